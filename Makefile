@@ -1,0 +1,73 @@
+# culprit: settings first, then what is built, then what one does with it.
+# make V=1 shows the commands; make help lists the targets.
+
+OUT      ?= out
+PREFIX   ?= /usr/local
+CC       ?= gcc
+VERSION  := 0.1.0
+SANITIZE ?=
+WERROR   ?=
+
+PKG        := pkg-config
+CORE_PKGS  := lua5.4 libssh sqlite3 jansson fuse3 gsl libcrypto zlib
+AGENT_PKGS := jansson libnftnl libmnl
+
+CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 -DCULPRIT_VERSION='"$(VERSION)"' \
+            -DCULPRIT_PREFIX='"$(PREFIX)"'
+CFLAGS   ?= -O2 -g
+CFLAGS   += -std=c17 -Wall -Wextra -Wshadow -Wstrict-prototypes -pthread $(if $(WERROR),-Werror)
+CFLAGS   += $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer)
+LDFLAGS  += -pthread $(if $(SANITIZE),-fsanitize=$(SANITIZE))
+
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
+
+# Sources by part. The agent never sees Lua, libssh or SQLite.
+BASE_SRC  := $(wildcard harness/base/*.c)
+DIAG_SRC  := $(wildcard diag/log/*.c)
+CORE_SRC  := $(BASE_SRC) $(DIAG_SRC) $(wildcard harness/lab/*.c harness/node/*.c harness/inventory/*.c harness/run/*.c \
+             harness/lua/*.c harness/cli/*.c diag/metrics/*.c diag/detectors/*.c diag/score/*.c results/*.c)
+AGENT_SRC := $(BASE_SRC) $(DIAG_SRC) $(wildcard harness/agent/*.c faults/primitives/*.c diag/syscap/*.c)
+TEST_SRC  := $(wildcard ci/tests/*.c)
+
+core_obj  := $(CORE_SRC:%.c=$(OUT)/%.o)
+agent_obj := $(AGENT_SRC:%.c=$(OUT)/%.o)
+test_bin  := $(TEST_SRC:ci/tests/%.c=$(OUT)/tests/%)
+
+all: $(OUT)/culprit $(OUT)/agent/culprit-agent $(test_bin) ## build everything
+
+$(OUT)/culprit: $(core_obj)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS)) -lm
+
+# The agent travels with its libraries and its loader, so that a target host
+# needs nothing but sshd: see harness/agent/README.md.
+$(OUT)/agent/culprit-agent: $(agent_obj)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(AGENT_PKGS)) -lm
+	$(Q)ldd $@ | sed -n 's/.* => \(\/[^ ]*\).*/\1/p; s/^[[:space:]]*\(\/[^ ]*ld-linux[^ ]*\).*/\1/p' | sort -u | xargs -I{} cp -Lf {} $(@D)/
+
+# A test program links every object but the two mains.
+test_obj := $(filter-out $(OUT)/harness/cli/main.o $(OUT)/harness/agent/main.o,$(sort $(core_obj) $(agent_obj)))
+$(OUT)/tests/%: $(OUT)/ci/tests/%.o $(test_obj)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS) $(AGENT_PKGS) cmocka) -lm
+
+$(OUT)/%.o: %.c
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(shell $(PKG) --cflags $(CORE_PKGS) $(AGENT_PKGS)) -MMD -MP -c -o $@ $<
+
+-include $(shell find $(OUT) -name '*.d' 2>/dev/null)
+
+clean: ## remove everything that was built
+	$(Q)rm -rf $(OUT)
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+.PHONY: all clean help
+.DELETE_ON_ERROR:
+.SECONDARY:

@@ -1,0 +1,94 @@
+/*
+ * Trace records: what every tracer writes and every reader reads (001, section 4:
+ * its sclog and fdlog, in one stream, so that a descriptor's meaning is known
+ * before the first call that uses it).
+ *
+ * Times are nanoseconds: 'start_ns' of CLOCK_REALTIME at the start of the event,
+ * so that nodes can be compared; durations of CLOCK_MONOTONIC.
+ * Records stand in the order of event completion, as in 001.
+ */
+#ifndef CULPRIT_DIAG_LOG_RECORD_H
+#define CULPRIT_DIAG_LOG_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+enum record_type {
+	RECORD_CALL = 1, /* a system call that completed, or was cut short */
+	RECORD_SIGNAL,   /* a signal delivered to a thread */
+	RECORD_FD,       /* a descriptor now means this, or is closed */
+	RECORD_PROCESS,  /* a process or thread appeared, changed its program, or went */
+	RECORD_LOST,     /* records were lost here */
+	RECORD_END,      /* the tracer ended in order; a log without it was cut short */
+};
+
+struct record_call {
+	uint64_t seq;          /* order of starts, over all threads of this log */
+	int64_t start_ns;
+	int64_t service_ns;    /* wall-clock service time */
+	uint32_t pid, tid;     /* thread group and thread, as the traced node sees them */
+	uint32_t nr;           /* number of the call on 'arch' (see log header) */
+	bool unfinished;       /* the thread died, or the tracer left, inside the call: no result */
+	uint64_t args[6];      /* registers */
+	int64_t result;        /* value, or negative errno */
+};
+
+struct record_signal {
+	uint64_t seq;
+	int64_t start_ns;
+	uint32_t pid, tid;
+	uint32_t signo;
+	bool fatal;            /* the process was killed by it */
+};
+
+enum fd_kind { FD_OTHER, FD_FILE, FD_DIR, FD_DEVICE, FD_PIPE, FD_SOCKET };
+
+struct record_fd {
+	int64_t start_ns;
+	uint32_t pid;          /* thread group whose table it is */
+	int32_t fd;
+	bool open;             /* false: closed */
+	enum fd_kind kind;
+	/* Target of /proc/PID/fd/N: a path for files, "pipe:[N]", "anon_inode:..." .
+	 * Points into the reader's buffer: valid until the next record is read. */
+	const char *path;
+	/* FD_SOCKET: addresses, family AF_UNSPEC where there is none (yet). */
+	struct sockaddr_storage local, remote;
+	int sock_type;         /* SOCK_STREAM, ... */
+};
+
+struct record_process {
+	int64_t start_ns;
+	uint32_t pid, tid, parent;
+	enum { PROCESS_START, PROCESS_EXEC, PROCESS_EXIT } what;
+	int32_t status;        /* PROCESS_EXIT: as waitpid's */
+	const char *name;      /* program (comm); valid until the next record */
+};
+
+struct record_lost {
+	int64_t start_ns;
+	uint32_t cpu;          /* where it is counted per CPU, else 0 */
+	uint64_t count;
+};
+
+struct record_end {
+	int64_t start_ns;
+	uint64_t records;      /* written before this one */
+	uint64_t lost;
+};
+
+struct record {
+	enum record_type type;
+	uint64_t number;       /* 1, 2, 3 ... in this log */
+	union {
+		struct record_call call;
+		struct record_signal signal;
+		struct record_fd fd;
+		struct record_process process;
+		struct record_lost lost;
+		struct record_end end;
+	};
+};
+
+#endif

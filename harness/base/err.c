@@ -1,0 +1,53 @@
+#include "harness/base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void format(struct err *e, const char *fmt, va_list ap)
+{
+	if (e)
+		vsnprintf(e->text, sizeof(e->text), fmt, ap);
+}
+
+int err_set(struct err *e, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	format(e, fmt, ap);
+	va_end(ap);
+	return code;
+}
+
+int err_errno(struct err *e, int code, const char *fmt, ...)
+{
+	va_list ap;
+	size_t n;
+
+	if (!e)
+		return code;
+	va_start(ap, fmt);
+	format(e, fmt, ap);
+	va_end(ap);
+	n = strlen(e->text);
+	snprintf(e->text + n, sizeof(e->text) - n, ": %s", strerror(-code));
+	return code;
+}
+
+int err_prefix(struct err *e, int code, const char *fmt, ...)
+{
+	struct err old;
+	va_list ap;
+	size_t n;
+
+	if (!e)
+		return code;
+	old = *e;
+	va_start(ap, fmt);
+	format(e, fmt, ap);
+	va_end(ap);
+	n = strlen(e->text);
+	snprintf(e->text + n, sizeof(e->text) - n, ": %.*s", (int)sizeof(old.text) - 2, old.text);
+	return code;
+}

@@ -1,0 +1,266 @@
+#include "harness/base/proc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/base/clock.h"
+#include "harness/base/file.h"
+
+#define OUTPUT_MAX (1u << 20)
+
+static pid_t start(const char *const argv[], int out_fd, int err_pipe[2])
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	int null = open("/dev/null", O_RDONLY);
+
+	dup2(null, 0);
+	dup2(out_fd, 1);
+	dup2(out_fd, 2);
+	setpgid(0, 0);
+	signal(SIGPIPE, SIG_DFL);
+	execvp(argv[0], (char *const *)argv);
+	int code = errno;
+
+	if (write(err_pipe[1], &code, sizeof(code)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+static int collect(int fd, double deadline, char *buf, size_t *len)
+{
+	char scrap[4096];
+
+	for (;;) {
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+		double left = deadline ? deadline - clock_mono_s() : 3600;
+		ssize_t n;
+		int ready = left <= 0 ? 0 : poll(&p, 1, (int)(left * 1000) + 1);
+
+		if (ready < 0 && errno == EINTR)
+			continue;
+		if (ready <= 0 && deadline)
+			return -ETIMEDOUT;
+		if (ready == 0)
+			continue;
+		if (*len < OUTPUT_MAX)
+			n = read(fd, buf + *len, OUTPUT_MAX - *len);
+		else
+			n = read(fd, scrap, sizeof(scrap));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return 0;
+		if (*len < OUTPUT_MAX)
+			*len += (size_t)n;
+	}
+}
+
+static int wait_until(pid_t pid, double deadline, int *status)
+{
+	for (;;) {
+		struct timespec nap = {.tv_nsec = 2000000};
+		pid_t got = waitpid(pid, status, deadline ? WNOHANG : 0);
+
+		if (got == pid)
+			return 0;
+		if (got < 0 && errno != EINTR)
+			return -errno;
+		if (deadline && clock_mono_s() > deadline)
+			return -ETIMEDOUT;
+		if (got == 0)
+			nanosleep(&nap, NULL);
+	}
+}
+
+int proc_run(const char *const argv[], double timeout_s, char **output, struct err *e)
+{
+	int out[2] = {-1, -1}, fail[2] = {-1, -1}, rc, status, code = 0;
+	double deadline = timeout_s > 0 ? clock_mono_s() + timeout_s : 0;
+	char *buf = malloc(OUTPUT_MAX + 1);
+	size_t len = 0;
+	pid_t pid;
+
+	if (!buf || pipe2(out, O_CLOEXEC) < 0 || pipe2(fail, O_CLOEXEC) < 0) {
+		rc = err_errno(e, -errno, "cannot run '%s'", argv[0]);
+		goto done;
+	}
+	pid = start(argv, out[1], fail);
+	if (pid < 0) {
+		rc = err_errno(e, -errno, "cannot run '%s'", argv[0]);
+		goto done;
+	}
+	close(out[1]);
+	close(fail[1]);
+	out[1] = fail[1] = -1;
+	if (read(fail[0], &code, sizeof(code)) != (ssize_t)sizeof(code))
+		code = 0;
+	rc = collect(out[0], deadline, buf, &len);
+	if (!rc)
+		rc = wait_until(pid, deadline, &status);
+	if (rc) {
+		kill(-pid, SIGKILL);
+		waitpid(pid, &status, 0);
+		rc = err_set(e, rc, "'%s' did not end within %g s", argv[0], timeout_s);
+	} else if (code) {
+		rc = err_errno(e, -code, "cannot run '%s'", argv[0]);
+	} else {
+		rc = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	}
+done:
+	for (int i = 0; i < 2; i++) {
+		if (out[i] >= 0)
+			close(out[i]);
+		if (fail[i] >= 0)
+			close(fail[i]);
+	}
+	if (buf)
+		buf[len] = '\0';
+	if (output)
+		*output = buf;
+	else
+		free(buf);
+	return rc;
+}
+
+int proc_run_ok(const char *const argv[], double timeout_s, char **output, struct err *e)
+{
+	char *text = NULL, command[512] = "", *line;
+	int rc = proc_run(argv, timeout_s, &text, e);
+
+	if (rc > 0) {
+		size_t n = 0;
+
+		for (int i = 0; argv[i] && n < sizeof(command); i++)
+			n += (size_t)snprintf(command + n, sizeof(command) - n, "%s%s", i ? " " : "", argv[i]);
+		for (n = text ? strlen(text) : 0; n && text[n - 1] == '\n'; n--)
+			text[n - 1] = '\0';
+		line = text ? strrchr(text, '\n') : NULL;
+		rc = err_set(e, -EIO, "'%s' ended with %d: %.300s", command, rc,
+			     line ? line + 1 : (text && *text ? text : "it printed nothing"));
+	}
+	if (output)
+		*output = text;
+	else
+		free(text);
+	return rc;
+}
+
+int proc_start_time(pid_t pid, uint64_t *ticks)
+{
+	char path[64], *text = NULL, *p, state;
+	unsigned long long value;
+	int rc;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	rc = file_read(path, &text, NULL, NULL);
+	if (rc)
+		return -ESRCH;
+	/* The name in parentheses may itself hold spaces and parentheses. */
+	p = strrchr(text, ')');
+	rc = -ESRCH;
+	if (p && sscanf(p + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+			&state, &value) == 2 &&
+	    state != 'Z' && state != 'X') {
+		*ticks = value;
+		rc = 0;
+	}
+	free(text);
+	return rc;
+}
+
+static bool carries(pid_t pid, const char *tag, size_t tag_len, bool prefix)
+{
+	char path[64], *env = NULL, *p;
+	size_t size;
+	bool found = false;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	if (file_read(path, &env, &size, NULL))
+		return false;
+	for (p = env; p < env + size && !found; p += strlen(p) + 1)
+		found = !strncmp(p, tag, tag_len) && (prefix || p[tag_len] == '\0');
+	free(env);
+	return found;
+}
+
+int proc_find_tagged(const char *name, const char *value, bool prefix, pid_t **pids)
+{
+	struct dirent *d;
+	pid_t *list = NULL;
+	int n = 0, room = 0, tag_len;
+	char *tag;
+	DIR *dir;
+
+	tag_len = asprintf(&tag, "%s=%s", name, value);
+	if (tag_len < 0)
+		return -ENOMEM;
+	dir = opendir("/proc");
+	if (!dir) {
+		free(tag);
+		return -errno;
+	}
+	while ((d = readdir(dir))) {
+		pid_t pid = (pid_t)atoi(d->d_name);
+		uint64_t ticks;
+
+		if (pid <= 0 || !carries(pid, tag, (size_t)tag_len, prefix) || proc_start_time(pid, &ticks))
+			continue;
+		if (n == room) {
+			pid_t *more;
+
+			room = room ? room * 2 : 16;
+			more = realloc(list, (size_t)room * sizeof(*list));
+			if (!more) {
+				n = -ENOMEM;
+				free(list);
+				list = NULL;
+				break;
+			}
+			list = more;
+		}
+		list[n++] = pid;
+	}
+	closedir(dir);
+	free(tag);
+	*pids = list;
+	return n;
+}
+
+int proc_kill_tagged(const char *name, const char *value, bool prefix, double timeout_s, struct err *e)
+{
+	double deadline = clock_mono_s() + timeout_s;
+
+	for (;;) {
+		struct timespec nap = {.tv_nsec = 10000000};
+		pid_t *pids = NULL, survivor = 0;
+		int n = proc_find_tagged(name, value, prefix, &pids);
+
+		for (int i = 0; i < n; i++) {
+			if (pids[i] == getpid())
+				continue;
+			survivor = pids[i];
+			kill(pids[i], SIGKILL);
+		}
+		free(pids);
+		if (n < 0)
+			return err_errno(e, n, "cannot look for processes with %s=%s", name, value);
+		if (!survivor)
+			return 0;
+		if (clock_mono_s() > deadline)
+			return err_set(e, -ETIMEDOUT, "process %d with %s=%s survives SIGKILL", (int)survivor, name,
+				       value);
+		nanosleep(&nap, NULL);
+	}
+}

@@ -1,0 +1,60 @@
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/cli/cmd.h"
+
+static const struct command commands[] = {
+	{NULL, NULL, NULL},
+};
+
+int cmd_fail(const char *name, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "culprit %s: ", name);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return code;
+}
+
+static void usage(FILE *f)
+{
+	const struct command *c;
+
+	fputs("usage: culprit COMMAND [ARGUMENT ...]\n\n"
+	      "Injects a known fault into one server of a storage cluster under load,\n"
+	      "lets diagnosers look at what was traced, and scores what they say.\n\n",
+	      f);
+	for (c = commands; c->name; c++)
+		fprintf(f, "  %-10s %s\n", c->name, c->summary);
+	fputs("\n'culprit COMMAND --help' says more of each.\n"
+	      "Exit codes: 0 all as expected; 1 a detector fell short; 2 usage or input error;\n"
+	      "3 no valid result could be had.\n",
+	      f);
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *c;
+
+	if (argc < 2) {
+		usage(stderr);
+		return CULPRIT_EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+		usage(stdout);
+		return CULPRIT_EXIT_OK;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		puts("culprit " CULPRIT_VERSION);
+		return CULPRIT_EXIT_OK;
+	}
+	for (c = commands; c->name; c++)
+		if (!strcmp(c->name, argv[1]))
+			return c->run(argc - 1, argv + 1);
+	fprintf(stderr, "culprit: there is no command '%s'; 'culprit help' lists them\n", argv[1]);
+	return CULPRIT_EXIT_USAGE;
+}

@@ -1,0 +1,104 @@
+/*
+ * Nodes over SSH: connect to many at once, put the agent there, talk to it.
+ *
+ * Each node has a thread of its own that owns the libssh session and the agent's
+ * channel, sends what is queued, reads answers, and renews the agent's lease
+ * (every lease/4) and the SSH keep-alive whatever the caller does. A node that does
+ * not answer its heartbeat for 'timeout_s', or whose channel ends, is *lost*: every
+ * pending and later call on it returns -ENOTCONN with the reason. It never comes back
+ * within one nodeset.
+ *
+ * All functions may be called from one thread (the caller's); calls on different
+ * nodes run side by side through node_call_all.
+ */
+#ifndef CULPRIT_HARNESS_NODE_H
+#define CULPRIT_HARNESS_NODE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "harness/base/err.h"
+
+/* How to reach a host; strings are borrowed until node_connect_all returns. */
+struct node_spec {
+	const char *name;       /* unique; used in messages */
+	const char *address;    /* IP address or host name */
+	unsigned port;          /* 0: 22 */
+	const char *user;       /* NULL: root */
+	const char *identity;   /* private key file; NULL: the SSH agent, then the user's default keys */
+	const char *host_key;   /* "ssh-ed25519 AAAA..."; pinned. NULL: ~/.ssh/known_hosts must know it */
+};
+
+struct node_options {
+	double connect_timeout_s; /* 0: 10 */
+	double timeout_s;         /* silence after which a node is lost; 0: 10 */
+	double lease_s;           /* given to the agent; 0: 10 */
+	const char *agent_dir;    /* local folder with the agent's files (see harness/agent/README.md) */
+};
+
+struct node;
+struct nodeset;
+
+/* Connects, authenticates, uploads the agent where its content-addressed folder is not there yet
+ * (upload to a temporary name, then rename), starts it, waits for its hello.
+ * All or nothing: on failure the sentence names the first node that failed, and no
+ * connection is left. -EKEYREJECTED: host key not the pinned one. -EACCES: no accepted key. */
+int node_connect_all(const struct node_spec *specs, size_t n, const struct node_options *opts,
+		     struct nodeset **out, struct err *e);
+
+/* Says bye to all (5 s at most), joins the threads, frees. NULL is fine. */
+void nodeset_free(struct nodeset *set);
+
+size_t nodeset_count(const struct nodeset *set);
+struct node *nodeset_at(struct nodeset *set, size_t i);
+struct node *nodeset_find(struct nodeset *set, const char *name); /* NULL if there is none */
+
+const char *node_name(const struct node *n);
+const json_t *node_hello(const struct node *n);   /* the agent's hello; borrowed */
+const char *node_dir(const struct node *n);       /* the session's folder there */
+
+/* Clock of the node minus ours, from the quickest of several pings; '*error_s' is half its
+ * round trip. */
+int node_clock_offset(struct node *n, double *offset_s, double *error_s, struct err *e);
+
+/* True if the node is lost; 'why' (may be NULL) then says how. */
+bool node_lost(struct node *n, struct err *why);
+
+/* One request (see harness/agent/PROTOCOL.md). 'args' is an object without id and op, or NULL; its
+ * reference is stolen, even in case of errors. '*result' (may be NULL) is the caller's.
+ * The agent's own error comes back as its code and sentence, prefixed with the node's name.
+ * -ETIMEDOUT: no answer in time (the node is then not yet lost). */
+int node_call(struct node *n, const char *op, json_t *args, double timeout_s, json_t **result, struct err *e);
+
+struct node_request {
+	struct node *node;
+	const char *op;
+	json_t *args;      /* stolen */
+	json_t *result;    /* out: the caller's, NULL on failure */
+	int rc;            /* out */
+	struct err err;    /* out, when rc < 0 */
+};
+
+/* All at once; returns the first failure (rc and sentence), having waited for all. */
+int node_call_all(struct node_request *requests, size_t n, double timeout_s, struct err *e);
+
+/* Called on the caller's thread from node_events: unasked messages of agents. */
+typedef void (*node_event_fn)(void *ctx, struct node *n, const json_t *event);
+
+/* Delivers waiting events, waiting up to 'timeout_s' for one. Returns how many. */
+int node_events(struct nodeset *set, double timeout_s, node_event_fn fn, void *ctx);
+
+struct node_transfer {
+	struct node *node;
+	const char *remote; /* absolute, or relative to node_dir */
+	const char *local;
+	int rc;             /* out */
+	struct err err;     /* out */
+};
+
+/* SFTP, side by side over nodes; 'local' is written to a temporary name and renamed. */
+int node_fetch_all(struct node_transfer *transfers, size_t n, double timeout_s, struct err *e);
+int node_put_all(struct node_transfer *transfers, size_t n, double timeout_s, struct err *e);
+
+#endif
