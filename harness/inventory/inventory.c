@@ -146,7 +146,7 @@ static int add_host(lua_State *L, const struct luax_source *src, struct inventor
 {
 	struct entry en = {0};
 	struct host *h = &inv->hosts[inv->n_hosts];
-	enum role role;
+	enum role role = ROLE_SERVER;
 	int rc;
 
 	rc = read_entry(L, src, &en, e);
