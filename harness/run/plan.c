@@ -1,0 +1,125 @@
+#include "harness/run/plan.h"
+
+#include <errno.h>
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_rng.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void plan_free(struct plan *p)
+{
+	if (!p)
+		return;
+	free(p->cells);
+	free(p);
+}
+
+const char *cell_fault(const struct scenario *s, const struct cell *c)
+{
+	return c->fault == SIZE_MAX ? "none" : s->faults[c->fault].label;
+}
+
+static void fill(struct plan *p, const struct scenario *s, size_t n_servers, gsl_rng *rng)
+{
+	size_t block = s->n_workloads * s->n_faults;
+
+	for (long r = 1; r <= s->training_repeats; r++)
+		for (size_t i = 0; i < s->n_training; i++)
+			p->cells[p->n++] = (struct cell){.training = true, .workload = s->training[i],
+							 .fault = SIZE_MAX, .repeat = r, .victim = SIZE_MAX};
+	for (long r = 1; r <= s->repeats; r++) {
+		struct cell *first = &p->cells[p->n];
+
+		for (size_t w = 0; w < s->n_workloads; w++) {
+			for (size_t f = 0; f < s->n_faults; f++) {
+				/* Drawn for controls too, so that adding one shifts no other victim. */
+				size_t victim = gsl_rng_uniform_int(rng, n_servers);
+
+				if (!strcmp(s->faults[f].name, "none"))
+					victim = SIZE_MAX;
+				p->cells[p->n++] = (struct cell){.workload = w, .fault = f, .repeat = r,
+								 .victim = victim};
+			}
+		}
+		gsl_ran_shuffle(rng, first, block, sizeof(*first));
+	}
+	for (size_t i = 0; i < p->n; i++)
+		p->cells[i].number = i + 1;
+}
+
+static bool matches(const struct scenario *s, const struct cell *c, const char *key, const char *value)
+{
+	char number[32];
+
+	if (!strcmp(key, "workload"))
+		return !strcmp(value, s->workloads[c->workload].label) || !strcmp(value, s->workloads[c->workload].name);
+	if (!strcmp(key, "fault"))
+		return !strcmp(value, cell_fault(s, c)) ||
+		       (c->fault != SIZE_MAX && !strcmp(value, s->faults[c->fault].name));
+	if (!strcmp(key, "repeat"))
+		snprintf(number, sizeof(number), "%ld", c->repeat);
+	else
+		snprintf(number, sizeof(number), "%zu", c->number);
+	return !strcmp(value, number);
+}
+
+static int keep_only(struct plan *p, const struct scenario *s, const char *only, struct err *e)
+{
+	static const char *const keys[] = {"workload", "fault", "repeat", "cell", NULL};
+	char *copy = strdup(only), *save = NULL;
+	int rc = copy ? 0 : err_errno(e, -ENOMEM, "cannot plan");
+
+	for (char *item = copy ? strtok_r(copy, ",", &save) : NULL; item && !rc; item = strtok_r(NULL, ",", &save)) {
+		char *value = strchr(item, '=');
+		size_t kept = 0, scored = 0, k;
+
+		if (value)
+			*value++ = '\0';
+		for (k = 0; keys[k] && strcmp(keys[k], item); k++)
+			;
+		if (!value || !keys[k]) {
+			rc = err_set(e, -EINVAL, "--only: '%s' is not one of workload=, fault=, repeat=, cell=", item);
+			break;
+		}
+		for (size_t i = 0; i < p->n; i++) {
+			bool keep = p->cells[i].training || matches(s, &p->cells[i], item, value);
+
+			scored += keep && !p->cells[i].training;
+			if (keep)
+				p->cells[kept++] = p->cells[i];
+		}
+		p->n = kept;
+		if (!scored)
+			rc = err_set(e, -EINVAL, "--only: no cell has %s=%s", item, value);
+	}
+	free(copy);
+	return rc;
+}
+
+int plan_new(const struct scenario *s, size_t n_servers, uint64_t seed, const char *only, struct plan **out,
+	     struct err *e)
+{
+	size_t most = s->n_training * (size_t)s->training_repeats + s->n_workloads * s->n_faults * (size_t)s->repeats;
+	struct plan *p = calloc(1, sizeof(*p));
+	gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
+	int rc = 0;
+
+	if (p)
+		p->cells = calloc(most, sizeof(*p->cells));
+	if (!p || !p->cells || !rng) {
+		rc = err_errno(e, -ENOMEM, "cannot plan");
+	} else {
+		p->seed = seed;
+		gsl_rng_set(rng, (unsigned long)seed);
+		fill(p, s, n_servers, rng);
+		if (only)
+			rc = keep_only(p, s, only, e);
+	}
+	gsl_rng_free(rng);
+	if (rc)
+		plan_free(p);
+	else
+		*out = p;
+	return rc;
+}

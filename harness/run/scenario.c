@@ -1,0 +1,282 @@
+#include "harness/run/scenario.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void scenario_free(struct scenario *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->n_workloads; i++)
+		part_clear(s->L, &s->workloads[i]);
+	for (size_t i = 0; i < s->n_faults; i++)
+		part_clear(s->L, &s->faults[i]);
+	for (size_t i = 0; i < s->n_detectors; i++) {
+		free(s->detectors[i].name);
+		json_decref(s->detectors[i].params);
+	}
+	free(s->workloads);
+	free(s->faults);
+	free(s->detectors);
+	free(s->training);
+	free(s->path);
+	free(s->name);
+	free(s->summary);
+	free(s->inventory);
+	free(s->tracer);
+	free(s->text);
+	if (s->L)
+		lua_close(s->L);
+	free(s);
+}
+
+/* The list is on top of the stack. */
+static int read_parts(struct scenario *s, enum part_kind kind, const struct luax_source *src, struct err *e)
+{
+	struct part **list = kind == PART_FAULT ? &s->faults : &s->workloads;
+	size_t *count = kind == PART_FAULT ? &s->n_faults : &s->n_workloads;
+	const char *key = kind == PART_FAULT ? "faults" : "workloads";
+	size_t n = lua_rawlen(s->L, -1);
+	int rc = 0;
+
+	if (!n || n > 1000)
+		return luax_complain(src, key, e, "scenario: '%s' must list at least one", key);
+	*list = calloc(n, sizeof(**list));
+	if (!*list)
+		return err_errno(e, -ENOMEM, "cannot load '%s'", src->path);
+	for (size_t i = 0; i < n && !rc; i++) {
+		lua_rawgeti(s->L, -1, (lua_Integer)i + 1);
+		rc = part_load(s->L, kind, src, &(*list)[i], e);
+		if (rc)
+			break;
+		(*count)++;
+		for (size_t k = 0; k < i; k++)
+			if (!strcmp((*list)[k].label, (*list)[i].label))
+				return luax_complain(src, (*list)[i].name, e, "scenario: '%s' stands twice in '%s'",
+						     (*list)[i].label, key);
+	}
+	return rc;
+}
+
+static int read_param_value(lua_State *L, json_t *into, const char *key)
+{
+	json_t *v = NULL;
+
+	if (lua_isinteger(L, -1))
+		v = json_integer(lua_tointeger(L, -1));
+	else if (lua_type(L, -1) == LUA_TNUMBER)
+		v = json_real(lua_tonumber(L, -1));
+	else if (lua_type(L, -1) == LUA_TSTRING)
+		v = json_string(lua_tostring(L, -1));
+	else if (lua_isboolean(L, -1))
+		v = json_boolean(lua_toboolean(L, -1));
+	return v ? json_object_set_new(into, key, v) : -1;
+}
+
+/* One entry of 'detectors': "name", or { "name", param = value }. */
+static int read_detector(struct scenario *s, const struct luax_source *src, struct err *e)
+{
+	struct detector_choice *d = &s->detectors[s->n_detectors];
+	lua_State *L = s->L;
+	int rc = 0;
+
+	d->params = json_object();
+	if (lua_istable(L, -1)) {
+		lua_rawgeti(L, -1, 1);
+		if (lua_type(L, -1) == LUA_TSTRING)
+			d->name = strdup(lua_tostring(L, -1));
+		lua_pop(L, 1);
+		for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+			if (lua_type(L, -2) == LUA_TSTRING && read_param_value(L, d->params, lua_tostring(L, -2)) && !rc)
+				rc = luax_complain(src, lua_tostring(L, -2), e,
+						   "detector parameter '%s' must be a number, string or boolean",
+						   lua_tostring(L, -2));
+		}
+	} else if (lua_type(L, -1) == LUA_TSTRING) {
+		d->name = strdup(lua_tostring(L, -1));
+	}
+	s->n_detectors++;
+	if (!rc && !d->name)
+		rc = luax_complain(src, "detectors", e,
+				   "detectors: each entry is a name or { \"name\", param = value }");
+	return rc;
+}
+
+static int read_detectors(struct scenario *s, const struct luax_source *src, struct err *e)
+{
+	size_t n = lua_rawlen(s->L, -1);
+	int rc = 0;
+
+	if (!n)
+		return luax_complain(src, "detectors", e, "scenario: 'detectors' must list at least one");
+	s->detectors = calloc(n, sizeof(*s->detectors));
+	if (!s->detectors)
+		return err_errno(e, -ENOMEM, "cannot load '%s'", src->path);
+	for (size_t i = 0; i < n && !rc; i++) {
+		lua_rawgeti(s->L, -1, (lua_Integer)i + 1);
+		rc = read_detector(s, src, e);
+		lua_pop(s->L, 1);
+	}
+	return rc;
+}
+
+/* Training workloads are chosen from the scenario's own, by name. */
+static int read_training(struct scenario *s, const struct luax_source *src, struct err *e)
+{
+	const struct luax_field fields[] = {
+		{"workloads", LUAX_TABLE, .required = true},
+		{"repeats", LUAX_INTEGER, .min = 1, .max = 1000, .out = &s->training_repeats},
+		{NULL},
+	};
+	int rc = luax_read(s->L, -1, src, "training", fields, false, e);
+	size_t n;
+
+	if (rc)
+		return rc;
+	lua_getfield(s->L, -1, "workloads");
+	n = lua_rawlen(s->L, -1);
+	s->training = calloc(n + 1, sizeof(*s->training));
+	if (!s->training)
+		rc = err_errno(e, -ENOMEM, "cannot load '%s'", src->path);
+	for (size_t i = 0; i < n && !rc; i++) {
+		const char *name;
+		size_t k;
+
+		lua_rawgeti(s->L, -1, (lua_Integer)i + 1);
+		name = lua_tostring(s->L, -1);
+		for (k = 0; name && k < s->n_workloads && strcmp(s->workloads[k].name, name); k++)
+			;
+		if (!name || k == s->n_workloads)
+			rc = luax_complain(src, name ? name : "training", e,
+					   "training: '%s' is not among the scenario's 'workloads'", name ? name : "?");
+		else
+			s->training[s->n_training++] = k;
+		lua_pop(s->L, 1);
+	}
+	lua_pop(s->L, 1);
+	return rc;
+}
+
+static int read_list(struct scenario *s, const char *key, const struct luax_source *src, struct err *e,
+		     int (*read)(struct scenario *, const struct luax_source *, struct err *))
+{
+	int rc = 0;
+
+	lua_getfield(s->L, -1, key);
+	if (!lua_isnil(s->L, -1))
+		rc = read(s, src, e);
+	lua_settop(s->L, 1);
+	return rc;
+}
+
+static int read_workloads(struct scenario *s, const struct luax_source *src, struct err *e)
+{
+	return read_parts(s, PART_WORKLOAD, src, e);
+}
+
+static int read_faults(struct scenario *s, const struct luax_source *src, struct err *e)
+{
+	return read_parts(s, PART_FAULT, src, e);
+}
+
+static int read_phases(struct scenario *s, const struct luax_source *src, struct err *e)
+{
+	const struct luax_field fields[] = {
+		{"before", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0, .max = 86400, .out = &s->before_s},
+		{"fault", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 1, .max = 86400, .out = &s->fault_s},
+		{"after", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0, .max = 86400, .out = &s->after_s},
+		{NULL},
+	};
+
+	return luax_read(s->L, -1, src, "phases", fields, false, e);
+}
+
+static int read_scenario(struct scenario *s, const struct luax_source *src, struct err *e)
+{
+	const struct luax_field fields[] = {
+		{"name", LUAX_STRING, .required = true, .out = &s->name},
+		{"summary", LUAX_STRING, .out = &s->summary},
+		{"inventory", LUAX_STRING, .out = &s->inventory},
+		{"tracer", LUAX_STRING, .out = &s->tracer},
+		{"workloads", LUAX_TABLE, .required = true},
+		{"faults", LUAX_TABLE, .required = true},
+		{"detectors", LUAX_TABLE, .required = true},
+		{"phases", LUAX_TABLE},
+		{"training", LUAX_TABLE},
+		{"repeats", LUAX_INTEGER, .min = 1, .max = 10000, .out = &s->repeats},
+		{"attempts", LUAX_INTEGER, .min = 1, .max = 100, .out = &s->attempts},
+		{"seed", LUAX_INTEGER, .min = 0, .max = 4294967295.0, .out = &s->seed},
+		{NULL},
+	};
+	int rc = luax_read(s->L, -1, src, "scenario", fields, false, e);
+
+	if (!rc)
+		rc = read_list(s, "workloads", src, e, read_workloads);
+	if (!rc)
+		rc = read_list(s, "faults", src, e, read_faults);
+	if (!rc)
+		rc = read_list(s, "detectors", src, e, read_detectors);
+	if (!rc)
+		rc = read_list(s, "phases", src, e, read_phases);
+	if (!rc)
+		rc = read_list(s, "training", src, e, read_training);
+	if (!rc && strcmp(s->tracer, "ptrace"))
+		rc = luax_complain(src, s->tracer, e, "there is no tracer '%s'; there is ptrace", s->tracer);
+	return rc;
+}
+
+/* A path in the scenario is relative to the scenario's folder. */
+static int resolve_inventory(struct scenario *s)
+{
+	char *copy, *full;
+
+	if (!s->inventory || s->inventory[0] == '/')
+		return 0;
+	copy = strdup(s->path);
+	if (!copy || asprintf(&full, "%s/%s", dirname(copy), s->inventory) < 0) {
+		free(copy);
+		return -ENOMEM;
+	}
+	free(copy);
+	free(s->inventory);
+	s->inventory = full;
+	return 0;
+}
+
+int scenario_load(const char *path, struct scenario **out, struct err *e)
+{
+	struct scenario *s = calloc(1, sizeof(*s));
+	struct luax_source src = {0};
+	int rc;
+
+	if (!s)
+		return err_errno(e, -ENOMEM, "cannot load '%s'", path);
+	*s = (struct scenario){.before_s = 10, .fault_s = 25, .after_s = 15, .training_repeats = 1, .repeats = 1,
+			       .attempts = 3, .seed = -1};
+	s->L = luax_new();
+	s->path = strdup(path);
+	s->tracer = strdup("ptrace");
+	if (!s->L || !s->path || !s->tracer) {
+		rc = err_errno(e, -ENOMEM, "cannot load '%s'", path);
+		goto out;
+	}
+	rc = luax_load_file(s->L, path, &src, e);
+	if (!rc)
+		rc = read_scenario(s, &src, e);
+	if (!rc)
+		rc = resolve_inventory(s);
+	if (!rc) {
+		s->text = src.text;
+		src.text = NULL;
+		lua_settop(s->L, 0);
+		*out = s;
+		s = NULL;
+	}
+out:
+	luax_source_clear(&src);
+	scenario_free(s);
+	return rc;
+}
