@@ -15,7 +15,7 @@ AGENT_PKGS := jansson libnftnl libmnl
 CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 -DCULPRIT_VERSION='"$(VERSION)"' \
             -DCULPRIT_PREFIX='"$(PREFIX)"'
 CFLAGS   ?= -O2 -g
-CFLAGS   += -std=c17 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wno-unknown-warning-option -Wno-format-truncation -pthread $(if $(WERROR),-Werror)
+CFLAGS   += -std=c17 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wno-missing-field-initializers -Wno-format-truncation -pthread $(if $(WERROR),-Werror)
 CFLAGS   += $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer)
 LDFLAGS  += -pthread $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
