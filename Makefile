@@ -10,7 +10,7 @@ WERROR   ?=
 
 PKG        := pkg-config
 CORE_PKGS  := lua5.4 libssh sqlite3 jansson fuse3 gsl libcrypto zlib
-AGENT_PKGS := jansson libnftnl libmnl
+AGENT_PKGS := jansson libnftnl libmnl zlib
 
 CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 -DCULPRIT_VERSION='"$(VERSION)"' \
             -DCULPRIT_PREFIX='"$(PREFIX)"'
@@ -36,26 +36,21 @@ test_bin  := $(TEST_SRC:ci/tests/%.c=$(OUT)/tests/%)
 
 all: $(OUT)/culprit $(OUT)/agent/culprit-agent $(test_bin) ## build everything
 
-# Programs and tests take from the archives what they use.
-$(OUT)/libcore.a: $(filter-out $(OUT)/harness/cli/main.o,$(core_obj))
-$(OUT)/libagent.a: $(filter-out $(OUT)/harness/agent/main.o,$(agent_obj))
-$(OUT)/lib%.a:
-	$(call say,AR,$@)
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
-
-$(OUT)/culprit: $(OUT)/harness/cli/main.o $(OUT)/libcore.a
+$(OUT)/culprit: $(core_obj)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS)) -lm
 
 # The agent travels with its libraries and its loader, so that a target host
 # needs nothing but sshd: see harness/agent/README.md.
-$(OUT)/agent/culprit-agent: $(OUT)/harness/agent/main.o $(OUT)/libagent.a
+$(OUT)/agent/culprit-agent: $(agent_obj)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(AGENT_PKGS)) -lm
 	$(Q)ldd $@ | sed -n 's/.* => \(\/[^ ]*\).*/\1/p; s/^[[:space:]]*\(\/[^ ]*ld-linux[^ ]*\).*/\1/p' | sort -u | xargs -I{} cp -Lf {} $(@D)/
 
-$(OUT)/tests/%: $(OUT)/ci/tests/%.o $(OUT)/libcore.a $(OUT)/libagent.a
+# A test program links every object but the two mains.
+test_obj := $(filter-out $(OUT)/harness/cli/main.o $(OUT)/harness/agent/main.o,$(sort $(core_obj) $(agent_obj)))
+$(OUT)/tests/%: $(OUT)/ci/tests/%.o $(test_obj)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS) $(AGENT_PKGS) cmocka) -lm
@@ -64,6 +59,17 @@ $(OUT)/%.o: %.c
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(shell $(PKG) --cflags $(CORE_PKGS) $(AGENT_PKGS)) -MMD -MP -c -o $@ $<
+
+# Call names come from the kernel's headers: our own machine's, and the generic ones for arm64.
+arm64_unistd := -D__BITS_PER_LONG=64 -D__ARCH_WANT_RENAMEAT -D__ARCH_WANT_NEW_STAT -D__ARCH_WANT_SET_GET_RLIMIT \
+                -D__ARCH_WANT_TIME32_SYSCALLS -D__ARCH_WANT_SYS_CLONE3 -D__ARCH_WANT_MEMFD_SECRET -include asm-generic/unistd.h
+$(OUT)/gen/call_names.h: diag/log/call_names.awk
+	$(call say,GEN,$@)
+	@mkdir -p $(@D)
+	$(Q){ $(CC) -E -dM -include asm/unistd_64.h -xc /dev/null | LC_ALL=C sort | awk -v arch=x86_64 -f $< && \
+	      $(CC) -E -dM $(arm64_unistd) -xc /dev/null | LC_ALL=C sort | awk -v arch=aarch64 -f $<; } >$@
+$(OUT)/diag/log/calls.o: CPPFLAGS += -I$(OUT)/gen
+$(OUT)/diag/log/calls.o: $(OUT)/gen/call_names.h
 
 -include $(shell find $(OUT) -name '*.d' 2>/dev/null)
 

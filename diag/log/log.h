@@ -1,9 +1,10 @@
 /*
- * Trace logs as files: writer and reader. The layout is described in log.c.
+ * Trace logs as files: writer and reader. The layout is described in layout.h.
  */
 #ifndef CULPRIT_DIAG_LOG_LOG_H
 #define CULPRIT_DIAG_LOG_LOG_H
 
+#include "diag/log/calls.h"
 #include "diag/log/record.h"
 #include "harness/base/err.h"
 
@@ -15,12 +16,17 @@ struct log_head {
 	char host[65];
 	char boot_id[37];
 	int64_t start_ns;   /* CLOCK_REALTIME */
+	int64_t bias_ns;    /* median service time that this tracer, here, gives a call that does
+			     * nothing: what tracing adds to each service_ns; 0 if not measured */
 };
 
 struct log_writer;
 
 /* Makes 'path' (mode 0600; -EEXIST if it is there). */
 int log_writer_new(const char *path, const char *tracer, struct log_writer **out, struct err *e);
+
+/* Puts 'ns' into the head as bias_ns; before the first record. */
+void log_writer_bias(struct log_writer *w, int64_t ns);
 
 /* Appends; sets rec->number. Buffered: at most one second or 64 KiB behind the file. */
 int log_write(struct log_writer *w, struct record *rec, struct err *e);
@@ -48,8 +54,8 @@ const struct log_head *log_reader_head(const struct log_reader *r);
 int log_next(struct log_reader *r, const struct record **rec, struct err *e);
 void log_reader_free(struct log_reader *r);
 
-/* Name of call 'nr' on 'arch' ("pread64"), or NULL; number of a name, or -1. */
-const char *call_name(const char *arch, uint32_t nr);
-int call_number(const char *arch, const char *name);
+/* Looks at the end of the log alone: 0 and its END record, '*bytes' (may be NULL) its size; -EBADMSG
+ * when there is none, that is, when the tracer did not end in order. */
+int log_read_end(const char *path, struct record_end *end, uint64_t *bytes, struct err *e);
 
 #endif

@@ -6,6 +6,15 @@
  * Times are nanoseconds: 'start_ns' of CLOCK_REALTIME at the start of the event,
  * so that nodes can be compared; durations of CLOCK_MONOTONIC.
  * Records stand in the order of event completion, as in 001.
+ *
+ * Descriptor tables, as a consumer keeps them (fdtable.h does it for you):
+ *   - RECORD_FD open: (pid, fd) now means this, whatever it meant before;
+ *   - RECORD_FD not open: it means nothing any more. It follows the call that closed it;
+ *   - RECORD_PROCESS START or EXEC of a group leader (pid == tid): the table of pid is
+ *     empty, and a RECORD_FD follows for everything that is inherited or survives;
+ *   - RECORD_PROCESS EXIT of pid == tid: the table of pid is gone.
+ * Threads share the table of their group. Two groups that share one table (clone with
+ * CLONE_FILES and without CLONE_THREAD) are recorded as if each had its own.
  */
 #ifndef CULPRIT_DIAG_LOG_RECORD_H
 #define CULPRIT_DIAG_LOG_RECORD_H
@@ -60,7 +69,7 @@ struct record_fd {
 
 struct record_process {
 	int64_t start_ns;
-	uint32_t pid, tid, parent;
+	uint32_t pid, tid, parent; /* parent: the thread group that made it, 0 if not known */
 	enum { PROCESS_START, PROCESS_EXEC, PROCESS_EXIT } what;
 	int32_t status;        /* PROCESS_EXIT: as waitpid's */
 	const char *name;      /* program (comm); valid until the next record */

@@ -1,0 +1,475 @@
+/* The trace log: what is written is read; damage is found, said with its place, and never trusted. */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "diag/log/fdtable.h"
+#include "diag/log/layout.h"
+#include "harness/base/file.h"
+
+static char dir[] = "/tmp/culprit-log-test-XXXXXX";
+static char path[64], bad[64];
+
+static int setup(void **state)
+{
+	(void)state;
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(path, sizeof(path), "%s/log", dir);
+	snprintf(bad, sizeof(bad), "%s/bad", dir);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return file_remove_tree(dir, NULL);
+}
+
+/* A xorshift generator: every run sees the same numbers. */
+static uint64_t rng = 88172645463325252u;
+
+static uint64_t draw(void)
+{
+	rng ^= rng << 13;
+	rng ^= rng >> 7;
+	rng ^= rng << 17;
+	return rng;
+}
+
+/* Any value, small ones as likely as wide ones. */
+static uint64_t any(void)
+{
+	uint64_t v = draw();
+
+	return v >> draw() % 64;
+}
+
+static char text[8192];
+
+static void fill_fd(struct record_fd *f)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET};
+
+	f->start_ns = (int64_t)any();
+	f->pid = (uint32_t)any();
+	f->fd = (int32_t)any();
+	f->open = draw() & 1;
+	f->path = f->open ? text : "";
+	if (!f->open)
+		return;
+	f->kind = (enum fd_kind)(draw() % 6);
+	if (f->kind != FD_SOCKET)
+		return;
+	in.sin_port = (in_port_t)any();
+	in.sin_addr.s_addr = (in_addr_t)any();
+	memcpy(&f->local, &in, sizeof(in));
+	memset(&f->remote, (int)(draw() & 0xff), sizeof(f->remote));
+	f->sock_type = (int)any();
+}
+
+static void fill(struct record *rec)
+{
+	size_t n = draw() % 100;
+	uint64_t v[12];
+
+	memset(rec, 0, sizeof(*rec));
+	rec->type = (enum record_type)(draw() & 1 ? RECORD_CALL : 1 + draw() % 5);
+	if (draw() % 100 == 0)
+		n = sizeof(text) - 1;
+	for (size_t i = 0; i < n; i++)
+		text[i] = (char)(1 + draw() % 255);
+	text[n] = '\0';
+	for (int i = 0; i < 12; i++)
+		v[i] = any();
+	switch (rec->type) {
+	case RECORD_CALL:
+		rec->call = (struct record_call){
+			.seq = v[0], .start_ns = (int64_t)v[1], .service_ns = (int64_t)v[2], .pid = (uint32_t)v[3],
+			.tid = (uint32_t)v[4], .nr = (uint32_t)v[5], .unfinished = v[0] & 1,
+			.args = {v[6], v[7], v[8], v[9], v[10], v[11]}, .result = (int64_t)(v[1] - v[2]),
+		};
+		break;
+	case RECORD_SIGNAL:
+		rec->signal = (struct record_signal){
+			.seq = v[0], .start_ns = (int64_t)v[1], .pid = (uint32_t)v[2], .tid = (uint32_t)v[3],
+			.signo = (uint32_t)(v[4] % 65), .fatal = v[5] & 1,
+		};
+		break;
+	case RECORD_FD:
+		fill_fd(&rec->fd);
+		break;
+	case RECORD_PROCESS:
+		rec->process = (struct record_process){
+			.start_ns = (int64_t)v[0], .pid = (uint32_t)v[1], .tid = (uint32_t)v[2],
+			.parent = (uint32_t)v[3], .what = v[4] % 3, .status = (int32_t)v[5], .name = text,
+		};
+		break;
+	default:
+		rec->lost = (struct record_lost){.start_ns = (int64_t)v[0], .cpu = (uint32_t)v[1], .count = v[2]};
+	}
+}
+
+static void check_same(const struct record *a, const struct record *b)
+{
+	struct record x = *a, y = *b;
+
+	assert_int_equal(a->type, b->type);
+	assert_int_equal(a->number, b->number);
+	switch (a->type) {
+	case RECORD_CALL:
+		assert_memory_equal(a->call.args, b->call.args, sizeof(a->call.args));
+		assert_int_equal(a->call.seq, b->call.seq);
+		assert_int_equal(a->call.start_ns, b->call.start_ns);
+		assert_int_equal(a->call.service_ns, b->call.service_ns);
+		assert_int_equal(a->call.pid, b->call.pid);
+		assert_int_equal(a->call.tid, b->call.tid);
+		assert_int_equal(a->call.nr, b->call.nr);
+		assert_int_equal(a->call.unfinished, b->call.unfinished);
+		assert_int_equal(a->call.result, b->call.result);
+		break;
+	case RECORD_SIGNAL:
+		assert_int_equal(a->signal.seq, b->signal.seq);
+		assert_int_equal(a->signal.start_ns, b->signal.start_ns);
+		assert_int_equal(a->signal.pid, b->signal.pid);
+		assert_int_equal(a->signal.tid, b->signal.tid);
+		assert_int_equal(a->signal.signo, b->signal.signo);
+		assert_int_equal(a->signal.fatal, b->signal.fatal);
+		break;
+	case RECORD_FD:
+		assert_string_equal(a->fd.path, b->fd.path);
+		x.fd.path = y.fd.path = NULL;
+		assert_memory_equal(&x.fd, &y.fd, sizeof(x.fd));
+		break;
+	case RECORD_PROCESS:
+		assert_string_equal(a->process.name, b->process.name);
+		x.process.name = y.process.name = NULL;
+		assert_int_equal(x.process.start_ns, y.process.start_ns);
+		assert_int_equal(x.process.pid, y.process.pid);
+		assert_int_equal(x.process.tid, y.process.tid);
+		assert_int_equal(x.process.parent, y.process.parent);
+		assert_int_equal(x.process.what, y.process.what);
+		assert_int_equal(x.process.status, y.process.status);
+		break;
+	default:
+		assert_int_equal(a->lost.start_ns, b->lost.start_ns);
+		assert_int_equal(a->lost.cpu, b->lost.cpu);
+		assert_int_equal(a->lost.count, b->lost.count);
+	}
+}
+
+/* Writes 'n' drawn records; the same ones for the same seed. */
+static void write_log(unsigned n, uint64_t seed, bool end)
+{
+	struct log_writer *w;
+	struct record rec;
+	struct err e;
+
+	rng = seed;
+	unlink(path);
+	assert_int_equal(log_writer_new(path, "ptrace", &w, &e), 0);
+	log_writer_bias(w, 1234);
+	for (unsigned i = 0; i < n; i++) {
+		fill(&rec);
+		assert_int_equal(log_write(w, &rec, &e), 0);
+		assert_int_equal(rec.number, i + 1);
+		if (draw() % 500 == 0)
+			assert_int_equal(log_flush(w, &e), 0);
+	}
+	if (end)
+		assert_int_equal(log_writer_end(w, 7, &e), 0);
+	else
+		log_writer_free(w);
+}
+
+static void test_roundtrip(void **state)
+{
+	const unsigned n = 20000;
+	const struct record *got;
+	struct log_reader *r;
+	struct record_end end;
+	struct record want;
+	uint64_t bytes;
+	struct err e;
+
+	(void)state;
+	write_log(n, 4242424242, true);
+	assert_int_equal(log_reader_new(path, &r, &e), 0);
+	assert_int_equal(log_reader_head(r)->bias_ns, 1234);
+	assert_string_equal(log_reader_head(r)->tracer, "ptrace");
+	assert_int_equal(strlen(log_reader_head(r)->boot_id), 36);
+	rng = 4242424242;
+	for (unsigned i = 0; i < n; i++) {
+		fill(&want);
+		draw();
+		want.number = i + 1;
+		if (log_next(r, &got, &e) != 1)
+			fail_msg("record %u: %s", i + 1, e.text);
+		check_same(&want, got);
+	}
+	assert_int_equal(log_next(r, &got, &e), 1);
+	assert_int_equal(got->type, RECORD_END);
+	assert_int_equal(got->end.records, n);
+	assert_int_equal(got->end.lost, 7);
+	assert_int_equal(log_next(r, &got, &e), 0);
+	assert_int_equal(log_next(r, &got, &e), 0);
+	log_reader_free(r);
+	assert_int_equal(log_read_end(path, &end, &bytes, &e), 0);
+	assert_int_equal(end.records, n);
+	assert_int_equal(end.lost, 7);
+}
+
+/* Reads all of it; returns the last result, with the number of records read. */
+static int read_all(const char *name, uint64_t *n, struct err *e)
+{
+	const struct record *rec;
+	struct log_reader *r;
+	int rc = log_reader_new(name, &r, e);
+
+	*n = 0;
+	if (rc < 0)
+		return rc;
+	while ((rc = log_next(r, &rec, e)) == 1) {
+		++*n;
+		if (rec->type == RECORD_FD || rec->type == RECORD_PROCESS)
+			assert_true(strlen(rec->type == RECORD_FD ? rec->fd.path : rec->process.name) < 8192);
+	}
+	log_reader_free(r);
+	return rc;
+}
+
+static void put_bad(const char *data, size_t size)
+{
+	int fd = open(bad, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fd_write_all(fd, data, size), 0);
+	close(fd);
+}
+
+static void test_no_end_is_cut_short(void **state)
+{
+	struct record_end end;
+	uint64_t n;
+	struct err e;
+
+	(void)state;
+	write_log(5000, 43, false);
+	assert_int_equal(read_all(path, &n, &e), -EBADMSG);
+	assert_int_equal(n, 5000);
+	assert_non_null(strstr(e.text, "cut short at byte"));
+	assert_int_equal(log_read_end(path, &end, NULL, &e), -EBADMSG);
+}
+
+static void test_every_cut_is_found(void **state)
+{
+	uint64_t n, last = 0;
+	size_t size;
+	char *data;
+	struct err e;
+
+	(void)state;
+	write_log(1500, 44, true);
+	assert_int_equal(file_read(path, &data, &size, &e), 0);
+	for (size_t cut = 0; cut < size; cut += 1 + draw() % 97) {
+		put_bad(data, cut);
+		assert_int_equal(read_all(bad, &n, &e), cut < 192 ? -EINVAL : -EBADMSG);
+		assert_true(n >= last && n <= 1500);
+		last = n;
+	}
+	assert_true(last > 0);
+	free(data);
+}
+
+static void test_every_flipped_bit_is_found(void **state)
+{
+	uint64_t n;
+	size_t size;
+	char *data;
+	struct err e;
+
+	(void)state;
+	write_log(800, 45, true);
+	assert_int_equal(file_read(path, &data, &size, &e), 0);
+	for (int round = 0; round < 1000; round++) {
+		size_t at = draw() % size;
+		char flip = (char)(1 << draw() % 8);
+
+		data[at] ^= flip;
+		put_bad(data, size);
+		if (read_all(bad, &n, &e) >= 0)
+			fail_msg("a flip at byte %zu was not found", at);
+		data[at] ^= flip;
+	}
+	free(data);
+}
+
+/* The same with the checks made right again, as a malicious node could: no crash, no
+ * endless loop, and what is returned keeps to its bounds (ASan proves it). */
+static void test_decoder_trusts_nothing(void **state)
+{
+	uint64_t n, refused = 0;
+	size_t size;
+	char *data, *copy;
+	struct err e;
+
+	(void)state;
+	write_log(200, 46, true);
+	assert_int_equal(file_read(path, &data, &size, &e), 0);
+	copy = malloc(size);
+	for (int round = 0; round < 5000; round++) {
+		size_t at = LAYOUT_HEAD;
+
+		memcpy(copy, data, size);
+		for (uint64_t i = 1 + draw() % 8; i; i--)
+			copy[at + draw() % (size - at)] = (char)(draw() % 3 ? draw() : 0xff);
+		while (at + LAYOUT_BLOCK_HEAD < size) {
+			uint8_t *block = (uint8_t *)copy + at;
+			uint32_t payload = layout_get32(block + 4);
+
+			if (payload > size - at - LAYOUT_BLOCK_HEAD)
+				break;
+			layout_put32(block + 12, layout_crc(block, payload));
+			at += LAYOUT_BLOCK_HEAD + payload;
+		}
+		put_bad(copy, size);
+		refused += read_all(bad, &n, &e) < 0;
+		assert_true(n <= size);
+	}
+	assert_true(refused > 1000 && refused < 5000);
+	free(copy);
+	free(data);
+}
+
+static void test_no_log(void **state)
+{
+	uint64_t n;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(read_all("/proc/self/exe", &n, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "not a trace log"));
+	assert_int_equal(read_all("/nonexistent", &n, &e), -ENOENT);
+}
+
+static void test_full_disk(void **state)
+{
+	struct log_writer *w;
+	struct record rec = {.type = RECORD_LOST};
+	struct rlimit old, small;
+	struct err e;
+	int rc = 0;
+
+	(void)state;
+	unlink(path);
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &old);
+	small = old;
+	small.rlim_cur = 100000;
+	setrlimit(RLIMIT_FSIZE, &small);
+	assert_int_equal(log_writer_new(path, "ptrace", &w, &e), 0);
+	for (int i = 0; i < 1000000 && rc == 0; i++) {
+		rec.lost.count = draw();
+		rc = log_write(w, &rec, &e);
+	}
+	setrlimit(RLIMIT_FSIZE, &old);
+	assert_int_equal(rc, -EFBIG);
+	assert_non_null(strstr(e.text, path));
+	assert_int_equal(log_write(w, &rec, &e), -EFBIG); /* also once there is room again */
+	assert_int_equal(log_writer_end(w, 0, &e), -EFBIG);
+	assert_int_equal(log_writer_new(path, "ptrace", &w, &e), -EEXIST);
+}
+
+static void test_call_names(void **state)
+{
+	int fd;
+
+	(void)state;
+	assert_string_equal(call_name("x86_64", 0), "read");
+	assert_string_equal(call_name("x86_64", 327), "preadv2");
+	assert_string_equal(call_name("aarch64", 63), "read");
+	assert_string_equal(call_name("aarch64", 62), "lseek");
+	assert_null(call_name("x86_64", 0x7fffffff));
+	assert_null(call_name("vax", 0));
+	assert_int_equal(call_number("x86_64", "openat"), 257);
+	assert_int_equal(call_number("x86_64", "frobnicate"), -1);
+	assert_int_equal(call_class("x86_64", 45, &fd), CALL_READ); /* recvfrom */
+	assert_int_equal(fd, 0);
+	assert_int_equal(call_class("x86_64", 40, &fd), CALL_COPY); /* sendfile */
+	assert_int_equal(fd, 1);
+	assert_int_equal(call_class("x86_64", 39, &fd), CALL_OTHER); /* getpid */
+	assert_int_equal(fd, -1);
+}
+
+static void feed(struct fdtable *t, uint32_t pid, int fd, const char *name)
+{
+	struct record rec = {.type = RECORD_FD};
+
+	rec.fd = (struct record_fd){.pid = pid, .fd = fd, .open = name != NULL, .kind = FD_FILE, .path = name};
+	assert_int_equal(fdtable_feed(t, &rec), 0);
+}
+
+static void count(void *ctx, const struct fd_state *s)
+{
+	(void)s;
+	++*(int *)ctx;
+}
+
+static void test_fdtable(void **state)
+{
+	struct record exec = {.type = RECORD_PROCESS, .process = {.pid = 1, .tid = 1, .what = PROCESS_EXEC}};
+	struct record thread = {.type = RECORD_PROCESS, .process = {.pid = 2, .tid = 3, .what = PROCESS_EXIT}};
+	struct fdtable *t = fdtable_new();
+	int n = 0;
+
+	(void)state;
+	for (int fd = 0; fd < 5000; fd++) {
+		feed(t, 1, fd, "/one");
+		feed(t, 2, fd, "/two");
+	}
+	assert_string_equal(fdtable_get(t, 1, 4999)->now.path, "/one");
+	fdtable_get(t, 1, 7)->user = 5;
+	assert_int_equal(fdtable_get(t, 1, 7)->user, 5);
+	feed(t, 1, 7, "/other");
+	assert_string_equal(fdtable_get(t, 1, 7)->now.path, "/other");
+	assert_int_equal(fdtable_get(t, 1, 7)->user, 0);
+	feed(t, 1, 8, NULL);
+	assert_null(fdtable_get(t, 1, 8));
+	fdtable_each(t, 1, count, &n);
+	assert_int_equal(n, 4999);
+	fdtable_feed(t, &exec);
+	assert_null(fdtable_get(t, 1, 7));
+	fdtable_feed(t, &thread); /* a thread's end leaves its group's table */
+	assert_string_equal(fdtable_get(t, 2, 4999)->now.path, "/two");
+	fdtable_free(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_roundtrip),
+		cmocka_unit_test(test_no_end_is_cut_short),
+		cmocka_unit_test(test_every_cut_is_found),
+		cmocka_unit_test(test_every_flipped_bit_is_found),
+		cmocka_unit_test(test_decoder_trusts_nothing),
+		cmocka_unit_test(test_no_log),
+		cmocka_unit_test(test_full_disk),
+		cmocka_unit_test(test_call_names),
+		cmocka_unit_test(test_fdtable),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
