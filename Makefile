@@ -36,21 +36,26 @@ test_bin  := $(TEST_SRC:ci/tests/%.c=$(OUT)/tests/%)
 
 all: $(OUT)/culprit $(OUT)/agent/culprit-agent $(test_bin) ## build everything
 
-$(OUT)/culprit: $(core_obj)
+# Programs and tests take from the archives what they use.
+$(OUT)/libcore.a: $(filter-out $(OUT)/harness/cli/main.o,$(core_obj))
+$(OUT)/libagent.a: $(filter-out $(OUT)/harness/agent/main.o,$(agent_obj))
+$(OUT)/lib%.a:
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(OUT)/culprit: $(OUT)/harness/cli/main.o $(OUT)/libcore.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS)) -lm
 
 # The agent travels with its libraries and its loader, so that a target host
 # needs nothing but sshd: see harness/agent/README.md.
-$(OUT)/agent/culprit-agent: $(agent_obj)
+$(OUT)/agent/culprit-agent: $(OUT)/harness/agent/main.o $(OUT)/libagent.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(AGENT_PKGS)) -lm
 	$(Q)ldd $@ | sed -n 's/.* => \(\/[^ ]*\).*/\1/p; s/^[[:space:]]*\(\/[^ ]*ld-linux[^ ]*\).*/\1/p' | sort -u | xargs -I{} cp -Lf {} $(@D)/
 
-# A test program links every object but the two mains.
-test_obj := $(filter-out $(OUT)/harness/cli/main.o $(OUT)/harness/agent/main.o,$(sort $(core_obj) $(agent_obj)))
-$(OUT)/tests/%: $(OUT)/ci/tests/%.o $(test_obj)
+$(OUT)/tests/%: $(OUT)/ci/tests/%.o $(OUT)/libcore.a $(OUT)/libagent.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS) $(AGENT_PKGS) cmocka) -lm

@@ -1,0 +1,103 @@
+#include "harness/fs/fs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "harness/base/home.h"
+#include "harness/base/lua/luajson.h"
+#include "harness/base/lua/luax.h"
+
+struct fs {
+	lua_State *L; /* its stack holds the adapter's table at 1 */
+};
+
+static int check(lua_State *L, const struct luax_source *src, struct err *e)
+{
+	const struct luax_field fields[] = {
+		{"summary", LUAX_STRING, .required = true},
+		{"server_pids", LUAX_FUNCTION, .required = true},
+		{"client_pids", LUAX_FUNCTION, .required = true},
+		{NULL},
+	};
+
+	return luax_read(L, 1, src, "file-system adapter", fields, false, e);
+}
+
+int fs_load(const char *type, struct fs **out, struct err *e)
+{
+	struct luax_source src = {0};
+	struct fs *fs = calloc(1, sizeof(*fs));
+	char sub[128], *path = NULL;
+	int rc;
+
+	snprintf(sub, sizeof(sub), "harness/fs/%s.lua", type);
+	rc = home_path(sub, &path, e);
+	if (!rc && access(path, R_OK) < 0)
+		rc = err_set(e, -ENOENT, "file system '%s' is not known: there is no adapter '%s'", type, path);
+	if (!rc && (!fs || !(fs->L = luax_new())))
+		rc = err_errno(e, -ENOMEM, "cannot load '%s'", path);
+	if (!rc)
+		rc = luax_load_file(fs->L, path, &src, e);
+	if (!rc)
+		rc = check(fs->L, &src, e);
+	luax_source_clear(&src);
+	free(path);
+	if (rc)
+		fs_free(fs);
+	else
+		*out = fs;
+	return rc;
+}
+
+void fs_free(struct fs *fs)
+{
+	if (!fs)
+		return;
+	if (fs->L)
+		lua_close(fs->L);
+	free(fs);
+}
+
+static void push_host(lua_State *L, const struct host *h)
+{
+	const struct {
+		const char *key, *value;
+	} texts[] = {{"name", h->ssh.name},   {"address", h->ssh.address}, {"role", role_name(h->role)},
+		     {"storage", h->storage}, {"spare", h->spare},         {"mount", h->mount}};
+
+	lua_newtable(L);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		lua_pushstring(L, texts[i].value);
+		lua_setfield(L, -2, texts[i].key);
+	}
+	lua_pushinteger(L, h->service_port);
+	lua_setfield(L, -2, "service_port");
+}
+
+int fs_pids(struct fs *fs, const struct host *host, const json_t *processes, json_t **pids, struct err *e)
+{
+	lua_State *L = fs->L;
+	json_t *found = NULL;
+	int rc;
+
+	if (host->role == ROLE_OUTSIDER) {
+		*pids = json_array();
+		return 0;
+	}
+	lua_getfield(L, 1, host->role == ROLE_SERVER ? "server_pids" : "client_pids");
+	push_host(L, host);
+	luajson_push(L, json_object_get(processes, "processes"));
+	rc = luax_call(L, 2, 1, e);
+	if (!rc)
+		rc = luajson_get(L, -1, &found, e);
+	lua_settop(L, 1);
+	if (!rc && !json_is_array(found)) {
+		json_decref(found);
+		rc = err_set(e, -EINVAL, "the file-system adapter must return a list of pids");
+	}
+	if (!rc)
+		*pids = found;
+	return rc;
+}

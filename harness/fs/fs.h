@@ -1,0 +1,23 @@
+/*
+ * File-system adapters: what the harness must know of one file system, as a Lua file
+ * harness/fs/TYPE.lua (typed in harness/lua/culprit.meta.lua).
+ */
+#ifndef CULPRIT_HARNESS_FS_H
+#define CULPRIT_HARNESS_FS_H
+
+#include <jansson.h>
+
+#include "harness/base/err.h"
+#include "harness/inventory/inventory.h"
+
+struct fs;
+
+/* The adapter for 'type' ("glusterfs"). -ENOENT, with the types that there are. */
+int fs_load(const char *type, struct fs **out, struct err *e);
+void fs_free(struct fs *fs);
+
+/* Which of 'processes' (the agent's 'processes' result) are the file system's on 'host': the server's
+ * on a server, the client daemon's on a client. New reference to an array of pids, possibly empty. */
+int fs_pids(struct fs *fs, const struct host *host, const json_t *processes, json_t **pids, struct err *e);
+
+#endif

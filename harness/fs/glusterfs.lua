@@ -1,0 +1,34 @@
+-- GlusterFS: one glusterfsd process a brick on servers, one glusterfs process a mount on clients.
+-- Both are the same executable; what it is called as (argv[0]) tells them apart.
+
+---@type culprit.FileSystem
+return {
+	summary = "GlusterFS (bricks, FUSE clients)",
+
+	-- Bricks that name the storage folder (--brick-name, as glusterd starts them), else all bricks.
+	server_pids = function(host, processes)
+		local all, mine = {}, {}
+		for _, p in ipairs(processes) do
+			local program = (p.cmdline[1] or ""):match("[^/]*$")
+			if program == "glusterfsd" then
+				all[#all + 1] = p.pid
+				for _, word in ipairs(p.cmdline) do
+					if word == host.storage then mine[#mine + 1] = p.pid break end
+				end
+			end
+		end
+		return #mine > 0 and mine or all
+	end,
+
+	-- The process whose last argument is the mount point.
+	client_pids = function(host, processes)
+		local pids = {}
+		for _, p in ipairs(processes) do
+			local program = (p.cmdline[1] or ""):match("[^/]*$")
+			if program == "glusterfs" and p.cmdline[#p.cmdline] == host.mount then
+				pids[#pids + 1] = p.pid
+			end
+		end
+		return pids
+	end,
+}

@@ -1,0 +1,163 @@
+#include "harness/run/cluster.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/home.h"
+#include "harness/fs/fs.h"
+
+#define CALL_TIMEOUT_S 20
+
+static struct member ***role_list(struct cluster *c, enum role role, size_t **count)
+{
+	switch (role) {
+	case ROLE_SERVER:
+		*count = &c->n_servers;
+		return &c->servers;
+	case ROLE_CLIENT:
+		*count = &c->n_clients;
+		return &c->clients;
+	default:
+		*count = &c->n_outsiders;
+		return &c->outsiders;
+	}
+}
+
+int cluster_load(const char *path, struct cluster **out, struct err *e)
+{
+	struct cluster *c = calloc(1, sizeof(*c));
+	size_t n;
+	int rc;
+
+	if (!c)
+		return err_errno(e, -ENOMEM, "cannot load '%s'", path);
+	rc = inventory_load(path, &c->inv, e);
+	if (rc)
+		goto out;
+	n = c->inv->n_hosts;
+	c->members = calloc(n, sizeof(*c->members));
+	c->servers = calloc(n, sizeof(*c->servers));
+	c->clients = calloc(n, sizeof(*c->clients));
+	c->outsiders = calloc(n, sizeof(*c->outsiders));
+	if (!c->members || !c->servers || !c->clients || !c->outsiders) {
+		rc = err_errno(e, -ENOMEM, "cannot load '%s'", path);
+		goto out;
+	}
+	for (size_t i = 0; i < n; i++) {
+		size_t *count;
+		struct member ***list = role_list(c, c->inv->hosts[i].role, &count);
+
+		c->members[i].host = &c->inv->hosts[i];
+		(*list)[(*count)++] = &c->members[i];
+	}
+	c->n_members = n;
+	if (!c->n_servers || !c->n_clients)
+		rc = err_set(e, -EINVAL, "%s: a cluster needs at least one server and one client", path);
+out:
+	if (rc)
+		cluster_free(c);
+	else
+		*out = c;
+	return rc;
+}
+
+static int connect_all(struct cluster *c, struct err *e)
+{
+	struct node_options opts = {0};
+	struct node_spec *specs = calloc(c->n_members, sizeof(*specs));
+	char *agent_dir = NULL;
+	int rc = specs ? home_agent_dir(&agent_dir, e) : err_errno(e, -ENOMEM, "cannot connect");
+
+	if (!rc) {
+		for (size_t i = 0; i < c->n_members; i++)
+			specs[i] = c->members[i].host->ssh;
+		opts.agent_dir = agent_dir;
+		rc = node_connect_all(specs, c->n_members, &opts, &c->set, e);
+	}
+	for (size_t i = 0; !rc && i < c->n_members; i++)
+		c->members[i].node = nodeset_at(c->set, i);
+	free(agent_dir);
+	free(specs);
+	return rc;
+}
+
+static int find_processes(struct cluster *c, struct err *e)
+{
+	struct node_request *requests = calloc(c->n_members, sizeof(*requests));
+	struct fs *fs = NULL;
+	int rc = requests ? fs_load(c->inv->fs_type, &fs, e) : err_errno(e, -ENOMEM, "cannot look for processes");
+
+	if (rc)
+		goto out;
+	for (size_t i = 0; i < c->n_members; i++)
+		requests[i] = (struct node_request){.node = c->members[i].node, .op = "processes"};
+	rc = node_call_all(requests, c->n_members, CALL_TIMEOUT_S, e);
+	for (size_t i = 0; i < c->n_members && !rc; i++) {
+		struct member *m = &c->members[i];
+
+		rc = fs_pids(fs, m->host, requests[i].result, &m->pids, e);
+		if (!rc && m->host->role != ROLE_OUTSIDER && !json_array_size(m->pids))
+			rc = err_set(e, -ENOENT, "%s: no %s process of the %s is running there; start the file system first",
+				     m->host->ssh.name, c->inv->fs_type, role_name(m->host->role));
+	}
+	for (size_t i = 0; i < c->n_members; i++)
+		json_decref(requests[i].result);
+out:
+	fs_free(fs);
+	free(requests);
+	return rc;
+}
+
+int cluster_connect(struct cluster *c, struct err *e)
+{
+	int rc = connect_all(c, e);
+
+	for (size_t i = 0; !rc && i < c->n_members; i++)
+		rc = node_clock_offset(c->members[i].node, &c->members[i].offset_s, &c->members[i].offset_error_s, e);
+	if (!rc)
+		rc = find_processes(c, e);
+	if (rc)
+		cluster_disconnect(c);
+	return rc;
+}
+
+void cluster_disconnect(struct cluster *c)
+{
+	nodeset_free(c->set);
+	c->set = NULL;
+	for (size_t i = 0; i < c->n_members; i++) {
+		c->members[i].node = NULL;
+		json_decref(c->members[i].pids);
+		c->members[i].pids = NULL;
+	}
+}
+
+void cluster_free(struct cluster *c)
+{
+	if (!c)
+		return;
+	cluster_disconnect(c);
+	free(c->members);
+	free(c->servers);
+	free(c->clients);
+	free(c->outsiders);
+	inventory_free(c->inv);
+	free(c);
+}
+
+struct member *cluster_member(struct cluster *c, const char *name)
+{
+	for (size_t i = 0; i < c->n_members; i++)
+		if (!strcmp(c->members[i].host->ssh.name, name))
+			return &c->members[i];
+	return NULL;
+}
+
+bool cluster_lost(struct cluster *c, struct err *why)
+{
+	for (size_t i = 0; i < c->n_members; i++)
+		if (node_lost(c->members[i].node, why))
+			return true;
+	return false;
+}

@@ -1,0 +1,46 @@
+/*
+ * Cluster: the inventory's hosts, connected, with what the file-system adapter found on them.
+ */
+#ifndef CULPRIT_HARNESS_CLUSTER_H
+#define CULPRIT_HARNESS_CLUSTER_H
+
+#include <jansson.h>
+
+#include "harness/inventory/inventory.h"
+#include "harness/node/node.h"
+
+struct member {
+	const struct host *host;
+	struct node *node;
+	json_t *pids;        /* array: the file system's processes there (servers' bricks, client daemons) */
+	double offset_s;     /* its clock minus ours */
+	double offset_error_s;
+};
+
+struct cluster {
+	struct inventory *inv;
+	struct nodeset *set;
+	struct member *members;       /* in the inventory's order */
+	size_t n_members;
+	struct member **servers, **clients, **outsiders;
+	size_t n_servers, n_clients, n_outsiders;
+};
+
+/* Loads the inventory at 'path'. No host is contacted: members' node is NULL until cluster_connect. */
+int cluster_load(const char *path, struct cluster **out, struct err *e);
+
+/* Connects to every host, measures clocks, finds the file system's processes.
+ * -ENOENT when a server's or client's processes are not there, with where it was looked. */
+int cluster_connect(struct cluster *c, struct err *e);
+
+/* Says bye; the cluster can be connected again. */
+void cluster_disconnect(struct cluster *c);
+void cluster_free(struct cluster *c);
+
+/* The member of 'node', or NULL. */
+struct member *cluster_member(struct cluster *c, const char *name);
+
+/* True if any node is lost; 'why' says which and how. */
+bool cluster_lost(struct cluster *c, struct err *why);
+
+#endif
