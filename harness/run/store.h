@@ -1,0 +1,76 @@
+/*
+ * Run store: a run is a folder; run.db in it holds the plan, the attempts, what was measured
+ * and what was said of it. Traces and output are files beside it, listed with checksums.
+ *
+ * An attempt is written in one transaction when it has ended; what is not there did not happen.
+ */
+#ifndef CULPRIT_HARNESS_STORE_H
+#define CULPRIT_HARNESS_STORE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "diag/metrics/metrics.h"
+#include "harness/run/plan.h"
+
+struct store;
+
+enum outcome { OUTCOME_CONFIRMED, OUTCOME_INVALID, OUTCOME_ERROR };
+const char *outcome_name(enum outcome o);
+
+/* Makes the folder (0700; -EEXIST if it is there) and an empty store in it. */
+int store_create(const char *folder, struct store **out, struct err *e);
+
+/* -ENOENT where there is no run, -EINVAL where its version is not ours. */
+int store_open(const char *folder, struct store **out, struct err *e);
+void store_close(struct store *s);
+const char *store_folder(const struct store *s);
+const char *store_run_id(const struct store *s); /* the folder's own name */
+
+/* Facts about the run as a whole: seed, scenario text, versions, hosts. */
+int store_set(struct store *s, const char *key, const char *value, struct err *e);
+char *store_get(struct store *s, const char *key); /* malloced, or NULL */
+
+/* The plan's cells, in order. */
+int store_put_plan(struct store *s, const struct scenario *sc, const struct plan *p, char *const servers[],
+		   struct err *e);
+
+int store_begin(struct store *s, struct err *e);
+int store_commit(struct store *s, struct err *e);
+void store_rollback(struct store *s);
+
+struct attempt_row {
+	int64_t id;           /* out */
+	size_t cell;
+	long number;          /* 1, 2 ... of this cell */
+	enum outcome outcome;
+	const char *reason;   /* NULL when confirmed */
+	int64_t started_ns, start_ns, onset_ns, offset_ns, ended_ns; /* CLOCK_REALTIME; 0: not reached.
+	                       start: all workloads run; onset: verified to act; offset: verified gone */
+	int32_t seconds;      /* measured, from start_ns */
+	const json_t *detail; /* what verify saw, workloads' results, lost records, clock offsets ... */
+};
+
+int store_put_attempt(struct store *s, struct attempt_row *row, struct err *e);
+int store_put_samples(struct store *s, int64_t attempt, char *const servers[], const struct sample *samples, size_t n,
+		      struct err *e);
+/* 'path' is relative to the run's folder; size and SHA-256 are taken here. */
+int store_put_file(struct store *s, int64_t attempt, const char *path, struct err *e);
+
+int store_put_model(struct store *s, const char *detector, const json_t *params, const json_t *model, struct err *e);
+int store_put_verdict(struct store *s, int64_t attempt, const char *detector, const json_t *verdict, struct err *e);
+int store_clear_verdicts(struct store *s, struct err *e);
+
+/* Rows for judging, in the order of cells: {cell, training, workload, fault, victim|null, attempt, seconds,
+ * start_ns, onset_ns} for every cell that has a confirmed attempt. New reference. */
+int store_confirmed(struct store *s, json_t **rows, struct err *e);
+/* {planned, confirmed, attempts: {confirmed, invalid, error}, missing: [{number, training, workload, fault}],
+ * failed: [{cell, number, outcome, reason}]} */
+int store_tally(struct store *s, json_t **tally, struct err *e);
+/* [{metric, server, second, count, sum_s, max_s, bytes}] of one attempt. New reference. */
+int store_samples(struct store *s, int64_t attempt, json_t **rows, struct err *e);
+/* [{attempt, detector, verdict}] over all. New reference. */
+int store_verdicts(struct store *s, json_t **rows, struct err *e);
+
+#endif
