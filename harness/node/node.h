@@ -8,8 +8,11 @@
  * pending and later call on it returns -ENOTCONN with the reason. It never comes back
  * within one nodeset.
  *
- * All functions may be called from one thread (the caller's); calls on different
- * nodes run side by side through node_call_all.
+ * A nodeset belongs to one thread (the caller's): its functions are called from there only,
+ * but for nodeset_interrupt. Calls on different nodes run side by side through
+ * node_call_all. Several nodesets may be in use at once, each in a thread of its own.
+ *
+ * No user's ssh_config is read. Passwords are never asked for nor sent.
  */
 #ifndef CULPRIT_HARNESS_NODE_H
 #define CULPRIT_HARNESS_NODE_H
@@ -35,6 +38,7 @@ struct node_options {
 	double timeout_s;         /* silence after which a node is lost; 0: 10 */
 	double lease_s;           /* given to the agent; 0: 10 */
 	const char *agent_dir;    /* local folder with the agent's files (see harness/agent/README.md) */
+	int interrupt_fd;         /* node_connect_all gives up with -EINTR once this is readable; 0: none */
 };
 
 struct node;
@@ -43,12 +47,20 @@ struct nodeset;
 /* Connects, authenticates, uploads the agent where its content-addressed folder is not there yet
  * (upload to a temporary name, then rename), starts it, waits for its hello.
  * All or nothing: on failure the sentence names the first node that failed, and no
- * connection is left. -EKEYREJECTED: host key not the pinned one. -EACCES: no accepted key. */
+ * connection is left. -EKEYREJECTED: host key not the pinned one, or not known; nothing but the
+ * key exchange has been sent by then. -EACCES: no accepted key. -ETIMEDOUT, -ECONNREFUSED,
+ * -EHOSTUNREACH ...: as connect(2) and 'connect_timeout_s' have it. */
 int node_connect_all(const struct node_spec *specs, size_t n, const struct node_options *opts,
 		     struct nodeset **out, struct err *e);
 
 /* Says bye to all (5 s at most), joins the threads, frees. NULL is fine. */
 void nodeset_free(struct nodeset *set);
+
+/* Makes the call that is waiting, and all later ones, return -EINTR until nodeset_resume. May be
+ * called from a signal handler and from other threads. Nodes stay connected; what a node was
+ * asked and had begun, it goes on with, and its answer is dropped. */
+void nodeset_interrupt(struct nodeset *set);
+void nodeset_resume(struct nodeset *set);
 
 size_t nodeset_count(const struct nodeset *set);
 struct node *nodeset_at(struct nodeset *set, size_t i);
@@ -67,7 +79,7 @@ bool node_lost(struct node *n, struct err *why);
 
 /* One request (see harness/agent/PROTOCOL.md). 'args' is an object without id and op, or NULL; its
  * reference is stolen, even in case of errors. '*result' (may be NULL) is the caller's.
- * The agent's own error comes back as its code and sentence, prefixed with the node's name.
+ * timeout_s 0: none but the node's loss. The agent's own error comes back as its code and sentence, prefixed with the node's name.
  * -ETIMEDOUT: no answer in time (the node is then not yet lost). */
 int node_call(struct node *n, const char *op, json_t *args, double timeout_s, json_t **result, struct err *e);
 
@@ -83,10 +95,12 @@ struct node_request {
 /* All at once; returns the first failure (rc and sentence), having waited for all. */
 int node_call_all(struct node_request *requests, size_t n, double timeout_s, struct err *e);
 
-/* Called on the caller's thread from node_events: unasked messages of agents. */
+/* Called on the caller's thread from node_events: unasked messages of agents, and
+ * {"event":"lost","why":"..."} once for a node that was lost. */
 typedef void (*node_event_fn)(void *ctx, struct node *n, const json_t *event);
 
-/* Delivers waiting events, waiting up to 'timeout_s' for one. Returns how many. */
+/* Delivers waiting events, waiting up to 'timeout_s' for one. Returns how many,
+ * or -EINTR. */
 int node_events(struct nodeset *set, double timeout_s, node_event_fn fn, void *ctx);
 
 struct node_transfer {
@@ -97,7 +111,9 @@ struct node_transfer {
 	struct err err;     /* out */
 };
 
-/* SFTP, side by side over nodes; 'local' is written to a temporary name and renamed. */
+/* SFTP, side by side over nodes (one after the other on one node); what is written, there or here,
+ * has a temporary name beside its place until it is whole. timeout_s as in node_call. Files with a
+ * size only: not for /proc. -ENOENT, -EACCES: as the node says; -EIO: anything else there. */
 int node_fetch_all(struct node_transfer *transfers, size_t n, double timeout_s, struct err *e);
 int node_put_all(struct node_transfer *transfers, size_t n, double timeout_s, struct err *e);
 
