@@ -38,7 +38,7 @@ struct metrics {
 	struct metrics_spec spec;
 	struct metrics_server *servers;
 	struct cell *cells; /* [metric][server][second] */
-	struct sample *samples;
+	struct sample *samples; /* room for all cells */
 
 	/* Of the log that is being read. */
 	struct fdtable *fds;
@@ -108,6 +108,7 @@ static int copy_servers(struct metrics *m, const struct metrics_spec *spec)
 int metrics_new(const struct metrics_spec *spec, struct metrics **out, struct err *e)
 {
 	struct metrics *m;
+	size_t n_cells;
 	int rc;
 
 	if (!spec->n_servers || spec->seconds <= 0)
@@ -119,8 +120,10 @@ int metrics_new(const struct metrics_spec *spec, struct metrics **out, struct er
 	m->spec = *spec;
 	m->spec.servers = NULL;
 	m->spec.self = -1;
-	m->cells = calloc(METRIC_COUNT * spec->n_servers * (size_t)spec->seconds, sizeof(*m->cells));
-	if (!m->cells || copy_servers(m, spec)) {
+	n_cells = METRIC_COUNT * spec->n_servers * (size_t)spec->seconds;
+	m->cells = calloc(n_cells, sizeof(*m->cells));
+	m->samples = calloc(n_cells, sizeof(*m->samples));
+	if (!m->cells || !m->samples || copy_servers(m, spec)) {
 		rc = err_errno(e, -ENOMEM, "cannot make metrics of %zu servers", spec->n_servers);
 		goto out;
 	}
@@ -363,7 +366,7 @@ static int add_call(struct metrics *m, const struct record *rec)
 	case USE_SOCKET:
 		s = slot_at(m, f->user >> USE_BITS);
 		if (use->class == CALL_WRITE)
-			s->msg.answered = s->msg.bytes && c->tid == s->msg.tid && !s->msg.wanted_more;
+			s->msg.answered |= s->msg.bytes && c->tid == s->msg.tid && !s->msg.wanted_more;
 		else if (use->flags < 0 || !(c->args[use->flags] & MSG_PEEK))
 			socket_read(m, &s->msg, s, rec);
 		break;
@@ -477,19 +480,10 @@ out:
 
 size_t metrics_samples(struct metrics *m, const struct sample **out)
 {
-	size_t cells = METRIC_COUNT * m->spec.n_servers * (size_t)m->spec.seconds, n = 0, count = 0;
+	size_t per_metric = m->spec.n_servers * (size_t)m->spec.seconds, n = 0;
 
-	for (size_t i = 0; i < cells; i++)
-		count += m->cells[i].count > 0;
-	free(m->samples);
-	m->samples = calloc(count ? count : 1, sizeof(*m->samples));
-	if (!m->samples) {
-		*out = NULL;
-		return 0;
-	}
-	for (size_t i = 0; i < cells; i++) {
+	for (size_t i = 0; i < METRIC_COUNT * per_metric; i++) {
 		const struct cell *c = &m->cells[i];
-		size_t per_metric = m->spec.n_servers * (size_t)m->spec.seconds;
 
 		if (!c->count)
 			continue;

@@ -1,0 +1,65 @@
+/*
+ * Detectors: Lua files that look at measurements and name the guilty server, or nobody.
+ *
+ * A detector sees opaque run ids, the servers' names as the caller gives them, and samples; what it can
+ * know is its text, its parameters, its model and the run. Its form and everything it can
+ * call is typed in detector.meta.lua. It runs without io, os, load, require, debug,
+ * coroutines and metatables, and with a limit on instructions and memory.
+ *
+ * Servers' names must mean the same server in every run of one detector (thresholds are per server);
+ * a caller that does not trust the names gives aliases.
+ *
+ * Complaints read "FILE:LINE: sentence" wherever the fault is in the detector's file.
+ */
+#ifndef CULPRIT_DIAG_DETECTOR_H
+#define CULPRIT_DIAG_DETECTOR_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "diag/metrics/metrics.h"
+#include "harness/base/err.h"
+
+/* What was measured in one run; all is borrowed for the length of a call. */
+struct detector_run {
+	const char *id;             /* opaque: it must tell neither fault nor workload */
+	int32_t seconds;            /* seconds 0 .. seconds-1 */
+	const char *const *servers; /* names or aliases */
+	size_t n_servers;
+	const struct sample *samples; /* 'server' is an index into 'servers'; in any order, added up */
+	size_t n_samples;
+};
+
+struct detector;
+
+/* 'name' is a built-in one ("peer-threshold") or the path of a Lua file (with a slash or ending in
+ * ".lua"). 'params' (may be NULL; borrowed) is an object of name -> number, boolean or string with
+ * unit. -EINVAL for a file that does not fit its form, or a parameter that it does not have; -ENOENT
+ * where there is no such detector, with the nearest name. */
+int detector_load(const char *name, const json_t *params, struct detector **out, struct err *e);
+void detector_free(struct detector *d);
+
+const char *detector_name(const struct detector *d);    /* as the file says */
+const char *detector_summary(const struct detector *d);
+bool detector_trains(const struct detector *d);         /* does it want fault-free runs? */
+const json_t *detector_params(const struct detector *d); /* all of them, in base units; borrowed */
+
+/* Fault-free runs -> model, a JSON object (empty for a detector that does not train); the caller's.
+ * -EINVAL when the detector fails; -E2BIG when it used up its instructions or memory. */
+int detector_train(struct detector *d, const struct detector_run *runs, size_t n, json_t **model, struct err *e);
+
+/* Run -> verdicts, an array of
+ *     { "metric": "dread"|...|"any", "indicted": ["B"], "abstain": false, "reason": "...", "evidence": {...} }
+ * where indicted is sorted, has no doubles and is empty for an abstention; "reason" and "evidence" may be
+ * missing. At most one verdict a metric. "any" is always there, last: the detector's own, or
+ * else the union over the metrics that did not abstain (an abstention if all did).
+ * 'model' is what detector_train gave, or its equal read back from a file; borrowed. */
+int detector_diagnose(struct detector *d, const json_t *model, const struct detector_run *run, json_t **verdicts,
+		      struct err *e);
+
+/* Calls 'fn' for each built-in detector, by name; stops at the first result that is not 0. */
+int detector_each(int (*fn)(void *ctx, const struct detector *d), void *ctx, struct err *e);
+
+#endif

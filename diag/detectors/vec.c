@@ -1,0 +1,442 @@
+#include "diag/detectors/vec.h"
+
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics.h>
+#include <lauxlib.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+static const char vec_type[] = "culprit.vec";
+
+enum { LENGTH_MAX = 1 << 24 };
+
+struct vec *vec_push(lua_State *L, size_t n)
+{
+	struct vec *x;
+
+	if (n > LENGTH_MAX)
+		luaL_error(L, "a vec has at most %d elements", LENGTH_MAX);
+	x = lua_newuserdatauv(L, sizeof(*x) + n * sizeof(double), 0);
+	x->n = n;
+	for (size_t i = 0; i < n; i++)
+		x->v[i] = NAN;
+	luaL_setmetatable(L, vec_type);
+	return x;
+}
+
+struct vec *vec_check(lua_State *L, int index)
+{
+	return luaL_checkudata(L, index, vec_type);
+}
+
+/* Room for n doubles that the collector frees; on the stack's top. */
+static double *scratch(lua_State *L, size_t n)
+{
+	return lua_newuserdatauv(L, (n ? n : 1) * sizeof(double), 0);
+}
+
+static size_t finite_of(const struct vec *x, size_t from, size_t to, double *out)
+{
+	size_t n = 0;
+
+	for (size_t i = from; i < to; i++)
+		if (isfinite(x->v[i]))
+			out[n++] = x->v[i];
+	return n;
+}
+
+/* Median of n values, which are sorted by it; NaN for none. */
+static double median_of(double *a, size_t n)
+{
+	if (!n)
+		return NAN;
+	gsl_sort(a, 1, n);
+	return gsl_stats_median_from_sorted_data(a, 1, n);
+}
+
+static double mean_of(const double *a, size_t n)
+{
+	return n ? gsl_stats_mean(a, 1, n) : NAN;
+}
+
+/* vec.new(n [, value]) */
+static int f_new(lua_State *L)
+{
+	lua_Integer n = luaL_checkinteger(L, 1);
+	double value = luaL_optnumber(L, 2, NAN);
+	struct vec *x;
+
+	luaL_argcheck(L, n >= 0 && n <= LENGTH_MAX, 1, "length out of range");
+	x = vec_push(L, (size_t)n);
+	for (size_t i = 0; i < x->n; i++)
+		x->v[i] = value;
+	return 1;
+}
+
+/* vec.of { 1, 2, 3 } */
+static int f_of(lua_State *L)
+{
+	struct vec *x;
+
+	luaL_checktype(L, 1, LUA_TTABLE);
+	x = vec_push(L, (size_t)lua_rawlen(L, 1));
+	for (size_t i = 0; i < x->n; i++) {
+		lua_rawgeti(L, 1, (lua_Integer)i + 1);
+		x->v[i] = luaL_checknumber(L, -1);
+		lua_pop(L, 1);
+	}
+	return 1;
+}
+
+/* The vecs of a list, all of one length, as an array in a scratch on the stack; the list itself keeps
+ * them alive. */
+static const struct vec **list_of(lua_State *L, int index, size_t *count)
+{
+	const struct vec **list;
+	size_t n;
+
+	luaL_checktype(L, index, LUA_TTABLE);
+	n = (size_t)lua_rawlen(L, index);
+	luaL_argcheck(L, n > 0, index, "at least one vec is needed");
+	list = lua_newuserdatauv(L, n * sizeof(*list), 0);
+	for (size_t i = 0; i < n; i++) {
+		lua_rawgeti(L, index, (lua_Integer)i + 1);
+		list[i] = luaL_testudata(L, -1, vec_type);
+		if (!list[i])
+			luaL_error(L, "element %d of the list is a %s, not a vec", (int)i + 1, luaL_typename(L, -1));
+		if (list[i]->n != list[0]->n)
+			luaL_error(L, "vecs of different lengths (%d and %d)", (int)list[0]->n, (int)list[i]->n);
+		lua_pop(L, 1);
+	}
+	*count = n;
+	return list;
+}
+
+/* vec.median(list [, least]): second by second; NaN where fewer than 'least' have a sample */
+static int f_median(lua_State *L)
+{
+	lua_Integer least = luaL_optinteger(L, 2, 1);
+	size_t count;
+	const struct vec **list = list_of(L, 1, &count);
+	double *a = scratch(L, count);
+	struct vec *out = vec_push(L, list[0]->n);
+
+	for (size_t i = 0; i < out->n; i++) {
+		size_t n = 0;
+
+		for (size_t k = 0; k < count; k++)
+			if (isfinite(list[k]->v[i]))
+				a[n++] = list[k]->v[i];
+		if ((lua_Integer)n >= least)
+			out->v[i] = median_of(a, n);
+	}
+	return 1;
+}
+
+/* vec.present(list): in how many there is a sample, second by second */
+static int f_present(lua_State *L)
+{
+	size_t count;
+	const struct vec **list = list_of(L, 1, &count);
+	struct vec *out = vec_push(L, list[0]->n);
+
+	for (size_t i = 0; i < out->n; i++) {
+		out->v[i] = 0;
+		for (size_t k = 0; k < count; k++)
+			out->v[i] += isfinite(list[k]->v[i]);
+	}
+	return 1;
+}
+
+static int m_count(lua_State *L)
+{
+	const struct vec *x = vec_check(L, 1);
+	lua_Integer n = 0;
+
+	for (size_t i = 0; i < x->n; i++)
+		n += isfinite(x->v[i]);
+	lua_pushinteger(L, n);
+	return 1;
+}
+
+static int m_sum(lua_State *L)
+{
+	const struct vec *x = vec_check(L, 1);
+	double sum = 0;
+
+	for (size_t i = 0; i < x->n; i++)
+		if (isfinite(x->v[i]))
+			sum += x->v[i];
+	lua_pushnumber(L, sum);
+	return 1;
+}
+
+static int m_mean(lua_State *L)
+{
+	const struct vec *x = vec_check(L, 1);
+	double *a = scratch(L, x->n);
+
+	lua_pushnumber(L, mean_of(a, finite_of(x, 0, x->n, a)));
+	return 1;
+}
+
+static int m_median(lua_State *L)
+{
+	const struct vec *x = vec_check(L, 1);
+	double *a = scratch(L, x->n);
+
+	lua_pushnumber(L, median_of(a, finite_of(x, 0, x->n, a)));
+	return 1;
+}
+
+static int m_quantile(lua_State *L)
+{
+	const struct vec *x = vec_check(L, 1);
+	double q = luaL_checknumber(L, 2), *a;
+	size_t n;
+
+	luaL_argcheck(L, q >= 0 && q <= 1, 2, "a quantile is between 0 and 1");
+	a = scratch(L, x->n);
+	n = finite_of(x, 0, x->n, a);
+	gsl_sort(a, 1, n);
+	lua_pushnumber(L, n ? gsl_stats_quantile_from_sorted_data(a, 1, n, q) : NAN);
+	return 1;
+}
+
+/* Value and index of the largest (sign 1) or smallest (-1); NaN and nil for none. */
+static int extreme(lua_State *L, double sign)
+{
+	const struct vec *x = vec_check(L, 1);
+	size_t at = 0;
+
+	for (size_t i = 0; i < x->n; i++)
+		if (isfinite(x->v[i]) && (!at || sign * x->v[i] > sign * x->v[at - 1]))
+			at = i + 1;
+	lua_pushnumber(L, at ? x->v[at - 1] : NAN);
+	if (at)
+		lua_pushinteger(L, (lua_Integer)at);
+	else
+		lua_pushnil(L);
+	return 2;
+}
+
+static int m_max(lua_State *L)
+{
+	return extreme(L, 1);
+}
+
+static int m_min(lua_State *L)
+{
+	return extreme(L, -1);
+}
+
+static int m_abs(lua_State *L)
+{
+	const struct vec *x = vec_check(L, 1);
+	struct vec *out = vec_push(L, x->n);
+
+	for (size_t i = 0; i < x->n; i++)
+		out->v[i] = fabs(x->v[i]);
+	return 1;
+}
+
+static int m_log(lua_State *L)
+{
+	const struct vec *x = vec_check(L, 1);
+	struct vec *out = vec_push(L, x->n);
+
+	for (size_t i = 0; i < x->n; i++)
+		out->v[i] = x->v[i] > 0 ? log(x->v[i]) : NAN;
+	return 1;
+}
+
+/* v:slice(from, to), both included */
+static int m_slice(lua_State *L)
+{
+	const struct vec *x = vec_check(L, 1);
+	lua_Integer from = luaL_checkinteger(L, 2), to = luaL_optinteger(L, 3, (lua_Integer)x->n);
+	struct vec *out;
+
+	luaL_argcheck(L, from >= 1 && from <= (lua_Integer)x->n + 1, 2, "out of range");
+	luaL_argcheck(L, to >= from - 1 && to <= (lua_Integer)x->n, 3, "out of range");
+	out = vec_push(L, (size_t)(to - from + 1));
+	memcpy(out->v, x->v + from - 1, out->n * sizeof(double));
+	return 1;
+}
+
+/* v:above(limit): how many elements are */
+static int m_above(lua_State *L)
+{
+	const struct vec *x = vec_check(L, 1);
+	double limit = luaL_checknumber(L, 2);
+	lua_Integer n = 0;
+
+	for (size_t i = 0; i < x->n; i++)
+		n += isfinite(x->v[i]) && x->v[i] > limit;
+	lua_pushinteger(L, n);
+	return 1;
+}
+
+/* Windows end at their element; NaN where fewer than 'least' of the window have a sample. */
+static int rolling(lua_State *L, bool median)
+{
+	const struct vec *x = vec_check(L, 1);
+	lua_Integer width = luaL_checkinteger(L, 2), least = luaL_optinteger(L, 3, width);
+	struct vec *out;
+	double *a;
+
+	luaL_argcheck(L, width >= 1 && width <= LENGTH_MAX, 2, "a window is at least 1 wide");
+	luaL_argcheck(L, least >= 1 && least <= width, 3, "must be between 1 and the width");
+	a = scratch(L, x->n);
+	out = vec_push(L, x->n);
+	for (size_t i = (size_t)least - 1; i < x->n; i++) {
+		size_t from = i + 1 > (size_t)width ? i + 1 - (size_t)width : 0, n = finite_of(x, from, i + 1, a);
+
+		if (n >= (size_t)least)
+			out->v[i] = median ? median_of(a, n) : mean_of(a, n);
+	}
+	return 1;
+}
+
+static int m_rolling_median(lua_State *L)
+{
+	return rolling(L, true);
+}
+
+static int m_rolling_mean(lua_State *L)
+{
+	return rolling(L, false);
+}
+
+static int arithmetic(lua_State *L, char op)
+{
+	const struct vec *a = luaL_testudata(L, 1, vec_type), *b = luaL_testudata(L, 2, vec_type);
+	double x = a ? 0 : luaL_checknumber(L, 1), y = b ? 0 : luaL_checknumber(L, 2);
+	struct vec *out;
+
+	if (a && b && a->n != b->n)
+		return luaL_error(L, "vecs of different lengths (%d and %d)", (int)a->n, (int)b->n);
+	out = vec_push(L, a ? a->n : b->n);
+	for (size_t i = 0; i < out->n; i++) {
+		double l = a ? a->v[i] : x, r = b ? b->v[i] : y;
+
+		out->v[i] = op == '+' ? l + r : op == '-' ? l - r : op == '*' ? l * r : l / r;
+	}
+	return 1;
+}
+
+static int m_add(lua_State *L)
+{
+	return arithmetic(L, '+');
+}
+
+static int m_sub(lua_State *L)
+{
+	return arithmetic(L, '-');
+}
+
+static int m_mul(lua_State *L)
+{
+	return arithmetic(L, '*');
+}
+
+static int m_div(lua_State *L)
+{
+	return arithmetic(L, '/');
+}
+
+static int m_unm(lua_State *L)
+{
+	lua_settop(L, 1);
+	lua_pushnumber(L, -1);
+	return arithmetic(L, '*');
+}
+
+static int m_len(lua_State *L)
+{
+	lua_pushinteger(L, (lua_Integer)vec_check(L, 1)->n);
+	return 1;
+}
+
+static int m_index(lua_State *L)
+{
+	const struct vec *x = vec_check(L, 1);
+	lua_Integer i;
+
+	if (lua_type(L, 2) == LUA_TSTRING) {
+		lua_pushvalue(L, 2);
+		lua_rawget(L, lua_upvalueindex(1));
+		if (lua_isnil(L, -1))
+			return luaL_error(L, "a vec has no method '%s'", lua_tostring(L, 2));
+		return 1;
+	}
+	i = luaL_checkinteger(L, 2);
+	luaL_argcheck(L, i >= 1 && i <= (lua_Integer)x->n, 2, "index out of range");
+	lua_pushnumber(L, x->v[i - 1]);
+	return 1;
+}
+
+static int m_newindex(lua_State *L)
+{
+	struct vec *x = vec_check(L, 1);
+	lua_Integer i = luaL_checkinteger(L, 2);
+
+	luaL_argcheck(L, i >= 1 && i <= (lua_Integer)x->n, 2, "index out of range");
+	x->v[i - 1] = luaL_checknumber(L, 3);
+	return 0;
+}
+
+static int m_tostring(lua_State *L)
+{
+	lua_pushfstring(L, "vec of %d", (int)vec_check(L, 1)->n);
+	return 1;
+}
+
+static const luaL_Reg functions[] = {
+	{"new", f_new}, {"of", f_of}, {"median", f_median}, {"present", f_present}, {NULL, NULL},
+};
+
+static const luaL_Reg methods[] = {
+	{"abs", m_abs}, {"above", m_above}, {"count", m_count}, {"log", m_log}, {"max", m_max}, {"mean", m_mean},
+	{"median", m_median}, {"min", m_min}, {"quantile", m_quantile}, {"rolling_mean", m_rolling_mean},
+	{"rolling_median", m_rolling_median}, {"slice", m_slice}, {"sum", m_sum}, {NULL, NULL},
+};
+
+static const luaL_Reg metamethods[] = {
+	{"__add", m_add}, {"__sub", m_sub}, {"__mul", m_mul}, {"__div", m_div}, {"__unm", m_unm}, {"__len", m_len},
+	{"__newindex", m_newindex}, {"__tostring", m_tostring}, {NULL, NULL},
+};
+
+void vec_open(lua_State *L)
+{
+	luaL_newmetatable(L, vec_type);
+	luaL_setfuncs(L, metamethods, 0);
+	luaL_newlib(L, methods);
+	lua_pushcclosure(L, m_index, 1);
+	lua_setfield(L, -2, "__index");
+	lua_pop(L, 1);
+	luaL_newlib(L, functions);
+	lua_setglobal(L, "vec");
+}
+
+static const char *const *names_of(const luaL_Reg *list, const char **names)
+{
+	for (size_t i = 0; list[i].name; i++)
+		names[i] = list[i].name;
+	return names;
+}
+
+const char *const *vec_functions(void)
+{
+	static const char *names[sizeof(functions) / sizeof(*functions)];
+
+	return names_of(functions, names);
+}
+
+const char *const *vec_methods(void)
+{
+	static const char *names[sizeof(methods) / sizeof(*methods)];
+
+	return names_of(methods, names);
+}

@@ -1,0 +1,32 @@
+/*
+ * vec: arrays of doubles for detectors, so that no loop over seconds runs in Lua.
+ *
+ * NaN means that there is no sample. Arithmetic passes NaN on; everything that condenses (mean,
+ * median, max, quantile, rolling ...) looks at the finite elements only and is NaN where there is
+ * none. Indices begin at 1. What detectors can call is typed in detector.meta.lua.
+ */
+#ifndef CULPRIT_DIAG_VEC_H
+#define CULPRIT_DIAG_VEC_H
+
+#include <lua.h>
+#include <stddef.h>
+
+struct vec {
+	size_t n;
+	double v[];
+};
+
+/* Pushes a new one, all NaN; raises a Lua error when there is no memory. */
+struct vec *vec_push(lua_State *L, size_t n);
+
+/* The one at 'index', or a Lua error. */
+struct vec *vec_check(lua_State *L, int index);
+
+/* Sets the global table 'vec'. */
+void vec_open(lua_State *L);
+
+/* Names of the functions and methods, ended by NULL, for the test of the meta file. */
+const char *const *vec_functions(void);
+const char *const *vec_methods(void);
+
+#endif

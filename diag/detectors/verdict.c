@@ -1,0 +1,318 @@
+/*
+ * The other half of the runtime: runs and models into Lua, models and verdicts out of it.
+ */
+#include <errno.h>
+#include <lauxlib.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/detectors/detector_impl.h"
+#include "diag/detectors/vec.h"
+#include "harness/base/lua/luajson.h"
+
+/* Sums over the samples of one metric and server; then the tables that a detector sees. */
+static void push_series(lua_State *L, const struct detector_run *run, enum metric metric, uint32_t server)
+{
+	size_t n = (size_t)run->seconds;
+	struct vec *mean, *count, *max, *bytes;
+
+	lua_createtable(L, 0, 4);
+	mean = vec_push(L, n);
+	lua_setfield(L, -2, "mean");
+	count = vec_push(L, n);
+	lua_setfield(L, -2, "count");
+	max = vec_push(L, n);
+	lua_setfield(L, -2, "max");
+	bytes = vec_push(L, n);
+	lua_setfield(L, -2, "bytes");
+	for (size_t i = 0; i < n; i++)
+		count->v[i] = bytes->v[i] = 0;
+	for (size_t i = 0; i < run->n_samples; i++) {
+		const struct sample *s = &run->samples[i];
+
+		if (s->metric != metric || s->server != server || !s->count || s->second < 0 || s->second >= run->seconds)
+			continue;
+		mean->v[s->second] = (isnan(mean->v[s->second]) ? 0 : mean->v[s->second]) + s->sum_s;
+		count->v[s->second] += (double)s->count;
+		bytes->v[s->second] += (double)s->bytes;
+		if (isnan(max->v[s->second]) || s->max_s > max->v[s->second])
+			max->v[s->second] = s->max_s;
+	}
+	for (size_t i = 0; i < n; i++)
+		mean->v[i] /= count->v[i];
+}
+
+static void push_run(lua_State *L, const struct detector_run *run)
+{
+	lua_createtable(L, 0, 5);
+	lua_pushstring(L, run->id);
+	lua_setfield(L, -2, "id");
+	lua_pushinteger(L, run->seconds);
+	lua_setfield(L, -2, "seconds");
+	lua_createtable(L, (int)run->n_servers, 0);
+	for (size_t i = 0; i < run->n_servers; i++) {
+		lua_pushstring(L, run->servers[i]);
+		lua_rawseti(L, -2, (lua_Integer)i + 1);
+	}
+	lua_setfield(L, -2, "servers");
+	lua_createtable(L, METRIC_COUNT, 0);
+	for (int m = 0; m < METRIC_COUNT; m++) {
+		lua_pushstring(L, metric_name((enum metric)m));
+		lua_rawseti(L, -2, m + 1);
+	}
+	lua_setfield(L, -2, "metrics");
+	lua_createtable(L, 0, METRIC_COUNT);
+	for (int m = 0; m < METRIC_COUNT; m++) {
+		lua_createtable(L, 0, (int)run->n_servers);
+		for (uint32_t s = 0; s < run->n_servers; s++) {
+			push_series(L, run, (enum metric)m, s);
+			lua_setfield(L, -2, run->servers[s]);
+		}
+		lua_setfield(L, -2, metric_name((enum metric)m));
+	}
+	lua_setfield(L, -2, "series");
+}
+
+struct inputs {
+	struct detector *d;
+	const struct detector_run *runs;
+	size_t n;
+	const json_t *model;
+};
+
+/* Leaves what train or diagnose is called with; protected, since memory may run out. */
+static int push_inputs(lua_State *L)
+{
+	const struct inputs *in = lua_touserdata(L, 1);
+
+	lua_settop(L, 0);
+	if (in->model) {
+		push_run(L, in->runs);
+		luajson_push(L, in->model);
+	} else {
+		lua_createtable(L, (int)in->n, 0);
+		for (size_t i = 0; i < in->n; i++) {
+			push_run(L, &in->runs[i]);
+			lua_rawseti(L, -2, (lua_Integer)i + 1);
+		}
+	}
+	luajson_push(L, in->d->params);
+	return lua_gettop(L);
+}
+
+/* Calls 'name' on the inputs; its result is JSON. */
+static int call(struct detector *d, const char *name, struct inputs *in, json_t **out, struct err *e)
+{
+	int rc;
+
+	in->d = d;
+	lua_settop(d->L, 1);
+	lua_pushcfunction(d->L, push_inputs);
+	lua_pushlightuserdata(d->L, in);
+	rc = luax_call(d->L, 1, LUA_MULTRET, e);
+	if (!rc)
+		rc = detector_call(d, name, lua_gettop(d->L) - 1, e);
+	if (!rc && !lua_istable(d->L, -1))
+		rc = err_set(e, -EINVAL, "%s: '%s' must return a table, not a %s", d->src.path, name,
+			     luaL_typename(d->L, -1));
+	if (!rc) {
+		rc = luajson_get(d->L, -1, out, e);
+		if (rc)
+			err_prefix(e, rc, "%s: what '%s' returned", d->src.path, name);
+	}
+	lua_settop(d->L, 1);
+	lua_gc(d->L, LUA_GCCOLLECT);
+	return rc;
+}
+
+int detector_train(struct detector *d, const struct detector_run *runs, size_t n, json_t **model, struct err *e)
+{
+	struct inputs in = {.runs = runs, .n = n};
+	json_t *m = NULL;
+	int rc;
+
+	if (!d->trains) {
+		*model = json_object();
+		return *model ? 0 : err_errno(e, -ENOMEM, "cannot make a model");
+	}
+	rc = call(d, "train", &in, &m, e);
+	if (rc)
+		return rc;
+	/* An empty Lua table may be either; a model is an object. */
+	if (json_is_array(m) && !json_array_size(m)) {
+		json_decref(m);
+		m = json_object();
+	}
+	if (!json_is_object(m)) {
+		json_decref(m);
+		return err_set(e, -EINVAL, "%s: 'train' must return a table with named entries", d->src.path);
+	}
+	*model = m;
+	return 0;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The list, sorted, every name a server's and there once. New reference. */
+static int read_indicted(const struct detector *d, const struct detector_run *run, const json_t *list, json_t **out,
+			 struct err *e)
+{
+	size_t n = json_array_size(list);
+	const char **names = calloc(n ? n : 1, sizeof(*names));
+	int rc = 0;
+
+	if (!names)
+		return err_errno(e, -ENOMEM, "cannot read a verdict");
+	for (size_t i = 0; i < n && !rc; i++) {
+		const char *name = json_string_value(json_array_get(list, i));
+		size_t s = 0;
+
+		while (name && s < run->n_servers && strcmp(run->servers[s], name))
+			s++;
+		if (!name || s == run->n_servers)
+			rc = err_set(e, -EINVAL, "%s: a verdict indicts '%s', which is no server of the run", d->src.path,
+				     name ? name : "something that is not a name");
+		names[i] = name;
+	}
+	if (!rc) {
+		qsort(names, n, sizeof(*names), by_text);
+		*out = json_array();
+		for (size_t i = 0; i < n; i++)
+			if (!i || strcmp(names[i - 1], names[i]))
+				json_array_append_new(*out, json_string(names[i]));
+	}
+	free(names);
+	return rc;
+}
+
+static int check_keys(const struct detector *d, const json_t *v, struct err *e)
+{
+	static const char *const keys[] = {"metric", "indicted", "abstain", "reason", "evidence", NULL};
+	const char *key, *near;
+	json_t *item;
+
+	json_object_foreach((json_t *)v, key, item) {
+		size_t i = 0;
+
+		while (keys[i] && strcmp(keys[i], key))
+			i++;
+		if (keys[i])
+			continue;
+		near = luax_nearest(key, keys);
+		return luax_complain(&d->src, key, e, "verdict: unknown key '%s'%s%s%s", key, near ? "; did you mean '" : "",
+				     near ? near : "", near ? "'?" : "");
+	}
+	return 0;
+}
+
+/* One verdict in its final form. New reference. */
+static int read_verdict(const struct detector *d, const struct detector_run *run, const json_t *v, json_t **out,
+			struct err *e)
+{
+	const json_t *metric = json_object_get(v, "metric"), *indicted = json_object_get(v, "indicted");
+	const json_t *abstain = json_object_get(v, "abstain"), *reason = json_object_get(v, "reason");
+	json_t *list = NULL;
+	enum metric known;
+	int rc;
+
+	if (!json_is_object(v))
+		return err_set(e, -EINVAL, "%s: 'diagnose' must return a list of verdicts", d->src.path);
+	rc = check_keys(d, v, e);
+	if (rc)
+		return rc;
+	if (!json_is_string(metric) || (strcmp(json_string_value(metric), "any") &&
+					metric_from_name(json_string_value(metric), &known)))
+		return err_set(e, -EINVAL, "%s: a verdict's metric is 'dread', 'dwrite', 'nsread', 'ncread' or 'any'",
+			       d->src.path);
+	if ((indicted && !json_is_array(indicted)) || (abstain && !json_is_boolean(abstain)) ||
+	    (reason && !json_is_string(reason)))
+		return err_set(e, -EINVAL, "%s: a verdict's 'indicted' is a list, 'abstain' a boolean, 'reason' a string",
+			       d->src.path);
+	if (json_is_true(abstain) && json_array_size(indicted))
+		return err_set(e, -EINVAL, "%s: a verdict on '%s' abstains and indicts", d->src.path,
+			       json_string_value(metric));
+	rc = read_indicted(d, run, indicted, &list, e);
+	if (rc)
+		return rc;
+	*out = json_pack("{s:O, s:o, s:b}", "metric", metric, "indicted", list, "abstain", json_is_true(abstain));
+	if (reason)
+		json_object_set(*out, "reason", (json_t *)reason);
+	if (json_object_get(v, "evidence"))
+		json_object_set(*out, "evidence", json_object_get(v, "evidence"));
+	return 0;
+}
+
+/* The union of what the metrics say. */
+static int add_any(const struct detector *d, const struct detector_run *run, json_t *verdicts, struct err *e)
+{
+	json_t *all = json_array(), *list = NULL, *v;
+	bool abstain = true;
+	size_t i;
+	int rc;
+
+	json_array_foreach(verdicts, i, v) {
+		abstain = abstain && json_is_true(json_object_get(v, "abstain"));
+		json_array_extend(all, json_object_get(v, "indicted"));
+	}
+	rc = read_indicted(d, run, all, &list, e);
+	if (!rc)
+		json_array_append_new(verdicts, json_pack("{s:s, s:o, s:b}", "metric", "any", "indicted", list, "abstain",
+							  abstain));
+	json_decref(all);
+	return rc;
+}
+
+static bool has_metric(const json_t *verdicts, const char *metric)
+{
+	json_t *v;
+	size_t i;
+
+	json_array_foreach((json_t *)verdicts, i, v)
+		if (!strcmp(json_string_value(json_object_get(v, "metric")), metric))
+			return true;
+	return false;
+}
+
+int detector_diagnose(struct detector *d, const json_t *model, const struct detector_run *run, json_t **verdicts,
+		      struct err *e)
+{
+	struct inputs in = {.runs = run, .n = 1, .model = model};
+	json_t *raw = NULL, *done = json_array(), *any = NULL, *v, *one = NULL;
+	size_t i;
+	int rc = call(d, "diagnose", &in, &raw, e);
+
+	if (!rc && !json_is_array(raw))
+		rc = err_set(e, -EINVAL, "%s: 'diagnose' must return a list of verdicts", d->src.path);
+	json_array_foreach(raw, i, v) {
+		if (rc)
+			break;
+		rc = read_verdict(d, run, v, &one, e);
+		if (rc)
+			break;
+		if (has_metric(done, json_string_value(json_object_get(one, "metric"))) ||
+		    (any && !strcmp(json_string_value(json_object_get(one, "metric")), "any"))) {
+			rc = err_set(e, -EINVAL, "%s: two verdicts on '%s'", d->src.path,
+				     json_string_value(json_object_get(one, "metric")));
+			json_decref(one);
+		} else if (!strcmp(json_string_value(json_object_get(one, "metric")), "any")) {
+			any = one;
+		} else {
+			json_array_append_new(done, one);
+		}
+	}
+	if (!rc && any)
+		json_array_append(done, any);
+	else if (!rc)
+		rc = add_any(d, run, done, e);
+	json_decref(raw);
+	json_decref(any);
+	if (rc)
+		json_decref(done);
+	else
+		*verdicts = done;
+	return rc;
+}
