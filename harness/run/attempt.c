@@ -1,0 +1,551 @@
+#include "harness/run/attempt.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "harness/base/clock.h"
+#include "harness/base/file.h"
+#include "harness/base/lua/luajson.h"
+#include "harness/base/lua/luax.h"
+#include "harness/run/measure.h"
+
+#define CALL_TIMEOUT_S 30
+#define VERIFY_PERIOD_S 0.2
+
+/* One thing that runs on a node for the length of the attempt. */
+struct job {
+	struct member *member;
+	char handle[64];
+	bool running;
+};
+
+struct trial {
+	struct executor *x;
+	const struct cell *cell;
+	const struct part *workload, *fault; /* fault NULL: control */
+	struct member *victim;
+	struct attempt_row row;
+	struct job *tracers, *apps;      /* tracers: servers then clients; apps: clients */
+	size_t n_tracers, n_apps;
+	json_t *before, *detail;
+	char *folder;                    /* "cells/0007.1", below the run's */
+	int context_ref;                 /* Lua context of the fault */
+	struct err gone;                 /* set when an event made the attempt invalid */
+	bool is_gone;
+};
+
+double attempt_phases_s(const struct scenario *s)
+{
+	return s->before_s + s->fault_s + s->after_s;
+}
+
+static bool stop_asked(const struct trial *t)
+{
+	return *t->x->interrupted > 0;
+}
+
+static void note_phase(struct trial *t, double left_s, const char *what)
+{
+	progress_now(t->x->progress, left_s, "cell %zu %s x %s: %s", t->cell->number, t->workload->label,
+		     cell_fault(t->x->scenario, t->cell), what);
+}
+
+/* One request to every member of a list; results stay in 'requests'. */
+static int ask_all(struct node_request *requests, size_t n, struct err *e)
+{
+	int rc = node_call_all(requests, n, CALL_TIMEOUT_S, e);
+
+	return rc;
+}
+
+static void drop_results(struct node_request *requests, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		json_decref(requests[i].result);
+	free(requests);
+}
+
+/* {node: fingerprint} of the whole cluster. New reference. */
+static int fingerprint(struct trial *t, json_t **out, struct err *e)
+{
+	struct cluster *c = t->x->cluster;
+	struct node_request *requests = calloc(c->n_members, sizeof(*requests));
+	int rc;
+
+	if (!requests)
+		return err_errno(e, -ENOMEM, "cannot take fingerprints");
+	for (size_t i = 0; i < c->n_members; i++)
+		requests[i] = (struct node_request){.node = c->members[i].node, .op = "fingerprint"};
+	rc = ask_all(requests, c->n_members, e);
+	if (!rc) {
+		*out = json_object();
+		for (size_t i = 0; i < c->n_members; i++)
+			json_object_set(*out, node_name(c->members[i].node), requests[i].result);
+	}
+	drop_results(requests, c->n_members);
+	return rc;
+}
+
+/* Says the first difference between two fingerprints of the cluster. */
+static int compare_fingerprints(const json_t *before, const json_t *after, struct err *e)
+{
+	const char *name, *key;
+	json_t *was, *value;
+
+	json_object_foreach((json_t *)before, name, was) {
+		json_t *is = json_object_get(after, name);
+
+		json_object_foreach(was, key, value) {
+			char *a, *b;
+			int rc;
+
+			if (json_equal(value, json_object_get(is, key)))
+				continue;
+			a = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+			b = json_dumps(json_object_get(is, key), JSON_ENCODE_ANY | JSON_COMPACT);
+			rc = err_set(e, -EBUSY, "%s: its %s changed from %.200s to %.200s", name, key, a ? a : "?",
+				     b ? b : "nothing");
+			free(a);
+			free(b);
+			return rc;
+		}
+	}
+	return 0;
+}
+
+static void take_handle(struct job *job, struct member *m, const json_t *result)
+{
+	const char *handle = json_string_value(json_object_get(result, "handle"));
+
+	job->member = m;
+	job->running = true;
+	snprintf(job->handle, sizeof(job->handle), "%s", handle ? handle : "");
+}
+
+static int start_tracers(struct trial *t, struct err *e)
+{
+	struct cluster *c = t->x->cluster;
+	size_t n = c->n_servers + c->n_clients;
+	struct node_request *requests = calloc(n, sizeof(*requests));
+	int rc;
+
+	t->tracers = calloc(n, sizeof(*t->tracers));
+	if (!requests || !t->tracers) {
+		free(requests);
+		return err_errno(e, -ENOMEM, "cannot start the tracers");
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct member *m = i < c->n_servers ? c->servers[i] : c->clients[i - c->n_servers];
+
+		t->tracers[i].member = m;
+		requests[i] = (struct node_request){
+			.node = m->node, .op = "trace.start",
+			.args = json_pack("{s:s, s:O, s:s}", "tracer", t->x->scenario->tracer, "pids", m->pids, "out",
+					  "fs.trace")};
+	}
+	t->n_tracers = n;
+	rc = ask_all(requests, n, e);
+	for (size_t i = 0; i < n; i++)
+		if (requests[i].result)
+			take_handle(&t->tracers[i], t->tracers[i].member, requests[i].result);
+	drop_results(requests, n);
+	return rc;
+}
+
+/* The workload's command for one client, as process.start's arguments. */
+static int workload_command(struct trial *t, struct member *client, json_t **args, struct err *e)
+{
+	lua_State *L = t->x->scenario->L;
+	int top = lua_gettop(L), rc;
+
+	lua_rawgeti(L, LUA_REGISTRYINDEX, t->workload->def_ref);
+	lua_getfield(L, -1, "command");
+	bind_push_context(L, t->x->acts, t->x->cluster, NULL, t->workload, store_run_id(t->x->store));
+	bind_push_node(L, t->x->acts, client);
+	rc = luax_call(L, 2, 1, e);
+	if (!rc)
+		rc = luajson_get(L, -1, args, e);
+	lua_settop(L, top);
+	if (!rc && !json_is_object(*args)) {
+		json_decref(*args);
+		rc = err_set(e, -EINVAL, "%s: 'command' must return a table with 'argv'", t->workload->path);
+	}
+	if (!rc) {
+		json_object_set_new(*args, "stdout", json_string("app.out"));
+		json_object_set_new(*args, "stderr", json_string("app.out"));
+		json_object_set_new(*args, "trace", json_pack("{s:s, s:s}", "tracer", t->x->scenario->tracer, "out",
+							      "app.trace"));
+	}
+	return rc;
+}
+
+static int start_workload(struct trial *t, struct err *e)
+{
+	struct cluster *c = t->x->cluster;
+	struct node_request *requests = calloc(c->n_clients, sizeof(*requests));
+	int rc = 0;
+
+	t->apps = calloc(c->n_clients, sizeof(*t->apps));
+	if (!requests || !t->apps) {
+		free(requests);
+		return err_errno(e, -ENOMEM, "cannot start the workload");
+	}
+	for (size_t i = 0; i < c->n_clients && !rc; i++) {
+		requests[i] = (struct node_request){.node = c->clients[i]->node, .op = "process.start"};
+		rc = workload_command(t, c->clients[i], &requests[i].args, e);
+	}
+	if (rc) {
+		for (size_t i = 0; i < c->n_clients; i++)
+			json_decref(requests[i].args);
+		free(requests);
+		return rc;
+	}
+	t->n_apps = c->n_clients;
+	rc = ask_all(requests, c->n_clients, e);
+	for (size_t i = 0; i < c->n_clients; i++)
+		if (requests[i].result)
+			take_handle(&t->apps[i], c->clients[i], requests[i].result);
+	drop_results(requests, c->n_clients);
+	t->row.start_ns = clock_real_ns();
+	return rc;
+}
+
+/* Unasked messages of agents: a workload or tracer that ended, something the guard undid. */
+static void on_event(void *ctx, struct node *n, const json_t *event)
+{
+	struct trial *t = ctx;
+	const char *kind = json_string_value(json_object_get(event, "event"));
+	const char *handle = json_string_value(json_object_get(event, "handle"));
+	int code = (int)json_integer_value(json_object_get(event, "exit"));
+
+	if (!kind || !handle || t->is_gone)
+		return;
+	for (size_t i = 0; i < t->n_apps; i++) {
+		if (t->apps[i].running && t->apps[i].member->node == n && !strcmp(t->apps[i].handle, handle) && code) {
+			t->is_gone = true;
+			err_set(&t->gone, -EIO, "%s: the workload %s ended by itself with %d", node_name(n),
+				t->workload->label, code);
+		}
+	}
+	for (size_t i = 0; i < t->n_tracers; i++) {
+		if (t->tracers[i].running && t->tracers[i].member->node == n && !strcmp(t->tracers[i].handle, handle)) {
+			t->is_gone = true;
+			err_set(&t->gone, -EIO, "%s: the tracer ended by itself with %d", node_name(n), code);
+		}
+	}
+	if (!strcmp(kind, "undone")) {
+		const char *why = json_string_value(json_object_get(event, "why"));
+
+		t->is_gone = true;
+		err_set(&t->gone, -ECANCELED, "%s: its guard undid %s: %s", node_name(n), handle, why ? why : "?");
+	}
+}
+
+/* Waits until 'until_s' (monotonic), looking out for events, lost nodes and interruption. */
+static int wait_until(struct trial *t, double until_s, const char *what, struct err *e)
+{
+	double end_s = until_s;
+
+	for (;;) {
+		double left = until_s - clock_mono_s();
+
+		if (stop_asked(t))
+			return err_set(e, -EINTR, "interrupted");
+		node_events(t->x->cluster->set, left > 0.25 ? 0.25 : left > 0 ? left : 0, on_event, t);
+		if (cluster_lost(t->x->cluster, e))
+			return -ENOTCONN;
+		if (t->is_gone) {
+			*e = t->gone;
+			return -EIO;
+		}
+		if (left <= 0)
+			return 0;
+		note_phase(t, end_s - clock_mono_s(), what);
+	}
+}
+
+/* Calls the fault's function 'name' with the trial's context; leaves 'results' values. */
+static int call_fault(struct trial *t, const char *name, int results, struct err *e)
+{
+	lua_State *L = t->x->scenario->L;
+
+	lua_rawgeti(L, LUA_REGISTRYINDEX, t->fault->def_ref);
+	lua_getfield(L, -1, name);
+	lua_remove(L, -2);
+	lua_rawgeti(L, LUA_REGISTRYINDEX, t->context_ref);
+	return luax_call(L, 1, results, e);
+}
+
+/* Asks verify until it says yes; its evidence goes into detail[key]. -ETIME if it never does. */
+static int verify(struct trial *t, const char *key, struct err *e)
+{
+	lua_State *L = t->x->scenario->L;
+	double deadline = clock_mono_s() + t->fault->verify_s;
+	int top = lua_gettop(L), rc;
+
+	for (;;) {
+		json_t *evidence = NULL;
+
+		rc = call_fault(t, "verify", 2, e);
+		if (rc)
+			break;
+		if (lua_toboolean(L, top + 1)) {
+			rc = luajson_get(L, top + 1, &evidence, e);
+			if (!rc)
+				json_object_set_new(t->detail, key, evidence);
+			break;
+		}
+		if (clock_mono_s() > deadline) {
+			const char *seen = lua_tostring(L, top + 2);
+
+			rc = err_set(e, -ETIME, "%s did not act within %g s: %s", t->fault->label, t->fault->verify_s,
+				     seen ? seen : "verify gave no reason");
+			break;
+		}
+		lua_settop(L, top);
+		rc = wait_until(t, clock_mono_s() + VERIFY_PERIOD_S, "verifying", e);
+		if (rc)
+			break;
+	}
+	lua_settop(L, top);
+	return rc;
+}
+
+static int fault_on(struct trial *t, struct err *e)
+{
+	lua_State *L = t->x->scenario->L;
+	int rc;
+
+	bind_push_context(L, t->x->acts, t->x->cluster, t->victim, t->fault, store_run_id(t->x->store));
+	t->context_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+	rc = call_fault(t, "inject", 0, e);
+	if (!rc)
+		rc = verify(t, "verified_on", e);
+	if (!rc)
+		t->row.onset_ns = clock_real_ns();
+	return rc;
+}
+
+static int fault_off(struct trial *t, struct err *e)
+{
+	int rc = verify(t, "verified_still_on", e), undo;
+	struct err why;
+
+	undo = acts_undo(t->x->acts, &why);
+	if (!undo)
+		t->row.offset_ns = clock_real_ns();
+	if (!rc && undo)
+		rc = err_set(e, undo, "%s", why.text);
+	return rc;
+}
+
+static int phases(struct trial *t, struct err *e)
+{
+	const struct scenario *s = t->x->scenario;
+	double begin = (double)clock_ns(CLOCK_MONOTONIC) / 1e9, onset;
+	char what[64];
+	int rc;
+
+	if (!t->fault)
+		return wait_until(t, begin + attempt_phases_s(s), "no fault", e);
+	rc = wait_until(t, begin + s->before_s, "before the fault", e);
+	if (!rc)
+		rc = fault_on(t, e);
+	if (rc)
+		return rc;
+	onset = clock_mono_s();
+	snprintf(what, sizeof(what), "fault on %s", t->victim->host->ssh.name);
+	rc = wait_until(t, onset + s->fault_s, what, e);
+	if (!rc)
+		rc = fault_off(t, e);
+	if (!rc)
+		rc = wait_until(t, clock_mono_s() + s->after_s, "after the fault", e);
+	return rc;
+}
+
+/* Stops what of 'jobs' runs, all at once; results (may be NULL) gets {node: result}. */
+static int stop_jobs(struct job *jobs, size_t n, const char *op, json_t *results, struct err *e)
+{
+	struct node_request *requests = calloc(n + 1, sizeof(*requests));
+	size_t k = 0;
+	int rc;
+
+	if (!requests)
+		return err_errno(e, -ENOMEM, "cannot stop what was started");
+	for (size_t i = 0; i < n; i++) {
+		json_t *args;
+
+		if (!jobs[i].running)
+			continue;
+		args = json_pack("{s:s}", "handle", jobs[i].handle);
+		if (!strcmp(op, "process.stop"))
+			json_object_set_new(args, "signal", json_string("INT"));
+		requests[k++] = (struct node_request){.node = jobs[i].member->node, .op = op, .args = args};
+		jobs[i].running = false;
+	}
+	rc = ask_all(requests, k, e);
+	for (size_t i = 0; i < k && results; i++)
+		if (requests[i].result)
+			json_object_set(results, node_name(requests[i].node), requests[i].result);
+	drop_results(requests, k);
+	return rc;
+}
+
+static int stop_all(struct trial *t, struct err *e)
+{
+	json_t *apps = json_object(), *tracers = json_object();
+	const char *name;
+	json_t *v;
+	int rc, rc2;
+	struct err e2;
+
+	rc = stop_jobs(t->apps, t->n_apps, "process.stop", apps, e);
+	rc2 = stop_jobs(t->tracers, t->n_tracers, "trace.stop", tracers, &e2);
+	if (!rc && rc2)
+		rc = err_set(e, rc2, "%s", e2.text);
+	json_object_foreach(tracers, name, v) {
+		if (rc)
+			break;
+		if (json_integer_value(json_object_get(v, "lost")) || !json_is_true(json_object_get(v, "whole")))
+			rc = err_set(e, -EBADMSG, "%s: the trace is not whole: %lld records lost%s", name,
+				     (long long)json_integer_value(json_object_get(v, "lost")),
+				     json_is_true(json_object_get(v, "whole")) ? "" : ", cut short");
+	}
+	json_object_set_new(t->detail, "workload_exits", apps);
+	json_object_set_new(t->detail, "traces", tracers);
+	return rc;
+}
+
+/* After a failure: whatever still runs or acts is stopped as far as the nodes can be reached. */
+static void clean_up(struct trial *t)
+{
+	struct err ignored;
+
+	nodeset_resume(t->x->cluster->set);
+	acts_undo(t->x->acts, &ignored);
+	stop_jobs(t->apps, t->n_apps, "process.stop", NULL, &ignored);
+	stop_jobs(t->tracers, t->n_tracers, "trace.stop", NULL, &ignored);
+	measure_discard(t->x->cluster);
+}
+
+static int run_trial(struct trial *t, struct err *e)
+{
+	int rc;
+
+	note_phase(t, attempt_phases_s(t->x->scenario), "starting");
+	rc = fingerprint(t, &t->before, e);
+	if (!rc)
+		rc = start_tracers(t, e);
+	if (!rc)
+		rc = start_workload(t, e);
+	if (!rc)
+		rc = phases(t, e);
+	if (!rc) {
+		t->row.seconds = (int32_t)((clock_real_ns() - t->row.start_ns) / 1000000000);
+		note_phase(t, 0, "collecting");
+		rc = stop_all(t, e);
+	}
+	if (!rc)
+		rc = measure_fetch(t->x, t->folder, t->workload, t->detail, e);
+	if (!rc) {
+		json_t *after = NULL;
+
+		rc = fingerprint(t, &after, e);
+		if (!rc)
+			rc = compare_fingerprints(t->before, after, e);
+		json_decref(after);
+	}
+	return rc;
+}
+
+/* Faults of the script or the harness are errors; what befell the nodes makes the attempt invalid. */
+static enum outcome outcome_of(int rc)
+{
+	if (!rc)
+		return OUTCOME_CONFIRMED;
+	return rc == -EINVAL || rc == -ENOMEM || rc == -ENOSPC ? OUTCOME_ERROR : OUTCOME_INVALID;
+}
+
+static int record(struct trial *t, int rc, const struct err *why, struct err *e)
+{
+	struct store *s = t->x->store;
+	struct measurement *m = NULL;
+	struct err bad;
+	int failed;
+
+	if (!rc) {
+		rc = measure_reduce(t->x, t->folder, t->row.start_ns, t->row.seconds, &m, &bad);
+		if (rc)
+			why = &bad;
+	}
+	t->row.outcome = outcome_of(rc);
+	t->row.reason = rc ? why->text : NULL;
+	t->row.detail = t->detail;
+	t->row.ended_ns = clock_real_ns();
+	failed = store_begin(s, e);
+	if (!failed)
+		failed = store_put_attempt(s, &t->row, e);
+	if (!failed && m)
+		failed = measure_store(t->x, t->folder, t->row.id, m, e);
+	if (!failed)
+		failed = store_commit(s, e);
+	if (failed)
+		store_rollback(s);
+	measure_free(m);
+	return failed;
+}
+
+static void trial_clear(struct trial *t)
+{
+	if (t->context_ref != LUA_NOREF)
+		luaL_unref(t->x->scenario->L, LUA_REGISTRYINDEX, t->context_ref);
+	json_decref(t->before);
+	json_decref(t->detail);
+	free(t->tracers);
+	free(t->apps);
+	free(t->folder);
+}
+
+int attempt_run(struct executor *x, const struct cell *c, long number, enum outcome *outcome, struct err *why,
+		int64_t *id, struct err *e)
+{
+	struct trial t = {.x = x, .cell = c, .workload = &x->scenario->workloads[c->workload],
+			  .context_ref = LUA_NOREF, .detail = json_object()};
+	char *full = NULL;
+	int rc = 0;
+
+	t.row = (struct attempt_row){.cell = c->number, .number = number, .started_ns = clock_real_ns()};
+	if (c->victim != SIZE_MAX) {
+		t.fault = &x->scenario->faults[c->fault];
+		t.victim = x->cluster->servers[c->victim];
+	}
+	if (!t.detail || asprintf(&t.folder, "cells/%04zu.%ld", c->number, number) < 0 ||
+	    asprintf(&full, "%s/%s", store_folder(x->store), t.folder) < 0) {
+		rc = err_errno(e, -ENOMEM, "cannot begin an attempt");
+		goto out;
+	}
+	rc = file_mkdirs(full, 0700, e);
+	if (rc)
+		goto out;
+	rc = run_trial(&t, why);
+	if (rc)
+		clean_up(&t);
+	if (rc == -EINTR || stop_asked(&t)) {
+		file_remove_tree(full, NULL);
+		rc = err_set(e, -EINTR, "interrupted");
+		goto out;
+	}
+	rc = record(&t, rc, why, e);
+	*outcome = t.row.outcome;
+	if (t.row.reason && t.row.reason != why->text)
+		err_set(why, -EIO, "%s", t.row.reason);
+	*id = t.row.id;
+out:
+	free(full);
+	trial_clear(&t);
+	return rc;
+}

@@ -1,0 +1,41 @@
+/*
+ * Attempt: one try at one cell, from a clean cluster to a clean cluster.
+ *
+ *   fingerprint - tracers on - workload on - [before] - inject, verify (onset) - [fault] -
+ *   verify, undo (offset) - [after] - workload off - tracers off - fetch - fingerprint - reduce
+ */
+#ifndef CULPRIT_HARNESS_ATTEMPT_H
+#define CULPRIT_HARNESS_ATTEMPT_H
+
+#include <signal.h>
+
+#include "harness/lua/bind_node.h"
+#include "harness/run/cluster.h"
+#include "harness/run/judge.h"
+#include "harness/run/plan.h"
+#include "harness/run/progress.h"
+#include "harness/run/store.h"
+
+/* What all attempts of a run share. */
+struct executor {
+	struct scenario *scenario;
+	struct plan *plan;
+	struct cluster *cluster;
+	struct store *store;
+	struct judge *judge;
+	struct progress *progress;
+	struct acts *acts;
+	char **server_names;               /* in the order of cluster.servers; used as sample.server */
+	volatile sig_atomic_t *interrupted; /* number of SIGINT and SIGTERM so far */
+};
+
+/* The scenario's phases together, in seconds. */
+double attempt_phases_s(const struct scenario *s);
+
+/* Runs one attempt and writes it to the store, whatever its outcome; '*outcome' gets it and 'why' its reason.
+ * 0, -EINTR (interrupted: the fault is undone, nothing is written), or another negative errno when
+ * the run cannot go on (the store cannot be written). */
+int attempt_run(struct executor *x, const struct cell *c, long number, enum outcome *outcome, struct err *why,
+		int64_t *id, struct err *e);
+
+#endif

@@ -1,0 +1,328 @@
+#include "harness/run/exec.h"
+
+#include <errno.h>
+#include <lauxlib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/base/clock.h"
+#include "harness/base/lua/luajson.h"
+#include "harness/base/lua/luax.h"
+
+#define CALL_TIMEOUT_S 30
+#define PREPARE_TIMEOUT_S 3600
+
+static volatile sig_atomic_t interrupts;
+static struct nodeset *interrupted_set;
+
+static void on_signal(int signo)
+{
+	if (++interrupts > 2) {
+		/* The nodes' guards undo what we leave. */
+		signal(signo, SIG_DFL);
+		raise(signo);
+	}
+	if (interrupted_set)
+		nodeset_interrupt(interrupted_set);
+}
+
+volatile sig_atomic_t *exec_catch_signals(void)
+{
+	struct sigaction sa = {.sa_handler = on_signal};
+
+	sigemptyset(&sa.sa_mask);
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	return &interrupts;
+}
+
+/* A fault's own check on every server that may become its victim. -EINVAL with the reason. */
+static int check_fault(struct executor *x, const struct part *f, struct err *e)
+{
+	lua_State *L = x->scenario->L;
+	int top = lua_gettop(L), rc = 0;
+
+	for (size_t i = 0; i < x->cluster->n_servers && !rc; i++) {
+		lua_rawgeti(L, LUA_REGISTRYINDEX, f->def_ref);
+		if (!lua_istable(L, -1))
+			break;
+		lua_getfield(L, -1, "check");
+		if (lua_isnil(L, -1))
+			break;
+		bind_push_context(L, x->acts, x->cluster, x->cluster->servers[i], f, store_run_id(x->store));
+		rc = luax_call(L, 1, 2, e);
+		if (!rc && !lua_toboolean(L, -2))
+			rc = err_set(e, -EINVAL, "fault '%s' cannot run here: %s", f->label,
+				     lua_isstring(L, -1) ? lua_tostring(L, -1) : "its check gave no reason");
+		lua_settop(L, top);
+	}
+	lua_settop(L, top);
+	return rc;
+}
+
+/* Runs argv lists, the k-th of every client side by side. */
+static int run_commands(struct executor *x, json_t *lists[], const char *label, struct err *e)
+{
+	struct cluster *c = x->cluster;
+	struct node_request *requests = calloc(c->n_clients, sizeof(*requests));
+	int rc = requests ? 0 : err_errno(e, -ENOMEM, "cannot prepare '%s'", label);
+
+	for (size_t k = 0; !rc; k++) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < c->n_clients; i++) {
+			json_t *argv = json_array_get(lists[i], k);
+
+			if (argv)
+				requests[n++] = (struct node_request){
+					.node = c->clients[i]->node, .op = "run",
+					.args = json_pack("{s:O, s:i}", "argv", argv, "timeout_s", PREPARE_TIMEOUT_S)};
+		}
+		if (!n)
+			break;
+		rc = node_call_all(requests, n, PREPARE_TIMEOUT_S + CALL_TIMEOUT_S, e);
+		for (size_t i = 0; i < n; i++) {
+			json_int_t code = json_integer_value(json_object_get(requests[i].result, "exit"));
+
+			if (!rc && code)
+				rc = err_set(e, -EINVAL, "%s: preparing '%s' ended with %d: %.300s",
+					     node_name(requests[i].node), label, (int)code,
+					     json_string_value(json_object_get(requests[i].result, "output")));
+			json_decref(requests[i].result);
+			requests[i].result = NULL;
+		}
+	}
+	free(requests);
+	return rc;
+}
+
+/* Programs that a workload needs, on every client. */
+static int check_workload(struct executor *x, const struct part *w, struct err *e)
+{
+	lua_State *L = x->scenario->L;
+	int top = lua_gettop(L), rc = 0;
+
+	lua_rawgeti(L, LUA_REGISTRYINDEX, w->def_ref);
+	lua_getfield(L, -1, "needs");
+	for (lua_Integer i = 1; lua_istable(L, -1) && !rc; i++) {
+		const char *program;
+
+		lua_rawgeti(L, -1, i);
+		program = lua_tostring(L, -1);
+		if (!program)
+			break;
+		for (size_t k = 0; k < x->cluster->n_clients && !rc; k++) {
+			json_t *result = NULL;
+
+			rc = node_call(x->cluster->clients[k]->node, "run",
+				       json_pack("{s:[s, s]}", "argv", "which", program), CALL_TIMEOUT_S, &result, e);
+			if (!rc && json_integer_value(json_object_get(result, "exit")))
+				rc = err_set(e, -EINVAL, "%s: workload '%s' needs the program '%s', which is not there",
+					     x->cluster->clients[k]->host->ssh.name, w->label, program);
+			json_decref(result);
+		}
+		lua_pop(L, 1);
+	}
+	lua_settop(L, top);
+	return rc;
+}
+
+static int prepare_workload(struct executor *x, const struct part *w, struct err *e)
+{
+	lua_State *L = x->scenario->L;
+	struct cluster *c = x->cluster;
+	json_t **lists = calloc(c->n_clients, sizeof(*lists));
+	int top = lua_gettop(L), rc = lists ? 0 : err_errno(e, -ENOMEM, "cannot prepare '%s'", w->label);
+
+	for (size_t i = 0; i < c->n_clients && !rc; i++) {
+		lua_rawgeti(L, LUA_REGISTRYINDEX, w->def_ref);
+		lua_getfield(L, -1, "prepare");
+		if (lua_isnil(L, -1))
+			break;
+		bind_push_context(L, x->acts, c, NULL, w, store_run_id(x->store));
+		bind_push_node(L, x->acts, c->clients[i]);
+		rc = luax_call(L, 2, 1, e);
+		if (!rc)
+			rc = luajson_get(L, -1, &lists[i], e);
+		lua_settop(L, top);
+	}
+	lua_settop(L, top);
+	if (!rc)
+		rc = run_commands(x, lists, w->label, e);
+	for (size_t i = 0; lists && i < c->n_clients; i++)
+		json_decref(lists[i]);
+	free(lists);
+	return rc;
+}
+
+/* Which parts the plan really uses ('--only' may leave some out). */
+static void used_parts(const struct executor *x, bool *workloads, bool *faults)
+{
+	for (size_t i = 0; i < x->plan->n; i++) {
+		const struct cell *c = &x->plan->cells[i];
+
+		workloads[c->workload] = true;
+		if (c->fault != SIZE_MAX)
+			faults[c->fault] = true;
+	}
+}
+
+static int check_and_prepare(struct executor *x, struct err *e)
+{
+	const struct scenario *s = x->scenario;
+	bool *workloads = calloc(s->n_workloads + s->n_faults, sizeof(*workloads)), *faults;
+	int rc = 0;
+
+	if (!workloads)
+		return err_errno(e, -ENOMEM, "cannot prepare");
+	faults = workloads + s->n_workloads;
+	used_parts(x, workloads, faults);
+	for (size_t i = 0; i < s->n_faults && !rc; i++)
+		rc = faults[i] ? check_fault(x, &s->faults[i], e) : 0;
+	for (size_t i = 0; i < s->n_workloads && !rc; i++)
+		rc = workloads[i] ? check_workload(x, &s->workloads[i], e) : 0;
+	for (size_t i = 0; i < s->n_workloads && !rc; i++) {
+		if (!workloads[i])
+			continue;
+		progress_now(x->progress, 0, "preparing %s", s->workloads[i].label);
+		rc = prepare_workload(x, &s->workloads[i], e);
+	}
+	free(workloads);
+	return rc;
+}
+
+/* The workloads' folder on the file system goes with the run. */
+static void remove_data(struct executor *x)
+{
+	struct member *client = x->cluster->clients[0];
+	json_t *result = NULL;
+
+	node_call(client->node, "run",
+		  json_pack("{s:[s, s, s, o], s:i}", "argv", "rm", "-rf", "--",
+			    json_sprintf("%s/%s", client->host->mount, store_run_id(x->store)), "timeout_s", 120),
+		  150, &result, NULL);
+	json_decref(result);
+}
+
+/* A lost node is given up with its nodeset; the next attempt begins with a new one. */
+static int reconnect(struct executor *x, struct err *e)
+{
+	struct err ignored;
+
+	if (!cluster_lost(x->cluster, &ignored))
+		return 0;
+	interrupted_set = NULL;
+	acts_forget(x->acts);
+	cluster_disconnect(x->cluster);
+	for (int i = 0; i < 12; i++) {
+		if (!cluster_connect(x->cluster, e)) {
+			interrupted_set = x->cluster->set;
+			return 0;
+		}
+		if (*x->interrupted)
+			return err_set(e, -EINTR, "interrupted");
+		sleep(1);
+	}
+	return -ENOTCONN;
+}
+
+static int run_cell(struct executor *x, const struct cell *c, struct err *e)
+{
+	double begin = clock_mono_s();
+	int rc = 0;
+
+	for (long n = 1; n <= x->scenario->attempts; n++) {
+		enum outcome outcome = OUTCOME_ERROR;
+		struct err why = {""};
+		int64_t id = 0;
+		char text[160] = "";
+
+		rc = reconnect(x, e);
+		if (!rc)
+			rc = attempt_run(x, c, n, &outcome, &why, &id, e);
+		if (rc)
+			return rc;
+		if (outcome != OUTCOME_CONFIRMED) {
+			progress_say(x->progress, "cell %zu %s x %s: attempt %ld %s: %s", c->number,
+				     x->scenario->workloads[c->workload].label, cell_fault(x->scenario, c), n,
+				     outcome_name(outcome), why.text);
+			/* What the script got wrong does not get better by trying. */
+			if (outcome == OUTCOME_ERROR)
+				break;
+			continue;
+		}
+		progress_cell_done(x->progress, clock_mono_s() - begin);
+		if (!c->training)
+			rc = judge_attempt(x->judge, id, text, sizeof(text), e);
+		progress_say(x->progress, "cell %zu/%zu %s x %s%s%s: %s%s%s (%.1f s)", c->number, x->plan->n,
+			     x->scenario->workloads[c->workload].label, cell_fault(x->scenario, c),
+			     c->victim == SIZE_MAX ? "" : " on ",
+			     c->victim == SIZE_MAX ? "" : x->server_names[c->victim],
+			     c->training ? "training, " : "", "confirmed", text, clock_mono_s() - begin);
+		return rc;
+	}
+	progress_cell_done(x->progress, clock_mono_s() - begin);
+	return 0;
+}
+
+static int run_cells(struct executor *x, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < x->plan->n && !rc; i++)
+		rc = run_cell(x, &x->plan->cells[i], e);
+	return rc;
+}
+
+static int record_environment(struct executor *x, struct err *e)
+{
+	json_t *hosts = json_object();
+	char *text;
+	int rc;
+
+	for (size_t i = 0; i < x->cluster->n_members; i++) {
+		struct member *m = &x->cluster->members[i];
+
+		json_object_set_new(hosts, m->host->ssh.name,
+				    json_pack("{s:s, s:O, s:O, s:f, s:f}", "role", role_name(m->host->role), "agent",
+					      node_hello(m->node), "pids", m->pids, "clock_offset_s", m->offset_s,
+					      "clock_error_s", m->offset_error_s));
+	}
+	text = json_dumps(hosts, JSON_COMPACT);
+	rc = store_set(x->store, "hosts", text, e);
+	free(text);
+	json_decref(hosts);
+	return rc;
+}
+
+int exec_run(struct executor *x, struct err *e)
+{
+	int rc;
+
+	progress_now(x->progress, 0, "connecting to %zu nodes", x->cluster->n_members);
+	rc = cluster_connect(x->cluster, e);
+	if (rc)
+		return rc;
+	interrupted_set = x->cluster->set;
+	rc = bind_open(x->scenario->L, &x->acts, e);
+	if (!rc)
+		rc = record_environment(x, e);
+	if (!rc)
+		rc = check_and_prepare(x, e);
+	if (!rc)
+		rc = run_cells(x, e);
+	if (x->cluster->set) {
+		nodeset_resume(x->cluster->set);
+		remove_data(x);
+	}
+	interrupted_set = NULL;
+	bind_close(x->acts);
+	x->acts = NULL;
+	cluster_disconnect(x->cluster);
+	if (*x->interrupted)
+		rc = err_set(e, -EINTR, "interrupted");
+	return rc;
+}

@@ -1,0 +1,18 @@
+/*
+ * Executor: connects the cluster, checks and prepares what the plan needs, runs its cells until each has a
+ * confirmed attempt or has used up its tries, and judges as it goes.
+ */
+#ifndef CULPRIT_HARNESS_EXEC_H
+#define CULPRIT_HARNESS_EXEC_H
+
+#include "harness/run/attempt.h"
+
+/* Runs the whole plan. 0 when every cell was tried as often as it takes (some may have ended without a
+ * confirmed attempt: store_tally knows); -EINTR when interrupted; -EINVAL when a fault or workload
+ * cannot run on this cluster, before anything was touched. */
+int exec_run(struct executor *x, struct err *e);
+
+/* Counts SIGINT and SIGTERM; the first lets the running attempt undo and end, a third kills at once. */
+volatile sig_atomic_t *exec_catch_signals(void);
+
+#endif

@@ -1,0 +1,230 @@
+#include "harness/run/measure.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/metrics/metrics.h"
+#include "harness/base/file.h"
+#include "harness/base/lua/luajson.h"
+#include "harness/base/lua/luax.h"
+
+#define FETCH_TIMEOUT_S 120
+#define CALL_TIMEOUT_S 30
+
+struct measurement {
+	struct metrics *metrics;
+};
+
+/* The files that a member of each role leaves in its session's folder. */
+static const char *const server_files[] = {"fs.trace", NULL};
+static const char *const client_files[] = {"fs.trace", "app.trace", "app.out", NULL};
+static const char *const no_files[] = {NULL};
+
+static const char *const *files_of(const struct member *m)
+{
+	return m->host->role == ROLE_SERVER ? server_files : m->host->role == ROLE_CLIENT ? client_files : no_files;
+}
+
+static char *local_path(struct executor *x, const char *folder, const struct member *m, const char *file)
+{
+	char *path;
+
+	if (asprintf(&path, "%s/%s/%s.%s", store_folder(x->store), folder, m->host->ssh.name, file) < 0)
+		return NULL;
+	return path;
+}
+
+static int remove_remote(struct cluster *c, struct err *e)
+{
+	struct node_request *requests = calloc(c->n_members, sizeof(*requests));
+	int rc;
+
+	if (!requests)
+		return err_errno(e, -ENOMEM, "cannot remove files on the nodes");
+	for (size_t i = 0; i < c->n_members; i++) {
+		struct member *m = &c->members[i];
+		json_t *argv = json_pack("[s, s, s]", "rm", "-f", "--");
+
+		for (const char *const *f = files_of(m); *f; f++)
+			json_array_append_new(argv, json_sprintf("%s/%s", node_dir(m->node), *f));
+		requests[i] = (struct node_request){.node = m->node, .op = "run", .args = json_pack("{s:o}", "argv", argv)};
+	}
+	rc = node_call_all(requests, c->n_members, CALL_TIMEOUT_S, e);
+	for (size_t i = 0; i < c->n_members; i++)
+		json_decref(requests[i].result);
+	free(requests);
+	return rc;
+}
+
+void measure_discard(struct cluster *c)
+{
+	remove_remote(c, NULL);
+}
+
+/* The workload's reading of its own output: {client: {bytes =, seconds =, ...}}. */
+static int read_results(struct executor *x, const char *folder, const struct part *workload, json_t *detail,
+			struct err *e)
+{
+	lua_State *L = x->scenario->L;
+	json_t *results = json_object();
+	int top = lua_gettop(L), rc = 0;
+
+	json_object_set_new(detail, "results", results);
+	for (size_t i = 0; i < x->cluster->n_clients && !rc; i++) {
+		struct member *m = x->cluster->clients[i];
+		char *path = local_path(x, folder, m, "app.out"), *text = NULL;
+		json_t *value = NULL;
+		size_t size;
+
+		lua_rawgeti(L, LUA_REGISTRYINDEX, workload->def_ref);
+		lua_getfield(L, -1, "result");
+		if (lua_isnil(L, -1)) {
+			free(path);
+			break;
+		}
+		rc = path ? file_read(path, &text, &size, e) : err_errno(e, -ENOMEM, "cannot read a result");
+		if (!rc) {
+			lua_pushlstring(L, text, size);
+			rc = luax_call(L, 1, 2, e);
+		}
+		if (!rc && lua_isnil(L, -2))
+			rc = err_set(e, -EIO, "%s: %s: %s", m->host->ssh.name, workload->label,
+				     lua_isstring(L, -1) ? lua_tostring(L, -1) : "it reported no result");
+		if (!rc)
+			rc = luajson_get(L, -2, &value, e);
+		if (!rc)
+			json_object_set_new(results, m->host->ssh.name, value);
+		free(text);
+		free(path);
+		lua_settop(L, top);
+	}
+	lua_settop(L, top);
+	return rc;
+}
+
+int measure_fetch(struct executor *x, const char *folder, const struct part *workload, json_t *detail,
+		  struct err *e)
+{
+	struct cluster *c = x->cluster;
+	struct node_transfer *transfers = calloc(c->n_members * 3, sizeof(*transfers));
+	size_t n = 0;
+	int rc = transfers ? 0 : err_errno(e, -ENOMEM, "cannot fetch files");
+
+	for (size_t i = 0; i < c->n_members && !rc; i++) {
+		for (const char *const *f = files_of(&c->members[i]); *f; f++) {
+			transfers[n] = (struct node_transfer){.node = c->members[i].node, .remote = *f,
+							      .local = local_path(x, folder, &c->members[i], *f)};
+			if (!transfers[n++].local)
+				rc = err_errno(e, -ENOMEM, "cannot fetch files");
+		}
+	}
+	if (!rc)
+		rc = node_fetch_all(transfers, n, FETCH_TIMEOUT_S, e);
+	if (!rc)
+		rc = remove_remote(c, e);
+	if (!rc)
+		rc = read_results(x, folder, workload, detail, e);
+	for (size_t i = 0; i < n; i++)
+		free((char *)transfers[i].local);
+	free(transfers);
+	return rc;
+}
+
+static int service_address(const struct host *h, struct sockaddr_storage *out, struct err *e)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *list;
+	char port[16];
+	int rc;
+
+	snprintf(port, sizeof(port), "%u", h->service_port);
+	rc = getaddrinfo(h->ssh.address, port, &hints, &list);
+	if (rc)
+		return err_set(e, -ENOENT, "%s: cannot resolve '%s': %s", h->ssh.name, h->ssh.address, gai_strerror(rc));
+	memset(out, 0, sizeof(*out));
+	memcpy(out, list->ai_addr, list->ai_addrlen);
+	freeaddrinfo(list);
+	return 0;
+}
+
+static int add_logs(struct executor *x, const char *folder, struct metrics *metrics, struct err *e)
+{
+	struct cluster *c = x->cluster;
+	int rc = 0;
+
+	for (size_t i = 0; i < c->n_servers + c->n_clients && !rc; i++) {
+		bool server = i < c->n_servers;
+		struct member *m = server ? c->servers[i] : c->clients[i - c->n_servers];
+		char *path = local_path(x, folder, m, "fs.trace");
+		uint64_t lost = 0;
+
+		rc = path ? metrics_node(metrics, server ? (int32_t)i : -1, (int64_t)(m->offset_s * 1e9), e)
+			  : err_errno(e, -ENOMEM, "cannot read a trace");
+		if (!rc)
+			rc = metrics_add_log(metrics, path, &lost, e);
+		if (!rc && lost)
+			rc = err_set(e, -EBADMSG, "'%s' lost %llu records", path, (unsigned long long)lost);
+		free(path);
+	}
+	return rc;
+}
+
+int measure_reduce(struct executor *x, const char *folder, int64_t start_ns, int32_t seconds,
+		   struct measurement **out, struct err *e)
+{
+	struct cluster *c = x->cluster;
+	struct metrics_server *servers = calloc(c->n_servers, sizeof(*servers));
+	struct measurement *m = calloc(1, sizeof(*m));
+	struct metrics_spec spec = {.servers = servers, .n_servers = c->n_servers, .start_ns = start_ns,
+				    .seconds = seconds, .self = -1};
+	int rc = servers && m ? 0 : err_errno(e, -ENOMEM, "cannot reduce the traces");
+
+	for (size_t i = 0; i < c->n_servers && !rc; i++) {
+		servers[i].name = c->servers[i]->host->ssh.name;
+		servers[i].storage = c->servers[i]->host->storage;
+		rc = service_address(c->servers[i]->host, &servers[i].address, e);
+	}
+	if (!rc)
+		rc = metrics_new(&spec, &m->metrics, e);
+	if (!rc)
+		rc = add_logs(x, folder, m->metrics, e);
+	free(servers);
+	if (rc)
+		measure_free(m);
+	else
+		*out = m;
+	return rc;
+}
+
+int measure_store(struct executor *x, const char *folder, int64_t attempt, const struct measurement *m,
+		  struct err *e)
+{
+	const struct sample *samples;
+	size_t n = metrics_samples(m->metrics, &samples);
+	int rc = store_put_samples(x->store, attempt, x->server_names, samples, n, e);
+
+	for (size_t i = 0; i < x->cluster->n_members && !rc; i++) {
+		const struct member *member = &x->cluster->members[i];
+
+		for (const char *const *f = files_of(member); *f && !rc; f++) {
+			char *path;
+
+			if (asprintf(&path, "%s/%s.%s", folder, member->host->ssh.name, *f) < 0)
+				return err_errno(e, -ENOMEM, "cannot list the files");
+			rc = store_put_file(x->store, attempt, path, e);
+			free(path);
+		}
+	}
+	return rc;
+}
+
+void measure_free(struct measurement *m)
+{
+	if (!m)
+		return;
+	metrics_free(m->metrics);
+	free(m);
+}
