@@ -33,8 +33,9 @@ TEST_SRC  := $(wildcard ci/tests/*.c)
 core_obj  := $(CORE_SRC:%.c=$(OUT)/%.o)
 agent_obj := $(AGENT_SRC:%.c=$(OUT)/%.o)
 test_bin  := $(TEST_SRC:ci/tests/%.c=$(OUT)/tests/%)
+bench_bin := $(patsubst ci/bench/%.c,$(OUT)/bench/%,$(wildcard ci/bench/*.c))
 
-all: $(OUT)/culprit $(OUT)/agent/culprit-agent $(test_bin) ## build everything
+all: $(OUT)/culprit $(OUT)/agent/culprit-agent $(test_bin) $(bench_bin) ## build everything
 
 # Programs and tests take from the archives what they use.
 $(OUT)/libcore.a: $(filter-out $(OUT)/harness/cli/main.o,$(core_obj))
@@ -59,6 +60,12 @@ $(OUT)/tests/%: $(OUT)/ci/tests/%.o $(OUT)/libcore.a $(OUT)/libagent.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS) $(AGENT_PKGS) cmocka) -lm
+
+# Programs of make bench.
+$(OUT)/bench/%: $(OUT)/ci/bench/%.o $(OUT)/libcore.a
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS)) -lm
 
 $(OUT)/%.o: %.c
 	$(call say,CC,$<)
