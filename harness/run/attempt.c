@@ -1,6 +1,7 @@
 #include "harness/run/attempt.h"
 
 #include <errno.h>
+#include <lauxlib.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
