@@ -1,0 +1,170 @@
+/* What the processes of one tag have read, written and computed. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "faults/primitives/process.h"
+#include "harness/base/file.h"
+#include "harness/base/proc.h"
+
+struct seen {
+	pid_t pid, parent;
+	bool live, final;
+	struct process_usage usage;
+};
+
+struct process_account {
+	char *tag;
+	struct seen *seen;
+	size_t n;
+	struct process_usage gone; /* of processes that ended and were not counted to a parent */
+	struct process_usage last; /* what was returned; sums never fall */
+};
+
+int process_account_new(const char *tag, struct process_account **out)
+{
+	struct process_account *a = calloc(1, sizeof(*a));
+
+	if (a)
+		a->tag = strdup(tag);
+	if (!a || !a->tag) {
+		free(a);
+		return -ENOMEM;
+	}
+	*out = a;
+	return 0;
+}
+
+void process_account_free(struct process_account *a)
+{
+	if (!a)
+		return;
+	free(a->tag);
+	free(a->seen);
+	free(a);
+}
+
+static uint64_t field(const char *text, const char *name)
+{
+	const char *p = strstr(text, name);
+
+	return p ? strtoull(p + strlen(name), NULL, 10) : 0;
+}
+
+static bool usage_read(pid_t pid, pid_t *parent, struct process_usage *u)
+{
+	unsigned long long user, sys;
+	long long child_user, child_sys;
+	char path[64], *io = NULL, *stat = NULL, *p;
+	bool ok = false;
+	int ppid;
+
+	snprintf(path, sizeof(path), "/proc/%d/io", (int)pid);
+	if (file_read(path, &io, NULL, NULL))
+		goto out;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (file_read(path, &stat, NULL, NULL))
+		goto out;
+	p = strrchr(stat, ')');
+	if (!p || sscanf(p + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld", &ppid, &user, &sys,
+			 &child_user, &child_sys) != 5)
+		goto out;
+	u->rchar = field(io, "rchar: ");
+	u->wchar = field(io, "wchar: ");
+	u->read_bytes = field(io, "\nread_bytes: ");
+	u->write_bytes = field(io, "\nwrite_bytes: ");
+	u->cpu_s = ((double)user + (double)sys + (double)child_user + (double)child_sys) / (double)sysconf(_SC_CLK_TCK);
+	*parent = ppid;
+	ok = true;
+out:
+	free(io);
+	free(stat);
+	return ok;
+}
+
+static void add(struct process_usage *to, const struct process_usage *u)
+{
+	to->read_bytes += u->read_bytes;
+	to->write_bytes += u->write_bytes;
+	to->rchar += u->rchar;
+	to->wchar += u->wchar;
+	to->cpu_s += u->cpu_s;
+}
+
+static struct seen *find(struct process_account *a, pid_t pid)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (a->seen[i].pid == pid)
+			return &a->seen[i];
+	return NULL;
+}
+
+static int note(struct process_account *a, pid_t pid, bool final)
+{
+	struct seen *s = find(a, pid), *more;
+	struct process_usage u;
+	pid_t parent;
+
+	if (!usage_read(pid, &parent, &u))
+		return 0;
+	if (!s) {
+		more = realloc(a->seen, (a->n + 1) * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		a->seen = more;
+		s = &more[a->n++];
+	}
+	*s = (struct seen){.pid = pid, .parent = parent, .live = !final, .final = final, .usage = u};
+	return 0;
+}
+
+#define KEEP_MAX(u, v, member) ((u)->member = (u)->member > (v)->member ? (u)->member : (v)->member)
+
+int process_account_update(struct process_account *a, struct process_usage *u, int *live, struct err *e)
+{
+	struct process_usage sum;
+	pid_t *pids = NULL;
+	size_t kept = 0;
+	int n, rc = 0;
+
+	n = proc_find_tagged(PROCESS_TAG, a->tag, false, &pids);
+	if (n < 0)
+		return err_errno(e, n, "cannot look for the processes of %s", a->tag);
+	for (size_t i = 0; i < a->n; i++)
+		a->seen[i].live = false;
+	for (int i = 0; i < n && !rc; i++)
+		rc = note(a, pids[i], false);
+	free(pids);
+	if (rc)
+		return err_errno(e, rc, "cannot count the processes of %s", a->tag);
+	for (size_t i = 0; i < a->n; i++) {
+		const struct seen *parent = find(a, a->seen[i].parent);
+
+		/* The kernel counts a reaped child's figures to the parent that reaped it; what
+		 * we last saw of a parent that is gone too is from before that. */
+		if (!a->seen[i].live && !(parent && (parent->live || parent->final)))
+			add(&a->gone, &a->seen[i].usage);
+	}
+	for (size_t i = 0; i < a->n; i++)
+		if (a->seen[i].live)
+			a->seen[kept++] = a->seen[i];
+	a->n = kept;
+	sum = a->gone;
+	for (size_t i = 0; i < a->n; i++)
+		add(&sum, &a->seen[i].usage);
+	KEEP_MAX(&a->last, &sum, read_bytes);
+	KEEP_MAX(&a->last, &sum, write_bytes);
+	KEEP_MAX(&a->last, &sum, rchar);
+	KEEP_MAX(&a->last, &sum, wchar);
+	KEEP_MAX(&a->last, &sum, cpu_s);
+	*u = a->last;
+	*live = n;
+	return 0;
+}
+
+void process_account_exit(struct process_account *a, pid_t pid)
+{
+	(void)note(a, pid, true);
+}

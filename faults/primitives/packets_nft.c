@@ -1,0 +1,503 @@
+/*
+ * What is built, for 5 % of what comes in from 10.0.0.1:
+ *
+ *	table inet culprit_8f3a12cd_d1 {
+ *		chain loss {
+ *			counter
+ *			numgen random mod 1000000 < 50000 counter drop
+ *		}
+ *		chain hook {
+ *			type filter hook input priority filter; policy accept;
+ *			iiftype loopback accept
+ *			ip saddr 10.0.0.1 jump loss
+ *		}
+ *	}
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <libmnl/libmnl.h>
+#include <libnftnl/chain.h>
+#include <libnftnl/common.h>
+#include <libnftnl/expr.h>
+#include <libnftnl/rule.h>
+#include <libnftnl/table.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <math.h>
+#include <net/if_arp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "faults/primitives/packets.h"
+
+#define CHAIN_HOOK "hook"
+#define CHAIN_LOSS "loss"
+#define SCALE 1000000u
+#define REPLY_TIMEOUT_S 5
+
+/* One transaction. 'buf' grows; 'rc' sticks at the first failure. */
+struct batch {
+	const char *table;
+	char *buf;
+	size_t used, room;
+	uint32_t seq, wanted; /* wanted: how many answers */
+	int rc;
+};
+
+static char *batch_room(struct batch *b, size_t size)
+{
+	if (b->room - b->used < size) {
+		char *more = realloc(b->buf, b->room * 2 + size);
+
+		if (!more) {
+			b->rc = -ENOMEM;
+			return NULL;
+		}
+		b->buf = more;
+		b->room = b->room * 2 + size;
+	}
+	return b->buf + b->used;
+}
+
+static struct nlmsghdr *batch_message(struct batch *b, uint16_t type, uint16_t flags)
+{
+	char *at = b->rc ? NULL : batch_room(b, MNL_SOCKET_BUFFER_SIZE);
+
+	if (!at)
+		return NULL;
+	b->wanted++;
+	return nftnl_nlmsg_build_hdr(at, type, NFPROTO_INET, flags | NLM_F_ACK, b->seq++);
+}
+
+static void batch_end_message(struct batch *b, const struct nlmsghdr *nlh)
+{
+	b->used += NLMSG_ALIGN(nlh->nlmsg_len);
+}
+
+static void batch_mark(struct batch *b, bool begin)
+{
+	char *at = b->rc ? NULL : batch_room(b, MNL_SOCKET_BUFFER_SIZE);
+
+	if (at)
+		batch_end_message(b, begin ? nftnl_batch_begin(at, b->seq++) : nftnl_batch_end(at, b->seq++));
+}
+
+static void put_table(struct batch *b, uint16_t type, uint16_t flags)
+{
+	struct nftnl_table *t = nftnl_table_alloc();
+	struct nlmsghdr *nlh;
+
+	if (!t || nftnl_table_set_str(t, NFTNL_TABLE_NAME, b->table) < 0)
+		b->rc = -ENOMEM;
+	nlh = batch_message(b, type, flags);
+	if (nlh) {
+		nftnl_table_nlmsg_build_payload(nlh, t);
+		batch_end_message(b, nlh);
+	}
+	if (t)
+		nftnl_table_free(t);
+}
+
+static void put_chain(struct batch *b, const char *name, int hook)
+{
+	struct nftnl_chain *c = nftnl_chain_alloc();
+	struct nlmsghdr *nlh;
+
+	if (!c || nftnl_chain_set_str(c, NFTNL_CHAIN_TABLE, b->table) < 0 ||
+	    nftnl_chain_set_str(c, NFTNL_CHAIN_NAME, name) < 0 ||
+	    (hook >= 0 && nftnl_chain_set_str(c, NFTNL_CHAIN_TYPE, "filter") < 0)) {
+		b->rc = -ENOMEM;
+	} else if (hook >= 0) {
+		nftnl_chain_set_u32(c, NFTNL_CHAIN_HOOKNUM, (uint32_t)hook);
+		nftnl_chain_set_s32(c, NFTNL_CHAIN_PRIO, 0);
+		nftnl_chain_set_u32(c, NFTNL_CHAIN_POLICY, NF_ACCEPT);
+	}
+	nlh = batch_message(b, NFT_MSG_NEWCHAIN, NLM_F_CREATE | NLM_F_EXCL);
+	if (nlh) {
+		nftnl_chain_nlmsg_build_payload(nlh, c);
+		batch_end_message(b, nlh);
+	}
+	if (c)
+		nftnl_chain_free(c);
+}
+
+static struct nftnl_rule *rule_begin(struct batch *b, const char *chain)
+{
+	struct nftnl_rule *r = b->rc ? NULL : nftnl_rule_alloc();
+
+	if (!r || nftnl_rule_set_str(r, NFTNL_RULE_TABLE, b->table) < 0 ||
+	    nftnl_rule_set_str(r, NFTNL_RULE_CHAIN, chain) < 0)
+		b->rc = b->rc ? b->rc : -ENOMEM;
+	return r;
+}
+
+static struct nftnl_expr *rule_expr(struct batch *b, struct nftnl_rule *r, const char *name)
+{
+	struct nftnl_expr *x = b->rc ? NULL : nftnl_expr_alloc(name);
+
+	if (!x)
+		b->rc = b->rc ? b->rc : -ENOMEM;
+	else
+		nftnl_rule_add_expr(r, x);
+	return x;
+}
+
+static void rule_end(struct batch *b, struct nftnl_rule *r)
+{
+	struct nlmsghdr *nlh = batch_message(b, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND);
+
+	if (nlh) {
+		nftnl_rule_nlmsg_build_payload(nlh, r);
+		batch_end_message(b, nlh);
+	}
+	if (r)
+		nftnl_rule_free(r);
+}
+
+static void put_meta(struct batch *b, struct nftnl_rule *r, uint32_t key)
+{
+	struct nftnl_expr *x = rule_expr(b, r, "meta");
+
+	if (!x)
+		return;
+	nftnl_expr_set_u32(x, NFTNL_EXPR_META_KEY, key);
+	nftnl_expr_set_u32(x, NFTNL_EXPR_META_DREG, NFT_REG_1);
+}
+
+static void put_cmp(struct batch *b, struct nftnl_rule *r, uint32_t op, const void *data, uint32_t size)
+{
+	struct nftnl_expr *x = rule_expr(b, r, "cmp");
+
+	if (!x)
+		return;
+	nftnl_expr_set_u32(x, NFTNL_EXPR_CMP_SREG, NFT_REG_1);
+	nftnl_expr_set_u32(x, NFTNL_EXPR_CMP_OP, op);
+	if (nftnl_expr_set(x, NFTNL_EXPR_CMP_DATA, data, size) < 0)
+		b->rc = -ENOMEM;
+}
+
+static void put_address(struct batch *b, struct nftnl_rule *r, const struct packets_address *a, bool source)
+{
+	uint32_t size = a->family == AF_INET ? 4 : 16;
+	uint32_t offset = a->family == AF_INET ? (source ? 12 : 16) : (source ? 8 : 24);
+	struct nftnl_expr *x = rule_expr(b, r, "payload");
+
+	if (!x)
+		return;
+	nftnl_expr_set_u32(x, NFTNL_EXPR_PAYLOAD_BASE, NFT_PAYLOAD_NETWORK_HEADER);
+	nftnl_expr_set_u32(x, NFTNL_EXPR_PAYLOAD_OFFSET, offset);
+	nftnl_expr_set_u32(x, NFTNL_EXPR_PAYLOAD_LEN, size);
+	nftnl_expr_set_u32(x, NFTNL_EXPR_PAYLOAD_DREG, NFT_REG_1);
+	put_cmp(b, r, NFT_CMP_EQ, a->bytes, size);
+}
+
+static void put_verdict(struct batch *b, struct nftnl_rule *r, int verdict, const char *chain)
+{
+	struct nftnl_expr *x = rule_expr(b, r, "immediate");
+
+	if (!x)
+		return;
+	nftnl_expr_set_u32(x, NFTNL_EXPR_IMM_DREG, NFT_REG_VERDICT);
+	nftnl_expr_set_u32(x, NFTNL_EXPR_IMM_VERDICT, (uint32_t)verdict);
+	if (chain && nftnl_expr_set_str(x, NFTNL_EXPR_IMM_CHAIN, chain) < 0)
+		b->rc = -ENOMEM;
+}
+
+static void put_loss_rules(struct batch *b, double percent)
+{
+	uint32_t threshold = (uint32_t)llround(percent * SCALE / 100);
+	struct nftnl_rule *r;
+
+	r = rule_begin(b, CHAIN_LOSS);
+	rule_expr(b, r, "counter");
+	rule_end(b, r);
+
+	r = rule_begin(b, CHAIN_LOSS);
+	if (threshold < SCALE) {
+		struct nftnl_expr *x = rule_expr(b, r, "numgen");
+		uint32_t limit = htonl(threshold ? threshold : 1);
+
+		if (x) {
+			nftnl_expr_set_u32(x, NFTNL_EXPR_NG_DREG, NFT_REG_1);
+			nftnl_expr_set_u32(x, NFTNL_EXPR_NG_MODULUS, SCALE);
+			nftnl_expr_set_u32(x, NFTNL_EXPR_NG_TYPE, NFT_NG_RANDOM);
+		}
+		/* Comparisons are bytewise, so numbers must be big-endian. */
+		x = rule_expr(b, r, "byteorder");
+		if (x) {
+			nftnl_expr_set_u32(x, NFTNL_EXPR_BYTEORDER_SREG, NFT_REG_1);
+			nftnl_expr_set_u32(x, NFTNL_EXPR_BYTEORDER_DREG, NFT_REG_1);
+			nftnl_expr_set_u32(x, NFTNL_EXPR_BYTEORDER_OP, NFT_BYTEORDER_HTON);
+			nftnl_expr_set_u32(x, NFTNL_EXPR_BYTEORDER_LEN, 4);
+			nftnl_expr_set_u32(x, NFTNL_EXPR_BYTEORDER_SIZE, 4);
+		}
+		put_cmp(b, r, NFT_CMP_LT, &limit, sizeof(limit));
+	}
+	rule_expr(b, r, "counter");
+	put_verdict(b, r, NF_DROP, NULL);
+	rule_end(b, r);
+}
+
+static void put_jump(struct batch *b, const struct packets_address *from, const struct packets_address *to)
+{
+	struct nftnl_rule *r = rule_begin(b, CHAIN_HOOK);
+
+	if (from || to) {
+		uint8_t family = (from ? from : to)->family == AF_INET ? NFPROTO_IPV4 : NFPROTO_IPV6;
+
+		put_meta(b, r, NFT_META_NFPROTO);
+		put_cmp(b, r, NFT_CMP_EQ, &family, 1);
+	}
+	if (from)
+		put_address(b, r, from, true);
+	if (to)
+		put_address(b, r, to, false);
+	put_verdict(b, r, NFT_JUMP, CHAIN_LOSS);
+	rule_end(b, r);
+}
+
+static void put_hook_rules(struct batch *b, const struct packets_spec *s)
+{
+	const uint16_t loopback = ARPHRD_LOOPBACK;
+	struct nftnl_rule *r = rule_begin(b, CHAIN_HOOK);
+
+	put_meta(b, r, s->out ? NFT_META_OIFTYPE : NFT_META_IIFTYPE);
+	put_cmp(b, r, NFT_CMP_EQ, &loopback, sizeof(loopback));
+	put_verdict(b, r, NF_ACCEPT, NULL);
+	rule_end(b, r);
+
+	for (size_t i = 0; i < (s->n_from ? s->n_from : 1); i++) {
+		for (size_t j = 0; j < (s->n_to ? s->n_to : 1); j++) {
+			const struct packets_address *from = s->n_from ? &s->from[i] : NULL;
+			const struct packets_address *to = s->n_to ? &s->to[j] : NULL;
+
+			if (!from || !to || from->family == to->family)
+				put_jump(b, from, to);
+		}
+	}
+}
+
+static struct mnl_socket *socket_open(struct err *e)
+{
+	struct timeval limit = {.tv_sec = REPLY_TIMEOUT_S};
+	struct mnl_socket *nl = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
+
+	if (!nl || mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0) {
+		err_errno(e, -errno, "cannot speak to nftables");
+		if (nl)
+			mnl_socket_close(nl);
+		return NULL;
+	}
+	setsockopt(mnl_socket_get_fd(nl), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	return nl;
+}
+
+/* Sends all at once; 0 when each message was acknowledged, else the first refusal. */
+static int batch_send(struct batch *b, struct err *e)
+{
+	char answer[MNL_SOCKET_BUFFER_SIZE];
+	struct mnl_socket *nl;
+	uint32_t acks = 0;
+	int rc = b->rc, save;
+
+	if (rc)
+		return err_errno(e, rc, "cannot build the nftables table '%s'", b->table);
+	nl = socket_open(e);
+	if (!nl)
+		return -errno;
+	save = (int)b->used * 2;
+	setsockopt(mnl_socket_get_fd(nl), SOL_SOCKET, SO_SNDBUF, &save, sizeof(save));
+	if (mnl_socket_sendto(nl, b->buf, b->used) < 0)
+		rc = -errno;
+	while (!rc && acks < b->wanted) {
+		ssize_t n = mnl_socket_recvfrom(nl, answer, sizeof(answer));
+		const struct nlmsghdr *nlh = (const struct nlmsghdr *)answer;
+		int left = (int)n;
+
+		if (n < 0) {
+			rc = errno == EAGAIN ? -ETIMEDOUT : -errno;
+			break;
+		}
+		for (; !rc && mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left)) {
+			const struct nlmsgerr *msg = mnl_nlmsg_get_payload(nlh);
+
+			if (nlh->nlmsg_type != NLMSG_ERROR)
+				continue;
+			acks++;
+			rc = msg->error;
+		}
+	}
+	mnl_socket_close(nl);
+	return rc ? err_errno(e, rc, "nftables refuses the table '%s'", b->table) : 0;
+}
+
+int nft_drop(const struct packets_spec *s, const char *table, bool commit, struct err *e)
+{
+	struct batch b = {.table = table, .seq = (uint32_t)time(NULL)};
+	int rc;
+
+	batch_mark(&b, true);
+	put_table(&b, NFT_MSG_NEWTABLE, NLM_F_CREATE | NLM_F_EXCL);
+	put_chain(&b, CHAIN_LOSS, -1);
+	put_chain(&b, CHAIN_HOOK, s->out ? NF_INET_LOCAL_OUT : NF_INET_LOCAL_IN);
+	put_loss_rules(&b, s->percent);
+	put_hook_rules(&b, s);
+	/* Without its end the kernel checks a batch and throws it away. */
+	if (commit)
+		batch_mark(&b, false);
+	rc = batch_send(&b, e);
+	free(b.buf);
+	return rc;
+}
+
+int nft_remove(const char *table, struct err *e)
+{
+	struct batch b = {.table = table, .seq = (uint32_t)time(NULL)};
+	int rc;
+
+	batch_mark(&b, true);
+	put_table(&b, NFT_MSG_DELTABLE, 0);
+	batch_mark(&b, false);
+	rc = batch_send(&b, e);
+	free(b.buf);
+	return rc;
+}
+
+static int dump(uint16_t type, uint16_t family, mnl_cb_t cb, void *data, struct err *e)
+{
+	char buf[MNL_SOCKET_BUFFER_SIZE];
+	uint32_t seq = (uint32_t)time(NULL);
+	struct mnl_socket *nl;
+	struct nlmsghdr *nlh;
+	ssize_t n;
+	int rc = 0, more = 1;
+
+	for (int tries = 0; tries < 10; tries++, seq++) {
+		nl = socket_open(e);
+		if (!nl)
+			return -errno;
+		nlh = nftnl_nlmsg_build_hdr(buf, type, family, NLM_F_DUMP, seq);
+		more = 1;
+		rc = mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0 ? -errno : 0;
+		while (!rc && more > 0) {
+			n = mnl_socket_recvfrom(nl, buf, sizeof(buf));
+			more = n < 0 ? -1 : mnl_cb_run(buf, (size_t)n, seq, mnl_socket_get_portid(nl), cb, data);
+			if (more < 0)
+				rc = errno == EAGAIN ? -ETIMEDOUT : -errno;
+		}
+		mnl_socket_close(nl);
+		/* Somebody changed the rules under the dump. */
+		if (rc != -EINTR)
+			break;
+	}
+	return rc ? err_errno(e, rc, "cannot list nftables") : 0;
+}
+
+static int on_table(const struct nlmsghdr *nlh, void *data)
+{
+	static const struct {
+		uint32_t family;
+		const char *name;
+	} families[] = {{NFPROTO_INET, "inet"}, {NFPROTO_IPV4, "ip"},	    {NFPROTO_IPV6, "ip6"},
+			{NFPROTO_ARP, "arp"},	{NFPROTO_BRIDGE, "bridge"}, {NFPROTO_NETDEV, "netdev"}};
+	struct nftnl_table *t = nftnl_table_alloc();
+	const char *family = "other";
+	json_t *list = data, *name;
+	char text[300], *known;
+	size_t i;
+
+	if (!t || nftnl_table_nlmsg_parse(nlh, t) < 0)
+		goto out;
+	for (i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+		if (families[i].family == nftnl_table_get_u32(t, NFTNL_TABLE_FAMILY))
+			family = families[i].name;
+	snprintf(text, sizeof(text), "%s %s", family, nftnl_table_get_str(t, NFTNL_TABLE_NAME));
+	/* A dump that was begun anew says some names twice. */
+	json_array_foreach(list, i, name) {
+		known = (char *)json_string_value(name);
+		if (!strcmp(known, text))
+			goto out;
+	}
+	json_array_append_new(list, json_string(text));
+out:
+	if (t)
+		nftnl_table_free(t);
+	return MNL_CB_OK;
+}
+
+int nft_list(json_t **out, struct err *e)
+{
+	json_t *list = json_array();
+	int rc;
+
+	if (!list)
+		return err_errno(e, -ENOMEM, "cannot list nftables");
+	rc = dump(NFT_MSG_GETTABLE, NFPROTO_UNSPEC, on_table, list, e);
+	if (rc)
+		json_decref(list);
+	else
+		*out = list;
+	return rc;
+}
+
+struct reading {
+	const char *table;
+	struct packets_counters c;
+	int found;
+};
+
+static int on_rule(const struct nlmsghdr *nlh, void *data)
+{
+	struct reading *reading = data;
+	struct nftnl_rule *r = nftnl_rule_alloc();
+	struct nftnl_expr_iter *iter = NULL;
+	struct nftnl_expr *x;
+	bool drops = false;
+	uint64_t packets = 0, bytes = 0;
+	int counters = 0;
+
+	if (!r || nftnl_rule_nlmsg_parse(nlh, r) < 0 ||
+	    strcmp(nftnl_rule_get_str(r, NFTNL_RULE_TABLE), reading->table) ||
+	    strcmp(nftnl_rule_get_str(r, NFTNL_RULE_CHAIN), CHAIN_LOSS))
+		goto out;
+	iter = nftnl_expr_iter_create(r);
+	while (iter && (x = nftnl_expr_iter_next(iter))) {
+		const char *name = nftnl_expr_get_str(x, NFTNL_EXPR_NAME);
+
+		if (!strcmp(name, "counter")) {
+			packets = nftnl_expr_get_u64(x, NFTNL_EXPR_CTR_PACKETS);
+			bytes = nftnl_expr_get_u64(x, NFTNL_EXPR_CTR_BYTES);
+			counters++;
+		}
+		drops = drops || !strcmp(name, "immediate");
+	}
+	reading->found += counters;
+	if (drops) {
+		reading->c.dropped = packets;
+		reading->c.dropped_bytes = bytes;
+	} else {
+		reading->c.seen = packets;
+		reading->c.seen_bytes = bytes;
+	}
+out:
+	if (iter)
+		nftnl_expr_iter_destroy(iter);
+	if (r)
+		nftnl_rule_free(r);
+	return MNL_CB_OK;
+}
+
+int nft_read(const char *table, struct packets_counters *c, struct err *e)
+{
+	struct reading reading = {.table = table};
+	int rc = dump(NFT_MSG_GETRULE, NFPROTO_INET, on_rule, &reading, e);
+
+	if (!rc && reading.found < 2)
+		rc = err_set(e, -ENOENT, "the nftables table '%s' is not there any more", table);
+	if (!rc)
+		*c = reading.c;
+	return rc;
+}

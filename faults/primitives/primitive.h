@@ -1,0 +1,37 @@
+/*
+ * Primitives: what acts on a node. Each has an *inverse*, a JSON object that is
+ * all that is needed to take the act back: it is written to the undo journal
+ * before the act, and may be read by another process, after a crash, or twice.
+ *
+ * Undo touches only what the inverse names (a table, a tag) and is idempotent.
+ * Whether it worked is found out by looking, never from a return code.
+ */
+#ifndef CULPRIT_FAULTS_PRIMITIVE_H
+#define CULPRIT_FAULTS_PRIMITIVE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "harness/base/err.h"
+
+struct primitive {
+	const char *name;
+	/* A reboot undoes it by itself; what then has the same number is somebody else's. */
+	bool ends_with_boot;
+	/* '*was_there' (never NULL) becomes true if there was something to undo. -EBADMSG: the
+	 * inverse is not one of this primitive's. */
+	int (*undo)(const json_t *inverse, bool *was_there, struct err *e);
+	/* 0 if nothing of the act is left; -EBUSY with a sentence that names what is. */
+	int (*verify_undone)(const json_t *inverse, struct err *e);
+};
+
+/* NULL if there is none of this name. */
+const struct primitive *primitive_find(const char *name);
+
+/* Undoes and verifies. 'was_there' may be NULL. */
+int primitive_revert(const struct primitive *p, const json_t *inverse, bool *was_there, struct err *e);
+
+extern const struct primitive process_primitive;
+extern const struct primitive packets_primitive;
+
+#endif

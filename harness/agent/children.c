@@ -1,0 +1,301 @@
+/* Programs that were started: their ends, their output, and waiting for them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/agent/agent.h"
+#include "harness/base/file.h"
+
+int child_start(struct agent *a, struct handle *h, const struct start *s, struct err *e)
+{
+	struct process_gate gate;
+	char tag[64];
+	int rc;
+
+	snprintf(tag, sizeof(tag), "%s/%s", a->session, h->name);
+	rc = process_account_new(tag, &h->account);
+	if (rc)
+		return err_errno(e, rc, "cannot start '%s'", s->argv[0]);
+	rc = process_fork(&(struct process_spec){.argv = s->argv,
+						 .tag = tag,
+						 .env = s->env,
+						 .cwd = s->cwd,
+						 .in = s->in,
+						 .out = s->out,
+						 .err = s->err,
+						 .pass = s->pass,
+						 .grace_s = s->grace_s},
+			  &gate, &h->inverse, e);
+	if (rc)
+		return rc;
+	rc = handle_record(a, h, "process", s->max_s, e);
+	if (rc) {
+		process_abandon(&gate);
+		return rc;
+	}
+	h->pid = gate.pid;
+	rc = process_release(&gate, s->argv[0], e);
+	guard_acted(a->guard, h->name);
+	if (rc)
+		guard_undo(a->guard, h->name);
+	return rc;
+}
+
+static int exit_code(int status)
+{
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static struct handle *by_pid(struct agent *a, pid_t pid)
+{
+	struct handle *h = a->handles;
+
+	while (h && (h->pid != pid || h->ended))
+		h = h->next;
+	return h;
+}
+
+void children_reap(struct agent *a)
+{
+	for (;;) {
+		siginfo_t si = {0};
+		struct handle *h;
+		int status;
+
+		if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) < 0 || !si.si_pid)
+			return;
+		h = by_pid(a, si.si_pid);
+		if (h && h->account)
+			process_account_exit(h->account, h->pid);
+		if (waitpid(si.si_pid, &status, 0) < 0 || !h)
+			continue;
+		h->ended = true;
+		h->exit = exit_code(status);
+		if (h->state == HANDLE_LIVE && h->kind != HANDLE_RUN)
+			agent_event(a, json_pack("{s:s, s:s, s:i}", "event", "exit", "handle", h->name, "exit", h->exit));
+		child_step(a, h);
+	}
+}
+
+/* Keeps the first OUTPUT_MAX_BYTES; 0 at the end of the output, -EAGAIN when there is no more now. */
+static ssize_t take_output(struct handle *h)
+{
+	char buf[8192];
+	ssize_t n = read(h->read_fd, buf, sizeof(buf));
+	size_t room = OUTPUT_MAX_BYTES - h->output_size;
+	char *more;
+
+	if (n <= 0)
+		return n < 0 ? -errno : 0;
+	if ((size_t)n > room)
+		h->truncated = true;
+	if (room > (size_t)n)
+		room = (size_t)n;
+	more = room ? realloc(h->output, h->output_size + room) : NULL;
+	if (more) {
+		memcpy(more + h->output_size, buf, room);
+		h->output = more;
+		h->output_size += room;
+	}
+	return n;
+}
+
+static void run_undone(struct agent *a, struct handle *h, const struct guard_message *m)
+{
+	while (h->read_fd >= 0 && take_output(h) > 0)
+		;
+	if (h->timed_out) {
+		err_set(&h->failure, 0, "the command did not end in time, and was killed");
+		agent_refuse(a, h->request_id, -ETIMEDOUT, &h->failure);
+	} else if (m->rc) {
+		agent_refuse(a, h->request_id, m->rc, &m->err);
+	} else {
+		agent_answer(a, h->request_id,
+			     json_pack("{s:i, s:o, s:b}", "exit", h->exit, "output", text_json(h->output, h->output_size),
+				       "truncated", h->truncated));
+	}
+}
+
+static json_t *last_seen(struct handle *h, struct err *e)
+{
+	struct process_usage u = {0};
+	int live = 0;
+
+	if (process_account_update(h->account, &u, &live, e))
+		return NULL;
+	return json_pack("{s:b, s:i, s:i, s:I, s:I, s:I, s:I, s:f}", "running", !h->ended, "pid", (int)h->pid, "live", live,
+			 "read_bytes", (json_int_t)u.read_bytes, "write_bytes", (json_int_t)u.write_bytes, "rchar",
+			 (json_int_t)u.rchar, "wchar", (json_int_t)u.wchar, "cpu_s", u.cpu_s);
+}
+
+json_t *child_status(struct handle *h, struct err *e)
+{
+	json_t *result = last_seen(h, e);
+
+	if (result)
+		json_object_set_new(result, "exit", h->ended ? json_integer(h->exit) : json_null());
+	return result;
+}
+
+static void process_undone(struct agent *a, struct handle *h, const struct guard_message *m)
+{
+	struct err e;
+	json_t *result;
+
+	/* The guard's SIGKILL may not have been reaped yet. */
+	children_reap(a);
+	result = m->rc ? NULL : child_status(h, &e);
+	if (m->rc) {
+		agent_refuse(a, h->request_id, m->rc, &m->err);
+		return;
+	}
+	if (result && h->summary)
+		json_object_set(result, "trace", h->summary);
+	agent_answer(a, h->request_id, result);
+}
+
+static void trace_undone(struct agent *a, struct handle *h, const struct guard_message *m)
+{
+	if (h->failed)
+		agent_refuse(a, h->request_id, h->failed, &h->failure);
+	else if (m->rc)
+		agent_refuse(a, h->request_id, m->rc, &m->err);
+	else
+		agent_answer(a, h->request_id, json_incref(h->summary));
+}
+
+/* In a child, since a long log takes seconds. It only reads, and ends by itself. */
+static void begin_summary(struct agent *a, struct handle *h)
+{
+	int p[2];
+	pid_t pid;
+
+	h->state = HANDLE_SUMMARY;
+	h->deadline = 0;
+	if (h->read_fd >= 0)
+		close(h->read_fd);
+	h->read_fd = -1;
+	if (pipe2(p, O_CLOEXEC) < 0)
+		goto failed;
+	pid = fork();
+	if (pid == 0) {
+		char *text;
+
+		process_close_others(&p[1], 1);
+		text = json_dumps(log_summary(h->log), JSON_COMPACT);
+		_exit(text && !fd_write_all(p[1], text, strlen(text)) ? 0 : 1);
+	}
+	close(p[1]);
+	if (pid > 0) {
+		h->read_fd = p[0];
+		h->output_size = 0;
+		return;
+	}
+	close(p[0]);
+failed:
+	h->failed = err_errno(&h->failure, -errno, "cannot read the log '%s'", h->log);
+	handle_undo(a, h, h->kind == HANDLE_TRACE ? trace_undone : process_undone);
+}
+
+static void end_summary(struct agent *a, struct handle *h)
+{
+	h->summary = json_loadb(h->output ? h->output : "", h->output_size, 0, NULL);
+	if (!h->summary)
+		h->failed = err_set(&h->failure, -EIO, "cannot read the log '%s'", h->log);
+	handle_undo(a, h, h->kind == HANDLE_TRACE ? trace_undone : process_undone);
+}
+
+/* The last line that a tracer wrote to its standard error. */
+static void last_complaint(const struct handle *h, char *buf, size_t size)
+{
+	char *text = NULL, *line;
+	size_t n;
+
+	snprintf(buf, size, "it said nothing");
+	if (!h->error_log || file_read(h->error_log, &text, &n, NULL) || !n)
+		goto out;
+	while (n && text[n - 1] == '\n')
+		text[--n] = '\0';
+	line = strrchr(text, '\n');
+	if (n)
+		snprintf(buf, size, "%.300s", line ? line + 1 : text);
+out:
+	free(text);
+}
+
+static void fail_start(struct agent *a, struct handle *h, int code)
+{
+	char said[310];
+
+	last_complaint(h, said, sizeof(said));
+	h->failed = err_set(&h->failure, code,
+			    code == -ETIMEDOUT ? "the tracer is not ready in time: %s" : "the tracer ended before it was ready: %s",
+			    said);
+	handle_undo(a, h, trace_undone);
+}
+
+void child_step(struct agent *a, struct handle *h)
+{
+	switch (h->state) {
+	case HANDLE_STARTING:
+		fail_start(a, h, h->ended ? -ECHILD : -ETIMEDOUT);
+		break;
+	case HANDLE_STOPPING:
+		if (h->log)
+			begin_summary(a, h);
+		else
+			handle_undo(a, h, process_undone);
+		break;
+	case HANDLE_LIVE:
+		if (h->kind != HANDLE_RUN)
+			break;
+		h->timed_out = !h->ended;
+		handle_undo(a, h, run_undone);
+		break;
+	case HANDLE_SUMMARY:
+	case HANDLE_UNDOING:
+		break;
+	}
+}
+
+void child_readable(struct agent *a, struct handle *h)
+{
+	ssize_t n = take_output(h);
+
+	if (n == -EAGAIN || n == -EINTR)
+		return;
+	if (n <= 0) {
+		close(h->read_fd);
+		h->read_fd = -1;
+		if (h->state == HANDLE_SUMMARY)
+			end_summary(a, h);
+		return;
+	}
+	if (h->state == HANDLE_STARTING && h->output_size >= 6 && !memcmp(h->output, "ready\n", 6)) {
+		h->state = HANDLE_LIVE;
+		h->deadline = 0;
+		agent_answer(a, h->request_id, json_pack("{s:s, s:i}", "handle", h->name, "pid", (int)h->pid));
+		json_decref(h->request_id);
+		h->request_id = NULL;
+	}
+}
+
+void child_writable(struct agent *a, struct handle *h)
+{
+	ssize_t n = write(h->write_fd, h->input + h->input_done, h->input_size - h->input_done);
+
+	(void)a;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0)
+		h->input_done += (size_t)n;
+	if (n < 0 || h->input_done == h->input_size) {
+		close(h->write_fd);
+		h->write_fd = -1;
+	}
+}

@@ -1,0 +1,211 @@
+/* The agent's side of the guard. */
+#include "harness/agent/guard.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/agent/journal.h"
+#include "harness/agent/wire.h"
+#include "harness/base/clock.h"
+
+#define ANSWER_TIMEOUT_S 60
+
+struct guard {
+	int sock;
+	pid_t pid;
+	double lease_s, last_beat;
+	char *dir, *journal;
+	json_t *waiting; /* messages that came while another one was waited for */
+};
+
+int guard_fd(const struct guard *g)
+{
+	return g->sock;
+}
+
+int guard_pid(const struct guard *g)
+{
+	return g->pid;
+}
+
+const char *guard_dir(const struct guard *g)
+{
+	return g->dir;
+}
+
+/* Waits for the message whose "what" is 'what'; others are kept. The caller's reference. */
+static int wait_for(struct guard *g, const char *what, json_t **out, struct err *e)
+{
+	double deadline = clock_mono_s() + ANSWER_TIMEOUT_S;
+
+	for (;;) {
+		struct pollfd p = {.fd = g->sock, .events = POLLIN};
+		double left = deadline - clock_mono_s();
+		json_t *m;
+		int rc;
+
+		if (left <= 0)
+			return err_set(e, -ETIMEDOUT, "the guard does not answer");
+		if (poll(&p, 1, (int)(left * 1000) + 1) <= 0)
+			continue;
+		rc = wire_receive(g->sock, &m);
+		if (rc < 0)
+			return err_set(e, -EPIPE, "the guard is dead");
+		if (rc == 0)
+			continue;
+		if (!strcmp(json_string_value(json_object_get(m, "what")), what)) {
+			*out = m;
+			return 0;
+		}
+		json_array_append_new(g->waiting, m);
+	}
+}
+
+static int answer_code(json_t *m, struct err *e)
+{
+	int rc = (int)json_integer_value(json_object_get(m, "rc"));
+
+	if (rc)
+		err_set(e, rc, "%s", json_string_value(json_object_get(m, "text")));
+	json_decref(m);
+	return rc;
+}
+
+int guard_start(const char *state, const char *session, double lease_s, struct guard **out, struct err *e)
+{
+	struct guard *g = calloc(1, sizeof(*g));
+	pid_t agent = getpid();
+	int pair[2] = {-1, -1}, rc = -ENOMEM;
+	json_t *m;
+
+	if (!g || !(g->waiting = json_array()) || asprintf(&g->dir, "%s/%s", state, session) < 0 ||
+	    asprintf(&g->journal, "%s/undo/%s.json", state, session) < 0) {
+		err_errno(e, rc, "cannot start the guard");
+		goto out;
+	}
+	g->sock = -1;
+	g->lease_s = lease_s;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 || (g->pid = fork()) < 0) {
+		rc = err_errno(e, -errno, "cannot start the guard");
+		goto out;
+	}
+	if (g->pid == 0)
+		guard_main(pair[1], state, session, lease_s, agent);
+	close(pair[1]);
+	pair[1] = -1;
+	g->sock = pair[0];
+	pair[0] = -1;
+	rc = wait_for(g, "ready", &m, e);
+	if (!rc)
+		rc = answer_code(m, e);
+	if (rc)
+		goto out;
+	*out = g;
+	g = NULL;
+out:
+	for (int i = 0; i < 2; i++)
+		if (pair[i] >= 0)
+			close(pair[i]);
+	guard_free(g);
+	return rc;
+}
+
+void guard_free(struct guard *g)
+{
+	if (!g)
+		return;
+	if (g->sock >= 0)
+		close(g->sock);
+	json_decref(g->waiting);
+	free(g->dir);
+	free(g->journal);
+	free(g);
+}
+
+int guard_record(struct guard *g, const char *handle, const char *primitive, const json_t *inverse, double max_s,
+		 struct err *e)
+{
+	json_t *m;
+	int rc;
+
+	rc = wire_send(g->sock, json_pack("{s:s, s:s, s:s, s:O, s:f}", "what", "add", "handle", handle, "primitive",
+					  primitive, "inverse", inverse, "max_s", max_s));
+	if (rc)
+		return err_errno(e, rc == -ENOMEM ? rc : -EPIPE, "cannot tell the guard about '%s'", handle);
+	rc = wait_for(g, "added", &m, e);
+	return rc ? rc : answer_code(m, e);
+}
+
+/* Failures of these need no answer here: a dead guard shows as the end of its socket. */
+void guard_acted(struct guard *g, const char *handle)
+{
+	wire_send(g->sock, json_pack("{s:s, s:s}", "what", "acted", "handle", handle));
+}
+
+void guard_undo(struct guard *g, const char *handle)
+{
+	wire_send(g->sock, json_pack("{s:s, s:s}", "what", "undo", "handle", handle));
+}
+
+void guard_bye(struct guard *g)
+{
+	wire_send(g->sock, json_pack("{s:s}", "what", "bye"));
+}
+
+void guard_beat(struct guard *g)
+{
+	double now = clock_mono_s();
+
+	if (now - g->last_beat < g->lease_s / 10)
+		return;
+	g->last_beat = now;
+	wire_send(g->sock, json_pack("{s:s}", "what", "beat"));
+}
+
+int guard_next(struct guard *g, struct guard_message *out)
+{
+	const char *handle = "", *text = "";
+	int asked = 0, was = 0, code = 0, rc;
+	json_t *m = json_array_get(g->waiting, 0);
+
+	if (m) {
+		json_incref(m);
+		json_array_remove(g->waiting, 0);
+	} else {
+		rc = wire_receive(g->sock, &m);
+		if (rc <= 0)
+			return rc < 0 ? -EPIPE : 0;
+	}
+	json_unpack(m, "{s?s, s?b, s?b, s:i, s?s}", "handle", &handle, "asked", &asked, "was_there", &was, "rc", &code,
+		    "text", &text);
+	*out = (struct guard_message){.asked = asked, .was_there = was, .rc = code};
+	snprintf(out->handle, sizeof(out->handle), "%s", handle);
+	err_set(&out->err, 0, "%s", text);
+	json_decref(m);
+	return 1;
+}
+
+int guard_take_over(struct guard *g, struct err *e)
+{
+	struct journal *j;
+	int rc;
+
+	/* A new agent on the node may have been quicker; the lock then waits for it. */
+	rc = journal_open(g->journal, 30, &j, e);
+	if (rc == -ENOENT)
+		return 0;
+	if (rc)
+		return rc;
+	rc = journal_revert_all(j, 10, NULL, e);
+	if (rc)
+		journal_free(j);
+	else
+		rc = journal_end(j, e);
+	return rc;
+}

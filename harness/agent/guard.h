@@ -1,0 +1,58 @@
+/*
+ * The guard: a process beside the agent that holds the undo journal and takes
+ * everything back when the agent dies, falls silent, or asks for it.
+ *
+ * They speak in JSON objects over a socket pair, one a packet. The order for each act:
+ * guard_record (journal on disk, acknowledged), the act, guard_acted.
+ */
+#ifndef CULPRIT_AGENT_GUARD_H
+#define CULPRIT_AGENT_GUARD_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "harness/base/err.h"
+
+struct guard;
+
+/* Forks it; returns when the journal and the session's folder are there. */
+int guard_start(const char *state, const char *session, double lease_s, struct guard **out, struct err *e);
+void guard_free(struct guard *g);
+
+int guard_fd(const struct guard *g);
+int guard_pid(const struct guard *g);
+const char *guard_dir(const struct guard *g); /* the session's folder */
+
+/* Records the inverse of an act that follows; waits until it is on disk. 'max_s' > 0: the guard
+ * undoes it that long after guard_acted. -EPIPE: the guard is dead, so don't act. */
+int guard_record(struct guard *g, const char *handle, const char *primitive, const json_t *inverse, double max_s,
+		 struct err *e);
+void guard_acted(struct guard *g, const char *handle);
+
+/* Asks for an undo; the answer comes through guard_next. */
+void guard_undo(struct guard *g, const char *handle);
+
+/* Renews the lease (sent at most ten times a lease). */
+void guard_beat(struct guard *g);
+
+/* Asks it to undo all and end; the answer is a message without handle. */
+void guard_bye(struct guard *g);
+
+struct guard_message {
+	char handle[32];       /* "" for the answer to guard_bye */
+	bool asked;            /* false: its time (max_s) was up */
+	bool was_there;
+	int rc;                /* 0: undone and verified */
+	struct err err;        /* when rc < 0 */
+};
+
+/* 1 and a message, 0 when there is none now, -EPIPE when the guard is dead. */
+int guard_next(struct guard *g, struct guard_message *m);
+
+/* After the guard died: undoes what its journal holds. */
+int guard_take_over(struct guard *g, struct err *e);
+
+/* The guard's own program; never returns. In guard_main.c. */
+_Noreturn void guard_main(int sock, const char *state, const char *session, double lease_s, int agent_pid);
+
+#endif

@@ -1,0 +1,433 @@
+#include "harness/agent/journal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "faults/primitives/primitive.h"
+#include "harness/agent/node_id.h"
+#include "harness/base/clock.h"
+#include "harness/base/file.h"
+
+struct journal {
+	char *path, *dir;
+	int fd;
+	bool rebooted;
+	json_t *entries; /* [{handle, primitive, inverse}], oldest first */
+};
+
+static int append(struct journal *j, json_t *line, struct err *e)
+{
+	char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+	off_t size = lseek(j->fd, 0, SEEK_END);
+	int rc = text && size >= 0 ? 0 : -ENOMEM;
+
+	if (!rc) {
+		size_t n = strlen(text);
+
+		text[n] = '\n';
+		rc = fd_write_all(j->fd, text, n + 1);
+		if (!rc && fdatasync(j->fd) < 0)
+			rc = -errno;
+		if (rc && ftruncate(j->fd, size) < 0)
+			rc = -errno;
+	}
+	free(text);
+	return rc ? err_errno(e, rc, "cannot write the undo journal '%s'", j->path) : 0;
+}
+
+static int sync_folder(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (fsync(fd) < 0)
+		rc = -errno;
+	close(fd);
+	return rc;
+}
+
+int journal_new(const char *state, const char *session, struct journal **out, struct err *e)
+{
+	char *undo = NULL, *hidden = NULL;
+	struct journal *j = calloc(1, sizeof(*j));
+	struct node_id id;
+	json_t *head = NULL;
+	int rc = -ENOMEM;
+
+	if (j)
+		j->fd = -1;
+	if (!j || asprintf(&undo, "%s/undo", state) < 0 || asprintf(&hidden, "%s/.%s.new", undo, session) < 0 ||
+	    asprintf(&j->path, "%s/%s.json", undo, session) < 0 || asprintf(&j->dir, "%s/%s", state, session) < 0) {
+		err_errno(e, rc, "cannot make an undo journal");
+		goto out;
+	}
+	rc = node_id_read(&id, e);
+	if (!rc)
+		rc = file_mkdirs(state, 0755, e);
+	if (!rc)
+		rc = file_mkdirs(undo, 0700, e);
+	if (rc)
+		goto out;
+	j->entries = json_array();
+	head = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s}", "journal", 1, "session", session, "boot_id", id.boot_id, "net",
+			 id.net, "pid", id.pid, "dir", j->dir);
+	/* It appears under its name only when it is locked: nobody takes it for a left one. */
+	j->fd = open(hidden, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+	if (j->fd < 0 || flock(j->fd, LOCK_EX | LOCK_NB) < 0) {
+		rc = err_errno(e, -errno, "cannot make the undo journal '%s'", j->path);
+		goto out;
+	}
+	rc = append(j, head, e);
+	if (!rc && rename(hidden, j->path) < 0)
+		rc = err_errno(e, -errno, "cannot make the undo journal '%s'", j->path);
+	if (!rc && (rc = sync_folder(undo)))
+		err_errno(e, rc, "cannot make the undo journal '%s'", j->path);
+	if (!rc && mkdir(j->dir, 0700) < 0)
+		rc = err_errno(e, -errno, "cannot make the folder '%s'", j->dir);
+	if (rc) {
+		unlink(hidden);
+		unlink(j->path);
+		goto out;
+	}
+	*out = j;
+	j = NULL;
+out:
+	free(undo);
+	free(hidden);
+	json_decref(head);
+	journal_free(j);
+	return rc;
+}
+
+static size_t find(const struct journal *j, const char *handle)
+{
+	json_t *entry;
+	size_t i;
+
+	json_array_foreach(j->entries, i, entry)
+		if (!strcmp(json_string_value(json_object_get(entry, "handle")), handle))
+			return i;
+	return SIZE_MAX;
+}
+
+/* One line after the head. */
+static int replay(struct journal *j, json_t *line)
+{
+	const char *handle, *primitive;
+	json_t *inverse;
+	size_t i;
+
+	if (!json_unpack(line, "{s:s}", "done", &handle)) {
+		i = find(j, handle);
+		if (i != SIZE_MAX)
+			json_array_remove(j->entries, i);
+		return 0;
+	}
+	if (json_unpack(line, "{s:s, s:s, s:o}", "add", &handle, "primitive", &primitive, "inverse", &inverse) < 0 ||
+	    !primitive_find(primitive))
+		return -EBADMSG;
+	return json_array_append_new(j->entries, json_pack("{s:s, s:s, s:O}", "handle", handle, "primitive", primitive,
+							   "inverse", inverse))
+		       ? -ENOMEM
+		       : 0;
+}
+
+static int load(struct journal *j, struct err *e)
+{
+	const char *boot, *net, *pid, *dir, *session;
+	char *text = NULL, *line, *save = NULL, *slash;
+	struct node_id id;
+	json_t *head = NULL;
+	int rc;
+
+	rc = node_id_read(&id, e);
+	if (!rc)
+		rc = file_read(j->path, &text, NULL, e);
+	if (rc)
+		goto out;
+	line = strtok_r(text, "\n", &save);
+	head = line ? json_loads(line, 0, NULL) : NULL;
+	if (json_unpack(head, "{s:s, s:s, s:s, s:s, s:s}", "boot_id", &boot, "net", &net, "pid", &pid, "dir", &dir,
+			"session", &session) < 0 ||
+	    !(slash = strrchr(dir, '/')) || !*session || strcmp(slash + 1, session)) {
+		rc = err_set(e, -EBADMSG, "the undo journal '%s' is damaged", j->path);
+		goto out;
+	}
+	j->rebooted = strcmp(boot, id.boot_id) != 0;
+	if (!j->rebooted && (strcmp(net, id.net) || strcmp(pid, id.pid))) {
+		rc = err_set(e, -EXDEV, "the undo journal '%s' is another node's", j->path);
+		goto out;
+	}
+	j->dir = strdup(dir);
+	j->entries = json_array();
+	rc = j->dir && j->entries ? 0 : err_errno(e, -ENOMEM, "cannot read '%s'", j->path);
+	while (!rc && (line = strtok_r(NULL, "\n", &save))) {
+		json_t *value = json_loads(line, 0, NULL);
+
+		/* A last line cut short was never acknowledged: nothing was done for it. */
+		if (!value && !*save)
+			break;
+		rc = value ? replay(j, value) : -EBADMSG;
+		json_decref(value);
+		if (rc)
+			err_set(e, rc, "the undo journal '%s' is damaged", j->path);
+	}
+out:
+	json_decref(head);
+	free(text);
+	return rc;
+}
+
+int journal_open(const char *path, double wait_s, struct journal **out, struct err *e)
+{
+	struct timespec nap = {.tv_nsec = 10000000};
+	double deadline = clock_mono_s() + wait_s;
+	struct journal *j = calloc(1, sizeof(*j));
+	struct stat st;
+	int rc = 0;
+
+	if (!j || !(j->path = strdup(path))) {
+		free(j);
+		return err_errno(e, -ENOMEM, "cannot open '%s'", path);
+	}
+	j->fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC);
+	if (j->fd < 0) {
+		rc = err_errno(e, -errno, "cannot open '%s'", path);
+		goto out;
+	}
+	while (flock(j->fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK || clock_mono_s() >= deadline) {
+			rc = err_errno(e, -errno, "cannot lock '%s'", path);
+			goto out;
+		}
+		nanosleep(&nap, NULL);
+	}
+	if (fstat(j->fd, &st) < 0 || !st.st_nlink) {
+		rc = err_errno(e, -ENOENT, "cannot open '%s'", path);
+		goto out;
+	}
+	rc = load(j, e);
+	if (!rc) {
+		*out = j;
+		j = NULL;
+	}
+out:
+	journal_free(j);
+	return rc;
+}
+
+const char *journal_dir(const struct journal *j)
+{
+	return j->dir;
+}
+
+int journal_add(struct journal *j, const char *handle, const char *primitive, const json_t *inverse, struct err *e)
+{
+	json_t *line = json_pack("{s:s, s:s, s:O}", "add", handle, "primitive", primitive, "inverse", inverse);
+	json_t *entry = json_pack("{s:s, s:s, s:O}", "handle", handle, "primitive", primitive, "inverse", inverse);
+	int rc = -ENOMEM;
+
+	if (find(j, handle) != SIZE_MAX) {
+		rc = err_set(e, -EEXIST, "there is a '%s' already", handle);
+	} else if (!line || !entry || json_array_append(j->entries, entry)) {
+		err_errno(e, rc, "cannot record '%s'", handle);
+	} else {
+		rc = append(j, line, e);
+		if (rc)
+			json_array_remove(j->entries, json_array_size(j->entries) - 1);
+	}
+	json_decref(line);
+	json_decref(entry);
+	return rc;
+}
+
+static int revert_at(struct journal *j, size_t i, bool *was_there, struct err *e)
+{
+	json_t *entry = json_array_get(j->entries, i), *line;
+	const struct primitive *p = primitive_find(json_string_value(json_object_get(entry, "primitive")));
+	int rc = 0;
+
+	*was_there = false;
+	if (!j->rebooted || !p->ends_with_boot)
+		rc = primitive_revert(p, json_object_get(entry, "inverse"), was_there, e);
+	if (rc)
+		return rc;
+	/* If this line is lost, the entry is undone once more, which does no harm. */
+	line = json_pack("{s:O}", "done", json_object_get(entry, "handle"));
+	append(j, line, NULL);
+	json_decref(line);
+	json_array_remove(j->entries, i);
+	return 0;
+}
+
+int journal_revert(struct journal *j, const char *handle, bool *was_there, struct err *e)
+{
+	size_t i = find(j, handle);
+
+	if (i == SIZE_MAX)
+		return err_set(e, -ENOENT, "there is no '%s'", handle);
+	return revert_at(j, i, was_there, e);
+}
+
+static char *describe(const json_t *entry)
+{
+	const char *primitive = json_string_value(json_object_get(entry, "primitive"));
+	const json_t *inverse = json_object_get(entry, "inverse");
+	const char *name = json_string_value(json_object_get(inverse, "tag"));
+	char *text;
+
+	if (!name)
+		name = json_string_value(json_object_get(inverse, "table"));
+	return asprintf(&text, "%s %s", primitive, name ? name : "") < 0 ? NULL : text;
+}
+
+int journal_revert_all(struct journal *j, double retry_s, json_t *cleaned, struct err *e)
+{
+	struct timespec nap = {.tv_nsec = 300000000};
+	double deadline = clock_mono_s() + retry_s;
+	int rc;
+
+	for (;;) {
+		rc = 0;
+		for (size_t i = json_array_size(j->entries); i-- > 0;) {
+			char *name = describe(json_array_get(j->entries, i));
+			bool was_there;
+			int one = revert_at(j, i, &was_there, rc ? NULL : e);
+
+			if (!one && was_there && cleaned && name)
+				json_array_append_new(cleaned, json_string(name));
+			free(name);
+			rc = rc ? rc : one;
+		}
+		if (!rc || clock_mono_s() > deadline)
+			return rc;
+		nanosleep(&nap, NULL);
+	}
+}
+
+int journal_end(struct journal *j, struct err *e)
+{
+	int rc;
+
+	rc = file_remove_tree(j->dir, e);
+	if (!rc && unlink(j->path) < 0 && errno != ENOENT)
+		rc = err_errno(e, -errno, "cannot remove '%s'", j->path);
+	journal_free(j);
+	return rc;
+}
+
+void journal_free(struct journal *j)
+{
+	if (!j)
+		return;
+	if (j->fd >= 0)
+		close(j->fd);
+	json_decref(j->entries);
+	free(j->path);
+	free(j->dir);
+	free(j);
+}
+
+static void clean_one(const char *path, json_t *cleaned, json_t *unclean)
+{
+	struct journal *j;
+	struct err e;
+	int rc;
+
+	rc = journal_open(path, 0, &j, &e);
+	if (rc == -EWOULDBLOCK || rc == -ENOENT || rc == -EXDEV)
+		return;
+	if (!rc) {
+		rc = journal_revert_all(j, 0, cleaned, &e);
+		if (rc)
+			journal_free(j);
+		else
+			rc = journal_end(j, &e);
+	}
+	if (rc)
+		json_array_append_new(unclean, json_string(e.text));
+}
+
+typedef void (*each_fn)(const char *path, const char *name, void *ctx);
+
+static int each(const char *state, each_fn fn, void *ctx, struct err *e)
+{
+	char *folder, *path;
+	struct dirent *d;
+	DIR *dir;
+	int rc = 0;
+
+	if (asprintf(&folder, "%s/undo", state) < 0)
+		return err_errno(e, -ENOMEM, "cannot list journals");
+	dir = opendir(folder);
+	if (!dir && errno != ENOENT)
+		rc = err_errno(e, -errno, "cannot list '%s'", folder);
+	while (dir && (d = readdir(dir))) {
+		size_t n = strlen(d->d_name);
+
+		if (d->d_name[0] == '.' || n < 5 || strcmp(d->d_name + n - 5, ".json"))
+			continue;
+		if (asprintf(&path, "%s/%s", folder, d->d_name) < 0)
+			continue;
+		fn(path, d->d_name, ctx);
+		free(path);
+	}
+	if (dir)
+		closedir(dir);
+	free(folder);
+	return rc;
+}
+
+struct lists {
+	json_t *a, *b;
+	const char *session;
+};
+
+static void clean_each(const char *path, const char *name, void *ctx)
+{
+	struct lists *l = ctx;
+
+	(void)name;
+	clean_one(path, l->a, l->b);
+}
+
+void journal_clean_left(const char *state, json_t *cleaned, json_t *unclean)
+{
+	struct lists l = {.a = cleaned, .b = unclean};
+	struct err e;
+
+	if (each(state, clean_each, &l, &e))
+		json_array_append_new(unclean, json_string(e.text));
+}
+
+static void list_each(const char *path, const char *name, void *ctx)
+{
+	struct lists *l = ctx;
+	size_t n = strlen(l->session);
+	char *text = NULL;
+	struct node_id id;
+
+	if (!strncmp(name, l->session, n) && !strcmp(name + n, ".json"))
+		return;
+	/* Only this node's: the head of another's names other namespaces. */
+	if (!node_id_read(&id, NULL) && !file_read(path, &text, NULL, NULL) &&
+	    (strstr(text, id.net) || !strstr(text, id.boot_id)))
+		json_array_append_new(l->a, json_string(name));
+	free(text);
+}
+
+int journal_list(const char *state, const char *session, json_t *list, struct err *e)
+{
+	struct lists l = {.a = list, .session = session};
+
+	return each(state, list_each, &l, e);
+}

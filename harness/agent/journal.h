@@ -1,0 +1,52 @@
+/*
+ * The undo journal: STATE/undo/SESSION.json, one JSON object a line, only ever
+ * appended to: a head, then "add" with an inverse and "done" when it was
+ * undone. It is locked (flock) while somebody is responsible for it; one that is not
+ * locked was left by a crash, and whoever gets the lock undoes it.
+ *
+ * The head says where it belongs: the boot, and the network and PID namespaces.
+ * Nodes that share a folder therefore leave each other's journals alone.
+ */
+#ifndef CULPRIT_AGENT_JOURNAL_H
+#define CULPRIT_AGENT_JOURNAL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "harness/base/err.h"
+
+struct journal;
+
+/* Makes and locks the journal, and the session's folder STATE/SESSION (0700). */
+int journal_new(const char *state, const char *session, struct journal **out, struct err *e);
+
+/* Locks and reads one that is there, waiting up to 'wait_s' for the lock. -EWOULDBLOCK: somebody is
+ * responsible. -ENOENT: it is gone. -EXDEV: it is another node's. -EBADMSG: damaged. */
+int journal_open(const char *path, double wait_s, struct journal **out, struct err *e);
+
+const char *journal_dir(const struct journal *j); /* the session's folder */
+
+/* On disk when it returns 0; as if never called otherwise. */
+int journal_add(struct journal *j, const char *handle, const char *primitive, const json_t *inverse, struct err *e);
+
+/* Undoes and verifies one entry, and strikes it off. -ENOENT: there is none. On failure it stays. */
+int journal_revert(struct journal *j, const char *handle, bool *was_there, struct err *e);
+
+/* All of them, newest first, going on after a failure for up to 'retry_s' seconds; the first failure
+ * that remains. 'cleaned' (an array, may be NULL) gets a name for each that was still there. */
+int journal_revert_all(struct journal *j, double retry_s, json_t *cleaned, struct err *e);
+
+/* Removes the session's folder and the journal, which must be empty, and frees 'j'. */
+int journal_end(struct journal *j, struct err *e);
+
+/* Leaves the file, unlocked. NULL is fine. */
+void journal_free(struct journal *j);
+
+/* Undoes every journal of this node under STATE that nobody is responsible for. 'cleaned' gets
+ * names of what was undone, 'unclean' sentences about what could not be. */
+void journal_clean_left(const char *state, json_t *cleaned, json_t *unclean);
+
+/* Names (SESSION.json) of this node's journals but for that of 'session'; appended to 'list'. */
+int journal_list(const char *state, const char *session, json_t *list, struct err *e);
+
+#endif

@@ -1,0 +1,86 @@
+/* culprit-agent loop: a command that ends is started again, so that it fills a phase. */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/agent/agent.h"
+
+static int run_once(char **argv, const sigset_t *watched, const sigset_t *old, bool *told, int *code)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid < 0)
+		return -errno;
+	if (pid == 0) {
+		sigprocmask(SIG_SETMASK, old, NULL);
+		execvp(argv[0], argv);
+		fprintf(stderr, "culprit-agent loop: cannot run '%s': %s\n", argv[0], strerror(errno));
+		_exit(127);
+	}
+	for (;;) {
+		siginfo_t si;
+		int signo = sigwaitinfo(watched, &si);
+
+		if (signo == SIGINT || signo == SIGTERM) {
+			*told = true;
+			/* SIGINT is what dd and its like end on with a report. */
+			kill(pid, SIGINT);
+		} else if (signo == SIGCHLD && waitpid(pid, &status, WNOHANG) == pid) {
+			break;
+		}
+	}
+	*code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	return 0;
+}
+
+int loop_main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"max-runs", required_argument, NULL, 'm'}, {"help", no_argument, NULL, 'h'}, {0}};
+	static const char usage[] = "usage: culprit-agent loop [--max-runs N] -- COMMAND [ARGUMENT ...]\n\n"
+				    "Runs COMMAND again each time it ends with 0, until SIGTERM or SIGINT, which it\n"
+				    "passes on as SIGINT and then waits. A failure of COMMAND ends it with that code.\n";
+	unsigned long max_runs = 0, runs = 0;
+	sigset_t watched, old;
+	bool told = false;
+	int c, code = 0;
+	char *end;
+
+	while ((c = getopt_long(argc, argv, "+", options, NULL)) != -1) {
+		if (c == 'h') {
+			fputs(usage, stdout);
+			return 0;
+		}
+		max_runs = c == 'm' ? strtoul(optarg, &end, 10) : 0;
+		if (c != 'm' || *end || !max_runs) {
+			fputs(usage, stderr);
+			return 2;
+		}
+	}
+	if (optind == argc) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	sigemptyset(&watched);
+	sigaddset(&watched, SIGCHLD);
+	sigaddset(&watched, SIGINT);
+	sigaddset(&watched, SIGTERM);
+	sigprocmask(SIG_BLOCK, &watched, &old);
+	while (!told && !code && (!max_runs || runs < max_runs)) {
+		int rc = run_once(argv + optind, &watched, &old, &told, &code);
+
+		if (rc) {
+			fprintf(stderr, "culprit-agent loop: cannot start '%s': %s\n", argv[optind], strerror(-rc));
+			return 3;
+		}
+		runs++;
+	}
+	/* Told to stop, it did: that it died of the SIGINT is no failure. */
+	return told ? 0 : code;
+}

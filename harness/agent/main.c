@@ -1,0 +1,39 @@
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "harness/agent/agent.h"
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *summary;
+} commands[] = {
+	{"serve", serve_main, "obey requests on standard input (harness/agent/PROTOCOL.md)"},
+	{"loop", loop_main, "run a command again and again until told to stop"},
+};
+
+#define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+int main(int argc, char **argv)
+{
+	struct err e;
+
+	/* Started through the loader, we would be listed under its name. */
+	prctl(PR_SET_NAME, "culprit-agent");
+	if (self_init(argv[0], &e)) {
+		fprintf(stderr, "culprit-agent: %s\n", e.text);
+		return 3;
+	}
+	for (size_t i = 0; argc > 1 && i < N_COMMANDS; i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return commands[i].run(argc - 1, argv + 1);
+	if (argc > 1 && !strcmp(argv[1], "--version")) {
+		puts("culprit-agent " CULPRIT_VERSION);
+		return 0;
+	}
+	fputs("usage: culprit-agent COMMAND ...\n\n", stderr);
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		fprintf(stderr, "  %-8s %s\n", commands[i].name, commands[i].summary);
+	return 2;
+}

@@ -1,0 +1,388 @@
+/* Ops that start programs and stop them: run, process.*, trace.*. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/agent/agent.h"
+#include "harness/base/clock.h"
+#include "harness/base/file.h"
+#include "harness/base/proc.h"
+
+#define TRACER_READY_S 30
+#define TRACER_STOP_S 10
+#define TRACER_GRACE_S 3
+
+char *agent_path(const struct agent *a, const char *path)
+{
+	char *text;
+
+	if (*path == '/')
+		return strdup(path);
+	return asprintf(&text, "%s/%s", a->dir, path) < 0 ? NULL : text;
+}
+
+/* A number argument within (0, max], or 'missing' when it is not given. */
+static int seconds(const json_t *args, const char *name, double missing, double max, double *out, struct err *e)
+{
+	const json_t *v = json_object_get(args, name);
+	double value = v ? json_number_value(v) : missing;
+
+	if (v && !(value > 0 && value <= max))
+		return err_set(e, -EINVAL, "%s must be above 0 and at most %g, not %g", name, max, value);
+	*out = value;
+	return 0;
+}
+
+/* Room for the words of 'list' after 'before'; the words stay theirs. */
+static const char **make_argv(const char *const *before, const json_t *list)
+{
+	size_t n = 0, used = 0;
+	const char **argv;
+	json_t *word;
+	size_t i;
+
+	while (before && before[n])
+		n++;
+	argv = calloc(n + json_array_size(list) + 1, sizeof(*argv));
+	if (!argv)
+		return NULL;
+	for (; used < n; used++)
+		argv[used] = before[used];
+	json_array_foreach((json_t *)list, i, word)
+		argv[used++] = json_string_value(word);
+	return argv;
+}
+
+static int open_output(const struct agent *a, const json_t *path, int *fd, struct err *e)
+{
+	char *full;
+	int rc = 0;
+
+	*fd = -1;
+	if (!path)
+		return 0;
+	full = agent_path(a, json_string_value(path));
+	if (!full)
+		return err_errno(e, -ENOMEM, "cannot open '%s'", json_string_value(path));
+	*fd = open(full, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
+	if (*fd < 0)
+		rc = err_errno(e, -errno, "cannot open '%s'", full);
+	free(full);
+	return rc;
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+int op_run(struct agent *a, json_t *id, json_t *args, struct err *e)
+{
+	const char *input = json_string_value(json_object_get(args, "stdin"));
+	int out[2] = {-1, -1}, in[2] = {-1, -1}, rc;
+	struct handle *h = NULL;
+	struct start s = {.pass = -1};
+	double timeout_s;
+
+	rc = seconds(args, "timeout_s", 30, 1e6, &timeout_s, e);
+	if (rc)
+		return rc;
+	s.argv = make_argv(NULL, json_object_get(args, "argv"));
+	h = handle_new(a, HANDLE_RUN);
+	if (!s.argv || !h || (input && !(h->input = strdup(input)))) {
+		rc = err_errno(e, -ENOMEM, "cannot run a command");
+		goto out;
+	}
+	if (pipe2(out, O_CLOEXEC) < 0 || (input && pipe2(in, O_CLOEXEC) < 0)) {
+		rc = err_errno(e, -errno, "cannot run '%s'", s.argv[0]);
+		goto out;
+	}
+	fcntl(out[0], F_SETFL, O_NONBLOCK);
+	if (input)
+		fcntl(in[1], F_SETFL, O_NONBLOCK);
+	s.in = in[0];
+	s.out = s.err = out[1];
+	rc = child_start(a, h, &s, e);
+	if (rc)
+		goto out;
+	h->input_size = input ? strlen(input) : 0;
+	h->read_fd = out[0];
+	h->write_fd = in[1];
+	out[0] = in[1] = -1;
+	h->deadline = clock_mono_s() + timeout_s;
+	h->request_id = json_incref(id);
+	h = NULL;
+out:
+	for (int i = 0; i < 2; i++) {
+		close_fd(out[i]);
+		close_fd(in[i]);
+	}
+	if (h)
+		handle_free(a, h);
+	free(s.argv);
+	return rc;
+}
+
+/* "ptrace" and the like: a word that the tracer will judge, but never an option. */
+static int tracer_name(const json_t *v, const char **name, struct err *e)
+{
+	*name = v ? json_string_value(v) : "ptrace";
+	if (!*name || !**name || **name == '-')
+		return err_set(e, -EINVAL, "tracer must be the name of a tracer");
+	return 0;
+}
+
+/* Words of our own tracer up to 'last'; NULL-terminated. */
+static int tracer_words(struct agent *a, struct handle *h, const char *tracer, const char *out,
+			const char *const *last, const char **words, size_t room, struct err *e)
+{
+	const char *const *self = self_argv();
+	size_t n = 0;
+
+	if (!(h->log = agent_path(a, out)))
+		return err_errno(e, -ENOMEM, "cannot trace to '%s'", out);
+	while (self[n] && n < room) {
+		words[n] = self[n];
+		n++;
+	}
+	words[n++] = "trace";
+	words[n++] = "--tracer";
+	words[n++] = tracer;
+	words[n++] = "--out";
+	words[n++] = h->log;
+	while (*last)
+		words[n++] = *last++;
+	words[n] = NULL;
+	return 0;
+}
+
+int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
+{
+	static const char *const end_of_options[] = {"--", NULL};
+	const char *words[16], *tracer, *log, *unknown;
+	json_t *trace = json_object_get(args, "trace");
+	struct start s = {.in = -1,
+			  .out = -1,
+			  .err = -1,
+			  .pass = -1,
+			  .env = json_object_get(args, "env"),
+			  .cwd = json_string_value(json_object_get(args, "cwd"))};
+	struct handle *h = NULL;
+	int rc;
+
+	rc = seconds(args, "max_s", 0, 1e6, &s.max_s, e);
+	if (rc)
+		return rc;
+	h = handle_new(a, HANDLE_PROCESS);
+	if (!h)
+		return err_errno(e, -ENOMEM, "cannot start a process");
+	if (trace) {
+		if (json_unpack(trace, "{s:s}", "out", &log) < 0) {
+			rc = err_set(e, -EINVAL, "trace needs the member 'out', a string");
+			goto out;
+		}
+		json_t *value;
+
+		json_object_foreach(trace, unknown, value) {
+			if (strcmp(unknown, "out") && strcmp(unknown, "tracer")) {
+				rc = err_set(e, -EINVAL, "trace has no member '%s'", unknown);
+				goto out;
+			}
+		}
+		rc = tracer_name(json_object_get(trace, "tracer"), &tracer, e);
+		if (!rc)
+			rc = tracer_words(a, h, tracer, log, end_of_options, words, 5, e);
+		if (rc)
+			goto out;
+		h->traced = true;
+		s.grace_s = TRACER_GRACE_S;
+	}
+	s.argv = make_argv(trace ? words : NULL, json_object_get(args, "argv"));
+	if (!s.argv) {
+		rc = err_errno(e, -ENOMEM, "cannot start a process");
+		goto out;
+	}
+	rc = open_output(a, json_object_get(args, "stdout"), &s.out, e);
+	if (!rc)
+		rc = open_output(a, json_object_get(args, "stderr"), &s.err, e);
+	if (!rc)
+		rc = child_start(a, h, &s, e);
+	if (rc)
+		goto out;
+	agent_answer(a, id, json_pack("{s:s, s:i}", "handle", h->name, "pid", (int)h->pid));
+	h = NULL;
+out:
+	close_fd(s.out);
+	close_fd(s.err);
+	free(s.argv);
+	if (h)
+		handle_free(a, h);
+	return rc;
+}
+
+int op_process_status(struct agent *a, json_t *id, json_t *args, struct err *e)
+{
+	struct handle *h;
+	json_t *result;
+	int rc;
+
+	rc = handle_get(a, json_string_value(json_object_get(args, "handle")), HANDLE_PROCESS, &h, e);
+	if (rc)
+		return rc;
+	result = child_status(h, e);
+	if (!result)
+		return -EIO;
+	agent_answer(a, id, result);
+	return 0;
+}
+
+static int signal_number(const char *name, struct err *e)
+{
+	static const struct {
+		const char *name;
+		int number;
+	} signals[] = {{"TERM", SIGTERM}, {"INT", SIGINT},   {"HUP", SIGHUP},	{"QUIT", SIGQUIT},
+		       {"KILL", SIGKILL}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}};
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (!strcmp(signals[i].name, name))
+			return signals[i].number;
+	return err_set(e, -EINVAL, "signal must be TERM, INT, HUP, QUIT, KILL, USR1 or USR2, not '%s'", name);
+}
+
+/* To the program that was asked for: the started process, or the child of its tracer. */
+static void send_signal(struct handle *h, int signo)
+{
+	const char *tag = json_string_value(json_object_get(h->inverse, "tag"));
+	pid_t *pids = NULL;
+	int n = h->traced ? proc_find_tagged(PROCESS_TAG, tag, false, &pids) : 0;
+
+	if (!h->traced && !h->ended)
+		kill(h->pid, signo);
+	for (int i = 0; i < n; i++) {
+		char path[64], *text, *p;
+		int parent;
+
+		snprintf(path, sizeof(path), "/proc/%d/stat", (int)pids[i]);
+		if (file_read(path, &text, NULL, NULL))
+			continue;
+		p = strrchr(text, ')');
+		if (p && sscanf(p + 1, " %*c %d", &parent) == 1 && parent == h->pid)
+			kill(pids[i], signo);
+		free(text);
+	}
+	free(pids);
+}
+
+int op_process_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
+{
+	const char *name = json_string_value(json_object_get(args, "signal"));
+	struct handle *h;
+	double grace_s;
+	int rc, signo;
+
+	signo = signal_number(name ? name : "TERM", e);
+	if (signo < 0)
+		return signo;
+	rc = seconds(args, "grace_s", 5, 1e6, &grace_s, e);
+	if (!rc)
+		rc = handle_get(a, json_string_value(json_object_get(args, "handle")), HANDLE_PROCESS, &h, e);
+	if (rc)
+		return rc;
+	h->request_id = json_incref(id);
+	h->state = HANDLE_STOPPING;
+	h->deadline = clock_mono_s() + grace_s;
+	send_signal(h, signo);
+	if (h->ended)
+		child_step(a, h);
+	return 0;
+}
+
+int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e)
+{
+	const char *words[32], *tracer, *out = json_string_value(json_object_get(args, "out")), *options[3];
+	const json_t *pids = json_object_get(args, "pids");
+	struct start s = {.in = -1, .out = -1, .err = -1, .pass = -1, .grace_s = TRACER_GRACE_S};
+	json_t *list = json_array(), *value;
+	int ready[2] = {-1, -1}, rc;
+	struct handle *h = NULL;
+	char number[16];
+	size_t i;
+
+	rc = tracer_name(json_object_get(args, "tracer"), &tracer, e);
+	if (rc)
+		goto out;
+	json_array_foreach((json_t *)pids, i, value) {
+		char text[32];
+
+		if (json_integer_value(value) <= 0 || json_integer_value(value) > 0x7fffffff) {
+			rc = err_set(e, -EINVAL, "pids must be process numbers, not %lld",
+				     (long long)json_integer_value(value));
+			goto out;
+		}
+		snprintf(text, sizeof(text), "%lld", (long long)json_integer_value(value));
+		json_array_append_new(list, json_string("-p"));
+		json_array_append_new(list, json_string(text));
+	}
+	h = handle_new(a, HANDLE_TRACE);
+	if (!h || asprintf(&h->error_log, "%s/%s.err", a->dir, h->name) < 0) {
+		rc = err_errno(e, -ENOMEM, "cannot trace");
+		goto out;
+	}
+	if (pipe2(ready, O_CLOEXEC) < 0) {
+		rc = err_errno(e, -errno, "cannot trace");
+		goto out;
+	}
+	fcntl(ready[0], F_SETFL, O_NONBLOCK);
+	snprintf(number, sizeof(number), "%d", ready[1]);
+	options[0] = "--ready-fd";
+	options[1] = number;
+	options[2] = NULL;
+	rc = tracer_words(a, h, tracer, out, options, words, 5, e);
+	if (rc)
+		goto out;
+	s.argv = make_argv(words, list);
+	s.pass = ready[1];
+	s.err = open(h->error_log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	rc = s.argv ? child_start(a, h, &s, e) : err_errno(e, -ENOMEM, "cannot trace");
+	if (rc)
+		goto out;
+	h->read_fd = ready[0];
+	ready[0] = -1;
+	h->state = HANDLE_STARTING;
+	h->deadline = clock_mono_s() + TRACER_READY_S;
+	h->request_id = json_incref(id);
+	h = NULL;
+out:
+	close_fd(ready[0]);
+	close_fd(ready[1]);
+	close_fd(s.err);
+	free(s.argv);
+	json_decref(list);
+	if (h)
+		handle_free(a, h);
+	return rc;
+}
+
+int op_trace_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
+{
+	struct handle *h;
+	int rc;
+
+	rc = handle_get(a, json_string_value(json_object_get(args, "handle")), HANDLE_TRACE, &h, e);
+	if (rc)
+		return rc;
+	h->request_id = json_incref(id);
+	h->state = HANDLE_STOPPING;
+	h->deadline = clock_mono_s() + TRACER_STOP_S;
+	if (h->ended)
+		child_step(a, h);
+	else
+		kill(h->pid, SIGTERM);
+	return 0;
+}

@@ -1,0 +1,422 @@
+/* The session: hello, the loop, and the end. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "harness/agent/agent.h"
+#include "harness/agent/journal.h"
+#include "harness/agent/node_id.h"
+#include "harness/base/clock.h"
+#include "harness/base/units.h"
+
+#define STATE_DIR "/var/lib/culprit"
+#define OUT_MAX (16u << 20)
+
+/* ---- answers ---- */
+
+static void put(struct agent *a, json_t *message)
+{
+	char *text = message ? json_dumps(message, JSON_COMPACT) : NULL, *more;
+	size_t n = text ? strlen(text) : 0;
+
+	json_decref(message);
+	if (a->out_size + n + 1 > OUT_MAX) {
+		agent_end(a, 2, "answers are not being read");
+	} else if (text) {
+		if (a->out_room - a->out_size < n + 1) {
+			more = realloc(a->out, (a->out_size + n + 1) * 2);
+			if (!more) {
+				agent_end(a, 3, "out of memory");
+				goto out;
+			}
+			a->out = more;
+			a->out_room = (a->out_size + n + 1) * 2;
+		}
+		memcpy(a->out + a->out_size, text, n);
+		a->out[a->out_size + n] = '\n';
+		a->out_size += n + 1;
+	}
+out:
+	free(text);
+}
+
+void agent_answer(struct agent *a, json_t *id, json_t *result)
+{
+	struct err e;
+
+	if (result)
+		put(a, json_pack("{s:O, s:o}", "id", id, "result", result));
+	else
+		agent_refuse(a, id, err_set(&e, -ENOMEM, "out of memory"), &e);
+}
+
+void agent_refuse(struct agent *a, json_t *id, int code, const struct err *e)
+{
+	put(a, json_pack("{s:o, s:o, s:i}", "id", id ? json_incref(id) : json_null(), "error",
+			 text_json(e->text, strlen(e->text)), "code", code));
+}
+
+void agent_event(struct agent *a, json_t *event)
+{
+	put(a, event);
+}
+
+void agent_end(struct agent *a, int exit_code, const char *why)
+{
+	if (a->end)
+		return;
+	a->end = why;
+	a->exit_code = exit_code;
+}
+
+/* ---- input and output ---- */
+
+static void read_input(struct agent *a)
+{
+	char *newline, *begin;
+	ssize_t n;
+
+	if (a->in_room - a->in_size < 65536) {
+		char *more = realloc(a->in, a->in_size + 131072);
+
+		if (!more) {
+			agent_end(a, 3, "out of memory");
+			return;
+		}
+		a->in = more;
+		a->in_room = a->in_size + 131072;
+	}
+	n = read(0, a->in + a->in_size, 65536);
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n <= 0) {
+		agent_end(a, 0, "end of input");
+		return;
+	}
+	begin = a->in;
+	a->in_size += (size_t)n;
+	while (!a->end && (newline = memchr(begin, '\n', a->in_size - (size_t)(begin - a->in)))) {
+		if (newline - begin > (ptrdiff_t)LINE_MAX_BYTES)
+			break;
+		agent_line(a, begin, (size_t)(newline - begin));
+		begin = newline + 1;
+	}
+	a->in_size -= (size_t)(begin - a->in);
+	memmove(a->in, begin, a->in_size);
+	if (a->in_size > LINE_MAX_BYTES)
+		agent_end(a, 2, "a line was longer than 1 MiB");
+}
+
+/* Never waits: a pipe that is writable takes PIPE_BUF bytes, and a socket can be told not to. We
+ * must not set O_NONBLOCK on what we may share with a terminal. */
+static void write_output(struct agent *a)
+{
+	ssize_t n = send(1, a->out, a->out_size, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (n < 0 && errno == ENOTSOCK) {
+		struct pollfd p = {.fd = 1, .events = POLLOUT};
+
+		n = poll(&p, 1, 0) == 1 ? write(1, a->out, a->out_size < 4096 ? a->out_size : 4096) : 0;
+	}
+	if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		a->out_size = 0;
+		agent_end(a, 0, "end of output");
+	}
+	if (n > 0) {
+		a->out_size -= (size_t)n;
+		memmove(a->out, a->out + n, a->out_size);
+	}
+}
+
+/* ---- the loop ---- */
+
+static void read_signals(struct agent *a, int fd)
+{
+	struct signalfd_siginfo si;
+
+	while (read(fd, &si, sizeof(si)) == (ssize_t)sizeof(si))
+		if (si.ssi_signo != SIGCHLD)
+			agent_end(a, 128 + (int)si.ssi_signo, "told to end by a signal");
+	children_reap(a);
+}
+
+static void read_guard(struct agent *a)
+{
+	struct guard_message m;
+	int rc;
+
+	while ((rc = guard_next(a->guard, &m)) > 0)
+		handle_undone_message(a, &m);
+	if (rc < 0)
+		agent_end(a, 4, "the guard died");
+}
+
+static int next_timeout(const struct agent *a)
+{
+	double until = 0, left;
+
+	for (const struct handle *h = a->handles; h; h = h->next)
+		if (h->deadline > 0 && (until == 0 || h->deadline < until))
+			until = h->deadline;
+	if (until == 0)
+		return -1;
+	left = until - clock_mono_s();
+	return left <= 0 ? 0 : left > 3600 ? 3600000 : (int)(left * 1000) + 1;
+}
+
+static void step_overdue(struct agent *a)
+{
+	double now = clock_mono_s();
+
+	for (struct handle *h = a->handles; h; h = h->next)
+		if (h->deadline > 0 && h->deadline <= now)
+			child_step(a, h);
+}
+
+enum { POLL_IN, POLL_OUT, POLL_GUARD, POLL_SIGNALS, POLL_FIXED };
+
+static int turn(struct agent *a, int signals)
+{
+	size_t n = POLL_FIXED, i = POLL_FIXED;
+	struct handle *h, *next;
+	struct pollfd *p;
+
+	for (h = a->handles; h; h = h->next)
+		n += 2;
+	p = calloc(n, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	p[POLL_IN] = (struct pollfd){.fd = 0, .events = POLLIN};
+	p[POLL_OUT] = (struct pollfd){.fd = a->out_size ? 1 : -1, .events = POLLOUT};
+	p[POLL_GUARD] = (struct pollfd){.fd = guard_fd(a->guard), .events = POLLIN};
+	p[POLL_SIGNALS] = (struct pollfd){.fd = signals, .events = POLLIN};
+	for (h = a->handles; h; h = h->next) {
+		p[i++] = (struct pollfd){.fd = h->read_fd, .events = POLLIN};
+		p[i++] = (struct pollfd){.fd = h->write_fd, .events = POLLOUT};
+	}
+	if (poll(p, n, next_timeout(a)) < 0 && errno != EINTR) {
+		free(p);
+		return -errno;
+	}
+	/* Handles first: none is added or freed before their places in 'p' have been used. */
+	for (h = a->handles, i = POLL_FIXED; h; h = next, i += 2) {
+		next = h->next;
+		if (p[i].revents && h->read_fd >= 0)
+			child_readable(a, h);
+		if (p[i + 1].revents && h->write_fd >= 0)
+			child_writable(a, h);
+	}
+	if (p[POLL_SIGNALS].revents)
+		read_signals(a, signals);
+	step_overdue(a);
+	/* Also when its socket is quiet: messages may wait from when another was waited for. */
+	read_guard(a);
+	if (p[POLL_IN].revents && !a->end)
+		read_input(a);
+	read_guard(a);
+	if (a->out_size)
+		write_output(a);
+	free(p);
+	return 0;
+}
+
+/* ---- begin and end ---- */
+
+static int hello(struct agent *a, struct err *e)
+{
+	json_t *cleaned = json_array(), *unclean = json_array();
+	char host[65] = "";
+	struct node_id id;
+	int rc;
+
+	rc = node_id_read(&id, e);
+	if (rc)
+		goto out;
+	gethostname(host, sizeof(host) - 1);
+	journal_clean_left(a->state, cleaned, unclean);
+	put(a, json_pack("{s:s, s:i, s:s, s:i, s:s, s:s, s:s, s:s, s:f, s:O, s:O, s:b, s:I}", "event", "hello", "protocol",
+			 1, "version", CULPRIT_VERSION, "pid", (int)getpid(), "boot_id", id.boot_id, "host", host,
+			 "session", a->session, "dir", a->dir, "lease_s", a->lease_s, "cleaned", cleaned, "unclean",
+			 unclean, "root", geteuid() == 0, "time_ns", (json_int_t)clock_real_ns()));
+out:
+	json_decref(cleaned);
+	json_decref(unclean);
+	return rc;
+}
+
+static int make_session(struct agent *a, struct err *e)
+{
+	unsigned char bytes[16];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		return err_errno(e, -errno, "cannot name the session");
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(a->session + 2 * i, 3, "%02x", bytes[i]);
+	return 0;
+}
+
+static int open_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Waits until the guard has undone everything; the result goes to 'e'. */
+static int wait_for_bye(struct agent *a, struct err *e)
+{
+	struct guard_message m;
+	int rc;
+
+	guard_bye(a->guard);
+	for (;;) {
+		struct pollfd p = {.fd = guard_fd(a->guard), .events = POLLIN};
+
+		poll(&p, 1, -1);
+		rc = guard_next(a->guard, &m);
+		if (rc < 0)
+			return guard_take_over(a->guard, e);
+		if (rc > 0 && !*m.handle) {
+			if (m.rc)
+				err_set(e, m.rc, "%s", m.err.text);
+			return m.rc;
+		}
+	}
+}
+
+static void flush_output(struct agent *a)
+{
+	double deadline = clock_mono_s() + 2;
+
+	while (a->out_size && clock_mono_s() < deadline) {
+		struct pollfd p = {.fd = 1, .events = POLLOUT};
+
+		if (poll(&p, 1, 200) > 0)
+			write_output(a);
+	}
+}
+
+static int finish(struct agent *a)
+{
+	struct err e = {""};
+	int rc = wait_for_bye(a, &e);
+
+	if (rc) {
+		agent_refuse(a, a->bye_id, rc, &e);
+		a->exit_code = 3;
+	} else if (a->bye_id) {
+		agent_answer(a, a->bye_id, json_object());
+	}
+	put(a, json_pack("{s:s, s:s, s:b}", "event", "end", "why", a->end, "undone", rc == 0));
+	flush_output(a);
+	return a->exit_code;
+}
+
+static int serve(struct agent *a, struct err *e)
+{
+	int signals, rc;
+
+	rc = make_session(a, e);
+	if (!rc)
+		rc = guard_start(a->state, a->session, a->lease_s, &a->guard, e);
+	if (rc)
+		return rc;
+	a->dir = guard_dir(a->guard);
+	signals = open_signals();
+	/* So that what our children leave behind is reaped, also where PID 1 does not. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	rc = signals < 0 ? err_errno(e, -errno, "cannot receive signals") : hello(a, e);
+	if (rc)
+		agent_end(a, 3, e->text);
+	while (!a->end && !rc) {
+		rc = turn(a, signals);
+		if (rc)
+			agent_end(a, 3, "out of memory");
+	}
+	return finish(a);
+}
+
+static void usage(FILE *f)
+{
+	fputs("usage: culprit-agent serve [--lease 10s] [--dir " STATE_DIR "] [--packets nftables|iptables]\n\n"
+	      "Obeys requests on standard input, one JSON object a line (PROTOCOL.md), and undoes\n"
+	      "everything when they end or when none comes for the lease's time.\n",
+	      f);
+}
+
+int serve_main(int argc, char **argv)
+{
+	static const struct option options[] = {{"lease", required_argument, NULL, 'l'},
+						{"dir", required_argument, NULL, 'd'},
+						{"packets", required_argument, NULL, 'p'},
+						{"help", no_argument, NULL, 'h'},
+						{0}};
+	struct agent a = {.state = STATE_DIR, .lease_s = 10};
+	struct err e;
+	int c, rc;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (c) {
+		case 'l':
+			if (unit_parse(UNIT_SECONDS, optarg, &a.lease_s, &e)) {
+				fprintf(stderr, "culprit-agent serve: --lease: %s\n", e.text);
+				return 2;
+			}
+			break;
+		case 'd':
+			a.state = optarg;
+			break;
+		case 'p':
+			a.packets_backend = optarg;
+			break;
+		case 'h':
+			usage(stdout);
+			return 0;
+		default:
+			usage(stderr);
+			return 2;
+		}
+	}
+	if (optind < argc || !(a.lease_s >= 0.2 && a.lease_s <= 86400) || a.state[0] != '/') {
+		fputs("culprit-agent serve: the lease must be 200ms to 24h, the folder absolute, and nothing may follow\n",
+		      stderr);
+		return 2;
+	}
+	/* sshd's PATH for commands may lack the folders that system programs live in. */
+	if (!getenv("PATH") || !strstr(getenv("PATH"), "/sbin")) {
+		char *path;
+
+		if (asprintf(&path, "%s:/usr/local/sbin:/usr/sbin:/sbin", getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin") >
+		    0)
+			setenv("PATH", path, 1);
+	}
+	rc = serve(&a, &e);
+	if (rc < 0) {
+		fprintf(stderr, "culprit-agent serve: %s\n", e.text);
+		rc = 3;
+	}
+	while (a.handles)
+		handle_free(&a, a.handles);
+	guard_free(a.guard);
+	json_decref(a.bye_id);
+	free(a.in);
+	free(a.out);
+	return rc;
+}
