@@ -25,11 +25,11 @@ char *agent_path(const struct agent *a, const char *path)
 	return asprintf(&text, "%s/%s", a->dir, path) < 0 ? NULL : text;
 }
 
-/* A number argument within (0, max], or 'missing' when it is not given. */
-static int seconds(const json_t *args, const char *name, double missing, double max, double *out, struct err *e)
+/* A number argument within (0, max]; '*out' stays as it is when there is none. */
+static int seconds(const json_t *args, const char *name, double max, double *out, struct err *e)
 {
 	const json_t *v = json_object_get(args, name);
-	double value = v ? json_number_value(v) : missing;
+	double value = v ? json_number_value(v) : *out;
 
 	if (v && !(value > 0 && value <= max))
 		return err_set(e, -EINVAL, "%s must be above 0 and at most %g, not %g", name, max, value);
@@ -87,9 +87,9 @@ int op_run(struct agent *a, json_t *id, json_t *args, struct err *e)
 	int out[2] = {-1, -1}, in[2] = {-1, -1}, rc;
 	struct handle *h = NULL;
 	struct start s = {.pass = -1};
-	double timeout_s;
+	double timeout_s = 30;
 
-	rc = seconds(args, "timeout_s", 30, 1e6, &timeout_s, e);
+	rc = seconds(args, "timeout_s", 1e6, &timeout_s, e);
 	if (rc)
 		return rc;
 	s.argv = make_argv(NULL, json_object_get(args, "argv"));
@@ -175,7 +175,7 @@ int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 	struct handle *h = NULL;
 	int rc;
 
-	rc = seconds(args, "max_s", 0, 1e6, &s.max_s, e);
+	rc = seconds(args, "max_s", 1e6, &s.max_s, e);
 	if (rc)
 		return rc;
 	h = handle_new(a, HANDLE_PROCESS);
@@ -283,13 +283,13 @@ int op_process_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
 	const char *name = json_string_value(json_object_get(args, "signal"));
 	struct handle *h;
-	double grace_s;
+	double grace_s = 5;
 	int rc, signo;
 
 	signo = signal_number(name ? name : "TERM", e);
 	if (signo < 0)
 		return signo;
-	rc = seconds(args, "grace_s", 5, 1e6, &grace_s, e);
+	rc = seconds(args, "grace_s", 1e6, &grace_s, e);
 	if (!rc)
 		rc = handle_get(a, json_string_value(json_object_get(args, "handle")), HANDLE_PROCESS, &h, e);
 	if (rc)

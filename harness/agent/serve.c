@@ -183,11 +183,11 @@ static void step_overdue(struct agent *a)
 			child_step(a, h);
 }
 
-enum { POLL_IN, POLL_OUT, POLL_GUARD, POLL_SIGNALS, POLL_FIXED };
+enum { AT_IN, AT_OUT, AT_GUARD, AT_SIGNALS, AT_FIRST_HANDLE };
 
 static int turn(struct agent *a, int signals)
 {
-	size_t n = POLL_FIXED, i = POLL_FIXED;
+	size_t n = AT_FIRST_HANDLE, i = AT_FIRST_HANDLE;
 	struct handle *h, *next;
 	struct pollfd *p;
 
@@ -196,10 +196,10 @@ static int turn(struct agent *a, int signals)
 	p = calloc(n, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	p[POLL_IN] = (struct pollfd){.fd = 0, .events = POLLIN};
-	p[POLL_OUT] = (struct pollfd){.fd = a->out_size ? 1 : -1, .events = POLLOUT};
-	p[POLL_GUARD] = (struct pollfd){.fd = guard_fd(a->guard), .events = POLLIN};
-	p[POLL_SIGNALS] = (struct pollfd){.fd = signals, .events = POLLIN};
+	p[AT_IN] = (struct pollfd){.fd = 0, .events = POLLIN};
+	p[AT_OUT] = (struct pollfd){.fd = a->out_size ? 1 : -1, .events = POLLOUT};
+	p[AT_GUARD] = (struct pollfd){.fd = guard_fd(a->guard), .events = POLLIN};
+	p[AT_SIGNALS] = (struct pollfd){.fd = signals, .events = POLLIN};
 	for (h = a->handles; h; h = h->next) {
 		p[i++] = (struct pollfd){.fd = h->read_fd, .events = POLLIN};
 		p[i++] = (struct pollfd){.fd = h->write_fd, .events = POLLOUT};
@@ -209,19 +209,19 @@ static int turn(struct agent *a, int signals)
 		return -errno;
 	}
 	/* Handles first: none is added or freed before their places in 'p' have been used. */
-	for (h = a->handles, i = POLL_FIXED; h; h = next, i += 2) {
+	for (h = a->handles, i = AT_FIRST_HANDLE; h; h = next, i += 2) {
 		next = h->next;
 		if (p[i].revents && h->read_fd >= 0)
 			child_readable(a, h);
 		if (p[i + 1].revents && h->write_fd >= 0)
 			child_writable(a, h);
 	}
-	if (p[POLL_SIGNALS].revents)
+	if (p[AT_SIGNALS].revents)
 		read_signals(a, signals);
 	step_overdue(a);
 	/* Also when its socket is quiet: messages may wait from when another was waited for. */
 	read_guard(a);
-	if (p[POLL_IN].revents && !a->end)
+	if (p[AT_IN].revents && !a->end)
 		read_input(a);
 	read_guard(a);
 	if (a->out_size)
