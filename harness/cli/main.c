@@ -5,6 +5,7 @@
 #include "harness/cli/cmd.h"
 
 static const struct command commands[] = {
+	{"lab", cmd_lab, "bring a small real cluster up on this machine, or down"},
 	{NULL, NULL, NULL},
 };
 

@@ -1,0 +1,370 @@
+/* A server's disk: 'culprit lab disk', one process of FUSE with the files "storage" and "spare". */
+#include <errno.h>
+#include <fcntl.h>
+#include <fuse_lowlevel.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "harness/base/clock.h"
+#include "harness/lab/disk_model.h"
+#include "harness/lab/internal.h"
+#include "harness/lab/store.h"
+
+#define REQUEST_MAX (1u << 20)
+#define FOREVER 1e9
+
+/* An accepted request, answered at its due time. */
+struct pending {
+	struct pending *next;
+	fuse_req_t req;
+	enum { DO_READ, DO_WRITTEN, DO_FLUSHED } what;
+	uint64_t position;
+	size_t size;
+	int64_t due_ns;
+};
+
+struct disk {
+	struct disk_model model, speed; /* 'speed' takes effect when formatting is over */
+	struct store *store;
+	struct fuse_session *session;
+	struct {
+		const char *name;
+		uint64_t start, size;
+	} part[2];
+	struct pending *head, **tail;
+	char *buffer;
+	int timer;
+};
+
+static int part_of(const struct disk *d, fuse_ino_t ino)
+{
+	return ino >= 2 && ino < 2 + sizeof(d->part) / sizeof(d->part[0]) ? (int)ino - 2 : -1;
+}
+
+static bool describe(const struct disk *d, fuse_ino_t ino, struct stat *st)
+{
+	int p = part_of(d, ino);
+
+	memset(st, 0, sizeof(*st));
+	st->st_ino = ino;
+	st->st_nlink = 1;
+	st->st_blksize = 4096;
+	if (ino == FUSE_ROOT_ID) {
+		st->st_mode = S_IFDIR | 0700;
+		return true;
+	}
+	if (p < 0)
+		return false;
+	st->st_mode = S_IFREG | 0600;
+	st->st_size = (off_t)d->part[p].size;
+	return true;
+}
+
+static void op_init(void *ctx, struct fuse_conn_info *conn)
+{
+	(void)ctx;
+	conn->max_write = REQUEST_MAX;
+	conn->max_background = LAB_DISK_QUEUE;
+	conn->congestion_threshold = LAB_DISK_QUEUE;
+}
+
+static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct disk *d = fuse_req_userdata(req);
+	struct fuse_entry_param entry = {.attr_timeout = FOREVER, .entry_timeout = FOREVER};
+
+	for (size_t i = 0; parent == FUSE_ROOT_ID && i < 2; i++) {
+		if (strcmp(name, d->part[i].name))
+			continue;
+		entry.ino = 2 + i;
+		describe(d, entry.ino, &entry.attr);
+		fuse_reply_entry(req, &entry);
+		return;
+	}
+	fuse_reply_err(req, ENOENT);
+}
+
+static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct stat st;
+
+	(void)fi;
+	if (describe(fuse_req_userdata(req), ino, &st))
+		fuse_reply_attr(req, &st, FOREVER);
+	else
+		fuse_reply_err(req, ENOENT);
+}
+
+static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	if (part_of(fuse_req_userdata(req), ino) < 0) {
+		fuse_reply_err(req, EISDIR);
+		return;
+	}
+	fi->direct_io = 1;
+	fuse_reply_open(req, fi);
+}
+
+static void answer(struct disk *d, struct pending *p)
+{
+	int rc = 0;
+
+	switch (p->what) {
+	case DO_READ:
+		rc = store_read(d->store, d->buffer, p->size, p->position);
+		if (rc)
+			fuse_reply_err(p->req, -rc);
+		else
+			fuse_reply_buf(p->req, d->buffer, p->size);
+		break;
+	case DO_WRITTEN:
+		fuse_reply_write(p->req, p->size);
+		break;
+	case DO_FLUSHED:
+		fuse_reply_err(p->req, 0);
+		break;
+	}
+	free(p);
+}
+
+static void answer_due(struct disk *d)
+{
+	struct itimerspec when = {0};
+	int64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	while (d->head && d->head->due_ns <= now) {
+		struct pending *p = d->head;
+
+		d->head = p->next;
+		if (!d->head)
+			d->tail = &d->head;
+		answer(d, p);
+	}
+	if (d->head) {
+		when.it_value.tv_sec = d->head->due_ns / 1000000000;
+		when.it_value.tv_nsec = d->head->due_ns % 1000000000;
+	}
+	timerfd_settime(d->timer, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+static void accept_request(fuse_req_t req, int what, uint64_t position, size_t size)
+{
+	struct disk *d = fuse_req_userdata(req);
+	struct pending *p = calloc(1, sizeof(*p));
+	int64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	if (!p) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	p->req = req;
+	p->what = what;
+	p->position = position;
+	p->size = size;
+	p->due_ns = what == DO_FLUSHED ? disk_model_idle(&d->model, now)
+				       : disk_model_request(&d->model, now, position, size);
+	*d->tail = p;
+	d->tail = &p->next;
+	if (d->head == p)
+		answer_due(d);
+}
+
+/* Position on the head of a range of a file; a range that crosses the end is cut, or refused. */
+static int place(struct disk *d, fuse_ino_t ino, off_t off, size_t *size, uint64_t *position)
+{
+	int p = part_of(d, ino);
+
+	if (p < 0 || off < 0)
+		return -EINVAL;
+	if ((uint64_t)off >= d->part[p].size)
+		*size = 0;
+	else if (*size > d->part[p].size - (uint64_t)off)
+		*size = d->part[p].size - (uint64_t)off;
+	*position = d->part[p].start + (uint64_t)off;
+	return 0;
+}
+
+static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+	struct disk *d = fuse_req_userdata(req);
+	uint64_t position;
+	int rc = place(d, ino, off, &size, &position);
+
+	(void)fi;
+	if (rc || size > REQUEST_MAX)
+		fuse_reply_err(req, EINVAL);
+	else if (!size)
+		fuse_reply_buf(req, NULL, 0);
+	else
+		accept_request(req, DO_READ, position, size);
+}
+
+static void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t off,
+		     struct fuse_file_info *fi)
+{
+	struct disk *d = fuse_req_userdata(req);
+	uint64_t position;
+	size_t fits = size;
+	int rc = place(d, ino, off, &fits, &position);
+
+	(void)fi;
+	if (!rc && fits != size)
+		rc = -ENOSPC;
+	if (!rc)
+		rc = store_write(d->store, data, size, position);
+	if (rc)
+		fuse_reply_err(req, -rc);
+	else
+		accept_request(req, DO_WRITTEN, position, size);
+}
+
+static void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+{
+	(void)ino;
+	(void)datasync;
+	(void)fi;
+	accept_request(req, DO_FLUSHED, 0, 0);
+}
+
+/* Discards and "write zeroes" of the block layer: they cost the disk nothing. */
+static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, off_t length,
+			 struct fuse_file_info *fi)
+{
+	struct disk *d = fuse_req_userdata(req);
+	size_t size = (size_t)length;
+	uint64_t position;
+	int rc;
+
+	(void)fi;
+	if (!(mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE))) {
+		fuse_reply_err(req, EOPNOTSUPP);
+		return;
+	}
+	rc = place(d, ino, off, &size, &position);
+	if (!rc && size)
+		rc = store_zero(d->store, size, position);
+	fuse_reply_err(req, -rc);
+}
+
+static const struct fuse_lowlevel_ops ops = {
+	.init = op_init,
+	.lookup = op_lookup,
+	.getattr = op_getattr,
+	.open = op_open,
+	.read = op_read,
+	.write = op_write,
+	.fsync = op_fsync,
+	.fallocate = op_fallocate,
+};
+
+/* From now on without delays: the lab is going down, and what is queued should go quickly. */
+static void hurry(struct disk *d)
+{
+	d->model.rate = d->speed.rate = 0;
+	for (struct pending *p = d->head; p; p = p->next)
+		p->due_ns = 0;
+	answer_due(d);
+}
+
+static int serve(struct disk *d, int control)
+{
+	struct fuse_buf buf = {0};
+	struct pollfd fds[] = {
+		{.fd = fuse_session_fd(d->session), .events = POLLIN},
+		{.fd = d->timer, .events = POLLIN},
+		{.fd = -1, .events = POLLIN},
+		{.fd = control, .events = POLLIN},
+	};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	fds[2].fd = signalfd(-1, &set, SFD_CLOEXEC);
+	fcntl(fds[0].fd, F_SETFL, O_NONBLOCK);
+	child_say(control, "ready");
+	while (!fuse_session_exited(d->session)) {
+		if (poll(fds, 4, -1) < 0 && errno != EINTR)
+			return -errno;
+		if (fds[1].revents) {
+			uint64_t times;
+
+			if (read(d->timer, &times, sizeof(times)) > 0)
+				answer_due(d);
+		}
+		if (fds[2].revents) {
+			struct signalfd_siginfo info;
+
+			if (read(fds[2].fd, &info, sizeof(info)) > 0)
+				hurry(d);
+		}
+		if (fds[3].revents) {
+			if (!child_wait(control))
+				return -EPIPE;
+			child_commit(control);
+			fds[3].fd = -1;
+			d->model = d->speed;
+		}
+		if (fds[0].revents) {
+			int n = fuse_session_receive_buf(d->session, &buf);
+
+			if (n > 0)
+				fuse_session_process_buf(d->session, &buf);
+			else if (n != -EINTR && n != -EAGAIN)
+				break;
+		}
+	}
+	return 0;
+}
+
+int lab_disk_main(const char *dir, const char *name)
+{
+	struct lab_options o;
+	struct disk d = {.timer = -1};
+	char path[PATH_MAX], point[PATH_MAX];
+	char *args_v[] = {"culprit-disk", "-ofsname=culprit-disk", NULL};
+	struct fuse_args args = FUSE_ARGS_INIT(2, args_v);
+	struct err e;
+	int rc;
+
+	d.tail = &d.head;
+	child_begin(LAB_CONTROL_FD);
+	rc = lab_options_load(dir, &o, &e);
+	if (rc)
+		goto fail;
+	d.part[0].name = "storage";
+	d.part[0].size = (uint64_t)o.storage_bytes;
+	d.part[1].name = "spare";
+	d.part[1].start = d.part[0].size;
+	d.part[1].size = (uint64_t)o.spare_bytes;
+	d.speed.rate = o.disk_rate;
+	d.speed.seek_ns = (int64_t)(o.disk_seek_s * 1e9);
+	snprintf(path, sizeof(path), "%s/disk/%s.img", dir, name);
+	snprintf(point, sizeof(point), "%s/disk/%s", dir, name);
+	rc = store_new(path, d.part[0].size + d.part[1].size, &d.store, &e);
+	if (rc)
+		goto fail;
+	d.buffer = malloc(REQUEST_MAX);
+	d.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	d.session = fuse_session_new(&args, &ops, sizeof(ops), &d);
+	if (!d.buffer || d.timer < 0 || !d.session || fuse_session_mount(d.session, point)) {
+		rc = err_set(&e, -EIO, "cannot mount a FUSE file system on '%s'", point);
+		goto fail;
+	}
+	rc = serve(&d, LAB_CONTROL_FD);
+	fuse_session_unmount(d.session);
+	fuse_session_destroy(d.session);
+	store_free(d.store);
+	return rc ? 1 : 0;
+fail:
+	child_fail(LAB_CONTROL_FD, &e);
+	store_free(d.store);
+	return 1;
+}

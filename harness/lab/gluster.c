@@ -1,0 +1,173 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/base/clock.h"
+#include "harness/base/file.h"
+#include "harness/base/proc.h"
+#include "harness/lab/internal.h"
+
+/* No cache anywhere in the graphs (read-ahead, io-cache, write-behind), and o-direct at the brick: what
+ * the application asks for is what the disk is asked for, as with 001's Direct I/O. */
+static const char brick_volfile[] =
+	"volume posix\n  type storage/posix\n  option directory " LAB_STORAGE "\n"
+	"end-volume\n"
+	"volume locks\n  type features/locks\n  subvolumes posix\nend-volume\n"
+	"volume threads\n  type performance/io-threads\n  option thread-count 16\n  subvolumes locks\nend-volume\n"
+	"volume brick\n  type debug/io-stats\n  subvolumes threads\nend-volume\n"
+	"volume server\n  type protocol/server\n  option transport-type tcp\n"
+	"  option transport.socket.listen-port %d\n  option transport.socket.nodelay on\n"
+	"  option auth.addr.brick.allow *\n  subvolumes brick\nend-volume\n";
+
+static void client_volfile(const struct lab_options *o, FILE *f)
+{
+	for (unsigned i = 0; i < o->servers; i++) {
+		struct lab_node n = lab_node_at(o, i);
+
+		fprintf(f,
+			"volume %s\n  type protocol/client\n  option transport-type tcp\n  option remote-host %s\n"
+			"  option remote-port %d\n  option remote-subvolume brick\n"
+			"  option transport.socket.nodelay on\nend-volume\n",
+			n.name, n.address, LAB_PORT);
+	}
+	if (o->layout == LAB_DISPERSE)
+		fputs("volume files\n  type cluster/disperse\n  option redundancy 1\n  subvolumes", f);
+	else
+		fputs("volume files\n  type cluster/distribute\n  subvolumes", f);
+	for (unsigned i = 0; i < o->servers; i++)
+		fprintf(f, " %s", lab_node_at(o, i).name);
+	fputs("\nend-volume\n", f);
+	if (o->layout == LAB_DISTRIBUTE)
+		fputs("volume pieces\n  type features/shard\n  option shard-block-size 4MB\n  subvolumes files\n"
+		      "end-volume\n", f);
+	fprintf(f, "volume fs\n  type debug/io-stats\n  subvolumes %s\nend-volume\n",
+		o->layout == LAB_DISTRIBUTE ? "pieces" : "files");
+}
+
+int gluster_write_volfiles(const struct lab_options *o, struct err *e)
+{
+	char *text[2] = {NULL, NULL};
+	size_t size[2];
+	int rc = 0;
+
+	for (int client = 0; client < 2; client++) {
+		FILE *f = open_memstream(&text[client], &size[client]);
+
+		if (!f) {
+			rc = err_errno(e, -errno, "cannot write volume files");
+			goto out;
+		}
+		if (client)
+			client_volfile(o, f);
+		else
+			fprintf(f, brick_volfile, LAB_PORT);
+		fclose(f);
+	}
+	for (unsigned i = 0; i < o->servers + o->clients && !rc; i++) {
+		struct lab_node n = lab_node_at(o, i);
+		int client = n.role == ROLE_CLIENT;
+		char path[PATH_MAX + 64];
+
+		snprintf(path, sizeof(path), "%s/node/%s/%s.vol", o->dir, n.name, client ? "client" : "brick");
+		rc = file_write_atomic(path, 0644, text[client], size[client], e);
+	}
+out:
+	free(text[0]);
+	free(text[1]);
+	return rc;
+}
+
+/* Puts the last error line of a GlusterFS log behind the sentence in 'e'. */
+static void last_error(const char *log, struct err *e)
+{
+	char *text = NULL, *last = NULL;
+
+	if (file_read(log, &text, NULL, NULL))
+		return;
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		if (line[0] == '[' && (strstr(line, "] E [") || strstr(line, "] C [")))
+			last = line;
+	if (last) {
+		struct err was = *e;
+
+		err_set(e, -EIO, "%.400s; its log: %.500s", was.text, last);
+	}
+	free(text);
+}
+
+int gluster_brick(struct err *e)
+{
+	/* In the background by its own doing: the foreground process ends when the brick listens. */
+	static const char log[] = LAB_NODE_RUN "/log/brick.log";
+	static const char *const argv[] = {"glusterfsd", "-f", LAB_NODE_RUN "/brick.vol", "-l", log, NULL};
+	int rc = proc_run_ok(argv, 30, NULL, e);
+
+	if (rc)
+		last_error(log, e);
+	return rc;
+}
+
+static bool connected(const char *brick)
+{
+	char path[128], *text = NULL;
+	bool yes;
+
+	snprintf(path, sizeof(path), LAB_MOUNT "/.meta/graphs/active/%s/private", brick);
+	if (file_read(path, &text, NULL, NULL))
+		return false;
+	yes = strstr(text, "connected = 1") != NULL;
+	free(text);
+	return yes;
+}
+
+/* Writes a file, reads it back and removes it. */
+static int try_file(const char *name, struct err *e)
+{
+	char path[64], text[64], back[64] = "";
+	int fd, rc = 0;
+	ssize_t n = snprintf(text, sizeof(text), "%s was here", name);
+
+	snprintf(path, sizeof(path), LAB_MOUNT "/.try-%s", name);
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0 || write(fd, text, (size_t)n) != n || fsync(fd) < 0 || pread(fd, back, (size_t)n, 0) != n)
+		rc = err_errno(e, errno ? -errno : -EIO, "cannot write and read '%s'", path);
+	else if (strcmp(text, back))
+		rc = err_set(e, -EIO, "'%s' does not hold what was written", path);
+	if (fd >= 0)
+		close(fd);
+	if (!rc && unlink(path) < 0)
+		rc = err_errno(e, -errno, "cannot remove '%s'", path);
+	return rc;
+}
+
+int gluster_client(const struct lab_options *o, const char *name, struct err *e)
+{
+	static const char log[] = LAB_NODE_RUN "/log/client.log";
+	static const char *const argv[] = {"glusterfs", "-f", LAB_NODE_RUN "/client.vol", "-l", log,
+					   "--direct-io-mode=enable", LAB_MOUNT, NULL};
+	double deadline = clock_mono_s() + 30;
+	int rc;
+
+	rc = proc_run_ok(argv, 30, NULL, e);
+	for (unsigned i = 0; i < o->servers && !rc; i++) {
+		struct timespec nap = {.tv_nsec = 10000000};
+		struct lab_node n = lab_node_at(o, i);
+
+		while (!connected(n.name)) {
+			if (clock_mono_s() > deadline) {
+				rc = err_set(e, -ETIMEDOUT, "the client is not connected to '%s'", n.name);
+				break;
+			}
+			nanosleep(&nap, NULL);
+		}
+	}
+	if (!rc)
+		rc = try_file(name, e);
+	if (rc)
+		last_error(log, e);
+	return rc;
+}

@@ -1,0 +1,120 @@
+#include "harness/lab/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BLOCK 4096u
+
+struct store {
+	int fd;
+	uint64_t size;
+	uint8_t *written; /* one bit a block */
+};
+
+int store_new(const char *path, uint64_t size, struct store **out, struct err *e)
+{
+	struct store *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return err_errno(e, -ENOMEM, "cannot make disk '%s'", path);
+	s->size = size;
+	s->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	s->written = calloc(1, size / BLOCK / 8 + 2);
+	if (s->fd < 0 || ftruncate(s->fd, (off_t)size) < 0)
+		rc = err_errno(e, -errno, "cannot make disk '%s'", path);
+	else if (!s->written)
+		rc = err_errno(e, -ENOMEM, "cannot make disk '%s'", path);
+	else
+		rc = 0;
+	if (rc)
+		store_free(s);
+	else
+		*out = s;
+	return rc;
+}
+
+void store_free(struct store *s)
+{
+	if (!s)
+		return;
+	if (s->fd >= 0)
+		close(s->fd);
+	free(s->written);
+	free(s);
+}
+
+static bool fresh(const struct store *s, size_t size, uint64_t position)
+{
+	for (uint64_t b = position / BLOCK; b * BLOCK < position + size; b++)
+		if (s->written[b / 8] & 1u << b % 8)
+			return false;
+	return true;
+}
+
+static bool all_zero(const void *data, size_t size)
+{
+	const char *p = data;
+
+	return !size || (!p[0] && !memcmp(p, p + 1, size - 1));
+}
+
+int store_read(const struct store *s, void *data, size_t size, uint64_t position)
+{
+	char *p = data;
+
+	if (fresh(s, size, position)) {
+		memset(data, 0, size);
+		return 0;
+	}
+	while (size) {
+		ssize_t n = pread(s->fd, p, size, (off_t)position);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		p += n;
+		size -= (size_t)n;
+		position += (uint64_t)n;
+	}
+	return 0;
+}
+
+int store_write(struct store *s, const void *data, size_t size, uint64_t position)
+{
+	const char *p = data;
+
+	if (fresh(s, size, position) && all_zero(data, size))
+		return 0;
+	for (uint64_t b = position / BLOCK; b * BLOCK < position + size; b++)
+		s->written[b / 8] |= (uint8_t)(1u << b % 8);
+	while (size) {
+		ssize_t n = pwrite(s->fd, p, size, (off_t)position);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		p += n;
+		size -= (size_t)n;
+		position += (uint64_t)n;
+	}
+	return 0;
+}
+
+int store_zero(struct store *s, uint64_t size, uint64_t position)
+{
+	/* A block that is only partly zeroed keeps its mark: the mark means "may hold data". */
+	uint64_t b = (position + BLOCK - 1) / BLOCK;
+
+	if (fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)position, (off_t)size) < 0)
+		return -errno;
+	for (; (b + 1) * BLOCK <= position + size; b++)
+		s->written[b / 8] &= (uint8_t)~(1u << b % 8);
+	return 0;
+}

@@ -1,0 +1,92 @@
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/base/clock.h"
+#include "harness/base/file.h"
+#include "harness/base/proc.h"
+#include "harness/lab/internal.h"
+
+/* 'culprit lab disk ...'? */
+static bool is_disk(pid_t pid)
+{
+	static const char start[] = "culprit\0lab\0disk";
+	char path[64], *line = NULL;
+	size_t size = 0;
+	bool yes;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	if (file_read(path, &line, &size, NULL))
+		return false;
+	yes = size >= sizeof(start) && !memcmp(line, start, sizeof(start));
+	free(line);
+	return yes;
+}
+
+/* Kills what uses the disks, while these go on: so file systems unmount in order, at full speed. */
+static int kill_users(const char *dir, double timeout_s, struct err *e)
+{
+	double deadline = clock_mono_s() + timeout_s;
+
+	for (;;) {
+		struct timespec nap = {.tv_nsec = 5000000};
+		pid_t *pids = NULL, survivor = 0;
+		int n = proc_find_tagged(LAB_TAG, dir, false, &pids);
+
+		for (int i = 0; i < n; i++) {
+			if (pids[i] == getpid())
+				continue;
+			if (is_disk(pids[i])) {
+				kill(pids[i], SIGUSR1);
+				continue;
+			}
+			survivor = pids[i];
+			kill(pids[i], SIGKILL);
+		}
+		free(pids);
+		if (n < 0)
+			return err_errno(e, n, "cannot look for the lab's processes");
+		if (!survivor)
+			return 0;
+		/* A node that hangs in its disk is freed when the disk goes, next. */
+		if (clock_mono_s() > deadline)
+			return 0;
+		nanosleep(&nap, NULL);
+	}
+}
+
+static int remove_link(const char *dir, struct err *e)
+{
+	char name[IFNAMSIZ];
+	const char *const argv[] = {"ip", "link", "delete", "dev", name, NULL};
+	int rc;
+
+	lab_host_link(dir, name);
+	if (!if_nametoindex(name))
+		return 0;
+	rc = proc_run_ok(argv, 10, NULL, e);
+	/* It goes by itself with the switch's namespace, perhaps just now. */
+	return rc && if_nametoindex(name) ? rc : 0;
+}
+
+int sweep(const char *dir, struct err *e)
+{
+	int rc = kill_users(dir, 10, e);
+
+	if (!rc)
+		rc = loop_sweep(dir, 10, e);
+	if (!rc)
+		rc = proc_kill_tagged(LAB_TAG, dir, false, 10, e);
+	if (!rc)
+		rc = loop_sweep(dir, 0, e);
+	if (!rc)
+		rc = remove_link(dir, e);
+	if (!rc)
+		rc = file_remove_tree(dir, e);
+	if (!rc && !strcmp(dir, LAB_DIR))
+		rmdir("/run/culprit");
+	return rc;
+}
