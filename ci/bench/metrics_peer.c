@@ -99,7 +99,7 @@ static int score(struct detector *d, struct maker *m, int cells, double factor, 
 
 int main(int argc, char **argv)
 {
-	static const double margins[] = {1, 1.5, 2, 3}, factors[] = {1, 1.5, 2, 3, 5, 10};
+	static const double margins[] = {1, 2, 3, 4}, factors[] = {1, 1.5, 2, 3, 5, 10};
 	static const int windows[] = {1, 5, 10};
 	int cells = argc > 1 ? atoi(argv[1]) : 400;
 	struct err e;
