@@ -4,7 +4,7 @@
 
 #include "harness/agent/agent.h"
 
-enum type { TEXT, INTEGER, NUMBER, TEXTS, INTEGERS, TEXT_OBJECT, OBJECT };
+enum type { TEXT, INTEGER, NUMBER, BOOLEAN, TEXTS, INTEGERS, TEXT_OBJECT, OBJECT };
 
 static const char *const type_names[] = {
 	[TEXT] = "a string",
@@ -12,6 +12,7 @@ static const char *const type_names[] = {
 	[NUMBER] = "a number",
 	[TEXTS] = "a list of strings, not empty",
 	[INTEGERS] = "a list of integers, not empty",
+	[BOOLEAN] = "true or false",
 	[TEXT_OBJECT] = "an object of strings",
 	[OBJECT] = "an object",
 };
@@ -38,6 +39,7 @@ static const struct {
 	  {"cwd", TEXT, false},
 	  {"env", TEXT_OBJECT, false},
 	  {"max_s", NUMBER, false},
+	  {"loop", BOOLEAN, false},
 	  {"trace", OBJECT, false}}},
 	{"process.status", op_process_status, {{"handle", TEXT, true}}},
 	{"process.stop",
@@ -96,6 +98,8 @@ static bool fits(const json_t *v, enum type type)
 		return json_is_integer(v);
 	case NUMBER:
 		return json_is_number(v);
+	case BOOLEAN:
+		return json_is_boolean(v);
 	case TEXTS:
 		return all(v, is_text);
 	case INTEGERS:

@@ -137,35 +137,33 @@ static int tracer_name(const json_t *v, const char **name, struct err *e)
 	return 0;
 }
 
-/* Words of our own tracer up to 'last'; NULL-terminated. */
-static int tracer_words(struct agent *a, struct handle *h, const char *tracer, const char *out,
-			const char *const *last, const char **words, size_t room, struct err *e)
+/* Appends words up to NULL; returns how many there are now. 'words' has room for all that is ever asked for. */
+static size_t append(const char **words, size_t n, const char *const *more)
 {
-	const char *const *self = self_argv();
-	size_t n = 0;
+	while (*more)
+		words[n++] = *more++;
+	words[n] = NULL;
+	return n;
+}
 
+/* Appends the words of our own tracer, up to where what is traced begins. */
+static int tracer_words(struct agent *a, struct handle *h, const char *tracer, const char *out, const char **words,
+			size_t *n, struct err *e)
+{
 	if (!(h->log = agent_path(a, out)))
 		return err_errno(e, -ENOMEM, "cannot trace to '%s'", out);
-	while (self[n] && n < room) {
-		words[n] = self[n];
-		n++;
-	}
-	words[n++] = "trace";
-	words[n++] = "--tracer";
-	words[n++] = tracer;
-	words[n++] = "--out";
-	words[n++] = h->log;
-	while (*last)
-		words[n++] = *last++;
-	words[n] = NULL;
+	const char *const ours[] = {"trace", "--tracer", tracer, "--out", h->log, NULL};
+
+	*n = append(words, append(words, *n, self_argv()), ours);
 	return 0;
 }
 
 int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	static const char *const end_of_options[] = {"--", NULL};
-	const char *words[16], *tracer, *log, *unknown;
+	static const char *const end_of_options[] = {"--", NULL}, *const loop[] = {"loop", "--", NULL};
+	const char *words[32] = {NULL}, *tracer, *log, *unknown;
 	json_t *trace = json_object_get(args, "trace");
+	size_t n = 0;
 	struct start s = {.in = -1,
 			  .out = -1,
 			  .err = -1,
@@ -196,13 +194,16 @@ int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 		}
 		rc = tracer_name(json_object_get(trace, "tracer"), &tracer, e);
 		if (!rc)
-			rc = tracer_words(a, h, tracer, log, end_of_options, words, 5, e);
+			rc = tracer_words(a, h, tracer, log, words, &n, e);
 		if (rc)
 			goto out;
+		n = append(words, n, end_of_options);
 		h->traced = true;
 		s.grace_s = TRACER_GRACE_S;
 	}
-	s.argv = make_argv(trace ? words : NULL, json_object_get(args, "argv"));
+	if (json_is_true(json_object_get(args, "loop")))
+		n = append(words, append(words, n, self_argv()), loop);
+	s.argv = make_argv(n ? words : NULL, json_object_get(args, "argv"));
 	if (!s.argv) {
 		rc = err_errno(e, -ENOMEM, "cannot start a process");
 		goto out;
@@ -312,7 +313,7 @@ int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 	int ready[2] = {-1, -1}, rc;
 	struct handle *h = NULL;
 	char number[16];
-	size_t i;
+	size_t i, n = 0;
 
 	rc = tracer_name(json_object_get(args, "tracer"), &tracer, e);
 	if (rc)
@@ -343,9 +344,10 @@ int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 	options[0] = "--ready-fd";
 	options[1] = number;
 	options[2] = NULL;
-	rc = tracer_words(a, h, tracer, out, options, words, 5, e);
+	rc = tracer_words(a, h, tracer, out, words, &n, e);
 	if (rc)
 		goto out;
+	append(words, n, options);
 	s.argv = make_argv(words, list);
 	s.pass = ready[1];
 	s.err = open(h->error_log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
