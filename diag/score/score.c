@@ -1,0 +1,200 @@
+#include "diag/score/score.h"
+
+#include <errno.h>
+#include <gsl/gsl_cdf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/metrics/metrics.h"
+
+struct axis {
+	char **names;
+	size_t n;
+};
+
+struct score_table {
+	struct axis axes[SCORE_AXES];
+	struct score *scores;
+	size_t n;
+};
+
+void score_interval(unsigned hits, unsigned n, double confidence, double *low, double *high)
+{
+	double tail = (1 - confidence) / 2;
+
+	/* At the ends one parameter of the beta distribution would be 0. */
+	*low = hits ? gsl_cdf_beta_Pinv(tail, hits, n - hits + 1) : 0;
+	*high = hits < n ? gsl_cdf_beta_Pinv(1 - tail, hits + 1, n - hits) : 1;
+}
+
+struct score_table *score_table_new(void)
+{
+	struct score_table *t = calloc(1, sizeof(*t));
+
+	for (int m = 0; t && m <= METRIC_COUNT; m++)
+		if (score_declare(t, SCORE_METRIC, m < METRIC_COUNT ? metric_name((enum metric)m) : "any", NULL)) {
+			score_table_free(t);
+			t = NULL;
+		}
+	return t;
+}
+
+void score_table_free(struct score_table *t)
+{
+	if (!t)
+		return;
+	for (int a = 0; a < SCORE_AXES; a++) {
+		for (size_t i = 0; i < t->axes[a].n; i++)
+			free(t->axes[a].names[i]);
+		free(t->axes[a].names);
+	}
+	free(t->scores);
+	free(t);
+}
+
+static int place(struct score_table *t, enum score_axis axis, const char *name, size_t *index, struct err *e)
+{
+	struct axis *a = &t->axes[axis];
+	char **more;
+
+	for (size_t i = 0; i < a->n; i++)
+		if (!strcmp(a->names[i], name)) {
+			*index = i;
+			return 0;
+		}
+	more = realloc(a->names, (a->n + 1) * sizeof(*more));
+	if (more)
+		a->names = more;
+	if (!more || !(more[a->n] = strdup(name)))
+		return err_errno(e, -ENOMEM, "cannot score '%s'", name);
+	*index = a->n++;
+	return 0;
+}
+
+int score_declare(struct score_table *t, enum score_axis axis, const char *name, struct err *e)
+{
+	size_t index;
+
+	return place(t, axis, name, &index, e);
+}
+
+size_t score_names(const struct score_table *t, enum score_axis axis, const char *const **names)
+{
+	*names = (const char *const *)t->axes[axis].names;
+	return t->axes[axis].n;
+}
+
+static struct score *find(const struct score_table *t, const size_t at[SCORE_AXES])
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (!memcmp(t->scores[i].at, at, sizeof(t->scores[i].at)))
+			return &t->scores[i];
+	return NULL;
+}
+
+const struct score *score_at(const struct score_table *t, size_t detector, size_t fault, size_t workload,
+			     size_t metric)
+{
+	const size_t at[SCORE_AXES] = {detector, fault, workload, metric};
+
+	return find(t, at);
+}
+
+static bool holds(const json_t *list, const char *name)
+{
+	json_t *item;
+	size_t i;
+
+	if (json_is_string(list))
+		return !strcmp(json_string_value(list), name);
+	json_array_foreach((json_t *)list, i, item)
+		if (json_is_string(item) && !strcmp(json_string_value(item), name))
+			return true;
+	return false;
+}
+
+static int check_names(const json_t *list, const char *what, struct err *e)
+{
+	json_t *item;
+	size_t i;
+
+	if (!list || json_is_null(list) || json_is_string(list))
+		return 0;
+	if (!json_is_array(list))
+		return err_set(e, -EINVAL, "'%s' must be a list of servers", what);
+	json_array_foreach((json_t *)list, i, item)
+		if (!json_is_string(item))
+			return err_set(e, -EINVAL, "'%s' must hold names of servers", what);
+	return 0;
+}
+
+static void count(struct score *s, const json_t *victims, const json_t *indicted)
+{
+	bool control = true, all = true, alarm = false;
+	json_t *item;
+	size_t i;
+
+	if (json_is_string(victims)) {
+		control = false;
+		all = holds(indicted, json_string_value(victims));
+	}
+	json_array_foreach((json_t *)victims, i, item) {
+		control = false;
+		all = all && holds(indicted, json_string_value(item));
+	}
+	json_array_foreach((json_t *)indicted, i, item)
+		alarm = alarm || !holds(victims, json_string_value(item));
+	s->control = control;
+	s->n++;
+	s->hits += !control && all;
+	s->alarms += alarm;
+}
+
+int score_add(struct score_table *t, const char *detector, const char *fault, const char *workload,
+	      const json_t *victims, const json_t *verdict, struct err *e)
+{
+	const char *metric = json_string_value(json_object_get(verdict, "metric"));
+	const json_t *indicted = json_object_get(verdict, "indicted");
+	const char *names[SCORE_AXES] = {detector, fault, workload, metric};
+	struct score fresh = {0}, *s;
+	int rc = 0;
+
+	if (!metric || !json_is_array(indicted))
+		return err_set(e, -EINVAL, "a verdict of '%s' has no metric, or no list of indicted servers", detector);
+	rc = check_names(victims, "victims", e);
+	if (!rc)
+		rc = check_names(indicted, "indicted", e);
+	for (int a = 0; a < SCORE_AXES && !rc; a++)
+		rc = place(t, (enum score_axis)a, names[a], &fresh.at[a], e);
+	if (rc)
+		return rc;
+	s = find(t, fresh.at);
+	if (!s) {
+		s = realloc(t->scores, (t->n + 1) * sizeof(*s));
+		if (!s)
+			return err_errno(e, -ENOMEM, "cannot score '%s'", detector);
+		t->scores = s;
+		s = &t->scores[t->n++];
+		*s = fresh;
+	}
+	count(s, victims, indicted);
+	s->abstained += json_is_true(json_object_get(verdict, "abstain"));
+	return 0;
+}
+
+int score_add_all(struct score_table *t, const char *detector, const char *fault, const char *workload,
+		  const json_t *victims, const json_t *verdicts, struct err *e)
+{
+	json_t *v;
+	size_t i;
+	int rc;
+
+	if (!json_is_array(verdicts))
+		return err_set(e, -EINVAL, "the verdicts of '%s' are no list", detector);
+	json_array_foreach((json_t *)verdicts, i, v) {
+		rc = score_add(t, detector, fault, workload, victims, v, e);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}

@@ -1,0 +1,32 @@
+/*
+ * Tables of scores, for people (text of at most 80 columns, Markdown) and for programs (CSV,
+ * JSON). Text and Markdown show a metric only where some TP or FP is not zero, as 001's Table 1
+ * does; 'any' is always shown. CSV and JSON hold everything.
+ */
+#ifndef CULPRIT_RESULTS_TABLE_H
+#define CULPRIT_RESULTS_TABLE_H
+
+#include <stdio.h>
+
+#include "diag/score/score.h"
+
+enum table_format { TABLE_TEXT, TABLE_MARKDOWN, TABLE_CSV, TABLE_JSON };
+
+/* "text", "markdown", "csv", "json"; -EINVAL with the list. */
+int table_format_parse(const char *name, enum table_format *format, struct err *e);
+
+/* What stands below the table (CSV has no place for it). All may be NULL or 0. */
+struct table_notes {
+	const char *run_id;
+	unsigned planned, confirmed;          /* cells */
+	unsigned invalid, error;              /* attempts that were not scored */
+	const char *const *missing;           /* cells without a confirmed attempt: "12 disk-hog ddw" */
+	size_t n_missing;
+	const char *const *remarks;           /* lines */
+	size_t n_remarks;
+};
+
+/* 0, or -EIO when 'f' could not be written. */
+int table_render(const struct score_table *t, enum table_format format, const struct table_notes *notes, FILE *f);
+
+#endif
