@@ -91,9 +91,11 @@ static inline void sshd_isolate(void)
 		abort();
 }
 
-static inline void sshd_start(const char *dir, int port, const char *more)
+/* Starts an sshd that logs to DIR/log; in a network namespace of its own if 'new_net'. */
+static inline pid_t sshd_start(const char *dir, int port, bool new_net)
 {
 	char config[128], *text;
+	pid_t pid;
 	int fd, i;
 
 	snprintf(config, sizeof(config), "%s/sshd_config", dir);
@@ -101,13 +103,16 @@ static inline void sshd_start(const char *dir, int port, const char *more)
 			     "Port %d\nListenAddress 0.0.0.0\nHostKey %s/host\nAuthorizedKeysFile %s/authorized\n"
 			     "StrictModes no\nUsePAM no\nPidFile none\nLogLevel DEBUG1\nMaxStartups 200\n"
 			     "PermitRootLogin yes\nPasswordAuthentication yes\n"
-			     "Subsystem sftp /usr/lib/openssh/sftp-server\n%s",
-			     port, dir, sshd_dir, more) > 0);
+			     "Subsystem sftp /usr/lib/openssh/sftp-server\n",
+			     port, sshd_dir, sshd_dir) > 0);
 	assert_int_equal(file_write_atomic(config, 0600, text, strlen(text), NULL), 0);
 	free(text);
-	sshd_pid = fork();
-	if (!sshd_pid) {
+	pid = fork();
+	if (!pid) {
 		char log[128];
+
+		if (new_net && unshare(CLONE_NEWNET))
+			_exit(126);
 
 		snprintf(log, sizeof(log), "%s/log", dir);
 		fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
@@ -122,12 +127,13 @@ static inline void sshd_start(const char *dir, int port, const char *more)
 		snprintf(log, sizeof(log), "%s/log", dir);
 		if (!file_read(log, &said, NULL, NULL) && strstr(said, "Server listening")) {
 			free(said);
-			return;
+			return pid;
 		}
 		free(said);
 		usleep(10000);
 	}
 	fail_msg("sshd does not come up");
+	return -1;
 }
 
 /* Keys, folders, one sshd on 127.0.0.1. */
@@ -150,16 +156,13 @@ static inline void sshd_setup(void)
 	snprintf(sshd_host_key, sizeof(sshd_host_key), "%.*s", (int)strcspn(key, "\n"), key);
 	free(key);
 	snprintf(sshd_identity, sizeof(sshd_identity), "%s/id", sshd_dir);
-	sshd_start(sshd_dir, SSHD_PORT, "");
+	sshd_pid = sshd_start(sshd_dir, SSHD_PORT, false);
 }
 
 static inline void sshd_stop(void)
 {
-	if (sshd_pid > 0) {
-		kill(sshd_pid, SIGKILL);
-		waitpid(sshd_pid, NULL, 0);
-	}
-	sshd_pid = 0;
+	kill(sshd_pid, SIGKILL);
+	waitpid(sshd_pid, NULL, 0);
 	umount2(sshd_dir, MNT_DETACH);
 	umount2("/var/lib/culprit", MNT_DETACH);
 	rmdir(sshd_dir);
@@ -176,7 +179,7 @@ static inline char *sshd_log(void)
 }
 
 /* An agent that speaks hello, ping, and a few ops that the real one has not: 'sleep' answers after
- * 's', 'exit' says why on stderr and ends, 'junk' sends what is no JSON, 'long' a line without end,
+ * 's', 'pings' counts the pings so far, 'exit' says why on stderr and ends, 'junk' sends what is no JSON, 'long' a line without end,
  * 'mute' answers no more. */
 static inline void sshd_standin(void)
 {
@@ -190,7 +193,8 @@ static inline void sshd_standin(void)
 		"  [[ $line =~ \\\"s\\\":([0-9.]+) ]] && s=${BASH_REMATCH[1]}\n"
 		"  [[ $mute ]] && continue\n"
 		"  case $op in\n"
-		"  ping) echo \"{\\\"id\\\":$id,\\\"result\\\":{\\\"time_ns\\\":${EPOCHREALTIME/./}000}}\" ;;\n"
+		"  ping) pings=$((pings + 1)); echo \"{\\\"id\\\":$id,\\\"result\\\":{\\\"time_ns\\\":${EPOCHREALTIME/./}000}}\" ;;\n"
+		"  pings) echo \"{\\\"id\\\":$id,\\\"result\\\":{\\\"pings\\\":$pings}}\" ;;\n"
 		"  sleep) (sleep $s; echo \"{\\\"id\\\":$id,\\\"result\\\":{\\\"slept\\\":$s}}\") & ;;\n"
 		"  exit) echo 'first line' >&2; echo 'the disk is on fire' >&2; exit 7 ;;\n"
 		"  junk) echo 'this is no JSON' ;;\n"

@@ -277,7 +277,7 @@ static int authenticate(struct node *n, struct err *e)
 
 int session_open(struct node *n, struct err *e)
 {
-	static struct ssh_callbacks_struct callbacks = {.auth_function = no_passphrase};
+	static struct ssh_callbacks_struct callbacks = {.size = sizeof(callbacks), .auth_function = no_passphrase};
 	double deadline_s = clock_mono_s() + n->set->opt.connect_timeout_s;
 	ssh_key pinned = NULL, offered = NULL;
 	char *type = NULL;
@@ -301,7 +301,6 @@ int session_open(struct node *n, struct err *e)
 		rc = err_errno(e, -ENOMEM, "cannot make a session");
 		goto out;
 	}
-	callbacks.size = sizeof(callbacks);
 	ssh_set_callbacks(n->session, &callbacks);
 	rc = set_options(n, type, e);
 	if (rc < 0)

@@ -66,6 +66,7 @@ void op_finish(struct node *n, struct op *op, int rc)
 		event_post(n->set->done);
 }
 
+/* Takes over 'json'. */
 static void add_event(struct node *n, json_t *json)
 {
 	struct nodeset *set = n->set;
@@ -127,8 +128,11 @@ static int answer_error(struct op *op, json_t *msg)
 static void take_answer(struct node *n, json_t *msg, int64_t got_ns)
 {
 	json_int_t id = json_integer_value(json_object_get(msg, "id"));
+	json_t *result = json_incref(json_object_get(msg, "result"));
 	struct op **at;
 
+	/* From here on 'result' has one owner: what the caller gets, this thread touches no more. */
+	json_object_del(msg, "result");
 	pthread_mutex_lock(&n->set->lock);
 	for (at = &n->ops; *at; at = &(*at)->next) {
 		struct op *op = *at;
@@ -138,14 +142,16 @@ static void take_answer(struct node *n, json_t *msg, int64_t got_ns)
 		*at = op->next;
 		op->got_ns = got_ns;
 		op->rc = 0;
-		op->result = json_incref(json_object_get(msg, "result"));
-		if (!op->result)
+		op->result = result;
+		if (!result)
 			op->rc = answer_error(op, msg);
+		result = NULL;
 		op->state = OP_DONE;
 		event_post(n->set->done);
 		break;
 	}
 	pthread_mutex_unlock(&n->set->lock);
+	json_decref(result);
 }
 
 static int take_hello(struct node *n, json_t *msg, struct err *e)
@@ -174,7 +180,8 @@ static int take_line(struct node *n, const char *line, size_t len, int64_t got_n
 			add_stderr(n, "\n", 1);
 		}
 	} else if (event) {
-		add_event(n, json_incref(msg));
+		add_event(n, msg);
+		msg = NULL;
 	} else if (json_is_integer(json_object_get(msg, "id"))) {
 		take_answer(n, msg, got_ns);
 	} else {
@@ -259,7 +266,10 @@ static int drain(struct node *n, struct err *e)
 		return 0;
 	if (!n->ended_s)
 		n->ended_s = now_s;
-	/* The exit code comes a little after the end of the output. */
+	/* The exit code comes a little after the end of the output; reading takes no packets then. */
+	ssh_set_blocking(n->session, 0);
+	ssh_channel_get_exit_status(n->channel);
+	ssh_set_blocking(n->session, 1);
 	if (n->exit_status < 0 && !n->exit_signal[0] && ssh_is_connected(n->session) &&
 	    !ssh_channel_is_closed(n->channel) && now_s - n->ended_s < 0.5)
 		return 0;

@@ -175,6 +175,9 @@ void transfer_step(struct node *n)
 		rc = -ECANCELED;
 	else
 		rc = t->op->kind == OP_FETCH ? fetch_slice(n, t) : put_slice(n, t);
+	/* Then the node is lost, and transfer_abort comes with the reason. */
+	if (rc < 0 && (atomic_load(&n->stalled) || !ssh_is_connected(n->session)))
+		return;
 	if (rc <= 0)
 		transfer_end(n, rc);
 }
