@@ -6,6 +6,10 @@
 
 static const struct command commands[] = {
 	{"lab", cmd_lab, "bring a small real cluster up on this machine, or down"},
+	{"run", cmd_run, "run a scenario on a cluster and print its table"},
+	{"table", cmd_table, "print the scores of a run"},
+	{"diagnose", cmd_diagnose, "judge a recorded run anew, without a cluster"},
+	{"list", cmd_list, "what faults, workloads and detectors there are"},
 	{NULL, NULL, NULL},
 };
 

@@ -23,6 +23,7 @@ struct executor {
 	struct cluster *cluster;
 	struct store *store;
 	struct judge *judge;
+	bool judge_failed;                 /* some attempt could not be judged; the log says why */
 	struct progress *progress;
 	struct acts *acts;
 	char **server_names;               /* in the order of cluster.servers; used as sample.server */

@@ -255,14 +255,17 @@ static int run_cell(struct executor *x, const struct cell *c, struct err *e)
 			continue;
 		}
 		progress_cell_done(x->progress, clock_mono_s() - begin);
-		if (!c->training)
-			rc = judge_attempt(x->judge, id, text, sizeof(text), e);
+		/* What was measured stays and can be judged again: a detector's mistake ends no run. */
+		if (!c->training && judge_attempt(x->judge, id, text, sizeof(text), &why)) {
+			x->judge_failed = true;
+			progress_say(x->progress, "cell %zu: not judged: %s", c->number, why.text);
+		}
 		progress_say(x->progress, "cell %zu/%zu %s x %s%s%s: %s%s%s (%.1f s)", c->number, x->plan->n,
 			     x->scenario->workloads[c->workload].label, cell_fault(x->scenario, c),
 			     c->victim == SIZE_MAX ? "" : " on ",
 			     c->victim == SIZE_MAX ? "" : x->server_names[c->victim],
 			     c->training ? "training, " : "", "confirmed", text, clock_mono_s() - begin);
-		return rc;
+		return 0;
 	}
 	progress_cell_done(x->progress, clock_mono_s() - begin);
 	return 0;

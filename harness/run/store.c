@@ -447,6 +447,7 @@ int store_tally(struct store *s, json_t **tally, struct err *e)
 	}
 	result = json_pack("{s:I, s:I, s:o, s:O}", "planned", (json_int_t)json_array_size(cells), "confirmed", confirmed,
 			   "missing", missing, "failed", reasons);
+	json_object_set(result, "cells", cells);
 	row = json_pack("{s:i, s:i, s:i}", "confirmed", 0, "invalid", 0, "error", 0);
 	for (i = 0; i < json_array_size(attempts); i++) {
 		json_t *a = json_array_get(attempts, i);

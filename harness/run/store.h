@@ -66,7 +66,7 @@ int store_clear_verdicts(struct store *s, struct err *e);
  * start_ns, onset_ns} for every cell that has a confirmed attempt. New reference. */
 int store_confirmed(struct store *s, json_t **rows, struct err *e);
 /* {planned, confirmed, attempts: {confirmed, invalid, error}, missing: [{number, training, workload, fault}],
- * failed: [{cell, number, outcome, reason}]} */
+ * failed: [{cell, number, outcome, reason}], cells: [as missing, all of them, and done]} */
 int store_tally(struct store *s, json_t **tally, struct err *e);
 /* [{metric, server, second, count, sum_s, max_s, bytes}] of one attempt. New reference. */
 int store_samples(struct store *s, int64_t attempt, json_t **rows, struct err *e);

@@ -1,0 +1,311 @@
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "harness/base/clock.h"
+#include "harness/base/file.h"
+#include "harness/cli/cmd.h"
+#include "harness/cli/show.h"
+#include "harness/run/exec.h"
+
+struct options {
+	const char *scenario, *folder, *only, *inventory;
+	long repeats, seed;
+	bool dry_run, quiet, json;
+};
+
+static void usage(FILE *f)
+{
+	fputs("usage: culprit run SCENARIO [-o RUN] [--inventory FILE] [--only KEY=VALUE,...]\n"
+	      "                   [--repeats N] [--seed N] [--dry-run] [--quiet] [--json]\n\n"
+	      "Runs every cell of the scenario's plan on the cluster and prints the table.\n\n"
+	      "  -o, --output RUN   the run's folder (default: runs/NAME-TIME); must not exist\n"
+	      "  --inventory FILE   the hosts (default: the scenario's own, $CULPRIT_INVENTORY,\n"
+	      "                     or the lab's: /run/culprit/lab/inventory.lua)\n"
+	      "  --only K=V,...     only scored cells with workload=, fault=, repeat=, cell=\n"
+	      "  --repeats N        overrides the scenario's repeats\n"
+	      "  --seed N           order and victims are drawn from it (default: the scenario's,\n"
+	      "                     or a random one, which is recorded)\n"
+	      "  --dry-run          print the plan and touch nothing\n"
+	      "  --quiet            no progress, only complaints and the table\n"
+	      "  --json             plan or table as JSON\n\n"
+	      "Exit codes: 0 every cell has a confirmed attempt; 2 the scenario, the inventory or the\n"
+	      "usage is wrong; 3 a cell is without a confirmed attempt, or the run was interrupted.\n",
+	      f);
+}
+
+/* 0, 1 (help was asked for), or -EINVAL (said). */
+static int parse(int argc, char **argv, struct options *o)
+{
+	enum { INVENTORY = 256, ONLY, REPEATS, SEED, DRY_RUN, QUIET, JSON };
+	static const struct option longs[] = {
+		{"output", required_argument, NULL, 'o'},      {"inventory", required_argument, NULL, INVENTORY},
+		{"only", required_argument, NULL, ONLY},       {"repeats", required_argument, NULL, REPEATS},
+		{"seed", required_argument, NULL, SEED},       {"dry-run", no_argument, NULL, DRY_RUN},
+		{"quiet", no_argument, NULL, QUIET},           {"json", no_argument, NULL, JSON},
+		{"help", no_argument, NULL, 'h'},              {NULL, 0, NULL, 0},
+	};
+	int opt;
+
+	*o = (struct options){.repeats = -1, .seed = -1};
+	while ((opt = getopt_long(argc, argv, "o:h", longs, NULL)) != -1) {
+		switch (opt) {
+		case 'o':
+			o->folder = optarg;
+			break;
+		case INVENTORY:
+			o->inventory = optarg;
+			break;
+		case ONLY:
+			o->only = optarg;
+			break;
+		case REPEATS:
+			if (show_parse_whole("run", "--repeats", optarg, 1, 10000, &o->repeats))
+				return -EINVAL;
+			break;
+		case SEED:
+			if (show_parse_whole("run", "--seed", optarg, 0, 4294967295, &o->seed))
+				return -EINVAL;
+			break;
+		case DRY_RUN:
+			o->dry_run = true;
+			break;
+		case QUIET:
+			o->quiet = true;
+			break;
+		case JSON:
+			o->json = true;
+			break;
+		case 'h':
+			usage(stdout);
+			return 1;
+		default:
+			fputs("culprit run: 'culprit run --help' lists the options\n", stderr);
+			return -EINVAL;
+		}
+	}
+	if (argc - optind != 1) {
+		cmd_fail("run", 0, argc == optind ? "which scenario? 'culprit run scenarios/quick.lua'"
+						  : "one scenario at a time");
+		return -EINVAL;
+	}
+	o->scenario = argv[optind];
+	return 0;
+}
+
+static uint64_t draw_seed(void)
+{
+	uint32_t seed;
+
+	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+		seed = (uint32_t)clock_real_ns();
+	return seed;
+}
+
+static char *default_folder(const struct scenario *s)
+{
+	time_t now = time(NULL);
+	char stamp[32], *folder;
+	struct tm tm;
+
+	gmtime_r(&now, &tm);
+	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
+	mkdir("runs", 0777);
+	return asprintf(&folder, "runs/%s-%s", s->name, stamp) < 0 ? NULL : folder;
+}
+
+static const char *choose_inventory(const struct options *o, const struct scenario *s)
+{
+	const char *env = getenv("CULPRIT_INVENTORY");
+
+	return o->inventory ? o->inventory : s->inventory ? s->inventory : env ? env : "/run/culprit/lab/inventory.lua";
+}
+
+static json_t *detectors_json(const struct scenario *s)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < s->n_detectors; i++)
+		json_array_append_new(list, json_pack("{s:s, s:O}", "name", s->detectors[i].name, "params",
+						      s->detectors[i].params));
+	return list;
+}
+
+static json_t *servers_json(const struct cluster *c)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < c->n_servers; i++)
+		json_array_append_new(list, json_string(c->servers[i]->host->ssh.name));
+	return list;
+}
+
+static int set_json(struct store *s, const char *key, const json_t *v, struct err *e)
+{
+	char *text = json_dumps(v, JSON_COMPACT);
+	int rc = text ? store_set(s, key, text, e) : err_errno(e, -ENOMEM, "cannot write a fact");
+
+	free(text);
+	return rc;
+}
+
+static int record_facts(struct store *s, const struct scenario *sc, const struct plan *p, const char *inventory,
+			const json_t *detectors, const json_t *servers, struct err *e)
+{
+	char seed[32], *text = NULL;
+	int rc;
+
+	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)p->seed);
+	rc = store_set(s, "scenario", sc->name, e);
+	if (!rc)
+		rc = store_set(s, "scenario_text", sc->text, e);
+	if (!rc)
+		rc = store_set(s, "seed", seed, e);
+	if (!rc)
+		rc = store_set(s, "culprit_version", CULPRIT_VERSION, e);
+	if (!rc)
+		rc = set_json(s, "detectors", detectors, e);
+	if (!rc)
+		rc = set_json(s, "servers", servers, e);
+	if (!rc)
+		rc = file_read(inventory, &text, NULL, e);
+	if (!rc)
+		rc = store_set(s, "inventory_text", text, e);
+	free(text);
+	return rc;
+}
+
+/* The cells are run; what is left is to say how it went. */
+static int conclude(struct executor *x, const struct options *o, int rc, const struct err *why)
+{
+	json_t *tally = NULL;
+	struct err e;
+	int code = CULPRIT_EXIT_OK;
+
+	if (rc == -EINTR) {
+		cmd_fail("run", 0, "interrupted: every fault is undone; what was confirmed is in '%s'",
+			 store_folder(x->store));
+		return CULPRIT_EXIT_INVALID;
+	}
+	if (rc)
+		return cmd_fail("run", rc == -EINVAL || rc == -ENOENT || rc == -EKEYREJECTED ? CULPRIT_EXIT_USAGE
+											   : CULPRIT_EXIT_INVALID,
+				"%s", why->text);
+	if (show_table(x->store, o->json ? TABLE_JSON : TABLE_TEXT, stdout, &e))
+		code = cmd_fail("run", CULPRIT_EXIT_INVALID, "%s", e.text);
+	if (!store_tally(x->store, &tally, &e) && json_array_size(json_object_get(tally, "missing")))
+		code = cmd_fail("run", CULPRIT_EXIT_INVALID, "%zu cells have no confirmed attempt; '%s/run.log' says why",
+				json_array_size(json_object_get(tally, "missing")), store_folder(x->store));
+	if (x->judge_failed)
+		code = cmd_fail("run", CULPRIT_EXIT_USAGE, "a detector failed; mend it, then 'culprit diagnose %s'",
+				store_folder(x->store));
+	json_decref(tally);
+	return code;
+}
+
+static int run_plan(struct executor *x, const struct options *o, const char *inventory, const json_t *detectors,
+		    struct err *e)
+{
+	json_t *servers = servers_json(x->cluster);
+	char *folder = o->folder ? strdup(o->folder) : default_folder(x->scenario);
+	int rc;
+
+	/* Detectors are loaded before the folder is made: a mistake in one leaves nothing behind. */
+	rc = judge_new(detectors, servers, x->plan->seed, NULL, &x->judge, e);
+	judge_free(x->judge);
+	x->judge = NULL;
+	if (!rc)
+		rc = folder ? store_create(folder, &x->store, e) : err_errno(e, -ENOMEM, "cannot begin a run");
+	if (!rc)
+		rc = judge_new(detectors, servers, x->plan->seed, x->store, &x->judge, e);
+	if (!rc)
+		rc = record_facts(x->store, x->scenario, x->plan, inventory, detectors, servers, e);
+	if (!rc)
+		rc = store_put_plan(x->store, x->scenario, x->plan, x->server_names, e);
+	if (!rc)
+		rc = progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet, &x->progress, e);
+	if (!rc) {
+		progress_say(x->progress, "run %s: %zu cells, seed %llu, %zu servers, %zu clients", store_run_id(x->store),
+			     x->plan->n, (unsigned long long)x->plan->seed, x->cluster->n_servers, x->cluster->n_clients);
+		rc = exec_run(x, e);
+		if (rc)
+			progress_say(x->progress, "ended: %s", e->text);
+	}
+	progress_free(x->progress);
+	json_decref(servers);
+	free(folder);
+	return rc;
+}
+
+static int prepare(struct executor *x, const struct options *o, const char **inventory, struct err *e)
+{
+	uint64_t seed;
+	int rc = scenario_load(o->scenario, &x->scenario, e);
+
+	if (rc)
+		return rc;
+	if (o->repeats > 0)
+		x->scenario->repeats = o->repeats;
+	*inventory = choose_inventory(o, x->scenario);
+	rc = cluster_load(*inventory, &x->cluster, e);
+	if (rc == -ENOENT && !strcmp(*inventory, "/run/culprit/lab/inventory.lua"))
+		return err_set(e, rc, "there is no inventory and no lab is up; 'culprit lab up' makes one, or give --inventory");
+	if (rc)
+		return rc;
+	seed = o->seed >= 0 ? (uint64_t)o->seed : x->scenario->seed >= 0 ? (uint64_t)x->scenario->seed : draw_seed();
+	rc = plan_new(x->scenario, x->cluster->n_servers, seed, o->only, &x->plan, e);
+	if (rc)
+		return rc;
+	x->server_names = calloc(x->cluster->n_servers, sizeof(*x->server_names));
+	if (!x->server_names)
+		return err_errno(e, -ENOMEM, "cannot begin a run");
+	for (size_t i = 0; i < x->cluster->n_servers; i++)
+		x->server_names[i] = (char *)x->cluster->servers[i]->host->ssh.name;
+	return 0;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	struct executor x = {0};
+	struct options o;
+	const char *inventory = NULL;
+	json_t *detectors = NULL;
+	struct err e;
+	int rc, code;
+
+	rc = parse(argc, argv, &o);
+	if (rc)
+		return rc > 0 ? CULPRIT_EXIT_OK : CULPRIT_EXIT_USAGE;
+	x.interrupted = exec_catch_signals();
+	rc = prepare(&x, &o, &inventory, &e);
+	if (rc) {
+		code = cmd_fail("run", CULPRIT_EXIT_USAGE, "%s", e.text);
+		goto out;
+	}
+	detectors = detectors_json(x.scenario);
+	if (o.dry_run) {
+		json_t *servers = servers_json(x.cluster);
+
+		rc = judge_new(detectors, servers, x.plan->seed, NULL, &x.judge, &e);
+		json_decref(servers);
+		code = rc ? cmd_fail("run", CULPRIT_EXIT_USAGE, "%s", e.text)
+			  : show_plan(x.scenario, x.plan, x.server_names, o.json, stdout);
+		goto out;
+	}
+	rc = run_plan(&x, &o, inventory, detectors, &e);
+	code = x.store ? conclude(&x, &o, rc, &e) : cmd_fail("run", CULPRIT_EXIT_USAGE, "%s", e.text);
+out:
+	json_decref(detectors);
+	judge_free(x.judge);
+	store_close(x.store);
+	plan_free(x.plan);
+	cluster_free(x.cluster);
+	scenario_free(x.scenario);
+	free(x.server_names);
+	return code;
+}
