@@ -15,6 +15,9 @@
  *   - RECORD_PROCESS EXIT of pid == tid: the table of pid is gone.
  * Threads share the table of their group. Two groups that share one table (clone with
  * CLONE_FILES and without CLONE_THREAD) are recorded as if each had its own.
+ *
+ * A thread that calls execve has the leader's number afterwards, and so has the record of
+ * that call.
  */
 #ifndef CULPRIT_DIAG_LOG_RECORD_H
 #define CULPRIT_DIAG_LOG_RECORD_H
@@ -32,6 +35,10 @@ enum record_type {
 	RECORD_END,      /* the tracer ended in order; a log without it was cut short */
 };
 
+/* Bit in record_call.nr: the number is of another architecture than the log's (a 32-bit
+ * program on a 64-bit kernel), so that it has no name there. */
+#define RECORD_FOREIGN_NR 0x80000000u
+
 struct record_call {
 	uint64_t seq;          /* order of starts, over all threads of this log */
 	int64_t start_ns;
@@ -40,7 +47,8 @@ struct record_call {
 	uint32_t nr;           /* number of the call on 'arch' (see log header) */
 	bool unfinished;       /* the thread died, or the tracer left, inside the call: no result */
 	uint64_t args[6];      /* registers */
-	int64_t result;        /* value, or negative errno */
+	int64_t result;        /* value, or negative errno; -512 .. -516: a signal (or stop) came, and
+				* the kernel restarts the call, or the program sees EINTR */
 };
 
 struct record_signal {

@@ -1,0 +1,93 @@
+/*
+ * The tracer's inside: threads and processes under trace, and the loop that moves them.
+ *
+ * What is not recorded: a call that a thread was already inside when it was attached.
+ * Attaching stops each thread once; the kernel restarts the call that this interrupts, but
+ * for those that signal(7) names as ending with EINTR on any stop (epoll_wait, semop ...).
+ */
+#ifndef CULPRIT_DIAG_SYSCAP_TRACER_H
+#define CULPRIT_DIAG_SYSCAP_TRACER_H
+
+#include <sys/types.h>
+
+#include "diag/log/fdtable.h"
+#include "diag/log/log.h"
+#include "harness/base/err.h"
+
+struct process {
+	pid_t pid;
+	unsigned threads;
+	unsigned unstopped;     /* attached by us and not seen to stop yet */
+	int pidfd;              /* -1 until it is needed */
+	bool fatal;             /* the signal that kills it has been recorded */
+	int64_t attached_ns;    /* CLOCK_REALTIME, before its first thread was stopped */
+};
+
+struct thread {
+	pid_t tid;
+	struct process *process;
+	bool live;              /* has stopped once: its calls are seen from here on */
+	bool in_call;
+	int64_t entry_ns;       /* CLOCK_MONOTONIC of call.start_ns */
+	struct record_call call;
+	struct record_signal signal; /* delivered, to be written when its effect is known; signo 0: none */
+};
+
+enum {
+	MAX_ACTION = 1024,  /* call numbers are below it */
+	MAX_PID = 1 << 22,  /* PID_MAX_LIMIT of 64-bit kernels */
+};
+
+struct tracer {
+	struct log_writer *log;
+	struct fdtable *fds;
+	struct thread **thread;   /* by tid */
+	struct process **process; /* by pid */
+	pid_t top_tid;            /* highest number in 'thread' so far */
+	unsigned threads, unstopped;
+	uint64_t seq;
+	pid_t last;               /* thread that was resumed last */
+	uint8_t *action;          /* what call nr does to descriptors, see fds.c */
+	pid_t child;              /* launched command, or 0 */
+	int child_status;
+	bool child_running;       /* its exec has succeeded */
+	bool leaving;             /* detach every thread that stops */
+	int failed;               /* the log could not be written: 'err' */
+	struct err err;
+};
+
+/* 'log' stays the caller's. */
+int tracer_new(struct log_writer *log, struct tracer **out, struct err *e);
+void tracer_free(struct tracer *t);
+
+/* Attaches to all threads of 'pid'. -ESRCH, -EPERM with what to do. */
+int tracer_attach(struct tracer *t, pid_t pid, struct err *e);
+
+/* Starts argv under trace; its first recorded call is the first one after exec. -errno of exec. */
+int tracer_launch(struct tracer *t, char **argv, struct err *e);
+
+/* Handles one event, or EINTR. 1; 0 when no thread is left; -errno when the log failed. */
+int tracer_step(struct tracer *t, struct err *e);
+
+/* True once every thread of the attached processes has stopped once (the command has been executed). */
+bool tracer_ready(const struct tracer *t);
+
+/* Detaches everything and waits for it, 5 s at most if a timer interrupts it now and then; errors
+ * of the log do not hold it up. */
+void tracer_detach(struct tracer *t);
+
+/* Writes 'rec' and takes note of it; a failure is kept in t->failed. */
+void tracer_emit(struct tracer *t, struct record *rec);
+
+/* fds.c: which calls change descriptors, and the records for them. */
+int fds_actions(struct tracer *t);
+void fds_scan(struct tracer *t, struct process *p, int64_t since_ns);
+void fds_call(struct tracer *t, struct process *p, const struct record_call *c);
+
+/* bias.c: median service time of a call that does nothing, traced as here; 0 if it cannot be had. */
+int64_t bias_measure_ns(void);
+
+/* Waits for a stop or the end of any thread; prefers 'last', which was resumed last. */
+pid_t wait_event(pid_t last, int *status);
+
+#endif
