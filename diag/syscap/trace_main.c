@@ -205,6 +205,7 @@ int trace_main(int argc, char **argv)
 	rc = start(t, &o, &e);
 	if (rc < 0) {
 		tracer_detach(t);
+		unlink(o.out);
 		code = complain(o.command ? 127 : EXIT_USAGE, e.text);
 		goto out;
 	}

@@ -376,7 +376,8 @@ static void syscall_stop(struct tracer *t, struct thread *th, int64_t now_ns)
 		th->entry_ns = clock_ns(CLOCK_MONOTONIC);
 	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && th->in_call) {
 		c->result = info.exit.rval;
-		call_end(t, th, now_ns, false);
+		/* Interrupted by our own leaving: the thread is still inside it, and begins it anew. */
+		call_end(t, th, now_ns, t->leaving && c->result <= -512 && c->result >= -516);
 		if (c->nr < MAX_ACTION && t->action[c->nr])
 			fds_call(t, th->process, c);
 	}

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "diag/syscap/syscap.h"
 #include "harness/agent/agent.h"
 
 static const struct {
@@ -10,6 +11,7 @@ static const struct {
 	const char *summary;
 } commands[] = {
 	{"serve", serve_main, "obey requests on standard input (harness/agent/PROTOCOL.md)"},
+	{"trace", trace_main, "record the system calls of processes"},
 	{"loop", loop_main, "run a command again and again until told to stop"},
 };
 

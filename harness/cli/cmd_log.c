@@ -39,8 +39,8 @@ static void usage(FILE *f)
 	fputs("usage: culprit log [--json | --summary] [--call NAME,...] [--pid PID] [--errors] FILE\n"
 	      "\n"
 	      "Prints a trace log ('-': from standard input), one line a record: time (UTC), process/thread,\n"
-	      "the call with what its descriptors meant at that moment, its result, its service time in\n"
-	      "seconds. Exit code 2 if the log is damaged or cut short, after what could be read.\n"
+	      "the call with what its descriptors meant at that moment, its result ('?': it did not return),\n"
+	      "its service time in seconds. Exit code 2 if the log is damaged or cut short, after what could be read.\n"
 	      "\n"
 	      "  --json        one JSON object a line instead\n"
 	      "  --summary     sums per call instead, the longest first\n"
@@ -215,8 +215,8 @@ static void print_call(const struct view *v, const struct record_call *c)
 		printf(") = 0x%llx", (unsigned long long)c->result);
 	else
 		printf(") = %lld", (long long)c->result);
-	printf(" <%lld.%06lld>%s\n", (long long)(c->service_ns / 1000000000),
-	       (long long)(c->service_ns % 1000000000 / 1000), c->unfinished ? " unfinished" : "");
+	printf(" <%lld.%06lld>\n", (long long)(c->service_ns / 1000000000),
+	       (long long)(c->service_ns % 1000000000 / 1000));
 }
 
 static void print_process(const struct record_process *p)

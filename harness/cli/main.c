@@ -10,6 +10,8 @@ static const struct command commands[] = {
 	{"table", cmd_table, "print the scores of a run"},
 	{"diagnose", cmd_diagnose, "judge a recorded run anew, without a cluster"},
 	{"list", cmd_list, "what faults, workloads and detectors there are"},
+	{"log", cmd_log, "print a trace log"},
+	{"trace", cmd_trace, "trace processes by hand"},
 	{NULL, NULL, NULL},
 };
 
