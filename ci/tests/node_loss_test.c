@@ -142,34 +142,6 @@ static void events_of_the_agent_reach_the_caller(void **state)
 	nodeset_free(set);
 }
 
-/* A second sshd behind a veth pair, 10.99.0.2; returns its pid. */
-static pid_t far_sshd(void)
-{
-	char dir[128];
-	pid_t pid;
-
-	snprintf(dir, sizeof(dir), "%s/far", sshd_dir);
-	sshd_sh("rm -rf %s; mkdir %s", dir, dir);
-	pid = sshd_start(dir, SSHD_PORT, true);
-	sshd_sh("ip link add near type veth peer name far netns %d; ip addr add 10.99.0.1/24 dev near;"
-		"ip link set near up; nsenter -t %d -n ip addr add 10.99.0.2/24 dev far;"
-		"nsenter -t %d -n ip link set far up", pid, pid, pid);
-	return pid;
-}
-
-static struct nodeset *far_connect(double timeout_s)
-{
-	const struct node_options opt = {.agent_dir = sshd_agent, .timeout_s = timeout_s};
-	struct node_spec spec = sshd_spec("s1");
-	struct nodeset *set = NULL;
-	struct err e = {""};
-
-	spec.address = "10.99.0.2";
-	if (node_connect_all(&spec, 1, &opt, &set, &e))
-		fail_msg("%s", e.text);
-	return set;
-}
-
 static void a_network_that_goes_away_is_a_lost_node(void **state)
 {
 	struct node_transfer fetch = {.remote = "/tmp/culprit-node-test/big"};
@@ -177,10 +149,10 @@ static void a_network_that_goes_away_is_a_lost_node(void **state)
 	struct err e = {""};
 	char local[128];
 	double cut_s;
-	pid_t pid = far_sshd();
+	pid_t pid = sshd_far();
 
 	(void)state;
-	set = far_connect(2);
+	set = sshd_far_connect(2, 10);
 	sshd_sh("ip link set near down");
 	cut_s = clock_mono_s();
 	expect_lost(set, "no answer for 2 s");
@@ -191,7 +163,7 @@ static void a_network_that_goes_away_is_a_lost_node(void **state)
 	/* In the middle of a transfer, when it is the library that waits. */
 	sshd_sh("ip link set near up; truncate -s 200M %s/big;"
 		"nsenter -t %d -n tc qdisc add dev far root tbf rate 80mbit burst 64k latency 50ms", sshd_dir, pid);
-	set = far_connect(2);
+	set = sshd_far_connect(2, 10);
 	fetch.node = nodeset_at(set, 0);
 	snprintf(local, sizeof(local), "%s/fetched", sshd_dir);
 	fetch.local = local;
@@ -205,8 +177,7 @@ static void a_network_that_goes_away_is_a_lost_node(void **state)
 	nodeset_free(set);
 	assert_int_not_equal(access(local, F_OK), 0);
 	sshd_sh("ls %s | (! grep part); rm %s/big", sshd_dir, sshd_dir);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	sshd_far_stop(pid);
 }
 
 static void a_large_fetch_is_whole_and_the_heartbeat_goes_on(void **state)

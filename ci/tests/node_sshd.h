@@ -75,7 +75,8 @@ static inline void sshd_isolate(void)
 	init = fork();
 	if (init > 0) {
 		waitpid(init, &status, 0);
-		exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+		/* Nothing can be started here any more, which what runs at exit might want. */
+		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	child = fork();
@@ -213,10 +214,63 @@ static inline void sshd_standin(void)
 	assert_int_equal(file_write_atomic(path, 0755, script, sizeof(script) - 1, NULL), 0);
 }
 
+/* A copy of the real agent's folder, which lies beside the tests' (or is named in CULPRIT_TEST_AGENT). */
+static inline void sshd_real_agent(void)
+{
+	const char *dir = getenv("CULPRIT_TEST_AGENT");
+	char path[512];
+	ssize_t len;
+
+	if (!dir) {
+		len = readlink("/proc/self/exe", path, sizeof(path) - 32);
+		assert_true(len > 0);
+		path[len] = '\0';
+		strcpy(strstr(path, "/tests/"), "/agent");
+		dir = path;
+	}
+	snprintf(sshd_agent, sizeof(sshd_agent), "%s/agent", sshd_dir);
+	sshd_sh("cp -r '%s' %s", dir, sshd_agent);
+}
+
 static inline struct node_spec sshd_spec(const char *name)
 {
 	return (struct node_spec){.name = name, .address = "127.0.0.1", .port = SSHD_PORT,
 				  .identity = sshd_identity, .host_key = sshd_host_key};
+}
+
+/* A second sshd in a network namespace of its own, behind a veth pair: 'near' here, 10.99.0.2 there. */
+static inline pid_t sshd_far(void)
+{
+	char dir[128];
+	pid_t pid;
+
+	snprintf(dir, sizeof(dir), "%s/far", sshd_dir);
+	sshd_sh("rm -rf %s; mkdir %s", dir, dir);
+	pid = sshd_start(dir, SSHD_PORT, true);
+	sshd_sh("ip link add near type veth peer name far netns %d; ip addr add 10.99.0.1/24 dev near;"
+		"ip link set near up; nsenter -t %d -n ip addr add 10.99.0.2/24 dev far;"
+		"nsenter -t %d -n ip link set far up", pid, pid, pid);
+	return pid;
+}
+
+static inline void sshd_far_stop(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	sshd_sh("ip link del near");
+}
+
+static inline struct nodeset *sshd_far_connect(double timeout_s, double lease_s)
+{
+	const struct node_options opt = {.agent_dir = sshd_agent, .timeout_s = timeout_s, .lease_s = lease_s};
+	struct node_spec spec = sshd_spec("s1");
+	struct nodeset *set = NULL;
+	struct err e = {""};
+
+	spec.address = "10.99.0.2";
+	if (node_connect_all(&spec, 1, &opt, &set, &e))
+		fail_msg("%s", e.text);
+	return set;
 }
 
 static inline struct nodeset *sshd_connect(double timeout_s)
