@@ -1,32 +1,36 @@
 -- dd writes zeros into one file a client (001, section 5): constant data-write rate, as HPC
--- checkpoints have. A record spans all servers: 4 MB for each, as in 001 (40 MB for ten).
+-- checkpoints have. A record spans all servers, 4 MiB for each, as in 001 (40 MB for ten). Direct I/O
+-- keeps the page caches out of the way, on clients and servers.
+
+-- The same file serves ddw and ddr. It is written before the run, so that every pass does the
+-- same work: it overwrites and never allocates.
+local function path(ctx, client)
+	return ("%s/%s/dd.%s"):format(client.mount, ctx.run, client.name)
+end
+
+local function write_all(ctx, client)
+	return { "dd", "if=/dev/zero", "of=" .. path(ctx, client), "bs=" .. ctx.params.per_server * #ctx.servers,
+	         "count=" .. ctx.params.records, "oflag=direct", "conv=notrunc" }
+end
 
 ---@type culprit.Workload
 return {
 	summary = "dd writes zeros to one file a client, in records that span all servers",
 	params  = {
 		per_server = { default = "4MiB", unit = "bytes", min = "4KiB", max = "64MiB", help = "share of a record for each server" },
-		records    = { default = 8, unit = "number", min = 1, max = 1000000, integer = true, help = "records in the file; it is then written again" },
+		records    = { default = 8, unit = "number", min = 1, max = 1000000, integer = true, help = "records in the file; then it is written again" },
 	},
 	needs = { "dd" },
 
-	-- The file is there before, so that every pass does the same: write, not allocate.
 	prepare = function(ctx, client)
-		local record = ctx.params.per_server * #ctx.servers
-		return {
-			{ "mkdir", "-p", client.mount .. "/" .. ctx.run },
-			{ "dd", "if=/dev/zero", "of=" .. client.mount .. "/" .. ctx.run .. "/ddw." .. client.name,
-			  "bs=" .. record, "count=" .. ctx.params.records, "oflag=direct", "conv=notrunc" },
-		}
+		local key = path(ctx, client) .. ctx.params.per_server * ctx.params.records
+		if ctx.shared[key] then return {} end
+		ctx.shared[key] = true
+		return { { "mkdir", "-p", client.mount .. "/" .. ctx.run }, write_all(ctx, client) }
 	end,
 
 	command = function(ctx, client)
-		local record = ctx.params.per_server * #ctx.servers
-		return {
-			argv = { "dd", "if=/dev/zero", "of=" .. client.mount .. "/" .. ctx.run .. "/ddw." .. client.name,
-			         "bs=" .. record, "count=" .. ctx.params.records, "oflag=direct", "conv=notrunc" },
-			loop = true,
-		}
+		return { argv = write_all(ctx, client), loop = true }
 	end,
 
 	-- dd's own figures, one line a pass: "33554432 bytes (34 MB, 32 MiB) copied, 2.1 s, 16 MB/s"

@@ -10,6 +10,7 @@
 
 #define NODE_TYPE "culprit.Node"
 #define HANDLE_TYPE "culprit.Handle"
+#define SHARED "culprit.shared" /* registry key of the table that all contexts share */
 #define CALL_TIMEOUT_S 30
 
 struct act {
@@ -293,6 +294,8 @@ int bind_open(lua_State *L, struct acts **out, struct err *e)
 	luaL_setfuncs(L, handle_methods, 0);
 	lua_setfield(L, -2, "__index");
 	lua_pop(L, 2);
+	lua_newtable(L);
+	lua_setfield(L, LUA_REGISTRYINDEX, SHARED);
 	*out = a;
 	return 0;
 }
@@ -339,6 +342,8 @@ void bind_push_context(lua_State *L, struct acts *a, struct cluster *c, struct m
 	lua_setfield(L, -2, "params");
 	lua_newtable(L);
 	lua_setfield(L, -2, "state");
+	lua_getfield(L, LUA_REGISTRYINDEX, SHARED);
+	lua_setfield(L, -2, "shared");
 	lua_pushstring(L, run_id);
 	lua_setfield(L, -2, "run");
 }

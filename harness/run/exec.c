@@ -268,6 +268,8 @@ static int run_cell(struct executor *x, const struct cell *c, struct err *e)
 		return 0;
 	}
 	progress_cell_done(x->progress, clock_mono_s() - begin);
+	if (c->training)
+		return err_set(e, -EIO, "training cell %zu has no confirmed attempt: nothing could be judged", c->number);
 	return 0;
 }
 

@@ -1,0 +1,134 @@
+---@meta culprit
+-- The Lua API, typed for the Lua language server (LuaLS), which is also its manual: point your
+-- editor's 'Lua.workspace.library' here. ci/tests/meta_test.c holds it against what is registered.
+--
+-- Files see string, table, math (without random) and utf8. What changes the cluster raises an error
+-- when it fails; what only asks returns nil and a message.
+--
+-- Quantities are strings with their unit, "5%", "256MiB", "10s", "100Mbit/s", or 0.
+--   bytes             B kB MB GB TB (powers of 1000), KiB MiB GiB TiB (of 1024)
+--   seconds           ns us ms s min h
+--   percent           %
+--   bytes_per_second  as bytes, with /s; bit/s kbit/s Mbit/s Gbit/s
+-- In ctx.params they are numbers in the base unit: bytes, seconds, percent, bytes per second.
+
+---What a scenario file returns.
+---@class culprit.Scenario
+---@field name string                  names the run's folder
+---@field summary? string
+---@field inventory? string            path of the inventory, relative to this file
+---@field workloads culprit.Choice[]   each is run against each fault
+---@field faults culprit.Choice[]      "none" is the control
+---@field detectors culprit.Choice[]
+---@field tracer? string               "ptrace" (default)
+---@field phases? culprit.Phases
+---@field training? culprit.Training   fault-free cells that run first
+---@field repeats? integer             of every cell (default 1)
+---@field attempts? integer            at most, for one cell (default 3)
+---@field seed? integer                order and victims are drawn from it (default: drawn and recorded)
+
+---A name, or { "name", parameter = value, ... }. A name with a slash or ending in ".lua" is a
+---path relative to the scenario.
+---@alias culprit.Choice string|table
+
+---@class culprit.Phases
+---@field before? string  quantity, seconds: workload alone (default "10s"; 001: 120 s)
+---@field fault? string   from the verified onset (default "25s"; 001: 300 s)
+---@field after? string   after the verified end (default "15s"; 001: the rest of about 600 s)
+
+---@class culprit.Training
+---@field workloads string[]  among the scenario's own
+---@field repeats? integer    default 1
+
+---What a file in faults/ returns. Primitives carry their own undo: a fault writes none.
+---@class culprit.Fault
+---@field summary string
+---@field resource string              "disk", "network", ...: what a diagnoser should name
+---@field params? table<string, culprit.Param>
+---@field check? fun(ctx: culprit.Context): any, string?  true, or nil and why it cannot run with this victim
+---@field inject fun(ctx: culprit.Context)
+---@field verify fun(ctx: culprit.Context): table|boolean|nil, string?  by effect: evidence, or nil and what was seen; asked
+---until it is true, and again at the end of the fault's phase
+---@field verify_timeout? string       quantity, seconds (default "5s"): then the attempt is invalid
+
+---What a file in workloads/ returns.
+---@class culprit.Workload
+---@field summary string
+---@field params? table<string, culprit.Param>
+---@field needs? string[]              programs, on every client
+---@field prepare? fun(ctx: culprit.Context, client: culprit.Node): string[][]  once a run: commands, one after the
+---other, the k-th of all clients side by side
+---@field command fun(ctx: culprit.Context, client: culprit.Node): culprit.Command  for the length of a cell
+---@field result? fun(output: string): table|nil, string?  what the program printed -> figures
+
+---@class culprit.Param
+---@field default string|number
+---@field unit? string     "bytes", "seconds", "percent", "bytes_per_second", or "number" (default)
+---@field min? string|number
+---@field max? string|number
+---@field integer? boolean
+---@field help string
+
+---@class culprit.Command
+---@field argv string[]    no shell is involved
+---@field loop? boolean    started again each time it ends with 0, until the cell ends
+---@field cwd? string
+---@field env? table<string, string>
+---@field stdout? string   path on the node (default: nowhere; workloads: kept with the run)
+---@field stderr? string
+---@field max_s? number    the node's guard undoes it after so many seconds
+
+---@class culprit.Context
+---@field servers culprit.Node[]
+---@field clients culprit.Node[]
+---@field outsiders culprit.Node[]
+---@field victim? culprit.Node     faults only
+---@field params table<string, number>
+---@field state table              yours, from inject to the last verify
+---@field shared table             one for the whole run
+---@field run string               the run's id; workloads keep their files in client.mount/run
+
+---@class culprit.Node
+---@field name string
+---@field address string
+---@field role string              "server", "client", "outsider"
+---@field storage? string          servers: folder with the server's data
+---@field spare? string            servers: unused device on the storage disk
+---@field service_port integer     servers: where the file system listens; else 0
+---@field mount? string            clients
+local Node = {}
+
+---Starts a process that the node's guard kills, with all its descendants, when the fault ends.
+---@param command culprit.Command
+---@return culprit.Handle
+function Node:process(command) end
+
+---Drops packets at random, in a firewall table of its own, until the fault ends.
+---@param rule { percent: number, direction?: "in"|"out", from?: string[], to?: string[], max_s?: number }
+---@return culprit.Handle
+function Node:drop_packets(rule) end
+
+---Runs a command to its end and returns its exit code (128 + signal) and at most 64 KiB of what it printed.
+---@param command { argv: string[], timeout_s?: number, stdin?: string }
+---@return { exit: integer, output: string }
+function Node:run(command) end
+
+---Can the node do this ("packets.drop", "process.start")?
+---@param what string
+---@return true|nil able, string? reason
+function Node:can(what) end
+
+---What acts on a node. It ends by itself with the fault.
+---@class culprit.Handle
+local Handle = {}
+
+---Of a process: bytes are sums over it and its descendants, live and ended.
+---@return { running: boolean, exit: integer?, pid: integer, read_bytes: integer, write_bytes: integer, rchar: integer, wchar: integer, cpu_s: number }
+function Handle:status() end
+
+---Of a packet rule.
+---@return { seen: integer, dropped: integer, seen_bytes: integer, dropped_bytes: integer }
+function Handle:counters() end
+
+---Ends it now, verified.
+function Handle:undo() end
