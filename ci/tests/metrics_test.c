@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "diag/log/log.h"
@@ -526,6 +527,31 @@ static void logs_add_up_and_nodes_keep_apart(void **state)
 	discard(&b);
 }
 
+static void memory_does_not_grow_with_connections(void **state)
+{
+	struct rusage before, after;
+	struct maker k;
+	struct metrics *m;
+
+	(void)state;
+#ifdef __SANITIZE_ADDRESS__
+	skip(); /* it keeps what is freed */
+#endif
+	begin(&k);
+	for (int i = 0; i < 300000; i++) {
+		open_socket(&k, 6, "10.0.0.1", 24007, "10.0.0.9", 1000);
+		call(&k, 51, "readv", 6, 4, 1 * US);
+		call(&k, 51, "epoll_wait", 3, 1, 1 * US);
+		close_fd(&k, 6);
+	}
+	getrusage(RUSAGE_SELF, &before);
+	m = read_log(&k, 0, 10, 0);
+	getrusage(RUSAGE_SELF, &after);
+	expect(m, METRIC_NSREAD, 0, 300000, 0.3);
+	assert_true(after.ru_maxrss - before.ru_maxrss < 4096); /* KiB */
+	metrics_free(m);
+}
+
 static void a_log_cut_short_is_an_error(void **state)
 {
 	struct maker k;
@@ -582,6 +608,7 @@ int main(void)
 		cmocka_unit_test(sockets_belong_to_servers_by_address),
 		cmocka_unit_test(interleaved_streams_come_apart_again),
 		cmocka_unit_test(logs_add_up_and_nodes_keep_apart),
+		cmocka_unit_test(memory_does_not_grow_with_connections),
 		cmocka_unit_test(a_log_cut_short_is_an_error),
 		cmocka_unit_test(a_spec_without_sense_is_refused),
 	};

@@ -325,7 +325,7 @@ static void socket_read(struct metrics *m, struct message *msg, struct socket_sl
 		msg->last = rec->number;
 		msg->wanted_more = msg->answered = false;
 	} else if (c->result == -EAGAIN) {
-		msg->wanted_more = msg->bytes > 0;
+		msg->wanted_more = true;
 	} else if (c->result != -EINTR) {
 		msg->bytes = 0; /* end of stream, or a broken connection, inside a message */
 		msg->wanted_more = msg->answered = false;
@@ -366,7 +366,7 @@ static int add_call(struct metrics *m, const struct record *rec)
 	case USE_SOCKET:
 		s = slot_at(m, f->user >> USE_BITS);
 		if (use->class == CALL_WRITE)
-			s->msg.answered |= s->msg.bytes && c->tid == s->msg.tid && !s->msg.wanted_more;
+			s->msg.answered |= c->tid == s->msg.tid;
 		else if (use->flags < 0 || !(c->args[use->flags] & MSG_PEEK))
 			socket_read(m, &s->msg, s, rec);
 		break;
