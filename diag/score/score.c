@@ -130,23 +130,18 @@ static int check_names(const json_t *list, const char *what, struct err *e)
 
 static void count(struct score *s, const json_t *victims, const json_t *indicted)
 {
-	bool control = true, all = true, alarm = false;
+	bool all = true, alarm = false;
 	json_t *item;
 	size_t i;
 
-	if (json_is_string(victims)) {
-		control = false;
+	if (json_is_string(victims))
 		all = holds(indicted, json_string_value(victims));
-	}
-	json_array_foreach((json_t *)victims, i, item) {
-		control = false;
+	json_array_foreach((json_t *)victims, i, item)
 		all = all && holds(indicted, json_string_value(item));
-	}
 	json_array_foreach((json_t *)indicted, i, item)
 		alarm = alarm || !holds(victims, json_string_value(item));
-	s->control = control;
 	s->n++;
-	s->hits += !control && all;
+	s->hits += !s->control && all;
 	s->alarms += alarm;
 }
 
@@ -164,11 +159,14 @@ int score_add(struct score_table *t, const char *detector, const char *fault, co
 	rc = check_names(victims, "victims", e);
 	if (!rc)
 		rc = check_names(indicted, "indicted", e);
+	fresh.control = !json_is_string(victims) && !json_array_size(victims);
 	for (int a = 0; a < SCORE_AXES && !rc; a++)
 		rc = place(t, (enum score_axis)a, names[a], &fresh.at[a], e);
 	if (rc)
 		return rc;
 	s = find(t, fresh.at);
+	if (s && s->control != fresh.control)
+		return err_set(e, -EINVAL, "the cells of fault '%s' must all have a victim, or none", fault);
 	if (!s) {
 		s = realloc(t->scores, (t->n + 1) * sizeof(*s));
 		if (!s)

@@ -1,0 +1,149 @@
+/* Counting and intervals. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants those four first */
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "diag/score/score.h"
+
+/* Exact intervals as published: Newcombe, Statistics in Medicine 17 (1998), table I, method 5, for 81/263,
+ * 15/148, 0/20, 1/29; and the closed forms at the ends (the rule of three's exact form). */
+static void intervals_are_the_published_ones(void **state)
+{
+	static const struct {
+		unsigned hits, n;
+		double low, high;
+	} known[] = {
+		{81, 263, 0.2527, 0.3676}, {15, 148, 0.0578, 0.1617}, {0, 20, 0, 0.1684}, {1, 29, 0.0009, 0.1776},
+		{5, 5, 0.4782, 1},         {0, 5, 0, 0.5218},         {10, 10, 0.6915, 1}, {5, 10, 0.1871, 0.8129},
+		{0, 1, 0, 0.975},          {1, 1, 0.025, 1},
+	};
+	double low, high;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		score_interval(known[i].hits, known[i].n, 0.95, &low, &high);
+		assert_float_equal(low, known[i].low, 6e-5);
+		assert_float_equal(high, known[i].high, 6e-5);
+	}
+	score_interval(0, 0, 0.95, &low, &high);
+	assert_float_equal(low, 0, 0);
+	assert_float_equal(high, 1, 0);
+}
+
+/* Counts one verdict, the lists given as JSON text; 'victims' NULL: a control. */
+static void add(struct score_table *t, const char *victims, const char *indicted, bool abstain)
+{
+	json_t *v = victims ? json_loads(victims, JSON_DECODE_ANY, NULL) : NULL;
+	json_t *verdict = json_pack("{s:s, s:o, s:b}", "metric", "any", "indicted", json_loads(indicted, 0, NULL),
+				    "abstain", abstain);
+	struct err e;
+
+	assert_int_equal(score_add(t, "d", victims ? "hog" : "none", "ddw", v, verdict, &e), 0);
+	json_decref(v);
+	json_decref(verdict);
+}
+
+static const struct score *only(const struct score_table *t, size_t fault)
+{
+	const char *const *names;
+	size_t any = score_names(t, SCORE_METRIC, &names) - 1;
+
+	assert_string_equal(names[any], "any");
+	return score_at(t, 0, fault, 0, any);
+}
+
+static void cells_count_as_001_says(void **state)
+{
+	struct score_table *t = score_table_new();
+	const struct score *s;
+
+	(void)state;
+	add(t, "\"A\"", "[\"A\"]", false);             /* hit */
+	add(t, "[\"A\"]", "[\"A\", \"B\"]", false);    /* hit, and a false alarm */
+	add(t, "[\"A\"]", "[\"B\"]", false);           /* miss, and a false alarm */
+	add(t, "[\"A\"]", "[]", false);                /* miss */
+	add(t, "[\"A\"]", "[]", true);                 /* abstained: a miss */
+	add(t, "[\"A\", \"B\"]", "[\"A\"]", false);    /* only one of two: a miss, no false alarm */
+	add(t, "[\"A\", \"B\"]", "[\"B\", \"A\"]", false); /* hit */
+	s = only(t, 0);
+	assert_int_equal(s->n, 7);
+	assert_int_equal(s->hits, 3);
+	assert_int_equal(s->alarms, 2);
+	assert_int_equal(s->abstained, 1);
+	assert_false(s->control);
+	score_table_free(t);
+}
+
+static void controls_have_alarms_but_no_hits(void **state)
+{
+	struct score_table *t = score_table_new();
+
+	(void)state;
+	add(t, NULL, "[\"A\"]", false);
+	add(t, NULL, "[\"A\", \"B\"]", false);
+	add(t, NULL, "[]", false);
+	assert_true(only(t, 0)->control);
+	assert_int_equal(only(t, 0)->n, 3);
+	assert_int_equal(only(t, 0)->alarms, 2);
+	assert_int_equal(only(t, 0)->hits, 0);
+	score_table_free(t);
+}
+
+static void declared_names_keep_their_order(void **state)
+{
+	struct score_table *t = score_table_new();
+	const char *const *names;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(score_declare(t, SCORE_FAULT, "none", &e), 0);
+	assert_int_equal(score_declare(t, SCORE_FAULT, "hog", &e), 0);
+	assert_int_equal(score_declare(t, SCORE_FAULT, "none", &e), 0);
+	add(t, "[\"A\"]", "[\"A\"]", false);
+	assert_int_equal(score_names(t, SCORE_FAULT, &names), 2);
+	assert_string_equal(names[0], "none");
+	assert_null(only(t, 0));
+	assert_int_equal(only(t, 1)->n, 1);
+	score_table_free(t);
+}
+
+static void malformed_verdicts_are_refused(void **state)
+{
+	static const char *const bad[] = {"{}", "{\"metric\": \"any\"}", "{\"metric\": 3, \"indicted\": []}",
+					  "{\"metric\": \"any\", \"indicted\": \"A\"}",
+					  "{\"metric\": \"any\", \"indicted\": [1]}"};
+	struct score_table *t = score_table_new();
+	json_t *good = json_pack("{s:s, s:[s]}", "metric", "any", "indicted", "A");
+	const char *const *names;
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		json_t *v = json_loads(bad[i], 0, NULL);
+
+		assert_int_equal(score_add(t, "d", "f", "w", NULL, v, &e), -EINVAL);
+		json_decref(v);
+	}
+	assert_int_equal(score_names(t, SCORE_FAULT, &names), 0);
+	assert_int_equal(score_add(t, "d", "f", "w", NULL, good, &e), 0);
+	assert_int_equal(score_add(t, "d", "f", "w", json_object_get(good, "indicted"), good, &e), -EINVAL);
+	json_decref(good);
+	score_table_free(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(intervals_are_the_published_ones), cmocka_unit_test(cells_count_as_001_says),
+		cmocka_unit_test(controls_have_alarms_but_no_hits), cmocka_unit_test(declared_names_keep_their_order),
+		cmocka_unit_test(malformed_verdicts_are_refused),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests_name("score", tests, NULL, NULL);
+}
