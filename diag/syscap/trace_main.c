@@ -54,7 +54,7 @@ static void usage(FILE *f)
 	      "\n"
 	      "  -p, --pid PID     attach; may be repeated. SIGTERM or SIGINT detaches\n"
 	      "  -o, --out FILE    the log\n"
-	      "  --ready-fd N      write one byte to descriptor N once everything is attached\n"
+	      "  --ready-fd N      write the line "ready" to descriptor N once everything is attached\n"
 	      "  --tracer NAME     only 'ptrace' is known here\n",
 	      f);
 }
@@ -155,7 +155,7 @@ static int run(struct tracer *t, const struct options *o, struct err *e)
 	while (rc > 0) {
 		if (!ready && tracer_ready(t)) {
 			ready = true;
-			if (o->ready_fd >= 0 && write(o->ready_fd, "", 1) == 1)
+			if (o->ready_fd >= 0 && write(o->ready_fd, "ready\n", 6) == 6)
 				close(o->ready_fd);
 		}
 		rc = tracer_step(t, e);
