@@ -11,6 +11,7 @@
 
 struct seen {
 	pid_t pid, parent;
+	uint64_t ticks; /* its start time */
 	bool live, final;
 	struct process_usage usage;
 };
@@ -53,9 +54,10 @@ static uint64_t field(const char *text, const char *name)
 	return p ? strtoull(p + strlen(name), NULL, 10) : 0;
 }
 
-static bool usage_read(pid_t pid, pid_t *parent, struct process_usage *u)
+/* Also of a zombie. */
+static bool usage_read(pid_t pid, pid_t *parent, uint64_t *ticks, struct process_usage *u)
 {
-	unsigned long long user, sys;
+	unsigned long long user, sys, start;
 	long long child_user, child_sys;
 	char path[64], *io = NULL, *stat = NULL, *p;
 	bool ok = false;
@@ -68,8 +70,8 @@ static bool usage_read(pid_t pid, pid_t *parent, struct process_usage *u)
 	if (file_read(path, &stat, NULL, NULL))
 		goto out;
 	p = strrchr(stat, ')');
-	if (!p || sscanf(p + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld", &ppid, &user, &sys,
-			 &child_user, &child_sys) != 5)
+	if (!p || sscanf(p + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld %*d %*d %*d %*d %llu", &ppid, &user,
+			 &sys, &child_user, &child_sys, &start) != 6)
 		goto out;
 	u->rchar = field(io, "rchar: ");
 	u->wchar = field(io, "wchar: ");
@@ -77,6 +79,7 @@ static bool usage_read(pid_t pid, pid_t *parent, struct process_usage *u)
 	u->write_bytes = field(io, "\nwrite_bytes: ");
 	u->cpu_s = ((double)user + (double)sys + (double)child_user + (double)child_sys) / (double)sysconf(_SC_CLK_TCK);
 	*parent = ppid;
+	*ticks = start;
 	ok = true;
 out:
 	free(io);
@@ -105,9 +108,10 @@ static int note(struct process_account *a, pid_t pid, bool final)
 {
 	struct seen *s = find(a, pid), *more;
 	struct process_usage u;
+	uint64_t ticks;
 	pid_t parent;
 
-	if (!usage_read(pid, &parent, &u))
+	if (!usage_read(pid, &parent, &ticks, &u) || (s && !final && s->ticks != ticks))
 		return 0;
 	if (!s) {
 		more = realloc(a->seen, (a->n + 1) * sizeof(*more));
@@ -116,7 +120,7 @@ static int note(struct process_account *a, pid_t pid, bool final)
 		a->seen = more;
 		s = &more[a->n++];
 	}
-	*s = (struct seen){.pid = pid, .parent = parent, .live = !final, .final = final, .usage = u};
+	*s = (struct seen){.pid = pid, .parent = parent, .ticks = ticks, .live = !final, .final = final, .usage = u};
 	return 0;
 }
 
@@ -137,6 +141,10 @@ int process_account_update(struct process_account *a, struct process_usage *u, i
 	for (int i = 0; i < n && !rc; i++)
 		rc = note(a, pids[i], false);
 	free(pids);
+	/* On its way through exec, or a zombie, it shows no tag, but its figures are counted nowhere else. */
+	for (size_t i = 0; i < a->n && !rc; i++)
+		if (!a->seen[i].live && !a->seen[i].final)
+			rc = note(a, a->seen[i].pid, false);
 	if (rc)
 		return err_errno(e, rc, "cannot count the processes of %s", a->tag);
 	for (size_t i = 0; i < a->n; i++) {
