@@ -54,7 +54,7 @@ static void usage(FILE *f)
 	      "\n"
 	      "  -p, --pid PID     attach; may be repeated. SIGTERM or SIGINT detaches\n"
 	      "  -o, --out FILE    the log\n"
-	      "  --ready-fd N      write the line "ready" to descriptor N once everything is attached\n"
+	      "  --ready-fd N      write the line ready to descriptor N once everything is attached\n"
 	      "  --tracer NAME     only 'ptrace' is known here\n",
 	      f);
 }
