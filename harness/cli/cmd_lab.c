@@ -32,6 +32,8 @@ static const char help[] =
 	"  --storage SIZE      the partition that the server keeps its data on (1GiB)\n"
 	"  --spare SIZE        another one on the same disk, for hogs (512MiB)\n"
 	"  --nic RATE          of servers and clients, each way (100Mbit/s)\n"
+	"  --no-cache          keep the clients' page cache out of the way of programs that do not ask\n"
+	"                      for O_DIRECT, too; their requests then go one at a time\n"
 	"  --subnet NETWORK    its addresses, /8 to /26; this machine takes the first (10.77.0.0/24)\n"
 	"\n"
 	"status:\n"
@@ -42,7 +44,7 @@ static const char help[] =
 	"was made is removed again. 'status': 3 if the lab is broken. 'exec': the command's own.\n";
 
 enum { OPT_DIR = 256, OPT_SERVERS, OPT_CLIENTS, OPT_OUTSIDERS, OPT_LAYOUT, OPT_DISK_RATE, OPT_DISK_SEEK,
-       OPT_STORAGE, OPT_SPARE, OPT_NIC, OPT_SUBNET, OPT_JSON, OPT_NAME };
+       OPT_STORAGE, OPT_SPARE, OPT_NIC, OPT_SUBNET, OPT_NO_CACHE, OPT_JSON, OPT_NAME };
 
 static const struct option up_options[] = {
 	{"dir", required_argument, NULL, OPT_DIR},
@@ -56,6 +58,7 @@ static const struct option up_options[] = {
 	{"spare", required_argument, NULL, OPT_SPARE},
 	{"nic", required_argument, NULL, OPT_NIC},
 	{"subnet", required_argument, NULL, OPT_SUBNET},
+	{"no-cache", no_argument, NULL, OPT_NO_CACHE},
 	{"help", no_argument, NULL, 'h'},
 	{0},
 };
@@ -157,6 +160,7 @@ static int parse(int argc, char **argv, const struct option *options, struct par
 			else
 				strcpy(o->subnet, optarg);
 			break;
+		case OPT_NO_CACHE: o->no_cache = true; break;
 		case OPT_NAME: p->name = optarg; break;
 		case OPT_JSON: p->json = 1; break;
 		case 'h':

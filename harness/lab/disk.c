@@ -17,7 +17,7 @@
 #include "harness/lab/internal.h"
 #include "harness/lab/store.h"
 
-#define REQUEST_MAX (1u << 20)
+#define REQUEST_MAX (128u << 10)
 #define FOREVER 1e9
 
 /* An accepted request, answered at its due time. */

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -28,47 +29,72 @@ static void on_interrupt(int signo)
 		kill(builder, SIGKILL);
 }
 
-/* A lab's folder, an empty one and none at all are fine; anybody else's is not. */
-static int folder_check(const char *dir, bool *exists, bool *empty, struct err *e)
-{
-	char path[PATH_MAX + 16];
-	struct dirent *d;
-	bool lock, other = false;
-	DIR *folder = opendir(dir);
+enum folder {
+	FOLDER_NONE,    /* there is none, or an empty one */
+	FOLDER_BARE,    /* nothing but a lab's lock */
+	FOLDER_LAB,
+	FOLDER_FOREIGN, /* somebody else's */
+};
 
-	*exists = folder != NULL;
-	*empty = true;
+static int folder_look(const char *dir, enum folder *what, struct err *e)
+{
+	bool lock = false, other = false;
+	DIR *folder = opendir(dir);
+	struct dirent *d;
+
+	*what = FOLDER_NONE;
 	if (!folder)
 		return errno == ENOENT ? 0 : err_errno(e, -errno, "cannot open '%s'", dir);
-	while ((d = readdir(folder)))
-		if (strcmp(d->d_name, ".") && strcmp(d->d_name, ".."))
+	while ((d = readdir(folder))) {
+		if (!strcmp(d->d_name, "lock"))
+			lock = true;
+		else if (strcmp(d->d_name, ".") && strcmp(d->d_name, ".."))
 			other = true;
+	}
 	closedir(folder);
-	snprintf(path, sizeof(path), "%s/lock", dir);
-	lock = !access(path, F_OK);
-	if (other && !lock)
-		return err_set(e, -EEXIST, "'%s' is not empty and not a lab's folder; choose another with --dir", dir);
-	*empty = !lock;
+	if (lock)
+		*what = other ? FOLDER_LAB : FOLDER_BARE;
+	else if (other)
+		*what = FOLDER_FOREIGN;
 	return 0;
 }
 
-/* 1: just this lab is up. 0: nothing of it is left, after a sweep if need be. */
+static int foreign(const char *dir, struct err *e)
+{
+	return err_set(e, -EEXIST, "'%s' is not empty and not a lab's folder; choose another with --dir", dir);
+}
+
+/* Processes of a lab in 'dir', though its folder may be gone? */
+static bool haunted(const char *dir)
+{
+	pid_t *pids = NULL;
+	int n = proc_find_tagged(LAB_TAG, dir, false, &pids);
+
+	free(pids);
+	return n > 0;
+}
+
+/* With the lock held. 1: just this lab is up. 0: the way is clear. -EAGAIN: something was swept away, the
+ * lock with it. */
 static int clear_way(const struct lab_options *o, struct err *e)
 {
 	struct lab_options there;
 	json_t *state = NULL;
-	int rc;
+	enum folder what;
+	bool whole;
+	int rc = folder_look(o->dir, &what, e);
 
-	if (lab_options_load(o->dir, &there, NULL))
+	if (rc)
+		return rc;
+	if (what == FOLDER_BARE && !haunted(o->dir))
 		return 0;
-	if (!state_load(o->dir, &state, NULL) && !state_dead(state)) {
-		json_decref(state);
-		if (lab_options_same(o, &there))
-			return 1;
+	whole = !lab_options_load(o->dir, &there, NULL) && !state_load(o->dir, &state, NULL) && !state_dead(state);
+	json_decref(state);
+	if (whole && lab_options_same(o, &there))
+		return 1;
+	if (whole)
 		return err_set(e, -EEXIST,
 			       "a lab with other options is up in '%s'; 'culprit lab down' takes it down", o->dir);
-	}
-	json_decref(state);
 	rc = sweep(o->dir, e);
 	return rc ? rc : -EAGAIN;
 }
@@ -77,7 +103,7 @@ static int oversee(const struct lab_options *o, struct err *e)
 {
 	struct sigaction act = {.sa_handler = on_interrupt}, was_int, was_term, was_hup;
 	struct child build = {.sock = -1};
-	struct err ignored;
+	struct err left;
 	char log[PATH_MAX + 32];
 	int rc, status;
 
@@ -103,51 +129,64 @@ static int oversee(const struct lab_options *o, struct err *e)
 		close(build.sock);
 	}
 	if (interrupted)
-		rc = err_set(e, -EINTR, "interrupted; nothing is left of the lab");
-	if (rc && sweep(o->dir, &ignored))
-		rc = err_set(e, rc, "and '%s' is not all clean: %.400s", o->dir, ignored.text);
+		rc = err_set(e, -EINTR, "interrupted");
+	if (rc && sweep(o->dir, &left)) {
+		struct err was = *e;
+
+		err_set(e, rc, "%.500s; and what was made could not all be removed: %.400s", was.text, left.text);
+	}
 	sigaction(SIGINT, &was_int, NULL);
 	sigaction(SIGTERM, &was_term, NULL);
 	sigaction(SIGHUP, &was_hup, NULL);
 	return rc;
 }
 
+/* The lock on a folder that holds nothing else, or 1 as clear_way. */
+static int take_folder(const struct lab_options *o, int *lock, struct err *e)
+{
+	enum folder what;
+	int rc;
+
+	for (;;) {
+		rc = folder_look(o->dir, &what, e);
+		if (!rc && what == FOLDER_FOREIGN)
+			rc = foreign(o->dir, e);
+		if (!rc)
+			rc = file_mkdirs(o->dir, 0755, e);
+		if (!rc)
+			rc = state_lock(o->dir, true, lock, e);
+		if (rc)
+			return rc;
+		rc = clear_way(o, e);
+		if (rc >= 0)
+			return rc;
+		close(*lock);
+		*lock = -1;
+		if (rc != -EAGAIN)
+			return rc;
+	}
+}
+
 int lab_up(const struct lab_options *o, struct err *e)
 {
-	bool exists, empty;
+	struct err ignored;
 	int lock = -1, rc;
 
 	rc = lab_options_check(o, e);
 	if (!rc)
 		rc = lab_prerequisites(e);
-	while (!rc) {
-		rc = folder_check(o->dir, &exists, &empty, e);
-		if (!rc)
-			rc = file_mkdirs(o->dir, 0755, e);
-		if (!rc)
-			rc = state_lock(o->dir, true, &lock, e);
-		if (rc)
-			return rc;
-		rc = clear_way(o, e);
-		if (rc != -EAGAIN)
-			break;
-		/* What was there is swept, its lock with it. */
-		close(lock);
-		lock = -1;
-		rc = 0;
-	}
-	if (rc == 0) {
-		rc = network_check(o, e);
-		if (!rc)
-			rc = lab_options_save(o, e);
-		if (rc) {
-			struct err ignored;
-
-			sweep(o->dir, &ignored);
-		} else {
-			rc = oversee(o, e);
-		}
-	}
+	if (!rc)
+		rc = take_folder(o, &lock, e);
+	if (rc)
+		goto out;
+	rc = network_check(o, e);
+	if (!rc)
+		rc = lab_options_save(o, e);
+	if (rc)
+		sweep(o->dir, &ignored);
+	else
+		rc = oversee(o, e);
+out:
 	if (lock >= 0)
 		close(lock);
 	return rc;
@@ -155,24 +194,28 @@ int lab_up(const struct lab_options *o, struct err *e)
 
 int lab_down(const char *dir, struct err *e)
 {
-	bool exists, empty;
+	enum folder what;
 	int lock = -1, rc;
 
 	if (geteuid())
 		return err_set(e, -EPERM, "a lab can only be taken down by root; try 'sudo culprit lab down'");
-	rc = folder_check(dir, &exists, &empty, e);
+	rc = folder_look(dir, &what, e);
 	if (rc)
 		return rc;
-	if (empty) {
-		if (exists && rmdir(dir) < 0)
+	if (what == FOLDER_FOREIGN)
+		return foreign(dir, e);
+	if (what == FOLDER_NONE && !haunted(dir)) {
+		if (rmdir(dir) < 0 && errno != ENOENT)
 			return err_errno(e, -errno, "cannot remove '%s'", dir);
 		return 1;
 	}
-	rc = state_lock(dir, false, &lock, e);
+	if (what != FOLDER_NONE)
+		rc = state_lock(dir, false, &lock, e);
 	if (rc)
 		return rc == -ENOENT ? 1 : rc;
 	rc = sweep(dir, e);
-	close(lock);
+	if (lock >= 0)
+		close(lock);
 	return rc;
 }
 
@@ -193,28 +236,29 @@ static json_t *describe_nodes(const struct lab_options *o, const json_t *state)
 
 int lab_status(const char *dir, json_t **out, struct err *e)
 {
-	char inventory[PATH_MAX + 32];
+	char inventory[PATH_MAX + 32], host_link[IFNAMSIZ];
 	struct lab_options o;
 	json_t *state = NULL;
 	const char *dead;
-	bool exists, empty;
-	int rc = folder_check(dir, &exists, &empty, e);
+	enum folder what;
+	int rc = folder_look(dir, &what, e);
 
-	if (rc && rc != -EEXIST)
+	if (rc)
 		return rc;
-	if (rc || empty) {
+	if ((what == FOLDER_NONE || what == FOLDER_FOREIGN) && !haunted(dir)) {
 		*out = json_pack("{ss ss}", "state", "none", "dir", dir);
 		return *out ? 0 : err_errno(e, -ENOMEM, "no status");
 	}
-	if (lab_options_load(dir, &o, NULL) || state_load(dir, &state, NULL)) {
-		*out = json_pack("{ss ss ss}", "state", "broken", "dir", dir, "why", "it is only half built");
+	if (what != FOLDER_LAB || lab_options_load(dir, &o, NULL) || state_load(dir, &state, NULL)) {
+		*out = json_pack("{ss ss ss}", "state", "broken", "dir", dir, "why", "it is half built, or being built just now");
 		return *out ? 0 : err_errno(e, -ENOMEM, "no status");
 	}
+	lab_host_link(dir, host_link);
 	dead = state_dead(state);
 	snprintf(inventory, sizeof(inventory), "%s/inventory.lua", dir);
-	*out = json_pack("{ss ss sO ss so so}", "state", dead ? "broken" : "up", "dir", dir, "since",
-			 json_object_get(state, "since"), "inventory", inventory, "options", lab_options_json(&o),
-			 "nodes", describe_nodes(&o, state));
+	*out = json_pack("{ss ss sO ss ss so so}", "state", dead ? "broken" : "up", "dir", dir, "since",
+			 json_object_get(state, "since"), "inventory", inventory, "link", host_link, "options",
+			 lab_options_json(&o), "nodes", describe_nodes(&o, state));
 	if (*out && dead)
 		json_object_set_new(*out, "why", json_sprintf("%s is dead", dead));
 	json_decref(state);
@@ -227,6 +271,7 @@ static void __attribute__((noreturn)) enter(int pidfd, char **argv)
 	pid_t pid;
 	int status;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (setns(pidfd, CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS) < 0 || chdir("/") < 0) {
 		perror("culprit lab exec: cannot enter the node");
 		_exit(126);
@@ -234,6 +279,7 @@ static void __attribute__((noreturn)) enter(int pidfd, char **argv)
 	/* A pid namespace is entered by children only. */
 	pid = fork();
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		execvp(argv[0], argv);
 		fprintf(stderr, "culprit lab exec: cannot run '%s': %s\n", argv[0], strerror(errno));
 		_exit(errno == ENOENT ? 127 : 126);
@@ -288,18 +334,30 @@ out:
 	return rc;
 }
 
+/* Of a user's PATH 'su' may leave no sbin, where most of what the lab runs lies. */
+static void widen_path(void)
+{
+	const char *was = getenv("PATH");
+	char *path;
+
+	if (asprintf(&path, "%s%s/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin", was ? was : "", was ? ":" : "") < 0)
+		return;
+	setenv("PATH", path, 1);
+	free(path);
+}
+
 static bool program_there(const char *name)
 {
-	static const char *const folders[] = {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin",
-					      "/bin"};
-	char path[64];
+	char *folders = strdup(getenv("PATH")), *rest;
+	bool found = false;
 
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", folders[i], name);
-		if (!access(path, X_OK))
-			return true;
+	for (char *f = folders ? strtok_r(folders, ":", &rest) : NULL; f && !found; f = strtok_r(NULL, ":", &rest)) {
+		char path[PATH_MAX];
+
+		found = snprintf(path, sizeof(path), "%s/%s", f, name) < (int)sizeof(path) && !access(path, X_OK);
 	}
-	return false;
+	free(folders);
+	return found;
 }
 
 int lab_prerequisites(struct err *e)
@@ -314,6 +372,7 @@ int lab_prerequisites(struct err *e)
 
 	if (geteuid())
 		return err_set(e, -EPERM, "a lab needs root for its namespaces and mounts; try 'sudo culprit lab up'");
+	widen_path();
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
 		if (!program_there(needs[i].program))
 			return err_set(e, -ENOENT, "there is no '%s' here; try 'apt-get install %s'", needs[i].program,

@@ -14,6 +14,7 @@
 
 #include <jansson.h>
 #include <limits.h>
+#include <stdbool.h>
 
 #include "harness/base/err.h"
 
@@ -32,6 +33,7 @@ struct lab_options {
 	double disk_seek_s;
 	double storage_bytes, spare_bytes;
 	double nic_rate;          /* bytes/s, each way, of servers and clients */
+	bool no_cache;            /* clients' page cache is out of the way of every program, see README.md */
 };
 
 /* The defaults of 'culprit lab up'. */

@@ -158,11 +158,11 @@ void lab_host_link(const char *dir, char name[IFNAMSIZ])
 
 json_t *lab_options_json(const struct lab_options *o)
 {
-	return json_pack("{ss ss si si si ss sf sf sf sf sf}", "dir", o->dir, "subnet", o->subnet, "servers",
+	return json_pack("{ss ss si si si ss sf sf sf sf sf sb}", "dir", o->dir, "subnet", o->subnet, "servers",
 			 (int)o->servers, "clients", (int)o->clients, "outsiders", (int)o->outsiders, "layout",
 			 o->layout == LAB_DISPERSE ? "disperse" : "distribute", "disk_rate", o->disk_rate,
 			 "disk_seek_s", o->disk_seek_s, "storage_bytes", o->storage_bytes, "spare_bytes",
-			 o->spare_bytes, "nic_rate", o->nic_rate);
+			 o->spare_bytes, "nic_rate", o->nic_rate, "no_cache", o->no_cache);
 }
 
 int lab_options_save(const struct lab_options *o, struct err *e)
@@ -185,24 +185,25 @@ int lab_options_load(const char *dir, struct lab_options *o, struct err *e)
 	const char *layout, *at, *subnet;
 	struct lab_options got = {0};
 	json_error_t je;
+	int rc, no_cache;
 	json_t *j;
-	int rc;
 
 	snprintf(path, sizeof(path), "%s/options.json", dir);
 	j = json_load_file(path, 0, &je);
 	if (!j)
 		return err_set(e, -ENOENT, "cannot read '%s': %s", path, je.text);
-	rc = json_unpack_ex(j, &je, 0, "{ss ss si si si ss sF sF sF sF sF}", "dir", &at, "subnet", &subnet,
+	rc = json_unpack_ex(j, &je, 0, "{ss ss si si si ss sF sF sF sF sF sb}", "dir", &at, "subnet", &subnet,
 			    "servers", &got.servers, "clients", &got.clients, "outsiders", &got.outsiders,
 			    "layout", &layout, "disk_rate", &got.disk_rate, "disk_seek_s", &got.disk_seek_s,
 			    "storage_bytes", &got.storage_bytes, "spare_bytes", &got.spare_bytes, "nic_rate",
-			    &got.nic_rate);
+			    &got.nic_rate, "no_cache", &no_cache);
 	if (rc) {
 		rc = err_set(e, -EINVAL, "'%s': %s", path, je.text);
 	} else {
 		snprintf(got.dir, sizeof(got.dir), "%s", at);
 		snprintf(got.subnet, sizeof(got.subnet), "%s", subnet);
 		got.layout = !strcmp(layout, "disperse") ? LAB_DISPERSE : LAB_DISTRIBUTE;
+		got.no_cache = no_cache;
 		*o = got;
 	}
 	json_decref(j);

@@ -1,3 +1,4 @@
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -72,6 +73,34 @@ static int remove_link(const char *dir, struct err *e)
 	return rc && if_nametoindex(name) ? rc : 0;
 }
 
+/* The lock goes last: as long as it is there, the folder is known for a lab's. */
+static int remove_folder(const char *dir, struct err *e)
+{
+	DIR *folder = opendir(dir);
+	char path[PATH_MAX + NAME_MAX + 2];
+	struct dirent *d;
+	int rc = 0;
+
+	if (!folder)
+		return errno == ENOENT ? 0 : err_errno(e, -errno, "cannot open '%s'", dir);
+	while (!rc && (d = readdir(folder))) {
+		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..") || !strcmp(d->d_name, "lock"))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", dir, d->d_name);
+		rc = file_remove_tree(path, e);
+	}
+	closedir(folder);
+	if (rc)
+		return rc;
+	snprintf(path, sizeof(path), "%s/lock", dir);
+	if (unlink(path) < 0 && errno != ENOENT)
+		return err_errno(e, -errno, "cannot remove '%s'", path);
+	/* Another 'up' may have made its lock there by now. */
+	if (rmdir(dir) < 0 && errno != ENOTEMPTY && errno != ENOENT)
+		return err_errno(e, -errno, "cannot remove '%s'", dir);
+	return 0;
+}
+
 int sweep(const char *dir, struct err *e)
 {
 	int rc = kill_users(dir, 10, e);
@@ -85,7 +114,7 @@ int sweep(const char *dir, struct err *e)
 	if (!rc)
 		rc = remove_link(dir, e);
 	if (!rc)
-		rc = file_remove_tree(dir, e);
+		rc = remove_folder(dir, e);
 	if (!rc && !strcmp(dir, LAB_DIR))
 		rmdir("/run/culprit");
 	return rc;
