@@ -33,9 +33,10 @@ TEST_SRC  := $(wildcard ci/tests/*.c)
 core_obj  := $(CORE_SRC:%.c=$(OUT)/%.o)
 agent_obj := $(AGENT_SRC:%.c=$(OUT)/%.o)
 test_bin  := $(TEST_SRC:ci/tests/%.c=$(OUT)/tests/%)
+helper_bin := $(patsubst ci/tests/helpers/%.c,$(OUT)/helpers/%,$(wildcard ci/tests/helpers/*.c))
 bench_bin := $(patsubst ci/bench/%.c,$(OUT)/bench/%,$(wildcard ci/bench/*.c))
 
-all: $(OUT)/culprit $(OUT)/agent/culprit-agent $(test_bin) $(bench_bin) ## build everything
+all: $(OUT)/culprit $(OUT)/agent/culprit-agent $(test_bin) $(helper_bin) $(bench_bin) ## build everything
 
 # Programs and tests take from the archives what they use.
 $(OUT)/libcore.a: $(filter-out $(OUT)/harness/cli/main.o,$(core_obj))
@@ -60,6 +61,12 @@ $(OUT)/tests/%: $(OUT)/ci/tests/%.o $(OUT)/libcore.a $(OUT)/libagent.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS) $(AGENT_PKGS) cmocka) -lm
+
+# Programs that tests start and look at; they are no tests, and link nothing of ours.
+$(OUT)/helpers/%: $(OUT)/ci/tests/helpers/%.o
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^
 
 # Programs of make bench.
 $(OUT)/bench/%: $(OUT)/ci/bench/%.o $(OUT)/libcore.a

@@ -196,7 +196,9 @@ int trace_main(int argc, char **argv)
 	if (rc < 0)
 		return complain(EXIT_USAGE, e.text);
 	log_writer_bias(log, bias_measure_ns());
-	rc = tracer_new(log, &t, &e);
+	rc = log_flush(log, &e); /* the head: a log from now on, whatever becomes of us */
+	if (rc == 0)
+		rc = tracer_new(log, &t, &e);
 	if (rc < 0) {
 		code = complain(EXIT_NOT_WHOLE, e.text);
 		goto out;
