@@ -17,7 +17,7 @@
 enum {
 	MEMORY_MAX = 256 << 20,
 	STEP = 1000,          /* instructions between two looks at the clock */
-	STEPS_MAX = 1000000,  /* 1e9 instructions: tens of seconds */
+	STEPS_MAX = 100000,   /* 1e8 instructions: seconds */
 	DETECTORS_MAX = 256,
 };
 
