@@ -60,10 +60,10 @@ int home_path(const char *sub, char **path, struct err *e)
 	char home[PATH_MAX];
 	int rc;
 
-	/* The program is out/culprit or out/tests/NAME in a source tree. */
-	rc = find("faults", CULPRIT_PREFIX "/share/culprit", "..", home, sizeof(home), NULL);
+	/* The program is out/culprit or out/tests/NAME in a source tree; out/ has folders named as the sources'. */
+	rc = find("workloads/ddw.lua", CULPRIT_PREFIX "/share/culprit", "..", home, sizeof(home), NULL);
 	if (rc)
-		rc = find("faults", CULPRIT_PREFIX "/share/culprit", "../..", home, sizeof(home), e);
+		rc = find("workloads/ddw.lua", CULPRIT_PREFIX "/share/culprit", "../..", home, sizeof(home), e);
 	if (rc)
 		return rc;
 	if (asprintf(path, "%s/%s", home, sub) < 0)
