@@ -28,12 +28,16 @@ static void *counted_alloc(void *ud, void *p, size_t old, size_t new)
 	void *got;
 
 	if (d->limited && new > had && d->memory + (new - had) > MEMORY_MAX) {
-		d->out_of_memory = true;
+		/* After the first refusal Lua collects garbage and asks again. */
+		if (++d->refusals > 1)
+			d->out_of_memory = true;
 		return NULL;
 	}
 	got = d->alloc(d->alloc_ud, p, old, new);
 	if (got || !new)
 		d->memory += new - had;
+	if (new > had)
+		d->refusals = 0;
 	return got;
 }
 
@@ -45,7 +49,7 @@ static void count_steps(lua_State *L, lua_Debug *ar)
 	(void)ar;
 	lua_getallocf(L, &ud);
 	d = ud;
-	if (++d->steps < STEPS_MAX)
+	if (++d->steps < STEPS_MAX && !d->out_of_memory)
 		return;
 	d->out_of_time = true;
 	/* A pcall in the detector catches this one: the next instruction after it raises again. */
@@ -57,7 +61,7 @@ static void limits_on(struct detector *d)
 {
 	d->limited = true;
 	d->out_of_memory = d->out_of_time = false;
-	d->steps = 0;
+	d->steps = d->refusals = 0;
 	lua_sethook(d->L, count_steps, LUA_MASKCOUNT, STEP);
 }
 

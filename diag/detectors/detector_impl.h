@@ -19,10 +19,11 @@ struct detector {
 	bool limited;           /* user code runs: limits apply */
 	bool out_of_memory, out_of_time;
 	unsigned long steps;    /* thousands of instructions in this call */
+	unsigned refusals;      /* of memory, one after the other */
 };
 
 /* Calls the function 'name' of the definition with the 'nargs' values on top of the stack, within the
- * limits; leaves one result. What it printed of itself in 'e' is the reason. */
+ * limits; leaves one result. -E2BIG when a limit was reached. */
 int detector_call(struct detector *d, const char *name, int nargs, struct err *e);
 
 #endif
