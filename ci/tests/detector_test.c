@@ -186,7 +186,8 @@ static void peer_threshold_finds_the_planted_fault_and_is_silent_without(void **
 			fill(ill, METRIC_DWRITE, victim, 8);
 			fill(ill, METRIC_NSREAD, -1, 1);
 			v = diagnose(d, model, &ill->run);
-			found += !strcmp(verdict(v, "dwrite"), names[victim]);
+			found += strchr(verdict(v, "dwrite"), *names[victim]) != NULL;
+			alarms += strlen(verdict(v, "dwrite")) > 1;
 			alarms += strcmp(verdict(v, "nsread"), "") != 0;
 			assert_string_equal(verdict(v, "dread"), "abstain"); /* trained, but not in this run */
 			assert_string_equal(verdict(v, "ncread"), "abstain"); /* never seen */
@@ -203,7 +204,7 @@ static void peer_threshold_finds_the_planted_fault_and_is_silent_without(void **
 		json_decref(model);
 	}
 	assert_int_equal(found, 40);
-	assert_in_range(alarms, 0, 3); /* of 80: the noise is wild, and a threshold is no proof */
+	assert_in_range(alarms, 0, 6); /* of 120: the noise is wild, and a threshold is no proof */
 	detector_free(d);
 }
 
