@@ -137,8 +137,8 @@ static void agent_and_guard_killed_the_next_contact_cleans(void **state)
 
 	(void)state;
 	act(set);
-	/* Only this test's are seen in its PID namespace. */
-	sshd_sh("pkill -KILL -f [c]ulprit-agent");
+	/* Only this test's are seen in its PID namespace; stopped first, lest one sees the other go. */
+	sshd_sh("pkill -STOP -f [c]ulprit-agent; pkill -KILL -f [c]ulprit-agent");
 	nodeset_free(set);
 	set = sshd_far_connect(10, 10);
 	hello = node_hello(nodeset_at(set, 0));

@@ -12,6 +12,8 @@ static const struct command commands[] = {
 	{"list", cmd_list, "what faults, workloads and detectors there are"},
 	{"log", cmd_log, "print a trace log"},
 	{"trace", cmd_trace, "trace processes by hand"},
+	{"doctor", cmd_doctor, "what is missing here or on the nodes, and what to do"},
+	{"undo", cmd_undo, "clean nodes of what a run that was cut off has left"},
 	{NULL, NULL, NULL},
 };
 

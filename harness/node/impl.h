@@ -123,6 +123,11 @@ struct nodeset {
 	int watch_quit;            /* eventfd */
 };
 
+/* Returns once 'check' (called under the lock) is true: 0. -EINTR: nodeset_interrupt was called, or
+ * 'also_fd' (unless 0) is readable. -ETIMEDOUT after 'timeout_s' (0: never). */
+int nodeset_wait(struct nodeset *set, bool (*check)(struct nodeset *, void *), void *ctx, double timeout_s,
+		 int also_fd);
+
 /* Begins a stretch in which the thread may block for 'seconds' at most; 0 ends it. */
 void node_watch(struct node *n, double seconds);
 

@@ -1,0 +1,36 @@
+# TAP for shell tests: source it, then
+#     check NAME COMMAND [ARGUMENT ...]   ok if the command ends with 0; else its output is shown
+#     ok NAME, not_ok NAME [WHY]
+#     skip_all REASON                     ends the test here
+#     done_testing                        last; the exit code says whether all went well
+tap_n=0
+tap_failed=0
+
+ok() {
+	tap_n=$((tap_n + 1))
+	echo "ok $tap_n - $1"
+}
+
+not_ok() {
+	tap_n=$((tap_n + 1))
+	tap_failed=$((tap_failed + 1))
+	echo "not ok $tap_n - $1"
+	[ $# -lt 2 ] || printf '%s\n' "$2" | sed 's/^/# /'
+}
+
+check() {
+	local name=$1 said
+	shift
+	if said=$("$@" 2>&1); then ok "$name"; else not_ok "$name" "$said"; fi
+}
+
+skip_all() {
+	echo "1..0 # SKIP $1"
+	exit 0
+}
+
+done_testing() {
+	echo "1..$tap_n"
+	[ $tap_failed -eq 0 ]
+	exit
+}
