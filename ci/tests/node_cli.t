@@ -62,15 +62,15 @@ exits() { # code, then the command; its output goes to ./said
 says() { cat said; grep -q -e "$1" said; }
 
 check "doctor finds nothing bad on good nodes" exits 0 "$culprit" doctor --inventory good.lua
-cp said good.txt
-check "and says that packets can be dropped there" says 'ok *packets.drop'
+check "and has a line for each" sh -c '[ $(grep -c "ok .*root@127.0.0.1:2222" said) = 3 ]'
 check "in 80 columns" awk 'length > 80 { bad = 1; print } END { exit bad }' said
 check "doctor finds what is bad" exits 3 "$culprit" doctor --inventory bad.lua
 check "a node that is not reached is named with the reason" says 's2: connection refused at 127.0.0.1:2'
 check "and a storage folder that is not there" says 'there is no folder'
-check "the others are tried all the same" says 'ok *mount'
+check "the others are tried all the same" says 'ok *c1'
 check "doctor --json is for programs" exits 0 "$culprit" doctor --json -i good.lua
 check "and says the same" says '"able": true'
+check "and that packets can be dropped there" sh -c 'grep -A2 packets.drop said | grep -q "\"level\": \"ok\""'
 check "a wrong option is a usage error" exits 2 "$culprit" doctor --nonsense
 check "undo finds clean nodes clean" exits 0 "$culprit" undo --inventory good.lua
 check "and says so of each" sh -c '[ $(grep -c "clean$" said) = 3 ]'
@@ -88,7 +88,7 @@ pkill -KILL '^culprit-(agent|guard)$'
 { wait "$COPROC_PID"; } 2>/dev/null
 check "undo cleans what was left" exits 0 "$culprit" undo --inventory good.lua
 check "and says what it was" says 'undone: '
-[[ $answer == *handle* ]] && ok "there was something to undo" || not_ok "there was something to undo" "$answer"
+check "there was something to undo" grep handle <<<"$answer"
 check "undo where a node is not reached is not all" exits 3 "$culprit" undo --inventory bad.lua
 check "the node is named" says 's2 .*not reached'
 kill $sshd

@@ -46,8 +46,8 @@ static void act(struct nodeset *set)
 {
 	struct err e = {""};
 
-	if (node_call(nodeset_at(set, 0), "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000"), 10, NULL,
-		      &e) ||
+	if (node_call(nodeset_at(set, 0), "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000"),
+		      10, NULL, &e) ||
 	    node_call(nodeset_at(set, 0), "packets.drop",
 		      json_pack("{s:i,s:[s]}", "percent", 50, "from", "10.99.0.77"), 10, NULL, &e))
 		fail_msg("%s", e.text);
@@ -114,8 +114,9 @@ static void a_fault_that_cuts_ssh_itself_is_undone_within_the_lease(void **state
 	if (node_call(nodeset_at(set, 0), "packets.drop", json_pack("{s:i}", "percent", 100), 10, NULL, &e))
 		fail_msg("%s", e.text);
 	cut_s = clock_mono_s();
-	assert_int_equal(node_call(nodeset_at(set, 0), "run", json_pack("{s:[s]}", "argv", "true"), 60, NULL, &e),
-			 -ENOTCONN);
+	assert_int_equal(
+		node_call(nodeset_at(set, 0), "run", json_pack("{s:[s]}", "argv", "true"), 60, NULL, &e),
+		-ENOTCONN);
 	assert_non_null(strstr(e.text, "s1: no answer for 2 s"));
 	nodeset_free(set);
 	set = NULL;
@@ -161,7 +162,8 @@ static void bye_leaves_no_session_behind(void **state)
 	nodeset_free(set);
 	assert_int_not_equal(access(dir, F_OK), 0);
 	free(dir);
-	sshd_sh("(! pgrep -f [c]ulprit-agent); (! pgrep -x sleep); ls -A /var/lib/culprit | (! grep -v -e agent -e undo);"
+	sshd_sh("(! pgrep -f [c]ulprit-agent); (! pgrep -x sleep); ls -A /var/lib/culprit | (! grep -v -e "
+		"agent -e undo);"
 		"test -z \"$(ls /var/lib/culprit/undo)\"");
 	set = sshd_far_connect(10, 10);
 	assert_int_equal(json_array_size(json_object_get(node_hello(nodeset_at(set, 0)), "cleaned")), 0);

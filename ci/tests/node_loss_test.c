@@ -162,7 +162,8 @@ static void a_network_that_goes_away_is_a_lost_node(void **state)
 
 	/* In the middle of a transfer, when it is the library that waits. */
 	sshd_sh("ip link set near up; truncate -s 200M %s/big;"
-		"nsenter -t %d -n tc qdisc add dev far root tbf rate 80mbit burst 64k latency 50ms", sshd_dir, pid);
+		"nsenter -t %d -n tc qdisc add dev far root tbf rate 80mbit burst 64k latency 50ms",
+		sshd_dir, pid);
 	set = sshd_far_connect(2, 10);
 	fetch.node = nodeset_at(set, 0);
 	snprintf(local, sizeof(local), "%s/fetched", sshd_dir);
@@ -198,10 +199,10 @@ static void a_large_fetch_is_whole_and_the_heartbeat_goes_on(void **state)
 	sshd_sh("tc qdisc add dev lo root tbf rate 100mbit burst 256k latency 100ms");
 	snprintf(local, sizeof(local), "%s/fetched", sshd_dir);
 	snprintf(more, sizeof(more), "%s/fetched-small", sshd_dir);
-	t[0] = (struct node_transfer){.node = nodeset_at(set, 0), .local = local,
-				      .remote = "/tmp/culprit-node-test/big"};
-	t[1] = (struct node_transfer){.node = nodeset_at(set, 0), .local = more,
-				      .remote = "/tmp/culprit-node-test/small"};
+	t[0] = (struct node_transfer){
+		.node = nodeset_at(set, 0), .local = local, .remote = "/tmp/culprit-node-test/big"};
+	t[1] = (struct node_transfer){
+		.node = nodeset_at(set, 0), .local = more, .remote = "/tmp/culprit-node-test/small"};
 	if (node_fetch_all(t, 2, 40, &e))
 		fail_msg("%s", e.text);
 	sshd_sh("tc qdisc del dev lo root; cmp %s/big %s; cmp %s/small %s", sshd_dir, local, sshd_dir, more);
@@ -215,8 +216,8 @@ static void a_large_fetch_is_whole_and_the_heartbeat_goes_on(void **state)
 static void what_is_put_is_whole_and_replaces(void **state)
 {
 	struct nodeset *set = sshd_connect(0);
-	struct node_transfer t = {.node = nodeset_at(set, 0), .local = "/tmp/culprit-node-test/here",
-				  .remote = "there"};
+	struct node_transfer t = {
+		.node = nodeset_at(set, 0), .local = "/tmp/culprit-node-test/here", .remote = "there"};
 	struct err e = {""};
 
 	(void)state;
@@ -234,7 +235,8 @@ static void what_is_put_is_whole_and_replaces(void **state)
 static void transfers_that_cannot_be_say_why_and_leave_nothing(void **state)
 {
 	struct nodeset *set = sshd_connect(0);
-	struct node_transfer t = {.node = nodeset_at(set, 0), .local = "/tmp/culprit-node-test/none",
+	struct node_transfer t = {.node = nodeset_at(set, 0),
+				  .local = "/tmp/culprit-node-test/none",
 				  .remote = "/nowhere/file"};
 	struct err e = {""};
 
@@ -266,7 +268,8 @@ static int uploads(const char *prefix)
 	int n = 0;
 
 	while (d && (ent = readdir(d)))
-		n += !strncmp(ent->d_name, prefix, strlen(prefix)) && strspn(ent->d_name, ".") != strlen(ent->d_name);
+		n += !strncmp(ent->d_name, prefix, strlen(prefix)) &&
+		     strspn(ent->d_name, ".") != strlen(ent->d_name);
 	if (d)
 		closedir(d);
 	return n;
@@ -283,7 +286,8 @@ static void an_upload_that_is_cut_off_leaves_nothing_that_is_used(void **state)
 
 	(void)state;
 	sshd_sh("rm -rf /var/lib/culprit/agent; head -c 20000000 /dev/urandom >%s/ballast;"
-		"tc qdisc add dev lo root tbf rate 40mbit burst 256k latency 100ms", sshd_agent);
+		"tc qdisc add dev lo root tbf rate 40mbit burst 256k latency 100ms",
+		sshd_agent);
 	pid = fork();
 	if (!pid)
 		_exit(node_connect_all(&spec, 1, &opt, &set, &e) ? 1 : 0);

@@ -179,9 +179,9 @@ static inline char *sshd_log(void)
 	return text;
 }
 
-/* An agent that speaks hello, ping, and a few ops that the real one has not: 'sleep' answers after
- * 's', 'pings' counts the pings so far, 'exit' says why on stderr and ends, 'junk' sends what is no JSON, 'long' a line without end,
- * 'mute' answers no more. */
+/* An agent that speaks hello and ping, and misbehaves on demand: 'exit' says why on stderr and ends,
+ * 'junk' sends what is no JSON, 'long' a line without end, 'mute' answers no more, 'event' sends one;
+ * 'pings' counts the pings so far. */
 static inline void sshd_standin(void)
 {
 	static const char script[] =
@@ -191,12 +191,10 @@ static inline void sshd_standin(void)
 		"while IFS= read -r line; do\n"
 		"  [[ $line =~ \\\"id\\\":([0-9]+) ]] && id=${BASH_REMATCH[1]}\n"
 		"  [[ $line =~ \\\"op\\\":\\\"([a-z.]+)\\\" ]] && op=${BASH_REMATCH[1]}\n"
-		"  [[ $line =~ \\\"s\\\":([0-9.]+) ]] && s=${BASH_REMATCH[1]}\n"
 		"  [[ $mute ]] && continue\n"
 		"  case $op in\n"
 		"  ping) pings=$((pings + 1)); echo \"{\\\"id\\\":$id,\\\"result\\\":{\\\"time_ns\\\":${EPOCHREALTIME/./}000}}\" ;;\n"
 		"  pings) echo \"{\\\"id\\\":$id,\\\"result\\\":{\\\"pings\\\":$pings}}\" ;;\n"
-		"  sleep) (sleep $s; echo \"{\\\"id\\\":$id,\\\"result\\\":{\\\"slept\\\":$s}}\") & ;;\n"
 		"  exit) echo 'first line' >&2; echo 'the disk is on fire' >&2; exit 7 ;;\n"
 		"  junk) echo 'this is no JSON' ;;\n"
 		"  long) head -c 1200000 /dev/zero | tr '\\0' x; sleep 100 ;;\n"

@@ -69,8 +69,8 @@ static void twenty_nodes_connect_at_once_and_answer_side_by_side(void **state)
 	assert_null(nodeset_find(set, "n20"));
 	/* Each sleeps a second: one after the other they would be past the limit. */
 	for (i = 0; i < 20; i++)
-		calls[i] = (struct node_request){.node = nodeset_at(set, i), .op = "run",
-						 .args = sleep_for("1")};
+		calls[i] = (struct node_request){
+			.node = nodeset_at(set, i), .op = "run", .args = sleep_for("1")};
 	assert_int_equal(node_call_all(calls, 20, 15, &e), 0);
 	for (i = 0; i < 20; i++) {
 		assert_int_equal(json_integer_value(json_object_get(calls[i].result, "exit")), 0);
@@ -108,7 +108,8 @@ static void a_host_without_a_key_of_the_pinned_type_is_refused(void **state)
 	struct err e = {""};
 
 	(void)state;
-	spec.host_key = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBEmKSENjQEezOmxkZMy7opKg"
+	spec.host_key = "ecdsa-sha2-nistp256 "
+			"AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBEmKSENjQEezOmxkZMy7opKg"
 			"wFB9nkt5YRrYMjNuG5N87uRgg6CLrbo5wAdT/y6v0mKV0U2w0WZ2YB/++Tpockg=";
 	assert_int_equal(connect_spec(spec, 5, &e), -EKEYREJECTED);
 	spec.host_key = "not a key";
@@ -180,8 +181,8 @@ static void nobody_listening_is_said_so(void **state)
 
 static void a_host_that_accepts_and_stays_silent_times_out(void **state)
 {
-	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = htons(2223),
-				  .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	struct sockaddr_in sin = {
+		.sin_family = AF_INET, .sin_port = htons(2223), .sin_addr = {htonl(INADDR_LOOPBACK)}};
 	struct node_spec spec = sshd_spec("s3");
 	double start_s = clock_mono_s();
 	struct err e = {""};
@@ -211,7 +212,8 @@ static void one_node_that_fails_leaves_no_connection(void **state)
 	assert_null(set);
 	contains(e.text, "s2: ");
 	/* Neither agent nor its guard stays. */
-	sshd_sh("for i in $(seq 100); do pgrep -f [c]ulprit-agent >/dev/null || exit 0; sleep 0.1; done; exit 1");
+	sshd_sh("for i in $(seq 100); do pgrep -f [c]ulprit-agent >/dev/null || exit 0; sleep 0.1; done; "
+		"exit 1");
 	specs[1] = sshd_spec("s1");
 	assert_int_equal(node_connect_all(specs, 3, &opt, &set, &e), -EINVAL);
 	contains(e.text, "'s1'");
@@ -265,7 +267,8 @@ static void a_full_disk_is_an_error_and_leaves_no_half_folder(void **state)
 
 	(void)state;
 	sshd_sh("rm -rf /var/lib/culprit/agent; mkdir /var/lib/culprit/agent;"
-		"mount -t tmpfs -o size=64k tmpfs /var/lib/culprit/agent; head -c 500000 /dev/urandom >%s/ballast",
+		"mount -t tmpfs -o size=64k tmpfs /var/lib/culprit/agent; head -c 500000 /dev/urandom "
+		">%s/ballast",
 		sshd_agent);
 	assert_true(connect_spec(sshd_spec("s1"), 5, &e) < 0);
 	contains(e.text, "disk");
@@ -329,8 +332,10 @@ static void a_late_answer_is_dropped_and_the_node_stays(void **state)
 	assert_int_equal(node_call(n, "run", sleep_for("0.5"), 0.1, NULL, &e), -ETIMEDOUT);
 	contains(e.text, "s1: run: no answer within 0.1 s");
 	assert_false(node_lost(n, NULL));
-	assert_int_equal(node_call(n, "run", json_pack("{s:[s,s,s]}", "argv", "sh", "-c", "sleep 1; echo second"), 5,
-				   &result, &e), 0);
+	assert_int_equal(node_call(n, "run",
+				   json_pack("{s:[s,s,s]}", "argv", "sh", "-c", "sleep 1; echo second"), 5,
+				   &result, &e),
+			 0);
 	assert_string_equal(json_string_value(json_object_get(result, "output")), "second\n");
 	json_decref(result);
 	nodeset_free(set);
@@ -376,8 +381,8 @@ static void a_signal_handler_interrupts_calls_until_resume(void **state)
 
 static void connecting_is_given_up_when_the_callers_descriptor_says_so(void **state)
 {
-	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = htons(2224),
-				  .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	struct sockaddr_in sin = {
+		.sin_family = AF_INET, .sin_port = htons(2224), .sin_addr = {htonl(INADDR_LOOPBACK)}};
 	struct node_options opt = {.agent_dir = sshd_agent, .connect_timeout_s = 30};
 	struct node_spec spec = sshd_spec("s1");
 	struct nodeset *set = NULL;

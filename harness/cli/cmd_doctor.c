@@ -15,22 +15,22 @@
 #include "harness/base/file.h"
 #include "harness/base/home.h"
 #include "harness/base/proc.h"
-#include "harness/base/units.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/contact.h"
 #include "harness/lab/lab.h"
 
 /* Peer comparison goes by the second: clocks that differ by more than this blur it. */
-#define CLOCK_LIMIT_S 0.1
+#define CLOCK_LIMIT_S	  0.1
 #define SPACE_LIMIT_BYTES 1e9
 
 static void usage(FILE *f)
 {
 	fputs("usage: culprit doctor [--inventory FILE] [--json]\n\n"
 	      "Says whether culprit can work here and, with an inventory, on its nodes, and what\n"
-	      "to do where it cannot. 'note' is for what only some of its uses need.\n\n"
+	      "to do where it cannot. 'note' is for what only some of its uses need. Of a node, a\n"
+	      "line and what is not well; --json has every check.\n\n"
 	      "  -i, --inventory FILE  try every node of it, too\n"
-	      "      --json            as JSON\n\n"
+	      "      --json            every check, as JSON\n\n"
 	      "Exit codes: 0 nothing is bad; 3 something is.\n",
 	      f);
 }
@@ -40,7 +40,7 @@ enum level { LEVEL_OK, LEVEL_NOTE, LEVEL_BAD };
 static const char *const levels[] = {"ok", "note", "BAD"};
 
 struct report {
-	json_t *checks;    /* {where, what, level, text} in order */
+	json_t *checks;	   /* {where, what, level, text} in order */
 	const char *where; /* "here", or the node's name */
 	bool bad;
 };
@@ -54,8 +54,9 @@ __attribute__((format(printf, 4, 5))) static void add(struct report *r, enum lev
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	json_array_append_new(r->checks, json_pack("{s:s, s:s, s:s, s:s}", "where", r->where, "what", what, "level",
-						   level == LEVEL_BAD ? "bad" : levels[level], "text", text));
+	json_array_append_new(r->checks,
+			      json_pack("{s:s, s:s, s:s, s:s}", "where", r->where, "what", what, "level",
+					level == LEVEL_BAD ? "bad" : levels[level], "text", text));
 	r->bad |= level == LEVEL_BAD;
 }
 
@@ -77,22 +78,37 @@ static void print_wrapped(const char *text, size_t indent)
 	puts(text);
 }
 
+static void print_line(const char *level, const char *indent, const char *what, const char *text)
+{
+	printf("  %-4s  %s%-*s  ", strcmp(level, "bad") ? level : "BAD", indent, (int)(14 - strlen(indent)), what);
+	print_wrapped(text, 24);
+}
+
+/* What is here, all of it; of a node one line, and what is not well. */
 static void print_report(const json_t *checks)
 {
 	const char *where = "";
 	size_t i;
 
+	puts("here");
 	for (i = 0; i < json_array_size(checks); i++) {
 		const json_t *c = json_array_get(checks, i);
 		const char *level = json_string_value(json_object_get(c, "level"));
+		const char *what = json_string_value(json_object_get(c, "what"));
+		const char *text = json_string_value(json_object_get(c, "text"));
+		const char *there = json_string_value(json_object_get(c, "where"));
 
-		if (strcmp(where, json_string_value(json_object_get(c, "where")))) {
-			printf("%s%s\n", *where ? "\n" : "", json_string_value(json_object_get(c, "where")));
-			where = json_string_value(json_object_get(c, "where"));
+		if (!strcmp(there, "here")) {
+			print_line(level, "", what, text);
+			continue;
 		}
-		printf("  %-4s  %-10s  ", strcmp(level, "bad") ? level : "BAD",
-		       json_string_value(json_object_get(c, "what")));
-		print_wrapped(json_string_value(json_object_get(c, "text")), 20);
+		if (!*where)
+			puts("\nnodes");
+		if (strcmp(where, there))
+			print_line(level, "", there, text);
+		else if (strcmp(level, "ok"))
+			print_line(level, "  ", what, text);
+		where = there;
 	}
 }
 
@@ -150,13 +166,13 @@ static void check_keys(struct report *r)
 			return;
 		}
 	}
-	add(r, LEVEL_NOTE, "ssh keys", "no ssh-agent and no default key: hosts in an inventory need their 'identity'");
+	add(r, LEVEL_NOTE, "ssh keys",
+	    "no ssh-agent and no default key: hosts in an inventory need their 'identity'");
 }
 
 static void check_space(struct report *r)
 {
 	struct statvfs v;
-	char text[64];
 	double free_bytes;
 
 	if (statvfs(".", &v) < 0) {
@@ -164,9 +180,9 @@ static void check_space(struct report *r)
 		return;
 	}
 	free_bytes = (double)v.f_bavail * (double)v.f_frsize;
-	unit_format(UNIT_BYTES, free_bytes, text, sizeof(text));
-	add(r, free_bytes < SPACE_LIMIT_BYTES ? LEVEL_NOTE : LEVEL_OK, "disk space", "%s free for runs in this folder%s",
-	    text, free_bytes < SPACE_LIMIT_BYTES ? ": traces may need more" : "");
+	add(r, free_bytes < SPACE_LIMIT_BYTES ? LEVEL_NOTE : LEVEL_OK, "disk space",
+	    "%.1f GB free for runs in this folder%s", free_bytes / 1e9,
+	    free_bytes < SPACE_LIMIT_BYTES ? ": traces may need more" : "");
 }
 
 static void check_here(struct report *r)
@@ -244,15 +260,14 @@ static void check_sftp(struct report *r, struct node *n)
 static void check_node_space(struct report *r, struct node *n)
 {
 	char *output = run_there(n, json_pack("[s, s, s]", "df", "-Pk", node_dir(n)));
-	char *line = output ? strchr(output, '\n') : NULL, text[64];
+	char *line = output ? strchr(output, '\n') : NULL;
 	double kib;
 
 	if (!line || sscanf(line + 1, "%*s %*s %*s %lf", &kib) != 1) {
 		add(r, LEVEL_NOTE, "disk space", "cannot tell: df does not work there");
 	} else {
-		unit_format(UNIT_BYTES, kib * 1024, text, sizeof(text));
 		add(r, kib * 1024 < SPACE_LIMIT_BYTES ? LEVEL_NOTE : LEVEL_OK, "disk space",
-		    "%s free for traces in %s", text, node_dir(n));
+		    "%.1f GB free for traces", kib * 1024 / 1e9);
 	}
 	free(output);
 }
@@ -267,7 +282,8 @@ static void check_clock(struct report *r, struct node *n)
 	else if (fabs(offset_s) > CLOCK_LIMIT_S)
 		add(r, LEVEL_NOTE, "clock", "%+.3f s from ours: let chrony or ntpd set it", offset_s);
 	else
-		add(r, LEVEL_OK, "clock", "%+.3f ms from ours, to within %.3f ms", offset_s * 1e3, error_s * 1e3);
+		add(r, LEVEL_OK, "clock", "%+.3f ms from ours, to within %.3f ms", offset_s * 1e3,
+		    error_s * 1e3);
 }
 
 static void check_path(struct report *r, struct node *n, const char *what, const char *test, const char *path,
@@ -295,10 +311,12 @@ static void check_contact(struct report *r, struct contact *c)
 		return;
 	}
 	hello = node_hello(c->node);
-	add(r, LEVEL_OK, "connection", "%s, %s@%s:%u, host key %s", role_name(h->role), h->ssh.user ? h->ssh.user : "root",
-	    h->ssh.address, h->ssh.port ? h->ssh.port : 22, h->ssh.host_key ? "as pinned" : "in known_hosts");
+	add(r, LEVEL_OK, "connection", "%s, %s@%s:%u, host key %s", role_name(h->role),
+	    h->ssh.user ? h->ssh.user : "root", h->ssh.address, h->ssh.port ? h->ssh.port : 22,
+	    h->ssh.host_key ? "as pinned" : "in known_hosts");
 	if (json_is_true(json_object_get(hello, "root")))
-		add(r, LEVEL_OK, "agent", "%s, as root", json_string_value(json_object_get(hello, "version")));
+		add(r, LEVEL_OK, "agent", "%s, as root",
+		    json_string_value(json_object_get(hello, "version")));
 	else
 		add(r, LEVEL_NOTE, "agent", "%s, not as root: most faults and tracers need root there",
 		    json_string_value(json_object_get(hello, "version")));
@@ -359,7 +377,8 @@ int cmd_doctor(int argc, char **argv)
 		}
 	}
 	if (optind < argc)
-		return cmd_fail("doctor", CULPRIT_EXIT_USAGE, "what is '%s'? try 'culprit doctor --help'", argv[optind]);
+		return cmd_fail("doctor", CULPRIT_EXIT_USAGE, "what is '%s'? try 'culprit doctor --help'",
+				argv[optind]);
 	if (path && inventory_load(path, &inv, &e) < 0)
 		return cmd_fail("doctor", CULPRIT_EXIT_USAGE, "%s", e.text);
 	r.checks = json_array();

@@ -36,8 +36,8 @@ static bool report(const struct contact *c, json_t *all)
 
 	if (c->rc < 0) {
 		if (all)
-			json_array_append_new(all, json_pack("{s:s, s:b, s:s}", "node", name, "reached", 0, "error",
-							     c->err.text));
+			json_array_append_new(all, json_pack("{s:s, s:b, s:s}", "node", name, "reached", 0,
+							     "error", c->err.text));
 		else
 			printf("  %-12s not reached: %s\n", name, c->err.text);
 		return false;
@@ -45,8 +45,8 @@ static bool report(const struct contact *c, json_t *all)
 	cleaned = json_object_get(node_hello(c->node), "cleaned");
 	unclean = json_object_get(node_hello(c->node), "unclean");
 	if (all) {
-		json_array_append_new(all, json_pack("{s:s, s:b, s:O?, s:O?}", "node", name, "reached", 1, "undone",
-						     cleaned, "not_undone", unclean));
+		json_array_append_new(all, json_pack("{s:s, s:b, s:O?, s:O?}", "node", name, "reached", 1,
+						     "undone", cleaned, "not_undone", unclean));
 	} else {
 		if (!json_array_size(cleaned) && !json_array_size(unclean))
 			printf("  %-12s clean\n", name);
@@ -88,7 +88,8 @@ int cmd_undo(int argc, char **argv)
 		}
 	}
 	if (optind < argc)
-		return cmd_fail("undo", CULPRIT_EXIT_USAGE, "what is '%s'? try 'culprit undo --help'", argv[optind]);
+		return cmd_fail("undo", CULPRIT_EXIT_USAGE, "what is '%s'? try 'culprit undo --help'",
+				argv[optind]);
 	if (!path)
 		return cmd_fail("undo", CULPRIT_EXIT_USAGE, "which nodes? give --inventory FILE");
 	if (inventory_load(path, &inv, &e) < 0)

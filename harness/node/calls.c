@@ -70,7 +70,8 @@ static bool reclaim(struct node *n, struct op *op)
 
 /* Takes the outcome of '*op' after the wait for all ended with 'waited'; '*op' is NULL then if
  * it had not ended. */
-static int collect(struct node *n, struct op **op, int waited, double timeout_s, const char *what, struct err *e)
+static int collect(struct node *n, struct op **op, int waited, double timeout_s, const char *what,
+		   struct err *e)
 {
 	int rc;
 

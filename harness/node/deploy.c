@@ -47,7 +47,8 @@ static int add_file(struct bundle *b, const char *dir, const char *name, struct 
 	if (!S_ISREG(st.st_mode))
 		goto out;
 	if (!plain(name)) {
-		rc = err_set(e, -EINVAL, "cannot deploy '%s': letters, digits and ._- only in its name", path);
+		rc = err_set(e, -EINVAL, "cannot deploy '%s': letters, digits and ._- only in its name",
+			     path);
 		goto out;
 	}
 	more = reallocarray(b->files, b->n + 1, sizeof(*more));
@@ -143,7 +144,8 @@ static int base_dir(struct node *n, char **base, struct err *e)
 	if (!home)
 		return sftp_error(n, e, "cannot find the home folder of", n->user);
 	if (!plain(home) || home[0] != '/')
-		rc = err_set(e, -EINVAL, "home folder '%s' there has a name that a shell might misread", home);
+		rc = err_set(e, -EINVAL, "home folder '%s' there has a name that a shell might misread",
+			     home);
 	else if (asprintf(base, "%s/.cache/culprit/agent", home) < 0)
 		rc = -ENOMEM;
 	ssh_string_free_char(home);
@@ -184,7 +186,8 @@ static void remote_remove(struct node *n, const char *dir)
 	while (handle && (a = sftp_readdir(n->sftp, handle))) {
 		char *path;
 
-		if (strcmp(a->name, ".") && strcmp(a->name, "..") && asprintf(&path, "%s/%s", dir, a->name) >= 0) {
+		if (strcmp(a->name, ".") && strcmp(a->name, "..") &&
+		    asprintf(&path, "%s/%s", dir, a->name) >= 0) {
 			sftp_unlink(n->sftp, path);
 			free(path);
 		}
@@ -237,7 +240,8 @@ static void remove_stale(struct node *n, const char *base, const char *now)
 		sftp_closedir(handle);
 }
 
-static int upload_file(struct node *n, const struct bundle_file *f, const char *path, char *buf, struct err *e)
+static int upload_file(struct node *n, const struct bundle_file *f, const char *path, char *buf,
+		       struct err *e)
 {
 	sftp_file file;
 	size_t done, len;
@@ -266,7 +270,8 @@ static int upload_file(struct node *n, const struct bundle_file *f, const char *
 		if (got < 0)
 			rc = sftp_error(n, e, "cannot read", path);
 		else if (!got || (size_t)got > f->size - done || memcmp(buf, f->data + done, (size_t)got))
-			rc = err_set(e, -EIO, "'%s' is not there as it was sent: is its disk full or failing?", path);
+			rc = err_set(e, -EIO,
+				     "'%s' is not there as it was sent: is its disk full or failing?", path);
 	}
 	if (sftp_close(file) != SSH_OK && !rc)
 		rc = sftp_error(n, e, "cannot write", path);
@@ -343,8 +348,8 @@ int deploy(struct node *n, char **command, struct err *e)
 			goto out;
 	}
 	if (b->loader)
-		len = asprintf(command, "%s/%s --library-path %s %s/" AGENT " serve --lease %ldms", dir, b->loader,
-			       dir, dir, lease_ms);
+		len = asprintf(command, "%s/%s --library-path %s %s/" AGENT " serve --lease %ldms", dir,
+			       b->loader, dir, dir, lease_ms);
 	else
 		len = asprintf(command, "%s/" AGENT " serve --lease %ldms", dir, lease_ms);
 	if (len < 0)

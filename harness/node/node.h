@@ -79,7 +79,8 @@ bool node_lost(struct node *n, struct err *why);
 
 /* One request (see harness/agent/PROTOCOL.md). 'args' is an object without id and op, or NULL; its
  * reference is stolen, even in case of errors. '*result' (may be NULL) is the caller's.
- * timeout_s 0: none but the node's loss. The agent's own error comes back as its code and sentence, prefixed with the node's name.
+ * timeout_s 0: none but the node's loss. The agent's own error comes back as its code and sentence,
+ * prefixed with the node's name.
  * -ETIMEDOUT: no answer in time (the node is then not yet lost). */
 int node_call(struct node *n, const char *op, json_t *args, double timeout_s, json_t **result, struct err *e);
 

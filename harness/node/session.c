@@ -107,7 +107,8 @@ static int connect_socket(struct node *n, double deadline_s, struct err *e)
 	snprintf(port, sizeof(port), "%u", n->port);
 	code = getaddrinfo(n->address, port, &hints, &list);
 	if (code)
-		return err_set(e, -EHOSTUNREACH, "cannot find address '%s': %s", n->address, gai_strerror(code));
+		return err_set(e, -EHOSTUNREACH, "cannot find address '%s': %s", n->address,
+			       gai_strerror(code));
 	code = EHOSTUNREACH;
 	for (ai = list; ai; ai = ai->ai_next) {
 		code = connect_one(n, ai, deadline_s, &fd);
@@ -156,8 +157,10 @@ static int pinned_key(struct node *n, ssh_key *key, char **type, struct err *e)
 	*key = NULL;
 	if (sscanf(n->host_key, "%ms %ms", &name, &blob) != 2 ||
 	    ssh_pki_import_pubkey_base64(blob, ssh_key_type_from_name(name), key) != SSH_OK) {
-		rc = err_set(e, -EINVAL, "host_key '%.40s' is no public key: it should read as"
-			     " /etc/ssh/ssh_host_ed25519_key.pub does on the host", n->host_key);
+		rc = err_set(e, -EINVAL,
+			     "host_key '%.40s' is no public key: it should read as"
+			     " /etc/ssh/ssh_host_ed25519_key.pub does on the host",
+			     n->host_key);
 		free(name);
 		name = NULL;
 	}
@@ -175,8 +178,10 @@ static int check_pinned(struct node *n, ssh_key offered, ssh_key pinned, struct 
 		return 0;
 	is = fingerprint(offered);
 	was = fingerprint(pinned);
-	rc = err_set(e, -EKEYREJECTED, "host key of %s:%u has changed: the inventory has %s, the host shows %s;"
-		     " if the host was set up anew, put its new key into host_key, else somebody is in between",
+	rc = err_set(e, -EKEYREJECTED,
+		     "host key of %s:%u has changed: the inventory has %s, the host shows %s;"
+		     " if the host was set up anew, put its new key into host_key,"
+		     " else somebody is in between",
 		     n->address, n->port, was ? was : "?", is ? is : "?");
 	ssh_string_free_char(is);
 	ssh_string_free_char(was);
@@ -193,12 +198,15 @@ static int check_known(struct node *n, ssh_key offered, struct err *e)
 		return 0;
 	is = fingerprint(offered);
 	if (known == SSH_KNOWN_HOSTS_CHANGED || known == SSH_KNOWN_HOSTS_OTHER)
-		rc = err_set(e, -EKEYREJECTED, "host key of %s:%u is not the one in known_hosts: the host shows %s;"
+		rc = err_set(e, -EKEYREJECTED,
+			     "host key of %s:%u is not the one in known_hosts: the host shows %s;"
 			     " if the host was set up anew, run ssh-keygen -R '%s' and ssh to it once",
 			     n->address, n->port, is ? is : "?", n->address);
 	else
-		rc = err_set(e, -EKEYREJECTED, "host key of %s:%u is not known (%s): give host_key in the inventory,"
-			     " or ssh to it once by hand", n->address, n->port, is ? is : "?");
+		rc = err_set(e, -EKEYREJECTED,
+			     "host key of %s:%u is not known (%s): give host_key in the inventory,"
+			     " or ssh to it once by hand",
+			     n->address, n->port, is ? is : "?");
 	ssh_string_free_char(is);
 	return rc;
 }
@@ -239,11 +247,14 @@ static int import_identity(struct node *n, ssh_key *key, struct err *e)
 	if (stat(n->identity, &st) < 0)
 		return err_errno(e, -errno, "cannot use private key '%s'", n->identity);
 	if (st.st_mode & 077)
-		return err_set(e, -EACCES, "private key '%s' can be used by others than its owner: chmod 600 it",
+		return err_set(e, -EACCES,
+			       "private key '%s' can be used by others than its owner: chmod 600 it",
 			       n->identity);
 	if (ssh_pki_import_privkey_file(n->identity, NULL, no_passphrase, NULL, key) != SSH_OK)
-		return err_set(e, -EACCES, "cannot read private key '%s': it is damaged, or has a passphrase (then"
-			       " add it to ssh-agent and leave identity out)", n->identity);
+		return err_set(e, -EACCES,
+			       "cannot read private key '%s': it is damaged, or has a passphrase (then"
+			       " add it to ssh-agent and leave identity out)",
+			       n->identity);
 	return 0;
 }
 
@@ -266,18 +277,25 @@ static int authenticate(struct node *n, struct err *e)
 	if (auth == SSH_AUTH_ERROR)
 		return session_error(n, e, "authentication failed");
 	if (auth == SSH_AUTH_PARTIAL)
-		return err_set(e, -EACCES, "%s@%s:%u wants more than a key (a password or a code), which culprit"
-			       " does not send", n->user, n->address, n->port);
+		return err_set(e, -EACCES,
+			       "%s@%s:%u wants more than a key (a password or a code), which culprit"
+			       " does not send",
+			       n->user, n->address, n->port);
 	if (n->identity)
-		return err_set(e, -EACCES, "%s@%s:%u does not accept key '%s': add its public half to"
-			       " ~/.ssh/authorized_keys there", n->user, n->address, n->port, n->identity);
-	return err_set(e, -EACCES, "%s@%s:%u accepts no key of ssh-agent or ~/.ssh: give identity in the"
-		       " inventory, or add a key to ~/.ssh/authorized_keys there", n->user, n->address, n->port);
+		return err_set(e, -EACCES,
+			       "%s@%s:%u does not accept key '%s': add its public half to"
+			       " ~/.ssh/authorized_keys there",
+			       n->user, n->address, n->port, n->identity);
+	return err_set(e, -EACCES,
+		       "%s@%s:%u accepts no key of ssh-agent or ~/.ssh: give identity in the"
+		       " inventory, or add a key to ~/.ssh/authorized_keys there",
+		       n->user, n->address, n->port);
 }
 
 int session_open(struct node *n, struct err *e)
 {
-	static struct ssh_callbacks_struct callbacks = {.size = sizeof(callbacks), .auth_function = no_passphrase};
+	static struct ssh_callbacks_struct callbacks = {.size = sizeof(callbacks),
+							.auth_function = no_passphrase};
 	double deadline_s = clock_mono_s() + n->set->opt.connect_timeout_s;
 	ssh_key pinned = NULL, offered = NULL;
 	char *type = NULL;
@@ -308,8 +326,10 @@ int session_open(struct node *n, struct err *e)
 	if (ssh_connect(n->session) != SSH_OK) {
 		rc = session_error(n, e, "no SSH session");
 		if (type && strstr(e->text, "no match for method server host key algo"))
-			rc = err_set(e, -EKEYREJECTED, "%s:%u has no host key of the pinned type %s: if the host was"
-				     " set up anew, put its new key into host_key, else somebody is in between",
+			rc = err_set(e, -EKEYREJECTED,
+				     "%s:%u has no host key of the pinned type %s: if the host was"
+				     " set up anew, put its new key into host_key,"
+				     " else somebody is in between",
 				     n->address, n->port, type);
 		goto out;
 	}

@@ -122,7 +122,8 @@ static int answer_error(struct op *op, json_t *msg)
 	const char *text = json_string_value(json_object_get(msg, "error"));
 	json_int_t code = json_integer_value(json_object_get(msg, "code"));
 
-	return err_set(&op->err, code < 0 && code > -4096 ? (int)code : -EIO, "%s", text ? text : "unknown error");
+	return err_set(&op->err, code < 0 && code > -4096 ? (int)code : -EIO, "%s",
+		       text ? text : "unknown error");
 }
 
 static void take_answer(struct node *n, json_t *msg, int64_t got_ns)
@@ -159,7 +160,8 @@ static int take_hello(struct node *n, json_t *msg, struct err *e)
 	json_int_t protocol = json_integer_value(json_object_get(msg, "protocol"));
 
 	if (protocol != 1)
-		return err_set(e, -EPROTO, "the agent speaks protocol %d, this culprit speaks 1", (int)protocol);
+		return err_set(e, -EPROTO, "the agent speaks protocol %d, this culprit speaks 1",
+			       (int)protocol);
 	if (!json_is_string(json_object_get(msg, "dir")))
 		return err_set(e, -EPROTO, "the agent's hello has no dir");
 	n->hello = json_incref(msg);
@@ -473,8 +475,8 @@ static int start_agent(struct node *n, const char *command, struct err *e)
 			return err_set(e, -ECANCELED, "given up");
 		if (clock_mono_s() > until_s) {
 			last_stderr(n, last, sizeof(last));
-			return err_set(e, -ETIMEDOUT, "the agent was started but said no hello in %g s%s%s", limit_s,
-				       last[0] ? "; last it printed: " : "", last);
+			return err_set(e, -ETIMEDOUT, "the agent was started but said no hello in %g s%s%s",
+				       limit_s, last[0] ? "; last it printed: " : "", last);
 		}
 		wait_input(n, n->ended_s ? n->ended_s + 0.5 : until_s);
 	}

@@ -16,7 +16,7 @@ struct transfer {
 	struct op *op;
 	sftp_file file;
 	int fd;
-	char *tmp;         /* what is written to: here for a fetch, there for a put */
+	char *tmp; /* what is written to: here for a fetch, there for a put */
 	bool tmp_made;
 	uint64_t size, done;
 	char buf[NODE_SLICE];
