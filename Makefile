@@ -6,6 +6,7 @@ PREFIX   ?= /usr/local
 CC       ?= gcc
 VERSION  := 0.1.0
 SANITIZE ?=
+JOBS     ?= $(shell nproc)
 WERROR   ?=
 
 PKG        := pkg-config
@@ -92,12 +93,39 @@ $(OUT)/diag/log/calls.o: $(OUT)/gen/call_names.h
 
 -include $(shell find $(OUT) -name '*.d' 2>/dev/null)
 
+demo: deps ## the whole way once: lab, faults, diagnosis, table, clean-up
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all
+	$(Q)OUT=$(OUT) ci/demo.sh
+
+check: deps ## install, build, lint, and run every test (as root: the lab's too)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all lint
+	$(Q)OUT=$(OUT) ci/check.sh
+
+bench: all ## measure what the project promises, as ratios in one run
+	$(Q)for b in ci/bench/*.sh; do echo "== $$b"; OUT=$(OUT) "$$b" || exit; done
+
+lint: ## static checks of C, Lua and shell
+	$(Q)luacheck --quiet --no-color faults workloads scenarios diag harness/fs
+	$(Q)shellcheck -s bash -S warning ci/*.sh ci/bench/*.sh $(wildcard ci/tests/*.t ci/tests/*.sh) .ci/run
+	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning \
+		--suppress=unknownMacro --suppress=ctuuninitvar --suppress=nullPointerRedundantCheck -I. harness faults diag results
+
+install: all ## install the program and its files below PREFIX (default /usr/local)
+	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/culprit $(DESTDIR)$(PREFIX)/share/culprit
+	$(Q)install -m 755 $(OUT)/culprit $(DESTDIR)$(PREFIX)/bin/culprit
+	$(Q)rm -rf $(DESTDIR)$(PREFIX)/lib/culprit/agent && cp -r $(OUT)/agent $(DESTDIR)$(PREFIX)/lib/culprit/agent
+	$(Q)find faults workloads scenarios diag/detectors harness/fs harness/lua -name '*.lua' | \
+		xargs cp --parents -t $(DESTDIR)$(PREFIX)/share/culprit
+
+deps: ## install the Debian packages that are missing
+	$(Q)ci/install.sh
+
 clean: ## remove everything that was built
 	$(Q)rm -rf $(OUT)
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-.PHONY: all clean help
+.PHONY: all demo check bench lint install deps clean help
 .DELETE_ON_ERROR:
 .SECONDARY:

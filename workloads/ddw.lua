@@ -17,8 +17,10 @@ end
 return {
 	summary = "dd writes zeros to one file a client, in records that span all servers",
 	params  = {
-		per_server = { default = "4MiB", unit = "bytes", min = "4KiB", max = "64MiB", help = "share of a record for each server" },
-		records    = { default = 8, unit = "number", min = 1, max = 1000000, integer = true, help = "records in the file; then it is written again" },
+		per_server = { default = "4MiB", unit = "bytes", min = "4KiB", max = "64MiB",
+		               help = "share of a record for each server" },
+		records    = { default = 8, unit = "number", min = 1, max = 1000000, integer = true,
+		               help = "records in the file; then it is written again" },
 	},
 	needs = { "dd" },
 
