@@ -14,9 +14,11 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "diag/log/log.h"
 #include "diag/metrics/metrics.h"
+#include "harness/base/home.h"
 
 enum { PID = 50, US = 1000, MS = 1000 * US };
 
@@ -583,6 +585,74 @@ static void a_log_cut_short_is_an_error(void **state)
 	metrics_free(m);
 }
 
+/* A recorded log unpacked into 'k'; the servers' one is where the record was taken. */
+static struct metrics *recorded(struct maker *k, const char *name, int self)
+{
+	struct metrics_server server = {"s1", .storage = "/tmp/diagx/brick"};
+	struct metrics_spec spec = {&server, 1, 0, 100, self, 0};
+	struct log_reader *r;
+	struct metrics *m;
+	char sub[96], *file, buf[65536];
+	uint64_t lost;
+	struct err e;
+	gzFile in;
+	FILE *out;
+	int n;
+
+	*k = (struct maker){.dir = "/tmp/metrics_test.XXXXXX"};
+	assert_non_null(mkdtemp(k->dir));
+	snprintf(k->path, sizeof(k->path), "%s/log", k->dir);
+	snprintf(sub, sizeof(sub), "ci/tests/data/%s", name);
+	assert_int_equal(home_path(sub, &file, &e), 0);
+	in = gzopen(file, "rb");
+	out = fopen(k->path, "w");
+	assert_non_null(in);
+	assert_non_null(out);
+	while ((n = gzread(in, buf, sizeof(buf))) > 0)
+		assert_int_equal(fwrite(buf, 1, (size_t)n, out), n);
+	gzclose(in);
+	fclose(out);
+	free(file);
+	assert_int_equal(log_reader_new(k->path, &r, &e), 0);
+	spec.start_ns = log_reader_head(r)->start_ns;
+	log_reader_free(r);
+	address(&server.address, "10.199.7.1", 24007);
+	assert_int_equal(metrics_new(&spec, &m, &e), 0);
+	if (metrics_add_log(m, k->path, &lost, &e))
+		fail_msg("%s", e.text);
+	assert_int_equal(lost, 0);
+	discard(k);
+	return m;
+}
+
+/* A real brick and its real client: what dd moved is what is measured, and every request has its
+ * response. See ci/tests/data/README.md. */
+static void recorded_glusterfs_logs_give_what_was_done(void **state)
+{
+	struct metrics *brick, *client;
+	struct sample requests, responses;
+	struct maker k;
+
+	(void)state;
+	brick = recorded(&k, "glusterfs-brick.log.gz", 0);
+	client = recorded(&k, "glusterfs-client.log.gz", -1);
+	assert_int_equal(total(brick, METRIC_DWRITE, 0).count, 48);
+	assert_int_equal(total(brick, METRIC_DWRITE, 0).bytes, 6 << 20);
+	assert_int_equal(total(brick, METRIC_DREAD, 0).count, 32);
+	assert_int_equal(total(brick, METRIC_DREAD, 0).bytes, 4 << 20);
+	requests = total(brick, METRIC_NSREAD, 0);
+	responses = total(client, METRIC_NCREAD, 0);
+	assert_int_equal(requests.count, responses.count);
+	assert_in_range(requests.count, 48 + 32, 48 + 32 + 30);
+	assert_in_range(requests.bytes, 6 << 20, (6 << 20) + 300 * requests.count);
+	assert_in_range(responses.bytes, 4 << 20, (4 << 20) + 600 * responses.count);
+	/* 128 KiB at 100 Mbit/s take 10.5 ms at least; what lay in the socket's buffer already is not waited for. */
+	assert_true(requests.max_s > 0.002 && requests.max_s < 0.1);
+	assert_int_equal(total(client, METRIC_DWRITE, 0).count, 0);
+	metrics_free(brick);
+	metrics_free(client);
+}
+
 static void a_spec_without_sense_is_refused(void **state)
 {
 	struct metrics_spec spec = {servers, 0, start_ns, 10, -1, 0};
@@ -610,6 +680,7 @@ int main(void)
 		cmocka_unit_test(logs_add_up_and_nodes_keep_apart),
 		cmocka_unit_test(memory_does_not_grow_with_connections),
 		cmocka_unit_test(a_log_cut_short_is_an_error),
+		cmocka_unit_test(recorded_glusterfs_logs_give_what_was_done),
 		cmocka_unit_test(a_spec_without_sense_is_refused),
 	};
 

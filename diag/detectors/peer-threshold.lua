@@ -15,7 +15,8 @@
 --   their distribution: with single seconds false alarms are certain. So each server's means are
 --   first replaced by their median over the last 'window' seconds, in training and in diagnosis
 --   alike. A fault is seen once it has lasted for more than half a window.
--- Gaps. A window needs samples in 'least' of its seconds. Smoothing comes before the comparison, so
+-- Gaps. A window needs samples in 'least' of its seconds, half of them: the median of fewer
+--   is too easily a tail. Smoothing comes before the comparison, so
 --   that servers need not have samples in the same second: a slow server answers seldom. A server
 --   without samples is not judged: absence is the business of crash-hang, not of service times.
 -- How many peers. The representative needs windows of 3 servers that are not saturated, and
@@ -27,11 +28,11 @@
 --   probability 1 / (k + 1), again whatever the distribution, and smoothing does not change that,
 --   it only makes the excess small. So the threshold is 'margin' times the largest deviation. 001
 --   wants few false alarms above all; 3 is the least margin that kept them under one in ten cells
---   on made-up series (4 servers, heavy tails, correlated, one training run of 30 s): 7 % of clean
---   cells, and 62 %, 95 %, 100 % of the faults that lengthen times 3, 5 and 10 times.
+--   on made-up series (4 servers, heavy tails, correlated, one training run of 30 s): 5 % of clean
+--   cells; 66 %, 97 %, 100 % of the faults that lengthen times 3, 5 and 10 times were found.
 -- Lucky servers. With few training windows, a server's own maximum may be small by chance. Fault-free
 --   servers behave alike by hypothesis, so no threshold is below that of the worst server that is
---   not saturated. (Thresholds of their own for all: 26 % of clean cells, at the same margin.)
+--   not saturated.
 -- Differences, not ratios: as 001 says; and the times of tiny requests vary tenfold without meaning
 --   anything, which would spoil the ratios of the metric for the large ones.
 -- Saturated. In training the server's windows are typically (median) above 'saturation' times the
@@ -204,7 +205,7 @@ return {
 	summary = "slower than its peers by more than in fault-free training (001, section 6)",
 	params = {
 		window = { default = 10, min = 1, max = 600, integer = true, help = "seconds that a median is taken over" },
-		least = { default = 3, min = 1, max = 600, integer = true, help = "seconds of a window that need samples" },
+		least = { default = 5, min = 1, max = 600, integer = true, help = "seconds of a window that need samples" },
 		margin = { default = 3, min = 1, max = 100, help = "threshold over the largest deviation in training" },
 		saturation = { default = 1.5, min = 1, max = 100, help = "ratio to the peers above which a server is saturated" },
 	},
