@@ -3,7 +3,7 @@
  * everything back when the agent dies, falls silent, or asks for it.
  *
  * They speak in JSON objects over a socket pair, one a packet. The order for each act:
- * guard_record (journal on disk, acknowledged), the act, guard_acted.
+ * guard_record (journal written, acknowledged), the act, guard_acted.
  */
 #ifndef CULPRIT_AGENT_GUARD_H
 #define CULPRIT_AGENT_GUARD_H
@@ -23,7 +23,7 @@ int guard_fd(const struct guard *g);
 int guard_pid(const struct guard *g);
 const char *guard_dir(const struct guard *g); /* the session's folder */
 
-/* Records the inverse of an act that follows; waits until it is on disk. 'max_s' > 0: the guard
+/* Records the inverse of an act that follows; waits until it is in the journal. 'max_s' > 0: the guard
  * undoes it that long after guard_acted. -EPIPE: the guard is dead, so don't act. */
 int guard_record(struct guard *g, const char *handle, const char *primitive, const json_t *inverse, double max_s,
 		 struct err *e);

@@ -100,16 +100,13 @@ static void add(struct watch *w, json_t *m)
 	answer(w, "added", handle, true, false, rc, &e);
 }
 
-/* What takes long here is not the agent's silence. */
 static void revert(struct watch *w, const char *handle, bool asked)
 {
-	double begin = clock_mono_s();
 	bool was_there = false;
 	struct err e;
 	int rc;
 
 	rc = journal_revert(w->journal, handle, &was_there, &e);
-	w->lease_end += clock_mono_s() - begin;
 	if (!rc || asked)
 		answer(w, "undone", handle, asked, was_there, rc, &e);
 	if (!rc || rc == -ENOENT)
@@ -121,7 +118,6 @@ static void handle_message(struct watch *w, json_t *m)
 	const char *what = json_string_value(json_object_get(m, "what"));
 	const char *handle = json_string_value(json_object_get(m, "handle"));
 
-	w->lease_end = fmax(w->lease_end, clock_mono_s() + w->lease_s);
 	if (!strcmp(what, "add")) {
 		add(w, m);
 	} else if (!strcmp(what, "undo") && handle) {
@@ -134,6 +130,8 @@ static void handle_message(struct watch *w, json_t *m)
 		w->bye = true;
 	}
 	json_decref(m);
+	/* After, not before: while we were busy the agent may have waited for us. */
+	w->lease_end = fmax(w->lease_end, clock_mono_s() + w->lease_s);
 }
 
 static void drain(struct watch *w)
@@ -169,15 +167,17 @@ static struct limit *overdue(const struct watch *w, double now)
 
 static void revert_overdue(struct watch *w)
 {
-	double now = clock_mono_s();
 	struct limit *l;
+	double now;
 
-	while ((l = overdue(w, now))) {
+	while ((l = overdue(w, now = clock_mono_s()))) {
 		char handle[sizeof(l->handle)];
 
 		memcpy(handle, l->handle, sizeof(handle));
 		l->deadline = now + RETRY_EVERY_S;
 		revert(w, handle, false);
+		/* What took long was not the agent's silence. */
+		w->lease_end += clock_mono_s() - now;
 	}
 }
 

@@ -23,7 +23,7 @@ struct journal {
 	json_t *entries; /* [{handle, primitive, inverse}], oldest first */
 };
 
-static int append(struct journal *j, json_t *line, struct err *e)
+static int append(struct journal *j, json_t *line, bool sync, struct err *e)
 {
 	char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
 	off_t size = lseek(j->fd, 0, SEEK_END);
@@ -34,7 +34,7 @@ static int append(struct journal *j, json_t *line, struct err *e)
 
 		text[n] = '\n';
 		rc = fd_write_all(j->fd, text, n + 1);
-		if (!rc && fdatasync(j->fd) < 0)
+		if (!rc && sync && fdatasync(j->fd) < 0)
 			rc = -errno;
 		if (rc && ftruncate(j->fd, size) < 0)
 			rc = -errno;
@@ -86,7 +86,7 @@ int journal_new(const char *state, const char *session, struct journal **out, st
 		rc = err_errno(e, -errno, "cannot make the undo journal '%s'", j->path);
 		goto out;
 	}
-	rc = append(j, head, e);
+	rc = append(j, head, true, e);
 	if (!rc && rename(hidden, j->path) < 0)
 		rc = err_errno(e, -errno, "cannot make the undo journal '%s'", j->path);
 	if (!rc && (rc = sync_folder(undo)))
@@ -236,12 +236,16 @@ int journal_add(struct journal *j, const char *handle, const char *primitive, co
 	json_t *entry = json_pack("{s:s, s:s, s:O}", "handle", handle, "primitive", primitive, "inverse", inverse);
 	int rc = -ENOMEM;
 
-	if (find(j, handle) != SIZE_MAX) {
+	if (!primitive_find(primitive)) {
+		rc = err_set(e, -EINVAL, "there is no primitive '%s'", primitive);
+	} else if (find(j, handle) != SIZE_MAX) {
 		rc = err_set(e, -EEXIST, "there is a '%s' already", handle);
 	} else if (!line || !entry || json_array_append(j->entries, entry)) {
 		err_errno(e, rc, "cannot record '%s'", handle);
 	} else {
-		rc = append(j, line, e);
+		/* What outlives no reboot need not be on disk: the page cache outlives everything else. Thus a
+		 * saturated disk, which may be the fault's doing, does not hold up the next act. */
+		rc = append(j, line, !primitive_find(primitive)->ends_with_boot, e);
 		if (rc)
 			json_array_remove(j->entries, json_array_size(j->entries) - 1);
 	}
@@ -263,7 +267,7 @@ static int revert_at(struct journal *j, size_t i, bool *was_there, struct err *e
 		return rc;
 	/* If this line is lost, the entry is undone once more, which does no harm. */
 	line = json_pack("{s:O}", "done", json_object_get(entry, "handle"));
-	append(j, line, NULL);
+	append(j, line, false, NULL);
 	json_decref(line);
 	json_array_remove(j->entries, i);
 	return 0;

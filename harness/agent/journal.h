@@ -26,7 +26,8 @@ int journal_open(const char *path, double wait_s, struct journal **out, struct e
 
 const char *journal_dir(const struct journal *j); /* the session's folder */
 
-/* On disk when it returns 0; as if never called otherwise. */
+/* Written when it returns 0 (and on disk, if the act would outlive a reboot); as if never called
+ * otherwise. */
 int journal_add(struct journal *j, const char *handle, const char *primitive, const json_t *inverse, struct err *e);
 
 /* Undoes and verifies one entry, and strikes it off. -ENOENT: there is none. On failure it stays. */
