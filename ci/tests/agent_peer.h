@@ -137,7 +137,8 @@ static inline json_t *peer_read(struct peer *p)
 	}
 }
 
-static inline void peer_start(struct peer *p, const char *lease, const char *option, const char *value)
+/* Starts an agent, in the folder 'root' as its whole world if not NULL, and takes its hello. */
+static inline void peer_exec(struct peer *p, const char *root, const char *const *argv)
 {
 	int in[2], out[2];
 
@@ -149,7 +150,9 @@ static inline void peer_start(struct peer *p, const char *lease, const char *opt
 	if (p->pid == 0) {
 		dup2(in[0], 0);
 		dup2(out[1], 1);
-		execl(agent_path_, agent_path_, "serve", "--dir", state_dir, "--lease", lease, option, value, NULL);
+		if (root && (chroot(root) || chdir("/") || clearenv()))
+			_exit(126);
+		execv(argv[0], (char *const *)argv);
 		_exit(127);
 	}
 	close(in[0]);
@@ -160,6 +163,12 @@ static inline void peer_start(struct peer *p, const char *lease, const char *opt
 	assert_non_null(p->hello);
 	assert_string_equal(json_string_value(json_object_get(p->hello, "event")), "hello");
 	p->session = json_string_value(json_object_get(p->hello, "session"));
+}
+
+static inline void peer_start(struct peer *p, const char *lease, const char *option, const char *value)
+{
+	peer_exec(p, NULL,
+		  (const char *[]){agent_path_, "serve", "--dir", state_dir, "--lease", lease, option, value, NULL});
 }
 
 static inline void peer_send(struct peer *p, const char *line)

@@ -17,6 +17,7 @@
 
 #define LINE_MAX_BYTES (1u << 20)
 #define OUTPUT_MAX_BYTES (64u << 10)
+#define TRACER_GRACE_S 3 /* for a tracer to let go and close its log */
 
 struct agent;
 struct handle;
@@ -49,7 +50,8 @@ struct handle {
 	pid_t pid;
 	bool ended;
 	int exit;             /* code or 128+signal, once ended */
-	bool timed_out;
+	bool timed_out;       /* a run */
+	bool killed;          /* what is traced did not end in its grace */
 	struct process_account *account;
 	bool traced;          /* under our own tracer */
 	char *log;            /* of a tracer; absolute path */
@@ -121,6 +123,8 @@ void child_readable(struct agent *a, struct handle *h);
 void child_writable(struct agent *a, struct handle *h);
 /* The state's deadline has passed, or its process has ended. */
 void child_step(struct agent *a, struct handle *h);
+/* To the program that was asked for: the started process, or the child of its tracer. */
+void child_signal(struct handle *h, int signo);
 /* As process.status answers. */
 json_t *child_status(struct handle *h, struct err *e);
 

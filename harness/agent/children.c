@@ -1,4 +1,5 @@
 /* Programs that were started: their ends, their output, and waiting for them. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "harness/agent/agent.h"
+#include "harness/base/clock.h"
 #include "harness/base/file.h"
 
 int child_start(struct agent *a, struct handle *h, const struct start *s, struct err *e)
@@ -239,6 +241,45 @@ static void fail_start(struct agent *a, struct handle *h, int code)
 	handle_undo(a, h, trace_undone);
 }
 
+/* By descent, not by tag: a program in the middle of its exec shows no tag. How many there were. */
+static int signal_children(pid_t parent, int signo)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *d;
+	int n = 0;
+
+	while (dir && (d = readdir(dir))) {
+		char path[300], *text, *p;
+		int ppid;
+
+		if (atoi(d->d_name) <= 0)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/stat", d->d_name);
+		if (file_read(path, &text, NULL, NULL))
+			continue;
+		p = strrchr(text, ')');
+		if (p && sscanf(p + 1, " %*c %d", &ppid) == 1 && ppid == parent) {
+			kill(atoi(d->d_name), signo);
+			n++;
+		}
+		free(text);
+	}
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+void child_signal(struct handle *h, int signo)
+{
+	if (h->ended)
+		return;
+	/* A tracer that has not started anything yet is told to end in order. */
+	if (!h->traced)
+		kill(h->pid, signo);
+	else if (!signal_children(h->pid, signo))
+		kill(h->pid, SIGTERM);
+}
+
 void child_step(struct agent *a, struct handle *h)
 {
 	switch (h->state) {
@@ -246,10 +287,16 @@ void child_step(struct agent *a, struct handle *h)
 		fail_start(a, h, h->ended ? -ECHILD : -ETIMEDOUT);
 		break;
 	case HANDLE_STOPPING:
-		if (h->log)
+		/* The tracer is left alive, to record the end and close its log. */
+		if (h->traced && !h->ended && !h->killed) {
+			h->killed = true;
+			h->deadline = clock_mono_s() + TRACER_GRACE_S;
+			child_signal(h, SIGKILL);
+		} else if (h->log) {
 			begin_summary(a, h);
-		else
+		} else {
 			handle_undo(a, h, process_undone);
+		}
 		break;
 	case HANDLE_LIVE:
 		if (h->kind != HANDLE_RUN)

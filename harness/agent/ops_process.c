@@ -14,7 +14,6 @@
 
 #define TRACER_READY_S 30
 #define TRACER_STOP_S 10
-#define TRACER_GRACE_S 3
 
 char *agent_path(const struct agent *a, const char *path)
 {
@@ -256,30 +255,6 @@ static int signal_number(const char *name, struct err *e)
 	return err_set(e, -EINVAL, "signal must be TERM, INT, HUP, QUIT, KILL, USR1 or USR2, not '%s'", name);
 }
 
-/* To the program that was asked for: the started process, or the child of its tracer. */
-static void send_signal(struct handle *h, int signo)
-{
-	const char *tag = json_string_value(json_object_get(h->inverse, "tag"));
-	pid_t *pids = NULL;
-	int n = h->traced ? proc_find_tagged(PROCESS_TAG, tag, false, &pids) : 0;
-
-	if (!h->traced && !h->ended)
-		kill(h->pid, signo);
-	for (int i = 0; i < n; i++) {
-		char path[64], *text, *p;
-		int parent;
-
-		snprintf(path, sizeof(path), "/proc/%d/stat", (int)pids[i]);
-		if (file_read(path, &text, NULL, NULL))
-			continue;
-		p = strrchr(text, ')');
-		if (p && sscanf(p + 1, " %*c %d", &parent) == 1 && parent == h->pid)
-			kill(pids[i], signo);
-		free(text);
-	}
-	free(pids);
-}
-
 int op_process_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
 	const char *name = json_string_value(json_object_get(args, "signal"));
@@ -298,7 +273,7 @@ int op_process_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
 	h->request_id = json_incref(id);
 	h->state = HANDLE_STOPPING;
 	h->deadline = clock_mono_s() + grace_s;
-	send_signal(h, signo);
+	child_signal(h, signo);
 	if (h->ended)
 		child_step(a, h);
 	return 0;
