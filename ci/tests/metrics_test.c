@@ -536,9 +536,6 @@ static void memory_does_not_grow_with_connections(void **state)
 	struct metrics *m;
 
 	(void)state;
-#ifdef __SANITIZE_ADDRESS__
-	skip(); /* it keeps what is freed */
-#endif
 	begin(&k);
 	for (int i = 0; i < 300000; i++) {
 		open_socket(&k, 6, "10.0.0.1", 24007, "10.0.0.9", 1000);
@@ -550,7 +547,9 @@ static void memory_does_not_grow_with_connections(void **state)
 	m = read_log(&k, 0, 10, 0);
 	getrusage(RUSAGE_SELF, &after);
 	expect(m, METRIC_NSREAD, 0, 300000, 0.3);
+#ifndef __SANITIZE_ADDRESS__ /* it keeps what is freed */
 	assert_true(after.ru_maxrss - before.ru_maxrss < 4096); /* KiB */
+#endif
 	metrics_free(m);
 }
 
