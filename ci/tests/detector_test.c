@@ -554,6 +554,41 @@ static void the_union_is_formed_where_the_detector_gives_none(void **state)
 	series_free(s);
 }
 
+/* The first thing that an author tries. */
+static void the_example_in_the_readme_works(void **state)
+{
+	struct series *s = series_new(4, 4);
+	char *file, *text, *from, *to;
+	struct detector *d;
+	json_t *model = json_object(), *v;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(home_path("diag/detectors/README.md", &file, &e), 0);
+	assert_int_equal(file_read(file, &text, NULL, &e), 0);
+	from = strstr(text, "```lua\n");
+	assert_non_null(from);
+	from += strlen("```lua\n");
+	to = strstr(from, "```");
+	assert_non_null(to);
+	assert_int_equal(file_write_atomic(path, 0600, from, (size_t)(to - from), &e), 0);
+	d = load(path, json_pack("{s:f}", "ratio", 2.5));
+	fill(s, METRIC_DREAD, 1, 20);
+	v = diagnose(d, model, &s->run);
+	assert_string_equal(verdict(v, "any"), "B");
+	json_decref(v);
+	s->n = 0;
+	fill(s, METRIC_DREAD, -1, 1);
+	v = diagnose(d, model, &s->run);
+	assert_string_equal(verdict(v, "any"), "");
+	json_decref(v);
+	json_decref(model);
+	detector_free(d);
+	free(file);
+	free(text);
+	series_free(s);
+}
+
 static void run_chunk(const char *chunk)
 {
 	lua_State *L = luax_new();
@@ -665,6 +700,7 @@ int main(void)
 		cmocka_unit_test(limits_hold),
 		cmocka_unit_test(what_does_not_fit_is_refused_with_its_line),
 		cmocka_unit_test(parameters_are_checked),
+		cmocka_unit_test(the_example_in_the_readme_works),
 		cmocka_unit_test(the_union_is_formed_where_the_detector_gives_none),
 	};
 
