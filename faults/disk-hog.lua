@@ -1,5 +1,8 @@
--- A rogue reader on the server's own disk (001, section 5): dd reads large blocks, past the page
--- cache, from an unused partition that shares the disk with the file system's storage.
+-- A rogue reader on the server's own disk (001, section 5): dd reads large blocks from an unused
+-- partition that shares the disk with the file system's storage. Pages read are dropped from the cache
+-- at once, so that the next pass reads the disk again. Direct I/O would do that too, but a process in
+-- the middle of one 256 MB direct read cannot be killed until the disk has delivered all of it: on a
+-- slow disk that takes longer than the guard's lease.
 
 ---@type culprit.Fault
 return {
@@ -22,7 +25,7 @@ return {
 		-- dd ends at the end of the partition: again and again, until it is undone.
 		ctx.state.hog = ctx.victim:process {
 			argv = { "dd", "if=" .. ctx.victim.spare, "of=/dev/null",
-			         "bs=" .. ctx.params.block, "iflag=direct" },
+			         "bs=" .. ctx.params.block, "iflag=nocache" },
 			loop = true,
 		}
 	end,

@@ -67,13 +67,26 @@ int show_plan(const struct scenario *s, const struct plan *p, char *const server
 	return CULPRIT_EXIT_OK;
 }
 
-/* Faults and workloads in the order of the plan, control first; detectors in the scenario's order. */
-static int declare_axes(struct score_table *t, const json_t *cells, struct err *e)
+/* Detectors in the scenario's order, the control first, then faults and workloads in the plan's order. */
+static int declare_axes(struct store *s, struct score_table *t, const json_t *cells, struct err *e)
 {
-	json_t *row;
+	char *text = store_get(s, "detectors");
+	json_t *detectors = text ? json_loads(text, 0, NULL) : NULL, *row;
 	size_t i;
-	int rc = score_declare(t, SCORE_FAULT, "none", e);
+	int rc = 0;
 
+	json_array_foreach(detectors, i, row) {
+		const char *name = json_string_value(json_object_get(row, "name"));
+
+		if (!rc && name && !strchr(name, '/'))
+			rc = score_declare(t, SCORE_DETECTOR, name, e);
+	}
+	json_array_foreach((json_t *)cells, i, row) {
+		const char *fault = json_string_value(json_object_get(row, "fault"));
+
+		if (!rc && !json_integer_value(json_object_get(row, "training")) && !strcmp(fault, "none"))
+			rc = score_declare(t, SCORE_FAULT, "none", e);
+	}
 	json_array_foreach((json_t *)cells, i, row) {
 		if (json_integer_value(json_object_get(row, "training")))
 			continue;
@@ -82,6 +95,8 @@ static int declare_axes(struct score_table *t, const json_t *cells, struct err *
 		if (!rc)
 			rc = score_declare(t, SCORE_WORKLOAD, json_string_value(json_object_get(row, "workload")), e);
 	}
+	json_decref(detectors);
+	free(text);
 	return rc;
 }
 
@@ -166,7 +181,7 @@ int show_table(struct store *s, enum table_format format, FILE *out, struct err 
 	lines = missing_lines(missing);
 	notes.missing = (const char *const *)lines;
 	notes.n_missing = lines ? json_array_size(missing) : 0;
-	rc = declare_axes(t, json_object_get(tally, "cells"), e);
+	rc = declare_axes(s, t, json_object_get(tally, "cells"), e);
 	if (!rc)
 		rc = score_all(s, t, e);
 	if (!rc && table_render(t, format, &notes, out))

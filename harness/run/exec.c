@@ -229,7 +229,7 @@ static int reconnect(struct executor *x, struct err *e)
 	return -ENOTCONN;
 }
 
-static int run_cell(struct executor *x, const struct cell *c, struct err *e)
+static int run_cell(struct executor *x, size_t place, const struct cell *c, struct err *e)
 {
 	double begin = clock_mono_s();
 	int rc = 0;
@@ -260,7 +260,7 @@ static int run_cell(struct executor *x, const struct cell *c, struct err *e)
 			x->judge_failed = true;
 			progress_say(x->progress, "cell %zu: not judged: %s", c->number, why.text);
 		}
-		progress_say(x->progress, "cell %zu/%zu %s x %s%s%s: %s%s%s (%.1f s)", c->number, x->plan->n,
+		progress_say(x->progress, "[%zu/%zu] cell %zu %s x %s%s%s: %s%s%s (%.1f s)", place, x->plan->n, c->number,
 			     x->scenario->workloads[c->workload].label, cell_fault(x->scenario, c),
 			     c->victim == SIZE_MAX ? "" : " on ",
 			     c->victim == SIZE_MAX ? "" : x->server_names[c->victim],
@@ -278,7 +278,7 @@ static int run_cells(struct executor *x, struct err *e)
 	int rc = 0;
 
 	for (size_t i = 0; i < x->plan->n && !rc; i++)
-		rc = run_cell(x, &x->plan->cells[i], e);
+		rc = run_cell(x, i + 1, &x->plan->cells[i], e);
 	return rc;
 }
 
