@@ -68,17 +68,21 @@ int show_plan(const struct scenario *s, const struct plan *p, char *const server
 }
 
 /* Detectors in the scenario's order, the control first, then faults and workloads in the plan's order. */
-static int declare_axes(struct store *s, struct score_table *t, const json_t *cells, struct err *e)
+static int declare_axes(struct store *s, struct score_table *t, const json_t *cells, const json_t *verdicts,
+			struct err *e)
 {
 	char *text = store_get(s, "detectors");
 	json_t *detectors = text ? json_loads(text, 0, NULL) : NULL, *row;
-	size_t i;
+	size_t i, k;
 	int rc = 0;
 
 	json_array_foreach(detectors, i, row) {
 		const char *name = json_string_value(json_object_get(row, "name"));
 
-		if (!rc && name && !strchr(name, '/'))
+		for (k = 0; k < json_array_size(verdicts); k++)
+			if (!strcmp(name, json_string_value(json_object_get(json_array_get(verdicts, k), "detector"))))
+				break;
+		if (!rc && k < json_array_size(verdicts))
 			rc = score_declare(t, SCORE_DETECTOR, name, e);
 	}
 	json_array_foreach((json_t *)cells, i, row) {
@@ -113,16 +117,14 @@ static json_t *by_attempt(const json_t *rows)
 	return index;
 }
 
-static int score_all(struct store *s, struct score_table *t, struct err *e)
+static int score_all(struct store *s, struct score_table *t, const json_t *verdicts, struct err *e)
 {
-	json_t *confirmed = NULL, *verdicts = NULL, *index = NULL, *row;
+	json_t *confirmed = NULL, *index = NULL, *row;
 	size_t i;
 	int rc = store_confirmed(s, &confirmed, e);
 
-	if (!rc)
-		rc = store_verdicts(s, &verdicts, e);
 	index = by_attempt(confirmed);
-	json_array_foreach(verdicts, i, row) {
+	json_array_foreach((json_t *)verdicts, i, row) {
 		const json_t *cell, *victim;
 		char key[32];
 
@@ -138,7 +140,6 @@ static int score_all(struct store *s, struct score_table *t, struct err *e)
 	}
 	json_decref(index);
 	json_decref(confirmed);
-	json_decref(verdicts);
 	return rc;
 }
 
@@ -166,7 +167,7 @@ int show_table(struct store *s, enum table_format format, FILE *out, struct err 
 {
 	struct score_table *t = score_table_new();
 	struct table_notes notes = {.run_id = store_run_id(s)};
-	json_t *tally = NULL, *missing, *attempts;
+	json_t *tally = NULL, *verdicts = NULL, *missing, *attempts;
 	char **lines = NULL;
 	int rc = t ? store_tally(s, &tally, e) : err_errno(e, -ENOMEM, "cannot make a table");
 
@@ -181,15 +182,18 @@ int show_table(struct store *s, enum table_format format, FILE *out, struct err 
 	lines = missing_lines(missing);
 	notes.missing = (const char *const *)lines;
 	notes.n_missing = lines ? json_array_size(missing) : 0;
-	rc = declare_axes(s, t, json_object_get(tally, "cells"), e);
+	rc = store_verdicts(s, &verdicts, e);
 	if (!rc)
-		rc = score_all(s, t, e);
+		rc = declare_axes(s, t, json_object_get(tally, "cells"), verdicts, e);
+	if (!rc)
+		rc = score_all(s, t, verdicts, e);
 	if (!rc && table_render(t, format, &notes, out))
 		rc = err_errno(e, -EIO, "cannot print the table");
 out:
 	for (size_t i = 0; lines && i < notes.n_missing; i++)
 		free(lines[i]);
 	free(lines);
+	json_decref(verdicts);
 	json_decref(tally);
 	score_table_free(t);
 	return rc;
