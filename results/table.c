@@ -114,8 +114,8 @@ static void text_row(const struct score_table *t, const struct names *n, size_t 
 
 		*stars = *stars || some;
 		rates_text(s, is_any(n, m), tp, fp);
-		len += snprintf(line + len, sizeof(line) - (size_t)len, " %3u%c%-*s %-*s", s ? s->n : 0, some ? '*' : ' ',
-				RATE, tp, RATE, fp);
+		len += snprintf(line + len, sizeof(line) - (size_t)len, " %3u%c%-*s %-*s", s ? s->n : 0,
+				some ? '*' : ' ', RATE, tp, RATE, fp);
 	}
 	while (len && line[len - 1] == ' ')
 		len--;
@@ -179,8 +179,9 @@ static void print_notes(const struct table_notes *notes, bool stars, FILE *out)
 	if (!notes)
 		return;
 	if (notes->run_id) {
-		snprintf(line, sizeof(line), "run %s: %u of %u cells confirmed; not scored: %u attempts invalid, %u in error",
-			 notes->run_id, notes->confirmed, notes->planned, notes->invalid, notes->error);
+		snprintf(line, sizeof(line),
+			 "run %s: %u of %u cells confirmed; not scored: %u attempts invalid, %u in error", notes->run_id,
+			 notes->confirmed, notes->planned, notes->invalid, notes->error);
 		wrap(line, out);
 	}
 	for (size_t i = 0; i < notes->n_missing; i++) {
@@ -303,7 +304,8 @@ static json_t *json_rate(unsigned hits, unsigned n)
 	double low, high;
 
 	score_interval(hits, n, 0.95, &low, &high);
-	return json_pack("{s:i, s:f, s:f, s:f}", "count", (int)hits, "rate", (double)hits / n, "low", low, "high", high);
+	return json_pack("{s:i, s:f, s:f, s:f}", "count", (int)hits, "rate", (double)hits / n, "low", low, "high",
+			 high);
 }
 
 static void json_row(const struct names *n, const struct score *s, void *ctx)
@@ -364,8 +366,8 @@ int table_render(const struct score_table *t, enum table_format format, const st
 		render_markdown(t, &n, notes, f);
 		break;
 	case TABLE_CSV:
-		fputs("detector,fault,workload,metric,control,n,abstained,tp_count,tp,tp_low,tp_high,fp_count,fp,fp_low,"
-		      "fp_high\n", f);
+		fputs("detector,fault,workload,metric,control,n,abstained,"
+		      "tp_count,tp,tp_low,tp_high,fp_count,fp,fp_low,fp_high\n", f);
 		each(t, &n, csv_row, f);
 		break;
 	case TABLE_JSON:

@@ -104,16 +104,16 @@ int main(int argc, char **argv)
 	int cells = argc > 1 ? atoi(argv[1]) : 400;
 	struct err e;
 
-	printf("%d servers, trained on one run of %d s a workload; fault from second %d to %d; %d cells each\n", SERVERS,
-	       SECONDS, ONSET, END, cells);
+	printf("%d servers, trained on one run of %d s a workload; fault from second %d to %d; %d cells each\n",
+	       SERVERS, SECONDS, ONSET, END, cells);
 	printf("%-8s%-8s%-10s", "window", "margin", "FP clean");
 	for (size_t f = 1; f < sizeof(factors) / sizeof(*factors); f++)
 		printf("TP,FP x%-5g", factors[f]);
 	putchar('\n');
 	for (size_t w = 0; w < sizeof(windows) / sizeof(*windows); w++)
 		for (size_t g = 0; g < sizeof(margins) / sizeof(*margins); g++) {
-			json_t *params = json_pack("{s:i, s:f, s:i}", "window", windows[w], "margin", margins[g], "least",
-						   (windows[w] + 1) / 2);
+			json_t *params = json_pack("{s:i, s:f, s:i}", "window", windows[w], "margin", margins[g],
+						   "least", (windows[w] + 1) / 2);
 			struct maker m = {.rng = gsl_rng_alloc(gsl_rng_mt19937)};
 			struct detector *d;
 			struct rates r;

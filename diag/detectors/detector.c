@@ -212,9 +212,10 @@ static int read_param(struct detector *d, const char *key, const json_t *given, 
 		return rc;
 	}
 	const struct luax_field numbers[] = {
-		{"default", LUAX_QUANTITY, .unit = unit, .out = &number}, {"min", LUAX_QUANTITY, .unit = unit, .out = &min},
-		{"max", LUAX_QUANTITY, .unit = unit, .out = &max},        {"unit", LUAX_ANY},
-		{"integer", LUAX_ANY},                                    {"help", LUAX_ANY},
+		{"default", LUAX_QUANTITY, .unit = unit, .out = &number},
+		{"min", LUAX_QUANTITY, .unit = unit, .out = &min},
+		{"max", LUAX_QUANTITY, .unit = unit, .out = &max},
+		{"unit", LUAX_ANY}, {"integer", LUAX_ANY}, {"help", LUAX_ANY},
 		{NULL},
 	};
 	rc = luax_read(d->L, -1, &d->src, what, numbers, false, e);
@@ -251,7 +252,8 @@ static int refuse_param(struct detector *d, const char *key, struct err *e)
 			names[n++] = name;
 	near = luax_nearest(key, names);
 	if (near)
-		return err_set(e, -EINVAL, "detector '%s' has no parameter '%s'; did you mean '%s'?", d->name, key, near);
+		return err_set(e, -EINVAL, "detector '%s' has no parameter '%s'; did you mean '%s'?", d->name, key,
+			       near);
 	return err_set(e, -EINVAL, "detector '%s' has no parameter '%s'", d->name, key);
 }
 

@@ -31,7 +31,8 @@ static void push_series(lua_State *L, const struct detector_run *run, enum metri
 	for (size_t i = 0; i < run->n_samples; i++) {
 		const struct sample *s = &run->samples[i];
 
-		if (s->metric != metric || s->server != server || !s->count || s->second < 0 || s->second >= run->seconds)
+		if (s->metric != metric || s->server != server || !s->count || s->second < 0 ||
+		    s->second >= run->seconds)
 			continue;
 		mean->v[s->second] = (isnan(mean->v[s->second]) ? 0 : mean->v[s->second]) + s->sum_s;
 		count->v[s->second] += (double)s->count;
@@ -174,8 +175,8 @@ static int read_indicted(const struct detector *d, const struct detector_run *ru
 		while (name && s < run->n_servers && strcmp(run->servers[s], name))
 			s++;
 		if (!name || s == run->n_servers)
-			rc = err_set(e, -EINVAL, "%s: a verdict indicts '%s', which is no server of the run", d->src.path,
-				     name ? name : "something that is not a name");
+			rc = err_set(e, -EINVAL, "%s: a verdict indicts '%s', which is no server of the run",
+				     d->src.path, name ? name : "something that is not a name");
 		names[i] = name;
 	}
 	if (!rc) {
@@ -203,8 +204,8 @@ static int check_keys(const struct detector *d, const json_t *v, struct err *e)
 		if (keys[i])
 			continue;
 		near = luax_nearest(key, keys);
-		return luax_complain(&d->src, key, e, "verdict: unknown key '%s'%s%s%s", key, near ? "; did you mean '" : "",
-				     near ? near : "", near ? "'?" : "");
+		return luax_complain(&d->src, key, e, "verdict: unknown key '%s'%s%s%s", key,
+				     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 	}
 	return 0;
 }
@@ -230,7 +231,8 @@ static int read_verdict(const struct detector *d, const struct detector_run *run
 			       d->src.path);
 	if ((indicted && !json_is_array(indicted)) || (abstain && !json_is_boolean(abstain)) ||
 	    (reason && !json_is_string(reason)))
-		return err_set(e, -EINVAL, "%s: a verdict's 'indicted' is a list, 'abstain' a boolean, 'reason' a string",
+		return err_set(e, -EINVAL,
+			       "%s: a verdict's 'indicted' is a list, 'abstain' a boolean, 'reason' a string",
 			       d->src.path);
 	if (json_is_true(abstain) && json_array_size(indicted))
 		return err_set(e, -EINVAL, "%s: a verdict on '%s' abstains and indicts", d->src.path,
@@ -260,8 +262,8 @@ static int add_any(const struct detector *d, const struct detector_run *run, jso
 	}
 	rc = read_indicted(d, run, all, &list, e);
 	if (!rc)
-		json_array_append_new(verdicts, json_pack("{s:s, s:o, s:b}", "metric", "any", "indicted", list, "abstain",
-							  abstain));
+		json_array_append_new(verdicts, json_pack("{s:s, s:o, s:b}", "metric", "any", "indicted", list,
+							  "abstain", abstain));
 	json_decref(all);
 	return rc;
 }
