@@ -26,6 +26,7 @@ cat >sshd_config <<-END
 	UsePAM no
 	PidFile none
 	Subsystem sftp /usr/lib/openssh/sftp-server
+	SetEnv HOME=$dir
 END
 mkfifo log
 /usr/sbin/sshd -D -e -f $dir/sshd_config 2>log &

@@ -104,8 +104,9 @@ static inline pid_t sshd_start(const char *dir, int port, bool new_net)
 			     "Port %d\nListenAddress 0.0.0.0\nHostKey %s/host\nAuthorizedKeysFile %s/authorized\n"
 			     "StrictModes no\nUsePAM no\nPidFile none\nLogLevel DEBUG1\nMaxStartups 200\n"
 			     "PermitRootLogin yes\nPasswordAuthentication yes\n"
-			     "Subsystem sftp /usr/lib/openssh/sftp-server\n",
-			     port, sshd_dir, sshd_dir) > 0);
+			     /* This machine's .bashrc is not the test's business. */
+			     "Subsystem sftp /usr/lib/openssh/sftp-server\nSetEnv HOME=%s\n",
+			     port, sshd_dir, sshd_dir, sshd_dir) > 0);
 	assert_int_equal(file_write_atomic(config, 0600, text, strlen(text), NULL), 0);
 	free(text);
 	pid = fork();
