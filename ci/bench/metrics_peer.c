@@ -112,8 +112,7 @@ int main(int argc, char **argv)
 	putchar('\n');
 	for (size_t w = 0; w < sizeof(windows) / sizeof(*windows); w++)
 		for (size_t g = 0; g < sizeof(margins) / sizeof(*margins); g++) {
-			json_t *params = json_pack("{s:i, s:f, s:i}", "window", windows[w], "margin", margins[g],
-						   "least", (windows[w] + 1) / 2);
+			json_t *params = json_pack("{s:i, s:f}", "window", windows[w], "margin", margins[g]);
 			struct maker m = {.rng = gsl_rng_alloc(gsl_rng_mt19937)};
 			struct detector *d;
 			struct rates r;

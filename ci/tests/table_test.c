@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/file.h"
+#include "harness/base/home.h"
 #include "results/table.h"
 
 static const char *const missing[] = {"12 receive-pktloss ddr"};
@@ -205,6 +207,43 @@ static void markdown_rows_have_as_many_cells_as_their_head(void **state)
 	score_table_free(t);
 }
 
+/* The published tables: every row has all its fields, and its figures are in range. */
+static void published_tables_are_whole(void **state)
+{
+	static const struct {
+		const char *name;
+		int rows, commas;
+		double least, most;
+	} files[] = {{"results/hotdep09-table1.csv", 33, 4, 0, 1}, {"results/hotdep09-table2.csv", 15, 2, -4, 139}};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		char *file, *text, *save = NULL;
+		struct err e;
+		int rows = -1; /* the head */
+
+		assert_int_equal(home_path(files[i].name, &file, &e), 0);
+		assert_int_equal(file_read(file, &text, NULL, &e), 0);
+		for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+			int commas = 0;
+			double x;
+
+			if (*line == '#')
+				continue;
+			for (char *c = line; *c; c++)
+				commas += *c == ',';
+			assert_int_equal(commas, files[i].commas);
+			if (++rows) {
+				x = strtod(strrchr(line, ',') + 1, NULL);
+				assert_true(x >= files[i].least && x <= files[i].most);
+			}
+		}
+		assert_int_equal(rows, files[i].rows);
+		free(file);
+		free(text);
+	}
+}
+
 static void formats_have_names(void **state)
 {
 	enum table_format f;
@@ -235,7 +274,8 @@ int main(void)
 		cmocka_unit_test(text_fits_eighty_columns), cmocka_unit_test(text_says_what_was_measured),
 		cmocka_unit_test(declared_but_unscored_faults_are_shown), cmocka_unit_test(json_and_csv_hold_everything),
 		cmocka_unit_test(csv_quotes_what_needs_it), cmocka_unit_test(markdown_rows_have_as_many_cells_as_their_head),
-		cmocka_unit_test(formats_have_names), cmocka_unit_test(a_full_disk_is_noticed),
+		cmocka_unit_test(published_tables_are_whole), cmocka_unit_test(formats_have_names),
+		cmocka_unit_test(a_full_disk_is_noticed),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -15,10 +15,10 @@
 --   their distribution: with single seconds false alarms are certain. So each server's means are
 --   first replaced by their median over the last 'window' seconds, in training and in diagnosis
 --   alike. A fault is seen once it has lasted for more than half a window.
--- Gaps. A window needs samples in 'least' of its seconds, half of them: the median of fewer
---   is too easily a tail. Smoothing comes before the comparison, so
---   that servers need not have samples in the same second: a slow server answers seldom. A server
---   without samples is not judged: absence is the business of crash-hang, not of service times.
+-- Gaps. A window needs samples in half of its seconds ('least'): the median of fewer is too easily
+--   a tail. Smoothing comes before the comparison, so that servers need not have samples in the
+--   same second: a slow server answers seldom. A server without samples is not judged: absence is the
+--   business of crash-hang, not of service times.
 -- How many peers. The representative needs windows of 3 servers that are not saturated, and
 --   of more than half of all servers, since 001 assumes that a majority is healthy; of two that
 --   differ, nobody can tell which is slow. The judged server is one of them, as in 001.
@@ -61,9 +61,9 @@ end
 
 -- server -> smoothed series of a metric.
 local function smooth(run, metric, params)
-	local smoothed = {}
+	local smoothed, least = {}, math.max(1, math.ceil(params.window * params.least / 100))
 	for _, server in ipairs(run.servers) do
-		smoothed[server] = run.series[metric][server].mean:rolling_median(params.window, params.least)
+		smoothed[server] = run.series[metric][server].mean:rolling_median(params.window, least)
 	end
 	return smoothed
 end
@@ -205,7 +205,7 @@ return {
 	summary = "slower than its peers by more than in fault-free training (001, section 6)",
 	params = {
 		window = { default = 10, min = 1, max = 600, integer = true, help = "seconds that a median is taken over" },
-		least = { default = 5, min = 1, max = 600, integer = true, help = "seconds of a window that need samples" },
+		least = { default = "50%", unit = "percent", min = 0, max = "100%", help = "seconds of a window that need samples" },
 		margin = { default = 3, min = 1, max = 100, help = "threshold over the largest deviation in training" },
 		saturation = { default = 1.5, min = 1, max = 100, help = "ratio to the peers above which a server is saturated" },
 	},
