@@ -85,9 +85,9 @@ read -r _ <&"${COPROC[0]}"
 echo '{"id":1,"op":"packets.drop","percent":1,"from":["127.9.9.9"]}' >&"${COPROC[1]}"
 read -r answer <&"${COPROC[0]}"
 # In this PID namespace there are none but ours; stopped first, lest one sees the other go.
-pkill -STOP '^culprit-(agent|guard)$'
-pkill -KILL '^culprit-(agent|guard)$'
-while pgrep '^culprit-(agent|guard)$' >/dev/null; do sleep 0.05; done
+pkill -STOP '^culprit-'
+pkill -KILL '^culprit-'
+while pgrep '^culprit-' >/dev/null; do sleep 0.05; done
 check "undo cleans what was left" exits 0 "$culprit" undo --inventory good.lua
 check "and says what it was" says 'undone: '
 check "there was something to undo" grep handle <<<"$answer"
