@@ -104,6 +104,12 @@ check: deps ## install, build, lint, and run every test (as root: the lab's too)
 bench: all ## measure what the project promises, as ratios in one run
 	$(Q)for b in ci/bench/*.sh; do echo "== $$b"; OUT=$(OUT) "$$b" || exit; done
 
+# Needs clang; not part of all.
+fuzz: $(OUT)/gen/call_names.h ## build the fuzzers of ci/fuzz (clang)
+	@mkdir -p $(OUT)/fuzz
+	$(Q)for f in ci/fuzz/*.c; do clang $(CPPFLAGS) -I$(OUT)/gen -std=c17 -O1 -g -fsanitize=fuzzer,address,undefined \
+		-o $(OUT)/fuzz/$$(basename $$f .c) $$f $(DIAG_SRC) $(BASE_SRC) -lz -lm || exit 1; done
+
 lint: ## static checks of C, Lua and shell
 	$(Q)luacheck --quiet --no-color faults workloads scenarios diag harness/fs
 	$(Q)shellcheck -s bash -S warning ci/*.sh ci/bench/*.sh $(wildcard ci/tests/*.t ci/tests/*.sh) .ci/run
@@ -126,6 +132,6 @@ clean: ## remove everything that was built
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-.PHONY: all demo check bench lint install deps clean help
+.PHONY: all demo check bench fuzz lint install deps clean help
 .DELETE_ON_ERROR:
 .SECONDARY:

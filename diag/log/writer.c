@@ -261,7 +261,7 @@ static uint8_t *put_lost(struct layout_state *st, uint8_t *p, const struct recor
 static int64_t record_end_ns(const struct record *rec)
 {
 	switch (rec->type) {
-	case RECORD_CALL:    return rec->call.start_ns + rec->call.service_ns;
+	case RECORD_CALL:    return (int64_t)((uint64_t)rec->call.start_ns + (uint64_t)rec->call.service_ns);
 	case RECORD_SIGNAL:  return rec->signal.start_ns;
 	case RECORD_FD:      return rec->fd.start_ns;
 	case RECORD_PROCESS: return rec->process.start_ns;
@@ -279,7 +279,7 @@ int log_write(struct log_writer *w, struct record *rec, struct err *e)
 	/* Before, not after: what is buffered then never waits longer than a second for a
 	 * successor, and the caller's own timer covers the idle case. */
 	if (w->failed || w->pos + LAYOUT_RECORD > w->block + sizeof(w->block) ||
-	    (w->block_records && now - w->block_ns > 1000000000)) {
+	    (w->block_records && (uint64_t)now - (uint64_t)w->block_ns > 1000000000)) {
 		int rc = log_flush(w, e);
 
 		if (rc < 0)
