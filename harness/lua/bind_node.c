@@ -228,13 +228,11 @@ static int node_index(lua_State *L)
 		lua_pushinteger(L, h->service_port);
 		return 1;
 	}
-	for (const luaL_Reg *m = node_methods; m->name; m++) {
-		if (!strcmp(m->name, key)) {
-			lua_pushcfunction(L, m->func);
-			return 1;
-		}
-	}
-	return luaL_error(L, "a node has no '%s'", key);
+	luaL_getmetatable(L, NODE_TYPE);
+	lua_getfield(L, -1, "methods");
+	if (lua_getfield(L, -1, key) == LUA_TNIL)
+		return luaL_error(L, "a node has no '%s'", key);
+	return 1;
 }
 
 static struct lua_handle *check_handle(lua_State *L)
@@ -289,6 +287,9 @@ int bind_open(lua_State *L, struct acts **out, struct err *e)
 		return err_errno(e, -ENOMEM, "cannot open the Lua binding");
 	luaL_newmetatable(L, NODE_TYPE);
 	luaL_setfuncs(L, node_meta, 0);
+	lua_newtable(L);
+	luaL_setfuncs(L, node_methods, 0);
+	lua_setfield(L, -2, "methods");
 	luaL_newmetatable(L, HANDLE_TYPE);
 	lua_newtable(L);
 	luaL_setfuncs(L, handle_methods, 0);

@@ -213,7 +213,8 @@ static int refuse_unknown(lua_State *L, const struct luax_source *src, const cha
 			  const struct luax_field *fields, bool array, struct err *e)
 {
 	const char *names[64], *key, *near;
-	size_t n = 0;
+	char all[512] = "";
+	size_t n = 0, len = 0;
 
 	if (lua_type(L, -2) != LUA_TSTRING) {
 		if (array && lua_isinteger(L, -2))
@@ -221,7 +222,7 @@ static int refuse_unknown(lua_State *L, const struct luax_source *src, const cha
 		return luax_complain(src, NULL, e, "%s: takes named keys only", what);
 	}
 	key = lua_tostring(L, -2);
-	for (; fields[n].name && n < 63; n++) {
+	for (; n < 63 && fields[n].name; n++) {
 		if (!strcmp(fields[n].name, key))
 			return 0;
 		names[n] = fields[n].name;
@@ -230,7 +231,10 @@ static int refuse_unknown(lua_State *L, const struct luax_source *src, const cha
 	near = luax_nearest(key, names);
 	if (near)
 		return luax_complain(src, key, e, "%s: unknown key '%s'; did you mean '%s'?", what, key, near);
-	return luax_complain(src, key, e, "%s: unknown key '%s'", what, key);
+	for (size_t i = 0; i < n && len < sizeof(all); i++)
+		len += (size_t)snprintf(all + len, sizeof(all) - len, "%s%s", i ? ", " : "", names[i]);
+	return luax_complain(src, key, e, "%s: unknown key '%s'; there %s %s", what, key, n == 1 ? "is" : "are",
+			     n ? all : "none");
 }
 
 static int read_number(lua_State *L, const struct luax_source *src, const char *what, const struct luax_field *f,
