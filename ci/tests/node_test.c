@@ -124,7 +124,6 @@ static void an_unknown_host_is_refused_and_a_known_one_is_not(void **state)
 
 	(void)state;
 	spec.host_key = NULL;
-	sshd_sh("mkdir -p %s/home/.ssh", sshd_dir);
 	/* libssh asks the password database for the home folder. */
 	sshd_sh("mount -t tmpfs tmpfs /root; mkdir -m 0700 /root/.ssh");
 	assert_int_equal(connect_spec(spec, 5, &e), -EKEYREJECTED);
@@ -280,6 +279,29 @@ static void a_full_disk_is_an_error_and_leaves_no_half_folder(void **state)
 	contains(e.text, "disk");
 	assert_int_equal(agents(""), 0);
 	sshd_sh("umount /var/lib/culprit/agent; rm %s/ballast", sshd_agent);
+}
+
+static void another_user_than_root_keeps_the_agent_in_the_home_folder(void **state)
+{
+	struct node_spec spec = sshd_spec("s1");
+	char path[128], *list = NULL;
+	struct err e = {""};
+
+	(void)state;
+	/* A user of this mount namespace alone. */
+	sshd_sh("cd %s; cp /etc/passwd passwd; cp /etc/shadow shadow; mkdir home; chmod 0755 .; chown 4242 home;"
+		"echo 'tester:x:4242:100::%s/home:/bin/sh' >>passwd; echo 'tester:*:19000::::::' >>shadow;"
+		"mount --bind passwd /etc/passwd; mount --bind shadow /etc/shadow; chmod 0644 authorized",
+		sshd_dir, sshd_dir);
+	spec.user = "tester";
+	if (connect_spec(spec, 10, &e))
+		fail_msg("%s", e.text);
+	sshd_sh("cd %s; stat -c '%%a %%u' home/.cache/culprit/agent/* >list; umount /etc/passwd /etc/shadow; chmod 0700 .",
+		sshd_dir);
+	snprintf(path, sizeof(path), "%s/list", sshd_dir);
+	assert_int_equal(file_read(path, &list, NULL, NULL), 0);
+	assert_string_equal(list, "700 4242\n");
+	free(list);
 }
 
 static void two_orchestrators_at_once_do_not_hurt_each_other(void **state)
@@ -440,6 +462,7 @@ int main(void)
 		cmocka_unit_test(the_agent_is_uploaded_once_and_again_if_damaged),
 		cmocka_unit_test(stale_halves_of_uploads_are_removed_and_fresh_ones_are_not),
 		cmocka_unit_test(a_full_disk_is_an_error_and_leaves_no_half_folder),
+		cmocka_unit_test(another_user_than_root_keeps_the_agent_in_the_home_folder),
 		cmocka_unit_test(two_orchestrators_at_once_do_not_hurt_each_other),
 		cmocka_unit_test(an_unknown_op_is_the_agents_sentence_and_code),
 		cmocka_unit_test(a_late_answer_is_dropped_and_the_node_stays),

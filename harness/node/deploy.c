@@ -130,14 +130,15 @@ void bundle_clear(struct bundle *b)
 	*b = (struct bundle){0};
 }
 
-/* Where agents live on the node: '*base' for the caller to free. */
-static int base_dir(struct node *n, char **base, struct err *e)
+/* What is culprit's on the node; the agents are in its folder "agent", and the agent keeps its sessions
+ * and journals in it. '*state' is the caller's to free. */
+static int state_dir(struct node *n, char **state, struct err *e)
 {
 	char *home = NULL;
 	int rc = 0;
 
 	if (!strcmp(n->user, "root")) {
-		*base = strdup("/var/lib/culprit/agent");
+		*state = strdup("/var/lib/culprit");
 		return 0;
 	}
 	home = sftp_canonicalize_path(n->sftp, ".");
@@ -146,8 +147,8 @@ static int base_dir(struct node *n, char **base, struct err *e)
 	if (!plain(home) || home[0] != '/')
 		rc = err_set(e, -EINVAL, "home folder '%s' there has a name that a shell might misread",
 			     home);
-	else if (asprintf(base, "%s/.cache/culprit/agent", home) < 0)
-		rc = -ENOMEM;
+	else if (asprintf(state, "%s/.cache/culprit", home) < 0)
+		rc = err_set(e, -ENOMEM, "cannot prepare the upload");
 	ssh_string_free_char(home);
 	return rc;
 }
@@ -328,17 +329,17 @@ int deploy(struct node *n, char **command, struct err *e)
 {
 	const struct bundle *b = &n->set->bundle;
 	long lease_ms = (long)(n->set->opt.lease_s * 1000);
-	char *base = NULL, *dir = NULL;
+	char *state = NULL, *base = NULL, *dir = NULL;
 	int rc, len;
 
 	node_watch(n, n->set->opt.timeout_s);
 	rc = session_sftp(n, e);
 	if (rc < 0)
 		goto out;
-	rc = base_dir(n, &base, e);
+	rc = state_dir(n, &state, e);
 	if (rc < 0)
 		goto out;
-	if (asprintf(&dir, "%s/%s", base, b->hash) < 0) {
+	if (asprintf(&base, "%s/agent", state) < 0 || asprintf(&dir, "%s/%s", base, b->hash) < 0) {
 		rc = err_set(e, -ENOMEM, "cannot prepare the upload");
 		goto out;
 	}
@@ -348,15 +349,16 @@ int deploy(struct node *n, char **command, struct err *e)
 			goto out;
 	}
 	if (b->loader)
-		len = asprintf(command, "%s/%s --library-path %s %s/" AGENT " serve --lease %ldms", dir,
-			       b->loader, dir, dir, lease_ms);
+		len = asprintf(command, "%s/%s --library-path %s %s/" AGENT " serve --lease %ldms --dir %s", dir,
+			       b->loader, dir, dir, lease_ms, state);
 	else
-		len = asprintf(command, "%s/" AGENT " serve --lease %ldms", dir, lease_ms);
+		len = asprintf(command, "%s/" AGENT " serve --lease %ldms --dir %s", dir, lease_ms, state);
 	if (len < 0)
 		rc = err_set(e, -ENOMEM, "cannot prepare the agent's start");
 out:
 	node_watch(n, 0);
 	free(dir);
 	free(base);
+	free(state);
 	return rc;
 }
