@@ -96,7 +96,8 @@ int packets_tables(json_t **out, struct err *e)
 {
 	int rc = nft_list(out, e);
 
-	if (rc == -EOPNOTSUPP || rc == -EPROTONOSUPPORT || rc == -EPERM) {
+	/* Kernels say the lack of nf_tables in several ways. */
+	if (rc == -EOPNOTSUPP || rc == -EPROTONOSUPPORT || rc == -EINVAL || rc == -EPERM) {
 		*out = json_array();
 		rc = *out ? 0 : err_errno(e, -ENOMEM, "cannot list nftables");
 	}

@@ -137,7 +137,7 @@ static void handle_message(struct watch *w, json_t *m)
 static void drain(struct watch *w)
 {
 	json_t *m;
-	int rc;
+	int rc = 0;
 
 	while (!w->bye && (rc = wire_receive(w->sock, &m)) > 0)
 		handle_message(w, m);

@@ -404,8 +404,10 @@ int serve_main(int argc, char **argv)
 		char *path;
 
 		if (asprintf(&path, "%s:/usr/local/sbin:/usr/sbin:/sbin", getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin") >
-		    0)
+		    0) {
 			setenv("PATH", path, 1);
+			free(path);
+		}
 	}
 	rc = serve(&a, &e);
 	if (rc < 0) {

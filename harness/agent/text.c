@@ -26,7 +26,8 @@ json_t *text_json(const char *text, size_t size)
 
 	if (!copy)
 		return NULL;
-	memcpy(copy, text, size);
+	if (size)
+		memcpy(copy, text, size);
 	for (size_t i = 0; i < size;) {
 		size_t n = sequence(copy + i, size - i);
 
