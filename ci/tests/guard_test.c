@@ -50,6 +50,17 @@ static pid_t guard_of(const struct peer *p)
 	return pid;
 }
 
+/* Kills it and waits until it holds no lock any more. */
+static void kill_guard(pid_t guard)
+{
+	struct timespec nap = {.tv_nsec = 1000000};
+	uint64_t ticks;
+
+	kill(guard, SIGKILL);
+	while (!proc_start_time(guard, &ticks))
+		nanosleep(&nap, NULL);
+}
+
 static void agent_killed(void **unused)
 {
 	char *before = fingerprint();
@@ -96,7 +107,7 @@ static void both_killed(void **unused)
 	pid_t guard = guard_of(&p);
 	kill(guard, SIGSTOP);
 	kill(p.pid, SIGKILL);
-	kill(guard, SIGKILL);
+	kill_guard(guard);
 	assert_int_equal(peer_end(&p), 128 + SIGKILL);
 	left = fingerprint();
 	assert_string_not_equal(left, before);
@@ -275,6 +286,55 @@ static void killed_around_the_act(void **unused)
 	free(before);
 }
 
+/* In the midst of a burst of acts, at moments that move through it, the agent, the guard or both die. */
+static void killed_at_any_moment(void **unused)
+{
+	static const char *const burst[] = {
+		"{\"id\":1,\"op\":\"process.start\",\"argv\":[\"sh\",\"-c\",\"setsid sleep 1000 & sleep 1001\"]}",
+		"{\"id\":2,\"op\":\"packets.drop\",\"percent\":5}",
+		"{\"id\":3,\"op\":\"run\",\"argv\":[\"sh\",\"-c\",\"sleep 1000 & true\"]}",
+		"{\"id\":4,\"op\":\"packets.drop\",\"percent\":100,\"direction\":\"out\"}",
+		"{\"id\":5,\"op\":\"undo\",\"handle\":\"d2\"}",
+		"{\"id\":6,\"op\":\"process.stop\",\"handle\":\"p1\"}",
+	};
+	char *before = fingerprint();
+	double longest = 0;
+
+	(void)unused;
+	for (int i = 0; i < 60; i++) {
+		struct timespec nap = {.tv_nsec = (i / 3) * 700000};
+		struct peer p;
+		pid_t guard;
+
+		peer_start(&p, "10s", NULL, NULL);
+		guard = guard_of(&p);
+		for (size_t j = 0; j < sizeof(burst) / sizeof(burst[0]); j++)
+			peer_send(&p, burst[j]);
+		nanosleep(&nap, NULL);
+		if (i % 3 == 2)
+			kill(guard, SIGSTOP);
+		if (i % 3 != 1)
+			kill(p.pid, SIGKILL);
+		if (i % 3 != 0)
+			kill_guard(guard);
+		if (i % 3 == 2) {
+			/* The next one on the node cleans. */
+			peer_end(&p);
+			peer_start(&p, "10s", NULL, NULL);
+			assert_int_equal(json_array_size(json_object_get(p.hello, "unclean")), 0);
+			assert_int_equal(peer_end(&p), 0);
+			until_clean(before, 0);
+		} else {
+			double took = until_clean(before, 10);
+
+			longest = took > longest ? took : longest;
+			assert_int_equal(peer_end(&p), i % 3 ? 4 : 128 + SIGKILL);
+		}
+	}
+	printf("# killed at any moment: clean after %.3f s at most\n", longest);
+	free(before);
+}
+
 static void write_journal(const char *session, const char *boot, const char *net, const char *pid, const char *rest)
 {
 	char path[PATH_MAX + 64], *text;
@@ -438,6 +498,7 @@ static int tests(void)
 		cmocka_unit_test_setup_teardown(agent_stopped, peer_setup, peer_teardown),
 		cmocka_unit_test_setup_teardown(maximum_reached, peer_setup, peer_teardown),
 		cmocka_unit_test_setup_teardown(killed_around_the_act, peer_setup, peer_teardown),
+		cmocka_unit_test_setup_teardown(killed_at_any_moment, peer_setup, peer_teardown),
 		cmocka_unit_test_setup_teardown(journal_of_before_a_reboot, peer_setup, peer_teardown),
 		cmocka_unit_test_setup_teardown(journal_of_another_node, peer_setup, peer_teardown),
 		cmocka_unit_test_setup_teardown(journal_cut_short, peer_setup, peer_teardown),
