@@ -554,6 +554,64 @@ static void the_union_is_formed_where_the_detector_gives_none(void **state)
 	series_free(s);
 }
 
+/* Samples of recorded run 'number' in ci/tests/data/lab-samples.csv. */
+static void recorded(struct series *s, int number)
+{
+	char *file, *text, *save = NULL;
+	struct err e;
+
+	assert_int_equal(home_path("ci/tests/data/lab-samples.csv", &file, &e), 0);
+	assert_int_equal(file_read(file, &text, NULL, &e), 0);
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		struct sample *x = &s->samples[s->n];
+		unsigned long long count, bytes;
+		char metric[16];
+		int run;
+
+		if (sscanf(line, "%d,%15[^,],%u,%d,%llu,%lf,%lf,%llu", &run, metric, &x->server, &x->second, &count,
+			   &x->sum_s, &x->max_s, &bytes) != 8 || run != number)
+			continue;
+		assert_int_equal(metric_from_name(metric, &x->metric), 0);
+		x->count = count;
+		x->bytes = bytes;
+		s->n++;
+	}
+	assert_true(s->n > 100);
+	s->run = (struct detector_run){"r", 30, names, 4, s->samples, s->n};
+	free(file);
+	free(text);
+}
+
+/* Real GlusterFS servers, a real fault, real controls; see ci/tests/data/README.md. */
+static void recorded_lab_runs_are_judged_right(void **state)
+{
+	struct detector *d = load("peer-threshold", NULL);
+	struct series *s[5];
+	json_t *model, *v;
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		s[i] = series_new(4, 1);
+		recorded(s[i], i + 1);
+	}
+	model = train(d, (struct detector_run[]){s[0]->run, s[1]->run}, 2);
+	v = diagnose(d, model, &s[2]->run);
+	assert_string_equal(verdict(v, "nsread"), "D");
+	assert_string_equal(verdict(v, "dwrite"), "");
+	assert_string_equal(verdict(v, "dread"), "abstain");
+	assert_string_equal(verdict(v, "any"), "D");
+	json_decref(v);
+	for (int i = 3; i < 5; i++) {
+		v = diagnose(d, model, &s[i]->run);
+		assert_string_equal(verdict(v, "any"), "");
+		json_decref(v);
+	}
+	json_decref(model);
+	for (int i = 0; i < 5; i++)
+		series_free(s[i]);
+	detector_free(d);
+}
+
 /* The first thing that an author tries. */
 static void the_example_in_the_readme_works(void **state)
 {
@@ -700,6 +758,7 @@ int main(void)
 		cmocka_unit_test(limits_hold),
 		cmocka_unit_test(what_does_not_fit_is_refused_with_its_line),
 		cmocka_unit_test(parameters_are_checked),
+		cmocka_unit_test(recorded_lab_runs_are_judged_right),
 		cmocka_unit_test(the_example_in_the_readme_works),
 		cmocka_unit_test(the_union_is_formed_where_the_detector_gives_none),
 	};
