@@ -451,6 +451,9 @@ static void limits_hold(void **state)
 			fail_msg("%s: %d '%s'", hogs[i], rc, e.text);
 	}
 	assert_int_equal(attempt("while true do end", &e), -E2BIG); /* while it loads */
+	/* Garbage does not count: 800 MB in all, 80 MB at once. */
+	if (attempt_body("local v for i = 1, 10 do v = vec.new(10000000) end do return {} end", &e))
+		fail_msg("%s", e.text);
 }
 
 static void what_does_not_fit_is_refused_with_its_line(void **state)
