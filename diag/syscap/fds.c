@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -59,32 +58,6 @@ int fds_actions(struct tracer *t)
 			t->action[nr] = (uint8_t)special[i].action;
 	}
 	return 0;
-}
-
-/* A descriptor of ours for the process's socket 'fd', or -1. */
-static int borrow(struct process *p, int fd)
-{
-	if (p->pidfd < 0)
-		p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
-	return p->pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, p->pidfd, fd, 0);
-}
-
-static void socket_addresses(struct process *p, int fd, struct record_fd *f)
-{
-	socklen_t n = sizeof(f->local);
-	int own = borrow(p, fd);
-
-	if (own < 0)
-		return;
-	if (getsockname(own, (struct sockaddr *)&f->local, &n) < 0)
-		f->local.ss_family = AF_UNSPEC;
-	n = sizeof(f->remote);
-	if (getpeername(own, (struct sockaddr *)&f->remote, &n) < 0)
-		f->remote.ss_family = AF_UNSPEC;
-	n = sizeof(f->sock_type);
-	if (getsockopt(own, SOL_SOCKET, SO_TYPE, &f->sock_type, &n) < 0)
-		f->sock_type = 0;
-	close(own);
 }
 
 /* Fills kind, path and addresses; false if there is no such descriptor. */

@@ -84,6 +84,11 @@ int fds_actions(struct tracer *t);
 void fds_scan(struct tracer *t, struct process *p, int64_t since_ns);
 void fds_call(struct tracer *t, struct process *p, const struct record_call *c);
 
+/* sockets.c: fills addresses and type of the socket 'fd' (f->path is its link's target). */
+void socket_addresses(struct process *p, int fd, struct record_fd *f);
+/* The same from /proc/PID/net/{tcp,udp}*, by inode; false where it is not there. */
+bool socket_from_tables(pid_t pid, unsigned long inode, struct record_fd *f);
+
 /* bias.c: median service time of a call that does nothing, traced as here; 0 if it cannot be had. */
 int64_t bias_measure_ns(void);
 
