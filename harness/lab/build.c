@@ -28,14 +28,15 @@ struct build {
 	dev_t spare[LAB_MAX_OF_A_ROLE];
 };
 
-/* CULPRIT_LAB_DIE_AT=STAGE: 'up' is killed there, as if by a user's kill -9 (ci/tests/lab_kill.t). */
+/* CULPRIT_LAB_DIE_AT=WHO@STAGE: there 'up' or the builder ("build") gets a SIGKILL, as if by a user's kill -9
+ * (ci/tests/lab_kill.t). */
 static void stage(const char *name)
 {
-	const char *at = getenv("CULPRIT_LAB_DIE_AT");
+	const char *at = getenv("CULPRIT_LAB_DIE_AT"), *sep = at ? strchr(at, '@') : NULL;
 
-	if (!at || strcmp(at, name))
+	if (!sep || strcmp(sep + 1, name))
 		return;
-	kill(getppid(), SIGKILL);
+	kill(strncmp(at, "up@", 3) ? getpid() : getppid(), SIGKILL);
 	for (;;)
 		pause();
 }

@@ -81,6 +81,7 @@ static int clear_way(const struct lab_options *o, struct err *e)
 	struct lab_options there;
 	json_t *state = NULL;
 	enum folder what;
+	char why[64];
 	bool whole;
 	int rc = folder_look(o->dir, &what, e);
 
@@ -88,7 +89,8 @@ static int clear_way(const struct lab_options *o, struct err *e)
 		return rc;
 	if (what == FOLDER_BARE && !haunted(o->dir))
 		return 0;
-	whole = !lab_options_load(o->dir, &there, NULL) && !state_load(o->dir, &state, NULL) && !state_dead(state);
+	whole = !lab_options_load(o->dir, &there, NULL) && !state_load(o->dir, &state, NULL) &&
+		state_whole(&there, state, why);
 	json_decref(state);
 	if (whole && lab_options_same(o, &there))
 		return 1;
@@ -239,28 +241,32 @@ int lab_status(const char *dir, json_t **out, struct err *e)
 	char inventory[PATH_MAX + 32], host_link[IFNAMSIZ];
 	struct lab_options o;
 	json_t *state = NULL;
-	const char *dead;
 	enum folder what;
-	int rc = folder_look(dir, &what, e);
+	char why[64];
+	bool whole;
+	int rc;
 
+	rc = folder_look(dir, &what, e);
 	if (rc)
 		return rc;
 	if ((what == FOLDER_NONE || what == FOLDER_FOREIGN) && !haunted(dir)) {
 		*out = json_pack("{ss ss}", "state", "none", "dir", dir);
 		return *out ? 0 : err_errno(e, -ENOMEM, "no status");
 	}
+	if (geteuid())
+		return err_set(e, -EPERM, "a lab's processes are seen by root only; try 'sudo culprit lab status'");
 	if (what != FOLDER_LAB || lab_options_load(dir, &o, NULL) || state_load(dir, &state, NULL)) {
 		*out = json_pack("{ss ss ss}", "state", "broken", "dir", dir, "why", "it is half built, or being built just now");
 		return *out ? 0 : err_errno(e, -ENOMEM, "no status");
 	}
 	lab_host_link(dir, host_link);
-	dead = state_dead(state);
+	whole = state_whole(&o, state, why);
 	snprintf(inventory, sizeof(inventory), "%s/inventory.lua", dir);
-	*out = json_pack("{ss ss sO ss ss so so}", "state", dead ? "broken" : "up", "dir", dir, "since",
+	*out = json_pack("{ss ss sO ss ss so so}", "state", whole ? "up" : "broken", "dir", dir, "since",
 			 json_object_get(state, "since"), "inventory", inventory, "link", host_link, "options",
 			 lab_options_json(&o), "nodes", describe_nodes(&o, state));
-	if (*out && dead)
-		json_object_set_new(*out, "why", json_sprintf("%s is dead", dead));
+	if (*out && !whole)
+		json_object_set_new(*out, "why", json_string(why));
 	json_decref(state);
 	return *out ? 0 : err_errno(e, -ENOMEM, "no status");
 }

@@ -1,3 +1,4 @@
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -104,7 +105,8 @@ pid_t state_pid(const json_t *state, const char *name)
 	return 0;
 }
 
-const char *state_dead(const json_t *state)
+/* Name of the first process that is not alive any more; NULL if all are. */
+static const char *state_dead(const json_t *state)
 {
 	json_t *process;
 	size_t i;
@@ -115,6 +117,61 @@ const char *state_dead(const json_t *state)
 			return json_string_value(json_object_get(process, "name"));
 	}
 	return NULL;
+}
+
+/* Is a GlusterFS daemon running in the pid namespace of 'init'? By name and place, not by the lab's tag: it may
+ * have been started again over SSH. */
+static bool has_daemon(pid_t init)
+{
+	char path[64], wanted[64], its[64];
+	struct dirent *d;
+	bool found = false;
+	DIR *proc;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)init);
+	n = readlink(path, wanted, sizeof(wanted) - 1);
+	proc = n > 0 ? opendir("/proc") : NULL;
+	if (!proc)
+		return false;
+	wanted[n] = '\0';
+	while (!found && (d = readdir(proc))) {
+		pid_t pid = (pid_t)atoi(d->d_name);
+		uint64_t start;
+		char *comm = NULL;
+
+		if (pid <= 0)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+		if (!file_read(path, &comm, NULL, NULL) && !strncmp(comm, "glusterfs", 9)) {
+			snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
+			n = readlink(path, its, sizeof(its) - 1);
+			its[n > 0 ? n : 0] = '\0';
+			found = !strcmp(its, wanted) && !proc_start_time(pid, &start);
+		}
+		free(comm);
+	}
+	closedir(proc);
+	return found;
+}
+
+bool state_whole(const struct lab_options *o, const json_t *state, char why[64])
+{
+	const char *dead = state_dead(state);
+
+	if (dead) {
+		snprintf(why, 64, "%s is dead", dead);
+		return false;
+	}
+	for (unsigned i = 0; i < o->servers + o->clients; i++) {
+		struct lab_node n = lab_node_at(o, i);
+
+		if (has_daemon(state_pid(state, n.name)))
+			continue;
+		snprintf(why, 64, "%s has no %s", n.name, n.role == ROLE_SERVER ? "brick" : "GlusterFS client");
+		return false;
+	}
+	return true;
 }
 
 int state_inventory(const struct lab_options *o, const dev_t *spares, struct err *e)
