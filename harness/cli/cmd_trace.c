@@ -42,8 +42,8 @@ static int find_agent(char path[PATH_MAX])
 /* Runs the tracer and then prints its log; signals are the tracer's to handle. */
 static int trace_and_print(char **args, char *out, char *dir)
 {
-	char *print[] = {(char *)"log", out, NULL};
-	int status = 0, code;
+	char *print[] = {(char *)"log", (char *)"-", NULL};
+	int status = 0, code, log;
 	pid_t pid;
 
 	signal(SIGINT, SIG_IGN);
@@ -60,17 +60,20 @@ static int trace_and_print(char **args, char *out, char *dir)
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	if (access(out, R_OK) == 0) {
+	/* Removed before it is printed: 'culprit trace ... | head' ends us in the middle. */
+	log = open(out, O_RDONLY | O_CLOEXEC);
+	unlink(out);
+	rmdir(dir);
+	if (log >= 0 && dup2(log, STDIN_FILENO) >= 0) {
 		int rc;
 
-		fflush(stdout);
 		optind = 0; /* getopt begins anew */
 		rc = cmd_log(2, print);
 		if (code == 0)
 			code = rc;
 	}
-	unlink(out);
-	rmdir(dir);
+	if (log >= 0)
+		close(log);
 	return code;
 }
 
