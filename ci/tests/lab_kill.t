@@ -31,7 +31,7 @@ exits "down finds a lab whose folder is gone" 0 'the lab is down' down
 check "... and leaves nothing" clean
 rm -rf "$dir.moved"
 for ((i = 0; i < ${CULPRIT_SOAK:-0}; i++)); do
-	up >/dev/null 2>&1 &
+	"$culprit" lab up --dir "$dir" --subnet "$subnet" >/dev/null 2>&1 &
 	pid=$!
 	sleep "$(printf '0.%03d' $((i * 7 % 700)))"
 	kill -9 $pid 2>/dev/null
