@@ -149,8 +149,12 @@ static int parse(int argc, char **argv, const struct option *options, struct par
 		case OPT_CLIENTS: rc = count("clients", optarg, &o->clients, e); break;
 		case OPT_OUTSIDERS: rc = count("outsiders", optarg, &o->outsiders, e); break;
 		case OPT_LAYOUT: rc = set_layout(o, optarg, e); break;
-		case OPT_DISK_RATE: rc = quantity("disk-rate", UNIT_BYTE_RATE, optarg, &o->disk_rate, e); break;
-		case OPT_DISK_SEEK: rc = quantity("disk-seek", UNIT_SECONDS, optarg, &o->disk_seek_s, e); break;
+		case OPT_DISK_RATE:
+			rc = quantity("disk-rate", UNIT_BYTE_RATE, optarg, &o->disk_rate, e);
+			break;
+		case OPT_DISK_SEEK:
+			rc = quantity("disk-seek", UNIT_SECONDS, optarg, &o->disk_seek_s, e);
+			break;
 		case OPT_STORAGE: rc = quantity("storage", UNIT_BYTES, optarg, &o->storage_bytes, e); break;
 		case OPT_SPARE: rc = quantity("spare", UNIT_BYTES, optarg, &o->spare_bytes, e); break;
 		case OPT_NIC: rc = quantity("nic", UNIT_BYTE_RATE, optarg, &o->nic_rate, e); break;
@@ -168,7 +172,8 @@ static int parse(int argc, char **argv, const struct option *options, struct par
 			return 1;
 		case ':': rc = err_set(e, -EINVAL, "'%s' needs a value", argv[optind - 1]); break;
 		default:
-			rc = err_set(e, -EINVAL, "there is no option '%s'; see 'culprit lab --help'", argv[optind - 1]);
+			rc = err_set(e, -EINVAL, "there is no option '%s'; see 'culprit lab --help'",
+				     argv[optind - 1]);
 		}
 	}
 	return rc;
@@ -201,7 +206,8 @@ static int up(const struct parsed *p)
 		return cmd_fail("lab up", exit_code(rc), "%s", e.text);
 	printf("%s: %u server%s, %u client%s, %u outsider%s; inventory %s/inventory.lua\n",
 	       rc ? "the lab is up already" : "the lab is up", p->o.servers, p->o.servers == 1 ? "" : "s",
-	       p->o.clients, p->o.clients == 1 ? "" : "s", p->o.outsiders, p->o.outsiders == 1 ? "" : "s", p->o.dir);
+	       p->o.clients, p->o.clients == 1 ? "" : "s", p->o.outsiders, p->o.outsiders == 1 ? "" : "s",
+	       p->o.dir);
 	return CULPRIT_EXIT_OK;
 }
 
@@ -232,7 +238,8 @@ static void print_options(const json_t *o)
 		char text[32];
 
 		printf("; %s %s", rows[i].label,
-		       unit_format(rows[i].unit, json_number_value(json_object_get(o, rows[i].key)), text, sizeof(text)));
+		       unit_format(rows[i].unit, json_number_value(json_object_get(o, rows[i].key)), text,
+				   sizeof(text)));
 	}
 	putchar('\n');
 }
@@ -329,8 +336,8 @@ int cmd_lab(int argc, char **argv)
 		if (!strcmp(what, parts[i]))
 			return part(what, argc - 1, argv + 1);
 	if (strcmp(what, "up") && strcmp(what, "down") && strcmp(what, "status") && strcmp(what, "exec"))
-		return cmd_fail("lab", CULPRIT_EXIT_USAGE, "'%s' is none of up, down, status, exec; see 'culprit lab --help'",
-				what);
+		return cmd_fail("lab", CULPRIT_EXIT_USAGE,
+				"'%s' is none of up, down, status, exec; see 'culprit lab --help'", what);
 	if (!strcmp(what, "up"))
 		options = up_options;
 	else if (!strcmp(what, "status"))

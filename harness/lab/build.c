@@ -128,7 +128,8 @@ static int start_disks(struct build *b, struct err *e)
 		struct stat st;
 
 		for (int p = 0; p < 2 && !rc; p++) {
-			snprintf(path, sizeof(path), "%s/disk/%s/%s", b->o.dir, lab_node_at(&b->o, i).name, part[p]);
+			snprintf(path, sizeof(path), "%s/disk/%s/%s", b->o.dir, lab_node_at(&b->o, i).name,
+				 part[p]);
 			rc = loop_attach(path, &b->loop[i][p], e);
 		}
 		if (!rc && !fstat(b->loop[i][1], &st))
@@ -188,13 +189,14 @@ static int greet(const struct lab_node *n, double deadline, struct err *e)
 			return err_errno(e, -errno, "cannot make a socket");
 		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-		fine = !connect(fd, (struct sockaddr *)&to, sizeof(to)) && recv(fd, hello, 4, MSG_WAITALL) == 4 &&
-		       !memcmp(hello, "SSH-", 4);
+		fine = !connect(fd, (struct sockaddr *)&to, sizeof(to)) &&
+		       recv(fd, hello, 4, MSG_WAITALL) == 4 && !memcmp(hello, "SSH-", 4);
 		close(fd);
 		if (fine)
 			return 0;
 		if (clock_mono_s() > deadline)
-			return err_set(e, -ETIMEDOUT, "sshd of %s does not answer on %s", n->name, n->address);
+			return err_set(e, -ETIMEDOUT, "sshd of %s does not answer on %s", n->name,
+				       n->address);
 		nanosleep(&nap, NULL);
 	}
 }

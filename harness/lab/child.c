@@ -33,8 +33,8 @@ static int hand_over(const int *src, int n)
 	return 0;
 }
 
-static void __attribute__((noreturn)) become(const char *dir, const char *what, const char *name, const int *src,
-					     int n, const char *log)
+static void __attribute__((noreturn))
+become(const char *dir, const char *what, const char *name, const int *src, int n, const char *log)
 {
 	const char *argv[] = {"culprit", "lab", what, "--dir", dir, name ? "--name" : NULL, name, NULL};
 	int null = open("/dev/null", O_RDONLY);
@@ -54,7 +54,8 @@ int child_start(struct child *c, const char *dir, const char *what, const char *
 	int pair[2], src[FDS_MAX], n = 1;
 	pid_t pid;
 
-	snprintf(c->name, sizeof(c->name), "%s%s", strcmp(what, "disk") ? "" : "disk of ", name ? name : what);
+	snprintf(c->name, sizeof(c->name), "%s%s", strcmp(what, "disk") ? "" : "disk of ",
+		 name ? name : what);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(e, -errno, "cannot start %s", c->name);
 	src[0] = pair[1];

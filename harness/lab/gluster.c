@@ -17,7 +17,8 @@ static const char brick_volfile[] =
 	"volume posix\n  type storage/posix\n  option directory " LAB_STORAGE "\n"
 	"end-volume\n"
 	"volume locks\n  type features/locks\n  subvolumes posix\nend-volume\n"
-	"volume threads\n  type performance/io-threads\n  option thread-count 16\n  subvolumes locks\nend-volume\n"
+	"volume threads\n  type performance/io-threads\n  option thread-count 16\n"
+	"  subvolumes locks\nend-volume\n"
 	"volume brick\n  type debug/io-stats\n  subvolumes threads\nend-volume\n"
 	"volume server\n  type protocol/server\n  option transport-type tcp\n"
 	"  option transport.socket.listen-port %d\n  option transport.socket.nodelay on\n"
@@ -29,7 +30,8 @@ static void client_volfile(const struct lab_options *o, FILE *f)
 		struct lab_node n = lab_node_at(o, i);
 
 		fprintf(f,
-			"volume %s\n  type protocol/client\n  option transport-type tcp\n  option remote-host %s\n"
+			"volume %s\n  type protocol/client\n  option transport-type tcp\n"
+			"  option remote-host %s\n"
 			"  option remote-port %d\n  option remote-subvolume brick\n"
 			"  option transport.socket.nodelay on\nend-volume\n",
 			n.name, n.address, LAB_PORT);
@@ -42,8 +44,9 @@ static void client_volfile(const struct lab_options *o, FILE *f)
 		fprintf(f, " %s", lab_node_at(o, i).name);
 	fputs("\nend-volume\n", f);
 	if (o->layout == LAB_DISTRIBUTE)
-		fputs("volume pieces\n  type features/shard\n  option shard-block-size 4MB\n  subvolumes files\n"
-		      "end-volume\n", f);
+		fputs("volume pieces\n  type features/shard\n  option shard-block-size 4MB\n"
+		      "  subvolumes files\nend-volume\n",
+		      f);
 	fprintf(f, "volume fs\n  type debug/io-stats\n  subvolumes %s\nend-volume\n",
 		o->layout == LAB_DISTRIBUTE ? "pieces" : "files");
 }
@@ -72,7 +75,8 @@ int gluster_write_volfiles(const struct lab_options *o, struct err *e)
 		int client = n.role == ROLE_CLIENT;
 		char path[PATH_MAX + 64];
 
-		snprintf(path, sizeof(path), "%s/node/%s/%s.vol", o->dir, n.name, client ? "client" : "brick");
+		snprintf(path, sizeof(path), "%s/node/%s/%s.vol", o->dir, n.name,
+			 client ? "client" : "brick");
 		rc = file_write_atomic(path, 0644, text[client], size[client], e);
 	}
 out:
@@ -147,9 +151,9 @@ static int try_file(const char *name, struct err *e)
 int gluster_client(const struct lab_options *o, const char *name, struct err *e)
 {
 	static const char log[] = LAB_NODE_RUN "/log/client.log";
-	/* "disable" is meant for programs that do not ask for O_DIRECT. For those that do it makes the requests of
-	 * one call go side by side, so that a record reaches all servers at once, as in 001; under "enable"
-	 * they go one after another, 128 KB at a time. */
+	/* "disable" is meant for programs that do not ask for O_DIRECT. For those that do it makes the
+	 * requests of one call go side by side, so that a record reaches all servers at once, as in 001;
+	 * under "enable" they go one after another, 128 KB at a time. */
 	const char *const argv[] = {"glusterfs", "-f", LAB_NODE_RUN "/client.vol", "-l", log,
 				    o->no_cache ? "--direct-io-mode=enable" : "--direct-io-mode=disable",
 				    LAB_MOUNT, NULL};

@@ -124,8 +124,8 @@ int state_inventory(const struct lab_options *o, const dev_t *spares, struct err
 int state_load(const char *dir, json_t **state, struct err *e);
 /* Live pid of a process of the lab by its name, or 0. */
 pid_t state_pid(const json_t *state, const char *name);
-/* True if every process of the lab lives, and every server and client has its GlusterFS daemon; else 'why' says
- * what is missing. Daemons are seen by root only. */
+/* True if every process of the lab lives, and every server and client has its GlusterFS daemon; else 'why'
+ * says what is missing. Daemons are seen by root only. */
 bool state_whole(const struct lab_options *o, const json_t *state, char why[64]);
 
 /* --- sweep.c --- */

@@ -65,8 +65,8 @@ static int node_file(const char *folder, const char *name, const char *text, str
 	return file_write_atomic(path, 0600, text, strlen(text), e);
 }
 
-static int node_files(const struct lab_options *o, const struct lab_node *n, const char *user_key, FILE *known,
-		      struct err *e)
+static int node_files(const struct lab_options *o, const struct lab_node *n, const char *user_key,
+		      FILE *known, struct err *e)
 {
 	char folder[PATH_MAX + 32], path[PATH_MAX + 48], *host_key = NULL;
 	int rc;

@@ -61,7 +61,8 @@ static int folder_look(const char *dir, enum folder *what, struct err *e)
 
 static int foreign(const char *dir, struct err *e)
 {
-	return err_set(e, -EEXIST, "'%s' is not empty and not a lab's folder; choose another with --dir", dir);
+	return err_set(e, -EEXIST, "'%s' is not empty and not a lab's folder; choose another with --dir",
+		       dir);
 }
 
 /* Processes of a lab in 'dir', though its folder may be gone? */
@@ -96,7 +97,8 @@ static int clear_way(const struct lab_options *o, struct err *e)
 		return 1;
 	if (whole)
 		return err_set(e, -EEXIST,
-			       "a lab with other options is up in '%s'; 'culprit lab down' takes it down", o->dir);
+			       "a lab with other options is up in '%s'; 'culprit lab down' takes it down",
+			       o->dir);
 	rc = sweep(o->dir, e);
 	return rc ? rc : -EAGAIN;
 }
@@ -135,7 +137,8 @@ static int oversee(const struct lab_options *o, struct err *e)
 	if (rc && sweep(o->dir, &left)) {
 		struct err was = *e;
 
-		err_set(e, rc, "%.500s; and what was made could not all be removed: %.400s", was.text, left.text);
+		err_set(e, rc, "%.500s; and what was made could not all be removed: %.400s", was.text,
+			left.text);
 	}
 	sigaction(SIGINT, &was_int, NULL);
 	sigaction(SIGTERM, &was_term, NULL);
@@ -200,7 +203,8 @@ int lab_down(const char *dir, struct err *e)
 	int lock = -1, rc;
 
 	if (geteuid())
-		return err_set(e, -EPERM, "a lab can only be taken down by root; try 'sudo culprit lab down'");
+		return err_set(e, -EPERM,
+			       "a lab can only be taken down by root; try 'sudo culprit lab down'");
 	rc = folder_look(dir, &what, e);
 	if (rc)
 		return rc;
@@ -254,17 +258,19 @@ int lab_status(const char *dir, json_t **out, struct err *e)
 		return *out ? 0 : err_errno(e, -ENOMEM, "no status");
 	}
 	if (geteuid())
-		return err_set(e, -EPERM, "a lab's processes are seen by root only; try 'sudo culprit lab status'");
+		return err_set(e, -EPERM,
+			       "a lab's processes are seen by root only; try 'sudo culprit lab status'");
 	if (what != FOLDER_LAB || lab_options_load(dir, &o, NULL) || state_load(dir, &state, NULL)) {
-		*out = json_pack("{ss ss ss}", "state", "broken", "dir", dir, "why", "it is half built, or being built just now");
+		*out = json_pack("{ss ss ss}", "state", "broken", "dir", dir, "why",
+				 "it is half built, or being built just now");
 		return *out ? 0 : err_errno(e, -ENOMEM, "no status");
 	}
 	lab_host_link(dir, host_link);
 	whole = state_whole(&o, state, why);
 	snprintf(inventory, sizeof(inventory), "%s/inventory.lua", dir);
 	*out = json_pack("{ss ss sO ss ss so so}", "state", whole ? "up" : "broken", "dir", dir, "since",
-			 json_object_get(state, "since"), "inventory", inventory, "link", host_link, "options",
-			 lab_options_json(&o), "nodes", describe_nodes(&o, state));
+			 json_object_get(state, "since"), "inventory", inventory, "link", host_link,
+			 "options", lab_options_json(&o), "nodes", describe_nodes(&o, state));
 	if (*out && !whole)
 		json_object_set_new(*out, "why", json_string(why));
 	json_decref(state);
@@ -305,7 +311,8 @@ int lab_exec(const char *dir, const char *node, char **argv, struct err *e)
 	pid_t pid;
 
 	if (geteuid())
-		return err_set(e, -EPERM, "a lab's nodes can only be entered by root; try 'sudo culprit lab exec'");
+		return err_set(e, -EPERM,
+			       "a lab's nodes can only be entered by root; try 'sudo culprit lab exec'");
 	rc = state_load(dir, &state, e);
 	if (!rc)
 		rc = lab_options_load(dir, &o, e);
@@ -346,7 +353,8 @@ static void widen_path(void)
 	const char *was = getenv("PATH");
 	char *path;
 
-	if (asprintf(&path, "%s%s/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin", was ? was : "", was ? ":" : "") < 0)
+	if (asprintf(&path, "%s%s/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin", was ? was : "",
+		     was ? ":" : "") < 0)
 		return;
 	setenv("PATH", path, 1);
 	free(path);
@@ -357,10 +365,12 @@ static bool program_there(const char *name)
 	char *folders = strdup(getenv("PATH")), *rest;
 	bool found = false;
 
-	for (char *f = folders ? strtok_r(folders, ":", &rest) : NULL; f && !found; f = strtok_r(NULL, ":", &rest)) {
+	for (char *f = folders ? strtok_r(folders, ":", &rest) : NULL; f && !found;
+	     f = strtok_r(NULL, ":", &rest)) {
 		char path[PATH_MAX];
 
-		found = snprintf(path, sizeof(path), "%s/%s", f, name) < (int)sizeof(path) && !access(path, X_OK);
+		found = snprintf(path, sizeof(path), "%s/%s", f, name) < (int)sizeof(path) &&
+			!access(path, X_OK);
 	}
 	free(folders);
 	return found;
@@ -371,18 +381,23 @@ int lab_prerequisites(struct err *e)
 	static const struct {
 		const char *program, *package;
 	} needs[] = {
-		{"ip", "iproute2"}, {"tc", "iproute2"}, {"mkfs.ext4", "e2fsprogs"}, {"sshd", "openssh-server"},
-		{"glusterfs", "glusterfs-client"}, {"glusterfsd", "glusterfs-server"},
+		{"ip", "iproute2"},
+		{"tc", "iproute2"},
+		{"mkfs.ext4", "e2fsprogs"},
+		{"sshd", "openssh-server"},
+		{"glusterfs", "glusterfs-client"},
+		{"glusterfsd", "glusterfs-server"},
 	};
 	static const char *const devices[] = {"/dev/fuse", "/dev/loop-control"};
 
 	if (geteuid())
-		return err_set(e, -EPERM, "a lab needs root for its namespaces and mounts; try 'sudo culprit lab up'");
+		return err_set(e, -EPERM,
+			       "a lab needs root for its namespaces and mounts; try 'sudo culprit lab up'");
 	widen_path();
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
 		if (!program_there(needs[i].program))
-			return err_set(e, -ENOENT, "there is no '%s' here; try 'apt-get install %s'", needs[i].program,
-				       needs[i].package);
+			return err_set(e, -ENOENT, "there is no '%s' here; try 'apt-get install %s'",
+				       needs[i].program, needs[i].package);
 	for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
 		int fd = open(devices[i], O_RDWR | O_CLOEXEC);
 

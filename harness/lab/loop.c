@@ -105,7 +105,8 @@ int loop_sweep(const char *dir, double timeout_s, struct err *e)
 		if (!*left)
 			return 0;
 		if (clock_mono_s() > deadline + 5)
-			return err_set(e, -EBUSY, "loop device '%s' of the lab in '%s' does not detach", left, dir);
+			return err_set(e, -EBUSY, "loop device '%s' of the lab in '%s' does not detach",
+				       left, dir);
 		nanosleep(&nap, NULL);
 	}
 }

@@ -38,8 +38,8 @@ static void shape(struct batch *b, const struct lab_options *o, const char *link
 {
 	double burst = o->nic_rate / 500 > 65536 ? o->nic_rate / 500 : 65536;
 
-	fprintf(b->f, "qdisc add dev %s root tbf rate %.0fbit burst %.0f latency 50ms\n", link, o->nic_rate * 8,
-		burst);
+	fprintf(b->f, "qdisc add dev %s root tbf rate %.0fbit burst %.0f latency 50ms\n", link,
+		o->nic_rate * 8, burst);
 }
 
 int network_links(const struct lab_options *o, pid_t switch_pid, const struct child *nodes, struct err *e)
@@ -52,8 +52,8 @@ int network_links(const struct lab_options *o, pid_t switch_pid, const struct ch
 	if (rc)
 		return rc;
 	for (unsigned i = 0; i < lab_node_count(o); i++)
-		fprintf(b.f, "link add name %s netns %d type veth peer name eth0 netns %d\n", lab_node_at(o, i).name,
-			(int)switch_pid, (int)nodes[i].pid);
+		fprintf(b.f, "link add name %s netns %d type veth peer name eth0 netns %d\n",
+			lab_node_at(o, i).name, (int)switch_pid, (int)nodes[i].pid);
 	lab_host_link(o->dir, host);
 	lab_host_address(o, address, &prefix);
 	fprintf(b.f, "link add name %s type veth peer name host netns %d\n", host, (int)switch_pid);
@@ -134,7 +134,8 @@ int network_check(const struct lab_options *o, struct err *e)
 		       (0xffffffffu << (32 - prefix));
 		if ((theirs & mask) == (ntohl(in.s_addr) & mask))
 			rc = err_set(e, -EADDRINUSE,
-				     "subnet %s overlaps with this machine's interface '%s'; choose another with --subnet",
+				     "subnet %s overlaps with this machine's interface '%s'; choose "
+				     "another with --subnet",
 				     o->subnet, i->ifa_name);
 	}
 	freeifaddrs(list);

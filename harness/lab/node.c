@@ -42,8 +42,9 @@ static int make_dev(const struct lab_node *n, struct err *e)
 	static const struct {
 		const char *path, *target;
 	} links[] = {
-		{"/dev/fd", "/proc/self/fd"}, {"/dev/stdin", "/proc/self/fd/0"},
-		{"/dev/stdout", "/proc/self/fd/1"}, {"/dev/stderr", "/proc/self/fd/2"}, {"/dev/ptmx", "pts/ptmx"},
+		{"/dev/fd", "/proc/self/fd"},	    {"/dev/stdin", "/proc/self/fd/0"},
+		{"/dev/stdout", "/proc/self/fd/1"}, {"/dev/stderr", "/proc/self/fd/2"},
+		{"/dev/ptmx", "pts/ptmx"},
 	};
 	int rc = mount_at("tmpfs", "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=755", e);
 
@@ -64,7 +65,8 @@ static int make_dev(const struct lab_node *n, struct err *e)
 		return rc;
 	mkdir("/dev/pts", 0755);
 	mkdir("/dev/shm", 01777);
-	rc = mount_at("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,mode=620,ptmxmode=666", e);
+	rc = mount_at("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+		      "newinstance,mode=620,ptmxmode=666", e);
 	if (!rc)
 		rc = mount_at("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777", e);
 	return rc;
@@ -87,9 +89,11 @@ static int bind_from(int fd, const char *name, const char *target, struct err *e
 /* All that a node would write lies in memory of its own, and goes with it. */
 static int make_mounts(const struct lab_options *o, const struct lab_node *n, struct err *e)
 {
-	static const char *const own[] = {"/run", "/tmp", "/srv", "/mnt", "/root", "/var/lib", "/var/log", "/var/tmp"};
-	static const char *const folders[] = {"/run/sshd", "/run/lock", "/run/gluster", LAB_NODE_RUN, LAB_STORAGE,
-					      LAB_MOUNT, "/var/log/glusterfs", "/var/lib/culprit"};
+	static const char *const own[] = {"/run",  "/tmp",     "/srv",	   "/mnt",
+					  "/root", "/var/lib", "/var/log", "/var/tmp"};
+	static const char *const folders[] = {"/run/sshd",	    "/run/lock",       "/run/gluster",
+					      LAB_NODE_RUN,	    LAB_STORAGE,       LAB_MOUNT,
+					      "/var/log/glusterfs", "/var/lib/culprit"};
 	char own_name[32], log_name[32];
 	int rc = 0, dir = open(o->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
@@ -103,8 +107,11 @@ static int make_mounts(const struct lab_options *o, const struct lab_node *n, st
 	}
 	rc = mount_at("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL, e);
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]) && !rc; i++)
-		rc = mount_at("tmpfs", own[i], "tmpfs", MS_NOSUID | MS_NODEV, strstr(own[i], "tmp") ? "mode=1777"
-			      : strcmp(own[i], "/root") ? "mode=755" : "mode=700", e);
+		rc = mount_at("tmpfs", own[i], "tmpfs", MS_NOSUID | MS_NODEV,
+			      strstr(own[i], "tmp")	? "mode=1777"
+			      : strcmp(own[i], "/root") ? "mode=755"
+							: "mode=700",
+			      e);
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && !rc; i++)
 		rc = file_mkdirs(folders[i], 0755, e);
 	snprintf(own_name, sizeof(own_name), "node/%s", n->name);

@@ -46,7 +46,8 @@ static int subnet_parse(const char *text, uint32_t *network, unsigned *prefix)
 static int count_check(const char *what, unsigned n, unsigned least, struct err *e)
 {
 	if (n < least || n > LAB_MAX_OF_A_ROLE)
-		return err_set(e, -EINVAL, "--%s must be %u to %u, not %u", what, least, LAB_MAX_OF_A_ROLE, n);
+		return err_set(e, -EINVAL, "--%s must be %u to %u, not %u", what, least, LAB_MAX_OF_A_ROLE,
+			       n);
 	return 0;
 }
 
@@ -68,7 +69,8 @@ int lab_options_check(const struct lab_options *o, struct err *e)
 	if (strlen(o->dir) > 200)
 		return err_set(e, -EINVAL, "--dir '%s' is longer than 200 characters", o->dir);
 	if (subnet_parse(o->subnet, &network, &prefix))
-		return err_set(e, -EINVAL, "--subnet '%s' must be an IPv4 network of /8 to /26, as 10.77.0.0/24",
+		return err_set(e, -EINVAL,
+			       "--subnet '%s' must be an IPv4 network of /8 to /26, as 10.77.0.0/24",
 			       o->subnet);
 	if (o->layout == LAB_DISPERSE && o->servers < 3)
 		return err_set(e, -EINVAL, "--layout disperse needs 3 servers or more, not %u", o->servers);
@@ -79,7 +81,8 @@ int lab_options_check(const struct lab_options *o, struct err *e)
 	if (!(o->storage_bytes >= 64 << 20) || !(o->spare_bytes >= 1 << 20) ||
 	    o->storage_bytes > 0x1p44 || o->spare_bytes > 0x1p44 || fmod(o->storage_bytes, 4096) != 0 ||
 	    fmod(o->spare_bytes, 4096) != 0)
-		return err_set(e, -EINVAL, "--storage must be at least 64MiB, --spare 1MiB, both whole blocks of 4KiB");
+		return err_set(e, -EINVAL,
+			       "--storage must be at least 64MiB, --spare 1MiB, both whole blocks of 4KiB");
 	return 0;
 }
 
@@ -158,11 +161,12 @@ void lab_host_link(const char *dir, char name[IFNAMSIZ])
 
 json_t *lab_options_json(const struct lab_options *o)
 {
-	return json_pack("{ss ss si si si ss sf sf sf sf sf sb}", "dir", o->dir, "subnet", o->subnet, "servers",
-			 (int)o->servers, "clients", (int)o->clients, "outsiders", (int)o->outsiders, "layout",
-			 o->layout == LAB_DISPERSE ? "disperse" : "distribute", "disk_rate", o->disk_rate,
-			 "disk_seek_s", o->disk_seek_s, "storage_bytes", o->storage_bytes, "spare_bytes",
-			 o->spare_bytes, "nic_rate", o->nic_rate, "no_cache", o->no_cache);
+	return json_pack("{ss ss si si si ss sf sf sf sf sf sb}", "dir", o->dir, "subnet", o->subnet,
+			 "servers", (int)o->servers, "clients", (int)o->clients, "outsiders",
+			 (int)o->outsiders, "layout", o->layout == LAB_DISPERSE ? "disperse" : "distribute",
+			 "disk_rate", o->disk_rate, "disk_seek_s", o->disk_seek_s, "storage_bytes",
+			 o->storage_bytes, "spare_bytes", o->spare_bytes, "nic_rate", o->nic_rate,
+			 "no_cache", o->no_cache);
 }
 
 int lab_options_save(const struct lab_options *o, struct err *e)
@@ -173,7 +177,8 @@ int lab_options_save(const struct lab_options *o, struct err *e)
 	int rc;
 
 	snprintf(path, sizeof(path), "%s/options.json", o->dir);
-	rc = text ? file_write_atomic(path, 0644, text, strlen(text), e) : err_errno(e, -ENOMEM, "no options");
+	rc = text ? file_write_atomic(path, 0644, text, strlen(text), e)
+		  : err_errno(e, -ENOMEM, "no options");
 	free(text);
 	json_decref(j);
 	return rc;

@@ -25,8 +25,9 @@ int state_lock(const char *dir, bool make, int *fd, struct err *e)
 		if (lock < 0)
 			return err_errno(e, -errno, "cannot open '%s'", path);
 		if (flock(lock, LOCK_EX | LOCK_NB) < 0) {
-			rc = errno == EWOULDBLOCK ? err_set(e, -EBUSY, "another 'culprit lab' is at work on '%s'", dir)
-						  : err_errno(e, -errno, "cannot lock '%s'", path);
+			rc = errno == EWOULDBLOCK
+				     ? err_set(e, -EBUSY, "another 'culprit lab' is at work on '%s'", dir)
+				     : err_errno(e, -errno, "cannot lock '%s'", path);
 			close(lock);
 			return rc;
 		}
@@ -63,7 +64,8 @@ int state_save(const struct lab_options *o, const struct child *children, size_t
 	}
 	all = json_pack("{sI so}", "since", (json_int_t)time(NULL), "processes", list);
 	text = all ? json_dumps(all, JSON_INDENT(2)) : NULL;
-	rc = text ? save(o->dir, "state.json", text, e) : err_errno(e, -ENOMEM, "cannot save the lab's state");
+	rc = text ? save(o->dir, "state.json", text, e)
+		  : err_errno(e, -ENOMEM, "cannot save the lab's state");
 	free(text);
 	json_decref(all);
 	return rc;
@@ -119,8 +121,8 @@ static const char *state_dead(const json_t *state)
 	return NULL;
 }
 
-/* Is a GlusterFS daemon running in the pid namespace of 'init'? By name and place, not by the lab's tag: it may
- * have been started again over SSH. */
+/* Is a GlusterFS daemon running in the pid namespace of 'init'? By name and place, not by the lab's tag: it
+ * may have been started again over SSH. */
 static bool has_daemon(pid_t init)
 {
 	char path[64], wanted[64], its[64];
@@ -168,7 +170,8 @@ bool state_whole(const struct lab_options *o, const json_t *state, char why[64])
 
 		if (has_daemon(state_pid(state, n.name)))
 			continue;
-		snprintf(why, 64, "%s has no %s", n.name, n.role == ROLE_SERVER ? "brick" : "GlusterFS client");
+		snprintf(why, 64, "%s has no %s", n.name,
+			 n.role == ROLE_SERVER ? "brick" : "GlusterFS client");
 		return false;
 	}
 	return true;
@@ -197,8 +200,8 @@ int state_inventory(const struct lab_options *o, const dev_t *spares, struct err
 			   "      host_key = \"%s\", identity = \"id_ed25519\"",
 			n.name, lab_role_name(n.role), n.address, key);
 		if (n.role == ROLE_SERVER)
-			fprintf(f, ",\n      storage = \"%s\", service_port = %d, spare = \"/dev/loop%u\"", LAB_STORAGE,
-				LAB_PORT, minor(spares[i]));
+			fprintf(f, ",\n      storage = \"%s\", service_port = %d, spare = \"/dev/loop%u\"",
+				LAB_STORAGE, LAB_PORT, minor(spares[i]));
 		if (n.role == ROLE_CLIENT)
 			fprintf(f, ", mount = \"%s\"", LAB_MOUNT);
 		fputs(" },\n", f);
