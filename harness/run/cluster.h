@@ -20,6 +20,7 @@ struct member {
 struct cluster {
 	struct inventory *inv;
 	struct nodeset *set;
+	int interrupt_fd;             /* connecting gives up once this is readable; 0: never */
 	struct member *members;       /* in the inventory's order */
 	size_t n_members;
 	struct member **servers, **clients, **outsiders;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "harness/base/clock.h"
@@ -16,6 +17,7 @@
 
 static volatile sig_atomic_t interrupts;
 static struct nodeset *interrupted_set;
+static int interrupt_fd;
 
 static void on_signal(int signo)
 {
@@ -24,14 +26,29 @@ static void on_signal(int signo)
 		signal(signo, SIG_DFL);
 		raise(signo);
 	}
+	if (interrupt_fd > 0) {
+		const uint64_t one = 1;
+		int saved = errno;
+
+		if (write(interrupt_fd, &one, sizeof(one)) < 0)
+			errno = saved;
+	}
 	if (interrupted_set)
 		nodeset_interrupt(interrupted_set);
+}
+
+int exec_interrupt_fd(void)
+{
+	return interrupt_fd;
 }
 
 volatile sig_atomic_t *exec_catch_signals(void)
 {
 	struct sigaction sa = {.sa_handler = on_signal};
 
+	interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (interrupt_fd < 0)
+		interrupt_fd = 0;
 	sigemptyset(&sa.sa_mask);
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
@@ -308,6 +325,7 @@ int exec_run(struct executor *x, struct err *e)
 	int rc;
 
 	progress_now(x->progress, 0, "connecting to %zu nodes", x->cluster->n_members);
+	x->cluster->interrupt_fd = exec_interrupt_fd();
 	rc = cluster_connect(x->cluster, e);
 	if (rc)
 		return rc;

@@ -15,4 +15,7 @@ int exec_run(struct executor *x, struct err *e);
 /* Counts SIGINT and SIGTERM; the first lets the running attempt undo and end, a third kills at once. */
 volatile sig_atomic_t *exec_catch_signals(void);
 
+/* Readable once a signal has come; for what waits outside the executor. 0 if it could not be made. */
+int exec_interrupt_fd(void);
+
 #endif
