@@ -67,8 +67,14 @@ refuses "a strength out of range" "scenario.lua:2: fault 'receive-pktloss': 'los
 scenario 'return { name = "x", workloads = { "ddw" }, detectors = { "always-healthy" },' \
 	'faults = { { "receive-pktloss", los = "5%" } } }'
 refuses "an unknown parameter" "scenario.lua:2: .*unknown key 'los'; did you mean 'loss'\?"
-scenario "return { $good," 'training = { workloads = { "ddr" } } }'
-refuses "training on what is not there" "scenario.lua:2: training: 'ddr' is not among"
+scenario "return { $good," 'training = { workloads = { "ddx" } } }'
+refuses "training on what is not there" "scenario.lua:2: there is no workload 'ddx'"
+scenario 'return { name = "x", workloads = { "ddw" }, detectors = { "always-healthy" },' \
+	'faults = { { "disk-hog", workloads = { "ddr" } } } }'
+refuses "a fault under a workload that is not run" "scenario.lua:2: fault 'disk-hog': 'ddr' is not among"
+scenario 'return { name = "x", workloads = { "ddw" }, detectors = { "always-healthy" },' \
+	'faults = { { "disk-hog", victims = 3 } } }'
+refuses "as many victims as servers" "fault 'disk-hog' has 3 victims of 3 servers"
 scenario 'return { name = "x", workloads = { "ddw" }, faults = { "disk-hog", "disk-hog" }, detectors = { "always-healthy" } }'
 refuses "a fault twice" "stands twice"
 scenario "return { $good," 'tracer = "magic" }'
@@ -102,5 +108,9 @@ if cmp -s <(plan --seed 7) <(plan --seed 8); then not_ok "another seed, another 
 before=$(plan --seed 7 | grep -A6 '"cell": 4,' | sort)
 after=$(plan --seed 7 --only cell=4 | grep -A6 '"cell": 4,' | sort)
 check "--only changes no cell" [ "$before" = "$after" ]
+scenario 'return { name = "x", workloads = { "ddw", "ddr" }, detectors = { "always-healthy" }, repeats = 20,' \
+	'faults = { "none", { "disk-hog", workloads = { "ddr" }, victims = 2 } } }'
+check "a fault runs under its own workloads only, on as many victims" \
+	[ "$("$culprit" run --inventory inventory.lua --dry-run scenario.lua | grep disk-hog | grep -c 'ddr .* s.+s.')" = 20 ]
 check "a dry run leaves nothing behind" [ ! -e runs ]
 done_testing

@@ -22,6 +22,25 @@ int show_parse_whole(const char *command, const char *option, const char *text, 
 	return 0;
 }
 
+static json_t *victim_list(const struct cell *c, char *const servers[])
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < c->n_victims; i++)
+		json_array_append_new(list, json_string(servers[c->victims[i]]));
+	return list;
+}
+
+static char *show_victims(const struct cell *c, char *const servers[], char *buf, size_t size)
+{
+	size_t n = 0;
+
+	snprintf(buf, size, "-");
+	for (size_t i = 0; i < c->n_victims && n < size; i++)
+		n += (size_t)snprintf(buf + n, size - n, "%s%s", i ? "+" : "", servers[c->victims[i]]);
+	return buf;
+}
+
 static int plan_json(const struct scenario *s, const struct plan *p, char *const servers[], FILE *out)
 {
 	json_t *cells = json_array(), *top;
@@ -29,15 +48,15 @@ static int plan_json(const struct scenario *s, const struct plan *p, char *const
 	for (size_t i = 0; i < p->n; i++) {
 		const struct cell *c = &p->cells[i];
 
-		json_array_append_new(cells, json_pack("{s:I, s:b, s:s, s:O, s:s, s:o, s:I, s:s?}", "cell",
+		json_array_append_new(cells, json_pack("{s:I, s:b, s:s, s:O, s:s, s:o, s:I, s:o}", "cell",
 						       (json_int_t)c->number, "training", c->training, "workload",
 						       s->workloads[c->workload].label, "workload_params",
 						       s->workloads[c->workload].params, "fault", cell_fault(s, c),
 						       "fault_params",
 						       c->training ? json_object()
 								   : json_incref(s->faults[c->fault].params),
-						       "repeat", (json_int_t)c->repeat, "victim",
-						       c->victim == SIZE_MAX ? NULL : servers[c->victim]));
+						       "repeat", (json_int_t)c->repeat, "victims",
+						       victim_list(c, servers)));
 	}
 	top = json_pack("{s:s, s:I, s:f, s:o}", "scenario", s->name, "seed", (json_int_t)p->seed, "seconds",
 			(double)p->n * (attempt_phases_s(s) + 6), "cells", cells);
@@ -58,11 +77,11 @@ int show_plan(const struct scenario *s, const struct plan *p, char *const server
 	fprintf(out, "%5s  %-9s %-20s %-28s %s\n", "cell", "repeat", "workload", "fault", "victim");
 	for (size_t i = 0; i < p->n; i++) {
 		const struct cell *c = &p->cells[i];
-		char repeat[32];
+		char repeat[32], victims[256];
 
 		snprintf(repeat, sizeof(repeat), "%s%ld", c->training ? "train " : "", c->repeat);
 		fprintf(out, "%5zu  %-9s %-20s %-28s %s\n", c->number, repeat, s->workloads[c->workload].label,
-			cell_fault(s, c), c->victim == SIZE_MAX ? "-" : servers[c->victim]);
+			cell_fault(s, c), show_victims(c, servers, victims, sizeof(victims)));
 	}
 	return CULPRIT_EXIT_OK;
 }
@@ -125,17 +144,17 @@ static int score_all(struct store *s, struct score_table *t, const json_t *verdi
 
 	index = by_attempt(confirmed);
 	json_array_foreach((json_t *)verdicts, i, row) {
-		const json_t *cell, *victim;
+		const json_t *cell, *victims;
 		char key[32];
 
 		snprintf(key, sizeof(key), "%lld", (long long)json_integer_value(json_object_get(row, "attempt")));
 		cell = json_object_get(index, key);
-		victim = json_object_get(cell, "victim");
+		victims = json_object_get(cell, "victims");
 		if (rc || !cell)
 			continue;
 		rc = score_add(t, json_string_value(json_object_get(row, "detector")),
 			       json_string_value(json_object_get(cell, "fault")),
-			       json_string_value(json_object_get(cell, "workload")), json_is_null(victim) ? NULL : victim,
+			       json_string_value(json_object_get(cell, "workload")), json_is_null(victims) ? NULL : victims,
 			       json_object_get(row, "verdict"), e);
 	}
 	json_decref(index);
@@ -163,12 +182,26 @@ static char **missing_lines(const json_t *missing)
 	return lines;
 }
 
+static char **skip_lines(const json_t *skipped)
+{
+	char **lines = calloc(json_array_size(skipped) + 1, sizeof(*lines));
+	json_t *row;
+	size_t i;
+
+	json_array_foreach((json_t *)skipped, i, row) {
+		if (lines && asprintf(&lines[i], "skipped: %s: %s", json_string_value(json_object_get(row, "fault")),
+				      json_string_value(json_object_get(row, "reason"))) < 0)
+			lines[i] = NULL;
+	}
+	return lines;
+}
+
 int show_table(struct store *s, enum table_format format, FILE *out, struct err *e)
 {
 	struct score_table *t = score_table_new();
 	struct table_notes notes = {.run_id = store_run_id(s)};
 	json_t *tally = NULL, *verdicts = NULL, *missing, *attempts;
-	char **lines = NULL;
+	char **lines = NULL, **remarks = NULL;
 	int rc = t ? store_tally(s, &tally, e) : err_errno(e, -ENOMEM, "cannot make a table");
 
 	if (rc)
@@ -182,6 +215,9 @@ int show_table(struct store *s, enum table_format format, FILE *out, struct err 
 	lines = missing_lines(missing);
 	notes.missing = (const char *const *)lines;
 	notes.n_missing = lines ? json_array_size(missing) : 0;
+	remarks = skip_lines(json_object_get(tally, "skipped"));
+	notes.remarks = (const char *const *)remarks;
+	notes.n_remarks = remarks ? json_array_size(json_object_get(tally, "skipped")) : 0;
 	rc = store_verdicts(s, &verdicts, e);
 	if (!rc)
 		rc = declare_axes(s, t, json_object_get(tally, "cells"), verdicts, e);
@@ -192,7 +228,10 @@ int show_table(struct store *s, enum table_format format, FILE *out, struct err 
 out:
 	for (size_t i = 0; lines && i < notes.n_missing; i++)
 		free(lines[i]);
+	for (size_t i = 0; remarks && i < notes.n_remarks; i++)
+		free(remarks[i]);
 	free(lines);
+	free(remarks);
 	json_decref(verdicts);
 	json_decref(tally);
 	score_table_free(t);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <lauxlib.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -316,6 +317,15 @@ void bind_push_node(lua_State *L, struct acts *a, struct member *m)
 
 	*n = (struct lua_node){.member = m, .acts = a};
 	luaL_setmetatable(L, NODE_TYPE);
+}
+
+void bind_push_handle(lua_State *L, struct acts *a, struct member *m, const char *handle)
+{
+	struct lua_handle *h = lua_newuserdatauv(L, sizeof(*h), 0);
+
+	*h = (struct lua_handle){.node = m->node, .acts = a};
+	snprintf(h->handle, sizeof(h->handle), "%s", handle);
+	luaL_setmetatable(L, HANDLE_TYPE);
 }
 
 static void push_list(lua_State *L, struct acts *a, struct member **list, size_t n, const char *key)

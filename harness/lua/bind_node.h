@@ -28,6 +28,9 @@ void bind_push_context(lua_State *L, struct acts *a, struct cluster *c, struct m
 /* Pushes a node, for callbacks that are given one. */
 void bind_push_node(lua_State *L, struct acts *a, struct member *m);
 
+/* Pushes a handle of what runs already, for asking only: it is not remembered as an act. */
+void bind_push_handle(lua_State *L, struct acts *a, struct member *m, const char *handle);
+
 size_t acts_count(const struct acts *a);
 
 /* Undoes every act, newest first, each verified by its node. Goes on after a failure and

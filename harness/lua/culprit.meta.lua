@@ -28,7 +28,10 @@
 ---@field seed? integer                order and victims are drawn from it (default: drawn and recorded)
 
 ---A name, or { "name", parameter = value, ... }. A name with a slash or ending in ".lua" is a
----path relative to the scenario.
+---path relative to the scenario. A fault's entry may also have
+---  workloads = { "ddw" }  it is run under these only (default: all)
+---  victims = 2            servers hit at once (default 1)
+---  after = "15s"          its own time before the fault, in place of phases.before
 ---@alias culprit.Choice string|table
 
 ---@class culprit.Phases
@@ -37,7 +40,7 @@
 ---@field after? string   after the verified end (default "15s"; 001: the rest of about 600 s)
 
 ---@class culprit.Training
----@field workloads string[]  among the scenario's own
+---@field workloads culprit.Choice[]  a bare name of one of the scenario's own means that one
 ---@field repeats? integer    default 1
 
 ---What a file in faults/ returns. Primitives carry their own undo: a fault writes none.
@@ -50,6 +53,13 @@
 ---@field verify fun(ctx: culprit.Context): table|boolean|nil, string?  by effect: evidence, or nil and what was seen; asked
 ---until it is true, and again at the end of the fault's phase
 ---@field verify_timeout? string       quantity, seconds (default "5s"): then the attempt is invalid
+---@field trigger? fun(ctx: culprit.Context): any  asked after the time before the fault: it is injected once this is true
+---(an event in the workload: ctx.workload[1]:status().wchar > 2^26)
+---@field step? fun(ctx: culprit.Context, elapsed: number)  called once a second while the fault acts, with the seconds
+---since onset: ramps and sequences
+---@field from_start? boolean          acts before tracers and workload start and until they have stopped (a
+---misconfigured server); the phases are then one
+---@field workload_may_fail? boolean   server and application may fail under it, and the attempt still counts
 
 ---What a file in workloads/ returns.
 ---@class culprit.Workload
@@ -82,7 +92,8 @@
 ---@field servers culprit.Node[]
 ---@field clients culprit.Node[]
 ---@field outsiders culprit.Node[]
----@field victim? culprit.Node     faults only
+---@field victim? culprit.Node     faults only; with several victims each has a context of its own
+---@field workload? culprit.Handle[] faults that act under a running workload: its process on each client
 ---@field params table<string, number>
 ---@field state table              yours, from inject to the last verify
 ---@field shared table             one for the whole run

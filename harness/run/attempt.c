@@ -28,13 +28,15 @@ struct trial {
 	struct executor *x;
 	const struct cell *cell;
 	const struct part *workload, *fault; /* fault NULL: control */
-	struct member *victim;
+	struct member *victims[MAX_VICTIMS];
+	int contexts[MAX_VICTIMS];       /* Lua: the fault's context for each victim */
+	size_t n_victims, n_contexts;
+	char victim_names[128];
 	struct attempt_row row;
 	struct job *tracers, *apps;      /* tracers: servers then clients; apps: clients */
 	size_t n_tracers, n_apps;
 	json_t *before, *detail;
 	char *folder;                    /* "cells/0007.1", below the run's */
-	int context_ref;                 /* Lua context of the fault */
 	struct err gone;                 /* set when an event made the attempt invalid */
 	bool is_gone;
 };
@@ -225,6 +227,9 @@ static void on_event(void *ctx, struct node *n, const json_t *event)
 
 	if (!kind || !handle || t->is_gone)
 		return;
+	/* Under such a fault the server may crash, and the application fail: that is what is measured. */
+	if (t->fault && t->fault->may_fail && !strcmp(kind, "exit"))
+		return;
 	for (size_t i = 0; i < t->n_apps; i++) {
 		if (t->apps[i].running && t->apps[i].member->node == n && !strcmp(t->apps[i].handle, handle) && code) {
 			t->is_gone = true;
@@ -269,46 +274,58 @@ static int wait_until(struct trial *t, double until_s, const char *what, struct 
 	}
 }
 
-/* Calls the fault's function 'name' with the trial's context; leaves 'results' values. */
-static int call_fault(struct trial *t, const char *name, int results, struct err *e)
+/* Calls the fault's function 'name' for the victim 'v'; leaves 'results' values. 'number' is a further
+ * argument unless it is negative. */
+static int call_fault(struct trial *t, size_t v, const char *name, double number, int results, struct err *e)
 {
 	lua_State *L = t->x->scenario->L;
 
 	lua_rawgeti(L, LUA_REGISTRYINDEX, t->fault->def_ref);
 	lua_getfield(L, -1, name);
 	lua_remove(L, -2);
-	lua_rawgeti(L, LUA_REGISTRYINDEX, t->context_ref);
-	return luax_call(L, 1, results, e);
+	lua_rawgeti(L, LUA_REGISTRYINDEX, t->contexts[v]);
+	if (number >= 0)
+		lua_pushnumber(L, number);
+	return luax_call(L, number >= 0 ? 2 : 1, results, e);
 }
 
-/* Asks verify until it says yes; its evidence goes into detail[key]. -ETIME if it never does. */
-static int verify(struct trial *t, const char *key, struct err *e)
+static bool fault_has(const struct trial *t, const char *name)
 {
 	lua_State *L = t->x->scenario->L;
-	double deadline = clock_mono_s() + t->fault->verify_s;
+	bool has;
+
+	lua_rawgeti(L, LUA_REGISTRYINDEX, t->fault->def_ref);
+	has = lua_getfield(L, -1, name) == LUA_TFUNCTION;
+	lua_pop(L, 2);
+	return has;
+}
+
+/* Asks 'name' of one victim until it says yes; its evidence goes into '*evidence'. -ETIME if it never does
+ * within 'patience_s' (0: asks for ever, as long as the phase may last). */
+static int ask_until(struct trial *t, size_t v, const char *name, double patience_s, const char *what,
+		     json_t **evidence, struct err *e)
+{
+	lua_State *L = t->x->scenario->L;
+	double deadline = clock_mono_s() + patience_s;
 	int top = lua_gettop(L), rc;
 
 	for (;;) {
-		json_t *evidence = NULL;
-
-		rc = call_fault(t, "verify", 2, e);
+		rc = call_fault(t, v, name, -1, 2, e);
 		if (rc)
 			break;
 		if (lua_toboolean(L, top + 1)) {
-			rc = luajson_get(L, top + 1, &evidence, e);
-			if (!rc)
-				json_object_set_new(t->detail, key, evidence);
+			rc = luajson_get(L, top + 1, evidence, e);
 			break;
 		}
 		if (clock_mono_s() > deadline) {
 			const char *seen = lua_tostring(L, top + 2);
 
-			rc = err_set(e, -ETIME, "%s did not act within %g s: %s", t->fault->label, t->fault->verify_s,
-				     seen ? seen : "verify gave no reason");
+			rc = err_set(e, -ETIME, "%s on %s: %s did not come true within %g s: %s", t->fault->label,
+				     t->victims[v]->host->ssh.name, name, patience_s, seen ? seen : "no reason given");
 			break;
 		}
 		lua_settop(L, top);
-		rc = wait_until(t, clock_mono_s() + VERIFY_PERIOD_S, "verifying", e);
+		rc = wait_until(t, clock_mono_s() + VERIFY_PERIOD_S, what, e);
 		if (rc)
 			break;
 	}
@@ -316,14 +333,46 @@ static int verify(struct trial *t, const char *key, struct err *e)
 	return rc;
 }
 
-static int fault_on(struct trial *t, struct err *e)
+/* Verified on every victim: {victim: evidence} goes into detail[key]. */
+static int verify(struct trial *t, const char *key, struct err *e)
+{
+	json_t *all = json_object();
+	int rc = 0;
+
+	for (size_t v = 0; v < t->n_victims && !rc; v++) {
+		json_t *evidence = NULL;
+
+		rc = ask_until(t, v, "verify", t->fault->verify_s, "verifying", &evidence, e);
+		if (!rc)
+			json_object_set_new(all, t->victims[v]->host->ssh.name, evidence);
+	}
+	json_object_set_new(t->detail, key, all);
+	return rc;
+}
+
+static void make_contexts(struct trial *t)
 {
 	lua_State *L = t->x->scenario->L;
-	int rc;
 
-	bind_push_context(L, t->x->acts, t->x->cluster, t->victim, t->fault, store_run_id(t->x->store));
-	t->context_ref = luaL_ref(L, LUA_REGISTRYINDEX);
-	rc = call_fault(t, "inject", 0, e);
+	for (; t->n_contexts < t->n_victims; t->n_contexts++) {
+		bind_push_context(L, t->x->acts, t->x->cluster, t->victims[t->n_contexts], t->fault,
+				  store_run_id(t->x->store));
+		lua_createtable(L, (int)t->n_apps, 0);
+		for (size_t i = 0; i < t->n_apps; i++) {
+			bind_push_handle(L, t->x->acts, t->apps[i].member, t->apps[i].handle);
+			lua_rawseti(L, -2, (lua_Integer)i + 1);
+		}
+		lua_setfield(L, -2, "workload");
+		t->contexts[t->n_contexts] = luaL_ref(L, LUA_REGISTRYINDEX);
+	}
+}
+
+static int fault_on(struct trial *t, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t v = 0; v < t->n_victims && !rc; v++)
+		rc = call_fault(t, v, "inject", -1, 0, e);
 	if (!rc)
 		rc = verify(t, "verified_on", e);
 	if (!rc)
@@ -344,23 +393,54 @@ static int fault_off(struct trial *t, struct err *e)
 	return rc;
 }
 
+/* The phase in which the fault acts; a fault with 'step' is called once a second, for ramps and sequences. */
+static int fault_phase(struct trial *t, double onset, struct err *e)
+{
+	double end = onset + t->x->scenario->fault_s;
+	bool steps = fault_has(t, "step");
+	char what[160];
+	int rc = 0;
+
+	snprintf(what, sizeof(what), "fault on %s", t->victim_names);
+	for (double at = onset; steps && at < end && !rc; at += 1) {
+		rc = wait_until(t, at, what, e);
+		for (size_t v = 0; v < t->n_victims && !rc; v++)
+			rc = call_fault(t, v, "step", at - onset, 0, e);
+	}
+	return rc ? rc : wait_until(t, end, what, e);
+}
+
+/* Until the time before the fault is over and the fault's own trigger, if it has one, has come true. */
+static int before_phase(struct trial *t, double begin, struct err *e)
+{
+	const struct scenario *s = t->x->scenario;
+	double before_s = t->fault->after_s >= 0 ? t->fault->after_s : s->before_s;
+	json_t *evidence = NULL;
+	int rc = wait_until(t, begin + before_s, "before the fault", e);
+
+	if (!rc)
+		make_contexts(t);
+	if (!rc && fault_has(t, "trigger")) {
+		rc = ask_until(t, 0, "trigger", attempt_phases_s(s), "waiting for the trigger", &evidence, e);
+		if (!rc)
+			json_object_set_new(t->detail, "trigger", evidence);
+	}
+	return rc;
+}
+
 static int phases(struct trial *t, struct err *e)
 {
 	const struct scenario *s = t->x->scenario;
-	double begin = (double)clock_ns(CLOCK_MONOTONIC) / 1e9, onset;
-	char what[64];
+	double begin = clock_mono_s();
 	int rc;
 
-	if (!t->fault)
-		return wait_until(t, begin + attempt_phases_s(s), "no fault", e);
-	rc = wait_until(t, begin + s->before_s, "before the fault", e);
+	if (!t->fault || t->fault->from_start)
+		return wait_until(t, begin + attempt_phases_s(s), t->fault ? "fault from the start" : "no fault", e);
+	rc = before_phase(t, begin, e);
 	if (!rc)
 		rc = fault_on(t, e);
-	if (rc)
-		return rc;
-	onset = clock_mono_s();
-	snprintf(what, sizeof(what), "fault on %s", t->victim->host->ssh.name);
-	rc = wait_until(t, onset + s->fault_s, what, e);
+	if (!rc)
+		rc = fault_phase(t, clock_mono_s(), e);
 	if (!rc)
 		rc = fault_off(t, e);
 	if (!rc)
@@ -433,12 +513,29 @@ static void clean_up(struct trial *t)
 	measure_discard(t->x->cluster);
 }
 
+/* A fault that acts from the start is on before anything is traced, as a misconfigured server would be. */
+static int early_fault(struct trial *t, struct err *e)
+{
+	int rc;
+
+	if (!t->fault || !t->fault->from_start)
+		return 0;
+	make_contexts(t);
+	rc = fault_on(t, e);
+	return rc ? rc : cluster_find_processes(t->x->cluster, e);
+}
+
 static int run_trial(struct trial *t, struct err *e)
 {
 	int rc;
 
 	note_phase(t, attempt_phases_s(t->x->scenario), "starting");
-	rc = fingerprint(t, &t->before, e);
+	/* What a fault restarted has another number now. */
+	rc = cluster_find_processes(t->x->cluster, e);
+	if (!rc)
+		rc = fingerprint(t, &t->before, e);
+	if (!rc)
+		rc = early_fault(t, e);
 	if (!rc)
 		rc = start_tracers(t, e);
 	if (!rc)
@@ -450,8 +547,10 @@ static int run_trial(struct trial *t, struct err *e)
 		note_phase(t, 0, "collecting");
 		rc = stop_all(t, e);
 	}
+	if (!rc && t->fault && t->fault->from_start)
+		rc = fault_off(t, e);
 	if (!rc)
-		rc = measure_fetch(t->x, t->folder, t->workload, t->detail, e);
+		rc = measure_fetch(t->x, t->folder, t->workload, t->fault && t->fault->may_fail, t->detail, e);
 	if (!rc) {
 		json_t *after = NULL;
 
@@ -502,8 +601,8 @@ static int record(struct trial *t, int rc, const struct err *why, struct err *e)
 
 static void trial_clear(struct trial *t)
 {
-	if (t->context_ref != LUA_NOREF)
-		luaL_unref(t->x->scenario->L, LUA_REGISTRYINDEX, t->context_ref);
+	while (t->n_contexts)
+		luaL_unref(t->x->scenario->L, LUA_REGISTRYINDEX, t->contexts[--t->n_contexts]);
 	json_decref(t->before);
 	json_decref(t->detail);
 	free(t->tracers);
@@ -515,14 +614,18 @@ int attempt_run(struct executor *x, const struct cell *c, long number, enum outc
 		int64_t *id, struct err *e)
 {
 	struct trial t = {.x = x, .cell = c, .workload = &x->scenario->workloads[c->workload],
-			  .context_ref = LUA_NOREF, .detail = json_object()};
+			  .detail = json_object()};
 	char *full = NULL;
 	int rc = 0;
 
 	t.row = (struct attempt_row){.cell = c->number, .number = number, .started_ns = clock_real_ns()};
-	if (c->victim != SIZE_MAX) {
+	if (c->n_victims)
 		t.fault = &x->scenario->faults[c->fault];
-		t.victim = x->cluster->servers[c->victim];
+	for (size_t i = 0, n = 0; i < c->n_victims; i++) {
+		t.victims[t.n_victims++] = x->cluster->servers[c->victims[i]];
+		if (n < sizeof(t.victim_names))
+			n += (size_t)snprintf(t.victim_names + n, sizeof(t.victim_names) - n, "%s%s", i ? "+" : "",
+					      x->server_names[c->victims[i]]);
 	}
 	if (!t.detail || asprintf(&t.folder, "cells/%04zu.%ld", c->number, number) < 0 ||
 	    asprintf(&full, "%s/%s", store_folder(x->store), t.folder) < 0) {

@@ -3,6 +3,9 @@
  *
  *   fingerprint - tracers on - workload on - [before] - inject, verify (onset) - [fault] -
  *   verify, undo (offset) - [after] - workload off - tracers off - fetch - fingerprint - reduce
+ *
+ * A fault that acts from the start (a server misconfigured before anybody uses it) is injected
+ * before the tracers and undone after them.
  */
 #ifndef CULPRIT_HARNESS_ATTEMPT_H
 #define CULPRIT_HARNESS_ATTEMPT_H

@@ -83,7 +83,7 @@ static int connect_all(struct cluster *c, struct err *e)
 	return rc;
 }
 
-static int find_processes(struct cluster *c, struct err *e)
+int cluster_find_processes(struct cluster *c, struct err *e)
 {
 	struct node_request *requests = calloc(c->n_members, sizeof(*requests));
 	struct fs *fs = NULL;
@@ -97,6 +97,8 @@ static int find_processes(struct cluster *c, struct err *e)
 	for (size_t i = 0; i < c->n_members && !rc; i++) {
 		struct member *m = &c->members[i];
 
+		json_decref(m->pids);
+		m->pids = NULL;
 		rc = fs_pids(fs, m->host, requests[i].result, &m->pids, e);
 		if (!rc && m->host->role != ROLE_OUTSIDER && !json_array_size(m->pids))
 			rc = err_set(e, -ENOENT, "%s: no %s process of the %s is running there; start the file system first",
@@ -117,7 +119,7 @@ int cluster_connect(struct cluster *c, struct err *e)
 	for (size_t i = 0; !rc && i < c->n_members; i++)
 		rc = node_clock_offset(c->members[i].node, &c->members[i].offset_s, &c->members[i].offset_error_s, e);
 	if (!rc)
-		rc = find_processes(c, e);
+		rc = cluster_find_processes(c, e);
 	if (rc)
 		cluster_disconnect(c);
 	return rc;

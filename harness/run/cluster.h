@@ -34,6 +34,9 @@ int cluster_load(const char *path, struct cluster **out, struct err *e);
  * -ENOENT when a server's or client's processes are not there, with where it was looked. */
 int cluster_connect(struct cluster *c, struct err *e);
 
+/* Finds the file system's processes anew; as cluster_connect does. */
+int cluster_find_processes(struct cluster *c, struct err *e);
+
 /* Says bye; the cluster can be connected again. */
 void cluster_disconnect(struct cluster *c);
 void cluster_free(struct cluster *c);

@@ -56,7 +56,7 @@ volatile sig_atomic_t *exec_catch_signals(void)
 	return &interrupts;
 }
 
-/* A fault's own check on every server that may become its victim. -EINVAL with the reason. */
+/* A fault's own check on every server that may become its victim. -EOPNOTSUPP with the reason why it cannot run. */
 static int check_fault(struct executor *x, const struct part *f, struct err *e)
 {
 	lua_State *L = x->scenario->L;
@@ -72,12 +72,35 @@ static int check_fault(struct executor *x, const struct part *f, struct err *e)
 		bind_push_context(L, x->acts, x->cluster, x->cluster->servers[i], f, store_run_id(x->store));
 		rc = luax_call(L, 1, 2, e);
 		if (!rc && !lua_toboolean(L, -2))
-			rc = err_set(e, -EINVAL, "fault '%s' cannot run here: %s", f->label,
+			rc = err_set(e, -EOPNOTSUPP, "%s",
 				     lua_isstring(L, -1) ? lua_tostring(L, -1) : "its check gave no reason");
 		lua_settop(L, top);
 	}
 	lua_settop(L, top);
 	return rc;
+}
+
+/* A fault that cannot run here is left out with its reason; it is an error only if nothing remains. */
+static int check_or_skip(struct executor *x, size_t fault, struct err *e)
+{
+	const struct part *f = &x->scenario->faults[fault];
+	struct plan *p = x->plan;
+	size_t left = 0, faulty = 0;
+	int rc = check_fault(x, f, e);
+
+	if (rc != -EOPNOTSUPP)
+		return rc;
+	for (size_t i = 0; i < p->n; i++) {
+		if (p->cells[i].fault == fault)
+			continue;
+		faulty += p->cells[i].n_victims > 0;
+		p->cells[left++] = p->cells[i];
+	}
+	if (!faulty)
+		return err_prefix(e, -EINVAL, "no fault of the scenario can run here: '%s'", f->label);
+	p->n = left;
+	progress_say(x->progress, "skipped: fault %s: %s", f->label, e->text);
+	return store_skip(x->store, f->label, e->text, e);
 }
 
 /* Runs argv lists, the k-th of every client side by side. */
@@ -198,7 +221,7 @@ static int check_and_prepare(struct executor *x, struct err *e)
 	faults = workloads + s->n_workloads;
 	used_parts(x, workloads, faults);
 	for (size_t i = 0; i < s->n_faults && !rc; i++)
-		rc = faults[i] ? check_fault(x, &s->faults[i], e) : 0;
+		rc = faults[i] ? check_or_skip(x, i, e) : 0;
 	for (size_t i = 0; i < s->n_workloads && !rc; i++)
 		rc = workloads[i] ? check_workload(x, &s->workloads[i], e) : 0;
 	for (size_t i = 0; i < s->n_workloads && !rc; i++) {
@@ -255,7 +278,7 @@ static int run_cell(struct executor *x, size_t place, const struct cell *c, stru
 		enum outcome outcome = OUTCOME_ERROR;
 		struct err why = {""};
 		int64_t id = 0;
-		char text[160] = "";
+		char text[160] = "", victims[128] = "";
 
 		rc = reconnect(x, e);
 		if (!rc)
@@ -277,10 +300,11 @@ static int run_cell(struct executor *x, size_t place, const struct cell *c, stru
 			x->judge_failed = true;
 			progress_say(x->progress, "cell %zu: not judged: %s", c->number, why.text);
 		}
-		progress_say(x->progress, "[%zu/%zu] cell %zu %s x %s%s%s: %s%s%s (%.1f s)", place, x->plan->n, c->number,
-			     x->scenario->workloads[c->workload].label, cell_fault(x->scenario, c),
-			     c->victim == SIZE_MAX ? "" : " on ",
-			     c->victim == SIZE_MAX ? "" : x->server_names[c->victim],
+		for (size_t i = 0, k = 0; i < c->n_victims && k < sizeof(victims); i++)
+			k += (size_t)snprintf(victims + k, sizeof(victims) - k, "%s%s", i ? "+" : " on ",
+					      x->server_names[c->victims[i]]);
+		progress_say(x->progress, "[%zu/%zu] cell %zu %s x %s%s: %s%s%s (%.1f s)", place, x->plan->n, c->number,
+			     x->scenario->workloads[c->workload].label, cell_fault(x->scenario, c), victims,
 			     c->training ? "training, " : "", "confirmed", text, clock_mono_s() - begin);
 		return 0;
 	}

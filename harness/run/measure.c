@@ -66,8 +66,8 @@ void measure_discard(struct cluster *c)
 }
 
 /* The workload's reading of its own output: {client: {bytes =, seconds =, ...}}. */
-static int read_results(struct executor *x, const char *folder, const struct part *workload, json_t *detail,
-			struct err *e)
+static int read_results(struct executor *x, const char *folder, const struct part *workload, bool may_fail,
+			json_t *detail, struct err *e)
 {
 	lua_State *L = x->scenario->L;
 	json_t *results = json_object();
@@ -91,7 +91,9 @@ static int read_results(struct executor *x, const char *folder, const struct par
 			lua_pushlstring(L, text, size);
 			rc = luax_call(L, 1, 2, e);
 		}
-		if (!rc && lua_isnil(L, -2))
+		if (!rc && lua_isnil(L, -2) && may_fail)
+			lua_pushvalue(L, -1), lua_replace(L, -3);
+		else if (!rc && lua_isnil(L, -2))
 			rc = err_set(e, -EIO, "%s: %s: %s", m->host->ssh.name, workload->label,
 				     lua_isstring(L, -1) ? lua_tostring(L, -1) : "it reported no result");
 		if (!rc)
@@ -106,8 +108,8 @@ static int read_results(struct executor *x, const char *folder, const struct par
 	return rc;
 }
 
-int measure_fetch(struct executor *x, const char *folder, const struct part *workload, json_t *detail,
-		  struct err *e)
+int measure_fetch(struct executor *x, const char *folder, const struct part *workload, bool may_fail,
+		  json_t *detail, struct err *e)
 {
 	struct cluster *c = x->cluster;
 	struct node_transfer *transfers = calloc(c->n_members * 3, sizeof(*transfers));
@@ -127,7 +129,7 @@ int measure_fetch(struct executor *x, const char *folder, const struct part *wor
 	if (!rc)
 		rc = remove_remote(c, e);
 	if (!rc)
-		rc = read_results(x, folder, workload, detail, e);
+		rc = read_results(x, folder, workload, may_fail, detail, e);
 	for (size_t i = 0; i < n; i++)
 		free((char *)transfers[i].local);
 	free(transfers);

@@ -14,9 +14,10 @@
 struct measurement;
 
 /* Fetches the files into 'folder' (relative to the run's), all nodes at once, removes them there, and adds
- * the workload's own results per client to detail.results. */
-int measure_fetch(struct executor *x, const char *folder, const struct part *workload, json_t *detail,
-		  struct err *e);
+ * the workload's own results per client to detail.results. 'may_fail': a client without a result has its reason
+ * there instead. */
+int measure_fetch(struct executor *x, const char *folder, const struct part *workload, bool may_fail,
+		  json_t *detail, struct err *e);
 
 /* Removes an attempt's files from the nodes, as far as they can be reached. */
 void measure_discard(struct cluster *c);

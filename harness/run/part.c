@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "harness/base/home.h"
+#include "harness/run/plan.h"
 
 static const char *const kind_names[] = {[PART_FAULT] = "fault", [PART_WORKLOAD] = "workload"};
 static const char *const kind_folders[] = {[PART_FAULT] = "faults", [PART_WORKLOAD] = "workloads"};
@@ -33,6 +34,9 @@ void part_clear(lua_State *L, struct part *p)
 	free(p->path);
 	free(p->summary);
 	free(p->resource);
+	for (size_t i = 0; p->under && p->under[i]; i++)
+		free(p->under[i]);
+	free(p->under);
 	json_decref(p->params);
 	luaL_unref(L, LUA_REGISTRYINDEX, p->def_ref);
 	luaL_unref(L, LUA_REGISTRYINDEX, p->params_ref);
@@ -136,6 +140,10 @@ static int read_definition(lua_State *L, struct part *p, const struct luax_sourc
 		{"check", LUAX_FUNCTION},
 		{"inject", LUAX_FUNCTION, .required = true},
 		{"verify", LUAX_FUNCTION, .required = true},
+		{"trigger", LUAX_FUNCTION},
+		{"step", LUAX_FUNCTION},
+		{"from_start", LUAX_BOOLEAN, .out = &p->from_start},
+		{"workload_may_fail", LUAX_BOOLEAN, .out = &p->may_fail},
 		{"verify_timeout", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0.1, .max = 600, .out = &p->verify_s},
 		{NULL},
 	};
@@ -220,11 +228,42 @@ static int read_params(lua_State *L, const struct luax_source *own, struct param
 	return rc;
 }
 
+/* workloads = { "ddw", ... } of a fault's entry in the scenario. */
+static int read_under(lua_State *L, int given, const struct luax_source *src, struct part *p, struct err *e)
+{
+	size_t n;
+	int rc = 0;
+
+	if (lua_getfield(L, given, "workloads") == LUA_TNIL) {
+		lua_pop(L, 1);
+		return 0;
+	}
+	n = lua_rawlen(L, -1);
+	p->under = calloc(n + 1, sizeof(*p->under));
+	if (!p->under || !n)
+		rc = luax_complain(src, "workloads", e, "fault '%s': 'workloads' must list at least one", p->name);
+	for (size_t i = 0; i < n && !rc; i++) {
+		lua_rawgeti(L, -1, (lua_Integer)i + 1);
+		if (lua_type(L, -1) == LUA_TSTRING)
+			p->under[i] = strdup(lua_tostring(L, -1));
+		if (!p->under[i])
+			rc = luax_complain(src, "workloads", e, "fault '%s': 'workloads' must be a list of names", p->name);
+		lua_pop(L, 1);
+	}
+	lua_pop(L, 1);
+	return rc;
+}
+
 /* Overrides defaults by what the scenario gives; the scenario's table is at 'given' (0: none). */
 static int take_given(lua_State *L, int given, const struct luax_source *src, struct part *p, struct param *params,
 		      size_t n, struct err *e)
 {
-	struct luax_field fields[MAX_PARAMS + 1] = {{0}};
+	const struct luax_field reserved[] = {
+		{"workloads", LUAX_TABLE},
+		{"victims", LUAX_INTEGER, .min = 1, .max = MAX_VICTIMS, .out = &p->victims},
+		{"after", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0, .max = 86400, .out = &p->after_s},
+	};
+	struct luax_field fields[MAX_PARAMS + 4] = {{0}};
 	char what[96], text[64];
 	size_t len = strlen(p->name);
 	bool differs = false;
@@ -237,8 +276,12 @@ static int take_given(lua_State *L, int given, const struct luax_source *src, st
 		fields[i] = (struct luax_field){.name = params[i].name, .type = LUAX_QUANTITY, .unit = params[i].unit,
 						.min = params[i].min, .max = params[i].max, .out = &params[i].value};
 	}
+	if (p->kind == PART_FAULT)
+		memcpy(fields + n, reserved, sizeof(reserved));
 	if (given)
 		rc = luax_read(L, given, src, what, fields, true, e);
+	if (!rc && given && p->kind == PART_FAULT)
+		rc = read_under(L, given, src, p, e);
 	if (rc)
 		return rc;
 	p->params = json_object();
@@ -275,23 +318,25 @@ static int take_given(lua_State *L, int given, const struct luax_source *src, st
 
 static int load_none(struct part *p, int given, const struct luax_source *src, lua_State *L, struct err *e)
 {
+	const struct luax_field fields[] = {{"workloads", LUAX_TABLE}, {NULL}};
+	int rc = 0;
+
 	p->label = strdup(p->name);
 	p->summary = strdup("no fault: the control");
 	p->resource = strdup("-");
 	p->params = json_object();
 	if (!p->label || !p->summary || !p->resource || !p->params)
 		return err_errno(e, -ENOMEM, "cannot load the fault 'none'");
-	if (given) {
-		const struct luax_field nothing[] = {{NULL}};
-
-		return luax_read(L, given, src, "fault 'none'", nothing, true, e);
-	}
-	return 0;
+	if (given)
+		rc = luax_read(L, given, src, "fault 'none'", fields, true, e);
+	if (given && !rc)
+		rc = read_under(L, given, src, p, e);
+	return rc;
 }
 
 int part_load(lua_State *L, enum part_kind kind, const struct luax_source *src, struct part *out, struct err *e)
 {
-	struct part p = {.kind = kind, .verify_s = 5, .def_ref = LUA_NOREF, .params_ref = LUA_NOREF};
+	struct part p = {.kind = kind, .verify_s = 5, .after_s = -1, .victims = 1, .def_ref = LUA_NOREF, .params_ref = LUA_NOREF};
 	struct luax_source own = {0};
 	struct param params[MAX_PARAMS];
 	int top = lua_gettop(L), given = 0, rc;

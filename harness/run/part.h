@@ -20,6 +20,11 @@ struct part {
 	char *summary;
 	char *resource;  /* faults: "disk", "network", ... */
 	double verify_s; /* faults: how long verify may take to come true */
+	bool from_start; /* faults: acts before tracers and workload start, until they have stopped */
+	bool may_fail;   /* faults: workload and server may fail under it; the attempt is none the worse */
+	double after_s;  /* faults: the scenario's own time before the fault, or negative: as phases say */
+	long victims;    /* faults: servers hit at once */
+	char **under;    /* faults: labels or names of the workloads that it is run under, ended by NULL; NULL: all */
 	json_t *params;  /* name -> value in base units */
 	int def_ref;     /* Lua registry: the file's table */
 	int params_ref;  /* Lua registry: the parameters as a table */

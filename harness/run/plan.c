@@ -20,29 +20,48 @@ const char *cell_fault(const struct scenario *s, const struct cell *c)
 	return c->fault == SIZE_MAX ? "none" : s->faults[c->fault].label;
 }
 
-static void fill(struct plan *p, const struct scenario *s, size_t n_servers, gsl_rng *rng)
+static bool runs_under(const struct part *fault, const struct part *workload)
 {
-	size_t block = s->n_workloads * s->n_faults;
+	if (!fault->under)
+		return true;
+	for (size_t i = 0; fault->under[i]; i++)
+		if (!strcmp(fault->under[i], workload->name) || !strcmp(fault->under[i], workload->label))
+			return true;
+	return false;
+}
 
+static void draw_victims(struct cell *c, const struct part *fault, size_t n_servers, size_t *servers, gsl_rng *rng)
+{
+	size_t n = (size_t)fault->victims;
+
+	for (size_t i = 0; i < n_servers; i++)
+		servers[i] = i;
+	/* Drawn for controls too, so that adding one shifts no other victim. */
+	gsl_ran_choose(rng, c->victims, n, servers, n_servers, sizeof(*servers));
+	c->n_victims = strcmp(fault->name, "none") ? n : 0;
+}
+
+static void fill(struct plan *p, const struct scenario *s, size_t n_servers, size_t *servers, gsl_rng *rng)
+{
 	for (long r = 1; r <= s->training_repeats; r++)
 		for (size_t i = 0; i < s->n_training; i++)
 			p->cells[p->n++] = (struct cell){.training = true, .workload = s->training[i],
-							 .fault = SIZE_MAX, .repeat = r, .victim = SIZE_MAX};
+							 .fault = SIZE_MAX, .repeat = r};
 	for (long r = 1; r <= s->repeats; r++) {
-		struct cell *first = &p->cells[p->n];
+		size_t first = p->n;
 
-		for (size_t w = 0; w < s->n_workloads; w++) {
+		for (size_t w = 0; w < s->n_matrix; w++) {
 			for (size_t f = 0; f < s->n_faults; f++) {
-				/* Drawn for controls too, so that adding one shifts no other victim. */
-				size_t victim = gsl_rng_uniform_int(rng, n_servers);
+				struct cell *c = &p->cells[p->n];
 
-				if (!strcmp(s->faults[f].name, "none"))
-					victim = SIZE_MAX;
-				p->cells[p->n++] = (struct cell){.workload = w, .fault = f, .repeat = r,
-								 .victim = victim};
+				if (!runs_under(&s->faults[f], &s->workloads[w]))
+					continue;
+				*c = (struct cell){.workload = w, .fault = f, .repeat = r};
+				draw_victims(c, &s->faults[f], n_servers, servers, rng);
+				p->n++;
 			}
 		}
-		gsl_ran_shuffle(rng, first, block, sizeof(*first));
+		gsl_ran_shuffle(rng, &p->cells[first], p->n - first, sizeof(*p->cells));
 	}
 	for (size_t i = 0; i < p->n; i++)
 		p->cells[i].number = i + 1;
@@ -100,23 +119,31 @@ static int keep_only(struct plan *p, const struct scenario *s, const char *only,
 int plan_new(const struct scenario *s, size_t n_servers, uint64_t seed, const char *only, struct plan **out,
 	     struct err *e)
 {
-	size_t most = s->n_training * (size_t)s->training_repeats + s->n_workloads * s->n_faults * (size_t)s->repeats;
+	size_t most = s->n_training * (size_t)s->training_repeats + s->n_matrix * s->n_faults * (size_t)s->repeats;
 	struct plan *p = calloc(1, sizeof(*p));
+	size_t *servers = calloc(n_servers, sizeof(*servers));
 	gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
 	int rc = 0;
 
 	if (p)
 		p->cells = calloc(most, sizeof(*p->cells));
-	if (!p || !p->cells || !rng) {
+	for (size_t f = 0; f < s->n_faults && !rc; f++)
+		if ((size_t)s->faults[f].victims >= n_servers && strcmp(s->faults[f].name, "none"))
+			rc = err_set(e, -EINVAL, "fault '%s' has %ld victims of %zu servers: no healthy one would be left",
+				     s->faults[f].label, s->faults[f].victims, n_servers);
+	if (rc) {
+		/* said */
+	} else if (!p || !p->cells || !rng || !servers) {
 		rc = err_errno(e, -ENOMEM, "cannot plan");
 	} else {
 		p->seed = seed;
 		gsl_rng_set(rng, (unsigned long)seed);
-		fill(p, s, n_servers, rng);
+		fill(p, s, n_servers, servers, rng);
 		if (only)
 			rc = keep_only(p, s, only, e);
 	}
 	gsl_rng_free(rng);
+	free(servers);
 	if (rc)
 		plan_free(p);
 	else

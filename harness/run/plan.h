@@ -2,7 +2,7 @@
  * Plan: the cells that a scenario makes, in the order in which they will run.
  *
  * Training cells come first (a model must exist before it can judge). Scored cells follow in
- * blocks, one block a repeat, each holding every workload x fault once in an order drawn from the
+ * blocks, one block a repeat, each holding every workload x fault that the scenario asks for once in an order drawn from the
  * seed, so that a slow change of the machine cannot pose as a fault. Victims are drawn from the same
  * seed. The plan is a function of (scenario, number of servers, seed) alone; filtering by 'only'
  * leaves out cells but changes none.
@@ -14,13 +14,16 @@
 
 #include "harness/run/scenario.h"
 
+#define MAX_VICTIMS 16
+
 struct cell {
 	size_t number;     /* 1, 2, 3 ... in the unfiltered plan: names the cell */
 	bool training;
 	size_t workload;   /* index into scenario.workloads */
 	size_t fault;      /* index into scenario.faults; for training SIZE_MAX: none */
 	long repeat;       /* 1 .. repeats */
-	size_t victim;     /* server's index among the servers; SIZE_MAX for 'none' */
+	size_t victims[MAX_VICTIMS]; /* servers' indices among the servers, ascending */
+	size_t n_victims;  /* 0: control */
 };
 
 struct plan {
@@ -29,7 +32,8 @@ struct plan {
 	size_t n;
 };
 
-/* 'only' (may be NULL) is "workload=ddw,fault=disk-hog,repeat=1,cell=7": scored cells that do not
+/* -EINVAL for a fault with as many victims as there are servers: no healthy one would be left.
+ * 'only' (may be NULL) is "workload=ddw,fault=disk-hog,repeat=1,cell=7": scored cells that do not
  * match are left out, training cells stay. -EINVAL for a key or value that matches nothing. */
 int plan_new(const struct scenario *s, size_t n_servers, uint64_t seed, const char *only, struct plan **out,
 	     struct err *e);

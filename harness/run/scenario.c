@@ -123,7 +123,31 @@ static int read_detectors(struct scenario *s, const struct luax_source *src, str
 	return rc;
 }
 
-/* Training workloads are chosen from the scenario's own, by name. */
+/* The index of the training workload on top of the stack, popped: one of the scenario's own by its name alone, or
+ * else one that is loaded for training only. */
+static int training_workload(struct scenario *s, const struct luax_source *src, size_t *index, struct err *e)
+{
+	const char *name = lua_type(s->L, -1) == LUA_TSTRING ? lua_tostring(s->L, -1) : NULL;
+	struct part *more;
+	int rc;
+
+	for (size_t k = 0; name && k < s->n_workloads; k++) {
+		if (!strcmp(s->workloads[k].name, name)) {
+			lua_pop(s->L, 1);
+			*index = k;
+			return 0;
+		}
+	}
+	more = realloc(s->workloads, (s->n_workloads + 1) * sizeof(*more));
+	if (!more)
+		return err_errno(e, -ENOMEM, "cannot load '%s'", src->path);
+	s->workloads = more;
+	rc = part_load(s->L, PART_WORKLOAD, src, &s->workloads[s->n_workloads], e);
+	if (!rc)
+		*index = s->n_workloads++;
+	return rc;
+}
+
 static int read_training(struct scenario *s, const struct luax_source *src, struct err *e)
 {
 	const struct luax_field fields[] = {
@@ -142,22 +166,31 @@ static int read_training(struct scenario *s, const struct luax_source *src, stru
 	if (!s->training)
 		rc = err_errno(e, -ENOMEM, "cannot load '%s'", src->path);
 	for (size_t i = 0; i < n && !rc; i++) {
-		const char *name;
-		size_t k;
-
 		lua_rawgeti(s->L, -1, (lua_Integer)i + 1);
-		name = lua_tostring(s->L, -1);
-		for (k = 0; name && k < s->n_workloads && strcmp(s->workloads[k].name, name); k++)
-			;
-		if (!name || k == s->n_workloads)
-			rc = luax_complain(src, name ? name : "training", e,
-					   "training: '%s' is not among the scenario's 'workloads'", name ? name : "?");
-		else
-			s->training[s->n_training++] = k;
-		lua_pop(s->L, 1);
+		rc = training_workload(s, src, &s->training[i], e);
+		s->n_training += !rc;
 	}
-	lua_pop(s->L, 1);
+	lua_settop(s->L, 1);
 	return rc;
+}
+
+/* Every fault's 'workloads' are among the scenario's, and every workload has a fault or a control. */
+static int check_matrix(const struct scenario *s, const struct luax_source *src, struct err *e)
+{
+	for (size_t f = 0; f < s->n_faults; f++) {
+		for (size_t i = 0; s->faults[f].under && s->faults[f].under[i]; i++) {
+			const char *name = s->faults[f].under[i];
+			size_t w;
+
+			for (w = 0; w < s->n_matrix && strcmp(s->workloads[w].name, name) &&
+				    strcmp(s->workloads[w].label, name); w++)
+				;
+			if (w == s->n_matrix)
+				return luax_complain(src, name, e, "fault '%s': '%s' is not among the scenario's 'workloads'",
+						     s->faults[f].name, name);
+		}
+	}
+	return 0;
 }
 
 static int read_list(struct scenario *s, const char *key, const struct luax_source *src, struct err *e,
@@ -215,8 +248,11 @@ static int read_scenario(struct scenario *s, const struct luax_source *src, stru
 
 	if (!rc)
 		rc = read_list(s, "workloads", src, e, read_workloads);
+	s->n_matrix = s->n_workloads;
 	if (!rc)
 		rc = read_list(s, "faults", src, e, read_faults);
+	if (!rc)
+		rc = check_matrix(s, src, e);
 	if (!rc)
 		rc = read_list(s, "detectors", src, e, read_detectors);
 	if (!rc)

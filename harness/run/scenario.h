@@ -19,6 +19,7 @@ struct scenario {
 	lua_State *L;                /* holds the parts' functions */
 	struct part *workloads, *faults;
 	size_t n_workloads, n_faults;
+	size_t n_matrix;             /* of the workloads: those under which faults are run; the rest is for training */
 	struct detector_choice *detectors;
 	size_t n_detectors;
 	double before_s, fault_s, after_s; /* phases of a cell */

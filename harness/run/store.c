@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define VERSION "1"
+#define VERSION "2"
 
 struct store {
 	sqlite3 *db;
@@ -23,7 +23,7 @@ static const char schema[] =
 	"PRAGMA journal_mode = DELETE;"
 	"CREATE TABLE fact (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;"
 	"CREATE TABLE cell (number INTEGER PRIMARY KEY, training INTEGER, workload TEXT, workload_params TEXT,"
-	" fault TEXT, fault_params TEXT, resource TEXT, repeat INTEGER, victim TEXT);"
+	" fault TEXT, fault_params TEXT, resource TEXT, repeat INTEGER, victims TEXT, skipped TEXT);"
 	"CREATE TABLE attempt (id INTEGER PRIMARY KEY, cell INTEGER REFERENCES cell, number INTEGER, outcome TEXT,"
 	" reason TEXT, started_ns INTEGER, start_ns INTEGER, onset_ns INTEGER, offset_ns INTEGER, ended_ns INTEGER,"
 	" seconds INTEGER, detail TEXT, UNIQUE (cell, number));"
@@ -239,12 +239,15 @@ int store_put_plan(struct store *s, const struct scenario *sc, const struct plan
 	for (size_t i = 0; i < p->n && !rc; i++) {
 		const struct cell *c = &p->cells[i];
 		const struct part *w = &sc->workloads[c->workload], *f = c->training ? NULL : &sc->faults[c->fault];
+		json_t *victims = c->n_victims ? json_array() : NULL;
 		sqlite3_stmt *st;
 
-		rc = statement(s, &st, e, "INSERT INTO cell VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", "iisjsjsis",
+		for (size_t k = 0; k < c->n_victims; k++)
+			json_array_append_new(victims, json_string(servers[c->victims[k]]));
+		rc = statement(s, &st, e, "INSERT INTO cell VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)", "iisjsjsij",
 			       (int64_t)c->number, (int64_t)c->training, w->label, w->params, cell_fault(sc, c),
-			       f ? f->params : NULL, f ? f->resource : NULL, (int64_t)c->repeat,
-			       c->victim == SIZE_MAX ? NULL : servers[c->victim]);
+			       f ? f->params : NULL, f ? f->resource : NULL, (int64_t)c->repeat, victims);
+		json_decref(victims);
 		if (!rc)
 			rc = finish(s, st, e, "write the plan");
 	}
@@ -253,6 +256,14 @@ int store_put_plan(struct store *s, const struct scenario *sc, const struct plan
 	if (rc)
 		store_rollback(s);
 	return rc;
+}
+
+int store_skip(struct store *s, const char *fault, const char *reason, struct err *e)
+{
+	sqlite3_stmt *st;
+	int rc = statement(s, &st, e, "UPDATE cell SET skipped = ? WHERE fault = ? AND NOT training", "ss", reason, fault);
+
+	return rc ? rc : finish(s, st, e, "write a skip");
 }
 
 int store_put_attempt(struct store *s, struct attempt_row *row, struct err *e)
@@ -400,7 +411,7 @@ out:
 int store_confirmed(struct store *s, json_t **rows, struct err *e)
 {
 	return query(s,
-		     "SELECT cell.number AS cell, training, workload, fault, victim, repeat, attempt.id AS attempt, seconds,"
+		     "SELECT cell.number AS cell, training, workload, fault, victims AS victims_json, repeat, attempt.id AS attempt, seconds,"
 		     " start_ns, onset_ns, offset_ns FROM cell JOIN attempt ON attempt.cell = cell.number"
 		     " WHERE outcome = 'confirmed' ORDER BY cell.number",
 		     0, rows, e);
@@ -421,14 +432,14 @@ int store_verdicts(struct store *s, json_t **rows, struct err *e)
 
 int store_tally(struct store *s, json_t **tally, struct err *e)
 {
-	json_t *cells = NULL, *attempts = NULL, *reasons = NULL, *row, *result, *missing;
+	json_t *cells = NULL, *attempts = NULL, *reasons = NULL, *skipped = NULL, *row, *result, *missing;
 	json_int_t confirmed = 0;
 	size_t i;
 	int rc;
 
 	rc = query(s,
 		   "SELECT number, training, workload, fault, EXISTS (SELECT 1 FROM attempt WHERE cell = cell.number AND"
-		   " outcome = 'confirmed') AS done FROM cell ORDER BY number",
+		   " outcome = 'confirmed') AS done FROM cell WHERE skipped IS NULL ORDER BY number",
 		   0, &cells, e);
 	if (!rc)
 		rc = query(s, "SELECT outcome, count(*) AS n FROM attempt GROUP BY outcome", 0, &attempts, e);
@@ -438,6 +449,9 @@ int store_tally(struct store *s, json_t **tally, struct err *e)
 			   0, &reasons, e);
 	if (rc)
 		goto out;
+	if (query(s, "SELECT fault, skipped AS reason, count(*) AS cells FROM cell WHERE skipped IS NOT NULL GROUP BY fault", 0,
+		  &skipped, e))
+		skipped = json_array();
 	missing = json_array();
 	json_array_foreach(cells, i, row) {
 		if (json_integer_value(json_object_get(row, "done")))
@@ -448,6 +462,7 @@ int store_tally(struct store *s, json_t **tally, struct err *e)
 	result = json_pack("{s:I, s:I, s:o, s:O}", "planned", (json_int_t)json_array_size(cells), "confirmed", confirmed,
 			   "missing", missing, "failed", reasons);
 	json_object_set(result, "cells", cells);
+	json_object_set_new(result, "skipped", skipped);
 	row = json_pack("{s:i, s:i, s:i}", "confirmed", 0, "invalid", 0, "error", 0);
 	for (i = 0; i < json_array_size(attempts); i++) {
 		json_t *a = json_array_get(attempts, i);

@@ -36,6 +36,9 @@ char *store_get(struct store *s, const char *key); /* malloced, or NULL */
 int store_put_plan(struct store *s, const struct scenario *sc, const struct plan *p, char *const servers[],
 		   struct err *e);
 
+/* Marks the cells of a fault (its label) as skipped; they are then not missing. */
+int store_skip(struct store *s, const char *fault, const char *reason, struct err *e);
+
 int store_begin(struct store *s, struct err *e);
 int store_commit(struct store *s, struct err *e);
 void store_rollback(struct store *s);
@@ -62,11 +65,12 @@ int store_put_model(struct store *s, const char *detector, const json_t *params,
 int store_put_verdict(struct store *s, int64_t attempt, const char *detector, const json_t *verdict, struct err *e);
 int store_clear_verdicts(struct store *s, struct err *e);
 
-/* Rows for judging, in the order of cells: {cell, training, workload, fault, victim|null, attempt, seconds,
+/* Rows for judging, in the order of cells: {cell, training, workload, fault, victims: [names]|null, attempt, seconds,
  * start_ns, onset_ns} for every cell that has a confirmed attempt. New reference. */
 int store_confirmed(struct store *s, json_t **rows, struct err *e);
 /* {planned, confirmed, attempts: {confirmed, invalid, error}, missing: [{number, training, workload, fault}],
- * failed: [{cell, number, outcome, reason}], cells: [as missing, all of them, and done]} */
+ * failed: [{cell, number, outcome, reason}], cells: [as missing, all of them, and done],
+ * skipped: [{fault, reason, cells}]} */
 int store_tally(struct store *s, json_t **tally, struct err *e);
 /* [{metric, server, second, count, sum_s, max_s, bytes}] of one attempt. New reference. */
 int store_samples(struct store *s, int64_t attempt, json_t **rows, struct err *e);
