@@ -111,8 +111,8 @@ fuzz: $(OUT)/gen/call_names.h ## build the fuzzers of ci/fuzz (clang)
 		-o $(OUT)/fuzz/$$(basename $$f .c) $$f $(DIAG_SRC) $(BASE_SRC) -lz -lm || exit 1; done
 
 lint: ## static checks of C, Lua and shell
-	$(Q)luacheck --quiet --no-color faults workloads scenarios diag harness/fs
-	$(Q)shellcheck -s bash -S warning ci/*.sh ci/bench/*.sh $(wildcard ci/tests/*.t ci/tests/*.sh) .ci/run
+	$(Q)luacheck --quiet --no-color faults workloads scenarios diag harness
+	$(Q)shellcheck -s bash -S warning -e SC2154,SC2155 ci/*.sh ci/bench/*.sh $(wildcard ci/tests/*.t ci/tests/*.sh) .ci/run
 	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning \
 		--suppress=unknownMacro --suppress=ctuuninitvar --suppress=nullPointerRedundantCheck -I. harness faults diag results
 

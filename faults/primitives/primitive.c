@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static const struct primitive *const primitives[] = {&process_primitive, &packets_primitive};
+static const struct primitive *const primitives[] = {&command_primitive, &process_primitive, &packets_primitive};
 
 const struct primitive *primitive_find(const char *name)
 {

@@ -31,6 +31,7 @@ const struct primitive *primitive_find(const char *name);
 /* Undoes and verifies. 'was_there' may be NULL. */
 int primitive_revert(const struct primitive *p, const json_t *inverse, bool *was_there, struct err *e);
 
+extern const struct primitive command_primitive;
 extern const struct primitive process_primitive;
 extern const struct primitive packets_primitive;
 

@@ -31,7 +31,7 @@ enum handle_state {
 	HANDLE_UNDOING,   /* the guard is at it */
 };
 
-enum handle_kind { HANDLE_PROCESS, HANDLE_RUN, HANDLE_TRACE, HANDLE_PACKETS };
+enum handle_kind { HANDLE_PROCESS, HANDLE_RUN, HANDLE_TRACE, HANDLE_PACKETS, HANDLE_COMMAND };
 
 struct handle {
 	char name[16];
@@ -140,6 +140,7 @@ int op_run(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_process_status(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_process_stop(struct agent *a, json_t *id, json_t *args, struct err *e);
+int op_command(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_packets_drop(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_packets_counters(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e);

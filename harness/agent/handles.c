@@ -9,7 +9,7 @@
 struct handle *handle_new(struct agent *a, enum handle_kind kind)
 {
 	static const char letters[] = {
-		[HANDLE_PROCESS] = 'p', [HANDLE_RUN] = 'r', [HANDLE_TRACE] = 't', [HANDLE_PACKETS] = 'd'};
+		[HANDLE_PROCESS] = 'p', [HANDLE_RUN] = 'r', [HANDLE_TRACE] = 't', [HANDLE_PACKETS] = 'd', [HANDLE_COMMAND] = 'c'};
 	struct handle *h = calloc(1, sizeof(*h));
 
 	if (!h)
@@ -36,7 +36,8 @@ int handle_get(struct agent *a, const char *name, int kind, struct handle **out,
 	static const char *const kinds[] = {[HANDLE_PROCESS] = "process",
 					    [HANDLE_RUN] = "run",
 					    [HANDLE_TRACE] = "trace",
-					    [HANDLE_PACKETS] = "packet drop"};
+					    [HANDLE_PACKETS] = "packet drop",
+					    [HANDLE_COMMAND] = "command"};
 	struct handle *h = handle_find(a, name);
 
 	if (!h || (kind >= 0 && (int)h->kind != kind))

@@ -31,6 +31,7 @@ int cmd_log(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
+int cmd_new(int argc, char **argv);
 int cmd_undo(int argc, char **argv);
 
 /* "culprit NAME: sentence" on stderr; returns 'code'. */

@@ -9,6 +9,7 @@ static const struct command commands[] = {
 	{"run", cmd_run, "run a scenario on a cluster and print its table"},
 	{"table", cmd_table, "print the scores of a run"},
 	{"diagnose", cmd_diagnose, "judge a recorded run anew, without a cluster"},
+	{"new", cmd_new, "write a template of a fault, workload or detector"},
 	{"list", cmd_list, "what faults, workloads and detectors there are"},
 	{"log", cmd_log, "print a trace log"},
 	{"trace", cmd_trace, "trace processes by hand"},

@@ -157,6 +157,13 @@ static int node_process(lua_State *L)
 	return act_and_push(L, n, "process.start", arguments(L, 2));
 }
 
+static int node_command(lua_State *L)
+{
+	struct lua_node *n = check_node(L);
+
+	return act_and_push(L, n, "command", arguments(L, 2));
+}
+
 static int node_drop_packets(lua_State *L)
 {
 	struct lua_node *n = check_node(L);
@@ -204,6 +211,7 @@ static int node_tostring(lua_State *L)
 }
 
 static const luaL_Reg node_methods[] = {{"process", node_process},
+					{"command", node_command},
 					{"drop_packets", node_drop_packets},
 					{"run", node_run},
 					{"can", node_can},

@@ -114,6 +114,13 @@ local Node = {}
 ---@return culprit.Handle
 function Node:process(command) end
 
+---Runs a command that changes the node, when no other method does what you want. You give its inverse, which the
+---node's guard runs whatever happens (it may be run twice, or though the command never was), and a check
+---that ends with 0 as long as the change is there. The command itself must end within 5 s.
+---@param command { argv: string[], inverse: string[], check: string[], max_s?: number }
+---@return culprit.Handle
+function Node:command(command) end
+
 ---Drops packets at random, in a firewall table of its own, until the fault ends.
 ---@param rule { percent: number, direction?: "in"|"out", from?: string[], to?: string[], max_s?: number }
 ---@return culprit.Handle

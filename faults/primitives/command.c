@@ -1,0 +1,73 @@
+#include "faults/primitives/command.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "harness/base/proc.h"
+
+json_t *command_inverse(const json_t *inverse, const json_t *check, double timeout_s)
+{
+	return json_pack("{s:O, s:O, s:f}", "inverse", inverse, "check", check, "timeout_s", timeout_s);
+}
+
+static const char **words(const json_t *argv)
+{
+	size_t n = json_array_size(argv);
+	const char **list = n ? calloc(n + 1, sizeof(*list)) : NULL;
+
+	for (size_t i = 0; list && i < n; i++) {
+		list[i] = json_string_value(json_array_get(argv, i));
+		if (!list[i]) {
+			free(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+/* Exit code, or -errno. */
+static int run(const json_t *argv, double timeout_s, bool must_work, struct err *e)
+{
+	const char **list = words(argv);
+	int rc;
+
+	if (!list)
+		return err_set(e, -EBADMSG, "a command must be a list of strings, at least one");
+	rc = must_work ? proc_run_ok(list, timeout_s, NULL, e) : proc_run(list, timeout_s, NULL, e);
+	free(list);
+	return rc;
+}
+
+int command_act(const json_t *argv, double timeout_s, struct err *e)
+{
+	return run(argv, timeout_s, true, e);
+}
+
+static int check(const json_t *inverse, struct err *e)
+{
+	return run(json_object_get(inverse, "check"), json_number_value(json_object_get(inverse, "timeout_s")), false, e);
+}
+
+static int undo(const json_t *inverse, bool *was_there, struct err *e)
+{
+	int rc = check(inverse, e);
+
+	if (rc == 0)
+		*was_there = true;
+	else if (rc < 0)
+		return rc;
+	return run(json_object_get(inverse, "inverse"), json_number_value(json_object_get(inverse, "timeout_s")), true, e);
+}
+
+static int verify_undone(const json_t *inverse, struct err *e)
+{
+	int rc = check(inverse, e);
+
+	if (rc == 0)
+		return err_set(e, -EBUSY, "its check still says that it acts");
+	return rc < 0 ? rc : 0;
+}
+
+/* What a command did may well outlive a reboot. */
+const struct primitive command_primitive = {.name = "command", .ends_with_boot = false, .undo = undo,
+					    .verify_undone = verify_undone};
