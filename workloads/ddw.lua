@@ -8,8 +8,13 @@ local function path(ctx, client)
 	return ("%s/%s/dd.%s"):format(client.mount, ctx.run, client.name)
 end
 
-local function write_all(ctx, client)
-	return { "dd", "if=/dev/zero", "of=" .. path(ctx, client), "bs=" .. ctx.params.per_server * #ctx.servers,
+-- With 'fresh', every attempt writes a new file, and allocates.
+local function fresh_path(ctx, client)
+	return ("%s/%s/fresh.%s.%s"):format(client.mount, ctx.run, client.name, ctx.attempt)
+end
+
+local function write_all(ctx, client, file)
+	return { "dd", "if=/dev/zero", "of=" .. file, "bs=" .. ctx.params.per_server * #ctx.servers,
 	         "count=" .. ctx.params.records, "oflag=direct", "conv=notrunc" }
 end
 
@@ -21,18 +26,26 @@ return {
 		               help = "share of a record for each server" },
 		records    = { default = 8, unit = "number", min = 1, max = 1000000, integer = true,
 		               help = "records in the file; then it is written again" },
+		fresh      = { default = 0, unit = "number", min = 0, max = 1, integer = true,
+		               help = "1: a new file in every attempt (001's way; it allocates), 0: the prepared one" },
 	},
 	needs = { "dd" },
 
 	prepare = function(ctx, client)
+		if ctx.params.fresh == 1 then return { { "mkdir", "-p", client.mount .. "/" .. ctx.run } } end
 		local key = path(ctx, client) .. ctx.params.per_server * ctx.params.records
 		if ctx.shared[key] then return {} end
 		ctx.shared[key] = true
-		return { { "mkdir", "-p", client.mount .. "/" .. ctx.run }, write_all(ctx, client) }
+		return { { "mkdir", "-p", client.mount .. "/" .. ctx.run }, write_all(ctx, client, path(ctx, client)) }
 	end,
 
 	command = function(ctx, client)
-		return { argv = write_all(ctx, client), loop = true }
+		local file = ctx.params.fresh == 1 and fresh_path(ctx, client) or path(ctx, client)
+		return { argv = write_all(ctx, client, file), loop = true }
+	end,
+
+	cleanup = function(ctx, client)
+		if ctx.params.fresh == 1 then return { "rm", "-f", fresh_path(ctx, client) } end
 	end,
 
 	-- dd's own figures, one line a pass: "33554432 bytes (34 MB, 32 MiB) copied, 2.1 s, 16 MB/s"

@@ -69,6 +69,7 @@
 ---@field prepare? fun(ctx: culprit.Context, client: culprit.Node): string[][]  once a run: commands, one after the
 ---other, the k-th of all clients side by side
 ---@field command fun(ctx: culprit.Context, client: culprit.Node): culprit.Command  for the length of a cell
+---@field cleanup? fun(ctx: culprit.Context, client: culprit.Node): string[]|nil  a command after each attempt
 ---@field result? fun(output: string): table|nil, string?  what the program printed -> figures
 
 ---@class culprit.Param
@@ -98,6 +99,7 @@
 ---@field state table              yours, from inject to the last verify
 ---@field shared table             one for the whole run
 ---@field run string               the run's id; workloads keep their files in client.mount/run
+---@field attempt? string          workloads' command and cleanup: "cell.attempt", for names of its own
 
 ---@class culprit.Node
 ---@field name string

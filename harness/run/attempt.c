@@ -57,6 +57,12 @@ static void note_phase(struct trial *t, double left_s, const char *what)
 		     cell_fault(t->x->scenario, t->cell), what);
 }
 
+/* Written before the step is taken. */
+static void note_step(struct trial *t, const char *step)
+{
+	progress_note(t->x->progress, "cell %zu attempt %ld step %s", t->cell->number, t->row.number, step);
+}
+
 /* One request to every member of a list; results stay in 'requests'. */
 static int ask_all(struct node_request *requests, size_t n, struct err *e)
 {
@@ -159,6 +165,53 @@ static int start_tracers(struct trial *t, struct err *e)
 	return rc;
 }
 
+static void push_workload_context(struct trial *t)
+{
+	lua_State *L = t->x->scenario->L;
+
+	bind_push_context(L, t->x->acts, t->x->cluster, NULL, t->workload, store_run_id(t->x->store));
+	lua_pushfstring(L, "%d.%d", (int)t->cell->number, (int)t->row.number);
+	lua_setfield(L, -2, "attempt");
+}
+
+/* The workload's own cleaning after an attempt. That it fails spoils nothing that was measured: it is noted. */
+static void clean_workload(struct trial *t)
+{
+	lua_State *L = t->x->scenario->L;
+	struct cluster *c = t->x->cluster;
+	int top = lua_gettop(L);
+
+	for (size_t i = 0; i < c->n_clients; i++) {
+		json_t *argv = NULL, *result = NULL;
+		struct err why = {""};
+		int rc;
+
+		lua_rawgeti(L, LUA_REGISTRYINDEX, t->workload->def_ref);
+		if (lua_getfield(L, -1, "cleanup") != LUA_TFUNCTION)
+			break;
+		push_workload_context(t);
+		bind_push_node(L, t->x->acts, c->clients[i]);
+		rc = luax_call(L, 2, 1, &why);
+		if (!rc)
+			rc = luajson_get(L, -1, &argv, &why);
+		if (!rc && !json_is_array(argv)) {
+			json_decref(argv);
+			continue;
+		}
+		if (!rc)
+			rc = node_call(c->clients[i]->node, "run", json_pack("{s:o, s:i}", "argv", argv, "timeout_s", 60), 70,
+				       &result, &why);
+		if (!rc && json_integer_value(json_object_get(result, "exit")))
+			rc = err_set(&why, -EIO, "%s", json_string_value(json_object_get(result, "output")));
+		if (rc)
+			progress_note(t->x->progress, "cell %zu: cleaning after %s failed: %s", t->cell->number,
+				      t->workload->label, why.text);
+		json_decref(result);
+		lua_settop(L, top);
+	}
+	lua_settop(L, top);
+}
+
 /* The workload's command for one client, as process.start's arguments. */
 static int workload_command(struct trial *t, struct member *client, json_t **args, struct err *e)
 {
@@ -167,7 +220,7 @@ static int workload_command(struct trial *t, struct member *client, json_t **arg
 
 	lua_rawgeti(L, LUA_REGISTRYINDEX, t->workload->def_ref);
 	lua_getfield(L, -1, "command");
-	bind_push_context(L, t->x->acts, t->x->cluster, NULL, t->workload, store_run_id(t->x->store));
+	push_workload_context(t);
 	bind_push_node(L, t->x->acts, client);
 	rc = luax_call(L, 2, 1, e);
 	if (!rc)
@@ -371,23 +424,30 @@ static int fault_on(struct trial *t, struct err *e)
 {
 	int rc = 0;
 
+	note_step(t, "inject");
 	for (size_t v = 0; v < t->n_victims && !rc; v++)
 		rc = call_fault(t, v, "inject", -1, 0, e);
+	note_step(t, "verify");
 	if (!rc)
 		rc = verify(t, "verified_on", e);
 	if (!rc)
 		t->row.onset_ns = clock_real_ns();
+	note_step(t, "onset");
 	return rc;
 }
 
 static int fault_off(struct trial *t, struct err *e)
 {
-	int rc = verify(t, "verified_still_on", e), undo;
 	struct err why;
+	int rc, undo;
 
+	note_step(t, "verify-again");
+	rc = verify(t, "verified_still_on", e);
+	note_step(t, "undo");
 	undo = acts_undo(t->x->acts, &why);
 	if (!undo)
 		t->row.offset_ns = clock_real_ns();
+	note_step(t, "offset");
 	if (!rc && undo)
 		rc = err_set(e, undo, "%s", why.text);
 	return rc;
@@ -530,14 +590,17 @@ static int run_trial(struct trial *t, struct err *e)
 	int rc;
 
 	note_phase(t, attempt_phases_s(t->x->scenario), "starting");
+	note_step(t, "begin");
 	/* What a fault restarted has another number now. */
 	rc = cluster_find_processes(t->x->cluster, e);
 	if (!rc)
 		rc = fingerprint(t, &t->before, e);
 	if (!rc)
 		rc = early_fault(t, e);
+	note_step(t, "trace");
 	if (!rc)
 		rc = start_tracers(t, e);
+	note_step(t, "workload");
 	if (!rc)
 		rc = start_workload(t, e);
 	if (!rc)
@@ -545,10 +608,15 @@ static int run_trial(struct trial *t, struct err *e)
 	if (!rc) {
 		t->row.seconds = (int32_t)((clock_real_ns() - t->row.start_ns) / 1000000000);
 		note_phase(t, 0, "collecting");
+		note_step(t, "stop");
 		rc = stop_all(t, e);
 	}
 	if (!rc && t->fault && t->fault->from_start)
 		rc = fault_off(t, e);
+	if (!rc) {
+		note_step(t, "collect");
+		clean_workload(t);
+	}
 	if (!rc)
 		rc = measure_fetch(t->x, t->folder, t->workload, t->fault && t->fault->may_fail, t->detail, e);
 	if (!rc) {

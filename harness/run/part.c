@@ -153,6 +153,7 @@ static int read_definition(lua_State *L, struct part *p, const struct luax_sourc
 		{"needs", LUAX_TABLE},
 		{"prepare", LUAX_FUNCTION},
 		{"command", LUAX_FUNCTION, .required = true},
+		{"cleanup", LUAX_FUNCTION},
 		{"result", LUAX_FUNCTION},
 		{NULL},
 	};

@@ -96,6 +96,17 @@ void progress_now(struct progress *p, double left_s, const char *fmt, ...)
 	p->line_open = true;
 }
 
+void progress_note(struct progress *p, const char *fmt, ...)
+{
+	char text[1200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	log_line(p, text);
+}
+
 void progress_say(struct progress *p, const char *fmt, ...)
 {
 	char text[1200];

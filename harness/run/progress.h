@@ -20,6 +20,9 @@ void progress_free(struct progress *p);
 /* What is going on now ("cell 3/8 ddw x disk-hog: fault on s2"); 'left_s' of this cell. */
 void progress_now(struct progress *p, double left_s, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/* A line for run.log alone: each step of each attempt stands there, in order. */
+void progress_note(struct progress *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /* A line that stays. */
 void progress_say(struct progress *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
