@@ -101,6 +101,9 @@ check: deps ## install, build, lint, and run every test (as root: the lab's too)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all lint
 	$(Q)OUT=$(OUT) ci/check.sh
 
+soak: all ## the long tests: every kill at every step (as root)
+	$(Q)CULPRIT_SOAK=40 OUT=$(OUT) prove --timer --merge ci/tests/lab_kill.t ci/tests/faults_kill.t
+
 bench: all ## measure what the project promises, as ratios in one run
 	$(Q)for b in ci/bench/*.sh; do echo "== $$b"; OUT=$(OUT) "$$b" || exit; done
 
@@ -132,6 +135,6 @@ clean: ## remove everything that was built
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-.PHONY: all demo check bench fuzz lint install deps clean help
+.PHONY: all demo check soak bench fuzz lint install deps clean help
 .DELETE_ON_ERROR:
 .SECONDARY:

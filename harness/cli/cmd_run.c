@@ -16,13 +16,14 @@
 struct options {
 	const char *scenario, *folder, *only, *inventory;
 	long repeats, seed;
+	double lease_s;
 	bool dry_run, quiet, json;
 };
 
 static void usage(FILE *f)
 {
 	fputs("usage: culprit run SCENARIO [-o RUN] [--inventory FILE] [--only KEY=VALUE,...]\n"
-	      "                   [--repeats N] [--seed N] [--dry-run] [--quiet] [--json]\n\n"
+	      "                   [--repeats N] [--seed N] [--lease TIME] [--dry-run] [--quiet] [--json]\n\n"
 	      "Runs every cell of the scenario's plan on the cluster and prints the table.\n\n"
 	      "  -o, --output RUN   the run's folder (default: runs/NAME-TIME); must not exist\n"
 	      "  --inventory FILE   the hosts (default: the scenario's own, $CULPRIT_INVENTORY,\n"
@@ -31,6 +32,8 @@ static void usage(FILE *f)
 	      "  --repeats N        overrides the scenario's repeats\n"
 	      "  --seed N           order and victims are drawn from it (default: the scenario's,\n"
 	      "                     or a random one, which is recorded)\n"
+	      "  --lease TIME       after so long without a word from here, a node undoes everything\n"
+	      "                     (default: 10s, from 1s)\n"
 	      "  --dry-run          print the plan and touch nothing\n"
 	      "  --quiet            no progress, only complaints and the table\n"
 	      "  --json             plan or table as JSON\n\n"
@@ -42,14 +45,16 @@ static void usage(FILE *f)
 /* 0, 1 (help was asked for), or -EINVAL (said). */
 static int parse(int argc, char **argv, struct options *o)
 {
-	enum { INVENTORY = 256, ONLY, REPEATS, SEED, DRY_RUN, QUIET, JSON };
+	enum { INVENTORY = 256, ONLY, REPEATS, SEED, LEASE, DRY_RUN, QUIET, JSON };
 	static const struct option longs[] = {
 		{"output", required_argument, NULL, 'o'},      {"inventory", required_argument, NULL, INVENTORY},
 		{"only", required_argument, NULL, ONLY},       {"repeats", required_argument, NULL, REPEATS},
 		{"seed", required_argument, NULL, SEED},       {"dry-run", no_argument, NULL, DRY_RUN},
+		{"lease", required_argument, NULL, LEASE},
 		{"quiet", no_argument, NULL, QUIET},           {"json", no_argument, NULL, JSON},
 		{"help", no_argument, NULL, 'h'},              {NULL, 0, NULL, 0},
 	};
+	struct err e;
 	int opt;
 
 	*o = (struct options){.repeats = -1, .seed = -1};
@@ -71,6 +76,12 @@ static int parse(int argc, char **argv, struct options *o)
 		case SEED:
 			if (show_parse_whole("run", "--seed", optarg, 0, 4294967295, &o->seed))
 				return -EINVAL;
+			break;
+		case LEASE:
+			if (unit_parse(UNIT_SECONDS, optarg, &o->lease_s, &e) || o->lease_s < 1 || o->lease_s > 600) {
+				cmd_fail("run", 0, "--lease takes a time from 1s to 10min, like 10s, not '%s'", optarg);
+				return -EINVAL;
+			}
 			break;
 		case DRY_RUN:
 			o->dry_run = true;
@@ -201,6 +212,9 @@ static int conclude(struct executor *x, const struct options *o, int rc, const s
 	if (!store_tally(x->store, &tally, &e) && json_array_size(json_object_get(tally, "missing")))
 		code = cmd_fail("run", CULPRIT_EXIT_INVALID, "%zu cells have no confirmed attempt; '%s/run.log' says why",
 				json_array_size(json_object_get(tally, "missing")), store_folder(x->store));
+	if (json_integer_value(json_object_get(json_object_get(tally, "attempts"), "error")))
+		code = cmd_fail("run", CULPRIT_EXIT_USAGE, "the scenario or one of its files is wrong; '%s/run.log' has the place",
+				store_folder(x->store));
 	if (x->judge_failed)
 		code = cmd_fail("run", CULPRIT_EXIT_USAGE, "a detector failed; mend it, then 'culprit diagnose %s'",
 				store_folder(x->store));
@@ -257,6 +271,7 @@ static int prepare(struct executor *x, const struct options *o, const char **inv
 		return err_set(e, rc, "there is no inventory and no lab is up; 'culprit lab up' makes one, or give --inventory");
 	if (rc)
 		return rc;
+	x->cluster->lease_s = o->lease_s;
 	seed = o->seed >= 0 ? (uint64_t)o->seed : x->scenario->seed >= 0 ? (uint64_t)x->scenario->seed : draw_seed();
 	rc = plan_new(x->scenario, x->cluster->n_servers, seed, o->only, &x->plan, e);
 	if (rc)

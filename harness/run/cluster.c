@@ -73,6 +73,7 @@ static int connect_all(struct cluster *c, struct err *e)
 		for (size_t i = 0; i < c->n_members; i++)
 			specs[i] = c->members[i].host->ssh;
 		opts.agent_dir = agent_dir;
+		opts.lease_s = c->lease_s;
 		opts.interrupt_fd = c->interrupt_fd;
 		rc = node_connect_all(specs, c->n_members, &opts, &c->set, e);
 	}

@@ -20,6 +20,7 @@ struct member {
 struct cluster {
 	struct inventory *inv;
 	struct nodeset *set;
+	double lease_s;               /* of the agents; 0: node_options' default */
 	int interrupt_fd;             /* connecting gives up once this is readable; 0: never */
 	struct member *members;       /* in the inventory's order */
 	size_t n_members;

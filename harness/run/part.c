@@ -106,9 +106,12 @@ static int find_file(enum part_kind kind, const char *name, const struct luax_so
 	int rc = 0;
 
 	if (strchr(name, '/') || (len > 4 && !strcmp(name + len - 4, ".lua"))) {
+		const char *file = strncmp(name, "./", 2) ? name : name + 2, *folder;
+
 		copy = strdup(src && src->path ? src->path : ".");
-		if (!copy || (name[0] == '/' ? asprintf(path, "%s", name)
-					     : asprintf(path, "%s/%s", dirname(copy), name)) < 0)
+		folder = copy ? dirname(copy) : "";
+		if (!copy || (file[0] == '/' || !strcmp(folder, ".") ? asprintf(path, "%s", file)
+								      : asprintf(path, "%s/%s", folder, file)) < 0)
 			rc = err_errno(e, -ENOMEM, "cannot find '%s'", name);
 		free(copy);
 		if (!rc && access(*path, R_OK) < 0) {

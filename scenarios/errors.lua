@@ -1,0 +1,26 @@
+-- Propagated errors, crashes and hangs (001, sections 5 and 7), each under the workload that brings it out.
+-- Sizes are scaled to the lab's disks (8 MB/s; 001's wrote some 60 MB/s): 001's own values are the faults' defaults.
+
+---@type culprit.Scenario
+return {
+	name      = "errors",
+	summary   = "errors that reach the application, crashed and hung servers, and controls",
+	workloads = { "create", { "ddw", fresh = 1, records = 1000 } },
+	faults    = {
+		"none",
+		-- propagated errors
+		{ "err-inodes", workloads = { "create" } },
+		{ "err-files", workloads = { "create" } },
+		"err-remount", -- under create an error, under ddw a hang (in 001)
+		-- crashes and hangs
+		{ "err-space", workloads = { "ddw" }, size = "24MiB" },
+		{ "err-fsize", workloads = { "ddw" }, limit = "2MiB" }, -- GlusterFS shards are 4 MiB files
+		{ "err-vmsize", workloads = { "ddw" } },
+		{ "kill", workloads = { "ddw" } },
+		{ "hang", workloads = { "ddw" } },
+	},
+	detectors = { "errno-propagation", { "crash-hang", timeout = "5s" }, "always-healthy", "always-same", "seeded-random" },
+	phases    = { before = "5s", fault = "15s", after = "1s" }, -- 001: about 60 s, the fault throughout
+	training  = { workloads = { "session" } }, -- one whole client session
+	repeats   = 5,
+}
