@@ -1,19 +1,16 @@
 #include "faults/primitives/process.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "harness/base/clock.h"
-#include "harness/base/file.h"
 #include "harness/base/proc.h"
 
 extern char **environ;
@@ -232,58 +229,7 @@ static int signal_all(const struct process_inverse *inv, int signo, pid_t *who)
 	return found;
 }
 
-/* Between the new address space and its first page a process in exec shows no environment
- * (env_start, field 50 of its stat, is 0), and on a busy machine that can last. So does a kernel thread
- * or one that exits, which their flags (field 9) tell. */
-static bool in_exec(const char *pid, uint64_t since_ticks)
-{
-	unsigned long env_start = 1;
-	unsigned long long start;
-	char path[300], *text, *p, state;
-	unsigned flags;
-	bool is = false;
-
-	snprintf(path, sizeof(path), "/proc/%s/stat", pid);
-	if (file_read(path, &text, NULL, NULL))
-		return false;
-	p = strrchr(text, ')');
-	if (p && sscanf(p + 1, " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &state,
-			&flags, &start) == 3 &&
-	    state != 'Z' && state != 'X' && start >= since_ticks &&
-	    !(flags & (0x4 /* PF_EXITING */ | 0x200000 /* PF_KTHREAD */))) {
-		/* Field 3 follows the parenthesis and one blank. */
-		for (int field = 2; p && field < 50; field++)
-			p = strchr(p + 1, ' ');
-		is = p && sscanf(p, " %lu", &env_start) == 1 && env_start == 0;
-	}
-	free(text);
-	return is;
-}
-
-/* Waits until every process that is in exec now has an environment to be looked at; at most 2 s. Those
- * older than 'since_ticks' cannot be ours. */
-static void settle(uint64_t since_ticks)
-{
-	struct timespec nap = {.tv_nsec = 1000000};
-	double deadline = clock_mono_s() + 2;
-	DIR *dir = opendir("/proc");
-	struct stat st;
-	struct dirent *d;
-
-	while (dir && (d = readdir(dir))) {
-		/* Of what is not ours to look at we are not shown the field. */
-		if (atoi(d->d_name) <= 0 || fstatat(dirfd(dir), d->d_name, &st, 0) < 0 ||
-		    (geteuid() != 0 && st.st_uid != geteuid()))
-			continue;
-		while (in_exec(d->d_name, since_ticks) && clock_mono_s() < deadline)
-			nanosleep(&nap, NULL);
-	}
-	if (dir)
-		closedir(dir);
-}
-
-/* Until two looks in a row find nothing: one just forked may be behind the reader of /proc, and one
- * in exec must have settled in between. */
+/* Until two looks in a row find nothing: one just forked may be behind the reader of /proc. */
 static int wait_gone(const struct process_inverse *inv, int signo, double timeout_s, pid_t *who)
 {
 	struct timespec nap = {.tv_nsec = 3000000};
@@ -298,8 +244,6 @@ static int wait_gone(const struct process_inverse *inv, int signo, double timeou
 		clear = n ? 0 : clear + 1;
 		if (n && clock_mono_s() > deadline)
 			return -EBUSY;
-		if (clear == 1)
-			settle(inv->ticks);
 		if (clear < 2)
 			nanosleep(&nap, NULL);
 	}

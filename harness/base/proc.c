@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "harness/base/file.h"
 
 #define OUTPUT_MAX (1u << 20)
+#define IN_EXEC_MAX_S 2
 
 static pid_t start(const char *const argv[], int out_fd, int err_pipe[2])
 {
@@ -180,16 +182,57 @@ int proc_start_time(pid_t pid, uint64_t *ticks)
 	return rc;
 }
 
-static bool carries(pid_t pid, const char *tag, size_t tag_len, bool prefix)
+/* Between the new address space and its first page a process in exec shows no environment
+ * (env_start, field 50 of its stat, is 0), and on a busy machine that can last. So does a kernel
+ * thread or one that exits, which their flags (field 9) tell. */
+static bool in_exec(pid_t pid)
 {
+	unsigned long env_start = 1;
+	char path[64], *text, *p, state;
+	unsigned flags;
+	bool is = false;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (file_read(path, &text, NULL, NULL))
+		return false;
+	p = strrchr(text, ')');
+	if (p && sscanf(p + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) == 2 && state != 'Z' && state != 'X' &&
+	    !(flags & (0x4 /* PF_EXITING */ | 0x200000 /* PF_KTHREAD */))) {
+		/* Field 3 follows the parenthesis and one blank. */
+		for (int field = 2; p && field < 50; field++)
+			p = strchr(p + 1, ' ');
+		is = p && sscanf(p, " %lu", &env_start) == 1 && env_start == 0;
+	}
+	free(text);
+	return is;
+}
+
+/* Of what is not ours to look at we are not shown field 50. */
+static bool may_look(pid_t pid)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return !stat(path, &st) && (geteuid() == 0 || st.st_uid == geteuid());
+}
+
+static bool carries(pid_t pid, const char *tag, size_t tag_len, bool prefix, double deadline)
+{
+	struct timespec nap = {.tv_nsec = 1000000};
 	char path[64], *env = NULL, *p;
-	size_t size;
 	bool found = false;
+	size_t size = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-	if (file_read(path, &env, &size, NULL))
-		return false;
-	for (p = env; p < env + size && !found; p += strlen(p) + 1)
+	while (!file_read(path, &env, &size, NULL) && !size) {
+		free(env);
+		env = NULL;
+		if (!may_look(pid) || !in_exec(pid) || clock_mono_s() > deadline)
+			return false;
+		nanosleep(&nap, NULL);
+	}
+	for (p = env; env && p < env + size && !found; p += strlen(p) + 1)
 		found = !strncmp(p, tag, tag_len) && (prefix || p[tag_len] == '\0');
 	free(env);
 	return found;
@@ -200,6 +243,7 @@ int proc_find_tagged(const char *name, const char *value, bool prefix, pid_t **p
 	struct dirent *d;
 	pid_t *list = NULL;
 	int n = 0, room = 0, tag_len;
+	double deadline = clock_mono_s() + IN_EXEC_MAX_S;
 	char *tag;
 	DIR *dir;
 
@@ -215,7 +259,7 @@ int proc_find_tagged(const char *name, const char *value, bool prefix, pid_t **p
 		pid_t pid = (pid_t)atoi(d->d_name);
 		uint64_t ticks;
 
-		if (pid <= 0 || !carries(pid, tag, (size_t)tag_len, prefix) || proc_start_time(pid, &ticks))
+		if (pid <= 0 || !carries(pid, tag, (size_t)tag_len, prefix, deadline) || proc_start_time(pid, &ticks))
 			continue;
 		if (n == room) {
 			pid_t *more;
@@ -241,9 +285,10 @@ int proc_find_tagged(const char *name, const char *value, bool prefix, pid_t **p
 int proc_kill_tagged(const char *name, const char *value, bool prefix, double timeout_s, struct err *e)
 {
 	double deadline = clock_mono_s() + timeout_s;
+	int clear = 0;
 
 	for (;;) {
-		struct timespec nap = {.tv_nsec = 10000000};
+		struct timespec nap = {.tv_nsec = 3000000};
 		pid_t *pids = NULL, survivor = 0;
 		int n = proc_find_tagged(name, value, prefix, &pids);
 
@@ -256,9 +301,11 @@ int proc_kill_tagged(const char *name, const char *value, bool prefix, double ti
 		free(pids);
 		if (n < 0)
 			return err_errno(e, n, "cannot look for processes with %s=%s", name, value);
-		if (!survivor)
+		/* Twice: one just forked may be behind the reader of /proc. */
+		clear = survivor ? 0 : clear + 1;
+		if (clear == 2)
 			return 0;
-		if (clock_mono_s() > deadline)
+		if (survivor && clock_mono_s() > deadline)
 			return err_set(e, -ETIMEDOUT, "process %d with %s=%s survives SIGKILL", (int)survivor, name,
 				       value);
 		nanosleep(&nap, NULL);

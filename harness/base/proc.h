@@ -34,7 +34,8 @@ int proc_run_ok(const char *const argv[], double timeout_s, char **output, struc
 int proc_start_time(pid_t pid, uint64_t *ticks);
 
 /* Pids of all live processes whose environment holds NAME=VALUE; any value that
- * begins with 'value' if 'prefix'. '*pids' is allocated. Returns the count or -errno. */
+ * begins with 'value' if 'prefix'. '*pids' is allocated. Returns the count or -errno.
+ * A process in the middle of its exec shows no environment: it is waited for, 2 s at most in all. */
 int proc_find_tagged(const char *name, const char *value, bool prefix, pid_t **pids);
 
 /* Kills them with SIGKILL until none is left, but never the calling process;
