@@ -58,7 +58,7 @@ static uint64_t field(const char *text, const char *name)
 static bool usage_read(pid_t pid, pid_t *parent, uint64_t *ticks, struct process_usage *u)
 {
 	unsigned long long user, sys, start;
-	long long child_user, child_sys;
+	long long child_user, child_sys, rss;
 	char path[64], *io = NULL, *stat = NULL, *p;
 	bool ok = false;
 	int ppid;
@@ -70,14 +70,15 @@ static bool usage_read(pid_t pid, pid_t *parent, uint64_t *ticks, struct process
 	if (file_read(path, &stat, NULL, NULL))
 		goto out;
 	p = strrchr(stat, ')');
-	if (!p || sscanf(p + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld %*d %*d %*d %*d %llu", &ppid, &user,
-			 &sys, &child_user, &child_sys, &start) != 6)
+	if (!p || sscanf(p + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld %*d %*d %*d %*d %llu %*u %lld", &ppid,
+			 &user, &sys, &child_user, &child_sys, &start, &rss) != 7)
 		goto out;
 	u->rchar = field(io, "rchar: ");
 	u->wchar = field(io, "wchar: ");
 	u->read_bytes = field(io, "\nread_bytes: ");
 	u->write_bytes = field(io, "\nwrite_bytes: ");
 	u->cpu_s = ((double)user + (double)sys + (double)child_user + (double)child_sys) / (double)sysconf(_SC_CLK_TCK);
+	u->rss_bytes = (uint64_t)rss * (uint64_t)sysconf(_SC_PAGESIZE);
 	*parent = ppid;
 	*ticks = start;
 	ok = true;
@@ -160,8 +161,11 @@ int process_account_update(struct process_account *a, struct process_usage *u, i
 			a->seen[kept++] = a->seen[i];
 	a->n = kept;
 	sum = a->gone;
-	for (size_t i = 0; i < a->n; i++)
+	a->last.rss_bytes = 0;
+	for (size_t i = 0; i < a->n; i++) {
 		add(&sum, &a->seen[i].usage);
+		a->last.rss_bytes += a->seen[i].usage.rss_bytes;
+	}
 	KEEP_MAX(&a->last, &sum, read_bytes);
 	KEEP_MAX(&a->last, &sum, write_bytes);
 	KEEP_MAX(&a->last, &sum, rchar);

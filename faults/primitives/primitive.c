@@ -2,7 +2,13 @@
 
 #include <string.h>
 
-static const struct primitive *const primitives[] = {&command_primitive, &process_primitive, &packets_primitive};
+static const struct primitive *const primitives[] = {
+	&command_primitive,
+	&limits_primitive,
+	&packets_primitive,
+	&process_primitive,
+	&signal_primitive,
+};
 
 const struct primitive *primitive_find(const char *name)
 {

@@ -34,5 +34,7 @@ int primitive_revert(const struct primitive *p, const json_t *inverse, bool *was
 extern const struct primitive command_primitive;
 extern const struct primitive process_primitive;
 extern const struct primitive packets_primitive;
+extern const struct primitive limits_primitive;
+extern const struct primitive signal_primitive;
 
 #endif

@@ -51,6 +51,7 @@ struct process_usage {
 	uint64_t read_bytes, write_bytes; /* storage */
 	uint64_t rchar, wchar;            /* read and write calls */
 	double cpu_s;
+	uint64_t rss_bytes;               /* of those that live: memory now */
 };
 
 struct process_account;

@@ -31,7 +31,15 @@ enum handle_state {
 	HANDLE_UNDOING,   /* the guard is at it */
 };
 
-enum handle_kind { HANDLE_PROCESS, HANDLE_RUN, HANDLE_TRACE, HANDLE_PACKETS, HANDLE_COMMAND };
+enum handle_kind {
+	HANDLE_PROCESS,
+	HANDLE_RUN,
+	HANDLE_TRACE,
+	HANDLE_PACKETS,
+	HANDLE_COMMAND,
+	HANDLE_LIMIT,
+	HANDLE_STOP,
+};
 
 struct handle {
 	char name[16];
@@ -143,6 +151,9 @@ int op_process_stop(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_command(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_packets_drop(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_packets_counters(struct agent *a, json_t *id, json_t *args, struct err *e);
+int op_limits_get(struct agent *a, json_t *id, json_t *args, struct err *e);
+int op_limits_set(struct agent *a, json_t *id, json_t *args, struct err *e);
+int op_signal_stop(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_trace_stop(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_undo(struct agent *a, json_t *id, json_t *args, struct err *e);
@@ -155,6 +166,9 @@ json_t *log_summary(const char *path);
 /* text.c: a JSON string of 'size' bytes; what is not UTF-8 becomes '?'. */
 json_t *text_json(const char *text, size_t size);
 
+/* The number argument 'name' within (0, max]; '*out' stays as it is when there is none. */
+int agent_seconds(const json_t *args, const char *name, double max, double *out, struct err *e);
+
 /* 'path' if absolute, else below the session's folder; the caller frees. */
 char *agent_path(const struct agent *a, const char *path);
 
@@ -166,5 +180,9 @@ const char *const *self_argv(void);
 /* The subcommands. */
 int serve_main(int argc, char **argv);
 int loop_main(int argc, char **argv);
+int sink_main(int argc, char **argv);   /* net.c */
+int send_main(int argc, char **argv);
+int cpu_main(int argc, char **argv);    /* hogs.c */
+int memory_main(int argc, char **argv);
 
 #endif

@@ -130,9 +130,10 @@ static json_t *last_seen(struct handle *h, struct err *e)
 
 	if (process_account_update(h->account, &u, &live, e))
 		return NULL;
-	return json_pack("{s:b, s:i, s:i, s:I, s:I, s:I, s:I, s:f}", "running", !h->ended, "pid", (int)h->pid, "live", live,
+	return json_pack("{s:b, s:i, s:i, s:I, s:I, s:I, s:I, s:f, s:I}", "running", !h->ended, "pid", (int)h->pid, "live", live,
 			 "read_bytes", (json_int_t)u.read_bytes, "write_bytes", (json_int_t)u.write_bytes, "rchar",
-			 (json_int_t)u.rchar, "wchar", (json_int_t)u.wchar, "cpu_s", u.cpu_s);
+			 (json_int_t)u.rchar, "wchar", (json_int_t)u.wchar, "cpu_s", u.cpu_s,
+			 "rss_bytes", (json_int_t)u.rss_bytes);
 }
 
 json_t *child_status(struct handle *h, struct err *e)

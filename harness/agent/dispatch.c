@@ -26,7 +26,7 @@ struct argument {
 static const struct {
 	const char *name;
 	op_fn run;
-	struct argument arguments[9];
+	struct argument arguments[10];
 } ops[] = {
 	{"ping", op_ping, {{0}}},
 	{"processes", op_processes, {{"exe", TEXT, false}}},
@@ -40,6 +40,7 @@ static const struct {
 	  {"env", TEXT_OBJECT, false},
 	  {"max_s", NUMBER, false},
 	  {"loop", BOOLEAN, false},
+	  {"self", BOOLEAN, false},
 	  {"trace", OBJECT, false}}},
 	{"process.status", op_process_status, {{"handle", TEXT, true}}},
 	{"process.stop",
@@ -56,13 +57,18 @@ static const struct {
 	  {"to", TEXTS, false},
 	  {"max_s", NUMBER, false}}},
 	{"packets.counters", op_packets_counters, {{"handle", TEXT, true}}},
+	{"limits.get", op_limits_get, {{"pid", INTEGER, true}}},
+	{"limits.set",
+	 op_limits_set,
+	 {{"pid", INTEGER, true}, {"resource", TEXT, true}, {"soft", INTEGER, true}, {"max_s", NUMBER, false}}},
+	{"signal.stop", op_signal_stop, {{"pid", INTEGER, true}, {"max_s", NUMBER, false}}},
 	{"trace.start",
 	 op_trace_start,
 	 {{"tracer", TEXT, false}, {"pids", INTEGERS, true}, {"out", TEXT, true}}},
 	{"trace.stop", op_trace_stop, {{"handle", TEXT, true}}},
 	{"check", op_check, {{"what", TEXT, true}}},
 	{"undo", op_undo, {{"handle", TEXT, true}}},
-	{"fingerprint", op_fingerprint, {{0}}},
+	{"fingerprint", op_fingerprint, {{"pids", INTEGERS, false}}},
 	{"bye", op_bye, {{0}}},
 };
 

@@ -9,7 +9,14 @@
 struct handle *handle_new(struct agent *a, enum handle_kind kind)
 {
 	static const char letters[] = {
-		[HANDLE_PROCESS] = 'p', [HANDLE_RUN] = 'r', [HANDLE_TRACE] = 't', [HANDLE_PACKETS] = 'd', [HANDLE_COMMAND] = 'c'};
+		[HANDLE_PROCESS] = 'p',
+		[HANDLE_RUN] = 'r',
+		[HANDLE_TRACE] = 't',
+		[HANDLE_PACKETS] = 'd',
+		[HANDLE_COMMAND] = 'c',
+		[HANDLE_LIMIT] = 'l',
+		[HANDLE_STOP] = 's',
+	};
 	struct handle *h = calloc(1, sizeof(*h));
 
 	if (!h)
@@ -37,7 +44,9 @@ int handle_get(struct agent *a, const char *name, int kind, struct handle **out,
 					    [HANDLE_RUN] = "run",
 					    [HANDLE_TRACE] = "trace",
 					    [HANDLE_PACKETS] = "packet drop",
-					    [HANDLE_COMMAND] = "command"};
+					    [HANDLE_COMMAND] = "command",
+					    [HANDLE_LIMIT] = "limit",
+					    [HANDLE_STOP] = "stop"};
 	struct handle *h = handle_find(a, name);
 
 	if (!h || (kind >= 0 && (int)h->kind != kind))

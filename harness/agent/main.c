@@ -13,6 +13,10 @@ static const struct {
 	{"serve", serve_main, "obey requests on standard input (harness/agent/PROTOCOL.md)"},
 	{"trace", trace_main, "record the system calls of processes"},
 	{"loop", loop_main, "run a command again and again until told to stop"},
+	{"sink", sink_main, "take what one host sends, and drop it"},
+	{"send", send_main, "send zeros to a port"},
+	{"cpu", cpu_main, "keep processors busy"},
+	{"memory", memory_main, "hold memory"},
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

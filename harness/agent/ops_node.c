@@ -58,7 +58,7 @@ static json_t *command_line(pid_t pid)
 
 static json_t *describe_process(pid_t pid, const char *wanted)
 {
-	char path[64], exe[PATH_MAX], copy[PATH_MAX], *stat, *p;
+	char path[64], exe[PATH_MAX], copy[PATH_MAX], *stat, *p, state[2] = "";
 	uint64_t ticks;
 	json_t *comm;
 	ssize_t n;
@@ -78,15 +78,16 @@ static json_t *describe_process(pid_t pid, const char *wanted)
 	if (proc_start_time(pid, &ticks) || file_read(path, &stat, NULL, NULL))
 		return NULL;
 	p = strrchr(stat, ')');
-	n = p ? sscanf(p + 1, " %*c %d", &ppid) : 0;
+	n = p ? sscanf(p + 1, " %1s %d", state, &ppid) : 0;
 	free(stat);
 	comm = proc_text(pid, "comm");
-	if (n != 1 || !comm) {
+	if (n != 2 || !comm) {
 		json_decref(comm);
 		return NULL;
 	}
-	return json_pack("{s:i, s:i, s:o, s:o, s:o, s:I}", "pid", (int)pid, "ppid", ppid, "comm", comm, "exe",
-			 text_json(exe, strlen(exe)), "cmdline", command_line(pid), "start_ticks", (json_int_t)ticks);
+	return json_pack("{s:i, s:i, s:s, s:o, s:o, s:o, s:I}", "pid", (int)pid, "ppid", ppid, "state", state, "comm", comm,
+			 "exe", text_json(exe, strlen(exe)), "cmdline", command_line(pid), "start_ticks",
+			 (json_int_t)ticks);
 }
 
 int op_processes(struct agent *a, json_t *id, json_t *args, struct err *e)
@@ -112,80 +113,6 @@ int op_processes(struct agent *a, json_t *id, json_t *args, struct err *e)
 	return 0;
 }
 
-static int tagged(json_t *list, struct err *e)
-{
-	pid_t *pids;
-	int n = proc_find_tagged(PROCESS_TAG, "", true, &pids);
-
-	if (n < 0)
-		return err_errno(e, n, "cannot look for tagged processes");
-	for (int i = 0; i < n; i++) {
-		char path[64], *env, *p;
-		const char *tag = "";
-		json_t *comm;
-		size_t size;
-
-		snprintf(path, sizeof(path), "/proc/%d/environ", (int)pids[i]);
-		if (file_read(path, &env, &size, NULL))
-			continue;
-		for (p = env; p < env + size; p += strlen(p) + 1)
-			if (!strncmp(p, PROCESS_TAG "=", strlen(PROCESS_TAG) + 1))
-				tag = p + strlen(PROCESS_TAG) + 1;
-		comm = proc_text(pids[i], "comm");
-		if (comm)
-			json_array_append_new(list, json_pack("{s:i, s:o, s:o}", "pid", (int)pids[i], "tag",
-							      text_json(tag, strlen(tag)), "comm", comm));
-		free(env);
-	}
-	free(pids);
-	return 0;
-}
-
-/* "mount point, type, source" of each line of mountinfo. */
-static int mounts(json_t *list, struct err *e)
-{
-	char *text, *line, *save = NULL;
-	int rc = file_read("/proc/self/mountinfo", &text, NULL, e);
-
-	if (rc)
-		return rc;
-	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		char point[1024], options[256], type[64], source[1024], all[2500], *dash = strstr(line, " - ");
-
-		if (!dash || sscanf(line, "%*s %*s %*s %*s %1023s %255s", point, options) != 2 ||
-		    sscanf(dash, " - %63s %1023s", type, source) != 2)
-			continue;
-		snprintf(all, sizeof(all), "%s %s %s %s", point, type, source, options);
-		json_array_append_new(list, text_json(all, strlen(all)));
-	}
-	free(text);
-	return 0;
-}
-
-int op_fingerprint(struct agent *a, json_t *id, json_t *args, struct err *e)
-{
-	json_t *nft = NULL, *processes = json_array(), *journals = json_array(), *mounted = json_array();
-	int rc;
-
-	(void)args;
-	rc = packets_tables(&nft, e);
-	if (!rc)
-		rc = tagged(processes, e);
-	if (!rc)
-		rc = journal_list(a->state, a->session, journals, e);
-	if (!rc)
-		rc = mounts(mounted, e);
-	if (!rc)
-		agent_answer(a, id,
-			     json_pack("{s:O, s:O, s:O, s:O}", "nft", nft, "processes", processes, "journals", journals,
-				       "mounts", mounted));
-	json_decref(nft);
-	json_decref(processes);
-	json_decref(journals);
-	json_decref(mounted);
-	return rc;
-}
-
 int op_check(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
 	const char *what = json_string_value(json_object_get(args, "what"));
@@ -200,8 +127,13 @@ int op_check(struct agent *a, json_t *id, json_t *args, struct err *e)
 	} else if (!strncmp(what, "trace.", 6)) {
 		if (geteuid() != 0)
 			rc = err_set(&why, -EPERM, "tracing other users' processes needs root");
+	} else if (!strncmp(what, "limits.", 7) || !strncmp(what, "signal.", 7)) {
+		if (geteuid() != 0)
+			rc = err_set(&why, -EPERM, "acting on other users' processes needs root");
 	} else if (strcmp(what, "run") && strncmp(what, "process.", 8)) {
-		return err_set(e, -EINVAL, "cannot check '%s'; packets.drop, process.start, trace.start and run can be",
+		return err_set(e, -EINVAL,
+			       "cannot check '%s'; packets.drop, process.start, limits.set, signal.stop, trace.start "
+			       "and run can be",
 			       what);
 	}
 	agent_answer(a, id, json_pack("{s:b, s:s}", "able", rc == 0, "reason", why.text));

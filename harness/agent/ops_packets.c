@@ -43,21 +43,21 @@ static bool families_meet(const struct packets_spec *s)
 int op_packets_drop(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
 	const char *direction = json_string_value(json_object_get(args, "direction"));
-	json_t *max = json_object_get(args, "max_s");
 	struct packets_address *from = NULL, *to = NULL;
 	struct packets_spec s = {.percent = json_number_value(json_object_get(args, "percent"))};
 	enum packets_backend backend;
 	struct handle *h = NULL;
+	double max_s = 0;
 	int rc;
 
 	if (!(s.percent > 0 && s.percent <= 100))
 		return err_set(e, -EINVAL, "percent must be above 0 and at most 100, not %g", s.percent);
 	if (direction && strcmp(direction, "in") && strcmp(direction, "out"))
 		return err_set(e, -EINVAL, "direction must be 'in' or 'out', not '%s'", direction);
-	if (max && !(json_number_value(max) > 0 && json_number_value(max) <= 1e6))
-		return err_set(e, -EINVAL, "max_s must be above 0 and at most 1000000, not %g", json_number_value(max));
 	s.out = direction && !strcmp(direction, "out");
-	rc = addresses(json_object_get(args, "from"), &from, &s.n_from, e);
+	rc = agent_seconds(args, "max_s", 1e6, &max_s, e);
+	if (!rc)
+		rc = addresses(json_object_get(args, "from"), &from, &s.n_from, e);
 	if (!rc)
 		rc = addresses(json_object_get(args, "to"), &to, &s.n_to, e);
 	if (rc)
@@ -76,7 +76,7 @@ int op_packets_drop(struct agent *a, json_t *id, json_t *args, struct err *e)
 		rc = err_errno(e, -ENOMEM, "cannot drop packets");
 		goto out;
 	}
-	rc = handle_record(a, h, "packets", max ? json_number_value(max) : 0, e);
+	rc = handle_record(a, h, "packets", max_s, e);
 	if (rc)
 		goto out;
 	rc = packets_drop(&s, h->inverse, e);

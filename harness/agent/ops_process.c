@@ -24,8 +24,7 @@ char *agent_path(const struct agent *a, const char *path)
 	return asprintf(&text, "%s/%s", a->dir, path) < 0 ? NULL : text;
 }
 
-/* A number argument within (0, max]; '*out' stays as it is when there is none. */
-static int seconds(const json_t *args, const char *name, double max, double *out, struct err *e)
+int agent_seconds(const json_t *args, const char *name, double max, double *out, struct err *e)
 {
 	const json_t *v = json_object_get(args, name);
 	double value = v ? json_number_value(v) : *out;
@@ -88,7 +87,7 @@ int op_run(struct agent *a, json_t *id, json_t *args, struct err *e)
 	struct start s = {.pass = -1};
 	double timeout_s = 30;
 
-	rc = seconds(args, "timeout_s", 1e6, &timeout_s, e);
+	rc = agent_seconds(args, "timeout_s", 1e6, &timeout_s, e);
 	if (rc)
 		return rc;
 	s.argv = make_argv(NULL, json_object_get(args, "argv"));
@@ -172,7 +171,7 @@ int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 	struct handle *h = NULL;
 	int rc;
 
-	rc = seconds(args, "max_s", 1e6, &s.max_s, e);
+	rc = agent_seconds(args, "max_s", 1e6, &s.max_s, e);
 	if (rc)
 		return rc;
 	h = handle_new(a, HANDLE_PROCESS);
@@ -202,6 +201,8 @@ int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 	}
 	if (json_is_true(json_object_get(args, "loop")))
 		n = append(words, append(words, n, self_argv()), loop);
+	if (json_is_true(json_object_get(args, "self")))
+		n = append(words, n, self_argv());
 	s.argv = make_argv(n ? words : NULL, json_object_get(args, "argv"));
 	if (!s.argv) {
 		rc = err_errno(e, -ENOMEM, "cannot start a process");
@@ -265,7 +266,7 @@ int op_process_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
 	signo = signal_number(name ? name : "TERM", e);
 	if (signo < 0)
 		return signo;
-	rc = seconds(args, "grace_s", 1e6, &grace_s, e);
+	rc = agent_seconds(args, "grace_s", 1e6, &grace_s, e);
 	if (!rc)
 		rc = handle_get(a, json_string_value(json_object_get(args, "handle")), HANDLE_PROCESS, &h, e);
 	if (rc)

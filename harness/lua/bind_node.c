@@ -171,6 +171,36 @@ static int node_drop_packets(lua_State *L)
 	return act_and_push(L, n, "packets.drop", arguments(L, 2));
 }
 
+static int node_limit(lua_State *L)
+{
+	struct lua_node *n = check_node(L);
+
+	return act_and_push(L, n, "limits.set", arguments(L, 2));
+}
+
+static int node_limits(lua_State *L)
+{
+	struct lua_node *n = check_node(L);
+
+	return call_and_push(L, n->member->node, "limits.get", json_pack("{s:I}", "pid", (json_int_t)luaL_checkinteger(L, 2)));
+}
+
+static int node_hold(lua_State *L)
+{
+	struct lua_node *n = check_node(L);
+
+	return act_and_push(L, n, "signal.stop", arguments(L, 2));
+}
+
+static int node_processes(lua_State *L)
+{
+	struct lua_node *n = check_node(L);
+
+	call_and_push(L, n->member->node, "processes", NULL);
+	lua_getfield(L, -1, "processes");
+	return 1;
+}
+
 static int node_run(lua_State *L)
 {
 	struct lua_node *n = check_node(L);
@@ -213,6 +243,10 @@ static int node_tostring(lua_State *L)
 static const luaL_Reg node_methods[] = {{"process", node_process},
 					{"command", node_command},
 					{"drop_packets", node_drop_packets},
+					{"limit", node_limit},
+					{"limits", node_limits},
+					{"hold", node_hold},
+					{"processes", node_processes},
 					{"run", node_run},
 					{"can", node_can},
 					{NULL, NULL}};
@@ -235,6 +269,13 @@ static int node_index(lua_State *L)
 	}
 	if (!strcmp(key, "service_port")) {
 		lua_pushinteger(L, h->service_port);
+		return 1;
+	}
+	if (!strcmp(key, "pids")) {
+		if (n->member->pids)
+			luajson_push(L, n->member->pids);
+		else
+			lua_newtable(L);
 		return 1;
 	}
 	luaL_getmetatable(L, NODE_TYPE);

@@ -82,6 +82,7 @@
 
 ---@class culprit.Command
 ---@field argv string[]    no shell is involved
+---@field self? boolean    argv are words for the agent program: "sink", "send", "cpu", "memory" (harness/agent/PROTOCOL.md)
 ---@field loop? boolean    started again each time it ends with 0, until the cell ends
 ---@field cwd? string
 ---@field env? table<string, string>
@@ -109,6 +110,7 @@
 ---@field spare? string            servers: unused device on the storage disk
 ---@field service_port integer     servers: where the file system listens; else 0
 ---@field mount? string            clients
+---@field pids integer[]           the file system's processes there: a server's, a client's daemon
 local Node = {}
 
 ---Starts a process that the node's guard kills, with all its descendants, when the fault ends.
@@ -128,12 +130,32 @@ function Node:command(command) end
 ---@return culprit.Handle
 function Node:drop_packets(rule) end
 
+---Sets the soft limit of a resource (as prlimit(1) calls it: "nofile", "fsize", "as", ...) of a process that
+---runs, until the fault ends. -1: unlimited.
+---@param limit { pid: integer, resource: string, soft: integer, max_s?: number }
+---@return culprit.Handle
+function Node:limit(limit) end
+
+---The limits of a process, by resource; -1: unlimited.
+---@param pid integer
+---@return table<string, { soft: integer, hard: integer }>
+function Node:limits(pid) end
+
+---Stops a process (SIGSTOP) with all its threads until the fault ends.
+---@param process { pid: integer, max_s?: number }
+---@return culprit.Handle
+function Node:hold(process) end
+
+---All processes of the node. state: the letter of /proc/PID/stat ("T": stopped, "t": so under a tracer).
+---@return { pid: integer, ppid: integer, state: string, comm: string, exe: string, cmdline: string[], start_ticks: integer }[]
+function Node:processes() end
+
 ---Runs a command to its end and returns its exit code (128 + signal) and at most 64 KiB of what it printed.
 ---@param command { argv: string[], timeout_s?: number, stdin?: string }
 ---@return { exit: integer, output: string }
 function Node:run(command) end
 
----Can the node do this ("packets.drop", "process.start")?
+---Can the node do this ("packets.drop", "process.start", "limits.set", "signal.stop")?
 ---@param what string
 ---@return true|nil able, string? reason
 function Node:can(what) end
@@ -142,8 +164,8 @@ function Node:can(what) end
 ---@class culprit.Handle
 local Handle = {}
 
----Of a process: bytes are sums over it and its descendants, live and ended.
----@return { running: boolean, exit: integer?, pid: integer, read_bytes: integer, write_bytes: integer, rchar: integer, wchar: integer, cpu_s: number }
+---Of a process: sums over it and its descendants, live and ended; rss_bytes is the memory they hold now.
+---@return { running: boolean, exit: integer?, pid: integer, read_bytes: integer, write_bytes: integer, rchar: integer, wchar: integer, cpu_s: number, rss_bytes: integer }
 function Handle:status() end
 
 ---Of a packet rule.

@@ -1,0 +1,27 @@
+/*
+ * The limits primitive: the soft limit of a resource of a process that runs (001, section 5: a
+ * server that may open no more files). The hard limit stays: lowered, it could not always be raised
+ * again. The inverse is the soft limit as it was.
+ */
+#ifndef CULPRIT_FAULTS_LIMITS_H
+#define CULPRIT_FAULTS_LIMITS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "faults/primitives/primitive.h"
+
+#define LIMITS_UNLIMITED (-1) /* in JSON */
+
+/* {NAME: {soft, hard}} of process 'pid' as /proc/PID/limits has them; new reference. -ESRCH. */
+int limits_read(pid_t pid, json_t **out, struct err *e);
+
+/* What takes limits_set back; new reference. 'resource' as prlimit(1) calls it: as, core, cpu, data, fsize,
+ * memlock, nofile, nproc, rss, stack. -ESRCH; -EINVAL: unknown resource. */
+int limits_inverse(pid_t pid, const char *resource, json_t **inverse, struct err *e);
+
+/* Sets the soft limit (LIMITS_UNLIMITED: none), and looks whether it is so. -ESRCH: the process has
+ * ended; -EINVAL: above its hard limit. */
+int limits_set(const json_t *inverse, int64_t soft, struct err *e);
+
+#endif

@@ -1,0 +1,38 @@
+#include "faults/primitives/target.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "harness/base/proc.h"
+
+int target_open(pid_t pid, struct target *t, struct err *e)
+{
+	struct target got = {.pid = pid};
+
+	if (pid <= 1)
+		return err_set(e, -EINVAL, "pid must be the number of a process above 1, not %d", (int)pid);
+	if (pid == getpid())
+		return err_set(e, -EINVAL, "process %d is the agent's own", (int)pid);
+	if (proc_start_time(pid, &got.ticks))
+		return err_set(e, -ESRCH, "there is no process %d", (int)pid);
+	*t = got;
+	return 0;
+}
+
+int target_read(const json_t *inverse, struct target *t, struct err *e)
+{
+	json_int_t pid, ticks;
+
+	if (json_unpack((json_t *)inverse, "{s:I, s:I}", "pid", &pid, "start_ticks", &ticks) < 0 || pid <= 1 ||
+	    pid > 0x7fffffff || ticks < 0)
+		return err_set(e, -EBADMSG, "the inverse names no process");
+	*t = (struct target){.pid = (pid_t)pid, .ticks = (uint64_t)ticks};
+	return 0;
+}
+
+bool target_alive(const struct target *t)
+{
+	uint64_t ticks;
+
+	return !proc_start_time(t->pid, &ticks) && ticks == t->ticks;
+}

@@ -1,0 +1,29 @@
+/*
+ * A process that a primitive acts on and did not start: its number and its start time, so that a
+ * later one with the same number is left alone.
+ */
+#ifndef CULPRIT_FAULTS_TARGET_H
+#define CULPRIT_FAULTS_TARGET_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "harness/base/err.h"
+
+struct target {
+	pid_t pid;
+	uint64_t ticks; /* start time, clock ticks since boot */
+};
+
+/* -ESRCH: there is none; -EINVAL: process 1, or the caller itself. */
+int target_open(pid_t pid, struct target *t, struct err *e);
+
+/* From members "pid" and "start_ticks"; -EBADMSG. */
+int target_read(const json_t *inverse, struct target *t, struct err *e);
+
+/* False once it has ended, a zombie included. */
+bool target_alive(const struct target *t);
+
+#endif

@@ -1,0 +1,48 @@
+-- A faulty switch port (001, sections 3 and 5): what one server sends is lost at random. It is dropped
+-- where it arrives, at every client, so that the server's own TCP does not learn of it.
+
+---@type culprit.Fault
+return {
+	summary  = "a share of the packets that the victim sends is dropped at random, at every client",
+	resource = "network",
+	params   = {
+		loss = { default = "5%", unit = "percent", min = "0.01%", max = "100%", help = "share of packets dropped" },
+	},
+
+	check = function(ctx)
+		for _, client in ipairs(ctx.clients) do
+			local able, why = client:can("packets.drop")
+			if not able then return nil, why end
+		end
+		return true
+	end,
+
+	inject = function(ctx)
+		ctx.state.rules = {}
+		for i, client in ipairs(ctx.clients) do
+			ctx.state.rules[i] = client:drop_packets {
+				percent = ctx.params.loss, direction = "in", from = { ctx.victim.address },
+			}
+		end
+	end,
+
+	-- By effect: every client's rule has dropped packets, and together more than at the last time this held.
+	-- A client with little traffic may lose none for a while.
+	verify = function(ctx)
+		local seen, dropped, before = 0, 0, ctx.state.before or 0
+		for i, client in ipairs(ctx.clients) do
+			local now = ctx.state.rules[i]:counters()
+			if now.dropped == 0 then
+				return nil, ("%s: none of %d packets dropped"):format(client.name, now.seen)
+			end
+			seen, dropped = seen + now.seen, dropped + now.dropped
+		end
+		if dropped <= before then
+			return nil, ("%d of %d packets dropped, none since the last look"):format(dropped, seen)
+		end
+		ctx.state.before = dropped
+		return { seen = seen, dropped = dropped }
+	end,
+
+	verify_timeout = "10s",
+}

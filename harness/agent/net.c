@@ -1,0 +1,201 @@
+/*
+ * culprit-agent sink and send: the two ends of a network hog (001, section 5). Plain read(2) and write(2),
+ * so that /proc/PID/io says what has moved.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <netdb.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/agent/agent.h"
+
+#define CONNECTIONS_MAX 16
+#define CHUNK (256u << 10)
+
+static char chunk[CHUNK];
+
+/* "10.0.0.1:5001" or "[fe80::1]:5001"; numbers only, nothing is looked up. */
+static int address_parse(const char *text, struct sockaddr_storage *to, socklen_t *size)
+{
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+	const char *colon = strrchr(text, ':');
+	struct addrinfo *found;
+	char host[64];
+	size_t n;
+
+	if (!colon || !colon[1])
+		return -EINVAL;
+	n = (size_t)(colon - text);
+	if (n > 2 && text[0] == '[' && text[n - 1] == ']') {
+		text++;
+		n -= 2;
+	}
+	if (!n || n >= sizeof(host))
+		return -EINVAL;
+	memcpy(host, text, n);
+	host[n] = '\0';
+	if (getaddrinfo(host, colon + 1, &hints, &found))
+		return -EINVAL;
+	memcpy(to, found->ai_addr, found->ai_addrlen);
+	*size = found->ai_addrlen;
+	freeaddrinfo(found);
+	return 0;
+}
+
+static int failed(const char *command, const char *what, const char *address)
+{
+	fprintf(stderr, "culprit-agent %s: cannot %s '%s': %s\n", command, what, address, strerror(errno));
+	return 1;
+}
+
+static int listen_at(const struct sockaddr_storage *at, socklen_t size)
+{
+	int on = 1, fd = socket(at->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -1;
+	/* Connections of the hog before may still be in TIME_WAIT. */
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (!bind(fd, (const struct sockaddr *)at, size) && !listen(fd, CONNECTIONS_MAX))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* A connection from anyone but 'from' is closed at once. -1: none that is welcome. */
+static int accept_from(int listener, const char *from)
+{
+	struct sockaddr_storage peer;
+	socklen_t size = sizeof(peer);
+	char host[64];
+	int fd = accept4(listener, (struct sockaddr *)&peer, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0 && (getnameinfo((struct sockaddr *)&peer, size, host, sizeof(host), NULL, 0, NI_NUMERICHOST) ||
+			strcmp(host, from))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static int take_all(int listener, const char *from)
+{
+	struct pollfd p[1 + CONNECTIONS_MAX] = {{.fd = listener, .events = POLLIN}};
+	nfds_t n = 1;
+
+	for (;;) {
+		/* When all places are taken, others wait. */
+		p[0].events = n == 1 + CONNECTIONS_MAX ? 0 : POLLIN;
+		if (poll(p, n, -1) < 0 && errno != EINTR)
+			return failed("sink", "wait for", from);
+		for (nfds_t i = 1; i < n;) {
+			ssize_t got = p[i].revents ? read(p[i].fd, chunk, sizeof(chunk)) : 1;
+
+			if (got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR))) {
+				i++;
+				continue;
+			}
+			close(p[i].fd);
+			p[i] = p[--n];
+		}
+		if (p[0].revents & POLLIN) {
+			int fd = accept_from(listener, from);
+
+			if (fd >= 0)
+				p[n++] = (struct pollfd){.fd = fd, .events = POLLIN};
+		}
+	}
+}
+
+int sink_main(int argc, char **argv)
+{
+	static const struct option options[] = {{"listen", required_argument, NULL, 'l'},
+						{"from", required_argument, NULL, 'f'},
+						{"help", no_argument, NULL, 'h'},
+						{0}};
+	static const char usage[] = "usage: culprit-agent sink --listen ADDRESS:PORT --from ADDRESS\n\n"
+				    "Takes what ADDRESS sends to that port and drops it; closes on anyone else.\n";
+	const char *at = NULL, *from = NULL;
+	struct sockaddr_storage address;
+	struct packets_address peer;
+	socklen_t size;
+	struct err e;
+	int c, fd;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (c == 'h') {
+			fputs(usage, stdout);
+			return 0;
+		}
+		at = c == 'l' ? optarg : at;
+		from = c == 'f' ? optarg : from;
+		if (c == '?')
+			break;
+	}
+	if (c == '?' || optind < argc || !at || !from) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	if (address_parse(at, &address, &size)) {
+		fprintf(stderr, "culprit-agent sink: --listen takes ADDRESS:PORT in numbers, not '%s'\n", at);
+		return 2;
+	}
+	if (packets_address_parse(from, &peer, &e)) {
+		fprintf(stderr, "culprit-agent sink: --from: %s\n", e.text);
+		return 2;
+	}
+	fd = listen_at(&address, size);
+	if (fd < 0)
+		return failed("sink", "listen at", at);
+	return take_all(fd, peer.text);
+}
+
+/* Until it breaks. */
+static void send_zeros(int fd)
+{
+	ssize_t n;
+
+	do
+		n = write(fd, chunk, sizeof(chunk));
+	while (n > 0 || (n < 0 && errno == EINTR));
+}
+
+int send_main(int argc, char **argv)
+{
+	static const char usage[] = "usage: culprit-agent send ADDRESS:PORT\n\n"
+				    "Connects and sends zeros; when that fails, tries again ten times a second.\n";
+	struct timespec nap = {.tv_nsec = 100000000};
+	struct sockaddr_storage address;
+	socklen_t size;
+
+	if (argc == 2 && !strcmp(argv[1], "--help")) {
+		fputs(usage, stdout);
+		return 0;
+	}
+	if (argc != 2 || argv[1][0] == '-') {
+		fputs(usage, stderr);
+		return 2;
+	}
+	if (address_parse(argv[1], &address, &size)) {
+		fprintf(stderr, "culprit-agent send: takes ADDRESS:PORT in numbers, not '%s'\n", argv[1]);
+		return 2;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	for (;;) {
+		int fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+		if (fd < 0)
+			return failed("send", "make a socket for", argv[1]);
+		if (!connect(fd, (struct sockaddr *)&address, size))
+			send_zeros(fd);
+		close(fd);
+		nanosleep(&nap, NULL);
+	}
+}
