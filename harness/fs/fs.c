@@ -19,6 +19,7 @@ static int check(lua_State *L, const struct luax_source *src, struct err *e)
 		{"summary", LUAX_STRING, .required = true},
 		{"server_pids", LUAX_FUNCTION, .required = true},
 		{"client_pids", LUAX_FUNCTION, .required = true},
+		{"probe", LUAX_FUNCTION},
 		{NULL},
 	};
 
@@ -99,5 +100,21 @@ int fs_pids(struct fs *fs, const struct host *host, const json_t *processes, jso
 	}
 	if (!rc)
 		*pids = found;
+	return rc;
+}
+
+int fs_probe(struct fs *fs, const struct host *host, json_t **argv, struct err *e)
+{
+	lua_State *L = fs->L;
+	int rc = 0;
+
+	*argv = NULL;
+	if (lua_getfield(L, 1, "probe") == LUA_TFUNCTION) {
+		push_host(L, host);
+		rc = luax_call(L, 1, 1, e);
+		if (!rc)
+			rc = luajson_get(L, -1, argv, e);
+	}
+	lua_settop(L, 1);
 	return rc;
 }

@@ -20,4 +20,8 @@ void fs_free(struct fs *fs);
  * on a server, the client daemon's on a client. New reference to an array of pids, possibly empty. */
 int fs_pids(struct fs *fs, const struct host *host, const json_t *processes, json_t **pids, struct err *e);
 
+/* A command that ends with 0 on the client 'host' only if every server takes part. New reference to an array of
+ * words; NULL where the adapter knows no such command. */
+int fs_probe(struct fs *fs, const struct host *host, json_t **argv, struct err *e);
+
 #endif

@@ -72,6 +72,14 @@
 ---@field cleanup? fun(ctx: culprit.Context, client: culprit.Node): string[]|nil  a command after each attempt
 ---@field result? fun(output: string): table|nil, string?  what the program printed -> figures
 
+---What a file harness/fs/TYPE.lua returns: what the harness must know of one file system. 'host' has name, address,
+---role, storage, spare, mount, service_port; 'processes' is a list of { pid, ppid, comm, exe, cmdline }.
+---@class culprit.FileSystem
+---@field summary string
+---@field server_pids fun(host: table, processes: table[]): integer[]  the server's processes on a server
+---@field client_pids fun(host: table, processes: table[]): integer[]  the client daemon's on a client
+---@field probe? fun(host: table): string[]  a command that ends with 0 on a client only if every server takes part
+
 ---@class culprit.Param
 ---@field default string|number
 ---@field unit? string     "bytes", "seconds", "percent", "bytes_per_second", or "number" (default)

@@ -16,6 +16,7 @@
 
 #define CALL_TIMEOUT_S 30
 #define VERIFY_PERIOD_S 0.2
+#define HEALTHY_S 60
 
 /* One thing that runs on a node for the length of the attempt. */
 struct job {
@@ -593,6 +594,9 @@ static int run_trial(struct trial *t, struct err *e)
 	note_step(t, "begin");
 	/* What a fault restarted has another number now. */
 	rc = cluster_find_processes(t->x->cluster, e);
+	if (!rc && t->x->unsettled)
+		rc = cluster_wait_healthy(t->x->cluster, HEALTHY_S, e);
+	t->x->unsettled = t->fault && t->fault->may_fail;
 	if (!rc)
 		rc = fingerprint(t, &t->before, e);
 	if (!rc)
@@ -704,8 +708,10 @@ int attempt_run(struct executor *x, const struct cell *c, long number, enum outc
 	if (rc)
 		goto out;
 	rc = run_trial(&t, why);
-	if (rc)
+	if (rc) {
 		clean_up(&t);
+		x->unsettled = true;
+	}
 	if (rc == -EINTR || stop_asked(&t)) {
 		file_remove_tree(full, NULL);
 		rc = err_set(e, -EINTR, "interrupted");

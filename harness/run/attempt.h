@@ -28,6 +28,7 @@ struct executor {
 	struct judge *judge;
 	bool judge_failed;                 /* some attempt could not be judged; the log says why */
 	struct progress *progress;
+	bool unsettled;                    /* the last attempt may have left clients without a server for a while */
 	struct acts *acts;
 	char **server_names;               /* in the order of cluster.servers; used as sample.server */
 	volatile sig_atomic_t *interrupted; /* number of SIGINT and SIGTERM so far */

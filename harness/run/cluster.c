@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/clock.h"
 #include "harness/base/home.h"
 #include "harness/fs/fs.h"
 
@@ -110,6 +111,57 @@ int cluster_find_processes(struct cluster *c, struct err *e)
 out:
 	fs_free(fs);
 	free(requests);
+	return rc;
+}
+
+/* One round: 0 if every client's probe ended with 0, -EAGAIN with the complaint of one that did not. */
+static int probe_clients(struct cluster *c, struct fs *fs, struct err *e)
+{
+	struct node_request *requests = calloc(c->n_clients, sizeof(*requests));
+	size_t n = 0;
+	int rc = requests ? 0 : err_errno(e, -ENOMEM, "cannot probe the clients");
+
+	for (size_t i = 0; i < c->n_clients && !rc; i++) {
+		json_t *argv = NULL;
+
+		rc = fs_probe(fs, c->clients[i]->host, &argv, e);
+		if (argv)
+			requests[n++] = (struct node_request){.node = c->clients[i]->node, .op = "run",
+							      .args = json_pack("{s:o, s:i}", "argv", argv, "timeout_s", 30)};
+	}
+	if (!rc)
+		rc = node_call_all(requests, n, 40, e);
+	if (rc == -ETIMEDOUT)
+		rc = -EAGAIN;
+	for (size_t i = 0; i < n; i++) {
+		if (!rc && json_integer_value(json_object_get(requests[i].result, "exit")))
+			rc = err_set(e, -EAGAIN, "%s: the file system is not whole: %.200s", node_name(requests[i].node),
+				     json_string_value(json_object_get(requests[i].result, "output")));
+		json_decref(requests[i].result);
+	}
+	free(requests);
+	return rc;
+}
+
+int cluster_wait_healthy(struct cluster *c, double patience_s, struct err *e)
+{
+	double deadline = clock_mono_s() + patience_s;
+	struct timespec nap = {.tv_nsec = 200000000};
+	struct fs *fs = NULL;
+	int rc = fs_load(c->inv->fs_type, &fs, e);
+
+	while (!rc) {
+		rc = probe_clients(c, fs, e);
+		if (rc != -EAGAIN)
+			break;
+		if (clock_mono_s() > deadline) {
+			rc = -ETIMEDOUT;
+			break;
+		}
+		rc = 0;
+		nanosleep(&nap, NULL);
+	}
+	fs_free(fs);
 	return rc;
 }
 

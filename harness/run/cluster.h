@@ -38,6 +38,10 @@ int cluster_connect(struct cluster *c, struct err *e);
 /* Finds the file system's processes anew; as cluster_connect does. */
 int cluster_find_processes(struct cluster *c, struct err *e);
 
+/* Waits until every client can use every server, 'patience_s' at most: after servers were restarted, clients take
+ * their time to come back. -ETIMEDOUT with the last complaint. */
+int cluster_wait_healthy(struct cluster *c, double patience_s, struct err *e);
+
 /* Says bye; the cluster can be connected again. */
 void cluster_disconnect(struct cluster *c);
 void cluster_free(struct cluster *c);

@@ -358,6 +358,8 @@ int exec_run(struct executor *x, struct err *e)
 	if (!rc)
 		rc = record_environment(x, e);
 	if (!rc)
+		rc = cluster_wait_healthy(x->cluster, 30, e);
+	if (!rc)
 		rc = check_and_prepare(x, e);
 	if (!rc)
 		rc = run_cells(x, e);
