@@ -8,6 +8,8 @@ static const struct primitive *const primitives[] = {
 	&packets_primitive,
 	&process_primitive,
 	&signal_primitive,
+	&readonly_primitive,
+	&service_primitive,
 };
 
 const struct primitive *primitive_find(const char *name)

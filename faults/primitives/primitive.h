@@ -18,6 +18,8 @@ struct primitive {
 	const char *name;
 	/* A reboot undoes it by itself; what then has the same number is somebody else's. */
 	bool ends_with_boot;
+	/* Its undo may take minutes (a file-system check): the node says that it is quarantined meanwhile. */
+	bool slow;
 	/* '*was_there' (never NULL) becomes true if there was something to undo. -EBADMSG: the
 	 * inverse is not one of this primitive's. */
 	int (*undo)(const json_t *inverse, bool *was_there, struct err *e);
@@ -36,5 +38,7 @@ extern const struct primitive process_primitive;
 extern const struct primitive packets_primitive;
 extern const struct primitive limits_primitive;
 extern const struct primitive signal_primitive;
+extern const struct primitive service_primitive;
+extern const struct primitive readonly_primitive;
 
 #endif

@@ -39,6 +39,8 @@ enum handle_kind {
 	HANDLE_COMMAND,
 	HANDLE_LIMIT,
 	HANDLE_STOP,
+	HANDLE_SERVICE,
+	HANDLE_READONLY,
 };
 
 struct handle {
@@ -149,6 +151,11 @@ int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_process_status(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_process_stop(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_command(struct agent *a, json_t *id, json_t *args, struct err *e);
+int op_service_kill(struct agent *a, json_t *id, json_t *args, struct err *e);
+int op_service_limit(struct agent *a, json_t *id, json_t *args, struct err *e);
+int op_service_restart(struct agent *a, json_t *id, json_t *args, struct err *e);
+int op_fs_readonly(struct agent *a, json_t *id, json_t *args, struct err *e);
+int op_fs_info(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_packets_drop(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_packets_counters(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_limits_get(struct agent *a, json_t *id, json_t *args, struct err *e);
@@ -158,6 +165,9 @@ int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_trace_stop(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_undo(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_bye(struct agent *a, json_t *id, json_t *args, struct err *e);
+
+/* ops_service.c: the child that acts on a server has said something. */
+void service_readable(struct agent *a, struct handle *h);
 
 /* log_summary.c: {records, lost, bytes, whole} of the log at 'path' from its own text; 'whole' is
  * false if it was cut short. */

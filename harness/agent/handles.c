@@ -16,6 +16,8 @@ struct handle *handle_new(struct agent *a, enum handle_kind kind)
 		[HANDLE_COMMAND] = 'c',
 		[HANDLE_LIMIT] = 'l',
 		[HANDLE_STOP] = 's',
+		[HANDLE_SERVICE] = 'v',
+		[HANDLE_READONLY] = 'f',
 	};
 	struct handle *h = calloc(1, sizeof(*h));
 
@@ -46,7 +48,9 @@ int handle_get(struct agent *a, const char *name, int kind, struct handle **out,
 					    [HANDLE_PACKETS] = "packet drop",
 					    [HANDLE_COMMAND] = "command",
 					    [HANDLE_LIMIT] = "limit",
-					    [HANDLE_STOP] = "stop"};
+					    [HANDLE_STOP] = "stop",
+					    [HANDLE_SERVICE] = "act on a server",
+					    [HANDLE_READONLY] = "read-only file system"};
 	struct handle *h = handle_find(a, name);
 
 	if (!h || (kind >= 0 && (int)h->kind != kind))

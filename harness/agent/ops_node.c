@@ -130,9 +130,12 @@ int op_check(struct agent *a, json_t *id, json_t *args, struct err *e)
 	} else if (!strncmp(what, "limits.", 7) || !strncmp(what, "signal.", 7)) {
 		if (geteuid() != 0)
 			rc = err_set(&why, -EPERM, "acting on other users' processes needs root");
+	} else if (!strncmp(what, "service.", 8) || !strncmp(what, "fs.", 3)) {
+		if (geteuid() != 0)
+			rc = err_set(&why, -EPERM, "acting on servers and their file systems needs root");
 	} else if (strcmp(what, "run") && strncmp(what, "process.", 8)) {
 		return err_set(e, -EINVAL,
-			       "cannot check '%s'; packets.drop, process.start, limits.set, signal.stop, trace.start "
+			       "cannot check '%s'; packets.drop, process.start, limits.set, signal.stop, "
 			       "and run can be",
 			       what);
 	}

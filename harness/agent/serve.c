@@ -212,7 +212,7 @@ static int turn(struct agent *a, int signals)
 	for (h = a->handles, i = AT_FIRST_HANDLE; h; h = next, i += 2) {
 		next = h->next;
 		if (p[i].revents && h->read_fd >= 0)
-			child_readable(a, h);
+			(h->kind == HANDLE_SERVICE || h->kind == HANDLE_READONLY ? service_readable : child_readable)(a, h);
 		if (p[i + 1].revents && h->write_fd >= 0)
 			child_writable(a, h);
 	}

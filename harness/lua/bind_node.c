@@ -13,6 +13,10 @@
 #define HANDLE_TYPE "culprit.Handle"
 #define SHARED "culprit.shared" /* registry key of the table that all contexts share */
 #define CALL_TIMEOUT_S 30
+/* A server that ends and starts, and a file system that is checked, take their time; a node that is lost is
+ * noticed meanwhile. */
+#define SERVER_TIMEOUT_S 180
+#define UNDO_TIMEOUT_S 1800
 
 struct act {
 	struct node *node;
@@ -72,7 +76,7 @@ int acts_undo(struct acts *a, struct err *e)
 	while (a->n) {
 		struct act *act = &a->list[a->n - 1];
 		struct err why;
-		int rc = node_call(act->node, "undo", json_pack("{s:s}", "handle", act->handle), CALL_TIMEOUT_S, NULL,
+		int rc = node_call(act->node, "undo", json_pack("{s:s}", "handle", act->handle), UNDO_TIMEOUT_S, NULL,
 				   &why);
 
 		if (rc && !first)
@@ -122,7 +126,7 @@ static int call_and_push(lua_State *L, struct node *node, const char *op, json_t
 }
 
 /* As call_and_push for an op that acts: pushes a handle and remembers it. */
-static int act_and_push(lua_State *L, struct lua_node *n, const char *op, json_t *args)
+static int act_and_push_for(lua_State *L, struct lua_node *n, const char *op, json_t *args, double timeout_s)
 {
 	json_t *result = NULL;
 	struct lua_handle *h;
@@ -130,7 +134,7 @@ static int act_and_push(lua_State *L, struct lua_node *n, const char *op, json_t
 	struct err e;
 	int rc;
 
-	rc = node_call(n->member->node, op, args, CALL_TIMEOUT_S, &result, &e);
+	rc = node_call(n->member->node, op, args, timeout_s, &result, &e);
 	if (rc)
 		return luax_raise(L, rc, &e);
 	h = lua_newuserdatauv(L, sizeof(*h), 0);
@@ -143,6 +147,11 @@ static int act_and_push(lua_State *L, struct lua_node *n, const char *op, json_t
 	if (remember(n->acts, n->member->node, h->handle))
 		return luaL_error(L, "out of memory");
 	return 1;
+}
+
+static int act_and_push(lua_State *L, struct lua_node *n, const char *op, json_t *args)
+{
+	return act_and_push_for(L, n, op, args, CALL_TIMEOUT_S);
 }
 
 static struct lua_node *check_node(lua_State *L)
@@ -201,6 +210,40 @@ static int node_processes(lua_State *L)
 	return 1;
 }
 
+static int act_on_server(lua_State *L, const char *op)
+{
+	struct lua_node *n = check_node(L);
+
+	return act_and_push_for(L, n, op, arguments(L, 2), SERVER_TIMEOUT_S);
+}
+
+static int node_kill_service(lua_State *L)
+{
+	return act_on_server(L, "service.kill");
+}
+
+static int node_limit_service(lua_State *L)
+{
+	return act_on_server(L, "service.limit");
+}
+
+static int node_restart_service(lua_State *L)
+{
+	return act_on_server(L, "service.restart");
+}
+
+static int node_make_readonly(lua_State *L)
+{
+	return act_on_server(L, "fs.readonly");
+}
+
+static int node_fs_info(lua_State *L)
+{
+	struct lua_node *n = check_node(L);
+
+	return call_and_push(L, n->member->node, "fs.info", json_pack("{s:s}", "path", luaL_checkstring(L, 2)));
+}
+
 static int node_run(lua_State *L)
 {
 	struct lua_node *n = check_node(L);
@@ -247,6 +290,11 @@ static const luaL_Reg node_methods[] = {{"process", node_process},
 					{"limits", node_limits},
 					{"hold", node_hold},
 					{"processes", node_processes},
+					{"kill_service", node_kill_service},
+					{"limit_service", node_limit_service},
+					{"restart_service", node_restart_service},
+					{"make_readonly", node_make_readonly},
+					{"fs_info", node_fs_info},
 					{"run", node_run},
 					{"can", node_can},
 					{NULL, NULL}};

@@ -158,12 +158,53 @@ function Node:hold(process) end
 ---@return { pid: integer, ppid: integer, state: string, comm: string, exe: string, cmdline: string[], start_ticks: integer }[]
 function Node:processes() end
 
+---Kills a server (SIGKILL). When the fault ends it is started again as it was: arguments, environment, folder, user,
+---limits, priority, cgroup; it must then listen on the ports on which it listened.
+---@param server { pid: integer, max_s?: number }
+---@return culprit.Handle
+function Node:kill_service(server) end
+
+---Sets soft limits of a running server: files, bytes a file, bytes of address space. When the fault ends they are set
+---back, or the server, if it has died meanwhile, is started again as it was.
+---@param server { pid: integer, limits: culprit.ServerLimits, max_s?: number }
+---@return culprit.Handle
+function Node:limit_service(server) end
+
+---Restarts a server in another way: as another user (name or number), under limits (soft and hard, and once more soft
+---when it listens), with a small ext4 of its own mounted over its storage folder, which begins with the folder's
+---directories and links but no files. When the fault ends it is restarted as it was.
+---@param server { pid: integer, user?: string, limits?: culprit.ServerLimits, storage?: culprit.SmallStorage, max_s?: number }
+---@return culprit.Handle
+function Node:restart_service(server) end
+
+---Makes the file system that holds 'path' read-only, as after a disk error (ext4: at once, whoever writes to it). When
+---the fault ends it is checked and mounted as it was; 'pid' is the server that lives on it, which is stopped for that and
+---started again.
+---@param storage { path: string, pid?: integer, max_s?: number }
+---@return culprit.Handle
+function Node:make_readonly(storage) end
+
+---The file system that holds 'path'.
+---@param path string
+---@return { type: string, source: string, point: string, options: string, super_options: string, readonly: boolean, size_bytes: integer, free_bytes: integer, inodes: integer, free_inodes: integer }
+function Node:fs_info(path) end
+
+---@class culprit.ServerLimits
+---@field nofile? integer  open files
+---@field fsize? integer   bytes in a file
+---@field as? integer      bytes of address space
+
+---@class culprit.SmallStorage
+---@field path string         the server's storage folder
+---@field size_bytes integer  at least 1 MiB
+---@field inodes? integer     default: as mkfs.ext4 thinks fit
+
 ---Runs a command to its end and returns its exit code (128 + signal) and at most 64 KiB of what it printed.
 ---@param command { argv: string[], timeout_s?: number, stdin?: string }
 ---@return { exit: integer, output: string }
 function Node:run(command) end
 
----Can the node do this ("packets.drop", "process.start", "limits.set", "signal.stop")?
+---Can the node do this ("packets.drop", "process.start", "limits.set", "signal.stop", "service.restart", "fs.readonly")?
 ---@param what string
 ---@return true|nil able, string? reason
 function Node:can(what) end

@@ -1,0 +1,366 @@
+/* Stopping a server and starting it again. */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "faults/primitives/process.h"
+#include "faults/primitives/server_impl.h"
+#include "harness/base/clock.h"
+#include "harness/base/file.h"
+
+#define GONE_S 60
+#define LISTEN_S 30
+#define SETTLE_S 0.3
+#define GRACE_S 3
+
+static void nap(void)
+{
+	struct timespec t = {.tv_nsec = 5000000};
+
+	nanosleep(&t, NULL);
+}
+
+int server_lock(const char *dir, double wait_s, int *out, struct err *e)
+{
+	double deadline = clock_mono_s() + wait_s;
+	char path[PATH_MAX];
+	int fd, rc;
+
+	/* After a reboot the folder may be gone with the memory that it was in. */
+	rc = file_mkdirs(dir, 0700, e);
+	if (rc)
+		return rc;
+	snprintf(path, sizeof(path), "%s/server.lock", dir);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_errno(e, -errno, "cannot open '%s'", path);
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK || clock_mono_s() > deadline) {
+			rc = err_errno(e, -errno, "something else is still changing the server: '%s'", path);
+			close(fd);
+			return rc;
+		}
+		nap();
+	}
+	*out = fd;
+	return 0;
+}
+
+static int wait_gone(const json_t *server, double timeout_s, pid_t *who)
+{
+	double deadline = clock_mono_s() + timeout_s;
+	pid_t pids[8];
+
+	while (server_find(server, pids, 8) > 0) {
+		*who = pids[0];
+		if (clock_mono_s() > deadline)
+			return -EBUSY;
+		nap();
+	}
+	return 0;
+}
+
+/* Its threads may hold files after the first of them has lost its arguments: the entry in /proc must be
+ * gone, or be a zombie with that thread alone. */
+static void wait_released(const pid_t *pids, int n)
+{
+	double deadline = clock_mono_s() + GONE_S;
+
+	for (int i = 0; i < n; i++) {
+		for (;;) {
+			char path[64], *text;
+			struct stat st;
+			bool zombie;
+
+			snprintf(path, sizeof(path), "/proc/%d/stat", (int)pids[i]);
+			if (file_read(path, &text, NULL, NULL))
+				break;
+			zombie = strstr(text, ") Z ") != NULL;
+			free(text);
+			snprintf(path, sizeof(path), "/proc/%d/task", (int)pids[i]);
+			if ((zombie && !stat(path, &st) && st.st_nlink <= 3) || clock_mono_s() > deadline)
+				break;
+			nap();
+		}
+	}
+}
+
+int server_stop(const json_t *server, double grace_s, bool *was_there, struct err *e)
+{
+	pid_t pids[8], who = 0;
+	int n = server_find(server, pids, 8), rc = 0;
+
+	if (!n)
+		return 0;
+	*was_there = true;
+	if (grace_s > 0) {
+		for (int i = 0; i < n; i++)
+			kill(pids[i], SIGTERM);
+		rc = wait_gone(server, grace_s, &who);
+	}
+	if (grace_s <= 0 || rc) {
+		int left;
+		pid_t now[8];
+
+		left = server_find(server, now, 8);
+		for (int i = 0; i < left; i++)
+			kill(now[i], SIGKILL);
+		rc = wait_gone(server, GONE_S, &who);
+	}
+	wait_released(pids, n);
+	return rc ? err_set(e, rc, "the server, process %d, does not end", (int)who) : 0;
+}
+
+static char **words(const json_t *list)
+{
+	size_t n = json_array_size(list);
+	char **all = calloc(n + 1, sizeof(*all));
+
+	for (size_t i = 0; all && i < n; i++)
+		if (!(all[i] = server_bytes(json_array_get(list, i))))
+			return NULL;
+	return all;
+}
+
+/* To where it was: what a login session is charged for, it also ends. Best effort. */
+static void join_cgroups(const json_t *server)
+{
+	char *text = server_bytes(json_object_get(server, "cgroups")), *line, *save = NULL;
+
+	for (line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
+		char path[PATH_MAX + 64], *controller = strchr(line, ':'), *at;
+		int fd;
+
+		if (!controller || !(at = strchr(controller + 1, ':')))
+			continue;
+		*at++ = '\0';
+		controller++;
+		if (!strncmp(controller, "name=", 5))
+			controller += 5;
+		snprintf(path, sizeof(path), "/sys/fs/cgroup/%s%s/cgroup.procs", controller, at);
+		fd = open(path, O_WRONLY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		if (write(fd, "0", 1) < 0)
+			errno = 0;
+		close(fd);
+	}
+	free(text);
+}
+
+static int put_descriptors(const json_t *server)
+{
+	json_t *pair;
+	size_t fd;
+
+	json_array_foreach(json_object_get(server, "descriptors"), fd, pair) {
+		char *path = server_bytes(json_array_get(pair, 0));
+		int got;
+
+		if (!path) {
+			close((int)fd);
+			continue;
+		}
+		got = open(path, (int)json_integer_value(json_array_get(pair, 1)) | O_NOCTTY | O_CLOEXEC);
+		if (got < 0)
+			got = open("/dev/null", O_RDWR | O_CLOEXEC);
+		if (got < 0 || (got != (int)fd && dup2(got, (int)fd) < 0))
+			return -errno;
+		if (got == (int)fd)
+			fcntl(got, F_SETFD, 0);
+	}
+	return 0;
+}
+
+static int become_user(const json_t *server, const struct server_change *c)
+{
+	const json_t *groups = json_object_get(server, "groups");
+	const json_t *u = json_object_get(server, "uid"), *g = json_object_get(server, "gid");
+	gid_t list[64];
+	size_t n = json_array_size(groups);
+	int rc;
+
+	if (c && c->as_user)
+		return setgroups(0, NULL) || setresgid(c->gid, c->gid, c->gid) || setresuid(c->uid, c->uid, c->uid) ? -errno
+															    : 0;
+	for (size_t i = 0; i < n && i < 64; i++)
+		list[i] = (gid_t)json_integer_value(json_array_get(groups, i));
+#define ID(list, i) ((id_t)json_integer_value(json_array_get(list, i)))
+	if (geteuid() == 0 && setgroups(n < 64 ? n : 64, list))
+		return -errno;
+	rc = setresgid(ID(g, 0), ID(g, 1), ID(g, 2)) || setresuid(ID(u, 0), ID(u, 1), ID(u, 2)) ? -errno : 0;
+#undef ID
+	return rc;
+}
+
+static void put_number(const char *path, json_int_t value)
+{
+	char text[32];
+	int fd = open(path, O_WRONLY | O_CLOEXEC), n = snprintf(text, sizeof(text), "%lld", (long long)value);
+
+	if (fd < 0)
+		return;
+	if (write(fd, text, (size_t)n) < 0)
+		errno = 0;
+	close(fd);
+}
+
+/* In the child's child. The lock ends with exec, when the server can be found by its arguments. */
+static int become(const json_t *server, const struct server_change *c, int lock, int failed)
+{
+	char **argv = words(json_object_get(server, "argv")), **env = words(json_object_get(server, "env"));
+	char *exe = server_bytes(json_object_get(server, "exe")), *cwd = server_bytes(json_object_get(server, "cwd"));
+	const int keep[] = {lock, failed};
+	struct rlimit limits[RLIM_NLIMITS];
+	const struct rlimit *l = c && c->limits ? c->limits : limits;
+	sigset_t none;
+	int rc;
+
+	if (!argv || !env || !exe || !cwd)
+		return -ENOMEM;
+	process_close_others(keep, 2);
+	for (int signo = 1; signo < NSIG; signo++)
+		signal(signo, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	join_cgroups(server);
+	put_number("/proc/self/oom_score_adj", json_integer_value(json_object_get(server, "oom_score_adj")));
+	setpriority(PRIO_PROCESS, 0, (int)json_integer_value(json_object_get(server, "nice")));
+	umask((mode_t)json_integer_value(json_object_get(server, "umask")));
+	rc = put_descriptors(server);
+	if (!rc && chdir(cwd) < 0)
+		rc = -errno;
+	if (!rc)
+		rc = server_limits(server, limits);
+	/* Where it may not be raised, the one we have must do if it is the same. */
+	for (int i = 0; i < RLIM_NLIMITS && !rc; i++) {
+		struct rlimit now;
+
+		if (getrlimit(i, &now) || now.rlim_cur != l[i].rlim_cur || now.rlim_max != l[i].rlim_max)
+			rc = setrlimit(i, &l[i]) < 0 ? -errno : 0;
+	}
+	if (!rc)
+		rc = become_user(server, c);
+	if (!rc)
+		execve(exe, argv, env);
+	return rc ? rc : -errno;
+}
+
+static int launch(const json_t *server, const struct server_change *c, int lock, struct err *e)
+{
+	int failed[2], code = 0, status;
+	pid_t pid;
+
+	if (pipe2(failed, O_CLOEXEC) < 0)
+		return err_errno(e, -errno, "cannot start the server");
+	pid = fork();
+	if (pid == 0) {
+		setsid();
+		pid = fork();
+		if (pid == 0) {
+			code = become(server, c, lock, failed[1]);
+			if (write(failed[1], &code, sizeof(code)) < 0)
+				_exit(126);
+			_exit(127);
+		}
+		_exit(pid < 0);
+	}
+	code = pid < 0 ? -errno : 0;
+	close(failed[1]);
+	if (pid > 0 && waitpid(pid, &status, 0) == pid && status)
+		code = -EAGAIN;
+	if (!code && read(failed[0], &code, sizeof(code)) != (ssize_t)sizeof(code))
+		code = 0;
+	close(failed[0]);
+	return code ? err_errno(e, code, "cannot start the server") : 0;
+}
+
+/* One that goes into the background is two for a while; and it must stay. */
+static int wait_listening(const json_t *server, pid_t *pid, struct err *e)
+{
+	double now = clock_mono_s(), deadline = now + LISTEN_S, since = now;
+	pid_t pids[8], was = 0;
+
+	for (;;) {
+		int n = server_find(server, pids, 8);
+		bool good = n == 1 && server_listens(server, pids[0]);
+
+		now = clock_mono_s();
+		if (!good || pids[0] != was)
+			since = now;
+		was = good ? pids[0] : 0;
+		if (good && now - since >= SETTLE_S) {
+			*pid = pids[0];
+			return 0;
+		}
+		if (!n && now - since > SETTLE_S * 3 && now > deadline - LISTEN_S + 2)
+			return err_set(e, -ECHILD, "the server was started, and ended before it listened");
+		if (now > deadline)
+			return err_set(e, -ETIMEDOUT, "the server was started, but does not listen as before within %d s",
+				       LISTEN_S);
+		nap();
+	}
+}
+
+int server_start(const json_t *server, const struct server_change *c, int lock, pid_t *pid, struct err *e)
+{
+	pid_t pids[1];
+	int rc = 0;
+
+	/* Its own supervisor may have been quicker. */
+	if (!server_find(server, pids, 1))
+		rc = launch(server, c, lock, e);
+	return rc ? rc : wait_listening(server, pid, e);
+}
+
+/* Limits that can be set back are. */
+static bool as_it_was(const json_t *server, bool *was_there)
+{
+	struct rlimit limits[RLIM_NLIMITS], now;
+	pid_t pids[2];
+
+	if (server_find(server, pids, 2) != 1 || server_limits(server, limits))
+		return false;
+	for (int i = 0; i < RLIM_NLIMITS; i++) {
+		if (prlimit(pids[0], i, NULL, &now) || now.rlim_cur == limits[i].rlim_cur)
+			continue;
+		prlimit(pids[0], i, &limits[i], NULL);
+		*was_there = true;
+	}
+	return server_unchanged(server, pids[0]) && server_listens(server, pids[0]);
+}
+
+int server_restore(const json_t *server, int lock, bool *was_there, struct err *e)
+{
+	pid_t pid;
+	int rc;
+
+	if (as_it_was(server, was_there))
+		return 0;
+	*was_there = true;
+	rc = server_stop(server, GRACE_S, was_there, e);
+	return rc ? rc : server_start(server, NULL, lock, &pid, e);
+}
+
+int server_verify(const json_t *server, struct err *e)
+{
+	pid_t pids[2];
+	int n = server_find(server, pids, 2);
+
+	if (n != 1)
+		return err_set(e, -EBUSY, "the server %s", n ? "runs twice" : "does not run");
+	if (!server_unchanged(server, pids[0]))
+		return err_set(e, -EBUSY, "the server, process %d, has not the user and limits that it had", (int)pids[0]);
+	if (!server_listens(server, pids[0]))
+		return err_set(e, -EBUSY, "the server, process %d, does not listen where it did", (int)pids[0]);
+	return 0;
+}

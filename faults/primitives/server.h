@@ -1,0 +1,64 @@
+/*
+ * A server program that runs on the node: learnt from /proc, stopped, and started again as it was.
+ *
+ * It is no process of ours: it carries no tag, is a session of its own, and outlives agent and guard.
+ * What identifies it over restarts is its executable and argument list, of which
+ * there must be one alone. A supervisor that starts it again by itself is therefore used as it comes.
+ *
+ * Started again it has the same arguments, environment, folder, umask, user, groups, limits, priority, OOM
+ * score, cgroup and standard descriptors (files and devices; pipes and sockets become /dev/null).
+ * Not restored: capabilities below its user's, seccomp, CPU affinity and scheduling class. One that
+ * lives in another namespace or root than ours is refused, since that could not be entered again.
+ */
+#ifndef CULPRIT_FAULTS_SERVER_H
+#define CULPRIT_FAULTS_SERVER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "harness/base/err.h"
+
+/* All that server_start needs, as JSON. -ESRCH: no such process; -EXDEV: in another namespace; -EBUSY: there
+ * are two of the same arguments; -EPERM: its limits are above what we could give again. */
+int server_learn(pid_t pid, json_t **server, struct err *e);
+
+/* The live processes that are it (two while it goes into the background); at most 'room'. The count. */
+int server_find(const json_t *server, pid_t *pids, int room);
+
+/* True if 'pid' runs under the user and limits that were learnt. */
+bool server_unchanged(const json_t *server, pid_t pid);
+
+/* True if it listens on every port on which it listened. */
+bool server_listens(const json_t *server, pid_t pid);
+
+/* Sends SIGTERM if 'grace_s' > 0, then SIGKILL, and waits until it is gone: at most 60 s, which one
+ * in the middle of a write to a slow disk may need. */
+int server_stop(const json_t *server, double grace_s, bool *was_there, struct err *e);
+
+struct server_change {
+	const struct rlimit *limits;  /* RLIM_NLIMITS of them, or NULL: as they were */
+	bool as_user;
+	uid_t uid;
+	gid_t gid;
+};
+
+/* Starts it, as it was but for 'change' (may be NULL), and waits up to 30 s until it listens as it did.
+ * 'lock' is held by every child until it has become the server. */
+int server_start(const json_t *server, const struct server_change *change, int lock, pid_t *pid, struct err *e);
+
+/* Makes it run as it was, if it does not: limits are set back, else it is stopped and started. */
+int server_restore(const json_t *server, int lock, bool *was_there, struct err *e);
+
+/* 0 if it runs as it was, and listens; -EBUSY and what is not so. */
+int server_verify(const json_t *server, struct err *e);
+
+/* Undo and act may follow each other from different processes: whoever holds this lock in 'dir' may be
+ * changing the server or its storage, and so may the children that inherited it. Close it to let go. */
+int server_lock(const char *dir, double wait_s, int *fd, struct err *e);
+
+/* Soft and hard limits as learnt: RLIM_NLIMITS of them. */
+int server_limits(const json_t *server, struct rlimit *limits);
+
+#endif

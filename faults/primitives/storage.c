@@ -1,0 +1,385 @@
+#include "faults/primitives/storage.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/loop.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "faults/primitives/mounts.h"
+#include "harness/base/clock.h"
+#include "harness/base/file.h"
+#include "harness/base/proc.h"
+
+#define BUSY_S 20
+
+struct storage {
+	const char *path, *dir, *name;
+	char image[PATH_MAX];
+	char control[128], device[128]; /* nodes of our own, where /dev has none */
+	json_int_t size, inodes;
+};
+
+json_t *storage_describe(const char *path, const char *dir, const char *name, json_int_t size_bytes, json_int_t inodes)
+{
+	return json_pack("{s:s, s:s, s:s, s:I, s:I}", "path", path, "dir", dir, "name", name, "size_bytes", size_bytes,
+			 "inodes", inodes);
+}
+
+static int read_storage(const json_t *j, struct storage *s, struct err *e)
+{
+	if (json_unpack((json_t *)j, "{s:s, s:s, s:s, s:I, s:I}", "path", &s->path, "dir", &s->dir, "name", &s->name,
+			"size_bytes", &s->size, "inodes", &s->inodes) < 0 ||
+	    s->path[0] != '/' || s->dir[0] != '/' || strlen(s->name) < 8 || strchr(s->name, '/'))
+		return err_set(e, -EBADMSG, "the inverse of a small storage is damaged");
+	snprintf(s->image, sizeof(s->image), "%s/%s.img", s->dir, s->name);
+	/* In /dev, since the session's folder may lie on a mount that allows no devices. */
+	snprintf(s->control, sizeof(s->control), "/dev/.%.100s-control", s->name);
+	snprintf(s->device, sizeof(s->device), "/dev/.%.100s", s->name);
+	return 0;
+}
+
+int storage_run(const char *const *argv, int lock, double timeout_s, int ok_mask, struct err *e)
+{
+	char *output = NULL, *end;
+	int rc;
+
+	fcntl(lock, F_SETFD, 0);
+	rc = proc_run(argv, timeout_s, &output, e);
+	fcntl(lock, F_SETFD, FD_CLOEXEC);
+	if (rc > 0 && (rc & ~ok_mask)) {
+		end = output ? strrchr(output, '\n') : NULL;
+		if (end)
+			*end = '\0';
+		end = output ? strrchr(output, '\n') : NULL;
+		rc = err_set(e, -EIO, "'%s' ended with %d: %s", argv[0], rc, end ? end + 1 : output ? output : "");
+	} else if (rc > 0) {
+		rc = 0;
+	}
+	free(output);
+	return rc;
+}
+
+int storage_check(const json_t *j, struct err *e)
+{
+	const char *const argv[] = {"mkfs.ext4", "-V", NULL};
+	struct storage s;
+	struct stat st;
+	int rc;
+
+	rc = read_storage(j, &s, e);
+	if (rc)
+		return rc;
+	if (geteuid() != 0)
+		return err_set(e, -EPERM, "mounting a small storage needs root");
+	if (stat(s.path, &st) < 0 || !S_ISDIR(st.st_mode))
+		return err_set(e, -EINVAL, "the storage '%s' is no folder", s.path);
+	if (proc_run(argv, 10, NULL, NULL))
+		return err_set(e, -ENOENT, "making a small storage needs mkfs.ext4");
+	return 0;
+}
+
+/* ---- loop device ---- */
+
+/* Opens 'path' if it is that device, else a node of our own for it. '*used' is the path opened. */
+static int open_device(const char *path, const char *own, mode_t type, dev_t dev, const char **used, struct err *e)
+{
+	struct stat st;
+	int fd;
+
+	*used = path;
+	if (stat(path, &st) < 0 || (st.st_mode & S_IFMT) != type || st.st_rdev != dev) {
+		unlink(own);
+		if (mknod(own, type | 0600, dev) < 0)
+			return err_errno(e, -errno, "cannot make the device node '%s'", own);
+		*used = own;
+	}
+	fd = open(*used, O_RDWR | O_CLOEXEC);
+	return fd < 0 ? err_errno(e, -errno, "cannot open '%s'", *used) : fd;
+}
+
+/* Attaches the image to a free loop device, which goes when it is no longer used. '*fd' holds it. */
+static int attach(const struct storage *s, int *out, const char **used, char path[32], struct err *e)
+{
+	int image = open(s->image, O_RDWR | O_CLOEXEC), control, rc;
+	const char *ignored;
+
+	if (image < 0)
+		return err_errno(e, -errno, "cannot open '%s'", s->image);
+	control = open_device("/dev/loop-control", s->control, S_IFCHR, makedev(10, 237), &ignored, e);
+	rc = control < 0 ? control : -EBUSY;
+	/* Another program may take the free one first. */
+	for (int tries = 0; rc == -EBUSY && tries < 32; tries++) {
+		struct loop_config config = {.fd = (uint32_t)image,
+					     .info.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO};
+		int number = ioctl(control, LOOP_CTL_GET_FREE), fd;
+
+		if (number < 0) {
+			rc = err_errno(e, -errno, "there is no free loop device");
+			break;
+		}
+		snprintf(path, 32, "/dev/loop%d", number);
+		fd = open_device(path, s->device, S_IFBLK, makedev(7, (unsigned)number), used, e);
+		if (fd < 0) {
+			rc = fd;
+			break;
+		}
+		if (!ioctl(fd, LOOP_CONFIGURE, &config)) {
+			*out = fd;
+			rc = 0;
+			break;
+		}
+		rc = err_errno(e, -errno, "cannot attach '%s' to a loop device", s->image);
+		close(fd);
+	}
+	if (control >= 0)
+		close(control);
+	close(image);
+	return rc;
+}
+
+/* The loop device whose backing file is the image, or -1. */
+static int find_loop(const struct storage *s)
+{
+	char want[300], path[300], *file;
+	DIR *dir = opendir("/sys/block");
+	struct dirent *d;
+	int found = -1;
+
+	snprintf(want, sizeof(want), "/%.200s.img", s->name);
+	while (dir && found < 0 && (d = readdir(dir))) {
+		if (strncmp(d->d_name, "loop", 4))
+			continue;
+		snprintf(path, sizeof(path), "/sys/block/%s/loop/backing_file", d->d_name);
+		if (file_read(path, &file, NULL, NULL))
+			continue;
+		if (strstr(file, want))
+			found = atoi(d->d_name + 4);
+		free(file);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* ---- folders ---- */
+
+static void copy_attributes(int from, int to)
+{
+	char names[8192], value[65536];
+	ssize_t n = flistxattr(from, names, sizeof(names));
+
+	for (char *p = names; n > 0 && p < names + n; p += strlen(p) + 1) {
+		ssize_t size = fgetxattr(from, p, value, sizeof(value));
+
+		if (size >= 0)
+			fsetxattr(to, p, value, (size_t)size, 0);
+	}
+}
+
+/* Folders and links below 'from' to below 'to'; closes both. One file system only. */
+static int copy_folders(int from, int to, dev_t dev)
+{
+	struct stat st;
+	struct dirent *d;
+	DIR *dir = fdopendir(from);
+	int rc = 0;
+
+	if (!dir || fstat(from, &st) < 0) {
+		rc = -errno;
+		goto out;
+	}
+	if (fchown(to, st.st_uid, st.st_gid) < 0 || fchmod(to, st.st_mode & 07777) < 0)
+		rc = -errno;
+	copy_attributes(from, to);
+	while (!rc && (d = readdir(dir))) {
+		char link[PATH_MAX];
+		int in, out;
+		ssize_t n;
+
+		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..") || !strcmp(d->d_name, "lost+found") ||
+		    fstatat(from, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_dev != dev)
+			continue;
+		if (S_ISLNK(st.st_mode)) {
+			n = readlinkat(from, d->d_name, link, sizeof(link) - 1);
+			link[n < 0 ? 0 : n] = '\0';
+			if (n > 0 && symlinkat(link, to, d->d_name) < 0)
+				rc = -errno;
+			else if (n > 0 && fchownat(to, d->d_name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) < 0)
+				rc = -errno;
+		} else if (S_ISDIR(st.st_mode)) {
+			in = openat(from, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			if (in < 0)
+				continue;
+			if (mkdirat(to, d->d_name, 0700) < 0 ||
+			    (out = openat(to, d->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
+				rc = -errno;
+				close(in);
+			} else {
+				rc = copy_folders(in, out, dev);
+			}
+		}
+	}
+out:
+	if (dir)
+		closedir(dir);
+	else
+		close(from);
+	close(to);
+	return rc;
+}
+
+/* ---- make and remove ---- */
+
+static int make_image(const struct storage *s, int lock, struct err *e)
+{
+	char inodes[32];
+	const char *argv[] = {"mkfs.ext4", "-q", "-F", "-m", "0", "-E",
+			      "nodiscard,lazy_itable_init=0,lazy_journal_init=0", s->image, NULL, NULL, NULL};
+	int fd = open(s->image, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd < 0 || ftruncate(fd, s->size) < 0) {
+		int rc = err_errno(e, -errno, "cannot make '%s'", s->image);
+
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
+	close(fd);
+	if (s->inodes) {
+		snprintf(inodes, sizeof(inodes), "%lld", (long long)s->inodes);
+		argv[7] = "-N";
+		argv[8] = inodes;
+		argv[9] = s->image;
+	}
+	return storage_run(argv, lock, 120, 0, e);
+}
+
+int storage_make(const json_t *j, int lock, struct err *e)
+{
+	int below = -1, loop = -1, top = -1, rc;
+	const char *used = NULL;
+	char path[32] = "";
+	struct storage s;
+	struct stat st;
+
+	rc = read_storage(j, &s, e);
+	if (!rc)
+		rc = make_image(&s, lock, e);
+	if (rc)
+		return rc;
+	below = open(s.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (below < 0 || fstat(below, &st) < 0) {
+		rc = err_errno(e, -errno, "cannot open '%s'", s.path);
+		goto out;
+	}
+	rc = attach(&s, &loop, &used, path, e);
+	if (rc)
+		goto out;
+	if (mount(used, s.path, "ext4", MS_NOATIME, NULL) < 0) {
+		rc = err_errno(e, -errno, "cannot mount the small storage on '%s'", s.path);
+		goto out;
+	}
+	top = open(s.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (top < 0) {
+		rc = err_errno(e, -errno, "cannot open '%s'", s.path);
+		goto out;
+	}
+	unlinkat(top, "lost+found", AT_REMOVEDIR);
+	rc = copy_folders(below, top, st.st_dev);
+	below = top = -1;
+	if (rc)
+		err_errno(e, rc, "the folders of '%s' do not fit on the small storage", s.path);
+out:
+	if (below >= 0)
+		close(below);
+	if (top >= 0)
+		close(top);
+	if (loop >= 0)
+		close(loop);
+	unlink(s.control);
+	unlink(s.device);
+	return rc;
+}
+
+static bool is_mounted(const struct storage *s)
+{
+	struct mounted *m = malloc(sizeof(*m));
+	char path[64], want[300], *file = NULL;
+	bool is = false;
+
+	snprintf(want, sizeof(want), "/%.200s.img", s->name);
+	if (m && !mounted_at(s->path, m, NULL)) {
+		snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/loop/backing_file", m->major, m->minor);
+		if (!file_read(path, &file, NULL, NULL))
+			is = strstr(file, want) != NULL;
+	}
+	free(file);
+	free(m);
+	return is;
+}
+
+bool storage_is_mounted(const json_t *j)
+{
+	struct storage s;
+
+	return !read_storage(j, &s, NULL) && is_mounted(&s);
+}
+
+int storage_remove(const json_t *j, bool *was_there, struct err *e)
+{
+	struct timespec nap = {.tv_nsec = 10000000};
+	double deadline = clock_mono_s() + BUSY_S;
+	struct storage s;
+	int number, rc;
+
+	rc = read_storage(j, &s, e);
+	if (rc)
+		return rc;
+	while (is_mounted(&s)) {
+		*was_there = true;
+		if (!umount2(s.path, UMOUNT_NOFOLLOW))
+			continue;
+		if (errno != EBUSY || clock_mono_s() > deadline)
+			return err_errno(e, -errno, "cannot unmount the small storage on '%s'", s.path);
+		nanosleep(&nap, NULL);
+	}
+	/* It clears itself with its last user, a moment after the unmount. */
+	while ((number = find_loop(&s)) >= 0) {
+		*was_there = true;
+		if (clock_mono_s() > deadline)
+			return err_set(e, -EBUSY, "loop device %d still holds '%s'", number, s.image);
+		nanosleep(&nap, NULL);
+	}
+	if (!unlink(s.image))
+		*was_there = true;
+	else if (errno != ENOENT)
+		return err_errno(e, -errno, "cannot remove '%s'", s.image);
+	unlink(s.control);
+	unlink(s.device);
+	return 0;
+}
+
+int storage_verify_gone(const json_t *j, struct err *e)
+{
+	struct storage s;
+	int rc = read_storage(j, &s, e);
+
+	if (rc)
+		return rc;
+	if (is_mounted(&s))
+		return err_set(e, -EBUSY, "the small storage is still mounted on '%s'", s.path);
+	if (find_loop(&s) >= 0 || !access(s.image, F_OK))
+		return err_set(e, -EBUSY, "the small storage '%s' is still there", s.image);
+	return 0;
+}

@@ -1,0 +1,36 @@
+/*
+ * Small storage: an ext4 of a chosen size in a file, mounted over a server's storage folder.
+ *
+ * It begins with the folder's own tree of directories and symbolic links (owner, mode, extended attributes), and
+ * none of its files: a server that keeps its bookkeeping in folders finds them, and the rest
+ * of the space and inodes is free.
+ */
+#ifndef CULPRIT_FAULTS_STORAGE_H
+#define CULPRIT_FAULTS_STORAGE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "harness/base/err.h"
+
+/* The JSON that the others need; 'name' must be unique on the machine. inodes 0: as mkfs thinks fit. */
+json_t *storage_describe(const char *path, const char *dir, const char *name, json_int_t size_bytes, json_int_t inodes);
+
+/* 0, or why it cannot be done here: -ENOENT no mkfs.ext4, -EINVAL no folder, ... */
+int storage_check(const json_t *storage, struct err *e);
+
+/* The server must be stopped. 'lock' is inherited by mkfs. */
+int storage_make(const json_t *storage, int lock, struct err *e);
+
+bool storage_is_mounted(const json_t *storage);
+
+/* Unmounts it, waits until the loop device is free, removes the file. Nothing there is fine. -EBUSY: in use. */
+int storage_remove(const json_t *storage, bool *was_there, struct err *e);
+
+/* -EBUSY and what is left. */
+int storage_verify_gone(const json_t *storage, struct err *e);
+
+/* Runs argv, and leaves 'lock' with it until it has ended, whatever becomes of us. */
+int storage_run(const char *const *argv, int lock, double timeout_s, int ok_mask, struct err *e);
+
+#endif
