@@ -129,6 +129,8 @@ static void handle_message(struct watch *w, json_t *m)
 	} else if (!strcmp(what, "bye")) {
 		w->bye = true;
 	}
+	if (!w->bye)
+		journal_heard(w->journal);
 	json_decref(m);
 	/* After, not before: while we were busy the agent may have waited for us. */
 	w->lease_end = fmax(w->lease_end, clock_mono_s() + w->lease_s);
@@ -223,6 +225,7 @@ void guard_main(int sock, const char *state, const char *session, double lease_s
 		}
 		revert_overdue(&w);
 	}
+	journal_ending(w.journal);
 	rc = journal_revert_all(w.journal, RETRY_S, NULL, &e);
 	if (rc)
 		journal_free(w.journal);

@@ -23,6 +23,7 @@ struct journal {
 	json_t *entries; /* [{handle, primitive, inverse}], oldest first */
 };
 
+/* 'line' stays the caller's. */
 static int append(struct journal *j, json_t *line, bool sync, struct err *e)
 {
 	char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
@@ -126,6 +127,8 @@ static int replay(struct journal *j, json_t *line)
 	json_t *inverse;
 	size_t i;
 
+	if (json_object_get(line, "ending"))
+		return 0;
 	if (!json_unpack(line, "{s:s}", "done", &handle)) {
 		i = find(j, handle);
 		if (i != SIZE_MAX)
@@ -318,6 +321,23 @@ int journal_revert_all(struct journal *j, double retry_s, json_t *cleaned, struc
 	}
 }
 
+void journal_heard(struct journal *j)
+{
+	int64_t now_ns = clock_real_ns();
+	struct timespec now = {.tv_sec = now_ns / 1000000000, .tv_nsec = now_ns % 1000000000};
+
+	/* Given, since what the kernel would take by itself is a tick behind. */
+	futimens(j->fd, (struct timespec[]){now, now});
+}
+
+void journal_ending(struct journal *j)
+{
+	json_t *line = json_pack("{s:b}", "ending", true);
+
+	append(j, line, false, NULL);
+	json_decref(line);
+}
+
 int journal_end(struct journal *j, struct err *e)
 {
 	int rc;
@@ -413,19 +433,63 @@ void journal_clean_left(const char *state, json_t *cleaned, json_t *unclean)
 		json_array_append_new(unclean, json_string(e.text));
 }
 
+/* Of another session, and this node's: the head of another node's names other namespaces. '*text' is what
+ * is in it, the caller's. */
+static bool is_other(const char *path, const char *name, const char *session, char **text)
+{
+	size_t n = strlen(session);
+	struct node_id id;
+
+	if (!strncmp(name, session, n) && !strcmp(name + n, ".json"))
+		return false;
+	if (node_id_read(&id, NULL) || file_read(path, text, NULL, NULL))
+		return false;
+	if (strstr(*text, id.net) || !strstr(*text, id.boot_id))
+		return true;
+	free(*text);
+	return false;
+}
+
+struct silence {
+	const char *session;
+	int64_t since_ns;
+	int found;
+};
+
+static void silence_each(const char *path, const char *name, void *ctx)
+{
+	struct silence *s = ctx;
+	struct stat st;
+	char *text;
+	int fd;
+
+	if (!is_other(path, name, s->session, &text))
+		return;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK && !fstat(fd, &st) &&
+	    (strstr(text, "\n{\"ending\"") || st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec < s->since_ns))
+		s->found++;
+	if (fd >= 0)
+		close(fd);
+	free(text);
+}
+
+int journal_silent(const char *state, const char *session, int64_t since_ns)
+{
+	struct silence s = {.session = session, .since_ns = since_ns};
+
+	each(state, silence_each, &s, NULL);
+	return s.found;
+}
+
 static void list_each(const char *path, const char *name, void *ctx)
 {
 	struct lists *l = ctx;
-	size_t n = strlen(l->session);
-	char *text = NULL;
-	struct node_id id;
+	char *text;
 
-	if (!strncmp(name, l->session, n) && !strcmp(name + n, ".json"))
+	if (!is_other(path, name, l->session, &text))
 		return;
-	/* Only this node's: the head of another's names other namespaces. */
-	if (!node_id_read(&id, NULL) && !file_read(path, &text, NULL, NULL) &&
-	    (strstr(text, id.net) || !strstr(text, id.boot_id)))
-		json_array_append_new(l->a, json_string(name));
+	json_array_append_new(l->a, json_string(name));
 	free(text);
 }
 

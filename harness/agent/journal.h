@@ -1,7 +1,7 @@
 /*
  * The undo journal: STATE/undo/SESSION.json, one JSON object a line, only ever
  * appended to: a head, then "add" with an inverse and "done" when it was
- * undone. It is locked (flock) while somebody is responsible for it; one that is not
+ * undone; "ending" when all of it is about to be. It is locked (flock) while somebody is responsible for it; one that is not
  * locked was left by a crash, and whoever gets the lock undoes it.
  *
  * The head says where it belongs: the boot, and the network and PID namespaces.
@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "harness/base/err.h"
 
@@ -37,6 +38,12 @@ int journal_revert(struct journal *j, const char *handle, bool *was_there, struc
  * that remains. 'cleaned' (an array, may be NULL) gets a name for each that was still there. */
 int journal_revert_all(struct journal *j, double retry_s, json_t *cleaned, struct err *e);
 
+/* Its session was heard of: the file's time says when. */
+void journal_heard(struct journal *j);
+
+/* Its session is over, and what is in it about to be undone. */
+void journal_ending(struct journal *j);
+
 /* Removes the session's folder and the journal, which must be empty, and frees 'j'. */
 int journal_end(struct journal *j, struct err *e);
 
@@ -46,6 +53,10 @@ void journal_free(struct journal *j);
 /* Undoes every journal of this node under STATE that nobody is responsible for. 'cleaned' gets
  * names of what was undone, 'unclean' sentences about what could not be. */
 void journal_clean_left(const char *state, json_t *cleaned, json_t *unclean);
+
+/* How many of this node's journals, but for that of 'session', somebody is responsible for whose session
+ * is over, or was not heard of since 'since_ns' (real time). */
+int journal_silent(const char *state, const char *session, int64_t since_ns);
 
 /* Names (SESSION.json) of this node's journals but for that of 'session'; appended to 'list'. */
 int journal_list(const char *state, const char *session, json_t *list, struct err *e);

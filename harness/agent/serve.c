@@ -21,6 +21,7 @@
 
 #define STATE_DIR "/var/lib/culprit"
 #define OUT_MAX (16u << 20)
+#define EARLIER_S 5 /* beyond the lease, for an earlier session to be undone */
 
 /* ---- answers ---- */
 
@@ -232,7 +233,23 @@ static int turn(struct agent *a, int signals)
 
 /* ---- begin and end ---- */
 
-static int hello(struct agent *a, struct err *e)
+/* An earlier session whose orchestrator is gone may still be undone by its guard, or wait for its lease to
+ * run out: its tracers hold what ours want. One that speaks up meanwhile is alive, and no concern of ours. */
+static void wait_for_earlier(struct agent *a, int signals)
+{
+	double deadline = clock_mono_s() + a->lease_s + EARLIER_S;
+	int64_t begin_ns = clock_real_ns();
+
+	while (clock_mono_s() < deadline && journal_silent(a->state, a->session, begin_ns)) {
+		struct pollfd p[] = {{.fd = 0, .events = POLLRDHUP}, {.fd = signals, .events = POLLIN}};
+
+		if (poll(p, 2, 20) > 0)
+			break;
+		guard_beat(a->guard);
+	}
+}
+
+static int hello(struct agent *a, int signals, struct err *e)
 {
 	json_t *cleaned = json_array(), *unclean = json_array();
 	char host[65] = "";
@@ -243,6 +260,7 @@ static int hello(struct agent *a, struct err *e)
 	if (rc)
 		goto out;
 	gethostname(host, sizeof(host) - 1);
+	wait_for_earlier(a, signals);
 	journal_clean_left(a->state, cleaned, unclean);
 	put(a, json_pack("{s:s, s:i, s:s, s:i, s:s, s:s, s:s, s:s, s:f, s:O, s:O, s:b, s:I}", "event", "hello", "protocol",
 			 1, "version", CULPRIT_VERSION, "pid", (int)getpid(), "boot_id", id.boot_id, "host", host,
@@ -342,7 +360,7 @@ static int serve(struct agent *a, struct err *e)
 	signals = open_signals();
 	/* So that what our children leave behind is reaped, also where PID 1 does not. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	rc = signals < 0 ? err_errno(e, -errno, "cannot receive signals") : hello(a, e);
+	rc = signals < 0 ? err_errno(e, -errno, "cannot receive signals") : hello(a, signals, e);
 	if (rc)
 		agent_end(a, 3, e->text);
 	while (!a->end && !rc) {

@@ -449,7 +449,8 @@ static void on_exit_signal(ssh_session session, ssh_channel channel, const char 
 
 static int start_agent(struct node *n, const char *command, struct err *e)
 {
-	double limit_s = n->set->opt.connect_timeout_s, until_s = clock_mono_s() + limit_s;
+	/* The agent may have to wait for an earlier session's lease to run out. */
+	double limit_s = n->set->opt.connect_timeout_s + n->set->opt.lease_s, until_s = clock_mono_s() + limit_s;
 	char last[300];
 	int rc;
 
