@@ -89,7 +89,9 @@ static int fingerprint(struct trial *t, json_t **out, struct err *e)
 	if (!requests)
 		return err_errno(e, -ENOMEM, "cannot take fingerprints");
 	for (size_t i = 0; i < c->n_members; i++)
-		requests[i] = (struct node_request){.node = c->members[i].node, .op = "fingerprint"};
+		requests[i] = (struct node_request){
+			.node = c->members[i].node, .op = "fingerprint",
+			.args = json_array_size(c->members[i].pids) ? json_pack("{s:O}", "pids", c->members[i].pids) : NULL};
 	rc = ask_all(requests, c->n_members, e);
 	if (!rc) {
 		*out = json_object();
@@ -100,6 +102,22 @@ static int fingerprint(struct trial *t, json_t **out, struct err *e)
 	return rc;
 }
 
+/* The first string of 'list' that 'other' has not; NULL if there is none. */
+static const char *first_not_in(const json_t *list, const json_t *other)
+{
+	const json_t *a, *b;
+	size_t i, j;
+
+	json_array_foreach((json_t *)list, i, a) {
+		json_array_foreach((json_t *)other, j, b)
+			if (json_equal(a, b))
+				break;
+		if (j == json_array_size(other))
+			return json_string_value(a);
+	}
+	return NULL;
+}
+
 /* Says the first difference between two fingerprints of the cluster. */
 static int compare_fingerprints(const json_t *before, const json_t *after, struct err *e)
 {
@@ -107,21 +125,14 @@ static int compare_fingerprints(const json_t *before, const json_t *after, struc
 	json_t *was, *value;
 
 	json_object_foreach((json_t *)before, name, was) {
-		json_t *is = json_object_get(after, name);
-
 		json_object_foreach(was, key, value) {
-			char *a, *b;
-			int rc;
+			const json_t *is = json_object_get(json_object_get(after, name), key);
+			const char *lost = first_not_in(value, is), *new = first_not_in(is, value);
 
-			if (json_equal(value, json_object_get(is, key)))
-				continue;
-			a = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-			b = json_dumps(json_object_get(is, key), JSON_ENCODE_ANY | JSON_COMPACT);
-			rc = err_set(e, -EBUSY, "%s: its %s changed from %.200s to %.200s", name, key, a ? a : "?",
-				     b ? b : "nothing");
-			free(a);
-			free(b);
-			return rc;
+			if (lost || new)
+				return err_set(e, -EBUSY, "%s: its %s are not what they were: %s%.300s%s%s%.300s", name, key,
+					       lost ? "lost " : "", lost ? lost : "", lost && new ? "; " : "",
+					       new ? "new " : "", new ? new : "");
 		}
 	}
 	return 0;
@@ -626,7 +637,10 @@ static int run_trial(struct trial *t, struct err *e)
 	if (!rc) {
 		json_t *after = NULL;
 
-		rc = fingerprint(t, &after, e);
+		/* Started again, the file system's processes have other numbers. */
+		rc = cluster_find_processes(t->x->cluster, e);
+		if (!rc)
+			rc = fingerprint(t, &after, e);
 		if (!rc)
 			rc = compare_fingerprints(t->before, after, e);
 		json_decref(after);
