@@ -1,11 +1,10 @@
 #include "diag/metrics/metrics.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "diag/log/address.h"
 #include "diag/log/fdtable.h"
 #include "diag/log/log.h"
 #include "diag/metrics/message.h"
@@ -245,44 +244,6 @@ static void release(void *ctx, const struct fd_state *f)
 	m->free_slot = (uint32_t)(f->user >> USE_BITS) + 1;
 }
 
-/* IPv4 addresses also as IPv6 sockets know them (::ffff:1.2.3.4). */
-static bool plain_address(const struct sockaddr_storage *a, struct in6_addr *ip, in_port_t *port)
-{
-	if (a->ss_family == AF_INET) {
-		const struct sockaddr_in *in = (const struct sockaddr_in *)a;
-
-		memset(ip, 0, sizeof(*ip));
-		ip->s6_addr[10] = ip->s6_addr[11] = 0xff;
-		memcpy(&ip->s6_addr[12], &in->sin_addr, 4);
-		*port = in->sin_port;
-		return true;
-	}
-	if (a->ss_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)a;
-
-		*ip = in6->sin6_addr;
-		*port = in6->sin6_port;
-		return true;
-	}
-	return false;
-}
-
-static bool same_service(const struct sockaddr_storage *socket, const struct sockaddr_storage *service)
-{
-	struct in6_addr a, b;
-	in_port_t ap, bp;
-
-	return plain_address(socket, &a, &ap) && plain_address(service, &b, &bp) && (!bp || ap == bp) &&
-	       !memcmp(&a, &b, sizeof(a));
-}
-
-static bool below(const char *path, const char *folder)
-{
-	size_t n = strlen(folder);
-
-	return n && path && !strncmp(path, folder, n) && path[n] == '/';
-}
-
 static int classify(struct metrics *m, struct fd_state *f)
 {
 	const struct record_fd *now = &f->now;
@@ -290,7 +251,7 @@ static int classify(struct metrics *m, struct fd_state *f)
 	int rc;
 
 	f->user = USE_NONE;
-	if (m->spec.self >= 0 && now->kind == FD_FILE && below(now->path, m->servers[m->spec.self].storage)) {
+	if (m->spec.self >= 0 && now->kind == FD_FILE && path_is_below(now->path, m->servers[m->spec.self].storage)) {
 		f->user = USE_STORAGE;
 		return 0;
 	}
@@ -299,7 +260,7 @@ static int classify(struct metrics *m, struct fd_state *f)
 	for (i = 0; i < m->spec.n_servers; i++) {
 		if (m->spec.self >= 0 && (size_t)m->spec.self != i)
 			continue;
-		if (!same_service(m->spec.self >= 0 ? &now->local : &now->remote, &m->servers[i].address))
+		if (!address_is_service(m->spec.self >= 0 ? &now->local : &now->remote, &m->servers[i].address))
 			continue;
 		rc = slot_new(m, (uint32_t)i, &slot);
 		if (rc)
