@@ -1,0 +1,52 @@
+/* What the files of the reduction share; not for others. */
+#ifndef CULPRIT_DIAG_SEMANTIC_IMPL_H
+#define CULPRIT_DIAG_SEMANTIC_IMPL_H
+
+#include "diag/log/fdtable.h"
+#include "diag/log/log.h"
+#include "diag/semantic/semantic.h"
+
+struct burst; /* the newest event of one (call, error, place) of this log */
+struct link;  /* one client daemon's traffic with one server */
+
+struct semantic {
+	struct metrics_server *servers;
+	size_t n_servers;
+	int64_t start_ns;
+	int32_t seconds;
+
+	struct event *events;
+	size_t n, room;
+
+	/* Of the log that is being read. */
+	int32_t server, client;      /* whose it is; the other is -1 */
+	int64_t offset_ns;
+	const char *folder;          /* storage or mount, without a slash at its end */
+	const struct call_arch *arch;
+	struct fdtable *fds;
+	struct burst *bursts;
+	size_t n_bursts;
+	struct link *links;          /* one a server; NULL unless it is a daemon's log */
+	size_t first_slow, n_slow;   /* its app-slow events stand side by side */
+	double last_s;               /* of the last record */
+};
+
+/* Seconds since the start, on the orchestrator's clock. */
+double semantic_time(const struct semantic *s, int64_t ns);
+
+/* Appends one; -ENOMEM. Events that lie outside are left out without a word. */
+int semantic_put(struct semantic *s, const struct event *ev);
+
+/* Adds one failure (or signal) to the burst it belongs to, or begins one. */
+int burst_add(struct semantic *s, const struct event *ev);
+
+/* Links: a call on a socket of server 'server'; a connection that ended; the end of the log. */
+int link_call(struct semantic *s, size_t server, const struct record_call *c, const struct call_info *info);
+int link_closed(struct semantic *s, size_t server, uint32_t pid, int32_t fd, double at_s);
+int link_finish(struct semantic *s);
+int links_new(struct semantic *s);
+
+/* "EMFILE" for -EMFILE; "E1234" cannot happen: an errno without a name is "EUNKNOWN". */
+const char *error_name(int64_t result);
+
+#endif
