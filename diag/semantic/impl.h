@@ -7,7 +7,7 @@
 #include "diag/semantic/semantic.h"
 
 struct burst; /* the newest event of one (call, error, place) of this log */
-struct link;  /* one client daemon's traffic with one server */
+struct links; /* a client daemon's traffic with each server */
 
 struct semantic {
 	struct metrics_server *servers;
@@ -26,7 +26,7 @@ struct semantic {
 	struct fdtable *fds;
 	struct burst *bursts;
 	size_t n_bursts;
-	struct link *links;          /* one a server; NULL unless it is a daemon's log */
+	struct links *links;         /* NULL unless it is a daemon's log */
 	size_t first_slow, n_slow;   /* its app-slow events stand side by side */
 	double last_s;               /* of the last record */
 };
@@ -40,13 +40,17 @@ int semantic_put(struct semantic *s, const struct event *ev);
 /* Adds one failure (or signal) to the burst it belongs to, or begins one. */
 int burst_add(struct semantic *s, const struct event *ev);
 
-/* Links: a call on a socket of server 'server'; a connection that ended; the end of the log. */
-int link_call(struct semantic *s, size_t server, const struct record_call *c, const struct call_info *info);
-int link_closed(struct semantic *s, size_t server, uint32_t pid, int32_t fd, double at_s);
-int link_finish(struct semantic *s);
+/* Links. A call on a socket to 'server'; after it, every call of the log; a thread that went; a descriptor of a
+ * socket to 'server' that was closed; the end of the log. 0 or -ENOMEM. */
 int links_new(struct semantic *s);
+void links_free(struct links *l);
+int link_call(struct semantic *s, size_t server, const struct record *rec, const struct call_info *info);
+int links_note(struct semantic *s, const struct record *rec, const struct call_info *info);
+void links_forget(struct semantic *s, uint32_t tid);
+int link_closed(struct semantic *s, size_t server, uint32_t pid, int32_t fd, double at_s);
+int links_finish(struct semantic *s);
 
-/* "EMFILE" for -EMFILE; "E1234" cannot happen: an errno without a name is "EUNKNOWN". */
+/* "EMFILE" for -EMFILE; "EUNKNOWN" for one that has no name. */
 const char *error_name(int64_t result);
 
 #endif

@@ -78,7 +78,7 @@ static void forget_log(struct semantic *s)
 {
 	fdtable_free(s->fds);
 	free(s->bursts);
-	free(s->links);
+	links_free(s->links);
 	s->fds = NULL;
 	s->bursts = NULL;
 	s->links = NULL;
@@ -193,20 +193,22 @@ static int add_slow(struct semantic *s, const struct record_call *c, const struc
 	return 0;
 }
 
-static int add_call(struct semantic *s, const struct record_call *c)
+static int add_call(struct semantic *s, const struct record *rec)
 {
+	const struct record_call *c = &rec->call;
 	const struct call_info *info = call_info(s->arch, c->nr);
 	enum event_place place;
 	uint64_t use;
 	bool slow;
 	int rc = 0;
 
+	if (s->links) {
+		use = info && info->fd >= 0 ? use_of(s, c->pid, (int32_t)c->args[info->fd]) : USE_UNKNOWN;
+		rc = use >= USE_LINK ? link_call(s, (size_t)(use - USE_LINK), rec, info) : 0;
+		return rc ? rc : links_note(s, rec, info);
+	}
 	if (!info)
 		return 0;
-	if (s->links) {
-		use = info->fd >= 0 ? use_of(s, c->pid, (int32_t)c->args[info->fd]) : USE_UNKNOWN;
-		return use >= USE_LINK ? link_call(s, (size_t)(use - USE_LINK), c, info) : 0;
-	}
 	slow = s->client >= 0 && info->class != CALL_POLL && c->service_ns >= (int64_t)(SLOW_S * 1e9);
 	if (!failed(c) && !slow)
 		return 0;
@@ -271,9 +273,11 @@ static int before_change(struct semantic *s, const struct record *rec)
 		f = rec->fd.open ? NULL : fdtable_get(s->fds, rec->fd.pid, rec->fd.fd);
 		if (f)
 			close_one(&c, f);
-	} else if (rec->process.what == PROCESS_EXIT && rec->process.pid == rec->process.tid) {
+	} else if (rec->process.what == PROCESS_EXIT) {
+		links_forget(s, rec->process.tid);
 		c.at_s = semantic_time(s, rec->process.start_ns);
-		fdtable_each(s->fds, rec->process.pid, close_one, &c);
+		if (rec->process.pid == rec->process.tid)
+			fdtable_each(s->fds, rec->process.pid, close_one, &c);
 	}
 	return c.rc;
 }
@@ -303,7 +307,7 @@ static int add_record(struct semantic *s, const struct record *rec)
 		s->last_s = semantic_time(s, end_ns);
 	switch (rec->type) {
 	case RECORD_CALL:
-		return add_call(s, &rec->call);
+		return add_call(s, rec);
 	case RECORD_SIGNAL:
 		return add_signal(s, &rec->signal);
 	case RECORD_FD:
@@ -357,7 +361,7 @@ static int add_log(struct semantic *s, int32_t server, int32_t client, int64_t o
 		rc = err_errno(e, rc, "cannot read '%s'", path);
 	else
 		rc = got;
-	if (!rc && s->links && link_finish(s))
+	if (!rc && s->links && links_finish(s))
 		rc = err_errno(e, -ENOMEM, "cannot read '%s'", path);
 out:
 	log_reader_free(r);

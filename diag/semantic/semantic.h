@@ -19,10 +19,17 @@
  * kept answers for any moment: every stretch of 0.2 s or longer in which no data moved on a link, with what
  * moved before it. At a moment that no stretch covers, the link is busy. Data moves when a read or write
  * call on the socket returns more than 0; EAGAIN is not an end of anything.
- *   state "answered": the last call was a read, or nothing moved yet
- *   state "waiting":  the last call was a write: a request without (all of) its answer
- *   state "ended":    end of stream, an error, a close, or a connection attempt after one of these;
+ *   state "answered": no request is without an answer
+ *   state "waiting":  so many requests are; 001 takes the last call for this (a write that no read follows),
+ *                     but a client that sends several requests ahead (GlusterFS does) reads the answer to one
+ *                     while others have none: in the first hang that was tried by hand, the last call of both
+ *                     clients to the stopped server was a read
+ *   state "ended":    end of stream, an error, a close, or a connection that could not be made;
  *                     it lasts until data moves again, and is kept however short
+ * A request is a write. The rest of a request that did not fit is not counted again: a write that is the
+ * very next call of the thread that wrote before and goes on where that one stopped (by its address
+ * and length), or that follows EAGAIN in the middle of a request. An answer is a message as metrics.h
+ * delimits it. A balance that stays below 0 is set to 0.
  *
  * Places. What a call was about: "storage" (below the server's folder), "mount" (below the client's), "socket",
  * "memory", "process", "path" and "other". A log holds paths of descriptors, not of arguments: a failed open
@@ -65,6 +72,7 @@ struct event {
 	const char *error;      /* "EMFILE", "EOF"; NULL where nothing failed */
 	enum event_place place;
 	enum link_state state;  /* link-quiet */
+	uint32_t waiting;       /* link-quiet: requests without an answer */
 	double longest_s;       /* service time of the longest call */
 	bool open;              /* app-slow: it never returned; link-quiet: until the end of the log */
 	const char *signal;     /* "KILL"; server-end: NULL if it exited by itself */
