@@ -83,6 +83,13 @@ static bool goes_on(const struct semantic *s, const struct link *l, const struct
 	return at == was + l->write_got && c->args[2] == l->write_count - l->write_got;
 }
 
+/* Before a read, whatever it brings: is the answer before it whole? */
+static void begin_read(const struct semantic *s, struct link *l, uint32_t tid)
+{
+	if (message_is_whole(&l->answer, &s->links->polls, tid))
+		l->answer = (struct message){0};
+}
+
 static int moved(struct semantic *s, size_t server, const struct record *rec, const struct call_info *info)
 {
 	const struct record_call *c = &rec->call;
@@ -108,8 +115,7 @@ static int moved(struct semantic *s, size_t server, const struct record *rec, co
 		l->write_got = (uint64_t)c->result;
 		l->answer.answered |= c->tid == l->answer.tid;
 	} else {
-		if (message_is_whole(&l->answer, &s->links->polls, c->tid))
-			l->answer.bytes = 0;
+		begin_read(s, l, c->tid);
 		if (!l->answer.bytes)
 			l->balance--;
 		l->answer.bytes += (uint64_t)c->result;
@@ -164,10 +170,12 @@ int link_call(struct semantic *s, size_t server, const struct record *rec, const
 	if (data && c->result > 0)
 		return moved(s, server, rec, info);
 	if (c->result == -EAGAIN) {
-		if (info->class == CALL_READ)
+		if (info->class == CALL_READ) {
+			begin_read(s, l, c->tid);
 			l->answer.wanted_more = true;
-		else if (info->class == CALL_WRITE && goes_on(s, l, c, info))
+		} else if (info->class == CALL_WRITE && goes_on(s, l, c, info)) {
 			l->write_blocked = true;
+		}
 		return 0;
 	}
 	if (data && c->result == 0 && info->class == CALL_READ)
