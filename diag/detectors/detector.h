@@ -30,6 +30,11 @@ struct detector_run {
 	size_t n_servers;
 	const struct sample *samples; /* 'server' is an index into 'servers'; in any order, added up */
 	size_t n_samples;
+	/* What the logs say besides: an array of objects as detector.meta.lua types them (culprit.Event), in the order
+	 * of time_s, servers by the names above, clients by names that mean nothing else; and what the file
+	 * system's errors mean (culprit.FileSystemErrors). NULL: none, not known. */
+	const json_t *events;
+	const json_t *file_system;
 };
 
 struct detector;

@@ -28,6 +28,41 @@
 ---@field servers string[] their names, or aliases; the same ones in every run
 ---@field metrics string[] "dread", "dwrite", "nsread", "ncread"
 ---@field series table<string, table<string, culprit.Series>> series[metric][server]
+---@field events culprit.Event[] in the order of time_s; empty where nothing but metrics is known
+---@field file_system culprit.FileSystemErrors
+
+--- One thing that a log says, or a burst of the same thing, no two of it further than 1 s apart (001, section 7). How
+--- logs become events is said in diag/semantic/semantic.h. No paths: only what they led to.
+---   server-error   calls of a server that failed
+---   server-signal  a signal reached a server
+---   server-end     a process of a server ended
+---   app-error      calls of an application on the mount (or on a path that is not known) that failed
+---   app-slow       one such call that took 1 s or longer; of one application the 64 longest
+---   link-quiet     nothing moved between a client daemon and a server, 0.2 s or longer
+---   link-end       such a connection ended, or could not be made
+---@class culprit.Event
+---@field kind "server-error"|"server-signal"|"server-end"|"app-error"|"app-slow"|"link-quiet"|"link-end"
+---@field server? string server-*, link-*
+---@field client? string app-*, link-*; an opaque name
+---@field time_s number since the start of the run: end of the first call; app-slow: start of the call; link-quiet: end of
+--- the last call that moved data, or of the connection
+---@field last_s number end of the last call; link-quiet: of the next one that moved data, or of the log
+---@field count integer calls in the burst
+---@field call? string "openat"
+---@field error? string name of the errno, or "EOF"
+---@field place? "storage"|"mount"|"socket"|"memory"|"process"|"path"|"other" what the call was about; "path": one that the
+--- log does not hold
+---@field longest_s? number service time of the longest of these calls, seconds
+---@field open? boolean app-slow: it never returned; link-quiet: it lasted to the end of the log
+---@field state? "answered"|"waiting"|"ended" link-quiet
+---@field waiting? integer link-quiet: requests without an answer
+---@field signal? string "KILL": server-signal, or what ended the server
+---@field status? integer server-end: exit code of one that no signal ended
+
+--- What the file system's adapter says of errors.
+---@class culprit.FileSystemErrors
+---@field lost_errnos string[] errnos by which an application learns that a server is lost; empty: not known
+---@field errno_map table<string, string[]> errno of a server -> what it may become on the way to the application, if not itself
 
 --- One metric of one server, an element a second.
 ---@class culprit.Series

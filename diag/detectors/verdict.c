@@ -44,9 +44,32 @@ static void push_series(lua_State *L, const struct detector_run *run, enum metri
 		mean->v[i] /= count->v[i];
 }
 
+/* An empty list or table where nothing is known, so that no detector need ask. */
+static void push_semantics(lua_State *L, const struct detector_run *run)
+{
+	static const char *const keys[] = {"lost_errnos", "errno_map"};
+
+	if (run->events)
+		luajson_push(L, run->events);
+	else
+		lua_newtable(L);
+	lua_setfield(L, -2, "events");
+	lua_createtable(L, 0, 2);
+	for (size_t i = 0; i < 2; i++) {
+		const json_t *v = json_object_get(run->file_system, keys[i]);
+
+		if (v)
+			luajson_push(L, v);
+		else
+			lua_newtable(L);
+		lua_setfield(L, -2, keys[i]);
+	}
+	lua_setfield(L, -2, "file_system");
+}
+
 static void push_run(lua_State *L, const struct detector_run *run)
 {
-	lua_createtable(L, 0, 5);
+	lua_createtable(L, 0, 7);
 	lua_pushstring(L, run->id);
 	lua_setfield(L, -2, "id");
 	lua_pushinteger(L, run->seconds);
@@ -73,6 +96,7 @@ static void push_run(lua_State *L, const struct detector_run *run)
 		lua_setfield(L, -2, metric_name((enum metric)m));
 	}
 	lua_setfield(L, -2, "series");
+	push_semantics(L, run);
 }
 
 struct inputs {

@@ -11,6 +11,7 @@
 #include "harness/base/file.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/show.h"
+#include "harness/fs/fs.h"
 #include "harness/run/exec.h"
 
 struct options {
@@ -165,8 +166,24 @@ static int set_json(struct store *s, const char *key, const json_t *v, struct er
 	return rc;
 }
 
+/* What the file system's errors mean goes with the run, so that it is judged alike anywhere. */
+static int record_file_system(struct store *s, const char *fs_type, struct err *e)
+{
+	struct fs *fs = NULL;
+	json_t *errors = NULL;
+	int rc = fs_load(fs_type, &fs, e);
+
+	if (!rc)
+		rc = fs_errors(fs, &errors, e);
+	if (!rc)
+		rc = set_json(s, "file_system", errors, e);
+	json_decref(errors);
+	fs_free(fs);
+	return rc;
+}
+
 static int record_facts(struct store *s, const struct scenario *sc, const struct plan *p, const char *inventory,
-			const json_t *detectors, const json_t *servers, struct err *e)
+			const char *fs_type, const json_t *detectors, const json_t *servers, struct err *e)
 {
 	char seed[32], *text = NULL;
 	int rc;
@@ -183,6 +200,8 @@ static int record_facts(struct store *s, const struct scenario *sc, const struct
 		rc = set_json(s, "detectors", detectors, e);
 	if (!rc)
 		rc = set_json(s, "servers", servers, e);
+	if (!rc)
+		rc = record_file_system(s, fs_type, e);
 	if (!rc)
 		rc = file_read(inventory, &text, NULL, e);
 	if (!rc)
@@ -238,7 +257,8 @@ static int run_plan(struct executor *x, const struct options *o, const char *inv
 	if (!rc)
 		rc = judge_new(detectors, servers, x->plan->seed, x->store, &x->judge, e);
 	if (!rc)
-		rc = record_facts(x->store, x->scenario, x->plan, inventory, detectors, servers, e);
+		rc = record_facts(x->store, x->scenario, x->plan, inventory, x->cluster->inv->fs_type, detectors,
+				  servers, e);
 	if (!rc)
 		rc = store_put_plan(x->store, x->scenario, x->plan, x->server_names, e);
 	if (!rc)

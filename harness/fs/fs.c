@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "harness/base/home.h"
@@ -19,6 +20,9 @@ static int check(lua_State *L, const struct luax_source *src, struct err *e)
 		{"summary", LUAX_STRING, .required = true},
 		{"server_pids", LUAX_FUNCTION, .required = true},
 		{"client_pids", LUAX_FUNCTION, .required = true},
+		{"service", LUAX_FUNCTION},
+		{"lost_errnos", LUAX_TABLE, .required = true},
+		{"errno_map", LUAX_TABLE},
 		{"probe", LUAX_FUNCTION},
 		{NULL},
 	};
@@ -116,5 +120,64 @@ int fs_probe(struct fs *fs, const struct host *host, json_t **argv, struct err *
 			rc = luajson_get(L, -1, argv, e);
 	}
 	lua_settop(L, 1);
+	return rc;
+}
+
+int fs_service(struct fs *fs, const struct host *server, char **address, uint16_t *port, struct err *e)
+{
+	lua_State *L = fs->L;
+	const char *at = server->ssh.address;
+	lua_Integer number = server->service_port;
+	int rc = 0;
+
+	lua_getfield(L, 1, "service");
+	if (lua_isfunction(L, -1)) {
+		push_host(L, server);
+		rc = luax_call(L, 1, 2, e);
+		if (!rc && (!lua_isstring(L, -2) || !lua_isinteger(L, -1)))
+			rc = err_set(e, -EINVAL, "%s: the file-system adapter's 'service' must return address and port",
+				     server->ssh.name);
+		if (!rc) {
+			at = lua_tostring(L, -2);
+			number = lua_tointeger(L, -1);
+		}
+	}
+	if (!rc && (number < 0 || number > 65535))
+		rc = err_set(e, -EINVAL, "%s: %lld is no port", server->ssh.name, (long long)number);
+	if (!rc) {
+		char *copy = strdup(at);
+
+		if (copy) {
+			*address = copy;
+			*port = (uint16_t)number;
+		} else {
+			rc = err_errno(e, -ENOMEM, "cannot ask the file-system adapter");
+		}
+	}
+	lua_settop(L, 1);
+	return rc;
+}
+
+int fs_errors(struct fs *fs, json_t **out, struct err *e)
+{
+	lua_State *L = fs->L;
+	json_t *lost = NULL, *map = NULL;
+	int rc;
+
+	lua_getfield(L, 1, "lost_errnos");
+	rc = luajson_get(L, -1, &lost, e);
+	lua_getfield(L, 1, "errno_map");
+	if (!rc && !lua_isnil(L, -1))
+		rc = luajson_get(L, -1, &map, e);
+	lua_settop(L, 1);
+	/* An empty Lua table may be either. */
+	if (!json_is_object(map)) {
+		json_decref(map);
+		map = json_object();
+	}
+	if (!rc)
+		*out = json_pack("{s:O, s:O}", "lost_errnos", lost, "errno_map", map);
+	json_decref(lost);
+	json_decref(map);
 	return rc;
 }

@@ -6,6 +6,7 @@
 #define CULPRIT_HARNESS_FS_H
 
 #include <jansson.h>
+#include <stdint.h>
 
 #include "harness/base/err.h"
 #include "harness/inventory/inventory.h"
@@ -23,5 +24,12 @@ int fs_pids(struct fs *fs, const struct host *host, const json_t *processes, jso
 /* A command that ends with 0 on the client 'host' only if every server takes part. New reference to an array of
  * words; NULL where the adapter knows no such command. */
 int fs_probe(struct fs *fs, const struct host *host, json_t **argv, struct err *e);
+
+/* Address (a name or a number, malloced; the caller's) and port at which 'server' serves its clients: the adapter's
+ * 'service', or else the inventory's address and service_port. Sockets are known by it. */
+int fs_service(struct fs *fs, const struct host *server, char **address, uint16_t *port, struct err *e);
+
+/* What diagnosers must know of errors: {"lost_errnos": [...], "errno_map": {...}}. New reference. */
+int fs_errors(struct fs *fs, json_t **out, struct err *e);
 
 #endif

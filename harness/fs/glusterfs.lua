@@ -41,4 +41,18 @@ return {
 		end
 		return pids
 	end,
+
+	-- Clients speak to a brick at its host's address and service_port; their sockets lead nowhere else.
+	service = function(host) return host.address, host.service_port end,
+
+	-- Tried with 10.3, distribute, FUSE, one brick SIGKILLed, stopped, or out of address space: a call that needs
+	-- a brick whose connection is gone fails with ENOTCONN, at once and until it is back. The rest never came
+	-- up there; they are what the kernel may say of a connection, and client xlators hand it on.
+	-- A stopped brick fails nothing: calls wait (for network.ping-timeout, 42 s, and then ENOTCONN).
+	lost_errnos = { "ENOTCONN", "ECONNREFUSED", "ECONNRESET", "ECONNABORTED", "ETIMEDOUT", "EHOSTUNREACH",
+	                "ENETUNREACH", "EPIPE" },
+
+	-- Tried likewise: EROFS, EMFILE, ENOSPC, EFBIG and EINVAL of a brick reach the application as they are. A brick
+	-- that can get no memory (ENOMEM) drops the connection instead: that is a lost server, not a propagated error.
+	errno_map = {},
 }

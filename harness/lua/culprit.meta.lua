@@ -78,6 +78,9 @@
 ---@field summary string
 ---@field server_pids fun(host: table, processes: table[]): integer[]  the server's processes on a server
 ---@field client_pids fun(host: table, processes: table[]): integer[]  the client daemon's on a client
+---@field service? fun(host: table): string, integer  address and port at which a server serves its clients (default: the inventory's)
+---@field lost_errnos string[]             errnos by which an application learns that a server is lost
+---@field errno_map? table<string, string[]>  errno of a server -> what an application may see instead
 ---@field probe? fun(host: table): string[]  a command that ends with 0 on a client only if every server takes part
 
 ---@class culprit.Param

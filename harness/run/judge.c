@@ -24,6 +24,7 @@ struct judge {
 	json_t *servers;
 	uint64_t seed;
 	struct store *store;
+	json_t *file_system;   /* what its errors mean; NULL: not known */
 	bool trained;
 };
 
@@ -31,6 +32,7 @@ struct judge {
 struct evidence {
 	struct detector_run run;
 	struct sample *samples;
+	json_t *events;
 	char id[32];
 };
 
@@ -47,6 +49,7 @@ void judge_free(struct judge *j)
 	free(j->aliases);
 	free(j->alias_list);
 	json_decref(j->servers);
+	json_decref(j->file_system);
 	free(j);
 }
 
@@ -141,6 +144,52 @@ int judge_new(const json_t *detectors, const json_t *servers, uint64_t seed, str
 static void evidence_clear(struct evidence *ev)
 {
 	free(ev->samples);
+	json_decref(ev->events);
+}
+
+/* The name by which a detector knows the client 'name': numbered as they come, in this run only. */
+static void client_alias(json_t *aliases, const char *name, char *text, size_t size)
+{
+	if (!json_object_get(aliases, name))
+		json_object_set_new(aliases, name, json_integer((json_int_t)json_object_size(aliases) + 1));
+	snprintf(text, size, "client-%04lld", (long long)json_integer_value(json_object_get(aliases, name)));
+}
+
+/* The events of an attempt as detectors get them: flat, and without the cluster's names. */
+static int events_read(struct judge *j, int64_t attempt, json_t **out, struct err *e)
+{
+	json_t *rows = NULL, *row, *list = json_array(), *aliases = json_object();
+	size_t i;
+	int rc = store_events(j->store, attempt, &rows, e);
+
+	json_array_foreach(rows, i, row) {
+		const char *server = json_string_value(json_object_get(row, "server"));
+		const char *client = json_string_value(json_object_get(row, "client"));
+		json_t *v = json_deep_copy(json_object_get(row, "detail"));
+		char alias[32];
+		size_t k = 0;
+
+		while (server && k < j->n_servers && strcmp(j->names[k], server))
+			k++;
+		json_object_set(v, "kind", json_object_get(row, "kind"));
+		json_object_set(v, "time_s", json_object_get(row, "time_s"));
+		if (server && k < j->n_servers)
+			json_object_set_new(v, "server", json_string(j->aliases[k]));
+		if (client) {
+			client_alias(aliases, client, alias, sizeof(alias));
+			json_object_set_new(v, "client", json_string(alias));
+		}
+		if (!server || k < j->n_servers)
+			json_array_append(list, v);
+		json_decref(v);
+	}
+	json_decref(rows);
+	json_decref(aliases);
+	if (rc)
+		json_decref(list);
+	else
+		*out = list;
+	return rc;
 }
 
 static int evidence_read(struct judge *j, int64_t attempt, int32_t seconds, struct evidence *ev, struct err *e)
@@ -150,6 +199,8 @@ static int evidence_read(struct judge *j, int64_t attempt, int32_t seconds, stru
 	size_t i, n = 0;
 	int rc = store_samples(j->store, attempt, &rows, e);
 
+	if (!rc)
+		rc = events_read(j, attempt, &ev->events, e);
 	if (!rc) {
 		ev->samples = calloc(json_array_size(rows) + 1, sizeof(*ev->samples));
 		if (!ev->samples || !rng)
@@ -178,11 +229,21 @@ static int evidence_read(struct judge *j, int64_t attempt, int32_t seconds, stru
 	if (!rc) {
 		snprintf(ev->id, sizeof(ev->id), "%08lx", gsl_rng_get(rng));
 		ev->run = (struct detector_run){.id = ev->id, .seconds = seconds, .servers = j->alias_list,
-						.n_servers = j->n_servers, .samples = ev->samples, .n_samples = n};
+						.n_servers = j->n_servers, .samples = ev->samples, .n_samples = n,
+						.events = ev->events, .file_system = j->file_system};
 	}
 	gsl_rng_free(rng);
 	json_decref(rows);
 	return rc;
+}
+
+static void read_file_system(struct judge *j)
+{
+	char *text = store_get(j->store, "file_system");
+
+	if (text && !j->file_system)
+		j->file_system = json_loads(text, 0, NULL);
+	free(text);
 }
 
 static int train(struct judge *j, struct err *e)
@@ -193,6 +254,7 @@ static int train(struct judge *j, struct err *e)
 	size_t i, n = 0;
 	int rc = store_confirmed(j->store, &rows, e);
 
+	read_file_system(j);
 	if (!rc) {
 		runs = calloc(json_array_size(rows) + 1, sizeof(*runs));
 		list = calloc(json_array_size(rows) + 1, sizeof(*list));

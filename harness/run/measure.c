@@ -8,15 +8,18 @@
 #include <string.h>
 
 #include "diag/metrics/metrics.h"
+#include "diag/semantic/semantic.h"
 #include "harness/base/file.h"
 #include "harness/base/lua/luajson.h"
 #include "harness/base/lua/luax.h"
+#include "harness/fs/fs.h"
 
 #define FETCH_TIMEOUT_S 120
 #define CALL_TIMEOUT_S 30
 
 struct measurement {
 	struct metrics *metrics;
+	struct semantic *semantic;
 };
 
 /* The files that a member of each role leaves in its session's folder. */
@@ -136,20 +139,26 @@ int measure_fetch(struct executor *x, const char *folder, const struct part *wor
 	return rc;
 }
 
-static int service_address(const struct host *h, struct sockaddr_storage *out, struct err *e)
+static int service_address(struct fs *fs, const struct host *h, struct sockaddr_storage *out, struct err *e)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *list;
-	char port[16];
-	int rc;
+	char text[16], *address;
+	uint16_t port;
+	int rc = fs_service(fs, h, &address, &port, e);
 
-	snprintf(port, sizeof(port), "%u", h->service_port);
-	rc = getaddrinfo(h->ssh.address, port, &hints, &list);
 	if (rc)
-		return err_set(e, -ENOENT, "%s: cannot resolve '%s': %s", h->ssh.name, h->ssh.address, gai_strerror(rc));
-	memset(out, 0, sizeof(*out));
-	memcpy(out, list->ai_addr, list->ai_addrlen);
-	freeaddrinfo(list);
-	return 0;
+		return rc;
+	snprintf(text, sizeof(text), "%u", port);
+	rc = getaddrinfo(address, text, &hints, &list);
+	if (rc) {
+		rc = err_set(e, -ENOENT, "%s: cannot resolve '%s': %s", h->ssh.name, address, gai_strerror(rc));
+	} else {
+		memset(out, 0, sizeof(*out));
+		memcpy(out, list->ai_addr, list->ai_addrlen);
+		freeaddrinfo(list);
+	}
+	free(address);
+	return rc;
 }
 
 static int add_logs(struct executor *x, const char *folder, struct metrics *metrics, struct err *e)
@@ -174,6 +183,32 @@ static int add_logs(struct executor *x, const char *folder, struct metrics *metr
 	return rc;
 }
 
+/* Servers' logs, applications' and client daemons' as events. */
+static int add_events(struct executor *x, const char *folder, struct semantic *s, struct err *e)
+{
+	struct cluster *c = x->cluster;
+	int rc = 0;
+
+	for (size_t i = 0; i < c->n_servers + 2 * c->n_clients && !rc; i++) {
+		bool server = i < c->n_servers, app = !server && (i - c->n_servers) % 2 == 0;
+		size_t k = server ? i : (i - c->n_servers) / 2;
+		struct member *m = server ? c->servers[k] : c->clients[k];
+		char *path = local_path(x, folder, m, app ? "app.trace" : "fs.trace");
+		int64_t offset_ns = (int64_t)(m->offset_s * 1e9);
+
+		if (!path)
+			rc = err_errno(e, -ENOMEM, "cannot read a trace");
+		else if (server)
+			rc = semantic_add_server(s, (int32_t)k, offset_ns, path, e);
+		else if (app)
+			rc = semantic_add_app(s, (int32_t)k, offset_ns, m->host->mount, path, e);
+		else
+			rc = semantic_add_daemon(s, (int32_t)k, offset_ns, path, e);
+		free(path);
+	}
+	return rc;
+}
+
 int measure_reduce(struct executor *x, const char *folder, int64_t start_ns, int32_t seconds,
 		   struct measurement **out, struct err *e)
 {
@@ -182,22 +217,45 @@ int measure_reduce(struct executor *x, const char *folder, int64_t start_ns, int
 	struct measurement *m = calloc(1, sizeof(*m));
 	struct metrics_spec spec = {.servers = servers, .n_servers = c->n_servers, .start_ns = start_ns,
 				    .seconds = seconds, .self = -1};
-	int rc = servers && m ? 0 : err_errno(e, -ENOMEM, "cannot reduce the traces");
+	struct fs *fs = NULL;
+	int rc = servers && m ? fs_load(c->inv->fs_type, &fs, e) : err_errno(e, -ENOMEM, "cannot reduce the traces");
 
 	for (size_t i = 0; i < c->n_servers && !rc; i++) {
 		servers[i].name = c->servers[i]->host->ssh.name;
 		servers[i].storage = c->servers[i]->host->storage;
-		rc = service_address(c->servers[i]->host, &servers[i].address, e);
+		rc = service_address(fs, c->servers[i]->host, &servers[i].address, e);
 	}
 	if (!rc)
 		rc = metrics_new(&spec, &m->metrics, e);
 	if (!rc)
 		rc = add_logs(x, folder, m->metrics, e);
+	if (!rc)
+		rc = semantic_new(servers, c->n_servers, start_ns, seconds, &m->semantic, e);
+	if (!rc)
+		rc = add_events(x, folder, m->semantic, e);
+	fs_free(fs);
 	free(servers);
 	if (rc)
 		measure_free(m);
 	else
 		*out = m;
+	return rc;
+}
+
+static int store_events_of(struct executor *x, int64_t attempt, struct semantic *s, struct err *e)
+{
+	struct cluster *c = x->cluster;
+	char **clients = calloc(c->n_clients + 1, sizeof(*clients));
+	const struct event *events;
+	size_t n = semantic_events(s, &events);
+	int rc;
+
+	if (!clients)
+		return err_errno(e, -ENOMEM, "cannot write the events");
+	for (size_t i = 0; i < c->n_clients; i++)
+		clients[i] = (char *)c->clients[i]->host->ssh.name;
+	rc = store_put_events(x->store, attempt, x->server_names, clients, events, n, e);
+	free(clients);
 	return rc;
 }
 
@@ -208,6 +266,8 @@ int measure_store(struct executor *x, const char *folder, int64_t attempt, const
 	size_t n = metrics_samples(m->metrics, &samples);
 	int rc = store_put_samples(x->store, attempt, x->server_names, samples, n, e);
 
+	if (!rc)
+		rc = store_events_of(x, attempt, m->semantic, e);
 	for (size_t i = 0; i < x->cluster->n_members && !rc; i++) {
 		const struct member *member = &x->cluster->members[i];
 
@@ -228,5 +288,6 @@ void measure_free(struct measurement *m)
 	if (!m)
 		return;
 	metrics_free(m->metrics);
+	semantic_free(m->semantic);
 	free(m);
 }

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define VERSION "2"
+#define VERSION "3"
 
 struct store {
 	sqlite3 *db;
@@ -30,6 +30,8 @@ static const char schema[] =
 	"CREATE TABLE sample (attempt INTEGER REFERENCES attempt, metric TEXT, server TEXT, second INTEGER,"
 	" count INTEGER, sum_s REAL, max_s REAL, bytes INTEGER, PRIMARY KEY (attempt, metric, server, second))"
 	" WITHOUT ROWID;"
+	"CREATE TABLE event (attempt INTEGER REFERENCES attempt, number INTEGER, kind TEXT, server TEXT, client TEXT,"
+	" time_s REAL, detail TEXT, PRIMARY KEY (attempt, number)) WITHOUT ROWID;"
 	"CREATE TABLE file (attempt INTEGER REFERENCES attempt, path TEXT PRIMARY KEY, size INTEGER, sha256 TEXT)"
 	" WITHOUT ROWID;"
 	"CREATE TABLE model (detector TEXT PRIMARY KEY, params TEXT, model TEXT) WITHOUT ROWID;"
@@ -300,6 +302,52 @@ int store_put_samples(struct store *s, int64_t attempt, char *const servers[], c
 	return rc;
 }
 
+/* What an event says besides its kind, whose it is, and when it began. */
+static json_t *event_detail(const struct event *v)
+{
+	json_t *d = json_pack("{s:f, s:I}", "last_s", v->last_s, "count", (json_int_t)v->count);
+	const struct {
+		const char *key, *value;
+	} texts[] = {{"call", v->call},
+		     {"error", v->error},
+		     {"signal", v->signal},
+		     {"place", event_place_name(v->place)},
+		     {"state", link_state_name(v->state)}};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (texts[i].value)
+			json_object_set_new(d, texts[i].key, json_string(texts[i].value));
+	if (v->place)
+		json_object_set_new(d, "longest_s", json_real(v->longest_s));
+	if (v->kind == EVENT_APP_SLOW || v->kind == EVENT_LINK_QUIET)
+		json_object_set_new(d, "open", json_boolean(v->open));
+	if (v->kind == EVENT_LINK_QUIET)
+		json_object_set_new(d, "waiting", json_integer(v->waiting));
+	if (v->kind == EVENT_SERVER_END && !v->signal)
+		json_object_set_new(d, "status", json_integer(v->status));
+	return d;
+}
+
+int store_put_events(struct store *s, int64_t attempt, char *const servers[], char *const clients[],
+		     const struct event *events, size_t n, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		const struct event *v = &events[i];
+		json_t *detail = event_detail(v);
+		sqlite3_stmt *st;
+
+		rc = statement(s, &st, e, "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?)", "iisssdj", attempt,
+			       (int64_t)i + 1, event_kind_name(v->kind), v->server < 0 ? NULL : servers[v->server],
+			       v->client < 0 ? NULL : clients[v->client], v->first_s, detail);
+		json_decref(detail);
+		if (!rc)
+			rc = finish(s, st, e, "write an event");
+	}
+	return rc;
+}
+
 static int hash_file(const char *path, char hex[65], int64_t *size, struct err *e)
 {
 	unsigned char digest[EVP_MAX_MD_SIZE];
@@ -422,6 +470,14 @@ int store_samples(struct store *s, int64_t attempt, json_t **rows, struct err *e
 	return query(s,
 		     "SELECT metric, server, second, count, sum_s, max_s, bytes FROM sample WHERE attempt = ?"
 		     " ORDER BY metric, server, second",
+		     attempt, rows, e);
+}
+
+int store_events(struct store *s, int64_t attempt, json_t **rows, struct err *e)
+{
+	return query(s,
+		     "SELECT kind, server, client, time_s, detail AS detail_json FROM event WHERE attempt = ?"
+		     " ORDER BY number",
 		     attempt, rows, e);
 }
 

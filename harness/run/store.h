@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "diag/metrics/metrics.h"
+#include "diag/semantic/semantic.h"
 #include "harness/run/plan.h"
 
 struct store;
@@ -58,6 +59,9 @@ struct attempt_row {
 int store_put_attempt(struct store *s, struct attempt_row *row, struct err *e);
 int store_put_samples(struct store *s, int64_t attempt, char *const servers[], const struct sample *samples, size_t n,
 		      struct err *e);
+/* Events in their order; 'servers' and 'clients' are the names that their indices stand for. */
+int store_put_events(struct store *s, int64_t attempt, char *const servers[], char *const clients[],
+		     const struct event *events, size_t n, struct err *e);
 /* 'path' is relative to the run's folder; size and SHA-256 are taken here. */
 int store_put_file(struct store *s, int64_t attempt, const char *path, struct err *e);
 
@@ -74,6 +78,8 @@ int store_confirmed(struct store *s, json_t **rows, struct err *e);
 int store_tally(struct store *s, json_t **tally, struct err *e);
 /* [{metric, server, second, count, sum_s, max_s, bytes}] of one attempt. New reference. */
 int store_samples(struct store *s, int64_t attempt, json_t **rows, struct err *e);
+/* [{kind, server|null, client|null, time_s, detail: {last_s, count, call, ...}}] of one attempt. New reference. */
+int store_events(struct store *s, int64_t attempt, json_t **rows, struct err *e);
 /* [{attempt, detector, verdict}] over all. New reference. */
 int store_verdicts(struct store *s, json_t **rows, struct err *e);
 

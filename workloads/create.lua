@@ -1,0 +1,38 @@
+-- The custom workload of 001, section 5: open a new file, write one null byte, wait half a second, again and again.
+-- So the next operation after a fault is an open, not a write. One shell does it all, with its
+-- built-ins, so that every call is that of one process; what fails is said on its output, and it goes on.
+
+local script = [[
+i=0
+while :; do
+	i=$((i + 1))
+	if printf '\0' 2>&1 >"$1.$i"; then echo "ok"; else echo "failed"; fi
+	sleep "$2"
+done
+]]
+
+---@type culprit.Workload
+return {
+	summary = "a new file with one null byte, and half a second of rest, again and again",
+	params  = {
+		pause = { default = "0.5s", unit = "seconds", min = "0.01s", max = "60s", help = "rest between two files" },
+	},
+	needs = { "sh", "sleep" },
+
+	prepare = function(ctx, client)
+		return { { "mkdir", "-p", client.mount .. "/" .. ctx.run .. "/create" } }
+	end,
+
+	-- A name of its own for every start: files are new each time.
+	command = function(ctx, client)
+		ctx.shared.create = (ctx.shared.create or 0) + 1
+		return { argv = { "sh", "-c", script, "create",
+			("%s/%s/create/%s.%d"):format(client.mount, ctx.run, client.name, ctx.shared.create), tostring(ctx.params.pause) } }
+	end,
+
+	result = function(output)
+		local made, failed = select(2, output:gsub("ok\n", "")), select(2, output:gsub("failed\n", ""))
+		if made + failed == 0 then return nil, "no file was tried" end
+		return { files = made, failed = failed }
+	end,
+}
