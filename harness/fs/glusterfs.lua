@@ -27,7 +27,7 @@ return {
 			trap 'rm -rf "$d"' EXIT
 			mkdir "$d"
 			for i in 0 1 2 3 4 5 6 7; do for k in 0 1 2 3 4 5 6 7; do echo x >"$d/$i$k"; done; done
-			]], "sh", host.mount }
+			]], "sh", host.mount, host.name }
 	end,
 
 	-- The process whose last argument is the mount point.
