@@ -23,9 +23,8 @@ return {
 	-- Names are hashed over the bricks: of 64, each of ten bricks has one but for once in a hundred.
 	probe = function(host)
 		return { "sh", "-c", [[set -e
-			d=$1/.culprit-probe.$$
+			d=$(mktemp -d "$1/.culprit-probe.XXXXXX")
 			trap 'rm -rf "$d"' EXIT
-			mkdir "$d"
 			for i in 0 1 2 3 4 5 6 7; do for k in 0 1 2 3 4 5 6 7; do echo x >"$d/$i$k"; done; done
 			]], "sh", host.mount, host.name }
 	end,
