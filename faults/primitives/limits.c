@@ -140,8 +140,9 @@ static int apply(const struct target *t, const struct resource *r, int64_t soft,
 	int64_t is, hard;
 	int rc;
 
-	if (!target_alive(t))
-		return err_set(e, -ESRCH, "process %d has ended", (int)t->pid);
+	rc = target_alive(t, e);
+	if (rc <= 0)
+		return rc ? rc : err_set(e, -ESRCH, "process %d has ended", (int)t->pid);
 	if (prlimit(t->pid, (__rlimit_resource_t)r->number, NULL, &limit) < 0)
 		return err_errno(e, -errno, "cannot read limit %s of process %d", r->name, (int)t->pid);
 	limit.rlim_cur = soft == LIMITS_UNLIMITED ? RLIM_INFINITY : (rlim_t)soft;
@@ -170,6 +171,12 @@ int limits_set(const json_t *inverse, int64_t soft, struct err *e)
 	return rc ? rc : apply(&t, r, soft, e);
 }
 
+/* 0 if 'rc' came of its having ended, which it may at any moment, taking its limits along. */
+static int unless_ended(const struct target *t, int rc)
+{
+	return rc && !target_alive(t, NULL) ? 0 : rc;
+}
+
 static int limits_undo(const json_t *inverse, bool *was_there, struct err *e)
 {
 	const struct resource *r;
@@ -178,17 +185,16 @@ static int limits_undo(const json_t *inverse, bool *was_there, struct err *e)
 	int rc;
 
 	rc = inverse_read(inverse, &t, &r, &soft, e);
-	if (rc)
+	if (!rc)
+		rc = target_alive(&t, e);
+	if (rc <= 0)
 		return rc;
-	if (!target_alive(&t))
-		return 0;
 	rc = read_one(t.pid, r, &is, &hard, e);
 	if (!rc && is != soft) {
 		*was_there = true;
 		rc = apply(&t, r, soft, e);
 	}
-	/* It may end at any moment, and takes its limits along. */
-	return rc && !target_alive(&t) ? 0 : rc;
+	return unless_ended(&t, rc);
 }
 
 static int limits_verify(const json_t *inverse, struct err *e)
@@ -199,15 +205,15 @@ static int limits_verify(const json_t *inverse, struct err *e)
 	int rc;
 
 	rc = inverse_read(inverse, &t, &r, &soft, e);
-	if (rc)
+	if (!rc)
+		rc = target_alive(&t, e);
+	if (rc <= 0)
 		return rc;
-	if (!target_alive(&t))
-		return 0;
 	rc = read_one(t.pid, r, &is, &hard, e);
 	if (!rc && is != soft)
 		rc = err_set(e, -EBUSY, "limit %s of process %d is still %" PRId64 ", not %" PRId64, r->name, (int)t.pid, is,
 			     soft);
-	return rc && !target_alive(&t) ? 0 : rc;
+	return unless_ended(&t, rc);
 }
 
 const struct primitive limits_primitive = {

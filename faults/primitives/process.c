@@ -73,14 +73,12 @@ static char **make_environ(const json_t *extra, const char *tag)
 	return env;
 }
 
-static void put_fd(int from, int to, int flags)
+/* -1: it would be our own channel to whoever commands us, so the program must not run. */
+static int put_fd(int from, int to, int flags)
 {
 	int fd = from >= 0 ? from : open("/dev/null", flags);
 
-	if (fd != to)
-		dup2(fd, to);
-	else
-		fcntl(fd, F_SETFD, 0);
+	return fd == to ? fcntl(fd, F_SETFD, 0) : dup2(fd, to);
 }
 
 static _Noreturn void child(const struct process_spec *s, int gate, int failed)
@@ -101,15 +99,13 @@ static _Noreturn void child(const struct process_spec *s, int gate, int failed)
 	env = make_environ(s->env, s->tag);
 	while ((code = (int)read(gate, &go, 1)) < 0 && errno == EINTR)
 		;
-	if (code != 1)
+	if (code == 0)
 		_exit(125);
-	put_fd(s->in, 0, O_RDONLY);
-	put_fd(s->out, 1, O_WRONLY);
-	put_fd(s->err, 2, O_WRONLY);
-	if (s->pass >= 0)
-		fcntl(s->pass, F_SETFD, 0);
-	errno = ENOMEM;
-	if (env && !chdir(s->cwd ? s->cwd : "/"))
+	if (code == 1 && !env)
+		errno = ENOMEM;
+	if (code == 1 && env && put_fd(s->in, 0, O_RDONLY) >= 0 && put_fd(s->out, 1, O_WRONLY) >= 0 &&
+	    put_fd(s->err, 2, O_WRONLY) >= 0 && (s->pass < 0 || fcntl(s->pass, F_SETFD, 0) >= 0) &&
+	    !chdir(s->cwd ? s->cwd : "/"))
 		execvpe(s->argv[0], (char *const *)s->argv, env);
 	code = errno;
 	if (write(failed, &code, sizeof(code)) < 0)
@@ -167,18 +163,23 @@ void process_abandon(struct process_gate *g)
 int process_release(struct process_gate *g, const char *name, struct err *e)
 {
 	int code = 0, rc = 0;
-	ssize_t n;
+	ssize_t n = 0;
 
 	if (write(g->open, "", 1) != 1)
 		code = errno;
 	while (!code && (n = read(g->failed, &code, sizeof(code))) < 0 && errno == EINTR)
 		;
+	if (n < 0)
+		code = errno;
 	if (code)
 		rc = err_errno(e, -code, "cannot run '%s'", name);
 	close(g->open);
 	close(g->failed);
-	if (rc)
+	if (rc) {
+		/* It may be on its way, if it is only we who could not hear of it. */
+		kill(g->pid, SIGKILL);
 		waitpid(g->pid, NULL, 0);
+	}
 	return rc;
 }
 
@@ -207,7 +208,7 @@ static int signal_all(const struct process_inverse *inv, int signo, pid_t *who)
 {
 	uint64_t ticks;
 	pid_t *pids = NULL;
-	int n, found = 0;
+	int n, found = 0, rc;
 
 	n = proc_find_tagged(PROCESS_TAG, inv->tag, false, &pids);
 	if (n < 0)
@@ -221,12 +222,13 @@ static int signal_all(const struct process_inverse *inv, int signo, pid_t *who)
 	}
 	free(pids);
 	/* Still at its gate, or on its way through exec, it does not show the tag yet. */
-	if (!proc_start_time(inv->pid, &ticks) && ticks == inv->ticks) {
+	rc = proc_start_time(inv->pid, &ticks);
+	if (!rc && ticks == inv->ticks) {
 		*who = inv->pid;
 		found++;
 		kill(inv->pid, signo);
 	}
-	return found;
+	return rc && rc != -ESRCH ? rc : found;
 }
 
 /* Until two looks in a row find nothing: one just forked may be behind the reader of /proc. */

@@ -89,24 +89,24 @@ int signal_inverse(pid_t pid, json_t **inverse, struct err *e)
 
 /* Until all threads stand still in two looks in a row: a traced one passes through 't' with every
  * system call. */
-static int wait_stopped(const struct target *t)
+static int wait_stopped(const struct target *t, struct err *e)
 {
 	double deadline = clock_mono_s() + STOP_TIMEOUT_S;
 	int right = 0;
 
 	for (;;) {
 		struct timespec nap = {.tv_nsec = 2000000};
-		int found, n = count_threads(t->pid, "TtD", &found);
+		int found, n = count_threads(t->pid, "TtD", &found), alive = target_alive(t, e);
 
-		if (!target_alive(t))
-			return -ESRCH;
-		if (n < 0 && n != -ENOENT)
-			return n;
+		if (alive <= 0)
+			return alive ? alive : err_set(e, -ESRCH, "process %d has ended", (int)t->pid);
+		if (n < 0)
+			return err_errno(e, n, "cannot look at process %d", (int)t->pid);
 		right = n > 0 && found == n ? right + 1 : 0;
 		if (right == 2)
 			return 0;
 		if (clock_mono_s() > deadline)
-			return -ETIMEDOUT;
+			return err_set(e, -ETIMEDOUT, "process %d does not stop", (int)t->pid);
 		nanosleep(&nap, NULL);
 	}
 }
@@ -119,12 +119,12 @@ int signal_stop(const json_t *inverse, struct err *e)
 	rc = target_read(inverse, &t, e);
 	if (rc)
 		return rc;
-	if (!target_alive(&t))
-		return err_set(e, -ESRCH, "process %d has ended", (int)t.pid);
+	rc = target_alive(&t, e);
+	if (rc <= 0)
+		return rc ? rc : err_set(e, -ESRCH, "process %d has ended", (int)t.pid);
 	if (kill(t.pid, SIGSTOP) < 0)
 		return err_errno(e, -errno, "cannot stop process %d", (int)t.pid);
-	rc = wait_stopped(&t);
-	return rc ? err_errno(e, rc, "process %d does not stop", (int)t.pid) : 0;
+	return wait_stopped(&t, e);
 }
 
 static int signal_undo(const json_t *inverse, bool *was_there, struct err *e)
@@ -133,7 +133,9 @@ static int signal_undo(const json_t *inverse, bool *was_there, struct err *e)
 	int rc;
 
 	rc = target_read(inverse, &t, e);
-	if (rc || !target_alive(&t))
+	if (!rc)
+		rc = target_alive(&t, e);
+	if (rc <= 0)
 		return rc;
 	*was_there = signal_is_stopped(t.pid);
 	/* Also when it does not look stopped: the SIGSTOP may not have arrived yet. */
@@ -152,7 +154,7 @@ static int signal_verify(const json_t *inverse, struct err *e)
 	rc = target_read(inverse, &t, e);
 	if (rc)
 		return rc;
-	while (target_alive(&t)) {
+	while ((rc = target_alive(&t, e)) > 0) {
 		struct timespec nap = {.tv_nsec = 2000000};
 		int stopped, n = count_threads(t.pid, "Tt", &stopped);
 
@@ -164,7 +166,7 @@ static int signal_verify(const json_t *inverse, struct err *e)
 			return err_set(e, -EBUSY, "process %d is still stopped", (int)t.pid);
 		nanosleep(&nap, NULL);
 	}
-	return 0;
+	return rc;
 }
 
 const struct primitive signal_primitive = {

@@ -8,13 +8,17 @@
 int target_open(pid_t pid, struct target *t, struct err *e)
 {
 	struct target got = {.pid = pid};
+	int rc;
 
 	if (pid <= 1)
 		return err_set(e, -EINVAL, "pid must be the number of a process above 1, not %d", (int)pid);
 	if (pid == getpid())
 		return err_set(e, -EINVAL, "process %d is the agent's own", (int)pid);
-	if (proc_start_time(pid, &got.ticks))
-		return err_set(e, -ESRCH, "there is no process %d", (int)pid);
+	rc = proc_start_time(pid, &got.ticks);
+	if (rc == -ESRCH)
+		return err_set(e, rc, "there is no process %d", (int)pid);
+	if (rc)
+		return err_errno(e, rc, "cannot look at process %d", (int)pid);
 	*t = got;
 	return 0;
 }
@@ -30,9 +34,12 @@ int target_read(const json_t *inverse, struct target *t, struct err *e)
 	return 0;
 }
 
-bool target_alive(const struct target *t)
+int target_alive(const struct target *t, struct err *e)
 {
 	uint64_t ticks;
+	int rc = proc_start_time(t->pid, &ticks);
 
-	return !proc_start_time(t->pid, &ticks) && ticks == t->ticks;
+	if (rc && rc != -ESRCH)
+		return err_errno(e, rc, "cannot look at process %d", (int)t->pid);
+	return !rc && ticks == t->ticks;
 }

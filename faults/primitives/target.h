@@ -6,7 +6,6 @@
 #define CULPRIT_FAULTS_TARGET_H
 
 #include <jansson.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -23,7 +22,7 @@ int target_open(pid_t pid, struct target *t, struct err *e);
 /* From members "pid" and "start_ticks"; -EBADMSG. */
 int target_read(const json_t *inverse, struct target *t, struct err *e);
 
-/* False once it has ended, a zombie included. */
-bool target_alive(const struct target *t);
+/* 1, or 0 once it has ended, a zombie included; -errno when that cannot be found out. */
+int target_alive(const struct target *t, struct err *e);
 
 #endif

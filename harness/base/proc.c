@@ -159,6 +159,13 @@ int proc_run_ok(const char *const argv[], double timeout_s, char **output, struc
 	return rc;
 }
 
+/* Ended before we opened its file, or before we read it; or not ours to look at. Anything else (no
+ * memory, no descriptor left) says nothing about it. */
+static bool is_gone(int rc)
+{
+	return rc == -ENOENT || rc == -ESRCH || rc == -EACCES || rc == -EPERM;
+}
+
 int proc_start_time(pid_t pid, uint64_t *ticks)
 {
 	char path[64], *text = NULL, *p, state;
@@ -168,7 +175,7 @@ int proc_start_time(pid_t pid, uint64_t *ticks)
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	rc = file_read(path, &text, NULL, NULL);
 	if (rc)
-		return -ESRCH;
+		return is_gone(rc) ? -ESRCH : rc;
 	/* The name in parentheses may itself hold spaces and parentheses. */
 	p = strrchr(text, ')');
 	rc = -ESRCH;
@@ -217,22 +224,25 @@ static bool may_look(pid_t pid)
 	return !stat(path, &st) && (geteuid() == 0 || st.st_uid == geteuid());
 }
 
-static bool carries(pid_t pid, const char *tag, size_t tag_len, bool prefix, double deadline)
+/* 1, 0, or -errno if that cannot be found out. */
+static int carries(pid_t pid, const char *tag, size_t tag_len, bool prefix, double deadline)
 {
 	struct timespec nap = {.tv_nsec = 1000000};
 	char path[64], *env = NULL, *p;
 	bool found = false;
 	size_t size = 0;
+	int rc;
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-	while (!file_read(path, &env, &size, NULL) && !size) {
+	while (!(rc = file_read(path, &env, &size, NULL)) && !size) {
 		free(env);
-		env = NULL;
 		if (!may_look(pid) || !in_exec(pid) || clock_mono_s() > deadline)
-			return false;
+			return 0;
 		nanosleep(&nap, NULL);
 	}
-	for (p = env; env && p < env + size && !found; p += strlen(p) + 1)
+	if (rc)
+		return is_gone(rc) ? 0 : rc;
+	for (p = env; p < env + size && !found; p += strlen(p) + 1)
 		found = !strncmp(p, tag, tag_len) && (prefix || p[tag_len] == '\0');
 	free(env);
 	return found;
@@ -255,30 +265,34 @@ int proc_find_tagged(const char *name, const char *value, bool prefix, pid_t **p
 		free(tag);
 		return -errno;
 	}
-	while ((d = readdir(dir))) {
+	while (n >= 0 && (d = readdir(dir))) {
 		pid_t pid = (pid_t)atoi(d->d_name);
 		uint64_t ticks;
+		int rc;
 
-		if (pid <= 0 || !carries(pid, tag, (size_t)tag_len, prefix, deadline) || proc_start_time(pid, &ticks))
+		if (pid <= 0)
 			continue;
-		if (n == room) {
-			pid_t *more;
+		rc = carries(pid, tag, (size_t)tag_len, prefix, deadline);
+		if (rc > 0)
+			rc = proc_start_time(pid, &ticks) == 0;
+		if (rc > 0 && n == room) {
+			pid_t *more = realloc(list, (size_t)(room ? room * 2 : 16) * sizeof(*list));
 
 			room = room ? room * 2 : 16;
-			more = realloc(list, (size_t)room * sizeof(*list));
-			if (!more) {
-				n = -ENOMEM;
-				free(list);
-				list = NULL;
-				break;
-			}
-			list = more;
+			rc = more ? rc : -ENOMEM;
+			list = more ? more : list;
 		}
-		list[n++] = pid;
+		if (rc > 0)
+			list[n++] = pid;
+		else if (rc < 0)
+			n = rc;
 	}
 	closedir(dir);
 	free(tag);
-	*pids = list;
+	if (n < 0)
+		free(list);
+	else
+		*pids = list;
 	return n;
 }
 

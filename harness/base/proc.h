@@ -30,7 +30,7 @@ int proc_run_ok(const char *const argv[], double timeout_s, char **output, struc
 
 /* Start time in clock ticks since boot (/proc/PID/stat field 22): with the pid it
  * names one process for as long as the machine is up. -ESRCH when there is none.
- * A zombie counts as none. */
+ * A zombie counts as none. Another -errno when that cannot be found out. */
 int proc_start_time(pid_t pid, uint64_t *ticks);
 
 /* Pids of all live processes whose environment holds NAME=VALUE; any value that
