@@ -1,5 +1,5 @@
 -- A server that computes for somebody else (002, section 6.3.2, the unbalanced experiment: all processors of
--- one node kept busy).
+-- one node kept busy). Nodes of a lab share their processors: there it slows all of them.
 
 ---@type culprit.Fault
 return {
