@@ -3,15 +3,23 @@
 -- other block device directly. Requests stay at 1 MB each: a process in the middle of one cannot be killed
 -- until the disk has delivered it.
 
--- One command moves bpt blocks of bs bytes.
-local BLOCK = 512
+local function program(ctx)
+	return ctx.victim.spare:match("^/dev/sg%d+$") and "sgm_dd" or "sg_dd"
+end
 
+-- The command that reads the device, or nil and why it cannot be read. One request moves bpt blocks of
+-- bs bytes, and a SCSI command wants the disk's own block size.
 local function reader(ctx)
-	local generic = ctx.victim.spare:match("^/dev/sg%d+$")
-	local argv = { generic and "sgm_dd" or "sg_dd", "if=" .. ctx.victim.spare, "of=/dev/null", "bs=" .. BLOCK,
-	               ("bpt=%d"):format(ctx.params.block // BLOCK) }
-	if not generic then argv[#argv + 1] = "iflag=direct" end
-	return argv
+	local why
+	for _, bs in ipairs { 512, 4096 } do
+		local argv = { program(ctx), "if=" .. ctx.victim.spare, "of=/dev/null", "bs=" .. bs,
+		               ("bpt=%d"):format(ctx.params.block // bs) }
+		if argv[1] == "sg_dd" then argv[#argv + 1] = "iflag=direct" end
+		local probe = ctx.victim:run { argv = { "sh", "-c", "exec \"$@\" count=8", "sh", table.unpack(argv) } }
+		if probe.exit == 0 then return argv end
+		why = why or probe.output
+	end
+	return nil, ("%s: %s cannot read the spare device: %s"):format(ctx.victim.name, program(ctx), why)
 end
 
 ---@type culprit.Fault
@@ -27,21 +35,16 @@ return {
 		if not victim.spare then
 			return nil, victim.name .. ": the inventory names no 'spare' device on its storage disk"
 		end
-		local argv = reader(ctx)
-		if victim:run { argv = { "sh", "-c", "command -v " .. argv[1] } }.exit ~= 0 then
-			return nil, ("%s: has no %s; install sg3-utils there (Debian: apt install sg3-utils)"):format(victim.name, argv[1])
+		if victim:run { argv = { "sh", "-c", "command -v " .. program(ctx) } }.exit ~= 0 then
+			return nil, ("%s: has no %s; install sg3-utils there (Debian: apt install sg3-utils)"):format(
+				victim.name, program(ctx))
 		end
-		argv[#argv + 1] = "count=8"
-		local probe = victim:run { argv = argv }
-		if probe.exit ~= 0 then
-			return nil, ("%s: %s cannot read the spare device: %s"):format(victim.name, argv[1], probe.output)
-		end
-		return true
+		return reader(ctx)
 	end,
 
 	inject = function(ctx)
 		-- It ends at the end of the partition: again and again, until it is undone.
-		ctx.state.reader = ctx.victim:process { argv = reader(ctx), loop = true }
+		ctx.state.reader = ctx.victim:process { argv = assert(reader(ctx)), loop = true }
 	end,
 
 	-- By effect: bytes have come off the device since the last look. SCSI commands pass by the kernel's
@@ -50,7 +53,7 @@ return {
 		local now = ctx.state.reader:status()
 		local before = ctx.state.read_bytes or 0
 		if not now.running then return nil, "the reader has ended (exit " .. tostring(now.exit) .. ")" end
-		if ctx.victim.spare:match("^/dev/sg%d+$") then
+		if program(ctx) == "sgm_dd" then
 			local cpu = ctx.state.cpu_s
 			ctx.state.cpu_s = now.cpu_s
 			if not cpu or now.cpu_s <= cpu then return nil, "the reader runs, but has not worked since the last look" end
