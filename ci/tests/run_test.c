@@ -125,6 +125,25 @@ static void a_store_keeps_an_attempt_whole_or_not_at_all(void **state)
 	scenario_free(s);
 }
 
+/* One of every kind, with all that there is to say of it. */
+static const struct event events[] = {
+	{.kind = EVENT_LINK_QUIET, .server = 0, .client = 1, .first_s = 0.5, .last_s = 3, .count = 1, .call = "readv",
+	 .state = LINK_WAITING, .waiting = 3, .open = true},
+	{.kind = EVENT_SERVER_ERROR, .server = 1, .client = -1, .first_s = 1, .last_s = 2, .count = 9, .call = "openat",
+	 .error = "EMFILE", .place = PLACE_PATH, .longest_s = 0.1},
+	{.kind = EVENT_SERVER_SIGNAL, .server = 1, .client = -1, .first_s = 2, .last_s = 2, .count = 1, .signal = "XFSZ"},
+	{.kind = EVENT_SERVER_END, .server = 1, .client = -1, .first_s = 2, .last_s = 2, .count = 1, .status = 3},
+	{.kind = EVENT_LINK_END, .server = 1, .client = 0, .first_s = 2.1, .last_s = 2.1, .count = 1, .call = "readv",
+	 .error = "EOF"},
+	{.kind = EVENT_APP_ERROR, .server = -1, .client = 0, .first_s = 2.2, .last_s = 2.2, .count = 1, .call = "write",
+	 .error = "ENOTCONN", .place = PLACE_MOUNT, .longest_s = 0.2},
+	{.kind = EVENT_APP_SLOW, .server = -1, .client = 1, .first_s = 2.3, .last_s = 9, .count = 1, .call = "write",
+	 .place = PLACE_MOUNT, .longest_s = 6.7, .open = true},
+};
+enum { EVENTS = sizeof(events) / sizeof(events[0]) };
+static char *clients[] = {"delta-client", "epsilon-client"};
+static const char errors[] = "{\"lost_errnos\": [\"ENOTCONN\"], \"errno_map\": {\"ENOMEM\": [\"EIO\"]}}";
+
 /* Writes down all that it is shown. */
 static const char spy[] =
 	"local function dump(v, depth)\n"
@@ -145,7 +164,7 @@ static const char spy[] =
 static void a_detector_is_shown_no_name_fault_or_workload(void **state)
 {
 	static char *names[] = {"alpha-host", "beta-host", "gamma-host"};
-	static const char *const secrets[] = {"alpha", "beta",	   "gamma",   "disk-hog", "none", "ddw",
+	static const char *const secrets[] = {"delta", "epsilon", "alpha", "beta",	   "gamma",   "disk-hog", "none", "ddw",
 					      "ddr",   "victim", "onset", "424242",   "cell", "attempt"};
 	struct attempt_row row = {.cell = 1, .number = 1, .outcome = OUTCOME_CONFIRMED, .seconds = 10};
 	struct sample samples[] = {{METRIC_DREAD, 0, 5, 7, 0.25, 0.1, 4096}, {METRIC_DREAD, 1, 5, 7, 0.25, 0.1, 4096}};
@@ -167,6 +186,8 @@ static void a_detector_is_shown_no_name_fault_or_workload(void **state)
 	assert_int_equal(store_put_plan(st, s, p, names, &e), 0);
 	assert_int_equal(store_put_attempt(st, &row, &e), 0);
 	assert_int_equal(store_put_samples(st, row.id, names, samples, 2, &e), 0);
+	assert_int_equal(store_put_events(st, row.id, names, clients, events, EVENTS, &e), 0);
+	assert_int_equal(store_set(st, "file_system", errors, &e), 0);
 	if (judge_new(detectors, servers, 424242, st, &j, &e))
 		fail_msg("%s", e.text);
 	if (judge_all(j, &e))
@@ -176,12 +197,90 @@ static void a_detector_is_shown_no_name_fault_or_workload(void **state)
 	shown = json_string_value(json_object_get(json_object_get(verdict, "evidence"), "shown"));
 	assert_non_null(shown);
 	assert_non_null(strstr(shown, "dread"));
+	assert_non_null(strstr(shown, "EMFILE"));
+	assert_non_null(strstr(shown, "errno_map={ENOMEM={1=EIO}}"));
 	for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++)
 		if (strstr(shown, secrets[i]))
 			fail_msg("the detector was shown '%s' in: %s", secrets[i], shown);
 	/* What it says of an alias is written down of the server behind it. */
 	indicted = json_string_value(json_array_get(json_object_get(verdict, "indicted"), 0));
 	assert_non_null(strstr(indicted, "-host"));
+	json_decref(rows);
+	judge_free(j);
+	json_decref(detectors);
+	json_decref(servers);
+	store_close(st);
+	plan_free(p);
+	scenario_free(s);
+}
+
+/* Says whose each event is, and which fields there are. */
+static const char clerk[] =
+	"return { name = 'clerk', summary = 'lists fields',\n"
+	"  diagnose = function(run)\n"
+	"    local fields, order = {}, {}\n"
+	"    for _, ev in ipairs(run.events) do\n"
+	"      for key in pairs(ev) do fields[key] = true end\n"
+	"      order[#order + 1] = ev.kind .. ' ' .. (ev.server or '-') .. ' ' .. (ev.client or '-')\n"
+	"    end\n"
+	"    return { { metric = 'any', evidence = { fields = fields, order = order } } }\n"
+	"  end }\n";
+
+/* The fields of 'class' in the manual are exactly the keys of 'fields'. */
+static void compare_fields(const json_t *fields, const char *class, const char *manual)
+{
+	const char *p = strstr(manual, class), *key;
+	size_t documented = 0;
+	char wanted[96];
+	json_t *v;
+
+	assert_non_null(p);
+	manual = p;
+	json_object_foreach((json_t *)fields, key, v) {
+		snprintf(wanted, sizeof(wanted), "---@field %s", key);
+		p = strstr(manual, wanted);
+		if (!p || (p[strlen(wanted)] != ' ' && p[strlen(wanted)] != '?'))
+			fail_msg("the manual of %s lacks '%s'", class, key);
+	}
+	for (p = strstr(manual, "\n---@field "); p && p < strstr(manual, "\n\n"); p = strstr(p + 1, "\n---@field "))
+		documented++;
+	assert_int_equal(documented, json_object_size(fields));
+}
+
+static void events_have_the_fields_that_the_manual_names(void **state)
+{
+	static char *names[] = {"s1", "s2"};
+	struct attempt_row row = {.cell = 1, .number = 1, .outcome = OUTCOME_CONFIRMED, .seconds = 10};
+	struct scenario *s = load("return { name = 't', workloads = { 'ddw' }, faults = { 'disk-hog' },"
+				  " detectors = { 'always-healthy' } }");
+	char folder[96], *path = write_file("clerk.lua", clerk), *file, *manual;
+	json_t *detectors = json_pack("[{s:s, s:{}}]", "name", path, "params"), *servers = json_pack("[s, s]", "s1", "s2");
+	json_t *rows = NULL, *evidence;
+	struct judge *j;
+	struct store *st;
+	struct plan *p;
+	struct err e;
+
+	(void)state;
+	snprintf(folder, sizeof(folder), "%s/clerk", dir);
+	assert_int_equal(plan_new(s, 2, 1, NULL, &p, &e), 0);
+	assert_int_equal(store_create(folder, &st, &e), 0);
+	assert_int_equal(store_put_plan(st, s, p, names, &e), 0);
+	assert_int_equal(store_put_attempt(st, &row, &e), 0);
+	assert_int_equal(store_put_events(st, row.id, names, clients, events, EVENTS, &e), 0);
+	assert_int_equal(judge_new(detectors, servers, 1, st, &j, &e), 0);
+	assert_int_equal(judge_all(j, &e), 0);
+	assert_int_equal(store_verdicts(st, &rows, &e), 0);
+	evidence = json_object_get(json_object_get(json_array_get(rows, 0), "verdict"), "evidence");
+	assert_int_equal(home_path("diag/detectors/detector.meta.lua", &file, &e), 0);
+	assert_int_equal(file_read(file, &manual, NULL, &e), 0);
+	compare_fields(json_object_get(evidence, "fields"), "---@class culprit.Event\n", manual);
+	/* Clients are numbered as they come. */
+	assert_int_equal(json_array_size(json_object_get(evidence, "order")), EVENTS);
+	assert_non_null(strstr(json_string_value(json_array_get(json_object_get(evidence, "order"), 5)),
+			       "app-error - client-0002"));
+	free(manual);
+	free(file);
 	json_decref(rows);
 	judge_free(j);
 	json_decref(detectors);
@@ -250,6 +349,7 @@ int main(void)
 		cmocka_unit_test(a_plan_has_every_cell_once_a_block_and_spreads_its_victims),
 		cmocka_unit_test(a_store_keeps_an_attempt_whole_or_not_at_all),
 		cmocka_unit_test(a_detector_is_shown_no_name_fault_or_workload),
+		cmocka_unit_test(events_have_the_fields_that_the_manual_names),
 		cmocka_unit_test(the_manual_has_exactly_the_methods_that_there_are),
 	};
 
