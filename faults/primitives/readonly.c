@@ -98,7 +98,7 @@ static bool find_sysfs(const struct mounted *m, char *out, size_t size)
 
 int readonly_prepare(const char *path, pid_t pid, const char *dir, json_t **out, struct err *e)
 {
-	struct mounted *m = malloc(2 * sizeof(*m)), *own = m ? m + 1 : NULL;
+	struct mounted *m = calloc(2, sizeof(*m)), *own = m ? m + 1 : NULL;
 	char uuid[33] = "", sysfs[128] = "", data[512], *boot = read_boot();
 	json_t *server = NULL, *inverse;
 	bool by_error;
