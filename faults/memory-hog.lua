@@ -12,7 +12,8 @@ return {
 	summary  = "memory of the victim is taken",
 	resource = "memory",
 	params   = {
-		bytes = { default = "512MiB", unit = "bytes", min = "0B", max = "1TiB", help = "memory taken; 0: all but 'leave', as 002 did" },
+		bytes = { default = "512MiB", unit = "bytes", min = "0B", max = "1TiB",
+		          help = "memory taken; 0: all but 'leave', as 002 did" },
 		leave = { default = "200MB", unit = "bytes", min = "50MB", max = "1TiB", help = "memory left free at least" },
 	},
 

@@ -6,7 +6,8 @@ return {
 	summary  = "the victim sends zeros to a port of the first outsider",
 	resource = "network",
 	params   = {
-		port    = { default = 47200, integer = true, min = 1024, max = 65535, help = "port that takes the zeros" },
+		port    = { default = 47200, integer = true, min = 1024, max = 60000,
+		            help = "where the first server's arrive; the next port takes the second's" },
 		senders = { default = 1, integer = true, min = 1, max = 64, help = "connections" },
 	},
 
@@ -17,7 +18,12 @@ return {
 
 	inject = function(ctx)
 		local sender, taker = ctx.victim, ctx.outsiders[1]
-		local at = (taker.address:find(":") and "[%s]:%d" or "%s:%d"):format(taker.address, ctx.params.port)
+		-- Several victims send to one outsider: each has a port of its own.
+		local port = ctx.params.port
+		for i, server in ipairs(ctx.servers) do
+			if server.name == sender.name then port = port + i - 1 end
+		end
+		local at = (taker.address:find(":") and "[%s]:%d" or "%s:%d"):format(taker.address, port)
 		ctx.state.taker = taker:process { self = true, argv = { "sink", "--listen", at, "--from", sender.address } }
 		ctx.state.senders = {}
 		for i = 1, ctx.params.senders do
@@ -30,7 +36,7 @@ return {
 		local now = ctx.state.taker:status()
 		local before = ctx.state.arrived or 0
 		ctx.state.arrived = now.rchar
-		if not now.running then return nil, ("nothing takes them: port %d may be in use"):format(ctx.params.port) end
+		if not now.running then return nil, "nothing takes them: its port may be in use" end
 		-- What it read to start itself does not count.
 		if before == 0 or now.rchar < before + 65536 then
 			return nil, ("%d bytes have arrived, not 64 KiB since the last look"):format(now.rchar)
