@@ -420,7 +420,7 @@ static void a_request_without_answer_waits(void **state)
 		request(PID, 1 + 0.01 * i, 10 + i, 0x1000, 436);
 		answer(PID + 1, 1.005 + 0.01 * i, 10 + i);
 	}
-	request(PID, 5, 11, 0x1000, 436);
+	request(PID, 8, 11, 0x1000, 436);
 	call(20, "futex", 0, 0);
 	s = read_daemon();
 	assert_int_equal(state_at(s, 0, 10, &waiting), LINK_ANSWERED);
@@ -492,12 +492,36 @@ static void answers_without_request_cost_nothing(void **state)
 	answer(PID + 1, 1.0, 10);
 	request(PID, 1.001, 10, 0x1000, 436);
 	call(5, "futex", 0, 0);
-	request(PID, 6, 10, 0x1000, 436);
+	request(PID, 7, 10, 0x1000, 436);
 	call(20, "futex", 0, 0);
 	s = read_daemon();
 	assert_int_equal(state_at(s, 0, 3, &waiting), LINK_ANSWERED);
 	assert_int_equal(state_at(s, 0, 10, &waiting), LINK_WAITING);
 	assert_int_equal(waiting, 1);
+	semantic_free(s);
+}
+
+/* What is at rest, or busy, or soon answered leaves no trace. */
+static void only_what_lasts_is_kept(void **state)
+{
+	struct semantic *s;
+
+	(void)state;
+	begin();
+	socket_to(0, 10, 1);
+	for (int i = 0; i < 6; i++) {
+		request(PID, 4.0 * i, 10, 0x1000, 436);
+		answer(PID + 1, 4.0 * i + 0.4, 10);
+	}
+	request(PID, 24, 10, 0x1000, 436);
+	answer(PID + 1, 24.7, 10);
+	call(26, "futex", 0, 0);
+	s = read_daemon();
+	/* The other two servers' links, of which nothing was heard; the one that owed an answer for 0.7 s; and that one
+	 * again, since the log's end record is of today. */
+	assert_int_equal(count(s, EVENT_LINK_QUIET), 4);
+	assert_int_equal(find(s, EVENT_LINK_QUIET, 2)->state, LINK_WAITING);
+	assert_true(fabs(find(s, EVENT_LINK_QUIET, 2)->first_s - 24) < 1e-6);
 	semantic_free(s);
 }
 
@@ -520,7 +544,7 @@ static void a_lost_connection_has_ended_until_data_moves(void **state)
 	socket_to(17, 12, 1);
 	request(PID, 17.1, 12, 0x1000, 148);
 	answer(PID, 17.2, 12);
-	call(20, "futex", 0, 0);
+	call(25, "futex", 0, 0);
 	s = read_daemon();
 	assert_string_equal(find(s, EVENT_LINK_END, 0)->error, "ECONNRESET");
 	assert_int_equal(state_at(s, 0, 2.0001, &waiting), LINK_ENDED);
@@ -583,6 +607,7 @@ int main(void)
 		cmocka_unit_test(requests_sent_ahead_are_counted),
 		cmocka_unit_test(pieces_of_a_request_are_one),
 		cmocka_unit_test(answers_without_request_cost_nothing),
+		cmocka_unit_test(only_what_lasts_is_kept),
 		cmocka_unit_test(a_lost_connection_has_ended_until_data_moves),
 		cmocka_unit_test(the_end_of_a_stream_and_refused_connections_are_ends),
 		cmocka_unit_test(a_log_cut_short_is_refused),

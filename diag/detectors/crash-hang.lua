@@ -138,7 +138,7 @@ return {
 	summary = "applications lose a server, and one connection differs from the others (001, section 7)",
 	params = {
 		timeout = { default = "30s", unit = "seconds", min = "1s", max = "3600s", help = "a call that takes longer hangs" },
-		silence = { default = "1s", unit = "seconds", min = "0.2s", max = "600s",
+		silence = { default = "1s", unit = "seconds", min = "0.5s", max = "600s",
 			help = "a server with open requests is silent after so long" },
 	},
 	diagnose = diagnose,

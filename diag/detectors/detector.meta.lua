@@ -38,7 +38,8 @@
 ---   server-end     a process of a server ended
 ---   app-error      calls of an application on the mount (or on a path that is not known) that failed
 ---   app-slow       one such call that took 1 s or longer; of one application the 64 longest
----   link-quiet     nothing moved between a client daemon and a server, 0.2 s or longer
+---   link-quiet     nothing moved between a client daemon and a server: 0.5 s or longer while requests have no
+---                  answer, 5 s or longer while all have, or while the connection is down
 ---   link-end       such a connection ended, or could not be made
 ---@class culprit.Event
 ---@field kind "server-error"|"server-signal"|"server-end"|"app-error"|"app-slow"|"link-quiet"|"link-end"

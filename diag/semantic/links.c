@@ -8,7 +8,8 @@
 #include "diag/metrics/message.h"
 #include "diag/semantic/impl.h"
 
-#define QUIET_S 0.2
+#define WAITING_S 0.5
+#define ANSWERED_S 5.0
 #define SETTLE_S 0.02
 
 struct link {
@@ -57,12 +58,12 @@ static int keep(struct semantic *s, size_t server, double now_s, bool open)
 			   .first_s = l->since_s < 0 ? 0 : l->since_s, .last_s = now_s, .count = 1, .call = l->call,
 			   .error = l->error, .open = open};
 
-	if (now_s - ev.first_s < QUIET_S && !l->ended)
-		return 0;
-	if (l->balance < 0)
+	if (now_s - ev.first_s > SETTLE_S && l->balance < 0)
 		l->balance = 0;
-	ev.waiting = (uint32_t)l->balance;
-	ev.state = l->ended ? LINK_ENDED : l->balance ? LINK_WAITING : LINK_ANSWERED;
+	ev.waiting = l->balance > 0 ? (uint32_t)l->balance : 0;
+	ev.state = l->ended ? LINK_ENDED : ev.waiting ? LINK_WAITING : LINK_ANSWERED;
+	if (!l->ended && now_s - ev.first_s < (ev.waiting ? WAITING_S : ANSWERED_S))
+		return 0;
 	return semantic_put(s, &ev);
 }
 

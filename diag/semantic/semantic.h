@@ -16,8 +16,9 @@
  *
  * Links. 001 asks for the last completed call of a client daemon to each server at the moment when an
  * application's call failed or took too long. That moment depends on a detector's time limit, so what is
- * kept answers for any moment: every stretch of 0.2 s or longer in which no data moved on a link, with what
- * moved before it. At a moment that no stretch covers, the link is busy. Data moves when a read or write
+ * kept answers for any moment: the stretches in which no data moved on a link, with what moved before them:
+ * those that last 0.5 s or longer while an answer is owed, 5 s or longer while none is, and all of them while the
+ * connection is down. At a moment that no stretch covers, the link is busy, or at rest for a while. Data moves when a read or write
  * call on the socket returns more than 0; EAGAIN is not an end of anything.
  *   state "answered": no request is without an answer
  *   state "waiting":  so many requests are; 001 takes the last call for this (a write that no read follows),
