@@ -6,7 +6,6 @@ cd "$(dirname "$0")/../.." || exit 1
 . ci/tests/tap.sh
 [ "$(id -u)" -eq 0 ] || skip_all "the lab needs root"
 culprit=$PWD/${OUT:-out}/culprit
-agent=$PWD/${OUT:-out}/agent/culprit-agent
 tmp=$(mktemp -d)
 lab=$tmp/lab
 trap '"$culprit" lab down --dir "$lab" >/dev/null; rm -rf "$tmp"' EXIT
@@ -21,7 +20,7 @@ nodes="s1 s2 s3 s4 c1 c2 o1"
 fingerprints() {
 	local n
 	for n in $nodes; do
-		printf '{"id":1,"op":"fingerprint"}\n{"id":2,"op":"bye"}\n' | node $n -- "$agent" serve |
+		printf '{"id":1,"op":"fingerprint"}\n{"id":2,"op":"bye"}\n' | node $n -- sh -c "$serve" |
 			sed -n 's/^{"id":1,"result":\(.*\)}$/\1/p; s/^.*"cleaned":\(\[[^]]*\]\),"unclean":\(\[[^]]*\]\).*$/cleaned \1 unclean \2/p'
 	done
 }
@@ -39,6 +38,9 @@ until_true() { # SECONDS COMMAND: a bound for what must not hang
 }
 reached() { grep -q "step $1\$" run/run.log 2>/dev/null || ! kill -0 "$pid" 2>/dev/null; }
 
+# The agent where the harness puts it; a node's /tmp is its own, so that a clone there is not seen.
+serve='d=$(ls -d /var/lib/culprit/agent/*/ | head -1); exec "$d"/ld-linux* --library-path "$d" "$d"/culprit-agent serve'
+check "every node has the agent" "$culprit" undo --inventory "$lab/inventory.lua"
 before=$(fingerprints)
 check "there is something to compare" [ "$(grep -c '"mounts"' <<<"$before")" = 7 ]
 steps=(inject verify onset verify-again undo offset)
