@@ -301,7 +301,7 @@ static int readonly_undo(const json_t *inverse, bool *was_there, struct err *e)
 	}
 	/* A boot starts its servers itself. */
 	if (!rc && i.server && same_boot(&i))
-		rc = server_restore(i.server, lock, was_there, e);
+		rc = server_restore(i.server, false, lock, was_there, e);
 	close(lock);
 	return rc;
 }
@@ -315,7 +315,7 @@ static int readonly_verify(const json_t *inverse, struct err *e)
 		return rc;
 	if (!is_healthy(&i))
 		return err_set(e, -EBUSY, "'%s' is not mounted as it was, or holds errors", i.point);
-	return i.server && same_boot(&i) ? server_verify(i.server, e) : 0;
+	return i.server && same_boot(&i) ? server_verify(i.server, false, e) : 0;
 }
 
 const struct primitive readonly_primitive = {

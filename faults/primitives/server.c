@@ -16,6 +16,7 @@
 #include "faults/primitives/server_impl.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
+#include "harness/base/proc.h"
 
 #define GONE_S 60
 #define LISTEN_S 30
@@ -322,42 +323,35 @@ int server_start(const json_t *server, const struct server_change *c, int lock, 
 	return rc ? rc : wait_listening(server, pid, e);
 }
 
-/* Limits that can be set back are. */
-static bool as_it_was(const json_t *server, bool *was_there)
+static bool is_learnt_one(const json_t *server, pid_t pid)
 {
-	struct rlimit limits[RLIM_NLIMITS], now;
-	pid_t pids[2];
+	uint64_t ticks;
 
-	if (server_find(server, pids, 2) != 1 || server_limits(server, limits))
-		return false;
-	for (int i = 0; i < RLIM_NLIMITS; i++) {
-		if (prlimit(pids[0], i, NULL, &now) || now.rlim_cur == limits[i].rlim_cur)
-			continue;
-		prlimit(pids[0], i, &limits[i], NULL);
-		*was_there = true;
-	}
-	return server_unchanged(server, pids[0]) && server_listens(server, pids[0]);
+	return pid == json_integer_value(json_object_get(server, "pid")) && !proc_start_time(pid, &ticks) &&
+	       (json_int_t)ticks == json_integer_value(json_object_get(server, "start_ticks"));
 }
 
-int server_restore(const json_t *server, int lock, bool *was_there, struct err *e)
+int server_restore(const json_t *server, bool again, int lock, bool *was_there, struct err *e)
 {
 	pid_t pid;
 	int rc;
 
-	if (as_it_was(server, was_there))
+	if (!server_verify(server, again, NULL))
 		return 0;
 	*was_there = true;
 	rc = server_stop(server, GRACE_S, was_there, e);
 	return rc ? rc : server_start(server, NULL, lock, &pid, e);
 }
 
-int server_verify(const json_t *server, struct err *e)
+int server_verify(const json_t *server, bool again, struct err *e)
 {
 	pid_t pids[2];
 	int n = server_find(server, pids, 2);
 
 	if (n != 1)
 		return err_set(e, -EBUSY, "the server %s", n ? "runs twice" : "does not run");
+	if (again && is_learnt_one(server, pids[0]))
+		return err_set(e, -EBUSY, "the server, process %d, has not been started again", (int)pids[0]);
 	if (!server_unchanged(server, pids[0]))
 		return err_set(e, -EBUSY, "the server, process %d, has not the user and limits that it had", (int)pids[0]);
 	if (!server_listens(server, pids[0]))

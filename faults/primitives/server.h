@@ -48,11 +48,12 @@ struct server_change {
  * 'lock' is held by every child until it has become the server. */
 int server_start(const json_t *server, const struct server_change *change, int lock, pid_t *pid, struct err *e);
 
-/* Makes it run as it was, if it does not: limits are set back, else it is stopped and started. */
-int server_restore(const json_t *server, int lock, bool *was_there, struct err *e);
+/* Makes it run as it was, if it does not. 'again': also if it is still the very process that was learnt: one that met
+ * errors may remember them (a GlusterFS brick whose health check has failed ends itself half a minute later). */
+int server_restore(const json_t *server, bool again, int lock, bool *was_there, struct err *e);
 
 /* 0 if it runs as it was, and listens; -EBUSY and what is not so. */
-int server_verify(const json_t *server, struct err *e);
+int server_verify(const json_t *server, bool again, struct err *e);
 
 /* Undo and act may follow each other from different processes: whoever holds this lock in 'dir' may be
  * changing the server or its storage, and so may the children that inherited it. Close it to let go. */

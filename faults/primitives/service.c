@@ -57,11 +57,12 @@ int service_prepare(const struct service_spec *s, const char *dir, const char *n
 	if (!rc)
 		rc = server_learn(s->pid, &server, e);
 	if (!rc && s->storage) {
-		storage = storage_describe(s->storage, dir, name, s->size_bytes, s->inodes);
+		storage = storage_describe(s->storage, s->prune, dir, name, s->size_bytes, s->inodes);
 		rc = storage_check(storage, e);
 	}
 	if (!rc) {
-		inverse = json_pack("{s:s, s:O, s:O?}", "dir", dir, "server", server, "storage", storage);
+		inverse = json_pack("{s:s, s:O, s:O?, s:b}", "dir", dir, "server", server, "storage", storage, "again",
+				    !s->kill && !s->restart);
 		if (inverse)
 			*out = inverse;
 		else
@@ -154,6 +155,11 @@ static int read_inverse(const json_t *inverse, const char **dir, const json_t **
 	return 0;
 }
 
+static bool is_again(const json_t *inverse)
+{
+	return json_is_true(json_object_get(inverse, "again"));
+}
+
 static int service_undo(const json_t *inverse, bool *was_there, struct err *e)
 {
 	const json_t *server, *storage;
@@ -170,7 +176,7 @@ static int service_undo(const json_t *inverse, bool *was_there, struct err *e)
 	if (!rc && storage)
 		rc = storage_remove(storage, was_there, e);
 	if (!rc)
-		rc = server_restore(server, lock, was_there, e);
+		rc = server_restore(server, is_again(inverse), lock, was_there, e);
 	close(lock);
 	return rc;
 }
@@ -186,12 +192,13 @@ static int service_verify(const json_t *inverse, struct err *e)
 		rc = storage_verify_gone(storage, e);
 	if (rc)
 		return rc;
-	return server_verify(server, e);
+	return server_verify(server, is_again(inverse), e);
 }
 
 const struct primitive service_primitive = {
 	.name = "service",
 	.ends_with_boot = true, /* the boot starts it again, mounts and loop devices go; the file, with the session's folder */
+	.slow = true,
 	.undo = service_undo,
 	.verify_undone = service_verify,
 };

@@ -22,6 +22,7 @@ struct service_spec {
 	const char *user;       /* name or number; with restart */
 	json_int_t limits[SERVICE_LIMITS]; /* soft; 0: as it is */
 	const char *storage;    /* folder; with restart */
+	const char *prune;      /* see storage.h */
 	json_int_t size_bytes, inodes;
 };
 

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <linux/loop.h>
 #include <stdio.h>
@@ -24,21 +25,22 @@
 #define BUSY_S 20
 
 struct storage {
-	const char *path, *dir, *name;
+	const char *path, *prune, *dir, *name;
 	char image[PATH_MAX];
 	char control[128], device[128]; /* nodes of our own, where /dev has none */
 	json_int_t size, inodes;
 };
 
-json_t *storage_describe(const char *path, const char *dir, const char *name, json_int_t size_bytes, json_int_t inodes)
+json_t *storage_describe(const char *path, const char *prune, const char *dir, const char *name, json_int_t size_bytes, json_int_t inodes)
 {
-	return json_pack("{s:s, s:s, s:s, s:I, s:I}", "path", path, "dir", dir, "name", name, "size_bytes", size_bytes,
+	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I}", "path", path, "prune", prune ? prune : "", "dir", dir, "name", name, "size_bytes", size_bytes,
 			 "inodes", inodes);
 }
 
 static int read_storage(const json_t *j, struct storage *s, struct err *e)
 {
-	if (json_unpack((json_t *)j, "{s:s, s:s, s:s, s:I, s:I}", "path", &s->path, "dir", &s->dir, "name", &s->name,
+	if (json_unpack((json_t *)j, "{s:s, s:s, s:s, s:s, s:I, s:I}", "path", &s->path, "prune",
+			&s->prune, "dir", &s->dir, "name", &s->name,
 			"size_bytes", &s->size, "inodes", &s->inodes) < 0 ||
 	    s->path[0] != '/' || s->dir[0] != '/' || strlen(s->name) < 8 || strchr(s->name, '/'))
 		return err_set(e, -EBADMSG, "the inverse of a small storage is damaged");
@@ -187,8 +189,23 @@ static void copy_attributes(int from, int to)
 	}
 }
 
-/* Folders and links below 'from' to below 'to'; closes both. One file system only. */
-static int copy_folders(int from, int to, dev_t dev)
+static bool holds_link(int folder)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *d;
+	bool holds = false;
+
+	while (dir && !holds && (d = readdir(dir)))
+		holds = d->d_type == DT_LNK;
+	if (dir)
+		closedir(dir);
+	return holds;
+}
+
+/* Folders and links below 'from', which is 'path' below the storage, to below 'to'; closes both. One file
+ * system only. */
+static int copy_folders(int from, int to, dev_t dev, const char *path, const char *prune)
 {
 	struct stat st;
 	struct dirent *d;
@@ -203,7 +220,7 @@ static int copy_folders(int from, int to, dev_t dev)
 		rc = -errno;
 	copy_attributes(from, to);
 	while (!rc && (d = readdir(dir))) {
-		char link[PATH_MAX];
+		char link[PATH_MAX], sub[PATH_MAX];
 		int in, out;
 		ssize_t n;
 
@@ -221,12 +238,17 @@ static int copy_folders(int from, int to, dev_t dev)
 			in = openat(from, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 			if (in < 0)
 				continue;
+			snprintf(sub, sizeof(sub), "%s%s%s", path, *path ? "/" : "", d->d_name);
+			if (*prune && !fnmatch(prune, sub, FNM_PATHNAME | FNM_PERIOD) && !holds_link(in)) {
+				close(in);
+				continue;
+			}
 			if (mkdirat(to, d->d_name, 0700) < 0 ||
 			    (out = openat(to, d->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
 				rc = -errno;
 				close(in);
 			} else {
-				rc = copy_folders(in, out, dev);
+				rc = copy_folders(in, out, dev, sub, prune);
 			}
 		}
 	}
@@ -296,7 +318,7 @@ int storage_make(const json_t *j, int lock, struct err *e)
 		goto out;
 	}
 	unlinkat(top, "lost+found", AT_REMOVEDIR);
-	rc = copy_folders(below, top, st.st_dev);
+	rc = copy_folders(below, top, st.st_dev, "", s.prune);
 	below = top = -1;
 	if (rc)
 		err_errno(e, rc, "the folders of '%s' do not fit on the small storage", s.path);

@@ -156,6 +156,7 @@ int op_service_limit(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_service_restart(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_fs_readonly(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_fs_info(struct agent *a, json_t *id, json_t *args, struct err *e);
+int op_quarantine(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_packets_drop(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_packets_counters(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_limits_get(struct agent *a, json_t *id, json_t *args, struct err *e);
@@ -165,6 +166,9 @@ int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_trace_stop(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_undo(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_bye(struct agent *a, json_t *id, json_t *args, struct err *e);
+
+/* clean.c: undoes what earlier sessions left. 'quarantined' gets sentences about what takes longer. */
+void clean_left(struct agent *a, json_t *cleaned, json_t *unclean, json_t *quarantined);
 
 /* ops_service.c: the child that acts on a server has said something. */
 void service_readable(struct agent *a, struct handle *h);

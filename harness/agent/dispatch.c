@@ -61,6 +61,7 @@ static const struct {
 	  {"storage", OBJECT, false},
 	  {"max_s", NUMBER, false}}},
 	{"fs.readonly", op_fs_readonly, {{"path", TEXT, true}, {"pid", INTEGER, false}, {"max_s", NUMBER, false}}},
+	{"quarantine", op_quarantine, {{0}}},
 	{"fs.info", op_fs_info, {{"path", TEXT, true}}},
 	{"packets.drop",
 	 op_packets_drop,

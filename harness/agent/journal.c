@@ -135,6 +135,8 @@ static int replay(struct journal *j, json_t *line)
 			json_array_remove(j->entries, i);
 		return 0;
 	}
+	if (json_object_get(line, "repairing"))
+		return 0;
 	if (json_unpack(line, "{s:s, s:s, s:o}", "add", &handle, "primitive", &primitive, "inverse", &inverse) < 0 ||
 	    !primitive_find(primitive))
 		return -EBADMSG;
@@ -264,6 +266,11 @@ static int revert_at(struct journal *j, size_t i, bool *was_there, struct err *e
 	int rc = 0;
 
 	*was_there = false;
+	if (p->slow && (!j->rebooted || !p->ends_with_boot)) {
+		line = json_pack("{s:O}", "repairing", json_object_get(entry, "handle"));
+		append(j, line, false, NULL);
+		json_decref(line);
+	}
 	if (!j->rebooted || !p->ends_with_boot)
 		rc = primitive_revert(p, json_object_get(entry, "inverse"), was_there, e);
 	if (rc)
@@ -294,6 +301,10 @@ static char *describe(const json_t *entry)
 
 	if (!name)
 		name = json_string_value(json_object_get(inverse, "table"));
+	if (!name)
+		name = json_string_value(json_object_get(inverse, "point"));
+	if (!name)
+		name = json_string_value(json_object_get(json_object_get(inverse, "server"), "exe"));
 	return asprintf(&text, "%s %s", primitive, name ? name : "") < 0 ? NULL : text;
 }
 
@@ -450,6 +461,16 @@ static bool is_other(const char *path, const char *name, const char *session, ch
 	return false;
 }
 
+/* Its last word is that a long undo has begun. */
+static bool is_repairing(const char *text)
+{
+	const char *begun = NULL;
+
+	for (const char *at = text; (at = strstr(at, "\n{\"repairing\"")); at++)
+		begun = at;
+	return begun && !strstr(begun, "\n{\"done\"");
+}
+
 struct silence {
 	const char *session;
 	int64_t since_ns;
@@ -467,6 +488,7 @@ static void silence_each(const char *path, const char *name, void *ctx)
 		return;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK && !fstat(fd, &st) &&
+	    !is_repairing(text) &&
 	    (strstr(text, "\n{\"ending\"") || st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec < s->since_ns))
 		s->found++;
 	if (fd >= 0)
@@ -498,4 +520,72 @@ int journal_list(const char *state, const char *session, json_t *list, struct er
 	struct lists l = {.a = list, .session = session};
 
 	return each(state, list_each, &l, e);
+}
+
+static bool is_locked(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+
+	if (fd >= 0)
+		close(fd);
+	return locked;
+}
+
+struct quarantine {
+	json_t *list;
+	const char *session;
+	bool working;
+};
+
+/* Read without the lock, which whoever repairs holds. */
+static void quarantine_each(const char *path, const char *name, void *ctx)
+{
+	struct quarantine *q = ctx;
+	char *text = NULL, *line, *save = NULL;
+	json_t *begun, *names, *what;
+	const char *handle;
+
+	if (!is_other(path, name, q->session, &text))
+		return;
+	begun = json_object();
+	names = json_object();
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		json_t *value = json_loads(line, 0, NULL);
+
+		if (!json_unpack(value, "{s:s}", "add", &handle)) {
+			char *described = describe(value);
+
+			json_object_set_new(names, handle, json_string(described ? described : "?"));
+			free(described);
+		} else if (!json_unpack(value, "{s:s}", "repairing", &handle)) {
+			json_object_set(begun, handle, json_object_get(names, handle));
+		} else if (!json_unpack(value, "{s:s}", "done", &handle)) {
+			json_object_del(begun, handle);
+		}
+		json_decref(value);
+	}
+	json_object_foreach(begun, handle, what) {
+		bool working = is_locked(path);
+		char *sentence;
+
+		q->working = q->working || working;
+		if (asprintf(&sentence, "%s of session %.8s %s", json_string_value(what), name,
+			     working ? "is still being undone" : "could not be undone yet") < 0)
+			continue;
+		json_array_append_new(q->list, json_string(sentence));
+		free(sentence);
+	}
+	json_decref(begun);
+	json_decref(names);
+	free(text);
+}
+
+int journal_quarantined(const char *state, const char *session, json_t *list, bool *working, struct err *e)
+{
+	struct quarantine q = {.list = list, .session = session};
+	int rc = each(state, quarantine_each, &q, e);
+
+	*working = q.working;
+	return rc;
 }

@@ -1,7 +1,7 @@
 /*
  * The undo journal: STATE/undo/SESSION.json, one JSON object a line, only ever
- * appended to: a head, then "add" with an inverse and "done" when it was
- * undone; "ending" when all of it is about to be. It is locked (flock) while somebody is responsible for it; one that is not
+ * appended to: a head, then "add" with an inverse, "repairing" when an undo that may take minutes begins,
+ * and "done" when it was undone; "ending" when all of it is about to be. It is locked (flock) while somebody is responsible for it; one that is not
  * locked was left by a crash, and whoever gets the lock undoes it.
  *
  * The head says where it belongs: the boot, and the network and PID namespaces.
@@ -55,8 +55,12 @@ void journal_free(struct journal *j);
 void journal_clean_left(const char *state, json_t *cleaned, json_t *unclean);
 
 /* How many of this node's journals, but for that of 'session', somebody is responsible for whose session
- * is over, or was not heard of since 'since_ns' (real time). */
+ * is over, or was not heard of since 'since_ns' (real time). Not those of journal_quarantined. */
 int journal_silent(const char *state, const char *session, int64_t since_ns);
+
+/* Sentences about acts of other sessions whose undo takes its time (a file-system check), and has begun but not
+ * succeeded yet; appended to 'list'. '*working' becomes true if somebody is at it. */
+int journal_quarantined(const char *state, const char *session, json_t *list, bool *working, struct err *e);
 
 /* Names (SESSION.json) of this node's journals but for that of 'session'; appended to 'list'. */
 int journal_list(const char *state, const char *session, json_t *list, struct err *e);

@@ -177,9 +177,10 @@ static int read_storage(const json_t *storage, struct service_spec *s, struct er
 	json_t *value;
 
 	json_object_foreach((json_t *)storage, key, value)
-		if (strcmp(key, "path") && strcmp(key, "size_bytes") && strcmp(key, "inodes"))
-			return err_set(e, -EINVAL, "storage has no '%s'; there are path, size_bytes and inodes", key);
+		if (strcmp(key, "path") && strcmp(key, "size_bytes") && strcmp(key, "inodes") && strcmp(key, "prune"))
+			return err_set(e, -EINVAL, "storage has no '%s'; there are path, size_bytes, inodes and prune", key);
 	s->storage = json_string_value(json_object_get(storage, "path"));
+	s->prune = json_string_value(json_object_get(storage, "prune"));
 	s->size_bytes = json_integer_value(json_object_get(storage, "size_bytes"));
 	s->inodes = json_integer_value(json_object_get(storage, "inodes"));
 	if (!s->storage || s->storage[0] != '/')

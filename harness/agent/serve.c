@@ -251,7 +251,7 @@ static void wait_for_earlier(struct agent *a, int signals)
 
 static int hello(struct agent *a, int signals, struct err *e)
 {
-	json_t *cleaned = json_array(), *unclean = json_array();
+	json_t *cleaned = json_array(), *unclean = json_array(), *quarantined = json_array();
 	char host[65] = "";
 	struct node_id id;
 	int rc;
@@ -261,14 +261,15 @@ static int hello(struct agent *a, int signals, struct err *e)
 		goto out;
 	gethostname(host, sizeof(host) - 1);
 	wait_for_earlier(a, signals);
-	journal_clean_left(a->state, cleaned, unclean);
-	put(a, json_pack("{s:s, s:i, s:s, s:i, s:s, s:s, s:s, s:s, s:f, s:O, s:O, s:b, s:I}", "event", "hello", "protocol",
+	clean_left(a, cleaned, unclean, quarantined);
+	put(a, json_pack("{s:s, s:i, s:s, s:i, s:s, s:s, s:s, s:s, s:f, s:O, s:O, s:O, s:b, s:I}", "event", "hello", "protocol",
 			 1, "version", CULPRIT_VERSION, "pid", (int)getpid(), "boot_id", id.boot_id, "host", host,
 			 "session", a->session, "dir", a->dir, "lease_s", a->lease_s, "cleaned", cleaned, "unclean",
-			 unclean, "root", geteuid() == 0, "time_ns", (json_int_t)clock_real_ns()));
+			 unclean, "quarantined", quarantined, "root", geteuid() == 0, "time_ns", (json_int_t)clock_real_ns()));
 out:
 	json_decref(cleaned);
 	json_decref(unclean);
+	json_decref(quarantined);
 	return rc;
 }
 

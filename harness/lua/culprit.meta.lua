@@ -167,8 +167,8 @@ function Node:processes() end
 ---@return culprit.Handle
 function Node:kill_service(server) end
 
----Sets soft limits of a running server: files, bytes a file, bytes of address space. When the fault ends they are set
----back, or the server, if it has died meanwhile, is started again as it was.
+---Sets soft limits of a running server: files, bytes a file, bytes of address space. When the fault ends the server is
+---started again as it was, since it may remember the errors that it met.
 ---@param server { pid: integer, limits: culprit.ServerLimits, max_s?: number }
 ---@return culprit.Handle
 function Node:limit_service(server) end
@@ -201,6 +201,7 @@ function Node:fs_info(path) end
 ---@field path string         the server's storage folder
 ---@field size_bytes integer  at least 1 MiB
 ---@field inodes? integer     default: as mkfs.ext4 thinks fit
+---@field prune? string       folders of such a path below 'path' (".glusterfs/*/*") are copied only if a link lies in them
 
 ---Runs a command to its end and returns its exit code (128 + signal) and at most 64 KiB of what it printed.
 ---@param command { argv: string[], timeout_s?: number, stdin?: string }

@@ -588,12 +588,16 @@ static void clean_up(struct trial *t)
 /* A fault that acts from the start is on before anything is traced, as a misconfigured server would be. */
 static int early_fault(struct trial *t, struct err *e)
 {
+	struct err still;
 	int rc;
 
 	if (!t->fault || !t->fault->from_start)
 		return 0;
 	make_contexts(t);
 	rc = fault_on(t, e);
+	/* Clients take a while to find a server that was restarted: that is not the fault. What stays broken is. */
+	if (!rc && cluster_wait_healthy(t->x->cluster, HEALTHY_S, &still))
+		progress_note(t->x->progress, "cell %zu: under %s from the start: %s", t->cell->number, t->fault->label, still.text);
 	return rc ? rc : cluster_find_processes(t->x->cluster, e);
 }
 

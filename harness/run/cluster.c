@@ -165,9 +165,25 @@ int cluster_wait_healthy(struct cluster *c, double patience_s, struct err *e)
 	return rc;
 }
 
+/* An earlier fault's undo that takes its time (a file-system check) goes on there. */
+static int refuse_quarantined(struct cluster *c, struct err *e)
+{
+	for (size_t i = 0; i < c->n_members; i++) {
+		const json_t *list = json_object_get(node_hello(c->members[i].node), "quarantined");
+
+		if (json_array_size(list))
+			return err_set(e, -EBUSY, "%s is quarantined: %s; 'culprit undo' waits until it is over",
+				       node_name(c->members[i].node), json_string_value(json_array_get(list, 0)));
+	}
+	return 0;
+}
+
 int cluster_connect(struct cluster *c, struct err *e)
 {
 	int rc = connect_all(c, e);
+
+	if (!rc)
+		rc = refuse_quarantined(c, e);
 
 	for (size_t i = 0; !rc && i < c->n_members; i++)
 		rc = node_clock_offset(c->members[i].node, &c->members[i].offset_s, &c->members[i].offset_error_s, e);

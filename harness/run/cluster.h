@@ -32,6 +32,7 @@ struct cluster {
 int cluster_load(const char *path, struct cluster **out, struct err *e);
 
 /* Connects to every host, measures clocks, finds the file system's processes.
+ * -EBUSY when a node is quarantined: an earlier fault's undo takes its time there.
  * -ENOENT when a server's or client's processes are not there, with where it was looked. */
 int cluster_connect(struct cluster *c, struct err *e);
 

@@ -1,0 +1,40 @@
+-- The file system under the server's storage turns read-only, as ext4 does after a disk error (001, section 5; there with
+-- sysrq, which hits every file system of the host). Only the victim's storage is hit: through ext4's own
+-- trigger_fs_error where the kernel has it, else by a remount, which a server with files open for writing prevents.
+-- Undoing it takes a file-system check with the server stopped.
+--
+-- GlusterFS 10.3: in the server openat and mknod fail with EROFS. The client's open of a new file on the
+-- victim fails, with EROFS or EIO.
+
+---@type culprit.Fault
+return {
+	summary  = "the victim's storage turns read-only",
+	resource = "storage",
+	workload_may_fail = true,
+
+	check = function(ctx)
+		if #ctx.victim.pids ~= 1 then
+			return nil, ("%s: %d server processes, there must be one"):format(ctx.victim.name, #ctx.victim.pids)
+		end
+		if ctx.victim:fs_info(ctx.victim.storage).point == "/" then
+			return nil, ctx.victim.name .. ": its storage lies on the root file system"
+		end
+		return ctx.victim:can("fs.readonly")
+	end,
+
+	inject = function(ctx)
+		ctx.victim:make_readonly { path = ctx.victim.storage, pid = ctx.victim.pids[1] }
+	end,
+
+	-- By effect: a file cannot be made.
+	verify = function(ctx)
+		local probe = ctx.victim.storage .. "/.culprit-probe"
+		local made = ctx.victim:run { argv = { "env", "LC_ALL=C", "touch", probe } }
+		if made.exit == 0 then
+			ctx.victim:run { argv = { "rm", "-f", probe } }
+			return nil, "a file could be made in " .. ctx.victim.storage
+		end
+		if not made.output:find("Read-only file system", 1, true) then return nil, made.output end
+		return { probe = made.output:match("[^\n]*"), readonly = ctx.victim:fs_info(ctx.victim.storage).readonly }
+	end,
+}
