@@ -253,10 +253,12 @@ static int unmount(const struct inverse *i, struct err *e)
 static int repair(const struct inverse *i, int lock, struct err *e)
 {
 	const char *const argv[] = {"e2fsck", "-fy", i->source, NULL};
+	/* A loop device that clears itself goes with its last user; e2fsck inherits this one. */
+	int hold = open(i->source, O_RDONLY);
 	char uuid[33];
 	int rc;
 
-	rc = unmount(i, e);
+	rc = hold < 0 ? err_errno(e, -errno, "cannot open '%s'", i->source) : unmount(i, e);
 	if (!rc)
 		rc = wait_unused(i->source, e);
 	/* After a reboot the name may be another disk's. */
@@ -268,6 +270,8 @@ static int repair(const struct inverse *i, int lock, struct err *e)
 		rc = storage_run(argv, lock, CHECK_S, 3, e);
 	if (!rc && mount(i->source, i->point, "ext4", (unsigned long)i->flags, i->data) < 0)
 		rc = err_errno(e, -errno, "cannot mount '%s' on '%s'", i->source, i->point);
+	if (hold >= 0)
+		close(hold);
 	return rc;
 }
 

@@ -21,6 +21,7 @@
 #define GONE_S 60
 #define LISTEN_S 30
 #define SETTLE_S 0.3
+#define ABSENT_S 1.5 /* between two processes of one server, at most */
 #define GRACE_S 3
 
 static void nap(void)
@@ -288,7 +289,7 @@ static int launch(const json_t *server, const struct server_change *c, int lock,
 /* One that goes into the background is two for a while; and it must stay. */
 static int wait_listening(const json_t *server, pid_t *pid, struct err *e)
 {
-	double now = clock_mono_s(), deadline = now + LISTEN_S, since = now;
+	double now = clock_mono_s(), deadline = now + LISTEN_S, since = now, there = now;
 	pid_t pids[8], was = 0;
 
 	for (;;) {
@@ -303,7 +304,9 @@ static int wait_listening(const json_t *server, pid_t *pid, struct err *e)
 			*pid = pids[0];
 			return 0;
 		}
-		if (!n && now - since > SETTLE_S * 3 && now > deadline - LISTEN_S + 2)
+		if (n)
+			there = now;
+		if (now - there > ABSENT_S)
 			return err_set(e, -ECHILD, "the server was started, and ended before it listened");
 		if (now > deadline)
 			return err_set(e, -ETIMEDOUT, "the server was started, but does not listen as before within %d s",

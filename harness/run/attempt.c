@@ -16,6 +16,7 @@
 
 #define CALL_TIMEOUT_S 30
 #define VERIFY_PERIOD_S 0.2
+#define RECONNECT_S 10 /* for clients to find a restarted server, under a fault that may keep them from it */
 #define HEALTHY_S 60
 
 /* One thing that runs on a node for the length of the attempt. */
@@ -596,7 +597,7 @@ static int early_fault(struct trial *t, struct err *e)
 	make_contexts(t);
 	rc = fault_on(t, e);
 	/* Clients take a while to find a server that was restarted: that is not the fault. What stays broken is. */
-	if (!rc && cluster_wait_healthy(t->x->cluster, HEALTHY_S, &still))
+	if (!rc && cluster_wait_healthy(t->x->cluster, RECONNECT_S, &still))
 		progress_note(t->x->progress, "cell %zu: under %s from the start: %s", t->cell->number, t->fault->label, still.text);
 	return rc ? rc : cluster_find_processes(t->x->cluster, e);
 }
