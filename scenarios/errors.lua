@@ -9,7 +9,7 @@ return {
 	faults    = {
 		"none",
 		-- propagated errors
-		{ "err-inodes", workloads = { "create" } },
+		{ "err-inodes", workloads = { "create" }, inodes = 300 }, -- 280 are taken; 001: 2048, longer runs
 		{ "err-files", workloads = { "create" } },
 		"err-remount", -- under create an error, under ddw a hang (in 001)
 		-- crashes and hangs
@@ -20,7 +20,7 @@ return {
 		{ "hang", workloads = { "ddw" } },
 	},
 	detectors = { "errno-propagation", { "crash-hang", timeout = "5s" }, "always-healthy", "always-same", "seeded-random" },
-	phases    = { before = "5s", fault = "15s", after = "1s" }, -- 001: about 60 s, the fault throughout
+	phases    = { before = "4s", fault = "12s", after = "1s" }, -- 001: about 60 s, the fault throughout
 	training  = { workloads = { "session" } }, -- one whole client session
 	repeats   = 5,
 }
