@@ -3,8 +3,10 @@
 -- trigger_fs_error where the kernel has it, else by a remount, which a server with files open for writing prevents.
 -- Undoing it takes a file-system check with the server stopped.
 --
--- GlusterFS 10.3: in the server openat and mknod fail with EROFS. The client's open of a new file on the
--- victim fails, with EROFS or EIO.
+-- GlusterFS 10.3: in the server mknodat, pwrite64 and fsetxattr fail with EROFS. The client's open of a new file on the
+-- victim fails with EROFS (EIO at times), its write with EROFS. The brick's health check (each 30 s)
+-- fails too: the brick then takes itself off, clients get ENOTCONN, and 30 s later it ends itself.
+-- Undone in 1 to 7 s on the lab's 1 GiB at 8 MB/s.
 
 ---@type culprit.Fault
 return {

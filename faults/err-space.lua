@@ -1,5 +1,9 @@
 -- Too little space for the server's data (001, section 5).
 -- The server is restarted on a small file system that holds the folders of its storage, but none of its files.
+--
+-- GlusterFS 10.3 (distribute): pwrite64 in the server fails with ENOSPC, the client's write with ENOSPC ("No space left on
+-- device"), and dd ends. It takes the time that clients need to fill it: 24 MiB in the lab some 15 s. Nothing crashes or
+-- hangs (in 001, PVFS hung).
 
 ---@type culprit.Fault
 return {

@@ -57,7 +57,7 @@ int service_prepare(const struct service_spec *s, const char *dir, const char *n
 	if (!rc)
 		rc = server_learn(s->pid, &server, e);
 	if (!rc && s->storage) {
-		storage = storage_describe(s->storage, s->prune, dir, name, s->size_bytes, s->inodes);
+		storage = storage_describe(s->storage, s->prune, dir, name, s->size_bytes, s->inodes, s->spare);
 		rc = storage_check(storage, e);
 	}
 	if (!rc) {

@@ -23,7 +23,7 @@ struct service_spec {
 	json_int_t limits[SERVICE_LIMITS]; /* soft; 0: as it is */
 	const char *storage;    /* folder; with restart */
 	const char *prune;      /* see storage.h */
-	json_int_t size_bytes, inodes;
+	json_int_t size_bytes, inodes, spare;
 };
 
 /* Learns the server and checks all that can be. 'name' (SESSION-HANDLE) and 'dir' are of the session. */

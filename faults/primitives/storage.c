@@ -23,25 +23,27 @@
 #include "harness/base/proc.h"
 
 #define BUSY_S 20
+#define EXT4_OWN_INODES 11
 
 struct storage {
 	const char *path, *prune, *dir, *name;
 	char image[PATH_MAX];
 	char control[128], device[128]; /* nodes of our own, where /dev has none */
-	json_int_t size, inodes;
+	json_int_t size, inodes, spare;
 };
 
-json_t *storage_describe(const char *path, const char *prune, const char *dir, const char *name, json_int_t size_bytes, json_int_t inodes)
+json_t *storage_describe(const char *path, const char *prune, const char *dir, const char *name, json_int_t size_bytes,
+			 json_int_t inodes, json_int_t spare)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I}", "path", path, "prune", prune ? prune : "", "dir", dir, "name", name, "size_bytes", size_bytes,
-			 "inodes", inodes);
+	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I}", "path", path, "prune", prune ? prune : "", "dir", dir, "name", name, "size_bytes", size_bytes,
+			 "inodes", inodes, "spare", spare);
 }
 
 static int read_storage(const json_t *j, struct storage *s, struct err *e)
 {
-	if (json_unpack((json_t *)j, "{s:s, s:s, s:s, s:s, s:I, s:I}", "path", &s->path, "prune",
+	if (json_unpack((json_t *)j, "{s:s, s:s, s:s, s:s, s:I, s:I, s:I}", "path", &s->path, "prune",
 			&s->prune, "dir", &s->dir, "name", &s->name,
-			"size_bytes", &s->size, "inodes", &s->inodes) < 0 ||
+			"size_bytes", &s->size, "inodes", &s->inodes, "spare", &s->spare) < 0 ||
 	    s->path[0] != '/' || s->dir[0] != '/' || strlen(s->name) < 8 || strchr(s->name, '/'))
 		return err_set(e, -EBADMSG, "the inverse of a small storage is damaged");
 	snprintf(s->image, sizeof(s->image), "%s/%s.img", s->dir, s->name);
@@ -204,8 +206,8 @@ static bool holds_link(int folder)
 }
 
 /* Folders and links below 'from', which is 'path' below the storage, to below 'to'; closes both. One file
- * system only. */
-static int copy_folders(int from, int to, dev_t dev, const char *path, const char *prune)
+ * system only. 'to' -1: counts them only. */
+static int copy_folders(int from, int to, dev_t dev, const char *path, const char *prune, json_int_t *count)
 {
 	struct stat st;
 	struct dirent *d;
@@ -216,9 +218,11 @@ static int copy_folders(int from, int to, dev_t dev, const char *path, const cha
 		rc = -errno;
 		goto out;
 	}
-	if (fchown(to, st.st_uid, st.st_gid) < 0 || fchmod(to, st.st_mode & 07777) < 0)
+	if (to >= 0 && (fchown(to, st.st_uid, st.st_gid) < 0 || fchmod(to, st.st_mode & 07777) < 0))
 		rc = -errno;
-	copy_attributes(from, to);
+	if (to >= 0)
+		copy_attributes(from, to);
+	++*count;
 	while (!rc && (d = readdir(dir))) {
 		char link[PATH_MAX], sub[PATH_MAX];
 		int in, out;
@@ -228,6 +232,9 @@ static int copy_folders(int from, int to, dev_t dev, const char *path, const cha
 		    fstatat(from, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_dev != dev)
 			continue;
 		if (S_ISLNK(st.st_mode)) {
+			++*count;
+			if (to < 0)
+				continue;
 			n = readlinkat(from, d->d_name, link, sizeof(link) - 1);
 			link[n < 0 ? 0 : n] = '\0';
 			if (n > 0 && symlinkat(link, to, d->d_name) < 0)
@@ -243,12 +250,16 @@ static int copy_folders(int from, int to, dev_t dev, const char *path, const cha
 				close(in);
 				continue;
 			}
+			if (to < 0) {
+				rc = copy_folders(in, -1, dev, sub, prune, count);
+				continue;
+			}
 			if (mkdirat(to, d->d_name, 0700) < 0 ||
 			    (out = openat(to, d->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
 				rc = -errno;
 				close(in);
 			} else {
-				rc = copy_folders(in, out, dev, sub, prune);
+				rc = copy_folders(in, out, dev, sub, prune, count);
 			}
 		}
 	}
@@ -257,8 +268,27 @@ out:
 		closedir(dir);
 	else
 		close(from);
-	close(to);
+	if (to >= 0)
+		close(to);
 	return rc;
+}
+
+/* What the folders take, and 'spare' more, and those that ext4 keeps for itself. */
+static int count_inodes(struct storage *s, struct err *e)
+{
+	int fd = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
+	json_int_t count = 0;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		rc = err_errno(e, -errno, "cannot open '%s'", s->path);
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
+	rc = copy_folders(fd, -1, st.st_dev, "", s->prune, &count);
+	s->inodes = count + s->spare + EXT4_OWN_INODES;
+	return rc ? err_errno(e, rc, "cannot read the folders of '%s'", s->path) : 0;
 }
 
 /* ---- make and remove ---- */
@@ -291,11 +321,14 @@ int storage_make(const json_t *j, int lock, struct err *e)
 {
 	int below = -1, loop = -1, top = -1, rc;
 	const char *used = NULL;
+	json_int_t ignored = 0;
 	char path[32] = "";
 	struct storage s;
 	struct stat st;
 
 	rc = read_storage(j, &s, e);
+	if (!rc && s.spare)
+		rc = count_inodes(&s, e);
 	if (!rc)
 		rc = make_image(&s, lock, e);
 	if (rc)
@@ -318,7 +351,7 @@ int storage_make(const json_t *j, int lock, struct err *e)
 		goto out;
 	}
 	unlinkat(top, "lost+found", AT_REMOVEDIR);
-	rc = copy_folders(below, top, st.st_dev, "", s.prune);
+	rc = copy_folders(below, top, st.st_dev, "", s.prune, &ignored);
 	below = top = -1;
 	if (rc)
 		err_errno(e, rc, "the folders of '%s' do not fit on the small storage", s.path);

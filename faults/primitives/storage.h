@@ -13,9 +13,11 @@
 
 #include "harness/base/err.h"
 
-/* The JSON that the others need; 'name' must be unique on the machine. inodes 0: as mkfs thinks fit. 'prune' (may be
+/* The JSON that the others need; 'name' must be unique on the machine. inodes 0: as mkfs thinks fit;
+ * spare > 0: as many as are needed for that many to be left free at first, instead. 'prune' (may be
  * NULL): folders of such a path below 'path' (fnmatch, a star does not match a slash) are copied only if a link lies in them. */
-json_t *storage_describe(const char *path, const char *prune, const char *dir, const char *name, json_int_t size_bytes, json_int_t inodes);
+json_t *storage_describe(const char *path, const char *prune, const char *dir, const char *name, json_int_t size_bytes,
+			 json_int_t inodes, json_int_t spare);
 
 /* 0, or why it cannot be done here: -ENOENT no mkfs.ext4, -EINVAL no folder, ... */
 int storage_check(const json_t *storage, struct err *e);

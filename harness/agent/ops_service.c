@@ -177,18 +177,20 @@ static int read_storage(const json_t *storage, struct service_spec *s, struct er
 	json_t *value;
 
 	json_object_foreach((json_t *)storage, key, value)
-		if (strcmp(key, "path") && strcmp(key, "size_bytes") && strcmp(key, "inodes") && strcmp(key, "prune"))
-			return err_set(e, -EINVAL, "storage has no '%s'; there are path, size_bytes, inodes and prune", key);
+		if (strcmp(key, "path") && strcmp(key, "size_bytes") && strcmp(key, "inodes") && strcmp(key, "prune") &&
+		    strcmp(key, "spare_inodes"))
+			return err_set(e, -EINVAL, "storage has no '%s'; there are path, size_bytes, inodes, spare_inodes and prune", key);
 	s->storage = json_string_value(json_object_get(storage, "path"));
 	s->prune = json_string_value(json_object_get(storage, "prune"));
 	s->size_bytes = json_integer_value(json_object_get(storage, "size_bytes"));
 	s->inodes = json_integer_value(json_object_get(storage, "inodes"));
+	s->spare = json_integer_value(json_object_get(storage, "spare_inodes"));
 	if (!s->storage || s->storage[0] != '/')
 		return err_set(e, -EINVAL, "storage needs an absolute 'path'");
 	if (s->size_bytes < 1 << 20)
 		return err_set(e, -EINVAL, "storage.size_bytes must be at least 1 MiB");
-	if (s->inodes < 0 || s->inodes > 1 << 30)
-		return err_set(e, -EINVAL, "storage.inodes must be above 0");
+	if (s->inodes < 0 || s->inodes > 1 << 30 || s->spare < 0 || s->spare > 1 << 30)
+		return err_set(e, -EINVAL, "storage.inodes and storage.spare_inodes must not be below 0");
 	return 0;
 }
 

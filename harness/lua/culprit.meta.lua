@@ -201,6 +201,7 @@ function Node:fs_info(path) end
 ---@field path string         the server's storage folder
 ---@field size_bytes integer  at least 1 MiB
 ---@field inodes? integer     default: as mkfs.ext4 thinks fit
+---@field spare_inodes? integer  in place of inodes: so many are free at first, whatever the folders take
 ---@field prune? string       folders of such a path below 'path' (".glusterfs/*/*") are copied only if a link lies in them
 
 ---Runs a command to its end and returns its exit code (128 + signal) and at most 64 KiB of what it printed.
