@@ -93,7 +93,7 @@ static void call_by(uint32_t tid, double end_s, double took_s, const char *name,
 	r.call.args[1] = a1;
 	r.call.args[2] = a2;
 	if (!strcmp(name, "mmap"))
-		r.call.args[4] = (uint64_t)-1;
+		r.call.args[3] = 0x22; /* private, anonymous; descriptor 0 is of no account */
 	r.call.result = result;
 	put(&r);
 }
@@ -277,6 +277,7 @@ static void places_say_what_a_call_was_about(void **state)
 	begin();
 	descriptor(0, 7, "/srv/brick/.shard/x");
 	descriptor(0, 8, "/srv/brick2/x");
+	descriptor(0, 0, "/dev/null");
 	socket_to(0, 9, 7);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		call((double)i + 1, cases[i].call, cases[i].a0, -EIO);

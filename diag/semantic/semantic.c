@@ -134,6 +134,8 @@ static enum event_place place_of(const struct semantic *s, const struct record_c
 	static const char *const process[] = {"fork", "vfork", "clone", "clone3", "execve", "execveat", "wait4", "waitid", NULL};
 	uint64_t use = info->fd >= 0 ? use_of(s, c->pid, (int32_t)c->args[info->fd]) : USE_UNKNOWN;
 
+	if (!strcmp(info->name, "mmap") && (c->args[3] & MAP_ANONYMOUS))
+		return PLACE_MEMORY; /* whatever its descriptor */
 	if (use == USE_FOLDER)
 		return *s->folder && s->client >= 0 ? PLACE_MOUNT : PLACE_STORAGE;
 	if (one_of(info->name, process))
