@@ -9,7 +9,7 @@ return {
 	faults    = {
 		"none",
 		-- propagated errors
-		{ "err-inodes", workloads = { "create" }, inodes = 300 }, -- 280 are taken; 001: 2048, longer runs
+		{ "err-inodes", workloads = { "create" }, spare = 30 }, -- free at first; 001: 2048 in all
 		{ "err-files", workloads = { "create" } },
 		"err-remount", -- under create an error, under ddw a hang (in 001)
 		-- crashes and hangs
