@@ -1,0 +1,215 @@
+#include "harness/run/trial.h"
+
+#include <errno.h>
+#include <lauxlib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/clock.h"
+#include "harness/base/lua/luajson.h"
+#include "harness/base/lua/luax.h"
+
+void trial_drop_results(struct node_request *requests, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		json_decref(requests[i].result);
+	free(requests);
+}
+
+static void take_handle(struct job *job, struct member *m, const json_t *result)
+{
+	const char *handle = json_string_value(json_object_get(result, "handle"));
+
+	job->member = m;
+	job->running = true;
+	snprintf(job->handle, sizeof(job->handle), "%s", handle ? handle : "");
+}
+
+int trial_start_tracers(struct trial *t, struct err *e)
+{
+	struct cluster *c = t->x->cluster;
+	size_t n = c->n_servers + c->n_clients;
+	struct node_request *requests = calloc(n, sizeof(*requests));
+	int rc;
+
+	t->tracers = calloc(n, sizeof(*t->tracers));
+	if (!requests || !t->tracers) {
+		free(requests);
+		return err_errno(e, -ENOMEM, "cannot start the tracers");
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct member *m = i < c->n_servers ? c->servers[i] : c->clients[i - c->n_servers];
+
+		t->tracers[i].member = m;
+		requests[i] = (struct node_request){
+			.node = m->node, .op = "trace.start",
+			.args = json_pack("{s:s, s:O, s:s}", "tracer", t->x->scenario->tracer, "pids", m->pids, "out",
+					  "fs.trace")};
+	}
+	t->n_tracers = n;
+	rc = node_call_all(requests, n, CALL_TIMEOUT_S, e);
+	for (size_t i = 0; i < n; i++)
+		if (requests[i].result)
+			take_handle(&t->tracers[i], t->tracers[i].member, requests[i].result);
+	trial_drop_results(requests, n);
+	return rc;
+}
+
+static void push_workload_context(struct trial *t)
+{
+	lua_State *L = t->x->scenario->L;
+
+	bind_push_context(L, t->x->acts, t->x->cluster, NULL, t->workload, store_run_id(t->x->store));
+	lua_pushfstring(L, "%d.%d", (int)t->cell->number, (int)t->row.number);
+	lua_setfield(L, -2, "attempt");
+}
+
+/* The workload's own cleaning after an attempt. That it fails spoils nothing that was measured: it is noted. */
+void trial_clean_workload(struct trial *t)
+{
+	lua_State *L = t->x->scenario->L;
+	struct cluster *c = t->x->cluster;
+	int top = lua_gettop(L);
+
+	for (size_t i = 0; i < c->n_clients; i++) {
+		json_t *argv = NULL, *result = NULL;
+		struct err why = {""};
+		int rc;
+
+		lua_rawgeti(L, LUA_REGISTRYINDEX, t->workload->def_ref);
+		if (lua_getfield(L, -1, "cleanup") != LUA_TFUNCTION)
+			break;
+		push_workload_context(t);
+		bind_push_node(L, t->x->acts, c->clients[i]);
+		rc = luax_call(L, 2, 1, &why);
+		if (!rc)
+			rc = luajson_get(L, -1, &argv, &why);
+		if (!rc && !json_is_array(argv)) {
+			json_decref(argv);
+			continue;
+		}
+		if (!rc)
+			rc = node_call(c->clients[i]->node, "run", json_pack("{s:o, s:i}", "argv", argv, "timeout_s", 60), 70,
+				       &result, &why);
+		if (!rc && json_integer_value(json_object_get(result, "exit")))
+			rc = err_set(&why, -EIO, "%s", json_string_value(json_object_get(result, "output")));
+		if (rc)
+			progress_note(t->x->progress, "cell %zu: cleaning after %s failed: %s", t->cell->number,
+				      t->workload->label, why.text);
+		json_decref(result);
+		lua_settop(L, top);
+	}
+	lua_settop(L, top);
+}
+
+/* The workload's command for one client, as process.start's arguments. */
+static int workload_command(struct trial *t, struct member *client, json_t **args, struct err *e)
+{
+	lua_State *L = t->x->scenario->L;
+	int top = lua_gettop(L), rc;
+
+	lua_rawgeti(L, LUA_REGISTRYINDEX, t->workload->def_ref);
+	lua_getfield(L, -1, "command");
+	push_workload_context(t);
+	bind_push_node(L, t->x->acts, client);
+	rc = luax_call(L, 2, 1, e);
+	if (!rc)
+		rc = luajson_get(L, -1, args, e);
+	lua_settop(L, top);
+	if (!rc && !json_is_object(*args)) {
+		json_decref(*args);
+		rc = err_set(e, -EINVAL, "%s: 'command' must return a table with 'argv'", t->workload->path);
+	}
+	if (!rc) {
+		json_object_set_new(*args, "stdout", json_string("app.out"));
+		json_object_set_new(*args, "stderr", json_string("app.out"));
+		json_object_set_new(*args, "trace", json_pack("{s:s, s:s}", "tracer", t->x->scenario->tracer, "out",
+							      "app.trace"));
+	}
+	return rc;
+}
+
+int trial_start_workload(struct trial *t, struct err *e)
+{
+	struct cluster *c = t->x->cluster;
+	struct node_request *requests = calloc(c->n_clients, sizeof(*requests));
+	int rc = 0;
+
+	t->apps = calloc(c->n_clients, sizeof(*t->apps));
+	if (!requests || !t->apps) {
+		free(requests);
+		return err_errno(e, -ENOMEM, "cannot start the workload");
+	}
+	for (size_t i = 0; i < c->n_clients && !rc; i++) {
+		requests[i] = (struct node_request){.node = c->clients[i]->node, .op = "process.start"};
+		rc = workload_command(t, c->clients[i], &requests[i].args, e);
+	}
+	if (rc) {
+		for (size_t i = 0; i < c->n_clients; i++)
+			json_decref(requests[i].args);
+		free(requests);
+		return rc;
+	}
+	t->n_apps = c->n_clients;
+	rc = node_call_all(requests, c->n_clients, CALL_TIMEOUT_S, e);
+	for (size_t i = 0; i < c->n_clients; i++)
+		if (requests[i].result)
+			take_handle(&t->apps[i], c->clients[i], requests[i].result);
+	trial_drop_results(requests, c->n_clients);
+	t->row.start_ns = clock_real_ns();
+	return rc;
+}
+
+/* Stops what of 'jobs' runs, all at once; results (may be NULL) gets {node: result}. */
+int trial_stop_jobs(struct job *jobs, size_t n, const char *op, json_t *results, struct err *e)
+{
+	struct node_request *requests = calloc(n + 1, sizeof(*requests));
+	size_t k = 0;
+	int rc;
+
+	if (!requests)
+		return err_errno(e, -ENOMEM, "cannot stop what was started");
+	for (size_t i = 0; i < n; i++) {
+		json_t *args;
+
+		if (!jobs[i].running)
+			continue;
+		args = json_pack("{s:s}", "handle", jobs[i].handle);
+		if (!strcmp(op, "process.stop"))
+			json_object_set_new(args, "signal", json_string("INT"));
+		requests[k++] = (struct node_request){.node = jobs[i].member->node, .op = op, .args = args};
+		jobs[i].running = false;
+	}
+	rc = node_call_all(requests, k, CALL_TIMEOUT_S, e);
+	for (size_t i = 0; i < k && results; i++)
+		if (requests[i].result)
+			json_object_set(results, node_name(requests[i].node), requests[i].result);
+	trial_drop_results(requests, k);
+	return rc;
+}
+
+int trial_stop_all(struct trial *t, struct err *e)
+{
+	json_t *apps = json_object(), *tracers = json_object();
+	const char *name;
+	json_t *v;
+	int rc, rc2;
+	struct err e2;
+
+	rc = trial_stop_jobs(t->apps, t->n_apps, "process.stop", apps, e);
+	rc2 = trial_stop_jobs(t->tracers, t->n_tracers, "trace.stop", tracers, &e2);
+	if (!rc && rc2)
+		rc = err_set(e, rc2, "%s", e2.text);
+	json_object_foreach(tracers, name, v) {
+		if (rc)
+			break;
+		if (json_integer_value(json_object_get(v, "lost")) || !json_is_true(json_object_get(v, "whole")))
+			rc = err_set(e, -EBADMSG, "%s: the trace is not whole: %lld records lost%s", name,
+				     (long long)json_integer_value(json_object_get(v, "lost")),
+				     json_is_true(json_object_get(v, "whole")) ? "" : ", cut short");
+	}
+	json_object_set_new(t->detail, "workload_exits", apps);
+	json_object_set_new(t->detail, "traces", tracers);
+	return rc;
+}
