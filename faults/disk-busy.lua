@@ -26,6 +26,7 @@ end
 return {
 	summary  = "raw reads of 1 MB from the spare partition of the victim's storage disk",
 	resource = "disk",
+	needs    = "a spare device, sg3-utils",
 	params   = {
 		block = { default = "1MiB", unit = "bytes", min = "4KiB", max = "4MiB", help = "bytes of one read" },
 	},

@@ -8,6 +8,7 @@
 return {
 	summary  = "dd reads large blocks from the spare partition of the victim's storage disk",
 	resource = "disk",
+	needs    = "a spare device",
 	params   = {
 		block = { default = "256MiB", unit = "bytes", min = "4KiB", max = "1GiB", help = "bytes dd asks for at once" },
 	},

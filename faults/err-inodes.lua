@@ -11,6 +11,7 @@
 return {
 	summary  = "the victim's storage has few inodes",
 	resource = "storage",
+	needs    = "loop devices, e2fsprogs",
 	from_start = true,
 	workload_may_fail = true,
 	params   = {

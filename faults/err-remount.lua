@@ -12,6 +12,7 @@
 return {
 	summary  = "the victim's storage turns read-only",
 	resource = "storage",
+	needs    = "e2fsprogs",
 	workload_may_fail = true,
 
 	check = function(ctx)

@@ -9,6 +9,7 @@
 return {
 	summary  = "the victim's storage is small",
 	resource = "storage",
+	needs    = "loop devices, e2fsprogs",
 	from_start = true,
 	workload_may_fail = true,
 	params   = {

@@ -5,6 +5,7 @@
 return {
 	summary  = "the victim sends zeros to a port of the first outsider",
 	resource = "network",
+	needs    = "an outsider",
 	params   = {
 		port    = { default = 47200, integer = true, min = 1024, max = 60000,
 		            help = "where the first server's arrive; the next port takes the second's" },

@@ -5,6 +5,7 @@
 return {
 	summary  = "a share of the packets that the victim sends is dropped at random, at every client",
 	resource = "network",
+	needs    = "nftables or iptables",
 	params   = {
 		loss = { default = "5%", unit = "percent", min = "0.01%", max = "100%", help = "share of packets dropped" },
 	},

@@ -5,6 +5,7 @@
 return {
 	summary  = "the first outsider sends zeros to a port of the victim",
 	resource = "network",
+	needs    = "an outsider",
 	params   = {
 		port    = { default = 47200, integer = true, min = 1024, max = 65535, help = "port that takes the zeros" },
 		senders = { default = 1, integer = true, min = 1, max = 64, help = "connections" },

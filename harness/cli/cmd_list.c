@@ -18,25 +18,53 @@ struct listing {
 	json_t *json; /* array, or NULL: text */
 };
 
+/* Words from column 'indent' on, where the cursor is, to column 80; then a new line. */
+static void print_wrapped(int indent, const char *text)
+{
+	int column = indent;
+
+	while (*text) {
+		int len = (int)strcspn(text, " ");
+
+		if (column > indent && column + 1 + len > 80) {
+			printf("\n%*s", indent, "");
+			column = indent;
+		} else if (column > indent) {
+			putchar(' ');
+			column++;
+		}
+		printf("%.*s", len, text);
+		column += len;
+		text += len;
+		text += strspn(text, " ");
+	}
+	putchar('\n');
+}
+
 static int list_part(void *ctx, lua_State *L, const struct part *p)
 {
 	struct listing *l = ctx;
+	char text[512];
 
 	if (l->json) {
-		json_array_append_new(l->json, json_pack("{s:s, s:s, s:s?, s:O}", "name", p->name, "summary", p->summary,
-							 "resource", p->resource, "params", p->params));
+		json_array_append_new(l->json, json_pack("{s:s, s:s, s:s?, s:s?, s:O}", "name", p->name, "summary", p->summary,
+							 "resource", p->resource, "needs", p->needs, "params", p->params));
 		return 0;
 	}
 	if (p->kind == PART_FAULT)
-		printf("  %-18s %-8s %s\n", p->name, p->resource, p->summary);
+		printf("  %-18s %-8s ", p->name, p->resource);
 	else
-		printf("  %-18s %s\n", p->name, p->summary);
+		printf("  %-18s ", p->name);
+	snprintf(text, sizeof(text), "%s%s%s", p->summary, p->needs ? "; needs " : "", p->needs ? p->needs : "");
+	print_wrapped(p->kind == PART_FAULT ? 30 : 21, text);
 	if (!l->details || !lua_istable(L, -1))
 		return 0;
 	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 3)) {
 		lua_getfield(L, -1, "default");
 		lua_getfield(L, -2, "help");
-		printf("      %s = %s: %s\n", lua_tostring(L, -4), lua_tostring(L, -2), lua_tostring(L, -1));
+		snprintf(text, sizeof(text), "%s = %s: %s", lua_tostring(L, -4), lua_tostring(L, -2), lua_tostring(L, -1));
+		printf("      ");
+		print_wrapped(6, text);
 	}
 	return 0;
 }
@@ -49,8 +77,10 @@ static int list_detector(void *ctx, const struct detector *d)
 		json_array_append_new(l->json, json_pack("{s:s, s:s, s:b, s:O}", "name", detector_name(d), "summary",
 							 detector_summary(d), "trains", detector_trains(d), "params",
 							 detector_params(d)));
-	else
-		printf("  %-18s %s\n", detector_name(d), detector_summary(d));
+	else {
+		printf("  %-18s ", detector_name(d));
+		print_wrapped(21, detector_summary(d));
+	}
 	return 0;
 }
 

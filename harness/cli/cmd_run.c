@@ -218,7 +218,10 @@ static int conclude(struct executor *x, const struct options *o, int rc, const s
 	int code = CULPRIT_EXIT_OK;
 
 	if (rc == -EINTR) {
-		cmd_fail("run", 0, "interrupted: every fault is undone; what was confirmed is in '%s'",
+		cmd_fail("run", 0, "interrupted: %s; what was confirmed is in '%s'",
+			 x->undo_failed ? "a node did not answer, and undoes its fault by itself within the lease "
+					  "('culprit undo' asks it)"
+					: "every fault is undone",
 			 store_folder(x->store));
 		return CULPRIT_EXIT_INVALID;
 	}

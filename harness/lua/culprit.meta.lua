@@ -47,6 +47,7 @@
 ---@class culprit.Fault
 ---@field summary string
 ---@field resource string              "disk", "network", ...: what a diagnoser should name
+---@field needs? string                what it takes, in a few words, for 'culprit list faults'
 ---@field params? table<string, culprit.Param>
 ---@field check? fun(ctx: culprit.Context): any, string?  true, or nil and why it cannot run with this victim
 ---@field inject fun(ctx: culprit.Context)

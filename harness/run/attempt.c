@@ -24,7 +24,8 @@ static void clean_up(struct trial *t)
 	struct err ignored;
 
 	nodeset_resume(t->x->cluster->set);
-	acts_undo(t->x->acts, &ignored);
+	if (acts_undo(t->x->acts, &ignored))
+		t->x->undo_failed = true;
 	trial_stop_jobs(t->apps, t->n_apps, "process.stop", NULL, &ignored);
 	trial_stop_jobs(t->tracers, t->n_tracers, "trace.stop", NULL, &ignored);
 	measure_discard(t->x->cluster);

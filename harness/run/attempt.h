@@ -26,6 +26,7 @@ struct executor {
 	struct cluster *cluster;
 	struct store *store;
 	struct judge *judge;
+	bool undo_failed;                  /* interrupted, and a node could not be asked to undo: its guard will */
 	bool judge_failed;                 /* some attempt could not be judged; the log says why */
 	struct progress *progress;
 	bool unsettled;                    /* the last attempt may have left clients without a server for a while */

@@ -34,6 +34,7 @@ void part_clear(lua_State *L, struct part *p)
 	free(p->path);
 	free(p->summary);
 	free(p->resource);
+	free(p->needs);
 	for (size_t i = 0; p->under && p->under[i]; i++)
 		free(p->under[i]);
 	free(p->under);
@@ -139,6 +140,7 @@ static int read_definition(lua_State *L, struct part *p, const struct luax_sourc
 	const struct luax_field fault_fields[] = {
 		{"summary", LUAX_STRING, .required = true, .out = &p->summary},
 		{"resource", LUAX_STRING, .required = true, .out = &p->resource},
+		{"needs", LUAX_STRING, .out = &p->needs},
 		{"params", LUAX_TABLE},
 		{"check", LUAX_FUNCTION},
 		{"inject", LUAX_FUNCTION, .required = true},

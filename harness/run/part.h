@@ -18,6 +18,7 @@ struct part {
 	char *label;     /* name, and the parameters that differ from their defaults: "receive-pktloss(loss=1 %)" */
 	char *path;      /* its file; NULL for the built-in fault "none" */
 	char *summary;
+	char *needs;     /* faults: what it takes, in a few words; or NULL */
 	char *resource;  /* faults: "disk", "network", ... */
 	double verify_s; /* faults: how long verify may take to come true */
 	bool from_start; /* faults: acts before tracers and workload start, until they have stopped */
