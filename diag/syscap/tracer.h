@@ -92,7 +92,7 @@ bool socket_from_tables(pid_t pid, unsigned long inode, struct record_fd *f);
 /* bias.c: median service time of a call that does nothing, traced as here; 0 if it cannot be had. */
 int64_t bias_measure_ns(void);
 
-/* Waits for a stop or the end of any thread; prefers 'last', which was resumed last. */
+/* Waits for a stop or the end of any thread. 'last' is whose stop was seen last (0: nobody's): wait.c says why. */
 pid_t wait_event(pid_t last, int *status);
 
 #endif
