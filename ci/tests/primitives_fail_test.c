@@ -2,9 +2,6 @@
  * Every allocation and system call of a primitive fails once, in turn, until the act (and then its undo)
  * goes through without meeting the failure: nothing is left half done, and what an undo that failed
  * left is undone by the next one.
- *
- * The calls are taken over by functions of the same name here, for our own code and for the
- * libraries below it. Counter and place are shared with forked children, whose calls count too.
  */
 #ifdef __SANITIZE_ADDRESS__
 #include <stdio.h>
@@ -16,136 +13,11 @@ int main(void)
 }
 #else
 
-#include "ci/tests/agent_peer.h"
+#include "ci/tests/failing.h"
 
-#include <dlfcn.h>
-#include <stdatomic.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-
+#include "faults/primitives/command.h"
 #include "faults/primitives/limits.h"
 #include "faults/primitives/signal.h"
-
-struct plan {
-	atomic_bool armed, met;
-	atomic_int left;    /* calls until the one that fails */
-	char name[16];      /* of the one that failed */
-};
-
-static struct plan *plan;
-
-static bool fails(const char *name)
-{
-	if (!plan || !atomic_load(&plan->armed) || atomic_fetch_sub(&plan->left, 1) != 1)
-		return false;
-	snprintf(plan->name, sizeof(plan->name), "%s", name);
-	atomic_store(&plan->met, true);
-	return true;
-}
-
-static void *real(const char *name)
-{
-	void *f = dlsym(RTLD_NEXT, name);
-
-	if (!f)
-		_exit(99);
-	return f;
-}
-
-#define TAKE(type, name, symbol, parameters, arguments, failure, code)                                                 \
-	type name parameters;                                                                                          \
-	type name parameters                                                                                           \
-	{                                                                                                              \
-		static type(*next) parameters;                                                                         \
-                                                                                                                       \
-		if (!next)                                                                                             \
-			next = real(symbol);                                                                           \
-		if (fails(#name)) {                                                                                    \
-			errno = code;                                                                                  \
-			return failure;                                                                                \
-		}                                                                                                      \
-		return next arguments;                                                                                 \
-	}
-
-/* dlsym itself allocates, so these go by another name. */
-void *__libc_malloc(size_t);
-void *__libc_calloc(size_t, size_t);
-void *__libc_realloc(void *, size_t);
-
-void *malloc(size_t n)
-{
-	if (fails("malloc")) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	return __libc_malloc(n);
-}
-
-void *calloc(size_t n, size_t size)
-{
-	if (fails("calloc")) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	return __libc_calloc(n, size);
-}
-
-void *realloc(void *p, size_t n)
-{
-	if (fails("realloc")) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	return __libc_realloc(p, n);
-}
-
-int open(const char *path, int flags, ...)
-{
-	static int (*next)(const char *, int, ...);
-	va_list args;
-	mode_t mode;
-
-	if (!next)
-		next = real("open64");
-	va_start(args, flags);
-	mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
-	va_end(args);
-	if (fails("open")) {
-		errno = EMFILE;
-		return -1;
-	}
-	return next(path, flags, mode);
-}
-
-TAKE(pid_t, fork, "fork", (void), (), -1, EAGAIN)
-TAKE(int, pipe2, "pipe2", (int p[2], int flags), (p, flags), -1, EMFILE)
-TAKE(int, dup2, "dup2", (int a, int b), (a, b), -1, EBADF)
-TAKE(int, chdir, "chdir", (const char *path), (path), -1, EACCES)
-TAKE(ssize_t, read, "read", (int fd, void *p, size_t n), (fd, p, n), -1, EIO)
-TAKE(ssize_t, write, "write", (int fd, const void *p, size_t n), (fd, p, n), -1, EIO)
-TAKE(DIR *, opendir, "opendir", (const char *path), (path), NULL, EMFILE)
-TAKE(int, kill, "kill", (pid_t pid, int signo), (pid, signo), -1, EPERM)
-TAKE(int, prlimit, "prlimit64",
-     (pid_t pid, enum __rlimit_resource r, const struct rlimit *a, struct rlimit *b), (pid, r, a, b), -1, EPERM)
-TAKE(int, socket, "socket", (int a, int b, int c), (a, b, c), -1, EMFILE)
-TAKE(int, bind, "bind", (int fd, const struct sockaddr *a, socklen_t n), (fd, a, n), -1, EADDRINUSE)
-TAKE(ssize_t, sendto, "sendto",
-     (int fd, const void *p, size_t n, int flags, const struct sockaddr *a, socklen_t size), (fd, p, n, flags, a, size),
-     -1, ENOBUFS)
-TAKE(ssize_t, recvmsg, "recvmsg", (int fd, struct msghdr *m, int flags), (fd, m, flags), -1, ENOBUFS)
-
-static void arm(int place)
-{
-	atomic_store(&plan->met, false);
-	atomic_store(&plan->left, place);
-	atomic_store(&plan->armed, true);
-}
-
-static void disarm(void)
-{
-	atomic_store(&plan->armed, false);
-}
 
 /* ---- the acts ---- */
 
@@ -178,6 +50,23 @@ static int drop(json_t **inverse, struct err *e)
 		return rc;
 	*inverse = packets_inverse(backend, "0123456789abcdef", "d1");
 	return *inverse ? packets_drop(&spec, *inverse, e) : -ENOMEM;
+}
+
+static char *mark;
+
+/* A command as a user's: a file is there, or is not. */
+static int run(json_t **inverse, struct err *e)
+{
+	json_t *act = json_pack("[s, s]", "touch", mark), *back = json_pack("[s, s, s]", "rm", "-f", mark),
+	       *check = json_pack("[s, s, s]", "test", "-e", mark);
+	int rc = -ENOMEM;
+
+	if (act && back && check && (*inverse = command_inverse(back, check, 20)))
+		rc = command_act(act, 20, e);
+	json_decref(act);
+	json_decref(back);
+	json_decref(check);
+	return rc;
 }
 
 static pid_t child;
@@ -325,6 +214,14 @@ static void packets(void **unused)
 	try_all("packets", drop);
 }
 
+static void command(void **unused)
+{
+	(void)unused;
+	assert_true(asprintf(&mark, "%s/mark", state_dir) > 0);
+	try_all("command", run);
+	free(mark);
+}
+
 static void process(void **unused)
 {
 	(void)unused;
@@ -333,7 +230,8 @@ static void process(void **unused)
 
 static int setup(void **unused)
 {
-	plan = mmap(NULL, sizeof(*plan), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (plan_make())
+		return -1;
 	target = fork();
 	if (target == 0)
 		for (;;)
@@ -355,6 +253,7 @@ static int tests(void)
 		cmocka_unit_test(signals),
 		cmocka_unit_test(packets),
 		cmocka_unit_test(process),
+		cmocka_unit_test(command),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
