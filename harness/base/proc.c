@@ -27,12 +27,11 @@ static pid_t start(const char *const argv[], int out_fd, int err_pipe[2])
 		return pid;
 	int null = open("/dev/null", O_RDONLY);
 
-	dup2(null, 0);
-	dup2(out_fd, 1);
-	dup2(out_fd, 2);
 	setpgid(0, 0);
 	signal(SIGPIPE, SIG_DFL);
-	execvp(argv[0], (char *const *)argv);
+	/* Never with the input and output of ours, which may be a protocol's. */
+	if (null >= 0 && dup2(null, 0) >= 0 && dup2(out_fd, 1) >= 0 && dup2(out_fd, 2) >= 0)
+		execvp(argv[0], (char *const *)argv);
 	int code = errno;
 
 	if (write(err_pipe[1], &code, sizeof(code)) < 0)
