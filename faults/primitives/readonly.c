@@ -69,31 +69,36 @@ static char *read_boot(void)
 	return text;
 }
 
-static long errors_count(const char *sysfs)
+/* -errno if that cannot be found out. */
+static long errors_count(const char *sysfs, struct err *e)
 {
 	char path[128], *text;
-	long n = 0;
+	long n;
 
 	snprintf(path, sizeof(path), "%s/errors_count", sysfs);
-	if (!file_read(path, &text, NULL, NULL)) {
+	n = file_read(path, &text, NULL, e);
+	if (!n) {
 		n = atol(text);
 		free(text);
 	}
 	return n;
 }
 
-/* "/sys/fs/ext4/DEV", under the kernel's own name of the device. */
-static bool find_sysfs(const struct mounted *m, char *out, size_t size)
+/* "/sys/fs/ext4/DEV", under the kernel's own name of the device. 1, 0 if errors cannot be triggered there, or -errno
+ * if that cannot be found out. */
+static int find_sysfs(const struct mounted *m, char *out, size_t size)
 {
 	char path[64], link[512], trigger[200];
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u", m->major, m->minor);
 	n = readlink(path, link, sizeof(link) - 1);
-	link[n < 0 ? 0 : n] = '\0';
+	if (n < 0)
+		return errno == ENOENT ? 0 : -errno;
+	link[n] = '\0';
 	snprintf(out, size, "/sys/fs/ext4/%.80s", basename(link));
 	snprintf(trigger, sizeof(trigger), "%.120s/trigger_fs_error", out);
-	return n > 0 && !access(trigger, W_OK);
+	return !access(trigger, W_OK);
 }
 
 int readonly_prepare(const char *path, pid_t pid, const char *dir, json_t **out, struct err *e)
@@ -101,10 +106,10 @@ int readonly_prepare(const char *path, pid_t pid, const char *dir, json_t **out,
 	struct mounted *m = calloc(2, sizeof(*m)), *own = m ? m + 1 : NULL;
 	char uuid[33] = "", sysfs[128] = "", data[512], *boot = read_boot();
 	json_t *server = NULL, *inverse;
-	bool by_error;
 	struct stat st;
 	unsigned long flags;
-	int rc = -ENOMEM;
+	long errors = 0;
+	int by_error = 0, rc = -ENOMEM;
 
 	if (!m || !boot) {
 		err_errno(e, rc, "cannot look at '%s'", path);
@@ -125,10 +130,15 @@ int readonly_prepare(const char *path, pid_t pid, const char *dir, json_t **out,
 		rc = err_set(e, -EROFS, "'%s' is read-only already", m->point);
 	if (rc)
 		goto out;
-	by_error = !strcmp(m->type, "ext4") && !strcmp(m->root, "/") && !stat(m->source, &st) && S_ISBLK(st.st_mode) &&
-		   st.st_rdev == makedev(m->major, m->minor) && find_sysfs(m, sysfs, sizeof(sysfs));
-	if (by_error)
+	if (!strcmp(m->type, "ext4") && !strcmp(m->root, "/") && !stat(m->source, &st) && S_ISBLK(st.st_mode) &&
+	    st.st_rdev == makedev(m->major, m->minor))
+		by_error = find_sysfs(m, sysfs, sizeof(sysfs));
+	if (by_error < 0)
+		rc = err_errno(e, by_error, "cannot look at the device of '%s'", path);
+	else if (by_error)
 		rc = read_uuid(m->source, uuid, e);
+	if (!rc && by_error && (errors = errors_count(sysfs, e)) < 0)
+		rc = (int)errors;
 	if (!rc && pid)
 		rc = server_learn(pid, &server, e);
 	if (rc)
@@ -136,7 +146,7 @@ int readonly_prepare(const char *path, pid_t pid, const char *dir, json_t **out,
 	flags = mounted_flags(m, data);
 	inverse = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:b, s:O?}", "dir", dir, "point",
 			    m->point, "source", m->source, "super", m->super, "data", data, "uuid", uuid, "boot", boot,
-			    "sysfs", sysfs, "flags", (json_int_t)flags, "errors", (json_int_t)errors_count(sysfs), "major",
+			    "sysfs", sysfs, "flags", (json_int_t)flags, "errors", (json_int_t)errors, "major",
 			    (int)m->major, "minor", (int)m->minor, "by_error", by_error, "server", server);
 	if (inverse)
 		*out = inverse;
@@ -208,9 +218,12 @@ static bool is_healthy(const struct inverse *i)
 {
 	struct mounted *m = malloc(sizeof(*m));
 	bool healthy;
+	long errors = 0;
 
-	healthy = m && is_mounted(i, m) && !mounted_readonly(m) && !strcmp(m->super, i->super) &&
-		  (!i->by_error || errors_count(i->sysfs) <= i->errors);
+	if (i->by_error)
+		errors = errors_count(i->sysfs, NULL);
+	healthy = m && is_mounted(i, m) && !mounted_readonly(m) && !strcmp(m->super, i->super) && errors >= 0 &&
+		  errors <= i->errors;
 	free(m);
 	return healthy;
 }
@@ -258,18 +271,24 @@ static int repair(const struct inverse *i, int lock, struct err *e)
 	char uuid[33];
 	int rc;
 
-	rc = hold < 0 ? err_errno(e, -errno, "cannot open '%s'", i->source) : unmount(i, e);
-	if (!rc)
-		rc = wait_unused(i->source, e);
+	rc = hold < 0 ? err_errno(e, -errno, "cannot open '%s'", i->source) : read_uuid(i->source, uuid, e);
 	/* After a reboot the name may be another disk's. */
-	if (!rc)
-		rc = read_uuid(i->source, uuid, e);
 	if (!rc && strcmp(uuid, i->uuid))
 		rc = err_set(e, -EXDEV, "'%s' is not the file system any more that was made read-only", i->source);
+	if (rc)
+		goto out;
+	rc = unmount(i, e);
+	if (!rc)
+		rc = wait_unused(i->source, e);
 	if (!rc)
 		rc = storage_run(argv, lock, CHECK_S, 3, e);
 	if (!rc && mount(i->source, i->point, "ext4", (unsigned long)i->flags, i->data) < 0)
 		rc = err_errno(e, -errno, "cannot mount '%s' on '%s'", i->source, i->point);
+	/* Without a user a loop device that clears itself would be gone, and nothing left to repair at the next try. If it
+	 * is mounted still, this is refused. */
+	if (rc)
+		mount(i->source, i->point, "ext4", MS_RDONLY | (unsigned long)i->flags, i->data);
+out:
 	if (hold >= 0)
 		close(hold);
 	return rc;
