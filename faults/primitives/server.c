@@ -57,15 +57,22 @@ int server_lock(const char *dir, double wait_s, int *out, struct err *e)
 	return 0;
 }
 
-static int wait_gone(const json_t *server, double timeout_s, pid_t *who)
+/* SIGKILL is sent in every round: one that was just begun has missed the first, and the call may have failed. */
+static int end(const json_t *server, int signo, double timeout_s, pid_t *who)
 {
 	double deadline = clock_mono_s() + timeout_s;
 	pid_t pids[8];
+	bool sent = false;
+	int n;
 
-	while (server_find(server, pids, 8) > 0) {
-		*who = pids[0];
+	while ((n = server_find(server, pids, 8)) != 0) {
+		if (n > 0)
+			*who = pids[0];
 		if (clock_mono_s() > deadline)
-			return -EBUSY;
+			return n < 0 ? n : -EBUSY;
+		for (int i = 0; i < n && (!sent || signo == SIGKILL); i++)
+			kill(pids[i], signo);
+		sent = sent || n > 0;
 		nap();
 	}
 	return 0;
@@ -101,23 +108,15 @@ int server_stop(const json_t *server, double grace_s, bool *was_there, struct er
 	pid_t pids[8], who = 0;
 	int n = server_find(server, pids, 8), rc = 0;
 
+	if (n < 0)
+		return err_errno(e, n, "cannot look for the server");
 	if (!n)
 		return 0;
 	*was_there = true;
-	if (grace_s > 0) {
-		for (int i = 0; i < n; i++)
-			kill(pids[i], SIGTERM);
-		rc = wait_gone(server, grace_s, &who);
-	}
-	if (grace_s <= 0 || rc) {
-		int left;
-		pid_t now[8];
-
-		left = server_find(server, now, 8);
-		for (int i = 0; i < left; i++)
-			kill(now[i], SIGKILL);
-		rc = wait_gone(server, GONE_S, &who);
-	}
+	if (grace_s > 0)
+		rc = end(server, SIGTERM, grace_s, &who);
+	if (grace_s <= 0 || rc)
+		rc = end(server, SIGKILL, GONE_S, &who);
 	wait_released(pids, n);
 	return rc ? err_set(e, rc, "the server, process %d, does not end", (int)who) : 0;
 }
@@ -165,15 +164,19 @@ static int put_descriptors(const json_t *server)
 	size_t fd;
 
 	json_array_foreach(json_object_get(server, "descriptors"), fd, pair) {
-		char *path = server_bytes(json_array_get(pair, 0));
+		char *path;
 		int got;
 
-		if (!path) {
+		if (!json_is_array(pair)) {
 			close((int)fd);
 			continue;
 		}
+		path = server_bytes(json_array_get(pair, 0));
+		if (!path)
+			return -ENOMEM;
 		got = open(path, (int)json_integer_value(json_array_get(pair, 1)) | O_NOCTTY | O_CLOEXEC);
-		if (got < 0)
+		/* A log may have been moved away since. */
+		if (got < 0 && errno != EMFILE && errno != ENFILE && errno != ENOMEM)
 			got = open("/dev/null", O_RDWR | O_CLOEXEC);
 		if (got < 0 || (got != (int)fd && dup2(got, (int)fd) < 0))
 			return -errno;
@@ -204,16 +207,17 @@ static int become_user(const json_t *server, const struct server_change *c)
 	return rc;
 }
 
-static void put_number(const char *path, json_int_t value)
+/* An agent that is not root may not make it better: then it stays. */
+static int put_number(const char *path, json_int_t value)
 {
 	char text[32];
 	int fd = open(path, O_WRONLY | O_CLOEXEC), n = snprintf(text, sizeof(text), "%lld", (long long)value);
 
-	if (fd < 0)
-		return;
-	if (write(fd, text, (size_t)n) < 0)
-		errno = 0;
-	close(fd);
+	int rc = fd < 0 || write(fd, text, (size_t)n) < 0 ? -errno : 0;
+
+	if (fd >= 0)
+		close(fd);
+	return rc == -EACCES || rc == -EPERM ? 0 : rc;
 }
 
 /* In the child's child. The lock ends with exec, when the server can be found by its arguments. */
@@ -235,10 +239,11 @@ static int become(const json_t *server, const struct server_change *c, int lock,
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	join_cgroups(server);
-	put_number("/proc/self/oom_score_adj", json_integer_value(json_object_get(server, "oom_score_adj")));
+	rc = put_number("/proc/self/oom_score_adj", json_integer_value(json_object_get(server, "oom_score_adj")));
 	setpriority(PRIO_PROCESS, 0, (int)json_integer_value(json_object_get(server, "nice")));
 	umask((mode_t)json_integer_value(json_object_get(server, "umask")));
-	rc = put_descriptors(server);
+	if (!rc)
+		rc = put_descriptors(server);
 	if (!rc && chdir(cwd) < 0)
 		rc = -errno;
 	if (!rc)
@@ -304,7 +309,7 @@ static int wait_listening(const json_t *server, pid_t *pid, struct err *e)
 			*pid = pids[0];
 			return 0;
 		}
-		if (n)
+		if (n != 0)
 			there = now;
 		if (now - there > ABSENT_S)
 			return err_set(e, -ECHILD, "the server was started, and ended before it listened");
@@ -318,10 +323,12 @@ static int wait_listening(const json_t *server, pid_t *pid, struct err *e)
 int server_start(const json_t *server, const struct server_change *c, int lock, pid_t *pid, struct err *e)
 {
 	pid_t pids[1];
-	int rc = 0;
+	int n = server_find(server, pids, 1), rc = 0;
 
+	if (n < 0)
+		return err_errno(e, n, "cannot look for the server");
 	/* Its own supervisor may have been quicker. */
-	if (!server_find(server, pids, 1))
+	if (!n)
 		rc = launch(server, c, lock, e);
 	return rc ? rc : wait_listening(server, pid, e);
 }
@@ -351,6 +358,8 @@ int server_verify(const json_t *server, bool again, struct err *e)
 	pid_t pids[2];
 	int n = server_find(server, pids, 2);
 
+	if (n < 0)
+		return err_errno(e, n, "cannot look for the server");
 	if (n != 1)
 		return err_set(e, -EBUSY, "the server %s", n ? "runs twice" : "does not run");
 	if (again && is_learnt_one(server, pids[0]))

@@ -24,7 +24,8 @@
  * are two of the same arguments; -EPERM: its limits are above what we could give again. */
 int server_learn(pid_t pid, json_t **server, struct err *e);
 
-/* The live processes that are it (two while it goes into the background); at most 'room'. The count. */
+/* The live processes that are it (two while it goes into the background); at most 'room'. The count, or
+ * -errno when that cannot be found out. */
 int server_find(const json_t *server, pid_t *pids, int room);
 
 /* True if 'pid' runs under the user and limits that were learnt. */

@@ -77,85 +77,117 @@ static int link_of(pid_t pid, const char *name, char out[PATH_MAX])
 	return 0;
 }
 
+/* It has ended, or is not ours to look at: any other error says nothing about it. */
+static bool is_gone(int rc)
+{
+	return rc == -ENOENT || rc == -ESRCH || rc == -EACCES || rc == -EPERM;
+}
+
 /* The words of a list that NULs end. */
-static json_t *words_of(pid_t pid, const char *name)
+static int words_of(pid_t pid, const char *name, json_t **out)
 {
 	json_t *list;
 	size_t size;
 	char *text;
+	int rc;
 
-	if (read_of(pid, name, &text, &size))
-		return NULL;
+	rc = read_of(pid, name, &text, &size);
+	if (rc)
+		return rc;
 	list = json_array();
-	for (char *p = text; p < text + size; p += strlen(p) + 1)
-		json_array_append_new(list, bytes_json(p, strlen(p)));
+	rc = list ? 0 : -ENOMEM;
+	for (char *p = text; !rc && p < text + size; p += strlen(p) + 1)
+		if (json_array_append_new(list, bytes_json(p, strlen(p))))
+			rc = -ENOMEM;
 	free(text);
-	return list;
+	if (rc)
+		json_decref(list);
+	else
+		*out = list;
+	return rc;
 }
 
-static bool same_namespaces(pid_t pid, const char **differs)
+/* 1, 0, or -errno if that cannot be found out. */
+static int same_namespaces(pid_t pid, const char **differs)
 {
 	static const char *const names[] = {"ns/mnt", "ns/net", "ns/pid", "ns/uts", "ns/ipc", "ns/user"};
 	char path[64], theirs[PATH_MAX], ours[PATH_MAX];
 	struct stat root, own;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (link_of(pid, names[i], theirs) || link_of(getpid(), names[i], ours) || strcmp(theirs, ours)) {
-			*differs = names[i] + 3;
-			return false;
-		}
+		int rc = link_of(pid, names[i], theirs);
+
+		*differs = names[i] + 3;
+		if (rc)
+			return is_gone(rc) ? 0 : rc;
+		rc = link_of(getpid(), names[i], ours);
+		if (rc)
+			return rc;
+		if (strcmp(theirs, ours))
+			return 0;
 	}
 	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
 	*differs = "root";
 	return !stat(path, &root) && !stat("/", &own) && root.st_dev == own.st_dev && root.st_ino == own.st_ino;
 }
 
-static bool is_it(const json_t *argv, const char *exe, pid_t pid)
+/* 1, 0, or -errno if that cannot be found out. */
+static int is_it(const json_t *argv, const char *exe, pid_t pid)
 {
 	const char *differs;
 	char link[PATH_MAX];
-	json_t *words;
-	bool same;
+	json_t *words = NULL;
+	int rc;
 
-	if (link_of(pid, "exe", link) || strcmp(link, exe))
-		return false;
-	words = words_of(pid, "cmdline");
-	same = words && json_array_size(words) && json_equal(words, argv) && same_namespaces(pid, &differs);
+	rc = link_of(pid, "exe", link);
+	if (!rc && strcmp(link, exe))
+		return 0;
+	if (!rc)
+		rc = words_of(pid, "cmdline", &words);
+	if (rc)
+		return is_gone(rc) ? 0 : rc;
+	rc = json_array_size(words) && json_equal(words, argv) ? same_namespaces(pid, &differs) : 0;
 	json_decref(words);
-	return same;
+	return rc;
 }
 
 int server_find(const json_t *server, pid_t *pids, int room)
 {
 	const json_t *argv = json_object_get(server, "argv");
 	char *exe = server_bytes(json_object_get(server, "exe"));
-	DIR *dir = opendir("/proc");
-	uint64_t ticks;
+	DIR *dir = exe ? opendir("/proc") : NULL;
 	struct dirent *d;
-	int n = 0;
+	int n = 0, rc = dir ? 0 : exe ? -errno : -ENOMEM;
 
-	while (exe && dir && (d = readdir(dir))) {
+	while (rc >= 0 && dir && (d = readdir(dir))) {
 		pid_t pid = (pid_t)atoi(d->d_name);
+		uint64_t ticks;
 
+		rc = pid > 0 && pid != getpid() ? is_it(argv, exe, pid) : 0;
 		/* A zombie has no arguments, but one with threads still in the kernel has not let go of all. */
-		if (pid > 0 && pid != getpid() && is_it(argv, exe, pid) && !proc_start_time(pid, &ticks) && n < room)
+		if (rc > 0 && (rc = proc_start_time(pid, &ticks)) == 0 && n < room)
 			pids[n++] = pid;
+		if (rc == -ESRCH)
+			rc = 0;
 	}
 	if (dir)
 		closedir(dir);
 	free(exe);
-	return n;
+	return rc < 0 ? rc : n;
 }
 
 /* ---- listening ---- */
 
-static void add_listening(json_t *list, pid_t pid, const char *file, const unsigned long *sockets, size_t n)
+static int add_listening(json_t *list, pid_t pid, const char *file, const unsigned long *sockets, size_t n)
 {
 	char name[16], *text, *line, *save = NULL;
+	int rc;
 
 	snprintf(name, sizeof(name), "net/%s", file);
-	if (read_of(pid, name, &text, NULL))
-		return;
+	rc = read_of(pid, name, &text, NULL);
+	/* A kernel without IPv6 has no such file. */
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		char local[64], all[80];
 		unsigned long inode;
@@ -167,12 +199,15 @@ static void add_listening(json_t *list, pid_t pid, const char *file, const unsig
 			if (sockets[i] != inode)
 				continue;
 			snprintf(all, sizeof(all), "%s %s", file, local);
-			json_array_append_new(list, json_string(all));
+			if (json_array_append_new(list, json_string(all)))
+				rc = -ENOMEM;
 		}
 	}
 	free(text);
+	return rc;
 }
 
+/* NULL if that cannot be found out. */
 static json_t *listening(pid_t pid)
 {
 	unsigned long *sockets = NULL, *more;
@@ -181,31 +216,44 @@ static json_t *listening(pid_t pid)
 	struct dirent *d;
 	size_t n = 0;
 	DIR *dir;
+	int rc;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	dir = opendir(path);
-	while (dir && (d = readdir(dir))) {
+	rc = dir && list ? 0 : -ENOMEM;
+	while (!rc && (d = readdir(dir))) {
 		ssize_t len = readlinkat(dirfd(dir), d->d_name, link, sizeof(link) - 1);
 		unsigned long inode;
 
 		link[len < 0 ? 0 : len] = '\0';
-		if (sscanf(link, "socket:[%lu]", &inode) != 1 || !(more = realloc(sockets, (n + 1) * sizeof(*more))))
+		if (sscanf(link, "socket:[%lu]", &inode) != 1)
 			continue;
+		more = realloc(sockets, (n + 1) * sizeof(*more));
+		if (!more) {
+			rc = -ENOMEM;
+			break;
+		}
 		sockets = more;
 		sockets[n++] = inode;
 	}
 	if (dir)
 		closedir(dir);
-	add_listening(list, pid, "tcp", sockets, n);
-	add_listening(list, pid, "tcp6", sockets, n);
+	if (!rc)
+		rc = add_listening(list, pid, "tcp", sockets, n);
+	if (!rc)
+		rc = add_listening(list, pid, "tcp6", sockets, n);
 	free(sockets);
+	if (rc) {
+		json_decref(list);
+		list = NULL;
+	}
 	return list;
 }
 
 bool server_listens(const json_t *server, pid_t pid)
 {
 	json_t *now = listening(pid), *value;
-	bool all = true;
+	bool all = now != NULL;
 	size_t i, j;
 
 	json_array_foreach(json_object_get(server, "listens"), i, value) {
@@ -246,7 +294,10 @@ static json_t *limits_of(pid_t pid)
 			return NULL;
 		}
 		/* RLIM_INFINITY becomes -1. */
-		json_array_append_new(list, json_pack("[I, I]", (json_int_t)l.rlim_cur, (json_int_t)l.rlim_max));
+		if (json_array_append_new(list, json_pack("[I, I]", (json_int_t)l.rlim_cur, (json_int_t)l.rlim_max))) {
+			json_decref(list);
+			return NULL;
+		}
 	}
 	return list;
 }
@@ -303,14 +354,13 @@ static int learn_user(pid_t pid, json_t *server)
 		sscanf(p, "\nUmask: %o", &mask);
 	if ((p = strstr(text, "\nGroups:")))
 		for (p += 8; sscanf(p, "%*[ \t]%u%n", &group, &n) == 1; p += n)
-			json_array_append_new(groups, json_integer(group));
+			if (json_array_append_new(groups, json_integer(group)))
+				rc = -ENOMEM;
 	free(text);
-	if (!rc) {
-		json_object_set_new(server, "uid", json_pack("[i, i, i]", uid[0], uid[1], uid[2]));
-		json_object_set_new(server, "gid", json_pack("[i, i, i]", gid[0], gid[1], gid[2]));
-		json_object_set_new(server, "umask", json_integer(mask));
-		json_object_set(server, "groups", groups);
-	}
+	if (!rc && (json_object_set_new(server, "uid", json_pack("[i, i, i]", uid[0], uid[1], uid[2])) ||
+		    json_object_set_new(server, "gid", json_pack("[i, i, i]", gid[0], gid[1], gid[2])) ||
+		    json_object_set_new(server, "umask", json_integer(mask)) || json_object_set(server, "groups", groups)))
+		rc = -ENOMEM;
 	json_decref(groups);
 	return rc;
 }
@@ -330,49 +380,82 @@ bool server_unchanged(const json_t *server, pid_t pid)
 
 /* ---- all of it ---- */
 
+/* NULL if that cannot be found out. */
+static json_t *descriptor(pid_t pid, int fd)
+{
+	char name[32], link[PATH_MAX], *text, *p;
+	unsigned flags = O_RDWR;
+	struct stat st;
+	int rc;
+
+	snprintf(name, sizeof(name), "fd/%d", fd);
+	rc = link_of(pid, name, link);
+	if (rc)
+		return rc == -ENOENT ? json_null() : NULL;
+	snprintf(name, sizeof(name), "fdinfo/%d", fd);
+	if (read_of(pid, name, &text, NULL))
+		return NULL;
+	if ((p = strstr(text, "flags:")))
+		sscanf(p, "flags: %o", &flags);
+	free(text);
+	if (link[0] != '/' || stat(link, &st) < 0 || (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode)))
+		strcpy(link, "/dev/null");
+	return json_pack("[o, i]", bytes_json(link, strlen(link)), (int)(flags & (O_ACCMODE | O_APPEND)));
+}
+
 static json_t *descriptors(pid_t pid)
 {
 	json_t *list = json_array();
 
 	for (int fd = 0; fd < STD_FDS; fd++) {
-		char name[32], link[PATH_MAX], *text, *p;
-		struct stat st;
-		unsigned flags = O_RDWR;
-
-		snprintf(name, sizeof(name), "fd/%d", fd);
-		if (link_of(pid, name, link)) {
-			json_array_append_new(list, json_null());
-			continue;
+		if (json_array_append_new(list, descriptor(pid, fd))) {
+			json_decref(list);
+			return NULL;
 		}
-		snprintf(name, sizeof(name), "fdinfo/%d", fd);
-		if (!read_of(pid, name, &text, NULL)) {
-			if ((p = strstr(text, "flags:")))
-				sscanf(p, "flags: %o", &flags);
-			free(text);
-		}
-		if (link[0] != '/' || stat(link, &st) < 0 || (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode)))
-			strcpy(link, "/dev/null");
-		json_array_append_new(list, json_pack("[o, i]", bytes_json(link, strlen(link)),
-						      (int)(flags & (O_ACCMODE | O_APPEND))));
 	}
 	return list;
 }
 
-static json_int_t number_of(pid_t pid, const char *name, json_int_t otherwise)
+static json_t *number_of(pid_t pid, const char *name)
 {
-	json_int_t value = otherwise;
+	json_t *value = NULL;
 	char *text;
 
 	if (!read_of(pid, name, &text, NULL)) {
-		value = atoll(text);
+		value = json_integer(atoll(text));
 		free(text);
 	}
 	return value;
 }
 
+/* All but the user. What is missing it would be started again without. */
+static bool learn_process(pid_t pid, uint64_t ticks, const char *exe, const char *cwd, json_t *s)
+{
+	json_t *argv = NULL, *env = NULL;
+	char *cgroups = NULL;
+	bool all;
+
+	all = !words_of(pid, "cmdline", &argv) && !words_of(pid, "environ", &env) &&
+	      !read_of(pid, "cgroup", &cgroups, NULL) &&
+	      !json_object_set_new(s, "cgroups", bytes_json(cgroups, strlen(cgroups))) &&
+	      !json_object_set_new(s, "pid", json_integer(pid)) &&
+	      !json_object_set_new(s, "start_ticks", json_integer((json_int_t)ticks)) &&
+	      !json_object_set_new(s, "exe", bytes_json(exe, strlen(exe))) &&
+	      !json_object_set_new(s, "cwd", bytes_json(cwd, strlen(cwd))) && !json_object_set(s, "argv", argv) &&
+	      !json_object_set(s, "env", env) && !json_object_set_new(s, "limits", limits_of(pid)) &&
+	      !json_object_set_new(s, "oom_score_adj", number_of(pid, "oom_score_adj")) &&
+	      !json_object_set_new(s, "nice", json_integer(getpriority(PRIO_PROCESS, (id_t)pid))) &&
+	      !json_object_set_new(s, "descriptors", descriptors(pid)) &&
+	      !json_object_set_new(s, "listens", listening(pid)) && json_array_size(argv);
+	json_decref(argv);
+	json_decref(env);
+	free(cgroups);
+	return all;
+}
+
 int server_learn(pid_t pid, json_t **out, struct err *e)
 {
-	char exe[PATH_MAX], cwd[PATH_MAX], *cgroups = NULL;
+	char exe[PATH_MAX], cwd[PATH_MAX];
 	json_t *s = json_object();
 	const char *differs = "";
 	uint64_t ticks;
@@ -384,7 +467,7 @@ int server_learn(pid_t pid, json_t **out, struct err *e)
 		rc = err_set(e, -ESRCH, "there is no process %d that could be a server", (int)pid);
 		goto out;
 	}
-	if (!same_namespaces(pid, &differs)) {
+	if (same_namespaces(pid, &differs) <= 0) {
 		rc = err_set(e, -EXDEV, "process %d has another %s than the agent: it could not be started again as it is",
 			     (int)pid, strcmp(differs, "root") ? "namespace" : "root folder");
 		goto out;
@@ -393,22 +476,8 @@ int server_learn(pid_t pid, json_t **out, struct err *e)
 		rc = err_errno(e, -errno, "process %d could not be started again: its program '%s'", (int)pid, exe);
 		goto out;
 	}
-	json_object_set_new(s, "pid", json_integer(pid));
-	json_object_set_new(s, "start_ticks", json_integer((json_int_t)ticks));
-	json_object_set_new(s, "exe", bytes_json(exe, strlen(exe)));
-	json_object_set_new(s, "cwd", bytes_json(cwd, strlen(cwd)));
-	json_object_set_new(s, "argv", words_of(pid, "cmdline"));
-	json_object_set_new(s, "env", words_of(pid, "environ"));
-	json_object_set_new(s, "limits", limits_of(pid));
-	json_object_set_new(s, "oom_score_adj", json_integer(number_of(pid, "oom_score_adj", 0)));
-	json_object_set_new(s, "nice", json_integer(getpriority(PRIO_PROCESS, (id_t)pid)));
-	json_object_set_new(s, "descriptors", descriptors(pid));
-	json_object_set_new(s, "listens", listening(pid));
-	if (!read_of(pid, "cgroup", &cgroups, NULL))
-		json_object_set_new(s, "cgroups", bytes_json(cgroups, strlen(cgroups)));
-	rc = learn_user(pid, s);
-	if (rc || !json_array_size(json_object_get(s, "argv")) || !json_object_get(s, "env") ||
-	    !json_object_get(s, "limits")) {
+	rc = learn_process(pid, ticks, exe, cwd, s) ? learn_user(pid, s) : -ESRCH;
+	if (rc) {
 		rc = err_set(e, -ESRCH, "cannot learn how process %d was started", (int)pid);
 		goto out;
 	}
@@ -421,7 +490,6 @@ int server_learn(pid_t pid, json_t **out, struct err *e)
 		s = NULL;
 	}
 out:
-	free(cgroups);
 	json_decref(s);
 	return rc;
 }

@@ -112,7 +112,7 @@ static int restart(const struct service_spec *s, const json_t *inverse, int lock
 		rc = server_stop(server, GRACE_S, &ignored, e);
 	if (!rc && json_is_object(storage))
 		rc = storage_make(storage, lock, e);
-	if (!rc && server_find(server, by_itself, 1) && (json_is_object(storage) || s->user))
+	if (!rc && server_find(server, by_itself, 1) > 0 && (json_is_object(storage) || s->user))
 		rc = err_set(e, -EBUSY, "something starts the server again by itself: it would miss what it is to be started with");
 	return rc ? rc : server_start(server, &c, lock, pid, e);
 }
@@ -171,7 +171,9 @@ static int service_undo(const json_t *inverse, bool *was_there, struct err *e)
 		rc = server_lock(dir, LOCK_WAIT_S, &lock, e);
 	if (rc)
 		return rc;
-	if (storage && storage_is_mounted(storage))
+	if (storage)
+		rc = storage_is_mounted(storage, e);
+	if (rc > 0)
 		rc = server_stop(server, GRACE_S, was_there, e);
 	if (!rc && storage)
 		rc = storage_remove(storage, was_there, e);

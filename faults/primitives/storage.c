@@ -152,27 +152,34 @@ static int attach(const struct storage *s, int *out, const char **used, char pat
 	return rc;
 }
 
-/* The loop device whose backing file is the image, or -1. */
-static int find_loop(const struct storage *s)
+/* The loop device whose backing file is the image; -ENODEV: none; or another -errno if that cannot be found out. */
+static int find_loop(const struct storage *s, struct err *e)
 {
 	char want[300], path[300], *file;
 	DIR *dir = opendir("/sys/block");
 	struct dirent *d;
-	int found = -1;
+	int found = -ENODEV, rc;
 
+	if (!dir)
+		return err_errno(e, -errno, "cannot look for loop devices");
 	snprintf(want, sizeof(want), "/%.200s.img", s->name);
-	while (dir && found < 0 && (d = readdir(dir))) {
+	while (found == -ENODEV && (d = readdir(dir))) {
 		if (strncmp(d->d_name, "loop", 4))
 			continue;
 		snprintf(path, sizeof(path), "/sys/block/%s/loop/backing_file", d->d_name);
-		if (file_read(path, &file, NULL, NULL))
+		rc = file_read(path, &file, NULL, e);
+		/* Not attached; or detached while we read. */
+		if (rc == -ENOENT || rc == -ENXIO || rc == -ENODEV)
 			continue;
+		if (rc) {
+			found = rc;
+			break;
+		}
 		if (strstr(file, want))
 			found = atoi(d->d_name + 4);
 		free(file);
 	}
-	if (dir)
-		closedir(dir);
+	closedir(dir);
 	return found;
 }
 
@@ -243,8 +250,10 @@ static int copy_folders(int from, int to, dev_t dev, const char *path, const cha
 				rc = -errno;
 		} else if (S_ISDIR(st.st_mode)) {
 			in = openat(from, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-			if (in < 0)
+			if (in < 0) {
+				rc = errno == ENOENT ? 0 : -errno;
 				continue;
+			}
 			snprintf(sub, sizeof(sub), "%s%s%s", path, *path ? "/" : "", d->d_name);
 			if (*prune && !fnmatch(prune, sub, FNM_PATHNAME | FNM_PERIOD) && !holds_link(in)) {
 				close(in);
@@ -367,28 +376,32 @@ out:
 	return rc;
 }
 
-static bool is_mounted(const struct storage *s)
+/* 1, 0, or -errno if that cannot be found out. */
+static int is_mounted(const struct storage *s, struct err *e)
 {
 	struct mounted *m = malloc(sizeof(*m));
 	char path[64], want[300], *file = NULL;
-	bool is = false;
+	int rc = m ? mounted_at(s->path, m, e) : err_errno(e, -ENOMEM, "cannot look at '%s'", s->path);
 
-	snprintf(want, sizeof(want), "/%.200s.img", s->name);
-	if (m && !mounted_at(s->path, m, NULL)) {
+	if (!rc) {
+		snprintf(want, sizeof(want), "/%.200s.img", s->name);
 		snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/loop/backing_file", m->major, m->minor);
-		if (!file_read(path, &file, NULL, NULL))
-			is = strstr(file, want) != NULL;
+		rc = file_read(path, &file, NULL, e);
 	}
+	if (!rc)
+		rc = strstr(file, want) != NULL;
 	free(file);
 	free(m);
-	return is;
+	/* No such folder, or no loop device. */
+	return rc == -ENOENT ? 0 : rc;
 }
 
-bool storage_is_mounted(const json_t *j)
+int storage_is_mounted(const json_t *j, struct err *e)
 {
 	struct storage s;
+	int rc = read_storage(j, &s, e);
 
-	return !read_storage(j, &s, NULL) && is_mounted(&s);
+	return rc ? rc : is_mounted(&s, e);
 }
 
 int storage_remove(const json_t *j, bool *was_there, struct err *e)
@@ -401,7 +414,7 @@ int storage_remove(const json_t *j, bool *was_there, struct err *e)
 	rc = read_storage(j, &s, e);
 	if (rc)
 		return rc;
-	while (is_mounted(&s)) {
+	while ((rc = is_mounted(&s, e)) > 0) {
 		*was_there = true;
 		if (!umount2(s.path, UMOUNT_NOFOLLOW))
 			continue;
@@ -409,8 +422,12 @@ int storage_remove(const json_t *j, bool *was_there, struct err *e)
 			return err_errno(e, -errno, "cannot unmount the small storage on '%s'", s.path);
 		nanosleep(&nap, NULL);
 	}
+	if (rc)
+		return rc;
 	/* It clears itself with its last user, a moment after the unmount. */
-	while ((number = find_loop(&s)) >= 0) {
+	while ((number = find_loop(&s, e)) != -ENODEV) {
+		if (number < 0)
+			return number;
 		*was_there = true;
 		if (clock_mono_s() > deadline)
 			return err_set(e, -EBUSY, "loop device %d still holds '%s'", number, s.image);
@@ -432,9 +449,15 @@ int storage_verify_gone(const json_t *j, struct err *e)
 
 	if (rc)
 		return rc;
-	if (is_mounted(&s))
+	rc = is_mounted(&s, e);
+	if (rc < 0)
+		return rc;
+	if (rc)
 		return err_set(e, -EBUSY, "the small storage is still mounted on '%s'", s.path);
-	if (find_loop(&s) >= 0 || !access(s.image, F_OK))
+	rc = find_loop(&s, e);
+	if (rc < 0 && rc != -ENODEV)
+		return rc;
+	if (rc >= 0 || !access(s.image, F_OK))
 		return err_set(e, -EBUSY, "the small storage '%s' is still there", s.image);
 	return 0;
 }

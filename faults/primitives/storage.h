@@ -25,7 +25,7 @@ int storage_check(const json_t *storage, struct err *e);
 /* The server must be stopped. 'lock' is inherited by mkfs. */
 int storage_make(const json_t *storage, int lock, struct err *e);
 
-bool storage_is_mounted(const json_t *storage);
+int storage_is_mounted(const json_t *storage, struct err *e);
 
 /* Unmounts it, waits until the loop device is free, removes the file. Nothing there is fine. -EBUSY: in use. */
 int storage_remove(const json_t *storage, bool *was_there, struct err *e);
