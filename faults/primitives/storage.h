@@ -25,6 +25,7 @@ int storage_check(const json_t *storage, struct err *e);
 /* The server must be stopped. 'lock' is inherited by mkfs. */
 int storage_make(const json_t *storage, int lock, struct err *e);
 
+/* 1, 0, or -errno if that cannot be found out. */
 int storage_is_mounted(const json_t *storage, struct err *e);
 
 /* Unmounts it, waits until the loop device is free, removes the file. Nothing there is fine. -EBUSY: in use. */
