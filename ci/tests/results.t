@@ -1,0 +1,23 @@
+#!/bin/bash
+# Committed runs give the tables that results/ shows, when they are printed and when their measurements are
+# judged again by the detectors of today.
+cd "$(dirname "$0")/../.." || exit 1
+. ci/tests/tap.sh
+culprit=$PWD/${OUT:-out}/culprit
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+for run in results/runs/*; do
+	id=${run##*/}
+	cp -r "$run" "$tmp/$id"
+	shown=$(grep '^[|*]' "results/$id.md")
+	within() { # every line of the table stands in the page
+		local line missing=0
+		while read -r line; do grep -qxF -- "$line" <<<"$shown" || { echo "not in the page: $line"; missing=1; }; done < <(grep '^[|*]')
+		return $missing
+	}
+	check "$id: the page shows its table" within < <("$culprit" table "$tmp/$id" --format markdown)
+	check "$id: there is a table" [ "$("$culprit" table "$tmp/$id" --format markdown | grep -c '^|')" -gt 10 ]
+	"$culprit" diagnose "$tmp/$id" >/dev/null
+	check "$id: judged again, it is the same" within < <("$culprit" table "$tmp/$id" --format markdown)
+done
+done_testing
