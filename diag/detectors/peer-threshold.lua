@@ -30,6 +30,8 @@
 --   wants few false alarms above all; 3 is the least margin that kept them under one in ten cells
 --   on made-up series (4 servers, heavy tails, correlated, one training run of 30 s): 5 % of clean
 --   cells; 66 %, 97 %, 100 % of the faults that lengthen times 3, 5 and 10 times were found.
+--   Windows and margins were compared on those same series, so these are design figures, and likely
+--   better than what a cluster will show: only its own controls can say.
 -- Lucky servers. With few training windows, a server's own maximum may be small by chance. Fault-free
 --   servers behave alike by hypothesis, so no threshold is below that of the worst server that is
 --   not saturated.
