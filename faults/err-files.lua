@@ -29,7 +29,11 @@ return {
 
 	inject = function(ctx)
 		ctx.state.pid = ctx.victim.pids[1]
-		ctx.victim:limit_service { pid = ctx.state.pid, limits = { nofile = ctx.params.limit } }
+		-- Never more than are open: a server that was started lately may have fewer than 50, and would not meet the limit.
+		local list = ctx.victim:run { argv = { "ls", "/proc/" .. ctx.state.pid .. "/fd" } }
+		local _, open = list.output:gsub("%d+", "")
+		ctx.state.limit = open > 0 and math.min(open, ctx.params.limit) or ctx.params.limit
+		ctx.victim:limit_service { pid = ctx.state.pid, limits = { nofile = ctx.state.limit } }
 	end,
 
 	-- By effect: the limit is in force. That the server dies of it later is what it is for.
@@ -37,8 +41,8 @@ return {
 		local now, why = ctx.victim:limits(ctx.state.pid)
 		if not now and ctx.state.acted then return { server = "has died" } end
 		if not now then return nil, why end
-		if now.nofile.soft ~= ctx.params.limit then
-			return nil, ("the limit is %d, not %d"):format(now.nofile.soft, ctx.params.limit)
+		if now.nofile.soft ~= ctx.state.limit then
+			return nil, ("the limit is %d, not %d"):format(now.nofile.soft, ctx.state.limit)
 		end
 		ctx.state.acted = true
 		return { pid = ctx.state.pid, soft_limit = now.nofile.soft }
