@@ -23,7 +23,7 @@
 #include "ci/tests/helpers/truth.h"
 #include "diag/log/fdtable.h"
 #include "diag/log/log.h"
-#include "diag/syscap/syscap.h"
+#include "diag/trace/trace.h"
 #include "diag/syscap/tracer.h"
 #include "harness/base/file.h"
 

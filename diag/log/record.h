@@ -33,6 +33,7 @@ enum record_type {
 	RECORD_PROCESS,  /* a process or thread appeared, changed its program, or went */
 	RECORD_LOST,     /* records were lost here */
 	RECORD_END,      /* the tracer ended in order; a log without it was cut short */
+	RECORD_SUM,      /* what many calls came to in one second */
 };
 
 /* Bit in record_call.nr: the number is of another architecture than the log's (a 32-bit
@@ -49,6 +50,13 @@ struct record_call {
 	uint64_t args[6];      /* registers */
 	int64_t result;        /* value, or negative errno; -512 .. -516: a signal (or stop) came, and
 				* the kernel restarts the call, or the program sees EINTR */
+	int64_t offset;        /* position in the file at which a call on a descriptor of a file that has one
+				* began to read or write (also where the call carries none: read, write); for
+				* lseek the new one. -1: no such thing, or the tracer does not tell */
+	/* What the call's path arguments said (the first, and the second of rename, link ...), as given:
+	 * relative ones to the folder or descriptor that the call is relative to. NULL: none, or the
+	 * tracer does not tell. Valid until the next record. */
+	const char *path, *path2;
 };
 
 struct record_signal {
@@ -61,6 +69,17 @@ struct record_signal {
 
 enum fd_kind { FD_OTHER, FD_FILE, FD_DIR, FD_DEVICE, FD_PIPE, FD_SOCKET };
 
+/*
+ * Which file a descriptor means, however it is called and however often its number is used
+ * again (004's file tag): device and inode number, and when this log's tracer first met it. A file
+ * that is removed and made anew under the same inode number has another 'first_ns'.
+ */
+struct file_tag {
+	uint64_t device;       /* as st_dev; 0 with inode 0: not known, or no file */
+	uint64_t inode;
+	int64_t first_ns;      /* CLOCK_REALTIME */
+};
+
 struct record_fd {
 	int64_t start_ns;
 	uint32_t pid;          /* thread group whose table it is */
@@ -70,6 +89,7 @@ struct record_fd {
 	/* Target of /proc/PID/fd/N: a path for files, "pipe:[N]", "anon_inode:..." .
 	 * Points into the reader's buffer: valid until the next record is read. */
 	const char *path;
+	struct file_tag tag;
 	/* FD_SOCKET: addresses, family AF_UNSPEC where there is none (yet). */
 	struct sockaddr_storage local, remote;
 	int sock_type;         /* SOCK_STREAM, ... */
@@ -89,6 +109,41 @@ struct record_lost {
 	uint64_t count;
 };
 
+/* What a descriptor is to the process, for sums. */
+enum fd_class {
+	FD_CLASS_NONE,         /* the call has no descriptor */
+	FD_CLASS_DISK,         /* regular file */
+	FD_CLASS_SERVER,       /* socket that was accepted */
+	FD_CLASS_CLIENT,       /* socket that was connected */
+	FD_CLASS_OTHER,
+	FD_CLASS_COUNT,
+};
+
+enum { SUM_BUCKETS = 40 };
+
+/*
+ * All calls of a class on descriptors of a class that one process ended within one second; or, with 'messages', the
+ * whole messages that it read (diag/metrics/metrics.h says what one is) and 'class' CALL_READ.
+ */
+struct record_sum {
+	int64_t start_ns;      /* CLOCK_REALTIME: a whole second of this node's clock, which it covers */
+	uint32_t pid;
+	uint8_t class;         /* enum call_class */
+	uint8_t fd_class;      /* enum fd_class */
+	bool messages;
+	bool selected;         /* disk: the file is at or below one of the filter's paths, or there is no such filter */
+	uint64_t device;       /* FD_CLASS_DISK: as st_dev */
+	struct sockaddr_storage local, remote; /* FD_CLASS_SERVER, FD_CLASS_CLIENT of families INET, INET6; SERVER: the
+				* remote port is 0 (clients' ports are not kept apart); CLIENT: the local port is 0 */
+	uint64_t count, errors; /* errors are among 'count'; those of EAGAIN are not errors */
+	uint64_t failed_ns;    /* of total_ns: what calls that failed (EAGAIN too) took */
+	uint64_t failed;       /* calls that failed, EAGAIN included */
+	uint64_t bytes;
+	uint64_t total_ns, max_ns; /* service time; max_ns of calls that did not fail */
+	uint32_t histogram[SUM_BUCKETS]; /* calls that did not fail and took 2^i <= ns < 2^(i+1); 0 ns is in [0], what is
+				* longer in the last */
+};
+
 struct record_end {
 	int64_t start_ns;
 	uint64_t records;      /* written before this one */
@@ -105,6 +160,7 @@ struct record {
 		struct record_process process;
 		struct record_lost lost;
 		struct record_end end;
+		struct record_sum sum;
 	};
 };
 

@@ -267,6 +267,7 @@ static int64_t record_end_ns(const struct record *rec)
 	case RECORD_PROCESS: return rec->process.start_ns;
 	case RECORD_LOST:    return rec->lost.start_ns;
 	case RECORD_END:     return rec->end.start_ns;
+	case RECORD_SUM:     return rec->sum.start_ns;
 	}
 	return 0;
 }

@@ -258,6 +258,9 @@ static void record_where(const struct record *rec, int64_t *start_ns, uint32_t *
 	case RECORD_LOST:
 		*start_ns = rec->lost.start_ns;
 		break;
+	case RECORD_SUM:
+		*start_ns = rec->sum.start_ns, *pid = rec->sum.pid;
+		break;
 	case RECORD_END:
 		*start_ns = rec->end.start_ns;
 		break;
@@ -412,6 +415,9 @@ static void print_json(const struct view *v, const struct record *rec)
 	case RECORD_LOST:
 		json_object_set_new(o, "cpu", json_integer(rec->lost.cpu));
 		json_object_set_new(o, "count", json_integer((json_int_t)rec->lost.count));
+		break;
+	case RECORD_SUM:
+		json_object_set_new(o, "count", json_integer((json_int_t)rec->sum.count));
 		break;
 	case RECORD_END:
 		json_object_set_new(o, "records", json_integer((json_int_t)rec->end.records));
