@@ -26,7 +26,7 @@ struct argument {
 static const struct {
 	const char *name;
 	op_fn run;
-	struct argument arguments[10];
+	struct argument arguments[11];
 } ops[] = {
 	{"ping", op_ping, {{0}}},
 	{"processes", op_processes, {{"exe", TEXT, false}}},
@@ -41,6 +41,7 @@ static const struct {
 	  {"max_s", NUMBER, false},
 	  {"loop", BOOLEAN, false},
 	  {"self", BOOLEAN, false},
+	  {"times", TEXT, false},
 	  {"trace", OBJECT, false}}},
 	{"process.status", op_process_status, {{"handle", TEXT, true}}},
 	{"process.stop",
@@ -78,7 +79,12 @@ static const struct {
 	{"signal.stop", op_signal_stop, {{"pid", INTEGER, true}, {"max_s", NUMBER, false}}},
 	{"trace.start",
 	 op_trace_start,
-	 {{"tracer", TEXT, false}, {"pids", INTEGERS, true}, {"out", TEXT, true}}},
+	 {{"tracer", TEXT, false},
+	  {"mode", TEXT, false},
+	  {"memory_bytes", INTEGER, false},
+	  {"paths", TEXTS, false},
+	  {"pids", INTEGERS, true},
+	  {"out", TEXT, true}}},
 	{"trace.stop", op_trace_stop, {{"handle", TEXT, true}}},
 	{"check", op_check, {{"what", TEXT, true}}},
 	{"undo", op_undo, {{"handle", TEXT, true}}},

@@ -14,6 +14,8 @@
 
 #define TRACER_READY_S 30
 #define TRACER_STOP_S 10
+#define MAX_TRACE_PATHS 16
+#define MAX_WORDS 80 /* ours before those of a request: our own name, a tracer with its paths, a loop */
 
 char *agent_path(const struct agent *a, const char *path)
 {
@@ -144,23 +146,72 @@ static size_t append(const char **words, size_t n, const char *const *more)
 	return n;
 }
 
-/* Appends the words of our own tracer, up to where what is traced begins. */
-static int tracer_words(struct agent *a, struct handle *h, const char *tracer, const char *out, const char **words,
+/* Appends the words of our own tracer, up to where what is traced begins. 'spec' has tracer, mode, memory_bytes,
+ * paths and out, all checked but for their types by trace_members; 'memory' holds a number's text. */
+static int tracer_words(struct agent *a, struct handle *h, const json_t *spec, char memory[32], const char **words,
 			size_t *n, struct err *e)
 {
+	const char *tracer, *mode = json_string_value(json_object_get(spec, "mode"));
+	const char *out = json_string_value(json_object_get(spec, "out"));
+	const json_t *bytes = json_object_get(spec, "memory_bytes"), *path;
+	int rc = tracer_name(json_object_get(spec, "tracer"), &tracer, e);
+	size_t i;
+
+	if (rc)
+		return rc;
+	if (json_array_size(json_object_get(spec, "paths")) > MAX_TRACE_PATHS)
+		return err_set(e, -EINVAL, "at most %d paths", MAX_TRACE_PATHS);
 	if (!(h->log = agent_path(a, out)))
 		return err_errno(e, -ENOMEM, "cannot trace to '%s'", out);
 	const char *const ours[] = {"trace", "--tracer", tracer, "--out", h->log, NULL};
+	const char *const with_mode[] = {"--mode", mode, NULL}, *const with_memory[] = {"--memory", memory, NULL};
 
 	*n = append(words, append(words, *n, self_argv()), ours);
+	if (mode)
+		*n = append(words, *n, with_mode);
+	if (bytes) {
+		snprintf(memory, 32, "%lldB", (long long)json_integer_value(bytes));
+		*n = append(words, *n, with_memory);
+	}
+	json_array_foreach(json_object_get(spec, "paths"), i, path) {
+		const char *const with_path[] = {"--path", json_string_value(path), NULL};
+
+		*n = append(words, *n, with_path);
+	}
+	return 0;
+}
+
+/* The member 'trace' of process.start. */
+static int trace_members(const json_t *trace, struct err *e)
+{
+	const char *key;
+	json_t *value, *path;
+	size_t i;
+
+	if (!json_is_string(json_object_get(trace, "out")))
+		return err_set(e, -EINVAL, "trace needs the member 'out', a string");
+	json_object_foreach((json_t *)trace, key, value) {
+		bool number = !strcmp(key, "memory_bytes");
+
+		if (!strcmp(key, "paths")) {
+			json_array_foreach(value, i, path)
+				if (!json_is_string(path))
+					return err_set(e, -EINVAL, "trace: paths must be strings");
+		} else if (!number && strcmp(key, "out") && strcmp(key, "tracer") && strcmp(key, "mode")) {
+			return err_set(e, -EINVAL, "trace has no member '%s'", key);
+		} else if (number ? !json_is_integer(value) : !json_is_string(value)) {
+			return err_set(e, -EINVAL, "trace: '%s' must be %s", key, number ? "an integer" : "a string");
+		}
+	}
 	return 0;
 }
 
 int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	static const char *const end_of_options[] = {"--", NULL}, *const loop[] = {"loop", "--", NULL};
-	const char *words[32] = {NULL}, *tracer, *log, *unknown;
-	json_t *trace = json_object_get(args, "trace");
+	static const char *const end_of_options[] = {"--", NULL}, *const once[] = {"--max-runs", "1", NULL};
+	const char *words[MAX_WORDS] = {NULL}, *times[] = {"loop", "--times", NULL, NULL};
+	const json_t *trace = json_object_get(args, "trace");
+	char memory[32], *times_file = NULL;
 	size_t n = 0;
 	struct start s = {.in = -1,
 			  .out = -1,
@@ -178,29 +229,30 @@ int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 	if (!h)
 		return err_errno(e, -ENOMEM, "cannot start a process");
 	if (trace) {
-		if (json_unpack(trace, "{s:s}", "out", &log) < 0) {
-			rc = err_set(e, -EINVAL, "trace needs the member 'out', a string");
-			goto out;
-		}
-		json_t *value;
-
-		json_object_foreach(trace, unknown, value) {
-			if (strcmp(unknown, "out") && strcmp(unknown, "tracer")) {
-				rc = err_set(e, -EINVAL, "trace has no member '%s'", unknown);
-				goto out;
-			}
-		}
-		rc = tracer_name(json_object_get(trace, "tracer"), &tracer, e);
+		rc = trace_members(trace, e);
 		if (!rc)
-			rc = tracer_words(a, h, tracer, log, words, &n, e);
+			rc = tracer_words(a, h, trace, memory, words, &n, e);
 		if (rc)
 			goto out;
 		n = append(words, n, end_of_options);
 		h->traced = true;
 		s.grace_s = TRACER_GRACE_S;
 	}
-	if (json_is_true(json_object_get(args, "loop")))
-		n = append(words, append(words, n, self_argv()), loop);
+	if (json_object_get(args, "times")) {
+		times[2] = times_file = agent_path(a, json_string_value(json_object_get(args, "times")));
+		if (!times_file) {
+			rc = err_errno(e, -ENOMEM, "cannot start a process");
+			goto out;
+		}
+	} else {
+		times[1] = NULL;
+	}
+	if (times_file || json_is_true(json_object_get(args, "loop"))) {
+		n = append(words, append(words, n, self_argv()), times);
+		if (!json_is_true(json_object_get(args, "loop")))
+			n = append(words, n, once);
+		n = append(words, n, end_of_options);
+	}
 	if (json_is_true(json_object_get(args, "self")))
 		n = append(words, n, self_argv());
 	s.argv = make_argv(n ? words : NULL, json_object_get(args, "argv"));
@@ -221,6 +273,7 @@ out:
 	close_fd(s.out);
 	close_fd(s.err);
 	free(s.argv);
+	free(times_file);
 	if (h)
 		handle_free(a, h);
 	return rc;
@@ -282,18 +335,15 @@ int op_process_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
 
 int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	const char *words[32], *tracer, *out = json_string_value(json_object_get(args, "out")), *options[3];
+	const char *words[MAX_WORDS], *options[3];
 	const json_t *pids = json_object_get(args, "pids");
 	struct start s = {.in = -1, .out = -1, .err = -1, .pass = -1, .grace_s = TRACER_GRACE_S};
 	json_t *list = json_array(), *value;
 	int ready[2] = {-1, -1}, rc;
 	struct handle *h = NULL;
-	char number[16];
+	char number[16], memory[32];
 	size_t i, n = 0;
 
-	rc = tracer_name(json_object_get(args, "tracer"), &tracer, e);
-	if (rc)
-		goto out;
 	json_array_foreach((json_t *)pids, i, value) {
 		char text[32];
 
@@ -320,7 +370,7 @@ int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 	options[0] = "--ready-fd";
 	options[1] = number;
 	options[2] = NULL;
-	rc = tracer_words(a, h, tracer, out, words, &n, e);
+	rc = tracer_words(a, h, args, memory, words, &n, e);
 	if (rc)
 		goto out;
 	append(words, n, options);
