@@ -58,6 +58,7 @@ static void put(struct maker *m, const char *name, uint32_t tid, int fd, int64_t
 	r.call.args[1] = 0x7f687c01bb44;
 	r.call.args[2] = 1;
 	r.call.result = result;
+	r.call.offset = -1;
 	if (log_write(m->log, &r, &e))
 		fail(&e);
 }

@@ -55,6 +55,7 @@ static void make(const char *path, uint64_t n)
 			.nr = calls[draw() % 5],
 			.args = {5 + draw() % 20, 0x7f0000000000 + draw() % 16 * 131072, 131072, draw() % 4096 * 4096},
 			.result = (int64_t)(draw() % 131072),
+			.offset = -1,
 		};
 		if (log_write(w, &rec, &e) < 0)
 			die(&e);

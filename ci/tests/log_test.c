@@ -18,6 +18,7 @@
 #include "diag/log/fdtable.h"
 #include "diag/log/layout.h"
 #include "harness/base/file.h"
+#include "harness/base/home.h"
 
 static char dir[] = "/tmp/culprit-log-test-XXXXXX";
 static char path[64], bad[64];
@@ -57,7 +58,7 @@ static uint64_t any(void)
 	return v >> draw() % 64;
 }
 
-static char text[8192];
+static char text[8192], text2[8192];
 
 static void fill_fd(struct record_fd *f)
 {
@@ -70,6 +71,8 @@ static void fill_fd(struct record_fd *f)
 	f->path = f->open ? text : "";
 	if (!f->open)
 		return;
+	if (draw() & 1)
+		f->tag = (struct file_tag){.device = any(), .inode = any(), .first_ns = (int64_t)any()};
 	f->kind = (enum fd_kind)(draw() % 6);
 	if (f->kind != FD_SOCKET)
 		return;
@@ -80,18 +83,58 @@ static void fill_fd(struct record_fd *f)
 	f->sock_type = (int)any();
 }
 
-static void fill(struct record *rec)
+static void fill_text(char *out)
 {
 	size_t n = draw() % 100;
-	uint64_t v[12];
 
-	memset(rec, 0, sizeof(*rec));
-	rec->type = (enum record_type)(draw() & 1 ? RECORD_CALL : 1 + draw() % 5);
 	if (draw() % 100 == 0)
 		n = sizeof(text) - 1;
 	for (size_t i = 0; i < n; i++)
-		text[i] = (char)(1 + draw() % 255);
-	text[n] = '\0';
+		out[i] = (char)(1 + draw() % 255);
+	out[n] = '\0';
+}
+
+/* What a call may say besides: an offset of any kind, paths. */
+static void fill_extras(struct record_call *c)
+{
+	static int64_t next;
+	const int64_t offsets[] = {-1, -1, 0, next, c->result, (int64_t)c->args[3], (int64_t)any(), INT64_MAX, INT64_MIN};
+
+	c->offset = offsets[draw() % (sizeof(offsets) / sizeof(offsets[0]))];
+	if (c->offset >= 0 && c->offset < 1 << 30)
+		next = c->offset + (c->result > 0 && c->result < 1 << 30 ? c->result : 0);
+	c->path = draw() % 3 ? NULL : text;
+	c->path2 = draw() % 5 ? NULL : text2;
+}
+
+static void fill_sum(struct record_sum *s)
+{
+	*s = (struct record_sum){
+		.start_ns = (int64_t)any(), .pid = (uint32_t)any(), .class = draw() % (CALL_SYNC + 1),
+		.fd_class = draw() % FD_CLASS_COUNT, .messages = draw() & 1, .selected = draw() & 1,
+		.device = draw() & 1 ? any() : 0, .count = any(), .errors = any(), .failed_ns = any(),
+		.failed = any(), .bytes = any(), .total_ns = any(), .max_ns = any(),
+	};
+	if (draw() & 1)
+		memset(&s->remote, (int)(1 + draw() % 255), sizeof(s->remote));
+	if (draw() & 1)
+		((struct sockaddr_in *)&s->local)->sin_family = AF_INET;
+	for (uint64_t i = draw() % 8; i; i--)
+		s->histogram[draw() % SUM_BUCKETS] = (uint32_t)any();
+	if (draw() % 16 == 0)
+		memset(s->histogram, 0xff, sizeof(s->histogram));
+}
+
+static void fill(struct record *rec)
+{
+	static const enum record_type others[] = {RECORD_CALL, RECORD_SIGNAL, RECORD_FD, RECORD_PROCESS, RECORD_LOST,
+						  RECORD_SUM};
+	uint64_t v[12];
+
+	memset(rec, 0, sizeof(*rec));
+	rec->type = (enum record_type)(draw() & 1 ? RECORD_CALL : others[draw() % 6]);
+	fill_text(text);
+	fill_text(text2);
 	for (int i = 0; i < 12; i++)
 		v[i] = any();
 	switch (rec->type) {
@@ -101,6 +144,10 @@ static void fill(struct record *rec)
 			.tid = (uint32_t)v[4], .nr = (uint32_t)v[5], .unfinished = v[0] & 1,
 			.args = {v[6], v[7], v[8], v[9], v[10], v[11]}, .result = (int64_t)(v[1] - v[2]),
 		};
+		fill_extras(&rec->call);
+		break;
+	case RECORD_SUM:
+		fill_sum(&rec->sum);
 		break;
 	case RECORD_SIGNAL:
 		rec->signal = (struct record_signal){
@@ -122,6 +169,13 @@ static void fill(struct record *rec)
 	}
 }
 
+static void check_path(const char *a, const char *b)
+{
+	assert_int_equal(!a, !b);
+	if (a)
+		assert_string_equal(a, b);
+}
+
 static void check_same(const struct record *a, const struct record *b)
 {
 	struct record x = *a, y = *b;
@@ -139,6 +193,9 @@ static void check_same(const struct record *a, const struct record *b)
 		assert_int_equal(a->call.nr, b->call.nr);
 		assert_int_equal(a->call.unfinished, b->call.unfinished);
 		assert_int_equal(a->call.result, b->call.result);
+		assert_int_equal(a->call.offset, b->call.offset);
+		check_path(a->call.path, b->call.path);
+		check_path(a->call.path2, b->call.path2);
 		break;
 	case RECORD_SIGNAL:
 		assert_int_equal(a->signal.seq, b->signal.seq);
@@ -152,6 +209,9 @@ static void check_same(const struct record *a, const struct record *b)
 		assert_string_equal(a->fd.path, b->fd.path);
 		x.fd.path = y.fd.path = NULL;
 		assert_memory_equal(&x.fd, &y.fd, sizeof(x.fd));
+		break;
+	case RECORD_SUM:
+		assert_memory_equal(&a->sum, &b->sum, sizeof(a->sum));
 		break;
 	case RECORD_PROCESS:
 		assert_string_equal(a->process.name, b->process.name);
@@ -245,6 +305,11 @@ static int read_all(const char *name, uint64_t *n, struct err *e)
 		++*n;
 		if (rec->type == RECORD_FD || rec->type == RECORD_PROCESS)
 			assert_true(strlen(rec->type == RECORD_FD ? rec->fd.path : rec->process.name) < 8192);
+		if (rec->type == RECORD_CALL)
+			assert_true((!rec->call.path || strlen(rec->call.path) < 8192) &&
+				    (!rec->call.path2 || strlen(rec->call.path2) < 8192));
+		if (rec->type == RECORD_SUM)
+			assert_true(rec->sum.fd_class < FD_CLASS_COUNT && rec->sum.class <= CALL_SYNC);
 	}
 	log_reader_free(r);
 	return rc;
@@ -314,6 +379,112 @@ static void test_every_flipped_bit_is_found(void **state)
 		data[at] ^= flip;
 	}
 	free(data);
+}
+
+static void test_damage_at_every_byte_is_found(void **state)
+{
+	uint64_t n;
+	size_t size;
+	char *data;
+	struct err e;
+
+	(void)state;
+	write_log(40, 47, true);
+	assert_int_equal(file_read(path, &data, &size, &e), 0);
+	for (size_t at = 0; at < size; at++) {
+		char was = data[at];
+
+		data[at] = (char)~was;
+		put_bad(data, size);
+		e.text[0] = '\0';
+		if (read_all(bad, &n, &e) >= 0 || !strstr(e.text, bad))
+			fail_msg("damage at byte %zu was not told: '%s'", at, e.text);
+		data[at] = was;
+	}
+	free(data);
+}
+
+/* Logs of version 1, as users keep them from earlier runs. */
+static void test_older_logs_are_read(void **state)
+{
+	char *real, message[64];
+	const struct record *rec;
+	struct log_reader *r;
+	uint64_t calls = 0, tagged = 0;
+	uint8_t data[LAYOUT_HEAD];
+	gzFile gz;
+	FILE *f;
+	struct err e;
+	int rc, n;
+
+	(void)state;
+	assert_int_equal(home_path("ci/tests/data/lab-none.s1.fs.log.gz", &real, &e), 0);
+	gz = gzopen(real, "rb");
+	free(real);
+	assert_non_null(gz);
+	f = fopen(bad, "wb");
+	assert_non_null(f);
+	while ((n = gzread(gz, data, sizeof(data))) > 0)
+		assert_int_equal(fwrite(data, 1, (size_t)n, f), n);
+	assert_int_equal(gzclose(gz), Z_OK);
+	fclose(f);
+	assert_int_equal(log_reader_new(bad, &r, &e), 0);
+	assert_int_equal(log_reader_head(r)->version, 1);
+	while ((rc = log_next(r, &rec, &e)) == 1) {
+		tagged += rec->type == RECORD_FD && rec->fd.tag.inode;
+		if (rec->type != RECORD_CALL)
+			continue;
+		calls++;
+		if (rec->call.offset != -1 || rec->call.path || rec->call.path2 || !call_name("x86_64", rec->call.nr))
+			fail_msg("call %u with offset %lld", rec->call.nr, (long long)rec->call.offset);
+	}
+	assert_int_equal(rc, 0);
+	assert_true(calls > 1000);
+	assert_int_equal(tagged, 0);
+	log_reader_free(r);
+
+	write_log(10, 48, true);
+	n = open(path, O_RDWR);
+	assert_int_equal(pwrite(n, "\3", 1, 8), 1);
+	close(n);
+	assert_int_equal(log_reader_new(path, &r, &e), -EINVAL);
+	snprintf(message, sizeof(message), "version 3, and this program knows versions 1 to %d", LAYOUT_VERSION);
+	assert_non_null(strstr(e.text, message));
+}
+
+/* What a record takes: nothing for what it does not say. */
+static void test_size(void **state)
+{
+	static const struct {
+		int64_t offset, result;
+		const char *path;
+		unsigned most; /* bytes a call in a loop of reads */
+	} cases[] = {{-1, 4096, NULL, 13}, {0, 4096, NULL, 14}, {0, 4096, "/srv/brick/x", 14 + 15}};
+	enum { N = 1000 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct record rec = {.type = RECORD_CALL, .call = {.pid = 1, .tid = 1, .offset = cases[i].offset,
+				     .result = cases[i].result, .path = cases[i].path}};
+		struct record_end end;
+		struct log_writer *w;
+		uint64_t bytes;
+		struct err e;
+
+		unlink(path);
+		assert_int_equal(log_writer_new(path, "ptrace", &w, &e), 0);
+		for (int n = 0; n < N; n++) {
+			rec.call.seq++;
+			rec.call.start_ns += 30000;
+			rec.call.service_ns = 100;
+			assert_int_equal(log_write(w, &rec, &e), 0);
+			rec.call.offset += rec.call.offset >= 0 ? rec.call.result : 0;
+		}
+		assert_int_equal(log_writer_end(w, 0, &e), 0);
+		assert_int_equal(log_read_end(path, &end, &bytes, &e), 0);
+		if (bytes > LAYOUT_HEAD + N * cases[i].most + 200)
+			fail_msg("case %zu: %llu bytes", i, (unsigned long long)bytes);
+	}
 }
 
 /* The same with the checks made right again, as a malicious node could: no crash, no
@@ -413,6 +584,47 @@ static void test_call_names(void **state)
 	assert_int_equal(fd, -1);
 }
 
+/* 004's Table I and the newer siblings: each with its path or descriptor. */
+static void test_calls_on_files(void **state)
+{
+	static const char *const paths[] = {
+		"open", "openat", "creat", "truncate", "rename", "renameat", "renameat2", "unlink", "unlinkat", "readlink",
+		"readlinkat", "stat", "lstat", "newfstatat", "getxattr", "lgetxattr", "setxattr", "lsetxattr", "listxattr",
+		"llistxattr", "removexattr", "lremovexattr", "mknod", "mknodat", "mkdir", "mkdirat", "rmdir",
+		"statx", "openat2", "link", "linkat", "symlink", "symlinkat", "access", "faccessat", "faccessat2", "statfs",
+	};
+	static const char *const fds[] = {
+		"close", "read", "pread64", "readv", "write", "pwrite64", "writev", "fsync", "fdatasync", "readahead",
+		"lseek", "ftruncate", "fstat", "fstatfs", "fgetxattr", "fsetxattr", "flistxattr", "fremovexattr",
+		"preadv", "preadv2", "pwritev", "pwritev2", "copy_file_range", "sync_file_range", "fallocate",
+	};
+	const struct call_arch *x86 = call_arch("x86_64");
+	const struct call_info *info;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		info = call_info(x86, (uint32_t)call_number("x86_64", paths[i]));
+		if (!info || info->path < 0 || info->path >= info->n_args)
+			fail_msg("%s has no path", paths[i]);
+	}
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+		info = call_info(x86, (uint32_t)call_number("x86_64", fds[i]));
+		if (!info || info->fd < 0 || info->path >= 0)
+			fail_msg("%s has no descriptor, or a path", fds[i]);
+	}
+	info = call_info(x86, (uint32_t)call_number("x86_64", "renameat2"));
+	assert_int_equal(info->path, 1);
+	assert_int_equal(info->path2, 3);
+	assert_int_equal(info->n_args, 5);
+	info = call_info(x86, (uint32_t)call_number("x86_64", "pwrite64"));
+	assert_int_equal(info->offset, 3);
+	assert_int_equal(info->n_args, 4);
+	info = call_info(x86, (uint32_t)call_number("x86_64", "lseek"));
+	assert_int_equal(info->offset, -1);
+	assert_int_equal(call_info(x86, (uint32_t)call_number("x86_64", "fork"))->n_args, 0);
+	assert_int_equal(call_info(x86, (uint32_t)call_number("x86_64", "getpid"))->path, -1);
+}
+
 static void feed(struct fdtable *t, uint32_t pid, int fd, const char *name)
 {
 	struct record rec = {.type = RECORD_FD};
@@ -463,10 +675,14 @@ int main(void)
 		cmocka_unit_test(test_no_end_is_cut_short),
 		cmocka_unit_test(test_every_cut_is_found),
 		cmocka_unit_test(test_every_flipped_bit_is_found),
+		cmocka_unit_test(test_damage_at_every_byte_is_found),
+		cmocka_unit_test(test_older_logs_are_read),
+		cmocka_unit_test(test_size),
 		cmocka_unit_test(test_decoder_trusts_nothing),
 		cmocka_unit_test(test_no_log),
 		cmocka_unit_test(test_full_disk),
 		cmocka_unit_test(test_call_names),
+		cmocka_unit_test(test_calls_on_files),
 		cmocka_unit_test(test_fdtable),
 	};
 

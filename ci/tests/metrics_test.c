@@ -94,6 +94,7 @@ static void call_args(struct maker *m, uint32_t tid, const char *name, const uin
 	r.call.nr = (uint32_t)call_number("x86_64", name);
 	memcpy(r.call.args, args, 4 * sizeof(*args));
 	r.call.result = result;
+	r.call.offset = -1;
 	put(m, &r);
 	m->now += took_ns;
 }

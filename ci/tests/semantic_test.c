@@ -95,6 +95,7 @@ static void call_by(uint32_t tid, double end_s, double took_s, const char *name,
 	if (!strcmp(name, "mmap"))
 		r.call.args[3] = 0x22; /* private, anonymous; descriptor 0 is of no account */
 	r.call.result = result;
+	r.call.offset = -1;
 	put(&r);
 }
 
@@ -113,6 +114,7 @@ static void hanging(double start_s, double until_s, const char *name, uint64_t a
 	r.call.nr = (uint32_t)call_number("x86_64", name);
 	r.call.args[0] = a0;
 	r.call.unfinished = true;
+	r.call.offset = -1;
 	put(&r);
 }
 

@@ -17,19 +17,19 @@ static const struct meaning {
 	const char *args;
 } meanings[] = {
 	{"read", CALL_READ, 0, -1, "f fd,p buf,d count"},
-	{"pread64", CALL_READ, 0, -1, "f fd,p buf,d count,d offset"},
+	{"pread64", CALL_READ, 0, -1, "f fd,p buf,d count,q offset"},
 	{"readv", CALL_READ, 0, -1, "f fd,p iov,d iovcnt"},
-	{"preadv", CALL_READ, 0, -1, "f fd,p iov,d iovcnt,d offset"},
-	{"preadv2", CALL_READ, 0, -1, "f fd,p iov,d iovcnt,d offset,x offset_high,x flags"},
+	{"preadv", CALL_READ, 0, -1, "f fd,p iov,d iovcnt,q offset"},
+	{"preadv2", CALL_READ, 0, -1, "f fd,p iov,d iovcnt,q offset,x offset_high,x flags"},
 	{"recvfrom", CALL_READ, 0, -1, "f fd,p buf,d len,x flags,p addr,p addrlen"},
 	{"recvmsg", CALL_READ, 0, -1, "f fd,p msg,x flags"},
 	{"recvmmsg", CALL_READ, 0, -1, "f fd,p msgvec,d vlen,x flags,p timeout"},
 	{"getdents64", CALL_OTHER, 0, -1, "f fd,p dirp,d count"},
 	{"write", CALL_WRITE, 0, -1, "f fd,p buf,d count"},
-	{"pwrite64", CALL_WRITE, 0, -1, "f fd,p buf,d count,d offset"},
+	{"pwrite64", CALL_WRITE, 0, -1, "f fd,p buf,d count,q offset"},
 	{"writev", CALL_WRITE, 0, -1, "f fd,p iov,d iovcnt"},
-	{"pwritev", CALL_WRITE, 0, -1, "f fd,p iov,d iovcnt,d offset"},
-	{"pwritev2", CALL_WRITE, 0, -1, "f fd,p iov,d iovcnt,d offset,x offset_high,x flags"},
+	{"pwritev", CALL_WRITE, 0, -1, "f fd,p iov,d iovcnt,q offset"},
+	{"pwritev2", CALL_WRITE, 0, -1, "f fd,p iov,d iovcnt,q offset,x offset_high,x flags"},
 	{"sendto", CALL_WRITE, 0, -1, "f fd,p buf,d len,x flags,p addr,d addrlen"},
 	{"sendmsg", CALL_WRITE, 0, -1, "f fd,p msg,x flags"},
 	{"sendmmsg", CALL_WRITE, 0, -1, "f fd,p msgvec,d vlen,x flags"},
@@ -39,11 +39,11 @@ static const struct meaning {
 	{"tee", CALL_COPY, 0, 1, "f fd_in,f fd_out,d len,x flags"},
 	{"copy_file_range", CALL_COPY, 0, 2, "f fd_in,p off_in,f fd_out,p off_out,d len,x flags"},
 
-	{"open", CALL_OPEN, -1, -1, "p pathname,x flags,o mode"},
-	{"openat", CALL_OPEN, 0, -1, "F dirfd,p pathname,x flags,o mode"},
-	{"openat2", CALL_OPEN, 0, -1, "F dirfd,p pathname,p how,d size"},
+	{"open", CALL_OPEN, -1, -1, "n pathname,x flags,o mode"},
+	{"openat", CALL_OPEN, 0, -1, "F dirfd,n pathname,x flags,o mode"},
+	{"openat2", CALL_OPEN, 0, -1, "F dirfd,n pathname,p how,d size"},
 	{"open_by_handle_at", CALL_OPEN, 0, -1, "F mount_fd,p handle,x flags"},
-	{"creat", CALL_OPEN, -1, -1, "p pathname,o mode"},
+	{"creat", CALL_OPEN, -1, -1, "n pathname,o mode"},
 	{"dup", CALL_OPEN, 0, -1, "f oldfd"},
 	{"dup2", CALL_OPEN, 0, -1, "f oldfd,f newfd"},
 	{"dup3", CALL_OPEN, 0, -1, "f oldfd,f newfd,x flags"},
@@ -72,9 +72,9 @@ static const struct meaning {
 	{"perf_event_open", CALL_OPEN, -1, -1, "p attr,d pid,d cpu,f group_fd,x flags"},
 	{"mq_open", CALL_OPEN, -1, -1, "p name,x oflag,o mode,p attr"},
 	{"fsopen", CALL_OPEN, -1, -1, "p fsname,x flags"},
-	{"fspick", CALL_OPEN, 0, -1, "F dirfd,p path,x flags"},
+	{"fspick", CALL_OPEN, 0, -1, "F dirfd,n path,x flags"},
 	{"fsmount", CALL_OPEN, 0, -1, "f fsfd,x flags,x attr_flags"},
-	{"open_tree", CALL_OPEN, 0, -1, "F dirfd,p path,x flags"},
+	{"open_tree", CALL_OPEN, 0, -1, "F dirfd,n path,x flags"},
 	{"landlock_create_ruleset", CALL_OPEN, -1, -1, "p attr,d size,x flags"},
 
 	{"close", CALL_CLOSE, 0, -1, "f fd"},
@@ -110,7 +110,7 @@ static const struct meaning {
 	{"flock", CALL_OTHER, 0, -1, "f fd,d operation"},
 	{"lseek", CALL_OTHER, 0, -1, "f fd,d offset,d whence"},
 	{"ftruncate", CALL_OTHER, 0, -1, "f fd,d length"},
-	{"truncate", CALL_OTHER, -1, -1, "p path,d length"},
+	{"truncate", CALL_OTHER, -1, -1, "n path,d length"},
 	{"fallocate", CALL_OTHER, 0, -1, "f fd,x mode,d offset,d len"},
 	{"fadvise64", CALL_OTHER, 0, -1, "f fd,d offset,d len,d advice"},
 	{"readahead", CALL_OTHER, 0, -1, "f fd,d offset,d count"},
@@ -126,46 +126,67 @@ static const struct meaning {
 	{"fremovexattr", CALL_OTHER, 0, -1, "f fd,p name"},
 	{"timerfd_settime", CALL_OTHER, 0, -1, "f fd,x flags,p new,p old"},
 	{"timerfd_gettime", CALL_OTHER, 0, -1, "f fd,p value"},
-	{"inotify_add_watch", CALL_OTHER, 0, -1, "f fd,p pathname,x mask"},
-	{"newfstatat", CALL_OTHER, 0, -1, "F dirfd,p pathname,p statbuf,x flags"},
-	{"statx", CALL_OTHER, 0, -1, "F dirfd,p pathname,x flags,x mask,p statxbuf"},
-	{"faccessat", CALL_OTHER, 0, -1, "F dirfd,p pathname,x mode"},
-	{"faccessat2", CALL_OTHER, 0, -1, "F dirfd,p pathname,x mode,x flags"},
-	{"readlinkat", CALL_OTHER, 0, -1, "F dirfd,p pathname,p buf,d size"},
-	{"mkdirat", CALL_OTHER, 0, -1, "F dirfd,p pathname,o mode"},
-	{"mknodat", CALL_OTHER, 0, -1, "F dirfd,p pathname,o mode,x dev"},
-	{"unlinkat", CALL_OTHER, 0, -1, "F dirfd,p pathname,x flags"},
-	{"fchmodat", CALL_OTHER, 0, -1, "F dirfd,p pathname,o mode"},
-	{"fchownat", CALL_OTHER, 0, -1, "F dirfd,p pathname,d owner,d group,x flags"},
-	{"utimensat", CALL_OTHER, 0, -1, "F dirfd,p pathname,p times,x flags"},
-	{"linkat", CALL_OTHER, 0, 2, "F olddirfd,p oldpath,F newdirfd,p newpath,x flags"},
-	{"renameat", CALL_OTHER, 0, 2, "F olddirfd,p oldpath,F newdirfd,p newpath"},
-	{"renameat2", CALL_OTHER, 0, 2, "F olddirfd,p oldpath,F newdirfd,p newpath,x flags"},
-	{"symlinkat", CALL_OTHER, 1, -1, "p target,F newdirfd,p linkpath"},
+	{"inotify_add_watch", CALL_OTHER, 0, -1, "f fd,n pathname,x mask"},
+	{"newfstatat", CALL_OTHER, 0, -1, "F dirfd,n pathname,p statbuf,x flags"},
+	{"statx", CALL_OTHER, 0, -1, "F dirfd,n pathname,x flags,x mask,p statxbuf"},
+	{"faccessat", CALL_OTHER, 0, -1, "F dirfd,n pathname,x mode"},
+	{"faccessat2", CALL_OTHER, 0, -1, "F dirfd,n pathname,x mode,x flags"},
+	{"readlinkat", CALL_OTHER, 0, -1, "F dirfd,n pathname,p buf,d size"},
+	{"mkdirat", CALL_OTHER, 0, -1, "F dirfd,n pathname,o mode"},
+	{"mknodat", CALL_OTHER, 0, -1, "F dirfd,n pathname,o mode,x dev"},
+	{"unlinkat", CALL_OTHER, 0, -1, "F dirfd,n pathname,x flags"},
+	{"fchmodat", CALL_OTHER, 0, -1, "F dirfd,n pathname,o mode"},
+	{"fchownat", CALL_OTHER, 0, -1, "F dirfd,n pathname,d owner,d group,x flags"},
+	{"utimensat", CALL_OTHER, 0, -1, "F dirfd,n pathname,p times,x flags"},
+	{"linkat", CALL_OTHER, 0, 2, "F olddirfd,n oldpath,F newdirfd,n newpath,x flags"},
+	{"renameat", CALL_OTHER, 0, 2, "F olddirfd,n oldpath,F newdirfd,n newpath"},
+	{"renameat2", CALL_OTHER, 0, 2, "F olddirfd,n oldpath,F newdirfd,n newpath,x flags"},
+	{"symlinkat", CALL_OTHER, 1, -1, "n target,F newdirfd,n linkpath"},
 	{"mmap", CALL_OTHER, 4, -1, "p addr,d length,x prot,x flags,f fd,d offset"},
 
-	{"stat", CALL_OTHER, -1, -1, "p pathname,p statbuf"},
-	{"lstat", CALL_OTHER, -1, -1, "p pathname,p statbuf"},
-	{"statfs", CALL_OTHER, -1, -1, "p pathname,p buf"},
-	{"access", CALL_OTHER, -1, -1, "p pathname,x mode"},
-	{"chdir", CALL_OTHER, -1, -1, "p path"},
-	{"mkdir", CALL_OTHER, -1, -1, "p pathname,o mode"},
-	{"rmdir", CALL_OTHER, -1, -1, "p pathname"},
-	{"unlink", CALL_OTHER, -1, -1, "p pathname"},
-	{"rename", CALL_OTHER, -1, -1, "p oldpath,p newpath"},
-	{"link", CALL_OTHER, -1, -1, "p oldpath,p newpath"},
-	{"symlink", CALL_OTHER, -1, -1, "p target,p linkpath"},
-	{"readlink", CALL_OTHER, -1, -1, "p pathname,p buf,d size"},
-	{"getxattr", CALL_OTHER, -1, -1, "p path,p name,p value,d size"},
-	{"lgetxattr", CALL_OTHER, -1, -1, "p path,p name,p value,d size"},
-	{"setxattr", CALL_OTHER, -1, -1, "p path,p name,p value,d size,x flags"},
-	{"lsetxattr", CALL_OTHER, -1, -1, "p path,p name,p value,d size,x flags"},
-	{"chmod", CALL_OTHER, -1, -1, "p pathname,o mode"},
-	{"lchown", CALL_OTHER, -1, -1, "p pathname,d owner,d group"},
+	{"stat", CALL_OTHER, -1, -1, "n pathname,p statbuf"},
+	{"lstat", CALL_OTHER, -1, -1, "n pathname,p statbuf"},
+	{"statfs", CALL_OTHER, -1, -1, "n pathname,p buf"},
+	{"access", CALL_OTHER, -1, -1, "n pathname,x mode"},
+	{"chdir", CALL_OTHER, -1, -1, "n path"},
+	{"mkdir", CALL_OTHER, -1, -1, "n pathname,o mode"},
+	{"rmdir", CALL_OTHER, -1, -1, "n pathname"},
+	{"unlink", CALL_OTHER, -1, -1, "n pathname"},
+	{"rename", CALL_OTHER, -1, -1, "n oldpath,n newpath"},
+	{"link", CALL_OTHER, -1, -1, "n oldpath,n newpath"},
+	{"symlink", CALL_OTHER, -1, -1, "n target,n linkpath"},
+	{"readlink", CALL_OTHER, -1, -1, "n pathname,p buf,d size"},
+	{"getxattr", CALL_OTHER, -1, -1, "n path,p name,p value,d size"},
+	{"lgetxattr", CALL_OTHER, -1, -1, "n path,p name,p value,d size"},
+	{"setxattr", CALL_OTHER, -1, -1, "n path,p name,p value,d size,x flags"},
+	{"lsetxattr", CALL_OTHER, -1, -1, "n path,p name,p value,d size,x flags"},
+	{"chmod", CALL_OTHER, -1, -1, "n pathname,o mode"},
+	{"lchown", CALL_OTHER, -1, -1, "n pathname,d owner,d group"},
+	{"removexattr", CALL_OTHER, -1, -1, "n path,p name"},
+	{"lremovexattr", CALL_OTHER, -1, -1, "n path,p name"},
+	{"listxattr", CALL_OTHER, -1, -1, "n path,p list,d size"},
+	{"llistxattr", CALL_OTHER, -1, -1, "n path,p list,d size"},
+	{"mknod", CALL_OTHER, -1, -1, "n pathname,o mode,x dev"},
+	{"chown", CALL_OTHER, -1, -1, "n pathname,d owner,d group"},
+	{"chroot", CALL_OTHER, -1, -1, "n path"},
+	{"utime", CALL_OTHER, -1, -1, "n pathname,p times"},
+	{"utimes", CALL_OTHER, -1, -1, "n pathname,p times"},
+	{"futimesat", CALL_OTHER, 0, -1, "F dirfd,n pathname,p times"},
+	{"name_to_handle_at", CALL_OTHER, 0, -1, "F dirfd,n pathname,p handle,p mount_id,x flags"},
+	{"fanotify_mark", CALL_OTHER, 0, 3, "f fanotify_fd,x flags,x mask,F dirfd,n pathname"},
+	{"move_mount", CALL_OTHER, 0, 2, "F from_dirfd,n from_path,F to_dirfd,n to_path,x flags"},
+	{"mount_setattr", CALL_OTHER, 0, -1, "F dirfd,n pathname,x flags,p attr,d size"},
+	{"mount", CALL_OTHER, -1, -1, "n source,n target,p fstype,x flags,p data"},
+	{"umount2", CALL_OTHER, -1, -1, "n target,x flags"},
+	{"pivot_root", CALL_OTHER, -1, -1, "n new_root,n put_old"},
+	{"swapon", CALL_OTHER, -1, -1, "n path,x flags"},
+	{"swapoff", CALL_OTHER, -1, -1, "n path"},
+	{"acct", CALL_OTHER, -1, -1, "n pathname"},
+	{"getdents", CALL_OTHER, 0, -1, "f fd,p dirp,d count"},
 	{"umask", CALL_OTHER, -1, -1, "o mask"},
 	{"getcwd", CALL_OTHER, -1, -1, "p buf,d size"},
-	{"execve", CALL_OTHER, -1, -1, "p pathname,p argv,p envp"},
-	{"execveat", CALL_OTHER, 0, -1, "F dirfd,p pathname,p argv,p envp,x flags"},
+	{"execve", CALL_OTHER, -1, -1, "n pathname,p argv,p envp"},
+	{"execveat", CALL_OTHER, 0, -1, "F dirfd,n pathname,p argv,p envp,x flags"},
 	{"exit", CALL_OTHER, -1, -1, "d status"},
 	{"exit_group", CALL_OTHER, -1, -1, "d status"},
 	{"fork", CALL_OTHER, -1, -1, ""},
@@ -226,18 +247,28 @@ static struct call_arch archs[] = {
 	{.arch = "aarch64", .names = names_aarch64, .n = COUNT(names_aarch64)},
 };
 
-static int8_t count_args(const char *args)
+/* Counts the arguments, and notes which are paths and positions. */
+static void read_args(struct call_info *info, const char *args)
 {
-	int8_t n = *args ? 1 : 0;
+	int8_t n = 0;
 
-	for (; *args; args++)
-		n = (int8_t)(n + (*args == ','));
-	return n;
+	for (; *args; n++) {
+		if (*args == 'n' && info->path < 0)
+			info->path = n;
+		else if (*args == 'n')
+			info->path2 = n;
+		else if (*args == 'q')
+			info->offset = n;
+		args += strcspn(args, ",");
+		args += *args == ',';
+	}
+	info->n_args = n;
 }
 
 static void describe(struct call_info *info, const char *name)
 {
-	*info = (struct call_info){.name = name, .fd = -1, .fd2 = -1, .n_args = -1};
+	*info = (struct call_info){.name = name, .fd = -1, .fd2 = -1, .path = -1, .path2 = -1, .offset = -1,
+				   .n_args = -1};
 	for (size_t i = 0; i < COUNT(meanings); i++) {
 		const struct meaning *m = &meanings[i];
 
@@ -247,7 +278,7 @@ static void describe(struct call_info *info, const char *name)
 		info->fd = m->fd;
 		info->fd2 = m->fd2;
 		info->args = m->args;
-		info->n_args = count_args(m->args);
+		read_args(info, m->args);
 		return;
 	}
 }

@@ -12,6 +12,8 @@ struct log_reader {
 	const uint8_t *pos, *end;
 	uint32_t block_left;    /* records of the block at hand that are still to come */
 	uint64_t records;
+	unsigned nr_shift;      /* of a call's control word, by the log's version */
+	uint64_t extras;        /* bits of it that say what follows the fields */
 	bool ended;             /* the END record has been read */
 	struct log_head head;
 	struct layout_state state;
@@ -45,10 +47,10 @@ int layout_head(const uint8_t *p, const char *path, struct log_head *head, struc
 	if (memcmp(p, LAYOUT_MAGIC, 8))
 		return err_set(e, -EINVAL, "'%s' is not a trace log of culprit", path);
 	h.version = layout_get32(p + 8);
-	if (h.version != LAYOUT_VERSION)
+	if (h.version < LAYOUT_OLDEST || h.version > LAYOUT_VERSION)
 		return err_set(e, -EINVAL,
-			       "'%s' is a trace log of version %u, and this program knows version %d: "
-			       "read it with the culprit that wrote it", path, h.version, LAYOUT_VERSION);
+			       "'%s' is a trace log of version %u, and this program knows versions %d to %d: "
+			       "read it with the culprit that wrote it", path, h.version, LAYOUT_OLDEST, LAYOUT_VERSION);
 	if (layout_get32(p + 12) != (uint32_t)crc32(0, p + 16, LAYOUT_HEAD - 16))
 		return err_set(e, -EINVAL, "the head of the trace log '%s' is damaged", path);
 	h.start_ns = (int64_t)layout_get64(p + 16);
@@ -84,6 +86,8 @@ int log_reader_new(const char *path, struct log_reader **out, struct err *e)
 		rc = err_set(e, -EINVAL, "'%s' is not a trace log of culprit: it is %zd bytes long", path, n);
 	else
 		rc = layout_head(head, path, &r->head, e);
+	r->nr_shift = r->head.version == 1 ? 52 : 54;
+	r->extras = r->head.version == 1 ? 0 : CONTROL_OFFSET | CONTROL_PATHS;
 	r->offset = LAYOUT_HEAD;
 	r->pos = r->end = r->block + LAYOUT_BLOCK_HEAD;
 out:
@@ -251,6 +255,41 @@ static bool get_seq(struct log_reader *r, uint64_t *out)
 	return true;
 }
 
+/* A path that may be missing. */
+static bool get_path(struct log_reader *r, const char **out)
+{
+	uint8_t zero;
+
+	if (r->pos != r->end && *r->pos)
+		return get_string(r, out);
+	*out = NULL;
+	return get_byte(r, &zero);
+}
+
+static bool get_offset(struct log_reader *r, int64_t *next)
+{
+	struct record_call *c = &r->rec.call;
+	uint64_t v;
+	uint8_t how;
+
+	if (!get_byte(r, &how))
+		return false;
+	switch (how) {
+	case OFFSET_NEXT:   c->offset = *next; break;
+	case OFFSET_RESULT: c->offset = c->result; break;
+	case OFFSET_ARG:    c->offset = (int64_t)c->args[3]; break;
+	case OFFSET_OTHER:
+		if (!get_varint(r, &v))
+			return false;
+		c->offset = (int64_t)((uint64_t)*next + (uint64_t)layout_unzigzag(v));
+		break;
+	default:
+		return false;
+	}
+	*next = layout_next(c->offset, c->result);
+	return true;
+}
+
 static bool get_call(struct log_reader *r)
 {
 	static const uint64_t mask[16] = {
@@ -260,13 +299,14 @@ static bool get_call(struct log_reader *r)
 	struct record_call *c = &r->rec.call;
 	const uint8_t *p = r->pos;
 	uint64_t control, sizes, field[LAYOUT_FIELDS], *last;
+	unsigned slot;
 
 	if (r->end - p < 8)
 		return false;
 	control = layout_get64(p);
 	p += 8;
-	c->nr = (uint32_t)(control >> 52);
-	if (c->nr == LAYOUT_BIG_NR) {
+	c->nr = (uint32_t)(control >> r->nr_shift);
+	if (c->nr == UINT64_MAX >> r->nr_shift) {
 		if (r->end - p < 4)
 			return false;
 		c->nr = layout_get32(p);
@@ -291,10 +331,17 @@ static bool get_call(struct log_reader *r)
 	c->result = layout_unzigzag(field[4]);
 	c->seq = st->seq += (uint64_t)layout_unzigzag(field[5]) + 1;
 	c->unfinished = control >> 3 & 1;
-	last = st->args[layout_slot(c->nr, c->tid)];
+	slot = layout_slot(c->nr, c->tid);
+	last = st->args[slot];
 	for (int i = 0; i < 6; i++)
 		c->args[i] = last[i] ^= field[6 + i];
-	return true;
+	c->offset = -1;
+	c->path = c->path2 = NULL;
+	control &= r->extras;
+	if (!control)
+		return true;
+	return (!(control & CONTROL_OFFSET) || get_offset(r, &st->next[slot])) &&
+	       (!(control & CONTROL_PATHS) || (get_path(r, &c->path) && get_path(r, &c->path2)));
 }
 
 static bool get_signal(struct log_reader *r, uint8_t tag)
@@ -304,6 +351,16 @@ static bool get_signal(struct log_reader *r, uint8_t tag)
 	s->fatal = tag >> 3 & 1;
 	return get_start(r, &s->start_ns) && get_seq(r, &s->seq) && get_u32(r, &s->pid) && get_u32(r, &s->tid) &&
 	       get_u32(r, &s->signo);
+}
+
+static bool get_tag(struct log_reader *r, struct record_fd *f)
+{
+	uint64_t age;
+
+	if (!get_varint(r, &f->tag.device) || !get_varint(r, &f->tag.inode) || !get_varint(r, &age))
+		return false;
+	f->tag.first_ns = (int64_t)((uint64_t)f->start_ns - (uint64_t)layout_unzigzag(age));
+	return true;
 }
 
 static bool get_fd(struct log_reader *r, uint8_t tag)
@@ -321,9 +378,10 @@ static bool get_fd(struct log_reader *r, uint8_t tag)
 	if (!get_byte(r, &kind) || kind > FD_SOCKET || !get_string(r, &f->path))
 		return false;
 	f->kind = (enum fd_kind)kind;
-	if (kind != FD_SOCKET)
-		return true;
-	return get_i32(r, &f->sock_type) && get_address(r, &f->local) && get_address(r, &f->remote);
+	if (kind == FD_SOCKET &&
+	    !(get_i32(r, &f->sock_type) && get_address(r, &f->local) && get_address(r, &f->remote)))
+		return false;
+	return !(tag >> 4 & 1) || get_tag(r, f);
 }
 
 static bool get_process(struct log_reader *r)
@@ -343,6 +401,33 @@ static bool get_lost(struct log_reader *r)
 	struct record_lost *l = &r->rec.lost;
 
 	return get_start(r, &l->start_ns) && get_u32(r, &l->cpu) && get_varint(r, &l->count);
+}
+
+static bool get_sum(struct log_reader *r, uint8_t tag)
+{
+	struct record_sum *s = &r->rec.sum;
+	uint64_t *const figures[] = {&s->count, &s->errors, &s->failed, &s->failed_ns, &s->bytes, &s->total_ns, &s->max_ns};
+	uint64_t set;
+
+	memset(s, 0, sizeof(*s));
+	s->messages = tag >> 3 & 1;
+	s->selected = tag >> 4 & 1;
+	if (!get_start(r, &s->start_ns) || !get_u32(r, &s->pid) || !get_byte(r, &s->class) || s->class > CALL_SYNC ||
+	    !get_byte(r, &s->fd_class) || s->fd_class >= FD_CLASS_COUNT)
+		return false;
+	if ((tag >> 5 & 1) && !get_varint(r, &s->device))
+		return false;
+	if ((tag >> 6 & 1) && !(get_address(r, &s->local) && get_address(r, &s->remote)))
+		return false;
+	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
+		if (!get_varint(r, figures[i]))
+			return false;
+	if (!get_varint(r, &set) || set >> SUM_BUCKETS)
+		return false;
+	for (; set; set &= set - 1)
+		if (!get_u32(r, &s->histogram[__builtin_ctzll(set)]))
+			return false;
+	return true;
 }
 
 static bool end_decode(const uint8_t *p, size_t size, struct record_end *end)
@@ -378,6 +463,7 @@ static bool get_record(struct log_reader *r)
 	case RECORD_PROCESS: return get_process(r);
 	case RECORD_LOST:    return get_lost(r);
 	case RECORD_END:     return get_end(r);
+	case RECORD_SUM:     return r->head.version > 1 && get_sum(r, tag);
 	default:             return false;
 	}
 }

@@ -135,9 +135,14 @@ static uint8_t *put_zigzag(uint8_t *p, int64_t v)
 	return put_varint(p, layout_zigzag(v));
 }
 
+static size_t text_length(const char *s)
+{
+	return s ? strnlen(s, LAYOUT_PATH - 1) : 0;
+}
+
 static uint8_t *put_string(uint8_t *p, const char *s)
 {
-	size_t n = s ? strnlen(s, LAYOUT_PATH - 1) : 0;
+	size_t n = text_length(s);
 
 	p = put_varint(p, n + 1);
 	if (n)
@@ -172,9 +177,37 @@ static uint8_t *put_seq(struct layout_state *st, uint8_t *p, uint64_t seq)
 	return p;
 }
 
+/* A path that may be missing. */
+static uint8_t *put_path(uint8_t *p, const char *s)
+{
+	if (s)
+		return put_string(p, s);
+	*p = 0;
+	return p + 1;
+}
+
+static uint8_t *put_offset(uint8_t *p, int64_t *next, const struct record_call *c)
+{
+	uint64_t difference = (uint64_t)c->offset - (uint64_t)*next;
+
+	if (!difference) {
+		*p++ = OFFSET_NEXT;
+	} else if (c->offset == c->result) {
+		*p++ = OFFSET_RESULT;
+	} else if ((uint64_t)c->offset == c->args[3]) {
+		*p++ = OFFSET_ARG;
+	} else {
+		*p++ = OFFSET_OTHER;
+		p = put_zigzag(p, (int64_t)difference);
+	}
+	*next = layout_next(c->offset, c->result);
+	return p;
+}
+
 static uint8_t *put_call(struct layout_state *st, uint8_t *p, const struct record_call *c)
 {
-	uint64_t *last = st->args[layout_slot(c->nr, c->tid)];
+	unsigned slot = layout_slot(c->nr, c->tid);
+	uint64_t *last = st->args[slot];
 	uint64_t field[LAYOUT_FIELDS] = {
 		layout_zigzag((int64_t)((uint64_t)c->start_ns - (uint64_t)st->start_ns)),
 		layout_zigzag(c->service_ns),
@@ -191,7 +224,7 @@ static uint8_t *put_call(struct layout_state *st, uint8_t *p, const struct recor
 		last[i] = c->args[i];
 	}
 	p += 8;
-	control |= (uint64_t)(c->nr < LAYOUT_BIG_NR ? c->nr : LAYOUT_BIG_NR) << 52;
+	control |= (uint64_t)(c->nr < LAYOUT_BIG_NR ? c->nr : LAYOUT_BIG_NR) << 54;
 	if (c->nr >= LAYOUT_BIG_NR) {
 		layout_put32(p, c->nr);
 		p += 4;
@@ -202,6 +235,15 @@ static uint8_t *put_call(struct layout_state *st, uint8_t *p, const struct recor
 		layout_put64(p, field[i]);
 		p += n;
 		control |= (uint64_t)n << (4 + 4 * i);
+	}
+	if (c->offset != -1) {
+		control |= CONTROL_OFFSET;
+		p = put_offset(p, &st->next[slot], c);
+	}
+	if (c->path || c->path2) {
+		control |= CONTROL_PATHS;
+		p = put_path(p, c->path);
+		p = put_path(p, c->path2);
 	}
 	layout_put64(at, control);
 	st->start_ns = c->start_ns;
@@ -223,7 +265,9 @@ static uint8_t *put_signal(struct layout_state *st, uint8_t *p, const struct rec
 
 static uint8_t *put_fd(struct layout_state *st, uint8_t *p, const struct record_fd *f)
 {
-	*p++ = (uint8_t)(RECORD_FD | f->open << 3);
+	bool tag = f->open && (f->tag.device || f->tag.inode || f->tag.first_ns);
+
+	*p++ = (uint8_t)(RECORD_FD | f->open << 3 | tag << 4);
 	p = put_start(st, p, f->start_ns);
 	p = put_varint(p, f->pid);
 	p = put_zigzag(p, f->fd);
@@ -231,11 +275,17 @@ static uint8_t *put_fd(struct layout_state *st, uint8_t *p, const struct record_
 		return p;
 	*p++ = (uint8_t)f->kind;
 	p = put_string(p, f->path);
-	if (f->kind != FD_SOCKET)
-		return p;
-	p = put_zigzag(p, f->sock_type);
-	p = put_address(p, &f->local);
-	return put_address(p, &f->remote);
+	if (f->kind == FD_SOCKET) {
+		p = put_zigzag(p, f->sock_type);
+		p = put_address(p, &f->local);
+		p = put_address(p, &f->remote);
+	}
+	if (tag) {
+		p = put_varint(p, f->tag.device);
+		p = put_varint(p, f->tag.inode);
+		p = put_zigzag(p, (int64_t)((uint64_t)f->start_ns - (uint64_t)f->tag.first_ns));
+	}
+	return p;
 }
 
 static uint8_t *put_process(struct layout_state *st, uint8_t *p, const struct record_process *r)
@@ -256,6 +306,52 @@ static uint8_t *put_lost(struct layout_state *st, uint8_t *p, const struct recor
 	p = put_start(st, p, l->start_ns);
 	p = put_varint(p, l->cpu);
 	return put_varint(p, l->count);
+}
+
+static uint8_t *put_sum(struct layout_state *st, uint8_t *p, const struct record_sum *s)
+{
+	bool addresses = s->local.ss_family || s->remote.ss_family;
+	uint64_t set = 0;
+
+	*p++ = (uint8_t)(RECORD_SUM | s->messages << 3 | s->selected << 4 | (s->device != 0) << 5 | addresses << 6);
+	p = put_start(st, p, s->start_ns);
+	p = put_varint(p, s->pid);
+	*p++ = s->class;
+	*p++ = s->fd_class;
+	if (s->device)
+		p = put_varint(p, s->device);
+	if (addresses) {
+		p = put_address(p, &s->local);
+		p = put_address(p, &s->remote);
+	}
+	p = put_varint(p, s->count);
+	p = put_varint(p, s->errors);
+	p = put_varint(p, s->failed);
+	p = put_varint(p, s->failed_ns);
+	p = put_varint(p, s->bytes);
+	p = put_varint(p, s->total_ns);
+	p = put_varint(p, s->max_ns);
+	for (int i = 0; i < SUM_BUCKETS; i++)
+		set |= (uint64_t)(s->histogram[i] != 0) << i;
+	p = put_varint(p, set);
+	for (int i = 0; i < SUM_BUCKETS; i++)
+		if (s->histogram[i])
+			p = put_varint(p, s->histogram[i]);
+	return p;
+}
+
+/* More than the record takes. */
+static size_t record_room(const struct record *rec)
+{
+	size_t room = LAYOUT_RECORD;
+
+	if (rec->type == RECORD_CALL)
+		room += text_length(rec->call.path) + text_length(rec->call.path2);
+	else if (rec->type == RECORD_FD)
+		room += text_length(rec->fd.path);
+	else if (rec->type == RECORD_PROCESS)
+		room += text_length(rec->process.name);
+	return room;
 }
 
 static int64_t record_end_ns(const struct record *rec)
@@ -279,7 +375,7 @@ int log_write(struct log_writer *w, struct record *rec, struct err *e)
 
 	/* Before, not after: what is buffered then never waits longer than a second for a
 	 * successor, and the caller's own timer covers the idle case. */
-	if (w->failed || w->pos + LAYOUT_RECORD > w->block + sizeof(w->block) ||
+	if (w->failed || w->pos + record_room(rec) > w->block + sizeof(w->block) ||
 	    (w->block_records && (uint64_t)now - (uint64_t)w->block_ns > 1000000000)) {
 		int rc = log_flush(w, e);
 
@@ -294,6 +390,7 @@ int log_write(struct log_writer *w, struct record *rec, struct err *e)
 	case RECORD_FD:      w->pos = put_fd(st, w->pos, &rec->fd); break;
 	case RECORD_PROCESS: w->pos = put_process(st, w->pos, &rec->process); break;
 	case RECORD_LOST:    w->pos = put_lost(st, w->pos, &rec->lost); break;
+	case RECORD_SUM:     w->pos = put_sum(st, w->pos, &rec->sum); break;
 	case RECORD_END:     return err_set(e, -EINVAL, "END records are log_writer_end's to write");
 	default:             return err_set(e, -EINVAL, "no record type %d", rec->type);
 	}

@@ -369,6 +369,7 @@ static void syscall_stop(struct tracer *t, struct thread *th, int64_t now_ns)
 		for (int i = 0; i < 6; i++)
 			c->args[i] = info.entry.args[i];
 		c->result = 0;
+		c->offset = -1;
 		c->seq = ++t->seq;
 		th->in_call = true;
 		/* As late as can be: the kernel begins the call when the thread is resumed. */

@@ -166,13 +166,13 @@ static void print_args(const struct view *v, const struct record_call *c, const 
 		at += 2 + n + (at[2 + n] == ',');
 		if (how == 'f' || how == 'F')
 			print_fd(v, c->pid, value, how == 'F');
-		else if (how == 'd')
+		else if (how == 'd' || how == 'q')
 			printf("%lld", value >> 32 ? (long long)value : (long long)(int32_t)value);
 		else if (how == 'o')
 			printf("0%llo", value & 07777777);
 		else if (how == 's')
 			print_signal(value);
-		else if (how == 'p' && !value)
+		else if ((how == 'p' || how == 'n') && !value)
 			fputs("NULL", stdout);
 		else
 			printf("0x%llx", value);
@@ -300,6 +300,9 @@ static void print_text(const struct view *v, const struct record *rec)
 	case RECORD_PROCESS:
 		print_process(&rec->process);
 		break;
+	case RECORD_SUM:
+		printf("%llu calls in this second\n", (unsigned long long)rec->sum.count);
+		break;
 	default:
 		printf("!!! %llu records lost on cpu %u\n", (unsigned long long)rec->lost.count, rec->lost.cpu);
 	}
@@ -377,7 +380,7 @@ static void json_call(const struct view *v, json_t *o, const struct record_call 
 
 static void print_json(const struct view *v, const struct record *rec)
 {
-	static const char *const types[] = {"", "call", "signal", "fd", "process", "lost", "end"};
+	static const char *const types[] = {"", "call", "signal", "fd", "process", "lost", "end", "sum"};
 	static const char *const whats[] = {"start", "exec", "exit"};
 	json_t *o = json_object();
 	uint32_t pid, tid;
