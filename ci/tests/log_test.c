@@ -110,7 +110,7 @@ static void fill_extras(struct record_call *c)
 static void fill_sum(struct record_sum *s)
 {
 	*s = (struct record_sum){
-		.start_ns = (int64_t)any(), .pid = (uint32_t)any(), .class = draw() % (CALL_SYNC + 1),
+		.start_ns = (int64_t)any(), .pid = (uint32_t)any(), .class = draw() % CALL_CLASS_COUNT,
 		.fd_class = draw() % FD_CLASS_COUNT, .messages = draw() & 1, .selected = draw() & 1,
 		.device = draw() & 1 ? any() : 0, .count = any(), .errors = any(), .failed_ns = any(),
 		.failed = any(), .bytes = any(), .total_ns = any(), .max_ns = any(),
@@ -309,7 +309,7 @@ static int read_all(const char *name, uint64_t *n, struct err *e)
 			assert_true((!rec->call.path || strlen(rec->call.path) < 8192) &&
 				    (!rec->call.path2 || strlen(rec->call.path2) < 8192));
 		if (rec->type == RECORD_SUM)
-			assert_true(rec->sum.fd_class < FD_CLASS_COUNT && rec->sum.class <= CALL_SYNC);
+			assert_true(rec->sum.fd_class < FD_CLASS_COUNT && rec->sum.class < CALL_CLASS_COUNT);
 	}
 	log_reader_free(r);
 	return rc;

@@ -322,6 +322,14 @@ int call_number(const char *arch, const char *name)
 	return -1;
 }
 
+const char *call_class_name(enum call_class class)
+{
+	static const char *const names[CALL_CLASS_COUNT] = {"other", "read",  "write", "copy",
+							     "open",  "close", "poll",  "sync"};
+
+	return class < CALL_CLASS_COUNT ? names[class] : "?";
+}
+
 enum call_class call_class(const char *arch, uint32_t nr, int *fd)
 {
 	const struct call_info *info = call_info(call_arch(arch), nr);

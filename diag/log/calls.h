@@ -16,6 +16,7 @@ enum call_class {
 	CALL_CLOSE,
 	CALL_POLL,   /* waits for descriptors */
 	CALL_SYNC,   /* brings 'fd' (or everything) to the disk */
+	CALL_CLASS_COUNT,
 };
 
 struct call_info {
@@ -43,6 +44,7 @@ const struct call_info *call_info(const struct call_arch *arch, uint32_t nr);
  * the index of the descriptor argument, or -1. */
 const char *call_name(const char *arch, uint32_t nr);
 int call_number(const char *arch, const char *name);
+const char *call_class_name(enum call_class class); /* "read" */
 enum call_class call_class(const char *arch, uint32_t nr, int *fd);
 
 #endif

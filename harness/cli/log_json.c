@@ -1,0 +1,196 @@
+/* culprit log: records as JSON lines. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/cli/log_view.h"
+
+static json_t *json_text(const char *s)
+{
+	json_t *value = json_string(s);
+	size_t n = strlen(s);
+	char *ascii;
+
+	/* A path need not be UTF-8; JSON must. Bytes above 0x7f then go as Latin-1 would. */
+	if (!value && (ascii = malloc(2 * n + 1))) {
+		char *out = ascii;
+
+		for (; *s; s++) {
+			unsigned char c = (unsigned char)*s;
+
+			if (c >= 0x80) {
+				*out++ = (char)(0xc0 | c >> 6);
+				c = (unsigned char)(0x80 | (c & 0x3f));
+			}
+			*out++ = (char)c;
+		}
+		*out = '\0';
+		value = json_string(ascii);
+		free(ascii);
+	}
+	return value ? value : json_null();
+}
+
+static void json_name(json_t *o, const char *key, const char *s)
+{
+	json_object_set_new(o, key, json_text(s));
+}
+
+static json_t *json_paths(const struct record_call *c)
+{
+	json_t *paths = json_array();
+
+	json_array_append_new(paths, c->path ? json_text(c->path) : json_null());
+	if (c->path2)
+		json_array_append_new(paths, json_text(c->path2));
+	return paths;
+}
+
+static void json_fd(json_t *o, const struct record_fd *f)
+{
+	static const char *const kinds[] = {"other", "file", "dir", "device", "pipe", "socket"};
+	char address[VIEW_ADDRESS];
+
+	json_object_set_new(o, "kind", json_string(kinds[f->kind]));
+	json_name(o, "path", f->path);
+	if (f->tag.inode)
+		json_object_set_new(o, "tag", json_pack("{s:I s:I s:I}", "device", (json_int_t)f->tag.device, "inode",
+							(json_int_t)f->tag.inode, "first_ns",
+							(json_int_t)f->tag.first_ns));
+	if (f->kind != FD_SOCKET)
+		return;
+	json_object_set_new(o, "sock_type", json_integer(f->sock_type));
+	json_object_set_new(o, "family", json_integer(f->local.ss_family ? f->local.ss_family : f->remote.ss_family));
+	json_name(o, "local", format_address(&f->local, address));
+	json_name(o, "remote", format_address(&f->remote, address));
+}
+
+static void json_call(const struct view *v, json_t *o, const struct record_call *c)
+{
+	const struct call_info *info = call_info(v->arch, c->nr);
+	json_t *args = json_array();
+
+	json_object_set_new(o, "seq", json_integer((json_int_t)c->seq));
+	json_object_set_new(o, "service_ns", json_integer(c->service_ns));
+	json_object_set_new(o, "call", info ? json_string(info->name) : json_null());
+	json_object_set_new(o, "nr", json_integer(c->nr));
+	for (int i = 0; i < 6; i++) {
+		char hex[24];
+
+		snprintf(hex, sizeof(hex), "0x%llx", (unsigned long long)c->args[i]);
+		json_array_append_new(args, json_string(hex));
+	}
+	json_object_set_new(o, "args", args);
+	json_object_set_new(o, "result", c->unfinished ? json_null() : json_integer(c->result));
+	if (call_failed(c) && call_error_name(c->result))
+		json_object_set_new(o, "errno", json_string(call_error_name(c->result)));
+	if (c->offset != -1)
+		json_object_set_new(o, "offset", json_integer(c->offset));
+	if (c->path || c->path2)
+		json_object_set_new(o, "paths", json_paths(c));
+	if (info && info->fd >= 0) {
+		int32_t fd = (int32_t)c->args[info->fd];
+		const struct fd_state *s = fdtable_get(v->fds, c->pid, fd);
+
+		json_object_set_new(o, "fd", json_integer(fd));
+		if (s)
+			json_fd(o, &s->now);
+	}
+}
+
+static void json_sum(json_t *o, const struct record_sum *s)
+{
+	char address[VIEW_ADDRESS];
+	json_t *histogram = json_array();
+	int n = SUM_BUCKETS;
+
+	json_object_set_new(o, "class", json_string(call_class_name(s->class)));
+	json_object_set_new(o, "fd_class", json_string(fd_class_name(s->fd_class)));
+	json_object_set_new(o, "messages", json_boolean(s->messages));
+	json_object_set_new(o, "selected", json_boolean(s->selected));
+	if (s->fd_class == FD_CLASS_DISK)
+		json_object_set_new(o, "device", json_integer((json_int_t)s->device));
+	if (s->local.ss_family)
+		json_name(o, "local", format_address(&s->local, address));
+	if (s->remote.ss_family)
+		json_name(o, "remote", format_address(&s->remote, address));
+	json_object_set_new(o, "count", json_integer((json_int_t)s->count));
+	json_object_set_new(o, "errors", json_integer((json_int_t)s->errors));
+	json_object_set_new(o, "failed", json_integer((json_int_t)s->failed));
+	json_object_set_new(o, "failed_ns", json_integer((json_int_t)s->failed_ns));
+	json_object_set_new(o, "bytes", json_integer((json_int_t)s->bytes));
+	json_object_set_new(o, "total_ns", json_integer((json_int_t)s->total_ns));
+	json_object_set_new(o, "max_ns", json_integer((json_int_t)s->max_ns));
+	while (n && !s->histogram[n - 1])
+		n--;
+	for (int i = 0; i < n; i++)
+		json_array_append_new(histogram, json_integer(s->histogram[i]));
+	json_object_set_new(o, "histogram", histogram);
+}
+
+void json_record(const struct view *v, const struct record *rec)
+{
+	static const char *const types[] = {"", "call", "signal", "fd", "process", "lost", "end", "sum"};
+	static const char *const whats[] = {"start", "exec", "exit"};
+	json_t *o = json_object();
+	uint32_t pid, tid;
+	int64_t ns = 0;
+
+	record_where(rec, &ns, &pid, &tid);
+	json_object_set_new(o, "type", json_string(types[rec->type]));
+	json_object_set_new(o, "number", json_integer((json_int_t)rec->number));
+	json_object_set_new(o, "start_ns", json_integer(ns));
+	if (pid)
+		json_object_set_new(o, "pid", json_integer(pid));
+	if (pid && rec->type != RECORD_PROCESS && *view_thread_name(v, pid, tid))
+		json_name(o, "name", view_thread_name(v, pid, tid));
+	if (tid)
+		json_object_set_new(o, "tid", json_integer(tid));
+	switch (rec->type) {
+	case RECORD_CALL:
+		json_call(v, o, &rec->call);
+		break;
+	case RECORD_SIGNAL:
+		json_object_set_new(o, "seq", json_integer((json_int_t)rec->signal.seq));
+		json_object_set_new(o, "signal", json_integer(rec->signal.signo));
+		json_object_set_new(o, "fatal", json_boolean(rec->signal.fatal));
+		break;
+	case RECORD_FD:
+		json_object_set_new(o, "fd", json_integer(rec->fd.fd));
+		json_object_set_new(o, "open", json_boolean(rec->fd.open));
+		if (rec->fd.open)
+			json_fd(o, &rec->fd);
+		break;
+	case RECORD_PROCESS:
+		json_object_set_new(o, "what", json_string(whats[rec->process.what]));
+		json_object_set_new(o, "parent", json_integer(rec->process.parent));
+		json_object_set_new(o, "status", json_integer(rec->process.status));
+		json_name(o, "name", rec->process.name);
+		break;
+	case RECORD_LOST:
+		json_object_set_new(o, "cpu", json_integer(rec->lost.cpu));
+		json_object_set_new(o, "count", json_integer((json_int_t)rec->lost.count));
+		break;
+	case RECORD_SUM:
+		json_sum(o, &rec->sum);
+		break;
+	case RECORD_END:
+		json_object_set_new(o, "records", json_integer((json_int_t)rec->end.records));
+		json_object_set_new(o, "lost", json_integer((json_int_t)rec->end.lost));
+		break;
+	}
+	json_dumpf(o, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(o);
+}
+
+void json_head(const struct log_head *h)
+{
+	json_t *o = json_pack("{s:s s:i s:s s:s s:s s:s s:I s:I}", "type", "head", "version", (int)h->version, "arch", h->arch,
+			      "tracer", h->tracer, "host", h->host, "boot_id", h->boot_id, "start_ns",
+			      (json_int_t)h->start_ns, "bias_ns", (json_int_t)h->bias_ns);
+
+	json_dumpf(o, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(o);
+}

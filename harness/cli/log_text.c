@@ -1,0 +1,257 @@
+/* culprit log: records as text, as one who knows strace reads it. */
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "harness/cli/log_view.h"
+
+enum { NAME_WIDTH = 15 }; /* of a process */
+
+static const char *socket_name(const struct record_fd *f)
+{
+	int family = f->local.ss_family ? f->local.ss_family : f->remote.ss_family;
+	bool stream = f->sock_type == SOCK_STREAM, dgram = f->sock_type == SOCK_DGRAM;
+
+	if (family == AF_INET || family == AF_INET6)
+		return stream ? "TCP" : dgram ? "UDP" : "INET";
+	if (family == AF_UNIX)
+		return "UNIX";
+	return f->path;
+}
+
+/* Paths come from the traced node: nothing in them may steer the terminal. */
+void print_clean(FILE *f, const char *s)
+{
+	for (; *s; s++)
+		if ((unsigned char)*s < 0x20 || *s == 0x7f)
+			fprintf(f, "\\x%02x", (unsigned char)*s);
+		else
+			fputc(*s, f);
+}
+
+/* A path argument, quoted as C would. */
+static void print_quoted(const char *s)
+{
+	putchar('"');
+	for (; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			putchar('\\');
+		print_clean(stdout, (const char[]){*s, '\0'});
+	}
+	putchar('"');
+}
+
+static void print_tag(const struct file_tag *tag)
+{
+	char first[32];
+
+	format_clock(tag->first_ns, first, sizeof(first));
+	printf(" %u:%u|%llu|%s", major(tag->device), minor(tag->device), (unsigned long long)tag->inode, first);
+}
+
+static void print_meaning(const struct view *v, const struct record_fd *f)
+{
+	char local[VIEW_ADDRESS], remote[VIEW_ADDRESS];
+
+	putchar('<');
+	if (f->kind == FD_SOCKET) {
+		format_address(&f->local, local);
+		format_address(&f->remote, remote);
+		print_clean(stdout, socket_name(f));
+		if (*local || *remote)
+			putchar(' ');
+		print_clean(stdout, local);
+		if (*remote) {
+			fputs(" -> ", stdout);
+			print_clean(stdout, remote);
+		}
+	} else {
+		print_clean(stdout, f->path);
+		if (v->tags && f->tag.inode)
+			print_tag(&f->tag);
+	}
+	putchar('>');
+}
+
+static void print_fd(const struct view *v, uint32_t pid, uint64_t value, bool directory)
+{
+	const struct fd_state *s = fdtable_get(v->fds, pid, (int32_t)value);
+
+	if (directory && (int32_t)value == -100)
+		fputs("AT_FDCWD", stdout);
+	else
+		printf("%d", (int32_t)value);
+	if (s)
+		print_meaning(v, &s->now);
+}
+
+static void print_signal(uint64_t signo)
+{
+	const char *name = sigabbrev_np((int)signo);
+
+	if (name)
+		printf("SIG%s", name);
+	else
+		printf("signal %llu", (unsigned long long)signo);
+}
+
+static void print_args(const struct view *v, const struct record_call *c, const struct call_info *info)
+{
+	const char *at = info && info->args ? info->args : NULL;
+
+	if (!at) {
+		for (int i = 0; i < 6; i++)
+			printf("%s0x%llx", i ? ", " : "", (unsigned long long)c->args[i]);
+		return;
+	}
+	for (int i = 0; i < info->n_args; i++) {
+		char how = at[0];
+		int n = (int)strcspn(at + 2, ",");
+		unsigned long long value = c->args[i];
+
+		printf("%s%.*s=", i ? ", " : "", n, at + 2);
+		at += 2 + n + (at[2 + n] == ',');
+		if (i == info->path && c->path)
+			print_quoted(c->path);
+		else if (i == info->path2 && c->path2)
+			print_quoted(c->path2);
+		else if (how == 'f' || how == 'F')
+			print_fd(v, c->pid, value, how == 'F');
+		else if (how == 'd' || how == 'q')
+			printf("%lld", value >> 32 ? (long long)value : (long long)(int32_t)value);
+		else if (how == 'o')
+			printf("0%llo", value & 07777777);
+		else if (how == 's')
+			print_signal(value);
+		else if ((how == 'p' || how == 'n') && !value)
+			fputs("NULL", stdout);
+		else
+			printf("0x%llx", value);
+	}
+}
+
+static void print_call(const struct view *v, const struct record_call *c)
+{
+	const struct call_info *info = call_info(v->arch, c->nr);
+	const char *name = call_error_name(c->result);
+
+	if (info)
+		printf("%s(", info->name);
+	else
+		printf("call_%u(", c->nr);
+	print_args(v, c, info);
+	if (c->unfinished)
+		fputs(") = ?", stdout);
+	else if (call_failed(c) && c->result <= -512)
+		printf(") = %lld %s (interrupted)", (long long)c->result, name ? name : "");
+	else if (call_failed(c))
+		printf(") = -1 %s (%s)", name ? name : "E?", strerror((int)-c->result));
+	else if (info && (info->args == NULL || !strcmp(info->name, "mmap") || !strcmp(info->name, "brk")))
+		printf(") = 0x%llx", (unsigned long long)c->result);
+	else
+		printf(") = %lld", (long long)c->result);
+	printf(" <%lld.%06lld>", (long long)(c->service_ns / 1000000000),
+	       (long long)(c->service_ns % 1000000000 / 1000));
+	if (c->offset != -1 && !(info && info->offset >= 0 && c->args[info->offset] == (uint64_t)c->offset))
+		printf(" offset=%lld", (long long)c->offset);
+	putchar('\n');
+}
+
+static void print_process(const struct record_process *p)
+{
+	if (p->what == PROCESS_EXIT && WIFSIGNALED(p->status)) {
+		fputs("+++ killed by ", stdout);
+		print_signal((uint64_t)WTERMSIG(p->status));
+		puts(" +++");
+		return;
+	}
+	if (p->what == PROCESS_EXIT) {
+		printf("+++ exited with %d +++\n", WEXITSTATUS(p->status));
+		return;
+	}
+	printf("+++ %s ", p->what == PROCESS_EXEC ? "now runs" : p->pid == p->tid ? "process" : "thread");
+	print_clean(stdout, p->name);
+	if (p->parent && p->pid == p->tid)
+		printf(", child of %u", p->parent);
+	puts(" +++");
+}
+
+static void print_sum(const struct view *v, const struct record_sum *s)
+{
+	uint64_t histogram[SUM_BUCKETS];
+	char local[VIEW_ADDRESS], remote[VIEW_ADDRESS];
+
+	(void)v;
+	for (int i = 0; i < SUM_BUCKETS; i++)
+		histogram[i] = s->histogram[i];
+	printf("=== %s%s", call_class_name(s->class), s->messages ? " messages" : "");
+	if (s->fd_class != FD_CLASS_NONE)
+		printf(" on %s", fd_class_name(s->fd_class));
+	if (s->fd_class == FD_CLASS_DISK)
+		printf(" %u:%u%s", major(s->device), minor(s->device), s->selected ? "" : " (not selected)");
+	if (s->local.ss_family || s->remote.ss_family)
+		printf(" %s -> %s", format_address(&s->local, local), format_address(&s->remote, remote));
+	printf(": n=%llu errors=%llu bytes=%llu <%.6f> p50=%.1fus p99=%.1fus max=%.1fus\n", (unsigned long long)s->count,
+	       (unsigned long long)s->errors, (unsigned long long)s->bytes, (double)s->total_ns / 1e9,
+	       histogram_quantile_ns(histogram, 0.5, s->max_ns) / 1e3,
+	       histogram_quantile_ns(histogram, 0.99, s->max_ns) / 1e3, (double)s->max_ns / 1e3);
+}
+
+void text_record(const struct view *v, const struct record *rec)
+{
+	char when[32], who[32];
+	const char *name;
+	uint32_t pid, tid;
+	int64_t ns = 0;
+
+	record_where(rec, &ns, &pid, &tid);
+	name = pid ? view_thread_name(v, pid, tid) : "";
+	format_clock(ns, when, sizeof(when));
+	snprintf(who, sizeof(who), tid && tid != pid ? "%u/%u" : "%u", pid, tid);
+	if (rec->type == RECORD_END) {
+		printf("# end at %s: %llu records, %llu lost\n", when, (unsigned long long)rec->end.records,
+		       (unsigned long long)rec->end.lost);
+		return;
+	}
+	printf("%s %-11s ", when, who);
+	print_clean(stdout, name);
+	printf("%*s ", (int)(NAME_WIDTH - strlen(name)), "");
+	switch (rec->type) {
+	case RECORD_CALL:
+		print_call(v, &rec->call);
+		break;
+	case RECORD_SIGNAL:
+		fputs("--- ", stdout);
+		print_signal(rec->signal.signo);
+		puts(rec->signal.fatal ? " (fatal) ---" : " ---");
+		break;
+	case RECORD_FD:
+		printf("fd %d %s", rec->fd.fd, rec->fd.open ? "is " : "closed");
+		if (rec->fd.open)
+			print_meaning(v, &rec->fd);
+		putchar('\n');
+		break;
+	case RECORD_PROCESS:
+		print_process(&rec->process);
+		break;
+	case RECORD_SUM:
+		print_sum(v, &rec->sum);
+		break;
+	default:
+		printf("!!! %llu records lost on cpu %u\n", (unsigned long long)rec->lost.count, rec->lost.cpu);
+	}
+}
+
+void text_head(const struct log_head *h)
+{
+	time_t s = (time_t)(h->start_ns / 1000000000);
+	char when[32];
+	struct tm tm;
+
+	gmtime_r(&s, &tm);
+	strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", &tm);
+	printf("# trace of %s (%s, %s) by %s, log version %u\n", h->host, h->arch, when, h->tracer, h->version);
+	if (h->bias_ns)
+		printf("# a call that does nothing takes %.1f us under this tracer, here\n", (double)h->bias_ns / 1e3);
+}
