@@ -123,7 +123,7 @@ install: all ## install the program and its files below PREFIX (default /usr/loc
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/culprit $(DESTDIR)$(PREFIX)/share/culprit
 	$(Q)install -m 755 $(OUT)/culprit $(DESTDIR)$(PREFIX)/bin/culprit
 	$(Q)rm -rf $(DESTDIR)$(PREFIX)/lib/culprit/agent && cp -r $(OUT)/agent $(DESTDIR)$(PREFIX)/lib/culprit/agent
-	$(Q)find faults workloads scenarios diag/detectors harness/fs harness/lua -name '*.lua' | \
+	$(Q){ find faults workloads scenarios diag/detectors harness/fs harness/lua -name '*.lua'; ls results/*.csv; } | \
 		xargs cp --parents -t $(DESTDIR)$(PREFIX)/share/culprit
 
 deps: ## install the Debian packages that are missing

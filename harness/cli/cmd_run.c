@@ -15,7 +15,7 @@
 #include "harness/run/exec.h"
 
 struct options {
-	const char *scenario, *folder, *only, *inventory;
+	const char *scenario, *folder, *only, *inventory, *tracer, *beside;
 	long repeats, seed;
 	double lease_s;
 	bool dry_run, quiet, json;
@@ -24,12 +24,16 @@ struct options {
 static void usage(FILE *f)
 {
 	fputs("usage: culprit run SCENARIO [-o RUN] [--inventory FILE] [--only KEY=VALUE,...]\n"
-	      "                   [--repeats N] [--seed N] [--lease TIME] [--dry-run] [--quiet] [--json]\n\n"
+	      "                   [--tracer NAME] [--beside NAME] [--repeats N] [--seed N] [--lease TIME]\n"
+	      "                   [--dry-run] [--quiet] [--json]\n\n"
 	      "Runs every cell of the scenario's plan on the cluster and prints the table.\n\n"
 	      "  -o, --output RUN   the run's folder (default: runs/NAME-TIME); must not exist\n"
 	      "  --inventory FILE   the hosts (default: the scenario's own, $CULPRIT_INVENTORY,\n"
 	      "                     or the lab's: /run/culprit/lab/inventory.lua)\n"
-	      "  --only K=V,...     only scored cells with workload=, fault=, repeat=, cell=\n"
+	      "  --only K=V,...     only scored cells with workload=, fault=, tracer=, repeat=, cell=\n"
+	      "  --tracer NAME      ebpf or ptrace, in place of the scenario's\n"
+	      "  --beside NAME      trace the file system with this one too, at once; what it sees is a\n"
+	      "                     run of its own, in RUN/beside, judged alike\n"
 	      "  --repeats N        overrides the scenario's repeats\n"
 	      "  --seed N           order and victims are drawn from it (default: the scenario's,\n"
 	      "                     or a random one, which is recorded)\n"
@@ -46,12 +50,13 @@ static void usage(FILE *f)
 /* 0, 1 (help was asked for), or -EINVAL (said). */
 static int parse(int argc, char **argv, struct options *o)
 {
-	enum { INVENTORY = 256, ONLY, REPEATS, SEED, LEASE, DRY_RUN, QUIET, JSON };
+	enum { INVENTORY = 256, ONLY, TRACER, BESIDE, REPEATS, SEED, LEASE, DRY_RUN, QUIET, JSON };
 	static const struct option longs[] = {
 		{"output", required_argument, NULL, 'o'},      {"inventory", required_argument, NULL, INVENTORY},
 		{"only", required_argument, NULL, ONLY},       {"repeats", required_argument, NULL, REPEATS},
 		{"seed", required_argument, NULL, SEED},       {"dry-run", no_argument, NULL, DRY_RUN},
-		{"lease", required_argument, NULL, LEASE},
+		{"lease", required_argument, NULL, LEASE},     {"tracer", required_argument, NULL, TRACER},
+		{"beside", required_argument, NULL, BESIDE},
 		{"quiet", no_argument, NULL, QUIET},           {"json", no_argument, NULL, JSON},
 		{"help", no_argument, NULL, 'h'},              {NULL, 0, NULL, 0},
 	};
@@ -69,6 +74,12 @@ static int parse(int argc, char **argv, struct options *o)
 			break;
 		case ONLY:
 			o->only = optarg;
+			break;
+		case TRACER:
+			o->tracer = optarg;
+			break;
+		case BESIDE:
+			o->beside = optarg;
 			break;
 		case REPEATS:
 			if (show_parse_whole("run", "--repeats", optarg, 1, 10000, &o->repeats))
@@ -182,20 +193,41 @@ static int record_file_system(struct store *s, const char *fs_type, struct err *
 	return rc;
 }
 
+/* Labels in the scenario's order, which the plan's is not. */
+static json_t *axes_json(const struct scenario *s)
+{
+	json_t *workloads = json_array(), *tracers = json_array();
+
+	for (size_t i = 0; i < s->n_matrix; i++)
+		json_array_append_new(workloads, json_string(s->workloads[i].label));
+	for (size_t i = 0; i < s->n_tracers; i++)
+		json_array_append_new(tracers, json_string(s->tracers[i].label));
+	return json_pack("{s:o, s:o}", "workloads", workloads, "tracers", tracers);
+}
+
 static int record_facts(struct store *s, const struct scenario *sc, const struct plan *p, const char *inventory,
-			const char *fs_type, const json_t *detectors, const json_t *servers, struct err *e)
+			const char *fs_type, const char *tracer, const json_t *detectors, const json_t *servers,
+			struct err *e)
 {
 	char seed[32], *text = NULL;
+	json_t *axes = axes_json(sc);
 	int rc;
 
 	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)p->seed);
 	rc = store_set(s, "scenario", sc->name, e);
+	if (!rc)
+		rc = store_set(s, "measure", sc->measure == MEASURE_RUNTIME ? "runtime" : "verdicts", e);
+	if (!rc)
+		rc = store_set(s, "tracer", tracer, e);
 	if (!rc)
 		rc = store_set(s, "scenario_text", sc->text, e);
 	if (!rc)
 		rc = store_set(s, "seed", seed, e);
 	if (!rc)
 		rc = store_set(s, "culprit_version", CULPRIT_VERSION, e);
+	if (!rc)
+		rc = set_json(s, "axes", axes, e);
+	json_decref(axes);
 	if (!rc)
 		rc = set_json(s, "detectors", detectors, e);
 	if (!rc)
@@ -244,6 +276,35 @@ static int conclude(struct executor *x, const struct options *o, int rc, const s
 	return code;
 }
 
+/* An empty run in 'folder' with its plan, and its judge. */
+static int begin_run(struct executor *x, const char *folder, const char *inventory, const char *tracer,
+		     const json_t *detectors, const json_t *servers, struct store **store, struct judge **judge, struct err *e)
+{
+	int rc = store_create(folder, store, e);
+
+	if (!rc && x->scenario->measure == MEASURE_VERDICTS)
+		rc = judge_new(detectors, servers, x->plan->seed, *store, judge, e);
+	if (!rc)
+		rc = record_facts(*store, x->scenario, x->plan, inventory, x->cluster->inv->fs_type, tracer, detectors,
+				  servers, e);
+	return rc ? rc : store_put_plan(*store, x->scenario, x->plan, x->server_names, e);
+}
+
+static int begin_beside(struct executor *x, const char *folder, const char *inventory, const json_t *detectors,
+			const json_t *servers, struct err *e)
+{
+	char *path;
+	int rc;
+
+	if (!x->scenario->beside.name)
+		return 0;
+	if (asprintf(&path, "%s/beside", folder) < 0)
+		return err_errno(e, -ENOMEM, "cannot begin a run");
+	rc = begin_run(x, path, inventory, x->scenario->beside.label, detectors, servers, &x->beside, &x->judge_beside, e);
+	free(path);
+	return rc;
+}
+
 static int run_plan(struct executor *x, const struct options *o, const char *inventory, const json_t *detectors,
 		    struct err *e)
 {
@@ -255,15 +316,12 @@ static int run_plan(struct executor *x, const struct options *o, const char *inv
 	rc = judge_new(detectors, servers, x->plan->seed, NULL, &x->judge, e);
 	judge_free(x->judge);
 	x->judge = NULL;
+	if (!rc && !folder)
+		rc = err_errno(e, -ENOMEM, "cannot begin a run");
 	if (!rc)
-		rc = folder ? store_create(folder, &x->store, e) : err_errno(e, -ENOMEM, "cannot begin a run");
+		rc = begin_run(x, folder, inventory, x->scenario->tracers[0].label, detectors, servers, &x->store, &x->judge, e);
 	if (!rc)
-		rc = judge_new(detectors, servers, x->plan->seed, x->store, &x->judge, e);
-	if (!rc)
-		rc = record_facts(x->store, x->scenario, x->plan, inventory, x->cluster->inv->fs_type, detectors,
-				  servers, e);
-	if (!rc)
-		rc = store_put_plan(x->store, x->scenario, x->plan, x->server_names, e);
+		rc = begin_beside(x, folder, inventory, detectors, servers, e);
 	if (!rc)
 		rc = progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet, &x->progress, e);
 	if (!rc) {
@@ -288,6 +346,12 @@ static int prepare(struct executor *x, const struct options *o, const char **inv
 		return rc;
 	if (o->repeats > 0)
 		x->scenario->repeats = o->repeats;
+	if (o->tracer)
+		rc = scenario_set_tracer(x->scenario, o->tracer, e);
+	if (!rc && o->beside)
+		rc = scenario_set_beside(x->scenario, o->beside, e);
+	if (rc)
+		return rc;
 	*inventory = choose_inventory(o, x->scenario);
 	rc = cluster_load(*inventory, &x->cluster, e);
 	if (rc == -ENOENT && !strcmp(*inventory, "/run/culprit/lab/inventory.lua"))
@@ -340,7 +404,9 @@ int cmd_run(int argc, char **argv)
 out:
 	json_decref(detectors);
 	judge_free(x.judge);
+	judge_free(x.judge_beside);
 	store_close(x.store);
+	store_close(x.beside);
 	plan_free(x.plan);
 	cluster_free(x.cluster);
 	scenario_free(x.scenario);

@@ -4,8 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/file.h"
+#include "harness/base/home.h"
 #include "harness/cli/cmd.h"
 #include "harness/run/attempt.h"
+#include "results/overhead.h"
 
 int show_parse_whole(const char *command, const char *option, const char *text, long min, long max, long *value)
 {
@@ -48,14 +51,14 @@ static int plan_json(const struct scenario *s, const struct plan *p, char *const
 	for (size_t i = 0; i < p->n; i++) {
 		const struct cell *c = &p->cells[i];
 
-		json_array_append_new(cells, json_pack("{s:I, s:b, s:s, s:O, s:s, s:o, s:I, s:o}", "cell",
+		json_array_append_new(cells, json_pack("{s:I, s:b, s:s, s:O, s:s, s:o, s:s, s:I, s:o}", "cell",
 						       (json_int_t)c->number, "training", c->training, "workload",
 						       s->workloads[c->workload].label, "workload_params",
 						       s->workloads[c->workload].params, "fault", cell_fault(s, c),
 						       "fault_params",
-						       c->training ? json_object()
-								   : json_incref(s->faults[c->fault].params),
-						       "repeat", (json_int_t)c->repeat, "victims",
+						       c->fault == SIZE_MAX ? json_object()
+									    : json_incref(s->faults[c->fault].params),
+						       "tracer", s->tracers[c->tracer].label, "repeat", (json_int_t)c->repeat, "victims",
 						       victim_list(c, servers)));
 	}
 	top = json_pack("{s:s, s:I, s:f, s:o}", "scenario", s->name, "seed", (json_int_t)p->seed, "seconds",
@@ -74,14 +77,15 @@ int show_plan(const struct scenario *s, const struct plan *p, char *const server
 		return plan_json(s, p, servers, out);
 	fprintf(out, "scenario %s, seed %llu: %zu cells, about %d:%02d:%02d\n\n", s->name, (unsigned long long)p->seed,
 		p->n, seconds / 3600, seconds / 60 % 60, seconds % 60);
-	fprintf(out, "%5s  %-9s %-20s %-28s %s\n", "cell", "repeat", "workload", "fault", "victim");
+	fprintf(out, "%5s  %-9s %-20s %-28s %s\n", "cell", "repeat", "workload",
+		s->measure == MEASURE_RUNTIME ? "tracer" : "fault", "victim");
 	for (size_t i = 0; i < p->n; i++) {
 		const struct cell *c = &p->cells[i];
 		char repeat[32], victims[256];
 
 		snprintf(repeat, sizeof(repeat), "%s%ld", c->training ? "train " : "", c->repeat);
 		fprintf(out, "%5zu  %-9s %-20s %-28s %s\n", c->number, repeat, s->workloads[c->workload].label,
-			cell_fault(s, c), show_victims(c, servers, victims, sizeof(victims)));
+			cell_treatment(s, c), show_victims(c, servers, victims, sizeof(victims)));
 	}
 	return CULPRIT_EXIT_OK;
 }
@@ -196,44 +200,147 @@ static char **skip_lines(const json_t *skipped)
 	return lines;
 }
 
-int show_table(struct store *s, enum table_format format, FILE *out, struct err *e)
+struct footer {
+	json_t *tally;
+	char **missing, **remarks;
+	struct table_notes notes;
+};
+
+static void footer_clear(struct footer *f)
 {
-	struct score_table *t = score_table_new();
-	struct table_notes notes = {.run_id = store_run_id(s)};
-	json_t *tally = NULL, *verdicts = NULL, *missing, *attempts;
-	char **lines = NULL, **remarks = NULL;
-	int rc = t ? store_tally(s, &tally, e) : err_errno(e, -ENOMEM, "cannot make a table");
+	for (size_t i = 0; f->missing && i < f->notes.n_missing; i++)
+		free(f->missing[i]);
+	for (size_t i = 0; f->remarks && i < f->notes.n_remarks; i++)
+		free(f->remarks[i]);
+	free(f->missing);
+	free(f->remarks);
+	json_decref(f->tally);
+}
+
+/* What stands below every table; 'f' is zero. */
+static int footer_read(struct store *s, struct footer *f, struct err *e)
+{
+	int rc = store_tally(s, &f->tally, e);
+	json_t *missing, *attempts, *skipped;
 
 	if (rc)
-		goto out;
-	missing = json_object_get(tally, "missing");
-	attempts = json_object_get(tally, "attempts");
-	notes.planned = count(tally, "planned");
-	notes.confirmed = count(tally, "confirmed");
-	notes.invalid = count(attempts, "invalid");
-	notes.error = count(attempts, "error");
-	lines = missing_lines(missing);
-	notes.missing = (const char *const *)lines;
-	notes.n_missing = lines ? json_array_size(missing) : 0;
-	remarks = skip_lines(json_object_get(tally, "skipped"));
-	notes.remarks = (const char *const *)remarks;
-	notes.n_remarks = remarks ? json_array_size(json_object_get(tally, "skipped")) : 0;
-	rc = store_verdicts(s, &verdicts, e);
+		return rc;
+	missing = json_object_get(f->tally, "missing");
+	attempts = json_object_get(f->tally, "attempts");
+	skipped = json_object_get(f->tally, "skipped");
+	f->missing = missing_lines(missing);
+	f->remarks = skip_lines(skipped);
+	f->notes = (struct table_notes){.run_id = store_run_id(s),
+					.planned = count(f->tally, "planned"),
+					.confirmed = count(f->tally, "confirmed"),
+					.invalid = count(attempts, "invalid"),
+					.error = count(attempts, "error"),
+					.missing = (const char *const *)f->missing,
+					.n_missing = f->missing ? json_array_size(missing) : 0,
+					.remarks = (const char *const *)f->remarks,
+					.n_remarks = f->remarks ? json_array_size(skipped) : 0};
+	return 0;
+}
+
+static int64_t count_or_unknown(const json_t *row, const char *key)
+{
+	const json_t *v = json_object_get(row, key);
+
+	return json_is_integer(v) ? json_integer_value(v) : -1;
+}
+
+/* 001's Table 2 beside ours: its workloads have the same names. */
+static int publish(struct overhead *o, struct err *e)
+{
+	char *path = NULL, *text = NULL, *save = NULL;
+	int rc = home_path("results/hotdep09-table2.csv", &path, e);
+
 	if (!rc)
-		rc = declare_axes(s, t, json_object_get(tally, "cells"), verdicts, e);
+		rc = file_read(path, &text, NULL, e);
+	for (char *line = rc ? NULL : strtok_r(text, "\n", &save); line && !rc; line = strtok_r(NULL, "\n", &save)) {
+		char tracer[64], workload[64];
+		double pct;
+
+		if (*line != '#' && sscanf(line, "%63[^,],%63[^,],%lf", tracer, workload, &pct) == 3)
+			rc = overhead_publish(o, "001, Table 2 (PVFS on ten servers; HotDep 2009)", workload, tracer, pct, e);
+	}
+	free(text);
+	free(path);
+	return rc;
+}
+
+/* Tracers and workloads in the scenario's order. */
+static int declare_runtimes(struct store *s, struct overhead *o, struct err *e)
+{
+	char *text = store_get(s, "axes");
+	json_t *axes = text ? json_loads(text, 0, NULL) : NULL, *name;
+	size_t i;
+	int rc = 0;
+
+	json_array_foreach(json_object_get(axes, "workloads"), i, name)
+		rc = rc ? rc : overhead_declare(o, json_string_value(name), NULL, e);
+	json_array_foreach(json_object_get(axes, "tracers"), i, name)
+		rc = rc ? rc : overhead_declare(o, NULL, json_string_value(name), e);
+	json_decref(axes);
+	free(text);
+	return rc;
+}
+
+static int show_runtimes(struct store *s, enum table_format format, const struct table_notes *notes, FILE *out,
+			 struct err *e)
+{
+	struct overhead *o = overhead_new();
+	json_t *rows = NULL, *row;
+	size_t i;
+	int rc = o ? store_runtimes(s, &rows, e) : err_errno(e, -ENOMEM, "cannot make a table");
+
+	if (!rc)
+		rc = declare_runtimes(s, o, e);
+	json_array_foreach(rows, i, row) {
+		if (!rc)
+			rc = overhead_add(o, json_string_value(json_object_get(row, "workload")),
+					  json_string_value(json_object_get(row, "tracer")),
+					  (long)json_integer_value(json_object_get(row, "repeat")),
+					  json_number_value(json_object_get(row, "runtime_s")),
+					  count_or_unknown(row, "records"), count_or_unknown(row, "lost"), e);
+	}
+	if (!rc)
+		rc = publish(o, e);
+	if (!rc && overhead_render(o, format, notes, out))
+		rc = err_errno(e, -EIO, "cannot print the table");
+	json_decref(rows);
+	overhead_free(o);
+	return rc;
+}
+
+static int show_scores(struct store *s, enum table_format format, const struct footer *f, FILE *out, struct err *e)
+{
+	struct score_table *t = score_table_new();
+	json_t *verdicts = NULL;
+	int rc = t ? store_verdicts(s, &verdicts, e) : err_errno(e, -ENOMEM, "cannot make a table");
+
+	if (!rc)
+		rc = declare_axes(s, t, json_object_get(f->tally, "cells"), verdicts, e);
 	if (!rc)
 		rc = score_all(s, t, verdicts, e);
-	if (!rc && table_render(t, format, &notes, out))
+	if (!rc && table_render(t, format, &f->notes, out))
 		rc = err_errno(e, -EIO, "cannot print the table");
-out:
-	for (size_t i = 0; lines && i < notes.n_missing; i++)
-		free(lines[i]);
-	for (size_t i = 0; remarks && i < notes.n_remarks; i++)
-		free(remarks[i]);
-	free(lines);
-	free(remarks);
 	json_decref(verdicts);
-	json_decref(tally);
 	score_table_free(t);
+	return rc;
+}
+
+int show_table(struct store *s, enum table_format format, FILE *out, struct err *e)
+{
+	char *measure = store_get(s, "measure");
+	struct footer f = {0};
+	int rc = footer_read(s, &f, e);
+
+	if (!rc && measure && !strcmp(measure, "runtime"))
+		rc = show_runtimes(s, format, &f.notes, out, e);
+	else if (!rc)
+		rc = show_scores(s, format, &f, out, e);
+	footer_clear(&f);
+	free(measure);
 	return rc;
 }

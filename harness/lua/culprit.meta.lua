@@ -18,14 +18,30 @@
 ---@field summary? string
 ---@field inventory? string            path of the inventory, relative to this file
 ---@field workloads culprit.Choice[]   each is run against each fault
+---@field measure? string              "verdicts" (default): cells of fixed length, workload x fault, that detectors judge;
+---"runtime": cells that run their workload once to its end, workload x tracer: what tracing costs (001, Table 2). Then
+---there are 'tracers' and 'limit', and no faults, detectors, phases, training, tracer, beside
 ---@field faults culprit.Choice[]      "none" is the control
 ---@field detectors culprit.Choice[]
----@field tracer? string               "ptrace" (default)
+---@field tracer? culprit.Tracer       default "ebpf" (sums), or ptrace where the nodes' kernels refuse it
+---@field beside? culprit.Tracer       traces the file system a second time, at once; what it sees becomes a run of its
+---own, in RUN/beside, with the same plan, judged alike (without the application's errors)
+---@field tracers? culprit.Tracer[]    "none" among them: what the others are compared with
+---@field limit? string                quantity, seconds: a workload that runs longer makes its attempt invalid (default "10min")
 ---@field phases? culprit.Phases
 ---@field training? culprit.Training   fault-free cells that run first
 ---@field repeats? integer             of every cell (default 1)
 ---@field attempts? integer            at most, for one cell (default 3)
 ---@field seed? integer                order and victims are drawn from it (default: drawn and recorded)
+
+---"ebpf", "ptrace", "strace", "sysstat", "none", or a table with the name as its first element and
+---  mode = "events"        ebpf: a record a call; default "sums", a record a second, process and class of call and
+---                         descriptor, which peers are compared by; errors and hangs need events
+---  memory = "16MiB"       ebpf: most that its buffers in the kernel may take (default 64MiB)
+---and, in 'tracers',
+---  nodes = "one-server"   the first server alone is traced (default "all": servers, clients, application)
+---  workloads = { "ddw" }  it is run under these only (default: all)
+---@alias culprit.Tracer string|table
 
 ---A name, or { "name", parameter = value, ... }. A name with a slash or ending in ".lua" is a
 ---path relative to the scenario. A fault's entry may also have
@@ -113,6 +129,7 @@
 ---@field shared table             one for the whole run
 ---@field run string               the run's id; workloads keep their files in client.mount/run
 ---@field attempt? string          workloads' command and cleanup: "cell.attempt", for names of its own
+---@field once? boolean            workloads' command: the cell measures the run time of one whole pass
 
 ---@class culprit.Node
 ---@field name string

@@ -12,10 +12,11 @@
 #include "harness/run/trial.h"
 
 #define HEALTHY_S 60
+#define RUNTIME_GUESS_S 8 /* for the first ETA only */
 
 double attempt_phases_s(const struct scenario *s)
 {
-	return s->before_s + s->fault_s + s->after_s;
+	return s->measure == MEASURE_RUNTIME ? RUNTIME_GUESS_S : s->before_s + s->fault_s + s->after_s;
 }
 
 /* After a failure: whatever still runs or acts is stopped as far as the nodes can be reached. */
@@ -28,11 +29,13 @@ static void clean_up(struct trial *t)
 		t->x->undo_failed = true;
 	trial_stop_jobs(t->apps, t->n_apps, "process.stop", NULL, &ignored);
 	trial_stop_jobs(t->tracers, t->n_tracers, "trace.stop", NULL, &ignored);
+	trial_stop_jobs(t->beside, t->n_beside, "trace.stop", NULL, &ignored);
 	measure_discard(t->x->cluster);
 }
 
 static int run_trial(struct trial *t, struct err *e)
 {
+	bool runtime = t->x->scenario->measure == MEASURE_RUNTIME;
 	int rc;
 
 	trial_note_phase(t, attempt_phases_s(t->x->scenario), "starting");
@@ -53,7 +56,7 @@ static int run_trial(struct trial *t, struct err *e)
 	if (!rc)
 		rc = trial_start_workload(t, e);
 	if (!rc)
-		rc = trial_phases(t, e);
+		rc = runtime ? trial_wait_ended(t, e) : trial_phases(t, e);
 	if (!rc) {
 		t->row.seconds = (int32_t)((clock_real_ns() - t->row.start_ns) / 1000000000);
 		trial_note_phase(t, 0, "collecting");
@@ -68,6 +71,8 @@ static int run_trial(struct trial *t, struct err *e)
 	}
 	if (!rc)
 		rc = measure_fetch(t->x, t->folder, t->workload, t->fault && t->fault->may_fail, t->detail, e);
+	if (!rc && runtime)
+		rc = measure_runtime(t->x, t->folder, t->detail, e);
 	if (!rc) {
 		json_t *after = NULL;
 
@@ -90,15 +95,33 @@ static enum outcome outcome_of(int rc)
 	return rc == -EINVAL || rc == -ENOMEM || rc == -ENOSPC ? OUTCOME_ERROR : OUTCOME_INVALID;
 }
 
+/* The attempt's row with what was measured, in one transaction. */
+static int record_in(struct trial *t, struct store *s, const struct measurement *m, struct err *e)
+{
+	int rc = store_begin(s, e);
+
+	if (!rc)
+		rc = store_put_attempt(s, &t->row, e);
+	if (!rc && t->row.outcome == OUTCOME_CONFIRMED)
+		rc = measure_store(t->x, s, t->folder, t->row.id, m, e);
+	if (!rc)
+		rc = store_commit(s, e);
+	if (rc)
+		store_rollback(s);
+	return rc;
+}
+
 static int record(struct trial *t, int rc, const struct err *why, struct err *e)
 {
-	struct store *s = t->x->store;
-	struct measurement *m = NULL;
+	const struct scenario *sc = t->x->scenario;
+	struct measurement *m = NULL, *beside = NULL;
 	struct err bad;
-	int failed;
+	int failed = 0;
 
-	if (!rc) {
-		rc = measure_reduce(t->x, t->folder, t->row.start_ns, t->row.seconds, &m, &bad);
+	if (!rc && sc->measure == MEASURE_VERDICTS) {
+		rc = measure_reduce(t->x, t->folder, t->row.start_ns, t->row.seconds, false, &m, &bad);
+		if (!rc && t->x->beside)
+			rc = measure_reduce(t->x, t->folder, t->row.start_ns, t->row.seconds, true, &beside, &bad);
 		if (rc)
 			why = &bad;
 	}
@@ -106,15 +129,13 @@ static int record(struct trial *t, int rc, const struct err *why, struct err *e)
 	t->row.reason = rc ? why->text : NULL;
 	t->row.detail = t->detail;
 	t->row.ended_ns = clock_real_ns();
-	failed = store_begin(s, e);
+	if (t->x->beside) {
+		failed = record_in(t, t->x->beside, beside, e);
+		t->beside_id = t->row.id;
+	}
 	if (!failed)
-		failed = store_put_attempt(s, &t->row, e);
-	if (!failed && m)
-		failed = measure_store(t->x, t->folder, t->row.id, m, e);
-	if (!failed)
-		failed = store_commit(s, e);
-	if (failed)
-		store_rollback(s);
+		failed = record_in(t, t->x->store, m, e);
+	measure_free(beside);
 	measure_free(m);
 	return failed;
 }
@@ -126,15 +147,16 @@ static void trial_clear(struct trial *t)
 	json_decref(t->before);
 	json_decref(t->detail);
 	free(t->tracers);
+	free(t->beside);
 	free(t->apps);
 	free(t->folder);
 }
 
 int attempt_run(struct executor *x, const struct cell *c, long number, enum outcome *outcome, struct err *why,
-		int64_t *id, struct err *e)
+		int64_t *id, int64_t *beside_id, struct err *e)
 {
 	struct trial t = {.x = x, .cell = c, .workload = &x->scenario->workloads[c->workload],
-			  .detail = json_object()};
+			  .tracing = &x->scenario->tracers[c->tracer], .detail = json_object()};
 	char *full = NULL;
 	int rc = 0;
 
@@ -170,6 +192,7 @@ int attempt_run(struct executor *x, const struct cell *c, long number, enum outc
 	if (t.row.reason && t.row.reason != why->text)
 		err_set(why, -EIO, "%s", t.row.reason);
 	*id = t.row.id;
+	*beside_id = t.beside_id;
 out:
 	free(full);
 	trial_clear(&t);

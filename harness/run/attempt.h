@@ -26,6 +26,8 @@ struct executor {
 	struct cluster *cluster;
 	struct store *store;
 	struct judge *judge;
+	struct store *beside;              /* of the second tracer: a run of its own, with the same plan; or NULL */
+	struct judge *judge_beside;
 	bool undo_failed;                  /* interrupted, and a node could not be asked to undo: its guard will */
 	bool judge_failed;                 /* some attempt could not be judged; the log says why */
 	struct progress *progress;
@@ -42,6 +44,6 @@ double attempt_phases_s(const struct scenario *s);
  * 0, -EINTR (interrupted: the fault is undone, nothing is written), or another negative errno when
  * the run cannot go on (the store cannot be written). */
 int attempt_run(struct executor *x, const struct cell *c, long number, enum outcome *outcome, struct err *why,
-		int64_t *id, struct err *e);
+		int64_t *id, int64_t *beside_id, struct err *e);
 
 #endif

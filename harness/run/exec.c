@@ -269,6 +269,15 @@ static int reconnect(struct executor *x, struct err *e)
 	return -ENOTCONN;
 }
 
+/* On what the second tracer saw, too. Where run times are measured nobody judges. */
+static int judge_both(struct executor *x, int64_t id, int64_t beside_id, char *text, size_t size, struct err *e)
+{
+	char ignored[160];
+	int rc = x->judge ? judge_attempt(x->judge, id, text, size, e) : 0;
+
+	return rc || !x->judge_beside ? rc : judge_attempt(x->judge_beside, beside_id, ignored, sizeof(ignored), e);
+}
+
 static int run_cell(struct executor *x, size_t place, const struct cell *c, struct err *e)
 {
 	double begin = clock_mono_s();
@@ -277,17 +286,17 @@ static int run_cell(struct executor *x, size_t place, const struct cell *c, stru
 	for (long n = 1; n <= x->scenario->attempts; n++) {
 		enum outcome outcome = OUTCOME_ERROR;
 		struct err why = {""};
-		int64_t id = 0;
+		int64_t id = 0, beside_id = 0;
 		char text[160] = "", victims[128] = "";
 
 		rc = reconnect(x, e);
 		if (!rc)
-			rc = attempt_run(x, c, n, &outcome, &why, &id, e);
+			rc = attempt_run(x, c, n, &outcome, &why, &id, &beside_id, e);
 		if (rc)
 			return rc;
 		if (outcome != OUTCOME_CONFIRMED) {
 			progress_say(x->progress, "cell %zu %s x %s: attempt %ld %s: %s", c->number,
-				     x->scenario->workloads[c->workload].label, cell_fault(x->scenario, c), n,
+				     x->scenario->workloads[c->workload].label, cell_treatment(x->scenario, c), n,
 				     outcome_name(outcome), why.text);
 			/* What the script got wrong does not get better by trying. */
 			if (outcome == OUTCOME_ERROR)
@@ -296,7 +305,7 @@ static int run_cell(struct executor *x, size_t place, const struct cell *c, stru
 		}
 		progress_cell_done(x->progress, clock_mono_s() - begin);
 		/* What was measured stays and can be judged again: a detector's mistake ends no run. */
-		if (!c->training && judge_attempt(x->judge, id, text, sizeof(text), &why)) {
+		if (!c->training && judge_both(x, id, beside_id, text, sizeof(text), &why)) {
 			x->judge_failed = true;
 			progress_say(x->progress, "cell %zu: not judged: %s", c->number, why.text);
 		}
@@ -304,7 +313,7 @@ static int run_cell(struct executor *x, size_t place, const struct cell *c, stru
 			k += (size_t)snprintf(victims + k, sizeof(victims) - k, "%s%s", i ? "+" : " on ",
 					      x->server_names[c->victims[i]]);
 		progress_say(x->progress, "[%zu/%zu] cell %zu %s x %s%s: %s%s%s (%.1f s)", place, x->plan->n, c->number,
-			     x->scenario->workloads[c->workload].label, cell_fault(x->scenario, c), victims,
+			     x->scenario->workloads[c->workload].label, cell_treatment(x->scenario, c), victims,
 			     c->training ? "training, " : "", "confirmed", text, clock_mono_s() - begin);
 		return 0;
 	}

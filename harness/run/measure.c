@@ -23,13 +23,25 @@ struct measurement {
 };
 
 /* The files that a member of each role leaves in its session's folder. */
-static const char *const server_files[] = {"fs.trace", NULL};
-static const char *const client_files[] = {"fs.trace", "app.trace", "app.out", NULL};
+static const char *const all_files[] = {"fs.trace", "fs.beside.trace", "app.trace", "app.out", "app.times", NULL};
+static const char *const server_files[] = {"fs.trace", "fs.beside.trace", NULL};
+static const char *const client_files[] = {"fs.trace", "app.trace", "app.out", "fs.beside.trace", NULL};
+static const char *const timed_files[] = {"app.out", "app.times", NULL};
 static const char *const no_files[] = {NULL};
 
-static const char *const *files_of(const struct member *m)
+enum { MAX_FILES = 5 };
+
+/* What is fetched from a member: a list ended by NULL. */
+static const char *const *files_of(const struct executor *x, const struct member *m)
 {
+	if (x->scenario->measure == MEASURE_RUNTIME)
+		return m->host->role == ROLE_CLIENT ? timed_files : no_files;
 	return m->host->role == ROLE_SERVER ? server_files : m->host->role == ROLE_CLIENT ? client_files : no_files;
+}
+
+static bool is_fetched(const struct executor *x, const char *file)
+{
+	return x->scenario->beside.name || strcmp(file, "fs.beside.trace");
 }
 
 static char *local_path(struct executor *x, const char *folder, const struct member *m, const char *file)
@@ -52,7 +64,7 @@ static int remove_remote(struct cluster *c, struct err *e)
 		struct member *m = &c->members[i];
 		json_t *argv = json_pack("[s, s, s]", "rm", "-f", "--");
 
-		for (const char *const *f = files_of(m); *f; f++)
+		for (const char *const *f = all_files; *f; f++)
 			json_array_append_new(argv, json_sprintf("%s/%s", node_dir(m->node), *f));
 		requests[i] = (struct node_request){.node = m->node, .op = "run", .args = json_pack("{s:o}", "argv", argv)};
 	}
@@ -115,12 +127,14 @@ int measure_fetch(struct executor *x, const char *folder, const struct part *wor
 		  json_t *detail, struct err *e)
 {
 	struct cluster *c = x->cluster;
-	struct node_transfer *transfers = calloc(c->n_members * 3, sizeof(*transfers));
+	struct node_transfer *transfers = calloc(c->n_members * MAX_FILES, sizeof(*transfers));
 	size_t n = 0;
 	int rc = transfers ? 0 : err_errno(e, -ENOMEM, "cannot fetch files");
 
 	for (size_t i = 0; i < c->n_members && !rc; i++) {
-		for (const char *const *f = files_of(&c->members[i]); *f; f++) {
+		for (const char *const *f = files_of(x, &c->members[i]); *f && !rc; f++) {
+			if (!is_fetched(x, *f))
+				continue;
 			transfers[n] = (struct node_transfer){.node = c->members[i].node, .remote = *f,
 							      .local = local_path(x, folder, &c->members[i], *f)};
 			if (!transfers[n++].local)
@@ -161,7 +175,7 @@ static int service_address(struct fs *fs, const struct host *h, struct sockaddr_
 	return rc;
 }
 
-static int add_logs(struct executor *x, const char *folder, struct metrics *metrics, struct err *e)
+static int add_logs(struct executor *x, const char *folder, const char *file, struct metrics *metrics, struct err *e)
 {
 	struct cluster *c = x->cluster;
 	int rc = 0;
@@ -169,7 +183,7 @@ static int add_logs(struct executor *x, const char *folder, struct metrics *metr
 	for (size_t i = 0; i < c->n_servers + c->n_clients && !rc; i++) {
 		bool server = i < c->n_servers;
 		struct member *m = server ? c->servers[i] : c->clients[i - c->n_servers];
-		char *path = local_path(x, folder, m, "fs.trace");
+		char *path = local_path(x, folder, m, file);
 		uint64_t lost = 0;
 
 		rc = path ? metrics_node(metrics, server ? (int32_t)i : -1, (int64_t)(m->offset_s * 1e9), e)
@@ -209,7 +223,7 @@ static int add_events(struct executor *x, const char *folder, struct semantic *s
 	return rc;
 }
 
-int measure_reduce(struct executor *x, const char *folder, int64_t start_ns, int32_t seconds,
+int measure_reduce(struct executor *x, const char *folder, int64_t start_ns, int32_t seconds, bool beside,
 		   struct measurement **out, struct err *e)
 {
 	struct cluster *c = x->cluster;
@@ -228,10 +242,11 @@ int measure_reduce(struct executor *x, const char *folder, int64_t start_ns, int
 	if (!rc)
 		rc = metrics_new(&spec, &m->metrics, e);
 	if (!rc)
-		rc = add_logs(x, folder, m->metrics, e);
+		rc = add_logs(x, folder, beside ? "fs.beside.trace" : "fs.trace", m->metrics, e);
 	if (!rc)
 		rc = semantic_new(servers, c->n_servers, start_ns, seconds, &m->semantic, e);
-	if (!rc)
+	/* A second tracer does not see the application. */
+	if (!rc && !beside)
 		rc = add_events(x, folder, m->semantic, e);
 	fs_free(fs);
 	free(servers);
@@ -242,7 +257,7 @@ int measure_reduce(struct executor *x, const char *folder, int64_t start_ns, int
 	return rc;
 }
 
-static int store_events_of(struct executor *x, int64_t attempt, struct semantic *s, struct err *e)
+static int store_events_of(struct executor *x, struct store *store, int64_t attempt, struct semantic *s, struct err *e)
 {
 	struct cluster *c = x->cluster;
 	char **clients = calloc(c->n_clients + 1, sizeof(*clients));
@@ -254,32 +269,70 @@ static int store_events_of(struct executor *x, int64_t attempt, struct semantic 
 		return err_errno(e, -ENOMEM, "cannot write the events");
 	for (size_t i = 0; i < c->n_clients; i++)
 		clients[i] = (char *)c->clients[i]->host->ssh.name;
-	rc = store_put_events(x->store, attempt, x->server_names, clients, events, n, e);
+	rc = store_put_events(store, attempt, x->server_names, clients, events, n, e);
 	free(clients);
 	return rc;
 }
 
-int measure_store(struct executor *x, const char *folder, int64_t attempt, const struct measurement *m,
-		  struct err *e)
+static int store_files(struct executor *x, struct store *s, const char *folder, int64_t attempt, struct err *e)
 {
-	const struct sample *samples;
-	size_t n = metrics_samples(m->metrics, &samples);
-	int rc = store_put_samples(x->store, attempt, x->server_names, samples, n, e);
+	int rc = 0;
 
-	if (!rc)
-		rc = store_events_of(x, attempt, m->semantic, e);
 	for (size_t i = 0; i < x->cluster->n_members && !rc; i++) {
 		const struct member *member = &x->cluster->members[i];
 
-		for (const char *const *f = files_of(member); *f && !rc; f++) {
+		for (const char *const *f = files_of(x, member); *f && !rc; f++) {
 			char *path;
 
+			if (!is_fetched(x, *f))
+				continue;
 			if (asprintf(&path, "%s/%s.%s", folder, member->host->ssh.name, *f) < 0)
 				return err_errno(e, -ENOMEM, "cannot list the files");
-			rc = store_put_file(x->store, attempt, path, e);
+			rc = store_put_file(s, attempt, path, e);
 			free(path);
 		}
 	}
+	return rc;
+}
+
+int measure_store(struct executor *x, struct store *s, const char *folder, int64_t attempt, const struct measurement *m,
+		  struct err *e)
+{
+	const struct sample *samples;
+	size_t n = m ? metrics_samples(m->metrics, &samples) : 0;
+	int rc = n ? store_put_samples(s, attempt, x->server_names, samples, n, e) : 0;
+
+	if (!rc && m)
+		rc = store_events_of(x, s, attempt, m->semantic, e);
+	/* The files lie in the run's own folder. */
+	return rc || s != x->store ? rc : store_files(x, s, folder, attempt, e);
+}
+
+int measure_runtime(struct executor *x, const char *folder, json_t *detail, struct err *e)
+{
+	struct cluster *c = x->cluster;
+	json_t *times = json_object();
+	double sum = 0;
+	int rc = 0;
+
+	json_object_set_new(detail, "times", times);
+	for (size_t i = 0; i < c->n_clients && !rc; i++) {
+		char *path = local_path(x, folder, c->clients[i], "app.times");
+		json_error_t why;
+		json_t *line = path ? json_load_file(path, 0, &why) : NULL;
+		double seconds = json_number_value(json_object_get(line, "seconds"));
+
+		if (!line || seconds <= 0)
+			rc = err_set(e, -EBADMSG, "%s: no run time in '%s': %s", c->clients[i]->host->ssh.name, path,
+				     line ? "not a positive number" : why.text);
+		else
+			json_object_set(times, c->clients[i]->host->ssh.name, line);
+		sum += seconds;
+		json_decref(line);
+		free(path);
+	}
+	if (!rc)
+		json_object_set_new(detail, "runtime_s", json_real(sum / (double)c->n_clients));
 	return rc;
 }
 

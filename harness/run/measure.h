@@ -5,6 +5,11 @@
  *   cells/0007.1/NODE.fs.trace    the file system's processes on a server or client
  *   cells/0007.1/NODE.app.trace   the workload on a client
  *   cells/0007.1/NODE.app.out     what it printed
+ *   cells/0007.1/NODE.fs.beside.trace  what a second tracer saw of the file system
+ *   cells/0007.1/NODE.app.times   when it ran and how long (run times)
+ *
+ * Of a cell that measures run times only the workload's output and times are fetched: what the tracers wrote there is
+ * counted and dropped.
  */
 #ifndef CULPRIT_HARNESS_MEASURE_H
 #define CULPRIT_HARNESS_MEASURE_H
@@ -22,12 +27,16 @@ int measure_fetch(struct executor *x, const char *folder, const struct part *wor
 /* Removes an attempt's files from the nodes, as far as they can be reached. */
 void measure_discard(struct cluster *c);
 
-/* Traces to samples. -EBADMSG when a trace is damaged. */
-int measure_reduce(struct executor *x, const char *folder, int64_t start_ns, int32_t seconds,
+/* Traces to samples; 'beside': the second tracer's. -EBADMSG when a trace is damaged. */
+int measure_reduce(struct executor *x, const char *folder, int64_t start_ns, int32_t seconds, bool beside,
 		   struct measurement **out, struct err *e);
 
-/* Writes samples and the list of files; inside the caller's transaction. */
-int measure_store(struct executor *x, const char *folder, int64_t attempt, const struct measurement *m,
+/* Mean over the clients of how long their workload ran, to detail.runtime_s. */
+int measure_runtime(struct executor *x, const char *folder, json_t *detail, struct err *e);
+
+/* Writes samples and the list of files to 's', the run's own store or the one beside it; 'm' NULL: only the files.
+ * Inside the caller's transaction. */
+int measure_store(struct executor *x, struct store *s, const char *folder, int64_t attempt, const struct measurement *m,
 		  struct err *e);
 void measure_free(struct measurement *m);
 

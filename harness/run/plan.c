@@ -20,12 +20,27 @@ const char *cell_fault(const struct scenario *s, const struct cell *c)
 	return c->fault == SIZE_MAX ? "none" : s->faults[c->fault].label;
 }
 
+const char *cell_treatment(const struct scenario *s, const struct cell *c)
+{
+	return s->measure == MEASURE_RUNTIME ? s->tracers[c->tracer].label : cell_fault(s, c);
+}
+
 static bool runs_under(const struct part *fault, const struct part *workload)
 {
 	if (!fault->under)
 		return true;
 	for (size_t i = 0; fault->under[i]; i++)
 		if (!strcmp(fault->under[i], workload->name) || !strcmp(fault->under[i], workload->label))
+			return true;
+	return false;
+}
+
+static bool traced_under(const struct tracing *t, const struct part *workload)
+{
+	if (!t->under)
+		return true;
+	for (size_t i = 0; t->under[i]; i++)
+		if (!strcmp(t->under[i], workload->name) || !strcmp(t->under[i], workload->label))
 			return true;
 	return false;
 }
@@ -39,6 +54,22 @@ static void draw_victims(struct cell *c, const struct part *fault, size_t n_serv
 	/* Drawn for controls too, so that adding one shifts no other victim. */
 	gsl_ran_choose(rng, c->victims, n, servers, n_servers, sizeof(*servers));
 	c->n_victims = strcmp(fault->name, "none") ? n : 0;
+}
+
+static void fill_runtime(struct plan *p, const struct scenario *s, gsl_rng *rng)
+{
+	for (long r = 1; r <= s->repeats; r++) {
+		size_t first = p->n;
+
+		for (size_t w = 0; w < s->n_matrix; w++)
+			for (size_t k = 0; k < s->n_tracers; k++)
+				if (traced_under(&s->tracers[k], &s->workloads[w]))
+					p->cells[p->n++] = (struct cell){.workload = w, .fault = SIZE_MAX, .tracer = k,
+									 .repeat = r};
+		gsl_ran_shuffle(rng, &p->cells[first], p->n - first, sizeof(*p->cells));
+	}
+	for (size_t i = 0; i < p->n; i++)
+		p->cells[i].number = i + 1;
 }
 
 static void fill(struct plan *p, const struct scenario *s, size_t n_servers, size_t *servers, gsl_rng *rng)
@@ -76,6 +107,8 @@ static bool matches(const struct scenario *s, const struct cell *c, const char *
 	if (!strcmp(key, "fault"))
 		return !strcmp(value, cell_fault(s, c)) ||
 		       (c->fault != SIZE_MAX && !strcmp(value, s->faults[c->fault].name));
+	if (!strcmp(key, "tracer"))
+		return !strcmp(value, s->tracers[c->tracer].label);
 	if (!strcmp(key, "repeat"))
 		snprintf(number, sizeof(number), "%ld", c->repeat);
 	else
@@ -85,7 +118,7 @@ static bool matches(const struct scenario *s, const struct cell *c, const char *
 
 static int keep_only(struct plan *p, const struct scenario *s, const char *only, struct err *e)
 {
-	static const char *const keys[] = {"workload", "fault", "repeat", "cell", NULL};
+	static const char *const keys[] = {"workload", "fault", "tracer", "repeat", "cell", NULL};
 	char *copy = strdup(only), *save = NULL;
 	int rc = copy ? 0 : err_errno(e, -ENOMEM, "cannot plan");
 
@@ -98,7 +131,7 @@ static int keep_only(struct plan *p, const struct scenario *s, const char *only,
 		for (k = 0; keys[k] && strcmp(keys[k], item); k++)
 			;
 		if (!value || !keys[k]) {
-			rc = err_set(e, -EINVAL, "--only: '%s' is not one of workload=, fault=, repeat=, cell=", item);
+			rc = err_set(e, -EINVAL, "--only: '%s' is not one of workload=, fault=, tracer=, repeat=, cell=", item);
 			break;
 		}
 		for (size_t i = 0; i < p->n; i++) {
@@ -119,7 +152,8 @@ static int keep_only(struct plan *p, const struct scenario *s, const char *only,
 int plan_new(const struct scenario *s, size_t n_servers, uint64_t seed, const char *only, struct plan **out,
 	     struct err *e)
 {
-	size_t most = s->n_training * (size_t)s->training_repeats + s->n_matrix * s->n_faults * (size_t)s->repeats;
+	size_t kinds = s->measure == MEASURE_RUNTIME ? s->n_tracers : s->n_faults;
+	size_t most = s->n_training * (size_t)s->training_repeats + s->n_matrix * kinds * (size_t)s->repeats;
 	struct plan *p = calloc(1, sizeof(*p));
 	size_t *servers = calloc(n_servers, sizeof(*servers));
 	gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
@@ -138,7 +172,10 @@ int plan_new(const struct scenario *s, size_t n_servers, uint64_t seed, const ch
 	} else {
 		p->seed = seed;
 		gsl_rng_set(rng, (unsigned long)seed);
-		fill(p, s, n_servers, servers, rng);
+		if (s->measure == MEASURE_RUNTIME)
+			fill_runtime(p, s, rng);
+		else
+			fill(p, s, n_servers, servers, rng);
 		if (only)
 			rc = keep_only(p, s, only, e);
 	}

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DEFAULT_TRACER "ptrace"
+
 void scenario_free(struct scenario *s)
 {
 	if (!s)
@@ -26,7 +28,10 @@ void scenario_free(struct scenario *s)
 	free(s->name);
 	free(s->summary);
 	free(s->inventory);
-	free(s->tracer);
+	for (size_t i = 0; i < s->n_tracers; i++)
+		tracing_clear(&s->tracers[i]);
+	free(s->tracers);
+	tracing_clear(&s->beside);
 	free(s->text);
 	if (s->L)
 		lua_close(s->L);
@@ -227,18 +232,162 @@ static int read_phases(struct scenario *s, const struct luax_source *src, struct
 	return luax_read(s->L, -1, src, "phases", fields, false, e);
 }
 
+/* 'tracer', or 'tracers': the list is on top of the stack if 'many'. */
+static int read_tracers(struct scenario *s, const struct luax_source *src, bool many, struct err *e)
+{
+	size_t n = many ? lua_rawlen(s->L, -1) : 1;
+	int rc = 0;
+
+	if (!n || n > 100)
+		return luax_complain(src, "tracers", e, "scenario: 'tracers' must list at least one");
+	s->tracers = calloc(n, sizeof(*s->tracers));
+	if (!s->tracers)
+		return err_errno(e, -ENOMEM, "cannot load '%s'", src->path);
+	for (size_t i = 0; i < n && !rc; i++) {
+		if (many)
+			lua_rawgeti(s->L, -1, (lua_Integer)i + 1);
+		else
+			lua_pushvalue(s->L, -1);
+		rc = tracing_load(s->L, src, &s->tracers[i], e);
+		s->n_tracers += !rc;
+		for (size_t k = 0; k < i && !rc; k++)
+			if (!strcmp(s->tracers[k].label, s->tracers[i].label))
+				rc = luax_complain(src, s->tracers[i].name, e, "scenario: '%s' stands twice in 'tracers'",
+						   s->tracers[i].label);
+	}
+	return rc;
+}
+
+static int read_one_tracer(struct scenario *s, const struct luax_source *src, struct err *e)
+{
+	return read_tracers(s, src, false, e);
+}
+
+static int read_many_tracers(struct scenario *s, const struct luax_source *src, struct err *e)
+{
+	return read_tracers(s, src, true, e);
+}
+
+static int read_beside(struct scenario *s, const struct luax_source *src, struct err *e)
+{
+	return tracing_load(s->L, src, &s->beside, e);
+}
+
+static int default_tracer(struct scenario *s, struct err *e)
+{
+	int rc;
+
+	s->tracers = calloc(1, sizeof(*s->tracers));
+	rc = s->tracers ? tracing_named(DEFAULT_TRACER, s->tracers, e) : err_errno(e, -ENOMEM, "cannot load '%s'", s->path);
+	s->n_tracers = !rc;
+	return rc;
+}
+
+static bool has(struct scenario *s, const char *key)
+{
+	bool there = lua_getfield(s->L, 1, key) != LUA_TNIL;
+
+	lua_pop(s->L, 1);
+	return there;
+}
+
+/* What a scenario of its kind must say, and what it may not. */
+static int check_kind(struct scenario *s, const struct luax_source *src, struct err *e)
+{
+	static const char *const verdicts[] = {"faults", "detectors", NULL};
+	static const char *const not_runtime[] = {"faults", "detectors", "phases", "training", "tracer", "beside", NULL};
+	bool untraced = false;
+
+	for (size_t i = 0; s->measure == MEASURE_VERDICTS && verdicts[i]; i++)
+		if (!has(s, verdicts[i]))
+			return luax_complain(src, NULL, e, "scenario: '%s' is missing", verdicts[i]);
+	for (size_t i = 0; s->measure == MEASURE_RUNTIME && not_runtime[i]; i++)
+		if (has(s, not_runtime[i]))
+			return luax_complain(src, not_runtime[i], e, "a scenario that measures run times has no '%s'",
+					     not_runtime[i]);
+	if (s->measure == MEASURE_VERDICTS && has(s, "tracers"))
+		return luax_complain(src, "tracers", e, "'tracers' is for measure = \"runtime\"; verdicts have one 'tracer'");
+	if (s->measure == MEASURE_VERDICTS)
+		return 0;
+	for (size_t i = 0; i < s->n_tracers; i++)
+		untraced = untraced || tracing_none(&s->tracers[i]);
+	return untraced ? 0 : luax_complain(src, "tracers", e, "'tracers' needs \"none\": what the others are compared with");
+}
+
+/* Verdicts are given on what our own log says. */
+static int check_tracer(const struct scenario *s, const struct luax_source *src, struct err *e)
+{
+	const struct tracing *t = s->tracers;
+
+	if (s->measure == MEASURE_RUNTIME)
+		return 0;
+	if (!tracing_has_log(t) || t->one_server || t->under)
+		return luax_complain(src, t->name, e, "tracer '%s' gives detectors nothing to look at; ebpf and ptrace on all "
+				     "nodes do", t->label);
+	if (s->beside.name && (!tracing_has_log(&s->beside) || !strcmp(s->beside.label, t->label)))
+		return luax_complain(src, "beside", e, "beside '%s' tracer '%s' nothing is to be seen: it takes ebpf or ptrace, "
+				     "the other one", t->label, s->beside.label);
+	return 0;
+}
+
+static int set_tracing(struct scenario *s, struct tracing *which, const char *name, struct err *e)
+{
+	const struct luax_source command_line = {.path = "command line"};
+	struct tracing t;
+	int rc;
+
+	if (s->measure == MEASURE_RUNTIME)
+		return err_set(e, -EINVAL, "'%s' measures the run times of its own 'tracers': --only tracer=NAME leaves some out",
+			       s->name);
+	rc = tracing_named(name, &t, e);
+	if (rc)
+		return rc;
+	tracing_clear(which);
+	*which = t;
+	return check_tracer(s, &command_line, e);
+}
+
+int scenario_set_tracer(struct scenario *s, const char *name, struct err *e)
+{
+	return set_tracing(s, s->tracers, name, e);
+}
+
+int scenario_set_beside(struct scenario *s, const char *name, struct err *e)
+{
+	return set_tracing(s, &s->beside, name, e);
+}
+
+static int read_measure(struct scenario *s, const struct luax_source *src, const char *text, struct err *e)
+{
+	if (text && strcmp(text, "verdicts") && strcmp(text, "runtime"))
+		return luax_complain(src, text, e, "scenario: measure is \"verdicts\" or \"runtime\", not '%s'", text);
+	s->measure = text && *text == 'r' ? MEASURE_RUNTIME : MEASURE_VERDICTS;
+	return 0;
+}
+
 static int read_scenario(struct scenario *s, const struct luax_source *src, struct err *e)
 {
+	static const struct {
+		const char *key;
+		int (*read)(struct scenario *, const struct luax_source *, struct err *);
+	} lists[] = {{"faults", read_faults},	{"tracer", read_one_tracer}, {"tracers", read_many_tracers},
+		     {"beside", read_beside},	{"detectors", read_detectors}, {"phases", read_phases},
+		     {"training", read_training}};
+	char *measure = NULL;
 	const struct luax_field fields[] = {
 		{"name", LUAX_STRING, .required = true, .out = &s->name},
 		{"summary", LUAX_STRING, .out = &s->summary},
 		{"inventory", LUAX_STRING, .out = &s->inventory},
-		{"tracer", LUAX_STRING, .out = &s->tracer},
+		{"measure", LUAX_STRING, .out = &measure},
+		{"tracer", LUAX_ANY},
+		{"tracers", LUAX_TABLE},
+		{"beside", LUAX_ANY},
 		{"workloads", LUAX_TABLE, .required = true},
-		{"faults", LUAX_TABLE, .required = true},
-		{"detectors", LUAX_TABLE, .required = true},
+		{"faults", LUAX_TABLE},
+		{"detectors", LUAX_TABLE},
 		{"phases", LUAX_TABLE},
 		{"training", LUAX_TABLE},
+		{"limit", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 1, .max = 86400, .out = &s->limit_s},
 		{"repeats", LUAX_INTEGER, .min = 1, .max = 10000, .out = &s->repeats},
 		{"attempts", LUAX_INTEGER, .min = 1, .max = 100, .out = &s->attempts},
 		{"seed", LUAX_INTEGER, .min = 0, .max = 4294967295.0, .out = &s->seed},
@@ -247,20 +396,21 @@ static int read_scenario(struct scenario *s, const struct luax_source *src, stru
 	int rc = luax_read(s->L, -1, src, "scenario", fields, false, e);
 
 	if (!rc)
+		rc = read_measure(s, src, measure, e);
+	free(measure);
+	if (!rc)
 		rc = read_list(s, "workloads", src, e, read_workloads);
 	s->n_matrix = s->n_workloads;
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]) && !rc; i++)
+		rc = read_list(s, lists[i].key, src, e, lists[i].read);
 	if (!rc)
-		rc = read_list(s, "faults", src, e, read_faults);
+		rc = check_kind(s, src, e);
+	if (!rc && !s->n_tracers)
+		rc = default_tracer(s, e);
+	if (!rc)
+		rc = check_tracer(s, src, e);
 	if (!rc)
 		rc = check_matrix(s, src, e);
-	if (!rc)
-		rc = read_list(s, "detectors", src, e, read_detectors);
-	if (!rc)
-		rc = read_list(s, "phases", src, e, read_phases);
-	if (!rc)
-		rc = read_list(s, "training", src, e, read_training);
-	if (!rc && strcmp(s->tracer, "ptrace"))
-		rc = luax_complain(src, s->tracer, e, "there is no tracer '%s'; there is ptrace", s->tracer);
 	return rc;
 }
 
@@ -291,11 +441,10 @@ int scenario_load(const char *path, struct scenario **out, struct err *e)
 	if (!s)
 		return err_errno(e, -ENOMEM, "cannot load '%s'", path);
 	*s = (struct scenario){.before_s = 10, .fault_s = 25, .after_s = 15, .training_repeats = 1, .repeats = 1,
-			       .attempts = 3, .seed = -1};
+			       .limit_s = 600, .attempts = 3, .seed = -1};
 	s->L = luax_new();
 	s->path = strdup(path);
-	s->tracer = strdup("ptrace");
-	if (!s->L || !s->path || !s->tracer) {
+	if (!s->L || !s->path) {
 		rc = err_errno(e, -ENOMEM, "cannot load '%s'", path);
 		goto out;
 	}

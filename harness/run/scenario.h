@@ -6,16 +6,25 @@
 #define CULPRIT_HARNESS_SCENARIO_H
 
 #include "harness/run/part.h"
+#include "harness/run/tracing.h"
 
 struct detector_choice {
 	char *name;      /* built-in name, or path of a Lua file */
 	json_t *params;  /* object */
 };
 
+enum measure {
+	MEASURE_VERDICTS, /* cells of fixed length, workload x fault; detectors judge them */
+	MEASURE_RUNTIME,  /* cells that run their workload once to its end, workload x tracer; how long that takes */
+};
+
 struct scenario {
 	char *path, *name, *summary;
 	char *inventory;             /* path, or NULL: the command line says, or the lab's */
-	char *tracer;                /* "ptrace" */
+	enum measure measure;
+	struct tracing *tracers;     /* one, but for MEASURE_RUNTIME */
+	size_t n_tracers;
+	struct tracing beside;       /* traces the file system a second time, into a run of its own; name NULL: none */
 	lua_State *L;                /* holds the parts' functions */
 	struct part *workloads, *faults;
 	size_t n_workloads, n_faults;
@@ -26,6 +35,7 @@ struct scenario {
 	size_t *training;            /* indices into 'workloads', fault-free */
 	size_t n_training;
 	long training_repeats;
+	double limit_s;              /* MEASURE_RUNTIME: a workload that takes longer makes its attempt invalid */
 	long repeats;                /* of each scored cell */
 	long attempts;               /* at most, for one cell */
 	long seed;                   /* -1: drawn at the start and logged */
@@ -34,6 +44,10 @@ struct scenario {
 
 /* -EINVAL with "FILE:LINE: ..." */
 int scenario_load(const char *path, struct scenario **out, struct err *e);
+
+/* What the command line says in place of the file. -EINVAL as for the file. */
+int scenario_set_tracer(struct scenario *s, const char *name, struct err *e);
+int scenario_set_beside(struct scenario *s, const char *name, struct err *e);
 void scenario_free(struct scenario *s);
 
 #endif

@@ -12,7 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define VERSION "3"
+/* 3: cells without a tracer; read as they are. */
+#define VERSION "4"
+#define OLD_VERSION "3"
 
 struct store {
 	sqlite3 *db;
@@ -23,7 +25,7 @@ static const char schema[] =
 	"PRAGMA journal_mode = DELETE;"
 	"CREATE TABLE fact (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;"
 	"CREATE TABLE cell (number INTEGER PRIMARY KEY, training INTEGER, workload TEXT, workload_params TEXT,"
-	" fault TEXT, fault_params TEXT, resource TEXT, repeat INTEGER, victims TEXT, skipped TEXT);"
+	" fault TEXT, fault_params TEXT, resource TEXT, repeat INTEGER, victims TEXT, skipped TEXT, tracer TEXT);"
 	"CREATE TABLE attempt (id INTEGER PRIMARY KEY, cell INTEGER REFERENCES cell, number INTEGER, outcome TEXT,"
 	" reason TEXT, started_ns INTEGER, start_ns INTEGER, onset_ns INTEGER, offset_ns INTEGER, ended_ns INTEGER,"
 	" seconds INTEGER, detail TEXT, UNIQUE (cell, number));"
@@ -166,8 +168,8 @@ int store_open(const char *folder, struct store **out, struct err *e)
 	if (rc)
 		return rc;
 	version = store_get(s, "store_version");
-	if (!version || strcmp(version, VERSION))
-		rc = err_set(e, -EINVAL, "'%s/run.db' is %s%s; this program reads version " VERSION, folder,
+	if (!version || (strcmp(version, VERSION) && strcmp(version, OLD_VERSION)))
+		rc = err_set(e, -EINVAL, "'%s/run.db' is %s%s; this program reads versions " OLD_VERSION " and " VERSION, folder,
 			     version ? "of version " : "no run store", version ? version : "");
 	free(version);
 	if (rc)
@@ -240,15 +242,16 @@ int store_put_plan(struct store *s, const struct scenario *sc, const struct plan
 
 	for (size_t i = 0; i < p->n && !rc; i++) {
 		const struct cell *c = &p->cells[i];
-		const struct part *w = &sc->workloads[c->workload], *f = c->training ? NULL : &sc->faults[c->fault];
+		const struct part *w = &sc->workloads[c->workload], *f = c->fault == SIZE_MAX ? NULL : &sc->faults[c->fault];
 		json_t *victims = c->n_victims ? json_array() : NULL;
 		sqlite3_stmt *st;
 
 		for (size_t k = 0; k < c->n_victims; k++)
 			json_array_append_new(victims, json_string(servers[c->victims[k]]));
-		rc = statement(s, &st, e, "INSERT INTO cell VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)", "iisjsjsij",
+		rc = statement(s, &st, e, "INSERT INTO cell VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?)", "iisjsjsijs",
 			       (int64_t)c->number, (int64_t)c->training, w->label, w->params, cell_fault(sc, c),
-			       f ? f->params : NULL, f ? f->resource : NULL, (int64_t)c->repeat, victims);
+			       f ? f->params : NULL, f ? f->resource : NULL, (int64_t)c->repeat, victims,
+			       sc->tracers[c->tracer].label);
 		json_decref(victims);
 		if (!rc)
 			rc = finish(s, st, e, "write the plan");
@@ -258,6 +261,14 @@ int store_put_plan(struct store *s, const struct scenario *sc, const struct plan
 	if (rc)
 		store_rollback(s);
 	return rc;
+}
+
+int store_skip_tracer(struct store *s, const char *tracer, const char *reason, struct err *e)
+{
+	sqlite3_stmt *st;
+	int rc = statement(s, &st, e, "UPDATE cell SET skipped = ? WHERE tracer = ?", "ss", reason, tracer);
+
+	return rc ? rc : finish(s, st, e, "write a skip");
 }
 
 int store_skip(struct store *s, const char *fault, const char *reason, struct err *e)
@@ -462,6 +473,15 @@ int store_confirmed(struct store *s, json_t **rows, struct err *e)
 		     "SELECT cell.number AS cell, training, workload, fault, victims AS victims_json, repeat, attempt.id AS attempt, seconds,"
 		     " start_ns, onset_ns, offset_ns FROM cell JOIN attempt ON attempt.cell = cell.number"
 		     " WHERE outcome = 'confirmed' ORDER BY cell.number",
+		     0, rows, e);
+}
+
+int store_runtimes(struct store *s, json_t **rows, struct err *e)
+{
+	return query(s,
+		     "SELECT cell.number AS cell, workload, tracer, repeat, json_extract(detail, '$.runtime_s') AS runtime_s,"
+		     " json_extract(detail, '$.lost') AS lost, json_extract(detail, '$.records') AS records"
+		     " FROM cell JOIN attempt ON attempt.cell = cell.number WHERE outcome = 'confirmed' ORDER BY cell.number",
 		     0, rows, e);
 }
 

@@ -40,6 +40,9 @@ int store_put_plan(struct store *s, const struct scenario *sc, const struct plan
 /* Marks the cells of a fault (its label) as skipped; they are then not missing. */
 int store_skip(struct store *s, const char *fault, const char *reason, struct err *e);
 
+/* The same for the cells of a tracer (its label). */
+int store_skip_tracer(struct store *s, const char *tracer, const char *reason, struct err *e);
+
 int store_begin(struct store *s, struct err *e);
 int store_commit(struct store *s, struct err *e);
 void store_rollback(struct store *s);
@@ -72,6 +75,9 @@ int store_clear_verdicts(struct store *s, struct err *e);
 /* Rows for judging, in the order of cells: {cell, training, workload, fault, victims: [names]|null, attempt, seconds,
  * start_ns, onset_ns} for every cell that has a confirmed attempt. New reference. */
 int store_confirmed(struct store *s, json_t **rows, struct err *e);
+/* Of a run that measures run times: [{cell, workload, tracer, repeat, runtime_s, records, lost}] for every cell with a
+ * confirmed attempt; records and lost are null where the tracer does not count. New reference. */
+int store_runtimes(struct store *s, json_t **rows, struct err *e);
 /* {planned, confirmed, attempts: {confirmed, invalid, error}, missing: [{number, training, workload, fault}],
  * failed: [{cell, number, outcome, reason}], cells: [as missing, all of them, and done],
  * skipped: [{fault, reason, cells}]} */

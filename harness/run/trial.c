@@ -18,7 +18,7 @@ bool trial_stop_asked(const struct trial *t)
 void trial_note_phase(struct trial *t, double left_s, const char *what)
 {
 	progress_now(t->x->progress, left_s, "cell %zu %s x %s: %s", t->cell->number, t->workload->label,
-		     cell_fault(t->x->scenario, t->cell), what);
+		     cell_treatment(t->x->scenario, t->cell), what);
 }
 
 /* Written before the step is taken. */
@@ -47,6 +47,15 @@ static void on_event(void *ctx, struct node *n, const json_t *event)
 				t->workload->label, code);
 		}
 	}
+	for (size_t i = 0; i < t->n_apps; i++)
+		if (!code && !strcmp(kind, "exit") && t->apps[i].member->node == n && !strcmp(t->apps[i].handle, handle))
+			t->apps[i].ended = true;
+	for (size_t i = 0; i < t->n_beside; i++) {
+		if (t->beside[i].running && t->beside[i].member->node == n && !strcmp(t->beside[i].handle, handle)) {
+			t->is_gone = true;
+			err_set(&t->gone, -EIO, "%s: the second tracer ended by itself with %d", node_name(n), code);
+		}
+	}
 	for (size_t i = 0; i < t->n_tracers; i++) {
 		if (t->tracers[i].running && t->tracers[i].member->node == n && !strcmp(t->tracers[i].handle, handle)) {
 			t->is_gone = true;
@@ -61,25 +70,49 @@ static void on_event(void *ctx, struct node *n, const json_t *event)
 	}
 }
 
-/* Waits until 'until_s' (monotonic), looking out for events, lost nodes and interruption. */
+/* Looks out for events, lost nodes and interruption, 'wait_s' at most. */
+static int look_out(struct trial *t, double wait_s, struct err *e)
+{
+	if (trial_stop_asked(t))
+		return err_set(e, -EINTR, "interrupted");
+	node_events(t->x->cluster->set, wait_s > 0.25 ? 0.25 : wait_s > 0 ? wait_s : 0, on_event, t);
+	if (cluster_lost(t->x->cluster, e))
+		return -ENOTCONN;
+	if (t->is_gone) {
+		*e = t->gone;
+		return -EIO;
+	}
+	return 0;
+}
+
+/* Waits until 'until_s' (monotonic). */
 int trial_wait_until(struct trial *t, double until_s, const char *what, struct err *e)
 {
-	double end_s = until_s;
-
 	for (;;) {
 		double left = until_s - clock_mono_s();
+		int rc = look_out(t, left, e);
 
-		if (trial_stop_asked(t))
-			return err_set(e, -EINTR, "interrupted");
-		node_events(t->x->cluster->set, left > 0.25 ? 0.25 : left > 0 ? left : 0, on_event, t);
-		if (cluster_lost(t->x->cluster, e))
-			return -ENOTCONN;
-		if (t->is_gone) {
-			*e = t->gone;
-			return -EIO;
-		}
-		if (left <= 0)
-			return 0;
-		trial_note_phase(t, end_s - clock_mono_s(), what);
+		if (rc || left <= 0)
+			return rc;
+		trial_note_phase(t, until_s - clock_mono_s(), what);
+	}
+}
+
+int trial_wait_ended(struct trial *t, struct err *e)
+{
+	double begin = clock_mono_s(), limit_s = t->x->scenario->limit_s;
+
+	for (;;) {
+		size_t left = 0;
+		int rc = look_out(t, 0.25, e);
+
+		for (size_t i = 0; i < t->n_apps; i++)
+			left += !t->apps[i].ended;
+		if (rc || !left)
+			return rc;
+		if (clock_mono_s() - begin > limit_s)
+			return err_set(e, -ETIMEDOUT, "%s did not end within %g s on %zu clients (scenario: 'limit')",
+				       t->workload->label, limit_s, left);
+		trial_note_phase(t, 0, "running to its end");
 	}
 }

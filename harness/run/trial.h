@@ -12,7 +12,8 @@
 struct job {
 	struct member *member;
 	char handle[64];
-	bool running;
+	bool running; /* to be stopped */
+	bool ended;   /* by itself, with 0 */
 };
 
 struct trial {
@@ -24,8 +25,11 @@ struct trial {
 	size_t n_victims, n_contexts;
 	char victim_names[128];
 	struct attempt_row row;
+	const struct tracing *tracing;
 	struct job *tracers, *apps;      /* tracers: servers then clients; apps: clients */
-	size_t n_tracers, n_apps;
+	struct job *beside;              /* the second tracers, in the same order */
+	size_t n_tracers, n_apps, n_beside;
+	int64_t beside_id;               /* this attempt's in the store beside */
 	json_t *before, *detail;
 	char *folder;                    /* "cells/0007.1", below the run's */
 	struct err gone;                 /* set when an event made the attempt invalid */
@@ -38,6 +42,9 @@ void trial_note_phase(struct trial *t, double left_s, const char *what); /* for 
 void trial_note_step(struct trial *t, const char *step);                 /* for run.log, before the step is taken */
 /* Waits until 'until_s' (monotonic). -EINTR; -ENOTCONN: a node is lost; -EIO: an event spoilt the attempt. */
 int trial_wait_until(struct trial *t, double until_s, const char *what, struct err *e);
+
+/* Waits until every client's workload has ended. -ETIMEDOUT after the scenario's limit; else as trial_wait_until. */
+int trial_wait_ended(struct trial *t, struct err *e);
 
 /* trial_jobs.c: tracers and workload. */
 void trial_drop_results(struct node_request *requests, size_t n);

@@ -26,33 +26,44 @@ static void take_handle(struct job *job, struct member *m, const json_t *result)
 	snprintf(job->handle, sizeof(job->handle), "%s", handle ? handle : "");
 }
 
-int trial_start_tracers(struct trial *t, struct err *e)
+/* One tracer a node, on the file system's processes there: servers, then clients. */
+static int start_tracers(struct trial *t, const struct tracing *tracing, const char *out, struct job **jobs, size_t *count,
+			 struct err *e)
 {
 	struct cluster *c = t->x->cluster;
-	size_t n = c->n_servers + c->n_clients;
-	struct node_request *requests = calloc(n, sizeof(*requests));
+	size_t n = tracing_none(tracing) ? 0 : tracing->one_server ? 1 : c->n_servers + c->n_clients;
+	struct node_request *requests = calloc(n + 1, sizeof(*requests));
 	int rc;
 
-	t->tracers = calloc(n, sizeof(*t->tracers));
-	if (!requests || !t->tracers) {
+	*jobs = calloc(n + 1, sizeof(**jobs));
+	if (!requests || !*jobs) {
 		free(requests);
 		return err_errno(e, -ENOMEM, "cannot start the tracers");
 	}
 	for (size_t i = 0; i < n; i++) {
 		struct member *m = i < c->n_servers ? c->servers[i] : c->clients[i - c->n_servers];
 
-		t->tracers[i].member = m;
-		requests[i] = (struct node_request){
-			.node = m->node, .op = "trace.start",
-			.args = json_pack("{s:s, s:O, s:s}", "tracer", t->x->scenario->tracer, "pids", m->pids, "out",
-					  "fs.trace")};
+		(*jobs)[i].member = m;
+		requests[i] = (struct node_request){.node = m->node, .op = "trace.start",
+						    .args = tracing_args(tracing, out, m->host->storage)};
+		json_object_set(requests[i].args, "pids", m->pids);
 	}
-	t->n_tracers = n;
+	*count = n;
 	rc = node_call_all(requests, n, CALL_TIMEOUT_S, e);
 	for (size_t i = 0; i < n; i++)
 		if (requests[i].result)
-			take_handle(&t->tracers[i], t->tracers[i].member, requests[i].result);
+			take_handle(&(*jobs)[i], (*jobs)[i].member, requests[i].result);
 	trial_drop_results(requests, n);
+	return rc;
+}
+
+int trial_start_tracers(struct trial *t, struct err *e)
+{
+	const struct tracing *beside = &t->x->scenario->beside;
+	int rc = start_tracers(t, t->tracing, "fs.trace", &t->tracers, &t->n_tracers, e);
+
+	if (!rc && beside->name)
+		rc = start_tracers(t, beside, "fs.beside.trace", &t->beside, &t->n_beside, e);
 	return rc;
 }
 
@@ -63,6 +74,8 @@ static void push_workload_context(struct trial *t)
 	bind_push_context(L, t->x->acts, t->x->cluster, NULL, t->workload, store_run_id(t->x->store));
 	lua_pushfstring(L, "%d.%d", (int)t->cell->number, (int)t->row.number);
 	lua_setfield(L, -2, "attempt");
+	lua_pushboolean(L, t->x->scenario->measure == MEASURE_RUNTIME);
+	lua_setfield(L, -2, "once");
 }
 
 /* The workload's own cleaning after an attempt. That it fails spoils nothing that was measured: it is noted. */
@@ -124,8 +137,12 @@ static int workload_command(struct trial *t, struct member *client, json_t **arg
 	if (!rc) {
 		json_object_set_new(*args, "stdout", json_string("app.out"));
 		json_object_set_new(*args, "stderr", json_string("app.out"));
-		json_object_set_new(*args, "trace", json_pack("{s:s, s:s}", "tracer", t->x->scenario->tracer, "out",
-							      "app.trace"));
+		if (!tracing_none(t->tracing) && !t->tracing->one_server)
+			json_object_set_new(*args, "trace", tracing_args(t->tracing, "app.trace", NULL));
+		if (t->x->scenario->measure == MEASURE_RUNTIME) {
+			json_object_del(*args, "loop");
+			json_object_set_new(*args, "times", json_string("app.times"));
+		}
 	}
 	return rc;
 }
@@ -157,7 +174,8 @@ int trial_start_workload(struct trial *t, struct err *e)
 		if (requests[i].result)
 			take_handle(&t->apps[i], c->clients[i], requests[i].result);
 	trial_drop_results(requests, c->n_clients);
-	t->row.start_ns = clock_real_ns();
+	/* The seconds of tracers that sum in the kernel are the clock's. */
+	t->row.start_ns = (clock_real_ns() / 1000000000 + 1) * 1000000000;
 	return rc;
 }
 
@@ -189,27 +207,56 @@ int trial_stop_jobs(struct job *jobs, size_t n, const char *op, json_t *results,
 	return rc;
 }
 
-int trial_stop_all(struct trial *t, struct err *e)
+/* Complains of the first trace of {node: summary} that is not whole; 'member' names the summary in a result, NULL: the
+ * result is it. Adds up what was recorded. */
+static int check_traces(const json_t *results, const char *member, json_int_t *records, json_int_t *lost, struct err *e)
 {
-	json_t *apps = json_object(), *tracers = json_object();
 	const char *name;
 	json_t *v;
+
+	json_object_foreach((json_t *)results, name, v) {
+		const json_t *summary = member ? json_object_get(v, member) : v;
+		json_int_t missed = json_integer_value(json_object_get(summary, "lost"));
+
+		if (!summary)
+			continue;
+		*records += json_integer_value(json_object_get(summary, "records"));
+		*lost += missed;
+		if (missed || !json_is_true(json_object_get(summary, "whole")))
+			return err_set(e, -EBADMSG, "%s: the trace is not whole: %lld records lost%s", name,
+				       (long long)missed,
+				       json_is_true(json_object_get(summary, "whole")) ? "" : ", cut short");
+	}
+	return 0;
+}
+
+int trial_stop_all(struct trial *t, struct err *e)
+{
+	json_t *apps = json_object(), *tracers = json_object(), *beside = json_object();
+	json_int_t records = 0, lost = 0;
 	int rc, rc2;
 	struct err e2;
 
 	rc = trial_stop_jobs(t->apps, t->n_apps, "process.stop", apps, e);
 	rc2 = trial_stop_jobs(t->tracers, t->n_tracers, "trace.stop", tracers, &e2);
+	if (!rc2)
+		rc2 = trial_stop_jobs(t->beside, t->n_beside, "trace.stop", beside, &e2);
 	if (!rc && rc2)
 		rc = err_set(e, rc2, "%s", e2.text);
-	json_object_foreach(tracers, name, v) {
-		if (rc)
-			break;
-		if (json_integer_value(json_object_get(v, "lost")) || !json_is_true(json_object_get(v, "whole")))
-			rc = err_set(e, -EBADMSG, "%s: the trace is not whole: %lld records lost%s", name,
-				     (long long)json_integer_value(json_object_get(v, "lost")),
-				     json_is_true(json_object_get(v, "whole")) ? "" : ", cut short");
+	if (!rc)
+		rc = check_traces(tracers, NULL, &records, &lost, e);
+	if (!rc)
+		rc = check_traces(beside, NULL, &records, &lost, e);
+	if (!rc)
+		rc = check_traces(apps, "trace", &records, &lost, e);
+	if (tracing_has_log(t->tracing)) {
+		json_object_set_new(t->detail, "records", json_integer(records));
+		json_object_set_new(t->detail, "lost", json_integer(lost));
 	}
 	json_object_set_new(t->detail, "workload_exits", apps);
 	json_object_set_new(t->detail, "traces", tracers);
+	if (t->n_beside)
+		json_object_set(t->detail, "beside_traces", beside);
+	json_decref(beside);
 	return rc;
 }

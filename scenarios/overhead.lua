@@ -1,0 +1,21 @@
+-- What tracing costs (001, Table 2): each workload is run once to its end under each tracer, in random order
+-- within blocks, and compared with the untraced run of its block.
+--
+-- All servers and clients are traced, as in 001. On the lab all nodes share one kernel, so that the system calls of each
+-- pass by the in-kernel tracers of all, which hosts of their own would spare them: the two cells "one server"
+-- trace a single server, as a tracer on a host of its own does.
+
+---@type culprit.Scenario
+return {
+	name      = "overhead",
+	summary   = "run time of five workloads under each tracer, over the same untraced",
+	measure   = "runtime",
+	tracers   = {
+		"none", "ebpf", { "ebpf", mode = "events" }, "ptrace", "strace", "sysstat",
+		{ "ebpf", nodes = "one-server", workloads = { "postmark" } },
+		{ "ebpf", mode = "events", nodes = "one-server", workloads = { "postmark" } },
+	},
+	workloads = { "ddr", "ddw", "iozoner", "iozonew", "postmark" },
+	limit     = "5min",
+	repeats   = 10,
+}
