@@ -37,9 +37,12 @@ struct metrics {
 	struct metrics_spec spec;
 	struct metrics_server *servers;
 	struct cell *cells; /* [metric][server][second] */
+	struct cell *calls_cells, *sums_cells; /* the same, of the log that is being read: from calls, from sums */
 	struct sample *samples; /* room for all cells */
+	size_t n_cells;
 
 	/* Of the log that is being read. */
+	bool sums;
 	struct fdtable *fds;
 	struct pollers pollers;
 	struct socket_slot **blocks;
@@ -120,7 +123,10 @@ int metrics_new(const struct metrics_spec *spec, struct metrics **out, struct er
 	m->spec.servers = NULL;
 	m->spec.self = -1;
 	n_cells = METRIC_COUNT * spec->n_servers * (size_t)spec->seconds;
-	m->cells = calloc(n_cells, sizeof(*m->cells));
+	m->n_cells = n_cells;
+	m->cells = calloc(3 * n_cells, sizeof(*m->cells));
+	m->calls_cells = m->cells + n_cells;
+	m->sums_cells = m->calls_cells + n_cells;
 	m->samples = calloc(n_cells, sizeof(*m->samples));
 	if (!m->cells || !m->samples || copy_servers(m, spec)) {
 		rc = err_errno(e, -ENOMEM, "cannot make metrics of %zu servers", spec->n_servers);
@@ -156,6 +162,9 @@ static void forget_log(struct metrics *m)
 	m->blocks = NULL;
 	m->n_blocks = m->n_slots = 0;
 	m->free_slot = 0;
+	m->sums = false;
+	if (m->cells)
+		memset(m->calls_cells, 0, 2 * m->n_cells * sizeof(*m->cells));
 }
 
 void metrics_free(struct metrics *m)
@@ -171,9 +180,9 @@ void metrics_free(struct metrics *m)
 	free(m);
 }
 
-static struct cell *cell_at(const struct metrics *m, enum metric metric, uint32_t server, int32_t second)
+static struct cell *cell_at(const struct metrics *m, struct cell *cells, enum metric metric, uint32_t server, int32_t second)
 {
-	return &m->cells[((size_t)metric * m->spec.n_servers + server) * (size_t)m->spec.seconds + (size_t)second];
+	return &cells[((size_t)metric * m->spec.n_servers + server) * (size_t)m->spec.seconds + (size_t)second];
 }
 
 static void add(struct metrics *m, enum metric metric, uint32_t server, int64_t end_ns, int64_t took_ns, uint64_t bytes)
@@ -184,12 +193,60 @@ static void add(struct metrics *m, enum metric metric, uint32_t server, int64_t 
 
 	if (since < 0 || since / 1000000000 >= m->spec.seconds)
 		return;
-	c = cell_at(m, metric, server, (int32_t)(since / 1000000000));
+	c = cell_at(m, m->calls_cells, metric, server, (int32_t)(since / 1000000000));
 	c->count++;
 	c->bytes += bytes;
 	c->sum_s += took_s;
 	if (took_s > c->max_s)
 		c->max_s = took_s;
+}
+
+static void add_sum_to(struct metrics *m, enum metric metric, uint32_t server, const struct record_sum *s)
+{
+	/* Half a second on: the nearest. */
+	int64_t since = s->start_ns - m->spec.clock_offset_ns - m->spec.start_ns + 500000000;
+	struct cell *c;
+
+	if (s->count <= s->failed || since < 0 || since / 1000000000 >= m->spec.seconds)
+		return;
+	c = cell_at(m, m->sums_cells, metric, server, (int32_t)(since / 1000000000));
+	c->count += s->count - s->failed;
+	c->bytes += s->bytes;
+	c->sum_s += s->total_ns > s->failed_ns ? (double)(s->total_ns - s->failed_ns) / 1e9 : 0;
+	if ((double)s->max_ns / 1e9 > c->max_s)
+		c->max_s = (double)s->max_ns / 1e9;
+}
+
+static void add_sum(struct metrics *m, const struct record_sum *s)
+{
+	const int32_t self = m->spec.self;
+
+	m->sums = true;
+	if (s->messages && s->fd_class == FD_CLASS_SERVER && self >= 0 &&
+	    address_is_service(&s->local, &m->servers[self].address))
+		add_sum_to(m, METRIC_NSREAD, (uint32_t)self, s);
+	for (size_t i = 0; s->messages && s->fd_class == FD_CLASS_CLIENT && self < 0 && i < m->spec.n_servers; i++)
+		if (address_is_service(&s->remote, &m->servers[i].address)) {
+			add_sum_to(m, METRIC_NCREAD, (uint32_t)i, s);
+			break;
+		}
+	if (!s->messages && s->fd_class == FD_CLASS_DISK && s->selected && self >= 0 &&
+	    (s->class == CALL_READ || s->class == CALL_WRITE))
+		add_sum_to(m, s->class == CALL_READ ? METRIC_DREAD : METRIC_DWRITE, (uint32_t)self, s);
+}
+
+/* The log has been read: its sums, or else its calls, go to the rest. */
+static void take_cells(struct metrics *m)
+{
+	const struct cell *from = m->sums ? m->sums_cells : m->calls_cells;
+
+	for (size_t i = 0; i < m->n_cells; i++) {
+		m->cells[i].count += from[i].count;
+		m->cells[i].bytes += from[i].bytes;
+		m->cells[i].sum_s += from[i].sum_s;
+		if (from[i].max_s > m->cells[i].max_s)
+			m->cells[i].max_s = from[i].max_s;
+	}
 }
 
 static struct socket_slot *slot_at(const struct metrics *m, size_t i)
@@ -392,6 +449,9 @@ static int read_log(struct metrics *m, struct log_reader *r, uint64_t *lost, str
 			before_change(m, rec);
 			rc = fdtable_feed(m->fds, rec);
 			break;
+		case RECORD_SUM:
+			add_sum(m, &rec->sum);
+			break;
 		case RECORD_LOST:
 			counted += rec->lost.count;
 			break;
@@ -409,6 +469,7 @@ static int read_log(struct metrics *m, struct log_reader *r, uint64_t *lost, str
 		return rc;
 	for (size_t i = 0; i < m->n_slots; i++)
 		finish(m, slot_at(m, i), 0);
+	take_cells(m);
 	*lost = counted;
 	return 0;
 }

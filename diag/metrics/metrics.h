@@ -34,6 +34,12 @@
  * 5 % of the server's packets dropped, while one read call took tens of microseconds in either
  * case: hence messages, not calls.
  *
+ * A log of sums (RECORD_SUM) gives the same metrics from what the kernel has added up already: dread and dwrite from
+ * reads and writes on selected files, the tracer having been told the storage as its path (without any, every file
+ * counts); nsread and ncread from messages, which the tracer delimits by the rule above. What of them failed is left
+ * out. A sum covers one second of its node's clock and goes whole to the second here that it overlaps
+ * most. A log that has sums is measured by them alone: calls in it are not counted a second time.
+ *
  * Times are what the tracer saw, its own cost included (log_head.bias_ns is not subtracted):
  * it is the same for all that are compared.
  */
@@ -87,7 +93,7 @@ int metrics_node(struct metrics *m, int32_t self, int64_t clock_offset_ns, struc
 
 /* Reads a whole log and adds it. Memory grows with seconds, servers and open descriptors, not
  * with the log. '*lost' (may be NULL) gets the log's count of lost records. -EBADMSG: damaged or
- * cut short; what stood before the damage has been added, and 'm' is good for freeing only. */
+ * cut short; 'm' is good for freeing only. */
 int metrics_add_log(struct metrics *m, const char *path, uint64_t *lost, struct err *e);
 
 /* The samples with count > 0, ordered by metric, server, second; owned by 'm', valid until the next

@@ -28,6 +28,7 @@ struct semantic {
 	size_t n_bursts;
 	struct links *links;         /* NULL unless it is a daemon's log */
 	size_t first_slow, n_slow;   /* its app-slow events stand side by side */
+	bool calls;                  /* it has any */
 	double last_s;               /* of the last record */
 };
 

@@ -309,12 +309,13 @@ static int add_record(struct semantic *s, const struct record *rec)
 		s->last_s = semantic_time(s, end_ns);
 	switch (rec->type) {
 	case RECORD_CALL:
+		s->calls = true;
 		return add_call(s, rec);
 	case RECORD_SIGNAL:
 		return add_signal(s, &rec->signal);
 	case RECORD_FD:
 	case RECORD_PROCESS:
-		if (s->links)
+		if (s->links && s->calls)
 			rc = before_change(s, rec);
 		if (!rc && rec->type == RECORD_PROCESS)
 			rc = add_end(s, &rec->process);
@@ -343,6 +344,7 @@ static int add_log(struct semantic *s, int32_t server, int32_t client, int64_t o
 	s->folder = trimmed;
 	s->first_slow = s->n;
 	s->last_s = 0;
+	s->calls = false;
 	rc = log_reader_new(path, &r, e);
 	if (rc)
 		goto out;
@@ -363,7 +365,7 @@ static int add_log(struct semantic *s, int32_t server, int32_t client, int64_t o
 		rc = err_errno(e, rc, "cannot read '%s'", path);
 	else
 		rc = got;
-	if (!rc && s->links && links_finish(s))
+	if (!rc && s->calls && s->links && links_finish(s))
 		rc = err_errno(e, -ENOMEM, "cannot read '%s'", path);
 out:
 	log_reader_free(r);

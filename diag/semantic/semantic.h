@@ -36,6 +36,9 @@
  * "memory", "process", "path" and "other". A log holds paths of descriptors, not of arguments: a failed open
  * has none, and is "path" for servers and applications alike.
  *
+ * A log of sums (RECORD_SUM, no calls) gives what it holds: signals and ends of processes. Failures, slow calls and
+ * links need calls; there are none of them then, and that is no error.
+ *
  * Calls that were only interrupted (EINTR and the kernel's restart codes) have not failed.
  */
 #ifndef CULPRIT_DIAG_SEMANTIC_H
