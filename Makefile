@@ -27,7 +27,7 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 BASE_SRC  := $(wildcard harness/base/*.c)
 DIAG_SRC  := $(wildcard diag/log/*.c)
 CORE_SRC  := $(BASE_SRC) $(DIAG_SRC) $(wildcard harness/base/lua/*.c harness/fs/*.c harness/lab/*.c harness/node/*.c harness/inventory/*.c harness/run/*.c \
-             harness/lua/*.c harness/cli/*.c diag/metrics/*.c diag/semantic/*.c diag/detectors/*.c diag/score/*.c results/*.c)
+             harness/lua/*.c harness/cli/*.c diag/metrics/*.c diag/semantic/*.c diag/detectors/*.c diag/score/*.c results/*.c results/report/*.c)
 AGENT_SRC := $(BASE_SRC) $(DIAG_SRC) $(wildcard harness/agent/*.c faults/primitives/*.c diag/trace/*.c diag/syscap/*.c)
 TEST_SRC  := $(wildcard ci/tests/*.c)
 
@@ -125,6 +125,7 @@ install: all ## install the program and its files below PREFIX (default /usr/loc
 	$(Q)rm -rf $(DESTDIR)$(PREFIX)/lib/culprit/agent && cp -r $(OUT)/agent $(DESTDIR)$(PREFIX)/lib/culprit/agent
 	$(Q){ find faults workloads scenarios diag/detectors harness/fs harness/lua -name '*.lua'; ls results/*.csv; } | \
 		xargs cp --parents -t $(DESTDIR)$(PREFIX)/share/culprit
+	$(Q)find results/report -type f ! -name '*.[ch]' | xargs cp --parents -t $(DESTDIR)$(PREFIX)/share/culprit
 
 deps: ## install the Debian packages that are missing
 	$(Q)ci/install.sh

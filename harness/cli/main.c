@@ -8,6 +8,7 @@ static const struct command commands[] = {
 	{"lab", cmd_lab, "bring a small real cluster up on this machine, or down"},
 	{"run", cmd_run, "run a scenario on a cluster and print its table"},
 	{"table", cmd_table, "print the scores of a run"},
+	{"report", cmd_report, "write a run as one HTML file: matrix, charts, verdicts, provenance"},
 	{"diagnose", cmd_diagnose, "judge a recorded run anew, without a cluster"},
 	{"new", cmd_new, "write a template of a fault, workload or detector"},
 	{"list", cmd_list, "what faults, workloads and detectors there are"},

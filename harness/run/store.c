@@ -506,6 +506,15 @@ int store_verdicts(struct store *s, json_t **rows, struct err *e)
 	return query(s, "SELECT attempt, detector, metric, verdict AS verdict_json FROM verdict", 0, rows, e);
 }
 
+int store_table(struct store *s, const char *table, json_t **rows, struct err *e)
+{
+	char *sql = sqlite3_mprintf("SELECT * FROM \"%w\" ORDER BY 1", table);
+	int rc = sql ? query(s, sql, 0, rows, e) : err_errno(e, -ENOMEM, "cannot read '%s'", table);
+
+	sqlite3_free(sql);
+	return rc;
+}
+
 int store_tally(struct store *s, json_t **tally, struct err *e)
 {
 	json_t *cells = NULL, *attempts = NULL, *reasons = NULL, *skipped = NULL, *row, *result, *missing;

@@ -88,5 +88,8 @@ int store_samples(struct store *s, int64_t attempt, json_t **rows, struct err *e
 int store_events(struct store *s, int64_t attempt, json_t **rows, struct err *e);
 /* [{attempt, detector, verdict}] over all. New reference. */
 int store_verdicts(struct store *s, json_t **rows, struct err *e);
+/* All rows of one table ("fact", "cell", "attempt", "file", "model"), every column as it stands in the store, JSON as
+ * text; in the order of the first column. For who shows a run whole. New reference. */
+int store_table(struct store *s, const char *table, json_t **rows, struct err *e);
 
 #endif

@@ -1,0 +1,189 @@
+#include "harness/cli/report_data.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "harness/cli/show.h"
+
+/* Too long or too private for a page that is handed around; all of it stays in run.db. */
+static const char *const kept_back[] = {"inventory_text", NULL};
+
+static json_t *parsed(const char *text)
+{
+	json_t *v = text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
+
+	return v ? v : json_null();
+}
+
+static int read_facts(struct store *s, json_t *index, struct err *e)
+{
+	json_t *rows = NULL, *row, *facts = json_object();
+	size_t i;
+	int rc = store_table(s, "fact", &rows, e);
+
+	json_array_foreach(rows, i, row) {
+		const char *key = json_string_value(json_object_get(row, "key"));
+		size_t k = 0;
+
+		while (kept_back[k] && strcmp(kept_back[k], key))
+			k++;
+		if (!kept_back[k])
+			json_object_set(facts, key, json_object_get(row, "value"));
+	}
+	json_decref(rows);
+	json_object_set_new(index, "facts", facts);
+	return rc;
+}
+
+/* The scores exactly as 'culprit table --format json' gives them. */
+static int read_table(struct store *s, json_t *index, struct err *e)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+	int rc = f ? show_table(s, TABLE_JSON, f, e) : err_errno(e, -ENOMEM, "cannot make a table");
+
+	if (f)
+		fclose(f);
+	if (!rc)
+		json_object_set_new(index, "table", parsed(text));
+	free(text);
+	return rc;
+}
+
+static int read_rows(struct store *s, json_t *index, const char *key, const char *table, struct err *e)
+{
+	json_t *rows = NULL;
+	int rc = store_table(s, table, &rows, e);
+
+	if (!rc)
+		json_object_set_new(index, key, rows);
+	return rc;
+}
+
+static json_t *metric_list(void)
+{
+	json_t *list = json_array();
+
+	for (int m = 0; m < METRIC_COUNT; m++)
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "name", metric_name(m), "unit", metric_unit(m),
+						      "definition", metric_definition(m)));
+	return list;
+}
+
+static int read_verdicts(struct store *s, json_t *index, struct err *e)
+{
+	json_t *rows = NULL, *row, *list = json_array();
+	size_t i;
+	int rc = store_verdicts(s, &rows, e);
+
+	json_array_foreach(rows, i, row) {
+		json_t *verdict = json_deep_copy(json_object_get(row, "verdict"));
+
+		json_object_del(verdict, "evidence");
+		json_object_set(verdict, "attempt", json_object_get(row, "attempt"));
+		json_object_set(verdict, "detector", json_object_get(row, "detector"));
+		json_object_set(verdict, "metric", json_object_get(row, "metric"));
+		json_array_append_new(list, verdict);
+	}
+	json_decref(rows);
+	json_object_set_new(index, "verdicts", list);
+	return rc;
+}
+
+int report_index(struct store *s, json_t **out, struct err *e)
+{
+	json_t *index = json_pack("{s:{s:s, s:I}, s:s, s:o}", "report", "culprit_version", CULPRIT_VERSION, "made_s",
+				  (json_int_t)time(NULL), "run", store_run_id(s), "metrics", metric_list());
+	json_t *tally = NULL, *row;
+	size_t i;
+	int rc = index ? store_tally(s, &tally, e) : err_set(e, -EINVAL, "the run's name is no text");
+
+	if (!rc) {
+		json_object_set_new(index, "tally", tally);
+		rc = read_facts(s, index, e);
+	}
+	if (!rc)
+		rc = read_table(s, index, e);
+	if (!rc)
+		rc = read_rows(s, index, "cells", "cell", e);
+	if (!rc)
+		rc = read_rows(s, index, "attempts", "attempt", e);
+	if (!rc)
+		rc = read_rows(s, index, "models", "model", e);
+	if (!rc)
+		rc = read_verdicts(s, index, e);
+	json_array_foreach(json_object_get(index, "attempts"), i, row)
+		json_object_del(row, "detail");
+	if (rc)
+		json_decref(index);
+	else
+		*out = index;
+	return rc;
+}
+
+static json_t *member(json_t *object, const char *key, json_t *fresh)
+{
+	json_t *v = json_object_get(object, key);
+
+	if (v) {
+		json_decref(fresh);
+		return v;
+	}
+	json_object_set_new(object, key, fresh);
+	return fresh;
+}
+
+static json_t *columns(const json_t *rows)
+{
+	static const char *const names[] = {"second", "count", "sum_s", "max_s", "bytes"};
+	json_t *metrics = json_object(), *row;
+	size_t i;
+
+	json_array_foreach((json_t *)rows, i, row) {
+		json_t *metric = member(metrics, json_string_value(json_object_get(row, "metric")), json_object());
+		json_t *server = member(metric, json_string_value(json_object_get(row, "server")),
+					json_pack("[[], [], [], [], []]"));
+
+		for (size_t k = 0; k < 5; k++)
+			json_array_append(json_array_get(server, k), json_object_get(row, names[k]));
+	}
+	return metrics;
+}
+
+/* The rows of 'all' that belong to 'attempt', without saying so in each. */
+static json_t *of_attempt(const json_t *all, json_int_t attempt)
+{
+	json_t *list = json_array(), *row;
+	size_t i;
+
+	json_array_foreach((json_t *)all, i, row) {
+		if (json_integer_value(json_object_get(row, "attempt")) == attempt) {
+			json_t *copy = json_copy(row);
+
+			json_object_del(copy, "attempt");
+			json_array_append_new(list, copy);
+		}
+	}
+	return list;
+}
+
+int report_block(struct store *s, const json_t *attempt, const json_t *verdicts, const json_t *files, json_t **out,
+		 struct err *e)
+{
+	json_int_t id = json_integer_value(json_object_get(attempt, "id"));
+	json_t *samples = NULL, *events = NULL;
+	int rc = store_samples(s, id, &samples, e);
+
+	if (!rc)
+		rc = store_events(s, id, &events, e);
+	if (!rc)
+		*out = json_pack("{s:o, s:o, s:o, s:o, s:o}", "detail",
+				 parsed(json_string_value(json_object_get(attempt, "detail"))), "samples",
+				 columns(samples), "events", events, "verdicts", of_attempt(verdicts, id), "files",
+				 of_attempt(files, id));
+	json_decref(samples);
+	return rc;
+}

@@ -1,0 +1,112 @@
+"use strict";
+/* The list of cells: filtered, and opened one by one. */
+
+const filters = {workload: "", fault: "", show: "all"};
+let rows_of_cells = [];
+
+function wantedCell(c) {
+	if ((filters.workload && c.workload !== filters.workload) || (filters.fault && c.fault !== filters.fault))
+		return false;
+	if (filters.show === "wrong")
+		return run.real.some((d) => c.results[d] && c.results[d].wrong);
+	if (filters.show === "unscored")
+		return !c.confirmed;
+	if (filters.show === "retried")
+		return c.attempts.length > 1;
+	return true;
+}
+
+function applyFilters() {
+	let n = 0;
+
+	for (const r of rows_of_cells) {
+		const wanted = wantedCell(r.cell);
+
+		r.row.hidden = !wanted;
+		r.panel.hidden = !wanted || r.button.getAttribute("aria-expanded") !== "true";
+		n += wanted ? 1 : 0;
+	}
+	document.getElementById("cells-count").textContent = plural(n, "cell") + " of " + run.cells.length;
+}
+
+async function openCell(r, open) {
+	r.button.setAttribute("aria-expanded", String(open));
+	r.panel.hidden = !open;
+	if (!open)
+		return;
+	if (!r.filled) {
+		const inside = r.panel.firstElementChild;
+
+		r.filled = true;
+		inside.replaceChildren(el("p", null, "Unpacking …"));
+		const panels = await Promise.all(r.cell.attempts.map((a) => attemptPanel(r.cell, a)));
+
+		inside.replaceChildren(el("h3.sr", null, "Cell " + r.cell.number), ...(panels.length ? panels :
+			[el("p", null, r.cell.skipped ? "Skipped: " + r.cell.skipped : "Not run.")]));
+	}
+	drawCharts(r.panel);
+}
+
+function cellRow(c, columns) {
+	const button = el("button.open", {type: "button", "aria-expanded": "false", "aria-controls": "panel-" + c.number, id: "cell-" + c.number,
+		"aria-label": "Cell " + c.number + ", " + c.fault + " under " + c.workload}, String(c.number));
+	const row = el("tr.cell", null, el("th", {scope: "row"}, button), el("td", null, c.training ? "training" : String(c.repeat)),
+		el("td", null, c.workload), el("td", null, c.fault), el("td.victim", null, c.victims.join(", ") || "–"),
+		el("td", null, outcome(c), c.attempts.length > 1 ? el("span.muted", null, " (" + plural(c.attempts.length, "attempt") + ")") : null),
+		run.detectors.map((d) => el("td", null, c.results[d] ? badge(c.results[d]) : el("span.muted", null, "–"))));
+	const panel = el("tr.panel", {id: "panel-" + c.number, hidden: true}, el("td", {colspan: String(columns)}));
+	const r = {cell: c, row, panel, button, filled: false};
+
+	row.addEventListener("click", (e) => {
+		if (e.target.closest("button") === button || !String(window.getSelection()))
+			openCell(r, button.getAttribute("aria-expanded") !== "true");
+	});
+	return r;
+}
+
+function choice(label, key, values) {
+	return el("label", null, label + " ", el("select", {id: "filter-" + key, onchange: (e) => {
+		filters[key] = e.target.value;
+		applyFilters();
+	}}, values.map(([value, text]) => option(value, text, filters[key]))));
+}
+
+/* From the matrix: the cells of one place. */
+function showCells(wanted) {
+	filters.show = "all";
+	Object.assign(filters, wanted);
+	for (const key of Object.keys(filters))
+		document.getElementById("filter-" + key).value = filters[key];
+	applyFilters();
+	const first = rows_of_cells.find((r) => !r.row.hidden);
+
+	document.getElementById("cells").scrollIntoView();
+	if (first)
+		first.button.focus({preventScroll: true});
+}
+
+async function openAll(open) {
+	for (const r of rows_of_cells)
+		if (!r.row.hidden)
+			await openCell(r, open);
+}
+
+function drawCells() {
+	const names = (key) => [["", "all"], ...[...new Set(run.cells.map((c) => c[key]))].map((v) => [v, v])];
+	const heads = ["Cell", "Repeat", "Workload", "Fault", "Victim", "Outcome", ...run.detectors];
+
+	rows_of_cells = run.cells.map((c) => cellRow(c, heads.length));
+	fill("cells", el("h2", {id: "cells-title"}, "Cells"),
+		el("p.muted", null, "In the order of the plan. Victims are shown here; no detector was told. Open a cell for what was measured on each server, ",
+			"when the fault acted, and what each verdict rests on."),
+		el("div.choices", null, choice("Fault", "fault", names("fault")), choice("Workload", "workload", names("workload")),
+			choice("Show", "show", [["all", "all"], ["wrong", "where a detector fell short"], ["unscored", "not confirmed"], ["retried", "tried more than once"]]),
+			el("button.plain", {type: "button", onclick: () => openAll(true)}, "Open all shown"),
+			el("button.plain", {type: "button", onclick: () => openAll(false)}, "Close all"),
+			el("output", {id: "cells-count", "aria-live": "polite"})),
+		el("div.scroll", {tabindex: "0", role: "region", "aria-label": "List of cells"},
+			el("table.cells", null, el("caption.sr", null, "Cells of " + run.run + " and what each detector said"),
+				el("thead", null, el("tr", null, heads.map((h, i) => el(i > 5 && !run.real.includes(h) ? "th.null" : "th", {scope: "col"}, h)))),
+				el("tbody", null, rows_of_cells.map((r) => [r.row, r.panel])))));
+	applyFilters();
+}

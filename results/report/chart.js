@@ -1,0 +1,238 @@
+"use strict";
+/* A chart of one metric: a line a server over time, the victim's marked, the time of the fault shaded. Beside it the same
+ * values as a table, on demand. */
+
+const measures = [
+	{name: "mean", label: "mean service time", unit: "s", of: (c, i) => c[1][i] ? c[2][i] / c[1][i] : null},
+	{name: "max", label: "longest service time", unit: "s", of: (c, i) => c[3][i]},
+	{name: "count", label: "events a second", unit: "", of: (c, i) => c[1][i]},
+	{name: "bytes", label: "bytes a second", unit: "B", of: (c, i) => c[4][i]},
+];
+const dashes = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
+const charts = new Set(); /* those on the page, to be drawn anew when the colours change */
+
+/* Colours of the current theme, as the style sheet has them. */
+function colour(name) {
+	return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+}
+
+function lineStyle(index, is_victim, n_victims_before) {
+	return is_victim ? {stroke: "victim", dash: dashes[n_victims_before % 4], width: 2.5}
+		: {stroke: "line" + index % 4, dash: dashes[Math.floor(index / 4) % 4], width: 1.4};
+}
+
+/* {seconds, lines: [{server, victim, values, style}], scale}: one value a second, null where nothing was measured. */
+function chartData(samples, metric, measure, attempt, victims) {
+	const n = attempt.seconds || 0, lines = [];
+	let peers = 0, marked = 0;
+
+	for (const server of run.servers.length ? run.servers : Object.keys(samples[metric] || {})) {
+		const columns = (samples[metric] || {})[server], values = new Array(n).fill(null);
+		const victim = victims.includes(server);
+
+		if (columns)
+			columns[0].forEach((second, i) => {
+				if (second >= 0 && second < n)
+					values[second] = measure.of(columns, i);
+			});
+		lines.push({server, victim, values, style: lineStyle(victim ? 0 : peers, victim, marked)});
+		if (victim)
+			marked++;
+		else
+			peers++;
+	}
+	return {seconds: Array.from({length: n}, (_, i) => i), lines};
+}
+
+/* When the fault acted, in seconds of the measurement; null for a control. */
+function faultWindow(attempt, victims) {
+	if (!victims.length || !attempt.onset_ns || !attempt.start_ns)
+		return null;
+	const from = (attempt.onset_ns - attempt.start_ns) / 1e9;
+	const to = attempt.offset_ns ? (attempt.offset_ns - attempt.start_ns) / 1e9 : attempt.seconds;
+
+	return {from, to, shown_from: Math.max(0, from), shown_to: Math.min(attempt.seconds, to)};
+}
+
+function unitOf(measure, values) {
+	if (measure.unit === "s") {
+		const top = Math.max(0, ...values.filter((v) => v !== null));
+
+		return top >= 1 ? ["s", 1] : top >= 1e-3 ? ["ms", 1e3] : ["µs", 1e6];
+	}
+	if (measure.unit === "B") {
+		const top = Math.max(0, ...values.filter((v) => v !== null));
+
+		return top >= 1 << 20 ? ["MiB", 1 / (1 << 20)] : top >= 1024 ? ["KiB", 1 / 1024] : ["B", 1];
+	}
+	return ["", 1];
+}
+
+/* What the chart says, for those who do not see it. */
+function chartText(data, window_, unit, factor, title) {
+	const inside = (t) => window_ && t >= window_.shown_from && t < window_.shown_to;
+	const middle = (line, during) => median(line.values.filter((_, t) => window_ === null || inside(t) === during));
+	const said = data.lines.map((line) => {
+		const value = (x) => x === null ? "no value" : digits(x * factor, 3) + (unit ? " " + unit : "");
+
+		return line.server + (line.victim ? " (victim) " : " ") + (window_ === null ? value(middle(line, false))
+			: value(middle(line, false)) + " outside and " + value(middle(line, true)) + " during the fault");
+	});
+
+	return title + ". Medians: " + said.join("; ") + ".";
+}
+
+function plugin(window_, victims) {
+	return {hooks: {drawClear: (u) => {
+		if (!window_ || window_.shown_to <= window_.shown_from)
+			return;
+		const x0 = u.valToPos(window_.shown_from, "x", true), x1 = u.valToPos(window_.shown_to, "x", true);
+
+		u.ctx.save();
+		u.ctx.fillStyle = colour("shade");
+		u.ctx.fillRect(x0, u.bbox.top, x1 - x0, u.bbox.height);
+		u.ctx.restore();
+	}, draw: (u) => {
+		if (!window_ || window_.from < 0)
+			return;
+		const x = u.valToPos(window_.from, "x", true), ratio = uPlot.pxRatio;
+
+		u.ctx.save();
+		u.ctx.strokeStyle = u.ctx.fillStyle = colour("fg");
+		u.ctx.lineWidth = ratio;
+		u.ctx.setLineDash([4 * ratio, 3 * ratio]);
+		u.ctx.beginPath();
+		u.ctx.moveTo(x, u.bbox.top);
+		u.ctx.lineTo(x, u.bbox.top + u.bbox.height);
+		u.ctx.stroke();
+		u.ctx.font = 11 * ratio + "px system-ui, sans-serif";
+		u.ctx.textAlign = "left";
+		u.ctx.textBaseline = "top";
+		u.ctx.fillText("onset, " + victims.join(", "), x + 4 * ratio, u.bbox.top + 3 * ratio);
+		u.ctx.restore();
+	}}};
+}
+
+function axis(label, size) {
+	return {label, size, labelSize: 18, stroke: colour("fg"), grid: {stroke: colour("grid"), width: 1},
+		ticks: {stroke: colour("grid"), width: 1}, font: "11px system-ui, sans-serif", labelFont: "11px system-ui, sans-serif"};
+}
+
+function plot(place, readout, data, window_, victims, unit, factor, log, hidden) {
+	const rows = [data.seconds, ...data.lines.map((l) => l.values.map((v) => v === null || (log && v <= 0) ? null : v * factor))];
+	const say = (u) => {
+		const i = u.cursor.idx;
+
+		readout.textContent = i === null || i === undefined ? "" : "second " + i + ": " + data.lines.map((l, k) =>
+			l.server + " " + (rows[k + 1][i] === null ? "-" : digits(rows[k + 1][i], 3))).join(", ") + (unit ? " (" + unit + ")" : "");
+	};
+	const empty = rows.slice(1).every((r) => r.every((v) => v === null));
+
+	return new uPlot({
+		width: Math.max(260, place.clientWidth), height: 260, legend: {show: false}, plugins: [plugin(window_, victims)],
+		cursor: {y: false, drag: {x: false, y: false}, points: {size: 6}},
+		scales: {x: {time: false, range: () => [0, Math.max(1, data.seconds.length)]},
+			y: {distr: log ? 3 : 1, range: empty ? [log ? 1 : 0, 10] : log ? undefined : (u, low, high) => [0, high > 0 ? high * 1.06 : 1]}},
+		axes: [axis("seconds since the workload began", 32), axis(unit || "a second", 52)],
+		series: [{}, ...data.lines.map((l, k) => ({label: l.server, stroke: colour(l.style.stroke), width: l.style.width,
+			dash: l.style.dash, show: !hidden.has(l.server), spanGaps: false,
+			points: {show: data.seconds.length <= 120, size: l.victim ? 5 : 4, fill: colour(l.style.stroke), stroke: colour(l.style.stroke)}}))],
+		hooks: {setCursor: [say]},
+	}, rows, place);
+}
+
+function valuesTable(data, title, unit, factor, window_) {
+	return grid(title + (unit ? ", " + unit : ""), ["second", ...data.lines.map((l) => l.server + (l.victim ? " (victim)" : ""))],
+		data.seconds.map((t) => [t + (window_ && t + 1 > window_.from && t < window_.to ? " *" : ""),
+			...data.lines.map((l) => l.values[t] === null ? "-" : digits(l.values[t] * factor, 4))]),
+		{numeric: [0, ...data.lines.map((_, i) => i + 1)]});
+}
+
+function option(value, label, selected) {
+	return el("option", {value, selected: value === selected}, label);
+}
+
+/* The metric that shows most: the one in which a victim's verdict was right, else the first with samples. */
+function firstMetric(samples, verdicts, victims) {
+	const right = verdicts.find((v) => run.real.includes(v.detector) && samples[v.metric] &&
+		victims.length && victims.every((s) => (v.verdict.indicted || []).includes(s)));
+	const some = run.metrics.map((m) => m.name).filter((m) => samples[m]);
+	const size = (m) => Object.values(samples[m]).reduce((n, c) => n + c[0].length, 0);
+
+	return right ? right.metric : some.sort((a, b) => size(b) - size(a))[0];
+}
+
+/* A figure with its choices. 'id' is unique in the page. */
+function chart(id, samples, verdicts, attempt, victims) {
+	const names = [...new Set([...run.metrics.map((m) => m.name), ...Object.keys(samples)])].filter((m) => samples[m]);
+	const state = {metric: firstMetric(samples, verdicts, victims), measure: measures[0], log: false, hidden: new Set()};
+	const place = el("div.plot", {role: "img"}), readout = el("output.readout", {"aria-live": "off"});
+	const caption = el("figcaption", {id: id + "-text"}), keys = el("div.keys", {role: "group", "aria-label": "Servers shown"});
+	const table = fold("Values as a table", {}, el("p"));
+	const window_ = faultWindow(attempt, victims);
+	let drawn = null;
+
+	if (!names.length)
+		return el("p.muted", null, "Nothing was measured in this attempt.");
+	const redraw = () => {
+		const data = chartData(samples, state.metric, state.measure, attempt, victims);
+		const [unit, factor] = unitOf(state.measure, data.lines.flatMap((l) => l.values));
+		const title = state.metric + ", " + state.measure.label + ", by server" + (window_ ? "; " + windowText(window_) : "; no fault");
+		const definition = run.metrics.find((m) => m.name === state.metric);
+
+		if (drawn)
+			drawn.destroy();
+		if (place.isConnected)
+			drawn = plot(place, readout, data, window_, victims, unit, factor, state.log, state.hidden);
+		const text = chartText(data, window_, unit, factor, title);
+
+		place.setAttribute("aria-label", text);
+		caption.replaceChildren(text, definition ? el("span.muted", null, " " + state.metric + ": " + definition.definition + ".") : "");
+		keys.replaceChildren(...data.lines.map((l) => el("button.key", {type: "button", "aria-pressed": String(!state.hidden.has(l.server)),
+			onclick: (e) => {
+				if (!state.hidden.delete(l.server))
+					state.hidden.add(l.server);
+				e.currentTarget.setAttribute("aria-pressed", String(!state.hidden.has(l.server)));
+				drawn.setSeries(data.lines.indexOf(l) + 1, {show: !state.hidden.has(l.server)});
+			}}, svg("svg", {viewBox: "0 0 28 8", class: "sample " + l.style.stroke, "aria-hidden": "true"},
+			svg("line", {x1: 0, x2: 28, y1: 4, y2: 4, "stroke-width": l.style.width, "stroke-dasharray": l.style.dash.join(" ") || "none"})),
+		l.server + (l.victim ? " (victim)" : ""))));
+		if (table.open)
+			fillTable();
+		table.data = () => valuesTable(data, title, unit, factor, window_);
+	};
+	const fillTable = () => table.querySelector("div").replaceChildren(table.data ? table.data() : "", window_ ?
+		el("p.muted", null, "* the fault acted in this second") : "");
+	const choose = (what) => (e) => {
+		what(e.target);
+		redraw();
+		if (table.open)
+			fillTable();
+	};
+
+	table.addEventListener("toggle", () => table.open && fillTable());
+	place.addEventListener("draw", redraw);
+	charts.add(place);
+	return el("figure.chart", {"aria-labelledby": id + "-text"},
+		el("div.choices", null,
+			el("label", null, "Metric ", el("select", {onchange: choose((t) => { state.metric = t.value; })},
+				names.map((m) => option(m, m, state.metric)))),
+			el("label", null, "Shown ", el("select", {onchange: choose((t) => { state.measure = measures.find((m) => m.name === t.value); })},
+				measures.map((m) => option(m.name, m.label, "mean")))),
+			el("label.tick", null, el("input", {type: "checkbox", onchange: choose((t) => { state.log = t.checked; })}), " logarithmic")),
+		keys, place, readout, caption, table);
+}
+
+function windowText(w) {
+	return "fault from " + (w.from < 0 ? duration(-w.from) + " before the measurement" : duration(w.from)) + " to " + duration(w.to);
+}
+
+/* Draws what has just been put in the page, or all that is there. */
+function drawCharts(within) {
+	for (const place of charts) {
+		if (!place.isConnected)
+			charts.delete(place);
+		else if (!within || within.contains(place))
+			place.dispatchEvent(new Event("draw"));
+	}
+}

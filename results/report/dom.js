@@ -1,0 +1,125 @@
+"use strict";
+/* Elements and numbers as text. What comes from a run becomes text nodes and attributes' values, never markup. */
+
+/* el("p.muted", {id: "x"}, child, ...): children are nodes, texts, arrays of them, or null. */
+function el(what, attributes, ...children) {
+	const [tag, ...classes] = what.split(".");
+	const e = document.createElement(tag);
+
+	if (classes.length)
+		e.className = classes.join(" ");
+	for (const [key, value] of Object.entries(attributes || {})) {
+		if (key.startsWith("on"))
+			e.addEventListener(key.slice(2), value);
+		else if (value !== undefined && value !== null && value !== false)
+			e.setAttribute(key, value === true ? "" : value);
+	}
+	e.append(...children.flat(Infinity).filter((c) => c !== null && c !== undefined));
+	return e;
+}
+
+function svg(tag, attributes, ...children) {
+	const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
+
+	for (const [key, value] of Object.entries(attributes))
+		e.setAttribute(key, value);
+	e.append(...children);
+	return e;
+}
+
+function fill(id, ...children) {
+	const e = document.getElementById(id);
+
+	e.replaceChildren(...children.flat(Infinity).filter(Boolean));
+	return e;
+}
+
+/* [{term, what}] as a definition list; entries without anything to say are left out. */
+function list(entries) {
+	return el("dl.facts", null, entries.filter((x) => x && x[1] !== null && x[1] !== undefined && x[1] !== "").map(
+		([term, what]) => el("div", null, el("dt", null, term), el("dd", null, what))));
+}
+
+/* A table with caption, column heads, and the first cell of each row as its head. */
+function grid(caption, heads, rows, options) {
+	const numeric = new Set((options && options.numeric) || []);
+
+	return el("div.scroll", {tabindex: "0", role: "region", "aria-label": caption},
+		el("table.grid", null, el("caption", null, caption),
+			el("thead", null, el("tr", null, heads.map((h, i) =>
+				el(numeric.has(i) ? "th.num" : "th", {scope: "col"}, h)))),
+			el("tbody", null, rows.map((row) => el("tr", null, row.map((cell, i) =>
+				i === 0 ? el(numeric.has(0) ? "th.num" : "th", {scope: "row"}, cell)
+					: el(numeric.has(i) ? "td.num" : "td", null, cell)))))));
+}
+
+function fold(title, attributes, ...body) {
+	return el("details", attributes, el("summary", null, title), el("div.folded", null, ...body));
+}
+
+function plural(n, one, many) {
+	return n + " " + (n === 1 ? one : many || one + "s");
+}
+
+/* ".48", "0", "1": rounded outwards, as culprit table prints it. */
+function bound(x, up) {
+	const hundredths = up ? Math.ceil(x * 100 - 1e-9) : Math.floor(x * 100 + 1e-9);
+
+	if (hundredths <= 0)
+		return "0";
+	return hundredths >= 100 ? "1" : "." + String(hundredths).padStart(2, "0");
+}
+
+function interval(rate) {
+	return "[" + bound(rate.low, false) + "," + bound(rate.high, true) + "]";
+}
+
+function digits(x, n) {
+	if (x === null || x === undefined)
+		return "-";
+	if (x === 0)
+		return "0";
+	const a = Math.abs(x);
+
+	if (a >= 1e9 || a < 1e-6)
+		return x.toExponential(n - 1);
+	const places = Math.max(0, n - 1 - Math.floor(Math.log10(a)));
+
+	return x.toLocaleString("en", {maximumFractionDigits: Math.min(places, 12)});
+}
+
+/* A duration in seconds, in the unit that reads best. */
+function duration(s) {
+	const a = Math.abs(s);
+
+	if (a >= 120)
+		return Math.floor(s / 60) + " min " + Math.round(s % 60) + " s";
+	if (a >= 1 || a === 0)
+		return digits(s, 3) + " s";
+	return a >= 1e-3 ? digits(s * 1e3, 3) + " ms" : digits(s * 1e6, 3) + " µs";
+}
+
+function bytes(n) {
+	const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+	let i = 0;
+
+	while (Math.abs(n) >= 1024 && i < units.length - 1) {
+		n /= 1024;
+		i++;
+	}
+	return digits(n, 3) + " " + units[i];
+}
+
+/* CLOCK_REALTIME in nanoseconds as "2026-11-21 13:35:08 UTC". */
+function when(ns) {
+	return ns ? new Date(ns / 1e6).toISOString().replace("T", " ").slice(0, 19) + " UTC" : "-";
+}
+
+function median(values) {
+	const sorted = values.filter((v) => v !== null).sort((a, b) => a - b);
+	const half = sorted.length >> 1;
+
+	if (!sorted.length)
+		return null;
+	return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+}

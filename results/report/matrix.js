@@ -1,0 +1,117 @@
+"use strict";
+/* The matrix: a row a fault, workload and metric; for each detector how often the victim was named (TP) and how often a
+ * healthy server was (FP), with counts and exact intervals. Colour repeats what the numbers say. */
+
+const other_axes = ["tracer"]; /* of a score, besides detector, fault, workload and metric, where a run has them */
+
+function axisOf(score) {
+	return other_axes.filter((a) => score[a] !== undefined && score[a] !== null).map((a) => score[a]).join(", ");
+}
+
+/* 0 .. 8: from all wrong to all right. */
+function step(rate, high_is_good) {
+	return Math.round(8 * (high_is_good ? rate : 1 - rate));
+}
+
+/* The interval on a line from 0 to 1, and the rate on it. */
+function whisker(rate) {
+	const x = (v) => 2 + 56 * v;
+
+	return svg("svg", {viewBox: "0 0 60 8", class: "whisker", "aria-hidden": "true", focusable: "false"},
+		svg("line", {x1: 2, x2: 58, y1: 4, y2: 4, class: "axis"}),
+		svg("line", {x1: x(rate.low), x2: x(rate.high), y1: 4, y2: 4, class: "range"}),
+		svg("circle", {cx: x(rate.rate), cy: 4, r: 2.6, class: "rate"}));
+}
+
+function rateCell(score, which, name) {
+	const rate = score && score[which];
+
+	if (!rate)
+		return el("td.heat.none", {headers: name}, el("span", {"aria-hidden": "true"}, "–"), el("span.sr", null,
+			score && score.control ? "no fault here" : "not scored"));
+	return el("td.heat.s" + step(rate.rate, which === "tp"), {headers: name},
+		el("b", null, rate.rate.toFixed(2)), el("span.n", null, rate.count + "/" + score.n), " ",
+		el("span.ci", null, interval(rate)), whisker(rate),
+		score.abstained ? el("span.ci", null, score.abstained + " abst.") : null);
+}
+
+/* Rows of the matrix: {fault, workload, axis, metric}, in the table's order. A metric is shown where it said something. */
+function matrixRows(by_metric) {
+	const rows = new Map();
+
+	for (const s of run.table.scores) {
+		if (s.metric !== "any" && !(by_metric && (s.fp.count || (s.tp && s.tp.count))))
+			continue;
+		const key = JSON.stringify([s.fault, s.workload, axisOf(s), s.metric]);
+
+		if (!rows.has(key))
+			rows.set(key, {fault: s.fault, workload: s.workload, axis: axisOf(s), metric: s.metric, control: s.control,
+				scores: {}});
+		rows.get(key).scores[s.detector] = s;
+	}
+	const places = (of) => [...new Set(run.table.scores.map(of))];
+	const faults = places((s) => s.fault), workloads = places((s) => s.workload), axes = places(axisOf);
+	const metrics = ["any", ...places((s) => s.metric).filter((m) => m !== "any")];
+
+	return [...rows.values()].sort((a, b) => faults.indexOf(a.fault) - faults.indexOf(b.fault) ||
+		workloads.indexOf(a.workload) - workloads.indexOf(b.workload) || axes.indexOf(a.axis) - axes.indexOf(b.axis) ||
+		metrics.indexOf(a.metric) - metrics.indexOf(b.metric));
+}
+
+function matrixHead(detectors) {
+	const real = detectors.filter((d) => run.real.includes(d)).length;
+	const groups = el("tr", null, el("td", {colspan: "2", rowspan: "3"}),
+		real ? el("th.group", {colspan: String(2 * real), scope: "colgroup"}, "detectors") : null,
+		detectors.length > real ? el("th.group.null", {colspan: String(2 * (detectors.length - real)), scope: "colgroup"},
+			"null detectors: what guessing scores") : null);
+
+	return el("thead", null, groups,
+		el("tr", null, detectors.map((d, i) => el(i >= real ? "th.null" : "th", {colspan: "2", scope: "colgroup", id: "d" + i}, d))),
+		el("tr", null, detectors.map((d, i) => [
+			el("th.which", {scope: "col", id: "d" + i + "tp"}, el("abbr", {title: "share of faulty cells in which every victim is indicted"}, "TP")),
+			el("th.which", {scope: "col", id: "d" + i + "fp"}, el("abbr", {title: "share of cells in which some healthy server is indicted"}, "FP"))])));
+}
+
+function matrixTable(by_metric) {
+	const rows = matrixRows(by_metric), detectors = run.detectors;
+	const body = el("tbody");
+
+	rows.forEach((row, i) => {
+		const first = i === 0 || rows[i - 1].fault !== row.fault;
+		const span = rows.filter((r) => r.fault === row.fault).length;
+		const sub = row.metric !== "any";
+		const head = "r" + i, fault = "f" + rows.findIndex((r) => r.fault === row.fault);
+		const count = run.scored.filter((c) => c.fault === row.fault && c.workload === row.workload).length;
+		const label = [row.workload, row.axis].filter(Boolean).join(", ");
+
+		body.append(el("tr" + (first ? ".first" : "") + (sub ? ".sub" : ""), null,
+			first ? el("th.fault", {scope: "rowgroup", rowspan: String(span), id: fault}, row.fault,
+				row.control ? el("span.muted", null, " (control)") : null) : null,
+			el("th.workload", {scope: "row", id: head}, sub ? el("span.muted", null, "by " + row.metric)
+				: el("button.link", {type: "button", "aria-label": "Show the " + plural(count, "cell") + " of " + row.fault +
+					" under " + label, onclick: () => showCells({fault: row.fault, workload: row.workload})}, label)),
+			detectors.map((d, k) => ["tp", "fp"].map((w) =>
+				rateCell(row.scores[d], w, [fault, head, "d" + k, "d" + k + w].join(" "))))));
+	});
+	return el("table.matrix", null, el("caption", null, "Scores of " + run.run + ": each cell shows the rate, its count, and the exact " +
+		"95 % interval"), matrixHead(detectors), body);
+}
+
+function legend() {
+	return el("p.legend.muted", null, el("span", null, "wrong "), [0, 1, 2, 3, 4, 5, 6, 7, 8].map((s) =>
+		el("span.swatch.s" + s, {"aria-hidden": "true"})), el("span", null, " right"),
+		" · ", el("b", null, "TP"), " faulty cells in which every victim is indicted · ", el("b", null, "FP"),
+		" cells in which some healthy server is · [exact 95 % interval, rounded outwards] · detectors whose intervals overlap are not told apart");
+}
+
+function drawMatrix() {
+	const more = run.table.scores.some((s) => s.metric !== "any" && (s.fp.count || (s.tp && s.tp.count)));
+	const place = el("div.scroll", {tabindex: "0", role: "region", "aria-label": "Matrix of scores"});
+	const draw = (by_metric) => place.replaceChildren(matrixTable(by_metric));
+
+	draw(false);
+	fill("matrix", el("h2", {id: "matrix-title"}, "Matrix"),
+		run.table.scores.length ? [legend(), more ? el("label.tick", null, el("input", {type: "checkbox", onchange: (e) =>
+			draw(e.target.checked)}), " also by metric") : null, place]
+			: el("p", null, "There are no scores: no confirmed cell has been judged."));
+}

@@ -1,0 +1,217 @@
+#include "results/report/page.h"
+
+#include <errno.h>
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "harness/base/file.h"
+#include "harness/base/home.h"
+
+/* Shown as they are read; later files use what earlier ones define. */
+static const char *const styles[] = {"vendor/uplot/uPlot.min.css", "style.css", NULL};
+static const char *const scripts[] = {"vendor/uplot/LICENSE", "vendor/uplot/uPlot.iife.min.js", "dom.js", "data.js",
+				      "head.js", "matrix.js", "chart.js", "cell.js", "cells.js", "run.js", "main.js",
+				      NULL};
+
+enum { HASH_SIZE = 64 };
+
+struct page {
+	char *text;          /* page.html, cut at its marks */
+	char *style, *script;
+};
+
+void page_free(struct page *p)
+{
+	if (!p)
+		return;
+	free(p->text);
+	free(p->style);
+	free(p->script);
+	free(p);
+}
+
+static int read_part(const char *name, char **text, struct err *e)
+{
+	char sub[128], *path = NULL;
+	int rc;
+
+	snprintf(sub, sizeof(sub), "results/report/%s", name);
+	rc = home_path(sub, &path, e);
+	if (!rc)
+		rc = file_read(path, text, NULL, e);
+	free(path);
+	return rc;
+}
+
+/* The files one after the other; a licence as a comment. */
+static int read_parts(const char *const names[], char **out, struct err *e)
+{
+	char *all = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&all, &size);
+	int rc = f ? 0 : err_errno(e, -ENOMEM, "cannot make a report");
+
+	for (size_t i = 0; names[i] && !rc; i++) {
+		char *text = NULL;
+
+		rc = read_part(names[i], &text, e);
+		if (!rc && (strstr(text, "</script") || strstr(text, "</style") || strstr(text, "<!--")))
+			rc = err_set(e, -EINVAL, "'results/report/%s' cannot stand in a page: it holds a tag that ends it",
+				     names[i]);
+		if (!rc)
+			fprintf(f, strstr(names[i], "LICENSE") ? "/*\n%s*/\n" : "%s\n", text);
+		free(text);
+	}
+	if (f && fclose(f) && !rc)
+		rc = err_errno(e, -ENOMEM, "cannot make a report");
+	if (rc)
+		free(all);
+	else
+		*out = all;
+	return rc;
+}
+
+int page_new(struct page **out, struct err *e)
+{
+	struct page *p = calloc(1, sizeof(*p));
+	int rc = p ? read_part("page.html", &p->text, e) : err_errno(e, -ENOMEM, "cannot make a report");
+
+	if (!rc)
+		rc = read_parts(styles, &p->style, e);
+	if (!rc)
+		rc = read_parts(scripts, &p->script, e);
+	if (rc)
+		page_free(p);
+	else
+		*out = p;
+	return rc;
+}
+
+/* "sha256-..." of an element's text, as a content security policy names it. */
+static void hash_text(const char *text, char out[HASH_SIZE])
+{
+	unsigned char digest[EVP_MAX_MD_SIZE];
+	unsigned len = 0;
+	int n;
+
+	EVP_Digest(text, strlen(text), digest, &len, EVP_sha256(), NULL);
+	n = snprintf(out, HASH_SIZE, "sha256-");
+	EVP_EncodeBlock((unsigned char *)out + n, digest, (int)len);
+}
+
+static void put_escaped(const char *text, FILE *f)
+{
+	for (; *text; text++) {
+		if (strchr("<>&\"'", *text))
+			fprintf(f, "&#%d;", *text);
+		else
+			fputc(*text, f);
+	}
+}
+
+/* JSON that may stand in a script element. */
+static int put_json(const json_t *v, FILE *f, struct err *e)
+{
+	char *text = json_dumps(v, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
+
+	if (!text)
+		return err_set(e, -EINVAL, "cannot write what the run holds as JSON");
+	for (const char *c = text; *c; c++) {
+		if (*c == '<')
+			fputs("\\u003c", f);
+		else
+			fputc(*c, f);
+	}
+	free(text);
+	return 0;
+}
+
+static int written(FILE *f, struct err *e)
+{
+	return ferror(f) ? err_errno(e, -EIO, "cannot write the report") : 0;
+}
+
+/* Writes the page up to 'mark', and goes on behind it at the next call. */
+static int put_until(char **text, const char *mark, FILE *f, struct err *e)
+{
+	char *at = strstr(*text, mark);
+
+	if (!at)
+		return err_set(e, -EINVAL, "'results/report/page.html' is without its mark '%s'", mark);
+	fwrite(*text, 1, (size_t)(at - *text), f);
+	*text = at + strlen(mark);
+	return 0;
+}
+
+int page_begin(struct page *p, const char *title, const json_t *index, FILE *f, struct err *e)
+{
+	char style[HASH_SIZE], script[HASH_SIZE], *text = p->text;
+	int rc;
+
+	hash_text(p->style, style);
+	hash_text(p->script, script);
+	rc = put_until(&text, "{{policy}}", f, e);
+	if (!rc) {
+		fprintf(f, "default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'", style,
+			script);
+		rc = put_until(&text, "{{title}}", f, e);
+	}
+	if (!rc) {
+		put_escaped(title, f);
+		rc = put_until(&text, "{{style}}", f, e);
+	}
+	if (!rc) {
+		fputs(p->style, f);
+		rc = put_until(&text, "{{index}}", f, e);
+	}
+	if (!rc)
+		rc = put_json(index, f, e);
+	if (!rc)
+		rc = put_until(&text, "{{blocks}}", f, e);
+	return rc ? rc : written(f, e);
+}
+
+int page_block(struct page *p, int64_t attempt, const json_t *data, FILE *f, struct err *e)
+{
+	/* Six digits are more than a measurement here has; they halve what is stored. */
+	char *text = json_dumps(data, JSON_COMPACT | JSON_REAL_PRECISION(6));
+	uLong size = text ? strlen(text) : 0, packed_size = compressBound(size);
+	unsigned char *packed = malloc(packed_size), *coded = NULL;
+	int rc = 0;
+
+	(void)p;
+	if (!text)
+		rc = err_set(e, -EINVAL, "cannot write attempt %lld as JSON", (long long)attempt);
+	else if (!packed || compress2(packed, &packed_size, (const unsigned char *)text, size, 9) != Z_OK)
+		rc = err_errno(e, -ENOMEM, "cannot pack attempt %lld", (long long)attempt);
+	if (!rc) {
+		coded = malloc(packed_size / 3 * 4 + 8);
+		if (!coded)
+			rc = err_errno(e, -ENOMEM, "cannot pack attempt %lld", (long long)attempt);
+	}
+	if (!rc) {
+		EVP_EncodeBlock(coded, packed, (int)packed_size);
+		fprintf(f, "<script type=\"application/octet-stream\" id=\"attempt-%lld\">%s</script>\n", (long long)attempt,
+			coded);
+		rc = written(f, e);
+	}
+	free(coded);
+	free(packed);
+	free(text);
+	return rc;
+}
+
+int page_end(struct page *p, FILE *f, struct err *e)
+{
+	char *text = strstr(p->text, "{{blocks}}") + strlen("{{blocks}}");
+	int rc = put_until(&text, "{{script}}", f, e);
+
+	if (!rc) {
+		fputs(p->script, f);
+		fputs(text, f);
+		rc = fflush(f) ? err_errno(e, -EIO, "cannot write the report") : written(f, e);
+	}
+	return rc;
+}
