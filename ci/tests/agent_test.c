@@ -319,6 +319,27 @@ static void loop_repeats_and_stops(void **unused)
 	assert_int_equal(peer_end(&p), 0);
 }
 
+static void each_run_of_a_loop_reads_the_input(void **unused)
+{
+	char path[PATH_MAX + 64], *text = NULL;
+	size_t size = 0;
+	struct peer p;
+
+	(void)unused;
+	start(&p);
+	json_decref(peer_call(&p, "process.start",
+			      json_pack("{s:[s], s:s, s:b, s:s}", "argv", "cat", "stdin", "one\ntwo\n", "loop", 1, "stdout", "o")));
+	snprintf(path, sizeof(path), "%s/%s/o", state_dir, p.session);
+	while (size < 24) {
+		free(text);
+		assert_int_equal(file_read(path, &text, &size, NULL), 0);
+	}
+	assert_memory_equal(text, "one\ntwo\none\ntwo\none\ntwo\n", 24);
+	free(text);
+	assert_int_equal(take_int(peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p1")), "exit"), 0);
+	assert_int_equal(peer_end(&p), 0);
+}
+
 static void processes_are_listed(void **unused)
 {
 	struct peer p;
@@ -582,6 +603,7 @@ static int tests(void)
 		TEST(relay_is_caught),
 		TEST(figures_are_those_of_the_whole_family),
 		TEST(loop_repeats_and_stops),
+		TEST(each_run_of_a_loop_reads_the_input),
 		TEST(processes_are_listed),
 		TEST(bye_is_answered),
 		TEST(traces_are_whole),

@@ -26,7 +26,7 @@ struct argument {
 static const struct {
 	const char *name;
 	op_fn run;
-	struct argument arguments[11];
+	struct argument arguments[12];
 } ops[] = {
 	{"ping", op_ping, {{0}}},
 	{"processes", op_processes, {{"exe", TEXT, false}}},
@@ -34,7 +34,8 @@ static const struct {
 	{"process.start",
 	 op_process_start,
 	 {{"argv", TEXTS, true},
-	  {"stdout", TEXT, false},
+	  {"stdin", TEXT, false},
+  {"stdout", TEXT, false},
 	  {"stderr", TEXT, false},
 	  {"cwd", TEXT, false},
 	  {"env", TEXT_OBJECT, false},

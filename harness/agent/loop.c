@@ -62,7 +62,8 @@ int loop_main(int argc, char **argv)
 	static const char usage[] = "usage: culprit-agent loop [--max-runs N] [--times FILE] -- COMMAND [ARGUMENT ...]\n\n"
 				    "Runs COMMAND again each time it ends with 0, until SIGTERM or SIGINT, which it\n"
 				    "passes on as SIGINT and then waits. A failure of COMMAND ends it with that code.\n"
-				    "With --times a line is written to FILE for each run: when it began, how long it took.\n";
+				    "With --times a line is written to FILE for each run: when it began, how long it took.\n"
+				    "If standard input is a file, every run reads it from its start.\n";
 	unsigned long max_runs = 0, runs = 0;
 	sigset_t watched, old;
 	bool told = false;
@@ -98,7 +99,11 @@ int loop_main(int argc, char **argv)
 	sigaddset(&watched, SIGTERM);
 	sigprocmask(SIG_BLOCK, &watched, &old);
 	while (!told && !code && (!max_runs || runs < max_runs)) {
-		int rc = run_once(argv + optind, times, &watched, &old, &told, &code);
+		int rc;
+
+		/* Every run reads its input from the start, where it is a file. */
+		lseek(STDIN_FILENO, 0, SEEK_SET);
+		rc = run_once(argv + optind, times, &watched, &old, &told, &code);
 
 		if (rc) {
 			fprintf(stderr, "culprit-agent loop: cannot start '%s': %s\n", argv[optind], strerror(-rc));

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "harness/agent/agent.h"
@@ -73,6 +74,22 @@ static int open_output(const struct agent *a, const json_t *path, int *fd, struc
 		rc = err_errno(e, -errno, "cannot open '%s'", full);
 	free(full);
 	return rc;
+}
+
+/* 'text' as a file that can be read again from its start, so that 'loop' can give it to every pass. */
+static int open_input(const json_t *text, int *fd, struct err *e)
+{
+	const char *bytes = json_string_value(text);
+	int rc;
+
+	*fd = -1;
+	if (!text)
+		return 0;
+	*fd = memfd_create("stdin", MFD_CLOEXEC);
+	rc = *fd < 0 ? -errno : fd_write_all(*fd, bytes, strlen(bytes));
+	if (!rc && lseek(*fd, 0, SEEK_SET) < 0)
+		rc = -errno;
+	return rc ? err_errno(e, rc, "cannot keep the standard input") : 0;
 }
 
 static void close_fd(int fd)
@@ -260,7 +277,9 @@ int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 		rc = err_errno(e, -ENOMEM, "cannot start a process");
 		goto out;
 	}
-	rc = open_output(a, json_object_get(args, "stdout"), &s.out, e);
+	rc = open_input(json_object_get(args, "stdin"), &s.in, e);
+	if (!rc)
+		rc = open_output(a, json_object_get(args, "stdout"), &s.out, e);
 	if (!rc)
 		rc = open_output(a, json_object_get(args, "stderr"), &s.err, e);
 	if (!rc)
@@ -270,6 +289,7 @@ int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 	agent_answer(a, id, json_pack("{s:s, s:i}", "handle", h->name, "pid", (int)h->pid));
 	h = NULL;
 out:
+	close_fd(s.in);
 	close_fd(s.out);
 	close_fd(s.err);
 	free(s.argv);
