@@ -4,7 +4,7 @@
 
 local script = [[
 i=0
-while :; do
+while [ $i -ne "$3" ]; do
 	i=$((i + 1))
 	if printf '\0' 2>&1 >"$1.$i"; then echo "ok"; else echo "failed"; fi
 	sleep "$2"
@@ -16,6 +16,8 @@ return {
 	summary = "a new file with one null byte, and half a second of rest, again and again",
 	params  = {
 		pause = { default = "0.5s", unit = "seconds", min = "0.01s", max = "60s", help = "rest between two files" },
+		files = { default = 20, unit = "number", min = 1, max = 1000000, integer = true,
+		          help = "made by a client whose cell has no length of its own" },
 	},
 	needs = { "sh", "sleep" },
 
@@ -26,8 +28,9 @@ return {
 	-- A name of its own for every start: files are new each time.
 	command = function(ctx, client)
 		ctx.shared.create = (ctx.shared.create or 0) + 1
-		return { argv = { "sh", "-c", script, "create",
-			("%s/%s/create/%s.%d"):format(client.mount, ctx.run, client.name, ctx.shared.create), tostring(ctx.params.pause) } }
+		local files = ("%s/%s/create/%s.%d"):format(client.mount, ctx.run, client.name, ctx.shared.create)
+		return { argv = { "sh", "-c", script, "create", files, tostring(ctx.params.pause),
+		                  tostring(ctx.once and ctx.params.files or -1) } }
 	end,
 
 	result = function(output)

@@ -19,7 +19,7 @@ return {
 		per_server = { default = "4MiB", unit = "bytes", min = "4KiB", max = "64MiB",
 		               help = "share of a record for each server" },
 		records    = { default = 8, unit = "number", min = 1, max = 1000000, integer = true,
-		               help = "records in the file; then it is read again" },
+		               help = "records in the file, a pass; then it is read again" },
 	},
 	needs = { "dd" },
 
@@ -34,7 +34,7 @@ return {
 		return {
 			argv = { "dd", "if=" .. path(ctx, client), "of=/dev/null",
 			         "bs=" .. ctx.params.per_server * #ctx.servers, "iflag=direct" },
-			loop = true,
+			loop = not ctx.once,
 		}
 	end,
 

@@ -25,7 +25,7 @@ return {
 		per_server = { default = "4MiB", unit = "bytes", min = "4KiB", max = "64MiB",
 		               help = "share of a record for each server" },
 		records    = { default = 8, unit = "number", min = 1, max = 1000000, integer = true,
-		               help = "records in the file; then it is written again" },
+		               help = "records in the file, a pass; then it is written again" },
 		fresh      = { default = 0, unit = "number", min = 0, max = 1, integer = true,
 		               help = "1: a new file in every attempt (001's way; it allocates), 0: the prepared one" },
 	},
@@ -41,7 +41,7 @@ return {
 
 	command = function(ctx, client)
 		local file = ctx.params.fresh == 1 and fresh_path(ctx, client) or path(ctx, client)
-		return { argv = write_all(ctx, client, file), loop = true }
+		return { argv = write_all(ctx, client, file), loop = not ctx.once }
 	end,
 
 	cleanup = function(ctx, client)

@@ -46,7 +46,7 @@ return {
 	command = function(ctx, client)
 		ctx.shared.session = (ctx.shared.session or 0) + 1
 		return { argv = { "sh", "-c", script, "session",
-			("%s/%s/session.%s.%d"):format(client.mount, ctx.run, client.name, ctx.shared.session) }, loop = true }
+			("%s/%s/session.%s.%d"):format(client.mount, ctx.run, client.name, ctx.shared.session) }, loop = not ctx.once }
 	end,
 
 	result = function(output)

@@ -83,9 +83,11 @@
 ---@field summary string
 ---@field params? table<string, culprit.Param>
 ---@field needs? string[]              programs, on every client
+---@field packages? table<string, string>  program -> the Debian package that brings it, "iozone3, from non-free"
 ---@field prepare? fun(ctx: culprit.Context, client: culprit.Node): string[][]  once a run: commands, one after the
 ---other, the k-th of all clients side by side
----@field command fun(ctx: culprit.Context, client: culprit.Node): culprit.Command  for the length of a cell
+---@field command fun(ctx: culprit.Context, client: culprit.Node): culprit.Command  for the length of a cell; with
+---ctx.once it must not loop, and do the work that the parameters say
 ---@field cleanup? fun(ctx: culprit.Context, client: culprit.Node): string[]|nil  a command after each attempt
 ---@field result? fun(output: string): table|nil, string?  what the program printed -> figures
 
@@ -112,6 +114,7 @@
 ---@field argv string[]    no shell is involved
 ---@field self? boolean    argv are words for the agent program: "sink", "send", "cpu", "memory" (harness/agent/PROTOCOL.md)
 ---@field loop? boolean    started again each time it ends with 0, until the cell ends
+---@field stdin? string    what it reads; a looped program from the start each time (default: nothing)
 ---@field cwd? string
 ---@field env? table<string, string>
 ---@field stdout? string   path on the node (default: nowhere; workloads: kept with the run)
@@ -128,6 +131,7 @@
 ---@field state table              yours, from inject to the last verify
 ---@field shared table             one for the whole run
 ---@field run string               the run's id; workloads keep their files in client.mount/run
+---@field once? boolean            workloads' command: the cell ends when the work is done, not at a time
 ---@field attempt? string          workloads' command and cleanup: "cell.attempt", for names of its own
 ---@field once? boolean            workloads' command: the cell measures the run time of one whole pass
 

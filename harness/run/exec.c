@@ -11,6 +11,7 @@
 #include "harness/base/clock.h"
 #include "harness/base/lua/luajson.h"
 #include "harness/base/lua/luax.h"
+#include "harness/run/needs.h"
 
 #define CALL_TIMEOUT_S 30
 #define PREPARE_TIMEOUT_S 3600
@@ -142,31 +143,20 @@ static int run_commands(struct executor *x, json_t *lists[], const char *label, 
 /* Programs that a workload needs, on every client. */
 static int check_workload(struct executor *x, const struct part *w, struct err *e)
 {
-	lua_State *L = x->scenario->L;
-	int top = lua_gettop(L), rc = 0;
+	json_t *list = json_array();
+	int rc = needs_add(x->scenario->L, w, list, e);
 
-	lua_rawgeti(L, LUA_REGISTRYINDEX, w->def_ref);
-	lua_getfield(L, -1, "needs");
-	for (lua_Integer i = 1; lua_istable(L, -1) && !rc; i++) {
-		const char *program;
+	for (size_t k = 0; k < x->cluster->n_clients && !rc && json_array_size(list); k++) {
+		json_t *missing = NULL;
+		char text[512];
 
-		lua_rawgeti(L, -1, i);
-		program = lua_tostring(L, -1);
-		if (!program)
-			break;
-		for (size_t k = 0; k < x->cluster->n_clients && !rc; k++) {
-			json_t *result = NULL;
-
-			rc = node_call(x->cluster->clients[k]->node, "run",
-				       json_pack("{s:[s, s]}", "argv", "which", program), CALL_TIMEOUT_S, &result, e);
-			if (!rc && json_integer_value(json_object_get(result, "exit")))
-				rc = err_set(e, -EINVAL, "%s: workload '%s' needs the program '%s', which is not there",
-					     x->cluster->clients[k]->host->ssh.name, w->label, program);
-			json_decref(result);
-		}
-		lua_pop(L, 1);
+		rc = needs_missing(x->cluster->clients[k]->node, list, &missing, e);
+		if (!rc && json_array_size(missing))
+			rc = err_set(e, -EINVAL, "%s: there is no program %s", x->cluster->clients[k]->host->ssh.name,
+				     needs_text(json_array_get(missing, 0), text, sizeof(text)));
+		json_decref(missing);
 	}
-	lua_settop(L, top);
+	json_decref(list);
 	return rc;
 }
 

@@ -156,6 +156,7 @@ static int read_definition(lua_State *L, struct part *p, const struct luax_sourc
 		{"summary", LUAX_STRING, .required = true, .out = &p->summary},
 		{"params", LUAX_TABLE},
 		{"needs", LUAX_TABLE},
+		{"packages", LUAX_TABLE},
 		{"prepare", LUAX_FUNCTION},
 		{"command", LUAX_FUNCTION, .required = true},
 		{"cleanup", LUAX_FUNCTION},

@@ -8,20 +8,22 @@ return {
 		size = { default = "64KiB", unit = "bytes", min = "1B", max = "64MiB", help = "bytes in a file" },
 	},
 
-	-- Programs that every client must have.
+	-- Programs that every client must have, and the Debian packages that bring those that may be missing.
 	needs = { "dd", "mkdir" },
+	packages = { dd = "coreutils", mkdir = "coreutils" },
 
 	-- Once a run, before the first cell: commands for a client, one after the other.
 	prepare = function(ctx, client)
 		return { { "mkdir", "-p", client.mount .. "/" .. ctx.run } }
 	end,
 
-	-- What runs on a client for the length of a cell. No shell is involved.
+	-- What runs on a client for the length of a cell: again and again, or (ctx.once: the cell ends with the work) a
+	-- single time. No shell is involved; 'stdin' may give the program a text to read.
 	command = function(ctx, client)
 		return {
 			argv = { "dd", "if=/dev/zero", "of=" .. client.mount .. "/" .. ctx.run .. "/small." .. client.name,
 			         "bs=" .. ctx.params.size, "count=1", "conv=fsync" },
-			loop = true,
+			loop = not ctx.once,
 		}
 	end,
 

@@ -1,0 +1,71 @@
+-- PostMark (001, section 5): many small files, created, read, appended to and removed, as a mail server's. Metadata-heavy;
+-- no write is above 64 kB, so each goes to one server. All settings that are not parameters are PostMark's
+-- own: equal biases, blocks of 512 bytes, buffered I/O, seed 42. 001: transactions = 9000, files = 500.
+
+local function folder(ctx, client)
+	return ("%s/%s/postmark.%s"):format(client.mount, ctx.run, client.name)
+end
+
+local scale = { bytes = 1, kilobytes = 1024, megabytes = 1024 * 1024, gigabytes = 1024 * 1024 * 1024 }
+
+---@type culprit.Workload
+return {
+	summary = "PostMark: small files made, read, appended to and removed",
+	params  = {
+		transactions = { default = 400, unit = "number", min = 1, max = 100000000, integer = true,
+		                 help = "in a pass; each reads or appends, and creates or deletes" },
+		files        = { default = 100, unit = "number", min = 1, max = 1000000, integer = true,
+		                 help = "made before the transactions; what is there after them is removed" },
+		smallest     = { default = "500B", unit = "bytes", min = "1B", max = "64kB", integer = true, help = "size of a file at the least" },
+		largest      = { default = "10kB", unit = "bytes", min = "1B", max = "64kB", integer = true, help = "size of a file at the most" },
+	},
+	needs = { "postmark", "find" },
+	packages = { postmark = "postmark", find = "findutils" },
+
+	prepare = function(ctx, client)
+		return { { "mkdir", "-p", folder(ctx, client) } }
+	end,
+
+	command = function(ctx, client)
+		local p = ctx.params
+		return {
+			argv = { "postmark" },
+			stdin = ("set location %s\nset number %d\nset transactions %d\nset size %d %d\nrun\nquit\n"):format(
+				folder(ctx, client), p.files, p.transactions, p.smallest, math.max(p.smallest, p.largest)),
+			loop = not ctx.once,
+		}
+	end,
+
+	-- A pass that was cut short leaves its files.
+	cleanup = function(ctx, client)
+		return { "find", folder(ctx, client), "-mindepth", "1", "-delete" }
+	end,
+
+	-- PostMark's report, one a pass. It counts in whole seconds, of which it makes at least one.
+	result = function(output)
+		local sum = { passes = 0, seconds = 0, transaction_seconds = 0, created_files = 0, deleted_files = 0,
+		              read_files = 0, appended_files = 0, read_bytes = 0, written_bytes = 0 }
+		local function add(key, value) sum[key] = sum[key] + value end
+		for report in output:gmatch("\nTime:\n(.-written %([%d.]+ %a+ per second%)\n)") do
+			local total = report:match("(%d+) seconds total")
+			local part = report:match("(%d+) seconds of transactions")
+			local read, read_unit = report:match("([%d.]+) (%a+) read %(")
+			local written, written_unit = report:match("([%d.]+) (%a+) written %(")
+			if total and part and scale[read_unit] and scale[written_unit] then
+				add("passes", 1)
+				add("seconds", tonumber(total))
+				add("transaction_seconds", tonumber(part))
+				for _, what in ipairs { "created", "deleted", "read", "appended" } do
+					add(what .. "_files", tonumber(report:match("\n%s*(%d+) " .. what .. " %(") or 0))
+				end
+				add("read_bytes", read * scale[read_unit])
+				add("written_bytes", written * scale[written_unit])
+			end
+		end
+		if sum.passes == 0 then return nil, "no pass of postmark ended" end
+		sum.transactions = sum.read_files + sum.appended_files
+		sum.errors = select(2, output:gsub("Error: ", ""))
+		sum.bytes = sum.read_bytes + sum.written_bytes
+		return sum
+	end,
+}
