@@ -18,7 +18,7 @@ end
 return {
 	summary = "IOzone reads and rereads a prepared file a client, in large records",
 	params  = {
-		file   = { default = "64MiB", unit = "bytes", min = "64KiB", max = "1TiB", integer = true,
+		file   = { default = "32MiB", unit = "bytes", min = "64KiB", max = "1TiB", integer = true,
 		           help = "size of the file; a multiple of the record" },
 		record = { default = "16MiB", unit = "bytes", min = "4KiB", max = "16MiB", integer = true,
 		           help = "size of a record; a power of two" },
@@ -46,7 +46,10 @@ return {
 			n, bytes = n + 1, bytes + 1024 * kb
 			read_s, reread_s = read_s + kb / r, reread_s + kb / rr
 		end
-		if n == 0 then return nil, "no pass of iozone ended" end
+		if n == 0 then -- cut short in its first pass, or never begun
+			if output:find("\n%s+%d+%s+%d+%s") then return { passes = 0, bytes = 0 } end
+			return nil, "iozone did not read"
+		end
 		return { passes = n, bytes = 2 * bytes, seconds = read_s + reread_s, read_bytes_per_second = bytes / read_s,
 		         reread_bytes_per_second = bytes / reread_s }
 	end,

@@ -10,7 +10,7 @@ end
 return {
 	summary = "IOzone writes and rewrites a file a client, in large records",
 	params  = {
-		file   = { default = "64MiB", unit = "bytes", min = "64KiB", max = "1TiB", integer = true,
+		file   = { default = "32MiB", unit = "bytes", min = "64KiB", max = "1TiB", integer = true,
 		           help = "size of the file; a multiple of the record" },
 		record = { default = "16MiB", unit = "bytes", min = "4KiB", max = "16MiB", integer = true,
 		           help = "size of a record; a power of two" },
@@ -43,7 +43,10 @@ return {
 			n, bytes = n + 1, bytes + 1024 * kb
 			write_s, rewrite_s = write_s + kb / w, rewrite_s + kb / r
 		end
-		if n == 0 then return nil, "no pass of iozone ended" end
+		if n == 0 then -- cut short in its first pass, or never begun
+			if output:find("\n%s+%d+%s+%d+%s") then return { passes = 0, bytes = 0 } end
+			return nil, "iozone did not write"
+		end
 		return { passes = n, bytes = 2 * bytes, seconds = write_s + rewrite_s, write_bytes_per_second = bytes / write_s,
 		         rewrite_bytes_per_second = bytes / rewrite_s }
 	end,

@@ -45,16 +45,18 @@ return {
 	result = function(output)
 		local sum = { passes = 0, seconds = 0, transaction_seconds = 0, created_files = 0, deleted_files = 0,
 		              read_files = 0, appended_files = 0, read_bytes = 0, written_bytes = 0 }
+		local transactions = 0
 		local function add(key, value) sum[key] = sum[key] + value end
 		for report in output:gmatch("\nTime:\n(.-written %([%d.]+ %a+ per second%)\n)") do
 			local total = report:match("(%d+) seconds total")
-			local part = report:match("(%d+) seconds of transactions")
+			local part, rate = report:match("(%d+) seconds of transactions %((%d+) per second%)")
 			local read, read_unit = report:match("([%d.]+) (%a+) read %(")
 			local written, written_unit = report:match("([%d.]+) (%a+) written %(")
 			if total and part and scale[read_unit] and scale[written_unit] then
 				add("passes", 1)
 				add("seconds", tonumber(total))
 				add("transaction_seconds", tonumber(part))
+				transactions = transactions + part * rate
 				for _, what in ipairs { "created", "deleted", "read", "appended" } do
 					add(what .. "_files", tonumber(report:match("\n%s*(%d+) " .. what .. " %(") or 0))
 				end
@@ -62,8 +64,8 @@ return {
 				add("written_bytes", written * scale[written_unit])
 			end
 		end
-		if sum.passes == 0 then return nil, "no pass of postmark ended" end
-		sum.transactions = sum.read_files + sum.appended_files
+		if not output:find("Creating files", 1, true) then return nil, "postmark did not begin" end
+		if sum.passes > 0 then sum.transactions_per_second = transactions / sum.transaction_seconds end
 		sum.errors = select(2, output:gsub("Error: ", ""))
 		sum.bytes = sum.read_bytes + sum.written_bytes
 		return sum

@@ -88,7 +88,7 @@
 ---other, the k-th of all clients side by side
 ---@field command fun(ctx: culprit.Context, client: culprit.Node): culprit.Command  for the length of a cell; with
 ---ctx.once it must not loop, and do the work that the parameters say
----@field cleanup? fun(ctx: culprit.Context, client: culprit.Node): string[]|nil  a command after each attempt
+---@field cleanup? fun(ctx: culprit.Context, client: culprit.Node): string[]|nil  a command after each attempt, failed ones too
 ---@field result? fun(output: string): table|nil, string?  what the program printed -> figures
 
 ---What a file harness/fs/TYPE.lua returns: what the harness must know of one file system. 'host' has name, address,
