@@ -30,6 +30,7 @@ return {
 
 	-- Written by IOzone's own write test, without its rewrite, and kept.
 	prepare = function(ctx, client)
+		if ctx.params.file % ctx.params.record ~= 0 then error("iozoner: 'file' must be a multiple of 'record'", 0) end
 		local write = argv(ctx, client, "0")
 		write[#write + 1] = "-+n"
 		return { { "mkdir", "-p", client.mount .. "/" .. ctx.run }, write }

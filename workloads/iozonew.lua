@@ -21,6 +21,7 @@ return {
 	packages = { iozone = "iozone3, from non-free" },
 
 	prepare = function(ctx, client)
+		if ctx.params.file % ctx.params.record ~= 0 then error("iozonew: 'file' must be a multiple of 'record'", 0) end
 		return { { "mkdir", "-p", client.mount .. "/" .. ctx.run } }
 	end,
 

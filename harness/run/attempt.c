@@ -30,6 +30,8 @@ static void clean_up(struct trial *t)
 	trial_stop_jobs(t->apps, t->n_apps, "process.stop", NULL, &ignored);
 	trial_stop_jobs(t->tracers, t->n_tracers, "trace.stop", NULL, &ignored);
 	trial_stop_jobs(t->beside, t->n_beside, "trace.stop", NULL, &ignored);
+	if (t->n_apps && !cluster_lost(t->x->cluster, &ignored))
+		trial_clean_workload(t);
 	measure_discard(t->x->cluster);
 }
 
