@@ -23,7 +23,7 @@ static void an_unknown_file_system_is_refused(void **state)
 
 static void the_adapter_says_where_a_server_serves(void **state)
 {
-	struct host host = {.ssh = {.name = "s1", .address = "192.0.2.7"}, .role = ROLE_SERVER, .service_port = 24007};
+	struct host host = {.ssh = {.name = "s1"}, .address = "192.0.2.7", .role = ROLE_SERVER, .service_port = 24007};
 	char *address = NULL;
 	uint16_t port = 0;
 	struct fs *fs;

@@ -42,7 +42,7 @@ inventory() { # port of s2, storage of s1
 	    { name = "s1", role = "server", address = "127.0.0.1", ssh_port = 2222, identity = "id",
 	      host_key = "$(cat host.pub)", storage = "$2", service_port = 24007 },
 	    { name = "s2", role = "server", address = "127.0.0.1", ssh_port = $1, identity = "id",
-	      host_key = "$(cat host.pub)", storage = "$2", service_port = 24007 },
+	      host_key = "$(cat host.pub)", storage = "$2", service_port = 24008 },
 	    { name = "c1", role = "client", address = "127.0.0.1", ssh_port = 2222, identity = "id",
 	      host_key = "$(cat host.pub)", mount = "/proc" },
 	  },

@@ -69,7 +69,7 @@ static void push_host(lua_State *L, const struct host *h)
 {
 	const struct {
 		const char *key, *value;
-	} texts[] = {{"name", h->ssh.name},   {"address", h->ssh.address}, {"role", role_name(h->role)},
+	} texts[] = {{"name", h->ssh.name},   {"address", h->address}, {"role", role_name(h->role)},
 		     {"storage", h->storage}, {"spare", h->spare},         {"mount", h->mount}};
 
 	lua_newtable(L);
@@ -126,7 +126,7 @@ int fs_probe(struct fs *fs, const struct host *host, json_t **argv, struct err *
 int fs_service(struct fs *fs, const struct host *server, char **address, uint16_t *port, struct err *e)
 {
 	lua_State *L = fs->L;
-	const char *at = server->ssh.address;
+	const char *at = server->address;
 	lua_Integer number = server->service_port;
 	int rc = 0;
 

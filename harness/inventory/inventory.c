@@ -1,12 +1,12 @@
 #include "harness/inventory/inventory.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/lua/luax.h"
+#include "harness/inventory/reach.h"
 
 static const char *const role_names[] = {[ROLE_SERVER] = "server", [ROLE_CLIENT] = "client", [ROLE_OUTSIDER] = "outsider"};
 
@@ -15,47 +15,34 @@ const char *role_name(enum role role)
 	return role_names[role];
 }
 
-/* What stands in the file for one node, before it is checked as a whole. */
-struct entry {
-	char *name, *role, *address, *host_key, *identity, *user, *storage, *spare, *mount;
-	long ssh_port, service_port;
-};
-
 static void entry_clear(struct entry *en)
 {
-	free(en->name);
-	free(en->role);
-	free(en->address);
-	free(en->host_key);
-	free(en->identity);
-	free(en->user);
-	free(en->storage);
-	free(en->spare);
-	free(en->mount);
-}
+	char *const all[] = {en->name, en->role,  en->address, en->ssh,	    en->host_key, en->identity,
+			     en->user, en->jump, en->become,  en->storage, en->spare,	  en->mount};
 
-static void host_clear(struct host *h)
-{
-	free((char *)h->ssh.name);
-	free((char *)h->ssh.address);
-	free((char *)h->ssh.user);
-	free((char *)h->ssh.identity);
-	free((char *)h->ssh.host_key);
-	free(h->storage);
-	free(h->spare);
-	free(h->mount);
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		free(all[i]);
 }
 
 void inventory_free(struct inventory *inv)
 {
 	if (!inv)
 		return;
-	for (size_t i = 0; i < inv->n_hosts; i++)
-		host_clear(&inv->hosts[i]);
+	for (size_t i = 0; i < inv->n_hosts; i++) {
+		struct host *h = &inv->hosts[i];
+
+		free(h->address);
+		free(h->storage);
+		free(h->spare);
+		free(h->mount);
+		json_decref(h->origins);
+	}
+	bag_free(inv->bag);
 	free(inv->hosts);
 	free(inv->path);
 	free(inv->fs_type);
 	free(inv->layout);
+	free(inv->volume);
 	free(inv);
 }
 
@@ -64,15 +51,19 @@ static int read_entry(lua_State *L, const struct luax_source *src, struct entry 
 	const struct luax_field fields[] = {
 		{"name", LUAX_STRING, .required = true, .out = &en->name},
 		{"role", LUAX_STRING, .required = true, .out = &en->role},
-		{"address", LUAX_STRING, .required = true, .out = &en->address},
+		{"address", LUAX_STRING, .out = &en->address},
+		{"ssh", LUAX_STRING, .out = &en->ssh},
 		{"host_key", LUAX_STRING, .out = &en->host_key},
 		{"identity", LUAX_STRING, .out = &en->identity},
 		{"user", LUAX_STRING, .out = &en->user},
+		{"jump", LUAX_STRING, .out = &en->jump},
+		{"become", LUAX_STRING, .out = &en->become},
 		{"ssh_port", LUAX_INTEGER, .min = 1, .max = 65535, .out = &en->ssh_port},
 		{"storage", LUAX_STRING, .out = &en->storage},
 		{"spare", LUAX_STRING, .out = &en->spare},
 		{"service_port", LUAX_INTEGER, .min = 1, .max = 65535, .out = &en->service_port},
 		{"mount", LUAX_STRING, .out = &en->mount},
+		{"allow_restart", LUAX_BOOLEAN, .out = &en->allow_restart},
 		{NULL},
 	};
 	char what[96] = "a node";
@@ -105,6 +96,10 @@ static int check_entry(const struct luax_source *src, const struct inventory *in
 	for (size_t k = 0; k < inv->n_hosts; k++)
 		if (!strcmp(inv->hosts[k].ssh.name, en->name))
 			return luax_complain(src, en->name, e, "there are two nodes named '%s'", en->name);
+	for (size_t k = 0; k < inv->n_hosts && en->address && en->service_port; k++)
+		if (!strcmp(inv->hosts[k].address, en->address) && inv->hosts[k].service_port == (unsigned)en->service_port)
+			return luax_complain(src, en->name, e, "servers '%s' and '%s' have the same address and service_port, %s:%ld",
+					     inv->hosts[k].ssh.name, en->name, en->address, en->service_port);
 	for (i = 0; names[i] && strcmp(names[i], en->role); i++)
 		;
 	if (!names[i]) {
@@ -113,13 +108,15 @@ static int check_entry(const struct luax_source *src, const struct inventory *in
 				     en->name, en->role, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 	}
 	*role = (enum role)i;
-	if (*role == ROLE_SERVER && (!en->storage || !en->service_port))
-		return luax_complain(src, en->name, e,
-				     "server '%s' needs 'storage' (its data folder) and 'service_port' (where it listens)",
-				     en->name);
-	if (*role == ROLE_CLIENT && !en->mount)
-		return luax_complain(src, en->name, e, "client '%s' needs 'mount' (where the file system is mounted)",
-				     en->name);
+	if (*role != ROLE_SERVER && (en->storage || en->spare || en->service_port))
+		return luax_complain(src, en->name, e, "node '%s': '%s' is for servers, and its role is %s", en->name,
+				     en->storage ? "storage" : en->spare ? "spare" : "service_port", en->role);
+	if (*role != ROLE_CLIENT && en->mount)
+		return luax_complain(src, en->name, e, "node '%s': 'mount' is for clients, and its role is %s", en->name,
+				     en->role);
+	if (en->become && strcmp(en->become, "sudo"))
+		return luax_complain(src, en->become, e, "node '%s': 'become' can be \"sudo\", not '%.64s'", en->name,
+				     en->become);
 	if (en->storage && en->storage[0] != '/')
 		return luax_complain(src, en->storage, e, "node '%s': 'storage' must be an absolute path", en->name);
 	if (en->spare && en->spare[0] != '/')
@@ -129,24 +126,13 @@ static int check_entry(const struct luax_source *src, const struct inventory *in
 	return 0;
 }
 
-static char *resolve(const char *inventory_path, const char *path)
+static int add_host(lua_State *L, const struct luax_source *src, struct inventory *inv, struct ssh_config *config,
+		    struct err *e)
 {
-	char *copy, *full = NULL;
-
-	if (path[0] == '/')
-		return strdup(path);
-	copy = strdup(inventory_path);
-	if (copy && asprintf(&full, "%s/%s", dirname(copy), path) < 0)
-		full = NULL;
-	free(copy);
-	return full;
-}
-
-static int add_host(lua_State *L, const struct luax_source *src, struct inventory *inv, struct err *e)
-{
-	struct entry en = {0};
+	struct entry en = {.allow_restart = inv->allow_restart};
 	struct host *h = &inv->hosts[inv->n_hosts];
 	enum role role = ROLE_SERVER;
+	struct err why;
 	int rc;
 
 	rc = read_entry(L, src, &en, e);
@@ -154,47 +140,44 @@ static int add_host(lua_State *L, const struct luax_source *src, struct inventor
 		rc = check_entry(src, inv, &en, &role, e);
 	if (rc)
 		goto out;
-	*h = (struct host){.role = role, .service_port = (unsigned)en.service_port};
-	h->ssh = (struct node_spec){.name = en.name, .address = en.address, .port = (unsigned)en.ssh_port,
-				    .user = en.user, .host_key = en.host_key};
+	inv->n_hosts++;
+	*h = (struct host){.role = role, .service_port = (unsigned)en.service_port,
+			   .allow_restart = en.allow_restart};
+	rc = reach(inv, config, &en, h, &why);
+	if (rc)
+		rc = luax_complain(src, en.name, e, "node '%s': %s", en.name, why.text);
 	h->storage = en.storage;
 	h->spare = en.spare;
 	h->mount = en.mount;
-	en.name = en.address = en.user = en.host_key = en.storage = en.spare = en.mount = NULL;
-	inv->n_hosts++;
-	if (en.identity) {
-		h->ssh.identity = resolve(inv->path, en.identity);
-		if (!h->ssh.identity)
-			rc = err_errno(e, -ENOMEM, "cannot read '%s'", inv->path);
-	}
+	en.storage = en.spare = en.mount = NULL;
 out:
 	entry_clear(&en);
 	return rc;
 }
 
-static int read_all(lua_State *L, const struct luax_source *src, struct inventory *inv, struct err *e)
+/* NULL in '*out': none is to be looked at. */
+static int open_ssh_config(const struct luax_source *src, const char *name, struct ssh_config **out, struct err *e)
 {
-	const struct luax_field fields[] = {
-		{"file_system", LUAX_TABLE, .required = true},
-		{"nodes", LUAX_TABLE, .required = true},
-		{NULL},
-	};
-	const struct luax_field fs_fields[] = {
-		{"type", LUAX_STRING, .required = true, .out = &inv->fs_type},
-		{"layout", LUAX_STRING, .out = &inv->layout},
-		{NULL},
-	};
-	lua_Unsigned n;
+	char *path = NULL;
+	struct err why;
 	int rc;
 
-	rc = luax_read(L, -1, src, "inventory", fields, false, e);
-	if (rc)
-		return rc;
-	lua_getfield(L, -1, "file_system");
-	rc = luax_read(L, -1, src, "file_system", fs_fields, false, e);
-	lua_pop(L, 1);
-	if (rc)
-		return rc;
+	*out = NULL;
+	if (name && !strcmp(name, "none"))
+		return 0;
+	if (name && !(path = path_beside(src->path, name)))
+		return err_errno(e, -ENOMEM, "cannot read '%s'", src->path);
+	rc = ssh_config_open(path, out, &why);
+	free(path);
+	return rc ? luax_complain(src, "ssh_config", e, "%s", why.text) : 0;
+}
+
+static int read_nodes(lua_State *L, const struct luax_source *src, struct inventory *inv, struct ssh_config *config,
+		      struct err *e)
+{
+	lua_Unsigned n;
+	int rc = 0;
+
 	lua_getfield(L, -1, "nodes");
 	n = lua_rawlen(L, -1);
 	if (!n || n > 100000)
@@ -204,10 +187,45 @@ static int read_all(lua_State *L, const struct luax_source *src, struct inventor
 		return err_errno(e, -ENOMEM, "cannot read '%s'", src->path);
 	for (lua_Unsigned i = 1; i <= n && !rc; i++) {
 		lua_rawgeti(L, -1, (lua_Integer)i);
-		rc = add_host(L, src, inv, e);
+		rc = add_host(L, src, inv, config, e);
 		lua_pop(L, 1);
 	}
 	lua_pop(L, 1);
+	return rc;
+}
+
+static int read_all(lua_State *L, const struct luax_source *src, struct inventory *inv, struct err *e)
+{
+	char *ssh_config = NULL;
+	const struct luax_field fields[] = {
+		{"file_system", LUAX_TABLE, .required = true},
+		{"nodes", LUAX_TABLE, .required = true},
+		{"ssh_config", LUAX_STRING, .out = &ssh_config},
+		{"allow_restart", LUAX_BOOLEAN, .out = &inv->allow_restart},
+		{NULL},
+	};
+	const struct luax_field fs_fields[] = {
+		{"type", LUAX_STRING, .required = true, .out = &inv->fs_type},
+		{"layout", LUAX_STRING, .out = &inv->layout},
+		{"volume", LUAX_STRING, .out = &inv->volume},
+		{NULL},
+	};
+	struct ssh_config *config = NULL;
+	int rc;
+
+	rc = luax_read(L, -1, src, "inventory", fields, false, e);
+	if (rc)
+		goto out;
+	lua_getfield(L, -1, "file_system");
+	rc = luax_read(L, -1, src, "file_system", fs_fields, false, e);
+	lua_pop(L, 1);
+	if (!rc)
+		rc = open_ssh_config(src, ssh_config, &config, e);
+	if (!rc)
+		rc = read_nodes(L, src, inv, config, e);
+	ssh_config_free(config);
+out:
+	free(ssh_config);
 	return rc;
 }
 
@@ -218,7 +236,7 @@ int inventory_load(const char *path, struct inventory **out, struct err *e)
 	lua_State *L = luax_new();
 	int rc;
 
-	if (!inv || !L || !(inv->path = strdup(path))) {
+	if (!inv || !L || !(inv->path = strdup(path)) || !(inv->bag = bag_new())) {
 		rc = err_errno(e, -ENOMEM, "cannot read '%s'", path);
 		goto out;
 	}

@@ -187,7 +187,8 @@ int state_inventory(const struct lab_options *o, const dev_t *spares, struct err
 	if (!f)
 		return err_errno(e, -errno, "cannot write the inventory");
 	fprintf(f, "-- Written by 'culprit lab up'.\nreturn {\n"
-		   "  file_system = { type = \"glusterfs\", layout = \"%s\" },\n  nodes = {\n",
+		   "  file_system = { type = \"glusterfs\", layout = \"%s\" },\n"
+		   "  ssh_config = \"none\",\n  allow_restart = true,\n  nodes = {\n",
 		o->layout == LAB_DISPERSE ? "disperse" : "distribute");
 	for (unsigned i = 0; i < lab_node_count(o) && !rc; i++) {
 		struct lab_node n = lab_node_at(o, i);

@@ -306,7 +306,7 @@ static int node_index(lua_State *L)
 	const char *key = luaL_checkstring(L, 2);
 	const struct {
 		const char *key, *value;
-	} texts[] = {{"name", h->ssh.name},   {"address", h->ssh.address}, {"role", role_name(h->role)},
+	} texts[] = {{"name", h->ssh.name},   {"address", h->address}, {"role", role_name(h->role)},
 		     {"storage", h->storage}, {"spare", h->spare},         {"mount", h->mount}};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {

@@ -137,7 +137,7 @@ static int state_dir(struct node *n, char **state, struct err *e)
 	char *home = NULL;
 	int rc = 0;
 
-	if (!strcmp(n->user, "root")) {
+	if (n->sudo || !strcmp(n->user, "root")) {
 		*state = strdup("/var/lib/culprit");
 		return 0;
 	}
@@ -329,6 +329,7 @@ int deploy(struct node *n, char **command, struct err *e)
 {
 	const struct bundle *b = &n->set->bundle;
 	long lease_ms = (long)(n->set->opt.lease_s * 1000);
+	const char *sudo = n->sudo ? "sudo -n " : "";
 	char *state = NULL, *base = NULL, *dir = NULL;
 	int rc, len;
 
@@ -349,10 +350,10 @@ int deploy(struct node *n, char **command, struct err *e)
 			goto out;
 	}
 	if (b->loader)
-		len = asprintf(command, "%s/%s --library-path %s %s/" AGENT " serve --lease %ldms --dir %s", dir,
+		len = asprintf(command, "%s%s/%s --library-path %s %s/" AGENT " serve --lease %ldms --dir %s", sudo, dir,
 			       b->loader, dir, dir, lease_ms, state);
 	else
-		len = asprintf(command, "%s/" AGENT " serve --lease %ldms --dir %s", dir, lease_ms, state);
+		len = asprintf(command, "%s%s/" AGENT " serve --lease %ldms --dir %s", sudo, dir, lease_ms, state);
 	if (len < 0)
 		rc = err_set(e, -ENOMEM, "cannot prepare the agent's start");
 out:

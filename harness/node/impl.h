@@ -64,15 +64,33 @@ struct transfer; /* one fetch or put under way (transfer.c) */
 
 enum node_state { NODE_CONNECTING, NODE_UP, NODE_LOST };
 
+/* One session on the way to a node: jump hosts first, the node itself last. */
+struct hop {
+	struct node *node;
+	char *address, *user, *identity, *auth_socket, *host_key, *host_key_alias;
+	char **identities, **known_hosts; /* NULL-ended, or NULL */
+	bool identities_only;
+	unsigned port;
+	int fd;                    /* lock: its socket, TCP or one end of a pair; libssh has a duplicate; -1 before */
+	ssh_session session;       /* thread; of a jump host: the relay's once it runs */
+	ssh_channel forward;       /* jump hosts: to the next hop */
+	int pair;                  /* jump hosts: the relay's end of the next hop's socket; -1 */
+	pthread_t relay;
+	bool relaying;
+};
+
 struct node {
 	struct nodeset *set;
-	char *name, *address, *user, *identity, *host_key;
-	unsigned port;
+	char *name;
+	const char *user;          /* the last hop's */
+	bool sudo;
+	struct hop *hops;          /* constant but for what its members say */
+	size_t n_hops;
 
 	pthread_t thread;
 	bool started;
 	int wake;                  /* eventfd: look at the queue, or at set->closing */
-	int fd;                    /* lock: the socket; libssh has a duplicate; -1 before */
+	int fd;                    /* lock: the socket of the hop that is used or being opened; -1 before */
 	_Atomic int64_t watch_ns;  /* CLOCK_MONOTONIC; 0: the thread is in no blocking call */
 	atomic_bool stalled;       /* the watchdog has cut the connection */
 
@@ -83,7 +101,7 @@ struct node {
 	int64_t last_id;           /* lock */
 	json_t *hello;             /* set before NODE_UP, then constant */
 
-	ssh_session session;       /* thread, as all below */
+	ssh_session session;       /* thread, as all below; the last hop's */
 	ssh_channel channel;
 	sftp_session sftp;
 	struct ssh_channel_callbacks_struct callbacks;
@@ -134,7 +152,7 @@ void node_watch(struct node *n, double seconds);
 /* The thread of a node; 'arg' is the struct node. */
 void *node_thread(void *arg);
 
-/* session.c: connects, checks the host key, authenticates. */
+/* session.c: all hops of the way: connects, checks host keys, authenticates. */
 int session_open(struct node *n, struct err *e);
 
 /* Frees everything that libssh holds for the node; fine when half open. */
@@ -143,6 +161,21 @@ void session_close(struct node *n);
 /* The sentence for what libssh just refused: the watchdog's reason if it cut the
  * connection, else 'what' and libssh's own words. Returns the code (-ETIMEDOUT or -EIO). */
 int session_error(struct node *n, struct err *e, const char *what);
+int hop_error(struct hop *h, struct err *e, const char *what);
+
+/* trust.c: what proves the host. hop_pin comes before the session begins and says which keys it may show ('*pinned',
+ * '*type': the caller frees); hop_trust looks at the one that it showed. -EKEYREJECTED. */
+int hop_pin(struct hop *h, ssh_key *pinned, char **type, struct err *e);
+int hop_trust(struct hop *h, ssh_key pinned, struct err *e);
+
+/* login.c: what proves us. -EACCES. */
+int hop_authenticate(struct hop *h, struct err *e);
+
+/* relay.c: opens a way from jump host 'h' to the next hop and serves it in a thread, to which h->session then
+ * belongs. The other end is the next hop's fd. */
+int relay_start(struct hop *h, struct hop *next, struct err *e);
+/* Ends it and joins; the session is the caller's again. Fine where none runs. */
+void relay_stop(struct hop *h);
 
 /* Opens the SFTP channel unless it is open. */
 int session_sftp(struct node *n, struct err *e);

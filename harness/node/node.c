@@ -78,6 +78,80 @@ static char *copy(const char *s)
 	return s ? strdup(s) : NULL;
 }
 
+static char **copy_list(const char *const *list)
+{
+	char **copies;
+	size_t n = 0;
+
+	if (!list)
+		return NULL;
+	while (list[n])
+		n++;
+	copies = calloc(n + 1, sizeof(*copies));
+	for (size_t i = 0; copies && i < n; i++)
+		copies[i] = copy(list[i]);
+	return copies;
+}
+
+static void free_list(char **list)
+{
+	for (size_t i = 0; list && list[i]; i++)
+		free(list[i]);
+	free(list);
+}
+
+static void hop_init(struct hop *h, struct node *n, const struct node_spec *spec)
+{
+	*h = (struct hop){
+		.node = n,
+		.address = copy(spec->address),
+		.user = copy(spec->user ? spec->user : "root"),
+		.identity = copy(spec->identity),
+		.auth_socket = copy(spec->auth_socket),
+		.host_key = copy(spec->host_key),
+		.host_key_alias = copy(spec->host_key_alias),
+		.identities = copy_list(spec->identities),
+		.known_hosts = copy_list(spec->known_hosts),
+		.identities_only = spec->identities_only,
+		.port = spec->port ? spec->port : 22,
+		.fd = -1,
+		.pair = -1,
+	};
+}
+
+static void hop_clear(struct hop *h)
+{
+	free(h->address);
+	free(h->user);
+	free(h->identity);
+	free(h->auth_socket);
+	free(h->host_key);
+	free(h->host_key_alias);
+	free_list(h->identities);
+	free_list(h->known_hosts);
+	if (h->fd >= 0)
+		close(h->fd);
+	if (h->pair >= 0)
+		close(h->pair);
+}
+
+static int node_init(struct node *n, const struct node_spec *spec, struct err *e)
+{
+	n->fd = -1;
+	n->name = copy(spec->name);
+	n->sudo = spec->sudo;
+	n->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	n->hops = calloc(spec->n_jumps + 1, sizeof(*n->hops));
+	if (!n->hops)
+		return err_errno(e, -ENOMEM, "cannot connect");
+	for (size_t i = 0; i < spec->n_jumps; i++)
+		hop_init(&n->hops[i], n, &spec->jumps[i]);
+	hop_init(&n->hops[spec->n_jumps], n, spec);
+	n->n_hops = spec->n_jumps + 1;
+	n->user = n->hops[spec->n_jumps].user;
+	return n->wake < 0 ? err_errno(e, -errno, "cannot make an eventfd") : 0;
+}
+
 static int check_specs(const struct node_spec *specs, size_t n, struct err *e)
 {
 	size_t i, k;
@@ -122,18 +196,13 @@ static int make_set(const struct node_spec *specs, size_t n, const struct node_o
 	for (i = 0; i < n; i++) {
 		struct node *node = &set->nodes[i];
 
+		int rc;
+
 		node->set = set;
-		node->fd = -1;
-		node->name = copy(specs[i].name);
-		node->address = copy(specs[i].address);
-		node->user = copy(specs[i].user ? specs[i].user : "root");
-		node->identity = copy(specs[i].identity);
-		node->host_key = copy(specs[i].host_key);
-		node->port = specs[i].port ? specs[i].port : 22;
-		node->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 		set->n = i + 1;
-		if (node->wake < 0)
-			return err_errno(e, -errno, "cannot make an eventfd");
+		rc = node_init(node, &specs[i], e);
+		if (rc < 0)
+			return rc;
 	}
 	return bundle_load(opts->agent_dir ? opts->agent_dir : ".", &set->bundle, e);
 }
@@ -204,15 +273,12 @@ out:
 static void node_clear(struct node *n)
 {
 	json_decref(n->hello);
+	for (size_t i = 0; i < n->n_hops; i++)
+		hop_clear(&n->hops[i]);
+	free(n->hops);
 	free(n->name);
-	free(n->address);
-	free(n->user);
-	free(n->identity);
-	free(n->host_key);
 	free(n->in);
 	close(n->wake);
-	if (n->fd >= 0)
-		close(n->fd);
 }
 
 void nodeset_free(struct nodeset *set)

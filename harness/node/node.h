@@ -12,7 +12,11 @@
  * but for nodeset_interrupt. Calls on different nodes run side by side through
  * node_call_all. Several nodesets may be in use at once, each in a thread of its own.
  *
- * No user's ssh_config is read. Passwords are never asked for nor sent.
+ * No user's ssh_config is read here (the inventory does). Passwords are never asked for nor sent.
+ *
+ * Jump hosts: each hop is a session of our own inside the one before it (a direct-tcpip channel, relayed by a thread
+ * over a socket pair). So every hop's host key is checked in the same way and with the same words, nothing runs a
+ * shell, and a node that is lost behind a jump host is noticed like any other.
  */
 #ifndef CULPRIT_HARNESS_NODE_H
 #define CULPRIT_HARNESS_NODE_H
@@ -23,14 +27,23 @@
 
 #include "harness/base/err.h"
 
-/* How to reach a host; strings are borrowed until node_connect_all returns. */
+/* How to reach a host; all is borrowed until node_connect_all returns. Lists end with a NULL. */
 struct node_spec {
 	const char *name;       /* unique; used in messages */
 	const char *address;    /* IP address or host name */
 	unsigned port;          /* 0: 22 */
 	const char *user;       /* NULL: root */
-	const char *identity;   /* private key file; NULL: the SSH agent, then the user's default keys */
-	const char *host_key;   /* "ssh-ed25519 AAAA..."; pinned. NULL: ~/.ssh/known_hosts must know it */
+	const char *identity;   /* private key file: this one, and no other; NULL: ssh-agent's, then 'identities' */
+	const char *host_key;   /* "ssh-ed25519 AAAA..."; pinned. NULL: 'known_hosts' must know it */
+
+	const char *const *identities;  /* key files, those that are there; NULL: the user's default keys */
+	bool identities_only;           /* ssh-agent only for want of another way to use 'identities' (a passphrase) */
+	const char *auth_socket;        /* ssh-agent's; NULL: $SSH_AUTH_SOCK; "none": ssh-agent is not asked */
+	const char *host_key_alias;     /* its name in 'known_hosts'; NULL: address, and port unless 22 */
+	const char *const *known_hosts; /* files; NULL: ~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts */
+	const struct node_spec *jumps;  /* hosts to go through, the first one first; their own 'jumps' are not looked at */
+	size_t n_jumps;
+	bool sudo;              /* the agent and SFTP run as root through 'sudo -n' */
 };
 
 struct node_options {

@@ -1,5 +1,5 @@
 /*
- * One SSH session: socket, host key, authentication, SFTP channel.
+ * The way to a node: a socket or a relay, a session on it, hop after hop; then its SFTP channel.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "harness/base/clock.h"
+#include "harness/base/file.h"
 #include "harness/node/impl.h"
 
 static void quiet(int priority, const char *function, const char *buffer, void *userdata)
@@ -27,17 +29,17 @@ static int no_passphrase(const char *prompt, char *buf, size_t len, int echo, in
 	return -1;
 }
 
-static int connect_error(int code, struct node *n, struct err *e)
+static int connect_error(int code, struct hop *h, struct err *e)
 {
 	char text[128];
 
 	if (code == ETIMEDOUT)
-		return err_set(e, -ETIMEDOUT, "no answer within %g s at %s:%u", n->set->opt.connect_timeout_s,
-			       n->address, n->port);
+		return err_set(e, -ETIMEDOUT, "no answer within %g s at %s:%u",
+			       h->node->set->opt.connect_timeout_s, h->address, h->port);
 	snprintf(text, sizeof(text), "%s", strerror(code));
 	if (text[0] >= 'A' && text[0] <= 'Z' && !(text[1] >= 'A' && text[1] <= 'Z'))
 		text[0] = (char)(text[0] - 'A' + 'a');
-	return err_set(e, -code, "%s at %s:%u", text, n->address, n->port);
+	return err_set(e, -code, "%s at %s:%u", text, h->address, h->port);
 }
 
 /* 0 or a positive errno. */
@@ -97,17 +99,18 @@ static void set_keepalive(int fd, double timeout_s)
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_ms, sizeof(user_ms));
 }
 
-static int connect_socket(struct node *n, double deadline_s, struct err *e)
+static int connect_socket(struct hop *h, double deadline_s, struct err *e)
 {
+	struct node *n = h->node;
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
 	struct addrinfo *list, *ai;
 	int code, fd = -1;
 	char port[12];
 
-	snprintf(port, sizeof(port), "%u", n->port);
-	code = getaddrinfo(n->address, port, &hints, &list);
+	snprintf(port, sizeof(port), "%u", h->port);
+	code = getaddrinfo(h->address, port, &hints, &list);
 	if (code)
-		return err_set(e, -EHOSTUNREACH, "cannot find address '%s': %s", n->address,
+		return err_set(e, -EHOSTUNREACH, "cannot find address '%s': %s", h->address,
 			       gai_strerror(code));
 	code = EHOSTUNREACH;
 	for (ai = list; ai; ai = ai->ai_next) {
@@ -117,235 +120,156 @@ static int connect_socket(struct node *n, double deadline_s, struct err *e)
 	}
 	freeaddrinfo(list);
 	if (code)
-		return connect_error(code, n, e);
+		return connect_error(code, h, e);
 	set_keepalive(fd, n->set->opt.timeout_s);
 	pthread_mutex_lock(&n->set->lock);
-	n->fd = fd;
+	h->fd = n->fd = fd;
 	pthread_mutex_unlock(&n->set->lock);
 	if (atomic_load(&n->set->closing))
 		return err_set(e, -ECANCELED, "given up");
 	return 0;
 }
 
-int session_error(struct node *n, struct err *e, const char *what)
+int hop_error(struct hop *h, struct err *e, const char *what)
 {
-	const char *text = ssh_get_error(n->session);
+	const char *text = ssh_get_error(h->session);
 
-	if (atomic_load(&n->stalled))
-		return err_set(e, -ETIMEDOUT, "no answer from %s:%u in time (%s)", n->address, n->port, what);
+	if (atomic_load(&h->node->stalled))
+		return err_set(e, -ETIMEDOUT, "no answer from %s:%u in time (%s)", h->address, h->port, what);
 	return err_set(e, -EIO, "%s: %s", what, text && *text ? text : "the connection ended");
 }
 
-static char *fingerprint(ssh_key key)
+int session_error(struct node *n, struct err *e, const char *what)
 {
-	unsigned char *hash = NULL;
-	size_t len = 0;
-	char *text = NULL;
-
-	if (ssh_get_publickey_hash(key, SSH_PUBLICKEY_HASH_SHA256, &hash, &len) == 0)
-		text = ssh_get_fingerprint_hash(SSH_PUBLICKEY_HASH_SHA256, hash, len);
-	ssh_clean_pubkey_hash(&hash);
-	return text;
+	return hop_error(&n->hops[n->n_hops - 1], e, what);
 }
 
-/* Splits "TYPE BASE64 [COMMENT]". '*type' is the part of the type, for the caller to free. */
-static int pinned_key(struct node *n, ssh_key *key, char **type, struct err *e)
-{
-	char *name = NULL, *blob = NULL;
-	int rc = 0;
-
-	*key = NULL;
-	if (sscanf(n->host_key, "%ms %ms", &name, &blob) != 2 ||
-	    ssh_pki_import_pubkey_base64(blob, ssh_key_type_from_name(name), key) != SSH_OK) {
-		rc = err_set(e, -EINVAL,
-			     "host_key '%.40s' is no public key: it should read as"
-			     " /etc/ssh/ssh_host_ed25519_key.pub does on the host",
-			     n->host_key);
-		free(name);
-		name = NULL;
-	}
-	free(blob);
-	*type = name;
-	return rc;
-}
-
-static int check_pinned(struct node *n, ssh_key offered, ssh_key pinned, struct err *e)
-{
-	char *is, *was;
-	int rc;
-
-	if (!ssh_key_cmp(offered, pinned, SSH_KEY_CMP_PUBLIC))
-		return 0;
-	is = fingerprint(offered);
-	was = fingerprint(pinned);
-	rc = err_set(e, -EKEYREJECTED,
-		     "host key of %s:%u has changed: the inventory has %s, the host shows %s;"
-		     " if the host was set up anew, put its new key into host_key,"
-		     " else somebody is in between",
-		     n->address, n->port, was ? was : "?", is ? is : "?");
-	ssh_string_free_char(is);
-	ssh_string_free_char(was);
-	return rc;
-}
-
-static int check_known(struct node *n, ssh_key offered, struct err *e)
-{
-	enum ssh_known_hosts_e known = ssh_session_is_known_server(n->session);
-	char *is;
-	int rc;
-
-	if (known == SSH_KNOWN_HOSTS_OK)
-		return 0;
-	is = fingerprint(offered);
-	if (known == SSH_KNOWN_HOSTS_CHANGED || known == SSH_KNOWN_HOSTS_OTHER)
-		rc = err_set(e, -EKEYREJECTED,
-			     "host key of %s:%u is not the one in known_hosts: the host shows %s;"
-			     " if the host was set up anew, run ssh-keygen -R '%s' and ssh to it once",
-			     n->address, n->port, is ? is : "?", n->address);
-	else
-		rc = err_set(e, -EKEYREJECTED,
-			     "host key of %s:%u is not known (%s): give host_key in the inventory,"
-			     " or ssh to it once by hand",
-			     n->address, n->port, is ? is : "?");
-	ssh_string_free_char(is);
-	return rc;
-}
-
-static int set_options(struct node *n, const char *key_type, struct err *e)
+static int set_options(struct hop *h, const char *key_type, const char *known_path, struct err *e)
 {
 	const bool no_config = false;
-	long timeout_s = (long)n->set->opt.connect_timeout_s + 1;
+	/* What known_hosts calls a host by its alias has no port. */
+	unsigned port = h->host_key_alias ? 22 : h->port;
+	long timeout_s = (long)h->node->set->opt.connect_timeout_s + 1;
 	int fd, rc = 0;
 
-	fd = fcntl(n->fd, F_DUPFD_CLOEXEC, 3);
+	fd = fcntl(h->fd, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
 		return err_errno(e, -errno, "cannot duplicate the socket");
-	rc |= ssh_options_set(n->session, SSH_OPTIONS_PROCESS_CONFIG, &no_config);
-	rc |= ssh_options_set(n->session, SSH_OPTIONS_HOST, n->address);
-	rc |= ssh_options_set(n->session, SSH_OPTIONS_PORT, &n->port);
-	rc |= ssh_options_set(n->session, SSH_OPTIONS_USER, n->user);
-	rc |= ssh_options_set(n->session, SSH_OPTIONS_TIMEOUT, &timeout_s);
+	rc |= ssh_options_set(h->session, SSH_OPTIONS_PROCESS_CONFIG, &no_config);
+	rc |= ssh_options_set(h->session, SSH_OPTIONS_HOST, h->host_key_alias ? h->host_key_alias : h->address);
+	rc |= ssh_options_set(h->session, SSH_OPTIONS_PORT, &port);
+	rc |= ssh_options_set(h->session, SSH_OPTIONS_USER, h->user);
+	rc |= ssh_options_set(h->session, SSH_OPTIONS_TIMEOUT, &timeout_s);
+	if (h->auth_socket)
+		rc |= ssh_options_set(h->session, SSH_OPTIONS_IDENTITY_AGENT,
+				      strcmp(h->auth_socket, "none") ? h->auth_socket : "/dev/null");
 	if (key_type) {
 		/* An RSA key signs by hashes that have names of their own. */
 		if (!strcmp(key_type, "ssh-rsa"))
 			key_type = "rsa-sha2-512,rsa-sha2-256";
-		rc |= ssh_options_set(n->session, SSH_OPTIONS_HOSTKEYS, key_type);
-		rc |= ssh_options_set(n->session, SSH_OPTIONS_KNOWNHOSTS, "/dev/null");
-		rc |= ssh_options_set(n->session, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null");
+		rc |= ssh_options_set(h->session, SSH_OPTIONS_HOSTKEYS, key_type);
 	}
-	if (rc || ssh_options_set(n->session, SSH_OPTIONS_FD, &fd)) {
-		rc = session_error(n, e, "cannot set up the session");
+	if (known_path) {
+		rc |= ssh_options_set(h->session, SSH_OPTIONS_KNOWNHOSTS, known_path);
+		rc |= ssh_options_set(h->session, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null");
+	}
+	if (rc || ssh_options_set(h->session, SSH_OPTIONS_FD, &fd)) {
+		rc = hop_error(h, e, "cannot set up the session");
 		close(fd);
 	}
 	return rc;
 }
 
-static int import_identity(struct node *n, ssh_key *key, struct err *e)
+/* libssh reads one file of known hosts; a user may have several. '*fd' is all of them in one. */
+static int gather_known(struct hop *h, int *fd, struct err *e)
 {
-	struct stat st;
+	int rc = 0;
 
-	if (stat(n->identity, &st) < 0)
-		return err_errno(e, -errno, "cannot use private key '%s'", n->identity);
-	if (st.st_mode & 077)
-		return err_set(e, -EACCES,
-			       "private key '%s' can be used by others than its owner: chmod 600 it",
-			       n->identity);
-	if (ssh_pki_import_privkey_file(n->identity, NULL, no_passphrase, NULL, key) != SSH_OK)
-		return err_set(e, -EACCES,
-			       "cannot read private key '%s': it is damaged, or has a passphrase (then"
-			       " add it to ssh-agent and leave identity out)",
-			       n->identity);
-	return 0;
+	*fd = memfd_create("known_hosts", MFD_CLOEXEC);
+	if (*fd < 0)
+		return err_errno(e, -errno, "cannot read known hosts");
+	for (size_t i = 0; h->known_hosts[i] && !rc; i++) {
+		char *text = NULL;
+		size_t size;
+
+		rc = file_read(h->known_hosts[i], &text, &size, e);
+		if (rc == -ENOENT || rc == -ENOTDIR)
+			rc = 0;
+		else if (!rc && (fd_write_all(*fd, text, size) || fd_write_all(*fd, "\n", 1)))
+			rc = err_set(e, -ENOMEM, "cannot read known hosts");
+		free(text);
+	}
+	return rc;
 }
 
-static int authenticate(struct node *n, struct err *e)
+/* A session on h->fd, both sides proven. */
+static int open_hop(struct hop *h, struct err *e)
 {
-	ssh_key key = NULL;
-	int rc, auth;
+	static struct ssh_callbacks_struct callbacks = {.size = sizeof(callbacks), .auth_function = no_passphrase};
+	char known_path[32] = "/dev/null", *type = NULL;
+	ssh_key pinned = NULL;
+	int known = -1, rc;
 
-	if (n->identity) {
-		rc = import_identity(n, &key, e);
-		if (rc < 0)
-			return rc;
-		auth = ssh_userauth_publickey(n->session, NULL, key);
-		ssh_key_free(key);
-	} else {
-		auth = ssh_userauth_publickey_auto(n->session, NULL, NULL);
+	rc = hop_pin(h, &pinned, &type, e);
+	if (!rc && !pinned && h->known_hosts)
+		rc = gather_known(h, &known, e);
+	if (rc < 0)
+		goto out;
+	if (known >= 0)
+		snprintf(known_path, sizeof(known_path), "/proc/self/fd/%d", known);
+	h->session = ssh_new();
+	if (!h->session) {
+		rc = err_errno(e, -ENOMEM, "cannot make a session");
+		goto out;
 	}
-	if (auth == SSH_AUTH_SUCCESS)
-		return 0;
-	if (auth == SSH_AUTH_ERROR)
-		return session_error(n, e, "authentication failed");
-	if (auth == SSH_AUTH_PARTIAL)
-		return err_set(e, -EACCES,
-			       "%s@%s:%u wants more than a key (a password or a code), which culprit"
-			       " does not send",
-			       n->user, n->address, n->port);
-	if (n->identity)
-		return err_set(e, -EACCES,
-			       "%s@%s:%u does not accept key '%s': add its public half to"
-			       " ~/.ssh/authorized_keys there",
-			       n->user, n->address, n->port, n->identity);
-	return err_set(e, -EACCES,
-		       "%s@%s:%u accepts no key of ssh-agent or ~/.ssh: give identity in the"
-		       " inventory, or add a key to ~/.ssh/authorized_keys there",
-		       n->user, n->address, n->port);
+	ssh_set_callbacks(h->session, &callbacks);
+	rc = set_options(h, type, pinned || known >= 0 ? known_path : NULL, e);
+	if (rc < 0)
+		goto out;
+	if (ssh_connect(h->session) != SSH_OK) {
+		rc = hop_error(h, e, "no SSH session");
+		if (type && strstr(e->text, "no match for method server host key algo"))
+			rc = err_set(e, -EKEYREJECTED,
+				     "%s:%u has no host key of the pinned type %s: if the host was"
+				     " set up anew, put its new key into host_key,"
+				     " else somebody is in between",
+				     h->address, h->port, type);
+		goto out;
+	}
+	rc = hop_trust(h, pinned, e);
+	if (!rc)
+		rc = hop_authenticate(h, e);
+out:
+	if (known >= 0)
+		close(known);
+	ssh_key_free(pinned);
+	free(type);
+	return rc;
 }
 
 int session_open(struct node *n, struct err *e)
 {
-	static struct ssh_callbacks_struct callbacks = {.size = sizeof(callbacks),
-							.auth_function = no_passphrase};
 	double deadline_s = clock_mono_s() + n->set->opt.connect_timeout_s;
-	ssh_key pinned = NULL, offered = NULL;
-	char *type = NULL;
 	int rc;
 
 	/* Both are per thread in libssh. */
 	ssh_set_log_callback(quiet);
 	ssh_set_log_level(SSH_LOG_NOLOG);
 
-	if (n->host_key) {
-		rc = pinned_key(n, &pinned, &type, e);
-		if (rc < 0)
-			return rc;
+	rc = connect_socket(&n->hops[0], deadline_s, e);
+	for (size_t i = 0; i < n->n_hops && !rc; i++) {
+		struct hop *h = &n->hops[i];
+
+		/* Each hop has the time that a host without any has. */
+		node_watch(n, i ? n->set->opt.connect_timeout_s : deadline_s - clock_mono_s());
+		rc = open_hop(h, e);
+		if (!rc && i + 1 < n->n_hops)
+			rc = relay_start(h, h + 1, e);
+		if (rc < 0 && i + 1 < n->n_hops)
+			err_prefix(e, rc, "jump host");
 	}
-	rc = connect_socket(n, deadline_s, e);
-	if (rc < 0)
-		goto out;
-	node_watch(n, deadline_s - clock_mono_s());
-	n->session = ssh_new();
-	if (!n->session) {
-		rc = err_errno(e, -ENOMEM, "cannot make a session");
-		goto out;
-	}
-	ssh_set_callbacks(n->session, &callbacks);
-	rc = set_options(n, type, e);
-	if (rc < 0)
-		goto out;
-	if (ssh_connect(n->session) != SSH_OK) {
-		rc = session_error(n, e, "no SSH session");
-		if (type && strstr(e->text, "no match for method server host key algo"))
-			rc = err_set(e, -EKEYREJECTED,
-				     "%s:%u has no host key of the pinned type %s: if the host was"
-				     " set up anew, put its new key into host_key,"
-				     " else somebody is in between",
-				     n->address, n->port, type);
-		goto out;
-	}
-	if (ssh_get_server_publickey(n->session, &offered) != SSH_OK) {
-		rc = session_error(n, e, "no host key");
-		goto out;
-	}
-	rc = pinned ? check_pinned(n, offered, pinned, e) : check_known(n, offered, e);
-	if (rc < 0)
-		goto out;
-	rc = authenticate(n, e);
-out:
+	n->session = n->hops[n->n_hops - 1].session;
 	node_watch(n, 0);
-	ssh_key_free(pinned);
-	ssh_key_free(offered);
-	free(type);
 	return rc;
 }
 
@@ -358,12 +282,51 @@ void session_close(struct node *n)
 	if (n->channel)
 		ssh_channel_free(n->channel);
 	n->channel = NULL;
-	if (n->session) {
-		ssh_disconnect(n->session);
-		ssh_free(n->session);
-	}
 	n->session = NULL;
+	for (size_t i = n->n_hops; i-- > 0;) {
+		struct hop *h = &n->hops[i];
+
+		/* Nothing waits on a jump host that no longer answers. */
+		if (i + 1 < n->n_hops && atomic_load(&n->stalled) && h->fd >= 0)
+			shutdown(h->fd, SHUT_RDWR);
+		relay_stop(h);
+		if (h->session) {
+			ssh_disconnect(h->session);
+			ssh_free(h->session);
+		}
+		h->session = NULL;
+	}
 	node_watch(n, 0);
+}
+
+/* The SFTP server's place differs from one distribution to the next, and root's shell need not be sshd's subsystem. */
+static const char sudo_sftp[] =
+	"sudo -n /bin/sh -c 'for f in /usr/lib/openssh/sftp-server /usr/libexec/openssh/sftp-server"
+	" /usr/lib/ssh/sftp-server /usr/libexec/sftp-server; do test -x $f && exec $f; done;"
+	" echo there is no sftp-server >&2; exit 127'";
+
+static sftp_session sftp_as_root(struct node *n)
+{
+	ssh_channel channel = ssh_channel_new(n->session);
+
+	if (channel && ssh_channel_open_session(channel) == SSH_OK &&
+	    ssh_channel_request_exec(channel, sudo_sftp) == SSH_OK)
+		return sftp_new_channel(n->session, channel);
+	ssh_channel_free(channel);
+	return NULL;
+}
+
+/* What sudo had to say, if it did. */
+static int sudo_error(struct node *n, struct err *e)
+{
+	char said[300] = "";
+	int got = ssh_channel_read_timeout(n->sftp->channel, said, sizeof(said) - 1, 1, 1000);
+
+	if (got <= 0)
+		return session_error(n, e, "no SFTP through sudo");
+	said[strcspn(said, "\r\n")] = '\0';
+	return err_set(e, -EACCES, "%s@%s:%u cannot become root: '%s'; let it run sudo without a password (NOPASSWD)",
+		       n->user, n->hops[n->n_hops - 1].address, n->hops[n->n_hops - 1].port, said);
 }
 
 int session_sftp(struct node *n, struct err *e)
@@ -372,11 +335,11 @@ int session_sftp(struct node *n, struct err *e)
 
 	if (n->sftp)
 		return 0;
-	n->sftp = sftp_new(n->session);
+	n->sftp = n->sudo ? sftp_as_root(n) : sftp_new(n->session);
 	if (!n->sftp)
 		return session_error(n, e, "no SFTP channel (is Subsystem sftp on in its sshd_config?)");
 	if (sftp_init(n->sftp) != SSH_OK) {
-		rc = session_error(n, e, "no SFTP");
+		rc = n->sudo ? sudo_error(n, e) : session_error(n, e, "no SFTP");
 		sftp_free(n->sftp);
 		n->sftp = NULL;
 	}

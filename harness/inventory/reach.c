@@ -1,0 +1,339 @@
+#include "harness/inventory/reach.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define JUMPS_MAX 8
+#define FROM_FILE "inventory"
+#define FROM_SSH "SSH configuration"
+#define FROM_DEFAULT "default"
+
+struct bag {
+	struct bag *next;
+	void *thing;
+};
+
+struct bag *bag_new(void)
+{
+	return calloc(1, sizeof(struct bag));
+}
+
+void bag_free(struct bag *b)
+{
+	while (b) {
+		struct bag *next = b->next;
+
+		free(b->thing);
+		free(b);
+		b = next;
+	}
+}
+
+void *bag_keep(struct bag *b, void *thing)
+{
+	struct bag *more = thing ? calloc(1, sizeof(*more)) : NULL;
+
+	if (!more) {
+		free(thing);
+		return NULL;
+	}
+	more->thing = thing;
+	more->next = b->next;
+	b->next = more;
+	return thing;
+}
+
+static const char *keep_text(struct bag *b, const char *text)
+{
+	return text ? bag_keep(b, strdup(text)) : NULL;
+}
+
+/* The strings of a list change hands, the list too. */
+static const char *const *keep_list(struct bag *b, char ***list)
+{
+	char **mine = *list;
+
+	*list = NULL;
+	for (size_t i = 0; mine && mine[i]; i++)
+		if (!bag_keep(b, mine[i]))
+			mine[i--] = NULL;
+	return bag_keep(b, mine);
+}
+
+char *path_beside(const char *file, const char *path)
+{
+	char *copy, *full = NULL;
+
+	if (path[0] == '/')
+		return strdup(path);
+	copy = strdup(file);
+	if (copy && asprintf(&full, "%s/%s", dirname(copy), path) < 0)
+		full = NULL;
+	free(copy);
+	return full;
+}
+
+static void origin(struct host *h, const char *what, const char *from, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static void origin(struct host *h, const char *what, const char *from, const char *fmt, ...)
+{
+	char value[600];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(value, sizeof(value), fmt, ap);
+	va_end(ap);
+	json_array_append_new(h->origins, json_pack("{s:s, s:s, s:s}", "what", what, "value", value, "from", from));
+}
+
+/* "[user@]host[:port]", "[user@][host]:port", with or without "ssh://". In place; host points into 'text'. */
+static int split_jump(char *text, char **user, char **host, unsigned *port, struct err *e)
+{
+	char *at, *colon, *end;
+	unsigned long number = 0;
+
+	*user = NULL;
+	*port = 0;
+	if (!strncmp(text, "ssh://", 6))
+		text += 6;
+	at = strrchr(text, '@');
+	if (at) {
+		*at = '\0';
+		*user = text;
+		text = at + 1;
+	}
+	if (*text == '[' && (end = strchr(text, ']'))) {
+		text++;
+		*end = '\0';
+		colon = end[1] == ':' ? end + 1 : NULL;
+	} else {
+		colon = strrchr(text, ':');
+		/* More than one, and no brackets: an IPv6 address alone. */
+		if (colon && strchr(text, ':') != colon)
+			colon = NULL;
+	}
+	*host = text;
+	if (colon) {
+		*colon = '\0';
+		number = strtoul(colon + 1, &end, 10);
+		if (*end || !number || number > 65535)
+			return err_set(e, -EINVAL, "'%.20s' is no port", colon + 1);
+		*port = (unsigned)number;
+	}
+	return *text && (!*user || **user) ? 0 : err_set(e, -EINVAL, "a host is missing");
+}
+
+/* The way that ssh takes: jump hosts, each looked up like any destination. The list grows from the front: a first
+ * jump host may have jump hosts of its own. */
+struct way {
+	struct inventory *inv;
+	struct ssh_config *config;
+	struct node_spec specs[JUMPS_MAX];
+	size_t n;
+};
+
+/* What the configuration says of a host, as a spec; the settings keep what the caller still wants to look at. */
+static int spec_from(struct way *w, const char *name, struct ssh_settings *s, struct node_spec *spec, struct err *e)
+{
+	struct bag *bag = w->inv->bag;
+
+	*spec = (struct node_spec){
+		.name = keep_text(bag, name),
+		.address = keep_text(bag, s->host_name),
+		.port = s->port,
+		.user = keep_text(bag, s->user),
+		.identities_only = s->identities_only,
+		.auth_socket = keep_text(bag, s->auth_socket),
+		.host_key_alias = keep_text(bag, s->host_key_alias),
+	};
+	if (s->identities)
+		spec->identities = keep_list(bag, &s->identities);
+	if (s->known_hosts)
+		spec->known_hosts = keep_list(bag, &s->known_hosts);
+	if (!spec->name || !spec->address)
+		return err_errno(e, -ENOMEM, "cannot look up '%s'", name);
+	return 0;
+}
+
+static int add_jumps(struct way *w, const char *list, bool first_has_own, struct err *e);
+
+static int add_jump(struct way *w, char *text, bool has_own, struct err *e)
+{
+	struct ssh_settings s = {0};
+	struct node_spec spec;
+	char *user, *host;
+	unsigned port;
+	int rc;
+
+	rc = split_jump(text, &user, &host, &port, e);
+	if (rc)
+		return rc;
+	rc = ssh_config_lookup(w->config, host, user, port, &s, e);
+	if (rc)
+		return rc;
+	if (has_own && s.proxy_jump)
+		rc = add_jumps(w, s.proxy_jump, true, e);
+	else if (has_own && s.proxy_command)
+		rc = err_set(e, -EINVAL, "jump host '%s' has a ProxyCommand, which culprit does not run: use ProxyJump", host);
+	if (!rc && w->n == JUMPS_MAX)
+		rc = err_set(e, -ELOOP, "more than %d jump hosts: do they lead in a circle?", JUMPS_MAX);
+	if (!rc)
+		rc = spec_from(w, host, &s, &spec, e);
+	/* As ssh does it: the user of a jump host is our own name, not root. */
+	if (!rc && (user || !spec.user)) {
+		const struct passwd *me = getpwuid(geteuid());
+
+		spec.user = keep_text(w->inv->bag, user ? user : me ? me->pw_name : "root");
+	}
+	if (!rc)
+		w->specs[w->n++] = spec;
+	ssh_settings_clear(&s);
+	return rc;
+}
+
+/* Appends the hops of "a,b,...". Only the first one's own jump hosts count, since the others are reached through it. */
+static int add_jumps(struct way *w, const char *list, bool first_has_own, struct err *e)
+{
+	static int depth;
+	char *copy = strdup(list), *rest, *text;
+	int rc = copy ? 0 : err_errno(e, -ENOMEM, "cannot look up jump hosts");
+
+	if (!rc && ++depth > JUMPS_MAX)
+		rc = err_set(e, -ELOOP, "more than %d jump hosts: do they lead in a circle?", JUMPS_MAX);
+	for (text = copy ? strtok_r(copy, ", ", &rest) : NULL; text && !rc; text = strtok_r(NULL, ", ", &rest)) {
+		rc = add_jump(w, text, first_has_own, e);
+		first_has_own = false;
+	}
+	depth -= copy != NULL;
+	free(copy);
+	return rc;
+}
+
+static int take_jumps(struct way *w, const char *list, struct node_spec *spec, struct err *e)
+{
+	struct node_spec *specs;
+	int rc = add_jumps(w, list, true, e);
+
+	if (rc)
+		return err_prefix(e, rc, "jump hosts '%.200s'", list);
+	specs = bag_keep(w->inv->bag, calloc(w->n + 1, sizeof(*specs)));
+	if (!specs)
+		return err_errno(e, -ENOMEM, "cannot look up jump hosts");
+	memcpy(specs, w->specs, w->n * sizeof(*specs));
+	spec->jumps = specs;
+	spec->n_jumps = w->n;
+	return 0;
+}
+
+/* The file's word, which beats all others. */
+static int override(struct inventory *inv, const struct entry *en, struct node_spec *spec, struct err *e)
+{
+	char *identity = NULL;
+
+	if (en->ssh_port)
+		spec->port = (unsigned)en->ssh_port;
+	if (en->user)
+		spec->user = keep_text(inv->bag, en->user);
+	if (en->host_key)
+		spec->host_key = keep_text(inv->bag, en->host_key);
+	if (en->identity) {
+		identity = bag_keep(inv->bag, path_beside(inv->path, en->identity));
+		spec->identity = identity;
+	}
+	if ((en->identity && !identity) || (en->host_key && !spec->host_key) || (en->user && !spec->user))
+		return err_errno(e, -ENOMEM, "cannot read '%s'", inv->path);
+	spec->sudo = en->become != NULL;
+	return 0;
+}
+
+static void say_origins(struct host *h, const struct entry *en, const char *dest, const char *jump)
+{
+	const struct node_spec *s = &h->ssh;
+	char list[400] = "";
+	size_t len = 0;
+
+	for (size_t i = 0; s->identities && s->identities[i] && len < sizeof(list); i++)
+		if (!access(s->identities[i], F_OK))
+			len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", i ? " " : "", s->identities[i]);
+	origin(h, "destination", en->ssh || en->address ? FROM_FILE : FROM_DEFAULT, "%s", dest);
+	origin(h, "address", strcmp(s->address, dest) ? FROM_SSH : en->ssh || en->address ? FROM_FILE : FROM_DEFAULT, "%s",
+	       s->address);
+	origin(h, "port", en->ssh_port ? FROM_FILE : s->port != 22 ? FROM_SSH : FROM_DEFAULT, "%u", s->port);
+	origin(h, "user", en->user ? FROM_FILE : s->user ? FROM_SSH : FROM_DEFAULT, "%s%s", s->user ? s->user : "root",
+	       s->sudo ? ", root by sudo" : "");
+	if (s->identity)
+		origin(h, "key", FROM_FILE, "%s", s->identity);
+	else
+		origin(h, "key", s->identities ? FROM_SSH : FROM_DEFAULT, "%s%s", s->identities_only ? "" : "ssh-agent, ",
+		       s->identities ? list : "~/.ssh/id_*");
+	if (s->n_jumps)
+		for (size_t i = 0; i < s->n_jumps; i++)
+			origin(h, "jump host", jump ? FROM_FILE : FROM_SSH, "%s@%s:%u", s->jumps[i].user, s->jumps[i].address,
+			       s->jumps[i].port);
+	if (s->host_key) {
+		origin(h, "host key", FROM_FILE, "%.60s...", s->host_key);
+	} else {
+		list[0] = '\0';
+		len = 0;
+		for (size_t i = 0; s->known_hosts && s->known_hosts[i] && len < sizeof(list); i++)
+			if (!access(s->known_hosts[i], F_OK))
+				len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", len ? " " : "", s->known_hosts[i]);
+		origin(h, "host key", s->known_hosts ? FROM_SSH : FROM_DEFAULT, "known hosts: %s",
+		       !s->known_hosts ? "~/.ssh/known_hosts" : len ? list : "none of the files is there");
+	}
+}
+
+int reach(struct inventory *inv, struct ssh_config *config, const struct entry *en, struct host *h, struct err *e)
+{
+	const char *dest = en->ssh ? en->ssh : en->address ? en->address : en->name;
+	struct way way = {.inv = inv, .config = config};
+	struct ssh_settings s = {.port = 22};
+	const char *jump = en->jump;
+	int rc;
+
+	if (config) {
+		rc = ssh_config_lookup(config, dest, en->user, (unsigned)en->ssh_port, &s, e);
+	} else {
+		s.host_name = strdup(dest);
+		rc = s.host_name ? 0 : err_errno(e, -ENOMEM, "cannot read '%s'", inv->path);
+	}
+	if (rc)
+		goto out;
+	h->origins = json_array();
+	rc = spec_from(&way, en->name, &s, &h->ssh, e);
+	if (!rc)
+		rc = override(inv, en, &h->ssh, e);
+	if (rc)
+		goto out;
+	if (!jump)
+		jump = s.proxy_jump;
+	if (jump && !strcmp(jump, "none"))
+		jump = NULL;
+	if (!en->jump && !jump && s.proxy_command)
+		rc = err_set(e, -EINVAL,
+			     "the SSH configuration has a ProxyCommand for '%s', which culprit does not run: use ProxyJump, or"
+			     " give jump = \"none\" here",
+			     dest);
+	if (!rc && jump && !config)
+		rc = err_set(e, -EINVAL, "'jump' needs the SSH configuration, which ssh_config = \"none\" turns off");
+	if (!rc && jump)
+		rc = take_jumps(&way, jump, &h->ssh, e);
+	if (rc)
+		goto out;
+	/* HostName is how we get there; that its peers know it by the same name is the best guess. */
+	h->address = strdup(en->address ? en->address : h->ssh.address);
+	if (!h->address)
+		rc = err_errno(e, -ENOMEM, "cannot read '%s'", inv->path);
+	else
+		say_origins(h, en, dest, en->jump);
+out:
+	ssh_settings_clear(&s);
+	return rc;
+}

@@ -1,0 +1,349 @@
+#include "harness/inventory/ssh_config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/base/file.h"
+#include "harness/base/proc.h"
+
+/* ssh -G prints defaults like settings. This stands where a default would, so that one can be told from the other. */
+#define UNSET "culprit.unset"
+#define TIMEOUT_S 10
+
+struct ssh_config {
+	char *path; /* of what ssh is given: includes of the user's, then UNSET; NULL: there is no ssh */
+};
+
+static bool have_ssh(void)
+{
+	const char *const argv[] = {"ssh", "-V", NULL};
+
+	return proc_run(argv, TIMEOUT_S, NULL, NULL) == 0;
+}
+
+static int write_config(const char *file, char **path, struct err *e)
+{
+	char text[2 * 4096], name[] = "/tmp/culprit-ssh-XXXXXX";
+	int fd, rc;
+
+	snprintf(text, sizeof(text), "%s%s%s\n%sHost *\nUser " UNSET "\nIdentityFile " UNSET "\n",
+		 file ? "Include \"" : "Include ~/.ssh/config", file ? file : "", file ? "\"" : "",
+		 file ? "" : "Host *\nInclude /etc/ssh/ssh_config\n");
+	fd = mkstemp(name);
+	if (fd < 0)
+		return err_errno(e, -errno, "cannot write '%s'", name);
+	rc = fd_write_all(fd, text, strlen(text));
+	close(fd);
+	if (!rc && !(*path = strdup(name)))
+		rc = -ENOMEM;
+	if (rc) {
+		unlink(name);
+		return err_errno(e, rc, "cannot write '%s'", name);
+	}
+	return 0;
+}
+
+int ssh_config_open(const char *file, struct ssh_config **out, struct err *e)
+{
+	struct ssh_config *c;
+	char *full = NULL;
+	int rc = 0;
+
+	if (file && !(full = realpath(file, NULL)))
+		return err_errno(e, -errno, "cannot read SSH configuration '%s'", file);
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		rc = err_errno(e, -ENOMEM, "cannot read the SSH configuration");
+	else if (full && (strpbrk(full, "\"*?[\n") || strlen(full) > 4000))
+		rc = err_set(e, -EINVAL, "SSH configuration '%.200s': its name has \", *, ? or [ in it", full);
+	else if (have_ssh())
+		rc = write_config(full, &c->path, e);
+	else if (file)
+		rc = err_set(e, -ENOENT, "SSH configuration '%s' needs the program ssh (openssh-client) to be read", file);
+	free(full);
+	if (rc)
+		ssh_config_free(c);
+	else
+		*out = c;
+	return rc;
+}
+
+void ssh_config_free(struct ssh_config *c)
+{
+	if (!c)
+		return;
+	if (c->path)
+		unlink(c->path);
+	free(c->path);
+	free(c);
+}
+
+static void list_free(char **list)
+{
+	for (size_t i = 0; list && list[i]; i++)
+		free(list[i]);
+	free(list);
+}
+
+void ssh_settings_clear(struct ssh_settings *s)
+{
+	free(s->host_name);
+	free(s->user);
+	list_free(s->identities);
+	free(s->auth_socket);
+	free(s->host_key_alias);
+	list_free(s->known_hosts);
+	free(s->proxy_jump);
+	free(s->proxy_command);
+	*s = (struct ssh_settings){0};
+}
+
+/* Takes 'word'. */
+static int list_add(char ***list, char *word)
+{
+	size_t n = 0;
+	char **more;
+
+	while (*list && (*list)[n])
+		n++;
+	more = word ? reallocarray(*list, n + 2, sizeof(*more)) : NULL;
+	if (!more) {
+		free(word);
+		return -ENOMEM;
+	}
+	more[n] = word;
+	more[n + 1] = NULL;
+	*list = more;
+	return 0;
+}
+
+/* What tokens stand for; ssh_config(5), TOKENS. */
+struct tokens {
+	const char *destination, *user;
+	const struct ssh_settings *s;
+};
+
+static const char *token(char letter, const struct tokens *t, char *room, size_t size)
+{
+	const struct passwd *me = getpwuid(geteuid());
+
+	switch (letter) {
+	case '%':
+		return "%";
+	case 'd':
+		return me ? me->pw_dir : NULL;
+	case 'h':
+		return t->s->host_name;
+	case 'i':
+		snprintf(room, size, "%u", (unsigned)geteuid());
+		return room;
+	case 'k':
+		return t->s->host_key_alias ? t->s->host_key_alias : t->destination;
+	case 'l':
+	case 'L':
+		if (gethostname(room, size))
+			return NULL;
+		room[letter == 'L' ? strcspn(room, ".") : strlen(room)] = '\0';
+		return room;
+	case 'n':
+		return t->destination;
+	case 'p':
+		snprintf(room, size, "%u", t->s->port);
+		return room;
+	case 'r':
+		return t->user ? t->user : t->s->user ? t->s->user : "root";
+	case 'u':
+		return me ? me->pw_name : NULL;
+	default:
+		return NULL;
+	}
+}
+
+/* '~/', %-tokens and ${NAME} in a path. NULL and the sentence if one means nothing, or without memory. */
+static char *expand(const char *text, const struct tokens *t, struct err *e)
+{
+	const struct passwd *me = getpwuid(geteuid());
+	const char *at = text, *with;
+	char *out = NULL, room[256], name[64];
+	size_t size;
+	FILE *f = open_memstream(&out, &size);
+
+	if (!f) {
+		err_errno(e, -ENOMEM, "cannot read the SSH configuration");
+		return NULL;
+	}
+	if (at[0] == '~' && at[1] == '/' && me) {
+		fputs(me->pw_dir, f);
+		at++;
+	}
+	for (; *at; at++) {
+		int len = 0;
+
+		if (at[0] == '%') {
+			with = token(at[1], t, room, sizeof(room));
+			at++;
+		} else if (sscanf(at, "${%63[A-Za-z0-9_]}%n", name, &len) == 1 && len) {
+			with = getenv(name);
+			at += len - 1;
+		} else {
+			fputc(*at, f);
+			continue;
+		}
+		if (!with) {
+			err_set(e, -EINVAL, "'%s' has a part that cannot be told here", text);
+			goto fail;
+		}
+		fputs(with, f);
+	}
+	fclose(f);
+	return out;
+fail:
+	fclose(f);
+	free(out);
+	return NULL;
+}
+
+static int expand_list(char **list, const struct tokens *t, struct err *e)
+{
+	for (size_t i = 0; list && list[i]; i++) {
+		char *whole = expand(list[i], t, e);
+
+		if (!whole)
+			return -EINVAL;
+		free(list[i]);
+		list[i] = whole;
+	}
+	return 0;
+}
+
+static int take_text(char **out, const char *value)
+{
+	free(*out);
+	*out = strdup(value);
+	return *out ? 0 : -ENOMEM;
+}
+
+/* One line of ssh -G: keyword (lower case), value. */
+static int take_line(struct ssh_settings *s, char *line)
+{
+	char *value = strchr(line, ' '), *word, *rest;
+	int rc = 0;
+
+	if (!value)
+		return 0;
+	*value++ = '\0';
+	if (!strcmp(line, "hostname"))
+		return take_text(&s->host_name, value);
+	if (!strcmp(line, "user"))
+		return strcmp(value, UNSET) ? take_text(&s->user, value) : 0;
+	if (!strcmp(line, "port"))
+		s->port = (unsigned)strtoul(value, NULL, 10);
+	if (!strcmp(line, "identityfile") && strcmp(value, UNSET))
+		return list_add(&s->identities, strdup(value));
+	if (!strcmp(line, "identitiesonly"))
+		s->identities_only = !strcmp(value, "yes");
+	if (!strcmp(line, "identityagent") && strcmp(value, "SSH_AUTH_SOCK"))
+		return take_text(&s->auth_socket, value);
+	if (!strcmp(line, "hostkeyalias"))
+		return take_text(&s->host_key_alias, value);
+	if (!strcmp(line, "proxyjump") && strcmp(value, "none"))
+		return take_text(&s->proxy_jump, value);
+	if (!strcmp(line, "proxycommand") && strcmp(value, "none"))
+		return take_text(&s->proxy_command, value);
+	if (!strcmp(line, "userknownhostsfile") || !strcmp(line, "globalknownhostsfile"))
+		for (word = strtok_r(value, " ", &rest); word && !rc; word = strtok_r(NULL, " ", &rest))
+			rc = strcmp(word, "none") ? list_add(&s->known_hosts, strdup(word)) : 0;
+	return rc;
+}
+
+/* What ssh printed before it gave up: its last line but for "terminating". */
+static void say_refusal(char *output, const char *destination, struct err *e)
+{
+	const char *why = "it did not say why";
+	char *line, *rest;
+
+	for (line = output ? strtok_r(output, "\r\n", &rest) : NULL; line; line = strtok_r(NULL, "\r\n", &rest))
+		if (!strstr(line, "terminating"))
+			why = line;
+	err_set(e, -EINVAL, "ssh refuses its configuration for '%s': %.300s", destination, why);
+}
+
+static int run_ssh(struct ssh_config *c, const char *destination, const char *user, unsigned port, char **output,
+		   struct err *e)
+{
+	char port_text[12];
+	const char *argv[16] = {"ssh", "-G", "-T", "-F", c->path};
+	size_t n = 5;
+	int rc;
+
+	snprintf(port_text, sizeof(port_text), "%u", port);
+	if (port) {
+		argv[n++] = "-p";
+		argv[n++] = port_text;
+	}
+	if (user) {
+		argv[n++] = "-l";
+		argv[n++] = user;
+	}
+	argv[n++] = "--";
+	argv[n++] = destination;
+	rc = proc_run(argv, TIMEOUT_S, output, e);
+	if (rc > 0) {
+		say_refusal(*output, destination, e);
+		rc = -EINVAL;
+	}
+	return rc;
+}
+
+int ssh_config_lookup(struct ssh_config *c, const char *destination, const char *user, unsigned port,
+		      struct ssh_settings *out, struct err *e)
+{
+	struct ssh_settings s = {.port = port ? port : 22};
+	const struct tokens t = {destination, user, &s};
+	char *output = NULL, *line, *rest;
+	int rc = 0;
+
+	if (destination[0] == '-' || strpbrk(destination, " \t\r\n/"))
+		return err_set(e, -EINVAL, "'%.100s' is no SSH destination", destination);
+	if (c->path)
+		rc = run_ssh(c, destination, user, port, &output, e);
+	if (rc)
+		goto out;
+	for (line = output ? strtok_r(output, "\n", &rest) : NULL; line && !rc; line = strtok_r(NULL, "\n", &rest))
+		rc = take_line(&s, line);
+	if (!rc && !s.host_name)
+		rc = take_text(&s.host_name, destination);
+	if (rc) {
+		err_errno(e, rc, "cannot read the SSH configuration");
+		goto out;
+	}
+	if (!s.port || s.port > 65535)
+		rc = err_set(e, -EINVAL, "the SSH configuration for '%s' has no valid port", destination);
+	if (!rc)
+		rc = expand_list(s.identities, &t, e);
+	if (!rc)
+		rc = expand_list(s.known_hosts, &t, e);
+	/* Other forms ("none", "$NAME") are told apart by who uses it. */
+	if (!rc && s.auth_socket && s.auth_socket[0] != '$') {
+		char *whole = expand(s.auth_socket, &t, e);
+
+		rc = whole ? take_text(&s.auth_socket, whole) : -EINVAL;
+		free(whole);
+	} else if (!rc && s.auth_socket) {
+		const char *value = getenv(s.auth_socket + 1);
+
+		rc = take_text(&s.auth_socket, value ? value : "none");
+	}
+out:
+	free(output);
+	if (rc)
+		ssh_settings_clear(&s);
+	else
+		*out = s;
+	return rc;
+}
