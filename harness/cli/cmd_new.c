@@ -12,9 +12,10 @@
 
 static void usage(FILE *f)
 {
-	fputs("usage: culprit new fault|workload|detector NAME\n\n"
+	fputs("usage: culprit new fault|workload|detector|inventory NAME\n\n"
 	      "Writes NAME.lua here: a template that explains itself and runs as it stands. Name it in a\n"
-	      "scenario by its path: faults = { \"none\", \"./NAME.lua\" }.\n",
+	      "scenario by its path: faults = { \"none\", \"./NAME.lua\" }. An inventory is to be filled in\n"
+	      "with your hosts; culprit doctor --inventory NAME.lua tries them.\n",
 	      f);
 }
 
@@ -60,9 +61,9 @@ int cmd_new(int argc, char **argv)
 	}
 	kind = argv[optind];
 	name = argv[optind + 1];
-	if (strcmp(kind, "fault") && strcmp(kind, "workload") && strcmp(kind, "detector"))
-		return cmd_fail("new", CULPRIT_EXIT_USAGE, "there is no template for '%s'; there are fault, workload, detector",
-				kind);
+	if (strcmp(kind, "fault") && strcmp(kind, "workload") && strcmp(kind, "detector") && strcmp(kind, "inventory"))
+		return cmd_fail("new", CULPRIT_EXIT_USAGE,
+				"there is no template for '%s'; there are fault, workload, detector, inventory", kind);
 	if (!name_fits(name))
 		return cmd_fail("new", CULPRIT_EXIT_USAGE, "the name '%s' does not fit: letters, digits, '-', '_', at most 40",
 				name);
@@ -71,6 +72,9 @@ int cmd_new(int argc, char **argv)
 		return cmd_fail("new", CULPRIT_EXIT_USAGE, "'%s' is there already", path);
 	if (copy_template(kind, path, &e))
 		return cmd_fail("new", CULPRIT_EXIT_USAGE, "%s", e.text);
-	printf("%s: name it in a scenario as \"./%s\"\n", path, path);
+	if (!strcmp(kind, "inventory"))
+		printf("%s: fill it in, then run culprit doctor --inventory %s\n", path, path);
+	else
+		printf("%s: name it in a scenario as \"./%s\"\n", path, path);
 	return CULPRIT_EXIT_OK;
 }

@@ -102,6 +102,31 @@
 ---@field errno_map? table<string, string[]>  errno of a server -> what an application may see instead
 ---@field probe? fun(host: table): string[]  a command that ends with 0 on a client only if every server takes part
 
+---What an inventory file returns; harness/inventory/README.md says more.
+---@class culprit.Inventory
+---@field file_system { type: string, volume?: string, layout?: string }
+---@field nodes culprit.Host[]
+---@field ssh_config? string      file in place of ~/.ssh/config, relative to the inventory; "none": none
+---@field allow_restart? boolean  faults may kill and restart servers (default false)
+
+---How ssh reaches it: what is missing here is as the user's SSH configuration says.
+---@class culprit.Host
+---@field name string
+---@field role "server"|"client"|"outsider"
+---@field ssh? string             what one would give to ssh (default: address, or else name)
+---@field address? string         what peers know it by (default: where ssh connects)
+---@field ssh_port? integer
+---@field user? string            default "root"
+---@field identity? string        private key file, relative to the inventory
+---@field jump? string            "[user@]host[:port],..."; "none"
+---@field host_key? string        "ssh-ed25519 AAAA..." (default: known_hosts must have it)
+---@field become? "sudo"
+---@field allow_restart? boolean  default: the inventory's
+---@field storage? string         servers: folder with the server's data (default: found)
+---@field service_port? integer   servers (default: found)
+---@field spare? string           servers: unused device on the storage disk; overwritten
+---@field mount? string           clients (default: found)
+
 ---@class culprit.Param
 ---@field default string|number
 ---@field unit? string     "bytes", "seconds", "percent", "bytes_per_second", or "number" (default)
