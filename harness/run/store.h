@@ -57,6 +57,7 @@ struct attempt_row {
 	                       start: all workloads run; onset: verified to act; offset: verified gone */
 	int32_t seconds;      /* measured, from start_ns */
 	const json_t *detail; /* what verify saw, workloads' results, lost records, clock offsets ... */
+	const char *key;      /* of what it was measured under (key.h) */
 };
 
 int store_put_attempt(struct store *s, struct attempt_row *row, struct err *e);

@@ -1,0 +1,34 @@
+/*
+ * The inside of a run's store, for the files that make it (store.c: open, facts, plan; store_write.c: attempts and
+ * verdicts; store_read.c: rows; store_keep.c: what a resumed run finds and mends).
+ */
+#ifndef CULPRIT_HARNESS_STORE_IMPL_H
+#define CULPRIT_HARNESS_STORE_IMPL_H
+
+#include <sqlite3.h>
+
+#include "harness/run/store.h"
+
+struct store {
+	sqlite3 *db;
+	char *folder, *run_id;
+};
+
+/* -EIO (-ENOSPC where the disk is full) and what SQLite says. */
+int store_fail(struct store *s, struct err *e, const char *doing);
+int store_exec(struct store *s, const char *sql, struct err *e, const char *doing);
+
+/* Prepares 'sql' and binds by 'types': i int64_t, d double, s text (may be NULL), j JSON (may be NULL). */
+int store_statement(struct store *s, sqlite3_stmt **out, struct err *e, const char *sql, const char *types, ...);
+
+/* Runs a statement that gives no rows, and finalizes it. */
+int store_finish(struct store *s, sqlite3_stmt *st, struct err *e, const char *doing);
+
+/* Every row of 'sql' as an object of its columns; columns that end in "_json" are parsed (and lose that). 'arg' is
+ * bound where there is a '?'. New reference. */
+int store_query(struct store *s, const char *sql, int64_t arg, json_t **rows, struct err *e);
+
+/* Size and SHA-256 of a file, which is synced to the disk. */
+int store_hash_file(const char *path, char hex[65], int64_t *size, struct err *e);
+
+#endif
