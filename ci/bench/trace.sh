@@ -20,7 +20,7 @@ for i in $(seq "$pairs"); do
 	[ "$i" = "$pairs" ] || rm -f "$dir/log"
 done
 plain=$(median "$dir/plain") strace=$(median "$dir/strace") syscap=$(median "$dir/syscap")
-awk -v p="$plain" -v t="$strace" -v s="$syscap" -v n="$pairs" -v calls="$(awk '{print $5}' "$dir/total")" 'BEGIN {
+awk -v p="$plain" -v t="$strace" -v s="$syscap" -v n="$pairs" -v calls="$(awk '{print $7}' "$dir/total")" 'BEGIN {
 	printf "%d calls, medians of %d: plain %.3f s, strace -f -T -o FILE %.3f s, syscap %.3f s\n", calls, n, p, t, s
 	printf "time added: strace %.0f %%, syscap %.0f %%; syscap / strace = %.2f (wanted: at most 0.50)\n",
 		100 * (t / p - 1), 100 * (s / p - 1), (s - p) / (t - p)

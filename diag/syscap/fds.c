@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -45,6 +44,7 @@ int fds_actions(struct tracer *t)
 		{"connect", ACT_CONNECT}, {"recvmsg", ACT_RECVMSG}, {"recvmmsg", ACT_RECVMMSG},
 	};
 
+	t->calls = call_arch(arch);
 	t->action = calloc(MAX_ACTION, 1);
 	if (!t->action)
 		return -ENOMEM;
@@ -60,11 +60,11 @@ int fds_actions(struct tracer *t)
 	return 0;
 }
 
-/* Fills kind, path and addresses; false if there is no such descriptor. */
-static bool describe(struct process *p, int fd, struct record_fd *f, char target[PATH_MAX])
+/* Fills kind, path, tag and addresses; false if there is no such descriptor. */
+static bool describe(struct tracer *t, struct process *p, int fd, int64_t now_ns, struct record_fd *f,
+		     char target[PATH_MAX])
 {
 	char link[48];
-	struct stat st;
 	ssize_t n;
 
 	snprintf(link, sizeof(link), "/proc/%d/fd/%d", p->pid, fd);
@@ -72,17 +72,14 @@ static bool describe(struct process *p, int fd, struct record_fd *f, char target
 	if (n < 0)
 		return false;
 	target[n] = '\0';
-	*f = (struct record_fd){.pid = (uint32_t)p->pid, .fd = fd, .open = true, .path = target};
+	*f = (struct record_fd){.start_ns = now_ns, .pid = (uint32_t)p->pid, .fd = fd, .open = true, .path = target};
 	if (!strncmp(target, "socket:", 7)) {
 		f->kind = FD_SOCKET;
 		socket_addresses(p, fd, f);
 	} else if (!strncmp(target, "pipe:", 5)) {
 		f->kind = FD_PIPE;
-	} else if (target[0] == '/' && stat(link, &st) == 0) {
-		f->kind = S_ISREG(st.st_mode) ? FD_FILE :
-			  S_ISDIR(st.st_mode) ? FD_DIR :
-			  S_ISFIFO(st.st_mode) ? FD_PIPE :
-			  S_ISBLK(st.st_mode) || S_ISCHR(st.st_mode) ? FD_DEVICE : FD_OTHER;
+	} else if (target[0] == '/') {
+		tags_describe(t->tags, link, now_ns, f);
 	}
 	return true;
 }
@@ -92,11 +89,10 @@ static void fd_open(struct tracer *t, struct process *p, int fd, const struct so
 	struct record rec = {.type = RECORD_FD};
 	char target[PATH_MAX];
 
-	if (!describe(p, fd, &rec.fd, target))
+	if (!describe(t, p, fd, clock_real_ns(), &rec.fd, target))
 		return;
 	if (peer && rec.fd.kind == FD_SOCKET && rec.fd.remote.ss_family == AF_UNSPEC)
 		rec.fd.remote = *peer;
-	rec.fd.start_ns = clock_real_ns();
 	tracer_emit(t, &rec);
 }
 
@@ -181,12 +177,11 @@ void fds_scan(struct tracer *t, struct process *p, int64_t since_ns)
 		if (d->d_name[0] < '0' || d->d_name[0] > '9')
 			continue;
 		fd = atoi(d->d_name);
-		if (!describe(p, fd, &rec.fd, target))
+		if (!describe(t, p, fd, since_ns, &rec.fd, target))
 			continue;
 		s = fdtable_get(t->fds, (uint32_t)p->pid, fd);
 		if (s && !strcmp(s->now.path, target))
 			continue;
-		rec.fd.start_ns = since_ns;
 		tracer_emit(t, &rec);
 	}
 	closedir(dir);

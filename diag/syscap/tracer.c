@@ -136,6 +136,7 @@ static void thread_drop(struct tracer *t, struct thread *th)
 	t->threads--;
 	if (--p->threads == 0)
 		process_drop(t, p);
+	free(th->paths);
 	free(th);
 }
 
@@ -150,7 +151,8 @@ int tracer_new(struct log_writer *log, struct tracer **out, struct err *e)
 	t->thread = calloc(MAX_PID, sizeof(struct thread *));
 	t->process = calloc(MAX_PID, sizeof(struct process *));
 	t->fds = fdtable_new();
-	if (!t->thread || !t->process || !t->fds || fds_actions(t) < 0) {
+	t->tags = tags_new();
+	if (!t->thread || !t->process || !t->fds || !t->tags || fds_actions(t) < 0) {
 		tracer_free(t);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
@@ -165,6 +167,7 @@ void tracer_free(struct tracer *t)
 	free(t->thread);
 	free(t->process);
 	fdtable_free(t->fds);
+	tags_free(t->tags);
 	free(t->action);
 	free(t);
 }
@@ -352,6 +355,16 @@ static void call_end(struct tracer *t, struct thread *th, int64_t now_ns, bool u
 	tracer_emit(t, &rec);
 }
 
+static void enter(struct thread *th, const struct call_info *info)
+{
+	struct record_call *c = &th->call;
+	bool data = info && (info->class == CALL_READ || info->class == CALL_WRITE);
+
+	/* -1 of preadv2 and pwritev2: the file's own position, which is not to be had cheaply. */
+	c->offset = data && info->offset >= 0 ? (int64_t)c->args[info->offset] : -1;
+	paths_read(th, info);
+}
+
 /* 'now_ns' is CLOCK_MONOTONIC right after the wait. */
 static void syscall_stop(struct tracer *t, struct thread *th, int64_t now_ns)
 {
@@ -369,7 +382,7 @@ static void syscall_stop(struct tracer *t, struct thread *th, int64_t now_ns)
 		for (int i = 0; i < 6; i++)
 			c->args[i] = info.entry.args[i];
 		c->result = 0;
-		c->offset = -1;
+		enter(th, call_info(t->calls, c->nr));
 		c->seq = ++t->seq;
 		th->in_call = true;
 		/* As late as can be: the kernel begins the call when the thread is resumed. */
@@ -377,6 +390,8 @@ static void syscall_stop(struct tracer *t, struct thread *th, int64_t now_ns)
 		th->entry_ns = clock_ns(CLOCK_MONOTONIC);
 	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && th->in_call) {
 		c->result = info.exit.rval;
+		if (c->nr == SYS_lseek && c->result >= 0)
+			c->offset = c->result;
 		/* Interrupted by our own leaving: the thread is still inside it, and begins it anew. */
 		call_end(t, th, now_ns, t->leaving && c->result <= -512 && c->result >= -516);
 		if (c->nr < MAX_ACTION && t->action[c->nr])

@@ -30,6 +30,7 @@ struct thread {
 	bool in_call;
 	int64_t entry_ns;       /* CLOCK_MONOTONIC of call.start_ns */
 	struct record_call call;
+	char *paths;            /* where call.path and call.path2 are; NULL until there are any */
 	struct record_signal signal; /* delivered, to be written when its effect is known; signo 0: none */
 };
 
@@ -41,6 +42,8 @@ enum {
 struct tracer {
 	struct log_writer *log;
 	struct fdtable *fds;
+	struct tags *tags;
+	const struct call_arch *calls;
 	struct thread **thread;   /* by tid */
 	struct process **process; /* by pid */
 	pid_t top_tid;            /* highest number in 'thread' so far */
@@ -88,6 +91,15 @@ void fds_call(struct tracer *t, struct process *p, const struct record_call *c);
 void socket_addresses(struct process *p, int fd, struct record_fd *f);
 /* The same from /proc/PID/net/{tcp,udp}*, by inode; false where it is not there. */
 bool socket_from_tables(pid_t pid, unsigned long inode, struct record_fd *f);
+
+/* tags.c: fills kind and tag of what 'link' (/proc/PID/fd/N) leads to; a file that has been met before has the time of
+ * then. A file made anew under an inode number that was used before is another. False: nothing there. */
+struct tags *tags_new(void); /* NULL: out of memory */
+void tags_free(struct tags *t);
+bool tags_describe(struct tags *t, const char *link, int64_t now_ns, struct record_fd *f);
+
+/* paths.c: fills path and path2 of the call that the thread enters. 'info' may be NULL. */
+void paths_read(struct thread *th, const struct call_info *info);
 
 /* bias.c: median service time of a call that does nothing, traced as here; 0 if it cannot be had. */
 int64_t bias_measure_ns(void);
