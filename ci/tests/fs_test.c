@@ -57,12 +57,69 @@ static void the_adapter_says_which_errors_mean_a_lost_server(void **state)
 	fs_free(fs);
 }
 
+/* What the inventory leaves out, of a host on which 'found' was found; what it says, if anything. */
+static int complete(enum role role, const char *storage, const char *volume, const char *found, struct host *h, struct err *e)
+{
+	json_t *list = json_loads(found, 0, NULL);
+	int rc;
+
+	*h = (struct host){.ssh = {.name = "s1"}, .role = role, .storage = storage ? strdup(storage) : NULL};
+	rc = fs_complete(h, volume, list, e);
+	json_decref(list);
+	return rc;
+}
+
+static const char two[] = "[{\"storage\":\"/a\",\"service_port\":49152,\"volume\":\"gv0\",\"pid\":7},"
+			  "{\"storage\":\"/b\",\"service_port\":49153,\"volume\":\"gv1\",\"pid\":8}]";
+
+static void what_is_found_alone_completes_a_host(void **state)
+{
+	struct host h;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(complete(ROLE_SERVER, NULL, "gv1", two, &h, &e), 0);
+	assert_string_equal(h.storage, "/b");
+	assert_int_equal(h.service_port, 49153);
+	free(h.storage);
+	assert_int_equal(complete(ROLE_SERVER, "/a", NULL, two, &h, &e), 0);
+	assert_string_equal(h.storage, "/a");
+	assert_int_equal(h.service_port, 49152);
+	free(h.storage);
+	assert_int_equal(complete(ROLE_CLIENT, NULL, NULL, "[{\"mount\":\"/mnt\"}]", &h, &e), 0);
+	assert_string_equal(h.mount, "/mnt");
+	free(h.mount);
+	assert_int_equal(complete(ROLE_OUTSIDER, NULL, NULL, "[]", &h, &e), 0);
+}
+
+static void what_is_ambiguous_or_missing_is_refused_with_what_there_is(void **state)
+{
+	struct host h;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(complete(ROLE_SERVER, NULL, NULL, two, &h, &e), -ENOTUNIQ);
+	assert_non_null(strstr(e.text, "/a (volume gv0, port 49152, pid 7); /b (volume gv1"));
+	assert_null(h.storage);
+	assert_int_equal(complete(ROLE_SERVER, NULL, "gv2", two, &h, &e), -ENOENT);
+	assert_non_null(strstr(e.text, "gv2"));
+	assert_int_equal(complete(ROLE_SERVER, "/c", NULL, two, &h, &e), -ENOENT);
+	free(h.storage);
+	assert_int_equal(complete(ROLE_CLIENT, NULL, NULL, "[]", &h, &e), -ENOENT);
+	assert_non_null(strstr(e.text, "'mount'"));
+	assert_int_equal(complete(ROLE_SERVER, NULL, NULL, "[{\"storage\":\"/a\"}]", &h, &e), -ENOENT);
+	assert_non_null(strstr(e.text, "service_port"));
+	assert_null(h.storage);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_unknown_file_system_is_refused),
 		cmocka_unit_test(the_adapter_says_where_a_server_serves),
 		cmocka_unit_test(the_adapter_says_which_errors_mean_a_lost_server),
+		cmocka_unit_test(what_is_found_alone_completes_a_host),
+		cmocka_unit_test(what_is_ambiguous_or_missing_is_refused_with_what_there_is),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

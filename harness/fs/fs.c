@@ -1,6 +1,7 @@
 #include "harness/fs/fs.h"
 
 #include <errno.h>
+#include <lauxlib.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ static int check(lua_State *L, const struct luax_source *src, struct err *e)
 		{"server_pids", LUAX_FUNCTION, .required = true},
 		{"client_pids", LUAX_FUNCTION, .required = true},
 		{"service", LUAX_FUNCTION},
+		{"discover", LUAX_FUNCTION},
 		{"lost_errnos", LUAX_TABLE, .required = true},
 		{"errno_map", LUAX_TABLE},
 		{"probe", LUAX_FUNCTION},
@@ -104,6 +106,56 @@ int fs_pids(struct fs *fs, const struct host *host, const json_t *processes, jso
 	}
 	if (!rc)
 		*pids = found;
+	return rc;
+}
+
+/* run(argv): the adapter's way to look at a host: what the command printed, or nil. */
+static int run_there(lua_State *L)
+{
+	struct node *node = lua_touserdata(L, lua_upvalueindex(1));
+	json_t *argv = NULL, *result = NULL;
+	struct err e;
+
+	if (luajson_get(L, 1, &argv, &e))
+		return luaL_error(L, "%s", e.text);
+	if (!node_call(node, "run", json_pack("{s:o}", "argv", argv), 40, &result, &e))
+		lua_pushstring(L, json_string_value(json_object_get(result, "output")));
+	else
+		lua_pushnil(L);
+	json_decref(result);
+	return 1;
+}
+
+int fs_look(struct fs *fs, const struct host *host, struct node *node, json_t **found, struct err *e)
+{
+	lua_State *L = fs->L;
+	json_t *processes = NULL, *list = NULL;
+	int rc;
+
+	if (host->role == ROLE_OUTSIDER || lua_getfield(L, 1, "discover") != LUA_TFUNCTION) {
+		lua_settop(L, 1);
+		*found = json_array();
+		return 0;
+	}
+	rc = node_call(node, "processes", NULL, 20, &processes, e);
+	if (!rc) {
+		push_host(L, host);
+		luajson_push(L, json_object_get(processes, "processes"));
+		lua_pushlightuserdata(L, node);
+		lua_pushcclosure(L, run_there, 1);
+		rc = luax_call(L, 3, 1, e);
+	}
+	if (!rc)
+		rc = luajson_get(L, -1, &list, e);
+	lua_settop(L, 1);
+	json_decref(processes);
+	/* An empty Lua table may be either. */
+	if (!rc && !json_is_array(list)) {
+		json_decref(list);
+		list = json_array();
+	}
+	if (!rc)
+		*found = list;
 	return rc;
 }
 

@@ -210,10 +210,20 @@ static int node_processes(lua_State *L)
 	return 1;
 }
 
+static const char no_restart[] = "the inventory does not allow restarts of its server (allow_restart = true)";
+
+/* Ops that end a server, or may have to when they are undone. */
+static bool restarts(const char *op)
+{
+	return !strncmp(op, "service.", 8) || !strcmp(op, "fs.readonly");
+}
+
 static int act_on_server(lua_State *L, const char *op)
 {
 	struct lua_node *n = check_node(L);
 
+	if (!n->member->host->allow_restart)
+		return luaL_error(L, "%s: %s", n->member->host->ssh.name, no_restart);
 	return act_and_push_for(L, n, op, arguments(L, 2), SERVER_TIMEOUT_S);
 }
 
@@ -258,6 +268,12 @@ static int node_can(lua_State *L)
 	json_t *result = NULL;
 	struct err e;
 	int rc;
+
+	if (restarts(luaL_checkstring(L, 2)) && !n->member->host->allow_restart) {
+		lua_pushnil(L);
+		lua_pushfstring(L, "%s: %s", n->member->host->ssh.name, no_restart);
+		return 2;
+	}
 
 	rc = node_call(n->member->node, "check", json_pack("{s:s}", "what", luaL_checkstring(L, 2)), CALL_TIMEOUT_S,
 		       &result, &e);

@@ -97,6 +97,8 @@
 ---@field summary string
 ---@field server_pids fun(host: table, processes: table[]): integer[]  the server's processes on a server
 ---@field client_pids fun(host: table, processes: table[]): integer[]  the client daemon's on a client
+---@field discover? fun(host: table, processes: table[], run: fun(argv: string[]): string?): culprit.Found[]  what serves on a
+---server, what is mounted on a client: completes inventories that do not say; run() gives what a command there prints
 ---@field service? fun(host: table): string, integer  address and port at which a server serves its clients (default: the inventory's)
 ---@field lost_errnos string[]             errnos by which an application learns that a server is lost
 ---@field errno_map? table<string, string[]>  errno of a server -> what an application may see instead
@@ -126,6 +128,15 @@
 ---@field service_port? integer   servers (default: found)
 ---@field spare? string           servers: unused device on the storage disk; overwritten
 ---@field mount? string           clients (default: found)
+
+---@class culprit.Found
+---@field how string            where it was read
+---@field pid? integer
+---@field volume? string
+---@field storage? string       servers
+---@field service_port? integer servers
+---@field mount? string         clients
+---@field source? string        clients
 
 ---@class culprit.Param
 ---@field default string|number

@@ -1,6 +1,9 @@
 #include "harness/run/cluster.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,6 +168,58 @@ int cluster_wait_healthy(struct cluster *c, double patience_s, struct err *e)
 	return rc;
 }
 
+/* Packets are known by numbers; what a name means is asked of another host of the cluster, then here. */
+static int number_address(struct cluster *c, size_t i, struct err *e)
+{
+	struct host *h = &c->inv->hosts[i];
+	json_t *result = NULL;
+	unsigned char bytes[16];
+	char number[64] = "";
+	struct addrinfo *list = NULL;
+	int rc;
+
+	if (inet_pton(AF_INET, h->address, bytes) == 1 || inet_pton(AF_INET6, h->address, bytes) == 1)
+		return 0;
+	rc = node_call(c->members[(i + 1) % c->n_members].node, "run",
+		       json_pack("{s:[s, s, s]}", "argv", "getent", "ahosts", h->address), 40, &result, e);
+	if (rc)
+		return rc;
+	if (!json_integer_value(json_object_get(result, "exit")))
+		sscanf(json_string_value(json_object_get(result, "output")), "%63s", number);
+	json_decref(result);
+	if (!*number && !getaddrinfo(h->address, NULL, NULL, &list)) {
+		getnameinfo(list->ai_addr, list->ai_addrlen, number, sizeof(number), NULL, 0, NI_NUMERICHOST);
+		freeaddrinfo(list);
+	}
+	if (!*number)
+		return err_set(e, -EINVAL, "%s: '%s' means no address to its peers: give 'address'", h->ssh.name, h->address);
+	free(h->address);
+	h->address = strdup(number);
+	return h->address ? 0 : err_errno(e, -ENOMEM, "cannot look at the cluster");
+}
+
+/* What the inventory leaves out. */
+static int complete_hosts(struct cluster *c, struct err *e)
+{
+	struct fs *fs = NULL;
+	int rc = fs_load(c->inv->fs_type, &fs, e);
+
+	for (size_t i = 0; i < c->n_members && !rc; i++) {
+		struct host *h = &c->inv->hosts[i];
+		json_t *found = NULL;
+
+		rc = number_address(c, i, e);
+		if (rc || fs_complete_already(h))
+			continue;
+		rc = fs_look(fs, h, c->members[i].node, &found, e);
+		if (!rc)
+			rc = fs_complete(h, c->inv->volume, found, e);
+		json_decref(found);
+	}
+	fs_free(fs);
+	return rc;
+}
+
 /* An earlier fault's undo that takes its time (a file-system check) goes on there. */
 static int refuse_quarantined(struct cluster *c, struct err *e)
 {
@@ -187,6 +242,8 @@ int cluster_connect(struct cluster *c, struct err *e)
 
 	for (size_t i = 0; !rc && i < c->n_members; i++)
 		rc = node_clock_offset(c->members[i].node, &c->members[i].offset_s, &c->members[i].offset_error_s, e);
+	if (!rc)
+		rc = complete_hosts(c, e);
 	if (!rc)
 		rc = cluster_find_processes(c, e);
 	if (rc)

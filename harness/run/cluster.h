@@ -31,9 +31,9 @@ struct cluster {
 /* Loads the inventory at 'path'. No host is contacted: members' node is NULL until cluster_connect. */
 int cluster_load(const char *path, struct cluster **out, struct err *e);
 
-/* Connects to every host, measures clocks, finds the file system's processes.
+/* Connects to every host, measures clocks, fills in what the inventory leaves out, finds the file system's processes.
  * -EBUSY when a node is quarantined: an earlier fault's undo takes its time there.
- * -ENOENT when a server's or client's processes are not there, with where it was looked. */
+ * -ENOENT, -ENOTUNIQ when what is left out cannot be found, or is ambiguous; -ENOENT when a server's or client's processes are not there, with where it was looked. */
 int cluster_connect(struct cluster *c, struct err *e);
 
 /* Finds the file system's processes anew; as cluster_connect does. */
