@@ -209,7 +209,7 @@ static int record_facts(struct store *s, const struct scenario *sc, const struct
 			const char *fs_type, const char *tracer, const json_t *detectors, const json_t *servers,
 			struct err *e)
 {
-	char seed[32], *text = NULL;
+	char seed[32], seconds[32], *text = NULL;
 	json_t *axes = axes_json(sc);
 	int rc;
 
@@ -223,6 +223,10 @@ static int record_facts(struct store *s, const struct scenario *sc, const struct
 		rc = store_set(s, "scenario_text", sc->text, e);
 	if (!rc)
 		rc = store_set(s, "seed", seed, e);
+	if (!rc) {
+		snprintf(seconds, sizeof(seconds), "%d", (int)attempt_phases_s(sc));
+		rc = store_set(s, "judged_seconds", seconds, e);
+	}
 	if (!rc)
 		rc = store_set(s, "culprit_version", CULPRIT_VERSION, e);
 	if (!rc)
@@ -261,7 +265,7 @@ static int conclude(struct executor *x, const struct options *o, int rc, const s
 		return cmd_fail("run", rc == -EINVAL || rc == -ENOENT || rc == -EKEYREJECTED ? CULPRIT_EXIT_USAGE
 											   : CULPRIT_EXIT_INVALID,
 				"%s", why->text);
-	if (show_table(x->store, o->json ? TABLE_JSON : TABLE_TEXT, stdout, &e))
+	if (show_table(x->store, NULL, o->json ? TABLE_JSON : TABLE_TEXT, false, stdout, &e))
 		code = cmd_fail("run", CULPRIT_EXIT_INVALID, "%s", e.text);
 	if (!store_tally(x->store, &tally, &e) && json_array_size(json_object_get(tally, "missing")))
 		code = cmd_fail("run", CULPRIT_EXIT_INVALID, "%zu cells have no confirmed attempt; '%s/run.log' says why",
@@ -270,7 +274,7 @@ static int conclude(struct executor *x, const struct options *o, int rc, const s
 		code = cmd_fail("run", CULPRIT_EXIT_USAGE, "the scenario or one of its files is wrong; '%s/run.log' has the place",
 				store_folder(x->store));
 	if (x->judge_failed)
-		code = cmd_fail("run", CULPRIT_EXIT_USAGE, "a detector failed; mend it, then 'culprit diagnose %s'",
+		code = cmd_fail("run", CULPRIT_EXIT_USAGE, "a detector failed; mend it, then 'culprit rescore --save %s'",
 				store_folder(x->store));
 	json_decref(tally);
 	return code;
@@ -283,7 +287,7 @@ static int begin_run(struct executor *x, const char *folder, const char *invento
 	int rc = store_create(folder, store, e);
 
 	if (!rc && x->scenario->measure == MEASURE_VERDICTS)
-		rc = judge_new(detectors, servers, x->plan->seed, *store, judge, e);
+		rc = judge_new(detectors, servers, *store, judge, e);
 	if (!rc)
 		rc = record_facts(*store, x->scenario, x->plan, inventory, x->cluster->inv->fs_type, tracer, detectors,
 				  servers, e);
@@ -313,7 +317,7 @@ static int run_plan(struct executor *x, const struct options *o, const char *inv
 	int rc;
 
 	/* Detectors are loaded before the folder is made: a mistake in one leaves nothing behind. */
-	rc = judge_new(detectors, servers, x->plan->seed, NULL, &x->judge, e);
+	rc = judge_new(detectors, servers, NULL, &x->judge, e);
 	judge_free(x->judge);
 	x->judge = NULL;
 	if (!rc && !folder)
@@ -393,7 +397,7 @@ int cmd_run(int argc, char **argv)
 	if (o.dry_run) {
 		json_t *servers = servers_json(x.cluster);
 
-		rc = judge_new(detectors, servers, x.plan->seed, NULL, &x.judge, &e);
+		rc = judge_new(detectors, servers, NULL, &x.judge, &e);
 		json_decref(servers);
 		code = rc ? cmd_fail("run", CULPRIT_EXIT_USAGE, "%s", e.text)
 			  : show_plan(x.scenario, x.plan, x.server_names, o.json, stdout);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -131,6 +132,19 @@ out:
 	return rc;
 }
 
+/* What detectors see of names and numbers is drawn from this key, so that nobody can draw it again. */
+static int put_blind_key(struct store *s, struct err *e)
+{
+	unsigned char key[16];
+	char hex[2 * sizeof(key) + 1];
+
+	if (getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key))
+		return err_errno(e, -errno, "cannot draw a key");
+	for (size_t i = 0; i < sizeof(key); i++)
+		sprintf(hex + 2 * i, "%02x", key[i]);
+	return store_set(s, "blind_key", hex, e);
+}
+
 int store_create(const char *folder, struct store **out, struct err *e)
 {
 	struct store *s;
@@ -142,6 +156,8 @@ int store_create(const char *folder, struct store **out, struct err *e)
 	if (rc)
 		return rc;
 	rc = store_exec(s, schema, e, "make the tables");
+	if (!rc)
+		rc = put_blind_key(s, e);
 	if (rc)
 		store_close(s);
 	else

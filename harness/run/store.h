@@ -73,7 +73,7 @@ int store_put_model(struct store *s, const char *detector, const json_t *params,
 int store_put_verdict(struct store *s, int64_t attempt, const char *detector, const json_t *verdict, struct err *e);
 int store_clear_verdicts(struct store *s, struct err *e);
 
-/* Rows for judging, in the order of cells: {cell, training, workload, fault, victims: [names]|null, attempt, seconds,
+/* Rows for judging, in the order of cells: {cell, training, workload, fault, resource, victims: [names]|null, attempt, seconds,
  * start_ns, onset_ns} for every cell that has a confirmed attempt. New reference. */
 int store_confirmed(struct store *s, json_t **rows, struct err *e);
 /* Of a run that measures run times: [{cell, workload, tracer, repeat, runtime_s, records, lost}] for every cell with a
