@@ -183,12 +183,37 @@ static void become(const char *path, char *name, bool root)
 	refuse("starting it", errno);
 }
 
+static int wait_for(pid_t pid)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* The first process of the namespace, for whom signals mean less than for others: so it is not the program's. */
+static void init(const char *program, const char *folder, char *name, bool root) __attribute__((noreturn));
+
+static void init(const char *program, const char *folder, char *name, bool root)
+{
+	pid_t pid;
+
+	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "binding its life to its parent's");
+	make_tree(folder, program);
+	pid = fork();
+	must(pid, "fork");
+	if (!pid)
+		become("/detector/run", name, root);
+	close_range(0, REPORT, 0);
+	_exit(wait_for(pid));
+}
+
 /* The child: never returns. */
 static void child(const char *program, const char *folder, bool trust, uid_t uid, gid_t gid)
 {
 	const char *base = strrchr(program, '/') ? strrchr(program, '/') + 1 : program;
 	char name[256];
-	int status;
 	pid_t pid;
 
 	snprintf(name, sizeof(name), "%s", base);
@@ -204,14 +229,10 @@ static void child(const char *program, const char *folder, bool trust, uid_t uid
 		map_user(uid, gid);
 	pid = fork();
 	must(pid, "fork");
-	if (!pid) {
-		make_tree(folder, program);
-		become("/detector/run", name, !uid);
-	}
-	close(REPORT);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+	if (!pid)
+		init(program, folder, name, !uid);
+	close_range(0, REPORT, 0);
+	_exit(wait_for(pid));
 }
 
 /* Descriptors 0, 1, 2 and the report's; no other. */
@@ -283,15 +304,14 @@ out:
 
 int confine_end(struct confined *c, bool kill_it)
 {
-	int status = 0;
+	int code = 0;
 
 	if (c->pid > 0) {
 		if (kill_it)
 			kill(c->pid, SIGKILL);
-		while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
-			;
+		code = wait_for(c->pid);
 	}
 	c->pid = -1;
 	file_remove_tree(c->folder, NULL);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	return code;
 }

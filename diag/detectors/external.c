@@ -15,7 +15,7 @@
 #include "diag/detectors/detector_impl.h"
 #include "harness/base/clock.h"
 
-enum { ANSWER_MAX = 1 << 20, COMPLAINT_MAX = 4096, TIME_LIMIT_S = 60 };
+enum { ANSWER_MAX = 1 << 20, COMPLAINT_MAX = 4096, TIME_LIMIT_S = 30 };
 
 static bool trusted;
 

@@ -117,23 +117,36 @@ static json_t *by_cell(const struct options *o, const json_t *confirmed, const j
 	return list;
 }
 
+/* The confirmed attempt of a scored cell; 0: there is none. */
+static int64_t attempt_of(const json_t *confirmed, long number)
+{
+	json_t *cell;
+	size_t i;
+
+	json_array_foreach((json_t *)confirmed, i, cell)
+		if (json_integer_value(json_object_get(cell, "cell")) == number &&
+		    !json_integer_value(json_object_get(cell, "training")))
+			return json_integer_value(json_object_get(cell, "attempt"));
+	return 0;
+}
+
 static int diagnose_run(const struct options *o, json_t **verdicts, struct judge **judge, struct err *e)
 {
 	json_t *rows = NULL, *confirmed = NULL;
 	struct store *s = NULL;
+	int64_t only = 0;
 	int rc = store_open(o->run, &s, e);
 
 	if (!rc)
 		rc = show_judge(s, o->detectors, judge, e);
 	if (!rc)
-		rc = judge_all(*judge, &rows, e);
-	if (!rc)
 		rc = store_confirmed(s, &confirmed, e);
-	if (!rc) {
+	if (!rc && o->cell && !(only = attempt_of(confirmed, o->cell)))
+		rc = err_set(e, -EINVAL, "the run has no confirmed cell %ld to be judged", o->cell);
+	if (!rc)
+		rc = judge_all(*judge, only, &rows, e);
+	if (!rc)
 		*verdicts = by_cell(o, confirmed, rows);
-		if (o->cell && !json_array_size(*verdicts))
-			rc = err_set(e, -EINVAL, "the run has no confirmed cell %ld", o->cell);
-	}
 	json_decref(confirmed);
 	json_decref(rows);
 	store_close(s);

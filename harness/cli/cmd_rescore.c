@@ -91,7 +91,7 @@ static int rescore(struct store *s, const struct options *o, struct judge **judg
 	int rc = show_judge(s, o->detectors, judge, e);
 
 	if (!rc)
-		rc = judge_all(*judge, rows, e);
+		rc = judge_all(*judge, 0, rows, e);
 	if (!rc && o->save)
 		rc = judge_save(*judge, *rows, e);
 	return rc;

@@ -12,6 +12,7 @@ struct seat {
 	struct detector *detector;
 	json_t *model;
 	char *broken;          /* why it cannot judge at all, or NULL */
+	unsigned timeouts;     /* one after the other */
 };
 
 struct judge {
@@ -469,6 +470,16 @@ static json_t *failure(struct judge *j, const char *detector, const struct err *
 	return json_pack("[{s:s, s:[], s:b, s:s}]", "metric", "any", "indicted", "abstain", 1, "error", why->text);
 }
 
+enum { TIMEOUTS_MAX = 3 };
+
+/* One that hangs and hangs again would hold up a night's run: it is not asked again. */
+static void note_timeout(struct seat *s, int failed, const struct err *why)
+{
+	s->timeouts = failed == -ETIMEDOUT ? s->timeouts + 1 : 0;
+	if (s->timeouts == TIMEOUTS_MAX && asprintf(&s->broken, "%s; given up after %d such runs", why->text, TIMEOUTS_MAX) < 0)
+		s->broken = NULL;
+}
+
 /* What all detectors say of one attempt, appended to 'rows'. */
 static int judge_one(struct judge *j, int64_t attempt, int32_t seconds, json_t *rows, struct err *e)
 {
@@ -486,6 +497,8 @@ static int judge_one(struct judge *j, int64_t attempt, int32_t seconds, json_t *
 			failed = err_set(&why, -EPROTO, "%s", j->seats[i].broken);
 		else
 			failed = detector_diagnose(j->seats[i].detector, j->seats[i].model, &ev.run, &verdicts, &why);
+		if (!j->seats[i].broken)
+			note_timeout(&j->seats[i], failed, &why);
 		if (failed == -EPERM || failed == -ENOMEM)
 			rc = err_set(e, failed, "%s", why.text); /* no verdict of any run could be had */
 		else if (failed)
@@ -577,10 +590,10 @@ int judge_attempt(struct judge *j, int64_t attempt, char *text, size_t size, str
 	return rc;
 }
 
-int judge_all(struct judge *j, json_t **rows, struct err *e)
+int judge_all(struct judge *j, int64_t only, json_t **rows, struct err *e)
 {
 	json_t *list = json_array();
-	int rc = judge_rows(j, 0, list, e);
+	int rc = judge_rows(j, only, list, e);
 
 	if (rc)
 		json_decref(list);

@@ -26,9 +26,9 @@ void judge_free(struct judge *j);
  * has an abstention with its "error" as its verdict, and the others have theirs; -EPROTO then, with the first error. */
 int judge_attempt(struct judge *j, int64_t attempt, char *text, size_t size, struct err *e);
 
-/* Judges every confirmed scored attempt and writes nothing: '*rows' is [{attempt, detector, metric, verdict}] as
+/* Judges every confirmed scored attempt ('only': one, by its id; 0: all) and writes nothing: '*rows' is [{attempt, detector, metric, verdict}] as
  * store_verdicts gives them. Detectors that failed: as above, but the result is 0; judge_failures says it. */
-int judge_all(struct judge *j, json_t **rows, struct err *e);
+int judge_all(struct judge *j, int64_t only, json_t **rows, struct err *e);
 
 /* How many verdicts are errors of a detector; '*first' is the first of them, or NULL. */
 unsigned judge_failures(const struct judge *j, const char **first);

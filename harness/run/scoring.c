@@ -153,7 +153,7 @@ static int add_nulls(struct store *s, const json_t *rows, json_t **all, struct e
 		goto out;
 	rc = judge_new(none, servers, s, &j, e);
 	if (!rc)
-		rc = judge_all(j, &judged, e);
+		rc = judge_all(j, 0, &judged, e);
 	json_array_foreach(judged, i, row)
 		for (size_t k = 0; detector_nulls()[k]; k++)
 			if (!there[k] && !strcmp(detector_nulls()[k], json_string_value(json_object_get(row, "detector"))))
