@@ -104,6 +104,38 @@ static int check_or_skip(struct executor *x, size_t fault, struct err *e)
 	return store_skip(x->store, f->label, e->text, e);
 }
 
+/* Verdicts can be had of ptrace too; a run time cannot, and its cells are left out. */
+static int check_tracers(struct executor *x, struct err *e)
+{
+	struct scenario *s = x->scenario;
+	struct plan *p = x->plan;
+	int rc = 0;
+
+	for (size_t k = 0; k < s->n_tracers && !rc; k++) {
+		size_t left = 0;
+
+		rc = tracing_check(&s->tracers[k], x->cluster, e);
+		if (rc != -EOPNOTSUPP)
+			continue;
+		if (s->measure == MEASURE_VERDICTS) {
+			if (!strcmp(s->tracers[k].name, "ptrace") || s->beside.name)
+				return err_prefix(e, -EINVAL, "tracer %s", s->tracers[k].label);
+			progress_say(x->progress, "tracing with ptrace in place of %s: %s", s->tracers[k].label, e->text);
+			rc = scenario_set_tracer(s, "ptrace", e);
+			return rc ? rc : store_set(x->store, "tracer", s->tracers[k].label, e);
+		}
+		progress_say(x->progress, "skipped: tracer %s: %s", s->tracers[k].label, e->text);
+		rc = store_skip_tracer(x->store, s->tracers[k].label, e->text, e);
+		for (size_t i = 0; i < p->n; i++)
+			if (p->cells[i].tracer != k)
+				p->cells[left++] = p->cells[i];
+		p->n = left;
+	}
+	if (!rc && s->beside.name)
+		rc = tracing_check(&s->beside, x->cluster, e);
+	return rc == -EOPNOTSUPP ? err_prefix(e, -EINVAL, "beside %s", s->beside.label) : rc;
+}
+
 /* Runs argv lists, the k-th of every client side by side. */
 static int run_commands(struct executor *x, json_t *lists[], const char *label, struct err *e)
 {
@@ -358,6 +390,8 @@ int exec_run(struct executor *x, struct err *e)
 		rc = record_environment(x, e);
 	if (!rc)
 		rc = cluster_wait_healthy(x->cluster, 30, e);
+	if (!rc)
+		rc = check_tracers(x, e);
 	if (!rc)
 		rc = check_and_prepare(x, e);
 	if (!rc)
