@@ -4,16 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { WIDTH = 80, WORKLOADS_A_BLOCK = 2, RATE = 14 };
+#include "results/table_impl.h"
+
+enum { WIDTH = TABLE_WIDTH, WORKLOADS_A_BLOCK = 2, RATE = TABLE_RATE };
 
 static const char *const format_names[] = {
 	[TABLE_TEXT] = "text", [TABLE_MARKDOWN] = "markdown", [TABLE_CSV] = "csv", [TABLE_JSON] = "json",
-};
-
-/* Names of all axes, so that the loops below stay readable. */
-struct names {
-	const char *const *of[SCORE_AXES];
-	size_t n[SCORE_AXES];
 };
 
 int table_format_parse(const char *name, enum table_format *format, struct err *e)
@@ -46,15 +42,36 @@ static void bound_text(double x, bool up, char *out, size_t size)
 		snprintf(out, size, ".%02d", (int)hundredths);
 }
 
-static void rate_text(unsigned hits, unsigned n, char *out, size_t size)
+void table_rate_text(unsigned hits, unsigned n, char *out, size_t size)
 {
 	char low[8], high[8];
 	double l, h;
 
+	if (!n) {
+		snprintf(out, size, "-");
+		return;
+	}
 	score_interval(hits, n, 0.95, &l, &h);
 	bound_text(l, false, low, sizeof(low));
 	bound_text(h, true, high, sizeof(high));
 	snprintf(out, size, "%.2f [%s,%s]", (double)hits / n, low, high);
+}
+
+void table_delay_text(const struct score *s, char *out, size_t size)
+{
+	if (!s->n_delays)
+		snprintf(out, size, "-");
+	else
+		snprintf(out, size, "%.1f (%.1f-%.1f; n=%zu)", score_median(s->delays_s, s->n_delays), s->delays_s[0],
+			 s->delays_s[s->n_delays - 1], s->n_delays);
+}
+
+bool table_is_null(const struct table_notes *notes, const char *detector)
+{
+	for (size_t i = 0; notes && notes->nulls && notes->nulls[i]; i++)
+		if (!strcmp(notes->nulls[i], detector))
+			return true;
+	return false;
 }
 
 /* TP and FP of a place as text; "-" where there is nothing to say: no cell, a control's TP, or a metric
@@ -66,8 +83,8 @@ static void rates_text(const struct score *s, bool any, char tp[32], char fp[32]
 	if (!s || (!any && s->abstained == s->n))
 		return;
 	if (!s->control)
-		rate_text(s->hits, s->n, tp, 32);
-	rate_text(s->alarms, s->n, fp, 32);
+		table_rate_text(s->hits, s->n, tp, 32);
+	table_rate_text(s->alarms, s->n, fp, 32);
 }
 
 static bool is_any(const struct names *n, size_t metric)
@@ -144,8 +161,7 @@ static void text_block(const struct score_table *t, const struct names *n, size_
 	}
 }
 
-/* Prints words, breaking lines before WIDTH; later lines are indented by two. */
-static void wrap(const char *text, FILE *out)
+void table_wrap(const char *text, FILE *out)
 {
 	size_t column = 0;
 
@@ -168,44 +184,101 @@ static void wrap(const char *text, FILE *out)
 	fputc('\n', out);
 }
 
+/* All that is known of each place of a detector, a paragraph each. */
+static void text_details(const struct score_table *t, const struct names *n, size_t d, FILE *out)
+{
+	for (size_t f = 0; f < n->n[SCORE_FAULT]; f++)
+		for (size_t w = 0; w < n->n[SCORE_WORKLOAD]; w++)
+			for (size_t m = 0; m < n->n[SCORE_METRIC]; m++) {
+				const struct score *s = score_at(t, d, f, w, m);
+				char detected[32], resource[32] = "-", delay[64], line[512];
+
+				if (!s || s->control || (!is_any(n, m) && !s->detected))
+					continue;
+				table_rate_text(s->detected, s->n, detected, sizeof(detected));
+				if (s->named)
+					table_rate_text(s->classified, s->n, resource, sizeof(resource));
+				table_delay_text(s, delay, sizeof(delay));
+				snprintf(line, sizeof(line), "%s, %s, %s: detected %s, resource %s, delay %s, early %u, "
+					 "abstained %u of %u", n->of[SCORE_FAULT][f], n->of[SCORE_WORKLOAD][w],
+					 n->of[SCORE_METRIC][m], detected, resource, delay, s->early, s->abstained, s->n);
+				table_wrap(line, out);
+			}
+}
+
 static void print_notes(const struct table_notes *notes, bool stars, FILE *out)
 {
 	char line[512];
 
-	wrap("TP: share of cells in which every faulty server was indicted. FP: share of cells in which some healthy "
-	     "server was. In brackets: exact 95 % intervals.", out);
+	table_wrap("TP: share of cells in which every faulty server was indicted (right server). FP: share of cells in which "
+		   "some healthy server was (wrong server; in controls: false alarm). In brackets: exact 95 % intervals; "
+		   "rates whose intervals overlap are not ranked.", out);
+	if (notes && notes->details)
+		table_wrap("detected: anybody was indicted. resource: the right server, and the fault's resource named. delay: "
+			   "seconds from verified onset to the indictment of the right server, median and range, where the "
+			   "verdict says when; early: indicted before the onset.", out);
 	if (stars)
-		wrap("* the detector abstained in some of these cells; they count as nobody indicted", out);
+		table_wrap("* the detector abstained in some of these cells; they count as nobody indicted", out);
 	if (!notes)
 		return;
 	if (notes->run_id) {
 		snprintf(line, sizeof(line),
 			 "run %s: %u of %u cells confirmed; not scored: %u attempts invalid, %u in error", notes->run_id,
 			 notes->confirmed, notes->planned, notes->invalid, notes->error);
-		wrap(line, out);
+		table_wrap(line, out);
 	}
 	for (size_t i = 0; i < notes->n_missing; i++) {
 		snprintf(line, sizeof(line), "missing: cell %s", notes->missing[i]);
-		wrap(line, out);
+		table_wrap(line, out);
 	}
 	for (size_t i = 0; i < notes->n_remarks; i++)
-		wrap(notes->remarks[i], out);
+		table_wrap(notes->remarks[i], out);
 }
 
 static void render_text(const struct score_table *t, const struct names *n, const struct table_notes *notes, FILE *out)
 {
 	bool stars = false;
 
+	table_summary_text(t, n, notes, out);
 	for (size_t d = 0; d < n->n[SCORE_DETECTOR]; d++) {
-		fprintf(out, "%.79s\n", n->of[SCORE_DETECTOR][d]);
+		bool null = table_is_null(notes, n->of[SCORE_DETECTOR][d]);
+
+		if (null && !notes->details)
+			continue;
+		fprintf(out, "%.70s%s\n", n->of[SCORE_DETECTOR][d], null ? " (null)" : "");
 		for (size_t w = 0; w < n->n[SCORE_WORKLOAD]; w += WORKLOADS_A_BLOCK) {
 			size_t last = w + WORKLOADS_A_BLOCK;
 
 			text_block(t, n, d, w, last < n->n[SCORE_WORKLOAD] ? last : n->n[SCORE_WORKLOAD], &stars, out);
 		}
+		if (notes && notes->details)
+			text_details(t, n, d, out);
 		fputc('\n', out);
 	}
 	print_notes(notes, stars, out);
+}
+
+static void markdown_details(const struct score_table *t, const struct names *n, size_t d, FILE *out)
+{
+	fputs("| fault | workload | metric | n | detected | resource | delay (s) | early | abstained |\n"
+	      "|---|---|---|--:|---|---|---|--:|--:|\n", out);
+	for (size_t f = 0; f < n->n[SCORE_FAULT]; f++)
+		for (size_t w = 0; w < n->n[SCORE_WORKLOAD]; w++)
+			for (size_t m = 0; m < n->n[SCORE_METRIC]; m++) {
+				const struct score *s = score_at(t, d, f, w, m);
+				char detected[32], resource[32] = "-", delay[64];
+
+				if (!s || s->control || (!is_any(n, m) && !s->detected))
+					continue;
+				table_rate_text(s->detected, s->n, detected, sizeof(detected));
+				if (s->named)
+					table_rate_text(s->classified, s->n, resource, sizeof(resource));
+				table_delay_text(s, delay, sizeof(delay));
+				fprintf(out, "| %s | %s | %s | %u | %s | %s | %s | %u | %u |\n", n->of[SCORE_FAULT][f],
+					n->of[SCORE_WORKLOAD][w], n->of[SCORE_METRIC][m], s->n, detected, resource, delay,
+					s->early, s->abstained);
+			}
+	fputc('\n', out);
 }
 
 static void render_markdown(const struct score_table *t, const struct names *n, const struct table_notes *notes,
@@ -214,8 +287,10 @@ static void render_markdown(const struct score_table *t, const struct names *n, 
 	char tp[32], fp[32];
 	bool stars = false;
 
+	table_summary_markdown(t, n, notes, out);
 	for (size_t d = 0; d < n->n[SCORE_DETECTOR]; d++) {
-		fprintf(out, "**%s**\n\n| fault | metric |", n->of[SCORE_DETECTOR][d]);
+		fprintf(out, "**%s**%s\n\n| fault | metric |", n->of[SCORE_DETECTOR][d],
+			table_is_null(notes, n->of[SCORE_DETECTOR][d]) ? " (null)" : "");
 		for (size_t w = 0; w < n->n[SCORE_WORKLOAD]; w++)
 			fprintf(out, " %s n | TP | FP |", n->of[SCORE_WORKLOAD][w]);
 		fputs("\n|---|---|", out);
@@ -239,6 +314,8 @@ static void render_markdown(const struct score_table *t, const struct names *n, 
 				fputc('\n', out);
 			}
 		fputc('\n', out);
+		if (notes && notes->details)
+			markdown_details(t, n, d, out);
 	}
 	print_notes(notes, stars, out);
 }
@@ -296,16 +373,35 @@ static void csv_row(const struct names *n, const struct score *s, void *ctx)
 	fprintf(out, "%d,%u,%u", s->control, s->n, s->abstained);
 	csv_rate(s->hits, s->n, !s->control, out);
 	csv_rate(s->alarms, s->n, true, out);
-	fputc('\n', out);
+	csv_rate(s->detected, s->n, !s->control, out);
+	csv_rate(s->classified, s->n, s->named, out);
+	fprintf(out, ",%u,%u,%zu", s->failed, s->early, s->n_delays);
+	if (s->n_delays)
+		fprintf(out, ",%.3f,%.3f,%.3f\n", score_median(s->delays_s, s->n_delays), s->delays_s[0],
+			s->delays_s[s->n_delays - 1]);
+	else
+		fputs(",,,\n", out);
 }
 
-static json_t *json_rate(unsigned hits, unsigned n)
+json_t *table_json_delay(const struct score *s)
+{
+	json_t *v = json_pack("{s:i, s:i}", "n", (int)s->n_delays, "early", (int)s->early);
+
+	if (s->n_delays) {
+		json_object_set_new(v, "median", json_real(score_median(s->delays_s, s->n_delays)));
+		json_object_set_new(v, "min", json_real(s->delays_s[0]));
+		json_object_set_new(v, "max", json_real(s->delays_s[s->n_delays - 1]));
+	}
+	return v;
+}
+
+json_t *table_json_rate(unsigned hits, unsigned n)
 {
 	double low, high;
 
 	score_interval(hits, n, 0.95, &low, &high);
-	return json_pack("{s:i, s:f, s:f, s:f}", "count", (int)hits, "rate", (double)hits / n, "low", low, "high",
-			 high);
+	return json_pack("{s:i, s:o, s:f, s:f}", "count", (int)hits, "rate", n ? json_real((double)hits / n) : json_null(),
+			 "low", low, "high", high);
 }
 
 static void json_row(const struct names *n, const struct score *s, void *ctx)
@@ -319,8 +415,12 @@ static void json_row(const struct names *n, const struct score *s, void *ctx)
 	json_object_set_new(row, "control", json_boolean(s->control));
 	json_object_set_new(row, "n", json_integer(s->n));
 	json_object_set_new(row, "abstained", json_integer(s->abstained));
-	json_object_set_new(row, "tp", s->control ? json_null() : json_rate(s->hits, s->n));
-	json_object_set_new(row, "fp", json_rate(s->alarms, s->n));
+	json_object_set_new(row, "tp", s->control ? json_null() : table_json_rate(s->hits, s->n));
+	json_object_set_new(row, "fp", table_json_rate(s->alarms, s->n));
+	json_object_set_new(row, "detected", s->control ? json_null() : table_json_rate(s->detected, s->n));
+	json_object_set_new(row, "resource", s->named ? table_json_rate(s->classified, s->n) : json_null());
+	json_object_set_new(row, "failed", json_integer(s->failed));
+	json_object_set_new(row, "delay_s", table_json_delay(s));
 	json_array_append_new(ctx, row);
 }
 
@@ -347,6 +447,7 @@ static void render_json(const struct score_table *t, const struct names *n, cons
 		json_object_set_new(all, "remarks", json_lines(notes->remarks, notes->n_remarks));
 	}
 	json_object_set_new(all, "confidence", json_real(0.95));
+	json_object_set_new(all, "summary", table_summary_json(t, n, notes));
 	each(t, n, json_row, scores);
 	json_object_set_new(all, "scores", scores);
 	json_dumpf(all, out, JSON_INDENT(2));
@@ -367,7 +468,9 @@ int table_render(const struct score_table *t, enum table_format format, const st
 		break;
 	case TABLE_CSV:
 		fputs("detector,fault,workload,metric,control,n,abstained,"
-		      "tp_count,tp,tp_low,tp_high,fp_count,fp,fp_low,fp_high\n", f);
+		      "tp_count,tp,tp_low,tp_high,fp_count,fp,fp_low,fp_high,detected_count,detected,detected_low,detected_high,"
+		      "resource_count,resource,resource_low,resource_high,failed,early,delay_n,delay_median_s,delay_min_s,"
+		      "delay_max_s\n", f);
 		each(t, &n, csv_row, f);
 		break;
 	case TABLE_JSON:

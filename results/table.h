@@ -1,7 +1,10 @@
 /*
  * Tables of scores, for people (text of at most 80 columns, Markdown) and for programs (CSV,
- * JSON). Text and Markdown show a metric only where some TP or FP is not zero, as 001's Table 1
- * does; 'any' is always shown. CSV and JSON hold everything.
+ * JSON). Text and Markdown begin with a summary over all cells: detection, localisation, wrong servers, false alarms of
+ * the controls, and which detectors can be told apart at all. Below it, each detector by fault and workload; they show a
+ * metric only where some TP or FP is not zero, as 001's Table 1 does; 'any' is always shown. Null detectors stand in
+ * the summary, and with 'details' below it, too; 'details' adds classification, abstentions and delays.
+ * CSV and JSON hold everything.
  */
 #ifndef CULPRIT_RESULTS_TABLE_H
 #define CULPRIT_RESULTS_TABLE_H
@@ -24,6 +27,8 @@ struct table_notes {
 	size_t n_missing;
 	const char *const *remarks;           /* lines */
 	size_t n_remarks;
+	bool details;
+	const char *const *nulls;             /* names of the null detectors, ended by NULL */
 };
 
 /* 0, or -EIO when 'f' could not be written. */

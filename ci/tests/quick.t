@@ -42,7 +42,7 @@ check "peer-threshold names it, by dread" \
 		AND workload = 'ddr'")" = 1 ]
 check "the table fits 80 columns" awk 'length > 80 { bad = 1 } END { exit bad }' table
 check "and names its run" grep -q 'run quick: 8 of 8 cells confirmed' table
-"$culprit" diagnose quick >again
+"$culprit" rescore quick >again
 check "judged again from the store, it is the same table" cmp table again
 check "every trace listed has its checksum" bash -c "sqlite3 quick/run.db \"SELECT sha256 || '  quick/' || path FROM file\" | sha256sum --quiet -c"
 

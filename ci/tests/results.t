@@ -17,7 +17,6 @@ for run in results/runs/*; do
 	}
 	check "$id: the page shows its table" within < <("$culprit" table "$tmp/$id" --format markdown)
 	check "$id: there is a table" [ "$("$culprit" table "$tmp/$id" --format markdown | grep -c '^|')" -gt 10 ]
-	"$culprit" diagnose "$tmp/$id" >/dev/null
-	check "$id: judged again, it is the same" within < <("$culprit" table "$tmp/$id" --format markdown)
+	check "$id: judged again, it is the same" within < <("$culprit" rescore "$tmp/$id" --format markdown)
 done
 done_testing

@@ -6,6 +6,7 @@
 /* cmocka wants those four first */
 #include <cmocka.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "diag/score/score.h"
@@ -41,9 +42,10 @@ static void add(struct score_table *t, const char *victims, const char *indicted
 	json_t *v = victims ? json_loads(victims, JSON_DECODE_ANY, NULL) : NULL;
 	json_t *verdict = json_pack("{s:s, s:o, s:b}", "metric", "any", "indicted", json_loads(indicted, 0, NULL),
 				    "abstain", abstain);
+	const struct score_cell cell = {.fault = victims ? "hog" : "none", .workload = "ddw", .victims = v, .onset_s = -1};
 	struct err e;
 
-	assert_int_equal(score_add(t, "d", victims ? "hog" : "none", "ddw", v, verdict, &e), 0);
+	assert_int_equal(score_add(t, "d", &cell, verdict, &e), 0);
 	json_decref(v);
 	json_decref(verdict);
 }
@@ -112,6 +114,81 @@ static void declared_names_keep_their_order(void **state)
 	score_table_free(t);
 }
 
+/* A verdict of one metric, as text, on a cell whose victim is A, whose resource is the disk, whose onset was at 10 s. */
+static void add_timed(struct score_table *t, const char *victims, const char *verdict)
+{
+	json_t *v = json_loads(victims, JSON_DECODE_ANY, NULL), *said = json_loads(verdict, 0, NULL);
+	const struct score_cell cell = {"hog", "ddw", v, "disk", 10};
+	struct err e;
+
+	assert_non_null(said);
+	assert_int_equal(score_add(t, "d", &cell, said, &e), 0);
+	json_decref(v);
+	json_decref(said);
+}
+
+/* Detected, found, named: three questions, and each verdict below answers them otherwise. */
+static void detection_localisation_and_resource_are_scored_apart(void **state)
+{
+	struct score_table *t = score_table_new();
+	const struct score *s;
+
+	(void)state;
+	add_timed(t, "\"A\"", "{\"metric\": \"any\", \"indicted\": [\"A\"], \"resource\": \"disk\"}");
+	add_timed(t, "\"A\"", "{\"metric\": \"any\", \"indicted\": [\"A\"], \"resource\": \"network\"}");
+	add_timed(t, "\"A\"", "{\"metric\": \"any\", \"indicted\": [\"A\"]}");
+	add_timed(t, "\"A\"", "{\"metric\": \"any\", \"indicted\": [\"B\"], \"resource\": \"disk\"}"); /* the right
+		resource of the wrong server is no diagnosis */
+	add_timed(t, "\"A\"", "{\"metric\": \"any\", \"indicted\": [], \"abstain\": true, \"error\": \"it died\"}");
+	s = only(t, 0);
+	assert_int_equal(s->n, 5);
+	assert_int_equal(s->detected, 4);
+	assert_int_equal(s->hits, 3);
+	assert_int_equal(s->alarms, 1);
+	assert_int_equal(s->named, 2);
+	assert_int_equal(s->classified, 1);
+	assert_int_equal(s->abstained, 1);
+	assert_int_equal(s->failed, 1);
+	score_table_free(t);
+}
+
+static void delays_run_from_the_onset_to_the_last_right_server(void **state)
+{
+	struct score_table *t = score_table_new();
+	const struct score *s;
+	struct score sum;
+
+	(void)state;
+	add_timed(t, "\"A\"", "{\"metric\": \"any\", \"indicted\": [\"A\"], \"time_s\": {\"A\": 17.5}}");
+	add_timed(t, "\"A\"", "{\"metric\": \"any\", \"indicted\": [\"A\", \"B\"], \"time_s\": {\"A\": 12, \"B\": 1}}");
+	add_timed(t, "\"A\"", "{\"metric\": \"any\", \"indicted\": [\"A\"], \"time_s\": {\"A\": 9}}"); /* before it was there */
+	add_timed(t, "\"A\"", "{\"metric\": \"any\", \"indicted\": [\"B\"], \"time_s\": {\"B\": 11}}");
+	add_timed(t, "[\"A\", \"B\"]", "{\"metric\": \"any\", \"indicted\": [\"A\", \"B\"], \"time_s\": {\"A\": 11, \"B\": 30}}");
+	add_timed(t, "[\"A\", \"B\"]", "{\"metric\": \"any\", \"indicted\": [\"A\", \"B\"], \"time_s\": {\"A\": 11}}");
+	s = only(t, 0);
+	assert_int_equal(s->early, 1);
+	assert_int_equal(s->n_delays, 3);
+	assert_float_equal(s->delays_s[0], 2, 1e-9);
+	assert_float_equal(score_median(s->delays_s, 3), 7.5, 1e-9);
+	assert_float_equal(score_median(s->delays_s, 2), 4.75, 1e-9);
+	assert_float_equal(s->delays_s[2], 20, 1e-9);
+	sum = score_sum(t, 0, s->at[SCORE_METRIC], false);
+	assert_int_equal(sum.n, 6);
+	assert_int_equal(sum.n_delays, 3);
+	free(sum.delays_s);
+	score_table_free(t);
+}
+
+static void overlapping_intervals_are_no_order(void **state)
+{
+	(void)state;
+	assert_int_equal(score_order(5, 5, 0, 5), 0);   /* [.47, 1] and [0, .53] */
+	assert_int_equal(score_order(6, 6, 0, 6), 1);   /* [.54, 1] and [0, .46] */
+	assert_int_equal(score_order(0, 6, 6, 6), -1);
+	assert_int_equal(score_order(0, 0, 90, 90), 0);
+	assert_int_equal(score_order(43, 45, 16, 45), 1);
+}
+
 static void malformed_verdicts_are_refused(void **state)
 {
 	static const char *const bad[] = {"{}", "{\"metric\": \"any\"}", "{\"metric\": 3, \"indicted\": []}",
@@ -119,6 +196,7 @@ static void malformed_verdicts_are_refused(void **state)
 					  "{\"metric\": \"any\", \"indicted\": [1]}"};
 	struct score_table *t = score_table_new();
 	json_t *good = json_pack("{s:s, s:[s]}", "metric", "any", "indicted", "A");
+	struct score_cell cell = {.fault = "f", .workload = "w", .onset_s = -1};
 	const char *const *names;
 	struct err e;
 
@@ -126,12 +204,13 @@ static void malformed_verdicts_are_refused(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		json_t *v = json_loads(bad[i], 0, NULL);
 
-		assert_int_equal(score_add(t, "d", "f", "w", NULL, v, &e), -EINVAL);
+		assert_int_equal(score_add(t, "d", &cell, v, &e), -EINVAL);
 		json_decref(v);
 	}
 	assert_int_equal(score_names(t, SCORE_FAULT, &names), 0);
-	assert_int_equal(score_add(t, "d", "f", "w", NULL, good, &e), 0);
-	assert_int_equal(score_add(t, "d", "f", "w", json_object_get(good, "indicted"), good, &e), -EINVAL);
+	assert_int_equal(score_add(t, "d", &cell, good, &e), 0);
+	cell.victims = json_object_get(good, "indicted");
+	assert_int_equal(score_add(t, "d", &cell, good, &e), -EINVAL);
 	json_decref(good);
 	score_table_free(t);
 }
@@ -141,7 +220,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(intervals_are_the_published_ones), cmocka_unit_test(cells_count_as_001_says),
 		cmocka_unit_test(controls_have_alarms_but_no_hits), cmocka_unit_test(declared_names_keep_their_order),
-		cmocka_unit_test(malformed_verdicts_are_refused),
+		cmocka_unit_test(detection_localisation_and_resource_are_scored_apart),
+		cmocka_unit_test(delays_run_from_the_onset_to_the_last_right_server),
+		cmocka_unit_test(overlapping_intervals_are_no_order), cmocka_unit_test(malformed_verdicts_are_refused),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

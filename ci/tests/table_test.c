@@ -17,18 +17,24 @@
 static const char *const missing[] = {"12 receive-pktloss ddr"};
 static const char *const remarks[] = {
 	"a long remark that certainly does not fit on one line of eighty columns and must therefore be wrapped somewhere"};
-static const struct table_notes notes = {"2026-11-21-quick", 12, 11, 2, 1, missing, 1, remarks, 1};
+static const char *const nulls[] = {"always-same", NULL};
+static const struct table_notes notes = {"2026-11-21-quick", 12, 11, 2, 1, missing, 1, remarks, 1, .nulls = nulls};
+static const struct table_notes detailed = {"2026-11-21-quick", 12, 11, 2, 1, missing, 1, remarks, 1, true, nulls};
 
 static void add(struct score_table *t, const char *detector, const char *fault, const char *workload, const char *metric,
 		const char *victim, const char *indicted, bool abstain)
 {
 	json_t *list = json_array(), *victims = victim ? json_string(victim) : NULL, *verdict;
+	struct score_cell cell;
 	struct err e;
 
 	if (indicted)
 		json_array_append_new(list, json_string(indicted));
 	verdict = json_pack("{s:s, s:o, s:b}", "metric", metric, "indicted", list, "abstain", abstain);
-	assert_int_equal(score_add(t, detector, fault, workload, victims, verdict, &e), 0);
+	cell = (struct score_cell){fault, workload, victims, "disk", 4};
+	if (indicted && !strcmp(metric, "any"))
+		json_object_update_new(verdict, json_pack("{s:{s:f}, s:s}", "time_s", indicted, 10.5, "resource", "disk"));
+	assert_int_equal(score_add(t, detector, &cell, verdict, &e), 0);
 	json_decref(verdict);
 	json_decref(victims);
 }
@@ -67,13 +73,16 @@ static void text_fits_eighty_columns(void **state)
 	(void)state;
 	for (size_t workloads = 1; workloads <= 5; workloads++) {
 		struct score_table *t = example(workloads);
-		char *text = render(t, TABLE_TEXT, &notes);
 
-		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-			assert_true(strlen(line) <= 80);
-			assert_true(line[strlen(line) - 1] != ' ');
+		for (int i = 0; i < 2; i++) {
+			char *text = render(t, TABLE_TEXT, i ? &detailed : &notes);
+
+			for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+				assert_true(strlen(line) <= 80);
+				assert_true(line[strlen(line) - 1] != ' ');
+			}
+			free(text);
 		}
-		free(text);
 		score_table_free(t);
 	}
 }
@@ -101,7 +110,47 @@ static void text_says_what_was_measured(void **state)
 		if (!strstr(text, lines[i]))
 			fail_msg("'%s' is not in:\n%s", lines[i], text);
 	assert_null(strstr(text, "nsread")); /* nothing happened in it */
+	assert_null(strstr(text, "\nalways-same")); /* a null detector: in the summary */
 	free(text);
+	score_table_free(t);
+}
+
+static void the_summary_says_who_can_be_told_from_whom(void **state)
+{
+	static const char *const lines[] = {
+		"all cells            detected       right server   wrong server   false alarm\n",
+		"\n                     10 faulty                                    10 controls\n",
+		"\npeer-threshold       1.00 [.69,1]   0.80 [.44,.98] 0.20 [.02,.56] 0.20 [.02,.56]\n",
+		"\nnull detectors\n  always-same        1.00 [.69,1]   0.00 [0,.31]   1.00 [.69,1]   1.00 [.69,1]\n",
+		"\nright server: peer-threshold is above always-same\n",
+	};
+	struct score_table *t = example(2), *few = example(1);
+	char *text = render(t, TABLE_TEXT, &notes), *one = render(few, TABLE_TEXT, &notes);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+		if (!strstr(text, lines[i]))
+			fail_msg("'%s' is not in:\n%s", lines[i], text);
+	assert_non_null(strstr(one, "\nright server: peer-threshold is not distinguishable from always-same\n"));
+	free(text);
+	free(one);
+	score_table_free(t);
+	score_table_free(few);
+}
+
+static void details_give_resource_and_delay(void **state)
+{
+	struct score_table *t = example(1);
+	char *text = render(t, TABLE_TEXT, &detailed), *markdown = render(t, TABLE_MARKDOWN, &detailed);
+
+	(void)state;
+	assert_non_null(strstr(text, "\nalways-same (null)\n"));
+	if (!strstr(text, "\ndisk-hog, ddw, any: detected 1.00 [.47,1], resource 0.80 [.28,1], delay 6.5\n"
+			  "  (6.5-6.5; n=4), early 0, abstained 0 of 5\n"))
+		fail_msg("%s", text);
+	assert_non_null(strstr(markdown, "\n| disk-hog | ddw | any | 5 | 1.00 [.47,1] | 0.80 [.28,1] | 6.5 (6.5-6.5; n=4) | 0 | 0 |\n"));
+	free(text);
+	free(markdown);
 	score_table_free(t);
 }
 
@@ -117,6 +166,15 @@ static void declared_but_unscored_faults_are_shown(void **state)
 	assert_non_null(strstr(text, "receive-pktloss\n  any       0 -              -\n"));
 	free(text);
 	score_table_free(t);
+}
+
+static int commas(const char *line)
+{
+	int n = 0;
+
+	for (; *line; line++)
+		n += *line == ',';
+	return n;
 }
 
 /* The rates that JSON and CSV give are those of the table, cell by cell. */
@@ -161,8 +219,9 @@ static void json_and_csv_hold_everything(void **state)
 		snprintf(expected, sizeof(expected), "%s,%s,%s,%s,%d,%u,%u,", names[0][at[0]], names[1][at[1]],
 			 names[2][at[2]], names[3][at[3]], s->control, s->n, s->abstained);
 		assert_int_equal(strncmp(line, expected, strlen(expected)), 0);
-		snprintf(expected, sizeof(expected), ",%u,%.6f,%.6f,%.6f", s->alarms, (double)s->alarms / s->n, low, high);
-		assert_string_equal(line + strlen(line) - strlen(expected), expected);
+		snprintf(expected, sizeof(expected), ",%u,%.6f,%.6f,%.6f,", s->alarms, (double)s->alarms / s->n, low, high);
+		assert_non_null(strstr(line, expected));
+		assert_int_equal(commas(line), commas(csv));
 	}
 	assert_int_equal(n_scores, 3 * (1 + 4 + 1 + 1));
 	assert_null(strtok_r(NULL, "\n", &save));
@@ -198,11 +257,11 @@ static void markdown_rows_have_as_many_cells_as_their_head(void **state)
 		for (char *c = line; *c; c++)
 			bars += *c == '|';
 		if (*line == '|') {
-			assert_int_equal(bars, 3 + 3 * 3);
+			assert_int_equal(bars, rows < 4 ? 11 : 3 + 3 * 3); /* the summary first */
 			rows++;
 		}
 	}
-	assert_int_equal(rows, 2 * (2 + 2) + 2);
+	assert_int_equal(rows, 4 + 2 * (2 + 2) + 2);
 	free(text);
 	score_table_free(t);
 }
@@ -272,6 +331,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_fits_eighty_columns), cmocka_unit_test(text_says_what_was_measured),
+		cmocka_unit_test(the_summary_says_who_can_be_told_from_whom), cmocka_unit_test(details_give_resource_and_delay),
 		cmocka_unit_test(declared_but_unscored_faults_are_shown), cmocka_unit_test(json_and_csv_hold_everything),
 		cmocka_unit_test(csv_quotes_what_needs_it), cmocka_unit_test(markdown_rows_have_as_many_cells_as_their_head),
 		cmocka_unit_test(published_tables_are_whole), cmocka_unit_test(formats_have_names),

@@ -107,17 +107,20 @@ local function diagnose(run, _, params)
 	if #run.events == 0 then
 		return { { metric = "any", abstain = true, reason = "the run has no events" } }
 	end
-	local links, moments, by_client, counting = find_links(run), find_moments(run, params), {}, {}
+	local links, moments, by_client, counting, first = find_links(run), find_moments(run, params), {}, {}, {}
 	for _, moment in ipairs(moments) do
 		local accused = judge_moment(run, moment, links[moment.client] or {}, params)
 		if accused then
 			local votes = by_client[moment.client] or {}
 			by_client[moment.client] = votes
 			counting[moment.client] = (counting[moment.client] or 0) + 1
-			for server in pairs(accused) do votes[server] = (votes[server] or 0) + 1 end
+			for server in pairs(accused) do
+				votes[server] = (votes[server] or 0) + 1
+				first[server] = math.min(first[server] or moment.at_s, moment.at_s)
+			end
 		end
 	end
-	local votes, clients, indicted = {}, 0, {}
+	local votes, clients, indicted, times = {}, 0, {}, {}
 	for client, of in pairs(by_client) do
 		local winners = majority(of, counting[client])
 		if next(winners) then clients = clients + 1 end
@@ -125,10 +128,13 @@ local function diagnose(run, _, params)
 	end
 	local winners = majority(votes, clients)
 	for _, server in ipairs(run.servers) do
-		if winners[server] then indicted[#indicted + 1] = server end
+		if winners[server] then
+			indicted[#indicted + 1] = server
+			times[server] = first[server]
+		end
 	end
 	local shown = table.move(moments, 1, math.min(#moments, EVIDENCE_MAX), 1, {})
-	return { { metric = "any", indicted = indicted,
+	return { { metric = "any", indicted = indicted, time_s = times, resource = "service",
 		evidence = { moments = #moments, shown = shown, votes = votes, clients = clients } } }
 end
 

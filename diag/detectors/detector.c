@@ -10,81 +10,10 @@
 #include <unistd.h>
 
 #include "diag/detectors/detector_impl.h"
-#include "diag/detectors/vec.h"
 #include "harness/base/home.h"
 #include "harness/base/lua/luajson.h"
 
-enum {
-	MEMORY_MAX = 256 << 20,
-	STEP = 1000,          /* instructions between two looks at the clock */
-	STEPS_MAX = 100000,   /* 1e8 instructions: seconds */
-	DETECTORS_MAX = 256,
-};
-
-static void *counted_alloc(void *ud, void *p, size_t old, size_t new)
-{
-	struct detector *d = ud;
-	size_t had = p ? old : 0;
-	void *got;
-
-	if (d->limited && new > had && d->memory + (new - had) > MEMORY_MAX) {
-		/* After the first refusal Lua collects garbage and asks again. */
-		if (++d->refusals > 1)
-			d->out_of_memory = true;
-		return NULL;
-	}
-	got = d->alloc(d->alloc_ud, p, old, new);
-	if (got || !new)
-		d->memory += new - had;
-	if (new > had)
-		d->refusals = 0;
-	return got;
-}
-
-static void count_steps(lua_State *L, lua_Debug *ar)
-{
-	void *ud;
-	struct detector *d;
-
-	(void)ar;
-	lua_getallocf(L, &ud);
-	d = ud;
-	if (++d->steps < STEPS_MAX && !d->out_of_memory)
-		return;
-	d->out_of_time = true;
-	/* A pcall in the detector catches this one: the next instruction after it raises again. */
-	lua_sethook(L, count_steps, LUA_MASKCOUNT, 1);
-	luaL_error(L, "used up its %d million instructions", STEPS_MAX / 1000 * STEP / 1000);
-}
-
-static void limits_on(struct detector *d)
-{
-	d->limited = true;
-	d->out_of_memory = d->out_of_time = false;
-	d->steps = d->refusals = 0;
-	lua_sethook(d->L, count_steps, LUA_MASKCOUNT, STEP);
-}
-
-static int limits_off(struct detector *d, int rc, struct err *e)
-{
-	d->limited = false;
-	lua_sethook(d->L, NULL, 0, 0);
-	if (rc && d->out_of_memory)
-		return err_set(e, -E2BIG, "%s: the detector used up its %d MiB of memory", d->src.path,
-			       MEMORY_MAX >> 20);
-	return rc && d->out_of_time ? -E2BIG : rc;
-}
-
-int detector_call(struct detector *d, const char *name, int nargs, struct err *e)
-{
-	int rc;
-
-	lua_getfield(d->L, 1, name);
-	lua_insert(d->L, -nargs - 1);
-	limits_on(d);
-	rc = luax_call(d->L, nargs, 1, e);
-	return limits_off(d, rc, e);
-}
+enum { DETECTORS_MAX = 256 };
 
 /* Names of the built-in detectors, sorted, ended by NULL; the caller frees each and the list. */
 static char **built_in_names(void)
@@ -155,25 +84,6 @@ static int find_file(const char *name, char **path, struct err *e)
 		rc = refuse_name(name, e);
 	}
 	return rc;
-}
-
-static int open_sandbox(struct detector *d, struct err *e)
-{
-	/* With a __gc metamethod a detector could run where no limit reaches it. */
-	static const char *const removed[] = {"setmetatable", "getmetatable", "rawset", "warn", NULL};
-
-	d->L = luax_new();
-	if (!d->L)
-		return err_errno(e, -ENOMEM, "cannot make a Lua state");
-	d->alloc = lua_getallocf(d->L, &d->alloc_ud);
-	d->memory = (size_t)lua_gc(d->L, LUA_GCCOUNT) * 1024 + (size_t)lua_gc(d->L, LUA_GCCOUNTB);
-	lua_setallocf(d->L, counted_alloc, d);
-	for (int i = 0; removed[i]; i++) {
-		lua_pushnil(d->L);
-		lua_setglobal(d->L, removed[i]);
-	}
-	vec_open(d->L);
-	return 0;
 }
 
 /* A declared parameter: { default = "5s", unit = "seconds", min = , max = , integer = , help = }.
@@ -304,34 +214,54 @@ static int read_definition(struct detector *d, struct err *e)
 	return 0;
 }
 
+/* A program has no definition to read: it is named for its file. */
+static int read_program(struct detector *d, const json_t *params, struct err *e)
+{
+	const char *base = strrchr(d->path, '/') ? strrchr(d->path, '/') + 1 : d->path;
+	size_t len = strcspn(base, ".");
+
+	if (access(d->path, X_OK) < 0)
+		return err_set(e, errno == ENOENT ? -ENOENT : -EINVAL,
+			       errno == ENOENT ? "there is no detector '%s'"
+					       : "the detector '%s' is neither a Lua file ('.lua') nor executable",
+			       d->path);
+	d->external = d->trains = true;
+	d->name = strndup(base, len ? len : strlen(base));
+	d->src.path = strdup(d->path);
+	d->summary = strdup("a program");
+	if (!d->name || !d->src.path || !d->summary || (params && json_object_update(d->params, (json_t *)params)))
+		return err_errno(e, -ENOMEM, "cannot load the detector '%s'", d->path);
+	return 0;
+}
+
 int detector_load(const char *name, const json_t *params, struct detector **out, struct err *e)
 {
 	struct detector *d = calloc(1, sizeof(*d));
-	char *path = NULL;
+	size_t len;
 	int rc;
 
 	if (!d || !(d->params = json_object())) {
 		rc = err_errno(e, -ENOMEM, "cannot load the detector '%s'", name);
 		goto out;
 	}
-	rc = find_file(name, &path, e);
-	if (!rc)
-		rc = open_sandbox(d, e);
+	rc = find_file(name, &d->path, e);
 	if (rc)
 		goto out;
-	limits_on(d);
-	rc = luax_load_file(d->L, path, &d->src, e);
-	rc = limits_off(d, rc, e);
-	if (!rc)
-		rc = read_definition(d, e);
-	if (!rc)
-		rc = read_params(d, params, e);
+	len = strlen(d->path);
+	if (len < 5 || strcmp(d->path + len - 4, ".lua")) {
+		rc = read_program(d, params, e);
+	} else {
+		rc = sandbox_load(d, e);
+		if (!rc)
+			rc = read_definition(d, e);
+		if (!rc)
+			rc = read_params(d, params, e);
+	}
 	if (rc)
 		goto out;
 	*out = d;
 	d = NULL;
 out:
-	free(path);
 	detector_free(d);
 	return rc;
 }
@@ -340,9 +270,9 @@ void detector_free(struct detector *d)
 {
 	if (!d)
 		return;
-	if (d->L)
-		lua_close(d->L);
+	sandbox_close(d);
 	luax_source_clear(&d->src);
+	free(d->path);
 	free(d->name);
 	free(d->summary);
 	json_decref(d->params);
@@ -362,6 +292,26 @@ const char *detector_summary(const struct detector *d)
 bool detector_trains(const struct detector *d)
 {
 	return d->trains;
+}
+
+bool detector_external(const struct detector *d)
+{
+	return d->external;
+}
+
+const char *const *detector_nulls(void)
+{
+	static const char *const nulls[] = {"always-healthy", "always-same", "seeded-random", NULL};
+
+	return nulls;
+}
+
+bool detector_is_null(const char *name)
+{
+	for (const char *const *null = detector_nulls(); *null; null++)
+		if (!strcmp(*null, name))
+			return true;
+	return false;
 }
 
 const json_t *detector_params(const struct detector *d)

@@ -1,6 +1,7 @@
 ---@meta
 -- What a detector is and what it can call. This is the manual; ci/tests/detector_test.c
--- holds it against what the program registers, both ways. Besides this, a detector has Lua's
+-- holds it against what the program registers, both ways. Every call begins in a fresh state: nothing is carried from one
+-- run to the next but the model. Besides this, a detector has Lua's
 -- string, table, math (without random) and utf8, and assert, error, ipairs, next, pairs, pcall, rawequal,
 -- rawget, rawlen, select, tonumber, tostring, type, xpcall.
 
@@ -26,7 +27,7 @@
 ---@field id string opaque
 ---@field seconds integer length of every vec below
 ---@field servers string[] their names, or aliases; the same ones in every run
----@field metrics string[] "dread", "dwrite", "nsread", "ncread"
+---@field metrics string[] "dread", "dwrite", "nsread", "ncread"; of a CSV file, those that are in it
 ---@field series table<string, table<string, culprit.Series>> series[metric][server]
 ---@field events culprit.Event[] in the order of time_s; empty where nothing but metrics is known
 ---@field file_system culprit.FileSystemErrors
@@ -75,10 +76,14 @@
 --- What a detector says of one metric. At most one a metric; a verdict on "any" is
 --- formed from the others (their union) unless the detector gives it.
 ---@class culprit.Verdict
----@field metric "dread"|"dwrite"|"nsread"|"ncread"|"any"
+---@field metric string one of run.metrics, or "any"
 ---@field indicted? string[] servers; none: nobody is guilty
 ---@field abstain? boolean it cannot tell; then nobody is indicted
 ---@field reason? string why it abstains
+---@field time_s? number|table<string, number> seconds since the start of the run at which each indicted server would first
+--- have been indicted; a number stands for all of them. Scored as the delay from the fault's onset
+---@field resource? string what is wrong with them: "disk" (slow), "storage" (full, read-only), "network", "cpu", "memory", "files"
+--- (their limits), "service" (the process). Scored beside the right server; nothing is lost by not naming any
 ---@field evidence? table plain data: numbers, strings, booleans, tables; no NaN
 
 --- Numbers, one a second. NaN means no sample. + - * / and unary minus work element by element,

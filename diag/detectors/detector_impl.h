@@ -1,4 +1,4 @@
-/* What the two halves of the detector runtime share; not for others. */
+/* What the parts of the detector runtime share; not for others. */
 #ifndef CULPRIT_DIAG_DETECTOR_IMPL_H
 #define CULPRIT_DIAG_DETECTOR_IMPL_H
 
@@ -6,8 +6,10 @@
 #include "harness/base/lua/luax.h"
 
 struct detector {
-	lua_State *L;           /* its definition is the only thing on the stack, at 1 */
-	struct luax_source src;
+	char *path;
+	bool external;          /* a program: no Lua state */
+	lua_State *L;           /* its definition is the only thing on the stack, at 1; new for every call */
+	struct luax_source src; /* of a program: its path only */
 	char *name, *summary;
 	json_t *params;
 	bool trains;
@@ -21,6 +23,20 @@ struct detector {
 	unsigned long steps;    /* thousands of instructions in this call */
 	unsigned refusals;      /* of memory, one after the other */
 };
+
+/* A state that knows nothing of an earlier one, with the file's definition at 1. */
+int sandbox_load(struct detector *d, struct err *e);
+void sandbox_close(struct detector *d);
+
+/* One metric of one server, second by second (arrays of run->seconds; NaN in mean and max: no sample). */
+void series_fill(const struct detector_run *run, size_t metric, uint32_t server, double *mean, double *count,
+		 double *max, double *bytes);
+const char *run_metric(const struct detector_run *run, size_t i); /* its name, or NULL past the last */
+
+/* Shows a program 'n' training runs and the run to judge; '*said' is the JSON that it answered with. */
+int external_ask(const struct detector *d, const json_t *training, const struct detector_run *run, json_t **said,
+		 struct err *e);
+json_t *external_run(const struct detector_run *run); /* as the program sees it */
 
 /* Calls the function 'name' of the definition with the 'nargs' values on top of the stack, within the
  * limits; leaves one result. -E2BIG when a limit was reached. */

@@ -29,6 +29,10 @@
 
 local EVIDENCE_MAX = 20
 
+-- What ran out or was taken away, as far as the errno's own meaning says it.
+local resources = { ENOSPC = "storage", EDQUOT = "storage", EROFS = "storage", EIO = "disk", EMFILE = "files", ENFILE = "files",
+	EFBIG = "files", ENOMEM = "memory" }
+
 local function train(runs)
 	local normal, seen = {}, 0
 	for _, run in ipairs(runs) do
@@ -95,7 +99,12 @@ local function diagnose(run, model, params)
 		end
 	end
 	local counts, guilty, indicted = spread(unexpected), {}, {}
-	local propagated, silent, common = {}, {}, {}
+	local propagated, silent, common, times, resource = {}, {}, {}, {}, nil
+	local function indict(ev, at_s)
+		guilty[ev.server] = true
+		times[ev.server] = math.min(times[ev.server] or at_s, at_s)
+		resource = resource or resources[ev.error]
+	end
 	for _, ev in ipairs(unexpected) do
 		local app, apart = witness(ev, failures, becomes(run, ev.error), params.window / 2)
 		local told = describe(ev)
@@ -104,16 +113,16 @@ local function diagnose(run, model, params)
 		elseif app then
 			told.application, told.apart_s = describe(app), apart
 			if #propagated < EVIDENCE_MAX then propagated[#propagated + 1] = told end
-			guilty[ev.server] = true
+			indict(ev, math.max(ev.time_s, app.time_s)) -- when both are known
 		else
 			if #silent < EVIDENCE_MAX then silent[#silent + 1] = told end
-			guilty[ev.server] = guilty[ev.server] or params.silent
+			if params.silent then indict(ev, ev.time_s) end
 		end
 	end
 	for _, server in ipairs(run.servers) do
 		if guilty[server] then indicted[#indicted + 1] = server end
 	end
-	return { { metric = "any", indicted = indicted,
+	return { { metric = "any", indicted = indicted, time_s = times, resource = resource,
 		evidence = { propagated = propagated, silent = silent, on_most_servers = common,
 			note = #propagated == 0 and #silent > 0 and "servers failed, and the clients saw nothing of it" or nil } } }
 end

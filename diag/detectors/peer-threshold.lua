@@ -159,13 +159,24 @@ local function abstain(metric, reason)
 	return { metric = metric, indicted = {}, abstain = true, reason = reason }
 end
 
+-- What a metric's slowness speaks of: 001 has storage metrics and network metrics. A verdict on "any" names the
+-- first that indicts, storage before network: a slow disk also delays what the network waits for.
+local resources = { dread = "disk", dwrite = "disk", nsread = "network", ncread = "network" }
+
+-- The first second above the threshold, counted at its end.
+local function first_above(deviation, threshold)
+	for second = 1, #deviation do
+		if deviation[second] > threshold then return second end
+	end
+end
+
 local function diagnose_metric(run, metric, trained, params)
 	local smoothed = smooth(run, metric, params)
 	local rep = representative(run, smoothed, trained.saturated)
 	if not rep or rep:count() == 0 then
 		return abstain(metric, "too few servers have samples")
 	end
-	local indicted, servers, judged = {}, {}, 0
+	local indicted, times, servers, judged = {}, {}, {}, 0
 	for _, server in ipairs(run.servers) do
 		local threshold = trained.thresholds[server]
 		local deviation = smoothed[server] - rep
@@ -179,6 +190,7 @@ local function diagnose_metric(run, metric, trained, params)
 			}
 			if most > threshold then
 				indicted[#indicted + 1] = server
+				times[server] = first_above(deviation, threshold)
 			end
 		else
 			servers[server] = { judged = false, reason = threshold and "no samples" or "not trained" }
@@ -187,7 +199,7 @@ local function diagnose_metric(run, metric, trained, params)
 	if judged == 0 then
 		return abstain(metric, "no server has both samples and a threshold")
 	end
-	return { metric = metric, indicted = indicted, abstain = false,
+	return { metric = metric, indicted = indicted, abstain = false, time_s = times, resource = resources[metric],
 		evidence = { seconds = run.seconds, windows = rep:count(), servers = servers } }
 end
 

@@ -11,37 +11,49 @@
 #include "diag/detectors/vec.h"
 #include "harness/base/lua/luajson.h"
 
-/* Sums over the samples of one metric and server; then the tables that a detector sees. */
-static void push_series(lua_State *L, const struct detector_run *run, enum metric metric, uint32_t server)
+const char *run_metric(const struct detector_run *run, size_t i)
+{
+	if (!run->metrics)
+		return i < METRIC_COUNT ? metric_name((enum metric)i) : NULL;
+	return i < run->n_metrics ? run->metrics[i] : NULL;
+}
+
+void series_fill(const struct detector_run *run, size_t metric, uint32_t server, double *mean, double *count,
+		 double *max, double *bytes)
 {
 	size_t n = (size_t)run->seconds;
-	struct vec *mean, *count, *max, *bytes;
 
-	lua_createtable(L, 0, 4);
-	mean = vec_push(L, n);
-	lua_setfield(L, -2, "mean");
-	count = vec_push(L, n);
-	lua_setfield(L, -2, "count");
-	max = vec_push(L, n);
-	lua_setfield(L, -2, "max");
-	bytes = vec_push(L, n);
-	lua_setfield(L, -2, "bytes");
-	for (size_t i = 0; i < n; i++)
-		count->v[i] = bytes->v[i] = 0;
+	for (size_t i = 0; i < n; i++) {
+		mean[i] = max[i] = NAN;
+		count[i] = bytes[i] = 0;
+	}
 	for (size_t i = 0; i < run->n_samples; i++) {
 		const struct sample *s = &run->samples[i];
 
-		if (s->metric != metric || s->server != server || !s->count || s->second < 0 ||
+		if ((size_t)s->metric != metric || s->server != server || !s->count || s->second < 0 ||
 		    s->second >= run->seconds)
 			continue;
-		mean->v[s->second] = (isnan(mean->v[s->second]) ? 0 : mean->v[s->second]) + s->sum_s;
-		count->v[s->second] += (double)s->count;
-		bytes->v[s->second] += (double)s->bytes;
-		if (isnan(max->v[s->second]) || s->max_s > max->v[s->second])
-			max->v[s->second] = s->max_s;
+		mean[s->second] = (isnan(mean[s->second]) ? 0 : mean[s->second]) + s->sum_s;
+		count[s->second] += (double)s->count;
+		bytes[s->second] += (double)s->bytes;
+		if (isnan(max[s->second]) || s->max_s > max[s->second])
+			max[s->second] = s->max_s;
 	}
 	for (size_t i = 0; i < n; i++)
-		mean->v[i] /= count->v[i];
+		mean[i] /= count[i];
+}
+
+static void push_series(lua_State *L, const struct detector_run *run, size_t metric, uint32_t server)
+{
+	static const char *const names[] = {"mean", "count", "max", "bytes"};
+	struct vec *v[4];
+
+	lua_createtable(L, 0, 4);
+	for (int i = 0; i < 4; i++) {
+		v[i] = vec_push(L, (size_t)run->seconds);
+		lua_setfield(L, -2, names[i]);
+	}
+	series_fill(run, metric, server, v[0]->v, v[1]->v, v[2]->v, v[3]->v);
 }
 
 /* An empty list or table where nothing is known, so that no detector need ask. */
@@ -69,6 +81,8 @@ static void push_semantics(lua_State *L, const struct detector_run *run)
 
 static void push_run(lua_State *L, const struct detector_run *run)
 {
+	const char *metric;
+
 	lua_createtable(L, 0, 7);
 	lua_pushstring(L, run->id);
 	lua_setfield(L, -2, "id");
@@ -81,19 +95,19 @@ static void push_run(lua_State *L, const struct detector_run *run)
 	}
 	lua_setfield(L, -2, "servers");
 	lua_createtable(L, METRIC_COUNT, 0);
-	for (int m = 0; m < METRIC_COUNT; m++) {
-		lua_pushstring(L, metric_name((enum metric)m));
-		lua_rawseti(L, -2, m + 1);
+	for (size_t m = 0; (metric = run_metric(run, m)); m++) {
+		lua_pushstring(L, metric);
+		lua_rawseti(L, -2, (lua_Integer)m + 1);
 	}
 	lua_setfield(L, -2, "metrics");
 	lua_createtable(L, 0, METRIC_COUNT);
-	for (int m = 0; m < METRIC_COUNT; m++) {
+	for (size_t m = 0; (metric = run_metric(run, m)); m++) {
 		lua_createtable(L, 0, (int)run->n_servers);
 		for (uint32_t s = 0; s < run->n_servers; s++) {
-			push_series(L, run, (enum metric)m, s);
+			push_series(L, run, m, s);
 			lua_setfield(L, -2, run->servers[s]);
 		}
-		lua_setfield(L, -2, metric_name((enum metric)m));
+		lua_setfield(L, -2, metric);
 	}
 	lua_setfield(L, -2, "series");
 	push_semantics(L, run);
@@ -129,10 +143,11 @@ static int push_inputs(lua_State *L)
 /* Calls 'name' on the inputs; its result is JSON. */
 static int call(struct detector *d, const char *name, struct inputs *in, json_t **out, struct err *e)
 {
-	int rc;
+	int rc = sandbox_load(d, e);
 
+	if (rc)
+		return rc;
 	in->d = d;
-	lua_settop(d->L, 1);
 	lua_pushcfunction(d->L, push_inputs);
 	lua_pushlightuserdata(d->L, in);
 	rc = luax_call(d->L, 1, LUA_MULTRET, e);
@@ -146,9 +161,18 @@ static int call(struct detector *d, const char *name, struct inputs *in, json_t 
 		if (rc)
 			err_prefix(e, rc, "%s: what '%s' returned", d->src.path, name);
 	}
-	lua_settop(d->L, 1);
-	lua_gc(d->L, LUA_GCCOLLECT);
+	sandbox_close(d);
 	return rc;
+}
+
+/* A program is started anew for each run, and shown the training runs each time: they are its model. */
+static json_t *external_model(const struct detector_run *runs, size_t n)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(list, external_run(&runs[i]));
+	return json_pack("{s:o}", "training", list);
 }
 
 int detector_train(struct detector *d, const struct detector_run *runs, size_t n, json_t **model, struct err *e)
@@ -157,8 +181,8 @@ int detector_train(struct detector *d, const struct detector_run *runs, size_t n
 	json_t *m = NULL;
 	int rc;
 
-	if (!d->trains) {
-		*model = json_object();
+	if (!d->trains || d->external) {
+		*model = d->external ? external_model(runs, n) : json_object();
 		return *model ? 0 : err_errno(e, -ENOMEM, "cannot make a model");
 	}
 	rc = call(d, "train", &in, &m, e);
@@ -216,7 +240,8 @@ static int read_indicted(const struct detector *d, const struct detector_run *ru
 
 static int check_keys(const struct detector *d, const json_t *v, struct err *e)
 {
-	static const char *const keys[] = {"metric", "indicted", "abstain", "reason", "evidence", NULL};
+	static const char *const keys[] = {"metric",   "indicted", "abstain", "reason",
+					   "evidence", "time_s",   "resource", NULL};
 	const char *key, *near;
 	json_t *item;
 
@@ -234,14 +259,51 @@ static int check_keys(const struct detector *d, const json_t *v, struct err *e)
 	return 0;
 }
 
+static bool knows_metric(const struct detector_run *run, const char *name)
+{
+	const char *known;
+
+	if (!strcmp(name, "any"))
+		return true;
+	for (size_t i = 0; (known = run_metric(run, i)); i++)
+		if (!strcmp(known, name))
+			return true;
+	return false;
+}
+
+/* 'given': one time for all that are indicted, or one each; NULL: not told. '*out' is {server: seconds}, or NULL. */
+static int read_times(const struct detector *d, const json_t *indicted, const json_t *given, json_t **out, struct err *e)
+{
+	const char *server;
+	json_t *name, *v;
+	size_t i;
+
+	if (!given || json_is_null(given) || (json_is_array(given) && !json_array_size(given)))
+		return 0;
+	if (!json_is_number(given) && !json_is_object(given))
+		return err_set(e, -EINVAL, "%s: a verdict's 'time_s' is a number, or a table of server and number", d->src.path);
+	json_object_foreach((json_t *)given, server, v)
+		if (!json_is_number(v))
+			return err_set(e, -EINVAL, "%s: a verdict's 'time_s' of '%s' is no number", d->src.path, server);
+	*out = json_object();
+	json_array_foreach((json_t *)indicted, i, name) {
+		const char *key = json_string_value(name);
+
+		v = json_is_number(given) ? (json_t *)given : json_object_get(given, key);
+		if (v)
+			json_object_set_new(*out, key, json_real(json_number_value(v)));
+	}
+	return 0;
+}
+
 /* One verdict in its final form. New reference. */
 static int read_verdict(const struct detector *d, const struct detector_run *run, const json_t *v, json_t **out,
 			struct err *e)
 {
 	const json_t *metric = json_object_get(v, "metric"), *indicted = json_object_get(v, "indicted");
 	const json_t *abstain = json_object_get(v, "abstain"), *reason = json_object_get(v, "reason");
-	json_t *list = NULL;
-	enum metric known;
+	const json_t *resource = json_object_get(v, "resource");
+	json_t *list = NULL, *times = NULL;
 	int rc;
 
 	if (!json_is_object(v))
@@ -249,33 +311,55 @@ static int read_verdict(const struct detector *d, const struct detector_run *run
 	rc = check_keys(d, v, e);
 	if (rc)
 		return rc;
-	if (!json_is_string(metric) || (strcmp(json_string_value(metric), "any") &&
-					metric_from_name(json_string_value(metric), &known)))
-		return err_set(e, -EINVAL, "%s: a verdict's metric is 'dread', 'dwrite', 'nsread', 'ncread' or 'any'",
-			       d->src.path);
+	if (!json_is_string(metric) || !knows_metric(run, json_string_value(metric)))
+		return err_set(e, -EINVAL, "%s: a verdict's metric is one of the run's (%s ...) or 'any'", d->src.path,
+			       run_metric(run, 0) ? run_metric(run, 0) : "none");
 	if ((indicted && !json_is_array(indicted)) || (abstain && !json_is_boolean(abstain)) ||
-	    (reason && !json_is_string(reason)))
+	    (reason && !json_is_string(reason)) || (resource && !json_is_string(resource)))
 		return err_set(e, -EINVAL,
-			       "%s: a verdict's 'indicted' is a list, 'abstain' a boolean, 'reason' a string",
+			       "%s: a verdict's 'indicted' is a list, 'abstain' a boolean, 'reason' and 'resource' are strings",
 			       d->src.path);
 	if (json_is_true(abstain) && json_array_size(indicted))
 		return err_set(e, -EINVAL, "%s: a verdict on '%s' abstains and indicts", d->src.path,
 			       json_string_value(metric));
 	rc = read_indicted(d, run, indicted, &list, e);
-	if (rc)
+	if (!rc)
+		rc = read_times(d, list, json_object_get(v, "time_s"), &times, e);
+	if (rc) {
+		json_decref(list);
 		return rc;
+	}
 	*out = json_pack("{s:O, s:o, s:b}", "metric", metric, "indicted", list, "abstain", json_is_true(abstain));
 	if (reason)
 		json_object_set(*out, "reason", (json_t *)reason);
 	if (json_object_get(v, "evidence"))
 		json_object_set(*out, "evidence", json_object_get(v, "evidence"));
+	if (times)
+		json_object_set_new(*out, "time_s", times);
+	if (resource && json_array_size(list))
+		json_object_set(*out, "resource", (json_t *)resource);
 	return 0;
+}
+
+/* Into 'all' goes each server's earliest time. */
+static void earliest(json_t *all, const json_t *times)
+{
+	const char *server;
+	json_t *v;
+
+	json_object_foreach((json_t *)times, server, v) {
+		const json_t *had = json_object_get(all, server);
+
+		if (!had || json_number_value(v) < json_number_value(had))
+			json_object_set(all, server, v);
+	}
 }
 
 /* The union of what the metrics say. */
 static int add_any(const struct detector *d, const struct detector_run *run, json_t *verdicts, struct err *e)
 {
-	json_t *all = json_array(), *list = NULL, *v;
+	json_t *all = json_array(), *times = json_object(), *list = NULL, *v, *any;
+	const json_t *resource = NULL;
 	bool abstain = true;
 	size_t i;
 	int rc;
@@ -283,11 +367,20 @@ static int add_any(const struct detector *d, const struct detector_run *run, jso
 	json_array_foreach(verdicts, i, v) {
 		abstain = abstain && json_is_true(json_object_get(v, "abstain"));
 		json_array_extend(all, json_object_get(v, "indicted"));
+		earliest(times, json_object_get(v, "time_s"));
+		if (!resource)
+			resource = json_object_get(v, "resource");
 	}
 	rc = read_indicted(d, run, all, &list, e);
-	if (!rc)
-		json_array_append_new(verdicts, json_pack("{s:s, s:o, s:b}", "metric", "any", "indicted", list,
-							  "abstain", abstain));
+	if (!rc) {
+		any = json_pack("{s:s, s:o, s:b}", "metric", "any", "indicted", list, "abstain", abstain);
+		if (json_object_size(times))
+			json_object_set(any, "time_s", times);
+		if (resource)
+			json_object_set(any, "resource", (json_t *)resource);
+		json_array_append_new(verdicts, any);
+	}
+	json_decref(times);
 	json_decref(all);
 	return rc;
 }
@@ -309,7 +402,8 @@ int detector_diagnose(struct detector *d, const json_t *model, const struct dete
 	struct inputs in = {.runs = run, .n = 1, .model = model};
 	json_t *raw = NULL, *done = json_array(), *any = NULL, *v, *one = NULL;
 	size_t i;
-	int rc = call(d, "diagnose", &in, &raw, e);
+	int rc = d->external ? external_ask(d, json_object_get(model, "training"), run, &raw, e)
+			     : call(d, "diagnose", &in, &raw, e);
 
 	if (!rc && !json_is_array(raw))
 		rc = err_set(e, -EINVAL, "%s: 'diagnose' must return a list of verdicts", d->src.path);

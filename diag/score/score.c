@@ -48,6 +48,8 @@ void score_table_free(struct score_table *t)
 			free(t->axes[a].names[i]);
 		free(t->axes[a].names);
 	}
+	for (size_t i = 0; i < t->n; i++)
+		free(t->scores[i].delays_s);
 	free(t->scores);
 	free(t);
 }
@@ -128,45 +130,111 @@ static int check_names(const json_t *list, const char *what, struct err *e)
 	return 0;
 }
 
-static void count(struct score *s, const json_t *victims, const json_t *indicted)
+void score_compare(const json_t *victims, const json_t *verdict, bool *right, bool *wrong)
 {
-	bool all = true, alarm = false;
+	const json_t *indicted = json_object_get(verdict, "indicted");
 	json_t *item;
 	size_t i;
 
-	if (json_is_string(victims))
-		all = holds(indicted, json_string_value(victims));
+	*right = json_is_string(victims) ? holds(indicted, json_string_value(victims)) : json_array_size(victims) > 0;
+	*wrong = false;
 	json_array_foreach((json_t *)victims, i, item)
-		all = all && holds(indicted, json_string_value(item));
+		*right = *right && holds(indicted, json_string_value(item));
 	json_array_foreach((json_t *)indicted, i, item)
-		alarm = alarm || !holds(victims, json_string_value(item));
-	s->n++;
-	s->hits += !s->control && all;
-	s->alarms += alarm;
+		*wrong = *wrong || !holds(victims, json_string_value(item));
 }
 
-int score_add(struct score_table *t, const char *detector, const char *fault, const char *workload,
-	      const json_t *victims, const json_t *verdict, struct err *e)
+/* When the last of the victims was indicted; below 0 if the verdict does not say. */
+static double indicted_s(const json_t *victims, const json_t *times)
+{
+	double latest = -1;
+	json_t *item;
+	size_t i;
+
+	if (json_is_string(victims)) {
+		const json_t *v = json_object_get(times, json_string_value(victims));
+
+		return v ? json_number_value(v) : -1;
+	}
+	json_array_foreach((json_t *)victims, i, item) {
+		const json_t *v = json_object_get(times, json_string_value(item));
+
+		if (!v)
+			return -1;
+		if (json_number_value(v) > latest)
+			latest = json_number_value(v);
+	}
+	return latest;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int add_delays(struct score *s, const double *delays, size_t n)
+{
+	double *more;
+
+	if (!n)
+		return 0;
+	more = realloc(s->delays_s, (s->n_delays + n) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	memcpy(more + s->n_delays, delays, n * sizeof(*more));
+	s->delays_s = more;
+	s->n_delays += n;
+	qsort(s->delays_s, s->n_delays, sizeof(*more), by_number);
+	return 0;
+}
+
+static int count(struct score *s, const struct score_cell *cell, const json_t *verdict)
+{
+	const char *resource = json_string_value(json_object_get(verdict, "resource"));
+	double when = indicted_s(cell->victims, json_object_get(verdict, "time_s")), delay = when - cell->onset_s;
+	bool right, wrong;
+
+	score_compare(cell->victims, verdict, &right, &wrong);
+	s->n++;
+	s->alarms += wrong;
+	s->abstained += json_is_true(json_object_get(verdict, "abstain"));
+	s->failed += json_object_get(verdict, "error") != NULL;
+	s->detected += json_array_size(json_object_get(verdict, "indicted")) > 0;
+	if (!right)
+		return 0;
+	s->hits++;
+	s->named += resource != NULL;
+	s->classified += resource && cell->resource && !strcmp(resource, cell->resource);
+	if (when < 0 || cell->onset_s < 0)
+		return 0;
+	s->early += delay < 0;
+	return delay < 0 ? 0 : add_delays(s, &delay, 1);
+}
+
+int score_add(struct score_table *t, const char *detector, const struct score_cell *cell, const json_t *verdict,
+	      struct err *e)
 {
 	const char *metric = json_string_value(json_object_get(verdict, "metric"));
 	const json_t *indicted = json_object_get(verdict, "indicted");
-	const char *names[SCORE_AXES] = {detector, fault, workload, metric};
+	const char *names[SCORE_AXES] = {detector, cell->fault, cell->workload, metric};
 	struct score fresh = {0}, *s;
 	int rc = 0;
 
 	if (!metric || !json_is_array(indicted))
 		return err_set(e, -EINVAL, "a verdict of '%s' has no metric, or no list of indicted servers", detector);
-	rc = check_names(victims, "victims", e);
+	rc = check_names(cell->victims, "victims", e);
 	if (!rc)
 		rc = check_names(indicted, "indicted", e);
-	fresh.control = !json_is_string(victims) && !json_array_size(victims);
+	fresh.control = !json_is_string(cell->victims) && !json_array_size(cell->victims);
 	for (int a = 0; a < SCORE_AXES && !rc; a++)
 		rc = place(t, (enum score_axis)a, names[a], &fresh.at[a], e);
 	if (rc)
 		return rc;
 	s = find(t, fresh.at);
 	if (s && s->control != fresh.control)
-		return err_set(e, -EINVAL, "the cells of fault '%s' must all have a victim, or none", fault);
+		return err_set(e, -EINVAL, "the cells of fault '%s' must all have a victim, or none", cell->fault);
 	if (!s) {
 		s = realloc(t->scores, (t->n + 1) * sizeof(*s));
 		if (!s)
@@ -175,24 +243,42 @@ int score_add(struct score_table *t, const char *detector, const char *fault, co
 		s = &t->scores[t->n++];
 		*s = fresh;
 	}
-	count(s, victims, indicted);
-	s->abstained += json_is_true(json_object_get(verdict, "abstain"));
-	return 0;
+	return count(s, cell, verdict) ? err_errno(e, -ENOMEM, "cannot score '%s'", detector) : 0;
 }
 
-int score_add_all(struct score_table *t, const char *detector, const char *fault, const char *workload,
-		  const json_t *victims, const json_t *verdicts, struct err *e)
+struct score score_sum(const struct score_table *t, size_t detector, size_t metric, bool control)
 {
-	json_t *v;
-	size_t i;
-	int rc;
+	struct score sum = {.control = control};
 
-	if (!json_is_array(verdicts))
-		return err_set(e, -EINVAL, "the verdicts of '%s' are no list", detector);
-	json_array_foreach((json_t *)verdicts, i, v) {
-		rc = score_add(t, detector, fault, workload, victims, v, e);
-		if (rc)
-			return rc;
+	for (size_t i = 0; i < t->n; i++) {
+		const struct score *s = &t->scores[i];
+
+		if (s->at[SCORE_DETECTOR] != detector || s->at[SCORE_METRIC] != metric || s->control != control)
+			continue;
+		sum.n += s->n;
+		sum.hits += s->hits;
+		sum.alarms += s->alarms;
+		sum.detected += s->detected;
+		sum.named += s->named;
+		sum.classified += s->classified;
+		sum.abstained += s->abstained;
+		sum.failed += s->failed;
+		sum.early += s->early;
+		add_delays(&sum, s->delays_s, s->n_delays);
 	}
-	return 0;
+	return sum;
+}
+
+double score_median(const double *sorted, size_t n)
+{
+	return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+}
+
+int score_order(unsigned hits1, unsigned n1, unsigned hits2, unsigned n2)
+{
+	double low1, high1, low2, high2;
+
+	score_interval(hits1, n1, 0.95, &low1, &high1);
+	score_interval(hits2, n2, 0.95, &low2, &high2);
+	return low1 > high2 ? 1 : low2 > high1 ? -1 : 0;
 }

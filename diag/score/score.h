@@ -1,11 +1,16 @@
 /*
- * Scores: verdicts beside the truth, as 001 counts them (its footnote 4).
+ * Scores: verdicts beside the truth.
  *
- *   TP  share of the faulty cells in which every faulty server is indicted
- *   FP  share of the cells in which at least one healthy server is indicted
+ *   TP  share of the faulty cells in which every faulty server is indicted (001, footnote 4): the right server
+ *   FP  share of the cells in which at least one healthy server is indicted (the same): a wrong server
+ *   detected    share of the faulty cells in which any server is indicted; to be read beside FP of the controls
+ *   classified  share of the faulty cells in which every faulty server is indicted and the resource that the verdict
+ *               names is the fault's; for detectors that name any
+ *   delay       seconds from the verified onset to the first indictment of a faulty server, where the verdict
+ *               says when; the victim that was indicted last counts
  *
- * Rates are kept per detector, fault, workload and metric; a control (no victim) has no TP. A
- * cell in which the detector abstained counts: nobody was indicted in it.
+ * Rates are kept per detector, fault, workload and metric; a control (no victim) has FP only. A
+ * cell in which the detector abstained, or failed, counts: nobody was indicted in it.
  * Intervals are exact (Clopper-Pearson, 95 %).
  */
 #ifndef CULPRIT_DIAG_SCORE_H
@@ -24,7 +29,20 @@ struct score {
 	bool control;               /* no victim: hits mean nothing */
 	unsigned n;                 /* cells */
 	unsigned hits, alarms;      /* of which: every victim indicted; some healthy server indicted */
-	unsigned abstained;
+	unsigned detected;          /* anybody indicted */
+	unsigned named, classified; /* hits that name a resource; of those, the fault's own */
+	unsigned abstained, failed; /* failed: of the abstentions, those that are errors of the detector */
+	unsigned early;             /* hits that, as the verdict has it, were there before the onset */
+	double *delays_s;           /* of the other hits that say when, sorted */
+	size_t n_delays;
+};
+
+/* What is true of a cell. */
+struct score_cell {
+	const char *fault, *workload;
+	const json_t *victims;      /* an array of names, or a name, or NULL (control) */
+	const char *resource;       /* the fault's, or NULL */
+	double onset_s;             /* since the start of the run; below 0: not known */
 };
 
 struct score_table;
@@ -37,20 +55,28 @@ void score_table_free(struct score_table *t);
  * nsread, ncread, any, always. 0 or -ENOMEM. */
 int score_declare(struct score_table *t, enum score_axis axis, const char *name, struct err *e);
 
-/* Counts one verdict of detector_diagnose. 'victims' is an array of names, or a name, or NULL (control). The
- * names must be of the same kind as those in the verdict. -EINVAL for JSON of another form. */
-int score_add(struct score_table *t, const char *detector, const char *fault, const char *workload,
-	      const json_t *victims, const json_t *verdict, struct err *e);
+/* Counts one verdict of detector_diagnose. The names of victims must be of the same kind as those in the verdict.
+ * -EINVAL for JSON of another form. */
+int score_add(struct score_table *t, const char *detector, const struct score_cell *cell, const json_t *verdict,
+	      struct err *e);
 
-/* As score_add, for every verdict of an array. */
-int score_add_all(struct score_table *t, const char *detector, const char *fault, const char *workload,
-		  const json_t *victims, const json_t *verdicts, struct err *e);
+/* How a verdict stands to the truth: is every victim in it, is anybody else? */
+void score_compare(const json_t *victims, const json_t *verdict, bool *right, bool *wrong);
 
 size_t score_names(const struct score_table *t, enum score_axis axis, const char *const **names);
 
 /* The score at a place, or NULL if nothing was scored there. */
 const struct score *score_at(const struct score_table *t, size_t detector, size_t fault, size_t workload,
 			     size_t metric);
+
+/* The same over all faults and workloads, of one metric: faulty cells, or controls. The caller frees delays_s. */
+struct score score_sum(const struct score_table *t, size_t detector, size_t metric, bool control);
+
+/* The median of what is sorted; n > 0. */
+double score_median(const double *sorted, size_t n);
+
+/* Is the first rate above the second, their exact 95 % intervals apart? 0: they overlap; 1: above; -1: below. */
+int score_order(unsigned hits1, unsigned n1, unsigned hits2, unsigned n2);
 
 /* Clopper-Pearson interval of 'hits' out of 'n' at 'confidence' (0.95). [0, 1] for n = 0. */
 void score_interval(unsigned hits, unsigned n, double confidence, double *low, double *high);

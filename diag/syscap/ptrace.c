@@ -68,6 +68,7 @@ int ptrace_trace(const struct trace_request *r, struct err *why)
 		code = trace_complain(TRACE_EXIT_NOT_WHOLE, e.text);
 		goto out;
 	}
+	t->filter = r->filter;
 	trace_signals();
 	rc = start(t, r, &e);
 	if (rc < 0) {

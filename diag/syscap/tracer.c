@@ -352,17 +352,8 @@ static void call_end(struct tracer *t, struct thread *th, int64_t now_ns, bool u
 	th->call.service_ns = now_ns - th->entry_ns;
 	th->call.unfinished = unfinished;
 	rec.call = th->call;
-	tracer_emit(t, &rec);
-}
-
-static void enter(struct thread *th, const struct call_info *info)
-{
-	struct record_call *c = &th->call;
-	bool data = info && (info->class == CALL_READ || info->class == CALL_WRITE);
-
-	/* -1 of preadv2 and pwritev2: the file's own position, which is not to be had cheaply. */
-	c->offset = data && info->offset >= 0 ? (int64_t)c->args[info->offset] : -1;
-	paths_read(th, info);
+	if (call_wanted(&t->filter, &rec.call))
+		tracer_emit(t, &rec);
 }
 
 /* 'now_ns' is CLOCK_MONOTONIC right after the wait. */
@@ -382,7 +373,7 @@ static void syscall_stop(struct tracer *t, struct thread *th, int64_t now_ns)
 		for (int i = 0; i < 6; i++)
 			c->args[i] = info.entry.args[i];
 		c->result = 0;
-		enter(th, call_info(t->calls, c->nr));
+		call_enter(th, call_info(t->calls, c->nr));
 		c->seq = ++t->seq;
 		th->in_call = true;
 		/* As late as can be: the kernel begins the call when the thread is resumed. */

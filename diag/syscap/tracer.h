@@ -12,6 +12,7 @@
 
 #include "diag/log/fdtable.h"
 #include "diag/log/log.h"
+#include "diag/trace/trace.h"
 #include "harness/base/err.h"
 
 struct process {
@@ -44,6 +45,7 @@ struct tracer {
 	struct fdtable *fds;
 	struct tags *tags;
 	const struct call_arch *calls;
+	struct trace_filter filter; /* of it, calls and tids: whose calls are written */
 	struct thread **thread;   /* by tid */
 	struct process **process; /* by pid */
 	pid_t top_tid;            /* highest number in 'thread' so far */
@@ -98,8 +100,9 @@ struct tags *tags_new(void); /* NULL: out of memory */
 void tags_free(struct tags *t);
 bool tags_describe(struct tags *t, const char *link, int64_t now_ns, struct record_fd *f);
 
-/* paths.c: fills path and path2 of the call that the thread enters. 'info' may be NULL. */
-void paths_read(struct thread *th, const struct call_info *info);
+/* calls.c: fills path, path2 and offset of the call that the thread enters ('info' may be NULL); is it to be written? */
+void call_enter(struct thread *th, const struct call_info *info);
+bool call_wanted(const struct trace_filter *f, const struct record_call *c);
 
 /* bias.c: median service time of a call that does nothing, traced as here; 0 if it cannot be had. */
 int64_t bias_measure_ns(void);

@@ -63,9 +63,14 @@ enum trace_exit { TRACE_EXIT_OK, TRACE_EXIT_USAGE = 2, TRACE_EXIT_NOT_WHOLE = 3,
 typedef int (*trace_fn)(const struct trace_request *r, struct err *why);
 
 int ptrace_trace(const struct trace_request *r, struct err *why); /* diag/syscap: 001's syscap */
+int strace_trace(const struct trace_request *r, struct err *why); /* diag/external: the program, its text */
+int sysstat_trace(const struct trace_request *r, struct err *why); /* diag/external: sadc, its binary file */
 int ebpf_trace(const struct trace_request *r, struct err *why);   /* diag/ebpf */
 
 int trace_main(int argc, char **argv);
+
+/* Tries 'tracer' on a program that does nothing, with its log in 'dir', for 10 s at most. 0; -EOPNOTSUPP with the reason. */
+int trace_able(const char *tracer, const char *dir, struct err *why);
 
 /* For tracers. Signals that say stop are caught from here on; SIGALRM ticks every 250 ms, so that no wait is
  * longer and a signal that came just before a wait is seen. */

@@ -26,8 +26,11 @@ struct options {
 static const struct tracer {
 	const char *name;
 	trace_fn run;
+	bool asked; /* never taken by "auto" */
 } tracers[] = {
-	{"ptrace", ptrace_trace},
+	{"ptrace", ptrace_trace, false},
+	{"strace", strace_trace, true},
+	{"sysstat", sysstat_trace, true},
 };
 enum { N_TRACERS = sizeof(tracers) / sizeof(tracers[0]) };
 
@@ -108,7 +111,8 @@ static void usage(FILE *f)
 	      "  -p, --pid PID     attach; may be repeated. SIGTERM or SIGINT detaches\n"
 	      "  -o, --out FILE    the log\n"
 	      "  --tracer NAME     ebpf, ptrace, strace, sysstat; default auto: ebpf where the kernel\n"
-	      "                    allows it, else ptrace\n"
+	      "                    allows it, else ptrace. strace and sysstat (its sadc, each second)\n"
+	      "                    are those programs, and FILE is as they write it\n"
 	      "  --mode MODE       events (default): a record a call; sums: a record a second, process,\n"
 	      "                    class of call and of descriptor\n"
 	      "  --call NAME,...   only these system calls\n"
@@ -282,7 +286,7 @@ static int run_auto(const struct options *o)
 	struct err why;
 	int code = -EOPNOTSUPP;
 
-	for (size_t i = 0; i < N_TRACERS && code == -EOPNOTSUPP; i++) {
+	for (size_t i = 0; i < N_TRACERS && code == -EOPNOTSUPP && !tracers[i].asked; i++) {
 		if (i)
 			fprintf(stderr, "culprit-agent trace: %s; using %s\n", why.text, tracers[i].name);
 		r.tracer = tracers[i].name;

@@ -174,8 +174,9 @@ void clean_left(struct agent *a, json_t *cleaned, json_t *unclean, json_t *quara
 void service_readable(struct agent *a, struct handle *h);
 
 /* log_summary.c: {records, lost, bytes, whole} of the log at 'path' from its own text; 'whole' is
- * false if it was cut short. */
-json_t *log_summary(const char *path);
+ * false if it was cut short. What strace and sysstat write is no log of ours: there, records and lost are null, and the
+ * file is whole if its tracer ended in order. */
+json_t *log_summary(const char *path, bool ended_in_order);
 
 /* text.c: a JSON string of 'size' bytes; what is not UTF-8 becomes '?'. */
 json_t *text_json(const char *text, size_t size);

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "diag/trace/trace.h"
 #include "harness/agent/agent.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
@@ -172,6 +173,12 @@ static void trace_undone(struct agent *a, struct handle *h, const struct guard_m
 		agent_answer(a, h->request_id, json_incref(h->summary));
 }
 
+/* A tracer's exit code is that of the command, if it started one (diag/trace/trace.h). */
+static bool ended_in_order(const struct handle *h)
+{
+	return h->ended && (h->kind == HANDLE_TRACE ? h->exit == TRACE_EXIT_OK : h->exit != TRACE_EXIT_NOT_WHOLE);
+}
+
 /* In a child, since a long log takes seconds. It only reads, and ends by itself. */
 static void begin_summary(struct agent *a, struct handle *h)
 {
@@ -190,7 +197,7 @@ static void begin_summary(struct agent *a, struct handle *h)
 		char *text;
 
 		process_close_others(&p[1], 1);
-		text = json_dumps(log_summary(h->log), JSON_COMPACT);
+		text = json_dumps(log_summary(h->log, ended_in_order(h)), JSON_COMPACT);
 		_exit(text && !fd_write_all(p[1], text, strlen(text)) ? 0 : 1);
 	}
 	close(p[1]);

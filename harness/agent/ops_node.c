@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "diag/trace/trace.h"
 #include "harness/agent/agent.h"
 #include "harness/agent/journal.h"
 #include "harness/base/clock.h"
@@ -127,6 +128,8 @@ int op_check(struct agent *a, json_t *id, json_t *args, struct err *e)
 	} else if (!strncmp(what, "trace.", 6)) {
 		if (geteuid() != 0)
 			rc = err_set(&why, -EPERM, "tracing other users' processes needs root");
+		else if (strcmp(what, "trace.start"))
+			rc = trace_able(what + 6, a->dir, &why);
 	} else if (!strncmp(what, "limits.", 7) || !strncmp(what, "signal.", 7)) {
 		if (geteuid() != 0)
 			rc = err_set(&why, -EPERM, "acting on other users' processes needs root");

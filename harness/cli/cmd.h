@@ -25,9 +25,9 @@ struct command {
 
 int cmd_lab(int argc, char **argv);
 int cmd_run(int argc, char **argv);
-int cmd_resume(int argc, char **argv);
 int cmd_table(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_rescore(int argc, char **argv);
 int cmd_diagnose(int argc, char **argv);
 int cmd_log(int argc, char **argv);
 int cmd_trace(int argc, char **argv);

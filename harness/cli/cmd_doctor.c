@@ -18,6 +18,8 @@
 #include "harness/cli/cmd.h"
 #include "harness/cli/contact.h"
 #include "harness/lab/lab.h"
+#include "harness/run/needs.h"
+#include "harness/run/scenario.h"
 
 /* Peer comparison goes by the second: clocks that differ by more than this blur it. */
 #define CLOCK_LIMIT_S	  0.1
@@ -25,10 +27,12 @@
 
 static void usage(FILE *f)
 {
-	fputs("usage: culprit doctor [--inventory FILE] [--json]\n\n"
+	fputs("usage: culprit doctor [--inventory FILE] [--json] [SCENARIO]\n\n"
 	      "Says whether culprit can work here and, with an inventory, on its nodes, and what\n"
 	      "to do where it cannot. 'note' is for what only some of its uses need. Of a node, a\n"
-	      "line and what is not well; --json has every check.\n\n"
+	      "line and what is not well; --json has every check. The programs that workloads run,\n"
+	      "the scenario's or else all of culprit's own, are looked for on every client (without\n"
+	      "an inventory, here: the embedded lab uses this machine's).\n\n"
 	      "  -i, --inventory FILE  try every node of it, too\n"
 	      "      --json            every check, as JSON\n\n"
 	      "Exit codes: 0 nothing is bad; 3 something is.\n",
@@ -43,6 +47,8 @@ struct report {
 	json_t *checks;	   /* {where, what, level, text} in order */
 	const char *where; /* "here", or the node's name */
 	bool bad;
+	json_t *needs;	   /* programs of workloads, see harness/run/needs.h */
+	bool asked;	   /* ... of a scenario that was named: bad if they are missing */
 };
 
 __attribute__((format(printf, 4, 5))) static void add(struct report *r, enum level level, const char *what,
@@ -190,6 +196,30 @@ static void check_space(struct report *r)
 	    free_bytes < SPACE_LIMIT_BYTES ? ": traces may need more" : "");
 }
 
+/* 'n' is a client, or NULL: this machine, for the lab. */
+static void check_programs(struct report *r, struct node *n)
+{
+	json_t *missing = NULL, *entry;
+	char text[1100] = "";
+	size_t i, len = 0;
+	struct err e = {""};
+
+	if (needs_missing(n, r->needs, &missing, &e) < 0) {
+		add(r, LEVEL_BAD, "programs", "%s", e.text);
+		return;
+	}
+	json_array_foreach(missing, i, entry)
+		add(r, r->asked ? LEVEL_BAD : LEVEL_NOTE, "programs", "there is no %s",
+		    needs_text(entry, text, sizeof(text)));
+	json_array_foreach(r->needs, i, entry)
+		if (len < sizeof(text))
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", i ? " " : "",
+						json_string_value(json_object_get(entry, "program")));
+	if (!json_array_size(missing))
+		add(r, LEVEL_OK, "programs", "workloads have all theirs: %s", text);
+	json_decref(missing);
+}
+
 static void check_here(struct report *r, const struct inventory *inv)
 {
 	r->where = "here";
@@ -197,6 +227,8 @@ static void check_here(struct report *r, const struct inventory *inv)
 	check_lab(r);
 	check_keys(r, inv);
 	check_space(r);
+	if (!inv)
+		check_programs(r, NULL);
 }
 
 /* ---- a node ---- */
@@ -337,6 +369,8 @@ static void check_contact(struct report *r, struct contact *c)
 	check_path(r, c->node, "spare", "-e", h->spare, "there is no %s there: correct 'spare'");
 	check_path(r, c->node, "mount", "mountpoint", h->mount,
 		   "nothing is mounted on %s there: mount the file system, or correct 'mount'");
+	if (h->role == ROLE_CLIENT)
+		check_programs(r, c->node);
 }
 
 static int check_inventory(struct report *r, const struct inventory *inv, struct err *e)
@@ -349,6 +383,30 @@ static int check_inventory(struct report *r, const struct inventory *inv, struct
 	for (i = 0; i < inv->n_hosts && !rc; i++)
 		check_contact(r, &contacts[i]);
 	contacts_free(contacts, inv->n_hosts);
+	return rc;
+}
+
+static int add_needs(void *list, lua_State *L, const struct part *p)
+{
+	struct err ignored;
+
+	return needs_add(L, p, list, &ignored);
+}
+
+/* Those of the scenario's workloads, or of all our own. */
+static int find_needs(struct report *r, const char *path, struct err *e)
+{
+	struct scenario *s = NULL;
+	int rc;
+
+	r->needs = json_array();
+	r->asked = path;
+	if (!path)
+		return part_each(PART_WORKLOAD, add_needs, r->needs, e);
+	rc = scenario_load(path, &s, e);
+	for (size_t i = 0; !rc && i < s->n_workloads; i++)
+		rc = needs_add(s->L, &s->workloads[i], r->needs, e);
+	scenario_free(s);
 	return rc;
 }
 
@@ -381,9 +439,11 @@ int cmd_doctor(int argc, char **argv)
 			return CULPRIT_EXIT_USAGE;
 		}
 	}
-	if (optind < argc)
+	if (optind + 1 < argc)
 		return cmd_fail("doctor", CULPRIT_EXIT_USAGE, "what is '%s'? try 'culprit doctor --help'",
-				argv[optind]);
+				argv[optind + 1]);
+	if (find_needs(&r, argv[optind], &e) < 0)
+		return cmd_fail("doctor", CULPRIT_EXIT_USAGE, "%s", e.text);
 	if (path && inventory_load(path, &inv, &e) < 0)
 		return cmd_fail("doctor", CULPRIT_EXIT_USAGE, "%s", e.text);
 	r.checks = json_array();
@@ -402,6 +462,7 @@ int cmd_doctor(int argc, char **argv)
 		print_report(r.checks);
 	}
 	json_decref(r.checks);
+	json_decref(r.needs);
 	inventory_free(inv);
 	return code;
 }

@@ -7,10 +7,10 @@
 static const struct command commands[] = {
 	{"lab", cmd_lab, "bring a small real cluster up on this machine, or down"},
 	{"run", cmd_run, "run a scenario on a cluster and print its table"},
-	{"resume", cmd_resume, "go on with a run that was interrupted"},
 	{"table", cmd_table, "print the scores of a run"},
 	{"report", cmd_report, "write a run as one HTML file: matrix, charts, verdicts, provenance"},
-	{"diagnose", cmd_diagnose, "judge a recorded run anew, without a cluster"},
+	{"rescore", cmd_rescore, "judge a recorded run anew and score it, without a cluster"},
+	{"diagnose", cmd_diagnose, "what detectors say of a run, or of anyone's time series"},
 	{"new", cmd_new, "write a template of a fault, workload or detector"},
 	{"list", cmd_list, "what faults, workloads and detectors there are"},
 	{"log", cmd_log, "print a trace log"},

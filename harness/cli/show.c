@@ -8,6 +8,7 @@
 #include "harness/base/home.h"
 #include "harness/cli/cmd.h"
 #include "harness/run/attempt.h"
+#include "harness/run/scoring.h"
 #include "results/overhead.h"
 
 int show_parse_whole(const char *command, const char *option, const char *text, long min, long max, long *value)
@@ -90,158 +91,6 @@ int show_plan(const struct scenario *s, const struct plan *p, char *const server
 	return CULPRIT_EXIT_OK;
 }
 
-/* Detectors in the scenario's order, the control first, then faults and workloads in the plan's order. */
-static int declare_axes(struct store *s, struct score_table *t, const json_t *cells, const json_t *verdicts,
-			struct err *e)
-{
-	char *text = store_get(s, "detectors");
-	json_t *detectors = text ? json_loads(text, 0, NULL) : NULL, *row;
-	size_t i, k;
-	int rc = 0;
-
-	json_array_foreach(detectors, i, row) {
-		const char *name = json_string_value(json_object_get(row, "name"));
-
-		for (k = 0; k < json_array_size(verdicts); k++)
-			if (!strcmp(name, json_string_value(json_object_get(json_array_get(verdicts, k), "detector"))))
-				break;
-		if (!rc && k < json_array_size(verdicts))
-			rc = score_declare(t, SCORE_DETECTOR, name, e);
-	}
-	json_array_foreach((json_t *)cells, i, row) {
-		const char *fault = json_string_value(json_object_get(row, "fault"));
-
-		if (!rc && !json_integer_value(json_object_get(row, "training")) && !strcmp(fault, "none"))
-			rc = score_declare(t, SCORE_FAULT, "none", e);
-	}
-	json_array_foreach((json_t *)cells, i, row) {
-		if (json_integer_value(json_object_get(row, "training")))
-			continue;
-		if (!rc)
-			rc = score_declare(t, SCORE_FAULT, json_string_value(json_object_get(row, "fault")), e);
-		if (!rc)
-			rc = score_declare(t, SCORE_WORKLOAD, json_string_value(json_object_get(row, "workload")), e);
-	}
-	json_decref(detectors);
-	free(text);
-	return rc;
-}
-
-static json_t *by_attempt(const json_t *rows)
-{
-	json_t *index = json_object(), *row;
-	char key[32];
-	size_t i;
-
-	json_array_foreach(rows, i, row) {
-		snprintf(key, sizeof(key), "%lld", (long long)json_integer_value(json_object_get(row, "attempt")));
-		json_object_set(index, key, row);
-	}
-	return index;
-}
-
-static int score_all(struct store *s, struct score_table *t, const json_t *verdicts, struct err *e)
-{
-	json_t *confirmed = NULL, *index = NULL, *row;
-	size_t i;
-	int rc = store_confirmed(s, &confirmed, e);
-
-	index = by_attempt(confirmed);
-	json_array_foreach((json_t *)verdicts, i, row) {
-		const json_t *cell, *victims;
-		char key[32];
-
-		snprintf(key, sizeof(key), "%lld", (long long)json_integer_value(json_object_get(row, "attempt")));
-		cell = json_object_get(index, key);
-		victims = json_object_get(cell, "victims");
-		if (rc || !cell)
-			continue;
-		rc = score_add(t, json_string_value(json_object_get(row, "detector")),
-			       json_string_value(json_object_get(cell, "fault")),
-			       json_string_value(json_object_get(cell, "workload")), json_is_null(victims) ? NULL : victims,
-			       json_object_get(row, "verdict"), e);
-	}
-	json_decref(index);
-	json_decref(confirmed);
-	return rc;
-}
-
-static unsigned count(const json_t *object, const char *key)
-{
-	return (unsigned)json_integer_value(json_object_get(object, key));
-}
-
-static char **missing_lines(const json_t *missing)
-{
-	char **lines = calloc(json_array_size(missing) + 1, sizeof(*lines));
-	json_t *row;
-	size_t i;
-
-	json_array_foreach(missing, i, row) {
-		if (lines && asprintf(&lines[i], "%lld %s %s", (long long)json_integer_value(json_object_get(row, "number")),
-				      json_string_value(json_object_get(row, "fault")),
-				      json_string_value(json_object_get(row, "workload"))) < 0)
-			lines[i] = NULL;
-	}
-	return lines;
-}
-
-static char **skip_lines(const json_t *skipped)
-{
-	char **lines = calloc(json_array_size(skipped) + 1, sizeof(*lines));
-	json_t *row;
-	size_t i;
-
-	json_array_foreach((json_t *)skipped, i, row) {
-		if (lines && asprintf(&lines[i], "skipped: %s: %s", json_string_value(json_object_get(row, "fault")),
-				      json_string_value(json_object_get(row, "reason"))) < 0)
-			lines[i] = NULL;
-	}
-	return lines;
-}
-
-struct footer {
-	json_t *tally;
-	char **missing, **remarks;
-	struct table_notes notes;
-};
-
-static void footer_clear(struct footer *f)
-{
-	for (size_t i = 0; f->missing && i < f->notes.n_missing; i++)
-		free(f->missing[i]);
-	for (size_t i = 0; f->remarks && i < f->notes.n_remarks; i++)
-		free(f->remarks[i]);
-	free(f->missing);
-	free(f->remarks);
-	json_decref(f->tally);
-}
-
-/* What stands below every table; 'f' is zero. */
-static int footer_read(struct store *s, struct footer *f, struct err *e)
-{
-	int rc = store_tally(s, &f->tally, e);
-	json_t *missing, *attempts, *skipped;
-
-	if (rc)
-		return rc;
-	missing = json_object_get(f->tally, "missing");
-	attempts = json_object_get(f->tally, "attempts");
-	skipped = json_object_get(f->tally, "skipped");
-	f->missing = missing_lines(missing);
-	f->remarks = skip_lines(skipped);
-	f->notes = (struct table_notes){.run_id = store_run_id(s),
-					.planned = count(f->tally, "planned"),
-					.confirmed = count(f->tally, "confirmed"),
-					.invalid = count(attempts, "invalid"),
-					.error = count(attempts, "error"),
-					.missing = (const char *const *)f->missing,
-					.n_missing = f->missing ? json_array_size(missing) : 0,
-					.remarks = (const char *const *)f->remarks,
-					.n_remarks = f->remarks ? json_array_size(skipped) : 0};
-	return 0;
-}
-
 static int64_t count_or_unknown(const json_t *row, const char *key)
 {
 	const json_t *v = json_object_get(row, key);
@@ -313,34 +162,69 @@ static int show_runtimes(struct store *s, enum table_format format, const struct
 	return rc;
 }
 
-static int show_scores(struct store *s, enum table_format format, const struct footer *f, FILE *out, struct err *e)
+int show_table(struct store *s, const json_t *rows, enum table_format format, bool details, FILE *out, struct err *e)
 {
-	struct score_table *t = score_table_new();
-	json_t *verdicts = NULL;
-	int rc = t ? store_verdicts(s, &verdicts, e) : err_errno(e, -ENOMEM, "cannot make a table");
+	char *measure = store_get(s, "measure");
+	struct scoring *c = NULL;
+	int rc = scoring_new(s, rows, &c, e);
 
 	if (!rc)
-		rc = declare_axes(s, t, json_object_get(f->tally, "cells"), verdicts, e);
-	if (!rc)
-		rc = score_all(s, t, verdicts, e);
-	if (!rc && table_render(t, format, &f->notes, out))
+		scoring_notes(c)->details = details;
+	if (!rc && measure && !strcmp(measure, "runtime"))
+		rc = show_runtimes(s, format, scoring_notes(c), out, e);
+	else if (!rc && table_render(scoring_table(c), format, scoring_notes(c), out))
 		rc = err_errno(e, -EIO, "cannot print the table");
-	json_decref(verdicts);
-	score_table_free(t);
+	scoring_free(c);
+	free(measure);
 	return rc;
 }
 
-int show_table(struct store *s, enum table_format format, FILE *out, struct err *e)
+/* true, false, a number, or text. */
+static json_t *param_value(const char *text)
 {
-	char *measure = store_get(s, "measure");
-	struct footer f = {0};
-	int rc = footer_read(s, &f, e);
+	char *end;
+	double x = strtod(text, &end);
 
-	if (!rc && measure && !strcmp(measure, "runtime"))
-		rc = show_runtimes(s, format, &f.notes, out, e);
-	else if (!rc)
-		rc = show_scores(s, format, &f, out, e);
-	footer_clear(&f);
-	free(measure);
+	if (!strcmp(text, "true") || !strcmp(text, "false"))
+		return json_boolean(*text == 't');
+	return *text && !*end ? json_real(x) : json_string(text);
+}
+
+int show_parse_detector(const char *command, const char *text, json_t *list)
+{
+	json_t *params = json_object();
+	char *copy = strdup(text), *save = NULL, *name = copy ? strtok_r(copy, ",", &save) : NULL, *word;
+	int rc = name ? 0 : -EINVAL;
+
+	while (!rc && (word = strtok_r(NULL, ",", &save))) {
+		char *value = strchr(word, '=');
+
+		if (!value || value == word) {
+			rc = -EINVAL;
+			break;
+		}
+		*value++ = 0;
+		json_object_set_new(params, word, param_value(value));
+	}
+	if (rc)
+		cmd_fail(command, 0, "--detector takes NAME or NAME,KEY=VALUE,..., not '%s'", text);
+	else
+		json_array_append_new(list, json_pack("{s:s, s:O}", "name", name, "params", params));
+	json_decref(params);
+	free(copy);
+	return rc;
+}
+
+int show_judge(struct store *s, const json_t *detectors, struct judge **out, struct err *e)
+{
+	json_t *servers = scoring_fact(s, "servers"), *own = scoring_fact(s, "detectors");
+	int rc;
+
+	if (!servers || !own)
+		rc = err_set(e, -EINVAL, "'%s' was not written to the point where it can be judged", store_folder(s));
+	else
+		rc = judge_new(json_array_size(detectors) ? detectors : own, servers, s, out, e);
+	json_decref(servers);
+	json_decref(own);
 	return rc;
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "harness/run/judge.h"
 #include "harness/run/plan.h"
 #include "harness/run/store.h"
 #include "results/table.h"
@@ -15,7 +16,13 @@ int show_parse_whole(const char *command, const char *option, const char *text, 
 /* The plan, for --dry-run; returns an exit code. */
 int show_plan(const struct scenario *s, const struct plan *p, char *const servers[], bool json, FILE *out);
 
-/* Scores the verdicts in the store and renders the table. */
-int show_table(struct store *s, enum table_format format, FILE *out, struct err *e);
+/* Scores 'rows' (NULL: the verdicts in the store) and renders the table. */
+int show_table(struct store *s, const json_t *rows, enum table_format format, bool details, FILE *out, struct err *e);
+
+/* "NAME", or "NAME,KEY=VALUE,...", appended to a list of {name, params}; else complains and returns -EINVAL. */
+int show_parse_detector(const char *command, const char *text, json_t *list);
+
+/* The judge of a recorded run, with these detectors or, if there are none, its own. */
+int show_judge(struct store *s, const json_t *detectors, struct judge **out, struct err *e);
 
 #endif

@@ -11,8 +11,6 @@
 #include "harness/base/clock.h"
 #include "harness/base/lua/luajson.h"
 #include "harness/base/lua/luax.h"
-#include "harness/run/key.h"
-#include "harness/run/takeup.h"
 #include "harness/run/needs.h"
 
 #define CALL_TIMEOUT_S 30
@@ -55,8 +53,6 @@ volatile sig_atomic_t *exec_catch_signals(void)
 	sigemptyset(&sa.sa_mask);
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
-	if (signal(SIGHUP, SIG_IGN) != SIG_IGN)
-		sigaction(SIGHUP, &sa, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	return &interrupts;
 }
@@ -106,6 +102,38 @@ static int check_or_skip(struct executor *x, size_t fault, struct err *e)
 	p->n = left;
 	progress_say(x->progress, "skipped: fault %s: %s", f->label, e->text);
 	return store_skip(x->store, f->label, e->text, e);
+}
+
+/* Verdicts can be had of ptrace too; a run time cannot, and its cells are left out. */
+static int check_tracers(struct executor *x, struct err *e)
+{
+	struct scenario *s = x->scenario;
+	struct plan *p = x->plan;
+	int rc = 0;
+
+	for (size_t k = 0; k < s->n_tracers && !rc; k++) {
+		size_t left = 0;
+
+		rc = tracing_check(&s->tracers[k], x->cluster, e);
+		if (rc != -EOPNOTSUPP)
+			continue;
+		if (s->measure == MEASURE_VERDICTS) {
+			if (!strcmp(s->tracers[k].name, "ptrace") || s->beside.name)
+				return err_prefix(e, -EINVAL, "tracer %s", s->tracers[k].label);
+			progress_say(x->progress, "tracing with ptrace in place of %s: %s", s->tracers[k].label, e->text);
+			rc = scenario_set_tracer(s, "ptrace", e);
+			return rc ? rc : store_set(x->store, "tracer", s->tracers[k].label, e);
+		}
+		progress_say(x->progress, "skipped: tracer %s: %s", s->tracers[k].label, e->text);
+		rc = store_skip_tracer(x->store, s->tracers[k].label, e->text, e);
+		for (size_t i = 0; i < p->n; i++)
+			if (p->cells[i].tracer != k)
+				p->cells[left++] = p->cells[i];
+		p->n = left;
+	}
+	if (!rc && s->beside.name)
+		rc = tracing_check(&s->beside, x->cluster, e);
+	return rc == -EOPNOTSUPP ? err_prefix(e, -EINVAL, "beside %s", s->beside.label) : rc;
 }
 
 /* Runs argv lists, the k-th of every client side by side. */
@@ -277,7 +305,7 @@ static int run_cell(struct executor *x, size_t place, const struct cell *c, stru
 	double begin = clock_mono_s();
 	int rc = 0;
 
-	for (long n = c->attempts + 1; n <= c->attempts + x->scenario->attempts; n++) {
+	for (long n = 1; n <= x->scenario->attempts; n++) {
 		enum outcome outcome = OUTCOME_ERROR;
 		struct err why = {""};
 		int64_t id = 0, beside_id = 0;
@@ -322,66 +350,7 @@ static int run_cells(struct executor *x, struct err *e)
 	int rc = 0;
 
 	for (size_t i = 0; i < x->plan->n && !rc; i++)
-		if (!x->plan->cells[i].done)
-			rc = run_cell(x, i + 1, &x->plan->cells[i], e);
-	return rc;
-}
-
-/* Killed between an attempt and its verdicts, or judged by a model or a detector that has changed since. */
-static int judge_rest_of(struct executor *x, struct judge *j, struct store *s, struct err *e)
-{
-	json_t *rows = NULL, *row;
-	char ignored[160];
-	struct err why;
-	size_t i;
-	int rc = j ? store_unjudged(s, &rows, e) : 0;
-
-	json_array_foreach(rows, i, row) {
-		if (*x->interrupted)
-			break;
-		progress_now(x->progress, 0, "judging what was measured before");
-		if (judge_attempt(j, json_integer_value(json_object_get(row, "attempt")), ignored, sizeof(ignored), &why)) {
-			x->judge_failed = true;
-			progress_say(x->progress, "cell %lld: not judged: %s",
-				     (long long)json_integer_value(json_object_get(row, "cell")), why.text);
-		}
-	}
-	json_decref(rows);
-	return rc;
-}
-
-int exec_judge_rest(struct executor *x, struct err *e)
-{
-	int rc = x->resumed ? judge_rest_of(x, x->judge, x->store, e) : 0;
-
-	return rc || !x->resumed || !x->beside ? rc : judge_rest_of(x, x->judge_beside, x->beside, e);
-}
-
-/* What the cells depend on is now known whole. A run that is resumed must be made of the same programs. */
-static int identify(struct executor *x, struct err *e)
-{
-	char *text = store_get(x->store, "programs"), *difference;
-	json_t *was = text ? json_loads(text, 0, NULL) : NULL, *programs = json_object();
-	int rc;
-
-	free(text);
-	progress_now(x->progress, 0, "looking at the programs on the nodes");
-	rc = key_add_programs(x->scenario, x->plan, x->cluster, programs, e);
-	difference = rc || !was ? NULL : key_difference(was, programs);
-	if (difference)
-		rc = err_set(e, -EINVAL, "it is not the same run any more: %.800s; 'culprit run' begins a new one", difference);
-	free(difference);
-	json_object_update(x->makings, programs);
-	if (!rc)
-		rc = key_cells(x->scenario, x->plan, x->cluster, x->makings, e);
-	if (!rc && x->resumed)
-		rc = takeup_check_keys(x, e);
-	text = rc ? NULL : json_dumps(programs, JSON_COMPACT | JSON_SORT_KEYS);
-	if (!rc)
-		rc = text ? store_set(x->store, "programs", text, e) : err_errno(e, -ENOMEM, "cannot write a fact");
-	free(text);
-	json_decref(was);
-	json_decref(programs);
+		rc = run_cell(x, i + 1, &x->plan->cells[i], e);
 	return rc;
 }
 
@@ -420,15 +389,13 @@ int exec_run(struct executor *x, struct err *e)
 	if (!rc)
 		rc = record_environment(x, e);
 	if (!rc)
-		rc = identify(x, e);
-	if (!rc)
 		rc = cluster_wait_healthy(x->cluster, 30, e);
+	if (!rc)
+		rc = check_tracers(x, e);
 	if (!rc)
 		rc = check_and_prepare(x, e);
 	if (!rc)
 		rc = run_cells(x, e);
-	if (!rc)
-		rc = exec_judge_rest(x, e);
 	if (x->cluster->set) {
 		nodeset_resume(x->cluster->set);
 		remove_data(x);

@@ -1,8 +1,7 @@
 #include "harness/run/judge.h"
 
 #include <errno.h>
-#include <gsl/gsl_randist.h>
-#include <gsl/gsl_rng.h>
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,8 @@
 struct seat {
 	struct detector *detector;
 	json_t *model;
+	char *broken;          /* why it cannot judge at all, or NULL */
+	unsigned timeouts;     /* one after the other */
 };
 
 struct judge {
@@ -22,10 +23,13 @@ struct judge {
 	const char **alias_list;
 	size_t n_servers;
 	json_t *servers;
-	uint64_t seed;
+	char key[80];          /* of all that is drawn here */
 	struct store *store;
 	json_t *file_system;   /* what its errors mean; NULL: not known */
+	int32_t seconds;       /* that scored runs are cut to */
 	bool trained;
+	unsigned failures;
+	struct err failure;    /* the first */
 };
 
 /* An attempt's samples as a detector gets them. */
@@ -43,6 +47,7 @@ void judge_free(struct judge *j)
 	for (size_t i = 0; i < j->n_seats; i++) {
 		detector_free(j->seats[i].detector);
 		json_decref(j->seats[i].model);
+		free(j->seats[i].broken);
 	}
 	free(j->seats);
 	free(j->names);
@@ -53,36 +58,71 @@ void judge_free(struct judge *j)
 	free(j);
 }
 
-/* A generator for 'purpose', so that no draw here repeats one of the plan's. */
-static gsl_rng *rng_new(uint64_t seed, unsigned long purpose)
+/* A number for 'purpose' that nobody can tell who does not have the key. */
+static uint64_t draw(const struct judge *j, const char *purpose, int64_t index)
 {
-	gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
+	unsigned char digest[EVP_MAX_MD_SIZE];
+	char text[160];
+	uint64_t x = 0;
+	int n = snprintf(text, sizeof(text), "%s %s %lld", j->key, purpose, (long long)index);
 
-	if (rng)
-		gsl_rng_set(rng, (unsigned long)((seed + 1) * 2654435761u + purpose * 40503u));
-	return rng;
+	EVP_Digest(text, (size_t)n, digest, NULL, EVP_sha256(), NULL);
+	for (int i = 0; i < 8; i++)
+		x = x << 8 | digest[i];
+	return x;
+}
+
+/* The run's own key; for one that was recorded before runs had any, a digest of what no detector knows whole. */
+static void read_key(struct judge *j)
+{
+	static const char *const facts[] = {"seed", "scenario_text", "inventory_text", "hosts"};
+	unsigned char digest[EVP_MAX_MD_SIZE];
+	EVP_MD_CTX *ctx;
+	char *key = j->store ? store_get(j->store, "blind_key") : NULL;
+
+	if (key) {
+		snprintf(j->key, sizeof(j->key), "%s", key);
+		free(key);
+		return;
+	}
+	ctx = j->store ? EVP_MD_CTX_new() : NULL;
+	if (!ctx)
+		return;
+	EVP_DigestInit_ex(ctx, EVP_sha256(), NULL);
+	for (int i = 0; i < 4; i++) {
+		char *text = store_get(j->store, facts[i]);
+
+		EVP_DigestUpdate(ctx, text ? text : "", text ? strlen(text) : 0);
+		free(text);
+	}
+	EVP_DigestFinal_ex(ctx, digest, NULL);
+	EVP_MD_CTX_free(ctx);
+	for (int i = 0; i < 32; i++)
+		sprintf(j->key + 2 * i, "%02x", digest[i]);
 }
 
 static int give_aliases(struct judge *j, struct err *e)
 {
-	gsl_rng *rng = rng_new(j->seed, 1);
 	size_t n = json_array_size(j->servers);
 
 	j->names = calloc(n + 1, sizeof(*j->names));
 	j->aliases = calloc(n + 1, sizeof(*j->aliases));
 	j->alias_list = calloc(n + 1, sizeof(*j->alias_list));
-	if (!rng || !j->names || !j->aliases || !j->alias_list) {
-		gsl_rng_free(rng);
+	if (!j->names || !j->aliases || !j->alias_list)
 		return err_errno(e, -ENOMEM, "cannot judge");
-	}
 	j->n_servers = n;
 	for (size_t i = 0; i < n; i++) {
 		j->names[i] = json_string_value(json_array_get(j->servers, i));
 		snprintf(j->aliases[i], sizeof(j->aliases[i]), "server-%04zu", i + 1);
 		j->alias_list[i] = j->aliases[i];
 	}
-	gsl_ran_shuffle(rng, j->names, n, sizeof(*j->names));
-	gsl_rng_free(rng);
+	for (size_t i = n; i > 1; i--) {
+		size_t k = draw(j, "alias", (int64_t)i) % i;
+		const char *name = j->names[k];
+
+		j->names[k] = j->names[i - 1];
+		j->names[i - 1] = name;
+	}
 	return 0;
 }
 
@@ -96,14 +136,11 @@ static int load_seat(struct judge *j, const json_t *choice, struct err *e)
 
 	rc = detector_load(name, params, &seat->detector, e);
 	if (!rc && json_object_get(detector_params(seat->detector), "seed") && !json_object_get(params, "seed")) {
-		gsl_rng *rng = rng_new(j->seed, 2);
-
 		detector_free(seat->detector);
 		seat->detector = NULL;
 		if (!params)
 			params = json_object();
-		json_object_set_new(params, "seed", json_integer(rng ? (json_int_t)(gsl_rng_get(rng) & 0x7fffffff) : 1));
-		gsl_rng_free(rng);
+		json_object_set_new(params, "seed", json_integer((json_int_t)(draw(j, "seed", 0) & 0x7fffffff)));
 		rc = detector_load(name, params, &seat->detector, e);
 	}
 	json_decref(params);
@@ -112,20 +149,40 @@ static int load_seat(struct judge *j, const json_t *choice, struct err *e)
 	return rc;
 }
 
-int judge_new(const json_t *detectors, const json_t *servers, uint64_t seed, struct store *store, struct judge **out,
-	      struct err *e)
+/* The null detectors that are not among them. New reference. */
+static json_t *with_nulls(const json_t *detectors)
+{
+	json_t *all = json_array(), *choice;
+	size_t i;
+
+	json_array_extend(all, (json_t *)detectors);
+	for (const char *const *null = detector_nulls(); *null; null++) {
+		bool there = false;
+
+		json_array_foreach((json_t *)detectors, i, choice)
+			there = there || !strcmp(json_string_value(json_object_get(choice, "name")), *null);
+		if (!there)
+			json_array_append_new(all, json_pack("{s:s, s:{}}", "name", *null, "params"));
+	}
+	return all;
+}
+
+int judge_new(const json_t *detectors, const json_t *servers, struct store *store, struct judge **out, struct err *e)
 {
 	struct judge *j = calloc(1, sizeof(*j));
-	const json_t *choice;
+	json_t *all = with_nulls(detectors), *choice;
 	size_t i;
 	int rc;
 
-	if (!j)
+	if (!j) {
+		json_decref(all);
 		return err_errno(e, -ENOMEM, "cannot judge");
-	*j = (struct judge){.servers = json_deep_copy(servers), .seed = seed, .store = store,
-			    .seats = calloc(json_array_size(detectors) + 1, sizeof(*j->seats))};
+	}
+	*j = (struct judge){.servers = json_deep_copy(servers), .store = store,
+			    .seats = calloc(json_array_size(all) + 1, sizeof(*j->seats))};
+	read_key(j);
 	rc = j->seats ? give_aliases(j, e) : err_errno(e, -ENOMEM, "cannot judge");
-	json_array_foreach(detectors, i, choice) {
+	json_array_foreach(all, i, choice) {
 		if (!rc)
 			rc = load_seat(j, choice, e);
 	}
@@ -134,6 +191,7 @@ int judge_new(const json_t *detectors, const json_t *servers, uint64_t seed, str
 			if (!strcmp(detector_name(j->seats[i].detector), detector_name(j->seats[k].detector)))
 				rc = err_set(e, -EINVAL, "the detector '%s' stands twice; give one file's table another name",
 					     detector_name(j->seats[i].detector));
+	json_decref(all);
 	if (rc)
 		judge_free(j);
 	else
@@ -155,8 +213,36 @@ static void client_alias(json_t *aliases, const char *name, char *text, size_t s
 	snprintf(text, size, "client-%04lld", (long long)json_integer_value(json_object_get(aliases, name)));
 }
 
-/* The events of an attempt as detectors get them: flat, and without the cluster's names. */
-static int events_read(struct judge *j, int64_t attempt, json_t **out, struct err *e)
+/* How long what an event says must last for there to be one (culprit.Event). */
+static double shortest(const char *kind, const char *state)
+{
+	if (!strcmp(kind, "link-quiet"))
+		return state && !strcmp(state, "waiting") ? 0.5 : 5;
+	return !strcmp(kind, "app-slow") ? 1 : 0;
+}
+
+/* As if the log had ended after 'seconds'; false: the event was not yet to be seen. */
+static bool cut_event(json_t *v, int32_t seconds)
+{
+	const char *kind = json_string_value(json_object_get(v, "kind"));
+	double first = json_number_value(json_object_get(v, "time_s")), last = json_number_value(json_object_get(v, "last_s"));
+
+	if (first >= seconds)
+		return false;
+	if (last <= seconds)
+		return true;
+	if (kind && seconds - first < shortest(kind, json_string_value(json_object_get(v, "state"))))
+		return false;
+	json_object_set_new(v, "last_s", json_real(seconds));
+	if (json_object_get(v, "open"))
+		json_object_set_new(v, "open", json_true());
+	if (kind && !strcmp(kind, "app-slow"))
+		json_object_set_new(v, "longest_s", json_real(seconds - first));
+	return true;
+}
+
+/* The events of an attempt as detectors get them: flat, cut, and without the cluster's names. */
+static int events_read(struct judge *j, int64_t attempt, int32_t seconds, json_t **out, struct err *e)
 {
 	json_t *rows = NULL, *row, *list = json_array(), *aliases = json_object();
 	size_t i;
@@ -179,7 +265,7 @@ static int events_read(struct judge *j, int64_t attempt, json_t **out, struct er
 			client_alias(aliases, client, alias, sizeof(alias));
 			json_object_set_new(v, "client", json_string(alias));
 		}
-		if (!server || k < j->n_servers)
+		if ((!server || k < j->n_servers) && cut_event(v, seconds))
 			json_array_append(list, v);
 		json_decref(v);
 	}
@@ -195,15 +281,14 @@ static int events_read(struct judge *j, int64_t attempt, json_t **out, struct er
 static int evidence_read(struct judge *j, int64_t attempt, int32_t seconds, struct evidence *ev, struct err *e)
 {
 	json_t *rows = NULL, *row;
-	gsl_rng *rng = rng_new(j->seed, 3 + (unsigned long)attempt);
 	size_t i, n = 0;
 	int rc = store_samples(j->store, attempt, &rows, e);
 
 	if (!rc)
-		rc = events_read(j, attempt, &ev->events, e);
+		rc = events_read(j, attempt, seconds, &ev->events, e);
 	if (!rc) {
 		ev->samples = calloc(json_array_size(rows) + 1, sizeof(*ev->samples));
-		if (!ev->samples || !rng)
+		if (!ev->samples)
 			rc = err_errno(e, -ENOMEM, "cannot judge");
 	}
 	json_array_foreach(rows, i, row) {
@@ -227,12 +312,12 @@ static int evidence_read(struct judge *j, int64_t attempt, int32_t seconds, stru
 		n++;
 	}
 	if (!rc) {
-		snprintf(ev->id, sizeof(ev->id), "%08lx", gsl_rng_get(rng));
+		snprintf(ev->id, sizeof(ev->id), "%08llx",
+			 (unsigned long long)(draw(j, "run", attempt) >> 32));
 		ev->run = (struct detector_run){.id = ev->id, .seconds = seconds, .servers = j->alias_list,
 						.n_servers = j->n_servers, .samples = ev->samples, .n_samples = n,
 						.events = ev->events, .file_system = j->file_system};
 	}
-	gsl_rng_free(rng);
 	json_decref(rows);
 	return rc;
 }
@@ -246,6 +331,44 @@ static void read_file_system(struct judge *j)
 	free(text);
 }
 
+/* A seat's model; a detector that fails in training fails in every run, and the others go on. */
+static int train_seat(struct seat *s, const struct detector_run *list, size_t n, struct err *e)
+{
+	struct err why;
+	int rc;
+
+	if (!detector_trains(s->detector)) {
+		s->model = json_object();
+		return s->model ? 0 : err_errno(e, -ENOMEM, "cannot train");
+	}
+	if (!n && !detector_external(s->detector))
+		return err_set(e, -EINVAL, "the detector '%s' must be trained, and there is no confirmed fault-free "
+			       "training run; add 'training' to the scenario", detector_name(s->detector));
+	rc = detector_train(s->detector, list, n, &s->model, &why);
+	if (rc && asprintf(&s->broken, "in training: %s", why.text) < 0)
+		return err_errno(e, -ENOMEM, "cannot train");
+	return 0;
+}
+
+/* The length that every scored run can be cut to: what was planned, or else what the shortest one has. */
+static void choose_length(struct judge *j, const json_t *rows)
+{
+	char *text = store_get(j->store, "judged_seconds");
+	json_t *row;
+	size_t i;
+
+	j->seconds = text ? atoi(text) : 0;
+	free(text);
+	if (j->seconds > 0)
+		return;
+	json_array_foreach((json_t *)rows, i, row) {
+		int32_t seconds = (int32_t)json_integer_value(json_object_get(row, "seconds"));
+
+		if (!json_integer_value(json_object_get(row, "training")) && (!j->seconds || seconds < j->seconds))
+			j->seconds = seconds;
+	}
+}
+
 static int train(struct judge *j, struct err *e)
 {
 	json_t *rows = NULL, *row;
@@ -256,6 +379,7 @@ static int train(struct judge *j, struct err *e)
 
 	read_file_system(j);
 	if (!rc) {
+		choose_length(j, rows);
 		runs = calloc(json_array_size(rows) + 1, sizeof(*runs));
 		list = calloc(json_array_size(rows) + 1, sizeof(*list));
 		if (!runs || !list)
@@ -269,23 +393,8 @@ static int train(struct judge *j, struct err *e)
 		list[n] = runs[n].run;
 		n++;
 	}
-	for (i = 0; i < j->n_seats && !rc; i++) {
-		struct seat *s = &j->seats[i];
-
-		if (!detector_trains(s->detector)) {
-			s->model = json_object();
-			continue;
-		}
-		if (!n) {
-			rc = err_set(e, -EINVAL, "the detector '%s' must be trained, and there is no confirmed fault-free "
-				     "training run; add 'training' to the scenario", detector_name(s->detector));
-			break;
-		}
-		rc = detector_train(s->detector, list, n, &s->model, e);
-		if (!rc)
-			rc = store_put_model(j->store, detector_name(s->detector), detector_params(s->detector), s->model,
-					     e);
-	}
+	for (i = 0; i < j->n_seats && !rc; i++)
+		rc = train_seat(&j->seats[i], list, n, e);
 	for (i = 0; i < n; i++)
 		evidence_clear(&runs[i]);
 	free(runs);
@@ -295,8 +404,21 @@ static int train(struct judge *j, struct err *e)
 	return rc;
 }
 
-/* Aliases back to names, in values and keys, however deep. New reference. */
-static json_t *unmask(const struct judge *j, const json_t *v)
+/* Models of a program are its training runs, which the store has anyway. */
+static int put_models(struct judge *j, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < j->n_seats && !rc; i++) {
+		const struct seat *s = &j->seats[i];
+
+		if (detector_trains(s->detector) && !detector_external(s->detector) && s->model)
+			rc = store_put_model(j->store, detector_name(s->detector), detector_params(s->detector), s->model, e);
+	}
+	return rc;
+}
+
+json_t *judge_unmask(const struct judge *j, const json_t *v)
 {
 	const char *key;
 	json_t *item, *copy;
@@ -308,13 +430,13 @@ static json_t *unmask(const struct judge *j, const json_t *v)
 		json_object_foreach((json_t *)v, key, item) {
 			for (i = 0; i < j->n_servers && strcmp(j->aliases[i], key); i++)
 				;
-			json_object_set_new(copy, i < j->n_servers ? j->names[i] : key, unmask(j, item));
+			json_object_set_new(copy, i < j->n_servers ? j->names[i] : key, judge_unmask(j, item));
 		}
 		return copy;
 	case JSON_ARRAY:
 		copy = json_array();
 		json_array_foreach(v, i, item)
-			json_array_append_new(copy, unmask(j, item));
+			json_array_append_new(copy, judge_unmask(j, item));
 		return copy;
 	case JSON_STRING:
 		for (i = 0; i < j->n_servers; i++)
@@ -340,66 +462,153 @@ static void describe(const json_t *verdict, const char *detector, char *text, si
 	}
 }
 
-static int judge_one(struct judge *j, int64_t attempt, int32_t seconds, char *text, size_t size, struct err *e)
+/* What a detector that failed is written down with. */
+static json_t *failure(struct judge *j, const char *detector, const struct err *why)
+{
+	if (!j->failures++)
+		err_set(&j->failure, -EPROTO, "%s: %s", detector, why->text);
+	return json_pack("[{s:s, s:[], s:b, s:s}]", "metric", "any", "indicted", "abstain", 1, "error", why->text);
+}
+
+enum { TIMEOUTS_MAX = 3 };
+
+/* One that hangs and hangs again would hold up a night's run: it is not asked again. */
+static void note_timeout(struct seat *s, int failed, const struct err *why)
+{
+	s->timeouts = failed == -ETIMEDOUT ? s->timeouts + 1 : 0;
+	if (s->timeouts == TIMEOUTS_MAX && asprintf(&s->broken, "%s; given up after %d such runs", why->text, TIMEOUTS_MAX) < 0)
+		s->broken = NULL;
+}
+
+/* What all detectors say of one attempt, appended to 'rows'. */
+static int judge_one(struct judge *j, int64_t attempt, int32_t seconds, json_t *rows, struct err *e)
 {
 	struct evidence ev = {0};
-	int rc = evidence_read(j, attempt, seconds, &ev, e);
+	struct err why;
+	int rc = evidence_read(j, attempt, seconds < j->seconds ? seconds : j->seconds, &ev, e);
 
-	if (!rc)
-		rc = store_begin(j->store, e);
 	for (size_t i = 0; i < j->n_seats && !rc; i++) {
+		const char *name = detector_name(j->seats[i].detector);
 		json_t *verdicts = NULL, *verdict;
+		int failed = 0;
 		size_t k;
 
-		rc = detector_diagnose(j->seats[i].detector, j->seats[i].model, &ev.run, &verdicts, e);
+		if (j->seats[i].broken)
+			failed = err_set(&why, -EPROTO, "%s", j->seats[i].broken);
+		else
+			failed = detector_diagnose(j->seats[i].detector, j->seats[i].model, &ev.run, &verdicts, &why);
+		if (!j->seats[i].broken)
+			note_timeout(&j->seats[i], failed, &why);
+		if (failed == -EPERM || failed == -ENOMEM)
+			rc = err_set(e, failed, "%s", why.text); /* no verdict of any run could be had */
+		else if (failed)
+			verdicts = failure(j, name, &why);
 		json_array_foreach(verdicts, k, verdict) {
-			json_t *named = unmask(j, verdict);
-			const char *metric = json_string_value(json_object_get(named, "metric"));
+			json_t *named = judge_unmask(j, verdict);
 
-			if (!rc)
-				rc = store_put_verdict(j->store, attempt, detector_name(j->seats[i].detector), named, e);
-			if (text && i == 0 && metric && !strcmp(metric, "any"))
-				describe(named, detector_name(j->seats[i].detector), text, size);
-			json_decref(named);
+			json_array_append_new(rows, json_pack("{s:I, s:s, s:O, s:o}", "attempt", (json_int_t)attempt, "detector",
+							      name, "metric", json_object_get(named, "metric"), "verdict",
+							      named));
 		}
 		json_decref(verdicts);
 	}
-	if (!rc)
-		rc = store_commit(j->store, e);
-	if (rc)
-		store_rollback(j->store);
 	evidence_clear(&ev);
 	return rc;
 }
 
 /* Judges the scored attempts of 'only' (0: all). */
-static int judge_rows(struct judge *j, int64_t only, char *text, size_t size, struct err *e)
+static int judge_rows(struct judge *j, int64_t only, json_t *rows, struct err *e)
 {
-	json_t *rows = NULL, *row;
+	json_t *attempts = NULL, *row;
 	size_t i;
 	int rc = j->trained ? 0 : train(j, e);
 
 	if (!rc)
-		rc = store_confirmed(j->store, &rows, e);
-	json_array_foreach(rows, i, row) {
+		rc = store_confirmed(j->store, &attempts, e);
+	json_array_foreach(attempts, i, row) {
 		int64_t attempt = json_integer_value(json_object_get(row, "attempt"));
 
 		if (!rc && !json_integer_value(json_object_get(row, "training")) && (!only || attempt == only))
-			rc = judge_one(j, attempt, (int32_t)json_integer_value(json_object_get(row, "seconds")), text, size,
-				       e);
+			rc = judge_one(j, attempt, (int32_t)json_integer_value(json_object_get(row, "seconds")), rows, e);
 	}
-	json_decref(rows);
+	json_decref(attempts);
+	return rc;
+}
+
+/* Writes rows (and models) in one transaction; 'clear': instead of what is there. */
+static int save(struct judge *j, const json_t *rows, bool clear, struct err *e)
+{
+	json_t *row;
+	size_t i;
+	int rc = store_begin(j->store, e);
+
+	if (rc)
+		return rc;
+	if (clear)
+		rc = store_clear_verdicts(j->store, e);
+	if (!rc)
+		rc = put_models(j, e);
+	json_array_foreach((json_t *)rows, i, row) {
+		if (!rc)
+			rc = store_put_verdict(j->store, json_integer_value(json_object_get(row, "attempt")),
+					       json_string_value(json_object_get(row, "detector")),
+					       json_object_get(row, "verdict"), e);
+	}
+	if (!rc)
+		rc = store_commit(j->store, e);
+	if (rc)
+		store_rollback(j->store);
 	return rc;
 }
 
 int judge_attempt(struct judge *j, int64_t attempt, char *text, size_t size, struct err *e)
 {
-	return judge_rows(j, attempt, text, size, e);
+	json_t *rows = json_array(), *row;
+	unsigned before = j->failures;
+	size_t i;
+	int rc = judge_rows(j, attempt, rows, e);
+
+	if (!rc)
+		rc = save(j, rows, false, e);
+	json_array_foreach(rows, i, row) {
+		const char *detector = json_string_value(json_object_get(row, "detector"));
+
+		if (!rc && text && !strcmp(detector, detector_name(j->seats[0].detector)) &&
+		    !strcmp(json_string_value(json_object_get(row, "metric")), "any"))
+			describe(json_object_get(row, "verdict"), detector, text, size);
+	}
+	if (!rc && j->failures > before) {
+		json_array_foreach(rows, i, row) {
+			const json_t *verdict = json_object_get(row, "verdict");
+
+			if (!rc && json_object_get(verdict, "error"))
+				rc = err_set(e, -EPROTO, "%s: %s", json_string_value(json_object_get(row, "detector")),
+					     json_string_value(json_object_get(verdict, "error")));
+		}
+	}
+	json_decref(rows);
+	return rc;
 }
 
-int judge_all(struct judge *j, struct err *e)
+int judge_all(struct judge *j, int64_t only, json_t **rows, struct err *e)
 {
-	int rc = store_clear_verdicts(j->store, e);
+	json_t *list = json_array();
+	int rc = judge_rows(j, only, list, e);
 
-	return rc ? rc : judge_rows(j, 0, NULL, 0, e);
+	if (rc)
+		json_decref(list);
+	else
+		*rows = list;
+	return rc;
+}
+
+unsigned judge_failures(const struct judge *j, const char **first)
+{
+	*first = j->failures ? j->failure.text : NULL;
+	return j->failures;
+}
+
+int judge_save(struct judge *j, const json_t *rows, struct err *e)
+{
+	return save(j, rows, true, e);
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,7 +27,6 @@ static const char schema[] =
 	"CREATE TABLE attempt (id INTEGER PRIMARY KEY, cell INTEGER REFERENCES cell, number INTEGER, outcome TEXT,"
 	" reason TEXT, started_ns INTEGER, start_ns INTEGER, onset_ns INTEGER, offset_ns INTEGER, ended_ns INTEGER,"
 	" seconds INTEGER, detail TEXT, key TEXT, UNIQUE (cell, number));"
-	"CREATE UNIQUE INDEX completed_once ON attempt (cell) WHERE outcome = 'confirmed';"
 	"CREATE TABLE sample (attempt INTEGER REFERENCES attempt, metric TEXT, server TEXT, second INTEGER,"
 	" count INTEGER, sum_s REAL, max_s REAL, bytes INTEGER, PRIMARY KEY (attempt, metric, server, second))"
 	" WITHOUT ROWID;"
@@ -132,6 +132,19 @@ out:
 	return rc;
 }
 
+/* What detectors see of names and numbers is drawn from this key, so that nobody can draw it again. */
+static int put_blind_key(struct store *s, struct err *e)
+{
+	unsigned char key[16];
+	char hex[2 * sizeof(key) + 1];
+
+	if (getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key))
+		return err_errno(e, -errno, "cannot draw a key");
+	for (size_t i = 0; i < sizeof(key); i++)
+		sprintf(hex + 2 * i, "%02x", key[i]);
+	return store_set(s, "blind_key", hex, e);
+}
+
 int store_create(const char *folder, struct store **out, struct err *e)
 {
 	struct store *s;
@@ -143,6 +156,8 @@ int store_create(const char *folder, struct store **out, struct err *e)
 	if (rc)
 		return rc;
 	rc = store_exec(s, schema, e, "make the tables");
+	if (!rc)
+		rc = put_blind_key(s, e);
 	if (rc)
 		store_close(s);
 	else

@@ -73,7 +73,7 @@ int store_put_model(struct store *s, const char *detector, const json_t *params,
 int store_put_verdict(struct store *s, int64_t attempt, const char *detector, const json_t *verdict, struct err *e);
 int store_clear_verdicts(struct store *s, struct err *e);
 
-/* Rows for judging, in the order of cells: {cell, training, workload, fault, victims: [names]|null, attempt, seconds,
+/* Rows for judging, in the order of cells: {cell, training, workload, fault, resource, victims: [names]|null, attempt, seconds,
  * start_ns, onset_ns} for every cell that has a confirmed attempt. New reference. */
 int store_confirmed(struct store *s, json_t **rows, struct err *e);
 /* Of a run that measures run times: [{cell, workload, tracer, repeat, runtime_s, records, lost}] for every cell with a
@@ -92,20 +92,5 @@ int store_verdicts(struct store *s, json_t **rows, struct err *e);
 /* All rows of one table ("fact", "cell", "attempt", "file", "model"), every column as it stands in the store, JSON as
  * text; in the order of the first column. For who shows a run whole. New reference. */
 int store_table(struct store *s, const char *table, json_t **rows, struct err *e);
-
-/* What a run that is resumed looks at and mends. */
-
-/* [{id, cell, number, outcome, key|null}], oldest first. New reference. */
-int store_attempts(struct store *s, json_t **rows, struct err *e);
-/* Are the attempt's files as they were written? -EBADMSG: which one is not. */
-int store_check_files(struct store *s, int64_t attempt, struct err *why);
-/* A confirmed attempt whose files are damaged counts as invalid from now on; its verdicts go. */
-int store_spoil(struct store *s, int64_t cell, int64_t number, const char *reason, struct err *e);
-/* As if it had not been: what the store beside has of an attempt that the run's own store never heard of. */
-int store_drop_attempt(struct store *s, int64_t attempt, struct err *e);
-/* What was skipped is looked at anew. */
-int store_unskip(struct store *s, struct err *e);
-/* [{attempt, cell}] of confirmed scored attempts without any verdict. New reference. */
-int store_unjudged(struct store *s, json_t **rows, struct err *e);
 
 #endif

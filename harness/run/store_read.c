@@ -47,7 +47,7 @@ out:
 int store_confirmed(struct store *s, json_t **rows, struct err *e)
 {
 	return store_query(s,
-		     "SELECT cell.number AS cell, training, workload, fault, victims AS victims_json, repeat, attempt.id AS attempt, seconds,"
+		     "SELECT cell.number AS cell, training, workload, fault, resource, victims AS victims_json, repeat, attempt.id AS attempt, seconds,"
 		     " start_ns, onset_ns, offset_ns FROM cell JOIN attempt ON attempt.cell = cell.number"
 		     " WHERE outcome = 'confirmed' ORDER BY cell.number",
 		     0, rows, e);

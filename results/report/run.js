@@ -42,6 +42,6 @@ function drawProvenance() {
 		models.length ? [el("h3", null, "What training gave"), models] : null,
 		facts.scenario_text ? [el("h3", null, "Scenario"), el("pre", {tabindex: "0", role: "region", "aria-label": "Text of the scenario"}, facts.scenario_text)] : null,
 		el("p.muted", null, "Files of an attempt, with sizes and SHA-256, stand with its cell. The inventory is kept in run.db and not shown here."));
-	fill("foot", el("p.muted", null, "Same figures: ", el("code", null, "culprit table RUN --format json"), ". Judged again: ", el("code", null, "culprit diagnose RUN"),
+	fill("foot", el("p.muted", null, "Same figures: ", el("code", null, "culprit table RUN --format json"), ". Judged again: ", el("code", null, "culprit rescore RUN"),
 		". Charts: uPlot 1.6.32 (MIT licence, in this file's source)."));
 }

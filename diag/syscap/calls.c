@@ -1,4 +1,5 @@
-/* What a call's path arguments say, read from the thread when it enters the call. */
+/* What there is to know of a call when a thread enters it: what its path arguments say, where in the file it begins; and
+ * whether anybody wants to know. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static const char *peek_string(pid_t tid, uint64_t address, char out[PATH_MAX])
 	return out;
 }
 
-void paths_read(struct thread *th, const struct call_info *info)
+static void read_paths(struct thread *th, const struct call_info *info)
 {
 	struct record_call *c = &th->call;
 
@@ -49,4 +50,26 @@ void paths_read(struct thread *th, const struct call_info *info)
 		c->path = peek_string(th->tid, c->args[info->path], th->paths);
 	if (info->path2 >= 0 && c->args[info->path2])
 		c->path2 = peek_string(th->tid, c->args[info->path2], th->paths + PATH_MAX);
+}
+
+void call_enter(struct thread *th, const struct call_info *info)
+{
+	struct record_call *c = &th->call;
+	bool data = info && (info->class == CALL_READ || info->class == CALL_WRITE);
+
+	/* -1 of preadv2 and pwritev2: the file's own position, which is not to be had cheaply. */
+	c->offset = data && info->offset >= 0 ? (int64_t)c->args[info->offset] : -1;
+	read_paths(th, info);
+}
+
+/* What is not wanted is followed nevertheless: it may change what descriptors mean. */
+bool call_wanted(const struct trace_filter *f, const struct record_call *c)
+{
+	bool call = !f->n_calls, thread = !f->n_tids;
+
+	for (size_t i = 0; i < f->n_calls && !call; i++)
+		call = f->calls[i] == c->nr;
+	for (size_t i = 0; i < f->n_tids && !thread; i++)
+		thread = (uint32_t)f->tids[i] == c->tid;
+	return call && thread;
 }

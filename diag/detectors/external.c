@@ -1,0 +1,259 @@
+/*
+ * Detectors that are programs: JSON lines in, one JSON line out.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "diag/detectors/confine.h"
+#include "diag/detectors/detector_impl.h"
+#include "harness/base/clock.h"
+
+enum { ANSWER_MAX = 1 << 20, COMPLAINT_MAX = 4096, TIME_LIMIT_S = 30 };
+
+static bool trusted;
+
+void detector_trust_programs(bool yes)
+{
+	trusted = yes;
+}
+
+/* What goes in, and what came out, of one conversation. */
+struct talk {
+	const char *path;
+	char *question;
+	size_t asked, length;
+	char answer[ANSWER_MAX + 1], complaint[COMPLAINT_MAX + 1];
+	size_t answered, complained;
+	double limit_s;
+};
+
+static json_t *numbers(const double *v, size_t n)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(list, isfinite(v[i]) ? json_real(v[i]) : json_null());
+	return list;
+}
+
+static json_t *series_json(const struct detector_run *run, size_t metric, uint32_t server, double *buf)
+{
+	size_t n = (size_t)run->seconds;
+
+	series_fill(run, metric, server, buf, buf + n, buf + 2 * n, buf + 3 * n);
+	return json_pack("{s:o, s:o, s:o, s:o}", "mean", numbers(buf, n), "count", numbers(buf + n, n), "max",
+			 numbers(buf + 2 * n, n), "bytes", numbers(buf + 3 * n, n));
+}
+
+json_t *external_run(const struct detector_run *run)
+{
+	json_t *servers = json_array(), *metrics = json_array(), *series = json_object(), *top;
+	double *buf = calloc(4 * (size_t)run->seconds + 1, sizeof(*buf));
+	const char *metric;
+
+	for (size_t s = 0; s < run->n_servers; s++)
+		json_array_append_new(servers, json_string(run->servers[s]));
+	for (size_t m = 0; buf && (metric = run_metric(run, m)); m++) {
+		json_t *of = json_object();
+
+		for (uint32_t s = 0; s < run->n_servers; s++)
+			json_object_set_new(of, run->servers[s], series_json(run, m, s, buf));
+		json_object_set_new(series, metric, of);
+		json_array_append_new(metrics, json_string(metric));
+	}
+	free(buf);
+	top = json_pack("{s:s, s:i, s:o, s:o, s:o}", "id", run->id, "seconds", (int)run->seconds, "servers", servers, "metrics",
+			metrics, "series", series);
+	json_object_set_new(top, "events", run->events ? json_deep_copy(run->events) : json_array());
+	json_object_set_new(top, "file_system", run->file_system ? json_deep_copy(run->file_system) : json_object());
+	return top;
+}
+
+static int put_line(FILE *f, json_t *line, struct err *e)
+{
+	int rc = json_dumpf(line, f, JSON_COMPACT) || fputc('\n', f) == EOF;
+
+	json_decref(line);
+	return rc ? err_errno(e, -ENOMEM, "cannot put a question to a detector") : 0;
+}
+
+static int write_question(const struct detector *d, const json_t *training, const struct detector_run *run,
+			  struct talk *t, struct err *e)
+{
+	FILE *f = open_memstream(&t->question, &t->length);
+	json_t *one;
+	size_t i;
+	int rc = 0;
+
+	if (!f)
+		return err_errno(e, -ENOMEM, "cannot put a question to a detector");
+	json_array_foreach((json_t *)training, i, one)
+		if (!rc)
+			rc = put_line(f, json_pack("{s:s, s:O}", "type", "train", "run", one), e);
+	if (!rc)
+		rc = put_line(f, json_pack("{s:s, s:O, s:o}", "type", "judge", "params", d->params, "run", external_run(run)), e);
+	return fclose(f) && !rc ? err_errno(e, -ENOMEM, "cannot put a question to a detector") : rc;
+}
+
+/* Reads what there is; 0 at the end, -EMSGSIZE when there is more than 'max'. What does not fit in a complaint is dropped. */
+static ssize_t take(int fd, char *into, size_t *n, size_t max, bool drop)
+{
+	char spare[4096];
+	ssize_t got = read(fd, spare, sizeof(spare));
+
+	if (got < 0)
+		return errno == EAGAIN || errno == EINTR ? 1 : -errno;
+	if (*n + (size_t)got > max) {
+		if (!drop)
+			return -EMSGSIZE;
+		got = (ssize_t)(max - *n) ? (ssize_t)(max - *n) : 1;
+		if (*n == max)
+			return 1;
+	}
+	memcpy(into + *n, spare, (size_t)got);
+	*n += (size_t)got;
+	return got;
+}
+
+/* Writes the question and reads the answer, at the same time, until the program has closed its output. */
+static int converse(struct talk *t, int *in, int out, int error, struct err *e)
+{
+	struct pollfd fds[] = {{.fd = *in, .events = POLLOUT}, {.fd = out, .events = POLLIN}, {.fd = error, .events = POLLIN}};
+	double deadline = clock_mono_s() + t->limit_s;
+
+	while (fds[1].fd >= 0 || fds[2].fd >= 0) {
+		double left = deadline - clock_mono_s();
+		ssize_t n;
+
+		if (left <= 0)
+			return err_set(e, -ETIMEDOUT, "%s: the detector did not end within %g s", t->path, t->limit_s);
+		if (poll(fds, 3, (int)(left * 1000) + 1) < 0 && errno != EINTR)
+			return err_errno(e, -errno, "%s: cannot talk to the detector", t->path);
+		if (fds[0].revents) {
+			n = write(*in, t->question + t->asked, t->length - t->asked);
+			t->asked += n > 0 ? (size_t)n : 0;
+			/* One that answers before it has read all has its reasons. */
+			if ((n < 0 && errno != EAGAIN && errno != EINTR) || t->asked == t->length) {
+				close(*in);
+				fds[0].fd = *in = -1;
+			}
+		}
+		if (fds[1].revents) {
+			n = take(out, t->answer, &t->answered, ANSWER_MAX, false);
+			if (n == -EMSGSIZE)
+				return err_set(e, -EMSGSIZE, "%s: the detector said more than %d KiB", t->path, ANSWER_MAX >> 10);
+			if (n <= 0)
+				fds[1].fd = -1;
+		}
+		if (fds[2].revents && take(error, t->complaint, &t->complained, COMPLAINT_MAX, true) <= 0)
+			fds[2].fd = -1;
+		for (int i = 0; i < 3; i++)
+			fds[i].revents = 0;
+	}
+	return 0;
+}
+
+/* The last line that the program wrote to standard error, made fit for a terminal. */
+static const char *last_words(struct talk *t)
+{
+	char *line;
+
+	while (t->complained && strchr("\n\r ", t->complaint[t->complained - 1]))
+		t->complained--;
+	t->complaint[t->complained] = 0;
+	for (char *p = t->complaint; *p; p++)
+		if ((unsigned char)*p < ' ' && *p != '\n')
+			*p = ' ';
+	line = strrchr(t->complaint, '\n');
+	return line ? line + 1 : t->complaint;
+}
+
+static int read_answer(struct talk *t, int status, json_t **said, struct err *e)
+{
+	const char *words = last_words(t);
+	json_error_t bad;
+	json_t *v;
+
+	t->answer[t->answered] = 0;
+	if (status > 128)
+		return err_set(e, -EPROTO, "%s: the detector was ended by signal %d (%s)%s%.200s", t->path, status - 128,
+			       strsignal(status - 128), *words ? ": " : "", words);
+	if (status)
+		return err_set(e, -EPROTO, "%s: the detector ended with exit code %d%s%.200s", t->path, status,
+			       *words ? ": " : "", words);
+	if (!t->answered)
+		return err_set(e, -EPROTO, "%s: the detector said nothing%s%.200s", t->path, *words ? ": " : "", words);
+	v = json_loadb(t->answer, t->answered, JSON_REJECT_DUPLICATES, &bad);
+	if (!v)
+		return err_set(e, -EPROTO, "%s: the detector's answer is not one line of JSON: line %d, column %d: %.200s", t->path,
+			       bad.line, bad.column, bad.text);
+	if (json_is_object(v))
+		v = json_pack("[o]", v);
+	*said = v;
+	return 0;
+}
+
+static int make_pipes(int fds[3][2])
+{
+	for (int i = 0; i < 3; i++) {
+		int mine = i == 0 ? 1 : 0;
+
+		if (pipe2(fds[i], O_CLOEXEC) < 0)
+			return -errno;
+		fcntl(fds[i][mine], F_SETFL, O_NONBLOCK);
+	}
+	return 0;
+}
+
+static void close_all(int fds[3][2], int side)
+{
+	for (int i = 0; i < 3; i++) {
+		int k = i == 0 ? side : !side;
+
+		if (fds[i][k] >= 0)
+			close(fds[i][k]);
+		fds[i][k] = -1;
+	}
+}
+
+int external_ask(const struct detector *d, const json_t *training, const struct detector_run *run, json_t **said,
+		 struct err *e)
+{
+	struct talk *t = calloc(1, sizeof(*t));
+	int fds[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}}, rc, status;
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+	const json_t *limit = json_object_get(d->params, "time_limit_s");
+	struct confined c;
+
+	if (!t)
+		return err_errno(e, -ENOMEM, "cannot ask '%s'", d->path);
+	t->path = d->path;
+	t->limit_s = json_is_number(limit) ? json_number_value(limit) : TIME_LIMIT_S;
+	/* A program that ends without reading all must not end us. */
+	sigaction(SIGPIPE, &ignore, &before);
+	rc = write_question(d, training, run, t, e);
+	if (!rc && make_pipes(fds))
+		rc = err_errno(e, -errno, "cannot ask '%s'", d->path);
+	if (!rc)
+		rc = confine_start(d->path, fds[0][0], fds[1][1], fds[2][1], trusted, &c, e);
+	if (!rc) {
+		close_all(fds, 0);
+		rc = converse(t, &fds[0][1], fds[1][0], fds[2][0], e);
+		status = confine_end(&c, rc != 0);
+		if (!rc)
+			rc = read_answer(t, status, said, e);
+	}
+	close_all(fds, 0);
+	close_all(fds, 1);
+	sigaction(SIGPIPE, &before, NULL);
+	free(t->question);
+	free(t);
+	return rc;
+}

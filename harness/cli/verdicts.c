@@ -1,0 +1,101 @@
+#include "harness/cli/verdicts.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const char *text(const json_t *v, const char *key)
+{
+	return json_string_value(json_object_get(v, key));
+}
+
+/* "s2 (since 31 s), s3" */
+static void print_indicted(const json_t *verdict, FILE *out)
+{
+	const json_t *times = json_object_get(verdict, "time_s");
+	json_t *name;
+	size_t i;
+
+	json_array_foreach(json_object_get(verdict, "indicted"), i, name) {
+		const json_t *since = json_object_get(times, json_string_value(name));
+
+		fprintf(out, "%s%s", i ? ", " : "", json_string_value(name));
+		if (since)
+			fprintf(out, " (since %g s)", json_number_value(since));
+	}
+}
+
+/* Evidence is a detector's own; it is shown as it is, a branch a line. */
+static void print_evidence(const json_t *v, const char *name, int depth, FILE *out)
+{
+	const char *key;
+	json_t *item;
+	size_t i;
+	bool deep = false;
+
+	json_object_foreach((json_t *)v, key, item)
+		deep = deep || json_is_object(item) || json_is_array(item);
+	json_array_foreach((json_t *)v, i, item)
+		deep = deep || json_is_object(item) || json_is_array(item);
+	if (!deep || depth > 8) {
+		fprintf(out, "%*s%s: ", depth * 2, "", name);
+		json_dumpf(v, out, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+		fputc('\n', out);
+		return;
+	}
+	fprintf(out, "%*s%s:\n", depth * 2, "", name);
+	json_object_foreach((json_t *)v, key, item)
+		print_evidence(item, key, depth + 1, out);
+	json_array_foreach((json_t *)v, i, item)
+		print_evidence(item, "-", depth + 1, out);
+}
+
+static void print_verdict(const char *detector, const json_t *verdict, bool evidence, FILE *out)
+{
+	const char *metric = text(verdict, "metric"), *resource = text(verdict, "resource");
+	bool any = !strcmp(metric, "any"), guilty = json_array_size(json_object_get(verdict, "indicted")) > 0;
+
+	if (!any && !guilty && !evidence)
+		return;
+	fprintf(out, any ? "  %s: " : "    by %s: ", any ? detector : metric);
+	if (text(verdict, "error"))
+		fprintf(out, "failed: %s", text(verdict, "error"));
+	else if (json_is_true(json_object_get(verdict, "abstain")))
+		fprintf(out, "abstains%s%s", text(verdict, "reason") ? ": " : "", text(verdict, "reason") ? text(verdict, "reason") : "");
+	else if (!guilty)
+		fputs("healthy", out);
+	print_indicted(verdict, out);
+	if (resource)
+		fprintf(out, ", resource %s", resource);
+	fputc('\n', out);
+	if (evidence && json_object_get(verdict, "evidence"))
+		print_evidence(json_object_get(verdict, "evidence"), "evidence", 4, out);
+}
+
+int verdicts_print(const json_t *verdicts, bool json, bool evidence, FILE *out)
+{
+	const char *before = "", *detector;
+	json_t *row, *other;
+	size_t i, k;
+
+	if (json) {
+		json_dumpf(verdicts, out, JSON_INDENT(2));
+		fputc('\n', out);
+		return fflush(out) || ferror(out) ? -EIO : 0;
+	}
+	json_array_foreach((json_t *)verdicts, i, row) {
+		const json_t *verdict = json_object_get(row, "verdict");
+
+		if (strcmp(text(verdict, "metric"), "any"))
+			continue;
+		detector = text(row, "detector");
+		if (strcmp(before, text(row, "what")))
+			fprintf(out, "%s\n", text(row, "what"));
+		before = text(row, "what");
+		print_verdict(detector, verdict, evidence, out);
+		json_array_foreach((json_t *)verdicts, k, other)
+			if (!strcmp(text(other, "what"), before) && !strcmp(text(other, "detector"), detector) &&
+			    strcmp(text(json_object_get(other, "verdict"), "metric"), "any"))
+				print_verdict(detector, json_object_get(other, "verdict"), evidence, out);
+	}
+	return fflush(out) || ferror(out) ? -EIO : 0;
+}

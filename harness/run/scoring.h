@@ -1,0 +1,30 @@
+/*
+ * Scoring: the verdicts of a run beside what was true of its cells.
+ *
+ * This is where the truth meets the verdicts, and the only place: detectors have all been asked by then.
+ */
+#ifndef CULPRIT_HARNESS_SCORING_H
+#define CULPRIT_HARNESS_SCORING_H
+
+#include "harness/run/store.h"
+#include "results/table.h"
+
+struct scoring;
+
+/* Scores 'rows' as judge_all gives them, or those in the store if NULL; null detectors that these lack are judged here.
+ * -EINVAL for a run that was not written to the point where it can be judged. */
+int scoring_new(struct store *s, const json_t *rows, struct scoring **out, struct err *e);
+void scoring_free(struct scoring *c);
+
+/* Of one scoring; all borrowed. */
+const struct score_table *scoring_table(const struct scoring *c);
+struct table_notes *scoring_notes(struct scoring *c);
+
+/* [{cell, workload, fault, victims: [names]|null, detector, verdict, right, wrong}]: what each detector that is no null
+ * detector said on 'any', in the order of cells. right: the fault's servers and no other, or in a control nobody. */
+const json_t *scoring_cells(const struct scoring *c);
+
+/* A fact of the run that is JSON: a new reference, or NULL. */
+json_t *scoring_fact(struct store *s, const char *key);
+
+#endif
