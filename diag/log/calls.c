@@ -39,8 +39,8 @@ static const struct meaning {
 	{"tee", CALL_COPY, 0, 1, "f fd_in,f fd_out,d len,x flags"},
 	{"copy_file_range", CALL_COPY, 0, 2, "f fd_in,p off_in,f fd_out,p off_out,d len,x flags"},
 
-	{"open", CALL_OPEN, -1, -1, "n pathname,x flags,o mode"},
-	{"openat", CALL_OPEN, 0, -1, "F dirfd,n pathname,x flags,o mode"},
+	{"open", CALL_OPEN, -1, -1, "n pathname,O flags,o mode"},
+	{"openat", CALL_OPEN, 0, -1, "F dirfd,n pathname,O flags,o mode"},
 	{"openat2", CALL_OPEN, 0, -1, "F dirfd,n pathname,p how,d size"},
 	{"open_by_handle_at", CALL_OPEN, 0, -1, "F mount_fd,p handle,x flags"},
 	{"creat", CALL_OPEN, -1, -1, "n pathname,o mode"},

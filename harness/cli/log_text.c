@@ -1,10 +1,18 @@
 /* culprit log: records as text, as one who knows strace reads it. */
+#include <fcntl.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "harness/cli/log_view.h"
+
+/* Flags of open have other values on other architectures. */
+#if defined(__x86_64__)
+#define OWN_ARCH "x86_64"
+#else
+#define OWN_ARCH "aarch64"
+#endif
 
 enum { NAME_WIDTH = 15 }; /* of a process */
 
@@ -96,6 +104,30 @@ static void print_signal(uint64_t signo)
 		printf("signal %llu", (unsigned long long)signo);
 }
 
+static void print_open_flags(uint64_t flags)
+{
+	static const struct {
+		uint64_t bits;
+		const char *name;
+	} names[] = {
+		{O_CREAT, "O_CREAT"}, {O_EXCL, "O_EXCL"}, {O_NOCTTY, "O_NOCTTY"}, {O_TRUNC, "O_TRUNC"}, {O_APPEND, "O_APPEND"},
+		{O_NONBLOCK, "O_NONBLOCK"}, {O_TMPFILE, "O_TMPFILE"}, {O_DIRECTORY, "O_DIRECTORY"}, {O_SYNC, "O_SYNC"},
+		{O_DSYNC, "O_DSYNC"}, {O_DIRECT, "O_DIRECT"}, {O_NOFOLLOW, "O_NOFOLLOW"}, {O_NOATIME, "O_NOATIME"},
+		{O_CLOEXEC, "O_CLOEXEC"}, {O_PATH, "O_PATH"},
+	};
+	static const char *const modes[] = {"O_RDONLY", "O_WRONLY", "O_RDWR", "O_ACCMODE"};
+
+	fputs(modes[flags & O_ACCMODE], stdout);
+	flags &= 0xffffffff & ~(uint64_t)O_ACCMODE;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].bits && (flags & names[i].bits) == names[i].bits) {
+			printf("|%s", names[i].name);
+			flags &= ~names[i].bits;
+		}
+	if (flags & ~0x8000ull) /* O_LARGEFILE, which the C library adds by itself */
+		printf("|0x%llx", (unsigned long long)(flags & ~0x8000ull));
+}
+
 static void print_args(const struct view *v, const struct record_call *c, const struct call_info *info)
 {
 	const char *at = info && info->args ? info->args : NULL;
@@ -120,6 +152,8 @@ static void print_args(const struct view *v, const struct record_call *c, const 
 			print_fd(v, c->pid, value, how == 'F');
 		else if (how == 'd' || how == 'q')
 			printf("%lld", value >> 32 ? (long long)value : (long long)(int32_t)value);
+		else if (how == 'O' && v->arch == call_arch(OWN_ARCH))
+			print_open_flags(value);
 		else if (how == 'o')
 			printf("0%llo", value & 07777777);
 		else if (how == 's')
@@ -129,6 +163,13 @@ static void print_args(const struct view *v, const struct record_call *c, const 
 		else
 			printf("0x%llx", value);
 	}
+}
+
+/* Then there is no need to say it again. */
+static bool says_offset(const struct record_call *c, const struct call_info *info)
+{
+	return info && (!strcmp(info->name, "lseek") ||
+			(info->offset >= 0 && c->args[info->offset] == (uint64_t)c->offset));
 }
 
 static void print_call(const struct view *v, const struct record_call *c)
@@ -153,7 +194,7 @@ static void print_call(const struct view *v, const struct record_call *c)
 		printf(") = %lld", (long long)c->result);
 	printf(" <%lld.%06lld>", (long long)(c->service_ns / 1000000000),
 	       (long long)(c->service_ns % 1000000000 / 1000));
-	if (c->offset != -1 && !(info && info->offset >= 0 && c->args[info->offset] == (uint64_t)c->offset))
+	if (c->offset != -1 && !says_offset(c, info))
 		printf(" offset=%lld", (long long)c->offset);
 	putchar('\n');
 }
