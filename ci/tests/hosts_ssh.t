@@ -103,15 +103,17 @@ exits() { # code, then the command; its output goes to ./said
 	[ $got = "$want" ]
 }
 says() { tr -s '\n ' ' ' <said | grep -q -e "$1" || { cat said; false; }; }
-doctor() { exits "$1" "$culprit" doctor --inventory hosts.lua; }
+# Reaches every host, and says of each what came of it.
+contact() { exits "$1" "$culprit" undo --inventory hosts.lua; }
+from() { "$culprit" doctor --inventory hosts.lua --ssh >said && says "$1"; }
 
 config >$ssh/config
 known $ssh/known_hosts
 cp id $ssh/key
 inventory >hosts.lua
 
-check "hosts behind one and two jump hosts, by ~/.ssh/config alone" doctor 0
-check "each at its own address" says 'root@127.1.0.3:2203.*root@127.1.0.4:2203'
+check "hosts behind one and two jump hosts, by ~/.ssh/config alone" contact 0
+check "doctor --ssh says where each value is from" from 's1 destination default s1 address SSH configuration 127.1.0.3 port SSH configuration 2203 user SSH configuration root key SSH configuration /root/.ssh/key jump host SSH configuration root@127.1.0.1:2201 jump host SSH configuration root@127.1.0.2:2202 host key'
 check "the way leads over both" grep -q 'target 127.1.0.2 port 2202' bastion.log
 check "and from the second to the host" grep -q 'target 127.1.0.3 port 2203' inner.log
 check "known_hosts is not written to" bash -c '! grep -q "127" /root/.ssh/known_hosts && [ "$(wc -l </root/.ssh/known_hosts)" = 4 ]'
@@ -120,60 +122,61 @@ check "known_hosts is not written to" bash -c '! grep -q "127" /root/.ssh/known_
 mv $ssh/config elsewhere
 chmod 644 elsewhere
 inventory 'ssh_config = "elsewhere",' >hosts.lua
-check "ssh_config names another file, beside the inventory" doctor 0
+check "ssh_config names another file, beside the inventory" contact 0
 inventory 'ssh_config = "nowhere",' >hosts.lua
-check "one that is not there is an error of the inventory" doctor 2
+check "one that is not there is an error of the inventory" contact 2
 check "with its line" says 'hosts.lua:2: cannot read SSH configuration'
 cp elsewhere $ssh/config
 inventory 'ssh_config = "none",' 'address = "127.1.0.3", ssh_port = 2, jump = "none"' >hosts.lua
-check "\"none\" looks at none" doctor 3
+check "\"none\" looks at none" contact 3
 check "so the name itself is looked up" says "s2: cannot find address 's2'"
 check "and the port is the inventory's" says 'connection refused at 127.1.0.3:2 '
 inventory '' 'ssh_port = 2203, jump = "root@127.1.0.1:2201"' >hosts.lua
-check "what the inventory says wins: its jump host" doctor 0
+check "what the inventory says wins: its jump host" contact 0
 inventory '' "identity = \"other\"" >hosts.lua
-check "and its key, also if it is the wrong one" doctor 3
+check "and its key, also if it is the wrong one" contact 3
 check "which the host says" says "does not accept key './other'"
 inventory '' "host_key = \"$(cat other.pub)\"" >hosts.lua
-check "and its host key" doctor 3
+check "and its host key" contact 3
 check "which beats known_hosts" says 'the inventory has SHA256'
+check "and doctor --ssh says so" from 'host key inventory'
 
 # Host keys of every hop.
 inventory >hosts.lua
 sed -i "s/StrictHostKeyChecking no/UserKnownHostsFile $(printf '%s ' "$dir"/empty "$dir/k\"n\"own" | sed 's/"//g; s,/,\\/,g')/" $ssh/config
 touch empty
 known known
-check "several files of known hosts" doctor 0
+check "several files of known hosts" contact 0
 ssh-keygen -q -R '[127.1.0.2]:2202' -f known >/dev/null 2>&1
-check "a jump host whose key is not known is refused" doctor 3
+check "a jump host whose key is not known is refused" contact 3
 check "and named, with what to do" says 's1: jump host: host key of 127.1.0.2:2202 is not known .*ssh to it once'
 check "nobody learned it" bash -c '! ssh-keygen -F "[127.1.0.2]:2202" -f known'
 echo "[127.1.0.2]:2202 $(cat other.pub)" >>known
-check "one whose key has changed is refused" doctor 3
+check "one whose key has changed is refused" contact 3
 check "with what to do" says 'host key of 127.1.0.2:2202 is not the one in known_hosts.*ssh-keygen -R .\[127.1.0.2\]:2202'
 known known
 sed -i 's/HostKeyAlias s1-key/HostKeyAlias unheard-of/' $ssh/config
-check "the host itself, too" doctor 3
-check "that one alone" bash -c 'grep -q "BAD *s1" said && grep -q "ok *s2" said'
+check "the host itself, too" contact 3
+check "that one alone" bash -c 'grep -q "s1 .*not reached" said && grep -q "s2 .*clean" said'
 config >$ssh/config
 
 # Keys: ssh-agent's, a passphrase, IdentitiesOnly.
 eval "$(ssh-agent)" >/dev/null
 agent=$SSH_AGENT_PID
 rm $ssh/key
-check "no key at all is said" doctor 3
+check "no key at all is said" contact 3
 check "with what to do" says 'accepts no key'
 ssh-add -q id 2>/dev/null
-check "ssh-agent's key" doctor 0
+check "ssh-agent's key" contact 0
 ssh-add -q -D 2>/dev/null
 cp locked locked.pub $ssh
 sed -i 's,~/.ssh/key,%d/.ssh/locked\n  IdentitiesOnly yes,' $ssh/config
-check "a key with a passphrase is not asked for" doctor 3
+check "a key with a passphrase is not asked for" contact 3
 check "but said" says 'has a passphrase'
 cp id noagent
 SSH_AUTH_SOCK=$SSH_AUTH_SOCK DISPLAY=: SSH_ASKPASS_REQUIRE=force SSH_ASKPASS=$dir/pass bash -c '
 	printf "#!/bin/sh\necho secret\n" >pass; chmod +x pass; ssh-add -q locked' 2>/dev/null
-check "ssh-agent has it" doctor 0
+check "ssh-agent has it" contact 0
 kill "$agent"
 unset SSH_AUTH_SOCK
 config >$ssh/config
@@ -181,19 +184,19 @@ cp id $ssh/key
 
 # What cannot be done is said, not half done.
 sed -i 's/ProxyJump inner/ProxyCommand nc %h %p/' $ssh/config
-check "a ProxyCommand is refused" doctor 2
+check "a ProxyCommand is refused" contact 2
 check "by line" says "hosts.lua:5: node 's2': the SSH configuration has a ProxyCommand"
 config | sed 's/ProxyJump bastion$/ProxyJump s2/' >$ssh/config
-check "jump hosts in a circle are refused" doctor 2
+check "jump hosts in a circle are refused" contact 2
 check "as such" says 'circle'
 printf 'Host s1\n  Prot 22\n' >$ssh/config
-check "what ssh refuses is refused in its words" doctor 2
+check "what ssh refuses is refused in its words" contact 2
 check "with its line" says '/root/.ssh/config: *line 2: Bad configuration option: prot'
 config >$ssh/config
 
 kill "$s2"
 wait "$s2" 2>/dev/null
-check "a host that is down behind a jump host is named" doctor 3
+check "a host that is down behind a jump host is named" contact 3
 check "with the jump host's word" says 's2.*jump host: 127.1.0.2 cannot reach 127.1.0.4:2203.*refused'
 kill "$bastion" "$inner" "$s1"
 done_testing

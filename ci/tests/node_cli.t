@@ -34,6 +34,9 @@ sshd=$!
 exec 3<log
 while read -r line <&3; do [[ $line == *listening* ]] && break; done
 
+# What stands for the file system: processes of its programs' names.
+mkfifo rest
+for name in glusterfsd glusterfs; do (exec -a $name sh -c 'read -r x <rest' sh /proc) & done
 inventory() { # port of s2, storage of s1
 	cat <<-END
 	return {
@@ -64,6 +67,9 @@ says() { cat said; grep -q -e "$1" said; }
 
 check "doctor finds nothing bad on good nodes" exits 0 "$culprit" doctor --inventory good.lua
 check "and has a line for each" sh -c '[ $(grep -c "ok .*root@127.0.0.1:2222" said) = 3 ]'
+check "and what each can do" sh -c '[ $(grep -cE "^  (s1|s2|c1) +root +(nft|ip)[a-z]+ .*ptrace.*GB" said) = 3 ]'
+check "and which faults can run" says 'ok *cpu-hog *can run'
+check "and which cannot, and why" says 'note *kill *cannot run: s1: the inventory does not allow'
 check "in 80 columns" awk 'length > 80 { bad = 1; print } END { exit bad }' said
 check "doctor finds what is bad" exits 3 "$culprit" doctor --inventory bad.lua
 check "a node that is not reached is named with the reason" says 's2: connection refused at 127.0.0.1:2'
@@ -94,4 +100,5 @@ check "there was something to undo" grep handle <<<"$answer"
 check "undo where a node is not reached is not all" exits 3 "$culprit" undo --inventory bad.lua
 check "the node is named" says 's2 .*not reached'
 kill $sshd
+: >rest
 done_testing

@@ -271,8 +271,9 @@ static void say_origins(struct host *h, const struct entry *en, const char *dest
 	if (s->identity)
 		origin(h, "key", FROM_FILE, "%s", s->identity);
 	else
-		origin(h, "key", s->identities ? FROM_SSH : FROM_DEFAULT, "%s%s", s->identities_only ? "" : "ssh-agent, ",
-		       s->identities ? list : "~/.ssh/id_*");
+		origin(h, "key", s->identities ? FROM_SSH : FROM_DEFAULT, "%s%s",
+		       !s->identities_only && (s->auth_socket || getenv("SSH_AUTH_SOCK")) ? "ssh-agent, " : "",
+		       !s->identities ? "~/.ssh/id_*" : *list ? list : "none of the files is there");
 	if (s->n_jumps)
 		for (size_t i = 0; i < s->n_jumps; i++)
 			origin(h, "jump host", jump ? FROM_FILE : FROM_SSH, "%s@%s:%u", s->jumps[i].user, s->jumps[i].address,

@@ -1,0 +1,300 @@
+/*
+ * culprit doctor, the nodes: each is asked and tried in a thread of its own.
+ */
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/base/file.h"
+#include "harness/cli/contact.h"
+#include "harness/cli/doctor.h"
+#include "harness/fs/fs.h"
+
+/* Peer comparison goes by the second: clocks that differ by more than this blur it. */
+#define CLOCK_LIMIT_S 0.1
+
+static void check_op(struct report *r, struct node *n, const char *op)
+{
+	json_t *result = NULL;
+	const char *reason = "";
+	struct err e = {""};
+	int rc;
+
+	rc = node_call(n, "check", json_pack("{s:s}", "what", op), 20, &result, &e);
+	if (json_is_string(json_object_get(result, "reason")))
+		reason = json_string_value(json_object_get(result, "reason"));
+	if (rc < 0)
+		doctor_add(r, LEVEL_BAD, op, "%s", e.text);
+	else if (!json_is_true(json_object_get(result, "able")))
+		doctor_add_brief(r, LEVEL_NOTE, op, "no", "not possible: %s", reason);
+	else
+		doctor_add_brief(r, LEVEL_OK, op, *reason ? reason : "yes", "possible%s%s", *reason ? ", by " : "", reason);
+	json_decref(result);
+}
+
+/* Runs 'argv' (stolen) there; its output, for the caller to free, if it ended with 0. */
+static char *run_there(struct node *n, json_t *argv)
+{
+	json_t *result = NULL;
+	char *output = NULL;
+	struct err e;
+
+	if (!node_call(n, "run", json_pack("{s:o}", "argv", argv), 40, &result, &e) &&
+	    !json_integer_value(json_object_get(result, "exit")))
+		output = strdup(json_string_value(json_object_get(result, "output")));
+	json_decref(result);
+	return output;
+}
+
+static void check_sftp(struct report *r, struct node *n)
+{
+	char local[] = "/tmp/culprit-doctor-XXXXXX", back[64], *one = NULL, *two = NULL;
+	struct node_transfer put = {.node = n, .local = local, .remote = "doctor"};
+	struct node_transfer fetch = {.node = n, .local = back, .remote = "doctor"};
+	struct err e = {""};
+	int fd;
+
+	fd = mkstemp(local);
+	snprintf(back, sizeof(back), "%s.back", local);
+	if (fd < 0 || write(fd, "there and back", 14) != 14)
+		doctor_add(r, LEVEL_BAD, "sftp", "cannot write '%s': %s", local, strerror(errno));
+	else if (node_put_all(&put, 1, 20, &e) < 0 || node_fetch_all(&fetch, 1, 20, &e) < 0 ||
+		 file_read(local, &one, NULL, &e) < 0 || file_read(back, &two, NULL, &e) < 0)
+		doctor_add(r, LEVEL_BAD, "sftp", "%s", e.text);
+	else if (strcmp(one, two))
+		doctor_add(r, LEVEL_BAD, "sftp", "a file came back changed");
+	else
+		doctor_add(r, LEVEL_OK, "sftp", "a file went there and back");
+	free(one);
+	free(two);
+	if (fd >= 0) {
+		close(fd);
+		unlink(local);
+		unlink(back);
+	}
+}
+
+static void check_node_space(struct report *r, struct node *n)
+{
+	char *output = run_there(n, json_pack("[s, s, s]", "df", "-Pk", node_dir(n)));
+	char *line = output ? strchr(output, '\n') : NULL, brief[32];
+	double kib;
+
+	if (!line || sscanf(line + 1, "%*s %*s %*s %lf", &kib) != 1) {
+		doctor_add(r, LEVEL_NOTE, "disk space", "cannot tell: df does not work there");
+	} else {
+		snprintf(brief, sizeof(brief), "%.1f GB", kib * 1024 / 1e9);
+		doctor_add_brief(r, kib * 1024 < DOCTOR_SPACE_LIMIT_BYTES ? LEVEL_NOTE : LEVEL_OK, "disk space", brief,
+				 "%s free for traces in %s%s", brief, node_dir(n),
+				 kib * 1024 < DOCTOR_SPACE_LIMIT_BYTES ? ": they may need more" : "");
+	}
+	free(output);
+}
+
+static void check_clock(struct report *r, struct node *n)
+{
+	double offset_s, error_s;
+	struct err e = {""};
+	char brief[32];
+
+	if (node_clock_offset(n, &offset_s, &error_s, &e) < 0) {
+		doctor_add(r, LEVEL_BAD, "clock", "%s", e.text);
+		return;
+	}
+	snprintf(brief, sizeof(brief), fabs(offset_s) < 1 ? "%+.1f ms" : "%+.0f s", fabs(offset_s) < 1 ? offset_s * 1e3 : offset_s);
+	if (fabs(offset_s) > CLOCK_LIMIT_S)
+		doctor_add_brief(r, LEVEL_NOTE, "clock", brief, "%+.3f s from ours: let chrony or ntpd set it", offset_s);
+	else
+		doctor_add_brief(r, LEVEL_OK, "clock", brief, "%+.3f ms from ours, to within %.3f ms", offset_s * 1e3,
+				 error_s * 1e3);
+}
+
+static void check_tracer(struct report *r, struct node *n, const char *name, char *brief, size_t size)
+{
+	json_t *result = NULL;
+	const char *reason;
+	char what[32];
+	struct err e = {""};
+	int rc;
+
+	snprintf(what, sizeof(what), "trace.%s", name);
+	rc = node_call(n, "check", json_pack("{s:s}", "what", what), 40, &result, &e);
+	reason = json_string_value(json_object_get(result, "reason"));
+	if (rc < 0) {
+		doctor_add(r, LEVEL_BAD, name, "%s", e.text);
+	} else if (!json_is_true(json_object_get(result, "able"))) {
+		doctor_add(r, LEVEL_NOTE, name, "this tracer does not work there: %s", reason ? reason : "no reason given");
+	} else {
+		doctor_add(r, LEVEL_OK, name, "this tracer works");
+		snprintf(brief + strlen(brief), size - strlen(brief), "%s%s", *brief ? " " : "", name);
+	}
+	json_decref(result);
+}
+
+static void check_tracers(struct report *r, struct node *n)
+{
+	static const char *const names[] = {"ebpf", "ptrace", "strace", "sysstat"};
+	char brief[64] = "";
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		check_tracer(r, n, names[i], brief, sizeof(brief));
+	if (*brief)
+		doctor_add_brief(r, LEVEL_OK, "tracers", brief, "%s", brief);
+	else
+		doctor_add_brief(r, LEVEL_BAD, "tracers", "none", "none works there: nothing can be measured");
+}
+
+static void check_path(struct report *r, struct node *n, const char *what, const char *test, const char *path,
+		       const char *missing)
+{
+	char *output;
+
+	if (!path)
+		return;
+	output = run_there(n, !strcmp(test, "mountpoint") ? json_pack("[s, s, s]", "mountpoint", "-q", path)
+							  : json_pack("[s, s, s]", "test", test, path));
+	doctor_add(r, output ? LEVEL_OK : LEVEL_BAD, what, output ? "%s" : missing, path);
+	free(output);
+}
+
+/* What the file system's adapter finds there, completing what the inventory leaves out; then the paths. */
+static void check_file_system(struct report *r, struct contact *c, const struct inventory *inv)
+{
+	struct host copy = *c->host, *h = &copy;
+	json_t *found = NULL, *info = NULL;
+	char text[300] = "", device[200] = "";
+	struct fs *fs = NULL;
+	struct err e = {""};
+	int rc = fs_load(inv->fs_type, &fs, &e);
+
+	if (!rc)
+		rc = fs_look(fs, h, c->node, &found, &e);
+	if (!rc)
+		rc = fs_complete(h, inv->volume, found, &e);
+	if (rc < 0) {
+		doctor_add(r, LEVEL_BAD, "file system", "%s", e.text);
+		goto out;
+	}
+	for (size_t i = 0; i < json_array_size(found); i++) {
+		const json_t *one = json_array_get(found, i);
+		const char *path = json_string_value(json_object_get(one, h->role == ROLE_SERVER ? "storage" : "mount"));
+		const char *wanted = h->role == ROLE_SERVER ? h->storage : h->mount;
+
+		if (path && wanted && !strcmp(path, wanted)) {
+			char all[200];
+
+			fs_describe(one, all, sizeof(all));
+			snprintf(text, sizeof(text), "%s, by %s", all, json_string_value(json_object_get(one, "how")));
+		}
+	}
+	if (h->role == ROLE_SERVER) {
+		check_path(r, c->node, "storage", "-d", h->storage, "there is no folder %s there: correct 'storage'");
+		if (!node_call(c->node, "fs.info", json_pack("{s:s}", "path", h->storage), 20, &info, &e))
+			snprintf(device, sizeof(device), ", on %s (%s)", json_string_value(json_object_get(info, "source")),
+				 json_string_value(json_object_get(info, "type")));
+		doctor_add(r, *text ? LEVEL_OK : LEVEL_NOTE, "file system", "%s%s",
+			   *text ? text : "no server process names this folder", device);
+	} else if (h->role == ROLE_CLIENT) {
+		check_path(r, c->node, "mount", "mountpoint", h->mount,
+			   "nothing is mounted on %s there: mount the file system, or correct 'mount'");
+		doctor_add(r, *text ? LEVEL_OK : LEVEL_NOTE, "file system", "%s",
+			   *text ? text : "no mount of this file system is there");
+	}
+	check_path(r, c->node, "spare", "-e", h->spare, "there is no %s there: correct 'spare'");
+out:
+	/* What fs_complete made is not the inventory's. */
+	if (h->storage != c->host->storage)
+		free(h->storage);
+	if (h->mount != c->host->mount)
+		free(h->mount);
+	json_decref(found);
+	json_decref(info);
+	fs_free(fs);
+}
+
+static void check_contact(struct report *r, struct contact *c, const struct inventory *inv)
+{
+	const struct host *h = c->host;
+	const json_t *hello, *unclean;
+	char via[400] = "";
+	size_t i;
+
+	r->where = h->ssh.name;
+	if (c->rc < 0) {
+		doctor_add(r, LEVEL_BAD, "connection", "%s", c->err.text);
+		return;
+	}
+	hello = node_hello(c->node);
+	for (i = 0; i < h->ssh.n_jumps; i++)
+		snprintf(via + strlen(via), sizeof(via) - strlen(via), "%s%s@%s:%u", i ? ", " : " via ", h->ssh.jumps[i].user,
+			 h->ssh.jumps[i].address, h->ssh.jumps[i].port);
+	doctor_add(r, LEVEL_OK, "connection", "%s, %s@%s:%u%s, host key %s", role_name(h->role),
+		   h->ssh.user ? h->ssh.user : "root", h->ssh.address, h->ssh.port ? h->ssh.port : 22, via,
+		   h->ssh.host_key ? "as pinned" : "in known_hosts");
+	if (json_is_true(json_object_get(hello, "root")))
+		doctor_add_brief(r, LEVEL_OK, "agent", h->ssh.sudo ? "sudo" : "root", "%s, as root%s",
+				 json_string_value(json_object_get(hello, "version")), h->ssh.sudo ? " by sudo" : "");
+	else
+		doctor_add_brief(r, LEVEL_NOTE, "agent", "not root",
+				 "%s, not as root: most faults and tracers need root there (become = \"sudo\")",
+				 json_string_value(json_object_get(hello, "version")));
+	unclean = json_object_get(hello, "unclean");
+	for (i = 0; i < json_array_size(unclean); i++)
+		doctor_add(r, LEVEL_BAD, "left over", "%s", json_string_value(json_array_get(unclean, i)));
+	check_op(r, c->node, "packets.drop");
+	check_tracers(r, c->node);
+	check_sftp(r, c->node);
+	check_node_space(r, c->node);
+	check_clock(r, c->node);
+	check_file_system(r, c, inv);
+	if (h->role == ROLE_CLIENT)
+		doctor_programs(r, c->node);
+}
+
+struct visit {
+	pthread_t thread;
+	bool started;
+	struct report report;
+	struct contact *contact;
+	const struct inventory *inv;
+};
+
+static void *visit(void *arg)
+{
+	struct visit *v = arg;
+
+	check_contact(&v->report, v->contact, v->inv);
+	return NULL;
+}
+
+int doctor_nodes(struct report *r, const struct inventory *inv, struct err *e)
+{
+	struct visit *visits = calloc(inv->n_hosts + 1, sizeof(*visits));
+	struct contact *contacts = NULL;
+	size_t i;
+	int rc = visits ? contacts_new(inv, &contacts, e) : err_errno(e, -ENOMEM, "cannot look at the nodes");
+
+	if (rc < 0)
+		goto out;
+	for (i = 0; i < inv->n_hosts; i++) {
+		visits[i] = (struct visit){.report = {.checks = json_array(), .needs = r->needs, .asked = r->asked}, .contact = &contacts[i], .inv = inv};
+		visits[i].started = !pthread_create(&visits[i].thread, NULL, visit, &visits[i]);
+		if (!visits[i].started)
+			visit(&visits[i]);
+	}
+	for (i = 0; i < inv->n_hosts; i++) {
+		if (visits[i].started)
+			pthread_join(visits[i].thread, NULL);
+		json_array_extend(r->checks, visits[i].report.checks);
+		json_decref(visits[i].report.checks);
+		r->bad |= visits[i].report.bad;
+	}
+	contacts_free(contacts, inv->n_hosts);
+out:
+	free(visits);
+	return rc;
+}
