@@ -93,6 +93,18 @@ static int read_verdicts(struct store *s, json_t *index, struct err *e)
 	return rc;
 }
 
+/* Of an attempt's detail the list of cells shows the run time alone. */
+static void keep_runtime(json_t *attempt)
+{
+	json_t *detail = parsed(json_string_value(json_object_get(attempt, "detail")));
+	json_t *seconds = json_object_get(detail, "runtime_s");
+
+	if (seconds)
+		json_object_set(attempt, "runtime_s", seconds);
+	json_object_del(attempt, "detail");
+	json_decref(detail);
+}
+
 int report_index(struct store *s, json_t **out, struct err *e)
 {
 	json_t *index = json_pack("{s:{s:s, s:I}, s:s, s:o}", "report", "culprit_version", CULPRIT_VERSION, "made_s",
@@ -116,7 +128,7 @@ int report_index(struct store *s, json_t **out, struct err *e)
 	if (!rc)
 		rc = read_verdicts(s, index, e);
 	json_array_foreach(json_object_get(index, "attempts"), i, row)
-		json_object_del(row, "detail");
+		keep_runtime(row);
 	if (rc)
 		json_decref(index);
 	else

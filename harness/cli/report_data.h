@@ -9,7 +9,7 @@
 #include "harness/run/store.h"
 
 /* What is shown before any cell is opened: {report, run, facts: {}, table (as culprit table --format json), tally,
- * metrics: [{name, unit, definition}], cells, attempts (no detail), verdicts (no evidence), models}. New reference. */
+ * metrics: [{name, unit, definition}], cells, attempts (of the detail, runtime_s), verdicts (no evidence), models}. New reference. */
 int report_index(struct store *s, json_t **index, struct err *e);
 
 /* What is shown of one attempt: {detail, samples: {metric: {server: [[second], [count], [sum_s], [max_s], [bytes]]}},

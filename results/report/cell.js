@@ -1,54 +1,59 @@
 "use strict";
 /* One cell opened: every attempt with its chart, its verdicts and what they rest on. */
 
-/* Whatever a detector gave as evidence, as lists and tables. */
-function shown(v, key) {
+const MOST_ROWS = 12;
+
+function isObject(v) {
+	return v !== null && typeof v === "object" && !Array.isArray(v);
+}
+
+/* "worst_second": "worst second"; units go with the values. */
+function word(key) {
+	return key.replace(/_s$/, "").replace(/bytes_per_second$/, "rate").replaceAll("_", " ");
+}
+
+/* Any value in one line. */
+function flat(v, key) {
 	if (v === null || v === undefined)
 		return "-";
 	if (typeof v === "boolean")
 		return v ? "yes" : "no";
 	if (typeof v === "number")
-		return /_s$/.test(key || "") ? duration(v) : digits(v, 5);
-	if (typeof v !== "object")
-		return String(v);
-	if (Array.isArray(v)) {
-		if (!v.length)
-			return "none";
-		if (v.every((x) => x && typeof x === "object" && !Array.isArray(x)))
-			return rowsOf(v.map((x, i) => [String(i + 1), x]), key || "", "");
-		return v.map((x) => shown(x, key)).join(", ");
-	}
-	const entries = Object.entries(v);
-
-	if (!entries.length)
-		return "none";
-	if (entries.length > 1 && entries.every(([, x]) => x && typeof x === "object" && !Array.isArray(x)))
-		return rowsOf(entries, key || "", "");
-	return list(entries.map(([k, x]) => [k, shown(x, k)]));
+		return quantity(v, key || "");
+	if (Array.isArray(v))
+		return v.length ? v.map((x) => flat(x, key)).join(", ") : "none";
+	if (isObject(v))
+		return Object.entries(v).map(([k, x]) => word(k) + (isObject(x) ? " {" + flat(x, k) + "}" : " " + flat(x, k))).join("; ") || "none";
+	return String(v);
 }
-
-const MOST_ROWS = 12;
 
 function rowsOf(entries, caption, head) {
 	const keys = [...new Set(entries.flatMap(([, x]) => Object.keys(x)))];
-	const table = grid(caption || "evidence", [head, ...keys.map((k) => k.replace(/_s$/, ""))],
-		entries.slice(0, MOST_ROWS).map(([k, x]) => [k, ...keys.map((c) => c in x ? flat(x[c], c) : "")]));
+	const numeric = keys.flatMap((k, i) => entries.every(([, x]) => !(k in x) || typeof x[k] === "number") ? [i + 1] : []);
+	const table = grid(caption, [head, ...keys.map(word)], entries.slice(0, MOST_ROWS).map(([k, x]) =>
+		[k, ...keys.map((c) => c in x ? flat(x[c], c) : "")]), {numeric});
 
 	return entries.length > MOST_ROWS ? [table, el("p.muted", null, "and " + (entries.length - MOST_ROWS) + " more")] : table;
 }
 
-/* Inside a table's cell: one line. */
-function flat(v, key) {
-	if (v && typeof v === "object" && !Array.isArray(v))
-		return Object.entries(v).map(([k, x]) => k.replace(/_s$/, "") + ": " + (x && typeof x === "object" ? "{" + flat(x, k) + "}"
-			: flat(x, k))).join("; ");
-	if (Array.isArray(v))
-		return v.map((x) => flat(x, key)).join(", ");
-	return shown(v, key);
+/* Any object: what is simple as a list, what has parts as tables below it. */
+function shown(v, title) {
+	if (Array.isArray(v) && v.length && v.every(isObject))
+		return rowsOf(v.map((x, i) => [String(i + 1), x]), title, "");
+	if (!isObject(v))
+		return el("p", null, flat(v, title));
+	const entries = Object.entries(v);
+	const parts = ([, x]) => (Array.isArray(x) && x.length > 0 && x.every(isObject)) || (isObject(x) && Object.values(x).some(isObject));
+
+	if (entries.length && entries.every(([, x]) => isObject(x)))
+		return rowsOf(entries, title, "");
+	return [list(entries.filter((x) => !parts(x)).map(([k, x]) => [word(k), flat(x, k)])),
+		entries.filter(parts).map(([k, x]) => shown(x, word(k)))];
 }
 
-function badge(result) {
-	return el("span.badge." + result.kind + (result.wrong ? ".wrong" : ""), null, el("span", {"aria-hidden": "true"}, result.mark + " "),
+/* Guesses are shown, but do not call for attention. */
+function badge(result, detector) {
+	return el("span.badge." + result.kind + (run.real.includes(detector) ? result.wrong ? ".wrong" : "" : ".guess"), null, el("span", {"aria-hidden": "true"}, result.mark + " "),
 		result.text);
 }
 
@@ -56,7 +61,7 @@ function verdictRows(cell, data) {
 	return run.detectors.filter((d) => data.verdicts.some((v) => v.detector === d)).map((d) => {
 		const all = data.verdicts.filter((v) => v.detector === d).sort((a, b) => (b.metric === "any") - (a.metric === "any"));
 
-		return el("section.verdict", null, el("h5", null, d, " ", cell.results[d] ? badge(cell.results[d]) : null),
+		return el("section.verdict", null, el("h5", null, d, " ", cell.results[d] ? badge(cell.results[d], d) : null),
 			all.map((v) => {
 				const rest = Object.entries(v.verdict).filter(([k]) => !["metric", "indicted", "abstain", "evidence"].includes(k));
 				const said = judged(v.verdict.indicted || [], v.verdict.abstain, cell.victims);
@@ -66,7 +71,7 @@ function verdictRows(cell, data) {
 				const evidence = v.verdict.evidence;
 
 				return evidence && Object.keys(evidence).length ?
-					fold(title, {class: said.wrong ? "wrong" : "", open: v.metric === "any" && run.real.includes(d)}, shown(evidence))
+					fold(title, {class: said.wrong && v.metric === "any" ? "wrong" : null, open: run.real.includes(d) && (v.metric === "any" || (v.verdict.indicted || []).length > 0)}, shown(evidence, "evidence"))
 					: el("p.line", null, title);
 			}));
 	});
@@ -93,22 +98,23 @@ function eventTable(events) {
 		rows.map((g) => [g.kind, g.who, g.about, String(g.n), duration(g.from), duration(g.to)]), {numeric: [3, 4, 5]});
 }
 
-function attemptFacts(cell, attempt, detail) {
+function attemptFacts(cell, attempt, detail, samples) {
 	const window_ = faultWindow(attempt, cell.victims), d = detail || {};
-	const known = ["results", "traces", "workload_exits", "verified_on", "verified_still_on"];
+	const known = ["results", "runtime_s", "times", "traces", "workload_exits", "verified_on", "verified_still_on"];
 	const lost = Object.entries(d.traces || {}).filter(([, t]) => t.lost || !t.whole).map(([n]) => n);
 
 	return list([
 		["outcome", attempt.outcome + (attempt.reason ? ": " + attempt.reason : "")],
 		["began", when(attempt.started_ns)],
-		["measured", duration(attempt.seconds || 0)],
+		["measured", Object.keys(samples).length ? duration(attempt.seconds) : "no times of single calls were kept"],
 		["fault", window_ ? windowText(window_) : cell.victims.length ? "never seen to act" : "none (control)"],
 		["traces", d.traces ? plural(Object.keys(d.traces).length, "log") + (lost.length ? "; records lost on " + lost.join(", ") : ", all whole, nothing lost") : null],
-		["workload", d.results ? shown(d.results) : null],
+		["run time", d.runtime_s ? duration(d.runtime_s) : null],
+		["workload", d.results ? Object.entries(d.results).map(([n, x]) => el("div", null, n + ": " + flat(x))) : null],
 		["ended with", d.workload_exits ? Object.entries(d.workload_exits).map(([n, x]) => n + ": " + flat(x.exit === undefined ? x : x.exit)).join(", ") : null],
-		["seen to act", d.verified_on ? flat(d.verified_on) : null],
-		["still acting", d.verified_still_on ? flat(d.verified_still_on) : null],
-		...Object.entries(d).filter(([k]) => !known.includes(k)).map(([k, v]) => [k, shown(v, k)]),
+		["seen to act", d.verified_on ? Object.entries(d.verified_on).map(([n, x]) => el("div", null, n + ": " + flat(x))) : null],
+		["still acting", d.verified_still_on ? Object.entries(d.verified_still_on).map(([n, x]) => el("div", null, n + ": " + flat(x))) : null],
+		...Object.entries(d).filter(([k]) => !known.includes(k)).map(([k, v]) => [word(k), isObject(v) ? fold("show", {}, shown(v, word(k))) : flat(v, k)]),
 	]);
 }
 
@@ -122,8 +128,10 @@ async function attemptPanel(cell, attempt) {
 	} catch (e) {
 		return el("section.attempt", {"aria-labelledby": id + "-title"}, title, el("p", null, String(e.message)));
 	}
+	const facts = attemptFacts(cell, attempt, data.detail, data.samples);
+
 	return el("section.attempt", {"aria-labelledby": id + "-title"}, title,
-		el("div.columns", null, chart(id, data.samples, data.verdicts, attempt, cell.victims), attemptFacts(cell, attempt, data.detail)),
+		Object.keys(data.samples).length ? el("div.columns", null, chart(id, data.samples, data.verdicts, attempt, cell.victims), facts) : facts,
 		data.verdicts.length ? el("div.verdicts", null, verdictRows(cell, data)) : null,
 		data.events.length ? fold(plural(data.events.length, "event") + " in the traces", {}, eventTable(data.events)) : null,
 		data.files.length ? fold(plural(data.files.length, "file") + " with checksums", {},

@@ -95,7 +95,7 @@ function plugin(window_, victims) {
 	}, draw: (u) => {
 		if (!window_ || window_.from < 0)
 			return;
-		const x = u.valToPos(window_.from, "x", true), ratio = uPlot.pxRatio;
+		const x = u.valToPos(window_.from, "x", true), ratio = window.devicePixelRatio;
 
 		u.ctx.save();
 		u.ctx.strokeStyle = u.ctx.fillStyle = colour("fg");
@@ -152,28 +152,40 @@ function option(value, label, selected) {
 	return el("option", {value, selected: value === selected}, label);
 }
 
-/* The metric that shows most: the one in which a victim's verdict was right, else the first with samples. */
-function firstMetric(samples, verdicts, victims) {
-	const right = verdicts.find((v) => run.real.includes(v.detector) && samples[v.metric] &&
-		victims.length && victims.every((s) => (v.verdict.indicted || []).includes(s)));
-	const some = run.metrics.map((m) => m.name).filter((m) => samples[m]);
-	const size = (m) => Object.values(samples[m]).reduce((n, c) => n + c[0].length, 0);
+/* How far apart victim and peers are during the fault, whichever way: the ratio of their medians, 1 or more. */
+function apart(samples, metric, attempt, victims, window_) {
+	const data = chartData(samples, metric, measures[0], attempt, victims);
+	const inside = (line) => line.values.filter((_, t) => t >= window_.shown_from && t < window_.shown_to);
+	const victim = median(data.lines.filter((l) => l.victim).flatMap(inside)), peers = median(data.lines.filter((l) => !l.victim).flatMap(inside));
 
-	return right ? right.metric : some.sort((a, b) => size(b) - size(a))[0];
+	return victim && peers ? Math.max(victim / peers, peers / victim) : 1;
 }
 
-/* A figure with its choices. 'id' is unique in the page. */
+/* The metric to show first: in which a verdict named the victims, else in which they stand out most, else with most samples. */
+function firstMetric(samples, verdicts, attempt, victims) {
+	const names = Object.keys(samples), window_ = faultWindow(attempt, victims);
+	const right = verdicts.find((v) => run.real.includes(v.detector) && samples[v.metric] && victims.length &&
+		victims.every((s) => (v.verdict.indicted || []).includes(s)));
+	const size = (m) => Object.values(samples[m]).reduce((n, c) => n + c[0].length, 0);
+	const most = (of) => names.map((m) => [of(m), m]).sort((a, b) => b[0] - a[0])[0];
+
+	if (right)
+		return right.metric;
+	const out = window_ ? most((m) => apart(samples, m, attempt, victims, window_)) : [1];
+
+	return out[0] > 1 ? out[1] : most(size)[1];
+}
+
+/* A figure with its choices; there is at least one metric in 'samples'. 'id' is unique in the page. */
 function chart(id, samples, verdicts, attempt, victims) {
 	const names = [...new Set([...run.metrics.map((m) => m.name), ...Object.keys(samples)])].filter((m) => samples[m]);
-	const state = {metric: firstMetric(samples, verdicts, victims), measure: measures[0], log: false, hidden: new Set()};
+	const state = {metric: firstMetric(samples, verdicts, attempt, victims), measure: measures[0], log: false, hidden: new Set()};
 	const place = el("div.plot", {role: "img"}), readout = el("output.readout", {"aria-live": "off"});
 	const caption = el("figcaption", {id: id + "-text"}), keys = el("div.keys", {role: "group", "aria-label": "Servers shown"});
 	const table = fold("Values as a table", {}, el("p"));
 	const window_ = faultWindow(attempt, victims);
 	let drawn = null;
 
-	if (!names.length)
-		return el("p.muted", null, "Nothing was measured in this attempt.");
 	const redraw = () => {
 		const data = chartData(samples, state.metric, state.measure, attempt, victims);
 		const [unit, factor] = unitOf(state.measure, data.lines.flatMap((l) => l.values));

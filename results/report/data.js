@@ -14,7 +14,7 @@ function parsed(text) {
 
 /* Detectors with scores, those that look at measurements before those that guess. */
 function detectorNames() {
-	const names = [...new Set([...run.table.scores.map((s) => s.detector), ...run.verdicts.map((v) => v.detector)])];
+	const names = [...new Set([...run.scores.map((s) => s.detector), ...run.verdicts.map((v) => v.detector)])];
 
 	return [...names.filter((d) => !NULL_DETECTORS.includes(d)), ...names.filter((d) => NULL_DETECTORS.includes(d))];
 }
@@ -78,11 +78,14 @@ function joinRun() {
 		}
 	}
 	run.cells.sort((a, b) => a.number - b.number);
+	run.scores = run.table.scores || [];
 	run.detectors = detectorNames();
 	run.real = run.detectors.filter((d) => !NULL_DETECTORS.includes(d));
 	run.servers = parsed(run.facts.servers) || [];
 	run.hosts = parsed(run.facts.hosts) || {};
 	run.scored = run.cells.filter((c) => !c.training);
+	run.tracers = [...new Set(run.cells.map((c) => c.tracer).filter(Boolean))];
+	run.timed = run.table.measure === "runtime";
 }
 
 /* A cell's outcome in a word. */

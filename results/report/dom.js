@@ -34,6 +34,11 @@ function fill(id, ...children) {
 	return e;
 }
 
+/* A label that may be broken after its punctuation. */
+function breakable(text) {
+	return text.split(/(?<=[,(=/])/).flatMap((part, i) => i ? [el("wbr"), part] : [part]);
+}
+
 /* [{term, what}] as a definition list; entries without anything to say are left out. */
 function list(entries) {
 	return el("dl.facts", null, entries.filter((x) => x && x[1] !== null && x[1] !== undefined && x[1] !== "").map(
@@ -44,7 +49,7 @@ function list(entries) {
 function grid(caption, heads, rows, options) {
 	const numeric = new Set((options && options.numeric) || []);
 
-	return el("div.scroll", {tabindex: "0", role: "region", "aria-label": caption},
+	return el("div.scroll", {tabindex: "0", role: "group", "aria-label": caption},
 		el("table.grid", null, el("caption", null, caption),
 			el("thead", null, el("tr", null, heads.map((h, i) =>
 				el(numeric.has(i) ? "th.num" : "th", {scope: "col"}, h)))),
@@ -86,6 +91,15 @@ function digits(x, n) {
 	const places = Math.max(0, n - 1 - Math.floor(Math.log10(a)));
 
 	return x.toLocaleString("en", {maximumFractionDigits: Math.min(places, 12)});
+}
+
+/* A number that is called 'key': durations and sizes in the unit that reads best. */
+function quantity(x, key) {
+	if (/bytes_per_second$/.test(key))
+		return bytes(x) + "/s";
+	if (/(^|_)bytes$/.test(key))
+		return bytes(x);
+	return /_s$|^seconds$/.test(key) ? duration(x) : digits(x, 5);
 }
 
 /* A duration in seconds, in the unit that reads best. */

@@ -51,5 +51,5 @@ function drawHead() {
 			tile(tally.attempts.invalid, null, "attempts invalid", tally.attempts.invalid ? "reasons below" : "none had to be tried again"),
 			tile(tally.attempts.error, null, "attempts in error", null),
 			tile(role("server") || run.servers.length, null, "servers", plural(role("client"), "client") + "; " + clockNote())),
-		run.real.length ? el("ul.plain", null, run.real.map(sentence)) : el("p", null, "No detector has judged this run."));
+		run.real.length ? el("ul.plain", null, run.real.map(sentence)) : run.timed ? el("p", null, "It measures run times; see the overhead of tracing below.") : el("p", null, "No detector has judged this run."));
 }

@@ -32,10 +32,21 @@ drawHead();
 drawMatrix();
 drawCells();
 drawUnscored();
+drawOverhead();
 drawProvenance();
 setTheme(savedTheme());
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawCharts());
 printing.addEventListener("change", () => drawCharts());
+
+/* What is open is printed, with what its verdicts rest on. */
+let folded = [];
+window.addEventListener("beforeprint", () => {
+	folded = [...document.querySelectorAll(".verdicts details:not([open])")];
+	folded.forEach((d) => { d.open = true; });
+	drawCharts();
+});
+window.addEventListener("afterprint", () => folded.forEach((d) => { d.open = false; }));
+
 let resized = 0;
 window.addEventListener("resize", () => {
 	clearTimeout(resized);

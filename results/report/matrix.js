@@ -17,7 +17,7 @@ function step(rate, high_is_good) {
 function whisker(rate) {
 	const x = (v) => 2 + 56 * v;
 
-	return svg("svg", {viewBox: "0 0 60 8", class: "whisker", "aria-hidden": "true", focusable: "false"},
+	return svg("svg", {viewBox: "0 0 60 8", preserveAspectRatio: "xMinYMid", class: "whisker", "aria-hidden": "true", focusable: "false"},
 		svg("line", {x1: 2, x2: 58, y1: 4, y2: 4, class: "axis"}),
 		svg("line", {x1: x(rate.low), x2: x(rate.high), y1: 4, y2: 4, class: "range"}),
 		svg("circle", {cx: x(rate.rate), cy: 4, r: 2.6, class: "rate"}));
@@ -25,10 +25,11 @@ function whisker(rate) {
 
 function rateCell(score, which, name) {
 	const rate = score && score[which];
+	const silent = score && score.metric !== "any" && score.abstained === score.n;
 
-	if (!rate)
+	if (!rate || silent)
 		return el("td.heat.none", {headers: name}, el("span", {"aria-hidden": "true"}, "–"), el("span.sr", null,
-			score && score.control ? "no fault here" : "not scored"));
+			silent ? "always abstained" : score && score.control ? "no fault here" : "not scored"));
 	return el("td.heat.s" + step(rate.rate, which === "tp"), {headers: name},
 		el("b", null, rate.rate.toFixed(2)), el("span.n", null, rate.count + "/" + score.n), " ",
 		el("span.ci", null, interval(rate)), whisker(rate),
@@ -39,7 +40,7 @@ function rateCell(score, which, name) {
 function matrixRows(by_metric) {
 	const rows = new Map();
 
-	for (const s of run.table.scores) {
+	for (const s of run.scores) {
 		if (s.metric !== "any" && !(by_metric && (s.fp.count || (s.tp && s.tp.count))))
 			continue;
 		const key = JSON.stringify([s.fault, s.workload, axisOf(s), s.metric]);
@@ -49,7 +50,7 @@ function matrixRows(by_metric) {
 				scores: {}});
 		rows.get(key).scores[s.detector] = s;
 	}
-	const places = (of) => [...new Set(run.table.scores.map(of))];
+	const places = (of) => [...new Set(run.scores.map(of))];
 	const faults = places((s) => s.fault), workloads = places((s) => s.workload), axes = places(axisOf);
 	const metrics = ["any", ...places((s) => s.metric).filter((m) => m !== "any")];
 
@@ -85,11 +86,11 @@ function matrixTable(by_metric) {
 		const label = [row.workload, row.axis].filter(Boolean).join(", ");
 
 		body.append(el("tr" + (first ? ".first" : "") + (sub ? ".sub" : ""), null,
-			first ? el("th.fault", {scope: "rowgroup", rowspan: String(span), id: fault}, row.fault,
+			first ? el("th.fault", {scope: "rowgroup", rowspan: String(span), id: fault}, breakable(row.fault),
 				row.control ? el("span.muted", null, " (control)") : null) : null,
 			el("th.workload", {scope: "row", id: head}, sub ? el("span.muted", null, "by " + row.metric)
-				: el("button.link", {type: "button", "aria-label": "Show the " + plural(count, "cell") + " of " + row.fault +
-					" under " + label, onclick: () => showCells({fault: row.fault, workload: row.workload})}, label)),
+				: el("button.link", {type: "button", "aria-label": label + ": show the " + plural(count, "cell") + " of " +
+					row.fault, onclick: () => showCells({fault: row.fault, workload: row.workload})}, breakable(label))),
 			detectors.map((d, k) => ["tp", "fp"].map((w) =>
 				rateCell(row.scores[d], w, [fault, head, "d" + k, "d" + k + w].join(" "))))));
 	});
@@ -105,13 +106,16 @@ function legend() {
 }
 
 function drawMatrix() {
-	const more = run.table.scores.some((s) => s.metric !== "any" && (s.fp.count || (s.tp && s.tp.count)));
-	const place = el("div.scroll", {tabindex: "0", role: "region", "aria-label": "Matrix of scores"});
+	const more = run.scores.some((s) => s.metric !== "any" && (s.fp.count || (s.tp && s.tp.count)));
+	const place = el("div.scroll", {tabindex: "0", role: "group", "aria-label": "Matrix of scores"});
 	const draw = (by_metric) => place.replaceChildren(matrixTable(by_metric));
 
+	if (!run.scores.length) {
+		fill("matrix", el("h2", {id: "matrix-title"}, "Matrix"), el("p", null, run.timed ?
+			"This run measures run times: there is nothing to diagnose in it." : "There are no scores: no confirmed cell has been judged."));
+		return;
+	}
 	draw(false);
-	fill("matrix", el("h2", {id: "matrix-title"}, "Matrix"),
-		run.table.scores.length ? [legend(), more ? el("label.tick", null, el("input", {type: "checkbox", onchange: (e) =>
-			draw(e.target.checked)}), " also by metric") : null, place]
-			: el("p", null, "There are no scores: no confirmed cell has been judged."));
+	fill("matrix", el("h2", {id: "matrix-title"}, "Matrix"), legend(), more ? el("label.tick", null, el("input", {type: "checkbox",
+		onchange: (e) => draw(e.target.checked)}), " also by metric") : null, place);
 }

@@ -29,19 +29,19 @@ function hostTable() {
 function drawProvenance() {
 	const facts = run.facts, detectors = parsed(facts.detectors) || [];
 	const known = ["scenario", "scenario_text", "seed", "hosts", "servers", "detectors", "culprit_version", "store_version", "file_system"];
-	const models = (run.models || []).map((m) => fold("Model of " + m.detector, {}, shown(parsed(m.model)), el("p.muted", null, "parameters: " + flat(parsed(m.params)))));
+	const models = (run.models || []).map((m) => fold("Model of " + m.detector, {}, shown(parsed(m.model), "model of " + m.detector), el("p.muted", null, "parameters: " + flat(parsed(m.params)))));
 
 	fill("provenance", el("h2", {id: "provenance-title"}, "Environment and provenance"),
 		list([["run", run.run], ["scenario", facts.scenario], ["seed", facts.seed], ["culprit", facts.culprit_version],
 			["store", facts.store_version ? "version " + facts.store_version : null],
 			["report", "made " + when(run.report.made_s * 1e9) + " by culprit " + run.report.culprit_version],
 			["detectors", detectors.map((d) => d.name + (d.params && Object.keys(d.params).length ? " (" + flat(d.params) + ")" : "")).join(", ")],
-			["file system", facts.file_system ? fold("what its errors mean", {}, shown(parsed(facts.file_system))) : null],
-			...Object.entries(facts).filter(([k]) => !known.includes(k)).map(([k, v]) => [k, parsed(v) && typeof parsed(v) === "object" ? fold("show", {}, shown(parsed(v))) : v])]),
+			["file system", facts.file_system ? fold("what its errors mean", {}, shown(parsed(facts.file_system), "file system")) : null],
+			...Object.entries(facts).filter(([k]) => !known.includes(k)).map(([k, v]) => [k, parsed(v) && typeof parsed(v) === "object" ? fold("show", {}, shown(parsed(v), word(k))) : v])]),
 		hostTable(),
 		models.length ? [el("h3", null, "What training gave"), models] : null,
 		facts.scenario_text ? [el("h3", null, "Scenario"), el("pre", {tabindex: "0", role: "region", "aria-label": "Text of the scenario"}, facts.scenario_text)] : null,
 		el("p.muted", null, "Files of an attempt, with sizes and SHA-256, stand with its cell. The inventory is kept in run.db and not shown here."));
 	fill("foot", el("p.muted", null, "Same figures: ", el("code", null, "culprit table RUN --format json"), ". Judged again: ", el("code", null, "culprit rescore RUN"),
-		". Charts: uPlot 1.6.32 (MIT licence, in this file's source)."));
+		". Charts: uPlot 1.6.32 (MIT licence, in this file's source). Printing takes the cells that are open."));
 }
