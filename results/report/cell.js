@@ -106,6 +106,7 @@ function attemptFacts(cell, attempt, detail, samples) {
 	return list([
 		["outcome", attempt.outcome + (attempt.reason ? ": " + attempt.reason : "")],
 		["began", when(attempt.started_ns)],
+		["key", attempt.key ? el("code", null, attempt.key) : null],
 		["measured", Object.keys(samples).length ? duration(attempt.seconds) : "no times of single calls were kept"],
 		["fault", window_ ? windowText(window_) : cell.victims.length ? "never seen to act" : "none (control)"],
 		["traces", d.traces ? plural(Object.keys(d.traces).length, "log") + (lost.length ? "; records lost on " + lost.join(", ") : ", all whole, nothing lost") : null],

@@ -171,9 +171,10 @@ function firstMetric(samples, verdicts, attempt, victims) {
 
 	if (right)
 		return right.metric;
-	const out = window_ ? most((m) => apart(samples, m, attempt, victims, window_)) : [1];
+	const many = most(size); /* where little was measured, a ratio says little */
+	const out = window_ ? most((m) => 4 * size(m) < many[0] ? 0 : apart(samples, m, attempt, victims, window_)) : [1];
 
-	return out[0] > 1 ? out[1] : most(size)[1];
+	return out[0] > 1 ? out[1] : many[1];
 }
 
 /* A figure with its choices; there is at least one metric in 'samples'. 'id' is unique in the page. */

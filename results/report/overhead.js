@@ -21,6 +21,7 @@ function drawOverhead() {
 	if (!cells.length)
 		return;
 	document.getElementById("overhead").hidden = document.getElementById("nav-overhead").hidden = false;
+	document.getElementById("overhead").setAttribute("aria-labelledby", "overhead-title");
 	fill("overhead", el("h2", {id: "overhead-title"}, "Overhead of tracing"),
 		el("p.muted", null, "Increase of the mean run time over the untraced runs of the same blocks, with its 95 % interval."),
 		el("div.scroll", {tabindex: "0", role: "group", "aria-label": "Overhead of tracing"},
