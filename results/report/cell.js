@@ -63,10 +63,11 @@ function verdictRows(cell, data) {
 
 		return el("section.verdict", null, el("h5", null, d, " ", cell.results[d] ? badge(cell.results[d], d) : null),
 			all.map((v) => {
-				const rest = Object.entries(v.verdict).filter(([k]) => !["metric", "indicted", "abstain", "evidence"].includes(k));
+				const rest = Object.entries(v.verdict).filter(([k]) => !["metric", "indicted", "abstain", "evidence", "time_s"].includes(k));
 				const said = judged(v.verdict.indicted || [], v.verdict.abstain, cell.victims);
 				const title = [v.metric, ": ", v.verdict.abstain ? "abstained" : (v.verdict.indicted || []).length ?
-					"indicted " + v.verdict.indicted.join(", ") : "nobody indicted",
+					"indicted " + v.verdict.indicted.map((s) => s + (v.verdict.time_s && typeof v.verdict.time_s[s] === "number" ? " at " +
+					duration(v.verdict.time_s[s]) : "")).join(", ") : "nobody indicted",
 				rest.length ? " (" + rest.map(([k, x]) => k + ": " + flat(x, k)).join("; ") + ")" : ""].join("");
 				const evidence = v.verdict.evidence;
 

@@ -82,7 +82,13 @@ function chartText(data, window_, unit, factor, title) {
 	return title + ". Medians: " + said.join("; ") + ".";
 }
 
-function plugin(window_, victims) {
+/* When detectors that look at measurements first indicted a server: [{detector, server, at}]. */
+function indictments(verdicts) {
+	return verdicts.filter((v) => run.real.includes(v.detector) && v.metric === "any" && v.verdict.time_s).flatMap((v) =>
+		Object.entries(v.verdict.time_s).filter(([, at]) => typeof at === "number").map(([server, at]) => ({detector: v.detector, server, at})));
+}
+
+function plugin(window_, victims, marks) {
 	return {hooks: {drawClear: (u) => {
 		if (!window_ || window_.shown_to <= window_.shown_from)
 			return;
@@ -93,9 +99,21 @@ function plugin(window_, victims) {
 		u.ctx.fillRect(x0, u.bbox.top, x1 - x0, u.bbox.height);
 		u.ctx.restore();
 	}, draw: (u) => {
+		const ratio = window.devicePixelRatio, base = u.bbox.top + u.bbox.height;
+
+		for (const m of marks) {
+			const at = u.valToPos(m.at, "x", true);
+
+			u.ctx.fillStyle = colour(victims.includes(m.server) ? "victim" : "fg");
+			u.ctx.beginPath();
+			u.ctx.moveTo(at, base - 9 * ratio);
+			u.ctx.lineTo(at - 5 * ratio, base);
+			u.ctx.lineTo(at + 5 * ratio, base);
+			u.ctx.fill();
+		}
 		if (!window_ || window_.from < 0)
 			return;
-		const x = u.valToPos(window_.from, "x", true), ratio = window.devicePixelRatio;
+		const x = u.valToPos(window_.from, "x", true);
 
 		u.ctx.save();
 		u.ctx.strokeStyle = u.ctx.fillStyle = colour("fg");
@@ -118,7 +136,7 @@ function axis(label, size) {
 		ticks: {stroke: colour("grid"), width: 1}, font: "11px system-ui, sans-serif", labelFont: "11px system-ui, sans-serif"};
 }
 
-function plot(place, readout, data, window_, victims, unit, factor, log, hidden) {
+function plot(place, readout, data, window_, victims, marks, unit, factor, log, hidden) {
 	const rows = [data.seconds, ...data.lines.map((l) => l.values.map((v) => v === null || (log && v <= 0) ? null : v * factor))];
 	const say = (u) => {
 		const i = u.cursor.idx;
@@ -129,7 +147,7 @@ function plot(place, readout, data, window_, victims, unit, factor, log, hidden)
 	const empty = rows.slice(1).every((r) => r.every((v) => v === null));
 
 	return new uPlot({
-		width: Math.max(260, place.clientWidth), height: 260, legend: {show: false}, plugins: [plugin(window_, victims)],
+		width: Math.max(260, place.clientWidth), height: 260, legend: {show: false}, plugins: [plugin(window_, victims, marks)],
 		cursor: {y: false, drag: {x: false, y: false}, points: {size: 6}},
 		scales: {x: {time: false, range: () => [0, Math.max(1, data.seconds.length)]},
 			y: {distr: log ? 3 : 1, range: empty ? [log ? 1 : 0, 10] : log ? undefined : (u, low, high) => [0, high > 0 ? high * 1.06 : 1]}},
@@ -184,7 +202,7 @@ function chart(id, samples, verdicts, attempt, victims) {
 	const place = el("div.plot", {role: "img"}), readout = el("output.readout", {"aria-live": "off"});
 	const caption = el("figcaption", {id: id + "-text"}), keys = el("div.keys", {role: "group", "aria-label": "Servers shown"});
 	const table = fold("Values as a table", {}, el("p"));
-	const window_ = faultWindow(attempt, victims);
+	const window_ = faultWindow(attempt, victims), marks = indictments(verdicts);
 	let drawn = null;
 
 	const redraw = () => {
@@ -196,8 +214,9 @@ function chart(id, samples, verdicts, attempt, victims) {
 		if (drawn)
 			drawn.destroy();
 		if (place.isConnected)
-			drawn = plot(place, readout, data, window_, victims, unit, factor, state.log, state.hidden);
-		const text = chartText(data, window_, unit, factor, title);
+			drawn = plot(place, readout, data, window_, victims, marks, unit, factor, state.log, state.hidden);
+		const text = chartText(data, window_, unit, factor, title) + (marks.length ? " First indicted (triangles): " + marks.map((m) =>
+			m.server + " by " + m.detector + " at " + duration(m.at)).join("; ") + "." : "");
 
 		place.setAttribute("aria-label", text);
 		caption.replaceChildren(text, definition ? el("span.muted", null, " " + state.metric + ": " + definition.definition + ".") : "");

@@ -2,7 +2,6 @@
 /* The run: the index that stands in the page, joined; the rest of each attempt when it is asked for. */
 
 const run = JSON.parse(document.getElementById("index").textContent);
-const NULL_DETECTORS = ["always-healthy", "always-same", "seeded-random"];
 
 function parsed(text) {
 	try {
@@ -10,13 +9,6 @@ function parsed(text) {
 	} catch {
 		return null;
 	}
-}
-
-/* Detectors with scores, those that look at measurements before those that guess. */
-function detectorNames() {
-	const names = [...new Set([...run.scores.map((s) => s.detector), ...run.verdicts.map((v) => v.detector)])];
-
-	return [...names.filter((d) => !NULL_DETECTORS.includes(d)), ...names.filter((d) => NULL_DETECTORS.includes(d))];
 }
 
 /* What one verdict is worth beside the truth: {kind, mark, text, wrong}. 'victims' is empty for a control. */
@@ -79,8 +71,9 @@ function joinRun() {
 	}
 	run.cells.sort((a, b) => a.number - b.number);
 	run.scores = run.table.scores || [];
-	run.detectors = detectorNames();
-	run.real = run.detectors.filter((d) => !NULL_DETECTORS.includes(d));
+	run.totals = run.table.summary ? run.table.summary.detectors : [];
+	run.real = run.totals.filter((d) => !d.null).map((d) => d.detector);
+	run.detectors = [...run.real, ...run.totals.filter((d) => d.null).map((d) => d.detector)]; /* those that guess come last */
 	run.servers = parsed(run.facts.servers) || [];
 	run.hosts = parsed(run.facts.hosts) || {};
 	run.scored = run.cells.filter((c) => !c.training);

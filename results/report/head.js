@@ -6,21 +6,44 @@ function tile(number, of, label, note) {
 		el("span.label", null, label), note ? el("span.note", null, note) : null);
 }
 
-/* The cells of one kind that a detector judged: how many, and in how many of them 'kinds' is what came out. */
-function tallied(detector, faulty, kinds) {
-	const cells = run.scored.filter((c) => c.results[detector] && (faulty === null || (c.victims.length > 0) === faulty));
-
-	return [cells.filter((c) => kinds.includes(c.results[detector].kind)).length, cells.length];
+function totalCell(rate, n, high_is_good) {
+	return rate ? el("td.heat.s" + step(rate.rate, high_is_good), null, el("b", null, rate.rate.toFixed(2)), el("span.n", null, rate.count + "/" + n), " ",
+		el("span.ci", null, interval(rate)), whisker(rate)) : el("td.heat.none", null, el("span", {"aria-hidden": "true"}, "–"), el("span.sr", null, "does not apply"));
 }
 
-function sentence(detector) {
-	const [named, faulty] = tallied(detector, true, ["named", "both"]);
-	const [wrong, all] = tallied(detector, null, ["both", "other", "alarm"]);
-	const [abstained] = tallied(detector, null, ["abstained"]);
+function delayText(delay) {
+	if (!delay || !delay.n)
+		return delay && delay.early ? delay.early + " before the onset" : "–";
+	return [el("b", null, duration(delay.median)), el("span.ci", null, duration(delay.min) + " to " + duration(delay.max) + ", in " + delay.n),
+		delay.early ? el("span.ci", null, delay.early + " before the onset") : null];
+}
 
-	return el("li", null, el("b", null, detector), " named every victim in ", el("b", null, named + " of " + faulty),
-		" faulty cells and indicted some healthy server in ", el("b", null, wrong + " of " + all), " cells",
-		abstained ? "; it abstained in " + abstained : null, ".");
+/* Over all cells, as 'culprit table' has it first. Rates apart: that something is wrong, where, and what. */
+function totalsTable() {
+	const heads = [["detected", "faulty cells in which anybody is indicted"], ["right server", "faulty cells in which every victim is indicted (TP)"],
+		["wrong server", "faulty cells in which a healthy server is indicted"], ["false alarm", "controls in which anybody is indicted"],
+		["resource", "faulty cells in which victim and resource are named"]];
+	const order = run.table.summary.comparisons || [];
+	const than = (d, how) => order.flatMap((c) => c.detector === d && c.right_server === how ? [c.other] : c.other === d && c.right_server ===
+		({above: "below", below: "above"}[how] || how) ? [c.detector] : []);
+	const said = run.real.map((d) => el("li", null, el("b", null, d), " names the right server ", ...[["more often than ", "above"], ["less often than ", "below"],
+		["not distinguishably from ", "not distinguishable"]].map(([text, how]) => [text, than(d, how)]).filter((x) => x[1].length).map(([text, names], i) =>
+		(i ? "; " : "") + text + names.join(", ")), "."));
+
+	return [el("div.scroll", {tabindex: "0", role: "group", "aria-label": "Detectors over all cells"},
+		el("table.matrix", null, el("caption", null, "Over all faults and workloads: rate, count, exact 95 % interval. Delay: from the verified onset to the " +
+			"first indictment of the victim; median, least and most."),
+		el("thead", null, el("tr", null, el("th.workload", {scope: "col"}, "detector"), heads.map(([h, title]) => el("th", {scope: "col"}, el("abbr", {title}, h))),
+			["abstained", "delay"].map((h) => el("th", {scope: "col"}, h)))),
+		el("tbody", null, run.detectors.map((name) => {
+			const d = run.totals.find((t) => t.detector === name), f = d.faulty, c = d.controls;
+			const silent = (f ? f.abstained : 0) + (c ? c.abstained : 0), failed = (f ? f.failed || 0 : 0) + (c ? c.failed || 0 : 0);
+
+			return el("tr.first", null, el(d.null ? "th.workload.null" : "th.workload", {scope: "row"}, d.null ? name + " (null)" : el("b", null, name)),
+				totalCell(f && f.detected, f && f.n, true), totalCell(f && f.right_server, f && f.n, true), totalCell(f && f.wrong_server, f && f.n, false),
+				totalCell(c && c.false_alarm, c && c.n, false), totalCell(f && f.resource, f && f.n, true),
+				el("td.plain-cell", null, String(silent), failed ? el("span.ci", null, failed + " failed") : null), el("td.plain-cell", null, delayText(f && f.delay_s)));
+		})))), order.length ? el("ul.plain", null, said) : null];
 }
 
 function clockNote() {
@@ -51,5 +74,5 @@ function drawHead() {
 			tile(tally.attempts.invalid, null, "attempts invalid", tally.attempts.invalid ? "reasons below" : "none had to be tried again"),
 			tile(tally.attempts.error, null, "attempts in error", null),
 			tile(role("server") || run.servers.length, null, "servers", plural(role("client"), "client") + "; " + clockNote())),
-		run.real.length ? el("ul.plain", null, run.real.map(sentence)) : run.timed ? el("p", null, "It measures run times; see the overhead of tracing below.") : el("p", null, "No detector has judged this run."));
+		run.totals.length ? totalsTable() : run.timed ? el("p", null, "It measures run times; see the overhead of tracing below.") : el("p", null, "No detector has judged this run."));
 }
