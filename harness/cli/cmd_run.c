@@ -6,20 +6,16 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/cli/cmd.h"
+#include "harness/cli/running.h"
 #include "harness/cli/show.h"
 #include "harness/fs/fs.h"
-#include "harness/run/exec.h"
-
-struct options {
-	const char *scenario, *folder, *only, *inventory, *tracer, *beside;
-	long repeats, seed;
-	double lease_s;
-	bool dry_run, quiet, json;
-};
+#include "harness/run/key.h"
+#include "harness/run/lock.h"
 
 static void usage(FILE *f)
 {
@@ -43,12 +39,14 @@ static void usage(FILE *f)
 	      "  --quiet            no progress, only complaints and the table\n"
 	      "  --json             plan or table as JSON\n\n"
 	      "Exit codes: 0 every cell has a confirmed attempt; 2 the scenario, the inventory or the\n"
-	      "usage is wrong; 3 a cell is without a confirmed attempt, or the run was interrupted.\n",
+	      "usage is wrong; 3 a cell is without a confirmed attempt, or the run was interrupted\n"
+	      "(Ctrl-C undoes the fault first; a second one leaves that to the nodes, within the lease);\n"
+	      "'culprit resume RUN' goes on with it.\n",
 	      f);
 }
 
 /* 0, 1 (help was asked for), or -EINVAL (said). */
-static int parse(int argc, char **argv, struct options *o)
+static int parse(int argc, char **argv, struct run_options *o)
 {
 	enum { INVENTORY = 256, ONLY, TRACER, BESIDE, REPEATS, SEED, LEASE, DRY_RUN, QUIET, JSON };
 	static const struct option longs[] = {
@@ -63,7 +61,7 @@ static int parse(int argc, char **argv, struct options *o)
 	struct err e;
 	int opt;
 
-	*o = (struct options){.repeats = -1, .seed = -1};
+	*o = (struct run_options){.repeats = -1, .seed = -1};
 	while ((opt = getopt_long(argc, argv, "o:h", longs, NULL)) != -1) {
 		switch (opt) {
 		case 'o':
@@ -142,14 +140,14 @@ static char *default_folder(const struct scenario *s)
 	return asprintf(&folder, "runs/%s-%s", s->name, stamp) < 0 ? NULL : folder;
 }
 
-static const char *choose_inventory(const struct options *o, const struct scenario *s)
+static const char *choose_inventory(const struct run_options *o, const struct scenario *s)
 {
 	const char *env = getenv("CULPRIT_INVENTORY");
 
 	return o->inventory ? o->inventory : s->inventory ? s->inventory : env ? env : "/run/culprit/lab/inventory.lua";
 }
 
-static json_t *detectors_json(const struct scenario *s)
+json_t *running_detectors(const struct scenario *s)
 {
 	json_t *list = json_array();
 
@@ -159,7 +157,7 @@ static json_t *detectors_json(const struct scenario *s)
 	return list;
 }
 
-static json_t *servers_json(const struct cluster *c)
+json_t *running_servers(const struct cluster *c)
 {
 	json_t *list = json_array();
 
@@ -168,7 +166,7 @@ static json_t *servers_json(const struct cluster *c)
 	return list;
 }
 
-static int set_json(struct store *s, const char *key, const json_t *v, struct err *e)
+int running_set_json(struct store *s, const char *key, const json_t *v, struct err *e)
 {
 	char *text = json_dumps(v, JSON_COMPACT);
 	int rc = text ? store_set(s, key, text, e) : err_errno(e, -ENOMEM, "cannot write a fact");
@@ -187,7 +185,7 @@ static int record_file_system(struct store *s, const char *fs_type, struct err *
 	if (!rc)
 		rc = fs_errors(fs, &errors, e);
 	if (!rc)
-		rc = set_json(s, "file_system", errors, e);
+		rc = running_set_json(s, "file_system", errors, e);
 	json_decref(errors);
 	fs_free(fs);
 	return rc;
@@ -230,12 +228,12 @@ static int record_facts(struct store *s, const struct scenario *sc, const struct
 	if (!rc)
 		rc = store_set(s, "culprit_version", CULPRIT_VERSION, e);
 	if (!rc)
-		rc = set_json(s, "axes", axes, e);
+		rc = running_set_json(s, "axes", axes, e);
 	json_decref(axes);
 	if (!rc)
-		rc = set_json(s, "detectors", detectors, e);
+		rc = running_set_json(s, "detectors", detectors, e);
 	if (!rc)
-		rc = set_json(s, "servers", servers, e);
+		rc = running_set_json(s, "servers", servers, e);
 	if (!rc)
 		rc = record_file_system(s, fs_type, e);
 	if (!rc)
@@ -247,34 +245,41 @@ static int record_facts(struct store *s, const struct scenario *sc, const struct
 }
 
 /* The cells are run; what is left is to say how it went. */
-static int conclude(struct executor *x, const struct options *o, int rc, const struct err *why)
+int running_conclude(struct executor *x, const char *command, bool json, int rc, const struct err *why)
 {
 	json_t *tally = NULL;
 	struct err e;
 	int code = CULPRIT_EXIT_OK;
 
+	progress_free(x->progress);
+	x->progress = NULL;
 	if (rc == -EINTR) {
-		cmd_fail("run", 0, "interrupted: %s; what was confirmed is in '%s'",
+		cmd_fail(command, 0, "interrupted: %s; what was confirmed is kept, and 'culprit resume %s' goes on",
 			 x->undo_failed ? "a node did not answer, and undoes its fault by itself within the lease "
 					  "('culprit undo' asks it)"
 					: "every fault is undone",
 			 store_folder(x->store));
 		return CULPRIT_EXIT_INVALID;
 	}
+	if (rc && x->store && rc != -EINVAL && rc != -ENOENT && rc != -EKEYREJECTED)
+		return cmd_fail(command, CULPRIT_EXIT_INVALID, "%s; 'culprit resume %s' goes on", why->text,
+				store_folder(x->store));
 	if (rc)
-		return cmd_fail("run", rc == -EINVAL || rc == -ENOENT || rc == -EKEYREJECTED ? CULPRIT_EXIT_USAGE
+		return cmd_fail(command, rc == -EINVAL || rc == -ENOENT || rc == -EKEYREJECTED ? CULPRIT_EXIT_USAGE
 											   : CULPRIT_EXIT_INVALID,
 				"%s", why->text);
-	if (show_table(x->store, NULL, o->json ? TABLE_JSON : TABLE_TEXT, false, stdout, &e))
-		code = cmd_fail("run", CULPRIT_EXIT_INVALID, "%s", e.text);
+	if (show_table(x->store, NULL, json ? TABLE_JSON : TABLE_TEXT, false, stdout, &e))
+		code = cmd_fail(command, CULPRIT_EXIT_INVALID, "%s", e.text);
 	if (!store_tally(x->store, &tally, &e) && json_array_size(json_object_get(tally, "missing")))
-		code = cmd_fail("run", CULPRIT_EXIT_INVALID, "%zu cells have no confirmed attempt; '%s/run.log' says why",
-				json_array_size(json_object_get(tally, "missing")), store_folder(x->store));
+		code = cmd_fail(command, CULPRIT_EXIT_INVALID,
+				"%zu cells have no confirmed attempt; '%s/run.log' says why; 'culprit resume %s' tries them again",
+				json_array_size(json_object_get(tally, "missing")), store_folder(x->store),
+				store_folder(x->store));
 	if (json_integer_value(json_object_get(json_object_get(tally, "attempts"), "error")))
-		code = cmd_fail("run", CULPRIT_EXIT_USAGE, "the scenario or one of its files is wrong; '%s/run.log' has the place",
+		code = cmd_fail(command, CULPRIT_EXIT_USAGE, "the scenario or one of its files is wrong; '%s/run.log' has the place",
 				store_folder(x->store));
 	if (x->judge_failed)
-		code = cmd_fail("run", CULPRIT_EXIT_USAGE, "a detector failed; mend it, then 'culprit rescore --save %s'",
+		code = cmd_fail(command, CULPRIT_EXIT_USAGE, "a detector failed; mend it, then 'culprit rescore --save %s'",
 				store_folder(x->store));
 	json_decref(tally);
 	return code;
@@ -309,10 +314,48 @@ static int begin_beside(struct executor *x, const char *folder, const char *inve
 	return rc;
 }
 
-static int run_plan(struct executor *x, const struct options *o, const char *inventory, const json_t *detectors,
+static json_t *options_json(const struct run_options *o)
+{
+	return json_pack("{s:s?, s:s?, s:s?, s:I, s:f}", "only", o->only, "tracer", o->tracer, "beside", o->beside, "repeats",
+			 (json_int_t)o->repeats, "lease_s", o->lease_s);
+}
+
+static int set_path(struct store *s, const char *key, const char *path, struct err *e)
+{
+	char *full = realpath(path, NULL);
+	int rc = full ? store_set(s, key, full, e) : err_errno(e, -errno, "cannot find '%s'", path);
+
+	free(full);
+	return rc;
+}
+
+/* What 'culprit resume' needs besides. Once the makings are there, it is all there. */
+static int record_start(struct executor *x, const struct run_options *o, const char *inventory, struct err *e)
+{
+	json_t *options = options_json(o), *detectors = NULL;
+	int rc = set_path(x->store, "scenario_path", o->scenario, e);
+
+	if (!rc)
+		rc = set_path(x->store, "inventory_path", inventory, e);
+	if (!rc)
+		rc = running_set_json(x->store, "options", options, e);
+	if (!rc)
+		rc = key_detectors(x->scenario, &detectors, e);
+	if (!rc)
+		rc = running_set_json(x->store, "detector_texts", detectors, e);
+	if (!rc)
+		rc = key_makings(x->scenario, x->plan, x->cluster, o->only, &x->makings, e);
+	if (!rc)
+		rc = running_set_json(x->store, "makings", x->makings, e);
+	json_decref(options);
+	json_decref(detectors);
+	return rc;
+}
+
+static int run_plan(struct executor *x, const struct run_options *o, const char *inventory, const json_t *detectors,
 		    struct err *e)
 {
-	json_t *servers = servers_json(x->cluster);
+	json_t *servers = running_servers(x->cluster);
 	char *folder = o->folder ? strdup(o->folder) : default_folder(x->scenario);
 	int rc;
 
@@ -325,7 +368,11 @@ static int run_plan(struct executor *x, const struct options *o, const char *inv
 	if (!rc)
 		rc = begin_run(x, folder, inventory, x->scenario->tracers[0].label, detectors, servers, &x->store, &x->judge, e);
 	if (!rc)
+		rc = run_lock(folder, &x->lock, e);
+	if (!rc)
 		rc = begin_beside(x, folder, inventory, detectors, servers, e);
+	if (!rc)
+		rc = record_start(x, o, inventory, e);
 	if (!rc)
 		rc = progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet, &x->progress, e);
 	if (!rc) {
@@ -335,13 +382,12 @@ static int run_plan(struct executor *x, const struct options *o, const char *inv
 		if (rc)
 			progress_say(x->progress, "ended: %s", e->text);
 	}
-	progress_free(x->progress);
 	json_decref(servers);
 	free(folder);
 	return rc;
 }
 
-static int prepare(struct executor *x, const struct options *o, const char **inventory, struct err *e)
+int running_prepare(struct executor *x, const struct run_options *o, const char **inventory, struct err *e)
 {
 	uint64_t seed;
 	int rc = scenario_load(o->scenario, &x->scenario, e);
@@ -375,10 +421,26 @@ static int prepare(struct executor *x, const struct options *o, const char **inv
 	return 0;
 }
 
+void running_clear(struct executor *x)
+{
+	progress_free(x->progress);
+	judge_free(x->judge);
+	judge_free(x->judge_beside);
+	store_close(x->store);
+	store_close(x->beside);
+	plan_free(x->plan);
+	cluster_free(x->cluster);
+	scenario_free(x->scenario);
+	json_decref(x->makings);
+	free(x->server_names);
+	if (x->lock >= 0)
+		close(x->lock);
+}
+
 int cmd_run(int argc, char **argv)
 {
-	struct executor x = {0};
-	struct options o;
+	struct executor x = {.lock = -1};
+	struct run_options o;
 	const char *inventory = NULL;
 	json_t *detectors = NULL;
 	struct err e;
@@ -388,14 +450,14 @@ int cmd_run(int argc, char **argv)
 	if (rc)
 		return rc > 0 ? CULPRIT_EXIT_OK : CULPRIT_EXIT_USAGE;
 	x.interrupted = exec_catch_signals();
-	rc = prepare(&x, &o, &inventory, &e);
+	rc = running_prepare(&x, &o, &inventory, &e);
 	if (rc) {
 		code = cmd_fail("run", CULPRIT_EXIT_USAGE, "%s", e.text);
 		goto out;
 	}
-	detectors = detectors_json(x.scenario);
+	detectors = running_detectors(x.scenario);
 	if (o.dry_run) {
-		json_t *servers = servers_json(x.cluster);
+		json_t *servers = running_servers(x.cluster);
 
 		rc = judge_new(detectors, servers, NULL, &x.judge, &e);
 		json_decref(servers);
@@ -404,16 +466,9 @@ int cmd_run(int argc, char **argv)
 		goto out;
 	}
 	rc = run_plan(&x, &o, inventory, detectors, &e);
-	code = x.store ? conclude(&x, &o, rc, &e) : cmd_fail("run", CULPRIT_EXIT_USAGE, "%s", e.text);
+	code = x.store ? running_conclude(&x, "run", o.json, rc, &e) : cmd_fail("run", CULPRIT_EXIT_USAGE, "%s", e.text);
 out:
 	json_decref(detectors);
-	judge_free(x.judge);
-	judge_free(x.judge_beside);
-	store_close(x.store);
-	store_close(x.beside);
-	plan_free(x.plan);
-	cluster_free(x.cluster);
-	scenario_free(x.scenario);
-	free(x.server_names);
+	running_clear(&x);
 	return code;
 }

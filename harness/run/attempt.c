@@ -1,10 +1,12 @@
 #include "harness/run/attempt.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <lauxlib.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
@@ -94,10 +96,31 @@ static enum outcome outcome_of(int rc)
 {
 	if (!rc)
 		return OUTCOME_CONFIRMED;
-	return rc == -EINVAL || rc == -ENOMEM || rc == -ENOSPC ? OUTCOME_ERROR : OUTCOME_INVALID;
+	return rc == -EINVAL || rc == -ENOMEM ? OUTCOME_ERROR : OUTCOME_INVALID;
 }
 
-/* The attempt's row with what was measured, in one transaction. */
+/* The names of an attempt's files, and its own in 'cells'. */
+static int sync_folders(struct trial *t, struct err *e)
+{
+	const char *const names[] = {t->folder, "cells"};
+	int rc = 0;
+
+	for (size_t i = 0; i < 2 && !rc; i++) {
+		char *path = NULL;
+		int fd = asprintf(&path, "%s/%s", store_folder(t->x->store), names[i]) < 0
+				 ? -1
+				 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		if (fd < 0 || fsync(fd) < 0)
+			rc = err_errno(e, -errno, "cannot write '%s' to the disk", names[i]);
+		if (fd >= 0)
+			close(fd);
+		free(path);
+	}
+	return rc;
+}
+
+/* The attempt's row with what was measured, in one transaction: it is there whole, its files on the disk, or not. */
 static int record_in(struct trial *t, struct store *s, const struct measurement *m, struct err *e)
 {
 	int rc = store_begin(s, e);
@@ -106,6 +129,8 @@ static int record_in(struct trial *t, struct store *s, const struct measurement 
 		rc = store_put_attempt(s, &t->row, e);
 	if (!rc && t->row.outcome == OUTCOME_CONFIRMED)
 		rc = measure_store(t->x, s, t->folder, t->row.id, m, e);
+	if (!rc && t->row.outcome == OUTCOME_CONFIRMED)
+		rc = sync_folders(t, e);
 	if (!rc)
 		rc = store_commit(s, e);
 	if (rc)
@@ -162,7 +187,7 @@ int attempt_run(struct executor *x, const struct cell *c, long number, enum outc
 	char *full = NULL;
 	int rc = 0;
 
-	t.row = (struct attempt_row){.cell = c->number, .number = number, .started_ns = clock_real_ns()};
+	t.row = (struct attempt_row){.cell = c->number, .number = number, .started_ns = clock_real_ns(), .key = c->key};
 	if (c->n_victims)
 		t.fault = &x->scenario->faults[c->fault];
 	for (size_t i = 0, n = 0; i < c->n_victims; i++) {

@@ -32,6 +32,9 @@ struct executor {
 	bool judge_failed;                 /* some attempt could not be judged; the log says why */
 	struct progress *progress;
 	bool unsettled;                    /* the last attempt may have left clients without a server for a while */
+	json_t *makings;                   /* what the cells depend on (key.h), as far as it is known */
+	int lock;                          /* of the run's folder (lock.h); -1: none */
+	bool resumed;                      /* the run was begun before */
 	struct acts *acts;
 	char **server_names;               /* in the order of cluster.servers; used as sample.server */
 	volatile sig_atomic_t *interrupted; /* number of SIGINT and SIGTERM so far */

@@ -11,6 +11,8 @@
 #include "harness/base/clock.h"
 #include "harness/base/lua/luajson.h"
 #include "harness/base/lua/luax.h"
+#include "harness/run/key.h"
+#include "harness/run/takeup.h"
 #include "harness/run/needs.h"
 
 #define CALL_TIMEOUT_S 30
@@ -53,6 +55,8 @@ volatile sig_atomic_t *exec_catch_signals(void)
 	sigemptyset(&sa.sa_mask);
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
+	if (signal(SIGHUP, SIG_IGN) != SIG_IGN)
+		sigaction(SIGHUP, &sa, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	return &interrupts;
 }
@@ -305,7 +309,7 @@ static int run_cell(struct executor *x, size_t place, const struct cell *c, stru
 	double begin = clock_mono_s();
 	int rc = 0;
 
-	for (long n = 1; n <= x->scenario->attempts; n++) {
+	for (long n = c->attempts + 1; n <= c->attempts + x->scenario->attempts; n++) {
 		enum outcome outcome = OUTCOME_ERROR;
 		struct err why = {""};
 		int64_t id = 0, beside_id = 0;
@@ -350,7 +354,69 @@ static int run_cells(struct executor *x, struct err *e)
 	int rc = 0;
 
 	for (size_t i = 0; i < x->plan->n && !rc; i++)
-		rc = run_cell(x, i + 1, &x->plan->cells[i], e);
+		if (!x->plan->cells[i].done)
+			rc = run_cell(x, i + 1, &x->plan->cells[i], e);
+	return rc;
+}
+
+/* Killed between an attempt and its verdicts, or judged by a model or a detector that has changed since. */
+static int judge_rest_of(struct executor *x, struct judge *j, struct store *s, struct err *e)
+{
+	json_t *rows = NULL, *row;
+	char ignored[160];
+	struct err why;
+	size_t i;
+	int rc = j ? store_unjudged(s, &rows, e) : 0;
+
+	json_array_foreach(rows, i, row) {
+		if (*x->interrupted)
+			break;
+		progress_now(x->progress, 0, "judging what was measured before");
+		if (judge_attempt(j, json_integer_value(json_object_get(row, "attempt")), ignored, sizeof(ignored), &why)) {
+			x->judge_failed = true;
+			progress_say(x->progress, "cell %lld: not judged: %s",
+				     (long long)json_integer_value(json_object_get(row, "cell")), why.text);
+		}
+	}
+	json_decref(rows);
+	return rc;
+}
+
+int exec_judge_rest(struct executor *x, struct err *e)
+{
+	int rc = x->resumed ? judge_rest_of(x, x->judge, x->store, e) : 0;
+
+	return rc || !x->resumed || !x->beside ? rc : judge_rest_of(x, x->judge_beside, x->beside, e);
+}
+
+/* What the cells depend on is now known whole. A run that is resumed must be made of the same programs. */
+static int identify(struct executor *x, struct err *e)
+{
+	char *text = store_get(x->store, "programs"), *difference;
+	json_t *was = text ? json_loads(text, 0, NULL) : NULL, *programs = json_object();
+	int rc;
+
+	free(text);
+	progress_now(x->progress, 0, "looking at the programs on the nodes");
+	rc = key_add_programs(x->scenario, x->plan, x->cluster, programs, e);
+	/* What the scenario asks for, or what the nodes can. */
+	if (x->scenario->measure == MEASURE_VERDICTS)
+		json_object_set_new(programs, "traced with", json_string(x->scenario->tracers[0].label));
+	difference = rc || !was ? NULL : key_difference(was, programs);
+	if (difference)
+		rc = err_set(e, -EINVAL, "it is not the same run any more: %.800s; 'culprit run' begins a new one", difference);
+	free(difference);
+	json_object_update(x->makings, programs);
+	if (!rc)
+		rc = key_cells(x->scenario, x->plan, x->cluster, x->makings, e);
+	if (!rc && x->resumed)
+		rc = takeup_check_keys(x, e);
+	text = rc ? NULL : json_dumps(programs, JSON_COMPACT | JSON_SORT_KEYS);
+	if (!rc)
+		rc = text ? store_set(x->store, "programs", text, e) : err_errno(e, -ENOMEM, "cannot write a fact");
+	free(text);
+	json_decref(was);
+	json_decref(programs);
 	return rc;
 }
 
@@ -393,9 +459,13 @@ int exec_run(struct executor *x, struct err *e)
 	if (!rc)
 		rc = check_tracers(x, e);
 	if (!rc)
+		rc = identify(x, e);
+	if (!rc)
 		rc = check_and_prepare(x, e);
 	if (!rc)
 		rc = run_cells(x, e);
+	if (!rc)
+		rc = exec_judge_rest(x, e);
 	if (x->cluster->set) {
 		nodeset_resume(x->cluster->set);
 		remove_data(x);

@@ -12,7 +12,10 @@
  * cannot run on this cluster, before anything was touched. */
 int exec_run(struct executor *x, struct err *e);
 
-/* Counts SIGINT and SIGTERM; the first lets the running attempt undo and end, a third kills at once. */
+/* Of a run that was begun before: judges what no detector has judged yet. No cluster is needed. */
+int exec_judge_rest(struct executor *x, struct err *e);
+
+/* Counts SIGINT, SIGTERM and SIGHUP (unless that is ignored); the first lets the running attempt undo and end, a third kills at once. */
 volatile sig_atomic_t *exec_catch_signals(void);
 
 /* Readable once a signal has come; for what waits outside the executor. 0 if it could not be made. */

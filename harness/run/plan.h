@@ -28,6 +28,9 @@ struct cell {
 	long repeat;       /* 1 .. repeats */
 	size_t victims[MAX_VICTIMS]; /* servers' indices among the servers, ascending */
 	size_t n_victims;  /* 0: control */
+	char key[65];      /* of all that decides it (key.h); "" until that is known */
+	long attempts;     /* that a run which is resumed has already */
+	bool done;         /* one of them is confirmed, and its files are whole */
 };
 
 struct plan {

@@ -13,7 +13,7 @@
 
 struct progress {
 	FILE *log;
-	size_t cells, done;
+	size_t cells, done, before;
 	double cell_s, spent_s, begun_s;
 	bool quiet, terminal, line_open;
 };
@@ -71,10 +71,15 @@ static void log_line(struct progress *p, const char *text)
 
 static double eta_s(const struct progress *p, double left_s)
 {
-	double each = p->done ? p->spent_s / (double)p->done : p->cell_s;
+	double each = p->done > p->before ? p->spent_s / (double)(p->done - p->before) : p->cell_s;
 	size_t after = p->cells > p->done ? p->cells - p->done - 1 : 0;
 
 	return left_s + (double)after * each;
+}
+
+void progress_begin_at(struct progress *p, size_t done)
+{
+	p->done = p->before = done;
 }
 
 void progress_now(struct progress *p, double left_s, const char *fmt, ...)

@@ -17,6 +17,9 @@ struct progress;
 int progress_new(const char *folder, size_t cells, double cell_s, bool quiet, struct progress **out, struct err *e);
 void progress_free(struct progress *p);
 
+/* That many cells were done before. */
+void progress_begin_at(struct progress *p, size_t done);
+
 /* What is going on now ("cell 3/8 ddw x disk-hog: fault on s2"); 'left_s' of this cell. */
 void progress_now(struct progress *p, double left_s, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 

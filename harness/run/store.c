@@ -27,6 +27,7 @@ static const char schema[] =
 	"CREATE TABLE attempt (id INTEGER PRIMARY KEY, cell INTEGER REFERENCES cell, number INTEGER, outcome TEXT,"
 	" reason TEXT, started_ns INTEGER, start_ns INTEGER, onset_ns INTEGER, offset_ns INTEGER, ended_ns INTEGER,"
 	" seconds INTEGER, detail TEXT, key TEXT, UNIQUE (cell, number));"
+	"CREATE UNIQUE INDEX completed_once ON attempt (cell) WHERE outcome = 'confirmed';"
 	"CREATE TABLE sample (attempt INTEGER REFERENCES attempt, metric TEXT, server TEXT, second INTEGER,"
 	" count INTEGER, sum_s REAL, max_s REAL, bytes INTEGER, PRIMARY KEY (attempt, metric, server, second))"
 	" WITHOUT ROWID;"

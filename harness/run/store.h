@@ -93,4 +93,19 @@ int store_verdicts(struct store *s, json_t **rows, struct err *e);
  * text; in the order of the first column. For who shows a run whole. New reference. */
 int store_table(struct store *s, const char *table, json_t **rows, struct err *e);
 
+/* What a run that is resumed looks at and mends. */
+
+/* [{id, cell, number, outcome, key|null}], oldest first. New reference. */
+int store_attempts(struct store *s, json_t **rows, struct err *e);
+/* Are the attempt's files as they were written? -EBADMSG: which one is not. */
+int store_check_files(struct store *s, int64_t attempt, struct err *why);
+/* A confirmed attempt whose files are damaged counts as invalid from now on; its verdicts go. */
+int store_spoil(struct store *s, int64_t cell, int64_t number, const char *reason, struct err *e);
+/* As if it had not been: what the store beside has of an attempt that the run's own store never heard of. */
+int store_drop_attempt(struct store *s, int64_t attempt, struct err *e);
+/* What was skipped is looked at anew. */
+int store_unskip(struct store *s, struct err *e);
+/* [{attempt, cell}] of confirmed scored attempts without any verdict. New reference. */
+int store_unjudged(struct store *s, json_t **rows, struct err *e);
+
 #endif

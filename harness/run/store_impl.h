@@ -28,7 +28,7 @@ int store_finish(struct store *s, sqlite3_stmt *st, struct err *e, const char *d
  * bound where there is a '?'. New reference. */
 int store_query(struct store *s, const char *sql, int64_t arg, json_t **rows, struct err *e);
 
-/* Size and SHA-256 of a file, which is synced to the disk. */
-int store_hash_file(const char *path, char hex[65], int64_t *size, struct err *e);
+/* Size and SHA-256 of a file; if 'sync', it is on the disk when this returns. */
+int store_hash_file(const char *path, char hex[65], int64_t *size, bool sync, struct err *e);
 
 #endif

@@ -87,7 +87,7 @@ int store_put_events(struct store *s, int64_t attempt, char *const servers[], ch
 	return rc;
 }
 
-int store_hash_file(const char *path, char hex[65], int64_t *size, struct err *e)
+int store_hash_file(const char *path, char hex[65], int64_t *size, bool sync, struct err *e)
 {
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	unsigned len = 0;
@@ -106,6 +106,8 @@ int store_hash_file(const char *path, char hex[65], int64_t *size, struct err *e
 	}
 	if (n < 0)
 		rc = err_errno(e, -errno, "cannot read '%s'", path);
+	else if (sync && fsync(fd) < 0)
+		rc = err_errno(e, -errno, "cannot write '%s' to the disk", path);
 	for (unsigned i = 0; i < len && i < 32; i++)
 		sprintf(hex + 2 * i, "%02x", digest[i]);
 	EVP_MD_CTX_free(ctx);
@@ -123,7 +125,7 @@ int store_put_file(struct store *s, int64_t attempt, const char *path, struct er
 
 	if (asprintf(&full, "%s/%s", s->folder, path) < 0)
 		return err_errno(e, -ENOMEM, "cannot list '%s'", path);
-	rc = store_hash_file(full, hex, &size, e);
+	rc = store_hash_file(full, hex, &size, true, e);
 	free(full);
 	if (!rc)
 		rc = store_statement(s, &st, e, "INSERT INTO file VALUES (?, ?, ?, ?)", "isis", attempt, path, size, hex);

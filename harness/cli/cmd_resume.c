@@ -1,0 +1,263 @@
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/base/file.h"
+#include "harness/cli/cmd.h"
+#include "harness/cli/running.h"
+#include "harness/run/key.h"
+#include "harness/run/lock.h"
+#include "harness/run/takeup.h"
+
+/* What the run has on record of how it was begun. */
+struct record {
+	char *scenario_path, *inventory_path, *scenario_text, *inventory_text, *seed;
+	json_t *options, *makings, *detectors;
+};
+
+static void usage(FILE *f)
+{
+	fputs("usage: culprit resume RUN [--scenario FILE] [--inventory FILE] [--quiet] [--json]\n\n"
+	      "Goes on with a run that was interrupted or killed: cells that have a confirmed attempt, with\n"
+	      "every file as its checksum says, stay as they are; the others are run, as the same plan has\n"
+	      "them. What was half done is removed. Cells whose tries were used up get new ones.\n\n"
+	      "The scenario, the faults and workloads, the agent, the programs on the nodes and the hosts'\n"
+	      "roles must be the same: else the run is refused, and it is said what has changed. Detectors\n"
+	      "may change: every cell is then judged anew.\n\n"
+	      "  --scenario FILE    where the scenario is now (default: where it was; else as it was)\n"
+	      "  --inventory FILE   where the inventory is now (default: where it was; else as it was)\n"
+	      "  --quiet            no progress, only complaints and the table\n"
+	      "  --json             the table as JSON\n\n"
+	      "Exit codes: as 'culprit run'; 2 also when something has changed, or the run is going on.\n",
+	      f);
+}
+
+static json_t *fact_json(struct store *s, const char *key)
+{
+	char *text = store_get(s, key);
+	json_t *v = text ? json_loads(text, 0, NULL) : NULL;
+
+	free(text);
+	return v;
+}
+
+static void record_clear(struct record *r)
+{
+	free(r->scenario_path);
+	free(r->inventory_path);
+	free(r->scenario_text);
+	free(r->inventory_text);
+	free(r->seed);
+	json_decref(r->options);
+	json_decref(r->makings);
+	json_decref(r->detectors);
+}
+
+static int record_read(struct store *s, struct record *r, struct err *e)
+{
+	*r = (struct record){.scenario_path = store_get(s, "scenario_path"),
+			     .inventory_path = store_get(s, "inventory_path"),
+			     .scenario_text = store_get(s, "scenario_text"),
+			     .inventory_text = store_get(s, "inventory_text"),
+			     .seed = store_get(s, "seed"),
+			     .options = fact_json(s, "options"),
+			     .makings = fact_json(s, "makings"),
+			     .detectors = fact_json(s, "detector_texts")};
+	if (r->scenario_path && r->inventory_path && r->scenario_text && r->inventory_text && r->seed && r->options &&
+	    r->makings && r->detectors)
+		return 0;
+	return err_set(e, -EINVAL, "'%s' was begun by an older culprit, or ended before its plan was written: it cannot be "
+		       "resumed; 'culprit run' begins a new one", store_folder(s));
+}
+
+/* A file that is no longer where it was is written anew, into the run's folder. */
+static int find_file(struct store *s, const char *name, const char *text, char **path, struct err *e)
+{
+	char *own;
+	int rc;
+
+	if (!access(*path, R_OK))
+		return 0;
+	if (asprintf(&own, "%s/%s", store_folder(s), name) < 0)
+		return err_errno(e, -ENOMEM, "cannot resume");
+	rc = file_write_atomic(own, 0600, text, strlen(text), e);
+	free(*path);
+	*path = own;
+	return rc;
+}
+
+/* The same options, with which the same scenario makes the same plan. */
+static int prepare(struct executor *x, struct record *r, const struct run_options *given, struct err *e)
+{
+	struct run_options o = {.quiet = given->quiet, .json = given->json};
+	const char *inventory;
+	int rc = given->scenario ? 0 : find_file(x->store, "scenario.lua", r->scenario_text, &r->scenario_path, e);
+
+	if (!rc && !given->inventory)
+		rc = find_file(x->store, "inventory.lua", r->inventory_text, &r->inventory_path, e);
+	if (rc)
+		return rc;
+	o.scenario = given->scenario ? given->scenario : r->scenario_path;
+	o.inventory = given->inventory ? given->inventory : r->inventory_path;
+	o.only = json_string_value(json_object_get(r->options, "only"));
+	o.tracer = json_string_value(json_object_get(r->options, "tracer"));
+	o.beside = json_string_value(json_object_get(r->options, "beside"));
+	o.repeats = (long)json_integer_value(json_object_get(r->options, "repeats"));
+	o.lease_s = json_number_value(json_object_get(r->options, "lease_s"));
+	o.seed = strtol(r->seed, NULL, 10);
+	rc = running_prepare(x, &o, &inventory, e);
+	return rc ? rc : key_makings(x->scenario, x->plan, x->cluster, o.only, &x->makings, e);
+}
+
+static int refuse_changes(struct executor *x, const struct record *r, struct err *e)
+{
+	char *text = key_difference(r->makings, x->makings);
+	int rc = text ? err_set(e, -EINVAL, "it is not the same run any more: %.800s; 'culprit run' begins a new one", text) : 0;
+
+	free(text);
+	return rc;
+}
+
+static int open_beside(struct executor *x, struct err *e)
+{
+	char *path;
+	int rc;
+
+	if (!x->scenario->beside.name)
+		return 0;
+	if (asprintf(&path, "%s/beside", store_folder(x->store)) < 0)
+		return err_errno(e, -ENOMEM, "cannot resume");
+	rc = store_open(path, &x->beside, e);
+	free(path);
+	return rc;
+}
+
+/* Verdicts and models go, of both stores; they are given anew. */
+static int forget_verdicts(struct executor *x, struct err *e)
+{
+	int rc = store_clear_verdicts(x->store, e);
+
+	return rc || !x->beside ? rc : store_clear_verdicts(x->beside, e);
+}
+
+static int take_detectors(struct executor *x, const struct record *r, struct err *e)
+{
+	json_t *detectors = running_detectors(x->scenario), *servers = running_servers(x->cluster), *texts = NULL;
+	char *difference = NULL;
+	int rc = key_detectors(x->scenario, &texts, e);
+
+	if (!rc)
+		difference = key_difference(r->detectors, texts);
+	if (difference) {
+		progress_say(x->progress, "detectors have changed, all cells are judged anew: %.800s", difference);
+		rc = forget_verdicts(x, e);
+	}
+	for (struct store *s = x->store; s && difference && !rc; s = s == x->store ? x->beside : NULL)
+		rc = running_set_json(s, "detectors", detectors, e);
+	if (difference && !rc)
+		rc = running_set_json(x->store, "detector_texts", texts, e);
+	if (!rc && x->scenario->measure == MEASURE_VERDICTS)
+		rc = judge_new(detectors, servers, x->store, &x->judge, e);
+	if (!rc && x->beside)
+		rc = judge_new(detectors, servers, x->beside, &x->judge_beside, e);
+	free(difference);
+	json_decref(texts);
+	json_decref(detectors);
+	json_decref(servers);
+	return rc;
+}
+
+static int go_on(struct executor *x, struct err *e)
+{
+	struct takeup t;
+	int rc = takeup_run(x, &t, e);
+
+	if (!rc && t.training_lost)
+		rc = forget_verdicts(x, e);
+	if (rc)
+		return rc;
+	progress_begin_at(x->progress, t.done);
+	progress_say(x->progress, "run %s resumed: %zu of %zu cells are done%s", store_run_id(x->store), t.done, x->plan->n,
+		     t.done == x->plan->n ? ": nothing is left to run" : "");
+	if (t.halves)
+		progress_say(x->progress, "removed what %zu attempts that never ended had left", t.halves);
+	rc = t.done == x->plan->n ? exec_judge_rest(x, e) : exec_run(x, e);
+	if (rc)
+		progress_say(x->progress, "ended: %s", e->text);
+	return rc;
+}
+
+static int resume(struct executor *x, const char *folder, const struct run_options *o, struct err *e)
+{
+	struct record r = {0};
+	int rc = store_open(folder, &x->store, e);
+
+	if (!rc)
+		rc = run_lock(folder, &x->lock, e);
+	if (!rc)
+		rc = record_read(x->store, &r, e);
+	if (!rc)
+		rc = prepare(x, &r, o, e);
+	if (!rc)
+		rc = refuse_changes(x, &r, e);
+	if (!rc)
+		rc = open_beside(x, e);
+	if (!rc)
+		rc = progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet, &x->progress, e);
+	if (!rc)
+		rc = take_detectors(x, &r, e);
+	if (!rc)
+		rc = go_on(x, e);
+	record_clear(&r);
+	return rc;
+}
+
+int cmd_resume(int argc, char **argv)
+{
+	enum { SCENARIO = 256, INVENTORY, QUIET, JSON };
+	static const struct option longs[] = {{"scenario", required_argument, NULL, SCENARIO},
+					      {"inventory", required_argument, NULL, INVENTORY},
+					      {"quiet", no_argument, NULL, QUIET},
+					      {"json", no_argument, NULL, JSON},
+					      {"help", no_argument, NULL, 'h'},
+					      {NULL, 0, NULL, 0}};
+	struct executor x = {.lock = -1, .resumed = true};
+	struct run_options o = {0};
+	struct err e;
+	int opt, rc, code;
+
+	while ((opt = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
+		switch (opt) {
+		case SCENARIO:
+			o.scenario = optarg;
+			break;
+		case INVENTORY:
+			o.inventory = optarg;
+			break;
+		case QUIET:
+			o.quiet = true;
+			break;
+		case JSON:
+			o.json = true;
+			break;
+		case 'h':
+			usage(stdout);
+			return CULPRIT_EXIT_OK;
+		default:
+			fputs("culprit resume: 'culprit resume --help' lists the options\n", stderr);
+			return CULPRIT_EXIT_USAGE;
+		}
+	}
+	if (argc - optind != 1)
+		return cmd_fail("resume", CULPRIT_EXIT_USAGE, "which run? 'culprit resume runs/NAME'");
+	x.interrupted = exec_catch_signals();
+	rc = resume(&x, argv[optind], &o, &e);
+	if (rc && !x.progress)
+		code = cmd_fail("resume", CULPRIT_EXIT_USAGE, "%s", e.text);
+	else
+		code = running_conclude(&x, "resume", o.json, rc, &e);
+	running_clear(&x);
+	return code;
+}

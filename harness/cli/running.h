@@ -1,0 +1,34 @@
+/*
+ * What 'culprit run' and 'culprit resume' share: from a scenario and an inventory to an executor, and from its end to
+ * an exit code.
+ */
+#ifndef CULPRIT_CLI_RUNNING_H
+#define CULPRIT_CLI_RUNNING_H
+
+#include <stdbool.h>
+
+#include "harness/run/exec.h"
+
+struct run_options {
+	const char *scenario, *folder, *only, *inventory, *tracer, *beside;
+	long repeats, seed; /* negative: the scenario's */
+	double lease_s;
+	bool dry_run, quiet, json;
+};
+
+/* Loads the scenario and the inventory and makes the plan. '*inventory' gets the path that was chosen. */
+int running_prepare(struct executor *x, const struct run_options *o, const char **inventory, struct err *e);
+
+/* [{name, params}] and [names]. New references. */
+json_t *running_detectors(const struct scenario *s);
+json_t *running_servers(const struct cluster *c);
+
+int running_set_json(struct store *s, const char *key, const json_t *v, struct err *e);
+
+/* The cells are run, or 'rc' and 'why' say what kept them from it: table, complaints in the name of 'command', exit
+ * code. */
+int running_conclude(struct executor *x, const char *command, bool json, int rc, const struct err *why);
+
+void running_clear(struct executor *x);
+
+#endif
