@@ -266,8 +266,17 @@ static void render_line(const struct overhead *o, const char *label, show_fn sho
 
 static const char *workload_name(const struct overhead *o, size_t w, size_t row, char buf[64])
 {
-	(void)row, (void)buf;
-	return o->workloads.list[w];
+	(void)row;
+	snprintf(buf, 64, "%.*s", (int)strcspn(o->workloads.list[w], "("), o->workloads.list[w]);
+	return buf;
+}
+
+/* The columns' heads are names alone; here are those with parameters. */
+static void render_parameters(const struct overhead *o, FILE *f)
+{
+	for (size_t w = 0; w < o->workloads.n; w++)
+		if (strchr(o->workloads.list[w], '('))
+			fprintf(f, "%s\n", o->workloads.list[w]);
 }
 
 static const char *measured(const struct overhead *o, size_t w, size_t row, char buf[64])
@@ -337,6 +346,7 @@ static void render_text(const struct overhead *o, const struct table_notes *note
 		fprintf(f, "\nuntraced: mean run time in seconds\n");
 		render_line(o, "none", untraced_seconds, none, f);
 	}
+	render_parameters(o, f);
 	if (most)
 		fprintf(f, "\n%u%s%.0u pairs a cell, each of a traced and an untraced run of one block\n", least,
 			least == most ? "" : " to ", least == most ? 0 : most);

@@ -15,7 +15,11 @@ return {
 		{ "ebpf", nodes = "one-server", workloads = { "postmark" } },
 		{ "ebpf", mode = "events", nodes = "one-server", workloads = { "postmark" } },
 	},
-	workloads = { "ddr", "ddw", "iozoner", "iozonew", "postmark" },
+	-- Sizes for the lab's disks: a few seconds a pass, untraced (001: some 600 s).
+	workloads = {
+		{ "ddr", records = 2 }, { "ddw", records = 2 }, { "iozoner", file = "16MiB" }, { "iozonew", file = "16MiB" },
+		{ "postmark", transactions = 200, files = 50 },
+	},
 	limit     = "5min",
 	repeats   = 10,
 }
