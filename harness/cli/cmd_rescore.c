@@ -5,6 +5,7 @@
 
 #include "diag/detectors/detector.h"
 #include "harness/cli/cmd.h"
+#include "harness/cli/outcome.h"
 #include "harness/cli/show.h"
 #include "harness/run/judge.h"
 #include "harness/run/scoring.h"
@@ -12,38 +13,35 @@
 struct options {
 	const char *run;
 	json_t *detectors;
-	enum table_format format;
-	bool details, save, trust;
+	bool save, trust;
+	struct outcome_options outcome;
 };
 
 static void usage(FILE *f)
 {
-	fputs("usage: culprit rescore RUN [--detector NAME|FILE]... [--save] [--details]\n"
-	      "                       [--format text|markdown|csv|json] [--json] [--trust]\n\n"
-	      "Judges a recorded run anew, from its kept measurements alone (no cluster, no root), holds\n"
-	      "the verdicts against what was injected, and prints the table. The run is left as it is.\n"
-	      "'culprit diagnose' shows the single verdicts and their evidence instead.\n\n"
+	fputs("usage: culprit rescore RUN [--detector NAME|FILE]... [--save] [OPTION ...]\n\n"
+	      "Judges a recorded run, or a corpus, anew from its kept measurements alone (no cluster, no\n"
+	      "root), holds the verdicts against what was injected, and prints the table. The run is left as\n"
+	      "it is. 'culprit diagnose' shows the single verdicts and their evidence instead.\n\n"
 	      "  --detector NAME   built-in name, Lua file, or program (diag/detectors/README.md has its\n"
 	      "                    protocol); may stand several times (default: those of the run's\n"
 	      "                    scenario). NAME,KEY=VALUE,... sets parameters\n"
 	      "  --save            put the new verdicts and models in place of the run's\n"
-	      "  --details         also null detectors by fault, detection, resource, delay, abstentions\n"
-	      "  --trust           run programs also where they cannot be confined\n\n"
-	      "Exit codes: 0 judged; 2 usage, input, or a detector that failed (its cells are abstentions).\n",
+	      "  --trust           run programs also where they cannot be confined\n"
+	      OUTCOME_USAGE
+	      "\nExit codes: 0 judged; 1 a regression, or without --baseline a wrong verdict under --tap or\n"
+	      "--junit; 2 usage, input, or a detector that failed (its cells are abstentions).\n",
 	      f);
 }
 
 static int parse(int argc, char **argv, struct options *o)
 {
 	static const struct option longs[] = {{"detector", required_argument, NULL, 'd'},
-					      {"format", required_argument, NULL, 'f'},
 					      {"save", no_argument, NULL, 's'},
-					      {"details", no_argument, NULL, 'D'},
 					      {"trust", no_argument, NULL, 't'},
-					      {"json", no_argument, NULL, 'j'},
+					      OUTCOME_LONGS,
 					      {"help", no_argument, NULL, 'h'},
 					      {NULL, 0, NULL, 0}};
-	struct err e;
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
@@ -52,28 +50,18 @@ static int parse(int argc, char **argv, struct options *o)
 			if (show_parse_detector("rescore", optarg, o->detectors))
 				return -EINVAL;
 			break;
-		case 'f':
-			if (table_format_parse(optarg, &o->format, &e)) {
-				cmd_fail("rescore", 0, "%s", e.text);
-				return -EINVAL;
-			}
-			break;
 		case 's':
 			o->save = true;
 			break;
-		case 'D':
-			o->details = true;
-			break;
 		case 't':
 			o->trust = true;
-			break;
-		case 'j':
-			o->format = TABLE_JSON;
 			break;
 		case 'h':
 			usage(stdout);
 			return 1;
 		default:
+			if (opt >= OUTCOME_TAP && !outcome_option("rescore", opt, optarg, &o->outcome))
+				break;
 			fputs("culprit rescore: 'culprit rescore --help' lists the options\n", stderr);
 			return -EINVAL;
 		}
@@ -99,7 +87,7 @@ static int rescore(struct store *s, const struct options *o, struct judge **judg
 
 int cmd_rescore(int argc, char **argv)
 {
-	struct options o = {.detectors = json_array(), .format = TABLE_TEXT};
+	struct options o = {.detectors = json_array()};
 	struct judge *judge = NULL;
 	struct store *s = NULL;
 	json_t *rows = NULL;
@@ -115,9 +103,9 @@ int cmd_rescore(int argc, char **argv)
 	detector_trust_programs(o.trust);
 	if (store_open(o.run, &s, &e) || rescore(s, &o, &judge, &rows, &e))
 		code = cmd_fail("rescore", CULPRIT_EXIT_USAGE, "%s", e.text);
-	else if (show_table(s, rows, o.format, o.details, stdout, &e))
-		code = cmd_fail("rescore", CULPRIT_EXIT_INVALID, "%s", e.text);
-	else if ((failures = judge_failures(judge, &first)))
+	else
+		code = outcome_show("rescore", s, rows, &o.outcome, stdout);
+	if (judge && (failures = judge_failures(judge, &first)))
 		code = cmd_fail("rescore", CULPRIT_EXIT_USAGE, "%s (%u verdicts failed; they count as abstentions)", first,
 				failures);
 	json_decref(rows);

@@ -19,7 +19,7 @@ struct record {
 
 static void usage(FILE *f)
 {
-	fputs("usage: culprit resume RUN [--scenario FILE] [--inventory FILE] [--quiet] [--json]\n\n"
+	fputs("usage: culprit resume RUN [--scenario FILE] [--inventory FILE] [--quiet] [OPTION ...]\n\n"
 	      "Goes on with a run that was interrupted or killed: cells that have a confirmed attempt, with\n"
 	      "every file as its checksum says, stay as they are; the others are run, as the same plan has\n"
 	      "them. What was half done is removed. Cells whose tries were used up get new ones.\n\n"
@@ -29,7 +29,7 @@ static void usage(FILE *f)
 	      "  --scenario FILE    where the scenario is now (default: where it was; else as it was)\n"
 	      "  --inventory FILE   where the inventory is now (default: where it was; else as it was)\n"
 	      "  --quiet            no progress, only complaints and the table\n"
-	      "  --json             the table as JSON\n\n"
+	      OUTCOME_USAGE "\n"
 	      "Exit codes: as 'culprit run'; 2 also when something has changed, or the run is going on.\n",
 	      f);
 }
@@ -91,7 +91,7 @@ static int find_file(struct store *s, const char *name, const char *text, char *
 /* The same options, with which the same scenario makes the same plan. */
 static int prepare(struct executor *x, struct record *r, const struct run_options *given, struct err *e)
 {
-	struct run_options o = {.quiet = given->quiet, .json = given->json};
+	struct run_options o = {.quiet = given->quiet, .outcome = given->outcome};
 	const char *inventory;
 	int rc = given->scenario ? 0 : find_file(x->store, "scenario.lua", r->scenario_text, &r->scenario_path, e);
 
@@ -216,11 +216,11 @@ static int resume(struct executor *x, const char *folder, const struct run_optio
 
 int cmd_resume(int argc, char **argv)
 {
-	enum { SCENARIO = 256, INVENTORY, QUIET, JSON };
+	enum { SCENARIO = 256, INVENTORY, QUIET };
 	static const struct option longs[] = {{"scenario", required_argument, NULL, SCENARIO},
 					      {"inventory", required_argument, NULL, INVENTORY},
 					      {"quiet", no_argument, NULL, QUIET},
-					      {"json", no_argument, NULL, JSON},
+					      OUTCOME_LONGS,
 					      {"help", no_argument, NULL, 'h'},
 					      {NULL, 0, NULL, 0}};
 	struct executor x = {.lock = -1, .resumed = true};
@@ -239,13 +239,12 @@ int cmd_resume(int argc, char **argv)
 		case QUIET:
 			o.quiet = true;
 			break;
-		case JSON:
-			o.json = true;
-			break;
 		case 'h':
 			usage(stdout);
 			return CULPRIT_EXIT_OK;
 		default:
+			if (opt >= OUTCOME_TAP && !outcome_option("resume", opt, optarg, &o.outcome))
+				break;
 			fputs("culprit resume: 'culprit resume --help' lists the options\n", stderr);
 			return CULPRIT_EXIT_USAGE;
 		}
@@ -257,7 +256,7 @@ int cmd_resume(int argc, char **argv)
 	if (rc && !x.progress)
 		code = cmd_fail("resume", CULPRIT_EXIT_USAGE, "%s", e.text);
 	else
-		code = running_conclude(&x, "resume", o.json, rc, &e);
+		code = running_conclude(&x, "resume", &o.outcome, rc, &e);
 	running_clear(&x);
 	return code;
 }

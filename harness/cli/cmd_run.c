@@ -36,9 +36,11 @@ static void usage(FILE *f)
 	      "  --lease TIME       after so long without a word from here, a node undoes everything\n"
 	      "                     (default: 10s, from 1s)\n"
 	      "  --dry-run          print the plan and touch nothing\n"
-	      "  --quiet            no progress, only complaints and the table\n"
-	      "  --json             plan or table as JSON\n\n"
-	      "Exit codes: 0 every cell has a confirmed attempt; 2 the scenario, the inventory or the\n"
+	      "  --quiet            no progress, only complaints and the table\n\n"
+	      "What it ends with, as 'culprit table' (--json: the plan of --dry-run, too):\n"
+	      OUTCOME_USAGE
+	      "\nExit codes: 0 every cell has a confirmed attempt; 1 a regression, or without --baseline a\n"
+	      "wrong verdict under --tap or --junit; 2 the scenario, the inventory or the\n"
 	      "usage is wrong; 3 a cell is without a confirmed attempt, or the run was interrupted\n"
 	      "(Ctrl-C undoes the fault first; a second one leaves that to the nodes, within the lease);\n"
 	      "'culprit resume RUN' goes on with it.\n",
@@ -48,14 +50,14 @@ static void usage(FILE *f)
 /* 0, 1 (help was asked for), or -EINVAL (said). */
 static int parse(int argc, char **argv, struct run_options *o)
 {
-	enum { INVENTORY = 256, ONLY, TRACER, BESIDE, REPEATS, SEED, LEASE, DRY_RUN, QUIET, JSON };
+	enum { INVENTORY = 256, ONLY, TRACER, BESIDE, REPEATS, SEED, LEASE, DRY_RUN, QUIET };
 	static const struct option longs[] = {
 		{"output", required_argument, NULL, 'o'},      {"inventory", required_argument, NULL, INVENTORY},
 		{"only", required_argument, NULL, ONLY},       {"repeats", required_argument, NULL, REPEATS},
 		{"seed", required_argument, NULL, SEED},       {"dry-run", no_argument, NULL, DRY_RUN},
 		{"lease", required_argument, NULL, LEASE},     {"tracer", required_argument, NULL, TRACER},
 		{"beside", required_argument, NULL, BESIDE},
-		{"quiet", no_argument, NULL, QUIET},           {"json", no_argument, NULL, JSON},
+		{"quiet", no_argument, NULL, QUIET},           OUTCOME_LONGS,
 		{"help", no_argument, NULL, 'h'},              {NULL, 0, NULL, 0},
 	};
 	struct err e;
@@ -99,13 +101,12 @@ static int parse(int argc, char **argv, struct run_options *o)
 		case QUIET:
 			o->quiet = true;
 			break;
-		case JSON:
-			o->json = true;
-			break;
 		case 'h':
 			usage(stdout);
 			return 1;
 		default:
+			if (opt >= OUTCOME_TAP && !outcome_option("run", opt, optarg, &o->outcome))
+				break;
 			fputs("culprit run: 'culprit run --help' lists the options\n", stderr);
 			return -EINVAL;
 		}
@@ -245,7 +246,8 @@ static int record_facts(struct store *s, const struct scenario *sc, const struct
 }
 
 /* The cells are run; what is left is to say how it went. */
-int running_conclude(struct executor *x, const char *command, bool json, int rc, const struct err *why)
+int running_conclude(struct executor *x, const char *command, const struct outcome_options *o, int rc,
+		     const struct err *why)
 {
 	json_t *tally = NULL;
 	struct err e;
@@ -268,8 +270,7 @@ int running_conclude(struct executor *x, const char *command, bool json, int rc,
 		return cmd_fail(command, rc == -EINVAL || rc == -ENOENT || rc == -EKEYREJECTED ? CULPRIT_EXIT_USAGE
 											   : CULPRIT_EXIT_INVALID,
 				"%s", why->text);
-	if (show_table(x->store, NULL, json ? TABLE_JSON : TABLE_TEXT, false, stdout, &e))
-		code = cmd_fail(command, CULPRIT_EXIT_INVALID, "%s", e.text);
+	code = outcome_show(command, x->store, NULL, o, stdout);
 	if (!store_tally(x->store, &tally, &e) && json_array_size(json_object_get(tally, "missing")))
 		code = cmd_fail(command, CULPRIT_EXIT_INVALID,
 				"%zu cells have no confirmed attempt; '%s/run.log' says why; 'culprit resume %s' tries them again",
@@ -462,11 +463,11 @@ int cmd_run(int argc, char **argv)
 		rc = judge_new(detectors, servers, NULL, &x.judge, &e);
 		json_decref(servers);
 		code = rc ? cmd_fail("run", CULPRIT_EXIT_USAGE, "%s", e.text)
-			  : show_plan(x.scenario, x.plan, x.server_names, o.json, stdout);
+			  : show_plan(x.scenario, x.plan, x.server_names, o.outcome.format == TABLE_JSON, stdout);
 		goto out;
 	}
 	rc = run_plan(&x, &o, inventory, detectors, &e);
-	code = x.store ? running_conclude(&x, "run", o.json, rc, &e) : cmd_fail("run", CULPRIT_EXIT_USAGE, "%s", e.text);
+	code = x.store ? running_conclude(&x, "run", &o.outcome, rc, &e) : cmd_fail("run", CULPRIT_EXIT_USAGE, "%s", e.text);
 out:
 	json_decref(detectors);
 	running_clear(&x);

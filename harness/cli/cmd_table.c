@@ -2,58 +2,42 @@
 #include <string.h>
 
 #include "harness/cli/cmd.h"
-#include "harness/cli/show.h"
+#include "harness/cli/outcome.h"
 
 static void usage(FILE *f)
 {
-	fputs("usage: culprit table RUN [--format text|markdown|csv|json] [--details] [--json]\n\n"
+	fputs("usage: culprit table RUN [OPTION ...]\n\n"
 	      "Prints the scores of a run, of the verdicts that are in it: share of faulty cells in which the\n"
 	      "victim was named (TP), share of cells in which a healthy server was (FP), both with n and exact\n"
 	      "95 % intervals. 'culprit rescore' judges anew; 'culprit diagnose' shows single verdicts.\n\n"
-	      "  --format FORMAT   text, markdown, csv or json (--json)\n"
-	      "  --details         also null detectors by fault, detection, resource, delay, abstentions\n",
+	      OUTCOME_USAGE
+	      "\nExit codes: 0 printed; 1 a regression, or without --baseline a wrong verdict under --tap or\n"
+	      "--junit; 2 usage or input.\n",
 	      f);
 }
 
 int cmd_table(int argc, char **argv)
 {
-	static const struct option longs[] = {{"format", required_argument, NULL, 'f'},
-					      {"details", no_argument, NULL, 'D'},
-					      {"json", no_argument, NULL, 'j'},
-					      {"help", no_argument, NULL, 'h'},
-					      {NULL, 0, NULL, 0}};
-	enum table_format format = TABLE_TEXT;
-	bool details = false;
+	static const struct option longs[] = {OUTCOME_LONGS, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	struct outcome_options o = {.format = TABLE_TEXT};
 	struct store *s;
 	struct err e;
-	int opt, code = CULPRIT_EXIT_OK;
+	int opt, code;
 
 	while ((opt = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		switch (opt) {
-		case 'f':
-			if (table_format_parse(optarg, &format, &e))
-				return cmd_fail("table", CULPRIT_EXIT_USAGE, "%s", e.text);
-			break;
-		case 'D':
-			details = true;
-			break;
-		case 'j':
-			format = TABLE_JSON;
-			break;
-		case 'h':
-			usage(stdout);
-			return CULPRIT_EXIT_OK;
-		default:
-			usage(stderr);
-			return CULPRIT_EXIT_USAGE;
+		if (opt >= OUTCOME_TAP) {
+			if (outcome_option("table", opt, optarg, &o))
+				return CULPRIT_EXIT_USAGE;
+		} else {
+			usage(opt == 'h' ? stdout : stderr);
+			return opt == 'h' ? CULPRIT_EXIT_OK : CULPRIT_EXIT_USAGE;
 		}
 	}
 	if (argc - optind != 1)
 		return cmd_fail("table", CULPRIT_EXIT_USAGE, "which run? 'culprit table runs/NAME'");
 	if (store_open(argv[optind], &s, &e))
 		return cmd_fail("table", CULPRIT_EXIT_USAGE, "%s", e.text);
-	if (show_table(s, NULL, format, details, stdout, &e))
-		code = cmd_fail("table", CULPRIT_EXIT_INVALID, "%s", e.text);
+	code = outcome_show("table", s, NULL, &o, stdout);
 	store_close(s);
 	return code;
 }

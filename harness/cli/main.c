@@ -12,6 +12,7 @@ static const struct command commands[] = {
 	{"report", cmd_report, "write a run as one HTML file: matrix, charts, verdicts, provenance"},
 	{"rescore", cmd_rescore, "judge a recorded run anew and score it, without a cluster"},
 	{"diagnose", cmd_diagnose, "what detectors say of a run, or of anyone's time series"},
+	{"corpus", cmd_corpus, "pack a run's measurements, to judge them anywhere"},
 	{"new", cmd_new, "write a template of a fault, workload or detector"},
 	{"list", cmd_list, "what faults, workloads and detectors there are"},
 	{"log", cmd_log, "print a trace log"},

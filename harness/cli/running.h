@@ -7,13 +7,15 @@
 
 #include <stdbool.h>
 
+#include "harness/cli/outcome.h"
 #include "harness/run/exec.h"
 
 struct run_options {
 	const char *scenario, *folder, *only, *inventory, *tracer, *beside;
 	long repeats, seed; /* negative: the scenario's */
 	double lease_s;
-	bool dry_run, quiet, json;
+	bool dry_run, quiet;
+	struct outcome_options outcome;
 };
 
 /* Loads the scenario and the inventory and makes the plan. '*inventory' gets the path that was chosen. */
@@ -27,7 +29,8 @@ int running_set_json(struct store *s, const char *key, const json_t *v, struct e
 
 /* The cells are run, or 'rc' and 'why' say what kept them from it: table, complaints in the name of 'command', exit
  * code. */
-int running_conclude(struct executor *x, const char *command, bool json, int rc, const struct err *why);
+int running_conclude(struct executor *x, const char *command, const struct outcome_options *o, int rc,
+		     const struct err *why);
 
 void running_clear(struct executor *x);
 

@@ -1,6 +1,7 @@
 #include "harness/cli/verdicts.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *text(const json_t *v, const char *key)
@@ -25,7 +26,7 @@ static void print_indicted(const json_t *verdict, FILE *out)
 }
 
 /* Evidence is a detector's own; it is shown as it is, a branch a line. */
-static void print_evidence(const json_t *v, const char *name, int depth, FILE *out)
+static void print_branch(const json_t *v, const char *name, int depth, FILE *out)
 {
 	const char *key;
 	json_t *item;
@@ -44,9 +45,20 @@ static void print_evidence(const json_t *v, const char *name, int depth, FILE *o
 	}
 	fprintf(out, "%*s%s:\n", depth * 2, "", name);
 	json_object_foreach((json_t *)v, key, item)
-		print_evidence(item, key, depth + 1, out);
+		print_branch(item, key, depth + 1, out);
 	json_array_foreach((json_t *)v, i, item)
-		print_evidence(item, "-", depth + 1, out);
+		print_branch(item, "-", depth + 1, out);
+}
+
+/* Sorted: what comes out of Lua has no order, and the same verdict shall look the same. */
+static void print_evidence(const json_t *v, FILE *out)
+{
+	char *text = json_dumps(v, JSON_SORT_KEYS | JSON_ENCODE_ANY);
+	json_t *sorted = text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
+
+	print_branch(sorted ? sorted : v, "evidence", 4, out);
+	json_decref(sorted);
+	free(text);
 }
 
 static void print_verdict(const char *detector, const json_t *verdict, bool evidence, FILE *out)
@@ -68,7 +80,7 @@ static void print_verdict(const char *detector, const json_t *verdict, bool evid
 		fprintf(out, ", resource %s", resource);
 	fputc('\n', out);
 	if (evidence && json_object_get(verdict, "evidence"))
-		print_evidence(json_object_get(verdict, "evidence"), "evidence", 4, out);
+		print_evidence(json_object_get(verdict, "evidence"), out);
 }
 
 int verdicts_print(const json_t *verdicts, bool json, bool evidence, FILE *out)
@@ -78,7 +90,7 @@ int verdicts_print(const json_t *verdicts, bool json, bool evidence, FILE *out)
 	size_t i, k;
 
 	if (json) {
-		json_dumpf(verdicts, out, JSON_INDENT(2));
+		json_dumpf(verdicts, out, JSON_INDENT(2) | JSON_SORT_KEYS);
 		fputc('\n', out);
 		return fflush(out) || ferror(out) ? -EIO : 0;
 	}

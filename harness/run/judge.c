@@ -72,35 +72,6 @@ static uint64_t draw(const struct judge *j, const char *purpose, int64_t index)
 	return x;
 }
 
-/* The run's own key; for one that was recorded before runs had any, a digest of what no detector knows whole. */
-static void read_key(struct judge *j)
-{
-	static const char *const facts[] = {"seed", "scenario_text", "inventory_text", "hosts"};
-	unsigned char digest[EVP_MAX_MD_SIZE];
-	EVP_MD_CTX *ctx;
-	char *key = j->store ? store_get(j->store, "blind_key") : NULL;
-
-	if (key) {
-		snprintf(j->key, sizeof(j->key), "%s", key);
-		free(key);
-		return;
-	}
-	ctx = j->store ? EVP_MD_CTX_new() : NULL;
-	if (!ctx)
-		return;
-	EVP_DigestInit_ex(ctx, EVP_sha256(), NULL);
-	for (int i = 0; i < 4; i++) {
-		char *text = store_get(j->store, facts[i]);
-
-		EVP_DigestUpdate(ctx, text ? text : "", text ? strlen(text) : 0);
-		free(text);
-	}
-	EVP_DigestFinal_ex(ctx, digest, NULL);
-	EVP_MD_CTX_free(ctx);
-	for (int i = 0; i < 32; i++)
-		sprintf(j->key + 2 * i, "%02x", digest[i]);
-}
-
 static int give_aliases(struct judge *j, struct err *e)
 {
 	size_t n = json_array_size(j->servers);
@@ -180,7 +151,8 @@ int judge_new(const json_t *detectors, const json_t *servers, struct store *stor
 	}
 	*j = (struct judge){.servers = json_deep_copy(servers), .store = store,
 			    .seats = calloc(json_array_size(all) + 1, sizeof(*j->seats))};
-	read_key(j);
+	if (store)
+		store_blind_key(store, j->key);
 	rc = j->seats ? give_aliases(j, e) : err_errno(e, -ENOMEM, "cannot judge");
 	json_array_foreach(all, i, choice) {
 		if (!rc)

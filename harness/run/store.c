@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <openssl/evp.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -146,6 +147,35 @@ static int put_blind_key(struct store *s, struct err *e)
 	return store_set(s, "blind_key", hex, e);
 }
 
+void store_blind_key(struct store *s, char key[80])
+{
+	static const char *const facts[] = {"seed", "scenario_text", "inventory_text", "hosts"};
+	unsigned char digest[EVP_MAX_MD_SIZE];
+	char *own = store_get(s, "blind_key");
+	EVP_MD_CTX *ctx;
+
+	*key = 0;
+	if (own) {
+		snprintf(key, 80, "%s", own);
+		free(own);
+		return;
+	}
+	ctx = EVP_MD_CTX_new();
+	if (!ctx)
+		return;
+	EVP_DigestInit_ex(ctx, EVP_sha256(), NULL);
+	for (int i = 0; i < 4; i++) {
+		char *text = store_get(s, facts[i]);
+
+		EVP_DigestUpdate(ctx, text ? text : "", text ? strlen(text) : 0);
+		free(text);
+	}
+	EVP_DigestFinal_ex(ctx, digest, NULL);
+	EVP_MD_CTX_free(ctx);
+	for (int i = 0; i < 32; i++)
+		sprintf(key + 2 * i, "%02x", digest[i]);
+}
+
 int store_create(const char *folder, struct store **out, struct err *e)
 {
 	struct store *s;
@@ -169,15 +199,22 @@ int store_create(const char *folder, struct store **out, struct err *e)
 int store_open(const char *folder, struct store **out, struct err *e)
 {
 	struct store *s;
-	char *path = NULL, *version;
-	int rc;
+	char *path = NULL, *packed = NULL, *version;
+	int rc = 0;
 
-	if (asprintf(&path, "%s/run.db", folder) < 0)
+	if (asprintf(&path, "%s/run.db", folder) < 0 || asprintf(&packed, "%s/run.db.gz", folder) < 0)
 		return err_errno(e, -ENOMEM, "cannot open '%s'", folder);
-	rc = access(path, R_OK) ? err_set(e, -ENOENT, "'%s' is no run: there is no run.db in it", folder) : 0;
+	if (access(path, F_OK) == 0 || access(packed, F_OK) < 0) {
+		rc = access(path, R_OK) ? err_set(e, -ENOENT, "'%s' is no run: there is no run.db in it", folder) : 0;
+		if (!rc)
+			rc = open_db(folder, SQLITE_OPEN_READWRITE, &s, e);
+	} else {
+		rc = open_db(folder, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY, &s, e);
+		if (!rc && (rc = store_load_packed(s, packed, e)))
+			store_close(s);
+	}
 	free(path);
-	if (!rc)
-		rc = open_db(folder, SQLITE_OPEN_READWRITE, &s, e);
+	free(packed);
 	if (rc)
 		return rc;
 	version = store_get(s, "store_version");
@@ -235,6 +272,8 @@ char *store_get(struct store *s, const char *key)
 
 int store_begin(struct store *s, struct err *e)
 {
+	if (s->packed)
+		return err_set(e, -EROFS, "'%s' is a corpus: it is not written to", s->folder);
 	return store_exec(s, "BEGIN IMMEDIATE", e, "begin");
 }
 

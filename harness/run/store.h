@@ -26,6 +26,15 @@ int store_create(const char *folder, struct store **out, struct err *e);
 /* -ENOENT where there is no run, -EINVAL where its version is not ours. */
 int store_open(const char *folder, struct store **out, struct err *e);
 void store_close(struct store *s);
+
+/* Writes 'folder'/run.db.gz: a corpus, which is all that judging and scoring need (plan, attempts, samples, events), and
+ * neither hosts nor verdicts. store_open reads it where there is no run.db, into memory; it cannot be written to. */
+int store_pack(struct store *s, const char *folder, struct err *e);
+
+/* The secret that detectors' view of the run is drawn from, as text; of a run that was recorded before runs had
+ * any, a digest of what no detector knows whole. */
+void store_blind_key(struct store *s, char key[80]);
+
 const char *store_folder(const struct store *s);
 const char *store_run_id(const struct store *s); /* the folder's own name */
 

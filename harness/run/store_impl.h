@@ -1,6 +1,7 @@
 /*
  * The inside of a run's store, for the files that make it (store.c: open, facts, plan; store_write.c: attempts and
- * verdicts; store_read.c: rows; store_keep.c: what a resumed run finds and mends).
+ * verdicts; store_read.c: rows; store_keep.c: what a resumed run finds and
+ * mends; store_corpus.c: packed ones).
  */
 #ifndef CULPRIT_HARNESS_STORE_IMPL_H
 #define CULPRIT_HARNESS_STORE_IMPL_H
@@ -12,6 +13,7 @@
 struct store {
 	sqlite3 *db;
 	char *folder, *run_id;
+	bool packed;           /* a corpus, in memory */
 };
 
 /* -EIO (-ENOSPC where the disk is full) and what SQLite says. */
@@ -27,6 +29,9 @@ int store_finish(struct store *s, sqlite3_stmt *st, struct err *e, const char *d
 /* Every row of 'sql' as an object of its columns; columns that end in "_json" are parsed (and lose that). 'arg' is
  * bound where there is a '?'. New reference. */
 int store_query(struct store *s, const char *sql, int64_t arg, json_t **rows, struct err *e);
+
+/* Reads a corpus' run.db.gz into the open, empty, in-memory 's'; nothing can be written to it. */
+int store_load_packed(struct store *s, const char *path, struct err *e);
 
 /* Size and SHA-256 of a file; if 'sync', it is on the disk when this returns. */
 int store_hash_file(const char *path, char hex[65], int64_t *size, bool sync, struct err *e);

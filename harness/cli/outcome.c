@@ -1,0 +1,262 @@
+#include "harness/cli/outcome.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/detectors/detector.h"
+#include "diag/score/baseline.h"
+#include "harness/base/file.h"
+#include "harness/cli/cmd.h"
+#include "harness/run/scoring.h"
+
+/* Tests go to standard output, to a file, or to both. */
+struct tests {
+	FILE *tap, *junit;
+	unsigned number, failed;
+	bool cells_decide;     /* no baseline does */
+	const char *run;
+};
+
+int outcome_option(const char *command, int code, const char *arg, struct outcome_options *o)
+{
+	struct err e;
+
+	switch (code) {
+	case OUTCOME_TAP:
+		o->tap = true;
+		return 0;
+	case OUTCOME_JUNIT:
+		o->junit = arg;
+		return 0;
+	case OUTCOME_BASELINE:
+		o->baseline = arg;
+		return 0;
+	case OUTCOME_WRITE_BASELINE:
+		o->write_baseline = arg;
+		return 0;
+	case OUTCOME_DETAILS:
+		o->details = true;
+		return 0;
+	case OUTCOME_JSON:
+		o->format = TABLE_JSON;
+		return 0;
+	case OUTCOME_FORMAT:
+		if (!table_format_parse(arg, &o->format, &e))
+			return 0;
+		cmd_fail(command, 0, "%s", e.text);
+		return -EINVAL;
+	}
+	return 1;
+}
+
+static void put_xml(const char *text, FILE *f)
+{
+	for (; *text; text++)
+		switch (*text) {
+		case '&':
+			fputs("&amp;", f);
+			break;
+		case '<':
+			fputs("&lt;", f);
+			break;
+		case '>':
+			fputs("&gt;", f);
+			break;
+		case '"':
+			fputs("&quot;", f);
+			break;
+		default:
+			/* XML has no way to say the others. */
+			fputc((unsigned char)*text < ' ' ? ' ' : *text, f);
+		}
+}
+
+/* 'decides': a failure is one; else it is only told. */
+static void put_test(struct tests *t, const char *group, const char *name, bool good, bool decides, const char *why)
+{
+	t->number++;
+	t->failed += !good && decides;
+	if (t->tap) {
+		fprintf(t->tap, "%sok %u - %s: ", good ? "" : "not ", t->number, group);
+		/* A number sign would begin a directive. */
+		for (const char *p = name; *p; p++)
+			fputc(*p == '#' || (unsigned char)*p < ' ' ? ' ' : *p, t->tap);
+		fprintf(t->tap, ": %s%s\n", why, good || decides ? "" : " # TODO one cell decides nothing, the baseline does");
+	}
+	if (!t->junit)
+		return;
+	fputs("    <testcase classname=\"culprit.", t->junit);
+	put_xml(group, t->junit);
+	fputs("\" name=\"", t->junit);
+	put_xml(name, t->junit);
+	if (good) {
+		fputs("\"/>\n", t->junit);
+		return;
+	}
+	fputs(decides ? "\"><failure message=\"" : "\"><skipped message=\"", t->junit);
+	put_xml(why, t->junit);
+	fputs("\"/></testcase>\n", t->junit);
+}
+
+/* "s1+s2", or 'none'. */
+static void join(const json_t *names, const char *none, char *text, size_t size)
+{
+	json_t *name;
+	size_t i, n = 0;
+
+	snprintf(text, size, "%s", none);
+	json_array_foreach((json_t *)names, i, name)
+		if (n < size)
+			n += (size_t)snprintf(text + n, size - n, "%s%s", i ? "+" : "", json_string_value(name));
+}
+
+static void put_cell(struct tests *t, const json_t *cell)
+{
+	const json_t *verdict = json_object_get(cell, "verdict"), *error = json_object_get(verdict, "error");
+	char name[512], victims[256], said[256], why[512];
+
+	join(json_object_get(cell, "victims"), "nobody", victims, sizeof(victims));
+	join(json_object_get(verdict, "indicted"), json_is_true(json_object_get(verdict, "abstain")) ? "abstains" : "nobody", said,
+	     sizeof(said));
+	snprintf(name, sizeof(name), "cell %lld, %s under %s, guilty %s",
+		 (long long)json_integer_value(json_object_get(cell, "cell")), json_string_value(json_object_get(cell, "fault")),
+		 json_string_value(json_object_get(cell, "workload")), victims);
+	snprintf(why, sizeof(why), "%s%s", error ? "failed: " : "said ", error ? json_string_value(error) : said);
+	put_test(t, json_string_value(json_object_get(cell, "detector")), name, json_is_true(json_object_get(cell, "right")),
+		 t->cells_decide, why);
+}
+
+static void comparison_text(const struct comparison *c, char *name, size_t name_size, char *why, size_t why_size)
+{
+	snprintf(name, name_size, "%s, %s", c->wrong ? "wrong server" : "right server", c->fault ? c->fault : "all faults");
+	snprintf(why, why_size, "%u of %u, before %u of %u (p = %.2g)", c->now, c->n_now, c->before, c->n_before, c->p);
+}
+
+static void put_comparison(struct tests *t, const struct comparison *c)
+{
+	char name[256], why[256];
+
+	comparison_text(c, name, sizeof(name), why, sizeof(why));
+	put_test(t, c->detector, name, !c->regression, true, why);
+}
+
+/* All tests, to where they are wanted; how many failed. */
+static unsigned put_tests(struct tests *t, const json_t *cells, const struct comparisons *c)
+{
+	unsigned n = (unsigned)(json_array_size(cells) + (c ? c->n : 0));
+	json_t *cell;
+	size_t i;
+
+	if (t->tap)
+		fprintf(t->tap, "1..%u\n", n);
+	if (t->junit) {
+		fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"", t->junit);
+		put_xml(t->run, t->junit);
+		fprintf(t->junit, "\" tests=\"%u\">\n", n);
+	}
+	json_array_foreach((json_t *)cells, i, cell)
+		put_cell(t, cell);
+	for (i = 0; c && i < c->n; i++)
+		put_comparison(t, &c->list[i]);
+	if (t->junit)
+		fputs("  </testsuite>\n</testsuites>\n", t->junit);
+	return t->failed;
+}
+
+/* What the baseline says, for people. */
+static void put_comparisons(const struct comparisons *c, const char *path, FILE *out)
+{
+	char name[256], why[256];
+
+	for (size_t i = 0; i < c->n; i++) {
+		if (!c->list[i].regression && !c->list[i].improvement)
+			continue;
+		comparison_text(&c->list[i], name, sizeof(name), why, sizeof(why));
+		fprintf(out, "%s: %s: %s: %s\n", c->list[i].regression ? "regression" : "better", c->list[i].detector, name, why);
+	}
+	fprintf(out, "baseline %s (run %s): %zu regression%s in %zu comparisons\n", path, c->run, c->regressions,
+		c->regressions == 1 ? "" : "s", c->n);
+}
+
+static int read_baseline(const char *path, const struct score_table *t, struct comparisons *c, struct err *e)
+{
+	json_error_t why;
+	json_t *baseline;
+	char *text = NULL;
+	int rc = file_read(path, &text, NULL, e);
+
+	if (rc)
+		return rc;
+	baseline = json_loads(text, JSON_REJECT_DUPLICATES, &why);
+	if (baseline)
+		rc = baseline_compare(t, baseline, path, c, e);
+	else
+		rc = err_set(e, -EINVAL, "%s:%d: %s", path, why.line, why.text);
+	json_decref(baseline);
+	free(text);
+	return rc;
+}
+
+static int write_baseline(const char *path, const struct score_table *t, const char *run, struct err *e)
+{
+	json_t *baseline = baseline_make(t, run, detector_nulls());
+	char *text = baseline ? json_dumps(baseline, JSON_INDENT(1)) : NULL, *line = NULL;
+	int rc = text && asprintf(&line, "%s\n", text) > 0 ? file_write_atomic(path, 0644, line, strlen(line), e)
+						       : err_errno(e, -ENOMEM, "cannot write '%s'", path);
+
+	free(line);
+	free(text);
+	json_decref(baseline);
+	return rc;
+}
+
+/* The tests of --tap and --junit. */
+static int tests_show(const struct outcome_options *o, struct scoring *c, const struct comparisons *compared, FILE *out,
+		      unsigned *failed, struct err *e)
+{
+	struct tests t = {.tap = o->tap ? out : NULL, .cells_decide = !compared, .run = scoring_notes(c)->run_id};
+	int rc = 0;
+
+	if (o->junit && !(t.junit = fopen(o->junit, "we")))
+		return err_errno(e, -errno, "cannot write '%s'", o->junit);
+	*failed = put_tests(&t, scoring_cells(c), compared);
+	if (t.junit && fclose(t.junit))
+		rc = err_errno(e, -EIO, "cannot write '%s'", o->junit);
+	return rc;
+}
+
+int outcome_show(const char *command, struct store *s, const json_t *rows, const struct outcome_options *o, FILE *out)
+{
+	struct comparisons compared = {0};
+	struct scoring *c = NULL;
+	unsigned failed = 0;
+	struct err e;
+	int rc = scoring_new(s, rows, &c, &e);
+
+	if (!rc && !o->tap)
+		rc = show_table(s, rows, o->format, o->details, out, &e);
+	if (rc) {
+		rc = cmd_fail(command, CULPRIT_EXIT_INVALID, "%s", e.text);
+		goto out;
+	}
+	if (o->write_baseline)
+		rc = write_baseline(o->write_baseline, scoring_table(c), store_run_id(s), &e);
+	if (!rc && o->baseline)
+		rc = read_baseline(o->baseline, scoring_table(c), &compared, &e);
+	if (!rc && (o->tap || o->junit))
+		rc = tests_show(o, c, o->baseline ? &compared : NULL, out, &failed, &e);
+	if (rc) {
+		rc = cmd_fail(command, CULPRIT_EXIT_USAGE, "%s", e.text);
+		goto out;
+	}
+	if (o->baseline && !o->tap)
+		put_comparisons(&compared, o->baseline, o->format == TABLE_TEXT ? out : stderr);
+	rc = failed || compared.regressions ? CULPRIT_EXIT_SHORT : CULPRIT_EXIT_OK;
+	if (fflush(out) || ferror(out))
+		rc = cmd_fail(command, CULPRIT_EXIT_INVALID, "cannot print the result");
+out:
+	comparisons_clear(&compared);
+	scoring_free(c);
+	return rc;
+}
