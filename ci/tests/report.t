@@ -168,6 +168,7 @@ browser_post /print '{}' | json_value value | base64 -d >"$tmp/print.pdf"
 check "prints" [ "$(head -c 5 "$tmp/print.pdf")" = "%PDF-" ]
 browser_cdp Emulation.setDeviceMetricsOverride '{"width":400,"height":800,"deviceScaleFactor":1,"mobile":false}' >/dev/null
 check "400 pixels wide: nothing sticks out" holds 'document.documentElement.scrollWidth <= 400'
+check "... and a chart takes the width" browser_wait '(document.querySelector("#panel-2 canvas").getBoundingClientRect().width - 340) ** 2 < 900'
 browser_cdp Emulation.clearDeviceMetricsOverride '{}' >/dev/null
 
 # Nothing was asked for, nothing complained; and the policy would have refused

@@ -29,9 +29,9 @@ function flat(v, key) {
 
 function rowsOf(entries, caption, head) {
 	const keys = [...new Set(entries.flatMap(([, x]) => Object.keys(x)))];
-	const numeric = keys.flatMap((k, i) => entries.every(([, x]) => !(k in x) || typeof x[k] === "number") ? [i + 1] : []);
+	const numeric = keys.flatMap((k, i) => entries.every(([, x]) => !Object.hasOwn(x, k) || typeof x[k] === "number") ? [i + 1] : []);
 	const table = grid(caption, [head, ...keys.map(word)], entries.slice(0, MOST_ROWS).map(([k, x]) =>
-		[k, ...keys.map((c) => c in x ? flat(x[c], c) : "")]), {numeric});
+		[k, ...keys.map((c) => Object.hasOwn(x, c) ? flat(x[c], c) : "")]), {numeric});
 
 	return entries.length > MOST_ROWS ? [table, el("p.muted", null, "and " + (entries.length - MOST_ROWS) + " more")] : table;
 }
@@ -66,7 +66,7 @@ function verdictRows(cell, data) {
 				const rest = Object.entries(v.verdict).filter(([k]) => !["metric", "indicted", "abstain", "evidence", "time_s"].includes(k));
 				const said = judged(v.verdict.indicted || [], v.verdict.abstain, cell.victims);
 				const title = [v.metric, ": ", v.verdict.abstain ? "abstained" : (v.verdict.indicted || []).length ?
-					"indicted " + v.verdict.indicted.map((s) => s + (v.verdict.time_s && typeof v.verdict.time_s[s] === "number" ? " at " +
+					"indicted " + v.verdict.indicted.map((s) => s + (typeof own(v.verdict.time_s, s) === "number" ? " at " +
 					duration(v.verdict.time_s[s]) : "")).join(", ") : "nobody indicted",
 				rest.length ? " (" + rest.map(([k, x]) => k + ": " + flat(x, k)).join("; ") + ")" : ""].join("");
 				const evidence = v.verdict.evidence;

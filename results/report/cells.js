@@ -36,7 +36,7 @@ async function openCell(r, open) {
 	if (!open)
 		return;
 	if (!r.filled) {
-		const inside = r.panel.firstElementChild;
+		const inside = r.panel.querySelector(".inside");
 
 		r.filled = true;
 		inside.replaceChildren(el("p", null, "Unpacking …"));
@@ -56,7 +56,7 @@ function cellRow(c, columns) {
 		el("td", null, outcome(c), c.attempts.length > 1 ? el("span.muted", null, " (" + plural(c.attempts.length, "attempt") + ")") : null),
 		run.timed ? el("td.num", null, c.confirmed && c.confirmed.runtime_s ? duration(c.confirmed.runtime_s) : "–") : null,
 		run.detectors.map((d) => el("td", null, c.results[d] ? badge(c.results[d], d) : el("span.muted", null, "–"))));
-	const panel = el("tr.panel", {id: "panel-" + c.number, hidden: true}, el("td", {colspan: String(columns)}));
+	const panel = el("tr.panel", {id: "panel-" + c.number, hidden: true}, el("td", {colspan: String(columns)}, el("div.inside")));
 	const r = {cell: c, row, panel, button, filled: false};
 
 	row.addEventListener("click", (e) => {

@@ -26,8 +26,8 @@ function chartData(samples, metric, measure, attempt, victims) {
 	const n = attempt.seconds || 0, lines = [];
 	let peers = 0, marked = 0;
 
-	for (const server of run.servers.length ? run.servers : Object.keys(samples[metric] || {})) {
-		const columns = (samples[metric] || {})[server], values = new Array(n).fill(null);
+	for (const server of run.servers.length ? run.servers : Object.keys(samples[metric])) {
+		const columns = own(samples[metric], server), values = new Array(n).fill(null);
 		const victim = victims.includes(server);
 
 		if (columns)
@@ -72,11 +72,12 @@ function unitOf(measure, values) {
 function chartText(data, window_, unit, factor, title) {
 	const inside = (t) => window_ && t >= window_.shown_from && t < window_.shown_to;
 	const middle = (line, during) => median(line.values.filter((_, t) => window_ === null || inside(t) === during));
+	const value = (x) => digits(x * factor, 3) + (unit ? " " + unit : "");
 	const said = data.lines.map((line) => {
-		const value = (x) => x === null ? "no value" : digits(x * factor, 3) + (unit ? " " + unit : "");
+		const parts = window_ === null ? [[middle(line, false), ""]] : [[middle(line, false), " outside"], [middle(line, true), " during the fault"]];
 
-		return line.server + (line.victim ? " (victim) " : " ") + (window_ === null ? value(middle(line, false))
-			: value(middle(line, false)) + " outside and " + value(middle(line, true)) + " during the fault");
+		return line.server + (line.victim ? " (victim) " : " ") + (parts.filter(([x]) => x !== null).map(([x, text]) => value(x) + text).join(" and ") ||
+			"no value");
 	});
 
 	return title + ". Medians: " + said.join("; ") + ".";
@@ -182,7 +183,7 @@ function apart(samples, metric, attempt, victims, window_) {
 /* The metric to show first: in which a verdict named the victims, else in which they stand out most, else with most samples. */
 function firstMetric(samples, verdicts, attempt, victims) {
 	const names = Object.keys(samples), window_ = faultWindow(attempt, victims);
-	const right = verdicts.find((v) => run.real.includes(v.detector) && samples[v.metric] && victims.length &&
+	const right = verdicts.find((v) => run.real.includes(v.detector) && own(samples, v.metric) && victims.length &&
 		victims.every((s) => (v.verdict.indicted || []).includes(s)));
 	const size = (m) => Object.values(samples[m]).reduce((n, c) => n + c[0].length, 0);
 	const most = (of) => names.map((m) => [of(m), m]).sort((a, b) => b[0] - a[0])[0];
@@ -197,7 +198,7 @@ function firstMetric(samples, verdicts, attempt, victims) {
 
 /* A figure with its choices; there is at least one metric in 'samples'. 'id' is unique in the page. */
 function chart(id, samples, verdicts, attempt, victims) {
-	const names = [...new Set([...run.metrics.map((m) => m.name), ...Object.keys(samples)])].filter((m) => samples[m]);
+	const names = [...new Set([...run.metrics.map((m) => m.name), ...Object.keys(samples)])].filter((m) => own(samples, m));
 	const state = {metric: firstMetric(samples, verdicts, attempt, victims), measure: measures[0], log: false, hidden: new Set()};
 	const place = el("div.plot", {role: "img"}), readout = el("output.readout", {"aria-live": "off"});
 	const caption = el("figcaption", {id: id + "-text"}), keys = el("div.keys", {role: "group", "aria-label": "Servers shown"});

@@ -40,7 +40,7 @@ function joinRun() {
 	for (const c of run.cells) {
 		c.victims = parsed(c.victims) || [];
 		c.attempts = [];
-		c.results = {};
+		c.results = Object.create(null); /* names may be those of what objects inherit */
 		cells.set(c.number, c);
 	}
 	for (const a of run.attempts) {

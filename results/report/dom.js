@@ -34,6 +34,11 @@ function fill(id, ...children) {
 	return e;
 }
 
+/* A member that the object itself has; names come from runs, and one may be called "constructor". */
+function own(object, key) {
+	return object && Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
 /* A label that may be broken after its punctuation. */
 function breakable(text) {
 	return text.split(/(?<=[,(=/])/).flatMap((part, i) => i ? [el("wbr"), part] : [part]);

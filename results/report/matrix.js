@@ -47,7 +47,7 @@ function matrixRows(by_metric) {
 
 		if (!rows.has(key))
 			rows.set(key, {fault: s.fault, workload: s.workload, axis: axisOf(s), metric: s.metric, control: s.control,
-				scores: {}});
+				scores: Object.create(null)});
 		rows.get(key).scores[s.detector] = s;
 	}
 	const places = (of) => [...new Set(run.scores.map(of))];

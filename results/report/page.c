@@ -184,7 +184,7 @@ int page_block(struct page *p, int64_t attempt, const json_t *data, FILE *f, str
 	(void)p;
 	if (!text)
 		rc = err_set(e, -EINVAL, "cannot write attempt %lld as JSON", (long long)attempt);
-	else if (!packed || compress2(packed, &packed_size, (const unsigned char *)text, size, 9) != Z_OK)
+	else if (!packed || compress2(packed, &packed_size, (const unsigned char *)text, size, Z_DEFAULT_COMPRESSION) != Z_OK)
 		rc = err_errno(e, -ENOMEM, "cannot pack attempt %lld", (long long)attempt);
 	if (!rc) {
 		coded = malloc(packed_size / 3 * 4 + 8);
