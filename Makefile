@@ -11,7 +11,7 @@ WERROR   ?=
 
 PKG        := pkg-config
 CORE_PKGS  := lua5.4 libssh sqlite3 jansson fuse3 gsl libcrypto zlib
-AGENT_PKGS := jansson libnftnl libmnl zlib
+AGENT_PKGS := jansson libnftnl libmnl zlib libbpf
 
 CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 -DCULPRIT_VERSION='"$(VERSION)"' \
             -DCULPRIT_PREFIX='"$(PREFIX)"'
@@ -28,7 +28,8 @@ BASE_SRC  := $(wildcard harness/base/*.c)
 DIAG_SRC  := $(wildcard diag/log/*.c)
 CORE_SRC  := $(BASE_SRC) $(DIAG_SRC) $(wildcard harness/base/lua/*.c harness/fs/*.c harness/lab/*.c harness/node/*.c harness/inventory/*.c harness/run/*.c \
              harness/lua/*.c harness/cli/*.c diag/metrics/*.c diag/semantic/*.c diag/detectors/*.c diag/score/*.c results/*.c results/report/*.c)
-AGENT_SRC := $(BASE_SRC) $(DIAG_SRC) $(wildcard harness/agent/*.c faults/primitives/*.c diag/trace/*.c diag/syscap/*.c diag/external/*.c)
+AGENT_SRC := $(BASE_SRC) $(DIAG_SRC) $(wildcard harness/agent/*.c faults/primitives/*.c diag/trace/*.c diag/syscap/*.c diag/external/*.c \
+             $(filter-out %.bpf.c,$(wildcard diag/ebpf/*.c)))
 TEST_SRC  := $(wildcard ci/tests/*.c)
 
 core_obj  := $(CORE_SRC:%.c=$(OUT)/%.o)
@@ -90,6 +91,20 @@ $(OUT)/gen/call_names.h: diag/log/call_names.awk
 	      $(CC) -E -dM $(arm64_unistd) -xc /dev/null | LC_ALL=C sort | awk -v arch=aarch64 -f $<; } >$@
 $(OUT)/diag/log/calls.o: CPPFLAGS += -I$(OUT)/gen
 $(OUT)/diag/log/calls.o: $(OUT)/gen/call_names.h
+
+# The tracer's programs in the kernel: compiled for BPF, and carried in the agent by a skeleton.
+bpf_arch := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
+$(OUT)/gen/ebpf.bpf.o: diag/ebpf/trace.bpf.c $(wildcard diag/ebpf/*.h)
+	$(call say,BPF,$@)
+	@mkdir -p $(@D)
+	$(Q)clang -target bpf -mcpu=v3 -g -O2 -Wall -Wno-unused-function -D__TARGET_ARCH_$(bpf_arch) -I. \
+		-I/usr/include/$(shell $(CC) -print-multiarch) -c -o $@ $<
+	$(Q)llvm-strip -g $@
+$(OUT)/gen/ebpf.skel.h: $(OUT)/gen/ebpf.bpf.o
+	$(call say,GEN,$@)
+	$(Q)bpftool gen skeleton $< name ebpf_bpf >$@
+$(OUT)/diag/ebpf/ebpf.o: CPPFLAGS += -isystem $(OUT)/gen
+$(OUT)/diag/ebpf/ebpf.o: $(OUT)/gen/ebpf.skel.h
 
 -include $(shell find $(OUT) -name '*.d' 2>/dev/null)
 
