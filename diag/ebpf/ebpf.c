@@ -101,6 +101,8 @@ static int load(struct ebpf *x, struct err *e)
 	struct ebpf_bpf *skel;
 	int rc;
 
+	if (x->r->mode == TRACE_SUMS || f->n_paths)
+		return err_set(e, -EOPNOTSUPP, "sums and path filters are not to be had");
 	*last_words = '\0';
 	libbpf_set_print(keep_words);
 	x->cpus = libbpf_num_possible_cpus();

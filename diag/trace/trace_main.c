@@ -28,14 +28,10 @@ static const struct tracer {
 	trace_fn run;
 	bool asked; /* never taken by "auto" */
 } tracers[] = {
-<<<<<<< HEAD
+	{"ebpf", ebpf_trace, false},
 	{"ptrace", ptrace_trace, false},
 	{"strace", strace_trace, true},
 	{"sysstat", sysstat_trace, true},
-=======
-	{"ebpf", ebpf_trace},
-	{"ptrace", ptrace_trace},
->>>>>>> e186f6c (eBPF tracer: calls, descriptors and processes as events)
 };
 enum { N_TRACERS = sizeof(tracers) / sizeof(tracers[0]) };
 
