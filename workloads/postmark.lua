@@ -12,7 +12,8 @@ local scale = { bytes = 1, kilobytes = 1024, megabytes = 1024 * 1024, gigabytes 
 return {
 	summary = "PostMark: small files made, read, appended to and removed",
 	params  = {
-		transactions = { default = 400, unit = "number", min = 1, max = 100000000, integer = true,
+		-- Below ten PostMark divides by zero.
+		transactions = { default = 400, unit = "number", min = 10, max = 100000000, integer = true,
 		                 help = "in a pass; each reads or appends, and creates or deletes" },
 		files        = { default = 100, unit = "number", min = 1, max = 1000000, integer = true,
 		                 help = "made before the transactions; what is there after them is removed" },

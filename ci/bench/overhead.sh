@@ -69,7 +69,7 @@ bpftrace_program() {
 }
 
 start() {
-	local way=$1 pid ready
+	local way=$1 pid
 	shift
 	tools=()
 	rm -f "$tmp"/log.*
