@@ -28,7 +28,8 @@ struct call_info {
 	int8_t n_args;    /* -1: not known; all six registers are then of no known use */
 	/* Arguments, "LETTER NAME" separated by commas; the letter says how it reads:
 	 * f descriptor, F directory descriptor (may be AT_FDCWD), d decimal, x hex,
-	 * o octal, O open's flags, p address, n address of a path, q position in the file, s signal. NULL if not known. */
+	 * o octal, O open's flags, p address, n address of a path, q position in the file, s signal.
+	 * NULL if not known. */
 	const char *args;
 };
 

@@ -45,7 +45,8 @@
  *   LOST    byte; z start; v cpu, count
  *   END     byte; u64 start, records, lost, not compressed
  *
- * Version 1 had no SUM, no tag, and a control word without offset and paths: nr:12, with 4095 for a number that follows.
+ * Version 1 had no SUM, no tag, and a control word without offset and paths: nr:12, with 4095 for a number
+ * that follows.
  */
 #ifndef CULPRIT_DIAG_LOG_LAYOUT_H
 #define CULPRIT_DIAG_LOG_LAYOUT_H

@@ -406,14 +406,15 @@ static bool get_lost(struct log_reader *r)
 static bool get_sum(struct log_reader *r, uint8_t tag)
 {
 	struct record_sum *s = &r->rec.sum;
-	uint64_t *const figures[] = {&s->count, &s->errors, &s->failed, &s->failed_ns, &s->bytes, &s->total_ns, &s->max_ns};
+	uint64_t *const figures[] = {&s->count, &s->errors,   &s->failed, &s->failed_ns,
+				     &s->bytes, &s->total_ns, &s->max_ns};
 	uint64_t set;
 
 	memset(s, 0, sizeof(*s));
 	s->messages = tag >> 3 & 1;
 	s->selected = tag >> 4 & 1;
-	if (!get_start(r, &s->start_ns) || !get_u32(r, &s->pid) || !get_byte(r, &s->class) || s->class >= CALL_CLASS_COUNT ||
-	    !get_byte(r, &s->fd_class) || s->fd_class >= FD_CLASS_COUNT)
+	if (!get_start(r, &s->start_ns) || !get_u32(r, &s->pid) || !get_byte(r, &s->class) ||
+	    s->class >= CALL_CLASS_COUNT || !get_byte(r, &s->fd_class) || s->fd_class >= FD_CLASS_COUNT)
 		return false;
 	if ((tag >> 5 & 1) && !get_varint(r, &s->device))
 		return false;

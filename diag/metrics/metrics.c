@@ -180,7 +180,8 @@ void metrics_free(struct metrics *m)
 	free(m);
 }
 
-static struct cell *cell_at(const struct metrics *m, struct cell *cells, enum metric metric, uint32_t server, int32_t second)
+static struct cell *cell_at(const struct metrics *m, struct cell *cells, enum metric metric, uint32_t server,
+			    int32_t second)
 {
 	return &cells[((size_t)metric * m->spec.n_servers + server) * (size_t)m->spec.seconds + (size_t)second];
 }

@@ -33,8 +33,8 @@
  * delimits it. A balance that stays below 0 is set to 0.
  *
  * Places. What a call was about: "storage" (below the server's folder), "mount" (below the client's), "socket",
- * "memory", "process", "path" and "other". A log holds paths of descriptors, not of arguments: a failed open
- * has none, and is "path" for servers and applications alike.
+ * "memory", "process", "path" and "other". What paths as arguments say is not looked at (older logs do not
+ * hold them): a failed open has no descriptor, and is "path" for servers and applications alike.
  *
  * A log of sums (RECORD_SUM, no calls) gives what it holds: signals and ends of processes. Failures, slow calls and
  * links need calls; there are none of them then, and that is no error.

@@ -70,8 +70,9 @@ static void grow(struct tags *t)
 	*t = bigger;
 }
 
-/* The handle by which a file server would know the file holds the generation of its inode number. The time of birth,
- * for file systems that give no handle, is as coarse as a clock tick: too coarse for one that is made anew at once. */
+/* The handle by which a file server would know the file holds the generation of its inode number. The time of
+ * birth, for file systems that give no handle, is as coarse as a clock tick: too coarse for a file that is made
+ * anew at once. */
 static uint64_t identity_of(const char *link, const struct statx *st)
 {
 	union {

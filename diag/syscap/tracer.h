@@ -94,13 +94,14 @@ void socket_addresses(struct process *p, int fd, struct record_fd *f);
 /* The same from /proc/PID/net/{tcp,udp}*, by inode; false where it is not there. */
 bool socket_from_tables(pid_t pid, unsigned long inode, struct record_fd *f);
 
-/* tags.c: fills kind and tag of what 'link' (/proc/PID/fd/N) leads to; a file that has been met before has the time of
- * then. A file made anew under an inode number that was used before is another. False: nothing there. */
+/* tags.c: fills kind and tag of what 'link' (/proc/PID/fd/N) leads to; a file that has been met before has the
+ * time of then. A file made anew under an inode number that was used before is another. False: nothing there. */
 struct tags *tags_new(void); /* NULL: out of memory */
 void tags_free(struct tags *t);
 bool tags_describe(struct tags *t, const char *link, int64_t now_ns, struct record_fd *f);
 
-/* calls.c: fills path, path2 and offset of the call that the thread enters ('info' may be NULL); is it to be written? */
+/* calls.c: fills path, path2 and offset of the call that the thread enters ('info' may be NULL); is it to be
+ * written? */
 void call_enter(struct thread *th, const struct call_info *info);
 bool call_wanted(const struct trace_filter *f, const struct record_call *c);
 

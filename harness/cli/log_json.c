@@ -186,8 +186,8 @@ void json_record(const struct view *v, const struct record *rec)
 
 void json_head(const struct log_head *h)
 {
-	json_t *o = json_pack("{s:s s:i s:s s:s s:s s:s s:I s:I}", "type", "head", "version", (int)h->version, "arch", h->arch,
-			      "tracer", h->tracer, "host", h->host, "boot_id", h->boot_id, "start_ns",
+	json_t *o = json_pack("{s:s s:i s:s s:s s:s s:s s:I s:I}", "type", "head", "version", (int)h->version,
+			      "arch", h->arch, "tracer", h->tracer, "host", h->host, "boot_id", h->boot_id, "start_ns",
 			      (json_int_t)h->start_ns, "bias_ns", (json_int_t)h->bias_ns);
 
 	json_dumpf(o, stdout, JSON_COMPACT);

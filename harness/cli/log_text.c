@@ -218,12 +218,11 @@ static void print_process(const struct record_process *p)
 	puts(" +++");
 }
 
-static void print_sum(const struct view *v, const struct record_sum *s)
+static void print_sum(const struct record_sum *s)
 {
 	uint64_t histogram[SUM_BUCKETS];
 	char local[VIEW_ADDRESS], remote[VIEW_ADDRESS];
 
-	(void)v;
 	for (int i = 0; i < SUM_BUCKETS; i++)
 		histogram[i] = s->histogram[i];
 	printf("=== %s%s", call_class_name(s->class), s->messages ? " messages" : "");
@@ -233,8 +232,9 @@ static void print_sum(const struct view *v, const struct record_sum *s)
 		printf(" %u:%u%s", major(s->device), minor(s->device), s->selected ? "" : " (not selected)");
 	if (s->local.ss_family || s->remote.ss_family)
 		printf(" %s -> %s", format_address(&s->local, local), format_address(&s->remote, remote));
-	printf(": n=%llu errors=%llu bytes=%llu <%.6f> p50=%.1fus p99=%.1fus max=%.1fus\n", (unsigned long long)s->count,
-	       (unsigned long long)s->errors, (unsigned long long)s->bytes, (double)s->total_ns / 1e9,
+	printf(": n=%llu errors=%llu bytes=%llu <%.6f> p50=%.1fus p99=%.1fus max=%.1fus\n",
+	       (unsigned long long)s->count, (unsigned long long)s->errors, (unsigned long long)s->bytes,
+	       (double)s->total_ns / 1e9,
 	       histogram_quantile_ns(histogram, 0.5, s->max_ns) / 1e3,
 	       histogram_quantile_ns(histogram, 0.99, s->max_ns) / 1e3, (double)s->max_ns / 1e3);
 }
@@ -277,7 +277,7 @@ void text_record(const struct view *v, const struct record *rec)
 		print_process(&rec->process);
 		break;
 	case RECORD_SUM:
-		print_sum(v, &rec->sum);
+		print_sum(&rec->sum);
 		break;
 	default:
 		printf("!!! %llu records lost on cpu %u\n", (unsigned long long)rec->lost.count, rec->lost.cpu);

@@ -288,8 +288,8 @@ void totals_print(struct view *v)
 		header(v->by, what, sizeof(what));
 	else
 		snprintf(what, sizeof(what), "%s", t && t->sums ? "class, descriptor" : v->errors ? "call, error" : "call");
-	printf("%7s %11s %9s %9s %9s %10s %9s %7s %13s  %s\n", "% time", "seconds", "mean us", "p50 us", "p99 us", "max us",
-	       "calls", "errors", "bytes", what);
+	printf("%7s %11s %9s %9s %9s %10s %9s %7s %13s  %s\n", "% time", "seconds", "mean us", "p50 us", "p99 us",
+	       "max us", "calls", "errors", "bytes", what);
 	for (size_t i = 0; i < n; i++)
 		print_row(rows[i], &all);
 	print_row(&all, &all);

@@ -48,8 +48,8 @@ void record_where(const struct record *rec, int64_t *start_ns, uint32_t *pid, ui
 bool call_failed(const struct record_call *c);
 const char *call_error_name(int64_t result); /* NULL if there is none */
 
-/* The file that a call is about: its descriptor's path, or its first path argument, made absolute where its folder is
- * known. NULL: none. In 'out', or valid until the next record. */
+/* The file that a call is about: its descriptor's path, or its first path argument, made absolute where its
+ * folder is known. NULL: none. In 'out', or valid until the next record. */
 const char *call_file(const struct view *v, const struct record_call *c, bool second, char *out, size_t size);
 
 /* "10.0.0.1:24007", "[::1]:80", "/run/x.sock", "@abstract", or "" where there is none; returns 'out'. */
@@ -57,7 +57,8 @@ const char *format_address(const struct sockaddr_storage *a, char out[VIEW_ADDRE
 void format_clock(int64_t ns, char *out, size_t size); /* "12:01:02.000345", UTC */
 const char *fd_class_name(unsigned class);
 
-/* An estimate from powers of two: linear inside a bucket, and never above 'max_ns'. 'q' in 0 .. 1; 0 if there is none. */
+/* An estimate from powers of two: linear inside a bucket, and never above 'max_ns'. 'q' in 0 .. 1; 0 if there
+ * is none. */
 double histogram_quantile_ns(const uint64_t histogram[SUM_BUCKETS], double q, uint64_t max_ns);
 unsigned histogram_bucket(uint64_t ns);
 
