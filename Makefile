@@ -11,6 +11,7 @@ WERROR   ?=
 
 PKG        := pkg-config
 CORE_PKGS  := lua5.4 libssh sqlite3 jansson fuse3 gsl libcrypto zlib
+CORE_LIBS  := -lcsv
 AGENT_PKGS := jansson libnftnl libmnl zlib libbpf
 
 CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 -DCULPRIT_VERSION='"$(VERSION)"' \
@@ -27,7 +28,7 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 BASE_SRC  := $(wildcard harness/base/*.c)
 DIAG_SRC  := $(wildcard diag/log/*.c)
 CORE_SRC  := $(BASE_SRC) $(DIAG_SRC) $(wildcard harness/base/lua/*.c harness/fs/*.c harness/lab/*.c harness/node/*.c harness/inventory/*.c harness/run/*.c \
-             harness/lua/*.c harness/cli/*.c diag/metrics/*.c diag/semantic/*.c diag/detectors/*.c diag/score/*.c results/*.c results/report/*.c)
+             harness/lua/*.c harness/cli/*.c diag/metrics/*.c diag/semantic/*.c diag/detectors/*.c diag/series/*.c diag/score/*.c results/*.c results/report/*.c)
 AGENT_SRC := $(BASE_SRC) $(DIAG_SRC) $(wildcard harness/agent/*.c faults/primitives/*.c diag/trace/*.c diag/syscap/*.c diag/external/*.c \
              $(filter-out %.bpf.c,$(wildcard diag/ebpf/*.c)))
 TEST_SRC  := $(wildcard ci/tests/*.c)
@@ -49,7 +50,7 @@ $(OUT)/lib%.a:
 
 $(OUT)/culprit: $(OUT)/harness/cli/main.o $(OUT)/libcore.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS)) -lm
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS)) $(CORE_LIBS) -lm
 
 # The agent travels with its libraries and its loader, so that a target host
 # needs nothing but sshd: see harness/agent/README.md.
@@ -62,7 +63,7 @@ $(OUT)/agent/culprit-agent: $(OUT)/harness/agent/main.o $(OUT)/libagent.a
 $(OUT)/tests/%: $(OUT)/ci/tests/%.o $(OUT)/libcore.a $(OUT)/libagent.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS) $(AGENT_PKGS) cmocka) -lm
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS) $(AGENT_PKGS) cmocka) $(CORE_LIBS) -lm
 
 # Programs that tests start and look at; they are no tests, and link nothing of ours.
 $(OUT)/helpers/%: $(OUT)/ci/tests/helpers/%.o
@@ -74,7 +75,7 @@ $(OUT)/helpers/%: $(OUT)/ci/tests/helpers/%.o
 $(OUT)/bench/%: $(OUT)/ci/bench/%.o $(OUT)/libcore.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS)) -lm
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS)) $(CORE_LIBS) -lm
 
 $(OUT)/%.o: %.c
 	$(call say,CC,$<)
@@ -126,7 +127,7 @@ bench: all ## measure what the project promises, as ratios in one run
 fuzz: $(OUT)/gen/call_names.h ## build the fuzzers of ci/fuzz (clang)
 	@mkdir -p $(OUT)/fuzz
 	$(Q)for f in ci/fuzz/*.c; do clang $(CPPFLAGS) -I$(OUT)/gen -std=c17 -O1 -g -fsanitize=fuzzer,address,undefined \
-		-o $(OUT)/fuzz/$$(basename $$f .c) $$f $(DIAG_SRC) $(BASE_SRC) -lz -lm || exit 1; done
+		-o $(OUT)/fuzz/$$(basename $$f .c) $$f $(DIAG_SRC) $(BASE_SRC) diag/series/series.c -lz -lcsv -lm || exit 1; done
 
 lint: ## static checks of C, Lua and shell
 	$(Q)luacheck --quiet --no-color faults workloads scenarios diag harness

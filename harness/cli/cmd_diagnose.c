@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "diag/detectors/detector.h"
+#include "harness/base/units.h"
 #include "harness/cli/cmd.h"
+#include "harness/cli/diagnose_csv.h"
 #include "harness/cli/show.h"
 #include "harness/cli/verdicts.h"
 #include "harness/run/judge.h"
@@ -15,31 +17,68 @@ struct options {
 	json_t *detectors;
 	long cell;
 	bool json, evidence, trust;
+	struct csv_options csv;
 };
 
 static void usage(FILE *f)
 {
-	fputs("usage: culprit diagnose RUN [--cell N] [--detector NAME|FILE]... [--evidence] [--json]\n\n"
-	      "Says what detectors say of recorded measurements: of each cell of a run, by number. It is\n"
-	      "not told what was injected, and neither are you: 'culprit rescore' scores. Nothing is\n"
-	      "changed; no cluster, no root.\n\n"
-	      "  --cell N          only this cell\n"
+	fputs("usage: culprit diagnose RUN [--cell N] [OPTION ...]\n"
+	      "       culprit diagnose --csv FILE [--train FILE]... [--train-until TIME] [OPTION ...]\n\n"
+	      "Says what detectors say of recorded measurements: of each cell of a run, by number, or of\n"
+	      "anyone's time series. It is not told what was injected, and neither are you: 'culprit rescore'\n"
+	      "scores. Nothing is changed; no cluster, no root.\n\n"
+	      "  --cell N          only this cell of the run\n"
 	      "  --detector NAME   built-in name, Lua file, or program; may stand several times;\n"
-	      "                    NAME,KEY=VALUE,... sets parameters (default: the scenario's)\n"
+	      "                    NAME,KEY=VALUE,... sets parameters (default: the scenario's; of a CSV\n"
+	      "                    file, peer-threshold)\n"
 	      "  --evidence        what the verdicts rest on\n"
 	      "  --trust           run programs also where they cannot be confined\n"
 	      "  --json            everything, as JSON\n\n"
+	      "  --csv FILE        columns time (seconds; or time_ms, time_us, time_ns), server, metric and\n"
+	      "                    value, in any order, each series in the order of time; - is standard input\n"
+	      "  --train FILE      fault-free times, in the same form; may stand several times\n"
+	      "  --train-until T   what comes before T (in the file's own time, in seconds) is fault-free\n"
+	      "  --window TIME     judge stretches of this length (default: all in one)\n"
+	      "  --interval TIME   seconds for detectors are steps of this length (default: the median\n"
+	      "                    between two values, but 1s at the least)\n\n"
 	      "Exit codes: 0 judged, whoever is indicted; 2 usage, input, or a detector that failed.\n",
 	      f);
 }
 
+/* A time with its unit, above 0. */
+static int parse_time(const char *option, const char *text, double *seconds)
+{
+	struct err e;
+
+	if (!unit_parse(UNIT_SECONDS, text, seconds, &e) && *seconds > 0)
+		return 0;
+	cmd_fail("diagnose", 0, "%s takes a time above 0, like 10s, not '%s'", option, text);
+	return -EINVAL;
+}
+
+static int parse_until(const char *text, struct csv_options *csv)
+{
+	char *end;
+
+	csv->train_until_s = strtod(text, &end);
+	csv->has_until = end != text && !*end;
+	if (!csv->has_until)
+		cmd_fail("diagnose", 0, "--train-until takes a number of seconds, as in the file, not '%s'", text);
+	return csv->has_until ? 0 : -EINVAL;
+}
+
 static int parse(int argc, char **argv, struct options *o)
 {
-	enum { DETECTOR = 256, CELL, EVIDENCE, TRUST, JSON };
+	enum { DETECTOR = 256, CELL, EVIDENCE, TRUST, JSON, CSV, TRAIN, UNTIL, WINDOW, INTERVAL };
 	static const struct option longs[] = {{"detector", required_argument, NULL, DETECTOR},
 					      {"cell", required_argument, NULL, CELL},
 					      {"evidence", no_argument, NULL, EVIDENCE},
 					      {"trust", no_argument, NULL, TRUST},
+					      {"csv", required_argument, NULL, CSV},
+					      {"train", required_argument, NULL, TRAIN},
+					      {"train-until", required_argument, NULL, UNTIL},
+					      {"window", required_argument, NULL, WINDOW},
+					      {"interval", required_argument, NULL, INTERVAL},
 					      {"json", no_argument, NULL, JSON},
 					      {"help", no_argument, NULL, 'h'},
 					      {NULL, 0, NULL, 0}};
@@ -64,6 +103,24 @@ static int parse(int argc, char **argv, struct options *o)
 		case JSON:
 			o->json = true;
 			break;
+		case CSV:
+			o->csv.csv = optarg;
+			break;
+		case TRAIN:
+			o->csv.trains[o->csv.n_trains++] = optarg;
+			break;
+		case UNTIL:
+			if (parse_until(optarg, &o->csv))
+				return -EINVAL;
+			break;
+		case WINDOW:
+			if (parse_time("--window", optarg, &o->csv.window_s))
+				return -EINVAL;
+			break;
+		case INTERVAL:
+			if (parse_time("--interval", optarg, &o->csv.step_s))
+				return -EINVAL;
+			break;
 		case 'h':
 			usage(stdout);
 			return 1;
@@ -72,8 +129,13 @@ static int parse(int argc, char **argv, struct options *o)
 			return -EINVAL;
 		}
 	}
-	if (argc - optind != 1) {
-		cmd_fail("diagnose", 0, "which run? 'culprit diagnose runs/NAME'");
+	if (argc - optind != !o->csv.csv) {
+		cmd_fail("diagnose", 0, o->csv.csv ? "a run, or --csv FILE, but not both"
+						   : "which run? 'culprit diagnose runs/NAME', or --csv FILE");
+		return -EINVAL;
+	}
+	if (!o->csv.csv && (o->csv.n_trains || o->csv.has_until || o->csv.window_s > 0 || o->csv.step_s > 0)) {
+		cmd_fail("diagnose", 0, "--train, --train-until, --window and --interval go with --csv");
 		return -EINVAL;
 	}
 	o->run = argv[optind];
@@ -153,29 +215,41 @@ static int diagnose_run(const struct options *o, json_t **verdicts, struct judge
 	return rc;
 }
 
+/* Both kinds end so. */
+static int conclude(const struct options *o, const json_t *verdicts, unsigned failures, const char *first)
+{
+	if (verdicts_print(verdicts, o->json, o->evidence, stdout))
+		return cmd_fail("diagnose", CULPRIT_EXIT_INVALID, "cannot print the verdicts");
+	if (failures)
+		return cmd_fail("diagnose", CULPRIT_EXIT_USAGE, "%s%s%u verdict%s failed", first ? first : "", first ? "; " : "",
+				failures, failures == 1 ? "" : "s");
+	return CULPRIT_EXIT_OK;
+}
+
 int cmd_diagnose(int argc, char **argv)
 {
-	struct options o = {.detectors = json_array()};
+	struct options o = {.detectors = json_array(), .csv.trains = calloc((size_t)argc, sizeof(char *))};
 	struct judge *judge = NULL;
 	json_t *verdicts = NULL;
-	const char *first;
+	const char *first = NULL;
+	unsigned failures = 0;
 	struct err e;
-	int rc = parse(argc, argv, &o), code = CULPRIT_EXIT_OK;
-	unsigned failures;
+	int rc = parse(argc, argv, &o), code;
 
 	if (rc) {
-		json_decref(o.detectors);
-		return rc > 0 ? CULPRIT_EXIT_OK : CULPRIT_EXIT_USAGE;
+		code = rc > 0 ? CULPRIT_EXIT_OK : CULPRIT_EXIT_USAGE;
+		goto out;
 	}
 	detector_trust_programs(o.trust);
-	if (diagnose_run(&o, &verdicts, &judge, &e))
-		code = cmd_fail("diagnose", CULPRIT_EXIT_USAGE, "%s", e.text);
-	else if (verdicts_print(verdicts, o.json, o.evidence, stdout))
-		code = cmd_fail("diagnose", CULPRIT_EXIT_INVALID, "cannot print the verdicts");
-	else if ((failures = judge_failures(judge, &first)))
-		code = cmd_fail("diagnose", CULPRIT_EXIT_USAGE, "%s (%u verdicts failed)", first, failures);
+	o.csv.detectors = o.detectors;
+	rc = o.csv.csv ? diagnose_csv(&o.csv, &verdicts, &failures, &e) : diagnose_run(&o, &verdicts, &judge, &e);
+	if (judge)
+		failures = judge_failures(judge, &first);
+	code = rc ? cmd_fail("diagnose", CULPRIT_EXIT_USAGE, "%s", e.text) : conclude(&o, verdicts, failures, first);
+out:
 	json_decref(verdicts);
 	judge_free(judge);
 	json_decref(o.detectors);
+	free(o.csv.trains);
 	return code;
 }

@@ -21,7 +21,7 @@ static void print_indicted(const json_t *verdict, FILE *out)
 
 		fprintf(out, "%s%s", i ? ", " : "", json_string_value(name));
 		if (since)
-			fprintf(out, " (since %g s)", json_number_value(since));
+			fprintf(out, " (since %.12g s)", json_number_value(since));
 	}
 }
 

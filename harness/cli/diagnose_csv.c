@@ -1,0 +1,229 @@
+#include "harness/cli/diagnose_csv.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/detectors/detector.h"
+#include "diag/series/series.h"
+
+/* What a run's vectors may take: a detector has 256 MiB for all that it does. */
+enum { RUN_BYTES_MAX = 128 << 20, VECTORS = 4 };
+
+/* A stretch of a file that detectors see as one run. */
+struct stretch {
+	const struct series *series;
+	double from_s, to_s;
+	char id[32], what[96];
+	struct sample *samples;
+	struct detector_run run;
+};
+
+struct job {
+	const struct csv_options *o;
+	struct series_names names;
+	struct series series, *trainings;
+	struct stretch *training, *windows;
+	size_t n_training, n_windows;
+	double step_s;
+};
+
+static int read_file(const char *path, struct series_names *names, struct series *s, struct err *e)
+{
+	bool in = !strcmp(path, "-");
+	FILE *f = in ? stdin : fopen(path, "re");
+	int rc;
+
+	if (!f)
+		return err_errno(e, -errno, "cannot open '%s'", path);
+	rc = series_read(f, in ? "standard input" : path, names, s, e);
+	if (!in)
+		fclose(f);
+	if (!rc && !s->n) {
+		rc = err_set(e, -EINVAL, "%s: there is not one value in it", path);
+		series_clear(s);
+	}
+	return rc;
+}
+
+static void job_clear(struct job *j)
+{
+	for (size_t i = 0; i < j->n_training; i++)
+		free(j->training[i].samples);
+	for (size_t i = 0; i < j->n_windows; i++)
+		free(j->windows[i].samples);
+	for (size_t i = 0; j->trainings && i < j->o->n_trains; i++)
+		series_clear(&j->trainings[i]);
+	free(j->trainings);
+	free(j->training);
+	free(j->windows);
+	series_clear(&j->series);
+	series_names_clear(&j->names);
+}
+
+/* Names are known only when all files are read, so this comes last. */
+static int make_run(struct job *j, struct stretch *s, size_t number, struct err *e)
+{
+	double steps = ceil((s->to_s - s->from_s) / j->step_s - 1e-6);
+	double bytes = steps * (double)(j->names.n_servers * j->names.n_metrics) * VECTORS * sizeof(double);
+	size_t n;
+
+	if (bytes > RUN_BYTES_MAX)
+		return err_set(e, -E2BIG, "%s of %g-second steps, %zu servers and %zu metrics are too much for one run; "
+			       "give a larger --interval, or a --window", s->what, j->step_s, j->names.n_servers, j->names.n_metrics);
+	s->samples = series_samples(s->series, s->from_s, s->to_s, j->step_s, &n);
+	if (!s->samples)
+		return err_errno(e, -ENOMEM, "cannot make a run");
+	snprintf(s->id, sizeof(s->id), "series-%04zu", number);
+	s->run = (struct detector_run){.id = s->id, .seconds = (int32_t)steps,
+				       .servers = (const char *const *)j->names.servers, .n_servers = j->names.n_servers,
+				       .samples = s->samples, .n_samples = n,
+				       .metrics = (const char *const *)j->names.metrics, .n_metrics = j->names.n_metrics};
+	return 0;
+}
+
+static void describe(struct stretch *s)
+{
+	snprintf(s->what, sizeof(s->what), "%.15g .. %.15g s", s->from_s, s->to_s);
+}
+
+/* The last point belongs to it, so the end is a step after it. */
+static int cut(struct job *j, struct err *e)
+{
+	const struct csv_options *o = j->o;
+	double from = j->series.from_s, end = j->series.to_s + j->step_s, length;
+	size_t n;
+
+	j->training = calloc(o->n_trains + 1, sizeof(*j->training));
+	for (size_t i = 0; j->training && i < o->n_trains; i++)
+		j->training[j->n_training++] = (struct stretch){.series = &j->trainings[i], .from_s = j->trainings[i].from_s,
+								.to_s = j->trainings[i].to_s + j->step_s};
+	if (j->training && o->has_until) {
+		if (!(o->train_until_s > from && o->train_until_s <= j->series.to_s))
+			return err_set(e, -EINVAL, "--train-until must lie within the file, after %.15g and up to %.15g", from,
+				       j->series.to_s);
+		j->training[j->n_training++] = (struct stretch){.series = &j->series, .from_s = from, .to_s = o->train_until_s};
+		from = o->train_until_s;
+	}
+	length = o->window_s > 0 ? o->window_s : end - from;
+	if (length < j->step_s)
+		return err_set(e, -EINVAL, "a window of %g s is shorter than a step of %g s", length, j->step_s);
+	if ((end - from) / length > 1e6)
+		return err_set(e, -E2BIG, "more than a million windows of %g s", length);
+	n = (size_t)ceil((end - from) / length - 1e-6);
+	j->windows = calloc(n + 1, sizeof(*j->windows));
+	if (!j->training || !j->windows)
+		return err_errno(e, -ENOMEM, "cannot cut '%s'", o->csv);
+	for (size_t i = 0; i < n; i++) {
+		double to = from + (double)(i + 1) * length;
+
+		j->windows[j->n_windows++] = (struct stretch){.series = &j->series, .from_s = from + (double)i * length,
+							      .to_s = to < end ? to : end};
+	}
+	return 0;
+}
+
+static int prepare(struct job *j, struct err *e)
+{
+	const struct csv_options *o = j->o;
+	int rc = read_file(o->csv, &j->names, &j->series, e);
+
+	j->trainings = calloc(o->n_trains + 1, sizeof(*j->trainings));
+	if (!rc && !j->trainings)
+		rc = err_errno(e, -ENOMEM, "cannot read '%s'", o->csv);
+	for (size_t i = 0; i < o->n_trains && !rc; i++)
+		rc = read_file(o->trains[i], &j->names, &j->trainings[i], e);
+	j->step_s = o->step_s > 0 ? o->step_s : j->series.step_s > 1 ? j->series.step_s : 1;
+	if (!rc)
+		rc = cut(j, e);
+	for (size_t i = 0; i < j->n_training && !rc; i++) {
+		describe(&j->training[i]);
+		rc = make_run(j, &j->training[i], i + 1, e);
+	}
+	for (size_t i = 0; i < j->n_windows && !rc; i++) {
+		describe(&j->windows[i]);
+		rc = make_run(j, &j->windows[i], j->n_training + i + 1, e);
+	}
+	return rc;
+}
+
+/* Detectors count steps from the beginning of their run. */
+static void set_times(json_t *verdict, const struct stretch *s, double step_s)
+{
+	json_t *times = json_object_get(verdict, "time_s"), *v;
+	const char *server;
+	void *next;
+
+	json_object_foreach_safe(times, next, server, v)
+		json_object_set_new(times, server, json_real(s->from_s + json_number_value(v) * step_s));
+}
+
+static void put(json_t *list, const struct stretch *s, const char *detector, json_t *verdict, double step_s)
+{
+	set_times(verdict, s, step_s);
+	json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:s, s:O}", "what", s->what, "from_s", s->from_s, "to_s", s->to_s,
+					      "detector", detector, "verdict", verdict));
+}
+
+static int ask(const struct job *j, struct detector *d, json_t *list, unsigned *failed, struct err *e)
+{
+	struct detector_run *runs = calloc(j->n_training + 1, sizeof(*runs));
+	json_t *model = NULL;
+	struct err why;
+	int rc = runs ? 0 : err_errno(e, -ENOMEM, "cannot train"), bad;
+
+	if (!rc && detector_trains(d) && !detector_external(d) && !j->n_training)
+		rc = err_set(e, -EINVAL, "the detector '%s' must be trained; give fault-free times: --train FILE or --train-until TIME",
+			     detector_name(d));
+	for (size_t i = 0; i < j->n_training && !rc; i++)
+		runs[i] = j->training[i].run;
+	if (!rc)
+		rc = detector_train(d, runs, j->n_training, &model, e);
+	for (size_t i = 0; i < j->n_windows && !rc; i++) {
+		json_t *verdicts = NULL, *v;
+		size_t k;
+
+		bad = detector_diagnose(d, model, &j->windows[i].run, &verdicts, &why);
+		if (bad == -EPERM || bad == -ENOMEM) {
+			rc = err_set(e, bad, "%s", why.text);
+		} else if (bad) {
+			++*failed;
+			verdicts = json_pack("[{s:s, s:[], s:b, s:s}]", "metric", "any", "indicted", "abstain", 1, "error", why.text);
+		}
+		json_array_foreach(verdicts, k, v)
+			put(list, &j->windows[i], detector_name(d), v, j->step_s);
+		json_decref(verdicts);
+	}
+	json_decref(model);
+	free(runs);
+	return rc;
+}
+
+int diagnose_csv(const struct csv_options *o, json_t **verdicts, unsigned *failed, struct err *e)
+{
+	json_t *usual = json_pack("[{s:s, s:{}}]", "name", "peer-threshold", "params"), *list = json_array(), *choice;
+	const json_t *detectors = json_array_size(o->detectors) ? o->detectors : usual;
+	struct job j = {.o = o};
+	size_t i;
+	int rc = prepare(&j, e);
+
+	*failed = 0;
+	json_array_foreach((json_t *)detectors, i, choice) {
+		struct detector *d = NULL;
+
+		if (!rc)
+			rc = detector_load(json_string_value(json_object_get(choice, "name")), json_object_get(choice, "params"), &d, e);
+		if (!rc)
+			rc = ask(&j, d, list, failed, e);
+		detector_free(d);
+	}
+	job_clear(&j);
+	json_decref(usual);
+	if (rc)
+		json_decref(list);
+	else
+		*verdicts = list;
+	return rc;
+}
