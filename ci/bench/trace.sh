@@ -15,7 +15,7 @@ for i in $(seq "$pairs"); do
 	"$load" "$dir" "$files" >>"$dir/plain"
 	strace -f -T -o "$dir/strace.log" "$load" "$dir" "$files" >>"$dir/strace"
 	rm -f "$dir/strace.log"
-	"$out/agent/culprit-agent" trace --out "$dir/log" -- "$load" "$dir" "$files" >>"$dir/syscap"
+	"$out/agent/culprit-agent" trace --tracer ptrace --out "$dir/log" -- "$load" "$dir" "$files" >>"$dir/syscap"
 	"$out/culprit" log --summary "$dir/log" | tail -n 1 >"$dir/total"
 	[ "$i" = "$pairs" ] || rm -f "$dir/log"
 done

@@ -35,7 +35,7 @@ check "a traced command's exit code is the tracer's" ends 7 \
 	"$culprit" trace -o "$dir/log" -- sh -c "cat $dir/file $dir/none | cat; exit 7"
 check "a log is never overwritten" ends 2 "$culprit" trace -o "$dir/log" -- true
 check "reads are shown with path, result and time" \
-	says "read\(fd=[0-9]+<$dir/file>, buf=0x[0-9a-f]+, count=[0-9]+\) = 6 <0\.[0-9]{6}>" "$culprit" log "$dir/log"
+	says "read\(fd=[0-9]+<$dir/file>, buf=0x[0-9a-f]+, count=[0-9]+\) = 6 <0\.[0-9]{9}>" "$culprit" log "$dir/log"
 check "the last line counts what was lost" says '^# end at .* records, 0 lost$' "$culprit" log "$dir/log"
 check "--json prints JSON lines" json_lines
 check "--errors prints failed calls only" errors_only

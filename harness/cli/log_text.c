@@ -192,8 +192,8 @@ static void print_call(const struct view *v, const struct record_call *c)
 		printf(") = 0x%llx", (unsigned long long)c->result);
 	else
 		printf(") = %lld", (long long)c->result);
-	printf(" <%lld.%06lld>", (long long)(c->service_ns / 1000000000),
-	       (long long)(c->service_ns % 1000000000 / 1000));
+	printf(" <%lld.%09lld>", (long long)(c->service_ns / 1000000000),
+	       (long long)(c->service_ns % 1000000000));
 	if (c->offset != -1 && !says_offset(c, info))
 		printf(" offset=%lld", (long long)c->offset);
 	putchar('\n');
