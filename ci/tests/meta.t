@@ -33,6 +33,8 @@ echo "return { $rest, faults = { 'none' }, phases = { zzzzqqqq_ = 1 } }" >scenar
 same Phases
 echo "return { $rest, faults = { 'none' }, training = { zzzzqqqq_ = 1 } }" >scenario.lua
 same Training
+echo "return { $rest, faults = { 'none' }, gates = { zzzzqqqq_ = 1 } }" >scenario.lua
+same Gates
 echo "return { $rest, faults = { './f.lua' } }" >scenario.lua
 echo 'return { zzzzqqqq_ = 1 }' >f.lua
 same Fault

@@ -145,6 +145,7 @@ typedef int (*op_fn)(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_ping(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_processes(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_fingerprint(struct agent *a, json_t *id, json_t *args, struct err *e);
+int op_load(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_check(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_run(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e);

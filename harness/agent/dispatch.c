@@ -90,6 +90,7 @@ static const struct {
 	{"check", op_check, {{"what", TEXT, true}}},
 	{"undo", op_undo, {{"handle", TEXT, true}}},
 	{"fingerprint", op_fingerprint, {{"pids", INTEGERS, false}}},
+	{"load", op_load, {{"pids", INTEGERS, false}}},
 	{"bye", op_bye, {{0}}},
 };
 

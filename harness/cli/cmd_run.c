@@ -433,6 +433,7 @@ void running_clear(struct executor *x)
 	cluster_free(x->cluster);
 	scenario_free(x->scenario);
 	json_decref(x->makings);
+	json_decref(x->clean);
 	free(x->server_names);
 	if (x->lock >= 0)
 		close(x->lock);

@@ -30,6 +30,7 @@
 ---@field limit? string                quantity, seconds: a workload that runs longer makes its attempt invalid (default "10min")
 ---@field phases? culprit.Phases
 ---@field training? culprit.Training   fault-free cells that run first
+---@field gates? culprit.Gates         what must hold of hosts and clocks for an attempt to count
 ---@field repeats? integer             of every cell (default 1)
 ---@field attempts? integer            at most, for one cell (default 3)
 ---@field seed? integer                order and victims are drawn from it (default: drawn and recorded)
@@ -54,6 +55,22 @@
 ---@field before? string  quantity, seconds: workload alone (default "10s"; 001: 120 s)
 ---@field fault? string   from the verified onset (default "25s"; 001: 300 s)
 ---@field after? string   after the verified end (default "15s"; 001: the rest of about 600 s)
+
+---Looked at before and after each attempt. Before one, a host that does not fit is quarantined: no cell is run until it
+---fits again, and its processes, mounts, ports and firewall are as when the run began; after one, the attempt is invalid.
+---Where hosts share a machine with each other or with culprit (the lab), load, process, steal and pressure are written
+---down, but bind only if they are given.
+---@class culprit.Gates
+---@field load? string      quantity, percent of a host's processors that others may use before and after (default "30%")
+---@field process? string   quantity, percent of one processor for one foreign process, during too (default "50%")
+---@field steal? string     quantity, percent of processor time that a hypervisor may take, during too (default "10%")
+---@field pressure? string  quantity, percent of the time before in which something may wait for memory or storage (default "50%")
+---@field memory? string    quantity, percent of a host's memory that must be available (default "5%")
+---@field disk? string      quantity, bytes that must be free where the run is kept (default "64MiB")
+---@field clock? string     quantity, seconds that two hosts' clocks may be apart (default "50ms")
+---@field drift? string     quantity, seconds that a clock may move against ours in one attempt (default "20ms")
+---@field window? string    quantity, seconds for which load is looked at before and after (default "500ms")
+---@field wait? string      quantity, seconds for which a host may be in quarantine; then the run ends, with 3 (default "5min")
 
 ---@class culprit.Training
 ---@field workloads culprit.Choice[]  a bare name of one of the scenario's own means that one

@@ -13,7 +13,6 @@
 #include "harness/run/measure.h"
 #include "harness/run/trial.h"
 
-#define HEALTHY_S 60
 #define RUNTIME_GUESS_S 8 /* for the first ETA only */
 
 double attempt_phases_s(const struct scenario *s)
@@ -40,17 +39,13 @@ static void clean_up(struct trial *t)
 static int run_trial(struct trial *t, struct err *e)
 {
 	bool runtime = t->x->scenario->measure == MEASURE_RUNTIME;
+	double stopped_s;
 	int rc;
 
 	trial_note_phase(t, attempt_phases_s(t->x->scenario), "starting");
 	trial_note_step(t, "begin");
-	/* What a fault restarted has another number now. */
-	rc = cluster_find_processes(t->x->cluster, e);
-	if (!rc && t->x->unsettled)
-		rc = cluster_wait_healthy(t->x->cluster, HEALTHY_S, e);
 	t->x->unsettled = t->fault && t->fault->may_fail;
-	if (!rc)
-		rc = trial_fingerprint(t, &t->before, e);
+	rc = trial_fingerprint(t->x, &t->before, e);
 	if (!rc)
 		rc = trial_early_fault(t, e);
 	trial_note_step(t, "trace");
@@ -74,6 +69,9 @@ static int run_trial(struct trial *t, struct err *e)
 		trial_clean_workload(t);
 	}
 	if (!rc)
+		rc = gates_during(t->x, t->report, e);
+	stopped_s = clock_mono_s();
+	if (!rc)
 		rc = measure_fetch(t->x, t->folder, t->workload, t->fault && t->fault->may_fail, t->detail, e);
 	if (!rc && runtime)
 		rc = measure_runtime(t->x, t->folder, t->detail, e);
@@ -83,11 +81,13 @@ static int run_trial(struct trial *t, struct err *e)
 		/* Started again, the file system's processes have other numbers. */
 		rc = cluster_find_processes(t->x->cluster, e);
 		if (!rc)
-			rc = trial_fingerprint(t, &after, e);
+			rc = trial_fingerprint(t->x, &after, e);
 		if (!rc)
 			rc = trial_compare(t->before, after, e);
 		json_decref(after);
 	}
+	if (!rc)
+		rc = gates_after(t->x, t->report, stopped_s, e);
 	return rc;
 }
 
@@ -180,10 +180,10 @@ static void trial_clear(struct trial *t)
 }
 
 int attempt_run(struct executor *x, const struct cell *c, long number, enum outcome *outcome, struct err *why,
-		int64_t *id, int64_t *beside_id, struct err *e)
+		json_t *report, int64_t *id, int64_t *beside_id, struct err *e)
 {
 	struct trial t = {.x = x, .cell = c, .workload = &x->scenario->workloads[c->workload],
-			  .tracing = &x->scenario->tracers[c->tracer], .detail = json_object()};
+			  .tracing = &x->scenario->tracers[c->tracer], .detail = json_object(), .report = report};
 	char *full = NULL;
 	int rc = 0;
 
@@ -201,6 +201,7 @@ int attempt_run(struct executor *x, const struct cell *c, long number, enum outc
 		rc = err_errno(e, -ENOMEM, "cannot begin an attempt");
 		goto out;
 	}
+	json_object_set(t.detail, "gates", report);
 	rc = file_mkdirs(full, 0700, e);
 	if (rc)
 		goto out;

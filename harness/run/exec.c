@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <lauxlib.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -273,26 +274,59 @@ static void remove_data(struct executor *x)
 	json_decref(result);
 }
 
+/* A second, or until a signal comes. */
+static void nap(struct executor *x)
+{
+	struct pollfd p = {.fd = exec_interrupt_fd(), .events = POLLIN};
+
+	if (!*x->interrupted)
+		poll(&p, p.fd > 0, 1000);
+}
+
 /* A lost node is given up with its nodeset; the next attempt begins with a new one. */
 static int reconnect(struct executor *x, struct err *e)
 {
 	struct err ignored;
 
-	if (!cluster_lost(x->cluster, &ignored))
+	if (x->cluster->set && !cluster_lost(x->cluster, &ignored))
 		return 0;
 	interrupted_set = NULL;
 	acts_forget(x->acts);
 	cluster_disconnect(x->cluster);
-	for (int i = 0; i < 12; i++) {
-		if (!cluster_connect(x->cluster, e)) {
-			interrupted_set = x->cluster->set;
+	if (cluster_connect(x->cluster, e))
+		return *x->interrupted ? err_set(e, -EINTR, "interrupted") : -EAGAIN;
+	interrupted_set = x->cluster->set;
+	return 0;
+}
+
+/* No cell is run before every host is as it was when the run began, and quiet. */
+static int wait_clean(struct executor *x, json_t **report, struct err *e)
+{
+	double wait_s = gates_wait_s(&x->scenario->gates), deadline = clock_mono_s() + wait_s;
+	char said[sizeof(e->text)] = "";
+
+	for (;;) {
+		struct err why = {""};
+		int rc = reconnect(x, &why);
+
+		if (!rc)
+			rc = gates_before(x, report, &why);
+		if (!rc && *said)
+			progress_say(x->progress, "quarantine is over");
+		if (!rc)
 			return 0;
-		}
-		if (*x->interrupted)
+		if (rc == -EINTR || *x->interrupted)
 			return err_set(e, -EINTR, "interrupted");
-		sleep(1);
+		if (rc != -EAGAIN && rc != -ENOTCONN && rc != -ETIMEDOUT)
+			return err_set(e, rc, "%s", why.text);
+		if (!*said)
+			progress_say(x->progress, "quarantined: %s; no cell is run meanwhile, for %g s at most", why.text, wait_s);
+		snprintf(said, sizeof(said), "%s", why.text);
+		if (clock_mono_s() > deadline)
+			return err_set(e, -EHOSTDOWN, "quarantined for more than %g s (gates: 'wait'): %.800s", wait_s, said);
+		progress_now(x->progress, 0, "quarantined: %.200s", said);
+		nap(x);
 	}
-	return -ENOTCONN;
 }
 
 /* On what the second tracer saw, too. Where run times are measured nobody judges. */
@@ -313,11 +347,13 @@ static int run_cell(struct executor *x, size_t place, const struct cell *c, stru
 		enum outcome outcome = OUTCOME_ERROR;
 		struct err why = {""};
 		int64_t id = 0, beside_id = 0;
+		json_t *report = NULL;
 		char text[160] = "", victims[128] = "";
 
-		rc = reconnect(x, e);
+		rc = wait_clean(x, &report, e);
 		if (!rc)
-			rc = attempt_run(x, c, n, &outcome, &why, &id, &beside_id, e);
+			rc = attempt_run(x, c, n, &outcome, &why, report, &id, &beside_id, e);
+		json_decref(report);
 		if (rc)
 			return rc;
 		if (outcome != OUTCOME_CONFIRMED) {

@@ -232,6 +232,11 @@ static int read_phases(struct scenario *s, const struct luax_source *src, struct
 	return luax_read(s->L, -1, src, "phases", fields, false, e);
 }
 
+static int read_gates(struct scenario *s, const struct luax_source *src, struct err *e)
+{
+	return gates_read(s->L, src, &s->gates, e);
+}
+
 /* 'tracer', or 'tracers': the list is on top of the stack if 'many'. */
 static int read_tracers(struct scenario *s, const struct luax_source *src, bool many, struct err *e)
 {
@@ -372,7 +377,7 @@ static int read_scenario(struct scenario *s, const struct luax_source *src, stru
 		int (*read)(struct scenario *, const struct luax_source *, struct err *);
 	} lists[] = {{"faults", read_faults},	{"tracer", read_one_tracer}, {"tracers", read_many_tracers},
 		     {"beside", read_beside},	{"detectors", read_detectors}, {"phases", read_phases},
-		     {"training", read_training}};
+		     {"training", read_training}, {"gates", read_gates}};
 	char *measure = NULL;
 	const struct luax_field fields[] = {
 		{"name", LUAX_STRING, .required = true, .out = &s->name},
@@ -387,6 +392,7 @@ static int read_scenario(struct scenario *s, const struct luax_source *src, stru
 		{"detectors", LUAX_TABLE},
 		{"phases", LUAX_TABLE},
 		{"training", LUAX_TABLE},
+		{"gates", LUAX_TABLE},
 		{"limit", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 1, .max = 86400, .out = &s->limit_s},
 		{"repeats", LUAX_INTEGER, .min = 1, .max = 10000, .out = &s->repeats},
 		{"attempts", LUAX_INTEGER, .min = 1, .max = 100, .out = &s->attempts},
@@ -442,6 +448,7 @@ int scenario_load(const char *path, struct scenario **out, struct err *e)
 		return err_errno(e, -ENOMEM, "cannot load '%s'", path);
 	*s = (struct scenario){.before_s = 10, .fault_s = 25, .after_s = 15, .training_repeats = 1, .repeats = 1,
 			       .limit_s = 600, .attempts = 3, .seed = -1};
+	gates_init(&s->gates);
 	s->L = luax_new();
 	s->path = strdup(path);
 	if (!s->L || !s->path) {

@@ -5,6 +5,7 @@
 #ifndef CULPRIT_HARNESS_SCENARIO_H
 #define CULPRIT_HARNESS_SCENARIO_H
 
+#include "harness/run/gates.h"
 #include "harness/run/part.h"
 #include "harness/run/tracing.h"
 
@@ -36,6 +37,7 @@ struct scenario {
 	size_t n_training;
 	long training_repeats;
 	double limit_s;              /* MEASURE_RUNTIME: a workload that takes longer makes its attempt invalid */
+	struct gates gates;
 	long repeats;                /* of each scored cell */
 	long attempts;               /* at most, for one cell */
 	long seed;                   /* -1: drawn at the start and logged */

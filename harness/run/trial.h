@@ -31,6 +31,7 @@ struct trial {
 	size_t n_tracers, n_apps, n_beside;
 	int64_t beside_id;               /* this attempt's in the store beside */
 	json_t *before, *detail;
+	json_t *report;                  /* of the gates; borrowed */
 	char *folder;                    /* "cells/0007.1", below the run's */
 	struct err gone;                 /* set when an event made the attempt invalid */
 	bool is_gone;
@@ -61,7 +62,7 @@ int trial_fault_off(struct trial *t, struct err *e);
 
 /* trial_fingerprint.c: {node: fingerprint} of the whole cluster (a new reference), and whether two are the same:
  * -EBUSY with the first difference. */
-int trial_fingerprint(struct trial *t, json_t **out, struct err *e);
+int trial_fingerprint(struct executor *x, json_t **out, struct err *e);
 int trial_compare(const json_t *before, const json_t *after, struct err *e);
 
 #endif

@@ -11,9 +11,9 @@
 #include "harness/base/lua/luax.h"
 
 /* {node: fingerprint} of the whole cluster. New reference. */
-int trial_fingerprint(struct trial *t, json_t **out, struct err *e)
+int trial_fingerprint(struct executor *x, json_t **out, struct err *e)
 {
-	struct cluster *c = t->x->cluster;
+	struct cluster *c = x->cluster;
 	struct node_request *requests = calloc(c->n_members, sizeof(*requests));
 	int rc;
 
