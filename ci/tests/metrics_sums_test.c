@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <libgen.h>
 #include <math.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -382,6 +383,59 @@ static void sums_make_no_events(void **state)
 	semantic_free(s);
 }
 
+/* Runs culprit log on the sums; true if one line of what it prints has all of 'words' in this order. */
+static bool log_prints(const char *options, const char *const words[])
+{
+	char self[4000], command[4300], line[1024];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	bool found = false;
+	FILE *f;
+
+	assert_true(n > 0);
+	self[n] = '\0';
+	snprintf(command, sizeof(command), "%s/culprit log %s %s", dirname(dirname(self)), options, sums_path);
+	f = popen(command, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		const char *at = line;
+		int i;
+
+		for (i = 0; words[i] && at; i++)
+			at = strstr(at, words[i]);
+		found |= at != NULL;
+	}
+	assert_int_equal(pclose(f), 0);
+	return found;
+}
+
+static void sums_are_printed(void **state)
+{
+	struct log_writer *w = begin(sums_path);
+	struct record r = sum(0, CALL_READ, FD_CLASS_DISK, 5);
+
+	(void)state;
+	r.sum.device = 0x720;
+	r.sum.errors = r.sum.failed = 1;
+	put(w, r);
+	r = sum(0, CALL_READ, FD_CLASS_SERVER, 4);
+	address(&r.sum.local, "10.0.0.1", 24007);
+	address(&r.sum.remote, "10.0.0.9", 0);
+	r.sum.messages = true;
+	put(w, r);
+	end(w);
+	assert_true(log_prints("", (const char *[]){"22:13:20.000000 50", "read on disk 7:32: n=5 errors=1 bytes=500 <0.010",
+						    "max=3000.0us", NULL}));
+	assert_true(log_prints("", (const char *[]){"read messages on server 10.0.0.1:24007 -> 10.0.0.9: n=4", NULL}));
+	assert_true(log_prints("--json", (const char *[]){"\"fd_class\":\"disk\"", "\"failed\":1", "0,0,5]", NULL}));
+	assert_true(log_prints("-c", (const char *[]){" 100.00", "0.010000", " 5 ", " 1 ", " 500  read  disk", NULL}));
+	/* Messages are made of reads: they are shown, and not counted among the calls. */
+	assert_true(log_prints("-c", (const char *[]){" 4 ", "read  server  messages", NULL}));
+	assert_true(log_prints("-c", (const char *[]){" 5 ", " 500  total", NULL}));
+	assert_true(log_prints("-c --by path", (const char *[]){"messages  10.0.0.1:24007 -> 10.0.0.9", NULL}));
+	assert_false(log_prints("--errors", (const char *[]){"messages", NULL}));
+	assert_false(log_prints("--pid 51", (const char *[]){"===", NULL}));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -392,6 +446,7 @@ int main(void)
 		cmocka_unit_test(a_sum_goes_to_the_nearest_second),
 		cmocka_unit_test(calls_beside_sums_are_not_counted_again),
 		cmocka_unit_test(sums_make_no_events),
+		cmocka_unit_test(sums_are_printed),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -221,7 +221,7 @@ static void print_process(const struct record_process *p)
 static void print_sum(const struct record_sum *s)
 {
 	uint64_t histogram[SUM_BUCKETS];
-	char local[VIEW_ADDRESS], remote[VIEW_ADDRESS];
+	char peers[2 * VIEW_ADDRESS];
 
 	for (int i = 0; i < SUM_BUCKETS; i++)
 		histogram[i] = s->histogram[i];
@@ -231,7 +231,7 @@ static void print_sum(const struct record_sum *s)
 	if (s->fd_class == FD_CLASS_DISK)
 		printf(" %u:%u%s", major(s->device), minor(s->device), s->selected ? "" : " (not selected)");
 	if (s->local.ss_family || s->remote.ss_family)
-		printf(" %s -> %s", format_address(&s->local, local), format_address(&s->remote, remote));
+		printf(" %s", format_peers(s, peers));
 	printf(": n=%llu errors=%llu bytes=%llu <%.6f> p50=%.1fus p99=%.1fus max=%.1fus\n",
 	       (unsigned long long)s->count, (unsigned long long)s->errors, (unsigned long long)s->bytes,
 	       (double)s->total_ns / 1e9,

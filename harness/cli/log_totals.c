@@ -148,7 +148,7 @@ static void key_of_call(const struct view *v, const struct record_call *c, char 
 static void key_of_sum(const struct view *v, const struct record_sum *s, char *key, size_t size)
 {
 	unsigned by = v->by ? v->by : BY_CALL;
-	char text[32 + 2 * VIEW_ADDRESS], local[VIEW_ADDRESS], remote[VIEW_ADDRESS];
+	char text[2 * VIEW_ADDRESS];
 
 	*key = '\0';
 	if (by & BY_PROCESS)
@@ -165,8 +165,7 @@ static void key_of_sum(const struct view *v, const struct record_sum *s, char *k
 	if (s->fd_class == FD_CLASS_DISK)
 		snprintf(text, sizeof(text), "%u:%u", major(s->device), minor(s->device));
 	else if (s->local.ss_family || s->remote.ss_family)
-		snprintf(text, sizeof(text), "%s -> %s", format_address(&s->local, local),
-			 format_address(&s->remote, remote));
+		format_peers(s, text);
 	else
 		snprintf(text, sizeof(text), "%s", "(no path)");
 	key_add(key, size, text);

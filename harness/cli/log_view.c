@@ -231,6 +231,23 @@ const char *format_address(const struct sockaddr_storage *a, char out[VIEW_ADDRE
 	return out;
 }
 
+const char *format_peers(const struct record_sum *s, char out[2 * VIEW_ADDRESS])
+{
+	char local[VIEW_ADDRESS], remote[VIEW_ADDRESS], *sides[] = {local, remote};
+
+	format_address(&s->local, local);
+	format_address(&s->remote, remote);
+	/* Ports that are not kept apart. */
+	for (int i = 0; i < 2; i++) {
+		size_t n = strlen(sides[i]);
+
+		if (n > 2 && !strcmp(sides[i] + n - 2, ":0"))
+			sides[i][n - 2] = '\0';
+	}
+	snprintf(out, 2 * VIEW_ADDRESS, "%s -> %s", local, remote);
+	return out;
+}
+
 void format_clock(int64_t ns, char *out, size_t size)
 {
 	time_t s = (time_t)(ns / 1000000000);
