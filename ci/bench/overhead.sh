@@ -69,6 +69,11 @@ bpftrace_program() {
 }
 
 start() {
+	start_tools "$@"
+	[[ ${#tools[@]} -eq 0 ]] || begin_cpu=$(tools_cpu)
+}
+
+start_tools() {
 	local way=$1 pid
 	shift
 	tools=()
@@ -115,16 +120,24 @@ tools_cpu() { # seconds of processor time of the tracers so far
 		awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); t += $12 + $13 } END { printf "%.2f", t / hz }'
 }
 
+# What the tracers took in all, which the shell is told when they have ended, but for their start.
+children_cpu() {
+	awk -v began="$begin_cpu" 'function s(t) { split(t, p, /[ms]/); return p[1] * 60 + p[2] }
+		FNR == 2 { t[++n] = s($1) + s($2) } END { printf "%.2f", t[2] - t[1] - began }' "$tmp/times.before" "$tmp/times.after"
+}
+
 stop() {
 	local way=$1 pid
 	cpu=0 calls=- lost=-
 	[[ ${#tools[@]} -gt 0 ]] || return 0
-	cpu=$(tools_cpu)
+	times >"$tmp/times.before"
 	for pid in "${tools[@]}"; do
 		case $way in perf-trace | bpftrace-*) kill -INT "$pid" ;; *) kill -TERM "$pid" ;; esac
 	done
 	for pid in "${tools[@]}"; do wait "$pid" || [[ $way != *:* ]] || { cat "$tmp"/err.* >&2; exit 1; }; done
+	times >"$tmp/times.after"
 	tools=()
+	cpu=$(children_cpu)
 	case $way in
 	strace:*) calls=$(cat "$tmp"/log.* | grep -c ' = ') lost=0 ;;
 	sysstat:*) ;;
@@ -229,6 +242,7 @@ report() { # FILE WAYS: medians of the ratios to the same round's 'none', and th
 		}' "$file"
 }
 
+awk -v n="$(nproc)" '$1 > n / 8 { print "this machine is not quiet (load " $1 "): take the figures for what they are" }' /proc/loadavg
 all=()
 for way in "${ways[@]}" perf-trace bpftrace-count bpftrace-print; do
 	[[ $way == none ]] || usable "$way" || continue
@@ -277,7 +291,7 @@ for way in "${ours[@]}"; do
 	load "$way" 5
 	awk -v way="$way" -v made="$made" -v took="$took" -v calls="$calls" -v lost="$lost" -v cpu="$cpu" 'BEGIN {
 		printf "%-15s %9.0f calls/s", way, made / took
-		if (way != "none") printf "; seen %d + lost %d of %d made; lost %.4f %%; tracer %.1f %% of a core", calls, lost, made, 100 * lost / made, 100 * cpu / took
+		if (way != "none") printf "; %d seen, %d lost of %d made: %.4f %%; tracer %.1f %% of a core", calls, lost, made, 100 * lost / made, 100 * cpu / took
 		print "" }'
 done
 
