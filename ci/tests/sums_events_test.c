@@ -171,6 +171,8 @@ static void ask(void)
 		read_message(epoll, fd);
 		usleep(10000); /* the load lasts some seconds: sums are made anew in each */
 	}
+	/* That it waits again, or would, tells that it had the last one whole. */
+	epoll_wait(epoll, &(struct epoll_event){0}, 1, 0);
 }
 
 static void start_load(void)

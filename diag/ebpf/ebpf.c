@@ -14,7 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,6 +35,8 @@ enum {
 	OTHER_MAPS = 4 << 20,      /* what all maps but the rings may take */
 	LEAST_RING = 1 << 14,      /* holds the longest event thrice */
 	MOST_RING = 1 << 30,
+	MOST_SUMS = 1 << 14,
+	SOCKETS = 1 << 13,         /* that may be in the midst of a message */
 };
 
 /* An event may be late in its ring by what its program takes after having read the clock. */
@@ -46,6 +50,8 @@ struct ebpf {
 	uint32_t ring_bytes;
 	int cpus;
 	struct events *events;
+	struct sums *sums;         /* NULL in events mode */
+	int64_t clock_ns;          /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
 	struct log_writer *log;
 	struct call_rule rules[RULES];
 	pid_t child;
@@ -66,11 +72,22 @@ static int keep_words(enum libbpf_print_level print_level, const char *format, v
 	return 0;
 }
 
+/* Rings carry little in sums mode: the memory is for the sums. */
+static uint32_t sum_entries(const struct trace_request *r, int cpus)
+{
+	uint64_t memory = r->memory_bytes ? r->memory_bytes : DEFAULT_MEMORY;
+	uint64_t n = memory / 4 / (sizeof(struct sum_key) + 64 + sizeof(struct sum) * (uint64_t)cpus);
+
+	return n < 64 ? 64 : n > MOST_SUMS ? MOST_SUMS : (uint32_t)n;
+}
+
 static uint32_t ring_size(const struct trace_request *r, int cpus)
 {
 	uint64_t memory = r->memory_bytes ? r->memory_bytes : DEFAULT_MEMORY;
 	uint64_t size = LEAST_RING;
 
+	if (r->mode == TRACE_SUMS)
+		memory /= 4;
 	memory -= memory > 2 * OTHER_MAPS ? OTHER_MAPS : memory / 2;
 	while (size < MOST_RING && size * 2 * (uint64_t)cpus <= memory)
 		size *= 2;
@@ -95,14 +112,33 @@ static int walk_tasks(struct ebpf *x, enum iter_mode mode, struct err *e)
 	return n < 0 ? err_errno(e, -errno, "cannot walk over the tasks") : 0;
 }
 
+static int set_prefixes(struct ebpf *x, struct err *e)
+{
+	const struct trace_filter *f = &x->r->filter;
+	struct stat st;
+
+	if (f->n_paths > PREFIXES)
+		return err_set(e, -EINVAL, "more than %d paths to filter by", PREFIXES);
+	for (size_t i = 0; i < f->n_paths; i++) {
+		struct prefix *p = (struct prefix *)&x->skel->rodata->prefixes[i];
+
+		if (stat(f->paths[i], &st) < 0)
+			return err_errno(e, -errno, "cannot filter by '%s'", f->paths[i]);
+		p->ino = st.st_ino;
+		p->dev = major(st.st_dev) << 20 | minor(st.st_dev);
+	}
+	x->skel->rodata->n_prefixes = (uint32_t)f->n_paths;
+	return 0;
+}
+
 static int load(struct ebpf *x, struct err *e)
 {
 	const struct trace_filter *f = &x->r->filter;
 	struct ebpf_bpf *skel;
 	int rc;
 
-	if (x->r->mode == TRACE_SUMS || f->n_paths)
-		return err_set(e, -EOPNOTSUPP, "sums and path filters are not to be had");
+	if (x->r->mode == TRACE_EVENTS && f->n_paths)
+		return err_set(e, -EOPNOTSUPP, "events cannot be filtered by path");
 	*last_words = '\0';
 	libbpf_set_print(keep_words);
 	x->cpus = libbpf_num_possible_cpus();
@@ -117,10 +153,17 @@ static int load(struct ebpf *x, struct err *e)
 	skel->rodata->sums = x->r->mode == TRACE_SUMS;
 	skel->rodata->has_cgroup = f->cgroup != NULL;
 	skel->rodata->has_tids = f->n_tids > 0;
-	skel->rodata->has_paths = f->n_paths > 0;
+	rc = set_prefixes(x, e);
+	if (rc < 0)
+		return rc;
 	skel->rodata->call_room = x->ring_bytes - x->ring_bytes / 8;
 	skel->rodata->wake_at = x->ring_bytes / 4;
 	bpf_map__set_max_entries(skel->maps.rings, (uint32_t)x->cpus);
+	if (x->r->mode == TRACE_SUMS) {
+		bpf_map__set_max_entries(skel->maps.second_sums, sum_entries(x->r, x->cpus));
+		bpf_map__set_max_entries(skel->maps.messages, SOCKETS);
+		bpf_map__set_max_entries(skel->maps.pollers, SOCKETS);
+	}
 	rc = ebpf_bpf__load(skel);
 	if (rc < 0)
 		return err_set(e, -EOPNOTSUPP, "the kernel, or who you are, does not allow eBPF (%s%s%s)", strerror(-rc),
@@ -224,13 +267,21 @@ static void write_record(void *ctx, struct record *rec)
 {
 	struct ebpf *x = ctx;
 
+	bool process_end = rec->type == RECORD_PROCESS && rec->process.what == PROCESS_EXIT &&
+			   rec->process.pid == rec->process.tid;
+
+	/* Before its record: with that its descriptors mean nothing any more. */
+	if (x->sums && process_end)
+		sums_end_messages(x->sums, rec->process.pid, x->clock_ns);
 	if (!x->failed)
 		x->failed = log_write(x->log, rec, &x->err);
 }
 
 static void set_clock(struct ebpf *x)
 {
-	events_clock(x->events, clock_real_ns() - clock_ns(CLOCK_MONOTONIC));
+	x->clock_ns = clock_real_ns() - clock_ns(CLOCK_MONOTONIC);
+	x->skel->bss->clock_ns = x->clock_ns;
+	events_clock(x->events, x->clock_ns);
 }
 
 static void drain(struct ebpf *x, uint64_t until_ns)
@@ -242,6 +293,12 @@ static void drain(struct ebpf *x, uint64_t until_ns)
 		if (events_feed(x->events, ev, size) < 0)
 			x->failed = err_set(&x->err, -ENOMEM, "out of memory");
 	rings_release(x->rings);
+}
+
+static void read_sums(struct ebpf *x, int64_t now_ns)
+{
+	if (sums_read(x->sums, now_ns) < 0 && !x->failed)
+		x->failed = err_set(&x->err, -ENOMEM, "out of memory");
 }
 
 static bool is_process(pid_t pid)
@@ -337,7 +394,10 @@ static void run(struct ebpf *x)
 			kill(x->child, stop);
 		if (trace_take_tick() && !x->failed) {
 			set_clock(x);
-			x->failed = log_flush(x->log, &x->err);
+			if (x->sums)
+				read_sums(x, clock_real_ns());
+			if (!x->failed)
+				x->failed = log_flush(x->log, &x->err);
 		}
 	}
 }
@@ -359,6 +419,10 @@ static uint64_t leave(struct ebpf *x)
 	}
 	drain(x, UINT64_MAX);
 	events_end(x->events);
+	if (x->sums) {
+		sums_end_messages(x->sums, 0, x->clock_ns);
+		read_sums(x, INT64_MAX);
+	}
 	if (bpf_map_lookup_elem(bpf_map__fd(x->skel->maps.accounts), &zero, accounts) == 0)
 		for (int cpu = 0; cpu < x->cpus; cpu++) {
 			lost += accounts[cpu].lost;
@@ -376,6 +440,7 @@ static void close_all(struct ebpf *x)
 {
 	log_writer_free(x->log);
 	events_free(x->events);
+	sums_free(x->sums);
 	rings_free(x->rings);
 	bpf_link__destroy(x->each_task);
 	ebpf_bpf__destroy(x->skel);
@@ -405,7 +470,7 @@ int ebpf_trace(const struct trace_request *r, struct err *why)
 	rc = load(&x, why);
 	if (rc < 0) {
 		close_all(&x);
-		return rc;
+		return rc == -EOPNOTSUPP ? rc : trace_complain(TRACE_EXIT_USAGE, why->text);
 	}
 	rc = log_writer_new(r->out, "ebpf", &x.log, &e);
 	if (rc < 0) {
@@ -415,7 +480,10 @@ int ebpf_trace(const struct trace_request *r, struct err *why)
 	log_writer_bias(x.log, measure_bias_ns(&x));
 	rc = log_flush(x.log, &e); /* the head: a log from now on, whatever becomes of us */
 	x.events = events_new(x.rules, write_record, &x);
-	if (rc < 0 || !x.events) {
+	if (r->mode == TRACE_SUMS)
+		x.sums = sums_new(bpf_map__fd(x.skel->maps.second_sums), bpf_map__fd(x.skel->maps.messages),
+				  bpf_map__fd(x.skel->maps.pollers), x.cpus, write_record, &x);
+	if (rc < 0 || !x.events || (r->mode == TRACE_SUMS && !x.sums)) {
 		code = trace_complain(TRACE_EXIT_NOT_WHOLE, rc < 0 ? e.text : "out of memory");
 		goto out;
 	}

@@ -43,4 +43,19 @@ struct first_seen *first_seen_new(void); /* NULL: out of memory */
 void first_seen_free(struct first_seen *s);
 int64_t first_seen_ns(struct first_seen *s, uint32_t dev, uint64_t ino, uint32_t generation, int64_t now_ns);
 
+/*
+ * Sums to records.
+ */
+struct sums;
+
+/* Takes the descriptors of the maps, which stay the caller's. NULL: out of memory. */
+struct sums *sums_new(int sums_fd, int messages_fd, int pollers_fd, int cpus, record_fn fn, void *ctx);
+void sums_free(struct sums *s);
+
+/* Writes and forgets the seconds that are over at 'now_ns' (CLOCK_REALTIME; INT64_MAX: all). 0, or -ENOMEM. */
+int sums_read(struct sums *s, int64_t now_ns);
+
+/* The messages of a process that has ended (0: of all): counted if they are whole. */
+void sums_end_messages(struct sums *s, uint32_t pid, int64_t clock_ns);
+
 #endif

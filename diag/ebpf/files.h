@@ -174,6 +174,8 @@ static __noinline void put_fd(struct task_struct *task, u32 pid, u32 fd, u64 at_
 	put(&f->h, sizeof(*f) + size, 0);
 }
 
+static void note_listener(struct task_struct *task, u32 fd);
+
 /* All descriptors of a task. */
 struct table {
 	struct task_struct *task;
@@ -186,7 +188,11 @@ static long table_bit(u32 i, void *ctx)
 {
 	struct table *t = ctx;
 
-	if (t->word >> (i & 63) & 1)
+	if (!(t->word >> (i & 63) & 1))
+		return 0;
+	if (sums)
+		note_listener(t->task, t->base + i);
+	else
 		put_fd(t->task, t->pid, t->base + i, t->at_ns, t->slot);
 	return 0;
 }

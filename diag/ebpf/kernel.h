@@ -191,7 +191,10 @@ enum {
 	SOCKFS = 0x534F434B,
 	INET = 2, INET6 = 10, UNIX = 1,
 	TCP_LISTENING = 10,
-	CLASS_WRITE = 2,       /* enum call_class */
+	ANON_INODES = 0x09041934,
+	AGAIN = 11, INTERRUPTED = 4, PEEK = 2,
+	CLASS_READ = 1, CLASS_WRITE = 2, CLASS_COPY = 3, CLASS_POLL = 6,      /* enum call_class */
+	FD_NONE = 0, FD_DISK = 1, FD_SERVER = 2, FD_CLIENT = 3, FD_OTHERS = 4, /* enum fd_class */
 };
 
 #endif

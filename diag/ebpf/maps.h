@@ -6,7 +6,9 @@
 
 /* Constant once loaded, so that what is not asked for costs nothing. */
 const volatile struct call_rule rules[RULES];
-const volatile bool sums, has_cgroup, has_tids, has_paths;
+const volatile bool sums, has_cgroup, has_tids;
+const volatile struct prefix prefixes[PREFIXES];
+const volatile u32 n_prefixes;
 const volatile u64 call_room;  /* bytes in a ring that calls may fill; what describes processes and descriptors may fill it */
 const volatile u64 wake_at;    /* bytes in a ring at which the agent is woken */
 
@@ -16,8 +18,11 @@ bool recording;                /* descriptors are known: calls are recorded from
 u64 live;                      /* threads under trace */
 u64 started;                   /* ever */
 u64 missed;                    /* threads that could not be traced: no memory */
+s64 clock_ns;                  /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
+u32 renames;                   /* what was decided about files before is to be decided again */
 u32 n_bias;
 u64 bias_ns[BIAS_CALLS];
+u8 listening[65536];           /* ports that processes under trace listen on: what has them is a server's socket */
 
 /* A thread under trace. */
 struct thread {
@@ -33,6 +38,8 @@ struct thread {
 	u64 start_ns;
 	u64 args[6];
 	s64 offset;
+	u64 polled_ns;         /* when it last waited for descriptors */
+	struct sum_key key;    /* sums: what the call counts as */
 };
 
 struct {

@@ -132,6 +132,44 @@ struct ev_signal {
 	u32 deadly;            /* no handler: may be the end of the process */
 };
 
+/* What RECORD_SUM is kept by in the kernel. Addresses in network order. */
+struct sum_key {
+	u32 second, pid;
+	u32 dev;               /* DISK: as the kernel has it */
+	u16 family, local_port, remote_port;
+	u8 class, fd_class, messages, selected;
+	u8 pad[2];
+	u8 local[16], remote[16];
+};
+
+enum { SUM_HISTOGRAM = 40 };
+
+struct sum {
+	u64 count, errors, failed, failed_ns, bytes, total_ns, max_ns;
+	u32 histogram[SUM_HISTOGRAM];
+};
+
+/* A message under way: diag/metrics/message.h, whose rule this is. */
+struct message_key {
+	u32 pid;
+	s32 fd;
+};
+
+struct message_state {
+	u64 start_ns, end_ns;  /* of the first and the last read that brought data */
+	u64 bytes;             /* 0: none under way */
+	u32 tid;               /* who read last */
+	u8 wanted_more, answered;
+	struct sum_key key;    /* but for its second */
+};
+
+struct prefix {
+	u64 ino;
+	u32 dev, pad;
+};
+
+enum { PREFIXES = 16 };
+
 /* One CPU's account. */
 struct account {
 	u64 pending;           /* lost, and not told yet in an event */

@@ -1,7 +1,7 @@
 /*
  * The tracer's programs in the kernel.
  */
-#include "diag/ebpf/files.h"
+#include "diag/ebpf/sums.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -142,14 +142,17 @@ int BPF_PROG(on_enter, struct pt_regs *regs, long id)
 		rule = &rules[nr];
 	t->record = rule->selected && t->selected && recording &&
 		    (!has_cgroup || bpf_current_task_under_cgroup(&cgroups, 0) == 1);
-	if (!t->record && (sums || !rule->action) && !t->bias)
+	if (!t->record && !rule->action && !t->bias)
 		return 0;
 	t->nr = is_foreign(task) ? nr | NR_FOREIGN : nr;
 	read_args(t, regs);
 	t->offset = -1;
 	t->append = 0;
 	t->paths_later = 0;
-	if (t->record && !sums) {
+	if (sums) {
+		if (t->record)
+			key_of(task, t, rule);
+	} else if (t->record) {
 		if (rule->offset == OFFSET_POSITION || rule->offset == OFFSET_ARGUMENT || rule->offset == OFFSET_POINTER)
 			t->offset = offset_of(task, t, rule);
 		if (rule->path >= 0)
@@ -201,6 +204,11 @@ static __noinline void put_pair(struct task_struct *task, struct thread *t, u64 
 	put_fd(task, t->pid, fd[1], now_ns, 0);
 }
 
+static __always_inline bool makes_descriptor(u32 fcntl_cmd)
+{
+	return fcntl_cmd == 0 || fcntl_cmd == 1030; /* F_DUPFD, F_DUPFD_CLOEXEC */
+}
+
 /* The descriptors that a call has made or changed. Those that it closed the agent takes from the call. */
 static __always_inline void put_changes(struct task_struct *task, struct thread *t, u8 action, s64 result, u64 now_ns)
 {
@@ -220,7 +228,7 @@ static __always_inline void put_changes(struct task_struct *task, struct thread 
 		put_rights(task, t->pid, now_ns, t->args[1], result);
 		return;
 	case ACT_FCNTL:
-		if (cmd != 0 && cmd != 1030) /* F_DUPFD, F_DUPFD_CLOEXEC */
+		if (!makes_descriptor(cmd))
 			return;
 		break;
 	case ACT_BIND:
@@ -242,6 +250,27 @@ static __always_inline bool is_dying(struct task_struct *task)
 	return (signal->flags & SIGNAL_GROUP_EXIT) ||
 	       (bpf_core_field_exists(signal->group_exec_task) && signal->group_exec_task &&
 		signal->group_exec_task != task);
+}
+
+static __noinline void exit_sums(struct task_struct *task, struct thread *t, s64 result, u64 now_ns)
+{
+	const volatile struct call_rule *rule = &rules[t->nr < RULES ? t->nr : RULES - 1];
+
+	if (t->record)
+		sum_call(t, rule, result, now_ns);
+	if (result == 0 && rule->path2 >= 0)
+		renames++;
+	if (rule->action == ACT_RESULT || (rule->action == ACT_FCNTL && makes_descriptor(t->args[1]))) {
+		if (result >= 0)
+			message_drop(t, t->pid, result);
+	} else if (rule->action == ACT_CLOSE) {
+		if (result != -9) /* EBADF */
+			message_drop(t, t->pid, t->args[0]);
+	} else if (rule->action == ACT_BIND || rule->action == ACT_CONNECT) {
+		message_drop(t, t->pid, t->args[0]);
+		if (rule->action == ACT_BIND)
+			note_listener(task, t->args[0]);
+	}
 }
 
 SEC("tp_btf/sys_exit")
@@ -272,6 +301,10 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long result)
 			bias_ns[n] = now_ns - t->start_ns;
 			n_bias = n + 1;
 		}
+		return 0;
+	}
+	if (sums) {
+		exit_sums(task, t, result, now_ns);
 		return 0;
 	}
 	action = ACT_NONE;
@@ -312,7 +345,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
 	put_process(child, t, EV_START, 0, now_ns);
-	if (t->pid == t->tid && !sums)
+	if (t->pid == t->tid && !sums) /* sums have met the listeners already */
 		put_table(child, t->pid, now_ns, 0);
 	return 0;
 }
@@ -339,8 +372,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid, struct linux_binprm
 	}
 	now_ns = bpf_ktime_get_ns();
 	put_process(task, t, type, former, now_ns);
-	if (!sums)
-		put_table(task, t->pid, now_ns, 0);
+	put_table(task, t->pid, now_ns, 0);
 	return 0;
 }
 
@@ -370,6 +402,11 @@ int BPF_PROG(on_end, struct task_struct *task)
 			e.group_dead = 1;
 		}
 		put(&e.h, sizeof(e), live == 1 ? BPF_RB_FORCE_WAKEUP : 0);
+	}
+	if (sums && t->tid != t->pid) {
+		u32 tid = t->tid;
+
+		bpf_map_delete_elem(&pollers, &tid);
 	}
 	bpf_task_storage_delete(&threads, task);
 	__sync_fetch_and_sub(&live, 1);
@@ -431,7 +468,7 @@ int each_task(struct bpf_iter__task *ctx)
 		return 0;
 	if (iter_mode == ITER_DESCRIBE && t->pid == t->tid)
 		put_table(task, t->pid, bpf_ktime_get_ns(), 1);
-	if (iter_mode == ITER_LEAVE && t->in_call && t->record)
+	if (iter_mode == ITER_LEAVE && t->in_call && t->record && !sums)
 		put_call(t, 0, bpf_ktime_get_ns(), EV_UNFINISHED);
 	return 0;
 }
