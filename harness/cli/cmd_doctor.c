@@ -236,10 +236,10 @@ int cmd_doctor(int argc, char **argv)
 	if (optind + 1 < argc)
 		return cmd_fail("doctor", CULPRIT_EXIT_USAGE, "what is '%s'? try 'culprit doctor --help'",
 				argv[optind + 1]);
-	if (find_needs(&r, argv[optind], &e) < 0)
+	if (find_needs(&r, argv[optind], &e) < 0 || (path && inventory_load(path, &inv, &e) < 0)) {
+		json_decref(r.needs);
 		return cmd_fail("doctor", CULPRIT_EXIT_USAGE, "%s", e.text);
-	if (path && inventory_load(path, &inv, &e) < 0)
-		return cmd_fail("doctor", CULPRIT_EXIT_USAGE, "%s", e.text);
+	}
 	if (ssh && !inv)
 		return cmd_fail("doctor", CULPRIT_EXIT_USAGE, "--ssh needs an inventory: --inventory FILE");
 	if (ssh) {
