@@ -425,11 +425,11 @@ static void sums_are_printed(void **state)
 	end(w);
 	assert_true(log_prints("", (const char *[]){"22:13:20.000000 50", "read on disk 7:32: n=5 errors=1 bytes=500 <0.010",
 						    "max=3000.0us", NULL}));
-	assert_true(log_prints("", (const char *[]){"read messages on server 10.0.0.1:24007 -> 10.0.0.9: n=4", NULL}));
+	assert_true(log_prints("", (const char *[]){"read messages on server socket 10.0.0.1:24007 -> 10.0.0.9: n=4", NULL}));
 	assert_true(log_prints("--json", (const char *[]){"\"fd_class\":\"disk\"", "\"failed\":1", "0,0,5]", NULL}));
 	assert_true(log_prints("-c", (const char *[]){" 100.00", "0.010000", " 5 ", " 1 ", " 500  read  disk", NULL}));
 	/* Messages are made of reads: they are shown, and not counted among the calls. */
-	assert_true(log_prints("-c", (const char *[]){" 4 ", "read  server  messages", NULL}));
+	assert_true(log_prints("-c", (const char *[]){" 4 ", "read  server socket  messages", NULL}));
 	assert_true(log_prints("-c", (const char *[]){" 5 ", " 500  total", NULL}));
 	assert_true(log_prints("-c --by path", (const char *[]){"messages  10.0.0.1:24007 -> 10.0.0.9", NULL}));
 	assert_false(log_prints("--errors", (const char *[]){"messages", NULL}));

@@ -313,6 +313,8 @@ static void compare(int32_t self, enum metric metric, int64_t start_ns, uint64_t
 		fail_msg("%s: %llu (%llu bytes) from calls, %llu (%llu bytes) from sums, %llu made", metric_name(metric),
 			 (unsigned long long)a.count, (unsigned long long)a.bytes, (unsigned long long)b.count,
 			 (unsigned long long)b.bytes, (unsigned long long)count);
+	print_message("# %s: %llu, %llu bytes; %.6f s from calls, %.6f s from sums\n", metric_name(metric),
+		      (unsigned long long)a.count, (unsigned long long)a.bytes, a.sum_s, b.sum_s);
 	/* Each tracer times the call a little further in or out than the other. */
 	if (fabs(a.sum_s - b.sum_s) > 0.2 * a.sum_s + 20e-6 * (double)count)
 		fail_msg("%s: %.6f s from calls, %.6f s from sums", metric_name(metric), a.sum_s, b.sum_s);

@@ -225,9 +225,10 @@ static void print_sum(const struct record_sum *s)
 
 	for (int i = 0; i < SUM_BUCKETS; i++)
 		histogram[i] = s->histogram[i];
-	printf("=== %s%s", call_class_name(s->class), s->messages ? " messages" : "");
+	printf("=== %s%s", call_class_name(s->class),
+	       s->messages ? " messages" : s->class == CALL_OTHER ? " calls" : "");
 	if (s->fd_class != FD_CLASS_NONE)
-		printf(" on %s", fd_class_name(s->fd_class));
+		printf(" on %s", fd_class_words(s->fd_class));
 	if (s->fd_class == FD_CLASS_DISK)
 		printf(" %u:%u%s", major(s->device), minor(s->device), s->selected ? "" : " (not selected)");
 	if (s->local.ss_family || s->remote.ss_family)

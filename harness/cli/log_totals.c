@@ -156,7 +156,7 @@ static void key_of_sum(const struct view *v, const struct record_sum *s, char *k
 	if (by & BY_CALL) {
 		key_add(key, size, call_class_name(s->class));
 		if (s->fd_class != FD_CLASS_NONE)
-			key_add(key, size, fd_class_name(s->fd_class));
+			key_add(key, size, fd_class_words(s->fd_class));
 	}
 	if (s->messages)
 		key_add(key, size, "messages");

@@ -266,6 +266,14 @@ const char *fd_class_name(unsigned class)
 	return class < FD_CLASS_COUNT ? names[class] : "?";
 }
 
+const char *fd_class_words(unsigned class)
+{
+	static const char *const words[FD_CLASS_COUNT] = {"nothing", "disk", "server socket", "client socket",
+							  "other descriptors"};
+
+	return class < FD_CLASS_COUNT ? words[class] : "?";
+}
+
 unsigned histogram_bucket(uint64_t ns)
 {
 	unsigned i = ns ? 63 - (unsigned)__builtin_clzll(ns) : 0;

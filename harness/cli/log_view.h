@@ -56,7 +56,8 @@ const char *call_file(const struct view *v, const struct record_call *c, bool se
 const char *format_address(const struct sockaddr_storage *a, char out[VIEW_ADDRESS]);
 const char *format_peers(const struct record_sum *s, char out[2 * VIEW_ADDRESS]); /* "10.0.0.1:24007 -> 10.0.0.2" */
 void format_clock(int64_t ns, char *out, size_t size); /* "12:01:02.000345", UTC */
-const char *fd_class_name(unsigned class);
+const char *fd_class_name(unsigned class); /* "server" */
+const char *fd_class_words(unsigned class); /* "server socket" */
 
 /* An estimate from powers of two: linear inside a bucket, and never above 'max_ns'. 'q' in 0 .. 1; 0 if there
  * is none. */
