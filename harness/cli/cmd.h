@@ -26,6 +26,7 @@ struct command {
 int cmd_lab(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_resume(int argc, char **argv);
+int cmd_status(int argc, char **argv);
 int cmd_table(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_rescore(int argc, char **argv);

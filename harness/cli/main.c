@@ -8,6 +8,7 @@ static const struct command commands[] = {
 	{"lab", cmd_lab, "bring a small real cluster up on this machine, or down"},
 	{"run", cmd_run, "run a scenario on a cluster and print its table"},
 	{"resume", cmd_resume, "go on with a run that was interrupted"},
+	{"status", cmd_status, "how far a run is, from another shell"},
 	{"table", cmd_table, "print the scores of a run"},
 	{"report", cmd_report, "write a run as one HTML file: matrix, charts, verdicts, provenance"},
 	{"rescore", cmd_rescore, "judge a recorded run anew and score it, without a cluster"},

@@ -258,6 +258,7 @@ static int check_and_prepare(struct executor *x, struct err *e)
 		rc = prepare_workload(x, &s->workloads[i], e);
 	}
 	free(workloads);
+	progress_cells(x->progress, x->plan->n);
 	return rc;
 }
 
@@ -338,18 +339,31 @@ static int judge_both(struct executor *x, int64_t id, int64_t beside_id, char *t
 	return rc || !x->judge_beside ? rc : judge_attempt(x->judge_beside, beside_id, ignored, sizeof(ignored), e);
 }
 
+/* "ddw x disk-hog on s2" */
+static void name_cell(const struct executor *x, const struct cell *c, char *text, size_t size)
+{
+	size_t n = (size_t)snprintf(text, size, "%s x %s", x->scenario->workloads[c->workload].label,
+				    cell_treatment(x->scenario, c));
+
+	for (size_t i = 0; i < c->n_victims && n < size; i++)
+		n += (size_t)snprintf(text + n, size - n, "%s%s", i ? "+" : " on ", x->server_names[c->victims[i]]);
+}
+
 static int run_cell(struct executor *x, size_t place, const struct cell *c, struct err *e)
 {
 	double begin = clock_mono_s();
+	char title[512];
 	int rc = 0;
 
+	name_cell(x, c, title, sizeof(title));
 	for (long n = c->attempts + 1; n <= c->attempts + x->scenario->attempts; n++) {
 		enum outcome outcome = OUTCOME_ERROR;
 		struct err why = {""};
 		int64_t id = 0, beside_id = 0;
 		json_t *report = NULL;
-		char text[160] = "", victims[128] = "";
+		char text[160] = "";
 
+		progress_attempt(x->progress, c->number, n - c->attempts, title);
 		rc = wait_clean(x, &report, e);
 		if (!rc)
 			rc = attempt_run(x, c, n, &outcome, &why, report, &id, &beside_id, e);
@@ -357,29 +371,25 @@ static int run_cell(struct executor *x, size_t place, const struct cell *c, stru
 		if (rc)
 			return rc;
 		if (outcome != OUTCOME_CONFIRMED) {
-			progress_say(x->progress, "cell %zu %s x %s: attempt %ld %s: %s", c->number,
-				     x->scenario->workloads[c->workload].label, cell_treatment(x->scenario, c), n,
-				     outcome_name(outcome), why.text);
+			progress_invalid(x->progress);
+			progress_say(x->progress, "cell %zu %s: attempt %ld %s: %s", c->number, title, n, outcome_name(outcome),
+				     why.text);
 			/* What the script got wrong does not get better by trying. */
 			if (outcome == OUTCOME_ERROR)
 				break;
 			continue;
 		}
-		progress_cell_done(x->progress, clock_mono_s() - begin);
+		progress_cell_done(x->progress, true, clock_mono_s() - begin);
 		/* What was measured stays and can be judged again: a detector's mistake ends no run. */
 		if (!c->training && judge_both(x, id, beside_id, text, sizeof(text), &why)) {
 			x->judge_failed = true;
 			progress_say(x->progress, "cell %zu: not judged: %s", c->number, why.text);
 		}
-		for (size_t i = 0, k = 0; i < c->n_victims && k < sizeof(victims); i++)
-			k += (size_t)snprintf(victims + k, sizeof(victims) - k, "%s%s", i ? "+" : " on ",
-					      x->server_names[c->victims[i]]);
-		progress_say(x->progress, "[%zu/%zu] cell %zu %s x %s%s: %s%s%s (%.1f s)", place, x->plan->n, c->number,
-			     x->scenario->workloads[c->workload].label, cell_treatment(x->scenario, c), victims,
-			     c->training ? "training, " : "", "confirmed", text, clock_mono_s() - begin);
+		progress_say(x->progress, "[%zu/%zu] cell %zu %s: %sconfirmed%s (%.1f s)", place, x->plan->n, c->number, title,
+			     c->training ? "training, " : "", text, clock_mono_s() - begin);
 		return 0;
 	}
-	progress_cell_done(x->progress, clock_mono_s() - begin);
+	progress_cell_done(x->progress, false, clock_mono_s() - begin);
 	if (c->training)
 		return err_set(e, -EIO, "training cell %zu has no confirmed attempt: nothing could be judged", c->number);
 	return 0;

@@ -17,8 +17,7 @@ bool trial_stop_asked(const struct trial *t)
 
 void trial_note_phase(struct trial *t, double left_s, const char *what)
 {
-	progress_now(t->x->progress, left_s, "cell %zu %s x %s: %s", t->cell->number, t->workload->label,
-		     cell_treatment(t->x->scenario, t->cell), what);
+	progress_now(t->x->progress, left_s, "%s", what);
 }
 
 /* Written before the step is taken. */

@@ -1,0 +1,166 @@
+#include <getopt.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "harness/base/clock.h"
+#include "harness/cli/cmd.h"
+#include "harness/run/lock.h"
+#include "harness/run/store.h"
+
+#define SILENT_S 120 /* a running run writes once a second; whoever is silent for so long hangs, or was stopped */
+
+static void usage(FILE *f)
+{
+	fputs("usage: culprit status RUN [--json]\n\n"
+	      "Says whether a run is going on, and how far it is: cells done and left, the current cell and\n"
+	      "its phase, the time that is left, the last lines. A run that is going on is not disturbed:\n"
+	      "its status.json is read, not its store.\n\n"
+	      "Exit codes: 0, whatever the run's state; 2 there is no such run.\n",
+	      f);
+}
+
+/* What the run's own process wrote last; an empty object if nothing. */
+static json_t *read_status(const char *folder)
+{
+	json_t *v = NULL;
+	char *path;
+
+	if (asprintf(&path, "%s/status.json", folder) < 0)
+		return json_object();
+	v = json_load_file(path, 0, NULL);
+	free(path);
+	return json_is_object(v) ? v : json_object();
+}
+
+/* Nobody writes: the store itself tells. */
+static int add_tally(const char *folder, json_t *status, struct err *e)
+{
+	json_t *tally = NULL, *attempts;
+	struct store *s = NULL;
+	int rc = store_open(folder, &s, e);
+	json_int_t left;
+
+	if (!rc)
+		rc = store_tally(s, &tally, e);
+	store_close(s);
+	if (rc)
+		return rc;
+	attempts = json_object_get(tally, "attempts");
+	left = (json_int_t)json_array_size(json_object_get(tally, "missing"));
+	json_object_set(status, "cells", json_object_get(tally, "planned"));
+	json_object_set(status, "done", json_object_get(tally, "confirmed"));
+	json_object_set(status, "invalid", json_object_get(attempts, "invalid"));
+	json_object_set(status, "error", json_object_get(attempts, "error"));
+	json_object_set_new(status, "state", json_string(left ? "stopped" : "complete"));
+	json_object_del(status, "failed");
+	json_object_del(status, "eta_s");
+	json_object_del(status, "cell");
+	json_object_del(status, "phase");
+	json_object_del(status, "left_s");
+	json_decref(tally);
+	return 0;
+}
+
+static long long whole(const json_t *v, const char *key)
+{
+	return (long long)json_integer_value(json_object_get(v, key));
+}
+
+static void show_running(const char *folder, const json_t *s)
+{
+	const json_t *cell = json_object_get(s, "cell");
+	const char *phase = json_string_value(json_object_get(s, "phase"));
+	double left = json_number_value(json_object_get(s, "left_s")), eta = json_number_value(json_object_get(s, "eta_s"));
+	double silent = (double)clock_real_ns() / 1e9 - json_number_value(json_object_get(s, "updated_s"));
+	time_t end = time(NULL) + (time_t)eta;
+	char at[32];
+	struct tm tm;
+
+	localtime_r(&end, &tm);
+	strftime(at, sizeof(at), "%a %H:%M", &tm);
+	printf("%s: running (process %lld): %lld of %lld cells done", folder, whole(s, "pid"), whole(s, "done"),
+	       whole(s, "cells"));
+	if (whole(s, "failed"))
+		printf(", %lld without a result", whole(s, "failed"));
+	printf("; %lld attempts invalid\n", whole(s, "invalid"));
+	if (cell)
+		printf("now: cell %lld %s, attempt %lld: %s", whole(cell, "number"),
+		       json_string_value(json_object_get(cell, "title")), whole(cell, "attempt"), phase ? phase : "");
+	else
+		printf("now: %s", phase ? phase : "");
+	if (left >= 1)
+		printf(" (%.0f s left)", left);
+	printf("\nleft: %d:%02d:%02d, until about %s\n", (int)eta / 3600, (int)eta / 60 % 60, (int)eta % 60, at);
+	if (silent > SILENT_S)
+		printf("it has not said anything for %.0f s\n", silent);
+}
+
+static void show_stopped(const char *folder, const json_t *s)
+{
+	bool complete = !strcmp(json_string_value(json_object_get(s, "state")), "complete");
+
+	printf("%s: %s: %lld of %lld cells have a confirmed attempt; %lld attempts invalid, %lld in error\n", folder,
+	       complete ? "complete" : "not running", whole(s, "done"), whole(s, "cells"), whole(s, "invalid"),
+	       whole(s, "error"));
+	if (complete)
+		printf("'culprit table %s' prints its scores\n", folder);
+	else
+		printf("'culprit resume %s' goes on with it\n", folder);
+}
+
+static void show(const char *folder, const json_t *s, bool running)
+{
+	const json_t *line;
+	size_t i;
+
+	if (running)
+		show_running(folder, s);
+	else
+		show_stopped(folder, s);
+	json_array_foreach(json_object_get(s, "last"), i, line)
+		printf("%s%s\n", i ? "  " : "last:\n  ", json_string_value(line));
+}
+
+int cmd_status(int argc, char **argv)
+{
+	static const struct option longs[] = {{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'},
+					      {NULL, 0, NULL, 0}};
+	int opt, code = CULPRIT_EXIT_OK;
+	bool json = false, running;
+	const char *folder;
+	json_t *status;
+	pid_t pid = 0;
+	struct err e;
+
+	while ((opt = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
+		if (opt != 'j') {
+			usage(opt == 'h' ? stdout : stderr);
+			return opt == 'h' ? CULPRIT_EXIT_OK : CULPRIT_EXIT_USAGE;
+		}
+		json = true;
+	}
+	if (argc - optind != 1)
+		return cmd_fail("status", CULPRIT_EXIT_USAGE, "which run? 'culprit status runs/NAME'");
+	folder = argv[optind];
+	running = run_is_locked(folder, &pid);
+	status = read_status(folder);
+	json_object_set_new(status, "running", json_boolean(running));
+	if (running) {
+		json_object_set_new(status, "state", json_string("running"));
+		json_object_set_new(status, "pid", json_integer(pid));
+	} else if (add_tally(folder, status, &e)) {
+		code = cmd_fail("status", CULPRIT_EXIT_USAGE, "%s", e.text);
+		goto out;
+	}
+	if (json) {
+		json_dumpf(status, stdout, JSON_INDENT(2));
+		putchar('\n');
+	} else {
+		show(folder, status, running);
+	}
+out:
+	json_decref(status);
+	return code;
+}
