@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_TRACER "ptrace"
+#define DEFAULT_TRACER "ebpf"
 
 void scenario_free(struct scenario *s)
 {
