@@ -12,7 +12,7 @@ fi
 culprit=$PWD/${OUT:-out}/culprit
 dir=/tmp/culprit-hosts-ssh
 mkdir -p $dir /run/sshd /var/lib/culprit /root/.ssh
-for m in $dir /var/lib/culprit /root/.ssh; do mount -t tmpfs -o mode=0700 tmpfs $m || exit 1; done
+for m in $dir /var/lib/culprit /root/.ssh; do mount -t tmpfs -o mode=0711 tmpfs $m || exit 1; done
 trap 'cd /; umount -l $dir /var/lib/culprit /root/.ssh; rmdir $dir' EXIT
 unset SSH_AUTH_SOCK
 ip link set lo up
@@ -193,6 +193,34 @@ printf 'Host s1\n  Prot 22\n' >$ssh/config
 check "what ssh refuses is refused in its words" contact 2
 check "with its line" says '/root/.ssh/config: *line 2: Bad configuration option: prot'
 config >$ssh/config
+
+# A user who is not root, and sudo.
+if command -v sudo >/dev/null; then
+	mkdir ann && chown 4242:4242 ann
+	for f in passwd shadow group sudoers; do cp -a /etc/$f $f; done
+	echo "ann:x:4242:4242::$dir/ann:/bin/sh" >>passwd
+	echo 'ann:*:19000:0:99999:7:::' >>shadow
+	echo 'ann:x:4242:' >>group
+	echo 'ann ALL=(ALL) ALL' >>sudoers
+	for f in passwd shadow group sudoers; do mount --bind $f /etc/$f; done
+	inventory '' 'user = "ann"' >hosts.lua
+	check "a user who is not root is let in" contact 0
+	check "with the agent at home" test -d ann/.cache/culprit/agent
+	rm -rf /var/lib/culprit/agent
+	inventory '' 'user = "ann", become = "sudo"' >hosts.lua
+	check "one whom sudo asks for a password is refused" contact 3
+	check "with what to do" says "s1: ann@127.1.0.3:2203 cannot become root: 'sudo: a password is required'; let it run sudo without"
+	sed -i 's/^ann ALL.*/ann ALL=(ALL) NOPASSWD: ALL/' sudoers
+	cp sudoers /etc/sudoers 2>/dev/null
+	check "one whom it does not is root there" contact 0
+	check "with the agent in root's place" test -d /var/lib/culprit/agent
+	"$culprit" doctor --json --inventory hosts.lua >said 2>&1
+	check "doctor says so" bash -c 'grep -q "as root by sudo" said && grep -A3 "\"where\": \"s1\"" said | grep -q "ann@127.1.0.3:2203"'
+	check "files go there and back as root" bash -c 'tr -s "\n " " " <said | grep -q "\"where\": \"s1\", \"what\": \"sftp\", \"level\": \"ok\""'
+	inventory >hosts.lua
+else
+	ok "a user who is not root # SKIP there is no sudo"
+fi
 
 kill "$s2"
 wait "$s2" 2>/dev/null

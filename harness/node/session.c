@@ -299,47 +299,66 @@ void session_close(struct node *n)
 	node_watch(n, 0);
 }
 
-/* The SFTP server's place differs from one distribution to the next, and root's shell need not be sshd's subsystem. */
+/* The SFTP server's place differs from one distribution to the next, and root's shell need not be sshd's subsystem.
+ * Without standard error: while some of it is unread, libssh does not see that a channel has ended. */
 static const char sudo_sftp[] =
 	"sudo -n /bin/sh -c 'for f in /usr/lib/openssh/sftp-server /usr/libexec/openssh/sftp-server"
-	" /usr/lib/ssh/sftp-server /usr/libexec/sftp-server; do test -x $f && exec $f; done;"
-	" echo there is no sftp-server >&2; exit 127'";
+	" /usr/lib/ssh/sftp-server /usr/libexec/sftp-server; do test -x $f && exec $f; done; exit 127' 2>/dev/null";
 
-static sftp_session sftp_as_root(struct node *n)
+static ssh_channel exec_channel(struct node *n, const char *command)
 {
 	ssh_channel channel = ssh_channel_new(n->session);
 
-	if (channel && ssh_channel_open_session(channel) == SSH_OK &&
-	    ssh_channel_request_exec(channel, sudo_sftp) == SSH_OK)
-		return sftp_new_channel(n->session, channel);
-	ssh_channel_free(channel);
+	if (channel && ssh_channel_open_session(channel) == SSH_OK && ssh_channel_request_exec(channel, command) == SSH_OK)
+		return channel;
+	if (channel)
+		ssh_channel_free(channel);
 	return NULL;
 }
 
-/* What sudo had to say, if it did. */
-static int sudo_error(struct node *n, struct err *e)
+/* Whether sudo lets the user be root; what it says if it does not. */
+static int check_sudo(struct node *n, struct err *e)
 {
-	char said[300] = "";
-	int got = ssh_channel_read_timeout(n->sftp->channel, said, sizeof(said) - 1, 1, 1000);
+	const struct hop *h = &n->hops[n->n_hops - 1];
+	ssh_channel channel = exec_channel(n, "sudo -n true");
+	char said[300];
+	size_t len = 0;
+	int got, rc = 0;
 
-	if (got <= 0)
-		return session_error(n, e, "no SFTP through sudo");
+	if (!channel)
+		return session_error(n, e, "cannot run sudo");
+	while (len < sizeof(said) - 1 && (got = ssh_channel_read(channel, said + len, (uint32_t)(sizeof(said) - 1 - len), 1)) > 0)
+		len += (size_t)got;
+	said[len] = '\0';
 	said[strcspn(said, "\r\n")] = '\0';
-	return err_set(e, -EACCES, "%s@%s:%u cannot become root: '%s'; let it run sudo without a password (NOPASSWD)",
-		       n->user, n->hops[n->n_hops - 1].address, n->hops[n->n_hops - 1].port, said);
+	if (ssh_channel_get_exit_status(channel))
+		rc = err_set(e, -EACCES,
+			     "%s@%s:%u cannot become root: '%s'; let it run sudo without a password (NOPASSWD)", n->user,
+			     h->address, h->port, said);
+	ssh_channel_free(channel);
+	return rc;
 }
 
 int session_sftp(struct node *n, struct err *e)
 {
+	ssh_channel channel = NULL;
 	int rc = 0;
 
 	if (n->sftp)
 		return 0;
-	n->sftp = n->sudo ? sftp_as_root(n) : sftp_new(n->session);
+	if (n->sudo) {
+		rc = check_sudo(n, e);
+		if (rc < 0)
+			return rc;
+		channel = exec_channel(n, sudo_sftp);
+		if (!channel)
+			return session_error(n, e, "cannot run an SFTP server by sudo");
+	}
+	n->sftp = channel ? sftp_new_channel(n->session, channel) : sftp_new(n->session);
 	if (!n->sftp)
 		return session_error(n, e, "no SFTP channel (is Subsystem sftp on in its sshd_config?)");
 	if (sftp_init(n->sftp) != SSH_OK) {
-		rc = n->sudo ? sudo_error(n, e) : session_error(n, e, "no SFTP");
+		rc = session_error(n, e, channel ? "no SFTP by sudo (is there an sftp-server?)" : "no SFTP");
 		sftp_free(n->sftp);
 		n->sftp = NULL;
 	}
