@@ -328,8 +328,8 @@ int ssh_config_lookup(struct ssh_config *c, const char *destination, const char 
 		rc = expand_list(s.identities, &t, e);
 	if (!rc)
 		rc = expand_list(s.known_hosts, &t, e);
-	/* Other forms ("none", "$NAME") are told apart by who uses it. */
-	if (!rc && s.auth_socket && s.auth_socket[0] != '$') {
+	/* "$NAME" is a form of its own; "${NAME}" is like any path. */
+	if (!rc && s.auth_socket && (s.auth_socket[0] != '$' || s.auth_socket[1] == '{')) {
 		char *whole = expand(s.auth_socket, &t, e);
 
 		rc = whole ? take_text(&s.auth_socket, whole) : -EINVAL;
