@@ -126,6 +126,12 @@ static int set_prefixes(struct ebpf *x, struct err *e)
 			return err_errno(e, -errno, "cannot filter by '%s'", f->paths[i]);
 		p->ino = st.st_ino;
 		p->dev = major(st.st_dev) << 20 | minor(st.st_dev);
+		p->size = (uint32_t)strlen(f->paths[i]);
+		while (p->size && f->paths[i][p->size - 1] == '/')
+			p->size--;
+		if (p->size >= PREFIX_MAX)
+			return err_set(e, -EINVAL, "a path to filter by is shorter than %d bytes", PREFIX_MAX);
+		memcpy((char *)x->skel->rodata->prefix_text[i], f->paths[i], p->size);
 	}
 	x->skel->rodata->n_prefixes = (uint32_t)f->n_paths;
 	return 0;
@@ -137,8 +143,6 @@ static int load(struct ebpf *x, struct err *e)
 	struct ebpf_bpf *skel;
 	int rc;
 
-	if (x->r->mode == TRACE_EVENTS && f->n_paths)
-		return err_set(e, -EOPNOTSUPP, "events cannot be filtered by path");
 	*last_words = '\0';
 	libbpf_set_print(keep_words);
 	x->cpus = libbpf_num_possible_cpus();

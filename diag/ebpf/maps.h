@@ -8,6 +8,7 @@
 const volatile struct call_rule rules[RULES];
 const volatile bool sums, has_cgroup, has_tids;
 const volatile struct prefix prefixes[PREFIXES];
+const volatile char prefix_text[PREFIXES][PREFIX_MAX];
 const volatile u32 n_prefixes;
 const volatile u64 call_room;  /* bytes in a ring that calls may fill; what describes processes and descriptors may fill it */
 const volatile u64 wake_at;    /* bytes in a ring at which the agent is woken */
@@ -33,6 +34,7 @@ struct thread {
 	u8 in_call;            /* what follows is about the call that it is in */
 	u8 record;             /* the call is selected; else it changes descriptors */
 	u8 paths_later;        /* the path was not in memory yet */
+	u8 maybe;              /* the call is selected if the file that it opens is */
 	u8 append;             /* writes go to the end of the file */
 	u32 nr;
 	u64 start_ns;

@@ -163,12 +163,13 @@ struct message_state {
 	struct sum_key key;    /* but for its second */
 };
 
+enum { PREFIXES = 16, PREFIX_MAX = 256 };
+
+/* A path that the filter selects by. */
 struct prefix {
 	u64 ino;
-	u32 dev, pad;
+	u32 dev, size;         /* size: of its text, which has no slash at its end */
 };
-
-enum { PREFIXES = 16 };
 
 /* One CPU's account. */
 struct account {

@@ -2,7 +2,7 @@
 #ifndef CULPRIT_DIAG_EBPF_SUMS_H
 #define CULPRIT_DIAG_EBPF_SUMS_H
 
-#include "diag/ebpf/files.h"
+#include "diag/ebpf/below.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
@@ -26,83 +26,8 @@ struct {
 	__type(value, u64);
 } pollers SEC(".maps");
 
-struct file_key {
-	u64 ino;
-	u32 dev, generation;
-};
-
-struct verdict {
-	u32 renames;
-	u32 below;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 8192);
-	__type(key, struct file_key);
-	__type(value, struct verdict);
-} verdicts SEC(".maps");
-
 static const struct sum no_sum;
 static const struct message_state no_message;
-
-struct climb {
-	struct dentry *dentry;
-	struct vfsmount *mnt;
-	bool below;
-};
-
-static long climb_step(u32 i, void *ctx)
-{
-	struct climb *c = ctx;
-	struct dentry *dentry = c->dentry, *parent;
-	struct vfsmount *mnt = c->mnt;
-	u64 ino = BPF_CORE_READ(dentry, d_inode, i_ino);
-	u32 dev = BPF_CORE_READ(dentry, d_inode, i_sb, s_dev);
-
-	for (u32 k = 0; k < PREFIXES && k < n_prefixes; k++)
-		if (prefixes[k].ino == ino && prefixes[k].dev == dev) {
-			c->below = true;
-			return 1;
-		}
-	if (dentry == BPF_CORE_READ(mnt, mnt_root)) {
-		struct mount *m = mount_of(mnt), *up = BPF_CORE_READ(m, mnt_parent);
-
-		if (up == m)
-			return 1;
-		c->dentry = BPF_CORE_READ(m, mnt_mountpoint);
-		c->mnt = (void *)up + bpf_core_field_offset(struct mount, mnt);
-		return 0;
-	}
-	parent = BPF_CORE_READ(dentry, d_parent);
-	if (parent == dentry)
-		return 1;
-	c->dentry = parent;
-	return 0;
-}
-
-/* Is the file one of the filter's paths, or below one? Remembered for each file. */
-static __noinline bool is_below(struct file *file)
-{
-	struct inode *inode = BPF_CORE_READ(file, f_inode);
-	struct file_key key = {
-		.ino = BPF_CORE_READ(inode, i_ino),
-		.dev = BPF_CORE_READ(inode, i_sb, s_dev),
-		.generation = BPF_CORE_READ(inode, i_generation),
-	};
-	struct verdict *known = bpf_map_lookup_elem(&verdicts, &key), verdict;
-	struct climb c = {};
-
-	if (known && known->renames == renames)
-		return known->below;
-	c.dentry = BPF_CORE_READ(file, f_path.dentry);
-	c.mnt = BPF_CORE_READ(file, f_path.mnt);
-	verdict.renames = renames;
-	bpf_loop(PARTS_DEPTH, climb_step, &c, 0);
-	verdict.below = c.below;
-	bpf_map_update_elem(&verdicts, &key, &verdict, 0);
-	return c.below;
-}
 
 static __always_inline void socket_key(struct file *file, struct sum_key *k)
 {

@@ -153,10 +153,17 @@ int BPF_PROG(on_enter, struct pt_regs *regs, long id)
 		if (t->record)
 			key_of(task, t, rule);
 	} else if (t->record) {
+		t->maybe = 0;
+		if (n_prefixes)
+			t->record = call_is_below(task, t, rule);
+		if (!t->record && !t->maybe && !rule->action)
+			return 0;
 		if (rule->offset == OFFSET_POSITION || rule->offset == OFFSET_ARGUMENT || rule->offset == OFFSET_POINTER)
 			t->offset = offset_of(task, t, rule);
 		if (rule->path >= 0)
-			t->paths_later = !put_paths(t, bpf_ktime_get_ns());
+			t->paths_later = !t->record || !put_paths(t, bpf_ktime_get_ns());
+	} else {
+		t->maybe = 0;
 	}
 	t->in_call = 1;
 	t->start_ns = bpf_ktime_get_ns();
@@ -320,7 +327,12 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long result)
 				t->offset = BPF_CORE_READ(file, f_pos) - result;
 		}
 	}
-	if (t->paths_later)
+	if (t->maybe && !t->record && result >= 0) {
+		struct file *file = file_at(task->files, result);
+
+		t->record = file && is_below(file);
+	}
+	if (t->paths_later && t->record)
 		put_paths(t, now_ns);
 	if (t->record || action == ACT_CLOSE || action == ACT_CLOSE_RANGE)
 		put_call(t, result, now_ns, 0);
