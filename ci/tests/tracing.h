@@ -81,7 +81,7 @@ static int teardown(void **state)
 	return file_remove_tree(dir, NULL);
 }
 
-static int kill_busy(void **state)
+static inline int kill_busy(void **state)
 {
 	(void)state;
 	if (busy_pid) {
@@ -103,7 +103,7 @@ static int fresh(void **state)
 }
 
 /* A program with its standard input on a pipe, of which '*in' is the writing end. */
-static pid_t start(const char *const argv[], int *in)
+static inline pid_t start(const char *const argv[], int *in)
 {
 	int p[2];
 	pid_t pid;
@@ -159,7 +159,7 @@ static pid_t trace(const char *const what[], int *in)
 	return pid;
 }
 
-static pid_t trace_pid(pid_t pid)
+static inline pid_t trace_pid(pid_t pid)
 {
 	char number[16];
 
@@ -185,7 +185,7 @@ static inline bool ebpf_allowed(struct err *why)
 }
 
 /* Waits until the process has made progress from now on. The alarm in main bounds it. */
-static void wait_progress(void)
+static inline void wait_progress(void)
 {
 	uint64_t seen = *counter;
 
@@ -193,7 +193,7 @@ static void wait_progress(void)
 		sched_yield();
 }
 
-static pid_t start_busy(int *in)
+static inline pid_t start_busy(int *in)
 {
 	pid_t pid = start((const char *const[]){busy_prog, side_path, NULL}, in);
 
@@ -202,7 +202,7 @@ static pid_t start_busy(int *in)
 	return pid;
 }
 
-static void end_busy(pid_t pid, int in)
+static inline void end_busy(pid_t pid, int in)
 {
 	assert_int_equal(write(in, "x", 1), 1);
 	close(in);
@@ -216,7 +216,7 @@ struct line {
 	uint32_t next; /* where to look on in the truth */
 };
 
-static struct line *line_of(struct line *lines, uint32_t tid)
+static inline struct line *line_of(struct line *lines, uint32_t tid)
 {
 	for (int i = 0; i < 64; i++)
 		if (lines[i].tid == tid || !lines[i].tid) {
@@ -227,12 +227,12 @@ static struct line *line_of(struct line *lines, uint32_t tid)
 	return NULL;
 }
 
-static uint16_t port(const struct sockaddr_storage *a)
+static inline uint16_t port(const struct sockaddr_storage *a)
 {
 	return a->ss_family == AF_INET ? ntohs(((const struct sockaddr_in *)a)->sin_port) : 0;
 }
 
-static void check_call(const struct record_call *c, const struct truth_entry *en, const struct fdtable *fds)
+static inline void check_call(const struct record_call *c, const struct truth_entry *en, const struct fdtable *fds)
 {
 	const struct fd_state *s = fdtable_get(fds, c->pid, (int32_t)c->args[0]);
 
@@ -264,7 +264,7 @@ static void check_call(const struct record_call *c, const struct truth_entry *en
 }
 
 /* Holds the log against the side file. */
-static void check_truth(void)
+static inline void check_truth(void)
 {
 	struct line lines[64] = {{0}};
 	struct fdtable *fds = fdtable_new();
