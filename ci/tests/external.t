@@ -118,6 +118,14 @@ for t in strace sysstat; do
 	said=$("$agent" trace --tracer $t -o no -p 4000000 2>&1)
 	check "$t: no such process" [ "$?$(ls no 2>/dev/null)" = 2 ]
 done
+"$agent" trace -o other --tracer ptrace -p $pid --ready-fd 3 3>other.ready 2>/dev/null &
+other=$!
+started+=("$other")
+until_true test -s other.ready
+said=$("$agent" trace --tracer strace -o no -p $pid 2>&1)
+check "a process that is traced already: strace's own word on it is the last" [ "$?$(tail -n 1 <<<"$said" | grep -c 'strace: .*not permitted')" = 21 ]
+kill -TERM $other
+wait $other
 said=$(PATH=/none "$agent" trace --tracer strace -o no -p $pid 2>&1)
 check "how to get strace" [ "$? $said" = "2 culprit-agent trace: there is no strace here; on Debian: apt-get install strace" ]
 said=$(unshare -m sh -c "mount -t tmpfs none /usr/lib/sysstat && exec '$agent' trace --tracer sysstat -o no -p $pid" 2>&1)

@@ -304,8 +304,12 @@ int external_run(struct external *x)
 	if (rc)
 		return abandon(x, complain(x, TRACE_EXIT_USAGE, "cannot record to", -rc));
 	while (!x->is_ready(x)) {
-		if (tool_ended(x, &status))
-			return abandon(x, trace_complain(TRACE_EXIT_USAGE, "the tracer ended before it was ready"));
+		if (tool_ended(x, &status)) {
+			/* With a code from 1 to 127 it has said itself why, and that is to be the last word. */
+			if (!WEXITSTATUS(status) || WEXITSTATUS(status) > 128)
+				trace_complain(TRACE_EXIT_USAGE, "the tracer ended before it was ready");
+			return abandon(x, TRACE_EXIT_USAGE);
+		}
 		if (trace_take_stop())
 			return abandon(x, TRACE_EXIT_OK);
 		nap();
