@@ -2,6 +2,7 @@
 # What tracing costs: PostMark on a lab, run times under each tracer over those under none, paired by round.
 #
 #   ci/bench/overhead.sh [ROUNDS [TRANSACTIONS]]     (5, 300)
+#   WAYS="none ebpf:sums ebpf:events" ci/bench/overhead.sh 20     these ways only
 #
 # In each round every way of tracing comes once, in random order, on the same cluster and file set; its ratio is to the
 # same round's untraced run. First all servers, the client and the program are traced (as in 001's table 2): all nodes share one
@@ -31,7 +32,7 @@ trap finish EXIT
 # ---- tracers: start WAY PIDS..., once it is ready; stop WAY, then $calls $lost $cpu ----
 
 # A way of ours is TRACER:MODE, one tracer a process, as on nodes of their own.
-ways=(none ebpf:sums ebpf:events ptrace:events strace:events sysstat:events)
+read -ra ways <<<"${WAYS:-none ebpf:sums ebpf:events ptrace:events strace:events sysstat:events perf-trace bpftrace-count bpftrace-print}"
 usable() {
 	case $1 in
 	perf-trace) command -v perf >/dev/null || { echo "no perf here: left out (Debian: apt-get install linux-perf)"; return 1; } ;;
@@ -244,7 +245,7 @@ report() { # FILE WAYS: medians of the ratios to the same round's 'none', and th
 
 awk -v n="$(nproc)" '$1 > n / 8 { print "this machine is not quiet (load " $1 "): take the figures for what they are" }' /proc/loadavg
 all=()
-for way in "${ways[@]}" perf-trace bpftrace-count bpftrace-print; do
+for way in "${ways[@]}"; do
 	[[ $way == none ]] || usable "$way" || continue
 	all+=("$way")
 done
