@@ -11,10 +11,10 @@
 static void usage(FILE *f)
 {
 	fputs("usage: culprit report RUN [-o FILE.html]\n\n"
-	      "Writes a run as one HTML file that opens offline: the scores of every fault, workload and\n"
-	      "detector as a heat map with counts and intervals; for every cell what was measured on\n"
-	      "each server, when the fault acted, what each detector said and why; what was not\n"
-	      "scored and why; and where the run comes from.\n\n"
+	      "Writes a run, or a corpus, as one HTML file that opens offline: the scores of every\n"
+	      "fault, workload and detector as a heat map with counts and intervals; for every cell\n"
+	      "what was measured on each server, when the fault acted, what each detector said and\n"
+	      "why; what was not scored and why; and where the run comes from.\n\n"
 	      "  -o, --output FILE  the file (default: report.html in the run's folder); - is stdout\n\n"
 	      "The file holds names of hosts and the scenario, but not the inventory.\n",
 	      f);

@@ -23,17 +23,20 @@ function flat(v, key) {
 	if (Array.isArray(v))
 		return v.length ? v.map((x) => flat(x, key)).join(", ") : "none";
 	if (isObject(v))
-		return Object.entries(v).map(([k, x]) => word(k) + (isObject(x) ? " {" + flat(x, k) + "}" : " " + flat(x, k))).join("; ") || "none";
+		return Object.entries(v).map(([k, x]) => word(k) + (isObject(x) ? " {" + flat(x, k) + "}" : " " +
+			flat(x, k))).join("; ") || "none";
 	return String(v);
 }
 
 function rowsOf(entries, caption, head) {
 	const keys = [...new Set(entries.flatMap(([, x]) => Object.keys(x)))];
-	const numeric = keys.flatMap((k, i) => entries.every(([, x]) => !Object.hasOwn(x, k) || typeof x[k] === "number") ? [i + 1] : []);
+	const numeric = keys.flatMap((k, i) => entries.every(([, x]) => !Object.hasOwn(x, k) ||
+		typeof x[k] === "number") ? [i + 1] : []);
 	const table = grid(caption, [head, ...keys.map(word)], entries.slice(0, MOST_ROWS).map(([k, x]) =>
 		[k, ...keys.map((c) => Object.hasOwn(x, c) ? flat(x[c], c) : "")]), {numeric});
 
-	return entries.length > MOST_ROWS ? [table, el("p.muted", null, "and " + (entries.length - MOST_ROWS) + " more")] : table;
+	return entries.length > MOST_ROWS ? [table, el("p.muted", null, "and " + (entries.length - MOST_ROWS) +
+		" more")] : table;
 }
 
 /* Any object: what is simple as a list, what has parts as tables below it. */
@@ -43,7 +46,8 @@ function shown(v, title) {
 	if (!isObject(v))
 		return el("p", null, flat(v, title));
 	const entries = Object.entries(v);
-	const parts = ([, x]) => (Array.isArray(x) && x.length > 0 && x.every(isObject)) || (isObject(x) && Object.values(x).some(isObject));
+	const parts = ([, x]) => (Array.isArray(x) && x.length > 0 && x.every(isObject)) || (isObject(x) &&
+		Object.values(x).some(isObject));
 
 	if (entries.length && entries.every(([, x]) => isObject(x)))
 		return rowsOf(entries, title, "");
@@ -53,26 +57,37 @@ function shown(v, title) {
 
 /* Guesses are shown, but do not call for attention. */
 function badge(result, detector) {
-	return el("span.badge." + result.kind + (run.real.includes(detector) ? result.wrong ? ".wrong" : "" : ".guess"), null, el("span", {"aria-hidden": "true"}, result.mark + " "),
+	return el("span.badge." + result.kind +
+		(run.real.includes(detector) ? result.wrong ? ".wrong" : "" : ".guess"), null, el("span",
+		{"aria-hidden": "true"}, result.mark + " "),
 		result.text);
 }
 
 function verdictRows(cell, data) {
 	return run.detectors.filter((d) => data.verdicts.some((v) => v.detector === d)).map((d) => {
-		const all = data.verdicts.filter((v) => v.detector === d).sort((a, b) => (b.metric === "any") - (a.metric === "any"));
+		const all = data.verdicts.filter((v) => v.detector === d).sort((a,
+			b) => (b.metric === "any") - (a.metric === "any"));
 
-		return el("section.verdict", null, el("h5", null, d, " ", cell.results[d] ? badge(cell.results[d], d) : null),
+		return el("section.verdict", null, el("h5", null, d, " ", cell.results[d] ? badge(cell.results[d],
+			d) : null),
 			all.map((v) => {
-				const rest = Object.entries(v.verdict).filter(([k]) => !["metric", "indicted", "abstain", "evidence", "time_s"].includes(k));
+				const rest = Object.entries(v.verdict).filter(([k]) => !["metric", "indicted",
+					"abstain", "evidence", "time_s"].includes(k));
 				const said = judged(v.verdict.indicted || [], v.verdict.abstain, cell.victims);
-				const title = [v.metric, ": ", v.verdict.abstain ? "abstained" : (v.verdict.indicted || []).length ?
-					"indicted " + v.verdict.indicted.map((s) => s + (typeof own(v.verdict.time_s, s) === "number" ? " at " +
+				const title = [v.metric, ": ", v.verdict.abstain ? "abstained" : (v.verdict.indicted ||
+					[]).length ?
+					"indicted " + v.verdict.indicted.map((s) => s + (typeof own(v.verdict.time_s,
+						s) === "number" ? " at " +
 					duration(v.verdict.time_s[s]) : "")).join(", ") : "nobody indicted",
-				rest.length ? " (" + rest.map(([k, x]) => k + ": " + flat(x, k)).join("; ") + ")" : ""].join("");
+				rest.length ? " (" + rest.map(([k, x]) => k + ": " + flat(x, k)).join("; ") +
+					")" : ""].join("");
 				const evidence = v.verdict.evidence;
 
 				return evidence && Object.keys(evidence).length ?
-					fold(title, {class: said.wrong && v.metric === "any" ? "wrong" : null, open: run.real.includes(d) && (v.metric === "any" || (v.verdict.indicted || []).length > 0)}, shown(evidence, "evidence"))
+					fold(title, {class: said.wrong && v.metric === "any" ? "wrong" : null,
+						open: run.real.includes(d) && (v.metric === "any" ||
+						(v.verdict.indicted || []).length > 0)}, shown(evidence,
+						"evidence"))
 					: el("p.line", null, title);
 			}));
 	});
@@ -83,9 +98,11 @@ function eventTable(events) {
 	const groups = new Map();
 
 	for (const e of events) {
-		const d = e.detail || {}, about = [d.call, d.error || d.signal || d.state, d.place].filter(Boolean).join(" ");
+		const d = e.detail || {}, about = [d.call, d.error || d.signal || d.state,
+			d.place].filter(Boolean).join(" ");
 		const key = JSON.stringify([e.kind, e.server, e.client, about]);
-		const g = groups.get(key) || {kind: e.kind, who: [e.server, e.client].filter(Boolean).join(" / "), about, n: 0,
+		const g = groups.get(key) || {kind: e.kind, who: [e.server, e.client].filter(Boolean).join(" / "),
+			about, n: 0,
 			from: Infinity, to: -Infinity};
 
 		g.n += d.count || 1;
@@ -93,10 +110,13 @@ function eventTable(events) {
 		g.to = Math.max(g.to, d.last_s || e.time_s);
 		groups.set(key, g);
 	}
-	const rows = [...groups.values()].sort((a, b) => a.kind.localeCompare(b.kind) || a.who.localeCompare(b.who) || b.n - a.n);
+	const rows = [...groups.values()].sort((a, b) => a.kind.localeCompare(b.kind) || a.who.localeCompare(b.who) ||
+		b.n - a.n);
 
-	return grid("What the traces say besides times: failed and slow calls, quiet and ended connections", ["kind", "where", "what", "times", "first", "last"],
-		rows.map((g) => [g.kind, g.who, g.about, String(g.n), duration(g.from), duration(g.to)]), {numeric: [3, 4, 5]});
+	return grid("What the traces say besides times: failed and slow calls, quiet and ended connections", ["kind",
+		"where", "what", "times", "first", "last"],
+		rows.map((g) => [g.kind, g.who, g.about, String(g.n), duration(g.from), duration(g.to)]),
+			{numeric: [3, 4, 5]});
 }
 
 function attemptFacts(cell, attempt, detail, samples) {
@@ -110,13 +130,19 @@ function attemptFacts(cell, attempt, detail, samples) {
 		["key", attempt.key ? el("code", null, attempt.key) : null],
 		["measured", Object.keys(samples).length ? duration(attempt.seconds) : "no times of single calls were kept"],
 		["fault", window_ ? windowText(window_) : cell.victims.length ? "never seen to act" : "none (control)"],
-		["traces", d.traces ? plural(Object.keys(d.traces).length, "log") + (lost.length ? "; records lost on " + lost.join(", ") : ", all whole, nothing lost") : null],
+		["traces", d.traces ? plural(Object.keys(d.traces).length, "log") +
+			(lost.length ? "; records lost on " + lost.join(", ") : ", all whole, nothing lost") : null],
 		["run time", d.runtime_s ? duration(d.runtime_s) : null],
-		["workload", d.results ? Object.entries(d.results).map(([n, x]) => el("div", null, n + ": " + flat(x))) : null],
-		["ended with", d.workload_exits ? Object.entries(d.workload_exits).map(([n, x]) => n + ": " + flat(x.exit === undefined ? x : x.exit)).join(", ") : null],
-		["seen to act", d.verified_on ? Object.entries(d.verified_on).map(([n, x]) => el("div", null, n + ": " + flat(x))) : null],
-		["still acting", d.verified_still_on ? Object.entries(d.verified_still_on).map(([n, x]) => el("div", null, n + ": " + flat(x))) : null],
-		...Object.entries(d).filter(([k]) => !known.includes(k)).map(([k, v]) => [word(k), isObject(v) ? fold("show", {}, shown(v, word(k))) : flat(v, k)]),
+		["workload", d.results ? Object.entries(d.results).map(([n, x]) => el("div", null, n + ": " +
+			flat(x))) : null],
+		["ended with", d.workload_exits ? Object.entries(d.workload_exits).map(([n, x]) => n + ": " +
+			flat(x.exit === undefined ? x : x.exit)).join(", ") : null],
+		["seen to act", d.verified_on ? Object.entries(d.verified_on).map(([n, x]) => el("div", null, n +
+			": " + flat(x))) : null],
+		["still acting", d.verified_still_on ? Object.entries(d.verified_still_on).map(([n, x]) => el("div",
+			null, n + ": " + flat(x))) : null],
+		...Object.entries(d).filter(([k]) => !known.includes(k)).map(([k, v]) => [word(k),
+			isObject(v) ? fold("show", {}, shown(v, word(k))) : flat(v, k)]),
 	]);
 }
 
@@ -133,10 +159,13 @@ async function attemptPanel(cell, attempt) {
 	const facts = attemptFacts(cell, attempt, data.detail, data.samples);
 
 	return el("section.attempt", {"aria-labelledby": id + "-title"}, title,
-		Object.keys(data.samples).length ? el("div.columns", null, chart(id, data.samples, data.verdicts, attempt, cell.victims), facts) : facts,
+		Object.keys(data.samples).length ? el("div.columns", null, chart(id, data.samples, data.verdicts,
+			attempt, cell.victims), facts) : facts,
 		data.verdicts.length ? el("div.verdicts", null, verdictRows(cell, data)) : null,
-		data.events.length ? fold(plural(data.events.length, "event") + " in the traces", {}, eventTable(data.events)) : null,
+		data.events.length ? fold(plural(data.events.length, "event") + " in the traces", {},
+			eventTable(data.events)) : null,
 		data.files.length ? fold(plural(data.files.length, "file") + " with checksums", {},
 			grid("Files of this attempt, in the run's folder", ["path", "size", "SHA-256"],
-				data.files.map((f) => [f.path, bytes(f.size), el("code", null, f.sha256)]), {numeric: [1]})) : null);
+				data.files.map((f) => [f.path, bytes(f.size), el("code", null, f.sha256)]),
+					{numeric: [1]})) : null);
 }

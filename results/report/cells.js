@@ -49,14 +49,24 @@ async function openCell(r, open) {
 }
 
 function cellRow(c, columns) {
-	const button = el("button.open", {type: "button", "aria-expanded": "false", "aria-controls": "panel-" + c.number, id: "cell-" + c.number,
-		"aria-label": "Cell " + c.number + ", " + (run.timed ? "" : c.fault + " under ") + c.workload}, String(c.number));
-	const row = el("tr.cell", null, el("th", {scope: "row"}, button), el("td", null, c.training ? "training" : String(c.repeat)),
-		el("td", null, breakable(c.workload)), run.timed ? null : el("td", null, breakable(c.fault)), run.tracers.length > 1 ? el("td", null, breakable(c.tracer || "–")) : null, run.timed ? null : el("td.victim", null, c.victims.join(", ") || "–"),
-		el("td", null, outcome(c), c.attempts.length > 1 ? el("span.muted", null, " (" + plural(c.attempts.length, "attempt") + ")") : null),
-		run.timed ? el("td.num", null, c.confirmed && c.confirmed.runtime_s ? duration(c.confirmed.runtime_s) : "–") : null,
-		run.detectors.map((d) => el("td", null, c.results[d] ? badge(c.results[d], d) : el("span.muted", null, "–"))));
-	const panel = el("tr.panel", {id: "panel-" + c.number, hidden: true}, el("td", {colspan: String(columns)}, el("div.inside")));
+	const about = (run.timed ? "" : c.fault + " under ") + c.workload;
+	const button = el("button.open", {type: "button", id: "cell-" + c.number, "aria-expanded": "false",
+		"aria-controls": "panel-" + c.number, "aria-label": "Cell " + c.number + ", " + about}, String(c.number));
+	const time = c.confirmed && c.confirmed.runtime_s ? duration(c.confirmed.runtime_s) : "–";
+	const tries = c.attempts.length > 1 ? " (" + plural(c.attempts.length, "attempt") + ")" : "";
+	const row = el("tr.cell", null,
+		el("th", {scope: "row"}, button),
+		el("td", null, c.training ? "training" : String(c.repeat)),
+		el("td", null, breakable(c.workload)),
+		run.timed ? null : el("td", null, breakable(c.fault)),
+		run.tracers.length > 1 ? el("td", null, breakable(c.tracer || "–")) : null,
+		run.timed ? null : el("td.victim", null, c.victims.join(", ") || "–"),
+		el("td", null, outcome(c), el("span.muted", null, tries)),
+		run.timed ? el("td.num", null, time) : null,
+		run.detectors.map((d) => el("td", null,
+			c.results[d] ? badge(c.results[d], d) : el("span.muted", null, "–"))));
+	const panel = el("tr.panel", {id: "panel-" + c.number, hidden: true}, el("td", {colspan: String(columns)},
+		el("div.inside")));
 	const r = {cell: c, row, panel, button, filled: false};
 
 	row.addEventListener("click", (e) => {
@@ -98,22 +108,29 @@ async function openAll(open) {
 
 function drawCells() {
 	const names = (key) => [["", "all"], ...[...new Set(run.cells.map((c) => c[key]))].map((v) => [v, v])];
-	const heads = ["Cell", "Repeat", "Workload", ...(run.timed ? [] : ["Fault"]), ...(run.tracers.length > 1 ? ["Tracer"] : []),
+	const heads = ["Cell", "Repeat", "Workload", ...(run.timed ? [] : ["Fault"]),
+		...(run.tracers.length > 1 ? ["Tracer"] : []),
 		...(run.timed ? [] : ["Victim"]), "Outcome", ...(run.timed ? ["Run time"] : []), ...run.detectors];
 
 	rows_of_cells = run.cells.map((c) => cellRow(c, heads.length));
 	fill("cells", el("h2", {id: "cells-title"}, "Cells"),
-		el("p.muted", null, "In the order of the plan. ", run.timed ? "Open a cell for its attempts." : ["Victims are shown here; no detector was told. Open a cell for what was ",
+		el("p.muted", null, "In the order of the plan. ",
+			run.timed ? "Open a cell for its attempts." : ["Victims are shown here; no detector was told. Open a cell for what was ",
 			"measured on each server, when the fault acted, and what each verdict rests on."]),
-		el("div.choices", null, run.timed ? null : choice("Fault", "fault", names("fault")), choice("Workload", "workload", names("workload")),
+		el("div.choices", null, run.timed ? null : choice("Fault", "fault", names("fault")),
+			choice("Workload", "workload", names("workload")),
 			run.tracers.length > 1 ? choice("Tracer", "tracer", names("tracer")) : null,
-			choice("Show", "show", [["all", "all"], ["wrong", "where a detector fell short"], ["unscored", "not confirmed"], ["retried", "tried more than once"]]),
+			choice("Show", "show", [["all", "all"], ["wrong", "where a detector fell short"], ["unscored",
+				"not confirmed"], ["retried", "tried more than once"]]),
 			el("button.plain", {type: "button", onclick: () => openAll(true)}, "Open all shown"),
 			el("button.plain", {type: "button", onclick: () => openAll(false)}, "Close all"),
 			el("output", {id: "cells-count", "aria-live": "polite"})),
 		el("div.scroll", {tabindex: "0", role: "group", "aria-label": "List of cells"},
-			el("table.cells", null, el("caption.sr", null, "Cells of " + run.run + " and what each detector said"),
-				el("thead", null, el("tr", null, heads.map((h) => el(h === "Run time" ? "th.num" : run.detectors.includes(h) && !run.real.includes(h) ? "th.null" : "th",
+			el("table.cells", null, el("caption.sr", null, "Cells of " + run.run +
+				" and what each detector said"),
+				el("thead", null, el("tr", null,
+					heads.map((h) => el(h === "Run time" ? "th.num" : run.detectors.includes(h) &&
+					!run.real.includes(h) ? "th.null" : "th",
 					{scope: "col"}, h)))),
 				el("tbody", null, rows_of_cells.map((r) => [r.row, r.panel])))));
 	applyFilters();

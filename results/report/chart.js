@@ -74,9 +74,11 @@ function chartText(data, window_, unit, factor, title) {
 	const middle = (line, during) => median(line.values.filter((_, t) => window_ === null || inside(t) === during));
 	const value = (x) => digits(x * factor, 3) + (unit ? " " + unit : "");
 	const said = data.lines.map((line) => {
-		const parts = window_ === null ? [[middle(line, false), ""]] : [[middle(line, false), " outside"], [middle(line, true), " during the fault"]];
+		const parts = window_ === null ? [[middle(line, false), ""]] : [[middle(line, false), " outside"],
+			[middle(line, true), " during the fault"]];
 
-		return line.server + (line.victim ? " (victim) " : " ") + (parts.filter(([x]) => x !== null).map(([x, text]) => value(x) + text).join(" and ") ||
+		return line.server + (line.victim ? " (victim) " : " ") + (parts.filter(([x]) => x !== null).map(([x,
+			text]) => value(x) + text).join(" and ") ||
 			"no value");
 	});
 
@@ -85,8 +87,10 @@ function chartText(data, window_, unit, factor, title) {
 
 /* When detectors that look at measurements first indicted a server: [{detector, server, at}]. */
 function indictments(verdicts) {
-	return verdicts.filter((v) => run.real.includes(v.detector) && v.metric === "any" && v.verdict.time_s).flatMap((v) =>
-		Object.entries(v.verdict.time_s).filter(([, at]) => typeof at === "number").map(([server, at]) => ({detector: v.detector, server, at})));
+	return verdicts.filter((v) => run.real.includes(v.detector) && v.metric === "any" &&
+		v.verdict.time_s).flatMap((v) =>
+		Object.entries(v.verdict.time_s).filter(([, at]) => typeof at === "number").map(([server,
+			at]) => ({detector: v.detector, server, at})));
 }
 
 function plugin(window_, victims, marks) {
@@ -134,34 +138,42 @@ function plugin(window_, victims, marks) {
 
 function axis(label, size) {
 	return {label, size, labelSize: 18, stroke: colour("fg"), grid: {stroke: colour("grid"), width: 1},
-		ticks: {stroke: colour("grid"), width: 1}, font: "11px system-ui, sans-serif", labelFont: "11px system-ui, sans-serif"};
+		ticks: {stroke: colour("grid"), width: 1}, font: "11px system-ui, sans-serif",
+			labelFont: "11px system-ui, sans-serif"};
 }
 
 function plot(place, readout, data, window_, victims, marks, unit, factor, log, hidden) {
-	const rows = [data.seconds, ...data.lines.map((l) => l.values.map((v) => v === null || (log && v <= 0) ? null : v * factor))];
+	const rows = [data.seconds, ...data.lines.map((l) => l.values.map((v) => v === null || (log &&
+		v <= 0) ? null : v * factor))];
 	const say = (u) => {
 		const i = u.cursor.idx;
 
 		readout.textContent = i === null || i === undefined ? "" : "second " + i + ": " + data.lines.map((l, k) =>
-			l.server + " " + (rows[k + 1][i] === null ? "-" : digits(rows[k + 1][i], 3))).join(", ") + (unit ? " (" + unit + ")" : "");
+			l.server + " " + (rows[k + 1][i] === null ? "-" : digits(rows[k + 1][i], 3))).join(", ") +
+				(unit ? " (" + unit + ")" : "");
 	};
 	const empty = rows.slice(1).every((r) => r.every((v) => v === null));
 
 	return new uPlot({
-		width: Math.max(260, place.clientWidth), height: 260, legend: {show: false}, plugins: [plugin(window_, victims, marks)],
+		width: Math.max(260, place.clientWidth), height: 260, legend: {show: false}, plugins: [plugin(window_,
+			victims, marks)],
 		cursor: {y: false, drag: {x: false, y: false}, points: {size: 6}},
 		scales: {x: {time: false, range: () => [0, Math.max(1, data.seconds.length)]},
-			y: {distr: log ? 3 : 1, range: empty ? [log ? 1 : 0, 10] : log ? undefined : (u, low, high) => [0, high > 0 ? high * 1.06 : 1]}},
+			y: {distr: log ? 3 : 1, range: empty ? [log ? 1 : 0, 10] : log ? undefined : (u, low,
+				high) => [0, high > 0 ? high * 1.06 : 1]}},
 		axes: [axis("seconds since the workload began", 32), axis(unit || "a second", 52)],
-		series: [{}, ...data.lines.map((l, k) => ({label: l.server, stroke: colour(l.style.stroke), width: l.style.width,
+		series: [{}, ...data.lines.map((l, k) => ({label: l.server, stroke: colour(l.style.stroke),
+			width: l.style.width,
 			dash: l.style.dash, show: !hidden.has(l.server), spanGaps: false,
-			points: {show: data.seconds.length <= 120, size: l.victim ? 5 : 4, fill: colour(l.style.stroke), stroke: colour(l.style.stroke)}}))],
+			points: {show: data.seconds.length <= 120, size: l.victim ? 5 : 4,
+				fill: colour(l.style.stroke), stroke: colour(l.style.stroke)}}))],
 		hooks: {setCursor: [say]},
 	}, rows, place);
 }
 
 function valuesTable(data, title, unit, factor, window_) {
-	return grid(title + (unit ? ", " + unit : ""), ["second", ...data.lines.map((l) => l.server + (l.victim ? " (victim)" : ""))],
+	return grid(title + (unit ? ", " + unit : ""), ["second", ...data.lines.map((l) => l.server +
+		(l.victim ? " (victim)" : ""))],
 		data.seconds.map((t) => [t + (window_ && t + 1 > window_.from && t < window_.to ? " *" : ""),
 			...data.lines.map((l) => l.values[t] === null ? "-" : digits(l.values[t] * factor, 4))]),
 		{numeric: [0, ...data.lines.map((_, i) => i + 1)]});
@@ -175,7 +187,8 @@ function option(value, label, selected) {
 function apart(samples, metric, attempt, victims, window_) {
 	const data = chartData(samples, metric, measures[0], attempt, victims);
 	const inside = (line) => line.values.filter((_, t) => t >= window_.shown_from && t < window_.shown_to);
-	const victim = median(data.lines.filter((l) => l.victim).flatMap(inside)), peers = median(data.lines.filter((l) => !l.victim).flatMap(inside));
+	const victim = median(data.lines.filter((l) => l.victim).flatMap(inside)),
+		peers = median(data.lines.filter((l) => !l.victim).flatMap(inside));
 
 	return victim && peers ? Math.max(victim / peers, peers / victim) : 1;
 }
@@ -198,10 +211,13 @@ function firstMetric(samples, verdicts, attempt, victims) {
 
 /* A figure with its choices; there is at least one metric in 'samples'. 'id' is unique in the page. */
 function chart(id, samples, verdicts, attempt, victims) {
-	const names = [...new Set([...run.metrics.map((m) => m.name), ...Object.keys(samples)])].filter((m) => own(samples, m));
-	const state = {metric: firstMetric(samples, verdicts, attempt, victims), measure: measures[0], log: false, hidden: new Set()};
+	const names = [...new Set([...run.metrics.map((m) => m.name),
+		...Object.keys(samples)])].filter((m) => own(samples, m));
+	const state = {metric: firstMetric(samples, verdicts, attempt, victims), measure: measures[0], log: false,
+		hidden: new Set()};
 	const place = el("div.plot", {role: "img"}), readout = el("output.readout", {"aria-live": "off"});
-	const caption = el("figcaption", {id: id + "-text"}), keys = el("div.keys", {role: "group", "aria-label": "Servers shown"});
+	const caption = el("figcaption", {id: id + "-text"}), keys = el("div.keys", {role: "group",
+		"aria-label": "Servers shown"});
 	const table = fold("Values as a table", {}, el("p"));
 	const window_ = faultWindow(attempt, victims), marks = indictments(verdicts);
 	let drawn = null;
@@ -209,26 +225,31 @@ function chart(id, samples, verdicts, attempt, victims) {
 	const redraw = () => {
 		const data = chartData(samples, state.metric, state.measure, attempt, victims);
 		const [unit, factor] = unitOf(state.measure, data.lines.flatMap((l) => l.values));
-		const title = state.metric + ", " + state.measure.label + ", by server" + (window_ ? "; " + windowText(window_) : "; no fault");
+		const title = state.metric + ", " + state.measure.label + ", by server" + (window_ ? "; " +
+			windowText(window_) : "; no fault");
 		const definition = run.metrics.find((m) => m.name === state.metric);
 
 		if (drawn)
 			drawn.destroy();
 		if (place.isConnected)
 			drawn = plot(place, readout, data, window_, victims, marks, unit, factor, state.log, state.hidden);
-		const text = chartText(data, window_, unit, factor, title) + (marks.length ? " First indicted (triangles): " + marks.map((m) =>
+		const text = chartText(data, window_, unit, factor, title) +
+			(marks.length ? " First indicted (triangles): " + marks.map((m) =>
 			m.server + " by " + m.detector + " at " + duration(m.at)).join("; ") + "." : "");
 
 		place.setAttribute("aria-label", text);
-		caption.replaceChildren(text, definition ? el("span.muted", null, " " + state.metric + ": " + definition.definition + ".") : "");
-		keys.replaceChildren(...data.lines.map((l) => el("button.key", {type: "button", "aria-pressed": String(!state.hidden.has(l.server)),
+		caption.replaceChildren(text, definition ? el("span.muted", null, " " + state.metric + ": " +
+			definition.definition + ".") : "");
+		keys.replaceChildren(...data.lines.map((l) => el("button.key", {type: "button",
+			"aria-pressed": String(!state.hidden.has(l.server)),
 			onclick: (e) => {
 				if (!state.hidden.delete(l.server))
 					state.hidden.add(l.server);
 				e.currentTarget.setAttribute("aria-pressed", String(!state.hidden.has(l.server)));
 				drawn.setSeries(data.lines.indexOf(l) + 1, {show: !state.hidden.has(l.server)});
 			}}, svg("svg", {viewBox: "0 0 28 8", class: "sample " + l.style.stroke, "aria-hidden": "true"},
-			svg("line", {x1: 0, x2: 28, y1: 4, y2: 4, "stroke-width": l.style.width, "stroke-dasharray": l.style.dash.join(" ") || "none"})),
+			svg("line", {x1: 0, x2: 28, y1: 4, y2: 4, "stroke-width": l.style.width,
+				"stroke-dasharray": l.style.dash.join(" ") || "none"})),
 		l.server + (l.victim ? " (victim)" : ""))));
 		if (table.open)
 			fillTable();
@@ -250,14 +271,17 @@ function chart(id, samples, verdicts, attempt, victims) {
 		el("div.choices", null,
 			el("label", null, "Metric ", el("select", {onchange: choose((t) => { state.metric = t.value; })},
 				names.map((m) => option(m, m, state.metric)))),
-			el("label", null, "Shown ", el("select", {onchange: choose((t) => { state.measure = measures.find((m) => m.name === t.value); })},
+			el("label", null, "Shown ", el("select",
+				{onchange: choose((t) => { state.measure = measures.find((m) => m.name === t.value); })},
 				measures.map((m) => option(m.name, m.label, "mean")))),
-			el("label.tick", null, el("input", {type: "checkbox", onchange: choose((t) => { state.log = t.checked; })}), " logarithmic")),
+			el("label.tick", null, el("input", {type: "checkbox",
+				onchange: choose((t) => { state.log = t.checked; })}), " logarithmic")),
 		keys, place, readout, caption, table);
 }
 
 function windowText(w) {
-	return "fault from " + (w.from < 0 ? duration(-w.from) + " before the measurement" : duration(w.from)) + " to " + duration(w.to);
+	return "fault from " + (w.from < 0 ? duration(-w.from) + " before the measurement" : duration(w.from)) +
+		" to " + duration(w.to);
 }
 
 /* Draws what has just been put in the page, or all that is there. */

@@ -73,7 +73,8 @@ function joinRun() {
 	run.scores = run.table.scores || [];
 	run.totals = run.table.summary ? run.table.summary.detectors : [];
 	run.real = run.totals.filter((d) => !d.null).map((d) => d.detector);
-	run.detectors = [...run.real, ...run.totals.filter((d) => d.null).map((d) => d.detector)]; /* those that guess come last */
+	run.detectors = [...run.real,
+		...run.totals.filter((d) => d.null).map((d) => d.detector)]; /* those that guess come last */
 	run.servers = parsed(run.facts.servers) || [];
 	run.hosts = parsed(run.facts.hosts) || {};
 	run.scored = run.cells.filter((c) => !c.training);

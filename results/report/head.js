@@ -2,47 +2,62 @@
 /* The headline: what was run, when, on what, and how much of it counts. */
 
 function tile(number, of, label, note) {
-	return el("div.tile", null, el("span.number", null, String(number), of === null ? null : el("small", null, " / " + of)),
+	return el("div.tile", null, el("span.number", null, String(number), of === null ? null : el("small", null,
+		" / " + of)),
 		el("span.label", null, label), note ? el("span.note", null, note) : null);
 }
 
 function totalCell(rate, n, high_is_good) {
-	return rate ? el("td.heat.s" + step(rate.rate, high_is_good), null, el("b", null, rate.rate.toFixed(2)), el("span.n", null, rate.count + "/" + n), " ",
-		el("span.ci", null, interval(rate)), whisker(rate)) : el("td.heat.none", null, el("span", {"aria-hidden": "true"}, "–"), el("span.sr", null, "does not apply"));
+	return rate ? el("td.heat.s" + step(rate.rate, high_is_good), null, el("b", null, rate.rate.toFixed(2)),
+		el("span.n", null, rate.count + "/" + n), " ",
+		el("span.ci", null, interval(rate)), whisker(rate)) : el("td.heat.none", null, el("span",
+			{"aria-hidden": "true"}, "–"), el("span.sr", null, "does not apply"));
 }
 
 function delayText(delay) {
 	if (!delay || !delay.n)
 		return delay && delay.early ? delay.early + " before the onset" : "–";
-	return [el("b", null, duration(delay.median)), el("span.ci", null, duration(delay.min) + " to " + duration(delay.max) + ", in " + delay.n),
+	return [el("b", null, duration(delay.median)), el("span.ci", null, duration(delay.min) + " to " +
+		duration(delay.max) + ", in " + delay.n),
 		delay.early ? el("span.ci", null, delay.early + " before the onset") : null];
 }
 
 /* Over all cells, as 'culprit table' has it first. Rates apart: that something is wrong, where, and what. */
 function totalsTable() {
-	const heads = [["detected", "faulty cells in which anybody is indicted"], ["right server", "faulty cells in which every victim is indicted (TP)"],
-		["wrong server", "faulty cells in which a healthy server is indicted"], ["false alarm", "controls in which anybody is indicted"],
+	const heads = [["detected", "faulty cells in which anybody is indicted"], ["right server",
+		"faulty cells in which every victim is indicted (TP)"],
+		["wrong server", "faulty cells in which a healthy server is indicted"], ["false alarm",
+			"controls in which anybody is indicted"],
 		["resource", "faulty cells in which victim and resource are named"]];
 	const order = run.table.summary.comparisons || [];
-	const than = (d, how) => order.flatMap((c) => c.detector === d && c.right_server === how ? [c.other] : c.other === d && c.right_server ===
+	const than = (d, how) => order.flatMap((c) => c.detector === d &&
+		c.right_server === how ? [c.other] : c.other === d && c.right_server ===
 		({above: "below", below: "above"}[how] || how) ? [c.detector] : []);
-	const said = run.real.map((d) => el("li", null, el("b", null, d), " names the right server ", ...[["more often than ", "above"], ["less often than ", "below"],
-		["not distinguishably from ", "not distinguishable"]].map(([text, how]) => [text, than(d, how)]).filter((x) => x[1].length).map(([text, names], i) =>
+	const said = run.real.map((d) => el("li", null, el("b", null, d), " names the right server ",
+		...[["more often than ", "above"], ["less often than ", "below"],
+		["not distinguishably from ", "not distinguishable"]].map(([text, how]) => [text, than(d,
+			how)]).filter((x) => x[1].length).map(([text, names], i) =>
 		(i ? "; " : "") + text + names.join(", ")), "."));
 
 	return [el("div.scroll", {tabindex: "0", role: "group", "aria-label": "Detectors over all cells"},
-		el("table.matrix", null, el("caption", null, "Over all faults and workloads: rate, count, exact 95 % interval. Delay: from the verified onset to the " +
+		el("table.matrix", null, el("caption", null,
+			"Over all faults and workloads: rate, count, exact 95 % interval. Delay: from the verified onset to the " +
 			"first indictment of the victim; median, least and most."),
-		el("thead", null, el("tr", null, el("th.workload", {scope: "col"}, "detector"), heads.map(([h, title]) => el("th", {scope: "col"}, el("abbr", {title}, h))),
+		el("thead", null, el("tr", null, el("th.workload", {scope: "col"}, "detector"), heads.map(([h,
+			title]) => el("th", {scope: "col"}, el("abbr", {title}, h))),
 			["abstained", "delay"].map((h) => el("th", {scope: "col"}, h)))),
 		el("tbody", null, run.detectors.map((name) => {
 			const d = run.totals.find((t) => t.detector === name), f = d.faulty, c = d.controls;
-			const silent = (f ? f.abstained : 0) + (c ? c.abstained : 0), failed = (f ? f.failed || 0 : 0) + (c ? c.failed || 0 : 0);
+			const silent = (f ? f.abstained : 0) + (c ? c.abstained : 0), failed = (f ? f.failed ||
+				0 : 0) + (c ? c.failed || 0 : 0);
 
-			return el("tr.first", null, el(d.null ? "th.workload.null" : "th.workload", {scope: "row"}, d.null ? name + " (null)" : el("b", null, name)),
-				totalCell(f && f.detected, f && f.n, true), totalCell(f && f.right_server, f && f.n, true), totalCell(f && f.wrong_server, f && f.n, false),
+			return el("tr.first", null, el(d.null ? "th.workload.null" : "th.workload", {scope: "row"},
+				d.null ? name + " (null)" : el("b", null, name)),
+				totalCell(f && f.detected, f && f.n, true), totalCell(f && f.right_server, f && f.n,
+					true), totalCell(f && f.wrong_server, f && f.n, false),
 				totalCell(c && c.false_alarm, c && c.n, false), totalCell(f && f.resource, f && f.n, true),
-				el("td.plain-cell", null, String(silent), failed ? el("span.ci", null, failed + " failed") : null), el("td.plain-cell", null, delayText(f && f.delay_s)));
+				el("td.plain-cell", null, String(silent), failed ? el("span.ci", null, failed +
+					" failed") : null), el("td.plain-cell", null, delayText(f && f.delay_s)));
 		})))), order.length ? el("ul.plain", null, said) : null];
 }
 
@@ -65,14 +80,23 @@ function drawHead() {
 	fill("name", el("span.brand", null, "culprit"), el("span.run", null, run.run));
 	fill("head",
 		el("h1", {id: "title"}, run.run),
-		el("p.lead", null, "Scenario ", el("b", null, facts.scenario || "without a name"), summary ? ": " + summary[1] : null),
-		el("p.muted", null, times.length ? [when(from), " to ", when(to).slice(11), ", ", duration((to - from) / 1e9), " · "]
-			: "nothing has run yet · ", "seed " + (facts.seed || "?"), " · culprit " + (facts.culprit_version || "?")),
+		el("p.lead", null, "Scenario ", el("b", null, facts.scenario || "without a name"), summary ? ": " +
+			summary[1] : null),
+		el("p.muted", null, times.length ? [when(from), " to ", when(to).slice(11), ", ",
+			duration((to - from) / 1e9), " · "]
+			: "nothing has run yet · ", "seed " + (facts.seed || "?"), " · culprit " +
+				(facts.culprit_version || "?")),
 		el("div.tiles", null,
-			tile(tally.confirmed, tally.planned, "cells confirmed", training ? training + " of them training" : "none is training"),
+			tile(tally.confirmed, tally.planned, "cells confirmed", training ? training +
+				" of them training" : "none is training"),
 			tile(skipped, null, "cells skipped", skipped ? "reasons below" : null),
-			tile(tally.attempts.invalid, null, "attempts invalid", tally.attempts.invalid ? "reasons below" : "none had to be tried again"),
+			tile(tally.attempts.invalid, null, "attempts invalid",
+				tally.attempts.invalid ? "reasons below" : "none had to be tried again"),
 			tile(tally.attempts.error, null, "attempts in error", null),
-			tile(role("server") || run.servers.length, null, "servers", plural(role("client"), "client") + "; " + clockNote())),
-		run.totals.length ? totalsTable() : run.timed ? el("p", null, "It measures run times; see the overhead of tracing below.") : el("p", null, "No detector has judged this run."));
+			tile(role("server") || run.servers.length, null, "servers",
+				hosts.length ? plural(role("client"), "client") + "; " + clockNote() : "hosts not recorded")),
+		run.totals.length && !run.real.length ? el("p", null, "No detector has judged it but those that guess.") : null,
+		run.totals.length ? totalsTable() : run.timed ? el("p", null,
+			"It measures run times; see the overhead of tracing below.") : el("p", null,
+			"No detector has judged this run."));
 }

@@ -17,7 +17,8 @@ function step(rate, high_is_good) {
 function whisker(rate) {
 	const x = (v) => 2 + 56 * v;
 
-	return svg("svg", {viewBox: "0 0 60 8", preserveAspectRatio: "xMinYMid", class: "whisker", "aria-hidden": "true", focusable: "false"},
+	return svg("svg", {viewBox: "0 0 60 8", preserveAspectRatio: "xMinYMid", class: "whisker",
+		"aria-hidden": "true", focusable: "false"},
 		svg("line", {x1: 2, x2: 58, y1: 4, y2: 4, class: "axis"}),
 		svg("line", {x1: x(rate.low), x2: x(rate.high), y1: 4, y2: 4, class: "range"}),
 		svg("circle", {cx: x(rate.rate), cy: 4, r: 2.6, class: "rate"}));
@@ -46,7 +47,8 @@ function matrixRows(by_metric) {
 		const key = JSON.stringify([s.fault, s.workload, axisOf(s), s.metric]);
 
 		if (!rows.has(key))
-			rows.set(key, {fault: s.fault, workload: s.workload, axis: axisOf(s), metric: s.metric, control: s.control,
+			rows.set(key, {fault: s.fault, workload: s.workload, axis: axisOf(s), metric: s.metric,
+				control: s.control,
 				scores: Object.create(null)});
 		rows.get(key).scores[s.detector] = s;
 	}
@@ -55,7 +57,8 @@ function matrixRows(by_metric) {
 	const metrics = ["any", ...places((s) => s.metric).filter((m) => m !== "any")];
 
 	return [...rows.values()].sort((a, b) => faults.indexOf(a.fault) - faults.indexOf(b.fault) ||
-		workloads.indexOf(a.workload) - workloads.indexOf(b.workload) || axes.indexOf(a.axis) - axes.indexOf(b.axis) ||
+		workloads.indexOf(a.workload) - workloads.indexOf(b.workload) ||
+			axes.indexOf(a.axis) - axes.indexOf(b.axis) ||
 		metrics.indexOf(a.metric) - metrics.indexOf(b.metric));
 }
 
@@ -63,14 +66,18 @@ function matrixHead(detectors) {
 	const real = detectors.filter((d) => run.real.includes(d)).length;
 	const groups = el("tr", null, el("td", {colspan: "2", rowspan: "3"}),
 		real ? el("th.group", {colspan: String(2 * real), scope: "colgroup"}, "detectors") : null,
-		detectors.length > real ? el("th.group.null", {colspan: String(2 * (detectors.length - real)), scope: "colgroup"},
+		detectors.length > real ? el("th.group.null", {colspan: String(2 * (detectors.length - real)),
+			scope: "colgroup"},
 			"null detectors: what guessing scores") : null);
 
 	return el("thead", null, groups,
-		el("tr", null, detectors.map((d, i) => el(i >= real ? "th.null" : "th", {colspan: "2", scope: "colgroup", id: "d" + i}, d))),
+		el("tr", null, detectors.map((d, i) => el(i >= real ? "th.null" : "th", {colspan: "2",
+			scope: "colgroup", id: "d" + i}, d))),
 		el("tr", null, detectors.map((d, i) => [
-			el("th.which", {scope: "col", id: "d" + i + "tp"}, el("abbr", {title: "share of faulty cells in which every victim is indicted"}, "TP")),
-			el("th.which", {scope: "col", id: "d" + i + "fp"}, el("abbr", {title: "share of cells in which some healthy server is indicted"}, "FP"))])));
+			el("th.which", {scope: "col", id: "d" + i + "tp"}, el("abbr",
+				{title: "share of faulty cells in which every victim is indicted"}, "TP")),
+			el("th.which", {scope: "col", id: "d" + i + "fp"}, el("abbr",
+				{title: "share of cells in which some healthy server is indicted"}, "FP"))])));
 }
 
 function matrixTable(by_metric) {
@@ -89,12 +96,15 @@ function matrixTable(by_metric) {
 			first ? el("th.fault", {scope: "rowgroup", rowspan: String(span), id: fault}, breakable(row.fault),
 				row.control ? el("span.muted", null, " (control)") : null) : null,
 			el("th.workload", {scope: "row", id: head}, sub ? el("span.muted", null, "by " + row.metric)
-				: el("button.link", {type: "button", "aria-label": label + ": show the " + plural(count, "cell") + " of " +
-					row.fault, onclick: () => showCells({fault: row.fault, workload: row.workload})}, breakable(label))),
+				: el("button.link", {type: "button", "aria-label": label + ": show the " +
+					plural(count, "cell") + " of " +
+					row.fault, onclick: () => showCells({fault: row.fault,
+						workload: row.workload})}, breakable(label))),
 			detectors.map((d, k) => ["tp", "fp"].map((w) =>
 				rateCell(row.scores[d], w, [fault, head, "d" + k, "d" + k + w].join(" "))))));
 	});
-	return el("table.matrix", null, el("caption", null, "Scores of " + run.run + ": each cell shows the rate, its count, and the exact " +
+	return el("table.matrix", null, el("caption", null, "Scores of " + run.run +
+		": each cell shows the rate, its count, and the exact " +
 		"95 % interval"), matrixHead(detectors), body);
 }
 
@@ -116,6 +126,7 @@ function drawMatrix() {
 		return;
 	}
 	draw(false);
-	fill("matrix", el("h2", {id: "matrix-title"}, "Matrix"), legend(), more ? el("label.tick", null, el("input", {type: "checkbox",
+	fill("matrix", el("h2", {id: "matrix-title"}, "Matrix"), legend(), more ? el("label.tick", null, el("input",
+		{type: "checkbox",
 		onchange: (e) => draw(e.target.checked)}), " also by metric") : null, place);
 }
