@@ -289,6 +289,8 @@ int session_open(struct node *n, struct err *e)
 		return rc;
 	deadline_s = clock_mono_s() + n->set->opt.connect_timeout_s;
 	rc = connect_socket(&n->hops[0], deadline_s, e);
+	if (rc < 0 && gated)
+		err_prefix(e, rc, "jump host");
 	for (size_t i = 0; i < n->n_hops && !rc; i++) {
 		struct hop *h = &n->hops[i];
 
