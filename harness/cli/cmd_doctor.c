@@ -244,6 +244,7 @@ int cmd_doctor(int argc, char **argv)
 		return cmd_fail("doctor", CULPRIT_EXIT_USAGE, "--ssh needs an inventory: --inventory FILE");
 	if (ssh) {
 		doctor_print_ssh(inv, json);
+		json_decref(r.needs);
 		inventory_free(inv);
 		return CULPRIT_EXIT_OK;
 	}
