@@ -127,12 +127,13 @@ static void make_tree(const char *folder, const char *program)
 	char path[512];
 
 	must(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), "making mounts private");
-	must(mount("detector", folder, "tmpfs", MS_NOSUID | MS_NODEV, "size=128m,mode=755"), "mounting a tmpfs");
+	must(mount("detector", folder, "tmpfs", MS_NOSUID | MS_NODEV, "size=64m,mode=755"), "mounting a tmpfs");
 	for (int i = 0; own[i]; i++) {
 		snprintf(path, sizeof(path), "%s%s", folder, own[i]);
 		must(mkdir(path, 0755), path);
 	}
-	must(chmod(path, 01777), path); /* the last one: /tmp */
+	/* The last one: /tmp, the only place to write to. */
+	must(mount("detector", path, "tmpfs", MS_NOSUID | MS_NODEV, "size=64m,mode=1777"), "mounting a tmpfs");
 	for (int i = 0; system[i]; i++)
 		show(folder, system[i], true);
 	for (int i = 0; devices[i]; i++)
@@ -142,6 +143,7 @@ static void make_tree(const char *folder, const char *program)
 	must(chdir(folder), "entering its folder");
 	must((int)syscall(SYS_pivot_root, ".", "."), "changing the root");
 	must(umount2(".", MNT_DETACH), "leaving the old root");
+	must(mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL), "closing its root");
 	must(chdir("/tmp"), "entering /tmp");
 	must(sethostname("detector", 8), "setting the host name");
 }

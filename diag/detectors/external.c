@@ -182,7 +182,8 @@ static int read_answer(struct talk *t, int status, json_t **said, struct err *e)
 	json_t *v;
 
 	t->answer[t->answered] = 0;
-	if (status > 128)
+	/* Codes above those of signals are the program's own: perl's die is 255. */
+	if (status > 128 && status <= 128 + SIGRTMAX)
 		return err_set(e, -EPROTO, "%s: the detector was ended by signal %d (%s)%s%.200s", t->path, status - 128,
 			       strsignal(status - 128), *words ? ": " : "", words);
 	if (status)

@@ -122,6 +122,7 @@ static int safe_format(lua_State *L)
 	return 1;
 }
 
+/* Nor is there a way to the machine's code for a function. */
 static void hide_addresses(lua_State *L)
 {
 	lua_pushcfunction(L, safe_tostring);
@@ -130,6 +131,8 @@ static void hide_addresses(lua_State *L)
 	lua_getfield(L, -1, "format");
 	lua_pushcclosure(L, safe_format, 1);
 	lua_setfield(L, -2, "format");
+	lua_pushnil(L);
+	lua_setfield(L, -2, "dump");
 	lua_pop(L, 1);
 }
 
