@@ -127,7 +127,8 @@ bench: all ## measure what the project promises, as ratios in one run
 fuzz: $(OUT)/gen/call_names.h ## build the fuzzers of ci/fuzz (clang)
 	@mkdir -p $(OUT)/fuzz
 	$(Q)for f in ci/fuzz/*.c; do clang $(CPPFLAGS) -I$(OUT)/gen -std=c17 -O1 -g -fsanitize=fuzzer,address,undefined \
-		-o $(OUT)/fuzz/$$(basename $$f .c) $$f $(DIAG_SRC) $(BASE_SRC) diag/series/series.c -lz -lcsv -lm || exit 1; done
+		-o $(OUT)/fuzz/$$(basename $$f .c) $$f $(DIAG_SRC) $(BASE_SRC) diag/series/series.c \
+		diag/ebpf/events.c diag/ebpf/describe.c diag/ebpf/first_seen.c -lz -lcsv -lm || exit 1; done
 
 lint: ## static checks of C, Lua and shell
 	$(Q)luacheck --quiet --no-color faults workloads scenarios diag harness

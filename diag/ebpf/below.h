@@ -122,7 +122,8 @@ static __noinline bool names_below(struct task_struct *task, struct thread *t, s
 }
 
 /* Is a call selected by the filter of paths? */
-static __always_inline bool call_is_below(struct task_struct *task, struct thread *t, const volatile struct call_rule *rule)
+static __always_inline bool call_is_below(struct task_struct *task, struct thread *t,
+					  const volatile struct call_rule *rule)
 {
 	struct file *file;
 

@@ -170,8 +170,8 @@ static int load(struct ebpf *x, struct err *e)
 	}
 	rc = ebpf_bpf__load(skel);
 	if (rc < 0)
-		return err_set(e, -EOPNOTSUPP, "the kernel, or who you are, does not allow eBPF (%s%s%s)", strerror(-rc),
-			       *last_words ? "; " : "", last_words);
+		return err_set(e, -EOPNOTSUPP, "the kernel, or who you are, does not allow eBPF (%s%s%s)",
+			       strerror(-rc), *last_words ? "; " : "", last_words);
 	x->each_task = bpf_program__attach_iter(skel->progs.each_task, NULL);
 	if (!x->each_task)
 		return err_errno(e, -EOPNOTSUPP, "the kernel has no eBPF iterator over tasks");

@@ -203,7 +203,8 @@ static void range_add(void *ctx, const struct fd_state *s)
 {
 	struct range *r = ctx;
 
-	if (s->now.fd < 0 || (uint64_t)s->now.fd < r->first || (uint64_t)s->now.fd > r->last || s->now.start_ns > r->before_ns)
+	if (s->now.fd < 0 || (uint64_t)s->now.fd < r->first || (uint64_t)s->now.fd > r->last ||
+	    s->now.start_ns > r->before_ns)
 		return;
 	if (r->n == r->room) {
 		size_t room = r->room ? r->room * 2 : 64;
@@ -383,7 +384,8 @@ static int feed_process(struct events *x, const struct ev_process *ev, uint32_t 
 	memcpy(name, ev->name, sizeof(ev->name));
 	if (ev->h.type == EV_EXIT)
 		return feed_exit(x, ev);
-	if (ev->h.type == EV_EXEC && ev->former != ev->h.tid && ev->former && ev->former < MAX_PID && x->thread[ev->former]) {
+	if (ev->h.type == EV_EXEC && ev->former != ev->h.tid && ev->former < MAX_PID && x->thread[ev->former] &&
+	    x->thread[ev->former]->pid == ev->h.pid) {
 		/* The thread has the leader's number now; the leader has ended before. */
 		rc = process_record(x, &ev->h, PROCESS_EXIT, ev->former, 0, 0, "");
 		if (x->thread[ev->h.tid]) {
@@ -444,7 +446,8 @@ int events_feed(struct events *x, const struct ev *ev, uint32_t size)
 	case EV_SIGNAL:
 		if (size < sizeof(struct ev_signal))
 			return 0;
-		return feed_signal(x, ev, ((const struct ev_signal *)ev)->signo, ((const struct ev_signal *)ev)->deadly);
+		return feed_signal(x, ev, ((const struct ev_signal *)ev)->signo,
+				   ((const struct ev_signal *)ev)->deadly);
 	default:
 		return 0;
 	}

@@ -10,7 +10,7 @@ const volatile bool sums, has_cgroup, has_tids;
 const volatile struct prefix prefixes[PREFIXES];
 const volatile char prefix_text[PREFIXES][PREFIX_MAX];
 const volatile u32 n_prefixes;
-const volatile u64 call_room;  /* bytes in a ring that calls may fill; what describes processes and descriptors may fill it */
+const volatile u64 call_room;  /* bytes of a ring that calls may fill; the rest is for all else, which is lost last */
 const volatile u64 wake_at;    /* bytes in a ring at which the agent is woken */
 
 u32 level;                     /* of the agent's PID namespace */

@@ -1,5 +1,6 @@
 /*
- * The tracer's programs in the kernel.
+ * The tracer's programs in the kernel: two on every system call, four on the life of threads and on signals, one that
+ * the agent runs over all tasks. files.h tells what descriptors are, below.h filters by path, sums.h adds up.
  */
 #include "diag/ebpf/sums.h"
 
@@ -64,7 +65,8 @@ static __noinline bool put_paths(struct thread *t, u64 at_ns)
 }
 
 /* Where in its file a call begins to read or write; -1: it does not, or there is no such place. */
-static __always_inline s64 offset_of(struct task_struct *task, struct thread *t, const volatile struct call_rule *rule)
+static __always_inline s64 offset_of(struct task_struct *task, struct thread *t,
+				     const volatile struct call_rule *rule)
 {
 	struct file *file = file_at(task->files, t->args[rule->fd & 3]);
 	struct inode *inode;
@@ -158,7 +160,7 @@ int BPF_PROG(on_enter, struct pt_regs *regs, long id)
 			t->record = call_is_below(task, t, rule);
 		if (!t->record && !t->maybe && !rule->action)
 			return 0;
-		if (rule->offset == OFFSET_POSITION || rule->offset == OFFSET_ARGUMENT || rule->offset == OFFSET_POINTER)
+		if (rule->offset != OFFSET_NONE && rule->offset != OFFSET_SEEK)
 			t->offset = offset_of(task, t, rule);
 		if (rule->path >= 0)
 			t->paths_later = !t->record || !put_paths(t, bpf_ktime_get_ns());

@@ -1,0 +1,55 @@
+/* Events of the in-kernel tracer to records: whatever the rings hold, nothing is read beyond an event's end. Input: a
+ * byte of size (in words of 8), then so much of an event, and so on. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/ebpf/ebpf.h"
+
+static void take(void *ctx, struct record *rec)
+{
+	size_t *n = ctx;
+
+	if (rec->type == RECORD_FD && rec->fd.open)
+		*n += strlen(rec->fd.path);
+	if (rec->type == RECORD_CALL && rec->call.path)
+		*n += strlen(rec->call.path) + (rec->call.path2 ? strlen(rec->call.path2) : 0);
+	if (rec->type == RECORD_PROCESS)
+		*n += strlen(rec->process.name);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct call_rule rules[RULES];
+	static struct events *x; /* dear to make: for many inputs */
+	static unsigned inputs;
+	static size_t total;
+
+	for (int i = 0; i < RULES; i++)
+		rules[i].action = (uint8_t)(i % (ACT_RECVMMSG + 1));
+	if (inputs++ % 20000 == 0) {
+		events_free(x);
+		x = events_new(rules, take, &total);
+	}
+	while (x && size) {
+		size_t n = (size_t)data[0] * 8 < size - 1 ? (size_t)data[0] * 8 : size - 1;
+		struct ev *ev = malloc(n + 1); /* of its own: so that a byte too far is seen */
+
+		if (!ev)
+			break;
+		memcpy(ev, data + 1, n);
+		/* Small numbers meet each other again. */
+		if (n >= sizeof(*ev)) {
+			ev->pid &= 7;
+			ev->tid &= 15;
+			ev->type &= 7;
+		}
+		events_feed(x, ev, (uint32_t)n);
+		free(ev);
+		data += n + 1;
+		size -= n + 1;
+	}
+	if (x)
+		events_end(x);
+	return 0;
+}
