@@ -288,13 +288,18 @@ static void nap(struct executor *x)
 static int reconnect(struct executor *x, struct err *e)
 {
 	struct err ignored;
+	int rc;
 
 	if (x->cluster->set && !cluster_lost(x->cluster, &ignored))
 		return 0;
 	interrupted_set = NULL;
 	acts_forget(x->acts);
 	cluster_disconnect(x->cluster);
-	if (cluster_connect(x->cluster, e))
+	rc = cluster_connect(x->cluster, e);
+	/* A key that is another one does not come right by waiting. */
+	if (rc == -EKEYREJECTED)
+		return -EHOSTDOWN;
+	if (rc)
 		return *x->interrupted ? err_set(e, -EINTR, "interrupted") : -EAGAIN;
 	interrupted_set = x->cluster->set;
 	return 0;
