@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -139,6 +140,8 @@ static pid_t trace(const char *const what[], int *in)
 	if (pid == 0) {
 		struct rlimit limit = {file_limit, RLIM_INFINITY};
 
+		/* Should the alarm end the test, nobody else would end the tracer. */
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
 		if (file_limit)
 			setrlimit(RLIMIT_FSIZE, &limit);
 		close(ready[0]);
