@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "diag/detectors/confine.h"
@@ -31,7 +32,7 @@ struct talk {
 	size_t asked, length;
 	char answer[ANSWER_MAX + 1], complaint[COMPLAINT_MAX + 1];
 	size_t answered, complained;
-	double limit_s;
+	double limit_s, deadline;
 };
 
 static json_t *numbers(const double *v, size_t n)
@@ -126,10 +127,9 @@ static ssize_t take(int fd, char *into, size_t *n, size_t max, bool drop)
 static int converse(struct talk *t, int *in, int out, int error, struct err *e)
 {
 	struct pollfd fds[] = {{.fd = *in, .events = POLLOUT}, {.fd = out, .events = POLLIN}, {.fd = error, .events = POLLIN}};
-	double deadline = clock_mono_s() + t->limit_s;
 
 	while (fds[1].fd >= 0 || fds[2].fd >= 0) {
-		double left = deadline - clock_mono_s();
+		double left = t->deadline - clock_mono_s();
 		ssize_t n;
 
 		if (left <= 0)
@@ -158,6 +158,20 @@ static int converse(struct talk *t, int *in, int out, int error, struct err *e)
 			fds[i].revents = 0;
 	}
 	return 0;
+}
+
+/* A program may close its output and go on. */
+static int await_end(const struct talk *t, pid_t pid, struct err *e)
+{
+	double left = t->deadline - clock_mono_s();
+	struct pollfd fd = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
+	int n;
+
+	if (fd.fd < 0)
+		return err_errno(e, -errno, "%s: cannot wait for the detector", t->path);
+	n = poll(&fd, 1, left > 0 ? (int)(left * 1000) + 1 : 0);
+	close(fd.fd);
+	return n > 0 ? 0 : err_set(e, -ETIMEDOUT, "%s: the detector did not end within %g s", t->path, t->limit_s);
 }
 
 /* The last line that the program wrote to standard error, made fit for a terminal. */
@@ -246,7 +260,10 @@ int external_ask(const struct detector *d, const json_t *training, const struct 
 		rc = confine_start(d->path, fds[0][0], fds[1][1], fds[2][1], trusted, &c, e);
 	if (!rc) {
 		close_all(fds, 0);
+		t->deadline = clock_mono_s() + t->limit_s;
 		rc = converse(t, &fds[0][1], fds[1][0], fds[2][0], e);
+		if (!rc)
+			rc = await_end(t, c.pid, e);
 		status = confine_end(&c, rc != 0);
 		if (!rc)
 			rc = read_answer(t, status, said, e);
