@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diag/score/baseline.h"
 #include "diag/score/score.h"
 
 /* Exact intervals as published: Newcombe, Statistics in Medicine 17 (1998), table I, method 5, for 81/263,
@@ -189,6 +190,64 @@ static void overlapping_intervals_are_no_order(void **state)
 	assert_int_equal(score_order(43, 45, 16, 45), 1);
 }
 
+/* Closed forms: 1 / C(10, 5), 1 / C(8, 4), and Fisher's own tea (3 of 4 against 1 of 4: 17/70). */
+static void fishers_test_is_exact(void **state)
+{
+	(void)state;
+	assert_float_equal(fisher_p(5, 5, 0, 5, false), 1.0 / 252, 1e-12);
+	assert_float_equal(fisher_p(0, 4, 4, 4, true), 1.0 / 70, 1e-12);
+	assert_float_equal(fisher_p(1, 4, 3, 4, true), 17.0 / 70, 1e-12);
+	assert_float_equal(fisher_p(3, 4, 1, 4, false), 17.0 / 70, 1e-12);
+	assert_float_equal(fisher_p(5, 5, 4, 5, false), 0.5, 1e-12);
+	assert_float_equal(fisher_p(0, 0, 3, 5, true), 1, 0);
+	assert_float_equal(fisher_p(7, 9, 0, 3, true), 1, 1e-12);
+}
+
+/* 'right' of n cells of "hog" are found, and 'alarms' of n controls accuse somebody. */
+static struct score_table *scored(unsigned n, unsigned right, unsigned alarms)
+{
+	struct score_table *t = score_table_new();
+
+	for (unsigned i = 0; i < n; i++) {
+		add(t, "\"A\"", i < right ? "[\"A\"]" : "[]", false);
+		add(t, NULL, i < alarms ? "[\"B\"]" : "[]", false);
+	}
+	return t;
+}
+
+static void a_baseline_calls_worse_what_chance_does_not_explain(void **state)
+{
+	static const struct {
+		unsigned n, right, alarms;
+		size_t regressions;
+	} cases[] = {
+		{5, 5, 0, 0}, {5, 4, 1, 0}, {5, 2, 0, 0},
+		{5, 0, 0, 2}, /* right: hog, and all */
+		{20, 20, 12, 0}, {20, 20, 20, 2}, /* wrong: none, and all */
+		{5, 0, 5, 3}, /* of all cells half: p = 0.016 */
+	};
+	struct score_table *before = scored(5, 5, 0);
+	json_t *baseline = baseline_make(before, "a run", NULL);
+	struct comparisons c;
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct score_table *now = scored(cases[i].n, cases[i].right, cases[i].alarms);
+
+		assert_int_equal(baseline_compare(now, baseline, "b.json", &c, &e), 0);
+		assert_int_equal(c.n, 5); /* right and wrong of hog, wrong of none, right and wrong of all */
+		assert_int_equal(c.regressions, cases[i].regressions);
+		comparisons_clear(&c);
+		score_table_free(now);
+	}
+	json_decref(baseline);
+	baseline = json_pack("{s:i, s:{s:{s:{s:i, s:i}}}}", "culprit_baseline", 1, "detectors", "d", "hog", "n", -1, "wrong", 0);
+	assert_int_equal(baseline_compare(before, baseline, "b.json", &c, &e), -EINVAL);
+	json_decref(baseline);
+	score_table_free(before);
+}
+
 static void malformed_verdicts_are_refused(void **state)
 {
 	static const char *const bad[] = {"{}", "{\"metric\": \"any\"}", "{\"metric\": 3, \"indicted\": []}",
@@ -222,7 +281,9 @@ int main(void)
 		cmocka_unit_test(controls_have_alarms_but_no_hits), cmocka_unit_test(declared_names_keep_their_order),
 		cmocka_unit_test(detection_localisation_and_resource_are_scored_apart),
 		cmocka_unit_test(delays_run_from_the_onset_to_the_last_right_server),
-		cmocka_unit_test(overlapping_intervals_are_no_order), cmocka_unit_test(malformed_verdicts_are_refused),
+		cmocka_unit_test(overlapping_intervals_are_no_order),
+		cmocka_unit_test(fishers_test_is_exact),
+		cmocka_unit_test(a_baseline_calls_worse_what_chance_does_not_explain), cmocka_unit_test(malformed_verdicts_are_refused),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -105,6 +105,8 @@ int store_pack(struct store *s, const char *folder, struct err *e)
 	sqlite3_stmt *st;
 	int rc;
 
+	if (s->packed)
+		return err_set(e, -EINVAL, "'%s' is a corpus already", s->folder);
 	store_blind_key(s, key);
 	rc = file_mkdirs(folder, 0755, e);
 	if (rc)
