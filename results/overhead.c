@@ -393,6 +393,11 @@ static void render_markdown(const struct overhead *o, const struct table_notes *
 	notes_text(notes, "", f);
 }
 
+static void csv_field(const char *text, FILE *f)
+{
+	fprintf(f, strpbrk(text, ",\"") ? "\"%s\"," : "%s,", text);
+}
+
 static void render_csv(const struct overhead *o, FILE *f)
 {
 	fputs("tracer,workload,pairs,mean_s,untraced_mean_s,overhead_pct,low_pct,high_pct,records,lost\n", f);
@@ -403,8 +408,9 @@ static void render_csv(const struct overhead *o, FILE *f)
 			measure(o, w, k, &c);
 			if (!c.pairs || !strcmp(o->tracers.list[k], "none"))
 				continue;
-			fprintf(f, "%s,%s,%u,%.4f,%.4f,%.3f,", o->tracers.list[k], o->workloads.list[w], c.pairs, c.mean_s,
-				c.untraced_mean_s, c.pct);
+			csv_field(o->tracers.list[k], f);
+			csv_field(o->workloads.list[w], f);
+			fprintf(f, "%u,%.4f,%.4f,%.3f,", c.pairs, c.mean_s, c.untraced_mean_s, c.pct);
 			if (isnan(c.low_pct))
 				fputs(",,", f);
 			else
