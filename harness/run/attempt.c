@@ -138,30 +138,55 @@ static int record_in(struct trial *t, struct store *s, const struct measurement 
 	return rc;
 }
 
-static int record(struct trial *t, int rc, const struct err *why, struct err *e)
+/* In both stores, or in none; the one beside first, so that what only it has can be told from what is complete. */
+static int record_both(struct trial *t, const struct measurement *m, const struct measurement *beside, struct err *e)
+{
+	int rc = 0;
+
+	if (t->x->beside) {
+		rc = record_in(t, t->x->beside, beside, e);
+		t->beside_id = t->row.id;
+	}
+	if (rc)
+		return rc;
+	rc = record_in(t, t->x->store, m, e);
+	if (rc && t->x->beside)
+		store_drop_attempt(t->x->beside, t->beside_id, NULL);
+	return rc;
+}
+
+/* 'rc' and 'why' say how the trial went; 'why' is kept up to date. */
+static int record(struct trial *t, int rc, struct err *why, struct err *e)
 {
 	const struct scenario *sc = t->x->scenario;
 	struct measurement *m = NULL, *beside = NULL;
-	struct err bad;
-	int failed = 0;
+	bool reduced = !rc && sc->measure == MEASURE_VERDICTS;
+	int failed;
 
-	if (!rc && sc->measure == MEASURE_VERDICTS) {
-		rc = measure_reduce(t->x, t->folder, t->row.start_ns, t->row.seconds, false, &m, &bad);
+	if (reduced) {
+		rc = measure_reduce(t->x, t->folder, t->row.start_ns, t->row.seconds, false, &m, why);
 		if (!rc && t->x->beside)
-			rc = measure_reduce(t->x, t->folder, t->row.start_ns, t->row.seconds, true, &beside, &bad);
-		if (rc)
-			why = &bad;
+			rc = measure_reduce(t->x, t->folder, t->row.start_ns, t->row.seconds, true, &beside, why);
 	}
+	/* What cannot be read was damaged on its way; no script is to blame. */
+	if (rc == -EINVAL && reduced)
+		rc = -EBADMSG;
 	t->row.outcome = outcome_of(rc);
 	t->row.reason = rc ? why->text : NULL;
 	t->row.detail = t->detail;
 	t->row.ended_ns = clock_real_ns();
-	if (t->x->beside) {
-		failed = record_in(t, t->x->beside, beside, e);
-		t->beside_id = t->row.id;
+	failed = record_both(t, m, beside, e);
+	if (failed == -ENOSPC) {
+		char full[1200];
+
+		/* Its files make room for the word that it was. */
+		snprintf(full, sizeof(full), "%s/%s", store_folder(t->x->store), t->folder);
+		file_remove_tree(full, NULL);
+		t->row.outcome = OUTCOME_INVALID;
+		err_set(why, -ENOSPC, "%s", e->text);
+		t->row.reason = why->text;
+		failed = record_both(t, NULL, NULL, e);
 	}
-	if (!failed)
-		failed = record_in(t, t->x->store, m, e);
 	measure_free(beside);
 	measure_free(m);
 	return failed;
@@ -217,8 +242,6 @@ int attempt_run(struct executor *x, const struct cell *c, long number, enum outc
 	}
 	rc = record(&t, rc, why, e);
 	*outcome = t.row.outcome;
-	if (t.row.reason && t.row.reason != why->text)
-		err_set(why, -EIO, "%s", t.row.reason);
 	*id = t.row.id;
 	*beside_id = t.beside_id;
 out:
