@@ -118,7 +118,7 @@ check: deps ## install, build, lint, and run every test (as root: the lab's too)
 	$(Q)OUT=$(OUT) ci/check.sh
 
 soak: all ## the long tests: every kill at every step (as root)
-	$(Q)CULPRIT_SOAK=40 OUT=$(OUT) prove --timer --merge ci/tests/lab_kill.t ci/tests/faults_kill.t
+	$(Q)CULPRIT_SOAK=40 OUT=$(OUT) prove --timer --merge ci/tests/lab_kill.t ci/tests/faults_kill.t ci/tests/resume.t
 
 bench: all ## measure what the project promises, as ratios in one run
 	$(Q)for b in ci/bench/*.sh; do echo "== $$b"; OUT=$(OUT) "$$b" || exit; done
