@@ -17,8 +17,8 @@ return {
 	},
 	-- Sizes for the lab's disks: a few seconds a pass, untraced (001: some 600 s).
 	workloads = {
-		{ "ddr", records = 2 }, { "ddw", records = 2 }, { "iozoner", file = "16MiB" }, { "iozonew", file = "16MiB" },
-		{ "postmark", transactions = 200, files = 50 },
+		{ "ddr", records = 1 }, { "ddw", records = 1 }, { "iozoner", file = "8MiB", record = "8MiB" },
+		{ "iozonew", file = "8MiB", record = "8MiB" }, { "postmark", transactions = 150, files = 50 },
 	},
 	limit     = "5min",
 	repeats   = 10,
