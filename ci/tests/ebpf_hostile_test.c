@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 
-enum { LOAD_CALLS = 200000, THREADS = 2000, FORKS = 200, REUSES = 3000, ROUNDS = 20 };
+enum { LOAD_CALLS = 200000, THREADS = 2000, FORKS = 200, REUSES = 3000, ROUNDS = 100 };
 
 /* What a log says in all. */
 struct tally {
@@ -418,11 +418,11 @@ static void rounds(void)
 	char *const command[] = {(char *)"/bin/true", NULL};
 	struct trace_request r = {.tracer = "ebpf", .out = log_path, .ready_fd = -1, .command = (char **)command};
 	const struct itimerval none = {{0}};
-	int fds = 0, n = getenv("CULPRIT_SOAK") ? 100 : ROUNDS;
+	int fds = 0;
 	struct err e;
 	long kib = 0;
 
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < ROUNDS; i++) {
 		r.mode = i % 2 ? TRACE_SUMS : TRACE_EVENTS;
 		if (ebpf_trace(&r, &e))
 			_exit(2);
