@@ -20,7 +20,6 @@ return {
 		{ "hang", workloads = { "ddw" } },
 	},
 	detectors = { "errno-propagation", { "crash-hang", timeout = "5s" }, "always-healthy", "always-same", "seeded-random" },
-	tracer    = { "ebpf", mode = "events" }, -- errors and hangs are told call by call
 	phases    = { before = "4s", fault = "12s", after = "1s" }, -- 001: about 60 s, the fault throughout
 	training  = { workloads = { "session" } }, -- one whole client session
 	repeats   = 5,

@@ -142,6 +142,7 @@ end
 return {
 	name = "crash-hang",
 	summary = "applications lose a server, and one connection differs from the others (001, section 7)",
+	events = true,
 	params = {
 		timeout = { default = "30s", unit = "seconds", min = "1s", max = "3600s", help = "a call that takes longer hangs" },
 		silence = { default = "1s", unit = "seconds", min = "0.5s", max = "600s",

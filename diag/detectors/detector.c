@@ -202,6 +202,7 @@ static int read_definition(struct detector *d, struct err *e)
 		{"params", LUAX_TABLE},
 		{"train", LUAX_FUNCTION},
 		{"diagnose", LUAX_FUNCTION, .required = true},
+		{"events", LUAX_BOOLEAN, .out = &d->events},
 		{NULL},
 	};
 	int rc = luax_read(d->L, 1, &d->src, "detector", form, false, e);
@@ -287,6 +288,11 @@ const char *detector_name(const struct detector *d)
 const char *detector_summary(const struct detector *d)
 {
 	return d->summary;
+}
+
+bool detector_wants_events(const struct detector *d)
+{
+	return d->events;
 }
 
 bool detector_trains(const struct detector *d)

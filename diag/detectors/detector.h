@@ -56,6 +56,7 @@ void detector_free(struct detector *d);
 const char *detector_name(const struct detector *d);    /* as the file says */
 const char *detector_summary(const struct detector *d);
 bool detector_trains(const struct detector *d);         /* does it want fault-free runs? */
+bool detector_wants_events(const struct detector *d);   /* does it look at more than samples? */
 bool detector_external(const struct detector *d);       /* is it a program? (it does without, if there are none) */
 const json_t *detector_params(const struct detector *d); /* all of them, in base units; borrowed */
 

@@ -10,6 +10,7 @@
 ---@field name string
 ---@field summary string one line
 ---@field params? table<string, culprit.DetectorParam>
+---@field events? boolean it looks at run.events: calls must then be traced one by one (sums in the kernel have none)
 ---@field train? fun(runs: culprit.Run[], params: table): table fault-free runs -> model (plain data, named entries)
 ---@field diagnose fun(run: culprit.Run, model: table, params: table): culprit.Verdict[]
 

@@ -12,7 +12,7 @@ struct detector {
 	struct luax_source src; /* of a program: its path only */
 	char *name, *summary;
 	json_t *params;
-	bool trains;
+	bool trains, events;
 
 	/* The sandbox's account. */
 	lua_Alloc alloc;

@@ -131,6 +131,7 @@ end
 return {
 	name = "errno-propagation",
 	summary = "an errno that training did not see, from a server to an application (001, section 7)",
+	events = true,
 	params = {
 		window = { default = "3s", unit = "seconds", min = "1s", max = "600s", help = "around a server's failed call" },
 		silent = { default = false, help = "indict for unexpected errnos that no application saw, too" },

@@ -23,7 +23,8 @@
 ---there are 'tracers' and 'limit', and no faults, detectors, phases, training, tracer, beside
 ---@field faults culprit.Choice[]      "none" is the control
 ---@field detectors culprit.Choice[]
----@field tracer? culprit.Tracer       default "ebpf" (sums), or ptrace where the nodes' kernels refuse it
+---@field tracer? culprit.Tracer       default "ebpf" (sums; events if a detector looks at them), or ptrace where the nodes'
+---kernels refuse it
 ---@field beside? culprit.Tracer       traces the file system a second time, at once; what it sees becomes a run of its
 ---own, in RUN/beside, with the same plan, judged alike (without the application's errors)
 ---@field tracers? culprit.Tracer[]    "none" among them: what the others are compared with

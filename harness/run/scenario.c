@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diag/detectors/detector.h"
+
 #define DEFAULT_TRACER "ebpf"
 
 void scenario_free(struct scenario *s)
@@ -278,14 +280,42 @@ static int read_beside(struct scenario *s, const struct luax_source *src, struct
 	return tracing_load(s->L, src, &s->beside, e);
 }
 
-static int default_tracer(struct scenario *s, struct err *e)
+/* Name of the first detector that looks at events, or NULL. What a detector's own file has wrong is said where it is loaded
+ * to judge. */
+static const char *wants_events(const struct scenario *s)
 {
-	int rc;
+	for (size_t i = 0; i < s->n_detectors; i++) {
+		struct detector *d;
+		bool wants;
 
-	s->tracers = calloc(1, sizeof(*s->tracers));
-	rc = s->tracers ? tracing_named(DEFAULT_TRACER, s->tracers, e) : err_errno(e, -ENOMEM, "cannot load '%s'", s->path);
-	s->n_tracers = !rc;
-	return rc;
+		if (detector_load(s->detectors[i].name, s->detectors[i].params, &d, NULL))
+			continue;
+		wants = detector_wants_events(d);
+		detector_free(d);
+		if (wants)
+			return s->detectors[i].name;
+	}
+	return NULL;
+}
+
+/* The tracer 'name' as the detectors need it: sums, unless one of them looks at events. */
+static int fit_tracer(struct scenario *s, const char *name, struct err *e)
+{
+	struct tracing t;
+	int rc = tracing_named(name, wants_events(s) != NULL, &t, e);
+
+	if (rc)
+		return rc;
+	if (!s->tracers)
+		s->tracers = calloc(1, sizeof(*s->tracers));
+	if (!s->tracers) {
+		tracing_clear(&t);
+		return err_errno(e, -ENOMEM, "cannot choose a tracer");
+	}
+	tracing_clear(s->tracers);
+	*s->tracers = t;
+	s->n_tracers = 1;
+	return 0;
 }
 
 static bool has(struct scenario *s, const char *key)
@@ -329,37 +359,46 @@ static int check_tracer(const struct scenario *s, const struct luax_source *src,
 	if (!tracing_has_log(t) || t->one_server || t->under)
 		return luax_complain(src, t->name, e, "tracer '%s' gives detectors nothing to look at; ebpf and ptrace on all "
 				     "nodes do", t->label);
+	if (t->mode && !strcmp(t->mode, "sums") && wants_events(s))
+		return luax_complain(src, wants_events(s), e, "detector '%s' looks at events, which sums have not: say "
+				     "tracer = { \"%s\", mode = \"events\" }", wants_events(s), t->name);
 	if (s->beside.name && (!tracing_has_log(&s->beside) || !strcmp(s->beside.label, t->label)))
 		return luax_complain(src, "beside", e, "beside '%s' tracer '%s' nothing is to be seen: it takes ebpf or ptrace, "
 				     "the other one", t->label, s->beside.label);
 	return 0;
 }
 
-static int set_tracing(struct scenario *s, struct tracing *which, const char *name, struct err *e)
+static int refuse_runtime(const struct scenario *s, struct err *e)
 {
-	const struct luax_source command_line = {.path = "command line"};
-	struct tracing t;
-	int rc;
-
 	if (s->measure == MEASURE_RUNTIME)
 		return err_set(e, -EINVAL, "'%s' measures the run times of its own 'tracers': --only tracer=NAME leaves some out",
 			       s->name);
-	rc = tracing_named(name, &t, e);
-	if (rc)
-		return rc;
-	tracing_clear(which);
-	*which = t;
-	return check_tracer(s, &command_line, e);
+	return 0;
 }
+
+static const struct luax_source command_line = {.path = (char *)"command line"};
 
 int scenario_set_tracer(struct scenario *s, const char *name, struct err *e)
 {
-	return set_tracing(s, s->tracers, name, e);
+	int rc = refuse_runtime(s, e);
+
+	if (!rc)
+		rc = fit_tracer(s, name, e);
+	return rc ? rc : check_tracer(s, &command_line, e);
 }
 
 int scenario_set_beside(struct scenario *s, const char *name, struct err *e)
 {
-	return set_tracing(s, &s->beside, name, e);
+	struct tracing t;
+	int rc = refuse_runtime(s, e);
+
+	if (!rc)
+		rc = tracing_named(name, wants_events(s) != NULL, &t, e);
+	if (rc)
+		return rc;
+	tracing_clear(&s->beside);
+	s->beside = t;
+	return check_tracer(s, &command_line, e);
 }
 
 static int read_measure(struct scenario *s, const struct luax_source *src, const char *text, struct err *e)
@@ -412,7 +451,7 @@ static int read_scenario(struct scenario *s, const struct luax_source *src, stru
 	if (!rc)
 		rc = check_kind(s, src, e);
 	if (!rc && !s->n_tracers)
-		rc = default_tracer(s, e);
+		rc = fit_tracer(s, DEFAULT_TRACER, e);
 	if (!rc)
 		rc = check_tracer(s, src, e);
 	if (!rc)

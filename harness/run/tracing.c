@@ -55,12 +55,14 @@ static int complete(struct tracing *t, struct err *e)
 	return rc < 0 || (tracing_has_log(t) && !t->mode) ? err_errno(e, -ENOMEM, "cannot choose a tracer") : 0;
 }
 
-int tracing_named(const char *name, struct tracing *out, struct err *e)
+int tracing_named(const char *name, bool events, struct tracing *out, struct err *e)
 {
 	*out = (struct tracing){0};
 	if (!known(name))
 		return err_set(e, -EINVAL, "there is no tracer '%s'; there are ebpf, ptrace, strace and sysstat", name);
 	out->name = strdup(name);
+	if (out->name && events && tracing_has_log(out))
+		out->mode = strdup("events");
 	return out->name ? complete(out, e) : err_errno(e, -ENOMEM, "cannot choose a tracer");
 }
 

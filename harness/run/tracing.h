@@ -25,8 +25,8 @@ struct tracing {
 
 /* Reads the value on top of the stack and pops it. -EINVAL with FILE:LINE. */
 int tracing_load(lua_State *L, const struct luax_source *src, struct tracing *out, struct err *e);
-/* "ptrace" and the like from a command line. */
-int tracing_named(const char *name, struct tracing *out, struct err *e);
+/* "ptrace" and the like, in the mode that gives events or, where there is one, sums. */
+int tracing_named(const char *name, bool events, struct tracing *out, struct err *e);
 void tracing_clear(struct tracing *t);
 
 bool tracing_none(const struct tracing *t);
