@@ -18,7 +18,7 @@ return {
 	-- Sizes for the lab's disks: a few seconds a pass, untraced (001: some 600 s).
 	workloads = {
 		{ "ddr", records = 1 }, { "ddw", records = 1 }, { "iozoner", file = "8MiB", record = "8MiB" },
-		{ "iozonew", file = "8MiB", record = "8MiB" }, { "postmark", transactions = 150, files = 50 },
+		{ "iozonew", file = "16MiB" }, { "postmark", transactions = 100, files = 40 },
 	},
 	limit     = "5min",
 	repeats   = 10,

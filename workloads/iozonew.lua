@@ -25,16 +25,13 @@ return {
 		return { { "mkdir", "-p", client.mount .. "/" .. ctx.run } }
 	end,
 
-	-- IOzone removes its file at the end of a pass, so that every pass writes a new one.
+	-- The file stays (-w) and is truncated by the next pass, so that each pass writes it anew but to the same
+	-- servers: a file system that places by name or number would put a new file elsewhere each time.
 	command = function(ctx, client)
 		local p = ctx.params
-		local argv = { "iozone", "-i", "0", "-s", p.file // 1024 .. "k", "-r", p.record // 1024 .. "k", "-f", path(ctx, client) }
+		local argv = { "iozone", "-i", "0", "-w", "-s", p.file // 1024 .. "k", "-r", p.record // 1024 .. "k", "-f", path(ctx, client) }
 		if p.direct == 1 then argv[#argv + 1] = "-I" end
 		return { argv = argv, loop = not ctx.once }
-	end,
-
-	cleanup = function(ctx, client)
-		return { "rm", "-f", path(ctx, client) }
 	end,
 
 	-- The line below the titles, one a pass: kB, record's kB, then kB/s of write and rewrite. What was cut short has fewer.
