@@ -39,7 +39,7 @@ int loop_attach(const char *backing, int *fd, struct err *e)
 		dev = open(path, O_RDWR | O_CLOEXEC);
 		if (dev >= 0 && !ioctl(dev, LOOP_CONFIGURE, &config)) {
 			*fd = dev;
-			dev = -1;
+			rc = 0;
 			goto out;
 		}
 		rc = -errno;
