@@ -28,7 +28,7 @@ for _ in $(seq "$rounds"); do
 	"$load" cost "$calls" >>"$dir/none"
 	trace events "$load" cost "$calls" >>"$dir/events"
 	trace sums "$load" cost "$calls" >>"$dir/sums"
-	rm -f "$dir/other.log"
+	rm -f "$dir/other.log" "$dir/ready"
 	"$out/agent/culprit-agent" trace --tracer ebpf --mode sums --out "$dir/other.log" --ready-fd 3 -p "$idle" 3>"$dir/ready" &
 	tracer=$!
 	until [ -s "$dir/ready" ]; do sleep 0.05; done
