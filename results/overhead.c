@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "results/table_impl.h"
+
 enum { LABEL = 19, COLUMN = 12 };
 
-struct names {
+struct name_list {
 	char **list;
 	size_t n;
 };
@@ -29,7 +31,7 @@ struct published {
 };
 
 struct overhead {
-	struct names workloads, tracers, instruments;
+	struct name_list workloads, tracers, instruments;
 	struct run *runs;
 	size_t n_runs;
 	struct published *published;
@@ -41,7 +43,7 @@ struct overhead *overhead_new(void)
 	return calloc(1, sizeof(struct overhead));
 }
 
-static void names_clear(struct names *s)
+static void names_clear(struct name_list *s)
 {
 	for (size_t i = 0; i < s->n; i++)
 		free(s->list[i]);
@@ -62,7 +64,7 @@ void overhead_free(struct overhead *o)
 	free(o);
 }
 
-static size_t find(const struct names *s, const char *name)
+static size_t find(const struct name_list *s, const char *name)
 {
 	size_t i;
 
@@ -72,7 +74,7 @@ static size_t find(const struct names *s, const char *name)
 }
 
 /* Index of 'name', which is added if it is new; SIZE_MAX when out of memory. */
-static size_t intern(struct names *s, const char *name)
+static size_t intern(struct name_list *s, const char *name)
 {
 	size_t i = find(s, name);
 	char **list;
@@ -237,18 +239,6 @@ static const struct published *published(const struct overhead *o, size_t worklo
 	return NULL;
 }
 
-static void notes_text(const struct table_notes *notes, const char *prefix, FILE *f)
-{
-	if (!notes)
-		return;
-	fprintf(f, "\n%srun %s: %u of %u cells confirmed; not counted: %u attempts invalid, %u in error\n", prefix,
-		notes->run_id ? notes->run_id : "?", notes->confirmed, notes->planned, notes->invalid, notes->error);
-	for (size_t i = 0; i < notes->n_missing; i++)
-		fprintf(f, "%smissing: cell %s\n", prefix, notes->missing[i]);
-	for (size_t i = 0; i < notes->n_remarks; i++)
-		fprintf(f, "%s%s\n", prefix, notes->remarks[i]);
-}
-
 /* One line of the text table: a label, then a column for each workload, as 'show' writes it. */
 typedef const char *(*show_fn)(const struct overhead *o, size_t w, size_t row, char buf[64]);
 
@@ -350,7 +340,8 @@ static void render_text(const struct overhead *o, const struct table_notes *note
 	if (most)
 		fprintf(f, "\n%u%s%.0u pairs a cell, each of a traced and an untraced run of one block\n", least,
 			least == most ? "" : " to ", least == most ? 0 : most);
-	notes_text(notes, "", f);
+	fputc('\n', f);
+	table_footer(notes, f);
 }
 
 static void render_markdown(const struct overhead *o, const struct table_notes *notes, FILE *f)
@@ -390,12 +381,8 @@ static void render_markdown(const struct overhead *o, const struct table_notes *
 	}
 	if (o->n_published)
 		fprintf(f, "\nPublished: %s.\n", o->published[0].source);
-	notes_text(notes, "", f);
-}
-
-static void csv_field(const char *text, FILE *f)
-{
-	fprintf(f, strpbrk(text, ",\"") ? "\"%s\"," : "%s,", text);
+	fputc('\n', f);
+	table_footer(notes, f);
 }
 
 static void render_csv(const struct overhead *o, FILE *f)
@@ -408,9 +395,10 @@ static void render_csv(const struct overhead *o, FILE *f)
 			measure(o, w, k, &c);
 			if (!c.pairs || !strcmp(o->tracers.list[k], "none"))
 				continue;
-			csv_field(o->tracers.list[k], f);
-			csv_field(o->workloads.list[w], f);
-			fprintf(f, "%u,%.4f,%.4f,%.3f,", c.pairs, c.mean_s, c.untraced_mean_s, c.pct);
+			table_csv_text(o->tracers.list[k], f);
+			fputc(',', f);
+			table_csv_text(o->workloads.list[w], f);
+			fprintf(f, ",%u,%.4f,%.4f,%.3f,", c.pairs, c.mean_s, c.untraced_mean_s, c.pct);
 			if (isnan(c.low_pct))
 				fputs(",,", f);
 			else

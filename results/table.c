@@ -206,19 +206,10 @@ static void text_details(const struct score_table *t, const struct names *n, siz
 			}
 }
 
-static void print_notes(const struct table_notes *notes, bool stars, FILE *out)
+void table_footer(const struct table_notes *notes, FILE *out)
 {
 	char line[512];
 
-	table_wrap("TP: share of cells in which every faulty server was indicted (right server). FP: share of cells in which "
-		   "some healthy server was (wrong server; in controls: false alarm). In brackets: exact 95 % intervals; "
-		   "rates whose intervals overlap are not ranked.", out);
-	if (notes && notes->details)
-		table_wrap("detected: anybody was indicted. resource: the right server, and the fault's resource named. delay: "
-			   "seconds from verified onset to the indictment of the right server, median and range, where the "
-			   "verdict says when; early: indicted before the onset.", out);
-	if (stars)
-		table_wrap("* the detector abstained in some of these cells; they count as nobody indicted", out);
 	if (!notes)
 		return;
 	if (notes->run_id) {
@@ -233,6 +224,20 @@ static void print_notes(const struct table_notes *notes, bool stars, FILE *out)
 	}
 	for (size_t i = 0; i < notes->n_remarks; i++)
 		table_wrap(notes->remarks[i], out);
+}
+
+static void print_notes(const struct table_notes *notes, bool stars, FILE *out)
+{
+	table_wrap("TP: share of cells in which every faulty server was indicted (right server). FP: share of cells in which "
+		   "some healthy server was (wrong server; in controls: false alarm). In brackets: exact 95 % intervals; "
+		   "rates whose intervals overlap are not ranked.", out);
+	if (notes && notes->details)
+		table_wrap("detected: anybody was indicted. resource: the right server, and the fault's resource named. delay: "
+			   "seconds from verified onset to the indictment of the right server, median and range, where the "
+			   "verdict says when; early: indicted before the onset.", out);
+	if (stars)
+		table_wrap("* the detector abstained in some of these cells; they count as nobody indicted", out);
+	table_footer(notes, out);
 }
 
 static void render_text(const struct score_table *t, const struct names *n, const struct table_notes *notes, FILE *out)
@@ -320,7 +325,7 @@ static void render_markdown(const struct score_table *t, const struct names *n, 
 	print_notes(notes, stars, out);
 }
 
-static void csv_text(const char *s, FILE *out)
+void table_csv_text(const char *s, FILE *out)
 {
 	if (!strpbrk(s, ",\"\r\n")) {
 		fputs(s, out);
@@ -367,7 +372,7 @@ static void csv_row(const struct names *n, const struct score *s, void *ctx)
 	FILE *out = ctx;
 
 	for (int a = 0; a < SCORE_AXES; a++) {
-		csv_text(n->of[a][s->at[a]], out);
+		table_csv_text(n->of[a][s->at[a]], out);
 		fputc(',', out);
 	}
 	fprintf(out, "%d,%u,%u", s->control, s->n, s->abstained);

@@ -53,7 +53,8 @@ struct trace_request {
 	size_t n_pids;
 	char **command;             /* ended by NULL; or NULL: pids are given */
 	struct trace_filter filter;
-	uint64_t memory_bytes;      /* most that buffers in the kernel may take; 0: 64 MiB */
+	uint64_t memory_bytes;      /* most that buffers in the kernel may take; 0: 64 MiB. Besides
+				* them go up to 3 MiB for descriptors, files and threads */
 };
 
 enum trace_exit { TRACE_EXIT_OK, TRACE_EXIT_USAGE = 2, TRACE_EXIT_NOT_WHOLE = 3, TRACE_EXIT_NO_PROGRAM = 127 };

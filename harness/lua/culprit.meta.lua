@@ -39,7 +39,7 @@
 ---"ebpf", "ptrace", "strace", "sysstat", "none", or a table with the name as its first element and
 ---  mode = "events"        ebpf: a record a call; default "sums", a record a second, process and class of call and
 ---                         descriptor, which peers are compared by; errors and hangs need events
----  memory = "16MiB"       ebpf: most that its buffers in the kernel may take (default 64MiB)
+---  memory = "16MiB"       ebpf: most that its buffers in the kernel may take (default 64MiB; 3MiB go besides)
 ---and, in 'tracers',
 ---  nodes = "one-server"   the first server alone is traced (default "all": servers, clients, application)
 ---  workloads = { "ddw" }  it is run under these only (default: all)

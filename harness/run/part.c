@@ -35,9 +35,7 @@ void part_clear(lua_State *L, struct part *p)
 	free(p->summary);
 	free(p->resource);
 	free(p->needs);
-	for (size_t i = 0; p->under && p->under[i]; i++)
-		free(p->under[i]);
-	free(p->under);
+	part_under_free(p->under);
 	json_decref(p->params);
 	luaL_unref(L, LUA_REGISTRYINDEX, p->def_ref);
 	luaL_unref(L, LUA_REGISTRYINDEX, p->params_ref);
@@ -235,9 +233,25 @@ static int read_params(lua_State *L, const struct luax_source *own, struct param
 	return rc;
 }
 
-/* workloads = { "ddw", ... } of a fault's entry in the scenario. */
-static int read_under(lua_State *L, int given, const struct luax_source *src, struct part *p, struct err *e)
+void part_under_free(char **under)
 {
+	for (size_t i = 0; under && under[i]; i++)
+		free(under[i]);
+	free(under);
+}
+
+bool part_under_has(char *const *under, const struct part *workload)
+{
+	bool any = !under;
+
+	for (size_t i = 0; under && under[i]; i++)
+		any = any || !strcmp(under[i], workload->name) || !strcmp(under[i], workload->label);
+	return any;
+}
+
+int part_under_read(lua_State *L, int given, const struct luax_source *src, const char *whose, char ***under, struct err *e)
+{
+	char **list = NULL;
 	size_t n;
 	int rc = 0;
 
@@ -246,19 +260,31 @@ static int read_under(lua_State *L, int given, const struct luax_source *src, st
 		return 0;
 	}
 	n = lua_rawlen(L, -1);
-	p->under = calloc(n + 1, sizeof(*p->under));
-	if (!p->under || !n)
-		rc = luax_complain(src, "workloads", e, "fault '%s': 'workloads' must list at least one", p->name);
+	list = calloc(n + 1, sizeof(*list));
+	if (!list || !n)
+		rc = luax_complain(src, "workloads", e, "%s: 'workloads' must list at least one", whose);
 	for (size_t i = 0; i < n && !rc; i++) {
 		lua_rawgeti(L, -1, (lua_Integer)i + 1);
 		if (lua_type(L, -1) == LUA_TSTRING)
-			p->under[i] = strdup(lua_tostring(L, -1));
-		if (!p->under[i])
-			rc = luax_complain(src, "workloads", e, "fault '%s': 'workloads' must be a list of names", p->name);
+			list[i] = strdup(lua_tostring(L, -1));
+		if (!list[i])
+			rc = luax_complain(src, "workloads", e, "%s: 'workloads' must be a list of names", whose);
 		lua_pop(L, 1);
 	}
 	lua_pop(L, 1);
+	if (rc)
+		part_under_free(list);
+	else
+		*under = list;
 	return rc;
+}
+
+static int read_fault_under(lua_State *L, int given, const struct luax_source *src, struct part *p, struct err *e)
+{
+	char whose[160];
+
+	snprintf(whose, sizeof(whose), "fault '%s'", p->name);
+	return part_under_read(L, given, src, whose, &p->under, e);
 }
 
 /* Overrides defaults by what the scenario gives; the scenario's table is at 'given' (0: none). */
@@ -288,7 +314,7 @@ static int take_given(lua_State *L, int given, const struct luax_source *src, st
 	if (given)
 		rc = luax_read(L, given, src, what, fields, true, e);
 	if (!rc && given && p->kind == PART_FAULT)
-		rc = read_under(L, given, src, p, e);
+		rc = read_fault_under(L, given, src, p, e);
 	if (rc)
 		return rc;
 	p->params = json_object();
@@ -337,7 +363,7 @@ static int load_none(struct part *p, int given, const struct luax_source *src, l
 	if (given)
 		rc = luax_read(L, given, src, "fault 'none'", fields, true, e);
 	if (given && !rc)
-		rc = read_under(L, given, src, p, e);
+		rc = read_fault_under(L, given, src, p, e);
 	return rc;
 }
 

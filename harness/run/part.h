@@ -35,6 +35,12 @@ struct part {
  * NAME is one of culprit's own, or the path of a Lua file relative to the scenario's folder.
  * Pops the value. Complaints point into 'src', the scenario, or into the part's own file. */
 int part_load(lua_State *L, enum part_kind kind, const struct luax_source *src, struct part *out, struct err *e);
+/* The key 'workloads' of the table at 'given': names or labels of workloads, ended by NULL; NULL where there is no such
+ * key. 'whose' ("fault 'kill'") is for complaints; the caller frees with part_under_free. */
+int part_under_read(lua_State *L, int given, const struct luax_source *src, const char *whose, char ***under, struct err *e);
+bool part_under_has(char *const *under, const struct part *workload); /* NULL has all */
+void part_under_free(char **under);
+
 void part_clear(lua_State *L, struct part *p);
 
 /* One line a built-in part of a kind, in the order of names, for 'culprit list'. 'fn' is called with the

@@ -25,26 +25,6 @@ const char *cell_treatment(const struct scenario *s, const struct cell *c)
 	return s->measure == MEASURE_RUNTIME ? s->tracers[c->tracer].label : cell_fault(s, c);
 }
 
-static bool runs_under(const struct part *fault, const struct part *workload)
-{
-	if (!fault->under)
-		return true;
-	for (size_t i = 0; fault->under[i]; i++)
-		if (!strcmp(fault->under[i], workload->name) || !strcmp(fault->under[i], workload->label))
-			return true;
-	return false;
-}
-
-static bool traced_under(const struct tracing *t, const struct part *workload)
-{
-	if (!t->under)
-		return true;
-	for (size_t i = 0; t->under[i]; i++)
-		if (!strcmp(t->under[i], workload->name) || !strcmp(t->under[i], workload->label))
-			return true;
-	return false;
-}
-
 static void draw_victims(struct cell *c, const struct part *fault, size_t n_servers, size_t *servers, gsl_rng *rng)
 {
 	size_t n = (size_t)fault->victims;
@@ -63,7 +43,7 @@ static void fill_runtime(struct plan *p, const struct scenario *s, gsl_rng *rng)
 
 		for (size_t w = 0; w < s->n_matrix; w++)
 			for (size_t k = 0; k < s->n_tracers; k++)
-				if (traced_under(&s->tracers[k], &s->workloads[w]))
+				if (part_under_has(s->tracers[k].under, &s->workloads[w]))
 					p->cells[p->n++] = (struct cell){.workload = w, .fault = SIZE_MAX, .tracer = k,
 									 .repeat = r};
 		gsl_ran_shuffle(rng, &p->cells[first], p->n - first, sizeof(*p->cells));
@@ -85,7 +65,7 @@ static void fill(struct plan *p, const struct scenario *s, size_t n_servers, siz
 			for (size_t f = 0; f < s->n_faults; f++) {
 				struct cell *c = &p->cells[p->n];
 
-				if (!runs_under(&s->faults[f], &s->workloads[w]))
+				if (!part_under_has(s->faults[f].under, &s->workloads[w]))
 					continue;
 				*c = (struct cell){.workload = w, .fault = f, .repeat = r};
 				draw_victims(c, &s->faults[f], n_servers, servers, rng);

@@ -182,22 +182,31 @@ static int read_training(struct scenario *s, const struct luax_source *src, stru
 }
 
 /* Every fault's 'workloads' are among the scenario's, and every workload has a fault or a control. */
-static int check_matrix(const struct scenario *s, const struct luax_source *src, struct err *e)
+static int check_under(const struct scenario *s, char *const *under, const char *kind, const char *whose,
+		       const struct luax_source *src, struct err *e)
 {
-	for (size_t f = 0; f < s->n_faults; f++) {
-		for (size_t i = 0; s->faults[f].under && s->faults[f].under[i]; i++) {
-			const char *name = s->faults[f].under[i];
-			size_t w;
+	for (size_t i = 0; under && under[i]; i++) {
+		size_t w;
 
-			for (w = 0; w < s->n_matrix && strcmp(s->workloads[w].name, name) &&
-				    strcmp(s->workloads[w].label, name); w++)
-				;
-			if (w == s->n_matrix)
-				return luax_complain(src, name, e, "fault '%s': '%s' is not among the scenario's 'workloads'",
-						     s->faults[f].name, name);
-		}
+		for (w = 0; w < s->n_matrix && strcmp(s->workloads[w].name, under[i]) &&
+			    strcmp(s->workloads[w].label, under[i]); w++)
+			;
+		if (w == s->n_matrix)
+			return luax_complain(src, under[i], e, "%s '%s': '%s' is not among the scenario's 'workloads'", kind,
+					     whose, under[i]);
 	}
 	return 0;
+}
+
+static int check_matrix(const struct scenario *s, const struct luax_source *src, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t f = 0; f < s->n_faults && !rc; f++)
+		rc = check_under(s, s->faults[f].under, "fault", s->faults[f].name, src, e);
+	for (size_t k = 0; k < s->n_tracers && !rc; k++)
+		rc = check_under(s, s->tracers[k].under, "tracer", s->tracers[k].name, src, e);
+	return rc;
 }
 
 static int read_list(struct scenario *s, const char *key, const struct luax_source *src, struct err *e,

@@ -88,7 +88,8 @@ int store_confirmed(struct store *s, json_t **rows, struct err *e);
 /* Of a run that measures run times: [{cell, workload, tracer, repeat, runtime_s, records, lost}] for every cell with a
  * confirmed attempt; records and lost are null where the tracer does not count. New reference. */
 int store_runtimes(struct store *s, json_t **rows, struct err *e);
-/* {planned, confirmed, attempts: {confirmed, invalid, error}, missing: [{number, training, workload, fault}],
+/* Where run times are measured, 'fault' is the cell's tracer.
+ * {planned, confirmed, attempts: {confirmed, invalid, error}, missing: [{number, training, workload, fault}],
  * failed: [{cell, number, outcome, reason}], cells: [as missing, all of them, and done],
  * skipped: [{fault, reason, cells}]} */
 int store_tally(struct store *s, json_t **tally, struct err *e);

@@ -95,14 +95,18 @@ int store_table(struct store *s, const char *table, json_t **rows, struct err *e
 int store_tally(struct store *s, json_t **tally, struct err *e)
 {
 	json_t *cells = NULL, *attempts = NULL, *reasons = NULL, *skipped = NULL, *row, *result, *missing;
+	char *measure = store_get(s, "measure"), sql[256];
+	/* What is done to a workload: where run times are measured, a tracer. */
+	const char *treatment = measure && !strcmp(measure, "runtime") ? "tracer" : "fault";
 	json_int_t confirmed = 0;
 	size_t i;
 	int rc;
 
-	rc = store_query(s,
-		   "SELECT number, training, workload, fault, EXISTS (SELECT 1 FROM attempt WHERE cell = cell.number AND"
-		   " outcome = 'confirmed') AS done FROM cell WHERE skipped IS NULL ORDER BY number",
-		   0, &cells, e);
+	free(measure);
+	snprintf(sql, sizeof(sql),
+		 "SELECT number, training, workload, %s AS fault, EXISTS (SELECT 1 FROM attempt WHERE cell = cell.number AND"
+		 " outcome = 'confirmed') AS done FROM cell WHERE skipped IS NULL ORDER BY number", treatment);
+	rc = store_query(s, sql, 0, &cells, e);
 	if (!rc)
 		rc = store_query(s, "SELECT outcome, count(*) AS n FROM attempt GROUP BY outcome", 0, &attempts, e);
 	if (!rc)
@@ -111,8 +115,10 @@ int store_tally(struct store *s, json_t **tally, struct err *e)
 			   0, &reasons, e);
 	if (rc)
 		goto out;
-	if (store_query(s, "SELECT fault, skipped AS reason, count(*) AS cells FROM cell WHERE skipped IS NOT NULL GROUP BY fault", 0,
-		  &skipped, e))
+	snprintf(sql, sizeof(sql),
+		 "SELECT %s AS fault, skipped AS reason, count(*) AS cells FROM cell WHERE skipped IS NOT NULL GROUP BY %s",
+		 treatment, treatment);
+	if (store_query(s, sql, 0, &skipped, e))
 		skipped = json_array();
 	missing = json_array();
 	json_array_foreach(cells, i, row) {

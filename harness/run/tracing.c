@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/run/cluster.h"
+#include "harness/run/part.h"
 
 #define CHECK_TIMEOUT_S 30
 
@@ -13,9 +14,7 @@ static const char *const names[] = {"none", "ebpf", "ptrace", "strace", "sysstat
 
 void tracing_clear(struct tracing *t)
 {
-	for (size_t i = 0; t->under && t->under[i]; i++)
-		free(t->under[i]);
-	free(t->under);
+	part_under_free(t->under);
 	free(t->name);
 	free(t->label);
 	free(t->mode);
@@ -66,26 +65,9 @@ int tracing_named(const char *name, bool events, struct tracing *out, struct err
 	return out->name ? complete(out, e) : err_errno(e, -ENOMEM, "cannot choose a tracer");
 }
 
-static int read_under(lua_State *L, const struct luax_source *src, struct tracing *t, struct err *e)
-{
-	size_t n = lua_rawlen(L, -1);
-
-	t->under = calloc(n + 1, sizeof(*t->under));
-	for (size_t i = 0; t->under && i < n; i++) {
-		lua_rawgeti(L, -1, (lua_Integer)i + 1);
-		if (lua_type(L, -1) != LUA_TSTRING)
-			return luax_complain(src, "workloads", e, "tracer '%s': 'workloads' must list names", t->name);
-		t->under[i] = strdup(lua_tostring(L, -1));
-		lua_pop(L, 1);
-		if (!t->under[i])
-			return err_errno(e, -ENOMEM, "cannot read the tracers");
-	}
-	return t->under ? 0 : err_errno(e, -ENOMEM, "cannot read the tracers");
-}
-
 static int read_table(lua_State *L, const struct luax_source *src, struct tracing *t, struct err *e)
 {
-	char *nodes = NULL;
+	char *nodes = NULL, whose[96];
 	const struct luax_field fields[] = {
 		{"mode", LUAX_STRING, .out = &t->mode},
 		{"memory", LUAX_QUANTITY, .unit = UNIT_BYTES, .min = 65536, .max = 4294967296.0, .out = &t->memory_bytes},
@@ -108,9 +90,8 @@ static int read_table(lua_State *L, const struct luax_source *src, struct tracin
 		rc = luax_complain(src, nodes, e, "tracer '%s': nodes is all or one-server, not '%s'", t->name, nodes);
 	t->one_server = nodes && !strcmp(nodes, "one-server");
 	free(nodes);
-	if (!rc && lua_getfield(L, -1, "workloads") != LUA_TNIL)
-		rc = read_under(L, src, t, e);
-	return rc;
+	snprintf(whose, sizeof(whose), "tracer '%s'", t->name);
+	return rc ? rc : part_under_read(L, lua_gettop(L), src, whose, &t->under, e);
 }
 
 int tracing_load(lua_State *L, const struct luax_source *src, struct tracing *out, struct err *e)
