@@ -1,5 +1,5 @@
 /*
- * Layout of a trace log, version 2 (and 1, which is read but not written). Everything is little-endian; crc is
+ * Layout of a trace log, version 3 (and 1 and 2, which are read but not written). Everything is little-endian; crc is
  * zlib's crc32.
  *
  *   head    192 bytes:
@@ -17,7 +17,7 @@
  *
  * Each block is decodable without earlier ones. "Last" below means the last record before
  * it in the block of which that field is known, 0 if there is none; v is a LEB128 varint, z
- * a zigzag varint. A record starts with one byte whose lowest 3 bits are its type:
+ * a zigzag varint. A record starts with one byte whose lowest 3 bits are its type (0: READING):
  *
  *   CALL    u64 control, then 0..8 bytes for each of 12 fields. Control, from bit 0:
  *           type:3 unfinished:1 (12 x length:4) offset:1 paths:1 nr:10. nr 1023: the number follows
@@ -42,10 +42,12 @@
  *   SUM     byte; z start; v pid; u8 class; u8 fd_class; bit 3 of the byte: messages, 4: selected. Bit 5: v device.
  *           Bit 6: local, remote as in FD. v count, errors, failed, failed_ns, bytes, total_ns, max_ns; v set of the
  *           histogram's buckets that are not 0, from bit 0; v each of those
+ *   READING byte; z start; v what; bit 3 of the byte: peer as an address in FD, then accepted in bit 4; v count;
+ *           8 bytes sum, 8 bytes max (little-endian doubles); bit 5: max is sum and left out
  *   LOST    byte; z start; v cpu, count
  *   END     byte; u64 start, records, lost, not compressed
  *
- * Version 1 had no SUM, no tag, and a control word without offset and paths: nr:12, with 4095 for a number
+ * Version 2 had no READING. Version 1 had no SUM either, no tag, and a control word without offset and paths: nr:12, with 4095 for a number
  * that follows.
  */
 #ifndef CULPRIT_DIAG_LOG_LAYOUT_H

@@ -34,6 +34,7 @@ enum record_type {
 	RECORD_LOST,     /* records were lost here */
 	RECORD_END,      /* the tracer ended in order; a log without it was cut short */
 	RECORD_SUM,      /* what many calls came to in one second */
+	RECORD_READING,  /* what a sampler read of the kernel for one second */
 };
 
 /* Bit in record_call.nr: the number is of another architecture than the log's (a 32-bit
@@ -144,6 +145,17 @@ struct record_sum {
 				* longer in the last */
 };
 
+/* One reading of one second (reading.h). Zeros are written too: what was not read is missing. */
+struct record_reading {
+	int64_t start_ns;      /* CLOCK_REALTIME: a whole second of this node's clock, which it covers */
+	uint16_t what;         /* enum reading */
+	struct sockaddr_storage peer; /* TCP readings: the other end; of a socket that was accepted, its port is 0.
+				* AF_UNSPEC for all else */
+	bool accepted;         /* TCP readings: of sockets that were accepted, not connected */
+	uint32_t count;        /* sockets, devices or interfaces that it is the sum of */
+	double sum, max;       /* over them; unit as reading_unit */
+};
+
 struct record_end {
 	int64_t start_ns;
 	uint64_t records;      /* written before this one */
@@ -161,6 +173,7 @@ struct record {
 		struct record_lost lost;
 		struct record_end end;
 		struct record_sum sum;
+		struct record_reading reading;
 	};
 };
 
