@@ -7,6 +7,7 @@
 
 #include "diag/log/fdtable.h"
 #include "diag/log/layout.h"
+#include "diag/log/reading.h"
 #include "harness/base/file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -43,6 +44,8 @@ static void look_at(const struct record *rec)
 		sum += strlen(rec->fd.path);
 	else if (rec->type == RECORD_PROCESS)
 		sum += strlen(rec->process.name);
+	else if (rec->type == RECORD_READING)
+		sum += strlen(reading_name(rec->reading.what));
 	else if (rec->type == RECORD_SUM)
 		sum += rec->sum.histogram[SUM_BUCKETS - 1];
 }

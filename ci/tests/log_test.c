@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "diag/log/layout.h"
+#include "diag/log/reading.h"
 #include "harness/base/file.h"
 #include "harness/base/home.h"
 
@@ -127,11 +128,11 @@ static void fill_sum(struct record_sum *s)
 static void fill(struct record *rec)
 {
 	static const enum record_type others[] = {RECORD_CALL, RECORD_SIGNAL, RECORD_FD, RECORD_PROCESS, RECORD_LOST,
-						  RECORD_SUM};
+						  RECORD_SUM, RECORD_READING};
 	uint64_t v[12];
 
 	memset(rec, 0, sizeof(*rec));
-	rec->type = (enum record_type)(draw() & 1 ? RECORD_CALL : others[draw() % 6]);
+	rec->type = (enum record_type)(draw() & 1 ? RECORD_CALL : others[draw() % 7]);
 	fill_text(text);
 	fill_text(text2);
 	for (int i = 0; i < 12; i++)
@@ -147,6 +148,15 @@ static void fill(struct record *rec)
 		break;
 	case RECORD_SUM:
 		fill_sum(&rec->sum);
+		break;
+	case RECORD_READING:
+		rec->reading = (struct record_reading){
+			.start_ns = (int64_t)v[0], .what = (uint16_t)(v[1] % READING_TOTAL), .accepted = v[2] & 1,
+			.count = (uint32_t)v[3], .sum = (double)v[4] / 3, .max = v[5] & 1 ? (double)v[4] / 3 : (double)v[6],
+		};
+		if (v[7] & 1)
+			*(struct sockaddr_in *)&rec->reading.peer = (struct sockaddr_in){
+				.sin_family = AF_INET, .sin_port = (in_port_t)v[8], .sin_addr = {(in_addr_t)v[9]}};
 		break;
 	case RECORD_SIGNAL:
 		rec->signal = (struct record_signal){
@@ -211,6 +221,14 @@ static void check_same(const struct record *a, const struct record *b)
 		break;
 	case RECORD_SUM:
 		assert_memory_equal(&a->sum, &b->sum, sizeof(a->sum));
+		break;
+	case RECORD_READING:
+		assert_int_equal(a->reading.start_ns, b->reading.start_ns);
+		assert_int_equal(a->reading.what, b->reading.what);
+		assert_memory_equal(&a->reading.peer, &b->reading.peer, sizeof(a->reading.peer));
+		assert_int_equal(a->reading.accepted, b->reading.accepted);
+		assert_int_equal(a->reading.count, b->reading.count);
+		assert_true(a->reading.sum == b->reading.sum && a->reading.max == b->reading.max);
 		break;
 	case RECORD_PROCESS:
 		assert_string_equal(a->process.name, b->process.name);
@@ -307,6 +325,8 @@ static int read_all(const char *name, uint64_t *n, struct err *e)
 		if (rec->type == RECORD_CALL)
 			assert_true((!rec->call.path || strlen(rec->call.path) < 8192) &&
 				    (!rec->call.path2 || strlen(rec->call.path2) < 8192));
+		if (rec->type == RECORD_READING)
+			assert_non_null(reading_name(rec->reading.what));
 		if (rec->type == RECORD_SUM)
 			assert_true(rec->sum.fd_class < FD_CLASS_COUNT && rec->sum.class < CALL_CLASS_COUNT);
 	}
@@ -444,10 +464,11 @@ static void test_older_logs_are_read(void **state)
 
 	write_log(10, 48, true);
 	n = open(path, O_RDWR);
-	assert_int_equal(pwrite(n, "\3", 1, 8), 1);
+	assert_int_equal(pwrite(n, (uint8_t[]){LAYOUT_VERSION + 1}, 1, 8), 1);
 	close(n);
 	assert_int_equal(log_reader_new(path, &r, &e), -EINVAL);
-	snprintf(message, sizeof(message), "version 3, and this program knows versions 1 to %d", LAYOUT_VERSION);
+	snprintf(message, sizeof(message), "version %d, and this program knows versions 1 to %d", LAYOUT_VERSION + 1,
+		 LAYOUT_VERSION);
 	assert_non_null(strstr(e.text, message));
 }
 

@@ -65,7 +65,7 @@
 
 #define LAYOUT_MAGIC "CULPRLOG"
 enum {
-	LAYOUT_VERSION = 2,
+	LAYOUT_VERSION = 3,
 	LAYOUT_OLDEST = 1,        /* that is read */
 	LAYOUT_HEAD = 192,
 	LAYOUT_BLOCK_MAGIC = 0x4b4c4243, /* "CBLK" */

@@ -1,9 +1,11 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "diag/log/layout.h"
+#include "diag/log/reading.h"
 
 struct log_reader {
 	int fd;
@@ -431,6 +433,36 @@ static bool get_sum(struct log_reader *r, uint8_t tag)
 	return true;
 }
 
+static bool get_double(struct log_reader *r, double *out)
+{
+	uint64_t bits;
+
+	if (r->end - r->pos < 8)
+		return false;
+	bits = layout_get64(r->pos);
+	memcpy(out, &bits, sizeof(*out));
+	r->pos += 8;
+	return isfinite(*out);
+}
+
+static bool get_reading(struct log_reader *r, uint8_t tag)
+{
+	struct record_reading *g = &r->rec.reading;
+	uint32_t what;
+
+	memset(g, 0, sizeof(*g));
+	g->accepted = tag >> 4 & 1;
+	if (!get_start(r, &g->start_ns) || !get_u32(r, &what) || what >= READING_TOTAL)
+		return false;
+	g->what = (uint16_t)what;
+	if ((tag >> 3 & 1) && !get_address(r, &g->peer))
+		return false;
+	if (!get_u32(r, &g->count) || !get_double(r, &g->sum))
+		return false;
+	g->max = g->sum;
+	return (tag >> 5 & 1) || get_double(r, &g->max);
+}
+
 static bool end_decode(const uint8_t *p, size_t size, struct record_end *end)
 {
 	if (size != LAYOUT_END || p[0] != RECORD_END)
@@ -454,7 +486,7 @@ static bool get_record(struct log_reader *r)
 {
 	uint8_t tag = *r->pos;
 
-	r->rec.type = tag & 7;
+	r->rec.type = tag & 7 ? tag & 7 : RECORD_READING;
 	if (r->rec.type == RECORD_CALL)
 		return get_call(r);
 	r->pos++;
@@ -465,6 +497,7 @@ static bool get_record(struct log_reader *r)
 	case RECORD_LOST:    return get_lost(r);
 	case RECORD_END:     return get_end(r);
 	case RECORD_SUM:     return r->head.version > 1 && get_sum(r, tag);
+	case RECORD_READING: return r->head.version > 2 && get_reading(r, tag);
 	default:             return false;
 	}
 }

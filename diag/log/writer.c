@@ -340,6 +340,29 @@ static uint8_t *put_sum(struct layout_state *st, uint8_t *p, const struct record
 	return p;
 }
 
+static uint8_t *put_double(uint8_t *p, double v)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &v, sizeof(bits));
+	layout_put64(p, bits);
+	return p + sizeof(bits);
+}
+
+static uint8_t *put_reading(struct layout_state *st, uint8_t *p, const struct record_reading *r)
+{
+	bool peer = r->peer.ss_family != AF_UNSPEC, same = r->max == r->sum;
+
+	*p++ = (uint8_t)(peer << 3 | r->accepted << 4 | same << 5); /* type 0: RECORD_READING does not fit 3 bits */
+	p = put_start(st, p, r->start_ns);
+	p = put_varint(p, r->what);
+	if (peer)
+		p = put_address(p, &r->peer);
+	p = put_varint(p, r->count);
+	p = put_double(p, r->sum);
+	return same ? p : put_double(p, r->max);
+}
+
 /* More than the record takes. */
 static size_t record_room(const struct record *rec)
 {
@@ -364,6 +387,7 @@ static int64_t record_end_ns(const struct record *rec)
 	case RECORD_LOST:    return rec->lost.start_ns;
 	case RECORD_END:     return rec->end.start_ns;
 	case RECORD_SUM:     return rec->sum.start_ns;
+	case RECORD_READING: return rec->reading.start_ns;
 	}
 	return 0;
 }
@@ -391,6 +415,7 @@ int log_write(struct log_writer *w, struct record *rec, struct err *e)
 	case RECORD_PROCESS: w->pos = put_process(st, w->pos, &rec->process); break;
 	case RECORD_LOST:    w->pos = put_lost(st, w->pos, &rec->lost); break;
 	case RECORD_SUM:     w->pos = put_sum(st, w->pos, &rec->sum); break;
+	case RECORD_READING: w->pos = put_reading(st, w->pos, &rec->reading); break;
 	case RECORD_END:     return err_set(e, -EINVAL, "END records are log_writer_end's to write");
 	default:             return err_set(e, -EINVAL, "no record type %d", rec->type);
 	}

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diag/log/reading.h"
 #include "harness/cli/log_view.h"
 
 static json_t *json_text(const char *s)
@@ -128,9 +129,24 @@ static void json_sum(json_t *o, const struct record_sum *s)
 	json_object_set_new(o, "histogram", histogram);
 }
 
+static void json_reading(json_t *o, const struct record_reading *r)
+{
+	char address[VIEW_ADDRESS];
+
+	json_object_set_new(o, "reading", json_string(reading_name(r->what)));
+	json_object_set_new(o, "unit", json_string(reading_unit(r->what)));
+	if (r->peer.ss_family) {
+		json_name(o, "peer", format_address(&r->peer, address));
+		json_object_set_new(o, "accepted", json_boolean(r->accepted));
+	}
+	json_object_set_new(o, "count", json_integer(r->count));
+	json_object_set_new(o, "sum", json_real(r->sum));
+	json_object_set_new(o, "max", json_real(r->max));
+}
+
 void json_record(const struct view *v, const struct record *rec)
 {
-	static const char *const types[] = {"", "call", "signal", "fd", "process", "lost", "end", "sum"};
+	static const char *const types[] = {"", "call", "signal", "fd", "process", "lost", "end", "sum", "reading"};
 	static const char *const whats[] = {"start", "exec", "exit"};
 	json_t *o = json_object();
 	uint32_t pid, tid;
@@ -173,6 +189,9 @@ void json_record(const struct view *v, const struct record *rec)
 		break;
 	case RECORD_SUM:
 		json_sum(o, &rec->sum);
+		break;
+	case RECORD_READING:
+		json_reading(o, &rec->reading);
 		break;
 	case RECORD_END:
 		json_object_set_new(o, "records", json_integer((json_int_t)rec->end.records));

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "diag/log/reading.h"
 #include "harness/cli/log_view.h"
 
 /* Flags of open have other values on other architectures. */
@@ -240,6 +241,19 @@ static void print_sum(const struct record_sum *s)
 	       histogram_quantile_ns(histogram, 0.99, s->max_ns) / 1e3, (double)s->max_ns / 1e3);
 }
 
+static void print_reading(const struct record_reading *r)
+{
+	char address[VIEW_ADDRESS];
+
+	printf("=== %s", reading_name(r->what));
+	if (r->peer.ss_family)
+		printf(" %s %s", r->accepted ? "from" : "to", format_address(&r->peer, address));
+	printf(" = %.10g %s", r->sum, reading_unit(r->what));
+	if (r->count > 1)
+		printf(" (of %u, most %.10g)", r->count, r->max);
+	putchar('\n');
+}
+
 void text_record(const struct view *v, const struct record *rec)
 {
 	char when[32], who[32];
@@ -279,6 +293,9 @@ void text_record(const struct view *v, const struct record *rec)
 		break;
 	case RECORD_SUM:
 		print_sum(&rec->sum);
+		break;
+	case RECORD_READING:
+		print_reading(&rec->reading);
 		break;
 	default:
 		printf("!!! %llu records lost on cpu %u\n", (unsigned long long)rec->lost.count, rec->lost.cpu);

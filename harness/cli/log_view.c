@@ -98,6 +98,9 @@ void record_where(const struct record *rec, int64_t *start_ns, uint32_t *pid, ui
 	case RECORD_SUM:
 		*start_ns = rec->sum.start_ns, *pid = rec->sum.pid;
 		break;
+	case RECORD_READING:
+		*start_ns = rec->reading.start_ns;
+		break;
 	case RECORD_END:
 		*start_ns = rec->end.start_ns;
 		break;
