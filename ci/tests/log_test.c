@@ -95,9 +95,16 @@ static void fill_text(char *out)
 }
 
 /* What a call may say besides: an offset of any kind, paths. */
+static int64_t next; /* where the last call with an offset ended: drawn records depend on it */
+
+static void restart(uint64_t seed)
+{
+	rng = seed;
+	next = 0;
+}
+
 static void fill_extras(struct record_call *c)
 {
-	static int64_t next;
 	const int64_t offsets[] = {-1, -1, 0, next, c->result, (int64_t)c->args[3], (int64_t)any(), INT64_MAX, INT64_MIN};
 
 	c->offset = offsets[draw() % (sizeof(offsets) / sizeof(offsets[0]))];
@@ -254,7 +261,7 @@ static void write_log(unsigned n, uint64_t seed, bool end)
 	struct record rec;
 	struct err e;
 
-	rng = seed;
+	restart(seed);
 	unlink(path);
 	assert_int_equal(log_writer_new(path, "ptrace", &w, &e), 0);
 	log_writer_bias(w, 1234);
@@ -287,7 +294,7 @@ static void test_roundtrip(void **state)
 	assert_int_equal(log_reader_head(r)->bias_ns, 1234);
 	assert_string_equal(log_reader_head(r)->tracer, "ptrace");
 	assert_int_equal(strlen(log_reader_head(r)->boot_id), 36);
-	rng = 4242424242;
+	restart(4242424242);
 	for (unsigned i = 0; i < n; i++) {
 		fill(&want);
 		draw();
