@@ -20,8 +20,8 @@ static const char *const names[SERVERS] = {"A", "B", "C", "D"};
 
 struct maker {
 	gsl_rng *rng;
-	double base[METRIC_COUNT][SERVERS];
-	struct sample samples[METRIC_COUNT * SERVERS * SECONDS];
+	double base[METRIC_SERVICE_TIMES][SERVERS];
+	struct sample samples[METRIC_SERVICE_TIMES * SERVERS * SECONDS];
 };
 
 /* A read or a write workload; the victim's disk metric is 'factor' times as long while the fault lasts. */
@@ -29,7 +29,7 @@ static struct detector_run make_run(struct maker *m, enum metric disk, int victi
 {
 	size_t n = 0;
 
-	for (int metric = 0; metric < METRIC_COUNT; metric++) {
+	for (int metric = 0; metric < METRIC_SERVICE_TIMES; metric++) {
 		if (metric < METRIC_NSREAD && metric != (int)disk)
 			continue;
 		for (int s = 0; s < SERVERS; s++) {
@@ -69,7 +69,7 @@ static int score(struct detector *d, struct maker *m, int cells, double factor, 
 		bool hit = false, miss = false;
 		size_t i;
 
-		for (int metric = 0; metric < METRIC_COUNT; metric++)
+		for (int metric = 0; metric < METRIC_SERVICE_TIMES; metric++)
 			for (int s = 0; s < SERVERS; s++)
 				m->base[metric][s] = 0.01 * exp(gsl_ran_gaussian(m->rng, 0.15));
 		*other = *m;

@@ -47,7 +47,7 @@ static int tear_down(void **state)
 struct series {
 	gsl_rng *rng;
 	size_t servers, n;
-	struct sample samples[METRIC_COUNT * SERVERS_MAX * SECONDS];
+	struct sample samples[METRIC_SERVICE_TIMES * SERVERS_MAX * SECONDS];
 	struct detector_run run;
 };
 

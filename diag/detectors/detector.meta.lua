@@ -28,7 +28,12 @@
 ---@field id string opaque
 ---@field seconds integer length of every vec below
 ---@field servers string[] their names, or aliases; the same ones in every run
----@field metrics string[] "dread", "dwrite", "nsread", "ncread"; of a CSV file, those that are in it
+---@field metrics string[] service times, and what else was sampled in this run, which may be less than in another:
+--- readings ("disk_queue_s", "tcp_retransmitted_segments": a server's own) and what its clients' ends say of it
+--- ("client_tcp_rtt_s"); 'culprit list metrics' has all. Of a CSV file, those that are in it
+---@field service_times string[] those of metrics that are service times, longer being worse: "dread", "dwrite", "nsread",
+--- "ncread", with samples or without; of a CSV file, all whose name is not that of a reading
+---@field units table<string, string> "s", "bytes", ... by metric; of a CSV file, of readings only
 ---@field series table<string, table<string, culprit.Series>> series[metric][server]
 ---@field events culprit.Event[] in the order of time_s; empty where nothing but metrics is known
 ---@field file_system culprit.FileSystemErrors
@@ -67,12 +72,13 @@
 ---@field lost_errnos string[] errnos by which an application learns that a server is lost; empty: not known
 ---@field errno_map table<string, string[]> errno of a server -> what it may become on the way to the application, if not itself
 
---- One metric of one server, an element a second.
+--- One metric of one server, an element a second. Service times: of the calls or messages. Readings: of the devices,
+--- of the clients (so mean * count is the sum over the clients, and max is the largest client's).
 ---@class culprit.Series
----@field mean culprit.Vec seconds; NaN where there is no sample
----@field count culprit.Vec samples; 0 where there is none
----@field max culprit.Vec seconds; NaN where there is no sample
----@field bytes culprit.Vec 0 where there is no sample
+---@field mean culprit.Vec in the metric's unit; NaN where there is no sample
+---@field count culprit.Vec calls, messages, devices or clients; 0 where there is no sample
+---@field max culprit.Vec in the metric's unit; NaN where there is no sample
+---@field bytes culprit.Vec that those calls or messages moved; 0 where there is no sample, and of readings
 
 --- What a detector says of one metric. At most one a metric; a verdict on "any" is
 --- formed from the others (their union) unless the detector gives it.

@@ -33,6 +33,12 @@ void series_fill(const struct detector_run *run, size_t metric, uint32_t server,
 		 double *max, double *bytes);
 const char *run_metric(const struct detector_run *run, size_t i); /* its name, or NULL past the last */
 
+/* Is the metric listed in the run: a service time, or one that has samples? 'listed' has room for run_metrics of them. */
+size_t run_metrics(const struct detector_run *run);
+void run_list(const struct detector_run *run, bool *listed);
+bool run_is_service_time(const struct detector_run *run, size_t i);
+const char *run_unit(const struct detector_run *run, size_t i); /* NULL: not known */
+
 /* Shows a program 'n' training runs and the run to judge; '*said' is the JSON that it answered with. */
 int external_ask(const struct detector *d, const json_t *training, const struct detector_run *run, json_t **said,
 		 struct err *e);

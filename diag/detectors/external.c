@@ -55,23 +55,35 @@ static json_t *series_json(const struct detector_run *run, size_t metric, uint32
 
 json_t *external_run(const struct detector_run *run)
 {
-	json_t *servers = json_array(), *metrics = json_array(), *series = json_object(), *top;
+	json_t *servers = json_array(), *metrics = json_array(), *times = json_array(), *units = json_object();
+	json_t *series = json_object(), *top;
 	double *buf = calloc(4 * (size_t)run->seconds + 1, sizeof(*buf));
-	const char *metric;
+	bool *listed = calloc(run_metrics(run) + 1, sizeof(*listed));
 
+	if (listed)
+		run_list(run, listed);
 	for (size_t s = 0; s < run->n_servers; s++)
 		json_array_append_new(servers, json_string(run->servers[s]));
-	for (size_t m = 0; buf && (metric = run_metric(run, m)); m++) {
-		json_t *of = json_object();
+	for (size_t m = 0; buf && listed && m < run_metrics(run); m++) {
+		const char *metric = run_metric(run, m), *unit = run_unit(run, m);
+		json_t *of;
 
+		if (!listed[m])
+			continue;
+		of = json_object();
 		for (uint32_t s = 0; s < run->n_servers; s++)
 			json_object_set_new(of, run->servers[s], series_json(run, m, s, buf));
 		json_object_set_new(series, metric, of);
 		json_array_append_new(metrics, json_string(metric));
+		if (run_is_service_time(run, m))
+			json_array_append_new(times, json_string(metric));
+		if (unit)
+			json_object_set_new(units, metric, json_string(unit));
 	}
+	free(listed);
 	free(buf);
-	top = json_pack("{s:s, s:i, s:o, s:o, s:o}", "id", run->id, "seconds", (int)run->seconds, "servers", servers, "metrics",
-			metrics, "series", series);
+	top = json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "id", run->id, "seconds", (int)run->seconds, "servers", servers,
+			"metrics", metrics, "service_times", times, "units", units, "series", series);
 	json_object_set_new(top, "events", run->events ? json_deep_copy(run->events) : json_array());
 	json_object_set_new(top, "file_system", run->file_system ? json_deep_copy(run->file_system) : json_object());
 	return top;

@@ -149,7 +149,7 @@ end
 
 local function train(runs, params)
 	local model = { metrics = {}, runs = #runs }
-	for _, metric in ipairs(#runs > 0 and runs[1].metrics or {}) do
+	for _, metric in ipairs(#runs > 0 and runs[1].service_times or {}) do
 		model.metrics[metric] = train_metric(runs, metric, params)
 	end
 	return model
@@ -205,7 +205,7 @@ end
 
 local function diagnose(run, model, params)
 	local verdicts = {}
-	for _, metric in ipairs(run.metrics) do
+	for _, metric in ipairs(run.service_times) do
 		local trained = model.metrics and model.metrics[metric]
 		verdicts[#verdicts + 1] = trained and diagnose_metric(run, metric, trained, params)
 			or abstain(metric, "no training samples")

@@ -18,6 +18,48 @@ const char *run_metric(const struct detector_run *run, size_t i)
 	return i < run->n_metrics ? run->metrics[i] : NULL;
 }
 
+size_t run_metrics(const struct detector_run *run)
+{
+	return run->metrics ? run->n_metrics : METRIC_COUNT;
+}
+
+/* One of ours by its name, or METRIC_COUNT. */
+static enum metric own_metric(const struct detector_run *run, size_t i)
+{
+	enum metric m = METRIC_COUNT;
+
+	if (!run->metrics)
+		return (enum metric)i;
+	metric_from_name(run->metrics[i], &m);
+	return m;
+}
+
+/* Of other people's metrics nothing is known but that detectors were written for service times. */
+bool run_is_service_time(const struct detector_run *run, size_t i)
+{
+	enum metric m = own_metric(run, i);
+
+	return m < METRIC_SERVICE_TIMES || m == METRIC_COUNT;
+}
+
+const char *run_unit(const struct detector_run *run, size_t i)
+{
+	enum metric m = own_metric(run, i);
+
+	return m < METRIC_COUNT ? metric_unit(m) : NULL;
+}
+
+void run_list(const struct detector_run *run, bool *listed)
+{
+	size_t n = run_metrics(run);
+
+	for (size_t i = 0; i < n; i++)
+		listed[i] = run->metrics || i < METRIC_SERVICE_TIMES;
+	for (size_t i = 0; i < run->n_samples; i++)
+		if (run->samples[i].count && (size_t)run->samples[i].metric < n)
+			listed[run->samples[i].metric] = true;
+}
+
 void series_fill(const struct detector_run *run, size_t metric, uint32_t server, double *mean, double *count,
 		 double *max, double *bytes)
 {
@@ -79,11 +121,47 @@ static void push_semantics(lua_State *L, const struct detector_run *run)
 	lua_setfield(L, -2, "file_system");
 }
 
+/* Into the table on top: metrics, service_times, units and series. */
+static void push_metrics(lua_State *L, const struct detector_run *run)
+{
+	static const char *const keys[] = {"metrics", "service_times", "units", "series"};
+	enum { METRICS = 1, SERVICE_TIMES, UNITS, SERIES };
+	size_t n = run_metrics(run);
+	int top = lua_gettop(L);
+	bool *listed;
+
+	for (int i = 0; i < 4; i++)
+		lua_newtable(L);
+	listed = lua_newuserdatauv(L, n + 1, 0);
+	run_list(run, listed);
+	for (size_t m = 0; m < n; m++) {
+		const char *metric = run_metric(run, m), *unit = run_unit(run, m);
+
+		if (!listed[m])
+			continue;
+		for (int list = METRICS; list <= (run_is_service_time(run, m) ? SERVICE_TIMES : METRICS); list++) {
+			lua_pushstring(L, metric);
+			lua_rawseti(L, top + list, (lua_Integer)lua_rawlen(L, top + list) + 1);
+		}
+		if (unit) {
+			lua_pushstring(L, unit);
+			lua_setfield(L, top + UNITS, metric);
+		}
+		lua_createtable(L, 0, (int)run->n_servers);
+		for (uint32_t s = 0; s < run->n_servers; s++) {
+			push_series(L, run, m, s);
+			lua_setfield(L, -2, run->servers[s]);
+		}
+		lua_setfield(L, top + SERIES, metric);
+	}
+	lua_pop(L, 1);
+	for (int i = 3; i >= 0; i--)
+		lua_setfield(L, top, keys[i]);
+}
+
 static void push_run(lua_State *L, const struct detector_run *run)
 {
-	const char *metric;
-
-	lua_createtable(L, 0, 7);
+	lua_createtable(L, 0, 9);
 	lua_pushstring(L, run->id);
 	lua_setfield(L, -2, "id");
 	lua_pushinteger(L, run->seconds);
@@ -94,22 +172,7 @@ static void push_run(lua_State *L, const struct detector_run *run)
 		lua_rawseti(L, -2, (lua_Integer)i + 1);
 	}
 	lua_setfield(L, -2, "servers");
-	lua_createtable(L, METRIC_COUNT, 0);
-	for (size_t m = 0; (metric = run_metric(run, m)); m++) {
-		lua_pushstring(L, metric);
-		lua_rawseti(L, -2, (lua_Integer)m + 1);
-	}
-	lua_setfield(L, -2, "metrics");
-	lua_createtable(L, 0, METRIC_COUNT);
-	for (size_t m = 0; (metric = run_metric(run, m)); m++) {
-		lua_createtable(L, 0, (int)run->n_servers);
-		for (uint32_t s = 0; s < run->n_servers; s++) {
-			push_series(L, run, m, s);
-			lua_setfield(L, -2, run->servers[s]);
-		}
-		lua_setfield(L, -2, metric);
-	}
-	lua_setfield(L, -2, "series");
+	push_metrics(L, run);
 	push_semantics(L, run);
 }
 

@@ -19,6 +19,10 @@
 enum reading_kind { READING_COUNT, READING_LEVEL };
 
 #define READINGS(X) \
+	READINGS_NODE(X) \
+	READINGS_TCP(X)
+
+#define READINGS_NODE(X) \
 	X(NIC_RECEIVED, "nic_received_bytes", "bytes", COUNT, "received on the node's interfaces, lo left out") \
 	X(NIC_SENT, "nic_sent_bytes", "bytes", COUNT, "sent on the node's interfaces, lo left out") \
 	X(NIC_RECEIVED_PACKETS, "nic_received_packets", "packets", COUNT, "received on the node's interfaces") \
@@ -42,7 +46,9 @@ enum reading_kind { READING_COUNT, READING_LEVEL };
 	X(PROCESS_WAIT, "process_wait_s", "s", COUNT, "time in which their threads were runnable and did not run") \
 	X(PROCESS_MEMORY, "process_memory_bytes", "bytes", LEVEL, "resident memory of the sampled processes") \
 	X(PROCESS_READ, "process_read_bytes", "bytes", COUNT, "fetched from storage for the sampled processes") \
-	X(PROCESS_WRITTEN, "process_written_bytes", "bytes", COUNT, "sent towards storage by the sampled processes") \
+	X(PROCESS_WRITTEN, "process_written_bytes", "bytes", COUNT, "sent towards storage by the sampled processes")
+
+#define READINGS_TCP(X) \
 	X(TCP_SENT, "tcp_sent_bytes", "bytes", COUNT, "payload sent, retransmissions included (tcpi_bytes_sent)") \
 	X(TCP_RECEIVED, "tcp_received_bytes", "bytes", COUNT, "payload received in order (tcpi_bytes_received)") \
 	X(TCP_SENT_SEGMENTS, "tcp_sent_segments", "segments", COUNT, "segments sent (tcpi_segs_out)") \

@@ -1,6 +1,7 @@
 #include "diag/metrics/metrics.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,10 +37,12 @@ struct socket_slot {
 struct metrics {
 	struct metrics_spec spec;
 	struct metrics_server *servers;
-	struct cell *cells; /* [metric][server][second] */
-	struct cell *calls_cells, *sums_cells; /* the same, of the log that is being read: from calls, from sums */
-	struct sample *samples; /* room for all cells */
-	size_t n_cells;
+	struct cell **rows; /* [metric][server] -> [second]; NULL: no sample */
+	/* [metric][server][second] of the service times of the log that is being read: from calls, from sums. */
+	struct cell *calls_cells, *sums_cells;
+	struct sample *samples; /* room for all that the rows hold */
+	size_t n_rows, n_used;
+	size_t n_cells;         /* of the service times of one log */
 
 	/* Of the log that is being read. */
 	bool sums;
@@ -50,42 +53,6 @@ struct metrics {
 	uint32_t free_slot; /* index + 1, 0: none */
 	struct call_use calls[CALLS];
 };
-
-static const struct {
-	const char *name, *definition;
-} metrics_info[METRIC_COUNT] = {
-	[METRIC_DREAD] = {"dread", "service time of a read call on a file object of the server"},
-	[METRIC_DWRITE] = {"dwrite", "service time of a write call on a file object of the server"},
-	[METRIC_NSREAD] = {"nsread", "time that the server takes to read one whole request from the network"},
-	[METRIC_NCREAD] = {"ncread", "time that a client takes to read one whole response of the server "
-				     "from the network"},
-};
-
-const char *metric_name(enum metric m)
-{
-	return metrics_info[m].name;
-}
-
-const char *metric_unit(enum metric m)
-{
-	(void)m;
-	return "s";
-}
-
-const char *metric_definition(enum metric m)
-{
-	return metrics_info[m].definition;
-}
-
-int metric_from_name(const char *name, enum metric *m)
-{
-	for (int i = 0; i < METRIC_COUNT; i++)
-		if (!strcmp(name, metrics_info[i].name)) {
-			*m = (enum metric)i;
-			return 0;
-		}
-	return -ENOENT;
-}
 
 static int copy_servers(struct metrics *m, const struct metrics_spec *spec)
 {
@@ -110,7 +77,6 @@ static int copy_servers(struct metrics *m, const struct metrics_spec *spec)
 int metrics_new(const struct metrics_spec *spec, struct metrics **out, struct err *e)
 {
 	struct metrics *m;
-	size_t n_cells;
 	int rc;
 
 	if (!spec->n_servers || spec->seconds <= 0)
@@ -122,13 +88,12 @@ int metrics_new(const struct metrics_spec *spec, struct metrics **out, struct er
 	m->spec = *spec;
 	m->spec.servers = NULL;
 	m->spec.self = -1;
-	n_cells = METRIC_COUNT * spec->n_servers * (size_t)spec->seconds;
-	m->n_cells = n_cells;
-	m->cells = calloc(3 * n_cells, sizeof(*m->cells));
-	m->calls_cells = m->cells + n_cells;
-	m->sums_cells = m->calls_cells + n_cells;
-	m->samples = calloc(n_cells, sizeof(*m->samples));
-	if (!m->cells || !m->samples || copy_servers(m, spec)) {
+	m->n_rows = METRIC_COUNT * spec->n_servers;
+	m->n_cells = METRIC_SERVICE_TIMES * spec->n_servers * (size_t)spec->seconds;
+	m->rows = calloc(m->n_rows, sizeof(*m->rows));
+	m->calls_cells = calloc(2 * m->n_cells, sizeof(*m->calls_cells));
+	m->sums_cells = m->calls_cells + m->n_cells;
+	if (!m->rows || !m->calls_cells || copy_servers(m, spec)) {
 		rc = err_errno(e, -ENOMEM, "cannot make metrics of %zu servers", spec->n_servers);
 		goto out;
 	}
@@ -163,8 +128,8 @@ static void forget_log(struct metrics *m)
 	m->n_blocks = m->n_slots = 0;
 	m->free_slot = 0;
 	m->sums = false;
-	if (m->cells)
-		memset(m->calls_cells, 0, 2 * m->n_cells * sizeof(*m->cells));
+	if (m->calls_cells)
+		memset(m->calls_cells, 0, 2 * m->n_cells * sizeof(*m->calls_cells));
 }
 
 void metrics_free(struct metrics *m)
@@ -175,7 +140,10 @@ void metrics_free(struct metrics *m)
 	for (size_t i = 0; m->servers && i < m->spec.n_servers; i++)
 		free((char *)m->servers[i].storage);
 	free(m->servers);
-	free(m->cells);
+	for (size_t i = 0; m->rows && i < m->n_rows; i++)
+		free(m->rows[i]);
+	free(m->rows);
+	free(m->calls_cells);
 	free(m->samples);
 	free(m);
 }
@@ -202,15 +170,22 @@ static void add(struct metrics *m, enum metric metric, uint32_t server, int64_t 
 		c->max_s = took_s;
 }
 
+/* The second here that a second of the node's clock overlaps most, or -1. */
+static int32_t nearest_second(const struct metrics *m, int64_t start_ns)
+{
+	int64_t since = start_ns - m->spec.clock_offset_ns - m->spec.start_ns + 500000000;
+
+	return since < 0 || since / 1000000000 >= m->spec.seconds ? -1 : (int32_t)(since / 1000000000);
+}
+
 static void add_sum_to(struct metrics *m, enum metric metric, uint32_t server, const struct record_sum *s)
 {
-	/* Half a second on: the nearest. */
-	int64_t since = s->start_ns - m->spec.clock_offset_ns - m->spec.start_ns + 500000000;
+	int32_t second = nearest_second(m, s->start_ns);
 	struct cell *c;
 
-	if (s->count <= s->failed || since < 0 || since / 1000000000 >= m->spec.seconds)
+	if (s->count <= s->failed || second < 0)
 		return;
-	c = cell_at(m, m->sums_cells, metric, server, (int32_t)(since / 1000000000));
+	c = cell_at(m, m->sums_cells, metric, server, second);
 	c->count += s->count - s->failed;
 	c->bytes += s->bytes;
 	c->sum_s += s->total_ns > s->failed_ns ? (double)(s->total_ns - s->failed_ns) / 1e9 : 0;
@@ -236,18 +211,82 @@ static void add_sum(struct metrics *m, const struct record_sum *s)
 		add_sum_to(m, s->class == CALL_READ ? METRIC_DREAD : METRIC_DWRITE, (uint32_t)self, s);
 }
 
+/* The cells of a metric of a server, one a second, and room for their samples; NULL: no memory. */
+static struct cell *row_at(struct metrics *m, enum metric metric, uint32_t server)
+{
+	struct cell **row = &m->rows[(size_t)metric * m->spec.n_servers + server];
+	struct sample *more;
+
+	if (*row)
+		return *row;
+	more = realloc(m->samples, (m->n_used + 1) * (size_t)m->spec.seconds * sizeof(*more));
+	if (!more)
+		return NULL;
+	m->samples = more;
+	*row = calloc((size_t)m->spec.seconds, sizeof(**row));
+	m->n_used += *row != NULL;
+	return *row;
+}
+
+static int add_reading_to(struct metrics *m, enum metric metric, uint32_t server, int32_t second, uint64_t count, double sum,
+			  double max)
+{
+	struct cell *row = row_at(m, metric, server), *c;
+
+	if (!row)
+		return -ENOMEM;
+	c = &row[second];
+	c->max_s = c->count && c->max_s > max ? c->max_s : max;
+	c->count += count;
+	c->sum_s += sum;
+	return 0;
+}
+
+/* A peer counts as one, however many sockets it has. */
+static int add_peer(struct metrics *m, enum metric metric, uint32_t server, int32_t second, const struct record_reading *r)
+{
+	double value = reading_kind((enum reading)r->what) == READING_LEVEL ? r->sum / r->count : r->sum;
+
+	return add_reading_to(m, metric, server, second, 1, value, value);
+}
+
+static int add_reading(struct metrics *m, const struct record_reading *r)
+{
+	const int32_t self = m->spec.self, second = nearest_second(m, r->start_ns);
+
+	if (second < 0 || !r->count || r->what >= READING_TOTAL)
+		return 0;
+	if (r->what < READING_TCP_FIRST)
+		return self < 0 ? 0 : add_reading_to(m, METRIC_SERVICE_TIMES + r->what, (uint32_t)self, second, r->count, r->sum, r->max);
+	if (self >= 0)
+		return r->accepted ? add_peer(m, METRIC_SERVICE_TIMES + r->what, (uint32_t)self, second, r) : 0;
+	for (size_t i = 0; !r->accepted && i < m->spec.n_servers; i++)
+		if (address_is_service(&r->peer, &m->servers[i].address))
+			return add_peer(m, METRIC_CLIENT_TCP_SENT + (r->what - READING_TCP_FIRST), (uint32_t)i, second, r);
+	return 0;
+}
+
 /* The log has been read: its sums, or else its calls, go to the rest. */
-static void take_cells(struct metrics *m)
+static int take_cells(struct metrics *m)
 {
 	const struct cell *from = m->sums ? m->sums_cells : m->calls_cells;
+	struct cell *row;
 
 	for (size_t i = 0; i < m->n_cells; i++) {
-		m->cells[i].count += from[i].count;
-		m->cells[i].bytes += from[i].bytes;
-		m->cells[i].sum_s += from[i].sum_s;
-		if (from[i].max_s > m->cells[i].max_s)
-			m->cells[i].max_s = from[i].max_s;
+		if (!from[i].count)
+			continue;
+		/* The first rows are those of the service times. */
+		row = row_at(m, 0, (uint32_t)(i / (size_t)m->spec.seconds));
+		if (!row)
+			return -ENOMEM;
+		row += i % (size_t)m->spec.seconds;
+		row->count += from[i].count;
+		row->bytes += from[i].bytes;
+		row->sum_s += from[i].sum_s;
+		if (from[i].max_s > row->max_s)
+			row->max_s = from[i].max_s;
 	}
+	return 0;
 }
 
 static struct socket_slot *slot_at(const struct metrics *m, size_t i)
@@ -453,6 +492,9 @@ static int read_log(struct metrics *m, struct log_reader *r, uint64_t *lost, str
 		case RECORD_SUM:
 			add_sum(m, &rec->sum);
 			break;
+		case RECORD_READING:
+			rc = add_reading(m, &rec->reading);
+			break;
 		case RECORD_LOST:
 			counted += rec->lost.count;
 			break;
@@ -470,7 +512,8 @@ static int read_log(struct metrics *m, struct log_reader *r, uint64_t *lost, str
 		return rc;
 	for (size_t i = 0; i < m->n_slots; i++)
 		finish(m, slot_at(m, i), 0);
-	take_cells(m);
+	if (take_cells(m))
+		return err_errno(e, -ENOMEM, "cannot keep what was measured");
 	*lost = counted;
 	return 0;
 }
@@ -501,22 +544,31 @@ out:
 	return rc;
 }
 
+static double rounded(double v)
+{
+	/* Sums of decimal fractions are none; kept as whole billionths they need a third of the room. */
+	return fabs(v) < 9e6 ? nearbyint(v * 1e9) / 1e9 : v;
+}
+
 size_t metrics_samples(struct metrics *m, const struct sample **out)
 {
-	size_t per_metric = m->spec.n_servers * (size_t)m->spec.seconds, n = 0;
+	size_t k = 0;
 
-	for (size_t i = 0; i < METRIC_COUNT * per_metric; i++) {
-		const struct cell *c = &m->cells[i];
+	for (size_t i = 0; i < m->n_rows; i++) {
+		bool reading = i / m->spec.n_servers >= METRIC_SERVICE_TIMES;
 
-		if (!c->count)
-			continue;
-		m->samples[n++] = (struct sample){
-			.metric = (enum metric)(i / per_metric),
-			.server = (uint32_t)(i % per_metric / (size_t)m->spec.seconds),
-			.second = (int32_t)(i % (size_t)m->spec.seconds),
-			.count = c->count, .sum_s = c->sum_s, .max_s = c->max_s, .bytes = c->bytes,
-		};
+		for (int32_t second = 0; m->rows[i] && second < m->spec.seconds; second++) {
+			const struct cell *c = &m->rows[i][second];
+
+			if (!c->count)
+				continue;
+			m->samples[k++] = (struct sample){
+				.metric = (enum metric)(i / m->spec.n_servers), .server = (uint32_t)(i % m->spec.n_servers),
+				.second = second, .count = c->count, .bytes = c->bytes,
+				.sum_s = reading ? rounded(c->sum_s) : c->sum_s, .max_s = reading ? rounded(c->max_s) : c->max_s,
+			};
+		}
 	}
 	*out = m->samples;
-	return n;
+	return k;
 }

@@ -40,6 +40,15 @@
  * out. A sum covers one second of its node's clock and goes whole to the second here that it overlaps
  * most. A log that has sums is measured by them alone: calls in it are not counted a second time.
  *
+ * A log of readings (RECORD_READING, reading.h) gives one metric a reading. A server's own log gives those under the
+ * reading's name: what it read of itself, and of its ends of its clients' connections (the sockets that it accepted):
+ * 'count' is the number of devices, interfaces or clients, 'sum' is over them, 'max' the largest of them. A client's log
+ * gives those of its connections to a server's service (its address and port; others are ignored) to that server, under
+ * "client_" and the reading's name: count is the number of clients, max the largest client's. So a server that is bad to
+ * all has a max well below its sum, a single bad client has a max near the sum. Of several connections between the
+ * same two, a COUNT is their sum, a LEVEL their mean. As with sums, a second of the node's clock goes whole to the second here
+ * that it overlaps most. A second that was not read has no sample, which is not a zero. Values are rounded to 1e-9 of their unit.
+ *
  * Times are what the tracer saw, its own cost included (log_head.bias_ns is not subtracted):
  * it is the same for all that are compared.
  */
@@ -50,11 +59,22 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "diag/log/reading.h"
 #include "harness/base/err.h"
 
-enum metric { METRIC_DREAD, METRIC_DWRITE, METRIC_NSREAD, METRIC_NCREAD, METRIC_COUNT };
+enum metric {
+	METRIC_DREAD, METRIC_DWRITE, METRIC_NSREAD, METRIC_NCREAD,
+#define METRIC_ENUM(e, name, unit, kind, definition) METRIC_##e,
+	READINGS(METRIC_ENUM) /* METRIC_NIC_RECEIVED, ... : in the order of enum reading */
+#undef METRIC_ENUM
+#define METRIC_ENUM(e, name, unit, kind, definition) METRIC_CLIENT_##e,
+	READINGS_TCP(METRIC_ENUM) /* METRIC_CLIENT_TCP_SENT, ... */
+#undef METRIC_ENUM
+	METRIC_COUNT,
+	METRIC_SERVICE_TIMES = METRIC_NCREAD + 1, /* those below are service times: dread, dwrite, nsread, ncread */
+};
 
-const char *metric_name(enum metric m);        /* "dread" */
+const char *metric_name(enum metric m);        /* "dread", "disk_queue_s", "client_tcp_rtt_s" */
 const char *metric_unit(enum metric m);        /* "s" */
 const char *metric_definition(enum metric m);  /* one sentence */
 int metric_from_name(const char *name, enum metric *m); /* 0, or -ENOENT */
@@ -64,8 +84,8 @@ struct sample {
 	uint32_t server;     /* index into metrics_spec.servers */
 	int32_t second;      /* since metrics_spec.start_ns; the second in which the event ended */
 	uint64_t count;
-	double sum_s, max_s; /* service time in seconds */
-	uint64_t bytes;
+	double sum_s, max_s; /* service time in seconds; of a reading, its value in its own unit */
+	uint64_t bytes;      /* 0 of a reading */
 };
 
 struct metrics_server {
@@ -91,7 +111,7 @@ int metrics_new(const struct metrics_spec *spec, struct metrics **out, struct er
 /* Whose log the next one is; so that the logs of all nodes can be added to one 'struct metrics'. */
 int metrics_node(struct metrics *m, int32_t self, int64_t clock_offset_ns, struct err *e);
 
-/* Reads a whole log and adds it. Memory grows with seconds, servers and open descriptors, not
+/* Reads a whole log and adds it. Memory grows with seconds, servers, metrics that occur and open descriptors, not
  * with the log. '*lost' (may be NULL) gets the log's count of lost records. -EBADMSG: damaged or
  * cut short; 'm' is good for freeing only. */
 int metrics_add_log(struct metrics *m, const char *path, uint64_t *lost, struct err *e);

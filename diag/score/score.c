@@ -31,8 +31,9 @@ struct score_table *score_table_new(void)
 {
 	struct score_table *t = calloc(1, sizeof(*t));
 
-	for (int m = 0; t && m <= METRIC_COUNT; m++)
-		if (score_declare(t, SCORE_METRIC, m < METRIC_COUNT ? metric_name((enum metric)m) : "any", NULL)) {
+	/* Others have their place once a detector gives a verdict on them. */
+	for (int m = 0; t && m <= METRIC_SERVICE_TIMES; m++)
+		if (score_declare(t, SCORE_METRIC, m < METRIC_SERVICE_TIMES ? metric_name((enum metric)m) : "any", NULL)) {
 			score_table_free(t);
 			t = NULL;
 		}

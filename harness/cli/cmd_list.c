@@ -3,13 +3,15 @@
 #include <string.h>
 
 #include "diag/detectors/detector.h"
+#include "diag/metrics/metrics.h"
 #include "harness/cli/cmd.h"
 #include "harness/run/part.h"
 
 static void usage(FILE *f)
 {
-	fputs("usage: culprit list [faults|workloads|detectors] [--json]\n\n"
-	      "What there is, a line each; with a kind, its parameters too.\n",
+	fputs("usage: culprit list [faults|workloads|detectors|metrics] [--json]\n\n"
+	      "What there is, a line each; with a kind, its parameters too. Metrics are what detectors\n"
+	      "see of every server and second; they are listed when asked for.\n",
 	      f);
 }
 
@@ -84,10 +86,29 @@ static int list_detector(void *ctx, const struct detector *d)
 	return 0;
 }
 
+static void list_metrics(struct listing *l)
+{
+	char text[512];
+
+	for (int i = 0; i < METRIC_COUNT; i++) {
+		enum metric m = (enum metric)i;
+
+		if (l->json) {
+			json_array_append_new(l->json, json_pack("{s:s, s:s, s:b, s:s}", "name", metric_name(m), "unit", metric_unit(m),
+								 "service_time", m < METRIC_SERVICE_TIMES, "definition",
+								 metric_definition(m)));
+			continue;
+		}
+		printf("  %-33s ", metric_name(m));
+		snprintf(text, sizeof(text), "%s: %s", metric_unit(m), metric_definition(m));
+		print_wrapped(36, text);
+	}
+}
+
 static int list_kind(const char *kind, bool details, json_t *all, struct err *e)
 {
 	struct listing l = {.details = details, .json = all ? json_array() : NULL};
-	int rc;
+	int rc = 0;
 
 	if (!all)
 		printf("%s\n", kind);
@@ -95,8 +116,10 @@ static int list_kind(const char *kind, bool details, json_t *all, struct err *e)
 		rc = part_each(PART_FAULT, list_part, &l, e);
 	else if (!strcmp(kind, "workloads"))
 		rc = part_each(PART_WORKLOAD, list_part, &l, e);
-	else
+	else if (!strcmp(kind, "detectors"))
 		rc = detector_each(list_detector, &l, e);
+	else
+		list_metrics(&l);
 	if (all)
 		json_object_set_new(all, kind, l.json);
 	return rc;
@@ -104,7 +127,7 @@ static int list_kind(const char *kind, bool details, json_t *all, struct err *e)
 
 int cmd_list(int argc, char **argv)
 {
-	static const char *const kinds[] = {"faults", "workloads", "detectors", NULL};
+	static const char *const kinds[] = {"faults", "workloads", "detectors", "metrics", NULL};
 	static const struct option longs[] = {{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	json_t *all = NULL;
 	const char *only;
@@ -126,19 +149,19 @@ int cmd_list(int argc, char **argv)
 	}
 	only = argc > optind ? argv[optind] : NULL;
 	for (int i = 0; kinds[i] && !rc; i++) {
-		if (only && strcmp(only, kinds[i]))
+		if (only ? strcmp(only, kinds[i]) != 0 : !kinds[i + 1])
 			continue;
 		found = true;
 		rc = list_kind(kinds[i], only != NULL, all, &e);
 		if (only)
 			break;
-		if (!all && kinds[i + 1])
+		if (!all && kinds[i + 2])
 			putchar('\n');
 	}
 	if (rc)
 		code = cmd_fail("list", CULPRIT_EXIT_USAGE, "%s", e.text);
 	else if (only && !found)
-		code = cmd_fail("list", CULPRIT_EXIT_USAGE, "there is no kind '%s'; there are faults, workloads, detectors", only);
+		code = cmd_fail("list", CULPRIT_EXIT_USAGE, "there is no kind '%s'; there are faults, workloads, detectors, metrics", only);
 	else if (all) {
 		json_dumpf(all, stdout, JSON_INDENT(2));
 		putchar('\n');
