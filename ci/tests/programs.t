@@ -88,6 +88,18 @@ check "all of them are gone" bash -c '! pgrep -f "[w]hile :; do sleep 1"  && ! l
 check "one that hangs again and again is given up, and the table is printed" \
 	[ "$(json 'for (@{$v->{summary}{detectors}}) { print "$_->{faulty}{failed} of $_->{faulty}{n}, $_->{controls}{failed} of $_->{controls}{n}" if $_->{detector} eq "hangs" }' <out)" = "20 of 20, 8 of 8" ]
 check "with one line of complaint" [ "$(wc -l <err)" = 1 ]
+# Several at once: the same to the last byte, in the same order, and sooner by what is waited for.
+printf '#!/bin/sh\nsleep 0.2\nexec /usr/bin/perl -MDigest::MD5 -0777 -ne '"'"'print "{\\"metric\\":\\"any\\",\\"evidence\\":{\\"asked\\":\\"", Digest::MD5::md5_hex($_), "\\"}}\\n"'"'\n" | program digest.sh
+timed() { local begin=$EPOCHREALTIME; "$@"; took=$(perl -e "print $EPOCHREALTIME - $begin"); }
+timed "$culprit" diagnose "$corpus" --detector ./digest.sh --json >out 2>err
+together=$took
+timed taskset -c 0 "$culprit" diagnose "$corpus" --detector ./digest.sh --json >alone 2>>err
+check "asked side by side, they are asked the same and are heard in order" bash -c "cmp out alone && [ ! -s err ] && [ \$(grep -o '\"asked\": *\"[0-9a-f]*\"' out | sort -u | wc -l) = 28 ]"
+if [ "$(nproc)" -ge 2 ]; then
+	check "with two processors they wait side by side ($together s, one after the other $took s)" perl -e "exit !($together < 0.8 * $took)"
+else
+	ok "with two processors they wait side by side # SKIP there is one"
+fi
 chmod -x talks.sh
 check "what is neither Lua nor executable is refused at once" bash -c "'$culprit' rescore '$corpus' --detector ./talks.sh 2>&1 | grep -q 'neither a Lua file'"
 check "so is what is not there" bash -c "'$culprit' rescore '$corpus' --detector ./nowhere.py 2>&1 | grep -q \"no detector './nowhere.py'\""

@@ -305,6 +305,11 @@ bool detector_external(const struct detector *d)
 	return d->external;
 }
 
+size_t detector_at_once(const struct detector *d)
+{
+	return d->external ? external_at_once() : 1;
+}
+
 const char *const *detector_nulls(void)
 {
 	static const char *const nulls[] = {"always-healthy", "always-same", "seeded-random", NULL};

@@ -75,6 +75,19 @@ int detector_train(struct detector *d, const struct detector_run *runs, size_t n
 int detector_diagnose(struct detector *d, const json_t *model, const struct detector_run *run, json_t **verdicts,
 		      struct err *e);
 
+struct detector_answer {
+	int rc;           /* as of detector_diagnose */
+	json_t *verdicts; /* the caller's; NULL on failure */
+	struct err why;
+};
+
+/* The same of 'n' runs, and nothing of one is known in another: programs for several of them run side by side, each in a
+ * confinement of its own. 0, and an answer to each; an error where nothing could be asked at all. */
+int detector_diagnose_all(struct detector *d, const json_t *model, const struct detector_run *const *runs,
+			  struct detector_answer *answers, size_t n, struct err *e);
+/* So many runs are worth giving to it at a time. */
+size_t detector_at_once(const struct detector *d);
+
 /* Names of the null detectors, built in, ended by NULL: what every table shows beside the others. */
 const char *const *detector_nulls(void);
 bool detector_is_null(const char *name);

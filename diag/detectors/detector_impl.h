@@ -39,9 +39,17 @@ void run_list(const struct detector_run *run, bool *listed);
 bool run_is_service_time(const struct detector_run *run, size_t i);
 const char *run_unit(const struct detector_run *run, size_t i); /* NULL: not known */
 
-/* Shows a program 'n' training runs and the run to judge; '*said' is the JSON that it answered with. */
-int external_ask(const struct detector *d, const json_t *training, const struct detector_run *run, json_t **said,
-		 struct err *e);
+struct external_answer {
+	int rc;
+	json_t *said;    /* the JSON that the program answered with; NULL on failure */
+	struct err why;
+};
+
+/* Shows a program the training runs and a run to judge, 'n' times, each time to a new process; several run side by
+ * side. 0, and an answer to each; an error where no question could be put at all. */
+int external_ask(const struct detector *d, const json_t *training, const struct detector_run *const *runs,
+		 struct external_answer *answers, size_t n, struct err *e);
+size_t external_at_once(void); /* so many */
 json_t *external_run(const struct detector_run *run); /* as the program sees it */
 
 /* Calls the function 'name' of the definition with the 'nargs' values on top of the stack, within the

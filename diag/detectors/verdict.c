@@ -459,18 +459,16 @@ static bool has_metric(const json_t *verdicts, const char *metric)
 	return false;
 }
 
-int detector_diagnose(struct detector *d, const json_t *model, const struct detector_run *run, json_t **verdicts,
-		      struct err *e)
+/* What a detector returned -> what detector_diagnose promises. */
+static int read_verdicts(struct detector *d, const struct detector_run *run, const json_t *raw, json_t **verdicts, struct err *e)
 {
-	struct inputs in = {.runs = run, .n = 1, .model = model};
-	json_t *raw = NULL, *done = json_array(), *any = NULL, *v, *one = NULL;
+	json_t *done = json_array(), *any = NULL, *v, *one = NULL;
 	size_t i;
-	int rc = d->external ? external_ask(d, json_object_get(model, "training"), run, &raw, e)
-			     : call(d, "diagnose", &in, &raw, e);
+	int rc = 0;
 
-	if (!rc && !json_is_array(raw))
+	if (!json_is_array(raw))
 		rc = err_set(e, -EINVAL, "%s: 'diagnose' must return a list of verdicts", d->src.path);
-	json_array_foreach(raw, i, v) {
+	json_array_foreach((json_t *)raw, i, v) {
 		if (rc)
 			break;
 		rc = read_verdict(d, run, v, &one, e);
@@ -491,11 +489,67 @@ int detector_diagnose(struct detector *d, const json_t *model, const struct dete
 		json_array_append(done, any);
 	else if (!rc)
 		rc = add_any(d, run, done, e);
-	json_decref(raw);
 	json_decref(any);
 	if (rc)
 		json_decref(done);
 	else
 		*verdicts = done;
 	return rc;
+}
+
+static int ask_programs(struct detector *d, const json_t *model, const struct detector_run *const *runs,
+			struct detector_answer *answers, size_t n, struct err *e)
+{
+	struct external_answer *said = calloc(n + 1, sizeof(*said));
+	int rc = said ? external_ask(d, json_object_get(model, "training"), runs, said, n, e)
+		      : err_errno(e, -ENOMEM, "cannot ask '%s'", d->path);
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		struct detector_answer *a = &answers[i];
+
+		a->rc = said[i].rc;
+		if (a->rc)
+			a->why = said[i].why;
+		else
+			a->rc = read_verdicts(d, runs[i], said[i].said, &a->verdicts, &a->why);
+		json_decref(said[i].said);
+	}
+	free(said);
+	return rc;
+}
+
+int detector_diagnose_all(struct detector *d, const json_t *model, const struct detector_run *const *runs,
+			  struct detector_answer *answers, size_t n, struct err *e)
+{
+	struct inputs in = {.n = 1, .model = model};
+
+	for (size_t i = 0; i < n; i++)
+		answers[i] = (struct detector_answer){0};
+	if (d->external)
+		return ask_programs(d, model, runs, answers, n, e);
+	for (size_t i = 0; i < n; i++) {
+		struct detector_answer *a = &answers[i];
+		json_t *raw = NULL;
+
+		in.runs = runs[i];
+		a->rc = call(d, "diagnose", &in, &raw, &a->why);
+		if (!a->rc)
+			a->rc = read_verdicts(d, runs[i], raw, &a->verdicts, &a->why);
+		json_decref(raw);
+	}
+	return 0;
+}
+
+int detector_diagnose(struct detector *d, const json_t *model, const struct detector_run *run, json_t **verdicts,
+		      struct err *e)
+{
+	struct detector_answer a;
+	int rc = detector_diagnose_all(d, model, &run, &a, 1, e);
+
+	if (rc)
+		return rc;
+	if (a.rc)
+		return err_set(e, a.rc, "%s", a.why.text);
+	*verdicts = a.verdicts;
+	return 0;
 }

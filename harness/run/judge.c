@@ -32,6 +32,13 @@ struct judge {
 	struct err failure;    /* the first */
 };
 
+enum { AT_ONCE_MAX = 8 };
+
+struct judged {
+	int64_t attempt;
+	int32_t seconds;
+};
+
 /* An attempt's samples as a detector gets them. */
 struct evidence {
 	struct detector_run run;
@@ -452,47 +459,86 @@ static void note_timeout(struct seat *s, int failed, const struct err *why)
 		s->broken = NULL;
 }
 
-/* What all detectors say of one attempt, appended to 'rows'. */
-static int judge_one(struct judge *j, int64_t attempt, int32_t seconds, json_t *rows, struct err *e)
+/* What one seat says of some runs; one that is broken says so of each. */
+static int ask_seat(struct seat *s, const struct evidence *ev, size_t n, struct detector_answer *answers, struct err *e)
 {
-	struct evidence ev = {0};
-	struct err why;
-	int rc = evidence_read(j, attempt, seconds < j->seconds ? seconds : j->seconds, &ev, e);
+	const struct detector_run *runs[AT_ONCE_MAX];
+	int rc;
 
-	for (size_t i = 0; i < j->n_seats && !rc; i++) {
-		const char *name = detector_name(j->seats[i].detector);
-		json_t *verdicts = NULL, *verdict;
-		int failed = 0;
-		size_t k;
-
-		if (j->seats[i].broken)
-			failed = err_set(&why, -EPROTO, "%s", j->seats[i].broken);
-		else
-			failed = detector_diagnose(j->seats[i].detector, j->seats[i].model, &ev.run, &verdicts, &why);
-		if (!j->seats[i].broken)
-			note_timeout(&j->seats[i], failed, &why);
-		if (failed == -EPERM || failed == -ENOMEM)
-			rc = err_set(e, failed, "%s", why.text); /* no verdict of any run could be had */
-		else if (failed)
-			verdicts = failure(j, name, &why);
-		json_array_foreach(verdicts, k, verdict) {
-			json_t *named = judge_unmask(j, verdict);
-
-			json_array_append_new(rows, json_pack("{s:I, s:s, s:O, s:o}", "attempt", (json_int_t)attempt, "detector",
-							      name, "metric", json_object_get(named, "metric"), "verdict",
-							      named));
-		}
-		json_decref(verdicts);
+	for (size_t i = 0; i < n; i++) {
+		runs[i] = &ev[i].run;
+		answers[i] = (struct detector_answer){.rc = -EPROTO};
+		if (s->broken)
+			err_set(&answers[i].why, -EPROTO, "%s", s->broken);
 	}
-	evidence_clear(&ev);
+	if (s->broken)
+		return 0;
+	rc = detector_diagnose_all(s->detector, s->model, runs, answers, n, e);
+	for (size_t i = 0; i < n && !rc; i++) {
+		if (!s->broken)
+			note_timeout(s, answers[i].rc, &answers[i].why);
+		if (answers[i].rc == -EPERM || answers[i].rc == -ENOMEM) /* no verdict of any run could be had */
+			rc = err_set(e, answers[i].rc, "%s", answers[i].why.text);
+	}
 	return rc;
+}
+
+/* The answer is used up. */
+static void put_answer(struct judge *j, const char *name, int64_t attempt, struct detector_answer *a, json_t *rows)
+{
+	json_t *verdict;
+	size_t k;
+
+	if (a->rc)
+		a->verdicts = failure(j, name, &a->why);
+	json_array_foreach(a->verdicts, k, verdict) {
+		json_t *named = judge_unmask(j, verdict);
+
+		json_array_append_new(rows, json_pack("{s:I, s:s, s:O, s:o}", "attempt", (json_int_t)attempt, "detector", name,
+						      "metric", json_object_get(named, "metric"), "verdict", named));
+	}
+	json_decref(a->verdicts);
+	a->verdicts = NULL;
+}
+
+/* What all detectors say of some attempts, appended to 'rows', attempt by attempt. */
+static int judge_some(struct judge *j, const struct judged *which, size_t n, json_t *rows, struct err *e)
+{
+	struct detector_answer *answers = calloc(j->n_seats * n + 1, sizeof(*answers));
+	struct evidence ev[AT_ONCE_MAX] = {{{0}}};
+	int rc = answers ? 0 : err_errno(e, -ENOMEM, "cannot judge");
+
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = evidence_read(j, which[i].attempt, which[i].seconds < j->seconds ? which[i].seconds : j->seconds, &ev[i], e);
+	for (size_t k = 0; k < j->n_seats && !rc; k++)
+		rc = ask_seat(&j->seats[k], ev, n, &answers[k * n], e);
+	for (size_t i = 0; i < n && !rc; i++)
+		for (size_t k = 0; k < j->n_seats; k++)
+			put_answer(j, detector_name(j->seats[k].detector), which[i].attempt, &answers[k * n + i], rows);
+	for (size_t i = 0; i < n; i++)
+		evidence_clear(&ev[i]);
+	for (size_t i = 0; answers && i < j->n_seats * n; i++)
+		json_decref(answers[i].verdicts);
+	free(answers);
+	return rc;
+}
+
+static size_t at_once(const struct judge *j)
+{
+	size_t most = 1;
+
+	for (size_t i = 0; i < j->n_seats; i++)
+		if (detector_at_once(j->seats[i].detector) > most)
+			most = detector_at_once(j->seats[i].detector);
+	return most < AT_ONCE_MAX ? most : AT_ONCE_MAX;
 }
 
 /* Judges the scored attempts of 'only' (0: all). */
 static int judge_rows(struct judge *j, int64_t only, json_t *rows, struct err *e)
 {
+	struct judged some[AT_ONCE_MAX];
 	json_t *attempts = NULL, *row;
-	size_t i;
+	size_t i, n = 0, most = at_once(j);
 	int rc = j->trained ? 0 : train(j, e);
 
 	if (!rc)
@@ -500,9 +546,16 @@ static int judge_rows(struct judge *j, int64_t only, json_t *rows, struct err *e
 	json_array_foreach(attempts, i, row) {
 		int64_t attempt = json_integer_value(json_object_get(row, "attempt"));
 
-		if (!rc && !json_integer_value(json_object_get(row, "training")) && (!only || attempt == only))
-			rc = judge_one(j, attempt, (int32_t)json_integer_value(json_object_get(row, "seconds")), rows, e);
+		if (rc || json_integer_value(json_object_get(row, "training")) || (only && attempt != only))
+			continue;
+		some[n++] = (struct judged){attempt, (int32_t)json_integer_value(json_object_get(row, "seconds"))};
+		if (n == most) {
+			rc = judge_some(j, some, n, rows, e);
+			n = 0;
+		}
 	}
+	if (!rc && n)
+		rc = judge_some(j, some, n, rows, e);
 	json_decref(attempts);
 	return rc;
 }
