@@ -217,6 +217,11 @@ try("host name", sub { open($p, '-|', 'uname -n'); my $n = <$p>; $n ne "detector
 try("memory of an earlier run: $_", do { my $x = $_; sub { my $there = -e $x; open($f, '>>', $x) and print $f 'x'; $there } }) for qw(/tmp/mark /tmp/.mark /dev/null.mark /detector/mark);
 try("earlier shared memory", sub { my $id = syscall(29, 4711, 4096, 0666); my $there = $id >= 0; syscall(29, 4711, 4096, 01666); $there });
 try("set-user-id programs", sub { open($p, '-|', 'su -c id 2>/dev/null </dev/null'); my $x = <$p>; $x && $x =~ /uid=0/ });
+for my $ring (-5, -4, -3) { # the user's session, the user's, the caller's session
+	my ($kind, $name, $value) = ('user', 'culprit-thief', 'x');
+	try("a key of an earlier run in $ring", sub { syscall(250, 10, $ring, $kind, $name, 0) > 0 });
+	try("a key put into $ring", sub { syscall(248, $kind, $name, $value, 1, $ring) > 0 });
+}
 try("keys of the caller", sub { ($k = syscall(250, 0, -3, 0)) > 0 && syscall(250, 11, $k, ($buf = "\0" x 512), 512) > 100 });
 }
 try("truth in the question", sub { grep { /victim|onset|disk-hog|err-|"s[1-4]"|20261121|kill"|attempt|"cell/ } @in });

@@ -3,8 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,6 +162,34 @@ static void limit(int resource, rlim_t value)
 	must(setrlimit(resource, &(struct rlimit){value, value}), "setting limits");
 }
 
+#if defined(__x86_64__)
+enum { NATIVE = AUDIT_ARCH_X86_64 };
+#elif defined(__aarch64__)
+enum { NATIVE = AUDIT_ARCH_AARCH64 };
+#else
+#error "confine.c: which AUDIT_ARCH has this machine?"
+#endif
+
+/* Keyrings are a user's, not a namespace's: what one run puts there the next one would find. */
+static void forbid_keys(void)
+{
+	static struct sock_filter rules[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 0, 5),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		/* From here on up they are numbered for x32. */
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_add_key, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_request_key, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_keyctl, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog filter = {.len = sizeof(rules) / sizeof(rules[0]), .filter = rules};
+
+	must(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0), "forbidding it keyrings");
+}
+
 static void become(const char *path, char *name, bool root)
 {
 	char *const argv[] = {name, NULL}, *const env[] = {NULL};
@@ -173,8 +205,9 @@ static void become(const char *path, char *name, bool root)
 		must(setresgid(NOBODY, NOBODY, NOBODY), "becoming nobody");
 		must(setresuid(NOBODY, NOBODY, NOBODY), "becoming nobody");
 	}
-	limit(RLIMIT_NPROC, 256);
+	limit(RLIMIT_NPROC, 1024); /* it counts a user's, so those beside it, too */
 	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "giving privileges up");
+	forbid_keys();
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "binding its life to its parent's");
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);

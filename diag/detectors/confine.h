@@ -4,7 +4,7 @@
  * It runs as nobody, in mount, process, network, IPC and host-name namespaces of its own, with an empty environment,
  * no descriptor but 0, 1 and 2, and limits on CPU, memory, file size and processes. Its file tree holds /usr and
  * what belongs to it (/bin, /lib*, /etc/alternatives, the loader's cache), /dev/null, zero and urandom, a copy of the
- * program in /detector, and an empty /tmp, where it starts. There is no /proc, no /sys, no network and nothing that
+ * program in /detector, and an empty /tmp, where it starts. There is no /proc, no /sys, no network, no keyring and nothing that
  * outlives it, so it can find neither the run's folder nor its caller, and it cannot remember an earlier run.
  * What a program needs besides its one file must lie below /usr.
  */
