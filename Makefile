@@ -29,7 +29,7 @@ BASE_SRC  := $(wildcard harness/base/*.c)
 DIAG_SRC  := $(wildcard diag/log/*.c)
 CORE_SRC  := $(BASE_SRC) $(DIAG_SRC) $(wildcard harness/base/lua/*.c harness/fs/*.c harness/lab/*.c harness/node/*.c harness/inventory/*.c harness/run/*.c \
              harness/lua/*.c harness/cli/*.c diag/metrics/*.c diag/semantic/*.c diag/detectors/*.c diag/series/*.c diag/score/*.c results/*.c results/report/*.c)
-AGENT_SRC := $(BASE_SRC) $(DIAG_SRC) $(wildcard harness/agent/*.c faults/primitives/*.c diag/trace/*.c diag/syscap/*.c diag/external/*.c \
+AGENT_SRC := $(BASE_SRC) $(DIAG_SRC) $(wildcard harness/agent/*.c faults/primitives/*.c diag/trace/*.c diag/syscap/*.c diag/external/*.c diag/sampler/*.c \
              $(filter-out %.bpf.c,$(wildcard diag/ebpf/*.c)))
 TEST_SRC  := $(wildcard ci/tests/*.c)
 

@@ -66,6 +66,7 @@ typedef int (*trace_fn)(const struct trace_request *r, struct err *why);
 int ptrace_trace(const struct trace_request *r, struct err *why); /* diag/syscap: 001's syscap */
 int strace_trace(const struct trace_request *r, struct err *why); /* diag/external: the program, its text */
 int sysstat_trace(const struct trace_request *r, struct err *why); /* diag/external: sadc, its binary file */
+int sampler_trace(const struct trace_request *r, struct err *why); /* diag/sampler: readings, once a second */
 int ebpf_trace(const struct trace_request *r, struct err *why);   /* diag/ebpf */
 
 int trace_main(int argc, char **argv);

@@ -32,6 +32,7 @@ static const struct tracer {
 	{"ptrace", ptrace_trace, false},
 	{"strace", strace_trace, true},
 	{"sysstat", sysstat_trace, true},
+	{"sampler", sampler_trace, true},
 };
 enum { N_TRACERS = sizeof(tracers) / sizeof(tracers[0]) };
 
@@ -111,15 +112,18 @@ static void usage(FILE *f)
 	      "\n"
 	      "  -p, --pid PID     attach; may be repeated. SIGTERM or SIGINT detaches\n"
 	      "  -o, --out FILE    the log\n"
-	      "  --tracer NAME     ebpf, ptrace, strace, sysstat; default auto: ebpf where the kernel\n"
-	      "                    allows it, else ptrace. strace and sysstat (its sadc, each second)\n"
-	      "                    are those programs, and FILE is as they write it\n"
+	      "  --tracer NAME     ebpf, ptrace, strace, sysstat, sampler; default auto: ebpf where the\n"
+	      "                    kernel allows it, else ptrace. strace and sysstat (its sadc, each\n"
+	      "                    second) are those programs, and FILE is as they write it. sampler\n"
+	      "                    records no calls: each second it reads their TCP sockets, processor\n"
+	      "                    time and memory, and the node's interfaces, processors and disk\n"
 	      "  --mode MODE       events (default): a record a call; sums: a record a second, process,\n"
 	      "                    class of call and of descriptor\n"
 	      "  --call NAME,...   only these system calls\n"
 	      "  --tid TID         only this thread; may be repeated\n"
 	      "  --cgroup DIR      only processes in this cgroup (v2) or below\n"
-	      "  --path PREFIX     only files at or below this path; may be repeated\n"
+	      "  --path PREFIX     only files at or below this path; may be repeated. sampler: the disk\n"
+	      "                    that this path lies on\n"
 	      "  --memory SIZE     most that buffers in the kernel may take (default 64MiB)\n"
 	      "  --ready-fd N      write the line ready to descriptor N once everything is attached\n",
 	      f);
@@ -313,5 +317,5 @@ int trace_main(int argc, char **argv)
 		code = tracers[i].run(&o.r, &why);
 		return code == -EOPNOTSUPP ? trace_complain(TRACE_EXIT_USAGE, why.text) : code;
 	}
-	return bad("there is no tracer '%s'; there are ebpf, ptrace, strace and sysstat", o.r.tracer);
+	return bad("there is no tracer '%s'; there are ebpf, ptrace, strace, sysstat and sampler", o.r.tracer);
 }
