@@ -34,7 +34,9 @@ static void usage(FILE *f)
 	      "                    open ...) and of descriptor (disk, server socket, client socket): count, errors,\n"
 	      "                    bytes, time and its spread. Added up in the kernel: costs nearly nothing\n"
 	      "  --tracer NAME     ebpf: in the kernel, cheap, needs root; ptrace: anywhere, for one's own processes\n"
-	      "                    too, but slows them down. Default auto: ebpf where the kernel allows it, else ptrace\n"
+	      "                    too, but slows them down. Default auto: ebpf where the kernel allows it, else ptrace.\n"
+	      "                    sampler: no calls, but each second what their TCP sockets, processor time, memory and\n"
+	      "                    reads came to, and the node's interfaces, processors and, with --path, its disk\n"
 	      "\n"
 	      "Only what all of these say is recorded (cgroup and path: ebpf only):\n"
 	      "  --call NAME,...   these system calls\n"
@@ -47,6 +49,7 @@ static void usage(FILE *f)
 	      "  culprit trace -- ls /tmp                       like strace, with what descriptors mean\n"
 	      "  culprit trace -p 1234 --path /var/log          who touches these files, live\n"
 	      "  culprit trace -p 1234 --mode sums              a line a second and class, live\n"
+	      "  culprit trace -p 1234 --tracer sampler --path /srv/brick   sockets and disk each second, live\n"
 	      "  culprit trace -c -- make                       where a command's time goes\n"
 	      "  culprit trace -p 1234 -o LOG; culprit log LOG  to keep\n",
 	      f);

@@ -138,10 +138,11 @@ static void check_tracer(struct report *r, struct node *n, const char *name, cha
 static void check_tracers(struct report *r, struct node *n)
 {
 	static const char *const names[] = {"ebpf", "ptrace", "strace", "sysstat"};
-	char brief[64] = "";
+	char brief[64] = "", beside[16] = "";
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		check_tracer(r, n, names[i], brief, sizeof(brief));
+	check_tracer(r, n, "sampler", beside, sizeof(beside));
 	if (*brief)
 		doctor_add_brief(r, LEVEL_OK, "tracers", brief, "%s", brief);
 	else

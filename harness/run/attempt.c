@@ -31,6 +31,7 @@ static void clean_up(struct trial *t)
 	trial_stop_jobs(t->apps, t->n_apps, "process.stop", NULL, &ignored);
 	trial_stop_jobs(t->tracers, t->n_tracers, "trace.stop", NULL, &ignored);
 	trial_stop_jobs(t->beside, t->n_beside, "trace.stop", NULL, &ignored);
+	trial_stop_jobs(t->samplers, t->n_samplers, "trace.stop", NULL, &ignored);
 	if (t->n_apps && !cluster_lost(t->x->cluster, &ignored))
 		trial_clean_workload(t);
 	measure_discard(t->x->cluster);
@@ -200,6 +201,7 @@ static void trial_clear(struct trial *t)
 	json_decref(t->detail);
 	free(t->tracers);
 	free(t->beside);
+	free(t->samplers);
 	free(t->apps);
 	free(t->folder);
 }

@@ -15,6 +15,7 @@ struct member {
 	json_t *pids;        /* array: the file system's processes there (servers' bricks, client daemons) */
 	double offset_s;     /* its clock minus ours */
 	double offset_error_s;
+	bool sampled;        /* the sampler works there, and runs beside the tracer (sampling.h) */
 };
 
 struct cluster {

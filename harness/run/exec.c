@@ -15,6 +15,7 @@
 #include "harness/run/key.h"
 #include "harness/run/takeup.h"
 #include "harness/run/needs.h"
+#include "harness/run/sampling.h"
 
 #define CALL_TIMEOUT_S 30
 #define PREPARE_TIMEOUT_S 3600
@@ -509,6 +510,8 @@ int exec_run(struct executor *x, struct err *e)
 		rc = cluster_wait_healthy(x->cluster, 30, e);
 	if (!rc)
 		rc = check_tracers(x, e);
+	if (!rc && x->scenario->measure == MEASURE_VERDICTS)
+		rc = sampling_check(x->cluster, x->progress, e);
 	if (!rc)
 		rc = identify(x, e);
 	if (!rc)

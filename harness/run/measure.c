@@ -23,9 +23,10 @@ struct measurement {
 };
 
 /* The files that a member of each role leaves in its session's folder. */
-static const char *const all_files[] = {"fs.trace", "fs.beside.trace", "app.trace", "app.out", "app.times", NULL};
-static const char *const server_files[] = {"fs.trace", "fs.beside.trace", NULL};
-static const char *const client_files[] = {"fs.trace", "app.trace", "app.out", "fs.beside.trace", NULL};
+static const char *const all_files[] = {"fs.trace", "fs.beside.trace", "fs.samples", "app.trace", "app.out", "app.times",
+					NULL};
+static const char *const server_files[] = {"fs.trace", "fs.samples", "fs.beside.trace", NULL};
+static const char *const client_files[] = {"fs.trace", "fs.samples", "app.trace", "app.out", "fs.beside.trace", NULL};
 static const char *const timed_files[] = {"app.out", "app.times", NULL};
 static const char *const no_files[] = {NULL};
 
@@ -39,8 +40,10 @@ static const char *const *files_of(const struct executor *x, const struct member
 	return m->host->role == ROLE_SERVER ? server_files : m->host->role == ROLE_CLIENT ? client_files : no_files;
 }
 
-static bool is_fetched(const struct executor *x, const char *file)
+static bool is_fetched(const struct executor *x, const struct member *m, const char *file)
 {
+	if (!strcmp(file, "fs.samples"))
+		return m->sampled;
 	return x->scenario->beside.name || strcmp(file, "fs.beside.trace");
 }
 
@@ -133,7 +136,7 @@ int measure_fetch(struct executor *x, const char *folder, const struct part *wor
 
 	for (size_t i = 0; i < c->n_members && !rc; i++) {
 		for (const char *const *f = files_of(x, &c->members[i]); *f && !rc; f++) {
-			if (!is_fetched(x, *f))
+			if (!is_fetched(x, &c->members[i], *f))
 				continue;
 			transfers[n] = (struct node_transfer){.node = c->members[i].node, .remote = *f,
 							      .local = local_path(x, folder, &c->members[i], *f)};
@@ -284,7 +287,7 @@ static int store_files(struct executor *x, struct store *s, const char *folder, 
 		for (const char *const *f = files_of(x, member); *f && !rc; f++) {
 			char *path;
 
-			if (!is_fetched(x, *f))
+			if (!is_fetched(x, member, *f))
 				continue;
 			if (asprintf(&path, "%s/%s.%s", folder, member->host->ssh.name, *f) < 0)
 				return err_errno(e, -ENOMEM, "cannot list the files");

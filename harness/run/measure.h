@@ -5,6 +5,7 @@
  *   cells/0007.1/NODE.fs.trace    the file system's processes on a server or client
  *   cells/0007.1/NODE.app.trace   the workload on a client
  *   cells/0007.1/NODE.app.out     what it printed
+ *   cells/0007.1/NODE.fs.samples  what the sampler read there, second by second (where it can be had)
  *   cells/0007.1/NODE.fs.beside.trace  what a second tracer saw of the file system
  *   cells/0007.1/NODE.app.times   when it ran and how long (run times)
  *

@@ -31,6 +31,13 @@ bool tracing_has_log(const struct tracing *t)
 	return !strcmp(t->name, "ebpf") || !strcmp(t->name, "ptrace");
 }
 
+/* What a scenario's tracer could be taken for. */
+static const char *no_choice(const char *name)
+{
+	return strcmp(name, "sampler") ? "" : "; the sampler is no choice: it runs beside each of them, in every run that "
+					      "gives verdicts";
+}
+
 static bool known(const char *name)
 {
 	for (size_t i = 0; names[i]; i++)
@@ -58,7 +65,8 @@ int tracing_named(const char *name, bool events, struct tracing *out, struct err
 {
 	*out = (struct tracing){0};
 	if (!known(name))
-		return err_set(e, -EINVAL, "there is no tracer '%s'; there are ebpf, ptrace, strace and sysstat", name);
+		return err_set(e, -EINVAL, "there is no tracer '%s'; there are ebpf, ptrace, strace and sysstat%s", name,
+			       no_choice(name));
 	out->name = strdup(name);
 	if (out->name && events && tracing_has_log(out))
 		out->mode = strdup("events");
@@ -111,8 +119,9 @@ int tracing_load(lua_State *L, const struct luax_source *src, struct tracing *ou
 	if (!rc && !known(t.name)) {
 		const char *near = luax_nearest(t.name, names);
 
-		rc = luax_complain(src, t.name, e, "there is no tracer '%s'%s%s%s; there are ebpf, ptrace, strace and sysstat",
-				   t.name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+		rc = luax_complain(src, t.name, e, "there is no tracer '%s'%s%s%s; there are ebpf, ptrace, strace and sysstat%s",
+				   t.name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "",
+				   no_choice(t.name));
 	}
 	if (!rc)
 		rc = complete(&t, e);

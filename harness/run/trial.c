@@ -55,6 +55,12 @@ static void on_event(void *ctx, struct node *n, const json_t *event)
 			err_set(&t->gone, -EIO, "%s: the second tracer ended by itself with %d", node_name(n), code);
 		}
 	}
+	for (size_t i = 0; i < t->n_samplers; i++) {
+		if (t->samplers[i].running && t->samplers[i].member->node == n && !strcmp(t->samplers[i].handle, handle)) {
+			t->is_gone = true;
+			err_set(&t->gone, -EIO, "%s: the sampler ended by itself with %d", node_name(n), code);
+		}
+	}
 	for (size_t i = 0; i < t->n_tracers; i++) {
 		if (t->tracers[i].running && t->tracers[i].member->node == n && !strcmp(t->tracers[i].handle, handle)) {
 			t->is_gone = true;

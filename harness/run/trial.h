@@ -28,7 +28,8 @@ struct trial {
 	const struct tracing *tracing;
 	struct job *tracers, *apps;      /* tracers: servers then clients; apps: clients */
 	struct job *beside;              /* the second tracers, in the same order */
-	size_t n_tracers, n_apps, n_beside;
+	struct job *samplers;            /* servers then clients, those where one can be had */
+	size_t n_tracers, n_apps, n_beside, n_samplers;
 	int64_t beside_id;               /* this attempt's in the store beside */
 	json_t *before, *detail;
 	json_t *report;                  /* of the gates; borrowed */

@@ -9,6 +9,7 @@
 #include "harness/base/clock.h"
 #include "harness/base/lua/luajson.h"
 #include "harness/base/lua/luax.h"
+#include "harness/run/sampling.h"
 
 void trial_drop_results(struct node_request *requests, size_t n)
 {
@@ -57,6 +58,37 @@ static int start_tracers(struct trial *t, const struct tracing *tracing, const c
 	return rc;
 }
 
+/* As start_tracers, where there is a sampler. */
+static int start_samplers(struct trial *t, struct err *e)
+{
+	struct cluster *c = t->x->cluster;
+	size_t all = c->n_servers + c->n_clients, n = 0;
+	struct node_request *requests = calloc(all, sizeof(*requests));
+	int rc;
+
+	t->samplers = calloc(all, sizeof(*t->samplers));
+	if (!requests || !t->samplers) {
+		free(requests);
+		return err_errno(e, -ENOMEM, "cannot start the samplers");
+	}
+	for (size_t i = 0; i < all; i++) {
+		struct member *m = i < c->n_servers ? c->servers[i] : c->clients[i - c->n_servers];
+
+		if (!m->sampled)
+			continue;
+		t->samplers[n].member = m;
+		requests[n++] = (struct node_request){.node = m->node, .op = "trace.start",
+						      .args = sampling_args(m, "fs.samples")};
+	}
+	t->n_samplers = n;
+	rc = node_call_all(requests, n, CALL_TIMEOUT_S, e);
+	for (size_t i = 0; i < n; i++)
+		if (requests[i].result)
+			take_handle(&t->samplers[i], t->samplers[i].member, requests[i].result);
+	trial_drop_results(requests, n);
+	return rc;
+}
+
 int trial_start_tracers(struct trial *t, struct err *e)
 {
 	const struct tracing *beside = &t->x->scenario->beside;
@@ -64,6 +96,8 @@ int trial_start_tracers(struct trial *t, struct err *e)
 
 	if (!rc && beside->name)
 		rc = start_tracers(t, beside, "fs.beside.trace", &t->beside, &t->n_beside, e);
+	if (!rc && t->x->scenario->measure == MEASURE_VERDICTS)
+		rc = start_samplers(t, e);
 	return rc;
 }
 
@@ -232,8 +266,8 @@ static int check_traces(const json_t *results, const char *member, json_int_t *r
 
 int trial_stop_all(struct trial *t, struct err *e)
 {
-	json_t *apps = json_object(), *tracers = json_object(), *beside = json_object();
-	json_int_t records = 0, lost = 0;
+	json_t *apps = json_object(), *tracers = json_object(), *beside = json_object(), *samples = json_object();
+	json_int_t records = 0, lost = 0, ignored = 0;
 	int rc, rc2;
 	struct err e2;
 
@@ -241,6 +275,8 @@ int trial_stop_all(struct trial *t, struct err *e)
 	rc2 = trial_stop_jobs(t->tracers, t->n_tracers, "trace.stop", tracers, &e2);
 	if (!rc2)
 		rc2 = trial_stop_jobs(t->beside, t->n_beside, "trace.stop", beside, &e2);
+	if (!rc2)
+		rc2 = trial_stop_jobs(t->samplers, t->n_samplers, "trace.stop", samples, &e2);
 	if (!rc && rc2)
 		rc = err_set(e, rc2, "%s", e2.text);
 	if (!rc)
@@ -249,6 +285,8 @@ int trial_stop_all(struct trial *t, struct err *e)
 		rc = check_traces(beside, NULL, &records, &lost, e);
 	if (!rc)
 		rc = check_traces(apps, "trace", &records, &lost, e);
+	if (!rc)
+		rc = check_traces(samples, NULL, &ignored, &ignored, e);
 	if (tracing_has_log(t->tracing)) {
 		json_object_set_new(t->detail, "records", json_integer(records));
 		json_object_set_new(t->detail, "lost", json_integer(lost));
@@ -257,6 +295,9 @@ int trial_stop_all(struct trial *t, struct err *e)
 	json_object_set_new(t->detail, "traces", tracers);
 	if (t->n_beside)
 		json_object_set(t->detail, "beside_traces", beside);
+	if (t->n_samplers)
+		json_object_set(t->detail, "samples", samples);
 	json_decref(beside);
+	json_decref(samples);
 	return rc;
 }
