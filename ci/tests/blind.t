@@ -18,12 +18,12 @@ evidence() { perl -MJSON::PP -0777 -e 'print map { "$_\n" } map { ref $_ ? JSON:
 # is drawn anew in each state, and says nothing.
 cat >spy.lua <<'L'
 local function dump(v, seen, depth)
-	if type(v) == "userdata" then
+	if tostring(v):match("^vec of") then
 		local out = {}
 		for i = 1, #v do out[i] = string.format("%.17g", v[i]) end
 		return "vec(" .. table.concat(out, ",") .. ")"
 	end
-	if type(v) ~= "table" then return type(v) == "function" and "function" or tostring(v) end
+	if type(v) ~= "table" and tostring(v) ~= "series" then return type(v) == "function" and "function" or tostring(v) end
 	if seen[v] or depth > 12 then return "..." end
 	seen[v] = true
 	local keys = {}

@@ -26,6 +26,8 @@
 #include "diag/metrics/metrics.h"
 #include "harness/base/err.h"
 
+struct columns;
+
 /* What was measured in one run; all is borrowed for the length of a call. */
 struct detector_run {
 	const char *id;             /* opaque: it must tell neither fault nor workload */
@@ -34,6 +36,7 @@ struct detector_run {
 	size_t n_servers;
 	const struct sample *samples; /* 'server' is an index into 'servers'; in any order, added up */
 	size_t n_samples;
+	const struct columns *columns; /* the same in less room, for large runs; NULL: made from samples for each call */
 	/* Names of the metrics, which samples' 'metric' is an index into; NULL: those of enum metric. */
 	const char *const *metrics;
 	size_t n_metrics;

@@ -73,9 +73,11 @@
 ---@field errno_map table<string, string[]> errno of a server -> what it may become on the way to the application, if not itself
 
 --- One metric of one server, an element a second. Service times: of the calls or messages. Readings: of the devices,
---- of the clients (so mean * count is the sum over the clients, and max is the largest client's).
+--- of the clients (so sum is over the clients, and max is the largest client's). A vec is made when it is asked for, so
+--- what is written to one does not last.
 ---@class culprit.Series
 ---@field mean culprit.Vec in the metric's unit; NaN where there is no sample
+---@field sum culprit.Vec mean * count
 ---@field count culprit.Vec calls, messages, devices or clients; 0 where there is no sample
 ---@field max culprit.Vec in the metric's unit; NaN where there is no sample
 ---@field bytes culprit.Vec that those calls or messages moved; 0 where there is no sample, and of readings

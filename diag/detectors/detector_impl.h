@@ -2,6 +2,7 @@
 #ifndef CULPRIT_DIAG_DETECTOR_IMPL_H
 #define CULPRIT_DIAG_DETECTOR_IMPL_H
 
+#include "diag/detectors/columns.h"
 #include "diag/detectors/detector.h"
 #include "harness/base/lua/luax.h"
 
@@ -21,6 +22,7 @@ struct detector {
 	bool limited;           /* user code runs: limits apply */
 	bool out_of_memory, out_of_time;
 	unsigned long steps;    /* thousands of instructions in this call */
+	unsigned long steps_max;
 	unsigned refusals;      /* of memory, one after the other */
 };
 
@@ -28,16 +30,20 @@ struct detector {
 int sandbox_load(struct detector *d, struct err *e);
 void sandbox_close(struct detector *d);
 
-/* One metric of one server, second by second (arrays of run->seconds; NaN in mean and max: no sample). */
-void series_fill(const struct detector_run *run, size_t metric, uint32_t server, double *mean, double *count,
-		 double *max, double *bytes);
-const char *run_metric(const struct detector_run *run, size_t i); /* its name, or NULL past the last */
+/* A run with columns, made from its samples if it came without; to be closed with the one that was given. */
+int run_open(const struct detector_run *given, struct detector_run *run, struct err *e);
+void run_close(const struct detector_run *given, struct detector_run *run);
 
-/* Is the metric listed in the run: a service time, or one that has samples? 'listed' has room for run_metrics of them. */
+/* All metrics that there may be: names, and units (NULL: not known). */
 size_t run_metrics(const struct detector_run *run);
-void run_list(const struct detector_run *run, bool *listed);
+const char *run_metric(const struct detector_run *run, size_t i);
+const char *run_unit(const struct detector_run *run, size_t i);
 bool run_is_service_time(const struct detector_run *run, size_t i);
-const char *run_unit(const struct detector_run *run, size_t i); /* NULL: not known */
+bool run_lists(const struct detector_run *run, size_t i); /* is it a service time, or has it samples? (of an open run) */
+
+/* The table that detectors see (culprit.Run); the run, an open one, must outlive the state. 'before' is the number of
+ * series (metrics times servers) in the runs that were pushed before. */
+void run_push(lua_State *L, const struct detector_run *run, size_t before);
 
 struct external_answer {
 	int rc;
@@ -51,6 +57,9 @@ int external_ask(const struct detector *d, const json_t *training, const struct 
 		 struct external_answer *answers, size_t n, struct err *e);
 size_t external_at_once(void); /* so many */
 json_t *external_run(const struct detector_run *run); /* as the program sees it */
+
+/* More instructions for a run of so many servers times seconds. */
+void sandbox_allow(struct detector *d, double server_seconds);
 
 /* Calls the function 'name' of the definition with the 'nargs' values on top of the stack, within the
  * limits; leaves one result. -E2BIG when a limit was reached. */

@@ -52,34 +52,38 @@ static json_t *numbers(const double *v, size_t n)
 	return list;
 }
 
-static json_t *series_json(const struct detector_run *run, size_t metric, uint32_t server, double *buf)
+static json_t *series_json(const struct detector_run *run, size_t metric, size_t server, double *buf)
 {
+	const struct columns *c = run->columns;
 	size_t n = (size_t)run->seconds;
+	json_t *series = json_object();
 
-	series_fill(run, metric, server, buf, buf + n, buf + 2 * n, buf + 3 * n);
-	return json_pack("{s:o, s:o, s:o, s:o}", "mean", numbers(buf, n), "count", numbers(buf + n, n), "max",
-			 numbers(buf + 2 * n, n), "bytes", numbers(buf + 3 * n, n));
+	columns_mean(c, metric, server, buf);
+	json_object_set_new(series, "mean", numbers(buf, n));
+	columns_read(c, metric, server, COLUMN_COUNT, buf);
+	json_object_set_new(series, "count", numbers(buf, n));
+	columns_sampled(c, metric, server, COLUMN_MAX, buf);
+	json_object_set_new(series, "max", numbers(buf, n));
+	columns_read(c, metric, server, COLUMN_BYTES, buf);
+	json_object_set_new(series, "bytes", numbers(buf, n));
+	return series;
 }
 
-json_t *external_run(const struct detector_run *run)
+static json_t *open_run(const struct detector_run *run, double *buf)
 {
 	json_t *servers = json_array(), *metrics = json_array(), *times = json_array(), *units = json_object();
 	json_t *series = json_object(), *top;
-	double *buf = calloc(4 * (size_t)run->seconds + 1, sizeof(*buf));
-	bool *listed = calloc(run_metrics(run) + 1, sizeof(*listed));
 
-	if (listed)
-		run_list(run, listed);
 	for (size_t s = 0; s < run->n_servers; s++)
 		json_array_append_new(servers, json_string(run->servers[s]));
-	for (size_t m = 0; buf && listed && m < run_metrics(run); m++) {
+	for (size_t m = 0; m < run_metrics(run); m++) {
 		const char *metric = run_metric(run, m), *unit = run_unit(run, m);
 		json_t *of;
 
-		if (!listed[m])
+		if (!run_lists(run, m))
 			continue;
 		of = json_object();
-		for (uint32_t s = 0; s < run->n_servers; s++)
+		for (size_t s = 0; s < run->n_servers; s++)
 			json_object_set_new(of, run->servers[s], series_json(run, m, s, buf));
 		json_object_set_new(series, metric, of);
 		json_array_append_new(metrics, json_string(metric));
@@ -88,13 +92,26 @@ json_t *external_run(const struct detector_run *run)
 		if (unit)
 			json_object_set_new(units, metric, json_string(unit));
 	}
-	free(listed);
-	free(buf);
 	top = json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "id", run->id, "seconds", (int)run->seconds, "servers", servers,
 			"metrics", metrics, "service_times", times, "units", units, "series", series);
 	json_object_set_new(top, "events", run->events ? json_deep_copy(run->events) : json_array());
 	json_object_set_new(top, "file_system", run->file_system ? json_deep_copy(run->file_system) : json_object());
 	return top;
+}
+
+json_t *external_run(const struct detector_run *given)
+{
+	double *buf = calloc((size_t)given->seconds + 1, sizeof(*buf));
+	struct detector_run run;
+	struct err why;
+	json_t *v = NULL;
+
+	if (buf && !run_open(given, &run, &why)) {
+		v = open_run(&run, buf);
+		run_close(given, &run);
+	}
+	free(buf);
+	return v;
 }
 
 static int put_line(FILE *f, json_t *line, struct err *e)

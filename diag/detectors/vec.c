@@ -46,13 +46,10 @@ static size_t finite_of(const struct vec *x, size_t from, size_t to, double *out
 	return n;
 }
 
-/* Median of n values, which are sorted by it; NaN for none. */
+/* Median of n values, whose order is lost; NaN for none. */
 static double median_of(double *a, size_t n)
 {
-	if (!n)
-		return NAN;
-	gsl_sort(a, 1, n);
-	return gsl_stats_median_from_sorted_data(a, 1, n);
+	return n ? gsl_stats_median(a, 1, n) : NAN;
 }
 
 static double mean_of(const double *a, size_t n)

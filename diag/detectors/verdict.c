@@ -1,180 +1,13 @@
 /*
- * The other half of the runtime: runs and models into Lua, models and verdicts out of it.
+ * The other half of the runtime: runs and models into Lua (run.c), models and verdicts out of it.
  */
 #include <errno.h>
 #include <lauxlib.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "diag/detectors/detector_impl.h"
-#include "diag/detectors/vec.h"
 #include "harness/base/lua/luajson.h"
-
-const char *run_metric(const struct detector_run *run, size_t i)
-{
-	if (!run->metrics)
-		return i < METRIC_COUNT ? metric_name((enum metric)i) : NULL;
-	return i < run->n_metrics ? run->metrics[i] : NULL;
-}
-
-size_t run_metrics(const struct detector_run *run)
-{
-	return run->metrics ? run->n_metrics : METRIC_COUNT;
-}
-
-/* One of ours by its name, or METRIC_COUNT. */
-static enum metric own_metric(const struct detector_run *run, size_t i)
-{
-	enum metric m = METRIC_COUNT;
-
-	if (!run->metrics)
-		return (enum metric)i;
-	metric_from_name(run->metrics[i], &m);
-	return m;
-}
-
-/* Of other people's metrics nothing is known but that detectors were written for service times. */
-bool run_is_service_time(const struct detector_run *run, size_t i)
-{
-	enum metric m = own_metric(run, i);
-
-	return m < METRIC_SERVICE_TIMES || m == METRIC_COUNT;
-}
-
-const char *run_unit(const struct detector_run *run, size_t i)
-{
-	enum metric m = own_metric(run, i);
-
-	return m < METRIC_COUNT ? metric_unit(m) : NULL;
-}
-
-void run_list(const struct detector_run *run, bool *listed)
-{
-	size_t n = run_metrics(run);
-
-	for (size_t i = 0; i < n; i++)
-		listed[i] = run->metrics || i < METRIC_SERVICE_TIMES;
-	for (size_t i = 0; i < run->n_samples; i++)
-		if (run->samples[i].count && (size_t)run->samples[i].metric < n)
-			listed[run->samples[i].metric] = true;
-}
-
-void series_fill(const struct detector_run *run, size_t metric, uint32_t server, double *mean, double *count,
-		 double *max, double *bytes)
-{
-	size_t n = (size_t)run->seconds;
-
-	for (size_t i = 0; i < n; i++) {
-		mean[i] = max[i] = NAN;
-		count[i] = bytes[i] = 0;
-	}
-	for (size_t i = 0; i < run->n_samples; i++) {
-		const struct sample *s = &run->samples[i];
-
-		if ((size_t)s->metric != metric || s->server != server || !s->count || s->second < 0 ||
-		    s->second >= run->seconds)
-			continue;
-		mean[s->second] = (isnan(mean[s->second]) ? 0 : mean[s->second]) + s->sum_s;
-		count[s->second] += (double)s->count;
-		bytes[s->second] += (double)s->bytes;
-		if (isnan(max[s->second]) || s->max_s > max[s->second])
-			max[s->second] = s->max_s;
-	}
-	for (size_t i = 0; i < n; i++)
-		mean[i] /= count[i];
-}
-
-static void push_series(lua_State *L, const struct detector_run *run, size_t metric, uint32_t server)
-{
-	static const char *const names[] = {"mean", "count", "max", "bytes"};
-	struct vec *v[4];
-
-	lua_createtable(L, 0, 4);
-	for (int i = 0; i < 4; i++) {
-		v[i] = vec_push(L, (size_t)run->seconds);
-		lua_setfield(L, -2, names[i]);
-	}
-	series_fill(run, metric, server, v[0]->v, v[1]->v, v[2]->v, v[3]->v);
-}
-
-/* An empty list or table where nothing is known, so that no detector need ask. */
-static void push_semantics(lua_State *L, const struct detector_run *run)
-{
-	static const char *const keys[] = {"lost_errnos", "errno_map"};
-
-	if (run->events)
-		luajson_push(L, run->events);
-	else
-		lua_newtable(L);
-	lua_setfield(L, -2, "events");
-	lua_createtable(L, 0, 2);
-	for (size_t i = 0; i < 2; i++) {
-		const json_t *v = json_object_get(run->file_system, keys[i]);
-
-		if (v)
-			luajson_push(L, v);
-		else
-			lua_newtable(L);
-		lua_setfield(L, -2, keys[i]);
-	}
-	lua_setfield(L, -2, "file_system");
-}
-
-/* Into the table on top: metrics, service_times, units and series. */
-static void push_metrics(lua_State *L, const struct detector_run *run)
-{
-	static const char *const keys[] = {"metrics", "service_times", "units", "series"};
-	enum { METRICS = 1, SERVICE_TIMES, UNITS, SERIES };
-	size_t n = run_metrics(run);
-	int top = lua_gettop(L);
-	bool *listed;
-
-	for (int i = 0; i < 4; i++)
-		lua_newtable(L);
-	listed = lua_newuserdatauv(L, n + 1, 0);
-	run_list(run, listed);
-	for (size_t m = 0; m < n; m++) {
-		const char *metric = run_metric(run, m), *unit = run_unit(run, m);
-
-		if (!listed[m])
-			continue;
-		for (int list = METRICS; list <= (run_is_service_time(run, m) ? SERVICE_TIMES : METRICS); list++) {
-			lua_pushstring(L, metric);
-			lua_rawseti(L, top + list, (lua_Integer)lua_rawlen(L, top + list) + 1);
-		}
-		if (unit) {
-			lua_pushstring(L, unit);
-			lua_setfield(L, top + UNITS, metric);
-		}
-		lua_createtable(L, 0, (int)run->n_servers);
-		for (uint32_t s = 0; s < run->n_servers; s++) {
-			push_series(L, run, m, s);
-			lua_setfield(L, -2, run->servers[s]);
-		}
-		lua_setfield(L, top + SERIES, metric);
-	}
-	lua_pop(L, 1);
-	for (int i = 3; i >= 0; i--)
-		lua_setfield(L, top, keys[i]);
-}
-
-static void push_run(lua_State *L, const struct detector_run *run)
-{
-	lua_createtable(L, 0, 9);
-	lua_pushstring(L, run->id);
-	lua_setfield(L, -2, "id");
-	lua_pushinteger(L, run->seconds);
-	lua_setfield(L, -2, "seconds");
-	lua_createtable(L, (int)run->n_servers, 0);
-	for (size_t i = 0; i < run->n_servers; i++) {
-		lua_pushstring(L, run->servers[i]);
-		lua_rawseti(L, -2, (lua_Integer)i + 1);
-	}
-	lua_setfield(L, -2, "servers");
-	push_metrics(L, run);
-	push_semantics(L, run);
-}
 
 struct inputs {
 	struct detector *d;
@@ -190,27 +23,29 @@ static int push_inputs(lua_State *L)
 
 	lua_settop(L, 0);
 	if (in->model) {
-		push_run(L, in->runs);
+		run_push(L, in->runs, 0);
 		luajson_push(L, in->model);
 	} else {
 		lua_createtable(L, (int)in->n, 0);
-		for (size_t i = 0; i < in->n; i++) {
-			push_run(L, &in->runs[i]);
+		for (size_t i = 0, before = 0; i < in->n; i++) {
+			run_push(L, &in->runs[i], before);
 			lua_rawseti(L, -2, (lua_Integer)i + 1);
+			before += run_metrics(&in->runs[i]) * in->runs[i].n_servers;
 		}
 	}
 	luajson_push(L, in->d->params);
 	return lua_gettop(L);
 }
 
-/* Calls 'name' on the inputs; its result is JSON. */
-static int call(struct detector *d, const char *name, struct inputs *in, json_t **out, struct err *e)
+static int call_open(struct detector *d, const char *name, struct inputs *in, json_t **out, struct err *e)
 {
 	int rc = sandbox_load(d, e);
 
 	if (rc)
 		return rc;
 	in->d = d;
+	for (size_t i = 0; i < in->n; i++)
+		sandbox_allow(d, (double)in->runs[i].n_servers * in->runs[i].seconds);
 	lua_pushcfunction(d->L, push_inputs);
 	lua_pushlightuserdata(d->L, in);
 	rc = luax_call(d->L, 1, LUA_MULTRET, e);
@@ -225,6 +60,27 @@ static int call(struct detector *d, const char *name, struct inputs *in, json_t 
 			err_prefix(e, rc, "%s: what '%s' returned", d->src.path, name);
 	}
 	sandbox_close(d);
+	return rc;
+}
+
+/* Calls 'name' on the inputs; its result is JSON. */
+static int call(struct detector *d, const char *name, struct inputs *in, json_t **out, struct err *e)
+{
+	const struct detector_run *given = in->runs;
+	struct detector_run *runs = calloc(in->n + 1, sizeof(*runs));
+	size_t opened = 0;
+	int rc = runs ? 0 : err_errno(e, -ENOMEM, "cannot ask '%s'", d->name);
+
+	while (opened < in->n && !rc) {
+		rc = run_open(&given[opened], &runs[opened], e);
+		opened += !rc;
+	}
+	in->runs = runs;
+	if (!rc)
+		rc = call_open(d, name, in, out, e);
+	for (size_t i = 0; i < opened; i++)
+		run_close(&given[i], &runs[i]);
+	free(runs);
 	return rc;
 }
 
@@ -324,12 +180,10 @@ static int check_keys(const struct detector *d, const json_t *v, struct err *e)
 
 static bool knows_metric(const struct detector_run *run, const char *name)
 {
-	const char *known;
-
 	if (!strcmp(name, "any"))
 		return true;
-	for (size_t i = 0; (known = run_metric(run, i)); i++)
-		if (!strcmp(known, name))
+	for (size_t i = 0; i < run_metrics(run); i++)
+		if (!strcmp(run_metric(run, i), name))
 			return true;
 	return false;
 }
@@ -376,7 +230,7 @@ static int read_verdict(const struct detector *d, const struct detector_run *run
 		return rc;
 	if (!json_is_string(metric) || !knows_metric(run, json_string_value(metric)))
 		return err_set(e, -EINVAL, "%s: a verdict's metric is one of the run's (%s ...) or 'any'", d->src.path,
-			       run_metric(run, 0) ? run_metric(run, 0) : "none");
+			       run_metrics(run) ? run_metric(run, 0) : "none");
 	if ((indicted && !json_is_array(indicted)) || (abstain && !json_is_boolean(abstain)) ||
 	    (reason && !json_is_string(reason)) || (resource && !json_is_string(resource)))
 		return err_set(e, -EINVAL,
