@@ -148,21 +148,57 @@ static json_t *member(json_t *object, const char *key, json_t *fresh)
 	return fresh;
 }
 
-static json_t *columns(const json_t *rows)
+/* A chart of what never changes says nothing. */
+static bool is_constant(const struct sample *samples, size_t n)
 {
-	static const char *const names[] = {"second", "count", "sum_s", "max_s", "bytes"};
-	json_t *metrics = json_object(), *row;
-	size_t i;
+	for (size_t i = 1; i < n; i++)
+		if (samples[i].sum_s != samples->sum_s || samples[i].count != samples->count)
+			return false;
+	return true;
+}
 
-	json_array_foreach((json_t *)rows, i, row) {
-		json_t *metric = member(metrics, json_string_value(json_object_get(row, "metric")), json_object());
-		json_t *server = member(metric, json_string_value(json_object_get(row, "server")),
-					json_pack("[[], [], [], [], []]"));
+struct charted {
+	json_t *metrics;     /* {metric: {server: [[second], [count], [sum], [max], [bytes]]}} */
+	json_t *moving;      /* {metric: true}: those of which a server's samples change */
+};
 
-		for (size_t k = 0; k < 5; k++)
-			json_array_append(json_array_get(server, k), json_object_get(row, names[k]));
+static int add_series(void *ctx, const char *name, const char *server, const struct sample *samples, size_t n, struct err *e)
+{
+	struct charted *c = ctx;
+	json_t *columns = json_pack("[[], [], [], [], []]");
+	enum metric m;
+
+	(void)e;
+	if (!is_constant(samples, n) || metric_from_name(name, &m) || m < METRIC_SERVICE_TIMES)
+		json_object_set_new(c->moving, name, json_true());
+	for (size_t i = 0; i < n; i++) {
+		json_array_append_new(json_array_get(columns, 0), json_integer(samples[i].second));
+		json_array_append_new(json_array_get(columns, 1), json_integer((json_int_t)samples[i].count));
+		json_array_append_new(json_array_get(columns, 2), json_real(samples[i].sum_s));
+		json_array_append_new(json_array_get(columns, 3), json_real(samples[i].max_s));
+		json_array_append_new(json_array_get(columns, 4), json_integer((json_int_t)samples[i].bytes));
 	}
-	return metrics;
+	json_object_set_new(member(c->metrics, name, json_object()), server, columns);
+	return 0;
+}
+
+static int read_columns(struct store *s, int64_t attempt, json_t **out, struct err *e)
+{
+	struct charted c = {.metrics = json_object(), .moving = json_object()};
+	int rc = store_samples(s, attempt, add_series, &c, e);
+	const char *name;
+	json_t *of;
+	void *next;
+
+	json_object_foreach_safe(c.metrics, next, name, of)
+		if (!json_object_get(c.moving, name))
+			json_object_del(c.metrics, name);
+	json_decref(c.moving);
+	if (rc)
+		json_decref(c.metrics);
+	else
+		*out = c.metrics;
+	return rc;
 }
 
 /* The rows of 'all' that belong to 'attempt', without saying so in each. */
@@ -186,16 +222,19 @@ int report_block(struct store *s, const json_t *attempt, const json_t *verdicts,
 		 struct err *e)
 {
 	json_int_t id = json_integer_value(json_object_get(attempt, "id"));
-	json_t *samples = NULL, *events = NULL;
-	int rc = store_samples(s, id, &samples, e);
+	json_t *samples = NULL, *events = NULL, *detail;
+	int rc = read_columns(s, id, &samples, e);
 
 	if (!rc)
 		rc = store_events(s, id, &events, e);
-	if (!rc)
-		*out = json_pack("{s:o, s:o, s:o, s:o, s:o}", "detail",
-				 parsed(json_string_value(json_object_get(attempt, "detail"))), "samples",
-				 columns(samples), "events", events, "verdicts", of_attempt(verdicts, id), "files",
-				 of_attempt(files, id));
-	json_decref(samples);
-	return rc;
+	if (rc) {
+		json_decref(samples);
+		return rc;
+	}
+	detail = parsed(json_string_value(json_object_get(attempt, "detail")));
+	/* Addresses, and for 'culprit remeasure' only. */
+	json_object_del(detail, "reduction");
+	*out = json_pack("{s:o, s:o, s:o, s:o, s:o}", "detail", detail, "samples", samples, "events", events, "verdicts",
+			 of_attempt(verdicts, id), "files", of_attempt(files, id));
+	return 0;
 }

@@ -257,48 +257,54 @@ static int events_read(struct judge *j, int64_t attempt, int32_t seconds, json_t
 	return rc;
 }
 
+/* Where samples go as they are read. */
+struct taking {
+	const struct judge *judge;
+	struct evidence *ev;
+	size_t n, room;
+};
+
+static int take_series(void *ctx, const char *metric, const char *server, const struct sample *samples, size_t n, struct err *e)
+{
+	struct taking *t = ctx;
+	enum metric m;
+	uint32_t k;
+
+	for (k = 0; k < t->judge->n_servers && strcmp(t->judge->names[k], server); k++)
+		;
+	if (k == t->judge->n_servers || metric_from_name(metric, &m))
+		return 0;
+	if (t->n + n > t->room) {
+		size_t room = 2 * (t->n + n) + 1024;
+		struct sample *more = realloc(t->ev->samples, room * sizeof(*more));
+
+		if (!more)
+			return err_errno(e, -ENOMEM, "cannot judge");
+		t->ev->samples = more;
+		t->room = room;
+	}
+	for (size_t i = 0; i < n; i++) {
+		t->ev->samples[t->n] = samples[i];
+		t->ev->samples[t->n].metric = m;
+		t->ev->samples[t->n++].server = k;
+	}
+	return 0;
+}
+
 static int evidence_read(struct judge *j, int64_t attempt, int32_t seconds, struct evidence *ev, struct err *e)
 {
-	json_t *rows = NULL, *row;
-	size_t i, n = 0;
-	int rc = store_samples(j->store, attempt, &rows, e);
+	struct taking t = {.judge = j, .ev = ev};
+	int rc = store_samples(j->store, attempt, take_series, &t, e);
 
 	if (!rc)
 		rc = events_read(j, attempt, seconds, &ev->events, e);
-	if (!rc) {
-		ev->samples = calloc(json_array_size(rows) + 1, sizeof(*ev->samples));
-		if (!ev->samples)
-			rc = err_errno(e, -ENOMEM, "cannot judge");
-	}
-	json_array_foreach(rows, i, row) {
-		const char *server = json_string_value(json_object_get(row, "server"));
-		struct sample *s;
-		uint32_t k;
-
-		if (rc)
-			break;
-		s = &ev->samples[n];
-		for (k = 0; k < j->n_servers && strcmp(j->names[k], server); k++)
-			;
-		if (k == j->n_servers || metric_from_name(json_string_value(json_object_get(row, "metric")), &s->metric))
-			continue;
-		s->server = k;
-		s->second = (int32_t)json_integer_value(json_object_get(row, "second"));
-		s->count = (uint64_t)json_integer_value(json_object_get(row, "count"));
-		s->sum_s = json_number_value(json_object_get(row, "sum_s"));
-		s->max_s = json_number_value(json_object_get(row, "max_s"));
-		s->bytes = (uint64_t)json_integer_value(json_object_get(row, "bytes"));
-		n++;
-	}
-	if (!rc) {
-		snprintf(ev->id, sizeof(ev->id), "%08llx",
-			 (unsigned long long)(draw(j, "run", attempt) >> 32));
-		ev->run = (struct detector_run){.id = ev->id, .seconds = seconds, .servers = j->alias_list,
-						.n_servers = j->n_servers, .samples = ev->samples, .n_samples = n,
-						.events = ev->events, .file_system = j->file_system};
-	}
-	json_decref(rows);
-	return rc;
+	if (rc)
+		return rc;
+	snprintf(ev->id, sizeof(ev->id), "%08llx", (unsigned long long)(draw(j, "run", attempt) >> 32));
+	ev->run = (struct detector_run){.id = ev->id, .seconds = seconds, .servers = j->alias_list,
+					.n_servers = j->n_servers, .samples = ev->samples, .n_samples = t.n,
+					.events = ev->events, .file_system = j->file_system};
+	return 0;
 }
 
 static void read_file_system(struct judge *j)

@@ -13,8 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* 3: cells without a tracer; 4: attempts without a key. Both are read as they are. */
-#define VERSION "5"
+/* 3: cells without a tracer; 4: attempts without a key; 5: a row a sample. They are read as they are; 5 becomes 6 when
+ * samples are written. */
+#define VERSION "6"
 #define OLDEST_VERSION "3"
 
 /* A reader holds a writer up for as long as it reads; one that was stopped in the middle must not end a night's run. */
@@ -29,9 +30,7 @@ static const char schema[] =
 	" reason TEXT, started_ns INTEGER, start_ns INTEGER, onset_ns INTEGER, offset_ns INTEGER, ended_ns INTEGER,"
 	" seconds INTEGER, detail TEXT, key TEXT, UNIQUE (cell, number));"
 	"CREATE UNIQUE INDEX completed_once ON attempt (cell) WHERE outcome = 'confirmed';"
-	"CREATE TABLE sample (attempt INTEGER REFERENCES attempt, metric TEXT, server TEXT, second INTEGER,"
-	" count INTEGER, sum_s REAL, max_s REAL, bytes INTEGER, PRIMARY KEY (attempt, metric, server, second))"
-	" WITHOUT ROWID;"
+	STORE_SERIES
 	"CREATE TABLE event (attempt INTEGER REFERENCES attempt, number INTEGER, kind TEXT, server TEXT, client TEXT,"
 	" time_s REAL, detail TEXT, PRIMARY KEY (attempt, number)) WITHOUT ROWID;"
 	"CREATE TABLE file (attempt INTEGER REFERENCES attempt, path TEXT PRIMARY KEY, size INTEGER, sha256 TEXT)"
@@ -67,6 +66,7 @@ int store_statement(struct store *s, sqlite3_stmt **out, struct err *e, const ch
 	va_start(ap, types);
 	for (int i = 1; rc == SQLITE_OK && types[i - 1]; i++) {
 		const json_t *j;
+		const void *data;
 
 		switch (types[i - 1]) {
 		case 'i':
@@ -77,6 +77,10 @@ int store_statement(struct store *s, sqlite3_stmt **out, struct err *e, const ch
 			break;
 		case 's':
 			rc = sqlite3_bind_text(st, i, va_arg(ap, const char *), -1, SQLITE_TRANSIENT);
+			break;
+		case 'b':
+			data = va_arg(ap, const void *);
+			rc = sqlite3_bind_blob64(st, i, data, va_arg(ap, size_t), SQLITE_STATIC);
 			break;
 		default:
 			j = va_arg(ap, const json_t *);

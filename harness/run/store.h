@@ -70,8 +70,11 @@ struct attempt_row {
 };
 
 int store_put_attempt(struct store *s, struct attempt_row *row, struct err *e);
+/* In the order of metrics_samples. -EINVAL: the store is older than version 5. */
 int store_put_samples(struct store *s, int64_t attempt, char *const servers[], const struct sample *samples, size_t n,
 		      struct err *e);
+int store_drop_samples(struct store *s, int64_t attempt, struct err *e);
+int store_drop_events(struct store *s, int64_t attempt, struct err *e);
 /* Events in their order; 'servers' and 'clients' are the names that their indices stand for. */
 int store_put_events(struct store *s, int64_t attempt, char *const servers[], char *const clients[],
 		     const struct event *events, size_t n, struct err *e);
@@ -93,8 +96,13 @@ int store_runtimes(struct store *s, json_t **rows, struct err *e);
  * failed: [{cell, number, outcome, reason}], cells: [as missing, all of them, and done],
  * skipped: [{fault, reason, cells}]} */
 int store_tally(struct store *s, json_t **tally, struct err *e);
-/* [{metric, server, second, count, sum_s, max_s, bytes}] of one attempt. New reference. */
-int store_samples(struct store *s, int64_t attempt, json_t **rows, struct err *e);
+/* The samples of one metric of one server, in the order of seconds, valid during the call; their own 'metric' and 'server'
+ * are 0. What is not 0 ends it. */
+typedef int (*store_series_fn)(void *ctx, const char *metric, const char *server, const struct sample *samples, size_t n,
+			       struct err *e);
+/* Calls 'fn' for every metric and server of which the attempt has samples, in the order of their names. -EBADMSG: the
+ * store is damaged. */
+int store_samples(struct store *s, int64_t attempt, store_series_fn fn, void *ctx, struct err *e);
 /* [{kind, server|null, client|null, time_s, detail: {last_s, count, call, ...}}] of one attempt. New reference. */
 int store_events(struct store *s, int64_t attempt, json_t **rows, struct err *e);
 /* [{attempt, detector, verdict}] over all. New reference. */

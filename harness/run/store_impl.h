@@ -1,6 +1,6 @@
 /*
  * The inside of a run's store, for the files that make it (store.c: open, facts, plan; store_write.c: attempts and
- * verdicts; store_read.c: rows; store_keep.c: what a resumed run finds and
+ * verdicts; store_samples.c: samples; store_read.c: rows; store_keep.c: what a resumed run finds and
  * mends; store_corpus.c: packed ones).
  */
 #ifndef CULPRIT_HARNESS_STORE_IMPL_H
@@ -16,11 +16,19 @@ struct store {
 	bool packed;           /* a corpus, in memory */
 };
 
+/* The samples of one metric of one server in an attempt: columns.h. */
+#define STORE_SERIES \
+	"CREATE TABLE IF NOT EXISTS series (attempt INTEGER REFERENCES attempt, metric TEXT, server TEXT, samples BLOB," \
+	" PRIMARY KEY (attempt, metric, server)) WITHOUT ROWID;"
+
+bool store_has_table(struct store *s, const char *name);
+
 /* -EIO (-ENOSPC where the disk is full) and what SQLite says. */
 int store_fail(struct store *s, struct err *e, const char *doing);
 int store_exec(struct store *s, const char *sql, struct err *e, const char *doing);
 
-/* Prepares 'sql' and binds by 'types': i int64_t, d double, s text (may be NULL), j JSON (may be NULL). */
+/* Prepares 'sql' and binds by 'types': i int64_t, d double, s text (may be NULL), j JSON (may be NULL),
+ * b bytes: a pointer and a size_t (not copied: they must last as long as the statement). */
 int store_statement(struct store *s, sqlite3_stmt **out, struct err *e, const char *sql, const char *types, ...);
 
 /* Runs a statement that gives no rows, and finalizes it. */

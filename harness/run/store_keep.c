@@ -63,9 +63,11 @@ int store_spoil(struct store *s, int64_t cell, int64_t number, const char *reaso
 
 int store_drop_attempt(struct store *s, int64_t attempt, struct err *e)
 {
-	static const char *const tables[] = {"verdict", "sample", "event", "file"};
+	static const char *const tables[] = {"verdict", "event", "file"};
 	int rc = store_begin(s, e);
 
+	if (!rc)
+		rc = store_drop_samples(s, attempt, e);
 	for (size_t i = 0; i <= sizeof(tables) / sizeof(tables[0]) && !rc; i++) {
 		bool last = i == sizeof(tables) / sizeof(tables[0]);
 		char sql[96];

@@ -62,14 +62,6 @@ int store_runtimes(struct store *s, json_t **rows, struct err *e)
 		     0, rows, e);
 }
 
-int store_samples(struct store *s, int64_t attempt, json_t **rows, struct err *e)
-{
-	return store_query(s,
-		     "SELECT metric, server, second, count, sum_s, max_s, bytes FROM sample WHERE attempt = ?"
-		     " ORDER BY metric, server, second",
-		     attempt, rows, e);
-}
-
 int store_events(struct store *s, int64_t attempt, json_t **rows, struct err *e)
 {
 	return store_query(s,

@@ -23,24 +23,6 @@ int store_put_attempt(struct store *s, struct attempt_row *row, struct err *e)
 	return rc;
 }
 
-int store_put_samples(struct store *s, int64_t attempt, char *const servers[], const struct sample *samples, size_t n,
-		      struct err *e)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < n && !rc; i++) {
-		const struct sample *x = &samples[i];
-		sqlite3_stmt *st;
-
-		rc = store_statement(s, &st, e, "INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?)", "issiiddi", attempt,
-			       metric_name(x->metric), servers[x->server], (int64_t)x->second, (int64_t)x->count,
-			       x->sum_s, x->max_s, (int64_t)x->bytes);
-		if (!rc)
-			rc = store_finish(s, st, e, "write a sample");
-	}
-	return rc;
-}
-
 /* What an event says besides its kind, whose it is, and when it began. */
 static json_t *event_detail(const struct event *v)
 {
@@ -85,6 +67,14 @@ int store_put_events(struct store *s, int64_t attempt, char *const servers[], ch
 			rc = store_finish(s, st, e, "write an event");
 	}
 	return rc;
+}
+
+int store_drop_events(struct store *s, int64_t attempt, struct err *e)
+{
+	sqlite3_stmt *st;
+	int rc = store_statement(s, &st, e, "DELETE FROM event WHERE attempt = ?", "i", attempt);
+
+	return rc ? rc : store_finish(s, st, e, "drop events");
 }
 
 int store_hash_file(const char *path, char hex[65], int64_t *size, bool sync, struct err *e)
