@@ -189,6 +189,10 @@ static int add_logs(struct executor *x, const char *folder, const char *file, st
 		char *path = local_path(x, folder, m, file);
 		uint64_t lost = 0;
 
+		if (!is_fetched(x, m, file)) {
+			free(path);
+			continue;
+		}
 		rc = path ? metrics_node(metrics, server ? (int32_t)i : -1, (int64_t)(m->offset_s * 1e9), e)
 			  : err_errno(e, -ENOMEM, "cannot read a trace");
 		if (!rc)
@@ -246,6 +250,8 @@ int measure_reduce(struct executor *x, const char *folder, int64_t start_ns, int
 		rc = metrics_new(&spec, &m->metrics, e);
 	if (!rc)
 		rc = add_logs(x, folder, beside ? "fs.beside.trace" : "fs.trace", m->metrics, e);
+	if (!rc)
+		rc = add_logs(x, folder, "fs.samples", m->metrics, e);
 	if (!rc)
 		rc = semantic_new(servers, c->n_servers, start_ns, seconds, &m->semantic, e);
 	/* A second tracer does not see the application. */
