@@ -16,7 +16,7 @@ struct store {
 	bool packed;           /* a corpus, in memory */
 };
 
-/* The samples of one metric of one server in an attempt: columns.h. */
+/* The samples of one metric of one server in an attempt: squeeze.h. */
 #define STORE_SERIES \
 	"CREATE TABLE IF NOT EXISTS series (attempt INTEGER REFERENCES attempt, metric TEXT, server TEXT, samples BLOB," \
 	" PRIMARY KEY (attempt, metric, server)) WITHOUT ROWID;"

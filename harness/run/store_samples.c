@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/run/columns.h"
+#include "harness/run/squeeze.h"
 #include "harness/run/store_impl.h"
 
 bool store_has_table(struct store *s, const char *name)
@@ -44,7 +44,7 @@ static int put_series(struct store *s, int64_t attempt, const char *server, cons
 	unsigned char *data = NULL;
 	size_t size;
 	sqlite3_stmt *st;
-	int rc = columns_write(samples, n, &data, &size, e);
+	int rc = squeeze_write(samples, n, &data, &size, e);
 
 	if (!rc)
 		rc = store_statement(s, &st, e, "INSERT INTO series VALUES (?, ?, ?, ?)", "issb", attempt,
@@ -101,7 +101,7 @@ static int each_packed(struct store *s, int64_t attempt, store_series_fn fn, voi
 		struct sample *samples = NULL;
 		size_t n;
 
-		rc = columns_read(data, (size_t)sqlite3_column_bytes(st, 2), &samples, &n, e);
+		rc = squeeze_read(data, (size_t)sqlite3_column_bytes(st, 2), &samples, &n, e);
 		if (rc)
 			err_prefix(e, rc, "'%s/run.db', attempt %lld, %s of %s", s->folder, (long long)attempt, metric, server);
 		else

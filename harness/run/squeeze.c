@@ -1,4 +1,4 @@
-#include "harness/run/columns.h"
+#include "harness/run/squeeze.h"
 
 #include <errno.h>
 #include <math.h>
@@ -187,7 +187,7 @@ static void set_columns(struct column columns[COLUMNS], uint64_t *values, size_t
 		columns[i] = (struct column){.v = values + i * n, .n = n, .real = i == 2 || i == 3};
 }
 
-int columns_write(const struct sample *samples, size_t n, unsigned char **out, size_t *size, struct err *e)
+int squeeze_write(const struct sample *samples, size_t n, unsigned char **out, size_t *size, struct err *e)
 {
 	struct column c[COLUMNS];
 	uint64_t *values = calloc(COLUMNS * n + 1, sizeof(*values));
@@ -215,7 +215,7 @@ int columns_write(const struct sample *samples, size_t n, unsigned char **out, s
 	return 0;
 }
 
-int columns_read(const void *data, size_t size, struct sample **out, size_t *n, struct err *e)
+int squeeze_read(const void *data, size_t size, struct sample **out, size_t *n, struct err *e)
 {
 	struct reader r = {.p = data, .end = (const unsigned char *)data + size};
 	uint64_t number = get_number(&r), *values;
