@@ -85,6 +85,8 @@ check "and 'culprit status' too" grep -q '^torn: complete' <("$culprit" status t
 pid=$!
 check "it comes to its first cell" until_true 60 test -e asked/cells/0001.1
 check "'culprit status' sees it" [ "$("$culprit" status asked --json | grep -Ec '"state": "running"|"number": 1,')" = 2 ]
+check "and what each node does" until_true 60 eval "'$culprit' status asked | grep -q '^  running ddr, traced by [a-z]*: c1$'"
+check "servers, too" [ "$("$culprit" status asked --json | grep -Ec '"name": "s[123]",|"doing": "(serving|under|injecting|looking|undoing)')" = 6 ]
 "$culprit" resume asked >refused 2>&1
 check "a second orchestrator is refused" test $? -eq 2
 check "and told why" grep -q 'is going on, in process' refused

@@ -15,8 +15,8 @@ static void usage(FILE *f)
 {
 	fputs("usage: culprit status RUN [--json]\n\n"
 	      "Says whether a run is going on, and how far it is: cells done and left, the current cell and\n"
-	      "its phase, the time that is left, the last lines. A run that is going on is not disturbed:\n"
-	      "its status.json is read, not its store.\n\n"
+	      "its phase, the time that is left, what each node does, the last lines. A run that is going on\n"
+	      "is not disturbed: its status.json is read, not its store.\n\n"
 	      "Exit codes: 0, whatever the run's state; 2 there is no such run.\n",
 	      f);
 }
@@ -59,6 +59,7 @@ static int add_tally(const char *folder, json_t *status, struct err *e)
 	json_object_del(status, "cell");
 	json_object_del(status, "phase");
 	json_object_del(status, "left_s");
+	json_object_del(status, "nodes");
 	json_decref(tally);
 	return 0;
 }
@@ -66,6 +67,25 @@ static int add_tally(const char *folder, json_t *status, struct err *e)
 static long long whole(const json_t *v, const char *key)
 {
 	return (long long)json_integer_value(json_object_get(v, key));
+}
+
+/* "  serving, traced by ebpf: s1 s3" */
+static void show_nodes(const json_t *nodes)
+{
+	for (size_t i = 0; i < json_array_size(nodes); i++) {
+		const json_t *doing = json_object_get(json_array_get(nodes, i), "doing");
+		size_t k = 0;
+
+		while (k < i && !json_equal(json_object_get(json_array_get(nodes, k), "doing"), doing))
+			k++;
+		if (k < i)
+			continue;
+		printf("  %s:", json_string_value(doing));
+		for (; k < json_array_size(nodes); k++)
+			if (json_equal(json_object_get(json_array_get(nodes, k), "doing"), doing))
+				printf(" %s", json_string_value(json_object_get(json_array_get(nodes, k), "name")));
+		putchar('\n');
+	}
 }
 
 static void show_running(const char *folder, const json_t *s)
@@ -93,6 +113,9 @@ static void show_running(const char *folder, const json_t *s)
 	if (left >= 1)
 		printf(" (%.0f s left)", left);
 	printf("\nleft: %d:%02d:%02d, until about %s\n", (int)eta / 3600, (int)eta / 60 % 60, (int)eta % 60, at);
+	if (json_array_size(json_object_get(s, "nodes")))
+		puts("nodes:");
+	show_nodes(json_object_get(s, "nodes"));
 	if (silent > SILENT_S)
 		printf("it has not said anything for %.0f s\n", silent);
 }

@@ -26,6 +26,7 @@ static void clean_up(struct trial *t)
 	struct err ignored;
 
 	nodeset_resume(t->x->cluster->set);
+	trial_note_between(t, false, "undoing and stopping what is left");
 	if (acts_undo(t->x->acts, &ignored))
 		t->x->undo_failed = true;
 	trial_stop_jobs(t->apps, t->n_apps, "process.stop", NULL, &ignored);
@@ -43,15 +44,17 @@ static int run_trial(struct trial *t, struct err *e)
 	double stopped_s;
 	int rc;
 
-	trial_note_phase(t, attempt_phases_s(t->x->scenario), "starting");
+	trial_note_between(t, false, "looking at the nodes as they are");
 	trial_note_step(t, "begin");
 	t->x->unsettled = t->fault && t->fault->may_fail;
 	rc = trial_fingerprint(t->x, &t->before, e);
 	if (!rc)
 		rc = trial_early_fault(t, e);
+	trial_note_between(t, false, "starting tracers");
 	trial_note_step(t, "trace");
 	if (!rc)
 		rc = trial_start_tracers(t, e);
+	trial_note_between(t, true, "starting the workload");
 	trial_note_step(t, "workload");
 	if (!rc)
 		rc = trial_start_workload(t, e);
@@ -59,19 +62,21 @@ static int run_trial(struct trial *t, struct err *e)
 		rc = runtime ? trial_wait_ended(t, e) : trial_phases(t, e);
 	if (!rc) {
 		t->row.seconds = (int32_t)((clock_real_ns() - t->row.start_ns) / 1000000000);
-		trial_note_phase(t, 0, "collecting");
+		trial_note_between(t, false, "stopping workload and tracers");
 		trial_note_step(t, "stop");
 		rc = trial_stop_all(t, e);
 	}
 	if (!rc && t->fault && t->fault->from_start)
 		rc = trial_fault_off(t, e);
 	if (!rc) {
+		trial_note_between(t, true, "cleaning up after the workload");
 		trial_note_step(t, "collect");
 		trial_clean_workload(t);
 	}
 	if (!rc)
 		rc = gates_during(t->x, t->report, e);
 	stopped_s = clock_mono_s();
+	trial_note_between(t, false, runtime ? "fetching output" : "fetching traces");
 	if (!rc)
 		rc = measure_fetch(t->x, t->folder, t->workload, t->fault && t->fault->may_fail, t->detail, e);
 	if (!rc && runtime)
@@ -79,6 +84,7 @@ static int run_trial(struct trial *t, struct err *e)
 	if (!rc) {
 		json_t *after = NULL;
 
+		trial_note_between(t, false, "comparing the nodes with before");
 		/* Started again, the file system's processes have other numbers. */
 		rc = cluster_find_processes(t->x->cluster, e);
 		if (!rc)

@@ -63,6 +63,17 @@ volatile sig_atomic_t *exec_catch_signals(void)
 	return &interrupts;
 }
 
+/* Between cells, where all nodes, or all clients, are at the same. */
+static void note_all(struct executor *x, bool clients, const char *what)
+{
+	for (size_t i = 0; i < x->cluster->n_members; i++) {
+		const struct host *h = x->cluster->members[i].host;
+
+		progress_node(x->progress, h->ssh.name, "%s", !clients || h->role == ROLE_CLIENT ? what : "ready");
+	}
+	progress_now(x->progress, 0, "%s", what);
+}
+
 /* A fault's own check on every server that may become its victim. -EOPNOTSUPP with the reason why it cannot run. */
 static int check_fault(struct executor *x, const struct part *f, struct err *e)
 {
@@ -242,12 +253,14 @@ static int check_and_prepare(struct executor *x, struct err *e)
 {
 	const struct scenario *s = x->scenario;
 	bool *workloads = calloc(s->n_workloads + s->n_faults, sizeof(*workloads)), *faults;
+	char what[160];
 	int rc = 0;
 
 	if (!workloads)
 		return err_errno(e, -ENOMEM, "cannot prepare");
 	faults = workloads + s->n_workloads;
 	used_parts(x, workloads, faults);
+	note_all(x, false, "being asked whether faults and workloads can run");
 	for (size_t i = 0; i < s->n_faults && !rc; i++)
 		rc = faults[i] ? check_or_skip(x, i, e) : 0;
 	for (size_t i = 0; i < s->n_workloads && !rc; i++)
@@ -255,7 +268,8 @@ static int check_and_prepare(struct executor *x, struct err *e)
 	for (size_t i = 0; i < s->n_workloads && !rc; i++) {
 		if (!workloads[i])
 			continue;
-		progress_now(x->progress, 0, "preparing %s", s->workloads[i].label);
+		snprintf(what, sizeof(what), "preparing %s", s->workloads[i].label);
+		note_all(x, true, what);
 		rc = prepare_workload(x, &s->workloads[i], e);
 	}
 	free(workloads);
@@ -294,6 +308,7 @@ static int reconnect(struct executor *x, struct err *e)
 	if (x->cluster->set && !cluster_lost(x->cluster, &ignored))
 		return 0;
 	interrupted_set = NULL;
+	note_all(x, false, "being connected again");
 	acts_forget(x->acts);
 	cluster_disconnect(x->cluster);
 	rc = cluster_connect(x->cluster, e);
@@ -316,6 +331,8 @@ static int wait_clean(struct executor *x, json_t **report, struct err *e)
 		struct err why = {""};
 		int rc = reconnect(x, &why);
 
+		if (!rc && !*said)
+			note_all(x, false, "being looked at: processes, clocks, load");
 		if (!rc)
 			rc = gates_before(x, report, &why);
 		if (!rc && *said)
@@ -331,6 +348,7 @@ static int wait_clean(struct executor *x, json_t **report, struct err *e)
 		snprintf(said, sizeof(said), "%s", why.text);
 		if (clock_mono_s() > deadline)
 			return err_set(e, -EHOSTDOWN, "quarantined for more than %g s (gates: 'wait'): %.800s", wait_s, said);
+		note_all(x, false, "waiting");
 		progress_now(x->progress, 0, "quarantined: %.200s", said);
 		nap(x);
 	}
@@ -449,7 +467,7 @@ static int identify(struct executor *x, struct err *e)
 	int rc;
 
 	free(text);
-	progress_now(x->progress, 0, "looking at the programs on the nodes");
+	note_all(x, false, "being asked for its programs");
 	rc = key_add_programs(x->scenario, x->plan, x->cluster, programs, e);
 	/* What the scenario asks for, or what the nodes can. */
 	if (x->scenario->measure == MEASURE_VERDICTS)
@@ -497,6 +515,7 @@ int exec_run(struct executor *x, struct err *e)
 {
 	int rc;
 
+	note_all(x, false, "being connected, and given the agent");
 	progress_now(x->progress, 0, "connecting to %zu nodes", x->cluster->n_members);
 	x->cluster->interrupt_fd = exec_interrupt_fd();
 	rc = cluster_connect(x->cluster, e);

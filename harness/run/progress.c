@@ -16,6 +16,12 @@
 #define LAST 5             /* lines that status.json repeats */
 #define STATUS_PERIOD_S 1
 #define MAX_BAR 30
+#define MAX_GROUPS 8       /* lines of nodes that do the same */
+
+struct node_line {
+	char *name;
+	char doing[96];
+};
 
 struct progress {
 	FILE *log;
@@ -28,6 +34,9 @@ struct progress {
 	long attempt;
 	char title[256], phase[256], last[LAST][TEXT];
 	size_t n_last;
+	struct node_line *nodes;   /* as they came */
+	size_t n_nodes;
+	bool changed;              /* since status.json was written */
 };
 
 static bool is_terminal(void)
@@ -99,6 +108,28 @@ static void paint_line(struct progress *p, int width, const char *text)
 	p->painted++;
 }
 
+/* "serving, traced by ebpf: s1 s3 s4", a line for all that do the same. */
+static void paint_nodes(struct progress *p, int width)
+{
+	char text[TEXT];
+	int lines = 0;
+
+	for (size_t i = 0; i < p->n_nodes && lines < MAX_GROUPS; i++) {
+		size_t n = 0, k = 0;
+
+		while (k < i && strcmp(p->nodes[k].doing, p->nodes[i].doing))
+			k++;
+		if (k < i)
+			continue;
+		n = (size_t)snprintf(text, sizeof(text), "    %s:", p->nodes[i].doing);
+		for (k = i; k < p->n_nodes && n < sizeof(text); k++)
+			if (!strcmp(p->nodes[k].doing, p->nodes[i].doing))
+				n += (size_t)snprintf(text + n, sizeof(text) - n, " %s", p->nodes[k].name);
+		paint_line(p, width, text);
+		lines++;
+	}
+}
+
 static void paint(struct progress *p)
 {
 	struct winsize ws = {.ws_col = 80};
@@ -135,21 +166,24 @@ static void paint(struct progress *p)
 	else
 		snprintf(text, sizeof(text), "  %s", p->phase);
 	paint_line(p, width, text);
+	paint_nodes(p, width);
 	fflush(stderr);
 }
 
 /* Nothing of it is worth ending a run for: a full disk, say. */
 static void write_status(struct progress *p, bool running)
 {
-	json_t *last = json_array(), *all;
+	json_t *last = json_array(), *nodes = json_array(), *all;
 	bool written;
 
 	for (size_t i = p->n_last > LAST ? p->n_last - LAST : 0; i < p->n_last; i++)
 		json_array_append_new(last, json_string(p->last[i % LAST]));
-	all = json_pack("{s:b, s:i, s:I, s:I, s:I, s:I, s:f, s:f, s:s, s:f, s:o}", "running", running, "pid", (int)getpid(),
+	for (size_t i = 0; running && i < p->n_nodes; i++)
+		json_array_append_new(nodes, json_pack("{s:s, s:s}", "name", p->nodes[i].name, "doing", p->nodes[i].doing));
+	all = json_pack("{s:b, s:i, s:I, s:I, s:I, s:I, s:f, s:f, s:s, s:f, s:o, s:o}", "running", running, "pid", (int)getpid(),
 			"cells", (json_int_t)p->cells, "done", (json_int_t)p->done, "failed", (json_int_t)p->failed, "invalid",
 			(json_int_t)p->invalid, "eta_s", eta_s(p), "updated_s", (double)clock_real_ns() / 1e9, "phase", p->phase,
-			"left_s", p->left_s, "last", last);
+			"left_s", p->left_s, "nodes", nodes, "last", last);
 	if (all && p->cell)
 		json_object_set_new(all, "cell", json_pack("{s:I, s:I, s:s}", "number", (json_int_t)p->cell, "attempt",
 							   (json_int_t)p->attempt, "title", p->title));
@@ -157,6 +191,7 @@ static void write_status(struct progress *p, bool running)
 	if (!written || rename(p->status_new, p->status) < 0)
 		unlink(p->status_new);
 	p->status_s = clock_mono_s();
+	p->changed = false;
 	json_decref(all);
 }
 
@@ -170,6 +205,9 @@ void progress_free(struct progress *p)
 	p->left_s = 0;
 	write_status(p, false);
 	fclose(p->log);
+	for (size_t i = 0; i < p->n_nodes; i++)
+		free(p->nodes[i].name);
+	free(p->nodes);
 	free(p->status);
 	free(p->status_new);
 	free(p);
@@ -206,18 +244,53 @@ void progress_attempt(struct progress *p, size_t cell, long attempt, const char 
 void progress_now(struct progress *p, double left_s, const char *fmt, ...)
 {
 	char text[sizeof(p->phase)];
-	bool changed;
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	changed = strcmp(text, p->phase) != 0;
+	p->changed = p->changed || strcmp(text, p->phase);
 	memcpy(p->phase, text, sizeof(text));
 	p->left_s = left_s;
-	if (changed || clock_mono_s() - p->status_s >= STATUS_PERIOD_S)
+	progress_refresh(p);
+}
+
+void progress_refresh(struct progress *p)
+{
+	if (p->changed || clock_mono_s() - p->status_s >= STATUS_PERIOD_S)
 		write_status(p, true);
 	paint(p);
+}
+
+/* For want of memory a node is not shown. */
+static struct node_line *find_node(struct progress *p, const char *node)
+{
+	struct node_line *more;
+
+	for (size_t i = 0; i < p->n_nodes; i++)
+		if (!strcmp(p->nodes[i].name, node))
+			return &p->nodes[i];
+	more = realloc(p->nodes, (p->n_nodes + 1) * sizeof(*more));
+	if (!more)
+		return NULL;
+	p->nodes = more;
+	more[p->n_nodes] = (struct node_line){.name = strdup(node)};
+	return more[p->n_nodes].name ? &more[p->n_nodes++] : NULL;
+}
+
+void progress_node(struct progress *p, const char *node, const char *fmt, ...)
+{
+	struct node_line *line = find_node(p, node);
+	char text[sizeof(line->doing)];
+	va_list ap;
+
+	if (!line)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	p->changed = p->changed || strcmp(text, line->doing);
+	memcpy(line->doing, text, sizeof(text));
 }
 
 void progress_note(struct progress *p, const char *fmt, ...)

@@ -2,7 +2,7 @@
  * Progress: what a person sees while a run goes on.
  *
  * On a terminal (stderr) lines that stay, and below them a few that are painted anew: cells done, ETA, the cell and its
- * phase. The cursor rests below them, so that whatever ends the program leaves the terminal as it should be. Elsewhere a
+ * phase, what each node does. The cursor rests below them, so that whatever ends the program leaves the terminal as it should be. Elsewhere a
  * line a cell. RUN/run.log gets every line with its time, and each step of each attempt, whatever stderr is.
  * RUN/status.json is for 'culprit status': it is replaced whole, and nobody who reads it holds the run up.
  */
@@ -31,6 +31,11 @@ void progress_attempt(struct progress *p, size_t cell, long attempt, const char 
 
 /* What is going on now ("fault on s2"); 'left_s' of this cell, 0 where that is not known. */
 void progress_now(struct progress *p, double left_s, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* What a node does from now on ("traced by ebpf"); seen with the next progress_now or progress_refresh. */
+void progress_node(struct progress *p, const char *node, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Shows what has changed, in the same phase. */
+void progress_refresh(struct progress *p);
 
 /* A line for run.log alone: each step of each attempt stands there, in order. */
 void progress_note(struct progress *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

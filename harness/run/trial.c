@@ -15,15 +15,82 @@ bool trial_stop_asked(const struct trial *t)
 	return *t->x->interrupted > 0;
 }
 
+static const struct job *job_on(const struct job *jobs, size_t n, const struct member *m)
+{
+	for (size_t i = 0; i < n; i++)
+		if (jobs[i].member == m && jobs[i].running)
+			return &jobs[i];
+	return NULL;
+}
+
+/* What the fault is at on its victim; NULL: nothing. */
+static const char *fault_words(const struct trial *t)
+{
+	static const char *const words[][2] = {{"inject", "injecting"}, {"verify", "looking whether it acts:"}, {"onset", "under"},
+					       {"verify-again", "looking whether it still acts:"}, {"undo", "undoing"}};
+
+	for (size_t i = 0; t->fault_step && i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(t->fault_step, words[i][0]))
+			return words[i][1];
+	return NULL;
+}
+
+static void show_node(struct trial *t, const struct member *m)
+{
+	const struct job *app = job_on(t->apps, t->n_apps, m), *tracer = job_on(t->tracers, t->n_tracers, m);
+	const char *name = m->host->ssh.name, *fault = fault_words(t), *traced = tracer ? ", traced by " : "";
+	const char *by = tracer ? t->tracing->label : "";
+	bool victim = false;
+
+	for (size_t i = 0; i < t->n_victims; i++)
+		victim = victim || t->victims[i] == m;
+	if (node_lost(m->node, NULL))
+		progress_node(t->x->progress, name, "lost");
+	else if (victim && fault)
+		progress_node(t->x->progress, name, "%s %s%s%s", fault, t->fault->label, traced, by);
+	else if (t->doing && (m->host->role == ROLE_CLIENT || (m->host->role == ROLE_SERVER && !t->clients_do)))
+		progress_node(t->x->progress, name, "%s", t->doing);
+	else if (m->host->role == ROLE_SERVER)
+		progress_node(t->x->progress, name, "serving%s%s", traced, by);
+	else if (app)
+		progress_node(t->x->progress, name, "%s %s%s%s", app->ended ? "done with" : "running", t->workload->label, traced, by);
+	else
+		progress_node(t->x->progress, name, "ready");
+}
+
+static void show_nodes(struct trial *t)
+{
+	for (size_t i = 0; i < t->x->cluster->n_members; i++)
+		show_node(t, &t->x->cluster->members[i]);
+}
+
 void trial_note_phase(struct trial *t, double left_s, const char *what)
 {
+	t->doing = NULL;
+	show_nodes(t);
 	progress_now(t->x->progress, left_s, "%s", what);
+}
+
+void trial_note_between(struct trial *t, bool clients, const char *what)
+{
+	t->doing = what;
+	t->clients_do = clients;
+	show_nodes(t);
+	/* Before the phases they all lie ahead; afterwards nobody knows. */
+	progress_now(t->x->progress, t->row.seconds ? 0 : attempt_phases_s(t->x->scenario), "%s", what);
 }
 
 /* Written before the step is taken. */
 void trial_note_step(struct trial *t, const char *step)
 {
+	static const char *const fault_steps[] = {"inject", "verify", "onset", "verify-again", "undo", "offset"};
+
 	progress_note(t->x->progress, "cell %zu attempt %ld step %s", t->cell->number, t->row.number, step);
+	for (size_t i = 0; i < sizeof(fault_steps) / sizeof(fault_steps[0]); i++)
+		if (!strcmp(step, fault_steps[i]))
+			t->fault_step = fault_steps[i];
+	show_nodes(t);
+	progress_refresh(t->x->progress);
 }
 
 /* Unasked messages of agents: a workload or tracer that ended, something the guard undid. */

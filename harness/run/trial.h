@@ -34,14 +34,22 @@ struct trial {
 	json_t *before, *detail;
 	json_t *report;                  /* of the gates; borrowed */
 	char *folder;                    /* "cells/0007.1", below the run's */
+	const char *doing;               /* what nodes are at between phases ("fetching traces"); NULL: see jobs */
+	bool clients_do;                 /* only clients do it; else all but outsiders */
+	const char *fault_step;          /* the last one of the fault's; NULL: it does not act */
 	struct err gone;                 /* set when an event made the attempt invalid */
 	bool is_gone;
 };
 
 /* trial.c: looking out while time passes. */
 bool trial_stop_asked(const struct trial *t);
-void trial_note_phase(struct trial *t, double left_s, const char *what); /* for the progress line */
-void trial_note_step(struct trial *t, const char *step);                 /* for run.log, before the step is taken */
+/* For the progress line and what it says of each node: in a phase, or between phases, where all servers and clients
+ * (all clients) are at the same. */
+void trial_note_phase(struct trial *t, double left_s, const char *what);
+void trial_note_between(struct trial *t, bool clients, const char *what);
+/* For run.log, before the step is taken; the fault's own ("inject", "verify", "onset", "verify-again", "undo", "offset")
+ * show with its victims. */
+void trial_note_step(struct trial *t, const char *step);
 /* Waits until 'until_s' (monotonic). -EINTR; -ENOTCONN: a node is lost; -EIO: an event spoilt the attempt. */
 int trial_wait_until(struct trial *t, double until_s, const char *what, struct err *e);
 
