@@ -128,7 +128,7 @@ static int sync_folders(struct trial *t, struct err *e)
 }
 
 /* The attempt's row with what was measured, in one transaction: it is there whole, its files on the disk, or not. */
-static int record_in(struct trial *t, struct store *s, const struct measurement *m, struct err *e)
+static int record_in(struct trial *t, struct store *s, const struct reduction *m, struct err *e)
 {
 	int rc = store_begin(s, e);
 
@@ -146,7 +146,7 @@ static int record_in(struct trial *t, struct store *s, const struct measurement 
 }
 
 /* In both stores, or in none; the one beside first, so that what only it has can be told from what is complete. */
-static int record_both(struct trial *t, const struct measurement *m, const struct measurement *beside, struct err *e)
+static int record_both(struct trial *t, const struct reduction *m, const struct reduction *beside, struct err *e)
 {
 	int rc = 0;
 
@@ -166,14 +166,19 @@ static int record_both(struct trial *t, const struct measurement *m, const struc
 static int record(struct trial *t, int rc, struct err *why, struct err *e)
 {
 	const struct scenario *sc = t->x->scenario;
-	struct measurement *m = NULL, *beside = NULL;
+	struct reduction *m = NULL, *beside = NULL;
+	json_t *cluster = NULL;
 	bool reduced = !rc && sc->measure == MEASURE_VERDICTS;
 	int failed;
 
 	if (reduced) {
-		rc = measure_reduce(t->x, t->folder, t->row.start_ns, t->row.seconds, false, &m, why);
+		rc = measure_describe(t->x, &cluster, why);
+		if (!rc)
+			rc = measure_reduce(t->x, t->folder, cluster, t->row.start_ns, t->row.seconds, false, &m, why);
 		if (!rc && t->x->beside)
-			rc = measure_reduce(t->x, t->folder, t->row.start_ns, t->row.seconds, true, &beside, why);
+			rc = measure_reduce(t->x, t->folder, cluster, t->row.start_ns, t->row.seconds, true, &beside, why);
+		if (!rc)
+			json_object_set(t->detail, "reduction", cluster);
 	}
 	/* What cannot be read was damaged on its way; no script is to blame. */
 	if (rc == -EINVAL && reduced)
@@ -194,8 +199,9 @@ static int record(struct trial *t, int rc, struct err *why, struct err *e)
 		t->row.reason = why->text;
 		failed = record_both(t, NULL, NULL, e);
 	}
-	measure_free(beside);
-	measure_free(m);
+	reduce_free(beside);
+	reduce_free(m);
+	json_decref(cluster);
 	return failed;
 }
 

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diag/metrics/metrics.h"
-#include "diag/semantic/semantic.h"
 #include "harness/base/file.h"
 #include "harness/base/lua/luajson.h"
 #include "harness/base/lua/luax.h"
@@ -16,11 +14,6 @@
 
 #define FETCH_TIMEOUT_S 120
 #define CALL_TIMEOUT_S 30
-
-struct measurement {
-	struct metrics *metrics;
-	struct semantic *semantic;
-};
 
 /* The files that a member of each role leaves in its session's folder. */
 static const char *const all_files[] = {"fs.trace", "fs.beside.trace", "fs.samples", "app.trace", "app.out", "app.times",
@@ -156,130 +149,72 @@ int measure_fetch(struct executor *x, const char *folder, const struct part *wor
 	return rc;
 }
 
-static int service_address(struct fs *fs, const struct host *h, struct sockaddr_storage *out, struct err *e)
+/* Where its clients reach the server, as numbers: {address, port}, added to 'v'. */
+static int add_service(struct fs *fs, const struct host *h, json_t *v, struct err *e)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *list;
-	char text[16], *address;
+	char text[INET6_ADDRSTRLEN + 20], *address;
 	uint16_t port;
 	int rc = fs_service(fs, h, &address, &port, e);
 
 	if (rc)
 		return rc;
-	snprintf(text, sizeof(text), "%u", port);
-	rc = getaddrinfo(address, text, &hints, &list);
-	if (rc) {
-		rc = err_set(e, -ENOENT, "%s: cannot resolve '%s': %s", h->ssh.name, address, gai_strerror(rc));
-	} else {
-		memset(out, 0, sizeof(*out));
-		memcpy(out, list->ai_addr, list->ai_addrlen);
+	rc = getaddrinfo(address, NULL, &hints, &list);
+	if (!rc) {
+		rc = getnameinfo(list->ai_addr, list->ai_addrlen, text, sizeof(text), NULL, 0, NI_NUMERICHOST);
 		freeaddrinfo(list);
 	}
+	if (rc)
+		rc = err_set(e, -ENOENT, "%s: cannot resolve '%s': %s", h->ssh.name, address, gai_strerror(rc));
 	free(address);
+	if (!rc) {
+		json_object_set_new(v, "address", json_string(text));
+		json_object_set_new(v, "port", json_integer(port));
+	}
 	return rc;
 }
 
-static int add_logs(struct executor *x, const char *folder, const char *file, struct metrics *metrics, struct err *e)
+int measure_describe(struct executor *x, json_t **out, struct err *e)
 {
 	struct cluster *c = x->cluster;
-	int rc = 0;
+	json_t *servers = json_array(), *clients = json_array();
+	struct fs *fs = NULL;
+	int rc = fs_load(c->inv->fs_type, &fs, e);
 
 	for (size_t i = 0; i < c->n_servers + c->n_clients && !rc; i++) {
 		bool server = i < c->n_servers;
-		struct member *m = server ? c->servers[i] : c->clients[i - c->n_servers];
-		char *path = local_path(x, folder, m, file);
-		uint64_t lost = 0;
+		const struct member *m = server ? c->servers[i] : c->clients[i - c->n_servers];
+		json_t *v = json_pack("{s:s, s:I, s:b}", "name", m->host->ssh.name, "clock_offset_ns",
+				      (json_int_t)(m->offset_s * 1e9), "sampled", m->sampled);
 
-		if (!is_fetched(x, m, file)) {
-			free(path);
-			continue;
-		}
-		rc = path ? metrics_node(metrics, server ? (int32_t)i : -1, (int64_t)(m->offset_s * 1e9), e)
-			  : err_errno(e, -ENOMEM, "cannot read a trace");
-		if (!rc)
-			rc = metrics_add_log(metrics, path, &lost, e);
-		if (!rc && lost)
-			rc = err_set(e, -EBADMSG, "'%s' lost %llu records", path, (unsigned long long)lost);
-		free(path);
+		json_object_set_new(v, server ? "storage" : "mount",
+				    json_pack("s?", server ? m->host->storage : m->host->mount));
+		if (server)
+			rc = add_service(fs, m->host, v, e);
+		json_array_append_new(server ? servers : clients, v);
 	}
-	return rc;
-}
-
-/* Servers' logs, applications' and client daemons' as events. */
-static int add_events(struct executor *x, const char *folder, struct semantic *s, struct err *e)
-{
-	struct cluster *c = x->cluster;
-	int rc = 0;
-
-	for (size_t i = 0; i < c->n_servers + 2 * c->n_clients && !rc; i++) {
-		bool server = i < c->n_servers, app = !server && (i - c->n_servers) % 2 == 0;
-		size_t k = server ? i : (i - c->n_servers) / 2;
-		struct member *m = server ? c->servers[k] : c->clients[k];
-		char *path = local_path(x, folder, m, app ? "app.trace" : "fs.trace");
-		int64_t offset_ns = (int64_t)(m->offset_s * 1e9);
-
-		if (!path)
-			rc = err_errno(e, -ENOMEM, "cannot read a trace");
-		else if (server)
-			rc = semantic_add_server(s, (int32_t)k, offset_ns, path, e);
-		else if (app)
-			rc = semantic_add_app(s, (int32_t)k, offset_ns, m->host->mount, path, e);
-		else
-			rc = semantic_add_daemon(s, (int32_t)k, offset_ns, path, e);
-		free(path);
-	}
-	return rc;
-}
-
-int measure_reduce(struct executor *x, const char *folder, int64_t start_ns, int32_t seconds, bool beside,
-		   struct measurement **out, struct err *e)
-{
-	struct cluster *c = x->cluster;
-	struct metrics_server *servers = calloc(c->n_servers, sizeof(*servers));
-	struct measurement *m = calloc(1, sizeof(*m));
-	struct metrics_spec spec = {.servers = servers, .n_servers = c->n_servers, .start_ns = start_ns,
-				    .seconds = seconds, .self = -1};
-	struct fs *fs = NULL;
-	int rc = servers && m ? fs_load(c->inv->fs_type, &fs, e) : err_errno(e, -ENOMEM, "cannot reduce the traces");
-
-	for (size_t i = 0; i < c->n_servers && !rc; i++) {
-		servers[i].name = c->servers[i]->host->ssh.name;
-		servers[i].storage = c->servers[i]->host->storage;
-		rc = service_address(fs, c->servers[i]->host, &servers[i].address, e);
-	}
-	if (!rc)
-		rc = metrics_new(&spec, &m->metrics, e);
-	if (!rc)
-		rc = add_logs(x, folder, beside ? "fs.beside.trace" : "fs.trace", m->metrics, e);
-	if (!rc)
-		rc = add_logs(x, folder, "fs.samples", m->metrics, e);
-	if (!rc)
-		rc = semantic_new(servers, c->n_servers, start_ns, seconds, &m->semantic, e);
-	/* A second tracer does not see the application. */
-	if (!rc && !beside)
-		rc = add_events(x, folder, m->semantic, e);
 	fs_free(fs);
-	free(servers);
-	if (rc)
-		measure_free(m);
-	else
-		*out = m;
+	if (rc) {
+		json_decref(servers);
+		json_decref(clients);
+	} else {
+		*out = json_pack("{s:o, s:o}", "servers", servers, "clients", clients);
+	}
 	return rc;
 }
 
-static int store_events_of(struct executor *x, struct store *store, int64_t attempt, struct semantic *s, struct err *e)
+int measure_reduce(struct executor *x, const char *folder, const json_t *cluster, int64_t start_ns, int32_t seconds, bool beside,
+		   struct reduction **out, struct err *e)
 {
-	struct cluster *c = x->cluster;
-	char **clients = calloc(c->n_clients + 1, sizeof(*clients));
-	const struct event *events;
-	size_t n = semantic_events(s, &events);
+	struct reduce_spec spec = {.cluster = cluster, .start_ns = start_ns, .seconds = seconds, .beside = beside};
+	char *full;
 	int rc;
 
-	if (!clients)
-		return err_errno(e, -ENOMEM, "cannot write the events");
-	for (size_t i = 0; i < c->n_clients; i++)
-		clients[i] = (char *)c->clients[i]->host->ssh.name;
-	rc = store_put_events(store, attempt, x->server_names, clients, events, n, e);
-	free(clients);
+	if (asprintf(&full, "%s/%s", store_folder(x->store), folder) < 0)
+		return err_errno(e, -ENOMEM, "cannot reduce the traces");
+	spec.folder = full;
+	rc = reduce_traces(&spec, out, e);
+	free(full);
 	return rc;
 }
 
@@ -304,15 +239,11 @@ static int store_files(struct executor *x, struct store *s, const char *folder, 
 	return rc;
 }
 
-int measure_store(struct executor *x, struct store *s, const char *folder, int64_t attempt, const struct measurement *m,
+int measure_store(struct executor *x, struct store *s, const char *folder, int64_t attempt, const struct reduction *r,
 		  struct err *e)
 {
-	const struct sample *samples;
-	size_t n = m ? metrics_samples(m->metrics, &samples) : 0;
-	int rc = n ? store_put_samples(s, attempt, x->server_names, samples, n, e) : 0;
+	int rc = r ? reduce_store(r, s, attempt, e) : 0;
 
-	if (!rc && m)
-		rc = store_events_of(x, s, attempt, m->semantic, e);
 	/* The files lie in the run's own folder. */
 	return rc || s != x->store ? rc : store_files(x, s, folder, attempt, e);
 }
@@ -343,13 +274,4 @@ int measure_runtime(struct executor *x, const char *folder, json_t *detail, stru
 	if (!rc)
 		json_object_set_new(detail, "runtime_s", json_real(sum / (double)c->n_clients));
 	return rc;
-}
-
-void measure_free(struct measurement *m)
-{
-	if (!m)
-		return;
-	metrics_free(m->metrics);
-	semantic_free(m->semantic);
-	free(m);
 }

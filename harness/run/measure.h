@@ -16,8 +16,7 @@
 #define CULPRIT_HARNESS_MEASURE_H
 
 #include "harness/run/attempt.h"
-
-struct measurement;
+#include "harness/run/reduce.h"
 
 /* Fetches the files into 'folder' (relative to the run's), all nodes at once, removes them there, and adds
  * the workload's own results per client to detail.results. 'may_fail': a client without a result has its reason
@@ -28,17 +27,19 @@ int measure_fetch(struct executor *x, const char *folder, const struct part *wor
 /* Removes an attempt's files from the nodes, as far as they can be reached. */
 void measure_discard(struct cluster *c);
 
-/* Traces to samples; 'beside': the second tracer's. -EBADMSG when a trace is damaged. */
-int measure_reduce(struct executor *x, const char *folder, int64_t start_ns, int32_t seconds, bool beside,
-		   struct measurement **out, struct err *e);
+/* The cluster as a reduction wants it described (reduce.h). New reference. */
+int measure_describe(struct executor *x, json_t **out, struct err *e);
+
+/* reduce_traces of the attempt in 'folder' (relative to the run's); 'beside': of the second tracer's traces. */
+int measure_reduce(struct executor *x, const char *folder, const json_t *cluster, int64_t start_ns, int32_t seconds, bool beside,
+		   struct reduction **out, struct err *e);
 
 /* Mean over the clients of how long their workload ran, to detail.runtime_s. */
 int measure_runtime(struct executor *x, const char *folder, json_t *detail, struct err *e);
 
-/* Writes samples and the list of files to 's', the run's own store or the one beside it; 'm' NULL: only the files.
+/* Writes samples and the list of files to 's', the run's own store or the one beside it; 'r' NULL: only the files.
  * Inside the caller's transaction. */
-int measure_store(struct executor *x, struct store *s, const char *folder, int64_t attempt, const struct measurement *m,
+int measure_store(struct executor *x, struct store *s, const char *folder, int64_t attempt, const struct reduction *r,
 		  struct err *e);
-void measure_free(struct measurement *m);
 
 #endif
