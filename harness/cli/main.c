@@ -11,6 +11,7 @@ static const struct command commands[] = {
 	{"status", cmd_status, "how far a run is, from another shell"},
 	{"table", cmd_table, "print the scores of a run"},
 	{"report", cmd_report, "write a run as one HTML file: matrix, charts, verdicts, provenance"},
+	{"remeasure", cmd_remeasure, "reduce a recorded run's traces again, as this program does"},
 	{"rescore", cmd_rescore, "judge a recorded run anew and score it, without a cluster"},
 	{"diagnose", cmd_diagnose, "what detectors say of a run, or of anyone's time series"},
 	{"corpus", cmd_corpus, "pack a run's measurements, to judge them anywhere"},

@@ -566,25 +566,37 @@ static int judge_rows(struct judge *j, int64_t only, json_t *rows, struct err *e
 	return rc;
 }
 
-/* Writes rows (and models) in one transaction; 'clear': instead of what is there. */
-static int save(struct judge *j, const json_t *rows, bool clear, struct err *e)
+/* Writes rows and models. */
+static int put_all(struct judge *j, const json_t *rows, struct err *e)
 {
 	json_t *row;
 	size_t i;
-	int rc = store_begin(j->store, e);
+	int rc = put_models(j, e);
 
-	if (rc)
-		return rc;
-	if (clear)
-		rc = store_clear_verdicts(j->store, e);
-	if (!rc)
-		rc = put_models(j, e);
 	json_array_foreach((json_t *)rows, i, row) {
 		if (!rc)
 			rc = store_put_verdict(j->store, json_integer_value(json_object_get(row, "attempt")),
 					       json_string_value(json_object_get(row, "detector")),
 					       json_object_get(row, "verdict"), e);
 	}
+	return rc;
+}
+
+int judge_replace(struct judge *j, const json_t *rows, struct err *e)
+{
+	int rc = store_clear_verdicts(j->store, e);
+
+	return rc ? rc : put_all(j, rows, e);
+}
+
+/* In one transaction; 'clear': instead of what is there. */
+static int save(struct judge *j, const json_t *rows, bool clear, struct err *e)
+{
+	int rc = store_begin(j->store, e);
+
+	if (rc)
+		return rc;
+	rc = clear ? judge_replace(j, rows, e) : put_all(j, rows, e);
 	if (!rc)
 		rc = store_commit(j->store, e);
 	if (rc)

@@ -33,7 +33,8 @@ int judge_all(struct judge *j, int64_t only, json_t **rows, struct err *e);
 /* How many verdicts are errors of a detector; '*first' is the first of them, or NULL. */
 unsigned judge_failures(const struct judge *j, const char **first);
 
-/* Replaces all verdicts and models of the store by those of judge_all. */
+/* Replaces all verdicts and models of the store by those of judge_all; judge_replace: inside the caller's transaction. */
+int judge_replace(struct judge *j, const json_t *rows, struct err *e);
 int judge_save(struct judge *j, const json_t *rows, struct err *e);
 
 /* The servers' true names in a verdict, a model or evidence. New reference. */

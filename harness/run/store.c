@@ -243,6 +243,11 @@ void store_close(struct store *s)
 	free(s);
 }
 
+bool store_is_corpus(const struct store *s)
+{
+	return s->packed;
+}
+
 const char *store_folder(const struct store *s)
 {
 	return s->folder;

@@ -35,6 +35,7 @@ int store_pack(struct store *s, const char *folder, struct err *e);
  * any, a digest of what no detector knows whole. */
 void store_blind_key(struct store *s, char key[80]);
 
+bool store_is_corpus(const struct store *s);
 const char *store_folder(const struct store *s);
 const char *store_run_id(const struct store *s); /* the folder's own name */
 
@@ -115,6 +116,8 @@ int store_table(struct store *s, const char *table, json_t **rows, struct err *e
 
 /* [{id, cell, number, outcome, key|null}], oldest first. New reference. */
 int store_attempts(struct store *s, json_t **rows, struct err *e);
+/* [{attempt, cell, number, start_ns, seconds, detail, files}] of confirmed attempts; files: how many are listed. New reference. */
+int store_traced(struct store *s, json_t **rows, struct err *e);
 /* Are the attempt's files as they were written? -EBADMSG: which one is not. */
 int store_check_files(struct store *s, int64_t attempt, struct err *why);
 /* A confirmed attempt whose files are damaged counts as invalid from now on; its verdicts go. */

@@ -10,6 +10,14 @@ int store_attempts(struct store *s, json_t **rows, struct err *e)
 	return store_query(s, "SELECT id, cell, number, outcome, key FROM attempt ORDER BY id", 0, rows, e);
 }
 
+int store_traced(struct store *s, json_t **rows, struct err *e)
+{
+	return store_query(s,
+			   "SELECT id AS attempt, cell, number, start_ns, seconds, detail AS detail_json,"
+			   " (SELECT count(*) FROM file WHERE file.attempt = attempt.id) AS files"
+			   " FROM attempt WHERE outcome = 'confirmed' ORDER BY id", 0, rows, e);
+}
+
 int store_check_files(struct store *s, int64_t attempt, struct err *why)
 {
 	json_t *rows = NULL, *row;
