@@ -53,19 +53,23 @@ static int remeasure(const char *folder, const char *traces, const json_t *detec
 
 static int remeasure_both(const char *run, const json_t *detectors, size_t *cells, unsigned *failures, struct err *e)
 {
-	char *beside = NULL, *db = NULL;
-	int lock = -1, rc;
+	char *beside = NULL, *db = NULL, *db_beside = NULL;
+	int lock = -1, rc = 0;
 
-	if (asprintf(&beside, "%s/beside", run) < 0 || asprintf(&db, "%s/beside/run.db", run) < 0)
-		return err_errno(e, -ENOMEM, "cannot measure again");
-	rc = access(run, F_OK) ? err_errno(e, -errno, "cannot open the run '%s'", run) : run_lock(run, &lock, e);
+	if (asprintf(&db, "%s/run.db", run) < 0 || asprintf(&beside, "%s/beside", run) < 0 ||
+	    asprintf(&db_beside, "%s/beside/run.db", run) < 0)
+		rc = err_errno(e, -ENOMEM, "cannot measure again");
+	/* What is no run, or a corpus, is refused without leaving a lock in it. */
+	else if (access(db, F_OK) == 0)
+		rc = run_lock(run, &lock, e);
 	if (!rc)
 		rc = remeasure(run, run, detectors, cells, failures, e);
-	if (!rc && access(db, F_OK) == 0)
+	if (!rc && access(db_beside, F_OK) == 0)
 		rc = remeasure(beside, run, detectors, cells, failures, e);
 	if (lock >= 0)
 		close(lock);
 	free(beside);
+	free(db_beside);
 	free(db);
 	return rc;
 }
