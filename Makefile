@@ -114,7 +114,7 @@ demo: deps ## the whole way once: lab, faults, diagnosis, table, clean-up
 	$(Q)OUT=$(OUT) ci/demo.sh
 
 check: deps ## install, build, lint, and run every test (as root: the lab's too)
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all lint
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all lint $(if $(SANITIZE),,fuzz)
 	$(Q)OUT=$(OUT) ci/check.sh
 
 soak: all ## the long tests: every kill at every step (as root)
@@ -123,12 +123,31 @@ soak: all ## the long tests: every kill at every step (as root)
 bench: all ## measure what the project promises, as ratios in one run
 	$(Q)for b in ci/bench/*.sh; do echo "== $$b"; OUT=$(OUT) "$$b" || exit; done
 
-# Needs clang; not part of all.
-fuzz: $(OUT)/gen/call_names.h ## build the fuzzers of ci/fuzz (clang)
-	@mkdir -p $(OUT)/fuzz
-	$(Q)for f in ci/fuzz/*.c; do clang $(CPPFLAGS) -I$(OUT)/gen -std=c17 -O1 -g -fsanitize=fuzzer,address,undefined \
-		-o $(OUT)/fuzz/$$(basename $$f .c) $$f $(DIAG_SRC) $(BASE_SRC) diag/series/series.c \
-		diag/ebpf/events.c diag/ebpf/describe.c diag/ebpf/first_seen.c -lz -lcsv -lm || exit 1; done
+# Each fuzzer instruments what it tries, and links the rest as it is. Not part of all.
+fuzz_of_log       := $(DIAG_SRC) $(BASE_SRC)
+fuzz_of_ebpf      := $(DIAG_SRC) $(BASE_SRC) diag/ebpf/events.c diag/ebpf/describe.c diag/ebpf/first_seen.c
+fuzz_of_csv       := diag/series/series.c $(BASE_SRC)
+fuzz_of_scenario  := harness/run/scenario.c harness/run/part.c harness/run/tracing.c harness/run/plan.c $(wildcard harness/base/lua/*.c) $(BASE_SRC)
+fuzz_of_inventory := $(wildcard harness/inventory/*.c harness/base/lua/*.c) $(BASE_SRC)
+fuzz_of_agent     := harness/agent/dispatch.c
+fuzz_of_node      :=
+fuzz_objects = $(patsubst %.c,$(OUT)/fuzz/%.o,$(fuzz_of_$(1)))
+fuzz_bin := $(patsubst ci/fuzz/%.c,$(OUT)/fuzz/%,$(wildcard ci/fuzz/*.c))
+
+fuzz: $(fuzz_bin) ## build the fuzzers of ci/fuzz (clang)
+
+.SECONDEXPANSION:
+$(OUT)/fuzz/%_fuzz: $(OUT)/fuzz/ci/fuzz/%_fuzz.o $$(call fuzz_objects,$$*) $(OUT)/libcore.a $(OUT)/libagent.a
+	$(call say,LINK,$@)
+	$(Q)clang -fsanitize=fuzzer,address,undefined $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS) $(AGENT_PKGS)) $(CORE_LIBS) -lm
+
+$(OUT)/fuzz/%.o: %.c
+	$(call say,FUZZ,$<)
+	@mkdir -p $(@D)
+	$(Q)clang $(CPPFLAGS) -std=c17 -O1 -g -fsanitize=fuzzer-no-link,address,undefined $(shell $(PKG) --cflags $(CORE_PKGS) $(AGENT_PKGS)) \
+		-MMD -MP -c -o $@ $<
+$(OUT)/fuzz/diag/log/calls.o: CPPFLAGS += -I$(OUT)/gen
+$(OUT)/fuzz/diag/log/calls.o: $(OUT)/gen/call_names.h
 
 lint: ## static checks of C, Lua and shell
 	$(Q)luacheck --quiet --no-color faults workloads scenarios diag harness
