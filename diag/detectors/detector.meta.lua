@@ -117,9 +117,20 @@ function Vec:abs() end
 ---@return integer
 function Vec:above(limit) end
 
+--- Elements below low become low, those above high become high.
+---@param low number
+---@param high? number default: no limit
+---@return culprit.Vec
+function Vec:clamp(low, high) end
+
 --- How many elements are finite.
 ---@return integer
 function Vec:count() end
+
+--- 'value' for elements that are not finite.
+---@param value number
+---@return culprit.Vec
+function Vec:fill(value) end
 
 --- Natural logarithms; NaN for what is not positive.
 ---@return culprit.Vec
@@ -158,6 +169,12 @@ function Vec:rolling_mean(width, least) end
 ---@return culprit.Vec
 function Vec:rolling_median(width, least) end
 
+--- Sum over the last 'width' elements; NaN where fewer than 'least' (default: width) are finite.
+---@param width integer
+---@param least? integer
+---@return culprit.Vec
+function Vec:rolling_sum(width, least) end
+
 --- Elements from .. to (default: the last), both included.
 ---@param from integer
 ---@param to? integer
@@ -186,6 +203,13 @@ function vec.new(n, value) end
 ---@param list number[]
 ---@return culprit.Vec
 function vec.of(list) end
+
+--- For each of several vecs of one length, element by element the median over the others; NaN where fewer than
+--- 'least' (default 1) of them are finite.
+---@param list culprit.Vec[]
+---@param least? integer
+---@return culprit.Vec[]
+function vec.others(list, least) end
 
 --- Element by element, in how many of several vecs it is finite.
 ---@param list culprit.Vec[]

@@ -131,6 +131,72 @@ static int f_median(lua_State *L)
 	return 1;
 }
 
+/* The k-th smallest of n, whose order is lost. */
+static double smallest(double *a, size_t n, size_t k)
+{
+	return gsl_stats_select(a, 1, n, k);
+}
+
+/* Around the middle of n values, of which one will be left out: low and high are the medians without one of the upper
+ * and of the lower half, middle is that without the middle one itself (if n is odd). */
+struct middle {
+	double low, middle, high, at;
+};
+
+static struct middle middle_of(double *a, size_t n)
+{
+	size_t h = n / 2;
+	double x, y, z;
+
+	if (n % 2 == 0) {
+		x = smallest(a, n, h - 1);
+		y = smallest(a, n, h);
+		return (struct middle){x, x, y, y};
+	}
+	x = smallest(a, n, h - 1);
+	y = smallest(a, n, h);
+	z = smallest(a, n, h + 1);
+	return (struct middle){(x + y) / 2, (x + z) / 2, (y + z) / 2, y};
+}
+
+/* vec.others(list [, least]): for each, second by second, the median of the others; NaN where fewer than 'least' of them
+ * have a sample */
+static int f_others(lua_State *L)
+{
+	lua_Integer least = luaL_optinteger(L, 2, 1);
+	size_t count, length;
+	const struct vec **list = list_of(L, 1, &count);
+	double *a = scratch(L, count);
+	struct vec **out = lua_newuserdatauv(L, count * sizeof(*out), 0);
+
+	luaL_argcheck(L, least >= 1, 2, "at least one other is needed");
+	length = list[0]->n;
+	lua_createtable(L, (int)count, 0);
+	for (size_t k = 0; k < count; k++) {
+		out[k] = vec_push(L, length);
+		lua_rawseti(L, -2, (lua_Integer)k + 1);
+	}
+	for (size_t i = 0; i < length; i++) {
+		struct middle m = {NAN, NAN, NAN, NAN};
+		size_t n = 0;
+
+		for (size_t k = 0; k < count; k++)
+			if (isfinite(list[k]->v[i]))
+				a[n++] = list[k]->v[i];
+		if (n >= 2)
+			m = middle_of(a, n);
+		for (size_t k = 0; k < count; k++) {
+			double x = list[k]->v[i];
+
+			if (!isfinite(x))
+				out[k]->v[i] = (lua_Integer)n < least ? NAN : n == 1 ? a[0] : n % 2 ? m.at : (m.low + m.high) / 2;
+			else if ((lua_Integer)n > least)
+				out[k]->v[i] = n % 2 && x == m.at ? m.middle : x < m.at ? m.high : m.low;
+		}
+	}
+	return 1;
+}
+
 /* vec.present(list): in how many there is a sample, second by second */
 static int f_present(lua_State *L)
 {
@@ -276,7 +342,9 @@ static int m_above(lua_State *L)
 }
 
 /* Windows end at their element; NaN where fewer than 'least' of the window have a sample. */
-static int rolling(lua_State *L, bool median)
+enum condense { MEDIAN, MEAN, SUM };
+
+static int rolling(lua_State *L, enum condense how)
 {
 	const struct vec *x = vec_check(L, 1);
 	lua_Integer width = luaL_checkinteger(L, 2), least = luaL_optinteger(L, 3, width);
@@ -291,19 +359,24 @@ static int rolling(lua_State *L, bool median)
 		size_t from = i + 1 > (size_t)width ? i + 1 - (size_t)width : 0, n = finite_of(x, from, i + 1, a);
 
 		if (n >= (size_t)least)
-			out->v[i] = median ? median_of(a, n) : mean_of(a, n);
+			out->v[i] = how == MEDIAN ? median_of(a, n) : mean_of(a, n) * (how == SUM ? (double)n : 1);
 	}
 	return 1;
 }
 
 static int m_rolling_median(lua_State *L)
 {
-	return rolling(L, true);
+	return rolling(L, MEDIAN);
 }
 
 static int m_rolling_mean(lua_State *L)
 {
-	return rolling(L, false);
+	return rolling(L, MEAN);
+}
+
+static int m_rolling_sum(lua_State *L)
+{
+	return rolling(L, SUM);
 }
 
 static int arithmetic(lua_State *L, char op)
@@ -320,6 +393,30 @@ static int arithmetic(lua_State *L, char op)
 
 		out->v[i] = op == '+' ? l + r : op == '-' ? l - r : op == '*' ? l * r : l / r;
 	}
+	return 1;
+}
+
+/* v:fill(value): value where there is no sample */
+static int m_fill(lua_State *L)
+{
+	const struct vec *x = vec_check(L, 1);
+	double value = luaL_checknumber(L, 2);
+	struct vec *out = vec_push(L, x->n);
+
+	for (size_t i = 0; i < x->n; i++)
+		out->v[i] = isfinite(x->v[i]) ? x->v[i] : value;
+	return 1;
+}
+
+/* v:clamp(low [, high]) */
+static int m_clamp(lua_State *L)
+{
+	const struct vec *x = vec_check(L, 1);
+	double low = luaL_checknumber(L, 2), high = luaL_optnumber(L, 3, INFINITY);
+	struct vec *out = vec_push(L, x->n);
+
+	for (size_t i = 0; i < x->n; i++)
+		out->v[i] = x->v[i] < low ? low : x->v[i] > high ? high : x->v[i];
 	return 1;
 }
 
@@ -391,13 +488,14 @@ static int m_tostring(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-	{"new", f_new}, {"of", f_of}, {"median", f_median}, {"present", f_present}, {NULL, NULL},
+	{"new", f_new}, {"of", f_of}, {"median", f_median}, {"others", f_others},
+	{"present", f_present}, {NULL, NULL},
 };
 
 static const luaL_Reg methods[] = {
-	{"abs", m_abs}, {"above", m_above}, {"count", m_count}, {"log", m_log}, {"max", m_max}, {"mean", m_mean},
+	{"abs", m_abs}, {"above", m_above}, {"clamp", m_clamp}, {"count", m_count}, {"fill", m_fill}, {"log", m_log}, {"max", m_max}, {"mean", m_mean},
 	{"median", m_median}, {"min", m_min}, {"quantile", m_quantile}, {"rolling_mean", m_rolling_mean},
-	{"rolling_median", m_rolling_median}, {"slice", m_slice}, {"sum", m_sum}, {NULL, NULL},
+	{"rolling_median", m_rolling_median}, {"rolling_sum", m_rolling_sum}, {"slice", m_slice}, {"sum", m_sum}, {NULL, NULL},
 };
 
 static const luaL_Reg metamethods[] = {
