@@ -186,6 +186,11 @@ function Vec:sum() end
 
 vec = {}
 
+--- Element by element, the smallest of those of several vecs of one length that are finite.
+---@param list culprit.Vec[]
+---@return culprit.Vec
+function vec.least(list) end
+
 --- Element by element, the median over several vecs of one length; NaN where fewer than 'least'
 --- (default 1) are finite.
 ---@param list culprit.Vec[]

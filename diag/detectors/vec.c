@@ -131,6 +131,20 @@ static int f_median(lua_State *L)
 	return 1;
 }
 
+/* vec.least(list): the smallest, second by second, of those that have a sample */
+static int f_least(lua_State *L)
+{
+	size_t count;
+	const struct vec **list = list_of(L, 1, &count);
+	struct vec *out = vec_push(L, list[0]->n);
+
+	for (size_t k = 0; k < count; k++)
+		for (size_t i = 0; i < out->n; i++)
+			if (isfinite(list[k]->v[i]) && !(out->v[i] <= list[k]->v[i]))
+				out->v[i] = list[k]->v[i];
+	return 1;
+}
+
 /* The k-th smallest of n, whose order is lost. */
 static double smallest(double *a, size_t n, size_t k)
 {
@@ -488,7 +502,7 @@ static int m_tostring(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-	{"new", f_new}, {"of", f_of}, {"median", f_median}, {"others", f_others},
+	{"least", f_least}, {"new", f_new}, {"of", f_of}, {"median", f_median}, {"others", f_others},
 	{"present", f_present}, {NULL, NULL},
 };
 
