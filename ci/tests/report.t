@@ -227,6 +227,26 @@ check "a skipped fault has its reason" holds 'document.querySelector("#unscored 
 check "an attempt that does not count has its reason" holds '[...document.querySelectorAll("#unscored td")].some((e) => e.textContent.startsWith("the fault did not act"))'
 check "no word on the console from it" is "$(console)" ""
 
+# A run with readings
+"$culprit" report ci/tests/data/sampled -o "$tmp/sampled.html" >/dev/null
+check "with readings, no more than 15 MB for 60 cells of 6 servers" [ "$(stat -c %s "$tmp/sampled.html")" -lt $((15000000 / 20 / 2)) ]
+browser_open "file://$tmp/sampled.html"
+browser_eval 'document.getElementById("cell-3").click()' >/dev/null
+check "a cell with readings opens" browser_wait 'document.querySelector("#panel-3:not([hidden]) canvas")'
+check "service times come first" holds 'document.querySelector("#panel-3 [role=img]").getAttribute("aria-label").includes("mean service time")'
+offered='[...document.querySelectorAll("#panel-3 select option")].map((o) => o.value)'
+check "readings are offered" holds "$offered.includes(\"disk_queue_s\") && $offered.includes(\"client_tcp_rtt_s\")"
+check "... but what never changed is not" holds "$offered.includes(\"nic_dropped_packets\")" false
+browser_eval 'const s = document.querySelector("#panel-3 select"); s.value = "disk_queue_s"; s.dispatchEvent(new Event("change"));
+	document.querySelector("#panel-3 figure details").open = true' >/dev/null
+check "a reading is shown as what it is" holds 'document.querySelector("#panel-3 [role=img]").getAttribute("aria-label").startsWith("disk_queue_s, total, by server")'
+check "... with the victim standing out" holds '(() => { const [, out, during] = document.querySelector("#panel-3 [role=img]").getAttribute("aria-label").match(/s2 .victim. ([0-9.]+) s outside and ([0-9.]+) s during/);
+	return Number(during) > 0 && Number(out) >= 0; })()'
+check "... and what may be shown of it" holds '[...document.querySelectorAll("#panel-3 select")[1].options].map((o) => o.value).join()' total,mean,max
+browser_eval 'const s = document.querySelector("#panel-3 select"); s.value = "nic_sent_bytes"; s.dispatchEvent(new Event("change"))' >/dev/null
+check "bytes have their unit" holds '/[KM]iB/.test(document.querySelector("#panel-3 [role=img]").getAttribute("aria-label"))'
+check "no word on the console from it" is "$(console)" ""
+
 # A run of times under tracers
 cp -r results/runs/errors-20261121 "$tmp/timed"
 sqlite3 "$tmp/timed/run.db" <<-SQL

@@ -94,6 +94,32 @@ static int expect_seven_reads(void *ctx, const char *metric, const char *server,
 	return 0;
 }
 
+static void controls_come_as_often_as_asked_in_every_block(void **state)
+{
+	struct scenario *s = load("return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 20, controls = 3,\n"
+				  "faults = { 'disk-hog', 'none' }, detectors = { 'always-healthy' } }\n");
+	unsigned counts[20][2][2] = {0}, late = 0;
+	struct plan *p;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(plan_new(s, 4, 42, NULL, &p, &e), 0);
+	assert_int_equal(p->n, 20 * 2 * (1 + 3));
+	for (size_t i = 0; i < p->n; i++) {
+		assert_int_equal(p->cells[i].repeat, i / 8 + 1);
+		assert_int_equal(p->cells[i].n_victims, p->cells[i].fault == 0);
+		counts[i / 8][p->cells[i].workload][p->cells[i].fault]++;
+		late += i % 8 == 7 && p->cells[i].fault == 1;
+	}
+	for (size_t i = 0; i < 40; i++) {
+		assert_int_equal(counts[i / 2][i % 2][0], 1);
+		assert_int_equal(counts[i / 2][i % 2][1], 3);
+	}
+	assert_in_range(late, 5, 19); /* shuffled: of 20 blocks, three quarters end with a control */
+	plan_free(p);
+	scenario_free(s);
+}
+
 static void a_store_keeps_an_attempt_whole_or_not_at_all(void **state)
 {
 	static char *servers[] = {"s1", "s2", "s3", "s4"};
@@ -355,6 +381,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_plan_has_every_cell_once_a_block_and_spreads_its_victims),
+		cmocka_unit_test(controls_come_as_often_as_asked_in_every_block),
 		cmocka_unit_test(a_store_keeps_an_attempt_whole_or_not_at_all),
 		cmocka_unit_test(a_detector_is_shown_no_name_fault_or_workload),
 		cmocka_unit_test(events_have_the_fields_that_the_manual_names),

@@ -51,6 +51,8 @@ scenario "return { $good," 'phases = { fault = "0s" } }'
 refuses "a phase out of range" "scenario.lua:2: phases: 'fault' must be between 1 s and"
 scenario "return { $good," 'repeats = 1.5 }'
 refuses "a broken number of repeats" "scenario.lua:2: scenario: 'repeats' must be a whole number"
+scenario 'return { name = "x", workloads = { "ddw" }, faults = { "disk-hog" }, detectors = { "always-healthy" },' 'controls = 3 }'
+refuses "controls without a control" "scenario.lua:2: 'controls' says how often, but \"none\" is not among the 'faults'"
 scenario "return { $good," 'repeats = "two" }'
 refuses "a wrong type" "scenario.lua:2: scenario: 'repeats' must be a number, not a string"
 scenario 'return {' '  name = "x"' '  workloads = {} }'

@@ -38,14 +38,12 @@ struct metrics {
 	struct metrics_spec spec;
 	struct metrics_server *servers;
 	struct cell **rows; /* [metric][server] -> [second]; NULL: no sample */
-	/* [metric][server][second] of the service times of the log that is being read: from calls, from sums. */
-	struct cell *calls_cells, *sums_cells;
 	struct sample *samples; /* room for all that the rows hold */
 	size_t n_rows, n_used;
-	size_t n_cells;         /* of the service times of one log */
 
 	/* Of the log that is being read. */
-	bool sums;
+	struct cell **calls_rows, **sums_rows; /* as 'rows', of service times: from calls, from sums */
+	bool sums, full;        /* full: no memory for some cell */
 	struct fdtable *fds;
 	struct pollers pollers;
 	struct socket_slot **blocks;
@@ -89,11 +87,10 @@ int metrics_new(const struct metrics_spec *spec, struct metrics **out, struct er
 	m->spec.servers = NULL;
 	m->spec.self = -1;
 	m->n_rows = METRIC_COUNT * spec->n_servers;
-	m->n_cells = METRIC_SERVICE_TIMES * spec->n_servers * (size_t)spec->seconds;
 	m->rows = calloc(m->n_rows, sizeof(*m->rows));
-	m->calls_cells = calloc(2 * m->n_cells, sizeof(*m->calls_cells));
-	m->sums_cells = m->calls_cells + m->n_cells;
-	if (!m->rows || !m->calls_cells || copy_servers(m, spec)) {
+	m->calls_rows = calloc(METRIC_SERVICE_TIMES * spec->n_servers, sizeof(*m->calls_rows));
+	m->sums_rows = calloc(METRIC_SERVICE_TIMES * spec->n_servers, sizeof(*m->sums_rows));
+	if (!m->rows || !m->calls_rows || !m->sums_rows || copy_servers(m, spec)) {
 		rc = err_errno(e, -ENOMEM, "cannot make metrics of %zu servers", spec->n_servers);
 		goto out;
 	}
@@ -116,6 +113,14 @@ int metrics_node(struct metrics *m, int32_t self, int64_t clock_offset_ns, struc
 	return 0;
 }
 
+static void forget_rows(struct cell **rows, size_t n)
+{
+	for (size_t i = 0; rows && i < n; i++) {
+		free(rows[i]);
+		rows[i] = NULL;
+	}
+}
+
 static void forget_log(struct metrics *m)
 {
 	fdtable_free(m->fds);
@@ -128,8 +133,9 @@ static void forget_log(struct metrics *m)
 	m->n_blocks = m->n_slots = 0;
 	m->free_slot = 0;
 	m->sums = false;
-	if (m->calls_cells)
-		memset(m->calls_cells, 0, 2 * m->n_cells * sizeof(*m->calls_cells));
+	m->full = false;
+	forget_rows(m->calls_rows, METRIC_SERVICE_TIMES * m->spec.n_servers);
+	forget_rows(m->sums_rows, METRIC_SERVICE_TIMES * m->spec.n_servers);
 }
 
 void metrics_free(struct metrics *m)
@@ -140,18 +146,22 @@ void metrics_free(struct metrics *m)
 	for (size_t i = 0; m->servers && i < m->spec.n_servers; i++)
 		free((char *)m->servers[i].storage);
 	free(m->servers);
-	for (size_t i = 0; m->rows && i < m->n_rows; i++)
-		free(m->rows[i]);
+	forget_rows(m->rows, m->n_rows);
 	free(m->rows);
-	free(m->calls_cells);
+	free(m->calls_rows);
+	free(m->sums_rows);
 	free(m->samples);
 	free(m);
 }
 
-static struct cell *cell_at(const struct metrics *m, struct cell *cells, enum metric metric, uint32_t server,
-			    int32_t second)
+static struct cell *cell_at(struct metrics *m, struct cell **rows, enum metric metric, uint32_t server, int32_t second)
 {
-	return &cells[((size_t)metric * m->spec.n_servers + server) * (size_t)m->spec.seconds + (size_t)second];
+	struct cell **row = &rows[(size_t)metric * m->spec.n_servers + server];
+
+	if (!*row)
+		*row = calloc((size_t)m->spec.seconds, sizeof(**row));
+	m->full = m->full || !*row;
+	return *row ? *row + second : NULL;
 }
 
 static void add(struct metrics *m, enum metric metric, uint32_t server, int64_t end_ns, int64_t took_ns, uint64_t bytes)
@@ -162,7 +172,9 @@ static void add(struct metrics *m, enum metric metric, uint32_t server, int64_t 
 
 	if (since < 0 || since / 1000000000 >= m->spec.seconds)
 		return;
-	c = cell_at(m, m->calls_cells, metric, server, (int32_t)(since / 1000000000));
+	c = cell_at(m, m->calls_rows, metric, server, (int32_t)(since / 1000000000));
+	if (!c)
+		return;
 	c->count++;
 	c->bytes += bytes;
 	c->sum_s += took_s;
@@ -185,7 +197,9 @@ static void add_sum_to(struct metrics *m, enum metric metric, uint32_t server, c
 
 	if (s->count <= s->failed || second < 0)
 		return;
-	c = cell_at(m, m->sums_cells, metric, server, second);
+	c = cell_at(m, m->sums_rows, metric, server, second);
+	if (!c)
+		return;
 	c->count += s->count - s->failed;
 	c->bytes += s->bytes;
 	c->sum_s += s->total_ns > s->failed_ns ? (double)(s->total_ns - s->failed_ns) / 1e9 : 0;
@@ -269,24 +283,24 @@ static int add_reading(struct metrics *m, const struct record_reading *r)
 /* The log has been read: its sums, or else its calls, go to the rest. */
 static int take_cells(struct metrics *m)
 {
-	const struct cell *from = m->sums ? m->sums_cells : m->calls_cells;
-	struct cell *row;
+	struct cell *const *from = m->sums ? m->sums_rows : m->calls_rows, *row;
 
-	for (size_t i = 0; i < m->n_cells; i++) {
-		if (!from[i].count)
+	for (size_t i = 0; i < METRIC_SERVICE_TIMES * m->spec.n_servers && !m->full; i++) {
+		if (!from[i])
 			continue;
-		/* The first rows are those of the service times. */
-		row = row_at(m, 0, (uint32_t)(i / (size_t)m->spec.seconds));
-		if (!row)
-			return -ENOMEM;
-		row += i % (size_t)m->spec.seconds;
-		row->count += from[i].count;
-		row->bytes += from[i].bytes;
-		row->sum_s += from[i].sum_s;
-		if (from[i].max_s > row->max_s)
-			row->max_s = from[i].max_s;
+		row = row_at(m, (enum metric)(i / m->spec.n_servers), (uint32_t)(i % m->spec.n_servers));
+		m->full = !row;
+		for (int32_t second = 0; row && second < m->spec.seconds; second++) {
+			const struct cell *c = &from[i][second];
+
+			row[second].count += c->count;
+			row[second].bytes += c->bytes;
+			row[second].sum_s += c->sum_s;
+			if (c->max_s > row[second].max_s)
+				row[second].max_s = c->max_s;
+		}
 	}
-	return 0;
+	return m->full ? -ENOMEM : 0;
 }
 
 static struct socket_slot *slot_at(const struct metrics *m, size_t i)

@@ -68,8 +68,9 @@ static json_t *metric_list(void)
 	json_t *list = json_array();
 
 	for (int m = 0; m < METRIC_COUNT; m++)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "name", metric_name(m), "unit", metric_unit(m),
-						      "definition", metric_definition(m)));
+		json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:s}", "name", metric_name(m), "unit", metric_unit(m),
+						      "service_time", m < METRIC_SERVICE_TIMES, "definition",
+						      metric_definition(m)));
 	return list;
 }
 

@@ -33,6 +33,7 @@
 ---@field training? culprit.Training   fault-free cells that run first
 ---@field gates? culprit.Gates         what must hold of hosts and clocks for an attempt to count
 ---@field repeats? integer             of every cell (default 1)
+---@field controls? integer            cells of "none" a workload and repeat (default 1): false alarms are judged by many
 ---@field attempts? integer            at most, for one cell (default 3)
 ---@field seed? integer                order and victims are drawn from it (default: drawn and recorded)
 

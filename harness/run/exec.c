@@ -249,6 +249,23 @@ static void used_parts(const struct executor *x, bool *workloads, bool *faults)
 	}
 }
 
+/* Made once, before workloads do: clients that make one folder at the same time may get a stale handle (GlusterFS). */
+static int make_folder(struct executor *x, struct err *e)
+{
+	struct member *client = x->cluster->clients[0];
+	json_t **lists = calloc(x->cluster->n_clients, sizeof(*lists));
+	int rc = lists ? 0 : err_errno(e, -ENOMEM, "cannot prepare");
+
+	if (!rc) {
+		lists[0] = json_pack("[[s, s, o]]", "mkdir", "-p",
+				     json_sprintf("%s/%s", client->host->mount, store_run_id(x->store)));
+		rc = run_commands(x, lists, "the run's folder", e);
+		json_decref(lists[0]);
+	}
+	free(lists);
+	return rc;
+}
+
 static int check_and_prepare(struct executor *x, struct err *e)
 {
 	const struct scenario *s = x->scenario;
@@ -265,6 +282,8 @@ static int check_and_prepare(struct executor *x, struct err *e)
 		rc = faults[i] ? check_or_skip(x, i, e) : 0;
 	for (size_t i = 0; i < s->n_workloads && !rc; i++)
 		rc = workloads[i] ? check_workload(x, &s->workloads[i], e) : 0;
+	if (!rc)
+		rc = make_folder(x, e);
 	for (size_t i = 0; i < s->n_workloads && !rc; i++) {
 		if (!workloads[i])
 			continue;

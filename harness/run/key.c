@@ -151,6 +151,8 @@ static void add_values(json_t *makings, const struct scenario *s, const struct p
 	json_object_set_new(makings, "measure", json_string(s->measure == MEASURE_RUNTIME ? "runtime" : "verdicts"));
 	json_object_set_new(makings, "seed", json_integer((json_int_t)p->seed));
 	json_object_set_new(makings, "repeats", json_integer(s->repeats));
+	if (s->controls != 1)
+		json_object_set_new(makings, "controls", json_integer(s->controls));
 	json_object_set_new(makings, "only", only ? json_string(only) : json_null());
 	if (s->measure == MEASURE_RUNTIME) {
 		json_object_set_new(makings, "limit", json_real(s->limit_s));
@@ -365,7 +367,8 @@ static void take(json_t *into, const json_t *makings, const char *kind, const ch
 static bool is_of_all(const char *name)
 {
 	return strncmp(name, "workload ", 9) && strncmp(name, "fault ", 6) && strncmp(name, "tracer ", 7) &&
-	       strncmp(name, "training.", 9) && strcmp(name, "repeats") && strcmp(name, "only");
+	       strncmp(name, "training.", 9) && strcmp(name, "repeats") && strcmp(name, "controls") &&
+	       strcmp(name, "only");
 }
 
 int key_cells(const struct scenario *s, struct plan *p, const struct cluster *c, const json_t *makings, struct err *e)

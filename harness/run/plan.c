@@ -70,6 +70,8 @@ static void fill(struct plan *p, const struct scenario *s, size_t n_servers, siz
 				*c = (struct cell){.workload = w, .fault = f, .repeat = r};
 				draw_victims(c, &s->faults[f], n_servers, servers, rng);
 				p->n++;
+				for (long k = 1; k < s->controls && !strcmp(s->faults[f].name, "none"); k++)
+					p->cells[p->n++] = *c;
 			}
 		}
 		gsl_ran_shuffle(rng, &p->cells[first], p->n - first, sizeof(*p->cells));
@@ -133,7 +135,7 @@ int plan_new(const struct scenario *s, size_t n_servers, uint64_t seed, const ch
 	     struct err *e)
 {
 	size_t kinds = s->measure == MEASURE_RUNTIME ? s->n_tracers : s->n_faults;
-	size_t most = s->n_training * (size_t)s->training_repeats + s->n_matrix * kinds * (size_t)s->repeats;
+	size_t most = s->n_training * (size_t)s->training_repeats + s->n_matrix * (kinds + (size_t)s->controls) * (size_t)s->repeats;
 	struct plan *p = calloc(1, sizeof(*p));
 	size_t *servers = calloc(n_servers, sizeof(*servers));
 	gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);

@@ -2,8 +2,8 @@
  * Plan: the cells that a scenario makes, in the order in which they will run.
  *
  * Training cells come first (a model must exist before it can judge). Scored cells follow in
- * blocks, one block a repeat, each holding every workload x fault that the scenario asks for once in an order drawn from the
- * seed, so that a slow change of the machine cannot pose as a fault. Victims are drawn from the same
+ * blocks, one block a repeat, each holding every workload x fault that the scenario asks for once (the control 'controls'
+ * times) in an order drawn from the seed, so that a slow change of the machine cannot pose as a fault. Victims are drawn from the same
  * seed. The plan is a function of (scenario, number of servers, seed) alone; filtering by 'only'
  * leaves out cells but changes none.
  *

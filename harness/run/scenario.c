@@ -200,7 +200,13 @@ static int check_under(const struct scenario *s, char *const *under, const char 
 
 static int check_matrix(const struct scenario *s, const struct luax_source *src, struct err *e)
 {
+	bool none = s->controls == 1;
 	int rc = 0;
+
+	for (size_t f = 0; f < s->n_faults; f++)
+		none = none || !strcmp(s->faults[f].name, "none");
+	if (!none)
+		return luax_complain(src, "controls", e, "'controls' says how often, but \"none\" is not among the 'faults'");
 
 	for (size_t f = 0; f < s->n_faults && !rc; f++)
 		rc = check_under(s, s->faults[f].under, "fault", s->faults[f].name, src, e);
@@ -339,7 +345,7 @@ static bool has(struct scenario *s, const char *key)
 static int check_kind(struct scenario *s, const struct luax_source *src, struct err *e)
 {
 	static const char *const verdicts[] = {"faults", "detectors", NULL};
-	static const char *const not_runtime[] = {"faults", "detectors", "phases", "training", "tracer", "beside", NULL};
+	static const char *const not_runtime[] = {"faults", "detectors", "phases", "training", "tracer", "beside", "controls", NULL};
 	bool untraced = false;
 
 	for (size_t i = 0; s->measure == MEASURE_VERDICTS && verdicts[i]; i++)
@@ -443,6 +449,7 @@ static int read_scenario(struct scenario *s, const struct luax_source *src, stru
 		{"gates", LUAX_TABLE},
 		{"limit", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 1, .max = 86400, .out = &s->limit_s},
 		{"repeats", LUAX_INTEGER, .min = 1, .max = 10000, .out = &s->repeats},
+		{"controls", LUAX_INTEGER, .min = 1, .max = 1000, .out = &s->controls},
 		{"attempts", LUAX_INTEGER, .min = 1, .max = 100, .out = &s->attempts},
 		{"seed", LUAX_INTEGER, .min = 0, .max = 4294967295.0, .out = &s->seed},
 		{NULL},
@@ -495,7 +502,7 @@ int scenario_load(const char *path, struct scenario **out, struct err *e)
 	if (!s)
 		return err_errno(e, -ENOMEM, "cannot load '%s'", path);
 	*s = (struct scenario){.before_s = 10, .fault_s = 25, .after_s = 15, .training_repeats = 1, .repeats = 1,
-			       .limit_s = 600, .attempts = 3, .seed = -1};
+			       .controls = 1, .limit_s = 600, .attempts = 3, .seed = -1};
 	gates_init(&s->gates);
 	s->L = luax_new();
 	s->path = strdup(path);

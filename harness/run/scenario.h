@@ -39,6 +39,7 @@ struct scenario {
 	double limit_s;              /* MEASURE_RUNTIME: a workload that takes longer makes its attempt invalid */
 	struct gates gates;
 	long repeats;                /* of each scored cell */
+	long controls;               /* cells of the fault "none" a workload and repeat */
 	long attempts;               /* at most, for one cell */
 	long seed;                   /* -1: drawn at the start and logged */
 	char *text;                  /* the file's own text, for the record */

@@ -83,7 +83,8 @@ static bool scaled(uint64_t bits, int places, uint64_t *whole)
 {
 	double v = double_of(bits), n = nearbyint(v * powers[places]);
 
-	if (!(fabs(n) < 9007199254740992.0) || bits_of(n / powers[places]) != bits)
+	/* By way of the whole number, which has no -0. */
+	if (!(fabs(n) < 9007199254740992.0) || bits_of((double)(int64_t)n / powers[places]) != bits)
 		return false;
 	*whole = (uint64_t)(int64_t)n;
 	return true;

@@ -95,7 +95,7 @@ static int pack(const char *from, const char *to, struct err *e)
 static const char strip[] =
 	"DELETE FROM verdict; DELETE FROM model; DELETE FROM file;"
 	"UPDATE attempt SET detail = NULL;"
-	"DELETE FROM fact WHERE key IN ('inventory_text', 'hosts');"
+	"DELETE FROM fact WHERE key IN ('inventory_text', 'hosts', 'inventory_path', 'scenario_path');"
 	"VACUUM";
 
 int store_pack(struct store *s, const char *folder, struct err *e)

@@ -2,14 +2,34 @@
 /* A chart of one metric: a line a server over time, the victim's marked, the time of the fault shaded. Beside it the same
  * values as a table, on demand. */
 
+/* What is shown of calls and messages. */
 const measures = [
 	{name: "mean", label: "mean service time", unit: "s", of: (c, i) => c[1][i] ? c[2][i] / c[1][i] : null},
 	{name: "max", label: "longest service time", unit: "s", of: (c, i) => c[3][i]},
 	{name: "count", label: "events a second", unit: "", of: (c, i) => c[1][i]},
 	{name: "bytes", label: "bytes a second", unit: "B", of: (c, i) => c[4][i]},
 ];
+/* What is shown of readings, which have units of their own: over a server's devices, or its clients. */
+const readingMeasures = [
+	{name: "total", label: "total", of: (c, i) => c[2][i]},
+	{name: "mean", label: "mean of its devices or clients", of: (c, i) => c[1][i] ? c[2][i] / c[1][i] : null},
+	{name: "max", label: "largest of its devices or clients", of: (c, i) => c[3][i]},
+];
+const shortUnits = {bytes: "B", "bytes/s": "B/s"};
 const dashes = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
 const charts = new Set(); /* those on the page, to be drawn anew when the colours change */
+
+/* The metric as it is defined; of one that this program does not know, as of a service time. */
+function metricNamed(name) {
+	return run.metrics.find((m) => m.name === name) || {name, service_time: true};
+}
+
+function measuresOf(name) {
+	const metric = metricNamed(name);
+
+	return metric.service_time ? measures : readingMeasures.map((m) => ({...m,
+		unit: own(shortUnits, metric.unit) || metric.unit}));
+}
 
 /* Colours of the current theme, as the style sheet has them. */
 function colour(name) {
@@ -60,12 +80,12 @@ function unitOf(measure, values) {
 
 		return top >= 1 ? ["s", 1] : top >= 1e-3 ? ["ms", 1e3] : ["µs", 1e6];
 	}
-	if (measure.unit === "B") {
-		const top = Math.max(0, ...values.filter((v) => v !== null));
+	if (measure.unit === "B" || measure.unit === "B/s") {
+		const top = Math.max(0, ...values.filter((v) => v !== null)), per = measure.unit.slice(1);
 
-		return top >= 1 << 20 ? ["MiB", 1 / (1 << 20)] : top >= 1024 ? ["KiB", 1 / 1024] : ["B", 1];
+		return top >= 1 << 20 ? ["MiB" + per, 1 / (1 << 20)] : top >= 1024 ? ["KiB" + per, 1 / 1024] : [measure.unit, 1];
 	}
-	return ["", 1];
+	return [measure.unit, 1];
 }
 
 /* What the chart says, for those who do not see it. */
@@ -195,7 +215,8 @@ function apart(samples, metric, attempt, victims, window_) {
 
 /* The metric to show first: in which a verdict named the victims, else in which they stand out most, else with most samples. */
 function firstMetric(samples, verdicts, attempt, victims) {
-	const names = Object.keys(samples), window_ = faultWindow(attempt, victims);
+	const times = Object.keys(samples).filter((m) => metricNamed(m).service_time);
+	const names = times.length ? times : Object.keys(samples), window_ = faultWindow(attempt, victims);
 	const right = verdicts.find((v) => run.real.includes(v.detector) && own(samples, v.metric) && victims.length &&
 		victims.every((s) => (v.verdict.indicted || []).includes(s)));
 	const size = (m) => Object.values(samples[m]).reduce((n, c) => n + c[0].length, 0);
@@ -213,8 +234,9 @@ function firstMetric(samples, verdicts, attempt, victims) {
 function chart(id, samples, verdicts, attempt, victims) {
 	const names = [...new Set([...run.metrics.map((m) => m.name),
 		...Object.keys(samples)])].filter((m) => own(samples, m));
-	const state = {metric: firstMetric(samples, verdicts, attempt, victims), measure: measures[0], log: false,
-		hidden: new Set()};
+	const state = {metric: firstMetric(samples, verdicts, attempt, victims), log: false, hidden: new Set()};
+
+	state.measure = measuresOf(state.metric)[0];
 	const place = el("div.plot", {role: "img"}), readout = el("output.readout", {"aria-live": "off"});
 	const caption = el("figcaption", {id: id + "-text"}), keys = el("div.keys", {role: "group",
 		"aria-label": "Servers shown"});
@@ -227,7 +249,7 @@ function chart(id, samples, verdicts, attempt, victims) {
 		const [unit, factor] = unitOf(state.measure, data.lines.flatMap((l) => l.values));
 		const title = state.metric + ", " + state.measure.label + ", by server" + (window_ ? "; " +
 			windowText(window_) : "; no fault");
-		const definition = run.metrics.find((m) => m.name === state.metric);
+		const definition = metricNamed(state.metric).definition;
 
 		if (drawn)
 			drawn.destroy();
@@ -239,7 +261,7 @@ function chart(id, samples, verdicts, attempt, victims) {
 
 		place.setAttribute("aria-label", text);
 		caption.replaceChildren(text, definition ? el("span.muted", null, " " + state.metric + ": " +
-			definition.definition + ".") : "");
+			definition + ".") : "");
 		keys.replaceChildren(...data.lines.map((l) => el("button.key", {type: "button",
 			"aria-pressed": String(!state.hidden.has(l.server)),
 			onclick: (e) => {
@@ -264,16 +286,33 @@ function chart(id, samples, verdicts, attempt, victims) {
 			fillTable();
 	};
 
+	const measureSelect = el("select", {onchange: choose((t) => {
+		state.measure = measuresOf(state.metric).find((m) => m.name === t.value);
+	})});
+	/* Among metrics of one kind, what is shown of them stays as it was chosen. */
+	const offer = (same) => {
+		const all = measuresOf(state.metric);
+
+		state.measure = (same && all.find((m) => m.name === state.measure.name)) || all[0];
+		measureSelect.replaceChildren(...all.map((m) => option(m.name, m.label, state.measure.name)));
+	};
+	const group = (label, list) => list.length ? el("optgroup", {label}, list.map((m) => option(m, m, state.metric))) : null;
+	const times = names.filter((m) => metricNamed(m).service_time), readings = names.filter((m) => !times.includes(m));
+
+	offer(false);
 	table.addEventListener("toggle", () => table.open && fillTable());
 	place.addEventListener("draw", redraw);
 	charts.add(place);
 	return el("figure.chart", {"aria-labelledby": id + "-text"},
 		el("div.choices", null,
-			el("label", null, "Metric ", el("select", {onchange: choose((t) => { state.metric = t.value; })},
-				names.map((m) => option(m, m, state.metric)))),
-			el("label", null, "Shown ", el("select",
-				{onchange: choose((t) => { state.measure = measures.find((m) => m.name === t.value); })},
-				measures.map((m) => option(m.name, m.label, "mean")))),
+			el("label", null, "Metric ", el("select", {onchange: choose((t) => {
+				const same = metricNamed(state.metric).service_time === metricNamed(t.value).service_time;
+
+				state.metric = t.value;
+				offer(same);
+			})}, readings.length ? [group("Service times", times), group("Readings", readings)]
+				: names.map((m) => option(m, m, state.metric)))),
+			el("label", null, "Shown ", measureSelect),
 			el("label.tick", null, el("input", {type: "checkbox",
 				onchange: choose((t) => { state.log = t.checked; })}), " logarithmic")),
 		keys, place, readout, caption, table);
