@@ -121,6 +121,9 @@ int tcp_parse(const void *data, size_t size, struct snapshot *s)
 	for (; mnl_nlmsg_ok(h, left); h = mnl_nlmsg_next(h, &left)) {
 		int code = 0;
 
+		/* libmnl takes lengths from 2^31 on for negative ones. */
+		if (h->nlmsg_len > (unsigned)left)
+			break;
 		if (h->nlmsg_type == SOCK_DIAG_BY_FAMILY)
 			take_socket(h, s);
 		if (h->nlmsg_type != NLMSG_DONE && h->nlmsg_type != NLMSG_ERROR)

@@ -13,7 +13,7 @@ static bool number(const char **at, uint64_t *out)
 	if (*p < '0' || *p > '9')
 		return false;
 	for (; *p >= '0' && *p <= '9'; p++) {
-		if (v > (UINT64_MAX - 9) / 10)
+		if (v > (UINT64_MAX - (uint64_t)(*p - '0')) / 10)
 			return false;
 		v = v * 10 + (uint64_t)(*p - '0');
 	}
