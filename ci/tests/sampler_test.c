@@ -36,6 +36,7 @@
 /* On a machine that is busy enough a tick comes too late, and its seconds are left out: then all is done once more. */
 #define TRIES 6
 
+static char brick[64], brick_file[80];
 static char dir[] = "/tmp/culprit-sampler-XXXXXX";
 static int n_logs;
 
@@ -65,6 +66,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
+	umount2(brick, MNT_DETACH); /* where a test failed */
 	return file_remove_tree(dir, NULL);
 }
 
@@ -431,7 +433,6 @@ static void loss_shows_at_both_ends(void **state)
 
 /* The disk: a file system on a loop device. */
 enum { DISK_BYTES = 8 << 20 };
-static char brick[64], brick_file[80];
 
 static void read_directly(void)
 {

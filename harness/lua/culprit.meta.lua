@@ -41,7 +41,8 @@
 ---  mode = "events"        ebpf: a record a call; default "sums", a record a second, process and class of call and
 ---                         descriptor, which peers are compared by; errors and hangs need events
 ---  memory = "16MiB"       ebpf: most that its buffers in the kernel may take (default 64MiB; 3MiB go besides)
----and, in 'tracers',
+---The sampler is no choice: it runs beside each of these on every server and client, unless run times are measured.
+---And, in 'tracers',
 ---  nodes = "one-server"   the first server alone is traced (default "all": servers, clients, application)
 ---  workloads = { "ddw" }  it is run under these only (default: all)
 ---@alias culprit.Tracer string|table
