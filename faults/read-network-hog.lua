@@ -4,7 +4,7 @@
 ---@type culprit.Fault
 return {
 	summary  = "the victim sends zeros to a port of the first outsider",
-	resource = "network",
+	resource = "network/hog",
 	needs    = "an outsider",
 	params   = {
 		port    = { default = 47200, integer = true, min = 1024, max = 60000,

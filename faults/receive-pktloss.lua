@@ -4,7 +4,7 @@
 ---@type culprit.Fault
 return {
 	summary  = "a share of the packets that arrive at the victim is dropped at random",
-	resource = "network",
+	resource = "network/receive-loss",
 	needs    = "nftables or iptables",
 	params   = {
 		loss = { default = "5%", unit = "percent", min = "0.01%", max = "100%", help = "share of packets dropped" },

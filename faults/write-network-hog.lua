@@ -4,7 +4,7 @@
 ---@type culprit.Fault
 return {
 	summary  = "the first outsider sends zeros to a port of the victim",
-	resource = "network",
+	resource = "network/hog",
 	needs    = "an outsider",
 	params   = {
 		port    = { default = 47200, integer = true, min = 1024, max = 65535, help = "port that takes the zeros" },

@@ -87,7 +87,7 @@ static void rates_text(const struct score *s, bool any, char tp[32], char fp[32]
 	table_rate_text(s->alarms, s->n, fp, 32);
 }
 
-static bool is_any(const struct names *n, size_t metric)
+bool table_is_any(const struct names *n, size_t metric)
 {
 	return !strcmp(n->of[SCORE_METRIC][metric], "any");
 }
@@ -95,7 +95,7 @@ static bool is_any(const struct names *n, size_t metric)
 /* A detector's row of a fault and metric is shown if something happened in it; 'any' always is. */
 static bool shown(const struct score_table *t, const struct names *n, size_t d, size_t f, size_t m)
 {
-	if (is_any(n, m))
+	if (table_is_any(n, m))
 		return true;
 	for (size_t w = 0; w < n->n[SCORE_WORKLOAD]; w++) {
 		const struct score *s = score_at(t, d, f, w, m);
@@ -127,10 +127,10 @@ static void text_row(const struct score_table *t, const struct names *n, size_t 
 
 	for (size_t w = first; w < last; w++) {
 		const struct score *s = score_at(t, d, f, w, m);
-		bool some = s && s->abstained && (s->abstained < s->n || is_any(n, m));
+		bool some = s && s->abstained && (s->abstained < s->n || table_is_any(n, m));
 
 		*stars = *stars || some;
-		rates_text(s, is_any(n, m), tp, fp);
+		rates_text(s, table_is_any(n, m), tp, fp);
 		len += snprintf(line + len, sizeof(line) - (size_t)len, " %3u%c%-*s %-*s", s ? s->n : 0,
 				some ? '*' : ' ', RATE, tp, RATE, fp);
 	}
@@ -184,28 +184,6 @@ void table_wrap(const char *text, FILE *out)
 	fputc('\n', out);
 }
 
-/* All that is known of each place of a detector, a paragraph each. */
-static void text_details(const struct score_table *t, const struct names *n, size_t d, FILE *out)
-{
-	for (size_t f = 0; f < n->n[SCORE_FAULT]; f++)
-		for (size_t w = 0; w < n->n[SCORE_WORKLOAD]; w++)
-			for (size_t m = 0; m < n->n[SCORE_METRIC]; m++) {
-				const struct score *s = score_at(t, d, f, w, m);
-				char detected[32], resource[32] = "-", delay[64], line[512];
-
-				if (!s || s->control || (!is_any(n, m) && !s->detected))
-					continue;
-				table_rate_text(s->detected, s->n, detected, sizeof(detected));
-				if (s->named)
-					table_rate_text(s->classified, s->n, resource, sizeof(resource));
-				table_delay_text(s, delay, sizeof(delay));
-				snprintf(line, sizeof(line), "%s, %s, %s: detected %s, resource %s, delay %s, early %u, "
-					 "abstained %u of %u", n->of[SCORE_FAULT][f], n->of[SCORE_WORKLOAD][w],
-					 n->of[SCORE_METRIC][m], detected, resource, delay, s->early, s->abstained, s->n);
-				table_wrap(line, out);
-			}
-}
-
 void table_footer(const struct table_notes *notes, FILE *out)
 {
 	char line[512];
@@ -226,7 +204,7 @@ void table_footer(const struct table_notes *notes, FILE *out)
 		table_wrap(notes->remarks[i], out);
 }
 
-static void print_notes(const struct table_notes *notes, bool stars, FILE *out)
+static void print_notes(const struct score_table *t, const struct table_notes *notes, bool stars, FILE *out)
 {
 	table_wrap("TP: share of cells in which every faulty server was indicted (right server). FP: share of cells in which "
 		   "some healthy server was (wrong server; in controls: false alarm). In brackets: exact 95 % intervals; "
@@ -235,6 +213,8 @@ static void print_notes(const struct table_notes *notes, bool stars, FILE *out)
 		table_wrap("detected: anybody was indicted. resource: the right server, and the fault's resource named. delay: "
 			   "seconds from verified onset to the indictment of the right server, median and range, where the "
 			   "verdict says when; early: indicted before the onset.", out);
+	if (score_causes(t))
+		table_wrap("resource: what is wrong (\"network\"); cause: that, and what is wrong with it (\"network/hog\").", out);
 	if (stars)
 		table_wrap("* the detector abstained in some of these cells; they count as nobody indicted", out);
 	table_footer(notes, out);
@@ -257,33 +237,10 @@ static void render_text(const struct score_table *t, const struct names *n, cons
 			text_block(t, n, d, w, last < n->n[SCORE_WORKLOAD] ? last : n->n[SCORE_WORKLOAD], &stars, out);
 		}
 		if (notes && notes->details)
-			text_details(t, n, d, out);
+			table_details_text(t, n, d, out);
 		fputc('\n', out);
 	}
-	print_notes(notes, stars, out);
-}
-
-static void markdown_details(const struct score_table *t, const struct names *n, size_t d, FILE *out)
-{
-	fputs("| fault | workload | metric | n | detected | resource | delay (s) | early | abstained |\n"
-	      "|---|---|---|--:|---|---|---|--:|--:|\n", out);
-	for (size_t f = 0; f < n->n[SCORE_FAULT]; f++)
-		for (size_t w = 0; w < n->n[SCORE_WORKLOAD]; w++)
-			for (size_t m = 0; m < n->n[SCORE_METRIC]; m++) {
-				const struct score *s = score_at(t, d, f, w, m);
-				char detected[32], resource[32] = "-", delay[64];
-
-				if (!s || s->control || (!is_any(n, m) && !s->detected))
-					continue;
-				table_rate_text(s->detected, s->n, detected, sizeof(detected));
-				if (s->named)
-					table_rate_text(s->classified, s->n, resource, sizeof(resource));
-				table_delay_text(s, delay, sizeof(delay));
-				fprintf(out, "| %s | %s | %s | %u | %s | %s | %s | %u | %u |\n", n->of[SCORE_FAULT][f],
-					n->of[SCORE_WORKLOAD][w], n->of[SCORE_METRIC][m], s->n, detected, resource, delay,
-					s->early, s->abstained);
-			}
-	fputc('\n', out);
+	print_notes(t, notes, stars, out);
 }
 
 static void render_markdown(const struct score_table *t, const struct names *n, const struct table_notes *notes,
@@ -310,19 +267,19 @@ static void render_markdown(const struct score_table *t, const struct names *n, 
 					fault_is_control(t, n, f) ? " (control)" : "", n->of[SCORE_METRIC][m]);
 				for (size_t w = 0; w < n->n[SCORE_WORKLOAD]; w++) {
 					const struct score *s = score_at(t, d, f, w, m);
-					bool some = s && s->abstained && (s->abstained < s->n || is_any(n, m));
+					bool some = s && s->abstained && (s->abstained < s->n || table_is_any(n, m));
 
 					stars = stars || some;
-					rates_text(s, is_any(n, m), tp, fp);
+					rates_text(s, table_is_any(n, m), tp, fp);
 					fprintf(out, " %u%s | %s | %s |", s ? s->n : 0, some ? "\\*" : "", tp, fp);
 				}
 				fputc('\n', out);
 			}
 		fputc('\n', out);
 		if (notes && notes->details)
-			markdown_details(t, n, d, out);
+			table_details_markdown(t, n, d, out);
 	}
-	print_notes(notes, stars, out);
+	print_notes(t, notes, stars, out);
 }
 
 void table_csv_text(const char *s, FILE *out)
@@ -382,10 +339,12 @@ static void csv_row(const struct names *n, const struct score *s, void *ctx)
 	csv_rate(s->classified, s->n, s->named, out);
 	fprintf(out, ",%u,%u,%zu", s->failed, s->early, s->n_delays);
 	if (s->n_delays)
-		fprintf(out, ",%.3f,%.3f,%.3f\n", score_median(s->delays_s, s->n_delays), s->delays_s[0],
+		fprintf(out, ",%.3f,%.3f,%.3f", score_median(s->delays_s, s->n_delays), s->delays_s[0],
 			s->delays_s[s->n_delays - 1]);
 	else
-		fputs(",,,\n", out);
+		fputs(",,,", out);
+	csv_rate(s->explained, s->n, s->named && s->causes, out);
+	fputc('\n', out);
 }
 
 json_t *table_json_delay(const struct score *s)
@@ -424,6 +383,7 @@ static void json_row(const struct names *n, const struct score *s, void *ctx)
 	json_object_set_new(row, "fp", table_json_rate(s->alarms, s->n));
 	json_object_set_new(row, "detected", s->control ? json_null() : table_json_rate(s->detected, s->n));
 	json_object_set_new(row, "resource", s->named ? table_json_rate(s->classified, s->n) : json_null());
+	json_object_set_new(row, "cause", s->named && s->causes ? table_json_rate(s->explained, s->n) : json_null());
 	json_object_set_new(row, "failed", json_integer(s->failed));
 	json_object_set_new(row, "delay_s", table_json_delay(s));
 	json_array_append_new(ctx, row);
@@ -475,7 +435,7 @@ int table_render(const struct score_table *t, enum table_format format, const st
 		fputs("detector,fault,workload,metric,control,n,abstained,"
 		      "tp_count,tp,tp_low,tp_high,fp_count,fp,fp_low,fp_high,detected_count,detected,detected_low,detected_high,"
 		      "resource_count,resource,resource_low,resource_high,failed,early,delay_n,delay_median_s,delay_min_s,"
-		      "delay_max_s\n", f);
+		      "delay_max_s,cause_count,cause,cause_low,cause_high\n", f);
 		each(t, &n, csv_row, f);
 		break;
 	case TABLE_JSON:

@@ -22,10 +22,15 @@ void table_wrap(const char *text, FILE *out);
 void table_csv_text(const char *text, FILE *out);
 /* Which run, how much of it counts, what is missing, remarks; nothing for NULL. */
 void table_footer(const struct table_notes *notes, FILE *out);
+bool table_is_any(const struct names *n, size_t metric);
 bool table_is_null(const struct table_notes *notes, const char *detector);
 /* {count, rate, low, high} */
 json_t *table_json_rate(unsigned hits, unsigned n);
 json_t *table_json_delay(const struct score *s); /* {n, early, median, min, max} */
+
+/* table_details.c: detection, resource, cause, delays and abstentions of each place of a detector. */
+void table_details_text(const struct score_table *t, const struct names *n, size_t d, FILE *out);
+void table_details_markdown(const struct score_table *t, const struct names *n, size_t d, FILE *out);
 
 /* table_summary.c: all cells together, and who can be told from whom. */
 void table_summary_text(const struct score_table *t, const struct names *n, const struct table_notes *notes, FILE *out);

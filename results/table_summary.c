@@ -102,22 +102,27 @@ void table_summary_text(const struct score_table *t, const struct names *n, cons
 void table_summary_markdown(const struct score_table *t, const struct names *n, const struct table_notes *notes,
 			    FILE *out)
 {
+	bool causes = score_causes(t);
 	size_t count;
 	struct line *lines = lines_of(t, n, notes, &count);
 
-	fputs("| all cells | faulty n | detected | right server | wrong server | resource | delay (s) | controls n | "
-	      "false alarm | abstained |\n|---|--:|---|---|---|---|---|--:|---|--:|\n", out);
+	fprintf(out, "| all cells | faulty n | detected | right server | wrong server | resource |%s delay (s) | controls n | "
+		"false alarm | abstained |\n|---|--:|---|---|---|---|%s---|--:|---|--:|\n", causes ? " cause |" : "",
+		causes ? "---|" : "");
 	for (size_t i = 0; i < count; i++) {
 		const struct line *l = &lines[i];
-		char text[4][32], resource[32] = "-", delay[64];
+		char text[4][32], resource[32] = "-", cause[32] = "-", delay[64];
 		const char *cells[4];
 
 		rates(l, text, cells);
 		if (l->faulty.named)
 			table_rate_text(l->faulty.classified, l->faulty.n, resource, sizeof(resource));
+		if (l->faulty.named)
+			table_rate_text(l->faulty.explained, l->faulty.n, cause, sizeof(cause));
 		table_delay_text(&l->faulty, delay, sizeof(delay));
-		fprintf(out, "| %s%s | %u | %s | %s | %s | %s | %s | %u | %s | %u |\n", l->name, l->null ? " (null)" : "",
-			l->faulty.n, cells[0], cells[1], cells[2], resource, delay, l->controls.n, cells[3],
+		fprintf(out, "| %s%s | %u | %s | %s | %s | %s |%s%s%s %s | %u | %s | %u |\n", l->name, l->null ? " (null)" : "",
+			l->faulty.n, cells[0], cells[1], cells[2], resource, causes ? " " : "", causes ? cause : "",
+			causes ? " |" : "", delay, l->controls.n, cells[3],
 			l->faulty.abstained + l->controls.abstained);
 	}
 	lines_free(lines, count);
@@ -128,10 +133,11 @@ void table_summary_markdown(const struct score_table *t, const struct names *n, 
 
 static json_t *faulty_json(const struct score *s)
 {
-	return json_pack("{s:i, s:o, s:o, s:o, s:o?, s:i, s:i, s:o}", "n", (int)s->n, "detected",
+	return json_pack("{s:i, s:o, s:o, s:o, s:o?, s:o?, s:i, s:i, s:o}", "n", (int)s->n, "detected",
 			 table_json_rate(s->detected, s->n), "right_server", table_json_rate(s->hits, s->n), "wrong_server",
 			 table_json_rate(s->alarms, s->n), "resource",
-			 s->named ? table_json_rate(s->classified, s->n) : NULL, "abstained", (int)s->abstained, "failed",
+			 s->named ? table_json_rate(s->classified, s->n) : NULL, "cause",
+			 s->named && s->causes ? table_json_rate(s->explained, s->n) : NULL, "abstained", (int)s->abstained, "failed",
 			 (int)s->failed, "delay_s", table_json_delay(s));
 }
 
@@ -200,6 +206,18 @@ static void compare(const struct line *lines, size_t count, size_t i, FILE *out)
 		table_wrap(text, out);
 }
 
+/* Of the right servers, which is what a cause is named for. */
+static void tell_causes(const struct line *l, FILE *out)
+{
+	char resource[32], cause[32], text[512];
+
+	table_rate_text(l->faulty.classified, l->faulty.hits, resource, sizeof(resource));
+	table_rate_text(l->faulty.explained, l->faulty.hits, cause, sizeof(cause));
+	snprintf(text, sizeof(text), "of the %u right servers of %s, the resource is right for %s, the cause for %s",
+		 l->faulty.hits, l->name, resource, cause);
+	table_wrap(text, out);
+}
+
 void table_comparisons(const struct score_table *t, const struct names *n, const struct table_notes *notes, FILE *out)
 {
 	char text[512];
@@ -212,6 +230,8 @@ void table_comparisons(const struct score_table *t, const struct names *n, const
 		if (lines[i].null)
 			continue;
 		compare(lines, count, i, out);
+		if (score_causes(t) && f->named)
+			tell_causes(&lines[i], out);
 		if (f->abstained + c->abstained) {
 			snprintf(text, sizeof(text), "%s abstained in %u of %u cells", lines[i].name, f->abstained + c->abstained,
 				 f->n + c->n);

@@ -153,6 +153,38 @@ static void detection_localisation_and_resource_are_scored_apart(void **state)
 	score_table_free(t);
 }
 
+/* How often resource and cause are right, for one verdict on a fault of that resource; and whether causes are a figure. */
+static void named(const char *fault, const char *verdict, unsigned resource, unsigned cause)
+{
+	json_t *victim = json_string("A"), *said = json_pack("{s:s, s:[s], s:s}", "metric", "any", "indicted", "A", "resource",
+							      verdict);
+	const struct score_cell cell = {"f", "ddw", victim, fault, 10};
+	struct score_table *t = score_table_new();
+	struct err e;
+
+	assert_int_equal(score_add(t, "d", &cell, said, &e), 0);
+	assert_int_equal(only(t, 0)->named, 1);
+	assert_int_equal(only(t, 0)->classified, resource);
+	assert_int_equal(only(t, 0)->explained, cause);
+	assert_int_equal(score_causes(t), strchr(fault, '/') != NULL);
+	score_table_free(t);
+	json_decref(said);
+	json_decref(victim);
+}
+
+static void a_resource_is_what_stands_before_the_slash_a_cause_is_all_of_it(void **state)
+{
+	(void)state;
+	named("network/hog", "network/hog", 1, 1);
+	named("network/hog", "network/receive-loss", 1, 0);
+	named("network/hog", "network", 1, 0);
+	named("network/hog", "disk", 0, 0);
+	named("network/hog", "net", 0, 0);
+	named("network/hog", "networks/hog", 0, 0);
+	named("disk", "disk", 1, 1);
+	named("network", "network/hog", 1, 0); /* runs of faults that did not say more yet */
+}
+
 static void delays_run_from_the_onset_to_the_last_right_server(void **state)
 {
 	struct score_table *t = score_table_new();
@@ -280,6 +312,7 @@ int main(void)
 		cmocka_unit_test(intervals_are_the_published_ones), cmocka_unit_test(cells_count_as_001_says),
 		cmocka_unit_test(controls_have_alarms_but_no_hits), cmocka_unit_test(declared_names_keep_their_order),
 		cmocka_unit_test(detection_localisation_and_resource_are_scored_apart),
+		cmocka_unit_test(a_resource_is_what_stands_before_the_slash_a_cause_is_all_of_it),
 		cmocka_unit_test(delays_run_from_the_onset_to_the_last_right_server),
 		cmocka_unit_test(overlapping_intervals_are_no_order),
 		cmocka_unit_test(fishers_test_is_exact),

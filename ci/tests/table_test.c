@@ -154,6 +154,46 @@ static void details_give_resource_and_delay(void **state)
 	score_table_free(t);
 }
 
+/* Where a fault's resource has two parts, there is a figure for both together; else there is none. */
+static void causes_are_shown_where_faults_have_them(void **state)
+{
+	static const char *const verdicts[] = {"network/hog", "network/hog", "network", "disk"};
+	struct score_table *t = example(1);
+	char *without = render(t, TABLE_TEXT, &detailed), *text, *markdown, *csv;
+	json_t *victim = json_string("s1");
+	struct err e;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		const struct score_cell cell = {"write-network-hog", "ddw", victim, "network/hog", 4};
+		json_t *verdict = json_pack("{s:s, s:[s], s:s}", "metric", "any", "indicted", "s1", "resource", verdicts[i]);
+
+		assert_int_equal(score_add(t, "finder", &cell, verdict, &e), 0);
+		json_decref(verdict);
+	}
+	text = render(t, TABLE_TEXT, &detailed);
+	markdown = render(t, TABLE_MARKDOWN, &detailed);
+	csv = render(t, TABLE_CSV, &detailed);
+	assert_null(strstr(without, "cause"));
+	assert_non_null(strstr(text, "\nof the 4 right servers of finder, the resource is right for 0.75 [.19,1], the\n"
+				     "  cause for 0.50 [.06,.94]\n"));
+	assert_non_null(strstr(text, "\nwrite-network-hog, ddw, any: detected 1.00 [.39,1], resource 0.75 [.19,1], cause\n"
+				     "  0.50 [.06,.94], delay -, early 0, abstained 0 of 4\n"));
+	assert_non_null(strstr(markdown, "\n| write-network-hog | ddw | any | 4 | 1.00 [.39,1] | 0.75 [.19,1] | 0.50 [.06,.94] | - "
+					 "| 0 | 0 |\n"));
+	assert_non_null(strstr(markdown, "| finder | 4 | 1.00 [.39,1] | 1.00 [.39,1] | 0.00 [0,.61] | 0.75 [.19,1] | 0.50 [.06,.94] "
+					 "| - | 0 | - | 0 |\n"));
+	assert_non_null(strstr(csv, ",,,,2,0.500000,0.067586,0.932414\n"));
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		assert_true(strlen(line) <= 80);
+	free(without);
+	free(text);
+	free(markdown);
+	free(csv);
+	json_decref(victim);
+	score_table_free(t);
+}
+
 static void declared_but_unscored_faults_are_shown(void **state)
 {
 	struct score_table *t = example(1);
@@ -332,6 +372,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_fits_eighty_columns), cmocka_unit_test(text_says_what_was_measured),
 		cmocka_unit_test(the_summary_says_who_can_be_told_from_whom), cmocka_unit_test(details_give_resource_and_delay),
+		cmocka_unit_test(causes_are_shown_where_faults_have_them),
 		cmocka_unit_test(declared_but_unscored_faults_are_shown), cmocka_unit_test(json_and_csv_hold_everything),
 		cmocka_unit_test(csv_quotes_what_needs_it), cmocka_unit_test(markdown_rows_have_as_many_cells_as_their_head),
 		cmocka_unit_test(published_tables_are_whole), cmocka_unit_test(formats_have_names),

@@ -191,6 +191,14 @@ static int add_delays(struct score *s, const double *delays, size_t n)
 	return 0;
 }
 
+/* The same up to a slash? */
+static bool same_resource(const char *a, const char *b)
+{
+	size_t n = strcspn(a, "/");
+
+	return n == strcspn(b, "/") && !strncmp(a, b, n);
+}
+
 static int count(struct score *s, const struct score_cell *cell, const json_t *verdict)
 {
 	const char *resource = json_string_value(json_object_get(verdict, "resource"));
@@ -199,6 +207,7 @@ static int count(struct score *s, const struct score_cell *cell, const json_t *v
 
 	score_compare(cell->victims, verdict, &right, &wrong);
 	s->n++;
+	s->causes = s->causes || (cell->resource && strchr(cell->resource, '/'));
 	s->alarms += wrong;
 	s->abstained += json_is_true(json_object_get(verdict, "abstain"));
 	s->failed += json_object_get(verdict, "error") != NULL;
@@ -207,7 +216,8 @@ static int count(struct score *s, const struct score_cell *cell, const json_t *v
 		return 0;
 	s->hits++;
 	s->named += resource != NULL;
-	s->classified += resource && cell->resource && !strcmp(resource, cell->resource);
+	s->classified += resource && cell->resource && same_resource(resource, cell->resource);
+	s->explained += resource && cell->resource && !strcmp(resource, cell->resource);
 	if (when < 0 || cell->onset_s < 0)
 		return 0;
 	s->early += delay < 0;
@@ -262,12 +272,22 @@ struct score score_sum(const struct score_table *t, size_t detector, size_t metr
 		sum.detected += s->detected;
 		sum.named += s->named;
 		sum.classified += s->classified;
+		sum.explained += s->explained;
+		sum.causes = sum.causes || s->causes;
 		sum.abstained += s->abstained;
 		sum.failed += s->failed;
 		sum.early += s->early;
 		add_delays(&sum, s->delays_s, s->n_delays);
 	}
 	return sum;
+}
+
+bool score_causes(const struct score_table *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->scores[i].causes)
+			return true;
+	return false;
 }
 
 double score_median(const double *sorted, size_t n)

@@ -5,7 +5,9 @@
  *   FP  share of the cells in which at least one healthy server is indicted (the same): a wrong server
  *   detected    share of the faulty cells in which any server is indicted; to be read beside FP of the controls
  *   classified  share of the faulty cells in which every faulty server is indicted and the resource that the verdict
- *               names is the fault's; for detectors that name any
+ *               names is the fault's, what is behind a slash aside ("network" of "network/hog"); for detectors that
+ *               name any
+ *   explained   the same with all of it: the cause. Not another figure where no fault has a part behind a slash
  *   delay       seconds from the verified onset to the first indictment of a faulty server, where the verdict
  *               says when; the victim that was indicted last counts
  *
@@ -31,6 +33,8 @@ struct score {
 	unsigned hits, alarms;      /* of which: every victim indicted; some healthy server indicted */
 	unsigned detected;          /* anybody indicted */
 	unsigned named, classified; /* hits that name a resource; of those, the fault's own */
+	unsigned explained;         /* of those, with the part behind the slash, or both without one */
+	bool causes;                /* the fault's resource has such a part */
 	unsigned abstained, failed; /* failed: of the abstentions, those that are errors of the detector */
 	unsigned early;             /* hits that, as the verdict has it, were there before the onset */
 	double *delays_s;           /* of the other hits that say when, sorted */
@@ -41,7 +45,7 @@ struct score {
 struct score_cell {
 	const char *fault, *workload;
 	const json_t *victims;      /* an array of names, or a name, or NULL (control) */
-	const char *resource;       /* the fault's, or NULL */
+	const char *resource;       /* the fault's, "disk" or "network/hog"; or NULL */
 	double onset_s;             /* since the start of the run; below 0: not known */
 };
 
@@ -71,6 +75,9 @@ const struct score *score_at(const struct score_table *t, size_t detector, size_
 
 /* The same over all faults and workloads, of one metric: faulty cells, or controls. The caller frees delays_s. */
 struct score score_sum(const struct score_table *t, size_t detector, size_t metric, bool control);
+
+/* Has any fault that was scored a part behind the slash of its resource? If not, causes say no more than resources. */
+bool score_causes(const struct score_table *t);
 
 /* The median of what is sorted; n > 0. */
 double score_median(const double *sorted, size_t n);

@@ -54,7 +54,7 @@ static int list_part(void *ctx, lua_State *L, const struct part *p)
 		return 0;
 	}
 	if (p->kind == PART_FAULT)
-		printf("  %-18s %-8s ", p->name, p->resource);
+		printf("  %-18s %-8.*s ", p->name, (int)strcspn(p->resource, "/"), p->resource);
 	else
 		printf("  %-18s ", p->name);
 	snprintf(text, sizeof(text), "%s%s%s", p->summary, p->needs ? "; needs " : "", p->needs ? p->needs : "");

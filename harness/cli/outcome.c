@@ -114,6 +114,7 @@ static void join(const json_t *names, const char *none, char *text, size_t size)
 static void put_cell(struct tests *t, const json_t *cell)
 {
 	const json_t *verdict = json_object_get(cell, "verdict"), *error = json_object_get(verdict, "error");
+	const char *resource = json_string_value(json_object_get(verdict, "resource"));
 	char name[512], victims[256], said[256], why[512];
 
 	join(json_object_get(cell, "victims"), "nobody", victims, sizeof(victims));
@@ -122,7 +123,8 @@ static void put_cell(struct tests *t, const json_t *cell)
 	snprintf(name, sizeof(name), "cell %lld, %s under %s, guilty %s",
 		 (long long)json_integer_value(json_object_get(cell, "cell")), json_string_value(json_object_get(cell, "fault")),
 		 json_string_value(json_object_get(cell, "workload")), victims);
-	snprintf(why, sizeof(why), "%s%s", error ? "failed: " : "said ", error ? json_string_value(error) : said);
+	snprintf(why, sizeof(why), "%s%s%s%s", error ? "failed: " : "said ", error ? json_string_value(error) : said,
+		 resource ? ", " : "", resource ? resource : "");
 	put_test(t, json_string_value(json_object_get(cell, "detector")), name, json_is_true(json_object_get(cell, "right")),
 		 t->cells_decide, why);
 }

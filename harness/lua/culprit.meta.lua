@@ -82,7 +82,8 @@
 ---What a file in faults/ returns. Primitives carry their own undo: a fault writes none.
 ---@class culprit.Fault
 ---@field summary string
----@field resource string              "disk", "network", ...: what a diagnoser should name
+---@field resource string              "disk", "network/hog", ...: what a diagnoser should name; after the slash, what is wrong
+---with it, scored apart ("cause")
 ---@field needs? string                what it takes, in a few words, for 'culprit list faults'
 ---@field params? table<string, culprit.Param>
 ---@field check? fun(ctx: culprit.Context): any, string?  true, or nil and why it cannot run with this victim

@@ -24,11 +24,13 @@ function delayText(delay) {
 
 /* Over all cells, as 'culprit table' has it first. Rates apart: that something is wrong, where, and what. */
 function totalsTable() {
+	const causes = run.totals.some((t) => t.faulty && t.faulty.cause);
 	const heads = [["detected", "faulty cells in which anybody is indicted"], ["right server",
 		"faulty cells in which every victim is indicted (TP)"],
 		["wrong server", "faulty cells in which a healthy server is indicted"], ["false alarm",
 			"controls in which anybody is indicted"],
-		["resource", "faulty cells in which victim and resource are named"]];
+		["resource", "faulty cells in which victim and resource are named"],
+		...(causes ? [["cause", "faulty cells in which victim, resource and what is wrong with it are named"]] : [])];
 	const order = run.table.summary.comparisons || [];
 	const than = (d, how) => order.flatMap((c) => c.detector === d &&
 		c.right_server === how ? [c.other] : c.other === d && c.right_server ===
@@ -56,6 +58,7 @@ function totalsTable() {
 				totalCell(f && f.detected, f && f.n, true), totalCell(f && f.right_server, f && f.n,
 					true), totalCell(f && f.wrong_server, f && f.n, false),
 				totalCell(c && c.false_alarm, c && c.n, false), totalCell(f && f.resource, f && f.n, true),
+				causes ? totalCell(f && f.cause, f && f.n, true) : null,
 				el("td.plain-cell", null, String(silent), failed ? el("span.ci", null, failed +
 					" failed") : null), el("td.plain-cell", null, delayText(f && f.delay_s)));
 		})))), order.length ? el("ul.plain", null, said) : null];

@@ -3,7 +3,7 @@
 ---@type culprit.Fault
 return {
 	summary  = "a log that nobody rotates: a process writes to the victim's storage",
-	resource = "disk", -- what a diagnoser should name: "disk", "network", "cpu", "memory", "process"
+	resource = "disk", -- what a diagnoser should name: "disk", "network/hog", "cpu", "memory", "process"
 
 	-- Parameters: the scenario may give others, { "./NAME.lua", block = "4MiB" }. In ctx.params they are
 	-- numbers in the base unit (here bytes).
