@@ -124,6 +124,15 @@ if setpriv --reuid 65534 --regid 65534 --clear-groups "$culprit" help >/dev/null
 	check "without privilege, a command can be traced" unprivileged
 	check "and another's process cannot, with a reason" says 'not permitted' setpriv --reuid 65534 --regid 65534 --clear-groups "$culprit" trace -p 1
 fi
+gunzip -c ci/tests/data/lab-hog.s1.samples.gz >"$dir/samples"
+check "readings are shown by second, with peer and unit" \
+	says '^18:15:[0-9]{2} tcp_received_bytes from 10\.81\.0\.31 = [0-9]+ bytes$' "$culprit" log "$dir/samples"
+check "with the number of things and the largest" \
+	says '^18:15:[0-9]{2} cpu_busy_s = [0-9.]+ s \(of 2, most [0-9.]+\)$' "$culprit" log "$dir/samples"
+check "and summed up: seconds, mean, least, most" \
+	says '^ +11 +33\.0909 +0 +116  requests  disk_writes$' "$culprit" log -c "$dir/samples"
+check "the sampler needs no privilege for one's own" says 'process_cpu_s = ' \
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$culprit" trace --tracer sampler -- sleep 5.5
 head -c 1000 "$dir/log" >"$dir/cut"
 check "a cut log is told from a whole one" ends 2 "$culprit" log "$dir/cut"
 check "with the place" says "cut short at byte 1000" "$culprit" log "$dir/cut"

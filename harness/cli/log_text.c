@@ -245,9 +245,9 @@ static void print_reading(const struct record_reading *r)
 {
 	char address[VIEW_ADDRESS];
 
-	printf("=== %s", reading_name(r->what));
+	printf("%s", reading_name(r->what));
 	if (r->peer.ss_family)
-		printf(" %s %s", r->accepted ? "from" : "to", format_address(&r->peer, address));
+		printf(" %s %s", r->accepted ? "from" : "to", format_peer(&r->peer, address));
 	printf(" = %.10g %s", r->sum, reading_unit(r->what));
 	if (r->count > 1)
 		printf(" (of %u, most %.10g)", r->count, r->max);
@@ -268,6 +268,12 @@ void text_record(const struct view *v, const struct record *rec)
 	if (rec->type == RECORD_END) {
 		printf("# end at %s: %llu records, %llu lost\n", when, (unsigned long long)rec->end.records,
 		       (unsigned long long)rec->end.lost);
+		return;
+	}
+	if (rec->type == RECORD_READING) {
+		/* Of a whole second, and of no process. */
+		printf("%.8s ", when);
+		print_reading(&rec->reading);
 		return;
 	}
 	printf("%s %-11s ", when, who);
@@ -293,9 +299,6 @@ void text_record(const struct view *v, const struct record *rec)
 		break;
 	case RECORD_SUM:
 		print_sum(&rec->sum);
-		break;
-	case RECORD_READING:
-		print_reading(&rec->reading);
 		break;
 	default:
 		printf("!!! %llu records lost on cpu %u\n", (unsigned long long)rec->lost.count, rec->lost.cpu);

@@ -18,6 +18,7 @@ struct totals {
 	struct row **bucket;
 	size_t mask, n;
 	bool sums; /* of what kind the rows are */
+	struct readings *readings; /* NULL: none */
 };
 
 static uint64_t hash(const char *s)
@@ -84,6 +85,7 @@ void totals_free(struct totals *t)
 			free(r);
 		}
 	free(t->bucket);
+	readings_free(t->readings);
 	free(t);
 }
 
@@ -224,6 +226,8 @@ int totals_add(struct view *v, const struct record *rec)
 		return -ENOMEM;
 	if (rec->type == RECORD_CALL)
 		return add_call(v, &rec->call);
+	if (rec->type == RECORD_READING)
+		return readings_add(&v->totals->readings, &rec->reading);
 	return rec->type == RECORD_SUM ? add_sum(v, &rec->sum) : 0;
 }
 
@@ -267,6 +271,12 @@ void totals_print(struct view *v)
 	size_t n = 0;
 	char what[96];
 
+	if (t && t->readings) {
+		readings_print(t->readings);
+		if (!t->n)
+			return;
+		putchar('\n');
+	}
 	for (size_t i = 0; rows && i <= t->mask; i++)
 		for (struct row *r = t->bucket[i]; r; r = r->next) {
 			rows[n++] = r;

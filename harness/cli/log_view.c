@@ -234,19 +234,22 @@ const char *format_address(const struct sockaddr_storage *a, char out[VIEW_ADDRE
 	return out;
 }
 
+const char *format_peer(const struct sockaddr_storage *a, char out[VIEW_ADDRESS])
+{
+	size_t n = strlen(format_address(a, out));
+
+	if (n > 2 && !strcmp(out + n - 2, ":0"))
+		out[n - 2] = '\0';
+	return out;
+}
+
 const char *format_peers(const struct record_sum *s, char out[2 * VIEW_ADDRESS])
 {
-	char local[VIEW_ADDRESS], remote[VIEW_ADDRESS], *sides[] = {local, remote};
+	char local[VIEW_ADDRESS], remote[VIEW_ADDRESS];
 
-	format_address(&s->local, local);
-	format_address(&s->remote, remote);
-	/* Ports that are not kept apart. */
-	for (int i = 0; i < 2; i++) {
-		size_t n = strlen(sides[i]);
-
-		if (n > 2 && !strcmp(sides[i] + n - 2, ":0"))
-			sides[i][n - 2] = '\0';
-	}
+	/* Ports that are not kept apart have no number. */
+	format_peer(&s->local, local);
+	format_peer(&s->remote, remote);
 	snprintf(out, 2 * VIEW_ADDRESS, "%s -> %s", local, remote);
 	return out;
 }

@@ -54,6 +54,7 @@ const char *call_file(const struct view *v, const struct record_call *c, bool se
 
 /* "10.0.0.1:24007", "[::1]:80", "/run/x.sock", "@abstract", or "" where there is none; returns 'out'. */
 const char *format_address(const struct sockaddr_storage *a, char out[VIEW_ADDRESS]);
+const char *format_peer(const struct sockaddr_storage *a, char out[VIEW_ADDRESS]); /* so, without port 0 */
 const char *format_peers(const struct record_sum *s, char out[2 * VIEW_ADDRESS]); /* "10.0.0.1:24007 -> 10.0.0.2" */
 void format_clock(int64_t ns, char *out, size_t size); /* "12:01:02.000345", UTC */
 const char *fd_class_name(unsigned class); /* "server" */
@@ -75,5 +76,11 @@ void json_record(const struct view *v, const struct record *rec);
 int totals_add(struct view *v, const struct record *rec);
 void totals_print(struct view *v);
 void totals_free(struct totals *t);
+
+/* Its part for readings; '*all' is made by the first. 0 or -ENOMEM. */
+struct readings;
+int readings_add(struct readings **all, const struct record_reading *r);
+void readings_print(const struct readings *t);
+void readings_free(struct readings *t);
 
 #endif
