@@ -21,13 +21,20 @@ tools=() # pids of the tracers of the moment
 app=
 mkfifo "$tmp/to" "$tmp/from"
 lab() { "$culprit" lab "$1" --dir "$tmp/lab" "${@:2}"; }
+# Told to end in the middle of it, 'lab up' may still be at work, and 'lab down' then has to wait for it.
 finish() {
-	local pid
+	local pid n=0
 	for pid in "${tools[@]}" $app; do kill -KILL "$pid" 2>/dev/null || true; done
-	lab down >/dev/null
+	until lab down >/dev/null 2>"$tmp/err" || [[ $n -ge 120 ]]; do
+		n=$((n + 1))
+		sleep 0.5
+	done
+	[[ $n -lt 120 ]] || cat "$tmp/err" >&2
 	rm -rf "$tmp"
 }
 trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 # ---- tracers: start WAY PIDS..., once it is ready; stop WAY, then $calls $lost $cpu ----
 
