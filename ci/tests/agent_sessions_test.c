@@ -21,7 +21,7 @@ static void end_target(pid_t pid)
 
 static json_t *trace_arguments(pid_t pid, const char *out)
 {
-	return json_pack("{s:[i], s:s}", "pids", (int)pid, "out", out);
+	return json_pack("{s:[i], s:s, s:s}", "pids", (int)pid, "out", out, "tracer", "ptrace");
 }
 
 /* Reads nothing more from 'p', whose end is known. */

@@ -39,13 +39,15 @@ static void bad_requests_are_named(void **unused)
 		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"cwd\":\"/none\"}", "No such file"},
 		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"stdout\":\"/none/x\"}", "cannot open '/none/x'"},
 		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"trace\":{}}", "'out'"},
-		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"trace\":{\"out\":\"x\",\"y\":1}}", "no member 'y'"},
+		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"trace\":{\"out\":\"x\",\"tracer\":\"ptrace\",\"y\":1}}", "no member 'y'"},
 		{"{\"id\":7,\"op\":\"process.stop\",\"handle\":\"p9\"}", "there is no process 'p9'"},
 		{"{\"id\":7,\"op\":\"packets.drop\",\"percent\":0}", "percent must be above 0"},
 		{"{\"id\":7,\"op\":\"packets.drop\",\"percent\":5,\"direction\":\"up\"}", "direction must be"},
 		{"{\"id\":7,\"op\":\"packets.drop\",\"percent\":5,\"from\":[\"a.b\"]}", "'a.b' is not an IPv4 or IPv6"},
 		{"{\"id\":7,\"op\":\"packets.drop\",\"percent\":5,\"from\":[\"::1\"],\"to\":[\"10.0.0.1\"]}", "in common"},
-		{"{\"id\":7,\"op\":\"trace.start\",\"pids\":[0],\"out\":\"x\"}", "process numbers"},
+		{"{\"id\":7,\"op\":\"trace.start\",\"tracer\":\"ptrace\",\"pids\":[0],\"out\":\"x\"}", "process numbers"},
+		{"{\"id\":7,\"op\":\"trace.start\",\"pids\":[1],\"out\":\"x\"}", "needs the argument 'tracer'"},
+		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"trace\":{\"out\":\"x\"}}", "'tracer'"},
 		{"{\"id\":7,\"op\":\"trace.start\",\"tracer\":\"-x\",\"pids\":[1],\"out\":\"x\"}", "name of a tracer"},
 		{"{\"id\":7,\"op\":\"check\",\"what\":\"fly\"}", "cannot check 'fly'"},
 	};
@@ -368,7 +370,7 @@ static void traces_are_whole(void **unused)
 	(void)unused;
 	start(&p);
 	pid = take_int(peer_call(&p, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")), "pid");
-	r = peer_call(&p, "trace.start", json_pack("{s:[I], s:s}", "pids", (json_int_t)pid, "out", "t"));
+	r = peer_call(&p, "trace.start", json_pack("{s:[I], s:s, s:s}", "pids", (json_int_t)pid, "out", "t", "tracer", "ptrace"));
 	assert_string_equal(take_text(r, "handle"), "t2");
 	/* The program under the tracer gets the signal; the tracer ends with it, and in order. */
 	r = peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p1"));
@@ -382,7 +384,7 @@ static void traces_are_whole(void **unused)
 
 	/* Started under the tracer. */
 	json_decref(peer_call(&p, "process.start",
-			      json_pack("{s:[s,s], s:{s:s}}", "argv", "sleep", "1000", "trace", "out", "u")));
+			      json_pack("{s:[s,s], s:{s:s, s:s}}", "argv", "sleep", "1000", "trace", "out", "u", "tracer", "ptrace")));
 	/* Until sleep runs: the tracer needs a moment to start it. */
 	for (bool there = false; !there;) {
 		r = peer_call(&p, "processes", json_pack("{s:s}", "exe", "sleep"));
@@ -398,8 +400,9 @@ static void traces_are_whole(void **unused)
 
 	/* One that won't end: killed under the tracer, whose log is whole all the same. */
 	json_decref(peer_call(&p, "process.start",
-			      json_pack("{s:[s,s,s], s:s, s:{s:s}}", "argv", "sh", "-c",
-					"trap '' TERM; echo on; while :; do read x; done", "stdout", "o", "trace", "out", "v")));
+			      json_pack("{s:[s,s,s], s:s, s:{s:s, s:s}}", "argv", "sh", "-c",
+					"trap '' TERM; echo on; while :; do read x; done", "stdout", "o", "trace", "out", "v",
+					"tracer", "ptrace")));
 	snprintf(path, sizeof(path), "%s/%s/o", state_dir, p.session);
 	for (size_t size = 0; !size; free(text))
 		assert_int_equal(file_read(path, &text, &size, NULL), 0);
@@ -427,7 +430,7 @@ static void traced_process_outlives_the_session(void **unused)
 		struct peer p;
 
 		start(&p);
-		json_decref(peer_call(&p, "trace.start", json_pack("{s:[i], s:s}", "pids", (int)pid, "out", "t")));
+		json_decref(peer_call(&p, "trace.start", json_pack("{s:[i], s:s, s:s}", "pids", (int)pid, "out", "t", "tracer", "ptrace")));
 		if (i)
 			kill(p.pid, SIGKILL);
 		peer_end(&p);
@@ -453,7 +456,7 @@ static void failed_trace_says_why(void **unused)
 	(void)unused;
 	start(&p);
 	before = fingerprint();
-	answer = peer_answer(&p, peer_ask(&p, "trace.start", json_pack("{s:[i], s:s}", "pids", 31999, "out", "t")));
+	answer = peer_answer(&p, peer_ask(&p, "trace.start", json_pack("{s:[i], s:s, s:s}", "pids", 31999, "out", "t", "tracer", "ptrace")));
 	assert_non_null(strstr(json_string_value(json_object_get(answer, "error")), "31999"));
 	json_decref(answer);
 	until_clean(before, 0);
@@ -500,7 +503,7 @@ static void bundle_needs_nothing_else(void **unused)
 		      json_pack("{s:[s,s,s,s,s], s:b}", "argv", loader, "--library-path", "/a", "/a/culprit-agent", "--version",
 				"loop", 1));
 	/* Itself once more, as its own tracer. */
-	json_decref(peer_call(&p, "trace.start", json_pack("{s:[I], s:s}", "pids", (json_int_t)take_int(r, "pid"), "out", "t")));
+	json_decref(peer_call(&p, "trace.start", json_pack("{s:[I], s:s, s:s}", "pids", (json_int_t)take_int(r, "pid"), "out", "t", "tracer", "ptrace")));
 	r = peer_call(&p, "trace.stop", json_pack("{s:s}", "handle", "t3"));
 	assert_true(json_is_true(json_object_get(r, "whole")));
 	json_decref(r);
@@ -542,7 +545,7 @@ static void bent_lines(void **unused)
 		"{\"id\":4,\"op\":\"undo\",\"handle\":\"p1\"}",
 		"{\"id\":5,\"op\":\"process.stop\",\"handle\":\"p1\",\"signal\":\"INT\",\"grace_s\":0.5}",
 		"{\"id\":6,\"op\":\"packets.counters\",\"handle\":\"d2\"}",
-		"{\"id\":7,\"op\":\"trace.start\",\"pids\":[99999],\"out\":\"t\"}",
+		"{\"id\":7,\"op\":\"trace.start\",\"tracer\":\"ptrace\",\"pids\":[99999],\"out\":\"t\"}",
 		"{\"id\":8,\"op\":\"processes\",\"exe\":\"sleep\"}",
 	};
 	static const char bytes[] = "\"{}[],:0123456789.-eE\\u\x01\x80\xff p1d2ntf";

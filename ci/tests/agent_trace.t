@@ -27,7 +27,7 @@ for _ in $(seq 300); do [ -s "$tmp/times" ] && break; sleep 0.1; done
 check "a run's time is in the file that was asked for, once" \
 	awk -F'[:,}]' 'NR == 1 && $1 == "{\"start_ns\"" && $4 >= 0.2 && $4 < 30 && $6 == 0 { good = 1 } END { exit !(good && NR == 1) }' "$tmp/times"
 ask "{\"id\":4,\"op\":\"process.stop\",\"handle\":\"$handle\"}" >/dev/null
-said=$(ask '{"id":5,"op":"process.start","argv":["true"],"trace":{"out":"x","speed":1}}')
+said=$(ask '{"id":5,"op":"process.start","argv":["true"],"trace":{"out":"x","tracer":"ptrace","speed":1}}')
 check "an unknown word about a trace is refused by name" grep -q "trace has no member 'speed'" <<<"$said"
 said=$(ask '{"id":6,"op":"trace.start","pids":[1],"out":"x","mode":"sums","tracer":"ptrace"}')
 check "a mode that a tracer has not is refused" grep -q 'ptrace knows no sums' <<<"$said"

@@ -211,7 +211,7 @@ static void stop_under_a_tracer(void **unused)
 
 	(void)unused;
 	peer_start(&p, "10s", NULL, NULL);
-	trace = take_text(peer_call(&p, "trace.start", json_pack("{s:[i], s:s}", "pids", (int)pid, "out", "x")), "handle");
+	trace = take_text(peer_call(&p, "trace.start", json_pack("{s:[i], s:s, s:s}", "pids", (int)pid, "out", "x", "tracer", "ptrace")), "handle");
 	stop = take_text(peer_call(&p, "signal.stop", stop_arguments(pid)), "handle");
 	assert_still();
 	json_decref(peer_call(&p, "undo", json_pack("{s:s}", "handle", stop)));

@@ -80,7 +80,7 @@ static const struct {
 	{"signal.stop", op_signal_stop, {{"pid", INTEGER, true}, {"max_s", NUMBER, false}}},
 	{"trace.start",
 	 op_trace_start,
-	 {{"tracer", TEXT, false},
+	 {{"tracer", TEXT, true},
 	  {"mode", TEXT, false},
 	  {"memory_bytes", INTEGER, false},
 	  {"paths", TEXTS, false},

@@ -145,10 +145,10 @@ out:
 	return rc;
 }
 
-/* "ptrace" and the like: a word that the tracer will judge, but never an option. */
+/* "ebpf" and the like: a word that the tracer will judge, but never an option. */
 static int tracer_name(const json_t *v, const char **name, struct err *e)
 {
-	*name = v ? json_string_value(v) : "ptrace";
+	*name = json_string_value(v);
 	if (!*name || !**name || **name == '-')
 		return err_set(e, -EINVAL, "tracer must be the name of a tracer");
 	return 0;
@@ -201,12 +201,14 @@ static int tracer_words(struct agent *a, struct handle *h, const json_t *spec, c
 /* The member 'trace' of process.start. */
 static int trace_members(const json_t *trace, struct err *e)
 {
+	static const char *const needed[] = {"out", "tracer"};
 	const char *key;
 	json_t *value, *path;
 	size_t i;
 
-	if (!json_is_string(json_object_get(trace, "out")))
-		return err_set(e, -EINVAL, "trace needs the member 'out', a string");
+	for (i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		if (!json_is_string(json_object_get(trace, needed[i])))
+			return err_set(e, -EINVAL, "trace needs the member '%s', a string", needed[i]);
 	json_object_foreach((json_t *)trace, key, value) {
 		bool number = !strcmp(key, "memory_bytes");
 
