@@ -122,8 +122,14 @@ static bool fault_is_control(const struct score_table *t, const struct names *n,
 static void text_row(const struct score_table *t, const struct names *n, size_t d, size_t f, size_t m, size_t first,
 		     size_t last, bool *stars, FILE *out)
 {
+	const char *metric = n->of[SCORE_METRIC][m];
 	char line[160], tp[32], fp[32];
-	int len = snprintf(line, sizeof(line), "  %-7s", n->of[SCORE_METRIC][m]);
+	int len;
+
+	/* Readings have long names: a line of their own, so that the columns stay where they are. */
+	if (strlen(metric) > 7)
+		fprintf(out, "  %s\n", metric);
+	len = snprintf(line, sizeof(line), "  %-7s", strlen(metric) > 7 ? "" : metric);
 
 	for (size_t w = first; w < last; w++) {
 		const struct score *s = score_at(t, d, f, w, m);
