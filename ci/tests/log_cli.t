@@ -124,7 +124,7 @@ if setpriv --reuid 65534 --regid 65534 --clear-groups "$culprit" help >/dev/null
 	check "without privilege, a command can be traced" unprivileged
 	check "and another's process cannot, with a reason" says 'not permitted' setpriv --reuid 65534 --regid 65534 --clear-groups "$culprit" trace -p 1
 fi
-gunzip -c ci/tests/data/lab-hog.s1.samples.gz >"$dir/samples"
+gunzip -c ci/tests/data/lab-ddw.s1.samples.gz >"$dir/samples"
 check "readings are shown by second, with peer and unit" \
 	says '^18:15:[0-9]{2} tcp_received_bytes from 10\.81\.0\.31 = [0-9]+ bytes$' "$culprit" log "$dir/samples"
 check "with the number of things and the largest" \
