@@ -15,7 +15,7 @@ struct block {
 	double one[COLUMNS];
 	uint8_t form[COLUMNS];
 	uint32_t at[COLUMNS];
-	char data[];
+	_Alignas(double) char data[];
 };
 
 struct columns {
