@@ -21,7 +21,7 @@ check "with a second attempt" [ "$(attempts comes-back)" = invalid,confirmed ]
 check "the first one's reason names the node" bash -c 'grep -qE "s[12]: (connection lost|agent ended)" <<<"$1"' sh "$(reason comes-back)"
 check "nothing is left on any node" nothing_left
 
-scenario other-key receive-pktloss 60
+scenario other-key receive-pktloss 15
 begin other-key
 check "a fault acts again" comes_to_act
 check "sshd is killed again" sshd_dies
@@ -31,5 +31,14 @@ ended 3 "the run ends: no valid result"
 check "it says that the host key has changed, and what to do" grep -q 's[12]: host key of .* has changed: .* put its new key into host_key' other-key.said
 check "the attempt is kept as invalid" [ "$(attempts other-key)" = invalid ]
 check "nothing is left on any node, that one included" until_true 30 nothing_left
+
+# The owner has looked, and pins the new key.
+new=$(inside "$(victim)" cut -d' ' -f1,2 /tmp/host.pub)
+was=$(grep -n "name = \"$(victim)\"" "$dir/inventory.lua" | cut -d: -f1)
+sed -i "$was,$((was + 2))s,host_key = \"[^\"]*\",host_key = \"$new\"," "$dir/inventory.lua"
+"$culprit" resume other-key >other-key.said 2>&1 &
+run=$!
+ended 0 "with the new key in the inventory, 'culprit resume' goes on with it"
+check "to its end" [ "$(attempts other-key)" = invalid,confirmed ]
 check "the lab goes down" down
 done_testing
