@@ -20,16 +20,22 @@ struct block {
 
 struct columns {
 	size_t n_metrics, n_servers, seconds;
+	double *scratch;        /* COLUMNS * seconds */
 	struct block *blocks[]; /* [metric * n_servers + server]; NULL: no sample */
 };
 
 int columns_new(size_t n_metrics, size_t n_servers, int32_t seconds, struct columns **out, struct err *e)
 {
 	struct columns *c = calloc(1, sizeof(*c) + n_metrics * n_servers * sizeof(c->blocks[0]));
+	size_t width = seconds > 0 ? (size_t)seconds : 0;
+	double *scratch = malloc((COLUMNS * width + 1) * sizeof(*scratch));
 
-	if (!c)
+	if (!c || !scratch) {
+		free(c);
+		free(scratch);
 		return err_errno(e, -ENOMEM, "cannot hold a run's measurements");
-	*c = (struct columns){n_metrics, n_servers, seconds > 0 ? (size_t)seconds : 0};
+	}
+	*c = (struct columns){n_metrics, n_servers, width, scratch};
 	*out = c;
 	return 0;
 }
@@ -38,6 +44,8 @@ void columns_free(struct columns *c)
 {
 	for (size_t i = 0; c && i < c->n_metrics * c->n_servers; i++)
 		free(c->blocks[i]);
+	if (c)
+		free(c->scratch);
 	free(c);
 }
 
@@ -98,16 +106,39 @@ int columns_put(struct columns *c, size_t metric, size_t server, const double *v
 	return 0;
 }
 
+int columns_put_samples(struct columns *c, size_t metric, size_t server, const struct sample *samples, size_t n, struct err *e)
+{
+	size_t width = c->seconds;
+	bool any = false;
+
+	memset(c->scratch, 0, COLUMNS * width * sizeof(*c->scratch));
+	for (size_t i = 0; i < n; i++) {
+		const struct sample *s = &samples[i];
+		double *at;
+
+		if (!s->count || s->second < 0 || (size_t)s->second >= width)
+			continue;
+		any = true;
+		at = c->scratch + s->second;
+		if (at[COLUMN_COUNT * width] == 0 || s->max_s > at[COLUMN_MAX * width])
+			at[COLUMN_MAX * width] = s->max_s;
+		at[COLUMN_COUNT * width] += (double)s->count;
+		at[COLUMN_SUM * width] += s->sum_s;
+		at[COLUMN_BYTES * width] += (double)s->bytes;
+	}
+	return any ? columns_put(c, metric, server, c->scratch, e) : 0;
+}
+
 int columns_from_samples(const struct sample *samples, size_t n, size_t n_metrics, size_t n_servers, int32_t seconds,
 			 struct columns **out, struct err *e)
 {
-	size_t keys = n_metrics * n_servers, width = seconds > 0 ? (size_t)seconds : 0;
-	size_t *starts = calloc(keys + 2, sizeof(*starts)), *order = malloc((n + 1) * sizeof(*order));
-	double *values = malloc((COLUMNS * width + 1) * sizeof(*values));
+	size_t keys = n_metrics * n_servers;
+	size_t *starts = calloc(keys + 2, sizeof(*starts));
+	struct sample *sorted = malloc((n + 1) * sizeof(*sorted));
 	struct columns *c = NULL;
 	int rc = -ENOMEM;
 
-	if (!starts || !order || !values) {
+	if (!starts || !sorted) {
 		err_errno(e, rc, "cannot hold a run's measurements");
 		goto out;
 	}
@@ -118,12 +149,11 @@ int columns_from_samples(const struct sample *samples, size_t n, size_t n_metric
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; i < n; i++) {
 			const struct sample *s = &samples[i];
-			bool in = s->count && (size_t)s->metric < n_metrics && s->server < n_servers && s->second >= 0 &&
-				  s->second < seconds;
+			bool in = (size_t)s->metric < n_metrics && s->server < n_servers;
 			size_t key = in ? (size_t)s->metric * n_servers + s->server : keys;
 
 			if (pass)
-				order[starts[key]++] = i;
+				sorted[starts[key]++] = *s;
 			else
 				starts[key + 1]++;
 		}
@@ -134,25 +164,12 @@ int columns_from_samples(const struct sample *samples, size_t n, size_t n_metric
 	for (size_t k = 0; k < keys && !rc; k++) {
 		size_t from = k ? starts[k - 1] : 0;
 
-		if (from == starts[k])
-			continue;
-		memset(values, 0, COLUMNS * width * sizeof(*values));
-		for (size_t i = from; i < starts[k]; i++) {
-			const struct sample *s = &samples[order[i]];
-			double *at = values + s->second;
-
-			if (!at[COLUMN_COUNT * width] || s->max_s > at[COLUMN_MAX * width])
-				at[COLUMN_MAX * width] = s->max_s;
-			at[COLUMN_COUNT * width] += (double)s->count;
-			at[COLUMN_SUM * width] += s->sum_s;
-			at[COLUMN_BYTES * width] += (double)s->bytes;
-		}
-		rc = columns_put(c, k / n_servers, k % n_servers, values, e);
+		if (from < starts[k])
+			rc = columns_put_samples(c, k / n_servers, k % n_servers, sorted + from, starts[k] - from, e);
 	}
 out:
 	free(starts);
-	free(order);
-	free(values);
+	free(sorted);
 	if (rc)
 		columns_free(c);
 	else

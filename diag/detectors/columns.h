@@ -26,8 +26,12 @@ void columns_free(struct columns *c);
 /* Sets one metric of one server: COLUMNS arrays of 'seconds' numbers, one after the other; copied. -ENOMEM. */
 int columns_put(struct columns *c, size_t metric, size_t server, const double *values, struct err *e);
 
-/* From samples in any order; several of one second are added up (the largest maximum), and what lies outside of the
- * metrics, servers or seconds is left out. Costs no more than the samples are many. */
+/* The same from samples, whose own metric and server do not matter. In any order; several of one second are added up (the
+ * largest maximum), and seconds that there are not are left out, as are samples of nothing (count 0). */
+int columns_put_samples(struct columns *c, size_t metric, size_t server, const struct sample *samples, size_t n, struct err *e);
+
+/* All from samples, as above; metrics and servers that there are not are left out, too. Takes the room of the samples
+ * once more, while it lasts. */
 int columns_from_samples(const struct sample *samples, size_t n, size_t n_metrics, size_t n_servers, int32_t seconds,
 			 struct columns **out, struct err *e);
 

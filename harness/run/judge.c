@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diag/detectors/columns.h"
 #include "diag/detectors/detector.h"
 
 struct seat {
@@ -39,10 +40,10 @@ struct judged {
 	int32_t seconds;
 };
 
-/* An attempt's samples as a detector gets them. */
+/* What was measured in an attempt, as a detector gets it. */
 struct evidence {
 	struct detector_run run;
-	struct sample *samples;
+	struct columns *columns;
 	json_t *events;
 	char id[32];
 };
@@ -180,7 +181,7 @@ int judge_new(const json_t *detectors, const json_t *servers, struct store *stor
 
 static void evidence_clear(struct evidence *ev)
 {
-	free(ev->samples);
+	columns_free(ev->columns);
 	json_decref(ev->events);
 }
 
@@ -261,49 +262,36 @@ static int events_read(struct judge *j, int64_t attempt, int32_t seconds, json_t
 struct taking {
 	const struct judge *judge;
 	struct evidence *ev;
-	size_t n, room;
 };
 
 static int take_series(void *ctx, const char *metric, const char *server, const struct sample *samples, size_t n, struct err *e)
 {
 	struct taking *t = ctx;
 	enum metric m;
-	uint32_t k;
+	size_t k;
 
 	for (k = 0; k < t->judge->n_servers && strcmp(t->judge->names[k], server); k++)
 		;
 	if (k == t->judge->n_servers || metric_from_name(metric, &m))
 		return 0;
-	if (t->n + n > t->room) {
-		size_t room = 2 * (t->n + n) + 1024;
-		struct sample *more = realloc(t->ev->samples, room * sizeof(*more));
-
-		if (!more)
-			return err_errno(e, -ENOMEM, "cannot judge");
-		t->ev->samples = more;
-		t->room = room;
-	}
-	for (size_t i = 0; i < n; i++) {
-		t->ev->samples[t->n] = samples[i];
-		t->ev->samples[t->n].metric = m;
-		t->ev->samples[t->n++].server = k;
-	}
-	return 0;
+	return columns_put_samples(t->ev->columns, m, k, samples, n, e);
 }
 
 static int evidence_read(struct judge *j, int64_t attempt, int32_t seconds, struct evidence *ev, struct err *e)
 {
 	struct taking t = {.judge = j, .ev = ev};
-	int rc = store_samples(j->store, attempt, take_series, &t, e);
+	int rc = columns_new(METRIC_COUNT, j->n_servers, seconds, &ev->columns, e);
 
+	if (!rc)
+		rc = store_samples(j->store, attempt, take_series, &t, e);
 	if (!rc)
 		rc = events_read(j, attempt, seconds, &ev->events, e);
 	if (rc)
 		return rc;
 	snprintf(ev->id, sizeof(ev->id), "%08llx", (unsigned long long)(draw(j, "run", attempt) >> 32));
 	ev->run = (struct detector_run){.id = ev->id, .seconds = seconds, .servers = j->alias_list,
-					.n_servers = j->n_servers, .samples = ev->samples, .n_samples = t.n,
-					.events = ev->events, .file_system = j->file_system};
+					.n_servers = j->n_servers, .columns = ev->columns, .events = ev->events,
+					.file_system = j->file_system};
 	return 0;
 }
 
