@@ -28,6 +28,6 @@ return {
 	detectors = { "peer-threshold", "always-healthy", "always-same", "seeded-random" },
 	phases    = { before = "5s", fault = "12.5s", after = "7.5s" }, -- 001: 120 s, 300 s, the rest of about 600 s
 	training  = { workloads = { "ddw", "ddr" }, repeats = 2 },
-	repeats   = 5,   -- --repeats 10 for twice as many
-	controls  = 4,   -- 20 a workload
+	repeats   = 10,  -- 400 cells, some four hours; each block of 40 has everything once, so that half of them is a table, too
+	controls  = 2,   -- a workload and repeat: 100 in all
 }
