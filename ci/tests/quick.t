@@ -13,6 +13,13 @@ cd "$tmp" || exit 1
 node() { "$culprit" lab exec --dir "$lab" "$@"; }
 sql() { sqlite3 "$1/run.db" "$2"; }
 
+# Samples stand in a run packed; as a table they can be asked.
+unpack() {
+	"$culprit" samples "$1" >"$1/samples.csv" &&
+		sqlite3 "$1/samples.db" "CREATE TABLE sample (cell INTEGER, attempt INTEGER, metric TEXT, server TEXT, second INTEGER,
+			count INTEGER, sum_s REAL, max_s REAL, bytes INTEGER)" ".import --csv --skip 1 $1/samples.csv sample"
+}
+
 check "the lab comes up" "$culprit" lab up --dir "$lab" --subnet 10.75.0.0/24
 inventory=$lab/inventory.lua
 
@@ -30,7 +37,8 @@ check "packets were dropped and the hog has read" \
 		((SELECT max(coalesce(value->>'dropped', 0) > 0 OR coalesce(value->>'read_bytes', 0) > 1000000)
 		FROM json_each(detail->'verified_still_on')))")" = 4 ]
 # The effect itself, as a ratio in one cell: reads of the victim's storage while the hog runs, over those before.
-ratio=$(sql quick "
+check "samples can be had as CSV" unpack quick
+ratio=$(sql quick "ATTACH 'quick/samples.db' AS samples;
 	WITH a AS (SELECT attempt.id, victims->>0 AS victim, (onset_ns - start_ns) / 1000000000 AS onset, (offset_ns - start_ns) / 1000000000 AS offset
 		FROM attempt JOIN cell ON cell.number = cell WHERE fault = 'disk-hog' AND workload = 'ddr' AND outcome = 'confirmed'),
 	s AS (SELECT second, sum_s, count, onset, offset FROM sample JOIN a ON attempt = a.id AND server = victim WHERE metric = 'dread')
@@ -41,7 +49,9 @@ check "peer-threshold names it, by dread" \
 	[ "$(sql quick "SELECT verdict->>'indicted' = victims FROM verdict JOIN attempt ON attempt.id = attempt
 		JOIN cell ON cell.number = cell WHERE detector = 'peer-threshold' AND metric = 'dread' AND fault = 'disk-hog'
 		AND workload = 'ddr'")" = 1 ]
-both() { sqlite3 quick/run.db "ATTACH 'quick/beside/run.db' AS beside; $1"; }
+check "those of the store beside, too" unpack quick/beside
+both() { sqlite3 quick/run.db "ATTACH 'quick/beside/run.db' AS beside; ATTACH 'quick/samples.db' AS samples;
+	ATTACH 'quick/beside/samples.db' AS samples_beside; $1"; }
 check "the tracer is ebpf, and ptrace beside it" [ "$(both "SELECT a.value || ' ' || b.value FROM fact a, beside.fact b
 	WHERE a.key = 'tracer' AND b.key = 'tracer'")" = "ebpf ptrace" ]
 differ=$(both "SELECT a.attempt, a.metric, a.verdict->>'indicted', b.verdict->>'indicted' FROM verdict a
@@ -52,12 +62,12 @@ check "of every cell" [ "$(both "SELECT count(DISTINCT a.attempt) FROM verdict a
 	WHERE detector = 'peer-threshold'")" = 6 ]
 # What was served is the same, whoever counted, but for what ends at the very edge of the measured seconds.
 differ=$(both "SELECT attempt, metric, server, n, m, x, y FROM
-	(SELECT attempt, metric, server, sum(count) n, sum(bytes) x FROM sample GROUP BY 1, 2, 3) JOIN
-	(SELECT attempt, metric, server, sum(count) m, sum(bytes) y FROM beside.sample GROUP BY 1, 2, 3) USING (attempt, metric, server)
+	(SELECT attempt, metric, server, sum(count) n, sum(bytes) x FROM samples.sample GROUP BY 1, 2, 3) JOIN
+	(SELECT attempt, metric, server, sum(count) m, sum(bytes) y FROM samples_beside.sample GROUP BY 1, 2, 3) USING (attempt, metric, server)
 	WHERE abs(n - m) > 3 + n / 200 OR abs(x - y) > 400000 + x / 200")
 check "both saw the same calls, messages and bytes ($differ)" [ -z "$differ" ]
-check "on the same servers" [ "$(both "SELECT count(*) FROM (SELECT DISTINCT attempt, metric, server FROM sample)")" = \
-	"$(both "SELECT count(*) FROM (SELECT DISTINCT attempt, metric, server FROM beside.sample)")" ]
+check "on the same servers" [ "$(both "SELECT count(*) FROM (SELECT DISTINCT attempt, metric, server FROM samples.sample)")" = \
+	"$(both "SELECT count(*) FROM (SELECT DISTINCT attempt, metric, server FROM samples_beside.sample)")" ]
 check "the table fits 80 columns" awk 'length > 80 { bad = 1 } END { exit bad }' table
 check "and names its run" grep -q 'run quick: 8 of 8 cells confirmed' table
 "$culprit" rescore quick >again

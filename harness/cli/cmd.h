@@ -31,6 +31,7 @@ int cmd_table(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_rescore(int argc, char **argv);
 int cmd_remeasure(int argc, char **argv);
+int cmd_samples(int argc, char **argv);
 int cmd_corpus(int argc, char **argv);
 int cmd_diagnose(int argc, char **argv);
 int cmd_log(int argc, char **argv);

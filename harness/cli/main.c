@@ -14,6 +14,7 @@ static const struct command commands[] = {
 	{"remeasure", cmd_remeasure, "reduce a recorded run's traces again, as this program does"},
 	{"rescore", cmd_rescore, "judge a recorded run anew and score it, without a cluster"},
 	{"diagnose", cmd_diagnose, "what detectors say of a run, or of anyone's time series"},
+	{"samples", cmd_samples, "print what was measured in a run, as CSV"},
 	{"corpus", cmd_corpus, "pack a run's measurements, to judge them anywhere"},
 	{"new", cmd_new, "write a template of a fault, workload or detector"},
 	{"list", cmd_list, "what faults, workloads and detectors there are"},
