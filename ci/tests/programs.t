@@ -48,6 +48,24 @@ check "means times counts are the sums of the store" bash -c "
 check "the verdict is sorted, without doubles, of true names" [ "$(any 'my @i = @{$x->{indicted}}; scalar(@i) . ($i[0] =~ /^s\d$/ ? " named" : " masked")')" = "2 named" ]
 check "the time is kept with its server" [ "$(any 'join ",", values %{$x->{time_s}}')" = 3.5 ]
 
+# One that makes a model of the training runs is shown them once.
+program learns.pl <<'P'
+#!/usr/bin/perl
+use JSON::PP;
+my @said = map { decode_json($_) } <STDIN>;
+my $last = pop @said;
+if ($last->{type} eq 'model') {
+	print encode_json({ model => { runs => scalar(@said), ratio => $last->{params}{ratio}, first => $said[0]{run}{id} } });
+} else {
+	print encode_json({ metric => 'any', indicted => [], evidence => { trained => scalar(@said), model => $last->{model}, id => $last->{run}{id} } });
+}
+P
+"$culprit" diagnose "$corpus" --detector './learns.pl,ratio=2.5' --json >out 2>err
+cat err | sed 's/^/# /'
+check "a program's own model comes with each run, in place of the training runs" \
+	[ "$(json 'print join ",", map { my $x = $_->{verdict}{evidence}; "$x->{trained} $x->{model}{runs} $x->{model}{ratio}" } @$v' <out | tr , '\n' | sort | uniq -c | xargs)" = "28 0 4 2.5" ]
+check "and that of no other run" [ "$(json 'print scalar grep { my $x = $_->{verdict}{evidence}; $x->{model}{first} eq $x->{id} } @$v' <out)" = 0 ]
+
 # Ways to fail. Each: one line, exit code 2, and the other detector judged.
 fails() { # NAME PATTERN: ./NAME.sh
 	"$culprit" diagnose "$corpus" --cell 5 --detector "./$1.sh,time_limit_s=2" --detector always-healthy >out 2>err

@@ -51,9 +51,11 @@ struct external_answer {
 	struct err why;
 };
 
-/* Shows a program the training runs and a run to judge, 'n' times, each time to a new process; several run side by
- * side. 0, and an answer to each; an error where no question could be put at all. */
-int external_ask(const struct detector *d, const json_t *training, const struct detector_run *const *runs,
+/* What a program knows before it is asked: {"model": its own}, or, if it makes none, {"training": the runs}. */
+int external_train(const struct detector *d, const struct detector_run *runs, size_t n, json_t **model, struct err *e);
+/* Shows a program that and a run to judge, 'n' times, each time to a new process; several run side by side. 0, and an
+ * answer to each; an error where no question could be put at all. */
+int external_ask(const struct detector *d, const json_t *model, const struct detector_run *const *runs,
 		 struct external_answer *answers, size_t n, struct err *e);
 size_t external_at_once(void); /* so many */
 json_t *external_run(const struct detector_run *run); /* as the program sees it */

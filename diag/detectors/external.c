@@ -122,7 +122,7 @@ static int put_line(FILE *f, json_t *line, struct err *e)
 	return rc ? err_errno(e, -ENOMEM, "cannot put a question to a detector") : 0;
 }
 
-/* The lines that come before each run: the same for all, so they are made once. */
+/* The lines of training: the same for all runs, so they are made once. */
 static int write_training(const json_t *training, char **text, struct err *e)
 {
 	size_t length, i;
@@ -138,17 +138,26 @@ static int write_training(const json_t *training, char **text, struct err *e)
 	return fclose(f) && !rc ? err_errno(e, -ENOMEM, "cannot put a question to a detector") : rc;
 }
 
-static int write_question(const struct detector *d, const char *training, const struct detector_run *run, struct talk *t,
-			  struct err *e)
+/* What it learned of the training runs, 'run' NULL; or what it says of a run, which comes after the training unless it has
+ * made a model of that. */
+static int write_question(const struct detector *d, const char *training, const json_t *model, const struct detector_run *run,
+			  struct talk *t, struct err *e)
 {
 	FILE *f = open_memstream(&t->question, &t->length);
+	json_t *last = json_pack("{s:s, s:o}", "type", run ? "judge" : "model", "params", json_deep_copy(d->params));
 	int rc;
 
-	if (!f)
+	if (!f) {
+		json_decref(last);
 		return err_errno(e, -ENOMEM, "cannot put a question to a detector");
-	fputs(training, f);
-	rc = put_line(f, json_pack("{s:s, s:o, s:o}", "type", "judge", "params", json_deep_copy(d->params), "run",
-				   external_run(run)), e);
+	}
+	if (model)
+		json_object_set_new(last, "model", json_deep_copy(model));
+	else
+		fputs(training, f);
+	if (run)
+		json_object_set_new(last, "run", external_run(run));
+	rc = put_line(f, last, e);
 	return fclose(f) && !rc ? err_errno(e, -ENOMEM, "cannot put a question to a detector") : rc;
 }
 
@@ -287,8 +296,9 @@ static void close_all(int fds[3][2], int side)
 	}
 }
 
-/* One run, one process. In a thread of its own: what threads share is only read. */
-static int ask(const struct detector *d, const char *training, const struct detector_run *run, json_t **said, struct err *e)
+/* One question, one process. In a thread of its own: what threads share is only read. */
+static int ask(const struct detector *d, const char *training, const json_t *model, const struct detector_run *run,
+	       json_t **said, struct err *e)
 {
 	struct talk *t = calloc(1, sizeof(*t));
 	int fds[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}}, rc, status;
@@ -299,7 +309,7 @@ static int ask(const struct detector *d, const char *training, const struct dete
 		return err_errno(e, -ENOMEM, "cannot ask '%s'", d->path);
 	t->path = d->path;
 	t->limit_s = json_is_number(limit) ? json_number_value(limit) : TIME_LIMIT_S;
-	rc = write_question(d, training, run, t, e);
+	rc = write_question(d, training, model, run, t, e);
 	if (!rc && make_pipes(fds))
 		rc = err_errno(e, -errno, "cannot ask '%s'", d->path);
 	if (!rc)
@@ -325,6 +335,7 @@ static int ask(const struct detector *d, const char *training, const struct dete
 struct round {
 	const struct detector *d;
 	const char *training;
+	const json_t *model; /* the program's own, or NULL */
 	const struct detector_run *const *runs;
 	struct external_answer *answers;
 	size_t n;
@@ -336,7 +347,7 @@ static void *work(void *arg)
 	struct round *r = arg;
 
 	for (size_t i; (i = atomic_fetch_add(&r->next, 1)) < r->n;)
-		r->answers[i].rc = ask(r->d, r->training, r->runs[i], &r->answers[i].said, &r->answers[i].why);
+		r->answers[i].rc = ask(r->d, r->training, r->model, r->runs[i], &r->answers[i].said, &r->answers[i].why);
 	return NULL;
 }
 
@@ -348,19 +359,56 @@ size_t external_at_once(void)
 	return n < 1 ? 1 : n > AT_ONCE_MAX ? AT_ONCE_MAX : (size_t)n;
 }
 
-int external_ask(const struct detector *d, const json_t *training, const struct detector_run *const *runs,
+/* A program that ends without reading all must not end us. */
+static void ignore_pipes(struct sigaction *before)
+{
+	const struct sigaction ignore = {.sa_handler = SIG_IGN};
+
+	sigaction(SIGPIPE, &ignore, before);
+}
+
+int external_train(const struct detector *d, const struct detector_run *runs, size_t n, json_t **model, struct err *e)
+{
+	json_t *list = json_array(), *said = NULL, *own;
+	struct sigaction before;
+	char *text = NULL;
+	int rc;
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(list, external_run(&runs[i]));
+	rc = write_training(list, &text, e);
+	ignore_pipes(&before);
+	/* One that does not know the question, whatever it answers, is shown the training runs with each run. */
+	if (!rc && n && !ask(d, text, NULL, NULL, &said, NULL)) {
+		own = json_object_get(json_array_get(said, 0), "model");
+		if (json_is_object(own) && json_array_size(said) == 1 && json_object_size(json_array_get(said, 0)) == 1)
+			*model = json_pack("{s:O}", "model", own);
+		else
+			own = NULL;
+	} else {
+		own = NULL;
+	}
+	sigaction(SIGPIPE, &before, NULL);
+	if (!rc && !own)
+		*model = json_pack("{s:O}", "training", list);
+	json_decref(said);
+	json_decref(list);
+	free(text);
+	return rc || *model ? rc : err_errno(e, -ENOMEM, "cannot make a model");
+}
+
+int external_ask(const struct detector *d, const json_t *model, const struct detector_run *const *runs,
 		 struct external_answer *answers, size_t n, struct err *e)
 {
-	struct round r = {.d = d, .runs = runs, .answers = answers, .n = n};
-	struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+	struct round r = {.d = d, .runs = runs, .answers = answers, .n = n, .model = json_object_get(model, "model")};
+	struct sigaction before;
 	size_t wanted = n < external_at_once() ? n : external_at_once(), started = 0;
 	pthread_t threads[AT_ONCE_MAX];
 	char *text = NULL;
-	int rc = write_training(training, &text, e);
+	int rc = write_training(json_object_get(model, "training"), &text, e);
 
 	r.training = text;
-	/* A program that ends without reading all must not end us. */
-	sigaction(SIGPIPE, &ignore, &before);
+	ignore_pipes(&before);
 	/* The caller works, too; alone, if need be. */
 	while (!rc && started + 1 < wanted && !pthread_create(&threads[started], NULL, work, &r))
 		started++;

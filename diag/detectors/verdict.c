@@ -84,24 +84,16 @@ static int call(struct detector *d, const char *name, struct inputs *in, json_t 
 	return rc;
 }
 
-/* A program is started anew for each run, and shown the training runs each time: they are its model. */
-static json_t *external_model(const struct detector_run *runs, size_t n)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < n; i++)
-		json_array_append_new(list, external_run(&runs[i]));
-	return json_pack("{s:o}", "training", list);
-}
-
 int detector_train(struct detector *d, const struct detector_run *runs, size_t n, json_t **model, struct err *e)
 {
 	struct inputs in = {.runs = runs, .n = n};
 	json_t *m = NULL;
 	int rc;
 
-	if (!d->trains || d->external) {
-		*model = d->external ? external_model(runs, n) : json_object();
+	if (d->external)
+		return external_train(d, runs, n, model, e);
+	if (!d->trains) {
+		*model = json_object();
 		return *model ? 0 : err_errno(e, -ENOMEM, "cannot make a model");
 	}
 	rc = call(d, "train", &in, &m, e);
@@ -355,7 +347,7 @@ static int ask_programs(struct detector *d, const json_t *model, const struct de
 			struct detector_answer *answers, size_t n, struct err *e)
 {
 	struct external_answer *said = calloc(n + 1, sizeof(*said));
-	int rc = said ? external_ask(d, json_object_get(model, "training"), runs, said, n, e)
+	int rc = said ? external_ask(d, model, runs, said, n, e)
 		      : err_errno(e, -ENOMEM, "cannot ask '%s'", d->path);
 
 	for (size_t i = 0; i < n && !rc; i++) {
