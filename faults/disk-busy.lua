@@ -1,7 +1,8 @@
 -- A RAID controller that looks for media defects while the server works (001, sections 3 and 5): raw
 -- 1 MB reads that pass by the page cache. sgm_dd speaks SCSI to a generic node (/dev/sg*); sg_dd reads any
 -- other block device directly. Requests stay at 1 MB each: a process in the middle of one cannot be killed
--- until the disk has delivered it.
+-- until the disk has delivered it. For less than all the time (share = "25%"; see disk-hog) the agent's own reader makes the
+-- same requests of a block device, with rests between them.
 
 local function program(ctx)
 	return ctx.victim.spare:match("^/dev/sg%d+$") and "sgm_dd" or "sg_dd"
@@ -11,6 +12,9 @@ end
 -- bs bytes, and a SCSI command wants the disk's own block size.
 local function reader(ctx)
 	local why
+	if ctx.params.share < 100 and program(ctx) == "sgm_dd" then
+		return nil, ctx.victim.name .. ": a share of the time needs a block device, not " .. ctx.victim.spare
+	end
 	for _, bs in ipairs { 512, 4096 } do
 		local argv = { program(ctx), "if=" .. ctx.victim.spare, "of=/dev/null", "bs=" .. bs,
 		               ("bpt=%d"):format(ctx.params.block // bs) }
@@ -29,6 +33,7 @@ return {
 	needs    = "a spare device, sg3-utils",
 	params   = {
 		block = { default = "1MiB", unit = "bytes", min = "4KiB", max = "4MiB", help = "bytes of one read" },
+		share = { default = "100%", unit = "percent", min = "1%", max = "100%", help = "share of the time in which it reads" },
 	},
 
 	check = function(ctx)
@@ -44,6 +49,14 @@ return {
 	end,
 
 	inject = function(ctx)
+		if ctx.params.share < 100 then
+			local block = ctx.params.block // 4096 * 4096
+			ctx.state.reader = ctx.victim:process {
+				self = true,
+				argv = { "read", "--share", ctx.params.share .. "%", "--block", tostring(block), ctx.victim.spare },
+			}
+			return
+		end
 		-- It ends at the end of the partition: again and again, until it is undone.
 		ctx.state.reader = ctx.victim:process { argv = assert(reader(ctx)), loop = true }
 	end,

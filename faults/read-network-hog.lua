@@ -10,6 +10,8 @@ return {
 		port    = { default = 47200, integer = true, min = 1024, max = 60000,
 		            help = "where the first server's arrive; the next port takes the second's" },
 		senders = { default = 1, integer = true, min = 1, max = 64, help = "connections" },
+		share   = { default = "100%", unit = "percent", min = "1%", max = "100%",
+		            help = "share of the time in which each connection sends" },
 	},
 
 	check = function(ctx)
@@ -26,9 +28,10 @@ return {
 		end
 		local at = (taker.address:find(":") and "[%s]:%d" or "%s:%d"):format(taker.address, port)
 		ctx.state.taker = taker:process { self = true, argv = { "sink", "--listen", at, "--from", sender.address } }
+		local words = ctx.params.share < 100 and { "send", "--share", ctx.params.share .. "%", at } or { "send", at }
 		ctx.state.senders = {}
 		for i = 1, ctx.params.senders do
-			ctx.state.senders[i] = sender:process { self = true, argv = { "send", at } }
+			ctx.state.senders[i] = sender:process { self = true, argv = words }
 		end
 	end,
 

@@ -9,6 +9,8 @@ return {
 	params   = {
 		port    = { default = 47200, integer = true, min = 1024, max = 65535, help = "port that takes the zeros" },
 		senders = { default = 1, integer = true, min = 1, max = 64, help = "connections" },
+		share   = { default = "100%", unit = "percent", min = "1%", max = "100%",
+		            help = "share of the time in which each connection sends" },
 	},
 
 	check = function(ctx)
@@ -20,9 +22,10 @@ return {
 		local sender, taker = ctx.outsiders[1], ctx.victim
 		local at = (taker.address:find(":") and "[%s]:%d" or "%s:%d"):format(taker.address, ctx.params.port)
 		ctx.state.taker = taker:process { self = true, argv = { "sink", "--listen", at, "--from", sender.address } }
+		local words = ctx.params.share < 100 and { "send", "--share", ctx.params.share .. "%", at } or { "send", at }
 		ctx.state.senders = {}
 		for i = 1, ctx.params.senders do
-			ctx.state.senders[i] = sender:process { self = true, argv = { "send", at } }
+			ctx.state.senders[i] = sender:process { self = true, argv = words }
 		end
 	end,
 

@@ -200,5 +200,6 @@ int sink_main(int argc, char **argv);   /* net.c */
 int send_main(int argc, char **argv);
 int cpu_main(int argc, char **argv);    /* hogs.c */
 int memory_main(int argc, char **argv);
+int read_main(int argc, char **argv);
 
 #endif

@@ -17,6 +17,7 @@ static const struct {
 	{"send", send_main, "send zeros to a port"},
 	{"cpu", cpu_main, "keep processors busy"},
 	{"memory", memory_main, "hold memory"},
+	{"read", read_main, "read a disk again and again"},
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

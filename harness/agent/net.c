@@ -10,14 +10,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <linux/sockios.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "harness/agent/agent.h"
+#include "harness/agent/duty.h"
 
 #define CONNECTIONS_MAX 16
 #define CHUNK (256u << 10)
+#define PACED_CHUNK (64u << 10)
+#define PACED_BUFFER (128 << 10)
 
 static char chunk[CHUNK];
 
@@ -157,34 +162,69 @@ int sink_main(int argc, char **argv)
 	return take_all(fd, peer.text);
 }
 
-/* Until it breaks. */
-static void send_zeros(int fd)
+/* Until all that was sent has been acknowledged, or the connection is gone. */
+static void wait_until_sent(int fd)
 {
+	struct pollfd p = {.fd = fd};
+	int left;
+
+	while (!ioctl(fd, SIOCOUTQ, &left) && left && poll(&p, 1, 1) <= 0)
+		;
+}
+
+/* Until it breaks. */
+static void send_zeros(int fd, struct duty *d)
+{
+	size_t size = d->share < 1 ? PACED_CHUNK : CHUNK;
+	int buffer = PACED_BUFFER;
 	ssize_t n;
 
-	do
-		n = write(fd, chunk, sizeof(chunk));
-	while (n > 0 || (n < 0 && errno == EINTR));
+	/* What waits in a large buffer would fill the wire long after the work is over. */
+	if (d->share < 1)
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
+	do {
+		duty_begin(d);
+		do
+			n = write(fd, chunk, size);
+		while ((n > 0 || (n < 0 && errno == EINTR)) && !duty_is_over(d));
+		if (n > 0)
+			wait_until_sent(fd);
+		duty_end(d);
+	} while (n > 0);
 }
 
 int send_main(int argc, char **argv)
 {
-	static const char usage[] = "usage: culprit-agent send ADDRESS:PORT\n\n"
-				    "Connects and sends zeros; when that fails, tries again ten times a second.\n";
+	static const struct option options[] = {
+		{"share", required_argument, NULL, 's'}, {"help", no_argument, NULL, 'h'}, {0}};
+	static const char usage[] = "usage: culprit-agent send [--share PERCENT] ADDRESS:PORT\n\n"
+				    "Connects and sends zeros; when that fails, tries again ten times a second. With --share\n"
+				    "it sends for that share of the time, about five times a second, and waits between for\n"
+				    "as long as it takes: what is on its way counts as being sent.\n";
 	struct timespec nap = {.tv_nsec = 100000000};
 	struct sockaddr_storage address;
+	struct duty duty = {.share = 1};
+	const char *to;
 	socklen_t size;
+	int c;
 
-	if (argc == 2 && !strcmp(argv[1], "--help")) {
-		fputs(usage, stdout);
-		return 0;
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (c == 'h') {
+			fputs(usage, stdout);
+			return 0;
+		}
+		if (c != 's' || duty_parse(optarg, &duty)) {
+			fputs(usage, stderr);
+			return 2;
+		}
 	}
-	if (argc != 2 || argv[1][0] == '-') {
+	if (argc - optind != 1) {
 		fputs(usage, stderr);
 		return 2;
 	}
-	if (address_parse(argv[1], &address, &size)) {
-		fprintf(stderr, "culprit-agent send: takes ADDRESS:PORT in numbers, not '%s'\n", argv[1]);
+	to = argv[optind];
+	if (address_parse(to, &address, &size)) {
+		fprintf(stderr, "culprit-agent send: takes ADDRESS:PORT in numbers, not '%s'\n", to);
 		return 2;
 	}
 	signal(SIGPIPE, SIG_IGN);
@@ -192,9 +232,9 @@ int send_main(int argc, char **argv)
 		int fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 		if (fd < 0)
-			return failed("send", "make a socket for", argv[1]);
+			return failed("send", "make a socket for", to);
 		if (!connect(fd, (struct sockaddr *)&address, size))
-			send_zeros(fd);
+			send_zeros(fd, &duty);
 		close(fd);
 		nanosleep(&nap, NULL);
 	}

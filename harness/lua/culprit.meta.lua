@@ -169,7 +169,7 @@
 
 ---@class culprit.Command
 ---@field argv string[]    no shell is involved
----@field self? boolean    argv are words for the agent program: "sink", "send", "cpu", "memory" (harness/agent/PROTOCOL.md)
+---@field self? boolean    argv are words for the agent program: "sink", "send", "cpu", "memory", "read" (harness/agent/PROTOCOL.md)
 ---@field loop? boolean    started again each time it ends with 0, until the cell ends
 ---@field stdin? string    what it reads; a looped program from the start each time (default: nothing)
 ---@field cwd? string

@@ -1,0 +1,46 @@
+#include "harness/agent/duty.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "harness/base/clock.h"
+#include "harness/base/units.h"
+
+int duty_parse(const char *text, struct duty *d)
+{
+	double percent;
+
+	if (unit_parse(UNIT_PERCENT, text, &percent, NULL) || !(percent > 0 && percent <= 100))
+		return -EINVAL;
+	*d = (struct duty){.share = percent / 100};
+	return 0;
+}
+
+void duty_begin(struct duty *d)
+{
+	d->since_s = clock_mono_s();
+}
+
+bool duty_is_over(const struct duty *d)
+{
+	return d->share < 1 && d->worked_s + clock_mono_s() - d->since_s >= d->share * DUTY_PERIOD_S;
+}
+
+void duty_end(struct duty *d)
+{
+	bool over = duty_is_over(d);
+	double now = clock_mono_s(), rest_s, owed_s;
+	struct timespec until;
+
+	d->worked_s += now - d->since_s;
+	if (!over)
+		return;
+	rest_s = d->worked_s * (1 / d->share - 1);
+	until.tv_sec = (time_t)(now + rest_s);
+	until.tv_nsec = (long)((now + rest_s - (double)until.tv_sec) * 1e9);
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+		;
+	/* Whoever wakes late may make up for it, but for no more than one period. */
+	owed_s = d->worked_s - (clock_mono_s() - now) * d->share / (1 - d->share);
+	d->worked_s = owed_s > -DUTY_PERIOD_S * d->share ? owed_s : -DUTY_PERIOD_S * d->share;
+}

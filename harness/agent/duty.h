@@ -1,0 +1,32 @@
+/*
+ * Duty cycles: work that is to go on for a share of the time only.
+ *
+ * A hog at a quarter is the full hog for a quarter of the time: it asks as it always does, and rests in between. That
+ * needs nobody to know how fast a disk or a wire is. Time at work is measured (CLOCK_MONOTONIC) from a request to its
+ * end, whoever else it had to wait for; after DUTY_PERIOD_S * share of it, or after one request that took longer, comes
+ * a rest of work * (1 / share - 1).
+ */
+#ifndef CULPRIT_AGENT_DUTY_H
+#define CULPRIT_AGENT_DUTY_H
+
+#include <stdbool.h>
+
+#define DUTY_PERIOD_S 0.2
+
+struct duty {
+	double share;   /* of the time at work; 1: always */
+	double worked_s;
+	double since_s; /* when this work began */
+};
+
+/* "25%": above 0 and at most 100 %; else -EINVAL. */
+int duty_parse(const char *text, struct duty *d);
+
+/* Around each piece of work. */
+void duty_begin(struct duty *d);
+/* Is it time for a rest? Counts what has been done since duty_begin. */
+bool duty_is_over(const struct duty *d);
+/* Rests if it is time. */
+void duty_end(struct duty *d);
+
+#endif

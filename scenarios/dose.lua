@@ -1,0 +1,33 @@
+-- The smallest dose found: the six performance faults of 001, each from weak to full strength, under three workloads.
+--
+-- The lab:
+--
+--   culprit lab up --servers 6 --clients 4 --layout disperse --disk-rate 6MB/s --nic 80Mbit/s
+--
+-- Stripes over six servers, other disks and other NICs: neither the lab of scenarios/matrix.lua, where detectors were tuned,
+-- nor that of table1.lua. A hog at 25% is the hog for a quarter of the time; 001 lost 5 % of the packets.
+--
+-- 84 cells a repeat, 12 of them controls, of some 29 s each: with two repeats and the training one hour and a half. Then:
+--
+--   culprit table RUN --by strength
+
+local faults = { "none" }
+for _, hog in ipairs { "disk-hog", "disk-busy", "write-network-hog", "read-network-hog" } do
+	for _, share in ipairs { "10%", "25%", "50%", "100%" } do faults[#faults + 1] = { hog, share = share } end
+end
+for _, direction in ipairs { "receive-pktloss", "send-pktloss" } do
+	for _, loss in ipairs { "0.5%", "1%", "2%", "5%" } do faults[#faults + 1] = { direction, loss = loss } end
+end
+
+---@type culprit.Scenario
+return {
+	name      = "dose",
+	summary   = "six performance faults, each at four strengths, under ddw, ddr and postmark, on a lab of stripes",
+	workloads = { "ddw", "ddr", "postmark" },
+	faults    = faults,
+	detectors = { "peer-robust", "peer-threshold" },
+	phases    = { before = "5s", fault = "12.5s", after = "7.5s" }, -- 001: 120 s, 300 s, the rest of about 600 s
+	training  = { workloads = { "ddw", "ddr" }, repeats = 2 },      -- 001: ddw and ddr
+	repeats   = 2,
+	controls  = 4,
+}
