@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diag/detectors/columns.h"
-#include "diag/detectors/detector.h"
+#include "harness/run/judge_impl.h"
 
 struct seat {
 	struct detector *detector;
@@ -16,36 +15,11 @@ struct seat {
 	unsigned timeouts;     /* one after the other */
 };
 
-struct judge {
-	struct seat *seats;
-	size_t n_seats;
-	const char **names;    /* alias i belongs to the server names[i]; borrowed from 'servers' */
-	char (*aliases)[24];
-	const char **alias_list;
-	size_t n_servers;
-	json_t *servers;
-	char key[80];          /* of all that is drawn here */
-	struct store *store;
-	json_t *file_system;   /* what its errors mean; NULL: not known */
-	int32_t seconds;       /* that scored runs are cut to */
-	bool trained;
-	unsigned failures;
-	struct err failure;    /* the first */
-};
-
 enum { AT_ONCE_MAX = 8 };
 
 struct judged {
 	int64_t attempt;
 	int32_t seconds;
-};
-
-/* What was measured in an attempt, as a detector gets it. */
-struct evidence {
-	struct detector_run run;
-	struct columns *columns;
-	json_t *events;
-	char id[32];
 };
 
 void judge_free(struct judge *j)
@@ -66,8 +40,7 @@ void judge_free(struct judge *j)
 	free(j);
 }
 
-/* A number for 'purpose' that nobody can tell who does not have the key. */
-static uint64_t draw(const struct judge *j, const char *purpose, int64_t index)
+uint64_t judge_draw(const struct judge *j, const char *purpose, int64_t index)
 {
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	char text[160];
@@ -96,7 +69,7 @@ static int give_aliases(struct judge *j, struct err *e)
 		j->alias_list[i] = j->aliases[i];
 	}
 	for (size_t i = n; i > 1; i--) {
-		size_t k = draw(j, "alias", (int64_t)i) % i;
+		size_t k = judge_draw(j, "alias", (int64_t)i) % i;
 		const char *name = j->names[k];
 
 		j->names[k] = j->names[i - 1];
@@ -119,7 +92,7 @@ static int load_seat(struct judge *j, const json_t *choice, struct err *e)
 		seat->detector = NULL;
 		if (!params)
 			params = json_object();
-		json_object_set_new(params, "seed", json_integer((json_int_t)(draw(j, "seed", 0) & 0x7fffffff)));
+		json_object_set_new(params, "seed", json_integer((json_int_t)(judge_draw(j, "seed", 0) & 0x7fffffff)));
 		rc = detector_load(name, params, &seat->detector, e);
 	}
 	json_decref(params);
@@ -177,122 +150,6 @@ int judge_new(const json_t *detectors, const json_t *servers, struct store *stor
 	else
 		*out = j;
 	return rc;
-}
-
-static void evidence_clear(struct evidence *ev)
-{
-	columns_free(ev->columns);
-	json_decref(ev->events);
-}
-
-/* The name by which a detector knows the client 'name': numbered as they come, in this run only. */
-static void client_alias(json_t *aliases, const char *name, char *text, size_t size)
-{
-	if (!json_object_get(aliases, name))
-		json_object_set_new(aliases, name, json_integer((json_int_t)json_object_size(aliases) + 1));
-	snprintf(text, size, "client-%04lld", (long long)json_integer_value(json_object_get(aliases, name)));
-}
-
-/* How long what an event says must last for there to be one (culprit.Event). */
-static double shortest(const char *kind, const char *state)
-{
-	if (!strcmp(kind, "link-quiet"))
-		return state && !strcmp(state, "waiting") ? 0.5 : 5;
-	return !strcmp(kind, "app-slow") ? 1 : 0;
-}
-
-/* As if the log had ended after 'seconds'; false: the event was not yet to be seen. */
-static bool cut_event(json_t *v, int32_t seconds)
-{
-	const char *kind = json_string_value(json_object_get(v, "kind"));
-	double first = json_number_value(json_object_get(v, "time_s")), last = json_number_value(json_object_get(v, "last_s"));
-
-	if (first >= seconds)
-		return false;
-	if (last <= seconds)
-		return true;
-	if (kind && seconds - first < shortest(kind, json_string_value(json_object_get(v, "state"))))
-		return false;
-	json_object_set_new(v, "last_s", json_real(seconds));
-	if (json_object_get(v, "open"))
-		json_object_set_new(v, "open", json_true());
-	if (kind && !strcmp(kind, "app-slow"))
-		json_object_set_new(v, "longest_s", json_real(seconds - first));
-	return true;
-}
-
-/* The events of an attempt as detectors get them: flat, cut, and without the cluster's names. */
-static int events_read(struct judge *j, int64_t attempt, int32_t seconds, json_t **out, struct err *e)
-{
-	json_t *rows = NULL, *row, *list = json_array(), *aliases = json_object();
-	size_t i;
-	int rc = store_events(j->store, attempt, &rows, e);
-
-	json_array_foreach(rows, i, row) {
-		const char *server = json_string_value(json_object_get(row, "server"));
-		const char *client = json_string_value(json_object_get(row, "client"));
-		json_t *v = json_deep_copy(json_object_get(row, "detail"));
-		char alias[32];
-		size_t k = 0;
-
-		while (server && k < j->n_servers && strcmp(j->names[k], server))
-			k++;
-		json_object_set(v, "kind", json_object_get(row, "kind"));
-		json_object_set(v, "time_s", json_object_get(row, "time_s"));
-		if (server && k < j->n_servers)
-			json_object_set_new(v, "server", json_string(j->aliases[k]));
-		if (client) {
-			client_alias(aliases, client, alias, sizeof(alias));
-			json_object_set_new(v, "client", json_string(alias));
-		}
-		if ((!server || k < j->n_servers) && cut_event(v, seconds))
-			json_array_append(list, v);
-		json_decref(v);
-	}
-	json_decref(rows);
-	json_decref(aliases);
-	if (rc)
-		json_decref(list);
-	else
-		*out = list;
-	return rc;
-}
-
-/* Where samples go as they are read. */
-struct taking {
-	const struct judge *judge;
-	struct evidence *ev;
-};
-
-static int take_series(void *ctx, const char *metric, const char *server, const struct sample *samples, size_t n, struct err *e)
-{
-	struct taking *t = ctx;
-	enum metric m;
-	size_t k;
-
-	for (k = 0; k < t->judge->n_servers && strcmp(t->judge->names[k], server); k++)
-		;
-	if (k == t->judge->n_servers || metric_from_name(metric, &m))
-		return 0;
-	return columns_put_samples(t->ev->columns, m, k, samples, n, e);
-}
-
-static int evidence_read(struct judge *j, int64_t attempt, int32_t seconds, struct evidence *ev, struct err *e)
-{
-	struct taking t = {.judge = j, .ev = ev};
-	int rc = columns_new(METRIC_COUNT, j->n_servers, seconds, &ev->columns, e);
-
-	if (!rc)
-		rc = store_samples(j->store, attempt, take_series, &t, e);
-	if (!rc)
-		rc = events_read(j, attempt, seconds, &ev->events, e);
-	if (rc)
-		return rc;
-	snprintf(ev->id, sizeof(ev->id), "%08llx", (unsigned long long)(draw(j, "run", attempt) >> 32));
-	ev->run = (struct detector_run){.id = ev->id, .seconds = seconds, .servers = j->alias_list,
-					.n_servers = j->n_servers, .columns = ev->columns, .events = ev->events,
-					.file_system = j->file_system};
-	return 0;
 }
 
 static void read_file_system(struct judge *j)

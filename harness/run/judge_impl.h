@@ -1,0 +1,46 @@
+/*
+ * What the files of the judge share; nobody else includes it.
+ */
+#ifndef CULPRIT_HARNESS_JUDGE_IMPL_H
+#define CULPRIT_HARNESS_JUDGE_IMPL_H
+
+#include "diag/detectors/columns.h"
+#include "diag/detectors/detector.h"
+#include "harness/run/judge.h"
+
+struct seat;
+
+struct judge {
+	struct seat *seats;
+	size_t n_seats;
+	const char **names;    /* alias i belongs to the server names[i]; borrowed from 'servers' */
+	char (*aliases)[24];
+	const char **alias_list;
+	size_t n_servers;
+	json_t *servers;
+	char key[80];          /* of all that is drawn here */
+	struct store *store;
+	json_t *file_system;   /* what its errors mean; NULL: not known */
+	int32_t seconds;       /* that scored runs are cut to */
+	bool trained;
+	unsigned failures;
+	struct err failure;    /* the first */
+};
+
+/* What was measured in an attempt, as a detector gets it. */
+struct evidence {
+	struct detector_run run;
+	struct columns *columns;
+	json_t *events;
+	char id[32];
+};
+
+/* A number for 'purpose' that nobody can tell who does not have the key. */
+uint64_t judge_draw(const struct judge *j, const char *purpose, int64_t index);
+
+/* judge_evidence.c: what of an attempt is shown, cut to 'seconds'; '*ev' is all zero before, and is cleared by the caller, also
+ * in case of errors. */
+int evidence_read(struct judge *j, int64_t attempt, int32_t seconds, struct evidence *ev, struct err *e);
+void evidence_clear(struct evidence *ev);
+
+#endif
