@@ -1,35 +1,39 @@
 -- peer-robust: names the server that has lately been unlike its peers, and what ails it, without training.
 --
--- Each server is asked the same questions: how long is your disk busy for a request, how many segments on the way to you
--- get lost, how much does your network carry that no client knows of? An answer is an *amount* (seconds, segments, bytes)
--- over an *exposure* (requests, segments, bytes: what it was earned with), so that a server that has more or less to
--- do than others is none the worse for it. What is expected of a server is its own exposure times the rate that is
--- usual among the others, their median; the answer counts as log(amount / expected), with a floor added to both, for
--- next to nothing is not infinitely more than nothing.
+-- Each server is asked the same questions: how long is your disk busy for a request, how often do segments get lost on
+-- the way to you, how much does your network carry that is none of the file system's? An answer is an *amount*
+-- (seconds, bytes) over an *exposure* (requests, bytes: what it was earned with), so that a server that has more or
+-- less to do than others is none the worse for it. What is usual is the median of the others' rates; what is expected of a
+-- server is its own exposure at that rate.
 --
---   1. Rates are of the last 'window' seconds, and then the median of the last 'persist' such windows: what is to be
---      seen must last for more than half of them, and one burst is none.
---   2. One cause has several views, and each view may have several exposures. All that the run has must agree: the
---      least log ratio is what counts. Why that is right for exposures: if a request costs a + b * bytes on every healthy
---      disk, whatever a and b, then a healthy server's time per request or its time per byte is no more than its
---      peers', however different their requests are. Likewise for a disk between one head (the time in which it is busy
---      is shared out) and many (each request's time in the queue is its own).
---   3. Noise: how far servers of this very run stand above their peers, typically: the upper quartile over time, the
---      median over servers, which the guilty cannot move while they are a minority.
---   4. A server is indicted when its log ratio exceeds both the cause's 'least' ratio, below which a difference is no
---      fault, and the noise times sqrt(2 ln(m / alarm)), which bounds the largest of m normal values; m is
---      servers times causes times stretches of the run. More servers, metrics and seconds raise the threshold and not
---      the number of false alarms: by design 'alarm' a run.
---   5. Causes are looked at in the order below, and the first that indicts is the verdict: what comes first explains
---      what comes after it (a hog's traffic makes others' segments get lost), not the other way round.
---   6. If several, and more than a third of all, would be indicted, it is the workload that shifted, and peers cannot
+--   1. Time: the last 'span' seconds. What is to be seen must last: the rate over the whole span must be high, and so must
+--      the median of those over 3 seconds each, so that one burst is not enough.
+--   2. Views: a cause has one or more, and each may have several exposures. All that the run has must agree, the least
+--      counts. Why that is right: if a request costs a + b * bytes on every healthy disk, whatever a and b, then a healthy
+--      server's time per request or its time per byte is no more than its peers', however different their requests are. Likewise
+--      for a disk between one head (the time in which it is busy is shared out) and many (each request's time in
+--      the queue is its own).
+--   3. Rates: log((amount + floor) / (expected + floor)); the floor is what harms nobody. It must exceed the log of
+--      'least', the smallest ratio that is called a fault, and the noise times sqrt(2 ln M). Noise is how far servers of
+--      this very run stand above their peers, typically: the upper quartile over time, the median over servers, which
+--      the guilty cannot move while they are a minority.
+--   4. Counts: in k of n seconds there was loss, and a second of its peers has it with probability p. Not how much
+--      was lost: a queue that runs over loses hundreds of segments at once and then none for seconds, a bad link loses some
+--      all the time. Chernoff: so many or more have a chance below exp(-n KL(k/n, p)), so n KL must exceed ln M.
+--   5. M is servers times causes times stretches of the run, over 'alarm': the bounds are those of the largest of so many.
+--      More servers, metrics and seconds raise the threshold, and not the false alarms: by design 'alarm' a run.
+--   6. Causes are looked at in the order below, and the first that indicts is the verdict: what comes first explains
+--      what comes after it (a hog's traffic makes segments get lost), not the other way round.
+--   7. If several, and more than a third of all, would be indicted, it is the workload that shifted, and peers cannot
 --      tell: abstention.
 
 local nan = 0 / 0
 local SHOWN = 5    -- servers in the evidence
+local WINDOW = 3   -- seconds
 local HEADERS = 66 -- bytes of Ethernet, IP and TCP with timestamps, a packet
 
--- of(metric) is its sum in every second, 0 without a sample; of(metric, "count"), of(metric, "bytes").
+-- What views are made of: functions of 'of', where of(name) is a metric's sum in every second, 0 where it has no
+-- sample, and of(name, "count") and of(name, "bytes") likewise.
 local function metric(name, field)
 	return function(of) return of(name, field) end
 end
@@ -38,173 +42,210 @@ local function plus(one, other)
 	return function(of) return of(one) + of(other) end
 end
 
-local function seconds(of) return of() + 1 end
-
--- Payload that the interfaces carried and the server's sockets did not. Sent again is carried again.
-local function foreign(way)
-	local bytes, packets, own = "nic_" .. way .. "_bytes", "nic_" .. way .. "_packets", "tcp_" .. way .. "_bytes"
+-- Payload that the interfaces carried and the server's sockets did not. What is sent again, or dropped behind the interface,
+-- is carried too: so the clients' word counts as well as the server's own.
+local function foreign(way, other)
+	local all, packets = "nic_" .. way .. "_bytes", "nic_" .. way .. "_packets"
+	local own, theirs = "tcp_" .. way .. "_bytes", "client_tcp_" .. other .. "_bytes"
 	return {
-		says = "bytes " .. way .. " that belong to no client", needs = { bytes, packets, own }, per = { seconds },
-		amount = function(of) return (of(bytes) - HEADERS * of(packets) - of(own)):clamp(0) end,
-		floor = 0.05, of = { "nic_received_bytes", "nic_sent_bytes" },
+		says = "bytes " .. way .. " that are none of the file system's", needs = { all, packets, own },
+		amount = function(of)
+			local payload = of(all) - HEADERS * of(packets)
+			return vec.least { payload - of(own), payload - of(theirs) }:clamp(0)
+		end,
+		per = { metric("seconds") }, floor = 0.05, of = { "nic_received_bytes", "nic_sent_bytes" },
 	}
 end
 
--- Seconds in which segments got lost on the way between two ends. Not how many: a queue that runs over loses hundreds at
--- once, and then none for seconds; a bad link loses some all the time. At the sender: sent again, and not in vain
--- (a spurious timeout is told by a duplicate's acknowledgement). At the receiver: a gap.
+-- Seconds with loss between two ends. At the sender: sent again, and not in vain (a spurious timeout is told by
+-- the acknowledgement of a duplicate). At the receiver: a gap.
 local function lossy(from, to)
 	local again, needless = from .. "tcp_retransmitted_segments", from .. "tcp_duplicate_segments"
 	local gaps = to .. "tcp_out_of_order_segments"
 	return {
-		{
-			says = "seconds with segments sent again", needs = { again, needless }, per = { seconds }, long = true,
-			amount = function(of) return (of(again) - of(needless)):clamp(0, 1) end,
-		},
-		{
-			says = "seconds with segments beyond a gap", needs = { gaps }, per = { seconds }, long = true,
-			amount = function(of) return of(gaps):clamp(0, 1) end,
-		},
+		{ says = "segments sent again", needs = { again }, amount = function(of) return of(again) - of(needless) end,
+			counts = metric(from .. "tcp_sent_segments") },
+		{ says = "segments beyond a gap", needs = { gaps }, amount = metric(gaps), counts = metric(to .. "tcp_received_segments") },
 	}
 end
 
 local function service(name, says)
-	return {
-		says = says, needs = { name }, amount = metric(name), per = { metric(name, "count"), metric(name, "bytes") },
-		floor = 0.05,
-	}
+	return { says = says, needs = { name }, amount = metric(name), per = { metric(name, "count"), metric(name, "bytes") },
+		floor = 0.05 }
 end
 
 local requests, bytes = plus("disk_reads", "disk_writes"), plus("disk_read_bytes", "disk_written_bytes")
 
+-- 'instead': where the views need what the run does not have. Service times grow with the queue, too, and a server may
+-- well have more to do than others: hence the larger 'least'.
 local causes = {
-	{ cause = "network/hog", way = "received", least = 3, views = { foreign("received") } },
-	{ cause = "network/hog", way = "sent", least = 3, views = { foreign("sent") } },
-	{ cause = "network/receive-loss", least = 2.5, views = lossy("client_", "") },
-	{ cause = "network/send-loss", least = 2.5, views = lossy("", "client_") },
+	{ cause = "network/hog", what = "network/hog, received", least = 3, views = { foreign("received", "sent") } },
+	{ cause = "network/hog", what = "network/hog, sent", least = 3, views = { foreign("sent", "received") } },
+	{ cause = "network/receive-loss", views = lossy("client_", "") },
+	{ cause = "network/send-loss", views = lossy("", "client_") },
 	{
-		cause = "disk", least = 1.5,
+		cause = "disk", least = 1.25,
 		views = {
-			{ says = "time that the disk is busy", needs = { "disk_busy_s", "disk_reads" }, amount = metric("disk_busy_s"),
+			{ says = "time that the disk is busy", needs = { "disk_busy_s" }, amount = metric("disk_busy_s"),
 				per = { requests, bytes }, floor = 0.02 },
-			{ says = "time in the disk's queue", needs = { "disk_read_time_s", "disk_reads" },
-				amount = plus("disk_read_time_s", "disk_write_time_s"), per = { requests, bytes }, floor = 0.02 },
+			{ says = "time in the disk's queue", needs = { "disk_queue_s" }, amount = plus("disk_read_time_s", "disk_write_time_s"),
+				per = { requests, bytes }, floor = 0.02 },
 		},
-		-- Without the device's readings: these grow with the queue, too, and a server may well have more to do than others.
 		instead = { least = 4, service("dread", "time of a read"), service("dwrite", "time of a write") },
 	},
+	{
+		cause = "cpu", least = 3,
+		views = { { says = "processor time that is none of the servers'", needs = { "cpu_busy_s", "process_cpu_s" },
+			amount = function(of) return (of("cpu_busy_s") - of("process_cpu_s")):clamp(0) end,
+			per = { plus("cpu_busy_s", "cpu_idle_s") }, floor = 0.1, of = { "cpu_busy_s", "cpu_idle_s" } } },
+	},
 }
+
+local function sampled(run, name)
+	for _, server in ipairs(run.series[name] and run.servers or {}) do
+		if run.series[name][server].count:max() > 0 then return true end
+	end
+	return false
+end
 
 -- The views of a list that the run has samples for.
 local function known(run, views)
 	local list = {}
 	for _, view in ipairs(views or {}) do
 		local all = true
-		for _, name in ipairs(view.needs) do
-			local any = false
-			for _, server in ipairs(run.series[name] and run.servers or {}) do
-				any = any or run.series[name][server].count:max() > 0
-			end
-			all = all and any
-		end
+		for _, name in ipairs(view.needs) do all = all and sampled(run, name) end
 		if all then list[#list + 1] = view end
 	end
 	return list
 end
 
--- The least log ratio over the view's exposures, a vec a server.
-local function log_ratios(run, view, params)
-	local amounts, per, sizes, ratios, persist = {}, {}, {}, {}, params.persist
-	local window, floor = params.window, nil
-	if view.long then window, persist = window + persist - 1, 1 end
-	local least = math.max(1, persist // 2)
+local function reader(run, server)
+	return function(name, field)
+		if name == "seconds" then return vec.new(run.seconds, 1) end
+		if not run.series[name] then return vec.new(run.seconds, 0) end
+		return run.series[name][server][field or "sum"]:fill(0)
+	end
+end
+
+-- What a server's rate is to what its peers would have, as a logarithm; a vec a server.
+local function log_ratios(run, view, span)
+	local amounts, exposures, sizes, ratios = {}, {}, {}, {}
 	for i, server in ipairs(run.servers) do
-		local function of(name, field)
-			if not name then return vec.new(run.seconds, 0) end
-			return run.series[name][server][field or "sum"]:fill(0)
-		end
-		amounts[i], per[i], ratios[i] = view.amount(of):rolling_sum(window), {}, {}
-		for k, exposure in ipairs(view.per) do per[i][k] = exposure(of):rolling_sum(window) end
-		for _, name in ipairs(view.of or {}) do sizes[i] = math.max(sizes[i] or 0, of(name):mean()) end
+		local of = reader(run, server)
+		amounts[i], exposures[i], ratios[i], sizes[i] = view.amount(of), {}, {}, 0
+		for k, exposure in ipairs(view.per) do exposures[i][k] = exposure(of) end
+		for _, name in ipairs(view.of or {}) do sizes[i] = math.max(sizes[i], of(name):mean()) end
 	end
-	if view.long then
-		floor = params.persist / 2
-	else
-		floor = view.floor * window * (view.of and math.max(vec.of(sizes):median(), 1) or 1)
-	end
-	for k in ipairs(view.per) do
-		local rates = {}
-		for i in ipairs(run.servers) do rates[i] = (amounts[i] / per[i][k]):rolling_median(persist, least) end
-		for i, usual in ipairs(vec.others(rates, 2)) do
-			local exposure = per[i][k]:rolling_median(persist, least)
-			ratios[i][k] = ((rates[i] * exposure + floor) / (usual * exposure + floor)):log()
+	local floor = view.floor * (view.of and vec.of(sizes):median() or 1)
+	-- Over the whole span, and typically of a window in it.
+	for _, width in ipairs { span, WINDOW } do
+		local windows = span - width + 1
+		local least = math.max(1, windows // 2)
+		for k in ipairs(view.per) do
+			local rates, earned = {}, {}
+			for i in ipairs(run.servers) do
+				earned[i] = exposures[i][k]:rolling_sum(width)
+				rates[i] = amounts[i]:rolling_sum(width) / earned[i]
+				if windows > 1 then
+					earned[i], rates[i] = earned[i]:rolling_median(windows, least), rates[i]:rolling_median(windows, least)
+				end
+			end
+			for i, usual in ipairs(vec.others(rates, 2)) do
+				table.insert(ratios[i], ((rates[i] * earned[i] + floor * width) / (usual * earned[i] + floor * width)):log())
+			end
 		end
 	end
 	for i in ipairs(run.servers) do ratios[i] = vec.least(ratios[i]) end
 	return ratios
 end
 
+local function x_log(x, y)
+	return (x * (x / y):log()):fill(0)
+end
+
+-- How unlikely a server's seconds are, if they were like its peers': n KL(k/n, p); a vec a server.
+local function surprises(run, view, span)
+	local ks, ns, rates, overall, surprise = {}, {}, {}, {}, {}
+	for i, server in ipairs(run.servers) do
+		local of = reader(run, server)
+		local k, n = view.amount(of):clamp(0, 1), view.counts(of):clamp(0, 1)
+		ks[i], ns[i] = k:rolling_sum(span), n:rolling_sum(span)
+		rates[i] = ks[i] / ns[i]
+		overall[i] = vec.new(run.seconds, k:sum() / math.max(n:sum(), 1))
+	end
+	local lately, always = vec.others(rates, 2), vec.others(overall, 2)
+	for i in ipairs(run.servers) do
+		-- Half a second more than was seen: never is a rate that nobody knows.
+		local usual = lately[i] + (always[i] - lately[i]):clamp(0)
+		local p = (usual * ns[i] + 0.5) / (ns[i] + 1)
+		local r = p + (rates[i] - p):clamp(0)
+		surprise[i] = ns[i] * (x_log(r, p) + x_log(1 - r, 1 - p))
+	end
+	return surprise
+end
+
 -- How far a server stands above its peers, typically, as a standard deviation.
-local function noise_of(ratios)
+local function noise_of(scores)
 	local each = {}
-	for _, of in ipairs(ratios) do
+	for _, of in ipairs(scores) do
 		local quartile = of:quantile(0.75)
 		if quartile == quartile then each[#each + 1] = math.max(quartile, 0) / 0.6745 end
 	end
 	return #each > 0 and vec.of(each):median() or nan
 end
 
--- The few servers that stand highest, as name -> ratio.
-local function highest(run, most)
+-- The few servers that stand highest, as name -> score.
+local function highest(run, most, shape)
 	local order, shown = {}, {}
 	for i in ipairs(run.servers) do
 		if most[i] == most[i] then order[#order + 1] = i end
 	end
 	table.sort(order, function(a, b) return most[a] > most[b] end)
 	for k = 1, math.min(#order, SHOWN) do
-		shown[run.servers[order[k]]] = math.exp(most[order[k]])
+		shown[run.servers[order[k]]] = shape(most[order[k]])
 	end
 	return shown
 end
 
+local function as_is(x) return x end
+
 -- Whom a cause indicts, as a list, worst first; and what there was to see, nil if there was nothing.
-local function look(run, cause, bound, params)
+local function look(run, cause, log_m, span)
 	local views, least = known(run, cause.views), cause.least
 	if #views == 0 and cause.instead then views, least = known(run, cause.instead), cause.instead.least end
-	local by_view, ratios, most, found = {}, {}, {}, {}
-	for k, view in ipairs(views) do by_view[k] = log_ratios(run, view, params) end
+	local by_view, scores, most, found = {}, {}, {}, {}
+	for k, view in ipairs(views) do by_view[k] = (view.counts and surprises or log_ratios)(run, view, span) end
 	for i in ipairs(#views > 0 and run.servers or {}) do
 		local all = {}
 		for k in ipairs(views) do all[k] = by_view[k][i] end
-		ratios[i] = vec.least(all)
+		scores[i] = vec.least(all)
 	end
-	local noise = noise_of(ratios)
+	local noise = noise_of(scores)
 	if noise ~= noise then return found, nil end
-	local limit = math.max(math.log(least), bound * noise)
+	local limit = least and math.max(math.log(least), math.sqrt(2 * log_m) * noise) or log_m
+	local shape, unit = math.exp, "%s: %.3g times what its peers would have"
+	if not least then shape, unit = as_is, "%s: in so many seconds that a peer would have a chance of exp(-%.3g)" end
 	for i, server in ipairs(run.servers) do
 		local at
-		most[i], at = ratios[i]:max()
+		most[i], at = scores[i]:max()
 		if at and most[i] > limit then
 			local first, shown = 1, {}
-			while ratios[i][first] ~= ratios[i][first] or ratios[i][first] <= limit do first = first + 1 end
-			for k, view in ipairs(views) do
-				shown[k] = ("%s: %.3g times what its peers would have"):format(view.says, math.exp(by_view[k][i][at]))
-			end
-			found[#found + 1] = { server = server, times = math.exp(most[i]), first_s = first, worst_s = at,
-				seconds = ratios[i]:above(limit), views = shown }
+			while scores[i][first] ~= scores[i][first] or scores[i][first] <= limit do first = first + 1 end
+			for k, view in ipairs(views) do shown[k] = unit:format(view.says, shape(by_view[k][i][at])) end
+			found[#found + 1] = { server = server, score = shape(most[i]), first_s = first, worst_s = at,
+				seconds = scores[i]:above(limit), views = shown }
 		end
 	end
-	table.sort(found, function(a, b) return a.times > b.times end)
-	return found, { limit = math.exp(limit), noise = math.exp(noise), highest = highest(run, most) }
+	table.sort(found, function(a, b) return a.score > b.score end)
+	return found, { limit = shape(limit), noise = least and math.exp(noise), highest = highest(run, most, shape) }
 end
 
 local function diagnose(run, _, params)
-	local guilty, seen, n = nil, {}, #run.servers
-	local stretches = math.max(1, run.seconds / (params.window + params.persist - 1))
-	local bound = math.sqrt(2 * math.log(n * #causes * stretches / (params.alarm / 100)))
+	local guilty, seen, n, span = nil, {}, #run.servers, params.span
+	local log_m = math.log(n * #causes * math.max(1, run.seconds / span) / (params.alarm / 100))
 	for _, cause in ipairs(causes) do
-		local found, what = look(run, cause, bound, params)
-		if what then seen[cause.cause .. (cause.way and ", " .. cause.way or "")] = what end
+		local found, what = look(run, cause, log_m, span)
+		seen[cause.what or cause.cause] = what
 		if found[1] and not guilty then guilty = { cause = cause.cause, found = found } end
 	end
 	if not next(seen) then
@@ -227,8 +268,7 @@ return {
 	name = "peer-robust",
 	summary = "unlike its peers for long, by device, socket and service times; names the cause; needs no training",
 	params = {
-		window = { default = 3, min = 1, max = 600, integer = true, help = "seconds that amounts are added up over" },
-		persist = { default = 6, min = 2, max = 600, integer = true, help = "windows that a median is taken over" },
+		span = { default = 8, min = 4, max = 600, integer = true, help = "seconds that a server is compared over" },
 		alarm = { default = "1%", unit = "percent", min = "0.0001%", max = "50%", help = "false alarms a run, by design" },
 	},
 	diagnose = diagnose,

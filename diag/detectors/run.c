@@ -111,7 +111,7 @@ static int series_index(lua_State *L)
 		return 1;
 	}
 	if (lua_rawgeti(L, lua_upvalueindex(1), s->first + field) == LUA_TNIL) {
-		fill(s, field, vec_push(L, (size_t)columns_seconds(s->columns))->v);
+		fill(s, field, vec_push_raw(L, (size_t)columns_seconds(s->columns))->v);
 		lua_pushvalue(L, -1);
 		lua_rawseti(L, lua_upvalueindex(1), s->first + field);
 	}

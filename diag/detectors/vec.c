@@ -1,6 +1,5 @@
 #include "diag/detectors/vec.h"
 
-#include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics.h>
 #include <lauxlib.h>
 #include <math.h>
@@ -11,7 +10,7 @@ static const char vec_type[] = "culprit.vec";
 
 enum { LENGTH_MAX = 1 << 24 };
 
-struct vec *vec_push(lua_State *L, size_t n)
+struct vec *vec_push_raw(lua_State *L, size_t n)
 {
 	struct vec *x;
 
@@ -19,9 +18,16 @@ struct vec *vec_push(lua_State *L, size_t n)
 		luaL_error(L, "a vec has at most %d elements", LENGTH_MAX);
 	x = lua_newuserdatauv(L, sizeof(*x) + n * sizeof(double), 0);
 	x->n = n;
+	luaL_setmetatable(L, vec_type);
+	return x;
+}
+
+struct vec *vec_push(lua_State *L, size_t n)
+{
+	struct vec *x = vec_push_raw(L, n);
+
 	for (size_t i = 0; i < n; i++)
 		x->v[i] = NAN;
-	luaL_setmetatable(L, vec_type);
 	return x;
 }
 
@@ -65,7 +71,7 @@ static int f_new(lua_State *L)
 	struct vec *x;
 
 	luaL_argcheck(L, n >= 0 && n <= LENGTH_MAX, 1, "length out of range");
-	x = vec_push(L, (size_t)n);
+	x = vec_push_raw(L, (size_t)n);
 	for (size_t i = 0; i < x->n; i++)
 		x->v[i] = value;
 	return 1;
@@ -131,6 +137,20 @@ static int f_median(lua_State *L)
 	return 1;
 }
 
+/* The k-th smallest of n, whose order is lost. */
+static double smallest(double *a, size_t n, size_t k)
+{
+	return gsl_stats_select(a, 1, n, k);
+}
+
+/* As gsl_stats_quantile_from_sorted_data, without sorting. */
+static double quantile_of(double *a, size_t n, double q)
+{
+	double at = q * (double)(n - 1), low = smallest(a, n, (size_t)at);
+
+	return at == floor(at) ? low : low + (at - floor(at)) * (smallest(a, n, (size_t)at + 1) - low);
+}
+
 /* vec.least(list): the smallest, second by second, of those that have a sample */
 static int f_least(lua_State *L)
 {
@@ -143,12 +163,6 @@ static int f_least(lua_State *L)
 			if (isfinite(list[k]->v[i]) && !(out->v[i] <= list[k]->v[i]))
 				out->v[i] = list[k]->v[i];
 	return 1;
-}
-
-/* The k-th smallest of n, whose order is lost. */
-static double smallest(double *a, size_t n, size_t k)
-{
-	return gsl_stats_select(a, 1, n, k);
 }
 
 /* Around the middle of n values, of which one will be left out: low and high are the medians without one of the upper
@@ -187,7 +201,7 @@ static int f_others(lua_State *L)
 	length = list[0]->n;
 	lua_createtable(L, (int)count, 0);
 	for (size_t k = 0; k < count; k++) {
-		out[k] = vec_push(L, length);
+		out[k] = vec_push_raw(L, length);
 		lua_rawseti(L, -2, (lua_Integer)k + 1);
 	}
 	for (size_t i = 0; i < length; i++) {
@@ -204,8 +218,8 @@ static int f_others(lua_State *L)
 
 			if (!isfinite(x))
 				out[k]->v[i] = (lua_Integer)n < least ? NAN : n == 1 ? a[0] : n % 2 ? m.at : (m.low + m.high) / 2;
-			else if ((lua_Integer)n > least)
-				out[k]->v[i] = n % 2 && x == m.at ? m.middle : x < m.at ? m.high : m.low;
+			else
+				out[k]->v[i] = (lua_Integer)n <= least ? NAN : n % 2 && x == m.at ? m.middle : x < m.at ? m.high : m.low;
 		}
 	}
 	return 1;
@@ -276,8 +290,7 @@ static int m_quantile(lua_State *L)
 	luaL_argcheck(L, q >= 0 && q <= 1, 2, "a quantile is between 0 and 1");
 	a = scratch(L, x->n);
 	n = finite_of(x, 0, x->n, a);
-	gsl_sort(a, 1, n);
-	lua_pushnumber(L, n ? gsl_stats_quantile_from_sorted_data(a, 1, n, q) : NAN);
+	lua_pushnumber(L, n ? quantile_of(a, n, q) : NAN);
 	return 1;
 }
 
@@ -311,7 +324,7 @@ static int m_min(lua_State *L)
 static int m_abs(lua_State *L)
 {
 	const struct vec *x = vec_check(L, 1);
-	struct vec *out = vec_push(L, x->n);
+	struct vec *out = vec_push_raw(L, x->n);
 
 	for (size_t i = 0; i < x->n; i++)
 		out->v[i] = fabs(x->v[i]);
@@ -321,7 +334,7 @@ static int m_abs(lua_State *L)
 static int m_log(lua_State *L)
 {
 	const struct vec *x = vec_check(L, 1);
-	struct vec *out = vec_push(L, x->n);
+	struct vec *out = vec_push_raw(L, x->n);
 
 	for (size_t i = 0; i < x->n; i++)
 		out->v[i] = x->v[i] > 0 ? log(x->v[i]) : NAN;
@@ -356,41 +369,95 @@ static int m_above(lua_State *L)
 }
 
 /* Windows end at their element; NaN where fewer than 'least' of the window have a sample. */
-enum condense { MEDIAN, MEAN, SUM };
-
-static int rolling(lua_State *L, enum condense how)
+static const struct vec *rolling_args(lua_State *L, size_t *width, size_t *least)
 {
 	const struct vec *x = vec_check(L, 1);
-	lua_Integer width = luaL_checkinteger(L, 2), least = luaL_optinteger(L, 3, width);
-	struct vec *out;
-	double *a;
+	lua_Integer w = luaL_checkinteger(L, 2), l = luaL_optinteger(L, 3, w);
 
-	luaL_argcheck(L, width >= 1 && width <= LENGTH_MAX, 2, "a window is at least 1 wide");
-	luaL_argcheck(L, least >= 1 && least <= width, 3, "must be between 1 and the width");
-	a = scratch(L, x->n);
-	out = vec_push(L, x->n);
-	for (size_t i = (size_t)least - 1; i < x->n; i++) {
-		size_t from = i + 1 > (size_t)width ? i + 1 - (size_t)width : 0, n = finite_of(x, from, i + 1, a);
+	luaL_argcheck(L, w >= 1 && w <= LENGTH_MAX, 2, "a window is at least 1 wide");
+	luaL_argcheck(L, l >= 1 && l <= w, 3, "must be between 1 and the width");
+	*width = (size_t)w;
+	*least = (size_t)l;
+	return x;
+}
 
-		if (n >= (size_t)least)
-			out->v[i] = how == MEDIAN ? median_of(a, n) : mean_of(a, n) * (how == SUM ? (double)n : 1);
+static int rolling_sum(lua_State *L, bool mean)
+{
+	size_t width, least;
+	const struct vec *x = rolling_args(L, &width, &least);
+	struct vec *out = vec_push(L, x->n);
+
+	/* Each window anew: what is added and taken away again leaves rounding errors behind. */
+	for (size_t i = least - 1; i < x->n; i++) {
+		size_t n = 0;
+		double sum = 0;
+
+		for (size_t k = i + 1 > width ? i + 1 - width : 0; k <= i; k++)
+			if (isfinite(x->v[k])) {
+				sum += x->v[k];
+				n++;
+			}
+		if (n >= least)
+			out->v[i] = mean ? sum / (double)n : sum;
 	}
 	return 1;
 }
 
+/* Where 'value' is, or belongs, in a sorted array. */
+static size_t place_of(const double *a, size_t n, double value)
+{
+	size_t from = 0;
+
+	while (n) {
+		size_t half = n / 2;
+
+		if (a[from + half] < value) {
+			from += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	return from;
+}
+
 static int m_rolling_median(lua_State *L)
 {
-	return rolling(L, MEDIAN);
+	size_t width, least, n = 0;
+	const struct vec *x = rolling_args(L, &width, &least);
+	double *a = scratch(L, width < x->n ? width : x->n);
+	struct vec *out = vec_push(L, x->n);
+
+	/* The window, kept sorted: one goes, one comes. */
+	for (size_t i = 0; i < x->n; i++) {
+		double comes = x->v[i], goes = i >= width ? x->v[i - width] : NAN;
+		size_t at;
+
+		if (isfinite(goes)) {
+			at = place_of(a, n, goes);
+			n--;
+			memmove(a + at, a + at + 1, (n - at) * sizeof(*a));
+		}
+		if (isfinite(comes)) {
+			at = place_of(a, n, comes);
+			memmove(a + at + 1, a + at, (n - at) * sizeof(*a));
+			a[at] = comes;
+			n++;
+		}
+		if (n >= least)
+			out->v[i] = n % 2 ? a[n / 2] : (a[n / 2 - 1] + a[n / 2]) / 2;
+	}
+	return 1;
 }
 
 static int m_rolling_mean(lua_State *L)
 {
-	return rolling(L, MEAN);
+	return rolling_sum(L, true);
 }
 
 static int m_rolling_sum(lua_State *L)
 {
-	return rolling(L, SUM);
+	return rolling_sum(L, false);
 }
 
 static int arithmetic(lua_State *L, char op)
@@ -401,7 +468,7 @@ static int arithmetic(lua_State *L, char op)
 
 	if (a && b && a->n != b->n)
 		return luaL_error(L, "vecs of different lengths (%d and %d)", (int)a->n, (int)b->n);
-	out = vec_push(L, a ? a->n : b->n);
+	out = vec_push_raw(L, a ? a->n : b->n);
 	for (size_t i = 0; i < out->n; i++) {
 		double l = a ? a->v[i] : x, r = b ? b->v[i] : y;
 
@@ -415,7 +482,7 @@ static int m_fill(lua_State *L)
 {
 	const struct vec *x = vec_check(L, 1);
 	double value = luaL_checknumber(L, 2);
-	struct vec *out = vec_push(L, x->n);
+	struct vec *out = vec_push_raw(L, x->n);
 
 	for (size_t i = 0; i < x->n; i++)
 		out->v[i] = isfinite(x->v[i]) ? x->v[i] : value;
@@ -427,7 +494,7 @@ static int m_clamp(lua_State *L)
 {
 	const struct vec *x = vec_check(L, 1);
 	double low = luaL_checknumber(L, 2), high = luaL_optnumber(L, 3, INFINITY);
-	struct vec *out = vec_push(L, x->n);
+	struct vec *out = vec_push_raw(L, x->n);
 
 	for (size_t i = 0; i < x->n; i++)
 		out->v[i] = x->v[i] < low ? low : x->v[i] > high ? high : x->v[i];

@@ -19,6 +19,9 @@ struct vec {
 /* Pushes a new one, all NaN; raises a Lua error when there is no memory. */
 struct vec *vec_push(lua_State *L, size_t n);
 
+/* The same, for the caller to write all of. */
+struct vec *vec_push_raw(lua_State *L, size_t n);
+
 /* The one at 'index', or a Lua error. */
 struct vec *vec_check(lua_State *L, int index);
 
