@@ -10,6 +10,8 @@
 #include "harness/cli/cmd.h"
 #include "harness/run/scoring.h"
 
+#define DEFAULT_LEVEL 0.95 /* of TP, for --by strength */
+
 /* Tests go to standard output, to a file, or to both. */
 struct tests {
 	FILE *tap, *junit;
@@ -21,6 +23,7 @@ struct tests {
 int outcome_option(const char *command, int code, const char *arg, struct outcome_options *o)
 {
 	struct err e;
+	char *end;
 
 	switch (code) {
 	case OUTCOME_TAP:
@@ -41,6 +44,18 @@ int outcome_option(const char *command, int code, const char *arg, struct outcom
 	case OUTCOME_JSON:
 		o->format = TABLE_JSON;
 		return 0;
+	case OUTCOME_BY:
+		o->by_strength = true;
+		if (!strcmp(arg, "strength"))
+			return 0;
+		cmd_fail(command, 0, "--by takes 'strength', not '%s'", arg);
+		return -EINVAL;
+	case OUTCOME_LEVEL:
+		o->level = strtod(arg, &end);
+		if (end != arg && !*end && o->level > 0 && o->level <= 1)
+			return 0;
+		cmd_fail(command, 0, "--level takes a rate above 0, at most 1, not '%s'", arg);
+		return -EINVAL;
 	case OUTCOME_FORMAT:
 		if (!table_format_parse(arg, &o->format, &e))
 			return 0;
@@ -236,7 +251,13 @@ int outcome_show(const char *command, struct store *s, const json_t *rows, const
 	struct err e;
 	int rc = scoring_new(s, rows, &c, &e);
 
-	if (!rc && !o->tap)
+	if (!rc && !o->tap && o->by_strength) {
+		rc = show_doses(s, c, o->format, o->details, o->level ? o->level : DEFAULT_LEVEL, out, &e);
+		if (rc == -ENOENT) {
+			rc = cmd_fail(command, CULPRIT_EXIT_USAGE, "%s", e.text);
+			goto out;
+		}
+	} else if (!rc && !o->tap)
 		rc = show_table(s, rows, o->format, o->details, out, &e);
 	if (rc) {
 		rc = cmd_fail(command, CULPRIT_EXIT_INVALID, "%s", e.text);

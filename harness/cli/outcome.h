@@ -10,21 +10,26 @@
 
 struct outcome_options {
 	enum table_format format;
-	bool details, tap;
+	bool details, tap, by_strength;
+	double level;        /* of --by strength; 0: not given */
 	const char *junit, *baseline, *write_baseline;
 };
 
 /* Lines for a getopt_long table, and the codes that it then gives to outcome_option. */
-enum { OUTCOME_TAP = 1000, OUTCOME_JUNIT, OUTCOME_BASELINE, OUTCOME_WRITE_BASELINE, OUTCOME_DETAILS, OUTCOME_FORMAT, OUTCOME_JSON };
+enum { OUTCOME_TAP = 1000, OUTCOME_JUNIT, OUTCOME_BASELINE, OUTCOME_WRITE_BASELINE, OUTCOME_DETAILS, OUTCOME_FORMAT, OUTCOME_JSON,
+       OUTCOME_BY, OUTCOME_LEVEL };
 #define OUTCOME_LONGS                                                                                        \
 	{"tap", no_argument, NULL, OUTCOME_TAP}, {"junit", required_argument, NULL, OUTCOME_JUNIT},          \
 	{"baseline", required_argument, NULL, OUTCOME_BASELINE},                                             \
 	{"write-baseline", required_argument, NULL, OUTCOME_WRITE_BASELINE},                                 \
 	{"details", no_argument, NULL, OUTCOME_DETAILS}, {"format", required_argument, NULL, OUTCOME_FORMAT}, \
-	{"json", no_argument, NULL, OUTCOME_JSON}
+	{"json", no_argument, NULL, OUTCOME_JSON}, {"by", required_argument, NULL, OUTCOME_BY},              \
+	{"level", required_argument, NULL, OUTCOME_LEVEL}
 #define OUTCOME_USAGE                                                                                        \
 	"  --format FORMAT   text, markdown, csv or json (--json)\n"                                          \
 	"  --details         also null detectors by fault, detection, resource, delay, abstentions\n"         \
+	"  --by strength     instead of the table: how TP grows with a fault's strength, and the smallest\n"   \
+	"                    strength from which on it is at least --level X (0.95)\n"                          \
 	"  --tap             instead of the table a TAP test for each cell and detector\n"                    \
 	"  --junit FILE      write these tests to FILE, as JUnit XML\n"                                       \
 	"  --baseline FILE   compare with the scores in FILE; worse is what an exact test calls worse\n"      \

@@ -8,7 +8,7 @@
 #include "harness/base/home.h"
 #include "harness/cli/cmd.h"
 #include "harness/run/attempt.h"
-#include "harness/run/scoring.h"
+#include "results/dose.h"
 #include "results/overhead.h"
 
 int show_parse_whole(const char *command, const char *option, const char *text, long min, long max, long *value)
@@ -176,6 +176,18 @@ int show_table(struct store *s, const json_t *rows, enum table_format format, bo
 		rc = err_errno(e, -EIO, "cannot print the table");
 	scoring_free(c);
 	free(measure);
+	return rc;
+}
+
+int show_doses(struct store *s, struct scoring *c, enum table_format format, bool details, double level, FILE *out,
+	       struct err *e)
+{
+	json_t *params = scoring_fault_params(s);
+	int rc;
+
+	scoring_notes(c)->details = details;
+	rc = dose_render(scoring_table(c), params, level, format, scoring_notes(c), out, e);
+	json_decref(params);
 	return rc;
 }
 

@@ -7,6 +7,7 @@
 
 #include "harness/run/judge.h"
 #include "harness/run/plan.h"
+#include "harness/run/scoring.h"
 #include "harness/run/store.h"
 #include "results/table.h"
 
@@ -18,6 +19,10 @@ int show_plan(const struct scenario *s, const struct plan *p, char *const server
 
 /* Scores 'rows' (NULL: the verdicts in the store) and renders the table. */
 int show_table(struct store *s, const json_t *rows, enum table_format format, bool details, FILE *out, struct err *e);
+
+/* What was scored by the strength of faults (results/dose.h). */
+int show_doses(struct store *s, struct scoring *c, enum table_format format, bool details, double level, FILE *out,
+	       struct err *e);
 
 /* "NAME", or "NAME,KEY=VALUE,...", appended to a list of {name, params}; else complains and returns -EINVAL. */
 int show_parse_detector(const char *command, const char *text, json_t *list);

@@ -25,6 +25,18 @@ json_t *scoring_fact(struct store *s, const char *key)
 	return v;
 }
 
+json_t *scoring_fault_params(struct store *s)
+{
+	json_t *makings = scoring_fact(s, "makings"), *all = json_object(), *v;
+	const char *name;
+
+	json_object_foreach(makings, name, v)
+		if (!strncmp(name, "fault ", 6) && json_object_get(v, "params"))
+			json_object_set(all, name + 6, json_object_get(v, "params"));
+	json_decref(makings);
+	return all;
+}
+
 /* Detectors in the scenario's order, the control first, then faults and workloads in the plan's order. */
 static int declare_axes(struct store *s, struct score_table *t, const json_t *cells, const json_t *verdicts,
 			struct err *e)

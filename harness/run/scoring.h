@@ -24,6 +24,9 @@ struct table_notes *scoring_notes(struct scoring *c);
  * detector said on 'any', in the order of cells. right: the fault's servers and no other, or in a control nobody. */
 const json_t *scoring_cells(const struct scoring *c);
 
+/* {label of a fault: {parameter: number}}, as the scenario had them; empty for a run that was recorded without. */
+json_t *scoring_fault_params(struct store *s);
+
 /* A fact of the run that is JSON: a new reference, or NULL. */
 json_t *scoring_fact(struct store *s, const char *key);
 
