@@ -296,12 +296,15 @@ static int explain(const struct report *r, const char *program, struct err *e)
 int confine_start(const char *program, int in, int out, int error, bool trust, struct confined *c, struct err *e)
 {
 	char *path = realpath(program, NULL);
+	const char *tmp = getenv("TMPDIR");
 	struct report r = {0};
 	int report[2] = {-1, -1}, rc = 0;
 	ssize_t n;
 
 	c->pid = -1;
-	snprintf(c->folder, sizeof(c->folder), "/tmp/culprit-detector.XXXXXX");
+	if ((size_t)snprintf(c->folder, sizeof(c->folder), "%s/culprit-detector.XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp") >=
+	    sizeof(c->folder))
+		snprintf(c->folder, sizeof(c->folder), "/tmp/culprit-detector.XXXXXX");
 	if (!path)
 		return err_errno(e, -errno, "cannot find the detector '%s'", program);
 	if (!mkdtemp(c->folder) || pipe2(report, O_CLOEXEC) < 0) {

@@ -18,7 +18,7 @@
 
 struct confined {
 	pid_t pid;      /* SIGKILL to it ends all that the program started */
-	char folder[64]; /* where its tree is mounted, in its own namespace only */
+	char folder[128]; /* where its tree is mounted, in its own namespace only; below $TMPDIR or /tmp */
 };
 
 /* Starts 'program' with the three descriptors, which stay the caller's. -EPERM where namespaces are not to be had,
