@@ -242,8 +242,8 @@ static struct cell *row_at(struct metrics *m, enum metric metric, uint32_t serve
 	return *row;
 }
 
-static int add_reading_to(struct metrics *m, enum metric metric, uint32_t server, int32_t second, uint64_t count, double sum,
-			  double max)
+static int add_reading_to(struct metrics *m, enum metric metric, uint32_t server, int32_t second, uint64_t count,
+			  double sum, double max)
 {
 	struct cell *row = row_at(m, metric, server), *c;
 
@@ -271,7 +271,8 @@ static int add_reading(struct metrics *m, const struct record_reading *r)
 	if (second < 0 || !r->count || r->what >= READING_TOTAL)
 		return 0;
 	if (r->what < READING_TCP_FIRST)
-		return self < 0 ? 0 : add_reading_to(m, METRIC_SERVICE_TIMES + r->what, (uint32_t)self, second, r->count, r->sum, r->max);
+		return self < 0 ? 0 : add_reading_to(m, METRIC_SERVICE_TIMES + r->what, (uint32_t)self, second, r->count,
+						     r->sum, r->max);
 	if (self >= 0)
 		return r->accepted ? add_peer(m, METRIC_SERVICE_TIMES + r->what, (uint32_t)self, second, r) : 0;
 	for (size_t i = 0; !r->accepted && i < m->spec.n_servers; i++)

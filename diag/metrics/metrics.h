@@ -46,8 +46,9 @@
  * gives those of its connections to a server's service (its address and port; others are ignored) to that server, under
  * "client_" and the reading's name: count is the number of clients, max the largest client's. So a server that is bad to
  * all has a max well below its sum, a single bad client has a max near the sum. Of several connections between the
- * same two, a COUNT is their sum, a LEVEL their mean. As with sums, a second of the node's clock goes whole to the second here
- * that it overlaps most. A second that was not read has no sample, which is not a zero. Values are rounded to 1e-9 of their unit.
+ * same two, a COUNT is their sum, a LEVEL their mean. As with sums, a second of the node's clock goes whole to the
+ * second here that it overlaps most. A second that was not read has no sample, which is not a zero. Values are rounded
+ * to 1e-9 of their unit.
  *
  * Times are what the tracer saw, its own cost included (log_head.bias_ns is not subtracted):
  * it is the same for all that are compared.

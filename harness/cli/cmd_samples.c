@@ -40,7 +40,8 @@ static void put_name(const char *name)
 	putchar('"');
 }
 
-static int print_series(void *ctx, const char *metric, const char *server, const struct sample *samples, size_t n, struct err *e)
+static int print_series(void *ctx, const char *metric, const char *server, const struct sample *samples, size_t n,
+			struct err *e)
 {
 	const struct printing *p = ctx;
 

@@ -163,7 +163,8 @@ struct charted {
 	json_t *moving;      /* {metric: true}: those of which a server's samples change */
 };
 
-static int add_series(void *ctx, const char *name, const char *server, const struct sample *samples, size_t n, struct err *e)
+static int add_series(void *ctx, const char *name, const char *server, const struct sample *samples, size_t n,
+		      struct err *e)
 {
 	struct charted *c = ctx;
 	json_t *columns = json_pack("[[], [], [], [], []]");

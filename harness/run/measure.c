@@ -203,8 +203,8 @@ int measure_describe(struct executor *x, json_t **out, struct err *e)
 	return rc;
 }
 
-int measure_reduce(struct executor *x, const char *folder, const json_t *cluster, int64_t start_ns, int32_t seconds, bool beside,
-		   struct reduction **out, struct err *e)
+int measure_reduce(struct executor *x, const char *folder, const json_t *cluster, int64_t start_ns, int32_t seconds,
+		   bool beside, struct reduction **out, struct err *e)
 {
 	struct reduce_spec spec = {.cluster = cluster, .start_ns = start_ns, .seconds = seconds, .beside = beside};
 	char *full;

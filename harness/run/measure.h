@@ -31,8 +31,8 @@ void measure_discard(struct cluster *c);
 int measure_describe(struct executor *x, json_t **out, struct err *e);
 
 /* reduce_traces of the attempt in 'folder' (relative to the run's); 'beside': of the second tracer's traces. */
-int measure_reduce(struct executor *x, const char *folder, const json_t *cluster, int64_t start_ns, int32_t seconds, bool beside,
-		   struct reduction **out, struct err *e);
+int measure_reduce(struct executor *x, const char *folder, const json_t *cluster, int64_t start_ns, int32_t seconds,
+		   bool beside, struct reduction **out, struct err *e);
 
 /* Mean over the clients of how long their workload ran, to detail.runtime_s. */
 int measure_runtime(struct executor *x, const char *folder, json_t *detail, struct err *e);

@@ -7,8 +7,8 @@
  *   {"servers": [{"name", "address", "port", "storage", "clock_offset_ns", "sampled"}],
  *    "clients": [{"name", "mount", "clock_offset_ns", "sampled"}]}
  *
- * address: as a number; storage, mount: null where there is none; clock_offset_ns: the node's clock minus the orchestrator's;
- * sampled: is there a log of its sampler?
+ * address: as a number; storage, mount: null where there is none; clock_offset_ns: the node's clock minus the
+ * orchestrator's; sampled: is there a log of its sampler?
  */
 #ifndef CULPRIT_HARNESS_REDUCE_H
 #define CULPRIT_HARNESS_REDUCE_H
@@ -25,7 +25,8 @@ struct reduce_spec {
 	bool beside;             /* the second tracer's traces, not the first's */
 };
 
-/* -EBADMSG when a trace is damaged or lost records, -ENOENT where one is missing, -EINVAL for a description that is none. */
+/* -EBADMSG when a trace is damaged or lost records, -ENOENT where one is missing, -EINVAL for a description that is
+ * none. */
 int reduce_traces(const struct reduce_spec *spec, struct reduction **out, struct err *e);
 void reduce_free(struct reduction *r);
 

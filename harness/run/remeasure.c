@@ -38,8 +38,8 @@ int remeasure_check(struct store *s, struct err *e)
 		if (rc)
 			break;
 		if (!json_is_object(cluster_of(row)))
-			rc = err_set(e, -EINVAL, "cell %lld was run by a culprit that did not keep what this takes: its nodes' addresses "
-				     "and clocks", (long long)number(row, "cell"));
+			rc = err_set(e, -EINVAL, "cell %lld was run by a culprit that did not keep what this takes: its "
+				     "nodes' addresses and clocks", (long long)number(row, "cell"));
 		else if (!number(row, "files"))
 			rc = err_set(e, -EBADMSG, "cell %lld has no files listed", (long long)number(row, "cell"));
 		else if ((rc = store_check_files(s, number(row, "attempt"), &why)))
@@ -58,7 +58,8 @@ static int measure_again(struct store *s, const char *traces, bool beside, const
 	char *folder;
 	int rc;
 
-	if (asprintf(&folder, "%s/cells/%04lld.%lld", traces, (long long)number(row, "cell"), (long long)number(row, "number")) < 0)
+	if (asprintf(&folder, "%s/cells/%04lld.%lld", traces, (long long)number(row, "cell"),
+		     (long long)number(row, "number")) < 0)
 		return err_errno(e, -ENOMEM, "cannot measure again");
 	spec.folder = folder;
 	rc = reduce_traces(&spec, &r, e);

@@ -17,7 +17,8 @@
 #include "diag/metrics/metrics.h"
 #include "harness/base/err.h"
 
-/* 'n' samples, one at least, in the order of their seconds; their metric and server are not written. '*out' is malloced. -ENOMEM */
+/* 'n' samples, one at least, in the order of their seconds; their metric and server are not written. '*out' is malloced.
+ * -ENOMEM. */
 int squeeze_write(const struct sample *samples, size_t n, unsigned char **out, size_t *size, struct err *e);
 
 /* The other way; metric and server are 0. '*out' is malloced. -EBADMSG: this was not written by squeeze_write. */

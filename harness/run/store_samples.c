@@ -61,7 +61,8 @@ int store_put_samples(struct store *s, int64_t attempt, char *const servers[], c
 	int rc = n ? make_room(s, e) : 0;
 
 	for (size_t from = 0, to; from < n && !rc; from = to) {
-		for (to = from + 1; to < n && samples[to].metric == samples[from].metric && samples[to].server == samples[from].server;)
+		to = from + 1;
+		while (to < n && samples[to].metric == samples[from].metric && samples[to].server == samples[from].server)
 			to++;
 		rc = put_series(s, attempt, servers[samples[from].server], samples + from, to - from, e);
 	}
@@ -90,13 +91,15 @@ int store_drop_samples(struct store *s, int64_t attempt, struct err *e)
 static int each_packed(struct store *s, int64_t attempt, store_series_fn fn, void *ctx, struct err *e)
 {
 	sqlite3_stmt *st;
-	int rc = store_statement(s, &st, e, "SELECT metric, server, samples FROM series WHERE attempt = ? ORDER BY metric, server", "i",
+	int rc = store_statement(s, &st, e,
+				 "SELECT metric, server, samples FROM series WHERE attempt = ? ORDER BY metric, server", "i",
 				 attempt), step = SQLITE_DONE;
 
 	if (rc)
 		return rc;
 	while (!rc && (step = sqlite3_step(st)) == SQLITE_ROW) {
-		const char *metric = (const char *)sqlite3_column_text(st, 0), *server = (const char *)sqlite3_column_text(st, 1);
+		const char *metric = (const char *)sqlite3_column_text(st, 0);
+		const char *server = (const char *)sqlite3_column_text(st, 1);
 		const void *data = sqlite3_column_blob(st, 2);
 		struct sample *samples = NULL;
 		size_t n;
@@ -134,7 +137,8 @@ static int hand_over(struct gathered *g, store_series_fn fn, void *ctx, struct e
 
 static int gather(struct gathered *g, sqlite3_stmt *st, store_series_fn fn, void *ctx, struct err *e)
 {
-	const char *metric = (const char *)sqlite3_column_text(st, 0), *server = (const char *)sqlite3_column_text(st, 1);
+	const char *metric = (const char *)sqlite3_column_text(st, 0);
+	const char *server = (const char *)sqlite3_column_text(st, 1);
 	int rc = 0;
 
 	if (g->n && (strcmp(g->metric, metric) || strcmp(g->server, server)))
