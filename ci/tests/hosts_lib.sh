@@ -15,6 +15,11 @@ begin() { # NAME: in the background; its words go to NAME.said
 	run=$!
 	current=$1
 }
+go_on() { # NAME: likewise, with a run that has ended before its time
+	"$culprit" resume "$1" >"$1.said" 2>&1 &
+	run=$!
+	current=$1
+}
 ended() { # CODE NAME: holds if the run ends so
 	wait $run
 	is "$2" $? "$1"

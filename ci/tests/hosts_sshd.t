@@ -36,8 +36,7 @@ check "nothing is left on any node, that one included" until_true 30 nothing_lef
 new=$(inside "$(victim)" cut -d' ' -f1,2 /tmp/host.pub)
 was=$(grep -n "name = \"$(victim)\"" "$dir/inventory.lua" | cut -d: -f1)
 sed -i "$was,$((was + 2))s,host_key = \"[^\"]*\",host_key = \"$new\"," "$dir/inventory.lua"
-"$culprit" resume other-key >other-key.said 2>&1 &
-run=$!
+go_on other-key
 ended 0 "with the new key in the inventory, 'culprit resume' goes on with it"
 check "to its end" [ "$(attempts other-key)" = invalid,confirmed ]
 check "the lab goes down" down
