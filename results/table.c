@@ -22,7 +22,7 @@ int table_format_parse(const char *name, enum table_format *format, struct err *
 	return err_set(e, -EINVAL, "there is no format '%s'; there are text, markdown, csv, json", name);
 }
 
-static struct names names_of(const struct score_table *t)
+struct names table_names(const struct score_table *t)
 {
 	struct names n;
 
@@ -404,19 +404,24 @@ static json_t *json_lines(const char *const *lines, size_t n)
 	return list;
 }
 
+void table_json_notes(json_t *all, const struct table_notes *notes)
+{
+	if (!notes)
+		return;
+	json_object_set_new(all, "run", notes->run_id ? json_string(notes->run_id) : json_null());
+	json_object_set_new(all, "cells", json_pack("{s:i, s:i}", "planned", (int)notes->planned, "confirmed",
+						    (int)notes->confirmed));
+	json_object_set_new(all, "attempts_not_scored", json_pack("{s:i, s:i}", "invalid", (int)notes->invalid,
+								  "error", (int)notes->error));
+	json_object_set_new(all, "missing", json_lines(notes->missing, notes->n_missing));
+	json_object_set_new(all, "remarks", json_lines(notes->remarks, notes->n_remarks));
+}
+
 static void render_json(const struct score_table *t, const struct names *n, const struct table_notes *notes, FILE *out)
 {
 	json_t *all = json_object(), *scores = json_array();
 
-	if (notes) {
-		json_object_set_new(all, "run", notes->run_id ? json_string(notes->run_id) : json_null());
-		json_object_set_new(all, "cells", json_pack("{s:i, s:i}", "planned", (int)notes->planned, "confirmed",
-							    (int)notes->confirmed));
-		json_object_set_new(all, "attempts_not_scored", json_pack("{s:i, s:i}", "invalid", (int)notes->invalid,
-									  "error", (int)notes->error));
-		json_object_set_new(all, "missing", json_lines(notes->missing, notes->n_missing));
-		json_object_set_new(all, "remarks", json_lines(notes->remarks, notes->n_remarks));
-	}
+	table_json_notes(all, notes);
 	json_object_set_new(all, "confidence", json_real(0.95));
 	json_object_set_new(all, "summary", table_summary_json(t, n, notes));
 	each(t, n, json_row, scores);
@@ -428,7 +433,7 @@ static void render_json(const struct score_table *t, const struct names *n, cons
 
 int table_render(const struct score_table *t, enum table_format format, const struct table_notes *notes, FILE *f)
 {
-	struct names n = names_of(t);
+	struct names n = table_names(t);
 
 	switch (format) {
 	case TABLE_TEXT:

@@ -27,6 +27,8 @@ struct table_notes {
 	size_t n_missing;
 	const char *const *remarks;           /* lines */
 	size_t n_remarks;
+	const char *const *environment;       /* lines: what it was run on and with; only paper_render shows them */
+	size_t n_environment;
 	bool details;
 	const char *const *nulls;             /* names of the null detectors, ended by NULL */
 };

@@ -12,6 +12,8 @@ struct names {
 	size_t n[SCORE_AXES];
 };
 
+struct names table_names(const struct score_table *t);
+
 /* "0.48 [.05,.86]", the interval rounded outwards; "-" for n = 0. */
 void table_rate_text(unsigned hits, unsigned n, char *out, size_t size);
 /* "6.2 (5-9.5)": median and range in seconds; "-" where there is none. */
@@ -26,6 +28,8 @@ bool table_is_any(const struct names *n, size_t metric);
 bool table_is_null(const struct table_notes *notes, const char *detector);
 /* {count, rate, low, high} */
 json_t *table_json_rate(unsigned hits, unsigned n);
+/* Which run, how much of it counts, what is missing, remarks, into an object. */
+void table_json_notes(json_t *all, const struct table_notes *notes);
 json_t *table_json_delay(const struct score *s); /* {n, early, median, min, max} */
 
 /* table_details.c: detection, resource, cause, delays and abstentions of each place of a detector. */

@@ -19,7 +19,7 @@ static const char *const remarks[] = {
 	"a long remark that certainly does not fit on one line of eighty columns and must therefore be wrapped somewhere"};
 static const char *const nulls[] = {"always-same", NULL};
 static const struct table_notes notes = {"2026-11-21-quick", 12, 11, 2, 1, missing, 1, remarks, 1, .nulls = nulls};
-static const struct table_notes detailed = {"2026-11-21-quick", 12, 11, 2, 1, missing, 1, remarks, 1, true, nulls};
+static const struct table_notes detailed = {"2026-11-21-quick", 12, 11, 2, 1, missing, 1, remarks, 1, .details = true, .nulls = nulls};
 
 static void add(struct score_table *t, const char *detector, const char *fault, const char *workload, const char *metric,
 		const char *victim, const char *indicted, bool abstain)

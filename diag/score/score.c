@@ -257,6 +257,23 @@ int score_add(struct score_table *t, const char *detector, const struct score_ce
 	return count(s, cell, verdict) ? err_errno(e, -ENOMEM, "cannot score '%s'", detector) : 0;
 }
 
+void score_join(struct score *sum, const struct score *s)
+{
+	sum->control = s->control;
+	sum->n += s->n;
+	sum->hits += s->hits;
+	sum->alarms += s->alarms;
+	sum->detected += s->detected;
+	sum->named += s->named;
+	sum->classified += s->classified;
+	sum->explained += s->explained;
+	sum->causes = sum->causes || s->causes;
+	sum->abstained += s->abstained;
+	sum->failed += s->failed;
+	sum->early += s->early;
+	add_delays(sum, s->delays_s, s->n_delays);
+}
+
 struct score score_sum(const struct score_table *t, size_t detector, size_t metric, bool control)
 {
 	struct score sum = {.control = control};
@@ -264,20 +281,8 @@ struct score score_sum(const struct score_table *t, size_t detector, size_t metr
 	for (size_t i = 0; i < t->n; i++) {
 		const struct score *s = &t->scores[i];
 
-		if (s->at[SCORE_DETECTOR] != detector || s->at[SCORE_METRIC] != metric || s->control != control)
-			continue;
-		sum.n += s->n;
-		sum.hits += s->hits;
-		sum.alarms += s->alarms;
-		sum.detected += s->detected;
-		sum.named += s->named;
-		sum.classified += s->classified;
-		sum.explained += s->explained;
-		sum.causes = sum.causes || s->causes;
-		sum.abstained += s->abstained;
-		sum.failed += s->failed;
-		sum.early += s->early;
-		add_delays(&sum, s->delays_s, s->n_delays);
+		if (s->at[SCORE_DETECTOR] == detector && s->at[SCORE_METRIC] == metric && s->control == control)
+			score_join(&sum, s);
 	}
 	return sum;
 }

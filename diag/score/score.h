@@ -73,6 +73,9 @@ size_t score_names(const struct score_table *t, enum score_axis axis, const char
 const struct score *score_at(const struct score_table *t, size_t detector, size_t fault, size_t workload,
 			     size_t metric);
 
+/* Adds one score to a sum of its kind; the caller frees the sum's delays_s. */
+void score_join(struct score *sum, const struct score *s);
+
 /* The same over all faults and workloads, of one metric: faulty cells, or controls. The caller frees delays_s. */
 struct score score_sum(const struct score_table *t, size_t detector, size_t metric, bool control);
 

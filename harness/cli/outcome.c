@@ -41,6 +41,9 @@ int outcome_option(const char *command, int code, const char *arg, struct outcom
 	case OUTCOME_DETAILS:
 		o->details = true;
 		return 0;
+	case OUTCOME_AGAINST:
+		o->against = arg;
+		return 0;
 	case OUTCOME_JSON:
 		o->format = TABLE_JSON;
 		return 0;
@@ -258,7 +261,7 @@ int outcome_show(const char *command, struct store *s, const json_t *rows, const
 			goto out;
 		}
 	} else if (!rc && !o->tap)
-		rc = show_table(s, rows, o->format, o->details, out, &e);
+		rc = show_table(s, rows, o->format, o->details, o->against, out, &e);
 	if (rc) {
 		rc = cmd_fail(command, CULPRIT_EXIT_INVALID, "%s", e.text);
 		goto out;

@@ -43,7 +43,7 @@ static int read_table(struct store *s, json_t *index, struct err *e)
 	char *text = NULL;
 	size_t size = 0;
 	FILE *f = open_memstream(&text, &size);
-	int rc = f ? show_table(s, NULL, TABLE_JSON, false, f, e) : err_errno(e, -ENOMEM, "cannot make a table");
+	int rc = f ? show_table(s, NULL, TABLE_JSON, false, NULL, f, e) : err_errno(e, -ENOMEM, "cannot make a table");
 
 	if (f)
 		fclose(f);

@@ -7,9 +7,11 @@
 #include "harness/base/file.h"
 #include "harness/base/home.h"
 #include "harness/cli/cmd.h"
+#include "harness/cli/environment.h"
 #include "harness/run/attempt.h"
 #include "results/dose.h"
 #include "results/overhead.h"
+#include "results/paper.h"
 
 int show_parse_whole(const char *command, const char *option, const char *text, long min, long max, long *value)
 {
@@ -99,11 +101,14 @@ static int64_t count_or_unknown(const json_t *row, const char *key)
 }
 
 /* 001's Table 2 beside ours: its workloads have the same names. */
-static int publish(struct overhead *o, struct err *e)
+static int publish(struct overhead *o, const char *against, struct err *e)
 {
 	char *path = NULL, *text = NULL, *save = NULL;
-	int rc = home_path("results/hotdep09-table2.csv", &path, e);
+	int rc = strcmp(against, "hotdep09-table2") ? err_set(e, -EINVAL, "'%s' holds no run times, which this run measures; "
+							      "hotdep09-table2 does", against) : 0;
 
+	if (!rc)
+		rc = home_path("results/hotdep09-table2.csv", &path, e);
 	if (!rc)
 		rc = file_read(path, &text, NULL, e);
 	for (char *line = rc ? NULL : strtok_r(text, "\n", &save); line && !rc; line = strtok_r(NULL, "\n", &save)) {
@@ -135,8 +140,8 @@ static int declare_runtimes(struct store *s, struct overhead *o, struct err *e)
 	return rc;
 }
 
-static int show_runtimes(struct store *s, enum table_format format, const struct table_notes *notes, FILE *out,
-			 struct err *e)
+static int show_runtimes(struct store *s, enum table_format format, const struct table_notes *notes, const char *against,
+			 FILE *out, struct err *e)
 {
 	struct overhead *o = overhead_new();
 	json_t *rows = NULL, *row;
@@ -154,7 +159,7 @@ static int show_runtimes(struct store *s, enum table_format format, const struct
 					  count_or_unknown(row, "records"), count_or_unknown(row, "lost"), e);
 	}
 	if (!rc)
-		rc = publish(o, e);
+		rc = publish(o, against ? against : "hotdep09-table2", e);
 	if (!rc && overhead_render(o, format, notes, out))
 		rc = err_errno(e, -EIO, "cannot print the table");
 	json_decref(rows);
@@ -162,7 +167,29 @@ static int show_runtimes(struct store *s, enum table_format format, const struct
 	return rc;
 }
 
-int show_table(struct store *s, const json_t *rows, enum table_format format, bool details, FILE *out, struct err *e)
+static int show_paper(struct store *s, const struct scoring *c, enum table_format format, struct table_notes *notes,
+		      const char *against, FILE *out, struct err *e)
+{
+	struct environment *env = NULL;
+	struct paper *p = NULL;
+	int rc = paper_read(against, &p, e);
+
+	if (!rc)
+		rc = environment_new(s, &env, e);
+	if (!rc) {
+		notes->environment = environment_lines(env, &notes->n_environment);
+		if (paper_render(p, scoring_table(c), format, notes, out))
+			rc = err_errno(e, -EIO, "cannot print the table");
+		notes->environment = NULL;
+		notes->n_environment = 0;
+	}
+	environment_free(env);
+	paper_free(p);
+	return rc;
+}
+
+int show_table(struct store *s, const json_t *rows, enum table_format format, bool details, const char *against, FILE *out,
+	       struct err *e)
 {
 	char *measure = store_get(s, "measure");
 	struct scoring *c = NULL;
@@ -171,7 +198,9 @@ int show_table(struct store *s, const json_t *rows, enum table_format format, bo
 	if (!rc)
 		scoring_notes(c)->details = details;
 	if (!rc && measure && !strcmp(measure, "runtime"))
-		rc = show_runtimes(s, format, scoring_notes(c), out, e);
+		rc = show_runtimes(s, format, scoring_notes(c), against, out, e);
+	else if (!rc && against)
+		rc = show_paper(s, c, format, scoring_notes(c), against, out, e);
 	else if (!rc && table_render(scoring_table(c), format, scoring_notes(c), out))
 		rc = err_errno(e, -EIO, "cannot print the table");
 	scoring_free(c);

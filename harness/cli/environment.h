@@ -1,0 +1,19 @@
+/*
+ * What a run was made on and with, in a few lines for below its table: scenario, hosts, times, and how busy processors,
+ * disks and wires were in its fault-free cells (of the samplers' readings; a lab's nodes all see the same processors).
+ */
+#ifndef CULPRIT_CLI_ENVIRONMENT_H
+#define CULPRIT_CLI_ENVIRONMENT_H
+
+#include "harness/run/store.h"
+
+struct environment;
+
+/* What was not recorded is left out. */
+int environment_new(struct store *s, struct environment **out, struct err *e);
+void environment_free(struct environment *env);
+
+/* Of one environment; borrowed. */
+const char *const *environment_lines(const struct environment *env, size_t *n);
+
+#endif
