@@ -263,7 +263,9 @@ int outcome_show(const char *command, struct store *s, const json_t *rows, const
 	} else if (!rc && !o->tap)
 		rc = show_table(s, rows, o->format, o->details, o->against, out, &e);
 	if (rc) {
-		rc = cmd_fail(command, CULPRIT_EXIT_INVALID, "%s", e.text);
+		bool usage = o->against && (rc == -ENOENT || rc == -EINVAL);
+
+		rc = cmd_fail(command, usage ? CULPRIT_EXIT_USAGE : CULPRIT_EXIT_INVALID, "%s", e.text);
 		goto out;
 	}
 	if (o->write_baseline)
