@@ -35,7 +35,10 @@ int columns_new(size_t n_metrics, size_t n_servers, int32_t seconds, struct colu
 		free(scratch);
 		return err_errno(e, -ENOMEM, "cannot hold a run's measurements");
 	}
-	*c = (struct columns){n_metrics, n_servers, width, scratch};
+	c->n_metrics = n_metrics;
+	c->n_servers = n_servers;
+	c->seconds = width;
+	c->scratch = scratch;
 	*out = c;
 	return 0;
 }

@@ -148,11 +148,15 @@ static int gather(struct gathered *g, sqlite3_stmt *st, store_series_fn fn, void
 		g->server = strdup(server);
 	}
 	if (g->n == g->room) {
-		struct sample *more = realloc(g->samples, (g->room = 2 * g->room + 64) * sizeof(*more));
+		size_t room = 2 * g->room + 64;
+		struct sample *more = realloc(g->samples, room * sizeof(*more));
 
-		g->samples = more ? more : (free(g->samples), NULL);
+		if (!more)
+			return err_errno(e, -ENOMEM, "cannot read samples");
+		g->samples = more;
+		g->room = room;
 	}
-	if (!rc && (!g->samples || !g->metric || !g->server))
+	if (!rc && (!g->metric || !g->server))
 		rc = err_errno(e, -ENOMEM, "cannot read samples");
 	if (!rc)
 		g->samples[g->n++] = (struct sample){
