@@ -1,8 +1,8 @@
 -- A RAID controller that looks for media defects while the server works (001, sections 3 and 5): raw
 -- 1 MB reads that pass by the page cache. sgm_dd speaks SCSI to a generic node (/dev/sg*); sg_dd reads any
 -- other block device directly. Requests stay at 1 MB each: a process in the middle of one cannot be killed
--- until the disk has delivered it. For less than all the time (share = "25%"; see disk-hog) the agent's own reader makes the
--- same requests of a block device, with rests between them.
+-- until the disk has delivered it. For less than all the time (share = "25%"; see disk-hog) the agent's own
+-- reader makes the same requests of a block device, with rests between them.
 
 local function program(ctx)
 	return ctx.victim.spare:match("^/dev/sg%d+$") and "sgm_dd" or "sg_dd"
@@ -33,7 +33,8 @@ return {
 	needs    = "a spare device, sg3-utils",
 	params   = {
 		block = { default = "1MiB", unit = "bytes", min = "4KiB", max = "4MiB", help = "bytes of one read" },
-		share = { default = "100%", unit = "percent", min = "1%", max = "100%", help = "share of the time in which it reads" },
+		share = { default = "100%", unit = "percent", min = "1%", max = "100%",
+		          help = "share of the time in which it reads" },
 	},
 
 	check = function(ctx)

@@ -4,9 +4,10 @@
 -- the middle of one 256 MB direct read cannot be killed until the disk has delivered all of it: on a
 -- slow disk that takes longer than the guard's lease.
 --
--- A quarter of a hog (share = "25%") is the hog for a quarter of the time, which means the same on any disk. dd cannot do
--- that: the kernel reads ahead for it while it rests. The agent's own reader does, with direct reads of 1 MiB, which is
--- about what the disk gets from dd; it rests three times as long as its reads took.
+-- A quarter of a hog (share = "25%") is the hog for a quarter of the time, which means the same on any
+-- disk. dd cannot do that: the kernel reads ahead for it while it rests. The agent's own reader does, with
+-- direct reads of 1 MiB, which is about what the disk gets from dd; it rests three times as long as its
+-- reads took.
 
 ---@type culprit.Fault
 return {
@@ -15,7 +16,8 @@ return {
 	needs    = "a spare device",
 	params   = {
 		block = { default = "256MiB", unit = "bytes", min = "4KiB", max = "1GiB", help = "bytes dd asks for at once" },
-		share = { default = "100%", unit = "percent", min = "1%", max = "100%", help = "share of the time in which it reads" },
+		share = { default = "100%", unit = "percent", min = "1%", max = "100%",
+		          help = "share of the time in which it reads" },
 	},
 
 	check = function(ctx)

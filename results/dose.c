@@ -209,7 +209,8 @@ static const struct strength *smallest(const struct doses *d, size_t detector, c
 }
 
 /* "25% (50%)": by TP itself, and by its lower end. */
-static void smallest_text(const struct doses *d, size_t detector, const struct sweep *s, struct column c, char out[2 * TEXT + 8])
+static void smallest_text(const struct doses *d, size_t detector, const struct sweep *s, struct column c,
+			  char out[2 * TEXT + 8])
 {
 	const struct strength *by_rate = smallest(d, detector, s, c, false), *surely = smallest(d, detector, s, c, true);
 
@@ -333,7 +334,8 @@ static void render_markdown(const struct doses *d, FILE *out)
 
 static void render_csv(const struct doses *d, FILE *out)
 {
-	fputs("detector,fault,parameter,strength,value,workload,n,tp_count,tp_low,tp_high,wrong_count,wrong_low,wrong_high\n", out);
+	fputs("detector,fault,parameter,strength,value,workload,n,"
+	      "tp_count,tp_low,tp_high,wrong_count,wrong_low,wrong_high\n", out);
 	for (size_t k = 0; k < d->names.n[SCORE_DETECTOR]; k++)
 		for (const struct sweep *s = d->sweeps; s < d->sweeps + d->n; s++)
 			for (size_t i = 0; i < s->n; i++)
@@ -424,7 +426,7 @@ int dose_render(const struct score_table *t, const json_t *params, double level,
 	if (rc)
 		err_errno(e, rc, "cannot make a table");
 	else if (!d.n)
-		rc = err_set(e, -ENOENT, "no fault of the run comes in several strengths, that is, with one parameter changed");
+		rc = err_set(e, -ENOENT, "no fault of the run comes in several strengths: with one parameter changed");
 	if (!rc) {
 		renderers[format](&d, f);
 		if (fflush(f) || ferror(f))

@@ -4,10 +4,12 @@
 --
 --   culprit lab up --servers 6 --clients 4 --layout disperse --disk-rate 6MB/s --nic 80Mbit/s
 --
--- Stripes over six servers, other disks and other NICs: neither the lab of scenarios/matrix.lua, where detectors were tuned,
--- nor that of table1.lua. A hog at 25% is the hog for a quarter of the time; 001 lost 5 % of the packets.
+-- Stripes over six servers, other disks and other NICs: neither the lab of scenarios/matrix.lua, where
+-- detectors were tuned, nor that of table1.lua. A hog at 25% is the hog for a quarter of the time; 001 lost 5 %
+-- of the packets.
 --
--- 84 cells a repeat, 12 of them controls, of some 29 s each: with two repeats and the training one hour and a half. Then:
+-- 84 cells a repeat, 12 of them controls, of some 29 s each: with two repeats and the training an hour and a
+-- half. Then:
 --
 --   culprit table RUN --by strength
 

@@ -1,6 +1,6 @@
 /*
- * culprit-agent cpu and memory: what made one server slower than its peers in 002, section 6.3.2. And read: the reader of
- * 001's disk faults (section 5), for a share of the time.
+ * culprit-agent cpu and memory: what made one server slower than its peers in 002, section 6.3.2.
+ * And read: the reader of 001's disk faults (section 5), for a share of the time.
  */
 #include <errno.h>
 #include <fcntl.h>
