@@ -6,22 +6,24 @@
 -- less to do than others is none the worse for it. What is usual is the median of the others' rates; what is expected of a
 -- server is its own exposure at that rate.
 --
---   1. Time: the last 'span' seconds. What is to be seen must last: the rate over the whole span must be high, and so must
---      the median of those over 3 seconds each, so that one burst is not enough.
+--   1. Time: the last 'span' seconds. What is to be seen must last: the rate over the whole span must be high, and the median of
+--      those over 3 seconds each at least half as far from the peers', so that one burst is not enough.
 --   2. Views: a cause has one or more, and each may have several exposures. All that the run has must agree, the least
 --      counts. Why that is right: if a request costs a + b * bytes on every healthy disk, whatever a and b, then a healthy
 --      server's time per request or its time per byte is no more than its peers', however different their requests are. Likewise
 --      for a disk between one head (the time in which it is busy is shared out) and many (each request's time in
 --      the queue is its own).
 --   3. Rates: log((amount + floor) / (expected + floor)); the floor is what harms nobody. It must exceed the log of
---      'least', the smallest ratio that is called a fault, and the noise times sqrt(2 ln M). Noise is how far servers of
---      this very run stand above their peers, typically: the upper quartile over time, the median over servers, which
---      the guilty cannot move while they are a minority.
+--      'least', the smallest ratio that is called a fault, and the noise times z. Noise is how far servers of this very run
+--      stand above their peers, typically: the upper quartile over time, the median over servers, which the guilty
+--      cannot move while they are a minority.
 --   4. Counts: in k of n seconds there was loss, and a second of its peers has it with probability p. Not how much
 --      was lost: a queue that runs over loses hundreds of segments at once and then none for seconds, a bad link loses some
---      all the time. Chernoff: so many or more have a chance below exp(-n KL(k/n, p)), so n KL must exceed ln M.
---   5. M is servers times causes times stretches of the run, over 'alarm': the bounds are those of the largest of so many.
---      More servers, metrics and seconds raise the threshold, and not the false alarms: by design 'alarm' a run.
+--      all the time. Chernoff: so many or more have a chance below exp(-n KL(k/n, p)), so n KL must exceed ln M. Such
+--      seconds are rare where there is little to lose, so here twice the span is looked at.
+--   5. M is servers times causes times stretches of the run, over 'alarm', and z the normal quantile of 1 - 1/M: the bounds
+--      are those of the largest of so many. More servers, metrics and seconds raise the threshold, and not the
+--      false alarms: by design 'alarm' a run.
 --   6. Causes are looked at in the order below, and the first that indicts is the verdict: what comes first explains
 --      what comes after it (a hog's traffic makes segments get lost), not the other way round.
 --   7. If several, and more than a third of all, would be indicted, it is the workload that shifted, and peers cannot
@@ -69,15 +71,18 @@ local function lossy(from, to)
 	}
 end
 
-local function service(name, says)
-	return { says = says, needs = { name }, amount = metric(name), per = { metric(name, "count"), metric(name, "bytes") },
-		floor = 0.05 }
+-- Where there are no bytes (in a CSV file), that exposure has no rates and no say.
+local function service(name, says, floor)
+	return { says = says, needs = { name }, amount = metric(name), floor = floor or 0.05,
+		per = { metric(name, "count"), metric(name, "bytes") } }
 end
 
 local requests, bytes = plus("disk_reads", "disk_writes"), plus("disk_read_bytes", "disk_written_bytes")
 
 -- 'instead': where the views need what the run does not have. Service times grow with the queue, too, and a server may
 -- well have more to do than others: hence the larger 'least'.
+local BY_SERVICE_TIME = 4
+local known_times = { dread = true, dwrite = true, nsread = true, ncread = true }
 local causes = {
 	{ cause = "network/hog", what = "network/hog, received", least = 3, views = { foreign("received", "sent") } },
 	{ cause = "network/hog", what = "network/hog, sent", least = 3, views = { foreign("sent", "received") } },
@@ -91,7 +96,7 @@ local causes = {
 			{ says = "time in the disk's queue", needs = { "disk_queue_s" }, amount = plus("disk_read_time_s", "disk_write_time_s"),
 				per = { requests, bytes }, floor = 0.02 },
 		},
-		instead = { least = 4, service("dread", "time of a read"), service("dwrite", "time of a write") },
+		instead = { least = BY_SERVICE_TIME, service("dread", "time of a read"), service("dwrite", "time of a write") },
 	},
 	{
 		cause = "cpu", least = 3,
@@ -99,7 +104,25 @@ local causes = {
 			amount = function(of) return (of("cpu_busy_s") - of("process_cpu_s")):clamp(0) end,
 			per = { plus("cpu_busy_s", "cpu_idle_s") }, floor = 0.1, of = { "cpu_busy_s", "cpu_idle_s" } } },
 	},
+	{
+		cause = "network", least = BY_SERVICE_TIME, unless = "tcp_retransmitted_segments",
+		views = { service("nsread", "time to receive a request"), service("ncread", "time to receive a response") },
+	},
 }
+
+-- Those, and one for each metric that only the run knows (of a CSV file).
+local function causes_of(run)
+	local list = {}
+	for _, cause in ipairs(causes) do
+		if not run.series[cause.unless] then list[#list + 1] = cause end
+	end
+	for _, name in ipairs(run.service_times) do
+		if not known_times[name] then
+			list[#list + 1] = { what = name, least = BY_SERVICE_TIME, views = { service(name, name, 0) } }
+		end
+	end
+	return list
+end
 
 local function sampled(run, name)
 	for _, server in ipairs(run.series[name] and run.servers or {}) do
@@ -138,21 +161,26 @@ local function log_ratios(run, view, span)
 	end
 	local floor = view.floor * (view.of and vec.of(sizes):median() or 1)
 	-- Over the whole span, and typically of a window in it.
-	for _, width in ipairs { span, WINDOW } do
-		local windows = span - width + 1
-		local least = math.max(1, windows // 2)
-		for k in ipairs(view.per) do
-			local rates, earned = {}, {}
-			for i in ipairs(run.servers) do
-				earned[i] = exposures[i][k]:rolling_sum(width)
-				rates[i] = amounts[i]:rolling_sum(width) / earned[i]
-				if windows > 1 then
-					earned[i], rates[i] = earned[i]:rolling_median(windows, least), rates[i]:rolling_median(windows, least)
-				end
+	local function compare(k, width, windows)
+		local rates, earned, compared = {}, {}, {}
+		for i in ipairs(run.servers) do
+			earned[i] = exposures[i][k]:rolling_sum(width)
+			rates[i] = amounts[i]:rolling_sum(width) / earned[i]
+			if windows > 1 then
+				earned[i] = earned[i]:rolling_median(windows, windows // 2)
+				rates[i] = rates[i]:rolling_median(windows, windows // 2)
 			end
-			for i, usual in ipairs(vec.others(rates, 2)) do
-				table.insert(ratios[i], ((rates[i] * earned[i] + floor * width) / (usual * earned[i] + floor * width)):log())
-			end
+		end
+		for i, usual in ipairs(vec.others(rates, 2)) do
+			compared[i] = ((rates[i] * earned[i] + floor * width) / (usual * earned[i] + floor * width)):log()
+		end
+		return compared
+	end
+	for k in ipairs(view.per) do
+		local whole, typical = compare(k, span, 1), compare(k, WINDOW, span - WINDOW + 1)
+		for i in ipairs(run.servers) do
+			-- Nothing before the first span is over.
+			ratios[i][k] = vec.least { whole[i], 2 * typical[i] } + 0 * whole[i]
 		end
 	end
 	for i in ipairs(run.servers) do ratios[i] = vec.least(ratios[i]) end
@@ -169,7 +197,7 @@ local function surprises(run, view, span)
 	for i, server in ipairs(run.servers) do
 		local of = reader(run, server)
 		local k, n = view.amount(of):clamp(0, 1), view.counts(of):clamp(0, 1)
-		ks[i], ns[i] = k:rolling_sum(span), n:rolling_sum(span)
+		ks[i], ns[i] = k:rolling_sum(2 * span, span), n:rolling_sum(2 * span, span)
 		rates[i] = ks[i] / ns[i]
 		overall[i] = vec.new(run.seconds, k:sum() / math.max(n:sum(), 1))
 	end
@@ -222,7 +250,8 @@ local function look(run, cause, log_m, span)
 	end
 	local noise = noise_of(scores)
 	if noise ~= noise then return found, nil end
-	local limit = least and math.max(math.log(least), math.sqrt(2 * log_m) * noise) or log_m
+	local z = math.sqrt(2 * log_m - math.log(4 * math.pi * log_m)) -- the quantile, to a few per cent
+	local limit = least and math.max(math.log(least), z * noise) or log_m
 	local shape, unit = math.exp, "%s: %.3g times what its peers would have"
 	if not least then shape, unit = as_is, "%s: in so many seconds that a peer would have a chance of exp(-%.3g)" end
 	for i, server in ipairs(run.servers) do
@@ -241,9 +270,9 @@ local function look(run, cause, log_m, span)
 end
 
 local function diagnose(run, _, params)
-	local guilty, seen, n, span = nil, {}, #run.servers, params.span
-	local log_m = math.log(n * #causes * math.max(1, run.seconds / span) / (params.alarm / 100))
-	for _, cause in ipairs(causes) do
+	local guilty, seen, n, span, list = nil, {}, #run.servers, params.span, causes_of(run)
+	local log_m = math.log(n * #list * math.max(1, run.seconds / span) / (params.alarm / 100))
+	for _, cause in ipairs(list) do
 		local found, what = look(run, cause, log_m, span)
 		seen[cause.what or cause.cause] = what
 		if found[1] and not guilty then guilty = { cause = cause.cause, found = found } end
