@@ -7,7 +7,8 @@
 -- A quarter of a hog (share = "25%") is the hog for a quarter of the time, which means the same on any
 -- disk. dd cannot do that: the kernel reads ahead for it while it rests. The agent's own reader does, with
 -- direct reads of 1 MiB, which is about what the disk gets from dd; it rests three times as long as its
--- reads took.
+-- reads took. It has one read under way, where dd, read ahead for, has up to two: beside a busy server dd
+-- gets more than twice what the hog at a half does.
 
 ---@type culprit.Fault
 return {

@@ -254,6 +254,8 @@ static void text_block(const struct doses *d, size_t detector, size_t first, siz
 			}
 			put_line(line, out);
 		}
+		if (column_at(d, first).wrong)
+			continue;
 		len = snprintf(line, sizeof(line), "  %-*s", LABEL - 2, "found from");
 		for (size_t i = first; i < last; i++) {
 			smallest_text(d, detector, s, column_at(d, i), cell);
