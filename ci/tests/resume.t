@@ -25,7 +25,7 @@ left() { # anything of ours on any node
 	done
 }
 clean() { [ -z "$(left)" ]; }
-logged() { grep -q "$1" log || { cat log; false; }; }
+logged() { cat log "$2/run.log" | grep -q "$1" || { cat log "$2/run.log"; false; }; }
 until_true() { # SECONDS COMMAND: a bound for what must not hang, no timing
 	local end=$((SECONDS + $1))
 	shift
@@ -134,7 +134,7 @@ mount -t tmpfs -o size=8M none small
 scenario full 'disk = "8MiB", wait = "3s"' 1
 "${run[@]}" -o small/full --only cell=2 full.lua >table 2>log
 check "a full disk ends the run with 3" test $? -eq 3
-check "and it is said" logged "that 'small/full' is kept on has .* left"
+check "and it is said" logged "that 'small/full' is kept on has .* left" small/full
 check "what is in the store is whole" [ "$(sql small/full "PRAGMA integrity_check")" = ok ]
 mount -o remount,size=100M small
 "$culprit" resume small/full --quiet >table 2>log
@@ -147,23 +147,24 @@ check "its first attempt begins" until_true 60 test -e small/tight/cells/0001.1
 head -c 200M /dev/zero >small/filler 2>/dev/null
 wait $pid
 check "a disk that gets full in the middle ends the run with 3" test $? -eq 3
-check "and says how to go on" logged "'culprit resume small/tight' goes on"
+check "and says how to go on" logged "'culprit resume small/tight' goes on" small/tight
 rm small/filler
 "$culprit" resume small/tight --quiet >table 2>>log
 check "with room again it is resumed" test $? -eq 0
 check "every cell is complete, once" once small/tight 2
 
 # A host that is busy with something else.
-scenario busy 'process = "2%", wait = "60s"' 1
+scenario busy 'process = "10%", wait = "120s"' 1
 node s2 -- timeout 300 sh -c 'while :; do :; done' &
 hog=$!
 "${run[@]}" -o busy --only cell=2 busy.lua >table 2>log &
 pid=$!
-check "a busy host is quarantined, and it is said why" until_true 60 grep -q 'quarantined: s2: process [0-9]* (sh)' busy/run.log
+check "a busy host is quarantined, and it is said why" until_true 120 grep -qs 'quarantined: s2: process [0-9]* (sh)' busy/run.log
 node s2 -- pkill -f 'while :'
 wait $hog
 wait $pid
 check "once it is quiet, the run goes on" test $? -eq 0
+sed 's/^/# /' log
 check "and says so" grep -q 'quarantine is over' busy/run.log
 check "every cell is complete, once" [ "$(sql busy "SELECT count(*) FROM attempt WHERE outcome = 'confirmed'")" = 2 ]
 check "what was looked at is with the attempt" [ "$(sql busy "SELECT count(*) FROM attempt WHERE
