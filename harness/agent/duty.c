@@ -6,6 +6,8 @@
 #include "harness/base/clock.h"
 #include "harness/base/units.h"
 
+#define CATCH_UP_S 1 /* of rest that was too long */
+
 int duty_parse(const char *text, struct duty *d)
 {
 	double percent;
@@ -40,7 +42,7 @@ void duty_end(struct duty *d)
 	until.tv_nsec = (long)((now + rest_s - (double)until.tv_sec) * 1e9);
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
 		;
-	/* Whoever wakes late may make up for it, but for no more than one period. */
+	/* Whoever wakes late may make up for it, but not for ever. */
 	owed_s = d->worked_s - (clock_mono_s() - now) * d->share / (1 - d->share);
-	d->worked_s = owed_s > -DUTY_PERIOD_S * d->share ? owed_s : -DUTY_PERIOD_S * d->share;
+	d->worked_s = owed_s > -CATCH_UP_S * d->share ? owed_s : -CATCH_UP_S * d->share;
 }
