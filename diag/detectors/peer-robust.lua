@@ -6,8 +6,8 @@
 -- less to do than others is none the worse for it. What is usual is the median of the others' rates; what is expected of a
 -- server is its own exposure at that rate.
 --
---   1. Time: the last 'span' seconds. What is to be seen must last: the rate over the whole span must be high, and the median of
---      those over 3 seconds each at least half as far from the peers', so that one burst is not enough.
+--   1. Time: the last 'span' seconds. What is to be seen must last: the rate over the whole span must be high, and so must
+--      the median of those of its seconds, which three bad seconds of eight do not move.
 --   2. Views: a cause has one or more, and each may have several exposures. All that the run has must agree, the least
 --      counts. Why that is right: if a request costs a + b * bytes on every healthy disk, whatever a and b, then a healthy
 --      server's time per request or its time per byte is no more than its peers', however different their requests are. Likewise
@@ -26,12 +26,12 @@
 --      false alarms: by design 'alarm' a run.
 --   6. Causes are looked at in the order below, and the first that indicts is the verdict: what comes first explains
 --      what comes after it (a hog's traffic makes segments get lost), not the other way round.
---   7. If several, and more than a third of all, would be indicted, it is the workload that shifted, and peers cannot
---      tell: abstention.
+--   7. Peers cannot always tell. If several, and more than a third of all, would be indicted, or if the noise alone asks for
+--      more than a factor of 'BLUR', it is the workload that shifted, or there is no majority: abstention.
 
 local nan = 0 / 0
 local SHOWN = 5    -- servers in the evidence
-local WINDOW = 3   -- seconds
+local BLUR = 4
 local HEADERS = 66 -- bytes of Ethernet, IP and TCP with timestamps, a packet
 
 -- What views are made of: functions of 'of', where of(name) is a metric's sum in every second, 0 where it has no
@@ -79,8 +79,8 @@ end
 
 local requests, bytes = plus("disk_reads", "disk_writes"), plus("disk_read_bytes", "disk_written_bytes")
 
--- 'instead': where the views need what the run does not have. Service times grow with the queue, too, and a server may
--- well have more to do than others: hence the larger 'least'.
+-- 'least' may be a parameter's name. 'instead': where the views need what the run does not have. Service times grow with
+-- the queue, too, and a server may well have more to do than others: hence the larger 'least'.
 local BY_SERVICE_TIME = 4
 local known_times = { dread = true, dwrite = true, nsread = true, ncread = true }
 local causes = {
@@ -89,7 +89,7 @@ local causes = {
 	{ cause = "network/receive-loss", views = lossy("client_", "") },
 	{ cause = "network/send-loss", views = lossy("", "client_") },
 	{
-		cause = "disk", least = 1.25,
+		cause = "disk", least = "disk",
 		views = {
 			{ says = "time that the disk is busy", needs = { "disk_busy_s" }, amount = metric("disk_busy_s"),
 				per = { requests, bytes }, floor = 0.02 },
@@ -160,16 +160,14 @@ local function log_ratios(run, view, span)
 		for _, name in ipairs(view.of or {}) do sizes[i] = math.max(sizes[i], of(name):mean()) end
 	end
 	local floor = view.floor * (view.of and vec.of(sizes):median() or 1)
-	-- Over the whole span, and typically of a window in it.
-	local function compare(k, width, windows)
+	-- Of so many seconds at once, and the median of so many of these.
+	local function compare(k, width, of)
 		local rates, earned, compared = {}, {}, {}
 		for i in ipairs(run.servers) do
-			earned[i] = exposures[i][k]:rolling_sum(width)
-			rates[i] = amounts[i]:rolling_sum(width) / earned[i]
-			if windows > 1 then
-				earned[i] = earned[i]:rolling_median(windows, windows // 2)
-				rates[i] = rates[i]:rolling_median(windows, windows // 2)
-			end
+			earned[i], rates[i] = exposures[i][k], amounts[i]
+			if width > 1 then earned[i], rates[i] = earned[i]:rolling_sum(width), rates[i]:rolling_sum(width) end
+			rates[i] = rates[i] / earned[i]
+			if of > 1 then earned[i], rates[i] = earned[i]:rolling_median(of), rates[i]:rolling_median(of, of // 2) end
 		end
 		for i, usual in ipairs(vec.others(rates, 2)) do
 			compared[i] = ((rates[i] * earned[i] + floor * width) / (usual * earned[i] + floor * width)):log()
@@ -177,10 +175,10 @@ local function log_ratios(run, view, span)
 		return compared
 	end
 	for k in ipairs(view.per) do
-		local whole, typical = compare(k, span, 1), compare(k, WINDOW, span - WINDOW + 1)
+		local whole, typical = compare(k, span, 1), compare(k, 1, span)
 		for i in ipairs(run.servers) do
 			-- Nothing before the first span is over.
-			ratios[i][k] = vec.least { whole[i], 2 * typical[i] } + 0 * whole[i]
+			ratios[i][k] = vec.least { whole[i], typical[i] } + 0 * whole[i]
 		end
 	end
 	for i in ipairs(run.servers) do ratios[i] = vec.least(ratios[i]) end
@@ -207,7 +205,7 @@ local function surprises(run, view, span)
 		local usual = lately[i] + (always[i] - lately[i]):clamp(0)
 		local p = (usual * ns[i] + 0.5) / (ns[i] + 1)
 		local r = p + (rates[i] - p):clamp(0)
-		surprise[i] = ns[i] * (x_log(r, p) + x_log(1 - r, 1 - p))
+		surprise[i] = ns[i] * (x_log(r, p) + x_log(1 - r, 1 - p)) + 0 * r
 	end
 	return surprise
 end
@@ -238,8 +236,8 @@ end
 local function as_is(x) return x end
 
 -- Whom a cause indicts, as a list, worst first; and what there was to see, nil if there was nothing.
-local function look(run, cause, log_m, span)
-	local views, least = known(run, cause.views), cause.least
+local function look(run, cause, log_m, params)
+	local views, least, span = known(run, cause.views), params[cause.least] or cause.least, params.span
 	if #views == 0 and cause.instead then views, least = known(run, cause.instead), cause.instead.least end
 	local by_view, scores, most, found = {}, {}, {}, {}
 	for k, view in ipairs(views) do by_view[k] = (view.counts and surprises or log_ratios)(run, view, span) end
@@ -266,14 +264,15 @@ local function look(run, cause, log_m, span)
 		end
 	end
 	table.sort(found, function(a, b) return a.score > b.score end)
-	return found, { limit = shape(limit), noise = least and math.exp(noise), highest = highest(run, most, shape) }
+	return found, { limit = shape(limit), noise = least and math.exp(noise), highest = highest(run, most, shape),
+		blurred = least and z * noise > math.log(BLUR) or nil }
 end
 
 local function diagnose(run, _, params)
-	local guilty, seen, n, span, list = nil, {}, #run.servers, params.span, causes_of(run)
-	local log_m = math.log(n * #list * math.max(1, run.seconds / span) / (params.alarm / 100))
+	local guilty, seen, n, list = nil, {}, #run.servers, causes_of(run)
+	local log_m = math.log(n * #list * math.max(1, run.seconds / params.span) / (params.alarm / 100))
 	for _, cause in ipairs(list) do
-		local found, what = look(run, cause, log_m, span)
+		local found, what = look(run, cause, log_m, params)
 		seen[cause.what or cause.cause] = what
 		if found[1] and not guilty then guilty = { cause = cause.cause, found = found } end
 	end
@@ -281,7 +280,10 @@ local function diagnose(run, _, params)
 		return { { metric = "any", abstain = true, reason = "too few servers have anything to compare" } }
 	end
 	if not guilty then
-		return { { metric = "any", evidence = { causes = seen } } }
+		local blurred
+		for _, what in pairs(seen) do blurred = blurred or what.blurred end
+		return { { metric = "any", abstain = blurred, evidence = { causes = seen },
+			reason = blurred and "the servers differ too much among themselves" or nil } }
 	end
 	local found, indicted, times = guilty.found, {}, {}
 	local evidence = { causes = seen, found = table.move(found, 1, math.min(#found, SHOWN), 1, {}) }
@@ -298,6 +300,8 @@ return {
 	summary = "unlike its peers for long, by device, socket and service times; names the cause; needs no training",
 	params = {
 		span = { default = 8, min = 4, max = 600, integer = true, help = "seconds that a server is compared over" },
+		disk = { default = 1.25, min = 1.01, max = 1000,
+			help = "a disk must be so many times as slow as its peers' (more, where disks are mixed)" },
 		alarm = { default = "1%", unit = "percent", min = "0.0001%", max = "50%", help = "false alarms a run, by design" },
 	},
 	diagnose = diagnose,

@@ -1,0 +1,81 @@
+#!/bin/bash
+# What each idea of peer-robust is worth: the detector without it, on a recorded run or corpus.
+#
+#     ci/bench/ablation.sh [RUN]       default: results/corpora/matrix, which it was tuned on
+#
+# A line each: cells with the right server and no other, with the right cause (of those), with a wrong server, controls with an
+# alarm; and how far victims lay above what is needed (lowest of all cells, by their true cause) and healthy servers below it
+# (highest of all cells and causes): score over limit, as logarithms where the score is a ratio. 1 is the threshold.
+set -eu
+cd "$(dirname "$0")/../.."
+culprit=${OUT:-out}/culprit run=${1:-results/corpora/matrix} source=diag/detectors/peer-robust.lua
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+if [ -e "$run/run.db" ]; then cp "$run/run.db" "$tmp/db"; else zcat "$run/run.db.gz" >"$tmp/db"; fi
+sqlite3 -separator '|' "$tmp/db" "SELECT number, fault, coalesce(victims, '[]') FROM cell" >"$tmp/truth"
+
+cat >"$tmp/count.pl" <<'P'
+use strict; use JSON::PP;
+my ($name, $truth) = @ARGV;
+my %cause = ("disk-hog" => "disk", "disk-busy" => "disk", "write-network-hog" => "network/hog, received", "read-network-hog" =>
+	"network/hog, sent", "receive-pktloss" => "network/receive-loss", "send-pktloss" => "network/send-loss", "cpu-hog" => "cpu");
+my (%fault, %victim);
+open my $f, "<", $truth or die; while (<$f>) { chomp; my ($n, $fault, $v) = split /\|/; $fault =~ s/\(.*//; $fault{$n} = $fault; $victim{$n} = { map { $_ => 1 } @{ decode_json($v) } }; }
+my ($faulty, $right, $cause, $wrong, $controls, $alarms, $low, $high) = (0) x 6;
+for my $row (@{ decode_json(do { local $/; <STDIN> }) }) {
+	my ($cell, $v) = ($row->{cell}, $row->{verdict});
+	next if $v->{metric} ne "any";
+	my %said = map { $_ => 1 } @{ $v->{indicted} };
+	my $true = $victim{$cell}; my $hits = grep { $true->{$_} } keys %said; my $others = keys(%said) - $hits;
+	if (%$true) {
+		$faulty++; $wrong++ if $others;
+		if ($hits == keys %$true && !$others) { $right++; (my $c = $cause{$fault{$cell}} // "") =~ s/,.*//; $cause++ if ($v->{resource} // "") eq $c; }
+	} else { $controls++; $alarms++ if $others; }
+	my $causes = $v->{evidence}{causes} // {};
+	for my $c (keys %$causes) {
+		my ($limit, $highest) = @{ $causes->{$c} }{qw(limit highest)};
+		for my $server (keys %$highest) {
+			my $x = exists $causes->{$c}{noise} ? log($highest->{$server}) / (log($limit) || 1e-9) : $highest->{$server} / $limit;
+			if ($true->{$server}) { $low = $x if $c eq ($cause{$fault{$cell}} // "") && (!defined $low || $x < $low); }
+			elsif (!defined $high || $x > $high) { $high = $x; }
+		}
+	}
+}
+printf "| %s | %d of %d | %d of %d | %d | %d of %d | %s | %s |\n", $name, $right, $faulty, $cause, $right, $wrong, $alarms, $controls,
+	map { defined $_ ? sprintf("%.2f", $_) : "-" } $low, $high;
+P
+
+# A perl expression makes the variant; one that changes nothing is a mistake in here.
+variant() {
+	perl -0pe "$2" $source >"$tmp/variant.lua"
+	if [ "$2" ] && cmp -s $source "$tmp/variant.lua"; then
+		echo "ablation: '$1' changes nothing" >&2
+		exit 1
+	fi
+	"$culprit" diagnose "$run" --detector "$tmp/variant.lua" --json | perl "$tmp/count.pl" "$1" "$tmp/truth"
+}
+
+echo "| without, or instead | right server | right cause | wrong server | false alarms | lowest victim | highest healthy |"
+echo "|---|--:|--:|--:|--:|--:|--:|"
+variant "as it is" ''
+variant "disk: per request only" 's/per = \{ requests, bytes \}/per = { requests }/g'
+variant "disk: per byte only" 's/per = \{ requests, bytes \}/per = { bytes }/g'
+variant "disk: busy time only" 's/\t\t\t\{ says = "time in the disk.s queue".*?floor = 0.02 \},\n//s'
+variant "disk: time in the queue only" 's/\t\t\t\{ says = "time that the disk is busy".*?floor = 0.02 \},\n//s'
+variant "disk: service times of calls only" 's/"disk_busy_s" \}, amount/"no readings" }, amount/; s/"disk_queue_s" \}/"no readings" }/'
+variant "rates: the whole span only" 's/vec\.least \{ whole\[i\], typical\[i\] \}/whole[i]/'
+variant "rates: its typical second only" 's/vec\.least \{ whole\[i\], typical\[i\] \}/typical[i]/'
+variant "rates: its typical 3 seconds, not one" 's/compare\(k, 1, span\)/compare(k, 3, span - 2)/'
+variant "rates: no floor" 's/\(view\.of and vec\.of\(sizes\):median\(\) or 1\)/0/'
+variant "rates: noise of the run only, no least ratio" 's/math\.max\(math\.log\(least\), z \* noise\)/math.max(1e-3, z * noise)/'
+variant "rates: least ratio only, no noise" 's/math\.max\(math\.log\(least\), z \* noise\)/math.log(least)/'
+variant "hog: the server's own sockets only" 's/vec\.least \{ payload - of\(own\), payload - of\(theirs\) \}/(payload - of(own))/'
+variant "loss: how many segments, not in how many seconds" 's/counts = metric\(from \.\. "tcp_sent_segments"\)/floor = 1, least = 1, per = { metric(from .. "tcp_sent_segments") }/;
+	s/counts = metric\(to \.\. "tcp_received_segments"\)/floor = 1, least = 1, per = { metric(to .. "tcp_received_segments") }/;
+	s/(cause = "network\/(receive|send)-loss"),/$1, least = 3,/g'
+variant "loss: the sender's end only" 's/\n\t\t\{ says = "segments beyond a gap"[^\n]*//'
+variant "loss: the receiver's end only" 's/\n\t\t\{ says = "segments sent again"[^\n]*\n[^\n]*//'
+variant "loss: needless ones counted" 's/of\(again\) - of\(needless\)/of(again)/'
+variant "loss: over the span, not twice" 's/2 \* span, span\)/span)/g'
+variant "order: disk before loss before hog" 's/(\t\{ cause = "network\/hog".*?\n)(\t\{ cause = "network\/hog".*?\n)(\t\{ cause = "network\/receive.*?\n\t\{ cause = "network\/send.*?\n)(\t\{\n\t\tcause = "disk".*?\n\t\},\n)/$4$3$1$2/s'
+variant "no peers: against one of the servers" 's/vec\.others\(rates, 2\)/(function() local t = {} for i in ipairs(rates) do t[i] = rates[1] end return t end)()/g'
