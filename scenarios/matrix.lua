@@ -10,7 +10,7 @@ return {
 	faults    = {
 		"none", "disk-hog", "disk-busy", "write-network-hog", "read-network-hog", "receive-pktloss", "send-pktloss",
 	},
-	detectors = { "peer-threshold" },
+	detectors = { "peer-robust", "peer-threshold" },
 	phases    = { before = "5s", fault = "12.5s", after = "7.5s" }, -- 001: 120 s, 300 s, the rest of about 600 s
 	training  = { workloads = { "ddw", "ddr" }, repeats = 2 },      -- 001: ddw and ddr
 	repeats   = 3,

@@ -25,7 +25,7 @@ return {
 	faults    = {
 		"none", "disk-hog", "disk-busy", "write-network-hog", "read-network-hog", "receive-pktloss", "send-pktloss",
 	},
-	detectors = { "peer-threshold", "always-healthy", "always-same", "seeded-random" },
+	detectors = { "peer-robust", "peer-threshold", "always-healthy", "always-same", "seeded-random" },
 	phases    = { before = "5s", fault = "12.5s", after = "7.5s" }, -- 001: 120 s, 300 s, the rest of about 600 s
 	training  = { workloads = { "ddw", "ddr" }, repeats = 2 },
 	repeats   = 10,  -- 400 cells, some four hours; each block of 40 has everything once, so that half of them is a table, too
