@@ -7,9 +7,11 @@ out=${OUT:-out}
 # The detectors on recorded runs, by the commands of ci/templates (ci/tests/corpora.t holds the two together).
 detectors() {
 	local bad=0
-	culprit rescore results/corpora/ci --detector peer-threshold --detector crash-hang,timeout=5s --detector errno-propagation --baseline results/corpora/ci/baseline.json --tap
+	culprit rescore results/corpora/ci --detector peer-robust --detector peer-threshold --detector crash-hang,timeout=5s --detector errno-propagation --baseline results/corpora/ci/baseline.json --tap
 	bad=$?
-	culprit rescore results/corpora/errors --detector peer-threshold --detector crash-hang,timeout=5s --detector errno-propagation --baseline results/corpora/errors/baseline.json --tap
+	culprit rescore results/corpora/errors --detector peer-robust --detector peer-threshold --detector crash-hang,timeout=5s --detector errno-propagation --baseline results/corpora/errors/baseline.json --tap
+	bad=$((bad | $?))
+	culprit rescore results/corpora/matrix --detector peer-robust --detector peer-threshold --baseline results/corpora/matrix/baseline.json --tap
 	return $((bad | $?))
 }
 said=$(PATH="$PWD/$out:$PATH" detectors) || { grep -v '^ok' <<<"$said"; echo "make check: a detector has become worse on a recorded run" >&2; exit 1; }

@@ -76,5 +76,5 @@ for template in ci/templates/*.yml; do
 			'$culprit' run --help | grep -q -- \"\$option\" || { echo \"no \$option\"; exit 1; }; done"
 	check "$(basename "$template"): its scenario and baseline are there" bash -c "[ -f scenarios/ci.lua ] && grep -q 'scenarios/ci.lua.*results/corpora/ci/baseline.json' $template"
 done
-check "ci/check.sh has them" [ "$(commands ci/check.sh | wc -l)" -eq 2 ]
+check "ci/check.sh has them" [ "$(commands ci/check.sh | wc -l)" -eq 3 ]
 done_testing
