@@ -7,7 +7,9 @@ return {
 	summary   = "a slow, a lossy and a hung server beside controls, for detectors in CI (8 minutes)",
 	workloads = { "ddw", "ddr" },
 	faults    = { "none", "disk-hog", "receive-pktloss", { "hang", workloads = { "ddw" } } },
-	detectors = { "peer-robust", "peer-threshold", { "crash-hang", timeout = "5s" }, "always-healthy", "always-same", "seeded-random" },
+	detectors = {
+		"peer-robust", "peer-threshold", { "crash-hang", timeout = "5s" }, "always-healthy", "always-same", "seeded-random",
+	},
 	phases    = { before = "6s", fault = "18s", after = "1s" },
 	training  = { workloads = { "ddw", "ddr" }, repeats = 1 },
 	repeats   = 2,
