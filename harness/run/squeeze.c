@@ -227,24 +227,26 @@ int squeeze_read(const void *data, size_t size, struct sample **out, size_t *n, 
 		return err_set(e, -EBADMSG, "samples do not unpack");
 	values = calloc(COLUMNS * number + 1, sizeof(*values));
 	samples = calloc(number + 1, sizeof(*samples));
+	if (!values || !samples) {
+		free(values);
+		free(samples);
+		return err_errno(e, -ENOMEM, "cannot unpack samples");
+	}
 	set_columns(c, values, number);
-	for (size_t i = 0; i < COLUMNS && values && samples; i++)
+	for (size_t i = 0; i < COLUMNS; i++)
 		get_column(&r, &c[i], i ? &c[i - 1] : NULL);
-	for (size_t i = 0; i < number && values && samples; i++) {
+	for (size_t i = 0; i < number; i++) {
 		samples[i].second = (int32_t)c[0].v[i];
 		samples[i].count = c[1].v[i];
 		samples[i].sum_s = double_of(c[2].v[i]);
 		samples[i].max_s = double_of(c[3].v[i]);
 		samples[i].bytes = c[4].v[i];
 	}
-	if (!values || !samples || r.bad || r.p != r.end) {
-		bool full = values && samples;
-
-		free(values);
-		free(samples);
-		return full ? err_set(e, -EBADMSG, "samples do not unpack") : err_errno(e, -ENOMEM, "cannot unpack samples");
-	}
 	free(values);
+	if (r.bad || r.p != r.end) {
+		free(samples);
+		return err_set(e, -EBADMSG, "samples do not unpack");
+	}
 	*out = samples;
 	*n = number;
 	return 0;
