@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "diag/detectors/vec_impl.h"
+
 static const char vec_type[] = "culprit.vec";
 
 enum { LENGTH_MAX = 1 << 24 };
@@ -31,13 +33,18 @@ struct vec *vec_push(lua_State *L, size_t n)
 	return x;
 }
 
+struct vec *vec_test(lua_State *L, int index)
+{
+	return luaL_testudata(L, index, vec_type);
+}
+
 struct vec *vec_check(lua_State *L, int index)
 {
 	return luaL_checkudata(L, index, vec_type);
 }
 
 /* Room for n doubles that the collector frees; on the stack's top. */
-static double *scratch(lua_State *L, size_t n)
+double *vec_scratch(lua_State *L, size_t n)
 {
 	return lua_newuserdatauv(L, (n ? n : 1) * sizeof(double), 0);
 }
@@ -53,7 +60,7 @@ static size_t finite_of(const struct vec *x, size_t from, size_t to, double *out
 }
 
 /* Median of n values, whose order is lost; NaN for none. */
-static double median_of(double *a, size_t n)
+double vec_median_of(double *a, size_t n)
 {
 	return n ? gsl_stats_median(a, 1, n) : NAN;
 }
@@ -92,51 +99,6 @@ static int f_of(lua_State *L)
 	return 1;
 }
 
-/* The vecs of a list, all of one length, as an array in a scratch on the stack; the list itself keeps
- * them alive. */
-static const struct vec **list_of(lua_State *L, int index, size_t *count)
-{
-	const struct vec **list;
-	size_t n;
-
-	luaL_checktype(L, index, LUA_TTABLE);
-	n = (size_t)lua_rawlen(L, index);
-	luaL_argcheck(L, n > 0, index, "at least one vec is needed");
-	list = lua_newuserdatauv(L, n * sizeof(*list), 0);
-	for (size_t i = 0; i < n; i++) {
-		lua_rawgeti(L, index, (lua_Integer)i + 1);
-		list[i] = luaL_testudata(L, -1, vec_type);
-		if (!list[i])
-			luaL_error(L, "element %d of the list is a %s, not a vec", (int)i + 1, luaL_typename(L, -1));
-		if (list[i]->n != list[0]->n)
-			luaL_error(L, "vecs of different lengths (%d and %d)", (int)list[0]->n, (int)list[i]->n);
-		lua_pop(L, 1);
-	}
-	*count = n;
-	return list;
-}
-
-/* vec.median(list [, least]): second by second; NaN where fewer than 'least' have a sample */
-static int f_median(lua_State *L)
-{
-	lua_Integer least = luaL_optinteger(L, 2, 1);
-	size_t count;
-	const struct vec **list = list_of(L, 1, &count);
-	double *a = scratch(L, count);
-	struct vec *out = vec_push(L, list[0]->n);
-
-	for (size_t i = 0; i < out->n; i++) {
-		size_t n = 0;
-
-		for (size_t k = 0; k < count; k++)
-			if (isfinite(list[k]->v[i]))
-				a[n++] = list[k]->v[i];
-		if ((lua_Integer)n >= least)
-			out->v[i] = median_of(a, n);
-	}
-	return 1;
-}
-
 /* The k-th smallest of n, whose order is lost. */
 static double smallest(double *a, size_t n, size_t k)
 {
@@ -149,95 +111,6 @@ static double quantile_of(double *a, size_t n, double q)
 	double at = q * (double)(n - 1), low = smallest(a, n, (size_t)at);
 
 	return at == floor(at) ? low : low + (at - floor(at)) * (smallest(a, n, (size_t)at + 1) - low);
-}
-
-/* vec.least(list): the smallest, second by second, of those that have a sample */
-static int f_least(lua_State *L)
-{
-	size_t count;
-	const struct vec **list = list_of(L, 1, &count);
-	struct vec *out = vec_push(L, list[0]->n);
-
-	for (size_t k = 0; k < count; k++)
-		for (size_t i = 0; i < out->n; i++)
-			if (isfinite(list[k]->v[i]) && !(out->v[i] <= list[k]->v[i]))
-				out->v[i] = list[k]->v[i];
-	return 1;
-}
-
-/* Around the middle of n values, of which one will be left out: low and high are the medians without one of the upper
- * and of the lower half, middle is that without the middle one itself (if n is odd). */
-struct middle {
-	double low, middle, high, at;
-};
-
-static struct middle middle_of(double *a, size_t n)
-{
-	size_t h = n / 2;
-	double x, y, z;
-
-	if (n % 2 == 0) {
-		x = smallest(a, n, h - 1);
-		y = smallest(a, n, h);
-		return (struct middle){x, x, y, y};
-	}
-	x = smallest(a, n, h - 1);
-	y = smallest(a, n, h);
-	z = smallest(a, n, h + 1);
-	return (struct middle){(x + y) / 2, (x + z) / 2, (y + z) / 2, y};
-}
-
-/* vec.others(list [, least]): for each, second by second, the median of the others; NaN where fewer than 'least' of them
- * have a sample */
-static int f_others(lua_State *L)
-{
-	lua_Integer least = luaL_optinteger(L, 2, 1);
-	size_t count, length;
-	const struct vec **list = list_of(L, 1, &count);
-	double *a = scratch(L, count);
-	struct vec **out = lua_newuserdatauv(L, count * sizeof(*out), 0);
-
-	luaL_argcheck(L, least >= 1, 2, "at least one other is needed");
-	length = list[0]->n;
-	lua_createtable(L, (int)count, 0);
-	for (size_t k = 0; k < count; k++) {
-		out[k] = vec_push_raw(L, length);
-		lua_rawseti(L, -2, (lua_Integer)k + 1);
-	}
-	for (size_t i = 0; i < length; i++) {
-		struct middle m = {NAN, NAN, NAN, NAN};
-		size_t n = 0;
-
-		for (size_t k = 0; k < count; k++)
-			if (isfinite(list[k]->v[i]))
-				a[n++] = list[k]->v[i];
-		if (n >= 2)
-			m = middle_of(a, n);
-		for (size_t k = 0; k < count; k++) {
-			double x = list[k]->v[i];
-
-			if (!isfinite(x))
-				out[k]->v[i] = (lua_Integer)n < least ? NAN : n == 1 ? a[0] : n % 2 ? m.at : (m.low + m.high) / 2;
-			else
-				out[k]->v[i] = (lua_Integer)n <= least ? NAN : n % 2 && x == m.at ? m.middle : x < m.at ? m.high : m.low;
-		}
-	}
-	return 1;
-}
-
-/* vec.present(list): in how many there is a sample, second by second */
-static int f_present(lua_State *L)
-{
-	size_t count;
-	const struct vec **list = list_of(L, 1, &count);
-	struct vec *out = vec_push(L, list[0]->n);
-
-	for (size_t i = 0; i < out->n; i++) {
-		out->v[i] = 0;
-		for (size_t k = 0; k < count; k++)
-			out->v[i] += isfinite(list[k]->v[i]);
-	}
-	return 1;
 }
 
 static int m_count(lua_State *L)
@@ -266,7 +139,7 @@ static int m_sum(lua_State *L)
 static int m_mean(lua_State *L)
 {
 	const struct vec *x = vec_check(L, 1);
-	double *a = scratch(L, x->n);
+	double *a = vec_scratch(L, x->n);
 
 	lua_pushnumber(L, mean_of(a, finite_of(x, 0, x->n, a)));
 	return 1;
@@ -275,9 +148,9 @@ static int m_mean(lua_State *L)
 static int m_median(lua_State *L)
 {
 	const struct vec *x = vec_check(L, 1);
-	double *a = scratch(L, x->n);
+	double *a = vec_scratch(L, x->n);
 
-	lua_pushnumber(L, median_of(a, finite_of(x, 0, x->n, a)));
+	lua_pushnumber(L, vec_median_of(a, finite_of(x, 0, x->n, a)));
 	return 1;
 }
 
@@ -288,7 +161,7 @@ static int m_quantile(lua_State *L)
 	size_t n;
 
 	luaL_argcheck(L, q >= 0 && q <= 1, 2, "a quantile is between 0 and 1");
-	a = scratch(L, x->n);
+	a = vec_scratch(L, x->n);
 	n = finite_of(x, 0, x->n, a);
 	lua_pushnumber(L, n ? quantile_of(a, n, q) : NAN);
 	return 1;
@@ -425,7 +298,7 @@ static int m_rolling_median(lua_State *L)
 {
 	size_t width, least, n = 0;
 	const struct vec *x = rolling_args(L, &width, &least);
-	double *a = scratch(L, width < x->n ? width : x->n);
+	double *a = vec_scratch(L, width < x->n ? width : x->n);
 	struct vec *out = vec_push(L, x->n);
 
 	/* The window, kept sorted: one goes, one comes. */
@@ -462,7 +335,7 @@ static int m_rolling_sum(lua_State *L)
 
 static int arithmetic(lua_State *L, char op)
 {
-	const struct vec *a = luaL_testudata(L, 1, vec_type), *b = luaL_testudata(L, 2, vec_type);
+	const struct vec *a = vec_test(L, 1), *b = vec_test(L, 2);
 	double x = a ? 0 : luaL_checknumber(L, 1), y = b ? 0 : luaL_checknumber(L, 2);
 	struct vec *out;
 
@@ -569,8 +442,8 @@ static int m_tostring(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-	{"least", f_least}, {"new", f_new}, {"of", f_of}, {"median", f_median}, {"others", f_others},
-	{"present", f_present}, {NULL, NULL},
+	{"least", vec_list_least}, {"new", f_new}, {"of", f_of}, {"median", vec_list_median}, {"others", vec_list_others},
+	{"present", vec_list_present}, {NULL, NULL},
 };
 
 static const luaL_Reg methods[] = {
