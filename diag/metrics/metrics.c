@@ -228,18 +228,18 @@ static void add_sum(struct metrics *m, const struct record_sum *s)
 /* The cells of a metric of a server, one a second, and room for their samples; NULL: no memory. */
 static struct cell *row_at(struct metrics *m, enum metric metric, uint32_t server)
 {
-	struct cell **row = &m->rows[(size_t)metric * m->spec.n_servers + server];
+	size_t at = (size_t)metric * m->spec.n_servers + server;
 	struct sample *more;
 
-	if (*row)
-		return *row;
+	if (m->rows[at])
+		return m->rows[at];
 	more = realloc(m->samples, (m->n_used + 1) * (size_t)m->spec.seconds * sizeof(*more));
 	if (!more)
 		return NULL;
 	m->samples = more;
-	*row = calloc((size_t)m->spec.seconds, sizeof(**row));
-	m->n_used += *row != NULL;
-	return *row;
+	m->rows[at] = calloc((size_t)m->spec.seconds, sizeof(*m->rows[at]));
+	m->n_used += m->rows[at] != NULL;
+	return m->rows[at];
 }
 
 static int add_reading_to(struct metrics *m, enum metric metric, uint32_t server, int32_t second, uint64_t count,
