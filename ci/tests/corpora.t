@@ -35,6 +35,13 @@ for corpus in results/corpora/*/; do
 	check "$name: without a baseline, wrong verdicts are failures" ends 1 "$culprit" rescore "$corpus" "${all[@]}" --tap
 done
 
+# The last example in the detectors' README scores what is said there.
+perl -0ne 'print((/```lua\n(.*?)```/sg)[-1])' diag/detectors/README.md >"$tmp/busiest-disk.lua"
+sed -n 's/^    \(\(busiest-disk\|peer-robust\) *[01]\..*\)/\1/p' diag/detectors/README.md >"$tmp/said"
+check "the detector in the README is twenty lines" [ "$(wc -l <"$tmp/busiest-disk.lua")" -le 21 ]
+"$culprit" rescore results/corpora/matrix --detector "$tmp/busiest-disk.lua" --detector peer-robust >"$tmp/table"
+check "and scores what the README says" bash -c "[ \$(wc -l <'$tmp/said') = 2 ] && grep -qxF \"\$(head -1 '$tmp/said')\" '$tmp/table' && grep -qxF \"\$(tail -1 '$tmp/said')\" '$tmp/table'"
+
 # A detector that has become worse: peer-threshold that sees no deviation, and one that sees too many.
 sed 's|most > threshold then|most > threshold / 4 then|' diag/detectors/peer-threshold.lua >"$tmp/mutant.lua"
 check "a detector that accuses too easily is a regression" ends 1 "$culprit" rescore results/corpora/ci --detector "$tmp/mutant.lua" \
