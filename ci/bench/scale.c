@@ -105,6 +105,15 @@ static int read_run(const char *folder, struct recordings *all, struct err *e)
 	return rc || all->n ? rc : err_set(e, -EINVAL, "'%s' has no controls", folder);
 }
 
+static void recordings_free(struct recordings *all)
+{
+	for (size_t i = 0; i < ATTEMPTS_MAX; i++)
+		for (size_t k = 0; k < SOURCES_MAX; k++)
+			for (int m = 0; m < METRIC_COUNT; m++)
+				free(all->attempts[i].sources[k].of[m]);
+	free(all);
+}
+
 static bool is_disk(enum metric m)
 {
 	return m == METRIC_DREAD || m == METRIC_DWRITE || m == METRIC_DISK_READ_TIME || m == METRIC_DISK_WRITE_TIME ||
@@ -237,8 +246,10 @@ int main(int argc, char **argv)
 	before = rss_mib();
 	begun = cpu_s();
 	run.columns = c;
+	if (!model)
+		model = json_object();
 	if (!rc)
-		rc = detector_diagnose(d, model ? model : json_object(), &run, &verdicts, &e);
+		rc = detector_diagnose(d, model, &run, &verdicts, &e);
 	if (rc) {
 		fprintf(stderr, "scale: %s\n", e.text);
 		return 3;
@@ -248,5 +259,12 @@ int main(int argc, char **argv)
 	json_array_foreach(json_object_get(any, "indicted"), i, name)
 		printf(" %s", json_string_value(name));
 	printf("%s\n", json_array_size(json_object_get(any, "indicted")) ? "" : " -");
+	json_decref(verdicts);
+	json_decref(model);
+	detector_free(d);
+	columns_free(c);
+	recordings_free(r);
+	free(names);
+	free(list);
 	return 0;
 }

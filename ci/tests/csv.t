@@ -25,6 +25,9 @@ check "in windows, it is that of the fault that accuses, and the one after" \
 check "the windows before are healthy" [ "$(grep -A1 -e '^0 .. 60 s' -e '^60 .. 120 s' out | grep -c healthy)" = 2 ]
 check "one line a window and detector at the least" [ "$(grep -c ' \.\. ' out)" = 4 ]
 
+check "without training the slow server is named, too" bash -c "'$culprit' diagnose --csv ill.csv | grep -q 'peer-robust: s3 (since 1[56][0-9] s)'"
+check "and its twin is healthy" bash -c "'$culprit' diagnose --csv well.csv | grep -q 'peer-robust: healthy'"
+
 # The same in other forms.
 judged() { "$culprit" diagnose --csv - --train-until 100 --json | perl -MJSON::PP -0777 -ne 'for (@{decode_json($_)}) {
 	my $v = $_->{verdict}; print "$v->{metric} @{$v->{indicted}} ", join(",", map { "$_=$v->{time_s}{$_}" } sort keys %{$v->{time_s}}), "\n" }'; }
@@ -77,7 +80,7 @@ check "a column twice" head_refused "'time' stands twice" time,time_ms,server,me
 check "an empty file" bash -c ": >bad.csv; '$culprit' diagnose --csv bad.csv 2>&1 | grep -q 'bad.csv:1: it is empty'"
 check "a file without a value" bash -c "echo time,server,metric,value >bad.csv; '$culprit' diagnose --csv bad.csv 2>&1 | grep -q 'not one value'"
 check "a mistake in the training file is said of that" bash -c "echo 1,a >>bad.csv; '$culprit' diagnose --csv ill.csv --train bad.csv 2>&1 | grep -q 'bad.csv:2: fewer'"
-check "no training where it is needed" bash -c "'$culprit' diagnose --csv ill.csv 2>&1 | grep -q -- '--train'"
+check "no training where it is needed" bash -c "'$culprit' diagnose --csv ill.csv --detector peer-threshold 2>&1 | grep -q -- '--train'"
 printf 'time,server,metric,value\n0,a,m,1\n1e12,a,m,1\n' >bad.csv
 check "times too far apart for steps that short" bash -c "'$culprit' diagnose --csv bad.csv --interval 1s --detector always-same 2>&1 | grep -q 'too much for one run'"
 check "a run and a file at once" bash -c "'$culprit' diagnose run --csv ill.csv 2>/dev/null; [ \$? -eq 2 ]"

@@ -92,7 +92,8 @@
 ---@field time_s? number|table<string, number> seconds since the start of the run at which each indicted server would first
 --- have been indicted; a number stands for all of them. Scored as the delay from the fault's onset
 ---@field resource? string what is wrong with them: "disk" (slow), "storage" (full, read-only), "network", "cpu", "memory", "files"
---- (their limits), "service" (the process). Scored beside the right server; nothing is lost by not naming any
+--- (their limits), "service" (the process); with a cause after a slash, if it can be told: "network/hog",
+--- "network/receive-loss", "network/send-loss". Scored beside the right server; nothing is lost by not naming any
 ---@field evidence? table plain data: numbers, strings, booleans, tables; no NaN
 
 --- Numbers, one a second. NaN means no sample. + - * / and unary minus work element by element,

@@ -306,10 +306,9 @@ static int m_rolling_median(lua_State *L)
 		double comes = x->v[i], goes = i >= width ? x->v[i - width] : NAN;
 		size_t at;
 
-		if (isfinite(goes)) {
-			at = place_of(a, n, goes);
+		if (isfinite(goes) && (at = place_of(a, n, goes)) < n) {
+			memmove(a + at, a + at + 1, (n - at - 1) * sizeof(*a));
 			n--;
-			memmove(a + at, a + at + 1, (n - at) * sizeof(*a));
 		}
 		if (isfinite(comes)) {
 			at = place_of(a, n, comes);

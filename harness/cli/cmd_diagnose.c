@@ -30,7 +30,7 @@ static void usage(FILE *f)
 	      "  --cell N          only this cell of the run\n"
 	      "  --detector NAME   built-in name, Lua file, or program; may stand several times;\n"
 	      "                    NAME,KEY=VALUE,... sets parameters (default: the scenario's; of a CSV\n"
-	      "                    file, peer-threshold)\n"
+	      "                    file peer-robust, or with fault-free times peer-threshold)\n"
 	      "  --evidence        what the verdicts rest on\n"
 	      "  --trust           run programs also where they cannot be confined\n"
 	      "  --json            everything, as JSON\n\n"

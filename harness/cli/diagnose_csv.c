@@ -9,8 +9,8 @@
 #include "diag/detectors/detector.h"
 #include "diag/series/series.h"
 
-/* What a run's vectors may take: a detector has 256 MiB for all that it does. */
-enum { RUN_BYTES_MAX = 128 << 20, VECTORS = 4 };
+/* What a run's columns may take at the most (diag/detectors/columns.h). */
+enum { RUN_BYTES_MAX = 1 << 30, VECTORS = 4 };
 
 /* A stretch of a file that detectors see as one run. */
 struct stretch {
@@ -203,7 +203,9 @@ static int ask(const struct job *j, struct detector *d, json_t *list, unsigned *
 
 int diagnose_csv(const struct csv_options *o, json_t **verdicts, unsigned *failed, struct err *e)
 {
-	json_t *usual = json_pack("[{s:s, s:{}}]", "name", "peer-threshold", "params"), *list = json_array(), *choice;
+	bool training = o->n_trains || o->has_until;
+	json_t *usual = json_pack("[{s:s, s:{}}]", "name", training ? "peer-threshold" : "peer-robust", "params");
+	json_t *list = json_array(), *choice;
 	const json_t *detectors = json_array_size(o->detectors) ? o->detectors : usual;
 	struct job j = {.o = o};
 	size_t i;

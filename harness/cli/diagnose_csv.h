@@ -14,7 +14,7 @@ struct csv_options {
 	bool has_until;
 	double train_until_s;     /* rows before it are training, if has_until; in the file's time */
 	double window_s, step_s;  /* 0: all in one; 0: the file's own */
-	const json_t *detectors;  /* [{name, params}]; none: peer-threshold */
+	const json_t *detectors;  /* [{name, params}]; none: peer-robust, or peer-threshold if there is training */
 };
 
 /* '*verdicts' is [{what, from_s, to_s, detector, verdict}], their times in the file's own; a detector that failed has its
