@@ -182,7 +182,9 @@ local function log_ratios(run, view, span)
 		end
 	end
 	for i in ipairs(run.servers) do ratios[i] = vec.least(ratios[i]) end
-	return ratios
+	return ratios, function(i, at)
+		return ("%s: %.3g times what its peers would have"):format(view.says, math.exp(ratios[i][at]))
+	end
 end
 
 local function x_log(x, y)
@@ -207,7 +209,10 @@ local function surprises(run, view, span)
 		local r = p + (rates[i] - p):clamp(0)
 		surprise[i] = ns[i] * (x_log(r, p) + x_log(1 - r, 1 - p)) + 0 * r
 	end
-	return surprise
+	return surprise, function(i, at)
+		return ("%s: in %d of %d seconds, of which a peer has a chance of exp(-%.3g)"):format(view.says, ks[i][at] // 1,
+			ns[i][at] // 1, surprise[i][at])
+	end
 end
 
 -- How far a server stands above its peers, typically, as a standard deviation.
@@ -239,8 +244,8 @@ local function as_is(x) return x end
 local function look(run, cause, log_m, params)
 	local views, least, span = known(run, cause.views), params[cause.least] or cause.least, params.span
 	if #views == 0 and cause.instead then views, least = known(run, cause.instead), cause.instead.least end
-	local by_view, scores, most, found = {}, {}, {}, {}
-	for k, view in ipairs(views) do by_view[k] = (view.counts and surprises or log_ratios)(run, view, span) end
+	local by_view, tell, scores, most, found = {}, {}, {}, {}, {}
+	for k, view in ipairs(views) do by_view[k], tell[k] = (view.counts and surprises or log_ratios)(run, view, span) end
 	for i in ipairs(#views > 0 and run.servers or {}) do
 		local all = {}
 		for k in ipairs(views) do all[k] = by_view[k][i] end
@@ -250,15 +255,17 @@ local function look(run, cause, log_m, params)
 	if noise ~= noise then return found, nil end
 	local z = math.sqrt(2 * log_m - math.log(4 * math.pi * log_m)) -- the quantile, to a few per cent
 	local limit = least and math.max(math.log(least), z * noise) or log_m
-	local shape, unit = math.exp, "%s: %.3g times what its peers would have"
-	if not least then shape, unit = as_is, "%s: in so many seconds that a peer would have a chance of exp(-%.3g)" end
+	local shape = least and math.exp or as_is
 	for i, server in ipairs(run.servers) do
 		local at
 		most[i], at = scores[i]:max()
 		if at and most[i] > limit then
 			local first, shown = 1, {}
 			while scores[i][first] ~= scores[i][first] or scores[i][first] <= limit do first = first + 1 end
-			for k, view in ipairs(views) do shown[k] = unit:format(view.says, shape(by_view[k][i][at])) end
+			for k in ipairs(views) do
+				local x = by_view[k][i][at]
+				if x == x then shown[#shown + 1] = tell[k](i, at) end
+			end
 			found[#found + 1] = { server = server, score = shape(most[i]), first_s = first, worst_s = at,
 				seconds = scores[i]:above(limit), views = shown }
 		end
