@@ -456,6 +456,53 @@ static void limits_hold(void **state)
 		fail_msg("%s", e.text);
 }
 
+/* Instructions grow with what there is to look at: 150 million are too many for a small run, not for a large one. */
+static void large_runs_may_take_longer(void **state)
+{
+	static const char text[] = "return { name = 'm', summary = 's', diagnose = function() for _ = 1, 150000000 do end return {} end }";
+	const char *many[300];
+	struct detector_run run = {.id = "r", .seconds = 1000, .servers = many, .n_servers = 1};
+	struct detector *d;
+	json_t *model = json_object(), *v = NULL;
+	char own[300][8];
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < 300; i++) {
+		snprintf(own[i], sizeof(own[i]), "s%zu", i);
+		many[i] = own[i];
+	}
+	assert_int_equal(file_write_atomic(path, 0600, text, strlen(text), &e), 0);
+	d = load(path, NULL);
+	assert_int_equal(detector_diagnose(d, model, &run, &v, &e), -E2BIG);
+	assert_non_null(strstr(e.text, "101 million"));
+	run.n_servers = 300;
+	assert_int_equal(detector_diagnose(d, model, &run, &v, &e), 0);
+	json_decref(v);
+	json_decref(model);
+	detector_free(d);
+}
+
+/* Series look like tables of vecs, though they are made when they are asked for. */
+static void series_are_made_when_asked_for(void **state)
+{
+	struct err e;
+
+	(void)state;
+	if (attempt_body("local s, n = run.series.dread.A, 0\n"
+			 "for name, v in pairs(s) do n = n + 1 assert(s[name] == v and #v == run.seconds) end\n"
+			 "assert(n == 5 and s.nothing == nil and tostring(s) == 'series' and #run.metrics == 4)\n"
+			 "local mean, count, sum, max = s.mean, s.count, s.sum, s.max\n"
+			 "for t = 1, #mean do\n"
+			 "  if count[t] == 0 then assert(mean[t] ~= mean[t] and sum[t] ~= sum[t] and max[t] ~= max[t] and s.bytes[t] == 0)\n"
+			 "  else assert(count[t] == 2 and s.bytes[t] == 100 and math.abs(mean[t] * 2 - sum[t]) < 1e-12) end\n"
+			 "end\n"
+			 "assert(run.series.ncread.B.sum:count() == 0 and run.series.ncread.B.count:max() == 0)\n"
+			 "assert(not pcall(function() s.mean = 3 end))\n"
+			 "do return {} end", &e))
+		fail_msg("%s", e.text);
+}
+
 static void what_does_not_fit_is_refused_with_its_line(void **state)
 {
 	static const struct {
@@ -815,6 +862,8 @@ int main(void)
 		cmocka_unit_test(null_detectors_look_at_nothing),
 		cmocka_unit_test(the_sandbox_has_no_way_out),
 		cmocka_unit_test(limits_hold),
+		cmocka_unit_test(large_runs_may_take_longer),
+		cmocka_unit_test(series_are_made_when_asked_for),
 		cmocka_unit_test(what_does_not_fit_is_refused_with_its_line),
 		cmocka_unit_test(parameters_are_checked),
 		cmocka_unit_test(recorded_lab_runs_are_judged_right),
