@@ -40,7 +40,9 @@ volume_up() {
 	local n
 	for n in s1 s2 s3 c1; do glusterd_up $n || return; done
 	until inside s1 gluster --mode=script peer probe s2 && inside s1 gluster --mode=script peer probe s3; do sleep 0.2; done
-	until [ "$(inside s1 gluster peer status | grep -c 'Peer in Cluster (Connected)')" = 2 ]; do sleep 0.2; done
+	for n in s1 s2 s3; do # each must know both others, or it refuses the volume
+		until [ "$(inside $n gluster peer status | grep -c 'Peer in Cluster (Connected)')" = 2 ]; do sleep 0.2; done
+	done
 	inside s1 gluster --mode=script volume create gv0 s1:/srv/brick/gv0 s2:/srv/brick/gv0 s3:/srv/brick/gv0 &&
 		inside s1 gluster --mode=script volume set gv0 features.shard on &&
 		inside s1 gluster --mode=script volume set gv0 features.shard-block-size 4MB &&
