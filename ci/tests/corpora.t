@@ -70,6 +70,13 @@ check "a run is packed" "$culprit" corpus "$run" -o "$tmp/packed"
 "$culprit" diagnose "$tmp/packed" --json >"$tmp/2"
 check "packed, it is judged the same, to the last figure of the evidence" cmp "$tmp/1" "$tmp/2"
 check "and it was something" [ "$(wc -c <"$tmp/1")" -gt 10000 ]
+shown() { "$culprit" "$@" | sed 's/^run [a-z0-9-]*//'; } # without the name, which is the folder's
+same_whole() {
+	"$culprit" corpus "$run" -o "$tmp/whole" --whole && cmp <(shown table "$run") <(shown table "$tmp/whole") &&
+		"$culprit" report "$tmp/whole" -o "$tmp/whole.html"
+}
+check "its table is what its scenario's detectors score" cmp <(shown table "$tmp/packed") <(shown rescore "$run")
+check "packed whole, it shows the run's own verdicts" same_whole
 head -c 300000 "$tmp/packed/run.db.gz" >"$tmp/cut.gz" && mkdir "$tmp/cut" && mv "$tmp/cut.gz" "$tmp/cut/run.db.gz"
 check "a corpus that is cut off is refused" ends 2 "$culprit" rescore "$tmp/cut"
 

@@ -328,7 +328,7 @@ static void a_run_that_lacks_what_it_takes_is_refused_in_a_sentence(void **state
 
 	(void)state;
 	snprintf(packed, sizeof(packed), "%s/packed", dir);
-	assert_int_equal(store_pack(s, packed, &e), 0);
+	assert_int_equal(store_pack(s, packed, false, &e), 0);
 	assert_int_equal(store_set(s, "measure", "runtime", &e), 0);
 	assert_int_equal(remeasure_check(s, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "run times"));

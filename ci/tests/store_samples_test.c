@@ -256,7 +256,7 @@ static void samples_come_back_and_a_cell_is_small(void **state)
 	expect_samples(s, CELLS + 1, samples, 0);
 	snprintf(packed, sizeof(packed), "%s/packed", dir);
 	snprintf(path, sizeof(path), "%s/run.db.gz", packed);
-	if (store_pack(s, packed, &e))
+	if (store_pack(s, packed, false, &e))
 		fail_msg("%s", e.text);
 	assert_int_equal(stat(path, &st), 0);
 	print_message("# %ld bytes a cell packed\n", (long)st.st_size / CELLS);

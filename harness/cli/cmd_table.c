@@ -3,11 +3,13 @@
 
 #include "harness/cli/cmd.h"
 #include "harness/cli/outcome.h"
+#include "harness/cli/show.h"
 
 static void usage(FILE *f)
 {
 	fputs("usage: culprit table RUN [OPTION ...]\n\n"
-	      "Prints the scores of a run, of the verdicts that are in it: share of faulty cells in which the\n"
+	      "Prints the scores of a run, of the verdicts that are in it (a corpus has none: of what the\n"
+	      "detectors of its scenario say of it): share of faulty cells in which the\n"
 	      "victim was named (TP), share of cells in which a healthy server was (FP), both with n and exact\n"
 	      "95 % intervals. 'culprit rescore' judges anew; 'culprit diagnose' shows single verdicts.\n\n"
 	      OUTCOME_USAGE
@@ -16,10 +18,26 @@ static void usage(FILE *f)
 	      f);
 }
 
+/* A corpus holds no verdicts: its scenario's detectors are asked. NULL: the store has what is to be shown. */
+static int judge_corpus(struct store *s, struct judge **judge, json_t **rows, struct err *e)
+{
+	json_t *there = NULL;
+	int rc = store_is_corpus(s) ? store_verdicts(s, &there, e) : 0;
+
+	if (!rc && there && !json_array_size(there))
+		rc = show_judge(s, NULL, judge, e);
+	if (!rc && *judge)
+		rc = judge_all(*judge, 0, rows, e);
+	json_decref(there);
+	return rc;
+}
+
 int cmd_table(int argc, char **argv)
 {
 	static const struct option longs[] = {OUTCOME_LONGS, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	struct outcome_options o = {.format = TABLE_TEXT};
+	struct judge *judge = NULL;
+	json_t *rows = NULL;
 	struct store *s;
 	struct err e;
 	int opt, code;
@@ -37,7 +55,12 @@ int cmd_table(int argc, char **argv)
 		return cmd_fail("table", CULPRIT_EXIT_USAGE, "which run? 'culprit table runs/NAME'");
 	if (store_open(argv[optind], &s, &e))
 		return cmd_fail("table", CULPRIT_EXIT_USAGE, "%s", e.text);
-	code = outcome_show("table", s, NULL, &o, stdout);
+	if (judge_corpus(s, &judge, &rows, &e))
+		code = cmd_fail("table", CULPRIT_EXIT_USAGE, "%s", e.text);
+	else
+		code = outcome_show("table", s, rows, &o, stdout);
+	json_decref(rows);
+	judge_free(judge);
 	store_close(s);
 	return code;
 }

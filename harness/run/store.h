@@ -28,8 +28,9 @@ int store_open(const char *folder, struct store **out, struct err *e);
 void store_close(struct store *s);
 
 /* Writes 'folder'/run.db.gz: a corpus, which is all that judging and scoring need (plan, attempts, samples, events), and
- * neither hosts nor verdicts. store_open reads it where there is no run.db, into memory; it cannot be written to. */
-int store_pack(struct store *s, const char *folder, struct err *e);
+ * neither hosts nor verdicts; 'whole': with these and all details, as a run to look at. store_open reads it where there is no
+ * run.db, into memory; it cannot be written to. */
+int store_pack(struct store *s, const char *folder, bool whole, struct err *e);
 
 /* The secret that detectors' view of the run is drawn from, as text; of a run that was recorded before runs had
  * any, a digest of what no detector knows whole. */

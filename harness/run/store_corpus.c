@@ -98,7 +98,13 @@ static const char strip[] =
 	"DELETE FROM fact WHERE key IN ('inventory_text', 'hosts', 'inventory_path', 'scenario_path');"
 	"VACUUM";
 
-int store_pack(struct store *s, const char *folder, struct err *e)
+/* Of a run to look at: its files do not come along, and where they lay means nothing elsewhere. */
+static const char strip_whole[] =
+	"DELETE FROM file;"
+	"DELETE FROM fact WHERE key IN ('inventory_text', 'inventory_path', 'scenario_path');"
+	"VACUUM";
+
+int store_pack(struct store *s, const char *folder, bool whole, struct err *e)
 {
 	char *copy = NULL, *packed = NULL, key[80];
 	struct store half = {.folder = (char *)folder};
@@ -124,7 +130,7 @@ int store_pack(struct store *s, const char *folder, struct err *e)
 	if (!rc)
 		rc = store_set(&half, "blind_key", key, e);
 	if (!rc)
-		rc = store_exec(&half, strip, e, "strip the copy");
+		rc = store_exec(&half, whole ? strip_whole : strip, e, "strip the copy");
 	sqlite3_close(half.db);
 	if (!rc)
 		rc = pack(copy, packed, e);
