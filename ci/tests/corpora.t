@@ -70,7 +70,7 @@ check "a run is packed" "$culprit" corpus "$run" -o "$tmp/packed"
 "$culprit" diagnose "$tmp/packed" --json >"$tmp/2"
 check "packed, it is judged the same, to the last figure of the evidence" cmp "$tmp/1" "$tmp/2"
 check "and it was something" [ "$(wc -c <"$tmp/1")" -gt 10000 ]
-shown() { "$culprit" "$@" | sed 's/^run [a-z0-9-]*//'; } # without the name, which is the folder's
+shown() { "$culprit" "$@" | sed '/^run /,$d'; } # up to the folder's name
 same_whole() {
 	"$culprit" corpus "$run" -o "$tmp/whole" --whole && cmp <(shown table "$run") <(shown table "$tmp/whole") &&
 		"$culprit" report "$tmp/whole" -o "$tmp/whole.html"
