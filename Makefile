@@ -155,6 +155,9 @@ lint: ## static checks of C, Lua and shell
 	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning \
 		--suppress=unknownMacro --suppress=ctuuninitvar --suppress=nullPointerRedundantCheck -I. harness faults diag results
 
+figures: all ## draw the figures of diag/detectors/HOW.md anew from the recorded corpora (python3)
+	$(Q)OUT=$(OUT) results/figures/detectors.py
+
 install: all ## install the program and its files below PREFIX (default /usr/local)
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/culprit $(DESTDIR)$(PREFIX)/share/culprit
 	$(Q)install -m 755 $(OUT)/culprit $(DESTDIR)$(PREFIX)/bin/culprit
@@ -172,6 +175,6 @@ clean: ## remove everything that was built
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-.PHONY: all demo check soak bench fuzz lint install deps clean help
+.PHONY: all demo check soak bench fuzz lint figures install deps clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
