@@ -182,7 +182,7 @@ static void a_resource_is_what_stands_before_the_slash_a_cause_is_all_of_it(void
 	named("network/hog", "net", 0, 0);
 	named("network/hog", "networks/hog", 0, 0);
 	named("disk", "disk", 1, 1);
-	named("network", "network/hog", 1, 0); /* runs of faults that did not say more yet */
+	named("network", "network/hog", 1, 1); /* runs of faults that did not say more yet */
 }
 
 static void delays_run_from_the_onset_to_the_last_right_server(void **state)

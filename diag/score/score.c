@@ -217,7 +217,9 @@ static int count(struct score *s, const struct score_cell *cell, const json_t *v
 	s->hits++;
 	s->named += resource != NULL;
 	s->classified += resource && cell->resource && same_resource(resource, cell->resource);
-	s->explained += resource && cell->resource && !strcmp(resource, cell->resource);
+	/* A fault whose resource has one part cannot be named closer. */
+	s->explained += resource && cell->resource &&
+			(strchr(cell->resource, '/') ? !strcmp(resource, cell->resource) : same_resource(resource, cell->resource));
 	if (when < 0 || cell->onset_s < 0)
 		return 0;
 	s->early += delay < 0;

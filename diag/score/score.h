@@ -7,7 +7,7 @@
  *   classified  share of the faulty cells in which every faulty server is indicted and the resource that the verdict
  *               names is the fault's, what is behind a slash aside ("network" of "network/hog"); for detectors that
  *               name any
- *   explained   the same with all of it: the cause. Not another figure where no fault has a part behind a slash
+ *   explained   the same with all of it: the cause. The same as 'classified' where the fault's has no part behind a slash
  *   delay       seconds from the verified onset to the first indictment of a faulty server, where the verdict
  *               says when; the victim that was indicted last counts
  *
