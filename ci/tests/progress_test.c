@@ -14,12 +14,12 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "ci/tests/scratch.h"
 #include "harness/base/file.h"
 #include "harness/run/progress.h"
 
 enum { WIDTH = 60 };
 
-static char dir[64];
 
 /* What of a run is shown: two cells, of which the first is confirmed while the nodes are at different things. */
 static void show(bool quiet)
@@ -147,19 +147,6 @@ static void whoever_asks_is_told(void **state)
 	json_decref(s);
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	strcpy(dir, "/tmp/progress_test.XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	return file_remove_tree(dir, NULL);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,5 +156,5 @@ int main(void)
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ci/tests/scratch.h"
 #include "diag/log/log.h"
 #include "harness/base/file.h"
 #include "harness/run/plan.h"
@@ -24,7 +25,7 @@
 enum { SERVERS = 3, SECONDS = 8, CELLS = 3 };
 
 static const int64_t start_ns = 1700000000 * SECOND;
-static char dir[64], folder[96];
+static char folder[96];
 static char *servers[] = {"s1", "s2", "s3"};
 
 /* Whoever has most in its disk's queue, and how much is the evidence. */
@@ -342,19 +343,6 @@ static void a_run_that_lacks_what_it_takes_is_refused_in_a_sentence(void **state
 	assert_int_equal(remeasure_check(s, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "is a corpus"));
 	store_close(s);
-}
-
-static int make_dir(void **state)
-{
-	(void)state;
-	strcpy(dir, "/tmp/culprit-remeasure.XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	(void)state;
-	return file_remove_tree(dir, NULL);
 }
 
 int main(void)

@@ -22,6 +22,7 @@
 
 #include <cmocka.h>
 
+#include "ci/tests/scratch.h"
 #include "harness/base/file.h"
 #include "harness/run/key.h"
 #include "harness/run/lock.h"
@@ -31,7 +32,6 @@
 #define SERVERS 4
 #define SECONDS 30
 
-static char dir[64];
 static char *servers[] = {"s1", "s2", "s3", "s4"};
 
 static const char inventory[] =
@@ -482,19 +482,6 @@ static void memory_and_handles_are_flat_over_500_cells(void **state)
 	end(&t);
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	strcpy(dir, "/tmp/resume_test.XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	return file_remove_tree(dir, NULL);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -507,5 +494,5 @@ int main(void)
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 #include <lauxlib.h>
 
+#include "ci/tests/scratch.h"
 #include "harness/base/file.h"
 #include "harness/base/home.h"
 #include "harness/lua/bind_node.h"
@@ -22,7 +23,6 @@
 #include "harness/run/plan.h"
 #include "harness/run/store.h"
 
-static char dir[64];
 
 static char *write_file(const char *name, const char *text)
 {
@@ -362,19 +362,6 @@ static void the_manual_has_exactly_the_methods_that_there_are(void **state)
 	free(manual);
 	free(path);
 	lua_close(L);
-}
-
-static int make_dir(void **state)
-{
-	(void)state;
-	strcpy(dir, "/tmp/culprit-run-test.XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	(void)state;
-	return file_remove_tree(dir, NULL);
 }
 
 int main(void)

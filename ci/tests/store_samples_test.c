@@ -14,11 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ci/tests/scratch.h"
 #include "harness/base/file.h"
 #include "harness/run/squeeze.h"
 #include "harness/run/store.h"
 
-static char dir[64];
 static char *servers[] = {"s1", "s2", "s3", "s4", "s5", "s6"};
 
 static uint64_t dice(uint64_t n)
@@ -379,19 +379,6 @@ static void damaged_samples_are_named(void **state)
 	assert_int_equal(store_samples(s, 1, compare, &x, &e), -EBADMSG);
 	assert_non_null(strstr(e.text, "dread of s3"));
 	store_close(s);
-}
-
-static int make_dir(void **state)
-{
-	(void)state;
-	strcpy(dir, "/tmp/culprit-samples-test.XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	(void)state;
-	return file_remove_tree(dir, NULL);
 }
 
 int main(void)
