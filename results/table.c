@@ -167,6 +167,9 @@ static void text_block(const struct score_table *t, const struct names *n, size_
 	}
 }
 
+/* Lines; a run that is half done misses hundreds. */
+enum { MISSING_SHOWN = 12 };
+
 void table_wrap(const char *text, FILE *out)
 {
 	size_t column = 0;
@@ -202,10 +205,12 @@ void table_footer(const struct table_notes *notes, FILE *out)
 			 notes->confirmed, notes->planned, notes->invalid, notes->error);
 		table_wrap(line, out);
 	}
-	for (size_t i = 0; i < notes->n_missing; i++) {
+	for (size_t i = 0; i < notes->n_missing && i < MISSING_SHOWN; i++) {
 		snprintf(line, sizeof(line), "missing: cell %s", notes->missing[i]);
 		table_wrap(line, out);
 	}
+	if (notes->n_missing > MISSING_SHOWN)
+		fprintf(out, "missing: %zu more cells (--json names them)\n", notes->n_missing - MISSING_SHOWN);
 	for (size_t i = 0; i < notes->n_remarks; i++)
 		table_wrap(notes->remarks[i], out);
 }
