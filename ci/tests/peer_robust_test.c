@@ -358,6 +358,114 @@ static void bursts_are_no_fault(void **state)
 	cluster_free(c);
 }
 
+/* What clients sent to each server in a second, and sent again of it (0: nothing to send); no gaps, as one request at a time makes none. */
+typedef void (*requests_fn)(gsl_rng *rng, size_t server, int second, double *bytes, double *again);
+
+static const char *judge_requests(struct cluster *c, requests_fn requests)
+{
+	static const enum metric metrics[] = {METRIC_CLIENT_TCP_SENT, METRIC_CLIENT_TCP_RETRANSMITTED, METRIC_TCP_OUT_OF_ORDER};
+	static double values[SERVERS_MAX][3][COLUMNS * SECONDS];
+	struct err e;
+
+	fill(c);
+	for (size_t s = 0; s < c->servers; s++) {
+		for (int i = 0; i < 3; i++)
+			for (int k = 0; k < COLUMNS; k++)
+				columns_read(c->columns, metrics[i], s, (enum column)k, values[s][i] + k * SECONDS);
+		for (int t = 0; t < SECONDS; t++) {
+			double bytes = 0, again = 0;
+
+			requests(c->rng, s, t, &bytes, &again);
+			for (int i = 0; i < 3; i++)
+				values[s][i][COLUMN_SUM * SECONDS + t] = values[s][i][COLUMN_MAX * SECONDS + t] =
+					i == 0 ? bytes : i == 1 ? again : 0;
+		}
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(columns_put(c->columns, metrics[i], s, values[s][i], &e), 0);
+	}
+	return judge_run(&(struct detector_run){.id = "r", .seconds = SECONDS, .servers = names, .n_servers = c->servers, .columns = c->columns},
+			 NULL);
+}
+
+/* B's requests get lost; every other second has any. */
+static void few_requests_to_b(gsl_rng *rng, size_t server, int second, double *bytes, double *again)
+{
+	if (gsl_rng_uniform(rng) > 0.5)
+		return;
+	*bytes = 144 * (1 + gsl_ran_poisson(rng, 10));
+	*again = server == 1 && second >= ONSET && second < END && gsl_rng_uniform(rng) < 0.8 ? 1 : 0;
+}
+
+/* The same, but it is a client that loses, whomever it sends to, and it asks some more often than others. */
+static void one_bad_client(gsl_rng *rng, size_t server, int second, double *bytes, double *again)
+{
+	*bytes = 144 * (1 + gsl_ran_poisson(rng, 10));
+	*again = second >= ONSET && second < END && gsl_rng_uniform(rng) < (server % 2 ? 0.5 : 0.35) ? 1 : 0;
+}
+
+/* B's link is full for long, its peers' for 5 s of 20; a full link's queue runs over every other second, B's or not. */
+static void full_links(gsl_rng *rng, size_t server, int second, double *bytes, double *again)
+{
+	bool full = (server == 1 && second >= ONSET && second < END) || (second + 7 * server) % 20 < 5;
+
+	*bytes = full ? 6e6 : 1e5 * gsl_rng_uniform(rng);
+	*again = full && gsl_rng_uniform(rng) < 0.5 ? 1 + floor(300 * gsl_rng_uniform(rng)) : 0;
+}
+
+static void a_few_requests_that_get_lost_are_enough(void **state)
+{
+	(void)state;
+	for (unsigned long seed = 0; seed < 10; seed++) {
+		struct cluster *c = cluster_new(6, seed + 900);
+
+		assert_string_equal(judge_requests(c, few_requests_to_b), "B network/receive-loss");
+		cluster_free(c);
+	}
+}
+
+static void what_a_client_loses_is_no_servers_fault(void **state)
+{
+	(void)state;
+	for (unsigned long seed = 0; seed < 20; seed++) {
+		struct cluster *c = cluster_new(6, seed + 950);
+
+		assert_string_equal(judge_requests(c, one_bad_client), "healthy");
+		cluster_free(c);
+	}
+}
+
+static void a_full_link_is_no_bad_one(void **state)
+{
+	(void)state;
+	for (unsigned long seed = 0; seed < 20; seed++) {
+		struct cluster *c = cluster_new(8, seed + 990);
+
+		assert_string_equal(judge_requests(c, full_links), "healthy");
+		cluster_free(c);
+	}
+}
+
+/* Of clients nothing is known: what servers see beyond a gap tells, too. */
+static bool servers_only(enum metric m, size_t server, int second)
+{
+	(void)server;
+	(void)second;
+	return m < METRIC_CLIENT_TCP_SENT || m > METRIC_CLIENT_TCP_DUPLICATES;
+}
+
+static void the_receiver_is_asked_if_the_sender_cannot_be(void **state)
+{
+	struct cluster *c = cluster_new(6, 31);
+
+	(void)state;
+	c->fault = LOSS_IN;
+	c->victim = 2;
+	c->strength = 0.05;
+	c->has = servers_only;
+	assert_string_equal(judge(c, NULL), "C network/receive-loss");
+	cluster_free(c);
+}
+
 /* A CSV file's: what they mean is not known, so no resource is named. */
 static void other_peoples_metrics_are_compared(void **state)
 {
@@ -409,6 +517,10 @@ int main(void)
 		cmocka_unit_test(of_two_nobody_can_tell),
 		cmocka_unit_test(what_is_missing_is_done_without),
 		cmocka_unit_test(bursts_are_no_fault),
+		cmocka_unit_test(a_few_requests_that_get_lost_are_enough),
+		cmocka_unit_test(what_a_client_loses_is_no_servers_fault),
+		cmocka_unit_test(a_full_link_is_no_bad_one),
+		cmocka_unit_test(the_receiver_is_asked_if_the_sender_cannot_be),
 		cmocka_unit_test(other_peoples_metrics_are_compared),
 		cmocka_unit_test(a_run_shorter_than_the_span_says_nothing),
 	};

@@ -19,8 +19,13 @@
 --      cannot move while they are a minority.
 --   4. Counts: in k of n seconds there was loss, and a second of its peers has it with probability p. Not how much
 --      was lost: a queue that runs over loses hundreds of segments at once and then none for seconds, a bad link loses some
---      all the time. Chernoff: so many or more have a chance below exp(-n KL(k/n, p)), so n KL must exceed ln M. Such
---      seconds are rare where there is little to lose, so here twice the span is looked at.
+--      all the time. Chernoff: so many or more have a chance below exp(-n KL(k/n, p)), so n KL must exceed ln M.
+--      A queue runs over where the link is full, so p is one thing for seconds that carry, with the one before, as much as
+--      the busiest second of any server, and another for the rest, in which healthy servers lose next to nothing. In place of
+--      n KL stands the sum of log(r / p) over the seconds with loss and of log((1 - r) / (1 - p)) over those without, r = k/n
+--      or p, which is more: the same where there is but one p, and like it a likelihood ratio, which exceeds x with a chance
+--      of exp(-x). p is the share among all others, since what is congested may be any few of them.
+--      Such seconds are rare where there is little to lose, so here twice the span is looked at.
 --   5. M is servers times causes times stretches of the run, over 'alarm', and z the normal quantile of 1 - 1/M: the bounds
 --      are those of the largest of so many. More servers, metrics and seconds raise the threshold, and not the
 --      false alarms: by design 'alarm' a run.
@@ -59,16 +64,19 @@ local function foreign(way, other)
 	}
 end
 
--- Seconds with loss between two ends. At the sender: sent again, and not in vain (a spurious timeout is told by
--- the acknowledgement of a duplicate). At the receiver: a gap.
+-- Seconds with loss, by what the sender sent again, and not in vain (a spurious timeout is told by the acknowledgement of
+-- a duplicate). Requests and answers one at a time get lost without a gap, so the receiver is asked only if the sender cannot be.
 local function lossy(from, to)
-	local again, needless = from .. "tcp_retransmitted_segments", from .. "tcp_duplicate_segments"
-	local gaps = to .. "tcp_out_of_order_segments"
-	return {
-		{ says = "segments sent again", needs = { again }, amount = function(of) return of(again) - of(needless) end,
-			counts = metric(from .. "tcp_sent_segments") },
-		{ says = "segments beyond a gap", needs = { gaps }, amount = metric(gaps), counts = metric(to .. "tcp_received_segments") },
-	}
+	local again, sent = from .. "tcp_retransmitted_segments", from .. "tcp_sent_bytes"
+	local gaps, received = to .. "tcp_out_of_order_segments", to .. "tcp_received_bytes"
+	return { { says = "segments sent again", needs = { again, sent }, lost = metric(again), load = metric(sent),
+			needless = metric(from .. "tcp_duplicate_segments") } },
+		{ { says = "segments beyond a gap", needs = { gaps, received }, lost = metric(gaps), load = metric(received) } }
+end
+
+local function loss(cause, from, to)
+	local views, instead = lossy(from, to)
+	return { cause = cause, views = views, instead = instead }
 end
 
 -- Where there are no bytes (in a CSV file), that exposure has no rates and no say.
@@ -86,8 +94,8 @@ local known_times = { dread = true, dwrite = true, nsread = true, ncread = true 
 local causes = {
 	{ cause = "network/hog", what = "network/hog, received", least = 3, views = { foreign("received", "sent") } },
 	{ cause = "network/hog", what = "network/hog, sent", least = 3, views = { foreign("sent", "received") } },
-	{ cause = "network/receive-loss", views = lossy("client_", "") },
-	{ cause = "network/send-loss", views = lossy("", "client_") },
+	loss("network/receive-loss", "client_", ""),
+	loss("network/send-loss", "", "client_"),
 	{
 		cause = "disk", least = "disk",
 		views = {
@@ -187,31 +195,66 @@ local function log_ratios(run, view, span)
 	end
 end
 
-local function x_log(x, y)
-	return (x * (x / y):log()):fill(0)
-end
+-- The second before.
+local function before(x) return x:rolling_sum(2, 1) - x end
 
--- How unlikely a server's seconds are, if they were like its peers': n KL(k/n, p); a vec a server.
-local function surprises(run, view, span)
-	local ks, ns, rates, overall, surprise = {}, {}, {}, {}, {}
+-- What each server's seconds were: 1 if something was lost, and 1 if there was something to lose; each for light and for full
+-- seconds. Told a second later, when what was sent again in vain has been acknowledged.
+local function seconds_with_loss(run, view)
+	local loads, most, lost, had = {}, 0, {}, {}
+	for i, server in ipairs(run.servers) do
+		loads[i] = view.load(reader(run, server))
+		most = math.max(most, loads[i]:max())
+	end
 	for i, server in ipairs(run.servers) do
 		local of = reader(run, server)
-		local k, n = view.amount(of):clamp(0, 1), view.counts(of):clamp(0, 1)
-		ks[i], ns[i] = k:rolling_sum(2 * span, span), n:rolling_sum(2 * span, span)
-		rates[i] = ks[i] / ns[i]
-		overall[i] = vec.new(run.seconds, k:sum() / math.max(n:sum(), 1))
+		local k = before(view.lost(of))
+		if view.needless then k = k - view.needless(of):rolling_sum(2, 1) end
+		k = k:clamp(0, 1)
+		local n, full = (before(loads[i]) + k):clamp(0, 1), (before(loads[i]:rolling_sum(2, 1)) - most + 1):clamp(0, 1)
+		lost[i], had[i] = { k - k * full, k * full }, { n - n * full, n * full }
 	end
-	local lately, always = vec.others(rates, 2), vec.others(overall, 2)
+	return lost, had
+end
+
+-- What each server has lately and in all, and what all have, of one load.
+local function pool(run, of, load, span)
+	local each, own, all, total = {}, {}, 0, 0
 	for i in ipairs(run.servers) do
-		-- Half a second more than was seen: never is a rate that nobody knows.
-		local usual = lately[i] + (always[i] - lately[i]):clamp(0)
-		local p = (usual * ns[i] + 0.5) / (ns[i] + 1)
-		local r = p + (rates[i] - p):clamp(0)
-		surprise[i] = ns[i] * (x_log(r, p) + x_log(1 - r, 1 - p)) + 0 * r
+		each[i], own[i] = of[i][load]:rolling_sum(2 * span, span), of[i][load]:sum()
+		all, total = each[i] + all, total + own[i]
+	end
+	return { each = each, own = own, all = all, total = total }
+end
+
+-- How unlikely a server's seconds are, if they were like its peers': a log likelihood ratio; a vec a server.
+local function surprises(run, view, span)
+	local lost, had = seconds_with_loss(run, view)
+	local ks, ns, surprise, count = {}, {}, {}, { k = {}, n = {} }
+	for load = 1, 2 do ks[load], ns[load] = pool(run, lost, load, span), pool(run, had, load, span) end
+	local peers = 0
+	for i in ipairs(run.servers) do
+		count.k[i], count.n[i] = ks[1].each[i] + ks[2].each[i], ns[1].each[i] + ns[2].each[i]
+		if ns[1].own[i] + ns[2].own[i] > 0 then peers = peers + 1 end
+	end
+	for i in ipairs(run.servers) do
+		local share = count.k[i] / count.n[i]
+		surprise[i] = 0 * share
+		for load = 1, 2 do
+			local k, n = ks[load].each[i], ns[load].each[i]
+			local others = ns[load].total - ns[load].own[i]
+			local always = (ks[load].total - ks[load].own[i]) / math.max(others, 1)
+			local lately = ((ks[load].all - k) / (ns[load].all - n)):fill(0)
+			-- Half a second more than was seen: never is a rate that nobody knows.
+			local p = ((lately + (always - lately):clamp(0)) * others + 0.5) / (others + 1)
+			local r = p + (share - p):clamp(0)
+			surprise[i] = surprise[i] + (k * (r / p):log() + ((n - k) * ((1 - r) / (1 - p)):log()):fill(0))
+		end
+		if peers < 3 then surprise[i] = vec.new(run.seconds) end
 	end
 	return surprise, function(i, at)
-		return ("%s: in %d of %d seconds, of which a peer has a chance of exp(-%.3g)"):format(view.says, ks[i][at] // 1,
-			ns[i][at] // 1, surprise[i][at])
+		return ("%s: in %d of %d seconds, of which a peer has a chance of exp(-%.3g)"):format(view.says, count.k[i][at] // 1,
+			count.n[i][at] // 1, surprise[i][at])
 	end
 end
 
@@ -245,7 +288,7 @@ local function look(run, cause, log_m, params)
 	local views, least, span = known(run, cause.views), params[cause.least] or cause.least, params.span
 	if #views == 0 and cause.instead then views, least = known(run, cause.instead), cause.instead.least end
 	local by_view, tell, scores, most, found = {}, {}, {}, {}, {}
-	for k, view in ipairs(views) do by_view[k], tell[k] = (view.counts and surprises or log_ratios)(run, view, span) end
+	for k, view in ipairs(views) do by_view[k], tell[k] = (view.lost and surprises or log_ratios)(run, view, span) end
 	for i in ipairs(#views > 0 and run.servers or {}) do
 		local all = {}
 		for k in ipairs(views) do all[k] = by_view[k][i] end
