@@ -116,10 +116,6 @@ def combine(function, *lists):
 	return [None if None in at else function(*at) for at in zip(*lists)]
 
 
-def least(*lists):
-	return [min(present(at), default=None) for at in zip(*lists)]
-
-
 def filled(values):
 	return [v or 0.0 for v in values]
 
@@ -169,23 +165,30 @@ def peer_threshold(folder):
 	f.save(os.path.join(folder, "peer-threshold.svg"))
 
 
-def surprise(cell, amount, sent):
-	"""n KL(k/n, p) a server: section 4 of peer-robust.lua's head, written down again."""
-	k, n, rate, whole = {}, {}, {}, {}
+def surprise(cell, lost, sent):
+	"""The log likelihood ratio a server: section 4 of peer-robust.lua's head, written down again."""
+	most = max(max(sent[s]) for s in cell.servers)
+	seconds = {} # server -> (lost, full) a second that had something to lose; told a second later
 	for s in cell.servers:
-		lost, any_sent = [min(max(v, 0.0), 1.0) for v in filled(amount[s])], [min(v, 1.0) for v in filled(sent[s])]
-		k[s], n[s] = rolling(lost, 16, 8, sum), rolling(any_sent, 16, 8, sum)
-		rate[s] = combine(lambda a, b: a / b if b else None, k[s], n[s])
-		whole[s] = sum(lost) / max(sum(any_sent), 1)
-	out = {}
-	for s in cell.servers:
-		always = statistics.median(v for t, v in whole.items() if t != s)
+		seconds[s] = [None] + [(lost[s][t] > 0, sum(sent[s][max(t - 1, 0):t + 1]) >= most) if sent[s][t] > 0 or lost[s][t] > 0 else None
+			for t in range(cell.seconds - 1)]
 
-		def one(lately, of, own):
-			p = (max(lately, always) * of + 0.5) / (of + 1)
-			r = max(own, p)
-			return of * ((r * math.log(r / p) if r > 0 else 0) + ((1 - r) * math.log((1 - r) / (1 - p)) if r < 1 else 0))
-		out[s] = combine(one, others(rate, s), n[s], rate[s])
+	def share(spans, full):
+		of = [k for span in spans for k, is_full in present(span) if is_full == full]
+		return (sum(of) / len(of) if of else 0, len(of))
+	out = {s: [None] * cell.seconds for s in cell.servers}
+	for s in cell.servers:
+		for t in range(7, cell.seconds):
+			span = slice(max(t - 15, 0), t + 1)
+			mine, peers = present(seconds[s][span]), [seconds[x] for x in cell.servers if x != s]
+			if not mine:
+				continue
+			score, r = 0, sum(k for k, _ in mine) / len(mine)
+			for full in (False, True):
+				always, n = share(peers, full)
+				p = (max(always, share([x[span] for x in peers], full)[0]) * n + 0.5) / (n + 1)
+				score += sum(math.log(max(r, p) / p) if k else math.log((1 - max(r, p)) / (1 - p)) for k, is_full in mine if is_full == full)
+			out[s][t] = score
 	return out
 
 
@@ -194,11 +197,9 @@ def peer_robust_loss(folder):
 	verdict = cell.verdict("peer-robust")
 	same("network/receive-loss", verdict["resource"], "cause")
 	again, needless = cell.series("client_tcp_retransmitted_segments"), cell.series("client_tcp_duplicate_segments")
-	again = {s: combine(lambda a, b: a - b, filled(again[s]), filled(needless[s])) for s in cell.servers}
+	again = {s: [a - b - c for a, b, c in zip(filled(again[s]), filled(needless[s]), filled(needless[s])[1:] + [0])] for s in cell.servers}
 	gaps = {s: filled(v) for s, v in cell.series("tcp_out_of_order_segments").items()}
-	by_sender = surprise(cell, again, cell.series("client_tcp_sent_segments"))
-	by_receiver = surprise(cell, gaps, cell.series("tcp_received_segments"))
-	score = {s: least(by_sender[s], by_receiver[s]) for s in cell.servers}
+	score = surprise(cell, again, {s: filled(v) for s, v in cell.series("client_tcp_sent_bytes").items()})
 	seen, found = verdict["evidence"]["causes"]["network/receive-loss"], verdict["evidence"]["found"][0]
 	for s in cell.servers:
 		same(largest(score[s]), seen["highest"][s], "score of " + s)
@@ -228,9 +229,9 @@ def peer_robust_loss(folder):
 			for way, v, fill in ((-1, again[s][second], colour), (1, gaps[s][second], "#ffffff")):
 				if v > 0:
 					f.rect(p.x(second) + 4, middle, p.x(second + 1) - 4, middle + way * 12 * math.log10(1 + v), fill, colour)
-	p = Panel(f, 80, 480, 840, 730, cell.seconds, 0, 20)
+	p = Panel(f, 80, 480, 840, 730, cell.seconds, 0, 30)
 	p.fault(cell.onset, cell.offset)
-	p.axes("score: -ln(chance)", range(0, 21, 5), time=True)
+	p.axes("score: -ln(chance)", range(0, 31, 5), time=True)
 	for s in cell.peers + [cell.victim]:
 		colour, width, dash, shape = cell.style(s)
 		p.curve(score[s], 1, colour, width, dash, shape)
