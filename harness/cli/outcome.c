@@ -261,7 +261,7 @@ int outcome_show(const char *command, struct store *s, const json_t *rows, const
 			goto out;
 		}
 	} else if (!rc && !o->tap)
-		rc = show_table(s, rows, o->format, o->details, o->against, out, &e);
+		rc = show_table(s, c, o->format, o->details, o->against, out, &e);
 	if (rc) {
 		bool usage = o->against && (rc == -ENOENT || rc == -EINVAL);
 

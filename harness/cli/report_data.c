@@ -43,8 +43,12 @@ static int read_table(struct store *s, json_t *index, struct err *e)
 	char *text = NULL;
 	size_t size = 0;
 	FILE *f = open_memstream(&text, &size);
-	int rc = f ? show_table(s, NULL, TABLE_JSON, false, NULL, f, e) : err_errno(e, -ENOMEM, "cannot make a table");
+	struct scoring *c = NULL;
+	int rc = f ? scoring_new(s, NULL, &c, e) : err_errno(e, -ENOMEM, "cannot make a table");
 
+	if (!rc)
+		rc = show_table(s, c, TABLE_JSON, false, NULL, f, e);
+	scoring_free(c);
 	if (f)
 		fclose(f);
 	if (!rc)

@@ -188,22 +188,19 @@ static int show_paper(struct store *s, const struct scoring *c, enum table_forma
 	return rc;
 }
 
-int show_table(struct store *s, const json_t *rows, enum table_format format, bool details, const char *against, FILE *out,
+int show_table(struct store *s, struct scoring *c, enum table_format format, bool details, const char *against, FILE *out,
 	       struct err *e)
 {
 	char *measure = store_get(s, "measure");
-	struct scoring *c = NULL;
-	int rc = scoring_new(s, rows, &c, e);
+	int rc = 0;
 
-	if (!rc)
-		scoring_notes(c)->details = details;
-	if (!rc && measure && !strcmp(measure, "runtime"))
+	scoring_notes(c)->details = details;
+	if (measure && !strcmp(measure, "runtime"))
 		rc = show_runtimes(s, format, scoring_notes(c), against, out, e);
-	else if (!rc && against)
+	else if (against)
 		rc = show_paper(s, c, format, scoring_notes(c), against, out, e);
-	else if (!rc && table_render(scoring_table(c), format, scoring_notes(c), out))
+	else if (table_render(scoring_table(c), format, scoring_notes(c), out))
 		rc = err_errno(e, -EIO, "cannot print the table");
-	scoring_free(c);
 	free(measure);
 	return rc;
 }

@@ -17,9 +17,9 @@ int show_parse_whole(const char *command, const char *option, const char *text, 
 /* The plan, for --dry-run; returns an exit code. */
 int show_plan(const struct scenario *s, const struct plan *p, char *const servers[], bool json, FILE *out);
 
-/* Scores 'rows' (NULL: the verdicts in the store) and renders the table, beside the published one 'against' (NULL: none;
- * run times always stand beside 001's). -ENOENT or -EINVAL for one that there is not, or of another kind. */
-int show_table(struct store *s, const json_t *rows, enum table_format format, bool details, const char *against, FILE *out,
+/* Renders the table of what was scored, beside the published one 'against' (NULL: none; run times always stand beside 001's).
+ * -ENOENT or -EINVAL for one that there is not, or of another kind. */
+int show_table(struct store *s, struct scoring *c, enum table_format format, bool details, const char *against, FILE *out,
 	       struct err *e);
 
 /* What was scored by the strength of faults (results/dose.h). */
