@@ -22,4 +22,15 @@ for run in results/runs/*; do
 	check "$id: judged again, it is the same" within < <("$culprit" rescore "$tmp/$id" "${beside[@]}" --format markdown)
 	check "$id: its report can be made" bash -c "'$culprit' report '$tmp/$id' -o '$tmp/page.html' && [ \$(stat -c %s '$tmp/page.html') -gt 100000 ]"
 done
+# What README and page say of the half of Table 1's run that was held out.
+held=$("$culprit" rescore "$tmp/table1-20261121" --cells 45-84)
+check "held out: 30 of 30, nobody wrong, 0 of 10 controls" grep -qx "peer-robust  *1.00 \[.88,1\]  *1.00 \[.88,1\]  *0.00 \[0,.12\]  *0.00 \[0,.31\]" <<<"$held"
+check "of 30 faulty cells and 10 controls" grep -q "^ *30 faulty  *10 controls" <<<"$held"
+check "with the right cause" grep -q "cause for 1.00 \[.88,1\]" <<<"$held"
+check "and in all of it 57 and 8 of 60" test "$("$culprit" rescore "$tmp/table1-20261121" --json |
+	perl -MJSON::PP -0777 -ne 'print map { "$_->{detector} $_->{faulty}{right_server}{count}/$_->{faulty}{n} " }
+		grep { $_->{detector} =~ /^peer/ } @{ decode_json($_)->{summary}{detectors} }')" = "peer-robust 57/60 peer-threshold 8/60 "
+for cells in x 4 9-3 0-4 5-44x 900-901; do
+	check "--cells $cells is refused" bash -c "'$culprit' table '$tmp/table1-20261121' --cells $cells 2>&1 | grep -q 'cell'; [ \${PIPESTATUS[0]} = 2 ]"
+done
 done_testing

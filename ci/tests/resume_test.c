@@ -422,7 +422,7 @@ static void score(struct torn *t)
 	char *text = NULL;
 	FILE *f = open_memstream(&text, &size);
 
-	if (scoring_new(t->x.store, NULL, &c, &e) || table_render(scoring_table(c), TABLE_TEXT, scoring_notes(c), f))
+	if (scoring_new(t->x.store, NULL, (struct cell_range){0}, &c, &e) || table_render(scoring_table(c), TABLE_TEXT, scoring_notes(c), f))
 		fail_msg("%s", e.text);
 	fclose(f);
 	assert_non_null(strstr(text, "peer-threshold"));

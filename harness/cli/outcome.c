@@ -24,6 +24,7 @@ int outcome_option(const char *command, int code, const char *arg, struct outcom
 {
 	struct err e;
 	char *end;
+	int n = 0;
 
 	switch (code) {
 	case OUTCOME_TAP:
@@ -58,6 +59,12 @@ int outcome_option(const char *command, int code, const char *arg, struct outcom
 		if (end != arg && !*end && o->level > 0 && o->level <= 1)
 			return 0;
 		cmd_fail(command, 0, "--level takes a rate above 0, at most 1, not '%s'", arg);
+		return -EINVAL;
+	case OUTCOME_CELLS:
+		if (sscanf(arg, "%9ld-%9ld%n", &o->cells.from, &o->cells.to, &n) == 2 && !arg[n] && o->cells.from > 0 &&
+		    o->cells.to >= o->cells.from)
+			return 0;
+		cmd_fail(command, 0, "--cells takes FROM-TO, two numbers of cells such as 45-84, not '%s'", arg);
 		return -EINVAL;
 	case OUTCOME_FORMAT:
 		if (!table_format_parse(arg, &o->format, &e))
@@ -252,7 +259,7 @@ int outcome_show(const char *command, struct store *s, const json_t *rows, const
 	struct scoring *c = NULL;
 	unsigned failed = 0;
 	struct err e;
-	int rc = scoring_new(s, rows, &c, &e);
+	int rc = scoring_new(s, rows, o->cells, &c, &e);
 
 	if (!rc && !o->tap && o->by_strength) {
 		rc = show_doses(s, c, o->format, o->details, o->level ? o->level : DEFAULT_LEVEL, out, &e);
@@ -263,7 +270,7 @@ int outcome_show(const char *command, struct store *s, const json_t *rows, const
 	} else if (!rc && !o->tap)
 		rc = show_table(s, c, o->format, o->details, o->against, out, &e);
 	if (rc) {
-		bool usage = o->against && (rc == -ENOENT || rc == -EINVAL);
+		bool usage = (o->against || o->cells.to) && (rc == -ENOENT || rc == -EINVAL);
 
 		rc = cmd_fail(command, usage ? CULPRIT_EXIT_USAGE : CULPRIT_EXIT_INVALID, "%s", e.text);
 		goto out;

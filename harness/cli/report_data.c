@@ -44,7 +44,7 @@ static int read_table(struct store *s, json_t *index, struct err *e)
 	size_t size = 0;
 	FILE *f = open_memstream(&text, &size);
 	struct scoring *c = NULL;
-	int rc = f ? scoring_new(s, NULL, &c, e) : err_errno(e, -ENOMEM, "cannot make a table");
+	int rc = f ? scoring_new(s, NULL, (struct cell_range){0}, &c, e) : err_errno(e, -ENOMEM, "cannot make a table");
 
 	if (!rc)
 		rc = show_table(s, c, TABLE_JSON, false, NULL, f, e);

@@ -213,7 +213,7 @@ static int write_notes(struct scoring *c, const json_t *tally, struct err *e)
 	size_t i;
 
 	c->missing = calloc(json_array_size(missing) + 1, sizeof(*c->missing));
-	c->remarks = calloc(json_array_size(skipped) + 1, sizeof(*c->remarks));
+	c->remarks = calloc(json_array_size(skipped) + 2, sizeof(*c->remarks)); /* and keep_range's */
 	if (!c->missing || !c->remarks)
 		return err_errno(e, -ENOMEM, "cannot make a table");
 	json_array_foreach((json_t *)missing, i, row)
@@ -235,7 +235,29 @@ static int write_notes(struct scoring *c, const json_t *tally, struct err *e)
 	return 0;
 }
 
-int scoring_new(struct store *s, const json_t *rows, struct scoring **out, struct err *e)
+/* Leaves the cells out that are not asked for, and says so; -ENOENT if nothing is left. */
+static int keep_range(struct scoring *c, struct cell_range cells, json_t *confirmed, struct err *e)
+{
+	unsigned kept = 0;
+
+	if (!cells.to)
+		return 0;
+	for (size_t i = json_array_size(confirmed); i-- > 0;) {
+		const json_t *row = json_array_get(confirmed, i);
+		json_int_t number = json_integer_value(json_object_get(row, "cell"));
+
+		if (number < cells.from || number > cells.to)
+			json_array_remove(confirmed, i);
+		else
+			kept += !json_integer_value(json_object_get(row, "training"));
+	}
+	if (!kept)
+		return err_set(e, -ENOENT, "the run has no confirmed scored cell from %ld to %ld", cells.from, cells.to);
+	add_line(c->remarks, &c->notes.n_remarks, line_of("scored here: cells %ld to %ld alone", cells.from, cells.to));
+	return 0;
+}
+
+int scoring_new(struct store *s, const json_t *rows, struct cell_range cells, struct scoring **out, struct err *e)
 {
 	struct scoring *c = calloc(1, sizeof(*c));
 	json_t *tally = NULL, *stored = NULL, *all = NULL, *confirmed = NULL;
@@ -253,6 +275,8 @@ int scoring_new(struct store *s, const json_t *rows, struct scoring **out, struc
 		rc = add_nulls(s, rows ? rows : stored, &all, e);
 	if (!rc)
 		rc = write_notes(c, tally, e);
+	if (!rc)
+		rc = keep_range(c, cells, confirmed, e);
 	if (!rc)
 		rc = declare_axes(s, c->table, json_object_get(tally, "cells"), all, e);
 	if (!rc)

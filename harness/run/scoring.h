@@ -11,9 +11,15 @@
 
 struct scoring;
 
-/* Scores 'rows' as judge_all gives them, or those in the store if NULL; null detectors that these lack are judged here.
- * -EINVAL for a run that was not written to the point where it can be judged. */
-int scoring_new(struct store *s, const json_t *rows, struct scoring **out, struct err *e);
+/* Cells by their numbers in the plan, both ends included; all of them if 'to' is 0. */
+struct cell_range {
+	long from, to;
+};
+
+/* Scores 'rows' as judge_all gives them, or those in the store if NULL, of these cells; null detectors that these lack are
+ * judged here. -EINVAL for a run that was not written to the point where it can be judged. -ENOENT: none of
+ * these cells was run and is scored. */
+int scoring_new(struct store *s, const json_t *rows, struct cell_range cells, struct scoring **out, struct err *e);
 void scoring_free(struct scoring *c);
 
 /* Of one scoring; all borrowed. */
