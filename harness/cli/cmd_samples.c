@@ -66,6 +66,10 @@ static int print_all(struct store *s, const struct options *o, struct err *e)
 	size_t i;
 	int rc = store_confirmed(s, &rows, e);
 
+	json_array_foreach(rows, i, row)
+		found = found || !o->cell || o->cell == json_integer_value(json_object_get(row, "cell"));
+	if (!rc && o->cell && !found)
+		rc = err_set(e, -ENOENT, "the run has no confirmed cell %ld", o->cell);
 	if (!rc)
 		puts("cell,attempt,metric,server,second,count,sum,max,bytes");
 	json_array_foreach(rows, i, row) {
@@ -74,11 +78,10 @@ static int print_all(struct store *s, const struct options *o, struct err *e)
 
 		if (rc || (o->cell && o->cell != p.cell))
 			continue;
-		found = true;
 		rc = store_samples(s, p.attempt, print_series, &p, e);
 	}
 	json_decref(rows);
-	return !rc && !found && o->cell ? err_set(e, -ENOENT, "the run has no confirmed cell %ld", o->cell) : rc;
+	return rc;
 }
 
 static int parse(int argc, char **argv, struct options *o)
