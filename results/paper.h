@@ -23,8 +23,8 @@ int paper_read(const char *name, struct paper **out, struct err *e);
 int paper_parse(const char *name, const char *text, struct paper **out, struct err *e);
 void paper_free(struct paper *p);
 
-/* Text of at most 80 columns begins with the summary that table_render has; Markdown has the paper's own layout, its
- * parts side by side. CSV and JSON hold every cell. 0, or -EIO. */
+/* Text of at most 80 columns and Markdown begin with all of it in one look (shares only, by fault and workload) and the
+ * summary that table_render has; Markdown then has the paper's own layout, its parts side by side. CSV and JSON hold every cell. 0, or -EIO. */
 int paper_render(const struct paper *p, const struct score_table *t, enum table_format format,
 		 const struct table_notes *notes, FILE *f);
 

@@ -53,6 +53,9 @@ size_t paper_strays(const struct paper *p, const struct score_table *t, size_t d
  * names borrowed. 'axis' is SCORE_FAULT or SCORE_WORKLOAD. */
 const char **paper_names(const struct paper *p, const struct score_table *t, enum score_axis axis, size_t *n);
 
+/* paper_grid.c: published and measured in one look, two detectors a grid, at most 80 columns of text. */
+void paper_grid(const struct paper *p, const struct score_table *t, const struct table_notes *notes, bool markdown, FILE *f);
+
 /* paper_data.c */
 void paper_csv(const struct paper *p, const struct score_table *t, FILE *f);
 void paper_json(const struct paper *p, const struct score_table *t, const struct table_notes *notes, FILE *f);

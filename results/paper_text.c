@@ -402,6 +402,7 @@ int paper_render(const struct paper *p, const struct score_table *t, enum table_
 	} else if (format == TABLE_JSON) {
 		paper_json(p, t, notes, f);
 	} else {
+		paper_grid(p, t, notes, format == TABLE_MARKDOWN, f);
 		if (format == TABLE_TEXT)
 			table_summary_text(t, &n, notes, f);
 		else

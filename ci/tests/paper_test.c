@@ -96,6 +96,32 @@ static void must_have(const char *text, const char *const *lines)
 			fail_msg("'%s' is not in:\n%s", *lines, text);
 }
 
+static void both_begin_with_all_in_one_look(void **state)
+{
+	static const char text_grid[] = "share of faulty servers found: published (best metric), by-metric, at-last; of 2\n"
+					"  to 5 cells each\n"
+					"                  ddr         postmark    ddw         mine\n"
+					"disk-hog          1   1   -   1   -   -   .40 -   -   0   -   -\n"
+					"send-pktloss      0   -   -   .80 -   -   0   -   1   0   -   -\n"
+					"cpu-hog           -   -   -   -   -   -   -   -   -   -   -   0\n"
+					"false alarms      -   -   -   -   -   -   -   -   0   -   -   -\n"
+					"\n";
+	static const char *const rows[] = {
+		"by-metric, at-last; of 2\n  to 5 cells each\n\n| fault | ddr | postmark | ddw | mine |\n|---|---|---|---|---|\n"
+		"| disk-hog | *1* 1 - | *1* - - | *.40* - - | *0* - - |\n",
+		"\n| false alarms | *-* - - | *-* - - | *-* - 0 | *-* - - |\n",
+		NULL,
+	};
+	char *text = render(TABLE_TEXT), *markdown = render(TABLE_MARKDOWN);
+
+	(void)state;
+	if (strncmp(text, text_grid, strlen(text_grid)))
+		fail_msg("not what it begins with:\n%s", text);
+	must_have(markdown, rows);
+	free(text);
+	free(markdown);
+}
+
 static void text_has_both_halves_and_says_what_is_missing(void **state)
 {
 	static const char *const lines[] = {
@@ -156,12 +182,12 @@ static void markdown_has_the_halves_side_by_side(void **state)
 		"\n- ten servers and ten clients\n",
 		NULL,
 	};
-	char *text = render(TABLE_MARKDOWN);
+	char *text = render(TABLE_MARKDOWN), *rest = text, *line;
 	unsigned bars = 0, head = 0;
 
 	(void)state;
 	must_have(text, lines);
-	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) { /* every row is as wide as its head */
+	while ((line = strsep(&rest, "\n"))) { /* every row is as wide as its head */
 		bool row = *line == '|';
 
 		bars = 0;
@@ -270,6 +296,7 @@ static void what_is_no_such_table_is_refused_with_its_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(both_begin_with_all_in_one_look),
 		cmocka_unit_test(text_has_both_halves_and_says_what_is_missing),
 		cmocka_unit_test(markdown_has_the_halves_side_by_side),
 		cmocka_unit_test(programs_get_every_cell),
