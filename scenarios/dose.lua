@@ -8,8 +8,8 @@
 -- detectors were tuned, nor that of table1.lua. A hog at 25% is the hog for a quarter of the time; 001 lost 5 %
 -- of the packets.
 --
--- 84 cells a repeat, 12 of them controls, of some 29 s each: with two repeats and the training an hour and a
--- half. Then:
+-- 132 cells a repeat, of some 29 s each: a little over an hour; 60 of them are controls, to have a hundred and more
+-- beside Table 1's. Each repeat has everything once, so that it is a sweep by itself. Then:
 --
 --   culprit table RUN --by strength
 
@@ -32,5 +32,5 @@ return {
 	phases    = { before = "5s", fault = "12.5s", after = "7.5s" }, -- 001: 120 s, 300 s, the rest of about 600 s
 	training  = { workloads = { "ddw", "ddr" }, repeats = 2 },      -- 001: ddw and ddr
 	repeats   = 2,
-	controls  = 4,
+	controls  = 20,
 }
