@@ -28,7 +28,7 @@ return {
 	-- A record takes about a second: a program in the middle of one cannot be ended.
 	workloads = { { "ddw", per_server = "1MiB", records = 16 }, { "ddr", per_server = "1MiB", records = 16 }, "postmark" },
 	faults    = faults,
-	detectors = { "peer-robust", "peer-threshold" },
+	detectors = { "peer-robust", "peer-threshold", "always-healthy", "always-same", "seeded-random" },
 	phases    = { before = "5s", fault = "12.5s", after = "7.5s" }, -- 001: 120 s, 300 s, the rest of about 600 s
 	training  = { workloads = { "ddw", "ddr" }, repeats = 2 },      -- 001: ddw and ddr
 	repeats   = 2,
