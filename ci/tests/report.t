@@ -247,6 +247,26 @@ browser_eval 'const s = document.querySelector("#panel-3 select"); s.value = "ni
 check "bytes have their unit" holds '/[KM]iB/.test(document.querySelector("#panel-3 [role=img]").getAttribute("aria-label"))'
 check "no word on the console from it" is "$(console)" ""
 
+# Faults in several strengths: half of a recorded run's disk hogs are called weak
+mkdir "$tmp/doses"
+zcat results/corpora/ci/run.db.gz >"$tmp/doses/run.db"
+sqlite3 "$tmp/doses/run.db" <<-SQL
+	UPDATE cell SET fault = 'disk-hog(share=25%)' WHERE fault = 'disk-hog' AND repeat <= 2;
+	INSERT OR REPLACE INTO fact VALUES ('makings', '{"fault disk-hog": {"params": {"block": 268435456, "share": 100}},
+		"fault disk-hog(share=25%)": {"params": {"block": 268435456, "share": 25}}}');
+SQL
+"$culprit" rescore "$tmp/doses" --detector peer-robust --detector peer-threshold --save >/dev/null
+"$culprit" report "$tmp/doses" -o "$tmp/doses.html" >/dev/null
+browser_open "file://$tmp/doses.html"
+check "strength: what was found of each, said" is "$(browser_eval 'return document.querySelector("#doses figure [role=img]").getAttribute("aria-label")')" \
+	"Found of disk-hog by share. $("$culprit" table "$tmp/doses" --by strength --json | perl -MJSON::PP -0777 -ne '
+		my @nulls = qw(always-healthy always-same seeded-random);
+		print join ". ", map { my $s = $_; "$s->{detector}: " . join ", ", map { "$_->{strength} $_->{scores}{all}{tp}{count} of $_->{scores}{all}{n}" }
+			@{$s->{strengths}} } grep { my $d = $_->{detector}; !grep { $_ eq $d } @nulls } @{decode_json($_)->{sweeps}}')"
+check "... and drawn, a line a detector" holds 'document.querySelectorAll("#doses figure polyline").length === document.querySelectorAll("#doses .dose-key").length'
+check "... and as figures" holds 'document.querySelectorAll("#doses table.matrix tbody tr").length > 2'
+check "no word on the console from it" is "$(console)" ""
+
 # A run of times under tracers
 cp -r results/runs/errors-20261121 "$tmp/timed"
 sqlite3 "$tmp/timed/run.db" <<-SQL

@@ -10,7 +10,6 @@
 #include "harness/cli/cmd.h"
 #include "harness/run/scoring.h"
 
-#define DEFAULT_LEVEL 0.95 /* of TP, for --by strength */
 
 /* Tests go to standard output, to a file, or to both. */
 struct tests {
@@ -262,7 +261,7 @@ int outcome_show(const char *command, struct store *s, const json_t *rows, const
 	int rc = scoring_new(s, rows, o->cells, &c, &e);
 
 	if (!rc && !o->tap && o->by_strength) {
-		rc = show_doses(s, c, o->format, o->details, o->level ? o->level : DEFAULT_LEVEL, out, &e);
+		rc = show_doses(s, c, o->format, o->details, o->level ? o->level : SHOW_DOSE_LEVEL, out, &e);
 		if (rc == -ENOENT) {
 			rc = cmd_fail(command, CULPRIT_EXIT_USAGE, "%s", e.text);
 			goto out;

@@ -37,23 +37,44 @@ static int read_facts(struct store *s, json_t *index, struct err *e)
 	return rc;
 }
 
-/* The scores exactly as 'culprit table --format json' gives them. */
-static int read_table(struct store *s, json_t *index, struct err *e)
+static int print_table(struct store *s, struct scoring *c, FILE *f, struct err *e)
+{
+	return show_table(s, c, TABLE_JSON, false, NULL, f, e);
+}
+
+static int print_doses(struct store *s, struct scoring *c, FILE *f, struct err *e)
+{
+	return show_doses(s, c, TABLE_JSON, false, SHOW_DOSE_LEVEL, f, e);
+}
+
+/* What 'print' prints, as 'key'. */
+static int read_printed(struct store *s, struct scoring *c, int (*print)(struct store *, struct scoring *, FILE *, struct err *),
+			json_t *index, const char *key, struct err *e)
 {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *f = open_memstream(&text, &size);
-	struct scoring *c = NULL;
-	int rc = f ? scoring_new(s, NULL, (struct cell_range){0}, &c, e) : err_errno(e, -ENOMEM, "cannot make a table");
+	int rc = f ? print(s, c, f, e) : err_errno(e, -ENOMEM, "cannot make a table");
 
-	if (!rc)
-		rc = show_table(s, c, TABLE_JSON, false, NULL, f, e);
-	scoring_free(c);
 	if (f)
 		fclose(f);
 	if (!rc)
-		json_object_set_new(index, "table", parsed(text));
+		json_object_set_new(index, key, parsed(text));
 	free(text);
+	return rc;
+}
+
+/* The scores exactly as 'culprit table --format json' gives them, and with '--by strength' where faults come in several. */
+static int read_table(struct store *s, json_t *index, struct err *e)
+{
+	struct scoring *c = NULL;
+	int rc = scoring_new(s, NULL, (struct cell_range){0}, &c, e);
+
+	if (!rc)
+		rc = read_printed(s, c, print_table, index, "table", e);
+	if (!rc && read_printed(s, c, print_doses, index, "doses", e))
+		json_object_set_new(index, "doses", json_null());
+	scoring_free(c);
 	return rc;
 }
 

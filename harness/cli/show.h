@@ -22,6 +22,8 @@ int show_plan(const struct scenario *s, const struct plan *p, char *const server
 int show_table(struct store *s, struct scoring *c, enum table_format format, bool details, const char *against, FILE *out,
 	       struct err *e);
 
+#define SHOW_DOSE_LEVEL 0.95 /* of TP, unless told */
+
 /* What was scored by the strength of faults (results/dose.h). */
 int show_doses(struct store *s, struct scoring *c, enum table_format format, bool details, double level, FILE *out,
 	       struct err *e);

@@ -32,6 +32,7 @@ drawHead();
 drawMatrix();
 drawCells();
 drawUnscored();
+drawDoses();
 drawOverhead();
 drawProvenance();
 setTheme(savedTheme());

@@ -12,8 +12,8 @@
 /* Shown as they are read; later files use what earlier ones define. */
 static const char *const styles[] = {"vendor/uplot/uPlot.min.css", "style.css", NULL};
 static const char *const scripts[] = {"vendor/uplot/LICENSE", "vendor/uplot/uPlot.iife.min.js", "dom.js", "data.js",
-				      "head.js", "matrix.js", "chart.js", "cell.js", "cells.js", "overhead.js", "run.js", "main.js",
-				      NULL};
+				      "head.js", "matrix.js", "chart.js", "cell.js", "cells.js", "overhead.js", "doses.js", "run.js",
+				      "main.js", NULL};
 
 enum { HASH_SIZE = 64 };
 
