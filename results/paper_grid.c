@@ -120,7 +120,8 @@ static void say_what(const struct grid *g, size_t first, size_t last, bool markd
 
 		snprintf(names + len, sizeof(names) - len, ", %.60s", n.of[SCORE_DETECTOR][g->detectors[d]]);
 	}
-	snprintf(line, sizeof(line), "share of faulty servers found: published (best metric)%s; of %s cells each", names, cells);
+	snprintf(line, sizeof(line), "share of faulty servers found: published (best metric)%s; of %s cell%s each", names, cells,
+		 g->most > 1 ? "s" : "");
 	table_wrap(line, f);
 	if (markdown)
 		fputc('\n', f);

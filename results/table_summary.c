@@ -52,11 +52,17 @@ static void lines_free(struct line *lines, size_t n)
 	free(lines);
 }
 
+enum { NAME = 20 };
+
+/* A longer name has a line of its own. */
 static void row(FILE *out, const char *name, const char *const cells[4])
 {
 	char line[256];
-	int len = snprintf(line, sizeof(line), "%-20.20s", name);
+	int len;
 
+	if (strlen(name) > NAME)
+		fprintf(out, "%.*s\n", TABLE_WIDTH, name);
+	len = snprintf(line, sizeof(line), "%-*s", NAME, strlen(name) > NAME ? "" : name);
 	for (int i = 0; i < 4; i++)
 		len += snprintf(line + len, sizeof(line) - (size_t)len, " %-*s", TABLE_RATE, cells[i]);
 	while (len && line[len - 1] == ' ')
@@ -77,7 +83,7 @@ static void rates(const struct line *l, char text[4][32], const char *cells[4])
 void table_summary_text(const struct score_table *t, const struct names *n, const struct table_notes *notes, FILE *out)
 {
 	static const char *const head[4] = {"detected", "right server", "wrong server", "false alarm"};
-	char text[4][32], name[64];
+	char text[4][32], name[TABLE_WIDTH + 1];
 	const char *cells[4] = {text[0], "", "", text[3]};
 	size_t count;
 	struct line *lines = lines_of(t, n, notes, &count);

@@ -42,6 +42,13 @@ check "the detector in the README is twenty lines" [ "$(wc -l <"$tmp/busiest-dis
 "$culprit" rescore results/corpora/matrix --detector "$tmp/busiest-disk.lua" --detector peer-robust >"$tmp/table"
 check "and scores what the README says" bash -c "[ \$(wc -l <'$tmp/said') = 2 ] && grep -qxF \"\$(head -1 '$tmp/said')\" '$tmp/table' && grep -qxF \"\$(tail -1 '$tmp/said')\" '$tmp/table'"
 
+# One detector in several settings.
+"$culprit" rescore results/corpora/matrix --detector peer-threshold --detector peer-threshold,margin=1 >"$tmp/table"
+check "settings stand side by side" [ "$(grep -cxE 'peer-threshold( +[01]\.[0-9].*)?|peer-threshold\(margin=1\)' "$tmp/table")" = 4 ]
+check "a lower margin finds more" bash -c "[ \$(sed -n 's/^peer-threshold  *\([0-9.]*\) .*/\1/p' '$tmp/table' | tr -d .) -lt \
+	\$(sed -n '/^peer-threshold(margin=1)\$/{n;s/^ *\([0-9.]*\) .*/\1/p;q}' '$tmp/table' | tr -d .) ]"
+check "the same setting twice is refused" ends 2 "$culprit" rescore results/corpora/matrix --detector peer-threshold,margin=1 --detector peer-threshold,margin=1
+
 # A detector that has become worse: peer-threshold that sees no deviation, and one that sees too many.
 sed 's|most > threshold then|most > threshold / 4 then|' diag/detectors/peer-threshold.lua >"$tmp/mutant.lua"
 check "a detector that accuses too easily is a regression" ends 1 "$culprit" rescore results/corpora/ci --detector "$tmp/mutant.lua" \

@@ -25,7 +25,8 @@ static void usage(FILE *f)
 	      "it is. 'culprit diagnose' shows the single verdicts and their evidence instead.\n\n"
 	      "  --detector NAME   built-in name, Lua file, or program (diag/detectors/README.md has its\n"
 	      "                    protocol); may stand several times (default: those of the run's\n"
-	      "                    scenario). NAME,KEY=VALUE,... sets parameters\n"
+	      "                    scenario). NAME,KEY=VALUE,... sets parameters;\n"
+	      "                    one in several settings is told by them\n"
 	      "  --save            put the new verdicts and models in place of the run's\n"
 	      "  --trust           run programs also where they cannot be confined\n"
 	      OUTCOME_USAGE

@@ -10,6 +10,7 @@
 
 struct seat {
 	struct detector *detector;
+	char *name;            /* in tables: the detector's, with the parameters it was given where the name stands twice */
 	json_t *model;
 	char *broken;          /* why it cannot judge at all, or NULL */
 	unsigned timeouts;     /* one after the other */
@@ -30,6 +31,7 @@ void judge_free(struct judge *j)
 		detector_free(j->seats[i].detector);
 		json_decref(j->seats[i].model);
 		free(j->seats[i].broken);
+		free(j->seats[i].name);
 	}
 	free(j->seats);
 	free(j->names);
@@ -119,6 +121,57 @@ static json_t *with_nulls(const json_t *detectors)
 	return all;
 }
 
+/* "peer-threshold(margin=2,window=5)", with values as they were given. */
+static char *name_with_params(const char *name, const json_t *params)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+	const char *key, *before = "(";
+	json_t *value;
+
+	if (!f)
+		return NULL;
+	fputs(name, f);
+	json_object_foreach((json_t *)params, key, value) {
+		fprintf(f, "%s%s=", before, key);
+		before = ",";
+		if (json_is_string(value))
+			fputs(json_string_value(value), f);
+		else if (json_is_number(value))
+			fprintf(f, "%.9g", json_number_value(value));
+		else
+			fputs(json_is_true(value) ? "true" : "false", f);
+	}
+	if (*before == ',')
+		fputc(')', f);
+	if (fclose(f)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* Seats have the order of 'choices'. */
+static int name_seats(struct judge *j, const json_t *choices, struct err *e)
+{
+	for (size_t i = 0; i < j->n_seats; i++) {
+		const char *name = detector_name(j->seats[i].detector);
+		bool twice = false;
+
+		for (size_t k = 0; k < j->n_seats; k++)
+			twice = twice || (k != i && !strcmp(name, detector_name(j->seats[k].detector)));
+		j->seats[i].name = twice ? name_with_params(name, json_object_get(json_array_get(choices, i), "params")) : strdup(name);
+		if (!j->seats[i].name)
+			return err_errno(e, -ENOMEM, "cannot judge");
+		for (size_t k = 0; k < i; k++)
+			if (!strcmp(j->seats[k].name, j->seats[i].name))
+				return err_set(e, -EINVAL, "the detector '%s' stands twice with the same parameters (of two files, give "
+					       "one's table another name)", j->seats[i].name);
+	}
+	return 0;
+}
+
 int judge_new(const json_t *detectors, const json_t *servers, struct store *store, struct judge **out, struct err *e)
 {
 	struct judge *j = calloc(1, sizeof(*j));
@@ -139,11 +192,8 @@ int judge_new(const json_t *detectors, const json_t *servers, struct store *stor
 		if (!rc)
 			rc = load_seat(j, choice, e);
 	}
-	for (i = 0; i + 1 < j->n_seats && !rc; i++)
-		for (size_t k = i + 1; k < j->n_seats && !rc; k++)
-			if (!strcmp(detector_name(j->seats[i].detector), detector_name(j->seats[k].detector)))
-				rc = err_set(e, -EINVAL, "the detector '%s' stands twice; give one file's table another name",
-					     detector_name(j->seats[i].detector));
+	if (!rc)
+		rc = name_seats(j, all, e);
 	json_decref(all);
 	if (rc)
 		judge_free(j);
@@ -173,7 +223,7 @@ static int train_seat(struct seat *s, const struct detector_run *list, size_t n,
 	}
 	if (!n && !detector_external(s->detector))
 		return err_set(e, -EINVAL, "the detector '%s' must be trained, and there is no confirmed fault-free "
-			       "training run; add 'training' to the scenario", detector_name(s->detector));
+			       "training run; add 'training' to the scenario", s->name);
 	rc = detector_train(s->detector, list, n, &s->model, &why);
 	if (rc && asprintf(&s->broken, "in training: %s", why.text) < 0)
 		return err_errno(e, -ENOMEM, "cannot train");
@@ -243,7 +293,7 @@ static int put_models(struct judge *j, struct err *e)
 		const struct seat *s = &j->seats[i];
 
 		if (detector_trains(s->detector) && !detector_external(s->detector) && s->model)
-			rc = store_put_model(j->store, detector_name(s->detector), detector_params(s->detector), s->model, e);
+			rc = store_put_model(j->store, s->name, detector_params(s->detector), s->model, e);
 	}
 	return rc;
 }
@@ -365,7 +415,7 @@ static int judge_some(struct judge *j, const struct judged *which, size_t n, jso
 		rc = ask_seat(&j->seats[k], ev, n, &answers[k * n], e);
 	for (size_t i = 0; i < n && !rc; i++)
 		for (size_t k = 0; k < j->n_seats; k++)
-			put_answer(j, detector_name(j->seats[k].detector), which[i].attempt, &answers[k * n + i], rows);
+			put_answer(j, j->seats[k].name, which[i].attempt, &answers[k * n + i], rows);
 	for (size_t i = 0; i < n; i++)
 		evidence_clear(&ev[i]);
 	for (size_t i = 0; answers && i < j->n_seats * n; i++)
@@ -461,7 +511,7 @@ int judge_attempt(struct judge *j, int64_t attempt, char *text, size_t size, str
 	json_array_foreach(rows, i, row) {
 		const char *detector = json_string_value(json_object_get(row, "detector"));
 
-		if (!rc && text && !strcmp(detector, detector_name(j->seats[0].detector)) &&
+		if (!rc && text && !strcmp(detector, j->seats[0].name) &&
 		    !strcmp(json_string_value(json_object_get(row, "metric")), "any"))
 			describe(json_object_get(row, "verdict"), detector, text, size);
 	}
