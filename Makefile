@@ -155,8 +155,9 @@ lint: ## static checks of C, Lua and shell
 	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning \
 		--suppress=unknownMacro --suppress=ctuuninitvar --suppress=nullPointerRedundantCheck -I. harness faults diag results
 
-figures: all ## draw the figures of diag/detectors/HOW.md anew from the recorded corpora (python3)
+figures: all ## draw the pages' figures anew from the recorded corpora and runs (python3)
 	$(Q)OUT=$(OUT) results/figures/detectors.py
+	$(Q)OUT=$(OUT) results/figures/doses.py
 
 install: all ## install the program and its files below PREFIX (default /usr/local)
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/culprit $(DESTDIR)$(PREFIX)/share/culprit

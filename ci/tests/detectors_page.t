@@ -47,6 +47,7 @@ check "where no disk was sampled, it abstains" bash -c "'$culprit' diagnose resu
 if command -v python3 >/dev/null; then
 	mkdir "$tmp/figures"
 	check "the figures are what the detectors say" python3 results/figures/detectors.py "$tmp/figures"
+	check "and what sweeps found" python3 results/figures/doses.py "$tmp/figures"
 	for figure in results/figures/*.svg; do
 		check "$(basename "$figure"): drawn anew (make figures), it is the same" cmp "$figure" "$tmp/figures/$(basename "$figure")"
 		check "$(basename "$figure"): the page shows it, and says in words what is on it" \
