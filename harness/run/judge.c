@@ -8,16 +8,6 @@
 
 #include "harness/run/judge_impl.h"
 
-struct seat {
-	struct detector *detector;
-	char *name;            /* in tables: the detector's, with the parameters it was given where the name stands twice */
-	json_t *model;
-	char *broken;          /* why it cannot judge at all, or NULL */
-	unsigned timeouts;     /* one after the other */
-};
-
-enum { AT_ONCE_MAX = 8 };
-
 struct judged {
 	int64_t attempt;
 	int32_t seconds;
@@ -27,13 +17,7 @@ void judge_free(struct judge *j)
 {
 	if (!j)
 		return;
-	for (size_t i = 0; i < j->n_seats; i++) {
-		detector_free(j->seats[i].detector);
-		json_decref(j->seats[i].model);
-		free(j->seats[i].broken);
-		free(j->seats[i].name);
-	}
-	free(j->seats);
+	seats_clear(j);
 	free(j->names);
 	free(j->aliases);
 	free(j->alias_list);
@@ -80,121 +64,19 @@ static int give_aliases(struct judge *j, struct err *e)
 	return 0;
 }
 
-/* A detector that draws gets a seed of its own, unless the scenario gave one. */
-static int load_seat(struct judge *j, const json_t *choice, struct err *e)
-{
-	const char *name = json_string_value(json_object_get(choice, "name"));
-	json_t *params = json_deep_copy(json_object_get(choice, "params"));
-	struct seat *seat = &j->seats[j->n_seats];
-	int rc;
-
-	rc = detector_load(name, params, &seat->detector, e);
-	if (!rc && json_object_get(detector_params(seat->detector), "seed") && !json_object_get(params, "seed")) {
-		detector_free(seat->detector);
-		seat->detector = NULL;
-		if (!params)
-			params = json_object();
-		json_object_set_new(params, "seed", json_integer((json_int_t)(judge_draw(j, "seed", 0) & 0x7fffffff)));
-		rc = detector_load(name, params, &seat->detector, e);
-	}
-	json_decref(params);
-	if (!rc)
-		j->n_seats++;
-	return rc;
-}
-
-/* The null detectors that are not among them. New reference. */
-static json_t *with_nulls(const json_t *detectors)
-{
-	json_t *all = json_array(), *choice;
-	size_t i;
-
-	json_array_extend(all, (json_t *)detectors);
-	for (const char *const *null = detector_nulls(); *null; null++) {
-		bool there = false;
-
-		json_array_foreach((json_t *)detectors, i, choice)
-			there = there || !strcmp(json_string_value(json_object_get(choice, "name")), *null);
-		if (!there)
-			json_array_append_new(all, json_pack("{s:s, s:{}}", "name", *null, "params"));
-	}
-	return all;
-}
-
-/* "peer-threshold(margin=2,window=5)", with values as they were given. */
-static char *name_with_params(const char *name, const json_t *params)
-{
-	char *text = NULL;
-	size_t size = 0;
-	FILE *f = open_memstream(&text, &size);
-	const char *key, *before = "(";
-	json_t *value;
-
-	if (!f)
-		return NULL;
-	fputs(name, f);
-	json_object_foreach((json_t *)params, key, value) {
-		fprintf(f, "%s%s=", before, key);
-		before = ",";
-		if (json_is_string(value))
-			fputs(json_string_value(value), f);
-		else if (json_is_number(value))
-			fprintf(f, "%.9g", json_number_value(value));
-		else
-			fputs(json_is_true(value) ? "true" : "false", f);
-	}
-	if (*before == ',')
-		fputc(')', f);
-	if (fclose(f)) {
-		free(text);
-		return NULL;
-	}
-	return text;
-}
-
-/* Seats have the order of 'choices'. */
-static int name_seats(struct judge *j, const json_t *choices, struct err *e)
-{
-	for (size_t i = 0; i < j->n_seats; i++) {
-		const char *name = detector_name(j->seats[i].detector);
-		bool twice = false;
-
-		for (size_t k = 0; k < j->n_seats; k++)
-			twice = twice || (k != i && !strcmp(name, detector_name(j->seats[k].detector)));
-		j->seats[i].name = twice ? name_with_params(name, json_object_get(json_array_get(choices, i), "params")) : strdup(name);
-		if (!j->seats[i].name)
-			return err_errno(e, -ENOMEM, "cannot judge");
-		for (size_t k = 0; k < i; k++)
-			if (!strcmp(j->seats[k].name, j->seats[i].name))
-				return err_set(e, -EINVAL, "the detector '%s' stands twice with the same parameters (of two files, give "
-					       "one's table another name)", j->seats[i].name);
-	}
-	return 0;
-}
-
 int judge_new(const json_t *detectors, const json_t *servers, struct store *store, struct judge **out, struct err *e)
 {
 	struct judge *j = calloc(1, sizeof(*j));
-	json_t *all = with_nulls(detectors), *choice;
-	size_t i;
 	int rc;
 
-	if (!j) {
-		json_decref(all);
+	if (!j)
 		return err_errno(e, -ENOMEM, "cannot judge");
-	}
-	*j = (struct judge){.servers = json_deep_copy(servers), .store = store,
-			    .seats = calloc(json_array_size(all) + 1, sizeof(*j->seats))};
+	*j = (struct judge){.servers = json_deep_copy(servers), .store = store};
 	if (store)
 		store_blind_key(store, j->key);
-	rc = j->seats ? give_aliases(j, e) : err_errno(e, -ENOMEM, "cannot judge");
-	json_array_foreach(all, i, choice) {
-		if (!rc)
-			rc = load_seat(j, choice, e);
-	}
+	rc = give_aliases(j, e);
 	if (!rc)
-		rc = name_seats(j, all, e);
-	json_decref(all);
+		rc = seats_take(j, detectors, e);
 	if (rc)
 		judge_free(j);
 	else
@@ -209,25 +91,6 @@ static void read_file_system(struct judge *j)
 	if (text && !j->file_system)
 		j->file_system = json_loads(text, 0, NULL);
 	free(text);
-}
-
-/* A seat's model; a detector that fails in training fails in every run, and the others go on. */
-static int train_seat(struct seat *s, const struct detector_run *list, size_t n, struct err *e)
-{
-	struct err why;
-	int rc;
-
-	if (!detector_trains(s->detector)) {
-		s->model = json_object();
-		return s->model ? 0 : err_errno(e, -ENOMEM, "cannot train");
-	}
-	if (!n && !detector_external(s->detector))
-		return err_set(e, -EINVAL, "the detector '%s' must be trained, and there is no confirmed fault-free "
-			       "training run; add 'training' to the scenario", s->name);
-	rc = detector_train(s->detector, list, n, &s->model, &why);
-	if (rc && asprintf(&s->broken, "in training: %s", why.text) < 0)
-		return err_errno(e, -ENOMEM, "cannot train");
-	return 0;
 }
 
 /* The length that every scored run can be cut to: what was planned, or else what the shortest one has. */
@@ -274,7 +137,7 @@ static int train(struct judge *j, struct err *e)
 		n++;
 	}
 	for (i = 0; i < j->n_seats && !rc; i++)
-		rc = train_seat(&j->seats[i], list, n, e);
+		rc = seat_train(&j->seats[i], list, n, e);
 	for (i = 0; i < n; i++)
 		evidence_clear(&runs[i]);
 	free(runs);
@@ -350,40 +213,6 @@ static json_t *failure(struct judge *j, const char *detector, const struct err *
 	return json_pack("[{s:s, s:[], s:b, s:s}]", "metric", "any", "indicted", "abstain", 1, "error", why->text);
 }
 
-enum { TIMEOUTS_MAX = 3 };
-
-/* One that hangs and hangs again would hold up a night's run: it is not asked again. */
-static void note_timeout(struct seat *s, int failed, const struct err *why)
-{
-	s->timeouts = failed == -ETIMEDOUT ? s->timeouts + 1 : 0;
-	if (s->timeouts == TIMEOUTS_MAX && asprintf(&s->broken, "%s; given up after %d such runs", why->text, TIMEOUTS_MAX) < 0)
-		s->broken = NULL;
-}
-
-/* What one seat says of some runs; one that is broken says so of each. */
-static int ask_seat(struct seat *s, const struct evidence *ev, size_t n, struct detector_answer *answers, struct err *e)
-{
-	const struct detector_run *runs[AT_ONCE_MAX];
-	int rc;
-
-	for (size_t i = 0; i < n; i++) {
-		runs[i] = &ev[i].run;
-		answers[i] = (struct detector_answer){.rc = -EPROTO};
-		if (s->broken)
-			err_set(&answers[i].why, -EPROTO, "%s", s->broken);
-	}
-	if (s->broken)
-		return 0;
-	rc = detector_diagnose_all(s->detector, s->model, runs, answers, n, e);
-	for (size_t i = 0; i < n && !rc; i++) {
-		if (!s->broken)
-			note_timeout(s, answers[i].rc, &answers[i].why);
-		if (answers[i].rc == -EPERM || answers[i].rc == -ENOMEM) /* no verdict of any run could be had */
-			rc = err_set(e, answers[i].rc, "%s", answers[i].why.text);
-	}
-	return rc;
-}
-
 /* The answer is used up. */
 static void put_answer(struct judge *j, const char *name, int64_t attempt, struct detector_answer *a, json_t *rows)
 {
@@ -412,7 +241,7 @@ static int judge_some(struct judge *j, const struct judged *which, size_t n, jso
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = evidence_read(j, which[i].attempt, which[i].seconds < j->seconds ? which[i].seconds : j->seconds, &ev[i], e);
 	for (size_t k = 0; k < j->n_seats && !rc; k++)
-		rc = ask_seat(&j->seats[k], ev, n, &answers[k * n], e);
+		rc = seat_ask(&j->seats[k], ev, n, &answers[k * n], e);
 	for (size_t i = 0; i < n && !rc; i++)
 		for (size_t k = 0; k < j->n_seats; k++)
 			put_answer(j, j->seats[k].name, which[i].attempt, &answers[k * n + i], rows);

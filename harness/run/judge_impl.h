@@ -8,7 +8,15 @@
 #include "diag/detectors/detector.h"
 #include "harness/run/judge.h"
 
-struct seat;
+enum { AT_ONCE_MAX = 8 }; /* runs that a seat is asked of */
+
+struct seat {
+	struct detector *detector;
+	char *name;            /* in tables: the detector's, with the parameters it was given where the name stands twice */
+	json_t *model;
+	char *broken;          /* why it cannot judge at all, or NULL */
+	unsigned timeouts;     /* one after the other */
+};
 
 struct judge {
 	struct seat *seats;
@@ -37,6 +45,14 @@ struct evidence {
 
 /* A number for 'purpose' that nobody can tell who does not have the key. */
 uint64_t judge_draw(const struct judge *j, const char *purpose, int64_t index);
+
+/* judge_seat.c: loads these detectors ([{name, params}]) and the null detectors; on failure what was loaded is left to seats_clear. */
+int seats_take(struct judge *j, const json_t *detectors, struct err *e);
+void seats_clear(struct judge *j);
+/* A seat's model; a detector that fails in training fails in every run, and the others go on. */
+int seat_train(struct seat *s, const struct detector_run *list, size_t n, struct err *e);
+/* What one seat says of some runs; one that is broken says so of each. */
+int seat_ask(struct seat *s, const struct evidence *ev, size_t n, struct detector_answer *answers, struct err *e);
 
 /* judge_evidence.c: what of an attempt is shown, cut to 'seconds'; '*ev' is all zero before, and is cleared by the caller, also
  * in case of errors. */
