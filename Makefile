@@ -158,6 +158,7 @@ lint: ## static checks of C, Lua and shell
 figures: all ## draw the pages' figures anew from the recorded corpora and runs (python3)
 	$(Q)OUT=$(OUT) results/figures/detectors.py
 	$(Q)OUT=$(OUT) results/figures/doses.py
+	$(Q)OUT=$(OUT) results/figures/roc.py
 
 install: all ## install the program and its files below PREFIX (default /usr/local)
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/culprit $(DESTDIR)$(PREFIX)/share/culprit

@@ -48,6 +48,7 @@ if command -v python3 >/dev/null; then
 	mkdir "$tmp/figures"
 	check "the figures are what the detectors say" python3 results/figures/detectors.py "$tmp/figures"
 	check "and what sweeps found" python3 results/figures/doses.py "$tmp/figures"
+	check "and what thresholds cost and bring" python3 results/figures/roc.py "$tmp/figures"
 	for figure in results/figures/*.svg; do
 		check "$(basename "$figure"): drawn anew (make figures), it is the same" cmp "$figure" "$tmp/figures/$(basename "$figure")"
 		check "$(basename "$figure"): the page shows it, and says in words what is on it" \
