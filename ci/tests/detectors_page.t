@@ -51,8 +51,8 @@ if command -v python3 >/dev/null; then
 	check "and what thresholds cost and bring" python3 results/figures/roc.py "$tmp/figures"
 	for figure in results/figures/*.svg; do
 		check "$(basename "$figure"): drawn anew (make figures), it is the same" cmp "$figure" "$tmp/figures/$(basename "$figure")"
-		check "$(basename "$figure"): the page shows it, and says in words what is on it" \
-			env figure="$figure" perl -0777 -ne 'exit !/!\[[^\]]{150,}\]\(..\/..\/\Q$ENV{figure}\E\)/' $page
+		check "$(basename "$figure"): a page shows it, and says in words what is on it" bash -c "cat $page results/*.md |
+			figure='figures/$(basename "$figure")' perl -0777 -ne 'exit !/!\[[^\]]{150,}\]\((..\/..\/results\/)?\Q\$ENV{figure}\E\)/'"
 		check "$(basename "$figure"): its background is its own, its title and description are named" \
 			perl -0777 -ne 'exit !(/<title id="t">.+<desc id="d">.+<rect width="\d+" height="\d+" fill="#ffffff"\/>/s && /role="img" aria-labelledby="t d"/)' "$figure"
 	done
