@@ -29,6 +29,7 @@ static void usage(FILE *f)
 	      "                    one in several settings is told by them\n"
 	      "  --save            put the new verdicts and models in place of the run's\n"
 	      "  --trust           run programs also where they cannot be confined\n"
+	      OUTCOME_RECORDED_USAGE
 	      OUTCOME_USAGE
 	      "\nExit codes: 0 judged; 1 a regression, or without --baseline a wrong verdict under --tap or\n"
 	      "--junit; 2 usage, input, or a detector that failed (its cells are abstentions).\n",
@@ -40,7 +41,7 @@ static int parse(int argc, char **argv, struct options *o)
 	static const struct option longs[] = {{"detector", required_argument, NULL, 'd'},
 					      {"save", no_argument, NULL, 's'},
 					      {"trust", no_argument, NULL, 't'},
-					      OUTCOME_LONGS,
+					      OUTCOME_LONGS, OUTCOME_RECORDED_LONGS,
 					      {"help", no_argument, NULL, 'h'},
 					      {NULL, 0, NULL, 0}};
 	int opt;

@@ -12,6 +12,7 @@ static void usage(FILE *f)
 	      "detectors of its scenario say of it): share of faulty cells in which the\n"
 	      "victim was named (TP), share of cells in which a healthy server was (FP), both with n and exact\n"
 	      "95 % intervals. 'culprit rescore' judges anew; 'culprit diagnose' shows single verdicts.\n\n"
+	      OUTCOME_RECORDED_USAGE
 	      OUTCOME_USAGE
 	      "\nExit codes: 0 printed; 1 a regression, or without --baseline a wrong verdict under --tap or\n"
 	      "--junit; 2 usage or input.\n",
@@ -34,7 +35,7 @@ static int judge_corpus(struct store *s, struct judge **judge, json_t **rows, st
 
 int cmd_table(int argc, char **argv)
 {
-	static const struct option longs[] = {OUTCOME_LONGS, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	static const struct option longs[] = {OUTCOME_LONGS, OUTCOME_RECORDED_LONGS, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	struct outcome_options o = {.format = TABLE_TEXT};
 	struct judge *judge = NULL;
 	json_t *rows = NULL;

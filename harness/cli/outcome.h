@@ -25,13 +25,14 @@ enum { OUTCOME_TAP = 1000, OUTCOME_JUNIT, OUTCOME_BASELINE, OUTCOME_WRITE_BASELI
 	{"write-baseline", required_argument, NULL, OUTCOME_WRITE_BASELINE},                                 \
 	{"details", no_argument, NULL, OUTCOME_DETAILS}, {"format", required_argument, NULL, OUTCOME_FORMAT}, \
 	{"json", no_argument, NULL, OUTCOME_JSON}, {"by", required_argument, NULL, OUTCOME_BY},              \
-	{"level", required_argument, NULL, OUTCOME_LEVEL}, {"against", required_argument, NULL, OUTCOME_AGAINST}, \
-	{"cells", required_argument, NULL, OUTCOME_CELLS}
+	{"level", required_argument, NULL, OUTCOME_LEVEL}, {"against", required_argument, NULL, OUTCOME_AGAINST}
+/* Of runs that are over. */
+#define OUTCOME_RECORDED_LONGS {"cells", required_argument, NULL, OUTCOME_CELLS}
+#define OUTCOME_RECORDED_USAGE "  --cells FROM-TO   score these cells of the plan only (training is as ever)\n"
 #define OUTCOME_USAGE                                                                                        \
 	"  --format FORMAT   text, markdown, csv or json (--json)\n"                                          \
 	"  --against NAME    beside a published table: hotdep09-table1 (TP and FP), or, of run times,\n"         \
 	"                    hotdep09-table2; its layout, published, measured and interval\n"                \
-	"  --cells FROM-TO   score these cells of the plan only (training is as ever)\n"                       \
 	"  --details         also null detectors by fault, detection, resource, delay, abstentions\n"         \
 	"  --by strength     instead of the table: how TP grows with a fault's strength, and the smallest\n"   \
 	"                    strength from which on it is at least --level X (0.95)\n"                          \
