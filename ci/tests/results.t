@@ -20,7 +20,9 @@ for run in results/runs/*; do
 	check "$id: judged again, it is the same" diff "$tmp/$id.table" <("$culprit" rescore "$tmp/$id")
 	check "$id: its report can be made" bash -c "'$culprit' report '$tmp/$id' -o '$tmp/page.html' && [ \$(stat -c %s '$tmp/page.html') -gt 100000 ]"
 done
-# "peer-robust 30/30 30 0/30 0/10": right servers, right causes, wrong servers, false alarms.
+evidence=$("$culprit" diagnose "$tmp/errors-20261121" --detector crash-hang,timeout=5s --evidence)
+check "evidence has servers and clients by their names" bash -c "grep -q 'client: \"c1\"' && ! grep -E '(client|server)-[0-9]{4}'" <<<"$evidence"
+# "30 of 30 victims", "0 of 10 controls", as the pages say it.
 held=$("$culprit" rescore "$tmp/table1-20261121" --cells 45-84 --json | perl -MJSON::PP -0777 -ne '
 	for (grep { $_->{detector} eq "peer-robust" } @{ decode_json($_)->{summary}{detectors} }) {
 		my ($f, $c) = @$_{qw(faulty controls)};

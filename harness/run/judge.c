@@ -161,7 +161,17 @@ static int put_models(struct judge *j, struct err *e)
 	return rc;
 }
 
-json_t *judge_unmask(const struct judge *j, const json_t *v)
+/* The server or client behind an alias, or else what it was. */
+static const char *true_name(const struct judge *j, const struct evidence *ev, const char *alias)
+{
+	for (size_t i = 0; i < j->n_servers; i++)
+		if (!strcmp(j->aliases[i], alias))
+			return j->names[i];
+	return json_object_get(ev->clients, alias) ? json_string_value(json_object_get(ev->clients, alias)) : alias;
+}
+
+/* What a detector said, with true names. New reference. */
+static json_t *unmask(const struct judge *j, const struct evidence *ev, const json_t *v)
 {
 	const char *key;
 	json_t *item, *copy;
@@ -170,22 +180,16 @@ json_t *judge_unmask(const struct judge *j, const json_t *v)
 	switch (json_typeof(v)) {
 	case JSON_OBJECT:
 		copy = json_object();
-		json_object_foreach((json_t *)v, key, item) {
-			for (i = 0; i < j->n_servers && strcmp(j->aliases[i], key); i++)
-				;
-			json_object_set_new(copy, i < j->n_servers ? j->names[i] : key, judge_unmask(j, item));
-		}
+		json_object_foreach((json_t *)v, key, item)
+			json_object_set_new(copy, true_name(j, ev, key), unmask(j, ev, item));
 		return copy;
 	case JSON_ARRAY:
 		copy = json_array();
 		json_array_foreach(v, i, item)
-			json_array_append_new(copy, judge_unmask(j, item));
+			json_array_append_new(copy, unmask(j, ev, item));
 		return copy;
 	case JSON_STRING:
-		for (i = 0; i < j->n_servers; i++)
-			if (!strcmp(j->aliases[i], json_string_value(v)))
-				return json_string(j->names[i]);
-		/* fall through */
+		return json_string(true_name(j, ev, json_string_value(v)));
 	default:
 		return json_deep_copy(v);
 	}
@@ -214,7 +218,8 @@ static json_t *failure(struct judge *j, const char *detector, const struct err *
 }
 
 /* The answer is used up. */
-static void put_answer(struct judge *j, const char *name, int64_t attempt, struct detector_answer *a, json_t *rows)
+static void put_answer(struct judge *j, const char *name, int64_t attempt, const struct evidence *ev, struct detector_answer *a,
+		       json_t *rows)
 {
 	json_t *verdict;
 	size_t k;
@@ -222,7 +227,7 @@ static void put_answer(struct judge *j, const char *name, int64_t attempt, struc
 	if (a->rc)
 		a->verdicts = failure(j, name, &a->why);
 	json_array_foreach(a->verdicts, k, verdict) {
-		json_t *named = judge_unmask(j, verdict);
+		json_t *named = unmask(j, ev, verdict);
 
 		json_array_append_new(rows, json_pack("{s:I, s:s, s:O, s:o}", "attempt", (json_int_t)attempt, "detector", name,
 						      "metric", json_object_get(named, "metric"), "verdict", named));
@@ -244,7 +249,7 @@ static int judge_some(struct judge *j, const struct judged *which, size_t n, jso
 		rc = seat_ask(&j->seats[k], ev, n, &answers[k * n], e);
 	for (size_t i = 0; i < n && !rc; i++)
 		for (size_t k = 0; k < j->n_seats; k++)
-			put_answer(j, j->seats[k].name, which[i].attempt, &answers[k * n + i], rows);
+			put_answer(j, j->seats[k].name, which[i].attempt, &ev[i], &answers[k * n + i], rows);
 	for (size_t i = 0; i < n; i++)
 		evidence_clear(&ev[i]);
 	for (size_t i = 0; answers && i < j->n_seats * n; i++)

@@ -37,7 +37,4 @@ unsigned judge_failures(const struct judge *j, const char **first);
 int judge_replace(struct judge *j, const json_t *rows, struct err *e);
 int judge_save(struct judge *j, const json_t *rows, struct err *e);
 
-/* The servers' true names in a verdict, a model or evidence. New reference. */
-json_t *judge_unmask(const struct judge *j, const json_t *v);
-
 #endif

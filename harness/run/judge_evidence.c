@@ -11,14 +11,23 @@ void evidence_clear(struct evidence *ev)
 {
 	columns_free(ev->columns);
 	json_decref(ev->events);
+	json_decref(ev->clients);
 }
 
-/* The name by which a detector knows the client 'name': numbered as they come, in this run only. */
-static void client_alias(json_t *aliases, const char *name, char *text, size_t size)
+/* The name by which a detector knows the client 'name': numbered as they come, in this run only. 'known': {alias: name}. */
+static const char *client_alias(json_t *known, const char *name)
 {
-	if (!json_object_get(aliases, name))
-		json_object_set_new(aliases, name, json_integer((json_int_t)json_object_size(aliases) + 1));
-	snprintf(text, size, "client-%04lld", (long long)json_integer_value(json_object_get(aliases, name)));
+	const char *alias;
+	char text[32];
+	json_t *other;
+
+	json_object_foreach(known, alias, other) {
+		if (!strcmp(json_string_value(other), name))
+			return alias;
+	}
+	snprintf(text, sizeof(text), "client-%04zu", json_object_size(known) + 1);
+	json_object_set_new(known, text, json_string(name));
+	return client_alias(known, name);
 }
 
 /* How long what an event says must last for there to be one (culprit.Event). */
@@ -50,17 +59,18 @@ static bool cut_event(json_t *v, int32_t seconds)
 }
 
 /* The events of an attempt as detectors get them: flat, cut, and without the cluster's names. */
-static int events_read(struct judge *j, int64_t attempt, int32_t seconds, json_t **out, struct err *e)
+static int events_read(struct judge *j, int64_t attempt, int32_t seconds, struct evidence *ev, struct err *e)
 {
-	json_t *rows = NULL, *row, *list = json_array(), *aliases = json_object();
+	json_t *rows = NULL, *row;
 	size_t i;
 	int rc = store_events(j->store, attempt, &rows, e);
 
+	ev->events = json_array();
+	ev->clients = json_object();
 	json_array_foreach(rows, i, row) {
 		const char *server = json_string_value(json_object_get(row, "server"));
 		const char *client = json_string_value(json_object_get(row, "client"));
 		json_t *v = json_deep_copy(json_object_get(row, "detail"));
-		char alias[32];
 		size_t k = 0;
 
 		while (server && k < j->n_servers && strcmp(j->names[k], server))
@@ -69,20 +79,13 @@ static int events_read(struct judge *j, int64_t attempt, int32_t seconds, json_t
 		json_object_set(v, "time_s", json_object_get(row, "time_s"));
 		if (server && k < j->n_servers)
 			json_object_set_new(v, "server", json_string(j->aliases[k]));
-		if (client) {
-			client_alias(aliases, client, alias, sizeof(alias));
-			json_object_set_new(v, "client", json_string(alias));
-		}
+		if (client)
+			json_object_set_new(v, "client", json_string(client_alias(ev->clients, client)));
 		if ((!server || k < j->n_servers) && cut_event(v, seconds))
-			json_array_append(list, v);
+			json_array_append(ev->events, v);
 		json_decref(v);
 	}
 	json_decref(rows);
-	json_decref(aliases);
-	if (rc)
-		json_decref(list);
-	else
-		*out = list;
 	return rc;
 }
 
@@ -113,7 +116,7 @@ int evidence_read(struct judge *j, int64_t attempt, int32_t seconds, struct evid
 	if (!rc)
 		rc = store_samples(j->store, attempt, take_series, &t, e);
 	if (!rc)
-		rc = events_read(j, attempt, seconds, &ev->events, e);
+		rc = events_read(j, attempt, seconds, ev, e);
 	if (rc)
 		return rc;
 	snprintf(ev->id, sizeof(ev->id), "%08llx", (unsigned long long)(judge_draw(j, "run", attempt) >> 32));

@@ -40,6 +40,7 @@ struct evidence {
 	struct detector_run run;
 	struct columns *columns;
 	json_t *events;
+	json_t *clients;       /* {alias: name} */
 	char id[32];
 };
 
