@@ -31,7 +31,11 @@ struct cluster {
 	double slow[SERVERS_MAX];    /* its disk's times are so many times as long while a fault lasts */
 	enum fault fault;
 	size_t victim;
+	double late[SERVERS_MAX];
 	double strength;             /* times as slow, bytes/s, share of segments, share of the processors */
+	bool silently;               /* of the segments that are lost, nobody sends one again */
+	bool under_way;              /* up to fifty of a second's segments arrive in the next one */
+	bool balance;                /* the detector's parameter */
 	bool (*has)(enum metric m, size_t server, int second); /* NULL: all */
 	struct columns *columns;
 	double *values;              /* [metric][server][second] */
@@ -89,7 +93,10 @@ static void fill_second(struct cluster *c, size_t s, int t)
 	double foreign_in = ill && c->fault == HOG_IN ? c->strength : gsl_rng_uniform(c->rng) * 2000;
 	double foreign_out = ill && c->fault == HOG_OUT ? c->strength : gsl_rng_uniform(c->rng) * 2000;
 	double used = 0.1 * c->load[s] * noise;
+	double again = c->silently ? 0 : to, late = c->under_way ? floor(50 * gsl_rng_uniform(c->rng)) : 0;
+	double before = t ? c->late[s] : 0;
 
+	c->late[s] = late;
 	put(c, METRIC_DREAD, s, t, busy * depth);
 	put(c, METRIC_DISK_BUSY, s, t, busy);
 	put(c, METRIC_DISK_QUEUE, s, t, busy * depth);
@@ -106,15 +113,15 @@ static void fill_second(struct cluster *c, size_t s, int t)
 	put(c, METRIC_TCP_RECEIVED, s, t, requests * 130);
 	put(c, METRIC_TCP_SENT, s, t, bytes + from * 1448);
 	put(c, METRIC_TCP_SENT_SEGMENTS, s, t, out + from);
-	put(c, METRIC_TCP_RECEIVED_SEGMENTS, s, t, in);
+	put(c, METRIC_TCP_RECEIVED_SEGMENTS, s, t, in + before - late);
 	put(c, METRIC_TCP_RETRANSMITTED, s, t, from);
-	put(c, METRIC_TCP_OUT_OF_ORDER, s, t, to);
+	put(c, METRIC_TCP_OUT_OF_ORDER, s, t, again);
 	put(c, METRIC_TCP_DUPLICATES, s, t, 0);
 	put(c, METRIC_CLIENT_TCP_SENT, s, t, requests * 130);
 	put(c, METRIC_CLIENT_TCP_RECEIVED, s, t, bytes);
 	put(c, METRIC_CLIENT_TCP_SENT_SEGMENTS, s, t, in + to);
 	put(c, METRIC_CLIENT_TCP_RECEIVED_SEGMENTS, s, t, out);
-	put(c, METRIC_CLIENT_TCP_RETRANSMITTED, s, t, to);
+	put(c, METRIC_CLIENT_TCP_RETRANSMITTED, s, t, again);
 	put(c, METRIC_CLIENT_TCP_OUT_OF_ORDER, s, t, from);
 	put(c, METRIC_CLIENT_TCP_DUPLICATES, s, t, 0);
 	put(c, METRIC_PROCESS_CPU, s, t, used);
@@ -157,16 +164,16 @@ static void fill(struct cluster *c)
 }
 
 /* The verdict as "A disk", "A B network/hog", "healthy" or "abstain"; its earliest time in '*time_s'. Static. */
-static const char *judge_run(const struct detector_run *run, double *time_s)
+static const char *judge_with(const struct detector_run *run, bool balance, double *time_s)
 {
 	static char text[256];
-	json_t *verdicts = NULL, *model = json_object(), *v, *name;
+	json_t *verdicts = NULL, *model = json_object(), *params = json_pack("{s:b}", "balance", balance), *v, *name;
 	struct detector *d = NULL;
 	const char *server;
 	struct err e;
 	size_t i;
 
-	if (detector_load("peer-robust", NULL, &d, &e) || detector_diagnose(d, model, run, &verdicts, &e))
+	if (detector_load("peer-robust", params, &d, &e) || detector_diagnose(d, model, run, &verdicts, &e))
 		fail_msg("%s", e.text);
 	v = json_array_get(verdicts, json_array_size(verdicts) - 1);
 	*text = 0;
@@ -182,15 +189,21 @@ static const char *judge_run(const struct detector_run *run, double *time_s)
 	}
 	json_decref(verdicts);
 	json_decref(model);
+	json_decref(params);
 	detector_free(d);
 	return text;
+}
+
+static const char *judge_run(const struct detector_run *run, double *time_s)
+{
+	return judge_with(run, false, time_s);
 }
 
 static const char *judge(struct cluster *c, double *time_s)
 {
 	fill(c);
-	return judge_run(&(struct detector_run){.id = "r", .seconds = SECONDS, .servers = names, .n_servers = c->servers, .columns = c->columns},
-			 time_s);
+	return judge_with(&(struct detector_run){.id = "r", .seconds = SECONDS, .servers = names, .n_servers = c->servers, .columns = c->columns},
+			  c->balance, time_s);
 }
 
 static void each_cause_is_found_and_named(void **state)
@@ -330,6 +343,41 @@ static void what_is_missing_is_done_without(void **state)
 	c->has = nothing;
 	assert_string_equal(judge(c, NULL), "abstain");
 	cluster_free(c);
+}
+
+/* One end's sampler has no seconds 30 to 33 of B. */
+static bool one_end_has_a_gap(enum metric m, size_t server, int second)
+{
+	return !(server == 1 && second >= 30 && second <= 33 && m >= METRIC_CLIENT_TCP_SENT);
+}
+
+/* Acknowledgements get lost, too, and nobody sends them again: they are missing at the other end. */
+static void what_never_comes_is_missed_where_it_is_asked_for(void **state)
+{
+	int alarms = 0;
+
+	(void)state;
+	for (unsigned long seed = 0; seed < 60; seed++) {
+		struct cluster *c = cluster_new(4 + seed % 8, seed + 900);
+		char want[64];
+
+		c->under_way = true;
+		c->balance = true;
+		alarms += strcmp(judge(c, NULL), "healthy") != 0;
+		c->has = one_end_has_a_gap;
+		alarms += strcmp(judge(c, NULL), "healthy") != 0;
+		c->has = NULL;
+		c->fault = LOSS_IN;
+		c->victim = seed % 4;
+		c->strength = 0.05;
+		c->silently = true;
+		snprintf(want, sizeof(want), "%s network/receive-loss", names[c->victim]);
+		assert_string_equal(judge(c, NULL), want);
+		c->balance = false;
+		assert_string_equal(judge(c, NULL), "healthy");
+		cluster_free(c);
+	}
+	assert_in_range(alarms, 0, 1);
 }
 
 /* Seconds that stand out are no fault as long as they are few: a copy over the network, a stalled disk, a full queue. */
@@ -516,6 +564,7 @@ int main(void)
 		cmocka_unit_test(what_all_share_is_nobodys_fault),
 		cmocka_unit_test(of_two_nobody_can_tell),
 		cmocka_unit_test(what_is_missing_is_done_without),
+		cmocka_unit_test(what_never_comes_is_missed_where_it_is_asked_for),
 		cmocka_unit_test(bursts_are_no_fault),
 		cmocka_unit_test(a_few_requests_that_get_lost_are_enough),
 		cmocka_unit_test(what_a_client_loses_is_no_servers_fault),

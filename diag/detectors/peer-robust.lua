@@ -74,9 +74,17 @@ local function lossy(from, to)
 		{ { says = "segments beyond a gap", needs = { gaps, received }, lost = metric(gaps), load = metric(received) } }
 end
 
+-- What one end sent and the other never got: acknowledgements, too, which nobody sends again. What is under way for a
+-- second or two arrives and is even then; less than a fiftieth is not told from it.
+local function unbalanced(from, to)
+	local sent, got = from .. "tcp_sent_segments", to .. "tcp_received_segments"
+	return { says = "segments that never came", needs = { sent, got }, load = metric(from .. "tcp_sent_bytes"), sent = sent,
+		got = got, least = 0.02 }
+end
+
 local function loss(cause, from, to)
 	local views, instead = lossy(from, to)
-	return { cause = cause, views = views, instead = instead }
+	return { cause = cause, views = views, instead = instead, also = unbalanced(from, to) }
 end
 
 -- Where there are no bytes (in a CSV file), that exposure has no rates and no say.
@@ -198,8 +206,27 @@ end
 -- The second before.
 local function before(x) return x:rolling_sum(2, 1) - x end
 
--- What each server's seconds were: 1 if something was lost, and 1 if there was something to lose; each for light and for full
--- seconds. Told a second later, when what was sent again in vain has been acknowledged.
+-- 1 in seconds in which something was lost, and 1 where there was something to lose; told a second later, when what was sent
+-- again in vain has been acknowledged.
+local function sent_again(view, of, load)
+	local k = before(view.lost(of))
+	if view.needless then k = k - view.needless(of):rolling_sum(2, 1) end
+	k = k:clamp(0, 1)
+	return k, (before(load) + k):clamp(0, 1), (before(load:rolling_sum(2, 1)))
+end
+
+-- The same by what is missing: told two seconds later, of seconds in which all ends were sampled.
+local function never_came(view, of, load)
+	local sent, ends = of(view.sent), vec.least { of(view.sent, "count"), of(view.got, "count") }
+	local missing = sent - of(view.got)
+	local for_good = vec.least { before(before(missing)), before(missing:rolling_sum(2)), missing:rolling_sum(3) }
+	local whole = ((ends - ends:max() + 1):clamp(0, 1):rolling_sum(3) - 2):clamp(0, 1)
+	local then_sent = before(before(sent))
+	local n = then_sent:clamp(0, 1) * whole
+	return (for_good - (view.least * then_sent):clamp(1) + 1):clamp(0, 1) * n, n, before(before(load:rolling_sum(2, 1)))
+end
+
+-- What each server's seconds were, light and full ones apart: how many with loss, and how many with something to lose.
 local function seconds_with_loss(run, view)
 	local loads, most, lost, had = {}, 0, {}, {}
 	for i, server in ipairs(run.servers) do
@@ -207,11 +234,8 @@ local function seconds_with_loss(run, view)
 		most = math.max(most, loads[i]:max())
 	end
 	for i, server in ipairs(run.servers) do
-		local of = reader(run, server)
-		local k = before(view.lost(of))
-		if view.needless then k = k - view.needless(of):rolling_sum(2, 1) end
-		k = k:clamp(0, 1)
-		local n, full = (before(loads[i]) + k):clamp(0, 1), (before(loads[i]:rolling_sum(2, 1)) - most + 1):clamp(0, 1)
+		local k, n, carried = (view.got and never_came or sent_again)(view, reader(run, server), loads[i])
+		local full = (carried - most + 1):clamp(0, 1)
 		lost[i], had[i] = { k - k * full, k * full }, { n - n * full, n * full }
 	end
 	return lost, had
@@ -288,11 +312,17 @@ local function look(run, cause, log_m, params)
 	local views, least, span = known(run, cause.views), params[cause.least] or cause.least, params.span
 	if #views == 0 and cause.instead then views, least = known(run, cause.instead), cause.instead.least end
 	local by_view, tell, scores, most, found = {}, {}, {}, {}, {}
-	for k, view in ipairs(views) do by_view[k], tell[k] = (view.lost and surprises or log_ratios)(run, view, span) end
+	for k, view in ipairs(views) do by_view[k], tell[k] = (view.load and surprises or log_ratios)(run, view, span) end
 	for i in ipairs(#views > 0 and run.servers or {}) do
 		local all = {}
 		for k in ipairs(views) do all[k] = by_view[k][i] end
 		scores[i] = vec.least(all)
+	end
+	local also = params.balance and scores[1] and known(run, { cause.also })[1]
+	if also then -- the one or the other
+		local k = #views + 1
+		by_view[k], tell[k] = surprises(run, also, span)
+		for i in ipairs(run.servers) do scores[i] = -vec.least { -scores[i], -by_view[k][i] } end
 	end
 	local noise = noise_of(scores)
 	if noise ~= noise then return found, nil end
@@ -305,7 +335,7 @@ local function look(run, cause, log_m, params)
 		if at and most[i] > limit then
 			local first, shown = 1, {}
 			while scores[i][first] ~= scores[i][first] or scores[i][first] <= limit do first = first + 1 end
-			for k in ipairs(views) do
+			for k in ipairs(by_view) do
 				local x = by_view[k][i][at]
 				if x == x then shown[#shown + 1] = tell[k](i, at) end
 			end
@@ -320,7 +350,9 @@ end
 
 local function diagnose(run, _, params)
 	local guilty, seen, n, list = nil, {}, #run.servers, causes_of(run)
-	local log_m = math.log(n * #list * math.max(1, run.seconds / params.span) / (params.alarm / 100))
+	local asked = #list
+	for _, cause in ipairs(params.balance and list or {}) do asked = asked + (cause.also and 1 or 0) end
+	local log_m = math.log(n * asked * math.max(1, run.seconds / params.span) / (params.alarm / 100))
 	for _, cause in ipairs(list) do
 		local found, what = look(run, cause, log_m, params)
 		seen[cause.what or cause.cause] = what
@@ -353,6 +385,7 @@ return {
 		disk = { default = 1.25, min = 1.01, max = 1000,
 			help = "a disk must be so many times as slow as its peers' (more, where disks are mixed)" },
 		alarm = { default = "1%", unit = "percent", min = "0.0001%", max = "50%", help = "false alarms a run, by design" },
+		balance = { default = false, help = "loss also by what one end sent and the other never got" },
 	},
 	diagnose = diagnose,
 }
