@@ -32,12 +32,12 @@ static double published_best(const struct paper *p, const char *fault, const cha
 	return best;
 }
 
-/* Without blanks at its end. */
+/* Without the blanks, and the bar, at its end. */
 static void print_line(const char *text, FILE *f)
 {
 	size_t len = strlen(text);
 
-	while (len && text[len - 1] == ' ')
+	while (len && strchr(" |", text[len - 1]))
 		len--;
 	fprintf(f, "%.*s\n", (int)len, text);
 }
@@ -142,7 +142,7 @@ static void grid_text(struct grid *g, size_t d0, size_t d1, size_t w0, size_t w1
 	int len = snprintf(text, sizeof(text), "%-*s", LABEL, "");
 
 	for (size_t w = w0; w < w1; w++)
-		len += snprintf(text + len, sizeof(text) - (size_t)len, "%-*.11s", (1 + GRID_DETECTORS) * SHARE, g->workloads[w]);
+		len += snprintf(text + len, sizeof(text) - (size_t)len, "%-*.11s|", (1 + GRID_DETECTORS) * SHARE - 1, g->workloads[w]);
 	print_line(text, f);
 	for (size_t k = 0; k < g->n_faults; k++) {
 		row_name(g, g->faults[k], name, sizeof(name));
@@ -150,7 +150,8 @@ static void grid_text(struct grid *g, size_t d0, size_t d1, size_t w0, size_t w1
 		for (size_t w = w0; w < w1; w++) {
 			grid_cell(g, g->faults[k], g->workloads[w], d0, d1, shares);
 			for (size_t i = 0; i < 1 + GRID_DETECTORS; i++)
-				len += snprintf(text + len, sizeof(text) - (size_t)len, "%-*s", SHARE, i <= d1 - d0 ? shares[i] : "");
+				len += snprintf(text + len, sizeof(text) - (size_t)len, "%-*s%c", SHARE - 1, i <= d1 - d0 ? shares[i] : "",
+						i == GRID_DETECTORS ? '|' : ' ');
 		}
 		print_line(text, f);
 	}

@@ -100,11 +100,11 @@ static void both_begin_with_all_in_one_look(void **state)
 {
 	static const char text_grid[] = "share of faulty servers found: published (best metric), by-metric, at-last; of 2\n"
 					"  to 5 cells each\n"
-					"                  ddr         postmark    ddw         mine\n"
-					"disk-hog          1   1   -   1   -   -   .40 -   -   0   -   -\n"
-					"send-pktloss      0   -   -   .80 -   -   0   -   1   0   -   -\n"
-					"cpu-hog           -   -   -   -   -   -   -   -   -   -   -   0\n"
-					"false alarms      -   -   -   -   -   -   -   -   0   -   -   -\n"
+					"                  ddr        |postmark   |ddw        |mine\n"
+					"disk-hog          1   1   -  |1   -   -  |.40 -   -  |0   -   -\n"
+					"send-pktloss      0   -   -  |.80 -   -  |0   -   1  |0   -   -\n"
+					"cpu-hog           -   -   -  |-   -   -  |-   -   -  |-   -   0\n"
+					"false alarms      -   -   -  |-   -   -  |-   -   0  |-   -   -\n"
 					"\n";
 	static const char *const rows[] = {
 		"by-metric, at-last; of 2\n  to 5 cells each\n\n| fault | ddr | postmark | ddw | mine |\n|---|---|---|---|---|\n"
