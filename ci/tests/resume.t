@@ -143,10 +143,12 @@ check "every cell is complete, once" once small/full 2
 scenario tight 'disk = "0B", wait = "3s"' 1
 "${run[@]}" -o small/tight --only cell=2 tight.lua >table 2>log &
 pid=$!
-check "its first attempt begins" until_true 60 test -e small/tight/cells/0001.1
+begins() { until_true 300 test -e small/tight/cells/0001.1 || { cat log small/tight/run.log; return 1; }; } # its files come first
+check "its first attempt begins" begins
 head -c 200M /dev/zero >small/filler 2>/dev/null
 wait $pid
-check "a disk that gets full in the middle ends the run with 3" test $? -eq 3
+rc=$?
+check "a disk that gets full in the middle ends the run with 3" bash -c "[ $rc = 3 ] || { echo 'exit code $rc'; cat log small/tight/run.log; exit 1; }"
 check "and says how to go on" logged "'culprit resume small/tight' goes on" small/tight
 rm small/filler
 "$culprit" resume small/tight --quiet >table 2>>log
