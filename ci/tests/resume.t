@@ -31,6 +31,9 @@ until_true() { # SECONDS COMMAND: a bound for what must not hang, no timing
 	shift
 	until "$@"; do [ $SECONDS -lt $end ] || return 1; sleep 0.1; done
 }
+begins() { # RUN LOG: its files come first, which may take long beside another lab's
+	until_true 300 test -e "$1/cells/0001.1" || { cat "$2" "$1/run.log"; return 1; }
+}
 once() { # RUN CELLS: each cell has one confirmed attempt, and no folder is without its attempt
 	[ "$(sql "$1" "SELECT count(*), count(DISTINCT cell) FROM attempt WHERE outcome = 'confirmed'")" = "$2|$2" ] &&
 		[ -z "$(comm -23 <(ls "$1/cells") <(sql "$1" "SELECT printf('%04d.%d', cell, number) FROM attempt" | sort))" ]
@@ -92,7 +95,7 @@ check "and 'culprit status' too" grep -q '^torn: complete' <("$culprit" status t
 # Interrupted: it says how to go on. What has changed is named; two at once are refused.
 "${run[@]}" -o asked night.lua >/dev/null 2>said &
 pid=$!
-check "it comes to its first cell" until_true 60 test -e asked/cells/0001.1
+check "it comes to its first cell" begins asked said
 check "'culprit status' sees it" [ "$("$culprit" status asked --json | grep -Ec '"state": "running"|"number": 1,')" = 2 ]
 check "and what each node does" until_true 60 eval "'$culprit' status asked | grep -q '^  running ddr, traced by [a-z]*: c1$'"
 check "servers, too" [ "$("$culprit" status asked --json | grep -Ec '"name": "s[123]",|"doing": "(serving|under|injecting|looking|undoing)')" = 6 ]
@@ -143,8 +146,7 @@ check "every cell is complete, once" once small/full 2
 scenario tight 'disk = "0B", wait = "3s"' 1
 "${run[@]}" -o small/tight --only cell=2 tight.lua >table 2>log &
 pid=$!
-begins() { until_true 300 test -e small/tight/cells/0001.1 || { cat log small/tight/run.log; return 1; }; } # its files come first
-check "its first attempt begins" begins
+check "its first attempt begins" begins small/tight log
 head -c 200M /dev/zero >small/filler 2>/dev/null
 wait $pid
 rc=$?
