@@ -31,8 +31,12 @@ until_true() { # SECONDS COMMAND: a bound for what must not hang, no timing
 	shift
 	until "$@"; do [ $SECONDS -lt $end ] || return 1; sleep 0.1; done
 }
-begins() { # RUN LOG: its files come first, which may take long beside another lab's
-	until_true 300 test -e "$1/cells/0001.1" || { cat "$2" "$1/run.log"; return 1; }
+begins() { # RUN LOG: its files come first, which may take long beside another lab's; what ended before it began says why
+	until_true 300 eval "test -e '$1/cells/0001.1' || ! kill -0 $pid 2>/dev/null" && [ -e "$1/cells/0001.1" ] && return
+	wait $pid
+	echo "the run has ended with $?"
+	cat "$2" "$1/run.log"
+	return 1
 }
 once() { # RUN CELLS: each cell has one confirmed attempt, and no folder is without its attempt
 	[ "$(sql "$1" "SELECT count(*), count(DISTINCT cell) FROM attempt WHERE outcome = 'confirmed'")" = "$2|$2" ] &&
