@@ -225,15 +225,6 @@ static bool left_out(const struct doses *d, size_t detector)
 	return !(d->notes && d->notes->details) && table_is_null(d->notes, d->names.of[SCORE_DETECTOR][detector]);
 }
 
-static void put_line(char *line, FILE *out)
-{
-	size_t len = strlen(line);
-
-	while (len && line[len - 1] == ' ')
-		len--;
-	fprintf(out, "%.*s\n", (int)len, line);
-}
-
 static void text_block(const struct doses *d, size_t detector, size_t first, size_t last, FILE *out)
 {
 	char line[256], cell[2 * TEXT + 8]; /* at least the 64 of column_text */
@@ -242,7 +233,7 @@ static void text_block(const struct doses *d, size_t detector, size_t first, siz
 
 	for (size_t i = first; i < last; i++)
 		len += snprintf(line + len, sizeof(line) - (size_t)len, "   n %-16.16s", column_text(d, column_at(d, i), cell));
-	put_line(line, out);
+	table_line(line, out);
 	for (const struct sweep *s = d->sweeps; s < d->sweeps + d->n; s++) {
 		fprintf(out, "%.50s, %.20s\n", s->name, s->param);
 		for (size_t k = 0; k < s->n; k++) {
@@ -252,7 +243,7 @@ static void text_block(const struct doses *d, size_t detector, size_t first, siz
 				table_rate_text(hits, n, cell, sizeof(cell));
 				len += snprintf(line + len, sizeof(line) - (size_t)len, " %3u %-16s", n, cell);
 			}
-			put_line(line, out);
+			table_line(line, out);
 		}
 		if (column_at(d, first).wrong)
 			continue;
@@ -261,7 +252,7 @@ static void text_block(const struct doses *d, size_t detector, size_t first, siz
 			smallest_text(d, detector, s, column_at(d, i), cell);
 			len += snprintf(line + len, sizeof(line) - (size_t)len, "     %-16.16s", cell);
 		}
-		put_line(line, out);
+		table_line(line, out);
 	}
 }
 

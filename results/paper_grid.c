@@ -32,16 +32,6 @@ static double published_best(const struct paper *p, const char *fault, const cha
 	return best;
 }
 
-/* Without the blanks, and the bar, at its end. */
-static void print_line(const char *text, FILE *f)
-{
-	size_t len = strlen(text);
-
-	while (len && strchr(" |", text[len - 1]))
-		len--;
-	fprintf(f, "%.*s\n", (int)len, text);
-}
-
 struct grid {
 	const struct paper *p;
 	const struct score_table *t;
@@ -142,8 +132,9 @@ static void grid_text(struct grid *g, size_t d0, size_t d1, size_t w0, size_t w1
 	int len = snprintf(text, sizeof(text), "%-*s", LABEL, "");
 
 	for (size_t w = w0; w < w1; w++)
-		len += snprintf(text + len, sizeof(text) - (size_t)len, "%-*.11s|", (1 + GRID_DETECTORS) * SHARE - 1, g->workloads[w]);
-	print_line(text, f);
+		len += snprintf(text + len, sizeof(text) - (size_t)len, "%-*.11s%s", (1 + GRID_DETECTORS) * SHARE - 1, g->workloads[w],
+				w + 1 < w1 ? "|" : "");
+	table_line(text, f);
 	for (size_t k = 0; k < g->n_faults; k++) {
 		row_name(g, g->faults[k], name, sizeof(name));
 		len = snprintf(text, sizeof(text), "%-*.*s", LABEL, LABEL - 1, name);
@@ -151,9 +142,9 @@ static void grid_text(struct grid *g, size_t d0, size_t d1, size_t w0, size_t w1
 			grid_cell(g, g->faults[k], g->workloads[w], d0, d1, shares);
 			for (size_t i = 0; i < 1 + GRID_DETECTORS; i++)
 				len += snprintf(text + len, sizeof(text) - (size_t)len, "%-*s%c", SHARE - 1, i <= d1 - d0 ? shares[i] : "",
-						i == GRID_DETECTORS ? '|' : ' ');
+						i == GRID_DETECTORS && w + 1 < w1 ? '|' : ' ');
 		}
-		print_line(text, f);
+		table_line(text, f);
 	}
 	fputc('\n', f);
 }

@@ -31,9 +31,7 @@ static void put(struct line *l, int width, const char *fmt, ...)
 
 static void end(struct line *l, FILE *f)
 {
-	while (l->len && l->text[l->len - 1] == ' ')
-		l->len--;
-	fprintf(f, "%.*s\n", (int)l->len, l->text);
+	table_line(l->text, f);
 	*l = (struct line){0};
 }
 

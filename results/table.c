@@ -140,9 +140,7 @@ static void text_row(const struct score_table *t, const struct names *n, size_t 
 		len += snprintf(line + len, sizeof(line) - (size_t)len, " %3u%c%-*s %-*s", s ? s->n : 0,
 				some ? '*' : ' ', RATE, tp, RATE, fp);
 	}
-	while (len && line[len - 1] == ' ')
-		len--;
-	fprintf(out, "%.*s\n", len, line);
+	table_line(line, out);
 }
 
 static void text_block(const struct score_table *t, const struct names *n, size_t d, size_t first, size_t last,
@@ -156,9 +154,8 @@ static void text_block(const struct score_table *t, const struct names *n, size_
 	fprintf(out, "%-9s", "");
 	for (size_t w = first; w < last; w++)
 		fprintf(out, w + 1 < last ? " %-33.33s" : " %.33s", n->of[SCORE_WORKLOAD][w]);
-	while (len && line[len - 1] == ' ')
-		len--;
-	fprintf(out, "\n%.*s\n", len, line);
+	fputc('\n', out);
+	table_line(line, out);
 	for (size_t f = 0; f < n->n[SCORE_FAULT]; f++) {
 		fprintf(out, "%.60s%s\n", n->of[SCORE_FAULT][f], fault_is_control(t, n, f) ? " (control)" : "");
 		for (size_t m = 0; m < n->n[SCORE_METRIC]; m++)
@@ -169,6 +166,15 @@ static void text_block(const struct score_table *t, const struct names *n, size_
 
 /* Lines; a run that is half done misses hundreds. */
 enum { MISSING_SHOWN = 12 };
+
+void table_line(const char *text, FILE *out)
+{
+	size_t len = strlen(text);
+
+	while (len && text[len - 1] == ' ')
+		len--;
+	fprintf(out, "%.*s\n", (int)len, text);
+}
 
 void table_wrap(const char *text, FILE *out)
 {

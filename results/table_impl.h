@@ -20,6 +20,8 @@ void table_rate_text(unsigned hits, unsigned n, char *out, size_t size);
 void table_delay_text(const struct score *s, char *out, size_t size);
 /* Prints words, breaking lines before TABLE_WIDTH; later lines are indented by two. */
 void table_wrap(const char *text, FILE *out);
+/* Prints a line without the blanks at its end. */
+void table_line(const char *text, FILE *out);
 /* A field of CSV, quoted where it must be. */
 void table_csv_text(const char *text, FILE *out);
 /* Which run, how much of it counts, what is missing, remarks; nothing for NULL. */

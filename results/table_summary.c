@@ -65,9 +65,7 @@ static void row(FILE *out, const char *name, const char *const cells[4])
 	len = snprintf(line, sizeof(line), "%-*s", NAME, strlen(name) > NAME ? "" : name);
 	for (int i = 0; i < 4; i++)
 		len += snprintf(line + len, sizeof(line) - (size_t)len, " %-*s", TABLE_RATE, cells[i]);
-	while (len && line[len - 1] == ' ')
-		len--;
-	fprintf(out, "%.*s\n", len, line);
+	table_line(line, out);
 }
 
 static void rates(const struct line *l, char text[4][32], const char *cells[4])
