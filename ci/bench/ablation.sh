@@ -72,8 +72,8 @@ variant "rates: least ratio only, no noise" 's/math\.max\(math\.log\(least\), z 
 variant "hog: the server's own sockets only" 's/vec\.least \{ payload - of\(own\), payload - of\(theirs\) \}/(payload - of(own))/'
 variant "loss: how many segments, not in how many seconds" 's/lost = metric\(again\), load = metric\(sent\),\n[^\n]*\n/amount = metric(again), floor = 1, per = { metric(from .. "tcp_sent_segments") } } },\n/;
 	s/return \{ cause = cause, views/return { cause = cause, least = 3, views/'
-variant "loss: the receiver's end only" 's/views, instead = lossy\(from, to\)/_, views = lossy(from, to)/; s/, instead = instead \}/ }/'
-variant "loss: both ends must say so" 's/(local views), instead = lossy\(from, to\)\n/$1, other = lossy(from, to)\n\tviews[2] = other[1]\n/; s/, instead = instead \}/ }/'
+variant "loss: the receiver's end only" 's/views, instead = lossy\(from, to\)/_, views = lossy(from, to)/; s/, instead = instead,/,/'
+variant "loss: both ends must say so" 's/(local views), instead = lossy\(from, to\)\n/$1, other = lossy(from, to)\n\tviews[2] = other[1]\n/; s/, instead = instead,/,/'
 variant "loss: needless ones counted" 's/if view\.needless then/if false then/'
 variant "loss: a full link's seconds like others" 's/ - most \+ 1\)/ - 1e18)/'
 variant "loss: the median of the peers, not their share" 's/\tlocal peers = 0\n/\tlocal typical, typically, peers = {}, {}, 0\n\tfor load = 1, 2 do\n\t\tlocal lately, always = {}, {}\n\t\tfor i in ipairs(run.servers) do\n\t\t\tlately[i], always[i] = ks[load].each[i] \/ ns[load].each[i], vec.new(run.seconds, ks[load].own[i] \/ math.max(ns[load].own[i], 1))\n\t\tend\n\t\ttypical[load], typically[load] = vec.others(lately), vec.others(always)\n\tend\n/; s/local always = .*?, 1\)\n/local always = typically[load][i]\n/; s/local lately = .*?:fill\(0\)\n/local lately = typical[load][i]:fill(0)\n/'
