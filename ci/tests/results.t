@@ -31,6 +31,13 @@ check "there is something held out" [ "$(wc -l <<<"$held")" = 2 ]
 for page in README.md results/table1-20261121.md; do
 	while read -r words; do check "$page: $words" grep -qF "$words" <(tr '\n' ' ' <$page); done <<<"$held"
 done
+# Of the sweep: what was found at full strength (faults as they are by default), and the controls.
+sweep=$("$culprit" rescore "$tmp/dose-20261121" --json | perl -MJSON::PP -0777 -ne '
+	my ($found, $n, $alarms, $controls) = (0) x 4;
+	for (grep { $_->{detector} eq "peer-robust" && $_->{metric} eq "any" && $_->{fault} !~ /\(/ } @{ decode_json($_)->{scores} }) {
+		if ($_->{control}) { $alarms += $_->{fp}{count}; $controls += $_->{n} } else { $found += $_->{tp}{count}; $n += $_->{n} } }
+	print "$found of $n at full strength, $alarms of $controls controls with an alarm\n"')
+check "the sweep's, in README: $sweep" grep -qF "$sweep" <(tr '\n' ' ' <README.md)
 for cells in x 4 9-3 0-4 5-44x 900-901; do
 	check "--cells $cells is refused" bash -c "'$culprit' table '$tmp/table1-20261121' --cells $cells 2>&1 | grep -q 'cell'; [ \${PIPESTATUS[0]} = 2 ]"
 done
