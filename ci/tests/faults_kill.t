@@ -34,11 +34,6 @@ left() { # of ours, without starting an agent
 	done
 }
 quiet() { [ -z "$(left)" ]; }
-until_true() { # SECONDS COMMAND: a bound for what must not hang
-	local end=$((SECONDS + $1))
-	shift
-	until "$@"; do [ $SECONDS -lt $end ] || return 1; sleep 0.1; done
-}
 reached() { grep -q "step $1\$" run/run.log 2>/dev/null || ! kill -0 "$pid" 2>/dev/null; }
 
 check "every node has the agent" "$culprit" undo --inventory "$lab/inventory.lua"

@@ -26,12 +26,6 @@ ended() { # CODE NAME: holds if the run ends so
 	sed 's/^/# /' "$current.said"
 }
 sql() { sqlite3 "$1/run.db" "$2"; }
-# until_true SECONDS COMMAND: a bound for what must not hang, no timing.
-until_true() {
-	local end=$((SECONDS + $1))
-	shift
-	until "$@"; do [ $SECONDS -lt $end ] || return 1; sleep 0.1; done
-}
 victim() { sql "$current" "SELECT victims->>0 FROM cell WHERE victims IS NOT NULL" 2>/dev/null; }
 acting() { inside "$(victim)" sh -c 'nft list tables | grep -q culprit_' 2>/dev/null; }
 comes_to_act() { until_true 60 eval 'acting || ! kill -0 $run' && acting; }

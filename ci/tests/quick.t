@@ -92,12 +92,6 @@ left() { # anything of ours on any node
 		node $n -- sh -c 'nft list tables 2>/dev/null | grep culprit_; pgrep -x dd; pgrep culprit-agent; ls /var/lib/culprit/undo'
 	done
 }
-# until SECONDS COMMAND: a bound for what must not hang, no timing.
-until_true() {
-	local end=$((SECONDS + $1))
-	shift
-	until "$@"; do [ $SECONDS -lt $end ] || return 1; sleep 0.2; done
-}
 clean() { [ -z "$(left)" ]; }
 
 for fault in receive-pktloss disk-hog; do

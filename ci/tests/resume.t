@@ -26,11 +26,6 @@ left() { # anything of ours on any node
 }
 clean() { [ -z "$(left)" ]; }
 logged() { cat log "$2/run.log" | grep -q "$1" || { cat log "$2/run.log"; false; }; }
-until_true() { # SECONDS COMMAND: a bound for what must not hang, no timing
-	local end=$((SECONDS + $1))
-	shift
-	until "$@"; do [ $SECONDS -lt $end ] || return 1; sleep 0.1; done
-}
 begins() { # RUN LOG: its files come first, which may take long beside another lab's; what ended before it began says why
 	until_true 300 eval "test -e '$1/cells/0001.1' || ! kill -0 $pid 2>/dev/null" && [ -e "$1/cells/0001.1" ] && return
 	cat "$2" "$1/run.log"

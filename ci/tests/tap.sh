@@ -1,6 +1,7 @@
 # TAP for shell tests: source it, then
 #     check NAME COMMAND [ARGUMENT ...]   ok if the command ends with 0; else its output is shown
 #     ok NAME, not_ok NAME [WHY]
+#     until_true SECONDS COMMAND ...      waits for it; the seconds bound what must not hang, they time nothing
 #     skip_all REASON                     ends the test here
 #     done_testing                        last; the exit code says whether all went well
 tap_n=0
@@ -22,6 +23,15 @@ check() {
 	local name=$1 said
 	shift
 	if said=$("$@" 2>&1); then ok "$name"; else not_ok "$name" "$said"; fi
+}
+
+until_true() {
+	local end=$((SECONDS + $1))
+	shift
+	until "$@" 2>/dev/null; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.05
+	done
 }
 
 skip_all() {
