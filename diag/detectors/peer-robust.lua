@@ -17,15 +17,15 @@
 --      'least', the smallest ratio that is called a fault, and the noise times z. Noise is how far servers of this very run
 --      stand above their peers, typically: the upper quartile over time, the median over servers, which the guilty
 --      cannot move while they are a minority.
---   4. Counts: in k of n seconds there was loss, and a second of its peers has it with probability p. Not how much
---      was lost: a queue that runs over loses hundreds of segments at once and then none for seconds, a bad link loses some
---      all the time. Chernoff: so many or more have a chance below exp(-n KL(k/n, p)), so n KL must exceed ln M.
---      A queue runs over where the link is full, so p is one thing for seconds that carry, with the one before, as much as
---      the busiest second of any server, and another for the rest, in which healthy servers lose next to nothing. In place of
---      n KL stands the sum of log(r / p) over the seconds with loss and of log((1 - r) / (1 - p)) over those without, r = k/n
---      or p, which is more: the same where there is but one p, and like it a likelihood ratio, which exceeds x with a chance
---      of exp(-x). p is the share among all others, since what is congested may be any few of them.
---      Such seconds are rare where there is little to lose, so here twice the span is looked at.
+--   4. Counts: in k of n seconds there was loss, and its peers had it in a share of theirs. Not how much was lost: a queue that
+--      runs over loses hundreds of segments at once and then none for seconds, a bad link loses some all the time. The
+--      score is a G test's: the log likelihood of a chance of its own for the server, less that of one for all; peers that have
+--      been seen for few seconds say little so. A queue runs over where the link is full, so there is one chance for seconds that carry,
+--      with the one before, as much as the busiest second of any server, and another for the rest, in which healthy servers
+--      lose next to nothing. The two are added, and count where the server has more than its peers, so a
+--      score above x has a chance of at most exp(-x) (1 + 1/sqrt(pi x)) / 4 (a quarter of chi-square's with two degrees of freedom
+--      and half of that with one), which must be below 1/M. The peers' share is that of all others, since what is congested
+--      may be any few of them. Such seconds are rare where there is little to lose, so here twice the span is looked at.
 --   5. M is servers times causes times stretches of the run, over 'alarm', and z the normal quantile of 1 - 1/M: the bounds
 --      are those of the largest of so many. More servers, metrics and seconds raise the threshold, and not the
 --      false alarms: by design 'alarm' a run.
@@ -37,6 +37,7 @@
 local nan = 0 / 0
 local SHOWN = 5    -- servers in the evidence
 local BLUR = 4
+local MERGED = 100 -- segments in a second of which more than half never came
 local HEADERS = 66 -- bytes of Ethernet, IP and TCP with timestamps, a packet
 
 -- What views are made of: functions of 'of', where of(name) is a metric's sum in every second, 0 where it has no
@@ -74,8 +75,8 @@ local function lossy(from, to)
 		{ { says = "segments beyond a gap", needs = { gaps, received }, lost = metric(gaps), load = metric(received) } }
 end
 
--- What one end sent and the other never got: acknowledgements, too, which nobody sends again. What is under way for a
--- second or two arrives and is even then; less than a fiftieth is not told from it.
+-- What one end sent and the other never got: acknowledgements, too, which nobody sends again. Less than a fiftieth is not
+-- told from what is under way.
 local function unbalanced(from, to)
 	local sent, got = from .. "tcp_sent_segments", to .. "tcp_received_segments"
 	return { says = "segments that never came", needs = { sent, got }, load = metric(from .. "tcp_sent_bytes"), sent = sent,
@@ -215,15 +216,26 @@ local function sent_again(view, of, load)
 	return k, (before(load) + k):clamp(0, 1), (before(load:rolling_sum(2, 1)))
 end
 
--- The same by what is missing: told two seconds later, of seconds in which all ends were sampled.
+-- The same by what is missing for good: how far it has grown beyond all that was missing in the two seconds before, and stays so in
+-- the two seconds after. What is under way comes and goes, and so does what one end counted before the other was
+-- sampled: a second's growth must be more than it mostly goes down by. Told two seconds later, of seconds in which all
+-- ends were sampled. An end that merges segments before it counts them, as some NICs do, gets a fraction of what is sent, which no
+-- loss would leave: there this tells nothing.
 local function never_came(view, of, load)
 	local sent, ends = of(view.sent), vec.least { of(view.sent, "count"), of(view.got, "count") }
-	local missing = sent - of(view.got)
-	local for_good = vec.least { before(before(missing)), before(missing:rolling_sum(2)), missing:rolling_sum(3) }
-	local whole = ((ends - ends:max() + 1):clamp(0, 1):rolling_sum(3) - 2):clamp(0, 1)
+	local now = sent - of(view.got)
+	local one = before(now)
+	local two = before(one)
+	local three = before(two)
+	local for_good = vec.least { two, two + one, two + one + now } + vec.least { 0 * three, three, three + before(three) }
+	local whole = ((ends - ends:max() + 1):clamp(0, 1):rolling_sum(5) - 4):clamp(0, 1)
 	local then_sent = before(before(sent))
 	local n = then_sent:clamp(0, 1) * whole
-	return (for_good - (view.least * then_sent):clamp(1) + 1):clamp(0, 1) * n, n, before(before(load:rolling_sum(2, 1)))
+	local falls = (-now * whole):clamp(0):quantile(0.9)
+	local k = (for_good - (view.least * then_sent):clamp(falls > 1 and falls or 1) + 1):clamp(0, 1) * n
+	local merged = (2 * for_good - then_sent):clamp(0, 1) * (then_sent - MERGED):clamp(0, 1) * n
+	if merged:sum() > 0 then k, n = 0 * k, 0 * n end
+	return k, n, before(before(load:rolling_sum(2, 1)))
 end
 
 -- What each server's seconds were, light and full ones apart: how many with loss, and how many with something to lose.
@@ -251,7 +263,12 @@ local function pool(run, of, load, span)
 	return { each = each, own = own, all = all, total = total }
 end
 
--- How unlikely a server's seconds are, if they were like its peers': a log likelihood ratio; a vec a server.
+-- How much likelier k of n are with a chance of one than with a chance of the other: the logarithm; k of n may be vecs.
+local function gain(one, other, k, n)
+	return (k * (one / other):log()):fill(0) + ((n - k) * ((1 - one) / (1 - other)):log()):fill(0)
+end
+
+-- How much likelier a server's seconds are with a share of loss of its own than with its peers': the logarithm; a vec a server.
 local function surprises(run, view, span)
 	local lost, had = seconds_with_loss(run, view)
 	local ks, ns, surprise, count = {}, {}, {}, { k = {}, n = {} }
@@ -269,15 +286,16 @@ local function surprises(run, view, span)
 			local others = ns[load].total - ns[load].own[i]
 			local always = (ks[load].total - ks[load].own[i]) / math.max(others, 1)
 			local lately = ((ks[load].all - k) / (ns[load].all - n)):fill(0)
-			-- Half a second more than was seen: never is a rate that nobody knows.
-			local p = ((lately + (always - lately):clamp(0)) * others + 0.5) / (others + 1)
-			local r = p + (share - p):clamp(0)
-			surprise[i] = surprise[i] + (k * (r / p):log() + ((n - k) * ((1 - r) / (1 - p)):log()):fill(0))
+			local theirs = lately + (always - lately):clamp(0)
+			local all = (k + theirs * others) / (n + others)
+			local more = share - theirs
+			local fits = gain(theirs + more:clamp(0), all, k, n) + gain(theirs, all, theirs * others, others)
+			surprise[i] = surprise[i] + (fits * (more * 1e9):clamp(0, 1)):fill(0)
 		end
 		if peers < 3 then surprise[i] = vec.new(run.seconds) end
 	end
 	return surprise, function(i, at)
-		return ("%s: in %d of %d seconds, of which a peer has a chance of exp(-%.3g)"):format(view.says, count.k[i][at] // 1,
+		return ("%s: in %d of %d seconds, exp(%.3g) times as likely as among its peers"):format(view.says, count.k[i][at] // 1,
 			count.n[i][at] // 1, surprise[i][at])
 	end
 end
@@ -327,7 +345,7 @@ local function look(run, cause, log_m, params)
 	local noise = noise_of(scores)
 	if noise ~= noise then return found, nil end
 	local z = math.sqrt(2 * log_m - math.log(4 * math.pi * log_m)) -- the quantile, to a few per cent
-	local limit = least and math.max(math.log(least), z * noise) or log_m
+	local limit = least and math.max(math.log(least), z * noise) or log_m + math.log((1 + 1 / math.sqrt(math.pi * log_m)) / 4)
 	local shape = least and math.exp or as_is
 	for i, server in ipairs(run.servers) do
 		local at
@@ -385,7 +403,7 @@ return {
 		disk = { default = 1.25, min = 1.01, max = 1000,
 			help = "a disk must be so many times as slow as its peers' (more, where disks are mixed)" },
 		alarm = { default = "1%", unit = "percent", min = "0.0001%", max = "50%", help = "false alarms a run, by design" },
-		balance = { default = false, help = "loss also by what one end sent and the other never got" },
+		balance = { default = true, help = "loss also by what one end sent and the other never got" },
 	},
 	diagnose = diagnose,
 }
