@@ -17,14 +17,14 @@
 --      'least', the smallest ratio that is called a fault, and the noise times z. Noise is how far servers of this very run
 --      stand above their peers, typically: the upper quartile over time, the median over servers, which the guilty
 --      cannot move while they are a minority.
---   4. Counts: in k of n seconds there was loss, and its peers had it in a share of theirs. Not how much was lost: a queue that
---      runs over loses hundreds of segments at once and then none for seconds, a bad link loses some all the time. The
---      score is a G test's: the log likelihood of a chance of its own for the server, less that of one for all; peers that have
---      been seen for few seconds say little so. A queue runs over where the link is full, so there is one chance for seconds that carry,
---      with the one before, as much as the busiest second of any server, and another for the rest, in which healthy servers
---      lose next to nothing. The two are added, and count where the server has more than its peers, so a
---      score above x has a chance of at most exp(-x) (1 + 1/sqrt(pi x)) / 4 (a quarter of chi-square's with two degrees of freedom
---      and half of that with one), which must be below 1/M. The peers' share is that of all others, since what is congested
+--   4. Counts: in k of n seconds there was loss, and its peers had it in a share of theirs. Not how much was lost: a queue
+--      that runs over loses hundreds of segments at once and then none for seconds, a bad link loses some all the time. The
+--      score is a G test's: the log likelihood with a chance of its own for the server, less that with one for all; peers that
+--      were seen for few seconds say little. A queue runs over where the link is full, so there is one chance for seconds
+--      that carry, with the one before, as much as the busiest second of any server, and another for the rest, in which healthy
+--      servers lose next to nothing. The two scores are added, each if the server has more than its peers, so that a sum
+--      above x has a chance of at most exp(-x) (1 + 1/sqrt(pi x)) / 4 (a quarter of chi-square with two degrees of
+--      freedom, half of that with one), which must be below 1/M. The peers' share is that of all others, since what is congested
 --      may be any few of them. Such seconds are rare where there is little to lose, so here twice the span is looked at.
 --   5. M is servers times causes times stretches of the run, over 'alarm', and z the normal quantile of 1 - 1/M: the bounds
 --      are those of the largest of so many. More servers, metrics and seconds raise the threshold, and not the
@@ -216,11 +216,11 @@ local function sent_again(view, of, load)
 	return k, (before(load) + k):clamp(0, 1), (before(load:rolling_sum(2, 1)))
 end
 
--- The same by what is missing for good: how far it has grown beyond all that was missing in the two seconds before, and stays so in
--- the two seconds after. What is under way comes and goes, and so does what one end counted before the other was
+-- The same by what is missing for good: how far it has grown beyond all that was missing in the two seconds before, and
+-- stays so in the two seconds after. What is under way comes and goes, and so does what one end counted before the other was
 -- sampled: a second's growth must be more than it mostly goes down by. Told two seconds later, of seconds in which all
--- ends were sampled. An end that merges segments before it counts them, as some NICs do, gets a fraction of what is sent, which no
--- loss would leave: there this tells nothing.
+-- ends were sampled. An end that merges segments before it counts them, as some NICs do, gets a fraction of what is
+-- sent, which no loss would leave: there this tells nothing.
 local function never_came(view, of, load)
 	local sent, ends = of(view.sent), vec.least { of(view.sent, "count"), of(view.got, "count") }
 	local now = sent - of(view.got)
