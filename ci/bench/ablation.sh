@@ -6,7 +6,7 @@
 # A line each: cells with the right server and no other, with the right cause (of those), with a wrong server, controls with an
 # alarm; and how far victims lay above what is needed (lowest of all cells, by their true cause) and healthy servers below it
 # (highest of all cells and causes): score over limit, as logarithms where the score is a ratio. 1 is the threshold.
-set -eu
+set -euo pipefail
 cd "$(dirname "$0")/../.."
 culprit=${OUT:-out}/culprit run=${1:-results/corpora/matrix} source=diag/detectors/peer-robust.lua
 tmp=$(mktemp -d)
@@ -71,12 +71,18 @@ variant "rates: noise of the run only, no least ratio" 's/math\.max\(math\.log\(
 variant "rates: least ratio only, no noise" 's/math\.max\(math\.log\(least\), z \* noise\)/math.log(least)/'
 variant "hog: the server's own sockets only" 's/vec\.least \{ payload - of\(own\), payload - of\(theirs\) \}/(payload - of(own))/'
 variant "loss: how many segments, not in how many seconds" 's/lost = metric\(again\), load = metric\(sent\),\n[^\n]*\n/amount = metric(again), floor = 1, per = { metric(from .. "tcp_sent_segments") } } },\n/;
-	s/return \{ cause = cause, views/return { cause = cause, least = 3, views/'
+	s/return \{ cause = cause, views/return { cause = cause, least = 3, views/; s/(balance = \{ default = )true/$1false/'
 variant "loss: the receiver's end only" 's/views, instead = lossy\(from, to\)/_, views = lossy(from, to)/; s/, instead = instead,/,/'
 variant "loss: both ends must say so" 's/(local views), instead = lossy\(from, to\)\n/$1, other = lossy(from, to)\n\tviews[2] = other[1]\n/; s/, instead = instead,/,/'
 variant "loss: needless ones counted" 's/if view\.needless then/if false then/'
 variant "loss: a full link's seconds like others" 's/ - most \+ 1\)/ - 1e18)/'
 variant "loss: the median of the peers, not their share" 's/\tlocal peers = 0\n/\tlocal typical, typically, peers = {}, {}, 0\n\tfor load = 1, 2 do\n\t\tlocal lately, always = {}, {}\n\t\tfor i in ipairs(run.servers) do\n\t\t\tlately[i], always[i] = ks[load].each[i] \/ ns[load].each[i], vec.new(run.seconds, ks[load].own[i] \/ math.max(ns[load].own[i], 1))\n\t\tend\n\t\ttypical[load], typically[load] = vec.others(lately), vec.others(always)\n\tend\n/; s/local always = .*?, 1\)\n/local always = typically[load][i]\n/; s/local lately = .*?:fill\(0\)\n/local lately = typical[load][i]:fill(0)\n/'
+variant "loss: peers' share as if it were known" 's/local all = \(k[^\n]*\n/local all = (theirs * others + 0.5) \/ (others + 1)\n/; s/gain\(theirs, all, theirs \* others, others\)/0/'
+variant "loss: nothing by what never came" 's/(balance = \{ default = )true/$1false/'
+variant "loss: by what never came only" 's/\tlocal by_view, tell/\tif cause.also then views = known(run, { cause.also }) end\n$&/; s/(balance = \{ default = )true/$1false/'
+variant "never came: whatever was missing before" 's/ \+ vec\.least \{ 0 \* three.*\}\n/\n/'
+variant "never came: however much it goes up and down" 's/clamp\(falls > 1 and falls or 1\)/clamp(1)/'
+variant "never came: NICs that merge, too" 's/if merged:sum\(\) > 0 then/if false then/'
 variant "loss: over the span, not twice" 's/2 \* span, span\)/span)/g'
 variant "order: disk before loss before hog" 's/(\t\{ cause = "network\/hog".*?\n)(\t\{ cause = "network\/hog".*?\n)(\tloss\("network\/receive.*?\n\tloss\("network\/send.*?\n)(\t\{\n\t\tcause = "disk".*?\n\t\},\n)/$4$3$1$2/s'
 variant "no peers: against one of the servers" 's/vec\.others\(rates, 2\)/(function() local t = {} for i in ipairs(rates) do t[i] = rates[1] end return t end)()/g'

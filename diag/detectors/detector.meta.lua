@@ -133,6 +133,12 @@ function Vec:count() end
 ---@return culprit.Vec
 function Vec:fill(value) end
 
+--- What was so many elements before; in the first ones 'before' (default: NaN).
+---@param elements integer
+---@param before? number
+---@return culprit.Vec
+function Vec:lag(elements, before) end
+
 --- Natural logarithms; NaN for what is not positive.
 ---@return culprit.Vec
 function Vec:log() end
@@ -191,6 +197,14 @@ vec = {}
 ---@param list culprit.Vec[]
 ---@return culprit.Vec
 function vec.least(list) end
+
+--- Element by element, the log likelihood of k of n with a chance of p each: k ln p + (n - k) ln(1 - p), without the
+--- binomial coefficient; 0 ln 0 is 0. Each is a vec or a number, one of them a vec.
+---@param k culprit.Vec|number
+---@param n culprit.Vec|number
+---@param p culprit.Vec|number
+---@return culprit.Vec
+function vec.likelihood(k, n, p) end
 
 --- Element by element, the median over several vecs of one length; NaN where fewer than 'least'
 --- (default 1) are finite.

@@ -204,16 +204,13 @@ local function log_ratios(run, view, span)
 	end
 end
 
--- The second before.
-local function before(x) return x:rolling_sum(2, 1) - x end
-
 -- 1 in seconds in which something was lost, and 1 where there was something to lose; told a second later, when what was sent
 -- again in vain has been acknowledged.
 local function sent_again(view, of, load)
-	local k = before(view.lost(of))
+	local k = view.lost(of):lag(1, 0)
 	if view.needless then k = k - view.needless(of):rolling_sum(2, 1) end
 	k = k:clamp(0, 1)
-	return k, (before(load) + k):clamp(0, 1), (before(load:rolling_sum(2, 1)))
+	return k, (load:lag(1, 0) + k):clamp(0, 1), load:rolling_sum(2, 1):lag(1, 0)
 end
 
 -- The same by what is missing for good: how far it has grown beyond all that was missing in the two seconds before, and
@@ -224,18 +221,21 @@ end
 local function never_came(view, of, load)
 	local sent, ends = of(view.sent), vec.least { of(view.sent, "count"), of(view.got, "count") }
 	local now = sent - of(view.got)
-	local one = before(now)
-	local two = before(one)
-	local three = before(two)
-	local for_good = vec.least { two, two + one, two + one + now } + vec.least { 0 * three, three, three + before(three) }
+	local two, three = now:lag(2, 0), now:lag(3, 0)
+	local two_or_three = two + now:lag(1, 0)
+	local for_good = vec.least { two, two_or_three, two_or_three + now } + vec.least { three, three + now:lag(4, 0) }:clamp(-1e300, 0)
 	local whole = ((ends - ends:max() + 1):clamp(0, 1):rolling_sum(5) - 4):clamp(0, 1)
-	local then_sent = before(before(sent))
+	local then_sent, carried = sent:lag(2, 0), load:rolling_sum(2, 1):lag(2, 0)
 	local n = then_sent:clamp(0, 1) * whole
+	local most = for_good:max()
+	if not (most >= 1) then return 0 * n, n, carried end
 	local falls = (-now * whole):clamp(0):quantile(0.9)
 	local k = (for_good - (view.least * then_sent):clamp(falls > 1 and falls or 1) + 1):clamp(0, 1) * n
-	local merged = (2 * for_good - then_sent):clamp(0, 1) * (then_sent - MERGED):clamp(0, 1) * n
-	if merged:sum() > 0 then k, n = 0 * k, 0 * n end
-	return k, n, before(before(load:rolling_sum(2, 1)))
+	if 2 * most > MERGED then
+		local merged = (2 * for_good - then_sent):clamp(0, 1) * (then_sent - MERGED):clamp(0, 1) * n
+		if merged:sum() > 0 then k, n = 0 * k, 0 * n end
+	end
+	return k, n, carried
 end
 
 -- What each server's seconds were, light and full ones apart: how many with loss, and how many with something to lose.
@@ -263,11 +263,6 @@ local function pool(run, of, load, span)
 	return { each = each, own = own, all = all, total = total }
 end
 
--- How much likelier k of n are with a chance of one than with a chance of the other: the logarithm; k of n may be vecs.
-local function gain(one, other, k, n)
-	return (k * (one / other):log()):fill(0) + ((n - k) * ((1 - one) / (1 - other)):log()):fill(0)
-end
-
 -- How much likelier a server's seconds are with a share of loss of its own than with its peers': the logarithm; a vec a server.
 local function surprises(run, view, span)
 	local lost, had = seconds_with_loss(run, view)
@@ -281,15 +276,15 @@ local function surprises(run, view, span)
 	for i in ipairs(run.servers) do
 		local share = count.k[i] / count.n[i]
 		surprise[i] = 0 * share
-		for load = 1, 2 do
+		for load = 1, ks[1].own[i] + ks[2].own[i] > 0 and 2 or 0 do
 			local k, n = ks[load].each[i], ns[load].each[i]
 			local others = ns[load].total - ns[load].own[i]
 			local always = (ks[load].total - ks[load].own[i]) / math.max(others, 1)
 			local lately = ((ks[load].all - k) / (ns[load].all - n)):fill(0)
 			local theirs = lately + (always - lately):clamp(0)
-			local all = (k + theirs * others) / (n + others)
-			local more = share - theirs
-			local fits = gain(theirs + more:clamp(0), all, k, n) + gain(theirs, all, theirs * others, others)
+			local more, k_of_others = share - theirs, theirs * others
+			local fits = vec.likelihood(k, n, theirs + more:clamp(0)) + vec.likelihood(k_of_others, others, theirs)
+				- vec.likelihood(k + k_of_others, n + others, (k + k_of_others) / (n + others))
 			surprise[i] = surprise[i] + (fits * (more * 1e9):clamp(0, 1)):fill(0)
 		end
 		if peers < 3 then surprise[i] = vec.new(run.seconds) end

@@ -332,6 +332,20 @@ static int m_rolling_sum(lua_State *L)
 	return rolling_sum(L, false);
 }
 
+/* The loops are simple ones, which compilers turn into a few values a step. */
+#define EACH(n, out, a, x, b, y, op)                                                                                     \
+	do {                                                                                                             \
+		if ((a) && (b))                                                                                          \
+			for (size_t i = 0; i < (n); i++)                                                                 \
+				(out)[i] = (a)->v[i] op(b)->v[i];                                                        \
+		else if (a)                                                                                              \
+			for (size_t i = 0; i < (n); i++)                                                                 \
+				(out)[i] = (a)->v[i] op(y);                                                              \
+		else                                                                                                     \
+			for (size_t i = 0; i < (n); i++)                                                                 \
+				(out)[i] = (x)op(b)->v[i];                                                               \
+	} while (0)
+
 static int arithmetic(lua_State *L, char op)
 {
 	const struct vec *a = vec_test(L, 1), *b = vec_test(L, 2);
@@ -341,10 +355,18 @@ static int arithmetic(lua_State *L, char op)
 	if (a && b && a->n != b->n)
 		return luaL_error(L, "vecs of different lengths (%d and %d)", (int)a->n, (int)b->n);
 	out = vec_push_raw(L, a ? a->n : b->n);
-	for (size_t i = 0; i < out->n; i++) {
-		double l = a ? a->v[i] : x, r = b ? b->v[i] : y;
-
-		out->v[i] = op == '+' ? l + r : op == '-' ? l - r : op == '*' ? l * r : l / r;
+	switch (op) {
+	case '+':
+		EACH(out->n, out->v, a, x, b, y, +);
+		break;
+	case '-':
+		EACH(out->n, out->v, a, x, b, y, -);
+		break;
+	case '*':
+		EACH(out->n, out->v, a, x, b, y, *);
+		break;
+	default:
+		EACH(out->n, out->v, a, x, b, y, /);
 	}
 	return 1;
 }
@@ -370,6 +392,25 @@ static int m_clamp(lua_State *L)
 
 	for (size_t i = 0; i < x->n; i++)
 		out->v[i] = x->v[i] < low ? low : x->v[i] > high ? high : x->v[i];
+	return 1;
+}
+
+/* v:lag(seconds [, before]) */
+static int m_lag(lua_State *L)
+{
+	const struct vec *x = vec_check(L, 1);
+	lua_Integer lag = luaL_checkinteger(L, 2);
+	double before = luaL_optnumber(L, 3, NAN);
+	struct vec *out;
+	size_t n;
+
+	luaL_argcheck(L, lag >= 0, 2, "a lag is not below 0");
+	out = vec_push_raw(L, x->n);
+	n = (lua_Unsigned)lag < x->n ? (size_t)lag : x->n;
+	for (size_t i = 0; i < n; i++)
+		out->v[i] = before;
+	for (size_t i = n; i < x->n; i++)
+		out->v[i] = x->v[i - n];
 	return 1;
 }
 
@@ -441,13 +482,13 @@ static int m_tostring(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-	{"least", vec_list_least}, {"new", f_new}, {"of", f_of}, {"median", vec_list_median}, {"others", vec_list_others},
-	{"present", vec_list_present}, {NULL, NULL},
+	{"least", vec_list_least}, {"likelihood", vec_likelihood}, {"new", f_new}, {"of", f_of}, {"median", vec_list_median},
+	{"others", vec_list_others}, {"present", vec_list_present}, {NULL, NULL},
 };
 
 static const luaL_Reg methods[] = {
-	{"abs", m_abs}, {"above", m_above}, {"clamp", m_clamp}, {"count", m_count}, {"fill", m_fill}, {"log", m_log}, {"max", m_max}, {"mean", m_mean},
-	{"median", m_median}, {"min", m_min}, {"quantile", m_quantile}, {"rolling_mean", m_rolling_mean},
+	{"abs", m_abs}, {"above", m_above}, {"clamp", m_clamp}, {"count", m_count}, {"fill", m_fill}, {"lag", m_lag}, {"log", m_log}, {"max", m_max},
+	{"mean", m_mean}, {"median", m_median}, {"min", m_min}, {"quantile", m_quantile}, {"rolling_mean", m_rolling_mean},
 	{"rolling_median", m_rolling_median}, {"rolling_sum", m_rolling_sum}, {"slice", m_slice}, {"sum", m_sum}, {NULL, NULL},
 };
 

@@ -13,6 +13,7 @@ double *vec_scratch(lua_State *L, size_t n);
 double vec_median_of(double *a, size_t n);
 
 /* Functions of the table 'vec'. */
+int vec_likelihood(lua_State *L);
 int vec_list_least(lua_State *L);
 int vec_list_median(lua_State *L);
 int vec_list_others(lua_State *L);

@@ -174,3 +174,29 @@ int vec_list_present(lua_State *L)
 	}
 	return 1;
 }
+
+/* vec.likelihood(k, n, p): k ln p + (n - k) ln(1 - p), second by second; each a vec or a number */
+int vec_likelihood(lua_State *L)
+{
+	const struct vec *of[3], *first = NULL;
+	double all[3];
+	struct vec *out;
+
+	for (int a = 0; a < 3; a++) {
+		of[a] = vec_test(L, a + 1);
+		all[a] = of[a] ? 0 : luaL_checknumber(L, a + 1);
+		if (!first)
+			first = of[a];
+		else if (of[a] && of[a]->n != first->n)
+			return luaL_error(L, "vecs of different lengths (%d and %d)", (int)first->n, (int)of[a]->n);
+	}
+	luaL_argcheck(L, first, 1, "one of the three is a vec");
+	out = vec_push(L, first->n);
+	for (size_t i = 0; i < out->n; i++) {
+		double k = of[0] ? of[0]->v[i] : all[0], n = of[1] ? of[1]->v[i] : all[1], p = of[2] ? of[2]->v[i] : all[2];
+
+		/* What never happened had no chance to be against it: 0 ln 0 is 0. */
+		out->v[i] = (k == 0 ? 0 : k * log(p)) + (n - k == 0 ? 0 : (n - k) * log(1 - p));
+	}
+	return 1;
+}
