@@ -175,30 +175,65 @@ def peer_threshold(folder):
 	f.save(os.path.join(folder, "peer-threshold.svg"))
 
 
-def surprise(cell, lost, sent):
-	"""The log likelihood ratio a server: section 4 of peer-robust.lua's head, written down again."""
-	most = max(max(sent[s]) for s in cell.servers)
-	seconds = {} # server -> (lost, full) a second that had something to lose; told a second later
-	for s in cell.servers:
-		seconds[s] = [None] + [(lost[s][t] > 0, sum(sent[s][max(t - 1, 0):t + 1]) >= most) if sent[s][t] > 0 or lost[s][t] > 0 else None
-			for t in range(cell.seconds - 1)]
+def likelihood(k, n, p):
+	return (k * math.log(p) if k else 0) + ((n - k) * math.log(1 - p) if n - k else 0)
 
+
+def surprise(cell, seconds, first):
+	"""The G test's score a server: section 4 of peer-robust.lua's head, written down again. 'seconds': a server's (lost, full) a second
+	that had something to lose, 'first': the first of them that can be told."""
 	def share(spans, full):
 		of = [k for span in spans for k, is_full in present(span) if is_full == full]
 		return (sum(of) / len(of) if of else 0, len(of))
 	out = {s: [None] * cell.seconds for s in cell.servers}
 	for s in cell.servers:
-		for t in range(7, cell.seconds):
+		for t in range(first + 7, cell.seconds):
 			span = slice(max(t - 15, 0), t + 1)
 			mine, peers = present(seconds[s][span]), [seconds[x] for x in cell.servers if x != s]
 			if not mine:
 				continue
-			score, r = 0, sum(k for k, _ in mine) / len(mine)
+			out[s][t], r = 0, sum(k for k, _ in mine) / len(mine)
 			for full in (False, True):
-				always, n = share(peers, full)
-				p = (max(always, share([x[span] for x in peers], full)[0]) * n + 0.5) / (n + 1)
-				score += sum(math.log(max(r, p) / p) if k else math.log((1 - max(r, p)) / (1 - p)) for k, is_full in mine if is_full == full)
-			out[s][t] = score
+				always, others = share(peers, full)
+				p = max(always, share([x[span] for x in peers], full)[0])
+				k, n = sum(k for k, is_full in mine if is_full == full), sum(is_full == full for _, is_full in mine)
+				if r > p:
+					out[s][t] += likelihood(k, n, r) + likelihood(p * others, others, p) \
+						- likelihood(k + p * others, n + others, (k + p * others) / max(n + others, 1))
+	return out
+
+
+def lagged(values, by):
+	return ([0] * by + list(values))[:len(values)]
+
+
+# Whether each second's link was full, told so many seconds later.
+def fullness(cell, load, later):
+	most = max(max(load[s]) for s in cell.servers)
+	return {s: lagged([sum(load[s][max(t - 1, 0):t + 1]) >= most for t in range(cell.seconds)], later) for s in cell.servers}
+
+
+def sent_again(cell, lost, load):
+	full = fullness(cell, load, 1)
+	return {s: [((k > 0) + 0, f) if k > 0 or sent > 0 else None for k, sent, f in zip(lagged(lost[s], 1), lagged(load[s], 1), full[s])]
+		for s in cell.servers}
+
+
+def never_came(cell, sender, receiver, load):
+	full, out = fullness(cell, load, 2), {}
+	sent, got = cell.series(sender), cell.series(receiver)
+	sampled = cell.series(sender, "count"), cell.series(receiver, "count")
+	for s in cell.servers:
+		now = [a - b for a, b in zip(filled(sent[s]), filled(got[s]))]
+		ends = [min(a, b) for a, b in zip(filled(sampled[0][s]), filled(sampled[1][s]))]
+		whole = [t >= 4 and all(e == max(ends) for e in ends[t - 4:t + 1]) for t in range(cell.seconds)]
+		falls = statistics.quantiles([max(-now[t], 0) if whole[t] else 0 for t in range(4, cell.seconds)], n=10, method="inclusive")[8]
+		one, two, three, four = (lagged(now, by) for by in (1, 2, 3, 4))
+		then_sent, out[s] = lagged(filled(sent[s]), 2), [None] * cell.seconds
+		for t in range(cell.seconds):
+			grown = min(two[t], two[t] + one[t], two[t] + one[t] + now[t]) + min(0, three[t], three[t] + four[t])
+			if whole[t] and then_sent[t] > 0:
+				out[s][t] = (min(max(grown - max(0.02 * then_sent[t], falls, 1) + 1, 0), 1), full[s][t])
 	return out
 
 
@@ -209,7 +244,10 @@ def peer_robust_loss(folder):
 	again, needless = cell.series("client_tcp_retransmitted_segments"), cell.series("client_tcp_duplicate_segments")
 	again = {s: [a - b - c for a, b, c in zip(filled(again[s]), filled(needless[s]), filled(needless[s])[1:] + [0])] for s in cell.servers}
 	gaps = {s: filled(v) for s, v in cell.series("tcp_out_of_order_segments").items()}
-	score = surprise(cell, again, {s: filled(v) for s, v in cell.series("client_tcp_sent_bytes").items()})
+	load = {s: filled(v) for s, v in cell.series("client_tcp_sent_bytes").items()}
+	by_sender = surprise(cell, sent_again(cell, again, load), 0)
+	missing = surprise(cell, never_came(cell, "client_tcp_sent_segments", "tcp_received_segments", load), 4)
+	score = {s: [max(present(both), default=None) for both in zip(by_sender[s], missing[s])] for s in cell.servers}
 	time, limit = agreed(cell, verdict, "network/receive-loss", score)
 
 	f = Figure(860, 790, "peer-robust finds a server that loses what it should receive", "A strip for each of four servers over %d seconds."
@@ -237,7 +275,7 @@ def peer_robust_loss(folder):
 					f.rect(p.x(second) + 4, middle, p.x(second + 1) - 4, middle + way * 12 * math.log10(1 + v), fill, colour)
 	p = Panel(f, 80, 480, 840, 730, cell.seconds, 0, 30)
 	p.fault(cell.onset, cell.offset)
-	p.axes("score: -ln(chance)", range(0, 31, 5), time=True)
+	p.axes("score (log likelihood)", range(0, 31, 5), time=True)
 	for s in cell.peers + [cell.victim]:
 		colour, width, dash, shape = cell.style(s)
 		p.curve(score[s], 1, colour, width, dash, shape)
