@@ -25,7 +25,8 @@
 --      servers lose next to nothing. The two scores are added, each if the server has more than its peers, so that a sum
 --      above x has a chance of at most exp(-x) (1 + 1/sqrt(pi x)) / 4 (a quarter of chi-square with two degrees of
 --      freedom, half of that with one), which must be below 1/M. The peers' share is that of all others, since what is congested
---      may be any few of them. Such seconds are rare where there is little to lose, so here twice the span is looked at.
+--      may be any few of them. Such seconds are rare where there is little to lose, so here twice the span is looked at. Loss
+--      shows in what is sent again and in what never comes: the one or the other is enough, and M counts both.
 --   5. M is servers times causes times stretches of the run, over 'alarm', and z the normal quantile of 1 - 1/M: the bounds
 --      are those of the largest of so many. More servers, metrics and seconds raise the threshold, and not the
 --      false alarms: by design 'alarm' a run.
