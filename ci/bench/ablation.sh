@@ -80,7 +80,7 @@ variant "loss: the median of the peers, not their share" 's/\tlocal peers = 0\n/
 variant "loss: peers' share as if it were known" 's/ \+ vec\.likelihood\(k_of_others, others, theirs\)\n[^\n]*\n/\n\t\t\t\t- vec.likelihood(k, n, (k_of_others + 0.5) \/ (others + 1))\n/'
 variant "loss: nothing by what never came" 's/(balance = \{ default = )true/$1false/'
 variant "loss: by what never came only" 's/\tlocal by_view, tell/\tif cause.also then views = known(run, { cause.also }) end\n$&/; s/(balance = \{ default = )true/$1false/'
-variant "never came: whatever was missing before" 's/ \+ vec\.least \{ three[^\n]*\n/\n/'
+variant "never came: whatever was missing before" 's/ \+ risen\n/\n/'
 variant "never came: however much it goes up and down" 's/clamp\(falls > 1 and falls or 1\)/clamp(1)/'
 variant "never came: NICs that merge, too" 's/if merged:sum\(\) > 0 then/if false then/'
 variant "loss: over the span, not twice" 's/2 \* span, span\)/span)/g'

@@ -224,7 +224,8 @@ local function never_came(view, of, load)
 	local now = sent - of(view.got)
 	local two, three = now:lag(2, 0), now:lag(3, 0)
 	local two_or_three = two + now:lag(1, 0)
-	local for_good = vec.least { two, two_or_three, two_or_three + now } + vec.least { three, three + now:lag(4, 0) }:clamp(-1e300, 0)
+	local risen = vec.least { three, three + now:lag(4, 0) }:clamp(-1e300, 0)
+	local for_good = vec.least { two, two_or_three, two_or_three + now } + risen
 	local whole = ((ends - ends:max() + 1):clamp(0, 1):rolling_sum(5) - 4):clamp(0, 1)
 	local then_sent, carried = sent:lag(2, 0), load:rolling_sum(2, 1):lag(2, 0)
 	local n = then_sent:clamp(0, 1) * whole
@@ -264,7 +265,7 @@ local function pool(run, of, load, span)
 	return { each = each, own = own, all = all, total = total }
 end
 
--- How much likelier a server's seconds are with a share of loss of its own than with its peers': the logarithm; a vec a server.
+-- How much likelier a server's seconds are with a share of loss of its own than with its peers': the logarithm.
 local function surprises(run, view, span)
 	local lost, had = seconds_with_loss(run, view)
 	local ks, ns, surprise, count = {}, {}, {}, { k = {}, n = {} }
