@@ -230,7 +230,7 @@ local function never_came(view, of, load)
 	local then_sent, carried = sent:lag(2, 0), load:rolling_sum(2, 1):lag(2, 0)
 	local n = then_sent:clamp(0, 1) * whole
 	local most = for_good:max()
-	if not (most >= 1) then return 0 * n, n, carried end
+	if most < 1 then return 0 * n, n, carried end
 	local falls = (-now * whole):clamp(0):quantile(0.9)
 	local k = (for_good - (view.least * then_sent):clamp(falls > 1 and falls or 1) + 1):clamp(0, 1) * n
 	if 2 * most > MERGED then
