@@ -106,7 +106,7 @@
 ---@field needs? string[]              programs, on every client
 ---@field packages? table<string, string>  program -> the Debian package that brings it, "iozone3, from non-free"
 ---@field prepare? fun(ctx: culprit.Context, client: culprit.Node): string[][]  once a run: commands, one after the
----other, the k-th of all clients side by side
+---other, the k-th of all clients side by side; if one fails all are run again, twice at most, so they must bear it
 ---@field command fun(ctx: culprit.Context, client: culprit.Node): culprit.Command  for the length of a cell; with
 ---ctx.once it must not loop, and do the work that the parameters say
 ---@field cleanup? fun(ctx: culprit.Context, client: culprit.Node): string[]|nil  a command after each attempt, failed ones too

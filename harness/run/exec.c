@@ -19,6 +19,7 @@
 
 #define CALL_TIMEOUT_S 30
 #define PREPARE_TIMEOUT_S 3600
+#define PREPARE_TRIES 3
 
 static volatile sig_atomic_t interrupts;
 static struct nodeset *interrupted_set;
@@ -153,8 +154,17 @@ static int check_tracers(struct executor *x, struct err *e)
 	return rc == -EOPNOTSUPP ? err_prefix(e, -EINVAL, "beside %s", s->beside.label) : rc;
 }
 
-/* Runs argv lists, the k-th of every client side by side. */
-static int run_commands(struct executor *x, json_t *lists[], const char *label, struct err *e)
+/* A second, or until a signal comes. */
+static void nap(struct executor *x)
+{
+	struct pollfd p = {.fd = exec_interrupt_fd(), .events = POLLIN};
+
+	if (!*x->interrupted)
+		poll(&p, p.fd > 0, 1000);
+}
+
+/* Runs argv lists, the k-th of every client side by side. -EIO: one failed. */
+static int run_commands_once(struct executor *x, json_t *lists[], const char *label, struct err *e)
 {
 	struct cluster *c = x->cluster;
 	struct node_request *requests = calloc(c->n_clients, sizeof(*requests));
@@ -177,8 +187,9 @@ static int run_commands(struct executor *x, json_t *lists[], const char *label, 
 		for (size_t i = 0; i < n; i++) {
 			json_int_t code = json_integer_value(json_object_get(requests[i].result, "exit"));
 
+			/* A command that is not there, or that cannot be run, is the scenario's mistake; a failure the cluster's. */
 			if (!rc && code)
-				rc = err_set(e, -EINVAL, "%s: preparing '%s' ended with %d: %.300s",
+				rc = err_set(e, code == 126 || code == 127 ? -EINVAL : -EIO, "%s: preparing '%s' ended with %d: %.300s",
 					     node_name(requests[i].node), label, (int)code,
 					     json_string_value(json_object_get(requests[i].result, "output")));
 			json_decref(requests[i].result);
@@ -186,6 +197,19 @@ static int run_commands(struct executor *x, json_t *lists[], const char *label, 
 		}
 	}
 	free(requests);
+	return rc;
+}
+
+/* What fails on a file system that has other things to do may well succeed a second later; what keeps failing does not. */
+static int run_commands(struct executor *x, json_t *lists[], const char *label, struct err *e)
+{
+	int rc = run_commands_once(x, lists, label, e);
+
+	for (int again = 1; again < PREPARE_TRIES && rc == -EIO && !*x->interrupted; again++) {
+		progress_say(x->progress, "%s; trying again", e->text);
+		nap(x);
+		rc = run_commands_once(x, lists, label, e);
+	}
 	return rc;
 }
 
@@ -307,15 +331,6 @@ static void remove_data(struct executor *x)
 			    json_sprintf("%s/%s", client->host->mount, store_run_id(x->store)), "timeout_s", 120),
 		  150, &result, NULL);
 	json_decref(result);
-}
-
-/* A second, or until a signal comes. */
-static void nap(struct executor *x)
-{
-	struct pollfd p = {.fd = exec_interrupt_fd(), .events = POLLIN};
-
-	if (!*x->interrupted)
-		poll(&p, p.fd > 0, 1000);
 }
 
 /* A lost node is given up with its nodeset; the next attempt begins with a new one. */
