@@ -23,7 +23,7 @@ done
 evidence=$("$culprit" diagnose "$tmp/errors-20261121" --detector crash-hang,timeout=5s --evidence)
 check "evidence has servers and clients by their names" bash -c "grep -q 'client: \"c1\"' && ! grep -E '(client|server)-[0-9]{4}'" <<<"$evidence"
 # "30 of 30 victims", "0 of 10 controls", as the pages say it.
-held=$("$culprit" rescore "$tmp/table1-20261121" --cells 45-204 --json | perl -MJSON::PP -0777 -ne '
+held=$("$culprit" rescore "$tmp/table1-20261121" --cells 245-404 --json | perl -MJSON::PP -0777 -ne '
 	for (grep { $_->{detector} eq "peer-robust" } @{ decode_json($_)->{summary}{detectors} }) {
 		my ($f, $c) = @$_{qw(faulty controls)};
 		print "$f->{right_server}{count} of $f->{n} victims\n$c->{false_alarm}{count} of $c->{n} controls\n"; }')
