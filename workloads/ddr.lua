@@ -2,14 +2,14 @@
 -- servers, 4 MiB for each, as in 001 (40 MB for ten). Direct I/O keeps the page caches out of the
 -- way, on clients and servers.
 
--- The same file serves ddw and ddr; whichever is prepared first writes it.
+-- The same file serves ddw and ddr; whichever is prepared first writes it (through the page cache: see ddw.lua).
 local function path(ctx, client)
 	return ("%s/%s/dd.%s"):format(client.mount, ctx.run, client.name)
 end
 
 local function write_all(ctx, client)
 	return { "dd", "if=/dev/zero", "of=" .. path(ctx, client), "bs=" .. ctx.params.per_server * #ctx.servers,
-	         "count=" .. ctx.params.records, "oflag=direct", "conv=notrunc" }
+	         "count=" .. ctx.params.records, "conv=notrunc,fsync" }
 end
 
 ---@type culprit.Workload

@@ -13,9 +13,9 @@ local function fresh_path(ctx, client)
 	return ("%s/%s/fresh.%s.%s"):format(client.mount, ctx.run, client.name, ctx.attempt)
 end
 
-local function write_all(ctx, client, file)
+local function write_all(ctx, client, file, flags)
 	return { "dd", "if=/dev/zero", "of=" .. file, "bs=" .. ctx.params.per_server * #ctx.servers,
-	         "count=" .. ctx.params.records, "oflag=direct", "conv=notrunc" }
+	         "count=" .. ctx.params.records, table.unpack(flags) }
 end
 
 ---@type culprit.Workload
@@ -31,17 +31,20 @@ return {
 	},
 	needs = { "dd" },
 
+	-- Through the page cache, one request after the other: under direct I/O many pieces of a record are made at once, and
+	-- GlusterFS 10.3, which looks a new shard up before its brick has named it, may then ask for it for ever.
 	prepare = function(ctx, client)
 		if ctx.params.fresh == 1 then return { { "mkdir", "-p", client.mount .. "/" .. ctx.run } } end
 		local key = path(ctx, client) .. ctx.params.per_server * ctx.params.records
 		if ctx.shared[key] then return {} end
 		ctx.shared[key] = true
-		return { { "mkdir", "-p", client.mount .. "/" .. ctx.run }, write_all(ctx, client, path(ctx, client)) }
+		return { { "mkdir", "-p", client.mount .. "/" .. ctx.run },
+		         write_all(ctx, client, path(ctx, client), { "conv=notrunc,fsync" }) }
 	end,
 
 	command = function(ctx, client)
 		local file = ctx.params.fresh == 1 and fresh_path(ctx, client) or path(ctx, client)
-		return { argv = write_all(ctx, client, file), loop = not ctx.once }
+		return { argv = write_all(ctx, client, file, { "oflag=direct", "conv=notrunc" }), loop = not ctx.once }
 	end,
 
 	cleanup = function(ctx, client)
