@@ -328,7 +328,7 @@ int lab_disk_main(const char *dir, const char *name)
 {
 	struct lab_options o;
 	struct disk d = {.timer = -1};
-	char path[PATH_MAX], point[PATH_MAX];
+	char point[PATH_MAX];
 	char *args_v[] = {"culprit-disk", "-ofsname=culprit-disk", NULL};
 	struct fuse_args args = FUSE_ARGS_INIT(2, args_v);
 	struct err e;
@@ -346,9 +346,8 @@ int lab_disk_main(const char *dir, const char *name)
 	d.part[1].size = (uint64_t)o.spare_bytes;
 	d.speed.rate = o.disk_rate;
 	d.speed.seek_ns = (int64_t)(o.disk_seek_s * 1e9);
-	snprintf(path, sizeof(path), "%s/disk/%s.img", dir, name);
 	snprintf(point, sizeof(point), "%s/disk/%s", dir, name);
-	rc = store_new(path, d.part[0].size + d.part[1].size, &d.store, &e);
+	rc = store_new(name, d.part[0].size + d.part[1].size, &d.store, &e);
 	if (rc)
 		goto fail;
 	d.buffer = malloc(REQUEST_MAX);

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define BLOCK 4096u
@@ -15,20 +17,20 @@ struct store {
 	uint8_t *written; /* one bit a block */
 };
 
-int store_new(const char *path, uint64_t size, struct store **out, struct err *e)
+int store_new(const char *name, uint64_t size, struct store **out, struct err *e)
 {
 	struct store *s = calloc(1, sizeof(*s));
 	int rc;
 
 	if (!s)
-		return err_errno(e, -ENOMEM, "cannot make disk '%s'", path);
+		return err_errno(e, -ENOMEM, "cannot make disk '%s'", name);
 	s->size = size;
-	s->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	s->fd = memfd_create(name, MFD_CLOEXEC);
 	s->written = calloc(1, size / BLOCK / 8 + 2);
 	if (s->fd < 0 || ftruncate(s->fd, (off_t)size) < 0)
-		rc = err_errno(e, -errno, "cannot make disk '%s'", path);
+		rc = err_errno(e, -errno, "cannot make disk '%s'", name);
 	else if (!s->written)
-		rc = err_errno(e, -ENOMEM, "cannot make disk '%s'", path);
+		rc = err_errno(e, -ENOMEM, "cannot make disk '%s'", name);
 	else
 		rc = 0;
 	if (rc)
@@ -46,6 +48,13 @@ void store_free(struct store *s)
 		close(s->fd);
 	free(s->written);
 	free(s);
+}
+
+int64_t store_room(const struct store *s)
+{
+	struct stat st;
+
+	return fstat(s->fd, &st) < 0 ? -errno : (int64_t)st.st_blocks * 512;
 }
 
 static bool fresh(const struct store *s, size_t size, uint64_t position)

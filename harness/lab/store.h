@@ -1,6 +1,7 @@
 /*
- * What a modelled disk holds: a sparse file, and a map of the blocks ever written, so that zeros
- * written to fresh blocks (mkfs, dd from /dev/zero) take neither space nor time of the host's disk.
+ * What a modelled disk holds: memory, and never a file, since a disk that others use stalls for seconds when they
+ * sync, and all modelled disks with it. A map of the blocks ever written lets zeros on fresh blocks (mkfs, dd from
+ * /dev/zero) take no room.
  */
 #ifndef CULPRIT_HARNESS_LAB_STORE_H
 #define CULPRIT_HARNESS_LAB_STORE_H
@@ -12,9 +13,12 @@
 
 struct store;
 
-/* Makes 'path' new, of 'size' bytes. */
-int store_new(const char *path, uint64_t size, struct store **out, struct err *e);
+/* 'size' bytes of zeros; the name is what /proc shows. */
+int store_new(const char *name, uint64_t size, struct store **out, struct err *e);
 void store_free(struct store *s);
+
+/* The bytes of memory that it takes, or -errno. */
+int64_t store_room(const struct store *s);
 
 /* 0 or -errno; the range must lie within the store. */
 int store_read(const struct store *s, void *data, size_t size, uint64_t position);
