@@ -157,9 +157,12 @@ check "every cell is complete, once" once small/tight 2
 # The cluster fails before the first cell: that is no mistake of the scenario, and once it is well the run goes on.
 cat >filed.lua <<'L'
 return { summary = "reads what is on the file system", command = function() return { argv = { "sleep", "0.3" }, loop = true } end,
-         prepare = function(_, client) return { { "ls", client.mount .. "/wanted" } } end }
+         prepare = function(_, client)
+           return { { "ls", client.mount .. "/wanted" }, { "sh", "-c", 'mkdir "$1" 2>/dev/null || exit 0; sleep 3600', "sh", "/tmp/hung" } }
+         end }
 L
 sed 's|"ddw", "ddr"|"./filed.lua"|; s|"receive-pktloss"||; s|"peer-threshold", ||; s|training = .*}, repeats|repeats|' night.lua >unwell.lua
+sed -i 's|name *= |prepare_limit = "10s", name = |' unwell.lua
 "${run[@]}" -o unwell unwell.lua >table 2>log
 check "what cannot be prepared ends the run with 3" test $? -eq 3
 check "after three tries" [ "$(grep -c 'trying again' unwell/run.log)" = 2 ]
@@ -167,6 +170,7 @@ check "and it says what failed, and how to go on" grep -q "preparing '.*filed.*'
 node c1 -- touch /mnt/fs/wanted
 "$culprit" resume unwell --quiet >table 2>log
 check "once it can, it is resumed" test $? -eq 0
+check "though a command hangs: it is killed, and tried again" [ "$(grep -c "'prepare_limit', 10 s.*trying again" unwell/run.log)" = 1 ]
 sed 's/^/# /' log
 
 # A host that is busy with something else.

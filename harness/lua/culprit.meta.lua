@@ -29,6 +29,8 @@
 ---own, in RUN/beside, with the same plan, judged alike (without the application's errors)
 ---@field tracers? culprit.Tracer[]    "none" among them: what the others are compared with
 ---@field limit? string                quantity, seconds: a workload that runs longer makes its attempt invalid (default "10min")
+---@field prepare_limit? string        quantity, seconds: a command that prepares a workload, once a run, is killed then and
+---tried again, three times at most; then the run ends with 3 (default "10min")
 ---@field phases? culprit.Phases
 ---@field training? culprit.Training   fault-free cells that run first
 ---@field gates? culprit.Gates         what must hold of hosts and clocks for an attempt to count

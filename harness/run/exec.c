@@ -18,7 +18,6 @@
 #include "harness/run/sampling.h"
 
 #define CALL_TIMEOUT_S 30
-#define PREPARE_TIMEOUT_S 3600
 #define PREPARE_TRIES 3
 
 static volatile sig_atomic_t interrupts;
@@ -163,11 +162,12 @@ static void nap(struct executor *x)
 		poll(&p, p.fd > 0, 1000);
 }
 
-/* Runs argv lists, the k-th of every client side by side. -EIO: one failed. */
+/* Runs argv lists, the k-th of every client side by side. -EIO: one failed, or took too long. */
 static int run_commands_once(struct executor *x, json_t *lists[], const char *label, struct err *e)
 {
 	struct cluster *c = x->cluster;
 	struct node_request *requests = calloc(c->n_clients, sizeof(*requests));
+	double limit_s = x->scenario->prepare_limit_s;
 	int rc = requests ? 0 : err_errno(e, -ENOMEM, "cannot prepare '%s'", label);
 
 	for (size_t k = 0; !rc; k++) {
@@ -179,11 +179,13 @@ static int run_commands_once(struct executor *x, json_t *lists[], const char *la
 			if (argv)
 				requests[n++] = (struct node_request){
 					.node = c->clients[i]->node, .op = "run",
-					.args = json_pack("{s:O, s:i}", "argv", argv, "timeout_s", PREPARE_TIMEOUT_S)};
+					.args = json_pack("{s:O, s:f}", "argv", argv, "timeout_s", limit_s)};
 		}
 		if (!n)
 			break;
-		rc = node_call_all(requests, n, PREPARE_TIMEOUT_S + CALL_TIMEOUT_S, e);
+		rc = node_call_all(requests, n, limit_s + CALL_TIMEOUT_S, e);
+		if (rc == -ETIMEDOUT)
+			rc = err_prefix(e, -EIO, "preparing '%s' within 'prepare_limit', %g s", label, limit_s);
 		for (size_t i = 0; i < n; i++) {
 			json_int_t code = json_integer_value(json_object_get(requests[i].result, "exit"));
 

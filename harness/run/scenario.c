@@ -448,6 +448,7 @@ static int read_scenario(struct scenario *s, const struct luax_source *src, stru
 		{"training", LUAX_TABLE},
 		{"gates", LUAX_TABLE},
 		{"limit", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 1, .max = 86400, .out = &s->limit_s},
+		{"prepare_limit", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 1, .max = 86400, .out = &s->prepare_limit_s},
 		{"repeats", LUAX_INTEGER, .min = 1, .max = 10000, .out = &s->repeats},
 		{"controls", LUAX_INTEGER, .min = 1, .max = 1000, .out = &s->controls},
 		{"attempts", LUAX_INTEGER, .min = 1, .max = 100, .out = &s->attempts},
@@ -502,7 +503,7 @@ int scenario_load(const char *path, struct scenario **out, struct err *e)
 	if (!s)
 		return err_errno(e, -ENOMEM, "cannot load '%s'", path);
 	*s = (struct scenario){.before_s = 10, .fault_s = 25, .after_s = 15, .training_repeats = 1, .repeats = 1,
-			       .controls = 1, .limit_s = 600, .attempts = 3, .seed = -1};
+			       .controls = 1, .limit_s = 600, .prepare_limit_s = 600, .attempts = 3, .seed = -1};
 	gates_init(&s->gates);
 	s->L = luax_new();
 	s->path = strdup(path);

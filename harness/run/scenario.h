@@ -37,6 +37,7 @@ struct scenario {
 	size_t n_training;
 	long training_repeats;
 	double limit_s;              /* MEASURE_RUNTIME: a workload that takes longer makes its attempt invalid */
+	double prepare_limit_s;      /* a command that prepares a workload may take so long */
 	struct gates gates;
 	long repeats;                /* of each scored cell */
 	long controls;               /* cells of the fault "none" a workload and repeat */
