@@ -12,7 +12,7 @@
 #include "diag/detectors/columns.h"
 #include "diag/detectors/detector.h"
 
-enum { SECONDS = 60, ONSET = 20, END = 45, SERVERS_MAX = 12 };
+enum { SECONDS = 60, ONSET = 20, END = 45, SERVERS_MAX = 12, HOLD = 2 };
 
 static const char *const names[SERVERS_MAX] = {"A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L"};
 
@@ -35,6 +35,7 @@ struct cluster {
 	bool skewed;                 /* servers are sampled up to 50 ms after the clients, or before */
 	size_t merges;               /* the server whose NIC merges what it gets, three at a time; SERVERS_MAX: none */
 	bool no_balance;             /* the detector's parameter 'balance' off */
+	int hold;                    /* the detector's parameter; 0: its default */
 	bool (*has)(enum metric m, size_t server, int second); /* NULL: all */
 	struct columns *columns;
 	double *values;              /* [metric][server][second] */
@@ -167,10 +168,10 @@ static void fill(struct cluster *c)
 }
 
 /* The verdict as "A disk", "A B network/hog", "healthy" or "abstain"; its earliest time in '*time_s'. Static. */
-static const char *judge_with(const struct detector_run *run, bool balance, double *time_s)
+static const char *judge_with(const struct detector_run *run, bool balance, int hold, double *time_s)
 {
 	static char text[256];
-	json_t *verdicts = NULL, *model = json_object(), *params = json_pack("{s:b}", "balance", balance), *v, *name;
+	json_t *verdicts = NULL, *model = json_object(), *params = json_pack("{s:b, s:i}", "balance", balance, "hold", hold), *v, *name;
 	struct detector *d = NULL;
 	const char *server;
 	struct err e;
@@ -199,14 +200,14 @@ static const char *judge_with(const struct detector_run *run, bool balance, doub
 
 static const char *judge_run(const struct detector_run *run, double *time_s)
 {
-	return judge_with(run, true, time_s);
+	return judge_with(run, true, HOLD, time_s);
 }
 
 /* Of the series as they are. */
 static const char *judge_again(struct cluster *c, double *time_s)
 {
 	return judge_with(&(struct detector_run){.id = "r", .seconds = SECONDS, .servers = names, .n_servers = c->servers, .columns = c->columns},
-			  !c->no_balance, time_s);
+			  !c->no_balance, c->hold ? c->hold : HOLD, time_s);
 }
 
 static const char *judge(struct cluster *c, double *time_s)

@@ -26,12 +26,31 @@ static void each_cause_is_found_and_named(void **state)
 				c->strength = strengths[fault];
 				snprintf(want, sizeof(want), "%s %s", names[c->victim], resources[fault]);
 				assert_string_equal(judge(c, &at), want);
-				assert_true(at > ONSET && at <= ONSET + 16);
+				assert_true(at > ONSET && at <= ONSET + 20);
 				cluster_free(c);
 			}
 }
 
-/* Tails are heavier here than the design reckons with, so it is about two in a hundred, not one. */
+/* It must stand out for so many seconds in a row, and is indicted in the last of these. */
+static void who_stands_out_must_do_so_for_long(void **state)
+{
+	struct cluster *c = cluster_new(6, 3);
+	double before = 0, at;
+
+	(void)state;
+	c->fault = DISK;
+	c->victim = 2;
+	c->strength = 3;
+	for (c->hold = 1; c->hold <= 9; c->hold += 4, before = at) {
+		assert_string_equal(c->hold == 1 ? judge(c, &at) : judge_again(c, &at), "C disk");
+		assert_true(at >= before + (c->hold == 1 ? 1 : 4));
+	}
+	c->hold = END - ONSET + 10;
+	assert_string_equal(judge_again(c, NULL), "healthy");
+	cluster_free(c);
+}
+
+/* Tails are heavier here than the design reckons with, so it is about one in a hundred, not one in a thousand. */
 static void few_controls_have_an_alarm(void **state)
 {
 	int alarms = 0, disk = 0;
@@ -46,7 +65,7 @@ static void few_controls_have_an_alarm(void **state)
 		cluster_free(c);
 	}
 	print_message("# %d of 500 made-up controls with an alarm, %d of the disk\n", alarms, disk);
-	assert_in_range(alarms, 0, 15);
+	assert_in_range(alarms, 0, 10);
 }
 
 /* One has ten times as much to do, one hardly anything; one gets small requests only; and their depths differ with it. */
@@ -160,6 +179,8 @@ static bool one_end_has_a_gap(enum metric m, size_t server, int second)
 /* Acknowledgements get lost, too, and nobody sends them again: they are missing at the other end. */
 static void what_never_comes_is_missed(void **state)
 {
+	int found = 0;
+
 	(void)state;
 	for (unsigned long seed = 0; seed < 60; seed++) {
 		struct cluster *c = cluster_new(4 + seed % 8, seed + 900);
@@ -172,11 +193,13 @@ static void what_never_comes_is_missed(void **state)
 		c->strength = 0.05;
 		c->silently = true;
 		snprintf(want, sizeof(want), "%s network/receive-loss", names[c->victim]);
-		assert_string_equal(judge(c, NULL), want);
+		found += !strcmp(judge(c, NULL), want);
 		c->no_balance = true;
 		assert_string_not_equal(judge_again(c, NULL), want);
 		cluster_free(c);
 	}
+	print_message("# %d of 60 made-up servers with nothing lost but acknowledgements\n", found);
+	assert_in_range(found, 54, 60);
 }
 
 static void what_is_under_way_is_not_missed(void **state)
@@ -400,6 +423,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_cause_is_found_and_named),
+		cmocka_unit_test(who_stands_out_must_do_so_for_long),
 		cmocka_unit_test(few_controls_have_an_alarm),
 		cmocka_unit_test(more_to_do_or_other_work_is_no_fault),
 		cmocka_unit_test(what_all_share_is_nobodys_fault),

@@ -30,9 +30,11 @@
 --   5. M is servers times causes times stretches of the run, over 'alarm', and z the normal quantile of 1 - 1/M: the bounds
 --      are those of the largest of so many. More servers, metrics and seconds raise the threshold, and not the
 --      false alarms: by design 'alarm' a run.
---   6. Causes are looked at in the order below, and the first that indicts is the verdict: what comes first explains
+--   6. A score counts once it has stood above its limit for 'hold' seconds in a row. Of one second to the next all but one of a span's
+--      are the same, so what is above it for one only hangs on the span's first or last one.
+--   7. Causes are looked at in the order below, and the first that indicts is the verdict: what comes first explains
 --      what comes after it (a hog's traffic makes segments get lost), not the other way round.
---   7. Peers cannot always tell. If several, and more than a third of all, would be indicted, or if the noise alone asks for
+--   8. Peers cannot always tell. If several, and more than a third of all, would be indicted, or if the noise alone asks for
 --      more than a factor of 'BLUR', it is the workload that shifted, or there is no majority: abstention.
 
 local nan = 0 / 0
@@ -307,6 +309,13 @@ local function noise_of(scores)
 	return #each > 0 and vec.of(each):median() or nan
 end
 
+-- What it has had for so many seconds in a row.
+local function held(score, seconds)
+	local all, filled = { score }, score:fill(-1e300)
+	for k = 1, seconds - 1 do all[k + 1] = filled:lag(k, -1e300) end
+	return vec.least(all) + 0 * score
+end
+
 -- The few servers that stand highest, as name -> score.
 local function highest(run, most, shape)
 	local order, shown = {}, {}
@@ -344,6 +353,7 @@ local function look(run, cause, log_m, params)
 	local z = math.sqrt(2 * log_m - math.log(4 * math.pi * log_m)) -- the quantile, to a few per cent
 	local limit = least and math.max(math.log(least), z * noise) or log_m + math.log((1 + 1 / math.sqrt(math.pi * log_m)) / 4)
 	local shape = least and math.exp or as_is
+	for i in ipairs(scores) do scores[i] = held(scores[i], params.hold) end
 	for i, server in ipairs(run.servers) do
 		local at
 		most[i], at = scores[i]:max()
@@ -399,7 +409,8 @@ return {
 		span = { default = 8, min = 4, max = 600, integer = true, help = "seconds that a server is compared over" },
 		disk = { default = 1.25, min = 1.01, max = 1000,
 			help = "a disk must be so many times as slow as its peers' (more, where disks are mixed)" },
-		alarm = { default = "1%", unit = "percent", min = "0.0001%", max = "50%", help = "false alarms a run, by design" },
+		hold = { default = 2, min = 1, max = 600, integer = true, help = "seconds in a row for which a server must stand out" },
+		alarm = { default = "0.1%", unit = "percent", min = "0.0001%", max = "50%", help = "false alarms a run, by design" },
 		balance = { default = true, help = "loss also by what one end sent and the other never got" },
 	},
 	diagnose = diagnose,
