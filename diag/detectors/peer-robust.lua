@@ -30,8 +30,8 @@
 --   5. M is servers times causes times stretches of the run, over 'alarm', and z the normal quantile of 1 - 1/M: the bounds
 --      are those of the largest of so many. More servers, metrics and seconds raise the threshold, and not the
 --      false alarms: by design 'alarm' a run.
---   6. A score counts once it has stood above its limit for 'hold' seconds in a row. Of one second to the next all but one of a span's
---      are the same, so what is above it for one only hangs on the span's first or last one.
+--   6. A score counts once it has stood above its limit for 'hold' seconds in a row. From one second to the next a span
+--      changes by its first and its last second only, and what hangs on one of these does not last.
 --   7. Causes are looked at in the order below, and the first that indicts is the verdict: what comes first explains
 --      what comes after it (a hog's traffic makes segments get lost), not the other way round.
 --   8. Peers cannot always tell. If several, and more than a third of all, would be indicted, or if the noise alone asks for

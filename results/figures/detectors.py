@@ -128,10 +128,12 @@ def first_above(values, limit):
 	return next(i + 1 for i, v in enumerate(values) if v is not None and v > limit)
 
 
-# peer-robust's scores, drawn anew, are what it says they were; the second in which the victim's passed the limit, and the limit.
+# peer-robust's scores, drawn anew and held for two seconds, are what it says they were; the second in which the victim's passed
+# the limit, and the limit.
 def agreed(cell, verdict, cause, score):
 	seen, found = verdict["evidence"]["causes"][cause], verdict["evidence"]["found"][0]
 	for s in cell.servers:
+		score[s] = [None if now is None or before is None else min(now, before) for before, now in zip([None] + score[s], score[s])]
 		same(largest(score[s]), seen["highest"][s], "score of " + s)
 	time = first_above(score[cell.victim], seen["limit"])
 	same(time, found["first_s"], "time")
