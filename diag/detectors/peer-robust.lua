@@ -40,6 +40,7 @@
 local nan = 0 / 0
 local SHOWN = 5    -- servers in the evidence
 local BLUR = 4
+local NEVER = -1e300
 local MERGED = 100 -- segments in a second of which more than half never came
 local HEADERS = 66 -- bytes of Ethernet, IP and TCP with timestamps, a packet
 
@@ -309,18 +310,18 @@ local function noise_of(scores)
 	return #each > 0 and vec.of(each):median() or nan
 end
 
--- What it has had for so many seconds in a row.
+-- What it has had for so many seconds in a row; NEVER where it has none.
 local function held(score, seconds)
-	local all, filled = { score }, score:fill(-1e300)
-	for k = 1, seconds - 1 do all[k + 1] = filled:lag(k, -1e300) end
-	return vec.least(all) + 0 * score
+	local all = { score:fill(NEVER) }
+	for k = 1, seconds - 1 do all[k + 1] = all[1]:lag(k, NEVER) end
+	return vec.least(all)
 end
 
 -- The few servers that stand highest, as name -> score.
 local function highest(run, most, shape)
 	local order, shown = {}, {}
 	for i in ipairs(run.servers) do
-		if most[i] == most[i] then order[#order + 1] = i end
+		if most[i] > NEVER then order[#order + 1] = i end
 	end
 	table.sort(order, function(a, b) return most[a] > most[b] end)
 	for k = 1, math.min(#order, SHOWN) do
@@ -359,7 +360,7 @@ local function look(run, cause, log_m, params)
 		most[i], at = scores[i]:max()
 		if at and most[i] > limit then
 			local first, shown = 1, {}
-			while scores[i][first] ~= scores[i][first] or scores[i][first] <= limit do first = first + 1 end
+			while scores[i][first] <= limit do first = first + 1 end
 			for k in ipairs(by_view) do
 				local x = by_view[k][i][at]
 				if x == x then shown[#shown + 1] = tell[k](i, at) end
