@@ -10,12 +10,23 @@
 #include <unistd.h>
 
 #define BLOCK 4096u
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u
+#endif
 
 struct store {
 	int fd;
 	uint64_t size;
 	uint8_t *written; /* one bit a block */
 };
+
+/* Linux before 6.3 does not know the flag; later ones may insist on it (sysctl vm.memfd_noexec). */
+static int memory_file(const char *name)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+
+	return fd < 0 && errno == EINVAL ? memfd_create(name, MFD_CLOEXEC) : fd;
+}
 
 int store_new(const char *name, uint64_t size, struct store **out, struct err *e)
 {
@@ -25,7 +36,7 @@ int store_new(const char *name, uint64_t size, struct store **out, struct err *e
 	if (!s)
 		return err_errno(e, -ENOMEM, "cannot make disk '%s'", name);
 	s->size = size;
-	s->fd = memfd_create(name, MFD_CLOEXEC);
+	s->fd = memory_file(name);
 	s->written = calloc(1, size / BLOCK / 8 + 2);
 	if (s->fd < 0 || ftruncate(s->fd, (off_t)size) < 0)
 		rc = err_errno(e, -errno, "cannot make disk '%s'", name);
