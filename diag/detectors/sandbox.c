@@ -151,6 +151,8 @@ static int open_state(struct detector *d, struct err *e)
 	d->L = luax_new();
 	if (!d->L)
 		return err_errno(e, -ENOMEM, "cannot make a Lua state");
+	/* Nearly all that a detector makes is a vec of one expression. */
+	lua_gc(d->L, LUA_GCGEN, 0, 0);
 	d->alloc = lua_getallocf(d->L, &d->alloc_ud);
 	d->memory = (size_t)lua_gc(d->L, LUA_GCCOUNT) * 1024 + (size_t)lua_gc(d->L, LUA_GCCOUNTB);
 	lua_setallocf(d->L, counted_alloc, d);
