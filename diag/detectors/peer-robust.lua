@@ -410,7 +410,7 @@ return {
 		span = { default = 8, min = 4, max = 600, integer = true, help = "seconds that a server is compared over" },
 		disk = { default = 1.25, min = 1.01, max = 1000,
 			help = "a disk must be so many times as slow as its peers' (more, where disks are mixed)" },
-		hold = { default = 2, min = 1, max = 600, integer = true, help = "seconds in a row for which a server must stand out" },
+		hold = { default = 2, min = 1, max = 60, integer = true, help = "seconds in a row for which a server must stand out" },
 		alarm = { default = "0.1%", unit = "percent", min = "0.0001%", max = "50%", help = "false alarms a run, by design" },
 		balance = { default = true, help = "loss also by what one end sent and the other never got" },
 	},

@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 from svg import FAINT, GRID, INK, PEERS, VICTIM, Figure, legend  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-RUN, HELD = "table1-20261121", "245-404"
+RUN, HELD = "table1-20261121", "245-404"  # held out for the third version of peer-robust, and peer-threshold
 SETTINGS = (("peer-robust", "alarm", ("0.0001", "0.1", "1", "50"), "%", PEERS[0], None, "dot"),
 	("peer-threshold", "margin", ("1", "1.25", "1.5", "2", "3", "5"), "", VICTIM, "7 4", "square"))
 LEFT, TOP, RIGHT, BOTTOM = 75, 70, 620, 430
