@@ -14,8 +14,7 @@ CORE_PKGS  := lua5.4 libssh sqlite3 jansson fuse3 gsl libcrypto zlib
 CORE_LIBS  := -lcsv
 AGENT_PKGS := jansson libnftnl libmnl zlib libbpf
 
-CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 -DCULPRIT_VERSION='"$(VERSION)"' \
-            -DCULPRIT_PREFIX='"$(PREFIX)"'
+CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 -DCULPRIT_VERSION='"$(VERSION)"'
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=c17 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wno-missing-field-initializers -Wno-format-truncation -pthread $(if $(WERROR),-Werror)
 CFLAGS   += $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer)
@@ -25,13 +24,15 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 # Sources by part. The agent never sees Lua, libssh or SQLite.
-BASE_SRC  := $(wildcard harness/base/*.c)
-DIAG_SRC  := $(wildcard diag/log/*.c)
-CORE_SRC  := $(BASE_SRC) $(DIAG_SRC) $(wildcard harness/base/lua/*.c harness/fs/*.c harness/lab/*.c harness/node/*.c harness/inventory/*.c harness/run/*.c \
-             harness/lua/*.c harness/cli/*.c diag/metrics/*.c diag/semantic/*.c diag/detectors/*.c diag/series/*.c diag/score/*.c results/*.c results/report/*.c)
-AGENT_SRC := $(BASE_SRC) $(DIAG_SRC) $(wildcard harness/agent/*.c faults/primitives/*.c diag/trace/*.c diag/syscap/*.c diag/external/*.c diag/sampler/*.c \
-             $(filter-out %.bpf.c,$(wildcard diag/ebpf/*.c)))
-TEST_SRC  := $(wildcard ci/tests/*.c)
+BASE_SRC   := $(wildcard harness/base/*.c)
+RECORD_SRC := $(wildcard diag/record/*.c)
+CORE_DIRS  := harness/lua harness/inventory harness/fs harness/lab harness/remote harness/cluster harness/scenario harness/store \
+              harness/judging harness/experiment harness/cli diag/derive diag/judge results results/report
+AGENT_DIRS := harness/agent faults/primitives diag/capture diag/capture/ebpf diag/capture/ptrace diag/capture/sampler \
+              diag/capture/tools
+CORE_SRC   := $(BASE_SRC) $(RECORD_SRC) $(wildcard $(CORE_DIRS:%=%/*.c))
+AGENT_SRC  := $(BASE_SRC) $(RECORD_SRC) $(filter-out %.bpf.c,$(wildcard $(AGENT_DIRS:%=%/*.c)))
+TEST_SRC   := $(wildcard ci/tests/*/*_test.c)
 
 core_obj  := $(CORE_SRC:%.c=$(OUT)/%.o)
 agent_obj := $(AGENT_SRC:%.c=$(OUT)/%.o)
@@ -85,17 +86,17 @@ $(OUT)/%.o: %.c
 # Call names come from the kernel's headers: our own machine's, and the generic ones for arm64.
 arm64_unistd := -D__BITS_PER_LONG=64 -D__ARCH_WANT_RENAMEAT -D__ARCH_WANT_NEW_STAT -D__ARCH_WANT_SET_GET_RLIMIT \
                 -D__ARCH_WANT_TIME32_SYSCALLS -D__ARCH_WANT_SYS_CLONE3 -D__ARCH_WANT_MEMFD_SECRET -include asm-generic/unistd.h
-$(OUT)/gen/call_names.h: diag/log/call_names.awk
+$(OUT)/gen/call_names.h: diag/record/call_names.awk
 	$(call say,GEN,$@)
 	@mkdir -p $(@D)
 	$(Q){ $(CC) -E -dM -include asm/unistd_64.h -xc /dev/null | LC_ALL=C sort | awk -v arch=x86_64 -f $< && \
 	      $(CC) -E -dM $(arm64_unistd) -xc /dev/null | LC_ALL=C sort | awk -v arch=aarch64 -f $<; } >$@
-$(OUT)/diag/log/calls.o: CPPFLAGS += -I$(OUT)/gen
-$(OUT)/diag/log/calls.o: $(OUT)/gen/call_names.h
+$(OUT)/diag/record/calls.o: CPPFLAGS += -I$(OUT)/gen
+$(OUT)/diag/record/calls.o: $(OUT)/gen/call_names.h
 
 # The tracer's programs in the kernel: compiled for BPF, and carried in the agent by a skeleton.
 bpf_arch := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
-$(OUT)/gen/ebpf.bpf.o: diag/ebpf/trace.bpf.c $(wildcard diag/ebpf/*.h)
+$(OUT)/gen/ebpf.bpf.o: diag/capture/ebpf/trace.bpf.c $(wildcard diag/capture/ebpf/*.h)
 	$(call say,BPF,$@)
 	@mkdir -p $(@D)
 	$(Q)clang -target bpf -mcpu=v3 -g -O2 -Wall -Wno-unused-function -D__TARGET_ARCH_$(bpf_arch) -I. \
@@ -104,8 +105,8 @@ $(OUT)/gen/ebpf.bpf.o: diag/ebpf/trace.bpf.c $(wildcard diag/ebpf/*.h)
 $(OUT)/gen/ebpf.skel.h: $(OUT)/gen/ebpf.bpf.o
 	$(call say,GEN,$@)
 	$(Q)bpftool gen skeleton $< name ebpf_bpf >$@
-$(OUT)/diag/ebpf/ebpf.o: CPPFLAGS += -isystem $(OUT)/gen
-$(OUT)/diag/ebpf/ebpf.o: $(OUT)/gen/ebpf.skel.h
+$(OUT)/diag/capture/ebpf/ebpf.o: CPPFLAGS += -isystem $(OUT)/gen
+$(OUT)/diag/capture/ebpf/ebpf.o: $(OUT)/gen/ebpf.skel.h
 
 -include $(shell find $(OUT) -name '*.d' 2>/dev/null)
 
@@ -118,17 +119,17 @@ check: deps ## install, build, lint, and run every test (as root: the lab's too)
 	$(Q)OUT=$(OUT) ci/check.sh
 
 soak: all ## the long tests: every kill at every step (as root)
-	$(Q)CULPRIT_SOAK=40 OUT=$(OUT) prove --timer --merge ci/tests/lab_kill.t ci/tests/faults_kill.t ci/tests/resume.t
+	$(Q)CULPRIT_SOAK=40 OUT=$(OUT) prove --timer --merge ci/tests/lab/lab_kill.t ci/tests/primitives/faults_kill.t ci/tests/experiment/resume.t
 
 bench: all ## measure what the project promises, as ratios in one run
 	$(Q)for b in ci/bench/*.sh; do echo "== $$b"; OUT=$(OUT) "$$b" || exit; done
 
 # Each fuzzer instruments what it tries, and links the rest as it is. Not part of all.
-fuzz_of_log       := $(DIAG_SRC) $(BASE_SRC)
-fuzz_of_ebpf      := $(DIAG_SRC) $(BASE_SRC) diag/ebpf/events.c diag/ebpf/describe.c diag/ebpf/first_seen.c
-fuzz_of_csv       := diag/series/series.c $(BASE_SRC)
-fuzz_of_scenario  := harness/run/scenario.c harness/run/part.c harness/run/tracing.c harness/run/plan.c $(wildcard harness/base/lua/*.c) $(BASE_SRC)
-fuzz_of_inventory := $(wildcard harness/inventory/*.c harness/base/lua/*.c) $(BASE_SRC)
+fuzz_of_log       := $(RECORD_SRC) $(BASE_SRC)
+fuzz_of_ebpf      := $(RECORD_SRC) $(BASE_SRC) diag/capture/ebpf/events.c diag/capture/ebpf/describe.c diag/capture/ebpf/first_seen.c
+fuzz_of_csv       := diag/derive/series.c $(BASE_SRC)
+fuzz_of_scenario  := harness/scenario/scenario.c harness/scenario/part.c harness/scenario/tracing.c harness/scenario/plan.c $(wildcard harness/lua/*.c) $(BASE_SRC)
+fuzz_of_inventory := $(wildcard harness/inventory/*.c harness/lua/*.c) $(BASE_SRC)
 fuzz_of_agent     := harness/agent/dispatch.c
 fuzz_of_node      :=
 fuzz_objects = $(patsubst %.c,$(OUT)/fuzz/%.o,$(fuzz_of_$(1)))
@@ -146,12 +147,12 @@ $(OUT)/fuzz/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)clang $(CPPFLAGS) -std=c17 -O1 -g -fsanitize=fuzzer-no-link,address,undefined $(shell $(PKG) --cflags $(CORE_PKGS) $(AGENT_PKGS)) \
 		-MMD -MP -c -o $@ $<
-$(OUT)/fuzz/diag/log/calls.o: CPPFLAGS += -I$(OUT)/gen
-$(OUT)/fuzz/diag/log/calls.o: $(OUT)/gen/call_names.h
+$(OUT)/fuzz/diag/record/calls.o: CPPFLAGS += -I$(OUT)/gen
+$(OUT)/fuzz/diag/record/calls.o: $(OUT)/gen/call_names.h
 
 lint: ## static checks of C, Lua and shell
 	$(Q)luacheck --quiet --no-color faults workloads scenarios diag harness
-	$(Q)shellcheck -s bash -S warning -e SC2154,SC2155 ci/*.sh ci/bench/*.sh $(wildcard ci/tests/*.t ci/tests/*.sh) .ci/run
+	$(Q)shellcheck -s bash -S warning -e SC2154,SC2155 ci/*.sh ci/bench/*.sh $(wildcard ci/tests/*.t ci/tests/*/*.t ci/tests/*.sh ci/tests/*/*.sh) .ci/run
 	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning \
 		--suppress=unknownMacro --suppress=ctuuninitvar --suppress=nullPointerRedundantCheck -I. harness faults diag results
 

@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 out=${OUT:-out}
 
-# The detectors on recorded runs, by the commands of ci/templates (ci/tests/corpora.t holds the two together).
+# The detectors on recorded runs, by the commands of ci/templates (ci/tests/judge/corpora.t holds the two together).
 detectors() {
 	local bad=0
 	culprit rescore results/corpora/ci --detector peer-robust --detector peer-threshold --detector crash-hang,timeout=5s --detector errno-propagation --baseline results/corpora/ci/baseline.json --tap
@@ -24,11 +24,11 @@ if [[ $EUID -ne 0 ]]; then
 	run=(sudo --preserve-env=CI)
 fi
 # Tests on labs wait more than they work, so they go two at a time, the longest first; what measures the kernel goes alone.
-labs=(ci/tests/quick.t ci/tests/resume.t ci/tests/faults_kill.t)
-for t in ci/tests/*.t; do
+labs=(ci/tests/experiment/quick.t ci/tests/experiment/resume.t ci/tests/primitives/faults_kill.t)
+for t in ci/tests/*.t ci/tests/*/*.t; do
 	[[ " ${labs[*]} " == *" $t "* ]] || labs+=("$t")
 done
 bad=0
-"${run[@]}" prove --timer --failures --merge "$out"/tests/*_test || bad=1
+"${run[@]}" prove --timer --failures --merge "$out"/tests/*/*_test || bad=1
 "${run[@]}" prove --timer --failures --merge --jobs 2 "${labs[@]}" || bad=1
 exit $bad

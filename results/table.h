@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-#include "diag/score/score.h"
+#include "diag/judge/score.h"
 
 enum table_format { TABLE_TEXT, TABLE_MARKDOWN, TABLE_CSV, TABLE_JSON };
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diag/detectors/detector.h"
+#include "diag/judge/detector.h"
 
 enum { SERVERS = 4, SECONDS = 30, ONSET = 8, END = 28 };
 

@@ -12,8 +12,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "diag/log/log.h"
-#include "diag/metrics/metrics.h"
+#include "diag/record/log.h"
+#include "diag/derive/metrics.h"
 #include "harness/base/clock.h"
 
 enum { CLIENTS = 10, POLLERS = 2, PID = 100 };

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "diag/log/log.h"
+#include "diag/record/log.h"
 
 int main(int argc, char **argv)
 {

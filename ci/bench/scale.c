@@ -22,9 +22,9 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "diag/detectors/columns.h"
-#include "diag/detectors/detector.h"
-#include "harness/run/store.h"
+#include "diag/judge/columns.h"
+#include "diag/judge/detector.h"
+#include "harness/store/store.h"
 
 enum { STRETCH = 10, SOURCES_MAX = 16, ATTEMPTS_MAX = 64 };
 

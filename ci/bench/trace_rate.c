@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "diag/log/fdtable.h"
-#include "diag/log/log.h"
+#include "diag/record/fdtable.h"
+#include "diag/record/log.h"
 #include "harness/base/clock.h"
 
 static uint64_t rng = 88172645463325252u;

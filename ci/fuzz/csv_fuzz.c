@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diag/series/series.h"
+#include "diag/derive/series.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diag/ebpf/ebpf.h"
+#include "diag/capture/ebpf/ebpf.h"
 
 static void take(void *ctx, struct record *rec)
 {

@@ -5,9 +5,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "diag/log/fdtable.h"
-#include "diag/log/layout.h"
-#include "diag/log/reading.h"
+#include "diag/record/fdtable.h"
+#include "diag/record/layout.h"
+#include "diag/record/reading.h"
 #include "harness/base/file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,7 +3,7 @@
  * size of the pieces and whether the hello was there, then what the agent says. */
 #include <sys/eventfd.h>
 
-#include "harness/node/thread.c" /* its insides are what is tried */
+#include "harness/remote/thread.c" /* its insides are what is tried */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "harness/base/file.h"
-#include "harness/run/plan.h"
+#include "harness/scenario/plan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -17,7 +17,7 @@
 -- What differs. A link is 'ended' (end of stream, reset, refused, closed), 'waiting' (requests have no
 --   answer) or 'answered'. The last call alone does not tell the last two apart when a client sends requests
 --   ahead: of the two clients of a stopped brick that ran dd, both read the answer to one request last, with
---   45 and 49 others open. So requests and answers are counted (diag/semantic/semantic.h). An ended
+--   45 and 49 others open. So requests and answers are counted (diag/derive/events.h). An ended
 --   or waiting link accuses; an answered one never does, even if it is the only one of its kind.
 -- Patience. A link waits only if nothing moved on it for 'silence': a busy server has open requests, too.
 -- The majority. A moment counts if fewer than half of the servers are accused; if all wait, it is the client,

@@ -1,5 +1,5 @@
 ---@meta
--- What a detector is and what it can call. This is the manual; ci/tests/detector_test.c
+-- What a detector is and what it can call. This is the manual; ci/tests/judge/detector_test.c
 -- holds it against what the program registers, both ways. Every call begins in a fresh state: nothing is carried from one
 -- run to the next but the model. Besides this, a detector has Lua's
 -- string, table, math (without random) and utf8, and assert, error, ipairs, next, pairs, pcall, rawequal,
@@ -39,7 +39,7 @@
 ---@field file_system culprit.FileSystemErrors
 
 --- One thing that a log says, or a burst of the same thing, no two of it further than 1 s apart (001, section 7). How
---- logs become events is said in diag/semantic/semantic.h. No paths: only what they led to.
+--- logs become events is said in diag/derive/events.h. No paths: only what they led to.
 ---   server-error   calls of a server that failed
 ---   server-signal  a signal reached a server
 ---   server-end     a process of a server ended

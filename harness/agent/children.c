@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "diag/trace/trace.h"
+#include "diag/capture/capture.h"
 #include "harness/agent/agent.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
@@ -173,7 +173,7 @@ static void trace_undone(struct agent *a, struct handle *h, const struct guard_m
 		agent_answer(a, h->request_id, json_incref(h->summary));
 }
 
-/* A tracer's exit code is that of the command, if it started one (diag/trace/trace.h). */
+/* A tracer's exit code is that of the command, if it started one (diag/capture/capture.h). */
 static bool ended_in_order(const struct handle *h)
 {
 	return h->ended && (h->kind == HANDLE_TRACE ? h->exit == TRACE_EXIT_OK : h->exit != TRACE_EXIT_NOT_WHOLE);

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "diag/log/log.h"
+#include "diag/record/log.h"
 #include "harness/agent/agent.h"
 
 /* strace's lines begin with a process number, sadc's file with its magic number (sysstat 9 and later). */

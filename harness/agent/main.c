@@ -2,7 +2,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "diag/trace/trace.h"
+#include "diag/capture/capture.h"
 #include "harness/agent/agent.h"
 
 static const struct {

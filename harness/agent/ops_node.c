@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "diag/trace/trace.h"
+#include "diag/capture/capture.h"
 #include "harness/agent/agent.h"
 #include "harness/agent/journal.h"
 #include "harness/base/clock.h"

@@ -1,7 +1,7 @@
 /*
- * Where culprit's own files are (faults/, workloads/, scenarios/, the agent's bundle): the
- * source tree that the program was built in, or PREFIX/share/culprit once installed;
- * $CULPRIT_HOME overrides.
+ * Where culprit's own files are: faults/, workloads/, scenarios/ ... and the agent's bundle. They are looked for
+ * relative to the program: the source tree above out/, or PREFIX/share/culprit and PREFIX/lib/culprit/agent for
+ * PREFIX/bin/culprit. So an installed tree can be moved. $CULPRIT_HOME and $CULPRIT_AGENT_DIR override.
  */
 #ifndef CULPRIT_BASE_HOME_H
 #define CULPRIT_BASE_HOME_H

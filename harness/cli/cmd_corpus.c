@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "harness/cli/cmd.h"
-#include "harness/run/store.h"
+#include "harness/store/store.h"
 
 static void usage(FILE *f)
 {

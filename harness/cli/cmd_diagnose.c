@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diag/detectors/detector.h"
+#include "diag/judge/detector.h"
 #include "harness/base/units.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/diagnose_csv.h"
 #include "harness/cli/show.h"
 #include "harness/cli/verdicts.h"
-#include "harness/run/judge.h"
-#include "harness/run/scoring.h"
+#include "harness/judging/judge.h"
+#include "harness/judging/scoring.h"
 
 struct options {
 	const char *run;

@@ -16,8 +16,8 @@
 #include "harness/cli/cmd.h"
 #include "harness/cli/doctor.h"
 #include "harness/lab/lab.h"
-#include "harness/run/needs.h"
-#include "harness/run/scenario.h"
+#include "harness/experiment/needs.h"
+#include "harness/scenario/scenario.h"
 
 static void usage(FILE *f)
 {

@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "diag/detectors/detector.h"
-#include "diag/metrics/metrics.h"
+#include "diag/judge/detector.h"
+#include "diag/derive/metrics.h"
 #include "harness/cli/cmd.h"
-#include "harness/run/part.h"
+#include "harness/scenario/part.h"
 
 static void usage(FILE *f)
 {

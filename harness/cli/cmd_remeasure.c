@@ -4,11 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "diag/detectors/detector.h"
+#include "diag/judge/detector.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/show.h"
-#include "harness/run/lock.h"
-#include "harness/run/remeasure.h"
+#include "harness/store/lock.h"
+#include "harness/judging/remeasure.h"
 
 static void usage(FILE *f)
 {

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diag/detectors/detector.h"
+#include "diag/judge/detector.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/outcome.h"
 #include "harness/cli/show.h"
-#include "harness/run/judge.h"
-#include "harness/run/scoring.h"
+#include "harness/judging/judge.h"
+#include "harness/judging/scoring.h"
 
 struct options {
 	const char *run;

@@ -7,9 +7,9 @@
 #include "harness/base/file.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/running.h"
-#include "harness/run/key.h"
-#include "harness/run/lock.h"
-#include "harness/run/takeup.h"
+#include "harness/experiment/cell_key.h"
+#include "harness/store/lock.h"
+#include "harness/experiment/resume.h"
 
 /* What the run has on record of how it was begun. */
 struct record {

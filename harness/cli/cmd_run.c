@@ -14,8 +14,8 @@
 #include "harness/cli/running.h"
 #include "harness/cli/show.h"
 #include "harness/fs/fs.h"
-#include "harness/run/key.h"
-#include "harness/run/lock.h"
+#include "harness/experiment/cell_key.h"
+#include "harness/store/lock.h"
 
 static void usage(FILE *f)
 {

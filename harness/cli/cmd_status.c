@@ -6,8 +6,8 @@
 
 #include "harness/base/clock.h"
 #include "harness/cli/cmd.h"
-#include "harness/run/lock.h"
-#include "harness/run/store.h"
+#include "harness/store/lock.h"
+#include "harness/store/store.h"
 
 #define SILENT_S 120 /* a running run writes once a second; whoever is silent for so long hangs, or was stopped */
 

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <libgen.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "harness/base/file.h"
+#include "harness/base/home.h"
 #include "harness/cli/cmd.h"
 
 static void usage(FILE *f)
@@ -55,20 +55,17 @@ static void usage(FILE *f)
 	      f);
 }
 
-/* The agent program beside this one (a build tree), or where it is installed. */
-static int find_agent(char path[PATH_MAX])
+/* The agent program, which is the tracer too. */
+static int find_agent(char path[PATH_MAX], struct err *e)
 {
-	char self[PATH_MAX - 64];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *folder;
+	int rc = home_agent_dir(&folder, e);
 
-	if (n > 0) {
-		self[n] = '\0';
-		snprintf(path, PATH_MAX, "%s/agent/culprit-agent", dirname(self));
-		if (access(path, X_OK) == 0)
-			return 0;
-	}
-	snprintf(path, PATH_MAX, "%s", CULPRIT_PREFIX "/lib/culprit/agent/culprit-agent");
-	return access(path, X_OK) == 0 ? 0 : -errno;
+	if (rc)
+		return rc;
+	snprintf(path, PATH_MAX, "%s/culprit-agent", folder);
+	free(folder);
+	return 0;
 }
 
 static volatile pid_t tracer;
@@ -287,6 +284,7 @@ int cmd_trace(int argc, char **argv)
 	enum { FIRST = 6 }; /* room for our own arguments before the user's */
 	char agent[PATH_MAX], dir[] = "/tmp/culprit-trace-XXXXXX", log[64], **args;
 	struct options o = {.args = calloc((size_t)argc * 2 + FIRST + 2, sizeof(char *)), .n = FIRST};
+	struct err e;
 	int code;
 
 	if (!o.args)
@@ -294,8 +292,8 @@ int cmd_trace(int argc, char **argv)
 	code = parse(argc, argv, &o);
 	if (code >= 0)
 		goto out;
-	if (find_agent(agent) < 0) {
-		code = cmd_fail("trace", CULPRIT_EXIT_INVALID, "there is no '%s': run 'make' or 'make install'", agent);
+	if (find_agent(agent, &e) < 0) {
+		code = cmd_fail("trace", CULPRIT_EXIT_INVALID, "%s", e.text);
 		goto out;
 	}
 	if (!o.out && !mkdtemp(dir)) {

@@ -3,7 +3,7 @@
 #define CULPRIT_CLI_CONTACT_H
 
 #include "harness/inventory/inventory.h"
-#include "harness/node/node.h"
+#include "harness/remote/node.h"
 
 struct contact {
 	const struct host *host;

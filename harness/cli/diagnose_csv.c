@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diag/detectors/detector.h"
-#include "diag/series/series.h"
+#include "diag/judge/detector.h"
+#include "diag/derive/series.h"
 
-/* What a run's columns may take at the most (diag/detectors/columns.h). */
+/* What a run's columns may take at the most (diag/judge/columns.h). */
 enum { RUN_BYTES_MAX = 1 << 30, VECTORS = 4 };
 
 /* A stretch of a file that detectors see as one run. */

@@ -15,7 +15,7 @@ struct report {
 	json_t *checks;	   /* {where, what, level, text, short?} in order */
 	const char *where; /* "here", a node's name, "cluster" or "faults" */
 	bool bad;
-	json_t *needs;	   /* programs of workloads, see harness/run/needs.h */
+	json_t *needs;	   /* programs of workloads, see harness/experiment/needs.h */
 	bool asked;	   /* ... of a scenario that was named: bad if they are missing */
 };
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "harness/cli/doctor.h"
-#include "harness/lua/bind_node.h"
-#include "harness/run/cluster.h"
-#include "harness/run/part.h"
+#include "harness/experiment/bind_node.h"
+#include "harness/cluster/cluster.h"
+#include "harness/scenario/part.h"
 
 struct asking {
 	struct report *report;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "harness/run/scoring.h"
+#include "harness/judging/scoring.h"
 
 enum { LINES = 64 };
 

@@ -5,7 +5,7 @@
 #ifndef CULPRIT_CLI_ENVIRONMENT_H
 #define CULPRIT_CLI_ENVIRONMENT_H
 
-#include "harness/run/store.h"
+#include "harness/store/store.h"
 
 struct environment;
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diag/log/reading.h"
+#include "diag/record/reading.h"
 #include "harness/cli/log_view.h"
 
 static json_t *json_text(const char *s)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diag/log/reading.h"
+#include "diag/record/reading.h"
 #include "harness/cli/log_view.h"
 
 /* What a reading was over all its seconds: the sum over things (the mean, of a LEVEL of sockets) in each. */

@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "diag/log/reading.h"
+#include "diag/record/reading.h"
 #include "harness/cli/log_view.h"
 
 /* Flags of open have other values on other architectures. */

@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-#include "diag/log/fdtable.h"
-#include "diag/log/log.h"
+#include "diag/record/fdtable.h"
+#include "diag/record/log.h"
 
 enum { VIEW_MAX_CALLS = 1024, VIEW_MAX_PATHS = 16, VIEW_ADDRESS = 160 };
 

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diag/detectors/detector.h"
-#include "diag/score/baseline.h"
+#include "diag/judge/detector.h"
+#include "diag/judge/baseline.h"
 #include "harness/base/file.h"
 #include "harness/cli/cmd.h"
-#include "harness/run/scoring.h"
+#include "harness/judging/scoring.h"
 
 
 /* Tests go to standard output, to a file, or to both. */

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "harness/run/store.h"
+#include "harness/store/store.h"
 
 /* What is shown before any cell is opened: {report, run, facts: {}, table (as culprit table --format json), tally,
  * metrics: [{name, unit, definition}], cells, attempts (of the detail, runtime_s), verdicts (no evidence), models}. New reference. */

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "harness/cli/outcome.h"
-#include "harness/run/exec.h"
+#include "harness/experiment/executor.h"
 
 struct run_options {
 	const char *scenario, *folder, *only, *inventory, *tracer, *beside;

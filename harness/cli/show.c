@@ -8,7 +8,7 @@
 #include "harness/base/home.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/environment.h"
-#include "harness/run/attempt.h"
+#include "harness/experiment/attempt.h"
 #include "results/dose.h"
 #include "results/overhead.h"
 #include "results/paper.h"

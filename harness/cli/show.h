@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "harness/run/judge.h"
-#include "harness/run/plan.h"
-#include "harness/run/scoring.h"
-#include "harness/run/store.h"
+#include "harness/judging/judge.h"
+#include "harness/scenario/plan.h"
+#include "harness/judging/scoring.h"
+#include "harness/store/store.h"
 #include "results/table.h"
 
 /* A whole number between 'min' and 'max'; else complains as 'command' and returns -EINVAL. */

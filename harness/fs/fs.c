@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "harness/base/home.h"
-#include "harness/base/lua/luajson.h"
-#include "harness/base/lua/luax.h"
+#include "harness/lua/luajson.h"
+#include "harness/lua/luax.h"
 
 struct fs {
 	lua_State *L; /* its stack holds the adapter's table at 1 */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/lua/luax.h"
+#include "harness/lua/luax.h"
 #include "harness/inventory/reach.h"
 
 static const char *const role_names[] = {[ROLE_SERVER] = "server", [ROLE_CLIENT] = "client", [ROLE_OUTSIDER] = "outsider"};

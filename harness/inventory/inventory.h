@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 #include "harness/base/err.h"
-#include "harness/node/node.h"
+#include "harness/remote/node.h"
 
 enum role { ROLE_SERVER, ROLE_CLIENT, ROLE_OUTSIDER };
 

@@ -16,7 +16,7 @@
 
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
-#include "harness/lab/internal.h"
+#include "harness/lab/lab_impl.h"
 
 #define STEP_S 60 /* longest that any step may take */
 #define NODES_MAX (3 * LAB_MAX_OF_A_ROLE)
@@ -29,7 +29,7 @@ struct build {
 };
 
 /* CULPRIT_LAB_DIE_AT=WHO@STAGE: there 'up' or the builder ("build") gets a SIGKILL, as if by a user's kill -9
- * (ci/tests/lab_kill.t). */
+ * (ci/tests/lab/lab_kill.t). */
 static void stage(const char *name)
 {
 	const char *at = getenv("CULPRIT_LAB_DIE_AT"), *sep = at ? strchr(at, '@') : NULL;

@@ -13,7 +13,7 @@
 
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
-#include "harness/lab/internal.h"
+#include "harness/lab/lab_impl.h"
 
 #define FDS_MAX 8
 

@@ -14,8 +14,8 @@
 
 #include "harness/base/clock.h"
 #include "harness/lab/disk_model.h"
-#include "harness/lab/internal.h"
-#include "harness/lab/store.h"
+#include "harness/lab/lab_impl.h"
+#include "harness/lab/disk_memory.h"
 
 #define REQUEST_MAX (128u << 10)
 #define FOREVER 1e9

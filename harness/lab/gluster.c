@@ -9,7 +9,7 @@
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/base/proc.h"
-#include "harness/lab/internal.h"
+#include "harness/lab/lab_impl.h"
 
 /* No cache anywhere in the graphs (read-ahead, io-cache, write-behind), and O_DIRECT passes through them to
  * the brick: what the application asks for is what the disk is asked for, as with 001's Direct I/O. */

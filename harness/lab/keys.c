@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "harness/base/file.h"
-#include "harness/lab/internal.h"
+#include "harness/lab/lab_impl.h"
 
 /* Makes a key pair at 'path' and 'path'.pub; '*public_key' is "ssh-ed25519 AAAA...". */
 static int key_make(const char *path, char **public_key, struct err *e)

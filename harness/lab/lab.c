@@ -15,7 +15,7 @@
 
 #include "harness/base/file.h"
 #include "harness/base/proc.h"
-#include "harness/lab/internal.h"
+#include "harness/lab/lab_impl.h"
 
 #define BUILD_S 300
 

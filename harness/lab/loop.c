@@ -10,7 +10,7 @@
 
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
-#include "harness/lab/internal.h"
+#include "harness/lab/lab_impl.h"
 
 int loop_attach(const char *backing, int *fd, struct err *e)
 {

@@ -6,7 +6,7 @@
 
 #include "harness/base/file.h"
 #include "harness/base/proc.h"
-#include "harness/lab/internal.h"
+#include "harness/lab/lab_impl.h"
 
 /* Hosts' TCP today is cubic or the like; a machine whose default is BBR would shrug packet loss off,
  * and delayed ACKs would stall requests and answers for tens of milliseconds. */

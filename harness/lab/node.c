@@ -12,7 +12,7 @@
 
 #include "harness/base/file.h"
 #include "harness/base/proc.h"
-#include "harness/lab/internal.h"
+#include "harness/lab/lab_impl.h"
 
 static int mount_at(const char *source, const char *target, const char *type, unsigned long flags,
 		    const char *data, struct err *e)

@@ -11,7 +11,7 @@
 
 #include "harness/base/file.h"
 #include "harness/base/proc.h"
-#include "harness/lab/internal.h"
+#include "harness/lab/lab_impl.h"
 
 int state_lock(const char *dir, bool make, int *fd, struct err *e)
 {

@@ -9,7 +9,7 @@
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/base/proc.h"
-#include "harness/lab/internal.h"
+#include "harness/lab/lab_impl.h"
 
 /* 'culprit lab disk ...'? */
 static bool is_disk(pid_t pid)

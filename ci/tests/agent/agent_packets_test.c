@@ -1,0 +1,329 @@
+/* Packet loss between two namespaces: the share, the counters, the direction, the addresses, the undo. */
+#include "ci/tests/agent/agent_peer.h"
+
+#include <arpa/inet.h>
+#include <gsl/gsl_cdf.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#define PORT 7777
+#define BURST 50
+
+/* Sockets at the two ends of a wire; theirs keeps the other namespace. */
+static int ours, theirs;
+
+static void ip(const char *line)
+{
+	const char *argv[32] = {"ip"};
+	char copy[256], *save = NULL, *word, *output = NULL;
+	struct err e;
+	size_t n = 1;
+
+	snprintf(copy, sizeof(copy), "%s", line);
+	for (word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		argv[n++] = word;
+	if (proc_run_ok(argv, 10, &output, &e))
+		fail_msg("%s", e.text);
+	free(output);
+}
+
+static int udp(const char *address)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), room = 64 << 20;
+
+	assert_return_code(fd, errno);
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
+	inet_pton(AF_INET, address, &at.sin_addr);
+	assert_return_code(bind(fd, (struct sockaddr *)&at, sizeof(at)), errno);
+	return fd;
+}
+
+static int wires_setup(void **unused)
+{
+	int other, here = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	char line[128];
+	pid_t holder;
+
+	if (peer_setup(unused))
+		return -1;
+	/* A child that holds the other namespace while the wire is laid. */
+	int p[2];
+
+	assert_return_code(pipe(p), errno);
+	holder = fork();
+	if (holder == 0) {
+		if (unshare(CLONE_NEWNET) == 0 && write(p[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(p[0], line, 1), 1);
+	snprintf(line, sizeof(line), "/proc/%d/ns/net", (int)holder);
+	other = open(line, O_RDONLY | O_CLOEXEC);
+	snprintf(line, sizeof(line), "link add w0 type veth peer name w1 netns %d", (int)holder);
+	ip("link set lo up");
+	ip(line);
+	ip("addr add 10.9.0.1/24 dev w0");
+	ip("addr add 10.9.0.3/24 dev w0");
+	ip("link set w0 up");
+	assert_return_code(setns(other, CLONE_NEWNET), errno);
+	ip("addr add 10.9.0.2/24 dev w1");
+	ip("addr add 10.9.0.4/24 dev w1");
+	ip("link set w1 up");
+	theirs = udp("0.0.0.0");
+	assert_return_code(setns(here, CLONE_NEWNET), errno);
+	ours = udp("0.0.0.0");
+	/* Nothing holds it now but the socket. */
+	close(other);
+	close(here);
+	close(p[0]);
+	close(p[1]);
+	kill(holder, SIGKILL);
+	waitpid(holder, NULL, 0);
+	return 0;
+}
+
+static int wires_teardown(void **unused)
+{
+	/* First the wire: without a socket the other namespace goes, and takes the wire along, some time. */
+	ip("link del w0");
+	close(ours);
+	close(theirs);
+	return peer_teardown(unused);
+}
+
+static void send_one(int from, const char *to)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+
+	inet_pton(AF_INET, to, &at.sin_addr);
+	/* Dropped on its way out, it says EPERM. */
+	if (sendto(from, "x", 1, 0, (struct sockaddr *)&at, sizeof(at)) < 0)
+		assert_int_equal(errno, EPERM);
+}
+
+static unsigned drain(int fd)
+{
+	unsigned n = 0;
+	char byte;
+
+	while (recv(fd, &byte, 1, MSG_DONTWAIT) == 1)
+		n++;
+	return n;
+}
+
+/* So that the first packet of a count waits for no address resolution. */
+static void resolve(void)
+{
+	char byte;
+
+	send_one(ours, "10.9.0.2");
+	assert_int_equal(recv(theirs, &byte, 1, 0), 1);
+	send_one(theirs, "10.9.0.1");
+	assert_int_equal(recv(ours, &byte, 1, 0), 1);
+}
+
+static struct packets_counters counters(struct peer *p, const char *handle)
+{
+	json_t *r = peer_call(p, "packets.counters", json_pack("{s:s}", "handle", handle));
+	struct packets_counters c = {.seen = (uint64_t)json_integer_value(json_object_get(r, "seen")),
+				     .dropped = (uint64_t)json_integer_value(json_object_get(r, "dropped")),
+				     .seen_bytes = (uint64_t)json_integer_value(json_object_get(r, "seen_bytes"))};
+
+	json_decref(r);
+	return c;
+}
+
+/* Fails in one of 10^9 runs if the share is what it should be. */
+static void assert_share(uint64_t dropped, uint64_t seen, double percent)
+{
+	double below = gsl_cdf_binomial_P((unsigned)dropped, percent / 100, (unsigned)seen);
+	double above = gsl_cdf_binomial_Q(dropped ? (unsigned)dropped - 1 : 0, percent / 100, (unsigned)seen);
+
+	if (below < 5e-10 || above < 5e-10)
+		fail_msg("%llu of %llu dropped is not %g %%", (unsigned long long)dropped, (unsigned long long)seen, percent);
+}
+
+static void drops_its_share(const char *backend, double percent, unsigned packets)
+{
+	unsigned arrived = 0;
+	struct packets_counters c;
+	struct peer p;
+	json_t *r;
+
+	peer_start(&p, "10s", "--packets", backend);
+	resolve();
+	/* Not neighbour discovery, which would be counted too. */
+	r = peer_call(&p, "packets.drop", json_pack("{s:f, s:[s]}", "percent", percent, "from", "10.9.0.2"));
+	assert_string_equal(json_string_value(json_object_get(r, "backend")), backend);
+	assert_string_equal(take_text(r, "handle"), "d1");
+	for (unsigned i = 0; i < packets; i++) {
+		send_one(theirs, "10.9.0.1");
+		if (i % BURST == 0)
+			arrived += drain(ours);
+	}
+	c = counters(&p, "d1");
+	arrived += drain(ours);
+	printf("# %s: %llu of %llu packets dropped, %g %% asked for\n", backend, (unsigned long long)c.dropped,
+	       (unsigned long long)c.seen, percent);
+	assert_int_equal(c.seen, packets);
+	assert_int_equal(c.seen_bytes, packets * 29);
+	assert_int_equal(arrived, packets - c.dropped);
+	if (percent < 100)
+		assert_share(c.dropped, c.seen, percent);
+	else
+		assert_int_equal(c.dropped, packets);
+	assert_int_equal(peer_end(&p), 0);
+	resolve();
+}
+
+static void nftables_drops_its_share(void **unused)
+{
+	(void)unused;
+	drops_its_share("nftables", 5, 20000);
+	drops_its_share("nftables", 0.1, 20000);
+	drops_its_share("nftables", 100, 1000);
+}
+
+static void iptables_drops_its_share(void **unused)
+{
+	const char *const argv[] = {"iptables", "-w", "-S", NULL};
+
+	(void)unused;
+	if (proc_run_ok(argv, 10, NULL, NULL)) {
+		print_message("skipped: no iptables\n");
+		skip();
+	}
+	drops_its_share("iptables", 5, 20000);
+	drops_its_share("iptables", 100, 1000);
+}
+
+static void only_what_matches(void **unused)
+{
+	struct packets_counters in, out;
+	struct peer p;
+
+	(void)unused;
+	peer_start(&p, "10s", NULL, NULL);
+	resolve();
+	json_decref(peer_call(&p, "packets.drop",
+			      json_pack("{s:i, s:[s,s], s:[s]}", "percent", 100, "from", "10.9.0.4", "fe80::4", "to", "10.9.0.3")));
+	json_decref(peer_call(&p, "packets.drop",
+			      json_pack("{s:i, s:s, s:[s]}", "percent", 100, "direction", "out", "to", "10.9.0.4")));
+	/* Source 10.9.0.2 and the address that is not listed: both pass. */
+	for (int i = 0; i < 10; i++) {
+		send_one(theirs, "10.9.0.1");
+		send_one(theirs, "10.9.0.3");
+		send_one(ours, "10.9.0.2");
+		send_one(ours, "10.9.0.4");
+	}
+	in = counters(&p, "d1");
+	out = counters(&p, "d2");
+	assert_int_equal(in.seen, 0);
+	assert_int_equal(out.seen, 10);
+	assert_int_equal(out.dropped, 10);
+	assert_int_equal(drain(ours), 20);
+	assert_int_equal(drain(theirs), 10);
+	assert_int_equal(peer_end(&p), 0);
+	resolve();
+}
+
+static void loopback_is_left_alone(void **unused)
+{
+	struct packets_counters c;
+	struct peer p;
+
+	(void)unused;
+	peer_start(&p, "10s", NULL, NULL);
+	json_decref(peer_call(&p, "packets.drop", json_pack("{s:i}", "percent", 100)));
+	json_decref(peer_call(&p, "packets.drop", json_pack("{s:i, s:s}", "percent", 100, "direction", "out")));
+	for (int i = 0; i < 10; i++) {
+		send_one(ours, "127.0.0.1");
+		send_one(ours, "10.9.0.1");
+	}
+	c = counters(&p, "d1");
+	assert_int_equal(c.dropped, c.seen);
+	assert_int_equal(drain(ours), 20);
+	assert_int_equal(peer_end(&p), 0);
+}
+
+/* Rules of others, also of the same kind, are there after as before. */
+static void others_rules_stay(void **unused)
+{
+	const char *const add[] = {"nft", "add table inet culprit_of_somebody ; add chain inet culprit_of_somebody x", NULL};
+	const char *const list[] = {"nft", "list", "ruleset", NULL};
+	char *before, *after;
+	struct peer p;
+
+	(void)unused;
+	if (proc_run_ok(add, 10, NULL, NULL)) {
+		print_message("skipped: no nft program\n");
+		skip();
+	}
+	assert_int_equal(proc_run_ok(list, 10, &before, NULL), 0);
+	peer_start(&p, "10s", NULL, NULL);
+	for (int i = 0; i < 5; i++)
+		json_decref(peer_call(&p, "packets.drop", json_pack("{s:i}", "percent", 10)));
+	assert_int_equal(peer_end(&p), 0);
+	assert_int_equal(proc_run_ok(list, 10, &after, NULL), 0);
+	assert_string_equal(after, before);
+	free(before);
+	free(after);
+}
+
+/* With iptables an act has many steps: whichever is the last before the agent dies, undo removes it. */
+static void undo_of_half_an_act(void **unused)
+{
+	static const char *const steps[] = {"-N culprit_half_d1", "-A culprit_half_d1 -j DROP", "-I INPUT -j culprit_half_d1",
+					    "-I OUTPUT -o w0 -j culprit_half_d1"};
+	const char *const argv[] = {"iptables", "-w", "-S", NULL};
+	json_t *inverse = packets_inverse(PACKETS_IPTABLES, "half", "d1");
+	char *before, *after;
+
+	(void)unused;
+	if (proc_run_ok(argv, 10, &before, NULL)) {
+		print_message("skipped: no iptables\n");
+		skip();
+	}
+	for (size_t n = 0; n <= sizeof(steps) / sizeof(steps[0]); n++) {
+		bool was_there;
+		struct err e;
+
+		for (size_t i = 0; i < n; i++) {
+			const char *words[16] = {"iptables"};
+			char copy[128], *save = NULL, *word;
+			size_t w = 1;
+
+			snprintf(copy, sizeof(copy), "%s", steps[i]);
+			for (word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save))
+				words[w++] = word;
+			assert_int_equal(proc_run_ok(words, 10, NULL, &e), 0);
+		}
+		assert_int_equal(primitive_revert(&packets_primitive, inverse, &was_there, &e), 0);
+		assert_int_equal(was_there, n > 0);
+		assert_int_equal(proc_run_ok(argv, 10, &after, NULL), 0);
+		assert_string_equal(after, before);
+		free(after);
+	}
+	free(before);
+	json_decref(inverse);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, wires_setup, wires_teardown)
+
+static int tests(void)
+{
+	const struct CMUnitTest all[] = {
+		TEST(nftables_drops_its_share), TEST(iptables_drops_its_share), TEST(only_what_matches),
+		TEST(loopback_is_left_alone),	TEST(others_rules_stay),	TEST(undo_of_half_an_act),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests_name("packets", all, NULL, NULL);
+}
+
+int main(void)
+{
+	return in_own_namespaces(tests);
+}

@@ -1,0 +1,351 @@
+/*
+ * For tests of the agent: namespaces of their own for the whole program, an agent
+ * at the other end of two pipes, and a fingerprint of what an agent could leave.
+ */
+#ifndef CULPRIT_TESTS_AGENT_PEER_H
+#define CULPRIT_TESTS_AGENT_PEER_H
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <libgen.h>
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "ci/tests/built.h"
+#include "faults/primitives/packets.h"
+#include "faults/primitives/process.h"
+#include "harness/base/clock.h"
+#include "harness/base/file.h"
+#include "harness/base/proc.h"
+
+#define PEER_TIMEOUT_S 20
+
+static char state_dir[PATH_MAX], agent_path_[PATH_MAX];
+
+struct peer {
+	pid_t pid;
+	int in, out;
+	char *buf;
+	size_t size;
+	json_t *events;      /* what came unasked, or for another request */
+	const char *session;
+	json_t *hello;
+	int next_id;
+};
+
+/* Runs 'tests' as PID 2 of new PID, network and mount namespaces: whatever a failing test leaves
+ * behind goes with them. */
+static inline int in_own_namespaces(int (*tests)(void))
+{
+	int status;
+	pid_t pid;
+
+	if (geteuid() != 0) {
+		puts("1..0 # SKIP needs root");
+		return 0;
+	}
+	if (unshare(CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS) < 0) {
+		printf("1..0 # SKIP cannot make namespaces: %s\n", strerror(errno));
+		return 0;
+	}
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		pid_t runner;
+
+		mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+		mount("proc", "/proc", "proc", 0, NULL);
+		runner = fork();
+		if (runner == 0)
+			exit(tests());
+		for (;;) {
+			pid_t got = wait(&status);
+
+			if (got == runner || (got < 0 && errno == ECHILD))
+				_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+		}
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+static inline int peer_setup(void **unused)
+{
+	(void)unused;
+	if (!built("agent/culprit-agent", agent_path_))
+		return -1;
+	strcpy(state_dir, "/tmp/culprit-agent-test-XXXXXX");
+	signal(SIGPIPE, SIG_IGN);
+	return mkdtemp(state_dir) ? 0 : -1;
+}
+
+static inline int peer_teardown(void **unused)
+{
+	(void)unused;
+	return file_remove_tree(state_dir, NULL);
+}
+
+/* The next line as JSON; NULL at the end of output. Fails after PEER_TIMEOUT_S. */
+static inline json_t *peer_read(struct peer *p)
+{
+	double deadline = clock_mono_s() + PEER_TIMEOUT_S;
+
+	for (;;) {
+		char *newline = p->size ? memchr(p->buf, '\n', p->size) : NULL;
+		struct pollfd f = {.fd = p->out, .events = POLLIN};
+		ssize_t n;
+
+		if (newline) {
+			size_t len = (size_t)(newline - p->buf) + 1;
+			json_t *v = json_loadb(p->buf, len, 0, NULL);
+
+			assert_non_null(v);
+			p->size -= len;
+			memmove(p->buf, p->buf + len, p->size);
+			return v;
+		}
+		assert_true(clock_mono_s() < deadline);
+		poll(&f, 1, 1000);
+		if (!f.revents)
+			continue;
+		p->buf = realloc(p->buf, p->size + 65536);
+		n = read(p->out, p->buf + p->size, 65536);
+		if (n <= 0)
+			return NULL;
+		p->size += (size_t)n;
+	}
+}
+
+/* Starts an agent, in the folder 'root' as its whole world if not NULL, and takes its hello. */
+static inline void peer_exec(struct peer *p, const char *root, const char *const *argv)
+{
+	int in[2], out[2];
+
+	*p = (struct peer){.events = json_array()};
+	assert_return_code(pipe2(in, O_CLOEXEC), errno);
+	assert_return_code(pipe2(out, O_CLOEXEC), errno);
+	p->pid = fork();
+	assert_true(p->pid >= 0);
+	if (p->pid == 0) {
+		dup2(in[0], 0);
+		dup2(out[1], 1);
+		if (root && (chroot(root) || chdir("/") || clearenv()))
+			_exit(126);
+		execv(argv[0], (char *const *)argv);
+		_exit(127);
+	}
+	close(in[0]);
+	close(out[1]);
+	p->in = in[1];
+	p->out = out[0];
+	p->hello = peer_read(p);
+	assert_non_null(p->hello);
+	assert_string_equal(json_string_value(json_object_get(p->hello, "event")), "hello");
+	p->session = json_string_value(json_object_get(p->hello, "session"));
+}
+
+static inline void peer_start(struct peer *p, const char *lease, const char *option, const char *value)
+{
+	peer_exec(p, NULL,
+		  (const char *[]){agent_path_, "serve", "--dir", state_dir, "--lease", lease, option, value, NULL});
+}
+
+static inline void peer_send(struct peer *p, const char *line)
+{
+	assert_int_equal(fd_write_all(p->in, line, strlen(line)), 0);
+	assert_int_equal(fd_write_all(p->in, "\n", 1), 0);
+}
+
+/* Sends 'op' with the members of 'args' (stolen; NULL: none); the request's id. */
+static inline int peer_ask(struct peer *p, const char *op, json_t *args)
+{
+	int id = ++p->next_id;
+	char *text;
+
+	args = args ? args : json_object();
+	json_object_set_new(args, "id", json_integer(id));
+	json_object_set_new(args, "op", json_string(op));
+	text = json_dumps(args, JSON_COMPACT);
+	peer_send(p, text);
+	free(text);
+	json_decref(args);
+	return id;
+}
+
+/* The whole answer to 'id'; other messages are kept as events. */
+static inline json_t *peer_answer(struct peer *p, int id)
+{
+	for (;;) {
+		json_t *v = peer_read(p);
+
+		assert_non_null(v);
+		if (json_integer_value(json_object_get(v, "id")) == id)
+			return v;
+		json_array_append_new(p->events, v);
+	}
+}
+
+/* The result; a refusal fails the test. */
+static inline json_t *peer_call(struct peer *p, const char *op, json_t *args)
+{
+	json_t *answer = peer_answer(p, peer_ask(p, op, args)), *result = json_object_get(answer, "result");
+
+	if (!result)
+		fail_msg("%s: %s", op, json_string_value(json_object_get(answer, "error")));
+	json_incref(result);
+	json_decref(answer);
+	return result;
+}
+
+/* A member of a result, copied to a static buffer; the result is freed. */
+static inline const char *take_text(json_t *result, const char *member)
+{
+	static char text[4][1024];
+	static unsigned turn;
+	char *buf = text[turn++ % 4];
+
+	snprintf(buf, sizeof(text[0]), "%s", json_string_value(json_object_get(result, member)));
+	json_decref(result);
+	return buf;
+}
+
+static inline long long take_int(json_t *result, const char *member)
+{
+	long long v = json_integer_value(json_object_get(result, member));
+
+	json_decref(result);
+	return v;
+}
+
+/* The event of that name, from those kept or those to come. */
+static inline json_t *peer_event(struct peer *p, const char *name)
+{
+	for (;;) {
+		json_t *v;
+		size_t i;
+
+		json_array_foreach(p->events, i, v) {
+			const char *is = json_string_value(json_object_get(v, "event"));
+
+			if (is && !strcmp(is, name)) {
+				json_incref(v);
+				json_array_remove(p->events, i);
+				return v;
+			}
+		}
+		v = peer_read(p);
+		assert_non_null(v);
+		json_array_append_new(p->events, v);
+	}
+}
+
+static inline void peer_free(struct peer *p)
+{
+	if (p->in >= 0)
+		close(p->in);
+	close(p->out);
+	json_decref(p->events);
+	json_decref(p->hello);
+	free(p->buf);
+}
+
+/* Closes its input unless that is done, and waits; the exit code, or 128+signal. */
+static inline int peer_end(struct peer *p)
+{
+	int status;
+
+	if (p->in >= 0)
+		close(p->in);
+	p->in = -1;
+	assert_int_equal(waitpid(p->pid, &status, 0), p->pid);
+	peer_free(p);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static inline void list_folder(const char *path, json_t *list)
+{
+	DIR *dir = opendir(path);
+	struct dirent *d;
+
+	while (dir && (d = readdir(dir)))
+		if (d->d_name[0] != '.' && strcmp(d->d_name, "undo"))
+			json_array_append_new(list, json_string(d->d_name));
+	if (dir)
+		closedir(dir);
+}
+
+/* Mounts on the state folder; others come and go with other people's namespaces. */
+static inline int count_mounts(void)
+{
+	char *text, *at;
+	int n = 0;
+
+	assert_int_equal(file_read("/proc/self/mountinfo", &text, NULL, NULL), 0);
+	for (at = text; (at = strstr(at, state_dir)); at++)
+		n++;
+	free(text);
+	return n;
+}
+
+/* Tables, tagged processes, journals, session folders, mounts. The caller frees. */
+static inline char *fingerprint(void)
+{
+	json_t *tables, *files = json_array(), *pids = json_array();
+	char path[PATH_MAX + 8], *text;
+	pid_t *tagged;
+	int n;
+
+	assert_int_equal(packets_tables(&tables, NULL), 0);
+	n = proc_find_tagged(PROCESS_TAG, "", true, &tagged);
+	assert_true(n >= 0);
+	for (int i = 0; i < n; i++)
+		json_array_append_new(pids, json_integer(tagged[i]));
+	free(tagged);
+	list_folder(state_dir, files);
+	snprintf(path, sizeof(path), "%s/undo", state_dir);
+	list_folder(path, files);
+	json_t *all = json_pack("{s:o, s:o, s:o, s:i}", "tables", tables, "processes", pids, "files", files, "mounts",
+				count_mounts());
+	text = json_dumps(all, JSON_COMPACT | JSON_SORT_KEYS);
+	json_decref(all);
+	return text;
+}
+
+/* Seconds until the fingerprint is 'before' again. */
+static inline double until_clean(const char *before, double at_most_s)
+{
+	double begin = clock_mono_s();
+
+	for (;;) {
+		struct timespec nap = {.tv_nsec = 2000000};
+		char *now = fingerprint();
+		bool same = !strcmp(now, before);
+
+		if (!same && clock_mono_s() - begin > at_most_s)
+			fail_msg("still there after %g s: %s", at_most_s, now);
+		free(now);
+		if (same)
+			return clock_mono_s() - begin;
+		nanosleep(&nap, NULL);
+	}
+}
+
+#endif

@@ -1,0 +1,131 @@
+/* Sessions one after the other on one node: what the earlier one held is free when the next says hello. */
+#include "ci/tests/agent/agent_peer.h"
+
+static pid_t start_target(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		for (;;)
+			pause();
+	}
+	assert_true(pid > 0);
+	return pid;
+}
+
+static void end_target(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static json_t *trace_arguments(pid_t pid, const char *out)
+{
+	return json_pack("{s:[i], s:s, s:s}", "pids", (int)pid, "out", out, "tracer", "ptrace");
+}
+
+/* Reads nothing more from 'p', whose end is known. */
+static void forget(struct peer *p)
+{
+	kill(p->pid, SIGKILL);
+	peer_end(p);
+}
+
+static void input_closed(void **unused)
+{
+	pid_t target = start_target();
+	struct peer a, b;
+
+	(void)unused;
+	for (int i = 0; i < 5; i++) {
+		peer_start(&a, "10s", NULL, NULL);
+		json_decref(peer_call(&a, "trace.start", trace_arguments(target, "x")));
+		close(a.in);
+		a.in = -1;
+		peer_start(&b, "10s", NULL, NULL);
+		json_decref(peer_call(&b, "trace.start", trace_arguments(target, "x")));
+		assert_int_equal(peer_end(&b), 0);
+		assert_int_equal(peer_end(&a), 0);
+	}
+	end_target(target);
+}
+
+static void silent(void **unused)
+{
+	pid_t target = start_target();
+	struct peer a, b;
+
+	(void)unused;
+	peer_start(&a, "1s", NULL, NULL);
+	json_decref(peer_call(&a, "trace.start", trace_arguments(target, "x")));
+	peer_start(&b, "1s", NULL, NULL);
+	json_decref(peer_call(&b, "trace.start", trace_arguments(target, "x")));
+	forget(&a);
+	assert_int_equal(peer_end(&b), 0);
+	end_target(target);
+}
+
+static void killed_together(void **unused)
+{
+	pid_t target = start_target();
+	struct peer a, b;
+
+	(void)unused;
+	peer_start(&a, "10s", NULL, NULL);
+	json_decref(peer_call(&a, "trace.start", trace_arguments(target, "x")));
+	kill(a.pid, SIGKILL);
+	peer_start(&b, "10s", NULL, NULL);
+	json_decref(peer_call(&b, "trace.start", trace_arguments(target, "x")));
+	forget(&a);
+	assert_int_equal(peer_end(&b), 0);
+	end_target(target);
+}
+
+/* The first one beats on: the second is not kept waiting for it to end, nor does it harm it. */
+static void alive(void **unused)
+{
+	struct peer a, b;
+	json_t *end;
+	pid_t beat;
+
+	(void)unused;
+	peer_start(&a, "2s", NULL, NULL);
+	json_decref(peer_call(&a, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")));
+	beat = fork();
+	if (beat == 0) {
+		struct timespec nap = {.tv_nsec = 100000000};
+
+		while (write(a.in, "{\"id\":9,\"op\":\"ping\"}\n", 21) == 21)
+			nanosleep(&nap, NULL);
+		_exit(0);
+	}
+	assert_true(beat > 0);
+	peer_start(&b, "1h", NULL, NULL);
+	assert_int_equal(json_array_size(json_object_get(b.hello, "cleaned")), 0);
+	assert_int_equal(peer_end(&b), 0);
+	end_target(beat);
+	close(a.in);
+	a.in = -1;
+	end = peer_event(&a, "end");
+	assert_string_equal(json_string_value(json_object_get(end, "why")), "end of input");
+	json_decref(end);
+	assert_int_equal(peer_end(&a), 0);
+}
+
+static int tests(void)
+{
+	const struct CMUnitTest list[] = {
+		cmocka_unit_test(input_closed),
+		cmocka_unit_test(silent),
+		cmocka_unit_test(killed_together),
+		cmocka_unit_test(alive),
+	};
+
+	return cmocka_run_group_tests_name("sessions", list, peer_setup, peer_teardown);
+}
+
+int main(void)
+{
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return in_own_namespaces(tests);
+}

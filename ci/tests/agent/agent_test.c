@@ -1,0 +1,626 @@
+/* The agent's protocol, and the process primitive. */
+#include "ci/tests/agent/agent_peer.h"
+
+static void start(struct peer *p)
+{
+	peer_start(p, "10s", NULL, NULL);
+}
+
+static void hello_says_who_and_where(void **unused)
+{
+	struct stat st;
+	struct peer p;
+
+	(void)unused;
+	start(&p);
+	assert_int_equal(json_integer_value(json_object_get(p.hello, "protocol")), 1);
+	assert_int_equal(json_integer_value(json_object_get(p.hello, "pid")), p.pid);
+	assert_true(json_is_true(json_object_get(p.hello, "root")));
+	assert_return_code(stat(json_string_value(json_object_get(p.hello, "dir")), &st), errno);
+	assert_int_equal(st.st_mode & 07777, 0700);
+	assert_true(take_int(peer_call(&p, "ping", NULL), "time_ns") > 1500000000000000000);
+	assert_int_equal(peer_end(&p), 0);
+}
+
+static void bad_requests_are_named(void **unused)
+{
+	static const char *const pairs[][2] = {
+		{"{\"id\":7,\"op\":\"fly\"}", "there is no op 'fly'"},
+		{"{\"id\":7}", "needs a string 'op'"},
+		{"{\"id\":7,\"op\":5}", "needs a string 'op'"},
+		{"{\"id\":7,\"op\":\"ping\",\"x\":1}", "ping has no argument 'x'"},
+		{"{\"id\":7,\"op\":\"run\"}", "run needs the argument 'argv'"},
+		{"{\"id\":7,\"op\":\"run\",\"argv\":[]}", "argv must be a list of strings"},
+		{"{\"id\":7,\"op\":\"run\",\"argv\":[1]}", "argv must be a list of strings"},
+		{"{\"id\":7,\"op\":\"run\",\"argv\":[\"true\"],\"timeout_s\":\"5\"}", "timeout_s must be a number"},
+		{"{\"id\":7,\"op\":\"run\",\"argv\":[\"true\"],\"timeout_s\":-1}", "timeout_s must be above 0"},
+		{"{\"id\":7,\"op\":\"run\",\"argv\":[\"/none\"]}", "cannot run '/none'"},
+		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"env\":{\"A\":1}}", "env must be an object of strings"},
+		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"cwd\":\"/none\"}", "No such file"},
+		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"stdout\":\"/none/x\"}", "cannot open '/none/x'"},
+		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"trace\":{}}", "'out'"},
+		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"trace\":{\"out\":\"x\",\"tracer\":\"ptrace\",\"y\":1}}", "no member 'y'"},
+		{"{\"id\":7,\"op\":\"process.stop\",\"handle\":\"p9\"}", "there is no process 'p9'"},
+		{"{\"id\":7,\"op\":\"packets.drop\",\"percent\":0}", "percent must be above 0"},
+		{"{\"id\":7,\"op\":\"packets.drop\",\"percent\":5,\"direction\":\"up\"}", "direction must be"},
+		{"{\"id\":7,\"op\":\"packets.drop\",\"percent\":5,\"from\":[\"a.b\"]}", "'a.b' is not an IPv4 or IPv6"},
+		{"{\"id\":7,\"op\":\"packets.drop\",\"percent\":5,\"from\":[\"::1\"],\"to\":[\"10.0.0.1\"]}", "in common"},
+		{"{\"id\":7,\"op\":\"trace.start\",\"tracer\":\"ptrace\",\"pids\":[0],\"out\":\"x\"}", "process numbers"},
+		{"{\"id\":7,\"op\":\"trace.start\",\"pids\":[1],\"out\":\"x\"}", "needs the argument 'tracer'"},
+		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"trace\":{\"out\":\"x\"}}", "'tracer'"},
+		{"{\"id\":7,\"op\":\"trace.start\",\"tracer\":\"-x\",\"pids\":[1],\"out\":\"x\"}", "name of a tracer"},
+		{"{\"id\":7,\"op\":\"check\",\"what\":\"fly\"}", "cannot check 'fly'"},
+	};
+	char *before;
+	struct peer p;
+
+	(void)unused;
+	start(&p);
+	before = fingerprint();
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		json_t *answer;
+		const char *said;
+
+		peer_send(&p, pairs[i][0]);
+		answer = peer_answer(&p, 7);
+		said = json_string_value(json_object_get(answer, "error"));
+		if (!said || !strstr(said, pairs[i][1]))
+			fail_msg("'%s' was answered with '%s'", pairs[i][0], said);
+		assert_true(json_integer_value(json_object_get(answer, "code")) < 0);
+		json_decref(answer);
+	}
+	/* What was struck off may still be on its way. */
+	json_decref(peer_call(&p, "run", json_pack("{s:[s]}", "argv", "true")));
+	until_clean(before, 0);
+	free(before);
+	assert_int_equal(peer_end(&p), 0);
+}
+
+static void ends_with(const char *line, const char *why)
+{
+	char *before = fingerprint();
+	json_t *end;
+	struct peer p;
+
+	start(&p);
+	json_decref(peer_call(&p, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")));
+	json_decref(peer_call(&p, "packets.drop", json_pack("{s:i}", "percent", 100)));
+	/* The agent may leave before it has read all of a long line. */
+	if (fd_write_all(p.in, line, strlen(line)) == 0)
+		fd_write_all(p.in, "\n", 1);
+	end = peer_event(&p, "end");
+	assert_non_null(strstr(json_string_value(json_object_get(end, "why")), why));
+	json_decref(end);
+	assert_int_equal(peer_end(&p), 2);
+	until_clean(before, 0);
+	free(before);
+}
+
+static void no_json_ends_the_session(void **unused)
+{
+	(void)unused;
+	ends_with("hello?", "not a JSON object");
+	ends_with("[1]", "not a JSON object");
+	ends_with("{\"id\":1,\"id\":2,\"op\":\"ping\"}", "not a JSON object");
+}
+
+static void long_line_ends_the_session(void **unused)
+{
+	char *line = malloc((1 << 20) + 3);
+
+	(void)unused;
+	memset(line, ' ', (1 << 20) + 2);
+	line[(1 << 20) + 2] = '\0';
+	ends_with(line, "longer than 1 MiB");
+	free(line);
+}
+
+static void run_collects(void **unused)
+{
+	json_t *r;
+	struct peer p;
+	char *before;
+
+	(void)unused;
+	start(&p);
+	before = fingerprint();
+	r = peer_call(&p, "run", json_pack("{s:[s,s,s], s:s}", "argv", "sh", "-c", "cat; echo no >&2; exit 3", "stdin", "in\n"));
+	assert_int_equal(json_integer_value(json_object_get(r, "exit")), 3);
+	assert_string_equal(take_text(r, "output"), "in\nno\n");
+	/* Bytes that are no UTF-8, and more than is kept. */
+	assert_string_equal(take_text(peer_call(&p, "run", json_pack("{s:[s,s]}", "argv", "printf", "a\\377b")), "output"), "a?b");
+	r = peer_call(&p, "run", json_pack("{s:[s,s,s,s]}", "argv", "head", "-c", "1000000", "/dev/zero"));
+	assert_int_equal(json_string_length(json_object_get(r, "output")), 65536);
+	assert_true(json_is_true(json_object_get(r, "truncated")));
+	json_decref(r);
+	assert_int_equal(take_int(peer_call(&p, "run", json_pack("{s:[s,s,s]}", "argv", "sh", "-c", "kill -9 $$")), "exit"), 137);
+	/* What it leaves in the background goes, though it holds the output open. */
+	assert_string_equal(take_text(peer_call(&p, "run",
+						json_pack("{s:[s,s,s]}", "argv", "sh", "-c",
+							  "setsid sleep 1000 & echo left")),
+				      "output"),
+			    "left\n");
+	until_clean(before, 0);
+	free(before);
+	assert_int_equal(peer_end(&p), 0);
+}
+
+static void run_ends_in_time(void **unused)
+{
+	json_t *answer;
+	struct peer p;
+	char *before;
+	int slow, ping;
+
+	(void)unused;
+	start(&p);
+	before = fingerprint();
+	slow = peer_ask(&p, "run", json_pack("{s:[s,s,s], s:f}", "argv", "sh", "-c", "sleep 1000 & sleep 1001", "timeout_s", 0.3));
+	/* The quick one is answered first. */
+	ping = peer_ask(&p, "ping", NULL);
+	json_decref(peer_answer(&p, ping));
+	assert_int_equal(json_array_size(p.events), 0);
+	answer = peer_answer(&p, slow);
+	assert_int_equal(json_integer_value(json_object_get(answer, "code")), -ETIMEDOUT);
+	json_decref(answer);
+	until_clean(before, 0);
+	free(before);
+	assert_int_equal(peer_end(&p), 0);
+}
+
+static void process_is_supervised(void **unused)
+{
+	char path[PATH_MAX + 64], *text;
+	struct stat st;
+	struct peer p;
+	json_t *r;
+
+	(void)unused;
+	start(&p);
+	r = peer_call(&p, "process.start",
+		      json_pack("{s:[s,s,s], s:s, s:s, s:{s:s}, s:s}", "argv", "sh", "-c", "pwd; echo $A >&2; exit 5", "stdout",
+				"o", "stderr", "e", "env", "A", "b c", "cwd", "/usr"));
+	assert_string_equal(take_text(r, "handle"), "p1");
+	assert_int_equal(take_int(peer_event(&p, "exit"), "exit"), 5);
+	r = peer_call(&p, "process.status", json_pack("{s:s}", "handle", "p1"));
+	assert_true(json_is_false(json_object_get(r, "running")));
+	json_decref(r);
+	assert_int_equal(take_int(peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p1")), "exit"), 5);
+	snprintf(path, sizeof(path), "%s/%s/o", state_dir, p.session);
+	assert_return_code(stat(path, &st), errno);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(file_read(path, &text, NULL, NULL), 0);
+	assert_string_equal(text, "/usr\n");
+	free(text);
+	snprintf(path, sizeof(path), "%s/%s/e", state_dir, p.session);
+	assert_int_equal(file_read(path, &text, NULL, NULL), 0);
+	assert_string_equal(text, "b c\n");
+	free(text);
+	assert_int_equal(peer_end(&p), 0);
+}
+
+static void process_is_stopped(void **unused)
+{
+	struct peer p;
+	json_t *r;
+
+	(void)unused;
+	start(&p);
+	json_decref(peer_call(&p, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")));
+	r = peer_call(&p, "process.status", json_pack("{s:s}", "handle", "p1"));
+	assert_true(json_is_true(json_object_get(r, "running")));
+	assert_true(json_is_null(json_object_get(r, "exit")));
+	json_decref(r);
+	assert_int_equal(take_int(peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p1")), "exit"), 143);
+	/* One that won't: SIGKILL after the grace. It says when it has its trap. */
+	json_decref(peer_call(&p, "process.start",
+			      json_pack("{s:[s,s,s]}", "argv", "sh", "-c", "trap '' TERM; kill -STOP $$; sleep 1000")));
+	for (;;) {
+		char path[64], *stat;
+		bool stopped;
+
+		r = peer_call(&p, "process.status", json_pack("{s:s}", "handle", "p2"));
+		snprintf(path, sizeof(path), "/proc/%lld/stat", take_int(r, "pid"));
+		assert_int_equal(file_read(path, &stat, NULL, NULL), 0);
+		stopped = strstr(stat, ") T ") != NULL;
+		free(stat);
+		if (stopped)
+			break;
+	}
+	r = peer_call(&p, "process.stop", json_pack("{s:s, s:f}", "handle", "p2", "grace_s", 0.1));
+	assert_int_equal(take_int(r, "exit"), 137);
+	assert_int_equal(peer_end(&p), 0);
+}
+
+static void descendants_are_caught(void **unused)
+{
+	char *before, *busy;
+	struct peer p;
+
+	(void)unused;
+	start(&p);
+	before = fingerprint();
+	json_decref(peer_call(&p, "process.start",
+			      json_pack("{s:[s,s,s]}", "argv", "sh", "-c",
+					"(setsid sh -c 'setsid sleep 1000 & sleep 1001 & sleep 1002' &) & exec sleep 0.2")));
+	assert_int_equal(take_int(peer_event(&p, "exit"), "exit"), 0);
+	busy = fingerprint();
+	assert_string_not_equal(busy, before);
+	free(busy);
+	assert_true(json_is_true(json_object_get(p.hello, "root")));
+	json_decref(peer_call(&p, "undo", json_pack("{s:s}", "handle", "p1")));
+	until_clean(before, 0);
+	free(before);
+	assert_int_equal(peer_end(&p), 0);
+}
+
+/* A fork bomb of a kind: each generation ends as soon as it has made the next. */
+static void relay_is_caught(void **unused)
+{
+	char *before;
+	struct peer p;
+
+	(void)unused;
+	start(&p);
+	before = fingerprint();
+	json_decref(peer_call(&p, "process.start",
+			      json_pack("{s:[s,s,s]}", "argv", "sh", "-c", "f() { (f &) ; exit 0; }; f")));
+	assert_int_equal(take_int(peer_event(&p, "exit"), "exit"), 0);
+	json_decref(peer_call(&p, "undo", json_pack("{s:s}", "handle", "p1")));
+	until_clean(before, 0);
+	free(before);
+	assert_int_equal(peer_end(&p), 0);
+}
+
+static void figures_are_those_of_the_whole_family(void **unused)
+{
+	/* dd's bytes are counted once, whether it is seen alive, as a child reaped, or as a zombie. */
+	static const char family[] = "dd if=/dev/zero of=/dev/null bs=1M count=64; dd if=/dev/zero of=/dev/null bs=1M count=64";
+	long long wchar;
+	struct peer p;
+	json_t *r;
+
+	(void)unused;
+	start(&p);
+	json_decref(peer_call(&p, "process.start", json_pack("{s:[s,s,s]}", "argv", "sh", "-c", family)));
+	while (!json_array_size(p.events)) {
+		struct pollfd f = {.fd = p.out, .events = POLLIN};
+
+		json_decref(peer_call(&p, "process.status", json_pack("{s:s}", "handle", "p1")));
+		if (poll(&f, 1, 0) > 0)
+			json_array_append_new(p.events, peer_read(&p));
+	}
+	r = peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p1"));
+	assert_true(json_integer_value(json_object_get(r, "rchar")) >= 128 << 20);
+	wchar = take_int(r, "wchar");
+	assert_in_range(wchar, 128 << 20, (128 << 20) + 65536);
+	assert_int_equal(peer_end(&p), 0);
+}
+
+static void loop_repeats_and_stops(void **unused)
+{
+	char path[PATH_MAX + 64], *text;
+	size_t size = 0;
+	struct peer p;
+	json_t *r;
+
+	(void)unused;
+	start(&p);
+	r = peer_call(&p, "run", json_pack("{s:[s,s,s,s,s,s,s]}", "argv", agent_path_, "loop", "--max-runs", "3", "--", "echo", "x"));
+	assert_string_equal(take_text(r, "output"), "x\nx\nx\n");
+	r = peer_call(&p, "run", json_pack("{s:[s,s,s,s,s,s]}", "argv", agent_path_, "loop", "--", "sh", "-c", "exit 9"));
+	assert_int_equal(take_int(r, "exit"), 9);
+	json_decref(peer_call(&p, "process.start",
+			      json_pack("{s:[s,s,s], s:b, s:s}", "argv", "sh", "-c", "echo x", "loop", 1, "stdout", "o")));
+	snprintf(path, sizeof(path), "%s/%s/o", state_dir, p.session);
+	while (size < 10) {
+		assert_int_equal(file_read(path, &text, &size, NULL), 0);
+		free(text);
+	}
+	assert_int_equal(take_int(peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p3")), "exit"), 0);
+	assert_int_equal(peer_end(&p), 0);
+}
+
+static void each_run_of_a_loop_reads_the_input(void **unused)
+{
+	char path[PATH_MAX + 64], *text = NULL;
+	size_t size = 0;
+	struct peer p;
+
+	(void)unused;
+	start(&p);
+	json_decref(peer_call(&p, "process.start",
+			      json_pack("{s:[s], s:s, s:b, s:s}", "argv", "cat", "stdin", "one\ntwo\n", "loop", 1, "stdout", "o")));
+	snprintf(path, sizeof(path), "%s/%s/o", state_dir, p.session);
+	while (size < 24) {
+		free(text);
+		assert_int_equal(file_read(path, &text, &size, NULL), 0);
+	}
+	assert_memory_equal(text, "one\ntwo\none\ntwo\none\ntwo\n", 24);
+	free(text);
+	assert_int_equal(take_int(peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p1")), "exit"), 0);
+	assert_int_equal(peer_end(&p), 0);
+}
+
+static void processes_are_listed(void **unused)
+{
+	struct peer p;
+	json_t *r, *list;
+	long long pid;
+
+	(void)unused;
+	start(&p);
+	pid = take_int(peer_call(&p, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "987")), "pid");
+	r = peer_call(&p, "processes", json_pack("{s:s}", "exe", "sleep"));
+	list = json_object_get(r, "processes");
+	assert_int_equal(json_array_size(list), 1);
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(list, 0), "pid")), pid);
+	assert_string_equal(json_string_value(json_array_get(json_object_get(json_array_get(list, 0), "cmdline"), 1)), "987");
+	json_decref(r);
+	assert_int_equal(peer_end(&p), 0);
+}
+
+static void traces_are_whole(void **unused)
+{
+	char path[PATH_MAX + 64], *text;
+	json_t *r, *trace;
+	struct peer p;
+	long long pid;
+
+	(void)unused;
+	start(&p);
+	pid = take_int(peer_call(&p, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")), "pid");
+	r = peer_call(&p, "trace.start", json_pack("{s:[I], s:s, s:s}", "pids", (json_int_t)pid, "out", "t", "tracer", "ptrace"));
+	assert_string_equal(take_text(r, "handle"), "t2");
+	/* The program under the tracer gets the signal; the tracer ends with it, and in order. */
+	r = peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p1"));
+	assert_int_equal(take_int(r, "exit"), 143);
+	assert_int_equal(take_int(peer_event(&p, "exit"), "exit"), 0);
+	trace = peer_call(&p, "trace.stop", json_pack("{s:s}", "handle", "t2"));
+	assert_true(json_is_true(json_object_get(trace, "whole")));
+	assert_int_equal(json_integer_value(json_object_get(trace, "lost")), 0);
+	assert_true(json_integer_value(json_object_get(trace, "records")) > 0);
+	json_decref(trace);
+
+	/* Started under the tracer. */
+	json_decref(peer_call(&p, "process.start",
+			      json_pack("{s:[s,s], s:{s:s, s:s}}", "argv", "sleep", "1000", "trace", "out", "u", "tracer", "ptrace")));
+	/* Until sleep runs: the tracer needs a moment to start it. */
+	for (bool there = false; !there;) {
+		r = peer_call(&p, "processes", json_pack("{s:s}", "exe", "sleep"));
+		there = json_array_size(json_object_get(r, "processes")) == 1;
+		json_decref(r);
+	}
+	r = peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p3"));
+	assert_int_equal(json_integer_value(json_object_get(r, "exit")), 143);
+	trace = json_object_get(r, "trace");
+	assert_true(json_is_true(json_object_get(trace, "whole")));
+	assert_true(json_integer_value(json_object_get(trace, "records")) > 0);
+	json_decref(r);
+
+	/* One that won't end: killed under the tracer, whose log is whole all the same. */
+	json_decref(peer_call(&p, "process.start",
+			      json_pack("{s:[s,s,s], s:s, s:{s:s, s:s}}", "argv", "sh", "-c",
+					"trap '' TERM; echo on; while :; do read x; done", "stdout", "o", "trace", "out", "v",
+					"tracer", "ptrace")));
+	snprintf(path, sizeof(path), "%s/%s/o", state_dir, p.session);
+	for (size_t size = 0; !size; free(text))
+		assert_int_equal(file_read(path, &text, &size, NULL), 0);
+	r = peer_call(&p, "process.stop", json_pack("{s:s, s:f}", "handle", "p4", "grace_s", 0.1));
+	assert_int_equal(json_integer_value(json_object_get(r, "exit")), 137);
+	assert_true(json_is_true(json_object_get(json_object_get(r, "trace"), "whole")));
+	json_decref(r);
+	assert_int_equal(peer_end(&p), 0);
+}
+
+/* A tracer that goes, in order or not, leaves what it traced running. */
+static void traced_process_outlives_the_session(void **unused)
+{
+	char *before = fingerprint();
+	pid_t pid = fork();
+	uint64_t ticks;
+
+	(void)unused;
+	if (pid == 0) {
+		for (;;)
+			getppid();
+	}
+	for (int i = 0; i < 2; i++) {
+		char path[64], *text;
+		struct peer p;
+
+		start(&p);
+		json_decref(peer_call(&p, "trace.start", json_pack("{s:[i], s:s, s:s}", "pids", (int)pid, "out", "t", "tracer", "ptrace")));
+		if (i)
+			kill(p.pid, SIGKILL);
+		peer_end(&p);
+		until_clean(before, 10);
+		assert_int_equal(proc_start_time(pid, &ticks), 0);
+		snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+		assert_int_equal(file_read(path, &text, NULL, NULL), 0);
+		assert_non_null(strstr(text, "TracerPid:\t0\n"));
+		assert_non_null(strstr(text, "State:\tR"));
+		free(text);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	free(before);
+}
+
+static void failed_trace_says_why(void **unused)
+{
+	struct peer p;
+	json_t *answer;
+	char *before;
+
+	(void)unused;
+	start(&p);
+	before = fingerprint();
+	answer = peer_answer(&p, peer_ask(&p, "trace.start", json_pack("{s:[i], s:s, s:s}", "pids", 31999, "out", "t", "tracer", "ptrace")));
+	assert_non_null(strstr(json_string_value(json_object_get(answer, "error")), "31999"));
+	json_decref(answer);
+	until_clean(before, 0);
+	free(before);
+	assert_int_equal(peer_end(&p), 0);
+}
+
+/* Started through its loader where there is nothing but /proc and /dev/null. */
+static void bundle_needs_nothing_else(void **unused)
+{
+	char root[PATH_MAX], path[PATH_MAX + 64], folder[PATH_MAX], loader[300] = "", *output = NULL;
+	const char *copy[] = {"cp", "-rT", folder, path, NULL};
+	struct dirent *d;
+	struct peer p;
+	json_t *r;
+	DIR *dir;
+
+	(void)unused;
+	strcpy(folder, agent_path_);
+	dirname(folder);
+	dir = opendir(folder);
+	assert_non_null(dir);
+	while ((d = readdir(dir)))
+		if (!strncmp(d->d_name, "ld-", 3))
+			snprintf(loader, sizeof(loader), "/a/%.200s", d->d_name);
+	closedir(dir);
+	assert_true(*loader);
+	snprintf(root, sizeof(root), "%s/root", state_dir);
+	snprintf(path, sizeof(path), "%s/proc", root);
+	assert_int_equal(file_mkdirs(path, 0755, NULL), 0);
+	assert_return_code(mount("proc", path, "proc", 0, NULL), errno);
+	snprintf(path, sizeof(path), "%s/dev", root);
+	assert_int_equal(file_mkdirs(path, 0755, NULL), 0);
+	snprintf(path, sizeof(path), "%s/dev/null", root);
+	close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+	assert_return_code(mount("/dev/null", path, NULL, MS_BIND, NULL), errno);
+	snprintf(path, sizeof(path), "%s/a", root);
+	assert_int_equal(proc_run_ok(copy, 10, &output, NULL), 0);
+	free(output);
+
+	peer_exec(&p, root, (const char *[]){loader, "--library-path", "/a", "/a/culprit-agent", "serve", NULL});
+	json_decref(peer_call(&p, "packets.drop", json_pack("{s:i}", "percent", 5)));
+	r = peer_call(&p, "process.start",
+		      json_pack("{s:[s,s,s,s,s], s:b}", "argv", loader, "--library-path", "/a", "/a/culprit-agent", "--version",
+				"loop", 1));
+	/* Itself once more, as its own tracer. */
+	json_decref(peer_call(&p, "trace.start", json_pack("{s:[I], s:s, s:s}", "pids", (json_int_t)take_int(r, "pid"), "out", "t", "tracer", "ptrace")));
+	r = peer_call(&p, "trace.stop", json_pack("{s:s}", "handle", "t3"));
+	assert_true(json_is_true(json_object_get(r, "whole")));
+	json_decref(r);
+	assert_int_equal(peer_end(&p), 0);
+	/* The guard may need a moment more to end, with /dev/null open. */
+	snprintf(path, sizeof(path), "%s/dev/null", root);
+	assert_return_code(umount2(path, MNT_DETACH), errno);
+	snprintf(path, sizeof(path), "%s/proc", root);
+	assert_return_code(umount2(path, MNT_DETACH), errno);
+}
+
+static void bye_is_answered(void **unused)
+{
+	char *before = fingerprint();
+	struct peer p;
+
+	(void)unused;
+	start(&p);
+	json_decref(peer_call(&p, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")));
+	json_decref(peer_call(&p, "bye", NULL));
+	until_clean(before, 0);
+	free(before);
+	assert_int_equal(peer_end(&p), 0);
+}
+
+static unsigned next_random(unsigned *seed)
+{
+	*seed = *seed * 1103515245u + 12345u;
+	return *seed >> 8;
+}
+
+/* Lines bent at random bytes: each is answered or ends the session in order, and nothing is left. */
+static void bent_lines(void **unused)
+{
+	static const char *const lines[] = {
+		"{\"id\":1,\"op\":\"process.start\",\"argv\":[\"sleep\",\"1000\"],\"stdout\":\"o\",\"max_s\":5.5}",
+		"{\"id\":2,\"op\":\"packets.drop\",\"percent\":5,\"direction\":\"in\",\"from\":[\"10.0.0.1\",\"fe80::1\"]}",
+		"{\"id\":3,\"op\":\"run\",\"argv\":[\"true\"],\"timeout_s\":2,\"stdin\":\"abc\"}",
+		"{\"id\":4,\"op\":\"undo\",\"handle\":\"p1\"}",
+		"{\"id\":5,\"op\":\"process.stop\",\"handle\":\"p1\",\"signal\":\"INT\",\"grace_s\":0.5}",
+		"{\"id\":6,\"op\":\"packets.counters\",\"handle\":\"d2\"}",
+		"{\"id\":7,\"op\":\"trace.start\",\"tracer\":\"ptrace\",\"pids\":[99999],\"out\":\"t\"}",
+		"{\"id\":8,\"op\":\"processes\",\"exe\":\"sleep\"}",
+	};
+	static const char bytes[] = "\"{}[],:0123456789.-eE\\u\x01\x80\xff p1d2ntf";
+	char *before = fingerprint();
+	unsigned seed = 20260101, ends[3] = {0};
+
+	(void)unused;
+	for (int session = 0; session < 60; session++) {
+		struct peer p;
+		int code;
+
+		start(&p);
+		for (int i = 0; i < 25; i++) {
+			char line[256];
+			size_t n;
+
+			n = (size_t)snprintf(line, sizeof(line) - 1, "%s\n", lines[next_random(&seed) % 8]);
+			/* Every other session stays JSON: only letters become other letters. */
+			for (unsigned bends = next_random(&seed) % 3; bends; bends--) {
+				char *at = &line[next_random(&seed) % (n - 1)];
+
+				if (session % 2)
+					*at = bytes[next_random(&seed) % (sizeof(bytes) - 1)];
+				else if (*at >= 'a' && *at <= 'z')
+					*at = (char)('a' + next_random(&seed) % 26);
+			}
+			if (fd_write_all(p.in, line, n))
+				break;
+		}
+		close(p.in);
+		p.in = -1;
+		for (json_t *v; (v = peer_read(&p));)
+			json_decref(v);
+		code = peer_end(&p);
+		assert_true(code == 0 || code == 2);
+		ends[code]++;
+		until_clean(before, 0);
+	}
+	free(before);
+	/* Both kinds of end were seen, else the lines were not bent well. */
+	assert_true(ends[0] > 0 && ends[2] > 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, peer_setup, peer_teardown)
+
+static int tests(void)
+{
+	const struct CMUnitTest all[] = {
+		TEST(hello_says_who_and_where),
+		TEST(bad_requests_are_named),
+		TEST(no_json_ends_the_session),
+		TEST(long_line_ends_the_session),
+		TEST(run_collects),
+		TEST(run_ends_in_time),
+		TEST(process_is_supervised),
+		TEST(process_is_stopped),
+		TEST(descendants_are_caught),
+		TEST(relay_is_caught),
+		TEST(figures_are_those_of_the_whole_family),
+		TEST(loop_repeats_and_stops),
+		TEST(each_run_of_a_loop_reads_the_input),
+		TEST(processes_are_listed),
+		TEST(bye_is_answered),
+		TEST(traces_are_whole),
+		TEST(traced_process_outlives_the_session),
+		TEST(failed_trace_says_why),
+		TEST(bundle_needs_nothing_else),
+		TEST(bent_lines),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests_name("agent", all, NULL, NULL);
+}
+
+int main(void)
+{
+	return in_own_namespaces(tests);
+}

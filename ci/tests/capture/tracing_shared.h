@@ -1,0 +1,266 @@
+/*
+ * What holds of every tracer of ours, to be run by a test of each: truth, and processes that must not notice it.
+ * Included once, by a test's .c, which says 'tracer_name' before anything runs.
+ */
+#ifndef CULPRIT_TESTS_TRACING_SHARED_H
+#define CULPRIT_TESTS_TRACING_SHARED_H
+
+#include "ci/tests/capture/tracing.h"
+
+static long tracer_of(pid_t pid)
+{
+	char path[32], *text;
+	long tracer;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	assert_int_equal(file_read(path, &text, NULL, NULL), 0);
+	tracer = strtol(strstr(text, "TracerPid:") + 10, NULL, 10);
+	free(text);
+	return tracer;
+}
+
+static int come_and_go = 100; /* how often a tracer comes and goes */
+
+/* What /proc says while 'tracer' traces: a ptrace tracer is seen, the in-kernel one never. */
+static long seen_tracer(pid_t tracer)
+{
+	return strcmp(tracer_name, "ptrace") ? 0 : tracer;
+}
+
+static void test_truth_of_a_command(void **state)
+{
+	int in;
+	pid_t tracer = trace((const char *const[]){"--", truth_prog, side_path, dir, NULL}, &in);
+
+	(void)state;
+	assert_int_equal(write(in, "x", 1), 1);
+	close(in);
+	assert_int_equal(wait_exit(tracer), 0);
+	check_truth();
+}
+
+static void test_truth_of_running_threads(void **state)
+{
+	int in;
+	pid_t pid = start((const char *const[]){truth_prog, side_path, dir, NULL}, &in), tracer;
+
+	(void)state;
+	while (!truth->port)
+		sched_yield();
+	tracer = trace_pid(pid);
+	assert_int_equal(write(in, "x", 1), 1);
+	close(in);
+	assert_int_equal(wait_exit(pid), 0);
+	assert_int_equal(wait_exit(tracer), 0); /* by itself: nobody is left */
+	check_truth();
+}
+
+static void test_comes_and_goes(void **state)
+{
+	struct record_end end;
+	pid_t pid, tracer;
+	struct err e;
+	int in;
+
+	(void)state;
+	pid = start_busy(&in);
+	for (int i = 0; i < come_and_go; i++) {
+		tracer = trace_pid(pid);
+		assert_int_equal(tracer_of(pid), seen_tracer(tracer));
+		if (i % 4 == 0)
+			wait_progress();
+		kill(tracer, i % 2 ? SIGTERM : SIGINT);
+		assert_int_equal(wait_exit(tracer), 0);
+		assert_int_equal(tracer_of(pid), 0);
+		assert_int_equal(log_read_end(log_path, &end, NULL, &e), 0);
+		assert_int_equal(end.lost, 0);
+		unlink(log_path);
+		wait_progress();
+	}
+	end_busy(pid, in);
+}
+
+static void test_killed_tracer_leaves_it_alive(void **state)
+{
+	pid_t pid, tracer;
+	struct record_end end;
+	struct err e;
+	int in;
+
+	(void)state;
+	pid = start_busy(&in);
+	tracer = trace_pid(pid);
+	wait_progress();
+	kill(tracer, SIGKILL);
+	assert_int_equal(wait_exit(tracer), 128 + SIGKILL);
+	wait_progress();
+	assert_int_equal(tracer_of(pid), 0);
+	assert_int_equal(log_read_end(log_path, &end, NULL, &e), -EBADMSG);
+	end_busy(pid, in);
+}
+
+static void test_full_disk_leaves_it_alive(void **state)
+{
+	pid_t pid, tracer;
+	int in;
+
+	(void)state;
+	file_limit = 300000;
+	pid = start_busy(&in);
+	tracer = trace_pid(pid);
+	assert_int_equal(wait_exit(tracer), 3);
+	wait_progress();
+	assert_int_equal(tracer_of(pid), 0);
+	end_busy(pid, in);
+}
+
+static void stop(pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGSTOP);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+}
+
+static void go_on(pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGCONT);
+	assert_int_equal(waitpid(pid, &status, WCONTINUED), pid);
+	assert_true(WIFCONTINUED(status));
+	wait_progress();
+}
+
+/* Nothing moves while it is stopped; a moment is enough for a thread that would. */
+static void check_still(void)
+{
+	uint64_t seen = *counter;
+
+	usleep(20000);
+	assert_int_equal(*counter, seen);
+}
+
+static void test_stop_and_continue(void **state)
+{
+	pid_t pid, tracer;
+	int in;
+
+	(void)state;
+	pid = start_busy(&in);
+	tracer = trace_pid(pid);
+	wait_progress();
+	for (int i = 0; i < 10; i++) {
+		stop(pid);
+		check_still();
+		go_on(pid);
+	}
+	stop(pid);
+	kill(tracer, SIGTERM); /* leaves it as stopped as it is */
+	assert_int_equal(wait_exit(tracer), 0);
+	check_still();
+	go_on(pid);
+	unlink(log_path);
+	tracer = trace_pid(pid);
+	kill(tracer, SIGTERM);
+	assert_int_equal(wait_exit(tracer), 0);
+	end_busy(pid, in);
+}
+
+/* Is a thread of it waiting in read(0)? */
+static bool waits_in_read(pid_t pid)
+{
+	char path[64], want[16], *text;
+	bool yes = false;
+
+	snprintf(want, sizeof(want), "%d 0x0 ", SYS_read);
+	for (pid_t tid = pid; tid < pid + 16 && !yes; tid++) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
+		if (file_read(path, &text, NULL, NULL) < 0)
+			continue;
+		yes = !strncmp(text, want, strlen(want));
+		free(text);
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+		if (!yes || file_read(path, &text, NULL, NULL) < 0)
+			continue;
+		yes = strstr(text, ") S ") != NULL;
+		free(text);
+	}
+	return yes;
+}
+
+static void test_killed_inside_calls(void **state)
+{
+	unsigned unfinished = 0, fatal = 0, gone = 0;
+	const struct record *rec;
+	struct log_reader *r;
+	pid_t pid, tracer;
+	struct err e;
+	int in;
+
+	(void)state;
+	pid = start_busy(&in);
+	tracer = trace_pid(pid);
+	wait_progress();
+	/* What it was inside of before is not ours to record: so it begins its calls anew. */
+	stop(pid);
+	go_on(pid);
+	while (!waits_in_read(pid))
+		sched_yield();
+	kill(pid, SIGKILL);
+	busy_pid = 0;
+	assert_int_equal(wait_exit(pid), 128 + SIGKILL);
+	close(in);
+	assert_int_equal(wait_exit(tracer), 0);
+	assert_int_equal(log_reader_new(log_path, &r, &e), 0);
+	while (log_next(r, &rec, &e) == 1) {
+		/* busy's waiting thread is in read(0) whenever it comes */
+		unfinished += rec->type == RECORD_CALL && rec->call.unfinished && rec->call.nr == SYS_read &&
+			      rec->call.args[0] == 0;
+		fatal += rec->type == RECORD_SIGNAL && rec->signal.fatal && rec->signal.signo == SIGKILL;
+		gone += rec->type == RECORD_PROCESS && rec->process.what == PROCESS_EXIT &&
+			WIFSIGNALED(rec->process.status);
+	}
+	log_reader_free(r);
+	assert_int_equal(unfinished, 1);
+	assert_int_equal(fatal, 1);
+	assert_int_equal(gone, 4);
+}
+
+static int run_shell(const char *script)
+{
+	unlink(log_path);
+	return wait_exit(trace((const char *const[]){"--", "/bin/sh", "-c", script, NULL}, NULL));
+}
+
+static void test_exit_codes(void **state)
+{
+	struct record_end end;
+	struct err e;
+	pid_t tracer;
+	int in;
+
+	(void)state;
+	assert_int_equal(run_shell("exit 3"), 3);
+	assert_int_equal(run_shell("kill -9 $$"), 128 + SIGKILL);
+	assert_int_equal(log_read_end(log_path, &end, NULL, &e), 0);
+	/* the command ends in order, and so does the log */
+	unlink(log_path);
+	tracer = trace((const char *const[]){"--", busy_prog, side_path, NULL}, &in);
+	wait_progress();
+	kill(tracer, SIGTERM);
+	assert_int_equal(wait_exit(tracer), 0);
+	close(in);
+	assert_int_equal(log_read_end(log_path, &end, NULL, &e), 0);
+	assert_true(end.records > 100);
+}
+
+#define SHARED_TEST(f) cmocka_unit_test_setup_teardown(f, fresh, kill_busy)
+#define SHARED_TESTS                                                                                         \
+	SHARED_TEST(test_truth_of_a_command), SHARED_TEST(test_truth_of_running_threads),                    \
+		SHARED_TEST(test_comes_and_goes), SHARED_TEST(test_killed_tracer_leaves_it_alive),           \
+		SHARED_TEST(test_full_disk_leaves_it_alive), SHARED_TEST(test_stop_and_continue),            \
+		SHARED_TEST(test_killed_inside_calls), SHARED_TEST(test_exit_codes)
+
+#endif

@@ -1,0 +1,302 @@
+/* Metrics of messages (nsread, ncread) against synthetic logs whose truth is known, and recorded ones. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants those four first */
+#include <cmocka.h>
+
+#include "ci/tests/derive/metrics_maker.h"
+
+/* As a GlusterFS brick reads: record mark, up to 1024, the rest; EAGAIN, re-arm, wait. */
+static void a_message_is_its_reads_from_the_first_to_the_last(void **state)
+{
+	struct maker k;
+	struct metrics *m;
+
+	(void)state;
+	begin(&k);
+	open_socket(&k, 6, "10.0.0.1", 24007, "10.0.0.9", 1000);
+	call(&k, 51, "epoll_wait", 3, 1, 1 * MS);
+	call(&k, 51, "readv", 6, 4, 1 * MS);
+	call(&k, 51, "futex", 0, 0, 1 * MS);
+	call(&k, 51, "readv", 6, 1024, 1 * MS);
+	call(&k, 51, "readv", 6, 2896, 1 * MS);
+	call(&k, 51, "readv", 6, -EAGAIN, 1 * MS);
+	call(&k, 51, "epoll_wait", 3, 1, 20 * MS);
+	call(&k, 52, "readv", 6, 2896, 1 * MS); /* another thread goes on with it */
+	call(&k, 52, "readv", 6, -EAGAIN, 1 * MS);
+	call(&k, 53, "writev", 6, 344, 1 * MS); /* the answer to an earlier request, meanwhile */
+	call(&k, 51, "readv", 6, 25508, 3 * MS);
+	call(&k, 51, "epoll_ctl", 3, 0, 1 * MS);
+	call(&k, 51, "epoll_wait", 3, 1, 50 * MS);
+	/* A wake-up for nothing must not glue two messages together. */
+	call(&k, 51, "readv", 6, -EAGAIN, 1 * MS);
+	call(&k, 51, "epoll_wait", 3, 1, 50 * MS);
+	call(&k, 51, "readv", 6, 4, 1 * MS);
+	call(&k, 51, "readv", 6, 140, 1 * MS);
+	call(&k, 51, "epoll_wait", 3, 1, 50 * MS);
+	m = read_log(&k, 0, 10, 0);
+	expect(m, METRIC_NSREAD, 0, 2, 0.031 + 0.002);
+	assert_int_equal(total(m, METRIC_NSREAD, 0).bytes, 4 + 1024 + 2896 + 2896 + 25508 + 144);
+	metrics_free(m);
+}
+
+static void other_readers_are_understood(void **state)
+{
+	const uint64_t peek[4] = {6, 0, 4, MSG_PEEK};
+	struct maker k;
+	struct metrics *m;
+
+	(void)state;
+	/* A thread a connection, blocking, that answers on the same socket. */
+	begin(&k);
+	open_socket(&k, 6, "10.0.0.1", 24007, "10.0.0.9", 1000);
+	for (int i = 0; i < 3; i++) {
+		call_args(&k, 51, "recvfrom", peek, 4, 9 * MS);
+		call(&k, 51, "recvfrom", 6, 4, 1 * MS);
+		call(&k, 51, "recvfrom", 6, 100, 1 * MS);
+		call(&k, 51, "sendto", 6, 8, 5 * MS);
+	}
+	m = read_log(&k, 0, 10, 0);
+	expect(m, METRIC_NSREAD, 0, 3, 0.006);
+	metrics_free(m);
+
+	/* Threads that take turns, one message a turn, without waiting in between. */
+	begin(&k);
+	open_socket(&k, 6, "10.0.0.1", 24007, "10.0.0.9", 1000);
+	call(&k, 51, "read", 6, 4, 1 * MS);
+	call(&k, 51, "read", 6, 100, 1 * MS);
+	call(&k, 52, "read", 6, 4, 1 * MS);
+	call(&k, 52, "read", 6, 100, 1 * MS);
+	call(&k, 51, "poll", 0, 1, 1 * MS);
+	call(&k, 52, "poll", 0, 1, 1 * MS);
+	m = read_log(&k, 0, 10, 0);
+	expect(m, METRIC_NSREAD, 0, 2, 0.004);
+	metrics_free(m);
+}
+
+static void messages_without_an_end_are_left_out(void **state)
+{
+	struct maker k;
+	struct metrics *m;
+
+	(void)state;
+	begin(&k);
+	open_socket(&k, 6, "10.0.0.1", 24007, "10.0.0.9", 1000);
+	call(&k, 51, "readv", 6, 4, 1 * MS);
+	call(&k, 51, "readv", 6, -EAGAIN, 1 * MS);
+	call(&k, 51, "epoll_wait", 3, 1, 1 * MS);
+	call(&k, 51, "readv", 6, 0, 1 * MS); /* end of stream in a message */
+	call(&k, 51, "readv", 6, 4, 1 * MS);
+	call(&k, 51, "readv", 6, -EAGAIN, 1 * MS);
+	close_fd(&k, 6);                     /* closed in a message */
+	open_socket(&k, 6, "10.0.0.1", 24007, "10.0.0.9", 1001);
+	call(&k, 51, "readv", 6, 50, 1 * MS);
+	call(&k, 51, "epoll_wait", 3, 1, 1 * MS);
+	close_fd(&k, 6);                     /* closed after one: it counts */
+	open_file(&k, 6, "/srv/brick/a");    /* the number means a file now */
+	call(&k, 51, "readv", 6, 50, 2 * MS);
+	open_socket(&k, 6, "10.0.0.1", 24007, "10.0.0.9", 1002); /* and a socket again, no close in between */
+	call(&k, 51, "readv", 6, 7, 1 * MS); /* the log ends before it is known to be whole */
+	m = read_log(&k, 0, 10, 0);
+	expect(m, METRIC_NSREAD, 0, 1, 0.001);
+	assert_int_equal(total(m, METRIC_NSREAD, 0).bytes, 50);
+	expect(m, METRIC_DREAD, 0, 1, 0.002);
+	metrics_free(m);
+}
+
+static void sockets_belong_to_servers_by_address(void **state)
+{
+	struct maker k;
+	struct metrics *m;
+
+	(void)state;
+	begin(&k);
+	open_socket(&k, 5, "10.0.0.9", 999, "10.0.0.1", 24007);
+	open_socket(&k, 6, "::ffff:10.0.0.9", 998, "::ffff:10.0.0.2", 24007);
+	open_socket(&k, 7, "10.0.0.9", 997, "10.0.0.2", 24008); /* another service */
+	open_socket(&k, 8, "10.0.0.2", 24007, "10.0.0.9", 996); /* our own end has the address */
+	for (int fd = 5; fd <= 8; fd++) {
+		call(&k, 51, "readv", fd, 10, fd * MS);
+		call(&k, 51, "epoll_wait", 3, 1, 1 * MS);
+	}
+	m = read_log(&k, -1, 10, 0);
+	expect(m, METRIC_NCREAD, 0, 1, 0.005);
+	expect(m, METRIC_NCREAD, 1, 1, 0.006);
+	expect(m, METRIC_NSREAD, 1, 0, 0);
+	metrics_free(m);
+}
+
+static uint64_t random_state;
+
+static unsigned dice(unsigned sides)
+{
+	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)(random_state >> 33) % sides;
+}
+
+enum { STREAMS = 8, THREADS = 3 };
+
+/* Many connections, several threads, messages split at random: what comes out is what went in. */
+static void interleaved_streams_come_apart_again(void **state)
+{
+	struct {
+		int left, begun;
+		int64_t first;
+	} s[STREAMS] = {0};
+	uint64_t messages = 0, bytes = 0;
+	struct maker k;
+	struct metrics *m;
+	int64_t sum = 0;
+
+	(void)state;
+	for (random_state = 1; random_state < 6; random_state++) {
+		uint64_t seed = random_state;
+
+		memset(s, 0, sizeof(s));
+		messages = bytes = 0;
+		sum = 0;
+		begin(&k);
+		for (int i = 0; i < STREAMS; i++)
+			open_socket(&k, 10 + i, "10.0.0.1", 24007, "10.0.0.9", 100 + (unsigned)i);
+		for (int turn = 0; turn < 4000; turn++) {
+			int i = (int)dice(STREAMS), fd = 10 + i;
+			uint32_t tid = 51 + dice(THREADS);
+
+			call(&k, tid, "epoll_wait", 3, 1, dice(500) * US);
+			if (!dice(10)) { /* a wake-up for nothing */
+				call(&k, tid, "readv", fd, -EAGAIN, 5 * US);
+				continue;
+			}
+			if (!s[i].begun)
+				s[i].left = 5 + (int)dice(200);
+			while (s[i].left) {
+				int part = 1 + (int)dice((unsigned)s[i].left), took = (1 + (int)dice(50)) * US;
+
+				if (!s[i].begun)
+					s[i].first = k.now;
+				s[i].begun = 1;
+				call(&k, tid, "readv", fd, part, took);
+				s[i].left -= part;
+				bytes += (unsigned)part;
+				if (!s[i].left) {
+					sum += k.now - s[i].first;
+					messages++;
+				}
+				if (!dice(4))
+					call(&k, tid, "futex", 0, 0, 3 * US);
+				if (!dice(5)) /* another thread answers somewhere */
+					call(&k, 60, "writev", 10 + (int)dice(STREAMS), 344, 7 * US);
+				if (s[i].left && !dice(3)) {
+					call(&k, tid, "readv", fd, -EAGAIN, 5 * US);
+					break;
+				}
+			}
+			if (!s[i].left)
+				s[i].begun = 0;
+		}
+		/* Finish what is under way, and let every thread wait once more. */
+		for (int i = 0; i < STREAMS; i++) {
+			if (!s[i].begun)
+				continue;
+			call(&k, 51, "epoll_wait", 3, 1, 1 * US);
+			call(&k, 51, "readv", 10 + i, s[i].left, 1 * US);
+			sum += k.now - s[i].first;
+			bytes += (unsigned)s[i].left;
+			messages++;
+		}
+		for (uint32_t tid = 51; tid < 51 + THREADS; tid++)
+			call(&k, tid, "epoll_wait", 3, 1, 1 * US);
+		m = read_log(&k, 0, 1000, 0);
+		assert_int_equal(total(m, METRIC_NSREAD, 0).bytes, bytes);
+		/* Time between reads of one message belongs to it, so sums tell wrong cuts as well. */
+		expect(m, METRIC_NSREAD, 0, messages, (double)sum / 1e9);
+		assert_true(messages > 1000);
+		metrics_free(m);
+		random_state = seed;
+	}
+}
+
+/* A recorded log unpacked into 'k'; the servers' one is where the record was taken. */
+static struct metrics *recorded(struct maker *k, const char *name, int self)
+{
+	struct metrics_server server = {"s1", .storage = "/tmp/diagx/brick"};
+	struct metrics_spec spec = {&server, 1, 0, 100, self, 0};
+	struct log_reader *r;
+	struct metrics *m;
+	char sub[96], *file, buf[65536];
+	uint64_t lost;
+	struct err e;
+	gzFile in;
+	FILE *out;
+	int n;
+
+	*k = (struct maker){.dir = "/tmp/metrics_test.XXXXXX"};
+	assert_non_null(mkdtemp(k->dir));
+	snprintf(k->path, sizeof(k->path), "%s/log", k->dir);
+	snprintf(sub, sizeof(sub), "ci/tests/data/%s", name);
+	assert_int_equal(home_path(sub, &file, &e), 0);
+	in = gzopen(file, "rb");
+	out = fopen(k->path, "w");
+	assert_non_null(in);
+	assert_non_null(out);
+	while ((n = gzread(in, buf, sizeof(buf))) > 0)
+		assert_int_equal(fwrite(buf, 1, (size_t)n, out), n);
+	gzclose(in);
+	fclose(out);
+	free(file);
+	assert_int_equal(log_reader_new(k->path, &r, &e), 0);
+	spec.start_ns = log_reader_head(r)->start_ns;
+	log_reader_free(r);
+	address(&server.address, "10.199.7.1", 24007);
+	assert_int_equal(metrics_new(&spec, &m, &e), 0);
+	if (metrics_add_log(m, k->path, &lost, &e))
+		fail_msg("%s", e.text);
+	assert_int_equal(lost, 0);
+	discard(k);
+	return m;
+}
+
+/* A real brick and its real client: what dd moved is what is measured, and every request has its
+ * response. See ci/tests/data/README.md. */
+static void recorded_glusterfs_logs_give_what_was_done(void **state)
+{
+	struct metrics *brick, *client;
+	struct sample requests, responses;
+	struct maker k;
+
+	(void)state;
+	brick = recorded(&k, "glusterfs-brick.log.gz", 0);
+	client = recorded(&k, "glusterfs-client.log.gz", -1);
+	assert_int_equal(total(brick, METRIC_DWRITE, 0).count, 48);
+	assert_int_equal(total(brick, METRIC_DWRITE, 0).bytes, 6 << 20);
+	assert_int_equal(total(brick, METRIC_DREAD, 0).count, 32);
+	assert_int_equal(total(brick, METRIC_DREAD, 0).bytes, 4 << 20);
+	requests = total(brick, METRIC_NSREAD, 0);
+	responses = total(client, METRIC_NCREAD, 0);
+	assert_int_equal(requests.count, responses.count);
+	assert_in_range(requests.count, 48 + 32, 48 + 32 + 30);
+	assert_in_range(requests.bytes, 6 << 20, (6 << 20) + 300 * requests.count);
+	assert_in_range(responses.bytes, 4 << 20, (4 << 20) + 600 * responses.count);
+	/* 128 KiB at 100 Mbit/s take 10.5 ms at least; what lay in the socket's buffer already is not waited for. */
+	assert_true(requests.max_s > 0.002 && requests.max_s < 0.1);
+	assert_int_equal(total(client, METRIC_DWRITE, 0).count, 0);
+	metrics_free(brick);
+	metrics_free(client);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_message_is_its_reads_from_the_first_to_the_last),
+		cmocka_unit_test(other_readers_are_understood),
+		cmocka_unit_test(messages_without_an_end_are_left_out),
+		cmocka_unit_test(sockets_belong_to_servers_by_address),
+		cmocka_unit_test(interleaved_streams_come_apart_again),
+		cmocka_unit_test(recorded_glusterfs_logs_give_what_was_done),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests_name("metrics-messages", tests, NULL, NULL);
+}

@@ -1,0 +1,82 @@
+#!/bin/bash
+# Readings as a user meets them: listed, printed, seen by detectors, and not taken for service times; and what
+# 'culprit remeasure' refuses.
+# shellcheck disable=SC2016
+cd "$(dirname "$0")/../../.." || exit 1
+. ci/tests/tap.sh
+culprit=$PWD/${OUT:-out}/culprit
+sampled=$PWD/ci/tests/data/sampled
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+is() { [ "$1" = "$2" ] || { printf 'got:      %s\nexpected: %s\n' "$1" "$2"; return 1; }; }
+exits() { local want=$1; shift; "$@" >"$tmp/out" 2>"$tmp/said"; is $? "$want" || { cat "$tmp/said"; return 1; }; }
+says() { grep -q -- "$1" "$tmp/said" || { cat "$tmp/said"; return 1; }; }
+
+# What there is
+names=$(sed -n 's/^\tX([A-Z_]*, "\([a-z_]*\)".*/\1/p' diag/record/reading.h)
+tcp=$(grep -c '^tcp_' <<<"$names")
+check "every reading is a metric, a socket's also as its client sees it" \
+	is "$("$culprit" list metrics --json | grep -c '"definition"')" $((4 + $(wc -l <<<"$names") + tcp))
+check "... by name" is "$(for n in $names; do "$culprit" list metrics | grep -q "^  $n " || echo "$n"; done)" ""
+check "... in 80 columns" is "$("$culprit" list metrics | awk 'length > 80')" ""
+check "the list of all kinds leaves them out" is "$("$culprit" list | grep -c disk_queue_s)" 0
+
+# What was measured
+"$culprit" samples "$sampled" >"$tmp/all.csv"
+sqlite3 "$tmp/all.db" "CREATE TABLE sample (cell INTEGER, attempt INTEGER, metric TEXT, server TEXT, second INTEGER, count INTEGER, sum REAL, max REAL, bytes INTEGER)" \
+	".import --csv --skip 1 $tmp/all.csv sample"
+check "samples are printed, of every cell, metric and server" \
+	is "$(sqlite3 "$tmp/all.db" "SELECT count(DISTINCT cell) || ' ' || count(DISTINCT server) || ' ' || (count(DISTINCT metric) >= 58) FROM sample")" "3 3 1"
+check "of a client's reading the largest is no more than all, which count two clients" \
+	is "$(sqlite3 "$tmp/all.db" "SELECT min(max <= sum) || max(count) FROM sample WHERE metric = 'client_tcp_sent_bytes'")" 12
+check "the hog stands in the victim's queue" \
+	is "$(sqlite3 "$tmp/all.db" "SELECT server FROM sample WHERE cell = 3 AND metric = 'disk_queue_s' GROUP BY 1 ORDER BY sum(sum) DESC LIMIT 1")" s2
+check "one cell and metric" is "$("$culprit" samples "$sampled" --cell 3 --metric disk_queue_s | cut -d, -f1,3 | sort -u | tr '\n' ' ')" \
+	"3,disk_queue_s cell,metric "
+check "a cell that is not there: 2" exits 2 "$culprit" samples "$sampled" --cell 99
+check "... and says so" says "no confirmed cell 99"
+check "a metric that there is not: 2" exits 2 "$culprit" samples "$sampled" --metric dreads
+check "--help" exits 0 "$culprit" samples --help
+check "no run: 2" exits 2 "$culprit" samples
+
+# Detectors
+cat >"$tmp/queue.lua" <<'LUA'
+return { name = "queue", summary = "the longest queue of a disk", diagnose = function(run)
+	local worst, most = nil, 1.5
+	for _, server in ipairs(run.servers) do
+		local depth = run.series.disk_queue_s[server].mean:mean()
+		if depth > most then worst, most = server, depth end
+	end
+	return { { metric = "disk_queue_s", indicted = { worst }, resource = "disk", evidence = { most = most, unit = run.units.disk_queue_s } } }
+end }
+LUA
+"$culprit" diagnose "$sampled" --cell 3 --detector "$tmp/queue.lua" >"$tmp/said"
+check "a detector that reads the queue names the victim" says '^    by disk_queue_s: s2, resource disk'
+"$culprit" rescore "$sampled" --detector "$tmp/queue.lua" >"$tmp/said"
+check "the table has a row of that metric, and none of those that nobody spoke of" \
+	is "$(grep -cE '^  (disk_queue_s|tcp_|client_|nic_|cpu_)' "$tmp/said")" "$(grep -c '^  disk_queue_s$' "$tmp/said")"
+check "... in 80 columns" is "$(awk 'length > 80' "$tmp/said")" ""
+
+# Other people's series
+perl -e 'print "time,server,metric,value\n"; for my $t (0 .. 59) { for my $s (1 .. 4) {
+	my $slow = $t >= 30 && $s == 2 ? 100 : 1;
+	print "$t,s$s,$_,", ($slow + ($t * 7 + $s) % 3 / 10), "\n" for "latency", "disk_queue_s" } }' >"$tmp/other.csv"
+"$culprit" diagnose --csv "$tmp/other.csv" --train-until 30 --json >"$tmp/said"
+check "a metric by the name of a reading is no service time" is "$(grep -o '"metric": "[a-z_]*"' "$tmp/said" | sort -u | tr -d '\n')" \
+	'"metric": "any""metric": "latency"'
+check "... and others are" says '"s2"'
+
+# Measuring again: 'remeasure_test' does it, here is what cannot be
+check "remeasure --help" exits 0 "$culprit" remeasure --help
+check "a corpus has no traces: 2" exits 2 "$culprit" remeasure "$sampled"
+check "... in a sentence" says "is a corpus: the traces are not in it"
+check "... and nothing is left in it" is "$(ls "$sampled")" run.db.gz
+cp -r results/runs/errors-20261121 "$tmp/old"
+before=$(sha256sum <"$tmp/old/run.db")
+check "a run without what it takes: 2" exits 2 "$culprit" remeasure "$tmp/old"
+check "... in a sentence" says "cell 1 was run by a culprit that did not keep what this takes"
+check "... which is as it was" is "$(sha256sum <"$tmp/old/run.db")" "$before"
+check "no run: 2" exits 2 "$culprit" remeasure "$tmp"
+check "... in a sentence" says "is no run"
+done_testing

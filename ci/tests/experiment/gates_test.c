@@ -1,0 +1,332 @@
+/*
+ * Gates on hosts of their own. The lab's nodes are all one machine, on which most gates only write down what they see; here
+ * hosts are made up: what their agents would answer goes through the gates themselves, from the first look to the last.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* The only things that are not the real ones: nodes, and what is asked of them. */
+#define node_hello made_up_hello
+#define node_call_all made_up_call_all
+#define node_clock_offset made_up_clock_offset
+#define node_events made_up_events
+#define cluster_find_processes made_up_find_processes
+#define cluster_lost made_up_lost
+#define trial_fingerprint made_up_fingerprint
+#define store_folder made_up_folder
+#include "harness/experiment/gates.c"
+
+enum { HOSTS = 3 };
+
+/* A host as its agent would tell of it, over a second. */
+static struct fake {
+	const char *name, *boot_id;
+	double busy_s, own_s, steal_s, memory_wait_s, io_wait_s; /* of 4 processors' 4 s */
+	double available;                                        /* share of its memory */
+	double process_s;                                        /* of its heaviest process that is not ours */
+	double offset_s, error_s;
+	const char *mount;                                       /* in its fingerprint */
+} fakes[HOSTS];
+
+static json_t *hellos[HOSTS];
+static struct host hosts[HOSTS];
+static struct member members[HOSTS];
+static struct cluster cluster = {.members = members, .n_members = HOSTS};
+static struct scenario scenario;
+static struct executor x;
+static volatile sig_atomic_t interrupted;
+static json_t *report;
+static struct err e;
+
+static struct fake *fake_of(const struct node *n)
+{
+	return (struct fake *)n;
+}
+
+const json_t *made_up_hello(const struct node *n)
+{
+	size_t i = (size_t)(fake_of(n) - fakes);
+
+	const char *told = json_string_value(json_object_get(hellos[i], "boot_id"));
+
+	/* What was told stays the caller's for as long as it is true. */
+	if (!told || strcmp(told, fakes[i].boot_id))
+		json_object_set_new(hellos[i], "boot_id", json_string(fakes[i].boot_id));
+	return hellos[i];
+}
+
+int made_up_call_all(struct node_request *requests, size_t n, double timeout_s, struct err *err)
+{
+	(void)timeout_s, (void)err;
+	for (size_t i = 0; i < n; i++) {
+		const struct fake *f = fake_of(requests[i].node);
+
+		assert_string_equal(requests[i].op, "load");
+		json_decref(requests[i].args);
+		requests[i].result = json_pack("{s:f, s:i, s:f, s:f, s:f, s:f, s:{s:f, s:f, s:n}, s:f, s:f, s:f, s:o}", "seconds", 1.0,
+					       "cpus", 4, "busy_s", f->busy_s, "own_s", f->own_s, "steal_s", f->steal_s, "iowait_s",
+					       0.0, "pressure_s", "memory", f->memory_wait_s, "io", f->io_wait_s, "cpu", "load1",
+					       0.5, "memory_bytes", 1e9, "available_bytes", 1e9 * f->available, "heavy",
+					       f->process_s > 0 ? json_pack("[{s:i, s:s, s:f}]", "pid", 4711, "comm", "updatedb",
+									    "cpu_s", f->process_s)
+								: json_array());
+	}
+	return 0;
+}
+
+int made_up_clock_offset(struct node *n, double *offset_s, double *error_s, struct err *err)
+{
+	(void)err;
+	*offset_s = fake_of(n)->offset_s;
+	*error_s = fake_of(n)->error_s;
+	return 0;
+}
+
+int made_up_events(struct nodeset *set, double timeout_s, node_event_fn fn, void *ctx)
+{
+	(void)set, (void)timeout_s, (void)fn, (void)ctx;
+	return 0;
+}
+
+int made_up_find_processes(struct cluster *c, struct err *err)
+{
+	(void)c, (void)err;
+	return 0;
+}
+
+bool made_up_lost(struct cluster *c, struct err *why)
+{
+	(void)c, (void)why;
+	return false;
+}
+
+int made_up_fingerprint(struct executor *of, json_t **out, struct err *err)
+{
+	(void)of, (void)err;
+	*out = json_object();
+	for (size_t i = 0; i < HOSTS; i++)
+		json_object_set_new(*out, fakes[i].name, json_pack("{s:[s]}", "mounts", fakes[i].mount));
+	return 0;
+}
+
+const char *made_up_folder(const struct store *s)
+{
+	(void)s;
+	return "/tmp";
+}
+
+/* Three quiet hosts, each a machine of its own. */
+static int set_up(void **state)
+{
+	static const char *const names[] = {"s1", "s2", "s3"};
+	static const char *const boots[] = {"11111111-0000", "22222222-0000", "33333333-0000"};
+
+	(void)state;
+	for (size_t i = 0; i < HOSTS; i++) {
+		fakes[i] = (struct fake){.name = names[i], .boot_id = boots[i], .busy_s = 0.1, .available = 0.5, .error_s = 0.0005,
+					 .mount = "/srv"};
+		hosts[i] = (struct host){.ssh = {.name = names[i]}};
+		hellos[i] = json_object();
+		members[i] = (struct member){.host = &hosts[i], .node = (struct node *)&fakes[i]};
+	}
+	gates_init(&scenario.gates);
+	scenario.gates.window_s = 0;
+	x = (struct executor){.cluster = &cluster, .scenario = &scenario, .interrupted = &interrupted};
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	json_decref(report);
+	report = NULL;
+	json_decref(x.clean);
+	for (size_t i = 0; i < HOSTS; i++)
+		json_decref(hellos[i]);
+	return 0;
+}
+
+static int before(void)
+{
+	json_decref(report);
+	report = NULL;
+	return gates_before(&x, &report, &e);
+}
+
+/* 'words' and no other host. */
+static void names_only(const char *host, const char *words)
+{
+	if (strncmp(e.text, host, strlen(host)) || e.text[strlen(host)] != ':' || !strstr(e.text, words))
+		fail_msg("'%s: ... %s' expected, '%s' said", host, words, e.text);
+	for (size_t i = 0; i < HOSTS; i++)
+		if (strcmp(fakes[i].name, host) && strstr(e.text, fakes[i].name))
+			fail_msg("%s is named, too: %s", fakes[i].name, e.text);
+}
+
+static void hosts_that_are_quiet_pass_and_are_written_down(void **state)
+{
+	(void)state;
+	fakes[1].offset_s = 0.01;
+	assert_int_equal(before(), 0);
+	assert_int_equal(json_object_size(json_object_get(report, "before")), HOSTS);
+	assert_float_equal(number(json_object_get(json_object_get(report, "before"), "s1"), "others_pct"), 2.5, 1e-9);
+	assert_float_equal(members[1].offset_s, 0.01, 1e-9);
+	assert_int_equal(gates_during(&x, report, &e), 0);
+	assert_int_equal(gates_after(&x, report, 0, &e), 0);
+}
+
+static void others_work_quarantines_its_host_alone(void **state)
+{
+	(void)state;
+	fakes[1].busy_s = 2; /* half of its processors */
+	assert_int_equal(before(), -EAGAIN);
+	names_only("s2", "others used 50 % of its processors; 30 % are allowed (gates: 'load')");
+	fakes[1].busy_s = 0.1;
+	assert_int_equal(before(), 0);
+	fakes[2].process_s = 0.8;
+	assert_int_equal(before(), -EAGAIN);
+	names_only("s3", "process 4711 (updatedb) used 80 % of a processor");
+	fakes[2].process_s = 0;
+	fakes[0].steal_s = 1;
+	assert_int_equal(before(), -EAGAIN);
+	names_only("s1", "its hypervisor took 25 %");
+	fakes[0].steal_s = 0;
+	fakes[1].io_wait_s = 0.7;
+	assert_int_equal(before(), -EAGAIN);
+	names_only("s2", "something waited for io in 70 % of the time");
+	fakes[1].io_wait_s = 0;
+	fakes[1].available = 0.01;
+	assert_int_equal(before(), -EAGAIN);
+	names_only("s2", "1.0 % of its memory is available");
+	fakes[1].available = 0.5;
+	fakes[2].mount = "/mnt";
+	assert_int_equal(before(), -EAGAIN);
+	names_only("s3", "its mounts are not what they were: lost /srv; new /mnt");
+	fakes[2].mount = "/srv";
+	assert_int_equal(before(), 0);
+}
+
+/* What the run itself uses is not held against a host. */
+static void our_own_work_is_not_others(void **state)
+{
+	(void)state;
+	fakes[0].busy_s = fakes[0].own_s = 3.5;
+	assert_int_equal(before(), 0);
+	fakes[0].own_s = 2;
+	assert_int_equal(before(), -EAGAIN);
+	names_only("s1", "others used 38 %");
+	/* Two hosts that are one machine: each sees what the other does for us. */
+	fakes[1].boot_id = fakes[0].boot_id;
+	fakes[1].busy_s = fakes[0].busy_s;
+	fakes[1].own_s = 1.5;
+	scenario.gates.load_pct = 30; /* given, so it holds there, too */
+	assert_int_equal(before(), 0);
+	fakes[1].own_s = 0;
+	assert_int_equal(before(), -EAGAIN);
+}
+
+static void what_contaminates_an_attempt_makes_it_invalid(void **state)
+{
+	(void)state;
+	assert_int_equal(before(), 0);
+	/* While the workload runs its load cannot be told from others' short work; a process can. */
+	fakes[1].busy_s = 4;
+	fakes[1].memory_wait_s = 1;
+	assert_int_equal(gates_during(&x, report, &e), 0);
+	fakes[1].process_s = 0.9;
+	assert_int_equal(gates_during(&x, report, &e), -EBUSY);
+	names_only("s2", "updatedb");
+	fakes[1].process_s = 0;
+	assert_int_equal(gates_after(&x, report, 0, &e), -EBUSY);
+	names_only("s2", "others used 100 %");
+	assert_float_equal(number(json_object_get(json_object_get(report, "after"), "s2"), "others_pct"), 100, 1e-9);
+}
+
+static void clocks_apart_are_seen_as_far_as_they_can_be_measured(void **state)
+{
+	(void)state;
+	fakes[2].offset_s = 0.2;
+	assert_int_equal(before(), -EAGAIN);
+	assert_non_null(strstr(e.text, "s3: its clock is 0.200 s before s"));
+	fakes[2].offset_s = -0.2;
+	assert_int_equal(before(), -EAGAIN);
+	assert_non_null(strstr(e.text, " before s3's"));
+	/* Bounds: 0.05 s beyond what measuring leaves open. */
+	fakes[2].offset_s = 0.0505;
+	assert_int_equal(before(), 0);
+	fakes[2].offset_s = 0.0515;
+	assert_int_equal(before(), -EAGAIN);
+	fakes[2].error_s = 0.01;
+	assert_int_equal(before(), 0);
+	/* None are bad that are all wrong alike: they are compared with each other. */
+	for (size_t i = 0; i < HOSTS; i++)
+		fakes[i].offset_s = 3600;
+	assert_int_equal(before(), 0);
+	scenario.gates.clock_s = 0.5;
+	fakes[1].offset_s += 0.4;
+	assert_int_equal(before(), 0);
+}
+
+static void a_clock_that_moves_makes_the_attempt_invalid(void **state)
+{
+	(void)state;
+	assert_int_equal(before(), 0);
+	fakes[0].offset_s = 0.0205;
+	assert_int_equal(gates_after(&x, report, 0, &e), 0);
+	fakes[0].offset_s = -0.03;
+	assert_int_equal(gates_after(&x, report, 0, &e), -EBUSY);
+	names_only("s1", "its clock moved by 0.030 s against ours; 0.020 s are allowed (gates: 'drift')");
+	scenario.gates.drift_s = 0.1;
+	assert_int_equal(gates_after(&x, report, 0, &e), 0);
+	/* The next attempt begins with the clocks as they are then. */
+	assert_int_equal(before(), 0);
+	assert_float_equal(members[0].offset_s, -0.03, 1e-9);
+}
+
+/* There each sees the work of all, so load, processes, steal and pressure are written down only; memory is short for all. */
+static void hosts_that_are_one_machine_are_told_by_their_boot(void **state)
+{
+	char *boot = NULL;
+
+	(void)state;
+	assert_int_equal(file_read("/proc/sys/kernel/random/boot_id", &boot, NULL, &e), 0);
+	boot[strcspn(boot, "\n")] = 0;
+	assert_false(is_shared(&cluster, &members[0]));
+	fakes[1].boot_id = fakes[0].boot_id;
+	assert_true(is_shared(&cluster, &members[0]) && is_shared(&cluster, &members[1]));
+	assert_false(is_shared(&cluster, &members[2]));
+	fakes[2].boot_id = boot; /* ours */
+	assert_true(is_shared(&cluster, &members[2]));
+	fakes[1].busy_s = fakes[2].busy_s = 4;
+	fakes[2].process_s = fakes[2].steal_s = fakes[2].io_wait_s = 1;
+	assert_int_equal(before(), 0);
+	assert_float_equal(number(json_object_get(json_object_get(report, "before"), "s3"), "others_pct"), 100, 1e-9);
+	scenario.gates.process_pct = 50;
+	assert_int_equal(before(), -EAGAIN);
+	names_only("s3", "updatedb");
+	scenario.gates.process_pct = -1;
+	fakes[2].available = 0.01;
+	assert_int_equal(before(), -EAGAIN);
+	names_only("s3", "memory");
+	free(boot);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(hosts_that_are_quiet_pass_and_are_written_down, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(others_work_quarantines_its_host_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(our_own_work_is_not_others, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_contaminates_an_attempt_makes_it_invalid, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(clocks_apart_are_seen_as_far_as_they_can_be_measured, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_clock_that_moves_makes_the_attempt_invalid, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(hosts_that_are_one_machine_are_told_by_their_boot, set_up, tear_down),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,160 @@
+/* What a person sees of a run: on a terminal lines that are painted anew, with what each node does; elsewhere plain lines;
+ * and status.json for whoever asks from another shell. */
+#include <fcntl.h>
+#include <pty.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "ci/tests/scratch.h"
+#include "harness/base/file.h"
+#include "harness/experiment/progress.h"
+
+enum { WIDTH = 60 };
+
+
+/* What of a run is shown: two cells, of which the first is confirmed while the nodes are at different things. */
+static void show(bool quiet)
+{
+	struct progress *p = NULL;
+	struct err e = {""};
+
+	if (progress_new(dir, 2, 10, quiet, &p, &e))
+		fail_msg("%s", e.text);
+	progress_attempt(p, 1, 1, "ddw x disk-hog on s2");
+	for (int i = 1; i <= 12; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "s%d", i);
+		progress_node(p, name, "%s", i == 2 ? "under disk-hog, traced by ebpf" : "serving, traced by ebpf");
+	}
+	progress_node(p, "c1", "running ddw");
+	progress_node(p, "c1", "running %s, traced by %s, in words that are longer than any terminal is wide", "ddw", "ebpf");
+	progress_now(p, 7, "fault on s2");
+	progress_cell_done(p, true, 10);
+	progress_say(p, "[1/2] cell 1: confirmed");
+	progress_free(p);
+}
+
+static json_t *status(void)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/status.json", dir);
+	return json_load_file(path, 0, NULL);
+}
+
+/* Calls show with stderr on 'fd'. */
+static void show_on(int fd, bool quiet)
+{
+	int saved = dup(2);
+
+	fflush(stderr);
+	dup2(fd, 2);
+	show(quiet);
+	fflush(stderr);
+	dup2(saved, 2);
+	close(saved);
+}
+
+static void on_a_terminal_it_is_seen_what_each_node_does(void **state)
+{
+	struct winsize ws = {.ws_col = WIDTH, .ws_row = 24};
+	char text[32768], *line, *save = NULL;
+	int master, slave;
+	ssize_t n, got = 0;
+
+	(void)state;
+	assert_int_equal(openpty(&master, &slave, NULL, NULL, &ws), 0);
+	setenv("TERM", "xterm", 1);
+	setenv("NO_COLOR", "1", 1);
+	show_on(slave, false);
+	fcntl(master, F_SETFL, O_NONBLOCK);
+	while (got < (ssize_t)sizeof(text) - 1 && (n = read(master, text + got, sizeof(text) - 1 - (size_t)got)) > 0)
+		got += n;
+	close(slave);
+	close(master);
+	assert_true(got > 0);
+	text[got] = 0;
+	assert_non_null(strstr(text, "  fault on s2, 7 s left"));
+	assert_non_null(strstr(text, "    serving, traced by ebpf: s1 s3 s4 s5 s6 s7 s8 s9 s10 s1"));
+	assert_non_null(strstr(text, "    under disk-hog, traced by ebpf: s2\r"));
+	assert_non_null(strstr(text, "    running ddw, traced by ebpf, in words that are longer "));
+	assert_null(strstr(text, "running ddw:"));
+	/* What it paints it can erase only as long as no line is broken. */
+	for (line = strtok_r(text, "\r\n", &save); line; line = strtok_r(NULL, "\r\n", &save))
+		if (*line != '\033')
+			assert_true(strlen(line) < WIDTH);
+}
+
+static void elsewhere_there_are_plain_lines(void **state)
+{
+	char path[96], *text;
+	struct err e;
+	int fd;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/said", dir);
+	for (int quiet = 0; quiet < 2; quiet++) {
+		fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+		assert_true(fd >= 0);
+		show_on(fd, quiet);
+		close(fd);
+		assert_int_equal(file_read(path, &text, NULL, &e), 0);
+		assert_string_equal(text, quiet ? "" : "[1/2] cell 1: confirmed\n");
+		free(text);
+	}
+}
+
+static void whoever_asks_is_told(void **state)
+{
+	struct progress *p = NULL;
+	struct err e = {""};
+	json_t *s, *nodes;
+
+	(void)state;
+	assert_int_equal(progress_new(dir, 2, 10, true, &p, &e), 0);
+	progress_node(p, "s1", "serving");
+	progress_node(p, "s2", "lost");
+	progress_now(p, 0, "preparing ddw");
+	s = status();
+	assert_true(json_is_true(json_object_get(s, "running")));
+	assert_string_equal(json_string_value(json_object_get(s, "phase")), "preparing ddw");
+	nodes = json_object_get(s, "nodes");
+	assert_int_equal(json_array_size(nodes), 2);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(nodes, 1), "name")), "s2");
+	assert_string_equal(json_string_value(json_object_get(json_array_get(nodes, 1), "doing")), "lost");
+	json_decref(s);
+
+	/* A node's news are written at once, in the same phase too. */
+	progress_node(p, "s2", "serving");
+	progress_refresh(p);
+	s = status();
+	assert_string_equal(json_string_value(json_object_get(json_array_get(json_object_get(s, "nodes"), 1), "doing")), "serving");
+	json_decref(s);
+	progress_free(p);
+	s = status();
+	assert_false(json_is_true(json_object_get(s, "running")));
+	assert_int_equal(json_array_size(json_object_get(s, "nodes")), 0);
+	json_decref(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(on_a_terminal_it_is_seen_what_each_node_does),
+		cmocka_unit_test(elsewhere_there_are_plain_lines),
+		cmocka_unit_test(whoever_asks_is_told),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

@@ -1,0 +1,41 @@
+#!/bin/bash
+# Semantic diagnosis from end to end, on a lab of its own: a server that hangs is named from the logs, the control is
+# silent, training on a session sees what is normal, and a recorded run is judged again as it was.
+cd "$(dirname "$0")/../../.." || exit 1
+. ci/tests/lab/lab_lib.sh
+command -v sqlite3 >/dev/null || skip_all "there is no sqlite3"
+tmp=$(mktemp -d)
+trap '"$culprit" lab down --dir "$dir" >/dev/null 2>&1; rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 1
+sql() { sqlite3 run/run.db "$1"; }
+
+check "the lab comes up" up
+# A file in three is the hung server's: within 5 s both clients together try 20.
+cat >scenario.lua <<'L'
+return { name = "semantic", workloads = { "create" }, faults = { "none", "hang" },
+	detectors = { { "crash-hang", timeout = "5s" }, "errno-propagation" },
+	phases = { before = "1s", fault = "10s", after = "2s" }, training = { workloads = { "session" } }, seed = 3 }
+L
+"$culprit" run --inventory "$dir/inventory.lua" -o run scenario.lua >table 2>log
+is "the run ends well" "$?" 0
+sed 's/^/# /' log table
+said() { # DETECTOR FAULT: whether it indicted exactly the victims; for the control, nobody
+	sql "SELECT group_concat(verdict->>'indicted' = coalesce(victims, '[]')) FROM verdict JOIN attempt ON attempt.id = attempt
+		JOIN cell ON cell.number = cell WHERE detector = '$1' AND metric = 'any' AND fault = '$2'"
+}
+is "crash-hang names the server that hangs" "$(said crash-hang hang)" 1
+is "crash-hang is silent when nothing is wrong" "$(said crash-hang none)" 1
+is "errno-propagation is silent when nothing is wrong" "$(said errno-propagation none)" 1
+check "it names the link that owed an answer" [ "$(sql "SELECT count(*) FROM verdict JOIN attempt ON attempt.id = attempt JOIN cell
+	ON cell.number = cell WHERE detector = 'crash-hang' AND fault = 'hang' AND verdict LIKE '%\"state\":\"waiting\"%'")" = 1 ]
+is "the session shows the errnos of normal operation" \
+	"$(sql "SELECT count(*) FROM model, json_each(model, '$.normal') WHERE detector = 'errno-propagation' AND key IN ('ENOENT', 'ENODATA')")" 2
+check "the session is whole on every client" [ "$(sql "SELECT min(value->>'sessions') > 0 FROM attempt JOIN cell ON
+	cell.number = cell, json_each(detail, '$.results') WHERE training")" = 1 ]
+check "files are made, and none fails, when nothing is wrong" [ "$(sql "SELECT min(value->>'files') > 5 AND max(value->>'failed') = 0
+	FROM attempt JOIN cell ON cell.number = cell, json_each(detail, '$.results') WHERE fault = 'none' AND NOT training")" = 1 ]
+check "no event tells a path or a run" [ "$(sql "SELECT count(*) FROM event WHERE detail LIKE '%/%'")" = 0 ]
+check "judged again without the cluster" "$culprit" diagnose run
+is "the verdict is the same" "$(said crash-hang hang)" 1
+check "the lab goes down" down
+done_testing

@@ -1,0 +1,372 @@
+/* Detectors: the sandbox, the form, limits, parameters. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants those four first */
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "ci/tests/judge/detector_series.h"
+#include "diag/judge/vec.h"
+#include "harness/base/file.h"
+#include "harness/base/home.h"
+#include "harness/lua/luax.h"
+
+static char folder[] = "/tmp/detector_test.XXXXXX", path[64];
+
+static int set_up(void **state)
+{
+	(void)state;
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(path, sizeof(path), "%s/mine.lua", folder);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	unlink(path);
+	return rmdir(folder);
+}
+
+/* Writes a detector and loads it; the error's code, or what its diagnose does. */
+static int attempt(const char *text, struct err *e)
+{
+	struct series *s = series_new(4, 1);
+	struct detector *d = NULL;
+	json_t *model = NULL, *v = NULL;
+	int rc = file_write_atomic(path, 0600, text, strlen(text), e);
+
+	assert_int_equal(rc, 0);
+	fill(s, METRIC_DREAD, -1, 1);
+	rc = detector_load(path, NULL, &d, e);
+	if (!rc)
+		rc = detector_train(d, &s->run, 1, &model, e);
+	if (!rc)
+		rc = detector_diagnose(d, model, &s->run, &v, e);
+	json_decref(model);
+	json_decref(v);
+	detector_free(d);
+	series_free(s);
+	return rc;
+}
+
+/* A detector whose diagnose is 'body', on line 3 of the file. */
+static int attempt_body(const char *body, struct err *e)
+{
+	char text[2048];
+
+	snprintf(text, sizeof(text), "return { name = 'mine', summary = 'x', diagnose = function(run, model, params)\n\n%s\nend }\n",
+		 body);
+	return attempt(text, e);
+}
+
+static void the_sandbox_has_no_way_out(void **state)
+{
+	static const char *const ways[] = {
+		"io.open('/etc/passwd')", "os.execute('true')", "require('os')", "dofile('/etc/passwd')",
+		"loadfile('/etc/passwd')", "load('return 1')()", "debug.getregistry()", "package.loadlib('x', 'y')",
+		"setmetatable({}, { __gc = print })", "getmetatable('').__index.x = 1", "collectgarbage('stop')",
+		"coroutine.create(print)", "math.random()", "print('hello')", "rawset(_G, 'x', 1)",
+	};
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		char where[96];
+
+		snprintf(where, sizeof(where), "%s:3:", path);
+		if (attempt_body(ways[i], &e) != -EINVAL)
+			fail_msg("%s works", ways[i]);
+		if (strncmp(e.text, where, strlen(where)))
+			fail_msg("%s: '%s' has no line", ways[i], e.text);
+	}
+	assert_int_equal(attempt_body("do return {} end", &e), 0);
+}
+
+static void limits_hold(void **state)
+{
+	static const char *const hogs[] = {
+		"while true do end",
+		"while true do pcall(function() while true do end end) end",
+		"local t = {} for i = 1, 1e12 do t[i] = i end",
+		"local s = 'x' while true do s = s .. s end",
+		"local t = {} while true do t[#t + 1] = vec.new(1000000) end",
+		"local t = {} while true do pcall(function() t[#t + 1] = vec.new(10000000) end) end",
+	};
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(hogs) / sizeof(*hogs); i++) {
+		int rc = attempt_body(hogs[i], &e);
+
+		if (rc != -E2BIG || !strstr(e.text, "used up"))
+			fail_msg("%s: %d '%s'", hogs[i], rc, e.text);
+	}
+	assert_int_equal(attempt("while true do end", &e), -E2BIG); /* while it loads */
+	/* Garbage does not count: 800 MB in all, 80 MB at once. */
+	if (attempt_body("local v for i = 1, 10 do v = vec.new(10000000) end do return {} end", &e))
+		fail_msg("%s", e.text);
+}
+
+/* Instructions grow with what there is to look at: 150 million are too many for a small run, not for a large one. */
+static void large_runs_may_take_longer(void **state)
+{
+	static const char text[] = "return { name = 'm', summary = 's', diagnose = function() for _ = 1, 150000000 do end return {} end }";
+	const char *many[300];
+	struct detector_run run = {.id = "r", .seconds = 1000, .servers = many, .n_servers = 1};
+	struct detector *d;
+	json_t *model = json_object(), *v = NULL;
+	char own[300][8];
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < 300; i++) {
+		snprintf(own[i], sizeof(own[i]), "s%zu", i);
+		many[i] = own[i];
+	}
+	assert_int_equal(file_write_atomic(path, 0600, text, strlen(text), &e), 0);
+	d = load(path, NULL);
+	assert_int_equal(detector_diagnose(d, model, &run, &v, &e), -E2BIG);
+	assert_non_null(strstr(e.text, "101 million"));
+	run.n_servers = 300;
+	assert_int_equal(detector_diagnose(d, model, &run, &v, &e), 0);
+	json_decref(v);
+	json_decref(model);
+	detector_free(d);
+}
+
+/* Series look like tables of vecs, though they are made when they are asked for. */
+static void series_are_made_when_asked_for(void **state)
+{
+	struct err e;
+
+	(void)state;
+	if (attempt_body("local s, n = run.series.dread.A, 0\n"
+			 "for name, v in pairs(s) do n = n + 1 assert(s[name] == v and #v == run.seconds) end\n"
+			 "assert(n == 5 and s.nothing == nil and tostring(s) == 'series' and #run.metrics == 4)\n"
+			 "local mean, count, sum, max = s.mean, s.count, s.sum, s.max\n"
+			 "for t = 1, #mean do\n"
+			 "  if count[t] == 0 then assert(mean[t] ~= mean[t] and sum[t] ~= sum[t] and max[t] ~= max[t] and s.bytes[t] == 0)\n"
+			 "  else assert(count[t] == 2 and s.bytes[t] == 100 and math.abs(mean[t] * 2 - sum[t]) < 1e-12) end\n"
+			 "end\n"
+			 "assert(run.series.ncread.B.sum:count() == 0 and run.series.ncread.B.count:max() == 0)\n"
+			 "assert(not pcall(function() s.mean = 3 end))\n"
+			 "do return {} end", &e))
+		fail_msg("%s", e.text);
+}
+
+static void what_does_not_fit_is_refused_with_its_line(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} bad[] = {
+		{"return { name = 'm', summary = 's',\n diagnoze = function() end }", ":2: detector: unknown key 'diagnoze'; did "
+										     "you mean 'diagnose'?"},
+		{"return { name = 'm', summary = 's' }", "'diagnose' is missing"},
+		{"return { name = 'm', summary = 's', diagnose = 3 }", "'diagnose' must be a function"},
+		{"return 3", "must return a table"},
+		{"return {\n name = = }", ":2: unexpected symbol"},
+		{"return { name = 'm', summary = 's', diagnose = function() end,\n params = { w = { default = 1 } } }",
+		 "parameter 'w': 'help' is missing"},
+		{"return { name = 'm', summary = 's', diagnose = function() end }", "must return a table, not a nil"},
+		{"return { name = 'm', summary = 's', diagnose = function() return { 3 } end }", "list of verdicts"},
+		{"return { name = 'm', summary = 's', diagnose = function() return { { metric = 'dred' } } end }",
+		 "a verdict's metric is"},
+		{"return { name = 'm', summary = 's', diagnose = function()\n return { { metric = 'any',\n indited = {} } } end }",
+		 ":3: verdict: unknown key 'indited'; did you mean 'indicted'?"},
+		{"return { name = 'm', summary = 's', diagnose = function()\n return { { metric = 'any', indicted = { 'Z' } } } "
+		 "end }", "'Z', which is no server"},
+		{"return { name = 'm', summary = 's', diagnose = function()\n return { { metric = 'any', indicted = { 'A' }, "
+		 "abstain = true } } end }", "abstains and indicts"},
+		{"return { name = 'm', summary = 's', diagnose = function()\n return { { metric = 'dread' }, { metric = 'dread' } } "
+		 "end }", "two verdicts on 'dread'"},
+		{"return { name = 'm', summary = 's', diagnose = function(run)\n return { { metric = 'any', evidence = { x = 0/0 } } } "
+		 "end }", "not finite"},
+		{"return { name = 'm', summary = 's', diagnose = function(run)\n local x = run.series.dread.A.mean + vec.new(3) "
+		 "end }", ":2: vecs of different lengths (60 and 3)"},
+		{"return { name = 'm', summary = 's', diagnose = function(run)\n return run.nothing.x end }", ":2: attempt to index"},
+		{"return { name = 'm', summary = 's', train = function() return { 1 } end, diagnose = function() return {} end }",
+		 "named entries"},
+	};
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		if (attempt(bad[i].text, &e) != -EINVAL)
+			fail_msg("accepted: %s", bad[i].text);
+		if (!strstr(e.text, bad[i].says) || !strstr(e.text, path))
+			fail_msg("'%s' does not say '%s'", e.text, bad[i].says);
+	}
+}
+
+static void parameters_are_checked(void **state)
+{
+	static const struct {
+		const char *params, *says;
+	} bad[] = {
+		{"{\"windw\": 3}", "detector 'peer-threshold' has no parameter 'windw'; did you mean 'window'?"},
+		{"{\"window\": 0}", "between 1 and 600"},
+		{"{\"window\": 2.5}", "whole number"},
+		{"{\"window\": \"5\"}", "must be a number"},
+		{"{\"margin\": true}", "must be a number"},
+	};
+	struct detector *d = NULL;
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		json_t *params = json_loads(bad[i].params, 0, NULL);
+
+		assert_int_equal(detector_load("peer-threshold", params, &d, &e), -EINVAL);
+		if (!strstr(e.text, bad[i].says))
+			fail_msg("'%s' does not say '%s'", e.text, bad[i].says);
+		json_decref(params);
+	}
+	d = load("seeded-random", json_pack("{s:s}", "indict", "25%"));
+	assert_int_equal(json_integer_value(json_object_get(detector_params(d), "indict")), 25);
+	assert_int_equal(json_integer_value(json_object_get(detector_params(d), "seed")), 1);
+	detector_free(d);
+	assert_int_equal(detector_load("peer-treshold", NULL, &d, &e), -ENOENT);
+	assert_non_null(strstr(e.text, "did you mean 'peer-threshold'?"));
+	assert_int_equal(detector_load("detector.meta", NULL, &d, &e), -ENOENT);
+	assert_int_equal(detector_load("/nonexistent.lua", NULL, &d, &e), -ENOENT);
+}
+
+static void the_union_is_formed_where_the_detector_gives_none(void **state)
+{
+	static const char text[] = "return { name = 'm', summary = 's', diagnose = function() return {\n"
+				   "{ metric = 'dread', indicted = { 'C', 'A', 'C' } }, { metric = 'dwrite', abstain = true },\n"
+				   "{ metric = 'nsread', indicted = { 'B' } } } end }";
+	struct series *s = series_new(4, 1);
+	struct detector *d;
+	json_t *model = json_object(), *v;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(file_write_atomic(path, 0600, text, strlen(text), &e), 0);
+	fill(s, METRIC_DREAD, -1, 1);
+	d = load(path, NULL);
+	v = diagnose(d, model, &s->run);
+	assert_int_equal(json_array_size(v), 4);
+	assert_string_equal(verdict(v, "dread"), "A C");
+	assert_string_equal(verdict(v, "any"), "A B C");
+	json_decref(v);
+	json_decref(model);
+	detector_free(d);
+	series_free(s);
+}
+
+/* The first thing that an author tries. */
+static void the_example_in_the_readme_works(void **state)
+{
+	struct series *s = series_new(4, 4);
+	char *file, *text, *from, *to;
+	struct detector *d;
+	json_t *model = json_object(), *v;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(home_path("diag/detectors/README.md", &file, &e), 0);
+	assert_int_equal(file_read(file, &text, NULL, &e), 0);
+	from = strstr(text, "```lua\n");
+	assert_non_null(from);
+	from += strlen("```lua\n");
+	to = strstr(from, "```");
+	assert_non_null(to);
+	assert_int_equal(file_write_atomic(path, 0600, from, (size_t)(to - from), &e), 0);
+	d = load(path, json_pack("{s:f}", "ratio", 2.5));
+	fill(s, METRIC_DREAD, 1, 20);
+	v = diagnose(d, model, &s->run);
+	assert_string_equal(verdict(v, "any"), "B");
+	json_decref(v);
+	s->n = 0;
+	fill(s, METRIC_DREAD, -1, 1);
+	v = diagnose(d, model, &s->run);
+	assert_string_equal(verdict(v, "any"), "");
+	json_decref(v);
+	json_decref(model);
+	detector_free(d);
+	free(file);
+	free(text);
+	series_free(s);
+}
+
+/* Is 'word' in the list? */
+static bool listed(const char *word, size_t len, const char *const *list)
+{
+	for (; *list; list++)
+		if (strlen(*list) == len && !strncmp(*list, word, len))
+			return true;
+	return false;
+}
+
+static void the_meta_file_tells_what_there_is_both_ways(void **state)
+{
+	static const struct {
+		const char *prefix;
+		const char *const *(*names)(void);
+	} parts[] = {{"function Vec:", vec_methods}, {"function vec.", vec_functions}};
+	char *file, *text;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(home_path("diag/detectors/detector.meta.lua", &file, &e), 0);
+	assert_int_equal(file_read(file, &text, NULL, &e), 0);
+	for (int i = 0; i < 2; i++) {
+		for (const char *const *name = parts[i].names(); *name; name++) {
+			char wanted[64];
+
+			snprintf(wanted, sizeof(wanted), "%s%s(", parts[i].prefix, *name);
+			if (!strstr(text, wanted))
+				fail_msg("%s is registered, but not in the meta file", *name);
+		}
+		for (const char *p = text; (p = strstr(p, parts[i].prefix));) {
+			p += strlen(parts[i].prefix);
+			if (!listed(p, strcspn(p, "("), parts[i].names()))
+				fail_msg("%.20s is in the meta file, but not registered", p);
+		}
+	}
+	free(file);
+	free(text);
+}
+
+static int count_built_in(void *ctx, const struct detector *d)
+{
+	++*(int *)ctx;
+	assert_non_null(detector_summary(d));
+	return 0;
+}
+
+static void built_in_detectors_load(void **state)
+{
+	int n = 0;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(detector_each(count_built_in, &n, &e), 0);
+	assert_true(n >= 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_meta_file_tells_what_there_is_both_ways),
+		cmocka_unit_test(built_in_detectors_load),
+		cmocka_unit_test(the_sandbox_has_no_way_out),
+		cmocka_unit_test(limits_hold),
+		cmocka_unit_test(large_runs_may_take_longer),
+		cmocka_unit_test(series_are_made_when_asked_for),
+		cmocka_unit_test(what_does_not_fit_is_refused_with_its_line),
+		cmocka_unit_test(parameters_are_checked),
+		cmocka_unit_test(the_example_in_the_readme_works),
+		cmocka_unit_test(the_union_is_formed_where_the_detector_gives_none),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests_name("detector", tests, set_up, tear_down);
+}

@@ -1,0 +1,58 @@
+# What the lab's tests share: a lab of the test's own, and what may be left of it.
+. "$(dirname "$0")/../tap.sh"
+# is NAME GOT WANTED: holds if the two strings are the same.
+is() {
+	if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "got '$2', expected '$3'"; fi
+}
+
+# exits NAME CODE PATTERN COMMAND...: holds if the command ends with CODE and prints a line that matches.
+exits() {
+	local name=$1 code=$2 pattern=$3 said got
+	shift 3
+	said=$("$@" 2>&1)
+	got=$?
+	if [ "$got" = "$code" ] && grep -q -- "$pattern" <<<"$said"; then
+		ok "$name"
+	else
+		not_ok "$name" "exit code $got, expected $code and '$pattern': $said"
+	fi
+}
+
+culprit=$(realpath "${CULPRIT:-${OUT:-out}/culprit}")
+
+[ "$(id -u)" = 0 ] || skip_all "a lab needs root"
+for device in /dev/fuse /dev/loop-control; do
+	[ -c $device ] || skip_all "there is no $device"
+done
+for program in glusterfsd glusterfs sshd mkfs.ext4 ip tc; do
+	PATH=$PATH:/usr/sbin:/sbin command -v $program >/dev/null || skip_all "there is no $program"
+done
+
+dir=/run/culprit-test-$$
+subnet=10.$((100 + $$ / 250 % 100)).$(($$ % 250)).0/24
+net=${subnet%.0/24}
+trap '"$culprit" lab down --dir "$dir" >/dev/null 2>&1' EXIT
+
+up() { "$culprit" lab up --dir "$dir" --subnet "$subnet" --servers 3 --clients 2 "$@"; }
+down() { "$culprit" lab down --dir "$dir"; }
+status() { "$culprit" lab status --dir "$dir"; }
+inside() {
+	local node=$1
+	shift
+	"$culprit" lab exec --dir "$dir" "$node" -- "$@"
+}
+
+# What this machine still holds of the lab; nothing, if all is well.
+remains() {
+	local p
+	for p in /proc/[0-9]*; do
+		tr '\0' '\n' 2>/dev/null <"$p/environ" | grep -qx "CULPRIT_LAB=$dir" && echo "process $(cat "$p/cmdline" | tr '\0' ' ')"
+	done 2>/dev/null
+	grep -F "$dir" /proc/self/mountinfo
+	grep -lF "$dir/" /sys/block/loop*/loop/backing_file 2>/dev/null
+	ip -o address | grep -F " $net."
+	ip -o route | grep -F "$subnet"
+	[ -z "$link" ] || ip -o link | grep -F "$link"
+	[ ! -e "$dir" ] || ls -d "$dir"
+}
+clean() { [ -z "$(remains)" ] || { remains; return 1; }; }

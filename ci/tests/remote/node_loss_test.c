@@ -1,0 +1,343 @@
+/* harness/remote against a real sshd: files, and every way to lose a node. */
+#include "ci/tests/remote/node_sshd.h"
+
+#include <dirent.h>
+
+static void contains(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("'%s' is not in: %s", part, text);
+}
+
+struct seen {
+	int events, lost;
+	char last[300];
+};
+
+static void see(void *ctx, struct node *n, const json_t *event)
+{
+	const char *what = json_string_value(json_object_get(event, "event"));
+	struct seen *s = ctx;
+
+	assert_string_equal(node_name(n), "s1");
+	s->events++;
+	if (!strcmp(what, "lost")) {
+		s->lost++;
+		snprintf(s->last, sizeof(s->last), "%s", json_string_value(json_object_get(event, "why")));
+	}
+}
+
+/* Waits for the loss, which must come with these words. */
+static void expect_lost(struct nodeset *set, const char *words)
+{
+	struct node *n = nodeset_at(set, 0);
+	double until_s = clock_mono_s() + 20;
+	struct seen s = {0};
+	struct err e = {""};
+
+	while (!s.lost && clock_mono_s() < until_s)
+		node_events(set, 1, see, &s);
+	assert_int_equal(s.lost, 1);
+	assert_true(node_lost(n, &e));
+	contains(e.text, words);
+	contains(e.text, "s1: ");
+	assert_non_null(strstr(e.text, s.last));
+	assert_int_equal(node_call(n, "ping", NULL, 5, NULL, &e), -ENOTCONN);
+	contains(e.text, words);
+}
+
+static long agent_pid(struct nodeset *set)
+{
+	return (long)json_integer_value(json_object_get(node_hello(nodeset_at(set, 0)), "pid"));
+}
+
+static pid_t parent_of(long pid)
+{
+	char path[64], *text = NULL;
+	int parent = 0;
+
+	snprintf(path, sizeof(path), "/proc/%ld/status", pid);
+	assert_int_equal(file_read(path, &text, NULL, NULL), 0);
+	assert_int_equal(sscanf(strstr(text, "\nPPid:"), "\nPPid: %d", &parent), 1);
+	free(text);
+	return parent;
+}
+
+static void a_killed_agent_is_a_lost_node(void **state)
+{
+	struct nodeset *set = sshd_connect(0);
+
+	(void)state;
+	kill((pid_t)agent_pid(set), SIGKILL);
+	expect_lost(set, "agent ended: killed by SIGKILL");
+	nodeset_free(set);
+}
+
+static void a_killed_ssh_session_is_a_lost_node(void **state)
+{
+	struct nodeset *set = sshd_connect(0);
+
+	(void)state;
+	kill(parent_of(agent_pid(set)), SIGKILL);
+	expect_lost(set, "connection lost");
+	nodeset_free(set);
+}
+
+static void the_agents_last_words_are_the_reason(void **state)
+{
+	struct nodeset *set = sshd_connect(0);
+	struct err e = {""};
+
+	(void)state;
+	assert_int_equal(node_call(nodeset_at(set, 0), "exit", NULL, 10, NULL, &e), -ENOTCONN);
+	assert_string_equal(e.text, "s1: agent ended: the disk is on fire");
+	expect_lost(set, "the disk is on fire");
+	nodeset_free(set);
+}
+
+static void an_agent_that_talks_nonsense_is_a_lost_node(void **state)
+{
+	struct nodeset *set = sshd_connect(0);
+	struct err e = {""};
+
+	(void)state;
+	assert_int_equal(node_call(nodeset_at(set, 0), "junk", NULL, 10, NULL, &e), -ENOTCONN);
+	contains(e.text, "no message: 'this is no JSON'");
+	nodeset_free(set);
+	set = sshd_connect(0);
+	assert_int_equal(node_call(nodeset_at(set, 0), "long", NULL, 10, NULL, &e), -ENOTCONN);
+	contains(e.text, "more than 1 MiB");
+	nodeset_free(set);
+}
+
+static void an_agent_that_falls_silent_is_a_lost_node(void **state)
+{
+	struct nodeset *set = sshd_connect(1);
+	struct err e = {""};
+
+	(void)state;
+	/* The call's own limit is far beyond. */
+	assert_int_equal(node_call(nodeset_at(set, 0), "mute", NULL, 30, NULL, &e), -ENOTCONN);
+	assert_string_equal(e.text, "s1: no answer for 1 s");
+	nodeset_free(set);
+	/* The same where it is the SSH server that stops. */
+	set = sshd_connect(1);
+	kill(parent_of(agent_pid(set)), SIGSTOP);
+	expect_lost(set, "no answer for 1 s");
+	kill(parent_of(agent_pid(set)), SIGKILL);
+	nodeset_free(set);
+}
+
+static void events_of_the_agent_reach_the_caller(void **state)
+{
+	struct nodeset *set = sshd_connect(0);
+	struct seen s = {0};
+	struct err e = {""};
+
+	(void)state;
+	assert_int_equal(node_events(set, 0, see, &s), 0);
+	assert_int_equal(node_call(nodeset_at(set, 0), "event", NULL, 10, NULL, &e), 0);
+	assert_int_equal(node_events(set, 10, see, &s), 1);
+	assert_int_equal(s.events, 1);
+	nodeset_free(set);
+}
+
+static void a_network_that_goes_away_is_a_lost_node(void **state)
+{
+	struct node_transfer fetch = {.remote = "/tmp/culprit-node-test/big"};
+	struct nodeset *set;
+	struct err e = {""};
+	char local[128];
+	double cut_s;
+	pid_t pid = sshd_far();
+
+	(void)state;
+	set = sshd_far_connect(2, 10);
+	sshd_sh("ip link set near down");
+	cut_s = clock_mono_s();
+	expect_lost(set, "no answer for 2 s");
+	/* From the last word on, which was before the cut; the rest is for a busy machine. */
+	assert_true(clock_mono_s() - cut_s < 4);
+	nodeset_free(set);
+
+	/* In the middle of a transfer, when it is the library that waits. */
+	sshd_sh("ip link set near up; truncate -s 200M %s/big;"
+		"nsenter -t %d -n tc qdisc add dev far root tbf rate 80mbit burst 64k latency 50ms",
+		sshd_dir, pid);
+	set = sshd_far_connect(2, 10);
+	fetch.node = nodeset_at(set, 0);
+	snprintf(local, sizeof(local), "%s/fetched", sshd_dir);
+	fetch.local = local;
+	if (!fork()) {
+		sleep(1);
+		execlp("ip", "ip", "link", "set", "near", "down", NULL);
+		_exit(1);
+	}
+	assert_int_equal(node_fetch_all(&fetch, 1, 60, &e), -ENOTCONN);
+	contains(e.text, "s1: no answer for 2 s");
+	nodeset_free(set);
+	assert_int_not_equal(access(local, F_OK), 0);
+	sshd_sh("ls %s | (! grep part); rm %s/big", sshd_dir, sshd_dir);
+	sshd_far_stop(pid);
+}
+
+static void a_large_fetch_is_whole_and_the_heartbeat_goes_on(void **state)
+{
+	const struct node_options opt = {.agent_dir = sshd_agent, .lease_s = 1};
+	const struct node_spec spec = sshd_spec("s1");
+	struct node_transfer t[2];
+	char local[128], more[128];
+	struct nodeset *set = NULL;
+	json_t *result = NULL;
+	struct err e = {""};
+
+	(void)state;
+	sshd_sh("head -c 50000000 /dev/urandom >%s/big; echo small >%s/small", sshd_dir, sshd_dir);
+	if (node_connect_all(&spec, 1, &opt, &set, &e))
+		fail_msg("%s", e.text);
+	/* At this rate it takes 4 s, which are 16 heartbeats. */
+	sshd_sh("tc qdisc add dev lo root tbf rate 100mbit burst 256k latency 100ms");
+	snprintf(local, sizeof(local), "%s/fetched", sshd_dir);
+	snprintf(more, sizeof(more), "%s/fetched-small", sshd_dir);
+	t[0] = (struct node_transfer){
+		.node = nodeset_at(set, 0), .local = local, .remote = "/tmp/culprit-node-test/big"};
+	t[1] = (struct node_transfer){
+		.node = nodeset_at(set, 0), .local = more, .remote = "/tmp/culprit-node-test/small"};
+	if (node_fetch_all(t, 2, 40, &e))
+		fail_msg("%s", e.text);
+	sshd_sh("tc qdisc del dev lo root; cmp %s/big %s; cmp %s/small %s", sshd_dir, local, sshd_dir, more);
+	assert_int_equal(node_call(nodeset_at(set, 0), "pings", NULL, 5, &result, &e), 0);
+	assert_in_range(json_integer_value(json_object_get(result, "pings")), 8, 60);
+	json_decref(result);
+	nodeset_free(set);
+	sshd_sh("cd %s; rm big fetched fetched-small small", sshd_dir);
+}
+
+static void what_is_put_is_whole_and_replaces(void **state)
+{
+	struct nodeset *set = sshd_connect(0);
+	struct node_transfer t = {
+		.node = nodeset_at(set, 0), .local = "/tmp/culprit-node-test/here", .remote = "there"};
+	struct err e = {""};
+
+	(void)state;
+	assert_string_equal(node_dir(t.node), "/var/lib/culprit");
+	sshd_sh("cd %s; head -c 3000001 /dev/urandom >here; echo before >/var/lib/culprit/there", sshd_dir);
+	if (node_put_all(&t, 1, 20, &e))
+		fail_msg("%s", e.text);
+	sshd_sh("cmp %s/here /var/lib/culprit/there; ls -a /var/lib/culprit | (! grep part)", sshd_dir);
+	sshd_sh(": >%s/here", sshd_dir);
+	assert_int_equal(node_put_all(&t, 1, 20, &e), 0);
+	sshd_sh("cmp %s/here /var/lib/culprit/there", sshd_dir);
+	nodeset_free(set);
+}
+
+static void transfers_that_cannot_be_say_why_and_leave_nothing(void **state)
+{
+	struct nodeset *set = sshd_connect(0);
+	struct node_transfer t = {.node = nodeset_at(set, 0),
+				  .local = "/tmp/culprit-node-test/none",
+				  .remote = "/nowhere/file"};
+	struct err e = {""};
+
+	(void)state;
+	assert_int_equal(node_fetch_all(&t, 1, 20, &e), -ENOENT);
+	contains(e.text, "s1: cannot open '/nowhere/file' there: no such file");
+	assert_int_equal(node_put_all(&t, 1, 20, &e), -ENOENT);
+	contains(e.text, "/tmp/culprit-node-test/none");
+	t.local = "/nowhere/here";
+	t.remote = "/etc/hostname";
+	assert_int_equal(node_fetch_all(&t, 1, 20, &e), -ENOENT);
+	contains(e.text, "/nowhere/here");
+	sshd_sh("truncate -s 300M %s/big", sshd_dir);
+	t.remote = "/tmp/culprit-node-test/big";
+	t.local = "/tmp/culprit-node-test/part-of-big";
+	assert_int_equal(node_fetch_all(&t, 1, 0.2, &e), -ETIMEDOUT);
+	/* The thread has let go of it at the next slice: a small one gets through at once. */
+	t.remote = "/etc/hostname";
+	t.local = "/tmp/culprit-node-test/hostname";
+	assert_int_equal(node_fetch_all(&t, 1, 20, &e), 0);
+	sshd_sh("cd %s; cmp hostname /etc/hostname; rm big hostname; ls | (! grep part)", sshd_dir);
+	nodeset_free(set);
+}
+
+static int uploads(const char *prefix)
+{
+	DIR *d = opendir("/var/lib/culprit/agent");
+	struct dirent *ent;
+	int n = 0;
+
+	while (d && (ent = readdir(d)))
+		n += !strncmp(ent->d_name, prefix, strlen(prefix)) &&
+		     strspn(ent->d_name, ".") != strlen(ent->d_name);
+	if (d)
+		closedir(d);
+	return n;
+}
+
+static void an_upload_that_is_cut_off_leaves_nothing_that_is_used(void **state)
+{
+	const struct node_options opt = {.agent_dir = sshd_agent, .connect_timeout_s = 20};
+	const struct node_spec spec = sshd_spec("s1");
+	struct nodeset *set = NULL;
+	struct err e = {""};
+	pid_t pid;
+	int i, status;
+
+	(void)state;
+	sshd_sh("rm -rf /var/lib/culprit/agent; head -c 20000000 /dev/urandom >%s/ballast;"
+		"tc qdisc add dev lo root tbf rate 40mbit burst 256k latency 100ms",
+		sshd_agent);
+	pid = fork();
+	if (!pid)
+		_exit(node_connect_all(&spec, 1, &opt, &set, &e) ? 1 : 0);
+	for (i = 0; i < 1000 && !uploads(".tmp-"); i++)
+		usleep(10000);
+	assert_int_equal(uploads(".tmp-"), 1);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(uploads(""), 1);
+	sshd_sh("tc qdisc del dev lo root; touch -d '2 hours ago' /var/lib/culprit/agent/.tmp-*");
+	if (node_connect_all(&spec, 1, &opt, &set, &e))
+		fail_msg("%s", e.text);
+	nodeset_free(set);
+	assert_int_equal(uploads(".tmp-"), 0);
+	assert_int_equal(uploads(""), 1);
+	sshd_sh("rm %s/ballast", sshd_agent);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	sshd_setup();
+	sshd_standin();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	sshd_stop();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_killed_agent_is_a_lost_node),
+		cmocka_unit_test(a_killed_ssh_session_is_a_lost_node),
+		cmocka_unit_test(the_agents_last_words_are_the_reason),
+		cmocka_unit_test(an_agent_that_talks_nonsense_is_a_lost_node),
+		cmocka_unit_test(an_agent_that_falls_silent_is_a_lost_node),
+		cmocka_unit_test(events_of_the_agent_reach_the_caller),
+		cmocka_unit_test(a_network_that_goes_away_is_a_lost_node),
+		cmocka_unit_test(a_large_fetch_is_whole_and_the_heartbeat_goes_on),
+		cmocka_unit_test(what_is_put_is_whole_and_replaces),
+		cmocka_unit_test(transfers_that_cannot_be_say_why_and_leave_nothing),
+		cmocka_unit_test(an_upload_that_is_cut_off_leaves_nothing_that_is_used),
+	};
+
+	sshd_isolate();
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,477 @@
+/* harness/remote against a real sshd: who is let in, who is not, and calls. */
+#include "ci/tests/remote/node_sshd.h"
+
+#include <dirent.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+static int connect_spec(struct node_spec spec, double timeout_s, struct err *e)
+{
+	const struct node_options opt = {.agent_dir = sshd_agent, .connect_timeout_s = timeout_s};
+	struct nodeset *set = NULL;
+	int rc;
+
+	rc = node_connect_all(&spec, 1, &opt, &set, e);
+	if (rc < 0)
+		assert_null(set);
+	nodeset_free(set);
+	return rc;
+}
+
+static void contains(const char *text, const char *part)
+{
+	if (!text || !strstr(text, part))
+		fail_msg("'%s' is not in: %s", part, text ? text : "nothing");
+}
+
+/* Counts the entries of the agents' folder on the node. */
+static int agents(const char *prefix)
+{
+	DIR *d = opendir("/var/lib/culprit/agent");
+	struct dirent *ent;
+	int n = 0;
+
+	while (d && (ent = readdir(d)))
+		n += strcmp(ent->d_name, ".") && strcmp(ent->d_name, "..") &&
+		     !strncmp(ent->d_name, prefix, strlen(prefix));
+	if (d)
+		closedir(d);
+	return n;
+}
+
+static json_t *sleep_for(const char *s)
+{
+	return json_pack("{s:[s,s]}", "argv", "sleep", s);
+}
+
+static void twenty_nodes_connect_at_once_and_answer_side_by_side(void **state)
+{
+	struct node_options opt = {.agent_dir = sshd_agent};
+	struct node_request calls[20];
+	struct node_spec specs[20];
+	struct nodeset *set = NULL;
+	char names[20][8];
+	struct err e = {""};
+	double start_s;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 20; i++) {
+		snprintf(names[i], sizeof(names[i]), "n%zu", i);
+		specs[i] = sshd_spec(names[i]);
+	}
+	start_s = clock_mono_s();
+	if (node_connect_all(specs, 20, &opt, &set, &e))
+		fail_msg("%s", e.text);
+	printf("# 20 nodes connected in %.2f s\n", clock_mono_s() - start_s);
+	assert_int_equal(nodeset_count(set), 20);
+	assert_string_equal(node_name(nodeset_find(set, "n7")), "n7");
+	assert_null(nodeset_find(set, "n20"));
+	/* Each sleeps a second: one after the other they would be past the limit. */
+	for (i = 0; i < 20; i++)
+		calls[i] = (struct node_request){
+			.node = nodeset_at(set, i), .op = "run", .args = sleep_for("1")};
+	assert_int_equal(node_call_all(calls, 20, 15, &e), 0);
+	for (i = 0; i < 20; i++) {
+		assert_int_equal(json_integer_value(json_object_get(calls[i].result, "exit")), 0);
+		json_decref(calls[i].result);
+	}
+	nodeset_free(set);
+	assert_int_equal(agents(""), 1);
+}
+
+static void a_changed_host_key_is_refused_before_anything_is_sent(void **state)
+{
+	struct node_spec spec = sshd_spec("s1");
+	char path[128], *other = NULL, *log;
+	struct err e = {""};
+
+	(void)state;
+	sshd_sh(": >%s/log", sshd_dir);
+	snprintf(path, sizeof(path), "%s/other.pub", sshd_dir);
+	assert_int_equal(file_read(path, &other, NULL, NULL), 0);
+	spec.host_key = other;
+	assert_int_equal(connect_spec(spec, 5, &e), -EKEYREJECTED);
+	contains(e.text, "s1: host key of 127.0.0.1:2222 has changed");
+	assert_non_null(strstr(e.text, "SHA256:"));
+	contains(strchr(strstr(e.text, "SHA256:"), ','), "SHA256:");
+	log = sshd_log();
+	contains(log, "Connection from");
+	assert_null(strstr(log, "userauth-request"));
+	free(log);
+	free(other);
+}
+
+static void a_host_without_a_key_of_the_pinned_type_is_refused(void **state)
+{
+	struct node_spec spec = sshd_spec("s1");
+	struct err e = {""};
+
+	(void)state;
+	spec.host_key = "ecdsa-sha2-nistp256 "
+			"AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBEmKSENjQEezOmxkZMy7opKg"
+			"wFB9nkt5YRrYMjNuG5N87uRgg6CLrbo5wAdT/y6v0mKV0U2w0WZ2YB/++Tpockg=";
+	assert_int_equal(connect_spec(spec, 5, &e), -EKEYREJECTED);
+	spec.host_key = "not a key";
+	assert_int_equal(connect_spec(spec, 5, &e), -EINVAL);
+	contains(e.text, "host_key 'not a key'");
+}
+
+static void an_unknown_host_is_refused_and_a_known_one_is_not(void **state)
+{
+	struct node_spec spec = sshd_spec("s1");
+	struct err e = {""};
+
+	(void)state;
+	spec.host_key = NULL;
+	/* libssh asks the password database for the home folder. */
+	sshd_sh("mount -t tmpfs tmpfs /root; mkdir -m 0700 /root/.ssh");
+	assert_int_equal(connect_spec(spec, 5, &e), -EKEYREJECTED);
+	contains(e.text, "is not known (SHA256:");
+	sshd_sh("echo \"[127.0.0.1]:2222 $(cat %s/host.pub)\" >/root/.ssh/known_hosts", sshd_dir);
+	assert_int_equal(connect_spec(spec, 5, &e), 0);
+	sshd_sh("echo \"[127.0.0.1]:2222 $(cat %s/other.pub)\" >/root/.ssh/known_hosts", sshd_dir);
+	assert_int_equal(connect_spec(spec, 5, &e), -EKEYREJECTED);
+	contains(e.text, "known_hosts");
+	/* Without identity, the default key is found. */
+	spec = sshd_spec("s1");
+	spec.identity = NULL;
+	assert_int_equal(connect_spec(spec, 5, &e), -EACCES);
+	sshd_sh("cp %s/id /root/.ssh/id_ed25519; cp %s/id.pub /root/.ssh/id_ed25519.pub", sshd_dir, sshd_dir);
+	assert_int_equal(connect_spec(spec, 5, &e), 0);
+	sshd_sh("umount /root");
+}
+
+static void a_wrong_unreadable_or_open_identity_is_named(void **state)
+{
+	struct node_spec spec = sshd_spec("s1");
+	char path[128], *log;
+	struct err e = {""};
+
+	(void)state;
+	sshd_sh(": >%s/log", sshd_dir);
+	snprintf(path, sizeof(path), "%s/other", sshd_dir);
+	spec.identity = path;
+	assert_int_equal(connect_spec(spec, 5, &e), -EACCES);
+	contains(e.text, "does not accept key");
+	/* The server would take a password; none is tried. */
+	log = sshd_log();
+	contains(log, "method publickey");
+	assert_null(strstr(log, "method password"));
+	assert_null(strstr(log, "method keyboard"));
+	free(log);
+	chmod(path, 0644);
+	assert_int_equal(connect_spec(spec, 5, &e), -EACCES);
+	contains(e.text, "chmod 600");
+	chmod(path, 0600);
+	sshd_sh("cd %s; rm -f locked locked.pub; ssh-keygen -q -t rsa -m PEM -N secret -f locked", sshd_dir);
+	snprintf(path, sizeof(path), "%s/locked", sshd_dir);
+	assert_int_equal(connect_spec(spec, 5, &e), -EACCES);
+	contains(e.text, "passphrase");
+	snprintf(path, sizeof(path), "%s/none", sshd_dir);
+	assert_int_equal(connect_spec(spec, 5, &e), -ENOENT);
+	contains(e.text, path);
+}
+
+static void nobody_listening_is_said_so(void **state)
+{
+	struct node_spec spec = sshd_spec("s2");
+	struct err e = {""};
+
+	(void)state;
+	spec.port = 2;
+	assert_int_equal(connect_spec(spec, 5, &e), -ECONNREFUSED);
+	assert_string_equal(e.text, "s2: connection refused at 127.0.0.1:2");
+}
+
+static void a_host_that_accepts_and_stays_silent_times_out(void **state)
+{
+	struct sockaddr_in sin = {
+		.sin_family = AF_INET, .sin_port = htons(2223), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	struct node_spec spec = sshd_spec("s3");
+	double start_s = clock_mono_s();
+	struct err e = {""};
+	int fd;
+
+	(void)state;
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
+	assert_int_equal(listen(fd, 5), 0);
+	spec.port = 2223;
+	assert_int_equal(connect_spec(spec, 1, &e), -ETIMEDOUT);
+	contains(e.text, "s3: no answer from 127.0.0.1:2223 in time");
+	assert_true(clock_mono_s() - start_s < 5);
+	close(fd);
+}
+
+static void one_node_that_fails_leaves_no_connection(void **state)
+{
+	struct node_spec specs[3] = {sshd_spec("s1"), sshd_spec("s2"), sshd_spec("s3")};
+	const struct node_options opt = {.agent_dir = sshd_agent};
+	struct nodeset *set = NULL;
+	struct err e = {""};
+
+	(void)state;
+	specs[1].port = 2;
+	assert_int_equal(node_connect_all(specs, 3, &opt, &set, &e), -ECONNREFUSED);
+	assert_null(set);
+	contains(e.text, "s2: ");
+	/* Neither agent nor its guard stays. */
+	sshd_sh("for i in $(seq 100); do pgrep -f [c]ulprit-agent >/dev/null || exit 0; sleep 0.1; done; "
+		"exit 1");
+	specs[1] = sshd_spec("s1");
+	assert_int_equal(node_connect_all(specs, 3, &opt, &set, &e), -EINVAL);
+	contains(e.text, "'s1'");
+}
+
+static void the_agent_is_uploaded_once_and_again_if_damaged(void **state)
+{
+	struct stat before, after;
+	struct err e = {""};
+	char path[512];
+	DIR *d;
+	struct dirent *ent;
+
+	(void)state;
+	sshd_sh("rm -rf /var/lib/culprit/agent");
+	assert_int_equal(connect_spec(sshd_spec("s1"), 5, &e), 0);
+	assert_int_equal(agents(""), 1);
+	d = opendir("/var/lib/culprit/agent");
+	while ((ent = readdir(d)) && ent->d_name[0] == '.')
+		;
+	assert_non_null(ent);
+	assert_int_equal(strlen(ent->d_name), 16);
+	snprintf(path, sizeof(path), "/var/lib/culprit/agent/%s", ent->d_name);
+	closedir(d);
+	assert_int_equal(stat(path, &before), 0);
+	assert_int_equal(before.st_mode & 07777, 0700);
+	assert_int_equal(connect_spec(sshd_spec("s1"), 5, &e), 0);
+	assert_int_equal(stat(path, &after), 0);
+	assert_int_equal(before.st_ino, after.st_ino);
+	sshd_sh(": >%s/culprit-agent", path);
+	assert_int_equal(connect_spec(sshd_spec("s1"), 5, &e), 0);
+	assert_int_equal(agents(""), 1);
+}
+
+static void stale_halves_of_uploads_are_removed_and_fresh_ones_are_not(void **state)
+{
+	struct err e = {""};
+
+	(void)state;
+	sshd_sh("cd /var/lib/culprit/agent; rm -rf *; mkdir .tmp-old .tmp-new; touch .tmp-old/culprit-agent;"
+		"touch -d '2 hours ago' .tmp-old");
+	assert_int_equal(connect_spec(sshd_spec("s1"), 5, &e), 0);
+	assert_int_equal(agents(".tmp-new"), 1);
+	assert_int_equal(agents(".tmp-"), 1);
+	sshd_sh("rmdir /var/lib/culprit/agent/.tmp-new");
+}
+
+static void a_full_disk_is_an_error_and_leaves_no_half_folder(void **state)
+{
+	struct err e = {""};
+
+	(void)state;
+	sshd_sh("rm -rf /var/lib/culprit/agent; mkdir /var/lib/culprit/agent;"
+		"mount -t tmpfs -o size=64k tmpfs /var/lib/culprit/agent; head -c 500000 /dev/urandom "
+		">%s/ballast",
+		sshd_agent);
+	assert_true(connect_spec(sshd_spec("s1"), 5, &e) < 0);
+	contains(e.text, "disk");
+	assert_int_equal(agents(""), 0);
+	sshd_sh("umount /var/lib/culprit/agent; rm %s/ballast", sshd_agent);
+}
+
+static void another_user_than_root_keeps_the_agent_in_the_home_folder(void **state)
+{
+	struct node_spec spec = sshd_spec("s1");
+	char path[128], *list = NULL;
+	struct err e = {""};
+
+	(void)state;
+	/* A user of this mount namespace alone. */
+	sshd_sh("cd %s; cp /etc/passwd passwd; cp /etc/shadow shadow; mkdir home; chmod 0755 .; chown 4242 home;"
+		"echo 'tester:x:4242:100::%s/home:/bin/sh' >>passwd; echo 'tester:*:19000::::::' >>shadow;"
+		"mount --bind passwd /etc/passwd; mount --bind shadow /etc/shadow; chmod 0644 authorized",
+		sshd_dir, sshd_dir);
+	spec.user = "tester";
+	if (connect_spec(spec, 10, &e))
+		fail_msg("%s", e.text);
+	sshd_sh("cd %s; stat -c '%%a %%u' home/.cache/culprit/agent/* >list; umount /etc/passwd /etc/shadow; chmod 0700 .",
+		sshd_dir);
+	snprintf(path, sizeof(path), "%s/list", sshd_dir);
+	assert_int_equal(file_read(path, &list, NULL, NULL), 0);
+	assert_string_equal(list, "700 4242\n");
+	free(list);
+}
+
+static void two_orchestrators_at_once_do_not_hurt_each_other(void **state)
+{
+	int round, i, status;
+
+	(void)state;
+	sshd_sh("head -c 3000000 /dev/urandom >%s/ballast", sshd_agent);
+	for (round = 0; round < 3; round++) {
+		sshd_sh("rm -rf /var/lib/culprit/agent");
+		for (i = 0; i < 4; i++) {
+			if (!fork()) {
+				struct err e = {""};
+				int rc = connect_spec(sshd_spec("s1"), 20, &e);
+
+				if (rc)
+					fprintf(stderr, "# %s\n", e.text);
+				_exit(rc != 0);
+			}
+		}
+		for (i = 0; i < 4; i++) {
+			pid_t pid = waitpid(0, &status, 0);
+
+			if (pid == sshd_pid)
+				fail_msg("sshd has ended");
+			assert_int_equal(status, 0);
+		}
+		assert_int_equal(agents(""), 1);
+	}
+	sshd_sh("rm %s/ballast", sshd_agent);
+}
+
+static void an_unknown_op_is_the_agents_sentence_and_code(void **state)
+{
+	struct nodeset *set = sshd_connect(0);
+	json_t *result = NULL;
+	struct err e = {""};
+
+	(void)state;
+	assert_int_equal(node_call(nodeset_at(set, 0), "nonsense", NULL, 5, &result, &e), -ENOSYS);
+	contains(e.text, "s1: ");
+	contains(e.text, "nonsense");
+	assert_null(result);
+	assert_int_equal(node_call(nodeset_at(set, 0), "ping", json_integer(3), 5, &result, &e), -EINVAL);
+	nodeset_free(set);
+}
+
+static void a_late_answer_is_dropped_and_the_node_stays(void **state)
+{
+	struct nodeset *set = sshd_connect(0);
+	struct node *n = nodeset_at(set, 0);
+	json_t *result = NULL;
+	struct err e = {""};
+
+	(void)state;
+	assert_int_equal(node_call(n, "run", sleep_for("0.5"), 0.1, NULL, &e), -ETIMEDOUT);
+	contains(e.text, "s1: run: no answer within 0.1 s");
+	assert_false(node_lost(n, NULL));
+	assert_int_equal(node_call(n, "run",
+				   json_pack("{s:[s,s,s]}", "argv", "sh", "-c", "sleep 1; echo second"), 5,
+				   &result, &e),
+			 0);
+	assert_string_equal(json_string_value(json_object_get(result, "output")), "second\n");
+	json_decref(result);
+	nodeset_free(set);
+}
+
+static void the_clock_offset_of_our_own_clock_is_about_nothing(void **state)
+{
+	struct nodeset *set = sshd_connect(0);
+	double offset_s = 1, error_s = 1;
+	struct err e = {""};
+
+	(void)state;
+	assert_int_equal(node_clock_offset(nodeset_at(set, 0), &offset_s, &error_s, &e), 0);
+	assert_true(error_s > 0);
+	assert_true(offset_s <= error_s + 1e-5 && offset_s >= -error_s - 1e-5);
+	nodeset_free(set);
+}
+
+static struct nodeset *interrupted_set;
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+	nodeset_interrupt(interrupted_set);
+}
+
+static void a_signal_handler_interrupts_calls_until_resume(void **state)
+{
+	const struct sigaction act = {.sa_handler = on_alarm};
+	struct err e = {""};
+
+	(void)state;
+	interrupted_set = sshd_connect(0);
+	sigaction(SIGALRM, &act, NULL);
+	alarm(1);
+	assert_int_equal(node_call(nodeset_at(interrupted_set, 0), "run", sleep_for("30"), 40, NULL, &e),
+			 -EINTR);
+	assert_int_equal(node_call(nodeset_at(interrupted_set, 0), "ping", NULL, 5, NULL, &e), -EINTR);
+	nodeset_resume(interrupted_set);
+	assert_int_equal(node_call(nodeset_at(interrupted_set, 0), "ping", NULL, 5, NULL, &e), 0);
+	nodeset_free(interrupted_set);
+}
+
+static void connecting_is_given_up_when_the_callers_descriptor_says_so(void **state)
+{
+	struct sockaddr_in sin = {
+		.sin_family = AF_INET, .sin_port = htons(2224), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	struct node_options opt = {.agent_dir = sshd_agent, .connect_timeout_s = 30};
+	struct node_spec spec = sshd_spec("s1");
+	struct nodeset *set = NULL;
+	double start_s = clock_mono_s();
+	struct err e = {""};
+	int fd, pipes[2];
+
+	(void)state;
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
+	assert_int_equal(listen(fd, 5), 0);
+	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(write(pipes[1], "x", 1), 1);
+	spec.port = 2224;
+	opt.interrupt_fd = pipes[0];
+	assert_int_equal(node_connect_all(&spec, 1, &opt, &set, &e), -EINTR);
+	assert_true(clock_mono_s() - start_s < 15);
+	close(fd);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	sshd_setup();
+	sshd_real_agent();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	sshd_stop();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(twenty_nodes_connect_at_once_and_answer_side_by_side),
+		cmocka_unit_test(a_changed_host_key_is_refused_before_anything_is_sent),
+		cmocka_unit_test(a_host_without_a_key_of_the_pinned_type_is_refused),
+		cmocka_unit_test(an_unknown_host_is_refused_and_a_known_one_is_not),
+		cmocka_unit_test(a_wrong_unreadable_or_open_identity_is_named),
+		cmocka_unit_test(nobody_listening_is_said_so),
+		cmocka_unit_test(a_host_that_accepts_and_stays_silent_times_out),
+		cmocka_unit_test(one_node_that_fails_leaves_no_connection),
+		cmocka_unit_test(the_agent_is_uploaded_once_and_again_if_damaged),
+		cmocka_unit_test(stale_halves_of_uploads_are_removed_and_fresh_ones_are_not),
+		cmocka_unit_test(a_full_disk_is_an_error_and_leaves_no_half_folder),
+		cmocka_unit_test(another_user_than_root_keeps_the_agent_in_the_home_folder),
+		cmocka_unit_test(two_orchestrators_at_once_do_not_hurt_each_other),
+		cmocka_unit_test(an_unknown_op_is_the_agents_sentence_and_code),
+		cmocka_unit_test(a_late_answer_is_dropped_and_the_node_stays),
+		cmocka_unit_test(the_clock_offset_of_our_own_clock_is_about_nothing),
+		cmocka_unit_test(a_signal_handler_interrupts_calls_until_resume),
+		cmocka_unit_test(connecting_is_given_up_when_the_callers_descriptor_says_so),
+	};
+
+	sshd_isolate();
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,51 @@
+#!/bin/bash
+# Committed runs give the tables that the pages show, when they are printed and when their measurements are judged again
+# by the detectors of today; and what the pages' sentences say of the cells that were held out is what these cells give.
+cd "$(dirname "$0")/../../.." || exit 1
+. ci/tests/tap.sh
+culprit=$PWD/${OUT:-out}/culprit
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+check "pages show what the program prints" ci/pages.sh --check
+check "there are pages that do" [ "$(grep -lF '<!-- $ culprit table' README.md results/*.md | wc -l)" -ge 4 ]
+cp results/errors-20261121.md "$tmp/page.md"
+sed -i 's/| crash-hang | 45 |/| crash-hang | 44 |/' "$tmp/page.md"
+check "a page that was edited by hand is told" bash -c "! ci/pages.sh --check '$tmp/page.md' >/dev/null"
+check "and made good" bash -c "ci/pages.sh '$tmp/page.md' >/dev/null && cmp '$tmp/page.md' results/errors-20261121.md"
+for run in results/runs/*; do
+	id=${run##*/}
+	cp -r "$run" "$tmp/$id"
+	"$culprit" table "$tmp/$id" >"$tmp/$id.table"
+	check "$id: there is a table" [ "$(wc -l <"$tmp/$id.table")" -gt 10 ]
+	check "$id: judged again, it is the same" diff "$tmp/$id.table" <("$culprit" rescore "$tmp/$id")
+	check "$id: its report can be made" bash -c "'$culprit' report '$tmp/$id' -o '$tmp/page.html' && [ \$(stat -c %s '$tmp/page.html') -gt 100000 ]"
+done
+evidence=$("$culprit" diagnose "$tmp/errors-20261121" --detector crash-hang,timeout=5s --evidence)
+check "evidence has servers and clients by their names" bash -c "grep -q 'client: \"c1\"' && ! grep -E '(client|server)-[0-9]{4}'" <<<"$evidence"
+# "30 of 30 victims", "0 of 10 controls", as the pages say it: of what was not looked at before peer-robust was as it is.
+held_out() { # RUN CELLS
+	"$culprit" rescore "$tmp/$1" --cells "$2" --json
+}
+held=$({ held_out table1-controls-20261122 113-404; held_out table1-controls2-20261122 1-404; held_out table1-again-20261122 1-404; } |
+	perl -MJSON::PP -0777 -ne '
+	my ($right, $faulty, $alarms, $controls) = (0) x 4;
+	for my $run (JSON::PP->new->incr_parse($_)) {
+		for (grep { $_->{detector} eq "peer-robust" } @{ $run->{summary}{detectors} }) {
+			my ($f, $c) = @$_{qw(faulty controls)};
+			$right += $f->{right_server}{count} // 0; $faulty += $f->{n}; $alarms += $c->{false_alarm}{count} // 0; $controls += $c->{n}; } }
+	print "$right of $faulty victims\n$alarms of $controls controls\n"')
+check "there is something held out" grep -q " of [1-9][0-9]* victims" <<<"$held"
+for page in README.md results/table1-20261121.md; do
+	while read -r words; do check "$page: $words" grep -qF "$words" <(tr '\n' ' ' <$page); done <<<"$held"
+done
+# Of the sweep: what was found at full strength (faults as they are by default), and the controls.
+sweep=$("$culprit" rescore "$tmp/dose-20261121" --json | perl -MJSON::PP -0777 -ne '
+	my ($found, $n, $alarms, $controls) = (0) x 4;
+	for (grep { $_->{detector} eq "peer-robust" && $_->{metric} eq "any" && $_->{fault} !~ /\(/ } @{ decode_json($_)->{scores} }) {
+		if ($_->{control}) { $alarms += $_->{fp}{count}; $controls += $_->{n} } else { $found += $_->{tp}{count}; $n += $_->{n} } }
+	print "$found of $n at full strength, $alarms of $controls controls with an alarm\n"')
+check "the sweep's, in README: $sweep" grep -qF "$sweep" <(tr '\n' ' ' <README.md)
+for cells in x 4 9-3 0-4 5-44x 900-901; do
+	check "--cells $cells is refused" bash -c "'$culprit' table '$tmp/table1-20261121' --cells $cells 2>&1 | grep -q 'cell'; [ \${PIPESTATUS[0]} = 2 ]"
+done
+done_testing

@@ -1,0 +1,46 @@
+#!/bin/bash
+# The Lua API's manual (harness/lua/culprit.meta.lua) lists exactly the keys that files may have. What
+# the program takes is read from its own complaint about a key that it cannot know.
+cd "$(dirname "$0")/../../.." || exit 1
+. ci/tests/tap.sh
+culprit=$PWD/${OUT:-out}/culprit
+meta=$PWD/harness/lua/culprit.meta.lua
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 1
+cat >inventory.lua <<'L'
+return { file_system = { type = "glusterfs" }, nodes = {
+  { name = "s1", role = "server", address = "192.0.2.1", storage = "/b", service_port = 1 },
+  { name = "c1", role = "client", address = "192.0.2.4", mount = "/m" } } }
+L
+
+documented() { # CLASS: its fields in the manual
+	awk -v c="$1" '$1 == "---@class" { on = $2 == "culprit." c } on && $1 == "---@field" { sub(/\?$/, "", $2); print $2 }' "$meta" | sort
+}
+taken() { # the list in the complaint
+	"$culprit" run --inventory inventory.lua --dry-run scenario.lua 2>&1 |
+		sed -n "s/.*unknown key 'zzzzqqqq_'; there are //p" | tr -d ' ' | tr ',' '\n' | sort
+}
+same() { # CLASS
+	local said
+	if said=$(diff <(documented "$1") <(taken)) && [ -n "$(taken)" ]; then ok "$1"; else not_ok "$1" "$said"; fi
+}
+
+rest='name = "x", workloads = { "ddw" }, detectors = { "always-healthy" }'
+echo "return { $rest, faults = { 'none' }, zzzzqqqq_ = 1 }" >scenario.lua
+same Scenario
+echo "return { $rest, faults = { 'none' }, phases = { zzzzqqqq_ = 1 } }" >scenario.lua
+same Phases
+echo "return { $rest, faults = { 'none' }, training = { zzzzqqqq_ = 1 } }" >scenario.lua
+same Training
+echo "return { $rest, faults = { 'none' }, gates = { zzzzqqqq_ = 1 } }" >scenario.lua
+same Gates
+echo "return { $rest, faults = { './f.lua' } }" >scenario.lua
+echo 'return { zzzzqqqq_ = 1 }' >f.lua
+same Fault
+echo 'return { summary = "", resource = "", inject = function() end, verify = function() end, params = { p = { zzzzqqqq_ = 1 } } }' >f.lua
+same Param
+echo 'return { name = "x", workloads = { "./w.lua" }, detectors = { "always-healthy" }, faults = { "none" } }' >scenario.lua
+echo 'return { zzzzqqqq_ = 1 }' >w.lua
+same Workload
+done_testing

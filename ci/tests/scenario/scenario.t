@@ -1,0 +1,118 @@
+#!/bin/bash
+# A wrong scenario, inventory or command line is one message with file and line, exit code 2, and no
+# node is touched: the inventory here names hosts that do not exist.
+cd "$(dirname "$0")/../../.." || exit 1
+. ci/tests/tap.sh
+culprit=$PWD/${OUT:-out}/culprit
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 1
+
+cat >inventory.lua <<'L'
+return {
+  file_system = { type = "glusterfs" },
+  nodes = {
+    { name = "s1", role = "server", address = "192.0.2.1", host_key = "ssh-ed25519 AAAA", storage = "/b", service_port = 24007 },
+    { name = "s2", role = "server", address = "192.0.2.2", host_key = "ssh-ed25519 AAAA", storage = "/b", service_port = 24007 },
+    { name = "s3", role = "server", address = "192.0.2.3", host_key = "ssh-ed25519 AAAA", storage = "/b", service_port = 24007 },
+    { name = "c1", role = "client", address = "192.0.2.4", host_key = "ssh-ed25519 AAAA", mount = "/m" },
+  },
+}
+L
+good='name = "x", workloads = { "ddw" }, faults = { "none", "disk-hog" }, detectors = { "always-healthy" }'
+
+# refuses NAME PATTERN [OPTION ...]: with scenario.lua as it stands, exit 2, one line, that says PATTERN.
+refuses() {
+	local name=$1 pattern=$2 said code
+	shift 2
+	said=$(timeout 20 "$culprit" run --inventory inventory.lua --dry-run "$@" scenario.lua 2>&1)
+	code=$?
+	if [ $code -eq 2 ] && [ "$(wc -l <<<"$said")" -eq 1 ] && grep -qE -- "$pattern" <<<"$said"; then
+		ok "$name"
+	else
+		not_ok "$name" "exit $code: $said"
+	fi
+}
+scenario() { printf '%s\n' "$@" >scenario.lua; }
+
+scenario 'return {' '  nam = "x",' '}'
+refuses "an unknown key, with the near match" "scenario.lua:2: scenario: unknown key 'nam'; did you mean 'name'\?"
+scenario 'return {' '  name = "x",' '  workloads = { "ddx" }, faults = { "none" }, detectors = { "always-healthy" } }'
+refuses "an unknown workload" "scenario.lua:3: there is no workload 'ddx'; did you mean 'dd[rw]'\?"
+scenario 'return { name = "x", workloads = { "ddw" },' 'faults = { "disk-hgo" },' 'detectors = { "always-healthy" } }'
+refuses "an unknown fault" "scenario.lua:2: there is no fault 'disk-hgo'; did you mean 'disk-hog'\?"
+scenario 'return { name = "x", workloads = { "ddw" }, faults = { "none" },' 'detectors = { "peer-treshold" } }'
+refuses "an unknown detector" "peer-threshold"
+scenario "return { $good," 'phases = { fault = "20x" } }'
+refuses "a bad unit" "scenario.lua:2: phases: 'fault': '20x' has the unknown unit 'x'; write it like 10s"
+scenario "return { $good," 'phases = { fault = 20 } }'
+refuses "a missing unit" "scenario.lua:2: phases: 'fault': '20' has no unit"
+scenario "return { $good," 'phases = { fault = "0s" } }'
+refuses "a phase out of range" "scenario.lua:2: phases: 'fault' must be between 1 s and"
+scenario "return { $good," 'repeats = 1.5 }'
+refuses "a broken number of repeats" "scenario.lua:2: scenario: 'repeats' must be a whole number"
+scenario 'return { name = "x", workloads = { "ddw" }, faults = { "disk-hog" }, detectors = { "always-healthy" },' 'controls = 3 }'
+refuses "controls without a control" "scenario.lua:2: 'controls' says how often, but \"none\" is not among the 'faults'"
+scenario "return { $good," 'repeats = "two" }'
+refuses "a wrong type" "scenario.lua:2: scenario: 'repeats' must be a number, not a string"
+scenario 'return {' '  name = "x"' '  workloads = {} }'
+refuses "a syntax error" "scenario.lua:3: "
+scenario 'local t = nil' 'return { name = t.x }'
+refuses "a runtime error" "scenario.lua:2: attempt to index a nil value"
+scenario 'return 5'
+refuses "no table" "scenario.lua: the file must return a table"
+scenario 'os.exit(0)'
+refuses "os is not there" "scenario.lua:1: attempt to index a nil value \(global 'os'\)"
+scenario 'return { name = "x", workloads = { "ddw" }, detectors = { "always-healthy" },' \
+	'faults = { { "receive-pktloss", loss = "500%" } } }'
+refuses "a strength out of range" "scenario.lua:2: fault 'receive-pktloss': 'loss' must be between 0.01% and 100%"
+scenario 'return { name = "x", workloads = { "ddw" }, detectors = { "always-healthy" },' \
+	'faults = { { "receive-pktloss", los = "5%" } } }'
+refuses "an unknown parameter" "scenario.lua:2: .*unknown key 'los'; did you mean 'loss'\?"
+scenario "return { $good," 'training = { workloads = { "ddx" } } }'
+refuses "training on what is not there" "scenario.lua:2: there is no workload 'ddx'"
+scenario 'return { name = "x", workloads = { "ddw" }, detectors = { "always-healthy" },' \
+	'faults = { { "disk-hog", workloads = { "ddr" } } } }'
+refuses "a fault under a workload that is not run" "scenario.lua:2: fault 'disk-hog': 'ddr' is not among"
+scenario 'return { name = "x", workloads = { "ddw" }, detectors = { "always-healthy" },' \
+	'faults = { { "disk-hog", victims = 3 } } }'
+refuses "as many victims as servers" "fault 'disk-hog' has 3 victims of 3 servers"
+scenario 'return { name = "x", workloads = { "ddw" }, faults = { "disk-hog", "disk-hog" }, detectors = { "always-healthy" } }'
+refuses "a fault twice" "stands twice"
+scenario "return { $good," 'tracer = "magic" }'
+refuses "an unknown tracer" "scenario.lua:2: there is no tracer 'magic'"
+scenario 'return { name = "x", workloads = { "ddw" }, detectors = { "always-healthy" }, faults = { "./mine.lua" } }'
+refuses "a fault's file that is not there" "cannot read the fault './mine.lua'"
+printf 'return {\n  summary = "s", resource = "r",\n  inject = 5,\n}\n' >mine.lua
+refuses "a fault of the wrong form, in its own file" "mine.lua:3: fault: 'inject' must be a function"
+printf 'return { summary = "s", resource = "r", inject = function() end, verify = function() end,\nparams = { p = { default = "5", unit = "parsec", help = "" } } }\n' >mine.lua
+refuses "a parameter of an unknown unit" "mine.lua:2: parameter 'p': unknown unit 'parsec'"
+
+scenario "return { $good }"
+refuses "--only with an unknown key" "--only: 'colour' is not one of" --only colour=red
+refuses "--only that fits no cell" "--only: no cell has workload=ddr" --only workload=ddr
+refuses "a seed that is no number" "--seed takes a whole number" --seed abc
+cp inventory.lua good.lua
+sed -i 's/role = "client"/role = "cleint"/' inventory.lua
+refuses "a wrong inventory" "inventory.lua:7: node 'c1': unknown role 'cleint'; did you mean 'client'\?"
+sed 's/name = "s2"/name = "s1"/' good.lua >inventory.lua
+refuses "two nodes of one name" "inventory.lua:4: there are two nodes named 's1'"
+grep -v 'name = "c1"' good.lua >inventory.lua
+refuses "no client" "needs at least one server and one client"
+rm inventory.lua
+refuses "no inventory" "inventory.lua"
+cp good.lua inventory.lua
+
+plan() { "$culprit" run --inventory inventory.lua --dry-run --json "$@" scenario.lua; }
+scenario "return { $good, repeats = 3 }"
+check "one seed gives one plan" cmp <(plan --seed 7) <(plan --seed 7)
+if cmp -s <(plan --seed 7) <(plan --seed 8); then not_ok "another seed, another plan"; else ok "another seed, another plan"; fi
+before=$(plan --seed 7 | grep -A6 '"cell": 4,' | sort)
+after=$(plan --seed 7 --only cell=4 | grep -A6 '"cell": 4,' | sort)
+check "--only changes no cell" [ "$before" = "$after" ]
+scenario 'return { name = "x", workloads = { "ddw", "ddr" }, detectors = { "always-healthy" }, repeats = 20,' \
+	'faults = { "none", { "disk-hog", workloads = { "ddr" }, victims = 2 } } }'
+check "a fault runs under its own workloads only, on as many victims" \
+	[ "$("$culprit" run --inventory inventory.lua --dry-run scenario.lua | grep disk-hog | grep -c 'ddr .* s.+s.')" = 20 ]
+check "a dry run leaves nothing behind" [ ! -e runs ]
+done_testing

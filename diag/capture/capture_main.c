@@ -1,0 +1,321 @@
+#include "diag/capture/capture.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "diag/record/calls.h"
+#include "harness/base/units.h"
+
+enum { MAX_PIDS = 1024, MAX_CALLS = 512, MAX_PATHS = 16, MAX_PID = 1 << 22 };
+
+struct options {
+	struct trace_request r;
+	pid_t pids[MAX_PIDS], tids[MAX_PIDS];
+	uint32_t calls[MAX_CALLS];
+	const char *paths[MAX_PATHS];
+};
+
+static const struct tracer {
+	const char *name;
+	trace_fn run;
+	bool asked; /* never taken by "auto" */
+} tracers[] = {
+	{"ebpf", ebpf_trace, false},
+	{"ptrace", ptrace_trace, false},
+	{"strace", strace_trace, true},
+	{"sysstat", sysstat_trace, true},
+	{"sampler", sampler_trace, true},
+};
+enum { N_TRACERS = sizeof(tracers) / sizeof(tracers[0]) };
+
+static volatile sig_atomic_t stop_signal, ticked;
+
+static void on_stop(int signo, siginfo_t *info, void *context)
+{
+	(void)context;
+	/* A terminal's signals reach the command by themselves. */
+	if (info->si_code != SI_KERNEL)
+		stop_signal = signo;
+	else if (!stop_signal)
+		stop_signal = -signo;
+}
+
+static void on_tick(int signo)
+{
+	(void)signo;
+	ticked = 1;
+}
+
+void trace_signals(void)
+{
+	const int stops[] = {SIGTERM, SIGINT, SIGHUP};
+	struct sigaction stop = {.sa_sigaction = on_stop, .sa_flags = SA_SIGINFO};
+	struct sigaction tick = {.sa_handler = on_tick};
+	struct itimerval every = {{0, 250000}, {0, 250000}};
+
+	for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); i++)
+		sigaction(stops[i], &stop, NULL);
+	sigaction(SIGALRM, &tick, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGTTOU, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	setitimer(ITIMER_REAL, &every, NULL);
+}
+
+int trace_take_stop(void)
+{
+	int signo = stop_signal;
+
+	stop_signal = 0;
+	return signo;
+}
+
+bool trace_take_tick(void)
+{
+	bool was = ticked;
+
+	ticked = 0;
+	return was;
+}
+
+void trace_ready(const struct trace_request *r)
+{
+	if (r->ready_fd >= 0 && write(r->ready_fd, "ready\n", 6) == 6)
+		close(r->ready_fd);
+}
+
+int trace_complain(int code, const char *sentence)
+{
+	fprintf(stderr, "culprit-agent trace: %s\n", sentence);
+	return code;
+}
+
+int trace_exit_code(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void usage(FILE *f)
+{
+	fputs("usage: culprit-agent trace [OPTIONS] --out FILE (-p PID ... | -- COMMAND ...)\n"
+	      "\n"
+	      "Writes the system calls, signals and descriptors of the processes (and of all that they\n"
+	      "start) to FILE, which may not exist yet. 'culprit log FILE' prints it.\n"
+	      "\n"
+	      "  -p, --pid PID     attach; may be repeated. SIGTERM or SIGINT detaches\n"
+	      "  -o, --out FILE    the log\n"
+	      "  --tracer NAME     ebpf, ptrace, strace, sysstat, sampler; default auto: ebpf where the\n"
+	      "                    kernel allows it, else ptrace. strace and sysstat (its sadc, each\n"
+	      "                    second) are those programs, and FILE is as they write it. sampler\n"
+	      "                    records no calls: each second it reads their TCP sockets, processor\n"
+	      "                    time and memory, and the node's interfaces, processors and disk\n"
+	      "  --mode MODE       events (default): a record a call; sums: a record a second, process,\n"
+	      "                    class of call and of descriptor\n"
+	      "  --call NAME,...   only these system calls\n"
+	      "  --tid TID         only this thread; may be repeated\n"
+	      "  --cgroup DIR      only processes in this cgroup (v2) or below\n"
+	      "  --path PREFIX     only files at or below this path; may be repeated. sampler: the disk\n"
+	      "                    that this path lies on\n"
+	      "  --memory SIZE     most that buffers in the kernel may take (default 64MiB)\n"
+	      "  --ready-fd N      write the line ready to descriptor N once everything is attached\n",
+	      f);
+}
+
+static int bad(const char *format, const char *what)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), format, what);
+	return trace_complain(TRACE_EXIT_USAGE, text);
+}
+
+static int add_number(const char *text, pid_t *list, size_t *n)
+{
+	char *end;
+	long v = strtol(text, &end, 10);
+
+	if (*end || end == text || v <= 0 || v >= MAX_PID)
+		return bad("'%s' is no process number", text);
+	if (*n == MAX_PIDS)
+		return bad("more processes than can be traced at once, from '%s' on", text);
+	list[(*n)++] = (pid_t)v;
+	return 0;
+}
+
+static int add_calls(struct options *o, char *names)
+{
+	struct utsname u;
+	char *save = NULL;
+
+	uname(&u);
+	for (char *name = strtok_r(names, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
+		int nr = call_number(u.machine, name);
+
+		if (nr < 0)
+			return bad("there is no system call '%s' here", name);
+		if (o->r.filter.n_calls == MAX_CALLS)
+			return bad("too many calls, from '%s' on", name);
+		o->calls[o->r.filter.n_calls++] = (uint32_t)nr;
+	}
+	return 0;
+}
+
+static int set_memory(struct options *o, const char *text)
+{
+	struct err e;
+	double bytes;
+
+	if (unit_parse(UNIT_BYTES, text, &bytes, &e))
+		return trace_complain(TRACE_EXIT_USAGE, e.text);
+	if (bytes < 65536 || bytes > 1ull << 32)
+		return bad("--memory takes 64KiB to 4GiB, not '%s'", text);
+	o->r.memory_bytes = (uint64_t)bytes;
+	return 0;
+}
+
+static int set_mode(struct options *o, const char *text)
+{
+	if (strcmp(text, "events") && strcmp(text, "sums"))
+		return bad("--mode takes events or sums, not '%s'", text);
+	o->r.mode = *text == 's' ? TRACE_SUMS : TRACE_EVENTS;
+	return 0;
+}
+
+static int set_ready(struct options *o, const char *text)
+{
+	char *end;
+	long fd = strtol(text, &end, 10);
+
+	if (*end || end == text || fd < 0 || fd > 1 << 20)
+		return bad("--ready-fd takes the number of a descriptor, not '%s'", text);
+	o->r.ready_fd = (int)fd;
+	return 0;
+}
+
+static int add_path(struct options *o, const char *path)
+{
+	if (*path != '/')
+		return bad("--path takes an absolute path, not '%s'", path);
+	if (o->r.filter.n_paths == MAX_PATHS)
+		return bad("too many paths, from '%s' on", path);
+	o->paths[o->r.filter.n_paths++] = path;
+	return 0;
+}
+
+static int finish(struct options *o, int argc, char **argv)
+{
+	o->r.pids = o->pids;
+	o->r.filter.calls = o->calls;
+	o->r.filter.tids = o->tids;
+	o->r.filter.paths = o->paths;
+	if (optind < argc)
+		o->r.command = argv + optind;
+	if (!o->r.out)
+		return trace_complain(TRACE_EXIT_USAGE, "say where the log goes: --out FILE");
+	if (!o->r.n_pids == !o->r.command)
+		return trace_complain(TRACE_EXIT_USAGE,
+				      "give processes (-p PID) or a command (-- COMMAND ...), not both");
+	return 0;
+}
+
+/* 0, an exit code, or -1: help was printed. */
+static int parse(int argc, char **argv, struct options *o)
+{
+	static const struct option longs[] = {
+		{"out", required_argument, NULL, 'o'},    {"ready-fd", required_argument, NULL, 'r'},
+		{"pid", required_argument, NULL, 'p'},    {"tracer", required_argument, NULL, 't'},
+		{"mode", required_argument, NULL, 'm'},   {"call", required_argument, NULL, 'c'},
+		{"tid", required_argument, NULL, 'T'},    {"cgroup", required_argument, NULL, 'g'},
+		{"path", required_argument, NULL, 'P'},   {"memory", required_argument, NULL, 'M'},
+		{"help", no_argument, NULL, 'h'},         {0},
+	};
+	int c, code = 0;
+
+	o->r.ready_fd = -1;
+	o->r.tracer = "auto";
+	while (!code && (c = getopt_long(argc, argv, "+o:p:h", longs, NULL)) != -1) {
+		switch (c) {
+		case 'o':
+			o->r.out = optarg;
+			break;
+		case 'r':
+			code = set_ready(o, optarg);
+			break;
+		case 'p':
+			code = add_number(optarg, o->pids, &o->r.n_pids);
+			break;
+		case 't':
+			o->r.tracer = optarg;
+			break;
+		case 'm':
+			code = set_mode(o, optarg);
+			break;
+		case 'c':
+			code = add_calls(o, optarg);
+			break;
+		case 'T':
+			code = add_number(optarg, o->tids, &o->r.filter.n_tids);
+			break;
+		case 'g':
+			o->r.filter.cgroup = optarg;
+			break;
+		case 'P':
+			code = add_path(o, optarg);
+			break;
+		case 'M':
+			code = set_memory(o, optarg);
+			break;
+		case 'h':
+			usage(stdout);
+			return -1;
+		default:
+			usage(stderr);
+			return TRACE_EXIT_USAGE;
+		}
+	}
+	return code ? code : finish(o, argc, argv);
+}
+
+/* The first tracer that this kernel allows: they stand in the order of preference. */
+static int run_auto(const struct options *o)
+{
+	struct trace_request r = o->r;
+	struct err why;
+	int code = -EOPNOTSUPP;
+
+	for (size_t i = 0; i < N_TRACERS && code == -EOPNOTSUPP && !tracers[i].asked; i++) {
+		if (i)
+			fprintf(stderr, "culprit-agent trace: %s; using %s\n", why.text, tracers[i].name);
+		r.tracer = tracers[i].name;
+		code = tracers[i].run(&r, &why);
+	}
+	return code == -EOPNOTSUPP ? trace_complain(TRACE_EXIT_USAGE, why.text) : code;
+}
+
+int trace_main(int argc, char **argv)
+{
+	static struct options o;
+	struct err why;
+	int code;
+
+	code = parse(argc, argv, &o);
+	if (code)
+		return code < 0 ? 0 : code;
+	if (!strcmp(o.r.tracer, "auto"))
+		return run_auto(&o);
+	for (size_t i = 0; i < N_TRACERS; i++) {
+		if (strcmp(tracers[i].name, o.r.tracer))
+			continue;
+		code = tracers[i].run(&o.r, &why);
+		return code == -EOPNOTSUPP ? trace_complain(TRACE_EXIT_USAGE, why.text) : code;
+	}
+	return bad("there is no tracer '%s'; there are ebpf, ptrace, strace, sysstat and sampler", o.r.tracer);
+}

@@ -1,0 +1,140 @@
+/* The filter by path: is a file one of its paths, or below one? */
+#ifndef CULPRIT_DIAG_EBPF_BELOW_H
+#define CULPRIT_DIAG_EBPF_BELOW_H
+
+#include "diag/capture/ebpf/files.h"
+
+struct file_key {
+	u64 ino;
+	u32 dev, generation;
+};
+
+struct verdict {
+	u32 renames;
+	u32 below;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct file_key);
+	__type(value, struct verdict);
+} verdicts SEC(".maps");
+
+struct climb {
+	struct dentry *dentry;
+	struct vfsmount *mnt;
+	bool below;
+};
+
+static long climb_step(u32 i, void *ctx)
+{
+	struct climb *c = ctx;
+	struct dentry *dentry = c->dentry, *parent;
+	struct vfsmount *mnt = c->mnt;
+	u64 ino = BPF_CORE_READ(dentry, d_inode, i_ino);
+	u32 dev = BPF_CORE_READ(dentry, d_inode, i_sb, s_dev);
+
+	for (u32 k = 0; k < PREFIXES && k < n_prefixes; k++)
+		if (prefixes[k].ino == ino && prefixes[k].dev == dev) {
+			c->below = true;
+			return 1;
+		}
+	if (dentry == BPF_CORE_READ(mnt, mnt_root)) {
+		struct mount *m = mount_of(mnt), *up = BPF_CORE_READ(m, mnt_parent);
+
+		if (up == m)
+			return 1;
+		c->dentry = BPF_CORE_READ(m, mnt_mountpoint);
+		c->mnt = (void *)up + bpf_core_field_offset(struct mount, mnt);
+		return 0;
+	}
+	parent = BPF_CORE_READ(dentry, d_parent);
+	if (parent == dentry)
+		return 1;
+	c->dentry = parent;
+	return 0;
+}
+
+/* Is the file one of the filter's paths, or below one? Remembered for each file. */
+static __noinline bool is_below(struct file *file)
+{
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
+	struct file_key key = {
+		.ino = BPF_CORE_READ(inode, i_ino),
+		.dev = BPF_CORE_READ(inode, i_sb, s_dev),
+		.generation = BPF_CORE_READ(inode, i_generation),
+	};
+	struct verdict *known = bpf_map_lookup_elem(&verdicts, &key), verdict;
+	struct climb c = {};
+
+	if (known && known->renames == renames)
+		return known->below;
+	c.dentry = BPF_CORE_READ(file, f_path.dentry);
+	c.mnt = BPF_CORE_READ(file, f_path.mnt);
+	verdict.renames = renames;
+	bpf_loop(PARTS_DEPTH, climb_step, &c, 0);
+	verdict.below = c.below;
+	bpf_map_update_elem(&verdicts, &key, &verdict, 0);
+	return c.below;
+}
+
+/*
+ * Does a path argument name such a file? An absolute one is taken as it is written; a relative one is below if the
+ * folder is that it is relative to. So a link from outside, or a relative path from above the filter's, is not seen
+ * here: what is opened by it is, by the file that it turns out to be.
+ */
+static __noinline bool names_below(struct task_struct *task, struct thread *t, s32 path, s32 dir)
+{
+	u32 zero = 0;
+	struct scratch *s = bpf_map_lookup_elem(&scratches, &zero);
+	struct climb c = {};
+	char *text;
+	long n;
+
+	if (!s || path < 0)
+		return false;
+	text = (char *)s->bytes;
+	n = bpf_probe_read_user_str(text, PREFIX_MAX + 1, (void *)t->args[path & 3]);
+	if (n <= 0)
+		return false;
+	if (text[0] == '/') {
+#pragma unroll
+		for (u32 i = 0; i < PREFIXES; i++) {
+			u32 size = prefixes[i].size;
+
+			if (i < n_prefixes && size < PREFIX_MAX &&
+			    bpf_strncmp(text, size, (const char *)prefix_text[i]) == 0 &&
+			    (!text[size] || text[size] == '/'))
+				return true;
+		}
+		return false;
+	}
+	if (dir >= 0 && (s32)t->args[dir & 3] >= 0) {
+		struct file *file = file_at(task->files, t->args[dir & 3]);
+
+		return file && is_below(file);
+	}
+	c.dentry = BPF_CORE_READ(task, fs, pwd.dentry);
+	c.mnt = BPF_CORE_READ(task, fs, pwd.mnt);
+	bpf_loop(PARTS_DEPTH, climb_step, &c, 0);
+	return c.below;
+}
+
+/* Is a call selected by the filter of paths? */
+static __always_inline bool call_is_below(struct task_struct *task, struct thread *t,
+					  const volatile struct call_rule *rule)
+{
+	struct file *file;
+
+	if (rule->path >= 0) {
+		t->maybe = rule->action == ACT_RESULT;
+		return names_below(task, t, rule->path, rule->dir) || names_below(task, t, rule->path2, rule->dir2);
+	}
+	if (rule->fd < 0)
+		return false;
+	file = file_at(task->files, t->args[rule->fd & 3]);
+	return file && is_below(file);
+}
+
+#endif

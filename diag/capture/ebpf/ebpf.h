@@ -1,0 +1,61 @@
+/* The in-kernel tracer's inside. */
+#ifndef CULPRIT_DIAG_EBPF_EBPF_H
+#define CULPRIT_DIAG_EBPF_EBPF_H
+
+#include "diag/capture/ebpf/shared.h"
+#include "diag/record/record.h"
+#include "diag/capture/capture.h"
+
+extern const char ebpf_arch[];
+
+void rules_fill(const struct trace_request *r, struct call_rule rules[RULES]);
+
+/*
+ * Events to records. They may be cut short or make no sense: what does not hold together is dropped.
+ */
+struct events;
+
+/* Takes a record; it is valid until the function returns. */
+typedef void (*record_fn)(void *ctx, struct record *rec);
+
+/* 'rules' must outlive it. NULL: out of memory. */
+struct events *events_new(const struct call_rule *rules, record_fn fn, void *ctx);
+void events_free(struct events *x);
+
+/* CLOCK_REALTIME minus CLOCK_MONOTONIC, from now on. */
+void events_clock(struct events *x, int64_t offset_ns);
+
+/* 0, or -ENOMEM. */
+int events_feed(struct events *x, const struct ev *ev, uint32_t size);
+
+/* A RECORD_LOST of 'count'. */
+void events_lost(struct events *x, uint32_t cpu, uint64_t count, uint64_t at_ns);
+
+/* Writes what was held back. */
+void events_end(struct events *x);
+
+/* What a descriptor is, from its event: kind, path (into 'path'), addresses; not the tag. False: makes no sense. */
+bool describe_fd(const struct ev_fd *ev, uint32_t size, struct record_fd *f, char path[4096 + 256]);
+
+/* When this log first met the file: 'now_ns' if it is the first time. */
+struct first_seen;
+struct first_seen *first_seen_new(void); /* NULL: out of memory */
+void first_seen_free(struct first_seen *s);
+int64_t first_seen_ns(struct first_seen *s, uint32_t dev, uint64_t ino, uint32_t generation, int64_t now_ns);
+
+/*
+ * Sums to records.
+ */
+struct sums;
+
+/* Takes the descriptors of the maps, which stay the caller's. NULL: out of memory. */
+struct sums *sums_new(int sums_fd, int messages_fd, int pollers_fd, int cpus, record_fn fn, void *ctx);
+void sums_free(struct sums *s);
+
+/* Writes and forgets the seconds that are over at 'now_ns' (CLOCK_REALTIME; INT64_MAX: all). 0, or -ENOMEM. */
+int sums_read(struct sums *s, int64_t now_ns);
+
+/* The messages of a process that has ended (0: of all): counted if they are whole. */
+void sums_end_messages(struct sums *s, uint32_t pid, int64_t clock_ns);
+
+#endif

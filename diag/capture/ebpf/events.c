@@ -1,0 +1,461 @@
+#include <errno.h>
+#include <linux/close_range.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+
+#include "diag/capture/ebpf/ebpf.h"
+#include "diag/record/fdtable.h"
+
+enum { MAX_PID = 1 << 22 /* PID_MAX_LIMIT of 64-bit kernels */ };
+
+struct process {
+	unsigned threads;
+	bool fatal;              /* the signal that kills it has been recorded */
+	bool leader_gone, group_dead;
+	int status;              /* of the leader; of the group, if that is how it ends */
+};
+
+struct thread {
+	uint32_t pid;
+	char *paths;             /* of the call that it is in; or NULL */
+	uint32_t path2;          /* where the second begins, 0: none */
+	struct record_signal signal; /* may be its end: written when that is known; signo 0: none */
+};
+
+struct events {
+	const struct call_rule *rules;
+	record_fn fn;
+	void *ctx;
+	int64_t offset_ns;
+	uint64_t base_ns;        /* seq counts from here */
+	struct fdtable *fds;
+	struct first_seen *seen;
+	struct thread **thread;  /* by number */
+	struct process **process;
+	uint32_t top;            /* highest number so far */
+	char path[PARTS_MAX + 256];
+};
+
+struct events *events_new(const struct call_rule *rules, record_fn fn, void *ctx)
+{
+	struct events *x = calloc(1, sizeof(*x));
+
+	if (!x)
+		return NULL;
+	x->rules = rules;
+	x->fn = fn;
+	x->ctx = ctx;
+	/* Untouched pages of these cost nothing. */
+	x->thread = calloc(MAX_PID, sizeof(struct thread *));
+	x->process = calloc(MAX_PID, sizeof(struct process *));
+	x->fds = fdtable_new();
+	x->seen = first_seen_new();
+	if (!x->thread || !x->process || !x->fds || !x->seen) {
+		events_free(x);
+		return NULL;
+	}
+	return x;
+}
+
+void events_free(struct events *x)
+{
+	if (!x)
+		return;
+	for (uint32_t i = 0; i <= x->top && x->thread && x->process; i++) {
+		if (x->thread[i])
+			free(x->thread[i]->paths);
+		free(x->thread[i]);
+		free(x->process[i]);
+	}
+	free(x->thread);
+	free(x->process);
+	fdtable_free(x->fds);
+	first_seen_free(x->seen);
+	free(x);
+}
+
+void events_clock(struct events *x, int64_t offset_ns)
+{
+	x->offset_ns = offset_ns;
+}
+
+static int emit(struct events *x, struct record *rec)
+{
+	int rc = fdtable_feed(x->fds, rec);
+
+	x->fn(x->ctx, rec);
+	return rc;
+}
+
+static int64_t real_ns(const struct events *x, uint64_t ns)
+{
+	return (int64_t)ns + x->offset_ns;
+}
+
+static uint64_t seq(struct events *x, uint64_t start_ns)
+{
+	if (!x->base_ns)
+		x->base_ns = start_ns - 1;
+	return start_ns - x->base_ns;
+}
+
+static struct thread *thread_get(struct events *x, const struct ev *ev)
+{
+	struct thread *t = x->thread[ev->tid];
+
+	if (t)
+		return t;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return NULL;
+	t->pid = ev->pid;
+	x->thread[ev->tid] = t;
+	if (!x->process[ev->pid]) {
+		x->process[ev->pid] = calloc(1, sizeof(struct process));
+		if (!x->process[ev->pid])
+			return NULL;
+	}
+	x->process[ev->pid]->threads++;
+	if (ev->tid > x->top)
+		x->top = ev->tid;
+	if (ev->pid > x->top)
+		x->top = ev->pid;
+	return t;
+}
+
+static int flush_signal(struct events *x, struct thread *t, bool fatal)
+{
+	struct record rec = {.type = RECORD_SIGNAL};
+
+	if (!t->signal.signo)
+		return 0;
+	rec.signal = t->signal;
+	rec.signal.fatal = fatal;
+	t->signal.signo = 0;
+	return emit(x, &rec);
+}
+
+static int feed_signal(struct events *x, const struct ev *ev, uint32_t signo, bool deadly)
+{
+	struct thread *t = thread_get(x, ev);
+	int rc;
+
+	if (!t)
+		return -ENOMEM;
+	rc = flush_signal(x, t, false);
+	t->signal = (struct record_signal){
+		.seq = seq(x, ev->at_ns),
+		.start_ns = real_ns(x, ev->at_ns),
+		.pid = ev->pid,
+		.tid = ev->tid,
+		.signo = signo,
+	};
+	return rc < 0 || deadly ? rc : flush_signal(x, t, false);
+}
+
+static void drop_paths(struct thread *t)
+{
+	free(t->paths);
+	t->paths = NULL;
+}
+
+static int feed_paths(struct events *x, const struct ev_paths *ev, uint32_t size)
+{
+	struct thread *t;
+	uint32_t room, n, m;
+
+	if (size < sizeof(*ev))
+		return 0;
+	room = size - (uint32_t)sizeof(*ev);
+	n = ev->size[0];
+	m = ev->size[1];
+	if (!n || n > room || m > room - n || ev->text[n - 1] || (m && ev->text[n + m - 1]))
+		return 0;
+	t = thread_get(x, &ev->h);
+	if (!t)
+		return -ENOMEM;
+	drop_paths(t);
+	t->paths = malloc(n + m);
+	if (!t->paths)
+		return -ENOMEM;
+	memcpy(t->paths, ev->text, n + m);
+	t->path2 = m ? n : 0;
+	return 0;
+}
+
+static int closed(struct events *x, uint32_t pid, int32_t fd, int64_t now_ns)
+{
+	struct record rec = {.type = RECORD_FD, .fd = {.start_ns = now_ns, .pid = pid, .fd = fd}};
+
+	return emit(x, &rec);
+}
+
+struct range {
+	uint64_t first, last;
+	int64_t before_ns;
+	size_t n, room;
+	int32_t *fd;
+};
+
+static void range_add(void *ctx, const struct fd_state *s)
+{
+	struct range *r = ctx;
+
+	if (s->now.fd < 0 || (uint64_t)s->now.fd < r->first || (uint64_t)s->now.fd > r->last ||
+	    s->now.start_ns > r->before_ns)
+		return;
+	if (r->n == r->room) {
+		size_t room = r->room ? r->room * 2 : 64;
+		int32_t *fd = realloc(r->fd, room * sizeof(*fd));
+
+		if (!fd)
+			return;
+		r->fd = fd;
+		r->room = room;
+	}
+	r->fd[r->n++] = s->now.fd;
+}
+
+/* A number that was closed may have been given to another file, and that been recorded, before the call that closed
+ * it is over: what is newer than the call's start stays. */
+static int feed_closes(struct events *x, const struct ev_call *ev, uint8_t action)
+{
+	struct range r = {.before_ns = real_ns(x, ev->start_ns)};
+	int64_t now_ns = real_ns(x, ev->h.at_ns);
+	int rc = 0;
+
+	if (action == ACT_CLOSE) {
+		const struct fd_state *s = fdtable_get(x->fds, ev->h.pid, (int32_t)ev->args[0]);
+
+		/* Any other failure (EIO, EINTR ...) comes after the number has been freed. */
+		if (ev->result == -EBADF || !s || s->now.start_ns > r.before_ns)
+			return 0;
+		return closed(x, ev->h.pid, (int32_t)ev->args[0], now_ns);
+	}
+	if (action != ACT_CLOSE_RANGE || ev->result < 0 || (ev->args[2] & CLOSE_RANGE_CLOEXEC))
+		return 0;
+	r.first = (uint32_t)ev->args[0];
+	r.last = (uint32_t)ev->args[1];
+	fdtable_each(x->fds, ev->h.pid, range_add, &r);
+	for (size_t i = 0; i < r.n && rc == 0; i++)
+		rc = closed(x, ev->h.pid, r.fd[i], now_ns);
+	free(r.fd);
+	return rc;
+}
+
+static int feed_call(struct events *x, const struct ev_call *ev, uint32_t size)
+{
+	struct record rec = {.type = RECORD_CALL};
+	struct thread *t;
+	int rc = 0;
+
+	if (size < sizeof(*ev))
+		return 0;
+	t = thread_get(x, &ev->h);
+	if (!t)
+		return -ENOMEM;
+	if (!(ev->h.flags & EV_SILENT)) {
+		rec.call = (struct record_call){
+			.seq = seq(x, ev->start_ns),
+			.start_ns = real_ns(x, ev->start_ns),
+			.service_ns = (int64_t)(ev->h.at_ns - ev->start_ns),
+			.pid = ev->h.pid,
+			.tid = ev->h.tid,
+			.nr = ev->nr,
+			.unfinished = ev->h.flags & EV_UNFINISHED,
+			.result = ev->result,
+			.offset = ev->offset,
+			.path = t->paths,
+			.path2 = t->paths && t->path2 ? t->paths + t->path2 : NULL,
+		};
+		memcpy(rec.call.args, ev->args, sizeof(rec.call.args));
+		rc = emit(x, &rec);
+	}
+	if (t->paths)
+		drop_paths(t);
+	if (rc == 0 && ev->nr < RULES && !(ev->h.flags & EV_UNFINISHED))
+		rc = feed_closes(x, ev, x->rules[ev->nr].action);
+	return rc;
+}
+
+static int feed_fd(struct events *x, const struct ev_fd *ev, uint32_t size)
+{
+	struct record rec = {.type = RECORD_FD};
+
+	if (!describe_fd(ev, size, &rec.fd, x->path))
+		return 0;
+	rec.fd.start_ns = real_ns(x, ev->h.at_ns);
+	if (rec.fd.kind == FD_FILE || rec.fd.kind == FD_DIR || rec.fd.kind == FD_DEVICE) {
+		rec.fd.tag.device = makedev(ev->dev >> 20, ev->dev & 0xfffff);
+		rec.fd.tag.inode = ev->ino;
+		rec.fd.tag.first_ns = first_seen_ns(x->seen, ev->dev, ev->ino, ev->generation, rec.fd.start_ns);
+	}
+	return emit(x, &rec);
+}
+
+static int process_record(struct events *x, const struct ev *ev, int what, uint32_t tid, uint32_t parent, int status,
+			  const char *name)
+{
+	struct record rec = {.type = RECORD_PROCESS};
+
+	rec.process = (struct record_process){
+		.start_ns = real_ns(x, ev->at_ns),
+		.pid = ev->pid,
+		.tid = tid,
+		.parent = parent,
+		.what = what,
+		.status = status,
+		.name = name,
+	};
+	return emit(x, &rec);
+}
+
+static void thread_drop(struct events *x, uint32_t tid)
+{
+	drop_paths(x->thread[tid]);
+	free(x->thread[tid]);
+	x->thread[tid] = NULL;
+}
+
+static void forget(struct events *x, uint32_t tid)
+{
+	uint32_t pid = x->thread[tid]->pid;
+	struct process *p = x->process[pid];
+
+	thread_drop(x, tid);
+	if (p && --p->threads == 0) {
+		free(p);
+		x->process[pid] = NULL;
+	}
+}
+
+/* How the thread ends is known now, and so whether a signal was the end of the process. */
+static int flush_fatal(struct events *x, const struct ev *ev, struct thread *t, int status)
+{
+	struct process *p = x->process[t->pid];
+	int rc = 0;
+
+	if (!WIFSIGNALED(status) || p->fatal)
+		return flush_signal(x, t, false);
+	if (t->signal.signo != (uint32_t)WTERMSIG(status))
+		rc = feed_signal(x, ev, (uint32_t)WTERMSIG(status), true);
+	p->fatal = true;
+	return rc < 0 ? rc : flush_signal(x, t, true);
+}
+
+/* A leader that has ended is there until the last thread has, which is when the process ends. */
+static int feed_exit(struct events *x, const struct ev_process *ev)
+{
+	struct thread *t = thread_get(x, &ev->h);
+	struct process *p = x->process[ev->h.pid];
+	int rc;
+
+	if (!t || !p)
+		return -ENOMEM;
+	rc = flush_fatal(x, &ev->h, t, ev->status);
+	thread_drop(x, ev->h.tid);
+	p->threads--;
+	if (ev->group_dead || (!p->group_dead && ev->h.tid == ev->h.pid))
+		p->status = ev->status;
+	p->group_dead |= ev->group_dead;
+	if (ev->h.tid == ev->h.pid)
+		p->leader_gone = true;
+	else if (rc == 0)
+		rc = process_record(x, &ev->h, PROCESS_EXIT, ev->h.tid, 0, ev->status, "");
+	if (p->threads)
+		return rc;
+	if (p->leader_gone && rc == 0)
+		rc = process_record(x, &ev->h, PROCESS_EXIT, ev->h.pid, 0, p->status, "");
+	x->process[ev->h.pid] = NULL;
+	free(p);
+	return rc;
+}
+
+static int feed_process(struct events *x, const struct ev_process *ev, uint32_t size)
+{
+	char name[sizeof(ev->name) + 1] = "";
+	struct thread *t;
+	int rc = 0;
+
+	if (size < sizeof(*ev))
+		return 0;
+	memcpy(name, ev->name, sizeof(ev->name));
+	if (ev->h.type == EV_EXIT)
+		return feed_exit(x, ev);
+	if (ev->h.type == EV_EXEC && ev->former != ev->h.tid && ev->former < MAX_PID && x->thread[ev->former] &&
+	    x->thread[ev->former]->pid == ev->h.pid) {
+		/* The thread has the leader's number now; the leader has ended before. */
+		rc = process_record(x, &ev->h, PROCESS_EXIT, ev->former, 0, 0, "");
+		if (x->thread[ev->h.tid]) {
+			thread_drop(x, ev->h.tid);
+			x->process[ev->h.pid]->threads--;
+		}
+		x->thread[ev->h.tid] = x->thread[ev->former];
+		x->thread[ev->former] = NULL;
+	}
+	t = thread_get(x, &ev->h);
+	if (!t)
+		return -ENOMEM;
+	if (ev->h.type == EV_EXEC)
+		x->process[ev->h.pid]->leader_gone = x->process[ev->h.pid]->group_dead = false;
+	if (rc == 0)
+		rc = flush_signal(x, t, false);
+	if (rc == 0)
+		rc = process_record(x, &ev->h, ev->h.type == EV_EXEC ? PROCESS_EXEC : PROCESS_START, ev->h.tid,
+				    ev->h.pid == ev->h.tid ? ev->parent : 0, 0, name);
+	return rc;
+}
+
+void events_lost(struct events *x, uint32_t cpu, uint64_t count, uint64_t at_ns)
+{
+	struct record rec = {.type = RECORD_LOST};
+
+	rec.lost = (struct record_lost){.start_ns = real_ns(x, at_ns), .cpu = cpu, .count = count};
+	emit(x, &rec);
+}
+
+int events_feed(struct events *x, const struct ev *ev, uint32_t size)
+{
+	struct thread *t;
+
+	if (size < sizeof(*ev) || !ev->pid || ev->pid >= MAX_PID || !ev->tid || ev->tid >= MAX_PID)
+		return 0;
+	if (ev->lost)
+		events_lost(x, ev->cpu, ev->lost, ev->at_ns);
+	t = x->thread[ev->tid];
+	if (t && t->pid != ev->pid) {
+		/* Its end was lost, and the number has been given again. */
+		forget(x, ev->tid);
+		t = NULL;
+	}
+	if (t && t->signal.signo && ev->type != EV_EXIT && ev->type != EV_FD)
+		flush_signal(x, t, false);
+	switch (ev->type) {
+	case EV_CALL:
+		return feed_call(x, (const struct ev_call *)ev, size);
+	case EV_PATHS:
+		return feed_paths(x, (const struct ev_paths *)ev, size);
+	case EV_FD:
+		return feed_fd(x, (const struct ev_fd *)ev, size);
+	case EV_START:
+	case EV_EXEC:
+	case EV_EXIT:
+		return feed_process(x, (const struct ev_process *)ev, size);
+	case EV_SIGNAL:
+		if (size < sizeof(struct ev_signal))
+			return 0;
+		return feed_signal(x, ev, ((const struct ev_signal *)ev)->signo,
+				   ((const struct ev_signal *)ev)->deadly);
+	default:
+		return 0;
+	}
+}
+
+void events_end(struct events *x)
+{
+	for (uint32_t tid = 1; tid <= x->top; tid++)
+		if (x->thread[tid])
+			flush_signal(x, x->thread[tid], false);
+}

@@ -1,0 +1,190 @@
+/* What the programs share: settings, maps, and how an event gets into the ring of its CPU. */
+#ifndef CULPRIT_DIAG_EBPF_MAPS_H
+#define CULPRIT_DIAG_EBPF_MAPS_H
+
+#include "diag/capture/ebpf/kernel.h"
+
+/* Constant once loaded, so that what is not asked for costs nothing. */
+const volatile struct call_rule rules[RULES];
+const volatile bool sums, has_cgroup, has_tids;
+const volatile struct prefix prefixes[PREFIXES];
+const volatile char prefix_text[PREFIXES][PREFIX_MAX];
+const volatile u32 n_prefixes;
+const volatile u64 call_room;  /* bytes of a ring that calls may fill; the rest is for all else, which is lost last */
+const volatile u64 wake_at;    /* bytes in a ring at which the agent is woken */
+
+u32 level;                     /* of the agent's PID namespace */
+u32 iter_mode;
+bool recording;                /* descriptors are known: calls are recorded from here on */
+u64 live;                      /* threads under trace */
+u64 started;                   /* ever */
+u64 missed;                    /* threads that could not be traced: no memory */
+s64 clock_ns;                  /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
+u32 renames;                   /* what was decided about files before is to be decided again */
+u32 n_bias;
+u64 bias_ns[BIAS_CALLS];
+u8 listening[65536];           /* ports that processes under trace listen on: what has them is a server's socket */
+
+/* A thread under trace. */
+struct thread {
+	u32 pid, tid;
+	u8 silent;             /* the command, before its exec */
+	u8 bias;               /* measures the tracer: its calls are no records */
+	u8 selected;           /* by the filter of threads */
+	u8 in_call;            /* what follows is about the call that it is in */
+	u8 record;             /* the call is selected; else it changes descriptors */
+	u8 paths_later;        /* the path was not in memory yet */
+	u8 maybe;              /* the call is selected if the file that it opens is */
+	u8 append;             /* writes go to the end of the file */
+	u32 nr;
+	u64 start_ns;
+	u64 args[6];
+	s64 offset;
+	u64 polled_ns;         /* when it last waited for descriptors */
+	struct sum_key key;    /* sums: what the call counts as */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+/* Processes to attach to, by number; the value is 0 or TARGET_*. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1100);
+	__type(key, u32);
+	__type(value, u32);
+} targets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1100);
+	__type(key, u32);
+	__type(value, u32);
+} tids SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} cgroups SEC(".maps");
+
+struct ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1); /* CPUs: set before load */
+	__type(key, u32);
+	__array(values, struct ring);
+} rings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct account);
+} accounts SEC(".maps");
+
+/* Room to build an event of variable size. [1] is the iterators': they, unlike the rest, can be preempted. */
+struct scratch {
+	union {
+		struct ev_fd fd;
+		struct ev_paths paths;
+		u8 bytes[2 * PARTS_MAX + 1024];
+	};
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+static __always_inline u32 number_in(struct pid *pid)
+{
+	u32 at = bpf_core_field_offset(struct pid, numbers) + level * bpf_core_type_size(struct upid);
+	u32 nr = 0;
+
+	bpf_probe_read_kernel(&nr, sizeof(nr), (void *)pid + at + bpf_core_field_offset(struct upid, nr));
+	return nr;
+}
+
+/* As the agent's namespace sees it; 0 for a task outside of it. */
+static __always_inline u32 tid_of(struct task_struct *task)
+{
+	struct pid *pid = task->thread_pid;
+
+	return pid && BPF_CORE_READ(pid, level) >= level ? number_in(pid) : 0;
+}
+
+static __always_inline u32 pid_of(struct task_struct *task)
+{
+	struct pid *pid = BPF_CORE_READ(task, group_leader, thread_pid);
+
+	return pid && BPF_CORE_READ(pid, level) >= level ? number_in(pid) : 0;
+}
+
+static __always_inline u64 wake_flags(void *ring, u64 before, u64 size)
+{
+	return before < wake_at && before + size >= wake_at ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
+
+static __always_inline struct account *account(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&accounts, &zero);
+}
+
+static __always_inline void *own_ring(void)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&rings, &cpu);
+}
+
+static __always_inline void count_lost(struct account *a)
+{
+	__sync_fetch_and_add(&a->pending, 1);
+	__sync_fetch_and_add(&a->lost, 1);
+}
+
+static __always_inline void head(struct ev *h, u8 type, u64 at_ns, u32 pid, u32 tid)
+{
+	h->at_ns = at_ns;
+	h->pid = pid;
+	h->tid = tid;
+	h->lost = 0;
+	h->type = type;
+	h->flags = 0;
+	h->cpu = bpf_get_smp_processor_id();
+}
+
+/* Everything but calls: it may use the room that calls leave, so that it is lost last. */
+static __always_inline void put(struct ev *h, u64 size, u64 more)
+{
+	struct account *a = account();
+	void *ring = own_ring();
+	u64 filled;
+
+	if (!a || !ring)
+		return;
+	filled = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
+	h->lost = a->pending;
+	if (bpf_ringbuf_output(ring, h, size, more | wake_flags(ring, filled, size)) < 0) {
+		if (h->type != EV_PATHS)
+			count_lost(a);
+		return;
+	}
+	__sync_fetch_and_sub(&a->pending, (u64)h->lost);
+}
+
+#endif

@@ -1,0 +1,83 @@
+/* What the programs are to do with each call, from what diag/record/calls.h knows about it. */
+#include <string.h>
+
+#include "diag/capture/ebpf/ebpf.h"
+#include "diag/record/calls.h"
+
+#if defined(__x86_64__)
+const char ebpf_arch[] = "x86_64";
+#else
+const char ebpf_arch[] = "aarch64";
+#endif
+
+static uint8_t action_of(const char *name, enum call_class class)
+{
+	static const struct {
+		const char *name;
+		enum fd_action action;
+	} special[] = {
+		{"pipe", ACT_PAIR}, {"pipe2", ACT_PAIR}, {"socketpair", ACT_SOCKETPAIR}, {"close", ACT_CLOSE},
+		{"close_range", ACT_CLOSE_RANGE}, {"fcntl", ACT_FCNTL}, {"bind", ACT_BIND}, {"listen", ACT_BIND},
+		{"connect", ACT_CONNECT}, {"recvmsg", ACT_RECVMSG}, {"recvmmsg", ACT_RECVMMSG},
+	};
+
+	for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++)
+		if (!strcmp(name, special[i].name))
+			return (uint8_t)special[i].action;
+	return class == CALL_OPEN ? ACT_RESULT : ACT_NONE;
+}
+
+/* Letters of the arguments: n is a path, F before it a folder, q a position; p off... points to one. */
+static void read_args(const struct call_info *info, struct call_rule *rule)
+{
+	const char *at = info->args;
+
+	for (int8_t i = 0; at && *at && i < 6; i++) {
+		if (*at == 'n') {
+			*(rule->path < 0 ? &rule->path : &rule->path2) = i;
+		} else if (*at == 'F') {
+			*(rule->dir < 0 ? &rule->dir : &rule->dir2) = i;
+		} else if (*at == 'q') {
+			rule->offset = OFFSET_ARGUMENT;
+			rule->offset_arg = i;
+		} else if (!strncmp(at, "p off", 5) && rule->offset == OFFSET_NONE) {
+			rule->offset = OFFSET_POINTER;
+			rule->offset_arg = i;
+		}
+		at = strchr(at, ',');
+		at = at ? at + 1 : NULL;
+	}
+}
+
+void rules_fill(const struct trace_request *r, struct call_rule rules[RULES])
+{
+	const struct call_arch *arch = call_arch(ebpf_arch);
+
+	for (uint32_t nr = 0; nr < RULES; nr++) {
+		const struct call_info *info = call_info(arch, nr);
+		struct call_rule *rule = &rules[nr];
+		bool moves;
+
+		*rule = (struct call_rule){.selected = !r->filter.n_calls, .fd = -1, .offset_arg = -1, .path = -1,
+					   .path2 = -1, .dir = -1, .dir2 = -1, .flags = -1};
+		for (size_t i = 0; i < r->filter.n_calls; i++)
+			rule->selected |= r->filter.calls[i] == nr;
+		if (!info)
+			continue;
+		rule->class = (uint8_t)info->class;
+		rule->fd = info->fd;
+		rule->action = action_of(info->name, info->class);
+		read_args(info, rule);
+		moves = info->class == CALL_READ || info->class == CALL_WRITE || info->class == CALL_COPY;
+		if (!strcmp(info->name, "lseek"))
+			rule->offset = OFFSET_SEEK;
+		else if (!moves || info->fd < 0)
+			rule->offset = OFFSET_NONE;
+		else if (rule->offset == OFFSET_NONE)
+			rule->offset = OFFSET_POSITION;
+		if (!strcmp(info->name, "recvfrom"))
+			rule->flags = 3;
+		else if (!strcmp(info->name, "recvmsg"))
+			rule->flags = 2;
+	}
+}

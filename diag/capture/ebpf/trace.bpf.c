@@ -1,0 +1,488 @@
+/*
+ * The tracer's programs in the kernel: two on every system call, four on the life of threads and on signals, one that
+ * the agent runs over all tasks. files.h tells what descriptors are, below.h filters by path, sums.h adds up.
+ */
+#include "diag/capture/ebpf/sums.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+static __always_inline struct thread *thread_new(struct task_struct *task)
+{
+	struct thread *t = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	u32 tid = tid_of(task);
+
+	if (!t) {
+		__sync_fetch_and_add(&missed, 1);
+		return NULL;
+	}
+	t->pid = pid_of(task);
+	t->tid = tid;
+	t->selected = !has_tids || bpf_map_lookup_elem(&tids, &tid);
+	__sync_fetch_and_add(&live, 1);
+	__sync_fetch_and_add(&started, 1);
+	return t;
+}
+
+static __always_inline void put_process(struct task_struct *task, struct thread *t, u8 type, u32 former, u64 at_ns)
+{
+	struct ev_process e = {.former = former};
+	struct task_struct *parent = BPF_CORE_READ(task, real_parent);
+
+	head(&e.h, type, at_ns, t->pid, t->tid);
+	e.parent = type == EV_START && parent ? pid_of(parent) : 0;
+	BPF_CORE_READ_STR_INTO(&e.name, task, comm);
+	put(&e.h, sizeof(e), 0);
+}
+
+/* The path arguments, as an event of their own. False if one is not in memory. */
+static __noinline bool put_paths(struct thread *t, u64 at_ns)
+{
+	const volatile struct call_rule *rule;
+	struct scratch *s;
+	u32 zero = 0, nr = t->nr;
+	long n = 0, m = 0;
+
+	s = bpf_map_lookup_elem(&scratches, &zero);
+	if (!s || nr >= RULES)
+		return true;
+	rule = &rules[nr];
+	if (rule->path < 0)
+		return true;
+	n = bpf_probe_read_user_str(s->paths.text, PARTS_MAX, (void *)t->args[rule->path & 3]);
+	if (n < 0)
+		return false;
+	if (rule->path2 >= 0) {
+		m = bpf_probe_read_user_str(s->paths.text + (n & (2 * PARTS_MAX - 1)), PARTS_MAX,
+					    (void *)t->args[rule->path2 & 3]);
+		if (m < 0)
+			return false;
+	}
+	head(&s->paths.h, EV_PATHS, at_ns, t->pid, t->tid);
+	s->paths.size[0] = n;
+	s->paths.size[1] = m;
+	put(&s->paths.h, sizeof(s->paths) + (n & (2 * PARTS_MAX - 1)) + (m & (2 * PARTS_MAX - 1)), 0);
+	return true;
+}
+
+/* Where in its file a call begins to read or write; -1: it does not, or there is no such place. */
+static __always_inline s64 offset_of(struct task_struct *task, struct thread *t,
+				     const volatile struct call_rule *rule)
+{
+	struct file *file = file_at(task->files, t->args[rule->fd & 3]);
+	struct inode *inode;
+	u16 mode;
+	s64 at;
+
+	if (!file)
+		return -1;
+	inode = BPF_CORE_READ(file, f_inode);
+	mode = BPF_CORE_READ(inode, i_mode) & IFMT;
+	if (mode != IFREG && mode != IFBLK)
+		return -1;
+	if (rule->offset == OFFSET_ARGUMENT) {
+		at = t->args[rule->offset_arg & 3];
+		if (at != -1)
+			return at;
+	} else if (rule->offset == OFFSET_POINTER && t->args[rule->offset_arg & 3]) {
+		return bpf_probe_read_user(&at, sizeof(at), (void *)t->args[rule->offset_arg & 3]) ? -1 : at;
+	}
+	t->append = rule->class == CLASS_WRITE && (BPF_CORE_READ(file, f_flags) & FLAG_APPEND);
+	return BPF_CORE_READ(file, f_pos);
+}
+
+static __always_inline void read_args(struct thread *t, struct pt_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	if (t->nr & NR_FOREIGN) {
+		t->args[0] = (u32)regs->bx;
+		t->args[1] = (u32)regs->cx;
+		t->args[2] = (u32)regs->dx;
+		t->args[3] = (u32)regs->si;
+		t->args[4] = (u32)regs->di;
+		t->args[5] = (u32)regs->bp;
+		return;
+	}
+	t->args[0] = regs->di;
+	t->args[1] = regs->si;
+	t->args[2] = regs->dx;
+	t->args[3] = regs->r10;
+	t->args[4] = regs->r8;
+	t->args[5] = regs->r9;
+#else
+	t->args[0] = regs->orig_x0;
+	for (int i = 1; i < 6; i++)
+		t->args[i] = regs->regs[i];
+#endif
+}
+
+static __always_inline bool is_foreign(struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_x86)
+	return task->thread_info.status & THREAD_COMPAT;
+#else
+	return false;
+#endif
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(on_enter, struct pt_regs *regs, long id)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	const volatile struct call_rule *rule;
+	struct thread *t;
+	u32 nr = id;
+
+	if (!task->bpf_storage)
+		return 0;
+	t = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (!t || t->silent)
+		return 0;
+	t->in_call = 0;
+	if (is_foreign(task) || nr >= RULES)
+		rule = &rules[RULES - 1]; /* no such call: selected if everything is */
+	else
+		rule = &rules[nr];
+	t->record = rule->selected && t->selected && recording &&
+		    (!has_cgroup || bpf_current_task_under_cgroup(&cgroups, 0) == 1);
+	if (!t->record && !rule->action && !t->bias)
+		return 0;
+	t->nr = is_foreign(task) ? nr | NR_FOREIGN : nr;
+	read_args(t, regs);
+	t->offset = -1;
+	t->append = 0;
+	t->paths_later = 0;
+	if (sums) {
+		if (t->record)
+			key_of(task, t, rule);
+	} else if (t->record) {
+		t->maybe = 0;
+		if (n_prefixes)
+			t->record = call_is_below(task, t, rule);
+		if (!t->record && !t->maybe && !rule->action)
+			return 0;
+		if (rule->offset != OFFSET_NONE && rule->offset != OFFSET_SEEK)
+			t->offset = offset_of(task, t, rule);
+		if (rule->path >= 0)
+			t->paths_later = !t->record || !put_paths(t, bpf_ktime_get_ns());
+	} else {
+		t->maybe = 0;
+	}
+	t->in_call = 1;
+	t->start_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+static __always_inline void put_call(struct thread *t, s64 result, u64 now_ns, u8 flags)
+{
+	struct account *a = account();
+	void *ring = own_ring();
+	struct ev_call *e;
+	u64 filled;
+
+	if (!a || !ring)
+		return;
+	filled = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
+	e = filled < call_room ? bpf_ringbuf_reserve(ring, sizeof(*e), 0) : NULL;
+	if (!e) {
+		count_lost(a);
+		return;
+	}
+	head(&e->h, EV_CALL, now_ns, t->pid, t->tid);
+	e->h.lost = a->pending;
+	if (a->pending)
+		__sync_fetch_and_sub(&a->pending, (u64)e->h.lost);
+	e->h.flags = flags | (t->record ? 0 : EV_SILENT);
+	e->start_ns = t->start_ns;
+	e->nr = t->nr;
+	e->pad = 0;
+	e->result = result;
+	e->offset = t->offset;
+#pragma unroll
+	for (int i = 0; i < 6; i++)
+		e->args[i] = t->args[i];
+	bpf_ringbuf_submit(e, wake_flags(ring, filled, sizeof(*e)));
+}
+
+static __noinline void put_pair(struct task_struct *task, struct thread *t, u64 address, u64 now_ns)
+{
+	s32 fd[2];
+
+	if (bpf_probe_read_user(fd, sizeof(fd), (void *)address) < 0)
+		return;
+	put_fd(task, t->pid, fd[0], now_ns, 0);
+	put_fd(task, t->pid, fd[1], now_ns, 0);
+}
+
+static __always_inline bool makes_descriptor(u32 fcntl_cmd)
+{
+	return fcntl_cmd == 0 || fcntl_cmd == 1030; /* F_DUPFD, F_DUPFD_CLOEXEC */
+}
+
+/* The descriptors that a call has made or changed. Those that it closed the agent takes from the call. */
+static __always_inline void put_changes(struct task_struct *task, struct thread *t, u8 action, s64 result, u64 now_ns)
+{
+	u32 cmd = t->args[1], fd = result;
+
+	switch (action) {
+	case ACT_PAIR:
+		put_pair(task, t, t->args[0], now_ns);
+		return;
+	case ACT_SOCKETPAIR:
+		put_pair(task, t, t->args[3], now_ns);
+		return;
+	case ACT_RECVMSG:
+		put_rights(task, t->pid, now_ns, t->args[1], 1);
+		return;
+	case ACT_RECVMMSG:
+		put_rights(task, t->pid, now_ns, t->args[1], result);
+		return;
+	case ACT_FCNTL:
+		if (!makes_descriptor(cmd))
+			return;
+		break;
+	case ACT_BIND:
+	case ACT_CONNECT:
+		fd = t->args[0];
+		break;
+	case ACT_RESULT:
+		break;
+	default:
+		return;
+	}
+	put_fd(task, t->pid, fd, now_ns, 0);
+}
+
+static __always_inline bool is_dying(struct task_struct *task)
+{
+	struct signal_struct *signal = task->signal;
+
+	return (signal->flags & SIGNAL_GROUP_EXIT) ||
+	       (bpf_core_field_exists(signal->group_exec_task) && signal->group_exec_task &&
+		signal->group_exec_task != task);
+}
+
+static __noinline void exit_sums(struct task_struct *task, struct thread *t, s64 result, u64 now_ns)
+{
+	const volatile struct call_rule *rule = &rules[t->nr < RULES ? t->nr : RULES - 1];
+
+	if (t->record)
+		sum_call(t, rule, result, now_ns);
+	if (result == 0 && rule->path2 >= 0)
+		renames++;
+	if (rule->action == ACT_RESULT || (rule->action == ACT_FCNTL && makes_descriptor(t->args[1]))) {
+		if (result >= 0)
+			message_drop(t, t->pid, result);
+	} else if (rule->action == ACT_CLOSE) {
+		if (result != -9) /* EBADF */
+			message_drop(t, t->pid, t->args[0]);
+	} else if (rule->action == ACT_BIND || rule->action == ACT_CONNECT) {
+		message_drop(t, t->pid, t->args[0]);
+		if (rule->action == ACT_BIND)
+			note_listener(task, t->args[0]);
+	}
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(on_exit, struct pt_regs *regs, long result)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	const volatile struct call_rule *rule;
+	struct thread *t;
+	u64 now_ns;
+	u32 nr;
+	u8 action;
+
+	if (!task->bpf_storage)
+		return 0;
+	t = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (!t || !t->in_call)
+		return 0;
+	now_ns = bpf_ktime_get_ns();
+	/* It is killed inside the call, which would be begun anew if it lived: its end is not this. */
+	if (result <= -512 && result >= -516 && is_dying(task))
+		return 0;
+	t->in_call = 0;
+	nr = t->nr;
+	if (t->bias) {
+		u32 n = n_bias;
+
+		if (nr == NR_GETPPID && n < BIAS_CALLS) {
+			bias_ns[n] = now_ns - t->start_ns;
+			n_bias = n + 1;
+		}
+		return 0;
+	}
+	if (sums) {
+		exit_sums(task, t, result, now_ns);
+		return 0;
+	}
+	action = ACT_NONE;
+	if (nr < RULES) {
+		rule = &rules[nr];
+		action = rule->action;
+		if (rule->offset == OFFSET_SEEK && result >= 0)
+			t->offset = result;
+		if (t->append && result > 0) {
+			struct file *file = file_at(task->files, t->args[rule->fd & 3]);
+
+			if (file)
+				t->offset = BPF_CORE_READ(file, f_pos) - result;
+		}
+	}
+	if (t->maybe && !t->record && result >= 0) {
+		struct file *file = file_at(task->files, result);
+
+		t->record = file && is_below(file);
+	}
+	if (t->paths_later && t->record)
+		put_paths(t, now_ns);
+	if (t->record || action == ACT_CLOSE || action == ACT_CLOSE_RANGE)
+		put_call(t, result, now_ns, 0);
+	if (action && (result >= 0 || action == ACT_CONNECT))
+		put_changes(task, t, action, result, now_ns);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct thread *p, *t;
+	u64 now_ns;
+
+	if (!parent->bpf_storage)
+		return 0;
+	p = bpf_task_storage_get(&threads, parent, NULL, 0);
+	if (!p || p->silent || p->bias)
+		return 0;
+	t = thread_new(child);
+	if (!t)
+		return 0;
+	now_ns = bpf_ktime_get_ns();
+	put_process(child, t, EV_START, 0, now_ns);
+	if (t->pid == t->tid && !sums) /* sums have met the listeners already */
+		put_table(child, t->pid, now_ns, 0);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task, int old_pid, struct linux_binprm *binprm)
+{
+	struct thread *t;
+	u32 former, type = EV_EXEC;
+	u64 now_ns;
+
+	if (!task->bpf_storage)
+		return 0;
+	t = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (!t)
+		return 0;
+	former = t->tid;
+	t->pid = pid_of(task);
+	t->tid = tid_of(task);
+	if (t->silent) {
+		t->silent = 0;
+		t->in_call = 0;
+		type = EV_START;
+	}
+	now_ns = bpf_ktime_get_ns();
+	put_process(task, t, type, former, now_ns);
+	put_table(task, t->pid, now_ns, 0);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_end, struct task_struct *task)
+{
+	struct signal_struct *signal;
+	struct thread *t;
+	u64 now_ns;
+
+	if (!task->bpf_storage)
+		return 0;
+	t = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (!t)
+		return 0;
+	now_ns = bpf_ktime_get_ns();
+	if (!t->silent && !t->bias) {
+		struct ev_process e = {};
+
+		if (t->in_call && t->record && !sums)
+			put_call(t, 0, now_ns, EV_UNFINISHED);
+		signal = task->signal;
+		head(&e.h, EV_EXIT, now_ns, t->pid, t->tid);
+		e.status = task->exit_code;
+		if (signal->flags & SIGNAL_GROUP_EXIT) {
+			e.status = signal->group_exit_code;
+			e.group_dead = 1;
+		}
+		put(&e.h, sizeof(e), live == 1 ? BPF_RB_FORCE_WAKEUP : 0);
+	}
+	if (sums && t->tid != t->pid) {
+		u32 tid = t->tid;
+
+		bpf_map_delete_elem(&pollers, &tid);
+	}
+	bpf_task_storage_delete(&threads, task);
+	__sync_fetch_and_sub(&live, 1);
+	return 0;
+}
+
+SEC("tp_btf/signal_deliver")
+int BPF_PROG(on_signal, int signo, struct kernel_siginfo *info, struct k_sigaction *action)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct ev_signal e = {};
+	struct thread *t;
+
+	/* A SIGKILL is told by the end of the thread; here it may also be exec's or exit_group's. */
+	if (!task->bpf_storage || signo == 9)
+		return 0;
+	t = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (!t || t->silent || t->bias || !t->selected || !recording || sums)
+		return 0;
+	head(&e.h, EV_SIGNAL, bpf_ktime_get_ns(), t->pid, t->tid);
+	e.signo = signo;
+	e.deadly = !action->sa.sa_handler;
+	put(&e.h, sizeof(e), 0);
+	return 0;
+}
+
+/* Walks over all tasks, for the agent. */
+SEC("iter/task")
+int each_task(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct thread *t;
+	u32 pid, *target;
+
+	if (iter_mode == ITER_LEARN) {
+		struct task_struct *self = bpf_get_current_task_btf();
+
+		level = BPF_CORE_READ(self, thread_pid, level);
+		return 0;
+	}
+	if (!task)
+		return 0;
+	if (iter_mode == ITER_ATTACH) {
+		pid = pid_of(task);
+		target = bpf_map_lookup_elem(&targets, &pid);
+		if (!target || bpf_task_storage_get(&threads, task, NULL, 0))
+			return 0;
+		t = thread_new(task);
+		if (!t)
+			return 0;
+		t->bias = *target == TARGET_BIAS;
+		t->silent = *target == TARGET_COMMAND;
+		if (!*target)
+			put_process(task, t, EV_START, 0, bpf_ktime_get_ns());
+		return 0;
+	}
+	t = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (!t || t->silent || t->bias)
+		return 0;
+	if (iter_mode == ITER_DESCRIBE && t->pid == t->tid)
+		put_table(task, t->pid, bpf_ktime_get_ns(), 1);
+	if (iter_mode == ITER_LEAVE && t->in_call && t->record && !sums)
+		put_call(t, 0, bpf_ktime_get_ns(), EV_UNFINISHED);
+	return 0;
+}

@@ -1,0 +1,76 @@
+/* What there is to know of a call when a thread enters it: what its path arguments say, where in the file it
+ * begins; and whether anybody wants to know. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "diag/capture/ptrace/tracer.h"
+
+enum { FIRST = 256, PAGE = 4096 }; /* pages are at least so large */
+
+/* A string of the thread's; NULL if it is not there. Never reads across a page's end in one go: the next page
+ * may be missing. */
+static const char *peek_string(pid_t tid, uint64_t address, char out[PATH_MAX])
+{
+	size_t have = 0;
+
+	while (have < PATH_MAX - 1) {
+		size_t n = PAGE - address % PAGE, want = have ? PAGE : FIRST;
+		struct iovec local, remote;
+
+		if (n > want)
+			n = want;
+		if (n > PATH_MAX - 1 - have)
+			n = PATH_MAX - 1 - have;
+		local = (struct iovec){out + have, n};
+		remote = (struct iovec){(void *)(uintptr_t)address, n};
+		if (process_vm_readv(tid, &local, 1, &remote, 1, 0) != (ssize_t)n)
+			return NULL;
+		if (memchr(out + have, '\0', n))
+			return out;
+		have += n;
+		address += n;
+	}
+	out[have] = '\0';
+	return out;
+}
+
+static void read_paths(struct thread *th, const struct call_info *info)
+{
+	struct record_call *c = &th->call;
+
+	c->path = c->path2 = NULL;
+	if (!info || info->path < 0)
+		return;
+	if (!th->paths)
+		th->paths = malloc(2 * PATH_MAX);
+	if (!th->paths)
+		return;
+	if (c->args[info->path])
+		c->path = peek_string(th->tid, c->args[info->path], th->paths);
+	if (info->path2 >= 0 && c->args[info->path2])
+		c->path2 = peek_string(th->tid, c->args[info->path2], th->paths + PATH_MAX);
+}
+
+void call_enter(struct thread *th, const struct call_info *info)
+{
+	struct record_call *c = &th->call;
+	bool data = info && (info->class == CALL_READ || info->class == CALL_WRITE);
+
+	/* -1 of preadv2 and pwritev2: the file's own position, which is not to be had cheaply. */
+	c->offset = data && info->offset >= 0 ? (int64_t)c->args[info->offset] : -1;
+	read_paths(th, info);
+}
+
+/* What is not wanted is followed nevertheless: it may change what descriptors mean. */
+bool call_wanted(const struct trace_filter *f, const struct record_call *c)
+{
+	bool call = !f->n_calls, thread = !f->n_tids;
+
+	for (size_t i = 0; i < f->n_calls && !call; i++)
+		call = f->calls[i] == c->nr;
+	for (size_t i = 0; i < f->n_tids && !thread; i++)
+		thread = (uint32_t)f->tids[i] == c->tid;
+	return call && thread;
+}

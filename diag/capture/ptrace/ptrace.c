@@ -1,0 +1,97 @@
+/* syscap, the ptrace tracer (001, section 4), as one of the tracers. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "diag/capture/ptrace/tracer.h"
+#include "diag/capture/capture.h"
+
+static int start(struct tracer *t, const struct trace_request *r, struct err *e)
+{
+	int rc;
+
+	if (r->command)
+		return tracer_launch(t, r->command, e);
+	for (size_t i = 0; i < r->n_pids; i++) {
+		rc = tracer_attach(t, r->pids[i], e);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* Until all have ended, a signal says stop, or the log fails (-errno). */
+static int run(struct tracer *t, const struct trace_request *r, struct err *e)
+{
+	bool ready = false;
+	int rc = 1, stop;
+
+	while (rc > 0) {
+		if (!ready && tracer_ready(t)) {
+			ready = true;
+			trace_ready(r);
+		}
+		rc = tracer_step(t, e);
+		stop = trace_take_stop();
+		if (stop && !r->command)
+			break;
+		if (stop > 0)
+			kill(t->child, stop);
+		if (rc > 0 && trace_take_tick()) {
+			rc = log_flush(t->log, e);
+			rc = rc < 0 ? rc : 1;
+		}
+	}
+	return rc < 0 ? rc : 0;
+}
+
+int ptrace_trace(const struct trace_request *r, struct err *why)
+{
+	struct log_writer *log = NULL;
+	struct tracer *t = NULL;
+	struct err e;
+	int rc, code = 0;
+
+	if (r->mode != TRACE_EVENTS)
+		return err_set(why, -EOPNOTSUPP, "ptrace knows no sums: use --mode events");
+	if (r->filter.cgroup || r->filter.n_paths)
+		return err_set(why, -EOPNOTSUPP, "ptrace cannot filter by cgroup or path; ebpf can");
+	rc = log_writer_new(r->out, "ptrace", &log, &e);
+	if (rc < 0)
+		return trace_complain(TRACE_EXIT_USAGE, e.text);
+	log_writer_bias(log, bias_measure_ns());
+	rc = log_flush(log, &e); /* the head: a log from now on, whatever becomes of us */
+	if (rc == 0)
+		rc = tracer_new(log, &t, &e);
+	if (rc < 0) {
+		code = trace_complain(TRACE_EXIT_NOT_WHOLE, e.text);
+		goto out;
+	}
+	t->filter = r->filter;
+	trace_signals();
+	rc = start(t, r, &e);
+	if (rc < 0) {
+		tracer_detach(t);
+		unlink(r->out);
+		code = trace_complain(r->command ? TRACE_EXIT_NO_PROGRAM : TRACE_EXIT_USAGE, e.text);
+		goto out;
+	}
+	rc = run(t, r, &e);
+	tracer_detach(t);
+	code = r->command ? trace_exit_code(t->child_status) : 0;
+	if (rc == 0 && t->failed) {
+		rc = t->failed;
+		e = t->err;
+	}
+	if (rc == 0) {
+		rc = log_writer_end(log, 0, &e);
+		log = NULL;
+	}
+	if (rc < 0)
+		code = trace_complain(TRACE_EXIT_NOT_WHOLE, e.text);
+out:
+	log_writer_free(log);
+	tracer_free(t);
+	return code;
+}

@@ -1,0 +1,331 @@
+/*
+ * The tracer "sampler": readings of the kernel (diag/record/reading.h), once at each whole second of CLOCK_REALTIME.
+ *
+ * A tick that comes, or ends, more than LATE_NS after its second is no good: neither the second before it nor the one
+ * after has both its ends, and no COUNT is written for them (a LEVEL: for the one before it). Nothing is spread over
+ * gaps. The same holds where the clock was set: by CLOCK_MONOTONIC, too, ticks are a second apart, to LATE_NS.
+ */
+#include "diag/capture/sampler/sampler.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "diag/record/log.h"
+#include "diag/capture/capture.h"
+#include "harness/base/clock.h"
+
+#define SECOND_NS 1000000000ll
+#define LATE_NS 100000000ll
+
+struct sampler {
+	const struct trace_request *r;
+	struct log_writer *log;
+	struct tcp *tcp;
+	struct processes *processes;
+	struct disk disk;
+	struct snapshot snapshots[2], *now, *before;
+	bool good;             /* the last tick was in time */
+	int64_t tick_ns;       /* the second at which it was taken */
+	int timer;
+	pid_t child;
+	int child_status;
+	uint64_t written, missed; /* seconds */
+	int64_t latest_ns;
+	int failed;            /* the log could not be written: 'err' */
+	struct err err;
+};
+
+static int write_reading(void *ctx, const struct sampled *g)
+{
+	struct sampler *x = ctx;
+	struct record rec = {.type = RECORD_READING};
+	struct record_reading *r = &rec.reading;
+
+	r->start_ns = x->tick_ns - SECOND_NS;
+	r->what = (uint16_t)g->what;
+	r->count = g->count;
+	r->sum = g->sum;
+	r->max = g->max;
+	if (g->peer) {
+		r->accepted = g->peer->accepted;
+		if (g->peer->family == AF_INET) {
+			struct sockaddr_in *in = (void *)&r->peer;
+
+			in->sin_family = AF_INET;
+			in->sin_port = g->peer->port;
+			memcpy(&in->sin_addr, g->peer->address, sizeof(in->sin_addr));
+		} else {
+			struct sockaddr_in6 *in6 = (void *)&r->peer;
+
+			in6->sin6_family = AF_INET6;
+			in6->sin6_port = g->peer->port;
+			memcpy(&in6->sin6_addr, g->peer->address, sizeof(in6->sin6_addr));
+		}
+	}
+	return log_write(x->log, &rec, &x->err);
+}
+
+/* False: nobody is left. */
+static bool take(struct sampler *x)
+{
+	struct snapshot *s = x->before, *before = x->now;
+	struct err ignored;
+	bool left;
+
+	x->now = s;
+	x->before = before;
+	snapshot_clear(s);
+	s->real_ns = clock_real_ns();
+	s->mono_ns = clock_ns(CLOCK_MONOTONIC);
+	s->boot_ns = clock_ns(CLOCK_BOOTTIME);
+	left = processes_refresh(x->processes);
+	/* First what moves fastest. Without it the rest is still worth having. */
+	tcp_read(x->tcp, x->processes, before, s, &ignored);
+	processes_read(x->processes, before, s);
+	node_read(&x->disk, s);
+	snapshot_sort(s);
+	s->end_ns = clock_real_ns();
+	return left;
+}
+
+/* False: nobody is left. */
+static bool tick(struct sampler *x)
+{
+	bool left = take(x), was_good = x->good, counts;
+	const struct snapshot *s = x->now;
+	int64_t last_ns = x->tick_ns, apart_ns = s->mono_ns - x->before->mono_ns, late_ns;
+
+	x->tick_ns = s->real_ns / SECOND_NS * SECOND_NS;
+	late_ns = s->end_ns - x->tick_ns;
+	x->good = late_ns >= 0 && late_ns <= LATE_NS && !s->failed;
+	counts = x->good && was_good && x->tick_ns - last_ns == SECOND_NS && apart_ns > SECOND_NS - LATE_NS &&
+		 apart_ns < SECOND_NS + LATE_NS;
+	if (last_ns && !counts)
+		x->missed += x->tick_ns > last_ns ? (uint64_t)((x->tick_ns - last_ns) / SECOND_NS) : 1;
+	x->written += counts;
+	if (late_ns > x->latest_ns)
+		x->latest_ns = late_ns;
+	if (x->good && last_ns)
+		x->failed = snapshot_readings(x->before, x->now, counts, write_reading, x);
+	if (!x->failed)
+		x->failed = log_flush(x->log, &x->err);
+	return left;
+}
+
+static int set_timer(struct sampler *x)
+{
+	struct itimerspec at = {.it_interval.tv_sec = 1, .it_value.tv_sec = clock_real_ns() / SECOND_NS + 1};
+
+	return timerfd_settime(x->timer, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &at, NULL) < 0 ? -errno : 0;
+}
+
+/* As tick, if it is time. */
+static bool tick_if_due(struct sampler *x)
+{
+	uint64_t ticks;
+
+	if (read(x->timer, &ticks, sizeof(ticks)) == sizeof(ticks))
+		return tick(x);
+	if (errno == ECANCELED) {
+		/* The clock was set. */
+		x->good = false;
+		set_timer(x);
+	}
+	return true;
+}
+
+/* Until all have ended, a signal says stop, or the log fails. */
+static void run(struct sampler *x)
+{
+	bool left = true;
+
+	while (left && !x->failed) {
+		struct pollfd p = {.fd = x->timer, .events = POLLIN};
+		int stop;
+
+		/* trace_signals' ticks end it, too. */
+		poll(&p, 1, -1);
+		stop = trace_take_stop();
+		if (stop && !x->r->command) {
+			/* The second that has just ended is whole. */
+			tick_if_due(x);
+			break;
+		}
+		if (stop > 0 && x->child)
+			kill(x->child, stop);
+		if (x->child && waitpid(x->child, &x->child_status, WNOHANG) == x->child) {
+			x->child = 0;
+			left = processes_refresh(x->processes);
+		}
+		if (left)
+			left = tick_if_due(x);
+	}
+}
+
+struct gate {
+	int go[2], failed[2];
+};
+
+static _Noreturn void wait_and_run(char **command, const struct gate *g)
+{
+	char c;
+	int code;
+
+	close(g->go[1]);
+	if (read(g->go[0], &c, 1) != 1)
+		_exit(TRACE_EXIT_NO_PROGRAM);
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGTTOU, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+	execvp(command[0], command);
+	code = errno;
+	if (write(g->failed[1], &code, sizeof(code)) < 0)
+		_exit(126);
+	_exit(TRACE_EXIT_NO_PROGRAM);
+}
+
+/* The command's process, which waits to be let go. */
+static int fork_command(struct sampler *x, struct gate *g, struct err *e)
+{
+	if (pipe2(g->go, O_CLOEXEC) < 0 || pipe2(g->failed, O_CLOEXEC) < 0 || (x->child = fork()) < 0) {
+		x->child = 0;
+		return err_errno(e, -errno, "cannot start '%s'", x->r->command[0]);
+	}
+	if (x->child == 0)
+		wait_and_run(x->r->command, g);
+	close(g->go[0]);
+	close(g->failed[1]);
+	g->go[0] = g->failed[1] = -1;
+	return 0;
+}
+
+static int let_go(struct sampler *x, struct gate *g, struct err *e)
+{
+	int code = 0;
+
+	if (write(g->go[1], "g", 1) != 1)
+		return err_errno(e, -errno, "cannot start '%s'", x->r->command[0]);
+	while (read(g->failed[0], &code, sizeof(code)) < 0 && errno == EINTR)
+		;
+	return code ? err_errno(e, -code, "cannot run '%s'", x->r->command[0]) : 0;
+}
+
+static int refuse(const struct trace_request *r, struct err *why)
+{
+	const struct trace_filter *f = &r->filter;
+
+	if (r->mode != TRACE_EVENTS)
+		return err_set(why, -EOPNOTSUPP, "the sampler has no modes: what it reads are readings, once a second");
+	if (f->n_calls || f->n_tids || f->cgroup)
+		return err_set(why, -EOPNOTSUPP, "the sampler looks at no calls: it takes --path, whose disk it reads, and "
+						 "no other filter");
+	if (f->n_paths > 1)
+		return err_set(why, -EOPNOTSUPP, "the sampler reads one disk: it takes one --path");
+	return 0;
+}
+
+static int open_all(struct sampler *x, struct gate *g, struct err *e)
+{
+	const struct trace_request *r = x->r;
+	struct err why;
+	int rc = 0;
+
+	if (r->filter.n_paths && disk_find(r->filter.paths[0], &x->disk, &why) < 0)
+		fprintf(stderr, "culprit-agent trace: no readings of the disk: %s\n", why.text);
+	x->timer = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (x->timer < 0)
+		return err_errno(e, -errno, "cannot make a timer");
+	trace_signals();
+	if (r->command)
+		rc = fork_command(x, g, e);
+	if (!rc)
+		rc = processes_new(r->command ? &x->child : r->pids, r->command ? 1 : r->n_pids, &x->processes, e);
+	return rc ? rc : log_writer_new(r->out, "sampler", &x->log, e);
+}
+
+/* A reading that waits for a processor is no reading of its second. What it takes is 2 ms of each, so that it may go
+ * first; nice values do not reach beyond a session where the kernel groups by sessions (autogroup). */
+static void on_time(void)
+{
+	const struct sched_param first = {.sched_priority = 1};
+
+	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &first) < 0)
+		setpriority(PRIO_PROCESS, 0, -10);
+}
+
+static void close_pair(int fd[2])
+{
+	for (int i = 0; i < 2; i++)
+		if (fd[i] >= 0)
+			close(fd[i]);
+}
+
+static void say_missed(const struct sampler *x)
+{
+	if (x->missed)
+		fprintf(stderr, "culprit-agent trace: %llu of %llu seconds were missed, their readings are not written: a tick "
+			"was late by up to %lld ms (%lld are too many), or the clock was set\n",
+			(unsigned long long)x->missed, (unsigned long long)(x->missed + x->written),
+			(long long)(x->latest_ns / 1000000), LATE_NS / 1000000);
+}
+
+int sampler_trace(const struct trace_request *r, struct err *why)
+{
+	struct sampler x = {.r = r, .timer = -1, .now = &x.snapshots[0], .before = &x.snapshots[1]};
+	struct gate g = {{-1, -1}, {-1, -1}};
+	int rc = refuse(r, why), code;
+	struct err e;
+
+	if (!rc)
+		rc = tcp_new(&x.tcp, why);
+	if (rc)
+		return rc;
+	rc = open_all(&x, &g, &e);
+	if (rc) {
+		code = trace_complain(TRACE_EXIT_USAGE, e.text);
+		goto out;
+	}
+	on_time();
+	take(&x);
+	set_timer(&x);
+	trace_ready(r);
+	rc = r->command ? let_go(&x, &g, &e) : 0;
+	if (rc) {
+		code = trace_complain(TRACE_EXIT_NO_PROGRAM, e.text);
+		unlink(r->out);
+		goto out;
+	}
+	run(&x);
+	say_missed(&x);
+	code = r->command ? trace_exit_code(x.child_status) : TRACE_EXIT_OK;
+	if (x.failed)
+		log_writer_free(x.log);
+	else
+		x.failed = log_writer_end(x.log, 0, &x.err);
+	x.log = NULL;
+	if (x.failed)
+		code = trace_complain(TRACE_EXIT_NOT_WHOLE, x.err.text);
+out:
+	close_pair(g.go); /* a command that waits ends with that */
+	close_pair(g.failed);
+	if (x.child)
+		waitpid(x.child, NULL, 0);
+	if (x.timer >= 0)
+		close(x.timer);
+	log_writer_free(x.log);
+	tcp_free(x.tcp);
+	processes_free(x.processes);
+	snapshot_free(&x.snapshots[0]);
+	snapshot_free(&x.snapshots[1]);
+	return code;
+}

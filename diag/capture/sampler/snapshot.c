@@ -1,0 +1,211 @@
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "diag/capture/sampler/sampler.h"
+
+void thing_set(struct thing *t, enum reading r, uint64_t value)
+{
+	t->value[r] = value;
+	t->has |= 1ull << r;
+}
+
+static bool has(const struct thing *t, enum reading r)
+{
+	return t->has >> r & 1;
+}
+
+struct thing *snapshot_add(struct snapshot *s, enum thing_kind kind, uint64_t id)
+{
+	struct thing *t;
+
+	if (s->n == s->room) {
+		size_t room = s->room ? 2 * s->room : 64;
+		struct thing *more = realloc(s->things, room * sizeof(*more));
+
+		if (!more) {
+			s->failed = true;
+			return NULL;
+		}
+		s->things = more;
+		s->room = room;
+	}
+	t = &s->things[s->n++];
+	/* Not all of it: most of a thing are values that are not its. */
+	t->kind = kind;
+	t->id = id;
+	t->has = 0;
+	t->fresh = t->listening = t->judged = t->ours = false;
+	t->inode = t->local_port = t->missing = 0;
+	memset(&t->peer, 0, sizeof(t->peer));
+	return t;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct thing *p = a, *q = b;
+
+	if (p->kind != q->kind)
+		return p->kind < q->kind ? -1 : 1;
+	return p->id < q->id ? -1 : p->id > q->id;
+}
+
+void snapshot_sort(struct snapshot *s)
+{
+	size_t kept = 0;
+
+	if (s->n)
+		qsort(s->things, s->n, sizeof(*s->things), by_id);
+	for (size_t i = 0; i < s->n; i++)
+		if (!kept || by_id(&s->things[i], &s->things[kept - 1]))
+			s->things[kept++] = s->things[i];
+	s->n = kept;
+}
+
+struct thing *snapshot_find(const struct snapshot *s, enum thing_kind kind, uint64_t id)
+{
+	const struct thing key = {.kind = kind, .id = id};
+
+	return s->n ? bsearch(&key, s->things, s->n, sizeof(*s->things), by_id) : NULL;
+}
+
+void snapshot_clear(struct snapshot *s)
+{
+	s->n = 0;
+	s->failed = s->sockets_listed = false;
+}
+
+void snapshot_free(struct snapshot *s)
+{
+	free(s->things);
+	*s = (struct snapshot){0};
+}
+
+/* What a reading's raw values are in its unit. */
+static double unit(enum reading r)
+{
+	switch (r) {
+	case READING_DISK_READ_BYTES: case READING_DISK_WRITTEN_BYTES:
+		return 512; /* sectors, whatever the device's own are */
+	case READING_DISK_READ_TIME: case READING_DISK_WRITE_TIME: case READING_DISK_BUSY: case READING_DISK_QUEUE:
+		return 1e-3;
+	case READING_CPU_BUSY: case READING_CPU_IDLE: case READING_PROCESS_CPU:
+		return 1.0 / (double)sysconf(_SC_CLK_TCK);
+	case READING_CPU_PRESSURE: case READING_IO_PRESSURE: case READING_MEMORY_PRESSURE: case READING_TCP_BUSY:
+	case READING_TCP_RECEIVER_LIMITED: case READING_TCP_SENDER_LIMITED: case READING_TCP_RTT:
+	case READING_TCP_RTT_VARIATION:
+		return 1e-6;
+	case READING_PROCESS_WAIT:
+		return 1e-9;
+	case READING_PROCESS_MEMORY:
+		return (double)sysconf(_SC_PAGESIZE);
+	case READING_MEMORY_AVAILABLE:
+		return 1024;
+	default:
+		return 1;
+	}
+}
+
+/* Counters that the kernel keeps in 32 bits. */
+static bool is_narrow(enum reading r)
+{
+	switch (r) {
+	case READING_DISK_READ_TIME: case READING_DISK_WRITE_TIME: case READING_DISK_BUSY: case READING_DISK_QUEUE:
+	case READING_TCP_SENT_SEGMENTS: case READING_TCP_RECEIVED_SEGMENTS: case READING_TCP_RETRANSMITTED:
+	case READING_TCP_OUT_OF_ORDER: case READING_TCP_DUPLICATES:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* False: it has no part in the reading. */
+static bool part_of(const struct thing *before, const struct thing *t, enum reading r, bool counts, uint64_t *out)
+{
+	if (!has(t, r))
+		return false;
+	if (reading_kind(r) == READING_LEVEL) {
+		*out = t->value[r];
+		return true;
+	}
+	if (!counts || (before ? !has(before, r) || before->missing : !t->fresh))
+		return false;
+	*out = t->value[r] - (before ? before->value[r] : 0);
+	if (before && t->value[r] < before->value[r]) {
+		/* Began anew (a driver was reset), or went round. */
+		if (!is_narrow(r) || before->value[r] > UINT32_MAX || before->value[r] - t->value[r] < 1u << 31)
+			return false;
+		*out = (uint32_t)*out;
+	}
+	return true;
+}
+
+static void add(struct sampled *s, uint64_t raw)
+{
+	double v = (double)raw * unit(s->what);
+
+	s->count++;
+	s->sum += v;
+	if (s->count == 1 || v > s->max)
+		s->max = v;
+}
+
+static int by_peer(const void *a, const void *b)
+{
+	const struct thing *const *p = a, *const *q = b;
+
+	return memcmp(&(*p)->peer, &(*q)->peer, sizeof((*p)->peer));
+}
+
+/* Of 'n' things from 'list' on: one reading each of [first, end) that any of them has. */
+static int sum_up(struct thing *const *list, size_t n, enum reading first, enum reading end, const struct snapshot *before,
+		  bool counts, const struct peer *peer, int (*each)(void *ctx, const struct sampled *r), void *ctx)
+{
+	struct sampled all[READING_TOTAL] = {0};
+	int rc = 0;
+
+	for (enum reading r = first; r < end; r++)
+		all[r] = (struct sampled){.what = r, .peer = peer};
+	for (size_t i = 0; i < n; i++) {
+		const struct thing *old = snapshot_find(before, list[i]->kind, list[i]->id);
+		uint64_t raw;
+
+		for (enum reading r = first; r < end; r++)
+			if (part_of(old, list[i], r, counts, &raw))
+				add(&all[r], raw);
+	}
+	for (enum reading r = first; r < end && !rc; r++)
+		if (all[r].count)
+			rc = each(ctx, &all[r]);
+	return rc;
+}
+
+int snapshot_readings(const struct snapshot *before, struct snapshot *now, bool counts,
+		      int (*each)(void *ctx, const struct sampled *r), void *ctx)
+{
+	struct thing **list = malloc((now->n + 1) * sizeof(struct thing *));
+	size_t n = 0;
+	int rc;
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < now->n; i++)
+		if (now->things[i].kind != THING_SOCKET)
+			list[n++] = &now->things[i];
+	rc = sum_up(list, n, 0, READING_TCP_FIRST, before, counts, NULL, each, ctx);
+	n = 0;
+	for (size_t i = 0; i < now->n; i++) {
+		const struct thing *t = &now->things[i];
+
+		if (t->kind == THING_SOCKET && t->ours && !t->listening && !t->missing)
+			list[n++] = &now->things[i];
+	}
+	qsort(list, n, sizeof(*list), by_peer);
+	for (size_t i = 0, end; i < n && !rc; i = end) {
+		for (end = i + 1; end < n && !by_peer(&list[i], &list[end]); end++)
+			;
+		rc = sum_up(list + i, end - i, READING_TCP_FIRST, READING_TOTAL, before, counts, &list[i]->peer, each, ctx);
+	}
+	free(list);
+	return rc;
+}

@@ -1,0 +1,238 @@
+#include <string.h>
+
+#include "diag/capture/sampler/sampler.h"
+
+/* A number in decimal after blanks, ended by a blank, a line's end or the text's. */
+static bool number(const char **at, uint64_t *out)
+{
+	const char *p = *at;
+	uint64_t v = 0;
+
+	while (*p == ' ' || *p == '\t')
+		p++;
+	if (*p < '0' || *p > '9')
+		return false;
+	for (; *p >= '0' && *p <= '9'; p++) {
+		if (v > (UINT64_MAX - (uint64_t)(*p - '0')) / 10)
+			return false;
+		v = v * 10 + (uint64_t)(*p - '0');
+	}
+	if (*p && *p != ' ' && *p != '\t' && *p != '\n')
+		return false;
+	*at = p;
+	*out = v;
+	return true;
+}
+
+static size_t numbers(const char **at, uint64_t *out, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && number(at, &out[i]))
+		i++;
+	return i;
+}
+
+static const char *next_line(const char *p)
+{
+	p += strcspn(p, "\n");
+	return *p ? p + 1 : p;
+}
+
+static uint64_t hash(const char *name, size_t n)
+{
+	uint64_t h = 0xcbf29ce484222325; /* FNV-1a */
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ (unsigned char)name[i]) * 0x100000001b3;
+	return h;
+}
+
+void text_net_dev(const char *text, struct snapshot *s)
+{
+	enum { BYTES, PACKETS, ERRORS, DROPS, SENT = 8, FIELDS = 16 };
+
+	for (const char *line = text; *line; line = next_line(line)) {
+		size_t all = strcspn(line, "\n"), n = strcspn(line, ":\n");
+		uint64_t v[FIELDS];
+		const char *at = line + n + 1;
+		struct thing *t;
+
+		while (n && *line == ' ')
+			line++, n--, all--;
+		if (!n || n == all || (n == 2 && !memcmp(line, "lo", 2)) || numbers(&at, v, FIELDS) < SENT + DROPS + 1)
+			continue;
+		t = snapshot_add(s, THING_INTERFACE, hash(line, n));
+		if (!t)
+			return;
+		thing_set(t, READING_NIC_RECEIVED, v[BYTES]);
+		thing_set(t, READING_NIC_SENT, v[SENT + BYTES]);
+		thing_set(t, READING_NIC_RECEIVED_PACKETS, v[PACKETS]);
+		thing_set(t, READING_NIC_SENT_PACKETS, v[SENT + PACKETS]);
+		thing_set(t, READING_NIC_DROPPED, v[ERRORS] + v[DROPS] + v[SENT + ERRORS] + v[SENT + DROPS]);
+	}
+}
+
+/* "cpu0 user nice system idle iowait irq softirq steal ...": guests' time is in user and nice already. */
+void text_cpus(const char *text, struct snapshot *s)
+{
+	enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, FIELDS };
+
+	for (const char *line = text; *line; line = next_line(line)) {
+		uint64_t v[FIELDS] = {0}, cpu;
+		const char *at = line + 3;
+		struct thing *t;
+
+		if (strncmp(line, "cpu", 3) || *at < '0' || *at > '9' || !number(&at, &cpu) ||
+		    numbers(&at, v, FIELDS) <= IDLE)
+			continue;
+		t = snapshot_add(s, THING_CPU, cpu);
+		if (!t)
+			return;
+		thing_set(t, READING_CPU_BUSY, v[USER] + v[NICE] + v[SYSTEM] + v[IRQ] + v[SOFTIRQ] + v[STEAL]);
+		thing_set(t, READING_CPU_IDLE, v[IDLE] + v[IOWAIT]);
+	}
+}
+
+/* Documentation/admin-guide/iostats.rst. */
+bool text_diskstats(const char *text, unsigned major, unsigned minor, struct thing *t)
+{
+	enum { READS, READS_MERGED, SECTORS_READ, READ_MS, WRITES, WRITES_MERGED, SECTORS_WRITTEN, WRITE_MS, NOW, BUSY_MS,
+	       QUEUE_MS, FIELDS };
+
+	for (const char *line = text; *line; line = next_line(line)) {
+		uint64_t v[FIELDS], device[2];
+		const char *at = line;
+
+		if (numbers(&at, device, 2) < 2 || device[0] != major || device[1] != minor)
+			continue;
+		at += strspn(at, " ");
+		at += strcspn(at, " \n"); /* its name */
+		if (numbers(&at, v, FIELDS) < FIELDS)
+			continue;
+		thing_set(t, READING_DISK_READS, v[READS]);
+		thing_set(t, READING_DISK_WRITES, v[WRITES]);
+		thing_set(t, READING_DISK_READ_BYTES, v[SECTORS_READ]);
+		thing_set(t, READING_DISK_WRITTEN_BYTES, v[SECTORS_WRITTEN]);
+		thing_set(t, READING_DISK_READ_TIME, v[READ_MS]);
+		thing_set(t, READING_DISK_WRITE_TIME, v[WRITE_MS]);
+		thing_set(t, READING_DISK_BUSY, v[BUSY_MS]);
+		thing_set(t, READING_DISK_QUEUE, v[QUEUE_MS]);
+		return true;
+	}
+	return false;
+}
+
+bool text_pressure(const char *text, uint64_t *some_us)
+{
+	const char *at;
+
+	if (strncmp(text, "some ", 5))
+		return false;
+	at = memmem(text, strcspn(text, "\n"), " total=", 7);
+	if (!at)
+		return false;
+	at += 7;
+	return *at != ' ' && *at != '\t' && number(&at, some_us);
+}
+
+bool text_available(const char *text, uint64_t *kib)
+{
+	static const char name[] = "MemAvailable:";
+
+	for (const char *line = text; *line; line = next_line(line)) {
+		const char *at = line + sizeof(name) - 1;
+
+		if (!strncmp(line, name, sizeof(name) - 1))
+			return number(&at, kib);
+	}
+	return false;
+}
+
+/* "PID (NAME) STATE PPID ...": the name may hold anything, blanks, parentheses and line ends too. proc(5) counts from
+ * 1 and the process number. */
+bool text_process_stat(const char *text, struct process_stat *out)
+{
+	enum { FIRST = 4, UTIME = 14, STIME = 15, START = 22, RSS = 24 };
+	uint64_t v[RSS + 1] = {0};
+	const char *at = strrchr(text, ')');
+	char state;
+
+	if (!at || at[1] != ' ' || !at[2] || at[3] != ' ')
+		return false;
+	state = at[2];
+	at += 3;
+	for (int i = FIRST; i <= RSS; i++) {
+		at += strspn(at, " ");
+		if (*at == '-') /* tpgid of who has no terminal, priorities: of no interest, unlike all that follows */
+			at++;
+		if (!number(&at, &v[i]))
+			return false;
+	}
+	*out = (struct process_stat){.state = state, .cpu_ticks = v[UTIME] + v[STIME], .start_ticks = v[START],
+				     .rss_pages = v[RSS]};
+	return true;
+}
+
+bool text_schedstat(const char *text, uint64_t *wait_ns)
+{
+	uint64_t v[2]; /* running, waiting */
+
+	if (numbers(&text, v, 2) < 2)
+		return false;
+	*wait_ns = v[1];
+	return true;
+}
+
+void text_io(const char *text, struct thing *t)
+{
+	static const struct {
+		const char *name;
+		enum reading reading;
+	} lines[] = {{"read_bytes:", READING_PROCESS_READ}, {"write_bytes:", READING_PROCESS_WRITTEN}};
+
+	for (const char *line = text; *line; line = next_line(line)) {
+		for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+			const char *at = line + strlen(lines[i].name);
+			uint64_t v;
+
+			if (!strncmp(line, lines[i].name, strlen(lines[i].name)) && number(&at, &v))
+				thing_set(t, lines[i].reading, v);
+		}
+	}
+}
+
+bool text_mount_source(const char *mountinfo, unsigned major, unsigned minor, char *source, size_t size)
+{
+	for (const char *line = mountinfo; *line; line = next_line(line)) {
+		size_t n = strcspn(line, "\n");
+		const char *at = line, *dash = memmem(line, n, " - ", 3);
+		uint64_t v[2], device[2];
+		char pair[32];
+		size_t len;
+
+		if (!dash || numbers(&at, v, 2) < 2)
+			continue;
+		at += strspn(at, " ");
+		len = strcspn(at, " ");
+		if (len >= sizeof(pair))
+			continue;
+		memcpy(pair, at, len);
+		pair[len] = '\0';
+		pair[strcspn(pair, ":")] = ' ';
+		at = pair;
+		if (numbers(&at, device, 2) < 2 || device[0] != major || device[1] != minor)
+			continue;
+		at = dash + 3;
+		at += strcspn(at, " \n"); /* the file system's type */
+		if (*at != ' ')
+			continue;
+		len = strcspn(++at, " \n");
+		if (!len || len >= size)
+			continue;
+		memcpy(source, at, len);
+		source[len] = '\0';
+		return true;
+	}
+	return false;
+}

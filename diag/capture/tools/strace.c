@@ -1,0 +1,97 @@
+/* strace(1), beside which other tracers are measured (001, table 2): every call with its time, as text. */
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/capture/tools/tool.h"
+#include "harness/base/file.h"
+
+static bool traced_by(const char *status_path, pid_t tool)
+{
+	char *text, *at;
+	bool yes;
+
+	if (file_read(status_path, &text, NULL, NULL) < 0)
+		return true; /* it has ended */
+	at = strstr(text, "\nTracerPid:");
+	yes = at && strtol(at + 11, NULL, 10) == tool;
+	free(text);
+	return yes;
+}
+
+static bool is_ready(const struct external *x)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < x->n_pids && all; i++) {
+		char path[320];
+		struct dirent *d;
+		DIR *dir;
+
+		snprintf(path, sizeof(path), "/proc/%d/task", (int)x->pids[i]);
+		dir = opendir(path);
+		while (dir && all && (d = readdir(dir))) {
+			snprintf(path, sizeof(path), "/proc/%d/task/%s/status", (int)x->pids[i], d->d_name);
+			all = d->d_name[0] == '.' || traced_by(path, x->tool);
+		}
+		if (dir)
+			closedir(dir);
+	}
+	return all;
+}
+
+/* Told to stop, it lets go, closes its file, and dies of the signal. */
+static int finish(struct external *x, int code, bool told, struct err *e)
+{
+	if (told && code && code != 128 + x->stop_signal)
+		return err_set(e, -EIO, "strace did not end in order, but with %d", code);
+	return 0;
+}
+
+int strace_trace(const struct trace_request *r, struct err *why)
+{
+	struct external x = {.request = r, .name = "strace", .stop_signal = SIGTERM, .death_signal = SIGTERM,
+			     .ends_by_itself = true, .is_ready = is_ready, .finish = finish};
+	char *program = external_find("strace", NULL), *numbers = NULL;
+	const char **argv = NULL;
+	size_t n = 0;
+	int code;
+
+	if (r->mode != TRACE_EVENTS || r->filter.n_calls || r->filter.n_tids || r->filter.cgroup || r->filter.n_paths) {
+		free(program);
+		return err_set(why, -EOPNOTSUPP, "strace, as a tracer here, records every call: no sums, no filters");
+	}
+	if (!program)
+		return err_set(why, -EOPNOTSUPP, "there is no strace here; on Debian: apt-get install strace");
+	code = external_begin(&x);
+	if (code)
+		goto out;
+	argv = calloc(2 * x.n_pids + 16, sizeof(*argv));
+	numbers = calloc(x.n_pids, 16);
+	if (!argv || !numbers) {
+		code = trace_complain(TRACE_EXIT_USAGE, "out of memory");
+		goto out;
+	}
+	argv[n++] = program;
+	argv[n++] = "-f";
+	argv[n++] = "-q";
+	argv[n++] = "-T";
+	argv[n++] = "-ttt";
+	argv[n++] = "-o";
+	argv[n++] = r->out;
+	for (size_t i = 0; i < x.n_pids; i++) {
+		snprintf(numbers + 16 * i, 16, "%d", (int)x.pids[i]);
+		argv[n++] = "-p";
+		argv[n++] = numbers + 16 * i;
+	}
+	x.argv = argv;
+	code = external_run(&x);
+out:
+	free(argv);
+	free(numbers);
+	free(program);
+	return code;
+}

@@ -1,0 +1,246 @@
+#include "diag/judge/columns.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum form { ONE, AS_SUM, SHORT, FLOAT, DOUBLE };
+
+static const size_t widths[] = {[ONE] = 0, [AS_SUM] = 0, [SHORT] = sizeof(uint16_t), [FLOAT] = sizeof(float),
+				[DOUBLE] = sizeof(double)};
+
+/* One metric of one server. The widest columns come first in 'data', so that all are aligned. */
+struct block {
+	double one[COLUMNS];
+	uint8_t form[COLUMNS];
+	uint32_t at[COLUMNS];
+	_Alignas(double) char data[];
+};
+
+struct columns {
+	size_t n_metrics, n_servers, seconds;
+	double *scratch;        /* COLUMNS * seconds */
+	struct block *blocks[]; /* [metric * n_servers + server]; NULL: no sample */
+};
+
+int columns_new(size_t n_metrics, size_t n_servers, int32_t seconds, struct columns **out, struct err *e)
+{
+	struct columns *c = calloc(1, sizeof(*c) + n_metrics * n_servers * sizeof(c->blocks[0]));
+	size_t width = seconds > 0 ? (size_t)seconds : 0;
+	double *scratch = malloc((COLUMNS * width + 1) * sizeof(*scratch));
+
+	if (!c || !scratch) {
+		free(c);
+		free(scratch);
+		return err_errno(e, -ENOMEM, "cannot hold a run's measurements");
+	}
+	c->n_metrics = n_metrics;
+	c->n_servers = n_servers;
+	c->seconds = width;
+	c->scratch = scratch;
+	*out = c;
+	return 0;
+}
+
+void columns_free(struct columns *c)
+{
+	for (size_t i = 0; c && i < c->n_metrics * c->n_servers; i++)
+		free(c->blocks[i]);
+	if (c)
+		free(c->scratch);
+	free(c);
+}
+
+/* NaN has no place here: a second without sample is told by its count. */
+static enum form narrowest(const double *v, size_t n)
+{
+	bool one = true, is_short = true, is_float = true;
+
+	for (size_t i = 0; i < n; i++) {
+		one = one && v[i] == v[0];
+		is_short = is_short && v[i] >= 0 && v[i] <= UINT16_MAX && v[i] == (double)(uint16_t)v[i];
+		is_float = is_float && v[i] == (double)(float)v[i];
+	}
+	return one ? ONE : is_short ? SHORT : is_float ? FLOAT : DOUBLE;
+}
+
+static void pack(char *to, enum form form, const double *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (form == SHORT)
+			((uint16_t *)to)[i] = (uint16_t)v[i];
+		else if (form == FLOAT)
+			((float *)to)[i] = (float)v[i];
+		else
+			((double *)to)[i] = v[i];
+	}
+}
+
+int columns_put(struct columns *c, size_t metric, size_t server, const double *values, struct err *e)
+{
+	struct block head = {0}, *b, **place = &c->blocks[metric * c->n_servers + server];
+	size_t n = c->seconds, size = 0;
+
+	for (int k = 0; k < COLUMNS; k++) {
+		const double *v = values + (size_t)k * n;
+
+		head.form[k] = (uint8_t)narrowest(v, n);
+		head.one[k] = n ? v[0] : 0;
+		/* With one sample a second, as most readings have, its maximum is its sum. */
+		if (k == COLUMN_MAX && head.form[k] != ONE && !memcmp(v, values + COLUMN_SUM * n, n * sizeof(*v)))
+			head.form[k] = AS_SUM;
+	}
+	for (enum form form = DOUBLE; form > AS_SUM; form--)
+		for (int k = 0; k < COLUMNS; k++)
+			if (head.form[k] == form) {
+				head.at[k] = (uint32_t)size;
+				size += n * widths[form];
+			}
+	b = malloc(sizeof(*b) + size);
+	if (!b)
+		return err_errno(e, -ENOMEM, "cannot hold a run's measurements");
+	*b = head;
+	for (int k = 0; k < COLUMNS; k++)
+		if (widths[head.form[k]])
+			pack(b->data + head.at[k], head.form[k], values + (size_t)k * n, n);
+	free(*place);
+	*place = b;
+	return 0;
+}
+
+int columns_put_samples(struct columns *c, size_t metric, size_t server, const struct sample *samples, size_t n, struct err *e)
+{
+	size_t width = c->seconds;
+	bool any = false;
+
+	memset(c->scratch, 0, COLUMNS * width * sizeof(*c->scratch));
+	for (size_t i = 0; i < n; i++) {
+		const struct sample *s = &samples[i];
+		double *at;
+
+		if (!s->count || s->second < 0 || (size_t)s->second >= width)
+			continue;
+		any = true;
+		at = c->scratch + s->second;
+		if (at[COLUMN_COUNT * width] == 0 || s->max_s > at[COLUMN_MAX * width])
+			at[COLUMN_MAX * width] = s->max_s;
+		at[COLUMN_COUNT * width] += (double)s->count;
+		at[COLUMN_SUM * width] += s->sum_s;
+		at[COLUMN_BYTES * width] += (double)s->bytes;
+	}
+	return any ? columns_put(c, metric, server, c->scratch, e) : 0;
+}
+
+int columns_from_samples(const struct sample *samples, size_t n, size_t n_metrics, size_t n_servers, int32_t seconds,
+			 struct columns **out, struct err *e)
+{
+	size_t keys = n_metrics * n_servers;
+	size_t *starts = calloc(keys + 2, sizeof(*starts));
+	struct sample *sorted = malloc((n + 1) * sizeof(*sorted));
+	struct columns *c = NULL;
+	int rc = -ENOMEM;
+
+	if (!starts || !sorted) {
+		err_errno(e, rc, "cannot hold a run's measurements");
+		goto out;
+	}
+	rc = columns_new(n_metrics, n_servers, seconds, &c, e);
+	if (rc)
+		goto out;
+	/* A counting sort; what is left out has a key of its own, the last. */
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < n; i++) {
+			const struct sample *s = &samples[i];
+			bool in = (size_t)s->metric < n_metrics && s->server < n_servers;
+			size_t key = in ? (size_t)s->metric * n_servers + s->server : keys;
+
+			if (pass)
+				sorted[starts[key]++] = *s;
+			else
+				starts[key + 1]++;
+		}
+		for (size_t k = 0; !pass && k < keys; k++)
+			starts[k + 1] += starts[k];
+	}
+	/* starts[k] is now where key k ends. */
+	for (size_t k = 0; k < keys && !rc; k++) {
+		size_t from = k ? starts[k - 1] : 0;
+
+		if (from < starts[k])
+			rc = columns_put_samples(c, k / n_servers, k % n_servers, sorted + from, starts[k] - from, e);
+	}
+out:
+	free(starts);
+	free(sorted);
+	if (rc)
+		columns_free(c);
+	else
+		*out = c;
+	return rc;
+}
+
+int32_t columns_seconds(const struct columns *c)
+{
+	return (int32_t)c->seconds;
+}
+
+bool columns_has(const struct columns *c, size_t metric, size_t server)
+{
+	return c->blocks[metric * c->n_servers + server] != NULL;
+}
+
+void columns_read(const struct columns *c, size_t metric, size_t server, enum column which, double *out)
+{
+	const struct block *b = c->blocks[metric * c->n_servers + server];
+	int k = b && b->form[which] == AS_SUM ? COLUMN_SUM : which;
+	const char *data = b ? b->data + b->at[k] : NULL;
+	double one = b ? b->one[k] : 0;
+
+	switch (b ? (enum form)b->form[k] : ONE) {
+	case SHORT:
+		for (size_t i = 0; i < c->seconds; i++)
+			out[i] = ((const uint16_t *)data)[i];
+		break;
+	case FLOAT:
+		for (size_t i = 0; i < c->seconds; i++)
+			out[i] = (double)((const float *)data)[i];
+		break;
+	case DOUBLE:
+		memcpy(out, data, c->seconds * sizeof(*out));
+		break;
+	default:
+		for (size_t i = 0; i < c->seconds; i++)
+			out[i] = one;
+	}
+}
+
+/* Sets to NaN what has no sample, and divides the rest by the count if it is a sum. */
+static void by_count(const struct columns *c, size_t metric, size_t server, bool divide, double *out)
+{
+	const struct block *b = c->blocks[metric * c->n_servers + server];
+	enum form form = b ? (enum form)b->form[COLUMN_COUNT] : ONE;
+	const char *data = b ? b->data + b->at[COLUMN_COUNT] : NULL;
+
+	for (size_t i = 0; i < c->seconds; i++) {
+		double n = form == SHORT   ? ((const uint16_t *)data)[i]
+			   : form == FLOAT ? (double)((const float *)data)[i]
+			   : form == DOUBLE ? ((const double *)data)[i]
+			   : b		    ? b->one[COLUMN_COUNT]
+					    : 0;
+
+		out[i] = n == 0 ? NAN : divide ? out[i] / n : out[i];
+	}
+}
+
+void columns_mean(const struct columns *c, size_t metric, size_t server, double *out)
+{
+	columns_read(c, metric, server, COLUMN_SUM, out);
+	by_count(c, metric, server, true, out);
+}
+
+void columns_sampled(const struct columns *c, size_t metric, size_t server, enum column which, double *out)
+{
+	columns_read(c, metric, server, which, out);
+	by_count(c, metric, server, false, out);
+}

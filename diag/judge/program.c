@@ -1,0 +1,422 @@
+/*
+ * Detectors that are programs: JSON lines in, one JSON line out.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "diag/judge/confine.h"
+#include "diag/judge/detector_impl.h"
+#include "harness/base/clock.h"
+
+enum { ANSWER_MAX = 1 << 20, COMPLAINT_MAX = 4096, TIME_LIMIT_S = 30, AT_ONCE_MAX = 4 };
+
+#define DIGITS 9 /* of a number: more than a nanosecond in a service time of a second, and half of what 17 take to read */
+
+static bool trusted;
+
+void detector_trust_programs(bool yes)
+{
+	trusted = yes;
+}
+
+/* What goes in, and what came out, of one conversation. */
+struct talk {
+	const char *path;
+	char *question;
+	size_t asked, length;
+	char answer[ANSWER_MAX + 1], complaint[COMPLAINT_MAX + 1];
+	size_t answered, complained;
+	double limit_s, deadline;
+};
+
+static json_t *numbers(const double *v, size_t n)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++) {
+		bool whole = v[i] == floor(v[i]) && fabs(v[i]) < 1e15;
+
+		json_array_append_new(list, !isfinite(v[i]) ? json_null() : whole ? json_integer((json_int_t)v[i]) : json_real(v[i]));
+	}
+	return list;
+}
+
+static json_t *series_json(const struct detector_run *run, size_t metric, size_t server, double *buf)
+{
+	const struct columns *c = run->columns;
+	size_t n = (size_t)run->seconds;
+	json_t *series = json_object();
+
+	columns_mean(c, metric, server, buf);
+	json_object_set_new(series, "mean", numbers(buf, n));
+	columns_read(c, metric, server, COLUMN_COUNT, buf);
+	json_object_set_new(series, "count", numbers(buf, n));
+	columns_sampled(c, metric, server, COLUMN_MAX, buf);
+	json_object_set_new(series, "max", numbers(buf, n));
+	columns_read(c, metric, server, COLUMN_BYTES, buf);
+	json_object_set_new(series, "bytes", numbers(buf, n));
+	return series;
+}
+
+static json_t *open_run(const struct detector_run *run, double *buf)
+{
+	json_t *servers = json_array(), *metrics = json_array(), *times = json_array(), *units = json_object();
+	json_t *series = json_object(), *top;
+
+	for (size_t s = 0; s < run->n_servers; s++)
+		json_array_append_new(servers, json_string(run->servers[s]));
+	for (size_t m = 0; m < run_metrics(run); m++) {
+		const char *metric = run_metric(run, m), *unit = run_unit(run, m);
+		json_t *of;
+
+		if (!run_lists(run, m))
+			continue;
+		of = json_object();
+		for (size_t s = 0; s < run->n_servers; s++)
+			json_object_set_new(of, run->servers[s], series_json(run, m, s, buf));
+		json_object_set_new(series, metric, of);
+		json_array_append_new(metrics, json_string(metric));
+		if (run_is_service_time(run, m))
+			json_array_append_new(times, json_string(metric));
+		if (unit)
+			json_object_set_new(units, metric, json_string(unit));
+	}
+	top = json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "id", run->id, "seconds", (int)run->seconds, "servers", servers,
+			"metrics", metrics, "service_times", times, "units", units, "series", series);
+	json_object_set_new(top, "events", run->events ? json_deep_copy(run->events) : json_array());
+	json_object_set_new(top, "file_system", run->file_system ? json_deep_copy(run->file_system) : json_object());
+	return top;
+}
+
+json_t *external_run(const struct detector_run *given)
+{
+	double *buf = calloc((size_t)given->seconds + 1, sizeof(*buf));
+	struct detector_run run;
+	struct err why;
+	json_t *v = NULL;
+
+	if (buf && !run_open(given, &run, &why)) {
+		v = open_run(&run, buf);
+		run_close(given, &run);
+	}
+	free(buf);
+	return v;
+}
+
+static int put_line(FILE *f, json_t *line, struct err *e)
+{
+	int rc = json_dumpf(line, f, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)) || fputc('\n', f) == EOF;
+
+	json_decref(line);
+	return rc ? err_errno(e, -ENOMEM, "cannot put a question to a detector") : 0;
+}
+
+/* The lines of training: the same for all runs, so they are made once. */
+static int write_training(const json_t *training, char **text, struct err *e)
+{
+	size_t length, i;
+	FILE *f = open_memstream(text, &length);
+	json_t *one;
+	int rc = 0;
+
+	if (!f)
+		return err_errno(e, -ENOMEM, "cannot put a question to a detector");
+	json_array_foreach((json_t *)training, i, one)
+		if (!rc)
+			rc = put_line(f, json_pack("{s:s, s:O}", "type", "train", "run", one), e);
+	return fclose(f) && !rc ? err_errno(e, -ENOMEM, "cannot put a question to a detector") : rc;
+}
+
+/* What it learned of the training runs, 'run' NULL; or what it says of a run, which comes after the training unless it has
+ * made a model of that. */
+static int write_question(const struct detector *d, const char *training, const json_t *model, const struct detector_run *run,
+			  struct talk *t, struct err *e)
+{
+	FILE *f = open_memstream(&t->question, &t->length);
+	json_t *last = json_pack("{s:s, s:o}", "type", run ? "judge" : "model", "params", json_deep_copy(d->params));
+	int rc;
+
+	if (!f) {
+		json_decref(last);
+		return err_errno(e, -ENOMEM, "cannot put a question to a detector");
+	}
+	if (model)
+		json_object_set_new(last, "model", json_deep_copy(model));
+	else
+		fputs(training, f);
+	if (run)
+		json_object_set_new(last, "run", external_run(run));
+	rc = put_line(f, last, e);
+	return fclose(f) && !rc ? err_errno(e, -ENOMEM, "cannot put a question to a detector") : rc;
+}
+
+/* Reads what there is; 0 at the end, -EMSGSIZE when there is more than 'max'. What does not fit in a complaint is dropped. */
+static ssize_t take(int fd, char *into, size_t *n, size_t max, bool drop)
+{
+	char spare[4096];
+	ssize_t got = read(fd, spare, sizeof(spare));
+
+	if (got < 0)
+		return errno == EAGAIN || errno == EINTR ? 1 : -errno;
+	if (*n + (size_t)got > max) {
+		if (!drop)
+			return -EMSGSIZE;
+		got = (ssize_t)(max - *n) ? (ssize_t)(max - *n) : 1;
+		if (*n == max)
+			return 1;
+	}
+	memcpy(into + *n, spare, (size_t)got);
+	*n += (size_t)got;
+	return got;
+}
+
+/* Writes the question and reads the answer, at the same time, until the program has closed its output. */
+static int converse(struct talk *t, int *in, int out, int error, struct err *e)
+{
+	struct pollfd fds[] = {{.fd = *in, .events = POLLOUT}, {.fd = out, .events = POLLIN}, {.fd = error, .events = POLLIN}};
+
+	while (fds[1].fd >= 0 || fds[2].fd >= 0) {
+		double left = t->deadline - clock_mono_s();
+		ssize_t n;
+
+		if (left <= 0)
+			return err_set(e, -ETIMEDOUT, "%s: the detector did not end within %g s", t->path, t->limit_s);
+		if (poll(fds, 3, (int)(left * 1000) + 1) < 0 && errno != EINTR)
+			return err_errno(e, -errno, "%s: cannot talk to the detector", t->path);
+		if (fds[0].revents) {
+			n = write(*in, t->question + t->asked, t->length - t->asked);
+			t->asked += n > 0 ? (size_t)n : 0;
+			/* One that answers before it has read all has its reasons. */
+			if ((n < 0 && errno != EAGAIN && errno != EINTR) || t->asked == t->length) {
+				close(*in);
+				fds[0].fd = *in = -1;
+			}
+		}
+		if (fds[1].revents) {
+			n = take(out, t->answer, &t->answered, ANSWER_MAX, false);
+			if (n == -EMSGSIZE)
+				return err_set(e, -EMSGSIZE, "%s: the detector said more than %d KiB", t->path, ANSWER_MAX >> 10);
+			if (n <= 0)
+				fds[1].fd = -1;
+		}
+		if (fds[2].revents && take(error, t->complaint, &t->complained, COMPLAINT_MAX, true) <= 0)
+			fds[2].fd = -1;
+		for (int i = 0; i < 3; i++)
+			fds[i].revents = 0;
+	}
+	return 0;
+}
+
+/* A program may close its output and go on. */
+static int await_end(const struct talk *t, pid_t pid, struct err *e)
+{
+	double left = t->deadline - clock_mono_s();
+	struct pollfd fd = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
+	int n;
+
+	if (fd.fd < 0)
+		return err_errno(e, -errno, "%s: cannot wait for the detector", t->path);
+	n = poll(&fd, 1, left > 0 ? (int)(left * 1000) + 1 : 0);
+	close(fd.fd);
+	return n > 0 ? 0 : err_set(e, -ETIMEDOUT, "%s: the detector did not end within %g s", t->path, t->limit_s);
+}
+
+/* The last line that the program wrote to standard error, made fit for a terminal. */
+static const char *last_words(struct talk *t)
+{
+	char *line;
+
+	while (t->complained && strchr("\n\r ", t->complaint[t->complained - 1]))
+		t->complained--;
+	t->complaint[t->complained] = 0;
+	for (char *p = t->complaint; *p; p++)
+		if ((unsigned char)*p < ' ' && *p != '\n')
+			*p = ' ';
+	line = strrchr(t->complaint, '\n');
+	return line ? line + 1 : t->complaint;
+}
+
+static int read_answer(struct talk *t, int status, json_t **said, struct err *e)
+{
+	const char *words = last_words(t);
+	json_error_t bad;
+	json_t *v;
+
+	t->answer[t->answered] = 0;
+	/* Codes above those of signals are the program's own: perl's die is 255. */
+	if (status > 128 && status <= 128 + SIGRTMAX)
+		return err_set(e, -EPROTO, "%s: the detector was ended by signal %d (%s)%s%.200s", t->path, status - 128,
+			       strsignal(status - 128), *words ? ": " : "", words);
+	if (status)
+		return err_set(e, -EPROTO, "%s: the detector ended with exit code %d%s%.200s", t->path, status,
+			       *words ? ": " : "", words);
+	if (!t->answered)
+		return err_set(e, -EPROTO, "%s: the detector said nothing%s%.200s", t->path, *words ? ": " : "", words);
+	v = json_loadb(t->answer, t->answered, JSON_REJECT_DUPLICATES, &bad);
+	if (!v)
+		return err_set(e, -EPROTO, "%s: the detector's answer is not one line of JSON: line %d, column %d: %.200s", t->path,
+			       bad.line, bad.column, bad.text);
+	if (json_is_object(v))
+		v = json_pack("[o]", v);
+	*said = v;
+	return 0;
+}
+
+static int make_pipes(int fds[3][2])
+{
+	for (int i = 0; i < 3; i++) {
+		int mine = i == 0 ? 1 : 0;
+
+		if (pipe2(fds[i], O_CLOEXEC) < 0)
+			return -errno;
+		fcntl(fds[i][mine], F_SETFL, O_NONBLOCK);
+	}
+	return 0;
+}
+
+static void close_all(int fds[3][2], int side)
+{
+	for (int i = 0; i < 3; i++) {
+		int k = i == 0 ? side : !side;
+
+		if (fds[i][k] >= 0)
+			close(fds[i][k]);
+		fds[i][k] = -1;
+	}
+}
+
+/* One question, one process. In a thread of its own: what threads share is only read. */
+static int ask(const struct detector *d, const char *training, const json_t *model, const struct detector_run *run,
+	       json_t **said, struct err *e)
+{
+	struct talk *t = calloc(1, sizeof(*t));
+	int fds[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}}, rc, status;
+	const json_t *limit = json_object_get(d->params, "time_limit_s");
+	struct confined c;
+
+	if (!t)
+		return err_errno(e, -ENOMEM, "cannot ask '%s'", d->path);
+	t->path = d->path;
+	t->limit_s = json_is_number(limit) ? json_number_value(limit) : TIME_LIMIT_S;
+	rc = write_question(d, training, model, run, t, e);
+	if (!rc && make_pipes(fds))
+		rc = err_errno(e, -errno, "cannot ask '%s'", d->path);
+	if (!rc)
+		rc = confine_start(d->path, fds[0][0], fds[1][1], fds[2][1], trusted, &c, e);
+	if (!rc) {
+		close_all(fds, 0);
+		t->deadline = clock_mono_s() + t->limit_s;
+		rc = converse(t, &fds[0][1], fds[1][0], fds[2][0], e);
+		if (!rc)
+			rc = await_end(t, c.pid, e);
+		status = confine_end(&c, rc != 0);
+		if (!rc)
+			rc = read_answer(t, status, said, e);
+	}
+	close_all(fds, 0);
+	close_all(fds, 1);
+	free(t->question);
+	free(t);
+	return rc;
+}
+
+/* Runs that are asked about side by side. */
+struct round {
+	const struct detector *d;
+	const char *training;
+	const json_t *model; /* the program's own, or NULL */
+	const struct detector_run *const *runs;
+	struct external_answer *answers;
+	size_t n;
+	atomic_size_t next;
+};
+
+static void *work(void *arg)
+{
+	struct round *r = arg;
+
+	for (size_t i; (i = atomic_fetch_add(&r->next, 1)) < r->n;)
+		r->answers[i].rc = ask(r->d, r->training, r->model, r->runs[i], &r->answers[i].said, &r->answers[i].why);
+	return NULL;
+}
+
+size_t external_at_once(void)
+{
+	cpu_set_t set;
+	int n = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
+
+	return n < 1 ? 1 : n > AT_ONCE_MAX ? AT_ONCE_MAX : (size_t)n;
+}
+
+/* A program that ends without reading all must not end us. */
+static void ignore_pipes(struct sigaction *before)
+{
+	const struct sigaction ignore = {.sa_handler = SIG_IGN};
+
+	sigaction(SIGPIPE, &ignore, before);
+}
+
+int external_train(const struct detector *d, const struct detector_run *runs, size_t n, json_t **model, struct err *e)
+{
+	json_t *list = json_array(), *said = NULL, *own;
+	struct sigaction before;
+	char *text = NULL;
+	int rc;
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(list, external_run(&runs[i]));
+	rc = write_training(list, &text, e);
+	ignore_pipes(&before);
+	/* One that does not know the question, whatever it answers, is shown the training runs with each run. */
+	if (!rc && n && !ask(d, text, NULL, NULL, &said, NULL)) {
+		own = json_object_get(json_array_get(said, 0), "model");
+		if (json_is_object(own) && json_array_size(said) == 1 && json_object_size(json_array_get(said, 0)) == 1)
+			*model = json_pack("{s:O}", "model", own);
+		else
+			own = NULL;
+	} else {
+		own = NULL;
+	}
+	sigaction(SIGPIPE, &before, NULL);
+	if (!rc && !own)
+		*model = json_pack("{s:O}", "training", list);
+	json_decref(said);
+	json_decref(list);
+	free(text);
+	return rc || *model ? rc : err_errno(e, -ENOMEM, "cannot make a model");
+}
+
+int external_ask(const struct detector *d, const json_t *model, const struct detector_run *const *runs,
+		 struct external_answer *answers, size_t n, struct err *e)
+{
+	struct round r = {.d = d, .runs = runs, .answers = answers, .n = n, .model = json_object_get(model, "model")};
+	struct sigaction before;
+	size_t wanted = n < external_at_once() ? n : external_at_once(), started = 0;
+	pthread_t threads[AT_ONCE_MAX];
+	char *text = NULL;
+	int rc = write_training(json_object_get(model, "training"), &text, e);
+
+	r.training = text;
+	ignore_pipes(&before);
+	/* The caller works, too; alone, if need be. */
+	while (!rc && started + 1 < wanted && !pthread_create(&threads[started], NULL, work, &r))
+		started++;
+	if (!rc)
+		work(&r);
+	while (started)
+		pthread_join(threads[--started], NULL);
+	sigaction(SIGPIPE, &before, NULL);
+	free(text);
+	return rc;
+}

@@ -1,0 +1,256 @@
+/*
+ * Runs as detectors see them: which metrics there are, and the Lua table. A large run has more numbers than a detector
+ * looks at, so vecs are made from the columns when they are asked for.
+ */
+#include <errno.h>
+#include <lauxlib.h>
+#include <string.h>
+
+#include "diag/judge/detector_impl.h"
+#include "diag/judge/vec.h"
+#include "harness/lua/luajson.h"
+
+int run_open(const struct detector_run *given, struct detector_run *run, struct err *e)
+{
+	struct columns *c = NULL;
+	int rc = 0;
+
+	if (!given->columns)
+		rc = columns_from_samples(given->samples, given->n_samples, run_metrics(given), given->n_servers, given->seconds, &c, e);
+	if (rc)
+		return rc;
+	*run = *given;
+	if (c)
+		run->columns = c;
+	return 0;
+}
+
+void run_close(const struct detector_run *given, struct detector_run *run)
+{
+	if (!given->columns)
+		columns_free((struct columns *)run->columns);
+}
+
+size_t run_metrics(const struct detector_run *run)
+{
+	return run->metrics ? run->n_metrics : METRIC_COUNT;
+}
+
+const char *run_metric(const struct detector_run *run, size_t i)
+{
+	return run->metrics ? run->metrics[i] : metric_name((enum metric)i);
+}
+
+/* One of ours by its name, or METRIC_COUNT. */
+static enum metric own_metric(const struct detector_run *run, size_t i)
+{
+	enum metric m = METRIC_COUNT;
+
+	if (!run->metrics)
+		return (enum metric)i;
+	metric_from_name(run->metrics[i], &m);
+	return m;
+}
+
+/* Of other people's metrics nothing is known but that detectors were written for service times. */
+bool run_is_service_time(const struct detector_run *run, size_t i)
+{
+	enum metric m = own_metric(run, i);
+
+	return m < METRIC_SERVICE_TIMES || m == METRIC_COUNT;
+}
+
+const char *run_unit(const struct detector_run *run, size_t i)
+{
+	enum metric m = own_metric(run, i);
+
+	return m < METRIC_COUNT ? metric_unit(m) : NULL;
+}
+
+bool run_lists(const struct detector_run *run, size_t i)
+{
+	bool listed = run->metrics || i < METRIC_SERVICE_TIMES;
+
+	for (size_t s = 0; s < run->n_servers && !listed; s++)
+		listed = columns_has(run->columns, i, s);
+	return listed;
+}
+
+/* culprit.Series: knows where its numbers are. */
+struct series {
+	const struct columns *columns;
+	size_t metric, server;
+	lua_Integer first; /* key of its first vec */
+};
+
+static const char series_type[] = "culprit.Series";
+enum field { MEAN, SUM, COUNT, MAX, BYTES, FIELDS };
+static const char *const fields[] = {"mean", "sum", "count", "max", "bytes", NULL};
+
+static void fill(const struct series *s, int field, double *out)
+{
+	if (field == MEAN)
+		columns_mean(s->columns, s->metric, s->server, out);
+	else if (field == SUM || field == MAX)
+		columns_sampled(s->columns, s->metric, s->server, field == SUM ? COLUMN_SUM : COLUMN_MAX, out);
+	else
+		columns_read(s->columns, s->metric, s->server, field == COUNT ? COLUMN_COUNT : COLUMN_BYTES, out);
+}
+
+/* The upvalue holds on to the vecs that the detector holds on to, so that asking for one again costs nothing. */
+static int series_index(lua_State *L)
+{
+	const struct series *s = luaL_checkudata(L, 1, series_type);
+	const char *name = luaL_checkstring(L, 2);
+	int field = 0;
+
+	while (fields[field] && strcmp(fields[field], name))
+		field++;
+	if (!fields[field]) {
+		lua_pushnil(L);
+		return 1;
+	}
+	if (lua_rawgeti(L, lua_upvalueindex(1), s->first + field) == LUA_TNIL) {
+		fill(s, field, vec_push_raw(L, (size_t)columns_seconds(s->columns))->v);
+		lua_pushvalue(L, -1);
+		lua_rawseti(L, lua_upvalueindex(1), s->first + field);
+	}
+	return 1;
+}
+
+/* next(series, name), with the value from __index. */
+static int series_next(lua_State *L)
+{
+	int field = 0;
+
+	if (!lua_isnoneornil(L, 2)) {
+		while (fields[field] && strcmp(fields[field], luaL_checkstring(L, 2)))
+			field++;
+		field += fields[field] != NULL;
+	}
+	if (!fields[field]) {
+		lua_pushnil(L);
+		return 1;
+	}
+	lua_pushstring(L, fields[field]);
+	lua_getfield(L, 1, fields[field]);
+	return 2;
+}
+
+static int series_pairs(lua_State *L)
+{
+	lua_pushcfunction(L, series_next);
+	lua_pushvalue(L, 1);
+	lua_pushnil(L);
+	return 3;
+}
+
+/* What Lua says of a userdata would tell its address. */
+static int series_tostring(lua_State *L)
+{
+	lua_pushliteral(L, "series");
+	return 1;
+}
+
+static void open_series(lua_State *L)
+{
+	if (!luaL_newmetatable(L, series_type)) {
+		lua_pop(L, 1);
+		return;
+	}
+	lua_newtable(L);
+	lua_newtable(L);
+	lua_pushliteral(L, "v");
+	lua_setfield(L, -2, "__mode");
+	lua_setmetatable(L, -2);
+	lua_pushcclosure(L, series_index, 1);
+	lua_setfield(L, -2, "__index");
+	lua_pushcfunction(L, series_pairs);
+	lua_setfield(L, -2, "__pairs");
+	lua_pushcfunction(L, series_tostring);
+	lua_setfield(L, -2, "__tostring");
+	lua_pop(L, 1);
+}
+
+/* An empty list or table where nothing is known, so that no detector need ask. */
+static void push_semantics(lua_State *L, const struct detector_run *run)
+{
+	static const char *const keys[] = {"lost_errnos", "errno_map"};
+
+	if (run->events)
+		luajson_push(L, run->events);
+	else
+		lua_newtable(L);
+	lua_setfield(L, -2, "events");
+	lua_createtable(L, 0, 2);
+	for (size_t i = 0; i < 2; i++) {
+		const json_t *v = json_object_get(run->file_system, keys[i]);
+
+		if (v)
+			luajson_push(L, v);
+		else
+			lua_newtable(L);
+		lua_setfield(L, -2, keys[i]);
+	}
+	lua_setfield(L, -2, "file_system");
+}
+
+/* 'first': number of series before it, in all runs of the call. */
+static void push_series(lua_State *L, const struct detector_run *run, size_t metric, size_t first)
+{
+	lua_createtable(L, 0, (int)run->n_servers);
+	for (size_t s = 0; s < run->n_servers; s++) {
+		struct series *one = lua_newuserdatauv(L, sizeof(*one), 0);
+
+		*one = (struct series){run->columns, metric, s, (lua_Integer)((first + s) * FIELDS)};
+		luaL_setmetatable(L, series_type);
+		lua_setfield(L, -2, run->servers[s]);
+	}
+}
+
+/* Into the table on top: metrics, service_times, units and series. */
+static void push_metrics(lua_State *L, const struct detector_run *run, size_t first)
+{
+	static const char *const keys[] = {"metrics", "service_times", "units", "series"};
+	enum { METRICS = 1, SERVICE_TIMES, UNITS, SERIES };
+	int top = lua_gettop(L);
+
+	open_series(L);
+	for (int i = 0; i < 4; i++)
+		lua_newtable(L);
+	for (size_t m = 0; m < run_metrics(run); m++) {
+		const char *metric = run_metric(run, m), *unit = run_unit(run, m);
+
+		if (!run_lists(run, m))
+			continue;
+		for (int list = METRICS; list <= (run_is_service_time(run, m) ? SERVICE_TIMES : METRICS); list++) {
+			lua_pushstring(L, metric);
+			lua_rawseti(L, top + list, (lua_Integer)lua_rawlen(L, top + list) + 1);
+		}
+		if (unit) {
+			lua_pushstring(L, unit);
+			lua_setfield(L, top + UNITS, metric);
+		}
+		push_series(L, run, m, first + m * run->n_servers);
+		lua_setfield(L, top + SERIES, metric);
+	}
+	for (int i = 3; i >= 0; i--)
+		lua_setfield(L, top, keys[i]);
+}
+
+void run_push(lua_State *L, const struct detector_run *run, size_t before)
+{
+	lua_createtable(L, 0, 9);
+	lua_pushstring(L, run->id);
+	lua_setfield(L, -2, "id");
+	lua_pushinteger(L, run->seconds);
+	lua_setfield(L, -2, "seconds");
+	lua_createtable(L, (int)run->n_servers, 0);
+	for (size_t i = 0; i < run->n_servers; i++) {
+		lua_pushstring(L, run->servers[i]);
+		lua_rawseti(L, -2, (lua_Integer)i + 1);
+	}
+	lua_setfield(L, -2, "servers");
+	push_metrics(L, run, before);
+	push_semantics(L, run);
+}

@@ -1,0 +1,22 @@
+/* What the parts of vec share; not for others. */
+#ifndef CULPRIT_DIAG_VEC_IMPL_H
+#define CULPRIT_DIAG_VEC_IMPL_H
+
+#include "diag/judge/vec.h"
+
+struct vec *vec_test(lua_State *L, int index); /* NULL if it is none */
+
+/* Room for n doubles that the collector frees; on the stack's top. */
+double *vec_scratch(lua_State *L, size_t n);
+
+/* Median of n values, whose order is lost; NaN for none. */
+double vec_median_of(double *a, size_t n);
+
+/* Functions of the table 'vec'. */
+int vec_likelihood(lua_State *L);
+int vec_list_least(lua_State *L);
+int vec_list_median(lua_State *L);
+int vec_list_others(lua_State *L);
+int vec_list_present(lua_State *L);
+
+#endif

@@ -1,0 +1,159 @@
+/*
+ * Layout of a trace log, version 3 (and 1 and 2, which are read but not written). Everything is little-endian; crc is
+ * zlib's crc32.
+ *
+ *   head    192 bytes:
+ *      0  "CULPRLOG"
+ *      8  u32 version, u32 crc of bytes 16..191
+ *     16  i64 start_ns, i64 bias_ns
+ *     32  arch[16] tracer[16] host[65] boot_id[37], NUL-padded; zeros up to 192
+ *   blocks, each
+ *      0  u32 "CBLK", u32 payload size (1 .. 64 KiB)
+ *      8  u32 records in it, u32 crc of bytes 0..11, 16..23 and the payload
+ *     16  u64 number of its first record
+ *     24  payload: records
+ *   and, last, a block that holds the END record alone (fixed size, so that the end of
+ *   a log can be read without the rest). Nothing follows it.
+ *
+ * Each block is decodable without earlier ones. "Last" below means the last record before
+ * it in the block of which that field is known, 0 if there is none; v is a LEB128 varint, z
+ * a zigzag varint. A record starts with one byte whose lowest 3 bits are its type (0: READING):
+ *
+ *   CALL    u64 control, then 0..8 bytes for each of 12 fields. Control, from bit 0:
+ *           type:3 unfinished:1 (12 x length:4) offset:1 paths:1 nr:10. nr 1023: the number follows
+ *           as u32 right after control. The fields:
+ *              start    zigzag of the difference to the last start_ns of any record
+ *              service  service_ns, zigzag
+ *              pid tid  XOR with the last call's
+ *              result   zigzag
+ *              seq      zigzag of the difference to the last seq of a call or signal, less 1
+ *              args     6, each XOR with the argument in the same slot
+ *           Slots: 1024 sets of six arguments, all 0 at the block's begin; calls share one by
+ *           layout_slot(nr, tid). A loop that repeats a call mostly stores no argument at all.
+ *           If 'offset' (else it is -1): u8 how, see enum layout_offset; 'next' is where the last call in the
+ *           same slot that had an offset ended: its offset plus what it read or wrote.
+ *           If 'paths': path and path2, each v length with its NUL (0: there is none), path
+ *   SIGNAL  byte; z start; z seq-less-1; v pid, tid, signo; bit 3 of the byte: fatal
+ *   FD      byte; z start; v pid; z fd; bit 3: open. If open: u8 kind, v path length with
+ *           its NUL, path; if the kind is a socket: z sock_type, and for local, then remote:
+ *           u8 length and that much of a sockaddr, trailing zeros left out; if bit 4 (tag):
+ *           v device, v inode, z start less first_ns
+ *   PROCESS byte; z start; v pid, tid, parent; u8 what; z status; v name length with NUL; name
+ *   SUM     byte; z start; v pid; u8 class; u8 fd_class; bit 3 of the byte: messages, 4: selected. Bit 5: v device.
+ *           Bit 6: local, remote as in FD. v count, errors, failed, failed_ns, bytes, total_ns, max_ns; v set of the
+ *           histogram's buckets that are not 0, from bit 0; v each of those
+ *   READING byte; z start; v what; bit 3 of the byte: peer as an address in FD, then accepted in bit 4; v count;
+ *           8 bytes sum, 8 bytes max (little-endian doubles); bit 5: max is sum and left out
+ *   LOST    byte; z start; v cpu, count
+ *   END     byte; u64 start, records, lost, not compressed
+ *
+ * Version 2 had no READING. Version 1 had no SUM either, no tag, and a control word without offset and paths: nr:12, with 4095 for a number
+ * that follows.
+ */
+#ifndef CULPRIT_DIAG_LOG_LAYOUT_H
+#define CULPRIT_DIAG_LOG_LAYOUT_H
+
+#include <stdint.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "diag/record/log.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "trace logs are little-endian, and so is every host that culprit knows"
+#endif
+
+#define LAYOUT_MAGIC "CULPRLOG"
+enum {
+	LAYOUT_VERSION = 3,
+	LAYOUT_OLDEST = 1,        /* that is read */
+	LAYOUT_HEAD = 192,
+	LAYOUT_BLOCK_MAGIC = 0x4b4c4243, /* "CBLK" */
+	LAYOUT_BLOCK_HEAD = 24,
+	LAYOUT_PAYLOAD = 65536 - LAYOUT_BLOCK_HEAD,
+	LAYOUT_END = 25,
+	LAYOUT_PATH = 8192,       /* longest path or name with its NUL */
+	LAYOUT_RECORD = 1024,     /* no record is longer, its paths not counted */
+	LAYOUT_SLOTS = 1024,
+	LAYOUT_FIELDS = 12,
+	LAYOUT_BIG_NR = 1023,     /* of version 1: 4095 */
+};
+
+/* Bits of a call's control word. */
+#define CONTROL_OFFSET (1ull << 52)
+#define CONTROL_PATHS (1ull << 53)
+
+/* How a call's offset is said. */
+enum layout_offset {
+	OFFSET_NEXT,   /* it is 'next' */
+	OFFSET_RESULT, /* it is the result (lseek) */
+	OFFSET_ARG,    /* it is argument 3 (pread64, pwritev ...) */
+	OFFSET_OTHER,  /* zigzag of the difference to 'next' follows, as a varint */
+};
+
+/* What the two sides remember inside one block. */
+struct layout_state {
+	int64_t start_ns;
+	uint64_t seq;
+	uint32_t pid, tid;
+	uint64_t args[LAYOUT_SLOTS][6];
+	int64_t next[LAYOUT_SLOTS];
+};
+
+static inline unsigned layout_slot(uint32_t nr, uint32_t tid)
+{
+	return (nr ^ tid * 0x9e3779b1u >> 22) % LAYOUT_SLOTS;
+}
+
+static inline int64_t layout_next(int64_t offset, int64_t result)
+{
+	return (int64_t)((uint64_t)offset + (result > 0 ? (uint64_t)result : 0));
+}
+
+static inline uint64_t layout_zigzag(int64_t v)
+{
+	return (uint64_t)v << 1 ^ (uint64_t)(v >> 63);
+}
+
+static inline int64_t layout_unzigzag(uint64_t v)
+{
+	return (int64_t)(v >> 1 ^ (0 - (v & 1)));
+}
+
+static inline uint32_t layout_get32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, 4);
+	return v;
+}
+
+static inline uint64_t layout_get64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, 8);
+	return v;
+}
+
+static inline void layout_put32(uint8_t *p, uint32_t v)
+{
+	memcpy(p, &v, 4);
+}
+
+static inline void layout_put64(uint8_t *p, uint64_t v)
+{
+	memcpy(p, &v, 8);
+}
+
+static inline uint32_t layout_crc(const uint8_t *block, uint32_t payload)
+{
+	uLong crc = crc32(0, block, 12);
+
+	return (uint32_t)crc32(crc, block + 16, LAYOUT_BLOCK_HEAD - 16 + payload);
+}
+
+/* Reads a head of LAYOUT_HEAD bytes; shared by the readers. */
+int layout_head(const uint8_t *p, const char *path, struct log_head *head, struct err *e);
+
+#endif

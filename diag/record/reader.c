@@ -1,0 +1,556 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "diag/record/layout.h"
+#include "diag/record/reading.h"
+
+struct log_reader {
+	int fd;
+	char *path;
+	uint64_t offset;        /* in the file, of the block at hand */
+	const uint8_t *pos, *end;
+	uint32_t block_left;    /* records of the block at hand that are still to come */
+	uint64_t records;
+	unsigned nr_shift;      /* of a call's control word, by the log's version */
+	uint64_t extras;        /* bits of it that say what follows the fields */
+	bool ended;             /* the END record has been read */
+	struct log_head head;
+	struct layout_state state;
+	struct record rec;
+	/* 8 more than a block: a field is read as eight bytes and then masked. */
+	uint8_t block[LAYOUT_BLOCK_HEAD + LAYOUT_PAYLOAD + 8];
+};
+
+static ssize_t read_full(int fd, void *data, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t n = read(fd, (char *)data + done, size - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+int layout_head(const uint8_t *p, const char *path, struct log_head *head, struct err *e)
+{
+	struct log_head h = {0};
+
+	if (memcmp(p, LAYOUT_MAGIC, 8))
+		return err_set(e, -EINVAL, "'%s' is not a trace log of culprit", path);
+	h.version = layout_get32(p + 8);
+	if (h.version < LAYOUT_OLDEST || h.version > LAYOUT_VERSION)
+		return err_set(e, -EINVAL,
+			       "'%s' is a trace log of version %u, and this program knows versions %d to %d: "
+			       "read it with the culprit that wrote it", path, h.version, LAYOUT_OLDEST, LAYOUT_VERSION);
+	if (layout_get32(p + 12) != (uint32_t)crc32(0, p + 16, LAYOUT_HEAD - 16))
+		return err_set(e, -EINVAL, "the head of the trace log '%s' is damaged", path);
+	h.start_ns = (int64_t)layout_get64(p + 16);
+	h.bias_ns = (int64_t)layout_get64(p + 24);
+	memcpy(h.arch, p + 32, sizeof(h.arch) - 1);
+	memcpy(h.tracer, p + 48, sizeof(h.tracer) - 1);
+	memcpy(h.host, p + 64, sizeof(h.host) - 1);
+	memcpy(h.boot_id, p + 129, sizeof(h.boot_id) - 1);
+	*head = h;
+	return 0;
+}
+
+int log_reader_new(const char *path, struct log_reader **out, struct err *e)
+{
+	struct log_reader *r = calloc(1, sizeof(*r));
+	uint8_t head[LAYOUT_HEAD];
+	ssize_t n;
+	int rc = 0;
+
+	if (!r || !(r->path = strdup(path))) {
+		free(r);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	r->fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+	if (r->fd < 0) {
+		rc = err_errno(e, -errno, "cannot open the log '%s'", path);
+		goto out;
+	}
+	n = read_full(r->fd, head, sizeof(head));
+	if (n < 0)
+		rc = err_errno(e, (int)n, "cannot read the log '%s'", path);
+	else if (n < LAYOUT_HEAD)
+		rc = err_set(e, -EINVAL, "'%s' is not a trace log of culprit: it is %zd bytes long", path, n);
+	else
+		rc = layout_head(head, path, &r->head, e);
+	r->nr_shift = r->head.version == 1 ? 52 : 54;
+	r->extras = r->head.version == 1 ? 0 : CONTROL_OFFSET | CONTROL_PATHS;
+	r->offset = LAYOUT_HEAD;
+	r->pos = r->end = r->block + LAYOUT_BLOCK_HEAD;
+out:
+	if (rc < 0) {
+		log_reader_free(r);
+		return rc;
+	}
+	*out = r;
+	return 0;
+}
+
+const struct log_head *log_reader_head(const struct log_reader *r)
+{
+	return &r->head;
+}
+
+void log_reader_free(struct log_reader *r)
+{
+	if (!r)
+		return;
+	if (r->fd > STDIN_FILENO)
+		close(r->fd);
+	free(r->path);
+	free(r);
+}
+
+static int cut_short(const struct log_reader *r, uint64_t at, struct err *e)
+{
+	return err_set(e, -EBADMSG, "the log '%s' is cut short at byte %llu, after %llu records: its tracer did "
+		       "not end in order", r->path, (unsigned long long)at, (unsigned long long)r->records);
+}
+
+static int damaged(const struct log_reader *r, uint64_t at, const char *what, struct err *e)
+{
+	return err_set(e, -EBADMSG, "the log '%s' is damaged at byte %llu, after %llu records: %s", r->path,
+		       (unsigned long long)at, (unsigned long long)r->records, what);
+}
+
+/* 1: a block is at hand; 0: the end. */
+static int next_block(struct log_reader *r, struct err *e)
+{
+	uint64_t at = r->offset + (r->records ? (uint64_t)(r->end - r->block) : 0);
+	uint32_t payload;
+	ssize_t n = read_full(r->fd, r->block, LAYOUT_BLOCK_HEAD);
+
+	if (n < 0)
+		return err_errno(e, (int)n, "cannot read the log '%s'", r->path);
+	if (r->ended)
+		return n ? damaged(r, at, "bytes follow the END record", e) : 0;
+	if (n < LAYOUT_BLOCK_HEAD)
+		return cut_short(r, at + (uint64_t)n, e);
+	payload = layout_get32(r->block + 4);
+	if (layout_get32(r->block) != LAYOUT_BLOCK_MAGIC || !payload || payload > LAYOUT_PAYLOAD)
+		return damaged(r, at, "no block begins here", e);
+	n = read_full(r->fd, r->block + LAYOUT_BLOCK_HEAD, payload);
+	if (n < 0)
+		return err_errno(e, (int)n, "cannot read the log '%s'", r->path);
+	if (n < (ssize_t)payload)
+		return cut_short(r, at + LAYOUT_BLOCK_HEAD + (uint64_t)n, e);
+	if (layout_crc(r->block, payload) != layout_get32(r->block + 12))
+		return damaged(r, at, "the block's check does not match", e);
+	if (layout_get64(r->block + 16) != r->records + 1)
+		return damaged(r, at, "a block is missing before this one", e);
+	r->block_left = layout_get32(r->block + 8);
+	if (!r->block_left)
+		return damaged(r, at, "a block without records", e);
+	r->offset = at;
+	r->pos = r->block + LAYOUT_BLOCK_HEAD;
+	r->end = r->pos + payload;
+	memset(&r->state, 0, sizeof(r->state));
+	return 1;
+}
+
+/* The getters return false, and leave '*out' alone, where the block's end comes first. */
+static bool get_varint(struct log_reader *r, uint64_t *out)
+{
+	uint64_t v = 0;
+
+	for (unsigned shift = 0; shift < 64 && r->pos < r->end; shift += 7) {
+		uint8_t byte = *r->pos++;
+
+		v |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80)) {
+			*out = v;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool get_u32(struct log_reader *r, uint32_t *out)
+{
+	uint64_t v;
+
+	if (!get_varint(r, &v) || v > UINT32_MAX)
+		return false;
+	*out = (uint32_t)v;
+	return true;
+}
+
+static bool get_i32(struct log_reader *r, int32_t *out)
+{
+	uint64_t v;
+	int64_t s;
+
+	if (!get_varint(r, &v))
+		return false;
+	s = layout_unzigzag(v);
+	if (s < INT32_MIN || s > INT32_MAX)
+		return false;
+	*out = (int32_t)s;
+	return true;
+}
+
+static bool get_byte(struct log_reader *r, uint8_t *out)
+{
+	if (r->pos == r->end)
+		return false;
+	*out = *r->pos++;
+	return true;
+}
+
+static bool get_string(struct log_reader *r, const char **out)
+{
+	uint64_t n;
+
+	if (!get_varint(r, &n) || !n || n > LAYOUT_PATH || n > (uint64_t)(r->end - r->pos) || r->pos[n - 1])
+		return false;
+	*out = (const char *)r->pos;
+	r->pos += n;
+	return true;
+}
+
+static bool get_address(struct log_reader *r, struct sockaddr_storage *out)
+{
+	uint8_t n;
+
+	if (!get_byte(r, &n) || n > sizeof(*out) || n > r->end - r->pos)
+		return false;
+	memset(out, 0, sizeof(*out));
+	memcpy(out, r->pos, n);
+	r->pos += n;
+	return true;
+}
+
+static bool get_start(struct log_reader *r, int64_t *out)
+{
+	uint64_t v;
+
+	if (!get_varint(r, &v))
+		return false;
+	r->state.start_ns = (int64_t)((uint64_t)r->state.start_ns + (uint64_t)layout_unzigzag(v));
+	*out = r->state.start_ns;
+	return true;
+}
+
+static bool get_seq(struct log_reader *r, uint64_t *out)
+{
+	uint64_t v;
+
+	if (!get_varint(r, &v))
+		return false;
+	r->state.seq += (uint64_t)layout_unzigzag(v) + 1;
+	*out = r->state.seq;
+	return true;
+}
+
+/* A path that may be missing. */
+static bool get_path(struct log_reader *r, const char **out)
+{
+	uint8_t zero;
+
+	if (r->pos != r->end && *r->pos)
+		return get_string(r, out);
+	*out = NULL;
+	return get_byte(r, &zero);
+}
+
+static bool get_offset(struct log_reader *r, int64_t *next)
+{
+	struct record_call *c = &r->rec.call;
+	uint64_t v;
+	uint8_t how;
+
+	if (!get_byte(r, &how))
+		return false;
+	switch (how) {
+	case OFFSET_NEXT:   c->offset = *next; break;
+	case OFFSET_RESULT: c->offset = c->result; break;
+	case OFFSET_ARG:    c->offset = (int64_t)c->args[3]; break;
+	case OFFSET_OTHER:
+		if (!get_varint(r, &v))
+			return false;
+		c->offset = (int64_t)((uint64_t)*next + (uint64_t)layout_unzigzag(v));
+		break;
+	default:
+		return false;
+	}
+	*next = layout_next(c->offset, c->result);
+	return true;
+}
+
+static bool get_call(struct log_reader *r)
+{
+	static const uint64_t mask[16] = {
+		0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff, UINT64_MAX,
+	};
+	struct layout_state *st = &r->state;
+	struct record_call *c = &r->rec.call;
+	const uint8_t *p = r->pos;
+	uint64_t control, sizes, field[LAYOUT_FIELDS], *last;
+	unsigned slot;
+
+	if (r->end - p < 8)
+		return false;
+	control = layout_get64(p);
+	p += 8;
+	c->nr = (uint32_t)(control >> r->nr_shift);
+	if (c->nr == UINT64_MAX >> r->nr_shift) {
+		if (r->end - p < 4)
+			return false;
+		c->nr = layout_get32(p);
+		p += 4;
+	}
+	sizes = control >> 4;
+	for (int i = 0; i < LAYOUT_FIELDS; i++, sizes >>= 4) {
+		unsigned n = sizes & 15;
+
+		if (n > 8 || p > r->end)
+			return false;
+		field[i] = layout_get64(p) & mask[n];
+		p += n;
+	}
+	if (p > r->end)
+		return false;
+	r->pos = p;
+	c->start_ns = st->start_ns = (int64_t)((uint64_t)st->start_ns + (uint64_t)layout_unzigzag(field[0]));
+	c->service_ns = layout_unzigzag(field[1]);
+	c->pid = st->pid ^= (uint32_t)field[2];
+	c->tid = st->tid ^= (uint32_t)field[3];
+	c->result = layout_unzigzag(field[4]);
+	c->seq = st->seq += (uint64_t)layout_unzigzag(field[5]) + 1;
+	c->unfinished = control >> 3 & 1;
+	slot = layout_slot(c->nr, c->tid);
+	last = st->args[slot];
+	for (int i = 0; i < 6; i++)
+		c->args[i] = last[i] ^= field[6 + i];
+	c->offset = -1;
+	c->path = c->path2 = NULL;
+	control &= r->extras;
+	if (!control)
+		return true;
+	return (!(control & CONTROL_OFFSET) || get_offset(r, &st->next[slot])) &&
+	       (!(control & CONTROL_PATHS) || (get_path(r, &c->path) && get_path(r, &c->path2)));
+}
+
+static bool get_signal(struct log_reader *r, uint8_t tag)
+{
+	struct record_signal *s = &r->rec.signal;
+
+	s->fatal = tag >> 3 & 1;
+	return get_start(r, &s->start_ns) && get_seq(r, &s->seq) && get_u32(r, &s->pid) && get_u32(r, &s->tid) &&
+	       get_u32(r, &s->signo);
+}
+
+static bool get_tag(struct log_reader *r, struct record_fd *f)
+{
+	uint64_t age;
+
+	if (!get_varint(r, &f->tag.device) || !get_varint(r, &f->tag.inode) || !get_varint(r, &age))
+		return false;
+	f->tag.first_ns = (int64_t)((uint64_t)f->start_ns - (uint64_t)layout_unzigzag(age));
+	return true;
+}
+
+static bool get_fd(struct log_reader *r, uint8_t tag)
+{
+	struct record_fd *f = &r->rec.fd;
+	uint8_t kind;
+
+	memset(f, 0, sizeof(*f));
+	f->open = tag >> 3 & 1;
+	f->path = "";
+	if (!get_start(r, &f->start_ns) || !get_u32(r, &f->pid) || !get_i32(r, &f->fd))
+		return false;
+	if (!f->open)
+		return true;
+	if (!get_byte(r, &kind) || kind > FD_SOCKET || !get_string(r, &f->path))
+		return false;
+	f->kind = (enum fd_kind)kind;
+	if (kind == FD_SOCKET &&
+	    !(get_i32(r, &f->sock_type) && get_address(r, &f->local) && get_address(r, &f->remote)))
+		return false;
+	return !(tag >> 4 & 1) || get_tag(r, f);
+}
+
+static bool get_process(struct log_reader *r)
+{
+	struct record_process *p = &r->rec.process;
+	uint8_t what;
+
+	if (!get_start(r, &p->start_ns) || !get_u32(r, &p->pid) || !get_u32(r, &p->tid) ||
+	    !get_u32(r, &p->parent) || !get_byte(r, &what) || what > PROCESS_EXIT)
+		return false;
+	p->what = what;
+	return get_i32(r, &p->status) && get_string(r, &p->name);
+}
+
+static bool get_lost(struct log_reader *r)
+{
+	struct record_lost *l = &r->rec.lost;
+
+	return get_start(r, &l->start_ns) && get_u32(r, &l->cpu) && get_varint(r, &l->count);
+}
+
+static bool get_sum(struct log_reader *r, uint8_t tag)
+{
+	struct record_sum *s = &r->rec.sum;
+	uint64_t *const figures[] = {&s->count, &s->errors,   &s->failed, &s->failed_ns,
+				     &s->bytes, &s->total_ns, &s->max_ns};
+	uint64_t set;
+
+	memset(s, 0, sizeof(*s));
+	s->messages = tag >> 3 & 1;
+	s->selected = tag >> 4 & 1;
+	if (!get_start(r, &s->start_ns) || !get_u32(r, &s->pid) || !get_byte(r, &s->class) ||
+	    s->class >= CALL_CLASS_COUNT || !get_byte(r, &s->fd_class) || s->fd_class >= FD_CLASS_COUNT)
+		return false;
+	if ((tag >> 5 & 1) && !get_varint(r, &s->device))
+		return false;
+	if ((tag >> 6 & 1) && !(get_address(r, &s->local) && get_address(r, &s->remote)))
+		return false;
+	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
+		if (!get_varint(r, figures[i]))
+			return false;
+	if (!get_varint(r, &set) || set >> SUM_BUCKETS)
+		return false;
+	for (; set; set &= set - 1)
+		if (!get_u32(r, &s->histogram[__builtin_ctzll(set)]))
+			return false;
+	return true;
+}
+
+static bool get_double(struct log_reader *r, double *out)
+{
+	uint64_t bits;
+
+	if (r->end - r->pos < 8)
+		return false;
+	bits = layout_get64(r->pos);
+	memcpy(out, &bits, sizeof(*out));
+	r->pos += 8;
+	return isfinite(*out);
+}
+
+static bool get_reading(struct log_reader *r, uint8_t tag)
+{
+	struct record_reading *g = &r->rec.reading;
+	uint32_t what;
+
+	memset(g, 0, sizeof(*g));
+	g->accepted = tag >> 4 & 1;
+	if (!get_start(r, &g->start_ns) || !get_u32(r, &what) || what >= READING_TOTAL)
+		return false;
+	g->what = (uint16_t)what;
+	if ((tag >> 3 & 1) && !get_address(r, &g->peer))
+		return false;
+	if (!get_u32(r, &g->count) || !get_double(r, &g->sum))
+		return false;
+	g->max = g->sum;
+	return (tag >> 5 & 1) || get_double(r, &g->max);
+}
+
+static bool end_decode(const uint8_t *p, size_t size, struct record_end *end)
+{
+	if (size != LAYOUT_END || p[0] != RECORD_END)
+		return false;
+	end->start_ns = (int64_t)layout_get64(p + 1);
+	end->records = layout_get64(p + 9);
+	end->lost = layout_get64(p + 17);
+	return true;
+}
+
+static bool get_end(struct log_reader *r)
+{
+	if (!end_decode(r->pos - 1, (size_t)(r->end - r->pos) + 1, &r->rec.end))
+		return false;
+	r->pos = r->end;
+	r->ended = true;
+	return r->rec.end.records == r->records;
+}
+
+static bool get_record(struct log_reader *r)
+{
+	uint8_t tag = *r->pos;
+
+	r->rec.type = tag & 7 ? tag & 7 : RECORD_READING;
+	if (r->rec.type == RECORD_CALL)
+		return get_call(r);
+	r->pos++;
+	switch (r->rec.type) {
+	case RECORD_SIGNAL:  return get_signal(r, tag);
+	case RECORD_FD:      return get_fd(r, tag);
+	case RECORD_PROCESS: return get_process(r);
+	case RECORD_LOST:    return get_lost(r);
+	case RECORD_END:     return get_end(r);
+	case RECORD_SUM:     return r->head.version > 1 && get_sum(r, tag);
+	case RECORD_READING: return r->head.version > 2 && get_reading(r, tag);
+	default:             return false;
+	}
+}
+
+int log_next(struct log_reader *r, const struct record **rec, struct err *e)
+{
+	const uint8_t *at;
+	int rc;
+
+	if (!r->block_left) {
+		if (r->pos != r->end)
+			return damaged(r, r->offset + (uint64_t)(r->pos - r->block),
+				       "more bytes than records in a block", e);
+		rc = next_block(r, e);
+		if (rc <= 0)
+			return rc;
+	}
+	at = r->pos;
+	if (at == r->end || !get_record(r)) {
+		r->pos = at;
+		return damaged(r, r->offset + (uint64_t)(at - r->block), "no such record", e);
+	}
+	r->block_left--;
+	r->rec.number = ++r->records;
+	*rec = &r->rec;
+	return 1;
+}
+
+int log_read_end(const char *path, struct record_end *end, uint64_t *bytes, struct err *e)
+{
+	uint8_t head[LAYOUT_HEAD], block[LAYOUT_BLOCK_HEAD + LAYOUT_END];
+	struct log_head ignored;
+	struct record_end found;
+	off_t size;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
+
+	if (fd < 0)
+		return err_errno(e, -errno, "cannot open the log '%s'", path);
+	size = lseek(fd, 0, SEEK_END);
+	if (pread(fd, head, sizeof(head), 0) != sizeof(head))
+		rc = err_set(e, -EINVAL, "'%s' is not a trace log of culprit", path);
+	else
+		rc = layout_head(head, path, &ignored, e);
+	if (rc == 0 && (pread(fd, block, sizeof(block), size - (off_t)sizeof(block)) != sizeof(block) ||
+			layout_get32(block) != LAYOUT_BLOCK_MAGIC || layout_get32(block + 4) != LAYOUT_END ||
+			layout_crc(block, LAYOUT_END) != layout_get32(block + 12) ||
+			!end_decode(block + LAYOUT_BLOCK_HEAD, LAYOUT_END, &found)))
+		rc = err_set(e, -EBADMSG, "the log '%s' is cut short: its tracer did not end in order", path);
+	close(fd);
+	if (rc < 0)
+		return rc;
+	*end = found;
+	if (bytes)
+		*bytes = (uint64_t)size;
+	return 0;
+}

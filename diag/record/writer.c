@@ -1,0 +1,463 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "diag/record/layout.h"
+#include "harness/base/clock.h"
+#include "harness/base/file.h"
+
+struct log_writer {
+	int fd;
+	int failed;            /* first error, kept: nothing is written after it */
+	char *path;
+	uint8_t *pos;          /* where the next record goes in 'block' */
+	uint32_t block_records;
+	uint64_t records;
+	int64_t block_ns;      /* start of the first record in the block */
+	struct log_head head;
+	bool head_written;
+	struct layout_state state;
+	uint8_t block[LAYOUT_BLOCK_HEAD + LAYOUT_PAYLOAD];
+};
+
+static void block_begin(struct log_writer *w)
+{
+	w->pos = w->block + LAYOUT_BLOCK_HEAD;
+	w->block_records = 0;
+	memset(&w->state, 0, sizeof(w->state));
+}
+
+static void read_boot_id(char out[37])
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	out[0] = '\0';
+	if (fd < 0)
+		return;
+	n = read(fd, out, 36);
+	out[n > 0 ? n : 0] = '\0';
+	close(fd);
+}
+
+int log_writer_new(const char *path, const char *tracer, struct log_writer **out, struct err *e)
+{
+	struct log_writer *w = calloc(1, sizeof(*w));
+	struct utsname u;
+	int rc;
+
+	if (!w || !(w->path = strdup(path))) {
+		free(w);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	w->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (w->fd < 0) {
+		rc = err_errno(e, -errno, "cannot make the log '%s'", path);
+		log_writer_free(w);
+		return rc;
+	}
+	uname(&u);
+	w->head.version = LAYOUT_VERSION;
+	snprintf(w->head.arch, sizeof(w->head.arch), "%.15s", u.machine);
+	snprintf(w->head.tracer, sizeof(w->head.tracer), "%s", tracer);
+	snprintf(w->head.host, sizeof(w->head.host), "%.64s", u.nodename);
+	read_boot_id(w->head.boot_id);
+	w->head.start_ns = clock_real_ns();
+	w->block_ns = w->head.start_ns;
+	block_begin(w);
+	*out = w;
+	return 0;
+}
+
+void log_writer_bias(struct log_writer *w, int64_t ns)
+{
+	w->head.bias_ns = ns;
+}
+
+static int put(struct log_writer *w, const void *data, size_t size, struct err *e)
+{
+	if (!w->failed)
+		w->failed = fd_write_all(w->fd, data, size);
+	if (w->failed)
+		return err_errno(e, w->failed, "cannot write the log '%s'", w->path);
+	return 0;
+}
+
+static int put_head(struct log_writer *w, struct err *e)
+{
+	uint8_t p[LAYOUT_HEAD] = {0};
+
+	memcpy(p, LAYOUT_MAGIC, 8);
+	layout_put32(p + 8, w->head.version);
+	layout_put64(p + 16, (uint64_t)w->head.start_ns);
+	layout_put64(p + 24, (uint64_t)w->head.bias_ns);
+	memcpy(p + 32, w->head.arch, 16);
+	memcpy(p + 48, w->head.tracer, 16);
+	memcpy(p + 64, w->head.host, 65);
+	memcpy(p + 129, w->head.boot_id, 37);
+	layout_put32(p + 12, (uint32_t)crc32(0, p + 16, LAYOUT_HEAD - 16));
+	w->head_written = true;
+	return put(w, p, sizeof(p), e);
+}
+
+int log_flush(struct log_writer *w, struct err *e)
+{
+	uint32_t payload = (uint32_t)(w->pos - w->block) - LAYOUT_BLOCK_HEAD;
+	int rc;
+
+	if (!w->head_written && (rc = put_head(w, e)) < 0)
+		return rc;
+	if (!payload)
+		return put(w, NULL, 0, e);
+	layout_put32(w->block, LAYOUT_BLOCK_MAGIC);
+	layout_put32(w->block + 4, payload);
+	layout_put32(w->block + 8, w->block_records);
+	layout_put64(w->block + 16, w->records - w->block_records + 1);
+	layout_put32(w->block + 12, layout_crc(w->block, payload));
+	rc = put(w, w->block, LAYOUT_BLOCK_HEAD + payload, e);
+	block_begin(w);
+	return rc;
+}
+
+static uint8_t *put_varint(uint8_t *p, uint64_t v)
+{
+	for (; v >= 0x80; v >>= 7)
+		*p++ = (uint8_t)(v | 0x80);
+	*p++ = (uint8_t)v;
+	return p;
+}
+
+static uint8_t *put_zigzag(uint8_t *p, int64_t v)
+{
+	return put_varint(p, layout_zigzag(v));
+}
+
+static size_t text_length(const char *s)
+{
+	return s ? strnlen(s, LAYOUT_PATH - 1) : 0;
+}
+
+static uint8_t *put_string(uint8_t *p, const char *s)
+{
+	size_t n = text_length(s);
+
+	p = put_varint(p, n + 1);
+	if (n)
+		memcpy(p, s, n);
+	p[n] = '\0';
+	return p + n + 1;
+}
+
+static uint8_t *put_address(uint8_t *p, const struct sockaddr_storage *a)
+{
+	const uint8_t *bytes = (const uint8_t *)a;
+	unsigned n = sizeof(*a);
+
+	while (n && !bytes[n - 1])
+		n--;
+	*p++ = (uint8_t)n;
+	memcpy(p, bytes, n);
+	return p + n;
+}
+
+static uint8_t *put_start(struct layout_state *st, uint8_t *p, int64_t start_ns)
+{
+	p = put_zigzag(p, (int64_t)((uint64_t)start_ns - (uint64_t)st->start_ns));
+	st->start_ns = start_ns;
+	return p;
+}
+
+static uint8_t *put_seq(struct layout_state *st, uint8_t *p, uint64_t seq)
+{
+	p = put_zigzag(p, (int64_t)(seq - st->seq - 1));
+	st->seq = seq;
+	return p;
+}
+
+/* A path that may be missing. */
+static uint8_t *put_path(uint8_t *p, const char *s)
+{
+	if (s)
+		return put_string(p, s);
+	*p = 0;
+	return p + 1;
+}
+
+static uint8_t *put_offset(uint8_t *p, int64_t *next, const struct record_call *c)
+{
+	uint64_t difference = (uint64_t)c->offset - (uint64_t)*next;
+
+	if (!difference) {
+		*p++ = OFFSET_NEXT;
+	} else if (c->offset == c->result) {
+		*p++ = OFFSET_RESULT;
+	} else if ((uint64_t)c->offset == c->args[3]) {
+		*p++ = OFFSET_ARG;
+	} else {
+		*p++ = OFFSET_OTHER;
+		p = put_zigzag(p, (int64_t)difference);
+	}
+	*next = layout_next(c->offset, c->result);
+	return p;
+}
+
+static uint8_t *put_call(struct layout_state *st, uint8_t *p, const struct record_call *c)
+{
+	unsigned slot = layout_slot(c->nr, c->tid);
+	uint64_t *last = st->args[slot];
+	uint64_t field[LAYOUT_FIELDS] = {
+		layout_zigzag((int64_t)((uint64_t)c->start_ns - (uint64_t)st->start_ns)),
+		layout_zigzag(c->service_ns),
+		c->pid ^ st->pid,
+		c->tid ^ st->tid,
+		layout_zigzag(c->result),
+		layout_zigzag((int64_t)(c->seq - st->seq - 1)),
+	};
+	uint64_t control = RECORD_CALL | (uint64_t)c->unfinished << 3;
+	uint8_t *at = p;
+
+	for (int i = 0; i < 6; i++) {
+		field[6 + i] = c->args[i] ^ last[i];
+		last[i] = c->args[i];
+	}
+	p += 8;
+	control |= (uint64_t)(c->nr < LAYOUT_BIG_NR ? c->nr : LAYOUT_BIG_NR) << 54;
+	if (c->nr >= LAYOUT_BIG_NR) {
+		layout_put32(p, c->nr);
+		p += 4;
+	}
+	for (int i = 0; i < LAYOUT_FIELDS; i++) {
+		unsigned n = field[i] ? (71 - (unsigned)__builtin_clzll(field[i])) / 8 : 0;
+
+		layout_put64(p, field[i]);
+		p += n;
+		control |= (uint64_t)n << (4 + 4 * i);
+	}
+	if (c->offset != -1) {
+		control |= CONTROL_OFFSET;
+		p = put_offset(p, &st->next[slot], c);
+	}
+	if (c->path || c->path2) {
+		control |= CONTROL_PATHS;
+		p = put_path(p, c->path);
+		p = put_path(p, c->path2);
+	}
+	layout_put64(at, control);
+	st->start_ns = c->start_ns;
+	st->pid = c->pid;
+	st->tid = c->tid;
+	st->seq = c->seq;
+	return p;
+}
+
+static uint8_t *put_signal(struct layout_state *st, uint8_t *p, const struct record_signal *s)
+{
+	*p++ = (uint8_t)(RECORD_SIGNAL | s->fatal << 3);
+	p = put_start(st, p, s->start_ns);
+	p = put_seq(st, p, s->seq);
+	p = put_varint(p, s->pid);
+	p = put_varint(p, s->tid);
+	return put_varint(p, s->signo);
+}
+
+static uint8_t *put_fd(struct layout_state *st, uint8_t *p, const struct record_fd *f)
+{
+	bool tag = f->open && (f->tag.device || f->tag.inode || f->tag.first_ns);
+
+	*p++ = (uint8_t)(RECORD_FD | f->open << 3 | tag << 4);
+	p = put_start(st, p, f->start_ns);
+	p = put_varint(p, f->pid);
+	p = put_zigzag(p, f->fd);
+	if (!f->open)
+		return p;
+	*p++ = (uint8_t)f->kind;
+	p = put_string(p, f->path);
+	if (f->kind == FD_SOCKET) {
+		p = put_zigzag(p, f->sock_type);
+		p = put_address(p, &f->local);
+		p = put_address(p, &f->remote);
+	}
+	if (tag) {
+		p = put_varint(p, f->tag.device);
+		p = put_varint(p, f->tag.inode);
+		p = put_zigzag(p, (int64_t)((uint64_t)f->start_ns - (uint64_t)f->tag.first_ns));
+	}
+	return p;
+}
+
+static uint8_t *put_process(struct layout_state *st, uint8_t *p, const struct record_process *r)
+{
+	*p++ = RECORD_PROCESS;
+	p = put_start(st, p, r->start_ns);
+	p = put_varint(p, r->pid);
+	p = put_varint(p, r->tid);
+	p = put_varint(p, r->parent);
+	*p++ = (uint8_t)r->what;
+	p = put_zigzag(p, r->status);
+	return put_string(p, r->name);
+}
+
+static uint8_t *put_lost(struct layout_state *st, uint8_t *p, const struct record_lost *l)
+{
+	*p++ = RECORD_LOST;
+	p = put_start(st, p, l->start_ns);
+	p = put_varint(p, l->cpu);
+	return put_varint(p, l->count);
+}
+
+static uint8_t *put_sum(struct layout_state *st, uint8_t *p, const struct record_sum *s)
+{
+	bool addresses = s->local.ss_family || s->remote.ss_family;
+	uint64_t set = 0;
+
+	*p++ = (uint8_t)(RECORD_SUM | s->messages << 3 | s->selected << 4 | (s->device != 0) << 5 | addresses << 6);
+	p = put_start(st, p, s->start_ns);
+	p = put_varint(p, s->pid);
+	*p++ = s->class;
+	*p++ = s->fd_class;
+	if (s->device)
+		p = put_varint(p, s->device);
+	if (addresses) {
+		p = put_address(p, &s->local);
+		p = put_address(p, &s->remote);
+	}
+	p = put_varint(p, s->count);
+	p = put_varint(p, s->errors);
+	p = put_varint(p, s->failed);
+	p = put_varint(p, s->failed_ns);
+	p = put_varint(p, s->bytes);
+	p = put_varint(p, s->total_ns);
+	p = put_varint(p, s->max_ns);
+	for (int i = 0; i < SUM_BUCKETS; i++)
+		set |= (uint64_t)(s->histogram[i] != 0) << i;
+	p = put_varint(p, set);
+	for (int i = 0; i < SUM_BUCKETS; i++)
+		if (s->histogram[i])
+			p = put_varint(p, s->histogram[i]);
+	return p;
+}
+
+static uint8_t *put_double(uint8_t *p, double v)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &v, sizeof(bits));
+	layout_put64(p, bits);
+	return p + sizeof(bits);
+}
+
+static uint8_t *put_reading(struct layout_state *st, uint8_t *p, const struct record_reading *r)
+{
+	bool peer = r->peer.ss_family != AF_UNSPEC, same = r->max == r->sum;
+
+	*p++ = (uint8_t)(peer << 3 | r->accepted << 4 | same << 5); /* type 0: RECORD_READING does not fit 3 bits */
+	p = put_start(st, p, r->start_ns);
+	p = put_varint(p, r->what);
+	if (peer)
+		p = put_address(p, &r->peer);
+	p = put_varint(p, r->count);
+	p = put_double(p, r->sum);
+	return same ? p : put_double(p, r->max);
+}
+
+/* More than the record takes. */
+static size_t record_room(const struct record *rec)
+{
+	size_t room = LAYOUT_RECORD;
+
+	if (rec->type == RECORD_CALL)
+		room += text_length(rec->call.path) + text_length(rec->call.path2);
+	else if (rec->type == RECORD_FD)
+		room += text_length(rec->fd.path);
+	else if (rec->type == RECORD_PROCESS)
+		room += text_length(rec->process.name);
+	return room;
+}
+
+static int64_t record_end_ns(const struct record *rec)
+{
+	switch (rec->type) {
+	case RECORD_CALL:    return (int64_t)((uint64_t)rec->call.start_ns + (uint64_t)rec->call.service_ns);
+	case RECORD_SIGNAL:  return rec->signal.start_ns;
+	case RECORD_FD:      return rec->fd.start_ns;
+	case RECORD_PROCESS: return rec->process.start_ns;
+	case RECORD_LOST:    return rec->lost.start_ns;
+	case RECORD_END:     return rec->end.start_ns;
+	case RECORD_SUM:     return rec->sum.start_ns;
+	case RECORD_READING: return rec->reading.start_ns;
+	}
+	return 0;
+}
+
+int log_write(struct log_writer *w, struct record *rec, struct err *e)
+{
+	struct layout_state *st = &w->state;
+	int64_t now = record_end_ns(rec);
+
+	/* Before, not after: what is buffered then never waits longer than a second for a
+	 * successor, and the caller's own timer covers the idle case. */
+	if (w->failed || w->pos + record_room(rec) > w->block + sizeof(w->block) ||
+	    (w->block_records && (uint64_t)now - (uint64_t)w->block_ns > 1000000000)) {
+		int rc = log_flush(w, e);
+
+		if (rc < 0)
+			return rc;
+	}
+	if (!w->block_records)
+		w->block_ns = now;
+	switch (rec->type) {
+	case RECORD_CALL:    w->pos = put_call(st, w->pos, &rec->call); break;
+	case RECORD_SIGNAL:  w->pos = put_signal(st, w->pos, &rec->signal); break;
+	case RECORD_FD:      w->pos = put_fd(st, w->pos, &rec->fd); break;
+	case RECORD_PROCESS: w->pos = put_process(st, w->pos, &rec->process); break;
+	case RECORD_LOST:    w->pos = put_lost(st, w->pos, &rec->lost); break;
+	case RECORD_SUM:     w->pos = put_sum(st, w->pos, &rec->sum); break;
+	case RECORD_READING: w->pos = put_reading(st, w->pos, &rec->reading); break;
+	case RECORD_END:     return err_set(e, -EINVAL, "END records are log_writer_end's to write");
+	default:             return err_set(e, -EINVAL, "no record type %d", rec->type);
+	}
+	w->block_records++;
+	rec->number = ++w->records;
+	return 0;
+}
+
+int log_writer_end(struct log_writer *w, uint64_t lost, struct err *e)
+{
+	int rc = log_flush(w, e);
+
+	if (rc == 0) {
+		w->pos[0] = RECORD_END;
+		layout_put64(w->pos + 1, (uint64_t)clock_real_ns());
+		layout_put64(w->pos + 9, w->records);
+		layout_put64(w->pos + 17, lost);
+		w->pos += LAYOUT_END;
+		w->block_records = 1;
+		w->records++;
+		rc = log_flush(w, e);
+	}
+	if (rc == 0 && fsync(w->fd) < 0 && errno != EINVAL)
+		rc = err_errno(e, -errno, "cannot write the log '%s'", w->path);
+	if (close(w->fd) < 0 && rc == 0)
+		rc = err_errno(e, -errno, "cannot write the log '%s'", w->path);
+	w->fd = -1;
+	log_writer_free(w);
+	return rc;
+}
+
+void log_writer_free(struct log_writer *w)
+{
+	struct err ignored;
+
+	if (!w)
+		return;
+	if (w->fd >= 0) {
+		if (w->pos)
+			log_flush(w, &ignored);
+		close(w->fd);
+	}
+	free(w->path);
+	free(w);
+}

@@ -1,0 +1,292 @@
+#include "harness/cluster/cluster.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/clock.h"
+#include "harness/base/home.h"
+#include "harness/fs/fs.h"
+
+#define CALL_TIMEOUT_S 20
+
+static struct member ***role_list(struct cluster *c, enum role role, size_t **count)
+{
+	switch (role) {
+	case ROLE_SERVER:
+		*count = &c->n_servers;
+		return &c->servers;
+	case ROLE_CLIENT:
+		*count = &c->n_clients;
+		return &c->clients;
+	default:
+		*count = &c->n_outsiders;
+		return &c->outsiders;
+	}
+}
+
+int cluster_load(const char *path, struct cluster **out, struct err *e)
+{
+	struct cluster *c = calloc(1, sizeof(*c));
+	size_t n;
+	int rc;
+
+	if (!c)
+		return err_errno(e, -ENOMEM, "cannot load '%s'", path);
+	rc = inventory_load(path, &c->inv, e);
+	if (rc)
+		goto out;
+	n = c->inv->n_hosts;
+	c->members = calloc(n, sizeof(*c->members));
+	c->servers = calloc(n, sizeof(*c->servers));
+	c->clients = calloc(n, sizeof(*c->clients));
+	c->outsiders = calloc(n, sizeof(*c->outsiders));
+	if (!c->members || !c->servers || !c->clients || !c->outsiders) {
+		rc = err_errno(e, -ENOMEM, "cannot load '%s'", path);
+		goto out;
+	}
+	for (size_t i = 0; i < n; i++) {
+		size_t *count;
+		struct member ***list = role_list(c, c->inv->hosts[i].role, &count);
+
+		c->members[i].host = &c->inv->hosts[i];
+		(*list)[(*count)++] = &c->members[i];
+	}
+	c->n_members = n;
+	if (!c->n_servers || !c->n_clients)
+		rc = err_set(e, -EINVAL, "%s: a cluster needs at least one server and one client", path);
+out:
+	if (rc)
+		cluster_free(c);
+	else
+		*out = c;
+	return rc;
+}
+
+static int connect_all(struct cluster *c, struct err *e)
+{
+	struct node_options opts = {0};
+	struct node_spec *specs = calloc(c->n_members, sizeof(*specs));
+	char *agent_dir = NULL;
+	int rc = specs ? home_agent_dir(&agent_dir, e) : err_errno(e, -ENOMEM, "cannot connect");
+
+	if (!rc) {
+		for (size_t i = 0; i < c->n_members; i++)
+			specs[i] = c->members[i].host->ssh;
+		opts.agent_dir = agent_dir;
+		opts.lease_s = c->lease_s;
+		opts.interrupt_fd = c->interrupt_fd;
+		rc = node_connect_all(specs, c->n_members, &opts, &c->set, e);
+	}
+	for (size_t i = 0; !rc && i < c->n_members; i++)
+		c->members[i].node = nodeset_at(c->set, i);
+	free(agent_dir);
+	free(specs);
+	return rc;
+}
+
+int cluster_find_processes(struct cluster *c, struct err *e)
+{
+	struct node_request *requests = calloc(c->n_members, sizeof(*requests));
+	struct fs *fs = NULL;
+	int rc = requests ? fs_load(c->inv->fs_type, &fs, e) : err_errno(e, -ENOMEM, "cannot look for processes");
+
+	if (rc)
+		goto out;
+	for (size_t i = 0; i < c->n_members; i++)
+		requests[i] = (struct node_request){.node = c->members[i].node, .op = "processes"};
+	rc = node_call_all(requests, c->n_members, CALL_TIMEOUT_S, e);
+	for (size_t i = 0; i < c->n_members && !rc; i++) {
+		struct member *m = &c->members[i];
+
+		json_decref(m->pids);
+		m->pids = NULL;
+		rc = fs_pids(fs, m->host, requests[i].result, &m->pids, e);
+		if (!rc && m->host->role != ROLE_OUTSIDER && !json_array_size(m->pids))
+			rc = err_set(e, -ENOENT, "%s: no %s process of the %s is running there; start the file system first",
+				     m->host->ssh.name, c->inv->fs_type, role_name(m->host->role));
+	}
+	for (size_t i = 0; i < c->n_members; i++)
+		json_decref(requests[i].result);
+out:
+	fs_free(fs);
+	free(requests);
+	return rc;
+}
+
+/* One round: 0 if every client's probe ended with 0, -EAGAIN with the complaint of one that did not. */
+static int probe_clients(struct cluster *c, struct fs *fs, struct err *e)
+{
+	struct node_request *requests = calloc(c->n_clients, sizeof(*requests));
+	size_t n = 0;
+	int rc = requests ? 0 : err_errno(e, -ENOMEM, "cannot probe the clients");
+
+	for (size_t i = 0; i < c->n_clients && !rc; i++) {
+		json_t *argv = NULL;
+
+		rc = fs_probe(fs, c->clients[i]->host, &argv, e);
+		if (argv)
+			requests[n++] = (struct node_request){.node = c->clients[i]->node, .op = "run",
+							      .args = json_pack("{s:o, s:i}", "argv", argv, "timeout_s", 30)};
+	}
+	if (!rc)
+		rc = node_call_all(requests, n, 40, e);
+	if (rc == -ETIMEDOUT)
+		rc = -EAGAIN;
+	for (size_t i = 0; i < n; i++) {
+		if (!rc && json_integer_value(json_object_get(requests[i].result, "exit")))
+			rc = err_set(e, -EAGAIN, "%s: the file system is not whole: %.200s", node_name(requests[i].node),
+				     json_string_value(json_object_get(requests[i].result, "output")));
+		json_decref(requests[i].result);
+	}
+	free(requests);
+	return rc;
+}
+
+int cluster_wait_healthy(struct cluster *c, double patience_s, struct err *e)
+{
+	double deadline = clock_mono_s() + patience_s;
+	struct timespec nap = {.tv_nsec = 200000000};
+	struct fs *fs = NULL;
+	int rc = fs_load(c->inv->fs_type, &fs, e);
+
+	while (!rc) {
+		rc = probe_clients(c, fs, e);
+		if (rc != -EAGAIN)
+			break;
+		if (clock_mono_s() > deadline) {
+			rc = -ETIMEDOUT;
+			break;
+		}
+		rc = 0;
+		nanosleep(&nap, NULL);
+	}
+	fs_free(fs);
+	return rc;
+}
+
+/* Packets are known by numbers; what a name means is asked of another host of the cluster, then here. */
+static int number_address(struct cluster *c, size_t i, struct err *e)
+{
+	struct host *h = &c->inv->hosts[i];
+	json_t *result = NULL;
+	unsigned char bytes[16];
+	char number[64] = "";
+	struct addrinfo *list = NULL;
+	int rc;
+
+	if (inet_pton(AF_INET, h->address, bytes) == 1 || inet_pton(AF_INET6, h->address, bytes) == 1)
+		return 0;
+	rc = node_call(c->members[(i + 1) % c->n_members].node, "run",
+		       json_pack("{s:[s, s, s]}", "argv", "getent", "ahosts", h->address), 40, &result, e);
+	if (rc)
+		return rc;
+	if (!json_integer_value(json_object_get(result, "exit")))
+		sscanf(json_string_value(json_object_get(result, "output")), "%63s", number);
+	json_decref(result);
+	if (!*number && !getaddrinfo(h->address, NULL, NULL, &list)) {
+		getnameinfo(list->ai_addr, list->ai_addrlen, number, sizeof(number), NULL, 0, NI_NUMERICHOST);
+		freeaddrinfo(list);
+	}
+	if (!*number)
+		return err_set(e, -EINVAL, "%s: '%s' means no address to its peers: give 'address'", h->ssh.name, h->address);
+	free(h->address);
+	h->address = strdup(number);
+	return h->address ? 0 : err_errno(e, -ENOMEM, "cannot look at the cluster");
+}
+
+/* What the inventory leaves out. */
+static int complete_hosts(struct cluster *c, struct err *e)
+{
+	struct fs *fs = NULL;
+	int rc = fs_load(c->inv->fs_type, &fs, e);
+
+	for (size_t i = 0; i < c->n_members && !rc; i++) {
+		struct host *h = &c->inv->hosts[i];
+		json_t *found = NULL;
+
+		rc = number_address(c, i, e);
+		if (rc || fs_complete_already(h))
+			continue;
+		rc = fs_look(fs, h, c->members[i].node, &found, e);
+		if (!rc)
+			rc = fs_complete(h, c->inv->volume, found, e);
+		json_decref(found);
+	}
+	fs_free(fs);
+	return rc;
+}
+
+/* An earlier fault's undo that takes its time (a file-system check) goes on there. */
+static int refuse_quarantined(struct cluster *c, struct err *e)
+{
+	for (size_t i = 0; i < c->n_members; i++) {
+		const json_t *list = json_object_get(node_hello(c->members[i].node), "quarantined");
+
+		if (json_array_size(list))
+			return err_set(e, -EBUSY, "%s is quarantined: %s; 'culprit undo' waits until it is over",
+				       node_name(c->members[i].node), json_string_value(json_array_get(list, 0)));
+	}
+	return 0;
+}
+
+int cluster_connect(struct cluster *c, struct err *e)
+{
+	int rc = connect_all(c, e);
+
+	if (!rc)
+		rc = refuse_quarantined(c, e);
+
+	for (size_t i = 0; !rc && i < c->n_members; i++)
+		rc = node_clock_offset(c->members[i].node, &c->members[i].offset_s, &c->members[i].offset_error_s, e);
+	if (!rc)
+		rc = complete_hosts(c, e);
+	if (!rc)
+		rc = cluster_find_processes(c, e);
+	if (rc)
+		cluster_disconnect(c);
+	return rc;
+}
+
+void cluster_disconnect(struct cluster *c)
+{
+	nodeset_free(c->set);
+	c->set = NULL;
+	for (size_t i = 0; i < c->n_members; i++) {
+		c->members[i].node = NULL;
+		json_decref(c->members[i].pids);
+		c->members[i].pids = NULL;
+	}
+}
+
+void cluster_free(struct cluster *c)
+{
+	if (!c)
+		return;
+	cluster_disconnect(c);
+	free(c->members);
+	free(c->servers);
+	free(c->clients);
+	free(c->outsiders);
+	inventory_free(c->inv);
+	free(c);
+}
+
+struct member *cluster_member(struct cluster *c, const char *name)
+{
+	for (size_t i = 0; i < c->n_members; i++)
+		if (!strcmp(c->members[i].host->ssh.name, name))
+			return &c->members[i];
+	return NULL;
+}
+
+bool cluster_lost(struct cluster *c, struct err *why)
+{
+	for (size_t i = 0; i < c->n_members; i++)
+		if (node_lost(c->members[i].node, why))
+			return true;
+	return false;
+}

@@ -1,0 +1,211 @@
+#include "harness/experiment/trial.h"
+
+#include <errno.h>
+#include <lauxlib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/clock.h"
+#include "harness/lua/luajson.h"
+#include "harness/lua/luax.h"
+
+#define VERIFY_PERIOD_S 0.2
+#define RECONNECT_S 10 /* for clients to find a restarted server, under a fault that may keep them from it */
+
+/* Calls the fault's function 'name' for the victim 'v'; leaves 'results' values. 'number' is a further
+ * argument unless it is negative. */
+static int call_fault(struct trial *t, size_t v, const char *name, double number, int results, struct err *e)
+{
+	lua_State *L = t->x->scenario->L;
+
+	lua_rawgeti(L, LUA_REGISTRYINDEX, t->fault->def_ref);
+	lua_getfield(L, -1, name);
+	lua_remove(L, -2);
+	lua_rawgeti(L, LUA_REGISTRYINDEX, t->contexts[v]);
+	if (number >= 0)
+		lua_pushnumber(L, number);
+	return luax_call(L, number >= 0 ? 2 : 1, results, e);
+}
+
+static bool fault_has(const struct trial *t, const char *name)
+{
+	lua_State *L = t->x->scenario->L;
+	bool has;
+
+	lua_rawgeti(L, LUA_REGISTRYINDEX, t->fault->def_ref);
+	has = lua_getfield(L, -1, name) == LUA_TFUNCTION;
+	lua_pop(L, 2);
+	return has;
+}
+
+/* Asks 'name' of one victim until it says yes; its evidence goes into '*evidence'. -ETIME if it never does
+ * within 'patience_s' (0: asks for ever, as long as the phase may last). */
+static int ask_until(struct trial *t, size_t v, const char *name, double patience_s, const char *what,
+		     json_t **evidence, struct err *e)
+{
+	lua_State *L = t->x->scenario->L;
+	double deadline = clock_mono_s() + patience_s;
+	int top = lua_gettop(L), rc;
+
+	for (;;) {
+		rc = call_fault(t, v, name, -1, 2, e);
+		if (rc)
+			break;
+		if (lua_toboolean(L, top + 1)) {
+			rc = luajson_get(L, top + 1, evidence, e);
+			break;
+		}
+		if (clock_mono_s() > deadline) {
+			const char *seen = lua_tostring(L, top + 2);
+
+			rc = err_set(e, -ETIME, "%s on %s: %s did not come true within %g s: %s", t->fault->label,
+				     t->victims[v]->host->ssh.name, name, patience_s, seen ? seen : "no reason given");
+			break;
+		}
+		lua_settop(L, top);
+		rc = trial_wait_until(t, clock_mono_s() + VERIFY_PERIOD_S, what, e);
+		if (rc)
+			break;
+	}
+	lua_settop(L, top);
+	return rc;
+}
+
+/* Verified on every victim: {victim: evidence} goes into detail[key]. */
+static int verify(struct trial *t, const char *key, struct err *e)
+{
+	json_t *all = json_object();
+	int rc = 0;
+
+	for (size_t v = 0; v < t->n_victims && !rc; v++) {
+		json_t *evidence = NULL;
+
+		rc = ask_until(t, v, "verify", t->fault->verify_s, "verifying", &evidence, e);
+		if (!rc)
+			json_object_set_new(all, t->victims[v]->host->ssh.name, evidence);
+	}
+	json_object_set_new(t->detail, key, all);
+	return rc;
+}
+
+static void make_contexts(struct trial *t)
+{
+	lua_State *L = t->x->scenario->L;
+
+	for (; t->n_contexts < t->n_victims; t->n_contexts++) {
+		bind_push_context(L, t->x->acts, t->x->cluster, t->victims[t->n_contexts], t->fault,
+				  store_run_id(t->x->store));
+		lua_createtable(L, (int)t->n_apps, 0);
+		for (size_t i = 0; i < t->n_apps; i++) {
+			bind_push_handle(L, t->x->acts, t->apps[i].member, t->apps[i].handle);
+			lua_rawseti(L, -2, (lua_Integer)i + 1);
+		}
+		lua_setfield(L, -2, "workload");
+		t->contexts[t->n_contexts] = luaL_ref(L, LUA_REGISTRYINDEX);
+	}
+}
+
+static int fault_on(struct trial *t, struct err *e)
+{
+	int rc = 0;
+
+	trial_note_step(t, "inject");
+	for (size_t v = 0; v < t->n_victims && !rc; v++)
+		rc = call_fault(t, v, "inject", -1, 0, e);
+	trial_note_step(t, "verify");
+	if (!rc)
+		rc = verify(t, "verified_on", e);
+	if (!rc)
+		t->row.onset_ns = clock_real_ns();
+	trial_note_step(t, "onset");
+	return rc;
+}
+
+int trial_fault_off(struct trial *t, struct err *e)
+{
+	struct err why;
+	int rc, undo;
+
+	trial_note_step(t, "verify-again");
+	rc = verify(t, "verified_still_on", e);
+	trial_note_step(t, "undo");
+	undo = acts_undo(t->x->acts, &why);
+	if (!undo)
+		t->row.offset_ns = clock_real_ns();
+	trial_note_step(t, "offset");
+	if (!rc && undo)
+		rc = err_set(e, undo, "%s", why.text);
+	return rc;
+}
+
+/* The phase in which the fault acts; a fault with 'step' is called once a second, for ramps and sequences. */
+static int fault_phase(struct trial *t, double onset, struct err *e)
+{
+	double end = onset + t->x->scenario->fault_s;
+	bool steps = fault_has(t, "step");
+	char what[160];
+	int rc = 0;
+
+	snprintf(what, sizeof(what), "fault on %s", t->victim_names);
+	for (double at = onset; steps && at < end && !rc; at += 1) {
+		rc = trial_wait_until(t, at, what, e);
+		for (size_t v = 0; v < t->n_victims && !rc; v++)
+			rc = call_fault(t, v, "step", at - onset, 0, e);
+	}
+	return rc ? rc : trial_wait_until(t, end, what, e);
+}
+
+/* Until the time before the fault is over and the fault's own trigger, if it has one, has come true. */
+static int before_phase(struct trial *t, double begin, struct err *e)
+{
+	const struct scenario *s = t->x->scenario;
+	double before_s = t->fault->after_s >= 0 ? t->fault->after_s : s->before_s;
+	json_t *evidence = NULL;
+	int rc = trial_wait_until(t, begin + before_s, "before the fault", e);
+
+	if (!rc)
+		make_contexts(t);
+	if (!rc && fault_has(t, "trigger")) {
+		rc = ask_until(t, 0, "trigger", attempt_phases_s(s), "waiting for the trigger", &evidence, e);
+		if (!rc)
+			json_object_set_new(t->detail, "trigger", evidence);
+	}
+	return rc;
+}
+
+int trial_phases(struct trial *t, struct err *e)
+{
+	const struct scenario *s = t->x->scenario;
+	double begin = clock_mono_s();
+	int rc;
+
+	if (!t->fault || t->fault->from_start)
+		return trial_wait_until(t, begin + attempt_phases_s(s), t->fault ? "fault from the start" : "no fault", e);
+	rc = before_phase(t, begin, e);
+	if (!rc)
+		rc = fault_on(t, e);
+	if (!rc)
+		rc = fault_phase(t, clock_mono_s(), e);
+	if (!rc)
+		rc = trial_fault_off(t, e);
+	if (!rc)
+		rc = trial_wait_until(t, clock_mono_s() + s->after_s, "after the fault", e);
+	return rc;
+}
+
+/* A fault that acts from the start is on before anything is traced, as a misconfigured server would be. */
+int trial_early_fault(struct trial *t, struct err *e)
+{
+	struct err still;
+	int rc;
+
+	if (!t->fault || !t->fault->from_start)
+		return 0;
+	make_contexts(t);
+	rc = fault_on(t, e);
+	/* Clients take a while to find a server that was restarted: that is not the fault. What stays broken is. */
+	if (!rc && cluster_wait_healthy(t->x->cluster, RECONNECT_S, &still))
+		progress_note(t->x->progress, "cell %zu: under %s from the start: %s", t->cell->number, t->fault->label, still.text);
+	return rc ? rc : cluster_find_processes(t->x->cluster, e);
+}

@@ -1,0 +1,127 @@
+/*
+ * What detectors are shown of an attempt: what was measured, under names that mean nothing.
+ */
+#include "harness/judging/judge_impl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+void evidence_clear(struct evidence *ev)
+{
+	columns_free(ev->columns);
+	json_decref(ev->events);
+	json_decref(ev->clients);
+}
+
+/* The name by which a detector knows the client 'name': numbered as they come, in this run only. 'known': {alias: name}. */
+static const char *client_alias(json_t *known, const char *name)
+{
+	const char *alias;
+	char text[32];
+	json_t *other;
+
+	json_object_foreach(known, alias, other) {
+		if (!strcmp(json_string_value(other), name))
+			return alias;
+	}
+	snprintf(text, sizeof(text), "client-%04zu", json_object_size(known) + 1);
+	json_object_set_new(known, text, json_string(name));
+	return client_alias(known, name);
+}
+
+/* How long what an event says must last for there to be one (culprit.Event). */
+static double shortest(const char *kind, const char *state)
+{
+	if (!strcmp(kind, "link-quiet"))
+		return state && !strcmp(state, "waiting") ? 0.5 : 5;
+	return !strcmp(kind, "app-slow") ? 1 : 0;
+}
+
+/* As if the log had ended after 'seconds'; false: the event was not yet to be seen. */
+static bool cut_event(json_t *v, int32_t seconds)
+{
+	const char *kind = json_string_value(json_object_get(v, "kind"));
+	double first = json_number_value(json_object_get(v, "time_s")), last = json_number_value(json_object_get(v, "last_s"));
+
+	if (first >= seconds)
+		return false;
+	if (last <= seconds)
+		return true;
+	if (kind && seconds - first < shortest(kind, json_string_value(json_object_get(v, "state"))))
+		return false;
+	json_object_set_new(v, "last_s", json_real(seconds));
+	if (json_object_get(v, "open"))
+		json_object_set_new(v, "open", json_true());
+	if (kind && !strcmp(kind, "app-slow"))
+		json_object_set_new(v, "longest_s", json_real(seconds - first));
+	return true;
+}
+
+/* The events of an attempt as detectors get them: flat, cut, and without the cluster's names. */
+static int events_read(struct judge *j, int64_t attempt, int32_t seconds, struct evidence *ev, struct err *e)
+{
+	json_t *rows = NULL, *row;
+	size_t i;
+	int rc = store_events(j->store, attempt, &rows, e);
+
+	ev->events = json_array();
+	ev->clients = json_object();
+	json_array_foreach(rows, i, row) {
+		const char *server = json_string_value(json_object_get(row, "server"));
+		const char *client = json_string_value(json_object_get(row, "client"));
+		json_t *v = json_deep_copy(json_object_get(row, "detail"));
+		size_t k = 0;
+
+		while (server && k < j->n_servers && strcmp(j->names[k], server))
+			k++;
+		json_object_set(v, "kind", json_object_get(row, "kind"));
+		json_object_set(v, "time_s", json_object_get(row, "time_s"));
+		if (server && k < j->n_servers)
+			json_object_set_new(v, "server", json_string(j->aliases[k]));
+		if (client)
+			json_object_set_new(v, "client", json_string(client_alias(ev->clients, client)));
+		if ((!server || k < j->n_servers) && cut_event(v, seconds))
+			json_array_append(ev->events, v);
+		json_decref(v);
+	}
+	json_decref(rows);
+	return rc;
+}
+
+/* Where samples go as they are read. */
+struct taking {
+	const struct judge *judge;
+	struct evidence *ev;
+};
+
+static int take_series(void *ctx, const char *metric, const char *server, const struct sample *samples, size_t n, struct err *e)
+{
+	struct taking *t = ctx;
+	enum metric m;
+	size_t k;
+
+	for (k = 0; k < t->judge->n_servers && strcmp(t->judge->names[k], server); k++)
+		;
+	if (k == t->judge->n_servers || metric_from_name(metric, &m))
+		return 0;
+	return columns_put_samples(t->ev->columns, m, k, samples, n, e);
+}
+
+int evidence_read(struct judge *j, int64_t attempt, int32_t seconds, struct evidence *ev, struct err *e)
+{
+	struct taking t = {.judge = j, .ev = ev};
+	int rc = columns_new(METRIC_COUNT, j->n_servers, seconds, &ev->columns, e);
+
+	if (!rc)
+		rc = store_samples(j->store, attempt, take_series, &t, e);
+	if (!rc)
+		rc = events_read(j, attempt, seconds, ev, e);
+	if (rc)
+		return rc;
+	snprintf(ev->id, sizeof(ev->id), "%08llx", (unsigned long long)(judge_draw(j, "run", attempt) >> 32));
+	ev->run = (struct detector_run){.id = ev->id, .seconds = seconds, .servers = j->alias_list,
+					.n_servers = j->n_servers, .columns = ev->columns, .events = ev->events,
+					.file_system = j->file_system};
+	return 0;
+}

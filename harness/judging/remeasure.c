@@ -1,0 +1,102 @@
+#include "harness/judging/remeasure.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/judging/reduce.h"
+
+static json_int_t number(const json_t *v, const char *key)
+{
+	return json_integer_value(json_object_get(v, key));
+}
+
+static const json_t *cluster_of(const json_t *row)
+{
+	return json_object_get(json_object_get(row, "detail"), "reduction");
+}
+
+int remeasure_check(struct store *s, struct err *e)
+{
+	char *measure = store_get(s, "measure");
+	bool runtime = measure && !strcmp(measure, "runtime");
+	json_t *rows = NULL, *row;
+	struct err why;
+	size_t i;
+	int rc;
+
+	free(measure);
+	if (store_is_corpus(s))
+		return err_set(e, -EINVAL, "'%s' is a corpus: the traces are not in it", store_folder(s));
+	if (runtime)
+		return err_set(e, -EINVAL, "'%s' measured run times: no traces were kept", store_folder(s));
+	rc = store_traced(s, &rows, e);
+	if (!rc && !json_array_size(rows))
+		rc = err_set(e, -EINVAL, "'%s' has no confirmed cell", store_folder(s));
+	json_array_foreach(rows, i, row) {
+		if (rc)
+			break;
+		if (!json_is_object(cluster_of(row)))
+			rc = err_set(e, -EINVAL, "cell %lld was run by a culprit that did not keep what this takes: its "
+				     "nodes' addresses and clocks", (long long)number(row, "cell"));
+		else if (!number(row, "files"))
+			rc = err_set(e, -EBADMSG, "cell %lld has no files listed", (long long)number(row, "cell"));
+		else if ((rc = store_check_files(s, number(row, "attempt"), &why)))
+			rc = err_set(e, rc, "cell %lld: %s", (long long)number(row, "cell"), why.text);
+	}
+	json_decref(rows);
+	return rc;
+}
+
+static int measure_again(struct store *s, const char *traces, bool beside, const json_t *row, struct err *e)
+{
+	struct reduce_spec spec = {.cluster = cluster_of(row), .start_ns = number(row, "start_ns"),
+				   .seconds = (int32_t)number(row, "seconds"), .beside = beside};
+	int64_t attempt = number(row, "attempt");
+	struct reduction *r = NULL;
+	char *folder;
+	int rc;
+
+	if (asprintf(&folder, "%s/cells/%04lld.%lld", traces, (long long)number(row, "cell"),
+		     (long long)number(row, "number")) < 0)
+		return err_errno(e, -ENOMEM, "cannot measure again");
+	spec.folder = folder;
+	rc = reduce_traces(&spec, &r, e);
+	if (!rc)
+		rc = store_drop_samples(s, attempt, e);
+	if (!rc)
+		rc = store_drop_events(s, attempt, e);
+	if (!rc)
+		rc = reduce_store(r, s, attempt, e);
+	reduce_free(r);
+	free(folder);
+	return rc;
+}
+
+int remeasure_run(struct store *s, const char *traces, bool beside, struct judge *j, size_t *cells, struct err *e)
+{
+	json_t *rows = NULL, *row, *verdicts = NULL;
+	size_t i;
+	int rc = store_begin(s, e);
+
+	if (rc)
+		return rc;
+	rc = store_traced(s, &rows, e);
+	json_array_foreach(rows, i, row)
+		if (!rc)
+			rc = measure_again(s, traces, beside, row, e);
+	if (!rc)
+		rc = judge_all(j, 0, &verdicts, e);
+	if (!rc)
+		rc = judge_replace(j, verdicts, e);
+	if (!rc)
+		rc = store_commit(s, e);
+	if (rc)
+		store_rollback(s);
+	else
+		*cells = json_array_size(rows);
+	json_decref(verdicts);
+	json_decref(rows);
+	return rc;
+}

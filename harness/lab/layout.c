@@ -1,0 +1,226 @@
+#include <arpa/inet.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/file.h"
+#include "harness/lab/lab_impl.h"
+
+/* First address of each role, counted from the subnet's own. */
+static const unsigned first_address[] = {
+	[ROLE_SERVER] = 11,
+	[ROLE_CLIENT] = 31,
+	[ROLE_OUTSIDER] = 51,
+};
+
+void lab_options_init(struct lab_options *o)
+{
+	*o = (struct lab_options){
+		.dir = LAB_DIR,
+		.subnet = "10.77.0.0/24",
+		.servers = 4,
+		.clients = 2,
+		.outsiders = 1,
+		.layout = LAB_DISTRIBUTE,
+		.disk_rate = 8e6,
+		.disk_seek_s = 4e-3,
+		.storage_bytes = 1 << 30,
+		.spare_bytes = 512 << 20,
+		.nic_rate = 100e6 / 8,
+	};
+}
+
+static int subnet_parse(const char *text, uint32_t *network, unsigned *prefix)
+{
+	char address[24], rest;
+	struct in_addr in;
+
+	if (strlen(text) >= sizeof(address) || sscanf(text, "%23[0-9.]/%u%c", address, prefix, &rest) != 2 ||
+	    inet_pton(AF_INET, address, &in) != 1 || *prefix < 8 || *prefix > 26)
+		return -EINVAL;
+	*network = ntohl(in.s_addr);
+	return *network & (0xffffffffu >> *prefix) ? -EINVAL : 0;
+}
+
+static int count_check(const char *what, unsigned n, unsigned least, struct err *e)
+{
+	if (n < least || n > LAB_MAX_OF_A_ROLE)
+		return err_set(e, -EINVAL, "--%s must be %u to %u, not %u", what, least, LAB_MAX_OF_A_ROLE,
+			       n);
+	return 0;
+}
+
+int lab_options_check(const struct lab_options *o, struct err *e)
+{
+	uint32_t network;
+	unsigned prefix;
+	int rc;
+
+	rc = count_check("servers", o->servers, 1, e);
+	if (!rc)
+		rc = count_check("clients", o->clients, 1, e);
+	if (!rc)
+		rc = count_check("outsiders", o->outsiders, 0, e);
+	if (rc)
+		return rc;
+	if (o->dir[0] != '/' || !o->dir[1] || strpbrk(o->dir, "\"\\\n"))
+		return err_set(e, -EINVAL, "--dir '%s' must be an absolute path without quotes", o->dir);
+	if (strlen(o->dir) > 200)
+		return err_set(e, -EINVAL, "--dir '%s' is longer than 200 characters", o->dir);
+	if (subnet_parse(o->subnet, &network, &prefix))
+		return err_set(e, -EINVAL,
+			       "--subnet '%s' must be an IPv4 network of /8 to /26, as 10.77.0.0/24",
+			       o->subnet);
+	if (o->layout == LAB_DISPERSE && o->servers < 3)
+		return err_set(e, -EINVAL, "--layout disperse needs 3 servers or more, not %u", o->servers);
+	if (!(o->disk_rate >= 1e5) || !(o->nic_rate >= 1e5))
+		return err_set(e, -EINVAL, "--disk-rate and --nic must be at least 100kB/s");
+	if (!(o->disk_seek_s >= 0 && o->disk_seek_s <= 1))
+		return err_set(e, -EINVAL, "--disk-seek must be at most 1s");
+	if (!(o->storage_bytes >= 64 << 20) || !(o->spare_bytes >= 1 << 20) ||
+	    o->storage_bytes > 0x1p44 || o->spare_bytes > 0x1p44 || fmod(o->storage_bytes, 4096) != 0 ||
+	    fmod(o->spare_bytes, 4096) != 0)
+		return err_set(e, -EINVAL,
+			       "--storage must be at least 64MiB, --spare 1MiB, both whole blocks of 4KiB");
+	return 0;
+}
+
+const char *lab_role_name(enum role role)
+{
+	static const char *const names[] = {
+		[ROLE_SERVER] = "server",
+		[ROLE_CLIENT] = "client",
+		[ROLE_OUTSIDER] = "outsider",
+	};
+
+	return names[role];
+}
+
+static void address_at(const struct lab_options *o, unsigned offset, char address[INET_ADDRSTRLEN])
+{
+	uint32_t network = 0;
+	unsigned prefix;
+	struct in_addr in;
+
+	subnet_parse(o->subnet, &network, &prefix);
+	in.s_addr = htonl(network + offset);
+	inet_ntop(AF_INET, &in, address, INET_ADDRSTRLEN);
+}
+
+unsigned lab_node_count(const struct lab_options *o)
+{
+	return o->servers + o->clients + o->outsiders;
+}
+
+struct lab_node lab_node_at(const struct lab_options *o, unsigned i)
+{
+	struct lab_node n = {.role = ROLE_SERVER};
+
+	if (i >= o->servers) {
+		n.role = ROLE_CLIENT;
+		i -= o->servers;
+	}
+	if (n.role == ROLE_CLIENT && i >= o->clients) {
+		n.role = ROLE_OUTSIDER;
+		i -= o->clients;
+	}
+	n.number = i + 1;
+	snprintf(n.name, sizeof(n.name), "%c%u", lab_role_name(n.role)[0], n.number);
+	address_at(o, first_address[n.role] + i, n.address);
+	return n;
+}
+
+int lab_node_find(const struct lab_options *o, const char *name, struct lab_node *n, struct err *e)
+{
+	for (unsigned i = 0; i < lab_node_count(o); i++) {
+		*n = lab_node_at(o, i);
+		if (!strcmp(n->name, name))
+			return 0;
+	}
+	return err_set(e, -ENOENT, "the lab has no node '%s'", name);
+}
+
+void lab_host_address(const struct lab_options *o, char address[INET_ADDRSTRLEN], unsigned *prefix)
+{
+	uint32_t network;
+
+	*prefix = 0;
+	subnet_parse(o->subnet, &network, prefix);
+	address_at(o, 1, address);
+}
+
+void lab_host_link(const char *dir, char name[IFNAMSIZ])
+{
+	uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+
+	for (; *dir; dir++)
+		hash = (hash ^ (uint8_t)*dir) * 0x100000001b3u;
+	snprintf(name, IFNAMSIZ, "lab%010llx", (unsigned long long)(hash & 0xffffffffff));
+}
+
+json_t *lab_options_json(const struct lab_options *o)
+{
+	return json_pack("{ss ss si si si ss sf sf sf sf sf sb}", "dir", o->dir, "subnet", o->subnet,
+			 "servers", (int)o->servers, "clients", (int)o->clients, "outsiders",
+			 (int)o->outsiders, "layout", o->layout == LAB_DISPERSE ? "disperse" : "distribute",
+			 "disk_rate", o->disk_rate, "disk_seek_s", o->disk_seek_s, "storage_bytes",
+			 o->storage_bytes, "spare_bytes", o->spare_bytes, "nic_rate", o->nic_rate,
+			 "no_cache", o->no_cache);
+}
+
+int lab_options_save(const struct lab_options *o, struct err *e)
+{
+	json_t *j = lab_options_json(o);
+	char *text = j ? json_dumps(j, JSON_INDENT(2)) : NULL;
+	char path[PATH_MAX + 16];
+	int rc;
+
+	snprintf(path, sizeof(path), "%s/options.json", o->dir);
+	rc = text ? file_write_atomic(path, 0644, text, strlen(text), e)
+		  : err_errno(e, -ENOMEM, "no options");
+	free(text);
+	json_decref(j);
+	return rc;
+}
+
+int lab_options_load(const char *dir, struct lab_options *o, struct err *e)
+{
+	char path[PATH_MAX + 16];
+	const char *layout, *at, *subnet;
+	struct lab_options got = {0};
+	json_error_t je;
+	int rc, no_cache;
+	json_t *j;
+
+	snprintf(path, sizeof(path), "%s/options.json", dir);
+	j = json_load_file(path, 0, &je);
+	if (!j)
+		return err_set(e, -ENOENT, "cannot read '%s': %s", path, je.text);
+	rc = json_unpack_ex(j, &je, 0, "{ss ss si si si ss sF sF sF sF sF sb}", "dir", &at, "subnet", &subnet,
+			    "servers", &got.servers, "clients", &got.clients, "outsiders", &got.outsiders,
+			    "layout", &layout, "disk_rate", &got.disk_rate, "disk_seek_s", &got.disk_seek_s,
+			    "storage_bytes", &got.storage_bytes, "spare_bytes", &got.spare_bytes, "nic_rate",
+			    &got.nic_rate, "no_cache", &no_cache);
+	if (rc) {
+		rc = err_set(e, -EINVAL, "'%s': %s", path, je.text);
+	} else {
+		snprintf(got.dir, sizeof(got.dir), "%s", at);
+		snprintf(got.subnet, sizeof(got.subnet), "%s", subnet);
+		got.layout = !strcmp(layout, "disperse") ? LAB_DISPERSE : LAB_DISTRIBUTE;
+		got.no_cache = no_cache;
+		*o = got;
+	}
+	json_decref(j);
+	return rc;
+}
+
+bool lab_options_same(const struct lab_options *a, const struct lab_options *b)
+{
+	json_t *x = lab_options_json(a), *y = lab_options_json(b);
+	bool same = json_equal(x, y);
+
+	json_decref(x);
+	json_decref(y);
+	return same;
+}

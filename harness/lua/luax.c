@@ -1,0 +1,339 @@
+#include "harness/lua/luax.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <lauxlib.h>
+#include <lualib.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/file.h"
+
+/* Registry key of the code that luax_raise hands to luax_call. */
+static const char raised_code;
+
+lua_State *luax_new(void)
+{
+	static const luaL_Reg libs[] = {{LUA_GNAME, luaopen_base},
+					{LUA_STRLIBNAME, luaopen_string},
+					{LUA_TABLIBNAME, luaopen_table},
+					{LUA_MATHLIBNAME, luaopen_math},
+					{LUA_UTF8LIBNAME, luaopen_utf8},
+					{NULL, NULL}};
+	static const char *const removed[] = {"dofile", "loadfile", "load", "require", "collectgarbage", "print", NULL};
+	lua_State *L = luaL_newstate();
+
+	if (!L)
+		return NULL;
+	for (const luaL_Reg *l = libs; l->name; l++) {
+		luaL_requiref(L, l->name, l->func, 1);
+		lua_pop(L, 1);
+	}
+	for (int i = 0; removed[i]; i++) {
+		lua_pushnil(L);
+		lua_setglobal(L, removed[i]);
+	}
+	/* Randomness comes from the plan's seed, not from a script. */
+	lua_getglobal(L, "math");
+	lua_pushnil(L);
+	lua_setfield(L, -2, "random");
+	lua_pushnil(L);
+	lua_setfield(L, -2, "randomseed");
+	lua_pop(L, 1);
+	return L;
+}
+
+static int take_error(lua_State *L, struct err *e)
+{
+	int code = -EINVAL;
+
+	lua_rawgetp(L, LUA_REGISTRYINDEX, &raised_code);
+	if (lua_isinteger(L, -1)) {
+		code = (int)lua_tointeger(L, -1);
+		lua_pushnil(L);
+		lua_rawsetp(L, LUA_REGISTRYINDEX, &raised_code);
+	}
+	lua_pop(L, 1);
+	err_set(e, code, "%s", luaL_tolstring(L, -1, NULL));
+	lua_pop(L, 2);
+	return code;
+}
+
+int luax_call(lua_State *L, int nargs, int nresults, struct err *e)
+{
+	if (lua_pcall(L, nargs, nresults, 0) == LUA_OK)
+		return 0;
+	return take_error(L, e);
+}
+
+int luax_raise(lua_State *L, int code, const struct err *e)
+{
+	lua_pushinteger(L, code);
+	lua_rawsetp(L, LUA_REGISTRYINDEX, &raised_code);
+	return luaL_error(L, "%s", e->text);
+}
+
+int luax_load_file(lua_State *L, const char *path, struct luax_source *src, struct err *e)
+{
+	struct luax_source mine = {0};
+	char *chunk = NULL;
+	size_t size;
+	int rc;
+
+	rc = file_read(path, &mine.text, &size, e);
+	if (rc)
+		return rc;
+	mine.path = strdup(path);
+	if (!mine.path || asprintf(&chunk, "@%s", path) < 0) {
+		rc = err_errno(e, -ENOMEM, "cannot load '%s'", path);
+		goto out;
+	}
+	if (luaL_loadbufferx(L, mine.text, size, chunk, "t") != LUA_OK)
+		rc = take_error(L, e);
+	else
+		rc = luax_call(L, 0, 1, e);
+	if (!rc && !lua_istable(L, -1)) {
+		lua_pop(L, 1);
+		rc = err_set(e, -EINVAL, "%s: the file must return a table ('return { ... }')", path);
+	}
+out:
+	free(chunk);
+	if (rc || !src)
+		luax_source_clear(&mine);
+	else
+		*src = mine;
+	return rc;
+}
+
+void luax_source_clear(struct luax_source *src)
+{
+	free(src->path);
+	free(src->text);
+	*src = (struct luax_source){0};
+}
+
+static bool word_char(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Is 'word' at 'p' a key (word = , ["word"] =) or a whole quoted string? */
+static bool stands_here(const char *text, const char *p, size_t len)
+{
+	bool quoted = p > text && (p[-1] == '"' || p[-1] == '\'') && p[len] == p[-1];
+	const char *q = p + len;
+
+	if (quoted)
+		return true;
+	if ((p > text && word_char(p[-1])) || word_char(*q))
+		return false;
+	q += strspn(q, " \t");
+	return *q == '=' && q[1] != '=';
+}
+
+static int line_of(const char *text, const char *word)
+{
+	size_t len = strlen(word);
+	int line = 1;
+
+	for (const char *p = text; len && *p; p++) {
+		if (*p == '\n')
+			line++;
+		else if (p[0] == '-' && p[1] == '-')
+			p += strcspn(p, "\n") - 1;
+		else if (!strncmp(p, word, len) && stands_here(text, p, len))
+			return line;
+	}
+	return 0;
+}
+
+int luax_complain(const struct luax_source *src, const char *word, struct err *e, const char *fmt, ...)
+{
+	char sentence[900];
+	va_list ap;
+	int line = src && word && src->text ? line_of(src->text, word) : 0;
+
+	va_start(ap, fmt);
+	vsnprintf(sentence, sizeof(sentence), fmt, ap);
+	va_end(ap);
+	if (!src || !src->path)
+		return err_set(e, -EINVAL, "%s", sentence);
+	if (!line)
+		return err_set(e, -EINVAL, "%s: %s", src->path, sentence);
+	return err_set(e, -EINVAL, "%s:%d: %s", src->path, line, sentence);
+}
+
+static unsigned distance(const char *a, const char *b)
+{
+	size_t n = strlen(b);
+	unsigned row[64];
+
+	if (n >= 64 || strlen(a) >= 64)
+		return 99;
+	for (size_t j = 0; j <= n; j++)
+		row[j] = (unsigned)j;
+	for (size_t i = 1; a[i - 1]; i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = (unsigned)i;
+		for (size_t j = 1; j <= n; j++) {
+			unsigned best = diagonal + (a[i - 1] != b[j - 1]);
+
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			diagonal = row[j];
+			row[j] = best;
+		}
+	}
+	return row[n];
+}
+
+const char *luax_nearest(const char *word, const char *const names[])
+{
+	const char *best = NULL;
+	unsigned least = 99;
+
+	for (size_t i = 0; names[i]; i++) {
+		unsigned d = distance(word, names[i]);
+
+		if (d < least) {
+			least = d;
+			best = names[i];
+		}
+	}
+	return best && least <= 1 + strlen(word) / 3 ? best : NULL;
+}
+
+static int refuse_unknown(lua_State *L, const struct luax_source *src, const char *what,
+			  const struct luax_field *fields, bool array, struct err *e)
+{
+	const char *names[64], *key, *near;
+	char all[512] = "";
+	size_t n = 0, len = 0;
+
+	if (lua_type(L, -2) != LUA_TSTRING) {
+		if (array && lua_isinteger(L, -2))
+			return 0;
+		return luax_complain(src, NULL, e, "%s: takes named keys only", what);
+	}
+	key = lua_tostring(L, -2);
+	for (; n < 63 && fields[n].name; n++) {
+		if (!strcmp(fields[n].name, key))
+			return 0;
+		names[n] = fields[n].name;
+	}
+	names[n] = NULL;
+	near = luax_nearest(key, names);
+	if (near)
+		return luax_complain(src, key, e, "%s: unknown key '%s'; did you mean '%s'?", what, key, near);
+	for (size_t i = 0; i < n && len < sizeof(all); i++)
+		len += (size_t)snprintf(all + len, sizeof(all) - len, "%s%s", i ? ", " : "", names[i]);
+	return luax_complain(src, key, e, "%s: unknown key '%s'; there %s %s", what, key, n == 1 ? "is" : "are",
+			     n ? all : "none");
+}
+
+static int read_number(lua_State *L, const struct luax_source *src, const char *what, const struct luax_field *f,
+		       double *value, struct err *e)
+{
+	struct err why;
+	char lo[32], hi[32];
+
+	if (f->type == LUAX_QUANTITY && lua_type(L, -1) == LUA_TSTRING) {
+		if (unit_parse(f->unit, lua_tostring(L, -1), value, &why))
+			return luax_complain(src, f->name, e, "%s: '%s': %s", what, f->name, why.text);
+	} else if (lua_type(L, -1) == LUA_TNUMBER) {
+		*value = lua_tonumber(L, -1);
+		if (f->type == LUAX_QUANTITY && f->unit != UNIT_NONE && *value != 0) {
+			snprintf(lo, sizeof(lo), "%g", *value);
+			unit_parse(f->unit, lo, value, &why);
+			return luax_complain(src, f->name, e, "%s: '%s': %s", what, f->name, why.text);
+		}
+	} else {
+		return luax_complain(src, f->name, e, "%s: '%s' must be a %s, not a %s", what, f->name,
+				     f->type == LUAX_QUANTITY ? "quantity in quotes, with its unit" : "number",
+				     luaL_typename(L, -1));
+	}
+	if ((f->min != 0 || f->max != 0) && !(*value >= f->min && *value <= f->max))
+		return luax_complain(src, f->name, e, "%s: '%s' must be between %s and %s", what, f->name,
+				     unit_format(f->unit, f->min, lo, sizeof(lo)),
+				     unit_format(f->unit, f->max, hi, sizeof(hi)));
+	return 0;
+}
+
+static int read_field(lua_State *L, const struct luax_source *src, const char *what, const struct luax_field *f,
+		      struct err *e)
+{
+	static const struct {
+		int type;
+		const char *name;
+	} wanted[] = {[LUAX_STRING] = {LUA_TSTRING, "string"},
+		      [LUAX_BOOLEAN] = {LUA_TBOOLEAN, "boolean"},
+		      [LUAX_TABLE] = {LUA_TTABLE, "table"},
+		      [LUAX_FUNCTION] = {LUA_TFUNCTION, "function"}};
+	double value;
+	int rc;
+
+	switch (f->type) {
+	case LUAX_ANY:
+		return 0;
+	case LUAX_INTEGER:
+	case LUAX_NUMBER:
+	case LUAX_QUANTITY:
+		rc = read_number(L, src, what, f, &value, e);
+		if (rc)
+			return rc;
+		if (f->type == LUAX_INTEGER && value != floor(value))
+			return luax_complain(src, f->name, e, "%s: '%s' must be a whole number", what, f->name);
+		if (f->out && f->type == LUAX_INTEGER)
+			*(long *)f->out = (long)value;
+		else if (f->out)
+			*(double *)f->out = value;
+		return 0;
+	default:
+		break;
+	}
+	if (lua_type(L, -1) != wanted[f->type].type)
+		return luax_complain(src, f->name, e, "%s: '%s' must be a %s, not a %s", what, f->name,
+				     wanted[f->type].name, luaL_typename(L, -1));
+	if (f->out && f->type == LUAX_BOOLEAN) {
+		*(bool *)f->out = lua_toboolean(L, -1);
+	} else if (f->out && f->type == LUAX_STRING) {
+		char *copy = strdup(lua_tostring(L, -1));
+
+		if (!copy)
+			return err_errno(e, -ENOMEM, "cannot read '%s'", f->name);
+		free(*(char **)f->out);
+		*(char **)f->out = copy;
+	}
+	return 0;
+}
+
+int luax_read(lua_State *L, int index, const struct luax_source *src, const char *what,
+	      const struct luax_field *fields, bool array, struct err *e)
+{
+	int rc = 0;
+
+	index = lua_absindex(L, index);
+	if (!lua_istable(L, index))
+		return luax_complain(src, NULL, e, "%s must be a table, not a %s", what, luaL_typename(L, index));
+	for (lua_pushnil(L); !rc && lua_next(L, index); lua_pop(L, 1))
+		rc = refuse_unknown(L, src, what, fields, array, e);
+	if (rc) {
+		lua_pop(L, 1);
+		return rc;
+	}
+	for (const struct luax_field *f = fields; f->name && !rc; f++) {
+		lua_getfield(L, index, f->name);
+		if (!lua_isnil(L, -1))
+			rc = read_field(L, src, what, f, e);
+		else if (f->required)
+			rc = luax_complain(src, NULL, e, "%s: '%s' is missing", what, f->name);
+		lua_pop(L, 1);
+	}
+	return rc;
+}

@@ -1,0 +1,322 @@
+/*
+ * What the caller asks of nodes: calls, events, transfers. Each is an op that is queued for the
+ * node's thread and waited for here.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/remote/node_impl.h"
+
+/* Queues 'op'; on a node that is lost, ends it at once. */
+static void submit(struct node *n, struct op *op)
+{
+	struct op **at;
+
+	pthread_mutex_lock(&n->set->lock);
+	if (n->state == NODE_LOST) {
+		op->rc = -ENOTCONN;
+		op->err = n->why;
+		op->state = OP_DONE;
+	} else {
+		for (at = &n->ops; *at; at = &(*at)->next)
+			;
+		*at = op;
+	}
+	pthread_mutex_unlock(&n->set->lock);
+	event_post(n->wake);
+}
+
+struct waiting {
+	struct op **ops;
+	size_t n;
+};
+
+static bool all_done(struct nodeset *set, void *ctx)
+{
+	const struct waiting *w = ctx;
+	size_t i;
+
+	(void)set;
+	for (i = 0; i < w->n; i++)
+		if (w->ops[i] && w->ops[i]->state != OP_DONE)
+			return false;
+	return true;
+}
+
+/* Lets go of an op that was not waited for to the end; true if it is the caller's after all. */
+static bool reclaim(struct node *n, struct op *op)
+{
+	struct op **at;
+	bool done;
+
+	pthread_mutex_lock(&n->set->lock);
+	done = op->state == OP_DONE;
+	if (!done) {
+		for (at = &n->ops; *at && *at != op; at = &(*at)->next)
+			;
+		if (*at) {
+			*at = op->next;
+			op_free(op);
+		} else {
+			op->abandoned = true;
+		}
+	}
+	pthread_mutex_unlock(&n->set->lock);
+	return done;
+}
+
+/* Takes the outcome of '*op' after the wait for all ended with 'waited'; '*op' is NULL then if
+ * it had not ended. */
+static int collect(struct node *n, struct op **op, int waited, double timeout_s, const char *what,
+		   struct err *e)
+{
+	int rc;
+
+	if (!reclaim(n, *op)) {
+		*op = NULL;
+		if (waited == -EINTR)
+			return err_set(e, -EINTR, "%s: %s: interrupted", n->name, what);
+		return err_set(e, -ETIMEDOUT, "%s: %s: no answer within %g s", n->name, what, timeout_s);
+	}
+	rc = (*op)->rc;
+	if (rc < 0)
+		err_set(e, rc, "%s: %s", n->name, (*op)->err.text);
+	return rc;
+}
+
+/* -EINTR if nodeset_interrupt was called and nodeset_resume was not. */
+static int check_interrupt(struct node *n, const char *what, struct err *e)
+{
+	struct pollfd p = {.fd = n->set->interrupt, .events = POLLIN};
+
+	if (poll(&p, 1, 0) <= 0)
+		return 0;
+	return err_set(e, -EINTR, "%s: %s: interrupted", n->name, what);
+}
+
+static int make_call(struct node *n, const char *name, json_t *args, struct op **out, struct err *e)
+{
+	struct op *op = calloc(1, sizeof(*op));
+	json_t *msg = json_object();
+	char *text = NULL;
+	int rc;
+
+	rc = check_interrupt(n, name, e);
+	if (rc < 0)
+		goto out;
+	if (!op || !msg) {
+		rc = err_errno(e, -ENOMEM, "%s: %s", n->name, name);
+		goto out;
+	}
+	pthread_mutex_lock(&n->set->lock);
+	op->id = ++n->last_id;
+	pthread_mutex_unlock(&n->set->lock);
+	json_object_set_new(msg, "id", json_integer(op->id));
+	json_object_set_new(msg, "op", json_string(name));
+	if (args && json_object_update_missing(msg, args)) {
+		rc = err_set(e, -EINVAL, "%s: %s: the arguments are no object", n->name, name);
+		goto out;
+	}
+	text = json_dumps(msg, JSON_COMPACT);
+	if (!text || asprintf(&op->line, "%s\n", text) < 0)
+		rc = err_set(e, -EINVAL, "%s: %s: the arguments cannot be written as JSON", n->name, name);
+	else if (strlen(text) > NODE_LINE_MAX)
+		rc = err_set(e, -E2BIG, "%s: %s: arguments of more than 1 MiB", n->name, name);
+out:
+	free(text);
+	json_decref(msg);
+	json_decref(args);
+	if (rc < 0)
+		op_free(op);
+	else
+		*out = op;
+	return rc;
+}
+
+int node_call_all(struct node_request *requests, size_t n, double timeout_s, struct err *e)
+{
+	struct op **ops = calloc(n + 1, sizeof(*ops));
+	struct waiting w = {ops, n};
+	int rc = 0, waited = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		struct node_request *r = &requests[i];
+
+		r->result = NULL;
+		if (ops) {
+			r->rc = make_call(r->node, r->op, r->args, &ops[i], &r->err);
+		} else {
+			json_decref(r->args);
+			r->rc = err_errno(&r->err, -ENOMEM, "%s: %s", r->node->name, r->op);
+		}
+		r->args = NULL;
+		if (r->rc == 0)
+			submit(r->node, ops[i]);
+	}
+	if (n && ops)
+		waited = nodeset_wait(requests[0].node->set, all_done, &w, timeout_s, 0);
+	for (i = 0; i < n; i++) {
+		struct node_request *r = &requests[i];
+
+		if (r->rc == 0)
+			r->rc = collect(r->node, &ops[i], waited, timeout_s, r->op, &r->err);
+		if (r->rc == 0)
+			r->result = json_incref(ops[i]->result);
+		if (r->rc < 0 && !rc)
+			rc = err_set(e, r->rc, "%s", r->err.text);
+	}
+	for (i = 0; i < n && ops; i++)
+		op_free(ops[i]);
+	free(ops);
+	return rc;
+}
+
+int node_call(struct node *n, const char *op, json_t *args, double timeout_s, json_t **result, struct err *e)
+{
+	struct node_request r = {.node = n, .op = op, .args = args};
+	int rc;
+
+	rc = node_call_all(&r, 1, timeout_s, e);
+	if (rc == 0 && result)
+		*result = r.result;
+	else
+		json_decref(r.result);
+	return rc;
+}
+
+int node_clock_offset(struct node *n, double *offset_s, double *error_s, struct err *e)
+{
+	int64_t best_ns = 0, offset_ns = 0;
+	int i, rc;
+
+	for (i = 0; i < 8; i++) {
+		struct op *op = NULL;
+		struct waiting w = {&op, 1};
+		double timeout_s = n->set->opt.timeout_s;
+		json_t *time;
+
+		rc = make_call(n, "ping", NULL, &op, e);
+		if (rc < 0)
+			return rc;
+		submit(n, op);
+		rc = collect(n, &op, nodeset_wait(n->set, all_done, &w, timeout_s, 0), timeout_s, "ping", e);
+		if (rc < 0) {
+			op_free(op);
+			return rc;
+		}
+		time = json_object_get(op->result, "time_ns");
+		if (!json_is_integer(time)) {
+			op_free(op);
+			return err_set(e, -EPROTO, "%s: ping: the answer has no time_ns", n->name);
+		}
+		if (!i || op->got_ns - op->sent_ns < best_ns) {
+			best_ns = op->got_ns - op->sent_ns;
+			offset_ns = json_integer_value(time) - (op->sent_ns + best_ns / 2);
+		}
+		op_free(op);
+	}
+	*offset_s = (double)offset_ns / 1e9;
+	*error_s = (double)best_ns / 2e9;
+	return 0;
+}
+
+static bool any_event(struct nodeset *set, void *ctx)
+{
+	(void)ctx;
+	return set->events != NULL;
+}
+
+int node_events(struct nodeset *set, double timeout_s, node_event_fn fn, void *ctx)
+{
+	struct node_event *list, *ev;
+	int n = 0;
+
+	/* A limit of 0 means none to nodeset_wait. */
+	if (nodeset_wait(set, any_event, NULL, timeout_s > 0 ? timeout_s : 1e-9, 0) == -EINTR)
+		return -EINTR;
+	pthread_mutex_lock(&set->lock);
+	list = set->events;
+	set->events = NULL;
+	set->events_end = &set->events;
+	pthread_mutex_unlock(&set->lock);
+	while ((ev = list)) {
+		list = ev->next;
+		fn(ctx, ev->node, ev->json);
+		json_decref(ev->json);
+		free(ev);
+		n++;
+	}
+	return n;
+}
+
+static int make_transfer(const struct node_transfer *t, enum op_kind kind, struct op **out, struct err *e)
+{
+	struct node *n = t->node;
+	struct op *op;
+	int rc;
+
+	rc = check_interrupt(n, t->remote, e);
+	if (rc < 0)
+		return rc;
+	op = calloc(1, sizeof(*op));
+	if (!op)
+		return err_errno(e, -ENOMEM, "%s: %s", n->name, t->remote);
+	op->kind = kind;
+	op->local = strdup(t->local);
+	if (t->remote[0] == '/')
+		op->remote = strdup(t->remote);
+	else if (asprintf(&op->remote, "%s/%s", node_dir(n), t->remote) < 0)
+		op->remote = NULL;
+	if (!op->local || !op->remote) {
+		op_free(op);
+		return err_errno(e, -ENOMEM, "%s: %s", n->name, t->remote);
+	}
+	*out = op;
+	return 0;
+}
+
+static int transfer_all(struct node_transfer *transfers, size_t n, enum op_kind kind, double timeout_s,
+			struct err *e)
+{
+	struct op **ops = calloc(n + 1, sizeof(*ops));
+	struct waiting w = {ops, n};
+	int rc = 0, waited = 0;
+	size_t i;
+
+	if (!ops)
+		return err_errno(e, -ENOMEM, "cannot begin a transfer");
+	for (i = 0; i < n; i++) {
+		struct node_transfer *t = &transfers[i];
+
+		t->rc = make_transfer(t, kind, &ops[i], &t->err);
+		if (t->rc == 0)
+			submit(t->node, ops[i]);
+	}
+	if (n)
+		waited = nodeset_wait(transfers[0].node->set, all_done, &w, timeout_s, 0);
+	for (i = 0; i < n; i++) {
+		struct node_transfer *t = &transfers[i];
+
+		if (t->rc == 0)
+			t->rc = collect(t->node, &ops[i], waited, timeout_s, t->remote, &t->err);
+		if (t->rc < 0 && !rc)
+			rc = err_set(e, t->rc, "%s", t->err.text);
+		op_free(ops[i]);
+	}
+	free(ops);
+	return rc;
+}
+
+int node_fetch_all(struct node_transfer *transfers, size_t n, double timeout_s, struct err *e)
+{
+	return transfer_all(transfers, n, OP_FETCH, timeout_s, e);
+}
+
+int node_put_all(struct node_transfer *transfers, size_t n, double timeout_s, struct err *e)
+{
+	return transfer_all(transfers, n, OP_PUT, timeout_s, e);
+}

@@ -1,0 +1,109 @@
+/*
+ * Authentication, by keys only: one that was named, or as ssh goes about it: ssh-agent's, then files.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/remote/node_impl.h"
+
+/* Never asks anybody: not on a terminal that somebody else may be reading. */
+static int no_passphrase(const char *prompt, char *buf, size_t len, int echo, int verify, void *userdata)
+{
+	(void)prompt, (void)buf, (void)len, (void)echo, (void)verify, (void)userdata;
+	return -1;
+}
+
+static int import_key(const char *path, ssh_key *key, struct err *e)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return err_errno(e, -errno, "cannot use private key '%s'", path);
+	if (st.st_mode & 077)
+		return err_set(e, -EACCES,
+			       "private key '%s' can be used by others than its owner: chmod 600 it", path);
+	if (ssh_pki_import_privkey_file(path, NULL, no_passphrase, NULL, key) != SSH_OK)
+		return err_set(e, -EACCES,
+			       "cannot read private key '%s': it is damaged, or has a passphrase (then"
+			       " add it to ssh-agent and leave identity out)",
+			       path);
+	return 0;
+}
+
+static int try_key(struct hop *h, const char *path, struct err *e)
+{
+	ssh_key key = NULL;
+	int auth;
+
+	if (import_key(path, &key, e) < 0)
+		return SSH_AUTH_DENIED;
+	auth = ssh_userauth_publickey(h->session, NULL, key);
+	ssh_key_free(key);
+	return auth;
+}
+
+static bool have_agent(const struct hop *h)
+{
+	const char *path = h->auth_socket ? h->auth_socket : getenv("SSH_AUTH_SOCK");
+
+	return path && *path && strcmp(path, "none");
+}
+
+/* All that may be tried, in ssh's order. 'why' (of a key file that could not be used) is set or "". */
+static int try_all(struct hop *h, struct err *why)
+{
+	int auth = SSH_AUTH_DENIED;
+	size_t i;
+
+	/* ssh -G always lists the default keys, so a list is the rule; without ssh there is none. */
+	if (!h->identities)
+		return ssh_userauth_publickey_auto(h->session, NULL, NULL);
+	if (!h->identities_only && have_agent(h))
+		auth = ssh_userauth_agent(h->session, NULL);
+	for (i = 0; h->identities[i] && auth == SSH_AUTH_DENIED; i++)
+		if (!access(h->identities[i], F_OK))
+			auth = try_key(h, h->identities[i], why);
+	/* libssh cannot ask the agent for one key alone: all of its are offered, but only if need be. */
+	if (auth == SSH_AUTH_DENIED && h->identities_only && *why->text && have_agent(h))
+		auth = ssh_userauth_agent(h->session, NULL);
+	return auth;
+}
+
+int hop_authenticate(struct hop *h, struct err *e)
+{
+	struct err why = {""};
+	ssh_key key = NULL;
+	int rc, auth;
+
+	if (h->identity) {
+		rc = import_key(h->identity, &key, e);
+		if (rc < 0)
+			return rc;
+		auth = ssh_userauth_publickey(h->session, NULL, key);
+		ssh_key_free(key);
+	} else {
+		auth = try_all(h, &why);
+	}
+	if (auth == SSH_AUTH_SUCCESS)
+		return 0;
+	if (auth == SSH_AUTH_ERROR)
+		return hop_error(h, e, "authentication failed");
+	if (auth == SSH_AUTH_PARTIAL)
+		return err_set(e, -EACCES,
+			       "%s@%s:%u wants more than a key (a password or a code), which culprit"
+			       " does not send",
+			       h->user, h->address, h->port);
+	if (h->identity)
+		return err_set(e, -EACCES,
+			       "%s@%s:%u does not accept key '%s': add its public half to"
+			       " ~/.ssh/authorized_keys there",
+			       h->user, h->address, h->port, h->identity);
+	return err_set(e, -EACCES,
+		       "%s@%s:%u accepts no key of ssh-agent or %s: give identity in the"
+		       " inventory, or add a key to ~/.ssh/authorized_keys there%s%.300s",
+		       h->user, h->address, h->port, h->identities && h->identities[0] ? h->identities[0] : "~/.ssh",
+		       *why.text ? "; " : "", why.text);
+}

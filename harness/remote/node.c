@@ -1,0 +1,381 @@
+/*
+ * A nodeset's life on the caller's side, and the watchdog.
+ */
+#include "harness/remote/node.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "harness/base/clock.h"
+#include "harness/remote/node_impl.h"
+
+/* Watches for threads that libssh holds longer than they may be held. */
+static void *watchdog(void *arg)
+{
+	struct nodeset *set = arg;
+	struct pollfd p = {.fd = set->watch_quit, .events = POLLIN};
+	size_t i;
+
+	while (poll(&p, 1, 200) <= 0) {
+		bool giving_up = atomic_load(&set->closing) && clock_mono_s() > set->closing_s + 1;
+
+		for (i = 0; i < set->n; i++) {
+			struct node *n = &set->nodes[i];
+			int64_t until = atomic_load(&n->watch_ns);
+
+			pthread_mutex_lock(&set->lock);
+			if ((until && clock_ns(CLOCK_MONOTONIC) > until) ||
+			    (giving_up && n->state == NODE_CONNECTING)) {
+				atomic_store(&n->stalled, true);
+				if (n->fd >= 0)
+					shutdown(n->fd, SHUT_RDWR);
+			}
+			pthread_mutex_unlock(&set->lock);
+		}
+	}
+	return NULL;
+}
+
+int nodeset_wait(struct nodeset *set, bool (*check)(struct nodeset *, void *), void *ctx, double timeout_s,
+		 int also_fd)
+{
+	double until_s = clock_mono_s() + timeout_s;
+	struct pollfd p[3] = {
+		{.fd = set->done, .events = POLLIN},
+		{.fd = set->interrupt, .events = POLLIN},
+		{.fd = also_fd ? also_fd : -1, .events = POLLIN},
+	};
+
+	for (;;) {
+		double left_s = until_s - clock_mono_s();
+		uint64_t count;
+		bool so;
+
+		pthread_mutex_lock(&set->lock);
+		so = check(set, ctx);
+		pthread_mutex_unlock(&set->lock);
+		if (so)
+			return 0;
+		if (timeout_s > 0 && left_s <= 0)
+			return -ETIMEDOUT;
+		if (poll(p, 3, timeout_s > 0 ? (int)(left_s * 1000) + 1 : -1) < 0)
+			continue;
+		if (p[1].revents || p[2].revents)
+			return -EINTR;
+		if (p[0].revents && read(set->done, &count, sizeof(count)) < 0)
+			continue;
+	}
+}
+
+static char *copy(const char *s)
+{
+	return s ? strdup(s) : NULL;
+}
+
+static char **copy_list(const char *const *list)
+{
+	char **copies;
+	size_t n = 0;
+
+	if (!list)
+		return NULL;
+	while (list[n])
+		n++;
+	copies = calloc(n + 1, sizeof(*copies));
+	for (size_t i = 0; copies && i < n; i++)
+		copies[i] = copy(list[i]);
+	return copies;
+}
+
+static void free_list(char **list)
+{
+	for (size_t i = 0; list && list[i]; i++)
+		free(list[i]);
+	free(list);
+}
+
+static void hop_init(struct hop *h, struct node *n, const struct node_spec *spec)
+{
+	*h = (struct hop){
+		.node = n,
+		.address = copy(spec->address),
+		.user = copy(spec->user ? spec->user : "root"),
+		.identity = copy(spec->identity),
+		.auth_socket = copy(spec->auth_socket),
+		.host_key = copy(spec->host_key),
+		.host_key_alias = copy(spec->host_key_alias),
+		.identities = copy_list(spec->identities),
+		.known_hosts = copy_list(spec->known_hosts),
+		.identities_only = spec->identities_only,
+		.port = spec->port ? spec->port : 22,
+		.fd = -1,
+		.pair = -1,
+	};
+}
+
+static void hop_clear(struct hop *h)
+{
+	free(h->address);
+	free(h->user);
+	free(h->identity);
+	free(h->auth_socket);
+	free(h->host_key);
+	free(h->host_key_alias);
+	free_list(h->identities);
+	free_list(h->known_hosts);
+	if (h->fd >= 0)
+		close(h->fd);
+	if (h->pair >= 0)
+		close(h->pair);
+}
+
+static int node_init(struct node *n, const struct node_spec *spec, struct err *e)
+{
+	n->fd = -1;
+	n->name = copy(spec->name);
+	n->sudo = spec->sudo;
+	n->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	n->hops = calloc(spec->n_jumps + 1, sizeof(*n->hops));
+	if (!n->hops)
+		return err_errno(e, -ENOMEM, "cannot connect");
+	for (size_t i = 0; i < spec->n_jumps; i++)
+		hop_init(&n->hops[i], n, &spec->jumps[i]);
+	hop_init(&n->hops[spec->n_jumps], n, spec);
+	n->n_hops = spec->n_jumps + 1;
+	n->user = n->hops[spec->n_jumps].user;
+	return n->wake < 0 ? err_errno(e, -errno, "cannot make an eventfd") : 0;
+}
+
+static int check_specs(const struct node_spec *specs, size_t n, struct err *e)
+{
+	size_t i, k;
+
+	for (i = 0; i < n; i++) {
+		if (!specs[i].name || !specs[i].address)
+			return err_set(e, -EINVAL, "node %zu has no name or no address", i + 1);
+		for (k = 0; k < i; k++)
+			if (!strcmp(specs[k].name, specs[i].name))
+				return err_set(e, -EINVAL, "there are two nodes of the name '%s'",
+					       specs[i].name);
+	}
+	return 0;
+}
+
+static int make_set(const struct node_spec *specs, size_t n, const struct node_options *opts,
+		    struct nodeset **out, struct err *e)
+{
+	struct nodeset *set = calloc(1, sizeof(*set));
+	size_t i;
+
+	*out = set;
+	if (!set)
+		return err_errno(e, -ENOMEM, "cannot connect");
+	set->opt = *opts;
+	if (set->opt.connect_timeout_s <= 0)
+		set->opt.connect_timeout_s = 10;
+	if (set->opt.timeout_s <= 0)
+		set->opt.timeout_s = 10;
+	if (set->opt.lease_s <= 0)
+		set->opt.lease_s = 10;
+	pthread_mutex_init(&set->lock, NULL);
+	set->events_end = &set->events;
+	set->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	set->interrupt = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	set->watch_quit = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (set->done < 0 || set->interrupt < 0 || set->watch_quit < 0)
+		return err_errno(e, -errno, "cannot make an eventfd");
+	set->nodes = calloc(n ? n : 1, sizeof(*set->nodes));
+	if (!set->nodes)
+		return err_errno(e, -ENOMEM, "cannot connect");
+	for (i = 0; i < n; i++) {
+		struct node *node = &set->nodes[i];
+
+		int rc;
+
+		node->set = set;
+		set->n = i + 1;
+		rc = node_init(node, &specs[i], e);
+		if (rc < 0)
+			return rc;
+	}
+	return bundle_load(opts->agent_dir ? opts->agent_dir : ".", &set->bundle, e);
+}
+
+/* Signals are for the caller's thread. */
+static int start_threads(struct nodeset *set, struct err *e)
+{
+	sigset_t all, before;
+	size_t i;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&set->watchdog, NULL, watchdog, set);
+	set->watching = !rc;
+	for (i = 0; i < set->n && !rc; i++) {
+		rc = pthread_create(&set->nodes[i].thread, NULL, node_thread, &set->nodes[i]);
+		set->nodes[i].started = !rc;
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc ? err_errno(e, -rc, "cannot start a thread") : 0;
+}
+
+static bool all_up_or_one_lost(struct nodeset *set, void *ctx)
+{
+	size_t i;
+
+	(void)ctx;
+	for (i = 0; i < set->n; i++)
+		if (set->nodes[i].state == NODE_CONNECTING && !set->failed)
+			return false;
+	return true;
+}
+
+int node_connect_all(const struct node_spec *specs, size_t n, const struct node_options *opts,
+		     struct nodeset **out, struct err *e)
+{
+	struct nodeset *set = NULL;
+	int rc;
+
+	rc = check_specs(specs, n, e);
+	if (rc < 0)
+		return rc;
+	rc = make_set(specs, n, opts, &set, e);
+	if (rc < 0)
+		goto out;
+	rc = start_threads(set, e);
+	if (rc < 0)
+		goto out;
+	rc = nodeset_wait(set, all_up_or_one_lost, NULL, 0, opts->interrupt_fd);
+	if (rc < 0) {
+		err_set(e, rc, "interrupted while connecting");
+		goto out;
+	}
+	pthread_mutex_lock(&set->lock);
+	if (set->failed)
+		rc = err_set(e, set->failed->rc, "%s: %s", set->failed->name, set->failed->why.text);
+	pthread_mutex_unlock(&set->lock);
+	if (rc < 0)
+		goto out;
+	*out = set;
+	set = NULL;
+out:
+	nodeset_free(set);
+	return rc;
+}
+
+static void node_clear(struct node *n)
+{
+	json_decref(n->hello);
+	for (size_t i = 0; i < n->n_hops; i++)
+		hop_clear(&n->hops[i]);
+	free(n->hops);
+	free(n->name);
+	free(n->in);
+	close(n->wake);
+}
+
+void nodeset_free(struct nodeset *set)
+{
+	struct node_event *ev;
+	size_t i;
+
+	if (!set)
+		return;
+	pthread_mutex_lock(&set->lock);
+	set->closing_s = clock_mono_s();
+	atomic_store(&set->closing, true);
+	pthread_mutex_unlock(&set->lock);
+	for (i = 0; i < set->n; i++)
+		event_post(set->nodes[i].wake);
+	for (i = 0; i < set->n; i++)
+		if (set->nodes[i].started)
+			pthread_join(set->nodes[i].thread, NULL);
+	if (set->watching) {
+		event_post(set->watch_quit);
+		pthread_join(set->watchdog, NULL);
+	}
+	for (i = 0; i < set->n; i++)
+		node_clear(&set->nodes[i]);
+	while ((ev = set->events)) {
+		set->events = ev->next;
+		json_decref(ev->json);
+		free(ev);
+	}
+	bundle_clear(&set->bundle);
+	close(set->done);
+	close(set->interrupt);
+	close(set->watch_quit);
+	pthread_mutex_destroy(&set->lock);
+	free(set->nodes);
+	free(set);
+}
+
+void nodeset_interrupt(struct nodeset *set)
+{
+	int saved = errno;
+
+	event_post(set->interrupt);
+	errno = saved;
+}
+
+void nodeset_resume(struct nodeset *set)
+{
+	uint64_t count;
+
+	while (read(set->interrupt, &count, sizeof(count)) > 0)
+		;
+}
+
+size_t nodeset_count(const struct nodeset *set)
+{
+	return set->n;
+}
+
+struct node *nodeset_at(struct nodeset *set, size_t i)
+{
+	return i < set->n ? &set->nodes[i] : NULL;
+}
+
+struct node *nodeset_find(struct nodeset *set, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < set->n; i++)
+		if (!strcmp(set->nodes[i].name, name))
+			return &set->nodes[i];
+	return NULL;
+}
+
+const char *node_name(const struct node *n)
+{
+	return n->name;
+}
+
+const json_t *node_hello(const struct node *n)
+{
+	return n->hello;
+}
+
+const char *node_dir(const struct node *n)
+{
+	return json_string_value(json_object_get(n->hello, "dir"));
+}
+
+bool node_lost(struct node *n, struct err *why)
+{
+	bool lost;
+
+	pthread_mutex_lock(&n->set->lock);
+	lost = n->state == NODE_LOST;
+	if (lost)
+		err_set(why, -ENOTCONN, "%s: %s", n->name, n->why.text);
+	pthread_mutex_unlock(&n->set->lock);
+	return lost;
+}

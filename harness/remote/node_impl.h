@@ -1,0 +1,202 @@
+/*
+ * Inside of harness/remote: what a node's thread (thread.c and those it calls) and the
+ * caller's side (node.c) share. Nobody else includes this.
+ *
+ * Who may touch what: the SSH objects and everything marked "thread" belong to the
+ * node's thread. What is marked "lock" is shared under set->lock. Neither side
+ * holds the lock while it blocks.
+ *
+ * libssh blocks inside many calls (key exchange, SFTP), some without any limit. So before such
+ * a call the thread sets 'watch_ns'; the set's watchdog shuts the socket down when that
+ * moment has passed, and libssh comes back with an error.
+ */
+#ifndef CULPRIT_HARNESS_NODE_IMPL_H
+#define CULPRIT_HARNESS_NODE_IMPL_H
+
+#include <libssh/callbacks.h>
+#include <libssh/libssh.h>
+#include <libssh/sftp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "harness/remote/node.h"
+
+enum { NODE_LINE_MAX = 1 << 20, NODE_SLICE = 128 << 10, NODE_STDERR_MAX = 4096 };
+
+struct bundle_file {
+	char *name;
+	char *data;
+	size_t size;
+	mode_t mode; /* 0700 or 0600 */
+};
+
+/* The agent's folder, in memory, and the name that its content has. */
+struct bundle {
+	char hash[17];
+	char *loader; /* "ld-linux-x86-64.so.2"; NULL: the agent is static */
+	struct bundle_file *files;
+	size_t n;
+};
+
+int bundle_load(const char *dir, struct bundle *b, struct err *e);
+void bundle_clear(struct bundle *b);
+
+enum op_kind { OP_CALL, OP_FETCH, OP_PUT };
+enum op_state { OP_QUEUED, OP_RUNNING, OP_DONE };
+
+struct op {
+	struct op *next;
+	enum op_kind kind;
+	enum op_state state;  /* lock */
+	bool abandoned;       /* lock: the caller has gone; the thread frees */
+	int64_t id;           /* OP_CALL */
+	char *line;           /* OP_CALL: with its newline; the thread's once it runs */
+	char *remote, *local; /* OP_FETCH, OP_PUT */
+	int rc;
+	json_t *result;
+	struct err err;
+	int64_t sent_ns, got_ns; /* CLOCK_REALTIME around a call, on the thread */
+};
+
+struct transfer; /* one fetch or put under way (transfer.c) */
+
+enum node_state { NODE_CONNECTING, NODE_UP, NODE_LOST };
+
+/* One session on the way to a node: jump hosts first, the node itself last. */
+struct hop {
+	struct node *node;
+	char *address, *user, *identity, *auth_socket, *host_key, *host_key_alias;
+	char **identities, **known_hosts; /* NULL-ended, or NULL */
+	bool identities_only;
+	unsigned port;
+	int fd;                    /* lock: its socket, TCP or one end of a pair; libssh has a duplicate; -1 before */
+	ssh_session session;       /* thread; of a jump host: the relay's once it runs */
+	ssh_channel forward;       /* jump hosts: to the next hop */
+	int pair;                  /* jump hosts: the relay's end of the next hop's socket; -1 */
+	pthread_t relay;
+	bool relaying;
+};
+
+struct node {
+	struct nodeset *set;
+	char *name;
+	const char *user;          /* the last hop's */
+	bool sudo;
+	struct hop *hops;          /* constant but for what its members say */
+	size_t n_hops;
+
+	pthread_t thread;
+	bool started;
+	int wake;                  /* eventfd: look at the queue, or at set->closing */
+	int fd;                    /* lock: the socket of the hop that is used or being opened; -1 before */
+	_Atomic int64_t watch_ns;  /* CLOCK_MONOTONIC; 0: the thread is in no blocking call */
+	atomic_bool stalled;       /* the watchdog has cut the connection */
+
+	enum node_state state;     /* lock */
+	int rc;                    /* lock: why it is lost */
+	struct err why;            /* lock */
+	struct op *ops;            /* lock: queued and running */
+	int64_t last_id;           /* lock */
+	json_t *hello;             /* set before NODE_UP, then constant */
+
+	ssh_session session;       /* thread, as all below; the last hop's */
+	ssh_channel channel;
+	sftp_session sftp;
+	struct ssh_channel_callbacks_struct callbacks;
+	int exit_status;           /* -1: not known */
+	char exit_signal[16];
+	char *in;                  /* received, no newline yet */
+	size_t in_len, in_room;
+	char errs[NODE_STDERR_MAX + 1]; /* the end of the agent's standard error */
+	size_t errs_len;
+	double heard_s, ping_s;    /* clock_mono_s: last word of the agent; first ping since, or 0 */
+	double next_ping_s;
+	double ended_s;            /* when the channel's end was seen, or 0 */
+	bool bye_sent;
+	struct transfer *transfer;
+};
+
+struct node_event {
+	struct node_event *next;
+	struct node *node;
+	json_t *json;
+};
+
+struct nodeset {
+	struct node_options opt;   /* defaults filled in */
+	struct bundle bundle;
+	struct node *nodes;
+	size_t n;
+	pthread_mutex_t lock;
+	atomic_bool closing;
+	double closing_s;          /* clock_mono_s, set before 'closing' */
+	int done;                  /* eventfd: something ended, came up, was lost, or an event waits */
+	int interrupt;             /* eventfd */
+	struct node *failed;       /* lock: the first that was lost */
+	struct node_event *events, **events_end; /* lock */
+	pthread_t watchdog;
+	bool watching;
+	int watch_quit;            /* eventfd */
+};
+
+/* Returns once 'check' (called under the lock) is true: 0. -EINTR: nodeset_interrupt was called, or
+ * 'also_fd' (unless 0) is readable. -ETIMEDOUT after 'timeout_s' (0: never). */
+int nodeset_wait(struct nodeset *set, bool (*check)(struct nodeset *, void *), void *ctx, double timeout_s,
+		 int also_fd);
+
+/* Begins a stretch in which the thread may block for 'seconds' at most; 0 ends it. */
+void node_watch(struct node *n, double seconds);
+
+/* The thread of a node; 'arg' is the struct node. */
+void *node_thread(void *arg);
+
+/* session.c: all hops of the way: connects, checks host keys, authenticates. */
+int session_open(struct node *n, struct err *e);
+
+/* Frees everything that libssh holds for the node; fine when half open. */
+void session_close(struct node *n);
+
+/* The sentence for what libssh just refused: the watchdog's reason if it cut the
+ * connection, else 'what' and libssh's own words. Returns the code (-ETIMEDOUT or -EIO). */
+int session_error(struct node *n, struct err *e, const char *what);
+int hop_error(struct hop *h, struct err *e, const char *what);
+
+/* trust.c: what proves the host. hop_pin comes before the session begins and says which keys it may show ('*pinned',
+ * '*type': the caller frees); hop_trust looks at the one that it showed. -EKEYREJECTED. */
+int hop_pin(struct hop *h, ssh_key *pinned, char **type, struct err *e);
+int hop_trust(struct hop *h, ssh_key pinned, struct err *e);
+
+/* login.c: what proves us. -EACCES. */
+int hop_authenticate(struct hop *h, struct err *e);
+
+/* relay.c: opens a way from jump host 'h' to the next hop and serves it in a thread, to which h->session then
+ * belongs. The other end is the next hop's fd. */
+int relay_start(struct hop *h, struct hop *next, struct err *e);
+/* Ends it and joins; the session is the caller's again. Fine where none runs. */
+void relay_stop(struct hop *h);
+
+/* Opens the SFTP channel unless it is open. */
+int session_sftp(struct node *n, struct err *e);
+
+/* As session_error, from the SFTP server's last status. -ENOENT, -EACCES, -EIO, -ETIMEDOUT. */
+int sftp_error(struct node *n, struct err *e, const char *what, const char *path);
+
+/* deploy.c: puts the bundle on the node unless it is there; '*command' (the caller frees) starts
+ * the agent from it. Only [A-Za-z0-9/._-] and spaces are in it. */
+int deploy(struct node *n, char **command, struct err *e);
+
+/* transfer.c: one slice of n->transfer at a time. */
+void transfer_begin(struct node *n, struct op *op);
+void transfer_step(struct node *n);  /* sets n->transfer to NULL when it has ended */
+void transfer_abort(struct node *n, int rc, const struct err *why);
+
+/* Ends a transfer's 'op' for the caller, or frees it if nobody waits. */
+void op_finish(struct node *n, struct op *op, int rc);
+void op_free(struct op *op);
+
+/* Adds to an eventfd. */
+void event_post(int fd);
+
+#endif

@@ -1,0 +1,552 @@
+/*
+ * A node's thread: bring it up, then one loop that sends what is queued, reads what
+ * came, renews the lease, moves one slice of a transfer, and sleeps in poll.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "harness/base/clock.h"
+#include "harness/remote/node_impl.h"
+
+void node_watch(struct node *n, double seconds)
+{
+	int64_t until = 0;
+
+	if (seconds > 0)
+		until = clock_ns(CLOCK_MONOTONIC) + (int64_t)(seconds * 1e9);
+	atomic_store(&n->watch_ns, until);
+}
+
+void event_post(int fd)
+{
+	uint64_t one = 1;
+	ssize_t n;
+
+	/* Fails only when the counter is full, and then the other side is awake anyway. */
+	n = write(fd, &one, sizeof(one));
+	(void)n;
+}
+
+static void event_clear(int fd)
+{
+	uint64_t count;
+	ssize_t n = read(fd, &count, sizeof(count));
+
+	(void)n;
+}
+
+void op_free(struct op *op)
+{
+	if (!op)
+		return;
+	free(op->line);
+	free(op->remote);
+	free(op->local);
+	json_decref(op->result);
+	free(op);
+}
+
+void op_finish(struct node *n, struct op *op, int rc)
+{
+	bool abandoned;
+
+	pthread_mutex_lock(&n->set->lock);
+	op->rc = rc;
+	op->state = OP_DONE;
+	abandoned = op->abandoned;
+	pthread_mutex_unlock(&n->set->lock);
+	if (abandoned)
+		op_free(op);
+	else
+		event_post(n->set->done);
+}
+
+/* Takes over 'json'. */
+static void add_event(struct node *n, json_t *json)
+{
+	struct nodeset *set = n->set;
+	struct node_event *ev = calloc(1, sizeof(*ev));
+
+	if (!ev) {
+		json_decref(json);
+		return;
+	}
+	ev->node = n;
+	ev->json = json;
+	pthread_mutex_lock(&set->lock);
+	*set->events_end = ev;
+	set->events_end = &ev->next;
+	pthread_mutex_unlock(&set->lock);
+	event_post(set->done);
+}
+
+/* The agent's standard error, and what a login shell prints before the hello. */
+static void add_stderr(struct node *n, const char *data, size_t len)
+{
+	size_t drop;
+
+	if (len > NODE_STDERR_MAX) {
+		data += len - NODE_STDERR_MAX;
+		len = NODE_STDERR_MAX;
+	}
+	drop = n->errs_len + len > NODE_STDERR_MAX ? n->errs_len + len - NODE_STDERR_MAX : 0;
+	memmove(n->errs, n->errs + drop, n->errs_len - drop);
+	n->errs_len -= drop;
+	memcpy(n->errs + n->errs_len, data, len);
+	n->errs_len += len;
+	n->errs[n->errs_len] = '\0';
+}
+
+/* Last line of it with anything in it, fit for a terminal; "" if there is none. */
+static void last_stderr(const struct node *n, char *buf, size_t size)
+{
+	size_t end = n->errs_len, start, i;
+
+	while (end && strchr("\r\n\t ", n->errs[end - 1]))
+		end--;
+	for (start = end; start && n->errs[start - 1] != '\n';)
+		start--;
+	snprintf(buf, size, "%.*s", (int)(end - start), n->errs + start);
+	for (i = 0; buf[i]; i++)
+		if ((unsigned char)buf[i] < ' ' || buf[i] == 127)
+			buf[i] = '?';
+}
+
+static int answer_error(struct op *op, json_t *msg)
+{
+	const char *text = json_string_value(json_object_get(msg, "error"));
+	json_int_t code = json_integer_value(json_object_get(msg, "code"));
+
+	return err_set(&op->err, code < 0 && code > -4096 ? (int)code : -EIO, "%s",
+		       text ? text : "unknown error");
+}
+
+static void take_answer(struct node *n, json_t *msg, int64_t got_ns)
+{
+	json_int_t id = json_integer_value(json_object_get(msg, "id"));
+	json_t *result = json_incref(json_object_get(msg, "result"));
+	struct op **at;
+
+	/* From here on 'result' has one owner: what the caller gets, this thread touches no more. */
+	json_object_del(msg, "result");
+	pthread_mutex_lock(&n->set->lock);
+	for (at = &n->ops; *at; at = &(*at)->next) {
+		struct op *op = *at;
+
+		if (op->kind != OP_CALL || op->state != OP_RUNNING || op->id != id)
+			continue;
+		*at = op->next;
+		op->got_ns = got_ns;
+		op->rc = 0;
+		op->result = result;
+		if (!result)
+			op->rc = answer_error(op, msg);
+		result = NULL;
+		op->state = OP_DONE;
+		event_post(n->set->done);
+		break;
+	}
+	pthread_mutex_unlock(&n->set->lock);
+	json_decref(result);
+}
+
+static int take_hello(struct node *n, json_t *msg, struct err *e)
+{
+	json_int_t protocol = json_integer_value(json_object_get(msg, "protocol"));
+
+	if (protocol != 1)
+		return err_set(e, -EPROTO, "the agent speaks protocol %d, this culprit speaks 1",
+			       (int)protocol);
+	if (!json_is_string(json_object_get(msg, "dir")))
+		return err_set(e, -EPROTO, "the agent's hello has no dir");
+	n->hello = json_incref(msg);
+	return 0;
+}
+
+static int take_line(struct node *n, const char *line, size_t len, int64_t got_ns, struct err *e)
+{
+	json_t *msg = json_loadb(line, len, 0, NULL);
+	const char *event = json_string_value(json_object_get(msg, "event"));
+	int rc = 0;
+
+	if (!n->hello) {
+		if (event && !strcmp(event, "hello")) {
+			rc = take_hello(n, msg, e);
+		} else {
+			add_stderr(n, line, len);
+			add_stderr(n, "\n", 1);
+		}
+	} else if (event) {
+		add_event(n, msg);
+		msg = NULL;
+	} else if (json_is_integer(json_object_get(msg, "id"))) {
+		take_answer(n, msg, got_ns);
+	} else {
+		rc = err_set(e, -EPROTO, "the agent sent a line that is no message: '%.*s'",
+			     (int)(len < 60 ? len : 60), line);
+	}
+	json_decref(msg);
+	return rc;
+}
+
+static int take_input(struct node *n, const char *data, size_t len, struct err *e)
+{
+	int64_t got_ns = clock_real_ns();
+	char *start, *nl;
+	int rc = 0;
+
+	if (n->in_len + len > n->in_room) {
+		size_t room = (n->in_len + len) * 2;
+		char *more = realloc(n->in, room);
+
+		if (!more)
+			return err_errno(e, -ENOMEM, "cannot read the agent's answer");
+		n->in = more;
+		n->in_room = room;
+	}
+	memcpy(n->in + n->in_len, data, len);
+	/* Only what is new can hold a newline. */
+	start = n->in;
+	nl = memchr(n->in + n->in_len, '\n', len);
+	n->in_len += len;
+	for (; nl && !rc; nl = memchr(start, '\n', (size_t)(n->in + n->in_len - start))) {
+		if (nl - start > NODE_LINE_MAX)
+			break;
+		rc = take_line(n, start, (size_t)(nl - start), got_ns, e);
+		start = nl + 1;
+	}
+	n->in_len -= (size_t)(start - n->in);
+	memmove(n->in, start, n->in_len);
+	if (!rc && n->in_len > NODE_LINE_MAX)
+		rc = err_set(e, -EPROTO, "the agent sent a line of more than 1 MiB");
+	return rc;
+}
+
+static int why_ended(struct node *n, struct err *e)
+{
+	char last[300];
+
+	last_stderr(n, last, sizeof(last));
+	if (atomic_load(&n->stalled))
+		return err_set(e, -ETIMEDOUT, "no answer for %g s", n->set->opt.timeout_s);
+	if (!ssh_is_connected(n->session))
+		return err_set(e, -ECONNRESET, "connection lost: %s", ssh_get_error(n->session));
+	if (n->exit_signal[0])
+		return err_set(e, -ECONNRESET, "agent ended: killed by SIG%s", n->exit_signal);
+	if (last[0])
+		return err_set(e, -ECONNRESET, "agent ended: %s", last);
+	if (n->exit_status >= 0)
+		return err_set(e, -ECONNRESET, "agent ended with exit code %d", n->exit_status);
+	return err_set(e, -ECONNRESET, "agent ended");
+}
+
+/* Takes all that has come. -ECONNRESET and the reason once the agent has ended. */
+static int drain(struct node *n, struct err *e)
+{
+	char buf[16384];
+	double now_s = clock_mono_s();
+	bool ended = false;
+	int got, rc;
+
+	while ((got = ssh_channel_read_nonblocking(n->channel, buf, sizeof(buf), 1)) > 0)
+		add_stderr(n, buf, (size_t)got);
+	while ((got = ssh_channel_read_nonblocking(n->channel, buf, sizeof(buf), 0)) > 0) {
+		n->heard_s = now_s;
+		n->ping_s = 0;
+		rc = take_input(n, buf, (size_t)got, e);
+		if (rc < 0)
+			return rc;
+	}
+	ended = got == SSH_ERROR || got == SSH_EOF || ssh_channel_is_eof(n->channel) ||
+		ssh_channel_is_closed(n->channel) || !ssh_is_connected(n->session);
+	if (!ended)
+		return 0;
+	if (!n->ended_s)
+		n->ended_s = now_s;
+	/* The exit code comes a little after the end of the output; reading takes no packets then. */
+	ssh_set_blocking(n->session, 0);
+	ssh_channel_get_exit_status(n->channel);
+	ssh_set_blocking(n->session, 1);
+	if (n->exit_status < 0 && !n->exit_signal[0] && ssh_is_connected(n->session) &&
+	    !ssh_channel_is_closed(n->channel) && now_s - n->ended_s < 0.5)
+		return 0;
+	while ((got = ssh_channel_read_nonblocking(n->channel, buf, sizeof(buf), 1)) > 0)
+		add_stderr(n, buf, (size_t)got);
+	return why_ended(n, e);
+}
+
+static int send_line(struct node *n, const char *line, size_t len, struct err *e)
+{
+	if (ssh_channel_write(n->channel, line, (uint32_t)len) == (int)len)
+		return 0;
+	/* What the agent said last explains it better, if it has ended. */
+	if (drain(n, e) < 0)
+		return -ECONNRESET;
+	return why_ended(n, e);
+}
+
+static int send_own(struct node *n, const char *op, struct err *e)
+{
+	char line[64];
+	int64_t id;
+	int len;
+
+	pthread_mutex_lock(&n->set->lock);
+	id = ++n->last_id;
+	pthread_mutex_unlock(&n->set->lock);
+	len = snprintf(line, sizeof(line), "{\"id\":%lld,\"op\":\"%s\"}\n", (long long)id, op);
+	return send_line(n, line, (size_t)len, e);
+}
+
+static int send_queued(struct node *n, struct err *e)
+{
+	struct op *op, **at;
+	char *line;
+	int rc = 0;
+
+	while (!rc) {
+		line = NULL;
+		pthread_mutex_lock(&n->set->lock);
+		for (at = &n->ops; (op = *at); at = &op->next)
+			if (op->state == OP_QUEUED && (op->kind == OP_CALL || !n->transfer))
+				break;
+		if (op) {
+			op->state = OP_RUNNING;
+			if (op->kind == OP_CALL) {
+				line = op->line;
+				op->line = NULL;
+				op->sent_ns = clock_real_ns();
+			} else {
+				*at = op->next;
+			}
+		}
+		pthread_mutex_unlock(&n->set->lock);
+		if (!op)
+			break;
+		if (line)
+			rc = send_line(n, line, strlen(line), e);
+		else
+			transfer_begin(n, op);
+		free(line);
+	}
+	return rc;
+}
+
+static double ping_interval(const struct node *n)
+{
+	const struct node_options *o = &n->set->opt;
+
+	return (o->lease_s < o->timeout_s ? o->lease_s : o->timeout_s) / 4;
+}
+
+static int heartbeat(struct node *n, struct err *e)
+{
+	double now_s = clock_mono_s(), since_s;
+	int rc;
+
+	if (n->ping_s) {
+		/* From the last word, unless our own ping was late: that silence is not the node's. */
+		since_s = n->ping_s - ping_interval(n);
+		if (since_s < n->heard_s)
+			since_s = n->heard_s;
+		if (now_s - since_s >= n->set->opt.timeout_s)
+			return err_set(e, -ETIMEDOUT, "no answer for %g s", n->set->opt.timeout_s);
+	}
+	if (now_s < n->next_ping_s)
+		return 0;
+	n->next_ping_s = now_s + ping_interval(n);
+	rc = send_own(n, "ping", e);
+	if (!n->ping_s)
+		n->ping_s = clock_mono_s();
+	return rc;
+}
+
+static void wait_input(struct node *n, double until_s)
+{
+	struct pollfd p[2] = {{.fd = n->fd, .events = POLLIN}, {.fd = n->wake, .events = POLLIN}};
+	double left_s = until_s - clock_mono_s();
+
+	node_watch(n, 0);
+	if (ssh_get_poll_flags(n->session) & SSH_WRITE_PENDING)
+		p[0].events |= POLLOUT;
+	if (left_s < 0)
+		left_s = 0;
+	/* The other side's end makes the socket readable until the exit code's wait is over. */
+	if (n->ended_s && !ssh_is_connected(n->session))
+		p[0].fd = -1;
+	poll(p, 2, (int)(left_s * 1000) + 1);
+	if (p[1].revents)
+		event_clear(n->wake);
+	node_watch(n, n->set->opt.timeout_s);
+}
+
+static int serve(struct node *n, struct err *e)
+{
+	double bye_until_s = 0, until_s;
+	int rc;
+
+	for (;;) {
+		node_watch(n, n->set->opt.timeout_s);
+		rc = drain(n, e);
+		if (rc < 0)
+			return n->bye_sent ? 0 : rc;
+		if (atomic_load(&n->set->closing)) {
+			if (n->bye_sent && clock_mono_s() > bye_until_s)
+				return 0;
+			if (!n->bye_sent) {
+				const struct err why = {"the nodeset is being freed"};
+
+				transfer_abort(n, -ECANCELED, &why);
+				bye_until_s = clock_mono_s() + 5;
+				n->bye_sent = true;
+				if (send_own(n, "bye", e) < 0)
+					return 0;
+			}
+		} else {
+			rc = send_queued(n, e);
+			if (!rc)
+				rc = heartbeat(n, e);
+			if (rc < 0)
+				return rc;
+		}
+		if (n->transfer) {
+			node_watch(n, n->set->opt.timeout_s);
+			transfer_step(n);
+			continue;
+		}
+		until_s = n->next_ping_s;
+		if (n->ping_s && n->ping_s + n->set->opt.timeout_s < until_s)
+			until_s = n->ping_s + n->set->opt.timeout_s;
+		if (n->bye_sent)
+			until_s = bye_until_s;
+		if (n->ended_s)
+			until_s = n->ended_s + 0.5;
+		wait_input(n, until_s);
+	}
+}
+
+static void on_exit_status(ssh_session session, ssh_channel channel, int status, void *userdata)
+{
+	struct node *n = userdata;
+
+	(void)session, (void)channel;
+	n->exit_status = status;
+}
+
+static void on_exit_signal(ssh_session session, ssh_channel channel, const char *signal_name, int core,
+			   const char *text, const char *lang, void *userdata)
+{
+	struct node *n = userdata;
+
+	(void)session, (void)channel, (void)core, (void)text, (void)lang;
+	snprintf(n->exit_signal, sizeof(n->exit_signal), "%s", signal_name);
+}
+
+static int start_agent(struct node *n, const char *command, struct err *e)
+{
+	/* The agent may have to wait for an earlier session's lease to run out. */
+	double limit_s = n->set->opt.connect_timeout_s + n->set->opt.lease_s, until_s = clock_mono_s() + limit_s;
+	char last[300];
+	int rc;
+
+	node_watch(n, limit_s);
+	n->channel = ssh_channel_new(n->session);
+	if (!n->channel || ssh_channel_open_session(n->channel) != SSH_OK)
+		return session_error(n, e, "no channel for the agent");
+	n->callbacks.userdata = n;
+	n->callbacks.channel_exit_status_function = on_exit_status;
+	n->callbacks.channel_exit_signal_function = on_exit_signal;
+	ssh_callbacks_init(&n->callbacks);
+	ssh_set_channel_callbacks(n->channel, &n->callbacks);
+	if (ssh_channel_request_exec(n->channel, command) != SSH_OK)
+		return session_error(n, e, "cannot start the agent");
+	while (!n->hello) {
+		node_watch(n, n->set->opt.timeout_s);
+		rc = drain(n, e);
+		if (rc < 0)
+			return rc;
+		if (n->hello)
+			break;
+		if (atomic_load(&n->set->closing))
+			return err_set(e, -ECANCELED, "given up");
+		if (clock_mono_s() > until_s) {
+			last_stderr(n, last, sizeof(last));
+			return err_set(e, -ETIMEDOUT, "the agent was started but said no hello in %g s%s%s",
+				       limit_s, last[0] ? "; last it printed: " : "", last);
+		}
+		wait_input(n, n->ended_s ? n->ended_s + 0.5 : until_s);
+	}
+	return 0;
+}
+
+static int bring_up(struct node *n, struct err *e)
+{
+	char *command = NULL;
+	int rc;
+
+	rc = session_open(n, e);
+	if (!rc)
+		rc = deploy(n, &command, e);
+	if (!rc)
+		rc = start_agent(n, command, e);
+	free(command);
+	if (rc < 0)
+		return rc;
+	n->heard_s = clock_mono_s();
+	n->next_ping_s = n->heard_s + ping_interval(n);
+	pthread_mutex_lock(&n->set->lock);
+	n->state = NODE_UP;
+	pthread_mutex_unlock(&n->set->lock);
+	event_post(n->set->done);
+	return 0;
+}
+
+static void lose(struct node *n, int rc, const struct err *why)
+{
+	struct nodeset *set = n->set;
+	struct op *op;
+	bool was_up;
+
+	pthread_mutex_lock(&set->lock);
+	was_up = n->state == NODE_UP;
+	n->state = NODE_LOST;
+	n->rc = rc;
+	n->why = *why;
+	if (!set->failed && !atomic_load(&set->closing))
+		set->failed = n;
+	while ((op = n->ops)) {
+		n->ops = op->next;
+		op->rc = -ENOTCONN;
+		op->err = *why;
+		op->state = OP_DONE;
+	}
+	pthread_mutex_unlock(&set->lock);
+	transfer_abort(n, -ENOTCONN, why);
+	if (was_up && !n->bye_sent)
+		add_event(n, json_pack("{s:s,s:s}", "event", "lost", "why", why->text));
+	event_post(set->done);
+}
+
+void *node_thread(void *arg)
+{
+	struct node *n = arg;
+	struct err why = {"the nodeset is being freed"};
+	int rc;
+
+	n->exit_status = -1;
+	rc = bring_up(n, &why);
+	if (!rc)
+		rc = serve(n, &why);
+	/* A dead connection is not worth waiting for. */
+	if (rc == -ETIMEDOUT && n->fd >= 0)
+		shutdown(n->fd, SHUT_RDWR);
+	node_watch(n, 2);
+	lose(n, rc, &why);
+	session_close(n);
+	return NULL;
+}

@@ -1,0 +1,46 @@
+/*
+ * Tracing: the tracer that a scenario chooses, and how.
+ *
+ *   tracer  = "ebpf"                                          one for all cells
+ *   tracer  = { "ebpf", mode = "events", memory = "16MiB" }
+ *   tracers = { "none", "ebpf", { "ebpf", mode = "events", nodes = "one-server", workloads = { "postmark" } } }
+ *
+ * 'tracers' is a dimension of the plan, for scenarios that measure run times (measure = "runtime").
+ */
+#ifndef CULPRIT_HARNESS_TRACING_H
+#define CULPRIT_HARNESS_TRACING_H
+
+#include <jansson.h>
+
+#include "harness/lua/luax.h"
+
+struct tracing {
+	char *name;          /* "none", "ebpf", "ptrace", "strace", "sysstat" */
+	char *label;         /* "ebpf", "ebpf(mode=events)" ... */
+	char *mode;          /* "sums" or "events"; NULL for tracers that have no modes */
+	double memory_bytes; /* 0: the tracer's default */
+	bool one_server;     /* only the first server is traced, nothing else */
+	char **under;        /* names or labels of workloads, ended by NULL; NULL: all */
+};
+
+/* Reads the value on top of the stack and pops it. -EINVAL with FILE:LINE. */
+int tracing_load(lua_State *L, const struct luax_source *src, struct tracing *out, struct err *e);
+/* "ptrace" and the like, in the mode that gives events or, where there is one, sums. */
+int tracing_named(const char *name, bool events, struct tracing *out, struct err *e);
+void tracing_clear(struct tracing *t);
+
+bool tracing_none(const struct tracing *t);
+/* Does it write our log format, so that metrics and events can be had of it? */
+bool tracing_has_log(const struct tracing *t);
+
+struct cluster;
+
+/* Can every node that it would trace have it? Asked of all at once. 0; -EOPNOTSUPP with the first that cannot and why;
+ * another errno where a node did not answer. */
+int tracing_check(const struct tracing *t, struct cluster *c, struct err *e);
+
+/* Arguments of trace.start, or of process.start's member 'trace', without pids; 'storage' (may be NULL) is the folder
+ * whose files are the server's. New reference. */
+json_t *tracing_args(const struct tracing *t, const char *out, const char *storage);
+
+#endif
