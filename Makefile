@@ -150,11 +150,17 @@ $(OUT)/fuzz/%.o: %.c
 $(OUT)/fuzz/diag/record/calls.o: CPPFLAGS += -I$(OUT)/gen
 $(OUT)/fuzz/diag/record/calls.o: $(OUT)/gen/call_names.h
 
-lint: ## static checks of C, Lua and shell
+lint: format ## static checks of C, Lua and shell
 	$(Q)luacheck --quiet --no-color faults workloads scenarios diag harness
 	$(Q)shellcheck -s bash -S warning -e SC2154,SC2155 ci/*.sh ci/bench/*.sh $(wildcard ci/tests/*.t ci/tests/*/*.t ci/tests/*.sh ci/tests/*/*.sh) .ci/run
 	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning \
 		--suppress=unknownMacro --suppress=ctuuninitvar --suppress=nullPointerRedundantCheck -I. harness faults diag results
+
+# clang-format breaks neither comments nor strings: the second check finds those that are too wide.
+c_files := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
+format: ## check the layout of C sources (.clang-format, 100 columns)
+	$(Q)clang-format --dry-run -Werror $(c_files)
+	$(Q)for f in $(c_files); do expand "$$f" | awk -v f="$$f" 'length > 100 { print f ":" NR ": wider than 100 columns"; bad = 1 } END { exit bad }' || bad=1; done; exit $${bad:-0}
 
 figures: all ## draw the pages' figures anew from the recorded corpora and runs (python3)
 	$(Q)OUT=$(OUT) results/figures/detectors.py
@@ -178,6 +184,6 @@ clean: ## remove everything that was built
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-.PHONY: all demo check soak bench fuzz lint figures install deps clean help
+.PHONY: all demo check soak bench fuzz lint format figures install deps clean help
 .DELETE_ON_ERROR:
 .SECONDARY:

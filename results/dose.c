@@ -11,9 +11,9 @@
 enum { TEXT = 32, COLUMNS_A_BLOCK = 3, LABEL = 14 };
 
 struct strength {
-	size_t fault;     /* its place on the axis of faults */
+	size_t fault; /* its place on the axis of faults */
 	double value;
-	char text[TEXT];  /* "25%" */
+	char text[TEXT]; /* "25%" */
 };
 
 struct sweep {
@@ -27,12 +27,13 @@ struct doses {
 	struct names names;
 	const struct table_notes *notes;
 	double level;
-	size_t any;            /* place on the axis of metrics */
+	size_t any; /* place on the axis of metrics */
 	struct sweep *sweeps;
 	size_t n;
 };
 
-/* What the lines of a table end with: a workload's scores; those of all; or who was indicted wrongly in all. */
+/* What the lines of a table end with: a workload's scores; those of all; or who was indicted
+ * wrongly in all. */
 struct column {
 	size_t workload;
 	bool all, wrong;
@@ -53,18 +54,21 @@ static const json_t *value_of(const json_t *params, const char *label, const cha
 	return json_object_get(json_object_get(params, label), param);
 }
 
-/* The one parameter in which the labels of a fault differ; NULL if there is none, or more than one. */
+/* The one parameter in which the labels of a fault differ; NULL if there is none, or more than
+ * one. */
 static const char *varying(const struct doses *d, const json_t *params, size_t fault)
 {
 	const char *const *labels = d->names.of[SCORE_FAULT], *found = NULL, *key;
 	json_t *value;
 
-	json_object_foreach(json_object_get(params, labels[fault]), key, value) {
+	json_object_foreach(json_object_get(params, labels[fault]), key, value)
+	{
 		bool differs = false;
 
 		for (size_t f = 0; f < d->names.n[SCORE_FAULT]; f++)
-			differs = differs || (same_name(labels[f], labels[fault]) &&
-					      !json_equal(value, value_of(params, labels[f], key)));
+			differs = differs ||
+				(same_name(labels[f], labels[fault]) &&
+					!json_equal(value, value_of(params, labels[f], key)));
 		if (differs && found)
 			return NULL;
 		if (differs)
@@ -90,22 +94,25 @@ static bool label_text(const char *label, const char *param, char out[TEXT])
 	return false;
 }
 
-/* The label of a default does not say it: it is written in the unit in which another strength is. */
+/* The label of a default does not say it: it is written in the unit in which another strength
+ * is. */
 static void texts(const struct doses *d, struct sweep *s)
 {
 	enum unit unit = UNIT_NONE;
 	double value;
 
 	for (size_t i = 0; i < s->n; i++) {
-		bool said = label_text(d->names.of[SCORE_FAULT][s->list[i].fault], s->param, s->list[i].text);
+		bool said = label_text(
+			d->names.of[SCORE_FAULT][s->list[i].fault], s->param, s->list[i].text);
 
 		for (int u = UNIT_NONE; said && u <= UNIT_BYTE_RATE; u++)
 			if (!unit_parse((enum unit)u, s->list[i].text, &value, NULL) &&
-			    fabs(value - s->list[i].value) <= 1e-5 * fabs(value))
+				fabs(value - s->list[i].value) <= 1e-5 * fabs(value))
 				unit = (enum unit)u;
 	}
 	for (size_t i = 0; i < s->n; i++)
-		if (!label_text(d->names.of[SCORE_FAULT][s->list[i].fault], s->param, s->list[i].text))
+		if (!label_text(
+			    d->names.of[SCORE_FAULT][s->list[i].fault], s->param, s->list[i].text))
 			unit_format(unit, s->list[i].value, s->list[i].text, TEXT);
 }
 
@@ -141,8 +148,9 @@ static int collect(struct doses *d, const json_t *params)
 			return -ENOMEM;
 		for (size_t i = f; i < n; i++)
 			if (same_name(labels[i], labels[f]))
-				s->list[s->n++] = (struct strength){
-					.fault = i, .value = json_number_value(value_of(params, labels[i], param))};
+				s->list[s->n++] = (struct strength){.fault = i,
+					.value = json_number_value(
+						value_of(params, labels[i], param))};
 		qsort(s->list, s->n, sizeof(*s->list), by_value);
 		texts(d, s);
 	}
@@ -179,20 +187,24 @@ static const char *column_text(const struct doses *d, struct column c, char out[
 }
 
 /* Cells, and how many of them count, of a column at a strength. */
-static void count(const struct doses *d, size_t detector, size_t fault, struct column c, unsigned *hits, unsigned *n)
+static void count(const struct doses *d, size_t detector, size_t fault, struct column c,
+	unsigned *hits, unsigned *n)
 {
 	*hits = *n = 0;
 	for (size_t w = 0; w < d->names.n[SCORE_WORKLOAD]; w++) {
-		const struct score *s = c.all || w == c.workload ? score_at(d->t, detector, fault, w, d->any) : NULL;
+		const struct score *s = c.all || w == c.workload
+			? score_at(d->t, detector, fault, w, d->any)
+			: NULL;
 
 		*n += s ? s->n : 0;
 		*hits += s ? c.wrong ? s->alarms : s->hits : 0;
 	}
 }
 
-/* The weakest strength from which on the rate, or the lower end of its interval, is at least the level; NULL: none. */
-static const struct strength *smallest(const struct doses *d, size_t detector, const struct sweep *s, struct column c,
-				       bool surely)
+/* The weakest strength from which on the rate, or the lower end of its interval, is at least the
+ * level; NULL: none. */
+static const struct strength *smallest(
+	const struct doses *d, size_t detector, const struct sweep *s, struct column c, bool surely)
 {
 	const struct strength *found = NULL;
 
@@ -209,20 +221,23 @@ static const struct strength *smallest(const struct doses *d, size_t detector, c
 }
 
 /* "25% (50%)": by TP itself, and by its lower end. */
-static void smallest_text(const struct doses *d, size_t detector, const struct sweep *s, struct column c,
-			  char out[2 * TEXT + 8])
+static void smallest_text(const struct doses *d, size_t detector, const struct sweep *s,
+	struct column c, char out[2 * TEXT + 8])
 {
-	const struct strength *by_rate = smallest(d, detector, s, c, false), *surely = smallest(d, detector, s, c, true);
+	const struct strength *by_rate = smallest(d, detector, s, c, false),
+			      *surely = smallest(d, detector, s, c, true);
 
 	if (c.wrong)
 		strcpy(out, "");
 	else
-		snprintf(out, 2 * TEXT + 8, "%s (%s)", by_rate ? by_rate->text : "-", surely ? surely->text : "-");
+		snprintf(out, 2 * TEXT + 8, "%s (%s)", by_rate ? by_rate->text : "-",
+			surely ? surely->text : "-");
 }
 
 static bool left_out(const struct doses *d, size_t detector)
 {
-	return !(d->notes && d->notes->details) && table_is_null(d->notes, d->names.of[SCORE_DETECTOR][detector]);
+	return !(d->notes && d->notes->details) &&
+		table_is_null(d->notes, d->names.of[SCORE_DETECTOR][detector]);
 }
 
 static void text_block(const struct doses *d, size_t detector, size_t first, size_t last, FILE *out)
@@ -232,16 +247,19 @@ static void text_block(const struct doses *d, size_t detector, size_t first, siz
 	unsigned hits, n;
 
 	for (size_t i = first; i < last; i++)
-		len += snprintf(line + len, sizeof(line) - (size_t)len, "   n %-16.16s", column_text(d, column_at(d, i), cell));
+		len += snprintf(line + len, sizeof(line) - (size_t)len, "   n %-16.16s",
+			column_text(d, column_at(d, i), cell));
 	table_line(line, out);
 	for (const struct sweep *s = d->sweeps; s < d->sweeps + d->n; s++) {
 		fprintf(out, "%.50s, %.20s\n", s->name, s->param);
 		for (size_t k = 0; k < s->n; k++) {
-			len = snprintf(line, sizeof(line), "  %-*.*s", LABEL - 2, LABEL - 2, s->list[k].text);
+			len = snprintf(line, sizeof(line), "  %-*.*s", LABEL - 2, LABEL - 2,
+				s->list[k].text);
 			for (size_t i = first; i < last; i++) {
 				count(d, detector, s->list[k].fault, column_at(d, i), &hits, &n);
 				table_rate_text(hits, n, cell, sizeof(cell));
-				len += snprintf(line + len, sizeof(line) - (size_t)len, " %3u %-16s", n, cell);
+				len += snprintf(line + len, sizeof(line) - (size_t)len,
+					" %3u %-16s", n, cell);
 			}
 			table_line(line, out);
 		}
@@ -250,7 +268,8 @@ static void text_block(const struct doses *d, size_t detector, size_t first, siz
 		len = snprintf(line, sizeof(line), "  %-*s", LABEL - 2, "found from");
 		for (size_t i = first; i < last; i++) {
 			smallest_text(d, detector, s, column_at(d, i), cell);
-			len += snprintf(line + len, sizeof(line) - (size_t)len, "     %-16.16s", cell);
+			len += snprintf(
+				line + len, sizeof(line) - (size_t)len, "     %-16.16s", cell);
 		}
 		table_line(line, out);
 	}
@@ -261,10 +280,11 @@ static void put_notes(const struct doses *d, FILE *out)
 	char text[512];
 
 	snprintf(text, sizeof(text),
-		 "By strength: TP, the share of cells in which every faulty server was indicted (right server), with exact 95 %% "
-		 "intervals. found from: the smallest strength from which on TP is at least %g, and in brackets the smallest "
-		 "from which on the lower end of its interval is; - for none. wrong server: share of all cells in which some "
-		 "healthy server was indicted.", d->level);
+		"By strength: TP, the share of cells in which every faulty server was indicted (right server), with exact 95 %% "
+		"intervals. found from: the smallest strength from which on TP is at least %g, and in brackets the smallest "
+		"from which on the lower end of its interval is; - for none. wrong server: share of all cells in which some "
+		"healthy server was indicted.",
+		d->level);
 	table_wrap(text, out);
 	table_footer(d->notes, out);
 }
@@ -276,7 +296,10 @@ static void render_text(const struct doses *d, FILE *out)
 			continue;
 		fprintf(out, "%.70s\n", d->names.of[SCORE_DETECTOR][k]);
 		for (size_t i = 0; i < n_columns(d); i += COLUMNS_A_BLOCK)
-			text_block(d, k, i, i + COLUMNS_A_BLOCK < n_columns(d) ? i + COLUMNS_A_BLOCK : n_columns(d), out);
+			text_block(d, k, i,
+				i + COLUMNS_A_BLOCK < n_columns(d) ? i + COLUMNS_A_BLOCK
+								   : n_columns(d),
+				out);
 		fputc('\n', out);
 	}
 	put_notes(d, out);
@@ -289,7 +312,8 @@ static void markdown_rows(const struct doses *d, size_t detector, const struct s
 
 	for (size_t k = 0; k <= s->n; k++) {
 		fprintf(out, "| %s | %s |", s->name, s->param);
-		fprintf(out, k < s->n ? " %s |" : " **found from** |", k < s->n ? s->list[k].text : "");
+		fprintf(out, k < s->n ? " %s |" : " **found from** |",
+			k < s->n ? s->list[k].text : "");
 		for (size_t i = 0; i < n_columns(d); i++) {
 			if (k < s->n) {
 				count(d, detector, s->list[k].fault, column_at(d, i), &hits, &n);
@@ -328,21 +352,25 @@ static void render_markdown(const struct doses *d, FILE *out)
 static void render_csv(const struct doses *d, FILE *out)
 {
 	fputs("detector,fault,parameter,strength,value,workload,n,"
-	      "tp_count,tp_low,tp_high,wrong_count,wrong_low,wrong_high\n", out);
+	      "tp_count,tp_low,tp_high,wrong_count,wrong_low,wrong_high\n",
+		out);
 	for (size_t k = 0; k < d->names.n[SCORE_DETECTOR]; k++)
 		for (const struct sweep *s = d->sweeps; s < d->sweeps + d->n; s++)
 			for (size_t i = 0; i < s->n; i++)
 				for (size_t w = 0; w < d->names.n[SCORE_WORKLOAD]; w++) {
-					const struct score *at = score_at(d->t, k, s->list[i].fault, w, d->any);
+					const struct score *at = score_at(
+						d->t, k, s->list[i].fault, w, d->any);
 					double low, high;
 
 					if (!at)
 						continue;
 					table_csv_text(d->names.of[SCORE_DETECTOR][k], out);
-					fprintf(out, ",%s,%s,%s,%.17g,", s->name, s->param, s->list[i].text, s->list[i].value);
+					fprintf(out, ",%s,%s,%s,%.17g,", s->name, s->param,
+						s->list[i].text, s->list[i].value);
 					table_csv_text(d->names.of[SCORE_WORKLOAD][w], out);
 					score_interval(at->hits, at->n, 0.95, &low, &high);
-					fprintf(out, ",%u,%u,%.6f,%.6f", at->n, at->hits, low, high);
+					fprintf(out, ",%u,%u,%.6f,%.6f", at->n, at->hits, low,
+						high);
 					score_interval(at->alarms, at->n, 0.95, &low, &high);
 					fprintf(out, ",%u,%.6f,%.6f\n", at->alarms, low, high);
 				}
@@ -357,11 +385,12 @@ static json_t *strength_json(const struct doses *d, size_t detector, const struc
 		struct column c = column_at(d, i);
 
 		count(d, detector, s->fault, c, &hits, &n);
-		json_object_set_new(columns, column_name(d, c), json_pack("{s:i, s:o}", "n", (int)n, c.wrong ? "fp" : "tp",
-									  table_json_rate(hits, n)));
+		json_object_set_new(columns, column_name(d, c),
+			json_pack("{s:i, s:o}", "n", (int)n, c.wrong ? "fp" : "tp",
+				table_json_rate(hits, n)));
 	}
 	return json_pack("{s:s, s:f, s:s, s:o}", "strength", s->text, "value", s->value, "label",
-			 d->names.of[SCORE_FAULT][s->fault], "scores", columns);
+		d->names.of[SCORE_FAULT][s->fault], "scores", columns);
 }
 
 static json_t *value_json(const struct strength *s)
@@ -380,11 +409,13 @@ static json_t *sweep_json(const struct doses *d, size_t detector, const struct s
 
 		if (!c.wrong)
 			json_object_set_new(found, column_name(d, c),
-					    json_pack("{s:o, s:o}", "tp", value_json(smallest(d, detector, s, c, false)),
-						      "tp_low", value_json(smallest(d, detector, s, c, true))));
+				json_pack("{s:o, s:o}", "tp",
+					value_json(smallest(d, detector, s, c, false)), "tp_low",
+					value_json(smallest(d, detector, s, c, true))));
 	}
-	return json_pack("{s:s, s:s, s:s, s:o, s:o}", "detector", d->names.of[SCORE_DETECTOR][detector], "fault", s->name,
-			 "parameter", s->param, "strengths", strengths, "found_from", found);
+	return json_pack("{s:s, s:s, s:s, s:o, s:o}", "detector",
+		d->names.of[SCORE_DETECTOR][detector], "fault", s->name, "parameter", s->param,
+		"strengths", strengths, "found_from", found);
 }
 
 static void render_json(const struct doses *d, FILE *out)
@@ -394,32 +425,35 @@ static void render_json(const struct doses *d, FILE *out)
 	for (size_t k = 0; k < d->names.n[SCORE_DETECTOR]; k++)
 		for (size_t i = 0; i < d->n; i++)
 			json_array_append_new(list, sweep_json(d, k, &d->sweeps[i]));
-	all = json_pack("{s:s?, s:f, s:f, s:o}", "run", d->notes ? d->notes->run_id : NULL, "confidence", 0.95, "level", d->level,
-			"sweeps", list);
+	all = json_pack("{s:s?, s:f, s:f, s:o}", "run", d->notes ? d->notes->run_id : NULL,
+		"confidence", 0.95, "level", d->level, "sweeps", list);
 	json_dumpf(all, out, JSON_INDENT(2));
 	fputc('\n', out);
 	json_decref(all);
 }
 
-int dose_render(const struct score_table *t, const json_t *params, double level, enum table_format format,
-		const struct table_notes *notes, FILE *f, struct err *e)
+int dose_render(const struct score_table *t, const json_t *params, double level,
+	enum table_format format, const struct table_notes *notes, FILE *f, struct err *e)
 {
-	static void (*const renderers[])(const struct doses *, FILE *) = {[TABLE_TEXT] = render_text,
-									  [TABLE_MARKDOWN] = render_markdown,
-									  [TABLE_CSV] = render_csv,
-									  [TABLE_JSON] = render_json};
+	static void (*const renderers[])(const struct doses *, FILE *) = {
+		[TABLE_TEXT] = render_text,
+		[TABLE_MARKDOWN] = render_markdown,
+		[TABLE_CSV] = render_csv,
+		[TABLE_JSON] = render_json};
 	struct doses d = {.t = t, .notes = notes, .level = level};
 	int rc;
 
 	for (int a = 0; a < SCORE_AXES; a++)
 		d.names.n[a] = score_names(t, (enum score_axis)a, &d.names.of[a]);
-	while (d.any + 1 < d.names.n[SCORE_METRIC] && strcmp(d.names.of[SCORE_METRIC][d.any], "any"))
+	while (d.any + 1 < d.names.n[SCORE_METRIC] &&
+		strcmp(d.names.of[SCORE_METRIC][d.any], "any"))
 		d.any++;
 	rc = collect(&d, params);
 	if (rc)
 		err_errno(e, rc, "cannot make a table");
 	else if (!d.n)
-		rc = err_set(e, -ENOENT, "no fault of the run comes in several strengths: with one parameter changed");
+		rc = err_set(e, -ENOENT,
+			"no fault of the run comes in several strengths: with one parameter changed");
 	if (!rc) {
 		renderers[format](&d, f);
 		if (fflush(f) || ferror(f))

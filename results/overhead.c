@@ -91,7 +91,8 @@ static size_t intern(struct name_list *s, const char *name)
 
 int overhead_declare(struct overhead *o, const char *workload, const char *tracer, struct err *e)
 {
-	if ((workload && intern(&o->workloads, workload) == SIZE_MAX) || (tracer && intern(&o->tracers, tracer) == SIZE_MAX))
+	if ((workload && intern(&o->workloads, workload) == SIZE_MAX) ||
+		(tracer && intern(&o->tracers, tracer) == SIZE_MAX))
 		return err_errno(e, -ENOMEM, "cannot make a table");
 	return 0;
 }
@@ -103,13 +104,13 @@ static size_t find_workload(const struct overhead *o, const char *name)
 
 	for (i = 0; i < o->workloads.n; i++)
 		if (!strncmp(o->workloads.list[i], name, len) &&
-		    (!o->workloads.list[i][len] || o->workloads.list[i][len] == '('))
+			(!o->workloads.list[i][len] || o->workloads.list[i][len] == '('))
 			break;
 	return i;
 }
 
-int overhead_add(struct overhead *o, const char *workload, const char *tracer, long block, double seconds,
-		 int64_t records, int64_t lost, struct err *e)
+int overhead_add(struct overhead *o, const char *workload, const char *tracer, long block,
+	double seconds, int64_t records, int64_t lost, struct err *e)
 {
 	struct run *runs;
 
@@ -119,16 +120,16 @@ int overhead_add(struct overhead *o, const char *workload, const char *tracer, l
 	if (!runs)
 		return err_errno(e, -ENOMEM, "cannot add a run");
 	o->runs = runs;
-	runs[o->n_runs] = (struct run){intern(&o->workloads, workload), intern(&o->tracers, tracer), block, seconds,
-				       records, lost};
+	runs[o->n_runs] = (struct run){intern(&o->workloads, workload), intern(&o->tracers, tracer),
+		block, seconds, records, lost};
 	if (runs[o->n_runs].workload == SIZE_MAX || runs[o->n_runs].tracer == SIZE_MAX)
 		return err_errno(e, -ENOMEM, "cannot add a run");
 	o->n_runs++;
 	return 0;
 }
 
-int overhead_publish(struct overhead *o, const char *source, const char *workload, const char *tracer, double pct,
-		     struct err *e)
+int overhead_publish(struct overhead *o, const char *source, const char *workload,
+	const char *tracer, double pct, struct err *e)
 {
 	size_t w = find_workload(o, workload);
 	struct published *more, *p;
@@ -154,7 +155,7 @@ static const struct run *untraced(const struct overhead *o, const struct run *r)
 {
 	for (size_t i = 0; i < o->n_runs; i++)
 		if (o->runs[i].workload == r->workload && o->runs[i].block == r->block &&
-		    !strcmp(o->tracers.list[o->runs[i].tracer], "none"))
+			!strcmp(o->tracers.list[o->runs[i].tracer], "none"))
 			return &o->runs[i];
 	return NULL;
 }
@@ -163,7 +164,8 @@ static void measure(const struct overhead *o, size_t w, size_t k, struct overhea
 {
 	double sum = 0, base = 0, squares = 0, ratio, half;
 
-	*c = (struct overhead_cell){.pct = NAN, .low_pct = NAN, .high_pct = NAN, .records = -1, .lost = -1};
+	*c = (struct overhead_cell){
+		.pct = NAN, .low_pct = NAN, .high_pct = NAN, .records = -1, .lost = -1};
 	for (size_t i = 0; i < o->n_runs; i++) {
 		const struct run *r = &o->runs[i], *u = untraced(o, r);
 
@@ -194,12 +196,13 @@ static void measure(const struct overhead *o, size_t w, size_t k, struct overhea
 			squares += pow(r->seconds - ratio * u->seconds, 2);
 	}
 	half = gsl_cdf_tdist_Pinv(0.975, c->pairs - 1) * sqrt(squares / (c->pairs - 1)) /
-	       (sqrt(c->pairs) * c->untraced_mean_s);
+		(sqrt(c->pairs) * c->untraced_mean_s);
 	c->low_pct = c->pct - 100 * half;
 	c->high_pct = c->pct + 100 * half;
 }
 
-int overhead_cell(const struct overhead *o, const char *workload, const char *tracer, struct overhead_cell *out)
+int overhead_cell(const struct overhead *o, const char *workload, const char *tracer,
+	struct overhead_cell *out)
 {
 	size_t w = find(&o->workloads, workload), k = find(&o->tracers, tracer);
 	struct overhead_cell c;
@@ -231,7 +234,8 @@ static const char *show_interval(const struct overhead_cell *c, char buf[64])
 	return buf;
 }
 
-static const struct published *published(const struct overhead *o, size_t workload, size_t instrument)
+static const struct published *published(
+	const struct overhead *o, size_t workload, size_t instrument)
 {
 	for (size_t i = 0; i < o->n_published; i++)
 		if (o->published[i].workload == workload && o->published[i].tracer == instrument)
@@ -242,13 +246,15 @@ static const struct published *published(const struct overhead *o, size_t worklo
 /* One line of the text table: a label, then a column for each workload, as 'show' writes it. */
 typedef const char *(*show_fn)(const struct overhead *o, size_t w, size_t row, char buf[64]);
 
-static void render_line(const struct overhead *o, const char *label, show_fn show, size_t row, FILE *f)
+static void render_line(
+	const struct overhead *o, const char *label, show_fn show, size_t row, FILE *f)
 {
 	char line[512], buf[64];
 	size_t n = (size_t)snprintf(line, sizeof(line), "%-*.*s ", LABEL - 1, LABEL - 1, label);
 
 	for (size_t w = 0; w < o->workloads.n && n < sizeof(line) - COLUMN - 1; w++)
-		n += (size_t)snprintf(line + n, sizeof(line) - n, "%-*.*s ", COLUMN - 1, COLUMN - 1, show(o, w, row, buf));
+		n += (size_t)snprintf(line + n, sizeof(line) - n, "%-*.*s ", COLUMN - 1, COLUMN - 1,
+			show(o, w, row, buf));
 	while (n && line[n - 1] == ' ')
 		line[--n] = '\0';
 	fprintf(f, "%s\n", line);
@@ -308,7 +314,8 @@ static void render_text(const struct overhead *o, const struct table_notes *note
 	size_t none = find(&o->tracers, "none");
 	unsigned least = UINT_MAX, most = 0;
 
-	fprintf(f, "increase of the mean run time over untraced runs in percent, 95 %% intervals\n\n");
+	fprintf(f,
+		"increase of the mean run time over untraced runs in percent, 95 %% intervals\n\n");
 	render_line(o, "", workload_name, 0, f);
 	for (size_t k = 0; k < o->tracers.n; k++) {
 		bool any = false;
@@ -338,8 +345,9 @@ static void render_text(const struct overhead *o, const struct table_notes *note
 	}
 	render_parameters(o, f);
 	if (most)
-		fprintf(f, "\n%u%s%.0u pairs a cell, each of a traced and an untraced run of one block\n", least,
-			least == most ? "" : " to ", least == most ? 0 : most);
+		fprintf(f,
+			"\n%u%s%.0u pairs a cell, each of a traced and an untraced run of one block\n",
+			least, least == most ? "" : " to ", least == most ? 0 : most);
 	fputc('\n', f);
 	table_footer(notes, f);
 }
@@ -364,7 +372,8 @@ static void render_markdown(const struct overhead *o, const struct table_notes *
 
 			measure(o, w, k, &c);
 			if (c.pairs)
-				fprintf(f, " %s %s n=%u |", show_pct(c.pct, pct), show_interval(&c, text), c.pairs);
+				fprintf(f, " %s %s n=%u |", show_pct(c.pct, pct),
+					show_interval(&c, text), c.pairs);
 			else
 				fputs(" - |", f);
 		}
@@ -387,7 +396,8 @@ static void render_markdown(const struct overhead *o, const struct table_notes *
 
 static void render_csv(const struct overhead *o, FILE *f)
 {
-	fputs("tracer,workload,pairs,mean_s,untraced_mean_s,overhead_pct,low_pct,high_pct,records,lost\n", f);
+	fputs("tracer,workload,pairs,mean_s,untraced_mean_s,overhead_pct,low_pct,high_pct,records,lost\n",
+		f);
 	for (size_t k = 0; k < o->tracers.n; k++) {
 		for (size_t w = 0; w < o->workloads.n; w++) {
 			struct overhead_cell c;
@@ -398,7 +408,8 @@ static void render_csv(const struct overhead *o, FILE *f)
 			table_csv_text(o->tracers.list[k], f);
 			fputc(',', f);
 			table_csv_text(o->workloads.list[w], f);
-			fprintf(f, ",%u,%.4f,%.4f,%.3f,", c.pairs, c.mean_s, c.untraced_mean_s, c.pct);
+			fprintf(f, ",%u,%.4f,%.4f,%.3f,", c.pairs, c.mean_s, c.untraced_mean_s,
+				c.pct);
 			if (isnan(c.low_pct))
 				fputs(",,", f);
 			else
@@ -432,44 +443,41 @@ static int render_json(const struct overhead *o, const struct table_notes *notes
 
 			measure(o, w, k, &c);
 			if (c.pairs && strcmp(o->tracers.list[k], "none"))
-				json_array_append_new(cells, json_pack("{s:s, s:s, s:i, s:f, s:f, s:f, s:o, s:o, s:o, s:o}", "tracer",
-								       o->tracers.list[k], "workload", o->workloads.list[w],
-								       "pairs", (int)c.pairs, "mean_s", c.mean_s,
-								       "untraced_mean_s", c.untraced_mean_s, "overhead_pct",
-								       c.pct, "low_pct", real_or_null(c.low_pct), "high_pct",
-								       real_or_null(c.high_pct), "records",
-								       count_or_null(c.records), "lost",
-								       count_or_null(c.lost)));
+				json_array_append_new(cells,
+					json_pack(
+						"{s:s, s:s, s:i, s:f, s:f, s:f, s:o, s:o, s:o, s:o}",
+						"tracer", o->tracers.list[k], "workload",
+						o->workloads.list[w], "pairs", (int)c.pairs,
+						"mean_s", c.mean_s, "untraced_mean_s",
+						c.untraced_mean_s, "overhead_pct", c.pct, "low_pct",
+						real_or_null(c.low_pct), "high_pct",
+						real_or_null(c.high_pct), "records",
+						count_or_null(c.records), "lost",
+						count_or_null(c.lost)));
 		}
 	}
 	top = json_pack("{s:s, s:o}", "measure", "runtime", "cells", cells);
 	if (notes)
-		json_object_update_new(top, json_pack("{s:s?, s:i, s:i, s:i, s:i}", "run", notes->run_id, "planned",
-						      (int)notes->planned, "confirmed", (int)notes->confirmed, "invalid",
-						      (int)notes->invalid, "error", (int)notes->error));
+		json_object_update_new(top,
+			json_pack("{s:s?, s:i, s:i, s:i, s:i}", "run", notes->run_id, "planned",
+				(int)notes->planned, "confirmed", (int)notes->confirmed, "invalid",
+				(int)notes->invalid, "error", (int)notes->error));
 	rc = json_dumpf(top, f, JSON_INDENT(2));
 	fputc('\n', f);
 	json_decref(top);
 	return rc;
 }
 
-int overhead_render(const struct overhead *o, enum table_format format, const struct table_notes *notes, FILE *f)
+int overhead_render(const struct overhead *o, enum table_format format,
+	const struct table_notes *notes, FILE *f)
 {
 	int rc = 0;
 
 	switch (format) {
-	case TABLE_TEXT:
-		render_text(o, notes, f);
-		break;
-	case TABLE_MARKDOWN:
-		render_markdown(o, notes, f);
-		break;
-	case TABLE_CSV:
-		render_csv(o, f);
-		break;
-	case TABLE_JSON:
-		rc = render_json(o, notes, f);
-		break;
+	case TABLE_TEXT: render_text(o, notes, f); break;
+	case TABLE_MARKDOWN: render_markdown(o, notes, f); break;
+	case TABLE_CSV: render_csv(o, f); break;
+	case TABLE_JSON: rc = render_json(o, notes, f); break;
 	}
 	return rc || ferror(f) ? -EIO : 0;
 }

@@ -2,9 +2,10 @@
  * Overhead: what tracing adds to the run time of a workload (001, Table 2).
  *
  * Runs are compared within a block (a repeat): the traced one with the untraced one of the same
- * workload. For n pairs (t_i, u_i) the figure is 001's, the increase of the mean: R = sum t / sum u, less 1. Its 95 %
- * interval is R +- t(n-1) s / (sqrt n mean u), with s the standard deviation of t_i - R u_i: that of a ratio of
- * paired means (Cochran, Sampling Techniques, 6.3). None below three pairs.
+ * workload. For n pairs (t_i, u_i) the figure is 001's, the increase of the mean: R = sum t / sum
+ * u, less 1. Its 95 % interval is R +- t(n-1) s / (sqrt n mean u), with s the standard deviation of
+ * t_i - R u_i: that of a ratio of paired means (Cochran, Sampling Techniques, 6.3). None below
+ * three pairs.
  */
 #ifndef CULPRIT_RESULTS_OVERHEAD_H
 #define CULPRIT_RESULTS_OVERHEAD_H
@@ -21,15 +22,15 @@ void overhead_free(struct overhead *o);
 /* Names in the order in which they are to be shown; others follow as they come. */
 int overhead_declare(struct overhead *o, const char *workload, const char *tracer, struct err *e);
 
-/* One run; 'tracer' "none" is the untraced one. 'lost' and 'records' are negative where the tracer does not count.
- * -EINVAL: seconds not above 0. */
-int overhead_add(struct overhead *o, const char *workload, const char *tracer, long block, double seconds,
-		 int64_t records, int64_t lost, struct err *e);
+/* One run; 'tracer' "none" is the untraced one. 'lost' and 'records' are negative where the tracer
+ * does not count. -EINVAL: seconds not above 0. */
+int overhead_add(struct overhead *o, const char *workload, const char *tracer, long block,
+	double seconds, int64_t records, int64_t lost, struct err *e);
 
-/* A published figure, in percent, to be shown below the measured ones if there is a workload of this name, with
- * whatever parameters. */
-int overhead_publish(struct overhead *o, const char *source, const char *workload, const char *tracer, double pct,
-		     struct err *e);
+/* A published figure, in percent, to be shown below the measured ones if there is a workload of
+ * this name, with whatever parameters. */
+int overhead_publish(struct overhead *o, const char *source, const char *workload,
+	const char *tracer, double pct, struct err *e);
 
 struct overhead_cell {
 	unsigned pairs;
@@ -40,8 +41,10 @@ struct overhead_cell {
 };
 
 /* 0, or -ENOENT when there is no such run. */
-int overhead_cell(const struct overhead *o, const char *workload, const char *tracer, struct overhead_cell *out);
+int overhead_cell(const struct overhead *o, const char *workload, const char *tracer,
+	struct overhead_cell *out);
 
-int overhead_render(const struct overhead *o, enum table_format format, const struct table_notes *notes, FILE *f);
+int overhead_render(const struct overhead *o, enum table_format format,
+	const struct table_notes *notes, FILE *f);
 
 #endif

@@ -28,11 +28,12 @@ bool paper_named(const char *label, const char *name)
 	return !strncmp(label, name, len) && (!label[len] || label[len] == '(');
 }
 
-const struct published *paper_at(const struct paper *p, const char *fault, const char *metric, const char *workload)
+const struct published *paper_at(
+	const struct paper *p, const char *fault, const char *metric, const char *workload)
 {
 	for (size_t i = 0; i < p->n; i++)
 		if (!strcmp(p->rows[i].fault, fault) && !strcmp(p->rows[i].metric, metric) &&
-		    !strcmp(p->rows[i].workload, workload))
+			!strcmp(p->rows[i].workload, workload))
 			return &p->rows[i];
 	return NULL;
 }
@@ -49,7 +50,7 @@ size_t paper_part(const struct paper *p, const char *metric, const char *workloa
 {
 	for (size_t i = 0; i < p->n_parts; i++)
 		if (holds(p->parts[i].metrics, p->parts[i].n_metrics, metric) &&
-		    holds(p->parts[i].workloads, p->parts[i].n_workloads, workload))
+			holds(p->parts[i].workloads, p->parts[i].n_workloads, workload))
 			return i;
 	return p->n_parts;
 }
@@ -68,7 +69,8 @@ static int read_row(struct paper *p, const char *line, size_t number, struct err
 		return err_errno(e, -ENOMEM, "cannot read '%s'", p->name);
 	p->rows = rows;
 	r = &rows[p->n];
-	if (sscanf(line, "%47[^,],%47[^,],%47[^,],%lf,%lf %c", r->fault, r->metric, r->workload, &r->tp, &r->fp, &rest) != 5)
+	if (sscanf(line, "%47[^,],%47[^,],%47[^,],%lf,%lf %c", r->fault, r->metric, r->workload,
+		    &r->tp, &r->fp, &rest) != 5)
 		return complain(p->name, number, "a row is fault,metric,workload,tp,fp", e);
 	if (!(r->tp >= 0 && r->tp <= 1) || !(r->fp >= 0 && r->fp <= 1))
 		return complain(p->name, number, "TP and FP are from 0 to 1", e);
@@ -96,7 +98,8 @@ static int read_rows(struct paper *p, char *text, struct err *e)
 		if (head)
 			rc = read_row(p, line, number, e);
 		else if (strcmp(line, "fault,metric,workload,tp,fp"))
-			rc = complain(p->name, number, "this is no table of TP and FP (fault,metric,workload,tp,fp)", e);
+			rc = complain(p->name, number,
+				"this is no table of TP and FP (fault,metric,workload,tp,fp)", e);
 		head = true;
 	}
 	if (!rc && !p->n)
@@ -111,10 +114,12 @@ static int part_of(const struct paper *p, const char *metric, struct part *out, 
 {
 	*out = (struct part){.metrics = {metric}, .n_metrics = 1};
 	for (size_t i = 0; i < p->n; i++) {
-		if (strcmp(p->rows[i].metric, metric) || holds(out->workloads, out->n_workloads, p->rows[i].workload))
+		if (strcmp(p->rows[i].metric, metric) ||
+			holds(out->workloads, out->n_workloads, p->rows[i].workload))
 			continue;
 		if (out->n_workloads == PAPER_WORKLOADS)
-			return err_set(e, -EINVAL, "%s: '%s' has more than %d workloads", p->name, metric, PAPER_WORKLOADS);
+			return err_set(e, -EINVAL, "%s: '%s' has more than %d workloads", p->name,
+				metric, PAPER_WORKLOADS);
 		out->workloads[out->n_workloads++] = p->rows[i].workload;
 	}
 	return 0;
@@ -154,7 +159,9 @@ int paper_parse(const char *name, const char *text, struct paper **out, struct e
 {
 	struct paper *p = calloc(1, sizeof(*p));
 	char *copy = strdup(text);
-	int rc = p && copy && (p->name = strdup(name)) ? 0 : err_errno(e, -ENOMEM, "cannot read '%s'", name);
+	int rc = p && copy && (p->name = strdup(name))
+		? 0
+		: err_errno(e, -ENOMEM, "cannot read '%s'", name);
 
 	if (!rc)
 		rc = read_rows(p, copy, e);
@@ -180,12 +187,14 @@ int paper_read(const char *name, struct paper **out, struct err *e)
 
 	for (const char *c = name; *c; c++)
 		if (!isalnum((unsigned char)*c) && *c != '-')
-			rc = err_set(e, -EINVAL, "'%s' is no published table; there is hotdep09-table1", name);
+			rc = err_set(e, -EINVAL,
+				"'%s' is no published table; there is hotdep09-table1", name);
 	snprintf(sub, sizeof(sub), "results/%.100s.csv", name);
 	if (!rc)
 		rc = home_path(sub, &path, e);
 	if (!rc && file_read(path, &text, NULL, NULL))
-		rc = err_set(e, -ENOENT, "'%s' is no published table; there is hotdep09-table1", name);
+		rc = err_set(
+			e, -ENOENT, "'%s' is no published table; there is hotdep09-table1", name);
 	if (!rc)
 		rc = paper_parse(sub, text, out, e);
 	free(text);
@@ -203,18 +212,21 @@ static size_t find(const struct score_table *t, enum score_axis axis, const char
 	return i;
 }
 
-struct score paper_gather(const struct score_table *t, size_t detector, const char *fault, const char *workload,
-			  const char *metric)
+struct score paper_gather(const struct score_table *t, size_t detector, const char *fault,
+	const char *workload, const char *metric)
 {
 	const char *const *faults, *const *workloads;
-	size_t n_faults = score_names(t, SCORE_FAULT, &faults), n_workloads = score_names(t, SCORE_WORKLOAD, &workloads);
+	size_t n_faults = score_names(t, SCORE_FAULT, &faults),
+	       n_workloads = score_names(t, SCORE_WORKLOAD, &workloads);
 	size_t m = find(t, SCORE_METRIC, metric);
 	struct score sum = {0};
 
 	for (size_t f = 0; f < n_faults; f++)
 		for (size_t w = 0; w < n_workloads; w++) {
-			const struct score *s = paper_named(faults[f], fault) && paper_named(workloads[w], workload)
-							? score_at(t, detector, f, w, m) : NULL;
+			const struct score *s = paper_named(faults[f], fault) &&
+					paper_named(workloads[w], workload)
+				? score_at(t, detector, f, w, m)
+				: NULL;
 
 			if (s)
 				score_join(&sum, s);
@@ -222,8 +234,8 @@ struct score paper_gather(const struct score_table *t, size_t detector, const ch
 	return sum;
 }
 
-bool paper_shown(const struct paper *p, const struct score_table *t, size_t detector, const struct part *part,
-		 const char *fault, const char *metric)
+bool paper_shown(const struct paper *p, const struct score_table *t, size_t detector,
+	const struct part *part, const char *fault, const char *metric)
 {
 	bool shown = false;
 
@@ -239,18 +251,21 @@ bool paper_shown(const struct paper *p, const struct score_table *t, size_t dete
 bool paper_by_metric(const struct paper *p, const struct score_table *t, size_t detector)
 {
 	const char *const *faults, *const *workloads;
-	size_t n_faults = score_names(t, SCORE_FAULT, &faults), n_workloads = score_names(t, SCORE_WORKLOAD, &workloads);
+	size_t n_faults = score_names(t, SCORE_FAULT, &faults),
+	       n_workloads = score_names(t, SCORE_WORKLOAD, &workloads);
 
 	for (size_t i = 0; i < p->n_parts; i++)
 		for (size_t m = 0; m < p->parts[i].n_metrics; m++)
 			for (size_t f = 0; f < n_faults; f++)
 				for (size_t w = 0; w < n_workloads; w++)
-					if (score_at(t, detector, f, w, find(t, SCORE_METRIC, p->parts[i].metrics[m])))
+					if (score_at(t, detector, f, w,
+						    find(t, SCORE_METRIC, p->parts[i].metrics[m])))
 						return true;
 	return false;
 }
 
-size_t paper_strays(const struct paper *p, const struct score_table *t, size_t detector, paper_stray_fn fn, FILE *f)
+size_t paper_strays(const struct paper *p, const struct score_table *t, size_t detector,
+	paper_stray_fn fn, FILE *f)
 {
 	size_t n, n_metrics = 0, told = 0;
 	const char **workloads = paper_names(p, t, SCORE_WORKLOAD, &n);
@@ -262,9 +277,11 @@ size_t paper_strays(const struct paper *p, const struct score_table *t, size_t d
 	for (size_t k = 0; k < p->n_faults; k++)
 		for (size_t m = 0; m < n_metrics; m++)
 			for (size_t w = 0; workloads && w < n; w++) {
-				struct score s = paper_gather(t, detector, p->faults[k], workloads[w], metrics[m]);
+				struct score s = paper_gather(
+					t, detector, p->faults[k], workloads[w], metrics[m]);
 
-				if ((s.hits || s.alarms) && paper_part(p, metrics[m], workloads[w]) == p->n_parts) {
+				if ((s.hits || s.alarms) &&
+					paper_part(p, metrics[m], workloads[w]) == p->n_parts) {
 					fn(p->faults[k], metrics[m], workloads[w], &s, f);
 					told++;
 				}
@@ -283,7 +300,8 @@ static bool run_has(const char *const *labels, size_t n, const char *name)
 	return false;
 }
 
-const char **paper_names(const struct paper *p, const struct score_table *t, enum score_axis axis, size_t *n)
+const char **paper_names(
+	const struct paper *p, const struct score_table *t, enum score_axis axis, size_t *n)
 {
 	const char *const *labels;
 	size_t n_labels = score_names(t, axis, &labels), k = 0;

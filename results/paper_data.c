@@ -1,31 +1,38 @@
-/* A published table beside ours, for programs: every detector, fault and workload, by metric and at last ("any"). */
+/* A published table beside ours, for programs: every detector, fault and workload, by metric and at
+ * last ("any"). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "results/paper_impl.h"
 
-typedef void (*cell_fn)(const char *const at[SCORE_AXES], const struct published *theirs, bool in_paper, const struct score *s,
-			void *ctx);
+typedef void (*cell_fn)(const char *const at[SCORE_AXES], const struct published *theirs,
+	bool in_paper, const struct score *s, void *ctx);
 
 /* Cells that were measured, or are published. */
 static void each_cell(const struct paper *p, const struct score_table *t, cell_fn fn, void *ctx)
 {
 	struct names n = table_names(t);
 	size_t n_faults, n_workloads;
-	const char **faults = paper_names(p, t, SCORE_FAULT, &n_faults), **workloads = paper_names(p, t, SCORE_WORKLOAD, &n_workloads);
+	const char **faults = paper_names(p, t, SCORE_FAULT, &n_faults),
+		   **workloads = paper_names(p, t, SCORE_WORKLOAD, &n_workloads);
 
 	for (size_t d = 0; d < n.n[SCORE_DETECTOR]; d++)
 		for (size_t k = 0; faults && k < n_faults; k++)
 			for (size_t w = 0; workloads && w < n_workloads; w++)
 				for (size_t m = 0; m < n.n[SCORE_METRIC]; m++) {
-					const char *const at[SCORE_AXES] = {n.of[SCORE_DETECTOR][d], faults[k], workloads[w],
-									    n.of[SCORE_METRIC][m]};
-					const struct published *theirs = paper_at(p, faults[k], at[SCORE_METRIC], workloads[w]);
-					struct score s = paper_gather(t, d, faults[k], workloads[w], at[SCORE_METRIC]);
+					const char *const at[SCORE_AXES] = {n.of[SCORE_DETECTOR][d],
+						faults[k], workloads[w], n.of[SCORE_METRIC][m]};
+					const struct published *theirs = paper_at(
+						p, faults[k], at[SCORE_METRIC], workloads[w]);
+					struct score s = paper_gather(
+						t, d, faults[k], workloads[w], at[SCORE_METRIC]);
 
 					if (s.n || (theirs && paper_by_metric(p, t, d)))
-						fn(at, theirs, !s.control && paper_part(p, at[SCORE_METRIC], workloads[w]) < p->n_parts,
-						   &s, ctx);
+						fn(at, theirs,
+							!s.control &&
+								paper_part(p, at[SCORE_METRIC],
+									workloads[w]) < p->n_parts,
+							&s, ctx);
 					free(s.delays_s);
 				}
 	free(faults);
@@ -44,8 +51,8 @@ static void csv_rate(unsigned hits, unsigned n, bool applies, FILE *f)
 	fprintf(f, ",%u,%.6f,%.6f,%.6f", hits, (double)hits / n, low, high);
 }
 
-static void csv_cell(const char *const at[SCORE_AXES], const struct published *theirs, bool in_paper, const struct score *s,
-		     void *ctx)
+static void csv_cell(const char *const at[SCORE_AXES], const struct published *theirs,
+	bool in_paper, const struct score *s, void *ctx)
 {
 	FILE *f = ctx;
 
@@ -72,7 +79,8 @@ void paper_csv(const struct paper *p, const struct score_table *t, FILE *f)
 {
 	fputs("detector,fault,workload,metric,published_tp,published_fp,n,abstained,tp_count,tp,tp_low,tp_high,fp_count,fp,fp_low,"
 	      "fp_high,resource_count,resource,resource_low,resource_high,cause_count,cause,cause_low,cause_high,delay_n,"
-	      "delay_median_s\n", f);
+	      "delay_median_s\n",
+		f);
 	each_cell(p, t, csv_cell, f);
 }
 
@@ -81,17 +89,18 @@ static json_t *rate_or_null(unsigned hits, unsigned n, bool applies)
 	return applies && n ? table_json_rate(hits, n) : json_null();
 }
 
-static void json_cell(const char *const at[SCORE_AXES], const struct published *theirs, bool in_paper, const struct score *s,
-		      void *ctx)
+static void json_cell(const char *const at[SCORE_AXES], const struct published *theirs,
+	bool in_paper, const struct score *s, void *ctx)
 {
 	static const char *const keys[SCORE_AXES] = {"detector", "fault", "workload", "metric"};
 	json_t *row = json_object();
 
 	for (int a = 0; a < SCORE_AXES; a++)
 		json_object_set_new(row, keys[a], json_string(at[a]));
-	json_object_set_new(row, "published", in_paper ? json_pack("{s:f, s:f, s:b}", "tp", theirs ? theirs->tp : 0.0, "fp",
-								    theirs ? theirs->fp : 0.0, "shown", theirs != NULL)
-						       : json_null());
+	json_object_set_new(row, "published",
+		in_paper ? json_pack("{s:f, s:f, s:b}", "tp", theirs ? theirs->tp : 0.0, "fp",
+				   theirs ? theirs->fp : 0.0, "shown", theirs != NULL)
+			 : json_null());
 	json_object_set_new(row, "control", json_boolean(s->control));
 	json_object_set_new(row, "n", json_integer(s->n));
 	json_object_set_new(row, "abstained", json_integer(s->abstained));
@@ -103,13 +112,15 @@ static void json_cell(const char *const at[SCORE_AXES], const struct published *
 	json_array_append_new(ctx, row);
 }
 
-void paper_json(const struct paper *p, const struct score_table *t, const struct table_notes *notes, FILE *f)
+void paper_json(const struct paper *p, const struct score_table *t, const struct table_notes *notes,
+	FILE *f)
 {
 	struct names n = table_names(t);
 	json_t *all = json_object(), *cells = json_array(), *environment = json_array();
 
 	table_json_notes(all, notes);
-	json_object_set_new(all, "published", json_pack("{s:s, s:s}", "table", p->name, "source", p->source));
+	json_object_set_new(
+		all, "published", json_pack("{s:s, s:s}", "table", p->name, "source", p->source));
 	for (size_t i = 0; notes && i < notes->n_environment; i++)
 		json_array_append_new(environment, json_string(notes->environment[i]));
 	json_object_set_new(all, "environment", environment);

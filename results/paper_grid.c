@@ -1,4 +1,5 @@
-/* A published table and ours in one look: of each fault and workload the share of faulty servers that was found. */
+/* A published table and ours in one look: of each fault and workload the share of faulty servers
+ * that was found. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,13 +7,17 @@
 
 enum { LABEL = 18, SHARE = 4, GRID_DETECTORS = 2, GRID_WORKLOADS = 5 };
 
-/* As a person reads a share in a narrow column: "0", ".05", "1". All and nothing are said of all and nothing only. */
+/* As a person reads a share in a narrow column: "0", ".05", "1". All and nothing are said of all
+ * and nothing only. */
 static const char *share_text(double share, char *out, size_t size)
 {
 	if (share <= 0 || share >= 1)
 		snprintf(out, size, "%d", share >= 1);
 	else
-		snprintf(out, size, ".%02d", share < 0.015 ? 1 : share > 0.985 ? 99 : (int)(share * 100 + 0.5));
+		snprintf(out, size, ".%02d",
+			share < 0.015           ? 1
+				: share > 0.985 ? 99
+						: (int)(share * 100 + 0.5));
 	return out;
 }
 
@@ -41,7 +46,8 @@ struct grid {
 	unsigned least, most; /* cells that a share is of */
 };
 
-static void grid_cell(struct grid *g, const char *fault, const char *workload, size_t first, size_t last, char (*out)[8])
+static void grid_cell(struct grid *g, const char *fault, const char *workload, size_t first,
+	size_t last, char (*out)[8])
 {
 	double theirs = published_best(g->p, fault, workload);
 
@@ -54,12 +60,14 @@ static void grid_cell(struct grid *g, const char *fault, const char *workload, s
 
 		snprintf(text, sizeof(*out), "-");
 		if (s.n)
-			share_text((double)(s.control ? s.alarms : s.hits) / s.n, text, sizeof(*out));
+			share_text(
+				(double)(s.control ? s.alarms : s.hits) / s.n, text, sizeof(*out));
 		free(s.delays_s);
 	}
 }
 
-/* All cells of a fault and workload that some detector judged; nobody judges fewer than another but for failures. */
+/* All cells of a fault and workload that some detector judged; nobody judges fewer than another but
+ * for failures. */
 static unsigned judged(const struct grid *g, const char *fault, const char *workload, bool *control)
 {
 	unsigned n = 0;
@@ -108,10 +116,12 @@ static void say_what(const struct grid *g, size_t first, size_t last, bool markd
 	for (size_t d = first; d < last; d++) {
 		size_t len = strlen(names);
 
-		snprintf(names + len, sizeof(names) - len, ", %.60s", n.of[SCORE_DETECTOR][g->detectors[d]]);
+		snprintf(names + len, sizeof(names) - len, ", %.60s",
+			n.of[SCORE_DETECTOR][g->detectors[d]]);
 	}
-	snprintf(line, sizeof(line), "share of faulty servers found: published (best metric)%s; of %s cell%s each", names, cells,
-		 g->most > 1 ? "s" : "");
+	snprintf(line, sizeof(line),
+		"share of faulty servers found: published (best metric)%s; of %s cell%s each",
+		names, cells, g->most > 1 ? "s" : "");
 	table_wrap(line, f);
 	if (markdown)
 		fputc('\n', f);
@@ -132,8 +142,8 @@ static void grid_text(struct grid *g, size_t d0, size_t d1, size_t w0, size_t w1
 	int len = snprintf(text, sizeof(text), "%-*s", LABEL, "");
 
 	for (size_t w = w0; w < w1; w++)
-		len += snprintf(text + len, sizeof(text) - (size_t)len, "%-*.11s%s", (1 + GRID_DETECTORS) * SHARE - 1, g->workloads[w],
-				w + 1 < w1 ? "|" : "");
+		len += snprintf(text + len, sizeof(text) - (size_t)len, "%-*.11s%s",
+			(1 + GRID_DETECTORS) * SHARE - 1, g->workloads[w], w + 1 < w1 ? "|" : "");
 	table_line(text, f);
 	for (size_t k = 0; k < g->n_faults; k++) {
 		row_name(g, g->faults[k], name, sizeof(name));
@@ -141,8 +151,9 @@ static void grid_text(struct grid *g, size_t d0, size_t d1, size_t w0, size_t w1
 		for (size_t w = w0; w < w1; w++) {
 			grid_cell(g, g->faults[k], g->workloads[w], d0, d1, shares);
 			for (size_t i = 0; i < 1 + GRID_DETECTORS; i++)
-				len += snprintf(text + len, sizeof(text) - (size_t)len, "%-*s%c", SHARE - 1, i <= d1 - d0 ? shares[i] : "",
-						i == GRID_DETECTORS && w + 1 < w1 ? '|' : ' ');
+				len += snprintf(text + len, sizeof(text) - (size_t)len, "%-*s%c",
+					SHARE - 1, i <= d1 - d0 ? shares[i] : "",
+					i == GRID_DETECTORS && w + 1 < w1 ? '|' : ' ');
 		}
 		table_line(text, f);
 	}
@@ -175,26 +186,33 @@ static void grid_markdown(struct grid *g, size_t d0, size_t d1, FILE *f)
 	fputc('\n', f);
 }
 
-void paper_grid(const struct paper *p, const struct score_table *t, const struct table_notes *notes, bool markdown, FILE *f)
+void paper_grid(const struct paper *p, const struct score_table *t, const struct table_notes *notes,
+	bool markdown, FILE *f)
 {
 	struct grid g = {.p = p, .t = t};
 	struct names n = table_names(t);
 
 	g.faults = paper_names(p, t, SCORE_FAULT, &g.n_faults);
 	g.workloads = paper_names(p, t, SCORE_WORKLOAD, &g.n_workloads);
-	for (size_t d = 0; d < n.n[SCORE_DETECTOR] && g.n_detectors < sizeof(g.detectors) / sizeof(*g.detectors); d++)
+	for (size_t d = 0; d < n.n[SCORE_DETECTOR] &&
+		g.n_detectors < sizeof(g.detectors) / sizeof(*g.detectors);
+		d++)
 		if (!table_is_null(notes, n.of[SCORE_DETECTOR][d]))
 			g.detectors[g.n_detectors++] = d;
 	if (g.faults && g.workloads && g.n_detectors)
 		count_cells(&g);
 	for (size_t d = 0; g.most && d < g.n_detectors; d += GRID_DETECTORS) {
-		size_t end = d + GRID_DETECTORS < g.n_detectors ? d + GRID_DETECTORS : g.n_detectors;
+		size_t end = d + GRID_DETECTORS < g.n_detectors ? d + GRID_DETECTORS
+								: g.n_detectors;
 
 		say_what(&g, d, end, markdown, f);
 		if (markdown)
 			grid_markdown(&g, d, end, f);
 		for (size_t w = 0; !markdown && w < g.n_workloads; w += GRID_WORKLOADS)
-			grid_text(&g, d, end, w, w + GRID_WORKLOADS < g.n_workloads ? w + GRID_WORKLOADS : g.n_workloads, f);
+			grid_text(&g, d, end, w,
+				w + GRID_WORKLOADS < g.n_workloads ? w + GRID_WORKLOADS
+								   : g.n_workloads,
+				f);
 	}
 	free(g.faults);
 	free(g.workloads);

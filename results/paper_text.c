@@ -1,4 +1,5 @@
-/* A published table beside ours, for people: text of at most 80 columns, and Markdown in the paper's own layout. */
+/* A published table beside ours, for people: text of at most 80 columns, and Markdown in the
+ * paper's own layout. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -14,7 +15,8 @@ struct line {
 	size_t len;
 };
 
-static void put(struct line *l, int width, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void put(struct line *l, int width, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 static void put(struct line *l, int width, const char *fmt, ...)
 {
@@ -41,7 +43,8 @@ struct figure {
 	const char *star; /* the detector abstained from some of it */
 };
 
-static void figure_of(const struct published *theirs, double published, unsigned hits, const struct score *s, struct figure *out)
+static void figure_of(const struct published *theirs, double published, unsigned hits,
+	const struct score *s, struct figure *out)
 {
 	char text[32], *space;
 
@@ -58,8 +61,8 @@ struct cell {
 	unsigned n;
 };
 
-static struct cell cell_of(const struct paper *p, const struct score_table *t, size_t d, const char *fault, const char *metric,
-			   const char *workload)
+static struct cell cell_of(const struct paper *p, const struct score_table *t, size_t d,
+	const char *fault, const char *metric, const char *workload)
 {
 	const struct published *theirs = paper_at(p, fault, metric, workload);
 	struct score s = paper_gather(t, d, fault, workload, metric);
@@ -112,8 +115,8 @@ static void text_row(const char *metric, const struct cell *cells, size_t n, FIL
 	end(&l, f);
 }
 
-static void text_part(const struct paper *p, const struct score_table *t, size_t d, const struct part *part, size_t first,
-		      size_t last, FILE *f)
+static void text_part(const struct paper *p, const struct score_table *t, size_t d,
+	const struct part *part, size_t first, size_t last, FILE *f)
 {
 	struct line l = {0};
 
@@ -136,7 +139,8 @@ static void text_part(const struct paper *p, const struct score_table *t, size_t
 			if (!paper_shown(p, t, d, part, p->faults[k], part->metrics[m]))
 				continue;
 			for (size_t w = first; w < last; w++)
-				cells[w - first] = cell_of(p, t, d, p->faults[k], part->metrics[m], part->workloads[w]);
+				cells[w - first] = cell_of(p, t, d, p->faults[k], part->metrics[m],
+					part->workloads[w]);
 			if (!named)
 				fprintf(f, "%s\n", p->faults[k]);
 			named = true;
@@ -146,14 +150,16 @@ static void text_part(const struct paper *p, const struct score_table *t, size_t
 	fputc('\n', f);
 }
 
-static void stray_text(const char *fault, const char *metric, const char *workload, const struct score *s, FILE *f)
+static void stray_text(
+	const char *fault, const char *metric, const char *workload, const struct score *s, FILE *f)
 {
 	char tp[32], fp[32], line[256];
 
 	table_rate_text(s->hits, s->n, tp, sizeof(tp));
 	table_rate_text(s->alarms, s->n, fp, sizeof(fp));
-	snprintf(line, sizeof(line), "no such row or column there: %s, %s, %.40s: TP %s, FP %s, n=%u", fault, metric, workload, tp,
-		 fp, s->n);
+	snprintf(line, sizeof(line),
+		"no such row or column there: %s, %s, %.40s: TP %s, FP %s, n=%u", fault, metric,
+		workload, tp, fp, s->n);
 	table_wrap(line, f);
 }
 
@@ -176,13 +182,16 @@ static struct last last_of(const struct score *s)
 	return l;
 }
 
-typedef void (*last_fn)(const char *fault, const char *workload, const struct score *s, bool first, FILE *f);
+typedef void (*last_fn)(
+	const char *fault, const char *workload, const struct score *s, bool first, FILE *f);
 
 /* Every fault and workload of the run; 'first' of its fault. */
-static void each_last(const struct paper *p, const struct score_table *t, size_t d, last_fn fn, FILE *f)
+static void each_last(
+	const struct paper *p, const struct score_table *t, size_t d, last_fn fn, FILE *f)
 {
 	size_t n_faults, n_workloads;
-	const char **faults = paper_names(p, t, SCORE_FAULT, &n_faults), **workloads = paper_names(p, t, SCORE_WORKLOAD, &n_workloads);
+	const char **faults = paper_names(p, t, SCORE_FAULT, &n_faults),
+		   **workloads = paper_names(p, t, SCORE_WORKLOAD, &n_workloads);
 
 	for (size_t k = 0; faults && workloads && k < n_faults; k++) {
 		bool first = true;
@@ -200,7 +209,8 @@ static void each_last(const struct paper *p, const struct score_table *t, size_t
 	free(workloads);
 }
 
-static void last_text(const char *fault, const char *workload, const struct score *s, bool first, FILE *f)
+static void last_text(
+	const char *fault, const char *workload, const struct score *s, bool first, FILE *f)
 {
 	struct last v = last_of(s);
 	struct line l = {0};
@@ -216,7 +226,8 @@ static void last_text(const char *fault, const char *workload, const struct scor
 	end(&l, f);
 }
 
-static void detector_text(const struct paper *p, const struct score_table *t, size_t d, const char *name, FILE *f)
+static void detector_text(
+	const struct paper *p, const struct score_table *t, size_t d, const char *name, FILE *f)
 {
 	struct line l = {0};
 
@@ -227,7 +238,9 @@ static void detector_text(const struct paper *p, const struct score_table *t, si
 				size_t last = w + PARTS_WORKLOADS;
 
 				text_part(p, t, d, &p->parts[i], w,
-					  last < p->parts[i].n_workloads ? last : p->parts[i].n_workloads, f);
+					last < p->parts[i].n_workloads ? last
+								       : p->parts[i].n_workloads,
+					f);
 			}
 		if (paper_strays(p, t, d, stray_text, f))
 			fputc('\n', f);
@@ -253,7 +266,8 @@ static bool abstained(const struct score_table *t, const struct table_notes *not
 				for (size_t m = 0; m < n.n[SCORE_METRIC]; m++) {
 					const struct score *s = score_at(t, d, k, w, m);
 
-					if (s && s->abstained && !table_is_null(notes, n.of[SCORE_DETECTOR][d]))
+					if (s && s->abstained &&
+						!table_is_null(notes, n.of[SCORE_DETECTOR][d]))
 						return true;
 				}
 	return false;
@@ -274,42 +288,49 @@ static void print_environment(const struct table_notes *notes, bool markdown, FI
 		fputc('\n', f);
 }
 
-static void print_notes(const struct paper *p, const struct score_table *t, const struct table_notes *notes, bool markdown,
-			FILE *f)
+static void print_notes(const struct paper *p, const struct score_table *t,
+	const struct table_notes *notes, bool markdown, FILE *f)
 {
 	table_wrap(p->source, f);
-	table_wrap("TP: share of cells in which every faulty server was indicted. FP: share of cells in which some healthy server "
-		   "was. In brackets: exact 95 % intervals. (0): the published table leaves the row out, for it shows only what "
-		   "is not 0. resource, cause: the right server, and what is wrong with it. delay: median seconds from verified "
-		   "onset to the right server's indictment.", f);
+	table_wrap(
+		"TP: share of cells in which every faulty server was indicted. FP: share of cells in which some healthy server "
+		"was. In brackets: exact 95 % intervals. (0): the published table leaves the row out, for it shows only what "
+		"is not 0. resource, cause: the right server, and what is wrong with it. delay: median seconds from verified "
+		"onset to the right server's indictment.",
+		f);
 	if (abstained(t, notes))
-		table_wrap(markdown ? "\\* the detector abstained in some of these cells; they count as nobody indicted"
-				    : "* the detector abstained in some of these cells; they count as nobody indicted", f);
+		table_wrap(markdown
+				? "\\* the detector abstained in some of these cells; they count as nobody indicted"
+				: "* the detector abstained in some of these cells; they count as nobody indicted",
+			f);
 	print_environment(notes, markdown, f);
 	table_footer(notes, f);
 }
 
-static void stray_markdown(const char *fault, const char *metric, const char *workload, const struct score *s, FILE *f)
+static void stray_markdown(
+	const char *fault, const char *metric, const char *workload, const struct score *s, FILE *f)
 {
 	char tp[32], fp[32];
 
 	table_rate_text(s->hits, s->n, tp, sizeof(tp));
 	table_rate_text(s->alarms, s->n, fp, sizeof(fp));
-	fprintf(f, "- no such row or column there: %s, %s, %s: TP %s, FP %s, n=%u\n", fault, metric, workload, tp, fp, s->n);
+	fprintf(f, "- no such row or column there: %s, %s, %s: TP %s, FP %s, n=%u\n", fault, metric,
+		workload, tp, fp, s->n);
 }
 
 static void cell_markdown(const struct cell *c, FILE *f)
 {
 	if (c->n)
-		fprintf(f, " *%s*<br>**%s**%s%s<br>%s<br>n=%u | *%s*<br>**%s**<br>%s |", c->tp.published, c->tp.measured,
-			*c->tp.star ? "\\" : "", c->tp.star, c->tp.interval, c->n, c->fp.published, c->fp.measured, c->fp.interval);
+		fprintf(f, " *%s*<br>**%s**%s%s<br>%s<br>n=%u | *%s*<br>**%s**<br>%s |",
+			c->tp.published, c->tp.measured, *c->tp.star ? "\\" : "", c->tp.star,
+			c->tp.interval, c->n, c->fp.published, c->fp.measured, c->fp.interval);
 	else
 		fprintf(f, " *%s*<br>- | *%s*<br>- |", c->tp.published, c->fp.published);
 }
 
 /* The k-th metric that a part shows of a fault, or NULL. */
-static const char *shown_metric(const struct paper *p, const struct score_table *t, size_t d, const struct part *part,
-				const char *fault, size_t k)
+static const char *shown_metric(const struct paper *p, const struct score_table *t, size_t d,
+	const struct part *part, const char *fault, size_t k)
 {
 	for (size_t m = 0; m < part->n_metrics; m++)
 		if (paper_shown(p, t, d, part, fault, part->metrics[m]) && !k--)
@@ -317,7 +338,8 @@ static const char *shown_metric(const struct paper *p, const struct score_table 
 	return NULL;
 }
 
-static void row_markdown(const struct paper *p, const struct score_table *t, size_t d, const char *fault, size_t row, FILE *f)
+static void row_markdown(const struct paper *p, const struct score_table *t, size_t d,
+	const char *fault, size_t row, FILE *f)
 {
 	fprintf(f, "| %s |", row ? "" : fault);
 	for (size_t i = 0; i < p->n_parts; i++) {
@@ -345,7 +367,8 @@ static void paper_markdown(const struct paper *p, const struct score_table *t, s
 	for (size_t i = 0; i < p->n_parts; i++) {
 		fputs(" metric |", f);
 		for (size_t w = 0; w < p->parts[i].n_workloads; w++)
-			fprintf(f, " %s TP | %s FP |", p->parts[i].workloads[w], p->parts[i].workloads[w]);
+			fprintf(f, " %s TP | %s FP |", p->parts[i].workloads[w],
+				p->parts[i].workloads[w]);
 	}
 	fputs("\n|---|", f);
 	for (size_t i = 0; i < p->n_parts; i++) {
@@ -360,7 +383,8 @@ static void paper_markdown(const struct paper *p, const struct score_table *t, s
 		for (size_t row = 0; more; row++) {
 			more = false;
 			for (size_t i = 0; i < p->n_parts; i++)
-				more = more || shown_metric(p, t, d, &p->parts[i], p->faults[k], row);
+				more = more ||
+					shown_metric(p, t, d, &p->parts[i], p->faults[k], row);
 			if (more)
 				row_markdown(p, t, d, p->faults[k], row, f);
 		}
@@ -370,28 +394,32 @@ static void paper_markdown(const struct paper *p, const struct score_table *t, s
 		fputc('\n', f);
 }
 
-static void last_markdown(const char *fault, const char *workload, const struct score *s, bool first, FILE *f)
+static void last_markdown(
+	const char *fault, const char *workload, const struct score *s, bool first, FILE *f)
 {
 	struct last v = last_of(s);
 
-	fprintf(f, "| %s%s | %s | %u%s | %s | %s | %s | %s |\n", first ? fault : "", first && s->control ? " (control)" : "", workload,
-		s->n, s->abstained ? "\\*" : "", v.tp, v.fp, v.cause, v.delay);
+	fprintf(f, "| %s%s | %s | %u%s | %s | %s | %s | %s |\n", first ? fault : "",
+		first && s->control ? " (control)" : "", workload, s->n, s->abstained ? "\\*" : "",
+		v.tp, v.fp, v.cause, v.delay);
 }
 
-static void detector_markdown(const struct paper *p, const struct score_table *t, size_t d, const char *name, FILE *f)
+static void detector_markdown(
+	const struct paper *p, const struct score_table *t, size_t d, const char *name, FILE *f)
 {
 	if (paper_by_metric(p, t, d)) {
 		fprintf(f, "**%s** by metric: *published*, **measured**, interval\n\n", name);
 		paper_markdown(p, t, d, f);
 	}
-	fprintf(f, "**%s**\n\n| fault | workload | n | TP | FP | %s | delay (s) |\n|---|---|--:|---|---|---|--:|\n", name,
-		score_causes(t) ? "cause" : "resource");
+	fprintf(f,
+		"**%s**\n\n| fault | workload | n | TP | FP | %s | delay (s) |\n|---|---|--:|---|---|---|--:|\n",
+		name, score_causes(t) ? "cause" : "resource");
 	each_last(p, t, d, last_markdown, f);
 	fputc('\n', f);
 }
 
 int paper_render(const struct paper *p, const struct score_table *t, enum table_format format,
-		 const struct table_notes *notes, FILE *f)
+	const struct table_notes *notes, FILE *f)
 {
 	struct names n = table_names(t);
 

@@ -9,7 +9,10 @@
 enum { WIDTH = TABLE_WIDTH, WORKLOADS_A_BLOCK = 2, RATE = TABLE_RATE };
 
 static const char *const format_names[] = {
-	[TABLE_TEXT] = "text", [TABLE_MARKDOWN] = "markdown", [TABLE_CSV] = "csv", [TABLE_JSON] = "json",
+	[TABLE_TEXT] = "text",
+	[TABLE_MARKDOWN] = "markdown",
+	[TABLE_CSV] = "csv",
+	[TABLE_JSON] = "json",
 };
 
 int table_format_parse(const char *name, enum table_format *format, struct err *e)
@@ -19,7 +22,8 @@ int table_format_parse(const char *name, enum table_format *format, struct err *
 			*format = (enum table_format)i;
 			return 0;
 		}
-	return err_set(e, -EINVAL, "there is no format '%s'; there are text, markdown, csv, json", name);
+	return err_set(
+		e, -EINVAL, "there is no format '%s'; there are text, markdown, csv, json", name);
 }
 
 struct names table_names(const struct score_table *t)
@@ -62,8 +66,9 @@ void table_delay_text(const struct score *s, char *out, size_t size)
 	if (!s->n_delays)
 		snprintf(out, size, "-");
 	else
-		snprintf(out, size, "%.1f (%.1f-%.1f; n=%zu)", score_median(s->delays_s, s->n_delays), s->delays_s[0],
-			 s->delays_s[s->n_delays - 1], s->n_delays);
+		snprintf(out, size, "%.1f (%.1f-%.1f; n=%zu)",
+			score_median(s->delays_s, s->n_delays), s->delays_s[0],
+			s->delays_s[s->n_delays - 1], s->n_delays);
 }
 
 bool table_is_null(const struct table_notes *notes, const char *detector)
@@ -74,8 +79,8 @@ bool table_is_null(const struct table_notes *notes, const char *detector)
 	return false;
 }
 
-/* TP and FP of a place as text; "-" where there is nothing to say: no cell, a control's TP, or a metric
- * that the detector always abstained from. */
+/* TP and FP of a place as text; "-" where there is nothing to say: no cell, a control's TP, or a
+ * metric that the detector always abstained from. */
 static void rates_text(const struct score *s, bool any, char tp[32], char fp[32])
 {
 	strcpy(tp, "-");
@@ -119,14 +124,15 @@ static bool fault_is_control(const struct score_table *t, const struct names *n,
 	return !strcmp(n->of[SCORE_FAULT][f], "none");
 }
 
-static void text_row(const struct score_table *t, const struct names *n, size_t d, size_t f, size_t m, size_t first,
-		     size_t last, bool *stars, FILE *out)
+static void text_row(const struct score_table *t, const struct names *n, size_t d, size_t f,
+	size_t m, size_t first, size_t last, bool *stars, FILE *out)
 {
 	const char *metric = n->of[SCORE_METRIC][m];
 	char line[160], tp[32], fp[32];
 	int len;
 
-	/* Readings have long names: a line of their own, so that the columns stay where they are. */
+	/* Readings have long names: a line of their own, so that the columns stay where they
+	 * are. */
 	if (strlen(metric) > 7)
 		fprintf(out, "  %s\n", metric);
 	len = snprintf(line, sizeof(line), "  %-7s", strlen(metric) > 7 ? "" : metric);
@@ -137,27 +143,29 @@ static void text_row(const struct score_table *t, const struct names *n, size_t 
 
 		*stars = *stars || some;
 		rates_text(s, table_is_any(n, m), tp, fp);
-		len += snprintf(line + len, sizeof(line) - (size_t)len, " %3u%c%-*s %-*s", s ? s->n : 0,
-				some ? '*' : ' ', RATE, tp, RATE, fp);
+		len += snprintf(line + len, sizeof(line) - (size_t)len, " %3u%c%-*s %-*s",
+			s ? s->n : 0, some ? '*' : ' ', RATE, tp, RATE, fp);
 	}
 	table_line(line, out);
 }
 
-static void text_block(const struct score_table *t, const struct names *n, size_t d, size_t first, size_t last,
-		       bool *stars, FILE *out)
+static void text_block(const struct score_table *t, const struct names *n, size_t d, size_t first,
+	size_t last, bool *stars, FILE *out)
 {
 	char line[160];
 	int len = snprintf(line, sizeof(line), "%-9s", "");
 
 	for (size_t w = first; w < last; w++)
-		len += snprintf(line + len, sizeof(line) - (size_t)len, "   n %-*s %-*s", RATE, "TP", RATE, "FP");
+		len += snprintf(line + len, sizeof(line) - (size_t)len, "   n %-*s %-*s", RATE,
+			"TP", RATE, "FP");
 	fprintf(out, "%-9s", "");
 	for (size_t w = first; w < last; w++)
 		fprintf(out, w + 1 < last ? " %-33.33s" : " %.33s", n->of[SCORE_WORKLOAD][w]);
 	fputc('\n', out);
 	table_line(line, out);
 	for (size_t f = 0; f < n->n[SCORE_FAULT]; f++) {
-		fprintf(out, "%.60s%s\n", n->of[SCORE_FAULT][f], fault_is_control(t, n, f) ? " (control)" : "");
+		fprintf(out, "%.60s%s\n", n->of[SCORE_FAULT][f],
+			fault_is_control(t, n, f) ? " (control)" : "");
 		for (size_t m = 0; m < n->n[SCORE_METRIC]; m++)
 			if (shown(t, n, d, f, m))
 				text_row(t, n, d, f, m, first, last, stars, out);
@@ -207,8 +215,9 @@ void table_footer(const struct table_notes *notes, FILE *out)
 		return;
 	if (notes->run_id) {
 		snprintf(line, sizeof(line),
-			 "run %s: %u of %u cells confirmed; not scored: %u attempts invalid, %u in error", notes->run_id,
-			 notes->confirmed, notes->planned, notes->invalid, notes->error);
+			"run %s: %u of %u cells confirmed; not scored: %u attempts invalid, %u in error",
+			notes->run_id, notes->confirmed, notes->planned, notes->invalid,
+			notes->error);
 		table_wrap(line, out);
 	}
 	for (size_t i = 0; i < notes->n_missing && i < MISSING_SHOWN; i++) {
@@ -216,28 +225,39 @@ void table_footer(const struct table_notes *notes, FILE *out)
 		table_wrap(line, out);
 	}
 	if (notes->n_missing > MISSING_SHOWN)
-		fprintf(out, "missing: %zu more cells (--json names them)\n", notes->n_missing - MISSING_SHOWN);
+		fprintf(out, "missing: %zu more cells (--json names them)\n",
+			notes->n_missing - MISSING_SHOWN);
 	for (size_t i = 0; i < notes->n_remarks; i++)
 		table_wrap(notes->remarks[i], out);
 }
 
-static void print_notes(const struct score_table *t, const struct table_notes *notes, bool stars, FILE *out)
+static void print_notes(
+	const struct score_table *t, const struct table_notes *notes, bool stars, FILE *out)
 {
-	table_wrap("TP: share of cells in which every faulty server was indicted (right server). FP: share of cells in which "
-		   "some healthy server was (wrong server; in controls: false alarm). In brackets: exact 95 % intervals; "
-		   "rates whose intervals overlap are not ranked.", out);
+	table_wrap(
+		"TP: share of cells in which every faulty server was indicted (right server). FP: share of cells in which "
+		"some healthy server was (wrong server; in controls: false alarm). In brackets: exact 95 % intervals; "
+		"rates whose intervals overlap are not ranked.",
+		out);
 	if (notes && notes->details)
-		table_wrap("detected: anybody was indicted. resource: the right server, and the fault's resource named. delay: "
-			   "seconds from verified onset to the indictment of the right server, median and range, where the "
-			   "verdict says when; early: indicted before the onset.", out);
+		table_wrap(
+			"detected: anybody was indicted. resource: the right server, and the fault's resource named. delay: "
+			"seconds from verified onset to the indictment of the right server, median and range, where the "
+			"verdict says when; early: indicted before the onset.",
+			out);
 	if (score_causes(t))
-		table_wrap("resource: what is wrong (\"network\"); cause: that, and what is wrong with it (\"network/hog\").", out);
+		table_wrap(
+			"resource: what is wrong (\"network\"); cause: that, and what is wrong with it (\"network/hog\").",
+			out);
 	if (stars)
-		table_wrap("* the detector abstained in some of these cells; they count as nobody indicted", out);
+		table_wrap(
+			"* the detector abstained in some of these cells; they count as nobody indicted",
+			out);
 	table_footer(notes, out);
 }
 
-static void render_text(const struct score_table *t, const struct names *n, const struct table_notes *notes, FILE *out)
+static void render_text(const struct score_table *t, const struct names *n,
+	const struct table_notes *notes, FILE *out)
 {
 	bool stars = false;
 
@@ -251,7 +271,9 @@ static void render_text(const struct score_table *t, const struct names *n, cons
 		for (size_t w = 0; w < n->n[SCORE_WORKLOAD]; w += WORKLOADS_A_BLOCK) {
 			size_t last = w + WORKLOADS_A_BLOCK;
 
-			text_block(t, n, d, w, last < n->n[SCORE_WORKLOAD] ? last : n->n[SCORE_WORKLOAD], &stars, out);
+			text_block(t, n, d, w,
+				last < n->n[SCORE_WORKLOAD] ? last : n->n[SCORE_WORKLOAD], &stars,
+				out);
 		}
 		if (notes && notes->details)
 			table_details_text(t, n, d, out);
@@ -260,8 +282,8 @@ static void render_text(const struct score_table *t, const struct names *n, cons
 	print_notes(t, notes, stars, out);
 }
 
-static void render_markdown(const struct score_table *t, const struct names *n, const struct table_notes *notes,
-			    FILE *out)
+static void render_markdown(const struct score_table *t, const struct names *n,
+	const struct table_notes *notes, FILE *out)
 {
 	char tp[32], fp[32];
 	bool stars = false;
@@ -281,14 +303,17 @@ static void render_markdown(const struct score_table *t, const struct names *n, 
 				if (!shown(t, n, d, f, m))
 					continue;
 				fprintf(out, "| %s%s | %s |", n->of[SCORE_FAULT][f],
-					fault_is_control(t, n, f) ? " (control)" : "", n->of[SCORE_METRIC][m]);
+					fault_is_control(t, n, f) ? " (control)" : "",
+					n->of[SCORE_METRIC][m]);
 				for (size_t w = 0; w < n->n[SCORE_WORKLOAD]; w++) {
 					const struct score *s = score_at(t, d, f, w, m);
-					bool some = s && s->abstained && (s->abstained < s->n || table_is_any(n, m));
+					bool some = s && s->abstained &&
+						(s->abstained < s->n || table_is_any(n, m));
 
 					stars = stars || some;
 					rates_text(s, table_is_any(n, m), tp, fp);
-					fprintf(out, " %u%s | %s | %s |", s ? s->n : 0, some ? "\\*" : "", tp, fp);
+					fprintf(out, " %u%s | %s | %s |", s ? s->n : 0,
+						some ? "\\*" : "", tp, fp);
 				}
 				fputc('\n', out);
 			}
@@ -356,8 +381,8 @@ static void csv_row(const struct names *n, const struct score *s, void *ctx)
 	csv_rate(s->classified, s->n, s->named, out);
 	fprintf(out, ",%u,%u,%zu", s->failed, s->early, s->n_delays);
 	if (s->n_delays)
-		fprintf(out, ",%.3f,%.3f,%.3f", score_median(s->delays_s, s->n_delays), s->delays_s[0],
-			s->delays_s[s->n_delays - 1]);
+		fprintf(out, ",%.3f,%.3f,%.3f", score_median(s->delays_s, s->n_delays),
+			s->delays_s[0], s->delays_s[s->n_delays - 1]);
 	else
 		fputs(",,,", out);
 	csv_rate(s->explained, s->n, s->named && s->causes, out);
@@ -381,26 +406,31 @@ json_t *table_json_rate(unsigned hits, unsigned n)
 	double low, high;
 
 	score_interval(hits, n, 0.95, &low, &high);
-	return json_pack("{s:i, s:o, s:f, s:f}", "count", (int)hits, "rate", n ? json_real((double)hits / n) : json_null(),
-			 "low", low, "high", high);
+	return json_pack("{s:i, s:o, s:f, s:f}", "count", (int)hits, "rate",
+		n ? json_real((double)hits / n) : json_null(), "low", low, "high", high);
 }
 
 static void json_row(const struct names *n, const struct score *s, void *ctx)
 {
 	json_t *row = json_object();
 
-	json_object_set_new(row, "detector", json_string(n->of[SCORE_DETECTOR][s->at[SCORE_DETECTOR]]));
+	json_object_set_new(
+		row, "detector", json_string(n->of[SCORE_DETECTOR][s->at[SCORE_DETECTOR]]));
 	json_object_set_new(row, "fault", json_string(n->of[SCORE_FAULT][s->at[SCORE_FAULT]]));
-	json_object_set_new(row, "workload", json_string(n->of[SCORE_WORKLOAD][s->at[SCORE_WORKLOAD]]));
+	json_object_set_new(
+		row, "workload", json_string(n->of[SCORE_WORKLOAD][s->at[SCORE_WORKLOAD]]));
 	json_object_set_new(row, "metric", json_string(n->of[SCORE_METRIC][s->at[SCORE_METRIC]]));
 	json_object_set_new(row, "control", json_boolean(s->control));
 	json_object_set_new(row, "n", json_integer(s->n));
 	json_object_set_new(row, "abstained", json_integer(s->abstained));
 	json_object_set_new(row, "tp", s->control ? json_null() : table_json_rate(s->hits, s->n));
 	json_object_set_new(row, "fp", table_json_rate(s->alarms, s->n));
-	json_object_set_new(row, "detected", s->control ? json_null() : table_json_rate(s->detected, s->n));
-	json_object_set_new(row, "resource", s->named ? table_json_rate(s->classified, s->n) : json_null());
-	json_object_set_new(row, "cause", s->named && s->causes ? table_json_rate(s->explained, s->n) : json_null());
+	json_object_set_new(
+		row, "detected", s->control ? json_null() : table_json_rate(s->detected, s->n));
+	json_object_set_new(
+		row, "resource", s->named ? table_json_rate(s->classified, s->n) : json_null());
+	json_object_set_new(row, "cause",
+		s->named && s->causes ? table_json_rate(s->explained, s->n) : json_null());
 	json_object_set_new(row, "failed", json_integer(s->failed));
 	json_object_set_new(row, "delay_s", table_json_delay(s));
 	json_array_append_new(ctx, row);
@@ -420,15 +450,18 @@ void table_json_notes(json_t *all, const struct table_notes *notes)
 	if (!notes)
 		return;
 	json_object_set_new(all, "run", notes->run_id ? json_string(notes->run_id) : json_null());
-	json_object_set_new(all, "cells", json_pack("{s:i, s:i}", "planned", (int)notes->planned, "confirmed",
-						    (int)notes->confirmed));
-	json_object_set_new(all, "attempts_not_scored", json_pack("{s:i, s:i}", "invalid", (int)notes->invalid,
-								  "error", (int)notes->error));
+	json_object_set_new(all, "cells",
+		json_pack("{s:i, s:i}", "planned", (int)notes->planned, "confirmed",
+			(int)notes->confirmed));
+	json_object_set_new(all, "attempts_not_scored",
+		json_pack(
+			"{s:i, s:i}", "invalid", (int)notes->invalid, "error", (int)notes->error));
 	json_object_set_new(all, "missing", json_lines(notes->missing, notes->n_missing));
 	json_object_set_new(all, "remarks", json_lines(notes->remarks, notes->n_remarks));
 }
 
-static void render_json(const struct score_table *t, const struct names *n, const struct table_notes *notes, FILE *out)
+static void render_json(const struct score_table *t, const struct names *n,
+	const struct table_notes *notes, FILE *out)
 {
 	json_t *all = json_object(), *scores = json_array();
 
@@ -442,27 +475,23 @@ static void render_json(const struct score_table *t, const struct names *n, cons
 	json_decref(all);
 }
 
-int table_render(const struct score_table *t, enum table_format format, const struct table_notes *notes, FILE *f)
+int table_render(const struct score_table *t, enum table_format format,
+	const struct table_notes *notes, FILE *f)
 {
 	struct names n = table_names(t);
 
 	switch (format) {
-	case TABLE_TEXT:
-		render_text(t, &n, notes, f);
-		break;
-	case TABLE_MARKDOWN:
-		render_markdown(t, &n, notes, f);
-		break;
+	case TABLE_TEXT: render_text(t, &n, notes, f); break;
+	case TABLE_MARKDOWN: render_markdown(t, &n, notes, f); break;
 	case TABLE_CSV:
 		fputs("detector,fault,workload,metric,control,n,abstained,"
 		      "tp_count,tp,tp_low,tp_high,fp_count,fp,fp_low,fp_high,detected_count,detected,detected_low,detected_high,"
 		      "resource_count,resource,resource_low,resource_high,failed,early,delay_n,delay_median_s,delay_min_s,"
-		      "delay_max_s,cause_count,cause,cause_low,cause_high\n", f);
+		      "delay_max_s,cause_count,cause,cause_low,cause_high\n",
+			f);
 		each(t, &n, csv_row, f);
 		break;
-	case TABLE_JSON:
-		render_json(t, &n, notes, f);
-		break;
+	case TABLE_JSON: render_json(t, &n, notes, f); break;
 	}
 	return fflush(f) || ferror(f) ? -EIO : 0;
 }

@@ -9,8 +9,9 @@ struct place {
 
 static struct place place_of(const struct names *n, const struct score *s)
 {
-	struct place p = {n->of[SCORE_FAULT][s->at[SCORE_FAULT]], n->of[SCORE_WORKLOAD][s->at[SCORE_WORKLOAD]],
-			  n->of[SCORE_METRIC][s->at[SCORE_METRIC]], "", "-", "-", ""};
+	struct place p = {n->of[SCORE_FAULT][s->at[SCORE_FAULT]],
+		n->of[SCORE_WORKLOAD][s->at[SCORE_WORKLOAD]],
+		n->of[SCORE_METRIC][s->at[SCORE_METRIC]], "", "-", "-", ""};
 
 	table_rate_text(s->detected, s->n, p.detected, sizeof(p.detected));
 	if (s->named)
@@ -23,7 +24,8 @@ static struct place place_of(const struct names *n, const struct score *s)
 
 typedef void (*place_fn)(const struct place *p, const struct score *s, bool causes, FILE *out);
 
-static void each_place(const struct score_table *t, const struct names *n, size_t d, place_fn fn, FILE *out)
+static void each_place(
+	const struct score_table *t, const struct names *n, size_t d, place_fn fn, FILE *out)
 {
 	for (size_t f = 0; f < n->n[SCORE_FAULT]; f++)
 		for (size_t w = 0; w < n->n[SCORE_WORKLOAD]; w++)
@@ -42,9 +44,10 @@ static void paragraph(const struct place *p, const struct score *s, bool causes,
 {
 	char line[512];
 
-	snprintf(line, sizeof(line), "%s, %s, %s: detected %s, resource %s,%s%s%s delay %s, early %u, abstained %u of %u",
-		 p->fault, p->workload, p->metric, p->detected, p->resource, causes ? " cause " : "", causes ? p->cause : "",
-		 causes ? "," : "", p->delay, s->early, s->abstained, s->n);
+	snprintf(line, sizeof(line),
+		"%s, %s, %s: detected %s, resource %s,%s%s%s delay %s, early %u, abstained %u of %u",
+		p->fault, p->workload, p->metric, p->detected, p->resource, causes ? " cause " : "",
+		causes ? p->cause : "", causes ? "," : "", p->delay, s->early, s->abstained, s->n);
 	table_wrap(line, out);
 }
 
@@ -55,16 +58,19 @@ void table_details_text(const struct score_table *t, const struct names *n, size
 
 static void row(const struct place *p, const struct score *s, bool causes, FILE *out)
 {
-	fprintf(out, "| %s | %s | %s | %u | %s | %s |%s%s%s %s | %u | %u |\n", p->fault, p->workload, p->metric, s->n, p->detected,
-		p->resource, causes ? " " : "", causes ? p->cause : "", causes ? " |" : "", p->delay, s->early, s->abstained);
+	fprintf(out, "| %s | %s | %s | %u | %s | %s |%s%s%s %s | %u | %u |\n", p->fault,
+		p->workload, p->metric, s->n, p->detected, p->resource, causes ? " " : "",
+		causes ? p->cause : "", causes ? " |" : "", p->delay, s->early, s->abstained);
 }
 
 void table_details_markdown(const struct score_table *t, const struct names *n, size_t d, FILE *out)
 {
 	bool causes = score_causes(t);
 
-	fprintf(out, "| fault | workload | metric | n | detected | resource |%s delay (s) | early | abstained |\n"
-		"|---|---|---|--:|---|---|%s---|--:|--:|\n", causes ? " cause |" : "", causes ? "---|" : "");
+	fprintf(out,
+		"| fault | workload | metric | n | detected | resource |%s delay (s) | early | abstained |\n"
+		"|---|---|---|--:|---|---|%s---|--:|--:|\n",
+		causes ? " cause |" : "", causes ? "---|" : "");
 	each_place(t, n, d, row, out);
 	fputc('\n', out);
 }

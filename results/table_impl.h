@@ -34,16 +34,21 @@ json_t *table_json_rate(unsigned hits, unsigned n);
 void table_json_notes(json_t *all, const struct table_notes *notes);
 json_t *table_json_delay(const struct score *s); /* {n, early, median, min, max} */
 
-/* table_details.c: detection, resource, cause, delays and abstentions of each place of a detector. */
+/* table_details.c: detection, resource, cause, delays and abstentions of each place of a
+ * detector. */
 void table_details_text(const struct score_table *t, const struct names *n, size_t d, FILE *out);
-void table_details_markdown(const struct score_table *t, const struct names *n, size_t d, FILE *out);
+void table_details_markdown(
+	const struct score_table *t, const struct names *n, size_t d, FILE *out);
 
 /* table_summary.c: all cells together, and who can be told from whom. */
-void table_summary_text(const struct score_table *t, const struct names *n, const struct table_notes *notes, FILE *out);
-void table_summary_markdown(const struct score_table *t, const struct names *n, const struct table_notes *notes,
-			    FILE *out);
-json_t *table_summary_json(const struct score_table *t, const struct names *n, const struct table_notes *notes);
+void table_summary_text(const struct score_table *t, const struct names *n,
+	const struct table_notes *notes, FILE *out);
+void table_summary_markdown(const struct score_table *t, const struct names *n,
+	const struct table_notes *notes, FILE *out);
+json_t *table_summary_json(
+	const struct score_table *t, const struct names *n, const struct table_notes *notes);
 /* Sentences: which detectors' rates of right servers are apart, abstentions, failures. */
-void table_comparisons(const struct score_table *t, const struct names *n, const struct table_notes *notes, FILE *out);
+void table_comparisons(const struct score_table *t, const struct names *n,
+	const struct table_notes *notes, FILE *out);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * What a system call costs, in CPU time of the thread that makes it, which other load on the machine does not count in:
+ * What a system call costs, in CPU time of the thread that makes it, which other load on the
+ * machine does not count in:
  *
  *     ebpf_calls cost CALLS            prints ns for one getppid and for one pread of 512 bytes
  *     ebpf_calls load THREADS SECONDS  getppid as fast as can be; prints how many were made
@@ -46,7 +47,8 @@ static void rate(int fd, long per_s, long seconds)
 	char buf[512];
 
 	while (made < per_s * seconds) {
-		while ((double)made < (clock_mono_s() - start_s) * (double)per_s && made < per_s * seconds)
+		while ((double)made < (clock_mono_s() - start_s) * (double)per_s &&
+			made < per_s * seconds)
 			for (int i = 0; i < 100; i++, made++)
 				if (pread(fd, buf, sizeof(buf), 0) < 0)
 					exit(1);

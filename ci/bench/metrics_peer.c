@@ -1,7 +1,8 @@
 /*
- * How often would peer-threshold cry wolf, and how strong must a fault be, by its choices of margin and
- * window? Answered on made-up series before any cluster was measured: lognormal means, correlated
- * from second to second, with heavy-tailed shocks, servers that differ a little, and gaps.
+ * How often would peer-threshold cry wolf, and how strong must a fault be, by its choices of margin
+ * and window? Answered on made-up series before any cluster was measured: lognormal means,
+ * correlated from second to second, with heavy-tailed shocks, servers that differ a little, and
+ * gaps.
  *
  *     metrics_peer [CELLS]      prints FP of controls and TP, FP by strength of the fault
  */
@@ -24,7 +25,8 @@ struct maker {
 	struct sample samples[METRIC_SERVICE_TIMES * SERVERS * SECONDS];
 };
 
-/* A read or a write workload; the victim's disk metric is 'factor' times as long while the fault lasts. */
+/* A read or a write workload; the victim's disk metric is 'factor' times as long while the fault
+ * lasts. */
 static struct detector_run make_run(struct maker *m, enum metric disk, int victim, double factor)
 {
 	size_t n = 0;
@@ -46,7 +48,8 @@ static struct detector_run make_run(struct maker *m, enum metric disk, int victi
 					x *= factor;
 				if (gsl_rng_uniform(m->rng) < 0.1)
 					continue;
-				m->samples[n++] = (struct sample){(enum metric)metric, (uint32_t)s, t, 1, x, x, 1};
+				m->samples[n++] = (struct sample){
+					(enum metric)metric, (uint32_t)s, t, 1, x, x, 1};
 			}
 		}
 	}
@@ -57,7 +60,8 @@ struct rates {
 	double tp, fp;
 };
 
-static int score(struct detector *d, struct maker *m, int cells, double factor, struct rates *out, struct err *e)
+static int score(struct detector *d, struct maker *m, int cells, double factor, struct rates *out,
+	struct err *e)
 {
 	int tp = 0, fp = 0, rc = 0;
 
@@ -81,7 +85,8 @@ static int score(struct detector *d, struct maker *m, int cells, double factor, 
 			rc = detector_diagnose(d, model, &run, &verdicts, e);
 		}
 		any = json_array_get(verdicts, json_array_size(verdicts) - 1);
-		json_array_foreach(json_object_get(any, "indicted"), i, name) {
+		json_array_foreach(json_object_get(any, "indicted"), i, name)
+		{
 			if (victim >= 0 && !strcmp(json_string_value(name), names[victim]))
 				hit = true;
 			else
@@ -105,14 +110,15 @@ int main(int argc, char **argv)
 	struct err e;
 
 	printf("%d servers, trained on one run of %d s a workload; fault from second %d to %d; %d cells each\n",
-	       SERVERS, SECONDS, ONSET, END, cells);
+		SERVERS, SECONDS, ONSET, END, cells);
 	printf("%-8s%-8s%-10s", "window", "margin", "FP clean");
 	for (size_t f = 1; f < sizeof(factors) / sizeof(*factors); f++)
 		printf("TP,FP x%-5g", factors[f]);
 	putchar('\n');
 	for (size_t w = 0; w < sizeof(windows) / sizeof(*windows); w++)
 		for (size_t g = 0; g < sizeof(margins) / sizeof(*margins); g++) {
-			json_t *params = json_pack("{s:i, s:f}", "window", windows[w], "margin", margins[g]);
+			json_t *params = json_pack(
+				"{s:i, s:f}", "window", windows[w], "margin", margins[g]);
 			struct maker m = {.rng = gsl_rng_alloc(gsl_rng_mt19937)};
 			struct detector *d;
 			struct rates r;

@@ -1,7 +1,8 @@
 /*
  * Log to metrics: records a second on one core, and memory by length of the log.
  *
- *     metrics_rate FILE RECORDS     writes FILE, a log as a GlusterFS brick under ddw makes it, reads it, and
+ *     metrics_rate FILE RECORDS     writes FILE, a log as a GlusterFS brick under ddw makes it,
+ *     reads it, and
  *                                   prints records, seconds, records a second and peak memory
  */
 #include <arpa/inet.h>
@@ -148,8 +149,8 @@ int main(int argc, char **argv)
 		if (samples[i].metric == METRIC_NSREAD)
 			messages += samples[i].count;
 	printf("%llu records in %.3f s: %.2f million a second; %llu requests; %ld KiB more at the peak\n",
-	       (unsigned long long)records, took, (double)records / took / 1e6, (unsigned long long)messages,
-	       after.ru_maxrss - before.ru_maxrss);
+		(unsigned long long)records, took, (double)records / took / 1e6,
+		(unsigned long long)messages, after.ru_maxrss - before.ru_maxrss);
 	metrics_free(m);
 	unlink(argv[1]);
 	return 0;

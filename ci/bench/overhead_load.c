@@ -1,10 +1,10 @@
 /*
  * A call-heavy load for tracers: overhead_load THREADS SECONDS [CALLS_PER_SECOND]
  *
- * Each thread reads 512 bytes of a file over and over: as fast as it can, or so that all together make that many calls
- * a second, paced by the millisecond. Waits for a line on standard input before it begins, so that a tracer can
- * attach. Prints the reads made, the seconds they took, and the processor time of the process, and ends when its
- * standard input does.
+ * Each thread reads 512 bytes of a file over and over: as fast as it can, or so that all together
+ * make that many calls a second, paced by the millisecond. Waits for a line on standard input
+ * before it begins, so that a tracer can attach. Prints the reads made, the seconds they took, and
+ * the processor time of the process, and ends when its standard input does.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -48,7 +48,8 @@ static double cpu_s(void)
 	struct rusage u;
 
 	getrusage(RUSAGE_SELF, &u);
-	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+		(double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
 int main(int argc, char **argv)
@@ -75,7 +76,8 @@ int main(int argc, char **argv)
 		pthread_join(t[i], NULL);
 		sum += calls[i];
 	}
-	printf("%llu %.3f %.3f\n", (unsigned long long)sum, clock_mono_s() - begin_s, cpu_s() - cpu);
+	printf("%llu %.3f %.3f\n", (unsigned long long)sum, clock_mono_s() - begin_s,
+		cpu_s() - cpu);
 	fflush(stdout);
 	while (read(STDIN_FILENO, &go, 1) > 0)
 		;

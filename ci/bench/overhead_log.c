@@ -1,4 +1,5 @@
-/* overhead_log FILE ...: how many calls the logs hold (of sums: their counts), how many were lost, and bytes. */
+/* overhead_log FILE ...: how many calls the logs hold (of sums: their counts), how many were lost,
+ * and bytes. */
 #include <stdio.h>
 #include <sys/stat.h>
 

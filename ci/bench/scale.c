@@ -3,15 +3,16 @@
  *
  *     scale RUN DETECTOR SERVERS SECONDS
  *
- * The run is put together from the controls of a recorded one, ten seconds at a time, the same seconds for all servers, as
- * peers share their workload; each made-up server is one of the recorded ones then, with all its metrics; what is no whole
- * number varies by some per cent, so that no two are the same. The disk of the server in the middle
- * is five times as slow from a third of the run to two thirds. Prints
+ * The run is put together from the controls of a recorded one, ten seconds at a time, the same
+ * seconds for all servers, as peers share their workload; each made-up server is one of the
+ * recorded ones then, with all its metrics; what is no whole number varies by some per cent, so
+ * that no two are the same. The disk of the server in the middle is five times as slow from a third
+ * of the run to two thirds. Prints
  *
  *     servers seconds diagnosis_s rss_mib before_mib indicted
  *
- * where diagnosis_s is processor time of this process for detector_diagnose alone, rss_mib the most memory that the
- * process had, the measurements included, and before_mib that before the diagnosis.
+ * where diagnosis_s is processor time of this process for detector_diagnose alone, rss_mib the most
+ * memory that the process had, the measurements included, and before_mib that before the diagnosis.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -57,7 +58,8 @@ static uint64_t draw(void)
 	return state;
 }
 
-static int take(void *ctx, const char *metric, const char *server, const struct sample *samples, size_t n, struct err *e)
+static int take(void *ctx, const char *metric, const char *server, const struct sample *samples,
+	size_t n, struct err *e)
 {
 	struct recorded *r = ctx;
 	struct source *s;
@@ -91,13 +93,16 @@ static int read_run(const char *folder, struct recordings *all, struct err *e)
 	if (rc)
 		return rc;
 	rc = store_confirmed(store, &rows, e);
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(rows, i, row)
+	{
 		struct recorded *r = &all->attempts[all->n];
 
-		if (rc || all->n == ATTEMPTS_MAX || strcmp(json_string_value(json_object_get(row, "fault")), "none"))
+		if (rc || all->n == ATTEMPTS_MAX ||
+			strcmp(json_string_value(json_object_get(row, "fault")), "none"))
 			continue;
 		r->seconds = (int32_t)json_integer_value(json_object_get(row, "seconds"));
-		rc = store_samples(store, json_integer_value(json_object_get(row, "attempt")), take, r, e);
+		rc = store_samples(
+			store, json_integer_value(json_object_get(row, "attempt")), take, r, e);
 		all->n += r->n > 0 && r->seconds > STRETCH;
 	}
 	json_decref(rows);
@@ -116,8 +121,8 @@ static void recordings_free(struct recordings *all)
 
 static bool is_disk(enum metric m)
 {
-	return m == METRIC_DREAD || m == METRIC_DWRITE || m == METRIC_DISK_READ_TIME || m == METRIC_DISK_WRITE_TIME ||
-	       m == METRIC_DISK_BUSY || m == METRIC_DISK_QUEUE;
+	return m == METRIC_DREAD || m == METRIC_DWRITE || m == METRIC_DISK_READ_TIME ||
+		m == METRIC_DISK_WRITE_TIME || m == METRIC_DISK_BUSY || m == METRIC_DISK_QUEUE;
 }
 
 /* Which recorded second stands for which. */
@@ -126,13 +131,14 @@ struct mapping {
 	int32_t second;
 };
 
-static int make_series(struct columns *c, enum metric m, size_t server, const struct mapping *map, const size_t *which,
-		       int32_t seconds, bool ill, struct sample *out, struct err *e)
+static int make_series(struct columns *c, enum metric m, size_t server, const struct mapping *map,
+	const size_t *which, int32_t seconds, bool ill, struct sample *out, struct err *e)
 {
 	size_t n = 0;
 
 	for (int32_t t = 0; t < seconds; t++) {
-		const struct source *s = &map[t].attempt->sources[which[t / STRETCH] % map[t].attempt->n];
+		const struct source *s = &map[t].attempt
+						  ->sources[which[t / STRETCH] % map[t].attempt->n];
 		/* Seconds without gaps lie where they belong; others are looked for. */
 		size_t at = (size_t)map[t].second;
 
@@ -150,32 +156,37 @@ static int make_series(struct columns *c, enum metric m, size_t server, const st
 
 			vary *= ill && t >= seconds / 3 && t < seconds * 2 / 3 ? 5 : 1;
 			out[n].sum_s = round(out[n].sum_s * vary * 1e9) / 1e9;
-			out[n].max_s = out[n].max_s * vary > out[n].sum_s ? out[n].sum_s : round(out[n].max_s * vary * 1e9) / 1e9;
+			out[n].max_s = out[n].max_s * vary > out[n].sum_s
+				? out[n].sum_s
+				: round(out[n].max_s * vary * 1e9) / 1e9;
 		}
 		n++;
 	}
 	return columns_put_samples(c, m, server, out, n, e);
 }
 
-static int make_columns(const struct recordings *all, size_t servers, int32_t seconds, struct columns **out, struct err *e)
+static int make_columns(const struct recordings *all, size_t servers, int32_t seconds,
+	struct columns **out, struct err *e)
 {
 	struct mapping *map = calloc((size_t)seconds, sizeof(*map));
 	struct sample *room = calloc((size_t)seconds, sizeof(*room));
 	size_t *which = calloc((size_t)seconds, sizeof(*which));
-	int rc = map && room && which ? columns_new(METRIC_COUNT, servers, seconds, out, e) : err_errno(e, -ENOMEM, "cannot make a run");
+	int rc = map && room && which ? columns_new(METRIC_COUNT, servers, seconds, out, e)
+				      : err_errno(e, -ENOMEM, "cannot make a run");
 
 	for (int32_t t = 0; t < seconds && !rc; t++) {
 		const struct recorded *r = &all->attempts[draw() % all->n];
 		int32_t from = (int32_t)(draw() % (uint64_t)(r->seconds - STRETCH));
 
-		map[t] = t % STRETCH ? (struct mapping){map[t - 1].attempt, map[t - 1].second + 1} : (struct mapping){r, from};
+		map[t] = t % STRETCH ? (struct mapping){map[t - 1].attempt, map[t - 1].second + 1}
+				     : (struct mapping){r, from};
 	}
 	for (size_t s = 0; s < servers && !rc; s++) {
 		for (int32_t t = 0; t <= seconds / STRETCH && t < seconds; t++)
 			which[t] = (size_t)draw();
 		for (int m = 0; m < METRIC_COUNT && !rc; m++)
-			rc = make_series(*out, (enum metric)m, s, map, which, seconds, s == servers / 2 && is_disk((enum metric)m),
-					 room, e);
+			rc = make_series(*out, (enum metric)m, s, map, which, seconds,
+				s == servers / 2 && is_disk((enum metric)m), room, e);
 	}
 	free(map);
 	free(room);
@@ -207,7 +218,7 @@ int main(int argc, char **argv)
 	struct detector *d = NULL;
 	struct columns *c = NULL;
 	double begun, before;
-	char (*names)[24];
+	char(*names)[24];
 	const char **list;
 	struct err e;
 	size_t i;
@@ -254,7 +265,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "scale: %s\n", e.text);
 		return 3;
 	}
-	printf("%zu %d %.3f %.0f %.0f", run.n_servers, run.seconds, cpu_s() - begun, rss_mib(), before);
+	printf("%zu %d %.3f %.0f %.0f", run.n_servers, run.seconds, cpu_s() - begun, rss_mib(),
+		before);
 	any = json_array_get(verdicts, json_array_size(verdicts) - 1);
 	json_array_foreach(json_object_get(any, "indicted"), i, name)
 		printf(" %s", json_string_value(name));

@@ -1,8 +1,8 @@
 /*
  * How fast trace logs are read: trace_rate DIR
  *
- * Makes a log as a busy file server's (4 threads; reads, writes, epoll, sockets) with a million calls and
- * one ten times as long, then reads both in a process of their own.
+ * Makes a log as a busy file server's (4 threads; reads, writes, epoll, sockets) with a million
+ * calls and one ten times as long, then reads both in a process of their own.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,8 +33,8 @@ static void die(const struct err *e)
 
 static void make(const char *path, uint64_t n)
 {
-	static const uint32_t calls[] = {232 /* epoll_wait */, 19 /* readv */, 17 /* pread64 */, 18 /* pwrite64 */,
-					 20 /* writev */};
+	static const uint32_t calls[] = {232 /* epoll_wait */, 19 /* readv */, 17 /* pread64 */,
+		18 /* pwrite64 */, 20 /* writev */};
 	int64_t now = clock_real_ns();
 	struct log_writer *w;
 	struct err e;
@@ -53,7 +53,8 @@ static void make(const char *path, uint64_t n)
 			.pid = 4000,
 			.tid = 4000 + (uint32_t)(draw() % 4),
 			.nr = calls[draw() % 5],
-			.args = {5 + draw() % 20, 0x7f0000000000 + draw() % 16 * 131072, 131072, draw() % 4096 * 4096},
+			.args = {5 + draw() % 20, 0x7f0000000000 + draw() % 16 * 131072, 131072,
+				draw() % 4096 * 4096},
 			.result = (int64_t)(draw() % 131072),
 			.offset = -1,
 		};
@@ -95,8 +96,8 @@ static void measure(const char *path, uint64_t n)
 		cpu_s = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
 			(double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
 		printf("read %8llu calls: %5.2f million records/s of CPU, %4.1f bytes/record, %ld KiB resident%s\n",
-		       (unsigned long long)n, (double)n / cpu_s / 1e6, (double)st.st_size / (double)n, use.ru_maxrss,
-		       sum ? "" : " (empty)");
+			(unsigned long long)n, (double)n / cpu_s / 1e6,
+			(double)st.st_size / (double)n, use.ru_maxrss, sum ? "" : " (empty)");
 		fflush(stdout);
 		_exit(0);
 	}

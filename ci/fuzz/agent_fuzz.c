@@ -1,5 +1,6 @@
-/* What the agent takes in from the orchestrator: a line becomes an op with arguments that are what the op was promised, or
- * it is refused with a sentence. The ops themselves are not run: they act. */
+/* What the agent takes in from the orchestrator: a line becomes an op with arguments that are what
+ * the op was promised, or it is refused with a sentence. The ops themselves are not run: they
+ * act. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,8 @@ void guard_beat(struct guard *g)
 }
 
 /* What every op may rely on. */
-static int promised(json_t *id, json_t *args, const char *const texts[], const char *const numbers[], const char *const lists[])
+static int promised(json_t *id, json_t *args, const char *const texts[],
+	const char *const numbers[], const char *const lists[])
 {
 	if (!json_is_integer(id) || !json_is_object(args))
 		abort();
@@ -49,12 +51,16 @@ static int promised(json_t *id, json_t *args, const char *const texts[], const c
 	return 0;
 }
 
-#define NAMES(...) (const char *const[]){__VA_ARGS__ __VA_OPT__(,) NULL}
-#define OP(name, texts, numbers, lists) \
-	int name(struct agent *a, json_t *id, json_t *args, struct err *e) \
-	{ \
-		(void)a, (void)e; \
-		return promised(id, args, texts, numbers, lists); \
+#define NAMES(...)                                                                                 \
+	(const char *const[])                                                                      \
+	{                                                                                          \
+		__VA_ARGS__ __VA_OPT__(, ) NULL                                                    \
+	}
+#define OP(name, texts, numbers, lists)                                                            \
+	int name(struct agent *a, json_t *id, json_t *args, struct err *e)                         \
+	{                                                                                          \
+		(void)a, (void)e;                                                                  \
+		return promised(id, args, texts, numbers, lists);                                  \
 	}
 #define PLAIN(name) OP(name, NAMES(), NAMES(), NAMES())
 

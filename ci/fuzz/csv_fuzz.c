@@ -1,5 +1,6 @@
-/* libFuzzer entry of the reader of other people's time series: make fuzz, then out/fuzz/csv_fuzz CORPUS. What it takes in
- * must be what it promises: finite times in order, names that there are, and complaints that name a line. */
+/* libFuzzer entry of the reader of other people's time series: make fuzz, then out/fuzz/csv_fuzz
+ * CORPUS. What it takes in must be what it promises: finite times in order, names that there are,
+ * and complaints that name a line. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +22,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (series_read(f, "x.csv", &names, &s, &e) == 0) {
 		for (size_t i = 0; i < s.n; i++)
-			if (!isfinite(s.points[i].time_s) || !isfinite(s.points[i].value) || s.points[i].server >= names.n_servers ||
-			    s.points[i].metric >= names.n_metrics || s.points[i].time_s < s.from_s || s.points[i].time_s > s.to_s)
+			if (!isfinite(s.points[i].time_s) || !isfinite(s.points[i].value) ||
+				s.points[i].server >= names.n_servers ||
+				s.points[i].metric >= names.n_metrics ||
+				s.points[i].time_s < s.from_s || s.points[i].time_s > s.to_s)
 				abort();
 		samples = series_samples(&s, s.from_s, s.to_s, 1, &n);
 		if (n > s.n)

@@ -1,5 +1,5 @@
-/* Events of the in-kernel tracer to records: whatever the rings hold, nothing is read beyond an event's end. Input: a
- * byte of size (in words of 8), then so much of an event, and so on. */
+/* Events of the in-kernel tracer to records: whatever the rings hold, nothing is read beyond an
+ * event's end. Input: a byte of size (in words of 8), then so much of an event, and so on. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

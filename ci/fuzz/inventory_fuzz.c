@@ -1,5 +1,6 @@
-/* libFuzzer entry of the reader of inventories. What it takes has hosts with names of their own and ways to them. There is no
- * ssh here to ask: an inventory that does not say ssh_config = "none" is refused. */
+/* libFuzzer entry of the reader of inventories. What it takes has hosts with names of their own and
+ * ways to them. There is no ssh here to ask: an inventory that does not say ssh_config = "none" is
+ * refused. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,8 @@ static void look_at(const struct inventory *inv)
 	for (size_t i = 0; i < inv->n_hosts; i++) {
 		const struct host *h = &inv->hosts[i];
 
-		if (!*h->ssh.name || !h->ssh.address || !h->address || h->ssh.port > 65535 || h->service_port > 65535)
+		if (!*h->ssh.name || !h->ssh.address || !h->address || h->ssh.port > 65535 ||
+			h->service_port > 65535)
 			abort();
 		for (size_t k = 0; k < i; k++)
 			if (!strcmp(h->ssh.name, inv->hosts[k].ssh.name))

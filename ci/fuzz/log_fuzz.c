@@ -1,5 +1,5 @@
-/* libFuzzer entry of the log reader: make fuzz, then out/fuzz/log_fuzz CORPUS. The checks are made right
- * first, so that the decoder behind them is what is tried. */
+/* libFuzzer entry of the log reader: make fuzz, then out/fuzz/log_fuzz CORPUS. The checks are made
+ * right first, so that the decoder behind them is what is tried. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -39,7 +39,8 @@ static void look_at(const struct record *rec)
 	static volatile size_t sum;
 
 	if (rec->type == RECORD_CALL)
-		sum += (rec->call.path ? strlen(rec->call.path) : 0) + (rec->call.path2 ? strlen(rec->call.path2) : 0);
+		sum += (rec->call.path ? strlen(rec->call.path) : 0) +
+			(rec->call.path2 ? strlen(rec->call.path2) : 0);
 	else if (rec->type == RECORD_FD)
 		sum += strlen(rec->fd.path);
 	else if (rec->type == RECORD_PROCESS)

@@ -1,6 +1,7 @@
-/* What the orchestrator takes in from an agent: bytes, in pieces of any size, become a hello, answers and events. Whatever
- * comes, each answer reaches the one call that it is for, and a line that is no message is complained of. Input: a byte for the
- * size of the pieces and whether the hello was there, then what the agent says. */
+/* What the orchestrator takes in from an agent: bytes, in pieces of any size, become a hello,
+ * answers and events. Whatever comes, each answer reaches the one call that it is for, and a line
+ * that is no message is complained of. Input: a byte for the size of the pieces and whether the
+ * hello was there, then what the agent says. */
 #include <sys/eventfd.h>
 
 #include "harness/remote/thread.c" /* its insides are what is tried */
@@ -23,7 +24,8 @@ static void look_at(const struct op *op)
 {
 	if (op->state == OP_RUNNING)
 		return;
-	if (op->state != OP_DONE || (op->rc == 0) != (op->result != NULL) || op->rc > 0 || (op->rc && !*op->err.text))
+	if (op->state != OP_DONE || (op->rc == 0) != (op->result != NULL) || op->rc > 0 ||
+		(op->rc && !*op->err.text))
 		abort();
 }
 
@@ -42,7 +44,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size && data[0] & 64)
 		n.hello = json_pack("{s:s, s:s}", "event", "hello", "dir", "/x");
 	for (size_t at = 1; at < size && !rc; at += piece)
-		rc = take_input(&n, (const char *)data + at, size - at < piece ? size - at : piece, &e);
+		rc = take_input(
+			&n, (const char *)data + at, size - at < piece ? size - at : piece, &e);
 	if (rc > 0 || (rc && !*e.text) || n.in_len > n.in_room || n.errs_len > NODE_STDERR_MAX)
 		abort();
 	last_stderr(&n, e.text, sizeof(e.text));

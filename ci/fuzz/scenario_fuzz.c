@@ -1,4 +1,5 @@
-/* libFuzzer entry of the reader of scenarios, and of what a scenario may be: a plan can be made of each that is taken. */
+/* libFuzzer entry of the reader of scenarios, and of what a scenario may be: a plan can be made of
+ * each that is taken. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

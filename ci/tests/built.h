@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* "OUT/sub" into 'path' (4096 bytes), for a program OUT/tests/ROOM/NAME; returns 'path', or NULL. */
+/* "OUT/sub" into 'path' (4096 bytes), for a program OUT/tests/ROOM/NAME; returns 'path', or
+ * NULL. */
 static inline char *built(const char *sub, char path[4096])
 {
 	ssize_t n = readlink("/proc/self/exe", path, 4095);

@@ -1,5 +1,5 @@
-/* A folder for a test program's files, there before its tests and gone after them: cmocka_run_group_tests(tests, make_dir,
- * remove_dir). */
+/* A folder for a test program's files, there before its tests and gone after them:
+ * cmocka_run_group_tests(tests, make_dir, remove_dir). */
 #ifndef CULPRIT_TESTS_SCRATCH_H
 #define CULPRIT_TESTS_SCRATCH_H
 

@@ -28,62 +28,76 @@
 
 enum trace_mode {
 	TRACE_EVENTS, /* every selected call is a record */
-	TRACE_SUMS,   /* per second, process, class of call and of descriptor: one record (RECORD_SUM) */
+	TRACE_SUMS, /* per second, process, class of call and of descriptor: one record (RECORD_SUM) */
 };
 
 /* What is recorded; all that is given must hold ("any of" within one list). All zero: everything.
  * ptrace takes 'calls' and 'tids' only, and refuses the others. */
 struct trace_filter {
-	const uint32_t *calls;      /* numbers on this machine's architecture */
+	const uint32_t *calls; /* numbers on this machine's architecture */
 	size_t n_calls;
-	const pid_t *tids;          /* threads, as this process sees their numbers */
+	const pid_t *tids; /* threads, as this process sees their numbers */
 	size_t n_tids;
-	const char *cgroup;         /* folder of a cgroup v2: its processes and those of cgroups below it */
-	const char *const *paths;   /* absolute path prefixes: calls on descriptors of files at or below
+	const char *cgroup; /* folder of a cgroup v2: its processes and those of cgroups below it */
+	const char *const
+		*paths; /* absolute path prefixes: calls on descriptors of files at or below
 	                             * one, and calls that name such a file */
 	size_t n_paths;
 };
 
 struct trace_request {
-	const char *tracer;         /* "auto": ebpf, or ptrace with a word on standard error where the kernel refuses */
+	const char *
+		tracer; /* "auto": ebpf, or ptrace with a word on standard error where the kernel refuses */
 	enum trace_mode mode;
-	const char *out;            /* file to make */
-	int ready_fd;               /* -1: none */
+	const char *out; /* file to make */
+	int ready_fd;    /* -1: none */
 	const pid_t *pids;
 	size_t n_pids;
-	char **command;             /* ended by NULL; or NULL: pids are given */
+	char **command; /* ended by NULL; or NULL: pids are given */
 	struct trace_filter filter;
-	uint64_t memory_bytes;      /* most that buffers in the kernel may take; 0: 64 MiB. Besides
+	uint64_t memory_bytes; /* most that buffers in the kernel may take; 0: 64 MiB. Besides
 				* them go up to 3 MiB for descriptors, files and threads */
 };
 
-enum trace_exit { TRACE_EXIT_OK, TRACE_EXIT_USAGE = 2, TRACE_EXIT_NOT_WHOLE = 3, TRACE_EXIT_NO_PROGRAM = 127 };
+enum trace_exit {
+	TRACE_EXIT_OK,
+	TRACE_EXIT_USAGE = 2,
+	TRACE_EXIT_NOT_WHOLE = 3,
+	TRACE_EXIT_NO_PROGRAM = 127
+};
 
-/* A tracer runs until it is told to stop and returns an exit code as above, having said on standard error why it
- * is not 0. -EOPNOTSUPP with the reason in 'why', nothing touched: this kernel, or this user, can't have it. */
+/* A tracer runs until it is told to stop and returns an exit code as above, having said on standard
+ * error why it is not 0. -EOPNOTSUPP with the reason in 'why', nothing touched: this kernel, or
+ * this user, can't have it. */
 typedef int (*trace_fn)(const struct trace_request *r, struct err *why);
 
-int ptrace_trace(const struct trace_request *r, struct err *why); /* diag/capture/ptrace: 001's syscap */
-int strace_trace(const struct trace_request *r, struct err *why); /* diag/capture/tools: the program, its text */
-int sysstat_trace(const struct trace_request *r, struct err *why); /* diag/capture/tools: sadc, its binary file */
-int sampler_trace(const struct trace_request *r, struct err *why); /* diag/capture/sampler: readings, once a second */
-int ebpf_trace(const struct trace_request *r, struct err *why);   /* diag/capture/ebpf */
+int ptrace_trace(
+	const struct trace_request *r, struct err *why); /* diag/capture/ptrace: 001's syscap */
+int strace_trace(const struct trace_request *r,
+	struct err *why); /* diag/capture/tools: the program, its text */
+int sysstat_trace(const struct trace_request *r,
+	struct err *why); /* diag/capture/tools: sadc, its binary file */
+int sampler_trace(const struct trace_request *r,
+	struct err *why); /* diag/capture/sampler: readings, once a second */
+int ebpf_trace(const struct trace_request *r, struct err *why); /* diag/capture/ebpf */
 
 int trace_main(int argc, char **argv);
 
-/* Tries 'tracer' on a program that does nothing, with its log in 'dir', for 10 s at most. 0; -EOPNOTSUPP with the reason. */
+/* Tries 'tracer' on a program that does nothing, with its log in 'dir', for 10 s at most. 0;
+ * -EOPNOTSUPP with the reason. */
 int trace_able(const char *tracer, const char *dir, struct err *why);
 
-/* For tracers. Signals that say stop are caught from here on; SIGALRM ticks every 250 ms, so that no wait is
- * longer and a signal that came just before a wait is seen. */
+/* For tracers. Signals that say stop are caught from here on; SIGALRM ticks every 250 ms, so that
+ * no wait is longer and a signal that came just before a wait is seen. */
 void trace_signals(void);
 
-/* Number of the signal that says stop, 0: none yet. Negative: a terminal sent it to the command too. Reset when taken. */
+/* Number of the signal that says stop, 0: none yet. Negative: a terminal sent it to the command
+ * too. Reset when taken. */
 int trace_take_stop(void);
 /* True once after each tick. */
 bool trace_take_tick(void);
 
-void trace_ready(const struct trace_request *r); /* once */
+void trace_ready(const struct trace_request *r);    /* once */
 int trace_complain(int code, const char *sentence); /* returns code */
 int trace_exit_code(int wait_status);
 

@@ -126,7 +126,7 @@ static void usage(FILE *f)
 	      "                    that this path lies on\n"
 	      "  --memory SIZE     most that buffers in the kernel may take (default 64MiB)\n"
 	      "  --ready-fd N      write the line ready to descriptor N once everything is attached\n",
-	      f);
+		f);
 }
 
 static int bad(const char *format, const char *what)
@@ -222,7 +222,7 @@ static int finish(struct options *o, int argc, char **argv)
 		return trace_complain(TRACE_EXIT_USAGE, "say where the log goes: --out FILE");
 	if (!o->r.n_pids == !o->r.command)
 		return trace_complain(TRACE_EXIT_USAGE,
-				      "give processes (-p PID) or a command (-- COMMAND ...), not both");
+			"give processes (-p PID) or a command (-- COMMAND ...), not both");
 	return 0;
 }
 
@@ -230,12 +230,18 @@ static int finish(struct options *o, int argc, char **argv)
 static int parse(int argc, char **argv, struct options *o)
 {
 	static const struct option longs[] = {
-		{"out", required_argument, NULL, 'o'},    {"ready-fd", required_argument, NULL, 'r'},
-		{"pid", required_argument, NULL, 'p'},    {"tracer", required_argument, NULL, 't'},
-		{"mode", required_argument, NULL, 'm'},   {"call", required_argument, NULL, 'c'},
-		{"tid", required_argument, NULL, 'T'},    {"cgroup", required_argument, NULL, 'g'},
-		{"path", required_argument, NULL, 'P'},   {"memory", required_argument, NULL, 'M'},
-		{"help", no_argument, NULL, 'h'},         {0},
+		{"out", required_argument, NULL, 'o'},
+		{"ready-fd", required_argument, NULL, 'r'},
+		{"pid", required_argument, NULL, 'p'},
+		{"tracer", required_argument, NULL, 't'},
+		{"mode", required_argument, NULL, 'm'},
+		{"call", required_argument, NULL, 'c'},
+		{"tid", required_argument, NULL, 'T'},
+		{"cgroup", required_argument, NULL, 'g'},
+		{"path", required_argument, NULL, 'P'},
+		{"memory", required_argument, NULL, 'M'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
 	};
 	int c, code = 0;
 
@@ -243,42 +249,18 @@ static int parse(int argc, char **argv, struct options *o)
 	o->r.tracer = "auto";
 	while (!code && (c = getopt_long(argc, argv, "+o:p:h", longs, NULL)) != -1) {
 		switch (c) {
-		case 'o':
-			o->r.out = optarg;
-			break;
-		case 'r':
-			code = set_ready(o, optarg);
-			break;
-		case 'p':
-			code = add_number(optarg, o->pids, &o->r.n_pids);
-			break;
-		case 't':
-			o->r.tracer = optarg;
-			break;
-		case 'm':
-			code = set_mode(o, optarg);
-			break;
-		case 'c':
-			code = add_calls(o, optarg);
-			break;
-		case 'T':
-			code = add_number(optarg, o->tids, &o->r.filter.n_tids);
-			break;
-		case 'g':
-			o->r.filter.cgroup = optarg;
-			break;
-		case 'P':
-			code = add_path(o, optarg);
-			break;
-		case 'M':
-			code = set_memory(o, optarg);
-			break;
-		case 'h':
-			usage(stdout);
-			return -1;
-		default:
-			usage(stderr);
-			return TRACE_EXIT_USAGE;
+		case 'o': o->r.out = optarg; break;
+		case 'r': code = set_ready(o, optarg); break;
+		case 'p': code = add_number(optarg, o->pids, &o->r.n_pids); break;
+		case 't': o->r.tracer = optarg; break;
+		case 'm': code = set_mode(o, optarg); break;
+		case 'c': code = add_calls(o, optarg); break;
+		case 'T': code = add_number(optarg, o->tids, &o->r.filter.n_tids); break;
+		case 'g': o->r.filter.cgroup = optarg; break;
+		case 'P': code = add_path(o, optarg); break;
+		case 'M': code = set_memory(o, optarg); break;
+		case 'h': usage(stdout); return -1;
+		default: usage(stderr); return TRACE_EXIT_USAGE;
 		}
 	}
 	return code ? code : finish(o, argc, argv);
@@ -293,7 +275,8 @@ static int run_auto(const struct options *o)
 
 	for (size_t i = 0; i < N_TRACERS && code == -EOPNOTSUPP && !tracers[i].asked; i++) {
 		if (i)
-			fprintf(stderr, "culprit-agent trace: %s; using %s\n", why.text, tracers[i].name);
+			fprintf(stderr, "culprit-agent trace: %s; using %s\n", why.text,
+				tracers[i].name);
 		r.tracer = tracers[i].name;
 		code = tracers[i].run(&r, &why);
 	}
@@ -317,5 +300,6 @@ int trace_main(int argc, char **argv)
 		code = tracers[i].run(&o.r, &why);
 		return code == -EOPNOTSUPP ? trace_complain(TRACE_EXIT_USAGE, why.text) : code;
 	}
-	return bad("there is no tracer '%s'; there are ebpf, ptrace, strace, sysstat and sampler", o.r.tracer);
+	return bad("there is no tracer '%s'; there are ebpf, ptrace, strace, sysstat and sampler",
+		o.r.tracer);
 }

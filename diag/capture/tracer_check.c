@@ -18,12 +18,13 @@
 
 static void be_tracer(const char *tracer, char *out, int said)
 {
-	char *argv[] = {(char *)"trace", (char *)"--tracer", (char *)tracer, (char *)"--out", out, (char *)"--", (char *)"true",
-			NULL};
+	char *argv[] = {(char *)"trace", (char *)"--tracer", (char *)tracer, (char *)"--out", out,
+		(char *)"--", (char *)"true", NULL};
 	int null = open("/dev/null", O_RDWR);
 	sigset_t none;
 
-	/* The agent takes its signals from a descriptor; a tracer, and what it starts, must get theirs. */
+	/* The agent takes its signals from a descriptor; a tracer, and what it starts, must get
+	 * theirs. */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	dup2(null, STDIN_FILENO);
@@ -93,9 +94,11 @@ int trace_able(const char *tracer, const char *dir, struct err *why)
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 			;
 		if (WIFSIGNALED(status))
-			rc = err_set(why, -EOPNOTSUPP, "%s was killed by signal %d", tracer, WTERMSIG(status));
+			rc = err_set(why, -EOPNOTSUPP, "%s was killed by signal %d", tracer,
+				WTERMSIG(status));
 		else if (WEXITSTATUS(status))
-			rc = err_set(why, -EOPNOTSUPP, "%s", *text ? last_line(text) : "it does not say why");
+			rc = err_set(why, -EOPNOTSUPP, "%s",
+				*text ? last_line(text) : "it does not say why");
 	} else {
 		rc = err_errno(why, -errno, "cannot try the tracer '%s'", tracer);
 	}

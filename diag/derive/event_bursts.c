@@ -15,12 +15,12 @@ struct burst {
 	size_t event; /* index; SIZE_MAX: left out, since it lies outside */
 };
 
-double semantic_time(const struct semantic *s, int64_t ns)
+double events_time(const struct events *s, int64_t ns)
 {
 	return (double)(ns - s->offset_ns - s->start_ns) / 1e9;
 }
 
-int semantic_put(struct semantic *s, const struct event *ev)
+int events_put(struct events *s, const struct event *ev)
 {
 	if (ev->last_s < 0 || ev->first_s >= s->seconds)
 		return 0;
@@ -42,19 +42,20 @@ static bool same(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
-static struct burst *find(struct semantic *s, const struct event *ev)
+static struct burst *find(struct events *s, const struct event *ev)
 {
 	for (size_t i = 0; i < s->n_bursts; i++) {
 		struct burst *b = &s->bursts[i];
 
 		if (b->kind == ev->kind && b->place == ev->place && b->server == ev->server &&
-		    same(b->call, ev->call) && same(b->error, ev->error) && same(b->signal, ev->signal))
+			same(b->call, ev->call) && same(b->error, ev->error) &&
+			same(b->signal, ev->signal))
 			return b;
 	}
 	return NULL;
 }
 
-int burst_add(struct semantic *s, const struct event *ev)
+int burst_add(struct events *s, const struct event *ev)
 {
 	struct burst *b = find(s, ev);
 	size_t was = s->n;
@@ -68,7 +69,8 @@ int burst_add(struct semantic *s, const struct event *ev)
 			return -ENOMEM;
 		s->bursts = more;
 		b = &more[s->n_bursts++];
-		*b = (struct burst){ev->call, ev->error, ev->signal, ev->kind, ev->place, ev->server, SIZE_MAX};
+		*b = (struct burst){
+			ev->call, ev->error, ev->signal, ev->kind, ev->place, ev->server, SIZE_MAX};
 	}
 	old = b->event == SIZE_MAX ? NULL : &s->events[b->event];
 	if (old && ev->last_s < s->seconds && ev->first_s - old->last_s <= BURST_GAP_S) {
@@ -79,7 +81,7 @@ int burst_add(struct semantic *s, const struct event *ev)
 			old->longest_s = ev->longest_s;
 		return 0;
 	}
-	rc = semantic_put(s, ev);
+	rc = events_put(s, ev);
 	b->event = s->n > was ? was : SIZE_MAX;
 	return rc;
 }

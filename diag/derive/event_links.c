@@ -14,15 +14,16 @@
 
 struct link {
 	bool ended;
-	double since_s;     /* of what moved last, or of the first end */
+	double since_s; /* of what moved last, or of the first end */
 	const char *call, *error;
-	uint32_t pid;       /* the socket that data moved on last */
+	uint32_t pid; /* the socket that data moved on last */
 	int32_t fd;
 
-	int64_t balance;    /* requests minus answers; see semantic.h */
-	double negative_s;  /* since when it is below 0; INFINITY: it is not */
+	int64_t balance;   /* requests minus answers; see semantic.h */
+	double negative_s; /* since when it is below 0; INFINITY: it is not */
 	struct message answer;
-	uint32_t write_tid, write_nr; /* of the last write that moved data; its record; memory, length, result */
+	uint32_t write_tid,
+		write_nr; /* of the last write that moved data; its record; memory, length, result */
 	uint64_t write_number, write_at, write_count, write_got;
 	bool write_blocked; /* the rest of a request waits for room */
 };
@@ -33,11 +34,12 @@ struct links {
 	struct link link[];
 };
 
-int links_new(struct semantic *s)
+int links_new(struct events *s)
 {
 	s->links = calloc(1, sizeof(*s->links) + s->n_servers * sizeof(struct link));
 	for (size_t i = 0; s->links && i < s->n_servers; i++)
-		s->links->link[i] = (struct link){.since_s = -1e9, .fd = -1, .negative_s = INFINITY};
+		s->links->link[i] = (struct link){
+			.since_s = -1e9, .fd = -1, .negative_s = INFINITY};
 	return s->links ? 0 : -ENOMEM;
 }
 
@@ -51,12 +53,18 @@ void links_free(struct links *l)
 }
 
 /* The stretch until 'now_s' is over: kept if it is long, or if the connection was down in it. */
-static int keep(struct semantic *s, size_t server, double now_s, bool open)
+static int keep(struct events *s, size_t server, double now_s, bool open)
 {
 	struct link *l = &s->links->link[server];
-	struct event ev = {.kind = EVENT_LINK_QUIET, .server = (int32_t)server, .client = s->client,
-			   .first_s = l->since_s < 0 ? 0 : l->since_s, .last_s = now_s, .count = 1, .call = l->call,
-			   .error = l->error, .open = open};
+	struct event ev = {.kind = EVENT_LINK_QUIET,
+		.server = (int32_t)server,
+		.client = s->client,
+		.first_s = l->since_s < 0 ? 0 : l->since_s,
+		.last_s = now_s,
+		.count = 1,
+		.call = l->call,
+		.error = l->error,
+		.open = open};
 
 	if (now_s - ev.first_s > SETTLE_S && l->balance < 0)
 		l->balance = 0;
@@ -64,37 +72,41 @@ static int keep(struct semantic *s, size_t server, double now_s, bool open)
 	ev.state = l->ended ? LINK_ENDED : ev.waiting ? LINK_WAITING : LINK_ANSWERED;
 	if (!l->ended && now_s - ev.first_s < (ev.waiting ? WAITING_S : ANSWERED_S))
 		return 0;
-	return semantic_put(s, &ev);
+	return events_put(s, &ev);
 }
 
-/* Is this write, the very next call of the thread that wrote last, about the rest of the same request? A whole
- * request may also be followed at once by the next one; but that lies elsewhere in memory. */
-static bool goes_on(const struct semantic *s, const struct link *l, const struct record_call *c,
-		    const struct call_info *info)
+/* Is this write, the very next call of the thread that wrote last, about the rest of the same
+ * request? A whole request may also be followed at once by the next one; but that lies elsewhere in
+ * memory. */
+static bool goes_on(const struct events *s, const struct link *l, const struct record_call *c,
+	const struct call_info *info)
 {
 	uint64_t at = c->args[1], was = l->write_at;
 
-	if (!l->write_number || l->write_tid != c->tid || l->write_nr != c->nr || l->fd != (int32_t)c->args[info->fd] ||
-	    pollers_get(&s->links->calls, c->tid) != l->write_number)
+	if (!l->write_number || l->write_tid != c->tid || l->write_nr != c->nr ||
+		l->fd != (int32_t)c->args[info->fd] ||
+		pollers_get(&s->links->calls, c->tid) != l->write_number)
 		return false;
 	if (!strcmp(info->name, "writev"))
-		return at >= was && at <= was + l->write_count * sizeof(struct iovec) && c->args[2] <= l->write_count;
+		return at >= was && at <= was + l->write_count * sizeof(struct iovec) &&
+			c->args[2] <= l->write_count;
 	if (!strcmp(info->name, "sendmsg"))
 		return at == was;
 	return at == was + l->write_got && c->args[2] == l->write_count - l->write_got;
 }
 
 /* Before a read, whatever it brings: is the answer before it whole? */
-static void begin_read(const struct semantic *s, struct link *l, uint32_t tid)
+static void begin_read(const struct events *s, struct link *l, uint32_t tid)
 {
 	if (message_is_whole(&l->answer, &s->links->polls, tid))
 		l->answer = (struct message){0};
 }
 
-static int moved(struct semantic *s, size_t server, const struct record *rec, const struct call_info *info)
+static int moved(
+	struct events *s, size_t server, const struct record *rec, const struct call_info *info)
 {
 	const struct record_call *c = &rec->call;
-	double now_s = semantic_time(s, c->start_ns + c->service_ns);
+	double now_s = events_time(s, c->start_ns + c->service_ns);
 	struct link *l = &s->links->link[server];
 	int rc = keep(s, server, now_s, false);
 
@@ -124,8 +136,8 @@ static int moved(struct semantic *s, size_t server, const struct record *rec, co
 		l->answer.last = rec->number;
 		l->answer.wanted_more = l->answer.answered = false;
 	}
-	/* An answer may be recorded before its request, when the writing thread is slow to return; a balance that
-	 * stays below 0 is a request that was taken for the rest of another. */
+	/* An answer may be recorded before its request, when the writing thread is slow to return;
+	 * a balance that stays below 0 is a request that was taken for the rest of another. */
 	if (l->balance >= 0)
 		l->negative_s = INFINITY;
 	else if (l->negative_s == INFINITY)
@@ -141,11 +153,18 @@ static int moved(struct semantic *s, size_t server, const struct record *rec, co
 	return rc;
 }
 
-/* The connection is down, or was not made: what happens next to it changes nothing until data moves. */
-static int ended(struct semantic *s, size_t server, double now_s, const char *call, const char *error)
+/* The connection is down, or was not made: what happens next to it changes nothing until data
+ * moves. */
+static int ended(struct events *s, size_t server, double now_s, const char *call, const char *error)
 {
-	struct event ev = {.kind = EVENT_LINK_END, .server = (int32_t)server, .client = s->client, .first_s = now_s,
-			   .last_s = now_s, .count = 1, .call = call, .error = error};
+	struct event ev = {.kind = EVENT_LINK_END,
+		.server = (int32_t)server,
+		.client = s->client,
+		.first_s = now_s,
+		.last_s = now_s,
+		.count = 1,
+		.call = call,
+		.error = error};
 	struct link *l = &s->links->link[server];
 	int rc = burst_add(s, &ev);
 
@@ -159,10 +178,11 @@ static int ended(struct semantic *s, size_t server, double now_s, const char *ca
 	return rc;
 }
 
-int link_call(struct semantic *s, size_t server, const struct record *rec, const struct call_info *info)
+int link_call(
+	struct events *s, size_t server, const struct record *rec, const struct call_info *info)
 {
 	const struct record_call *c = &rec->call;
-	double now_s = semantic_time(s, c->start_ns + c->service_ns);
+	double now_s = events_time(s, c->start_ns + c->service_ns);
 	bool data = info->class == CALL_READ || info->class == CALL_WRITE;
 	struct link *l = &s->links->link[server];
 
@@ -181,12 +201,13 @@ int link_call(struct semantic *s, size_t server, const struct record *rec, const
 	}
 	if (data && c->result == 0 && info->class == CALL_READ)
 		return ended(s, server, now_s, info->name, "EOF");
-	if (c->result < 0 && (data || (!strcmp(info->name, "connect") && c->result != -EINPROGRESS)))
+	if (c->result < 0 &&
+		(data || (!strcmp(info->name, "connect") && c->result != -EINPROGRESS)))
 		return ended(s, server, now_s, info->name, error_name(c->result));
 	return 0;
 }
 
-int links_note(struct semantic *s, const struct record *rec, const struct call_info *info)
+int links_note(struct events *s, const struct record *rec, const struct call_info *info)
 {
 	int rc = pollers_set(&s->links->calls, rec->call.tid, rec->number);
 
@@ -195,13 +216,13 @@ int links_note(struct semantic *s, const struct record *rec, const struct call_i
 	return rc;
 }
 
-void links_forget(struct semantic *s, uint32_t tid)
+void links_forget(struct events *s, uint32_t tid)
 {
 	pollers_remove(&s->links->calls, tid);
 	pollers_remove(&s->links->polls, tid);
 }
 
-int link_closed(struct semantic *s, size_t server, uint32_t pid, int32_t fd, double at_s)
+int link_closed(struct events *s, size_t server, uint32_t pid, int32_t fd, double at_s)
 {
 	const struct link *l = &s->links->link[server];
 
@@ -211,7 +232,7 @@ int link_closed(struct semantic *s, size_t server, uint32_t pid, int32_t fd, dou
 	return ended(s, server, at_s, "close", NULL);
 }
 
-int links_finish(struct semantic *s)
+int links_finish(struct events *s)
 {
 	int rc = 0;
 

@@ -17,15 +17,16 @@ enum { USE_UNKNOWN, USE_FOLDER, USE_SOCKET, USE_OTHER, USE_LINK };
 
 const char *event_kind_name(enum event_kind k)
 {
-	static const char *const names[EVENT_KINDS] = {"server-error", "server-signal", "server-end", "app-error",
-						       "app-slow",     "link-quiet",    "link-end"};
+	static const char *const names[EVENT_KINDS] = {"server-error", "server-signal",
+		"server-end", "app-error", "app-slow", "link-quiet", "link-end"};
 
 	return names[k];
 }
 
 const char *event_place_name(enum event_place p)
 {
-	static const char *const names[] = {NULL, "storage", "mount", "socket", "memory", "process", "path", "other"};
+	static const char *const names[] = {
+		NULL, "storage", "mount", "socket", "memory", "process", "path", "other"};
 
 	return names[p];
 }
@@ -44,19 +45,20 @@ const char *error_name(int64_t result)
 	return name ? name : "EUNKNOWN";
 }
 
-int semantic_new(const struct metrics_server *servers, size_t n_servers, int64_t start_ns, int32_t seconds,
-		 struct semantic **out, struct err *e)
+int events_new(const struct metrics_server *servers, size_t n_servers, int64_t start_ns,
+	int32_t seconds, struct events **out, struct err *e)
 {
-	struct semantic *s;
+	struct events *s;
 
 	if (!n_servers || seconds <= 0)
-		return err_set(e, -EINVAL, "events need at least one server and one second, not %zu and %d", n_servers,
-			       seconds);
+		return err_set(e, -EINVAL,
+			"events need at least one server and one second, not %zu and %d", n_servers,
+			seconds);
 	s = calloc(1, sizeof(*s));
 	if (s)
 		s->servers = calloc(n_servers, sizeof(*s->servers));
 	if (!s || !s->servers) {
-		semantic_free(s);
+		events_free(s);
 		return err_errno(e, -ENOMEM, "cannot make a table of events");
 	}
 	s->start_ns = start_ns;
@@ -66,7 +68,7 @@ int semantic_new(const struct metrics_server *servers, size_t n_servers, int64_t
 		s->servers[i].address = servers[i].address;
 		s->servers[i].storage = strdup(servers[i].storage ? servers[i].storage : "");
 		if (!s->servers[i].storage) {
-			semantic_free(s);
+			events_free(s);
 			return err_errno(e, -ENOMEM, "cannot make a table of events");
 		}
 	}
@@ -74,7 +76,7 @@ int semantic_new(const struct metrics_server *servers, size_t n_servers, int64_t
 	return 0;
 }
 
-static void forget_log(struct semantic *s)
+static void forget_log(struct events *s)
 {
 	fdtable_free(s->fds);
 	free(s->bursts);
@@ -85,7 +87,7 @@ static void forget_log(struct semantic *s)
 	s->n_bursts = s->n_slow = 0;
 }
 
-void semantic_free(struct semantic *s)
+void events_free(struct events *s)
 {
 	if (!s)
 		return;
@@ -97,19 +99,20 @@ void semantic_free(struct semantic *s)
 	free(s);
 }
 
-static uint64_t classify(const struct semantic *s, const struct record_fd *fd)
+static uint64_t classify(const struct events *s, const struct record_fd *fd)
 {
 	if (fd->kind != FD_SOCKET)
-		return path_is_below(fd->path, s->folder) || (fd->path && *s->folder && !strcmp(fd->path, s->folder))
-			       ? USE_FOLDER
-			       : USE_OTHER;
+		return path_is_below(fd->path, s->folder) ||
+				(fd->path && *s->folder && !strcmp(fd->path, s->folder))
+			? USE_FOLDER
+			: USE_OTHER;
 	for (size_t i = 0; s->links && i < s->n_servers; i++)
 		if (address_is_service(&fd->remote, &s->servers[i].address))
 			return USE_LINK + i;
 	return USE_SOCKET;
 }
 
-static uint64_t use_of(const struct semantic *s, uint32_t pid, int32_t fd)
+static uint64_t use_of(const struct events *s, uint32_t pid, int32_t fd)
 {
 	struct fd_state *f = fdtable_get(s->fds, pid, fd);
 
@@ -128,10 +131,13 @@ static bool one_of(const char *name, const char *const list[])
 	return false;
 }
 
-static enum event_place place_of(const struct semantic *s, const struct record_call *c, const struct call_info *info)
+static enum event_place place_of(
+	const struct events *s, const struct record_call *c, const struct call_info *info)
 {
-	static const char *const memory[] = {"mmap", "brk", "mremap", "munmap", "mprotect", "madvise", "mlock", "mlock2", NULL};
-	static const char *const process[] = {"fork", "vfork", "clone", "clone3", "execve", "execveat", "wait4", "waitid", NULL};
+	static const char *const memory[] = {
+		"mmap", "brk", "mremap", "munmap", "mprotect", "madvise", "mlock", "mlock2", NULL};
+	static const char *const process[] = {
+		"fork", "vfork", "clone", "clone3", "execve", "execveat", "wait4", "waitid", NULL};
 	uint64_t use = info->fd >= 0 ? use_of(s, c->pid, (int32_t)c->args[info->fd]) : USE_UNKNOWN;
 
 	if (!strcmp(info->name, "mmap") && (c->args[3] & MAP_ANONYMOUS))
@@ -154,31 +160,44 @@ static bool failed(const struct record_call *c)
 	return !c->unfinished && c->result < 0 && c->result > -512 && c->result != -EINTR;
 }
 
-static int add_error(struct semantic *s, const struct record_call *c, const struct call_info *info,
-		     enum event_place place)
+static int add_error(struct events *s, const struct record_call *c, const struct call_info *info,
+	enum event_place place)
 {
-	double end_s = semantic_time(s, c->start_ns + c->service_ns);
-	struct event ev = {.kind = s->server >= 0 ? EVENT_SERVER_ERROR : EVENT_APP_ERROR, .server = s->server,
-			   .client = s->client, .first_s = end_s, .last_s = end_s, .count = 1, .call = info->name,
-			   .error = error_name(c->result), .place = place, .longest_s = (double)c->service_ns / 1e9};
+	double end_s = events_time(s, c->start_ns + c->service_ns);
+	struct event ev = {.kind = s->server >= 0 ? EVENT_SERVER_ERROR : EVENT_APP_ERROR,
+		.server = s->server,
+		.client = s->client,
+		.first_s = end_s,
+		.last_s = end_s,
+		.count = 1,
+		.call = info->name,
+		.error = error_name(c->result),
+		.place = place,
+		.longest_s = (double)c->service_ns / 1e9};
 
 	return burst_add(s, &ev);
 }
 
 /* The longest ones are kept; those that never returned before those that did. */
-static int add_slow(struct semantic *s, const struct record_call *c, const struct call_info *info,
-		    enum event_place place)
+static int add_slow(struct events *s, const struct record_call *c, const struct call_info *info,
+	enum event_place place)
 {
-	struct event ev = {.kind = EVENT_APP_SLOW, .server = -1, .client = s->client,
-			   .first_s = semantic_time(s, c->start_ns),
-			   .last_s = semantic_time(s, c->start_ns + c->service_ns), .count = 1, .call = info->name,
-			   .error = failed(c) ? error_name(c->result) : NULL, .place = place,
-			   .longest_s = (double)c->service_ns / 1e9, .open = c->unfinished};
+	struct event ev = {.kind = EVENT_APP_SLOW,
+		.server = -1,
+		.client = s->client,
+		.first_s = events_time(s, c->start_ns),
+		.last_s = events_time(s, c->start_ns + c->service_ns),
+		.count = 1,
+		.call = info->name,
+		.error = failed(c) ? error_name(c->result) : NULL,
+		.place = place,
+		.longest_s = (double)c->service_ns / 1e9,
+		.open = c->unfinished};
 	size_t was = s->n, least = SIZE_MAX;
 	int rc;
 
 	if (s->n_slow < SLOW_MAX) {
-		rc = semantic_put(s, &ev);
+		rc = events_put(s, &ev);
 		s->n_slow += s->n - was;
 		return rc;
 	}
@@ -186,16 +205,16 @@ static int add_slow(struct semantic *s, const struct record_call *c, const struc
 		const struct event *old = &s->events[i];
 
 		if (old->kind == EVENT_APP_SLOW && !old->open &&
-		    (least == SIZE_MAX || old->longest_s < s->events[least].longest_s))
+			(least == SIZE_MAX || old->longest_s < s->events[least].longest_s))
 			least = i;
 	}
 	if (least != SIZE_MAX && ev.first_s < s->seconds && ev.last_s >= 0 &&
-	    (ev.open || ev.longest_s > s->events[least].longest_s))
+		(ev.open || ev.longest_s > s->events[least].longest_s))
 		s->events[least] = ev;
 	return 0;
 }
 
-static int add_call(struct semantic *s, const struct record *rec)
+static int add_call(struct events *s, const struct record *rec)
 {
 	const struct record_call *c = &rec->call;
 	const struct call_info *info = call_info(s->arch, c->nr);
@@ -205,13 +224,15 @@ static int add_call(struct semantic *s, const struct record *rec)
 	int rc = 0;
 
 	if (s->links) {
-		use = info && info->fd >= 0 ? use_of(s, c->pid, (int32_t)c->args[info->fd]) : USE_UNKNOWN;
+		use = info && info->fd >= 0 ? use_of(s, c->pid, (int32_t)c->args[info->fd])
+					    : USE_UNKNOWN;
 		rc = use >= USE_LINK ? link_call(s, (size_t)(use - USE_LINK), rec, info) : 0;
 		return rc ? rc : links_note(s, rec, info);
 	}
 	if (!info)
 		return 0;
-	slow = s->client >= 0 && info->class != CALL_POLL && c->service_ns >= (int64_t)(SLOW_S * 1e9);
+	slow = s->client >= 0 && info->class != CALL_POLL &&
+		c->service_ns >= (int64_t)(SLOW_S * 1e9);
 	if (!failed(c) && !slow)
 		return 0;
 	place = place_of(s, c, info);
@@ -224,34 +245,44 @@ static int add_call(struct semantic *s, const struct record *rec)
 	return rc;
 }
 
-static int add_signal(struct semantic *s, const struct record_signal *sig)
+static int add_signal(struct events *s, const struct record_signal *sig)
 {
 	const char *name = sigabbrev_np((int)sig->signo);
-	double at_s = semantic_time(s, sig->start_ns);
-	struct event ev = {.kind = EVENT_SERVER_SIGNAL, .server = s->server, .client = -1, .first_s = at_s, .last_s = at_s,
-			   .count = 1, .signal = name ? name : "RT"};
+	double at_s = events_time(s, sig->start_ns);
+	struct event ev = {.kind = EVENT_SERVER_SIGNAL,
+		.server = s->server,
+		.client = -1,
+		.first_s = at_s,
+		.last_s = at_s,
+		.count = 1,
+		.signal = name ? name : "RT"};
 
 	return s->server >= 0 ? burst_add(s, &ev) : 0;
 }
 
-static int add_end(struct semantic *s, const struct record_process *p)
+static int add_end(struct events *s, const struct record_process *p)
 {
-	double at_s = semantic_time(s, p->start_ns);
-	struct event ev = {.kind = EVENT_SERVER_END, .server = s->server, .client = -1, .first_s = at_s, .last_s = at_s,
-			   .count = 1};
+	double at_s = events_time(s, p->start_ns);
+	struct event ev = {.kind = EVENT_SERVER_END,
+		.server = s->server,
+		.client = -1,
+		.first_s = at_s,
+		.last_s = at_s,
+		.count = 1};
 
 	if (s->server < 0 || p->what != PROCESS_EXIT || p->pid != p->tid)
 		return 0;
 	if (WIFSIGNALED(p->status))
-		ev.signal = sigabbrev_np(WTERMSIG(p->status)) ? sigabbrev_np(WTERMSIG(p->status)) : "RT";
+		ev.signal = sigabbrev_np(WTERMSIG(p->status)) ? sigabbrev_np(WTERMSIG(p->status))
+							      : "RT";
 	else
 		ev.status = WEXITSTATUS(p->status);
-	return semantic_put(s, &ev);
+	return events_put(s, &ev);
 }
 
 /* A socket to a server is closed, or its descriptor gets another meaning, or the daemon is gone. */
 struct closing {
-	struct semantic *s;
+	struct events *s;
 	double at_s;
 	int rc;
 };
@@ -265,19 +296,19 @@ static void close_one(void *ctx, const struct fd_state *f)
 		c->rc = link_closed(c->s, (size_t)(use - USE_LINK), f->now.pid, f->now.fd, c->at_s);
 }
 
-static int before_change(struct semantic *s, const struct record *rec)
+static int before_change(struct events *s, const struct record *rec)
 {
 	struct closing c = {.s = s};
 	const struct fd_state *f;
 
 	if (rec->type == RECORD_FD) {
-		c.at_s = semantic_time(s, rec->fd.start_ns);
+		c.at_s = events_time(s, rec->fd.start_ns);
 		f = rec->fd.open ? NULL : fdtable_get(s->fds, rec->fd.pid, rec->fd.fd);
 		if (f)
 			close_one(&c, f);
 	} else if (rec->process.what == PROCESS_EXIT) {
 		links_forget(s, rec->process.tid);
-		c.at_s = semantic_time(s, rec->process.start_ns);
+		c.at_s = events_time(s, rec->process.start_ns);
 		if (rec->process.pid == rec->process.tid)
 			fdtable_each(s->fds, rec->process.pid, close_one, &c);
 	}
@@ -287,32 +318,24 @@ static int before_change(struct semantic *s, const struct record *rec)
 static int64_t record_end_ns(const struct record *rec)
 {
 	switch (rec->type) {
-	case RECORD_CALL:
-		return rec->call.start_ns + rec->call.service_ns;
-	case RECORD_SIGNAL:
-		return rec->signal.start_ns;
-	case RECORD_PROCESS:
-		return rec->process.start_ns;
-	case RECORD_END:
-		return rec->end.start_ns;
-	default:
-		return 0;
+	case RECORD_CALL: return rec->call.start_ns + rec->call.service_ns;
+	case RECORD_SIGNAL: return rec->signal.start_ns;
+	case RECORD_PROCESS: return rec->process.start_ns;
+	case RECORD_END: return rec->end.start_ns;
+	default: return 0;
 	}
 }
 
-static int add_record(struct semantic *s, const struct record *rec)
+static int add_record(struct events *s, const struct record *rec)
 {
 	int64_t end_ns = record_end_ns(rec);
 	int rc = 0;
 
-	if (end_ns && semantic_time(s, end_ns) > s->last_s)
-		s->last_s = semantic_time(s, end_ns);
+	if (end_ns && events_time(s, end_ns) > s->last_s)
+		s->last_s = events_time(s, end_ns);
 	switch (rec->type) {
-	case RECORD_CALL:
-		s->calls = true;
-		return add_call(s, rec);
-	case RECORD_SIGNAL:
-		return add_signal(s, &rec->signal);
+	case RECORD_CALL: s->calls = true; return add_call(s, rec);
+	case RECORD_SIGNAL: return add_signal(s, &rec->signal);
 	case RECORD_FD:
 	case RECORD_PROCESS:
 		if (s->links && s->calls)
@@ -320,14 +343,13 @@ static int add_record(struct semantic *s, const struct record *rec)
 		if (!rc && rec->type == RECORD_PROCESS)
 			rc = add_end(s, &rec->process);
 		return rc ? rc : fdtable_feed(s->fds, rec);
-	default:
-		return 0;
+	default: return 0;
 	}
 }
 
 /* The log of server 'server' or of client 'client'; 'folder' is storage or mount. */
-static int add_log(struct semantic *s, int32_t server, int32_t client, int64_t offset_ns, const char *folder, bool daemon,
-		   const char *path, struct err *e)
+static int add_log(struct events *s, int32_t server, int32_t client, int64_t offset_ns,
+	const char *folder, bool daemon, const char *path, struct err *e)
 {
 	struct log_reader *r = NULL;
 	const struct record *rec;
@@ -351,7 +373,7 @@ static int add_log(struct semantic *s, int32_t server, int32_t client, int64_t o
 	s->arch = call_arch(log_reader_head(r)->arch);
 	if (!s->arch) {
 		rc = err_set(e, -EINVAL, "'%s': the calls of architecture '%s' are not known", path,
-			     log_reader_head(r)->arch);
+			log_reader_head(r)->arch);
 		goto out;
 	}
 	s->fds = fdtable_new();
@@ -375,20 +397,22 @@ out:
 	return rc;
 }
 
-int semantic_add_server(struct semantic *s, int32_t server, int64_t clock_offset_ns, const char *path, struct err *e)
+int events_add_server(
+	struct events *s, int32_t server, int64_t clock_offset_ns, const char *path, struct err *e)
 {
 	if (server < 0 || (size_t)server >= s->n_servers)
 		return err_set(e, -EINVAL, "there is no server %d among %zu", server, s->n_servers);
 	return add_log(s, server, -1, clock_offset_ns, s->servers[server].storage, false, path, e);
 }
 
-int semantic_add_app(struct semantic *s, int32_t client, int64_t clock_offset_ns, const char *mount, const char *path,
-		     struct err *e)
+int events_add_app(struct events *s, int32_t client, int64_t clock_offset_ns, const char *mount,
+	const char *path, struct err *e)
 {
 	return add_log(s, -1, client, clock_offset_ns, mount, false, path, e);
 }
 
-int semantic_add_daemon(struct semantic *s, int32_t client, int64_t clock_offset_ns, const char *path, struct err *e)
+int events_add_daemon(
+	struct events *s, int32_t client, int64_t clock_offset_ns, const char *path, struct err *e)
 {
 	return add_log(s, -1, client, clock_offset_ns, "", true, path, e);
 }
@@ -401,10 +425,11 @@ static int by_time(const void *a, const void *b)
 		return x->first_s < y->first_s ? -1 : 1;
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1;
-	return x->server != y->server ? (x->server < y->server ? -1 : 1) : (x->client > y->client) - (x->client < y->client);
+	return x->server != y->server ? (x->server < y->server ? -1 : 1)
+				      : (x->client > y->client) - (x->client < y->client);
 }
 
-size_t semantic_events(struct semantic *s, const struct event **out)
+size_t events_list(struct events *s, const struct event **out)
 {
 	if (s->n)
 		qsort(s->events, s->n, sizeof(*s->events), by_time);

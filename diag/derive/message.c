@@ -64,7 +64,8 @@ void pollers_remove(struct pollers *p, uint32_t tid)
 	gone->tid = 0;
 	p->used--;
 	/* Linear probing: those behind the gap may have been pushed past their home by it. */
-	for (i = ((size_t)(gone - p->slots) + 1) & (p->size - 1); p->slots[i].tid; i = (i + 1) & (p->size - 1)) {
+	for (i = ((size_t)(gone - p->slots) + 1) & (p->size - 1); p->slots[i].tid;
+		i = (i + 1) & (p->size - 1)) {
 		struct poller moved = p->slots[i];
 
 		p->slots[i].tid = 0;

@@ -15,7 +15,7 @@ struct pollers {
 	struct poller {
 		uint32_t tid; /* 0: free */
 		uint64_t last;
-	} *slots;
+	} * slots;
 	size_t size, used;
 };
 

@@ -9,20 +9,25 @@
 static const struct {
 	const char *name, *unit, *definition;
 } metrics_info[METRIC_COUNT] = {
-	[METRIC_DREAD] = {"dread", "s", "service time of a read call on a file object of the server"},
-	[METRIC_DWRITE] = {"dwrite", "s", "service time of a write call on a file object of the server"},
-	[METRIC_NSREAD] = {"nsread", "s", "time that the server takes to read one whole request from the network"},
-	[METRIC_NCREAD] = {"ncread", "s", "time that a client takes to read one whole response of the server "
-					  "from the network"},
+	[METRIC_DREAD] = {"dread", "s",
+		"service time of a read call on a file object of the server"},
+	[METRIC_DWRITE] = {"dwrite", "s",
+		"service time of a write call on a file object of the server"},
+	[METRIC_NSREAD] = {"nsread", "s",
+		"time that the server takes to read one whole request from the network"},
+	[METRIC_NCREAD] = {"ncread", "s",
+		"time that a client takes to read one whole response of the server "
+		"from the network"},
 #define METRIC_ROW(e, name, unit, kind, definition) [METRIC_##e] = {name, unit, definition},
 	READINGS_NODE(METRIC_ROW)
 #undef METRIC_ROW
-#define METRIC_ROW(e, name, unit, kind, definition) [METRIC_##e] = {name, unit, "at the server's ends: " definition},
-	READINGS_TCP(METRIC_ROW)
+#define METRIC_ROW(e, name, unit, kind, definition)                                                \
+	[METRIC_##e] = {name, unit, "at the server's ends: " definition},
+		READINGS_TCP(METRIC_ROW)
 #undef METRIC_ROW
-#define METRIC_ROW(e, name, unit, kind, definition) \
+#define METRIC_ROW(e, name, unit, kind, definition)                                                \
 	[METRIC_CLIENT_##e] = {"client_" name, unit, "at the clients' ends: " definition},
-	READINGS_TCP(METRIC_ROW)
+			READINGS_TCP(METRIC_ROW)
 #undef METRIC_ROW
 };
 

@@ -37,13 +37,14 @@ struct socket_slot {
 struct metrics {
 	struct metrics_spec spec;
 	struct metrics_server *servers;
-	struct cell **rows; /* [metric][server] -> [second]; NULL: no sample */
+	struct cell **rows;     /* [metric][server] -> [second]; NULL: no sample */
 	struct sample *samples; /* room for all that the rows hold */
 	size_t n_rows, n_used;
 
 	/* Of the log that is being read. */
-	struct cell **calls_rows, **sums_rows; /* as 'rows', of service times: from calls, from sums */
-	bool sums, full;        /* full: no memory for some cell */
+	struct cell **calls_rows,
+		**sums_rows; /* as 'rows', of service times: from calls, from sums */
+	bool sums, full;     /* full: no memory for some cell */
 	struct fdtable *fds;
 	struct pollers pollers;
 	struct socket_slot **blocks;
@@ -64,7 +65,8 @@ static int copy_servers(struct metrics *m, const struct metrics_spec *spec)
 		m->servers[i].name = NULL;
 		while (n && spec->servers[i].storage[n - 1] == '/')
 			n--;
-		m->servers[i].storage = strndup(spec->servers[i].storage ? spec->servers[i].storage : "", n);
+		m->servers[i].storage = strndup(
+			spec->servers[i].storage ? spec->servers[i].storage : "", n);
 		if (!m->servers[i].storage)
 			return -ENOMEM;
 	}
@@ -78,8 +80,9 @@ int metrics_new(const struct metrics_spec *spec, struct metrics **out, struct er
 	int rc;
 
 	if (!spec->n_servers || spec->seconds <= 0)
-		return err_set(e, -EINVAL, "metrics need at least one server and one second, not %zu and %d",
-			       spec->n_servers, spec->seconds);
+		return err_set(e, -EINVAL,
+			"metrics need at least one server and one second, not %zu and %d",
+			spec->n_servers, spec->seconds);
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return err_errno(e, -ENOMEM, "cannot make metrics");
@@ -107,7 +110,8 @@ out:
 int metrics_node(struct metrics *m, int32_t self, int64_t clock_offset_ns, struct err *e)
 {
 	if (self < -1 || self >= (int32_t)m->spec.n_servers)
-		return err_set(e, -EINVAL, "there is no server %d among %zu", self, m->spec.n_servers);
+		return err_set(
+			e, -EINVAL, "there is no server %d among %zu", self, m->spec.n_servers);
 	m->spec.self = self;
 	m->spec.clock_offset_ns = clock_offset_ns;
 	return 0;
@@ -154,7 +158,8 @@ void metrics_free(struct metrics *m)
 	free(m);
 }
 
-static struct cell *cell_at(struct metrics *m, struct cell **rows, enum metric metric, uint32_t server, int32_t second)
+static struct cell *cell_at(
+	struct metrics *m, struct cell **rows, enum metric metric, uint32_t server, int32_t second)
 {
 	struct cell **row = &rows[(size_t)metric * m->spec.n_servers + server];
 
@@ -164,7 +169,8 @@ static struct cell *cell_at(struct metrics *m, struct cell **rows, enum metric m
 	return *row ? *row + second : NULL;
 }
 
-static void add(struct metrics *m, enum metric metric, uint32_t server, int64_t end_ns, int64_t took_ns, uint64_t bytes)
+static void add(struct metrics *m, enum metric metric, uint32_t server, int64_t end_ns,
+	int64_t took_ns, uint64_t bytes)
 {
 	int64_t since = end_ns - m->spec.clock_offset_ns - m->spec.start_ns;
 	double took_s = (double)took_ns / 1e9;
@@ -187,10 +193,12 @@ static int32_t nearest_second(const struct metrics *m, int64_t start_ns)
 {
 	int64_t since = start_ns - m->spec.clock_offset_ns - m->spec.start_ns + 500000000;
 
-	return since < 0 || since / 1000000000 >= m->spec.seconds ? -1 : (int32_t)(since / 1000000000);
+	return since < 0 || since / 1000000000 >= m->spec.seconds ? -1
+								  : (int32_t)(since / 1000000000);
 }
 
-static void add_sum_to(struct metrics *m, enum metric metric, uint32_t server, const struct record_sum *s)
+static void add_sum_to(
+	struct metrics *m, enum metric metric, uint32_t server, const struct record_sum *s)
 {
 	int32_t second = nearest_second(m, s->start_ns);
 	struct cell *c;
@@ -213,16 +221,19 @@ static void add_sum(struct metrics *m, const struct record_sum *s)
 
 	m->sums = true;
 	if (s->messages && s->fd_class == FD_CLASS_SERVER && self >= 0 &&
-	    address_is_service(&s->local, &m->servers[self].address))
+		address_is_service(&s->local, &m->servers[self].address))
 		add_sum_to(m, METRIC_NSREAD, (uint32_t)self, s);
-	for (size_t i = 0; s->messages && s->fd_class == FD_CLASS_CLIENT && self < 0 && i < m->spec.n_servers; i++)
+	for (size_t i = 0;
+		s->messages && s->fd_class == FD_CLASS_CLIENT && self < 0 && i < m->spec.n_servers;
+		i++)
 		if (address_is_service(&s->remote, &m->servers[i].address)) {
 			add_sum_to(m, METRIC_NCREAD, (uint32_t)i, s);
 			break;
 		}
 	if (!s->messages && s->fd_class == FD_CLASS_DISK && s->selected && self >= 0 &&
-	    (s->class == CALL_READ || s->class == CALL_WRITE))
-		add_sum_to(m, s->class == CALL_READ ? METRIC_DREAD : METRIC_DWRITE, (uint32_t)self, s);
+		(s->class == CALL_READ || s->class == CALL_WRITE))
+		add_sum_to(
+			m, s->class == CALL_READ ? METRIC_DREAD : METRIC_DWRITE, (uint32_t)self, s);
 }
 
 /* The cells of a metric of a server, one a second, and room for their samples; NULL: no memory. */
@@ -242,8 +253,8 @@ static struct cell *row_at(struct metrics *m, enum metric metric, uint32_t serve
 	return m->rows[at];
 }
 
-static int add_reading_to(struct metrics *m, enum metric metric, uint32_t server, int32_t second, uint64_t count,
-			  double sum, double max)
+static int add_reading_to(struct metrics *m, enum metric metric, uint32_t server, int32_t second,
+	uint64_t count, double sum, double max)
 {
 	struct cell *row = row_at(m, metric, server), *c;
 
@@ -257,9 +268,11 @@ static int add_reading_to(struct metrics *m, enum metric metric, uint32_t server
 }
 
 /* A peer counts as one, however many sockets it has. */
-static int add_peer(struct metrics *m, enum metric metric, uint32_t server, int32_t second, const struct record_reading *r)
+static int add_peer(struct metrics *m, enum metric metric, uint32_t server, int32_t second,
+	const struct record_reading *r)
 {
-	double value = reading_kind((enum reading)r->what) == READING_LEVEL ? r->sum / r->count : r->sum;
+	double value = reading_kind((enum reading)r->what) == READING_LEVEL ? r->sum / r->count
+									    : r->sum;
 
 	return add_reading_to(m, metric, server, second, 1, value, value);
 }
@@ -271,13 +284,17 @@ static int add_reading(struct metrics *m, const struct record_reading *r)
 	if (second < 0 || !r->count || r->what >= READING_TOTAL)
 		return 0;
 	if (r->what < READING_TCP_FIRST)
-		return self < 0 ? 0 : add_reading_to(m, METRIC_SERVICE_TIMES + r->what, (uint32_t)self, second, r->count,
-						     r->sum, r->max);
+		return self < 0 ? 0
+				: add_reading_to(m, METRIC_SERVICE_TIMES + r->what, (uint32_t)self,
+					  second, r->count, r->sum, r->max);
 	if (self >= 0)
-		return r->accepted ? add_peer(m, METRIC_SERVICE_TIMES + r->what, (uint32_t)self, second, r) : 0;
+		return r->accepted
+			? add_peer(m, METRIC_SERVICE_TIMES + r->what, (uint32_t)self, second, r)
+			: 0;
 	for (size_t i = 0; !r->accepted && i < m->spec.n_servers; i++)
 		if (address_is_service(&r->peer, &m->servers[i].address))
-			return add_peer(m, METRIC_CLIENT_TCP_SENT + (r->what - READING_TCP_FIRST), (uint32_t)i, second, r);
+			return add_peer(m, METRIC_CLIENT_TCP_SENT + (r->what - READING_TCP_FIRST),
+				(uint32_t)i, second, r);
 	return 0;
 }
 
@@ -289,7 +306,8 @@ static int take_cells(struct metrics *m)
 	for (size_t i = 0; i < METRIC_SERVICE_TIMES * m->spec.n_servers && !m->full; i++) {
 		if (!from[i])
 			continue;
-		row = row_at(m, (enum metric)(i / m->spec.n_servers), (uint32_t)(i % m->spec.n_servers));
+		row = row_at(
+			m, (enum metric)(i / m->spec.n_servers), (uint32_t)(i % m->spec.n_servers));
 		m->full = !row;
 		for (int32_t second = 0; row && second < m->spec.seconds; second++) {
 			const struct cell *c = &from[i][second];
@@ -338,7 +356,7 @@ static void finish(struct metrics *m, struct socket_slot *s, uint32_t tid)
 {
 	if (message_is_whole(&s->msg, &m->pollers, tid))
 		add(m, m->spec.self < 0 ? METRIC_NCREAD : METRIC_NSREAD, s->server, s->msg.end_ns,
-		    s->msg.end_ns - s->msg.start_ns, s->msg.bytes);
+			s->msg.end_ns - s->msg.start_ns, s->msg.bytes);
 	s->msg.bytes = 0;
 	s->msg.wanted_more = s->msg.answered = false;
 }
@@ -363,7 +381,8 @@ static int classify(struct metrics *m, struct fd_state *f)
 	int rc;
 
 	f->user = USE_NONE;
-	if (m->spec.self >= 0 && now->kind == FD_FILE && path_is_below(now->path, m->servers[m->spec.self].storage)) {
+	if (m->spec.self >= 0 && now->kind == FD_FILE &&
+		path_is_below(now->path, m->servers[m->spec.self].storage)) {
 		f->user = USE_STORAGE;
 		return 0;
 	}
@@ -372,7 +391,8 @@ static int classify(struct metrics *m, struct fd_state *f)
 	for (i = 0; i < m->spec.n_servers; i++) {
 		if (m->spec.self >= 0 && (size_t)m->spec.self != i)
 			continue;
-		if (!address_is_service(m->spec.self >= 0 ? &now->local : &now->remote, &m->servers[i].address))
+		if (!address_is_service(
+			    m->spec.self >= 0 ? &now->local : &now->remote, &m->servers[i].address))
 			continue;
 		rc = slot_new(m, (uint32_t)i, &slot);
 		if (rc)
@@ -383,7 +403,8 @@ static int classify(struct metrics *m, struct fd_state *f)
 	return 0;
 }
 
-static void socket_read(struct metrics *m, struct message *msg, struct socket_slot *s, const struct record *rec)
+static void socket_read(
+	struct metrics *m, struct message *msg, struct socket_slot *s, const struct record *rec)
 {
 	const struct record_call *c = &rec->call;
 
@@ -433,8 +454,9 @@ static int add_call(struct metrics *m, const struct record *rec)
 	switch (f->user & ((1 << USE_BITS) - 1)) {
 	case USE_STORAGE:
 		if (c->result >= 0)
-			add(m, use->class == CALL_READ ? METRIC_DREAD : METRIC_DWRITE, (uint32_t)m->spec.self,
-			    c->start_ns + c->service_ns, c->service_ns, (uint64_t)c->result);
+			add(m, use->class == CALL_READ ? METRIC_DREAD : METRIC_DWRITE,
+				(uint32_t)m->spec.self, c->start_ns + c->service_ns, c->service_ns,
+				(uint64_t)c->result);
 		break;
 	case USE_SOCKET:
 		s = slot_at(m, f->user >> USE_BITS);
@@ -471,8 +493,10 @@ static int learn_calls(struct metrics *m, const char *arch, struct err *e)
 		return err_set(e, -EINVAL, "the calls of architecture '%s' are not known", arch);
 	for (uint32_t nr = 0; nr < CALLS; nr++) {
 		const struct call_info *info = call_info(table, nr);
-		bool used = info && (info->class == CALL_POLL ||
-				     ((info->class == CALL_READ || info->class == CALL_WRITE) && info->fd >= 0));
+		bool used = info &&
+			(info->class == CALL_POLL ||
+				((info->class == CALL_READ || info->class == CALL_WRITE) &&
+					info->fd >= 0));
 
 		m->calls[nr] = (struct call_use){CALL_OTHER, 0, -1};
 		if (!used)
@@ -496,29 +520,20 @@ static int read_log(struct metrics *m, struct log_reader *r, uint64_t *lost, str
 	while ((rc = log_next(r, &rec, e)) == 1) {
 		rc = 0;
 		switch (rec->type) {
-		case RECORD_CALL:
-			rc = add_call(m, rec);
-			break;
+		case RECORD_CALL: rc = add_call(m, rec); break;
 		case RECORD_FD:
 		case RECORD_PROCESS:
 			before_change(m, rec);
 			rc = fdtable_feed(m->fds, rec);
 			break;
-		case RECORD_SUM:
-			add_sum(m, &rec->sum);
-			break;
-		case RECORD_READING:
-			rc = add_reading(m, &rec->reading);
-			break;
-		case RECORD_LOST:
-			counted += rec->lost.count;
-			break;
+		case RECORD_SUM: add_sum(m, &rec->sum); break;
+		case RECORD_READING: rc = add_reading(m, &rec->reading); break;
+		case RECORD_LOST: counted += rec->lost.count; break;
 		case RECORD_END:
 			if (rec->end.lost > counted)
 				counted = rec->end.lost;
 			break;
-		default:
-			break;
+		default: break;
 		}
 		if (rc)
 			return err_errno(e, rc, "cannot keep track of what is traced");
@@ -561,7 +576,8 @@ out:
 
 static double rounded(double v)
 {
-	/* Sums of decimal fractions are none; kept as whole billionths they need a third of the room. */
+	/* Sums of decimal fractions are none; kept as whole billionths they need a third of the
+	 * room. */
 	return fabs(v) < 9e6 ? nearbyint(v * 1e9) / 1e9 : v;
 }
 
@@ -578,9 +594,13 @@ size_t metrics_samples(struct metrics *m, const struct sample **out)
 			if (!c->count)
 				continue;
 			m->samples[k++] = (struct sample){
-				.metric = (enum metric)(i / m->spec.n_servers), .server = (uint32_t)(i % m->spec.n_servers),
-				.second = second, .count = c->count, .bytes = c->bytes,
-				.sum_s = reading ? rounded(c->sum_s) : c->sum_s, .max_s = reading ? rounded(c->max_s) : c->max_s,
+				.metric = (enum metric)(i / m->spec.n_servers),
+				.server = (uint32_t)(i % m->spec.n_servers),
+				.second = second,
+				.count = c->count,
+				.bytes = c->bytes,
+				.sum_s = reading ? rounded(c->sum_s) : c->sum_s,
+				.max_s = reading ? rounded(c->max_s) : c->max_s,
 			};
 		}
 	}

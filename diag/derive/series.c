@@ -34,18 +34,18 @@ struct reader {
 	struct series *out;
 	struct err *e;
 	int rc;
-	unsigned long line;      /* of the row's first field */
-	unsigned long now;       /* that is being parsed */
-	bool begun;              /* a field of the row has come */
-	int column;              /* of the next field */
-	int place[COLUMNS];      /* which column of the file it is; -1 */
-	int columns;             /* in the head; 0: not read yet */
-	double unit_s;           /* of the time column */
+	unsigned long line; /* of the row's first field */
+	unsigned long now;  /* that is being parsed */
+	bool begun;         /* a field of the row has come */
+	int column;         /* of the next field */
+	int place[COLUMNS]; /* which column of the file it is; -1 */
+	int columns;        /* in the head; 0: not read yet */
+	double unit_s;      /* of the time column */
 	char *fields[COLUMNS];
-	size_t room;             /* of the points */
-	struct last *last;       /* [server * SERIES_METRICS_MAX + metric] */
+	size_t room;       /* of the points */
+	struct last *last; /* [server * SERIES_METRICS_MAX + metric] */
 	size_t last_servers;
-	float *steps;            /* between points of a series */
+	float *steps; /* between points of a series */
 	size_t n_steps, steps_room;
 };
 
@@ -55,7 +55,11 @@ static bool good_text(const char *s)
 	const unsigned char *p = (const unsigned char *)s;
 
 	while (*p) {
-		int more = *p < 0x80 ? 0 : *p >= 0xc2 && *p < 0xe0 ? 1 : *p >= 0xe0 && *p < 0xf0 ? 2 : *p >= 0xf0 && *p < 0xf5 ? 3 : -1;
+		int more = *p < 0x80              ? 0
+			: *p >= 0xc2 && *p < 0xe0 ? 1
+			: *p >= 0xe0 && *p < 0xf0 ? 2
+			: *p >= 0xf0 && *p < 0xf5 ? 3
+						  : -1;
 		unsigned long code = more > 0 ? *p & (0x3f >> more) : *p;
 
 		if (more < 0 || *p < ' ' || *p == 0x7f)
@@ -64,7 +68,9 @@ static bool good_text(const char *s)
 			if ((*p & 0xc0) != 0x80)
 				return false;
 			code = code << 6 | (*p & 0x3f);
-			if (more == 1 && (code < 0x80 || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff))
+			if (more == 1 &&
+				(code < 0x80 || (code >= 0xd800 && code < 0xe000) ||
+					code > 0x10ffff))
 				return false;
 		}
 	}
@@ -105,7 +111,8 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name);
 }
 
-static int find_name(struct reader *r, void **tree, char ***names, size_t *n, size_t max, const char *name, uint32_t *index)
+static int find_name(struct reader *r, void **tree, char ***names, size_t *n, size_t max,
+	const char *name, uint32_t *index)
 {
 	struct named key = {.name = (char *)name}, *fresh, **found = tfind(&key, tree, by_name);
 	char **more;
@@ -115,7 +122,9 @@ static int find_name(struct reader *r, void **tree, char ***names, size_t *n, si
 		return 0;
 	}
 	if (*n == max)
-		return r->rc = err_set(r->e, -E2BIG, "%s:%lu: more than %zu names of this kind ('%.60s')", r->source, r->line, max, name);
+		return r->rc = err_set(r->e, -E2BIG,
+			       "%s:%lu: more than %zu names of this kind ('%.60s')", r->source,
+			       r->line, max, name);
 	more = realloc(*names, (*n + 1) * sizeof(*more));
 	if (more)
 		*names = more;
@@ -135,7 +144,8 @@ static int find_name(struct reader *r, void **tree, char ***names, size_t *n, si
 	return 0;
 }
 
-/* All of 'text' as a number. No hexadecimal, no infinity, no NaN: what writes those means something else. */
+/* All of 'text' as a number. No hexadecimal, no infinity, no NaN: what writes those means something
+ * else. */
 static bool read_number(const char *text, double *x)
 {
 	char *end;
@@ -151,7 +161,8 @@ static void read_head_field(struct reader *r, const char *name)
 	static const struct {
 		const char *name;
 		double unit_s;
-	} times[] = {{"time", 1}, {"time_s", 1}, {"time_ms", 1e-3}, {"time_us", 1e-6}, {"time_ns", 1e-9}};
+	} times[] = {{"time", 1}, {"time_s", 1}, {"time_ms", 1e-3}, {"time_us", 1e-6},
+		{"time_ns", 1e-9}};
 	int c = -1;
 
 	if (r->columns == 0 && r->column == 0 && !strncmp(name, "\xef\xbb\xbf", 3))
@@ -165,7 +176,9 @@ static void read_head_field(struct reader *r, const char *name)
 		if (!strcmp(name, column_names[i]))
 			c = i;
 	if (c < 0)
-		complain(r, "column '%.60s' is none of time (or time_ms, time_us, time_ns), server, metric, value", name);
+		complain(r,
+			"column '%.60s' is none of time (or time_ms, time_us, time_ns), server, metric, value",
+			name);
 	else if (r->place[c] >= 0)
 		complain(r, "column '%s' stands twice", column_names[c]);
 	else
@@ -176,7 +189,8 @@ static void end_head(struct reader *r)
 {
 	for (int c = 0; c < COLUMNS && !r->rc; c++)
 		if (r->place[c] < 0)
-			complain(r, "there is no column '%s'; the head is time,server,metric,value", column_names[c]);
+			complain(r, "there is no column '%s'; the head is time,server,metric,value",
+				column_names[c]);
 	r->columns = r->column;
 }
 
@@ -203,7 +217,8 @@ static void on_field(void *text, size_t size, void *ctx)
 				free(r->fields[c]);
 				r->fields[c] = strdup(text);
 				if (!r->fields[c])
-					r->rc = err_errno(r->e, -ENOMEM, "cannot read '%s'", r->source);
+					r->rc = err_errno(
+						r->e, -ENOMEM, "cannot read '%s'", r->source);
 			}
 	}
 	r->column++;
@@ -219,7 +234,7 @@ static struct last *last_of(struct reader *r, uint32_t server, uint32_t metric)
 		if (!more)
 			return NULL;
 		memset(more + r->last_servers * SERIES_METRICS_MAX, 0,
-		       (n - r->last_servers) * SERIES_METRICS_MAX * sizeof(*more));
+			(n - r->last_servers) * SERIES_METRICS_MAX * sizeof(*more));
 		r->last = more;
 		r->last_servers = n;
 	}
@@ -247,7 +262,8 @@ static int add_point(struct reader *r, struct series_point p)
 	struct series_point *more;
 
 	if (s->n == SERIES_POINTS_MAX)
-		return r->rc = err_set(r->e, -E2BIG, "%s:%lu: more than %d rows", r->source, r->line, SERIES_POINTS_MAX);
+		return r->rc = err_set(r->e, -E2BIG, "%s:%lu: more than %d rows", r->source,
+			       r->line, SERIES_POINTS_MAX);
 	if (s->n == r->room) {
 		size_t room = r->room ? r->room * 2 : 1024;
 
@@ -278,13 +294,20 @@ static void end_data(struct reader *r)
 	if (!read_number(f[TIME], &p.time_s))
 		complain(r, "time '%.60s' is no number", f[TIME]);
 	else if (!missing && !read_number(f[VALUE], &p.value))
-		complain(r, "value '%.60s' is no decimal number (leave it empty where there is no sample)", f[VALUE]);
+		complain(r,
+			"value '%.60s' is no decimal number (leave it empty where there is no sample)",
+			f[VALUE]);
 	else if (!good_name(f[SERVER]) || !good_name(f[METRIC]))
-		complain(r, "a server and a metric need names, of UTF-8 and at most 200 bytes, not '%.60s' and '%.60s'", f[SERVER], f[METRIC]);
+		complain(r,
+			"a server and a metric need names, of UTF-8 and at most 200 bytes, not '%.60s' and '%.60s'",
+			f[SERVER], f[METRIC]);
 	else if (!strcmp(f[METRIC], "any"))
 		complain(r, "no metric can be called 'any'");
-	if (r->rc || find_name(r, &r->names->index->servers, &r->names->servers, &r->names->n_servers, SERIES_SERVERS_MAX, f[SERVER], &p.server) ||
-	    find_name(r, &r->names->index->metrics, &r->names->metrics, &r->names->n_metrics, SERIES_METRICS_MAX, f[METRIC], &p.metric))
+	if (r->rc ||
+		find_name(r, &r->names->index->servers, &r->names->servers, &r->names->n_servers,
+			SERIES_SERVERS_MAX, f[SERVER], &p.server) ||
+		find_name(r, &r->names->index->metrics, &r->names->metrics, &r->names->n_metrics,
+			SERIES_METRICS_MAX, f[METRIC], &p.metric))
 		return;
 	p.time_s *= r->unit_s;
 	last = last_of(r, p.server, p.metric);
@@ -293,9 +316,11 @@ static void end_data(struct reader *r)
 		return;
 	}
 	if (last->any && p.time_s == last->time_s)
-		complain(r, "'%.60s' of '%.60s' has had this time in an earlier row", f[METRIC], f[SERVER]);
+		complain(r, "'%.60s' of '%.60s' has had this time in an earlier row", f[METRIC],
+			f[SERVER]);
 	else if (last->any && p.time_s < last->time_s)
-		complain(r, "'%.60s' of '%.60s' goes back in time; sort the rows by it", f[METRIC], f[SERVER]);
+		complain(r, "'%.60s' of '%.60s' goes back in time; sort the rows by it", f[METRIC],
+			f[SERVER]);
 	else if (last->any && add_step(r, p.time_s - last->time_s))
 		r->rc = err_errno(r->e, -ENOMEM, "cannot read '%s'", r->source);
 	*last = (struct last){p.time_s, true};
@@ -358,10 +383,16 @@ static int parse(struct reader *r, FILE *f)
 	return r->rc;
 }
 
-int series_read(FILE *f, const char *source, struct series_names *names, struct series *out, struct err *e)
+int series_read(
+	FILE *f, const char *source, struct series_names *names, struct series *out, struct err *e)
 {
 	struct series s = {0};
-	struct reader r = {.source = source, .names = names, .out = &s, .e = e, .place = {-1, -1, -1, -1}, .unit_s = 1};
+	struct reader r = {.source = source,
+		.names = names,
+		.out = &s,
+		.e = e,
+		.place = {-1, -1, -1, -1},
+		.unit_s = 1};
 	int rc;
 
 	if (!names->index && !(names->index = calloc(1, sizeof(*names->index))))
@@ -408,7 +439,8 @@ void series_names_clear(struct series_names *names)
 	*names = (struct series_names){0};
 }
 
-struct sample *series_samples(const struct series *s, double from_s, double to_s, double step_s, size_t *n)
+struct sample *series_samples(
+	const struct series *s, double from_s, double to_s, double step_s, size_t *n)
 {
 	struct sample *list = calloc(s->n + 1, sizeof(*list));
 	size_t k = 0;
@@ -420,8 +452,12 @@ struct sample *series_samples(const struct series *s, double from_s, double to_s
 
 		if (p->time_s < from_s || p->time_s >= to_s || second > INT32_MAX)
 			continue;
-		list[k++] = (struct sample){.metric = (enum metric)p->metric, .server = p->server, .second = (int32_t)second, .count = 1,
-					    .sum_s = p->value, .max_s = p->value};
+		list[k++] = (struct sample){.metric = (enum metric)p->metric,
+			.server = p->server,
+			.second = (int32_t)second,
+			.count = 1,
+			.sum_s = p->value,
+			.max_s = p->value};
 	}
 	*n = k;
 	return list;

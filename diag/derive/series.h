@@ -5,10 +5,11 @@
  *     0,s1,read_latency_ms,4.1
  *     0,s2,read_latency_ms,3.9
  *
- * RFC 4180 (quotes, CRLF or LF), UTF-8, a head line with these four names in any order, nothing else. 'time' is a
- * number of seconds from any zero; 'time_ms', 'time_us' and 'time_ns' say another unit. 'value' is a decimal number in
- * any unit, the same for all of one metric; an empty one is a missing sample. Each server's metric must be in the order
- * of its times, none of them twice; series may be mixed or follow one another.
+ * RFC 4180 (quotes, CRLF or LF), UTF-8, a head line with these four names in any order, nothing
+ * else. 'time' is a number of seconds from any zero; 'time_ms', 'time_us' and 'time_ns' say another
+ * unit. 'value' is a decimal number in any unit, the same for all of one metric; an empty one is a
+ * missing sample. Each server's metric must be in the order of its times, none of them twice;
+ * series may be mixed or follow one another.
  */
 #ifndef CULPRIT_DIAG_SERIES_H
 #define CULPRIT_DIAG_SERIES_H
@@ -20,7 +21,12 @@
 #include "diag/derive/metrics.h"
 #include "harness/base/err.h"
 
-enum { SERIES_SERVERS_MAX = 1000, SERIES_METRICS_MAX = 256, SERIES_NAME_MAX = 200, SERIES_POINTS_MAX = 20000000 };
+enum {
+	SERIES_SERVERS_MAX = 1000,
+	SERIES_METRICS_MAX = 256,
+	SERIES_NAME_MAX = 200,
+	SERIES_POINTS_MAX = 20000000
+};
 
 /* Names in the order of their first row, for all files that were read with one of these. */
 struct series_names {
@@ -37,18 +43,22 @@ struct series_point {
 struct series {
 	struct series_point *points; /* in the order of the file */
 	size_t n;
-	double from_s, to_s;         /* the first and the last time; 0 if there is no point */
-	double step_s;               /* median time between two points of one series; 0 if there are no two */
+	double from_s, to_s; /* the first and the last time; 0 if there is no point */
+	double step_s; /* median time between two points of one series; 0 if there are no two */
 };
 
-/* Reads 'f' ('source' is its name, for complaints). -EINVAL with "FILE:LINE: sentence" for what does not fit, -E2BIG for
- * more than the maxima above, -EIO. 'names' is zero at first; what is new is added to it, also on failure. */
-int series_read(FILE *f, const char *source, struct series_names *names, struct series *out, struct err *e);
+/* Reads 'f' ('source' is its name, for complaints). -EINVAL with "FILE:LINE: sentence" for what
+ * does not fit, -E2BIG for more than the maxima above, -EIO. 'names' is zero at first; what is new
+ * is added to it, also on failure. */
+int series_read(
+	FILE *f, const char *source, struct series_names *names, struct series *out, struct err *e);
 void series_clear(struct series *s);
 void series_names_clear(struct series_names *names);
 
-/* The points from 'from_s' up to, but not at, 'to_s' as samples, whose second is the number of 'step_s' since then and
- * whose count, sum and maximum are of the values. malloced; '*n' of them. NULL: no memory. */
-struct sample *series_samples(const struct series *s, double from_s, double to_s, double step_s, size_t *n);
+/* The points from 'from_s' up to, but not at, 'to_s' as samples, whose second is the number of
+ * 'step_s' since then and whose count, sum and maximum are of the values. malloced; '*n' of them.
+ * NULL: no memory. */
+struct sample *series_samples(
+	const struct series *s, double from_s, double to_s, double step_s, size_t *n);
 
 #endif

@@ -63,7 +63,8 @@ json_t *baseline_make(const struct score_table *t, const char *run, const char *
 {
 	json_t *all = json_object(), *of;
 	const char *const *detectors, *const *faults;
-	size_t n = score_names(t, SCORE_DETECTOR, &detectors), n_faults = score_names(t, SCORE_FAULT, &faults);
+	size_t n = score_names(t, SCORE_DETECTOR, &detectors),
+	       n_faults = score_names(t, SCORE_FAULT, &faults);
 
 	for (size_t d = 0; d < n; d++) {
 		if (is_among(detectors[d], except))
@@ -87,31 +88,39 @@ json_t *baseline_make(const struct score_table *t, const char *run, const char *
 
 static int bad(const char *source, const char *detector, const char *fault, struct err *e)
 {
-	return err_set(e, -EINVAL, "%s: the counts of '%s' under '%s' must be whole numbers, none above n", source, detector, fault);
+	return err_set(e, -EINVAL,
+		"%s: the counts of '%s' under '%s' must be whole numbers, none above n", source,
+		detector, fault);
 }
 
-static int read_counts(const json_t *row, const char *source, const char *detector, const char *fault, struct counts *c,
-		       struct err *e)
+static int read_counts(const json_t *row, const char *source, const char *detector,
+	const char *fault, struct counts *c, struct err *e)
 {
-	const json_t *n = json_object_get(row, "n"), *right = json_object_get(row, "right"), *wrong = json_object_get(row, "wrong");
+	const json_t *n = json_object_get(row, "n"), *right = json_object_get(row, "right"),
+		     *wrong = json_object_get(row, "wrong");
 	json_int_t most = json_integer_value(n);
 
-	if (!json_is_integer(n) || !json_is_integer(wrong) || (right && !json_is_integer(right)) || most < 1 || most > 1000000)
+	if (!json_is_integer(n) || !json_is_integer(wrong) || (right && !json_is_integer(right)) ||
+		most < 1 || most > 1000000)
 		return bad(source, detector, fault, e);
-	if (json_integer_value(wrong) < 0 || json_integer_value(wrong) > most || json_integer_value(right) < 0 ||
-	    json_integer_value(right) > most)
+	if (json_integer_value(wrong) < 0 || json_integer_value(wrong) > most ||
+		json_integer_value(right) < 0 || json_integer_value(right) > most)
 		return bad(source, detector, fault, e);
-	*c = (struct counts){.n = (unsigned)most, .n_faulty = right ? (unsigned)most : 0,
-			     .right = (unsigned)json_integer_value(right), .wrong = (unsigned)json_integer_value(wrong)};
+	*c = (struct counts){.n = (unsigned)most,
+		.n_faulty = right ? (unsigned)most : 0,
+		.right = (unsigned)json_integer_value(right),
+		.wrong = (unsigned)json_integer_value(wrong)};
 	return 0;
 }
 
-static int add(struct comparisons *out, const char *detector, const char *fault, bool wrong, const struct counts *before,
-	       const struct counts *now, struct err *e)
+static int add(struct comparisons *out, const char *detector, const char *fault, bool wrong,
+	const struct counts *before, const struct counts *now, struct err *e)
 {
 	struct comparison c = {.wrong = wrong,
-			       .before = wrong ? before->wrong : before->right, .n_before = wrong ? before->n : before->n_faulty,
-			       .now = wrong ? now->wrong : now->right, .n_now = wrong ? now->n : now->n_faulty};
+		.before = wrong ? before->wrong : before->right,
+		.n_before = wrong ? before->n : before->n_faulty,
+		.now = wrong ? now->wrong : now->right,
+		.n_now = wrong ? now->n : now->n_faulty};
 	struct comparison *more;
 
 	if (!c.n_before || !c.n_now)
@@ -135,8 +144,8 @@ static int add(struct comparisons *out, const char *detector, const char *fault,
 }
 
 /* A detector's faults that both have, and their sums. */
-static int compare_detector(const struct score_table *t, size_t d, const char *name, const json_t *faults, const char *source,
-			    struct comparisons *out, struct err *e)
+static int compare_detector(const struct score_table *t, size_t d, const char *name,
+	const json_t *faults, const char *source, struct comparisons *out, struct err *e)
 {
 	struct counts all_before = {0}, all_now = {0};
 	const char *const *ours;
@@ -145,7 +154,8 @@ static int compare_detector(const struct score_table *t, size_t d, const char *n
 	json_t *row;
 	int rc = 0;
 
-	json_object_foreach((json_t *)faults, fault, row) {
+	json_object_foreach((json_t *)faults, fault, row)
+	{
 		struct counts before, now;
 		size_t f = 0;
 
@@ -175,8 +185,8 @@ static int compare_detector(const struct score_table *t, size_t d, const char *n
 	return rc;
 }
 
-int baseline_compare(const struct score_table *t, const json_t *baseline, const char *source, struct comparisons *out,
-		     struct err *e)
+int baseline_compare(const struct score_table *t, const json_t *baseline, const char *source,
+	struct comparisons *out, struct err *e)
 {
 	const json_t *detectors = json_object_get(baseline, "detectors");
 	const char *const *ours, *name;
@@ -185,9 +195,12 @@ int baseline_compare(const struct score_table *t, const json_t *baseline, const 
 	json_t *faults;
 	int rc = 0;
 
-	if (json_integer_value(json_object_get(baseline, "culprit_baseline")) != 1 || !json_is_object(detectors))
-		return err_set(e, -EINVAL, "'%s' is no baseline of version 1 ('--write-baseline' writes one)", source);
-	json_object_foreach((json_t *)detectors, name, faults) {
+	if (json_integer_value(json_object_get(baseline, "culprit_baseline")) != 1 ||
+		!json_is_object(detectors))
+		return err_set(e, -EINVAL,
+			"'%s' is no baseline of version 1 ('--write-baseline' writes one)", source);
+	json_object_foreach((json_t *)detectors, name, faults)
+	{
 		size_t d = 0;
 
 		while (d < n && strcmp(ours[d], name))
@@ -196,7 +209,8 @@ int baseline_compare(const struct score_table *t, const json_t *baseline, const 
 			rc = compare_detector(t, d, name, faults, source, &c, e);
 	}
 	if (!rc && !c.n)
-		rc = err_set(e, -EINVAL, "'%s' has no detector and fault in common with what was scored", source);
+		rc = err_set(e, -EINVAL,
+			"'%s' has no detector and fault in common with what was scored", source);
 	if (rc) {
 		comparisons_clear(&c);
 		return rc;

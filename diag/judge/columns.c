@@ -7,8 +7,11 @@
 
 enum form { ONE, AS_SUM, SHORT, FLOAT, DOUBLE };
 
-static const size_t widths[] = {[ONE] = 0, [AS_SUM] = 0, [SHORT] = sizeof(uint16_t), [FLOAT] = sizeof(float),
-				[DOUBLE] = sizeof(double)};
+static const size_t widths[] = {[ONE] = 0,
+	[AS_SUM] = 0,
+	[SHORT] = sizeof(uint16_t),
+	[FLOAT] = sizeof(float),
+	[DOUBLE] = sizeof(double)};
 
 /* One metric of one server. The widest columns come first in 'data', so that all are aligned. */
 struct block {
@@ -24,7 +27,8 @@ struct columns {
 	struct block *blocks[]; /* [metric * n_servers + server]; NULL: no sample */
 };
 
-int columns_new(size_t n_metrics, size_t n_servers, int32_t seconds, struct columns **out, struct err *e)
+int columns_new(
+	size_t n_metrics, size_t n_servers, int32_t seconds, struct columns **out, struct err *e)
 {
 	struct columns *c = calloc(1, sizeof(*c) + n_metrics * n_servers * sizeof(c->blocks[0]));
 	size_t width = seconds > 0 ? (size_t)seconds : 0;
@@ -59,7 +63,8 @@ static enum form narrowest(const double *v, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		one = one && v[i] == v[0];
-		is_short = is_short && v[i] >= 0 && v[i] <= UINT16_MAX && v[i] == (double)(uint16_t)v[i];
+		is_short = is_short && v[i] >= 0 && v[i] <= UINT16_MAX &&
+			v[i] == (double)(uint16_t)v[i];
 		is_float = is_float && v[i] == (double)(float)v[i];
 	}
 	return one ? ONE : is_short ? SHORT : is_float ? FLOAT : DOUBLE;
@@ -77,7 +82,8 @@ static void pack(char *to, enum form form, const double *v, size_t n)
 	}
 }
 
-int columns_put(struct columns *c, size_t metric, size_t server, const double *values, struct err *e)
+int columns_put(
+	struct columns *c, size_t metric, size_t server, const double *values, struct err *e)
 {
 	struct block head = {0}, *b, **place = &c->blocks[metric * c->n_servers + server];
 	size_t n = c->seconds, size = 0;
@@ -88,7 +94,8 @@ int columns_put(struct columns *c, size_t metric, size_t server, const double *v
 		head.form[k] = (uint8_t)narrowest(v, n);
 		head.one[k] = n ? v[0] : 0;
 		/* With one sample a second, as most readings have, its maximum is its sum. */
-		if (k == COLUMN_MAX && head.form[k] != ONE && !memcmp(v, values + COLUMN_SUM * n, n * sizeof(*v)))
+		if (k == COLUMN_MAX && head.form[k] != ONE &&
+			!memcmp(v, values + COLUMN_SUM * n, n * sizeof(*v)))
 			head.form[k] = AS_SUM;
 	}
 	for (enum form form = DOUBLE; form > AS_SUM; form--)
@@ -109,7 +116,8 @@ int columns_put(struct columns *c, size_t metric, size_t server, const double *v
 	return 0;
 }
 
-int columns_put_samples(struct columns *c, size_t metric, size_t server, const struct sample *samples, size_t n, struct err *e)
+int columns_put_samples(struct columns *c, size_t metric, size_t server,
+	const struct sample *samples, size_t n, struct err *e)
 {
 	size_t width = c->seconds;
 	bool any = false;
@@ -132,8 +140,8 @@ int columns_put_samples(struct columns *c, size_t metric, size_t server, const s
 	return any ? columns_put(c, metric, server, c->scratch, e) : 0;
 }
 
-int columns_from_samples(const struct sample *samples, size_t n, size_t n_metrics, size_t n_servers, int32_t seconds,
-			 struct columns **out, struct err *e)
+int columns_from_samples(const struct sample *samples, size_t n, size_t n_metrics, size_t n_servers,
+	int32_t seconds, struct columns **out, struct err *e)
 {
 	size_t keys = n_metrics * n_servers;
 	size_t *starts = calloc(keys + 2, sizeof(*starts));
@@ -168,7 +176,8 @@ int columns_from_samples(const struct sample *samples, size_t n, size_t n_metric
 		size_t from = k ? starts[k - 1] : 0;
 
 		if (from < starts[k])
-			rc = columns_put_samples(c, k / n_servers, k % n_servers, sorted + from, starts[k] - from, e);
+			rc = columns_put_samples(c, k / n_servers, k % n_servers, sorted + from,
+				starts[k] - from, e);
 	}
 out:
 	free(starts);
@@ -190,7 +199,8 @@ bool columns_has(const struct columns *c, size_t metric, size_t server)
 	return c->blocks[metric * c->n_servers + server] != NULL;
 }
 
-void columns_read(const struct columns *c, size_t metric, size_t server, enum column which, double *out)
+void columns_read(
+	const struct columns *c, size_t metric, size_t server, enum column which, double *out)
 {
 	const struct block *b = c->blocks[metric * c->n_servers + server];
 	int k = b && b->form[which] == AS_SUM ? COLUMN_SUM : which;
@@ -206,9 +216,7 @@ void columns_read(const struct columns *c, size_t metric, size_t server, enum co
 		for (size_t i = 0; i < c->seconds; i++)
 			out[i] = (double)((const float *)data)[i];
 		break;
-	case DOUBLE:
-		memcpy(out, data, c->seconds * sizeof(*out));
-		break;
+	case DOUBLE: memcpy(out, data, c->seconds * sizeof(*out)); break;
 	default:
 		for (size_t i = 0; i < c->seconds; i++)
 			out[i] = one;
@@ -216,18 +224,19 @@ void columns_read(const struct columns *c, size_t metric, size_t server, enum co
 }
 
 /* Sets to NaN what has no sample, and divides the rest by the count if it is a sum. */
-static void by_count(const struct columns *c, size_t metric, size_t server, bool divide, double *out)
+static void by_count(
+	const struct columns *c, size_t metric, size_t server, bool divide, double *out)
 {
 	const struct block *b = c->blocks[metric * c->n_servers + server];
 	enum form form = b ? (enum form)b->form[COLUMN_COUNT] : ONE;
 	const char *data = b ? b->data + b->at[COLUMN_COUNT] : NULL;
 
 	for (size_t i = 0; i < c->seconds; i++) {
-		double n = form == SHORT   ? ((const uint16_t *)data)[i]
-			   : form == FLOAT ? (double)((const float *)data)[i]
-			   : form == DOUBLE ? ((const double *)data)[i]
-			   : b		    ? b->one[COLUMN_COUNT]
-					    : 0;
+		double n = form == SHORT ? ((const uint16_t *)data)[i]
+			: form == FLOAT  ? (double)((const float *)data)[i]
+			: form == DOUBLE ? ((const double *)data)[i]
+			: b              ? b->one[COLUMN_COUNT]
+					 : 0;
 
 		out[i] = n == 0 ? NAN : divide ? out[i] / n : out[i];
 	}
@@ -239,7 +248,8 @@ void columns_mean(const struct columns *c, size_t metric, size_t server, double 
 	by_count(c, metric, server, true, out);
 }
 
-void columns_sampled(const struct columns *c, size_t metric, size_t server, enum column which, double *out)
+void columns_sampled(
+	const struct columns *c, size_t metric, size_t server, enum column which, double *out)
 {
 	columns_read(c, metric, server, which, out);
 	by_count(c, metric, server, false, out);

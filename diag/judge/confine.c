@@ -60,7 +60,8 @@ static void write_map(const char *path, const char *text)
 	close(fd);
 }
 
-/* As nobody in a user namespace: with the caller's rights outside it, and none of them named inside. */
+/* As nobody in a user namespace: with the caller's rights outside it, and none of them named
+ * inside. */
 static void map_user(uid_t uid, gid_t gid)
 {
 	char map[64];
@@ -101,15 +102,21 @@ static void show(const char *folder, const char *path, bool read_only)
 	must(mount(path, place, NULL, MS_BIND | MS_REC, NULL), path);
 	/* Flags that the mount has must be repeated, or a user namespace may not change it. */
 	if (read_only && !statvfs(place, &fs))
-		must(mount(NULL, place, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | (fs.f_flag & (ST_NODEV | ST_NOEXEC |
-			   ST_NOATIME | ST_NODIRATIME | ST_RELATIME)), NULL), path);
+		must(mount(NULL, place, NULL,
+			     MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID |
+				     (fs.f_flag &
+					     (ST_NODEV | ST_NOEXEC | ST_NOATIME | ST_NODIRATIME |
+						     ST_RELATIME)),
+			     NULL),
+			path);
 }
 
 /* The one file, without its place, owner and times. */
 static void copy_program(const char *program, const char *copy)
 {
 	char buf[65536];
-	int in = open(program, O_RDONLY | O_CLOEXEC), out = open(copy, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+	int in = open(program, O_RDONLY | O_CLOEXEC),
+	    out = open(copy, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
 	ssize_t n;
 
 	must(in, "reading the program");
@@ -124,20 +131,22 @@ static void copy_program(const char *program, const char *copy)
 
 static void make_tree(const char *folder, const char *program)
 {
-	static const char *const system[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
-					     "/etc/alternatives", "/etc/ld.so.cache", NULL};
+	static const char *const system[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64",
+		"/libx32", "/etc/alternatives", "/etc/ld.so.cache", NULL};
 	static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/urandom", NULL};
 	static const char *const own[] = {"/etc", "/dev", "/detector", "/tmp", NULL};
 	char path[512];
 
 	must(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), "making mounts private");
-	must(mount("detector", folder, "tmpfs", MS_NOSUID | MS_NODEV, "size=64m,mode=755"), "mounting a tmpfs");
+	must(mount("detector", folder, "tmpfs", MS_NOSUID | MS_NODEV, "size=64m,mode=755"),
+		"mounting a tmpfs");
 	for (int i = 0; own[i]; i++) {
 		snprintf(path, sizeof(path), "%s%s", folder, own[i]);
 		must(mkdir(path, 0755), path);
 	}
 	/* The last one: /tmp, the only place to write to. */
-	must(mount("detector", path, "tmpfs", MS_NOSUID | MS_NODEV, "size=64m,mode=1777"), "mounting a tmpfs");
+	must(mount("detector", path, "tmpfs", MS_NOSUID | MS_NODEV, "size=64m,mode=1777"),
+		"mounting a tmpfs");
 	for (int i = 0; system[i]; i++)
 		show(folder, system[i], true);
 	for (int i = 0; devices[i]; i++)
@@ -147,7 +156,8 @@ static void make_tree(const char *folder, const char *program)
 	must(chdir(folder), "entering its folder");
 	must((int)syscall(SYS_pivot_root, ".", "."), "changing the root");
 	must(umount2(".", MNT_DETACH), "leaving the old root");
-	must(mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL), "closing its root");
+	must(mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL),
+		"closing its root");
 	must(chdir("/tmp"), "entering /tmp");
 	must(sethostname("detector", 8), "setting the host name");
 }
@@ -227,8 +237,10 @@ static int wait_for(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* The first process of the namespace, for whom signals mean less than for others: so it is not the program's. */
-static void init(const char *program, const char *folder, char *name, bool root) __attribute__((noreturn));
+/* The first process of the namespace, for whom signals mean less than for others: so it is not the
+ * program's. */
+static void init(const char *program, const char *folder, char *name, bool root)
+	__attribute__((noreturn));
 
 static void init(const char *program, const char *folder, char *name, bool root)
 {
@@ -288,12 +300,15 @@ static void arrange(int in, int out, int error, int report)
 static int explain(const struct report *r, const char *program, struct err *e)
 {
 	if (!strcmp(r->what, "namespaces"))
-		return err_set(e, -EPERM, "the detector '%s' cannot be kept from what it must not know: namespaces are not to be "
-			       "had here; run culprit as root, allow user namespaces, or trust it with --trust", program);
+		return err_set(e, -EPERM,
+			"the detector '%s' cannot be kept from what it must not know: namespaces are not to be "
+			"had here; run culprit as root, allow user namespaces, or trust it with --trust",
+			program);
 	return err_errno(e, -r->code, "cannot start the detector '%s': %s", program, r->what);
 }
 
-int confine_start(const char *program, int in, int out, int error, bool trust, struct confined *c, struct err *e)
+int confine_start(const char *program, int in, int out, int error, bool trust, struct confined *c,
+	struct err *e)
 {
 	char *path = realpath(program, NULL);
 	const char *tmp = getenv("TMPDIR");
@@ -302,8 +317,8 @@ int confine_start(const char *program, int in, int out, int error, bool trust, s
 	ssize_t n;
 
 	c->pid = -1;
-	if ((size_t)snprintf(c->folder, sizeof(c->folder), "%s/culprit-detector.XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp") >=
-	    sizeof(c->folder))
+	if ((size_t)snprintf(c->folder, sizeof(c->folder), "%s/culprit-detector.XXXXXX",
+		    tmp && *tmp == '/' ? tmp : "/tmp") >= sizeof(c->folder))
 		snprintf(c->folder, sizeof(c->folder), "/tmp/culprit-detector.XXXXXX");
 	if (!path)
 		return err_errno(e, -errno, "cannot find the detector '%s'", program);

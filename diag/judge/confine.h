@@ -1,12 +1,13 @@
 /*
  * Confined programs: what a detector that is a program can see and do.
  *
- * It runs as nobody, in mount, process, network, IPC and host-name namespaces of its own, with an empty environment,
- * no descriptor but 0, 1 and 2, and limits on CPU, memory, file size and processes. Its file tree holds /usr and
- * what belongs to it (/bin, /lib*, /etc/alternatives, the loader's cache), /dev/null, zero and urandom, a copy of the
- * program in /detector, and an empty /tmp, where it starts. There is no /proc, no /sys, no network, no keyring and nothing that
- * outlives it, so it can find neither the run's folder nor its caller, and it cannot remember an earlier run.
- * What a program needs besides its one file must lie below /usr.
+ * It runs as nobody, in mount, process, network, IPC and host-name namespaces of its own, with an
+ * empty environment, no descriptor but 0, 1 and 2, and limits on CPU, memory, file size and
+ * processes. Its file tree holds /usr and what belongs to it (/bin, /lib*, /etc/alternatives, the
+ * loader's cache), /dev/null, zero and urandom, a copy of the program in /detector, and an empty
+ * /tmp, where it starts. There is no /proc, no /sys, no network, no keyring and nothing that
+ * outlives it, so it can find neither the run's folder nor its caller, and it cannot remember an
+ * earlier run. What a program needs besides its one file must lie below /usr.
  */
 #ifndef CULPRIT_DIAG_CONFINE_H
 #define CULPRIT_DIAG_CONFINE_H
@@ -17,14 +18,16 @@
 #include "harness/base/err.h"
 
 struct confined {
-	pid_t pid;      /* SIGKILL to it ends all that the program started */
-	char folder[128]; /* where its tree is mounted, in its own namespace only; below $TMPDIR or /tmp */
+	pid_t pid; /* SIGKILL to it ends all that the program started */
+	char folder
+		[128]; /* where its tree is mounted, in its own namespace only; below $TMPDIR or /tmp */
 };
 
-/* Starts 'program' with the three descriptors, which stay the caller's. -EPERM where namespaces are not to be had,
- * with what to do; if 'trust', it then runs without them (as nobody if the caller is root). Another -errno if
- * the program cannot be started. */
-int confine_start(const char *program, int in, int out, int error, bool trust, struct confined *c, struct err *e);
+/* Starts 'program' with the three descriptors, which stay the caller's. -EPERM where namespaces are
+ * not to be had, with what to do; if 'trust', it then runs without them (as nobody if the caller is
+ * root). Another -errno if the program cannot be started. */
+int confine_start(const char *program, int in, int out, int error, bool trust, struct confined *c,
+	struct err *e);
 
 /* Kills what is left, waits, and removes the folder; the exit code, or 128+signal. */
 int confine_end(struct confined *c, bool kill_it);

@@ -30,7 +30,8 @@ static char **built_in_names(void)
 		const char *end = found[i]->d_name + len;
 		bool meta = len > 9 && !strcmp(end - 9, ".meta.lua");
 
-		if (n < DETECTORS_MAX && len > 4 && !strcmp(end - 4, ".lua") && !meta && found[i]->d_name[0] != '.')
+		if (n < DETECTORS_MAX && len > 4 && !strcmp(end - 4, ".lua") && !meta &&
+			found[i]->d_name[0] != '.')
 			names[n++] = strndup(found[i]->d_name, len - 4);
 		free(found[i]);
 	}
@@ -56,10 +57,12 @@ static int refuse_name(const char *name, struct err *e)
 	for (size_t i = 0; names && names[i] && n < sizeof(all); i++)
 		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", i ? ", " : "", names[i]);
 	if (near)
-		rc = err_set(e, -ENOENT, "there is no detector '%s'; did you mean '%s'?", name, near);
+		rc = err_set(
+			e, -ENOENT, "there is no detector '%s'; did you mean '%s'?", name, near);
 	else
-		rc = err_set(e, -ENOENT, "there is no detector '%s'; there are %s, or the path of a file ('./my.lua')",
-			     name, all);
+		rc = err_set(e, -ENOENT,
+			"there is no detector '%s'; there are %s, or the path of a file ('./my.lua')",
+			name, all);
 	free_names(names);
 	return rc;
 }
@@ -88,16 +91,20 @@ static int find_file(const char *name, char **path, struct err *e)
 
 /* A declared parameter: { default = "5s", unit = "seconds", min = , max = , integer = , help = }.
  * The declaration is on top of the stack; 'given' may be NULL. '*value' is new. */
-static int read_param(struct detector *d, const char *key, const json_t *given, json_t **value, struct err *e)
+static int read_param(
+	struct detector *d, const char *key, const json_t *given, json_t **value, struct err *e)
 {
 	double number = 0, min = -INFINITY, max = INFINITY;
 	enum unit unit = UNIT_NONE;
 	char *unit_text = NULL, what[96];
 	bool integer = false;
 	struct luax_field form[] = {
-		{"default", LUAX_ANY, .required = true},      {"unit", LUAX_STRING, .out = &unit_text},
-		{"min", LUAX_ANY},                            {"max", LUAX_ANY},
-		{"integer", LUAX_BOOLEAN, .out = &integer},   {"help", LUAX_STRING, .required = true},
+		{"default", LUAX_ANY, .required = true},
+		{"unit", LUAX_STRING, .out = &unit_text},
+		{"min", LUAX_ANY},
+		{"max", LUAX_ANY},
+		{"integer", LUAX_BOOLEAN, .out = &integer},
+		{"help", LUAX_STRING, .required = true},
 		{NULL},
 	};
 	int rc, type;
@@ -113,9 +120,10 @@ static int read_param(struct detector *d, const char *key, const json_t *given, 
 	type = lua_type(d->L, -1);
 	lua_pop(d->L, 1);
 	if (type == LUA_TBOOLEAN || (type == LUA_TSTRING && unit == UNIT_NONE)) {
-		if (given && (type == LUA_TBOOLEAN ? !json_is_boolean(given) : !json_is_string(given)))
-			return err_set(e, -EINVAL, "detector '%s': parameter '%s' must be a %s", d->name, key,
-				       lua_typename(d->L, type));
+		if (given &&
+			(type == LUA_TBOOLEAN ? !json_is_boolean(given) : !json_is_string(given)))
+			return err_set(e, -EINVAL, "detector '%s': parameter '%s' must be a %s",
+				d->name, key, lua_typename(d->L, type));
 		lua_getfield(d->L, -1, "default");
 		rc = given ? (*value = json_deep_copy(given), 0) : luajson_get(d->L, -1, value, e);
 		lua_pop(d->L, 1);
@@ -125,7 +133,9 @@ static int read_param(struct detector *d, const char *key, const json_t *given, 
 		{"default", LUAX_QUANTITY, .unit = unit, .out = &number},
 		{"min", LUAX_QUANTITY, .unit = unit, .out = &min},
 		{"max", LUAX_QUANTITY, .unit = unit, .out = &max},
-		{"unit", LUAX_ANY}, {"integer", LUAX_ANY}, {"help", LUAX_ANY},
+		{"unit", LUAX_ANY},
+		{"integer", LUAX_ANY},
+		{"help", LUAX_ANY},
 		{NULL},
 	};
 	rc = luax_read(d->L, -1, &d->src, what, numbers, false, e);
@@ -135,19 +145,23 @@ static int read_param(struct detector *d, const char *key, const json_t *given, 
 		rc = unit_parse(unit, json_string_value(given), &number, e);
 		if (rc)
 			return err_prefix(e, rc, "detector '%s': parameter '%s'", d->name, key);
-	} else if (given && json_is_number(given) && (unit == UNIT_NONE || json_number_value(given) == 0)) {
+	} else if (given && json_is_number(given) &&
+		(unit == UNIT_NONE || json_number_value(given) == 0)) {
 		number = json_number_value(given);
 	} else if (given) {
-		return err_set(e, -EINVAL, "detector '%s': parameter '%s' must be a %s", d->name, key,
-			       unit == UNIT_NONE ? "number" : "quantity in quotes, with its unit");
+		return err_set(e, -EINVAL, "detector '%s': parameter '%s' must be a %s", d->name,
+			key, unit == UNIT_NONE ? "number" : "quantity in quotes, with its unit");
 	}
 	if (!(number >= min && number <= max))
-		return err_set(e, -EINVAL, "detector '%s': parameter '%s' must be between %g and %g, not %g", d->name,
-			       key, min, max, number);
+		return err_set(e, -EINVAL,
+			"detector '%s': parameter '%s' must be between %g and %g, not %g", d->name,
+			key, min, max, number);
 	if (integer && number != floor(number))
-		return err_set(e, -EINVAL, "detector '%s': parameter '%s' must be a whole number", d->name, key);
-	*value = integer || (number == floor(number) && fabs(number) < 1e15) ? json_integer((json_int_t)number)
-									     : json_real(number);
+		return err_set(e, -EINVAL, "detector '%s': parameter '%s' must be a whole number",
+			d->name, key);
+	*value = integer || (number == floor(number) && fabs(number) < 1e15)
+		? json_integer((json_int_t)number)
+		: json_real(number);
 	return 0;
 }
 
@@ -157,13 +171,12 @@ static int refuse_param(struct detector *d, const char *key, struct err *e)
 	json_t *value;
 	size_t n = 0;
 
-	json_object_foreach(d->params, name, value)
-		if (n < 63)
-			names[n++] = name;
+	json_object_foreach(d->params, name, value) if (n < 63) names[n++] = name;
 	near = luax_nearest(key, names);
 	if (near)
-		return err_set(e, -EINVAL, "detector '%s' has no parameter '%s'; did you mean '%s'?", d->name, key,
-			       near);
+		return err_set(e, -EINVAL,
+			"detector '%s' has no parameter '%s'; did you mean '%s'?", d->name, key,
+			near);
 	return err_set(e, -EINVAL, "detector '%s' has no parameter '%s'", d->name, key);
 }
 
@@ -178,7 +191,8 @@ static int read_params(struct detector *d, const json_t *given, struct err *e)
 	if (lua_istable(L, -1)) {
 		for (lua_pushnil(L); !rc && lua_next(L, -2); lua_pop(L, 1)) {
 			if (lua_type(L, -2) != LUA_TSTRING) {
-				rc = luax_complain(&d->src, "params", e, "params: a parameter needs a name");
+				rc = luax_complain(
+					&d->src, "params", e, "params: a parameter needs a name");
 				continue;
 			}
 			key = lua_tostring(L, -2);
@@ -188,9 +202,8 @@ static int read_params(struct detector *d, const json_t *given, struct err *e)
 		}
 	}
 	lua_settop(L, 1);
-	json_object_foreach((json_t *)given, key, value)
-		if (!rc && !json_object_get(d->params, key))
-			rc = refuse_param(d, key, e);
+	json_object_foreach((json_t *)given, key,
+		value) if (!rc && !json_object_get(d->params, key)) rc = refuse_param(d, key, e);
 	return rc;
 }
 
@@ -223,14 +236,16 @@ static int read_program(struct detector *d, const json_t *params, struct err *e)
 
 	if (access(d->path, X_OK) < 0)
 		return err_set(e, errno == ENOENT ? -ENOENT : -EINVAL,
-			       errno == ENOENT ? "there is no detector '%s'"
-					       : "the detector '%s' is neither a Lua file ('.lua') nor executable",
-			       d->path);
+			errno == ENOENT
+				? "there is no detector '%s'"
+				: "the detector '%s' is neither a Lua file ('.lua') nor executable",
+			d->path);
 	d->external = d->trains = true;
 	d->name = strndup(base, len ? len : strlen(base));
 	d->src.path = strdup(d->path);
 	d->summary = strdup("a program");
-	if (!d->name || !d->src.path || !d->summary || (params && json_object_update(d->params, (json_t *)params)))
+	if (!d->name || !d->src.path || !d->summary ||
+		(params && json_object_update(d->params, (json_t *)params)))
 		return err_errno(e, -ENOMEM, "cannot load the detector '%s'", d->path);
 	return 0;
 }

@@ -21,7 +21,8 @@
 
 enum { ANSWER_MAX = 1 << 20, COMPLAINT_MAX = 4096, TIME_LIMIT_S = 30, AT_ONCE_MAX = 4 };
 
-#define DIGITS 9 /* of a number: more than a nanosecond in a service time of a second, and half of what 17 take to read */
+#define DIGITS                                                                                     \
+	9 /* of a number: more than a nanosecond in a service time of a second, and half of what 17 take to read */
 
 static bool trusted;
 
@@ -47,12 +48,16 @@ static json_t *numbers(const double *v, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		bool whole = v[i] == floor(v[i]) && fabs(v[i]) < 1e15;
 
-		json_array_append_new(list, !isfinite(v[i]) ? json_null() : whole ? json_integer((json_int_t)v[i]) : json_real(v[i]));
+		json_array_append_new(list,
+			!isfinite(v[i]) ? json_null()
+				: whole ? json_integer((json_int_t)v[i])
+					: json_real(v[i]));
 	}
 	return list;
 }
 
-static json_t *series_json(const struct detector_run *run, size_t metric, size_t server, double *buf)
+static json_t *series_json(
+	const struct detector_run *run, size_t metric, size_t server, double *buf)
 {
 	const struct columns *c = run->columns;
 	size_t n = (size_t)run->seconds;
@@ -71,7 +76,8 @@ static json_t *series_json(const struct detector_run *run, size_t metric, size_t
 
 static json_t *open_run(const struct detector_run *run, double *buf)
 {
-	json_t *servers = json_array(), *metrics = json_array(), *times = json_array(), *units = json_object();
+	json_t *servers = json_array(), *metrics = json_array(), *times = json_array(),
+	       *units = json_object();
 	json_t *series = json_object(), *top;
 
 	for (size_t s = 0; s < run->n_servers; s++)
@@ -92,10 +98,13 @@ static json_t *open_run(const struct detector_run *run, double *buf)
 		if (unit)
 			json_object_set_new(units, metric, json_string(unit));
 	}
-	top = json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "id", run->id, "seconds", (int)run->seconds, "servers", servers,
-			"metrics", metrics, "service_times", times, "units", units, "series", series);
-	json_object_set_new(top, "events", run->events ? json_deep_copy(run->events) : json_array());
-	json_object_set_new(top, "file_system", run->file_system ? json_deep_copy(run->file_system) : json_object());
+	top = json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "id", run->id, "seconds",
+		(int)run->seconds, "servers", servers, "metrics", metrics, "service_times", times,
+		"units", units, "series", series);
+	json_object_set_new(
+		top, "events", run->events ? json_deep_copy(run->events) : json_array());
+	json_object_set_new(top, "file_system",
+		run->file_system ? json_deep_copy(run->file_system) : json_object());
 	return top;
 }
 
@@ -116,7 +125,8 @@ json_t *external_run(const struct detector_run *given)
 
 static int put_line(FILE *f, json_t *line, struct err *e)
 {
-	int rc = json_dumpf(line, f, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)) || fputc('\n', f) == EOF;
+	int rc = json_dumpf(line, f, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)) ||
+		fputc('\n', f) == EOF;
 
 	json_decref(line);
 	return rc ? err_errno(e, -ENOMEM, "cannot put a question to a detector") : 0;
@@ -132,19 +142,19 @@ static int write_training(const json_t *training, char **text, struct err *e)
 
 	if (!f)
 		return err_errno(e, -ENOMEM, "cannot put a question to a detector");
-	json_array_foreach((json_t *)training, i, one)
-		if (!rc)
-			rc = put_line(f, json_pack("{s:s, s:O}", "type", "train", "run", one), e);
+	json_array_foreach((json_t *)training, i, one) if (!rc)
+		rc = put_line(f, json_pack("{s:s, s:O}", "type", "train", "run", one), e);
 	return fclose(f) && !rc ? err_errno(e, -ENOMEM, "cannot put a question to a detector") : rc;
 }
 
-/* What it learned of the training runs, 'run' NULL; or what it says of a run, which comes after the training unless it has
- * made a model of that. */
-static int write_question(const struct detector *d, const char *training, const json_t *model, const struct detector_run *run,
-			  struct talk *t, struct err *e)
+/* What it learned of the training runs, 'run' NULL; or what it says of a run, which comes after the
+ * training unless it has made a model of that. */
+static int write_question(const struct detector *d, const char *training, const json_t *model,
+	const struct detector_run *run, struct talk *t, struct err *e)
 {
 	FILE *f = open_memstream(&t->question, &t->length);
-	json_t *last = json_pack("{s:s, s:o}", "type", run ? "judge" : "model", "params", json_deep_copy(d->params));
+	json_t *last = json_pack(
+		"{s:s, s:o}", "type", run ? "judge" : "model", "params", json_deep_copy(d->params));
 	int rc;
 
 	if (!f) {
@@ -161,7 +171,8 @@ static int write_question(const struct detector *d, const char *training, const 
 	return fclose(f) && !rc ? err_errno(e, -ENOMEM, "cannot put a question to a detector") : rc;
 }
 
-/* Reads what there is; 0 at the end, -EMSGSIZE when there is more than 'max'. What does not fit in a complaint is dropped. */
+/* Reads what there is; 0 at the end, -EMSGSIZE when there is more than 'max'. What does not fit in
+ * a complaint is dropped. */
 static ssize_t take(int fd, char *into, size_t *n, size_t max, bool drop)
 {
 	char spare[4096];
@@ -181,17 +192,20 @@ static ssize_t take(int fd, char *into, size_t *n, size_t max, bool drop)
 	return got;
 }
 
-/* Writes the question and reads the answer, at the same time, until the program has closed its output. */
+/* Writes the question and reads the answer, at the same time, until the program has closed its
+ * output. */
 static int converse(struct talk *t, int *in, int out, int error, struct err *e)
 {
-	struct pollfd fds[] = {{.fd = *in, .events = POLLOUT}, {.fd = out, .events = POLLIN}, {.fd = error, .events = POLLIN}};
+	struct pollfd fds[] = {{.fd = *in, .events = POLLOUT}, {.fd = out, .events = POLLIN},
+		{.fd = error, .events = POLLIN}};
 
 	while (fds[1].fd >= 0 || fds[2].fd >= 0) {
 		double left = t->deadline - clock_mono_s();
 		ssize_t n;
 
 		if (left <= 0)
-			return err_set(e, -ETIMEDOUT, "%s: the detector did not end within %g s", t->path, t->limit_s);
+			return err_set(e, -ETIMEDOUT, "%s: the detector did not end within %g s",
+				t->path, t->limit_s);
 		if (poll(fds, 3, (int)(left * 1000) + 1) < 0 && errno != EINTR)
 			return err_errno(e, -errno, "%s: cannot talk to the detector", t->path);
 		if (fds[0].revents) {
@@ -206,11 +220,14 @@ static int converse(struct talk *t, int *in, int out, int error, struct err *e)
 		if (fds[1].revents) {
 			n = take(out, t->answer, &t->answered, ANSWER_MAX, false);
 			if (n == -EMSGSIZE)
-				return err_set(e, -EMSGSIZE, "%s: the detector said more than %d KiB", t->path, ANSWER_MAX >> 10);
+				return err_set(e, -EMSGSIZE,
+					"%s: the detector said more than %d KiB", t->path,
+					ANSWER_MAX >> 10);
 			if (n <= 0)
 				fds[1].fd = -1;
 		}
-		if (fds[2].revents && take(error, t->complaint, &t->complained, COMPLAINT_MAX, true) <= 0)
+		if (fds[2].revents &&
+			take(error, t->complaint, &t->complained, COMPLAINT_MAX, true) <= 0)
 			fds[2].fd = -1;
 		for (int i = 0; i < 3; i++)
 			fds[i].revents = 0;
@@ -229,7 +246,9 @@ static int await_end(const struct talk *t, pid_t pid, struct err *e)
 		return err_errno(e, -errno, "%s: cannot wait for the detector", t->path);
 	n = poll(&fd, 1, left > 0 ? (int)(left * 1000) + 1 : 0);
 	close(fd.fd);
-	return n > 0 ? 0 : err_set(e, -ETIMEDOUT, "%s: the detector did not end within %g s", t->path, t->limit_s);
+	return n > 0 ? 0
+		     : err_set(e, -ETIMEDOUT, "%s: the detector did not end within %g s", t->path,
+			       t->limit_s);
 }
 
 /* The last line that the program wrote to standard error, made fit for a terminal. */
@@ -256,17 +275,19 @@ static int read_answer(struct talk *t, int status, json_t **said, struct err *e)
 	t->answer[t->answered] = 0;
 	/* Codes above those of signals are the program's own: perl's die is 255. */
 	if (status > 128 && status <= 128 + SIGRTMAX)
-		return err_set(e, -EPROTO, "%s: the detector was ended by signal %d (%s)%s%.200s", t->path, status - 128,
-			       strsignal(status - 128), *words ? ": " : "", words);
+		return err_set(e, -EPROTO, "%s: the detector was ended by signal %d (%s)%s%.200s",
+			t->path, status - 128, strsignal(status - 128), *words ? ": " : "", words);
 	if (status)
-		return err_set(e, -EPROTO, "%s: the detector ended with exit code %d%s%.200s", t->path, status,
-			       *words ? ": " : "", words);
+		return err_set(e, -EPROTO, "%s: the detector ended with exit code %d%s%.200s",
+			t->path, status, *words ? ": " : "", words);
 	if (!t->answered)
-		return err_set(e, -EPROTO, "%s: the detector said nothing%s%.200s", t->path, *words ? ": " : "", words);
+		return err_set(e, -EPROTO, "%s: the detector said nothing%s%.200s", t->path,
+			*words ? ": " : "", words);
 	v = json_loadb(t->answer, t->answered, JSON_REJECT_DUPLICATES, &bad);
 	if (!v)
-		return err_set(e, -EPROTO, "%s: the detector's answer is not one line of JSON: line %d, column %d: %.200s", t->path,
-			       bad.line, bad.column, bad.text);
+		return err_set(e, -EPROTO,
+			"%s: the detector's answer is not one line of JSON: line %d, column %d: %.200s",
+			t->path, bad.line, bad.column, bad.text);
 	if (json_is_object(v))
 		v = json_pack("[o]", v);
 	*said = v;
@@ -297,8 +318,8 @@ static void close_all(int fds[3][2], int side)
 }
 
 /* One question, one process. In a thread of its own: what threads share is only read. */
-static int ask(const struct detector *d, const char *training, const json_t *model, const struct detector_run *run,
-	       json_t **said, struct err *e)
+static int ask(const struct detector *d, const char *training, const json_t *model,
+	const struct detector_run *run, json_t **said, struct err *e)
 {
 	struct talk *t = calloc(1, sizeof(*t));
 	int fds[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}}, rc, status;
@@ -347,7 +368,8 @@ static void *work(void *arg)
 	struct round *r = arg;
 
 	for (size_t i; (i = atomic_fetch_add(&r->next, 1)) < r->n;)
-		r->answers[i].rc = ask(r->d, r->training, r->model, r->runs[i], &r->answers[i].said, &r->answers[i].why);
+		r->answers[i].rc = ask(r->d, r->training, r->model, r->runs[i], &r->answers[i].said,
+			&r->answers[i].why);
 	return NULL;
 }
 
@@ -367,7 +389,8 @@ static void ignore_pipes(struct sigaction *before)
 	sigaction(SIGPIPE, &ignore, before);
 }
 
-int external_train(const struct detector *d, const struct detector_run *runs, size_t n, json_t **model, struct err *e)
+int external_train(const struct detector *d, const struct detector_run *runs, size_t n,
+	json_t **model, struct err *e)
 {
 	json_t *list = json_array(), *said = NULL, *own;
 	struct sigaction before;
@@ -378,10 +401,12 @@ int external_train(const struct detector *d, const struct detector_run *runs, si
 		json_array_append_new(list, external_run(&runs[i]));
 	rc = write_training(list, &text, e);
 	ignore_pipes(&before);
-	/* One that does not know the question, whatever it answers, is shown the training runs with each run. */
+	/* One that does not know the question, whatever it answers, is shown the training runs with
+	 * each run. */
 	if (!rc && n && !ask(d, text, NULL, NULL, &said, NULL)) {
 		own = json_object_get(json_array_get(said, 0), "model");
-		if (json_is_object(own) && json_array_size(said) == 1 && json_object_size(json_array_get(said, 0)) == 1)
+		if (json_is_object(own) && json_array_size(said) == 1 &&
+			json_object_size(json_array_get(said, 0)) == 1)
 			*model = json_pack("{s:O}", "model", own);
 		else
 			own = NULL;
@@ -397,10 +422,15 @@ int external_train(const struct detector *d, const struct detector_run *runs, si
 	return rc || *model ? rc : err_errno(e, -ENOMEM, "cannot make a model");
 }
 
-int external_ask(const struct detector *d, const json_t *model, const struct detector_run *const *runs,
-		 struct external_answer *answers, size_t n, struct err *e)
+int external_ask(const struct detector *d, const json_t *model,
+	const struct detector_run *const *runs, struct external_answer *answers, size_t n,
+	struct err *e)
 {
-	struct round r = {.d = d, .runs = runs, .answers = answers, .n = n, .model = json_object_get(model, "model")};
+	struct round r = {.d = d,
+		.runs = runs,
+		.answers = answers,
+		.n = n,
+		.model = json_object_get(model, "model")};
 	struct sigaction before;
 	size_t wanted = n < external_at_once() ? n : external_at_once(), started = 0;
 	pthread_t threads[AT_ONCE_MAX];

@@ -1,6 +1,6 @@
 /*
- * Runs as detectors see them: which metrics there are, and the Lua table. A large run has more numbers than a detector
- * looks at, so vecs are made from the columns when they are asked for.
+ * Runs as detectors see them: which metrics there are, and the Lua table. A large run has more
+ * numbers than a detector looks at, so vecs are made from the columns when they are asked for.
  */
 #include <errno.h>
 #include <lauxlib.h>
@@ -16,7 +16,8 @@ int run_open(const struct detector_run *given, struct detector_run *run, struct 
 	int rc = 0;
 
 	if (!given->columns)
-		rc = columns_from_samples(given->samples, given->n_samples, run_metrics(given), given->n_servers, given->seconds, &c, e);
+		rc = columns_from_samples(given->samples, given->n_samples, run_metrics(given),
+			given->n_servers, given->seconds, &c, e);
 	if (rc)
 		return rc;
 	*run = *given;
@@ -92,12 +93,15 @@ static void fill(const struct series *s, int field, double *out)
 	if (field == MEAN)
 		columns_mean(s->columns, s->metric, s->server, out);
 	else if (field == SUM || field == MAX)
-		columns_sampled(s->columns, s->metric, s->server, field == SUM ? COLUMN_SUM : COLUMN_MAX, out);
+		columns_sampled(s->columns, s->metric, s->server,
+			field == SUM ? COLUMN_SUM : COLUMN_MAX, out);
 	else
-		columns_read(s->columns, s->metric, s->server, field == COUNT ? COLUMN_COUNT : COLUMN_BYTES, out);
+		columns_read(s->columns, s->metric, s->server,
+			field == COUNT ? COLUMN_COUNT : COLUMN_BYTES, out);
 }
 
-/* The upvalue holds on to the vecs that the detector holds on to, so that asking for one again costs nothing. */
+/* The upvalue holds on to the vecs that the detector holds on to, so that asking for one again
+ * costs nothing. */
 static int series_index(lua_State *L)
 {
 	const struct series *s = luaL_checkudata(L, 1, series_type);
@@ -202,7 +206,8 @@ static void push_series(lua_State *L, const struct detector_run *run, size_t met
 	for (size_t s = 0; s < run->n_servers; s++) {
 		struct series *one = lua_newuserdatauv(L, sizeof(*one), 0);
 
-		*one = (struct series){run->columns, metric, s, (lua_Integer)((first + s) * FIELDS)};
+		*one = (struct series){
+			run->columns, metric, s, (lua_Integer)((first + s) * FIELDS)};
 		luaL_setmetatable(L, series_type);
 		lua_setfield(L, -2, run->servers[s]);
 	}
@@ -223,7 +228,8 @@ static void push_metrics(lua_State *L, const struct detector_run *run, size_t fi
 
 		if (!run_lists(run, m))
 			continue;
-		for (int list = METRICS; list <= (run_is_service_time(run, m) ? SERVICE_TIMES : METRICS); list++) {
+		for (int list = METRICS;
+			list <= (run_is_service_time(run, m) ? SERVICE_TIMES : METRICS); list++) {
 			lua_pushstring(L, metric);
 			lua_rawseti(L, top + list, (lua_Integer)lua_rawlen(L, top + list) + 1);
 		}

@@ -13,9 +13,9 @@
 
 enum {
 	MEMORY_MAX = 256 << 20,
-	STEP = 1000,          /* instructions between two looks at the clock */
-	STEPS_MAX = 100000,   /* 1e8 instructions: seconds; and more for large runs: */
-	PER_SECOND = 1000,    /* instructions for each server and second */
+	STEP = 1000,        /* instructions between two looks at the clock */
+	STEPS_MAX = 100000, /* 1e8 instructions: seconds; and more for large runs: */
+	PER_SECOND = 1000,  /* instructions for each server and second */
 };
 
 static void *counted_alloc(void *ud, void *p, size_t old, size_t new)
@@ -51,7 +51,8 @@ static void count_steps(lua_State *L, lua_Debug *ar)
 	d->out_of_time = true;
 	/* A pcall in the detector catches this one: the next instruction after it raises again. */
 	lua_sethook(L, count_steps, LUA_MASKCOUNT, 1);
-	luaL_error(L, "used up its %d million instructions", (int)(d->steps_max / 1000 * STEP / 1000));
+	luaL_error(
+		L, "used up its %d million instructions", (int)(d->steps_max / 1000 * STEP / 1000));
 }
 
 void sandbox_allow(struct detector *d, double server_seconds)
@@ -72,8 +73,8 @@ static int limits_off(struct detector *d, int rc, struct err *e)
 	d->limited = false;
 	lua_sethook(d->L, NULL, 0, 0);
 	if (rc && d->out_of_memory)
-		return err_set(e, -E2BIG, "%s: the detector used up its %d MiB of memory", d->src.path,
-			       MEMORY_MAX >> 20);
+		return err_set(e, -E2BIG, "%s: the detector used up its %d MiB of memory",
+			d->src.path, MEMORY_MAX >> 20);
 	return rc && d->out_of_time ? -E2BIG : rc;
 }
 
@@ -88,12 +89,14 @@ int detector_call(struct detector *d, const char *name, int nargs, struct err *e
 	return limits_off(d, rc, e);
 }
 
-/* luaL_tolstring, but for values that would show an address: those become the name of their type. */
+/* luaL_tolstring, but for values that would show an address: those become the name of their
+ * type. */
 static void push_text(lua_State *L, int index)
 {
 	int type = lua_type(L, index);
 
-	if (type == LUA_TTABLE || type == LUA_TFUNCTION || type == LUA_TTHREAD || type == LUA_TLIGHTUSERDATA)
+	if (type == LUA_TTABLE || type == LUA_TFUNCTION || type == LUA_TTHREAD ||
+		type == LUA_TLIGHTUSERDATA)
 		lua_pushstring(L, lua_typename(L, type));
 	else
 		luaL_tolstring(L, index, NULL);
@@ -145,7 +148,8 @@ static void hide_addresses(lua_State *L)
 static int open_state(struct detector *d, struct err *e)
 {
 	/* With a __gc metamethod a detector could run where no limit reaches it. */
-	static const char *const removed[] = {"setmetatable", "getmetatable", "rawset", "warn", NULL};
+	static const char *const removed[] = {
+		"setmetatable", "getmetatable", "rawset", "warn", NULL};
 
 	sandbox_close(d);
 	d->L = luax_new();

@@ -33,7 +33,8 @@ struct score_table *score_table_new(void)
 
 	/* Others have their place once a detector gives a verdict on them. */
 	for (int m = 0; t && m <= METRIC_SERVICE_TIMES; m++)
-		if (score_declare(t, SCORE_METRIC, m < METRIC_SERVICE_TIMES ? metric_name((enum metric)m) : "any", NULL)) {
+		if (score_declare(t, SCORE_METRIC,
+			    m < METRIC_SERVICE_TIMES ? metric_name((enum metric)m) : "any", NULL)) {
 			score_table_free(t);
 			t = NULL;
 		}
@@ -55,7 +56,8 @@ void score_table_free(struct score_table *t)
 	free(t);
 }
 
-static int place(struct score_table *t, enum score_axis axis, const char *name, size_t *index, struct err *e)
+static int place(
+	struct score_table *t, enum score_axis axis, const char *name, size_t *index, struct err *e)
 {
 	struct axis *a = &t->axes[axis];
 	char **more;
@@ -95,8 +97,8 @@ static struct score *find(const struct score_table *t, const size_t at[SCORE_AXE
 	return NULL;
 }
 
-const struct score *score_at(const struct score_table *t, size_t detector, size_t fault, size_t workload,
-			     size_t metric)
+const struct score *score_at(
+	const struct score_table *t, size_t detector, size_t fault, size_t workload, size_t metric)
 {
 	const size_t at[SCORE_AXES] = {detector, fault, workload, metric};
 
@@ -110,9 +112,8 @@ static bool holds(const json_t *list, const char *name)
 
 	if (json_is_string(list))
 		return !strcmp(json_string_value(list), name);
-	json_array_foreach((json_t *)list, i, item)
-		if (json_is_string(item) && !strcmp(json_string_value(item), name))
-			return true;
+	json_array_foreach((json_t *)list, i, item) if (json_is_string(item) &&
+		!strcmp(json_string_value(item), name)) return true;
 	return false;
 }
 
@@ -125,9 +126,8 @@ static int check_names(const json_t *list, const char *what, struct err *e)
 		return 0;
 	if (!json_is_array(list))
 		return err_set(e, -EINVAL, "'%s' must be a list of servers", what);
-	json_array_foreach((json_t *)list, i, item)
-		if (!json_is_string(item))
-			return err_set(e, -EINVAL, "'%s' must hold names of servers", what);
+	json_array_foreach((json_t *)list, i, item) if (!json_is_string(item)) return err_set(
+		e, -EINVAL, "'%s' must hold names of servers", what);
 	return 0;
 }
 
@@ -137,12 +137,13 @@ void score_compare(const json_t *victims, const json_t *verdict, bool *right, bo
 	json_t *item;
 	size_t i;
 
-	*right = json_is_string(victims) ? holds(indicted, json_string_value(victims)) : json_array_size(victims) > 0;
+	*right = json_is_string(victims) ? holds(indicted, json_string_value(victims))
+					 : json_array_size(victims) > 0;
 	*wrong = false;
-	json_array_foreach((json_t *)victims, i, item)
-		*right = *right && holds(indicted, json_string_value(item));
-	json_array_foreach((json_t *)indicted, i, item)
-		*wrong = *wrong || !holds(victims, json_string_value(item));
+	json_array_foreach((json_t *)victims, i, item) *right = *right &&
+		holds(indicted, json_string_value(item));
+	json_array_foreach((json_t *)indicted, i, item) *wrong = *wrong ||
+		!holds(victims, json_string_value(item));
 }
 
 /* When the last of the victims was indicted; below 0 if the verdict does not say. */
@@ -157,7 +158,8 @@ static double indicted_s(const json_t *victims, const json_t *times)
 
 		return v ? json_number_value(v) : -1;
 	}
-	json_array_foreach((json_t *)victims, i, item) {
+	json_array_foreach((json_t *)victims, i, item)
+	{
 		const json_t *v = json_object_get(times, json_string_value(item));
 
 		if (!v)
@@ -202,7 +204,8 @@ static bool same_resource(const char *a, const char *b)
 static int count(struct score *s, const struct score_cell *cell, const json_t *verdict)
 {
 	const char *resource = json_string_value(json_object_get(verdict, "resource"));
-	double when = indicted_s(cell->victims, json_object_get(verdict, "time_s")), delay = when - cell->onset_s;
+	double when = indicted_s(cell->victims, json_object_get(verdict, "time_s")),
+	       delay = when - cell->onset_s;
 	bool right, wrong;
 
 	score_compare(cell->victims, verdict, &right, &wrong);
@@ -219,15 +222,16 @@ static int count(struct score *s, const struct score_cell *cell, const json_t *v
 	s->classified += resource && cell->resource && same_resource(resource, cell->resource);
 	/* A fault whose resource has one part cannot be named closer. */
 	s->explained += resource && cell->resource &&
-			(strchr(cell->resource, '/') ? !strcmp(resource, cell->resource) : same_resource(resource, cell->resource));
+		(strchr(cell->resource, '/') ? !strcmp(resource, cell->resource)
+					     : same_resource(resource, cell->resource));
 	if (when < 0 || cell->onset_s < 0)
 		return 0;
 	s->early += delay < 0;
 	return delay < 0 ? 0 : add_delays(s, &delay, 1);
 }
 
-int score_add(struct score_table *t, const char *detector, const struct score_cell *cell, const json_t *verdict,
-	      struct err *e)
+int score_add(struct score_table *t, const char *detector, const struct score_cell *cell,
+	const json_t *verdict, struct err *e)
 {
 	const char *metric = json_string_value(json_object_get(verdict, "metric"));
 	const json_t *indicted = json_object_get(verdict, "indicted");
@@ -236,7 +240,9 @@ int score_add(struct score_table *t, const char *detector, const struct score_ce
 	int rc = 0;
 
 	if (!metric || !json_is_array(indicted))
-		return err_set(e, -EINVAL, "a verdict of '%s' has no metric, or no list of indicted servers", detector);
+		return err_set(e, -EINVAL,
+			"a verdict of '%s' has no metric, or no list of indicted servers",
+			detector);
 	rc = check_names(cell->victims, "victims", e);
 	if (!rc)
 		rc = check_names(indicted, "indicted", e);
@@ -247,7 +253,8 @@ int score_add(struct score_table *t, const char *detector, const struct score_ce
 		return rc;
 	s = find(t, fresh.at);
 	if (s && s->control != fresh.control)
-		return err_set(e, -EINVAL, "the cells of fault '%s' must all have a victim, or none", cell->fault);
+		return err_set(e, -EINVAL,
+			"the cells of fault '%s' must all have a victim, or none", cell->fault);
 	if (!s) {
 		s = realloc(t->scores, (t->n + 1) * sizeof(*s));
 		if (!s)
@@ -283,7 +290,8 @@ struct score score_sum(const struct score_table *t, size_t detector, size_t metr
 	for (size_t i = 0; i < t->n; i++) {
 		const struct score *s = &t->scores[i];
 
-		if (s->at[SCORE_DETECTOR] == detector && s->at[SCORE_METRIC] == metric && s->control == control)
+		if (s->at[SCORE_DETECTOR] == detector && s->at[SCORE_METRIC] == metric &&
+			s->control == control)
 			score_join(&sum, s);
 	}
 	return sum;

@@ -1,14 +1,21 @@
 /*
  * Scores: verdicts beside the truth.
  *
- *   TP  share of the faulty cells in which every faulty server is indicted (001, footnote 4): the right server
- *   FP  share of the cells in which at least one healthy server is indicted (the same): a wrong server
- *   detected    share of the faulty cells in which any server is indicted; to be read beside FP of the controls
- *   classified  share of the faulty cells in which every faulty server is indicted and the resource that the verdict
- *               names is the fault's, what is behind a slash aside ("network" of "network/hog"); for detectors that
+ *   TP  share of the faulty cells in which every faulty server is indicted (001, footnote 4): the
+ *   right server
+ *   FP  share of the cells in which at least one healthy server is indicted (the same): a wrong
+ *   server
+ *   detected    share of the faulty cells in which any server is indicted; to be read beside FP of
+ *   the controls
+ *   classified  share of the faulty cells in which every faulty server is indicted and the resource
+ *   that the verdict
+ *               names is the fault's, what is behind a slash aside ("network" of "network/hog");
+ *               for detectors that
  *               name any
- *   explained   the same with all of it: the cause. The same as 'classified' where the fault's has no part behind a slash
- *   delay       seconds from the verified onset to the first indictment of a faulty server, where the verdict
+ *   explained   the same with all of it: the cause. The same as 'classified' where the fault's has
+ *   no part behind a slash
+ *   delay       seconds from the verified onset to the first indictment of a faulty server, where
+ *   the verdict
  *               says when; the victim that was indicted last counts
  *
  * Rates are kept per detector, fault, workload and metric; a control (no victim) has FP only. A
@@ -27,26 +34,27 @@
 enum score_axis { SCORE_DETECTOR, SCORE_FAULT, SCORE_WORKLOAD, SCORE_METRIC, SCORE_AXES };
 
 struct score {
-	size_t at[SCORE_AXES];      /* indices into the names of each axis */
-	bool control;               /* no victim: hits mean nothing */
-	unsigned n;                 /* cells */
-	unsigned hits, alarms;      /* of which: every victim indicted; some healthy server indicted */
-	unsigned detected;          /* anybody indicted */
+	size_t at[SCORE_AXES]; /* indices into the names of each axis */
+	bool control;          /* no victim: hits mean nothing */
+	unsigned n;            /* cells */
+	unsigned hits, alarms; /* of which: every victim indicted; some healthy server indicted */
+	unsigned detected;     /* anybody indicted */
 	unsigned named, classified; /* hits that name a resource; of those, the fault's own */
-	unsigned explained;         /* of those, with the part behind the slash, or both without one */
-	bool causes;                /* the fault's resource has such a part */
-	unsigned abstained, failed; /* failed: of the abstentions, those that are errors of the detector */
-	unsigned early;             /* hits that, as the verdict has it, were there before the onset */
-	double *delays_s;           /* of the other hits that say when, sorted */
+	unsigned explained; /* of those, with the part behind the slash, or both without one */
+	bool causes;        /* the fault's resource has such a part */
+	unsigned abstained,
+		failed;   /* failed: of the abstentions, those that are errors of the detector */
+	unsigned early;   /* hits that, as the verdict has it, were there before the onset */
+	double *delays_s; /* of the other hits that say when, sorted */
 	size_t n_delays;
 };
 
 /* What is true of a cell. */
 struct score_cell {
 	const char *fault, *workload;
-	const json_t *victims;      /* an array of names, or a name, or NULL (control) */
-	const char *resource;       /* the fault's, "disk" or "network/hog"; or NULL */
-	double onset_s;             /* since the start of the run; below 0: not known */
+	const json_t *victims; /* an array of names, or a name, or NULL (control) */
+	const char *resource;  /* the fault's, "disk" or "network/hog"; or NULL */
+	double onset_s;        /* since the start of the run; below 0: not known */
 };
 
 struct score_table;
@@ -54,15 +62,15 @@ struct score_table;
 struct score_table *score_table_new(void); /* NULL: out of memory */
 void score_table_free(struct score_table *t);
 
-/* Adds a name to an axis, so that it has its place and is shown though nothing was scored.
- * Names that are not declared come in the order of their first verdict; the metrics are dread, dwrite,
+/* Adds a name to an axis, so that it has its place and is shown though nothing was scored. Names
+ * that are not declared come in the order of their first verdict; the metrics are dread, dwrite,
  * nsread, ncread, any, always. 0 or -ENOMEM. */
 int score_declare(struct score_table *t, enum score_axis axis, const char *name, struct err *e);
 
-/* Counts one verdict of detector_diagnose. The names of victims must be of the same kind as those in the verdict.
- * -EINVAL for JSON of another form. */
-int score_add(struct score_table *t, const char *detector, const struct score_cell *cell, const json_t *verdict,
-	      struct err *e);
+/* Counts one verdict of detector_diagnose. The names of victims must be of the same kind as those
+ * in the verdict. -EINVAL for JSON of another form. */
+int score_add(struct score_table *t, const char *detector, const struct score_cell *cell,
+	const json_t *verdict, struct err *e);
 
 /* How a verdict stands to the truth: is every victim in it, is anybody else? */
 void score_compare(const json_t *victims, const json_t *verdict, bool *right, bool *wrong);
@@ -70,22 +78,25 @@ void score_compare(const json_t *victims, const json_t *verdict, bool *right, bo
 size_t score_names(const struct score_table *t, enum score_axis axis, const char *const **names);
 
 /* The score at a place, or NULL if nothing was scored there. */
-const struct score *score_at(const struct score_table *t, size_t detector, size_t fault, size_t workload,
-			     size_t metric);
+const struct score *score_at(
+	const struct score_table *t, size_t detector, size_t fault, size_t workload, size_t metric);
 
 /* Adds one score to a sum of its kind; the caller frees the sum's delays_s. */
 void score_join(struct score *sum, const struct score *s);
 
-/* The same over all faults and workloads, of one metric: faulty cells, or controls. The caller frees delays_s. */
+/* The same over all faults and workloads, of one metric: faulty cells, or controls. The caller
+ * frees delays_s. */
 struct score score_sum(const struct score_table *t, size_t detector, size_t metric, bool control);
 
-/* Has any fault that was scored a part behind the slash of its resource? If not, causes say no more than resources. */
+/* Has any fault that was scored a part behind the slash of its resource? If not, causes say no more
+ * than resources. */
 bool score_causes(const struct score_table *t);
 
 /* The median of what is sorted; n > 0. */
 double score_median(const double *sorted, size_t n);
 
-/* Is the first rate above the second, their exact 95 % intervals apart? 0: they overlap; 1: above; -1: below. */
+/* Is the first rate above the second, their exact 95 % intervals apart? 0: they overlap; 1: above;
+ * -1: below. */
 int score_order(unsigned hits1, unsigned n1, unsigned hits2, unsigned n2);
 
 /* Clopper-Pearson interval of 'hits' out of 'n' at 'confidence' (0.95). [0, 1] for n = 0. */

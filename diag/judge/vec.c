@@ -110,7 +110,8 @@ static double quantile_of(double *a, size_t n, double q)
 {
 	double at = q * (double)(n - 1), low = smallest(a, n, (size_t)at);
 
-	return at == floor(at) ? low : low + (at - floor(at)) * (smallest(a, n, (size_t)at + 1) - low);
+	return at == floor(at) ? low
+			       : low + (at - floor(at)) * (smallest(a, n, (size_t)at + 1) - low);
 }
 
 static int m_count(lua_State *L)
@@ -333,17 +334,17 @@ static int m_rolling_sum(lua_State *L)
 }
 
 /* The loops are simple ones, which compilers turn into a few values a step. */
-#define EACH(n, out, a, x, b, y, op)                                                                                     \
-	do {                                                                                                             \
-		if ((a) && (b))                                                                                          \
-			for (size_t i = 0; i < (n); i++)                                                                 \
-				(out)[i] = (a)->v[i] op(b)->v[i];                                                        \
-		else if (a)                                                                                              \
-			for (size_t i = 0; i < (n); i++)                                                                 \
-				(out)[i] = (a)->v[i] op(y);                                                              \
-		else                                                                                                     \
-			for (size_t i = 0; i < (n); i++)                                                                 \
-				(out)[i] = (x)op(b)->v[i];                                                               \
+#define EACH(n, out, a, x, b, y, op)                                                               \
+	do {                                                                                       \
+		if ((a) && (b))                                                                    \
+			for (size_t i = 0; i < (n); i++)                                           \
+				(out)[i] = (a)->v[i] op(b)->v[i];                                  \
+		else if (a)                                                                        \
+			for (size_t i = 0; i < (n); i++)                                           \
+				(out)[i] = (a)->v[i] op(y);                                        \
+		else                                                                               \
+			for (size_t i = 0; i < (n); i++)                                           \
+				(out)[i] = (x)op(b)->v[i];                                         \
 	} while (0)
 
 static int arithmetic(lua_State *L, char op)
@@ -356,17 +357,10 @@ static int arithmetic(lua_State *L, char op)
 		return luaL_error(L, "vecs of different lengths (%d and %d)", (int)a->n, (int)b->n);
 	out = vec_push_raw(L, a ? a->n : b->n);
 	switch (op) {
-	case '+':
-		EACH(out->n, out->v, a, x, b, y, +);
-		break;
-	case '-':
-		EACH(out->n, out->v, a, x, b, y, -);
-		break;
-	case '*':
-		EACH(out->n, out->v, a, x, b, y, *);
-		break;
-	default:
-		EACH(out->n, out->v, a, x, b, y, /);
+	case '+': EACH(out->n, out->v, a, x, b, y, +); break;
+	case '-': EACH(out->n, out->v, a, x, b, y, -); break;
+	case '*': EACH(out->n, out->v, a, x, b, y, *); break;
+	default: EACH(out->n, out->v, a, x, b, y, /);
 	}
 	return 1;
 }
@@ -482,19 +476,47 @@ static int m_tostring(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-	{"least", vec_list_least}, {"likelihood", vec_likelihood}, {"new", f_new}, {"of", f_of}, {"median", vec_list_median},
-	{"others", vec_list_others}, {"present", vec_list_present}, {NULL, NULL},
+	{"least", vec_list_least},
+	{"likelihood", vec_likelihood},
+	{"new", f_new},
+	{"of", f_of},
+	{"median", vec_list_median},
+	{"others", vec_list_others},
+	{"present", vec_list_present},
+	{NULL, NULL},
 };
 
 static const luaL_Reg methods[] = {
-	{"abs", m_abs}, {"above", m_above}, {"clamp", m_clamp}, {"count", m_count}, {"fill", m_fill}, {"lag", m_lag}, {"log", m_log}, {"max", m_max},
-	{"mean", m_mean}, {"median", m_median}, {"min", m_min}, {"quantile", m_quantile}, {"rolling_mean", m_rolling_mean},
-	{"rolling_median", m_rolling_median}, {"rolling_sum", m_rolling_sum}, {"slice", m_slice}, {"sum", m_sum}, {NULL, NULL},
+	{"abs", m_abs},
+	{"above", m_above},
+	{"clamp", m_clamp},
+	{"count", m_count},
+	{"fill", m_fill},
+	{"lag", m_lag},
+	{"log", m_log},
+	{"max", m_max},
+	{"mean", m_mean},
+	{"median", m_median},
+	{"min", m_min},
+	{"quantile", m_quantile},
+	{"rolling_mean", m_rolling_mean},
+	{"rolling_median", m_rolling_median},
+	{"rolling_sum", m_rolling_sum},
+	{"slice", m_slice},
+	{"sum", m_sum},
+	{NULL, NULL},
 };
 
 static const luaL_Reg metamethods[] = {
-	{"__add", m_add}, {"__sub", m_sub}, {"__mul", m_mul}, {"__div", m_div}, {"__unm", m_unm}, {"__len", m_len},
-	{"__newindex", m_newindex}, {"__tostring", m_tostring}, {NULL, NULL},
+	{"__add", m_add},
+	{"__sub", m_sub},
+	{"__mul", m_mul},
+	{"__div", m_div},
+	{"__unm", m_unm},
+	{"__len", m_len},
+	{"__newindex", m_newindex},
+	{"__tostring", m_tostring},
+	{NULL, NULL},
 };
 
 void vec_open(lua_State *L)

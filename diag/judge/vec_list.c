@@ -7,8 +7,8 @@
 
 #include "diag/judge/vec_impl.h"
 
-/* The vecs of a list, all of one length, as an array in a scratch on the stack; the list itself keeps
- * them alive. */
+/* The vecs of a list, all of one length, as an array in a scratch on the stack; the list itself
+ * keeps them alive. */
 static const struct vec **list_of(lua_State *L, int index, size_t *count)
 {
 	const struct vec **list;
@@ -22,17 +22,20 @@ static const struct vec **list_of(lua_State *L, int index, size_t *count)
 		lua_rawgeti(L, index, (lua_Integer)i + 1);
 		list[i] = vec_test(L, -1);
 		if (!list[i])
-			luaL_error(L, "element %d of the list is a %s, not a vec", (int)i + 1, luaL_typename(L, -1));
+			luaL_error(L, "element %d of the list is a %s, not a vec", (int)i + 1,
+				luaL_typename(L, -1));
 		if (list[i]->n != list[0]->n)
-			luaL_error(L, "vecs of different lengths (%d and %d)", (int)list[0]->n, (int)list[i]->n);
+			luaL_error(L, "vecs of different lengths (%d and %d)", (int)list[0]->n,
+				(int)list[i]->n);
 		lua_pop(L, 1);
 	}
 	*count = n;
 	return list;
 }
 
-/* Around the middle of n values, of which one will be left out: low and high are the medians without one of the upper
- * and of the lower half, middle is that without the middle one itself (if n is odd). */
+/* Around the middle of n values, of which one will be left out: low and high are the medians
+ * without one of the upper and of the lower half, middle is that without the middle one itself (if
+ * n is odd). */
 struct middle {
 	double low, middle, high, at;
 };
@@ -131,8 +134,8 @@ static void medians_of_others(double *x, size_t count, lua_Integer least, double
 	}
 }
 
-/* vec.others(list [, least]): for each, second by second, the median of the others; NaN where fewer than 'least' of them
- * have a sample */
+/* vec.others(list [, least]): for each, second by second, the median of the others; NaN where fewer
+ * than 'least' of them have a sample */
 int vec_list_others(lua_State *L)
 {
 	lua_Integer least = luaL_optinteger(L, 2, 1);
@@ -188,12 +191,14 @@ int vec_likelihood(lua_State *L)
 		if (!first)
 			first = of[a];
 		else if (of[a] && of[a]->n != first->n)
-			return luaL_error(L, "vecs of different lengths (%d and %d)", (int)first->n, (int)of[a]->n);
+			return luaL_error(L, "vecs of different lengths (%d and %d)", (int)first->n,
+				(int)of[a]->n);
 	}
 	luaL_argcheck(L, first, 1, "one of the three is a vec");
 	out = vec_push(L, first->n);
 	for (size_t i = 0; i < out->n; i++) {
-		double k = of[0] ? of[0]->v[i] : all[0], n = of[1] ? of[1]->v[i] : all[1], p = of[2] ? of[2]->v[i] : all[2];
+		double k = of[0] ? of[0]->v[i] : all[0], n = of[1] ? of[1]->v[i] : all[1],
+		       p = of[2] ? of[2]->v[i] : all[2];
 
 		/* What never happened had no chance to be against it: 0 ln 0 is 0. */
 		out->v[i] = (k == 0 ? 0 : k * log(p)) + (n - k == 0 ? 0 : (n - k) * log(1 - p));

@@ -37,7 +37,8 @@ static int push_inputs(lua_State *L)
 	return lua_gettop(L);
 }
 
-static int call_open(struct detector *d, const char *name, struct inputs *in, json_t **out, struct err *e)
+static int call_open(
+	struct detector *d, const char *name, struct inputs *in, json_t **out, struct err *e)
 {
 	int rc = sandbox_load(d, e);
 
@@ -52,8 +53,8 @@ static int call_open(struct detector *d, const char *name, struct inputs *in, js
 	if (!rc)
 		rc = detector_call(d, name, lua_gettop(d->L) - 1, e);
 	if (!rc && !lua_istable(d->L, -1))
-		rc = err_set(e, -EINVAL, "%s: '%s' must return a table, not a %s", d->src.path, name,
-			     luaL_typename(d->L, -1));
+		rc = err_set(e, -EINVAL, "%s: '%s' must return a table, not a %s", d->src.path,
+			name, luaL_typename(d->L, -1));
 	if (!rc) {
 		rc = luajson_get(d->L, -1, out, e);
 		if (rc)
@@ -64,7 +65,8 @@ static int call_open(struct detector *d, const char *name, struct inputs *in, js
 }
 
 /* Calls 'name' on the inputs; its result is JSON. */
-static int call(struct detector *d, const char *name, struct inputs *in, json_t **out, struct err *e)
+static int call(
+	struct detector *d, const char *name, struct inputs *in, json_t **out, struct err *e)
 {
 	const struct detector_run *given = in->runs;
 	struct detector_run *runs = calloc(in->n + 1, sizeof(*runs));
@@ -84,7 +86,8 @@ static int call(struct detector *d, const char *name, struct inputs *in, json_t 
 	return rc;
 }
 
-int detector_train(struct detector *d, const struct detector_run *runs, size_t n, json_t **model, struct err *e)
+int detector_train(struct detector *d, const struct detector_run *runs, size_t n, json_t **model,
+	struct err *e)
 {
 	struct inputs in = {.runs = runs, .n = n};
 	json_t *m = NULL;
@@ -106,7 +109,8 @@ int detector_train(struct detector *d, const struct detector_run *runs, size_t n
 	}
 	if (!json_is_object(m)) {
 		json_decref(m);
-		return err_set(e, -EINVAL, "%s: 'train' must return a table with named entries", d->src.path);
+		return err_set(e, -EINVAL, "%s: 'train' must return a table with named entries",
+			d->src.path);
 	}
 	*model = m;
 	return 0;
@@ -118,8 +122,8 @@ static int by_text(const void *a, const void *b)
 }
 
 /* The list, sorted, every name a server's and there once. New reference. */
-static int read_indicted(const struct detector *d, const struct detector_run *run, const json_t *list, json_t **out,
-			 struct err *e)
+static int read_indicted(const struct detector *d, const struct detector_run *run,
+	const json_t *list, json_t **out, struct err *e)
 {
 	size_t n = json_array_size(list);
 	const char **names = calloc(n ? n : 1, sizeof(*names));
@@ -134,8 +138,9 @@ static int read_indicted(const struct detector *d, const struct detector_run *ru
 		while (name && s < run->n_servers && strcmp(run->servers[s], name))
 			s++;
 		if (!name || s == run->n_servers)
-			rc = err_set(e, -EINVAL, "%s: a verdict indicts '%s', which is no server of the run",
-				     d->src.path, name ? name : "something that is not a name");
+			rc = err_set(e, -EINVAL,
+				"%s: a verdict indicts '%s', which is no server of the run",
+				d->src.path, name ? name : "something that is not a name");
 		names[i] = name;
 	}
 	if (!rc) {
@@ -151,12 +156,13 @@ static int read_indicted(const struct detector *d, const struct detector_run *ru
 
 static int check_keys(const struct detector *d, const json_t *v, struct err *e)
 {
-	static const char *const keys[] = {"metric",   "indicted", "abstain", "reason",
-					   "evidence", "time_s",   "resource", NULL};
+	static const char *const keys[] = {
+		"metric", "indicted", "abstain", "reason", "evidence", "time_s", "resource", NULL};
 	const char *key, *near;
 	json_t *item;
 
-	json_object_foreach((json_t *)v, key, item) {
+	json_object_foreach((json_t *)v, key, item)
+	{
 		size_t i = 0;
 
 		while (keys[i] && strcmp(keys[i], key))
@@ -165,7 +171,7 @@ static int check_keys(const struct detector *d, const json_t *v, struct err *e)
 			continue;
 		near = luax_nearest(key, keys);
 		return luax_complain(&d->src, key, e, "verdict: unknown key '%s'%s%s%s", key,
-				     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+			near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 	}
 	return 0;
 }
@@ -180,8 +186,10 @@ static bool knows_metric(const struct detector_run *run, const char *name)
 	return false;
 }
 
-/* 'given': one time for all that are indicted, or one each; NULL: not told. '*out' is {server: seconds}, or NULL. */
-static int read_times(const struct detector *d, const json_t *indicted, const json_t *given, json_t **out, struct err *e)
+/* 'given': one time for all that are indicted, or one each; NULL: not told. '*out' is {server:
+ * seconds}, or NULL. */
+static int read_times(const struct detector *d, const json_t *indicted, const json_t *given,
+	json_t **out, struct err *e)
 {
 	const char *server;
 	json_t *name, *v;
@@ -190,12 +198,14 @@ static int read_times(const struct detector *d, const json_t *indicted, const js
 	if (!given || json_is_null(given) || (json_is_array(given) && !json_array_size(given)))
 		return 0;
 	if (!json_is_number(given) && !json_is_object(given))
-		return err_set(e, -EINVAL, "%s: a verdict's 'time_s' is a number, or a table of server and number", d->src.path);
-	json_object_foreach((json_t *)given, server, v)
-		if (!json_is_number(v))
-			return err_set(e, -EINVAL, "%s: a verdict's 'time_s' of '%s' is no number", d->src.path, server);
+		return err_set(e, -EINVAL,
+			"%s: a verdict's 'time_s' is a number, or a table of server and number",
+			d->src.path);
+	json_object_foreach((json_t *)given, server, v) if (!json_is_number(v)) return err_set(
+		e, -EINVAL, "%s: a verdict's 'time_s' of '%s' is no number", d->src.path, server);
 	*out = json_object();
-	json_array_foreach((json_t *)indicted, i, name) {
+	json_array_foreach((json_t *)indicted, i, name)
+	{
 		const char *key = json_string_value(name);
 
 		v = json_is_number(given) ? (json_t *)given : json_object_get(given, key);
@@ -206,31 +216,35 @@ static int read_times(const struct detector *d, const json_t *indicted, const js
 }
 
 /* One verdict in its final form. New reference. */
-static int read_verdict(const struct detector *d, const struct detector_run *run, const json_t *v, json_t **out,
-			struct err *e)
+static int read_verdict(const struct detector *d, const struct detector_run *run, const json_t *v,
+	json_t **out, struct err *e)
 {
-	const json_t *metric = json_object_get(v, "metric"), *indicted = json_object_get(v, "indicted");
-	const json_t *abstain = json_object_get(v, "abstain"), *reason = json_object_get(v, "reason");
+	const json_t *metric = json_object_get(v, "metric"),
+		     *indicted = json_object_get(v, "indicted");
+	const json_t *abstain = json_object_get(v, "abstain"),
+		     *reason = json_object_get(v, "reason");
 	const json_t *resource = json_object_get(v, "resource");
 	json_t *list = NULL, *times = NULL;
 	int rc;
 
 	if (!json_is_object(v))
-		return err_set(e, -EINVAL, "%s: 'diagnose' must return a list of verdicts", d->src.path);
+		return err_set(
+			e, -EINVAL, "%s: 'diagnose' must return a list of verdicts", d->src.path);
 	rc = check_keys(d, v, e);
 	if (rc)
 		return rc;
 	if (!json_is_string(metric) || !knows_metric(run, json_string_value(metric)))
-		return err_set(e, -EINVAL, "%s: a verdict's metric is one of the run's (%s ...) or 'any'", d->src.path,
-			       run_metrics(run) ? run_metric(run, 0) : "none");
-	if ((indicted && !json_is_array(indicted)) || (abstain && !json_is_boolean(abstain)) ||
-	    (reason && !json_is_string(reason)) || (resource && !json_is_string(resource)))
 		return err_set(e, -EINVAL,
-			       "%s: a verdict's 'indicted' is a list, 'abstain' a boolean, 'reason' and 'resource' are strings",
-			       d->src.path);
+			"%s: a verdict's metric is one of the run's (%s ...) or 'any'", d->src.path,
+			run_metrics(run) ? run_metric(run, 0) : "none");
+	if ((indicted && !json_is_array(indicted)) || (abstain && !json_is_boolean(abstain)) ||
+		(reason && !json_is_string(reason)) || (resource && !json_is_string(resource)))
+		return err_set(e, -EINVAL,
+			"%s: a verdict's 'indicted' is a list, 'abstain' a boolean, 'reason' and 'resource' are strings",
+			d->src.path);
 	if (json_is_true(abstain) && json_array_size(indicted))
-		return err_set(e, -EINVAL, "%s: a verdict on '%s' abstains and indicts", d->src.path,
-			       json_string_value(metric));
+		return err_set(e, -EINVAL, "%s: a verdict on '%s' abstains and indicts",
+			d->src.path, json_string_value(metric));
 	rc = read_indicted(d, run, indicted, &list, e);
 	if (!rc)
 		rc = read_times(d, list, json_object_get(v, "time_s"), &times, e);
@@ -238,7 +252,8 @@ static int read_verdict(const struct detector *d, const struct detector_run *run
 		json_decref(list);
 		return rc;
 	}
-	*out = json_pack("{s:O, s:o, s:b}", "metric", metric, "indicted", list, "abstain", json_is_true(abstain));
+	*out = json_pack("{s:O, s:o, s:b}", "metric", metric, "indicted", list, "abstain",
+		json_is_true(abstain));
 	if (reason)
 		json_object_set(*out, "reason", (json_t *)reason);
 	if (json_object_get(v, "evidence"))
@@ -256,7 +271,8 @@ static void earliest(json_t *all, const json_t *times)
 	const char *server;
 	json_t *v;
 
-	json_object_foreach((json_t *)times, server, v) {
+	json_object_foreach((json_t *)times, server, v)
+	{
 		const json_t *had = json_object_get(all, server);
 
 		if (!had || json_number_value(v) < json_number_value(had))
@@ -265,7 +281,8 @@ static void earliest(json_t *all, const json_t *times)
 }
 
 /* The union of what the metrics say. */
-static int add_any(const struct detector *d, const struct detector_run *run, json_t *verdicts, struct err *e)
+static int add_any(
+	const struct detector *d, const struct detector_run *run, json_t *verdicts, struct err *e)
 {
 	json_t *all = json_array(), *times = json_object(), *list = NULL, *v, *any;
 	const json_t *resource = NULL;
@@ -273,7 +290,8 @@ static int add_any(const struct detector *d, const struct detector_run *run, jso
 	size_t i;
 	int rc;
 
-	json_array_foreach(verdicts, i, v) {
+	json_array_foreach(verdicts, i, v)
+	{
 		abstain = abstain && json_is_true(json_object_get(v, "abstain"));
 		json_array_extend(all, json_object_get(v, "indicted"));
 		earliest(times, json_object_get(v, "time_s"));
@@ -282,7 +300,8 @@ static int add_any(const struct detector *d, const struct detector_run *run, jso
 	}
 	rc = read_indicted(d, run, all, &list, e);
 	if (!rc) {
-		any = json_pack("{s:s, s:o, s:b}", "metric", "any", "indicted", list, "abstain", abstain);
+		any = json_pack(
+			"{s:s, s:o, s:b}", "metric", "any", "indicted", list, "abstain", abstain);
 		if (json_object_size(times))
 			json_object_set(any, "time_s", times);
 		if (resource)
@@ -299,31 +318,36 @@ static bool has_metric(const json_t *verdicts, const char *metric)
 	json_t *v;
 	size_t i;
 
-	json_array_foreach((json_t *)verdicts, i, v)
-		if (!strcmp(json_string_value(json_object_get(v, "metric")), metric))
-			return true;
+	json_array_foreach((json_t *)verdicts, i,
+		v) if (!strcmp(json_string_value(json_object_get(v, "metric")),
+			       metric)) return true;
 	return false;
 }
 
 /* What a detector returned -> what detector_diagnose promises. */
-static int read_verdicts(struct detector *d, const struct detector_run *run, const json_t *raw, json_t **verdicts, struct err *e)
+static int read_verdicts(struct detector *d, const struct detector_run *run, const json_t *raw,
+	json_t **verdicts, struct err *e)
 {
 	json_t *done = json_array(), *any = NULL, *v, *one = NULL;
 	size_t i;
 	int rc = 0;
 
 	if (!json_is_array(raw))
-		rc = err_set(e, -EINVAL, "%s: 'diagnose' must return a list of verdicts", d->src.path);
-	json_array_foreach((json_t *)raw, i, v) {
+		rc = err_set(
+			e, -EINVAL, "%s: 'diagnose' must return a list of verdicts", d->src.path);
+	json_array_foreach((json_t *)raw, i, v)
+	{
 		if (rc)
 			break;
 		rc = read_verdict(d, run, v, &one, e);
 		if (rc)
 			break;
 		if (has_metric(done, json_string_value(json_object_get(one, "metric"))) ||
-		    (any && !strcmp(json_string_value(json_object_get(one, "metric")), "any"))) {
+			(any &&
+				!strcmp(json_string_value(json_object_get(one, "metric")),
+					"any"))) {
 			rc = err_set(e, -EINVAL, "%s: two verdicts on '%s'", d->src.path,
-				     json_string_value(json_object_get(one, "metric")));
+				json_string_value(json_object_get(one, "metric")));
 			json_decref(one);
 		} else if (!strcmp(json_string_value(json_object_get(one, "metric")), "any")) {
 			any = one;
@@ -343,8 +367,9 @@ static int read_verdicts(struct detector *d, const struct detector_run *run, con
 	return rc;
 }
 
-static int ask_programs(struct detector *d, const json_t *model, const struct detector_run *const *runs,
-			struct detector_answer *answers, size_t n, struct err *e)
+static int ask_programs(struct detector *d, const json_t *model,
+	const struct detector_run *const *runs, struct detector_answer *answers, size_t n,
+	struct err *e)
 {
 	struct external_answer *said = calloc(n + 1, sizeof(*said));
 	int rc = said ? external_ask(d, model, runs, said, n, e)
@@ -364,8 +389,9 @@ static int ask_programs(struct detector *d, const json_t *model, const struct de
 	return rc;
 }
 
-int detector_diagnose_all(struct detector *d, const json_t *model, const struct detector_run *const *runs,
-			  struct detector_answer *answers, size_t n, struct err *e)
+int detector_diagnose_all(struct detector *d, const json_t *model,
+	const struct detector_run *const *runs, struct detector_answer *answers, size_t n,
+	struct err *e)
 {
 	struct inputs in = {.n = 1, .model = model};
 
@@ -386,8 +412,8 @@ int detector_diagnose_all(struct detector *d, const json_t *model, const struct 
 	return 0;
 }
 
-int detector_diagnose(struct detector *d, const json_t *model, const struct detector_run *run, json_t **verdicts,
-		      struct err *e)
+int detector_diagnose(struct detector *d, const json_t *model, const struct detector_run *run,
+	json_t **verdicts, struct err *e)
 {
 	struct detector_answer a;
 	int rc = detector_diagnose_all(d, model, &run, &a, 1, e);

@@ -24,13 +24,14 @@ static bool plain_address(const struct sockaddr_storage *a, struct in6_addr *ip,
 	return false;
 }
 
-bool address_is_service(const struct sockaddr_storage *socket, const struct sockaddr_storage *service)
+bool address_is_service(
+	const struct sockaddr_storage *socket, const struct sockaddr_storage *service)
 {
 	struct in6_addr a, b;
 	in_port_t ap, bp;
 
-	return plain_address(socket, &a, &ap) && plain_address(service, &b, &bp) && (!bp || ap == bp) &&
-	       !memcmp(&a, &b, sizeof(a));
+	return plain_address(socket, &a, &ap) && plain_address(service, &b, &bp) &&
+		(!bp || ap == bp) && !memcmp(&a, &b, sizeof(a));
 }
 
 bool path_is_below(const char *path, const char *folder)

@@ -83,11 +83,14 @@ static const struct meaning {
 	{"poll", CALL_POLL, -1, -1, "p fds,d nfds,d timeout"},
 	{"ppoll", CALL_POLL, -1, -1, "p fds,d nfds,p timeout,p sigmask,d size"},
 	{"select", CALL_POLL, -1, -1, "d nfds,p readfds,p writefds,p exceptfds,p timeout"},
-	{"pselect6", CALL_POLL, -1, -1, "d nfds,p readfds,p writefds,p exceptfds,p timeout,p sigmask"},
+	{"pselect6", CALL_POLL, -1, -1,
+		"d nfds,p readfds,p writefds,p exceptfds,p timeout,p sigmask"},
 	{"epoll_wait", CALL_POLL, 0, -1, "f epfd,p events,d maxevents,d timeout"},
 	{"epoll_pwait", CALL_POLL, 0, -1, "f epfd,p events,d maxevents,d timeout,p sigmask,d size"},
-	{"epoll_pwait2", CALL_POLL, 0, -1, "f epfd,p events,d maxevents,p timeout,p sigmask,d size"},
-	{"io_uring_enter", CALL_POLL, 0, -1, "f fd,d to_submit,d min_complete,x flags,p sig,d size"},
+	{"epoll_pwait2", CALL_POLL, 0, -1,
+		"f epfd,p events,d maxevents,p timeout,p sigmask,d size"},
+	{"io_uring_enter", CALL_POLL, 0, -1,
+		"f fd,d to_submit,d min_complete,x flags,p sig,d size"},
 
 	{"fsync", CALL_SYNC, 0, -1, "f fd"},
 	{"fdatasync", CALL_SYNC, 0, -1, "f fd"},
@@ -267,8 +270,13 @@ static void read_args(struct call_info *info, const char *args)
 
 static void describe(struct call_info *info, const char *name)
 {
-	*info = (struct call_info){.name = name, .fd = -1, .fd2 = -1, .path = -1, .path2 = -1, .offset = -1,
-				   .n_args = -1};
+	*info = (struct call_info){.name = name,
+		.fd = -1,
+		.fd2 = -1,
+		.path = -1,
+		.path2 = -1,
+		.offset = -1,
+		.n_args = -1};
 	for (size_t i = 0; i < COUNT(meanings); i++) {
 		const struct meaning *m = &meanings[i];
 
@@ -289,7 +297,8 @@ __attribute__((constructor)) static void fill(void)
 	for (size_t a = 0; a < COUNT(archs); a++)
 		for (size_t i = 0; i < archs[a].n; i++)
 			if (archs[a].names[i].nr < MAX_NR)
-				describe(&archs[a].info[archs[a].names[i].nr], archs[a].names[i].name);
+				describe(&archs[a].info[archs[a].names[i].nr],
+					archs[a].names[i].name);
 }
 
 const struct call_arch *call_arch(const char *arch)
@@ -324,8 +333,8 @@ int call_number(const char *arch, const char *name)
 
 const char *call_class_name(enum call_class class)
 {
-	static const char *const names[CALL_CLASS_COUNT] = {"other", "read",  "write", "copy",
-							     "open",  "close", "poll",  "sync"};
+	static const char *const names[CALL_CLASS_COUNT] = {
+		"other", "read", "write", "copy", "open", "close", "poll", "sync"};
 
 	return class < CALL_CLASS_COUNT ? names[class] : "?";
 }

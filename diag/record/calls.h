@@ -9,27 +9,27 @@
 
 enum call_class {
 	CALL_OTHER,
-	CALL_READ,   /* bytes come from 'fd': read pread64 readv recvfrom recvmsg ... */
-	CALL_WRITE,  /* bytes go to 'fd' */
-	CALL_COPY,   /* bytes go from 'fd' to 'fd2' inside the kernel: sendfile splice ... */
-	CALL_OPEN,   /* makes a descriptor: the result, or the pair that args point to */
+	CALL_READ,  /* bytes come from 'fd': read pread64 readv recvfrom recvmsg ... */
+	CALL_WRITE, /* bytes go to 'fd' */
+	CALL_COPY,  /* bytes go from 'fd' to 'fd2' inside the kernel: sendfile splice ... */
+	CALL_OPEN,  /* makes a descriptor: the result, or the pair that args point to */
 	CALL_CLOSE,
-	CALL_POLL,   /* waits for descriptors */
-	CALL_SYNC,   /* brings 'fd' (or everything) to the disk */
+	CALL_POLL, /* waits for descriptors */
+	CALL_SYNC, /* brings 'fd' (or everything) to the disk */
 	CALL_CLASS_COUNT,
 };
 
 struct call_info {
 	const char *name;
 	enum call_class class;
-	int8_t fd, fd2;   /* index of the argument that is a descriptor, or -1 */
-	int8_t path, path2; /* of those that are paths (the second of rename, link, symlink ...), or -1 */
-	int8_t offset;    /* of the one that says where in the file a read or write begins, or -1 */
-	int8_t n_args;    /* -1: not known; all six registers are then of no known use */
-	/* Arguments, "LETTER NAME" separated by commas; the letter says how it reads:
-	 * f descriptor, F directory descriptor (may be AT_FDCWD), d decimal, x hex,
-	 * o octal, O open's flags, p address, n address of a path, q position in the file, s signal.
-	 * NULL if not known. */
+	int8_t fd, fd2; /* index of the argument that is a descriptor, or -1 */
+	int8_t path,
+		path2; /* of those that are paths (the second of rename, link, symlink ...), or -1 */
+	int8_t offset; /* of the one that says where in the file a read or write begins, or -1 */
+	int8_t n_args; /* -1: not known; all six registers are then of no known use */
+	/* Arguments, "LETTER NAME" separated by commas; the letter says how it reads: f descriptor,
+	 * F directory descriptor (may be AT_FDCWD), d decimal, x hex, o octal, O open's flags, p
+	 * address, n address of a path, q position in the file, s signal. NULL if not known. */
 	const char *args;
 };
 

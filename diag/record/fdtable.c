@@ -183,7 +183,8 @@ struct fd_state *fdtable_get(const struct fdtable *t, uint32_t pid, int32_t fd)
 	return en ? &en->state : NULL;
 }
 
-void fdtable_each(const struct fdtable *t, uint32_t pid, void (*fn)(void *ctx, const struct fd_state *s), void *ctx)
+void fdtable_each(const struct fdtable *t, uint32_t pid,
+	void (*fn)(void *ctx, const struct fd_state *s), void *ctx)
 {
 	struct entry *head = find(t, pid, PROCESS_HEAD);
 

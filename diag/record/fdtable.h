@@ -11,8 +11,8 @@
 struct fdtable;
 
 struct fd_state {
-	struct record_fd now;  /* the last record; its path is the table's */
-	uint64_t user;         /* the caller's; 0 whenever the meaning has changed */
+	struct record_fd now; /* the last record; its path is the table's */
+	uint64_t user;        /* the caller's; 0 whenever the meaning has changed */
 };
 
 struct fdtable *fdtable_new(void); /* NULL: out of memory */
@@ -26,6 +26,7 @@ int fdtable_feed(struct fdtable *t, const struct record *rec);
 struct fd_state *fdtable_get(const struct fdtable *t, uint32_t pid, int32_t fd);
 
 /* Calls 'fn' for every open descriptor of 'pid', in no order; it may not feed. */
-void fdtable_each(const struct fdtable *t, uint32_t pid, void (*fn)(void *ctx, const struct fd_state *s), void *ctx);
+void fdtable_each(const struct fdtable *t, uint32_t pid,
+	void (*fn)(void *ctx, const struct fd_state *s), void *ctx);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Layout of a trace log, version 3 (and 1 and 2, which are read but not written). Everything is little-endian; crc is
- * zlib's crc32.
+ * Layout of a trace log, version 3 (and 1 and 2, which are read but not written). Everything is
+ * little-endian; crc is zlib's crc32.
  *
  *   head    192 bytes:
  *      0  "CULPRLOG"
@@ -30,7 +30,8 @@
  *              args     6, each XOR with the argument in the same slot
  *           Slots: 1024 sets of six arguments, all 0 at the block's begin; calls share one by
  *           layout_slot(nr, tid). A loop that repeats a call mostly stores no argument at all.
- *           If 'offset' (else it is -1): u8 how, see enum layout_offset; 'next' is where the last call in the
+ *           If 'offset' (else it is -1): u8 how, see enum layout_offset; 'next' is where the last
+ *           call in the
  *           same slot that had an offset ended: its offset plus what it read or wrote.
  *           If 'paths': path and path2, each v length with its NUL (0: there is none), path
  *   SIGNAL  byte; z start; z seq-less-1; v pid, tid, signo; bit 3 of the byte: fatal
@@ -39,16 +40,19 @@
  *           u8 length and that much of a sockaddr, trailing zeros left out; if bit 4 (tag):
  *           v device, v inode, z start less first_ns
  *   PROCESS byte; z start; v pid, tid, parent; u8 what; z status; v name length with NUL; name
- *   SUM     byte; z start; v pid; u8 class; u8 fd_class; bit 3 of the byte: messages, 4: selected. Bit 5: v device.
- *           Bit 6: local, remote as in FD. v count, errors, failed, failed_ns, bytes, total_ns, max_ns; v set of the
+ *   SUM     byte; z start; v pid; u8 class; u8 fd_class; bit 3 of the byte: messages, 4: selected.
+ *   Bit 5: v device.
+ *           Bit 6: local, remote as in FD. v count, errors, failed, failed_ns, bytes, total_ns,
+ *           max_ns; v set of the
  *           histogram's buckets that are not 0, from bit 0; v each of those
- *   READING byte; z start; v what; bit 3 of the byte: peer as an address in FD, then accepted in bit 4; v count;
+ *   READING byte; z start; v what; bit 3 of the byte: peer as an address in FD, then accepted in
+ *   bit 4; v count;
  *           8 bytes sum, 8 bytes max (little-endian doubles); bit 5: max is sum and left out
  *   LOST    byte; z start; v cpu, count
  *   END     byte; u64 start, records, lost, not compressed
  *
- * Version 2 had no READING. Version 1 had no SUM either, no tag, and a control word without offset and paths: nr:12, with 4095 for a number
- * that follows.
+ * Version 2 had no READING. Version 1 had no SUM either, no tag, and a control word without offset
+ * and paths: nr:12, with 4095 for a number that follows.
  */
 #ifndef CULPRIT_DIAG_LOG_LAYOUT_H
 #define CULPRIT_DIAG_LOG_LAYOUT_H
@@ -66,17 +70,17 @@
 #define LAYOUT_MAGIC "CULPRLOG"
 enum {
 	LAYOUT_VERSION = 3,
-	LAYOUT_OLDEST = 1,        /* that is read */
+	LAYOUT_OLDEST = 1, /* that is read */
 	LAYOUT_HEAD = 192,
 	LAYOUT_BLOCK_MAGIC = 0x4b4c4243, /* "CBLK" */
 	LAYOUT_BLOCK_HEAD = 24,
 	LAYOUT_PAYLOAD = 65536 - LAYOUT_BLOCK_HEAD,
 	LAYOUT_END = 25,
-	LAYOUT_PATH = 8192,       /* longest path or name with its NUL */
-	LAYOUT_RECORD = 1024,     /* no record is longer, its paths not counted */
+	LAYOUT_PATH = 8192,   /* longest path or name with its NUL */
+	LAYOUT_RECORD = 1024, /* no record is longer, its paths not counted */
 	LAYOUT_SLOTS = 1024,
 	LAYOUT_FIELDS = 12,
-	LAYOUT_BIG_NR = 1023,     /* of version 1: 4095 */
+	LAYOUT_BIG_NR = 1023, /* of version 1: 4095 */
 };
 
 /* Bits of a call's control word. */

@@ -11,12 +11,12 @@
 /* What is said once, at the head of a log. */
 struct log_head {
 	uint32_t version;
-	char arch[16];      /* "x86_64", "aarch64": gives the call numbers their meaning */
-	char tracer[16];    /* "ptrace", "ebpf" */
+	char arch[16];   /* "x86_64", "aarch64": gives the call numbers their meaning */
+	char tracer[16]; /* "ptrace", "ebpf" */
 	char host[65];
 	char boot_id[37];
-	int64_t start_ns;   /* CLOCK_REALTIME */
-	int64_t bias_ns;    /* median service time that this tracer, here, gives a call that does
+	int64_t start_ns; /* CLOCK_REALTIME */
+	int64_t bias_ns;  /* median service time that this tracer, here, gives a call that does
 			     * nothing: what tracing adds to each service_ns; 0 if not measured */
 };
 
@@ -54,8 +54,8 @@ const struct log_head *log_reader_head(const struct log_reader *r);
 int log_next(struct log_reader *r, const struct record **rec, struct err *e);
 void log_reader_free(struct log_reader *r);
 
-/* Looks at the end of the log alone: 0 and its END record, '*bytes' (may be NULL) its size; -EBADMSG
- * when there is none, that is, when the tracer did not end in order. */
+/* Looks at the end of the log alone: 0 and its END record, '*bytes' (may be NULL) its size;
+ * -EBADMSG when there is none, that is, when the tracer did not end in order. */
 int log_read_end(const char *path, struct record_end *end, uint64_t *bytes, struct err *e);
 
 #endif

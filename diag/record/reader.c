@@ -10,13 +10,13 @@
 struct log_reader {
 	int fd;
 	char *path;
-	uint64_t offset;        /* in the file, of the block at hand */
+	uint64_t offset; /* in the file, of the block at hand */
 	const uint8_t *pos, *end;
-	uint32_t block_left;    /* records of the block at hand that are still to come */
+	uint32_t block_left; /* records of the block at hand that are still to come */
 	uint64_t records;
-	unsigned nr_shift;      /* of a call's control word, by the log's version */
-	uint64_t extras;        /* bits of it that say what follows the fields */
-	bool ended;             /* the END record has been read */
+	unsigned nr_shift; /* of a call's control word, by the log's version */
+	uint64_t extras;   /* bits of it that say what follows the fields */
+	bool ended;        /* the END record has been read */
 	struct log_head head;
 	struct layout_state state;
 	struct record rec;
@@ -51,8 +51,9 @@ int layout_head(const uint8_t *p, const char *path, struct log_head *head, struc
 	h.version = layout_get32(p + 8);
 	if (h.version < LAYOUT_OLDEST || h.version > LAYOUT_VERSION)
 		return err_set(e, -EINVAL,
-			       "'%s' is a trace log of version %u, and this program knows versions %d to %d: "
-			       "read it with the culprit that wrote it", path, h.version, LAYOUT_OLDEST, LAYOUT_VERSION);
+			"'%s' is a trace log of version %u, and this program knows versions %d to %d: "
+			"read it with the culprit that wrote it",
+			path, h.version, LAYOUT_OLDEST, LAYOUT_VERSION);
 	if (layout_get32(p + 12) != (uint32_t)crc32(0, p + 16, LAYOUT_HEAD - 16))
 		return err_set(e, -EINVAL, "the head of the trace log '%s' is damaged", path);
 	h.start_ns = (int64_t)layout_get64(p + 16);
@@ -85,7 +86,8 @@ int log_reader_new(const char *path, struct log_reader **out, struct err *e)
 	if (n < 0)
 		rc = err_errno(e, (int)n, "cannot read the log '%s'", path);
 	else if (n < LAYOUT_HEAD)
-		rc = err_set(e, -EINVAL, "'%s' is not a trace log of culprit: it is %zd bytes long", path, n);
+		rc = err_set(e, -EINVAL, "'%s' is not a trace log of culprit: it is %zd bytes long",
+			path, n);
 	else
 		rc = layout_head(head, path, &r->head, e);
 	r->nr_shift = r->head.version == 1 ? 52 : 54;
@@ -118,14 +120,16 @@ void log_reader_free(struct log_reader *r)
 
 static int cut_short(const struct log_reader *r, uint64_t at, struct err *e)
 {
-	return err_set(e, -EBADMSG, "the log '%s' is cut short at byte %llu, after %llu records: its tracer did "
-		       "not end in order", r->path, (unsigned long long)at, (unsigned long long)r->records);
+	return err_set(e, -EBADMSG,
+		"the log '%s' is cut short at byte %llu, after %llu records: its tracer did "
+		"not end in order",
+		r->path, (unsigned long long)at, (unsigned long long)r->records);
 }
 
 static int damaged(const struct log_reader *r, uint64_t at, const char *what, struct err *e)
 {
-	return err_set(e, -EBADMSG, "the log '%s' is damaged at byte %llu, after %llu records: %s", r->path,
-		       (unsigned long long)at, (unsigned long long)r->records, what);
+	return err_set(e, -EBADMSG, "the log '%s' is damaged at byte %llu, after %llu records: %s",
+		r->path, (unsigned long long)at, (unsigned long long)r->records, what);
 }
 
 /* 1: a block is at hand; 0: the end. */
@@ -216,7 +220,8 @@ static bool get_string(struct log_reader *r, const char **out)
 {
 	uint64_t n;
 
-	if (!get_varint(r, &n) || !n || n > LAYOUT_PATH || n > (uint64_t)(r->end - r->pos) || r->pos[n - 1])
+	if (!get_varint(r, &n) || !n || n > LAYOUT_PATH || n > (uint64_t)(r->end - r->pos) ||
+		r->pos[n - 1])
 		return false;
 	*out = (const char *)r->pos;
 	r->pos += n;
@@ -277,16 +282,15 @@ static bool get_offset(struct log_reader *r, int64_t *next)
 	if (!get_byte(r, &how))
 		return false;
 	switch (how) {
-	case OFFSET_NEXT:   c->offset = *next; break;
+	case OFFSET_NEXT: c->offset = *next; break;
 	case OFFSET_RESULT: c->offset = c->result; break;
-	case OFFSET_ARG:    c->offset = (int64_t)c->args[3]; break;
+	case OFFSET_ARG: c->offset = (int64_t)c->args[3]; break;
 	case OFFSET_OTHER:
 		if (!get_varint(r, &v))
 			return false;
 		c->offset = (int64_t)((uint64_t)*next + (uint64_t)layout_unzigzag(v));
 		break;
-	default:
-		return false;
+	default: return false;
 	}
 	*next = layout_next(c->offset, c->result);
 	return true;
@@ -295,7 +299,15 @@ static bool get_offset(struct log_reader *r, int64_t *next)
 static bool get_call(struct log_reader *r)
 {
 	static const uint64_t mask[16] = {
-		0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff, UINT64_MAX,
+		0,
+		0xff,
+		0xffff,
+		0xffffff,
+		0xffffffff,
+		0xffffffffff,
+		0xffffffffffff,
+		0xffffffffffffff,
+		UINT64_MAX,
 	};
 	struct layout_state *st = &r->state;
 	struct record_call *c = &r->rec.call;
@@ -326,7 +338,8 @@ static bool get_call(struct log_reader *r)
 	if (p > r->end)
 		return false;
 	r->pos = p;
-	c->start_ns = st->start_ns = (int64_t)((uint64_t)st->start_ns + (uint64_t)layout_unzigzag(field[0]));
+	c->start_ns = st->start_ns = (int64_t)((uint64_t)st->start_ns +
+		(uint64_t)layout_unzigzag(field[0]));
 	c->service_ns = layout_unzigzag(field[1]);
 	c->pid = st->pid ^= (uint32_t)field[2];
 	c->tid = st->tid ^= (uint32_t)field[3];
@@ -343,7 +356,7 @@ static bool get_call(struct log_reader *r)
 	if (!control)
 		return true;
 	return (!(control & CONTROL_OFFSET) || get_offset(r, &st->next[slot])) &&
-	       (!(control & CONTROL_PATHS) || (get_path(r, &c->path) && get_path(r, &c->path2)));
+		(!(control & CONTROL_PATHS) || (get_path(r, &c->path) && get_path(r, &c->path2)));
 }
 
 static bool get_signal(struct log_reader *r, uint8_t tag)
@@ -351,8 +364,8 @@ static bool get_signal(struct log_reader *r, uint8_t tag)
 	struct record_signal *s = &r->rec.signal;
 
 	s->fatal = tag >> 3 & 1;
-	return get_start(r, &s->start_ns) && get_seq(r, &s->seq) && get_u32(r, &s->pid) && get_u32(r, &s->tid) &&
-	       get_u32(r, &s->signo);
+	return get_start(r, &s->start_ns) && get_seq(r, &s->seq) && get_u32(r, &s->pid) &&
+		get_u32(r, &s->tid) && get_u32(r, &s->signo);
 }
 
 static bool get_tag(struct log_reader *r, struct record_fd *f)
@@ -381,7 +394,8 @@ static bool get_fd(struct log_reader *r, uint8_t tag)
 		return false;
 	f->kind = (enum fd_kind)kind;
 	if (kind == FD_SOCKET &&
-	    !(get_i32(r, &f->sock_type) && get_address(r, &f->local) && get_address(r, &f->remote)))
+		!(get_i32(r, &f->sock_type) && get_address(r, &f->local) &&
+			get_address(r, &f->remote)))
 		return false;
 	return !(tag >> 4 & 1) || get_tag(r, f);
 }
@@ -392,7 +406,7 @@ static bool get_process(struct log_reader *r)
 	uint8_t what;
 
 	if (!get_start(r, &p->start_ns) || !get_u32(r, &p->pid) || !get_u32(r, &p->tid) ||
-	    !get_u32(r, &p->parent) || !get_byte(r, &what) || what > PROCESS_EXIT)
+		!get_u32(r, &p->parent) || !get_byte(r, &what) || what > PROCESS_EXIT)
 		return false;
 	p->what = what;
 	return get_i32(r, &p->status) && get_string(r, &p->name);
@@ -408,15 +422,16 @@ static bool get_lost(struct log_reader *r)
 static bool get_sum(struct log_reader *r, uint8_t tag)
 {
 	struct record_sum *s = &r->rec.sum;
-	uint64_t *const figures[] = {&s->count, &s->errors,   &s->failed, &s->failed_ns,
-				     &s->bytes, &s->total_ns, &s->max_ns};
+	uint64_t *const figures[] = {&s->count, &s->errors, &s->failed, &s->failed_ns, &s->bytes,
+		&s->total_ns, &s->max_ns};
 	uint64_t set;
 
 	memset(s, 0, sizeof(*s));
 	s->messages = tag >> 3 & 1;
 	s->selected = tag >> 4 & 1;
 	if (!get_start(r, &s->start_ns) || !get_u32(r, &s->pid) || !get_byte(r, &s->class) ||
-	    s->class >= CALL_CLASS_COUNT || !get_byte(r, &s->fd_class) || s->fd_class >= FD_CLASS_COUNT)
+		s->class >= CALL_CLASS_COUNT || !get_byte(r, &s->fd_class) ||
+		s->fd_class >= FD_CLASS_COUNT)
 		return false;
 	if ((tag >> 5 & 1) && !get_varint(r, &s->device))
 		return false;
@@ -491,14 +506,14 @@ static bool get_record(struct log_reader *r)
 		return get_call(r);
 	r->pos++;
 	switch (r->rec.type) {
-	case RECORD_SIGNAL:  return get_signal(r, tag);
-	case RECORD_FD:      return get_fd(r, tag);
+	case RECORD_SIGNAL: return get_signal(r, tag);
+	case RECORD_FD: return get_fd(r, tag);
 	case RECORD_PROCESS: return get_process(r);
-	case RECORD_LOST:    return get_lost(r);
-	case RECORD_END:     return get_end(r);
-	case RECORD_SUM:     return r->head.version > 1 && get_sum(r, tag);
+	case RECORD_LOST: return get_lost(r);
+	case RECORD_END: return get_end(r);
+	case RECORD_SUM: return r->head.version > 1 && get_sum(r, tag);
 	case RECORD_READING: return r->head.version > 2 && get_reading(r, tag);
-	default:             return false;
+	default: return false;
 	}
 }
 
@@ -510,7 +525,7 @@ int log_next(struct log_reader *r, const struct record **rec, struct err *e)
 	if (!r->block_left) {
 		if (r->pos != r->end)
 			return damaged(r, r->offset + (uint64_t)(r->pos - r->block),
-				       "more bytes than records in a block", e);
+				"more bytes than records in a block", e);
 		rc = next_block(r, e);
 		if (rc <= 0)
 			return rc;
@@ -541,11 +556,14 @@ int log_read_end(const char *path, struct record_end *end, uint64_t *bytes, stru
 		rc = err_set(e, -EINVAL, "'%s' is not a trace log of culprit", path);
 	else
 		rc = layout_head(head, path, &ignored, e);
-	if (rc == 0 && (pread(fd, block, sizeof(block), size - (off_t)sizeof(block)) != sizeof(block) ||
-			layout_get32(block) != LAYOUT_BLOCK_MAGIC || layout_get32(block + 4) != LAYOUT_END ||
+	if (rc == 0 &&
+		(pread(fd, block, sizeof(block), size - (off_t)sizeof(block)) != sizeof(block) ||
+			layout_get32(block) != LAYOUT_BLOCK_MAGIC ||
+			layout_get32(block + 4) != LAYOUT_END ||
 			layout_crc(block, LAYOUT_END) != layout_get32(block + 12) ||
 			!end_decode(block + LAYOUT_BLOCK_HEAD, LAYOUT_END, &found)))
-		rc = err_set(e, -EBADMSG, "the log '%s' is cut short: its tracer did not end in order", path);
+		rc = err_set(e, -EBADMSG,
+			"the log '%s' is cut short: its tracer did not end in order", path);
 	close(fd);
 	if (rc < 0)
 		return rc;

@@ -6,7 +6,8 @@ static const struct {
 	const char *name, *unit, *definition;
 	enum reading_kind kind;
 } readings[READING_TOTAL] = {
-#define READING_ROW(e, name, unit, kind, definition) [READING_##e] = {name, unit, definition, READING_##kind},
+#define READING_ROW(e, name, unit, kind, definition)                                               \
+	[READING_##e] = {name, unit, definition, READING_##kind},
 	READINGS(READING_ROW)
 #undef READING_ROW
 };

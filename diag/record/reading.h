@@ -1,15 +1,17 @@
 /*
- * Readings: what a sampler asks the kernel once a second, besides system calls (002 calls them hardware statistics;
- * sar, node_exporter and ss show the same). One table names them all: X(enumerator, name, unit, kind, definition).
+ * Readings: what a sampler asks the kernel once a second, besides system calls (002 calls them
+ * hardware statistics; sar, node_exporter and ss show the same). One table names them all:
+ * X(enumerator, name, unit, kind, definition).
  *
  * Kinds:
  *   COUNT   what came to pass within the second: the difference of a counter
  *   LEVEL   how it stood at the end of the second
  *
- * The TCP readings (from TCP_FIRST on) are of the sockets of the processes that are sampled, one reading a peer's address,
- * added up over the sockets with that peer (a LEVEL: count is their number, so that sum / count is the mean). Sources:
- * sock_diag(7) with INET_DIAG_INFO (struct tcp_info, linux/tcp.h), /proc/net/dev, /proc/diskstats,
- * /proc/pressure, /proc/stat, /proc/meminfo, /proc/PID/{stat,schedstat,io}.
+ * The TCP readings (from TCP_FIRST on) are of the sockets of the processes that are sampled, one
+ * reading a peer's address, added up over the sockets with that peer (a LEVEL: count is their
+ * number, so that sum / count is the mean). Sources: sock_diag(7) with INET_DIAG_INFO (struct
+ * tcp_info, linux/tcp.h), /proc/net/dev, /proc/diskstats, /proc/pressure, /proc/stat,
+ * /proc/meminfo, /proc/PID/{stat,schedstat,io}.
  */
 #ifndef CULPRIT_DIAG_LOG_READING_H
 #define CULPRIT_DIAG_LOG_READING_H
@@ -18,64 +20,97 @@
 
 enum reading_kind { READING_COUNT, READING_LEVEL };
 
-#define READINGS(X) \
-	READINGS_NODE(X) \
+#define READINGS(X)                                                                                \
+	READINGS_NODE(X)                                                                           \
 	READINGS_TCP(X)
 
-#define READINGS_NODE(X) \
-	X(NIC_RECEIVED, "nic_received_bytes", "bytes", COUNT, "received on the node's interfaces, lo left out") \
-	X(NIC_SENT, "nic_sent_bytes", "bytes", COUNT, "sent on the node's interfaces, lo left out") \
-	X(NIC_RECEIVED_PACKETS, "nic_received_packets", "packets", COUNT, "received on the node's interfaces") \
+#define READINGS_NODE(X)                                                                           \
+	X(NIC_RECEIVED, "nic_received_bytes", "bytes", COUNT,                                      \
+		"received on the node's interfaces, lo left out")                                  \
+	X(NIC_SENT, "nic_sent_bytes", "bytes", COUNT,                                              \
+		"sent on the node's interfaces, lo left out")                                      \
+	X(NIC_RECEIVED_PACKETS, "nic_received_packets", "packets", COUNT,                          \
+		"received on the node's interfaces")                                               \
 	X(NIC_SENT_PACKETS, "nic_sent_packets", "packets", COUNT, "sent on the node's interfaces") \
-	X(NIC_DROPPED, "nic_dropped_packets", "packets", COUNT, "dropped by the interfaces, either way, errors included") \
-	X(DISK_READS, "disk_reads", "requests", COUNT, "reads that the storage's device completed") \
-	X(DISK_WRITES, "disk_writes", "requests", COUNT, "writes that the storage's device completed") \
-	X(DISK_READ_BYTES, "disk_read_bytes", "bytes", COUNT, "read from the storage's device") \
-	X(DISK_WRITTEN_BYTES, "disk_written_bytes", "bytes", COUNT, "written to the storage's device") \
-	X(DISK_READ_TIME, "disk_read_time_s", "s", COUNT, "time that completed reads spent in the device and its queue") \
-	X(DISK_WRITE_TIME, "disk_write_time_s", "s", COUNT, "time that completed writes spent in the device and its queue") \
-	X(DISK_BUSY, "disk_busy_s", "s", COUNT, "time in which the device had something to do") \
-	X(DISK_QUEUE, "disk_queue_s", "s", COUNT, "requests in the device and its queue, integrated over time") \
-	X(CPU_BUSY, "cpu_busy_s", "s", COUNT, "time in which the node's processors did not idle, over all of them") \
-	X(CPU_IDLE, "cpu_idle_s", "s", COUNT, "time in which they idled") \
-	X(CPU_PRESSURE, "cpu_pressure_s", "s", COUNT, "time in which something runnable waited for a processor (PSI, some)") \
-	X(IO_PRESSURE, "io_pressure_s", "s", COUNT, "time in which something waited for storage (PSI, some)") \
-	X(MEMORY_PRESSURE, "memory_pressure_s", "s", COUNT, "time in which something waited for memory (PSI, some)") \
-	X(MEMORY_AVAILABLE, "memory_available_bytes", "bytes", LEVEL, "memory that the node could still give out") \
-	X(PROCESS_CPU, "process_cpu_s", "s", COUNT, "processor time of the sampled processes") \
-	X(PROCESS_WAIT, "process_wait_s", "s", COUNT, "time in which their threads were runnable and did not run") \
-	X(PROCESS_MEMORY, "process_memory_bytes", "bytes", LEVEL, "resident memory of the sampled processes") \
-	X(PROCESS_READ, "process_read_bytes", "bytes", COUNT, "fetched from storage for the sampled processes") \
-	X(PROCESS_WRITTEN, "process_written_bytes", "bytes", COUNT, "sent towards storage by the sampled processes")
+	X(NIC_DROPPED, "nic_dropped_packets", "packets", COUNT,                                    \
+		"dropped by the interfaces, either way, errors included")                          \
+	X(DISK_READS, "disk_reads", "requests", COUNT,                                             \
+		"reads that the storage's device completed")                                       \
+	X(DISK_WRITES, "disk_writes", "requests", COUNT,                                           \
+		"writes that the storage's device completed")                                      \
+	X(DISK_READ_BYTES, "disk_read_bytes", "bytes", COUNT, "read from the storage's device")    \
+	X(DISK_WRITTEN_BYTES, "disk_written_bytes", "bytes", COUNT,                                \
+		"written to the storage's device")                                                 \
+	X(DISK_READ_TIME, "disk_read_time_s", "s", COUNT,                                          \
+		"time that completed reads spent in the device and its queue")                     \
+	X(DISK_WRITE_TIME, "disk_write_time_s", "s", COUNT,                                        \
+		"time that completed writes spent in the device and its queue")                    \
+	X(DISK_BUSY, "disk_busy_s", "s", COUNT, "time in which the device had something to do")    \
+	X(DISK_QUEUE, "disk_queue_s", "s", COUNT,                                                  \
+		"requests in the device and its queue, integrated over time")                      \
+	X(CPU_BUSY, "cpu_busy_s", "s", COUNT,                                                      \
+		"time in which the node's processors did not idle, over all of them")              \
+	X(CPU_IDLE, "cpu_idle_s", "s", COUNT, "time in which they idled")                          \
+	X(CPU_PRESSURE, "cpu_pressure_s", "s", COUNT,                                              \
+		"time in which something runnable waited for a processor (PSI, some)")             \
+	X(IO_PRESSURE, "io_pressure_s", "s", COUNT,                                                \
+		"time in which something waited for storage (PSI, some)")                          \
+	X(MEMORY_PRESSURE, "memory_pressure_s", "s", COUNT,                                        \
+		"time in which something waited for memory (PSI, some)")                           \
+	X(MEMORY_AVAILABLE, "memory_available_bytes", "bytes", LEVEL,                              \
+		"memory that the node could still give out")                                       \
+	X(PROCESS_CPU, "process_cpu_s", "s", COUNT, "processor time of the sampled processes")     \
+	X(PROCESS_WAIT, "process_wait_s", "s", COUNT,                                              \
+		"time in which their threads were runnable and did not run")                       \
+	X(PROCESS_MEMORY, "process_memory_bytes", "bytes", LEVEL,                                  \
+		"resident memory of the sampled processes")                                        \
+	X(PROCESS_READ, "process_read_bytes", "bytes", COUNT,                                      \
+		"fetched from storage for the sampled processes")                                  \
+	X(PROCESS_WRITTEN, "process_written_bytes", "bytes", COUNT,                                \
+		"sent towards storage by the sampled processes")
 
-#define READINGS_TCP(X) \
-	X(TCP_SENT, "tcp_sent_bytes", "bytes", COUNT, "payload sent, retransmissions included (tcpi_bytes_sent)") \
-	X(TCP_RECEIVED, "tcp_received_bytes", "bytes", COUNT, "payload received in order (tcpi_bytes_received)") \
-	X(TCP_SENT_SEGMENTS, "tcp_sent_segments", "segments", COUNT, "segments sent (tcpi_segs_out)") \
-	X(TCP_RECEIVED_SEGMENTS, "tcp_received_segments", "segments", COUNT, "segments received (tcpi_segs_in)") \
-	X(TCP_RETRANSMITTED, "tcp_retransmitted_segments", "segments", COUNT, "segments sent again (tcpi_total_retrans)") \
-	X(TCP_OUT_OF_ORDER, "tcp_out_of_order_segments", "segments", COUNT, "received beyond a gap (tcpi_rcv_ooopack)") \
-	X(TCP_DUPLICATES, "tcp_duplicate_segments", "segments", COUNT, "sent again for nothing (tcpi_dsack_dups)") \
-	X(TCP_BUSY, "tcp_busy_s", "s", COUNT, "time with data to send (tcpi_busy_time)") \
-	X(TCP_RECEIVER_LIMITED, "tcp_receiver_limited_s", "s", COUNT, "of that, held up by the receiver's window") \
-	X(TCP_SENDER_LIMITED, "tcp_sender_limited_s", "s", COUNT, "of that, held up by the send buffer") \
-	X(TCP_RTT, "tcp_rtt_s", "s", LEVEL, "smoothed round-trip time (tcpi_rtt)") \
-	X(TCP_RTT_VARIATION, "tcp_rtt_variation_s", "s", LEVEL, "its mean deviation (tcpi_rttvar)") \
-	X(TCP_WINDOW, "tcp_window_segments", "segments", LEVEL, "congestion window (tcpi_snd_cwnd)") \
-	X(TCP_DELIVERY_RATE, "tcp_delivery_rate", "bytes/s", LEVEL, "last rate of delivery (tcpi_delivery_rate)") \
-	X(TCP_UNSENT, "tcp_unsent_bytes", "bytes", LEVEL, "written by the process, not sent yet (tcpi_notsent_bytes)") \
-	X(TCP_UNREAD, "tcp_unread_bytes", "bytes", LEVEL, "received, not read by the process yet (idiag_rqueue)")
+#define READINGS_TCP(X)                                                                            \
+	X(TCP_SENT, "tcp_sent_bytes", "bytes", COUNT,                                              \
+		"payload sent, retransmissions included (tcpi_bytes_sent)")                        \
+	X(TCP_RECEIVED, "tcp_received_bytes", "bytes", COUNT,                                      \
+		"payload received in order (tcpi_bytes_received)")                                 \
+	X(TCP_SENT_SEGMENTS, "tcp_sent_segments", "segments", COUNT,                               \
+		"segments sent (tcpi_segs_out)")                                                   \
+	X(TCP_RECEIVED_SEGMENTS, "tcp_received_segments", "segments", COUNT,                       \
+		"segments received (tcpi_segs_in)")                                                \
+	X(TCP_RETRANSMITTED, "tcp_retransmitted_segments", "segments", COUNT,                      \
+		"segments sent again (tcpi_total_retrans)")                                        \
+	X(TCP_OUT_OF_ORDER, "tcp_out_of_order_segments", "segments", COUNT,                        \
+		"received beyond a gap (tcpi_rcv_ooopack)")                                        \
+	X(TCP_DUPLICATES, "tcp_duplicate_segments", "segments", COUNT,                             \
+		"sent again for nothing (tcpi_dsack_dups)")                                        \
+	X(TCP_BUSY, "tcp_busy_s", "s", COUNT, "time with data to send (tcpi_busy_time)")           \
+	X(TCP_RECEIVER_LIMITED, "tcp_receiver_limited_s", "s", COUNT,                              \
+		"of that, held up by the receiver's window")                                       \
+	X(TCP_SENDER_LIMITED, "tcp_sender_limited_s", "s", COUNT,                                  \
+		"of that, held up by the send buffer")                                             \
+	X(TCP_RTT, "tcp_rtt_s", "s", LEVEL, "smoothed round-trip time (tcpi_rtt)")                 \
+	X(TCP_RTT_VARIATION, "tcp_rtt_variation_s", "s", LEVEL,                                    \
+		"its mean deviation (tcpi_rttvar)")                                                \
+	X(TCP_WINDOW, "tcp_window_segments", "segments", LEVEL,                                    \
+		"congestion window (tcpi_snd_cwnd)")                                               \
+	X(TCP_DELIVERY_RATE, "tcp_delivery_rate", "bytes/s", LEVEL,                                \
+		"last rate of delivery (tcpi_delivery_rate)")                                      \
+	X(TCP_UNSENT, "tcp_unsent_bytes", "bytes", LEVEL,                                          \
+		"written by the process, not sent yet (tcpi_notsent_bytes)")                       \
+	X(TCP_UNREAD, "tcp_unread_bytes", "bytes", LEVEL,                                          \
+		"received, not read by the process yet (idiag_rqueue)")
 
 enum reading {
 #define READING_ENUM(e, name, unit, kind, definition) READING_##e,
 	READINGS(READING_ENUM)
 #undef READING_ENUM
-	READING_TOTAL,
+		READING_TOTAL,
 	READING_TCP_FIRST = READING_TCP_SENT
 };
 
-const char *reading_name(enum reading r);       /* "tcp_retransmitted_segments" */
-const char *reading_unit(enum reading r);       /* "segments" */
+const char *reading_name(enum reading r); /* "tcp_retransmitted_segments" */
+const char *reading_unit(enum reading r); /* "segments" */
 enum reading_kind reading_kind(enum reading r);
 const char *reading_definition(enum reading r);
 int reading_from_name(const char *name, enum reading *r); /* 0, or -ENOENT */

@@ -42,21 +42,21 @@ enum record_type {
 #define RECORD_FOREIGN_NR 0x80000000u
 
 struct record_call {
-	uint64_t seq;          /* order of starts, over all threads of this log */
+	uint64_t seq; /* order of starts, over all threads of this log */
 	int64_t start_ns;
-	int64_t service_ns;    /* wall-clock service time */
-	uint32_t pid, tid;     /* thread group and thread, as the traced node sees them */
-	uint32_t nr;           /* number of the call on 'arch' (see log header) */
-	bool unfinished;       /* the thread died, or the tracer left, inside the call: no result */
-	uint64_t args[6];      /* registers */
-	int64_t result;        /* value, or negative errno; -512 .. -516: a signal (or stop) came, and
+	int64_t service_ns; /* wall-clock service time */
+	uint32_t pid, tid;  /* thread group and thread, as the traced node sees them */
+	uint32_t nr;        /* number of the call on 'arch' (see log header) */
+	bool unfinished;    /* the thread died, or the tracer left, inside the call: no result */
+	uint64_t args[6];   /* registers */
+	int64_t result;     /* value, or negative errno; -512 .. -516: a signal (or stop) came, and
 				* the kernel restarts the call, or the program sees EINTR */
-	int64_t offset;        /* position in the file at which a call on a descriptor of a file that has one
+	int64_t offset; /* position in the file at which a call on a descriptor of a file that has one
 				* began to read or write (also where the call carries none: read, write); for
 				* lseek the new one. -1: no such thing, or the tracer does not tell */
-	/* What the call's path arguments said (the first, and the second of rename, link ...), as given:
-	 * relative ones to the folder or descriptor that the call is relative to. NULL: none, or the
-	 * tracer does not tell. Valid until the next record. */
+	/* What the call's path arguments said (the first, and the second of rename, link ...), as
+	 * given: relative ones to the folder or descriptor that the call is relative to. NULL:
+	 * none, or the tracer does not tell. Valid until the next record. */
 	const char *path, *path2;
 };
 
@@ -65,7 +65,7 @@ struct record_signal {
 	int64_t start_ns;
 	uint32_t pid, tid;
 	uint32_t signo;
-	bool fatal;            /* the process was killed by it */
+	bool fatal; /* the process was killed by it */
 };
 
 enum fd_kind { FD_OTHER, FD_FILE, FD_DIR, FD_DEVICE, FD_PIPE, FD_SOCKET };
@@ -76,16 +76,16 @@ enum fd_kind { FD_OTHER, FD_FILE, FD_DIR, FD_DEVICE, FD_PIPE, FD_SOCKET };
  * that is removed and made anew under the same inode number has another 'first_ns'.
  */
 struct file_tag {
-	uint64_t device;       /* as st_dev; 0 with inode 0: not known, or no file */
+	uint64_t device; /* as st_dev; 0 with inode 0: not known, or no file */
 	uint64_t inode;
-	int64_t first_ns;      /* CLOCK_REALTIME */
+	int64_t first_ns; /* CLOCK_REALTIME */
 };
 
 struct record_fd {
 	int64_t start_ns;
-	uint32_t pid;          /* thread group whose table it is */
+	uint32_t pid; /* thread group whose table it is */
 	int32_t fd;
-	bool open;             /* false: closed */
+	bool open; /* false: closed */
 	enum fd_kind kind;
 	/* Target of /proc/PID/fd/N: a path for files, "pipe:[N]", "anon_inode:..." .
 	 * Points into the reader's buffer: valid until the next record is read. */
@@ -93,29 +93,29 @@ struct record_fd {
 	struct file_tag tag;
 	/* FD_SOCKET: addresses, family AF_UNSPEC where there is none (yet). */
 	struct sockaddr_storage local, remote;
-	int sock_type;         /* SOCK_STREAM, ... */
+	int sock_type; /* SOCK_STREAM, ... */
 };
 
 struct record_process {
 	int64_t start_ns;
 	uint32_t pid, tid, parent; /* parent: the thread group that made it, 0 if not known */
 	enum { PROCESS_START, PROCESS_EXEC, PROCESS_EXIT } what;
-	int32_t status;        /* PROCESS_EXIT: as waitpid's */
-	const char *name;      /* program (comm); valid until the next record */
+	int32_t status;   /* PROCESS_EXIT: as waitpid's */
+	const char *name; /* program (comm); valid until the next record */
 };
 
 struct record_lost {
 	int64_t start_ns;
-	uint32_t cpu;          /* where it is counted per CPU, else 0 */
+	uint32_t cpu; /* where it is counted per CPU, else 0 */
 	uint64_t count;
 };
 
 /* What a descriptor is to the process, for sums. */
 enum fd_class {
-	FD_CLASS_NONE,         /* the call has no descriptor */
-	FD_CLASS_DISK,         /* regular file */
-	FD_CLASS_SERVER,       /* socket that was accepted */
-	FD_CLASS_CLIENT,       /* socket that was connected */
+	FD_CLASS_NONE,   /* the call has no descriptor */
+	FD_CLASS_DISK,   /* regular file */
+	FD_CLASS_SERVER, /* socket that was accepted */
+	FD_CLASS_CLIENT, /* socket that was connected */
 	FD_CLASS_OTHER,
 	FD_CLASS_COUNT,
 };
@@ -123,48 +123,52 @@ enum fd_class {
 enum { SUM_BUCKETS = 40 };
 
 /*
- * All calls of a class on descriptors of a class that one process ended within one second; or, with 'messages', the
- * whole messages that it read (diag/derive/metrics.h says what one is) and 'class' CALL_READ.
+ * All calls of a class on descriptors of a class that one process ended within one second; or, with
+ * 'messages', the whole messages that it read (diag/derive/metrics.h says what one is) and 'class'
+ * CALL_READ.
  */
 struct record_sum {
-	int64_t start_ns;      /* CLOCK_REALTIME: a whole second of this node's clock, which it covers */
+	int64_t start_ns; /* CLOCK_REALTIME: a whole second of this node's clock, which it covers */
 	uint32_t pid;
-	uint8_t class;         /* enum call_class */
-	uint8_t fd_class;      /* enum fd_class */
+	uint8_t class;    /* enum call_class */
+	uint8_t fd_class; /* enum fd_class */
 	bool messages;
-	bool selected;         /* disk: the file is at or below one of the filter's paths, or there is no such filter */
-	uint64_t device;       /* FD_CLASS_DISK: as st_dev */
-	struct sockaddr_storage local, remote; /* FD_CLASS_SERVER, FD_CLASS_CLIENT of families INET, INET6; SERVER: the
+	bool selected; /* disk: the file is at or below one of the filter's paths, or there is no such filter */
+	uint64_t device; /* FD_CLASS_DISK: as st_dev */
+	struct sockaddr_storage local,
+		remote; /* FD_CLASS_SERVER, FD_CLASS_CLIENT of families INET, INET6; SERVER: the
 				* remote port is 0 (clients' ports are not kept apart); CLIENT: the local port is 0 */
 	uint64_t count, errors; /* errors are among 'count'; those of EAGAIN are not errors */
-	uint64_t failed_ns;    /* of total_ns: what calls that failed (EAGAIN too) took */
-	uint64_t failed;       /* calls that failed, EAGAIN included */
+	uint64_t failed_ns;     /* of total_ns: what calls that failed (EAGAIN too) took */
+	uint64_t failed;        /* calls that failed, EAGAIN included */
 	uint64_t bytes;
 	uint64_t total_ns, max_ns; /* service time; max_ns of calls that did not fail */
-	uint32_t histogram[SUM_BUCKETS]; /* calls that did not fail and took 2^i <= ns < 2^(i+1); 0 ns is in [0], what is
+	uint32_t histogram
+		[SUM_BUCKETS]; /* calls that did not fail and took 2^i <= ns < 2^(i+1); 0 ns is in [0], what is
 				* longer in the last */
 };
 
 /* One reading of one second (reading.h). Zeros are written too: what was not read is missing. */
 struct record_reading {
-	int64_t start_ns;      /* CLOCK_REALTIME: a whole second of this node's clock, which it covers */
-	uint16_t what;         /* enum reading */
-	struct sockaddr_storage peer; /* TCP readings: the other end; of a socket that was accepted, its port is 0.
+	int64_t start_ns; /* CLOCK_REALTIME: a whole second of this node's clock, which it covers */
+	uint16_t what;    /* enum reading */
+	struct sockaddr_storage
+		peer;  /* TCP readings: the other end; of a socket that was accepted, its port is 0.
 				* AF_UNSPEC for all else */
-	bool accepted;         /* TCP readings: of sockets that were accepted, not connected */
-	uint32_t count;        /* sockets, devices or interfaces that it is the sum of */
-	double sum, max;       /* over them; unit as reading_unit */
+	bool accepted; /* TCP readings: of sockets that were accepted, not connected */
+	uint32_t count;  /* sockets, devices or interfaces that it is the sum of */
+	double sum, max; /* over them; unit as reading_unit */
 };
 
 struct record_end {
 	int64_t start_ns;
-	uint64_t records;      /* written before this one */
+	uint64_t records; /* written before this one */
 	uint64_t lost;
 };
 
 struct record {
 	enum record_type type;
-	uint64_t number;       /* 1, 2, 3 ... in this log */
+	uint64_t number; /* 1, 2, 3 ... in this log */
 	union {
 		struct record_call call;
 		struct record_signal signal;

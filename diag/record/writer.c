@@ -11,12 +11,12 @@
 
 struct log_writer {
 	int fd;
-	int failed;            /* first error, kept: nothing is written after it */
+	int failed; /* first error, kept: nothing is written after it */
 	char *path;
-	uint8_t *pos;          /* where the next record goes in 'block' */
+	uint8_t *pos; /* where the next record goes in 'block' */
 	uint32_t block_records;
 	uint64_t records;
-	int64_t block_ns;      /* start of the first record in the block */
+	int64_t block_ns; /* start of the first record in the block */
 	struct log_head head;
 	bool head_written;
 	struct layout_state state;
@@ -313,7 +313,8 @@ static uint8_t *put_sum(struct layout_state *st, uint8_t *p, const struct record
 	bool addresses = s->local.ss_family || s->remote.ss_family;
 	uint64_t set = 0;
 
-	*p++ = (uint8_t)(RECORD_SUM | s->messages << 3 | s->selected << 4 | (s->device != 0) << 5 | addresses << 6);
+	*p++ = (uint8_t)(RECORD_SUM | s->messages << 3 | s->selected << 4 | (s->device != 0) << 5 |
+		addresses << 6);
 	p = put_start(st, p, s->start_ns);
 	p = put_varint(p, s->pid);
 	*p++ = s->class;
@@ -353,7 +354,8 @@ static uint8_t *put_reading(struct layout_state *st, uint8_t *p, const struct re
 {
 	bool peer = r->peer.ss_family != AF_UNSPEC, same = r->max == r->sum;
 
-	*p++ = (uint8_t)(peer << 3 | r->accepted << 4 | same << 5); /* type 0: RECORD_READING does not fit 3 bits */
+	*p++ = (uint8_t)(peer << 3 | r->accepted << 4 |
+		same << 5); /* type 0: RECORD_READING does not fit 3 bits */
 	p = put_start(st, p, r->start_ns);
 	p = put_varint(p, r->what);
 	if (peer)
@@ -380,13 +382,14 @@ static size_t record_room(const struct record *rec)
 static int64_t record_end_ns(const struct record *rec)
 {
 	switch (rec->type) {
-	case RECORD_CALL:    return (int64_t)((uint64_t)rec->call.start_ns + (uint64_t)rec->call.service_ns);
-	case RECORD_SIGNAL:  return rec->signal.start_ns;
-	case RECORD_FD:      return rec->fd.start_ns;
+	case RECORD_CALL:
+		return (int64_t)((uint64_t)rec->call.start_ns + (uint64_t)rec->call.service_ns);
+	case RECORD_SIGNAL: return rec->signal.start_ns;
+	case RECORD_FD: return rec->fd.start_ns;
 	case RECORD_PROCESS: return rec->process.start_ns;
-	case RECORD_LOST:    return rec->lost.start_ns;
-	case RECORD_END:     return rec->end.start_ns;
-	case RECORD_SUM:     return rec->sum.start_ns;
+	case RECORD_LOST: return rec->lost.start_ns;
+	case RECORD_END: return rec->end.start_ns;
+	case RECORD_SUM: return rec->sum.start_ns;
 	case RECORD_READING: return rec->reading.start_ns;
 	}
 	return 0;
@@ -400,7 +403,7 @@ int log_write(struct log_writer *w, struct record *rec, struct err *e)
 	/* Before, not after: what is buffered then never waits longer than a second for a
 	 * successor, and the caller's own timer covers the idle case. */
 	if (w->failed || w->pos + record_room(rec) > w->block + sizeof(w->block) ||
-	    (w->block_records && (uint64_t)now - (uint64_t)w->block_ns > 1000000000)) {
+		(w->block_records && (uint64_t)now - (uint64_t)w->block_ns > 1000000000)) {
 		int rc = log_flush(w, e);
 
 		if (rc < 0)
@@ -409,15 +412,15 @@ int log_write(struct log_writer *w, struct record *rec, struct err *e)
 	if (!w->block_records)
 		w->block_ns = now;
 	switch (rec->type) {
-	case RECORD_CALL:    w->pos = put_call(st, w->pos, &rec->call); break;
-	case RECORD_SIGNAL:  w->pos = put_signal(st, w->pos, &rec->signal); break;
-	case RECORD_FD:      w->pos = put_fd(st, w->pos, &rec->fd); break;
+	case RECORD_CALL: w->pos = put_call(st, w->pos, &rec->call); break;
+	case RECORD_SIGNAL: w->pos = put_signal(st, w->pos, &rec->signal); break;
+	case RECORD_FD: w->pos = put_fd(st, w->pos, &rec->fd); break;
 	case RECORD_PROCESS: w->pos = put_process(st, w->pos, &rec->process); break;
-	case RECORD_LOST:    w->pos = put_lost(st, w->pos, &rec->lost); break;
-	case RECORD_SUM:     w->pos = put_sum(st, w->pos, &rec->sum); break;
+	case RECORD_LOST: w->pos = put_lost(st, w->pos, &rec->lost); break;
+	case RECORD_SUM: w->pos = put_sum(st, w->pos, &rec->sum); break;
 	case RECORD_READING: w->pos = put_reading(st, w->pos, &rec->reading); break;
-	case RECORD_END:     return err_set(e, -EINVAL, "END records are log_writer_end's to write");
-	default:             return err_set(e, -EINVAL, "no record type %d", rec->type);
+	case RECORD_END: return err_set(e, -EINVAL, "END records are log_writer_end's to write");
+	default: return err_set(e, -EINVAL, "no record type %d", rec->type);
 	}
 	w->block_records++;
 	rec->number = ++w->records;

@@ -70,14 +70,17 @@ static bool usage_read(pid_t pid, pid_t *parent, uint64_t *ticks, struct process
 	if (file_read(path, &stat, NULL, NULL))
 		goto out;
 	p = strrchr(stat, ')');
-	if (!p || sscanf(p + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld %*d %*d %*d %*d %llu %*u %lld", &ppid,
-			 &user, &sys, &child_user, &child_sys, &start, &rss) != 7)
+	if (!p ||
+		sscanf(p + 1,
+			" %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld %*d %*d %*d %*d %llu %*u %lld",
+			&ppid, &user, &sys, &child_user, &child_sys, &start, &rss) != 7)
 		goto out;
 	u->rchar = field(io, "rchar: ");
 	u->wchar = field(io, "wchar: ");
 	u->read_bytes = field(io, "\nread_bytes: ");
 	u->write_bytes = field(io, "\nwrite_bytes: ");
-	u->cpu_s = ((double)user + (double)sys + (double)child_user + (double)child_sys) / (double)sysconf(_SC_CLK_TCK);
+	u->cpu_s = ((double)user + (double)sys + (double)child_user + (double)child_sys) /
+		(double)sysconf(_SC_CLK_TCK);
 	u->rss_bytes = (uint64_t)rss * (uint64_t)sysconf(_SC_PAGESIZE);
 	*parent = ppid;
 	*ticks = start;
@@ -121,13 +124,19 @@ static int note(struct process_account *a, pid_t pid, bool final)
 		a->seen = more;
 		s = &more[a->n++];
 	}
-	*s = (struct seen){.pid = pid, .parent = parent, .ticks = ticks, .live = !final, .final = final, .usage = u};
+	*s = (struct seen){.pid = pid,
+		.parent = parent,
+		.ticks = ticks,
+		.live = !final,
+		.final = final,
+		.usage = u};
 	return 0;
 }
 
 #define KEEP_MAX(u, v, member) ((u)->member = (u)->member > (v)->member ? (u)->member : (v)->member)
 
-int process_account_update(struct process_account *a, struct process_usage *u, int *live, struct err *e)
+int process_account_update(
+	struct process_account *a, struct process_usage *u, int *live, struct err *e)
 {
 	struct process_usage sum;
 	pid_t *pids = NULL;
@@ -142,7 +151,8 @@ int process_account_update(struct process_account *a, struct process_usage *u, i
 	for (int i = 0; i < n && !rc; i++)
 		rc = note(a, pids[i], false);
 	free(pids);
-	/* On its way through exec, or a zombie, it shows no tag, but its figures are counted nowhere else. */
+	/* On its way through exec, or a zombie, it shows no tag, but its figures are counted
+	 * nowhere else. */
 	for (size_t i = 0; i < a->n && !rc; i++)
 		if (!a->seen[i].live && !a->seen[i].final)
 			rc = note(a, a->seen[i].pid, false);

@@ -7,7 +7,8 @@
 
 json_t *command_inverse(const json_t *inverse, const json_t *check, double timeout_s)
 {
-	return json_pack("{s:O, s:O, s:f}", "inverse", inverse, "check", check, "timeout_s", timeout_s);
+	return json_pack(
+		"{s:O, s:O, s:f}", "inverse", inverse, "check", check, "timeout_s", timeout_s);
 }
 
 static const char **words(const json_t *argv)
@@ -45,15 +46,18 @@ int command_act(const json_t *argv, double timeout_s, struct err *e)
 
 static int check(const json_t *inverse, struct err *e)
 {
-	return run(json_object_get(inverse, "check"), json_number_value(json_object_get(inverse, "timeout_s")), false, e);
+	return run(json_object_get(inverse, "check"),
+		json_number_value(json_object_get(inverse, "timeout_s")), false, e);
 }
 
 static int undo(const json_t *inverse, bool *was_there, struct err *e)
 {
-	/* One that does not come to an end says nothing, and is no reason to leave the act as it is. */
+	/* One that does not come to an end says nothing, and is no reason to leave the act as it
+	 * is. */
 	if (check(inverse, e) <= 0)
 		*was_there = true;
-	return run(json_object_get(inverse, "inverse"), json_number_value(json_object_get(inverse, "timeout_s")), true, e);
+	return run(json_object_get(inverse, "inverse"),
+		json_number_value(json_object_get(inverse, "timeout_s")), true, e);
 }
 
 static int verify_undone(const json_t *inverse, struct err *e)
@@ -66,5 +70,5 @@ static int verify_undone(const json_t *inverse, struct err *e)
 }
 
 /* What a command did may well outlive a reboot. */
-const struct primitive command_primitive = {.name = "command", .ends_with_boot = false, .undo = undo,
-					    .verify_undone = verify_undone};
+const struct primitive command_primitive = {
+	.name = "command", .ends_with_boot = false, .undo = undo, .verify_undone = verify_undone};

@@ -1,9 +1,9 @@
 /*
- * Any command, with the command that takes it back and one that looks whether it acts: for faults that no
- * other primitive makes.
+ * Any command, with the command that takes it back and one that looks whether it acts: for faults
+ * that no other primitive makes.
  *
- * Inverse: {"inverse": [argv], "check": [argv], "timeout_s": n}. To undo is to run 'inverse', and then 'check' must
- * not end with 0. 'inverse' may be run when the act was never done, and twice.
+ * Inverse: {"inverse": [argv], "check": [argv], "timeout_s": n}. To undo is to run 'inverse', and
+ * then 'check' must not end with 0. 'inverse' may be run when the act was never done, and twice.
  */
 #ifndef CULPRIT_FAULTS_COMMAND_H
 #define CULPRIT_FAULTS_COMMAND_H
@@ -13,7 +13,8 @@
 /* New reference; NULL when out of memory. The arrays hold strings, at least one. */
 json_t *command_inverse(const json_t *inverse, const json_t *check, double timeout_s);
 
-/* Runs 'argv' to its end. -EIO with what it printed last if that is not 0; -ETIMEDOUT (it is killed). */
+/* Runs 'argv' to its end. -EIO with what it printed last if that is not 0; -ETIMEDOUT (it is
+ * killed). */
 int command_act(const json_t *argv, double timeout_s, struct err *e);
 
 #endif

@@ -15,11 +15,16 @@ static const struct resource {
 	int number;
 	const char *label; /* in /proc/PID/limits */
 } resources[] = {
-	{"as", RLIMIT_AS, "Max address space"},	    {"core", RLIMIT_CORE, "Max core file size"},
-	{"cpu", RLIMIT_CPU, "Max cpu time"},	    {"data", RLIMIT_DATA, "Max data size"},
-	{"fsize", RLIMIT_FSIZE, "Max file size"},   {"memlock", RLIMIT_MEMLOCK, "Max locked memory"},
-	{"nofile", RLIMIT_NOFILE, "Max open files"}, {"nproc", RLIMIT_NPROC, "Max processes"},
-	{"rss", RLIMIT_RSS, "Max resident set"},    {"stack", RLIMIT_STACK, "Max stack size"},
+	{"as", RLIMIT_AS, "Max address space"},
+	{"core", RLIMIT_CORE, "Max core file size"},
+	{"cpu", RLIMIT_CPU, "Max cpu time"},
+	{"data", RLIMIT_DATA, "Max data size"},
+	{"fsize", RLIMIT_FSIZE, "Max file size"},
+	{"memlock", RLIMIT_MEMLOCK, "Max locked memory"},
+	{"nofile", RLIMIT_NOFILE, "Max open files"},
+	{"nproc", RLIMIT_NPROC, "Max processes"},
+	{"rss", RLIMIT_RSS, "Max resident set"},
+	{"stack", RLIMIT_STACK, "Max stack size"},
 };
 
 #define N_RESOURCES (sizeof(resources) / sizeof(resources[0]))
@@ -59,7 +64,8 @@ static int read_text(pid_t pid, char **text, struct err *e)
 	return rc == -ENOENT ? err_set(e, -ESRCH, "there is no process %d", (int)pid) : rc;
 }
 
-static int read_one(pid_t pid, const struct resource *r, int64_t *soft, int64_t *hard, struct err *e)
+static int read_one(
+	pid_t pid, const struct resource *r, int64_t *soft, int64_t *hard, struct err *e)
 {
 	char *text;
 	int rc = read_text(pid, &text, e);
@@ -68,7 +74,8 @@ static int read_one(pid_t pid, const struct resource *r, int64_t *soft, int64_t 
 		return rc;
 	/* A zombie's is empty. */
 	if (!pick(text, r, soft, hard))
-		rc = err_set(e, -ESRCH, "process %d shows no limit %s: it has ended", (int)pid, r->name);
+		rc = err_set(
+			e, -ESRCH, "process %d shows no limit %s: it has ended", (int)pid, r->name);
 	free(text);
 	return rc;
 }
@@ -82,8 +89,9 @@ int limits_read(pid_t pid, json_t **out, struct err *e)
 
 	for (size_t i = 0; !rc && i < N_RESOURCES; i++)
 		if (pick(text, &resources[i], &soft, &hard) &&
-		    json_object_set_new(all, resources[i].name,
-					json_pack("{s:I, s:I}", "soft", (json_int_t)soft, "hard", (json_int_t)hard)))
+			json_object_set_new(all, resources[i].name,
+				json_pack("{s:I, s:I}", "soft", (json_int_t)soft, "hard",
+					(json_int_t)hard)))
 			rc = err_errno(e, -ENOMEM, "cannot read limits");
 	if (!rc && !json_object_size(all))
 		rc = err_set(e, -ESRCH, "process %d shows no limits: it has ended", (int)pid);
@@ -105,30 +113,30 @@ int limits_inverse(pid_t pid, const char *resource, json_t **inverse, struct err
 
 	if (!r)
 		return err_set(e, -EINVAL,
-			       "there is no resource '%s'; there are as, core, cpu, data, fsize, memlock, nofile, "
-			       "nproc, rss and stack",
-			       resource);
+			"there is no resource '%s'; there are as, core, cpu, data, fsize, memlock, nofile, "
+			"nproc, rss and stack",
+			resource);
 	rc = target_open(pid, &t, e);
 	if (!rc)
 		rc = read_one(pid, r, &soft, &hard, e);
 	if (rc)
 		return rc;
-	inv = json_pack("{s:i, s:I, s:s, s:I}", "pid", (int)pid, "start_ticks", (json_int_t)t.ticks, "resource", resource,
-			"soft", (json_int_t)soft);
+	inv = json_pack("{s:i, s:I, s:s, s:I}", "pid", (int)pid, "start_ticks", (json_int_t)t.ticks,
+		"resource", resource, "soft", (json_int_t)soft);
 	if (!inv)
 		return err_errno(e, -ENOMEM, "cannot set a limit");
 	*inverse = inv;
 	return 0;
 }
 
-static int inverse_read(const json_t *inverse, struct target *t, const struct resource **r, int64_t *soft,
-			struct err *e)
+static int inverse_read(const json_t *inverse, struct target *t, const struct resource **r,
+	int64_t *soft, struct err *e)
 {
 	const char *name;
 	json_int_t value;
 
-	if (json_unpack((json_t *)inverse, "{s:s, s:I}", "resource", &name, "soft", &value) < 0 || value < LIMITS_UNLIMITED ||
-	    !(*r = resource_find(name)))
+	if (json_unpack((json_t *)inverse, "{s:s, s:I}", "resource", &name, "soft", &value) < 0 ||
+		value < LIMITS_UNLIMITED || !(*r = resource_find(name)))
 		return err_set(e, -EBADMSG, "the inverse of limits is damaged");
 	*soft = value;
 	return target_read(inverse, t, e);
@@ -144,17 +152,20 @@ static int apply(const struct target *t, const struct resource *r, int64_t soft,
 	if (rc <= 0)
 		return rc ? rc : err_set(e, -ESRCH, "process %d has ended", (int)t->pid);
 	if (prlimit(t->pid, (__rlimit_resource_t)r->number, NULL, &limit) < 0)
-		return err_errno(e, -errno, "cannot read limit %s of process %d", r->name, (int)t->pid);
+		return err_errno(
+			e, -errno, "cannot read limit %s of process %d", r->name, (int)t->pid);
 	limit.rlim_cur = soft == LIMITS_UNLIMITED ? RLIM_INFINITY : (rlim_t)soft;
 	if (limit.rlim_cur > limit.rlim_max)
-		return err_set(e, -EINVAL, "the hard limit %s of process %d is %ju, below what is asked for", r->name,
-			       (int)t->pid, (uintmax_t)limit.rlim_max);
+		return err_set(e, -EINVAL,
+			"the hard limit %s of process %d is %ju, below what is asked for", r->name,
+			(int)t->pid, (uintmax_t)limit.rlim_max);
 	if (prlimit(t->pid, (__rlimit_resource_t)r->number, &limit, NULL) < 0)
-		return err_errno(e, -errno, "cannot set limit %s of process %d", r->name, (int)t->pid);
+		return err_errno(
+			e, -errno, "cannot set limit %s of process %d", r->name, (int)t->pid);
 	rc = read_one(t->pid, r, &is, &hard, e);
 	if (!rc && is != soft)
-		rc = err_set(e, -EIO, "limit %s of process %d is %" PRId64 " still, not %" PRId64, r->name, (int)t->pid, is,
-			     soft);
+		rc = err_set(e, -EIO, "limit %s of process %d is %" PRId64 " still, not %" PRId64,
+			r->name, (int)t->pid, is, soft);
 	return rc;
 }
 
@@ -166,7 +177,8 @@ int limits_set(const json_t *inverse, int64_t soft, struct err *e)
 	int rc;
 
 	if (soft < LIMITS_UNLIMITED)
-		return err_set(e, -EINVAL, "a limit must be 0 or above, or %d for none", LIMITS_UNLIMITED);
+		return err_set(
+			e, -EINVAL, "a limit must be 0 or above, or %d for none", LIMITS_UNLIMITED);
 	rc = inverse_read(inverse, &t, &r, &old, e);
 	return rc ? rc : apply(&t, r, soft, e);
 }
@@ -211,8 +223,8 @@ static int limits_verify(const json_t *inverse, struct err *e)
 		return rc;
 	rc = read_one(t.pid, r, &is, &hard, e);
 	if (!rc && is != soft)
-		rc = err_set(e, -EBUSY, "limit %s of process %d is still %" PRId64 ", not %" PRId64, r->name, (int)t.pid, is,
-			     soft);
+		rc = err_set(e, -EBUSY, "limit %s of process %d is still %" PRId64 ", not %" PRId64,
+			r->name, (int)t.pid, is, soft);
 	return unless_ended(&t, rc);
 }
 

@@ -16,8 +16,8 @@
 /* {NAME: {soft, hard}} of process 'pid' as /proc/PID/limits has them; new reference. -ESRCH. */
 int limits_read(pid_t pid, json_t **out, struct err *e);
 
-/* What takes limits_set back; new reference. 'resource' as prlimit(1) calls it: as, core, cpu, data, fsize,
- * memlock, nofile, nproc, rss, stack. -ESRCH; -EINVAL: unknown resource. */
+/* What takes limits_set back; new reference. 'resource' as prlimit(1) calls it: as, core, cpu,
+ * data, fsize, memlock, nofile, nproc, rss, stack. -ESRCH; -EINVAL: unknown resource. */
 int limits_inverse(pid_t pid, const char *resource, json_t **inverse, struct err *e);
 
 /* Sets the soft limit (LIMITS_UNLIMITED: none), and looks whether it is so. -ESRCH: the process has

@@ -30,8 +30,10 @@ static bool read_line(const char *line, struct mounted *m)
 {
 	const char *dash = strstr(line, " - ");
 
-	if (!dash || sscanf(line, "%*s %*s %u:%u %255s %4095s %255s", &m->major, &m->minor, m->root, m->point, m->options) != 5 ||
-	    sscanf(dash, " - %63s %4095s %511s", m->type, m->source, m->super) != 3)
+	if (!dash ||
+		sscanf(line, "%*s %*s %u:%u %255s %4095s %255s", &m->major, &m->minor, m->root,
+			m->point, m->options) != 5 ||
+		sscanf(dash, " - %63s %4095s %511s", m->type, m->source, m->super) != 3)
 		return false;
 	unescape(m->root);
 	unescape(m->point);
@@ -87,7 +89,8 @@ static bool has_word(const char *list, const char *word)
 
 bool mounted_readonly(const struct mounted *m)
 {
-	return has_word(m->options, "ro") || has_word(m->super, "ro") || has_word(m->super, "emergency_ro");
+	return has_word(m->options, "ro") || has_word(m->super, "ro") ||
+		has_word(m->super, "emergency_ro");
 }
 
 unsigned long mounted_flags(const struct mounted *m, char data[512])
@@ -96,13 +99,20 @@ unsigned long mounted_flags(const struct mounted *m, char data[512])
 		const char *word;
 		unsigned long flag;
 	} flags[] = {
-		{"ro", MS_RDONLY},	   {"nosuid", MS_NOSUID},	  {"nodev", MS_NODEV},
-		{"noexec", MS_NOEXEC},	   {"noatime", MS_NOATIME},	  {"nodiratime", MS_NODIRATIME},
-		{"relatime", MS_RELATIME}, {"sync", MS_SYNCHRONOUS},	  {"dirsync", MS_DIRSYNC},
-		{"mand", MS_MANDLOCK},	   {"lazytime", MS_LAZYTIME},
+		{"ro", MS_RDONLY},
+		{"nosuid", MS_NOSUID},
+		{"nodev", MS_NODEV},
+		{"noexec", MS_NOEXEC},
+		{"noatime", MS_NOATIME},
+		{"nodiratime", MS_NODIRATIME},
+		{"relatime", MS_RELATIME},
+		{"sync", MS_SYNCHRONOUS},
+		{"dirsync", MS_DIRSYNC},
+		{"mand", MS_MANDLOCK},
+		{"lazytime", MS_LAZYTIME},
 	};
-	static const char *const not_options[] = {"rw", "ro", "seclabel", "emergency_ro", "shutdown", "sync", "dirsync",
-						  "mand", "lazytime"};
+	static const char *const not_options[] = {"rw", "ro", "seclabel", "emergency_ro",
+		"shutdown", "sync", "dirsync", "mand", "lazytime"};
 	char copy[512], *word, *save = NULL;
 	unsigned long all = 0;
 

@@ -12,22 +12,23 @@
 
 struct mounted {
 	unsigned major, minor;
-	char root[256];        /* "/" but for bind mounts */
+	char root[256]; /* "/" but for bind mounts */
 	char point[PATH_MAX];
 	char type[64];
 	char source[PATH_MAX];
-	char options[256];     /* of the mount: "rw,noatime" */
-	char super[512];       /* of the file system: "rw,errors=remount-ro" */
+	char options[256]; /* of the mount: "rw,noatime" */
+	char super[512];   /* of the file system: "rw,errors=remount-ro" */
 };
 
 /* The mount that 'path' lies on. -ENOENT: no such path. */
 int mounted_at(const char *path, struct mounted *m, struct err *e);
 
-/* True if writes are refused: mounted so, or by the file system's own emergency (Linux 6.16 and later
- * say so in the super options alone). */
+/* True if writes are refused: mounted so, or by the file system's own emergency (Linux 6.16 and
+ * later say so in the super options alone). */
 bool mounted_readonly(const struct mounted *m);
 
-/* Flags and data for mount(2) that make it again; 'data' gets what the file system itself understands. */
+/* Flags and data for mount(2) that make it again; 'data' gets what the file system itself
+ * understands. */
 unsigned long mounted_flags(const struct mounted *m, char data[512]);
 
 #endif

@@ -28,7 +28,8 @@ int packets_check(const char *forced, enum packets_backend *backend, struct err 
 	int rc = 0;
 
 	if (forced && strcmp(forced, "nftables") && strcmp(forced, "iptables"))
-		return err_set(e, -EINVAL, "there is no backend '%s'; there are nftables and iptables", forced);
+		return err_set(e, -EINVAL,
+			"there is no backend '%s'; there are nftables and iptables", forced);
 	if (geteuid() != 0)
 		return err_set(e, -EPERM, "dropping packets needs root");
 	if (!forced || !strcmp(forced, "nftables")) {
@@ -44,7 +45,8 @@ int packets_check(const char *forced, enum packets_backend *backend, struct err 
 		*backend = PACKETS_IPTABLES;
 		return 0;
 	}
-	return rc ? err_set(e, -EOPNOTSUPP, "%.400s, and %.400s", e ? e->text : "no nftables", second.text)
+	return rc ? err_set(e, -EOPNOTSUPP, "%.400s, and %.400s", e ? e->text : "no nftables",
+			    second.text)
 		  : err_set(e, -EOPNOTSUPP, "%s", second.text);
 }
 
@@ -57,12 +59,13 @@ json_t *packets_inverse(enum packets_backend backend, const char *session, const
 	return json_pack("{s:s, s:s}", "backend", packets_backend_name(backend), "table", name);
 }
 
-static int inverse_read(const json_t *inverse, enum packets_backend *backend, const char **table, struct err *e)
+static int inverse_read(
+	const json_t *inverse, enum packets_backend *backend, const char **table, struct err *e)
 {
 	const char *name;
 
 	if (json_unpack((json_t *)inverse, "{s:s, s:s}", "backend", &name, "table", table) < 0 ||
-	    strncmp(*table, "culprit_", 8) || strlen(*table) > 28)
+		strncmp(*table, "culprit_", 8) || strlen(*table) > 28)
 		return err_set(e, -EBADMSG, "the inverse of packets is damaged");
 	*backend = strcmp(name, "iptables") ? PACKETS_NFTABLES : PACKETS_IPTABLES;
 	return 0;
@@ -77,7 +80,8 @@ int packets_drop(const struct packets_spec *s, const json_t *inverse, struct err
 	rc = inverse_read(inverse, &backend, &table, e);
 	if (rc)
 		return rc;
-	return backend == PACKETS_NFTABLES ? nft_drop(s, table, true, e) : iptables_drop(s, table, e);
+	return backend == PACKETS_NFTABLES ? nft_drop(s, table, true, e)
+					   : iptables_drop(s, table, e);
 }
 
 int packets_read(const json_t *inverse, struct packets_counters *c, struct err *e)
@@ -118,8 +122,8 @@ static int has(enum packets_backend backend, const char *table, bool *found, str
 		return rc;
 	*found = false;
 	snprintf(wanted, sizeof(wanted), "inet %s", table);
-	json_array_foreach(list, i, value)
-		*found = *found || !strcmp(json_string_value(value), wanted);
+	json_array_foreach(list, i, value) *found = *found ||
+		!strcmp(json_string_value(value), wanted);
 	json_decref(list);
 	return 0;
 }
@@ -149,7 +153,8 @@ static int packets_verify(const json_t *inverse, struct err *e)
 	if (!rc)
 		rc = has(backend, table, &found, e);
 	if (!rc && found)
-		rc = err_set(e, -EBUSY, "the %s rules of '%s' are still there", packets_backend_name(backend), table);
+		rc = err_set(e, -EBUSY, "the %s rules of '%s' are still there",
+			packets_backend_name(backend), table);
 	return rc;
 }
 

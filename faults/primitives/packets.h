@@ -18,7 +18,7 @@
 enum packets_backend { PACKETS_NFTABLES, PACKETS_IPTABLES };
 
 struct packets_address {
-	int family;             /* AF_INET or AF_INET6 */
+	int family; /* AF_INET or AF_INET6 */
 	unsigned char bytes[16];
 	char text[46];
 };
@@ -27,11 +27,11 @@ struct packets_address {
 int packets_address_parse(const char *text, struct packets_address *a, struct err *e);
 
 struct packets_spec {
-	double percent;                      /* 0 < percent <= 100, in steps of 0.0001 */
-	bool out;                            /* sent packets instead of received ones */
-	const struct packets_address *from;  /* n_from == 0: any source */
+	double percent;                     /* 0 < percent <= 100, in steps of 0.0001 */
+	bool out;                           /* sent packets instead of received ones */
+	const struct packets_address *from; /* n_from == 0: any source */
 	size_t n_from;
-	const struct packets_address *to;    /* n_to == 0: any destination */
+	const struct packets_address *to; /* n_to == 0: any destination */
 	size_t n_to;
 };
 
@@ -44,12 +44,12 @@ const char *packets_backend_name(enum packets_backend backend);
 /* The inverse of packets_drop for the table named after 'session' and 'handle'; NULL: no memory. */
 json_t *packets_inverse(enum packets_backend backend, const char *session, const char *handle);
 
-/* The act that 'inverse' takes back. All or nothing with nftables; with iptables a failure may leave a
- * part, which undo removes. */
+/* The act that 'inverse' takes back. All or nothing with nftables; with iptables a failure may
+ * leave a part, which undo removes. */
 int packets_drop(const struct packets_spec *s, const json_t *inverse, struct err *e);
 
 struct packets_counters {
-	uint64_t seen, dropped;              /* packets that matched the addresses; of these, dropped */
+	uint64_t seen, dropped; /* packets that matched the addresses; of these, dropped */
 	uint64_t seen_bytes, dropped_bytes;
 };
 

@@ -61,7 +61,7 @@ int iptables_check(struct err *e)
 }
 
 static int jump(size_t v, const struct packets_spec *s, const struct packets_address *from,
-		const struct packets_address *to, const char *chain, struct err *e)
+	const struct packets_address *to, const char *chain, struct err *e)
 {
 	char line[256], source[64] = "", target[64] = "";
 
@@ -69,8 +69,8 @@ static int jump(size_t v, const struct packets_spec *s, const struct packets_add
 		snprintf(source, sizeof(source), "-s %s", from->text);
 	if (to)
 		snprintf(target, sizeof(target), "-d %s", to->text);
-	snprintf(line, sizeof(line), "-I %s ! %s lo %s %s -j %s", s->out ? "OUTPUT" : "INPUT", s->out ? "-o" : "-i",
-		 source, target, chain);
+	snprintf(line, sizeof(line), "-I %s ! %s lo %s %s -j %s", s->out ? "OUTPUT" : "INPUT",
+		s->out ? "-o" : "-i", source, target, chain);
 	return iptables(v, NULL, e, line);
 }
 
@@ -80,7 +80,8 @@ static int drop_version(size_t v, const struct packets_spec *s, const char *chai
 	int family = versions[v].family, rc;
 
 	if (s->percent < 100)
-		snprintf(chance, sizeof(chance), "-m statistic --mode random --probability %.8f", s->percent / 100);
+		snprintf(chance, sizeof(chance), "-m statistic --mode random --probability %.8f",
+			s->percent / 100);
 	snprintf(line, sizeof(line), "-N %s", chain);
 	rc = iptables(v, NULL, e, line);
 	if (!rc) {
@@ -88,7 +89,8 @@ static int drop_version(size_t v, const struct packets_spec *s, const char *chai
 		rc = iptables(v, NULL, e, line);
 	}
 	if (!rc) {
-		snprintf(line, sizeof(line), "-A %s %s -m comment --comment culprit-dropped -j DROP", chain, chance);
+		snprintf(line, sizeof(line),
+			"-A %s %s -m comment --comment culprit-dropped -j DROP", chain, chance);
 		rc = iptables(v, NULL, e, line);
 	}
 	for (size_t i = 0; !rc && i < (s->n_from ? s->n_from : 1); i++) {
@@ -114,7 +116,8 @@ int iptables_drop(const struct packets_spec *s, const char *chain, struct err *e
 }
 
 /* "packets bytes" at the head of the line that holds 'mark'. */
-static bool counter(const char *text, const char *mark, unsigned long long *packets, unsigned long long *bytes)
+static bool counter(
+	const char *text, const char *mark, unsigned long long *packets, unsigned long long *bytes)
 {
 	const char *line = strstr(text, mark);
 
@@ -134,10 +137,11 @@ int iptables_read(const char *chain, struct packets_counters *c, struct err *e)
 		char *text = NULL;
 		int rc = present(v) ? iptables(v, &text, e, line) : 0;
 
-		if (text && !rc && (!counter(text, "culprit-seen", &seen, &seen_bytes) ||
-				    !counter(text, "culprit-dropped", &dropped, &dropped_bytes)))
+		if (text && !rc &&
+			(!counter(text, "culprit-seen", &seen, &seen_bytes) ||
+				!counter(text, "culprit-dropped", &dropped, &dropped_bytes)))
 			rc = err_set(e, -EBADMSG, "cannot read what '%s' prints for the chain '%s'",
-				     versions[v].program, chain);
+				versions[v].program, chain);
 		if (text && !rc) {
 			sum.seen += seen;
 			sum.seen_bytes += seen_bytes;
@@ -185,7 +189,8 @@ static int remove_version(size_t v, const char *chain, struct err *e)
 	int rc = iptables(v, &rules, e, "-S");
 
 	snprintf(target, sizeof(target), " -j %s", chain);
-	for (line = rc ? NULL : strtok_r(rules, "\n", &save); line && !rc; line = strtok_r(NULL, "\n", &save)) {
+	for (line = rc ? NULL : strtok_r(rules, "\n", &save); line && !rc;
+		line = strtok_r(NULL, "\n", &save)) {
 		size_t n = strlen(line), m = strlen(target);
 
 		if (strncmp(line, "-A ", 3) || n < m || strcmp(line + n - m, target))

@@ -82,7 +82,8 @@ static void batch_mark(struct batch *b, bool begin)
 	char *at = b->rc ? NULL : batch_room(b, MNL_SOCKET_BUFFER_SIZE);
 
 	if (at)
-		batch_end_message(b, begin ? nftnl_batch_begin(at, b->seq++) : nftnl_batch_end(at, b->seq++));
+		batch_end_message(
+			b, begin ? nftnl_batch_begin(at, b->seq++) : nftnl_batch_end(at, b->seq++));
 }
 
 static void put_table(struct batch *b, uint16_t type, uint16_t flags)
@@ -107,8 +108,8 @@ static void put_chain(struct batch *b, const char *name, int hook)
 	struct nlmsghdr *nlh;
 
 	if (!c || nftnl_chain_set_str(c, NFTNL_CHAIN_TABLE, b->table) < 0 ||
-	    nftnl_chain_set_str(c, NFTNL_CHAIN_NAME, name) < 0 ||
-	    (hook >= 0 && nftnl_chain_set_str(c, NFTNL_CHAIN_TYPE, "filter") < 0)) {
+		nftnl_chain_set_str(c, NFTNL_CHAIN_NAME, name) < 0 ||
+		(hook >= 0 && nftnl_chain_set_str(c, NFTNL_CHAIN_TYPE, "filter") < 0)) {
 		b->rc = -ENOMEM;
 	} else if (hook >= 0) {
 		nftnl_chain_set_u32(c, NFTNL_CHAIN_HOOKNUM, (uint32_t)hook);
@@ -129,7 +130,7 @@ static struct nftnl_rule *rule_begin(struct batch *b, const char *chain)
 	struct nftnl_rule *r = b->rc ? NULL : nftnl_rule_alloc();
 
 	if (!r || nftnl_rule_set_str(r, NFTNL_RULE_TABLE, b->table) < 0 ||
-	    nftnl_rule_set_str(r, NFTNL_RULE_CHAIN, chain) < 0)
+		nftnl_rule_set_str(r, NFTNL_RULE_CHAIN, chain) < 0)
 		b->rc = b->rc ? b->rc : -ENOMEM;
 	return r;
 }
@@ -167,7 +168,8 @@ static void put_meta(struct batch *b, struct nftnl_rule *r, uint32_t key)
 	nftnl_expr_set_u32(x, NFTNL_EXPR_META_DREG, NFT_REG_1);
 }
 
-static void put_cmp(struct batch *b, struct nftnl_rule *r, uint32_t op, const void *data, uint32_t size)
+static void put_cmp(
+	struct batch *b, struct nftnl_rule *r, uint32_t op, const void *data, uint32_t size)
 {
 	struct nftnl_expr *x = rule_expr(b, r, "cmp");
 
@@ -179,7 +181,8 @@ static void put_cmp(struct batch *b, struct nftnl_rule *r, uint32_t op, const vo
 		b->rc = -ENOMEM;
 }
 
-static void put_address(struct batch *b, struct nftnl_rule *r, const struct packets_address *a, bool source)
+static void put_address(
+	struct batch *b, struct nftnl_rule *r, const struct packets_address *a, bool source)
 {
 	uint32_t size = a->family == AF_INET ? 4 : 16;
 	uint32_t offset = a->family == AF_INET ? (source ? 12 : 16) : (source ? 8 : 24);
@@ -241,12 +244,14 @@ static void put_loss_rules(struct batch *b, double percent)
 	rule_end(b, r);
 }
 
-static void put_jump(struct batch *b, const struct packets_address *from, const struct packets_address *to)
+static void put_jump(
+	struct batch *b, const struct packets_address *from, const struct packets_address *to)
 {
 	struct nftnl_rule *r = rule_begin(b, CHAIN_HOOK);
 
 	if (from || to) {
-		uint8_t family = (from ? from : to)->family == AF_INET ? NFPROTO_IPV4 : NFPROTO_IPV6;
+		uint8_t family = (from ? from : to)->family == AF_INET ? NFPROTO_IPV4
+								       : NFPROTO_IPV6;
 
 		put_meta(b, r, NFT_META_NFPROTO);
 		put_cmp(b, r, NFT_CMP_EQ, &family, 1);
@@ -384,7 +389,9 @@ static int dump(uint16_t type, uint16_t family, mnl_cb_t cb, void *data, struct 
 		rc = mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0 ? -errno : 0;
 		while (!rc && more > 0) {
 			n = mnl_socket_recvfrom(nl, buf, sizeof(buf));
-			more = n < 0 ? -1 : mnl_cb_run(buf, (size_t)n, seq, mnl_socket_get_portid(nl), cb, data);
+			more = n < 0 ? -1
+				     : mnl_cb_run(buf, (size_t)n, seq, mnl_socket_get_portid(nl),
+					       cb, data);
 			if (more < 0)
 				rc = errno == EAGAIN ? -ETIMEDOUT : -errno;
 		}
@@ -401,8 +408,8 @@ static int on_table(const struct nlmsghdr *nlh, void *data)
 	static const struct {
 		uint32_t family;
 		const char *name;
-	} families[] = {{NFPROTO_INET, "inet"}, {NFPROTO_IPV4, "ip"},	    {NFPROTO_IPV6, "ip6"},
-			{NFPROTO_ARP, "arp"},	{NFPROTO_BRIDGE, "bridge"}, {NFPROTO_NETDEV, "netdev"}};
+	} families[] = {{NFPROTO_INET, "inet"}, {NFPROTO_IPV4, "ip"}, {NFPROTO_IPV6, "ip6"},
+		{NFPROTO_ARP, "arp"}, {NFPROTO_BRIDGE, "bridge"}, {NFPROTO_NETDEV, "netdev"}};
 	struct nftnl_table *t = nftnl_table_alloc();
 	const char *family = "other";
 	json_t *list = data, *name;
@@ -416,7 +423,8 @@ static int on_table(const struct nlmsghdr *nlh, void *data)
 			family = families[i].name;
 	snprintf(text, sizeof(text), "%s %s", family, nftnl_table_get_str(t, NFTNL_TABLE_NAME));
 	/* A dump that was begun anew says some names twice. */
-	json_array_foreach(list, i, name) {
+	json_array_foreach(list, i, name)
+	{
 		known = (char *)json_string_value(name);
 		if (!strcmp(known, text))
 			goto out;
@@ -460,8 +468,8 @@ static int on_rule(const struct nlmsghdr *nlh, void *data)
 	int counters = 0;
 
 	if (!r || nftnl_rule_nlmsg_parse(nlh, r) < 0 ||
-	    strcmp(nftnl_rule_get_str(r, NFTNL_RULE_TABLE), reading->table) ||
-	    strcmp(nftnl_rule_get_str(r, NFTNL_RULE_CHAIN), CHAIN_LOSS))
+		strcmp(nftnl_rule_get_str(r, NFTNL_RULE_TABLE), reading->table) ||
+		strcmp(nftnl_rule_get_str(r, NFTNL_RULE_CHAIN), CHAIN_LOSS))
 		goto out;
 	iter = nftnl_expr_iter_create(r);
 	while (iter && (x = nftnl_expr_iter_next(iter))) {

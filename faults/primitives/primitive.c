@@ -20,7 +20,8 @@ const struct primitive *primitive_find(const char *name)
 	return NULL;
 }
 
-int primitive_revert(const struct primitive *p, const json_t *inverse, bool *was_there, struct err *e)
+int primitive_revert(
+	const struct primitive *p, const json_t *inverse, bool *was_there, struct err *e)
 {
 	bool was = false;
 	int rc;

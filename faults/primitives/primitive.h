@@ -18,7 +18,8 @@ struct primitive {
 	const char *name;
 	/* A reboot undoes it by itself; what then has the same number is somebody else's. */
 	bool ends_with_boot;
-	/* Its undo may take minutes (a file-system check): the node says that it is quarantined meanwhile. */
+	/* Its undo may take minutes (a file-system check): the node says that it is quarantined
+	 * meanwhile. */
 	bool slow;
 	/* '*was_there' (never NULL) becomes true if there was something to undo. -EBADMSG: the
 	 * inverse is not one of this primitive's. */
@@ -31,7 +32,8 @@ struct primitive {
 const struct primitive *primitive_find(const char *name);
 
 /* Undoes and verifies. 'was_there' may be NULL. */
-int primitive_revert(const struct primitive *p, const json_t *inverse, bool *was_there, struct err *e);
+int primitive_revert(
+	const struct primitive *p, const json_t *inverse, bool *was_there, struct err *e);
 
 extern const struct primitive command_primitive;
 extern const struct primitive process_primitive;

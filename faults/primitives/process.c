@@ -42,7 +42,8 @@ void process_close_others(const int *keep, size_t n)
 	close_between(from, ~0u);
 }
 
-/* Our environment, then 'extra', then the tag; allocated, never freed: only the child calls this. */
+/* Our environment, then 'extra', then the tag; allocated, never freed: only the child calls
+ * this. */
 static char **make_environ(const json_t *extra, const char *tag)
 {
 	size_t n = 0, room, used = 0;
@@ -58,16 +59,17 @@ static char **make_environ(const json_t *extra, const char *tag)
 		return NULL;
 	for (size_t i = 0; i < n; i++) {
 		size_t len = strcspn(environ[i], "=");
-		bool replaced = len == strlen(PROCESS_TAG) && !strncmp(environ[i], PROCESS_TAG, len);
+		bool replaced = len == strlen(PROCESS_TAG) &&
+			!strncmp(environ[i], PROCESS_TAG, len);
 
-		json_object_foreach((json_t *)extra, key, value)
-			replaced = replaced || (strlen(key) == len && !strncmp(environ[i], key, len));
+		json_object_foreach((json_t *)extra, key, value) replaced = replaced ||
+			(strlen(key) == len && !strncmp(environ[i], key, len));
 		if (!replaced)
 			env[used++] = environ[i];
 	}
-	json_object_foreach((json_t *)extra, key, value)
-		if (asprintf(&env[used++], "%s=%s", key, json_string_value(value)) < 0)
-			return NULL;
+	json_object_foreach((json_t *)extra, key,
+		value) if (asprintf(&env[used++], "%s=%s", key, json_string_value(value)) <
+		0) return NULL;
 	if (asprintf(&env[used++], PROCESS_TAG "=%s", tag) < 0)
 		return NULL;
 	return env;
@@ -103,9 +105,9 @@ static _Noreturn void child(const struct process_spec *s, int gate, int failed)
 		_exit(125);
 	if (code == 1 && !env)
 		errno = ENOMEM;
-	if (code == 1 && env && put_fd(s->in, 0, O_RDONLY) >= 0 && put_fd(s->out, 1, O_WRONLY) >= 0 &&
-	    put_fd(s->err, 2, O_WRONLY) >= 0 && (s->pass < 0 || fcntl(s->pass, F_SETFD, 0) >= 0) &&
-	    !chdir(s->cwd ? s->cwd : "/"))
+	if (code == 1 && env && put_fd(s->in, 0, O_RDONLY) >= 0 &&
+		put_fd(s->out, 1, O_WRONLY) >= 0 && put_fd(s->err, 2, O_WRONLY) >= 0 &&
+		(s->pass < 0 || fcntl(s->pass, F_SETFD, 0) >= 0) && !chdir(s->cwd ? s->cwd : "/"))
 		execvpe(s->argv[0], (char *const *)s->argv, env);
 	code = errno;
 	if (write(failed, &code, sizeof(code)) < 0)
@@ -113,7 +115,8 @@ static _Noreturn void child(const struct process_spec *s, int gate, int failed)
 	_exit(127);
 }
 
-int process_fork(const struct process_spec *s, struct process_gate *g, json_t **inverse, struct err *e)
+int process_fork(
+	const struct process_spec *s, struct process_gate *g, json_t **inverse, struct err *e)
 {
 	int gate[2] = {-1, -1}, failed[2] = {-1, -1}, rc = 0;
 	json_t *inv = NULL;
@@ -131,8 +134,8 @@ int process_fork(const struct process_spec *s, struct process_gate *g, json_t **
 		err_errno(e, rc, "cannot start '%s'", s->argv[0]);
 		goto out;
 	}
-	inv = json_pack("{s:s, s:i, s:I, s:f}", "tag", s->tag, "pid", (int)pid, "start_ticks", (json_int_t)ticks,
-			"grace_s", s->grace_s);
+	inv = json_pack("{s:s, s:i, s:I, s:f}", "tag", s->tag, "pid", (int)pid, "start_ticks",
+		(json_int_t)ticks, "grace_s", s->grace_s);
 	if (!inv) {
 		rc = err_errno(e, -ENOMEM, "cannot start '%s'", s->argv[0]);
 		goto out;
@@ -194,16 +197,17 @@ static int inverse_read(const json_t *inverse, struct process_inverse *out, stru
 {
 	json_int_t pid, ticks;
 
-	if (json_unpack((json_t *)inverse, "{s:s, s:I, s:I, s:F}", "tag", &out->tag, "pid", &pid, "start_ticks", &ticks,
-			"grace_s", &out->grace_s) < 0 ||
-	    !strchr(out->tag, '/') || pid <= 1 || ticks < 0)
+	if (json_unpack((json_t *)inverse, "{s:s, s:I, s:I, s:F}", "tag", &out->tag, "pid", &pid,
+		    "start_ticks", &ticks, "grace_s", &out->grace_s) < 0 ||
+		!strchr(out->tag, '/') || pid <= 1 || ticks < 0)
 		return err_set(e, -EBADMSG, "the inverse of a process is damaged");
 	out->pid = (pid_t)pid;
 	out->ticks = (uint64_t)ticks;
 	return 0;
 }
 
-/* Sends 'signo' (0: only looks) to all that is left; the count, or -errno. '*who' gets one of them. */
+/* Sends 'signo' (0: only looks) to all that is left; the count, or -errno. '*who' gets one of
+ * them. */
 static int signal_all(const struct process_inverse *inv, int signo, pid_t *who)
 {
 	uint64_t ticks;

@@ -19,22 +19,23 @@
 #define PROCESS_TAG "CULPRIT_TAG"
 
 struct process_spec {
-	const char *const *argv;  /* looked up in PATH; NULL-terminated */
-	const char *tag;          /* SESSION/HANDLE */
-	const json_t *env;        /* object of strings, added to ours; may be NULL */
-	const char *cwd;          /* NULL: "/" */
-	int in, out, err;         /* descriptors for 0, 1, 2; -1: /dev/null */
-	int pass;                 /* one more descriptor, kept under its number; -1: none */
-	double grace_s;           /* undo sends SIGTERM first and waits this long; 0: SIGKILL at once */
+	const char *const *argv; /* looked up in PATH; NULL-terminated */
+	const char *tag;         /* SESSION/HANDLE */
+	const json_t *env;       /* object of strings, added to ours; may be NULL */
+	const char *cwd;         /* NULL: "/" */
+	int in, out, err;        /* descriptors for 0, 1, 2; -1: /dev/null */
+	int pass;                /* one more descriptor, kept under its number; -1: none */
+	double grace_s; /* undo sends SIGTERM first and waits this long; 0: SIGKILL at once */
 };
 
 struct process_gate {
 	pid_t pid;
-	int open, failed;         /* our ends of the two pipes */
+	int open, failed; /* our ends of the two pipes */
 };
 
 /* Forks. '*inverse' is the caller's. The descriptors stay the caller's. */
-int process_fork(const struct process_spec *s, struct process_gate *g, json_t **inverse, struct err *e);
+int process_fork(
+	const struct process_spec *s, struct process_gate *g, json_t **inverse, struct err *e);
 
 /* Opens the gate and waits until the program runs. On failure (-ENOENT: no such program, ...) the
  * child is gone and reaped. */
@@ -51,7 +52,7 @@ struct process_usage {
 	uint64_t read_bytes, write_bytes; /* storage */
 	uint64_t rchar, wchar;            /* read and write calls */
 	double cpu_s;
-	uint64_t rss_bytes;               /* of those that live: memory now */
+	uint64_t rss_bytes; /* of those that live: memory now */
 };
 
 struct process_account;
@@ -60,7 +61,8 @@ struct process_account;
 int process_account_new(const char *tag, struct process_account **out);
 
 /* Looks again. '*live' gets the number of live processes. */
-int process_account_update(struct process_account *a, struct process_usage *u, int *live, struct err *e);
+int process_account_update(
+	struct process_account *a, struct process_usage *u, int *live, struct err *e);
 
 /* To be called for a zombie before it is reaped: its last figures, exactly. */
 void process_account_exit(struct process_account *a, pid_t pid);

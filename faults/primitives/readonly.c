@@ -32,11 +32,13 @@ struct inverse {
 
 static int read_inverse(const json_t *j, struct inverse *i, struct err *e)
 {
-	if (json_unpack((json_t *)j, "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:b, s:o}", "dir", &i->dir,
-			"point", &i->point, "source", &i->source, "super", &i->super, "data", &i->data, "uuid", &i->uuid,
-			"boot", &i->boot, "sysfs", &i->sysfs, "flags", &i->flags, "errors", &i->errors, "major", &i->major,
-			"minor", &i->minor, "by_error", &i->by_error, "server", &i->server) < 0 ||
-	    i->dir[0] != '/' || i->point[0] != '/' || !i->point[1])
+	if (json_unpack((json_t *)j,
+		    "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:b, s:o}", "dir",
+		    &i->dir, "point", &i->point, "source", &i->source, "super", &i->super, "data",
+		    &i->data, "uuid", &i->uuid, "boot", &i->boot, "sysfs", &i->sysfs, "flags",
+		    &i->flags, "errors", &i->errors, "major", &i->major, "minor", &i->minor,
+		    "by_error", &i->by_error, "server", &i->server) < 0 ||
+		i->dir[0] != '/' || i->point[0] != '/' || !i->point[1])
 		return err_set(e, -EBADMSG, "the inverse of a read-only file system is damaged");
 	i->server = json_is_object(i->server) ? i->server : NULL;
 	return 0;
@@ -84,8 +86,8 @@ static long errors_count(const char *sysfs, struct err *e)
 	return n;
 }
 
-/* "/sys/fs/ext4/DEV", under the kernel's own name of the device. 1, 0 if errors cannot be triggered there, or -errno
- * if that cannot be found out. */
+/* "/sys/fs/ext4/DEV", under the kernel's own name of the device. 1, 0 if errors cannot be triggered
+ * there, or -errno if that cannot be found out. */
 static int find_sysfs(const struct mounted *m, char *out, size_t size)
 {
 	char path[64], link[512], trigger[200];
@@ -123,15 +125,19 @@ int readonly_prepare(const char *path, pid_t pid, const char *dir, json_t **out,
 	if (geteuid() != 0)
 		rc = err_set(e, -EPERM, "making '%s' read-only needs root", path);
 	else if (!strcmp(m->point, "/"))
-		rc = err_set(e, -EPERM, "'%s' lies on the root file system: the storage must be a mount of its own", path);
+		rc = err_set(e, -EPERM,
+			"'%s' lies on the root file system: the storage must be a mount of its own",
+			path);
 	else if (m->major == own->major && m->minor == own->minor)
-		rc = err_set(e, -EPERM, "'%s' lies on the same file system as the agent's journal in '%s'", path, dir);
+		rc = err_set(e, -EPERM,
+			"'%s' lies on the same file system as the agent's journal in '%s'", path,
+			dir);
 	else if (mounted_readonly(m))
 		rc = err_set(e, -EROFS, "'%s' is read-only already", m->point);
 	if (rc)
 		goto out;
-	if (!strcmp(m->type, "ext4") && !strcmp(m->root, "/") && !stat(m->source, &st) && S_ISBLK(st.st_mode) &&
-	    st.st_rdev == makedev(m->major, m->minor))
+	if (!strcmp(m->type, "ext4") && !strcmp(m->root, "/") && !stat(m->source, &st) &&
+		S_ISBLK(st.st_mode) && st.st_rdev == makedev(m->major, m->minor))
 		by_error = find_sysfs(m, sysfs, sizeof(sysfs));
 	if (by_error < 0)
 		rc = err_errno(e, by_error, "cannot look at the device of '%s'", path);
@@ -144,10 +150,12 @@ int readonly_prepare(const char *path, pid_t pid, const char *dir, json_t **out,
 	if (rc)
 		goto out;
 	flags = mounted_flags(m, data);
-	inverse = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:b, s:O?}", "dir", dir, "point",
-			    m->point, "source", m->source, "super", m->super, "data", data, "uuid", uuid, "boot", boot,
-			    "sysfs", sysfs, "flags", (json_int_t)flags, "errors", (json_int_t)errors, "major",
-			    (int)m->major, "minor", (int)m->minor, "by_error", by_error, "server", server);
+	inverse = json_pack(
+		"{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:b, s:O?}", "dir",
+		dir, "point", m->point, "source", m->source, "super", m->super, "data", data,
+		"uuid", uuid, "boot", boot, "sysfs", sysfs, "flags", (json_int_t)flags, "errors",
+		(json_int_t)errors, "major", (int)m->major, "minor", (int)m->minor, "by_error",
+		by_error, "server", server);
 	if (inverse)
 		*out = inverse;
 	else
@@ -168,7 +176,8 @@ static int trigger(const struct inverse *i, struct err *e)
 	if (!strstr(i->super, "errors=remount-ro")) {
 		snprintf(with, sizeof(with), "%s%serrors=remount-ro", i->data, *i->data ? "," : "");
 		if (mount(NULL, i->point, NULL, MS_REMOUNT | (unsigned long)i->flags, with) < 0)
-			return err_errno(e, -errno, "cannot set errors=remount-ro on '%s'", i->point);
+			return err_errno(
+				e, -errno, "cannot set errors=remount-ro on '%s'", i->point);
 	}
 	fd = open(i->point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0) {
@@ -200,9 +209,10 @@ int readonly_act(const json_t *inverse, struct err *e)
 		return rc;
 	if (i.by_error)
 		rc = trigger(&i, e);
-	else if (mount(NULL, i.point, NULL, MS_REMOUNT | MS_RDONLY | (unsigned long)i.flags, i.data) < 0)
+	else if (mount(NULL, i.point, NULL, MS_REMOUNT | MS_RDONLY | (unsigned long)i.flags,
+			 i.data) < 0)
 		rc = err_errno(e, -errno, "cannot remount '%s' read-only%s", i.point,
-			       errno == EBUSY ? ": files are open for writing" : "");
+			errno == EBUSY ? ": files are open for writing" : "");
 	close(lock);
 	return rc;
 }
@@ -211,7 +221,8 @@ int readonly_act(const json_t *inverse, struct err *e)
 
 static bool is_mounted(const struct inverse *i, struct mounted *m)
 {
-	return !mounted_at(i->point, m, NULL) && !strcmp(m->point, i->point) && !strcmp(m->source, i->source);
+	return !mounted_at(i->point, m, NULL) && !strcmp(m->point, i->point) &&
+		!strcmp(m->source, i->source);
 }
 
 static bool is_healthy(const struct inverse *i)
@@ -222,8 +233,8 @@ static bool is_healthy(const struct inverse *i)
 
 	if (i->by_error)
 		errors = errors_count(i->sysfs, NULL);
-	healthy = m && is_mounted(i, m) && !mounted_readonly(m) && !strcmp(m->super, i->super) && errors >= 0 &&
-		  errors <= i->errors;
+	healthy = m && is_mounted(i, m) && !mounted_readonly(m) && !strcmp(m->super, i->super) &&
+		errors >= 0 && errors <= i->errors;
 	free(m);
 	return healthy;
 }
@@ -237,7 +248,8 @@ static int wait_unused(const char *device, struct err *e)
 
 	while ((fd = open(device, O_RDONLY | O_EXCL | O_CLOEXEC)) < 0) {
 		if (errno != EBUSY || clock_mono_s() > deadline)
-			return err_errno(e, -errno, "cannot check '%s': something still uses it", device);
+			return err_errno(
+				e, -errno, "cannot check '%s': something still uses it", device);
 		nanosleep(&nap, NULL);
 	}
 	close(fd);
@@ -271,10 +283,12 @@ static int repair(const struct inverse *i, int lock, struct err *e)
 	char uuid[33];
 	int rc;
 
-	rc = hold < 0 ? err_errno(e, -errno, "cannot open '%s'", i->source) : read_uuid(i->source, uuid, e);
+	rc = hold < 0 ? err_errno(e, -errno, "cannot open '%s'", i->source)
+		      : read_uuid(i->source, uuid, e);
 	/* After a reboot the name may be another disk's. */
 	if (!rc && strcmp(uuid, i->uuid))
-		rc = err_set(e, -EXDEV, "'%s' is not the file system any more that was made read-only", i->source);
+		rc = err_set(e, -EXDEV,
+			"'%s' is not the file system any more that was made read-only", i->source);
 	if (rc)
 		goto out;
 	rc = unmount(i, e);
@@ -284,8 +298,8 @@ static int repair(const struct inverse *i, int lock, struct err *e)
 		rc = storage_run(argv, lock, CHECK_S, 3, e);
 	if (!rc && mount(i->source, i->point, "ext4", (unsigned long)i->flags, i->data) < 0)
 		rc = err_errno(e, -errno, "cannot mount '%s' on '%s'", i->source, i->point);
-	/* Without a user a loop device that clears itself would be gone, and nothing left to repair at the next try. If it
-	 * is mounted still, this is refused. */
+	/* Without a user a loop device that clears itself would be gone, and nothing left to repair
+	 * at the next try. If it is mounted still, this is refused. */
 	if (rc)
 		mount(i->source, i->point, "ext4", MS_RDONLY | (unsigned long)i->flags, i->data);
 out:
@@ -315,7 +329,8 @@ static int readonly_undo(const json_t *inverse, bool *was_there, struct err *e)
 		return rc;
 	if (!is_healthy(&i)) {
 		*was_there = true;
-		if (!i.by_error && mount(NULL, i.point, NULL, MS_REMOUNT | (unsigned long)i.flags, i.data) < 0)
+		if (!i.by_error &&
+			mount(NULL, i.point, NULL, MS_REMOUNT | (unsigned long)i.flags, i.data) < 0)
 			rc = err_errno(e, -errno, "cannot remount '%s'", i.point);
 		if (i.by_error && i.server && same_boot(&i))
 			rc = server_stop(i.server, GRACE_S, was_there, e);
@@ -337,7 +352,8 @@ static int readonly_verify(const json_t *inverse, struct err *e)
 	if (rc)
 		return rc;
 	if (!is_healthy(&i))
-		return err_set(e, -EBUSY, "'%s' is not mounted as it was, or holds errors", i.point);
+		return err_set(
+			e, -EBUSY, "'%s' is not mounted as it was, or holds errors", i.point);
 	return i.server && same_boot(&i) ? server_verify(i.server, false, e) : 0;
 }
 

@@ -47,7 +47,8 @@ int server_lock(const char *dir, double wait_s, int *out, struct err *e)
 		return err_errno(e, -errno, "cannot open '%s'", path);
 	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK || clock_mono_s() > deadline) {
-			rc = err_errno(e, -errno, "something else is still changing the server: '%s'", path);
+			rc = err_errno(e, -errno,
+				"something else is still changing the server: '%s'", path);
 			close(fd);
 			return rc;
 		}
@@ -57,7 +58,8 @@ int server_lock(const char *dir, double wait_s, int *out, struct err *e)
 	return 0;
 }
 
-/* SIGKILL is sent in every round: one that was just begun has missed the first, and the call may have failed. */
+/* SIGKILL is sent in every round: one that was just begun has missed the first, and the call may
+ * have failed. */
 static int end(const json_t *server, int signo, double timeout_s, pid_t *who)
 {
 	double deadline = clock_mono_s() + timeout_s;
@@ -78,8 +80,8 @@ static int end(const json_t *server, int signo, double timeout_s, pid_t *who)
 	return 0;
 }
 
-/* Its threads may hold files after the first of them has lost its arguments: the entry in /proc must be
- * gone, or be a zombie with that thread alone. */
+/* Its threads may hold files after the first of them has lost its arguments: the entry in /proc
+ * must be gone, or be a zombie with that thread alone. */
 static void wait_released(const pid_t *pids, int n)
 {
 	double deadline = clock_mono_s() + GONE_S;
@@ -96,7 +98,8 @@ static void wait_released(const pid_t *pids, int n)
 			zombie = strstr(text, ") Z ") != NULL;
 			free(text);
 			snprintf(path, sizeof(path), "/proc/%d/task", (int)pids[i]);
-			if ((zombie && !stat(path, &st) && st.st_nlink <= 3) || clock_mono_s() > deadline)
+			if ((zombie && !stat(path, &st) && st.st_nlink <= 3) ||
+				clock_mono_s() > deadline)
 				break;
 			nap();
 		}
@@ -137,7 +140,8 @@ static void join_cgroups(const json_t *server)
 {
 	char *text = server_bytes(json_object_get(server, "cgroups")), *line, *save = NULL;
 
-	for (line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
+	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;
+		line = strtok_r(NULL, "\n", &save)) {
 		char path[PATH_MAX + 64], *controller = strchr(line, ':'), *at;
 		int fd;
 
@@ -163,7 +167,8 @@ static int put_descriptors(const json_t *server)
 	json_t *pair;
 	size_t fd;
 
-	json_array_foreach(json_object_get(server, "descriptors"), fd, pair) {
+	json_array_foreach(json_object_get(server, "descriptors"), fd, pair)
+	{
 		char *path;
 		int got;
 
@@ -174,7 +179,8 @@ static int put_descriptors(const json_t *server)
 		path = server_bytes(json_array_get(pair, 0));
 		if (!path)
 			return -ENOMEM;
-		got = open(path, (int)json_integer_value(json_array_get(pair, 1)) | O_NOCTTY | O_CLOEXEC);
+		got = open(path,
+			(int)json_integer_value(json_array_get(pair, 1)) | O_NOCTTY | O_CLOEXEC);
 		/* A log may have been moved away since. */
 		if (got < 0 && errno != EMFILE && errno != ENFILE && errno != ENOMEM)
 			got = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -195,14 +201,18 @@ static int become_user(const json_t *server, const struct server_change *c)
 	int rc;
 
 	if (c && c->as_user)
-		return setgroups(0, NULL) || setresgid(c->gid, c->gid, c->gid) || setresuid(c->uid, c->uid, c->uid) ? -errno
-															    : 0;
+		return setgroups(0, NULL) || setresgid(c->gid, c->gid, c->gid) ||
+				setresuid(c->uid, c->uid, c->uid)
+			? -errno
+			: 0;
 	for (size_t i = 0; i < n && i < 64; i++)
 		list[i] = (gid_t)json_integer_value(json_array_get(groups, i));
 #define ID(list, i) ((id_t)json_integer_value(json_array_get(list, i)))
 	if (geteuid() == 0 && setgroups(n < 64 ? n : 64, list))
 		return -errno;
-	rc = setresgid(ID(g, 0), ID(g, 1), ID(g, 2)) || setresuid(ID(u, 0), ID(u, 1), ID(u, 2)) ? -errno : 0;
+	rc = setresgid(ID(g, 0), ID(g, 1), ID(g, 2)) || setresuid(ID(u, 0), ID(u, 1), ID(u, 2))
+		? -errno
+		: 0;
 #undef ID
 	return rc;
 }
@@ -211,7 +221,8 @@ static int become_user(const json_t *server, const struct server_change *c)
 static int put_number(const char *path, json_int_t value)
 {
 	char text[32];
-	int fd = open(path, O_WRONLY | O_CLOEXEC), n = snprintf(text, sizeof(text), "%lld", (long long)value);
+	int fd = open(path, O_WRONLY | O_CLOEXEC),
+	    n = snprintf(text, sizeof(text), "%lld", (long long)value);
 
 	int rc = fd < 0 || write(fd, text, (size_t)n) < 0 ? -errno : 0;
 
@@ -223,8 +234,10 @@ static int put_number(const char *path, json_int_t value)
 /* In the child's child. The lock ends with exec, when the server can be found by its arguments. */
 static int become(const json_t *server, const struct server_change *c, int lock, int failed)
 {
-	char **argv = words(json_object_get(server, "argv")), **env = words(json_object_get(server, "env"));
-	char *exe = server_bytes(json_object_get(server, "exe")), *cwd = server_bytes(json_object_get(server, "cwd"));
+	char **argv = words(json_object_get(server, "argv")),
+	     **env = words(json_object_get(server, "env"));
+	char *exe = server_bytes(json_object_get(server, "exe")),
+	     *cwd = server_bytes(json_object_get(server, "cwd"));
 	const int keep[] = {lock, failed};
 	struct rlimit limits[RLIM_NLIMITS];
 	const struct rlimit *l = c && c->limits ? c->limits : limits;
@@ -239,7 +252,8 @@ static int become(const json_t *server, const struct server_change *c, int lock,
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	join_cgroups(server);
-	rc = put_number("/proc/self/oom_score_adj", json_integer_value(json_object_get(server, "oom_score_adj")));
+	rc = put_number("/proc/self/oom_score_adj",
+		json_integer_value(json_object_get(server, "oom_score_adj")));
 	setpriority(PRIO_PROCESS, 0, (int)json_integer_value(json_object_get(server, "nice")));
 	umask((mode_t)json_integer_value(json_object_get(server, "umask")));
 	if (!rc)
@@ -252,7 +266,8 @@ static int become(const json_t *server, const struct server_change *c, int lock,
 	for (int i = 0; i < RLIM_NLIMITS && !rc; i++) {
 		struct rlimit now;
 
-		if (getrlimit(i, &now) || now.rlim_cur != l[i].rlim_cur || now.rlim_max != l[i].rlim_max)
+		if (getrlimit(i, &now) || now.rlim_cur != l[i].rlim_cur ||
+			now.rlim_max != l[i].rlim_max)
 			rc = setrlimit(i, &l[i]) < 0 ? -errno : 0;
 	}
 	if (!rc)
@@ -312,15 +327,18 @@ static int wait_listening(const json_t *server, pid_t *pid, struct err *e)
 		if (n != 0)
 			there = now;
 		if (now - there > ABSENT_S)
-			return err_set(e, -ECHILD, "the server was started, and ended before it listened");
+			return err_set(
+				e, -ECHILD, "the server was started, and ended before it listened");
 		if (now > deadline)
-			return err_set(e, -ETIMEDOUT, "the server was started, but does not listen as before within %d s",
-				       LISTEN_S);
+			return err_set(e, -ETIMEDOUT,
+				"the server was started, but does not listen as before within %d s",
+				LISTEN_S);
 		nap();
 	}
 }
 
-int server_start(const json_t *server, const struct server_change *c, int lock, pid_t *pid, struct err *e)
+int server_start(
+	const json_t *server, const struct server_change *c, int lock, pid_t *pid, struct err *e)
 {
 	pid_t pids[1];
 	int n = server_find(server, pids, 1), rc = 0;
@@ -337,8 +355,9 @@ static bool is_learnt_one(const json_t *server, pid_t pid)
 {
 	uint64_t ticks;
 
-	return pid == json_integer_value(json_object_get(server, "pid")) && !proc_start_time(pid, &ticks) &&
-	       (json_int_t)ticks == json_integer_value(json_object_get(server, "start_ticks"));
+	return pid == json_integer_value(json_object_get(server, "pid")) &&
+		!proc_start_time(pid, &ticks) &&
+		(json_int_t)ticks == json_integer_value(json_object_get(server, "start_ticks"));
 }
 
 int server_restore(const json_t *server, bool again, int lock, bool *was_there, struct err *e)
@@ -363,10 +382,14 @@ int server_verify(const json_t *server, bool again, struct err *e)
 	if (n != 1)
 		return err_set(e, -EBUSY, "the server %s", n ? "runs twice" : "does not run");
 	if (again && is_learnt_one(server, pids[0]))
-		return err_set(e, -EBUSY, "the server, process %d, has not been started again", (int)pids[0]);
+		return err_set(e, -EBUSY, "the server, process %d, has not been started again",
+			(int)pids[0]);
 	if (!server_unchanged(server, pids[0]))
-		return err_set(e, -EBUSY, "the server, process %d, has not the user and limits that it had", (int)pids[0]);
+		return err_set(e, -EBUSY,
+			"the server, process %d, has not the user and limits that it had",
+			(int)pids[0]);
 	if (!server_listens(server, pids[0]))
-		return err_set(e, -EBUSY, "the server, process %d, does not listen where it did", (int)pids[0]);
+		return err_set(e, -EBUSY, "the server, process %d, does not listen where it did",
+			(int)pids[0]);
 	return 0;
 }

@@ -1,14 +1,15 @@
 /*
  * A server program that runs on the node: learnt from /proc, stopped, and started again as it was.
  *
- * It is no process of ours: it carries no tag, is a session of its own, and outlives agent and guard.
- * What identifies it over restarts is its executable and argument list, of which
- * there must be one alone. A supervisor that starts it again by itself is therefore used as it comes.
+ * It is no process of ours: it carries no tag, is a session of its own, and outlives agent and
+ * guard. What identifies it over restarts is its executable and argument list, of which there must
+ * be one alone. A supervisor that starts it again by itself is therefore used as it comes.
  *
- * Started again it has the same arguments, environment, folder, umask, user, groups, limits, priority, OOM
- * score, cgroup and standard descriptors (files and devices; pipes and sockets become /dev/null).
- * Not restored: capabilities below its user's, seccomp, CPU affinity and scheduling class. One that
- * lives in another namespace or root than ours is refused, since that could not be entered again.
+ * Started again it has the same arguments, environment, folder, umask, user, groups, limits,
+ * priority, OOM score, cgroup and standard descriptors (files and devices; pipes and sockets become
+ * /dev/null). Not restored: capabilities below its user's, seccomp, CPU affinity and scheduling
+ * class. One that lives in another namespace or root than ours is refused, since that could not be
+ * entered again.
  */
 #ifndef CULPRIT_FAULTS_SERVER_H
 #define CULPRIT_FAULTS_SERVER_H
@@ -20,12 +21,13 @@
 
 #include "harness/base/err.h"
 
-/* All that server_start needs, as JSON. -ESRCH: no such process; -EXDEV: in another namespace; -EBUSY: there
- * are two of the same arguments; -EPERM: its limits are above what we could give again. */
+/* All that server_start needs, as JSON. -ESRCH: no such process; -EXDEV: in another namespace;
+ * -EBUSY: there are two of the same arguments; -EPERM: its limits are above what we could give
+ * again. */
 int server_learn(pid_t pid, json_t **server, struct err *e);
 
-/* The live processes that are it (two while it goes into the background); at most 'room'. The count, or
- * -errno when that cannot be found out. */
+/* The live processes that are it (two while it goes into the background); at most 'room'. The
+ * count, or -errno when that cannot be found out. */
 int server_find(const json_t *server, pid_t *pids, int room);
 
 /* True if 'pid' runs under the user and limits that were learnt. */
@@ -39,25 +41,28 @@ bool server_listens(const json_t *server, pid_t pid);
 int server_stop(const json_t *server, double grace_s, bool *was_there, struct err *e);
 
 struct server_change {
-	const struct rlimit *limits;  /* RLIM_NLIMITS of them, or NULL: as they were */
+	const struct rlimit *limits; /* RLIM_NLIMITS of them, or NULL: as they were */
 	bool as_user;
 	uid_t uid;
 	gid_t gid;
 };
 
-/* Starts it, as it was but for 'change' (may be NULL), and waits up to 30 s until it listens as it did.
- * 'lock' is held by every child until it has become the server. */
-int server_start(const json_t *server, const struct server_change *change, int lock, pid_t *pid, struct err *e);
+/* Starts it, as it was but for 'change' (may be NULL), and waits up to 30 s until it listens as it
+ * did. 'lock' is held by every child until it has become the server. */
+int server_start(const json_t *server, const struct server_change *change, int lock, pid_t *pid,
+	struct err *e);
 
-/* Makes it run as it was, if it does not. 'again': also if it is still the very process that was learnt: one that met
- * errors may remember them (a GlusterFS brick whose health check has failed ends itself half a minute later). */
+/* Makes it run as it was, if it does not. 'again': also if it is still the very process that was
+ * learnt: one that met errors may remember them (a GlusterFS brick whose health check has failed
+ * ends itself half a minute later). */
 int server_restore(const json_t *server, bool again, int lock, bool *was_there, struct err *e);
 
 /* 0 if it runs as it was, and listens; -EBUSY and what is not so. */
 int server_verify(const json_t *server, bool again, struct err *e);
 
-/* Undo and act may follow each other from different processes: whoever holds this lock in 'dir' may be
- * changing the server or its storage, and so may the children that inherited it. Close it to let go. */
+/* Undo and act may follow each other from different processes: whoever holds this lock in 'dir' may
+ * be changing the server or its storage, and so may the children that inherited it. Close it to let
+ * go. */
 int server_lock(const char *dir, double wait_s, int *fd, struct err *e);
 
 /* Soft and hard limits as learnt: RLIM_NLIMITS of them. */

@@ -6,7 +6,8 @@
 
 #include "faults/primitives/server.h"
 
-/* The bytes that a text of the server's JSON stands for; the caller frees. NULL: no text, or no memory. */
+/* The bytes that a text of the server's JSON stands for; the caller frees. NULL: no text, or no
+ * memory. */
 char *server_bytes(const json_t *value);
 
 #endif

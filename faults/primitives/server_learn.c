@@ -16,7 +16,8 @@
 
 #define STD_FDS 3
 
-/* ---- bytes as JSON text: each becomes the code point of its number, since they may be no UTF-8 ---- */
+/* ---- bytes as JSON text: each becomes the code point of its number, since they may be no UTF-8
+ * ---- */
 
 static json_t *bytes_json(const char *bytes, size_t n)
 {
@@ -110,7 +111,8 @@ static int words_of(pid_t pid, const char *name, json_t **out)
 /* 1, 0, or -errno if that cannot be found out. */
 static int same_namespaces(pid_t pid, const char **differs)
 {
-	static const char *const names[] = {"ns/mnt", "ns/net", "ns/pid", "ns/uts", "ns/ipc", "ns/user"};
+	static const char *const names[] = {
+		"ns/mnt", "ns/net", "ns/pid", "ns/uts", "ns/ipc", "ns/user"};
 	char path[64], theirs[PATH_MAX], ours[PATH_MAX];
 	struct stat root, own;
 
@@ -128,7 +130,8 @@ static int same_namespaces(pid_t pid, const char **differs)
 	}
 	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
 	*differs = "root";
-	return !stat(path, &root) && !stat("/", &own) && root.st_dev == own.st_dev && root.st_ino == own.st_ino;
+	return !stat(path, &root) && !stat("/", &own) && root.st_dev == own.st_dev &&
+		root.st_ino == own.st_ino;
 }
 
 /* 1, 0, or -errno if that cannot be found out. */
@@ -164,7 +167,8 @@ int server_find(const json_t *server, pid_t *pids, int room)
 		uint64_t ticks;
 
 		rc = pid > 0 && pid != getpid() ? is_it(argv, exe, pid) : 0;
-		/* A zombie has no arguments, but one with threads still in the kernel has not let go of all. */
+		/* A zombie has no arguments, but one with threads still in the kernel has not let
+		 * go of all. */
 		if (rc > 0 && (rc = proc_start_time(pid, &ticks)) == 0 && n < room)
 			pids[n++] = pid;
 		if (rc == -ESRCH)
@@ -178,7 +182,8 @@ int server_find(const json_t *server, pid_t *pids, int room)
 
 /* ---- listening ---- */
 
-static int add_listening(json_t *list, pid_t pid, const char *file, const unsigned long *sockets, size_t n)
+static int add_listening(
+	json_t *list, pid_t pid, const char *file, const unsigned long *sockets, size_t n)
 {
 	char name[16], *text, *line, *save = NULL;
 	int rc;
@@ -193,7 +198,9 @@ static int add_listening(json_t *list, pid_t pid, const char *file, const unsign
 		unsigned long inode;
 		unsigned state;
 
-		if (sscanf(line, " %*d: %63s %*s %x %*s %*s %*s %*s %*s %lu", local, &state, &inode) != 3 || state != 0x0a)
+		if (sscanf(line, " %*d: %63s %*s %x %*s %*s %*s %*s %*s %lu", local, &state,
+			    &inode) != 3 ||
+			state != 0x0a)
 			continue;
 		for (size_t i = 0; i < n; i++) {
 			if (sockets[i] != inode)
@@ -256,7 +263,8 @@ bool server_listens(const json_t *server, pid_t pid)
 	bool all = now != NULL;
 	size_t i, j;
 
-	json_array_foreach(json_object_get(server, "listens"), i, value) {
+	json_array_foreach(json_object_get(server, "listens"), i, value)
+	{
 		bool found = false;
 
 		for (j = 0; j < json_array_size(now) && !found; j++)
@@ -294,7 +302,8 @@ static json_t *limits_of(pid_t pid)
 			return NULL;
 		}
 		/* RLIM_INFINITY becomes -1. */
-		if (json_array_append_new(list, json_pack("[I, I]", (json_int_t)l.rlim_cur, (json_int_t)l.rlim_max))) {
+		if (json_array_append_new(list,
+			    json_pack("[I, I]", (json_int_t)l.rlim_cur, (json_int_t)l.rlim_max))) {
 			json_decref(list);
 			return NULL;
 		}
@@ -307,7 +316,8 @@ int server_limits(const json_t *server, struct rlimit *limits)
 	json_t *pair;
 	size_t i;
 
-	json_array_foreach(json_object_get(server, "limits"), i, pair) {
+	json_array_foreach(json_object_get(server, "limits"), i, pair)
+	{
 		if (i >= RLIM_NLIMITS)
 			break;
 		limits[i].rlim_cur = (rlim_t)json_integer_value(json_array_get(pair, 0));
@@ -327,9 +337,9 @@ static int check_limits(const json_t *server, pid_t pid, struct err *e)
 	for (int i = 0; i < RLIM_NLIMITS; i++)
 		if (!getrlimit(i, &ours) && theirs[i].rlim_max > ours.rlim_max)
 			return err_set(e, -EPERM,
-				       "process %d could not be started again as it is: its hard limit %d is above the agent's, "
-				       "which may not raise it",
-				       (int)pid, i);
+				"process %d could not be started again as it is: its hard limit %d is above the agent's, "
+				"which may not raise it",
+				(int)pid, i);
 	return 0;
 }
 
@@ -357,9 +367,13 @@ static int learn_user(pid_t pid, json_t *server)
 			if (json_array_append_new(groups, json_integer(group)))
 				rc = -ENOMEM;
 	free(text);
-	if (!rc && (json_object_set_new(server, "uid", json_pack("[i, i, i]", uid[0], uid[1], uid[2])) ||
-		    json_object_set_new(server, "gid", json_pack("[i, i, i]", gid[0], gid[1], gid[2])) ||
-		    json_object_set_new(server, "umask", json_integer(mask)) || json_object_set(server, "groups", groups)))
+	if (!rc &&
+		(json_object_set_new(
+			 server, "uid", json_pack("[i, i, i]", uid[0], uid[1], uid[2])) ||
+			json_object_set_new(
+				server, "gid", json_pack("[i, i, i]", gid[0], gid[1], gid[2])) ||
+			json_object_set_new(server, "umask", json_integer(mask)) ||
+			json_object_set(server, "groups", groups)))
 		rc = -ENOMEM;
 	json_decref(groups);
 	return rc;
@@ -370,9 +384,10 @@ bool server_unchanged(const json_t *server, pid_t pid)
 	json_t *limits = limits_of(pid), *user = json_object();
 	bool same;
 
-	same = limits && user && !learn_user(pid, user) && json_equal(limits, json_object_get(server, "limits")) &&
-	       json_equal(json_object_get(user, "uid"), json_object_get(server, "uid")) &&
-	       json_equal(json_object_get(user, "gid"), json_object_get(server, "gid"));
+	same = limits && user && !learn_user(pid, user) &&
+		json_equal(limits, json_object_get(server, "limits")) &&
+		json_equal(json_object_get(user, "uid"), json_object_get(server, "uid")) &&
+		json_equal(json_object_get(user, "gid"), json_object_get(server, "gid"));
 	json_decref(limits);
 	json_decref(user);
 	return same;
@@ -400,7 +415,8 @@ static json_t *descriptor(pid_t pid, int fd)
 	free(text);
 	if (link[0] != '/' || stat(link, &st) < 0 || (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode)))
 		strcpy(link, "/dev/null");
-	return json_pack("[o, i]", bytes_json(link, strlen(link)), (int)(flags & (O_ACCMODE | O_APPEND)));
+	return json_pack(
+		"[o, i]", bytes_json(link, strlen(link)), (int)(flags & (O_ACCMODE | O_APPEND)));
 }
 
 static json_t *descriptors(pid_t pid)
@@ -436,17 +452,19 @@ static bool learn_process(pid_t pid, uint64_t ticks, const char *exe, const char
 	bool all;
 
 	all = !words_of(pid, "cmdline", &argv) && !words_of(pid, "environ", &env) &&
-	      !read_of(pid, "cgroup", &cgroups, NULL) &&
-	      !json_object_set_new(s, "cgroups", bytes_json(cgroups, strlen(cgroups))) &&
-	      !json_object_set_new(s, "pid", json_integer(pid)) &&
-	      !json_object_set_new(s, "start_ticks", json_integer((json_int_t)ticks)) &&
-	      !json_object_set_new(s, "exe", bytes_json(exe, strlen(exe))) &&
-	      !json_object_set_new(s, "cwd", bytes_json(cwd, strlen(cwd))) && !json_object_set(s, "argv", argv) &&
-	      !json_object_set(s, "env", env) && !json_object_set_new(s, "limits", limits_of(pid)) &&
-	      !json_object_set_new(s, "oom_score_adj", number_of(pid, "oom_score_adj")) &&
-	      !json_object_set_new(s, "nice", json_integer(getpriority(PRIO_PROCESS, (id_t)pid))) &&
-	      !json_object_set_new(s, "descriptors", descriptors(pid)) &&
-	      !json_object_set_new(s, "listens", listening(pid)) && json_array_size(argv);
+		!read_of(pid, "cgroup", &cgroups, NULL) &&
+		!json_object_set_new(s, "cgroups", bytes_json(cgroups, strlen(cgroups))) &&
+		!json_object_set_new(s, "pid", json_integer(pid)) &&
+		!json_object_set_new(s, "start_ticks", json_integer((json_int_t)ticks)) &&
+		!json_object_set_new(s, "exe", bytes_json(exe, strlen(exe))) &&
+		!json_object_set_new(s, "cwd", bytes_json(cwd, strlen(cwd))) &&
+		!json_object_set(s, "argv", argv) && !json_object_set(s, "env", env) &&
+		!json_object_set_new(s, "limits", limits_of(pid)) &&
+		!json_object_set_new(s, "oom_score_adj", number_of(pid, "oom_score_adj")) &&
+		!json_object_set_new(
+			s, "nice", json_integer(getpriority(PRIO_PROCESS, (id_t)pid))) &&
+		!json_object_set_new(s, "descriptors", descriptors(pid)) &&
+		!json_object_set_new(s, "listens", listening(pid)) && json_array_size(argv);
 	json_decref(argv);
 	json_decref(env);
 	free(cgroups);
@@ -462,18 +480,20 @@ int server_learn(pid_t pid, json_t **out, struct err *e)
 	pid_t same[2];
 	int rc;
 
-	if (pid <= 1 || pid == getpid() || proc_start_time(pid, &ticks) || link_of(pid, "exe", exe) ||
-	    link_of(pid, "cwd", cwd)) {
+	if (pid <= 1 || pid == getpid() || proc_start_time(pid, &ticks) ||
+		link_of(pid, "exe", exe) || link_of(pid, "cwd", cwd)) {
 		rc = err_set(e, -ESRCH, "there is no process %d that could be a server", (int)pid);
 		goto out;
 	}
 	if (same_namespaces(pid, &differs) <= 0) {
-		rc = err_set(e, -EXDEV, "process %d has another %s than the agent: it could not be started again as it is",
-			     (int)pid, strcmp(differs, "root") ? "namespace" : "root folder");
+		rc = err_set(e, -EXDEV,
+			"process %d has another %s than the agent: it could not be started again as it is",
+			(int)pid, strcmp(differs, "root") ? "namespace" : "root folder");
 		goto out;
 	}
 	if (access(exe, X_OK) < 0) {
-		rc = err_errno(e, -errno, "process %d could not be started again: its program '%s'", (int)pid, exe);
+		rc = err_errno(e, -errno, "process %d could not be started again: its program '%s'",
+			(int)pid, exe);
 		goto out;
 	}
 	rc = learn_process(pid, ticks, exe, cwd, s) ? learn_user(pid, s) : -ESRCH;
@@ -483,8 +503,9 @@ int server_learn(pid_t pid, json_t **out, struct err *e)
 	}
 	rc = check_limits(s, pid, e);
 	if (!rc && server_find(s, same, 2) != 1)
-		rc = err_set(e, -EBUSY, "process %d is not the only one with its arguments: there must be one alone",
-			     (int)pid);
+		rc = err_set(e, -EBUSY,
+			"process %d is not the only one with its arguments: there must be one alone",
+			(int)pid);
 	if (!rc) {
 		*out = s;
 		s = NULL;

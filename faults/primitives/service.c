@@ -12,13 +12,14 @@
 #include "faults/primitives/storage.h"
 #include "harness/base/file.h"
 
-#define GRACE_S 3      /* to end by itself before it is killed; a small storage needs no more */
+#define GRACE_S 3 /* to end by itself before it is killed; a small storage needs no more */
 #define LOCK_WAIT_S 60
 
 static const int resources[] = {
 	[SERVICE_NOFILE] = RLIMIT_NOFILE, [SERVICE_FSIZE] = RLIMIT_FSIZE, [SERVICE_AS] = RLIMIT_AS};
 
-/* Without the C library's name services, which are none of ours on a node: /etc/passwd, or a number. */
+/* Without the C library's name services, which are none of ours on a node: /etc/passwd, or a
+ * number. */
 static int find_user(const char *user, struct server_change *c, struct err *e)
 {
 	char *text, *line, *save = NULL;
@@ -36,7 +37,8 @@ static int find_user(const char *user, struct server_change *c, struct err *e)
 		return rc;
 	rc = err_set(e, -ENOENT, "there is no user '%s' in /etc/passwd", user);
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		if (strncmp(line, user, n) || line[n] != ':' || sscanf(line + n + 1, "%*[^:]:%u:%u", &uid, &gid) != 2)
+		if (strncmp(line, user, n) || line[n] != ':' ||
+			sscanf(line + n + 1, "%*[^:]:%u:%u", &uid, &gid) != 2)
 			continue;
 		c->uid = uid;
 		c->gid = gid;
@@ -46,7 +48,8 @@ static int find_user(const char *user, struct server_change *c, struct err *e)
 	return rc;
 }
 
-int service_prepare(const struct service_spec *s, const char *dir, const char *name, json_t **out, struct err *e)
+int service_prepare(const struct service_spec *s, const char *dir, const char *name, json_t **out,
+	struct err *e)
 {
 	json_t *server = NULL, *storage = NULL, *inverse;
 	struct server_change ignored;
@@ -57,12 +60,13 @@ int service_prepare(const struct service_spec *s, const char *dir, const char *n
 	if (!rc)
 		rc = server_learn(s->pid, &server, e);
 	if (!rc && s->storage) {
-		storage = storage_describe(s->storage, s->prune, dir, name, s->size_bytes, s->inodes, s->spare);
+		storage = storage_describe(
+			s->storage, s->prune, dir, name, s->size_bytes, s->inodes, s->spare);
 		rc = storage_check(storage, e);
 	}
 	if (!rc) {
-		inverse = json_pack("{s:s, s:O, s:O?, s:b}", "dir", dir, "server", server, "storage", storage, "again",
-				    !s->kill && !s->restart);
+		inverse = json_pack("{s:s, s:O, s:O?, s:b}", "dir", dir, "server", server,
+			"storage", storage, "again", !s->kill && !s->restart);
 		if (inverse)
 			*out = inverse;
 		else
@@ -73,7 +77,8 @@ int service_prepare(const struct service_spec *s, const char *dir, const char *n
 	return rc;
 }
 
-/* Soft limits of a running server. A program may have raised its own again at its start, so these come last. */
+/* Soft limits of a running server. A program may have raised its own again at its start, so these
+ * come last. */
 static int set_limits(const struct service_spec *s, pid_t pid, struct err *e)
 {
 	for (int i = 0; i < SERVICE_LIMITS; i++) {
@@ -85,27 +90,32 @@ static int set_limits(const struct service_spec *s, pid_t pid, struct err *e)
 			return err_errno(e, -errno, "cannot limit process %d", (int)pid);
 		l.rlim_cur = (rlim_t)s->limits[i];
 		if (l.rlim_cur > l.rlim_max)
-			return err_set(e, -EINVAL, "a limit of %lld is above the server's hard limit of %llu",
-				       (long long)s->limits[i], (unsigned long long)l.rlim_max);
+			return err_set(e, -EINVAL,
+				"a limit of %lld is above the server's hard limit of %llu",
+				(long long)s->limits[i], (unsigned long long)l.rlim_max);
 		if (prlimit(pid, resources[i], &l, NULL) < 0)
 			return err_errno(e, -errno, "cannot limit process %d", (int)pid);
 	}
 	return 0;
 }
 
-static int restart(const struct service_spec *s, const json_t *inverse, int lock, pid_t *pid, struct err *e)
+static int restart(
+	const struct service_spec *s, const json_t *inverse, int lock, pid_t *pid, struct err *e)
 {
-	const json_t *server = json_object_get(inverse, "server"), *storage = json_object_get(inverse, "storage");
+	const json_t *server = json_object_get(inverse, "server"),
+		     *storage = json_object_get(inverse, "storage");
 	struct rlimit limits[RLIM_NLIMITS];
 	struct server_change c = {.limits = limits};
 	bool ignored;
 	pid_t by_itself[1];
 	int rc = server_limits(server, limits);
 
-	/* Soft and hard, so that it cannot raise them again at its start if it is no privileged one. */
+	/* Soft and hard, so that it cannot raise them again at its start if it is no privileged
+	 * one. */
 	for (int i = 0; i < SERVICE_LIMITS; i++)
 		if (s->limits[i])
-			limits[resources[i]] = (struct rlimit){(rlim_t)s->limits[i], (rlim_t)s->limits[i]};
+			limits[resources[i]] = (struct rlimit){
+				(rlim_t)s->limits[i], (rlim_t)s->limits[i]};
 	if (s->user)
 		rc = find_user(s->user, &c, e);
 	if (!rc)
@@ -113,7 +123,8 @@ static int restart(const struct service_spec *s, const json_t *inverse, int lock
 	if (!rc && json_is_object(storage))
 		rc = storage_make(storage, lock, e);
 	if (!rc && server_find(server, by_itself, 1) > 0 && (json_is_object(storage) || s->user))
-		rc = err_set(e, -EBUSY, "something starts the server again by itself: it would miss what it is to be started with");
+		rc = err_set(e, -EBUSY,
+			"something starts the server again by itself: it would miss what it is to be started with");
 	return rc ? rc : server_start(server, &c, lock, pid, e);
 }
 
@@ -142,13 +153,15 @@ int service_act(const struct service_spec *s, const json_t *inverse, pid_t *pid,
 	return rc;
 }
 
-static int read_inverse(const json_t *inverse, const char **dir, const json_t **server, const json_t **storage,
-			struct err *e)
+static int read_inverse(const json_t *inverse, const char **dir, const json_t **server,
+	const json_t **storage, struct err *e)
 {
 	json_t *s, *t;
 
-	if (json_unpack((json_t *)inverse, "{s:s, s:o, s:o}", "dir", dir, "server", &s, "storage", &t) < 0 ||
-	    (*dir)[0] != '/' || !json_is_object(s) || !json_is_array(json_object_get(s, "argv")))
+	if (json_unpack((json_t *)inverse, "{s:s, s:o, s:o}", "dir", dir, "server", &s, "storage",
+		    &t) < 0 ||
+		(*dir)[0] != '/' || !json_is_object(s) ||
+		!json_is_array(json_object_get(s, "argv")))
 		return err_set(e, -EBADMSG, "the inverse of a server is damaged");
 	*server = s;
 	*storage = json_is_object(t) ? t : NULL;
@@ -199,7 +212,8 @@ static int service_verify(const json_t *inverse, struct err *e)
 
 const struct primitive service_primitive = {
 	.name = "service",
-	.ends_with_boot = true, /* the boot starts it again, mounts and loop devices go; the file, with the session's folder */
+	.ends_with_boot =
+		true, /* the boot starts it again, mounts and loop devices go; the file, with the session's folder */
 	.slow = true,
 	.undo = service_undo,
 	.verify_undone = service_verify,

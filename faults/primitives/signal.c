@@ -99,7 +99,8 @@ static int wait_stopped(const struct target *t, struct err *e)
 		int found, n = count_threads(t->pid, "TtD", &found), alive = target_alive(t, e);
 
 		if (alive <= 0)
-			return alive ? alive : err_set(e, -ESRCH, "process %d has ended", (int)t->pid);
+			return alive ? alive
+				     : err_set(e, -ESRCH, "process %d has ended", (int)t->pid);
 		if (n < 0)
 			return err_errno(e, n, "cannot look at process %d", (int)t->pid);
 		right = n > 0 && found == n ? right + 1 : 0;

@@ -32,19 +32,21 @@ struct storage {
 	json_int_t size, inodes, spare;
 };
 
-json_t *storage_describe(const char *path, const char *prune, const char *dir, const char *name, json_int_t size_bytes,
-			 json_int_t inodes, json_int_t spare)
+json_t *storage_describe(const char *path, const char *prune, const char *dir, const char *name,
+	json_int_t size_bytes, json_int_t inodes, json_int_t spare)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I}", "path", path, "prune", prune ? prune : "", "dir", dir, "name", name, "size_bytes", size_bytes,
-			 "inodes", inodes, "spare", spare);
+	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I}", "path", path, "prune",
+		prune ? prune : "", "dir", dir, "name", name, "size_bytes", size_bytes, "inodes",
+		inodes, "spare", spare);
 }
 
 static int read_storage(const json_t *j, struct storage *s, struct err *e)
 {
-	if (json_unpack((json_t *)j, "{s:s, s:s, s:s, s:s, s:I, s:I, s:I}", "path", &s->path, "prune",
-			&s->prune, "dir", &s->dir, "name", &s->name,
-			"size_bytes", &s->size, "inodes", &s->inodes, "spare", &s->spare) < 0 ||
-	    s->path[0] != '/' || s->dir[0] != '/' || strlen(s->name) < 8 || strchr(s->name, '/'))
+	if (json_unpack((json_t *)j, "{s:s, s:s, s:s, s:s, s:I, s:I, s:I}", "path", &s->path,
+		    "prune", &s->prune, "dir", &s->dir, "name", &s->name, "size_bytes", &s->size,
+		    "inodes", &s->inodes, "spare", &s->spare) < 0 ||
+		s->path[0] != '/' || s->dir[0] != '/' || strlen(s->name) < 8 ||
+		strchr(s->name, '/'))
 		return err_set(e, -EBADMSG, "the inverse of a small storage is damaged");
 	snprintf(s->image, sizeof(s->image), "%s/%s.img", s->dir, s->name);
 	/* In /dev, since the session's folder may lie on a mount that allows no devices. */
@@ -66,7 +68,10 @@ int storage_run(const char *const *argv, int lock, double timeout_s, int ok_mask
 		if (end)
 			*end = '\0';
 		end = output ? strrchr(output, '\n') : NULL;
-		rc = err_set(e, -EIO, "'%s' ended with %d: %s", argv[0], rc, end ? end + 1 : output ? output : "");
+		rc = err_set(e, -EIO, "'%s' ended with %d: %s", argv[0], rc,
+			end              ? end + 1
+				: output ? output
+					 : "");
 	} else if (rc > 0) {
 		rc = 0;
 	}
@@ -96,7 +101,8 @@ int storage_check(const json_t *j, struct err *e)
 /* ---- loop device ---- */
 
 /* Opens 'path' if it is that device, else a node of our own for it. '*used' is the path opened. */
-static int open_device(const char *path, const char *own, mode_t type, dev_t dev, const char **used, struct err *e)
+static int open_device(
+	const char *path, const char *own, mode_t type, dev_t dev, const char **used, struct err *e)
 {
 	struct stat st;
 	int fd;
@@ -112,20 +118,23 @@ static int open_device(const char *path, const char *own, mode_t type, dev_t dev
 	return fd < 0 ? err_errno(e, -errno, "cannot open '%s'", *used) : fd;
 }
 
-/* Attaches the image to a free loop device, which goes when it is no longer used. '*fd' holds it. */
-static int attach(const struct storage *s, int *out, const char **used, char path[32], struct err *e)
+/* Attaches the image to a free loop device, which goes when it is no longer used. '*fd' holds
+ * it. */
+static int attach(
+	const struct storage *s, int *out, const char **used, char path[32], struct err *e)
 {
 	int image = open(s->image, O_RDWR | O_CLOEXEC), control, rc;
 	const char *ignored;
 
 	if (image < 0)
 		return err_errno(e, -errno, "cannot open '%s'", s->image);
-	control = open_device("/dev/loop-control", s->control, S_IFCHR, makedev(10, 237), &ignored, e);
+	control = open_device(
+		"/dev/loop-control", s->control, S_IFCHR, makedev(10, 237), &ignored, e);
 	rc = control < 0 ? control : -EBUSY;
 	/* Another program may take the free one first. */
 	for (int tries = 0; rc == -EBUSY && tries < 32; tries++) {
 		struct loop_config config = {.fd = (uint32_t)image,
-					     .info.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO};
+			.info.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO};
 		int number = ioctl(control, LOOP_CTL_GET_FREE), fd;
 
 		if (number < 0) {
@@ -152,7 +161,8 @@ static int attach(const struct storage *s, int *out, const char **used, char pat
 	return rc;
 }
 
-/* The loop device whose backing file is the image; -ENODEV: none; or another -errno if that cannot be found out. */
+/* The loop device whose backing file is the image; -ENODEV: none; or another -errno if that cannot
+ * be found out. */
 static int find_loop(const struct storage *s, struct err *e)
 {
 	char want[300], path[300], *file;
@@ -212,9 +222,10 @@ static bool holds_link(int folder)
 	return holds;
 }
 
-/* Folders and links below 'from', which is 'path' below the storage, to below 'to'; closes both. One file
- * system only. 'to' -1: counts them only. */
-static int copy_folders(int from, int to, dev_t dev, const char *path, const char *prune, json_int_t *count)
+/* Folders and links below 'from', which is 'path' below the storage, to below 'to'; closes both.
+ * One file system only. 'to' -1: counts them only. */
+static int copy_folders(
+	int from, int to, dev_t dev, const char *path, const char *prune, json_int_t *count)
 {
 	struct stat st;
 	struct dirent *d;
@@ -235,8 +246,9 @@ static int copy_folders(int from, int to, dev_t dev, const char *path, const cha
 		int in, out;
 		ssize_t n;
 
-		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..") || !strcmp(d->d_name, "lost+found") ||
-		    fstatat(from, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_dev != dev)
+		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..") ||
+			!strcmp(d->d_name, "lost+found") ||
+			fstatat(from, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_dev != dev)
 			continue;
 		if (S_ISLNK(st.st_mode)) {
 			++*count;
@@ -246,16 +258,20 @@ static int copy_folders(int from, int to, dev_t dev, const char *path, const cha
 			link[n < 0 ? 0 : n] = '\0';
 			if (n > 0 && symlinkat(link, to, d->d_name) < 0)
 				rc = -errno;
-			else if (n > 0 && fchownat(to, d->d_name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) < 0)
+			else if (n > 0 &&
+				fchownat(to, d->d_name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) <
+					0)
 				rc = -errno;
 		} else if (S_ISDIR(st.st_mode)) {
-			in = openat(from, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			in = openat(
+				from, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 			if (in < 0) {
 				rc = errno == ENOENT ? 0 : -errno;
 				continue;
 			}
 			snprintf(sub, sizeof(sub), "%s%s%s", path, *path ? "/" : "", d->d_name);
-			if (*prune && !fnmatch(prune, sub, FNM_PATHNAME | FNM_PERIOD) && !holds_link(in)) {
+			if (*prune && !fnmatch(prune, sub, FNM_PATHNAME | FNM_PERIOD) &&
+				!holds_link(in)) {
 				close(in);
 				continue;
 			}
@@ -264,7 +280,8 @@ static int copy_folders(int from, int to, dev_t dev, const char *path, const cha
 				continue;
 			}
 			if (mkdirat(to, d->d_name, 0700) < 0 ||
-			    (out = openat(to, d->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
+				(out = openat(to, d->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) <
+					0) {
 				rc = -errno;
 				close(in);
 			} else {
@@ -306,7 +323,7 @@ static int make_image(const struct storage *s, int lock, struct err *e)
 {
 	char inodes[32];
 	const char *argv[] = {"mkfs.ext4", "-q", "-F", "-m", "0", "-E",
-			      "nodiscard,lazy_itable_init=0,lazy_journal_init=0", s->image, NULL, NULL, NULL};
+		"nodiscard,lazy_itable_init=0,lazy_journal_init=0", s->image, NULL, NULL, NULL};
 	int fd = open(s->image, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 	if (fd < 0 || ftruncate(fd, s->size) < 0) {
@@ -381,11 +398,13 @@ static int is_mounted(const struct storage *s, struct err *e)
 {
 	struct mounted *m = malloc(sizeof(*m));
 	char path[64], want[300], *file = NULL;
-	int rc = m ? mounted_at(s->path, m, e) : err_errno(e, -ENOMEM, "cannot look at '%s'", s->path);
+	int rc = m ? mounted_at(s->path, m, e)
+		   : err_errno(e, -ENOMEM, "cannot look at '%s'", s->path);
 
 	if (!rc) {
 		snprintf(want, sizeof(want), "/%.200s.img", s->name);
-		snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/loop/backing_file", m->major, m->minor);
+		snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/loop/backing_file", m->major,
+			m->minor);
 		rc = file_read(path, &file, NULL, e);
 	}
 	if (!rc)
@@ -419,7 +438,8 @@ int storage_remove(const json_t *j, bool *was_there, struct err *e)
 		if (!umount2(s.path, UMOUNT_NOFOLLOW))
 			continue;
 		if (errno != EBUSY || clock_mono_s() > deadline)
-			return err_errno(e, -errno, "cannot unmount the small storage on '%s'", s.path);
+			return err_errno(
+				e, -errno, "cannot unmount the small storage on '%s'", s.path);
 		nanosleep(&nap, NULL);
 	}
 	if (rc)
@@ -430,7 +450,8 @@ int storage_remove(const json_t *j, bool *was_there, struct err *e)
 			return number;
 		*was_there = true;
 		if (clock_mono_s() > deadline)
-			return err_set(e, -EBUSY, "loop device %d still holds '%s'", number, s.image);
+			return err_set(
+				e, -EBUSY, "loop device %d still holds '%s'", number, s.image);
 		nanosleep(&nap, NULL);
 	}
 	if (!unlink(s.image))

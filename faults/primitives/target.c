@@ -11,7 +11,8 @@ int target_open(pid_t pid, struct target *t, struct err *e)
 	int rc;
 
 	if (pid <= 1)
-		return err_set(e, -EINVAL, "pid must be the number of a process above 1, not %d", (int)pid);
+		return err_set(e, -EINVAL, "pid must be the number of a process above 1, not %d",
+			(int)pid);
 	if (pid == getpid())
 		return err_set(e, -EINVAL, "process %d is the agent's own", (int)pid);
 	rc = proc_start_time(pid, &got.ticks);
@@ -27,8 +28,8 @@ int target_read(const json_t *inverse, struct target *t, struct err *e)
 {
 	json_int_t pid, ticks;
 
-	if (json_unpack((json_t *)inverse, "{s:I, s:I}", "pid", &pid, "start_ticks", &ticks) < 0 || pid <= 1 ||
-	    pid > 0x7fffffff || ticks < 0)
+	if (json_unpack((json_t *)inverse, "{s:I, s:I}", "pid", &pid, "start_ticks", &ticks) < 0 ||
+		pid <= 1 || pid > 0x7fffffff || ticks < 0)
 		return err_set(e, -EBADMSG, "the inverse names no process");
 	*t = (struct target){.pid = (pid_t)pid, .ticks = (uint64_t)ticks};
 	return 0;

@@ -25,10 +25,10 @@ struct handle;
 /* What a handle waits for, besides its end. */
 enum handle_state {
 	HANDLE_LIVE,
-	HANDLE_STARTING,  /* a tracer that has not said "ready" yet */
-	HANDLE_STOPPING,  /* was signalled; has until 'deadline' */
-	HANDLE_SUMMARY,   /* a child reads the log that it wrote */
-	HANDLE_UNDOING,   /* the guard is at it */
+	HANDLE_STARTING, /* a tracer that has not said "ready" yet */
+	HANDLE_STOPPING, /* was signalled; has until 'deadline' */
+	HANDLE_SUMMARY,  /* a child reads the log that it wrote */
+	HANDLE_UNDOING,  /* the guard is at it */
 };
 
 enum handle_kind {
@@ -52,44 +52,45 @@ struct handle {
 
 	/* The request that waits for this handle; at most one. */
 	json_t *request_id;
-	double deadline;      /* of the state, or of a run; 0: none */
-	/* Called when the guard has undone it for us; makes the answer. The handle is freed after. */
+	double deadline; /* of the state, or of a run; 0: none */
+	/* Called when the guard has undone it for us; makes the answer. The handle is freed
+	 * after. */
 	void (*undone)(struct agent *a, struct handle *h, const struct guard_message *m);
 
 	/* Processes. */
 	pid_t pid;
 	bool ended;
-	int exit;             /* code or 128+signal, once ended */
-	bool timed_out;       /* a run */
-	bool killed;          /* what is traced did not end in its grace */
+	int exit;       /* code or 128+signal, once ended */
+	bool timed_out; /* a run */
+	bool killed;    /* what is traced did not end in its grace */
 	struct process_account *account;
-	bool traced;          /* under our own tracer */
-	char *log;            /* of a tracer; absolute path */
-	char *error_log;      /* where it complains; absolute path, or NULL */
-	int read_fd;          /* output of a run, ready line of a tracer; -1: none */
-	int write_fd;         /* input of a run; -1: none */
+	bool traced;     /* under our own tracer */
+	char *log;       /* of a tracer; absolute path */
+	char *error_log; /* where it complains; absolute path, or NULL */
+	int read_fd;     /* output of a run, ready line of a tracer; -1: none */
+	int write_fd;    /* input of a run; -1: none */
 	char *input;
 	size_t input_size, input_done;
 	char *output;
 	size_t output_size;
 	bool truncated;
-	json_t *summary;      /* what its log says of itself */
-	struct err failure;   /* why the request that waits will be refused, if 'failed' < 0 */
+	json_t *summary;    /* what its log says of itself */
+	struct err failure; /* why the request that waits will be refused, if 'failed' < 0 */
 	int failed;
 };
 
 struct agent {
 	struct guard *guard;
 	char session[33];
-	const char *state;    /* /var/lib/culprit */
-	const char *dir;      /* the session's folder */
+	const char *state; /* /var/lib/culprit */
+	const char *dir;   /* the session's folder */
 	double lease_s;
 	const char *packets_backend; /* forced, or NULL */
 	struct handle *handles;
 	unsigned next_number;
-	char *in, *out;       /* what was read and not yet a line; what waits to be written */
+	char *in, *out; /* what was read and not yet a line; what waits to be written */
 	size_t in_size, in_room, out_size, out_room;
-	const char *end;      /* why the session is to end; NULL: it goes on */
+	const char *end; /* why the session is to end; NULL: it goes on */
 	json_t *bye_id;
 	int exit_code;
 };
@@ -111,10 +112,11 @@ struct handle *handle_find(struct agent *a, const char *name);
 int handle_get(struct agent *a, const char *name, int kind, struct handle **out, struct err *e);
 void handle_free(struct agent *a, struct handle *h);
 /* Records 'h->inverse' with the guard; the act may follow. */
-int handle_record(struct agent *a, struct handle *h, const char *primitive, double max_s, struct err *e);
+int handle_record(
+	struct agent *a, struct handle *h, const char *primitive, double max_s, struct err *e);
 /* Asks the guard to undo it, then calls 'undone', which answers 'h->request_id'. */
 void handle_undo(struct agent *a, struct handle *h,
-		 void (*undone)(struct agent *, struct handle *, const struct guard_message *));
+	void (*undone)(struct agent *, struct handle *, const struct guard_message *));
 void handle_undone_message(struct agent *a, const struct guard_message *m);
 
 /* children.c: started programs. */
@@ -168,15 +170,16 @@ int op_trace_stop(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_undo(struct agent *a, json_t *id, json_t *args, struct err *e);
 int op_bye(struct agent *a, json_t *id, json_t *args, struct err *e);
 
-/* clean.c: undoes what earlier sessions left. 'quarantined' gets sentences about what takes longer. */
+/* clean.c: undoes what earlier sessions left. 'quarantined' gets sentences about what takes
+ * longer. */
 void clean_left(struct agent *a, json_t *cleaned, json_t *unclean, json_t *quarantined);
 
 /* ops_service.c: the child that acts on a server has said something. */
 void service_readable(struct agent *a, struct handle *h);
 
 /* log_summary.c: {records, lost, bytes, whole} of the log at 'path' from its own text; 'whole' is
- * false if it was cut short. What strace and sysstat write is no log of ours: there, records and lost are null, and the
- * file is whole if its tracer ended in order. */
+ * false if it was cut short. What strace and sysstat write is no log of ours: there, records and
+ * lost are null, and the file is whole if its tracer ended in order. */
 json_t *log_summary(const char *path, bool ended_in_order);
 
 /* text.c: a JSON string of 'size' bytes; what is not UTF-8 becomes '?'. */
@@ -196,9 +199,9 @@ const char *const *self_argv(void);
 /* The subcommands. */
 int serve_main(int argc, char **argv);
 int loop_main(int argc, char **argv);
-int sink_main(int argc, char **argv);   /* net.c */
+int sink_main(int argc, char **argv); /* net.c */
 int send_main(int argc, char **argv);
-int cpu_main(int argc, char **argv);    /* hogs.c */
+int cpu_main(int argc, char **argv); /* hogs.c */
 int memory_main(int argc, char **argv);
 int read_main(int argc, char **argv);
 

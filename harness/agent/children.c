@@ -25,15 +25,15 @@ int child_start(struct agent *a, struct handle *h, const struct start *s, struct
 	if (rc)
 		return err_errno(e, rc, "cannot start '%s'", s->argv[0]);
 	rc = process_fork(&(struct process_spec){.argv = s->argv,
-						 .tag = tag,
-						 .env = s->env,
-						 .cwd = s->cwd,
-						 .in = s->in,
-						 .out = s->out,
-						 .err = s->err,
-						 .pass = s->pass,
-						 .grace_s = s->grace_s},
-			  &gate, &h->inverse, e);
+				  .tag = tag,
+				  .env = s->env,
+				  .cwd = s->cwd,
+				  .in = s->in,
+				  .out = s->out,
+				  .err = s->err,
+				  .pass = s->pass,
+				  .grace_s = s->grace_s},
+		&gate, &h->inverse, e);
 	if (rc)
 		return rc;
 	rc = handle_record(a, h, "process", s->max_s, e);
@@ -80,12 +80,15 @@ void children_reap(struct agent *a)
 		h->ended = true;
 		h->exit = exit_code(status);
 		if (h->state == HANDLE_LIVE && h->kind != HANDLE_RUN)
-			agent_event(a, json_pack("{s:s, s:s, s:i}", "event", "exit", "handle", h->name, "exit", h->exit));
+			agent_event(a,
+				json_pack("{s:s, s:s, s:i}", "event", "exit", "handle", h->name,
+					"exit", h->exit));
 		child_step(a, h);
 	}
 }
 
-/* Keeps the first OUTPUT_MAX_BYTES; 0 at the end of the output, -EAGAIN when there is no more now. */
+/* Keeps the first OUTPUT_MAX_BYTES; 0 at the end of the output, -EAGAIN when there is no more
+ * now. */
 static ssize_t take_output(struct handle *h)
 {
 	char buf[8192];
@@ -119,8 +122,8 @@ static void run_undone(struct agent *a, struct handle *h, const struct guard_mes
 		agent_refuse(a, h->request_id, m->rc, &m->err);
 	} else {
 		agent_answer(a, h->request_id,
-			     json_pack("{s:i, s:o, s:b}", "exit", h->exit, "output", text_json(h->output, h->output_size),
-				       "truncated", h->truncated));
+			json_pack("{s:i, s:o, s:b}", "exit", h->exit, "output",
+				text_json(h->output, h->output_size), "truncated", h->truncated));
 	}
 }
 
@@ -131,10 +134,10 @@ static json_t *last_seen(struct handle *h, struct err *e)
 
 	if (process_account_update(h->account, &u, &live, e))
 		return NULL;
-	return json_pack("{s:b, s:i, s:i, s:I, s:I, s:I, s:I, s:f, s:I}", "running", !h->ended, "pid", (int)h->pid, "live", live,
-			 "read_bytes", (json_int_t)u.read_bytes, "write_bytes", (json_int_t)u.write_bytes, "rchar",
-			 (json_int_t)u.rchar, "wchar", (json_int_t)u.wchar, "cpu_s", u.cpu_s,
-			 "rss_bytes", (json_int_t)u.rss_bytes);
+	return json_pack("{s:b, s:i, s:i, s:I, s:I, s:I, s:I, s:f, s:I}", "running", !h->ended,
+		"pid", (int)h->pid, "live", live, "read_bytes", (json_int_t)u.read_bytes,
+		"write_bytes", (json_int_t)u.write_bytes, "rchar", (json_int_t)u.rchar, "wchar",
+		(json_int_t)u.wchar, "cpu_s", u.cpu_s, "rss_bytes", (json_int_t)u.rss_bytes);
 }
 
 json_t *child_status(struct handle *h, struct err *e)
@@ -176,7 +179,9 @@ static void trace_undone(struct agent *a, struct handle *h, const struct guard_m
 /* A tracer's exit code is that of the command, if it started one (diag/capture/capture.h). */
 static bool ended_in_order(const struct handle *h)
 {
-	return h->ended && (h->kind == HANDLE_TRACE ? h->exit == TRACE_EXIT_OK : h->exit != TRACE_EXIT_NOT_WHOLE);
+	return h->ended &&
+		(h->kind == HANDLE_TRACE ? h->exit == TRACE_EXIT_OK
+					 : h->exit != TRACE_EXIT_NOT_WHOLE);
 }
 
 /* In a child, since a long log takes seconds. It only reads, and ends by itself. */
@@ -244,8 +249,9 @@ static void fail_start(struct agent *a, struct handle *h, int code)
 
 	last_complaint(h, said, sizeof(said));
 	h->failed = err_set(&h->failure, code,
-			    code == -ETIMEDOUT ? "the tracer is not ready in time: %s" : "the tracer ended before it was ready: %s",
-			    said);
+		code == -ETIMEDOUT ? "the tracer is not ready in time: %s"
+				   : "the tracer ended before it was ready: %s",
+		said);
 	handle_undo(a, h, trace_undone);
 }
 
@@ -291,9 +297,7 @@ void child_signal(struct handle *h, int signo)
 void child_step(struct agent *a, struct handle *h)
 {
 	switch (h->state) {
-	case HANDLE_STARTING:
-		fail_start(a, h, h->ended ? -ECHILD : -ETIMEDOUT);
-		break;
+	case HANDLE_STARTING: fail_start(a, h, h->ended ? -ECHILD : -ETIMEDOUT); break;
 	case HANDLE_STOPPING:
 		/* The tracer is left alive, to record the end and close its log. */
 		if (h->traced && !h->ended && !h->killed) {
@@ -313,8 +317,7 @@ void child_step(struct agent *a, struct handle *h)
 		handle_undo(a, h, run_undone);
 		break;
 	case HANDLE_SUMMARY:
-	case HANDLE_UNDOING:
-		break;
+	case HANDLE_UNDOING: break;
 	}
 }
 
@@ -331,10 +334,12 @@ void child_readable(struct agent *a, struct handle *h)
 			end_summary(a, h);
 		return;
 	}
-	if (h->state == HANDLE_STARTING && h->output_size >= 6 && !memcmp(h->output, "ready\n", 6)) {
+	if (h->state == HANDLE_STARTING && h->output_size >= 6 &&
+		!memcmp(h->output, "ready\n", 6)) {
 		h->state = HANDLE_LIVE;
 		h->deadline = 0;
-		agent_answer(a, h->request_id, json_pack("{s:s, s:i}", "handle", h->name, "pid", (int)h->pid));
+		agent_answer(a, h->request_id,
+			json_pack("{s:s, s:i}", "handle", h->name, "pid", (int)h->pid));
 		json_decref(h->request_id);
 		h->request_id = NULL;
 	}

@@ -1,6 +1,7 @@
 /*
- * What earlier sessions left is undone before the hello, by a process of its own: an undo that takes minutes
- * (a file-system check) goes on after it, whatever becomes of us, while the node says that it is quarantined.
+ * What earlier sessions left is undone before the hello, by a process of its own: an undo that
+ * takes minutes (a file-system check) goes on after it, whatever becomes of us, while the node says
+ * that it is quarantined.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +88,8 @@ void clean_left(struct agent *a, json_t *cleaned, json_t *unclean, json_t *quara
 		if (clock_mono_s() < patience)
 			continue;
 		json_array_clear(quarantined);
-		if (!journal_quarantined(a->state, a->session, quarantined, &working, NULL) && working)
+		if (!journal_quarantined(a->state, a->session, quarantined, &working, NULL) &&
+			working)
 			break;
 	}
 	close(p[0]);
@@ -101,8 +103,8 @@ void clean_left(struct agent *a, json_t *cleaned, json_t *unclean, json_t *quara
 		struct timespec nap = {.tv_nsec = 50000000};
 
 		json_array_clear(quarantined);
-		if (journal_quarantined(a->state, a->session, quarantined, &working, NULL) || !working ||
-		    clock_mono_s() > patience)
+		if (journal_quarantined(a->state, a->session, quarantined, &working, NULL) ||
+			!working || clock_mono_s() > patience)
 			break;
 		guard_beat(a->guard);
 		nanosleep(&nap, NULL);
@@ -118,7 +120,8 @@ int op_quarantine(struct agent *a, json_t *id, json_t *args, struct err *e)
 	(void)args;
 	rc = journal_quarantined(a->state, a->session, list, &working, e);
 	if (!rc)
-		agent_answer(a, id, json_pack("{s:O, s:b}", "quarantined", list, "working", working));
+		agent_answer(
+			a, id, json_pack("{s:O, s:b}", "quarantined", list, "working", working));
 	json_decref(list);
 	return rc;
 }

@@ -30,62 +30,42 @@ static const struct {
 } ops[] = {
 	{"ping", op_ping, {{0}}},
 	{"processes", op_processes, {{"exe", TEXT, false}}},
-	{"run", op_run, {{"argv", TEXTS, true}, {"timeout_s", NUMBER, false}, {"stdin", TEXT, false}}},
-	{"process.start",
-	 op_process_start,
-	 {{"argv", TEXTS, true},
-	  {"stdin", TEXT, false},
-  {"stdout", TEXT, false},
-	  {"stderr", TEXT, false},
-	  {"cwd", TEXT, false},
-	  {"env", TEXT_OBJECT, false},
-	  {"max_s", NUMBER, false},
-	  {"loop", BOOLEAN, false},
-	  {"self", BOOLEAN, false},
-	  {"times", TEXT, false},
-	  {"trace", OBJECT, false}}},
+	{"run", op_run,
+		{{"argv", TEXTS, true}, {"timeout_s", NUMBER, false}, {"stdin", TEXT, false}}},
+	{"process.start", op_process_start,
+		{{"argv", TEXTS, true}, {"stdin", TEXT, false}, {"stdout", TEXT, false},
+			{"stderr", TEXT, false}, {"cwd", TEXT, false}, {"env", TEXT_OBJECT, false},
+			{"max_s", NUMBER, false}, {"loop", BOOLEAN, false},
+			{"self", BOOLEAN, false}, {"times", TEXT, false},
+			{"trace", OBJECT, false}}},
 	{"process.status", op_process_status, {{"handle", TEXT, true}}},
-	{"process.stop",
-	 op_process_stop,
-	 {{"handle", TEXT, true}, {"signal", TEXT, false}, {"grace_s", NUMBER, false}}},
-	{"command",
-	 op_command,
-	 {{"argv", TEXTS, true}, {"inverse", TEXTS, true}, {"check", TEXTS, true}, {"max_s", NUMBER, false}}},
+	{"process.stop", op_process_stop,
+		{{"handle", TEXT, true}, {"signal", TEXT, false}, {"grace_s", NUMBER, false}}},
+	{"command", op_command,
+		{{"argv", TEXTS, true}, {"inverse", TEXTS, true}, {"check", TEXTS, true},
+			{"max_s", NUMBER, false}}},
 	{"service.kill", op_service_kill, {{"pid", INTEGER, true}, {"max_s", NUMBER, false}}},
-	{"service.limit",
-	 op_service_limit,
-	 {{"pid", INTEGER, true}, {"limits", OBJECT, true}, {"max_s", NUMBER, false}}},
-	{"service.restart",
-	 op_service_restart,
-	 {{"pid", INTEGER, true},
-	  {"user", TEXT, false},
-	  {"limits", OBJECT, false},
-	  {"storage", OBJECT, false},
-	  {"max_s", NUMBER, false}}},
-	{"fs.readonly", op_fs_readonly, {{"path", TEXT, true}, {"pid", INTEGER, false}, {"max_s", NUMBER, false}}},
+	{"service.limit", op_service_limit,
+		{{"pid", INTEGER, true}, {"limits", OBJECT, true}, {"max_s", NUMBER, false}}},
+	{"service.restart", op_service_restart,
+		{{"pid", INTEGER, true}, {"user", TEXT, false}, {"limits", OBJECT, false},
+			{"storage", OBJECT, false}, {"max_s", NUMBER, false}}},
+	{"fs.readonly", op_fs_readonly,
+		{{"path", TEXT, true}, {"pid", INTEGER, false}, {"max_s", NUMBER, false}}},
 	{"quarantine", op_quarantine, {{0}}},
 	{"fs.info", op_fs_info, {{"path", TEXT, true}}},
-	{"packets.drop",
-	 op_packets_drop,
-	 {{"percent", NUMBER, true},
-	  {"direction", TEXT, false},
-	  {"from", TEXTS, false},
-	  {"to", TEXTS, false},
-	  {"max_s", NUMBER, false}}},
+	{"packets.drop", op_packets_drop,
+		{{"percent", NUMBER, true}, {"direction", TEXT, false}, {"from", TEXTS, false},
+			{"to", TEXTS, false}, {"max_s", NUMBER, false}}},
 	{"packets.counters", op_packets_counters, {{"handle", TEXT, true}}},
 	{"limits.get", op_limits_get, {{"pid", INTEGER, true}}},
-	{"limits.set",
-	 op_limits_set,
-	 {{"pid", INTEGER, true}, {"resource", TEXT, true}, {"soft", INTEGER, true}, {"max_s", NUMBER, false}}},
+	{"limits.set", op_limits_set,
+		{{"pid", INTEGER, true}, {"resource", TEXT, true}, {"soft", INTEGER, true},
+			{"max_s", NUMBER, false}}},
 	{"signal.stop", op_signal_stop, {{"pid", INTEGER, true}, {"max_s", NUMBER, false}}},
-	{"trace.start",
-	 op_trace_start,
-	 {{"tracer", TEXT, true},
-	  {"mode", TEXT, false},
-	  {"memory_bytes", INTEGER, false},
-	  {"paths", TEXTS, false},
-	  {"pids", INTEGERS, true},
-	  {"out", TEXT, true}}},
+	{"trace.start", op_trace_start,
+		{{"tracer", TEXT, true}, {"mode", TEXT, false}, {"memory_bytes", INTEGER, false},
+			{"paths", TEXTS, false}, {"pids", INTEGERS, true}, {"out", TEXT, true}}},
 	{"trace.stop", op_trace_stop, {{"handle", TEXT, true}}},
 	{"check", op_check, {{"what", TEXT, true}}},
 	{"undo", op_undo, {{"handle", TEXT, true}}},
@@ -101,9 +81,7 @@ static bool all(const json_t *list, bool (*is)(const json_t *))
 
 	if (!json_is_array(list) || !json_array_size(list))
 		return false;
-	json_array_foreach((json_t *)list, i, value)
-		if (!is(value))
-			return false;
+	json_array_foreach((json_t *)list, i, value) if (!is(value)) return false;
 	return true;
 }
 
@@ -123,36 +101,30 @@ static bool fits(const json_t *v, enum type type)
 	json_t *value;
 
 	switch (type) {
-	case TEXT:
-		return json_is_string(v);
-	case INTEGER:
-		return json_is_integer(v);
-	case NUMBER:
-		return json_is_number(v);
-	case BOOLEAN:
-		return json_is_boolean(v);
-	case TEXTS:
-		return all(v, is_text);
-	case INTEGERS:
-		return all(v, is_integer);
+	case TEXT: return json_is_string(v);
+	case INTEGER: return json_is_integer(v);
+	case NUMBER: return json_is_number(v);
+	case BOOLEAN: return json_is_boolean(v);
+	case TEXTS: return all(v, is_text);
+	case INTEGERS: return all(v, is_integer);
 	case TEXT_OBJECT:
-		json_object_foreach((json_t *)v, key, value)
-			if (!json_is_string(value) || !*key || strchr(key, '='))
-				return false;
+		json_object_foreach((json_t *)v, key, value) if (!json_is_string(value) || !*key ||
+			strchr(key, '=')) return false;
 		return json_is_object(v);
-	case OBJECT:
-		return json_is_object(v);
+	case OBJECT: return json_is_object(v);
 	}
 	return false;
 }
 
-static int check_arguments(const char *op, const struct argument *arguments, const json_t *request, struct err *e)
+static int check_arguments(
+	const char *op, const struct argument *arguments, const json_t *request, struct err *e)
 {
 	const struct argument *arg;
 	const char *key;
 	json_t *value;
 
-	json_object_foreach((json_t *)request, key, value) {
+	json_object_foreach((json_t *)request, key, value)
+	{
 		if (!strcmp(key, "id") || !strcmp(key, "op"))
 			continue;
 		for (arg = arguments; arg->name && strcmp(arg->name, key); arg++)

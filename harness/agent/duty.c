@@ -25,7 +25,8 @@ void duty_begin(struct duty *d)
 
 bool duty_is_over(const struct duty *d)
 {
-	return d->share < 1 && d->worked_s + clock_mono_s() - d->since_s >= d->share * DUTY_PERIOD_S;
+	return d->share < 1 &&
+		d->worked_s + clock_mono_s() - d->since_s >= d->share * DUTY_PERIOD_S;
 }
 
 void duty_end(struct duty *d)

@@ -1,10 +1,11 @@
 /*
  * Duty cycles: work that is to go on for a share of the time only.
  *
- * A hog at a quarter is the full hog for a quarter of the time: it asks as it always does, and rests in between. That
- * needs nobody to know how fast a disk or a wire is. Time at work is measured (CLOCK_MONOTONIC) from a request to its
- * end, whoever else it had to wait for; after DUTY_PERIOD_S * share of it, or after one request that took longer, comes
- * a rest of work * (1 / share - 1).
+ * A hog at a quarter is the full hog for a quarter of the time: it asks as it always does, and
+ * rests in between. That needs nobody to know how fast a disk or a wire is. Time at work is
+ * measured (CLOCK_MONOTONIC) from a request to its end, whoever else it had to wait for; after
+ * DUTY_PERIOD_S * share of it, or after one request that took longer, comes a rest of work * (1 /
+ * share - 1).
  */
 #ifndef CULPRIT_AGENT_DUTY_H
 #define CULPRIT_AGENT_DUTY_H
@@ -14,7 +15,7 @@
 #define DUTY_PERIOD_S 0.2
 
 struct duty {
-	double share;   /* of the time at work; 1: always */
+	double share; /* of the time at work; 1: always */
 	double worked_s;
 	double since_s; /* when this work began */
 };

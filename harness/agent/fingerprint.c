@@ -1,6 +1,6 @@
 /*
- * The fingerprint: what a fault could leave behind on a node, in a form that stays the same while nothing
- * changes. No counters, no times, no numbers of processes that come back under another one.
+ * The fingerprint: what a fault could leave behind on a node, in a form that stays the same while
+ * nothing changes. No counters, no times, no numbers of processes that come back under another one.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -101,8 +101,8 @@ static void ext4_errors(const char *device, char *buf, size_t size)
 	snprintf(buf, size, *count && strcmp(count, "0") ? " errors=%.16s" : "", count);
 }
 
-/* "POINT TYPE SOURCE OPTIONS STATE" of each line of mountinfo. OPTIONS are the mount's, STATE is the
- * file system's: what made itself read-only shows there alone. */
+/* "POINT TYPE SOURCE OPTIONS STATE" of each line of mountinfo. OPTIONS are the mount's, STATE is
+ * the file system's: what made itself read-only shows there alone. */
 static int mounts(json_t *list, struct err *e)
 {
 	char *text, *line, *save = NULL;
@@ -111,18 +111,21 @@ static int mounts(json_t *list, struct err *e)
 	if (rc)
 		return rc;
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		char *point, *options, *type, *source, *state, *all, errors[32] = "", *dash = strstr(line, " - ");
+		char *point, *options, *type, *source, *state, *all, errors[32] = "",
+								     *dash = strstr(line, " - ");
 
 		point = options = type = source = state = NULL;
 		if (dash && sscanf(line, "%*s %*s %*s %*s %ms %ms", &point, &options) == 2 &&
-		    sscanf(dash, " - %ms %ms %ms", &type, &source, &state) == 3) {
+			sscanf(dash, " - %ms %ms %ms", &type, &source, &state) == 3) {
 			const char *slash = strrchr(source, '/');
 
 			if (!strcmp(type, "ext4"))
 				ext4_errors(slash ? slash + 1 : source, errors, sizeof(errors));
-			add_text(list, asprintf(&all, "%s %s %s %s %s%s", point, type, source, options, state, errors) < 0
-					       ? NULL
-					       : all);
+			add_text(list,
+				asprintf(&all, "%s %s %s %s %s%s", point, type, source, options,
+					state, errors) < 0
+					? NULL
+					: all);
 		}
 		free(point);
 		free(options);
@@ -134,8 +137,8 @@ static int mounts(json_t *list, struct err *e)
 	return 0;
 }
 
-/* "NAME BYTES" and what it is made of, of each block device in /dev that holds anything: those are this
- * node's, while /sys may be shared with others. */
+/* "NAME BYTES" and what it is made of, of each block device in /dev that holds anything: those are
+ * this node's, while /sys may be shared with others. */
 static int block_devices(json_t *list, struct err *e)
 {
 	DIR *dir = opendir("/dev");
@@ -148,9 +151,11 @@ static int block_devices(json_t *list, struct err *e)
 		unsigned long long sectors;
 		struct stat st;
 
-		if (fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISBLK(st.st_mode))
+		if (fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+			!S_ISBLK(st.st_mode))
 			continue;
-		snprintf(sys, sizeof(sys), "/sys/dev/block/%u:%u", major(st.st_rdev), minor(st.st_rdev));
+		snprintf(sys, sizeof(sys), "/sys/dev/block/%u:%u", major(st.st_rdev),
+			minor(st.st_rdev));
 		snprintf(path, sizeof(path), "%s/size", sys);
 		sys_line(path, bytes, sizeof(bytes));
 		sectors = strtoull(bytes, NULL, 10);
@@ -161,17 +166,18 @@ static int block_devices(json_t *list, struct err *e)
 		sys_line(path, ro, sizeof(ro));
 		snprintf(path, sizeof(path), "%s/loop/backing_file", sys);
 		sys_line(path, backing, sizeof(backing));
-		add_text(list, asprintf(&text, "%s %llu%s%s%s", d->d_name, sectors * 512, *ro == '1' ? " ro" : "",
-					*backing ? " " : "", backing) < 0
-				       ? NULL
-				       : text);
+		add_text(list,
+			asprintf(&text, "%s %llu%s%s%s", d->d_name, sectors * 512,
+				*ro == '1' ? " ro" : "", *backing ? " " : "", backing) < 0
+				? NULL
+				: text);
 	}
 	closedir(dir);
 	return 0;
 }
 
-/* Ports that are listened at. The kernel lists these before all other sockets, of which there may be
- * many. */
+/* Ports that are listened at. The kernel lists these before all other sockets, of which there may
+ * be many. */
 static void listening(const char *path, const char *name, json_t *list)
 {
 	FILE *f = fopen(path, "re");
@@ -184,7 +190,8 @@ static void listening(const char *path, const char *name, json_t *list)
 			continue;
 		if (strcmp(state, TCP_LISTEN))
 			break;
-		add_text(list, asprintf(&text, "%s %s port %u", name, address, port) < 0 ? NULL : text);
+		add_text(list,
+			asprintf(&text, "%s %s port %u", name, address, port) < 0 ? NULL : text);
 	}
 	if (f)
 		fclose(f);
@@ -221,8 +228,8 @@ static long id_of(pid_t pid, const char *name)
 	return id;
 }
 
-/* A process by what it is, not by its number: one that was stopped and started again as it was is the
- * same. "gone" if it is not there. */
+/* A process by what it is, not by its number: one that was stopped and started again as it was is
+ * the same. "gone" if it is not there. */
 static char *describe_service(pid_t pid)
 {
 	char command[2048], folder[PATH_MAX], path[64], *text, *limits;
@@ -237,8 +244,9 @@ static char *describe_service(pid_t pid)
 	n = readlink(path, folder, sizeof(folder) - 1);
 	folder[n < 0 ? 0 : n] = '\0';
 	limits = json_dumps(all, JSON_COMPACT | JSON_SORT_KEYS);
-	made = asprintf(&text, "%s%s; user %ld, group %ld, in %s; limits %s", signal_is_stopped(pid) ? "stopped: " : "", command,
-			id_of(pid, "\nUid:"), id_of(pid, "\nGid:"), folder, limits ? limits : "?");
+	made = asprintf(&text, "%s%s; user %ld, group %ld, in %s; limits %s",
+		signal_is_stopped(pid) ? "stopped: " : "", command, id_of(pid, "\nUid:"),
+		id_of(pid, "\nGid:"), folder, limits ? limits : "?");
 	free(limits);
 	json_decref(all);
 	return made < 0 ? NULL : text;
@@ -248,9 +256,13 @@ enum part { NFT, PROCESSES, JOURNALS, MOUNTS, BLOCK, SOCKETS, SERVICES, N_PARTS 
 
 int op_fingerprint(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	static const char *const names[] = {[NFT] = "nft",	   [PROCESSES] = "processes", [JOURNALS] = "journals",
-					    [MOUNTS] = "mounts",   [BLOCK] = "block_devices", [SOCKETS] = "sockets",
-					    [SERVICES] = "services"};
+	static const char *const names[] = {[NFT] = "nft",
+		[PROCESSES] = "processes",
+		[JOURNALS] = "journals",
+		[MOUNTS] = "mounts",
+		[BLOCK] = "block_devices",
+		[SOCKETS] = "sockets",
+		[SERVICES] = "services"};
 	json_t *parts[N_PARTS] = {NULL}, *result = json_object(), *value;
 	int rc = result ? 0 : -ENOMEM;
 	size_t i;

@@ -77,7 +77,8 @@ static int answer_code(json_t *m, struct err *e)
 	return rc;
 }
 
-int guard_start(const char *state, const char *session, double lease_s, struct guard **out, struct err *e)
+int guard_start(
+	const char *state, const char *session, double lease_s, struct guard **out, struct err *e)
 {
 	struct guard *g = calloc(1, sizeof(*g));
 	pid_t agent = getpid();
@@ -85,13 +86,14 @@ int guard_start(const char *state, const char *session, double lease_s, struct g
 	json_t *m;
 
 	if (!g || !(g->waiting = json_array()) || asprintf(&g->dir, "%s/%s", state, session) < 0 ||
-	    asprintf(&g->journal, "%s/undo/%s.json", state, session) < 0) {
+		asprintf(&g->journal, "%s/undo/%s.json", state, session) < 0) {
 		err_errno(e, rc, "cannot start the guard");
 		goto out;
 	}
 	g->sock = -1;
 	g->lease_s = lease_s;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 || (g->pid = fork()) < 0) {
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ||
+		(g->pid = fork()) < 0) {
 		rc = err_errno(e, -errno, "cannot start the guard");
 		goto out;
 	}
@@ -128,16 +130,18 @@ void guard_free(struct guard *g)
 	free(g);
 }
 
-int guard_record(struct guard *g, const char *handle, const char *primitive, const json_t *inverse, double max_s,
-		 struct err *e)
+int guard_record(struct guard *g, const char *handle, const char *primitive, const json_t *inverse,
+	double max_s, struct err *e)
 {
 	json_t *m;
 	int rc;
 
-	rc = wire_send(g->sock, json_pack("{s:s, s:s, s:s, s:O, s:f}", "what", "add", "handle", handle, "primitive",
-					  primitive, "inverse", inverse, "max_s", max_s));
+	rc = wire_send(g->sock,
+		json_pack("{s:s, s:s, s:s, s:O, s:f}", "what", "add", "handle", handle, "primitive",
+			primitive, "inverse", inverse, "max_s", max_s));
 	if (rc)
-		return err_errno(e, rc == -ENOMEM ? rc : -EPIPE, "cannot tell the guard about '%s'", handle);
+		return err_errno(
+			e, rc == -ENOMEM ? rc : -EPIPE, "cannot tell the guard about '%s'", handle);
 	rc = wait_for(g, "added", &m, e);
 	return rc ? rc : answer_code(m, e);
 }
@@ -182,8 +186,8 @@ int guard_next(struct guard *g, struct guard_message *out)
 		if (rc <= 0)
 			return rc < 0 ? -EPIPE : 0;
 	}
-	json_unpack(m, "{s?s, s?b, s?b, s:i, s?s}", "handle", &handle, "asked", &asked, "was_there", &was, "rc", &code,
-		    "text", &text);
+	json_unpack(m, "{s?s, s?b, s?b, s:i, s?s}", "handle", &handle, "asked", &asked, "was_there",
+		&was, "rc", &code, "text", &text);
 	*out = (struct guard_message){.asked = asked, .was_there = was, .rc = code};
 	snprintf(out->handle, sizeof(out->handle), "%s", handle);
 	err_set(&out->err, 0, "%s", text);

@@ -16,17 +16,18 @@
 struct guard;
 
 /* Forks it; returns when the journal and the session's folder are there. */
-int guard_start(const char *state, const char *session, double lease_s, struct guard **out, struct err *e);
+int guard_start(
+	const char *state, const char *session, double lease_s, struct guard **out, struct err *e);
 void guard_free(struct guard *g);
 
 int guard_fd(const struct guard *g);
 int guard_pid(const struct guard *g);
 const char *guard_dir(const struct guard *g); /* the session's folder */
 
-/* Records the inverse of an act that follows; waits until it is in the journal. 'max_s' > 0: the guard
- * undoes it that long after guard_acted. -EPIPE: the guard is dead, so don't act. */
-int guard_record(struct guard *g, const char *handle, const char *primitive, const json_t *inverse, double max_s,
-		 struct err *e);
+/* Records the inverse of an act that follows; waits until it is in the journal. 'max_s' > 0: the
+ * guard undoes it that long after guard_acted. -EPIPE: the guard is dead, so don't act. */
+int guard_record(struct guard *g, const char *handle, const char *primitive, const json_t *inverse,
+	double max_s, struct err *e);
 void guard_acted(struct guard *g, const char *handle);
 
 /* Asks for an undo; the answer comes through guard_next. */
@@ -39,11 +40,11 @@ void guard_beat(struct guard *g);
 void guard_bye(struct guard *g);
 
 struct guard_message {
-	char handle[32];       /* "" for the answer to guard_bye */
-	bool asked;            /* false: its time (max_s) was up */
+	char handle[32]; /* "" for the answer to guard_bye */
+	bool asked;      /* false: its time (max_s) was up */
 	bool was_there;
-	int rc;                /* 0: undone and verified */
-	struct err err;        /* when rc < 0 */
+	int rc;         /* 0: undone and verified */
+	struct err err; /* when rc < 0 */
 };
 
 /* 1 and a message, 0 when there is none now, -EPIPE when the guard is dead. */
@@ -53,6 +54,7 @@ int guard_next(struct guard *g, struct guard_message *m);
 int guard_take_over(struct guard *g, struct err *e);
 
 /* The guard's own program; never returns. In guard_main.c. */
-_Noreturn void guard_main(int sock, const char *state, const char *session, double lease_s, int agent_pid);
+_Noreturn void guard_main(
+	int sock, const char *state, const char *session, double lease_s, int agent_pid);
 
 #endif

@@ -16,7 +16,7 @@
 #include "harness/agent/wire.h"
 #include "harness/base/clock.h"
 
-#define RETRY_S 30       /* how long an undo that fails is tried again, once all is to go */
+#define RETRY_S 30 /* how long an undo that fails is tried again, once all is to go */
 #define RETRY_EVERY_S 1
 
 /* An act with a maximum. */
@@ -38,7 +38,8 @@ struct watch {
 
 static void detach(int sock)
 {
-	static const int ignored[] = {SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGTSTP};
+	static const int ignored[] = {
+		SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGTSTP};
 	int null = open("/dev/null", O_RDWR);
 
 	setsid();
@@ -52,11 +53,12 @@ static void detach(int sock)
 		_exit(1);
 }
 
-static void answer(struct watch *w, const char *what, const char *handle, bool asked, bool was_there, int rc,
-		   const struct err *e)
+static void answer(struct watch *w, const char *what, const char *handle, bool asked,
+	bool was_there, int rc, const struct err *e)
 {
-	wire_send(w->sock, json_pack("{s:s, s:s, s:b, s:b, s:i, s:s}", "what", what, "handle", handle, "asked", asked,
-				     "was_there", was_there, "rc", rc, "text", rc ? e->text : ""));
+	wire_send(w->sock,
+		json_pack("{s:s, s:s, s:b, s:b, s:i, s:s}", "what", what, "handle", handle, "asked",
+			asked, "was_there", was_there, "rc", rc, "text", rc ? e->text : ""));
 }
 
 static void limit_remove(struct watch *w, const char *handle)
@@ -82,8 +84,8 @@ static void add(struct watch *w, json_t *m)
 	struct err e;
 	int rc;
 
-	json_unpack(m, "{s:s, s:s, s:o, s:F}", "handle", &handle, "primitive", &primitive, "inverse", &inverse, "max_s",
-		    &max_s);
+	json_unpack(m, "{s:s, s:s, s:o, s:F}", "handle", &handle, "primitive", &primitive,
+		"inverse", &inverse, "max_s", &max_s);
 	if (max_s > 0 && !(l = calloc(1, sizeof(*l))))
 		rc = err_errno(&e, -ENOMEM, "cannot record '%s'", handle);
 	else

@@ -43,18 +43,19 @@ struct handle *handle_find(struct agent *a, const char *name)
 int handle_get(struct agent *a, const char *name, int kind, struct handle **out, struct err *e)
 {
 	static const char *const kinds[] = {[HANDLE_PROCESS] = "process",
-					    [HANDLE_RUN] = "run",
-					    [HANDLE_TRACE] = "trace",
-					    [HANDLE_PACKETS] = "packet drop",
-					    [HANDLE_COMMAND] = "command",
-					    [HANDLE_LIMIT] = "limit",
-					    [HANDLE_STOP] = "stop",
-					    [HANDLE_SERVICE] = "act on a server",
-					    [HANDLE_READONLY] = "read-only file system"};
+		[HANDLE_RUN] = "run",
+		[HANDLE_TRACE] = "trace",
+		[HANDLE_PACKETS] = "packet drop",
+		[HANDLE_COMMAND] = "command",
+		[HANDLE_LIMIT] = "limit",
+		[HANDLE_STOP] = "stop",
+		[HANDLE_SERVICE] = "act on a server",
+		[HANDLE_READONLY] = "read-only file system"};
 	struct handle *h = handle_find(a, name);
 
 	if (!h || (kind >= 0 && (int)h->kind != kind))
-		return err_set(e, -ENOENT, "there is no %s '%s'", kind < 0 ? "handle" : kinds[kind], name);
+		return err_set(
+			e, -ENOENT, "there is no %s '%s'", kind < 0 ? "handle" : kinds[kind], name);
 	if (h->request_id)
 		return err_set(e, -EBUSY, "'%s' is busy with another request", name);
 	*out = h;
@@ -84,13 +85,14 @@ void handle_free(struct agent *a, struct handle *h)
 	free(h);
 }
 
-int handle_record(struct agent *a, struct handle *h, const char *primitive, double max_s, struct err *e)
+int handle_record(
+	struct agent *a, struct handle *h, const char *primitive, double max_s, struct err *e)
 {
 	return guard_record(a->guard, h->name, primitive, h->inverse, max_s, e);
 }
 
 void handle_undo(struct agent *a, struct handle *h,
-		 void (*undone)(struct agent *, struct handle *, const struct guard_message *))
+	void (*undone)(struct agent *, struct handle *, const struct guard_message *))
 {
 	h->state = HANDLE_UNDOING;
 	h->deadline = 0;
@@ -104,7 +106,9 @@ void handle_undone_message(struct agent *a, const struct guard_message *m)
 	struct handle *h = handle_find(a, m->handle);
 
 	if (!m->asked) {
-		agent_event(a, json_pack("{s:s, s:s, s:s}", "event", "undone", "handle", m->handle, "why", "max_s"));
+		agent_event(a,
+			json_pack("{s:s, s:s, s:s}", "event", "undone", "handle", m->handle, "why",
+				"max_s"));
 		return;
 	}
 	if (!h || !h->undone)

@@ -57,7 +57,8 @@ int cpu_main(int argc, char **argv)
 		int rc = pthread_create(&thread, NULL, spin, NULL);
 
 		if (rc) {
-			fprintf(stderr, "culprit-agent cpu: cannot start a thread: %s\n", strerror(rc));
+			fprintf(stderr, "culprit-agent cpu: cannot start a thread: %s\n",
+				strerror(rc));
 			return 1;
 		}
 	}
@@ -80,9 +81,10 @@ int memory_main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{"bytes", required_argument, NULL, 'b'}, {"help", no_argument, NULL, 'h'}, {0}};
-	static const char usage[] = "usage: culprit-agent memory --bytes N\n\n"
-				    "Holds N bytes of memory and writes to every page of it once a second, lest it be\n"
-				    "swapped out. The first to be killed if memory runs out.\n";
+	static const char usage[] =
+		"usage: culprit-agent memory --bytes N\n\n"
+		"Holds N bytes of memory and writes to every page of it once a second, lest it be\n"
+		"swapped out. The first to be killed if memory runs out.\n";
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct timespec nap = {.tv_sec = 1};
 	unsigned long long bytes = 0;
@@ -107,12 +109,15 @@ int memory_main(int argc, char **argv)
 		return 2;
 	}
 	go_first();
-	memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED) {
-		fprintf(stderr, "culprit-agent memory: cannot have %llu bytes: %s\n", bytes, strerror(errno));
+		fprintf(stderr, "culprit-agent memory: cannot have %llu bytes: %s\n", bytes,
+			strerror(errno));
 		return 1;
 	}
-	/* Pages of zeros alike might be merged or compressed away: each begins with its own number. */
+	/* Pages of zeros alike might be merged or compressed away: each begins with its own
+	 * number. */
 	for (size_t turn = 0;; turn++) {
 		for (size_t at = 0; at < (size_t)bytes; at += page)
 			*(volatile size_t *)(memory + at) = at + turn;
@@ -134,7 +139,8 @@ static int read_all(const char *path, int fd, char *buffer, size_t block, struct
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 || (!n && !at)) {
-			fprintf(stderr, "culprit-agent read: cannot read '%s': %s\n", path, n ? strerror(errno) : "it is empty");
+			fprintf(stderr, "culprit-agent read: cannot read '%s': %s\n", path,
+				n ? strerror(errno) : "it is empty");
 			return 1;
 		}
 		at = n ? at + n : 0;
@@ -144,13 +150,12 @@ static int read_all(const char *path, int fd, char *buffer, size_t block, struct
 int read_main(int argc, char **argv)
 {
 	static const struct option options[] = {{"share", required_argument, NULL, 's'},
-						{"block", required_argument, NULL, 'b'},
-						{"help", no_argument, NULL, 'h'},
-						{0}};
-	static const char usage[] = "usage: culprit-agent read [--share PERCENT] [--block BYTES] FILE\n\n"
-				    "Reads a file or device again and again, past the page cache (O_DIRECT), BYTES at once (1 MiB;\n"
-				    "a multiple of 4096). With --share a read is under way for that share of the time only: about\n"
-				    "five pauses a second, fewer where a single read takes longer.\n";
+		{"block", required_argument, NULL, 'b'}, {"help", no_argument, NULL, 'h'}, {0}};
+	static const char usage[] =
+		"usage: culprit-agent read [--share PERCENT] [--block BYTES] FILE\n\n"
+		"Reads a file or device again and again, past the page cache (O_DIRECT), BYTES at once (1 MiB;\n"
+		"a multiple of 4096). With --share a read is under way for that share of the time only: about\n"
+		"five pauses a second, fewer where a single read takes longer.\n";
 	struct duty duty = {.share = 1};
 	unsigned long block = 1u << 20;
 	void *buffer;
@@ -181,7 +186,8 @@ int read_main(int argc, char **argv)
 	}
 	fd = open(argv[optind], O_RDONLY | O_DIRECT | O_CLOEXEC);
 	if (fd < 0 || posix_memalign(&buffer, ALIGNMENT, block)) {
-		fprintf(stderr, "culprit-agent read: cannot read '%s': %s\n", argv[optind], strerror(errno));
+		fprintf(stderr, "culprit-agent read: cannot read '%s': %s\n", argv[optind],
+			strerror(errno));
 		return 1;
 	}
 	return read_all(argv[optind], fd, buffer, block, &duty);

@@ -66,8 +66,10 @@ int journal_new(const char *state, const char *session, struct journal **out, st
 
 	if (j)
 		j->fd = -1;
-	if (!j || asprintf(&undo, "%s/undo", state) < 0 || asprintf(&hidden, "%s/.%s.new", undo, session) < 0 ||
-	    asprintf(&j->path, "%s/%s.json", undo, session) < 0 || asprintf(&j->dir, "%s/%s", state, session) < 0) {
+	if (!j || asprintf(&undo, "%s/undo", state) < 0 ||
+		asprintf(&hidden, "%s/.%s.new", undo, session) < 0 ||
+		asprintf(&j->path, "%s/%s.json", undo, session) < 0 ||
+		asprintf(&j->dir, "%s/%s", state, session) < 0) {
 		err_errno(e, rc, "cannot make an undo journal");
 		goto out;
 	}
@@ -79,8 +81,8 @@ int journal_new(const char *state, const char *session, struct journal **out, st
 	if (rc)
 		goto out;
 	j->entries = json_array();
-	head = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s}", "journal", 1, "session", session, "boot_id", id.boot_id, "net",
-			 id.net, "pid", id.pid, "dir", j->dir);
+	head = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s}", "journal", 1, "session", session,
+		"boot_id", id.boot_id, "net", id.net, "pid", id.pid, "dir", j->dir);
 	/* It appears under its name only when it is locked: nobody takes it for a left one. */
 	j->fd = open(hidden, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
 	if (j->fd < 0 || flock(j->fd, LOCK_EX | LOCK_NB) < 0) {
@@ -114,9 +116,9 @@ static size_t find(const struct journal *j, const char *handle)
 	json_t *entry;
 	size_t i;
 
-	json_array_foreach(j->entries, i, entry)
-		if (!strcmp(json_string_value(json_object_get(entry, "handle")), handle))
-			return i;
+	json_array_foreach(j->entries, i,
+		entry) if (!strcmp(json_string_value(json_object_get(entry, "handle")),
+				   handle)) return i;
 	return SIZE_MAX;
 }
 
@@ -137,13 +139,15 @@ static int replay(struct journal *j, json_t *line)
 	}
 	if (json_object_get(line, "repairing"))
 		return 0;
-	if (json_unpack(line, "{s:s, s:s, s:o}", "add", &handle, "primitive", &primitive, "inverse", &inverse) < 0 ||
-	    !primitive_find(primitive))
+	if (json_unpack(line, "{s:s, s:s, s:o}", "add", &handle, "primitive", &primitive, "inverse",
+		    &inverse) < 0 ||
+		!primitive_find(primitive))
 		return -EBADMSG;
-	return json_array_append_new(j->entries, json_pack("{s:s, s:s, s:O}", "handle", handle, "primitive", primitive,
-							   "inverse", inverse))
-		       ? -ENOMEM
-		       : 0;
+	return json_array_append_new(j->entries,
+		       json_pack("{s:s, s:s, s:O}", "handle", handle, "primitive", primitive,
+			       "inverse", inverse))
+		? -ENOMEM
+		: 0;
 }
 
 static int load(struct journal *j, struct err *e)
@@ -161,9 +165,9 @@ static int load(struct journal *j, struct err *e)
 		goto out;
 	line = strtok_r(text, "\n", &save);
 	head = line ? json_loads(line, 0, NULL) : NULL;
-	if (json_unpack(head, "{s:s, s:s, s:s, s:s, s:s}", "boot_id", &boot, "net", &net, "pid", &pid, "dir", &dir,
-			"session", &session) < 0 ||
-	    !(slash = strrchr(dir, '/')) || !*session || strcmp(slash + 1, session)) {
+	if (json_unpack(head, "{s:s, s:s, s:s, s:s, s:s}", "boot_id", &boot, "net", &net, "pid",
+		    &pid, "dir", &dir, "session", &session) < 0 ||
+		!(slash = strrchr(dir, '/')) || !*session || strcmp(slash + 1, session)) {
 		rc = err_set(e, -EBADMSG, "the undo journal '%s' is damaged", j->path);
 		goto out;
 	}
@@ -235,10 +239,13 @@ const char *journal_dir(const struct journal *j)
 	return j->dir;
 }
 
-int journal_add(struct journal *j, const char *handle, const char *primitive, const json_t *inverse, struct err *e)
+int journal_add(struct journal *j, const char *handle, const char *primitive, const json_t *inverse,
+	struct err *e)
 {
-	json_t *line = json_pack("{s:s, s:s, s:O}", "add", handle, "primitive", primitive, "inverse", inverse);
-	json_t *entry = json_pack("{s:s, s:s, s:O}", "handle", handle, "primitive", primitive, "inverse", inverse);
+	json_t *line = json_pack(
+		"{s:s, s:s, s:O}", "add", handle, "primitive", primitive, "inverse", inverse);
+	json_t *entry = json_pack(
+		"{s:s, s:s, s:O}", "handle", handle, "primitive", primitive, "inverse", inverse);
 	int rc = -ENOMEM;
 
 	if (!primitive_find(primitive)) {
@@ -248,8 +255,9 @@ int journal_add(struct journal *j, const char *handle, const char *primitive, co
 	} else if (!line || !entry || json_array_append(j->entries, entry)) {
 		err_errno(e, rc, "cannot record '%s'", handle);
 	} else {
-		/* What outlives no reboot need not be on disk: the page cache outlives everything else. Thus a
-		 * saturated disk, which may be the fault's doing, does not hold up the next act. */
+		/* What outlives no reboot need not be on disk: the page cache outlives everything
+		 * else. Thus a saturated disk, which may be the fault's doing, does not hold up the
+		 * next act. */
 		rc = append(j, line, !primitive_find(primitive)->ends_with_boot, e);
 		if (rc)
 			json_array_remove(j->entries, json_array_size(j->entries) - 1);
@@ -262,7 +270,8 @@ int journal_add(struct journal *j, const char *handle, const char *primitive, co
 static int revert_at(struct journal *j, size_t i, bool *was_there, struct err *e)
 {
 	json_t *entry = json_array_get(j->entries, i), *line;
-	const struct primitive *p = primitive_find(json_string_value(json_object_get(entry, "primitive")));
+	const struct primitive *p = primitive_find(
+		json_string_value(json_object_get(entry, "primitive")));
 	int rc = 0;
 
 	*was_there = false;
@@ -304,7 +313,8 @@ static char *describe(const json_t *entry)
 	if (!name)
 		name = json_string_value(json_object_get(inverse, "point"));
 	if (!name)
-		name = json_string_value(json_object_get(json_object_get(inverse, "server"), "exe"));
+		name = json_string_value(
+			json_object_get(json_object_get(inverse, "server"), "exe"));
 	return asprintf(&text, "%s %s", primitive, name ? name : "") < 0 ? NULL : text;
 }
 
@@ -444,8 +454,8 @@ void journal_clean_left(const char *state, json_t *cleaned, json_t *unclean)
 		json_array_append_new(unclean, json_string(e.text));
 }
 
-/* Of another session, and this node's: the head of another node's names other namespaces. '*text' is what
- * is in it, the caller's. */
+/* Of another session, and this node's: the head of another node's names other namespaces. '*text'
+ * is what is in it, the caller's. */
 static bool is_other(const char *path, const char *name, const char *session, char **text)
 {
 	size_t n = strlen(session);
@@ -487,9 +497,10 @@ static void silence_each(const char *path, const char *name, void *ctx)
 	if (!is_other(path, name, s->session, &text))
 		return;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK && !fstat(fd, &st) &&
-	    !is_repairing(text) &&
-	    (strstr(text, "\n{\"ending\"") || st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec < s->since_ns))
+	if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK &&
+		!fstat(fd, &st) && !is_repairing(text) &&
+		(strstr(text, "\n{\"ending\"") ||
+			st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec < s->since_ns))
 		s->found++;
 	if (fd >= 0)
 		close(fd);
@@ -556,7 +567,8 @@ static void quarantine_each(const char *path, const char *name, void *ctx)
 		if (!json_unpack(value, "{s:s}", "add", &handle)) {
 			char *described = describe(value);
 
-			json_object_set_new(names, handle, json_string(described ? described : "?"));
+			json_object_set_new(
+				names, handle, json_string(described ? described : "?"));
 			free(described);
 		} else if (!json_unpack(value, "{s:s}", "repairing", &handle)) {
 			json_object_set(begun, handle, json_object_get(names, handle));
@@ -565,13 +577,14 @@ static void quarantine_each(const char *path, const char *name, void *ctx)
 		}
 		json_decref(value);
 	}
-	json_object_foreach(begun, handle, what) {
+	json_object_foreach(begun, handle, what)
+	{
 		bool working = is_locked(path);
 		char *sentence;
 
 		q->working = q->working || working;
 		if (asprintf(&sentence, "%s of session %.8s %s", json_string_value(what), name,
-			     working ? "is still being undone" : "could not be undone yet") < 0)
+			    working ? "is still being undone" : "could not be undone yet") < 0)
 			continue;
 		json_array_append_new(q->list, json_string(sentence));
 		free(sentence);
@@ -581,7 +594,8 @@ static void quarantine_each(const char *path, const char *name, void *ctx)
 	free(text);
 }
 
-int journal_quarantined(const char *state, const char *session, json_t *list, bool *working, struct err *e)
+int journal_quarantined(
+	const char *state, const char *session, json_t *list, bool *working, struct err *e)
 {
 	struct quarantine q = {.list = list, .session = session};
 	int rc = each(state, quarantine_each, &q, e);

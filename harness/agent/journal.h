@@ -1,8 +1,9 @@
 /*
- * The undo journal: STATE/undo/SESSION.json, one JSON object a line, only ever
- * appended to: a head, then "add" with an inverse, "repairing" when an undo that may take minutes begins,
- * and "done" when it was undone; "ending" when all of it is about to be. It is locked (flock) while somebody is responsible for it; one that is not
- * locked was left by a crash, and whoever gets the lock undoes it.
+ * The undo journal: STATE/undo/SESSION.json, one JSON object a line, only ever appended to: a head,
+ * then "add" with an inverse, "repairing" when an undo that may take minutes begins, and "done"
+ * when it was undone; "ending" when all of it is about to be. It is locked (flock) while somebody
+ * is responsible for it; one that is not locked was left by a crash, and whoever gets the lock
+ * undoes it.
  *
  * The head says where it belongs: the boot, and the network and PID namespaces.
  * Nodes that share a folder therefore leave each other's journals alone.
@@ -29,13 +30,16 @@ const char *journal_dir(const struct journal *j); /* the session's folder */
 
 /* Written when it returns 0 (and on disk, if the act would outlive a reboot); as if never called
  * otherwise. */
-int journal_add(struct journal *j, const char *handle, const char *primitive, const json_t *inverse, struct err *e);
+int journal_add(struct journal *j, const char *handle, const char *primitive, const json_t *inverse,
+	struct err *e);
 
-/* Undoes and verifies one entry, and strikes it off. -ENOENT: there is none. On failure it stays. */
+/* Undoes and verifies one entry, and strikes it off. -ENOENT: there is none. On failure it
+ * stays. */
 int journal_revert(struct journal *j, const char *handle, bool *was_there, struct err *e);
 
-/* All of them, newest first, going on after a failure for up to 'retry_s' seconds; the first failure
- * that remains. 'cleaned' (an array, may be NULL) gets a name for each that was still there. */
+/* All of them, newest first, going on after a failure for up to 'retry_s' seconds; the first
+ * failure that remains. 'cleaned' (an array, may be NULL) gets a name for each that was still
+ * there. */
 int journal_revert_all(struct journal *j, double retry_s, json_t *cleaned, struct err *e);
 
 /* Its session was heard of: the file's time says when. */
@@ -54,13 +58,15 @@ void journal_free(struct journal *j);
  * names of what was undone, 'unclean' sentences about what could not be. */
 void journal_clean_left(const char *state, json_t *cleaned, json_t *unclean);
 
-/* How many of this node's journals, but for that of 'session', somebody is responsible for whose session
- * is over, or was not heard of since 'since_ns' (real time). Not those of journal_quarantined. */
+/* How many of this node's journals, but for that of 'session', somebody is responsible for whose
+ * session is over, or was not heard of since 'since_ns' (real time). Not those of
+ * journal_quarantined. */
 int journal_silent(const char *state, const char *session, int64_t since_ns);
 
-/* Sentences about acts of other sessions whose undo takes its time (a file-system check), and has begun but not
- * succeeded yet; appended to 'list'. '*working' becomes true if somebody is at it. */
-int journal_quarantined(const char *state, const char *session, json_t *list, bool *working, struct err *e);
+/* Sentences about acts of other sessions whose undo takes its time (a file-system check), and has
+ * begun but not succeeded yet; appended to 'list'. '*working' becomes true if somebody is at it. */
+int journal_quarantined(
+	const char *state, const char *session, json_t *list, bool *working, struct err *e);
 
 /* Names (SESSION.json) of this node's journals but for that of 'session'; appended to 'list'. */
 int journal_list(const char *state, const char *session, json_t *list, struct err *e);

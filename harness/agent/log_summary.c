@@ -5,7 +5,8 @@
 #include "diag/record/log.h"
 #include "harness/agent/agent.h"
 
-/* strace's lines begin with a process number, sadc's file with its magic number (sysstat 9 and later). */
+/* strace's lines begin with a process number, sadc's file with its magic number (sysstat 9 and
+ * later). */
 static bool is_foreign(const char *path, bool *complete)
 {
 	unsigned char head[2] = {0}, last = 0;
@@ -15,7 +16,8 @@ static bool is_foreign(const char *path, bool *complete)
 	if (f && fread(head, 1, sizeof(head), f) == sizeof(head)) {
 		text = head[0] >= '0' && head[0] <= '9';
 		yes = text || (head[0] == 0x96 && head[1] == 0xd5);
-		*complete = !text || (!fseek(f, -1, SEEK_END) && fread(&last, 1, 1, f) == 1 && last == '\n');
+		*complete = !text ||
+			(!fseek(f, -1, SEEK_END) && fread(&last, 1, 1, f) == 1 && last == '\n');
 	}
 	if (f)
 		fclose(f);
@@ -32,8 +34,8 @@ json_t *log_summary(const char *path, bool ended_in_order)
 	struct err e;
 
 	if (!stat(path, &st) && is_foreign(path, &complete))
-		return json_pack("{s:n, s:n, s:I, s:b}", "records", "lost", "bytes", (json_int_t)st.st_size, "whole",
-				 complete && ended_in_order);
+		return json_pack("{s:n, s:n, s:I, s:b}", "records", "lost", "bytes",
+			(json_int_t)st.st_size, "whole", complete && ended_in_order);
 	if (!stat(path, &st) && !log_reader_new(path, &r, &e)) {
 		while (log_next(r, &rec, &e) > 0) {
 			if (rec->type == RECORD_END) {
@@ -47,6 +49,6 @@ json_t *log_summary(const char *path, bool ended_in_order)
 		}
 	}
 	log_reader_free(r);
-	return json_pack("{s:I, s:I, s:I, s:b}", "records", records, "lost", lost, "bytes", (json_int_t)st.st_size, "whole",
-			 whole);
+	return json_pack("{s:I, s:I, s:I, s:b}", "records", records, "lost", lost, "bytes",
+		(json_int_t)st.st_size, "whole", whole);
 }

@@ -15,13 +15,15 @@
 /* A line of JSON for the run that has just ended. */
 static int note_times(int fd, int64_t real_ns, double mono_s, int code)
 {
-	return fd < 0 || dprintf(fd, "{\"start_ns\":%lld,\"seconds\":%.9f,\"exit\":%d}\n", (long long)real_ns,
-				 clock_mono_s() - mono_s, code) > 0
-		       ? 0
-		       : -errno;
+	return fd < 0 ||
+			dprintf(fd, "{\"start_ns\":%lld,\"seconds\":%.9f,\"exit\":%d}\n",
+				(long long)real_ns, clock_mono_s() - mono_s, code) > 0
+		? 0
+		: -errno;
 }
 
-static int run_once(char **argv, int times, const sigset_t *watched, const sigset_t *old, bool *told, int *code)
+static int run_once(
+	char **argv, int times, const sigset_t *watched, const sigset_t *old, bool *told, int *code)
 {
 	int64_t real_ns = clock_real_ns();
 	double mono_s = clock_mono_s();
@@ -33,7 +35,8 @@ static int run_once(char **argv, int times, const sigset_t *watched, const sigse
 	if (pid == 0) {
 		sigprocmask(SIG_SETMASK, old, NULL);
 		execvp(argv[0], argv);
-		fprintf(stderr, "culprit-agent loop: cannot run '%s': %s\n", argv[0], strerror(errno));
+		fprintf(stderr, "culprit-agent loop: cannot run '%s': %s\n", argv[0],
+			strerror(errno));
 		_exit(127);
 	}
 	for (;;) {
@@ -54,16 +57,14 @@ static int run_once(char **argv, int times, const sigset_t *watched, const sigse
 
 int loop_main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"max-runs", required_argument, NULL, 'm'},
-		{"times", required_argument, NULL, 't'},
-		{"help", no_argument, NULL, 'h'},
-		{0}};
-	static const char usage[] = "usage: culprit-agent loop [--max-runs N] [--times FILE] -- COMMAND [ARGUMENT ...]\n\n"
-				    "Runs COMMAND again each time it ends with 0, until SIGTERM or SIGINT, which it\n"
-				    "passes on as SIGINT and then waits. A failure of COMMAND ends it with that code.\n"
-				    "With --times a line is written to FILE for each run: when it began, how long it took.\n"
-				    "If standard input is a file, every run reads it from its start.\n";
+	static const struct option options[] = {{"max-runs", required_argument, NULL, 'm'},
+		{"times", required_argument, NULL, 't'}, {"help", no_argument, NULL, 'h'}, {0}};
+	static const char usage[] =
+		"usage: culprit-agent loop [--max-runs N] [--times FILE] -- COMMAND [ARGUMENT ...]\n\n"
+		"Runs COMMAND again each time it ends with 0, until SIGTERM or SIGINT, which it\n"
+		"passes on as SIGINT and then waits. A failure of COMMAND ends it with that code.\n"
+		"With --times a line is written to FILE for each run: when it began, how long it took.\n"
+		"If standard input is a file, every run reads it from its start.\n";
 	unsigned long max_runs = 0, runs = 0;
 	sigset_t watched, old;
 	bool told = false;
@@ -76,9 +77,11 @@ int loop_main(int argc, char **argv)
 			return 0;
 		}
 		if (c == 't') {
-			times = open(optarg, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+			times = open(
+				optarg, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
 			if (times < 0) {
-				fprintf(stderr, "culprit-agent loop: cannot write '%s': %s\n", optarg, strerror(errno));
+				fprintf(stderr, "culprit-agent loop: cannot write '%s': %s\n",
+					optarg, strerror(errno));
 				return 2;
 			}
 			continue;
@@ -106,7 +109,8 @@ int loop_main(int argc, char **argv)
 		rc = run_once(argv + optind, times, &watched, &old, &told, &code);
 
 		if (rc) {
-			fprintf(stderr, "culprit-agent loop: cannot start '%s': %s\n", argv[optind], strerror(-rc));
+			fprintf(stderr, "culprit-agent loop: cannot start '%s': %s\n", argv[optind],
+				strerror(-rc));
 			return 3;
 		}
 		runs++;

@@ -1,6 +1,6 @@
 /*
- * culprit-agent sink and send: the two ends of a network hog (001, section 5). Plain read(2) and write(2),
- * so that /proc/PID/io says what has moved.
+ * culprit-agent sink and send: the two ends of a network hog (001, section 5). Plain read(2) and
+ * write(2), so that /proc/PID/io says what has moved.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -29,7 +29,8 @@ static char chunk[CHUNK];
 /* "10.0.0.1:5001" or "[fe80::1]:5001"; numbers only, nothing is looked up. */
 static int address_parse(const char *text, struct sockaddr_storage *to, socklen_t *size)
 {
-	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+	const struct addrinfo hints = {
+		.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
 	const char *colon = strrchr(text, ':');
 	struct addrinfo *found;
 	char host[64];
@@ -56,7 +57,8 @@ static int address_parse(const char *text, struct sockaddr_storage *to, socklen_
 
 static int failed(const char *command, const char *what, const char *address)
 {
-	fprintf(stderr, "culprit-agent %s: cannot %s '%s': %s\n", command, what, address, strerror(errno));
+	fprintf(stderr, "culprit-agent %s: cannot %s '%s': %s\n", command, what, address,
+		strerror(errno));
 	return 1;
 }
 
@@ -82,7 +84,9 @@ static int accept_from(int listener, const char *from)
 	char host[64];
 	int fd = accept4(listener, (struct sockaddr *)&peer, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	if (fd >= 0 && (getnameinfo((struct sockaddr *)&peer, size, host, sizeof(host), NULL, 0, NI_NUMERICHOST) ||
+	if (fd >= 0 &&
+		(getnameinfo((struct sockaddr *)&peer, size, host, sizeof(host), NULL, 0,
+			 NI_NUMERICHOST) ||
 			strcmp(host, from))) {
 		close(fd);
 		fd = -1;
@@ -122,11 +126,10 @@ static int take_all(int listener, const char *from)
 int sink_main(int argc, char **argv)
 {
 	static const struct option options[] = {{"listen", required_argument, NULL, 'l'},
-						{"from", required_argument, NULL, 'f'},
-						{"help", no_argument, NULL, 'h'},
-						{0}};
-	static const char usage[] = "usage: culprit-agent sink --listen ADDRESS:PORT --from ADDRESS\n\n"
-				    "Takes what ADDRESS sends to that port and drops it; closes on anyone else.\n";
+		{"from", required_argument, NULL, 'f'}, {"help", no_argument, NULL, 'h'}, {0}};
+	static const char usage[] =
+		"usage: culprit-agent sink --listen ADDRESS:PORT --from ADDRESS\n\n"
+		"Takes what ADDRESS sends to that port and drops it; closes on anyone else.\n";
 	const char *at = NULL, *from = NULL;
 	struct sockaddr_storage address;
 	struct packets_address peer;
@@ -149,7 +152,9 @@ int sink_main(int argc, char **argv)
 		return 2;
 	}
 	if (address_parse(at, &address, &size)) {
-		fprintf(stderr, "culprit-agent sink: --listen takes ADDRESS:PORT in numbers, not '%s'\n", at);
+		fprintf(stderr,
+			"culprit-agent sink: --listen takes ADDRESS:PORT in numbers, not '%s'\n",
+			at);
 		return 2;
 	}
 	if (packets_address_parse(from, &peer, &e)) {
@@ -197,10 +202,11 @@ int send_main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{"share", required_argument, NULL, 's'}, {"help", no_argument, NULL, 'h'}, {0}};
-	static const char usage[] = "usage: culprit-agent send [--share PERCENT] ADDRESS:PORT\n\n"
-				    "Connects and sends zeros; when that fails, tries again ten times a second. With --share\n"
-				    "it sends for that share of the time, about five times a second, and waits between for\n"
-				    "as long as it takes: what is on its way counts as being sent.\n";
+	static const char usage[] =
+		"usage: culprit-agent send [--share PERCENT] ADDRESS:PORT\n\n"
+		"Connects and sends zeros; when that fails, tries again ten times a second. With --share\n"
+		"it sends for that share of the time, about five times a second, and waits between for\n"
+		"as long as it takes: what is on its way counts as being sent.\n";
 	struct timespec nap = {.tv_nsec = 100000000};
 	struct sockaddr_storage address;
 	struct duty duty = {.share = 1};
@@ -224,7 +230,8 @@ int send_main(int argc, char **argv)
 	}
 	to = argv[optind];
 	if (address_parse(to, &address, &size)) {
-		fprintf(stderr, "culprit-agent send: takes ADDRESS:PORT in numbers, not '%s'\n", to);
+		fprintf(stderr, "culprit-agent send: takes ADDRESS:PORT in numbers, not '%s'\n",
+			to);
 		return 2;
 	}
 	signal(SIGPIPE, SIG_IGN);

@@ -11,7 +11,8 @@ static int pid_of(const struct agent *a, const json_t *args, pid_t *pid, struct 
 	json_int_t value = json_integer_value(json_object_get(args, "pid"));
 
 	if (value <= 1 || value > 0x7fffffff)
-		return err_set(e, -EINVAL, "pid must be the number of a process above 1, not %lld", (long long)value);
+		return err_set(e, -EINVAL, "pid must be the number of a process above 1, not %lld",
+			(long long)value);
 	if (value == guard_pid(a->guard))
 		return err_set(e, -EINVAL, "process %lld is the agent's guard", (long long)value);
 	*pid = (pid_t)value;
@@ -19,24 +20,29 @@ static int pid_of(const struct agent *a, const json_t *args, pid_t *pid, struct 
 }
 
 /* Two acts of one kind on one thing: the second's inverse would be what the first did. */
-static int not_held(const struct agent *a, enum handle_kind kind, const json_t *inverse, const char *key,
-		    struct err *e)
+static int not_held(const struct agent *a, enum handle_kind kind, const json_t *inverse,
+	const char *key, struct err *e)
 {
 	for (const struct handle *h = a->handles; h; h = h->next) {
-		if (h->kind != kind || !json_equal(json_object_get(h->inverse, "pid"), json_object_get(inverse, "pid")) ||
-		    !json_equal(json_object_get(h->inverse, "start_ticks"), json_object_get(inverse, "start_ticks")) ||
-		    (key && !json_equal(json_object_get(h->inverse, key), json_object_get(inverse, key))))
+		if (h->kind != kind ||
+			!json_equal(json_object_get(h->inverse, "pid"),
+				json_object_get(inverse, "pid")) ||
+			!json_equal(json_object_get(h->inverse, "start_ticks"),
+				json_object_get(inverse, "start_ticks")) ||
+			(key &&
+				!json_equal(json_object_get(h->inverse, key),
+					json_object_get(inverse, key))))
 			continue;
 		return err_set(e, -EBUSY, "'%s' holds that of process %lld already", h->name,
-			       (long long)json_integer_value(json_object_get(inverse, "pid")));
+			(long long)json_integer_value(json_object_get(inverse, "pid")));
 	}
 	return 0;
 }
 
 /* Records 'inverse' (stolen) as a handle of its own. Once it is there the caller acts, and
  * then says how that went to end_act. */
-static int begin_act(struct agent *a, enum handle_kind kind, const char *primitive, json_t *inverse, double max_s,
-		     struct handle **out, struct err *e)
+static int begin_act(struct agent *a, enum handle_kind kind, const char *primitive, json_t *inverse,
+	double max_s, struct handle **out, struct err *e)
 {
 	struct handle *h = handle_new(a, kind);
 	int rc;

@@ -12,9 +12,12 @@ int op_command(struct agent *a, json_t *id, json_t *args, struct err *e)
 	int rc;
 
 	if (max && !(json_number_value(max) > 0 && json_number_value(max) <= 1e6))
-		return err_set(e, -EINVAL, "max_s must be above 0 and at most 1000000, not %g", json_number_value(max));
+		return err_set(e, -EINVAL, "max_s must be above 0 and at most 1000000, not %g",
+			json_number_value(max));
 	h = handle_new(a, HANDLE_COMMAND);
-	if (!h || !(h->inverse = command_inverse(json_object_get(args, "inverse"), json_object_get(args, "check"), UNDO_S))) {
+	if (!h ||
+		!(h->inverse = command_inverse(json_object_get(args, "inverse"),
+			  json_object_get(args, "check"), UNDO_S))) {
 		rc = err_errno(e, -ENOMEM, "cannot run a command");
 		goto out;
 	}

@@ -46,8 +46,9 @@ static bool read_process(pid_t pid, struct process *out)
 	open = strchr(text, '(');
 	close = strrchr(text, ')');
 	if (open && close)
-		n = sscanf(close + 1, " %*c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu",
-			   &out->ppid, &flags, &user, &system, &out->started);
+		n = sscanf(close + 1,
+			" %*c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu",
+			&out->ppid, &flags, &user, &system, &out->started);
 	if (n == 5) {
 		out->ticks = user + system;
 		out->kernel = flags & 0x00200000; /* PF_KTHREAD */
@@ -124,15 +125,14 @@ static bool has_tag(pid_t pid)
 	return found;
 }
 
-/* The file system's, what agents started, and the SSH session that this agent and its file transfers belong to. */
+/* The file system's, what agents started, and the SSH session that this agent and its file
+ * transfers belong to. */
 static bool is_own(const struct snapshot *s, const struct process *p, const json_t *pids)
 {
 	const json_t *v;
 	size_t i;
 
-	json_array_foreach((json_t *)pids, i, v)
-		if (json_integer_value(v) == p->pid)
-			return true;
+	json_array_foreach((json_t *)pids, i, v) if (json_integer_value(v) == p->pid) return true;
 	for (int depth = 0; p && depth < 16; depth++, p = find(s, p->ppid))
 		if (p->pid == getpid() || (p->pid == getppid() && p->pid != 1))
 			return true;
@@ -160,20 +160,22 @@ static void keep_heaviest(struct heavy *list, const struct process *p, double cp
 
 static json_t *pressures(const struct load *was, const struct load *is)
 {
-	static const char *const names[] = {[LOAD_CPU] = "cpu", [LOAD_IO] = "io", [LOAD_MEMORY] = "memory"};
+	static const char *const names[] = {
+		[LOAD_CPU] = "cpu", [LOAD_IO] = "io", [LOAD_MEMORY] = "memory"};
 	json_t *all = json_object();
 
 	for (int i = 0; i < N_PRESSURES; i++)
 		json_object_set_new(all, names[i],
-				    was->pressure_s[i] < 0 || is->pressure_s[i] < 0
-					    ? json_null()
-					    : json_real(is->pressure_s[i] - was->pressure_s[i]));
+			was->pressure_s[i] < 0 || is->pressure_s[i] < 0
+				? json_null()
+				: json_real(is->pressure_s[i] - was->pressure_s[i]));
 	return all;
 }
 
 static json_t *difference(const struct snapshot *was, const struct snapshot *is, const json_t *pids)
 {
-	double tick_s = 1.0 / (double)sysconf(_SC_CLK_TCK), seconds = is->load.at_s - was->load.at_s, own_s = 0;
+	double tick_s = 1.0 / (double)sysconf(_SC_CLK_TCK),
+	       seconds = is->load.at_s - was->load.at_s, own_s = 0;
 	struct heavy heaviest[HEAVIEST] = {{0}};
 	json_t *heavy = json_array();
 
@@ -192,16 +194,19 @@ static json_t *difference(const struct snapshot *was, const struct snapshot *is,
 	}
 	for (size_t i = 0; i < HEAVIEST && heaviest[i].process; i++)
 		if (heaviest[i].cpu_s > HEAVY_SHARE * seconds)
-			json_array_append_new(heavy, json_pack("{s:i, s:o, s:f}", "pid", (int)heaviest[i].process->pid, "comm",
-							       text_json(heaviest[i].process->comm,
-									 strlen(heaviest[i].process->comm)),
-							       "cpu_s", heaviest[i].cpu_s));
-	return json_pack("{s:f, s:i, s:f, s:f, s:f, s:f, s:o, s:f, s:I, s:I, s:o}", "seconds", seconds, "cpus",
-			 (int)is->load.cpus, "busy_s", is->load.busy_s - was->load.busy_s, "own_s", own_s, "iowait_s",
-			 is->load.iowait_s - was->load.iowait_s, "steal_s", is->load.steal_s - was->load.steal_s, "pressure_s",
-			 pressures(&was->load, &is->load), "load1", is->load.load1, "memory_bytes",
-			 (json_int_t)is->load.memory_bytes, "available_bytes", (json_int_t)is->load.available_bytes, "heavy",
-			 heavy);
+			json_array_append_new(heavy,
+				json_pack("{s:i, s:o, s:f}", "pid", (int)heaviest[i].process->pid,
+					"comm",
+					text_json(heaviest[i].process->comm,
+						strlen(heaviest[i].process->comm)),
+					"cpu_s", heaviest[i].cpu_s));
+	return json_pack("{s:f, s:i, s:f, s:f, s:f, s:f, s:o, s:f, s:I, s:I, s:o}", "seconds",
+		seconds, "cpus", (int)is->load.cpus, "busy_s", is->load.busy_s - was->load.busy_s,
+		"own_s", own_s, "iowait_s", is->load.iowait_s - was->load.iowait_s, "steal_s",
+		is->load.steal_s - was->load.steal_s, "pressure_s",
+		pressures(&was->load, &is->load), "load1", is->load.load1, "memory_bytes",
+		(json_int_t)is->load.memory_bytes, "available_bytes",
+		(json_int_t)is->load.available_bytes, "heavy", heavy);
 }
 
 int op_load(struct agent *a, json_t *id, json_t *args, struct err *e)
@@ -211,7 +216,8 @@ int op_load(struct agent *a, json_t *id, json_t *args, struct err *e)
 
 	if (rc)
 		return rc;
-	agent_answer(a, id, difference(last.list ? &last : &now, &now, json_object_get(args, "pids")));
+	agent_answer(
+		a, id, difference(last.list ? &last : &now, &now, json_object_get(args, "pids")));
 	free(last.list);
 	last = now;
 	return 0;

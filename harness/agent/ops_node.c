@@ -20,8 +20,8 @@ int op_ping(struct agent *a, json_t *id, json_t *args, struct err *e)
 	(void)args;
 	(void)e;
 	agent_answer(a, id,
-		     json_pack("{s:I, s:I}", "time_ns", (json_int_t)clock_real_ns(), "mono_ns",
-			       (json_int_t)clock_ns(CLOCK_MONOTONIC)));
+		json_pack("{s:I, s:I}", "time_ns", (json_int_t)clock_real_ns(), "mono_ns",
+			(json_int_t)clock_ns(CLOCK_MONOTONIC)));
 	return 0;
 }
 
@@ -86,9 +86,9 @@ static json_t *describe_process(pid_t pid, const char *wanted)
 		json_decref(comm);
 		return NULL;
 	}
-	return json_pack("{s:i, s:i, s:s, s:o, s:o, s:o, s:I}", "pid", (int)pid, "ppid", ppid, "state", state, "comm", comm,
-			 "exe", text_json(exe, strlen(exe)), "cmdline", command_line(pid), "start_ticks",
-			 (json_int_t)ticks);
+	return json_pack("{s:i, s:i, s:s, s:o, s:o, s:o, s:I}", "pid", (int)pid, "ppid", ppid,
+		"state", state, "comm", comm, "exe", text_json(exe, strlen(exe)), "cmdline",
+		command_line(pid), "start_ticks", (json_int_t)ticks);
 }
 
 int op_processes(struct agent *a, json_t *id, json_t *args, struct err *e)
@@ -135,12 +135,13 @@ int op_check(struct agent *a, json_t *id, json_t *args, struct err *e)
 			rc = err_set(&why, -EPERM, "acting on other users' processes needs root");
 	} else if (!strncmp(what, "service.", 8) || !strncmp(what, "fs.", 3)) {
 		if (geteuid() != 0)
-			rc = err_set(&why, -EPERM, "acting on servers and their file systems needs root");
+			rc = err_set(&why, -EPERM,
+				"acting on servers and their file systems needs root");
 	} else if (strcmp(what, "run") && strncmp(what, "process.", 8)) {
 		return err_set(e, -EINVAL,
-			       "cannot check '%s'; packets.drop, process.start, limits.set, signal.stop, "
-			       "and run can be",
-			       what);
+			"cannot check '%s'; packets.drop, process.start, limits.set, signal.stop, "
+			"and run can be",
+			what);
 	}
 	agent_answer(a, id, json_pack("{s:b, s:s}", "able", rc == 0, "reason", why.text));
 	return 0;

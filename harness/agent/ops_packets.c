@@ -51,7 +51,8 @@ int op_packets_drop(struct agent *a, json_t *id, json_t *args, struct err *e)
 	int rc;
 
 	if (!(s.percent > 0 && s.percent <= 100))
-		return err_set(e, -EINVAL, "percent must be above 0 and at most 100, not %g", s.percent);
+		return err_set(
+			e, -EINVAL, "percent must be above 0 and at most 100, not %g", s.percent);
 	if (direction && strcmp(direction, "in") && strcmp(direction, "out"))
 		return err_set(e, -EINVAL, "direction must be 'in' or 'out', not '%s'", direction);
 	s.out = direction && !strcmp(direction, "out");
@@ -86,7 +87,8 @@ int op_packets_drop(struct agent *a, json_t *id, json_t *args, struct err *e)
 		goto out;
 	}
 	agent_answer(a, id,
-		     json_pack("{s:s, s:s}", "handle", h->name, "backend", packets_backend_name(backend)));
+		json_pack(
+			"{s:s, s:s}", "handle", h->name, "backend", packets_backend_name(backend)));
 	h = NULL;
 out:
 	if (h)
@@ -102,13 +104,14 @@ int op_packets_counters(struct agent *a, json_t *id, json_t *args, struct err *e
 	struct handle *h;
 	int rc;
 
-	rc = handle_get(a, json_string_value(json_object_get(args, "handle")), HANDLE_PACKETS, &h, e);
+	rc = handle_get(
+		a, json_string_value(json_object_get(args, "handle")), HANDLE_PACKETS, &h, e);
 	if (!rc)
 		rc = packets_read(h->inverse, &c, e);
 	if (!rc)
 		agent_answer(a, id,
-			     json_pack("{s:I, s:I, s:I, s:I}", "seen", (json_int_t)c.seen, "dropped", (json_int_t)c.dropped,
-				       "seen_bytes", (json_int_t)c.seen_bytes, "dropped_bytes",
-				       (json_int_t)c.dropped_bytes));
+			json_pack("{s:I, s:I, s:I, s:I}", "seen", (json_int_t)c.seen, "dropped",
+				(json_int_t)c.dropped, "seen_bytes", (json_int_t)c.seen_bytes,
+				"dropped_bytes", (json_int_t)c.dropped_bytes));
 	return rc;
 }

@@ -16,7 +16,8 @@
 #define TRACER_READY_S 30
 #define TRACER_STOP_S 10
 #define MAX_TRACE_PATHS 16
-#define MAX_WORDS 80 /* ours before those of a request: our own name, a tracer with its paths, a loop */
+#define MAX_WORDS                                                                                  \
+	80 /* ours before those of a request: our own name, a tracer with its paths, a loop */
 
 char *agent_path(const struct agent *a, const char *path)
 {
@@ -33,7 +34,8 @@ int agent_seconds(const json_t *args, const char *name, double max, double *out,
 	double value = v ? json_number_value(v) : *out;
 
 	if (v && !(value > 0 && value <= max))
-		return err_set(e, -EINVAL, "%s must be above 0 and at most %g, not %g", name, max, value);
+		return err_set(
+			e, -EINVAL, "%s must be above 0 and at most %g, not %g", name, max, value);
 	*out = value;
 	return 0;
 }
@@ -53,8 +55,7 @@ static const char **make_argv(const char *const *before, const json_t *list)
 		return NULL;
 	for (; used < n; used++)
 		argv[used] = before[used];
-	json_array_foreach((json_t *)list, i, word)
-		argv[used++] = json_string_value(word);
+	json_array_foreach((json_t *)list, i, word) argv[used++] = json_string_value(word);
 	return argv;
 }
 
@@ -76,7 +77,8 @@ static int open_output(const struct agent *a, const json_t *path, int *fd, struc
 	return rc;
 }
 
-/* 'text' as a file that can be read again from its start, so that 'loop' can give it to every pass. */
+/* 'text' as a file that can be read again from its start, so that 'loop' can give it to every
+ * pass. */
 static int open_input(const json_t *text, int *fd, struct err *e)
 {
 	const char *bytes = json_string_value(text);
@@ -154,7 +156,8 @@ static int tracer_name(const json_t *v, const char **name, struct err *e)
 	return 0;
 }
 
-/* Appends words up to NULL; returns how many there are now. 'words' has room for all that is ever asked for. */
+/* Appends words up to NULL; returns how many there are now. 'words' has room for all that is ever
+ * asked for. */
 static size_t append(const char **words, size_t n, const char *const *more)
 {
 	while (*more)
@@ -163,10 +166,11 @@ static size_t append(const char **words, size_t n, const char *const *more)
 	return n;
 }
 
-/* Appends the words of our own tracer, up to where what is traced begins. 'spec' has tracer, mode, memory_bytes,
- * paths and out, all checked but for their types by trace_members; 'memory' holds a number's text. */
-static int tracer_words(struct agent *a, struct handle *h, const json_t *spec, char memory[32], const char **words,
-			size_t *n, struct err *e)
+/* Appends the words of our own tracer, up to where what is traced begins. 'spec' has tracer, mode,
+ * memory_bytes, paths and out, all checked but for their types by trace_members; 'memory' holds a
+ * number's text. */
+static int tracer_words(struct agent *a, struct handle *h, const json_t *spec, char memory[32],
+	const char **words, size_t *n, struct err *e)
 {
 	const char *tracer, *mode = json_string_value(json_object_get(spec, "mode"));
 	const char *out = json_string_value(json_object_get(spec, "out"));
@@ -181,7 +185,8 @@ static int tracer_words(struct agent *a, struct handle *h, const json_t *spec, c
 	if (!(h->log = agent_path(a, out)))
 		return err_errno(e, -ENOMEM, "cannot trace to '%s'", out);
 	const char *const ours[] = {"trace", "--tracer", tracer, "--out", h->log, NULL};
-	const char *const with_mode[] = {"--mode", mode, NULL}, *const with_memory[] = {"--memory", memory, NULL};
+	const char *const with_mode[] = {"--mode", mode, NULL},
+			  *const with_memory[] = {"--memory", memory, NULL};
 
 	*n = append(words, append(words, *n, self_argv()), ours);
 	if (mode)
@@ -190,7 +195,8 @@ static int tracer_words(struct agent *a, struct handle *h, const json_t *spec, c
 		snprintf(memory, 32, "%lldB", (long long)json_integer_value(bytes));
 		*n = append(words, *n, with_memory);
 	}
-	json_array_foreach(json_object_get(spec, "paths"), i, path) {
+	json_array_foreach(json_object_get(spec, "paths"), i, path)
+	{
 		const char *const with_path[] = {"--path", json_string_value(path), NULL};
 
 		*n = append(words, *n, with_path);
@@ -208,18 +214,22 @@ static int trace_members(const json_t *trace, struct err *e)
 
 	for (i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		if (!json_is_string(json_object_get(trace, needed[i])))
-			return err_set(e, -EINVAL, "trace needs the member '%s', a string", needed[i]);
-	json_object_foreach((json_t *)trace, key, value) {
+			return err_set(
+				e, -EINVAL, "trace needs the member '%s', a string", needed[i]);
+	json_object_foreach((json_t *)trace, key, value)
+	{
 		bool number = !strcmp(key, "memory_bytes");
 
 		if (!strcmp(key, "paths")) {
-			json_array_foreach(value, i, path)
-				if (!json_is_string(path))
-					return err_set(e, -EINVAL, "trace: paths must be strings");
-		} else if (!number && strcmp(key, "out") && strcmp(key, "tracer") && strcmp(key, "mode")) {
+			json_array_foreach(
+				value, i, path) if (!json_is_string(path)) return err_set(e,
+				-EINVAL, "trace: paths must be strings");
+		} else if (!number && strcmp(key, "out") && strcmp(key, "tracer") &&
+			strcmp(key, "mode")) {
 			return err_set(e, -EINVAL, "trace has no member '%s'", key);
 		} else if (number ? !json_is_integer(value) : !json_is_string(value)) {
-			return err_set(e, -EINVAL, "trace: '%s' must be %s", key, number ? "an integer" : "a string");
+			return err_set(e, -EINVAL, "trace: '%s' must be %s", key,
+				number ? "an integer" : "a string");
 		}
 	}
 	return 0;
@@ -227,17 +237,18 @@ static int trace_members(const json_t *trace, struct err *e)
 
 int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	static const char *const end_of_options[] = {"--", NULL}, *const once[] = {"--max-runs", "1", NULL};
+	static const char *const end_of_options[] = {"--", NULL},
+				 *const once[] = {"--max-runs", "1", NULL};
 	const char *words[MAX_WORDS] = {NULL}, *times[] = {"loop", "--times", NULL, NULL};
 	const json_t *trace = json_object_get(args, "trace");
 	char memory[32], *times_file = NULL;
 	size_t n = 0;
 	struct start s = {.in = -1,
-			  .out = -1,
-			  .err = -1,
-			  .pass = -1,
-			  .env = json_object_get(args, "env"),
-			  .cwd = json_string_value(json_object_get(args, "cwd"))};
+		.out = -1,
+		.err = -1,
+		.pass = -1,
+		.env = json_object_get(args, "env"),
+		.cwd = json_string_value(json_object_get(args, "cwd"))};
 	struct handle *h = NULL;
 	int rc;
 
@@ -258,7 +269,8 @@ int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 		s.grace_s = TRACER_GRACE_S;
 	}
 	if (json_object_get(args, "times")) {
-		times[2] = times_file = agent_path(a, json_string_value(json_object_get(args, "times")));
+		times[2] = times_file = agent_path(
+			a, json_string_value(json_object_get(args, "times")));
 		if (!times_file) {
 			rc = err_errno(e, -ENOMEM, "cannot start a process");
 			goto out;
@@ -307,7 +319,8 @@ int op_process_status(struct agent *a, json_t *id, json_t *args, struct err *e)
 	json_t *result;
 	int rc;
 
-	rc = handle_get(a, json_string_value(json_object_get(args, "handle")), HANDLE_PROCESS, &h, e);
+	rc = handle_get(
+		a, json_string_value(json_object_get(args, "handle")), HANDLE_PROCESS, &h, e);
 	if (rc)
 		return rc;
 	result = child_status(h, e);
@@ -322,13 +335,14 @@ static int signal_number(const char *name, struct err *e)
 	static const struct {
 		const char *name;
 		int number;
-	} signals[] = {{"TERM", SIGTERM}, {"INT", SIGINT},   {"HUP", SIGHUP},	{"QUIT", SIGQUIT},
-		       {"KILL", SIGKILL}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}};
+	} signals[] = {{"TERM", SIGTERM}, {"INT", SIGINT}, {"HUP", SIGHUP}, {"QUIT", SIGQUIT},
+		{"KILL", SIGKILL}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}};
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		if (!strcmp(signals[i].name, name))
 			return signals[i].number;
-	return err_set(e, -EINVAL, "signal must be TERM, INT, HUP, QUIT, KILL, USR1 or USR2, not '%s'", name);
+	return err_set(e, -EINVAL,
+		"signal must be TERM, INT, HUP, QUIT, KILL, USR1 or USR2, not '%s'", name);
 }
 
 int op_process_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
@@ -343,7 +357,8 @@ int op_process_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
 		return signo;
 	rc = agent_seconds(args, "grace_s", 1e6, &grace_s, e);
 	if (!rc)
-		rc = handle_get(a, json_string_value(json_object_get(args, "handle")), HANDLE_PROCESS, &h, e);
+		rc = handle_get(a, json_string_value(json_object_get(args, "handle")),
+			HANDLE_PROCESS, &h, e);
 	if (rc)
 		return rc;
 	h->request_id = json_incref(id);
@@ -366,12 +381,13 @@ int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 	char number[16], memory[32];
 	size_t i, n = 0;
 
-	json_array_foreach((json_t *)pids, i, value) {
+	json_array_foreach((json_t *)pids, i, value)
+	{
 		char text[32];
 
 		if (json_integer_value(value) <= 0 || json_integer_value(value) > 0x7fffffff) {
 			rc = err_set(e, -EINVAL, "pids must be process numbers, not %lld",
-				     (long long)json_integer_value(value));
+				(long long)json_integer_value(value));
 			goto out;
 		}
 		snprintf(text, sizeof(text), "%lld", (long long)json_integer_value(value));

@@ -1,7 +1,7 @@
 /*
- * Ops on servers and their file systems. Such an act takes seconds (a server that ends, an mkfs, a server that
- * starts), so a child does it, while we go on answering; it dies with us, and the guard's undo waits
- * until it is dead.
+ * Ops on servers and their file systems. Such an act takes seconds (a server that ends, an mkfs, a
+ * server that starts), so a child does it, while we go on answering; it dies with us, and the
+ * guard's undo waits until it is dead.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,8 @@ static int max_seconds(const json_t *args, double *max_s, struct err *e)
 
 	*max_s = max ? json_number_value(max) : 0;
 	if (max && !(*max_s > 0 && *max_s <= 1e6))
-		return err_set(e, -EINVAL, "max_s must be above 0 and at most 1000000, not %g", *max_s);
+		return err_set(
+			e, -EINVAL, "max_s must be above 0 and at most 1000000, not %g", *max_s);
 	return 0;
 }
 
@@ -44,7 +45,8 @@ static int act_readonly(const void *spec, const json_t *inverse, pid_t *pid, str
 	return readonly_act(inverse, e);
 }
 
-static _Noreturn void worker(int out, pid_t agent, act_fn act, const void *spec, const json_t *inverse)
+static _Noreturn void worker(
+	int out, pid_t agent, act_fn act, const void *spec, const json_t *inverse)
 {
 	struct err e = {""};
 	pid_t pid = 0;
@@ -60,7 +62,8 @@ static _Noreturn void worker(int out, pid_t agent, act_fn act, const void *spec,
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	rc = act(spec, inverse, &pid, &e);
-	said = json_pack("{s:i, s:i, s:o}", "rc", rc, "pid", (int)pid, "text", text_json(e.text, strlen(e.text)));
+	said = json_pack("{s:i, s:i, s:o}", "rc", rc, "pid", (int)pid, "text",
+		text_json(e.text, strlen(e.text)));
 	text = json_dumps(said, JSON_COMPACT);
 	if (!text || fd_write_all(out, text, strlen(text)))
 		_exit(1);
@@ -68,8 +71,8 @@ static _Noreturn void worker(int out, pid_t agent, act_fn act, const void *spec,
 }
 
 /* Records 'h->inverse' and lets a child act; the answer follows. Frees 'h' on failure. */
-static int begin(struct agent *a, json_t *id, struct handle *h, const char *primitive, double max_s, act_fn act,
-		 const void *spec, struct err *e)
+static int begin(struct agent *a, json_t *id, struct handle *h, const char *primitive, double max_s,
+	act_fn act, const void *spec, struct err *e)
 {
 	int p[2] = {-1, -1}, rc;
 	pid_t pid, agent = getpid();
@@ -105,7 +108,8 @@ static void refused_undone(struct agent *a, struct handle *h, const struct guard
 	if (m->rc) {
 		struct err e;
 
-		err_set(&e, h->failed, "%.500s; and undoing it failed: %.400s", h->failure.text, m->err.text);
+		err_set(&e, h->failed, "%.500s; and undoing it failed: %.400s", h->failure.text,
+			m->err.text);
 		agent_refuse(a, h->request_id, h->failed, &e);
 	} else {
 		agent_refuse(a, h->request_id, h->failed, &h->failure);
@@ -143,7 +147,8 @@ void service_readable(struct agent *a, struct handle *h)
 	} else {
 		h->state = HANDLE_LIVE;
 		agent_answer(a, h->request_id,
-			     pid ? json_pack("{s:s, s:i}", "handle", h->name, "pid", pid) : json_pack("{s:s}", "handle", h->name));
+			pid ? json_pack("{s:s, s:i}", "handle", h->name, "pid", pid)
+			    : json_pack("{s:s}", "handle", h->name));
 		json_decref(h->request_id);
 		h->request_id = NULL;
 	}
@@ -154,18 +159,22 @@ void service_readable(struct agent *a, struct handle *h)
 
 static int read_limits(const json_t *limits, struct service_spec *s, struct err *e)
 {
-	static const char *const names[] = {[SERVICE_NOFILE] = "nofile", [SERVICE_FSIZE] = "fsize", [SERVICE_AS] = "as"};
+	static const char *const names[] = {
+		[SERVICE_NOFILE] = "nofile", [SERVICE_FSIZE] = "fsize", [SERVICE_AS] = "as"};
 	const char *key;
 	json_t *value;
 	int i;
 
-	json_object_foreach((json_t *)limits, key, value) {
+	json_object_foreach((json_t *)limits, key, value)
+	{
 		for (i = 0; i < SERVICE_LIMITS && strcmp(names[i], key); i++)
 			;
 		if (i == SERVICE_LIMITS)
-			return err_set(e, -EINVAL, "there is no limit '%s'; there are nofile, fsize and as", key);
+			return err_set(e, -EINVAL,
+				"there is no limit '%s'; there are nofile, fsize and as", key);
 		if (!json_is_integer(value) || json_integer_value(value) <= 0)
-			return err_set(e, -EINVAL, "the limit '%s' must be a whole number above 0", key);
+			return err_set(
+				e, -EINVAL, "the limit '%s' must be a whole number above 0", key);
 		s->limits[i] = json_integer_value(value);
 	}
 	return 0;
@@ -176,10 +185,11 @@ static int read_storage(const json_t *storage, struct service_spec *s, struct er
 	const char *key;
 	json_t *value;
 
-	json_object_foreach((json_t *)storage, key, value)
-		if (strcmp(key, "path") && strcmp(key, "size_bytes") && strcmp(key, "inodes") && strcmp(key, "prune") &&
-		    strcmp(key, "spare_inodes"))
-			return err_set(e, -EINVAL, "storage has no '%s'; there are path, size_bytes, inodes, spare_inodes and prune", key);
+	json_object_foreach((json_t *)storage, key, value) if (strcmp(key, "path") &&
+		strcmp(key, "size_bytes") && strcmp(key, "inodes") && strcmp(key, "prune") &&
+		strcmp(key, "spare_inodes")) return err_set(e, -EINVAL,
+		"storage has no '%s'; there are path, size_bytes, inodes, spare_inodes and prune",
+		key);
 	s->storage = json_string_value(json_object_get(storage, "path"));
 	s->prune = json_string_value(json_object_get(storage, "prune"));
 	s->size_bytes = json_integer_value(json_object_get(storage, "size_bytes"));
@@ -190,11 +200,13 @@ static int read_storage(const json_t *storage, struct service_spec *s, struct er
 	if (s->size_bytes < 1 << 20)
 		return err_set(e, -EINVAL, "storage.size_bytes must be at least 1 MiB");
 	if (s->inodes < 0 || s->inodes > 1 << 30 || s->spare < 0 || s->spare > 1 << 30)
-		return err_set(e, -EINVAL, "storage.inodes and storage.spare_inodes must not be below 0");
+		return err_set(
+			e, -EINVAL, "storage.inodes and storage.spare_inodes must not be below 0");
 	return 0;
 }
 
-static int begin_service(struct agent *a, json_t *id, const json_t *args, struct service_spec *s, struct err *e)
+static int begin_service(
+	struct agent *a, json_t *id, const json_t *args, struct service_spec *s, struct err *e)
 {
 	struct handle *h = NULL;
 	char name[64];
@@ -234,7 +246,8 @@ int op_service_limit(struct agent *a, json_t *id, json_t *args, struct err *e)
 
 int op_service_restart(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	struct service_spec s = {.restart = true, .user = json_string_value(json_object_get(args, "user"))};
+	struct service_spec s = {
+		.restart = true, .user = json_string_value(json_object_get(args, "user"))};
 	int rc = read_limits(json_object_get(args, "limits"), &s, e);
 
 	if (!rc && json_object_get(args, "storage"))
@@ -257,7 +270,8 @@ int op_fs_readonly(struct agent *a, json_t *id, json_t *args, struct err *e)
 	h = handle_new(a, HANDLE_READONLY);
 	if (!h)
 		return err_errno(e, -ENOMEM, "cannot make '%s' read-only", path);
-	rc = readonly_prepare(path, (pid_t)json_integer_value(json_object_get(args, "pid")), a->dir, &h->inverse, e);
+	rc = readonly_prepare(path, (pid_t)json_integer_value(json_object_get(args, "pid")), a->dir,
+		&h->inverse, e);
 	if (rc) {
 		handle_free(a, h);
 		return rc;
@@ -279,11 +293,13 @@ int op_fs_info(struct agent *a, json_t *id, json_t *args, struct err *e)
 		rc = err_errno(e, -errno, "cannot look at '%s'", path);
 	if (!rc)
 		agent_answer(a, id,
-			     json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:I}", "type", m->type, "source", m->source,
-				       "point", m->point, "options", m->options, "super_options", m->super, "readonly",
-				       mounted_readonly(m), "size_bytes", (json_int_t)(v.f_blocks * v.f_frsize), "free_bytes",
-				       (json_int_t)(v.f_bavail * v.f_frsize), "inodes", (json_int_t)v.f_files, "free_inodes",
-				       (json_int_t)v.f_ffree));
+			json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:I}", "type",
+				m->type, "source", m->source, "point", m->point, "options",
+				m->options, "super_options", m->super, "readonly",
+				mounted_readonly(m), "size_bytes",
+				(json_int_t)(v.f_blocks * v.f_frsize), "free_bytes",
+				(json_int_t)(v.f_bavail * v.f_frsize), "inodes",
+				(json_int_t)v.f_files, "free_inodes", (json_int_t)v.f_ffree));
 	free(m);
 	return rc;
 }

@@ -63,8 +63,9 @@ void agent_answer(struct agent *a, json_t *id, json_t *result)
 
 void agent_refuse(struct agent *a, json_t *id, int code, const struct err *e)
 {
-	put(a, json_pack("{s:o, s:o, s:i}", "id", id ? json_incref(id) : json_null(), "error",
-			 text_json(e->text, strlen(e->text)), "code", code));
+	put(a,
+		json_pack("{s:o, s:o, s:i}", "id", id ? json_incref(id) : json_null(), "error",
+			text_json(e->text, strlen(e->text)), "code", code));
 }
 
 void agent_event(struct agent *a, json_t *event)
@@ -127,7 +128,8 @@ static void write_output(struct agent *a)
 	if (n < 0 && errno == ENOTSOCK) {
 		struct pollfd p = {.fd = 1, .events = POLLOUT};
 
-		n = poll(&p, 1, 0) == 1 ? write(1, a->out, a->out_size < 4096 ? a->out_size : 4096) : 0;
+		n = poll(&p, 1, 0) == 1 ? write(1, a->out, a->out_size < 4096 ? a->out_size : 4096)
+					: 0;
 	}
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		a->out_size = 0;
@@ -213,7 +215,9 @@ static int turn(struct agent *a, int signals)
 	for (h = a->handles, i = AT_FIRST_HANDLE; h; h = next, i += 2) {
 		next = h->next;
 		if (p[i].revents && h->read_fd >= 0)
-			(h->kind == HANDLE_SERVICE || h->kind == HANDLE_READONLY ? service_readable : child_readable)(a, h);
+			(h->kind == HANDLE_SERVICE || h->kind == HANDLE_READONLY
+					? service_readable
+					: child_readable)(a, h);
 		if (p[i + 1].revents && h->write_fd >= 0)
 			child_writable(a, h);
 	}
@@ -233,15 +237,17 @@ static int turn(struct agent *a, int signals)
 
 /* ---- begin and end ---- */
 
-/* An earlier session whose orchestrator is gone may still be undone by its guard, or wait for its lease to
- * run out: its tracers hold what ours want. One that speaks up meanwhile is alive, and no concern of ours. */
+/* An earlier session whose orchestrator is gone may still be undone by its guard, or wait for its
+ * lease to run out: its tracers hold what ours want. One that speaks up meanwhile is alive, and no
+ * concern of ours. */
 static void wait_for_earlier(struct agent *a, int signals)
 {
 	double deadline = clock_mono_s() + a->lease_s + EARLIER_S;
 	int64_t begin_ns = clock_real_ns();
 
 	while (clock_mono_s() < deadline && journal_silent(a->state, a->session, begin_ns)) {
-		struct pollfd p[] = {{.fd = 0, .events = POLLRDHUP}, {.fd = signals, .events = POLLIN}};
+		struct pollfd p[] = {
+			{.fd = 0, .events = POLLRDHUP}, {.fd = signals, .events = POLLIN}};
 
 		if (poll(p, 2, 20) > 0)
 			break;
@@ -262,10 +268,13 @@ static int hello(struct agent *a, int signals, struct err *e)
 	gethostname(host, sizeof(host) - 1);
 	wait_for_earlier(a, signals);
 	clean_left(a, cleaned, unclean, quarantined);
-	put(a, json_pack("{s:s, s:i, s:s, s:i, s:s, s:s, s:s, s:s, s:f, s:O, s:O, s:O, s:b, s:I}", "event", "hello", "protocol",
-			 1, "version", CULPRIT_VERSION, "pid", (int)getpid(), "boot_id", id.boot_id, "host", host,
-			 "session", a->session, "dir", a->dir, "lease_s", a->lease_s, "cleaned", cleaned, "unclean",
-			 unclean, "quarantined", quarantined, "root", geteuid() == 0, "time_ns", (json_int_t)clock_real_ns()));
+	put(a,
+		json_pack("{s:s, s:i, s:s, s:i, s:s, s:s, s:s, s:s, s:f, s:O, s:O, s:O, s:b, s:I}",
+			"event", "hello", "protocol", 1, "version", CULPRIT_VERSION, "pid",
+			(int)getpid(), "boot_id", id.boot_id, "host", host, "session", a->session,
+			"dir", a->dir, "lease_s", a->lease_s, "cleaned", cleaned, "unclean",
+			unclean, "quarantined", quarantined, "root", geteuid() == 0, "time_ns",
+			(json_int_t)clock_real_ns()));
 out:
 	json_decref(cleaned);
 	json_decref(unclean);
@@ -374,19 +383,18 @@ static int serve(struct agent *a, struct err *e)
 
 static void usage(FILE *f)
 {
-	fputs("usage: culprit-agent serve [--lease 10s] [--dir " STATE_DIR "] [--packets nftables|iptables]\n\n"
+	fputs("usage: culprit-agent serve [--lease 10s] [--dir " STATE_DIR
+	      "] [--packets nftables|iptables]\n\n"
 	      "Obeys requests on standard input, one JSON object a line (PROTOCOL.md), and undoes\n"
 	      "everything when they end or when none comes for the lease's time.\n",
-	      f);
+		f);
 }
 
 int serve_main(int argc, char **argv)
 {
 	static const struct option options[] = {{"lease", required_argument, NULL, 'l'},
-						{"dir", required_argument, NULL, 'd'},
-						{"packets", required_argument, NULL, 'p'},
-						{"help", no_argument, NULL, 'h'},
-						{0}};
+		{"dir", required_argument, NULL, 'd'}, {"packets", required_argument, NULL, 'p'},
+		{"help", no_argument, NULL, 'h'}, {0}};
 	struct agent a = {.state = STATE_DIR, .lease_s = 10};
 	struct err e;
 	int c, rc;
@@ -399,31 +407,23 @@ int serve_main(int argc, char **argv)
 				return 2;
 			}
 			break;
-		case 'd':
-			a.state = optarg;
-			break;
-		case 'p':
-			a.packets_backend = optarg;
-			break;
-		case 'h':
-			usage(stdout);
-			return 0;
-		default:
-			usage(stderr);
-			return 2;
+		case 'd': a.state = optarg; break;
+		case 'p': a.packets_backend = optarg; break;
+		case 'h': usage(stdout); return 0;
+		default: usage(stderr); return 2;
 		}
 	}
 	if (optind < argc || !(a.lease_s >= 0.2 && a.lease_s <= 86400) || a.state[0] != '/') {
 		fputs("culprit-agent serve: the lease must be 200ms to 24h, the folder absolute, and nothing may follow\n",
-		      stderr);
+			stderr);
 		return 2;
 	}
 	/* sshd's PATH for commands may lack the folders that system programs live in. */
 	if (!getenv("PATH") || !strstr(getenv("PATH"), "/sbin")) {
 		char *path;
 
-		if (asprintf(&path, "%s:/usr/local/sbin:/usr/sbin:/sbin", getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin") >
-		    0) {
+		if (asprintf(&path, "%s:/usr/local/sbin:/usr/sbin:/sbin",
+			    getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin") > 0) {
 			setenv("PATH", path, 1);
 			free(path);
 		}

@@ -6,7 +6,11 @@
 /* Length of the valid UTF-8 sequence at 'p', or 0. */
 static size_t sequence(const unsigned char *p, size_t left)
 {
-	size_t n = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : *p >= 0xf0 && *p < 0xf5 ? 4 : 0;
+	size_t n = *p < 0x80              ? 1
+		: *p >= 0xc2 && *p < 0xe0 ? 2
+		: *p >= 0xe0 && *p < 0xf0 ? 3
+		: *p >= 0xf0 && *p < 0xf5 ? 4
+					  : 0;
 
 	if (n == 0 || n > left || *p == 0)
 		return 0;
@@ -14,7 +18,7 @@ static size_t sequence(const unsigned char *p, size_t left)
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
 	if ((n == 3 && ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f))) ||
-	    (n == 4 && ((*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))))
+		(n == 4 && ((*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))))
 		return 0;
 	return n;
 }

@@ -8,11 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* From the program's folder upwards: out/tests/ROOM/NAME_test is the deepest program of a source tree. */
+/* From the program's folder upwards: out/tests/ROOM/NAME_test is the deepest program of a source
+ * tree. */
 enum { LEVELS = 4 };
 
-/* Looks for 'probe' below the folders 'below' of the program's folder and of its parents. The first match is the
- * answer: the source tree for a program in out/, PREFIX for an installed one, wherever both were moved to. */
+/* Looks for 'probe' below the folders 'below' of the program's folder and of its parents. The first
+ * match is the answer: the source tree for a program in out/, PREFIX for an installed one, wherever
+ * both were moved to. */
 static int find_upwards(const char *const below[], const char *probe, char **found, struct err *e)
 {
 	char folder[PATH_MAX], path[2 * PATH_MAX];
@@ -32,11 +34,14 @@ static int find_upwards(const char *const below[], const char *probe, char **fou
 			return *found ? 0 : err_errno(e, -errno, "cannot find '%s'", path);
 		}
 	}
-	return err_set(e, -ENOENT, "cannot find culprit's files: there is no '%s%s' above the program; "
-				   "run 'make install', or set CULPRIT_HOME", below[0], probe);
+	return err_set(e, -ENOENT,
+		"cannot find culprit's files: there is no '%s%s' above the program; "
+		"run 'make install', or set CULPRIT_HOME",
+		below[0], probe);
 }
 
-static int found_or_named(const char *variable, const char *const below[], const char *probe, char **found, struct err *e)
+static int found_or_named(const char *variable, const char *const below[], const char *probe,
+	char **found, struct err *e)
 {
 	const char *named = getenv(variable);
 

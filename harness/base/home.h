@@ -1,7 +1,8 @@
 /*
- * Where culprit's own files are: faults/, workloads/, scenarios/ ... and the agent's bundle. They are looked for
- * relative to the program: the source tree above out/, or PREFIX/share/culprit and PREFIX/lib/culprit/agent for
- * PREFIX/bin/culprit. So an installed tree can be moved. $CULPRIT_HOME and $CULPRIT_AGENT_DIR override.
+ * Where culprit's own files are: faults/, workloads/, scenarios/ ... and the agent's bundle. They
+ * are looked for relative to the program: the source tree above out/, or PREFIX/share/culprit and
+ * PREFIX/lib/culprit/agent for PREFIX/bin/culprit. So an installed tree can be moved. $CULPRIT_HOME
+ * and $CULPRIT_AGENT_DIR override.
  */
 #ifndef CULPRIT_BASE_HOME_H
 #define CULPRIT_BASE_HOME_H

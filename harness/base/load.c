@@ -18,8 +18,8 @@ static int read_processors(struct load *l, struct err *e)
 
 	if (rc)
 		return rc;
-	if (sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system, &idle, &iowait, &irq, &softirq,
-		   &steal) < 4)
+	if (sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system,
+		    &idle, &iowait, &irq, &softirq, &steal) < 4)
 		rc = err_set(e, -EPROTO, "cannot read '/proc/stat'");
 	for (const char *p = text; !rc && (p = strstr(p, "\ncpu")); p++)
 		l->cpus++;
@@ -34,8 +34,9 @@ static int read_processors(struct load *l, struct err *e)
 
 static void read_pressure(struct load *l)
 {
-	static const char *const files[] = {[LOAD_CPU] = "/proc/pressure/cpu", [LOAD_IO] = "/proc/pressure/io",
-					    [LOAD_MEMORY] = "/proc/pressure/memory"};
+	static const char *const files[] = {[LOAD_CPU] = "/proc/pressure/cpu",
+		[LOAD_IO] = "/proc/pressure/io",
+		[LOAD_MEMORY] = "/proc/pressure/memory"};
 
 	for (int i = 0; i < N_PRESSURES; i++) {
 		char *text, *total;

@@ -11,10 +11,12 @@
 enum { LOAD_CPU, LOAD_IO, LOAD_MEMORY, N_PRESSURES };
 
 struct load {
-	double at_s;                        /* CLOCK_MONOTONIC */
+	double at_s; /* CLOCK_MONOTONIC */
 	unsigned cpus;
-	double busy_s, iowait_s, steal_s;   /* CPU seconds of all processors; busy: neither idle nor waiting nor stolen */
-	double pressure_s[N_PRESSURES];     /* time in which some task waited for it (PSI); negative: not known here */
+	double busy_s, iowait_s,
+		steal_s; /* CPU seconds of all processors; busy: neither idle nor waiting nor stolen */
+	double pressure_s
+		[N_PRESSURES]; /* time in which some task waited for it (PSI); negative: not known here */
 	double load1;
 	uint64_t memory_bytes, available_bytes;
 };

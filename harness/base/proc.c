@@ -144,12 +144,13 @@ int proc_run_ok(const char *const argv[], double timeout_s, char **output, struc
 		size_t n = 0;
 
 		for (int i = 0; argv[i] && n < sizeof(command); i++)
-			n += (size_t)snprintf(command + n, sizeof(command) - n, "%s%s", i ? " " : "", argv[i]);
+			n += (size_t)snprintf(
+				command + n, sizeof(command) - n, "%s%s", i ? " " : "", argv[i]);
 		for (n = text ? strlen(text) : 0; n && text[n - 1] == '\n'; n--)
 			text[n - 1] = '\0';
 		line = text ? strrchr(text, '\n') : NULL;
 		rc = err_set(e, -EIO, "'%s' ended with %d: %.300s", command, rc,
-			     line ? line + 1 : (text && *text ? text : "it printed nothing"));
+			line ? line + 1 : (text && *text ? text : "it printed nothing"));
 	}
 	if (output)
 		*output = text;
@@ -178,9 +179,11 @@ int proc_start_time(pid_t pid, uint64_t *ticks)
 	/* The name in parentheses may itself hold spaces and parentheses. */
 	p = strrchr(text, ')');
 	rc = -ESRCH;
-	if (p && sscanf(p + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+	if (p &&
+		sscanf(p + 1,
+			" %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
 			&state, &value) == 2 &&
-	    state != 'Z' && state != 'X') {
+		state != 'Z' && state != 'X') {
 		*ticks = value;
 		rc = 0;
 	}
@@ -202,8 +205,8 @@ static bool in_exec(pid_t pid)
 	if (file_read(path, &text, NULL, NULL))
 		return false;
 	p = strrchr(text, ')');
-	if (p && sscanf(p + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) == 2 && state != 'Z' && state != 'X' &&
-	    !(flags & (0x4 /* PF_EXITING */ | 0x200000 /* PF_KTHREAD */))) {
+	if (p && sscanf(p + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) == 2 && state != 'Z' &&
+		state != 'X' && !(flags & (0x4 /* PF_EXITING */ | 0x200000 /* PF_KTHREAD */))) {
 		/* Field 3 follows the parenthesis and one blank. */
 		for (int field = 2; p && field < 50; field++)
 			p = strchr(p + 1, ' ');
@@ -295,7 +298,8 @@ int proc_find_tagged(const char *name, const char *value, bool prefix, pid_t **p
 	return n;
 }
 
-int proc_kill_tagged(const char *name, const char *value, bool prefix, double timeout_s, struct err *e)
+int proc_kill_tagged(
+	const char *name, const char *value, bool prefix, double timeout_s, struct err *e)
 {
 	double deadline = clock_mono_s() + timeout_s;
 	int clear = 0;
@@ -319,8 +323,8 @@ int proc_kill_tagged(const char *name, const char *value, bool prefix, double ti
 		if (clear == 2)
 			return 0;
 		if (survivor && clock_mono_s() > deadline)
-			return err_set(e, -ETIMEDOUT, "process %d with %s=%s survives SIGKILL", (int)survivor, name,
-				       value);
+			return err_set(e, -ETIMEDOUT, "process %d with %s=%s survives SIGKILL",
+				(int)survivor, name, value);
 		nanosleep(&nap, NULL);
 	}
 }

@@ -35,11 +35,13 @@ int proc_start_time(pid_t pid, uint64_t *ticks);
 
 /* Pids of all live processes whose environment holds NAME=VALUE; any value that
  * begins with 'value' if 'prefix'. '*pids' is allocated. Returns the count or -errno.
- * A process in the middle of its exec shows no environment: it is waited for, 2 s at most in all. */
+ * A process in the middle of its exec shows no environment: it is waited for, 2 s at most in
+ * all. */
 int proc_find_tagged(const char *name, const char *value, bool prefix, pid_t **pids);
 
 /* Kills them with SIGKILL until none is left, but never the calling process;
  * -ETIMEDOUT with a sentence that names a survivor after 'timeout_s'. */
-int proc_kill_tagged(const char *name, const char *value, bool prefix, double timeout_s, struct err *e);
+int proc_kill_tagged(
+	const char *name, const char *value, bool prefix, double timeout_s, struct err *e);
 
 #endif

@@ -13,30 +13,14 @@ struct suffix {
 
 static const struct suffix none_suffixes[] = {{"", 1}, {NULL, 0}};
 static const struct suffix percent_suffixes[] = {{"%", 1}, {NULL, 0}};
-static const struct suffix second_suffixes[] = {{"s", 1},    {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9},
-						{"min", 60}, {"h", 3600},  {NULL, 0}};
-static const struct suffix byte_suffixes[] = {{"B", 1},
-					      {"kB", 1e3},
-					      {"MB", 1e6},
-					      {"GB", 1e9},
-					      {"TB", 1e12},
-					      {"KiB", 1024.0},
-					      {"MiB", 1048576.0},
-					      {"GiB", 1073741824.0},
-					      {"TiB", 1099511627776.0},
-					      {NULL, 0}};
-static const struct suffix rate_suffixes[] = {{"B/s", 1},
-					      {"kB/s", 1e3},
-					      {"MB/s", 1e6},
-					      {"GB/s", 1e9},
-					      {"KiB/s", 1024.0},
-					      {"MiB/s", 1048576.0},
-					      {"GiB/s", 1073741824.0},
-					      {"bit/s", 0.125},
-					      {"kbit/s", 125},
-					      {"Mbit/s", 125e3},
-					      {"Gbit/s", 125e6},
-					      {NULL, 0}};
+static const struct suffix second_suffixes[] = {
+	{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"min", 60}, {"h", 3600}, {NULL, 0}};
+static const struct suffix byte_suffixes[] = {{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9},
+	{"TB", 1e12}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0},
+	{"TiB", 1099511627776.0}, {NULL, 0}};
+static const struct suffix rate_suffixes[] = {{"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6},
+	{"GB/s", 1e9}, {"KiB/s", 1024.0}, {"MiB/s", 1048576.0}, {"GiB/s", 1073741824.0},
+	{"bit/s", 0.125}, {"kbit/s", 125}, {"Mbit/s", 125e3}, {"Gbit/s", 125e6}, {NULL, 0}};
 
 static const struct {
 	const char *name, *example;
@@ -57,8 +41,8 @@ int unit_parse(enum unit unit, const char *text, double *value, struct err *e)
 
 	number = strtod(text, &end);
 	if (end == text || !isfinite(number))
-		return err_set(e, -EINVAL, "'%s' is not a number of %s; write it like %s", text, units[unit].name,
-			       units[unit].example);
+		return err_set(e, -EINVAL, "'%s' is not a number of %s; write it like %s", text,
+			units[unit].name, units[unit].example);
 	end += strspn(end, " ");
 	if (number == 0 && !*end) {
 		*value = 0;
@@ -71,8 +55,10 @@ int unit_parse(enum unit unit, const char *text, double *value, struct err *e)
 		}
 	}
 	if (!*end)
-		return err_set(e, -EINVAL, "'%s' has no unit; write it like %s", text, units[unit].example);
-	return err_set(e, -EINVAL, "'%s' has the unknown unit '%s'; write it like %s", text, end, units[unit].example);
+		return err_set(e, -EINVAL, "'%s' has no unit; write it like %s", text,
+			units[unit].example);
+	return err_set(e, -EINVAL, "'%s' has the unknown unit '%s'; write it like %s", text, end,
+		units[unit].example);
 }
 
 const char *unit_name(enum unit unit)
@@ -105,13 +91,14 @@ char *unit_format(enum unit unit, double value, char *buf, unsigned size)
 		if (strstr(s->text, "bit"))
 			continue;
 		snprintf(digits, sizeof(digits), "%.6g", scaled);
-		score = (double)strlen(digits) + (fabs(scaled) < 1 && value != 0 ? 100 : 0) + fabs(scaled) / 1e6;
+		score = (double)strlen(digits) + (fabs(scaled) < 1 && value != 0 ? 100 : 0) +
+			fabs(scaled) / 1e6;
 		if (score < best_score) {
 			best_score = score;
 			best = s;
 		}
 	}
-	snprintf(buf, size, "%.6g%s%s", value / best->factor, *best->text && *best->text != '%' ? " " : "",
-		 best->text);
+	snprintf(buf, size, "%.6g%s%s", value / best->factor,
+		*best->text && *best->text != '%' ? " " : "", best->text);
 	return buf;
 }

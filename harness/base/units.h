@@ -11,11 +11,11 @@
 #include "harness/base/err.h"
 
 enum unit {
-	UNIT_NONE,        /* a bare number */
-	UNIT_BYTES,       /* B kB MB GB (powers of 1000), KiB MiB GiB (of 1024) */
-	UNIT_SECONDS,     /* ns us ms s min h */
-	UNIT_PERCENT,     /* % */
-	UNIT_BYTE_RATE,   /* bytes/s: 8MB/s, 1MiB/s, and bit rates (100Mbit/s = 12.5e6) */
+	UNIT_NONE,      /* a bare number */
+	UNIT_BYTES,     /* B kB MB GB (powers of 1000), KiB MiB GiB (of 1024) */
+	UNIT_SECONDS,   /* ns us ms s min h */
+	UNIT_PERCENT,   /* % */
+	UNIT_BYTE_RATE, /* bytes/s: 8MB/s, 1MiB/s, and bit rates (100Mbit/s = 12.5e6) */
 };
 
 /* Value of 'text' in the base unit (bytes, seconds, percent, bytes per second).

@@ -11,10 +11,10 @@
 #include "harness/base/err.h"
 
 enum {
-	CULPRIT_EXIT_OK = 0,       /* all as expected */
-	CULPRIT_EXIT_SHORT = 1,    /* a detector fell short, or a regression */
-	CULPRIT_EXIT_USAGE = 2,    /* usage, scenario, inventory or other input error */
-	CULPRIT_EXIT_INVALID = 3,  /* the harness could not produce a valid result */
+	CULPRIT_EXIT_OK = 0,      /* all as expected */
+	CULPRIT_EXIT_SHORT = 1,   /* a detector fell short, or a regression */
+	CULPRIT_EXIT_USAGE = 2,   /* usage, scenario, inventory or other input error */
+	CULPRIT_EXIT_INVALID = 3, /* the harness could not produce a valid result */
 };
 
 struct command {
@@ -42,6 +42,7 @@ int cmd_new(int argc, char **argv);
 int cmd_undo(int argc, char **argv);
 
 /* "culprit NAME: sentence" on stderr; returns 'code'. */
-int cmd_fail(const char *name, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int cmd_fail(const char *name, int code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 #endif

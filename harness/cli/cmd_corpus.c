@@ -13,13 +13,14 @@ static void usage(FILE *f)
 	      "  -o, --output FOLDER   made if need be\n"
 	      "  --whole               with verdicts, hosts and all details: for 'report', too\n\n"
 	      "Exit codes: 0 packed; 2 usage or input.\n",
-	      f);
+		f);
 }
 
 int cmd_corpus(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"output", required_argument, NULL, 'o'}, {"whole", no_argument, NULL, 'w'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
+		{"whole", no_argument, NULL, 'w'}, {"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0}};
 	const char *folder = NULL;
 	struct store *s = NULL;
 	struct err e;
@@ -37,7 +38,8 @@ int cmd_corpus(int argc, char **argv)
 		}
 	}
 	if (argc - optind != 1 || !folder)
-		return cmd_fail("corpus", CULPRIT_EXIT_USAGE, "which run, and where to? 'culprit corpus runs/NAME -o corpora/NAME'");
+		return cmd_fail("corpus", CULPRIT_EXIT_USAGE,
+			"which run, and where to? 'culprit corpus runs/NAME -o corpora/NAME'");
 	if (store_open(argv[optind], &s, &e) || store_pack(s, folder, whole, &e))
 		code = cmd_fail("corpus", CULPRIT_EXIT_USAGE, "%s", e.text);
 	store_close(s);

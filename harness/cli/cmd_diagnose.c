@@ -42,7 +42,7 @@ static void usage(FILE *f)
 	      "  --interval TIME   seconds for detectors are steps of this length (default: the median\n"
 	      "                    between two values, but 1s at the least)\n\n"
 	      "Exit codes: 0 judged, whoever is indicted; 2 usage, input, or a detector that failed.\n",
-	      f);
+		f);
 }
 
 /* A time with its unit, above 0. */
@@ -63,7 +63,8 @@ static int parse_until(const char *text, struct csv_options *csv)
 	csv->train_until_s = strtod(text, &end);
 	csv->has_until = end != text && !*end;
 	if (!csv->has_until)
-		cmd_fail("diagnose", 0, "--train-until takes a number of seconds, as in the file, not '%s'", text);
+		cmd_fail("diagnose", 0,
+			"--train-until takes a number of seconds, as in the file, not '%s'", text);
 	return csv->has_until ? 0 : -EINVAL;
 }
 
@@ -71,17 +72,13 @@ static int parse(int argc, char **argv, struct options *o)
 {
 	enum { DETECTOR = 256, CELL, EVIDENCE, TRUST, JSON, CSV, TRAIN, UNTIL, WINDOW, INTERVAL };
 	static const struct option longs[] = {{"detector", required_argument, NULL, DETECTOR},
-					      {"cell", required_argument, NULL, CELL},
-					      {"evidence", no_argument, NULL, EVIDENCE},
-					      {"trust", no_argument, NULL, TRUST},
-					      {"csv", required_argument, NULL, CSV},
-					      {"train", required_argument, NULL, TRAIN},
-					      {"train-until", required_argument, NULL, UNTIL},
-					      {"window", required_argument, NULL, WINDOW},
-					      {"interval", required_argument, NULL, INTERVAL},
-					      {"json", no_argument, NULL, JSON},
-					      {"help", no_argument, NULL, 'h'},
-					      {NULL, 0, NULL, 0}};
+		{"cell", required_argument, NULL, CELL}, {"evidence", no_argument, NULL, EVIDENCE},
+		{"trust", no_argument, NULL, TRUST}, {"csv", required_argument, NULL, CSV},
+		{"train", required_argument, NULL, TRAIN},
+		{"train-until", required_argument, NULL, UNTIL},
+		{"window", required_argument, NULL, WINDOW},
+		{"interval", required_argument, NULL, INTERVAL}, {"json", no_argument, NULL, JSON},
+		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
@@ -94,21 +91,11 @@ static int parse(int argc, char **argv, struct options *o)
 			if (show_parse_whole("diagnose", "--cell", optarg, 1, 1000000, &o->cell))
 				return -EINVAL;
 			break;
-		case EVIDENCE:
-			o->evidence = true;
-			break;
-		case TRUST:
-			o->trust = true;
-			break;
-		case JSON:
-			o->json = true;
-			break;
-		case CSV:
-			o->csv.csv = optarg;
-			break;
-		case TRAIN:
-			o->csv.trains[o->csv.n_trains++] = optarg;
-			break;
+		case EVIDENCE: o->evidence = true; break;
+		case TRUST: o->trust = true; break;
+		case JSON: o->json = true; break;
+		case CSV: o->csv.csv = optarg; break;
+		case TRAIN: o->csv.trains[o->csv.n_trains++] = optarg; break;
 		case UNTIL:
 			if (parse_until(optarg, &o->csv))
 				return -EINVAL;
@@ -121,21 +108,23 @@ static int parse(int argc, char **argv, struct options *o)
 			if (parse_time("--interval", optarg, &o->csv.step_s))
 				return -EINVAL;
 			break;
-		case 'h':
-			usage(stdout);
-			return 1;
+		case 'h': usage(stdout); return 1;
 		default:
-			fputs("culprit diagnose: 'culprit diagnose --help' lists the options\n", stderr);
+			fputs("culprit diagnose: 'culprit diagnose --help' lists the options\n",
+				stderr);
 			return -EINVAL;
 		}
 	}
 	if (argc - optind != !o->csv.csv) {
-		cmd_fail("diagnose", 0, o->csv.csv ? "a run, or --csv FILE, but not both"
-						   : "which run? 'culprit diagnose runs/NAME', or --csv FILE");
+		cmd_fail("diagnose", 0,
+			o->csv.csv ? "a run, or --csv FILE, but not both"
+				   : "which run? 'culprit diagnose runs/NAME', or --csv FILE");
 		return -EINVAL;
 	}
-	if (!o->csv.csv && (o->csv.n_trains || o->csv.has_until || o->csv.window_s > 0 || o->csv.step_s > 0)) {
-		cmd_fail("diagnose", 0, "--train, --train-until, --window and --interval go with --csv");
+	if (!o->csv.csv &&
+		(o->csv.n_trains || o->csv.has_until || o->csv.window_s > 0 || o->csv.step_s > 0)) {
+		cmd_fail("diagnose", 0,
+			"--train, --train-until, --window and --interval go with --csv");
 		return -EINVAL;
 	}
 	o->run = argv[optind];
@@ -150,9 +139,9 @@ static bool wanted(const struct options *o, const char *detector)
 
 	if (!detector_is_null(detector))
 		return true;
-	json_array_foreach(o->detectors, i, choice)
-		if (!strcmp(json_string_value(json_object_get(choice, "name")), detector))
-			return true;
+	json_array_foreach(o->detectors, i,
+		choice) if (!strcmp(json_string_value(json_object_get(choice, "name")),
+				    detector)) return true;
 	return false;
 }
 
@@ -163,18 +152,22 @@ static json_t *by_cell(const struct options *o, const json_t *confirmed, const j
 	char what[32];
 	size_t i, k;
 
-	json_array_foreach((json_t *)confirmed, i, cell) {
+	json_array_foreach((json_t *)confirmed, i, cell)
+	{
 		json_int_t number = json_integer_value(json_object_get(cell, "cell"));
 
-		if (json_integer_value(json_object_get(cell, "training")) || (o->cell && o->cell != number))
+		if (json_integer_value(json_object_get(cell, "training")) ||
+			(o->cell && o->cell != number))
 			continue;
 		snprintf(what, sizeof(what), "cell %lld", (long long)number);
-		json_array_foreach((json_t *)rows, k, row)
-			if (json_equal(json_object_get(row, "attempt"), json_object_get(cell, "attempt")) &&
-			    wanted(o, json_string_value(json_object_get(row, "detector"))))
-				json_array_append_new(list, json_pack("{s:s, s:I, s:O, s:O}", "what", what, "cell", number,
-								      "detector", json_object_get(row, "detector"), "verdict",
-								      json_object_get(row, "verdict")));
+		json_array_foreach(
+			(json_t *)rows, k, row) if (json_equal(json_object_get(row, "attempt"),
+							    json_object_get(cell, "attempt")) &&
+			wanted(o, json_string_value(json_object_get(row, "detector"))))
+			json_array_append_new(list,
+				json_pack("{s:s, s:I, s:O, s:O}", "what", what, "cell", number,
+					"detector", json_object_get(row, "detector"), "verdict",
+					json_object_get(row, "verdict")));
 	}
 	return list;
 }
@@ -185,14 +178,15 @@ static int64_t attempt_of(const json_t *confirmed, long number)
 	json_t *cell;
 	size_t i;
 
-	json_array_foreach((json_t *)confirmed, i, cell)
-		if (json_integer_value(json_object_get(cell, "cell")) == number &&
-		    !json_integer_value(json_object_get(cell, "training")))
-			return json_integer_value(json_object_get(cell, "attempt"));
+	json_array_foreach((json_t *)confirmed, i,
+		cell) if (json_integer_value(json_object_get(cell, "cell")) == number &&
+		!json_integer_value(json_object_get(cell,
+			"training"))) return json_integer_value(json_object_get(cell, "attempt"));
 	return 0;
 }
 
-static int diagnose_run(const struct options *o, json_t **verdicts, struct judge **judge, struct err *e)
+static int diagnose_run(
+	const struct options *o, json_t **verdicts, struct judge **judge, struct err *e)
 {
 	json_t *rows = NULL, *confirmed = NULL;
 	struct store *s = NULL;
@@ -216,19 +210,21 @@ static int diagnose_run(const struct options *o, json_t **verdicts, struct judge
 }
 
 /* Both kinds end so. */
-static int conclude(const struct options *o, const json_t *verdicts, unsigned failures, const char *first)
+static int conclude(
+	const struct options *o, const json_t *verdicts, unsigned failures, const char *first)
 {
 	if (verdicts_print(verdicts, o->json, o->evidence, stdout))
 		return cmd_fail("diagnose", CULPRIT_EXIT_INVALID, "cannot print the verdicts");
 	if (failures)
-		return cmd_fail("diagnose", CULPRIT_EXIT_USAGE, "%s%s%u verdict%s failed", first ? first : "", first ? "; " : "",
-				failures, failures == 1 ? "" : "s");
+		return cmd_fail("diagnose", CULPRIT_EXIT_USAGE, "%s%s%u verdict%s failed",
+			first ? first : "", first ? "; " : "", failures, failures == 1 ? "" : "s");
 	return CULPRIT_EXIT_OK;
 }
 
 int cmd_diagnose(int argc, char **argv)
 {
-	struct options o = {.detectors = json_array(), .csv.trains = calloc((size_t)argc, sizeof(char *))};
+	struct options o = {
+		.detectors = json_array(), .csv.trains = calloc((size_t)argc, sizeof(char *))};
 	struct judge *judge = NULL;
 	json_t *verdicts = NULL;
 	const char *first = NULL;
@@ -242,10 +238,12 @@ int cmd_diagnose(int argc, char **argv)
 	}
 	detector_trust_programs(o.trust);
 	o.csv.detectors = o.detectors;
-	rc = o.csv.csv ? diagnose_csv(&o.csv, &verdicts, &failures, &e) : diagnose_run(&o, &verdicts, &judge, &e);
+	rc = o.csv.csv ? diagnose_csv(&o.csv, &verdicts, &failures, &e)
+		       : diagnose_run(&o, &verdicts, &judge, &e);
 	if (judge)
 		failures = judge_failures(judge, &first);
-	code = rc ? cmd_fail("diagnose", CULPRIT_EXIT_USAGE, "%s", e.text) : conclude(&o, verdicts, failures, first);
+	code = rc ? cmd_fail("diagnose", CULPRIT_EXIT_USAGE, "%s", e.text)
+		  : conclude(&o, verdicts, failures, first);
 out:
 	json_decref(verdicts);
 	judge_free(judge);

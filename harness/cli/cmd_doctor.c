@@ -34,17 +34,19 @@ static void usage(FILE *f)
 	      "                        where that is from, inventory or SSH configuration\n"
 	      "      --json            every check, as JSON\n\n"
 	      "Exit codes: 0 nothing is bad; 2 the inventory is wrong; 3 something is bad.\n",
-	      f);
+		f);
 }
 
-static void add_all(struct report *r, enum level level, const char *what, const char *brief, const char *fmt, va_list ap)
+static void add_all(struct report *r, enum level level, const char *what, const char *brief,
+	const char *fmt, va_list ap)
 {
 	static const char *const levels[] = {"ok", "note", "bad"};
 	char text[1400];
 
 	vsnprintf(text, sizeof(text), fmt, ap);
-	json_array_append_new(r->checks, json_pack("{s:s, s:s, s:s, s:s, s:s*}", "where", r->where, "what", what, "level",
-						   levels[level], "text", text, "short", brief));
+	json_array_append_new(r->checks,
+		json_pack("{s:s, s:s, s:s, s:s, s:s*}", "where", r->where, "what", what, "level",
+			levels[level], "text", text, "short", brief));
 	r->bad |= level == LEVEL_BAD;
 }
 
@@ -57,7 +59,8 @@ void doctor_add(struct report *r, enum level level, const char *what, const char
 	va_end(ap);
 }
 
-void doctor_add_brief(struct report *r, enum level level, const char *what, const char *brief, const char *fmt, ...)
+void doctor_add_brief(struct report *r, enum level level, const char *what, const char *brief,
+	const char *fmt, ...)
 {
 	va_list ap;
 
@@ -83,7 +86,8 @@ static void check_agent(struct report *r)
 		if (proc_run_ok(argv, 10, &output, &e))
 			doctor_add(r, LEVEL_BAD, "agent", "%s; try 'make' anew", e.text);
 		else
-			doctor_add(r, LEVEL_OK, "agent", "%.*s in %s", (int)strcspn(output, "\n"), output, dir);
+			doctor_add(r, LEVEL_OK, "agent", "%.*s in %s", (int)strcspn(output, "\n"),
+				output, dir);
 	}
 	free(output);
 	free(path);
@@ -97,10 +101,12 @@ static void check_lab(struct report *r)
 	if (lab_prerequisites(&e) < 0)
 		doctor_add(r, LEVEL_NOTE, "lab", "no embedded lab: %s", e.text);
 	else
-		doctor_add(r, LEVEL_OK, "lab", "privileges, devices and programs for the embedded lab are there");
+		doctor_add(r, LEVEL_OK, "lab",
+			"privileges, devices and programs for the embedded lab are there");
 }
 
-/* Whether a key is found without being named; nothing to say where every host, or the SSH configuration, names one. */
+/* Whether a key is found without being named; nothing to say where every host, or the SSH
+ * configuration, names one. */
 static void check_keys(struct report *r, const struct inventory *inv)
 {
 	static const char *const names[] = {"id_ed25519", "id_ecdsa", "id_rsa"};
@@ -108,7 +114,9 @@ static void check_keys(struct report *r, const struct inventory *inv)
 	char path[4096];
 	size_t i;
 
-	for (i = 0; inv && i < inv->n_hosts && (inv->hosts[i].ssh.identity || inv->hosts[i].ssh.identities); i++)
+	for (i = 0; inv && i < inv->n_hosts &&
+		(inv->hosts[i].ssh.identity || inv->hosts[i].ssh.identities);
+		i++)
 		;
 	if (inv && i == inv->n_hosts)
 		return;
@@ -124,7 +132,7 @@ static void check_keys(struct report *r, const struct inventory *inv)
 		}
 	}
 	doctor_add(r, LEVEL_NOTE, "ssh keys",
-	    "no ssh-agent and no default key: hosts in an inventory need their 'identity'");
+		"no ssh-agent and no default key: hosts in an inventory need their 'identity'");
 }
 
 static void check_space(struct report *r)
@@ -133,13 +141,14 @@ static void check_space(struct report *r)
 	double free_bytes;
 
 	if (statvfs(".", &v) < 0) {
-		doctor_add(r, LEVEL_BAD, "disk space", "cannot look at this folder: %s", strerror(errno));
+		doctor_add(r, LEVEL_BAD, "disk space", "cannot look at this folder: %s",
+			strerror(errno));
 		return;
 	}
 	free_bytes = (double)v.f_bavail * (double)v.f_frsize;
 	doctor_add(r, free_bytes < DOCTOR_SPACE_LIMIT_BYTES ? LEVEL_NOTE : LEVEL_OK, "disk space",
-	    "%.1f GB free for runs in this folder%s", free_bytes / 1e9,
-	    free_bytes < DOCTOR_SPACE_LIMIT_BYTES ? ": traces may need more" : "");
+		"%.1f GB free for runs in this folder%s", free_bytes / 1e9,
+		free_bytes < DOCTOR_SPACE_LIMIT_BYTES ? ": traces may need more" : "");
 }
 
 void doctor_programs(struct report *r, struct node *n)
@@ -153,13 +162,11 @@ void doctor_programs(struct report *r, struct node *n)
 		doctor_add(r, LEVEL_BAD, "programs", "%s", e.text);
 		return;
 	}
-	json_array_foreach(missing, i, entry)
-		doctor_add(r, r->asked ? LEVEL_BAD : LEVEL_NOTE, "programs", "there is no %s",
-		    needs_text(entry, text, sizeof(text)));
-	json_array_foreach(r->needs, i, entry)
-		if (len < sizeof(text))
-			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", i ? " " : "",
-						json_string_value(json_object_get(entry, "program")));
+	json_array_foreach(missing, i, entry) doctor_add(r, r->asked ? LEVEL_BAD : LEVEL_NOTE,
+		"programs", "there is no %s", needs_text(entry, text, sizeof(text)));
+	json_array_foreach(r->needs, i, entry) if (len < sizeof(text))
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", i ? " " : "",
+			json_string_value(json_object_get(entry, "program")));
 	if (!json_array_size(missing))
 		doctor_add(r, LEVEL_OK, "programs", "workloads have all theirs: %s", text);
 	json_decref(missing);
@@ -203,10 +210,8 @@ static int find_needs(struct report *r, const char *path, struct err *e)
 int cmd_doctor(int argc, char **argv)
 {
 	static const struct option longs[] = {{"inventory", required_argument, NULL, 'i'},
-					      {"ssh", no_argument, NULL, 's'},
-					      {"json", no_argument, NULL, 'j'},
-					      {"help", no_argument, NULL, 'h'},
-					      {NULL, 0, NULL, 0}};
+		{"ssh", no_argument, NULL, 's'}, {"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	struct report r = {0};
 	struct inventory *inv = NULL;
 	const char *path = NULL;
@@ -216,32 +221,23 @@ int cmd_doctor(int argc, char **argv)
 
 	while ((opt = getopt_long(argc, argv, "hi:", longs, NULL)) != -1) {
 		switch (opt) {
-		case 'h':
-			usage(stdout);
-			return CULPRIT_EXIT_OK;
-		case 'i':
-			path = optarg;
-			break;
-		case 's':
-			ssh = true;
-			break;
-		case 'j':
-			json = true;
-			break;
-		default:
-			usage(stderr);
-			return CULPRIT_EXIT_USAGE;
+		case 'h': usage(stdout); return CULPRIT_EXIT_OK;
+		case 'i': path = optarg; break;
+		case 's': ssh = true; break;
+		case 'j': json = true; break;
+		default: usage(stderr); return CULPRIT_EXIT_USAGE;
 		}
 	}
 	if (optind + 1 < argc)
-		return cmd_fail("doctor", CULPRIT_EXIT_USAGE, "what is '%s'? try 'culprit doctor --help'",
-				argv[optind + 1]);
+		return cmd_fail("doctor", CULPRIT_EXIT_USAGE,
+			"what is '%s'? try 'culprit doctor --help'", argv[optind + 1]);
 	if (find_needs(&r, argv[optind], &e) < 0 || (path && inventory_load(path, &inv, &e) < 0)) {
 		json_decref(r.needs);
 		return cmd_fail("doctor", CULPRIT_EXIT_USAGE, "%s", e.text);
 	}
 	if (ssh && !inv)
-		return cmd_fail("doctor", CULPRIT_EXIT_USAGE, "--ssh needs an inventory: --inventory FILE");
+		return cmd_fail(
+			"doctor", CULPRIT_EXIT_USAGE, "--ssh needs an inventory: --inventory FILE");
 	if (ssh) {
 		doctor_print_ssh(inv, json);
 		json_decref(r.needs);

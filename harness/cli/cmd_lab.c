@@ -43,8 +43,22 @@ static const char help[] =
 	"Exit codes: 0 done (or nothing to do); 2 it cannot be done as asked; 3 it failed, and what\n"
 	"was made is removed again. 'status': 3 if the lab is broken. 'exec': the command's own.\n";
 
-enum { OPT_DIR = 256, OPT_SERVERS, OPT_CLIENTS, OPT_OUTSIDERS, OPT_LAYOUT, OPT_DISK_RATE, OPT_DISK_SEEK,
-       OPT_STORAGE, OPT_SPARE, OPT_NIC, OPT_SUBNET, OPT_NO_CACHE, OPT_JSON, OPT_NAME };
+enum {
+	OPT_DIR = 256,
+	OPT_SERVERS,
+	OPT_CLIENTS,
+	OPT_OUTSIDERS,
+	OPT_LAYOUT,
+	OPT_DISK_RATE,
+	OPT_DISK_SEEK,
+	OPT_STORAGE,
+	OPT_SPARE,
+	OPT_NIC,
+	OPT_SUBNET,
+	OPT_NO_CACHE,
+	OPT_JSON,
+	OPT_NAME
+};
 
 static const struct option up_options[] = {
 	{"dir", required_argument, NULL, OPT_DIR},
@@ -96,7 +110,8 @@ static int count(const char *option, const char *text, unsigned *n, struct err *
 	return 0;
 }
 
-static int quantity(const char *option, enum unit unit, const char *text, double *value, struct err *e)
+static int quantity(
+	const char *option, enum unit unit, const char *text, double *value, struct err *e)
 {
 	int rc = unit_parse(unit, text, value, e);
 
@@ -129,12 +144,14 @@ static int set_layout(struct lab_options *o, const char *text, struct err *e)
 	else if (!strcmp(text, "disperse"))
 		o->layout = LAB_DISPERSE;
 	else
-		return err_set(e, -EINVAL, "--layout '%s' is neither distribute nor disperse", text);
+		return err_set(
+			e, -EINVAL, "--layout '%s' is neither distribute nor disperse", text);
 	return 0;
 }
 
 /* 0, or -EINVAL with a sentence; 1 if help was asked for and given. */
-static int parse(int argc, char **argv, const struct option *options, struct parsed *p, struct err *e)
+static int parse(
+	int argc, char **argv, const struct option *options, struct parsed *p, struct err *e)
 {
 	struct lab_options *o = &p->o;
 	int c, rc = 0;
@@ -155,8 +172,12 @@ static int parse(int argc, char **argv, const struct option *options, struct par
 		case OPT_DISK_SEEK:
 			rc = quantity("disk-seek", UNIT_SECONDS, optarg, &o->disk_seek_s, e);
 			break;
-		case OPT_STORAGE: rc = quantity("storage", UNIT_BYTES, optarg, &o->storage_bytes, e); break;
-		case OPT_SPARE: rc = quantity("spare", UNIT_BYTES, optarg, &o->spare_bytes, e); break;
+		case OPT_STORAGE:
+			rc = quantity("storage", UNIT_BYTES, optarg, &o->storage_bytes, e);
+			break;
+		case OPT_SPARE:
+			rc = quantity("spare", UNIT_BYTES, optarg, &o->spare_bytes, e);
+			break;
 		case OPT_NIC: rc = quantity("nic", UNIT_BYTE_RATE, optarg, &o->nic_rate, e); break;
 		case OPT_SUBNET:
 			if (strlen(optarg) >= sizeof(o->subnet))
@@ -167,13 +188,12 @@ static int parse(int argc, char **argv, const struct option *options, struct par
 		case OPT_NO_CACHE: o->no_cache = true; break;
 		case OPT_NAME: p->name = optarg; break;
 		case OPT_JSON: p->json = 1; break;
-		case 'h':
-			fputs(help, stdout);
-			return 1;
+		case 'h': fputs(help, stdout); return 1;
 		case ':': rc = err_set(e, -EINVAL, "'%s' needs a value", argv[optind - 1]); break;
 		default:
-			rc = err_set(e, -EINVAL, "there is no option '%s'; see 'culprit lab --help'",
-				     argv[optind - 1]);
+			rc = err_set(e, -EINVAL,
+				"there is no option '%s'; see 'culprit lab --help'",
+				argv[optind - 1]);
 		}
 	}
 	return rc;
@@ -190,10 +210,8 @@ static int exit_code(int rc)
 	case -ESRCH:
 	case -EBUSY:
 	case -EEXIST:
-	case -EADDRINUSE:
-		return CULPRIT_EXIT_USAGE;
-	default:
-		return CULPRIT_EXIT_INVALID;
+	case -EADDRINUSE: return CULPRIT_EXIT_USAGE;
+	default: return CULPRIT_EXIT_INVALID;
 	}
 }
 
@@ -205,9 +223,9 @@ static int up(const struct parsed *p)
 	if (rc < 0)
 		return cmd_fail("lab up", exit_code(rc), "%s", e.text);
 	printf("%s: %u server%s, %u client%s, %u outsider%s; inventory %s/inventory.lua\n",
-	       rc ? "the lab is up already" : "the lab is up", p->o.servers, p->o.servers == 1 ? "" : "s",
-	       p->o.clients, p->o.clients == 1 ? "" : "s", p->o.outsiders, p->o.outsiders == 1 ? "" : "s",
-	       p->o.dir);
+		rc ? "the lab is up already" : "the lab is up", p->o.servers,
+		p->o.servers == 1 ? "" : "s", p->o.clients, p->o.clients == 1 ? "" : "s",
+		p->o.outsiders, p->o.outsiders == 1 ? "" : "s", p->o.dir);
 	return CULPRIT_EXIT_OK;
 }
 
@@ -228,8 +246,10 @@ static void print_options(const json_t *o)
 		const char *key, *label;
 		enum unit unit;
 	} rows[] = {
-		{"disk_rate", "disk", UNIT_BYTE_RATE}, {"disk_seek_s", "seek", UNIT_SECONDS},
-		{"storage_bytes", "storage", UNIT_BYTES}, {"spare_bytes", "spare", UNIT_BYTES},
+		{"disk_rate", "disk", UNIT_BYTE_RATE},
+		{"disk_seek_s", "seek", UNIT_SECONDS},
+		{"storage_bytes", "storage", UNIT_BYTES},
+		{"spare_bytes", "spare", UNIT_BYTES},
 		{"nic_rate", "NIC", UNIT_BYTE_RATE},
 	};
 
@@ -238,8 +258,9 @@ static void print_options(const json_t *o)
 		char text[32];
 
 		printf("; %s %s", rows[i].label,
-		       unit_format(rows[i].unit, json_number_value(json_object_get(o, rows[i].key)), text,
-				   sizeof(text)));
+			unit_format(rows[i].unit,
+				json_number_value(json_object_get(o, rows[i].key)), text,
+				sizeof(text)));
 	}
 	putchar('\n');
 }
@@ -266,16 +287,15 @@ static int status(const struct parsed *p)
 		goto out;
 	}
 	why = json_string_value(json_object_get(s, "why"));
-	printf("the lab in %s is %s%s%s\n", p->o.dir, state, why ? ": " : "",
-	       why ? why : "");
+	printf("the lab in %s is %s%s%s\n", p->o.dir, state, why ? ": " : "", why ? why : "");
 	if (json_object_get(s, "options"))
 		print_options(json_object_get(s, "options"));
 	json_array_foreach(json_object_get(s, "nodes"), i, node)
 	{
 		printf("  %-4s %-9s %-15s %s\n", json_string_value(json_object_get(node, "name")),
-		       json_string_value(json_object_get(node, "role")),
-		       json_string_value(json_object_get(node, "address")),
-		       json_is_null(json_object_get(node, "pid")) ? "dead" : "up");
+			json_string_value(json_object_get(node, "role")),
+			json_string_value(json_object_get(node, "address")),
+			json_is_null(json_object_get(node, "pid")) ? "dead" : "up");
 	}
 	if (json_object_get(s, "inventory"))
 		printf("inventory %s\n", json_string_value(json_object_get(s, "inventory")));
@@ -292,12 +312,14 @@ static int enter(const struct parsed *p, int argc, char **argv)
 	int rc, first;
 
 	if (optind >= argc)
-		return cmd_fail("lab exec", CULPRIT_EXIT_USAGE, "which node? see 'culprit lab --help'");
+		return cmd_fail(
+			"lab exec", CULPRIT_EXIT_USAGE, "which node? see 'culprit lab --help'");
 	first = optind + 1;
 	if (first < argc && !strcmp(argv[first], "--"))
 		first++;
 	if (first >= argc)
-		return cmd_fail("lab exec", CULPRIT_EXIT_USAGE, "which command? see 'culprit lab --help'");
+		return cmd_fail(
+			"lab exec", CULPRIT_EXIT_USAGE, "which command? see 'culprit lab --help'");
 	rc = lab_exec(p->o.dir, argv[optind], argv + first, &e);
 	return rc < 0 ? cmd_fail("lab exec", exit_code(rc), "%s", e.text) : rc;
 }
@@ -316,7 +338,8 @@ static int part(const char *what, int argc, char **argv)
 		return lab_switch_main(p.o.dir);
 	if (!p.name)
 		return CULPRIT_EXIT_USAGE;
-	return strcmp(what, "disk") ? lab_node_main(p.o.dir, p.name) : lab_disk_main(p.o.dir, p.name);
+	return strcmp(what, "disk") ? lab_node_main(p.o.dir, p.name)
+				    : lab_disk_main(p.o.dir, p.name);
 }
 
 int cmd_lab(int argc, char **argv)
@@ -335,9 +358,10 @@ int cmd_lab(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (!strcmp(what, parts[i]))
 			return part(what, argc - 1, argv + 1);
-	if (strcmp(what, "up") && strcmp(what, "down") && strcmp(what, "status") && strcmp(what, "exec"))
+	if (strcmp(what, "up") && strcmp(what, "down") && strcmp(what, "status") &&
+		strcmp(what, "exec"))
 		return cmd_fail("lab", CULPRIT_EXIT_USAGE,
-				"'%s' is none of up, down, status, exec; see 'culprit lab --help'", what);
+			"'%s' is none of up, down, status, exec; see 'culprit lab --help'", what);
 	if (!strcmp(what, "up"))
 		options = up_options;
 	else if (!strcmp(what, "status"))

@@ -12,7 +12,7 @@ static void usage(FILE *f)
 	fputs("usage: culprit list [faults|workloads|detectors|metrics] [--json]\n\n"
 	      "What there is, a line each; with a kind, its parameters too. Metrics are what detectors\n"
 	      "see of every server and second; they are listed when asked for.\n",
-	      f);
+		f);
 }
 
 struct listing {
@@ -49,22 +49,26 @@ static int list_part(void *ctx, lua_State *L, const struct part *p)
 	char text[512];
 
 	if (l->json) {
-		json_array_append_new(l->json, json_pack("{s:s, s:s, s:s?, s:s?, s:O}", "name", p->name, "summary", p->summary,
-							 "resource", p->resource, "needs", p->needs, "params", p->params));
+		json_array_append_new(l->json,
+			json_pack("{s:s, s:s, s:s?, s:s?, s:O}", "name", p->name, "summary",
+				p->summary, "resource", p->resource, "needs", p->needs, "params",
+				p->params));
 		return 0;
 	}
 	if (p->kind == PART_FAULT)
 		printf("  %-18s %-8.*s ", p->name, (int)strcspn(p->resource, "/"), p->resource);
 	else
 		printf("  %-18s ", p->name);
-	snprintf(text, sizeof(text), "%s%s%s", p->summary, p->needs ? "; needs " : "", p->needs ? p->needs : "");
+	snprintf(text, sizeof(text), "%s%s%s", p->summary, p->needs ? "; needs " : "",
+		p->needs ? p->needs : "");
 	print_wrapped(p->kind == PART_FAULT ? 30 : 21, text);
 	if (!l->details || !lua_istable(L, -1))
 		return 0;
 	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 3)) {
 		lua_getfield(L, -1, "default");
 		lua_getfield(L, -2, "help");
-		snprintf(text, sizeof(text), "%s = %s: %s", lua_tostring(L, -4), lua_tostring(L, -2), lua_tostring(L, -1));
+		snprintf(text, sizeof(text), "%s = %s: %s", lua_tostring(L, -4),
+			lua_tostring(L, -2), lua_tostring(L, -1));
 		printf("      ");
 		print_wrapped(6, text);
 	}
@@ -76,9 +80,10 @@ static int list_detector(void *ctx, const struct detector *d)
 	struct listing *l = ctx;
 
 	if (l->json)
-		json_array_append_new(l->json, json_pack("{s:s, s:s, s:b, s:O}", "name", detector_name(d), "summary",
-							 detector_summary(d), "trains", detector_trains(d), "params",
-							 detector_params(d)));
+		json_array_append_new(l->json,
+			json_pack("{s:s, s:s, s:b, s:O}", "name", detector_name(d), "summary",
+				detector_summary(d), "trains", detector_trains(d), "params",
+				detector_params(d)));
 	else {
 		printf("  %-18s ", detector_name(d));
 		print_wrapped(21, detector_summary(d));
@@ -94,9 +99,10 @@ static void list_metrics(struct listing *l)
 		enum metric m = (enum metric)i;
 
 		if (l->json) {
-			json_array_append_new(l->json, json_pack("{s:s, s:s, s:b, s:s}", "name", metric_name(m), "unit", metric_unit(m),
-								 "service_time", m < METRIC_SERVICE_TIMES, "definition",
-								 metric_definition(m)));
+			json_array_append_new(l->json,
+				json_pack("{s:s, s:s, s:b, s:s}", "name", metric_name(m), "unit",
+					metric_unit(m), "service_time", m < METRIC_SERVICE_TIMES,
+					"definition", metric_definition(m)));
 			continue;
 		}
 		printf("  %-33s ", metric_name(m));
@@ -128,7 +134,8 @@ static int list_kind(const char *kind, bool details, json_t *all, struct err *e)
 int cmd_list(int argc, char **argv)
 {
 	static const char *const kinds[] = {"faults", "workloads", "detectors", "metrics", NULL};
-	static const struct option longs[] = {{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	static const struct option longs[] = {{"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	json_t *all = NULL;
 	const char *only;
 	bool found = false;
@@ -161,7 +168,9 @@ int cmd_list(int argc, char **argv)
 	if (rc)
 		code = cmd_fail("list", CULPRIT_EXIT_USAGE, "%s", e.text);
 	else if (only && !found)
-		code = cmd_fail("list", CULPRIT_EXIT_USAGE, "there is no kind '%s'; there are faults, workloads, detectors, metrics", only);
+		code = cmd_fail("list", CULPRIT_EXIT_USAGE,
+			"there is no kind '%s'; there are faults, workloads, detectors, metrics",
+			only);
 	else if (all) {
 		json_dumpf(all, stdout, JSON_INDENT(2));
 		putchar('\n');

@@ -34,7 +34,7 @@ static void usage(FILE *f)
 	      "  culprit log --path /var/log/app.log --tags LOG   a file's whole story, who ever touched it\n"
 	      "  culprit log -c --by process,call LOG             who spends time where\n"
 	      "  culprit log -c --errors --by call,error,path LOG which files were looked for in vain\n",
-	      f);
+		f);
 }
 
 /* Names of --call to numbers, once the log's architecture is known. */
@@ -47,7 +47,8 @@ static int choose_calls(struct view *v, const char *arch, struct err *e)
 		int nr = call_number(arch, name);
 
 		if (nr < 0)
-			return err_set(e, -EINVAL, "there is no system call '%s' on %s", name, arch);
+			return err_set(
+				e, -EINVAL, "there is no system call '%s' on %s", name, arch);
 		v->want_call[nr] = true;
 		v->some_calls = true;
 	}
@@ -59,7 +60,8 @@ static int choose_keys(struct view *v, const char *text)
 	static const struct {
 		const char *name;
 		enum view_by by;
-	} keys[] = {{"call", BY_CALL}, {"path", BY_PATH}, {"process", BY_PROCESS}, {"error", BY_ERROR}, {"file", BY_FILE}};
+	} keys[] = {{"call", BY_CALL}, {"path", BY_PATH}, {"process", BY_PROCESS},
+		{"error", BY_ERROR}, {"file", BY_FILE}};
 	char names[64], *save, *name;
 
 	snprintf(names, sizeof(names), "%s", text);
@@ -82,7 +84,8 @@ static int show(struct view *v, struct log_reader *r, struct err *e)
 	int rc;
 
 	while ((rc = log_next(r, &rec, e)) > 0) {
-		/* A closed descriptor's path is known before the table hears of the close; a name only after. */
+		/* A closed descriptor's path is known before the table hears of the close; a name
+		 * only after. */
 		bool before = rec->type == RECORD_FD, want = before && view_wants(v, rec);
 
 		if (view_feed(v, rec) < 0)
@@ -107,11 +110,17 @@ static int show(struct view *v, struct log_reader *r, struct err *e)
 static int parse(int argc, char **argv, struct view *v)
 {
 	static const struct option longs[] = {
-		{"json", no_argument, NULL, 'j'}, {"summary", no_argument, NULL, 'c'},
-		{"call", required_argument, NULL, 'C'}, {"pid", required_argument, NULL, 'p'},
-		{"errors", no_argument, NULL, 'e'}, {"tags", no_argument, NULL, 't'},
-		{"name", required_argument, NULL, 'n'}, {"path", required_argument, NULL, 'P'},
-		{"by", required_argument, NULL, 'b'}, {"help", no_argument, NULL, 'h'}, {0},
+		{"json", no_argument, NULL, 'j'},
+		{"summary", no_argument, NULL, 'c'},
+		{"call", required_argument, NULL, 'C'},
+		{"pid", required_argument, NULL, 'p'},
+		{"errors", no_argument, NULL, 'e'},
+		{"tags", no_argument, NULL, 't'},
+		{"name", required_argument, NULL, 'n'},
+		{"path", required_argument, NULL, 'P'},
+		{"by", required_argument, NULL, 'b'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
 	};
 	char *end;
 	int c;
@@ -126,25 +135,25 @@ static int parse(int argc, char **argv, struct view *v)
 		case 'n': v->name = optarg; break;
 		case 'P':
 			if (v->n_paths == VIEW_MAX_PATHS)
-				return cmd_fail("log", CULPRIT_EXIT_USAGE, "too many paths, from '%s' on", optarg);
+				return cmd_fail("log", CULPRIT_EXIT_USAGE,
+					"too many paths, from '%s' on", optarg);
 			v->paths[v->n_paths++] = optarg;
 			break;
 		case 'b':
 			if (choose_keys(v, optarg) < 0)
-				return cmd_fail("log", CULPRIT_EXIT_USAGE, "--by takes call, error, path, process, file, or "
-						"several of them with commas, not '%s'", optarg);
+				return cmd_fail("log", CULPRIT_EXIT_USAGE,
+					"--by takes call, error, path, process, file, or "
+					"several of them with commas, not '%s'",
+					optarg);
 			break;
 		case 'p':
 			v->pid = (uint32_t)strtoul(optarg, &end, 10);
 			if (*end || !v->pid)
-				return cmd_fail("log", CULPRIT_EXIT_USAGE, "'%s' is no process number", optarg);
+				return cmd_fail("log", CULPRIT_EXIT_USAGE,
+					"'%s' is no process number", optarg);
 			break;
-		case 'h':
-			usage(stdout);
-			return CULPRIT_EXIT_OK;
-		default:
-			usage(stderr);
-			return CULPRIT_EXIT_USAGE;
+		case 'h': usage(stdout); return CULPRIT_EXIT_OK;
+		default: usage(stderr); return CULPRIT_EXIT_USAGE;
 		}
 	}
 	if (optind + 1 != argc) {
@@ -189,7 +198,8 @@ int cmd_log(int argc, char **argv)
 	view_clear(&v);
 	log_reader_free(r);
 	if (rc < 0)
-		return cmd_fail("log", rc == -EBADMSG || rc == -EINVAL ? CULPRIT_EXIT_USAGE : CULPRIT_EXIT_INVALID,
-				"%s", e.text);
+		return cmd_fail("log",
+			rc == -EBADMSG || rc == -EINVAL ? CULPRIT_EXIT_USAGE : CULPRIT_EXIT_INVALID,
+			"%s", e.text);
 	return CULPRIT_EXIT_OK;
 }

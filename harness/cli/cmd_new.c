@@ -16,7 +16,7 @@ static void usage(FILE *f)
 	      "Writes NAME.lua here: a template that explains itself and runs as it stands. Name it in a\n"
 	      "scenario by its path: faults = { \"none\", \"./NAME.lua\" }. An inventory is to be filled in\n"
 	      "with your hosts; culprit doctor --inventory NAME.lua tries them.\n",
-	      f);
+		f);
 }
 
 static bool name_fits(const char *name)
@@ -61,12 +61,14 @@ int cmd_new(int argc, char **argv)
 	}
 	kind = argv[optind];
 	name = argv[optind + 1];
-	if (strcmp(kind, "fault") && strcmp(kind, "workload") && strcmp(kind, "detector") && strcmp(kind, "inventory"))
+	if (strcmp(kind, "fault") && strcmp(kind, "workload") && strcmp(kind, "detector") &&
+		strcmp(kind, "inventory"))
 		return cmd_fail("new", CULPRIT_EXIT_USAGE,
-				"there is no template for '%s'; there are fault, workload, detector, inventory", kind);
+			"there is no template for '%s'; there are fault, workload, detector, inventory",
+			kind);
 	if (!name_fits(name))
-		return cmd_fail("new", CULPRIT_EXIT_USAGE, "the name '%s' does not fit: letters, digits, '-', '_', at most 40",
-				name);
+		return cmd_fail("new", CULPRIT_EXIT_USAGE,
+			"the name '%s' does not fit: letters, digits, '-', '_', at most 40", name);
 	snprintf(path, sizeof(path), "%s.lua", name);
 	if (access(path, F_OK) == 0)
 		return cmd_fail("new", CULPRIT_EXIT_USAGE, "'%s' is there already", path);

@@ -20,12 +20,12 @@ static void usage(FILE *f)
 	      "  --detector NAME   judge with these instead of those of the run's scenario; as in rescore\n"
 	      "  --trust           run programs also where they cannot be confined\n\n"
 	      "Exit codes: 0 done; 2 usage, input, or a detector that failed (its cells are abstentions).\n",
-	      f);
+		f);
 }
 
 /* The store in 'folder' with the traces of the run 'traces'. */
-static int remeasure(const char *folder, const char *traces, const json_t *detectors, size_t *cells, unsigned *failures,
-		     struct err *e)
+static int remeasure(const char *folder, const char *traces, const json_t *detectors, size_t *cells,
+	unsigned *failures, struct err *e)
 {
 	bool beside = strcmp(folder, traces) != 0;
 	struct judge *judge = NULL;
@@ -43,7 +43,8 @@ static int remeasure(const char *folder, const char *traces, const json_t *detec
 		unsigned n = judge_failures(judge, &first);
 
 		if (n)
-			cmd_fail("remeasure", 0, "%s (%u verdicts failed; they count as abstentions)", first, n);
+			cmd_fail("remeasure", 0,
+				"%s (%u verdicts failed; they count as abstentions)", first, n);
 		*failures += n;
 	}
 	judge_free(judge);
@@ -51,13 +52,14 @@ static int remeasure(const char *folder, const char *traces, const json_t *detec
 	return rc;
 }
 
-static int remeasure_both(const char *run, const json_t *detectors, size_t *cells, unsigned *failures, struct err *e)
+static int remeasure_both(
+	const char *run, const json_t *detectors, size_t *cells, unsigned *failures, struct err *e)
 {
 	char *beside = NULL, *db = NULL, *db_beside = NULL;
 	int lock = -1, rc = 0;
 
 	if (asprintf(&db, "%s/run.db", run) < 0 || asprintf(&beside, "%s/beside", run) < 0 ||
-	    asprintf(&db_beside, "%s/beside/run.db", run) < 0)
+		asprintf(&db_beside, "%s/beside/run.db", run) < 0)
 		rc = err_errno(e, -ENOMEM, "cannot measure again");
 	/* What is no run, or a corpus, is refused without leaving a lock in it. */
 	else if (access(db, F_OK) == 0)
@@ -77,9 +79,8 @@ static int remeasure_both(const char *run, const json_t *detectors, size_t *cell
 int cmd_remeasure(int argc, char **argv)
 {
 	static const struct option longs[] = {{"detector", required_argument, NULL, 'd'},
-					      {"trust", no_argument, NULL, 't'},
-					      {"help", no_argument, NULL, 'h'},
-					      {NULL, 0, NULL, 0}};
+		{"trust", no_argument, NULL, 't'}, {"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0}};
 	json_t *detectors = json_array();
 	unsigned failures = 0;
 	size_t cells = 0;
@@ -100,13 +101,16 @@ int cmd_remeasure(int argc, char **argv)
 	if (help)
 		usage(stdout);
 	else if (bad)
-		code = cmd_fail("remeasure", CULPRIT_EXIT_USAGE, "'culprit remeasure --help' lists the options");
+		code = cmd_fail("remeasure", CULPRIT_EXIT_USAGE,
+			"'culprit remeasure --help' lists the options");
 	else if (argc - optind != 1)
-		code = cmd_fail("remeasure", CULPRIT_EXIT_USAGE, "which run? 'culprit remeasure runs/NAME'");
+		code = cmd_fail("remeasure", CULPRIT_EXIT_USAGE,
+			"which run? 'culprit remeasure runs/NAME'");
 	else if (remeasure_both(argv[optind], detectors, &cells, &failures, &e))
 		code = cmd_fail("remeasure", CULPRIT_EXIT_USAGE, "%s", e.text);
 	else
-		printf("%s: %zu cell%s measured again\n", argv[optind], cells, cells == 1 ? "" : "s");
+		printf("%s: %zu cell%s measured again\n", argv[optind], cells,
+			cells == 1 ? "" : "s");
 	json_decref(detectors);
 	return code == CULPRIT_EXIT_OK && failures ? CULPRIT_EXIT_USAGE : code;
 }

@@ -17,7 +17,7 @@ static void usage(FILE *f)
 	      "why; what was not scored and why; and where the run comes from.\n\n"
 	      "  -o, --output FILE  the file (default: report.html in the run's folder); - is stdout\n\n"
 	      "The file holds names of hosts and the scenario, but not the inventory.\n",
-	      f);
+		f);
 }
 
 static int write_page(struct store *s, struct page *p, FILE *f, struct err *e)
@@ -37,13 +37,15 @@ static int write_page(struct store *s, struct page *p, FILE *f, struct err *e)
 		goto out;
 	snprintf(title, sizeof(title), "%s - culprit report", store_run_id(s));
 	rc = page_begin(p, title, index, f, e);
-	json_array_foreach(attempts, i, row) {
+	json_array_foreach(attempts, i, row)
+	{
 		json_t *block = NULL;
 
 		if (!rc)
 			rc = report_block(s, row, verdicts, files, &block, e);
 		if (!rc)
-			rc = page_block(p, json_integer_value(json_object_get(row, "id")), block, f, e);
+			rc = page_block(
+				p, json_integer_value(json_object_get(row, "id")), block, f, e);
 		json_decref(block);
 	}
 	if (!rc)
@@ -82,8 +84,8 @@ static int report(struct store *s, const char *output, struct err *e)
 
 int cmd_report(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"output", required_argument, NULL, 'o'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
+		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	const char *output = NULL;
 	char *beside = NULL;
 	struct store *s;
@@ -92,19 +94,14 @@ int cmd_report(int argc, char **argv)
 
 	while ((opt = getopt_long(argc, argv, "ho:", longs, NULL)) != -1) {
 		switch (opt) {
-		case 'o':
-			output = optarg;
-			break;
-		case 'h':
-			usage(stdout);
-			return CULPRIT_EXIT_OK;
-		default:
-			usage(stderr);
-			return CULPRIT_EXIT_USAGE;
+		case 'o': output = optarg; break;
+		case 'h': usage(stdout); return CULPRIT_EXIT_OK;
+		default: usage(stderr); return CULPRIT_EXIT_USAGE;
 		}
 	}
 	if (argc - optind != 1)
-		return cmd_fail("report", CULPRIT_EXIT_USAGE, "which run? 'culprit report runs/NAME'");
+		return cmd_fail(
+			"report", CULPRIT_EXIT_USAGE, "which run? 'culprit report runs/NAME'");
 	if (store_open(argv[optind], &s, &e))
 		return cmd_fail("report", CULPRIT_EXIT_USAGE, "%s", e.text);
 	if (!output && asprintf(&beside, "%s/report.html", argv[optind]) < 0)

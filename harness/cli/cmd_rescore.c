@@ -28,22 +28,18 @@ static void usage(FILE *f)
 	      "                    scenario). NAME,KEY=VALUE,... sets parameters;\n"
 	      "                    one in several settings is told by them\n"
 	      "  --save            put the new verdicts and models in place of the run's\n"
-	      "  --trust           run programs also where they cannot be confined\n"
-	      OUTCOME_RECORDED_USAGE
-	      OUTCOME_USAGE
+	      "  --trust           run programs also where they cannot be confined\n" OUTCOME_RECORDED_USAGE
+			OUTCOME_USAGE
 	      "\nExit codes: 0 judged; 1 a regression, or without --baseline a wrong verdict under --tap or\n"
 	      "--junit; 2 usage, input, or a detector that failed (its cells are abstentions).\n",
-	      f);
+		f);
 }
 
 static int parse(int argc, char **argv, struct options *o)
 {
 	static const struct option longs[] = {{"detector", required_argument, NULL, 'd'},
-					      {"save", no_argument, NULL, 's'},
-					      {"trust", no_argument, NULL, 't'},
-					      OUTCOME_LONGS, OUTCOME_RECORDED_LONGS,
-					      {"help", no_argument, NULL, 'h'},
-					      {NULL, 0, NULL, 0}};
+		{"save", no_argument, NULL, 's'}, {"trust", no_argument, NULL, 't'}, OUTCOME_LONGS,
+		OUTCOME_RECORDED_LONGS, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
@@ -52,19 +48,15 @@ static int parse(int argc, char **argv, struct options *o)
 			if (show_parse_detector("rescore", optarg, o->detectors))
 				return -EINVAL;
 			break;
-		case 's':
-			o->save = true;
-			break;
-		case 't':
-			o->trust = true;
-			break;
-		case 'h':
-			usage(stdout);
-			return 1;
+		case 's': o->save = true; break;
+		case 't': o->trust = true; break;
+		case 'h': usage(stdout); return 1;
 		default:
-			if (opt >= OUTCOME_TAP && !outcome_option("rescore", opt, optarg, &o->outcome))
+			if (opt >= OUTCOME_TAP &&
+				!outcome_option("rescore", opt, optarg, &o->outcome))
 				break;
-			fputs("culprit rescore: 'culprit rescore --help' lists the options\n", stderr);
+			fputs("culprit rescore: 'culprit rescore --help' lists the options\n",
+				stderr);
 			return -EINVAL;
 		}
 	}
@@ -76,7 +68,8 @@ static int parse(int argc, char **argv, struct options *o)
 	return 0;
 }
 
-static int rescore(struct store *s, const struct options *o, struct judge **judge, json_t **rows, struct err *e)
+static int rescore(struct store *s, const struct options *o, struct judge **judge, json_t **rows,
+	struct err *e)
 {
 	int rc = show_judge(s, o->detectors, judge, e);
 
@@ -108,8 +101,8 @@ int cmd_rescore(int argc, char **argv)
 	else
 		code = outcome_show("rescore", s, rows, &o.outcome, stdout);
 	if (judge && (failures = judge_failures(judge, &first)))
-		code = cmd_fail("rescore", CULPRIT_EXIT_USAGE, "%s (%u verdicts failed; they count as abstentions)", first,
-				failures);
+		code = cmd_fail("rescore", CULPRIT_EXIT_USAGE,
+			"%s (%u verdicts failed; they count as abstentions)", first, failures);
 	json_decref(rows);
 	judge_free(judge);
 	store_close(s);

@@ -14,7 +14,7 @@
 /* What the run has on record of how it was begun. */
 struct record {
 	char *scenario_path, *inventory_path, *scenario_text, *inventory_text, *seed;
-	json_t *options, *makings, *detectors;
+	json_t *options, *inputs, *detectors;
 };
 
 static void usage(FILE *f)
@@ -28,10 +28,9 @@ static void usage(FILE *f)
 	      "may change: every cell is then judged anew.\n\n"
 	      "  --scenario FILE    where the scenario is now (default: where it was; else as it was)\n"
 	      "  --inventory FILE   where the inventory is now (default: where it was; else as it was)\n"
-	      "  --quiet            no progress, only complaints and the table\n"
-	      OUTCOME_USAGE "\n"
+	      "  --quiet            no progress, only complaints and the table\n" OUTCOME_USAGE "\n"
 	      "Exit codes: as 'culprit run'; 2 also when something has changed, or the run is going on.\n",
-	      f);
+		f);
 }
 
 static json_t *fact_json(struct store *s, const char *key)
@@ -51,29 +50,32 @@ static void record_clear(struct record *r)
 	free(r->inventory_text);
 	free(r->seed);
 	json_decref(r->options);
-	json_decref(r->makings);
+	json_decref(r->inputs);
 	json_decref(r->detectors);
 }
 
 static int record_read(struct store *s, struct record *r, struct err *e)
 {
 	*r = (struct record){.scenario_path = store_get(s, "scenario_path"),
-			     .inventory_path = store_get(s, "inventory_path"),
-			     .scenario_text = store_get(s, "scenario_text"),
-			     .inventory_text = store_get(s, "inventory_text"),
-			     .seed = store_get(s, "seed"),
-			     .options = fact_json(s, "options"),
-			     .makings = fact_json(s, "makings"),
-			     .detectors = fact_json(s, "detector_texts")};
-	if (r->scenario_path && r->inventory_path && r->scenario_text && r->inventory_text && r->seed && r->options &&
-	    r->makings && r->detectors)
+		.inventory_path = store_get(s, "inventory_path"),
+		.scenario_text = store_get(s, "scenario_text"),
+		.inventory_text = store_get(s, "inventory_text"),
+		.seed = store_get(s, "seed"),
+		.options = fact_json(s, "options"),
+		.inputs = fact_json(s, "makings"),
+		.detectors = fact_json(s, "detector_texts")};
+	if (r->scenario_path && r->inventory_path && r->scenario_text && r->inventory_text &&
+		r->seed && r->options && r->inputs && r->detectors)
 		return 0;
-	return err_set(e, -EINVAL, "'%s' was begun by an older culprit, or ended before its plan was written: it cannot be "
-		       "resumed; 'culprit run' begins a new one", store_folder(s));
+	return err_set(e, -EINVAL,
+		"'%s' was begun by an older culprit, or ended before its plan was written: it cannot be "
+		"resumed; 'culprit run' begins a new one",
+		store_folder(s));
 }
 
 /* A file that is no longer where it was is written anew, into the run's folder. */
-static int find_file(struct store *s, const char *name, const char *text, char **path, struct err *e)
+static int find_file(
+	struct store *s, const char *name, const char *text, char **path, struct err *e)
 {
 	char *own;
 	int rc;
@@ -89,11 +91,14 @@ static int find_file(struct store *s, const char *name, const char *text, char *
 }
 
 /* The same options, with which the same scenario makes the same plan. */
-static int prepare(struct executor *x, struct record *r, const struct run_options *given, struct err *e)
+static int prepare(
+	struct executor *x, struct record *r, const struct run_options *given, struct err *e)
 {
 	struct run_options o = {.quiet = given->quiet, .outcome = given->outcome};
 	const char *inventory;
-	int rc = given->scenario ? 0 : find_file(x->store, "scenario.lua", r->scenario_text, &r->scenario_path, e);
+	int rc = given->scenario
+		? 0
+		: find_file(x->store, "scenario.lua", r->scenario_text, &r->scenario_path, e);
 
 	if (!rc && !given->inventory)
 		rc = find_file(x->store, "inventory.lua", r->inventory_text, &r->inventory_path, e);
@@ -108,13 +113,17 @@ static int prepare(struct executor *x, struct record *r, const struct run_option
 	o.lease_s = json_number_value(json_object_get(r->options, "lease_s"));
 	o.seed = strtol(r->seed, NULL, 10);
 	rc = running_prepare(x, &o, &inventory, e);
-	return rc ? rc : key_makings(x->scenario, x->plan, x->cluster, o.only, &x->makings, e);
+	return rc ? rc : key_inputs(x->scenario, x->plan, x->cluster, o.only, &x->inputs, e);
 }
 
 static int refuse_changes(struct executor *x, const struct record *r, struct err *e)
 {
-	char *text = key_difference(r->makings, x->makings);
-	int rc = text ? err_set(e, -EINVAL, "it is not the same run any more: %.800s; 'culprit run' begins a new one", text) : 0;
+	char *text = key_difference(r->inputs, x->inputs);
+	int rc = text
+		? err_set(e, -EINVAL,
+			  "it is not the same run any more: %.800s; 'culprit run' begins a new one",
+			  text)
+		: 0;
 
 	free(text);
 	return rc;
@@ -144,17 +153,20 @@ static int forget_verdicts(struct executor *x, struct err *e)
 
 static int take_detectors(struct executor *x, const struct record *r, struct err *e)
 {
-	json_t *detectors = running_detectors(x->scenario), *servers = running_servers(x->cluster), *texts = NULL;
+	json_t *detectors = running_detectors(x->scenario), *servers = running_servers(x->cluster),
+	       *texts = NULL;
 	char *difference = NULL;
 	int rc = key_detectors(x->scenario, &texts, e);
 
 	if (!rc)
 		difference = key_difference(r->detectors, texts);
 	if (difference) {
-		progress_say(x->progress, "detectors have changed, all cells are judged anew: %.800s", difference);
+		progress_say(x->progress,
+			"detectors have changed, all cells are judged anew: %.800s", difference);
 		rc = forget_verdicts(x, e);
 	}
-	for (struct store *s = x->store; s && difference && !rc; s = s == x->store ? x->beside : NULL)
+	for (struct store *s = x->store; s && difference && !rc;
+		s = s == x->store ? x->beside : NULL)
 		rc = running_set_json(s, "detectors", detectors, e);
 	if (difference && !rc)
 		rc = running_set_json(x->store, "detector_texts", texts, e);
@@ -171,25 +183,28 @@ static int take_detectors(struct executor *x, const struct record *r, struct err
 
 static int go_on(struct executor *x, struct err *e)
 {
-	struct takeup t;
-	int rc = takeup_run(x, &t, e);
+	struct resume t;
+	int rc = resume_scan(x, &t, e);
 
 	if (!rc && t.training_lost)
 		rc = forget_verdicts(x, e);
 	if (rc)
 		return rc;
 	progress_begin_at(x->progress, t.done);
-	progress_say(x->progress, "run %s resumed: %zu of %zu cells are done%s", store_run_id(x->store), t.done, x->plan->n,
-		     t.done == x->plan->n ? ": nothing is left to run" : "");
+	progress_say(x->progress, "run %s resumed: %zu of %zu cells are done%s",
+		store_run_id(x->store), t.done, x->plan->n,
+		t.done == x->plan->n ? ": nothing is left to run" : "");
 	if (t.halves)
-		progress_say(x->progress, "removed what %zu attempts that never ended had left", t.halves);
+		progress_say(x->progress, "removed what %zu attempts that never ended had left",
+			t.halves);
 	rc = t.done == x->plan->n ? exec_judge_rest(x, e) : exec_run(x, e);
 	if (rc)
 		progress_say(x->progress, "ended: %s", e->text);
 	return rc;
 }
 
-static int resume(struct executor *x, const char *folder, const struct run_options *o, struct err *e)
+static int resume(
+	struct executor *x, const char *folder, const struct run_options *o, struct err *e)
 {
 	struct record r = {0};
 	int rc = store_open(folder, &x->store, e);
@@ -205,7 +220,8 @@ static int resume(struct executor *x, const char *folder, const struct run_optio
 	if (!rc)
 		rc = open_beside(x, e);
 	if (!rc)
-		rc = progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet, &x->progress, e);
+		rc = progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet,
+			&x->progress, e);
 	if (!rc)
 		rc = take_detectors(x, &r, e);
 	if (!rc)
@@ -218,11 +234,9 @@ int cmd_resume(int argc, char **argv)
 {
 	enum { SCENARIO = 256, INVENTORY, QUIET };
 	static const struct option longs[] = {{"scenario", required_argument, NULL, SCENARIO},
-					      {"inventory", required_argument, NULL, INVENTORY},
-					      {"quiet", no_argument, NULL, QUIET},
-					      OUTCOME_LONGS,
-					      {"help", no_argument, NULL, 'h'},
-					      {NULL, 0, NULL, 0}};
+		{"inventory", required_argument, NULL, INVENTORY},
+		{"quiet", no_argument, NULL, QUIET}, OUTCOME_LONGS,
+		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	struct executor x = {.lock = -1, .resumed = true};
 	struct run_options o = {0};
 	struct err e;
@@ -230,27 +244,22 @@ int cmd_resume(int argc, char **argv)
 
 	while ((opt = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
 		switch (opt) {
-		case SCENARIO:
-			o.scenario = optarg;
-			break;
-		case INVENTORY:
-			o.inventory = optarg;
-			break;
-		case QUIET:
-			o.quiet = true;
-			break;
-		case 'h':
-			usage(stdout);
-			return CULPRIT_EXIT_OK;
+		case SCENARIO: o.scenario = optarg; break;
+		case INVENTORY: o.inventory = optarg; break;
+		case QUIET: o.quiet = true; break;
+		case 'h': usage(stdout); return CULPRIT_EXIT_OK;
 		default:
-			if (opt >= OUTCOME_TAP && !outcome_option("resume", opt, optarg, &o.outcome))
+			if (opt >= OUTCOME_TAP &&
+				!outcome_option("resume", opt, optarg, &o.outcome))
 				break;
-			fputs("culprit resume: 'culprit resume --help' lists the options\n", stderr);
+			fputs("culprit resume: 'culprit resume --help' lists the options\n",
+				stderr);
 			return CULPRIT_EXIT_USAGE;
 		}
 	}
 	if (argc - optind != 1)
-		return cmd_fail("resume", CULPRIT_EXIT_USAGE, "which run? 'culprit resume runs/NAME'");
+		return cmd_fail(
+			"resume", CULPRIT_EXIT_USAGE, "which run? 'culprit resume runs/NAME'");
 	x.interrupted = exec_catch_signals();
 	rc = resume(&x, argv[optind], &o, &e);
 	if (rc && !x.progress)

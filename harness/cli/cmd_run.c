@@ -37,14 +37,13 @@ static void usage(FILE *f)
 	      "                     (default: 10s, from 1s)\n"
 	      "  --dry-run          print the plan and touch nothing\n"
 	      "  --quiet            no progress, only complaints and the table\n\n"
-	      "What it ends with, as 'culprit table' (--json: the plan of --dry-run, too):\n"
-	      OUTCOME_USAGE
+	      "What it ends with, as 'culprit table' (--json: the plan of --dry-run, too):\n" OUTCOME_USAGE
 	      "\nExit codes: 0 every cell has a confirmed attempt; 1 a regression, or without --baseline a\n"
 	      "wrong verdict under --tap or --junit; 2 the scenario, the inventory or the\n"
 	      "usage is wrong; 3 a cell is without a confirmed attempt, or the run was interrupted\n"
 	      "(Ctrl-C undoes the fault first; a second one leaves that to the nodes, within the lease);\n"
 	      "'culprit resume RUN' goes on with it.\n",
-	      f);
+		f);
 }
 
 /* 0, 1 (help was asked for), or -EINVAL (said). */
@@ -52,13 +51,19 @@ static int parse(int argc, char **argv, struct run_options *o)
 {
 	enum { INVENTORY = 256, ONLY, TRACER, BESIDE, REPEATS, SEED, LEASE, DRY_RUN, QUIET };
 	static const struct option longs[] = {
-		{"output", required_argument, NULL, 'o'},      {"inventory", required_argument, NULL, INVENTORY},
-		{"only", required_argument, NULL, ONLY},       {"repeats", required_argument, NULL, REPEATS},
-		{"seed", required_argument, NULL, SEED},       {"dry-run", no_argument, NULL, DRY_RUN},
-		{"lease", required_argument, NULL, LEASE},     {"tracer", required_argument, NULL, TRACER},
+		{"output", required_argument, NULL, 'o'},
+		{"inventory", required_argument, NULL, INVENTORY},
+		{"only", required_argument, NULL, ONLY},
+		{"repeats", required_argument, NULL, REPEATS},
+		{"seed", required_argument, NULL, SEED},
+		{"dry-run", no_argument, NULL, DRY_RUN},
+		{"lease", required_argument, NULL, LEASE},
+		{"tracer", required_argument, NULL, TRACER},
 		{"beside", required_argument, NULL, BESIDE},
-		{"quiet", no_argument, NULL, QUIET},           OUTCOME_LONGS,
-		{"help", no_argument, NULL, 'h'},              {NULL, 0, NULL, 0},
+		{"quiet", no_argument, NULL, QUIET},
+		OUTCOME_LONGS,
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
 	};
 	struct err e;
 	int opt;
@@ -66,21 +71,11 @@ static int parse(int argc, char **argv, struct run_options *o)
 	*o = (struct run_options){.repeats = -1, .seed = -1};
 	while ((opt = getopt_long(argc, argv, "o:h", longs, NULL)) != -1) {
 		switch (opt) {
-		case 'o':
-			o->folder = optarg;
-			break;
-		case INVENTORY:
-			o->inventory = optarg;
-			break;
-		case ONLY:
-			o->only = optarg;
-			break;
-		case TRACER:
-			o->tracer = optarg;
-			break;
-		case BESIDE:
-			o->beside = optarg;
-			break;
+		case 'o': o->folder = optarg; break;
+		case INVENTORY: o->inventory = optarg; break;
+		case ONLY: o->only = optarg; break;
+		case TRACER: o->tracer = optarg; break;
+		case BESIDE: o->beside = optarg; break;
 		case REPEATS:
 			if (show_parse_whole("run", "--repeats", optarg, 1, 10000, &o->repeats))
 				return -EINVAL;
@@ -90,20 +85,17 @@ static int parse(int argc, char **argv, struct run_options *o)
 				return -EINVAL;
 			break;
 		case LEASE:
-			if (unit_parse(UNIT_SECONDS, optarg, &o->lease_s, &e) || o->lease_s < 1 || o->lease_s > 600) {
-				cmd_fail("run", 0, "--lease takes a time from 1s to 10min, like 10s, not '%s'", optarg);
+			if (unit_parse(UNIT_SECONDS, optarg, &o->lease_s, &e) || o->lease_s < 1 ||
+				o->lease_s > 600) {
+				cmd_fail("run", 0,
+					"--lease takes a time from 1s to 10min, like 10s, not '%s'",
+					optarg);
 				return -EINVAL;
 			}
 			break;
-		case DRY_RUN:
-			o->dry_run = true;
-			break;
-		case QUIET:
-			o->quiet = true;
-			break;
-		case 'h':
-			usage(stdout);
-			return 1;
+		case DRY_RUN: o->dry_run = true; break;
+		case QUIET: o->quiet = true; break;
+		case 'h': usage(stdout); return 1;
 		default:
 			if (opt >= OUTCOME_TAP && !outcome_option("run", opt, optarg, &o->outcome))
 				break;
@@ -112,8 +104,9 @@ static int parse(int argc, char **argv, struct run_options *o)
 		}
 	}
 	if (argc - optind != 1) {
-		cmd_fail("run", 0, argc == optind ? "which scenario? 'culprit run scenarios/quick.lua'"
-						  : "one scenario at a time");
+		cmd_fail("run", 0,
+			argc == optind ? "which scenario? 'culprit run scenarios/quick.lua'"
+				       : "one scenario at a time");
 		return -EINVAL;
 	}
 	o->scenario = argv[optind];
@@ -145,7 +138,10 @@ static const char *choose_inventory(const struct run_options *o, const struct sc
 {
 	const char *env = getenv("CULPRIT_INVENTORY");
 
-	return o->inventory ? o->inventory : s->inventory ? s->inventory : env ? env : "/run/culprit/lab/inventory.lua";
+	return o->inventory    ? o->inventory
+		: s->inventory ? s->inventory
+		: env          ? env
+			       : "/run/culprit/lab/inventory.lua";
 }
 
 json_t *running_detectors(const struct scenario *s)
@@ -153,8 +149,9 @@ json_t *running_detectors(const struct scenario *s)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < s->n_detectors; i++)
-		json_array_append_new(list, json_pack("{s:s, s:O}", "name", s->detectors[i].name, "params",
-						      s->detectors[i].params));
+		json_array_append_new(list,
+			json_pack("{s:s, s:O}", "name", s->detectors[i].name, "params",
+				s->detectors[i].params));
 	return list;
 }
 
@@ -204,9 +201,9 @@ static json_t *axes_json(const struct scenario *s)
 	return json_pack("{s:o, s:o}", "workloads", workloads, "tracers", tracers);
 }
 
-static int record_facts(struct store *s, const struct scenario *sc, const struct plan *p, const char *inventory,
-			const char *fs_type, const char *tracer, const json_t *detectors, const json_t *servers,
-			struct err *e)
+static int record_facts(struct store *s, const struct scenario *sc, const struct plan *p,
+	const char *inventory, const char *fs_type, const char *tracer, const json_t *detectors,
+	const json_t *servers, struct err *e)
 {
 	char seed[32], seconds[32], *text = NULL;
 	json_t *axes = axes_json(sc);
@@ -215,7 +212,8 @@ static int record_facts(struct store *s, const struct scenario *sc, const struct
 	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)p->seed);
 	rc = store_set(s, "scenario", sc->name, e);
 	if (!rc)
-		rc = store_set(s, "measure", sc->measure == MEASURE_RUNTIME ? "runtime" : "verdicts", e);
+		rc = store_set(
+			s, "measure", sc->measure == MEASURE_RUNTIME ? "runtime" : "verdicts", e);
 	if (!rc)
 		rc = store_set(s, "tracer", tracer, e);
 	if (!rc)
@@ -246,8 +244,8 @@ static int record_facts(struct store *s, const struct scenario *sc, const struct
 }
 
 /* The cells are run; what is left is to say how it went. */
-int running_conclude(struct executor *x, const char *command, const struct outcome_options *o, int rc,
-		     const struct err *why)
+int running_conclude(struct executor *x, const char *command, const struct outcome_options *o,
+	int rc, const struct err *why)
 {
 	json_t *tally = NULL;
 	struct err e;
@@ -256,52 +254,60 @@ int running_conclude(struct executor *x, const char *command, const struct outco
 	progress_free(x->progress);
 	x->progress = NULL;
 	if (rc == -EINTR) {
-		cmd_fail(command, 0, "interrupted: %s; what was confirmed is kept, and 'culprit resume %s' goes on",
-			 x->undo_failed ? "a node did not answer, and undoes its fault by itself within the lease "
-					  "('culprit undo' asks it)"
-					: "every fault is undone",
-			 store_folder(x->store));
+		cmd_fail(command, 0,
+			"interrupted: %s; what was confirmed is kept, and 'culprit resume %s' goes on",
+			x->undo_failed
+				? "a node did not answer, and undoes its fault by itself within the lease "
+				  "('culprit undo' asks it)"
+				: "every fault is undone",
+			store_folder(x->store));
 		return CULPRIT_EXIT_INVALID;
 	}
 	if (rc && x->store && rc != -EINVAL && rc != -ENOENT && rc != -EKEYREJECTED)
-		return cmd_fail(command, CULPRIT_EXIT_INVALID, "%s; 'culprit resume %s' goes on", why->text,
-				store_folder(x->store));
+		return cmd_fail(command, CULPRIT_EXIT_INVALID, "%s; 'culprit resume %s' goes on",
+			why->text, store_folder(x->store));
 	if (rc)
-		return cmd_fail(command, rc == -EINVAL || rc == -ENOENT || rc == -EKEYREJECTED ? CULPRIT_EXIT_USAGE
-											   : CULPRIT_EXIT_INVALID,
-				"%s", why->text);
+		return cmd_fail(command,
+			rc == -EINVAL || rc == -ENOENT || rc == -EKEYREJECTED
+				? CULPRIT_EXIT_USAGE
+				: CULPRIT_EXIT_INVALID,
+			"%s", why->text);
 	code = outcome_show(command, x->store, NULL, o, stdout);
-	if (!store_tally(x->store, &tally, &e) && json_array_size(json_object_get(tally, "missing")))
+	if (!store_tally(x->store, &tally, &e) &&
+		json_array_size(json_object_get(tally, "missing")))
 		code = cmd_fail(command, CULPRIT_EXIT_INVALID,
-				"%zu cells have no confirmed attempt; '%s/run.log' says why; 'culprit resume %s' tries them again",
-				json_array_size(json_object_get(tally, "missing")), store_folder(x->store),
-				store_folder(x->store));
+			"%zu cells have no confirmed attempt; '%s/run.log' says why; 'culprit resume %s' tries them again",
+			json_array_size(json_object_get(tally, "missing")), store_folder(x->store),
+			store_folder(x->store));
 	if (json_integer_value(json_object_get(json_object_get(tally, "attempts"), "error")))
-		code = cmd_fail(command, CULPRIT_EXIT_USAGE, "the scenario or one of its files is wrong; '%s/run.log' has the place",
-				store_folder(x->store));
+		code = cmd_fail(command, CULPRIT_EXIT_USAGE,
+			"the scenario or one of its files is wrong; '%s/run.log' has the place",
+			store_folder(x->store));
 	if (x->judge_failed)
-		code = cmd_fail(command, CULPRIT_EXIT_USAGE, "a detector failed; mend it, then 'culprit rescore --save %s'",
-				store_folder(x->store));
+		code = cmd_fail(command, CULPRIT_EXIT_USAGE,
+			"a detector failed; mend it, then 'culprit rescore --save %s'",
+			store_folder(x->store));
 	json_decref(tally);
 	return code;
 }
 
 /* An empty run in 'folder' with its plan, and its judge. */
-static int begin_run(struct executor *x, const char *folder, const char *inventory, const char *tracer,
-		     const json_t *detectors, const json_t *servers, struct store **store, struct judge **judge, struct err *e)
+static int begin_run(struct executor *x, const char *folder, const char *inventory,
+	const char *tracer, const json_t *detectors, const json_t *servers, struct store **store,
+	struct judge **judge, struct err *e)
 {
 	int rc = store_create(folder, store, e);
 
 	if (!rc && x->scenario->measure == MEASURE_VERDICTS)
 		rc = judge_new(detectors, servers, *store, judge, e);
 	if (!rc)
-		rc = record_facts(*store, x->scenario, x->plan, inventory, x->cluster->inv->fs_type, tracer, detectors,
-				  servers, e);
+		rc = record_facts(*store, x->scenario, x->plan, inventory, x->cluster->inv->fs_type,
+			tracer, detectors, servers, e);
 	return rc ? rc : store_put_plan(*store, x->scenario, x->plan, x->server_names, e);
 }
 
-static int begin_beside(struct executor *x, const char *folder, const char *inventory, const json_t *detectors,
-			const json_t *servers, struct err *e)
+static int begin_beside(struct executor *x, const char *folder, const char *inventory,
+	const json_t *detectors, const json_t *servers, struct err *e)
 {
 	char *path;
 	int rc;
@@ -310,15 +316,16 @@ static int begin_beside(struct executor *x, const char *folder, const char *inve
 		return 0;
 	if (asprintf(&path, "%s/beside", folder) < 0)
 		return err_errno(e, -ENOMEM, "cannot begin a run");
-	rc = begin_run(x, path, inventory, x->scenario->beside.label, detectors, servers, &x->beside, &x->judge_beside, e);
+	rc = begin_run(x, path, inventory, x->scenario->beside.label, detectors, servers,
+		&x->beside, &x->judge_beside, e);
 	free(path);
 	return rc;
 }
 
 static json_t *options_json(const struct run_options *o)
 {
-	return json_pack("{s:s?, s:s?, s:s?, s:I, s:f}", "only", o->only, "tracer", o->tracer, "beside", o->beside, "repeats",
-			 (json_int_t)o->repeats, "lease_s", o->lease_s);
+	return json_pack("{s:s?, s:s?, s:s?, s:I, s:f}", "only", o->only, "tracer", o->tracer,
+		"beside", o->beside, "repeats", (json_int_t)o->repeats, "lease_s", o->lease_s);
 }
 
 static int set_path(struct store *s, const char *key, const char *path, struct err *e)
@@ -330,8 +337,9 @@ static int set_path(struct store *s, const char *key, const char *path, struct e
 	return rc;
 }
 
-/* What 'culprit resume' needs besides. Once the makings are there, it is all there. */
-static int record_start(struct executor *x, const struct run_options *o, const char *inventory, struct err *e)
+/* What 'culprit resume' needs besides. Once the inputs are there, it is all there. */
+static int record_start(
+	struct executor *x, const struct run_options *o, const char *inventory, struct err *e)
 {
 	json_t *options = options_json(o), *detectors = NULL;
 	int rc = set_path(x->store, "scenario_path", o->scenario, e);
@@ -345,29 +353,31 @@ static int record_start(struct executor *x, const struct run_options *o, const c
 	if (!rc)
 		rc = running_set_json(x->store, "detector_texts", detectors, e);
 	if (!rc)
-		rc = key_makings(x->scenario, x->plan, x->cluster, o->only, &x->makings, e);
+		rc = key_inputs(x->scenario, x->plan, x->cluster, o->only, &x->inputs, e);
 	if (!rc)
-		rc = running_set_json(x->store, "makings", x->makings, e);
+		rc = running_set_json(x->store, "makings", x->inputs, e);
 	json_decref(options);
 	json_decref(detectors);
 	return rc;
 }
 
-static int run_plan(struct executor *x, const struct run_options *o, const char *inventory, const json_t *detectors,
-		    struct err *e)
+static int run_plan(struct executor *x, const struct run_options *o, const char *inventory,
+	const json_t *detectors, struct err *e)
 {
 	json_t *servers = running_servers(x->cluster);
 	char *folder = o->folder ? strdup(o->folder) : default_folder(x->scenario);
 	int rc;
 
-	/* Detectors are loaded before the folder is made: a mistake in one leaves nothing behind. */
+	/* Detectors are loaded before the folder is made: a mistake in one leaves nothing
+	 * behind. */
 	rc = judge_new(detectors, servers, NULL, &x->judge, e);
 	judge_free(x->judge);
 	x->judge = NULL;
 	if (!rc && !folder)
 		rc = err_errno(e, -ENOMEM, "cannot begin a run");
 	if (!rc)
-		rc = begin_run(x, folder, inventory, x->scenario->tracers[0].label, detectors, servers, &x->store, &x->judge, e);
+		rc = begin_run(x, folder, inventory, x->scenario->tracers[0].label, detectors,
+			servers, &x->store, &x->judge, e);
 	if (!rc)
 		rc = run_lock(folder, &x->lock, e);
 	if (!rc)
@@ -375,10 +385,12 @@ static int run_plan(struct executor *x, const struct run_options *o, const char 
 	if (!rc)
 		rc = record_start(x, o, inventory, e);
 	if (!rc)
-		rc = progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet, &x->progress, e);
+		rc = progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet,
+			&x->progress, e);
 	if (!rc) {
-		progress_say(x->progress, "run %s: %zu cells, seed %llu, %zu servers, %zu clients", store_run_id(x->store),
-			     x->plan->n, (unsigned long long)x->plan->seed, x->cluster->n_servers, x->cluster->n_clients);
+		progress_say(x->progress, "run %s: %zu cells, seed %llu, %zu servers, %zu clients",
+			store_run_id(x->store), x->plan->n, (unsigned long long)x->plan->seed,
+			x->cluster->n_servers, x->cluster->n_clients);
 		rc = exec_run(x, e);
 		if (rc)
 			progress_say(x->progress, "ended: %s", e->text);
@@ -388,7 +400,8 @@ static int run_plan(struct executor *x, const struct run_options *o, const char 
 	return rc;
 }
 
-int running_prepare(struct executor *x, const struct run_options *o, const char **inventory, struct err *e)
+int running_prepare(
+	struct executor *x, const struct run_options *o, const char **inventory, struct err *e)
 {
 	uint64_t seed;
 	int rc = scenario_load(o->scenario, &x->scenario, e);
@@ -406,11 +419,14 @@ int running_prepare(struct executor *x, const struct run_options *o, const char 
 	*inventory = choose_inventory(o, x->scenario);
 	rc = cluster_load(*inventory, &x->cluster, e);
 	if (rc == -ENOENT && !strcmp(*inventory, "/run/culprit/lab/inventory.lua"))
-		return err_set(e, rc, "there is no inventory and no lab is up; 'culprit lab up' makes one, or give --inventory");
+		return err_set(e, rc,
+			"there is no inventory and no lab is up; 'culprit lab up' makes one, or give --inventory");
 	if (rc)
 		return rc;
 	x->cluster->lease_s = o->lease_s;
-	seed = o->seed >= 0 ? (uint64_t)o->seed : x->scenario->seed >= 0 ? (uint64_t)x->scenario->seed : draw_seed();
+	seed = o->seed >= 0              ? (uint64_t)o->seed
+		: x->scenario->seed >= 0 ? (uint64_t)x->scenario->seed
+					 : draw_seed();
 	rc = plan_new(x->scenario, x->cluster->n_servers, seed, o->only, &x->plan, e);
 	if (rc)
 		return rc;
@@ -432,7 +448,7 @@ void running_clear(struct executor *x)
 	plan_free(x->plan);
 	cluster_free(x->cluster);
 	scenario_free(x->scenario);
-	json_decref(x->makings);
+	json_decref(x->inputs);
 	json_decref(x->clean);
 	free(x->server_names);
 	if (x->lock >= 0)
@@ -464,11 +480,13 @@ int cmd_run(int argc, char **argv)
 		rc = judge_new(detectors, servers, NULL, &x.judge, &e);
 		json_decref(servers);
 		code = rc ? cmd_fail("run", CULPRIT_EXIT_USAGE, "%s", e.text)
-			  : show_plan(x.scenario, x.plan, x.server_names, o.outcome.format == TABLE_JSON, stdout);
+			  : show_plan(x.scenario, x.plan, x.server_names,
+				    o.outcome.format == TABLE_JSON, stdout);
 		goto out;
 	}
 	rc = run_plan(&x, &o, inventory, detectors, &e);
-	code = x.store ? running_conclude(&x, "run", &o.outcome, rc, &e) : cmd_fail("run", CULPRIT_EXIT_USAGE, "%s", e.text);
+	code = x.store ? running_conclude(&x, "run", &o.outcome, rc, &e)
+		       : cmd_fail("run", CULPRIT_EXIT_USAGE, "%s", e.text);
 out:
 	json_decref(detectors);
 	running_clear(&x);

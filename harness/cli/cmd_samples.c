@@ -19,7 +19,7 @@ static void usage(FILE *f)
 	      "  --cell N       only this cell\n"
 	      "  --metric NAME  only this metric\n\n"
 	      "Exit codes: 0 printed; 2 usage or input; 3 standard output is gone.\n",
-	      f);
+		f);
 }
 
 struct printing {
@@ -40,8 +40,8 @@ static void put_name(const char *name)
 	putchar('"');
 }
 
-static int print_series(void *ctx, const char *metric, const char *server, const struct sample *samples, size_t n,
-			struct err *e)
+static int print_series(void *ctx, const char *metric, const char *server,
+	const struct sample *samples, size_t n, struct err *e)
 {
 	const struct printing *p = ctx;
 
@@ -53,8 +53,9 @@ static int print_series(void *ctx, const char *metric, const char *server, const
 		put_name(metric);
 		putchar(',');
 		put_name(server);
-		printf(",%d,%llu,%.17g,%.17g,%llu\n", samples[i].second, (unsigned long long)samples[i].count, samples[i].sum_s,
-		       samples[i].max_s, (unsigned long long)samples[i].bytes);
+		printf(",%d,%llu,%.17g,%.17g,%llu\n", samples[i].second,
+			(unsigned long long)samples[i].count, samples[i].sum_s, samples[i].max_s,
+			(unsigned long long)samples[i].bytes);
 	}
 	return 0;
 }
@@ -66,15 +67,17 @@ static int print_all(struct store *s, const struct options *o, struct err *e)
 	size_t i;
 	int rc = store_confirmed(s, &rows, e);
 
-	json_array_foreach(rows, i, row)
-		found = found || !o->cell || o->cell == json_integer_value(json_object_get(row, "cell"));
+	json_array_foreach(rows, i, row) found = found || !o->cell ||
+		o->cell == json_integer_value(json_object_get(row, "cell"));
 	if (!rc && o->cell && !found)
 		rc = err_set(e, -ENOENT, "the run has no confirmed cell %ld", o->cell);
 	if (!rc)
 		puts("cell,attempt,metric,server,second,count,sum,max,bytes");
-	json_array_foreach(rows, i, row) {
-		struct printing p = {.o = o, .cell = json_integer_value(json_object_get(row, "cell")),
-				     .attempt = json_integer_value(json_object_get(row, "attempt"))};
+	json_array_foreach(rows, i, row)
+	{
+		struct printing p = {.o = o,
+			.cell = json_integer_value(json_object_get(row, "cell")),
+			.attempt = json_integer_value(json_object_get(row, "attempt"))};
 
 		if (rc || (o->cell && o->cell != p.cell))
 			continue;
@@ -87,9 +90,8 @@ static int print_all(struct store *s, const struct options *o, struct err *e)
 static int parse(int argc, char **argv, struct options *o)
 {
 	static const struct option longs[] = {{"cell", required_argument, NULL, 'c'},
-					      {"metric", required_argument, NULL, 'm'},
-					      {"help", no_argument, NULL, 'h'},
-					      {NULL, 0, NULL, 0}};
+		{"metric", required_argument, NULL, 'm'}, {"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0}};
 	enum metric m;
 	int opt;
 
@@ -101,16 +103,17 @@ static int parse(int argc, char **argv, struct options *o)
 			break;
 		case 'm':
 			if (metric_from_name(optarg, &m)) {
-				cmd_fail("samples", 0, "there is no metric '%s'; 'culprit list metrics' has all", optarg);
+				cmd_fail("samples", 0,
+					"there is no metric '%s'; 'culprit list metrics' has all",
+					optarg);
 				return -EINVAL;
 			}
 			o->metric = optarg;
 			break;
-		case 'h':
-			usage(stdout);
-			return 1;
+		case 'h': usage(stdout); return 1;
 		default:
-			fputs("culprit samples: 'culprit samples --help' lists the options\n", stderr);
+			fputs("culprit samples: 'culprit samples --help' lists the options\n",
+				stderr);
 			return -EINVAL;
 		}
 	}
@@ -134,7 +137,8 @@ int cmd_samples(int argc, char **argv)
 	if (store_open(o.run, &s, &e) || print_all(s, &o, &e))
 		code = cmd_fail("samples", CULPRIT_EXIT_USAGE, "%s", e.text);
 	else if (fflush(stdout) || ferror(stdout))
-		code = cmd_fail("samples", CULPRIT_EXIT_INVALID, "cannot print: %s", strerror(errno));
+		code = cmd_fail(
+			"samples", CULPRIT_EXIT_INVALID, "cannot print: %s", strerror(errno));
 	store_close(s);
 	return code;
 }

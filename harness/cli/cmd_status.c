@@ -9,7 +9,8 @@
 #include "harness/store/lock.h"
 #include "harness/store/store.h"
 
-#define SILENT_S 120 /* a running run writes once a second; whoever is silent for so long hangs, or was stopped */
+#define SILENT_S                                                                                   \
+	120 /* a running run writes once a second; whoever is silent for so long hangs, or was stopped */
 
 static void usage(FILE *f)
 {
@@ -18,7 +19,7 @@ static void usage(FILE *f)
 	      "its phase, the time that is left, what each node does, the last lines. A run that is going on\n"
 	      "is not disturbed: its status.json is read, not its store.\n\n"
 	      "Exit codes: 0, whatever the run's state; 2 there is no such run.\n",
-	      f);
+		f);
 }
 
 /* What the run's own process wrote last; an empty object if nothing. */
@@ -76,14 +77,17 @@ static void show_nodes(const json_t *nodes)
 		const json_t *doing = json_object_get(json_array_get(nodes, i), "doing");
 		size_t k = 0;
 
-		while (k < i && !json_equal(json_object_get(json_array_get(nodes, k), "doing"), doing))
+		while (k < i &&
+			!json_equal(json_object_get(json_array_get(nodes, k), "doing"), doing))
 			k++;
 		if (k < i)
 			continue;
 		printf("  %s:", json_string_value(doing));
 		for (; k < json_array_size(nodes); k++)
 			if (json_equal(json_object_get(json_array_get(nodes, k), "doing"), doing))
-				printf(" %s", json_string_value(json_object_get(json_array_get(nodes, k), "name")));
+				printf(" %s",
+					json_string_value(
+						json_object_get(json_array_get(nodes, k), "name")));
 		putchar('\n');
 	}
 }
@@ -92,27 +96,31 @@ static void show_running(const char *folder, const json_t *s)
 {
 	const json_t *cell = json_object_get(s, "cell");
 	const char *phase = json_string_value(json_object_get(s, "phase"));
-	double left = json_number_value(json_object_get(s, "left_s")), eta = json_number_value(json_object_get(s, "eta_s"));
-	double silent = (double)clock_real_ns() / 1e9 - json_number_value(json_object_get(s, "updated_s"));
+	double left = json_number_value(json_object_get(s, "left_s")),
+	       eta = json_number_value(json_object_get(s, "eta_s"));
+	double silent = (double)clock_real_ns() / 1e9 -
+		json_number_value(json_object_get(s, "updated_s"));
 	time_t end = time(NULL) + (time_t)eta;
 	char at[32];
 	struct tm tm;
 
 	localtime_r(&end, &tm);
 	strftime(at, sizeof(at), "%a %H:%M", &tm);
-	printf("%s: running (process %lld): %lld of %lld cells done", folder, whole(s, "pid"), whole(s, "done"),
-	       whole(s, "cells"));
+	printf("%s: running (process %lld): %lld of %lld cells done", folder, whole(s, "pid"),
+		whole(s, "done"), whole(s, "cells"));
 	if (whole(s, "failed"))
 		printf(", %lld without a result", whole(s, "failed"));
 	printf("; %lld attempts invalid\n", whole(s, "invalid"));
 	if (cell)
 		printf("now: cell %lld %s, attempt %lld: %s", whole(cell, "number"),
-		       json_string_value(json_object_get(cell, "title")), whole(cell, "attempt"), phase ? phase : "");
+			json_string_value(json_object_get(cell, "title")), whole(cell, "attempt"),
+			phase ? phase : "");
 	else
 		printf("now: %s", phase ? phase : "");
 	if (left >= 1)
 		printf(" (%.0f s left)", left);
-	printf("\nleft: %d:%02d:%02d, until about %s\n", (int)eta / 3600, (int)eta / 60 % 60, (int)eta % 60, at);
+	printf("\nleft: %d:%02d:%02d, until about %s\n", (int)eta / 3600, (int)eta / 60 % 60,
+		(int)eta % 60, at);
 	if (json_array_size(json_object_get(s, "nodes")))
 		puts("nodes:");
 	show_nodes(json_object_get(s, "nodes"));
@@ -124,9 +132,9 @@ static void show_stopped(const char *folder, const json_t *s)
 {
 	bool complete = !strcmp(json_string_value(json_object_get(s, "state")), "complete");
 
-	printf("%s: %s: %lld of %lld cells have a confirmed attempt; %lld attempts invalid, %lld in error\n", folder,
-	       complete ? "complete" : "not running", whole(s, "done"), whole(s, "cells"), whole(s, "invalid"),
-	       whole(s, "error"));
+	printf("%s: %s: %lld of %lld cells have a confirmed attempt; %lld attempts invalid, %lld in error\n",
+		folder, complete ? "complete" : "not running", whole(s, "done"), whole(s, "cells"),
+		whole(s, "invalid"), whole(s, "error"));
 	if (complete)
 		printf("'culprit table %s' prints its scores\n", folder);
 	else
@@ -148,8 +156,8 @@ static void show(const char *folder, const json_t *s, bool running)
 
 int cmd_status(int argc, char **argv)
 {
-	static const struct option longs[] = {{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'},
-					      {NULL, 0, NULL, 0}};
+	static const struct option longs[] = {{"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	int opt, code = CULPRIT_EXIT_OK;
 	bool json = false, running;
 	const char *folder;
@@ -165,7 +173,8 @@ int cmd_status(int argc, char **argv)
 		json = true;
 	}
 	if (argc - optind != 1)
-		return cmd_fail("status", CULPRIT_EXIT_USAGE, "which run? 'culprit status runs/NAME'");
+		return cmd_fail(
+			"status", CULPRIT_EXIT_USAGE, "which run? 'culprit status runs/NAME'");
 	folder = argv[optind];
 	running = run_is_locked(folder, &pid);
 	status = read_status(folder);

@@ -11,15 +11,15 @@ static void usage(FILE *f)
 	      "Prints the scores of a run, of the verdicts that are in it (a corpus has none: of what the\n"
 	      "detectors of its scenario say of it): share of faulty cells in which the\n"
 	      "victim was named (TP), share of cells in which a healthy server was (FP), both with n and exact\n"
-	      "95 % intervals. 'culprit rescore' judges anew; 'culprit diagnose' shows single verdicts.\n\n"
-	      OUTCOME_RECORDED_USAGE
-	      OUTCOME_USAGE
+	      "95 % intervals. 'culprit rescore' judges anew; 'culprit diagnose' shows single verdicts.\n\n" OUTCOME_RECORDED_USAGE
+			OUTCOME_USAGE
 	      "\nExit codes: 0 printed; 1 a regression, or without --baseline a wrong verdict under --tap or\n"
 	      "--junit; 2 usage or input.\n",
-	      f);
+		f);
 }
 
-/* A corpus holds no verdicts: its scenario's detectors are asked. NULL: the store has what is to be shown. */
+/* A corpus holds no verdicts: its scenario's detectors are asked. NULL: the store has what is to be
+ * shown. */
 static int judge_corpus(struct store *s, struct judge **judge, json_t **rows, struct err *e)
 {
 	json_t *there = NULL;
@@ -35,7 +35,8 @@ static int judge_corpus(struct store *s, struct judge **judge, json_t **rows, st
 
 int cmd_table(int argc, char **argv)
 {
-	static const struct option longs[] = {OUTCOME_LONGS, OUTCOME_RECORDED_LONGS, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	static const struct option longs[] = {OUTCOME_LONGS, OUTCOME_RECORDED_LONGS,
+		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	struct outcome_options o = {.format = TABLE_TEXT};
 	struct judge *judge = NULL;
 	json_t *rows = NULL;
@@ -53,7 +54,8 @@ int cmd_table(int argc, char **argv)
 		}
 	}
 	if (argc - optind != 1)
-		return cmd_fail("table", CULPRIT_EXIT_USAGE, "which run? 'culprit table runs/NAME'");
+		return cmd_fail(
+			"table", CULPRIT_EXIT_USAGE, "which run? 'culprit table runs/NAME'");
 	if (store_open(argv[optind], &s, &e))
 		return cmd_fail("table", CULPRIT_EXIT_USAGE, "%s", e.text);
 	if (judge_corpus(s, &judge, &rows, &e))

@@ -52,7 +52,7 @@ static void usage(FILE *f)
 	      "  culprit trace -p 1234 --tracer sampler --path /srv/brick   sockets and disk each second, live\n"
 	      "  culprit trace -c -- make                       where a command's time goes\n"
 	      "  culprit trace -p 1234 -o LOG; culprit log LOG  to keep\n",
-	      f);
+		f);
 }
 
 /* The agent program, which is the tracer too. */
@@ -174,13 +174,15 @@ static int print(int log, bool summary)
 	char *args[] = {(char *)"log", (char *)(summary ? "-c" : "-"), (char *)"-", NULL};
 
 	if (log < 0 || dup2(log, STDIN_FILENO) < 0)
-		return cmd_fail("trace", CULPRIT_EXIT_INVALID, "cannot read the log: %s", strerror(log < 0 ? -log : errno));
+		return cmd_fail("trace", CULPRIT_EXIT_INVALID, "cannot read the log: %s",
+			strerror(log < 0 ? -log : errno));
 	optind = 0; /* getopt begins anew */
 	return cmd_log(summary ? 3 : 2, args);
 }
 
 /* Runs the tracer and prints its log: as it grows, or afterwards. */
-static int trace_and_print(char **args, const char *out, const char *dir, bool as_it_goes, bool summary)
+static int trace_and_print(
+	char **args, const char *out, const char *dir, bool as_it_goes, bool summary)
 {
 	int ready = -1, log, code, rc;
 	char line[8];
@@ -189,7 +191,8 @@ static int trace_and_print(char **args, const char *out, const char *dir, bool a
 	tracer = start(args, &ready);
 	if (tracer < 0) {
 		rmdir(dir);
-		return cmd_fail("trace", CULPRIT_EXIT_INVALID, "cannot start the tracer: %s", strerror(-tracer));
+		return cmd_fail("trace", CULPRIT_EXIT_INVALID, "cannot start the tracer: %s",
+			strerror(-tracer));
 	}
 	while (read(ready, line, sizeof(line)) < 0 && errno == EINTR)
 		;
@@ -231,12 +234,18 @@ static void pass(struct options *o, const char *name, char *value)
 static int parse(int argc, char **argv, struct options *o)
 {
 	static const struct option longs[] = {
-		{"out", required_argument, NULL, 'o'},    {"pid", required_argument, NULL, 'p'},
-		{"summary", no_argument, NULL, 'c'},      {"mode", required_argument, NULL, 'm'},
-		{"tracer", required_argument, NULL, 't'}, {"call", required_argument, NULL, 'C'},
-		{"tid", required_argument, NULL, 'T'},    {"cgroup", required_argument, NULL, 'g'},
-		{"path", required_argument, NULL, 'P'},   {"memory", required_argument, NULL, 'M'},
-		{"help", no_argument, NULL, 'h'},         {0},
+		{"out", required_argument, NULL, 'o'},
+		{"pid", required_argument, NULL, 'p'},
+		{"summary", no_argument, NULL, 'c'},
+		{"mode", required_argument, NULL, 'm'},
+		{"tracer", required_argument, NULL, 't'},
+		{"call", required_argument, NULL, 'C'},
+		{"tid", required_argument, NULL, 'T'},
+		{"cgroup", required_argument, NULL, 'g'},
+		{"path", required_argument, NULL, 'P'},
+		{"memory", required_argument, NULL, 'M'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
 	};
 	int c;
 
@@ -258,19 +267,17 @@ static int parse(int argc, char **argv, struct options *o)
 		case 'g': pass(o, "--cgroup", optarg); break;
 		case 'P': pass(o, "--path", optarg); break;
 		case 'M': pass(o, "--memory", optarg); break;
-		case 'h':
-			usage(stdout);
-			return CULPRIT_EXIT_OK;
-		default:
-			usage(stderr);
-			return CULPRIT_EXIT_USAGE;
+		case 'h': usage(stdout); return CULPRIT_EXIT_OK;
+		default: usage(stderr); return CULPRIT_EXIT_USAGE;
 		}
 	}
 	if (o->pids == (optind < argc))
-		return cmd_fail("trace", CULPRIT_EXIT_USAGE, "give processes (-p PID) or a command (-- COMMAND ...)%s",
-				o->pids ? ", not both" : "; culprit trace --help says more");
+		return cmd_fail("trace", CULPRIT_EXIT_USAGE,
+			"give processes (-p PID) or a command (-- COMMAND ...)%s",
+			o->pids ? ", not both" : "; culprit trace --help says more");
 	if (o->summary && o->out)
-		return cmd_fail("trace", CULPRIT_EXIT_USAGE, "--summary is printed: with --out, use culprit log -c FILE");
+		return cmd_fail("trace", CULPRIT_EXIT_USAGE,
+			"--summary is printed: with --out, use culprit log -c FILE");
 	if (!o->pids) {
 		pass(o, "--", NULL);
 		while (optind < argc)
@@ -283,7 +290,8 @@ int cmd_trace(int argc, char **argv)
 {
 	enum { FIRST = 6 }; /* room for our own arguments before the user's */
 	char agent[PATH_MAX], dir[] = "/tmp/culprit-trace-XXXXXX", log[64], **args;
-	struct options o = {.args = calloc((size_t)argc * 2 + FIRST + 2, sizeof(char *)), .n = FIRST};
+	struct options o = {
+		.args = calloc((size_t)argc * 2 + FIRST + 2, sizeof(char *)), .n = FIRST};
 	struct err e;
 	int code;
 
@@ -297,7 +305,8 @@ int cmd_trace(int argc, char **argv)
 		goto out;
 	}
 	if (!o.out && !mkdtemp(dir)) {
-		code = cmd_fail("trace", CULPRIT_EXIT_INVALID, "cannot make '%s': %s", dir, strerror(errno));
+		code = cmd_fail("trace", CULPRIT_EXIT_INVALID, "cannot make '%s': %s", dir,
+			strerror(errno));
 		goto out;
 	}
 	snprintf(log, sizeof(log), "%s/log", dir);
@@ -313,7 +322,8 @@ int cmd_trace(int argc, char **argv)
 		goto out;
 	}
 	execv(agent, args);
-	code = cmd_fail("trace", CULPRIT_EXIT_INVALID, "cannot run '%s': %s", agent, strerror(errno));
+	code = cmd_fail(
+		"trace", CULPRIT_EXIT_INVALID, "cannot run '%s': %s", agent, strerror(errno));
 out:
 	free(o.args);
 	return code;

@@ -19,7 +19,7 @@ static void usage(FILE *f)
 	      "  -i, --inventory FILE  the nodes\n"
 	      "      --json            as JSON\n\n"
 	      "Exit codes: 0 all nodes are clean; 3 one is not, or was not reached.\n",
-	      f);
+		f);
 }
 
 static void print_names(const char *name, const char *what, const json_t *list)
@@ -66,8 +66,9 @@ static bool report(const struct contact *c, json_t *all)
 
 	if (c->rc < 0) {
 		if (all)
-			json_array_append_new(all, json_pack("{s:s, s:b, s:s}", "node", name, "reached", 0,
-							     "error", c->err.text));
+			json_array_append_new(all,
+				json_pack("{s:s, s:b, s:s}", "node", name, "reached", 0, "error",
+					c->err.text));
 		else
 			printf("  %-12s not reached: %s\n", name, c->err.text);
 		return false;
@@ -77,12 +78,14 @@ static bool report(const struct contact *c, json_t *all)
 	quarantined = json_object_get(node_hello(c->node), "quarantined");
 	over = wait_quarantine(c, !all);
 	if (all) {
-		json_array_append_new(all, json_pack("{s:s, s:b, s:O?, s:O?, s:O?, s:b}", "node", name, "reached", 1,
-						     "undone", cleaned, "not_undone", unclean, "quarantined",
-						     quarantined, "quarantine_over", over));
+		json_array_append_new(all,
+			json_pack("{s:s, s:b, s:O?, s:O?, s:O?, s:b}", "node", name, "reached", 1,
+				"undone", cleaned, "not_undone", unclean, "quarantined",
+				quarantined, "quarantine_over", over));
 	} else {
 		if (json_array_size(quarantined))
-			printf("  %-12s %s\n", name, over ? "repaired" : "NOT repaired; try again, and see its journal");
+			printf("  %-12s %s\n", name,
+				over ? "repaired" : "NOT repaired; try again, and see its journal");
 		else if (!json_array_size(cleaned) && !json_array_size(unclean))
 			printf("  %-12s clean\n", name);
 		print_names(name, "undone: ", cleaned);
@@ -94,9 +97,8 @@ static bool report(const struct contact *c, json_t *all)
 int cmd_undo(int argc, char **argv)
 {
 	static const struct option longs[] = {{"inventory", required_argument, NULL, 'i'},
-					      {"json", no_argument, NULL, 'j'},
-					      {"help", no_argument, NULL, 'h'},
-					      {NULL, 0, NULL, 0}};
+		{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0}};
 	struct contact *contacts = NULL;
 	struct inventory *inv = NULL;
 	const char *path = NULL;
@@ -108,23 +110,15 @@ int cmd_undo(int argc, char **argv)
 
 	while ((opt = getopt_long(argc, argv, "hi:", longs, NULL)) != -1) {
 		switch (opt) {
-		case 'h':
-			usage(stdout);
-			return CULPRIT_EXIT_OK;
-		case 'i':
-			path = optarg;
-			break;
-		case 'j':
-			json = true;
-			break;
-		default:
-			usage(stderr);
-			return CULPRIT_EXIT_USAGE;
+		case 'h': usage(stdout); return CULPRIT_EXIT_OK;
+		case 'i': path = optarg; break;
+		case 'j': json = true; break;
+		default: usage(stderr); return CULPRIT_EXIT_USAGE;
 		}
 	}
 	if (optind < argc)
-		return cmd_fail("undo", CULPRIT_EXIT_USAGE, "what is '%s'? try 'culprit undo --help'",
-				argv[optind]);
+		return cmd_fail("undo", CULPRIT_EXIT_USAGE,
+			"what is '%s'? try 'culprit undo --help'", argv[optind]);
 	if (!path)
 		return cmd_fail("undo", CULPRIT_EXIT_USAGE, "which nodes? give --inventory FILE");
 	if (inventory_load(path, &inv, &e) < 0)

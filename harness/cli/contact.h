@@ -9,12 +9,12 @@ struct contact {
 	const struct host *host;
 	struct nodeset *set; /* one node, or NULL */
 	struct node *node;
-	int rc;              /* of node_connect_all */
+	int rc; /* of node_connect_all */
 	struct err err;
 };
 
-/* Connects to all hosts side by side. '*out' has inv->n_hosts entries, for contacts_free. Fails only
- * when there is no agent to send (-ENOENT), or no memory. */
+/* Connects to all hosts side by side. '*out' has inv->n_hosts entries, for contacts_free. Fails
+ * only when there is no agent to send (-ENOENT), or no memory. */
 int contacts_new(const struct inventory *inv, struct contact **out, struct err *e);
 void contacts_free(struct contact *contacts, size_t n);
 

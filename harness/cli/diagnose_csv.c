@@ -67,20 +67,27 @@ static void job_clear(struct job *j)
 static int make_run(struct job *j, struct stretch *s, size_t number, struct err *e)
 {
 	double steps = ceil((s->to_s - s->from_s) / j->step_s - 1e-6);
-	double bytes = steps * (double)(j->names.n_servers * j->names.n_metrics) * VECTORS * sizeof(double);
+	double bytes = steps * (double)(j->names.n_servers * j->names.n_metrics) * VECTORS *
+		sizeof(double);
 	size_t n;
 
 	if (bytes > RUN_BYTES_MAX)
-		return err_set(e, -E2BIG, "%s of %g-second steps, %zu servers and %zu metrics are too much for one run; "
-			       "give a larger --interval, or a --window", s->what, j->step_s, j->names.n_servers, j->names.n_metrics);
+		return err_set(e, -E2BIG,
+			"%s of %g-second steps, %zu servers and %zu metrics are too much for one run; "
+			"give a larger --interval, or a --window",
+			s->what, j->step_s, j->names.n_servers, j->names.n_metrics);
 	s->samples = series_samples(s->series, s->from_s, s->to_s, j->step_s, &n);
 	if (!s->samples)
 		return err_errno(e, -ENOMEM, "cannot make a run");
 	snprintf(s->id, sizeof(s->id), "series-%04zu", number);
-	s->run = (struct detector_run){.id = s->id, .seconds = (int32_t)steps,
-				       .servers = (const char *const *)j->names.servers, .n_servers = j->names.n_servers,
-				       .samples = s->samples, .n_samples = n,
-				       .metrics = (const char *const *)j->names.metrics, .n_metrics = j->names.n_metrics};
+	s->run = (struct detector_run){.id = s->id,
+		.seconds = (int32_t)steps,
+		.servers = (const char *const *)j->names.servers,
+		.n_servers = j->names.n_servers,
+		.samples = s->samples,
+		.n_samples = n,
+		.metrics = (const char *const *)j->names.metrics,
+		.n_metrics = j->names.n_metrics};
 	return 0;
 }
 
@@ -98,18 +105,22 @@ static int cut(struct job *j, struct err *e)
 
 	j->training = calloc(o->n_trains + 1, sizeof(*j->training));
 	for (size_t i = 0; j->training && i < o->n_trains; i++)
-		j->training[j->n_training++] = (struct stretch){.series = &j->trainings[i], .from_s = j->trainings[i].from_s,
-								.to_s = j->trainings[i].to_s + j->step_s};
+		j->training[j->n_training++] = (struct stretch){.series = &j->trainings[i],
+			.from_s = j->trainings[i].from_s,
+			.to_s = j->trainings[i].to_s + j->step_s};
 	if (j->training && o->has_until) {
 		if (!(o->train_until_s > from && o->train_until_s <= j->series.to_s))
-			return err_set(e, -EINVAL, "--train-until must lie within the file, after %.15g and up to %.15g", from,
-				       j->series.to_s);
-		j->training[j->n_training++] = (struct stretch){.series = &j->series, .from_s = from, .to_s = o->train_until_s};
+			return err_set(e, -EINVAL,
+				"--train-until must lie within the file, after %.15g and up to %.15g",
+				from, j->series.to_s);
+		j->training[j->n_training++] = (struct stretch){
+			.series = &j->series, .from_s = from, .to_s = o->train_until_s};
 		from = o->train_until_s;
 	}
 	length = o->window_s > 0 ? o->window_s : end - from;
 	if (length < j->step_s)
-		return err_set(e, -EINVAL, "a window of %g s is shorter than a step of %g s", length, j->step_s);
+		return err_set(e, -EINVAL, "a window of %g s is shorter than a step of %g s",
+			length, j->step_s);
 	if ((end - from) / length > 1e6)
 		return err_set(e, -E2BIG, "more than a million windows of %g s", length);
 	n = (size_t)ceil((end - from) / length - 1e-6);
@@ -119,8 +130,9 @@ static int cut(struct job *j, struct err *e)
 	for (size_t i = 0; i < n; i++) {
 		double to = from + (double)(i + 1) * length;
 
-		j->windows[j->n_windows++] = (struct stretch){.series = &j->series, .from_s = from + (double)i * length,
-							      .to_s = to < end ? to : end};
+		j->windows[j->n_windows++] = (struct stretch){.series = &j->series,
+			.from_s = from + (double)i * length,
+			.to_s = to < end ? to : end};
 	}
 	return 0;
 }
@@ -156,18 +168,21 @@ static void set_times(json_t *verdict, const struct stretch *s, double step_s)
 	const char *server;
 	void *next;
 
-	json_object_foreach_safe(times, next, server, v)
-		json_object_set_new(times, server, json_real(s->from_s + json_number_value(v) * step_s));
+	json_object_foreach_safe(times, next, server, v) json_object_set_new(
+		times, server, json_real(s->from_s + json_number_value(v) * step_s));
 }
 
-static void put(json_t *list, const struct stretch *s, const char *detector, json_t *verdict, double step_s)
+static void put(
+	json_t *list, const struct stretch *s, const char *detector, json_t *verdict, double step_s)
 {
 	set_times(verdict, s, step_s);
-	json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:s, s:O}", "what", s->what, "from_s", s->from_s, "to_s", s->to_s,
-					      "detector", detector, "verdict", verdict));
+	json_array_append_new(list,
+		json_pack("{s:s, s:f, s:f, s:s, s:O}", "what", s->what, "from_s", s->from_s, "to_s",
+			s->to_s, "detector", detector, "verdict", verdict));
 }
 
-static int ask(const struct job *j, struct detector *d, json_t *list, unsigned *failed, struct err *e)
+static int ask(
+	const struct job *j, struct detector *d, json_t *list, unsigned *failed, struct err *e)
 {
 	struct detector_run *runs = calloc(j->n_training + 1, sizeof(*runs));
 	json_t *model = NULL;
@@ -175,8 +190,9 @@ static int ask(const struct job *j, struct detector *d, json_t *list, unsigned *
 	int rc = runs ? 0 : err_errno(e, -ENOMEM, "cannot train"), bad;
 
 	if (!rc && detector_trains(d) && !detector_external(d) && !j->n_training)
-		rc = err_set(e, -EINVAL, "the detector '%s' must be trained; give fault-free times: --train FILE or --train-until TIME",
-			     detector_name(d));
+		rc = err_set(e, -EINVAL,
+			"the detector '%s' must be trained; give fault-free times: --train FILE or --train-until TIME",
+			detector_name(d));
 	for (size_t i = 0; i < j->n_training && !rc; i++)
 		runs[i] = j->training[i].run;
 	if (!rc)
@@ -190,7 +206,8 @@ static int ask(const struct job *j, struct detector *d, json_t *list, unsigned *
 			rc = err_set(e, bad, "%s", why.text);
 		} else if (bad) {
 			++*failed;
-			verdicts = json_pack("[{s:s, s:[], s:b, s:s}]", "metric", "any", "indicted", "abstain", 1, "error", why.text);
+			verdicts = json_pack("[{s:s, s:[], s:b, s:s}]", "metric", "any", "indicted",
+				"abstain", 1, "error", why.text);
 		}
 		json_array_foreach(verdicts, k, v)
 			put(list, &j->windows[i], detector_name(d), v, j->step_s);
@@ -204,7 +221,8 @@ static int ask(const struct job *j, struct detector *d, json_t *list, unsigned *
 int diagnose_csv(const struct csv_options *o, json_t **verdicts, unsigned *failed, struct err *e)
 {
 	bool training = o->n_trains || o->has_until;
-	json_t *usual = json_pack("[{s:s, s:{}}]", "name", training ? "peer-threshold" : "peer-robust", "params");
+	json_t *usual = json_pack(
+		"[{s:s, s:{}}]", "name", training ? "peer-threshold" : "peer-robust", "params");
 	json_t *list = json_array(), *choice;
 	const json_t *detectors = json_array_size(o->detectors) ? o->detectors : usual;
 	struct job j = {.o = o};
@@ -212,11 +230,13 @@ int diagnose_csv(const struct csv_options *o, json_t **verdicts, unsigned *faile
 	int rc = prepare(&j, e);
 
 	*failed = 0;
-	json_array_foreach((json_t *)detectors, i, choice) {
+	json_array_foreach((json_t *)detectors, i, choice)
+	{
 		struct detector *d = NULL;
 
 		if (!rc)
-			rc = detector_load(json_string_value(json_object_get(choice, "name")), json_object_get(choice, "params"), &d, e);
+			rc = detector_load(json_string_value(json_object_get(choice, "name")),
+				json_object_get(choice, "params"), &d, e);
 		if (!rc)
 			rc = ask(&j, d, list, failed, e);
 		detector_free(d);

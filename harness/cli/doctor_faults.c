@@ -1,5 +1,6 @@
 /*
- * culprit doctor, the cluster: enough of each role, and what every fault's own check says of every server.
+ * culprit doctor, the cluster: enough of each role, and what every fault's own check says of every
+ * server.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +19,8 @@ struct asking {
 };
 
 /* 0, or 1 and why not. The fault's table is below its parameters on the stack. */
-static int ask(struct asking *a, lua_State *L, const struct part *p, struct member *server, struct err *e)
+static int ask(
+	struct asking *a, lua_State *L, const struct part *p, struct member *server, struct err *e)
 {
 	int top = lua_gettop(L), no = 0;
 
@@ -28,7 +30,9 @@ static int ask(struct asking *a, lua_State *L, const struct part *p, struct memb
 		bind_push_context(L, a->acts, a->cluster, server, p, "doctor");
 		no = luax_call(L, 1, 2, e) ? 1 : 0;
 		if (!no && !lua_toboolean(L, -2))
-			no = err_set(e, 1, "%s", lua_isstring(L, -1) ? lua_tostring(L, -1) : "its check gave no reason");
+			no = err_set(e, 1, "%s",
+				lua_isstring(L, -1) ? lua_tostring(L, -1)
+						    : "its check gave no reason");
 	}
 	lua_settop(L, top);
 	return no;
@@ -61,9 +65,12 @@ static void check_roles(struct report *r, const struct cluster *c)
 {
 	enum level level = c->n_servers >= 3 ? LEVEL_OK : LEVEL_NOTE;
 
-	doctor_add(r, level, "roles", "%zu server%s, %zu client%s, %zu outsider%s%s", c->n_servers, c->n_servers == 1 ? "" : "s",
-		   c->n_clients, c->n_clients == 1 ? "" : "s", c->n_outsiders, c->n_outsiders == 1 ? "" : "s",
-		   level == LEVEL_OK ? "" : ": peers are compared with each other, which takes three servers");
+	doctor_add(r, level, "roles", "%zu server%s, %zu client%s, %zu outsider%s%s", c->n_servers,
+		c->n_servers == 1 ? "" : "s", c->n_clients, c->n_clients == 1 ? "" : "s",
+		c->n_outsiders, c->n_outsiders == 1 ? "" : "s",
+		level == LEVEL_OK
+			? ""
+			: ": peers are compared with each other, which takes three servers");
 }
 
 void doctor_cluster(struct report *r, const char *inventory_path)
@@ -80,7 +87,8 @@ void doctor_cluster(struct report *r, const char *inventory_path)
 	if (cluster_connect(a.cluster, &e)) {
 		doctor_add(r, LEVEL_BAD, "together", "%s", e.text);
 	} else {
-		doctor_add(r, LEVEL_OK, "together", "all nodes at once; the file system's processes are there");
+		doctor_add(r, LEVEL_OK, "together",
+			"all nodes at once; the file system's processes are there");
 		r->where = "faults";
 		if (part_each(PART_FAULT, ask_fault, &a, &e))
 			doctor_add(r, LEVEL_BAD, "faults", "%s", e.text);

@@ -32,7 +32,8 @@ static void check_op(struct report *r, struct node *n, const char *op)
 	else if (!json_is_true(json_object_get(result, "able")))
 		doctor_add_brief(r, LEVEL_NOTE, op, "no", "not possible: %s", reason);
 	else
-		doctor_add_brief(r, LEVEL_OK, op, *reason ? reason : "yes", "possible%s%s", *reason ? ", by " : "", reason);
+		doctor_add_brief(r, LEVEL_OK, op, *reason ? reason : "yes", "possible%s%s",
+			*reason ? ", by " : "", reason);
 	json_decref(result);
 }
 
@@ -44,7 +45,7 @@ static char *run_there(struct node *n, json_t *argv)
 	struct err e;
 
 	if (!node_call(n, "run", json_pack("{s:o}", "argv", argv), 40, &result, &e) &&
-	    !json_integer_value(json_object_get(result, "exit")))
+		!json_integer_value(json_object_get(result, "exit")))
 		output = strdup(json_string_value(json_object_get(result, "output")));
 	json_decref(result);
 	return output;
@@ -63,7 +64,7 @@ static void check_sftp(struct report *r, struct node *n)
 	if (fd < 0 || write(fd, "there and back", 14) != 14)
 		doctor_add(r, LEVEL_BAD, "sftp", "cannot write '%s': %s", local, strerror(errno));
 	else if (node_put_all(&put, 1, 20, &e) < 0 || node_fetch_all(&fetch, 1, 20, &e) < 0 ||
-		 file_read(local, &one, NULL, &e) < 0 || file_read(back, &two, NULL, &e) < 0)
+		file_read(local, &one, NULL, &e) < 0 || file_read(back, &two, NULL, &e) < 0)
 		doctor_add(r, LEVEL_BAD, "sftp", "%s", e.text);
 	else if (strcmp(one, two))
 		doctor_add(r, LEVEL_BAD, "sftp", "a file came back changed");
@@ -88,9 +89,9 @@ static void check_node_space(struct report *r, struct node *n)
 		doctor_add(r, LEVEL_NOTE, "disk space", "cannot tell: df does not work there");
 	} else {
 		snprintf(brief, sizeof(brief), "%.1f GB", kib * 1024 / 1e9);
-		doctor_add_brief(r, kib * 1024 < DOCTOR_SPACE_LIMIT_BYTES ? LEVEL_NOTE : LEVEL_OK, "disk space", brief,
-				 "%s free for traces in %s%s", brief, node_dir(n),
-				 kib * 1024 < DOCTOR_SPACE_LIMIT_BYTES ? ": they may need more" : "");
+		doctor_add_brief(r, kib * 1024 < DOCTOR_SPACE_LIMIT_BYTES ? LEVEL_NOTE : LEVEL_OK,
+			"disk space", brief, "%s free for traces in %s%s", brief, node_dir(n),
+			kib * 1024 < DOCTOR_SPACE_LIMIT_BYTES ? ": they may need more" : "");
 	}
 	free(output);
 }
@@ -105,15 +106,18 @@ static void check_clock(struct report *r, struct node *n)
 		doctor_add(r, LEVEL_BAD, "clock", "%s", e.text);
 		return;
 	}
-	snprintf(brief, sizeof(brief), fabs(offset_s) < 1 ? "%+.1f ms" : "%+.0f s", fabs(offset_s) < 1 ? offset_s * 1e3 : offset_s);
+	snprintf(brief, sizeof(brief), fabs(offset_s) < 1 ? "%+.1f ms" : "%+.0f s",
+		fabs(offset_s) < 1 ? offset_s * 1e3 : offset_s);
 	if (fabs(offset_s) > CLOCK_LIMIT_S)
-		doctor_add_brief(r, LEVEL_NOTE, "clock", brief, "%+.3f s from ours: let chrony or ntpd set it", offset_s);
+		doctor_add_brief(r, LEVEL_NOTE, "clock", brief,
+			"%+.3f s from ours: let chrony or ntpd set it", offset_s);
 	else
-		doctor_add_brief(r, LEVEL_OK, "clock", brief, "%+.3f ms from ours, to within %.3f ms", offset_s * 1e3,
-				 error_s * 1e3);
+		doctor_add_brief(r, LEVEL_OK, "clock", brief,
+			"%+.3f ms from ours, to within %.3f ms", offset_s * 1e3, error_s * 1e3);
 }
 
-static void check_tracer(struct report *r, struct node *n, const char *name, char *brief, size_t size)
+static void check_tracer(
+	struct report *r, struct node *n, const char *name, char *brief, size_t size)
 {
 	json_t *result = NULL;
 	const char *reason;
@@ -127,10 +131,12 @@ static void check_tracer(struct report *r, struct node *n, const char *name, cha
 	if (rc < 0) {
 		doctor_add(r, LEVEL_BAD, name, "%s", e.text);
 	} else if (!json_is_true(json_object_get(result, "able"))) {
-		doctor_add(r, LEVEL_NOTE, name, "this tracer does not work there: %s", reason ? reason : "no reason given");
+		doctor_add(r, LEVEL_NOTE, name, "this tracer does not work there: %s",
+			reason ? reason : "no reason given");
 	} else {
 		doctor_add(r, LEVEL_OK, name, "this tracer works");
-		snprintf(brief + strlen(brief), size - strlen(brief), "%s%s", *brief ? " " : "", name);
+		snprintf(brief + strlen(brief), size - strlen(brief), "%s%s", *brief ? " " : "",
+			name);
 	}
 	json_decref(result);
 }
@@ -146,23 +152,26 @@ static void check_tracers(struct report *r, struct node *n)
 	if (*brief)
 		doctor_add_brief(r, LEVEL_OK, "tracers", brief, "%s", brief);
 	else
-		doctor_add_brief(r, LEVEL_BAD, "tracers", "none", "none works there: nothing can be measured");
+		doctor_add_brief(r, LEVEL_BAD, "tracers", "none",
+			"none works there: nothing can be measured");
 }
 
-static void check_path(struct report *r, struct node *n, const char *what, const char *test, const char *path,
-		       const char *missing)
+static void check_path(struct report *r, struct node *n, const char *what, const char *test,
+	const char *path, const char *missing)
 {
 	char *output;
 
 	if (!path)
 		return;
-	output = run_there(n, !strcmp(test, "mountpoint") ? json_pack("[s, s, s]", "mountpoint", "-q", path)
-							  : json_pack("[s, s, s]", "test", test, path));
+	output = run_there(n,
+		!strcmp(test, "mountpoint") ? json_pack("[s, s, s]", "mountpoint", "-q", path)
+					    : json_pack("[s, s, s]", "test", test, path));
 	doctor_add(r, output ? LEVEL_OK : LEVEL_BAD, what, output ? "%s" : missing, path);
 	free(output);
 }
 
-/* What the file system's adapter finds there, completing what the inventory leaves out; then the paths. */
+/* What the file system's adapter finds there, completing what the inventory leaves out; then the
+ * paths. */
 static void check_file_system(struct report *r, struct contact *c, const struct inventory *inv)
 {
 	struct host copy = *c->host, *h = &copy;
@@ -182,28 +191,33 @@ static void check_file_system(struct report *r, struct contact *c, const struct 
 	}
 	for (size_t i = 0; i < json_array_size(found); i++) {
 		const json_t *one = json_array_get(found, i);
-		const char *path = json_string_value(json_object_get(one, h->role == ROLE_SERVER ? "storage" : "mount"));
+		const char *path = json_string_value(
+			json_object_get(one, h->role == ROLE_SERVER ? "storage" : "mount"));
 		const char *wanted = h->role == ROLE_SERVER ? h->storage : h->mount;
 
 		if (path && wanted && !strcmp(path, wanted)) {
 			char all[200];
 
 			fs_describe(one, all, sizeof(all));
-			snprintf(text, sizeof(text), "%s, by %s", all, json_string_value(json_object_get(one, "how")));
+			snprintf(text, sizeof(text), "%s, by %s", all,
+				json_string_value(json_object_get(one, "how")));
 		}
 	}
 	if (h->role == ROLE_SERVER) {
-		check_path(r, c->node, "storage", "-d", h->storage, "there is no folder %s there: correct 'storage'");
-		if (!node_call(c->node, "fs.info", json_pack("{s:s}", "path", h->storage), 20, &info, &e))
-			snprintf(device, sizeof(device), ", on %s (%s)", json_string_value(json_object_get(info, "source")),
-				 json_string_value(json_object_get(info, "type")));
+		check_path(r, c->node, "storage", "-d", h->storage,
+			"there is no folder %s there: correct 'storage'");
+		if (!node_call(c->node, "fs.info", json_pack("{s:s}", "path", h->storage), 20,
+			    &info, &e))
+			snprintf(device, sizeof(device), ", on %s (%s)",
+				json_string_value(json_object_get(info, "source")),
+				json_string_value(json_object_get(info, "type")));
 		doctor_add(r, *text ? LEVEL_OK : LEVEL_NOTE, "file system", "%s%s",
-			   *text ? text : "no server process names this folder", device);
+			*text ? text : "no server process names this folder", device);
 	} else if (h->role == ROLE_CLIENT) {
 		check_path(r, c->node, "mount", "mountpoint", h->mount,
-			   "nothing is mounted on %s there: mount the file system, or correct 'mount'");
+			"nothing is mounted on %s there: mount the file system, or correct 'mount'");
 		doctor_add(r, *text ? LEVEL_OK : LEVEL_NOTE, "file system", "%s",
-			   *text ? text : "no mount of this file system is there");
+			*text ? text : "no mount of this file system is there");
 	}
 	check_path(r, c->node, "spare", "-e", h->spare, "there is no %s there: correct 'spare'");
 out:
@@ -231,21 +245,24 @@ static void check_contact(struct report *r, struct contact *c, const struct inve
 	}
 	hello = node_hello(c->node);
 	for (i = 0; i < h->ssh.n_jumps; i++)
-		snprintf(via + strlen(via), sizeof(via) - strlen(via), "%s%s@%s:%u", i ? ", " : " via ", h->ssh.jumps[i].user,
-			 h->ssh.jumps[i].address, h->ssh.jumps[i].port);
+		snprintf(via + strlen(via), sizeof(via) - strlen(via), "%s%s@%s:%u",
+			i ? ", " : " via ", h->ssh.jumps[i].user, h->ssh.jumps[i].address,
+			h->ssh.jumps[i].port);
 	doctor_add(r, LEVEL_OK, "connection", "%s, %s@%s:%u%s, host key %s", role_name(h->role),
-		   h->ssh.user ? h->ssh.user : "root", h->ssh.address, h->ssh.port ? h->ssh.port : 22, via,
-		   h->ssh.host_key ? "as pinned" : "in known_hosts");
+		h->ssh.user ? h->ssh.user : "root", h->ssh.address, h->ssh.port ? h->ssh.port : 22,
+		via, h->ssh.host_key ? "as pinned" : "in known_hosts");
 	if (json_is_true(json_object_get(hello, "root")))
-		doctor_add_brief(r, LEVEL_OK, "agent", h->ssh.sudo ? "sudo" : "root", "%s, as root%s",
-				 json_string_value(json_object_get(hello, "version")), h->ssh.sudo ? " by sudo" : "");
+		doctor_add_brief(r, LEVEL_OK, "agent", h->ssh.sudo ? "sudo" : "root",
+			"%s, as root%s", json_string_value(json_object_get(hello, "version")),
+			h->ssh.sudo ? " by sudo" : "");
 	else
 		doctor_add_brief(r, LEVEL_NOTE, "agent", "not root",
-				 "%s, not as root: most faults and tracers need root there (become = \"sudo\")",
-				 json_string_value(json_object_get(hello, "version")));
+			"%s, not as root: most faults and tracers need root there (become = \"sudo\")",
+			json_string_value(json_object_get(hello, "version")));
 	unclean = json_object_get(hello, "unclean");
 	for (i = 0; i < json_array_size(unclean); i++)
-		doctor_add(r, LEVEL_BAD, "left over", "%s", json_string_value(json_array_get(unclean, i)));
+		doctor_add(r, LEVEL_BAD, "left over", "%s",
+			json_string_value(json_array_get(unclean, i)));
 	check_op(r, c->node, "packets.drop");
 	check_tracers(r, c->node);
 	check_sftp(r, c->node);
@@ -277,12 +294,16 @@ int doctor_nodes(struct report *r, const struct inventory *inv, struct err *e)
 	struct visit *visits = calloc(inv->n_hosts + 1, sizeof(*visits));
 	struct contact *contacts = NULL;
 	size_t i;
-	int rc = visits ? contacts_new(inv, &contacts, e) : err_errno(e, -ENOMEM, "cannot look at the nodes");
+	int rc = visits ? contacts_new(inv, &contacts, e)
+			: err_errno(e, -ENOMEM, "cannot look at the nodes");
 
 	if (rc < 0)
 		goto out;
 	for (i = 0; i < inv->n_hosts; i++) {
-		visits[i] = (struct visit){.report = {.checks = json_array(), .needs = r->needs, .asked = r->asked}, .contact = &contacts[i], .inv = inv};
+		visits[i] = (struct visit){
+			.report = {.checks = json_array(), .needs = r->needs, .asked = r->asked},
+			.contact = &contacts[i],
+			.inv = inv};
 		visits[i].started = !pthread_create(&visits[i].thread, NULL, visit, &visits[i]);
 		if (!visits[i].started)
 			visit(&visits[i]);

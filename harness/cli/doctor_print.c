@@ -22,9 +22,11 @@ static void print_wrapped(const char *text, size_t indent)
 	puts(text);
 }
 
-static void print_line(const char *level, const char *indent, const char *what, int width, const char *text)
+static void print_line(
+	const char *level, const char *indent, const char *what, int width, const char *text)
 {
-	printf("  %-4s  %s%-*s  ", strcmp(level, "bad") ? level : "BAD", indent, width - (int)strlen(indent), what);
+	printf("  %-4s  %s%-*s  ", strcmp(level, "bad") ? level : "BAD", indent,
+		width - (int)strlen(indent), what);
 	print_wrapped(text, (size_t)width + 10);
 }
 
@@ -55,7 +57,8 @@ static void print_section(const json_t *checks, const char *where)
 		if (!any)
 			printf("%s%s\n", strcmp(where, "here") ? "\n" : "", where);
 		any = true;
-		print_line(member(c, "level"), "", member(c, "what"), strcmp(where, "faults") ? 14 : 17, member(c, "text"));
+		print_line(member(c, "level"), "", member(c, "what"),
+			strcmp(where, "faults") ? 14 : 17, member(c, "text"));
 	}
 }
 
@@ -71,9 +74,12 @@ static void print_nodes(const json_t *checks)
 		if (!*where)
 			puts("\nnodes");
 		if (strcmp(where, member(c, "where")))
-			print_line(member(c, "level"), "", member(c, "where"), 14, member(c, "text"));
-		else if (strcmp(member(c, "level"), "ok") || !strcmp(member(c, "what"), "file system"))
-			print_line(member(c, "level"), "  ", member(c, "what"), 14, member(c, "text"));
+			print_line(
+				member(c, "level"), "", member(c, "where"), 14, member(c, "text"));
+		else if (strcmp(member(c, "level"), "ok") ||
+			!strcmp(member(c, "what"), "file system"))
+			print_line(
+				member(c, "level"), "  ", member(c, "what"), 14, member(c, "text"));
 		where = member(c, "where");
 	}
 }
@@ -84,7 +90,8 @@ static const char *cell(const json_t *checks, const char *where, const char *wha
 	for (size_t i = 0; i < json_array_size(checks); i++) {
 		const json_t *c = json_array_get(checks, i);
 
-		if (!strcmp(member(c, "where"), where) && !strcmp(member(c, "what"), what) && *member(c, "short"))
+		if (!strcmp(member(c, "where"), where) && !strcmp(member(c, "what"), what) &&
+			*member(c, "short"))
 			return member(c, "short");
 	}
 	return "";
@@ -95,11 +102,8 @@ static void print_table(const json_t *checks)
 	static const struct {
 		const char *what, *title;
 		int width;
-	} columns[] = {{"agent", "agent", 8},
-		       {"packets.drop", "drops by", 8},
-		       {"tracers", "tracers", 26},
-		       {"disk space", "disk", 8},
-		       {"clock", "clock", 0}};
+	} columns[] = {{"agent", "agent", 8}, {"packets.drop", "drops by", 8},
+		{"tracers", "tracers", 26}, {"disk space", "disk", 8}, {"clock", "clock", 0}};
 	const char *where = "";
 	bool any = false;
 

@@ -29,7 +29,8 @@ const char *const *environment_lines(const struct environment *env, size_t *n)
 	return (const char *const *)env->lines;
 }
 
-static void add(struct environment *env, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add(struct environment *env, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 static void add(struct environment *env, const char *fmt, ...)
 {
@@ -48,34 +49,39 @@ static const char *text_of(const json_t *object, const char *key, const char *ot
 	return text ? text : otherwise;
 }
 
-static void add_scenario(struct environment *env, struct store *s, const json_t *makings)
+static void add_scenario(struct environment *env, struct store *s, const json_t *inputs)
 {
-	char *scenario = store_get(s, "scenario"), *seed = store_get(s, "seed"), *tracer = store_get(s, "tracer"),
-	     *version = store_get(s, "culprit_version");
+	char *scenario = store_get(s, "scenario"), *seed = store_get(s, "seed"),
+	     *tracer = store_get(s, "tracer"), *version = store_get(s, "culprit_version");
 
-	add(env, "scenario %s, seed %s, phases %g, %g, %g s, tracer %s, culprit %s", scenario ? scenario : "?", seed ? seed : "?",
-	    json_number_value(json_object_get(makings, "phases.before")), json_number_value(json_object_get(makings, "phases.fault")),
-	    json_number_value(json_object_get(makings, "phases.after")), tracer ? tracer : "?", version ? version : "?");
+	add(env, "scenario %s, seed %s, phases %g, %g, %g s, tracer %s, culprit %s",
+		scenario ? scenario : "?", seed ? seed : "?",
+		json_number_value(json_object_get(inputs, "phases.before")),
+		json_number_value(json_object_get(inputs, "phases.fault")),
+		json_number_value(json_object_get(inputs, "phases.after")), tracer ? tracer : "?",
+		version ? version : "?");
 	free(scenario);
 	free(seed);
 	free(tracer);
 	free(version);
 }
 
-static void add_hosts(struct environment *env, const json_t *makings)
+static void add_hosts(struct environment *env, const json_t *inputs)
 {
-	const json_t *fs = json_object_get(makings, "file system");
+	const json_t *fs = json_object_get(inputs, "file system");
 	unsigned servers = 0, clients = 0;
 	const char *key;
 	json_t *v;
 
-	json_object_foreach((json_t *)makings, key, v) {
+	json_object_foreach((json_t *)inputs, key, v)
+	{
 		if (strncmp(key, "host ", 5))
 			continue;
 		servers += !strcmp(text_of(v, "role", ""), "server");
 		clients += !strcmp(text_of(v, "role", ""), "client");
 	}
-	add(env, "%u servers and %u clients, %s %s", servers, clients, text_of(fs, "type", "?"), text_of(fs, "layout", ""));
+	add(env, "%u servers and %u clients, %s %s", servers, clients, text_of(fs, "type", "?"),
+		text_of(fs, "layout", ""));
 }
 
 static void stamp(json_int_t ns, char *text, size_t size)
@@ -94,8 +100,10 @@ static int add_times(struct environment *env, struct store *s, struct err *e)
 	size_t i;
 	int rc = store_table(s, "attempt", &rows, e);
 
-	json_array_foreach(rows, i, row) {
-		json_int_t a = json_integer_value(json_object_get(row, "started_ns")), b = json_integer_value(json_object_get(row, "ended_ns"));
+	json_array_foreach(rows, i, row)
+	{
+		json_int_t a = json_integer_value(json_object_get(row, "started_ns")),
+			   b = json_integer_value(json_object_get(row, "ended_ns"));
 
 		from = a && (!from || a < from) ? a : from;
 		to = b > to ? b : to;
@@ -113,21 +121,22 @@ static int add_times(struct environment *env, struct store *s, struct err *e)
 struct use {
 	const char *workload;
 	unsigned cells;
-	double busy_s, idle_s;      /* processors */
-	double disk_s, in, out;     /* over servers and seconds */
+	double busy_s, idle_s;  /* processors */
+	double disk_s, in, out; /* over servers and seconds */
 	unsigned disk_n, in_n, out_n;
 };
 
-static int count(void *ctx, const char *metric, const char *server, const struct sample *samples, size_t n, struct err *e)
+static int count(void *ctx, const char *metric, const char *server, const struct sample *samples,
+	size_t n, struct err *e)
 {
 	struct use *u = ctx;
 	struct {
 		const char *metric;
 		double *sum;
 		unsigned *n;
-	} sums[] = {{"cpu_busy_s", &u->busy_s, NULL},	   {"cpu_idle_s", &u->idle_s, NULL},
-		    {"disk_busy_s", &u->disk_s, &u->disk_n}, {"nic_received_bytes", &u->in, &u->in_n},
-		    {"nic_sent_bytes", &u->out, &u->out_n}};
+	} sums[] = {{"cpu_busy_s", &u->busy_s, NULL}, {"cpu_idle_s", &u->idle_s, NULL},
+		{"disk_busy_s", &u->disk_s, &u->disk_n}, {"nic_received_bytes", &u->in, &u->in_n},
+		{"nic_sent_bytes", &u->out, &u->out_n}};
 
 	(void)server;
 	(void)e;
@@ -145,9 +154,12 @@ static int count(void *ctx, const char *metric, const char *server, const struct
 static void add_use(struct environment *env, const struct use *u)
 {
 	if (u->busy_s + u->idle_s > 0 && u->disk_n && u->in_n && u->out_n)
-		add(env, "%s, %u fault-free cell%s: processors idle for %.0f%%, servers' disks busy for %.0f%%, their NICs %.2f MB/s in, "
-		    "%.2f MB/s out", u->workload, u->cells, u->cells == 1 ? "" : "s", 100 * u->idle_s / (u->busy_s + u->idle_s), 100 * u->disk_s / u->disk_n,
-		    u->in / u->in_n / 1e6, u->out / u->out_n / 1e6);
+		add(env,
+			"%s, %u fault-free cell%s: processors idle for %.0f%%, servers' disks busy for %.0f%%, their NICs %.2f MB/s in, "
+			"%.2f MB/s out",
+			u->workload, u->cells, u->cells == 1 ? "" : "s",
+			100 * u->idle_s / (u->busy_s + u->idle_s), 100 * u->disk_s / u->disk_n,
+			u->in / u->in_n / 1e6, u->out / u->out_n / 1e6);
 }
 
 static int add_uses(struct environment *env, struct store *s, struct err *e)
@@ -160,7 +172,8 @@ static int add_uses(struct environment *env, struct store *s, struct err *e)
 	uses = calloc(json_array_size(rows) + 1, sizeof(*uses));
 	if (!rc && !uses)
 		rc = err_errno(e, -ENOMEM, "cannot describe the run");
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(rows, i, row)
+	{
 		const char *workload = text_of(row, "workload", "?");
 		size_t k = 0;
 
@@ -171,7 +184,8 @@ static int add_uses(struct environment *env, struct store *s, struct err *e)
 		n += k == n;
 		uses[k].workload = workload;
 		uses[k].cells++;
-		rc = store_samples(s, json_integer_value(json_object_get(row, "attempt")), count, &uses[k], e);
+		rc = store_samples(
+			s, json_integer_value(json_object_get(row, "attempt")), count, &uses[k], e);
 	}
 	for (i = 0; !rc && i < n; i++)
 		add_use(env, &uses[i]);
@@ -183,18 +197,18 @@ static int add_uses(struct environment *env, struct store *s, struct err *e)
 int environment_new(struct store *s, struct environment **out, struct err *e)
 {
 	struct environment *env = calloc(1, sizeof(*env));
-	json_t *makings = scoring_fact(s, "makings");
+	json_t *inputs = scoring_fact(s, "makings");
 	int rc = env ? 0 : err_errno(e, -ENOMEM, "cannot describe the run");
 
-	if (!rc && makings) {
-		add_scenario(env, s, makings);
-		add_hosts(env, makings);
+	if (!rc && inputs) {
+		add_scenario(env, s, inputs);
+		add_hosts(env, inputs);
 	}
 	if (!rc)
 		rc = add_times(env, s, e);
 	if (!rc)
 		rc = add_uses(env, s, e);
-	json_decref(makings);
+	json_decref(inputs);
 	if (rc)
 		environment_free(env);
 	else

@@ -1,6 +1,7 @@
 /*
- * What a run was made on and with, in a few lines for below its table: scenario, hosts, times, and how busy processors,
- * disks and wires were in its fault-free cells (of the samplers' readings; a lab's nodes all see the same processors).
+ * What a run was made on and with, in a few lines for below its table: scenario, hosts, times, and
+ * how busy processors, disks and wires were in its fault-free cells (of the samplers' readings; a
+ * lab's nodes all see the same processors).
  */
 #ifndef CULPRIT_CLI_ENVIRONMENT_H
 #define CULPRIT_CLI_ENVIRONMENT_H

@@ -55,13 +55,14 @@ static void json_fd(json_t *o, const struct record_fd *f)
 	json_object_set_new(o, "kind", json_string(kinds[f->kind]));
 	json_name(o, "path", f->path);
 	if (f->tag.inode)
-		json_object_set_new(o, "tag", json_pack("{s:I s:I s:I}", "device", (json_int_t)f->tag.device, "inode",
-							(json_int_t)f->tag.inode, "first_ns",
-							(json_int_t)f->tag.first_ns));
+		json_object_set_new(o, "tag",
+			json_pack("{s:I s:I s:I}", "device", (json_int_t)f->tag.device, "inode",
+				(json_int_t)f->tag.inode, "first_ns", (json_int_t)f->tag.first_ns));
 	if (f->kind != FD_SOCKET)
 		return;
 	json_object_set_new(o, "sock_type", json_integer(f->sock_type));
-	json_object_set_new(o, "family", json_integer(f->local.ss_family ? f->local.ss_family : f->remote.ss_family));
+	json_object_set_new(o, "family",
+		json_integer(f->local.ss_family ? f->local.ss_family : f->remote.ss_family));
 	json_name(o, "local", format_address(&f->local, address));
 	json_name(o, "remote", format_address(&f->remote, address));
 }
@@ -146,7 +147,8 @@ static void json_reading(json_t *o, const struct record_reading *r)
 
 void json_record(const struct view *v, const struct record *rec)
 {
-	static const char *const types[] = {"", "call", "signal", "fd", "process", "lost", "end", "sum", "reading"};
+	static const char *const types[] = {
+		"", "call", "signal", "fd", "process", "lost", "end", "sum", "reading"};
 	static const char *const whats[] = {"start", "exec", "exit"};
 	json_t *o = json_object();
 	uint32_t pid, tid;
@@ -163,9 +165,7 @@ void json_record(const struct view *v, const struct record *rec)
 	if (tid)
 		json_object_set_new(o, "tid", json_integer(tid));
 	switch (rec->type) {
-	case RECORD_CALL:
-		json_call(v, o, &rec->call);
-		break;
+	case RECORD_CALL: json_call(v, o, &rec->call); break;
 	case RECORD_SIGNAL:
 		json_object_set_new(o, "seq", json_integer((json_int_t)rec->signal.seq));
 		json_object_set_new(o, "signal", json_integer(rec->signal.signo));
@@ -187,12 +187,8 @@ void json_record(const struct view *v, const struct record *rec)
 		json_object_set_new(o, "cpu", json_integer(rec->lost.cpu));
 		json_object_set_new(o, "count", json_integer((json_int_t)rec->lost.count));
 		break;
-	case RECORD_SUM:
-		json_sum(o, &rec->sum);
-		break;
-	case RECORD_READING:
-		json_reading(o, &rec->reading);
-		break;
+	case RECORD_SUM: json_sum(o, &rec->sum); break;
+	case RECORD_READING: json_reading(o, &rec->reading); break;
 	case RECORD_END:
 		json_object_set_new(o, "records", json_integer((json_int_t)rec->end.records));
 		json_object_set_new(o, "lost", json_integer((json_int_t)rec->end.lost));
@@ -205,9 +201,9 @@ void json_record(const struct view *v, const struct record *rec)
 
 void json_head(const struct log_head *h)
 {
-	json_t *o = json_pack("{s:s s:i s:s s:s s:s s:s s:I s:I}", "type", "head", "version", (int)h->version,
-			      "arch", h->arch, "tracer", h->tracer, "host", h->host, "boot_id", h->boot_id, "start_ns",
-			      (json_int_t)h->start_ns, "bias_ns", (json_int_t)h->bias_ns);
+	json_t *o = json_pack("{s:s s:i s:s s:s s:s s:s s:I s:I}", "type", "head", "version",
+		(int)h->version, "arch", h->arch, "tracer", h->tracer, "host", h->host, "boot_id",
+		h->boot_id, "start_ns", (json_int_t)h->start_ns, "bias_ns", (json_int_t)h->bias_ns);
 
 	json_dumpf(o, stdout, JSON_COMPACT);
 	putchar('\n');

@@ -6,7 +6,8 @@
 #include "diag/record/reading.h"
 #include "harness/cli/log_view.h"
 
-/* What a reading was over all its seconds: the sum over things (the mean, of a LEVEL of sockets) in each. */
+/* What a reading was over all its seconds: the sum over things (the mean, of a LEVEL of sockets) in
+ * each. */
 struct reading_row {
 	enum reading what;
 	bool accepted;
@@ -66,7 +67,8 @@ int readings_add(struct readings **all, const struct record_reading *r)
 			t->room = room;
 		}
 		memmove(&t->rows[at + 1], &t->rows[at], (t->n++ - at) * sizeof(*t->rows));
-		t->rows[at] = (struct reading_row){.what = r->what, .accepted = r->accepted, .peer = r->peer};
+		t->rows[at] = (struct reading_row){
+			.what = r->what, .accepted = r->accepted, .peer = r->peer};
 	}
 	row = &t->rows[at];
 	if (r->what >= READING_TCP_FIRST && reading_kind(r->what) == READING_LEVEL && r->count)
@@ -82,13 +84,15 @@ int readings_add(struct readings **all, const struct record_reading *r)
 
 void readings_print(const struct readings *t)
 {
-	printf("%7s %14s %14s %14s  %-9s %s\n", "seconds", "mean", "least", "most", "unit", "each second");
+	printf("%7s %14s %14s %14s  %-9s %s\n", "seconds", "mean", "least", "most", "unit",
+		"each second");
 	for (size_t i = 0; i < t->n; i++) {
 		const struct reading_row *r = &t->rows[i];
 		char peer[VIEW_ADDRESS];
 
-		printf("%7llu %14.6g %14.6g %14.6g  %-9s %s", (unsigned long long)r->seconds, r->sum / (double)r->seconds,
-		       r->least, r->most, reading_unit(r->what), reading_name(r->what));
+		printf("%7llu %14.6g %14.6g %14.6g  %-9s %s", (unsigned long long)r->seconds,
+			r->sum / (double)r->seconds, r->least, r->most, reading_unit(r->what),
+			reading_name(r->what));
 		if (r->peer.ss_family)
 			printf(" %s %s", r->accepted ? "from" : "to", format_peer(&r->peer, peer));
 		putchar('\n');

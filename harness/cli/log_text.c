@@ -56,7 +56,8 @@ static void print_tag(const struct file_tag *tag)
 	char first[32];
 
 	format_clock(tag->first_ns, first, sizeof(first));
-	printf(" %u:%u|%llu|%s", major(tag->device), minor(tag->device), (unsigned long long)tag->inode, first);
+	printf(" %u:%u|%llu|%s", major(tag->device), minor(tag->device),
+		(unsigned long long)tag->inode, first);
 }
 
 static void print_meaning(const struct view *v, const struct record_fd *f)
@@ -111,10 +112,21 @@ static void print_open_flags(uint64_t flags)
 		uint64_t bits;
 		const char *name;
 	} names[] = {
-		{O_CREAT, "O_CREAT"}, {O_EXCL, "O_EXCL"}, {O_NOCTTY, "O_NOCTTY"}, {O_TRUNC, "O_TRUNC"}, {O_APPEND, "O_APPEND"},
-		{O_NONBLOCK, "O_NONBLOCK"}, {O_TMPFILE, "O_TMPFILE"}, {O_DIRECTORY, "O_DIRECTORY"}, {O_SYNC, "O_SYNC"},
-		{O_DSYNC, "O_DSYNC"}, {O_DIRECT, "O_DIRECT"}, {O_NOFOLLOW, "O_NOFOLLOW"}, {O_NOATIME, "O_NOATIME"},
-		{O_CLOEXEC, "O_CLOEXEC"}, {O_PATH, "O_PATH"},
+		{O_CREAT, "O_CREAT"},
+		{O_EXCL, "O_EXCL"},
+		{O_NOCTTY, "O_NOCTTY"},
+		{O_TRUNC, "O_TRUNC"},
+		{O_APPEND, "O_APPEND"},
+		{O_NONBLOCK, "O_NONBLOCK"},
+		{O_TMPFILE, "O_TMPFILE"},
+		{O_DIRECTORY, "O_DIRECTORY"},
+		{O_SYNC, "O_SYNC"},
+		{O_DSYNC, "O_DSYNC"},
+		{O_DIRECT, "O_DIRECT"},
+		{O_NOFOLLOW, "O_NOFOLLOW"},
+		{O_NOATIME, "O_NOATIME"},
+		{O_CLOEXEC, "O_CLOEXEC"},
+		{O_PATH, "O_PATH"},
 	};
 	static const char *const modes[] = {"O_RDONLY", "O_WRONLY", "O_RDWR", "O_ACCMODE"};
 
@@ -129,7 +141,8 @@ static void print_open_flags(uint64_t flags)
 		printf("|0x%llx", (unsigned long long)(flags & ~0x8000ull));
 }
 
-static void print_args(const struct view *v, const struct record_call *c, const struct call_info *info)
+static void print_args(
+	const struct view *v, const struct record_call *c, const struct call_info *info)
 {
 	const char *at = info && info->args ? info->args : NULL;
 
@@ -169,7 +182,8 @@ static void print_args(const struct view *v, const struct record_call *c, const 
 /* Then there is no need to say it again. */
 static bool says_offset(const struct record_call *c, const struct call_info *info)
 {
-	return info && (!strcmp(info->name, "lseek") ||
+	return info &&
+		(!strcmp(info->name, "lseek") ||
 			(info->offset >= 0 && c->args[info->offset] == (uint64_t)c->offset));
 }
 
@@ -189,12 +203,13 @@ static void print_call(const struct view *v, const struct record_call *c)
 		printf(") = %lld %s (interrupted)", (long long)c->result, name ? name : "");
 	else if (call_failed(c))
 		printf(") = -1 %s (%s)", name ? name : "E?", strerror((int)-c->result));
-	else if (info && (info->args == NULL || !strcmp(info->name, "mmap") || !strcmp(info->name, "brk")))
+	else if (info &&
+		(info->args == NULL || !strcmp(info->name, "mmap") || !strcmp(info->name, "brk")))
 		printf(") = 0x%llx", (unsigned long long)c->result);
 	else
 		printf(") = %lld", (long long)c->result);
 	printf(" <%lld.%09lld>", (long long)(c->service_ns / 1000000000),
-	       (long long)(c->service_ns % 1000000000));
+		(long long)(c->service_ns % 1000000000));
 	if (c->offset != -1 && !says_offset(c, info))
 		printf(" offset=%lld", (long long)c->offset);
 	putchar('\n');
@@ -212,7 +227,10 @@ static void print_process(const struct record_process *p)
 		printf("+++ exited with %d +++\n", WEXITSTATUS(p->status));
 		return;
 	}
-	printf("+++ %s ", p->what == PROCESS_EXEC ? "now runs" : p->pid == p->tid ? "process" : "thread");
+	printf("+++ %s ",
+		p->what == PROCESS_EXEC    ? "now runs"
+			: p->pid == p->tid ? "process"
+					   : "thread");
 	print_clean(stdout, p->name);
 	if (p->parent && p->pid == p->tid)
 		printf(", child of %u", p->parent);
@@ -227,18 +245,21 @@ static void print_sum(const struct record_sum *s)
 	for (int i = 0; i < SUM_BUCKETS; i++)
 		histogram[i] = s->histogram[i];
 	printf("=== %s%s", call_class_name(s->class),
-	       s->messages ? " messages" : s->class == CALL_OTHER ? " calls" : "");
+		s->messages                      ? " messages"
+			: s->class == CALL_OTHER ? " calls"
+						 : "");
 	if (s->fd_class != FD_CLASS_NONE)
 		printf(" on %s", fd_class_words(s->fd_class));
 	if (s->fd_class == FD_CLASS_DISK)
-		printf(" %u:%u%s", major(s->device), minor(s->device), s->selected ? "" : " (not selected)");
+		printf(" %u:%u%s", major(s->device), minor(s->device),
+			s->selected ? "" : " (not selected)");
 	if (s->local.ss_family || s->remote.ss_family)
 		printf(" %s", format_peers(s, peers));
 	printf(": n=%llu errors=%llu bytes=%llu <%.6f> p50=%.1fus p99=%.1fus max=%.1fus\n",
-	       (unsigned long long)s->count, (unsigned long long)s->errors, (unsigned long long)s->bytes,
-	       (double)s->total_ns / 1e9,
-	       histogram_quantile_ns(histogram, 0.5, s->max_ns) / 1e3,
-	       histogram_quantile_ns(histogram, 0.99, s->max_ns) / 1e3, (double)s->max_ns / 1e3);
+		(unsigned long long)s->count, (unsigned long long)s->errors,
+		(unsigned long long)s->bytes, (double)s->total_ns / 1e9,
+		histogram_quantile_ns(histogram, 0.5, s->max_ns) / 1e3,
+		histogram_quantile_ns(histogram, 0.99, s->max_ns) / 1e3, (double)s->max_ns / 1e3);
 }
 
 static void print_reading(const struct record_reading *r)
@@ -266,8 +287,8 @@ void text_record(const struct view *v, const struct record *rec)
 	format_clock(ns, when, sizeof(when));
 	snprintf(who, sizeof(who), tid && tid != pid ? "%u/%u" : "%u", pid, tid);
 	if (rec->type == RECORD_END) {
-		printf("# end at %s: %llu records, %llu lost\n", when, (unsigned long long)rec->end.records,
-		       (unsigned long long)rec->end.lost);
+		printf("# end at %s: %llu records, %llu lost\n", when,
+			(unsigned long long)rec->end.records, (unsigned long long)rec->end.lost);
 		return;
 	}
 	if (rec->type == RECORD_READING) {
@@ -280,9 +301,7 @@ void text_record(const struct view *v, const struct record *rec)
 	print_clean(stdout, name);
 	printf("%*s ", (int)(NAME_WIDTH - strlen(name)), "");
 	switch (rec->type) {
-	case RECORD_CALL:
-		print_call(v, &rec->call);
-		break;
+	case RECORD_CALL: print_call(v, &rec->call); break;
 	case RECORD_SIGNAL:
 		fputs("--- ", stdout);
 		print_signal(rec->signal.signo);
@@ -294,14 +313,11 @@ void text_record(const struct view *v, const struct record *rec)
 			print_meaning(v, &rec->fd);
 		putchar('\n');
 		break;
-	case RECORD_PROCESS:
-		print_process(&rec->process);
-		break;
-	case RECORD_SUM:
-		print_sum(&rec->sum);
-		break;
+	case RECORD_PROCESS: print_process(&rec->process); break;
+	case RECORD_SUM: print_sum(&rec->sum); break;
 	default:
-		printf("!!! %llu records lost on cpu %u\n", (unsigned long long)rec->lost.count, rec->lost.cpu);
+		printf("!!! %llu records lost on cpu %u\n", (unsigned long long)rec->lost.count,
+			rec->lost.cpu);
 	}
 }
 
@@ -313,7 +329,9 @@ void text_head(const struct log_head *h)
 
 	gmtime_r(&s, &tm);
 	strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", &tm);
-	printf("# trace of %s (%s, %s) by %s, log version %u\n", h->host, h->arch, when, h->tracer, h->version);
+	printf("# trace of %s (%s, %s) by %s, log version %u\n", h->host, h->arch, when, h->tracer,
+		h->version);
 	if (h->bias_ns)
-		printf("# a call that does nothing takes %.1f us under this tracer, here\n", (double)h->bias_ns / 1e3);
+		printf("# a call that does nothing takes %.1f us under this tracer, here\n",
+			(double)h->bias_ns / 1e3);
 }

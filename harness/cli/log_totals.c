@@ -1,4 +1,5 @@
-/* culprit log --summary: what calls, or a log's sums, came to; one row a call, path, process or errno. */
+/* culprit log --summary: what calls, or a log's sums, came to; one row a call, path, process or
+ * errno. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ struct row {
 struct totals {
 	struct row **bucket;
 	size_t mask, n;
-	bool sums; /* of what kind the rows are */
+	bool sums;                 /* of what kind the rows are */
 	struct readings *readings; /* NULL: none */
 };
 
@@ -109,7 +110,8 @@ static const struct fd_state *call_fd(const struct view *v, const struct record_
 {
 	const struct call_info *info = call_info(v->arch, c->nr);
 
-	return info && info->fd >= 0 ? fdtable_get(v->fds, c->pid, (int32_t)c->args[info->fd]) : NULL;
+	return info && info->fd >= 0 ? fdtable_get(v->fds, c->pid, (int32_t)c->args[info->fd])
+				     : NULL;
 }
 
 static void key_of_call(const struct view *v, const struct record_call *c, char *key, size_t size)
@@ -133,8 +135,9 @@ static void key_of_call(const struct view *v, const struct record_call *c, char 
 			char first[32];
 
 			format_clock(s->now.tag.first_ns, first, sizeof(first));
-			snprintf(tag, sizeof(tag), "%u:%u|%llu|%s", major(s->now.tag.device), minor(s->now.tag.device),
-				 (unsigned long long)s->now.tag.inode, first);
+			snprintf(tag, sizeof(tag), "%u:%u|%llu|%s", major(s->now.tag.device),
+				minor(s->now.tag.device), (unsigned long long)s->now.tag.inode,
+				first);
 			key_add(key, size, tag);
 		} else {
 			key_add(key, size, "(no file)");
@@ -191,7 +194,7 @@ static int add_call(struct view *v, const struct record_call *c)
 		r->max_ns = took_ns;
 	r->histogram[histogram_bucket(took_ns)]++;
 	if (c->result > 0 && !c->unfinished && info &&
-	    (info->class == CALL_READ || info->class == CALL_WRITE || info->class == CALL_COPY))
+		(info->class == CALL_READ || info->class == CALL_WRITE || info->class == CALL_COPY))
 		r->bytes += (uint64_t)c->result;
 	return 0;
 }
@@ -243,11 +246,13 @@ static int by_total(const void *a, const void *b)
 static void print_row(const struct row *r, const struct row *all)
 {
 	printf("%7.2f %11.6f %9.1f %9.1f %9.1f %10.1f %9llu %7llu %13llu  ",
-	       all->total_ns ? 100.0 * (double)r->total_ns / (double)all->total_ns : 0, (double)r->total_ns / 1e9,
-	       r->count ? (double)r->total_ns / 1e3 / (double)r->count : 0,
-	       histogram_quantile_ns(r->histogram, 0.5, r->max_ns) / 1e3,
-	       histogram_quantile_ns(r->histogram, 0.99, r->max_ns) / 1e3, (double)r->max_ns / 1e3,
-	       (unsigned long long)r->count, (unsigned long long)r->errors, (unsigned long long)r->bytes);
+		all->total_ns ? 100.0 * (double)r->total_ns / (double)all->total_ns : 0,
+		(double)r->total_ns / 1e9,
+		r->count ? (double)r->total_ns / 1e3 / (double)r->count : 0,
+		histogram_quantile_ns(r->histogram, 0.5, r->max_ns) / 1e3,
+		histogram_quantile_ns(r->histogram, 0.99, r->max_ns) / 1e3, (double)r->max_ns / 1e3,
+		(unsigned long long)r->count, (unsigned long long)r->errors,
+		(unsigned long long)r->bytes);
 	print_clean(stdout, r->key);
 	putchar('\n');
 }
@@ -261,13 +266,15 @@ static void header(unsigned by, char *out, size_t size)
 	*out = '\0';
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (by & bits[i])
-			snprintf(out + strlen(out), size - strlen(out), "%s%s", *out ? ", " : "", names[i]);
+			snprintf(out + strlen(out), size - strlen(out), "%s%s", *out ? ", " : "",
+				names[i]);
 }
 
 void totals_print(struct view *v)
 {
 	const struct totals *t = v->totals;
-	struct row all = {.key = (char *)"total"}, **rows = t && t->n ? calloc(t->n, sizeof(struct row *)) : NULL;
+	struct row all = {.key = (char *)"total"},
+		   **rows = t && t->n ? calloc(t->n, sizeof(struct row *)) : NULL;
 	size_t n = 0;
 	char what[96];
 
@@ -296,9 +303,12 @@ void totals_print(struct view *v)
 	if (v->by)
 		header(v->by, what, sizeof(what));
 	else
-		snprintf(what, sizeof(what), "%s", t && t->sums ? "class, descriptor" : v->errors ? "call, error" : "call");
-	printf("%7s %11s %9s %9s %9s %10s %9s %7s %13s  %s\n", "% time", "seconds", "mean us", "p50 us", "p99 us",
-	       "max us", "calls", "errors", "bytes", what);
+		snprintf(what, sizeof(what), "%s",
+			t && t->sums        ? "class, descriptor"
+				: v->errors ? "call, error"
+					    : "call");
+	printf("%7s %11s %9s %9s %9s %10s %9s %7s %13s  %s\n", "% time", "seconds", "mean us",
+		"p50 us", "p99 us", "max us", "calls", "errors", "bytes", what);
 	for (size_t i = 0; i < n; i++)
 		print_row(rows[i], &all);
 	print_row(&all, &all);

@@ -54,7 +54,7 @@ static int name_set(struct view *v, uint32_t tid, const char *name)
 int view_feed(struct view *v, const struct record *rec)
 {
 	if (rec->type == RECORD_PROCESS && rec->process.what != PROCESS_EXIT &&
-	    name_set(v, rec->process.tid, rec->process.name) < 0)
+		name_set(v, rec->process.tid, rec->process.name) < 0)
 		return -ENOMEM;
 	return fdtable_feed(v->fds, rec);
 }
@@ -86,24 +86,14 @@ void record_where(const struct record *rec, int64_t *start_ns, uint32_t *pid, ui
 	case RECORD_SIGNAL:
 		*start_ns = rec->signal.start_ns, *pid = rec->signal.pid, *tid = rec->signal.tid;
 		break;
-	case RECORD_FD:
-		*start_ns = rec->fd.start_ns, *pid = rec->fd.pid;
-		break;
+	case RECORD_FD: *start_ns = rec->fd.start_ns, *pid = rec->fd.pid; break;
 	case RECORD_PROCESS:
 		*start_ns = rec->process.start_ns, *pid = rec->process.pid, *tid = rec->process.tid;
 		break;
-	case RECORD_LOST:
-		*start_ns = rec->lost.start_ns;
-		break;
-	case RECORD_SUM:
-		*start_ns = rec->sum.start_ns, *pid = rec->sum.pid;
-		break;
-	case RECORD_READING:
-		*start_ns = rec->reading.start_ns;
-		break;
-	case RECORD_END:
-		*start_ns = rec->end.start_ns;
-		break;
+	case RECORD_LOST: *start_ns = rec->lost.start_ns; break;
+	case RECORD_SUM: *start_ns = rec->sum.start_ns, *pid = rec->sum.pid; break;
+	case RECORD_READING: *start_ns = rec->reading.start_ns; break;
+	case RECORD_END: *start_ns = rec->end.start_ns; break;
 	}
 }
 
@@ -123,7 +113,8 @@ const char *call_error_name(int64_t result)
 	return result < 0 && result >= -4095 ? strerrorname_np((int)-result) : NULL;
 }
 
-/* Index of the folder's descriptor that path argument 'path' is relative to, or -1: it stands right before it. */
+/* Index of the folder's descriptor that path argument 'path' is relative to, or -1: it stands right
+ * before it. */
 static int folder_of(const struct call_info *info, int path)
 {
 	const char *at = info->args;
@@ -133,7 +124,8 @@ static int folder_of(const struct call_info *info, int path)
 	return path && *at == 'F' ? path - 1 : -1;
 }
 
-const char *call_file(const struct view *v, const struct record_call *c, bool second, char *out, size_t size)
+const char *call_file(
+	const struct view *v, const struct record_call *c, bool second, char *out, size_t size)
 {
 	const struct call_info *info = call_info(v->arch, c->nr);
 	const char *path = second ? c->path2 : c->path;
@@ -181,12 +173,11 @@ static bool path_wanted(const struct view *v, const struct record *rec)
 	switch (rec->type) {
 	case RECORD_CALL:
 		return on_path(v, call_file(v, &rec->call, false, absolute, sizeof(absolute))) ||
-		       on_path(v, call_file(v, &rec->call, true, absolute, sizeof(absolute)));
+			on_path(v, call_file(v, &rec->call, true, absolute, sizeof(absolute)));
 	case RECORD_FD:
 		s = rec->fd.open ? NULL : fdtable_get(v->fds, rec->fd.pid, rec->fd.fd);
 		return on_path(v, rec->fd.open ? rec->fd.path : s ? s->now.path : NULL);
-	default:
-		return false;
+	default: return false;
 	}
 }
 
@@ -200,7 +191,8 @@ bool view_wants(const struct view *v, const struct record *rec)
 	record_where(rec, &ns, &pid, &tid);
 	if (v->pid && v->pid != pid && v->pid != tid)
 		return false;
-	if (v->name && strcmp(v->name, view_thread_name(v, pid, tid)) && strcmp(v->name, view_thread_name(v, pid, pid)))
+	if (v->name && strcmp(v->name, view_thread_name(v, pid, tid)) &&
+		strcmp(v->name, view_thread_name(v, pid, pid)))
 		return false;
 	if (v->n_paths && !path_wanted(v, rec))
 		return false;
@@ -222,15 +214,17 @@ const char *format_address(const struct sockaddr_storage *a, char out[VIEW_ADDRE
 
 	out[0] = '\0';
 	if (a->ss_family == AF_INET)
-		snprintf(out, VIEW_ADDRESS, "%s:%u", inet_ntop(AF_INET, &in->sin_addr, ip, sizeof(ip)),
-			 ntohs(in->sin_port));
+		snprintf(out, VIEW_ADDRESS, "%s:%u",
+			inet_ntop(AF_INET, &in->sin_addr, ip, sizeof(ip)), ntohs(in->sin_port));
 	else if (a->ss_family == AF_INET6)
-		snprintf(out, VIEW_ADDRESS, "[%s]:%u", inet_ntop(AF_INET6, &in6->sin6_addr, ip, sizeof(ip)),
-			 ntohs(in6->sin6_port));
+		snprintf(out, VIEW_ADDRESS, "[%s]:%u",
+			inet_ntop(AF_INET6, &in6->sin6_addr, ip, sizeof(ip)),
+			ntohs(in6->sin6_port));
 	else if (a->ss_family == AF_UNIX && un->sun_path[0])
 		snprintf(out, VIEW_ADDRESS, "%.*s", (int)sizeof(un->sun_path), un->sun_path);
 	else if (a->ss_family == AF_UNIX && un->sun_path[1])
-		snprintf(out, VIEW_ADDRESS, "@%.*s", (int)sizeof(un->sun_path) - 1, un->sun_path + 1);
+		snprintf(out, VIEW_ADDRESS, "@%.*s", (int)sizeof(un->sun_path) - 1,
+			un->sun_path + 1);
 	return out;
 }
 
@@ -267,15 +261,16 @@ void format_clock(int64_t ns, char *out, size_t size)
 
 const char *fd_class_name(unsigned class)
 {
-	static const char *const names[FD_CLASS_COUNT] = {"none", "disk", "server", "client", "other"};
+	static const char *const names[FD_CLASS_COUNT] = {
+		"none", "disk", "server", "client", "other"};
 
 	return class < FD_CLASS_COUNT ? names[class] : "?";
 }
 
 const char *fd_class_words(unsigned class)
 {
-	static const char *const words[FD_CLASS_COUNT] = {"nothing", "disk", "server socket", "client socket",
-							  "other descriptors"};
+	static const char *const words[FD_CLASS_COUNT] = {
+		"nothing", "disk", "server socket", "client socket", "other descriptors"};
 
 	return class < FD_CLASS_COUNT ? words[class] : "?";
 }

@@ -1,5 +1,6 @@
 /*
- * culprit log's inside: what is known while a log is read, what is wanted of it, and the three ways to show it.
+ * culprit log's inside: what is known while a log is read, what is wanted of it, and the three ways
+ * to show it.
  */
 #ifndef CULPRIT_CLI_LOG_VIEW_H
 #define CULPRIT_CLI_LOG_VIEW_H
@@ -25,10 +26,10 @@ struct view {
 
 	bool json, summary, errors, tags;
 	bool some_calls, want_call[VIEW_MAX_CALLS];
-	unsigned by;                  /* enum view_by, ORed; 0: as the log is */
+	unsigned by; /* enum view_by, ORed; 0: as the log is */
 	const char *calls;
-	uint32_t pid;                 /* process or thread; 0: all */
-	const char *name;             /* of the process or thread; NULL: all */
+	uint32_t pid;     /* process or thread; 0: all */
+	const char *name; /* of the process or thread; NULL: all */
 	const char *paths[VIEW_MAX_PATHS];
 	size_t n_paths;
 };
@@ -48,20 +49,24 @@ void record_where(const struct record *rec, int64_t *start_ns, uint32_t *pid, ui
 bool call_failed(const struct record_call *c);
 const char *call_error_name(int64_t result); /* NULL if there is none */
 
-/* The file that a call is about: its descriptor's path, or its first path argument, made absolute where its
- * folder is known. NULL: none. In 'out', or valid until the next record. */
-const char *call_file(const struct view *v, const struct record_call *c, bool second, char *out, size_t size);
+/* The file that a call is about: its descriptor's path, or its first path argument, made absolute
+ * where its folder is known. NULL: none. In 'out', or valid until the next record. */
+const char *call_file(
+	const struct view *v, const struct record_call *c, bool second, char *out, size_t size);
 
-/* "10.0.0.1:24007", "[::1]:80", "/run/x.sock", "@abstract", or "" where there is none; returns 'out'. */
+/* "10.0.0.1:24007", "[::1]:80", "/run/x.sock", "@abstract", or "" where there is none; returns
+ * 'out'. */
 const char *format_address(const struct sockaddr_storage *a, char out[VIEW_ADDRESS]);
-const char *format_peer(const struct sockaddr_storage *a, char out[VIEW_ADDRESS]); /* so, without port 0 */
-const char *format_peers(const struct record_sum *s, char out[2 * VIEW_ADDRESS]); /* "10.0.0.1:24007 -> 10.0.0.2" */
-void format_clock(int64_t ns, char *out, size_t size); /* "12:01:02.000345", UTC */
-const char *fd_class_name(unsigned class); /* "server" */
-const char *fd_class_words(unsigned class); /* "server socket" */
+const char *format_peer(
+	const struct sockaddr_storage *a, char out[VIEW_ADDRESS]); /* so, without port 0 */
+const char *format_peers(
+	const struct record_sum *s, char out[2 * VIEW_ADDRESS]); /* "10.0.0.1:24007 -> 10.0.0.2" */
+void format_clock(int64_t ns, char *out, size_t size);           /* "12:01:02.000345", UTC */
+const char *fd_class_name(unsigned class);                       /* "server" */
+const char *fd_class_words(unsigned class);                      /* "server socket" */
 
-/* An estimate from powers of two: linear inside a bucket, and never above 'max_ns'. 'q' in 0 .. 1; 0 if there
- * is none. */
+/* An estimate from powers of two: linear inside a bucket, and never above 'max_ns'. 'q' in 0 .. 1;
+ * 0 if there is none. */
 double histogram_quantile_ns(const uint64_t histogram[SUM_BUCKETS], double q, uint64_t max_ns);
 unsigned histogram_bucket(uint64_t ns);
 

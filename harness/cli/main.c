@@ -10,7 +10,8 @@ static const struct command commands[] = {
 	{"resume", cmd_resume, "go on with a run that was interrupted"},
 	{"status", cmd_status, "how far a run is, from another shell"},
 	{"table", cmd_table, "print the scores of a run"},
-	{"report", cmd_report, "write a run as one HTML file: matrix, charts, verdicts, provenance"},
+	{"report", cmd_report,
+		"write a run as one HTML file: matrix, charts, verdicts, provenance"},
 	{"remeasure", cmd_remeasure, "reduce a recorded run's traces again, as this program does"},
 	{"rescore", cmd_rescore, "judge a recorded run anew and score it, without a cluster"},
 	{"diagnose", cmd_diagnose, "what detectors say of a run, or of anyone's time series"},
@@ -44,13 +45,13 @@ static void usage(FILE *f)
 	fputs("usage: culprit COMMAND [ARGUMENT ...]\n\n"
 	      "Injects a known fault into one server of a storage cluster under load,\n"
 	      "lets diagnosers look at what was traced, and scores what they say.\n\n",
-	      f);
+		f);
 	for (c = commands; c->name; c++)
 		fprintf(f, "  %-10s %s\n", c->name, c->summary);
 	fputs("\n'culprit COMMAND --help' says more of each.\n"
 	      "Exit codes: 0 all as expected; 1 a detector fell short; 2 usage or input error;\n"
 	      "3 no valid result could be had.\n",
-	      f);
+		f);
 }
 
 int main(int argc, char **argv)

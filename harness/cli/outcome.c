@@ -10,12 +10,11 @@
 #include "harness/cli/cmd.h"
 #include "harness/judging/scoring.h"
 
-
 /* Tests go to standard output, to a file, or to both. */
 struct tests {
 	FILE *tap, *junit;
 	unsigned number, failed;
-	bool cells_decide;     /* no baseline does */
+	bool cells_decide; /* no baseline does */
 	const char *run;
 };
 
@@ -26,27 +25,13 @@ int outcome_option(const char *command, int code, const char *arg, struct outcom
 	int n = 0;
 
 	switch (code) {
-	case OUTCOME_TAP:
-		o->tap = true;
-		return 0;
-	case OUTCOME_JUNIT:
-		o->junit = arg;
-		return 0;
-	case OUTCOME_BASELINE:
-		o->baseline = arg;
-		return 0;
-	case OUTCOME_WRITE_BASELINE:
-		o->write_baseline = arg;
-		return 0;
-	case OUTCOME_DETAILS:
-		o->details = true;
-		return 0;
-	case OUTCOME_AGAINST:
-		o->against = arg;
-		return 0;
-	case OUTCOME_JSON:
-		o->format = TABLE_JSON;
-		return 0;
+	case OUTCOME_TAP: o->tap = true; return 0;
+	case OUTCOME_JUNIT: o->junit = arg; return 0;
+	case OUTCOME_BASELINE: o->baseline = arg; return 0;
+	case OUTCOME_WRITE_BASELINE: o->write_baseline = arg; return 0;
+	case OUTCOME_DETAILS: o->details = true; return 0;
+	case OUTCOME_AGAINST: o->against = arg; return 0;
+	case OUTCOME_JSON: o->format = TABLE_JSON; return 0;
 	case OUTCOME_BY:
 		o->by_strength = true;
 		if (!strcmp(arg, "strength"))
@@ -60,10 +45,11 @@ int outcome_option(const char *command, int code, const char *arg, struct outcom
 		cmd_fail(command, 0, "--level takes a rate above 0, at most 1, not '%s'", arg);
 		return -EINVAL;
 	case OUTCOME_CELLS:
-		if (sscanf(arg, "%9ld-%9ld%n", &o->cells.from, &o->cells.to, &n) == 2 && !arg[n] && o->cells.from > 0 &&
-		    o->cells.to >= o->cells.from)
+		if (sscanf(arg, "%9ld-%9ld%n", &o->cells.from, &o->cells.to, &n) == 2 && !arg[n] &&
+			o->cells.from > 0 && o->cells.to >= o->cells.from)
 			return 0;
-		cmd_fail(command, 0, "--cells takes FROM-TO, two numbers of cells such as 45-84, not '%s'", arg);
+		cmd_fail(command, 0,
+			"--cells takes FROM-TO, two numbers of cells such as 45-84, not '%s'", arg);
 		return -EINVAL;
 	case OUTCOME_FORMAT:
 		if (!table_format_parse(arg, &o->format, &e))
@@ -78,18 +64,10 @@ static void put_xml(const char *text, FILE *f)
 {
 	for (; *text; text++)
 		switch (*text) {
-		case '&':
-			fputs("&amp;", f);
-			break;
-		case '<':
-			fputs("&lt;", f);
-			break;
-		case '>':
-			fputs("&gt;", f);
-			break;
-		case '"':
-			fputs("&quot;", f);
-			break;
+		case '&': fputs("&amp;", f); break;
+		case '<': fputs("&lt;", f); break;
+		case '>': fputs("&gt;", f); break;
+		case '"': fputs("&quot;", f); break;
 		default:
 			/* XML has no way to say the others. */
 			fputc((unsigned char)*text < ' ' ? ' ' : *text, f);
@@ -97,7 +75,8 @@ static void put_xml(const char *text, FILE *f)
 }
 
 /* 'decides': a failure is one; else it is only told. */
-static void put_test(struct tests *t, const char *group, const char *name, bool good, bool decides, const char *why)
+static void put_test(struct tests *t, const char *group, const char *name, bool good, bool decides,
+	const char *why)
 {
 	t->number++;
 	t->failed += !good && decides;
@@ -106,7 +85,9 @@ static void put_test(struct tests *t, const char *group, const char *name, bool 
 		/* A number sign would begin a directive. */
 		for (const char *p = name; *p; p++)
 			fputc(*p == '#' || (unsigned char)*p < ' ' ? ' ' : *p, t->tap);
-		fprintf(t->tap, ": %s%s\n", why, good || decides ? "" : " # TODO one cell decides nothing, the baseline does");
+		fprintf(t->tap, ": %s%s\n", why,
+			good || decides ? ""
+					: " # TODO one cell decides nothing, the baseline does");
 	}
 	if (!t->junit)
 		return;
@@ -130,33 +111,39 @@ static void join(const json_t *names, const char *none, char *text, size_t size)
 	size_t i, n = 0;
 
 	snprintf(text, size, "%s", none);
-	json_array_foreach((json_t *)names, i, name)
-		if (n < size)
-			n += (size_t)snprintf(text + n, size - n, "%s%s", i ? "+" : "", json_string_value(name));
+	json_array_foreach((json_t *)names, i, name) if (n < size) n += (size_t)snprintf(
+		text + n, size - n, "%s%s", i ? "+" : "", json_string_value(name));
 }
 
 static void put_cell(struct tests *t, const json_t *cell)
 {
-	const json_t *verdict = json_object_get(cell, "verdict"), *error = json_object_get(verdict, "error");
+	const json_t *verdict = json_object_get(cell, "verdict"),
+		     *error = json_object_get(verdict, "error");
 	const char *resource = json_string_value(json_object_get(verdict, "resource"));
 	char name[512], victims[256], said[256], why[512];
 
 	join(json_object_get(cell, "victims"), "nobody", victims, sizeof(victims));
-	join(json_object_get(verdict, "indicted"), json_is_true(json_object_get(verdict, "abstain")) ? "abstains" : "nobody", said,
-	     sizeof(said));
+	join(json_object_get(verdict, "indicted"),
+		json_is_true(json_object_get(verdict, "abstain")) ? "abstains" : "nobody", said,
+		sizeof(said));
 	snprintf(name, sizeof(name), "cell %lld, %s under %s, guilty %s",
-		 (long long)json_integer_value(json_object_get(cell, "cell")), json_string_value(json_object_get(cell, "fault")),
-		 json_string_value(json_object_get(cell, "workload")), victims);
-	snprintf(why, sizeof(why), "%s%s%s%s", error ? "failed: " : "said ", error ? json_string_value(error) : said,
-		 resource ? ", " : "", resource ? resource : "");
-	put_test(t, json_string_value(json_object_get(cell, "detector")), name, json_is_true(json_object_get(cell, "right")),
-		 t->cells_decide, why);
+		(long long)json_integer_value(json_object_get(cell, "cell")),
+		json_string_value(json_object_get(cell, "fault")),
+		json_string_value(json_object_get(cell, "workload")), victims);
+	snprintf(why, sizeof(why), "%s%s%s%s", error ? "failed: " : "said ",
+		error ? json_string_value(error) : said, resource ? ", " : "",
+		resource ? resource : "");
+	put_test(t, json_string_value(json_object_get(cell, "detector")), name,
+		json_is_true(json_object_get(cell, "right")), t->cells_decide, why);
 }
 
-static void comparison_text(const struct comparison *c, char *name, size_t name_size, char *why, size_t why_size)
+static void comparison_text(
+	const struct comparison *c, char *name, size_t name_size, char *why, size_t why_size)
 {
-	snprintf(name, name_size, "%s, %s", c->wrong ? "wrong server" : "right server", c->fault ? c->fault : "all faults");
-	snprintf(why, why_size, "%u of %u, before %u of %u (p = %.2g)", c->now, c->n_now, c->before, c->n_before, c->p);
+	snprintf(name, name_size, "%s, %s", c->wrong ? "wrong server" : "right server",
+		c->fault ? c->fault : "all faults");
+	snprintf(why, why_size, "%u of %u, before %u of %u (p = %.2g)", c->now, c->n_now, c->before,
+		c->n_before, c->p);
 }
 
 static void put_comparison(struct tests *t, const struct comparison *c)
@@ -177,12 +164,12 @@ static unsigned put_tests(struct tests *t, const json_t *cells, const struct com
 	if (t->tap)
 		fprintf(t->tap, "1..%u\n", n);
 	if (t->junit) {
-		fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"", t->junit);
+		fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"",
+			t->junit);
 		put_xml(t->run, t->junit);
 		fprintf(t->junit, "\" tests=\"%u\">\n", n);
 	}
-	json_array_foreach((json_t *)cells, i, cell)
-		put_cell(t, cell);
+	json_array_foreach((json_t *)cells, i, cell) put_cell(t, cell);
 	for (i = 0; c && i < c->n; i++)
 		put_comparison(t, &c->list[i]);
 	if (t->junit)
@@ -199,13 +186,15 @@ static void put_comparisons(const struct comparisons *c, const char *path, FILE 
 		if (!c->list[i].regression && !c->list[i].improvement)
 			continue;
 		comparison_text(&c->list[i], name, sizeof(name), why, sizeof(why));
-		fprintf(out, "%s: %s: %s: %s\n", c->list[i].regression ? "regression" : "better", c->list[i].detector, name, why);
+		fprintf(out, "%s: %s: %s: %s\n", c->list[i].regression ? "regression" : "better",
+			c->list[i].detector, name, why);
 	}
-	fprintf(out, "baseline %s (run %s): %zu regression%s in %zu comparisons\n", path, c->run, c->regressions,
-		c->regressions == 1 ? "" : "s", c->n);
+	fprintf(out, "baseline %s (run %s): %zu regression%s in %zu comparisons\n", path, c->run,
+		c->regressions, c->regressions == 1 ? "" : "s", c->n);
 }
 
-static int read_baseline(const char *path, const struct score_table *t, struct comparisons *c, struct err *e)
+static int read_baseline(
+	const char *path, const struct score_table *t, struct comparisons *c, struct err *e)
 {
 	json_error_t why;
 	json_t *baseline;
@@ -224,12 +213,14 @@ static int read_baseline(const char *path, const struct score_table *t, struct c
 	return rc;
 }
 
-static int write_baseline(const char *path, const struct score_table *t, const char *run, struct err *e)
+static int write_baseline(
+	const char *path, const struct score_table *t, const char *run, struct err *e)
 {
 	json_t *baseline = baseline_make(t, run, detector_nulls());
 	char *text = baseline ? json_dumps(baseline, JSON_INDENT(1)) : NULL, *line = NULL;
-	int rc = text && asprintf(&line, "%s\n", text) > 0 ? file_write_atomic(path, 0644, line, strlen(line), e)
-						       : err_errno(e, -ENOMEM, "cannot write '%s'", path);
+	int rc = text && asprintf(&line, "%s\n", text) > 0
+		? file_write_atomic(path, 0644, line, strlen(line), e)
+		: err_errno(e, -ENOMEM, "cannot write '%s'", path);
 
 	free(line);
 	free(text);
@@ -238,10 +229,12 @@ static int write_baseline(const char *path, const struct score_table *t, const c
 }
 
 /* The tests of --tap and --junit. */
-static int tests_show(const struct outcome_options *o, struct scoring *c, const struct comparisons *compared, FILE *out,
-		      unsigned *failed, struct err *e)
+static int tests_show(const struct outcome_options *o, struct scoring *c,
+	const struct comparisons *compared, FILE *out, unsigned *failed, struct err *e)
 {
-	struct tests t = {.tap = o->tap ? out : NULL, .cells_decide = !compared, .run = scoring_notes(c)->run_id};
+	struct tests t = {.tap = o->tap ? out : NULL,
+		.cells_decide = !compared,
+		.run = scoring_notes(c)->run_id};
 	int rc = 0;
 
 	if (o->junit && !(t.junit = fopen(o->junit, "we")))
@@ -252,7 +245,8 @@ static int tests_show(const struct outcome_options *o, struct scoring *c, const 
 	return rc;
 }
 
-int outcome_show(const char *command, struct store *s, const json_t *rows, const struct outcome_options *o, FILE *out)
+int outcome_show(const char *command, struct store *s, const json_t *rows,
+	const struct outcome_options *o, FILE *out)
 {
 	struct comparisons compared = {0};
 	struct scoring *c = NULL;
@@ -261,7 +255,8 @@ int outcome_show(const char *command, struct store *s, const json_t *rows, const
 	int rc = scoring_new(s, rows, o->cells, &c, &e);
 
 	if (!rc && !o->tap && o->by_strength) {
-		rc = show_doses(s, c, o->format, o->details, o->level ? o->level : SHOW_DOSE_LEVEL, out, &e);
+		rc = show_doses(s, c, o->format, o->details, o->level ? o->level : SHOW_DOSE_LEVEL,
+			out, &e);
 		if (rc == -ENOENT) {
 			rc = cmd_fail(command, CULPRIT_EXIT_USAGE, "%s", e.text);
 			goto out;
@@ -271,7 +266,8 @@ int outcome_show(const char *command, struct store *s, const json_t *rows, const
 	if (rc) {
 		bool usage = (o->against || o->cells.to) && (rc == -ENOENT || rc == -EINVAL);
 
-		rc = cmd_fail(command, usage ? CULPRIT_EXIT_USAGE : CULPRIT_EXIT_INVALID, "%s", e.text);
+		rc = cmd_fail(
+			command, usage ? CULPRIT_EXIT_USAGE : CULPRIT_EXIT_INVALID, "%s", e.text);
 		goto out;
 	}
 	if (o->write_baseline)

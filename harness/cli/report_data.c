@@ -23,7 +23,8 @@ static int read_facts(struct store *s, json_t *index, struct err *e)
 	size_t i;
 	int rc = store_table(s, "fact", &rows, e);
 
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(rows, i, row)
+	{
 		const char *key = json_string_value(json_object_get(row, "key"));
 		size_t k = 0;
 
@@ -48,8 +49,9 @@ static int print_doses(struct store *s, struct scoring *c, FILE *f, struct err *
 }
 
 /* What 'print' prints, as 'key'. */
-static int read_printed(struct store *s, struct scoring *c, int (*print)(struct store *, struct scoring *, FILE *, struct err *),
-			json_t *index, const char *key, struct err *e)
+static int read_printed(struct store *s, struct scoring *c,
+	int (*print)(struct store *, struct scoring *, FILE *, struct err *), json_t *index,
+	const char *key, struct err *e)
 {
 	char *text = NULL;
 	size_t size = 0;
@@ -64,7 +66,8 @@ static int read_printed(struct store *s, struct scoring *c, int (*print)(struct 
 	return rc;
 }
 
-/* The scores exactly as 'culprit table --format json' gives them, and with '--by strength' where faults come in several. */
+/* The scores exactly as 'culprit table --format json' gives them, and with '--by strength' where
+ * faults come in several. */
 static int read_table(struct store *s, json_t *index, struct err *e)
 {
 	struct scoring *c = NULL;
@@ -78,7 +81,8 @@ static int read_table(struct store *s, json_t *index, struct err *e)
 	return rc;
 }
 
-static int read_rows(struct store *s, json_t *index, const char *key, const char *table, struct err *e)
+static int read_rows(
+	struct store *s, json_t *index, const char *key, const char *table, struct err *e)
 {
 	json_t *rows = NULL;
 	int rc = store_table(s, table, &rows, e);
@@ -93,9 +97,10 @@ static json_t *metric_list(void)
 	json_t *list = json_array();
 
 	for (int m = 0; m < METRIC_COUNT; m++)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:s}", "name", metric_name(m), "unit", metric_unit(m),
-						      "service_time", m < METRIC_SERVICE_TIMES, "definition",
-						      metric_definition(m)));
+		json_array_append_new(list,
+			json_pack("{s:s, s:s, s:b, s:s}", "name", metric_name(m), "unit",
+				metric_unit(m), "service_time", m < METRIC_SERVICE_TIMES,
+				"definition", metric_definition(m)));
 	return list;
 }
 
@@ -105,7 +110,8 @@ static int read_verdicts(struct store *s, json_t *index, struct err *e)
 	size_t i;
 	int rc = store_verdicts(s, &rows, e);
 
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(rows, i, row)
+	{
 		json_t *verdict = json_deep_copy(json_object_get(row, "verdict"));
 
 		json_object_del(verdict, "evidence");
@@ -133,11 +139,13 @@ static void keep_runtime(json_t *attempt)
 
 int report_index(struct store *s, json_t **out, struct err *e)
 {
-	json_t *index = json_pack("{s:{s:s, s:I}, s:s, s:o}", "report", "culprit_version", CULPRIT_VERSION, "made_s",
-				  (json_int_t)time(NULL), "run", store_run_id(s), "metrics", metric_list());
+	json_t *index = json_pack("{s:{s:s, s:I}, s:s, s:o}", "report", "culprit_version",
+		CULPRIT_VERSION, "made_s", (json_int_t)time(NULL), "run", store_run_id(s),
+		"metrics", metric_list());
 	json_t *tally = NULL, *row;
 	size_t i;
-	int rc = index ? store_tally(s, &tally, e) : err_set(e, -EINVAL, "the run's name is no text");
+	int rc = index ? store_tally(s, &tally, e)
+		       : err_set(e, -EINVAL, "the run's name is no text");
 
 	if (!rc) {
 		json_object_set_new(index, "tally", tally);
@@ -153,8 +161,7 @@ int report_index(struct store *s, json_t **out, struct err *e)
 		rc = read_rows(s, index, "models", "model", e);
 	if (!rc)
 		rc = read_verdicts(s, index, e);
-	json_array_foreach(json_object_get(index, "attempts"), i, row)
-		keep_runtime(row);
+	json_array_foreach(json_object_get(index, "attempts"), i, row) keep_runtime(row);
 	if (rc)
 		json_decref(index);
 	else
@@ -184,12 +191,12 @@ static bool is_constant(const struct sample *samples, size_t n)
 }
 
 struct charted {
-	json_t *metrics;     /* {metric: {server: [[second], [count], [sum], [max], [bytes]]}} */
-	json_t *moving;      /* {metric: true}: those of which a server's samples change */
+	json_t *metrics; /* {metric: {server: [[second], [count], [sum], [max], [bytes]]}} */
+	json_t *moving;  /* {metric: true}: those of which a server's samples change */
 };
 
-static int add_series(void *ctx, const char *name, const char *server, const struct sample *samples, size_t n,
-		      struct err *e)
+static int add_series(void *ctx, const char *name, const char *server, const struct sample *samples,
+	size_t n, struct err *e)
 {
 	struct charted *c = ctx;
 	json_t *columns = json_pack("[[], [], [], [], []]");
@@ -200,10 +207,12 @@ static int add_series(void *ctx, const char *name, const char *server, const str
 		json_object_set_new(c->moving, name, json_true());
 	for (size_t i = 0; i < n; i++) {
 		json_array_append_new(json_array_get(columns, 0), json_integer(samples[i].second));
-		json_array_append_new(json_array_get(columns, 1), json_integer((json_int_t)samples[i].count));
+		json_array_append_new(
+			json_array_get(columns, 1), json_integer((json_int_t)samples[i].count));
 		json_array_append_new(json_array_get(columns, 2), json_real(samples[i].sum_s));
 		json_array_append_new(json_array_get(columns, 3), json_real(samples[i].max_s));
-		json_array_append_new(json_array_get(columns, 4), json_integer((json_int_t)samples[i].bytes));
+		json_array_append_new(
+			json_array_get(columns, 4), json_integer((json_int_t)samples[i].bytes));
 	}
 	json_object_set_new(member(c->metrics, name, json_object()), server, columns);
 	return 0;
@@ -217,9 +226,8 @@ static int read_columns(struct store *s, int64_t attempt, json_t **out, struct e
 	json_t *of;
 	void *next;
 
-	json_object_foreach_safe(c.metrics, next, name, of)
-		if (!json_object_get(c.moving, name))
-			json_object_del(c.metrics, name);
+	json_object_foreach_safe(c.metrics, next, name, of) if (!json_object_get(c.moving, name))
+		json_object_del(c.metrics, name);
 	json_decref(c.moving);
 	if (rc)
 		json_decref(c.metrics);
@@ -234,7 +242,8 @@ static json_t *of_attempt(const json_t *all, json_int_t attempt)
 	json_t *list = json_array(), *row;
 	size_t i;
 
-	json_array_foreach((json_t *)all, i, row) {
+	json_array_foreach((json_t *)all, i, row)
+	{
 		if (json_integer_value(json_object_get(row, "attempt")) == attempt) {
 			json_t *copy = json_copy(row);
 
@@ -245,8 +254,8 @@ static json_t *of_attempt(const json_t *all, json_int_t attempt)
 	return list;
 }
 
-int report_block(struct store *s, const json_t *attempt, const json_t *verdicts, const json_t *files, json_t **out,
-		 struct err *e)
+int report_block(struct store *s, const json_t *attempt, const json_t *verdicts,
+	const json_t *files, json_t **out, struct err *e)
 {
 	json_int_t id = json_integer_value(json_object_get(attempt, "id"));
 	json_t *samples = NULL, *events = NULL, *detail;
@@ -261,7 +270,8 @@ int report_block(struct store *s, const json_t *attempt, const json_t *verdicts,
 	detail = parsed(json_string_value(json_object_get(attempt, "detail")));
 	/* Addresses, and for 'culprit remeasure' only. */
 	json_object_del(detail, "reduction");
-	*out = json_pack("{s:o, s:o, s:o, s:o, s:o}", "detail", detail, "samples", samples, "events", events, "verdicts",
-			 of_attempt(verdicts, id), "files", of_attempt(files, id));
+	*out = json_pack("{s:o, s:o, s:o, s:o, s:o}", "detail", detail, "samples", samples,
+		"events", events, "verdicts", of_attempt(verdicts, id), "files",
+		of_attempt(files, id));
 	return 0;
 }

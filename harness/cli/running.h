@@ -1,6 +1,6 @@
 /*
- * What 'culprit run' and 'culprit resume' share: from a scenario and an inventory to an executor, and from its end to
- * an exit code.
+ * What 'culprit run' and 'culprit resume' share: from a scenario and an inventory to an executor,
+ * and from its end to an exit code.
  */
 #ifndef CULPRIT_CLI_RUNNING_H
 #define CULPRIT_CLI_RUNNING_H
@@ -18,8 +18,10 @@ struct run_options {
 	struct outcome_options outcome;
 };
 
-/* Loads the scenario and the inventory and makes the plan. '*inventory' gets the path that was chosen. */
-int running_prepare(struct executor *x, const struct run_options *o, const char **inventory, struct err *e);
+/* Loads the scenario and the inventory and makes the plan. '*inventory' gets the path that was
+ * chosen. */
+int running_prepare(
+	struct executor *x, const struct run_options *o, const char **inventory, struct err *e);
 
 /* [{name, params}] and [names]. New references. */
 json_t *running_detectors(const struct scenario *s);
@@ -27,10 +29,10 @@ json_t *running_servers(const struct cluster *c);
 
 int running_set_json(struct store *s, const char *key, const json_t *v, struct err *e);
 
-/* The cells are run, or 'rc' and 'why' say what kept them from it: table, complaints in the name of 'command', exit
- * code. */
-int running_conclude(struct executor *x, const char *command, const struct outcome_options *o, int rc,
-		     const struct err *why);
+/* The cells are run, or 'rc' and 'why' say what kept them from it: table, complaints in the name of
+ * 'command', exit code. */
+int running_conclude(struct executor *x, const char *command, const struct outcome_options *o,
+	int rc, const struct err *why);
 
 void running_clear(struct executor *x);
 

@@ -13,7 +13,8 @@
 #include "results/overhead.h"
 #include "results/paper.h"
 
-int show_parse_whole(const char *command, const char *option, const char *text, long min, long max, long *value)
+int show_parse_whole(
+	const char *command, const char *option, const char *text, long min, long max, long *value)
 {
 	char *end;
 	long v;
@@ -21,7 +22,8 @@ int show_parse_whole(const char *command, const char *option, const char *text, 
 	errno = 0;
 	v = strtol(text, &end, 10);
 	if (errno || end == text || *end || v < min || v > max) {
-		cmd_fail(command, 0, "%s takes a whole number from %ld to %ld, not '%s'", option, min, max, text);
+		cmd_fail(command, 0, "%s takes a whole number from %ld to %ld, not '%s'", option,
+			min, max, text);
 		return -EINVAL;
 	}
 	*value = v;
@@ -43,36 +45,40 @@ static char *show_victims(const struct cell *c, char *const servers[], char *buf
 
 	snprintf(buf, size, "-");
 	for (size_t i = 0; i < c->n_victims && n < size; i++)
-		n += (size_t)snprintf(buf + n, size - n, "%s%s", i ? "+" : "", servers[c->victims[i]]);
+		n += (size_t)snprintf(
+			buf + n, size - n, "%s%s", i ? "+" : "", servers[c->victims[i]]);
 	return buf;
 }
 
-static int plan_json(const struct scenario *s, const struct plan *p, char *const servers[], FILE *out)
+static int plan_json(
+	const struct scenario *s, const struct plan *p, char *const servers[], FILE *out)
 {
 	json_t *cells = json_array(), *top;
 
 	for (size_t i = 0; i < p->n; i++) {
 		const struct cell *c = &p->cells[i];
 
-		json_array_append_new(cells, json_pack("{s:I, s:b, s:s, s:O, s:s, s:o, s:s, s:I, s:o}", "cell",
-						       (json_int_t)c->number, "training", c->training, "workload",
-						       s->workloads[c->workload].label, "workload_params",
-						       s->workloads[c->workload].params, "fault", cell_fault(s, c),
-						       "fault_params",
-						       c->fault == SIZE_MAX ? json_object()
-									    : json_incref(s->faults[c->fault].params),
-						       "tracer", s->tracers[c->tracer].label, "repeat", (json_int_t)c->repeat, "victims",
-						       victim_list(c, servers)));
+		json_array_append_new(cells,
+			json_pack("{s:I, s:b, s:s, s:O, s:s, s:o, s:s, s:I, s:o}", "cell",
+				(json_int_t)c->number, "training", c->training, "workload",
+				s->workloads[c->workload].label, "workload_params",
+				s->workloads[c->workload].params, "fault", cell_fault(s, c),
+				"fault_params",
+				c->fault == SIZE_MAX ? json_object()
+						     : json_incref(s->faults[c->fault].params),
+				"tracer", s->tracers[c->tracer].label, "repeat",
+				(json_int_t)c->repeat, "victims", victim_list(c, servers)));
 	}
-	top = json_pack("{s:s, s:I, s:f, s:o}", "scenario", s->name, "seed", (json_int_t)p->seed, "seconds",
-			(double)p->n * (attempt_phases_s(s) + 6), "cells", cells);
+	top = json_pack("{s:s, s:I, s:f, s:o}", "scenario", s->name, "seed", (json_int_t)p->seed,
+		"seconds", (double)p->n * (attempt_phases_s(s) + 6), "cells", cells);
 	json_dumpf(top, out, JSON_INDENT(2));
 	fputc('\n', out);
 	json_decref(top);
 	return CULPRIT_EXIT_OK;
 }
 
-int show_plan(const struct scenario *s, const struct plan *p, char *const servers[], bool json, FILE *out)
+int show_plan(
+	const struct scenario *s, const struct plan *p, char *const servers[], bool json, FILE *out)
 {
 	int seconds = (int)((double)p->n * (attempt_phases_s(s) + 6)), widths[2] = {8, 6};
 
@@ -85,8 +91,8 @@ int show_plan(const struct scenario *s, const struct plan *p, char *const server
 		widths[0] = workload > widths[0] ? workload : widths[0];
 		widths[1] = treatment > widths[1] ? treatment : widths[1];
 	}
-	fprintf(out, "scenario %s, seed %llu: %zu cells, about %d:%02d:%02d\n\n", s->name, (unsigned long long)p->seed,
-		p->n, seconds / 3600, seconds / 60 % 60, seconds % 60);
+	fprintf(out, "scenario %s, seed %llu: %zu cells, about %d:%02d:%02d\n\n", s->name,
+		(unsigned long long)p->seed, p->n, seconds / 3600, seconds / 60 % 60, seconds % 60);
 	fprintf(out, "%5s  %-8s %-*s %-*s %s\n", "cell", "repeat", widths[0], "workload", widths[1],
 		s->measure == MEASURE_RUNTIME ? "tracer" : "fault", "victim");
 	for (size_t i = 0; i < p->n; i++) {
@@ -94,8 +100,9 @@ int show_plan(const struct scenario *s, const struct plan *p, char *const server
 		char repeat[32], victims[256];
 
 		snprintf(repeat, sizeof(repeat), "%s%ld", c->training ? "train " : "", c->repeat);
-		fprintf(out, "%5zu  %-8s %-*s %-*s %s\n", c->number, repeat, widths[0], s->workloads[c->workload].label, widths[1],
-			cell_treatment(s, c), show_victims(c, servers, victims, sizeof(victims)));
+		fprintf(out, "%5zu  %-8s %-*s %-*s %s\n", c->number, repeat, widths[0],
+			s->workloads[c->workload].label, widths[1], cell_treatment(s, c),
+			show_victims(c, servers, victims, sizeof(victims)));
 	}
 	return CULPRIT_EXIT_OK;
 }
@@ -111,19 +118,26 @@ static int64_t count_or_unknown(const json_t *row, const char *key)
 static int publish(struct overhead *o, const char *against, struct err *e)
 {
 	char *path = NULL, *text = NULL, *save = NULL;
-	int rc = strcmp(against, "hotdep09-table2") ? err_set(e, -EINVAL, "'%s' holds no run times, which this run measures; "
-							      "hotdep09-table2 does", against) : 0;
+	int rc = strcmp(against, "hotdep09-table2")
+		? err_set(e, -EINVAL,
+			  "'%s' holds no run times, which this run measures; "
+			  "hotdep09-table2 does",
+			  against)
+		: 0;
 
 	if (!rc)
 		rc = home_path("results/hotdep09-table2.csv", &path, e);
 	if (!rc)
 		rc = file_read(path, &text, NULL, e);
-	for (char *line = rc ? NULL : strtok_r(text, "\n", &save); line && !rc; line = strtok_r(NULL, "\n", &save)) {
+	for (char *line = rc ? NULL : strtok_r(text, "\n", &save); line && !rc;
+		line = strtok_r(NULL, "\n", &save)) {
 		char tracer[64], workload[64];
 		double pct;
 
-		if (*line != '#' && sscanf(line, "%63[^,],%63[^,],%lf", tracer, workload, &pct) == 3)
-			rc = overhead_publish(o, "001, Table 2 (PVFS on ten servers; HotDep 2009)", workload, tracer, pct, e);
+		if (*line != '#' &&
+			sscanf(line, "%63[^,],%63[^,],%lf", tracer, workload, &pct) == 3)
+			rc = overhead_publish(o, "001, Table 2 (PVFS on ten servers; HotDep 2009)",
+				workload, tracer, pct, e);
 	}
 	free(text);
 	free(path);
@@ -147,8 +161,8 @@ static int declare_runtimes(struct store *s, struct overhead *o, struct err *e)
 	return rc;
 }
 
-static int show_runtimes(struct store *s, enum table_format format, const struct table_notes *notes, const char *against,
-			 FILE *out, struct err *e)
+static int show_runtimes(struct store *s, enum table_format format, const struct table_notes *notes,
+	const char *against, FILE *out, struct err *e)
 {
 	struct overhead *o = overhead_new();
 	json_t *rows = NULL, *row;
@@ -157,13 +171,14 @@ static int show_runtimes(struct store *s, enum table_format format, const struct
 
 	if (!rc)
 		rc = declare_runtimes(s, o, e);
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(rows, i, row)
+	{
 		if (!rc)
 			rc = overhead_add(o, json_string_value(json_object_get(row, "workload")),
-					  json_string_value(json_object_get(row, "tracer")),
-					  (long)json_integer_value(json_object_get(row, "repeat")),
-					  json_number_value(json_object_get(row, "runtime_s")),
-					  count_or_unknown(row, "records"), count_or_unknown(row, "lost"), e);
+				json_string_value(json_object_get(row, "tracer")),
+				(long)json_integer_value(json_object_get(row, "repeat")),
+				json_number_value(json_object_get(row, "runtime_s")),
+				count_or_unknown(row, "records"), count_or_unknown(row, "lost"), e);
 	}
 	if (!rc)
 		rc = publish(o, against ? against : "hotdep09-table2", e);
@@ -174,8 +189,8 @@ static int show_runtimes(struct store *s, enum table_format format, const struct
 	return rc;
 }
 
-static int show_paper(struct store *s, const struct scoring *c, enum table_format format, struct table_notes *notes,
-		      const char *against, FILE *out, struct err *e)
+static int show_paper(struct store *s, const struct scoring *c, enum table_format format,
+	struct table_notes *notes, const char *against, FILE *out, struct err *e)
 {
 	struct environment *env = NULL;
 	struct paper *p = NULL;
@@ -195,8 +210,8 @@ static int show_paper(struct store *s, const struct scoring *c, enum table_forma
 	return rc;
 }
 
-int show_table(struct store *s, struct scoring *c, enum table_format format, bool details, const char *against, FILE *out,
-	       struct err *e)
+int show_table(struct store *s, struct scoring *c, enum table_format format, bool details,
+	const char *against, FILE *out, struct err *e)
 {
 	char *measure = store_get(s, "measure");
 	int rc = 0;
@@ -212,8 +227,8 @@ int show_table(struct store *s, struct scoring *c, enum table_format format, boo
 	return rc;
 }
 
-int show_doses(struct store *s, struct scoring *c, enum table_format format, bool details, double level, FILE *out,
-	       struct err *e)
+int show_doses(struct store *s, struct scoring *c, enum table_format format, bool details,
+	double level, FILE *out, struct err *e)
 {
 	json_t *params = scoring_fault_params(s);
 	int rc;
@@ -238,7 +253,8 @@ static json_t *param_value(const char *text)
 int show_parse_detector(const char *command, const char *text, json_t *list)
 {
 	json_t *params = json_object();
-	char *copy = strdup(text), *save = NULL, *name = copy ? strtok_r(copy, ",", &save) : NULL, *word;
+	char *copy = strdup(text), *save = NULL, *name = copy ? strtok_r(copy, ",", &save) : NULL,
+	     *word;
 	int rc = name ? 0 : -EINVAL;
 
 	while (!rc && (word = strtok_r(NULL, ",", &save))) {
@@ -254,7 +270,8 @@ int show_parse_detector(const char *command, const char *text, json_t *list)
 	if (rc)
 		cmd_fail(command, 0, "--detector takes NAME or NAME,KEY=VALUE,..., not '%s'", text);
 	else
-		json_array_append_new(list, json_pack("{s:s, s:O}", "name", name, "params", params));
+		json_array_append_new(
+			list, json_pack("{s:s, s:O}", "name", name, "params", params));
 	json_decref(params);
 	free(copy);
 	return rc;
@@ -266,7 +283,8 @@ int show_judge(struct store *s, const json_t *detectors, struct judge **out, str
 	int rc;
 
 	if (!servers || !own)
-		rc = err_set(e, -EINVAL, "'%s' was not written to the point where it can be judged", store_folder(s));
+		rc = err_set(e, -EINVAL, "'%s' was not written to the point where it can be judged",
+			store_folder(s));
 	else
 		rc = judge_new(json_array_size(detectors) ? detectors : own, servers, s, out, e);
 	json_decref(servers);

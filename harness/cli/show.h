@@ -12,23 +12,26 @@
 #include "results/table.h"
 
 /* A whole number between 'min' and 'max'; else complains as 'command' and returns -EINVAL. */
-int show_parse_whole(const char *command, const char *option, const char *text, long min, long max, long *value);
+int show_parse_whole(
+	const char *command, const char *option, const char *text, long min, long max, long *value);
 
 /* The plan, for --dry-run; returns an exit code. */
-int show_plan(const struct scenario *s, const struct plan *p, char *const servers[], bool json, FILE *out);
+int show_plan(const struct scenario *s, const struct plan *p, char *const servers[], bool json,
+	FILE *out);
 
-/* Renders the table of what was scored, beside the published one 'against' (NULL: none; run times always stand beside 001's).
- * -ENOENT or -EINVAL for one that there is not, or of another kind. */
-int show_table(struct store *s, struct scoring *c, enum table_format format, bool details, const char *against, FILE *out,
-	       struct err *e);
+/* Renders the table of what was scored, beside the published one 'against' (NULL: none; run times
+ * always stand beside 001's). -ENOENT or -EINVAL for one that there is not, or of another kind. */
+int show_table(struct store *s, struct scoring *c, enum table_format format, bool details,
+	const char *against, FILE *out, struct err *e);
 
 #define SHOW_DOSE_LEVEL 0.95 /* of TP, unless told */
 
 /* What was scored by the strength of faults (results/dose.h). */
-int show_doses(struct store *s, struct scoring *c, enum table_format format, bool details, double level, FILE *out,
-	       struct err *e);
+int show_doses(struct store *s, struct scoring *c, enum table_format format, bool details,
+	double level, FILE *out, struct err *e);
 
-/* "NAME", or "NAME,KEY=VALUE,...", appended to a list of {name, params}; else complains and returns -EINVAL. */
+/* "NAME", or "NAME,KEY=VALUE,...", appended to a list of {name, params}; else complains and returns
+ * -EINVAL. */
 int show_parse_detector(const char *command, const char *text, json_t *list);
 
 /* The judge of a recorded run, with these detectors or, if there are none, its own. */

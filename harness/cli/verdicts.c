@@ -16,7 +16,8 @@ static void print_indicted(const json_t *verdict, FILE *out)
 	json_t *name;
 	size_t i;
 
-	json_array_foreach(json_object_get(verdict, "indicted"), i, name) {
+	json_array_foreach(json_object_get(verdict, "indicted"), i, name)
+	{
 		const json_t *since = json_object_get(times, json_string_value(name));
 
 		fprintf(out, "%s%s", i ? ", " : "", json_string_value(name));
@@ -44,10 +45,8 @@ static void print_branch(const json_t *v, const char *name, int depth, FILE *out
 		return;
 	}
 	fprintf(out, "%*s%s:\n", depth * 2, "", name);
-	json_object_foreach((json_t *)v, key, item)
-		print_branch(item, key, depth + 1, out);
-	json_array_foreach((json_t *)v, i, item)
-		print_branch(item, "-", depth + 1, out);
+	json_object_foreach((json_t *)v, key, item) print_branch(item, key, depth + 1, out);
+	json_array_foreach((json_t *)v, i, item) print_branch(item, "-", depth + 1, out);
 }
 
 /* Sorted: what comes out of Lua has no order, and the same verdict shall look the same. */
@@ -64,7 +63,8 @@ static void print_evidence(const json_t *v, FILE *out)
 static void print_verdict(const char *detector, const json_t *verdict, bool evidence, FILE *out)
 {
 	const char *metric = text(verdict, "metric"), *resource = text(verdict, "resource");
-	bool any = !strcmp(metric, "any"), guilty = json_array_size(json_object_get(verdict, "indicted")) > 0;
+	bool any = !strcmp(metric, "any"),
+	     guilty = json_array_size(json_object_get(verdict, "indicted")) > 0;
 
 	if (!any && !guilty && !evidence)
 		return;
@@ -72,7 +72,8 @@ static void print_verdict(const char *detector, const json_t *verdict, bool evid
 	if (text(verdict, "error"))
 		fprintf(out, "failed: %s", text(verdict, "error"));
 	else if (json_is_true(json_object_get(verdict, "abstain")))
-		fprintf(out, "abstains%s%s", text(verdict, "reason") ? ": " : "", text(verdict, "reason") ? text(verdict, "reason") : "");
+		fprintf(out, "abstains%s%s", text(verdict, "reason") ? ": " : "",
+			text(verdict, "reason") ? text(verdict, "reason") : "");
 	else if (!guilty)
 		fputs("healthy", out);
 	print_indicted(verdict, out);
@@ -94,7 +95,8 @@ int verdicts_print(const json_t *verdicts, bool json, bool evidence, FILE *out)
 		fputc('\n', out);
 		return fflush(out) || ferror(out) ? -EIO : 0;
 	}
-	json_array_foreach((json_t *)verdicts, i, row) {
+	json_array_foreach((json_t *)verdicts, i, row)
+	{
 		const json_t *verdict = json_object_get(row, "verdict");
 
 		if (strcmp(text(verdict, "metric"), "any"))
@@ -104,10 +106,11 @@ int verdicts_print(const json_t *verdicts, bool json, bool evidence, FILE *out)
 			fprintf(out, "%s\n", text(row, "what"));
 		before = text(row, "what");
 		print_verdict(detector, verdict, evidence, out);
-		json_array_foreach((json_t *)verdicts, k, other)
-			if (!strcmp(text(other, "what"), before) && !strcmp(text(other, "detector"), detector) &&
-			    strcmp(text(json_object_get(other, "verdict"), "metric"), "any"))
-				print_verdict(detector, json_object_get(other, "verdict"), evidence, out);
+		json_array_foreach(
+			(json_t *)verdicts, k, other) if (!strcmp(text(other, "what"), before) &&
+			!strcmp(text(other, "detector"), detector) &&
+			strcmp(text(json_object_get(other, "verdict"), "metric"), "any"))
+			print_verdict(detector, json_object_get(other, "verdict"), evidence, out);
 	}
 	return fflush(out) || ferror(out) ? -EIO : 0;
 }

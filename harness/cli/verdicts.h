@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* 'verdicts': [{what, detector, verdict, ...}]; what is alike comes together. As JSON, all of it; else a line a
- * detector, and one for each metric that indicts. 0, or -EIO. */
+/* 'verdicts': [{what, detector, verdict, ...}]; what is alike comes together. As JSON, all of it;
+ * else a line a detector, and one for each metric that indicts. 0, or -EIO. */
 int verdicts_print(const json_t *verdicts, bool json, bool evidence, FILE *out);
 
 #endif

@@ -16,15 +16,9 @@
 static struct member ***role_list(struct cluster *c, enum role role, size_t **count)
 {
 	switch (role) {
-	case ROLE_SERVER:
-		*count = &c->n_servers;
-		return &c->servers;
-	case ROLE_CLIENT:
-		*count = &c->n_clients;
-		return &c->clients;
-	default:
-		*count = &c->n_outsiders;
-		return &c->outsiders;
+	case ROLE_SERVER: *count = &c->n_servers; return &c->servers;
+	case ROLE_CLIENT: *count = &c->n_clients; return &c->clients;
+	default: *count = &c->n_outsiders; return &c->outsiders;
 	}
 }
 
@@ -57,7 +51,8 @@ int cluster_load(const char *path, struct cluster **out, struct err *e)
 	}
 	c->n_members = n;
 	if (!c->n_servers || !c->n_clients)
-		rc = err_set(e, -EINVAL, "%s: a cluster needs at least one server and one client", path);
+		rc = err_set(
+			e, -EINVAL, "%s: a cluster needs at least one server and one client", path);
 out:
 	if (rc)
 		cluster_free(c);
@@ -92,7 +87,8 @@ int cluster_find_processes(struct cluster *c, struct err *e)
 {
 	struct node_request *requests = calloc(c->n_members, sizeof(*requests));
 	struct fs *fs = NULL;
-	int rc = requests ? fs_load(c->inv->fs_type, &fs, e) : err_errno(e, -ENOMEM, "cannot look for processes");
+	int rc = requests ? fs_load(c->inv->fs_type, &fs, e)
+			  : err_errno(e, -ENOMEM, "cannot look for processes");
 
 	if (rc)
 		goto out;
@@ -106,8 +102,9 @@ int cluster_find_processes(struct cluster *c, struct err *e)
 		m->pids = NULL;
 		rc = fs_pids(fs, m->host, requests[i].result, &m->pids, e);
 		if (!rc && m->host->role != ROLE_OUTSIDER && !json_array_size(m->pids))
-			rc = err_set(e, -ENOENT, "%s: no %s process of the %s is running there; start the file system first",
-				     m->host->ssh.name, c->inv->fs_type, role_name(m->host->role));
+			rc = err_set(e, -ENOENT,
+				"%s: no %s process of the %s is running there; start the file system first",
+				m->host->ssh.name, c->inv->fs_type, role_name(m->host->role));
 	}
 	for (size_t i = 0; i < c->n_members; i++)
 		json_decref(requests[i].result);
@@ -117,7 +114,8 @@ out:
 	return rc;
 }
 
-/* One round: 0 if every client's probe ended with 0, -EAGAIN with the complaint of one that did not. */
+/* One round: 0 if every client's probe ended with 0, -EAGAIN with the complaint of one that did
+ * not. */
 static int probe_clients(struct cluster *c, struct fs *fs, struct err *e)
 {
 	struct node_request *requests = calloc(c->n_clients, sizeof(*requests));
@@ -129,8 +127,9 @@ static int probe_clients(struct cluster *c, struct fs *fs, struct err *e)
 
 		rc = fs_probe(fs, c->clients[i]->host, &argv, e);
 		if (argv)
-			requests[n++] = (struct node_request){.node = c->clients[i]->node, .op = "run",
-							      .args = json_pack("{s:o, s:i}", "argv", argv, "timeout_s", 30)};
+			requests[n++] = (struct node_request){.node = c->clients[i]->node,
+				.op = "run",
+				.args = json_pack("{s:o, s:i}", "argv", argv, "timeout_s", 30)};
 	}
 	if (!rc)
 		rc = node_call_all(requests, n, 40, e);
@@ -138,8 +137,9 @@ static int probe_clients(struct cluster *c, struct fs *fs, struct err *e)
 		rc = -EAGAIN;
 	for (size_t i = 0; i < n; i++) {
 		if (!rc && json_integer_value(json_object_get(requests[i].result, "exit")))
-			rc = err_set(e, -EAGAIN, "%s: the file system is not whole: %.200s", node_name(requests[i].node),
-				     json_string_value(json_object_get(requests[i].result, "output")));
+			rc = err_set(e, -EAGAIN, "%s: the file system is not whole: %.200s",
+				node_name(requests[i].node),
+				json_string_value(json_object_get(requests[i].result, "output")));
 		json_decref(requests[i].result);
 	}
 	free(requests);
@@ -168,7 +168,8 @@ int cluster_wait_healthy(struct cluster *c, double patience_s, struct err *e)
 	return rc;
 }
 
-/* Packets are known by numbers; what a name means is asked of another host of the cluster, then here. */
+/* Packets are known by numbers; what a name means is asked of another host of the cluster, then
+ * here. */
 static int number_address(struct cluster *c, size_t i, struct err *e)
 {
 	struct host *h = &c->inv->hosts[i];
@@ -178,21 +179,24 @@ static int number_address(struct cluster *c, size_t i, struct err *e)
 	struct addrinfo *list = NULL;
 	int rc;
 
-	if (inet_pton(AF_INET, h->address, bytes) == 1 || inet_pton(AF_INET6, h->address, bytes) == 1)
+	if (inet_pton(AF_INET, h->address, bytes) == 1 ||
+		inet_pton(AF_INET6, h->address, bytes) == 1)
 		return 0;
 	rc = node_call(c->members[(i + 1) % c->n_members].node, "run",
-		       json_pack("{s:[s, s, s]}", "argv", "getent", "ahosts", h->address), 40, &result, e);
+		json_pack("{s:[s, s, s]}", "argv", "getent", "ahosts", h->address), 40, &result, e);
 	if (rc)
 		return rc;
 	if (!json_integer_value(json_object_get(result, "exit")))
 		sscanf(json_string_value(json_object_get(result, "output")), "%63s", number);
 	json_decref(result);
 	if (!*number && !getaddrinfo(h->address, NULL, NULL, &list)) {
-		getnameinfo(list->ai_addr, list->ai_addrlen, number, sizeof(number), NULL, 0, NI_NUMERICHOST);
+		getnameinfo(list->ai_addr, list->ai_addrlen, number, sizeof(number), NULL, 0,
+			NI_NUMERICHOST);
 		freeaddrinfo(list);
 	}
 	if (!*number)
-		return err_set(e, -EINVAL, "%s: '%s' means no address to its peers: give 'address'", h->ssh.name, h->address);
+		return err_set(e, -EINVAL, "%s: '%s' means no address to its peers: give 'address'",
+			h->ssh.name, h->address);
 	free(h->address);
 	h->address = strdup(number);
 	return h->address ? 0 : err_errno(e, -ENOMEM, "cannot look at the cluster");
@@ -227,8 +231,10 @@ static int refuse_quarantined(struct cluster *c, struct err *e)
 		const json_t *list = json_object_get(node_hello(c->members[i].node), "quarantined");
 
 		if (json_array_size(list))
-			return err_set(e, -EBUSY, "%s is quarantined: %s; 'culprit undo' waits until it is over",
-				       node_name(c->members[i].node), json_string_value(json_array_get(list, 0)));
+			return err_set(e, -EBUSY,
+				"%s is quarantined: %s; 'culprit undo' waits until it is over",
+				node_name(c->members[i].node),
+				json_string_value(json_array_get(list, 0)));
 	}
 	return 0;
 }
@@ -241,7 +247,8 @@ int cluster_connect(struct cluster *c, struct err *e)
 		rc = refuse_quarantined(c, e);
 
 	for (size_t i = 0; !rc && i < c->n_members; i++)
-		rc = node_clock_offset(c->members[i].node, &c->members[i].offset_s, &c->members[i].offset_error_s, e);
+		rc = node_clock_offset(c->members[i].node, &c->members[i].offset_s,
+			&c->members[i].offset_error_s, e);
 	if (!rc)
 		rc = complete_hosts(c, e);
 	if (!rc)

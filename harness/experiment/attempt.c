@@ -17,7 +17,8 @@
 
 double attempt_phases_s(const struct scenario *s)
 {
-	return s->measure == MEASURE_RUNTIME ? RUNTIME_GUESS_S : s->before_s + s->fault_s + s->after_s;
+	return s->measure == MEASURE_RUNTIME ? RUNTIME_GUESS_S
+					     : s->before_s + s->fault_s + s->after_s;
 }
 
 /* After a failure: whatever still runs or acts is stopped as far as the nodes can be reached. */
@@ -78,7 +79,8 @@ static int run_trial(struct trial *t, struct err *e)
 	stopped_s = clock_mono_s();
 	trial_note_between(t, false, runtime ? "fetching output" : "fetching traces");
 	if (!rc)
-		rc = measure_fetch(t->x, t->folder, t->workload, t->fault && t->fault->may_fail, t->detail, e);
+		rc = measure_fetch(
+			t->x, t->folder, t->workload, t->fault && t->fault->may_fail, t->detail, e);
 	if (!rc && runtime)
 		rc = measure_runtime(t->x, t->folder, t->detail, e);
 	if (!rc) {
@@ -98,7 +100,8 @@ static int run_trial(struct trial *t, struct err *e)
 	return rc;
 }
 
-/* Faults of the script or the harness are errors; what befell the nodes makes the attempt invalid. */
+/* Faults of the script or the harness are errors; what befell the nodes makes the attempt
+ * invalid. */
 static enum outcome outcome_of(int rc)
 {
 	if (!rc)
@@ -115,8 +118,8 @@ static int sync_folders(struct trial *t, struct err *e)
 	for (size_t i = 0; i < 2 && !rc; i++) {
 		char *path = NULL;
 		int fd = asprintf(&path, "%s/%s", store_folder(t->x->store), names[i]) < 0
-				 ? -1
-				 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+			? -1
+			: open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		if (fd < 0 || fsync(fd) < 0)
 			rc = err_errno(e, -errno, "cannot write '%s' to the disk", names[i]);
@@ -127,7 +130,8 @@ static int sync_folders(struct trial *t, struct err *e)
 	return rc;
 }
 
-/* The attempt's row with what was measured, in one transaction: it is there whole, its files on the disk, or not. */
+/* The attempt's row with what was measured, in one transaction: it is there whole, its files on the
+ * disk, or not. */
 static int record_in(struct trial *t, struct store *s, const struct reduction *m, struct err *e)
 {
 	int rc = store_begin(s, e);
@@ -145,8 +149,10 @@ static int record_in(struct trial *t, struct store *s, const struct reduction *m
 	return rc;
 }
 
-/* In both stores, or in none; the one beside first, so that what only it has can be told from what is complete. */
-static int record_both(struct trial *t, const struct reduction *m, const struct reduction *beside, struct err *e)
+/* In both stores, or in none; the one beside first, so that what only it has can be told from what
+ * is complete. */
+static int record_both(
+	struct trial *t, const struct reduction *m, const struct reduction *beside, struct err *e)
 {
 	int rc = 0;
 
@@ -174,9 +180,11 @@ static int record(struct trial *t, int rc, struct err *why, struct err *e)
 	if (reduced) {
 		rc = measure_describe(t->x, &cluster, why);
 		if (!rc)
-			rc = measure_reduce(t->x, t->folder, cluster, t->row.start_ns, t->row.seconds, false, &m, why);
+			rc = measure_reduce(t->x, t->folder, cluster, t->row.start_ns,
+				t->row.seconds, false, &m, why);
 		if (!rc && t->x->beside)
-			rc = measure_reduce(t->x, t->folder, cluster, t->row.start_ns, t->row.seconds, true, &beside, why);
+			rc = measure_reduce(t->x, t->folder, cluster, t->row.start_ns,
+				t->row.seconds, true, &beside, why);
 		if (!rc)
 			json_object_set(t->detail, "reduction", cluster);
 	}
@@ -218,25 +226,30 @@ static void trial_clear(struct trial *t)
 	free(t->folder);
 }
 
-int attempt_run(struct executor *x, const struct cell *c, long number, enum outcome *outcome, struct err *why,
-		json_t *report, int64_t *id, int64_t *beside_id, struct err *e)
+int attempt_run(struct executor *x, const struct cell *c, long number, enum outcome *outcome,
+	struct err *why, json_t *report, int64_t *id, int64_t *beside_id, struct err *e)
 {
-	struct trial t = {.x = x, .cell = c, .workload = &x->scenario->workloads[c->workload],
-			  .tracing = &x->scenario->tracers[c->tracer], .detail = json_object(), .report = report};
+	struct trial t = {.x = x,
+		.cell = c,
+		.workload = &x->scenario->workloads[c->workload],
+		.tracing = &x->scenario->tracers[c->tracer],
+		.detail = json_object(),
+		.report = report};
 	char *full = NULL;
 	int rc = 0;
 
-	t.row = (struct attempt_row){.cell = c->number, .number = number, .started_ns = clock_real_ns(), .key = c->key};
+	t.row = (struct attempt_row){
+		.cell = c->number, .number = number, .started_ns = clock_real_ns(), .key = c->key};
 	if (c->n_victims)
 		t.fault = &x->scenario->faults[c->fault];
 	for (size_t i = 0, n = 0; i < c->n_victims; i++) {
 		t.victims[t.n_victims++] = x->cluster->servers[c->victims[i]];
 		if (n < sizeof(t.victim_names))
-			n += (size_t)snprintf(t.victim_names + n, sizeof(t.victim_names) - n, "%s%s", i ? "+" : "",
-					      x->server_names[c->victims[i]]);
+			n += (size_t)snprintf(t.victim_names + n, sizeof(t.victim_names) - n,
+				"%s%s", i ? "+" : "", x->server_names[c->victims[i]]);
 	}
 	if (!t.detail || asprintf(&t.folder, "cells/%04zu.%ld", c->number, number) < 0 ||
-	    asprintf(&full, "%s/%s", store_folder(x->store), t.folder) < 0) {
+		asprintf(&full, "%s/%s", store_folder(x->store), t.folder) < 0) {
 		rc = err_errno(e, -ENOMEM, "cannot begin an attempt");
 		goto out;
 	}

@@ -26,29 +26,30 @@ struct executor {
 	struct cluster *cluster;
 	struct store *store;
 	struct judge *judge;
-	struct store *beside;              /* of the second tracer: a run of its own, with the same plan; or NULL */
+	struct store
+		*beside; /* of the second tracer: a run of its own, with the same plan; or NULL */
 	struct judge *judge_beside;
-	bool undo_failed;                  /* interrupted, and a node could not be asked to undo: its guard will */
-	bool judge_failed;                 /* some attempt could not be judged; the log says why */
+	bool undo_failed;  /* interrupted, and a node could not be asked to undo: its guard will */
+	bool judge_failed; /* some attempt could not be judged; the log says why */
 	struct progress *progress;
-	json_t *clean;                     /* the hosts' fingerprints as the run began */
-	bool unsettled;                    /* the last attempt may have left clients without a server for a while */
-	json_t *makings;                   /* what the cells depend on (key.h), as far as it is known */
-	int lock;                          /* of the run's folder (lock.h); -1: none */
-	bool resumed;                      /* the run was begun before */
+	json_t *clean;  /* the hosts' fingerprints as the run began */
+	bool unsettled; /* the last attempt may have left clients without a server for a while */
+	json_t *inputs; /* what the cells depend on (key.h), as far as it is known */
+	int lock;       /* of the run's folder (lock.h); -1: none */
+	bool resumed;   /* the run was begun before */
 	struct acts *acts;
-	char **server_names;               /* in the order of cluster.servers; used as sample.server */
+	char **server_names; /* in the order of cluster.servers; used as sample.server */
 	volatile sig_atomic_t *interrupted; /* number of SIGINT and SIGTERM so far */
 };
 
 /* The scenario's phases together, in seconds. */
 double attempt_phases_s(const struct scenario *s);
 
-/* Runs one attempt and writes it to the store, whatever its outcome; '*outcome' gets it and 'why' its reason. 'report' is what
- * gates_before saw; the rest of what the gates see is put there, and it goes with the attempt.
- * 0, -EINTR (interrupted: the fault is undone, nothing is written), or another negative errno when
- * the run cannot go on (the store cannot be written). */
-int attempt_run(struct executor *x, const struct cell *c, long number, enum outcome *outcome, struct err *why,
-		json_t *report, int64_t *id, int64_t *beside_id, struct err *e);
+/* Runs one attempt and writes it to the store, whatever its outcome; '*outcome' gets it and 'why'
+ * its reason. 'report' is what gates_before saw; the rest of what the gates see is put there, and
+ * it goes with the attempt. 0, -EINTR (interrupted: the fault is undone, nothing is written), or
+ * another negative errno when the run cannot go on (the store cannot be written). */
+int attempt_run(struct executor *x, const struct cell *c, long number, enum outcome *outcome,
+	struct err *why, json_t *report, int64_t *id, int64_t *beside_id, struct err *e);
 
 #endif

@@ -13,8 +13,8 @@
 #define HANDLE_TYPE "culprit.Handle"
 #define SHARED "culprit.shared" /* registry key of the table that all contexts share */
 #define CALL_TIMEOUT_S 30
-/* A server that ends and starts, and a file system that is checked, take their time; a node that is lost is
- * noticed meanwhile. */
+/* A server that ends and starts, and a file system that is checked, take their time; a node that is
+ * lost is noticed meanwhile. */
 #define SERVER_TIMEOUT_S 180
 #define UNDO_TIMEOUT_S 1800
 
@@ -76,8 +76,8 @@ int acts_undo(struct acts *a, struct err *e)
 	while (a->n) {
 		struct act *act = &a->list[a->n - 1];
 		struct err why;
-		int rc = node_call(act->node, "undo", json_pack("{s:s}", "handle", act->handle), UNDO_TIMEOUT_S, NULL,
-				   &why);
+		int rc = node_call(act->node, "undo", json_pack("{s:s}", "handle", act->handle),
+			UNDO_TIMEOUT_S, NULL, &why);
 
 		if (rc && !first)
 			first = err_set(e, rc, "%s", why.text);
@@ -126,7 +126,8 @@ static int call_and_push(lua_State *L, struct node *node, const char *op, json_t
 }
 
 /* As call_and_push for an op that acts: pushes a handle and remembers it. */
-static int act_and_push_for(lua_State *L, struct lua_node *n, const char *op, json_t *args, double timeout_s)
+static int act_and_push_for(
+	lua_State *L, struct lua_node *n, const char *op, json_t *args, double timeout_s)
 {
 	json_t *result = NULL;
 	struct lua_handle *h;
@@ -191,7 +192,8 @@ static int node_limits(lua_State *L)
 {
 	struct lua_node *n = check_node(L);
 
-	return call_and_push(L, n->member->node, "limits.get", json_pack("{s:I}", "pid", (json_int_t)luaL_checkinteger(L, 2)));
+	return call_and_push(L, n->member->node, "limits.get",
+		json_pack("{s:I}", "pid", (json_int_t)luaL_checkinteger(L, 2)));
 }
 
 static int node_hold(lua_State *L)
@@ -210,7 +212,8 @@ static int node_processes(lua_State *L)
 	return 1;
 }
 
-static const char no_restart[] = "the inventory does not allow restarts of its server (allow_restart = true)";
+static const char
+	no_restart[] = "the inventory does not allow restarts of its server (allow_restart = true)";
 
 /* Ops that end a server, or may have to when they are undone. */
 static bool restarts(const char *op)
@@ -251,7 +254,8 @@ static int node_fs_info(lua_State *L)
 {
 	struct lua_node *n = check_node(L);
 
-	return call_and_push(L, n->member->node, "fs.info", json_pack("{s:s}", "path", luaL_checkstring(L, 2)));
+	return call_and_push(
+		L, n->member->node, "fs.info", json_pack("{s:s}", "path", luaL_checkstring(L, 2)));
 }
 
 static int node_run(lua_State *L)
@@ -275,8 +279,8 @@ static int node_can(lua_State *L)
 		return 2;
 	}
 
-	rc = node_call(n->member->node, "check", json_pack("{s:s}", "what", luaL_checkstring(L, 2)), CALL_TIMEOUT_S,
-		       &result, &e);
+	rc = node_call(n->member->node, "check", json_pack("{s:s}", "what", luaL_checkstring(L, 2)),
+		CALL_TIMEOUT_S, &result, &e);
 	if (rc)
 		return luax_raise(L, rc, &e);
 	if (json_is_true(json_object_get(result, "able"))) {
@@ -286,7 +290,8 @@ static int node_can(lua_State *L)
 		const char *reason = json_string_value(json_object_get(result, "reason"));
 
 		lua_pushnil(L);
-		lua_pushfstring(L, "%s: %s", n->member->host->ssh.name, reason ? reason : "no reason given");
+		lua_pushfstring(L, "%s: %s", n->member->host->ssh.name,
+			reason ? reason : "no reason given");
 		rc = 2;
 	}
 	json_decref(result);
@@ -299,21 +304,12 @@ static int node_tostring(lua_State *L)
 	return 1;
 }
 
-static const luaL_Reg node_methods[] = {{"process", node_process},
-					{"command", node_command},
-					{"drop_packets", node_drop_packets},
-					{"limit", node_limit},
-					{"limits", node_limits},
-					{"hold", node_hold},
-					{"processes", node_processes},
-					{"kill_service", node_kill_service},
-					{"limit_service", node_limit_service},
-					{"restart_service", node_restart_service},
-					{"make_readonly", node_make_readonly},
-					{"fs_info", node_fs_info},
-					{"run", node_run},
-					{"can", node_can},
-					{NULL, NULL}};
+static const luaL_Reg node_methods[] = {{"process", node_process}, {"command", node_command},
+	{"drop_packets", node_drop_packets}, {"limit", node_limit}, {"limits", node_limits},
+	{"hold", node_hold}, {"processes", node_processes}, {"kill_service", node_kill_service},
+	{"limit_service", node_limit_service}, {"restart_service", node_restart_service},
+	{"make_readonly", node_make_readonly}, {"fs_info", node_fs_info}, {"run", node_run},
+	{"can", node_can}, {NULL, NULL}};
 
 static int node_index(lua_State *L)
 {
@@ -322,8 +318,8 @@ static int node_index(lua_State *L)
 	const char *key = luaL_checkstring(L, 2);
 	const struct {
 		const char *key, *value;
-	} texts[] = {{"name", h->ssh.name},   {"address", h->address}, {"role", role_name(h->role)},
-		     {"storage", h->storage}, {"spare", h->spare},         {"mount", h->mount}};
+	} texts[] = {{"name", h->ssh.name}, {"address", h->address}, {"role", role_name(h->role)},
+		{"storage", h->storage}, {"spare", h->spare}, {"mount", h->mount}};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		if (!strcmp(texts[i].key, key)) {
@@ -390,11 +386,10 @@ static int handle_undo(lua_State *L)
 
 int bind_open(lua_State *L, struct acts **out, struct err *e)
 {
-	static const luaL_Reg node_meta[] = {{"__index", node_index}, {"__tostring", node_tostring}, {NULL, NULL}};
+	static const luaL_Reg node_meta[] = {
+		{"__index", node_index}, {"__tostring", node_tostring}, {NULL, NULL}};
 	static const luaL_Reg handle_methods[] = {{"status", handle_status},
-						  {"counters", handle_counters},
-						  {"undo", handle_undo},
-						  {NULL, NULL}};
+		{"counters", handle_counters}, {"undo", handle_undo}, {NULL, NULL}};
 	struct acts *a = calloc(1, sizeof(*a));
 
 	if (!a)
@@ -451,8 +446,8 @@ static void push_list(lua_State *L, struct acts *a, struct member **list, size_t
 	lua_setfield(L, -2, key);
 }
 
-void bind_push_context(lua_State *L, struct acts *a, struct cluster *c, struct member *victim, const struct part *p,
-		       const char *run_id)
+void bind_push_context(lua_State *L, struct acts *a, struct cluster *c, struct member *victim,
+	const struct part *p, const char *run_id)
 {
 	lua_newtable(L);
 	push_list(L, a, c->servers, c->n_servers, "servers");

@@ -19,11 +19,11 @@ struct acts;
 int bind_open(lua_State *L, struct acts **out, struct err *e);
 void bind_close(struct acts *a);
 
-/* Pushes a context for 'p': victim (NULL: none), servers, clients, outsiders, params, state (empty),
- * shared (one table for the whole run).
- * 'run_id' names the folder below the mount that workloads use. */
-void bind_push_context(lua_State *L, struct acts *a, struct cluster *c, struct member *victim, const struct part *p,
-		       const char *run_id);
+/* Pushes a context for 'p': victim (NULL: none), servers, clients, outsiders, params, state
+ * (empty), shared (one table for the whole run). 'run_id' names the folder below the mount that
+ * workloads use. */
+void bind_push_context(lua_State *L, struct acts *a, struct cluster *c, struct member *victim,
+	const struct part *p, const char *run_id);
 
 /* Pushes a node, for callbacks that are given one. */
 void bind_push_node(lua_State *L, struct acts *a, struct member *m);

@@ -29,8 +29,8 @@ int key_hash(const void *data, size_t size, char hex[65], struct err *e)
 	return 0;
 }
 
-/* makings[name] = SHA-256 of the file. */
-static int add_file(json_t *makings, const char *name, const char *path, struct err *e)
+/* inputs[name] = SHA-256 of the file. */
+static int add_file(json_t *inputs, const char *name, const char *path, struct err *e)
 {
 	char hex[65], *text;
 	size_t size;
@@ -40,7 +40,7 @@ static int add_file(json_t *makings, const char *name, const char *path, struct 
 		return rc;
 	rc = key_hash(text, size, hex, e);
 	if (!rc)
-		json_object_set_new(makings, name, json_sprintf("sha256:%s", hex));
+		json_object_set_new(inputs, name, json_sprintf("sha256:%s", hex));
 	free(text);
 	return rc;
 }
@@ -54,7 +54,7 @@ static json_t *texts(char *const *list)
 	return all;
 }
 
-static int add_part(json_t *makings, const struct part *p, struct err *e)
+static int add_part(json_t *inputs, const struct part *p, struct err *e)
 {
 	const char *kind = p->kind == PART_FAULT ? "fault" : "workload";
 	char name[512];
@@ -66,14 +66,14 @@ static int add_part(json_t *makings, const struct part *p, struct err *e)
 		json_object_set_new(v, "workloads", texts(p->under));
 	}
 	snprintf(name, sizeof(name), "%s %s", kind, p->label);
-	json_object_set_new(makings, name, v);
+	json_object_set_new(inputs, name, v);
 	if (!p->path)
 		return 0;
 	snprintf(name, sizeof(name), "%s %s: file", kind, p->label);
-	return add_file(makings, name, p->path, e);
+	return add_file(inputs, name, p->path, e);
 }
 
-static void add_tracing(json_t *makings, const char *role, const struct tracing *t)
+static void add_tracing(json_t *inputs, const char *role, const struct tracing *t)
 {
 	char name[256];
 	json_t *v = tracing_args(t, "", NULL);
@@ -81,11 +81,11 @@ static void add_tracing(json_t *makings, const char *role, const struct tracing 
 	json_object_set_new(v, "one_server", json_boolean(t->one_server));
 	json_object_set_new(v, "workloads", texts(t->under));
 	snprintf(name, sizeof(name), "%s %s", role, t->label);
-	json_object_set_new(makings, name, v);
+	json_object_set_new(inputs, name, v);
 }
 
 /* Addresses, keys and users are ways to a host, not what is measured there. */
-static void add_hosts(json_t *makings, const struct cluster *c)
+static void add_hosts(json_t *inputs, const struct cluster *c)
 {
 	char name[256];
 
@@ -93,13 +93,13 @@ static void add_hosts(json_t *makings, const struct cluster *c)
 		const struct host *h = c->members[i].host;
 
 		snprintf(name, sizeof(name), "host %s", h->ssh.name);
-		json_object_set_new(makings, name,
-				    json_pack("{s:s, s:s?, s:s?, s:i, s:s?}", "role", role_name(h->role), "storage",
-					      h->storage, "spare", h->spare, "service_port", (int)h->service_port, "mount",
-					      h->mount));
+		json_object_set_new(inputs, name,
+			json_pack("{s:s, s:s?, s:s?, s:i, s:s?}", "role", role_name(h->role),
+				"storage", h->storage, "spare", h->spare, "service_port",
+				(int)h->service_port, "mount", h->mount));
 	}
-	json_object_set_new(makings, "file system",
-			    json_pack("{s:s, s:s?}", "type", c->inv->fs_type, "layout", c->inv->layout));
+	json_object_set_new(inputs, "file system",
+		json_pack("{s:s, s:s?}", "type", c->inv->fs_type, "layout", c->inv->layout));
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)
@@ -113,7 +113,7 @@ static int is_file(const struct dirent *d)
 }
 
 /* The agent with the libraries that travel beside it. */
-static int add_agent(json_t *makings, struct err *e)
+static int add_agent(json_t *inputs, struct err *e)
 {
 	struct dirent **list = NULL;
 	char *dir = NULL, *all = NULL, hex[65];
@@ -136,7 +136,7 @@ static int add_agent(json_t *makings, struct err *e)
 	if (!rc && all)
 		rc = key_hash(all, strlen(all), hex, e);
 	if (!rc)
-		json_object_set_new(makings, "agent", json_sprintf("sha256:%s", hex));
+		json_object_set_new(inputs, "agent", json_sprintf("sha256:%s", hex));
 	free(all);
 	free(list);
 	free(dir);
@@ -144,32 +144,34 @@ static int add_agent(json_t *makings, struct err *e)
 	return rc;
 }
 
-static void add_values(json_t *makings, const struct scenario *s, const struct plan *p, const char *only)
+static void add_values(
+	json_t *inputs, const struct scenario *s, const struct plan *p, const char *only)
 {
 	json_t *training = json_array();
 
-	json_object_set_new(makings, "measure", json_string(s->measure == MEASURE_RUNTIME ? "runtime" : "verdicts"));
-	json_object_set_new(makings, "seed", json_integer((json_int_t)p->seed));
-	json_object_set_new(makings, "repeats", json_integer(s->repeats));
+	json_object_set_new(inputs, "measure",
+		json_string(s->measure == MEASURE_RUNTIME ? "runtime" : "verdicts"));
+	json_object_set_new(inputs, "seed", json_integer((json_int_t)p->seed));
+	json_object_set_new(inputs, "repeats", json_integer(s->repeats));
 	if (s->controls != 1)
-		json_object_set_new(makings, "controls", json_integer(s->controls));
-	json_object_set_new(makings, "only", only ? json_string(only) : json_null());
+		json_object_set_new(inputs, "controls", json_integer(s->controls));
+	json_object_set_new(inputs, "only", only ? json_string(only) : json_null());
 	if (s->measure == MEASURE_RUNTIME) {
-		json_object_set_new(makings, "limit", json_real(s->limit_s));
+		json_object_set_new(inputs, "limit", json_real(s->limit_s));
 	} else {
-		json_object_set_new(makings, "phases.before", json_real(s->before_s));
-		json_object_set_new(makings, "phases.fault", json_real(s->fault_s));
-		json_object_set_new(makings, "phases.after", json_real(s->after_s));
+		json_object_set_new(inputs, "phases.before", json_real(s->before_s));
+		json_object_set_new(inputs, "phases.fault", json_real(s->fault_s));
+		json_object_set_new(inputs, "phases.after", json_real(s->after_s));
 	}
 	for (size_t i = 0; i < s->n_training; i++)
 		json_array_append_new(training, json_string(s->workloads[s->training[i]].label));
-	json_object_set_new(makings, "training.workloads", training);
-	json_object_set_new(makings, "training.repeats", json_integer(s->training_repeats));
-	json_object_set_new(makings, "culprit", json_string(CULPRIT_VERSION));
+	json_object_set_new(inputs, "training.workloads", training);
+	json_object_set_new(inputs, "training.repeats", json_integer(s->training_repeats));
+	json_object_set_new(inputs, "culprit", json_string(CULPRIT_VERSION));
 }
 
-int key_makings(const struct scenario *s, const struct plan *p, const struct cluster *c, const char *only,
-		json_t **makings, struct err *e)
+int key_inputs(const struct scenario *s, const struct plan *p, const struct cluster *c,
+	const char *only, json_t **inputs, struct err *e)
 {
 	json_t *all = json_object();
 	char sub[128], *path = NULL;
@@ -196,7 +198,7 @@ int key_makings(const struct scenario *s, const struct plan *p, const struct clu
 	if (rc)
 		json_decref(all);
 	else
-		*makings = all;
+		*inputs = all;
 	return rc;
 }
 
@@ -267,38 +269,45 @@ static json_t *hash_command(const struct member *m, const json_t *programs)
 	return json_pack("{s:o, s:i}", "argv", argv, "timeout_s", HASH_TIMEOUT_S);
 }
 
-static void read_hashes(const struct member *m, const char *output, json_t *makings)
+static void read_hashes(const struct member *m, const char *output, json_t *inputs)
 {
 	char *copy = strdup(output ? output : ""), *save = NULL;
 
-	for (char *line = copy ? strtok_r(copy, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
+	for (char *line = copy ? strtok_r(copy, "\n", &save) : NULL; line;
+		line = strtok_r(NULL, "\n", &save)) {
 		char name[512], *hash = strrchr(line, ' ');
 
 		if (!hash)
 			continue;
 		*hash++ = '\0';
 		/* The process's number says nothing. */
-		snprintf(name, sizeof(name), "program %s on %s", strncmp(line, "/proc/", 6) ? line : "of the file system",
-			 m->host->ssh.name);
-		json_object_set_new(makings, name, json_sprintf("%s%s", strlen(hash) == 64 ? "sha256:" : "", hash));
+		snprintf(name, sizeof(name), "program %s on %s",
+			strncmp(line, "/proc/", 6) ? line : "of the file system",
+			m->host->ssh.name);
+		json_object_set_new(inputs, name,
+			json_sprintf("%s%s", strlen(hash) == 64 ? "sha256:" : "", hash));
 	}
 	free(copy);
 }
 
-int key_add_programs(struct scenario *s, const struct plan *p, struct cluster *c, json_t *makings, struct err *e)
+int key_add_programs(
+	struct scenario *s, const struct plan *p, struct cluster *c, json_t *inputs, struct err *e)
 {
 	struct node_request *requests = calloc(c->n_members, sizeof(*requests));
 	json_t *programs = needed_programs(s, p);
 	int rc = requests ? 0 : err_errno(e, -ENOMEM, "cannot hash programs");
 
 	for (size_t i = 0; i < c->n_members && !rc; i++)
-		requests[i] = (struct node_request){.node = c->members[i].node, .op = "run",
-						    .args = hash_command(&c->members[i], programs)};
+		requests[i] = (struct node_request){.node = c->members[i].node,
+			.op = "run",
+			.args = hash_command(&c->members[i], programs)};
 	if (!rc)
 		rc = node_call_all(requests, c->n_members, HASH_TIMEOUT_S + 10, e);
 	for (size_t i = 0; i < c->n_members && requests; i++) {
 		if (!rc)
-			read_hashes(&c->members[i], json_string_value(json_object_get(requests[i].result, "output")), makings);
+			read_hashes(&c->members[i],
+				json_string_value(json_object_get(requests[i].result, "output")),
+				inputs);
 		json_decref(requests[i].result);
 	}
 	free(requests);
@@ -308,7 +317,10 @@ int key_add_programs(struct scenario *s, const struct plan *p, struct cluster *c
 
 static void show_value(FILE *f, const json_t *v)
 {
-	char *text = v ? json_dumps(v, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY | JSON_REAL_PRECISION(6)) : NULL;
+	char *text = v
+		? json_dumps(v,
+			  JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY | JSON_REAL_PRECISION(6))
+		: NULL;
 
 	fprintf(f, "%s", text ? text : "?");
 	free(text);
@@ -324,7 +336,8 @@ char *key_difference(const json_t *was, const json_t *is)
 
 	if (!f)
 		return strdup("?");
-	json_object_foreach((json_t *)was, name, v) {
+	json_object_foreach((json_t *)was, name, v)
+	{
 		const json_t *now = json_object_get(is, name);
 		bool hash = json_is_string(v) && !strncmp(json_string_value(v), "sha256:", 7);
 
@@ -342,9 +355,8 @@ char *key_difference(const json_t *was, const json_t *is)
 			show_value(f, v);
 		}
 	}
-	json_object_foreach((json_t *)is, name, v)
-		if (!json_object_get(was, name))
-			fprintf(f, "%s%s is new", n++ ? "; " : "", name);
+	json_object_foreach((json_t *)is, name, v) if (!json_object_get(was, name))
+		fprintf(f, "%s%s is new", n++ ? "; " : "", name);
 	fclose(f);
 	if (!n) {
 		free(text);
@@ -353,48 +365,51 @@ char *key_difference(const json_t *was, const json_t *is)
 	return text;
 }
 
-/* Copies what a label has in the makings. */
-static void take(json_t *into, const json_t *makings, const char *kind, const char *label)
+/* Copies what a label has in the inputs. */
+static void take(json_t *into, const json_t *inputs, const char *kind, const char *label)
 {
 	char name[512];
 
 	snprintf(name, sizeof(name), "%s %s", kind, label);
-	json_object_set(into, name, json_object_get(makings, name));
+	json_object_set(into, name, json_object_get(inputs, name));
 	snprintf(name, sizeof(name), "%s %s: file", kind, label);
-	json_object_set(into, name, json_object_get(makings, name));
+	json_object_set(into, name, json_object_get(inputs, name));
 }
 
 static bool is_of_all(const char *name)
 {
-	return strncmp(name, "workload ", 9) && strncmp(name, "fault ", 6) && strncmp(name, "tracer ", 7) &&
-	       strncmp(name, "training.", 9) && strcmp(name, "repeats") && strcmp(name, "controls") &&
-	       strcmp(name, "only");
+	return strncmp(name, "workload ", 9) && strncmp(name, "fault ", 6) &&
+		strncmp(name, "tracer ", 7) && strncmp(name, "training.", 9) &&
+		strcmp(name, "repeats") && strcmp(name, "controls") && strcmp(name, "only");
 }
 
-int key_cells(const struct scenario *s, struct plan *p, const struct cluster *c, const json_t *makings, struct err *e)
+int key_cells(const struct scenario *s, struct plan *p, const struct cluster *c,
+	const json_t *inputs, struct err *e)
 {
 	json_t *common = json_object(), *v;
 	const char *name;
 	int rc = 0;
 
-	json_object_foreach((json_t *)makings, name, v)
-		if (is_of_all(name))
-			json_object_set(common, name, v);
+	json_object_foreach((json_t *)inputs, name, v) if (is_of_all(name))
+		json_object_set(common, name, v);
 	for (size_t i = 0; i < p->n && !rc; i++) {
 		struct cell *cell = &p->cells[i];
 		json_t *own = json_copy(common), *victims = json_array();
 		char *text;
 
 		for (size_t k = 0; k < cell->n_victims; k++)
-			json_array_append_new(victims, json_string(c->servers[cell->victims[k]]->host->ssh.name));
-		take(own, makings, "workload", s->workloads[cell->workload].label);
+			json_array_append_new(
+				victims, json_string(c->servers[cell->victims[k]]->host->ssh.name));
+		take(own, inputs, "workload", s->workloads[cell->workload].label);
 		if (cell->fault != SIZE_MAX)
-			take(own, makings, "fault", s->faults[cell->fault].label);
-		take(own, makings, "tracer", s->tracers[cell->tracer].label);
-		json_object_set_new(own, "cell", json_pack("{s:b, s:I, s:o}", "training", cell->training, "repeat",
-							   (json_int_t)cell->repeat, "victims", victims));
+			take(own, inputs, "fault", s->faults[cell->fault].label);
+		take(own, inputs, "tracer", s->tracers[cell->tracer].label);
+		json_object_set_new(own, "cell",
+			json_pack("{s:b, s:I, s:o}", "training", cell->training, "repeat",
+				(json_int_t)cell->repeat, "victims", victims));
 		text = json_dumps(own, JSON_COMPACT | JSON_SORT_KEYS);
-		rc = text ? key_hash(text, strlen(text), cell->key, e) : err_errno(e, -ENOMEM, "cannot make a key");
+		rc = text ? key_hash(text, strlen(text), cell->key, e)
+			  : err_errno(e, -ENOMEM, "cannot make a key");
 		free(text);
 		json_decref(own);
 	}

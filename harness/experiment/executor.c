@@ -69,12 +69,14 @@ static void note_all(struct executor *x, bool clients, const char *what)
 	for (size_t i = 0; i < x->cluster->n_members; i++) {
 		const struct host *h = x->cluster->members[i].host;
 
-		progress_node(x->progress, h->ssh.name, "%s", !clients || h->role == ROLE_CLIENT ? what : "ready");
+		progress_node(x->progress, h->ssh.name, "%s",
+			!clients || h->role == ROLE_CLIENT ? what : "ready");
 	}
 	progress_now(x->progress, 0, "%s", what);
 }
 
-/* A fault's own check on every server that may become its victim. -EOPNOTSUPP with the reason why it cannot run. */
+/* A fault's own check on every server that may become its victim. -EOPNOTSUPP with the reason why
+ * it cannot run. */
 static int check_fault(struct executor *x, const struct part *f, struct err *e)
 {
 	lua_State *L = x->scenario->L;
@@ -87,18 +89,21 @@ static int check_fault(struct executor *x, const struct part *f, struct err *e)
 		lua_getfield(L, -1, "check");
 		if (lua_isnil(L, -1))
 			break;
-		bind_push_context(L, x->acts, x->cluster, x->cluster->servers[i], f, store_run_id(x->store));
+		bind_push_context(
+			L, x->acts, x->cluster, x->cluster->servers[i], f, store_run_id(x->store));
 		rc = luax_call(L, 1, 2, e);
 		if (!rc && !lua_toboolean(L, -2))
 			rc = err_set(e, -EOPNOTSUPP, "%s",
-				     lua_isstring(L, -1) ? lua_tostring(L, -1) : "its check gave no reason");
+				lua_isstring(L, -1) ? lua_tostring(L, -1)
+						    : "its check gave no reason");
 		lua_settop(L, top);
 	}
 	lua_settop(L, top);
 	return rc;
 }
 
-/* A fault that cannot run here is left out with its reason; it is an error only if nothing remains. */
+/* A fault that cannot run here is left out with its reason; it is an error only if nothing
+ * remains. */
 static int check_or_skip(struct executor *x, size_t fault, struct err *e)
 {
 	const struct part *f = &x->scenario->faults[fault];
@@ -115,7 +120,8 @@ static int check_or_skip(struct executor *x, size_t fault, struct err *e)
 		p->cells[left++] = p->cells[i];
 	}
 	if (!faulty)
-		return err_prefix(e, -EINVAL, "no fault of the scenario can run here: '%s'", f->label);
+		return err_prefix(
+			e, -EINVAL, "no fault of the scenario can run here: '%s'", f->label);
 	p->n = left;
 	progress_say(x->progress, "skipped: fault %s: %s", f->label, e->text);
 	return store_skip(x->store, f->label, e->text, e);
@@ -137,7 +143,8 @@ static int check_tracers(struct executor *x, struct err *e)
 		if (s->measure == MEASURE_VERDICTS) {
 			if (!strcmp(s->tracers[k].name, "ptrace") || s->beside.name)
 				return err_prefix(e, -EINVAL, "tracer %s", s->tracers[k].label);
-			progress_say(x->progress, "tracing with ptrace in place of %s: %s", s->tracers[k].label, e->text);
+			progress_say(x->progress, "tracing with ptrace in place of %s: %s",
+				s->tracers[k].label, e->text);
 			rc = scenario_set_tracer(s, "ptrace", e);
 			return rc ? rc : store_set(x->store, "tracer", s->tracers[k].label, e);
 		}
@@ -177,23 +184,29 @@ static int run_commands_once(struct executor *x, json_t *lists[], const char *la
 			json_t *argv = json_array_get(lists[i], k);
 
 			if (argv)
-				requests[n++] = (struct node_request){
-					.node = c->clients[i]->node, .op = "run",
-					.args = json_pack("{s:O, s:f}", "argv", argv, "timeout_s", limit_s)};
+				requests[n++] = (struct node_request){.node = c->clients[i]->node,
+					.op = "run",
+					.args = json_pack(
+						"{s:O, s:f}", "argv", argv, "timeout_s", limit_s)};
 		}
 		if (!n)
 			break;
 		rc = node_call_all(requests, n, limit_s + CALL_TIMEOUT_S, e);
 		if (rc == -ETIMEDOUT)
-			rc = err_prefix(e, -EIO, "preparing '%s' within 'prepare_limit', %g s", label, limit_s);
+			rc = err_prefix(e, -EIO, "preparing '%s' within 'prepare_limit', %g s",
+				label, limit_s);
 		for (size_t i = 0; i < n; i++) {
-			json_int_t code = json_integer_value(json_object_get(requests[i].result, "exit"));
+			json_int_t code = json_integer_value(
+				json_object_get(requests[i].result, "exit"));
 
-			/* A command that is not there, or that cannot be run, is the scenario's mistake; a failure the cluster's. */
+			/* A command that is not there, or that cannot be run, is the scenario's
+			 * mistake; a failure the cluster's. */
 			if (!rc && code)
-				rc = err_set(e, code == 126 || code == 127 ? -EINVAL : -EIO, "%s: preparing '%s' ended with %d: %.300s",
-					     node_name(requests[i].node), label, (int)code,
-					     json_string_value(json_object_get(requests[i].result, "output")));
+				rc = err_set(e, code == 126 || code == 127 ? -EINVAL : -EIO,
+					"%s: preparing '%s' ended with %d: %.300s",
+					node_name(requests[i].node), label, (int)code,
+					json_string_value(
+						json_object_get(requests[i].result, "output")));
 			json_decref(requests[i].result);
 			requests[i].result = NULL;
 		}
@@ -202,7 +215,8 @@ static int run_commands_once(struct executor *x, json_t *lists[], const char *la
 	return rc;
 }
 
-/* What fails on a file system that has other things to do may well succeed a second later; what keeps failing does not. */
+/* What fails on a file system that has other things to do may well succeed a second later; what
+ * keeps failing does not. */
 static int run_commands(struct executor *x, json_t *lists[], const char *label, struct err *e)
 {
 	int rc = run_commands_once(x, lists, label, e);
@@ -227,8 +241,9 @@ static int check_workload(struct executor *x, const struct part *w, struct err *
 
 		rc = needs_missing(x->cluster->clients[k]->node, list, &missing, e);
 		if (!rc && json_array_size(missing))
-			rc = err_set(e, -EINVAL, "%s: there is no program %s", x->cluster->clients[k]->host->ssh.name,
-				     needs_text(json_array_get(missing, 0), text, sizeof(text)));
+			rc = err_set(e, -EINVAL, "%s: there is no program %s",
+				x->cluster->clients[k]->host->ssh.name,
+				needs_text(json_array_get(missing, 0), text, sizeof(text)));
 		json_decref(missing);
 	}
 	json_decref(list);
@@ -240,7 +255,8 @@ static int prepare_workload(struct executor *x, const struct part *w, struct err
 	lua_State *L = x->scenario->L;
 	struct cluster *c = x->cluster;
 	json_t **lists = calloc(c->n_clients, sizeof(*lists));
-	int top = lua_gettop(L), rc = lists ? 0 : err_errno(e, -ENOMEM, "cannot prepare '%s'", w->label);
+	int top = lua_gettop(L),
+	    rc = lists ? 0 : err_errno(e, -ENOMEM, "cannot prepare '%s'", w->label);
 
 	for (size_t i = 0; i < c->n_clients && !rc; i++) {
 		lua_rawgeti(L, LUA_REGISTRYINDEX, w->def_ref);
@@ -275,7 +291,8 @@ static void used_parts(const struct executor *x, bool *workloads, bool *faults)
 	}
 }
 
-/* Made once, before workloads do: clients that make one folder at the same time may get a stale handle (GlusterFS). */
+/* Made once, before workloads do: clients that make one folder at the same time may get a stale
+ * handle (GlusterFS). */
 static int make_folder(struct executor *x, struct err *e)
 {
 	struct member *client = x->cluster->clients[0];
@@ -284,7 +301,7 @@ static int make_folder(struct executor *x, struct err *e)
 
 	if (!rc) {
 		lists[0] = json_pack("[[s, s, o]]", "mkdir", "-p",
-				     json_sprintf("%s/%s", client->host->mount, store_run_id(x->store)));
+			json_sprintf("%s/%s", client->host->mount, store_run_id(x->store)));
 		rc = run_commands(x, lists, "the run's folder", e);
 		json_decref(lists[0]);
 	}
@@ -329,9 +346,10 @@ static void remove_data(struct executor *x)
 	json_t *result = NULL;
 
 	node_call(client->node, "run",
-		  json_pack("{s:[s, s, s, o], s:i}", "argv", "rm", "-rf", "--",
-			    json_sprintf("%s/%s", client->host->mount, store_run_id(x->store)), "timeout_s", 120),
-		  150, &result, NULL);
+		json_pack("{s:[s, s, s, o], s:i}", "argv", "rm", "-rf", "--",
+			json_sprintf("%s/%s", client->host->mount, store_run_id(x->store)),
+			"timeout_s", 120),
+		150, &result, NULL);
 	json_decref(result);
 }
 
@@ -380,10 +398,14 @@ static int wait_clean(struct executor *x, json_t **report, struct err *e)
 		if (rc != -EAGAIN && rc != -ENOTCONN && rc != -ETIMEDOUT)
 			return err_set(e, rc, "%s", why.text);
 		if (!*said)
-			progress_say(x->progress, "quarantined: %s; no cell is run meanwhile, for %g s at most", why.text, wait_s);
+			progress_say(x->progress,
+				"quarantined: %s; no cell is run meanwhile, for %g s at most",
+				why.text, wait_s);
 		snprintf(said, sizeof(said), "%s", why.text);
 		if (clock_mono_s() > deadline)
-			return err_set(e, -EHOSTDOWN, "quarantined for more than %g s (gates: 'wait'): %.800s", wait_s, said);
+			return err_set(e, -EHOSTDOWN,
+				"quarantined for more than %g s (gates: 'wait'): %.800s", wait_s,
+				said);
 		note_all(x, false, "waiting");
 		progress_now(x->progress, 0, "quarantined: %.200s", said);
 		nap(x);
@@ -391,22 +413,26 @@ static int wait_clean(struct executor *x, json_t **report, struct err *e)
 }
 
 /* On what the second tracer saw, too. Where run times are measured nobody judges. */
-static int judge_both(struct executor *x, int64_t id, int64_t beside_id, char *text, size_t size, struct err *e)
+static int judge_both(
+	struct executor *x, int64_t id, int64_t beside_id, char *text, size_t size, struct err *e)
 {
 	char ignored[160];
 	int rc = x->judge ? judge_attempt(x->judge, id, text, size, e) : 0;
 
-	return rc || !x->judge_beside ? rc : judge_attempt(x->judge_beside, beside_id, ignored, sizeof(ignored), e);
+	return rc || !x->judge_beside
+		? rc
+		: judge_attempt(x->judge_beside, beside_id, ignored, sizeof(ignored), e);
 }
 
 /* "ddw x disk-hog on s2" */
 static void name_cell(const struct executor *x, const struct cell *c, char *text, size_t size)
 {
-	size_t n = (size_t)snprintf(text, size, "%s x %s", x->scenario->workloads[c->workload].label,
-				    cell_treatment(x->scenario, c));
+	size_t n = (size_t)snprintf(text, size, "%s x %s",
+		x->scenario->workloads[c->workload].label, cell_treatment(x->scenario, c));
 
 	for (size_t i = 0; i < c->n_victims && n < size; i++)
-		n += (size_t)snprintf(text + n, size - n, "%s%s", i ? "+" : " on ", x->server_names[c->victims[i]]);
+		n += (size_t)snprintf(text + n, size - n, "%s%s", i ? "+" : " on ",
+			x->server_names[c->victims[i]]);
 }
 
 static int run_cell(struct executor *x, size_t place, const struct cell *c, struct err *e)
@@ -432,26 +458,30 @@ static int run_cell(struct executor *x, size_t place, const struct cell *c, stru
 			return rc;
 		if (outcome != OUTCOME_CONFIRMED) {
 			progress_invalid(x->progress);
-			progress_say(x->progress, "cell %zu %s: attempt %ld %s: %s", c->number, title, n, outcome_name(outcome),
-				     why.text);
+			progress_say(x->progress, "cell %zu %s: attempt %ld %s: %s", c->number,
+				title, n, outcome_name(outcome), why.text);
 			/* What the script got wrong does not get better by trying. */
 			if (outcome == OUTCOME_ERROR)
 				break;
 			continue;
 		}
 		progress_cell_done(x->progress, true, clock_mono_s() - begin);
-		/* What was measured stays and can be judged again: a detector's mistake ends no run. */
+		/* What was measured stays and can be judged again: a detector's mistake ends no
+		 * run. */
 		if (!c->training && judge_both(x, id, beside_id, text, sizeof(text), &why)) {
 			x->judge_failed = true;
 			progress_say(x->progress, "cell %zu: not judged: %s", c->number, why.text);
 		}
-		progress_say(x->progress, "[%zu/%zu] cell %zu %s: %sconfirmed%s (%.1f s)", place, x->plan->n, c->number, title,
-			     c->training ? "training, " : "", text, clock_mono_s() - begin);
+		progress_say(x->progress, "[%zu/%zu] cell %zu %s: %sconfirmed%s (%.1f s)", place,
+			x->plan->n, c->number, title, c->training ? "training, " : "", text,
+			clock_mono_s() - begin);
 		return 0;
 	}
 	progress_cell_done(x->progress, false, clock_mono_s() - begin);
 	if (c->training)
-		return err_set(e, -EIO, "training cell %zu has no confirmed attempt: nothing could be judged", c->number);
+		return err_set(e, -EIO,
+			"training cell %zu has no confirmed attempt: nothing could be judged",
+			c->number);
 	return 0;
 }
 
@@ -465,7 +495,8 @@ static int run_cells(struct executor *x, struct err *e)
 	return rc;
 }
 
-/* Killed between an attempt and its verdicts, or judged by a model or a detector that has changed since. */
+/* Killed between an attempt and its verdicts, or judged by a model or a detector that has changed
+ * since. */
 static int judge_rest_of(struct executor *x, struct judge *j, struct store *s, struct err *e)
 {
 	json_t *rows = NULL, *row;
@@ -474,14 +505,17 @@ static int judge_rest_of(struct executor *x, struct judge *j, struct store *s, s
 	size_t i;
 	int rc = j ? store_unjudged(s, &rows, e) : 0;
 
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(rows, i, row)
+	{
 		if (*x->interrupted)
 			break;
 		progress_now(x->progress, 0, "judging what was measured before");
-		if (judge_attempt(j, json_integer_value(json_object_get(row, "attempt")), ignored, sizeof(ignored), &why)) {
+		if (judge_attempt(j, json_integer_value(json_object_get(row, "attempt")), ignored,
+			    sizeof(ignored), &why)) {
 			x->judge_failed = true;
 			progress_say(x->progress, "cell %lld: not judged: %s",
-				     (long long)json_integer_value(json_object_get(row, "cell")), why.text);
+				(long long)json_integer_value(json_object_get(row, "cell")),
+				why.text);
 		}
 	}
 	json_decref(rows);
@@ -492,10 +526,12 @@ int exec_judge_rest(struct executor *x, struct err *e)
 {
 	int rc = x->resumed ? judge_rest_of(x, x->judge, x->store, e) : 0;
 
-	return rc || !x->resumed || !x->beside ? rc : judge_rest_of(x, x->judge_beside, x->beside, e);
+	return rc || !x->resumed || !x->beside ? rc
+					       : judge_rest_of(x, x->judge_beside, x->beside, e);
 }
 
-/* What the cells depend on is now known whole. A run that is resumed must be made of the same programs. */
+/* What the cells depend on is now known whole. A run that is resumed must be made of the same
+ * programs. */
 static int identify(struct executor *x, struct err *e)
 {
 	char *text = store_get(x->store, "programs"), *difference;
@@ -507,19 +543,23 @@ static int identify(struct executor *x, struct err *e)
 	rc = key_add_programs(x->scenario, x->plan, x->cluster, programs, e);
 	/* What the scenario asks for, or what the nodes can. */
 	if (x->scenario->measure == MEASURE_VERDICTS)
-		json_object_set_new(programs, "traced with", json_string(x->scenario->tracers[0].label));
+		json_object_set_new(
+			programs, "traced with", json_string(x->scenario->tracers[0].label));
 	difference = rc || !was ? NULL : key_difference(was, programs);
 	if (difference)
-		rc = err_set(e, -EINVAL, "it is not the same run any more: %.800s; 'culprit run' begins a new one", difference);
+		rc = err_set(e, -EINVAL,
+			"it is not the same run any more: %.800s; 'culprit run' begins a new one",
+			difference);
 	free(difference);
-	json_object_update(x->makings, programs);
+	json_object_update(x->inputs, programs);
 	if (!rc)
-		rc = key_cells(x->scenario, x->plan, x->cluster, x->makings, e);
+		rc = key_cells(x->scenario, x->plan, x->cluster, x->inputs, e);
 	if (!rc && x->resumed)
-		rc = takeup_check_keys(x, e);
+		rc = resume_check_keys(x, e);
 	text = rc ? NULL : json_dumps(programs, JSON_COMPACT | JSON_SORT_KEYS);
 	if (!rc)
-		rc = text ? store_set(x->store, "programs", text, e) : err_errno(e, -ENOMEM, "cannot write a fact");
+		rc = text ? store_set(x->store, "programs", text, e)
+			  : err_errno(e, -ENOMEM, "cannot write a fact");
 	free(text);
 	json_decref(was);
 	json_decref(programs);
@@ -536,9 +576,9 @@ static int record_environment(struct executor *x, struct err *e)
 		struct member *m = &x->cluster->members[i];
 
 		json_object_set_new(hosts, m->host->ssh.name,
-				    json_pack("{s:s, s:O, s:O, s:f, s:f}", "role", role_name(m->host->role), "agent",
-					      node_hello(m->node), "pids", m->pids, "clock_offset_s", m->offset_s,
-					      "clock_error_s", m->offset_error_s));
+			json_pack("{s:s, s:O, s:O, s:f, s:f}", "role", role_name(m->host->role),
+				"agent", node_hello(m->node), "pids", m->pids, "clock_offset_s",
+				m->offset_s, "clock_error_s", m->offset_error_s));
 	}
 	text = json_dumps(hosts, JSON_COMPACT);
 	rc = store_set(x->store, "hosts", text, e);

@@ -14,9 +14,16 @@
 
 #define HEALTHY_S 60
 
-static const struct gates defaults = {.load_pct = 30, .process_pct = 50, .steal_pct = 10, .pressure_pct = 50,
-				      .memory_pct = 5, .disk_bytes = 64 << 20, .clock_s = 0.05, .drift_s = 0.02,
-				      .window_s = 0.5, .wait_s = 300};
+static const struct gates defaults = {.load_pct = 30,
+	.process_pct = 50,
+	.steal_pct = 10,
+	.pressure_pct = 50,
+	.memory_pct = 5,
+	.disk_bytes = 64 << 20,
+	.clock_s = 0.05,
+	.drift_s = 0.02,
+	.window_s = 0.5,
+	.wait_s = 300};
 
 void gates_init(struct gates *g)
 {
@@ -26,16 +33,26 @@ void gates_init(struct gates *g)
 int gates_read(lua_State *L, const struct luax_source *src, struct gates *g, struct err *e)
 {
 	const struct luax_field fields[] = {
-		{"load", LUAX_QUANTITY, .unit = UNIT_PERCENT, .min = 0, .max = 100, .out = &g->load_pct},
-		{"process", LUAX_QUANTITY, .unit = UNIT_PERCENT, .min = 0, .max = 100000, .out = &g->process_pct},
-		{"steal", LUAX_QUANTITY, .unit = UNIT_PERCENT, .min = 0, .max = 100, .out = &g->steal_pct},
-		{"pressure", LUAX_QUANTITY, .unit = UNIT_PERCENT, .min = 0, .max = 100, .out = &g->pressure_pct},
-		{"memory", LUAX_QUANTITY, .unit = UNIT_PERCENT, .min = 0, .max = 100, .out = &g->memory_pct},
-		{"disk", LUAX_QUANTITY, .unit = UNIT_BYTES, .min = 0, .max = 1e15, .out = &g->disk_bytes},
-		{"clock", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0, .max = 1e9, .out = &g->clock_s},
-		{"drift", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0, .max = 1e9, .out = &g->drift_s},
-		{"window", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0.1, .max = 600, .out = &g->window_s},
-		{"wait", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0, .max = 86400, .out = &g->wait_s},
+		{"load", LUAX_QUANTITY, .unit = UNIT_PERCENT, .min = 0, .max = 100,
+			.out = &g->load_pct},
+		{"process", LUAX_QUANTITY, .unit = UNIT_PERCENT, .min = 0, .max = 100000,
+			.out = &g->process_pct},
+		{"steal", LUAX_QUANTITY, .unit = UNIT_PERCENT, .min = 0, .max = 100,
+			.out = &g->steal_pct},
+		{"pressure", LUAX_QUANTITY, .unit = UNIT_PERCENT, .min = 0, .max = 100,
+			.out = &g->pressure_pct},
+		{"memory", LUAX_QUANTITY, .unit = UNIT_PERCENT, .min = 0, .max = 100,
+			.out = &g->memory_pct},
+		{"disk", LUAX_QUANTITY, .unit = UNIT_BYTES, .min = 0, .max = 1e15,
+			.out = &g->disk_bytes},
+		{"clock", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0, .max = 1e9,
+			.out = &g->clock_s},
+		{"drift", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0, .max = 1e9,
+			.out = &g->drift_s},
+		{"window", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0.1, .max = 600,
+			.out = &g->window_s},
+		{"wait", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0, .max = 86400,
+			.out = &g->wait_s},
 		{NULL},
 	};
 
@@ -84,8 +101,10 @@ static double number(const json_t *object, const char *key)
 	return json_number_value(json_object_get(object, key));
 }
 
-/* What all hosts on the machine of 'm' used for us: each sees the whole machine, but only its own processes. */
-static double own_s(const struct cluster *c, const struct member *m, const struct node_request *requests)
+/* What all hosts on the machine of 'm' used for us: each sees the whole machine, but only its own
+ * processes. */
+static double own_s(
+	const struct cluster *c, const struct member *m, const struct node_request *requests)
 {
 	double sum = 0;
 
@@ -98,7 +117,8 @@ static double own_s(const struct cluster *c, const struct member *m, const struc
 /* Shares instead of seconds. */
 static json_t *host_load(const json_t *r, double own)
 {
-	double seconds = number(r, "seconds"), all = seconds * number(r, "cpus"), others = number(r, "busy_s") - own;
+	double seconds = number(r, "seconds"), all = seconds * number(r, "cpus"),
+	       others = number(r, "busy_s") - own;
 	const json_t *pressure = json_object_get(r, "pressure_s"), *v;
 	json_t *shares = json_object(), *out;
 	double memory = number(r, "memory_bytes");
@@ -106,13 +126,14 @@ static json_t *host_load(const json_t *r, double own)
 
 	if (seconds <= 0)
 		seconds = all = 1;
-	json_object_foreach((json_t *)pressure, name, v)
-		json_object_set_new(shares, name, json_is_number(v) ? json_real(100 * json_number_value(v) / seconds) : json_null());
-	out = json_pack("{s:f, s:f, s:f, s:f, s:o, s:f, s:f, s:O}", "seconds", seconds, "others_pct",
-			others > 0 ? 100 * others / all : 0.0, "steal_pct", 100 * number(r, "steal_s") / all, "iowait_pct",
-			100 * number(r, "iowait_s") / all, "pressure_pct", shares, "load1", number(r, "load1"),
-			"available_pct", memory > 0 ? 100 * number(r, "available_bytes") / memory : 100.0, "heavy",
-			json_object_get(r, "heavy"));
+	json_object_foreach((json_t *)pressure, name, v) json_object_set_new(shares, name,
+		json_is_number(v) ? json_real(100 * json_number_value(v) / seconds) : json_null());
+	out = json_pack("{s:f, s:f, s:f, s:f, s:o, s:f, s:f, s:O}", "seconds", seconds,
+		"others_pct", others > 0 ? 100 * others / all : 0.0, "steal_pct",
+		100 * number(r, "steal_s") / all, "iowait_pct", 100 * number(r, "iowait_s") / all,
+		"pressure_pct", shares, "load1", number(r, "load1"), "available_pct",
+		memory > 0 ? 100 * number(r, "available_bytes") / memory : 100.0, "heavy",
+		json_object_get(r, "heavy"));
 	return out;
 }
 
@@ -125,15 +146,17 @@ static int ask_load(struct cluster *c, json_t **out, struct err *e)
 	if (!requests)
 		return err_errno(e, -ENOMEM, "cannot ask for the nodes' load");
 	for (size_t i = 0; i < c->n_members; i++)
-		requests[i] = (struct node_request){
-			.node = c->members[i].node, .op = "load",
-			.args = json_array_size(c->members[i].pids) ? json_pack("{s:O}", "pids", c->members[i].pids) : NULL};
+		requests[i] = (struct node_request){.node = c->members[i].node,
+			.op = "load",
+			.args = json_array_size(c->members[i].pids)
+				? json_pack("{s:O}", "pids", c->members[i].pids)
+				: NULL};
 	rc = node_call_all(requests, c->n_members, CALL_TIMEOUT_S, e);
 	if (!rc) {
 		*out = json_object();
 		for (size_t i = 0; i < c->n_members; i++)
 			json_object_set_new(*out, c->members[i].host->ssh.name,
-					    host_load(requests[i].result, own_s(c, &c->members[i], requests)));
+				host_load(requests[i].result, own_s(c, &c->members[i], requests)));
 	}
 	trial_drop_results(requests, c->n_members);
 	return rc;
@@ -144,47 +167,59 @@ static json_t *orchestrator_load(const struct load *was, const struct load *is)
 {
 	double all = (is->at_s - was->at_s) * is->cpus;
 
-	return json_pack("{s:f, s:f, s:f, s:f}", "busy_pct", all > 0 ? 100 * (is->busy_s - was->busy_s) / all : 0.0, "steal_pct",
-			 all > 0 ? 100 * (is->steal_s - was->steal_s) / all : 0.0, "load1", is->load1, "available_pct",
-			 100.0 * (double)is->available_bytes / (double)(is->memory_bytes ? is->memory_bytes : 1));
+	return json_pack("{s:f, s:f, s:f, s:f}", "busy_pct",
+		all > 0 ? 100 * (is->busy_s - was->busy_s) / all : 0.0, "steal_pct",
+		all > 0 ? 100 * (is->steal_s - was->steal_s) / all : 0.0, "load1", is->load1,
+		"available_pct",
+		100.0 * (double)is->available_bytes /
+			(double)(is->memory_bytes ? is->memory_bytes : 1));
 }
 
-/* Processes are looked at while an attempt goes on, too: others' short work among ours cannot be told apart then. */
-static int check_load(const struct gates *g, const char *host, const json_t *l, bool shared, bool quiet, bool before,
-		      int code, struct err *e)
+/* Processes are looked at while an attempt goes on, too: others' short work among ours cannot be
+ * told apart then. */
+static int check_load(const struct gates *g, const char *host, const json_t *l, bool shared,
+	bool quiet, bool before, int code, struct err *e)
 {
 	static const char *const pressures[] = {"io", "memory"};
-	double most = limit(g->load_pct, defaults.load_pct, shared), others = number(l, "others_pct"), seconds = number(l, "seconds");
+	double most = limit(g->load_pct, defaults.load_pct, shared),
+	       others = number(l, "others_pct"), seconds = number(l, "seconds");
 	const json_t *heavy = json_object_get(l, "heavy"), *first = json_array_get(heavy, 0);
 	double cpu = seconds > 0 ? 100 * number(first, "cpu_s") / seconds : 0;
 
 	if (first && cpu > limit(g->process_pct, defaults.process_pct, shared))
-		return err_set(e, code, "%s: process %d (%s) used %.0f %% of a processor; %.0f %% are allowed (gates: 'process')",
-			       host, (int)json_integer_value(json_object_get(first, "pid")),
-			       json_string_value(json_object_get(first, "comm")), cpu,
-			       limit(g->process_pct, defaults.process_pct, shared));
+		return err_set(e, code,
+			"%s: process %d (%s) used %.0f %% of a processor; %.0f %% are allowed (gates: 'process')",
+			host, (int)json_integer_value(json_object_get(first, "pid")),
+			json_string_value(json_object_get(first, "comm")), cpu,
+			limit(g->process_pct, defaults.process_pct, shared));
 	if (quiet && others > most)
-		return err_set(e, code, "%s: others used %.0f %% of its processors%s%s; %.0f %% are allowed (gates: 'load')", host,
-			       others, first ? ", most of all " : "",
-			       first ? json_string_value(json_object_get(first, "comm")) : "", most);
+		return err_set(e, code,
+			"%s: others used %.0f %% of its processors%s%s; %.0f %% are allowed (gates: 'load')",
+			host, others, first ? ", most of all " : "",
+			first ? json_string_value(json_object_get(first, "comm")) : "", most);
 	most = limit(g->steal_pct, defaults.steal_pct, shared);
 	if (number(l, "steal_pct") > most)
-		return err_set(e, code, "%s: its hypervisor took %.0f %% of its processors' time; %.0f %% are allowed (gates: 'steal')",
-			       host, number(l, "steal_pct"), most);
+		return err_set(e, code,
+			"%s: its hypervisor took %.0f %% of its processors' time; %.0f %% are allowed (gates: 'steal')",
+			host, number(l, "steal_pct"), most);
 	most = limit(g->pressure_pct, defaults.pressure_pct, shared);
 	for (size_t i = 0; i < sizeof(pressures) / sizeof(pressures[0]) && before; i++)
 		if (number(json_object_get(l, "pressure_pct"), pressures[i]) > most)
-			return err_set(e, code, "%s: something waited for %s in %.0f %% of the time; %.0f %% are allowed (gates: "
-				       "'pressure')", host, pressures[i],
-				       number(json_object_get(l, "pressure_pct"), pressures[i]), most);
+			return err_set(e, code,
+				"%s: something waited for %s in %.0f %% of the time; %.0f %% are allowed (gates: "
+				"'pressure')",
+				host, pressures[i],
+				number(json_object_get(l, "pressure_pct"), pressures[i]), most);
 	most = or_default(g->memory_pct, defaults.memory_pct);
 	if (number(l, "available_pct") < most)
-		return err_set(e, code, "%s: %.1f %% of its memory is available; %.0f %% must be (gates: 'memory')", host,
-			       number(l, "available_pct"), most);
+		return err_set(e, code,
+			"%s: %.1f %% of its memory is available; %.0f %% must be (gates: 'memory')",
+			host, number(l, "available_pct"), most);
 	return 0;
 }
 
-static int check_loads(struct executor *x, const json_t *loads, bool quiet, bool before, int code, struct err *e)
+static int check_loads(
+	struct executor *x, const json_t *loads, bool quiet, bool before, int code, struct err *e)
 {
 	struct cluster *c = x->cluster;
 	int rc = 0;
@@ -192,8 +227,8 @@ static int check_loads(struct executor *x, const json_t *loads, bool quiet, bool
 	for (size_t i = 0; i < c->n_members && !rc; i++) {
 		const char *name = c->members[i].host->ssh.name;
 
-		rc = check_load(&x->scenario->gates, name, json_object_get(loads, name), is_shared(c, &c->members[i]), quiet,
-				before, code, e);
+		rc = check_load(&x->scenario->gates, name, json_object_get(loads, name),
+			is_shared(c, &c->members[i]), quiet, before, code, e);
 	}
 	return rc;
 }
@@ -210,7 +245,7 @@ static int measure_clocks(struct cluster *c, json_t **out, struct err *e)
 		rc = node_clock_offset(c->members[i].node, &offset, &error, e);
 		if (!rc)
 			json_object_set_new(all, c->members[i].host->ssh.name,
-					    json_pack("{s:f, s:f}", "offset_s", offset, "error_s", error));
+				json_pack("{s:f, s:f}", "offset_s", offset, "error_s", error));
 	}
 	if (rc)
 		json_decref(all);
@@ -226,31 +261,37 @@ static int check_clocks(const struct gates *g, const json_t *clocks, int code, s
 	const char *name, *other;
 	json_t *a, *b;
 
-	json_object_foreach((json_t *)clocks, name, a) {
-		json_object_foreach((json_t *)clocks, other, b) {
+	json_object_foreach((json_t *)clocks, name, a)
+	{
+		json_object_foreach((json_t *)clocks, other, b)
+		{
 			double apart = number(a, "offset_s") - number(b, "offset_s");
 
 			if (apart - number(a, "error_s") - number(b, "error_s") > most)
-				return err_set(e, code, "%s: its clock is %.3f s before %s's; %.3f s are allowed (gates: 'clock')",
-					       name, apart, other, most);
+				return err_set(e, code,
+					"%s: its clock is %.3f s before %s's; %.3f s are allowed (gates: 'clock')",
+					name, apart, other, most);
 		}
 	}
 	return 0;
 }
 
-static int check_drift(const struct gates *g, const json_t *before, const json_t *after, struct err *e)
+static int check_drift(
+	const struct gates *g, const json_t *before, const json_t *after, struct err *e)
 {
 	double most = or_default(g->drift_s, defaults.drift_s);
 	const char *name;
 	json_t *was;
 
-	json_object_foreach((json_t *)before, name, was) {
+	json_object_foreach((json_t *)before, name, was)
+	{
 		const json_t *is = json_object_get(after, name);
 		double drift = fabs(number(is, "offset_s") - number(was, "offset_s"));
 
 		if (drift - number(is, "error_s") - number(was, "error_s") > most)
-			return err_set(e, -EBUSY, "%s: its clock moved by %.3f s against ours; %.3f s are allowed (gates: 'drift')",
-				       name, drift, most);
+			return err_set(e, -EBUSY,
+				"%s: its clock moved by %.3f s against ours; %.3f s are allowed (gates: 'drift')",
+				name, drift, most);
 	}
 	return 0;
 }
@@ -262,12 +303,16 @@ static int check_disk(struct executor *x, struct err *e)
 	char room[32], wanted[32];
 
 	if (statvfs(store_folder(x->store), &st) < 0)
-		return err_errno(e, -errno, "cannot see how full the disk of '%s' is", store_folder(x->store));
+		return err_errno(e, -errno, "cannot see how full the disk of '%s' is",
+			store_folder(x->store));
 	if ((double)st.f_bavail * (double)st.f_frsize >= least)
 		return 0;
-	return err_set(e, -EAGAIN, "the disk that '%s' is kept on has %s left; %s must be (gates: 'disk')", store_folder(x->store),
-		       unit_format(UNIT_BYTES, (double)st.f_bavail * (double)st.f_frsize, room, sizeof(room)),
-		       unit_format(UNIT_BYTES, least, wanted, sizeof(wanted)));
+	return err_set(e, -EAGAIN,
+		"the disk that '%s' is kept on has %s left; %s must be (gates: 'disk')",
+		store_folder(x->store),
+		unit_format(
+			UNIT_BYTES, (double)st.f_bavail * (double)st.f_frsize, room, sizeof(room)),
+		unit_format(UNIT_BYTES, least, wanted, sizeof(wanted)));
 }
 
 /* As the run began, or as it was when it was clean. */
@@ -322,7 +367,8 @@ static int wait_window(struct executor *x, double begin, struct err *e)
 	for (double left; (left = until - clock_mono_s()) > 0;) {
 		if (*x->interrupted)
 			return err_set(e, -EINTR, "interrupted");
-		if (node_events(x->cluster->set, left > 0.25 ? 0.25 : left, on_event, NULL) == -EINTR)
+		if (node_events(x->cluster->set, left > 0.25 ? 0.25 : left, on_event, NULL) ==
+			-EINTR)
 			return err_set(e, -EINTR, "interrupted");
 		if (cluster_lost(x->cluster, e))
 			return -ENOTCONN;
@@ -358,7 +404,8 @@ int gates_before(struct executor *x, json_t **out, struct err *e)
 	}
 	for (size_t i = 0; i < x->cluster->n_members && !rc; i++) {
 		struct member *m = &x->cluster->members[i];
-		const json_t *clock = json_object_get(json_object_get(report, "clocks"), m->host->ssh.name);
+		const json_t *clock = json_object_get(
+			json_object_get(report, "clocks"), m->host->ssh.name);
 
 		m->offset_s = number(clock, "offset_s");
 		m->offset_error_s = number(clock, "error_s");

@@ -1,11 +1,13 @@
 /*
- * Gates: what must hold of hosts and clocks for an attempt to count, looked at before and after each.
+ * Gates: what must hold of hosts and clocks for an attempt to count, looked at before and after
+ * each.
  *
- * Before an attempt, until all holds, no cell is run: a host that does not fit is quarantined, and the run ends when
- * that lasts too long. After it, what does not hold makes the attempt invalid.
+ * Before an attempt, until all holds, no cell is run: a host that does not fit is quarantined, and
+ * the run ends when that lasts too long. After it, what does not hold makes the attempt invalid.
  *
- * Where several of the run's hosts, or one and the orchestrator, are one machine (the lab), each sees the others' work,
- * ours among it: there, load, process, steal and pressure are only written down, unless the scenario gives them.
+ * Where several of the run's hosts, or one and the orchestrator, are one machine (the lab), each
+ * sees the others' work, ours among it: there, load, process, steal and pressure are only written
+ * down, unless the scenario gives them.
  */
 #ifndef CULPRIT_HARNESS_GATES_H
 #define CULPRIT_HARNESS_GATES_H
@@ -18,16 +20,16 @@ struct executor;
 
 /* Negative: not given; the default is then in gates.c. */
 struct gates {
-	double load_pct;      /* of all processors of a host, used by others than this run */
-	double process_pct;   /* of one processor, used by one process that is not ours */
-	double steal_pct;     /* of all processors, taken by the hypervisor */
-	double pressure_pct;  /* of the time, in which something waited for memory or storage; before an attempt only */
-	double memory_pct;    /* of a host's memory, available at the least */
-	double disk_bytes;    /* free at the least where the run is kept */
-	double clock_s;       /* between any two hosts' clocks */
-	double drift_s;       /* of one host's clock against ours, in one attempt */
-	double window_s;      /* for which a host's load is looked at */
-	double wait_s;        /* for which a host may be in quarantine */
+	double load_pct;    /* of all processors of a host, used by others than this run */
+	double process_pct; /* of one processor, used by one process that is not ours */
+	double steal_pct;   /* of all processors, taken by the hypervisor */
+	double pressure_pct; /* of the time, in which something waited for memory or storage; before an attempt only */
+	double memory_pct; /* of a host's memory, available at the least */
+	double disk_bytes; /* free at the least where the run is kept */
+	double clock_s;    /* between any two hosts' clocks */
+	double drift_s;    /* of one host's clock against ours, in one attempt */
+	double window_s;   /* for which a host's load is looked at */
+	double wait_s;     /* for which a host may be in quarantine */
 };
 
 void gates_init(struct gates *g);
@@ -37,15 +39,17 @@ int gates_read(lua_State *L, const struct luax_source *src, struct gates *g, str
 /* How long a host may be in quarantine. */
 double gates_wait_s(const struct gates *g);
 
-/* One look at everything: the file system's processes, health, the fingerprint that the run began with, clocks (taken
- * over into the cluster), load, disk. '*report' gets what was seen, a new reference. -EAGAIN: the host and what does not
- * hold; another errno when that could not be found out. */
+/* One look at everything: the file system's processes, health, the fingerprint that the run began
+ * with, clocks (taken over into the cluster), load, disk. '*report' gets what was seen, a new
+ * reference. -EAGAIN: the host and what does not hold; another errno when that could not be found
+ * out. */
 int gates_before(struct executor *x, json_t **report, struct err *e);
 
 /* The workload has stopped: what went on since gates_before is put into report.during. */
 int gates_during(struct executor *x, json_t *report, struct err *e);
 
-/* Load since gates_during, which was at 'since_s' (monotonic), and clocks. -EBUSY: the host and what does not hold. */
+/* Load since gates_during, which was at 'since_s' (monotonic), and clocks. -EBUSY: the host and
+ * what does not hold. */
 int gates_after(struct executor *x, json_t *report, double since_s, struct err *e);
 
 #endif

@@ -28,11 +28,13 @@ static void take_handle(struct job *job, struct member *m, const json_t *result)
 }
 
 /* One tracer a node, on the file system's processes there: servers, then clients. */
-static int start_tracers(struct trial *t, const struct tracing *tracing, const char *out, struct job **jobs, size_t *count,
-			 struct err *e)
+static int start_tracers(struct trial *t, const struct tracing *tracing, const char *out,
+	struct job **jobs, size_t *count, struct err *e)
 {
 	struct cluster *c = t->x->cluster;
-	size_t n = tracing_none(tracing) ? 0 : tracing->one_server ? 1 : c->n_servers + c->n_clients;
+	size_t n = tracing_none(tracing) ? 0
+		: tracing->one_server    ? 1
+					 : c->n_servers + c->n_clients;
 	struct node_request *requests = calloc(n + 1, sizeof(*requests));
 	int rc;
 
@@ -45,8 +47,9 @@ static int start_tracers(struct trial *t, const struct tracing *tracing, const c
 		struct member *m = i < c->n_servers ? c->servers[i] : c->clients[i - c->n_servers];
 
 		(*jobs)[i].member = m;
-		requests[i] = (struct node_request){.node = m->node, .op = "trace.start",
-						    .args = tracing_args(tracing, out, m->host->storage)};
+		requests[i] = (struct node_request){.node = m->node,
+			.op = "trace.start",
+			.args = tracing_args(tracing, out, m->host->storage)};
 		json_object_set(requests[i].args, "pids", m->pids);
 	}
 	*count = n;
@@ -77,8 +80,9 @@ static int start_samplers(struct trial *t, struct err *e)
 		if (!m->sampled)
 			continue;
 		t->samplers[n].member = m;
-		requests[n++] = (struct node_request){.node = m->node, .op = "trace.start",
-						      .args = sampling_args(m, "fs.samples")};
+		requests[n++] = (struct node_request){.node = m->node,
+			.op = "trace.start",
+			.args = sampling_args(m, "fs.samples")};
 	}
 	t->n_samplers = n;
 	rc = node_call_all(requests, n, CALL_TIMEOUT_S, e);
@@ -105,14 +109,16 @@ static void push_workload_context(struct trial *t)
 {
 	lua_State *L = t->x->scenario->L;
 
-	bind_push_context(L, t->x->acts, t->x->cluster, NULL, t->workload, store_run_id(t->x->store));
+	bind_push_context(
+		L, t->x->acts, t->x->cluster, NULL, t->workload, store_run_id(t->x->store));
 	lua_pushfstring(L, "%d.%d", (int)t->cell->number, (int)t->row.number);
 	lua_setfield(L, -2, "attempt");
 	lua_pushboolean(L, t->x->scenario->measure == MEASURE_RUNTIME);
 	lua_setfield(L, -2, "once");
 }
 
-/* The workload's own cleaning after an attempt. That it fails spoils nothing that was measured: it is noted. */
+/* The workload's own cleaning after an attempt. That it fails spoils nothing that was measured: it
+ * is noted. */
 void trial_clean_workload(struct trial *t)
 {
 	lua_State *L = t->x->scenario->L;
@@ -137,13 +143,15 @@ void trial_clean_workload(struct trial *t)
 			continue;
 		}
 		if (!rc)
-			rc = node_call(c->clients[i]->node, "run", json_pack("{s:o, s:i}", "argv", argv, "timeout_s", 60), 70,
-				       &result, &why);
+			rc = node_call(c->clients[i]->node, "run",
+				json_pack("{s:o, s:i}", "argv", argv, "timeout_s", 60), 70, &result,
+				&why);
 		if (!rc && json_integer_value(json_object_get(result, "exit")))
-			rc = err_set(&why, -EIO, "%s", json_string_value(json_object_get(result, "output")));
+			rc = err_set(&why, -EIO, "%s",
+				json_string_value(json_object_get(result, "output")));
 		if (rc)
-			progress_note(t->x->progress, "cell %zu: cleaning after %s failed: %s", t->cell->number,
-				      t->workload->label, why.text);
+			progress_note(t->x->progress, "cell %zu: cleaning after %s failed: %s",
+				t->cell->number, t->workload->label, why.text);
 		json_decref(result);
 		lua_settop(L, top);
 	}
@@ -166,13 +174,15 @@ static int workload_command(struct trial *t, struct member *client, json_t **arg
 	lua_settop(L, top);
 	if (!rc && !json_is_object(*args)) {
 		json_decref(*args);
-		rc = err_set(e, -EINVAL, "%s: 'command' must return a table with 'argv'", t->workload->path);
+		rc = err_set(e, -EINVAL, "%s: 'command' must return a table with 'argv'",
+			t->workload->path);
 	}
 	if (!rc) {
 		json_object_set_new(*args, "stdout", json_string("app.out"));
 		json_object_set_new(*args, "stderr", json_string("app.out"));
 		if (!tracing_none(t->tracing) && !t->tracing->one_server)
-			json_object_set_new(*args, "trace", tracing_args(t->tracing, "app.trace", NULL));
+			json_object_set_new(
+				*args, "trace", tracing_args(t->tracing, "app.trace", NULL));
 		if (t->x->scenario->measure == MEASURE_RUNTIME) {
 			json_object_del(*args, "loop");
 			json_object_set_new(*args, "times", json_string("app.times"));
@@ -193,7 +203,8 @@ int trial_start_workload(struct trial *t, struct err *e)
 		return err_errno(e, -ENOMEM, "cannot start the workload");
 	}
 	for (size_t i = 0; i < c->n_clients && !rc; i++) {
-		requests[i] = (struct node_request){.node = c->clients[i]->node, .op = "process.start"};
+		requests[i] = (struct node_request){
+			.node = c->clients[i]->node, .op = "process.start"};
 		rc = workload_command(t, c->clients[i], &requests[i].args, e);
 	}
 	if (rc) {
@@ -230,7 +241,8 @@ int trial_stop_jobs(struct job *jobs, size_t n, const char *op, json_t *results,
 		args = json_pack("{s:s}", "handle", jobs[i].handle);
 		if (!strcmp(op, "process.stop"))
 			json_object_set_new(args, "signal", json_string("INT"));
-		requests[k++] = (struct node_request){.node = jobs[i].member->node, .op = op, .args = args};
+		requests[k++] = (struct node_request){
+			.node = jobs[i].member->node, .op = op, .args = args};
 		jobs[i].running = false;
 	}
 	rc = node_call_all(requests, k, CALL_TIMEOUT_S, e);
@@ -241,14 +253,16 @@ int trial_stop_jobs(struct job *jobs, size_t n, const char *op, json_t *results,
 	return rc;
 }
 
-/* Complains of the first trace of {node: summary} that is not whole; 'member' names the summary in a result, NULL: the
- * result is it. Adds up what was recorded. */
-static int check_traces(const json_t *results, const char *member, json_int_t *records, json_int_t *lost, struct err *e)
+/* Complains of the first trace of {node: summary} that is not whole; 'member' names the summary in
+ * a result, NULL: the result is it. Adds up what was recorded. */
+static int check_traces(const json_t *results, const char *member, json_int_t *records,
+	json_int_t *lost, struct err *e)
 {
 	const char *name;
 	json_t *v;
 
-	json_object_foreach((json_t *)results, name, v) {
+	json_object_foreach((json_t *)results, name, v)
+	{
 		const json_t *summary = member ? json_object_get(v, member) : v;
 		json_int_t missed = json_integer_value(json_object_get(summary, "lost"));
 
@@ -257,16 +271,19 @@ static int check_traces(const json_t *results, const char *member, json_int_t *r
 		*records += json_integer_value(json_object_get(summary, "records"));
 		*lost += missed;
 		if (missed || !json_is_true(json_object_get(summary, "whole")))
-			return err_set(e, -EBADMSG, "%s: the trace is not whole: %lld records lost%s", name,
-				       (long long)missed,
-				       json_is_true(json_object_get(summary, "whole")) ? "" : ", cut short");
+			return err_set(e, -EBADMSG,
+				"%s: the trace is not whole: %lld records lost%s", name,
+				(long long)missed,
+				json_is_true(json_object_get(summary, "whole")) ? ""
+										: ", cut short");
 	}
 	return 0;
 }
 
 int trial_stop_all(struct trial *t, struct err *e)
 {
-	json_t *apps = json_object(), *tracers = json_object(), *beside = json_object(), *samples = json_object();
+	json_t *apps = json_object(), *tracers = json_object(), *beside = json_object(),
+	       *samples = json_object();
 	json_int_t records = 0, lost = 0, ignored = 0;
 	int rc, rc2;
 	struct err e2;

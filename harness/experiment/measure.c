@@ -16,10 +16,11 @@
 #define CALL_TIMEOUT_S 30
 
 /* The files that a member of each role leaves in its session's folder. */
-static const char *const all_files[] = {"fs.trace", "fs.beside.trace", "fs.samples", "app.trace", "app.out", "app.times",
-					NULL};
+static const char *const all_files[] = {
+	"fs.trace", "fs.beside.trace", "fs.samples", "app.trace", "app.out", "app.times", NULL};
 static const char *const server_files[] = {"fs.trace", "fs.samples", "fs.beside.trace", NULL};
-static const char *const client_files[] = {"fs.trace", "fs.samples", "app.trace", "app.out", "fs.beside.trace", NULL};
+static const char *const client_files[] = {
+	"fs.trace", "fs.samples", "app.trace", "app.out", "fs.beside.trace", NULL};
 static const char *const timed_files[] = {"app.out", "app.times", NULL};
 static const char *const no_files[] = {NULL};
 
@@ -30,7 +31,9 @@ static const char *const *files_of(const struct executor *x, const struct member
 {
 	if (x->scenario->measure == MEASURE_RUNTIME)
 		return m->host->role == ROLE_CLIENT ? timed_files : no_files;
-	return m->host->role == ROLE_SERVER ? server_files : m->host->role == ROLE_CLIENT ? client_files : no_files;
+	return m->host->role == ROLE_SERVER    ? server_files
+		: m->host->role == ROLE_CLIENT ? client_files
+					       : no_files;
 }
 
 static bool is_fetched(const struct executor *x, const struct member *m, const char *file)
@@ -40,11 +43,13 @@ static bool is_fetched(const struct executor *x, const struct member *m, const c
 	return x->scenario->beside.name || strcmp(file, "fs.beside.trace");
 }
 
-static char *local_path(struct executor *x, const char *folder, const struct member *m, const char *file)
+static char *local_path(
+	struct executor *x, const char *folder, const struct member *m, const char *file)
 {
 	char *path;
 
-	if (asprintf(&path, "%s/%s/%s.%s", store_folder(x->store), folder, m->host->ssh.name, file) < 0)
+	if (asprintf(&path, "%s/%s/%s.%s", store_folder(x->store), folder, m->host->ssh.name,
+		    file) < 0)
 		return NULL;
 	return path;
 }
@@ -62,7 +67,8 @@ static int remove_remote(struct cluster *c, struct err *e)
 
 		for (const char *const *f = all_files; *f; f++)
 			json_array_append_new(argv, json_sprintf("%s/%s", node_dir(m->node), *f));
-		requests[i] = (struct node_request){.node = m->node, .op = "run", .args = json_pack("{s:o}", "argv", argv)};
+		requests[i] = (struct node_request){
+			.node = m->node, .op = "run", .args = json_pack("{s:o}", "argv", argv)};
 	}
 	rc = node_call_all(requests, c->n_members, CALL_TIMEOUT_S, e);
 	for (size_t i = 0; i < c->n_members; i++)
@@ -77,8 +83,8 @@ void measure_discard(struct cluster *c)
 }
 
 /* The workload's reading of its own output: {client: {bytes =, seconds =, ...}}. */
-static int read_results(struct executor *x, const char *folder, const struct part *workload, bool may_fail,
-			json_t *detail, struct err *e)
+static int read_results(struct executor *x, const char *folder, const struct part *workload,
+	bool may_fail, json_t *detail, struct err *e)
 {
 	lua_State *L = x->scenario->L;
 	json_t *results = json_object();
@@ -97,7 +103,8 @@ static int read_results(struct executor *x, const char *folder, const struct par
 			free(path);
 			break;
 		}
-		rc = path ? file_read(path, &text, &size, e) : err_errno(e, -ENOMEM, "cannot read a result");
+		rc = path ? file_read(path, &text, &size, e)
+			  : err_errno(e, -ENOMEM, "cannot read a result");
 		if (!rc) {
 			lua_pushlstring(L, text, size);
 			rc = luax_call(L, 1, 2, e);
@@ -106,7 +113,8 @@ static int read_results(struct executor *x, const char *folder, const struct par
 			lua_pushvalue(L, -1), lua_replace(L, -3);
 		else if (!rc && lua_isnil(L, -2))
 			rc = err_set(e, -EIO, "%s: %s: %s", m->host->ssh.name, workload->label,
-				     lua_isstring(L, -1) ? lua_tostring(L, -1) : "it reported no result");
+				lua_isstring(L, -1) ? lua_tostring(L, -1)
+						    : "it reported no result");
 		if (!rc)
 			rc = luajson_get(L, -2, &value, e);
 		if (!rc)
@@ -119,8 +127,8 @@ static int read_results(struct executor *x, const char *folder, const struct par
 	return rc;
 }
 
-int measure_fetch(struct executor *x, const char *folder, const struct part *workload, bool may_fail,
-		  json_t *detail, struct err *e)
+int measure_fetch(struct executor *x, const char *folder, const struct part *workload,
+	bool may_fail, json_t *detail, struct err *e)
 {
 	struct cluster *c = x->cluster;
 	struct node_transfer *transfers = calloc(c->n_members * MAX_FILES, sizeof(*transfers));
@@ -131,8 +139,9 @@ int measure_fetch(struct executor *x, const char *folder, const struct part *wor
 		for (const char *const *f = files_of(x, &c->members[i]); *f && !rc; f++) {
 			if (!is_fetched(x, &c->members[i], *f))
 				continue;
-			transfers[n] = (struct node_transfer){.node = c->members[i].node, .remote = *f,
-							      .local = local_path(x, folder, &c->members[i], *f)};
+			transfers[n] = (struct node_transfer){.node = c->members[i].node,
+				.remote = *f,
+				.local = local_path(x, folder, &c->members[i], *f)};
 			if (!transfers[n++].local)
 				rc = err_errno(e, -ENOMEM, "cannot fetch files");
 		}
@@ -161,11 +170,13 @@ static int add_service(struct fs *fs, const struct host *h, json_t *v, struct er
 		return rc;
 	rc = getaddrinfo(address, NULL, &hints, &list);
 	if (!rc) {
-		rc = getnameinfo(list->ai_addr, list->ai_addrlen, text, sizeof(text), NULL, 0, NI_NUMERICHOST);
+		rc = getnameinfo(list->ai_addr, list->ai_addrlen, text, sizeof(text), NULL, 0,
+			NI_NUMERICHOST);
 		freeaddrinfo(list);
 	}
 	if (rc)
-		rc = err_set(e, -ENOENT, "%s: cannot resolve '%s': %s", h->ssh.name, address, gai_strerror(rc));
+		rc = err_set(e, -ENOENT, "%s: cannot resolve '%s': %s", h->ssh.name, address,
+			gai_strerror(rc));
 	free(address);
 	if (!rc) {
 		json_object_set_new(v, "address", json_string(text));
@@ -184,11 +195,11 @@ int measure_describe(struct executor *x, json_t **out, struct err *e)
 	for (size_t i = 0; i < c->n_servers + c->n_clients && !rc; i++) {
 		bool server = i < c->n_servers;
 		const struct member *m = server ? c->servers[i] : c->clients[i - c->n_servers];
-		json_t *v = json_pack("{s:s, s:I, s:b}", "name", m->host->ssh.name, "clock_offset_ns",
-				      (json_int_t)(m->offset_s * 1e9), "sampled", m->sampled);
+		json_t *v = json_pack("{s:s, s:I, s:b}", "name", m->host->ssh.name,
+			"clock_offset_ns", (json_int_t)(m->offset_s * 1e9), "sampled", m->sampled);
 
 		json_object_set_new(v, server ? "storage" : "mount",
-				    json_pack("s?", server ? m->host->storage : m->host->mount));
+			json_pack("s?", server ? m->host->storage : m->host->mount));
 		if (server)
 			rc = add_service(fs, m->host, v, e);
 		json_array_append_new(server ? servers : clients, v);
@@ -203,10 +214,11 @@ int measure_describe(struct executor *x, json_t **out, struct err *e)
 	return rc;
 }
 
-int measure_reduce(struct executor *x, const char *folder, const json_t *cluster, int64_t start_ns, int32_t seconds,
-		   bool beside, struct reduction **out, struct err *e)
+int measure_reduce(struct executor *x, const char *folder, const json_t *cluster, int64_t start_ns,
+	int32_t seconds, bool beside, struct reduction **out, struct err *e)
 {
-	struct reduce_spec spec = {.cluster = cluster, .start_ns = start_ns, .seconds = seconds, .beside = beside};
+	struct reduce_spec spec = {
+		.cluster = cluster, .start_ns = start_ns, .seconds = seconds, .beside = beside};
 	char *full;
 	int rc;
 
@@ -218,7 +230,8 @@ int measure_reduce(struct executor *x, const char *folder, const json_t *cluster
 	return rc;
 }
 
-static int store_files(struct executor *x, struct store *s, const char *folder, int64_t attempt, struct err *e)
+static int store_files(
+	struct executor *x, struct store *s, const char *folder, int64_t attempt, struct err *e)
 {
 	int rc = 0;
 
@@ -239,8 +252,8 @@ static int store_files(struct executor *x, struct store *s, const char *folder, 
 	return rc;
 }
 
-int measure_store(struct executor *x, struct store *s, const char *folder, int64_t attempt, const struct reduction *r,
-		  struct err *e)
+int measure_store(struct executor *x, struct store *s, const char *folder, int64_t attempt,
+	const struct reduction *r, struct err *e)
 {
 	int rc = r ? reduce_store(r, s, attempt, e) : 0;
 
@@ -263,8 +276,9 @@ int measure_runtime(struct executor *x, const char *folder, json_t *detail, stru
 		double seconds = json_number_value(json_object_get(line, "seconds"));
 
 		if (!line || seconds <= 0)
-			rc = err_set(e, -EBADMSG, "%s: no run time in '%s': %s", c->clients[i]->host->ssh.name, path,
-				     line ? "not a positive number" : why.text);
+			rc = err_set(e, -EBADMSG, "%s: no run time in '%s': %s",
+				c->clients[i]->host->ssh.name, path,
+				line ? "not a positive number" : why.text);
 		else
 			json_object_set(times, c->clients[i]->host->ssh.name, line);
 		sum += seconds;

@@ -14,9 +14,9 @@ static json_t *entry_of(json_t *list, const char *program)
 	json_t *entry;
 	size_t i;
 
-	json_array_foreach(list, i, entry)
-		if (!strcmp(json_string_value(json_object_get(entry, "program")), program))
-			return entry;
+	json_array_foreach(
+		list, i, entry) if (!strcmp(json_string_value(json_object_get(entry, "program")),
+					    program)) return entry;
 	entry = json_pack("{s:s, s:n, s:[]}", "program", program, "package", "workloads");
 	json_array_append_new(list, entry);
 	return entry;
@@ -32,13 +32,16 @@ static int add_all(lua_State *L, int needs, const struct part *w, json_t *list, 
 
 		lua_settop(L, needs + 1);
 		if (lua_rawgeti(L, needs, i) != LUA_TSTRING)
-			return err_set(e, -EINVAL, "%s: 'needs' must be a list of programs", w->path);
+			return err_set(
+				e, -EINVAL, "%s: 'needs' must be a list of programs", w->path);
 		entry = entry_of(list, lua_tostring(L, -1));
 		json_array_append_new(json_object_get(entry, "workloads"), json_string(w->name));
 		if (!named || lua_getfield(L, needs + 1, lua_tostring(L, -1)) == LUA_TNIL)
 			continue;
 		if (lua_type(L, -1) != LUA_TSTRING)
-			return err_set(e, -EINVAL, "%s: 'packages' must give a package's name for each program", w->path);
+			return err_set(e, -EINVAL,
+				"%s: 'packages' must give a package's name for each program",
+				w->path);
 		json_object_set_new(entry, "package", json_string(lua_tostring(L, -1)));
 	}
 	return 0;
@@ -114,7 +117,8 @@ int needs_missing(struct node *n, const json_t *list, json_t **missing, struct e
 			return rc;
 	}
 	*missing = json_array();
-	json_array_foreach((json_t *)list, i, entry) {
+	json_array_foreach((json_t *)list, i, entry)
+	{
 		const char *program = json_string_value(json_object_get(entry, "program"));
 
 		if (n ? !in_output(output, program) : !in_path(program))
@@ -130,12 +134,14 @@ char *needs_text(const json_t *entry, char *buf, size_t size)
 	const char *package = json_string_value(json_object_get(entry, "package"));
 	size_t n;
 
-	n = (size_t)snprintf(buf, size, "%s (workload%s", json_string_value(json_object_get(entry, "program")),
-			     json_array_size(workloads) > 1 ? "s" : "");
+	n = (size_t)snprintf(buf, size, "%s (workload%s",
+		json_string_value(json_object_get(entry, "program")),
+		json_array_size(workloads) > 1 ? "s" : "");
 	for (size_t i = 0; i < json_array_size(workloads) && n < size; i++)
 		n += (size_t)snprintf(buf + n, size - n, "%s %s", i ? "," : "",
-				      json_string_value(json_array_get(workloads, i)));
+			json_string_value(json_array_get(workloads, i)));
 	if (n < size)
-		snprintf(buf + n, size - n, package ? ")%s%s" : ")", "; on Debian: apt-get install ", package);
+		snprintf(buf + n, size - n, package ? ")%s%s" : ")",
+			"; on Debian: apt-get install ", package);
 	return buf;
 }

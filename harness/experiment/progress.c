@@ -13,10 +13,10 @@
 #include "harness/base/clock.h"
 
 #define TEXT 1200
-#define LAST 5             /* lines that status.json repeats */
+#define LAST 5 /* lines that status.json repeats */
 #define STATUS_PERIOD_S 1
 #define MAX_BAR 30
-#define MAX_GROUPS 8       /* lines of nodes that do the same */
+#define MAX_GROUPS 8 /* lines of nodes that do the same */
 
 struct node_line {
 	char *name;
@@ -29,14 +29,14 @@ struct progress {
 	size_t cells, done, before, failed, invalid;
 	double cell_s, spent_s, left_s, status_s;
 	bool quiet, terminal, colour;
-	int painted;               /* lines on the terminal that are ours to erase */
-	size_t cell;               /* 0: none */
+	int painted; /* lines on the terminal that are ours to erase */
+	size_t cell; /* 0: none */
 	long attempt;
 	char title[256], phase[256], last[LAST][TEXT];
 	size_t n_last;
-	struct node_line *nodes;   /* as they came */
+	struct node_line *nodes; /* as they came */
 	size_t n_nodes;
-	bool changed;              /* since status.json was written */
+	bool changed; /* since status.json was written */
 };
 
 static bool is_terminal(void)
@@ -46,15 +46,17 @@ static bool is_terminal(void)
 	return isatty(2) && term && *term && strcmp(term, "dumb");
 }
 
-int progress_new(const char *folder, size_t cells, double cell_s, bool quiet, struct progress **out, struct err *e)
+int progress_new(const char *folder, size_t cells, double cell_s, bool quiet, struct progress **out,
+	struct err *e)
 {
 	struct progress *p = calloc(1, sizeof(*p));
 	const char *no_colour = getenv("NO_COLOR");
 	char *path = NULL;
 	int rc = 0;
 
-	if (!p || asprintf(&path, "%s/run.log", folder) < 0 || asprintf(&p->status, "%s/status.json", folder) < 0 ||
-	    asprintf(&p->status_new, "%s/.status.json", folder) < 0) {
+	if (!p || asprintf(&path, "%s/run.log", folder) < 0 ||
+		asprintf(&p->status, "%s/status.json", folder) < 0 ||
+		asprintf(&p->status_new, "%s/.status.json", folder) < 0) {
 		rc = err_errno(e, -ENOMEM, "cannot log to '%s'", folder);
 		goto out;
 	}
@@ -86,7 +88,8 @@ static double eta_s(const struct progress *p)
 	size_t here = p->done + p->failed - p->before, settled = p->done + p->failed;
 	double each = here ? p->spent_s / (double)here : p->cell_s;
 
-	return p->left_s + (double)(p->cells > settled ? p->cells - settled - (p->cell > 0) : 0) * each;
+	return p->left_s +
+		(double)(p->cells > settled ? p->cells - settled - (p->cell > 0) : 0) * each;
 }
 
 static void erase(struct progress *p)
@@ -96,7 +99,8 @@ static void erase(struct progress *p)
 	p->painted = 0;
 }
 
-/* A line of at most 'width' columns; what is not ASCII counts as wider than it is, which is on the safe side. */
+/* A line of at most 'width' columns; what is not ASCII counts as wider than it is, which is on the
+ * safe side. */
 static void paint_line(struct progress *p, int width, const char *text)
 {
 	int n = (int)strlen(text);
@@ -124,7 +128,8 @@ static void paint_nodes(struct progress *p, int width)
 		n = (size_t)snprintf(text, sizeof(text), "    %s:", p->nodes[i].doing);
 		for (k = i; k < p->n_nodes && n < sizeof(text); k++)
 			if (!strcmp(p->nodes[k].doing, p->nodes[i].doing))
-				n += (size_t)snprintf(text + n, sizeof(text) - n, " %s", p->nodes[k].name);
+				n += (size_t)snprintf(
+					text + n, sizeof(text) - n, " %s", p->nodes[k].name);
 		paint_line(p, width, text);
 		lines++;
 	}
@@ -145,8 +150,9 @@ static void paint(struct progress *p)
 	memset(line, '#', (size_t)full);
 	memset(line + full, '.', (size_t)(bar - full));
 	erase(p);
-	snprintf(text, sizeof(text), "%s%s%zu/%zu cells%s  ETA %d:%02d:%02d", line, bar ? " " : "", p->done + p->failed, p->cells,
-		 p->failed ? ", some without a result" : "", eta / 3600, eta / 60 % 60, eta % 60);
+	snprintf(text, sizeof(text), "%s%s%zu/%zu cells%s  ETA %d:%02d:%02d", line, bar ? " " : "",
+		p->done + p->failed, p->cells, p->failed ? ", some without a result" : "",
+		eta / 3600, eta / 60 % 60, eta % 60);
 	if (p->invalid) {
 		size_t n = strlen(text);
 
@@ -158,7 +164,8 @@ static void paint(struct progress *p)
 	if (p->colour)
 		fputs("\033[0m", stderr);
 	if (p->cell)
-		snprintf(text, sizeof(text), "cell %zu  %s%s", p->cell, p->title, p->attempt > 1 ? ", tried again" : "");
+		snprintf(text, sizeof(text), "cell %zu  %s%s", p->cell, p->title,
+			p->attempt > 1 ? ", tried again" : "");
 	if (p->cell)
 		paint_line(p, width, text);
 	if (p->left_s >= 1)
@@ -179,14 +186,19 @@ static void write_status(struct progress *p, bool running)
 	for (size_t i = p->n_last > LAST ? p->n_last - LAST : 0; i < p->n_last; i++)
 		json_array_append_new(last, json_string(p->last[i % LAST]));
 	for (size_t i = 0; running && i < p->n_nodes; i++)
-		json_array_append_new(nodes, json_pack("{s:s, s:s}", "name", p->nodes[i].name, "doing", p->nodes[i].doing));
-	all = json_pack("{s:b, s:i, s:I, s:I, s:I, s:I, s:f, s:f, s:s, s:f, s:o, s:o}", "running", running, "pid", (int)getpid(),
-			"cells", (json_int_t)p->cells, "done", (json_int_t)p->done, "failed", (json_int_t)p->failed, "invalid",
-			(json_int_t)p->invalid, "eta_s", eta_s(p), "updated_s", (double)clock_real_ns() / 1e9, "phase", p->phase,
-			"left_s", p->left_s, "nodes", nodes, "last", last);
+		json_array_append_new(nodes,
+			json_pack("{s:s, s:s}", "name", p->nodes[i].name, "doing",
+				p->nodes[i].doing));
+	all = json_pack("{s:b, s:i, s:I, s:I, s:I, s:I, s:f, s:f, s:s, s:f, s:o, s:o}", "running",
+		running, "pid", (int)getpid(), "cells", (json_int_t)p->cells, "done",
+		(json_int_t)p->done, "failed", (json_int_t)p->failed, "invalid",
+		(json_int_t)p->invalid, "eta_s", eta_s(p), "updated_s",
+		(double)clock_real_ns() / 1e9, "phase", p->phase, "left_s", p->left_s, "nodes",
+		nodes, "last", last);
 	if (all && p->cell)
-		json_object_set_new(all, "cell", json_pack("{s:I, s:I, s:s}", "number", (json_int_t)p->cell, "attempt",
-							   (json_int_t)p->attempt, "title", p->title));
+		json_object_set_new(all, "cell",
+			json_pack("{s:I, s:I, s:s}", "number", (json_int_t)p->cell, "attempt",
+				(json_int_t)p->attempt, "title", p->title));
 	written = all && !json_dump_file(all, p->status_new, JSON_INDENT(1));
 	if (!written || rename(p->status_new, p->status) < 0)
 		unlink(p->status_new);

@@ -1,10 +1,11 @@
 /*
  * Progress: what a person sees while a run goes on.
  *
- * On a terminal (stderr) lines that stay, and below them a few that are painted anew: cells done, ETA, the cell and its
- * phase, what each node does. The cursor rests below them, so that whatever ends the program leaves the terminal as it should be. Elsewhere a
- * line a cell. RUN/run.log gets every line with its time, and each step of each attempt, whatever stderr is.
- * RUN/status.json is for 'culprit status': it is replaced whole, and nobody who reads it holds the run up.
+ * On a terminal (stderr) lines that stay, and below them a few that are painted anew: cells done,
+ * ETA, the cell and its phase, what each node does. The cursor rests below them, so that whatever
+ * ends the program leaves the terminal as it should be. Elsewhere a line a cell. RUN/run.log gets
+ * every line with its time, and each step of each attempt, whatever stderr is. RUN/status.json is
+ * for 'culprit status': it is replaced whole, and nobody who reads it holds the run up.
  */
 #ifndef CULPRIT_HARNESS_PROGRESS_H
 #define CULPRIT_HARNESS_PROGRESS_H
@@ -17,7 +18,8 @@
 struct progress;
 
 /* 'cells' in all, each expected to take 'cell_s'. 'quiet': only complaints on stderr. */
-int progress_new(const char *folder, size_t cells, double cell_s, bool quiet, struct progress **out, struct err *e);
+int progress_new(const char *folder, size_t cells, double cell_s, bool quiet, struct progress **out,
+	struct err *e);
 /* Erases what is painted, and says in status.json that the run is not going on. */
 void progress_free(struct progress *p);
 
@@ -30,10 +32,13 @@ void progress_cells(struct progress *p, size_t cells);
 void progress_attempt(struct progress *p, size_t cell, long attempt, const char *title);
 
 /* What is going on now ("fault on s2"); 'left_s' of this cell, 0 where that is not known. */
-void progress_now(struct progress *p, double left_s, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void progress_now(struct progress *p, double left_s, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
-/* What a node does from now on ("traced by ebpf"); seen with the next progress_now or progress_refresh. */
-void progress_node(struct progress *p, const char *node, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* What a node does from now on ("traced by ebpf"); seen with the next progress_now or
+ * progress_refresh. */
+void progress_node(struct progress *p, const char *node, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 /* Shows what has changed, in the same phase. */
 void progress_refresh(struct progress *p);
 

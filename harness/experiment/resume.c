@@ -21,10 +21,9 @@ static json_t *find_row(const json_t *rows, json_int_t cell, json_int_t number)
 	json_t *row;
 	size_t i;
 
-	json_array_foreach((json_t *)rows, i, row)
-		if (json_integer_value(json_object_get(row, "cell")) == cell &&
-		    json_integer_value(json_object_get(row, "number")) == number)
-			return row;
+	json_array_foreach((json_t *)rows, i,
+		row) if (json_integer_value(json_object_get(row, "cell")) == cell &&
+		json_integer_value(json_object_get(row, "number")) == number) return row;
 	return NULL;
 }
 
@@ -35,10 +34,13 @@ static int drop_unheard_of(struct executor *x, const json_t *rows, struct err *e
 	size_t i;
 	int rc = store_attempts(x->beside, &beside, e);
 
-	json_array_foreach(beside, i, row) {
-		if (!rc && !find_row(rows, json_integer_value(json_object_get(row, "cell")),
-				     json_integer_value(json_object_get(row, "number"))))
-			rc = store_drop_attempt(x->beside, json_integer_value(json_object_get(row, "id")), e);
+	json_array_foreach(beside, i, row)
+	{
+		if (!rc &&
+			!find_row(rows, json_integer_value(json_object_get(row, "cell")),
+				json_integer_value(json_object_get(row, "number"))))
+			rc = store_drop_attempt(
+				x->beside, json_integer_value(json_object_get(row, "id")), e);
 	}
 	json_decref(beside);
 	return rc;
@@ -59,7 +61,8 @@ static int remove_halves(struct executor *x, const json_t *rows, size_t *removed
 		long cell, number;
 		char rest, *path;
 
-		if (sscanf(d->d_name, "%ld.%ld%c", &cell, &number, &rest) != 2 || find_row(rows, cell, number))
+		if (sscanf(d->d_name, "%ld.%ld%c", &cell, &number, &rest) != 2 ||
+			find_row(rows, cell, number))
 			continue;
 		if (asprintf(&path, "%s/%s", cells, d->d_name) < 0)
 			return err_errno(e, -ENOMEM, "cannot look through the run");
@@ -73,7 +76,7 @@ static int remove_halves(struct executor *x, const json_t *rows, size_t *removed
 	return rc;
 }
 
-static int look_at(struct executor *x, const json_t *row, struct takeup *t, struct err *e)
+static int look_at(struct executor *x, const json_t *row, struct resume *t, struct err *e)
 {
 	json_int_t cell = json_integer_value(json_object_get(row, "cell"));
 	json_int_t number = json_integer_value(json_object_get(row, "number"));
@@ -82,10 +85,12 @@ static int look_at(struct executor *x, const json_t *row, struct takeup *t, stru
 	int rc;
 
 	if (!c)
-		return err_set(e, -EINVAL, "the run has a cell %lld that its scenario does not have", (long long)cell);
+		return err_set(e, -EINVAL,
+			"the run has a cell %lld that its scenario does not have", (long long)cell);
 	if (c->attempts < number)
 		c->attempts = (long)number;
-	if (strcmp(json_string_value(json_object_get(row, "outcome")), outcome_name(OUTCOME_CONFIRMED)))
+	if (strcmp(json_string_value(json_object_get(row, "outcome")),
+		    outcome_name(OUTCOME_CONFIRMED)))
 		return 0;
 	progress_now(x->progress, 0, "checking what is there: cell %lld", (long long)cell);
 	rc = store_check_files(x->store, json_integer_value(json_object_get(row, "id")), &why);
@@ -96,28 +101,26 @@ static int look_at(struct executor *x, const json_t *row, struct takeup *t, stru
 	}
 	if (rc != -EBADMSG)
 		return err_set(e, rc, "%s", why.text);
-	progress_say(x->progress, "cell %lld attempt %lld: %s: the cell is run again", (long long)cell, (long long)number,
-		     why.text);
+	progress_say(x->progress, "cell %lld attempt %lld: %s: the cell is run again",
+		(long long)cell, (long long)number, why.text);
 	t->damaged++;
 	t->training_lost = t->training_lost || c->training;
 	rc = store_spoil(x->store, cell, number, why.text, e);
 	return rc || !x->beside ? rc : store_spoil(x->beside, cell, number, why.text, e);
 }
 
-int takeup_run(struct executor *x, struct takeup *t, struct err *e)
+int resume_scan(struct executor *x, struct resume *t, struct err *e)
 {
 	json_t *rows = NULL, *row;
 	size_t i;
 	int rc = store_attempts(x->store, &rows, e);
 
-	*t = (struct takeup){0};
+	*t = (struct resume){0};
 	if (!rc && x->beside)
 		rc = drop_unheard_of(x, rows, e);
 	if (!rc)
 		rc = remove_halves(x, rows, &t->halves, e);
-	json_array_foreach(rows, i, row)
-		if (!rc)
-			rc = look_at(x, row, t, e);
+	json_array_foreach(rows, i, row) if (!rc) rc = look_at(x, row, t, e);
 	if (!rc)
 		rc = store_unskip(x->store, e);
 	if (!rc && x->beside)
@@ -126,18 +129,22 @@ int takeup_run(struct executor *x, struct takeup *t, struct err *e)
 	return rc;
 }
 
-int takeup_check_keys(struct executor *x, struct err *e)
+int resume_check_keys(struct executor *x, struct err *e)
 {
 	json_t *rows = NULL, *row;
 	size_t i;
 	int rc = store_attempts(x->store, &rows, e);
 
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(rows, i, row)
+	{
 		const char *key = json_string_value(json_object_get(row, "key"));
-		const struct cell *c = find_cell(x->plan, json_integer_value(json_object_get(row, "cell")));
+		const struct cell *c = find_cell(
+			x->plan, json_integer_value(json_object_get(row, "cell")));
 
 		if (!rc && c && c->done && (!key || strcmp(key, c->key)))
-			rc = err_set(e, -EINVAL, "cell %zu was measured under another key than it has now", c->number);
+			rc = err_set(e, -EINVAL,
+				"cell %zu was measured under another key than it has now",
+				c->number);
 	}
 	json_decref(rows);
 	return rc;

@@ -21,17 +21,20 @@ int sampling_check(struct cluster *c, struct progress *p, struct err *e)
 	if (!requests)
 		return err_errno(e, -ENOMEM, "cannot check the sampler");
 	for (size_t i = 0; i < n; i++)
-		requests[i] = (struct node_request){.node = member_at(c, i)->node, .op = "check",
-						    .args = json_pack("{s:s}", "what", "trace.sampler")};
+		requests[i] = (struct node_request){.node = member_at(c, i)->node,
+			.op = "check",
+			.args = json_pack("{s:s}", "what", "trace.sampler")};
 	rc = node_call_all(requests, n, CHECK_TIMEOUT_S, e);
 	for (size_t i = 0; i < n; i++) {
 		struct member *m = member_at(c, i);
-		const char *reason = json_string_value(json_object_get(requests[i].result, "reason"));
+		const char *reason = json_string_value(
+			json_object_get(requests[i].result, "reason"));
 
 		m->sampled = json_is_true(json_object_get(requests[i].result, "able"));
 		if (!rc && !m->sampled && used < sizeof(without))
-			used += (size_t)snprintf(without + used, sizeof(without) - used, "%s%s: %s", used ? "; " : "",
-						 m->host->ssh.name, reason ? reason : "no reason given");
+			used += (size_t)snprintf(without + used, sizeof(without) - used, "%s%s: %s",
+				used ? "; " : "", m->host->ssh.name,
+				reason ? reason : "no reason given");
 		json_decref(requests[i].result);
 	}
 	free(requests);
@@ -42,7 +45,8 @@ int sampling_check(struct cluster *c, struct progress *p, struct err *e)
 
 json_t *sampling_args(const struct member *m, const char *out)
 {
-	json_t *args = json_pack("{s:s, s:s, s:O}", "tracer", "sampler", "out", out, "pids", m->pids);
+	json_t *args = json_pack(
+		"{s:s, s:s, s:O}", "tracer", "sampler", "out", out, "pids", m->pids);
 
 	if (m->host->storage)
 		json_object_set_new(args, "paths", json_pack("[s]", m->host->storage));

@@ -26,8 +26,9 @@ static const struct job *job_on(const struct job *jobs, size_t n, const struct m
 /* What the fault is at on its victim; NULL: nothing. */
 static const char *fault_words(const struct trial *t)
 {
-	static const char *const words[][2] = {{"inject", "injecting"}, {"verify", "looking whether it acts:"}, {"onset", "under"},
-					       {"verify-again", "looking whether it still acts:"}, {"undo", "undoing"}};
+	static const char *const words[][2] = {{"inject", "injecting"},
+		{"verify", "looking whether it acts:"}, {"onset", "under"},
+		{"verify-again", "looking whether it still acts:"}, {"undo", "undoing"}};
 
 	for (size_t i = 0; t->fault_step && i < sizeof(words) / sizeof(words[0]); i++)
 		if (!strcmp(t->fault_step, words[i][0]))
@@ -37,8 +38,10 @@ static const char *fault_words(const struct trial *t)
 
 static void show_node(struct trial *t, const struct member *m)
 {
-	const struct job *app = job_on(t->apps, t->n_apps, m), *tracer = job_on(t->tracers, t->n_tracers, m);
-	const char *name = m->host->ssh.name, *fault = fault_words(t), *traced = tracer ? ", traced by " : "";
+	const struct job *app = job_on(t->apps, t->n_apps, m),
+			 *tracer = job_on(t->tracers, t->n_tracers, m);
+	const char *name = m->host->ssh.name, *fault = fault_words(t),
+		   *traced = tracer ? ", traced by " : "";
 	const char *by = tracer ? t->tracing->label : "";
 	bool victim = false;
 
@@ -47,13 +50,16 @@ static void show_node(struct trial *t, const struct member *m)
 	if (node_lost(m->node, NULL))
 		progress_node(t->x->progress, name, "lost");
 	else if (victim && fault)
-		progress_node(t->x->progress, name, "%s %s%s%s", fault, t->fault->label, traced, by);
-	else if (t->doing && (m->host->role == ROLE_CLIENT || (m->host->role == ROLE_SERVER && !t->clients_do)))
+		progress_node(
+			t->x->progress, name, "%s %s%s%s", fault, t->fault->label, traced, by);
+	else if (t->doing &&
+		(m->host->role == ROLE_CLIENT || (m->host->role == ROLE_SERVER && !t->clients_do)))
 		progress_node(t->x->progress, name, "%s", t->doing);
 	else if (m->host->role == ROLE_SERVER)
 		progress_node(t->x->progress, name, "serving%s%s", traced, by);
 	else if (app)
-		progress_node(t->x->progress, name, "%s %s%s%s", app->ended ? "done with" : "running", t->workload->label, traced, by);
+		progress_node(t->x->progress, name, "%s %s%s%s",
+			app->ended ? "done with" : "running", t->workload->label, traced, by);
 	else
 		progress_node(t->x->progress, name, "ready");
 }
@@ -77,15 +83,18 @@ void trial_note_between(struct trial *t, bool clients, const char *what)
 	t->clients_do = clients;
 	show_nodes(t);
 	/* Before the phases they all lie ahead; afterwards nobody knows. */
-	progress_now(t->x->progress, t->row.seconds ? 0 : attempt_phases_s(t->x->scenario), "%s", what);
+	progress_now(
+		t->x->progress, t->row.seconds ? 0 : attempt_phases_s(t->x->scenario), "%s", what);
 }
 
 /* Written before the step is taken. */
 void trial_note_step(struct trial *t, const char *step)
 {
-	static const char *const fault_steps[] = {"inject", "verify", "onset", "verify-again", "undo", "offset"};
+	static const char *const fault_steps[] = {
+		"inject", "verify", "onset", "verify-again", "undo", "offset"};
 
-	progress_note(t->x->progress, "cell %zu attempt %ld step %s", t->cell->number, t->row.number, step);
+	progress_note(t->x->progress, "cell %zu attempt %ld step %s", t->cell->number,
+		t->row.number, step);
 	for (size_t i = 0; i < sizeof(fault_steps) / sizeof(fault_steps[0]); i++)
 		if (!strcmp(step, fault_steps[i]))
 			t->fault_step = fault_steps[i];
@@ -103,42 +112,52 @@ static void on_event(void *ctx, struct node *n, const json_t *event)
 
 	if (!kind || !handle || t->is_gone)
 		return;
-	/* Under such a fault the server may crash, and the application fail: that is what is measured. */
+	/* Under such a fault the server may crash, and the application fail: that is what is
+	 * measured. */
 	if (t->fault && t->fault->may_fail && !strcmp(kind, "exit"))
 		return;
 	for (size_t i = 0; i < t->n_apps; i++) {
-		if (t->apps[i].running && t->apps[i].member->node == n && !strcmp(t->apps[i].handle, handle) && code) {
+		if (t->apps[i].running && t->apps[i].member->node == n &&
+			!strcmp(t->apps[i].handle, handle) && code) {
 			t->is_gone = true;
-			err_set(&t->gone, -EIO, "%s: the workload %s ended by itself with %d", node_name(n),
-				t->workload->label, code);
+			err_set(&t->gone, -EIO, "%s: the workload %s ended by itself with %d",
+				node_name(n), t->workload->label, code);
 		}
 	}
 	for (size_t i = 0; i < t->n_apps; i++)
-		if (!code && !strcmp(kind, "exit") && t->apps[i].member->node == n && !strcmp(t->apps[i].handle, handle))
+		if (!code && !strcmp(kind, "exit") && t->apps[i].member->node == n &&
+			!strcmp(t->apps[i].handle, handle))
 			t->apps[i].ended = true;
 	for (size_t i = 0; i < t->n_beside; i++) {
-		if (t->beside[i].running && t->beside[i].member->node == n && !strcmp(t->beside[i].handle, handle)) {
+		if (t->beside[i].running && t->beside[i].member->node == n &&
+			!strcmp(t->beside[i].handle, handle)) {
 			t->is_gone = true;
-			err_set(&t->gone, -EIO, "%s: the second tracer ended by itself with %d", node_name(n), code);
+			err_set(&t->gone, -EIO, "%s: the second tracer ended by itself with %d",
+				node_name(n), code);
 		}
 	}
 	for (size_t i = 0; i < t->n_samplers; i++) {
-		if (t->samplers[i].running && t->samplers[i].member->node == n && !strcmp(t->samplers[i].handle, handle)) {
+		if (t->samplers[i].running && t->samplers[i].member->node == n &&
+			!strcmp(t->samplers[i].handle, handle)) {
 			t->is_gone = true;
-			err_set(&t->gone, -EIO, "%s: the sampler ended by itself with %d", node_name(n), code);
+			err_set(&t->gone, -EIO, "%s: the sampler ended by itself with %d",
+				node_name(n), code);
 		}
 	}
 	for (size_t i = 0; i < t->n_tracers; i++) {
-		if (t->tracers[i].running && t->tracers[i].member->node == n && !strcmp(t->tracers[i].handle, handle)) {
+		if (t->tracers[i].running && t->tracers[i].member->node == n &&
+			!strcmp(t->tracers[i].handle, handle)) {
 			t->is_gone = true;
-			err_set(&t->gone, -EIO, "%s: the tracer ended by itself with %d", node_name(n), code);
+			err_set(&t->gone, -EIO, "%s: the tracer ended by itself with %d",
+				node_name(n), code);
 		}
 	}
 	if (!strcmp(kind, "undone")) {
 		const char *why = json_string_value(json_object_get(event, "why"));
 
 		t->is_gone = true;
-		err_set(&t->gone, -ECANCELED, "%s: its guard undid %s: %s", node_name(n), handle, why ? why : "?");
+		err_set(&t->gone, -ECANCELED, "%s: its guard undid %s: %s", node_name(n), handle,
+			why ? why : "?");
 	}
 }
 
@@ -147,7 +166,11 @@ static int look_out(struct trial *t, double wait_s, struct err *e)
 {
 	if (trial_stop_asked(t))
 		return err_set(e, -EINTR, "interrupted");
-	node_events(t->x->cluster->set, wait_s > 0.25 ? 0.25 : wait_s > 0 ? wait_s : 0, on_event, t);
+	node_events(t->x->cluster->set,
+		wait_s > 0.25        ? 0.25
+			: wait_s > 0 ? wait_s
+				     : 0,
+		on_event, t);
 	if (cluster_lost(t->x->cluster, e))
 		return -ENOTCONN;
 	if (t->is_gone) {
@@ -183,8 +206,9 @@ int trial_wait_ended(struct trial *t, struct err *e)
 		if (rc || !left)
 			return rc;
 		if (clock_mono_s() - begin > limit_s)
-			return err_set(e, -ETIMEDOUT, "%s did not end within %g s on %zu clients (scenario: 'limit')",
-				       t->workload->label, limit_s, left);
+			return err_set(e, -ETIMEDOUT,
+				"%s did not end within %g s on %zu clients (scenario: 'limit')",
+				t->workload->label, limit_s, left);
 		trial_note_phase(t, 0, "running to its end");
 	}
 }

@@ -11,11 +11,13 @@
 #include "harness/lua/luax.h"
 
 #define VERIFY_PERIOD_S 0.2
-#define RECONNECT_S 10 /* for clients to find a restarted server, under a fault that may keep them from it */
+#define RECONNECT_S                                                                                \
+	10 /* for clients to find a restarted server, under a fault that may keep them from it */
 
-/* Calls the fault's function 'name' for the victim 'v'; leaves 'results' values. 'number' is a further
- * argument unless it is negative. */
-static int call_fault(struct trial *t, size_t v, const char *name, double number, int results, struct err *e)
+/* Calls the fault's function 'name' for the victim 'v'; leaves 'results' values. 'number' is a
+ * further argument unless it is negative. */
+static int call_fault(
+	struct trial *t, size_t v, const char *name, double number, int results, struct err *e)
 {
 	lua_State *L = t->x->scenario->L;
 
@@ -39,10 +41,10 @@ static bool fault_has(const struct trial *t, const char *name)
 	return has;
 }
 
-/* Asks 'name' of one victim until it says yes; its evidence goes into '*evidence'. -ETIME if it never does
- * within 'patience_s' (0: asks for ever, as long as the phase may last). */
-static int ask_until(struct trial *t, size_t v, const char *name, double patience_s, const char *what,
-		     json_t **evidence, struct err *e)
+/* Asks 'name' of one victim until it says yes; its evidence goes into '*evidence'. -ETIME if it
+ * never does within 'patience_s' (0: asks for ever, as long as the phase may last). */
+static int ask_until(struct trial *t, size_t v, const char *name, double patience_s,
+	const char *what, json_t **evidence, struct err *e)
 {
 	lua_State *L = t->x->scenario->L;
 	double deadline = clock_mono_s() + patience_s;
@@ -59,8 +61,9 @@ static int ask_until(struct trial *t, size_t v, const char *name, double patienc
 		if (clock_mono_s() > deadline) {
 			const char *seen = lua_tostring(L, top + 2);
 
-			rc = err_set(e, -ETIME, "%s on %s: %s did not come true within %g s: %s", t->fault->label,
-				     t->victims[v]->host->ssh.name, name, patience_s, seen ? seen : "no reason given");
+			rc = err_set(e, -ETIME, "%s on %s: %s did not come true within %g s: %s",
+				t->fault->label, t->victims[v]->host->ssh.name, name, patience_s,
+				seen ? seen : "no reason given");
 			break;
 		}
 		lua_settop(L, top);
@@ -95,7 +98,7 @@ static void make_contexts(struct trial *t)
 
 	for (; t->n_contexts < t->n_victims; t->n_contexts++) {
 		bind_push_context(L, t->x->acts, t->x->cluster, t->victims[t->n_contexts], t->fault,
-				  store_run_id(t->x->store));
+			store_run_id(t->x->store));
 		lua_createtable(L, (int)t->n_apps, 0);
 		for (size_t i = 0; i < t->n_apps; i++) {
 			bind_push_handle(L, t->x->acts, t->apps[i].member, t->apps[i].handle);
@@ -139,7 +142,8 @@ int trial_fault_off(struct trial *t, struct err *e)
 	return rc;
 }
 
-/* The phase in which the fault acts; a fault with 'step' is called once a second, for ramps and sequences. */
+/* The phase in which the fault acts; a fault with 'step' is called once a second, for ramps and
+ * sequences. */
 static int fault_phase(struct trial *t, double onset, struct err *e)
 {
 	double end = onset + t->x->scenario->fault_s;
@@ -156,7 +160,8 @@ static int fault_phase(struct trial *t, double onset, struct err *e)
 	return rc ? rc : trial_wait_until(t, end, what, e);
 }
 
-/* Until the time before the fault is over and the fault's own trigger, if it has one, has come true. */
+/* Until the time before the fault is over and the fault's own trigger, if it has one, has come
+ * true. */
 static int before_phase(struct trial *t, double begin, struct err *e)
 {
 	const struct scenario *s = t->x->scenario;
@@ -167,7 +172,8 @@ static int before_phase(struct trial *t, double begin, struct err *e)
 	if (!rc)
 		make_contexts(t);
 	if (!rc && fault_has(t, "trigger")) {
-		rc = ask_until(t, 0, "trigger", attempt_phases_s(s), "waiting for the trigger", &evidence, e);
+		rc = ask_until(t, 0, "trigger", attempt_phases_s(s), "waiting for the trigger",
+			&evidence, e);
 		if (!rc)
 			json_object_set_new(t->detail, "trigger", evidence);
 	}
@@ -181,7 +187,8 @@ int trial_phases(struct trial *t, struct err *e)
 	int rc;
 
 	if (!t->fault || t->fault->from_start)
-		return trial_wait_until(t, begin + attempt_phases_s(s), t->fault ? "fault from the start" : "no fault", e);
+		return trial_wait_until(t, begin + attempt_phases_s(s),
+			t->fault ? "fault from the start" : "no fault", e);
 	rc = before_phase(t, begin, e);
 	if (!rc)
 		rc = fault_on(t, e);
@@ -194,7 +201,8 @@ int trial_phases(struct trial *t, struct err *e)
 	return rc;
 }
 
-/* A fault that acts from the start is on before anything is traced, as a misconfigured server would be. */
+/* A fault that acts from the start is on before anything is traced, as a misconfigured server would
+ * be. */
 int trial_early_fault(struct trial *t, struct err *e)
 {
 	struct err still;
@@ -204,8 +212,10 @@ int trial_early_fault(struct trial *t, struct err *e)
 		return 0;
 	make_contexts(t);
 	rc = fault_on(t, e);
-	/* Clients take a while to find a server that was restarted: that is not the fault. What stays broken is. */
+	/* Clients take a while to find a server that was restarted: that is not the fault. What
+	 * stays broken is. */
 	if (!rc && cluster_wait_healthy(t->x->cluster, RECONNECT_S, &still))
-		progress_note(t->x->progress, "cell %zu: under %s from the start: %s", t->cell->number, t->fault->label, still.text);
+		progress_note(t->x->progress, "cell %zu: under %s from the start: %s",
+			t->cell->number, t->fault->label, still.text);
 	return rc ? rc : cluster_find_processes(t->x->cluster, e);
 }

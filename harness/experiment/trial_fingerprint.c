@@ -20,9 +20,11 @@ int trial_fingerprint(struct executor *x, json_t **out, struct err *e)
 	if (!requests)
 		return err_errno(e, -ENOMEM, "cannot take fingerprints");
 	for (size_t i = 0; i < c->n_members; i++)
-		requests[i] = (struct node_request){
-			.node = c->members[i].node, .op = "fingerprint",
-			.args = json_array_size(c->members[i].pids) ? json_pack("{s:O}", "pids", c->members[i].pids) : NULL};
+		requests[i] = (struct node_request){.node = c->members[i].node,
+			.op = "fingerprint",
+			.args = json_array_size(c->members[i].pids)
+				? json_pack("{s:O}", "pids", c->members[i].pids)
+				: NULL};
 	rc = node_call_all(requests, c->n_members, CALL_TIMEOUT_S, e);
 	if (!rc) {
 		*out = json_object();
@@ -39,10 +41,9 @@ static const char *first_not_in(const json_t *list, const json_t *other)
 	const json_t *a, *b;
 	size_t i, j;
 
-	json_array_foreach((json_t *)list, i, a) {
-		json_array_foreach((json_t *)other, j, b)
-			if (json_equal(a, b))
-				break;
+	json_array_foreach((json_t *)list, i, a)
+	{
+		json_array_foreach((json_t *)other, j, b) if (json_equal(a, b)) break;
 		if (j == json_array_size(other))
 			return json_string_value(a);
 	}
@@ -55,15 +56,18 @@ int trial_compare(const json_t *before, const json_t *after, struct err *e)
 	const char *name, *key;
 	json_t *was, *value;
 
-	json_object_foreach((json_t *)before, name, was) {
-		json_object_foreach(was, key, value) {
+	json_object_foreach((json_t *)before, name, was)
+	{
+		json_object_foreach(was, key, value)
+		{
 			const json_t *is = json_object_get(json_object_get(after, name), key);
 			const char *lost = first_not_in(value, is), *new = first_not_in(is, value);
 
 			if (lost || new)
-				return err_set(e, -EBUSY, "%s: its %s are not what they were: %s%.300s%s%s%.300s", name, key,
-					       lost ? "lost " : "", lost ? lost : "", lost && new ? "; " : "",
-					       new ? "new " : "", new ? new : "");
+				return err_set(e, -EBUSY,
+					"%s: its %s are not what they were: %s%.300s%s%s%.300s",
+					name, key, lost ? "lost " : "", lost ? lost : "",
+					lost && new ? "; " : "", new ? "new " : "", new ? new : "");
 		}
 	}
 	return 0;

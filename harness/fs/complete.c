@@ -29,12 +29,14 @@ static bool fits(const struct host *h, const char *volume, const json_t *one)
 		return false;
 	if (h->role == ROLE_CLIENT)
 		return same(h->mount, one, "mount");
-	return same(h->storage, one, "storage") && (!h->service_port || !port || port == h->service_port);
+	return same(h->storage, one, "storage") &&
+		(!h->service_port || !port || port == h->service_port);
 }
 
 void fs_describe(const json_t *one, char *buf, size_t size)
 {
-	const char *storage = text_of(one, "storage"), *mount = text_of(one, "mount"), *volume = text_of(one, "volume");
+	const char *storage = text_of(one, "storage"), *mount = text_of(one, "mount"),
+		   *volume = text_of(one, "volume");
 	json_int_t port = json_integer_value(json_object_get(one, "service_port"));
 	json_int_t pid = json_integer_value(json_object_get(one, "pid"));
 	char where[32] = "", process[32] = ", no process";
@@ -43,8 +45,11 @@ void fs_describe(const json_t *one, char *buf, size_t size)
 		snprintf(where, sizeof(where), ", port %lld", (long long)port);
 	if (pid)
 		snprintf(process, sizeof(process), ", pid %lld", (long long)pid);
-	snprintf(buf, size, "%s (%s%s%s%s)", mount ? mount : storage ? storage : "a brick without a folder",
-		 volume ? "volume " : "no volume name", volume ? volume : "", where, process);
+	snprintf(buf, size, "%s (%s%s%s%s)",
+		mount             ? mount
+			: storage ? storage
+				  : "a brick without a folder",
+		volume ? "volume " : "no volume name", volume ? volume : "", where, process);
 }
 
 static void describe_all(const json_t *found, char *buf, size_t size)
@@ -62,12 +67,9 @@ static void describe_all(const json_t *found, char *buf, size_t size)
 bool fs_complete_already(const struct host *h)
 {
 	switch (h->role) {
-	case ROLE_SERVER:
-		return h->storage && h->service_port;
-	case ROLE_CLIENT:
-		return h->mount;
-	default:
-		return true;
+	case ROLE_SERVER: return h->storage && h->service_port;
+	case ROLE_CLIENT: return h->mount;
+	default: return true;
 	}
 }
 
@@ -80,17 +82,22 @@ static int take(struct host *h, const json_t *one, struct err *e)
 	if (h->role == ROLE_CLIENT) {
 		mount = text_of(one, "mount") ? strdup(text_of(one, "mount")) : NULL;
 		if (!mount)
-			return err_set(e, -ENOENT, "%s: cannot tell where %s is mounted; give 'mount'", h->ssh.name, all);
+			return err_set(e, -ENOENT,
+				"%s: cannot tell where %s is mounted; give 'mount'", h->ssh.name,
+				all);
 		h->mount = mount;
 		return 0;
 	}
 	if (!h->storage && text_of(one, "storage"))
 		storage = strdup(text_of(one, "storage"));
 	if (!h->storage && !storage)
-		return err_set(e, -ENOENT, "%s: cannot tell where %s keeps its data; give 'storage'", h->ssh.name, all);
+		return err_set(e, -ENOENT,
+			"%s: cannot tell where %s keeps its data; give 'storage'", h->ssh.name,
+			all);
 	if (!h->service_port && (port < 1 || port > 65535)) {
 		free(storage);
-		return err_set(e, -ENOENT, "%s: cannot tell where %s listens; give 'service_port'", h->ssh.name, all);
+		return err_set(e, -ENOENT, "%s: cannot tell where %s listens; give 'service_port'",
+			h->ssh.name, all);
 	}
 	if (storage)
 		h->storage = storage;
@@ -117,9 +124,12 @@ int fs_complete(struct host *h, const char *volume, const json_t *found, struct 
 		return take(h, one, e);
 	describe_all(found, all, sizeof(all));
 	if (n)
-		return err_set(e, -ENOTUNIQ, "%s: there are several to choose from; give %s, or file_system.volume: %s",
-			       h->ssh.name, h->role == ROLE_CLIENT ? "'mount'" : "'storage'", all);
-	return err_set(e, -ENOENT, "%s: no %s of the file system was found there%s%s%s (found: %s); start it, or give %s", h->ssh.name,
-		       h->role == ROLE_CLIENT ? "mount" : "server process", volume ? ", volume '" : "", volume ? volume : "",
-		       volume ? "'" : "", all, h->role == ROLE_CLIENT ? "'mount'" : "'storage' and 'service_port'");
+		return err_set(e, -ENOTUNIQ,
+			"%s: there are several to choose from; give %s, or file_system.volume: %s",
+			h->ssh.name, h->role == ROLE_CLIENT ? "'mount'" : "'storage'", all);
+	return err_set(e, -ENOENT,
+		"%s: no %s of the file system was found there%s%s%s (found: %s); start it, or give %s",
+		h->ssh.name, h->role == ROLE_CLIENT ? "mount" : "server process",
+		volume ? ", volume '" : "", volume ? volume : "", volume ? "'" : "", all,
+		h->role == ROLE_CLIENT ? "'mount'" : "'storage' and 'service_port'");
 }

@@ -42,7 +42,8 @@ int fs_load(const char *type, struct fs **out, struct err *e)
 	snprintf(sub, sizeof(sub), "harness/fs/%s.lua", type);
 	rc = home_path(sub, &path, e);
 	if (!rc && access(path, R_OK) < 0)
-		rc = err_set(e, -ENOENT, "file system '%s' is not known: there is no adapter '%s'", type, path);
+		rc = err_set(e, -ENOENT, "file system '%s' is not known: there is no adapter '%s'",
+			type, path);
 	if (!rc && (!fs || !(fs->L = luax_new())))
 		rc = err_errno(e, -ENOMEM, "cannot load '%s'", path);
 	if (!rc)
@@ -71,8 +72,8 @@ static void push_host(lua_State *L, const struct host *h)
 {
 	const struct {
 		const char *key, *value;
-	} texts[] = {{"name", h->ssh.name},   {"address", h->address}, {"role", role_name(h->role)},
-		     {"storage", h->storage}, {"spare", h->spare},         {"mount", h->mount}};
+	} texts[] = {{"name", h->ssh.name}, {"address", h->address}, {"role", role_name(h->role)},
+		{"storage", h->storage}, {"spare", h->spare}, {"mount", h->mount}};
 
 	lua_newtable(L);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -83,7 +84,8 @@ static void push_host(lua_State *L, const struct host *h)
 	lua_setfield(L, -2, "service_port");
 }
 
-int fs_pids(struct fs *fs, const struct host *host, const json_t *processes, json_t **pids, struct err *e)
+int fs_pids(struct fs *fs, const struct host *host, const json_t *processes, json_t **pids,
+	struct err *e)
 {
 	lua_State *L = fs->L;
 	json_t *found = NULL;
@@ -126,7 +128,8 @@ static int run_there(lua_State *L)
 	return 1;
 }
 
-int fs_look(struct fs *fs, const struct host *host, struct node *node, json_t **found, struct err *e)
+int fs_look(
+	struct fs *fs, const struct host *host, struct node *node, json_t **found, struct err *e)
 {
 	lua_State *L = fs->L;
 	json_t *processes = NULL, *list = NULL;
@@ -175,7 +178,8 @@ int fs_probe(struct fs *fs, const struct host *host, json_t **argv, struct err *
 	return rc;
 }
 
-int fs_service(struct fs *fs, const struct host *server, char **address, uint16_t *port, struct err *e)
+int fs_service(
+	struct fs *fs, const struct host *server, char **address, uint16_t *port, struct err *e)
 {
 	lua_State *L = fs->L;
 	const char *at = server->address;
@@ -187,15 +191,17 @@ int fs_service(struct fs *fs, const struct host *server, char **address, uint16_
 		push_host(L, server);
 		rc = luax_call(L, 1, 2, e);
 		if (!rc && (!lua_isstring(L, -2) || !lua_isinteger(L, -1)))
-			rc = err_set(e, -EINVAL, "%s: the file-system adapter's 'service' must return address and port",
-				     server->ssh.name);
+			rc = err_set(e, -EINVAL,
+				"%s: the file-system adapter's 'service' must return address and port",
+				server->ssh.name);
 		if (!rc) {
 			at = lua_tostring(L, -2);
 			number = lua_tointeger(L, -1);
 		}
 	}
 	if (!rc && (number < 0 || number > 65535))
-		rc = err_set(e, -EINVAL, "%s: %lld is no port", server->ssh.name, (long long)number);
+		rc = err_set(
+			e, -EINVAL, "%s: %lld is no port", server->ssh.name, (long long)number);
 	if (!rc) {
 		char *copy = strdup(at);
 

@@ -18,17 +18,21 @@ struct fs;
 int fs_load(const char *type, struct fs **out, struct err *e);
 void fs_free(struct fs *fs);
 
-/* Which of 'processes' (the agent's 'processes' result) are the file system's on 'host': the server's
- * on a server, the client daemon's on a client. New reference to an array of pids, possibly empty. */
-int fs_pids(struct fs *fs, const struct host *host, const json_t *processes, json_t **pids, struct err *e);
+/* Which of 'processes' (the agent's 'processes' result) are the file system's on 'host': the
+ * server's on a server, the client daemon's on a client. New reference to an array of pids,
+ * possibly empty. */
+int fs_pids(struct fs *fs, const struct host *host, const json_t *processes, json_t **pids,
+	struct err *e);
 
-/* What of the file system is on 'host', as the adapter's 'discover' finds it: new reference to an array of objects with
- * storage, service_port (servers), mount, source (clients), volume, pid, how; what could not be told is missing.
- * Empty for outsiders, and where the adapter cannot look. */
-int fs_look(struct fs *fs, const struct host *host, struct node *node, json_t **found, struct err *e);
+/* What of the file system is on 'host', as the adapter's 'discover' finds it: new reference to an
+ * array of objects with storage, service_port (servers), mount, source (clients), volume, pid, how;
+ * what could not be told is missing. Empty for outsiders, and where the adapter cannot look. */
+int fs_look(
+	struct fs *fs, const struct host *host, struct node *node, json_t **found, struct err *e);
 
-/* Fills in what the inventory leaves out of 'host' (storage, service_port, mount) from 'found', where one alone fits
- * what it says; 'volume' may be NULL. -ENOENT: none fits; -ENOTUNIQ: several do; the sentence lists them. */
+/* Fills in what the inventory leaves out of 'host' (storage, service_port, mount) from 'found',
+ * where one alone fits what it says; 'volume' may be NULL. -ENOENT: none fits; -ENOTUNIQ: several
+ * do; the sentence lists them. */
 int fs_complete(struct host *host, const char *volume, const json_t *found, struct err *e);
 
 /* Nothing is missing that fs_complete would fill in. */
@@ -37,15 +41,18 @@ bool fs_complete_already(const struct host *host);
 /* One of 'found' in a few words, for people. */
 void fs_describe(const json_t *one, char *buf, size_t size);
 
-/* A command that ends with 0 on the client 'host' only if every server takes part. New reference to an array of
- * words; NULL where the adapter knows no such command. */
+/* A command that ends with 0 on the client 'host' only if every server takes part. New reference to
+ * an array of words; NULL where the adapter knows no such command. */
 int fs_probe(struct fs *fs, const struct host *host, json_t **argv, struct err *e);
 
-/* Address (a name or a number, malloced; the caller's) and port at which 'server' serves its clients: the adapter's
- * 'service', or else the inventory's address and service_port. Sockets are known by it. */
-int fs_service(struct fs *fs, const struct host *server, char **address, uint16_t *port, struct err *e);
+/* Address (a name or a number, malloced; the caller's) and port at which 'server' serves its
+ * clients: the adapter's 'service', or else the inventory's address and service_port. Sockets are
+ * known by it. */
+int fs_service(
+	struct fs *fs, const struct host *server, char **address, uint16_t *port, struct err *e);
 
-/* What diagnosers must know of errors: {"lost_errnos": [...], "errno_map": {...}}. New reference. */
+/* What diagnosers must know of errors: {"lost_errnos": [...], "errno_map": {...}}. New
+ * reference. */
 int fs_errors(struct fs *fs, json_t **out, struct err *e);
 
 #endif

@@ -8,7 +8,8 @@
 #include "harness/lua/luax.h"
 #include "harness/inventory/reach.h"
 
-static const char *const role_names[] = {[ROLE_SERVER] = "server", [ROLE_CLIENT] = "client", [ROLE_OUTSIDER] = "outsider"};
+static const char *const role_names[] = {
+	[ROLE_SERVER] = "server", [ROLE_CLIENT] = "client", [ROLE_OUTSIDER] = "outsider"};
 
 const char *role_name(enum role role)
 {
@@ -17,8 +18,8 @@ const char *role_name(enum role role)
 
 static void entry_clear(struct entry *en)
 {
-	char *const all[] = {en->name, en->role,  en->address, en->ssh,	    en->host_key, en->identity,
-			     en->user, en->jump, en->become,  en->storage, en->spare,	  en->mount};
+	char *const all[] = {en->name, en->role, en->address, en->ssh, en->host_key, en->identity,
+		en->user, en->jump, en->become, en->storage, en->spare, en->mount};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		free(all[i]);
@@ -78,13 +79,14 @@ static int read_entry(lua_State *L, const struct luax_source *src, struct entry 
 /* Names become file names and Lua keys, so they are kept to what is safe in both. */
 static bool name_fits(const char *name)
 {
-	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_");
+	size_t n = strspn(
+		name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_");
 
 	return n && n <= 64 && !name[n] && name[0] != '.' && name[0] != '-';
 }
 
-static int check_entry(const struct luax_source *src, const struct inventory *inv, const struct entry *en,
-		       enum role *role, struct err *e)
+static int check_entry(const struct luax_source *src, const struct inventory *inv,
+	const struct entry *en, enum role *role, struct err *e)
 {
 	static const char *const names[] = {"server", "client", "outsider", NULL};
 	const char *near;
@@ -92,42 +94,56 @@ static int check_entry(const struct luax_source *src, const struct inventory *in
 
 	if (!name_fits(en->name))
 		return luax_complain(src, en->name, e,
-				     "node name '%.64s' does not fit: letters, digits, '.', '-', '_', at most 64", en->name);
+			"node name '%.64s' does not fit: letters, digits, '.', '-', '_', at most 64",
+			en->name);
 	for (size_t k = 0; k < inv->n_hosts; k++)
 		if (!strcmp(inv->hosts[k].ssh.name, en->name))
-			return luax_complain(src, en->name, e, "there are two nodes named '%s'", en->name);
+			return luax_complain(
+				src, en->name, e, "there are two nodes named '%s'", en->name);
 	for (size_t k = 0; k < inv->n_hosts && en->address && en->service_port; k++)
-		if (!strcmp(inv->hosts[k].address, en->address) && inv->hosts[k].service_port == (unsigned)en->service_port)
-			return luax_complain(src, en->name, e, "servers '%s' and '%s' have the same address and service_port, %s:%ld",
-					     inv->hosts[k].ssh.name, en->name, en->address, en->service_port);
+		if (!strcmp(inv->hosts[k].address, en->address) &&
+			inv->hosts[k].service_port == (unsigned)en->service_port)
+			return luax_complain(src, en->name, e,
+				"servers '%s' and '%s' have the same address and service_port, %s:%ld",
+				inv->hosts[k].ssh.name, en->name, en->address, en->service_port);
 	for (i = 0; names[i] && strcmp(names[i], en->role); i++)
 		;
 	if (!names[i]) {
 		near = luax_nearest(en->role, names);
-		return luax_complain(src, en->role, e, "node '%s': unknown role '%s'%s%s%s; there are server, client, outsider",
-				     en->name, en->role, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+		return luax_complain(src, en->role, e,
+			"node '%s': unknown role '%s'%s%s%s; there are server, client, outsider",
+			en->name, en->role, near ? "; did you mean '" : "", near ? near : "",
+			near ? "'?" : "");
 	}
 	*role = (enum role)i;
 	if (*role != ROLE_SERVER && (en->storage || en->spare || en->service_port))
-		return luax_complain(src, en->name, e, "node '%s': '%s' is for servers, and its role is %s", en->name,
-				     en->storage ? "storage" : en->spare ? "spare" : "service_port", en->role);
+		return luax_complain(src, en->name, e,
+			"node '%s': '%s' is for servers, and its role is %s", en->name,
+			en->storage         ? "storage"
+				: en->spare ? "spare"
+					    : "service_port",
+			en->role);
 	if (*role != ROLE_CLIENT && en->mount)
-		return luax_complain(src, en->name, e, "node '%s': 'mount' is for clients, and its role is %s", en->name,
-				     en->role);
+		return luax_complain(src, en->name, e,
+			"node '%s': 'mount' is for clients, and its role is %s", en->name,
+			en->role);
 	if (en->become && strcmp(en->become, "sudo"))
-		return luax_complain(src, en->become, e, "node '%s': 'become' can be \"sudo\", not '%.64s'", en->name,
-				     en->become);
+		return luax_complain(src, en->become, e,
+			"node '%s': 'become' can be \"sudo\", not '%.64s'", en->name, en->become);
 	if (en->storage && en->storage[0] != '/')
-		return luax_complain(src, en->storage, e, "node '%s': 'storage' must be an absolute path", en->name);
+		return luax_complain(src, en->storage, e,
+			"node '%s': 'storage' must be an absolute path", en->name);
 	if (en->spare && en->spare[0] != '/')
-		return luax_complain(src, en->spare, e, "node '%s': 'spare' must be an absolute path", en->name);
+		return luax_complain(
+			src, en->spare, e, "node '%s': 'spare' must be an absolute path", en->name);
 	if (en->mount && en->mount[0] != '/')
-		return luax_complain(src, en->mount, e, "node '%s': 'mount' must be an absolute path", en->name);
+		return luax_complain(
+			src, en->mount, e, "node '%s': 'mount' must be an absolute path", en->name);
 	return 0;
 }
 
-static int add_host(lua_State *L, const struct luax_source *src, struct inventory *inv, struct ssh_config *config,
-		    struct err *e)
+static int add_host(lua_State *L, const struct luax_source *src, struct inventory *inv,
+	struct ssh_config *config, struct err *e)
 {
 	struct entry en = {.allow_restart = inv->allow_restart};
 	struct host *h = &inv->hosts[inv->n_hosts];
@@ -141,8 +157,9 @@ static int add_host(lua_State *L, const struct luax_source *src, struct inventor
 	if (rc)
 		goto out;
 	inv->n_hosts++;
-	*h = (struct host){.role = role, .service_port = (unsigned)en.service_port,
-			   .allow_restart = en.allow_restart};
+	*h = (struct host){.role = role,
+		.service_port = (unsigned)en.service_port,
+		.allow_restart = en.allow_restart};
 	rc = reach(inv, config, &en, h, &why);
 	if (rc)
 		rc = luax_complain(src, en.name, e, "node '%s': %s", en.name, why.text);
@@ -156,7 +173,8 @@ out:
 }
 
 /* NULL in '*out': none is to be looked at. */
-static int open_ssh_config(const struct luax_source *src, const char *name, struct ssh_config **out, struct err *e)
+static int open_ssh_config(
+	const struct luax_source *src, const char *name, struct ssh_config **out, struct err *e)
 {
 	char *path = NULL;
 	struct err why;
@@ -172,8 +190,8 @@ static int open_ssh_config(const struct luax_source *src, const char *name, stru
 	return rc ? luax_complain(src, "ssh_config", e, "%s", why.text) : 0;
 }
 
-static int read_nodes(lua_State *L, const struct luax_source *src, struct inventory *inv, struct ssh_config *config,
-		      struct err *e)
+static int read_nodes(lua_State *L, const struct luax_source *src, struct inventory *inv,
+	struct ssh_config *config, struct err *e)
 {
 	lua_Unsigned n;
 	int rc = 0;
@@ -181,7 +199,8 @@ static int read_nodes(lua_State *L, const struct luax_source *src, struct invent
 	lua_getfield(L, -1, "nodes");
 	n = lua_rawlen(L, -1);
 	if (!n || n > 100000)
-		return luax_complain(src, "nodes", e, "inventory: 'nodes' must list at least one node");
+		return luax_complain(
+			src, "nodes", e, "inventory: 'nodes' must list at least one node");
 	inv->hosts = calloc(n, sizeof(*inv->hosts));
 	if (!inv->hosts)
 		return err_errno(e, -ENOMEM, "cannot read '%s'", src->path);
@@ -194,7 +213,8 @@ static int read_nodes(lua_State *L, const struct luax_source *src, struct invent
 	return rc;
 }
 
-static int read_all(lua_State *L, const struct luax_source *src, struct inventory *inv, struct err *e)
+static int read_all(
+	lua_State *L, const struct luax_source *src, struct inventory *inv, struct err *e)
 {
 	char *ssh_config = NULL;
 	const struct luax_field fields[] = {

@@ -1,10 +1,10 @@
 /*
- * Inventory: which hosts there are, how to reach them, what each is for, and which file system runs on them. A Lua
- * file that returns a table of data. Written by hand for real hosts, by the lab for its own; README.md here is
- * its manual, harness/lua/culprit.meta.lua types it.
+ * Inventory: which hosts there are, how to reach them, what each is for, and which file system runs
+ * on them. A Lua file that returns a table of data. Written by hand for real hosts, by the lab for
+ * its own; README.md here is its manual, harness/lua/culprit.meta.lua types it.
  *
- * How a host is reached is settled here, once: what the file says, else the user's SSH configuration, else ssh's
- * defaults.
+ * How a host is reached is settled here, once: what the file says, else the user's SSH
+ * configuration, else ssh's defaults.
  */
 #ifndef CULPRIT_HARNESS_INVENTORY_H
 #define CULPRIT_HARNESS_INVENTORY_H
@@ -17,29 +17,29 @@
 enum role { ROLE_SERVER, ROLE_CLIENT, ROLE_OUTSIDER };
 
 struct host {
-	struct node_spec ssh;    /* ssh.name is the host's name; ssh.address is where ssh connects */
+	struct node_spec ssh; /* ssh.name is the host's name; ssh.address is where ssh connects */
 	enum role role;
-	char *address;           /* what the cluster's other hosts and the file system know it by */
-	char *storage, *spare;   /* servers; NULL: to be found (storage), or none (spare) */
-	unsigned service_port;   /* servers; 0: to be found */
-	char *mount;             /* clients; NULL: to be found */
-	bool allow_restart;      /* servers there may be killed and restarted */
-	json_t *origins;         /* how 'ssh' came about: array of {what, value, from}, in the order of ssh */
+	char *address;         /* what the cluster's other hosts and the file system know it by */
+	char *storage, *spare; /* servers; NULL: to be found (storage), or none (spare) */
+	unsigned service_port; /* servers; 0: to be found */
+	char *mount;           /* clients; NULL: to be found */
+	bool allow_restart;    /* servers there may be killed and restarted */
+	json_t *origins; /* how 'ssh' came about: array of {what, value, from}, in the order of ssh */
 };
 
 struct inventory {
 	char *path;
-	char *fs_type;           /* "glusterfs" */
-	char *layout;            /* "distribute", "disperse", or NULL */
-	char *volume;            /* NULL: the only one that there is */
+	char *fs_type; /* "glusterfs" */
+	char *layout;  /* "distribute", "disperse", or NULL */
+	char *volume;  /* NULL: the only one that there is */
 	struct host *hosts;
 	size_t n_hosts;
-	bool allow_restart;      /* of hosts that do not say */
-	struct bag *bag;         /* what the hosts' ssh points to */
+	bool allow_restart; /* of hosts that do not say */
+	struct bag *bag;    /* what the hosts' ssh points to */
 };
 
-/* -EINVAL with "FILE:LINE: sentence" for anything that does not fit, unknown keys included. ssh is run to ask
- * for the user's configuration (ssh_config.h); nobody is connected to. */
+/* -EINVAL with "FILE:LINE: sentence" for anything that does not fit, unknown keys included. ssh is
+ * run to ask for the user's configuration (ssh_config.h); nobody is connected to. */
 int inventory_load(const char *path, struct inventory **out, struct err *e);
 void inventory_free(struct inventory *inv);
 

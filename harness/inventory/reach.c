@@ -90,10 +90,12 @@ static void origin(struct host *h, const char *what, const char *from, const cha
 	va_start(ap, fmt);
 	vsnprintf(value, sizeof(value), fmt, ap);
 	va_end(ap);
-	json_array_append_new(h->origins, json_pack("{s:s, s:s, s:s}", "what", what, "value", value, "from", from));
+	json_array_append_new(h->origins,
+		json_pack("{s:s, s:s, s:s}", "what", what, "value", value, "from", from));
 }
 
-/* "[user@]host[:port]", "[user@][host]:port", with or without "ssh://". In place; host points into 'text'. */
+/* "[user@]host[:port]", "[user@][host]:port", with or without "ssh://". In place; host points into
+ * 'text'. */
 static int split_jump(char *text, char **user, char **host, unsigned *port, struct err *e)
 {
 	char *at, *colon, *end;
@@ -130,8 +132,8 @@ static int split_jump(char *text, char **user, char **host, unsigned *port, stru
 	return *text && (!*user || **user) ? 0 : err_set(e, -EINVAL, "a host is missing");
 }
 
-/* The way that ssh takes: jump hosts, each looked up like any destination. The list grows from the front: a first
- * jump host may have jump hosts of its own. */
+/* The way that ssh takes: jump hosts, each looked up like any destination. The list grows from the
+ * front: a first jump host may have jump hosts of its own. */
 struct way {
 	struct inventory *inv;
 	struct ssh_config *config;
@@ -139,8 +141,10 @@ struct way {
 	size_t n;
 };
 
-/* What the configuration says of a host, as a spec; the settings keep what the caller still wants to look at. */
-static int spec_from(struct way *w, const char *name, struct ssh_settings *s, struct node_spec *spec, struct err *e)
+/* What the configuration says of a host, as a spec; the settings keep what the caller still wants
+ * to look at. */
+static int spec_from(struct way *w, const char *name, struct ssh_settings *s,
+	struct node_spec *spec, struct err *e)
 {
 	struct bag *bag = w->inv->bag;
 
@@ -181,9 +185,12 @@ static int add_jump(struct way *w, char *text, bool has_own, struct err *e)
 	if (has_own && s.proxy_jump)
 		rc = add_jumps(w, s.proxy_jump, true, e);
 	else if (has_own && s.proxy_command)
-		rc = err_set(e, -EINVAL, "jump host '%s' has a ProxyCommand, which culprit does not run: use ProxyJump", host);
+		rc = err_set(e, -EINVAL,
+			"jump host '%s' has a ProxyCommand, which culprit does not run: use ProxyJump",
+			host);
 	if (!rc && w->n == JUMPS_MAX)
-		rc = err_set(e, -ELOOP, "more than %d jump hosts: do they lead in a circle?", JUMPS_MAX);
+		rc = err_set(
+			e, -ELOOP, "more than %d jump hosts: do they lead in a circle?", JUMPS_MAX);
 	if (!rc)
 		rc = spec_from(w, host, &s, &spec, e);
 	/* As ssh does it: the user of a jump host is our own name, not root. */
@@ -198,7 +205,8 @@ static int add_jump(struct way *w, char *text, bool has_own, struct err *e)
 	return rc;
 }
 
-/* Appends the hops of "a,b,...". Only the first one's own jump hosts count, since the others are reached through it. */
+/* Appends the hops of "a,b,...". Only the first one's own jump hosts count, since the others are
+ * reached through it. */
 static int add_jumps(struct way *w, const char *list, bool first_has_own, struct err *e)
 {
 	static int depth;
@@ -206,8 +214,10 @@ static int add_jumps(struct way *w, const char *list, bool first_has_own, struct
 	int rc = copy ? 0 : err_errno(e, -ENOMEM, "cannot look up jump hosts");
 
 	if (!rc && ++depth > JUMPS_MAX)
-		rc = err_set(e, -ELOOP, "more than %d jump hosts: do they lead in a circle?", JUMPS_MAX);
-	for (text = copy ? strtok_r(copy, ", ", &rest) : NULL; text && !rc; text = strtok_r(NULL, ", ", &rest)) {
+		rc = err_set(
+			e, -ELOOP, "more than %d jump hosts: do they lead in a circle?", JUMPS_MAX);
+	for (text = copy ? strtok_r(copy, ", ", &rest) : NULL; text && !rc;
+		text = strtok_r(NULL, ", ", &rest)) {
 		rc = add_jump(w, text, first_has_own, e);
 		first_has_own = false;
 	}
@@ -233,7 +243,8 @@ static int take_jumps(struct way *w, const char *list, struct node_spec *spec, s
 }
 
 /* The file's word, which beats all others. */
-static int override(struct inventory *inv, const struct entry *en, struct node_spec *spec, struct err *e)
+static int override(
+	struct inventory *inv, const struct entry *en, struct node_spec *spec, struct err *e)
 {
 	char *identity = NULL;
 
@@ -247,7 +258,8 @@ static int override(struct inventory *inv, const struct entry *en, struct node_s
 		identity = bag_keep(inv->bag, path_beside(inv->path, en->identity));
 		spec->identity = identity;
 	}
-	if ((en->identity && !identity) || (en->host_key && !spec->host_key) || (en->user && !spec->user))
+	if ((en->identity && !identity) || (en->host_key && !spec->host_key) ||
+		(en->user && !spec->user))
 		return err_errno(e, -ENOMEM, "cannot read '%s'", inv->path);
 	spec->sudo = en->become != NULL;
 	return 0;
@@ -261,23 +273,38 @@ static void say_origins(struct host *h, const struct entry *en, const char *dest
 
 	for (size_t i = 0; s->identities && s->identities[i] && len < sizeof(list); i++)
 		if (!access(s->identities[i], F_OK))
-			len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", i ? " " : "", s->identities[i]);
+			len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
+				i ? " " : "", s->identities[i]);
 	origin(h, "destination", en->ssh || en->address ? FROM_FILE : FROM_DEFAULT, "%s", dest);
-	origin(h, "address", strcmp(s->address, dest) ? FROM_SSH : en->ssh || en->address ? FROM_FILE : FROM_DEFAULT, "%s",
-	       s->address);
-	origin(h, "port", en->ssh_port ? FROM_FILE : s->port != 22 ? FROM_SSH : FROM_DEFAULT, "%u", s->port);
-	origin(h, "user", en->user ? FROM_FILE : s->user ? FROM_SSH : FROM_DEFAULT, "%s%s", s->user ? s->user : "root",
-	       s->sudo ? ", root by sudo" : "");
+	origin(h, "address",
+		strcmp(s->address, dest)         ? FROM_SSH
+			: en->ssh || en->address ? FROM_FILE
+						 : FROM_DEFAULT,
+		"%s", s->address);
+	origin(h, "port",
+		en->ssh_port            ? FROM_FILE
+			: s->port != 22 ? FROM_SSH
+					: FROM_DEFAULT,
+		"%u", s->port);
+	origin(h, "user",
+		en->user          ? FROM_FILE
+			: s->user ? FROM_SSH
+				  : FROM_DEFAULT,
+		"%s%s", s->user ? s->user : "root", s->sudo ? ", root by sudo" : "");
 	if (s->identity)
 		origin(h, "key", FROM_FILE, "%s", s->identity);
 	else
 		origin(h, "key", s->identities ? FROM_SSH : FROM_DEFAULT, "%s%s",
-		       !s->identities_only && (s->auth_socket || getenv("SSH_AUTH_SOCK")) ? "ssh-agent, " : "",
-		       !s->identities ? "~/.ssh/id_*" : *list ? list : "none of the files is there");
+			!s->identities_only && (s->auth_socket || getenv("SSH_AUTH_SOCK"))
+				? "ssh-agent, "
+				: "",
+			!s->identities  ? "~/.ssh/id_*"
+				: *list ? list
+					: "none of the files is there");
 	if (s->n_jumps)
 		for (size_t i = 0; i < s->n_jumps; i++)
-			origin(h, "jump host", jump ? FROM_FILE : FROM_SSH, "%s@%s:%u", s->jumps[i].user, s->jumps[i].address,
-			       s->jumps[i].port);
+			origin(h, "jump host", jump ? FROM_FILE : FROM_SSH, "%s@%s:%u",
+				s->jumps[i].user, s->jumps[i].address, s->jumps[i].port);
 	if (s->host_key) {
 		origin(h, "host key", FROM_FILE, "%.60s...", s->host_key);
 	} else {
@@ -285,13 +312,17 @@ static void say_origins(struct host *h, const struct entry *en, const char *dest
 		len = 0;
 		for (size_t i = 0; s->known_hosts && s->known_hosts[i] && len < sizeof(list); i++)
 			if (!access(s->known_hosts[i], F_OK))
-				len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", len ? " " : "", s->known_hosts[i]);
+				len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
+					len ? " " : "", s->known_hosts[i]);
 		origin(h, "host key", s->known_hosts ? FROM_SSH : FROM_DEFAULT, "known hosts: %s",
-		       !s->known_hosts ? "~/.ssh/known_hosts" : len ? list : "none of the files is there");
+			!s->known_hosts ? "~/.ssh/known_hosts"
+				: len   ? list
+					: "none of the files is there");
 	}
 }
 
-int reach(struct inventory *inv, struct ssh_config *config, const struct entry *en, struct host *h, struct err *e)
+int reach(struct inventory *inv, struct ssh_config *config, const struct entry *en, struct host *h,
+	struct err *e)
 {
 	const char *dest = en->ssh ? en->ssh : en->address ? en->address : en->name;
 	struct way way = {.inv = inv, .config = config};
@@ -319,16 +350,18 @@ int reach(struct inventory *inv, struct ssh_config *config, const struct entry *
 		jump = NULL;
 	if (!en->jump && !jump && s.proxy_command)
 		rc = err_set(e, -EINVAL,
-			     "the SSH configuration has a ProxyCommand for '%s', which culprit does not run: use ProxyJump, or"
-			     " give jump = \"none\" here",
-			     dest);
+			"the SSH configuration has a ProxyCommand for '%s', which culprit does not run: use ProxyJump, or"
+			" give jump = \"none\" here",
+			dest);
 	if (!rc && jump && !config)
-		rc = err_set(e, -EINVAL, "'jump' needs the SSH configuration, which ssh_config = \"none\" turns off");
+		rc = err_set(e, -EINVAL,
+			"'jump' needs the SSH configuration, which ssh_config = \"none\" turns off");
 	if (!rc && jump)
 		rc = take_jumps(&way, jump, &h->ssh, e);
 	if (rc)
 		goto out;
-	/* HostName is how we get there; that its peers know it by the same name is the best guess. */
+	/* HostName is how we get there; that its peers know it by the same name is the best
+	 * guess. */
 	h->address = strdup(en->address ? en->address : h->ssh.address);
 	if (!h->address)
 		rc = err_errno(e, -ENOMEM, "cannot read '%s'", inv->path);

@@ -11,7 +11,8 @@
 #include "harness/base/file.h"
 #include "harness/base/proc.h"
 
-/* ssh -G prints defaults like settings. This stands where a default would, so that one can be told from the other. */
+/* ssh -G prints defaults like settings. This stands where a default would, so that one can be told
+ * from the other. */
 #define UNSET "culprit.unset"
 #define TIMEOUT_S 10
 
@@ -32,8 +33,8 @@ static int write_config(const char *file, char **path, struct err *e)
 	int fd, rc;
 
 	snprintf(text, sizeof(text), "%s%s%s\n%sHost *\nUser " UNSET "\nIdentityFile " UNSET "\n",
-		 file ? "Include \"" : "Include ~/.ssh/config", file ? file : "", file ? "\"" : "",
-		 file ? "" : "Host *\nInclude /etc/ssh/ssh_config\n");
+		file ? "Include \"" : "Include ~/.ssh/config", file ? file : "", file ? "\"" : "",
+		file ? "" : "Host *\nInclude /etc/ssh/ssh_config\n");
 	fd = mkstemp(name);
 	if (fd < 0)
 		return err_errno(e, -errno, "cannot write '%s'", name);
@@ -60,11 +61,14 @@ int ssh_config_open(const char *file, struct ssh_config **out, struct err *e)
 	if (!c)
 		rc = err_errno(e, -ENOMEM, "cannot read the SSH configuration");
 	else if (full && (strpbrk(full, "\"*?[\n") || strlen(full) > 4000))
-		rc = err_set(e, -EINVAL, "SSH configuration '%.200s': its name has \", *, ? or [ in it", full);
+		rc = err_set(e, -EINVAL,
+			"SSH configuration '%.200s': its name has \", *, ? or [ in it", full);
 	else if (have_ssh())
 		rc = write_config(full, &c->path, e);
 	else if (file)
-		rc = err_set(e, -ENOENT, "SSH configuration '%s' needs the program ssh (openssh-client) to be read", file);
+		rc = err_set(e, -ENOENT,
+			"SSH configuration '%s' needs the program ssh (openssh-client) to be read",
+			file);
 	free(full);
 	if (rc)
 		ssh_config_free(c);
@@ -133,38 +137,27 @@ static const char *token(char letter, const struct tokens *t, char *room, size_t
 	const struct passwd *me = getpwuid(geteuid());
 
 	switch (letter) {
-	case '%':
-		return "%";
-	case 'd':
-		return me ? me->pw_dir : NULL;
-	case 'h':
-		return t->s->host_name;
-	case 'i':
-		snprintf(room, size, "%u", (unsigned)geteuid());
-		return room;
-	case 'k':
-		return t->s->host_key_alias ? t->s->host_key_alias : t->destination;
+	case '%': return "%";
+	case 'd': return me ? me->pw_dir : NULL;
+	case 'h': return t->s->host_name;
+	case 'i': snprintf(room, size, "%u", (unsigned)geteuid()); return room;
+	case 'k': return t->s->host_key_alias ? t->s->host_key_alias : t->destination;
 	case 'l':
 	case 'L':
 		if (gethostname(room, size))
 			return NULL;
 		room[letter == 'L' ? strcspn(room, ".") : strlen(room)] = '\0';
 		return room;
-	case 'n':
-		return t->destination;
-	case 'p':
-		snprintf(room, size, "%u", t->s->port);
-		return room;
-	case 'r':
-		return t->user ? t->user : t->s->user ? t->s->user : "root";
-	case 'u':
-		return me ? me->pw_name : NULL;
-	default:
-		return NULL;
+	case 'n': return t->destination;
+	case 'p': snprintf(room, size, "%u", t->s->port); return room;
+	case 'r': return t->user ? t->user : t->s->user ? t->s->user : "root";
+	case 'u': return me ? me->pw_name : NULL;
+	default: return NULL;
 	}
 }
 
-/* '~/', %-tokens and ${NAME} in a path. NULL and the sentence if one means nothing, or without memory. */
+/* '~/', %-tokens and ${NAME} in a path. NULL and the sentence if one means nothing, or without
+ * memory. */
 static char *expand(const char *text, const struct tokens *t, struct err *e)
 {
 	const struct passwd *me = getpwuid(geteuid());
@@ -256,7 +249,8 @@ static int take_line(struct ssh_settings *s, char *line)
 	if (!strcmp(line, "proxycommand") && strcmp(value, "none"))
 		return take_text(&s->proxy_command, value);
 	if (!strcmp(line, "userknownhostsfile") || !strcmp(line, "globalknownhostsfile"))
-		for (word = strtok_r(value, " ", &rest); word && !rc; word = strtok_r(NULL, " ", &rest))
+		for (word = strtok_r(value, " ", &rest); word && !rc;
+			word = strtok_r(NULL, " ", &rest))
 			rc = strcmp(word, "none") ? list_add(&s->known_hosts, strdup(word)) : 0;
 	return rc;
 }
@@ -267,14 +261,15 @@ static void say_refusal(char *output, const char *destination, struct err *e)
 	const char *why = "it did not say why";
 	char *line, *rest;
 
-	for (line = output ? strtok_r(output, "\r\n", &rest) : NULL; line; line = strtok_r(NULL, "\r\n", &rest))
+	for (line = output ? strtok_r(output, "\r\n", &rest) : NULL; line;
+		line = strtok_r(NULL, "\r\n", &rest))
 		if (!strstr(line, "terminating"))
 			why = line;
 	err_set(e, -EINVAL, "ssh refuses its configuration for '%s': %.300s", destination, why);
 }
 
-static int run_ssh(struct ssh_config *c, const char *destination, const char *user, unsigned port, char **output,
-		   struct err *e)
+static int run_ssh(struct ssh_config *c, const char *destination, const char *user, unsigned port,
+	char **output, struct err *e)
 {
 	char port_text[12];
 	const char *argv[16] = {"ssh", "-G", "-T", "-F", c->path};
@@ -300,8 +295,8 @@ static int run_ssh(struct ssh_config *c, const char *destination, const char *us
 	return rc;
 }
 
-int ssh_config_lookup(struct ssh_config *c, const char *destination, const char *user, unsigned port,
-		      struct ssh_settings *out, struct err *e)
+int ssh_config_lookup(struct ssh_config *c, const char *destination, const char *user,
+	unsigned port, struct ssh_settings *out, struct err *e)
 {
 	struct ssh_settings s = {.port = port ? port : 22};
 	const struct tokens t = {destination, user, &s};
@@ -314,7 +309,8 @@ int ssh_config_lookup(struct ssh_config *c, const char *destination, const char 
 		rc = run_ssh(c, destination, user, port, &output, e);
 	if (rc)
 		goto out;
-	for (line = output ? strtok_r(output, "\n", &rest) : NULL; line && !rc; line = strtok_r(NULL, "\n", &rest))
+	for (line = output ? strtok_r(output, "\n", &rest) : NULL; line && !rc;
+		line = strtok_r(NULL, "\n", &rest))
 		rc = take_line(&s, line);
 	if (!rc && !s.host_name)
 		rc = take_text(&s.host_name, destination);
@@ -323,7 +319,8 @@ int ssh_config_lookup(struct ssh_config *c, const char *destination, const char 
 		goto out;
 	}
 	if (!s.port || s.port > 65535)
-		rc = err_set(e, -EINVAL, "the SSH configuration for '%s' has no valid port", destination);
+		rc = err_set(e, -EINVAL, "the SSH configuration for '%s' has no valid port",
+			destination);
 	if (!rc)
 		rc = expand_list(s.identities, &t, e);
 	if (!rc)

@@ -1,7 +1,8 @@
 /*
- * The user's SSH configuration, as OpenSSH itself reads it: 'ssh -G' says what holds for a destination.
- * So Host and Match blocks, Include, patterns and tokens mean here what they mean to ssh; nothing of the
- * grammar is written anew. ssh is run once a destination and connects to nobody.
+ * The user's SSH configuration, as OpenSSH itself reads it: 'ssh -G' says what holds for a
+ * destination. So Host and Match blocks, Include, patterns and tokens mean here what they mean to
+ * ssh; nothing of the grammar is written anew. ssh is run once a destination and connects to
+ * nobody.
  */
 #ifndef CULPRIT_HARNESS_SSH_CONFIG_H
 #define CULPRIT_HARNESS_SSH_CONFIG_H
@@ -13,30 +14,31 @@
 struct ssh_config;
 
 /* 'file' NULL: ~/.ssh/config and /etc/ssh/ssh_config, those that are there; else that one alone.
- * -ENOENT: no such file, or no program ssh; where 'file' is NULL a missing ssh is no error: every look-up then
- * finds nothing set. */
+ * -ENOENT: no such file, or no program ssh; where 'file' is NULL a missing ssh is no error: every
+ * look-up then finds nothing set. */
 int ssh_config_open(const char *file, struct ssh_config **out, struct err *e);
 void ssh_config_free(struct ssh_config *c);
 
 /* What the configuration says; NULL: nothing. Of lists, the end is a NULL. */
 struct ssh_settings {
-	char *host_name;        /* never NULL: the destination itself, if nothing else is said */
-	unsigned port;          /* never 0 */
+	char *host_name; /* never NULL: the destination itself, if nothing else is said */
+	unsigned port;   /* never 0 */
 	char *user;
-	char **identities;      /* IdentityFile, tokens and ~ expanded */
+	char **identities; /* IdentityFile, tokens and ~ expanded */
 	bool identities_only;
-	char *auth_socket;      /* IdentityAgent */
+	char *auth_socket; /* IdentityAgent */
 	char *host_key_alias;
-	char **known_hosts;     /* user's and system's files, tokens and ~ expanded */
-	char *proxy_jump;       /* "[user@]host[:port],..." */
+	char **known_hosts; /* user's and system's files, tokens and ~ expanded */
+	char *proxy_jump;   /* "[user@]host[:port],..." */
 	char *proxy_command;
 };
 
-/* For 'destination' as it would be given to ssh; 'user' and 'port' (NULL, 0: none) are what overrides the
- * configuration, since patterns and tokens may depend on them. -EINVAL: ssh refuses its configuration, or a
- * value here means nothing to culprit; the sentence says what. The caller clears '*out', in case of success only. */
-int ssh_config_lookup(struct ssh_config *c, const char *destination, const char *user, unsigned port,
-		      struct ssh_settings *out, struct err *e);
+/* For 'destination' as it would be given to ssh; 'user' and 'port' (NULL, 0: none) are what
+ * overrides the configuration, since patterns and tokens may depend on them. -EINVAL: ssh refuses
+ * its configuration, or a value here means nothing to culprit; the sentence says what. The caller
+ * clears '*out', in case of success only. */
+int ssh_config_lookup(struct ssh_config *c, const char *destination, const char *user,
+	unsigned port, struct ssh_settings *out, struct err *e);
 void ssh_settings_clear(struct ssh_settings *s);
 
 #endif

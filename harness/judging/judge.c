@@ -17,7 +17,7 @@ void judge_free(struct judge *j)
 {
 	if (!j)
 		return;
-	seats_clear(j);
+	entrants_clear(j);
 	free(j->names);
 	free(j->aliases);
 	free(j->alias_list);
@@ -64,7 +64,8 @@ static int give_aliases(struct judge *j, struct err *e)
 	return 0;
 }
 
-int judge_new(const json_t *detectors, const json_t *servers, struct store *store, struct judge **out, struct err *e)
+int judge_new(const json_t *detectors, const json_t *servers, struct store *store,
+	struct judge **out, struct err *e)
 {
 	struct judge *j = calloc(1, sizeof(*j));
 	int rc;
@@ -76,7 +77,7 @@ int judge_new(const json_t *detectors, const json_t *servers, struct store *stor
 		store_blind_key(store, j->key);
 	rc = give_aliases(j, e);
 	if (!rc)
-		rc = seats_take(j, detectors, e);
+		rc = entrants_load(j, detectors, e);
 	if (rc)
 		judge_free(j);
 	else
@@ -93,7 +94,8 @@ static void read_file_system(struct judge *j)
 	free(text);
 }
 
-/* The length that every scored run can be cut to: what was planned, or else what the shortest one has. */
+/* The length that every scored run can be cut to: what was planned, or else what the shortest one
+ * has. */
 static void choose_length(struct judge *j, const json_t *rows)
 {
 	char *text = store_get(j->store, "judged_seconds");
@@ -104,10 +106,12 @@ static void choose_length(struct judge *j, const json_t *rows)
 	free(text);
 	if (j->seconds > 0)
 		return;
-	json_array_foreach((json_t *)rows, i, row) {
+	json_array_foreach((json_t *)rows, i, row)
+	{
 		int32_t seconds = (int32_t)json_integer_value(json_object_get(row, "seconds"));
 
-		if (!json_integer_value(json_object_get(row, "training")) && (!j->seconds || seconds < j->seconds))
+		if (!json_integer_value(json_object_get(row, "training")) &&
+			(!j->seconds || seconds < j->seconds))
 			j->seconds = seconds;
 	}
 }
@@ -128,16 +132,17 @@ static int train(struct judge *j, struct err *e)
 		if (!runs || !list)
 			rc = err_errno(e, -ENOMEM, "cannot train");
 	}
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(rows, i, row)
+	{
 		if (rc || !json_integer_value(json_object_get(row, "training")))
 			continue;
 		rc = evidence_read(j, json_integer_value(json_object_get(row, "attempt")),
-				   (int32_t)json_integer_value(json_object_get(row, "seconds")), &runs[n], e);
+			(int32_t)json_integer_value(json_object_get(row, "seconds")), &runs[n], e);
 		list[n] = runs[n].run;
 		n++;
 	}
-	for (i = 0; i < j->n_seats && !rc; i++)
-		rc = seat_train(&j->seats[i], list, n, e);
+	for (i = 0; i < j->n_entrants && !rc; i++)
+		rc = entrant_train(&j->entrants[i], list, n, e);
 	for (i = 0; i < n; i++)
 		evidence_clear(&runs[i]);
 	free(runs);
@@ -152,11 +157,12 @@ static int put_models(struct judge *j, struct err *e)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < j->n_seats && !rc; i++) {
-		const struct seat *s = &j->seats[i];
+	for (size_t i = 0; i < j->n_entrants && !rc; i++) {
+		const struct entrant *s = &j->entrants[i];
 
 		if (detector_trains(s->detector) && !detector_external(s->detector) && s->model)
-			rc = store_put_model(j->store, s->name, detector_params(s->detector), s->model, e);
+			rc = store_put_model(
+				j->store, s->name, detector_params(s->detector), s->model, e);
 	}
 	return rc;
 }
@@ -167,7 +173,9 @@ static const char *true_name(const struct judge *j, const struct evidence *ev, c
 	for (size_t i = 0; i < j->n_servers; i++)
 		if (!strcmp(j->aliases[i], alias))
 			return j->names[i];
-	return json_object_get(ev->clients, alias) ? json_string_value(json_object_get(ev->clients, alias)) : alias;
+	return json_object_get(ev->clients, alias)
+		? json_string_value(json_object_get(ev->clients, alias))
+		: alias;
 }
 
 /* What a detector said, with true names. New reference. */
@@ -185,13 +193,10 @@ static json_t *unmask(const struct judge *j, const struct evidence *ev, const js
 		return copy;
 	case JSON_ARRAY:
 		copy = json_array();
-		json_array_foreach(v, i, item)
-			json_array_append_new(copy, unmask(j, ev, item));
+		json_array_foreach(v, i, item) json_array_append_new(copy, unmask(j, ev, item));
 		return copy;
-	case JSON_STRING:
-		return json_string(true_name(j, ev, json_string_value(v)));
-	default:
-		return json_deep_copy(v);
+	case JSON_STRING: return json_string(true_name(j, ev, json_string_value(v)));
+	default: return json_deep_copy(v);
 	}
 }
 
@@ -201,11 +206,14 @@ static void describe(const json_t *verdict, const char *detector, char *text, si
 	size_t i, n = strlen(text);
 
 	n += (size_t)snprintf(text + n, size - n, ", %s: %s", detector,
-			      json_is_true(json_object_get(verdict, "abstain")) ? "abstains"
-			      : json_array_size(indicted) ? "" : "healthy");
-	json_array_foreach(indicted, i, name) {
+		json_is_true(json_object_get(verdict, "abstain")) ? "abstains"
+			: json_array_size(indicted)               ? ""
+								  : "healthy");
+	json_array_foreach(indicted, i, name)
+	{
 		if (n < size)
-			n += (size_t)snprintf(text + n, size - n, "%s%s", i ? "+" : "", json_string_value(name));
+			n += (size_t)snprintf(
+				text + n, size - n, "%s%s", i ? "+" : "", json_string_value(name));
 	}
 }
 
@@ -214,45 +222,52 @@ static json_t *failure(struct judge *j, const char *detector, const struct err *
 {
 	if (!j->failures++)
 		err_set(&j->failure, -EPROTO, "%s: %s", detector, why->text);
-	return json_pack("[{s:s, s:[], s:b, s:s}]", "metric", "any", "indicted", "abstain", 1, "error", why->text);
+	return json_pack("[{s:s, s:[], s:b, s:s}]", "metric", "any", "indicted", "abstain", 1,
+		"error", why->text);
 }
 
 /* The answer is used up. */
-static void put_answer(struct judge *j, const char *name, int64_t attempt, const struct evidence *ev, struct detector_answer *a,
-		       json_t *rows)
+static void put_answer(struct judge *j, const char *name, int64_t attempt,
+	const struct evidence *ev, struct detector_answer *a, json_t *rows)
 {
 	json_t *verdict;
 	size_t k;
 
 	if (a->rc)
 		a->verdicts = failure(j, name, &a->why);
-	json_array_foreach(a->verdicts, k, verdict) {
+	json_array_foreach(a->verdicts, k, verdict)
+	{
 		json_t *named = unmask(j, ev, verdict);
 
-		json_array_append_new(rows, json_pack("{s:I, s:s, s:O, s:o}", "attempt", (json_int_t)attempt, "detector", name,
-						      "metric", json_object_get(named, "metric"), "verdict", named));
+		json_array_append_new(rows,
+			json_pack("{s:I, s:s, s:O, s:o}", "attempt", (json_int_t)attempt,
+				"detector", name, "metric", json_object_get(named, "metric"),
+				"verdict", named));
 	}
 	json_decref(a->verdicts);
 	a->verdicts = NULL;
 }
 
 /* What all detectors say of some attempts, appended to 'rows', attempt by attempt. */
-static int judge_some(struct judge *j, const struct judged *which, size_t n, json_t *rows, struct err *e)
+static int judge_some(
+	struct judge *j, const struct judged *which, size_t n, json_t *rows, struct err *e)
 {
-	struct detector_answer *answers = calloc(j->n_seats * n + 1, sizeof(*answers));
+	struct detector_answer *answers = calloc(j->n_entrants * n + 1, sizeof(*answers));
 	struct evidence ev[AT_ONCE_MAX] = {{{0}}};
 	int rc = answers ? 0 : err_errno(e, -ENOMEM, "cannot judge");
 
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = evidence_read(j, which[i].attempt, which[i].seconds < j->seconds ? which[i].seconds : j->seconds, &ev[i], e);
-	for (size_t k = 0; k < j->n_seats && !rc; k++)
-		rc = seat_ask(&j->seats[k], ev, n, &answers[k * n], e);
+		rc = evidence_read(j, which[i].attempt,
+			which[i].seconds < j->seconds ? which[i].seconds : j->seconds, &ev[i], e);
+	for (size_t k = 0; k < j->n_entrants && !rc; k++)
+		rc = entrant_ask(&j->entrants[k], ev, n, &answers[k * n], e);
 	for (size_t i = 0; i < n && !rc; i++)
-		for (size_t k = 0; k < j->n_seats; k++)
-			put_answer(j, j->seats[k].name, which[i].attempt, &ev[i], &answers[k * n + i], rows);
+		for (size_t k = 0; k < j->n_entrants; k++)
+			put_answer(j, j->entrants[k].name, which[i].attempt, &ev[i],
+				&answers[k * n + i], rows);
 	for (size_t i = 0; i < n; i++)
 		evidence_clear(&ev[i]);
-	for (size_t i = 0; answers && i < j->n_seats * n; i++)
+	for (size_t i = 0; answers && i < j->n_entrants * n; i++)
 		json_decref(answers[i].verdicts);
 	free(answers);
 	return rc;
@@ -262,9 +277,9 @@ static size_t at_once(const struct judge *j)
 {
 	size_t most = 1;
 
-	for (size_t i = 0; i < j->n_seats; i++)
-		if (detector_at_once(j->seats[i].detector) > most)
-			most = detector_at_once(j->seats[i].detector);
+	for (size_t i = 0; i < j->n_entrants; i++)
+		if (detector_at_once(j->entrants[i].detector) > most)
+			most = detector_at_once(j->entrants[i].detector);
 	return most < AT_ONCE_MAX ? most : AT_ONCE_MAX;
 }
 
@@ -278,12 +293,15 @@ static int judge_rows(struct judge *j, int64_t only, json_t *rows, struct err *e
 
 	if (!rc)
 		rc = store_confirmed(j->store, &attempts, e);
-	json_array_foreach(attempts, i, row) {
+	json_array_foreach(attempts, i, row)
+	{
 		int64_t attempt = json_integer_value(json_object_get(row, "attempt"));
 
-		if (rc || json_integer_value(json_object_get(row, "training")) || (only && attempt != only))
+		if (rc || json_integer_value(json_object_get(row, "training")) ||
+			(only && attempt != only))
 			continue;
-		some[n++] = (struct judged){attempt, (int32_t)json_integer_value(json_object_get(row, "seconds"))};
+		some[n++] = (struct judged){
+			attempt, (int32_t)json_integer_value(json_object_get(row, "seconds"))};
 		if (n == most) {
 			rc = judge_some(j, some, n, rows, e);
 			n = 0;
@@ -302,11 +320,13 @@ static int put_all(struct judge *j, const json_t *rows, struct err *e)
 	size_t i;
 	int rc = put_models(j, e);
 
-	json_array_foreach((json_t *)rows, i, row) {
+	json_array_foreach((json_t *)rows, i, row)
+	{
 		if (!rc)
-			rc = store_put_verdict(j->store, json_integer_value(json_object_get(row, "attempt")),
-					       json_string_value(json_object_get(row, "detector")),
-					       json_object_get(row, "verdict"), e);
+			rc = store_put_verdict(j->store,
+				json_integer_value(json_object_get(row, "attempt")),
+				json_string_value(json_object_get(row, "detector")),
+				json_object_get(row, "verdict"), e);
 	}
 	return rc;
 }
@@ -342,20 +362,23 @@ int judge_attempt(struct judge *j, int64_t attempt, char *text, size_t size, str
 
 	if (!rc)
 		rc = save(j, rows, false, e);
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(rows, i, row)
+	{
 		const char *detector = json_string_value(json_object_get(row, "detector"));
 
-		if (!rc && text && !strcmp(detector, j->seats[0].name) &&
-		    !strcmp(json_string_value(json_object_get(row, "metric")), "any"))
+		if (!rc && text && !strcmp(detector, j->entrants[0].name) &&
+			!strcmp(json_string_value(json_object_get(row, "metric")), "any"))
 			describe(json_object_get(row, "verdict"), detector, text, size);
 	}
 	if (!rc && j->failures > before) {
-		json_array_foreach(rows, i, row) {
+		json_array_foreach(rows, i, row)
+		{
 			const json_t *verdict = json_object_get(row, "verdict");
 
 			if (!rc && json_object_get(verdict, "error"))
-				rc = err_set(e, -EPROTO, "%s: %s", json_string_value(json_object_get(row, "detector")),
-					     json_string_value(json_object_get(verdict, "error")));
+				rc = err_set(e, -EPROTO, "%s: %s",
+					json_string_value(json_object_get(row, "detector")),
+					json_string_value(json_object_get(verdict, "error")));
 		}
 	}
 	json_decref(rows);

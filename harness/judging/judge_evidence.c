@@ -14,14 +14,16 @@ void evidence_clear(struct evidence *ev)
 	json_decref(ev->clients);
 }
 
-/* The name by which a detector knows the client 'name': numbered as they come, in this run only. 'known': {alias: name}. */
+/* The name by which a detector knows the client 'name': numbered as they come, in this run only.
+ * 'known': {alias: name}. */
 static const char *client_alias(json_t *known, const char *name)
 {
 	const char *alias;
 	char text[32];
 	json_t *other;
 
-	json_object_foreach(known, alias, other) {
+	json_object_foreach(known, alias, other)
+	{
 		if (!strcmp(json_string_value(other), name))
 			return alias;
 	}
@@ -42,13 +44,15 @@ static double shortest(const char *kind, const char *state)
 static bool cut_event(json_t *v, int32_t seconds)
 {
 	const char *kind = json_string_value(json_object_get(v, "kind"));
-	double first = json_number_value(json_object_get(v, "time_s")), last = json_number_value(json_object_get(v, "last_s"));
+	double first = json_number_value(json_object_get(v, "time_s")),
+	       last = json_number_value(json_object_get(v, "last_s"));
 
 	if (first >= seconds)
 		return false;
 	if (last <= seconds)
 		return true;
-	if (kind && seconds - first < shortest(kind, json_string_value(json_object_get(v, "state"))))
+	if (kind &&
+		seconds - first < shortest(kind, json_string_value(json_object_get(v, "state"))))
 		return false;
 	json_object_set_new(v, "last_s", json_real(seconds));
 	if (json_object_get(v, "open"))
@@ -59,7 +63,8 @@ static bool cut_event(json_t *v, int32_t seconds)
 }
 
 /* The events of an attempt as detectors get them: flat, cut, and without the cluster's names. */
-static int events_read(struct judge *j, int64_t attempt, int32_t seconds, struct evidence *ev, struct err *e)
+static int events_read(
+	struct judge *j, int64_t attempt, int32_t seconds, struct evidence *ev, struct err *e)
 {
 	json_t *rows = NULL, *row;
 	size_t i;
@@ -67,7 +72,8 @@ static int events_read(struct judge *j, int64_t attempt, int32_t seconds, struct
 
 	ev->events = json_array();
 	ev->clients = json_object();
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(rows, i, row)
+	{
 		const char *server = json_string_value(json_object_get(row, "server"));
 		const char *client = json_string_value(json_object_get(row, "client"));
 		json_t *v = json_deep_copy(json_object_get(row, "detail"));
@@ -80,7 +86,8 @@ static int events_read(struct judge *j, int64_t attempt, int32_t seconds, struct
 		if (server && k < j->n_servers)
 			json_object_set_new(v, "server", json_string(j->aliases[k]));
 		if (client)
-			json_object_set_new(v, "client", json_string(client_alias(ev->clients, client)));
+			json_object_set_new(
+				v, "client", json_string(client_alias(ev->clients, client)));
 		if ((!server || k < j->n_servers) && cut_event(v, seconds))
 			json_array_append(ev->events, v);
 		json_decref(v);
@@ -95,7 +102,8 @@ struct taking {
 	struct evidence *ev;
 };
 
-static int take_series(void *ctx, const char *metric, const char *server, const struct sample *samples, size_t n, struct err *e)
+static int take_series(void *ctx, const char *metric, const char *server,
+	const struct sample *samples, size_t n, struct err *e)
 {
 	struct taking *t = ctx;
 	enum metric m;
@@ -108,7 +116,8 @@ static int take_series(void *ctx, const char *metric, const char *server, const 
 	return columns_put_samples(t->ev->columns, m, k, samples, n, e);
 }
 
-int evidence_read(struct judge *j, int64_t attempt, int32_t seconds, struct evidence *ev, struct err *e)
+int evidence_read(
+	struct judge *j, int64_t attempt, int32_t seconds, struct evidence *ev, struct err *e)
 {
 	struct taking t = {.judge = j, .ev = ev};
 	int rc = columns_new(METRIC_COUNT, j->n_servers, seconds, &ev->columns, e);
@@ -119,9 +128,14 @@ int evidence_read(struct judge *j, int64_t attempt, int32_t seconds, struct evid
 		rc = events_read(j, attempt, seconds, ev, e);
 	if (rc)
 		return rc;
-	snprintf(ev->id, sizeof(ev->id), "%08llx", (unsigned long long)(judge_draw(j, "run", attempt) >> 32));
-	ev->run = (struct detector_run){.id = ev->id, .seconds = seconds, .servers = j->alias_list,
-					.n_servers = j->n_servers, .columns = ev->columns, .events = ev->events,
-					.file_system = j->file_system};
+	snprintf(ev->id, sizeof(ev->id), "%08llx",
+		(unsigned long long)(judge_draw(j, "run", attempt) >> 32));
+	ev->run = (struct detector_run){.id = ev->id,
+		.seconds = seconds,
+		.servers = j->alias_list,
+		.n_servers = j->n_servers,
+		.columns = ev->columns,
+		.events = ev->events,
+		.file_system = j->file_system};
 	return 0;
 }

@@ -18,11 +18,11 @@ struct place {
 
 struct reduction {
 	struct metrics_server *servers;
-	struct place *places;    /* servers, then clients */
+	struct place *places; /* servers, then clients */
 	size_t n_servers, n_clients;
-	char **names;            /* of 'places'; borrowed */
+	char **names; /* of 'places'; borrowed */
 	struct metrics *metrics;
-	struct semantic *semantic;
+	struct events *semantic;
 };
 
 static const char *text(const json_t *v, const char *key)
@@ -32,13 +32,17 @@ static const char *text(const json_t *v, const char *key)
 
 static int read_address(const json_t *v, struct sockaddr_storage *out, struct err *e)
 {
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | AI_NUMERICHOST}, *list;
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+				.ai_flags = AI_NUMERICSERV | AI_NUMERICHOST},
+			*list;
 	const char *address = text(v, "address");
 	char port[16];
 
-	snprintf(port, sizeof(port), "%lld", (long long)json_integer_value(json_object_get(v, "port")));
+	snprintf(port, sizeof(port), "%lld",
+		(long long)json_integer_value(json_object_get(v, "port")));
 	if (!address || getaddrinfo(address, port, &hints, &list))
-		return err_set(e, -EINVAL, "'%s' of a server is no address", address ? address : "nothing");
+		return err_set(e, -EINVAL, "'%s' of a server is no address",
+			address ? address : "nothing");
 	memcpy(out, list->ai_addr, list->ai_addrlen);
 	freeaddrinfo(list);
 	return 0;
@@ -48,16 +52,18 @@ static int read_place(struct reduction *r, const json_t *v, struct err *e)
 {
 	size_t i = r->n_servers + r->n_clients;
 
-	r->places[i] = (struct place){.name = text(v, "name"), .mount = text(v, "mount"),
-				      .offset_ns = json_integer_value(json_object_get(v, "clock_offset_ns")),
-				      .sampled = json_is_true(json_object_get(v, "sampled"))};
+	r->places[i] = (struct place){.name = text(v, "name"),
+		.mount = text(v, "mount"),
+		.offset_ns = json_integer_value(json_object_get(v, "clock_offset_ns")),
+		.sampled = json_is_true(json_object_get(v, "sampled"))};
 	r->names[i] = (char *)r->places[i].name;
 	return r->names[i] ? 0 : err_set(e, -EINVAL, "a node without a name");
 }
 
 static int read_cluster(struct reduction *r, const json_t *cluster, struct err *e)
 {
-	const json_t *servers = json_object_get(cluster, "servers"), *clients = json_object_get(cluster, "clients");
+	const json_t *servers = json_object_get(cluster, "servers"),
+		     *clients = json_object_get(cluster, "clients");
 	size_t n = json_array_size(servers) + json_array_size(clients), i;
 	json_t *v;
 	int rc = 0;
@@ -67,7 +73,8 @@ static int read_cluster(struct reduction *r, const json_t *cluster, struct err *
 	r->names = calloc(n + 1, sizeof(*r->names));
 	if (!r->servers || !r->places || !r->names)
 		return err_errno(e, -ENOMEM, "cannot reduce the traces");
-	json_array_foreach((json_t *)servers, i, v) {
+	json_array_foreach((json_t *)servers, i, v)
+	{
 		if (!rc)
 			rc = read_place(r, v, e);
 		if (!rc)
@@ -76,7 +83,8 @@ static int read_cluster(struct reduction *r, const json_t *cluster, struct err *
 		r->servers[i].storage = text(v, "storage");
 		r->n_servers++;
 	}
-	json_array_foreach((json_t *)clients, i, v) {
+	json_array_foreach((json_t *)clients, i, v)
+	{
 		if (!rc)
 			rc = read_place(r, v, e);
 		r->n_clients++;
@@ -91,7 +99,8 @@ static char *path_of(const struct reduce_spec *spec, const struct place *p, cons
 	return asprintf(&path, "%s/%s.%s", spec->folder, p->name, file) < 0 ? NULL : path;
 }
 
-static int add_logs(struct reduction *r, const struct reduce_spec *spec, const char *file, bool samples, struct err *e)
+static int add_logs(struct reduction *r, const struct reduce_spec *spec, const char *file,
+	bool samples, struct err *e)
 {
 	int rc = 0;
 
@@ -103,12 +112,14 @@ static int add_logs(struct reduction *r, const struct reduce_spec *spec, const c
 		if (samples && !p->sampled)
 			continue;
 		path = path_of(spec, p, file);
-		rc = path ? metrics_node(r->metrics, i < r->n_servers ? (int32_t)i : -1, p->offset_ns, e)
+		rc = path ? metrics_node(
+				    r->metrics, i < r->n_servers ? (int32_t)i : -1, p->offset_ns, e)
 			  : err_errno(e, -ENOMEM, "cannot read a trace");
 		if (!rc)
 			rc = metrics_add_log(r->metrics, path, &lost, e);
 		if (!rc && lost)
-			rc = err_set(e, -EBADMSG, "'%s' lost %llu records", path, (unsigned long long)lost);
+			rc = err_set(e, -EBADMSG, "'%s' lost %llu records", path,
+				(unsigned long long)lost);
 		free(path);
 	}
 	return rc;
@@ -128,11 +139,12 @@ static int add_events(struct reduction *r, const struct reduce_spec *spec, struc
 		if (!path)
 			rc = err_errno(e, -ENOMEM, "cannot read a trace");
 		else if (server)
-			rc = semantic_add_server(r->semantic, (int32_t)k, p->offset_ns, path, e);
+			rc = events_add_server(r->semantic, (int32_t)k, p->offset_ns, path, e);
 		else if (app)
-			rc = semantic_add_app(r->semantic, (int32_t)k, p->offset_ns, p->mount, path, e);
+			rc = events_add_app(
+				r->semantic, (int32_t)k, p->offset_ns, p->mount, path, e);
 		else
-			rc = semantic_add_daemon(r->semantic, (int32_t)k, p->offset_ns, path, e);
+			rc = events_add_daemon(r->semantic, (int32_t)k, p->offset_ns, path, e);
 		free(path);
 	}
 	return rc;
@@ -141,11 +153,15 @@ static int add_events(struct reduction *r, const struct reduce_spec *spec, struc
 int reduce_traces(const struct reduce_spec *spec, struct reduction **out, struct err *e)
 {
 	struct reduction *r = calloc(1, sizeof(*r));
-	int rc = r ? read_cluster(r, spec->cluster, e) : err_errno(e, -ENOMEM, "cannot reduce the traces");
+	int rc = r ? read_cluster(r, spec->cluster, e)
+		   : err_errno(e, -ENOMEM, "cannot reduce the traces");
 
 	if (!rc) {
-		struct metrics_spec m = {.servers = r->servers, .n_servers = r->n_servers, .start_ns = spec->start_ns,
-					 .seconds = spec->seconds, .self = -1};
+		struct metrics_spec m = {.servers = r->servers,
+			.n_servers = r->n_servers,
+			.start_ns = spec->start_ns,
+			.seconds = spec->seconds,
+			.self = -1};
 
 		rc = metrics_new(&m, &r->metrics, e);
 	}
@@ -154,7 +170,8 @@ int reduce_traces(const struct reduce_spec *spec, struct reduction **out, struct
 	if (!rc)
 		rc = add_logs(r, spec, "fs.samples", true, e);
 	if (!rc)
-		rc = semantic_new(r->servers, r->n_servers, spec->start_ns, spec->seconds, &r->semantic, e);
+		rc = events_new(
+			r->servers, r->n_servers, spec->start_ns, spec->seconds, &r->semantic, e);
 	/* A second tracer does not see the application. */
 	if (!rc && !spec->beside)
 		rc = add_events(r, spec, e);
@@ -170,7 +187,7 @@ void reduce_free(struct reduction *r)
 	if (!r)
 		return;
 	metrics_free(r->metrics);
-	semantic_free(r->semantic);
+	events_free(r->semantic);
 	free(r->servers);
 	free(r->places);
 	free(r->names);
@@ -184,6 +201,7 @@ int reduce_store(const struct reduction *r, struct store *s, int64_t attempt, st
 	size_t n = metrics_samples(r->metrics, &samples);
 	int rc = n ? store_put_samples(s, attempt, r->names, samples, n, e) : 0;
 
-	n = semantic_events(r->semantic, &events);
-	return rc ? rc : store_put_events(s, attempt, r->names, r->names + r->n_servers, events, n, e);
+	n = events_list(r->semantic, &events);
+	return rc ? rc
+		  : store_put_events(s, attempt, r->names, r->names + r->n_servers, events, n, e);
 }

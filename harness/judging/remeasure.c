@@ -28,38 +28,48 @@ int remeasure_check(struct store *s, struct err *e)
 
 	free(measure);
 	if (store_is_corpus(s))
-		return err_set(e, -EINVAL, "'%s' is a corpus: the traces are not in it", store_folder(s));
+		return err_set(
+			e, -EINVAL, "'%s' is a corpus: the traces are not in it", store_folder(s));
 	if (runtime)
-		return err_set(e, -EINVAL, "'%s' measured run times: no traces were kept", store_folder(s));
+		return err_set(e, -EINVAL, "'%s' measured run times: no traces were kept",
+			store_folder(s));
 	rc = store_traced(s, &rows, e);
 	if (!rc && !json_array_size(rows))
 		rc = err_set(e, -EINVAL, "'%s' has no confirmed cell", store_folder(s));
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(rows, i, row)
+	{
 		if (rc)
 			break;
 		if (!json_is_object(cluster_of(row)))
-			rc = err_set(e, -EINVAL, "cell %lld was run by a culprit that did not keep what this takes: its "
-				     "nodes' addresses and clocks", (long long)number(row, "cell"));
+			rc = err_set(e, -EINVAL,
+				"cell %lld was run by a culprit that did not keep what this takes: its "
+				"nodes' addresses and clocks",
+				(long long)number(row, "cell"));
 		else if (!number(row, "files"))
-			rc = err_set(e, -EBADMSG, "cell %lld has no files listed", (long long)number(row, "cell"));
+			rc = err_set(e, -EBADMSG, "cell %lld has no files listed",
+				(long long)number(row, "cell"));
 		else if ((rc = store_check_files(s, number(row, "attempt"), &why)))
-			rc = err_set(e, rc, "cell %lld: %s", (long long)number(row, "cell"), why.text);
+			rc = err_set(
+				e, rc, "cell %lld: %s", (long long)number(row, "cell"), why.text);
 	}
 	json_decref(rows);
 	return rc;
 }
 
-static int measure_again(struct store *s, const char *traces, bool beside, const json_t *row, struct err *e)
+static int measure_again(
+	struct store *s, const char *traces, bool beside, const json_t *row, struct err *e)
 {
-	struct reduce_spec spec = {.cluster = cluster_of(row), .start_ns = number(row, "start_ns"),
-				   .seconds = (int32_t)number(row, "seconds"), .beside = beside};
+	struct reduce_spec spec = {.cluster = cluster_of(row),
+		.start_ns = number(row, "start_ns"),
+		.seconds = (int32_t)number(row, "seconds"),
+		.beside = beside};
 	int64_t attempt = number(row, "attempt");
 	struct reduction *r = NULL;
 	char *folder;
 	int rc;
 
 	if (asprintf(&folder, "%s/cells/%04lld.%lld", traces, (long long)number(row, "cell"),
-		     (long long)number(row, "number")) < 0)
+		    (long long)number(row, "number")) < 0)
 		return err_errno(e, -ENOMEM, "cannot measure again");
 	spec.folder = folder;
 	rc = reduce_traces(&spec, &r, e);
@@ -74,7 +84,8 @@ static int measure_again(struct store *s, const char *traces, bool beside, const
 	return rc;
 }
 
-int remeasure_run(struct store *s, const char *traces, bool beside, struct judge *j, size_t *cells, struct err *e)
+int remeasure_run(struct store *s, const char *traces, bool beside, struct judge *j, size_t *cells,
+	struct err *e)
 {
 	json_t *rows = NULL, *row, *verdicts = NULL;
 	size_t i;
@@ -83,9 +94,7 @@ int remeasure_run(struct store *s, const char *traces, bool beside, struct judge
 	if (rc)
 		return rc;
 	rc = store_traced(s, &rows, e);
-	json_array_foreach(rows, i, row)
-		if (!rc)
-			rc = measure_again(s, traces, beside, row, e);
+	json_array_foreach(rows, i, row) if (!rc) rc = measure_again(s, traces, beside, row, e);
 	if (!rc)
 		rc = judge_all(j, 0, &verdicts, e);
 	if (!rc)

@@ -27,46 +27,55 @@ json_t *scoring_fact(struct store *s, const char *key)
 
 json_t *scoring_fault_params(struct store *s)
 {
-	json_t *makings = scoring_fact(s, "makings"), *all = json_object(), *v;
+	json_t *inputs = scoring_fact(s, "makings"), *all = json_object(), *v;
 	const char *name;
 
-	json_object_foreach(makings, name, v)
-		if (!strncmp(name, "fault ", 6) && json_object_get(v, "params"))
-			json_object_set(all, name + 6, json_object_get(v, "params"));
-	json_decref(makings);
+	json_object_foreach(
+		inputs, name, v) if (!strncmp(name, "fault ", 6) && json_object_get(v, "params"))
+		json_object_set(all, name + 6, json_object_get(v, "params"));
+	json_decref(inputs);
 	return all;
 }
 
-/* Detectors in the scenario's order, the control first, then faults and workloads in the plan's order. */
-static int declare_axes(struct store *s, struct score_table *t, const json_t *cells, const json_t *verdicts,
-			struct err *e)
+/* Detectors in the scenario's order, the control first, then faults and workloads in the plan's
+ * order. */
+static int declare_axes(struct store *s, struct score_table *t, const json_t *cells,
+	const json_t *verdicts, struct err *e)
 {
 	json_t *detectors = scoring_fact(s, "detectors"), *row;
 	size_t i, k;
 	int rc = 0;
 
-	json_array_foreach(detectors, i, row) {
+	json_array_foreach(detectors, i, row)
+	{
 		const char *name = json_string_value(json_object_get(row, "name"));
 
 		for (k = 0; k < json_array_size(verdicts); k++)
-			if (!strcmp(name, json_string_value(json_object_get(json_array_get(verdicts, k), "detector"))))
+			if (!strcmp(name,
+				    json_string_value(json_object_get(
+					    json_array_get(verdicts, k), "detector"))))
 				break;
 		if (!rc && k < json_array_size(verdicts))
 			rc = score_declare(t, SCORE_DETECTOR, name, e);
 	}
-	json_array_foreach((json_t *)cells, i, row) {
+	json_array_foreach((json_t *)cells, i, row)
+	{
 		const char *fault = json_string_value(json_object_get(row, "fault"));
 
-		if (!rc && !json_integer_value(json_object_get(row, "training")) && !strcmp(fault, "none"))
+		if (!rc && !json_integer_value(json_object_get(row, "training")) &&
+			!strcmp(fault, "none"))
 			rc = score_declare(t, SCORE_FAULT, "none", e);
 	}
-	json_array_foreach((json_t *)cells, i, row) {
+	json_array_foreach((json_t *)cells, i, row)
+	{
 		if (json_integer_value(json_object_get(row, "training")))
 			continue;
 		if (!rc)
-			rc = score_declare(t, SCORE_FAULT, json_string_value(json_object_get(row, "fault")), e);
+			rc = score_declare(t, SCORE_FAULT,
+				json_string_value(json_object_get(row, "fault")), e);
 		if (!rc)
-			rc = score_declare(t, SCORE_WORKLOAD, json_string_value(json_object_get(row, "workload")), e);
+			rc = score_declare(t, SCORE_WORKLOAD,
+				json_string_value(json_object_get(row, "workload")), e);
 	}
 	json_decref(detectors);
 	return rc;
@@ -78,8 +87,10 @@ static json_t *by_attempt(const json_t *rows)
 	char key[32];
 	size_t i;
 
-	json_array_foreach(rows, i, row) {
-		snprintf(key, sizeof(key), "%lld", (long long)json_integer_value(json_object_get(row, "attempt")));
+	json_array_foreach(rows, i, row)
+	{
+		snprintf(key, sizeof(key), "%lld",
+			(long long)json_integer_value(json_object_get(row, "attempt")));
 		json_object_set(index, key, row);
 	}
 	return index;
@@ -98,45 +109,53 @@ static double onset_of(const json_t *cell)
 }
 
 /* One line of scoring_cells. */
-static void add_cell(struct scoring *c, const json_t *row, const json_t *cell, const json_t *victims)
+static void add_cell(
+	struct scoring *c, const json_t *row, const json_t *cell, const json_t *victims)
 {
 	const char *detector = json_string_value(json_object_get(row, "detector"));
 	const json_t *verdict = json_object_get(row, "verdict");
 	bool right, wrong;
 
-	if (strcmp(json_string_value(json_object_get(verdict, "metric")), "any") || detector_is_null(detector))
+	if (strcmp(json_string_value(json_object_get(verdict, "metric")), "any") ||
+		detector_is_null(detector))
 		return;
 	score_compare(victims, verdict, &right, &wrong);
-	json_array_append_new(c->cells, json_pack("{s:O, s:O, s:O, s:O?, s:s, s:O, s:b, s:b}", "cell", json_object_get(cell, "cell"),
-						  "workload", json_object_get(cell, "workload"), "fault",
-						  json_object_get(cell, "fault"), "victims", victims, "detector", detector,
-						  "verdict", verdict, "right", (right || !victims) && !wrong, "wrong", wrong));
+	json_array_append_new(c->cells,
+		json_pack("{s:O, s:O, s:O, s:O?, s:s, s:O, s:b, s:b}", "cell",
+			json_object_get(cell, "cell"), "workload",
+			json_object_get(cell, "workload"), "fault", json_object_get(cell, "fault"),
+			"victims", victims, "detector", detector, "verdict", verdict, "right",
+			(right || !victims) && !wrong, "wrong", wrong));
 }
 
-static int score_all(struct scoring *c, const json_t *confirmed, const json_t *verdicts, struct err *e)
+static int score_all(
+	struct scoring *c, const json_t *confirmed, const json_t *verdicts, struct err *e)
 {
 	json_t *index = by_attempt(confirmed), *row;
 	size_t i;
 	int rc = 0;
 
-	json_array_foreach((json_t *)verdicts, i, row) {
+	json_array_foreach((json_t *)verdicts, i, row)
+	{
 		const json_t *cell, *victims;
 		struct score_cell truth;
 		char key[32];
 
-		snprintf(key, sizeof(key), "%lld", (long long)json_integer_value(json_object_get(row, "attempt")));
+		snprintf(key, sizeof(key), "%lld",
+			(long long)json_integer_value(json_object_get(row, "attempt")));
 		cell = json_object_get(index, key);
 		if (rc || !cell)
 			continue;
 		victims = json_object_get(cell, "victims");
 		victims = json_is_null(victims) ? NULL : victims;
-		truth = (struct score_cell){.fault = json_string_value(json_object_get(cell, "fault")),
-					    .workload = json_string_value(json_object_get(cell, "workload")),
-					    .victims = victims,
-					    .resource = json_string_value(json_object_get(cell, "resource")),
-					    .onset_s = onset_of(cell)};
-		rc = score_add(c->table, json_string_value(json_object_get(row, "detector")), &truth,
-			       json_object_get(row, "verdict"), e);
+		truth = (struct score_cell){
+			.fault = json_string_value(json_object_get(cell, "fault")),
+			.workload = json_string_value(json_object_get(cell, "workload")),
+			.victims = victims,
+			.resource = json_string_value(json_object_get(cell, "resource")),
+			.onset_s = onset_of(cell)};
+		rc = score_add(c->table, json_string_value(json_object_get(row, "detector")),
+			&truth, json_object_get(row, "verdict"), e);
 		if (!rc)
 			add_cell(c, row, cell, victims);
 	}
@@ -148,16 +167,19 @@ static int score_all(struct scoring *c, const json_t *confirmed, const json_t *v
 static int add_nulls(struct store *s, const json_t *rows, json_t **all, struct err *e)
 {
 	char *measure = store_get(s, "measure");
-	json_t *servers = measure && !strcmp(measure, "runtime") ? NULL : scoring_fact(s, "servers"), *none = json_array(), *judged = NULL, *row;
+	json_t *servers = measure && !strcmp(measure, "runtime") ? NULL
+								 : scoring_fact(s, "servers"),
+	       *none = json_array(), *judged = NULL, *row;
 	struct judge *j = NULL;
 	bool there[8] = {false};
 	size_t i;
 	int rc = 0;
 
-	json_array_foreach((json_t *)rows, i, row)
-		for (size_t k = 0; detector_nulls()[k]; k++)
-			if (!strcmp(detector_nulls()[k], json_string_value(json_object_get(row, "detector"))))
-				there[k] = true;
+	json_array_foreach((json_t *)rows, i,
+		row) for (size_t k = 0; detector_nulls()[k];
+			  k++) if (!strcmp(detector_nulls()[k],
+					   json_string_value(json_object_get(row, "detector"))))
+		there[k] = true;
 	*all = json_copy((json_t *)rows);
 	for (i = 0; detector_nulls()[i] && there[i]; i++)
 		;
@@ -166,10 +188,10 @@ static int add_nulls(struct store *s, const json_t *rows, json_t **all, struct e
 	rc = judge_new(none, servers, s, &j, e);
 	if (!rc)
 		rc = judge_all(j, 0, &judged, e);
-	json_array_foreach(judged, i, row)
-		for (size_t k = 0; detector_nulls()[k]; k++)
-			if (!there[k] && !strcmp(detector_nulls()[k], json_string_value(json_object_get(row, "detector"))))
-				json_array_append(*all, row);
+	json_array_foreach(judged, i, row) for (size_t k = 0; detector_nulls()[k];
+						k++) if (!there[k] &&
+		!strcmp(detector_nulls()[k], json_string_value(json_object_get(row, "detector"))))
+		json_array_append(*all, row);
 out:
 	judge_free(j);
 	json_decref(judged);
@@ -207,24 +229,24 @@ static char *line_of(const char *fmt, ...)
 
 static int write_notes(struct scoring *c, const json_t *tally, struct err *e)
 {
-	const json_t *missing = json_object_get(tally, "missing"), *skipped = json_object_get(tally, "skipped");
+	const json_t *missing = json_object_get(tally, "missing"),
+		     *skipped = json_object_get(tally, "skipped");
 	const json_t *attempts = json_object_get(tally, "attempts");
 	json_t *row;
 	size_t i;
 
 	c->missing = calloc(json_array_size(missing) + 1, sizeof(*c->missing));
-	c->remarks = calloc(json_array_size(skipped) + 2, sizeof(*c->remarks)); /* and keep_range's */
+	c->remarks = calloc(
+		json_array_size(skipped) + 2, sizeof(*c->remarks)); /* and keep_range's */
 	if (!c->missing || !c->remarks)
 		return err_errno(e, -ENOMEM, "cannot make a table");
-	json_array_foreach((json_t *)missing, i, row)
-		add_line(c->missing, &c->notes.n_missing,
-			 line_of("%lld %s %s", (long long)json_integer_value(json_object_get(row, "number")),
-				 json_string_value(json_object_get(row, "fault")),
-				 json_string_value(json_object_get(row, "workload"))));
-	json_array_foreach((json_t *)skipped, i, row)
-		add_line(c->remarks, &c->notes.n_remarks,
-			 line_of("skipped: %s: %s", json_string_value(json_object_get(row, "fault")),
-				 json_string_value(json_object_get(row, "reason"))));
+	json_array_foreach((json_t *)missing, i, row) add_line(c->missing, &c->notes.n_missing,
+		line_of("%lld %s %s", (long long)json_integer_value(json_object_get(row, "number")),
+			json_string_value(json_object_get(row, "fault")),
+			json_string_value(json_object_get(row, "workload"))));
+	json_array_foreach((json_t *)skipped, i, row) add_line(c->remarks, &c->notes.n_remarks,
+		line_of("skipped: %s: %s", json_string_value(json_object_get(row, "fault")),
+			json_string_value(json_object_get(row, "reason"))));
 	c->notes.planned = count(tally, "planned");
 	c->notes.confirmed = count(tally, "confirmed");
 	c->notes.invalid = count(attempts, "invalid");
@@ -252,12 +274,15 @@ static int keep_range(struct scoring *c, struct cell_range cells, json_t *confir
 			kept += !json_integer_value(json_object_get(row, "training"));
 	}
 	if (!kept)
-		return err_set(e, -ENOENT, "the run has no confirmed scored cell from %ld to %ld", cells.from, cells.to);
-	add_line(c->remarks, &c->notes.n_remarks, line_of("scored here: cells %ld to %ld alone", cells.from, cells.to));
+		return err_set(e, -ENOENT, "the run has no confirmed scored cell from %ld to %ld",
+			cells.from, cells.to);
+	add_line(c->remarks, &c->notes.n_remarks,
+		line_of("scored here: cells %ld to %ld alone", cells.from, cells.to));
 	return 0;
 }
 
-int scoring_new(struct store *s, const json_t *rows, struct cell_range cells, struct scoring **out, struct err *e)
+int scoring_new(struct store *s, const json_t *rows, struct cell_range cells, struct scoring **out,
+	struct err *e)
 {
 	struct scoring *c = calloc(1, sizeof(*c));
 	json_t *tally = NULL, *stored = NULL, *all = NULL, *confirmed = NULL;

@@ -28,8 +28,8 @@ struct build {
 	dev_t spare[LAB_MAX_OF_A_ROLE];
 };
 
-/* CULPRIT_LAB_DIE_AT=WHO@STAGE: there 'up' or the builder ("build") gets a SIGKILL, as if by a user's kill -9
- * (ci/tests/lab/lab_kill.t). */
+/* CULPRIT_LAB_DIE_AT=WHO@STAGE: there 'up' or the builder ("build") gets a SIGKILL, as if by a
+ * user's kill -9 (ci/tests/lab/lab_kill.t). */
 static void stage(const char *name)
 {
 	const char *at = getenv("CULPRIT_LAB_DIE_AT"), *sep = at ? strchr(at, '@') : NULL;
@@ -41,7 +41,8 @@ static void stage(const char *name)
 		pause();
 }
 
-/* Mounts of other programs (a removable disk, another's FUSE) must stay free to go while the lab is up. */
+/* Mounts of other programs (a removable disk, another's FUSE) must stay free to go while the lab is
+ * up. */
 static int drop_foreign_mounts(const char *dir, struct err *e)
 {
 	static const char *const below[] = {"/tmp/", "/run/", "/mnt/", "/media/", "/srv/"};
@@ -52,7 +53,8 @@ static int drop_foreign_mounts(const char *dir, struct err *e)
 	if (rc)
 		return rc;
 	targets = calloc(strlen(text) / 10 + 1, sizeof(*targets));
-	for (line = strtok_r(text, "\n", &rest); targets && line; line = strtok_r(NULL, "\n", &rest)) {
+	for (line = strtok_r(text, "\n", &rest); targets && line;
+		line = strtok_r(NULL, "\n", &rest)) {
 		char *target = line;
 		size_t len;
 
@@ -128,8 +130,8 @@ static int start_disks(struct build *b, struct err *e)
 		struct stat st;
 
 		for (int p = 0; p < 2 && !rc; p++) {
-			snprintf(path, sizeof(path), "%s/disk/%s/%s", b->o.dir, lab_node_at(&b->o, i).name,
-				 part[p]);
+			snprintf(path, sizeof(path), "%s/disk/%s/%s", b->o.dir,
+				lab_node_at(&b->o, i).name, part[p]);
 			rc = loop_attach(path, &b->loop[i][p], e);
 		}
 		if (!rc && !fstat(b->loop[i][1], &st))
@@ -156,7 +158,7 @@ static int start_nodes(struct build *b, struct err *e)
 		}
 		snprintf(path, sizeof(path), "%s/log/%s/init.log", b->o.dir, n.name);
 		rc = child_start(&b->node[i], b->o.dir, "node", n.name,
-				 CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS, fds, path, e);
+			CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS, fds, path, e);
 	}
 	/* From here on the nodes hold the loop devices, and with them decides their end. */
 	for (unsigned i = 0; i < b->o.servers; i++)
@@ -190,13 +192,13 @@ static int greet(const struct lab_node *n, double deadline, struct err *e)
 		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 		fine = !connect(fd, (struct sockaddr *)&to, sizeof(to)) &&
-		       recv(fd, hello, 4, MSG_WAITALL) == 4 && !memcmp(hello, "SSH-", 4);
+			recv(fd, hello, 4, MSG_WAITALL) == 4 && !memcmp(hello, "SSH-", 4);
 		close(fd);
 		if (fine)
 			return 0;
 		if (clock_mono_s() > deadline)
 			return err_set(e, -ETIMEDOUT, "sshd of %s does not answer on %s", n->name,
-				       n->address);
+				n->address);
 		nanosleep(&nap, NULL);
 	}
 }
@@ -205,7 +207,8 @@ static int commit(struct child *c, size_t n, struct err *e)
 {
 	int rc = child_go(c, n, e);
 
-	/* A child says nothing to this but to close its end, once it can live without the builder. */
+	/* A child says nothing to this but to close its end, once it can live without the
+	 * builder. */
 	for (size_t i = 0; i < n && !rc; i++) {
 		struct pollfd p = {.fd = c[i].sock};
 

@@ -36,26 +36,27 @@ static int hand_over(const int *src, int n)
 static void __attribute__((noreturn))
 become(const char *dir, const char *what, const char *name, const int *src, int n, const char *log)
 {
-	const char *argv[] = {"culprit", "lab", what, "--dir", dir, name ? "--name" : NULL, name, NULL};
+	const char *argv[] = {
+		"culprit", "lab", what, "--dir", dir, name ? "--name" : NULL, name, NULL};
 	int null = open("/dev/null", O_RDONLY);
 	int out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 
 	setsid();
 	if (null < 0 || out < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0 ||
-	    hand_over(src, n))
+		hand_over(src, n))
 		_exit(126);
 	execv("/proc/self/exe", (char *const *)argv);
 	_exit(127);
 }
 
 int child_start(struct child *c, const char *dir, const char *what, const char *name, int flags,
-		const int *fds, const char *log, struct err *e)
+	const int *fds, const char *log, struct err *e)
 {
 	int pair[2], src[FDS_MAX], n = 1;
 	pid_t pid;
 
 	snprintf(c->name, sizeof(c->name), "%s%s", strcmp(what, "disk") ? "" : "disk of ",
-		 name ? name : what);
+		name ? name : what);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(e, -errno, "cannot start %s", c->name);
 	src[0] = pair[1];
@@ -99,7 +100,7 @@ static int hear(struct child *c, struct err *e)
 	/* The builder speaks of others, so its own name would only confuse. */
 	if (strcmp(word, "ready"))
 		return err_set(e, -EIO, "%s%s%s", strcmp(c->name, "build") ? c->name : "",
-			       strcmp(c->name, "build") ? ": " : "", word);
+			strcmp(c->name, "build") ? ": " : "", word);
 	c->waiting = false;
 	return 0;
 }
@@ -117,14 +118,16 @@ int child_wait_ready(struct child *c, size_t n, double timeout_s, struct err *e)
 		double left = deadline - clock_mono_s();
 
 		for (size_t i = 0; i < n; i++) {
-			fds[i] = (struct pollfd){.fd = c[i].waiting ? c[i].sock : -1, .events = POLLIN};
+			fds[i] = (struct pollfd){
+				.fd = c[i].waiting ? c[i].sock : -1, .events = POLLIN};
 			if (c[i].waiting)
 				late = &c[i];
 		}
 		if (!late)
 			break;
 		if (left <= 0) {
-			rc = err_set(e, -ETIMEDOUT, "%s was not ready within %g s", late->name, timeout_s);
+			rc = err_set(e, -ETIMEDOUT, "%s was not ready within %g s", late->name,
+				timeout_s);
 			break;
 		}
 		if (poll(fds, n, (int)(left * 1000) + 1) < 0 && errno != EINTR) {

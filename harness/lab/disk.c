@@ -124,12 +124,8 @@ static void answer(struct disk *d, struct pending *p)
 		else
 			fuse_reply_buf(p->req, d->buffer, p->size);
 		break;
-	case DO_WRITTEN:
-		fuse_reply_write(p->req, p->size);
-		break;
-	case DO_FLUSHED:
-		fuse_reply_err(p->req, 0);
-		break;
+	case DO_WRITTEN: fuse_reply_write(p->req, p->size); break;
+	case DO_FLUSHED: fuse_reply_err(p->req, 0); break;
 	}
 	free(p);
 }
@@ -191,7 +187,8 @@ static int place(struct disk *d, fuse_ino_t ino, off_t off, size_t *size, uint64
 	return 0;
 }
 
-static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+static void op_read(
+	fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
 	struct disk *d = fuse_req_userdata(req);
 	uint64_t position;
@@ -207,7 +204,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, stru
 }
 
 static void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t off,
-		     struct fuse_file_info *fi)
+	struct fuse_file_info *fi)
 {
 	struct disk *d = fuse_req_userdata(req);
 	uint64_t position;
@@ -235,7 +232,7 @@ static void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_f
 
 /* Discards and "write zeroes" of the block layer: they cost the disk nothing. */
 static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, off_t length,
-			 struct fuse_file_info *fi)
+	struct fuse_file_info *fi)
 {
 	struct disk *d = fuse_req_userdata(req);
 	size_t size = (size_t)length;

@@ -132,9 +132,10 @@ int store_zero(struct store *s, uint64_t size, uint64_t position)
 	/* A block that is only partly zeroed keeps its mark: the mark means "may hold data". */
 	uint64_t b = (position + BLOCK - 1) / BLOCK;
 
-	if (fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)position, (off_t)size) < 0)
+	if (fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)position,
+		    (off_t)size) < 0)
 		return -errno;
 	for (; (b + 1) * BLOCK <= position + size; b++)
-		s->written[b / 8] &= (uint8_t)~(1u << b % 8);
+		s->written[b / 8] &= (uint8_t) ~(1u << b % 8);
 	return 0;
 }

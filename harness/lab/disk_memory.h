@@ -1,7 +1,7 @@
 /*
- * What a modelled disk holds: memory, and never a file, so that how fast it is has nothing to do with this machine's own
- * disk, and what others do to that. A map of the blocks ever written lets zeros on fresh blocks (mkfs, dd from /dev/zero)
- * take no room.
+ * What a modelled disk holds: memory, and never a file, so that how fast it is has nothing to do
+ * with this machine's own disk, and what others do to that. A map of the blocks ever written lets
+ * zeros on fresh blocks (mkfs, dd from /dev/zero) take no room.
  */
 #ifndef CULPRIT_HARNESS_LAB_STORE_H
 #define CULPRIT_HARNESS_LAB_STORE_H

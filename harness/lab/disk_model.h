@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct disk_model {
-	double rate;           /* bytes/s; 0: every request is done at once */
+	double rate; /* bytes/s; 0: every request is done at once */
 	int64_t seek_ns;
 	int64_t busy_until_ns; /* when the last request is done */
 	uint64_t end;          /* where the head is then */

@@ -11,8 +11,9 @@
 #include "harness/base/proc.h"
 #include "harness/lab/lab_impl.h"
 
-/* No cache anywhere in the graphs (read-ahead, io-cache, write-behind), and O_DIRECT passes through them to
- * the brick: what the application asks for is what the disk is asked for, as with 001's Direct I/O. */
+/* No cache anywhere in the graphs (read-ahead, io-cache, write-behind), and O_DIRECT passes through
+ * them to the brick: what the application asks for is what the disk is asked for, as with 001's
+ * Direct I/O. */
 static const char brick_volfile[] =
 	"volume posix\n  type storage/posix\n  option directory " LAB_STORAGE "\n"
 	"end-volume\n"
@@ -37,7 +38,8 @@ static void client_volfile(const struct lab_options *o, FILE *f)
 			n.name, n.address, LAB_PORT);
 	}
 	if (o->layout == LAB_DISPERSE)
-		fputs("volume files\n  type cluster/disperse\n  option redundancy 1\n  subvolumes", f);
+		fputs("volume files\n  type cluster/disperse\n  option redundancy 1\n  subvolumes",
+			f);
 	else
 		fputs("volume files\n  type cluster/distribute\n  subvolumes", f);
 	for (unsigned i = 0; i < o->servers; i++)
@@ -46,7 +48,7 @@ static void client_volfile(const struct lab_options *o, FILE *f)
 	if (o->layout == LAB_DISTRIBUTE)
 		fputs("volume pieces\n  type features/shard\n  option shard-block-size 4MB\n"
 		      "  subvolumes files\nend-volume\n",
-		      f);
+			f);
 	fprintf(f, "volume fs\n  type debug/io-stats\n  subvolumes %s\nend-volume\n",
 		o->layout == LAB_DISTRIBUTE ? "pieces" : "files");
 }
@@ -76,7 +78,7 @@ int gluster_write_volfiles(const struct lab_options *o, struct err *e)
 		char path[PATH_MAX + 64];
 
 		snprintf(path, sizeof(path), "%s/node/%s/%s.vol", o->dir, n.name,
-			 client ? "client" : "brick");
+			client ? "client" : "brick");
 		rc = file_write_atomic(path, 0644, text[client], size[client], e);
 	}
 out:
@@ -105,9 +107,11 @@ static void last_error(const char *log, struct err *e)
 
 int gluster_brick(struct err *e)
 {
-	/* In the background by its own doing: the foreground process ends when the brick listens. */
+	/* In the background by its own doing: the foreground process ends when the brick
+	 * listens. */
 	static const char log[] = LAB_NODE_RUN "/log/brick.log";
-	static const char *const argv[] = {"glusterfsd", "-f", LAB_NODE_RUN "/brick.vol", "-l", log, NULL};
+	static const char *const argv[] = {
+		"glusterfsd", "-f", LAB_NODE_RUN "/brick.vol", "-l", log, NULL};
 	int rc = proc_run_ok(argv, 30, NULL, e);
 
 	if (rc)
@@ -140,12 +144,13 @@ static int try_file(const char *name, struct err *e)
 
 	snprintf(path, sizeof(path), LAB_MOUNT "/.try-%s", name);
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0 || write(fd, text, (size_t)n) != n || fsync(fd) < 0 || pread(fd, back, (size_t)n, 0) != n)
+	if (fd < 0 || write(fd, text, (size_t)n) != n || fsync(fd) < 0 ||
+		pread(fd, back, (size_t)n, 0) != n)
 		rc = err_errno(e, errno ? -errno : -EIO, "cannot write and read '%s'", path);
 	else if (strcmp(text, back))
 		rc = err_set(e, -EIO, "'%s' does not hold what was written", path);
-	/* The first piece of the first large file makes GlusterFS's folder for pieces; of several clients that do
-	 * so at once, all but one may fail. Better here than in a user's run. */
+	/* The first piece of the first large file makes GlusterFS's folder for pieces; of several
+	 * clients that do so at once, all but one may fail. Better here than in a user's run. */
 	for (int i = 0; !rc && pwrite(fd, text, 1, SECOND_PIECE) != 1; i++) {
 		struct timespec nap = {.tv_nsec = 20000000};
 
@@ -163,12 +168,12 @@ static int try_file(const char *name, struct err *e)
 int gluster_client(const struct lab_options *o, const char *name, struct err *e)
 {
 	static const char log[] = LAB_NODE_RUN "/log/client.log";
-	/* "disable" is meant for programs that do not ask for O_DIRECT. For those that do it makes the
-	 * requests of one call go side by side, so that a record reaches all servers at once, as in 001;
-	 * under "enable" they go one after another, 128 KB at a time. */
+	/* "disable" is meant for programs that do not ask for O_DIRECT. For those that do it makes
+	 * the requests of one call go side by side, so that a record reaches all servers at once,
+	 * as in 001; under "enable" they go one after another, 128 KB at a time. */
 	const char *const argv[] = {"glusterfs", "-f", LAB_NODE_RUN "/client.vol", "-l", log,
-				    o->no_cache ? "--direct-io-mode=enable" : "--direct-io-mode=disable",
-				    LAB_MOUNT, NULL};
+		o->no_cache ? "--direct-io-mode=enable" : "--direct-io-mode=disable", LAB_MOUNT,
+		NULL};
 	double deadline = clock_mono_s() + 30;
 	int rc;
 
@@ -179,7 +184,8 @@ int gluster_client(const struct lab_options *o, const char *name, struct err *e)
 
 		while (!connected(n.name)) {
 			if (clock_mono_s() > deadline) {
-				rc = err_set(e, -ETIMEDOUT, "the client is not connected to '%s'", n.name);
+				rc = err_set(e, -ETIMEDOUT, "the client is not connected to '%s'",
+					n.name);
 				break;
 			}
 			nanosleep(&nap, NULL);

@@ -15,8 +15,8 @@ static int key_make(const char *path, char **public_key, struct err *e)
 	int rc = -EIO;
 
 	if (ssh_pki_generate(SSH_KEYTYPE_ED25519, 0, &key) != SSH_OK ||
-	    ssh_pki_export_privkey_file(key, NULL, NULL, NULL, path) != SSH_OK ||
-	    ssh_pki_export_pubkey_base64(key, &base64) != SSH_OK || chmod(path, 0600) < 0) {
+		ssh_pki_export_privkey_file(key, NULL, NULL, NULL, path) != SSH_OK ||
+		ssh_pki_export_pubkey_base64(key, &base64) != SSH_OK || chmod(path, 0600) < 0) {
 		err_set(e, rc, "cannot make the key '%s'", path);
 		goto out;
 	}
@@ -38,21 +38,20 @@ out:
 	return rc;
 }
 
-static const char sshd_config[] =
-	"# sshd of a lab node: this lab's key, nothing else.\n"
-	"HostKey " LAB_NODE_RUN "/host_key\n"
-	"AuthorizedKeysFile " LAB_NODE_RUN "/authorized_keys\n"
-	"AuthenticationMethods publickey\n"
-	"PermitRootLogin prohibit-password\n"
-	"AllowUsers root\n"
-	"UsePAM no\n"
-	"UseDNS no\n"
-	"PidFile none\n"
-	"PrintMotd no\n"
-	"PrintLastLog no\n"
-	"MaxStartups 200\n"
-	"MaxSessions 200\n"
-	"Subsystem sftp internal-sftp\n";
+static const char sshd_config[] = "# sshd of a lab node: this lab's key, nothing else.\n"
+				  "HostKey " LAB_NODE_RUN "/host_key\n"
+				  "AuthorizedKeysFile " LAB_NODE_RUN "/authorized_keys\n"
+				  "AuthenticationMethods publickey\n"
+				  "PermitRootLogin prohibit-password\n"
+				  "AllowUsers root\n"
+				  "UsePAM no\n"
+				  "UseDNS no\n"
+				  "PidFile none\n"
+				  "PrintMotd no\n"
+				  "PrintLastLog no\n"
+				  "MaxStartups 200\n"
+				  "MaxSessions 200\n"
+				  "Subsystem sftp internal-sftp\n";
 
 /* With its password field "!", as some installers leave root, sshd would take root for locked. */
 static const char shadow[] = "root:*:19000:0:99999:7:::\n";
@@ -66,7 +65,7 @@ static int node_file(const char *folder, const char *name, const char *text, str
 }
 
 static int node_files(const struct lab_options *o, const struct lab_node *n, const char *user_key,
-		      FILE *known, struct err *e)
+	FILE *known, struct err *e)
 {
 	char folder[PATH_MAX + 32], path[PATH_MAX + 48], *host_key = NULL;
 	int rc;

@@ -30,8 +30,8 @@ static void on_interrupt(int signo)
 }
 
 enum folder {
-	FOLDER_NONE,    /* there is none, or an empty one */
-	FOLDER_BARE,    /* nothing but a lab's lock */
+	FOLDER_NONE, /* there is none, or an empty one */
+	FOLDER_BARE, /* nothing but a lab's lock */
 	FOLDER_LAB,
 	FOLDER_FOREIGN, /* somebody else's */
 };
@@ -61,8 +61,8 @@ static int folder_look(const char *dir, enum folder *what, struct err *e)
 
 static int foreign(const char *dir, struct err *e)
 {
-	return err_set(e, -EEXIST, "'%s' is not empty and not a lab's folder; choose another with --dir",
-		       dir);
+	return err_set(e, -EEXIST,
+		"'%s' is not empty and not a lab's folder; choose another with --dir", dir);
 }
 
 /* Processes of a lab in 'dir', though its folder may be gone? */
@@ -75,8 +75,8 @@ static bool haunted(const char *dir)
 	return n > 0;
 }
 
-/* With the lock held. 1: just this lab is up. 0: the way is clear. -EAGAIN: something was swept away, the
- * lock with it. */
+/* With the lock held. 1: just this lab is up. 0: the way is clear. -EAGAIN: something was swept
+ * away, the lock with it. */
 static int clear_way(const struct lab_options *o, struct err *e)
 {
 	struct lab_options there;
@@ -97,8 +97,8 @@ static int clear_way(const struct lab_options *o, struct err *e)
 		return 1;
 	if (whole)
 		return err_set(e, -EEXIST,
-			       "a lab with other options is up in '%s'; 'culprit lab down' takes it down",
-			       o->dir);
+			"a lab with other options is up in '%s'; 'culprit lab down' takes it down",
+			o->dir);
 	rc = sweep(o->dir, e);
 	return rc ? rc : -EAGAIN;
 }
@@ -137,8 +137,8 @@ static int oversee(const struct lab_options *o, struct err *e)
 	if (rc && sweep(o->dir, &left)) {
 		struct err was = *e;
 
-		err_set(e, rc, "%.500s; and what was made could not all be removed: %.400s", was.text,
-			left.text);
+		err_set(e, rc, "%.500s; and what was made could not all be removed: %.400s",
+			was.text, left.text);
 	}
 	sigaction(SIGINT, &was_int, NULL);
 	sigaction(SIGTERM, &was_term, NULL);
@@ -204,7 +204,7 @@ int lab_down(const char *dir, struct err *e)
 
 	if (geteuid())
 		return err_set(e, -EPERM,
-			       "a lab can only be taken down by root; try 'sudo culprit lab down'");
+			"a lab can only be taken down by root; try 'sudo culprit lab down'");
 	rc = folder_look(dir, &what, e);
 	if (rc)
 		return rc;
@@ -233,9 +233,10 @@ static json_t *describe_nodes(const struct lab_options *o, const json_t *state)
 		struct lab_node n = lab_node_at(o, i);
 		pid_t pid = state_pid(state, n.name);
 
-		json_array_append_new(nodes, json_pack("{ss ss ss so}", "name", n.name, "role",
-						       lab_role_name(n.role), "address", n.address, "pid",
-						       pid ? json_integer(pid) : json_null()));
+		json_array_append_new(nodes,
+			json_pack("{ss ss ss so}", "name", n.name, "role", lab_role_name(n.role),
+				"address", n.address, "pid",
+				pid ? json_integer(pid) : json_null()));
 	}
 	return nodes;
 }
@@ -259,18 +260,19 @@ int lab_status(const char *dir, json_t **out, struct err *e)
 	}
 	if (geteuid())
 		return err_set(e, -EPERM,
-			       "a lab's processes are seen by root only; try 'sudo culprit lab status'");
-	if (what != FOLDER_LAB || lab_options_load(dir, &o, NULL) || state_load(dir, &state, NULL)) {
+			"a lab's processes are seen by root only; try 'sudo culprit lab status'");
+	if (what != FOLDER_LAB || lab_options_load(dir, &o, NULL) ||
+		state_load(dir, &state, NULL)) {
 		*out = json_pack("{ss ss ss}", "state", "broken", "dir", dir, "why",
-				 "it is half built, or being built just now");
+			"it is half built, or being built just now");
 		return *out ? 0 : err_errno(e, -ENOMEM, "no status");
 	}
 	lab_host_link(dir, host_link);
 	whole = state_whole(&o, state, why);
 	snprintf(inventory, sizeof(inventory), "%s/inventory.lua", dir);
-	*out = json_pack("{ss ss sO ss ss so so}", "state", whole ? "up" : "broken", "dir", dir, "since",
-			 json_object_get(state, "since"), "inventory", inventory, "link", host_link,
-			 "options", lab_options_json(&o), "nodes", describe_nodes(&o, state));
+	*out = json_pack("{ss ss sO ss ss so so}", "state", whole ? "up" : "broken", "dir", dir,
+		"since", json_object_get(state, "since"), "inventory", inventory, "link", host_link,
+		"options", lab_options_json(&o), "nodes", describe_nodes(&o, state));
 	if (*out && !whole)
 		json_object_set_new(*out, "why", json_string(why));
 	json_decref(state);
@@ -284,7 +286,8 @@ static void __attribute__((noreturn)) enter(int pidfd, char **argv)
 	int status;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (setns(pidfd, CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS) < 0 || chdir("/") < 0) {
+	if (setns(pidfd, CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS) < 0 ||
+		chdir("/") < 0) {
 		perror("culprit lab exec: cannot enter the node");
 		_exit(126);
 	}
@@ -293,7 +296,8 @@ static void __attribute__((noreturn)) enter(int pidfd, char **argv)
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		execvp(argv[0], argv);
-		fprintf(stderr, "culprit lab exec: cannot run '%s': %s\n", argv[0], strerror(errno));
+		fprintf(stderr, "culprit lab exec: cannot run '%s': %s\n", argv[0],
+			strerror(errno));
 		_exit(errno == ENOENT ? 127 : 126);
 	}
 	signal(SIGINT, SIG_IGN);
@@ -312,7 +316,7 @@ int lab_exec(const char *dir, const char *node, char **argv, struct err *e)
 
 	if (geteuid())
 		return err_set(e, -EPERM,
-			       "a lab's nodes can only be entered by root; try 'sudo culprit lab exec'");
+			"a lab's nodes can only be entered by root; try 'sudo culprit lab exec'");
 	rc = state_load(dir, &state, e);
 	if (!rc)
 		rc = lab_options_load(dir, &o, e);
@@ -323,7 +327,8 @@ int lab_exec(const char *dir, const char *node, char **argv, struct err *e)
 	pid = state_pid(state, node);
 	pidfd = pid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 	if (pidfd < 0) {
-		rc = err_set(e, -ESRCH, "node '%s' is dead; 'culprit lab up' makes the lab anew", node);
+		rc = err_set(
+			e, -ESRCH, "node '%s' is dead; 'culprit lab up' makes the lab anew", node);
 		goto out;
 	}
 	setenv(LAB_TAG, dir, 1);
@@ -354,7 +359,7 @@ static void widen_path(void)
 	char *path;
 
 	if (asprintf(&path, "%s%s/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin", was ? was : "",
-		     was ? ":" : "") < 0)
+		    was ? ":" : "") < 0)
 		return;
 	setenv("PATH", path, 1);
 	free(path);
@@ -366,7 +371,7 @@ static bool program_there(const char *name)
 	bool found = false;
 
 	for (char *f = folders ? strtok_r(folders, ":", &rest) : NULL; f && !found;
-	     f = strtok_r(NULL, ":", &rest)) {
+		f = strtok_r(NULL, ":", &rest)) {
 		char path[PATH_MAX];
 
 		found = snprintf(path, sizeof(path), "%s/%s", f, name) < (int)sizeof(path) &&
@@ -392,18 +397,19 @@ int lab_prerequisites(struct err *e)
 
 	if (geteuid())
 		return err_set(e, -EPERM,
-			       "a lab needs root for its namespaces and mounts; try 'sudo culprit lab up'");
+			"a lab needs root for its namespaces and mounts; try 'sudo culprit lab up'");
 	widen_path();
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
 		if (!program_there(needs[i].program))
-			return err_set(e, -ENOENT, "there is no '%s' here; try 'apt-get install %s'",
-				       needs[i].program, needs[i].package);
+			return err_set(e, -ENOENT,
+				"there is no '%s' here; try 'apt-get install %s'", needs[i].program,
+				needs[i].package);
 	for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
 		int fd = open(devices[i], O_RDWR | O_CLOEXEC);
 
 		if (fd < 0)
-			return err_set(e, -ENODEV, "'%s' cannot be used (%s); try 'modprobe %s'", devices[i],
-				       strerror(errno), i ? "loop" : "fuse");
+			return err_set(e, -ENODEV, "'%s' cannot be used (%s); try 'modprobe %s'",
+				devices[i], strerror(errno), i ? "loop" : "fuse");
 		close(fd);
 	}
 	return 0;

@@ -25,15 +25,15 @@
 enum lab_layout { LAB_DISTRIBUTE, LAB_DISPERSE };
 
 struct lab_options {
-	char dir[PATH_MAX];       /* absolute */
-	char subnet[24];          /* IPv4 with prefix length, "10.77.0.0/24" */
+	char dir[PATH_MAX]; /* absolute */
+	char subnet[24];    /* IPv4 with prefix length, "10.77.0.0/24" */
 	unsigned servers, clients, outsiders;
 	enum lab_layout layout;
-	double disk_rate;         /* bytes/s */
+	double disk_rate; /* bytes/s */
 	double disk_seek_s;
 	double storage_bytes, spare_bytes;
-	double nic_rate;          /* bytes/s, each way, of servers and clients */
-	bool no_cache;            /* clients' page cache is out of the way of every program, see README.md */
+	double nic_rate; /* bytes/s, each way, of servers and clients */
+	bool no_cache;   /* clients' page cache is out of the way of every program, see README.md */
 };
 
 /* The defaults of 'culprit lab up'. */
@@ -54,8 +54,8 @@ int lab_up(const struct lab_options *o, struct err *e);
 /* Takes it down, whole or half-built. 0, or 1 if there was none. -EBUSY, -EEXIST as lab_up. */
 int lab_down(const char *dir, struct err *e);
 
-/* Writes what there is to '*out' (the caller's): "state" is "none", "up" or "broken" (half-built, or
- * something has died), then the options and "nodes" as README.md says. */
+/* Writes what there is to '*out' (the caller's): "state" is "none", "up" or "broken" (half-built,
+ * or something has died), then the options and "nodes" as README.md says. */
 int lab_status(const char *dir, json_t **out, struct err *e);
 
 /* Runs argv in a node, with this process's standard streams, in folder "/".

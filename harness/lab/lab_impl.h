@@ -24,11 +24,11 @@
 #define LAB_STORAGE_FD 4
 #define LAB_SPARE_FD 5
 
-#define LAB_PORT 24007         /* of a brick */
+#define LAB_PORT 24007 /* of a brick */
 #define LAB_STORAGE "/srv/brick"
 #define LAB_MOUNT "/mnt/fs"
 #define LAB_NODE_RUN "/run/culprit" /* a node's own folder, as it sees it */
-#define LAB_LINE_ROOM 1200     /* longest word of a child, in bytes */
+#define LAB_LINE_ROOM 1200          /* longest word of a child, in bytes */
 
 /* Requests of one disk that may wait in it at a time, as a drive's own queue. */
 #define LAB_DISK_QUEUE 16
@@ -36,9 +36,9 @@
 /* --- plan.c: what a lab is made of; the options say it all --- */
 
 struct lab_node {
-	char name[16];    /* "s1" */
+	char name[16]; /* "s1" */
 	enum role role;
-	unsigned number;  /* 1, 2 ... within its role */
+	unsigned number; /* 1, 2 ... within its role */
 	char address[INET_ADDRSTRLEN];
 };
 
@@ -60,16 +60,16 @@ bool lab_options_same(const struct lab_options *a, const struct lab_options *b);
 /* --- child.c: the control socket --- */
 
 struct child {
-	char name[32];    /* for messages: "s1", "disk of s1" */
+	char name[32]; /* for messages: "s1", "disk of s1" */
 	pid_t pid;
-	int sock;         /* -1: none */
-	bool waiting;     /* for its next word */
+	int sock;     /* -1: none */
+	bool waiting; /* for its next word */
 };
 
-/* Starts this program as 'lab WHAT --dir DIR [--name NAME]' in new namespaces ('flags' of clone(2)).
- * fds (ending with -1) become LAB_STORAGE_FD and so on. stderr goes to 'log'. */
+/* Starts this program as 'lab WHAT --dir DIR [--name NAME]' in new namespaces ('flags' of
+ * clone(2)). fds (ending with -1) become LAB_STORAGE_FD and so on. stderr goes to 'log'. */
 int child_start(struct child *c, const char *dir, const char *what, const char *name, int flags,
-		const int *fds, const char *log, struct err *e);
+	const int *fds, const char *log, struct err *e);
 /* Lets those that have a socket go on to their next step. */
 int child_go(struct child *c, size_t n, struct err *e);
 /* Waits until each has said "ready". A child's complaint, its death and the timeout are errors. */
@@ -87,7 +87,8 @@ void child_commit(int sock);
 /* --- network.c --- */
 
 /* Writes batches for ip(8) and tc(8) to a file each, and runs them. */
-int network_links(const struct lab_options *o, pid_t switch_pid, const struct child *nodes, struct err *e);
+int network_links(
+	const struct lab_options *o, pid_t switch_pid, const struct child *nodes, struct err *e);
 int network_switch(const struct lab_options *o, struct err *e);
 int network_node(const struct lab_options *o, const struct lab_node *n, struct err *e);
 /* -EADDRINUSE if an interface or route of this machine overlaps with the lab's subnet. */
@@ -95,9 +96,11 @@ int network_check(const struct lab_options *o, struct err *e);
 
 /* --- loop.c --- */
 
-/* Attaches 'backing' to a free loop device that detaches itself at the last close. '*fd' is open. */
+/* Attaches 'backing' to a free loop device that detaches itself at the last close. '*fd' is
+ * open. */
 int loop_attach(const char *backing, int *fd, struct err *e);
-/* Waits until no loop device's backing file lies under 'dir'; detaches them by force at 'timeout_s'. */
+/* Waits until no loop device's backing file lies under 'dir'; detaches them by force at
+ * 'timeout_s'. */
 int loop_sweep(const char *dir, double timeout_s, struct err *e);
 
 /* --- keys.c --- */
@@ -124,8 +127,8 @@ int state_inventory(const struct lab_options *o, const dev_t *spares, struct err
 int state_load(const char *dir, json_t **state, struct err *e);
 /* Live pid of a process of the lab by its name, or 0. */
 pid_t state_pid(const json_t *state, const char *name);
-/* True if every process of the lab lives, and every server and client has its GlusterFS daemon; else 'why'
- * says what is missing. Daemons are seen by root only. */
+/* True if every process of the lab lives, and every server and client has its GlusterFS daemon;
+ * else 'why' says what is missing. Daemons are seen by root only. */
 bool state_whole(const struct lab_options *o, const json_t *state, char why[64]);
 
 /* --- sweep.c --- */

@@ -36,8 +36,9 @@ static int subnet_parse(const char *text, uint32_t *network, unsigned *prefix)
 	char address[24], rest;
 	struct in_addr in;
 
-	if (strlen(text) >= sizeof(address) || sscanf(text, "%23[0-9.]/%u%c", address, prefix, &rest) != 2 ||
-	    inet_pton(AF_INET, address, &in) != 1 || *prefix < 8 || *prefix > 26)
+	if (strlen(text) >= sizeof(address) ||
+		sscanf(text, "%23[0-9.]/%u%c", address, prefix, &rest) != 2 ||
+		inet_pton(AF_INET, address, &in) != 1 || *prefix < 8 || *prefix > 26)
 		return -EINVAL;
 	*network = ntohl(in.s_addr);
 	return *network & (0xffffffffu >> *prefix) ? -EINVAL : 0;
@@ -46,8 +47,8 @@ static int subnet_parse(const char *text, uint32_t *network, unsigned *prefix)
 static int count_check(const char *what, unsigned n, unsigned least, struct err *e)
 {
 	if (n < least || n > LAB_MAX_OF_A_ROLE)
-		return err_set(e, -EINVAL, "--%s must be %u to %u, not %u", what, least, LAB_MAX_OF_A_ROLE,
-			       n);
+		return err_set(e, -EINVAL, "--%s must be %u to %u, not %u", what, least,
+			LAB_MAX_OF_A_ROLE, n);
 	return 0;
 }
 
@@ -65,24 +66,26 @@ int lab_options_check(const struct lab_options *o, struct err *e)
 	if (rc)
 		return rc;
 	if (o->dir[0] != '/' || !o->dir[1] || strpbrk(o->dir, "\"\\\n"))
-		return err_set(e, -EINVAL, "--dir '%s' must be an absolute path without quotes", o->dir);
+		return err_set(
+			e, -EINVAL, "--dir '%s' must be an absolute path without quotes", o->dir);
 	if (strlen(o->dir) > 200)
 		return err_set(e, -EINVAL, "--dir '%s' is longer than 200 characters", o->dir);
 	if (subnet_parse(o->subnet, &network, &prefix))
 		return err_set(e, -EINVAL,
-			       "--subnet '%s' must be an IPv4 network of /8 to /26, as 10.77.0.0/24",
-			       o->subnet);
+			"--subnet '%s' must be an IPv4 network of /8 to /26, as 10.77.0.0/24",
+			o->subnet);
 	if (o->layout == LAB_DISPERSE && o->servers < 3)
-		return err_set(e, -EINVAL, "--layout disperse needs 3 servers or more, not %u", o->servers);
+		return err_set(e, -EINVAL, "--layout disperse needs 3 servers or more, not %u",
+			o->servers);
 	if (!(o->disk_rate >= 1e5) || !(o->nic_rate >= 1e5))
 		return err_set(e, -EINVAL, "--disk-rate and --nic must be at least 100kB/s");
 	if (!(o->disk_seek_s >= 0 && o->disk_seek_s <= 1))
 		return err_set(e, -EINVAL, "--disk-seek must be at most 1s");
 	if (!(o->storage_bytes >= 64 << 20) || !(o->spare_bytes >= 1 << 20) ||
-	    o->storage_bytes > 0x1p44 || o->spare_bytes > 0x1p44 || fmod(o->storage_bytes, 4096) != 0 ||
-	    fmod(o->spare_bytes, 4096) != 0)
+		o->storage_bytes > 0x1p44 || o->spare_bytes > 0x1p44 ||
+		fmod(o->storage_bytes, 4096) != 0 || fmod(o->spare_bytes, 4096) != 0)
 		return err_set(e, -EINVAL,
-			       "--storage must be at least 64MiB, --spare 1MiB, both whole blocks of 4KiB");
+			"--storage must be at least 64MiB, --spare 1MiB, both whole blocks of 4KiB");
 	return 0;
 }
 
@@ -161,12 +164,12 @@ void lab_host_link(const char *dir, char name[IFNAMSIZ])
 
 json_t *lab_options_json(const struct lab_options *o)
 {
-	return json_pack("{ss ss si si si ss sf sf sf sf sf sb}", "dir", o->dir, "subnet", o->subnet,
-			 "servers", (int)o->servers, "clients", (int)o->clients, "outsiders",
-			 (int)o->outsiders, "layout", o->layout == LAB_DISPERSE ? "disperse" : "distribute",
-			 "disk_rate", o->disk_rate, "disk_seek_s", o->disk_seek_s, "storage_bytes",
-			 o->storage_bytes, "spare_bytes", o->spare_bytes, "nic_rate", o->nic_rate,
-			 "no_cache", o->no_cache);
+	return json_pack("{ss ss si si si ss sf sf sf sf sf sb}", "dir", o->dir, "subnet",
+		o->subnet, "servers", (int)o->servers, "clients", (int)o->clients, "outsiders",
+		(int)o->outsiders, "layout", o->layout == LAB_DISPERSE ? "disperse" : "distribute",
+		"disk_rate", o->disk_rate, "disk_seek_s", o->disk_seek_s, "storage_bytes",
+		o->storage_bytes, "spare_bytes", o->spare_bytes, "nic_rate", o->nic_rate,
+		"no_cache", o->no_cache);
 }
 
 int lab_options_save(const struct lab_options *o, struct err *e)
@@ -197,11 +200,11 @@ int lab_options_load(const char *dir, struct lab_options *o, struct err *e)
 	j = json_load_file(path, 0, &je);
 	if (!j)
 		return err_set(e, -ENOENT, "cannot read '%s': %s", path, je.text);
-	rc = json_unpack_ex(j, &je, 0, "{ss ss si si si ss sF sF sF sF sF sb}", "dir", &at, "subnet", &subnet,
-			    "servers", &got.servers, "clients", &got.clients, "outsiders", &got.outsiders,
-			    "layout", &layout, "disk_rate", &got.disk_rate, "disk_seek_s", &got.disk_seek_s,
-			    "storage_bytes", &got.storage_bytes, "spare_bytes", &got.spare_bytes, "nic_rate",
-			    &got.nic_rate, "no_cache", &no_cache);
+	rc = json_unpack_ex(j, &je, 0, "{ss ss si si si ss sF sF sF sF sF sb}", "dir", &at,
+		"subnet", &subnet, "servers", &got.servers, "clients", &got.clients, "outsiders",
+		&got.outsiders, "layout", &layout, "disk_rate", &got.disk_rate, "disk_seek_s",
+		&got.disk_seek_s, "storage_bytes", &got.storage_bytes, "spare_bytes",
+		&got.spare_bytes, "nic_rate", &got.nic_rate, "no_cache", &no_cache);
 	if (rc) {
 		rc = err_set(e, -EINVAL, "'%s': %s", path, je.text);
 	} else {

@@ -19,7 +19,8 @@ int loop_attach(const char *backing, int *fd, struct err *e)
 	file = open(backing, O_RDWR | O_DIRECT | O_CLOEXEC);
 	control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
 	if (file < 0 || control < 0) {
-		rc = err_errno(e, -errno, "cannot open '%s'", file < 0 ? backing : "/dev/loop-control");
+		rc = err_errno(
+			e, -errno, "cannot open '%s'", file < 0 ? backing : "/dev/loop-control");
 		goto out;
 	}
 	/* Another program may take the free device first: then try the next one. */
@@ -105,8 +106,8 @@ int loop_sweep(const char *dir, double timeout_s, struct err *e)
 		if (!*left)
 			return 0;
 		if (clock_mono_s() > deadline + 5)
-			return err_set(e, -EBUSY, "loop device '%s' of the lab in '%s' does not detach",
-				       left, dir);
+			return err_set(e, -EBUSY,
+				"loop device '%s' of the lab in '%s' does not detach", left, dir);
 		nanosleep(&nap, NULL);
 	}
 }

@@ -8,8 +8,8 @@
 #include "harness/base/proc.h"
 #include "harness/lab/lab_impl.h"
 
-/* Hosts' TCP today is cubic or the like; a machine whose default is BBR would shrug packet loss off,
- * and delayed ACKs would stall requests and answers for tens of milliseconds. */
+/* Hosts' TCP today is cubic or the like; a machine whose default is BBR would shrug packet loss
+ * off, and delayed ACKs would stall requests and answers for tens of milliseconds. */
 #define ROUTE "congctl cubic quickack 1"
 
 struct batch {
@@ -42,7 +42,8 @@ static void shape(struct batch *b, const struct lab_options *o, const char *link
 		o->nic_rate * 8, burst);
 }
 
-int network_links(const struct lab_options *o, pid_t switch_pid, const struct child *nodes, struct err *e)
+int network_links(
+	const struct lab_options *o, pid_t switch_pid, const struct child *nodes, struct err *e)
 {
 	char host[IFNAMSIZ], address[INET_ADDRSTRLEN];
 	struct batch b;
@@ -72,9 +73,11 @@ int network_switch(const struct lab_options *o, struct err *e)
 		return rc;
 	fputs("link add name bridge type bridge stp_state 0 mcast_snooping 0\n"
 	      "link set dev bridge addrgenmode none up\n"
-	      "link set dev host master bridge addrgenmode none up\n", b.f);
+	      "link set dev host master bridge addrgenmode none up\n",
+		b.f);
 	for (unsigned i = 0; i < lab_node_count(o); i++)
-		fprintf(b.f, "link set dev %s master bridge addrgenmode none up\n", lab_node_at(o, i).name);
+		fprintf(b.f, "link set dev %s master bridge addrgenmode none up\n",
+			lab_node_at(o, i).name);
 	rc = batch_run(&b, "ip", e);
 	if (rc)
 		return rc;
@@ -131,12 +134,12 @@ int network_check(const struct lab_options *o, struct err *e)
 			continue;
 		theirs = ntohl(((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr.s_addr);
 		mask = ntohl(((struct sockaddr_in *)(void *)i->ifa_netmask)->sin_addr.s_addr) &
-		       (0xffffffffu << (32 - prefix));
+			(0xffffffffu << (32 - prefix));
 		if ((theirs & mask) == (ntohl(in.s_addr) & mask))
 			rc = err_set(e, -EADDRINUSE,
-				     "subnet %s overlaps with this machine's interface '%s'; choose "
-				     "another with --subnet",
-				     o->subnet, i->ifa_name);
+				"subnet %s overlaps with this machine's interface '%s'; choose "
+				"another with --subnet",
+				o->subnet, i->ifa_name);
 	}
 	freeifaddrs(list);
 	return rc;

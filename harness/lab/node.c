@@ -15,10 +15,11 @@
 #include "harness/lab/lab_impl.h"
 
 static int mount_at(const char *source, const char *target, const char *type, unsigned long flags,
-		    const char *data, struct err *e)
+	const char *data, struct err *e)
 {
 	if (mount(source, target, type, flags, data) < 0)
-		return err_errno(e, -errno, "cannot mount %s on '%s'", type ? type : source, target);
+		return err_errno(
+			e, -errno, "cannot mount %s on '%s'", type ? type : source, target);
 	return 0;
 }
 
@@ -36,20 +37,28 @@ static int make_dev(const struct lab_node *n, struct err *e)
 		const char *path;
 		unsigned minor, major;
 	} chars[] = {
-		{"/dev/null", 3, 1}, {"/dev/zero", 5, 1}, {"/dev/full", 7, 1}, {"/dev/random", 8, 1},
-		{"/dev/urandom", 9, 1}, {"/dev/tty", 0, 5}, {"/dev/fuse", 229, 10},
+		{"/dev/null", 3, 1},
+		{"/dev/zero", 5, 1},
+		{"/dev/full", 7, 1},
+		{"/dev/random", 8, 1},
+		{"/dev/urandom", 9, 1},
+		{"/dev/tty", 0, 5},
+		{"/dev/fuse", 229, 10},
 	};
 	static const struct {
 		const char *path, *target;
 	} links[] = {
-		{"/dev/fd", "/proc/self/fd"},	    {"/dev/stdin", "/proc/self/fd/0"},
-		{"/dev/stdout", "/proc/self/fd/1"}, {"/dev/stderr", "/proc/self/fd/2"},
+		{"/dev/fd", "/proc/self/fd"},
+		{"/dev/stdin", "/proc/self/fd/0"},
+		{"/dev/stdout", "/proc/self/fd/1"},
+		{"/dev/stderr", "/proc/self/fd/2"},
 		{"/dev/ptmx", "pts/ptmx"},
 	};
 	int rc = mount_at("tmpfs", "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=755", e);
 
 	for (size_t i = 0; i < sizeof(chars) / sizeof(chars[0]) && !rc; i++)
-		rc = device(chars[i].path, S_IFCHR | 0666, makedev(chars[i].major, chars[i].minor), e);
+		rc = device(
+			chars[i].path, S_IFCHR | 0666, makedev(chars[i].major, chars[i].minor), e);
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]) && !rc; i++)
 		if (symlink(links[i].target, links[i].path) < 0)
 			rc = err_errno(e, -errno, "cannot make '%s'", links[i].path);
@@ -66,7 +75,7 @@ static int make_dev(const struct lab_node *n, struct err *e)
 	mkdir("/dev/pts", 0755);
 	mkdir("/dev/shm", 01777);
 	rc = mount_at("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
-		      "newinstance,mode=620,ptmxmode=666", e);
+		"newinstance,mode=620,ptmxmode=666", e);
 	if (!rc)
 		rc = mount_at("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777", e);
 	return rc;
@@ -89,11 +98,10 @@ static int bind_from(int fd, const char *name, const char *target, struct err *e
 /* All that a node would write lies in memory of its own, and goes with it. */
 static int make_mounts(const struct lab_options *o, const struct lab_node *n, struct err *e)
 {
-	static const char *const own[] = {"/run",  "/tmp",     "/srv",	   "/mnt",
-					  "/root", "/var/lib", "/var/log", "/var/tmp"};
-	static const char *const folders[] = {"/run/sshd",	    "/run/lock",       "/run/gluster",
-					      LAB_NODE_RUN,	    LAB_STORAGE,       LAB_MOUNT,
-					      "/var/log/glusterfs", "/var/lib/culprit"};
+	static const char *const own[] = {
+		"/run", "/tmp", "/srv", "/mnt", "/root", "/var/lib", "/var/log", "/var/tmp"};
+	static const char *const folders[] = {"/run/sshd", "/run/lock", "/run/gluster",
+		LAB_NODE_RUN, LAB_STORAGE, LAB_MOUNT, "/var/log/glusterfs", "/var/lib/culprit"};
 	char own_name[32], log_name[32];
 	int rc = 0, dir = open(o->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
@@ -108,10 +116,10 @@ static int make_mounts(const struct lab_options *o, const struct lab_node *n, st
 	rc = mount_at("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL, e);
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]) && !rc; i++)
 		rc = mount_at("tmpfs", own[i], "tmpfs", MS_NOSUID | MS_NODEV,
-			      strstr(own[i], "tmp")	? "mode=1777"
-			      : strcmp(own[i], "/root") ? "mode=755"
-							: "mode=700",
-			      e);
+			strstr(own[i], "tmp")             ? "mode=1777"
+				: strcmp(own[i], "/root") ? "mode=755"
+							  : "mode=700",
+			e);
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && !rc; i++)
 		rc = file_mkdirs(folders[i], 0755, e);
 	snprintf(own_name, sizeof(own_name), "node/%s", n->name);
@@ -140,7 +148,7 @@ static int make_storage(struct err *e)
 	struct stat st;
 	char path[32];
 	const char *const argv[] = {"mkfs.ext4", "-q", "-F", "-m", "0", "-J", "size=16", "-E",
-				    "nodiscard,lazy_itable_init=0,lazy_journal_init=0", path, NULL};
+		"nodiscard,lazy_itable_init=0,lazy_journal_init=0", path, NULL};
 	int rc;
 
 	fstat(LAB_STORAGE_FD, &st);
@@ -155,8 +163,8 @@ static int make_storage(struct err *e)
 
 static int start_sshd(struct err *e)
 {
-	static const char *const argv[] = {"/usr/sbin/sshd", "-D", "-f", LAB_NODE_RUN "/sshd_config", "-E",
-					   LAB_NODE_RUN "/log/sshd.log", NULL};
+	static const char *const argv[] = {"/usr/sbin/sshd", "-D", "-f",
+		LAB_NODE_RUN "/sshd_config", "-E", LAB_NODE_RUN "/log/sshd.log", NULL};
 	pid_t pid = fork();
 
 	if (pid < 0)

@@ -26,14 +26,15 @@ int state_lock(const char *dir, bool make, int *fd, struct err *e)
 			return err_errno(e, -errno, "cannot open '%s'", path);
 		if (flock(lock, LOCK_EX | LOCK_NB) < 0) {
 			rc = errno == EWOULDBLOCK
-				     ? err_set(e, -EBUSY, "another 'culprit lab' is at work on '%s'", dir)
-				     : err_errno(e, -errno, "cannot lock '%s'", path);
+				? err_set(e, -EBUSY, "another 'culprit lab' is at work on '%s'",
+					  dir)
+				: err_errno(e, -errno, "cannot lock '%s'", path);
 			close(lock);
 			return rc;
 		}
 		/* 'down' removes the lock with the rest: then this one is no lock any more. */
 		if (!fstat(lock, &held) && !stat(path, &named) && held.st_ino == named.st_ino &&
-		    held.st_dev == named.st_dev) {
+			held.st_dev == named.st_dev) {
 			*fd = lock;
 			return 0;
 		}
@@ -59,8 +60,9 @@ int state_save(const struct lab_options *o, const struct child *children, size_t
 		uint64_t start = 0;
 
 		proc_start_time(children[i].pid, &start);
-		json_array_append_new(list, json_pack("{ss si sI}", "name", children[i].name, "pid",
-						      (int)children[i].pid, "start", (json_int_t)start));
+		json_array_append_new(list,
+			json_pack("{ss si sI}", "name", children[i].name, "pid",
+				(int)children[i].pid, "start", (json_int_t)start));
 	}
 	all = json_pack("{sI so}", "since", (json_int_t)time(NULL), "processes", list);
 	text = all ? json_dumps(all, JSON_INDENT(2)) : NULL;
@@ -87,7 +89,7 @@ static pid_t live_pid(const json_t *process)
 	uint64_t start;
 
 	if (pid <= 0 || proc_start_time(pid, &start) ||
-	    start != (uint64_t)json_integer_value(json_object_get(process, "start")))
+		start != (uint64_t)json_integer_value(json_object_get(process, "start")))
 		return 0;
 	return pid;
 }
@@ -121,8 +123,8 @@ static const char *state_dead(const json_t *state)
 	return NULL;
 }
 
-/* Is a GlusterFS daemon running in the pid namespace of 'init'? By name and place, not by the lab's tag: it
- * may have been started again over SSH. */
+/* Is a GlusterFS daemon running in the pid namespace of 'init'? By name and place, not by the lab's
+ * tag: it may have been started again over SSH. */
 static bool has_daemon(pid_t init)
 {
 	char path[64], wanted[64], its[64];
@@ -171,7 +173,7 @@ bool state_whole(const struct lab_options *o, const json_t *state, char why[64])
 		if (has_daemon(state_pid(state, n.name)))
 			continue;
 		snprintf(why, 64, "%s has no %s", n.name,
-			 n.role == ROLE_SERVER ? "brick" : "GlusterFS client");
+			n.role == ROLE_SERVER ? "brick" : "GlusterFS client");
 		return false;
 	}
 	return true;
@@ -186,9 +188,10 @@ int state_inventory(const struct lab_options *o, const dev_t *spares, struct err
 
 	if (!f)
 		return err_errno(e, -errno, "cannot write the inventory");
-	fprintf(f, "-- Written by 'culprit lab up'.\nreturn {\n"
-		   "  file_system = { type = \"glusterfs\", layout = \"%s\" },\n"
-		   "  ssh_config = \"none\",\n  allow_restart = true,\n  nodes = {\n",
+	fprintf(f,
+		"-- Written by 'culprit lab up'.\nreturn {\n"
+		"  file_system = { type = \"glusterfs\", layout = \"%s\" },\n"
+		"  ssh_config = \"none\",\n  allow_restart = true,\n  nodes = {\n",
 		o->layout == LAB_DISPERSE ? "disperse" : "distribute");
 	for (unsigned i = 0; i < lab_node_count(o) && !rc; i++) {
 		struct lab_node n = lab_node_at(o, i);
@@ -197,11 +200,13 @@ int state_inventory(const struct lab_options *o, const dev_t *spares, struct err
 		rc = keys_host_key(o->dir, n.name, &key, e);
 		if (rc)
 			break;
-		fprintf(f, "    { name = \"%s\", role = \"%s\", address = \"%s\",\n"
-			   "      host_key = \"%s\", identity = \"id_ed25519\"",
+		fprintf(f,
+			"    { name = \"%s\", role = \"%s\", address = \"%s\",\n"
+			"      host_key = \"%s\", identity = \"id_ed25519\"",
 			n.name, lab_role_name(n.role), n.address, key);
 		if (n.role == ROLE_SERVER)
-			fprintf(f, ",\n      storage = \"%s\", service_port = %d, spare = \"/dev/loop%u\"",
+			fprintf(f,
+				",\n      storage = \"%s\", service_port = %d, spare = \"/dev/loop%u\"",
 				LAB_STORAGE, LAB_PORT, minor(spares[i]));
 		if (n.role == ROLE_CLIENT)
 			fprintf(f, ", mount = \"%s\"", LAB_MOUNT);

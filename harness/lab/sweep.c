@@ -84,7 +84,8 @@ static int remove_folder(const char *dir, struct err *e)
 	if (!folder)
 		return errno == ENOENT ? 0 : err_errno(e, -errno, "cannot open '%s'", dir);
 	while (!rc && (d = readdir(folder))) {
-		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..") || !strcmp(d->d_name, "lock"))
+		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..") ||
+			!strcmp(d->d_name, "lock"))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", dir, d->d_name);
 		rc = file_remove_tree(path, e);

@@ -16,33 +16,26 @@ void luajson_push(lua_State *L, const json_t *v)
 	switch (v ? json_typeof(v) : JSON_NULL) {
 	case JSON_OBJECT:
 		lua_newtable(L);
-		json_object_foreach((json_t *)v, key, item) {
+		json_object_foreach((json_t *)v, key, item)
+		{
 			luajson_push(L, item);
 			lua_setfield(L, -2, key);
 		}
 		break;
 	case JSON_ARRAY:
 		lua_createtable(L, (int)json_array_size(v), 0);
-		json_array_foreach(v, i, item) {
+		json_array_foreach(v, i, item)
+		{
 			luajson_push(L, item);
 			lua_rawseti(L, -2, (lua_Integer)i + 1);
 		}
 		break;
-	case JSON_STRING:
-		lua_pushlstring(L, json_string_value(v), json_string_length(v));
-		break;
-	case JSON_INTEGER:
-		lua_pushinteger(L, json_integer_value(v));
-		break;
-	case JSON_REAL:
-		lua_pushnumber(L, json_real_value(v));
-		break;
+	case JSON_STRING: lua_pushlstring(L, json_string_value(v), json_string_length(v)); break;
+	case JSON_INTEGER: lua_pushinteger(L, json_integer_value(v)); break;
+	case JSON_REAL: lua_pushnumber(L, json_real_value(v)); break;
 	case JSON_TRUE:
-	case JSON_FALSE:
-		lua_pushboolean(L, json_is_true(v));
-		break;
-	default:
-		lua_pushnil(L);
+	case JSON_FALSE: lua_pushboolean(L, json_is_true(v)); break;
+	default: lua_pushnil(L);
 	}
 }
 
@@ -55,7 +48,8 @@ static int get_table(lua_State *L, int index, int depth, json_t **out, struct er
 	int rc = 0;
 
 	if (depth > MAX_DEPTH)
-		return err_set(e, -EINVAL, "a table is nested deeper than %d (or holds itself)", MAX_DEPTH);
+		return err_set(e, -EINVAL, "a table is nested deeper than %d (or holds itself)",
+			MAX_DEPTH);
 	for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1))
 		keys++;
 	if (keys == n) {
@@ -71,7 +65,8 @@ static int get_table(lua_State *L, int index, int depth, json_t **out, struct er
 		v = json_object();
 		for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
 			if (lua_type(L, -2) != LUA_TSTRING)
-				rc = err_set(e, -EINVAL, "a table mixes numbered and named entries");
+				rc = err_set(
+					e, -EINVAL, "a table mixes numbered and named entries");
 			else
 				rc = get(L, lua_gettop(L), depth + 1, &item, e);
 			if (rc) {
@@ -95,14 +90,11 @@ static int get(lua_State *L, int index, int depth, json_t **out, struct err *e)
 	if (!lua_checkstack(L, 4))
 		return err_set(e, -ENOMEM, "a table is nested too deeply");
 	switch (lua_type(L, index)) {
-	case LUA_TNIL:
-		v = json_null();
-		break;
-	case LUA_TBOOLEAN:
-		v = json_boolean(lua_toboolean(L, index));
-		break;
+	case LUA_TNIL: v = json_null(); break;
+	case LUA_TBOOLEAN: v = json_boolean(lua_toboolean(L, index)); break;
 	case LUA_TNUMBER:
-		v = lua_isinteger(L, index) ? json_integer(lua_tointeger(L, index)) : json_real(lua_tonumber(L, index));
+		v = lua_isinteger(L, index) ? json_integer(lua_tointeger(L, index))
+					    : json_real(lua_tonumber(L, index));
 		break;
 	case LUA_TSTRING: {
 		size_t len;
@@ -111,10 +103,8 @@ static int get(lua_State *L, int index, int depth, json_t **out, struct err *e)
 		v = json_stringn(s, len);
 		break;
 	}
-	case LUA_TTABLE:
-		return get_table(L, index, depth, out, e);
-	default:
-		return err_set(e, -EINVAL, "a %s cannot be kept as data", luaL_typename(L, index));
+	case LUA_TTABLE: return get_table(L, index, depth, out, e);
+	default: return err_set(e, -EINVAL, "a %s cannot be kept as data", luaL_typename(L, index));
 	}
 	if (!v)
 		return err_set(e, -EINVAL, "a value is not finite, or a string is not UTF-8");

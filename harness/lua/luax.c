@@ -17,13 +17,11 @@ static const char raised_code;
 
 lua_State *luax_new(void)
 {
-	static const luaL_Reg libs[] = {{LUA_GNAME, luaopen_base},
-					{LUA_STRLIBNAME, luaopen_string},
-					{LUA_TABLIBNAME, luaopen_table},
-					{LUA_MATHLIBNAME, luaopen_math},
-					{LUA_UTF8LIBNAME, luaopen_utf8},
-					{NULL, NULL}};
-	static const char *const removed[] = {"dofile", "loadfile", "load", "require", "collectgarbage", "print", NULL};
+	static const luaL_Reg libs[] = {{LUA_GNAME, luaopen_base}, {LUA_STRLIBNAME, luaopen_string},
+		{LUA_TABLIBNAME, luaopen_table}, {LUA_MATHLIBNAME, luaopen_math},
+		{LUA_UTF8LIBNAME, luaopen_utf8}, {NULL, NULL}};
+	static const char *const removed[] = {
+		"dofile", "loadfile", "load", "require", "collectgarbage", "print", NULL};
 	lua_State *L = luaL_newstate();
 
 	if (!L)
@@ -97,7 +95,8 @@ int luax_load_file(lua_State *L, const char *path, struct luax_source *src, stru
 		rc = luax_call(L, 0, 1, e);
 	if (!rc && !lua_istable(L, -1)) {
 		lua_pop(L, 1);
-		rc = err_set(e, -EINVAL, "%s: the file must return a table ('return { ... }')", path);
+		rc = err_set(
+			e, -EINVAL, "%s: the file must return a table ('return { ... }')", path);
 	}
 out:
 	free(chunk);
@@ -150,7 +149,8 @@ static int line_of(const char *text, const char *word)
 	return 0;
 }
 
-int luax_complain(const struct luax_source *src, const char *word, struct err *e, const char *fmt, ...)
+int luax_complain(
+	const struct luax_source *src, const char *word, struct err *e, const char *fmt, ...)
 {
 	char sentence[900];
 	va_list ap;
@@ -210,7 +210,7 @@ const char *luax_nearest(const char *word, const char *const names[])
 }
 
 static int refuse_unknown(lua_State *L, const struct luax_source *src, const char *what,
-			  const struct luax_field *fields, bool array, struct err *e)
+	const struct luax_field *fields, bool array, struct err *e)
 {
 	const char *names[64], *key, *near;
 	char all[512] = "";
@@ -230,57 +230,61 @@ static int refuse_unknown(lua_State *L, const struct luax_source *src, const cha
 	names[n] = NULL;
 	near = luax_nearest(key, names);
 	if (near)
-		return luax_complain(src, key, e, "%s: unknown key '%s'; did you mean '%s'?", what, key, near);
+		return luax_complain(
+			src, key, e, "%s: unknown key '%s'; did you mean '%s'?", what, key, near);
 	for (size_t i = 0; i < n && len < sizeof(all); i++)
-		len += (size_t)snprintf(all + len, sizeof(all) - len, "%s%s", i ? ", " : "", names[i]);
-	return luax_complain(src, key, e, "%s: unknown key '%s'; there %s %s", what, key, n == 1 ? "is" : "are",
-			     n ? all : "none");
+		len += (size_t)snprintf(
+			all + len, sizeof(all) - len, "%s%s", i ? ", " : "", names[i]);
+	return luax_complain(src, key, e, "%s: unknown key '%s'; there %s %s", what, key,
+		n == 1 ? "is" : "are", n ? all : "none");
 }
 
-static int read_number(lua_State *L, const struct luax_source *src, const char *what, const struct luax_field *f,
-		       double *value, struct err *e)
+static int read_number(lua_State *L, const struct luax_source *src, const char *what,
+	const struct luax_field *f, double *value, struct err *e)
 {
 	struct err why;
 	char lo[32], hi[32];
 
 	if (f->type == LUAX_QUANTITY && lua_type(L, -1) == LUA_TSTRING) {
 		if (unit_parse(f->unit, lua_tostring(L, -1), value, &why))
-			return luax_complain(src, f->name, e, "%s: '%s': %s", what, f->name, why.text);
+			return luax_complain(
+				src, f->name, e, "%s: '%s': %s", what, f->name, why.text);
 	} else if (lua_type(L, -1) == LUA_TNUMBER) {
 		*value = lua_tonumber(L, -1);
 		if (f->type == LUAX_QUANTITY && f->unit != UNIT_NONE && *value != 0) {
 			snprintf(lo, sizeof(lo), "%g", *value);
 			unit_parse(f->unit, lo, value, &why);
-			return luax_complain(src, f->name, e, "%s: '%s': %s", what, f->name, why.text);
+			return luax_complain(
+				src, f->name, e, "%s: '%s': %s", what, f->name, why.text);
 		}
 	} else {
-		return luax_complain(src, f->name, e, "%s: '%s' must be a %s, not a %s", what, f->name,
-				     f->type == LUAX_QUANTITY ? "quantity in quotes, with its unit" : "number",
-				     luaL_typename(L, -1));
+		return luax_complain(src, f->name, e, "%s: '%s' must be a %s, not a %s", what,
+			f->name,
+			f->type == LUAX_QUANTITY ? "quantity in quotes, with its unit" : "number",
+			luaL_typename(L, -1));
 	}
 	if ((f->min != 0 || f->max != 0) && !(*value >= f->min && *value <= f->max))
-		return luax_complain(src, f->name, e, "%s: '%s' must be between %s and %s", what, f->name,
-				     unit_format(f->unit, f->min, lo, sizeof(lo)),
-				     unit_format(f->unit, f->max, hi, sizeof(hi)));
+		return luax_complain(src, f->name, e, "%s: '%s' must be between %s and %s", what,
+			f->name, unit_format(f->unit, f->min, lo, sizeof(lo)),
+			unit_format(f->unit, f->max, hi, sizeof(hi)));
 	return 0;
 }
 
-static int read_field(lua_State *L, const struct luax_source *src, const char *what, const struct luax_field *f,
-		      struct err *e)
+static int read_field(lua_State *L, const struct luax_source *src, const char *what,
+	const struct luax_field *f, struct err *e)
 {
 	static const struct {
 		int type;
 		const char *name;
 	} wanted[] = {[LUAX_STRING] = {LUA_TSTRING, "string"},
-		      [LUAX_BOOLEAN] = {LUA_TBOOLEAN, "boolean"},
-		      [LUAX_TABLE] = {LUA_TTABLE, "table"},
-		      [LUAX_FUNCTION] = {LUA_TFUNCTION, "function"}};
+		[LUAX_BOOLEAN] = {LUA_TBOOLEAN, "boolean"},
+		[LUAX_TABLE] = {LUA_TTABLE, "table"},
+		[LUAX_FUNCTION] = {LUA_TFUNCTION, "function"}};
 	double value;
 	int rc;
 
 	switch (f->type) {
-	case LUAX_ANY:
-		return 0;
+	case LUAX_ANY: return 0;
 	case LUAX_INTEGER:
 	case LUAX_NUMBER:
 	case LUAX_QUANTITY:
@@ -288,18 +292,18 @@ static int read_field(lua_State *L, const struct luax_source *src, const char *w
 		if (rc)
 			return rc;
 		if (f->type == LUAX_INTEGER && value != floor(value))
-			return luax_complain(src, f->name, e, "%s: '%s' must be a whole number", what, f->name);
+			return luax_complain(
+				src, f->name, e, "%s: '%s' must be a whole number", what, f->name);
 		if (f->out && f->type == LUAX_INTEGER)
 			*(long *)f->out = (long)value;
 		else if (f->out)
 			*(double *)f->out = value;
 		return 0;
-	default:
-		break;
+	default: break;
 	}
 	if (lua_type(L, -1) != wanted[f->type].type)
-		return luax_complain(src, f->name, e, "%s: '%s' must be a %s, not a %s", what, f->name,
-				     wanted[f->type].name, luaL_typename(L, -1));
+		return luax_complain(src, f->name, e, "%s: '%s' must be a %s, not a %s", what,
+			f->name, wanted[f->type].name, luaL_typename(L, -1));
 	if (f->out && f->type == LUAX_BOOLEAN) {
 		*(bool *)f->out = lua_toboolean(L, -1);
 	} else if (f->out && f->type == LUAX_STRING) {
@@ -314,13 +318,14 @@ static int read_field(lua_State *L, const struct luax_source *src, const char *w
 }
 
 int luax_read(lua_State *L, int index, const struct luax_source *src, const char *what,
-	      const struct luax_field *fields, bool array, struct err *e)
+	const struct luax_field *fields, bool array, struct err *e)
 {
 	int rc = 0;
 
 	index = lua_absindex(L, index);
 	if (!lua_istable(L, index))
-		return luax_complain(src, NULL, e, "%s must be a table, not a %s", what, luaL_typename(L, index));
+		return luax_complain(src, NULL, e, "%s must be a table, not a %s", what,
+			luaL_typename(L, index));
 	for (lua_pushnil(L); !rc && lua_next(L, index); lua_pop(L, 1))
 		rc = refuse_unknown(L, src, what, fields, array, e);
 	if (rc) {

@@ -54,20 +54,20 @@ struct luax_field {
 	enum luax_type type;
 	bool required;
 	enum unit unit;
-	double min, max;   /* of numbers; both 0: any */
-	void *out;         /* written if the key is present; NULL: only checked */
+	double min, max; /* of numbers; both 0: any */
+	void *out;       /* written if the key is present; NULL: only checked */
 };
 
 /* Reads the table at 'index' by 'fields' (ended by a NULL name). An unknown key is
  * refused with its nearest match, so is a wrong type. 'what' names the table in
  * complaints ("scenario", "node 's1'"). 'array': numbered elements are allowed beside. */
 int luax_read(lua_State *L, int index, const struct luax_source *src, const char *what,
-	      const struct luax_field *fields, bool array, struct err *e);
+	const struct luax_field *fields, bool array, struct err *e);
 
 /* -EINVAL with "FILE:LINE: ..." where LINE is the first at which 'word' stands in the source as a
  * key or as a quoted string (0 lines known: just FILE). */
-int luax_complain(const struct luax_source *src, const char *word, struct err *e, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
+int luax_complain(const struct luax_source *src, const char *word, struct err *e, const char *fmt,
+	...) __attribute__((format(printf, 4, 5)));
 
 /* The entry of 'names' (ended by NULL) nearest to 'word', or NULL if none is near. */
 const char *luax_nearest(const char *word, const char *const names[]);

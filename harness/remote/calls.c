@@ -71,7 +71,7 @@ static bool reclaim(struct node *n, struct op *op)
 /* Takes the outcome of '*op' after the wait for all ended with 'waited'; '*op' is NULL then if
  * it had not ended. */
 static int collect(struct node *n, struct op **op, int waited, double timeout_s, const char *what,
-		   struct err *e)
+	struct err *e)
 {
 	int rc;
 
@@ -79,7 +79,8 @@ static int collect(struct node *n, struct op **op, int waited, double timeout_s,
 		*op = NULL;
 		if (waited == -EINTR)
 			return err_set(e, -EINTR, "%s: %s: interrupted", n->name, what);
-		return err_set(e, -ETIMEDOUT, "%s: %s: no answer within %g s", n->name, what, timeout_s);
+		return err_set(
+			e, -ETIMEDOUT, "%s: %s: no answer within %g s", n->name, what, timeout_s);
 	}
 	rc = (*op)->rc;
 	if (rc < 0)
@@ -122,7 +123,8 @@ static int make_call(struct node *n, const char *name, json_t *args, struct op *
 	}
 	text = json_dumps(msg, JSON_COMPACT);
 	if (!text || asprintf(&op->line, "%s\n", text) < 0)
-		rc = err_set(e, -EINVAL, "%s: %s: the arguments cannot be written as JSON", n->name, name);
+		rc = err_set(e, -EINVAL, "%s: %s: the arguments cannot be written as JSON", n->name,
+			name);
 	else if (strlen(text) > NODE_LINE_MAX)
 		rc = err_set(e, -E2BIG, "%s: %s: arguments of more than 1 MiB", n->name, name);
 out:
@@ -175,7 +177,8 @@ int node_call_all(struct node_request *requests, size_t n, double timeout_s, str
 	return rc;
 }
 
-int node_call(struct node *n, const char *op, json_t *args, double timeout_s, json_t **result, struct err *e)
+int node_call(struct node *n, const char *op, json_t *args, double timeout_s, json_t **result,
+	struct err *e)
 {
 	struct node_request r = {.node = n, .op = op, .args = args};
 	int rc;
@@ -203,7 +206,8 @@ int node_clock_offset(struct node *n, double *offset_s, double *error_s, struct 
 		if (rc < 0)
 			return rc;
 		submit(n, op);
-		rc = collect(n, &op, nodeset_wait(n->set, all_done, &w, timeout_s, 0), timeout_s, "ping", e);
+		rc = collect(n, &op, nodeset_wait(n->set, all_done, &w, timeout_s, 0), timeout_s,
+			"ping", e);
 		if (rc < 0) {
 			op_free(op);
 			return rc;
@@ -253,7 +257,8 @@ int node_events(struct nodeset *set, double timeout_s, node_event_fn fn, void *c
 	return n;
 }
 
-static int make_transfer(const struct node_transfer *t, enum op_kind kind, struct op **out, struct err *e)
+static int make_transfer(
+	const struct node_transfer *t, enum op_kind kind, struct op **out, struct err *e)
 {
 	struct node *n = t->node;
 	struct op *op;
@@ -279,8 +284,8 @@ static int make_transfer(const struct node_transfer *t, enum op_kind kind, struc
 	return 0;
 }
 
-static int transfer_all(struct node_transfer *transfers, size_t n, enum op_kind kind, double timeout_s,
-			struct err *e)
+static int transfer_all(struct node_transfer *transfers, size_t n, enum op_kind kind,
+	double timeout_s, struct err *e)
 {
 	struct op **ops = calloc(n + 1, sizeof(*ops));
 	struct waiting w = {ops, n};

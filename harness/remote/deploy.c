@@ -23,7 +23,8 @@
 /* What may stand in a command line that a remote shell reads, whatever shell that is. */
 static bool plain(const char *s)
 {
-	return *s && !s[strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-")];
+	return *s &&
+		!s[strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-")];
 }
 
 static int by_name(const void *a, const void *b)
@@ -47,8 +48,8 @@ static int add_file(struct bundle *b, const char *dir, const char *name, struct 
 	if (!S_ISREG(st.st_mode))
 		goto out;
 	if (!plain(name)) {
-		rc = err_set(e, -EINVAL, "cannot deploy '%s': letters, digits and ._- only in its name",
-			     path);
+		rc = err_set(e, -EINVAL,
+			"cannot deploy '%s': letters, digits and ._- only in its name", path);
 		goto out;
 	}
 	more = reallocarray(b->files, b->n + 1, sizeof(*more));
@@ -78,9 +79,11 @@ static int hash_files(struct bundle *b, struct err *e)
 	for (i = 0; i < b->n && ok; i++) {
 		const struct bundle_file *f = &b->files[i];
 		char head[300];
-		int len = snprintf(head, sizeof(head), "%s %o %zu\n", f->name, (unsigned)f->mode, f->size);
+		int len = snprintf(
+			head, sizeof(head), "%s %o %zu\n", f->name, (unsigned)f->mode, f->size);
 
-		ok = EVP_DigestUpdate(ctx, head, (size_t)len) && EVP_DigestUpdate(ctx, f->data, f->size);
+		ok = EVP_DigestUpdate(ctx, head, (size_t)len) &&
+			EVP_DigestUpdate(ctx, f->data, f->size);
 	}
 	ok = ok && EVP_DigestFinal_ex(ctx, sum, NULL);
 	EVP_MD_CTX_free(ctx);
@@ -130,8 +133,8 @@ void bundle_clear(struct bundle *b)
 	*b = (struct bundle){0};
 }
 
-/* What is culprit's on the node; the agents are in its folder "agent", and the agent keeps its sessions
- * and journals in it. '*state' is the caller's to free. */
+/* What is culprit's on the node; the agents are in its folder "agent", and the agent keeps its
+ * sessions and journals in it. '*state' is the caller's to free. */
 static int state_dir(struct node *n, char **state, struct err *e)
 {
 	char *home = NULL;
@@ -145,8 +148,8 @@ static int state_dir(struct node *n, char **state, struct err *e)
 	if (!home)
 		return sftp_error(n, e, "cannot find the home folder of", n->user);
 	if (!plain(home) || home[0] != '/')
-		rc = err_set(e, -EINVAL, "home folder '%s' there has a name that a shell might misread",
-			     home);
+		rc = err_set(e, -EINVAL,
+			"home folder '%s' there has a name that a shell might misread", home);
 	else if (asprintf(state, "%s/.cache/culprit", home) < 0)
 		rc = err_set(e, -ENOMEM, "cannot prepare the upload");
 	ssh_string_free_char(home);
@@ -188,7 +191,7 @@ static void remote_remove(struct node *n, const char *dir)
 		char *path;
 
 		if (strcmp(a->name, ".") && strcmp(a->name, "..") &&
-		    asprintf(&path, "%s/%s", dir, a->name) >= 0) {
+			asprintf(&path, "%s/%s", dir, a->name) >= 0) {
 			sftp_unlink(n->sftp, path);
 			free(path);
 		}
@@ -210,8 +213,9 @@ static bool remote_whole(struct node *n, const char *dir)
 
 	while (handle && (a = sftp_readdir(n->sftp, handle))) {
 		for (i = 0; i < b->n; i++)
-			found += !strcmp(b->files[i].name, a->name) && b->files[i].size == a->size &&
-				 (a->permissions & 0777) == b->files[i].mode;
+			found += !strcmp(b->files[i].name, a->name) &&
+				b->files[i].size == a->size &&
+				(a->permissions & 0777) == b->files[i].mode;
 		sftp_attributes_free(a);
 	}
 	if (handle)
@@ -231,7 +235,7 @@ static void remove_stale(struct node *n, const char *base, const char *now)
 		char *path;
 
 		if (!strncmp(a->name, ".tmp-", 5) && a->mtime < limit &&
-		    asprintf(&path, "%s/%s", base, a->name) >= 0) {
+			asprintf(&path, "%s/%s", base, a->name) >= 0) {
 			remote_remove(n, path);
 			free(path);
 		}
@@ -241,8 +245,8 @@ static void remove_stale(struct node *n, const char *base, const char *now)
 		sftp_closedir(handle);
 }
 
-static int upload_file(struct node *n, const struct bundle_file *f, const char *path, char *buf,
-		       struct err *e)
+static int upload_file(
+	struct node *n, const struct bundle_file *f, const char *path, char *buf, struct err *e)
 {
 	sftp_file file;
 	size_t done, len;
@@ -270,9 +274,11 @@ static int upload_file(struct node *n, const struct bundle_file *f, const char *
 		got = sftp_read(file, buf, NODE_SLICE);
 		if (got < 0)
 			rc = sftp_error(n, e, "cannot read", path);
-		else if (!got || (size_t)got > f->size - done || memcmp(buf, f->data + done, (size_t)got))
+		else if (!got || (size_t)got > f->size - done ||
+			memcmp(buf, f->data + done, (size_t)got))
 			rc = err_set(e, -EIO,
-				     "'%s' is not there as it was sent: is its disk full or failing?", path);
+				"'%s' is not there as it was sent: is its disk full or failing?",
+				path);
 	}
 	if (sftp_close(file) != SSH_OK && !rc)
 		rc = sftp_error(n, e, "cannot write", path);
@@ -292,7 +298,7 @@ static int upload(struct node *n, const char *base, const char *dir, struct err 
 		return rc;
 	buf = malloc(NODE_SLICE);
 	if (!buf || getrandom(&tag, sizeof(tag), 0) != sizeof(tag) ||
-	    asprintf(&tmp, "%s/.tmp-%016llx", base, (unsigned long long)tag) < 0) {
+		asprintf(&tmp, "%s/.tmp-%016llx", base, (unsigned long long)tag) < 0) {
 		rc = err_set(e, -ENOMEM, "cannot prepare the upload");
 		goto out;
 	}
@@ -311,7 +317,8 @@ static int upload(struct node *n, const char *base, const char *dir, struct err 
 	}
 	node_watch(n, n->set->opt.timeout_s);
 	if (!rc && sftp_rename(n->sftp, tmp, dir) < 0 && !remote_whole(n, dir)) {
-		/* Damaged, or it would not have been uploaded anew; a running agent keeps its files open. */
+		/* Damaged, or it would not have been uploaded anew; a running agent keeps its files
+		 * open. */
 		remote_remove(n, dir);
 		if (sftp_rename(n->sftp, tmp, dir) < 0 && !remote_whole(n, dir))
 			rc = sftp_error(n, e, "cannot make folder", dir);
@@ -350,10 +357,12 @@ int deploy(struct node *n, char **command, struct err *e)
 			goto out;
 	}
 	if (b->loader)
-		len = asprintf(command, "%s%s/%s --library-path %s %s/" AGENT " serve --lease %ldms --dir %s", sudo, dir,
-			       b->loader, dir, dir, lease_ms, state);
+		len = asprintf(command,
+			"%s%s/%s --library-path %s %s/" AGENT " serve --lease %ldms --dir %s", sudo,
+			dir, b->loader, dir, dir, lease_ms, state);
 	else
-		len = asprintf(command, "%s%s/" AGENT " serve --lease %ldms --dir %s", sudo, dir, lease_ms, state);
+		len = asprintf(command, "%s%s/" AGENT " serve --lease %ldms --dir %s", sudo, dir,
+			lease_ms, state);
 	if (len < 0)
 		rc = err_set(e, -ENOMEM, "cannot prepare the agent's start");
 out:

@@ -1,5 +1,6 @@
 /*
- * Authentication, by keys only: one that was named, or as ssh goes about it: ssh-agent's, then files.
+ * Authentication, by keys only: one that was named, or as ssh goes about it: ssh-agent's, then
+ * files.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +11,8 @@
 #include "harness/remote/node_impl.h"
 
 /* Never asks anybody: not on a terminal that somebody else may be reading. */
-static int no_passphrase(const char *prompt, char *buf, size_t len, int echo, int verify, void *userdata)
+static int no_passphrase(
+	const char *prompt, char *buf, size_t len, int echo, int verify, void *userdata)
 {
 	(void)prompt, (void)buf, (void)len, (void)echo, (void)verify, (void)userdata;
 	return -1;
@@ -24,12 +26,13 @@ static int import_key(const char *path, ssh_key *key, struct err *e)
 		return err_errno(e, -errno, "cannot use private key '%s'", path);
 	if (st.st_mode & 077)
 		return err_set(e, -EACCES,
-			       "private key '%s' can be used by others than its owner: chmod 600 it", path);
+			"private key '%s' can be used by others than its owner: chmod 600 it",
+			path);
 	if (ssh_pki_import_privkey_file(path, NULL, no_passphrase, NULL, key) != SSH_OK)
 		return err_set(e, -EACCES,
-			       "cannot read private key '%s': it is damaged, or has a passphrase (then"
-			       " add it to ssh-agent and leave identity out)",
-			       path);
+			"cannot read private key '%s': it is damaged, or has a passphrase (then"
+			" add it to ssh-agent and leave identity out)",
+			path);
 	return 0;
 }
 
@@ -52,13 +55,15 @@ static bool have_agent(const struct hop *h)
 	return path && *path && strcmp(path, "none");
 }
 
-/* All that may be tried, in ssh's order. 'why' (of a key file that could not be used) is set or "". */
+/* All that may be tried, in ssh's order. 'why' (of a key file that could not be used) is set or
+ * "". */
 static int try_all(struct hop *h, struct err *why)
 {
 	int auth = SSH_AUTH_DENIED;
 	size_t i;
 
-	/* ssh -G always lists the default keys, so a list is the rule; without ssh there is none. */
+	/* ssh -G always lists the default keys, so a list is the rule; without ssh there is
+	 * none. */
 	if (!h->identities)
 		return ssh_userauth_publickey_auto(h->session, NULL, NULL);
 	if (!h->identities_only && have_agent(h))
@@ -66,7 +71,8 @@ static int try_all(struct hop *h, struct err *why)
 	for (i = 0; h->identities[i] && auth == SSH_AUTH_DENIED; i++)
 		if (!access(h->identities[i], F_OK))
 			auth = try_key(h, h->identities[i], why);
-	/* libssh cannot ask the agent for one key alone: all of its are offered, but only if need be. */
+	/* libssh cannot ask the agent for one key alone: all of its are offered, but only if need
+	 * be. */
 	if (auth == SSH_AUTH_DENIED && h->identities_only && *why->text && have_agent(h))
 		auth = ssh_userauth_agent(h->session, NULL);
 	return auth;
@@ -93,17 +99,18 @@ int hop_authenticate(struct hop *h, struct err *e)
 		return hop_error(h, e, "authentication failed");
 	if (auth == SSH_AUTH_PARTIAL)
 		return err_set(e, -EACCES,
-			       "%s@%s:%u wants more than a key (a password or a code), which culprit"
-			       " does not send",
-			       h->user, h->address, h->port);
+			"%s@%s:%u wants more than a key (a password or a code), which culprit"
+			" does not send",
+			h->user, h->address, h->port);
 	if (h->identity)
 		return err_set(e, -EACCES,
-			       "%s@%s:%u does not accept key '%s': add its public half to"
-			       " ~/.ssh/authorized_keys there",
-			       h->user, h->address, h->port, h->identity);
+			"%s@%s:%u does not accept key '%s': add its public half to"
+			" ~/.ssh/authorized_keys there",
+			h->user, h->address, h->port, h->identity);
 	return err_set(e, -EACCES,
-		       "%s@%s:%u accepts no key of ssh-agent or %s: give identity in the"
-		       " inventory, or add a key to ~/.ssh/authorized_keys there%s%.300s",
-		       h->user, h->address, h->port, h->identities && h->identities[0] ? h->identities[0] : "~/.ssh",
-		       *why.text ? "; " : "", why.text);
+		"%s@%s:%u accepts no key of ssh-agent or %s: give identity in the"
+		" inventory, or add a key to ~/.ssh/authorized_keys there%s%.300s",
+		h->user, h->address, h->port,
+		h->identities && h->identities[0] ? h->identities[0] : "~/.ssh",
+		*why.text ? "; " : "", why.text);
 }

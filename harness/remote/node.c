@@ -31,7 +31,7 @@ static void *watchdog(void *arg)
 
 			pthread_mutex_lock(&set->lock);
 			if ((until && clock_ns(CLOCK_MONOTONIC) > until) ||
-			    (giving_up && n->state == NODE_CONNECTING)) {
+				(giving_up && n->state == NODE_CONNECTING)) {
 				atomic_store(&n->stalled, true);
 				if (n->fd >= 0)
 					shutdown(n->fd, SHUT_RDWR);
@@ -42,8 +42,8 @@ static void *watchdog(void *arg)
 	return NULL;
 }
 
-int nodeset_wait(struct nodeset *set, bool (*check)(struct nodeset *, void *), void *ctx, double timeout_s,
-		 int also_fd)
+int nodeset_wait(struct nodeset *set, bool (*check)(struct nodeset *, void *), void *ctx,
+	double timeout_s, int also_fd)
 {
 	double until_s = clock_mono_s() + timeout_s;
 	struct pollfd p[3] = {
@@ -162,13 +162,13 @@ static int check_specs(const struct node_spec *specs, size_t n, struct err *e)
 		for (k = 0; k < i; k++)
 			if (!strcmp(specs[k].name, specs[i].name))
 				return err_set(e, -EINVAL, "there are two nodes of the name '%s'",
-					       specs[i].name);
+					specs[i].name);
 	}
 	return 0;
 }
 
 static int make_set(const struct node_spec *specs, size_t n, const struct node_options *opts,
-		    struct nodeset **out, struct err *e)
+	struct nodeset **out, struct err *e)
 {
 	struct nodeset *set = calloc(1, sizeof(*set));
 	size_t i;
@@ -238,7 +238,7 @@ static bool all_up_or_one_lost(struct nodeset *set, void *ctx)
 }
 
 int node_connect_all(const struct node_spec *specs, size_t n, const struct node_options *opts,
-		     struct nodeset **out, struct err *e)
+	struct nodeset **out, struct err *e)
 {
 	struct nodeset *set = NULL;
 	int rc;
@@ -259,7 +259,8 @@ int node_connect_all(const struct node_spec *specs, size_t n, const struct node_
 	}
 	pthread_mutex_lock(&set->lock);
 	if (set->failed)
-		rc = err_set(e, set->failed->rc, "%s: %s", set->failed->name, set->failed->why.text);
+		rc = err_set(
+			e, set->failed->rc, "%s: %s", set->failed->name, set->failed->why.text);
 	pthread_mutex_unlock(&set->lock);
 	if (rc < 0)
 		goto out;

@@ -14,9 +14,10 @@
  *
  * No user's ssh_config is read here (the inventory does). Passwords are never asked for nor sent.
  *
- * Jump hosts: each hop is a session of our own inside the one before it (a direct-tcpip channel, relayed by a thread
- * over a socket pair). So every hop's host key is checked in the same way and with the same words, nothing runs a
- * shell, and a node that is lost behind a jump host is noticed like any other.
+ * Jump hosts: each hop is a session of our own inside the one before it (a direct-tcpip channel,
+ * relayed by a thread over a socket pair). So every hop's host key is checked in the same way and
+ * with the same words, nothing runs a shell, and a node that is lost behind a jump host is noticed
+ * like any other.
  */
 #ifndef CULPRIT_HARNESS_NODE_H
 #define CULPRIT_HARNESS_NODE_H
@@ -29,29 +30,36 @@
 
 /* How to reach a host; all is borrowed until node_connect_all returns. Lists end with a NULL. */
 struct node_spec {
-	const char *name;       /* unique; used in messages */
-	const char *address;    /* IP address or host name */
-	unsigned port;          /* 0: 22 */
-	const char *user;       /* NULL: root */
-	const char *identity;   /* private key file: this one, and no other; NULL: ssh-agent's, then 'identities' */
-	const char *host_key;   /* "ssh-ed25519 AAAA..."; pinned. NULL: 'known_hosts' must know it */
+	const char *name;    /* unique; used in messages */
+	const char *address; /* IP address or host name */
+	unsigned port;       /* 0: 22 */
+	const char *user;    /* NULL: root */
+	const char *
+		identity; /* private key file: this one, and no other; NULL: ssh-agent's, then 'identities' */
+	const char *host_key; /* "ssh-ed25519 AAAA..."; pinned. NULL: 'known_hosts' must know it */
 
-	const char *const *identities;  /* key files, those that are there; NULL: the user's default keys */
-	bool identities_only;           /* ssh-agent only for want of another way to use 'identities' (a passphrase) */
-	const char *auth_socket;        /* ssh-agent's; NULL: $SSH_AUTH_SOCK; "none": ssh-agent is not asked */
-	const char *host_key_alias;     /* its name in 'known_hosts'; NULL: address, and port unless 22 */
-	const char *const *known_hosts; /* files; NULL: ~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts */
-	const struct node_spec *jumps;  /* hosts to go through, the first one first; their own 'jumps' are not looked at */
+	const char *const
+		*identities; /* key files, those that are there; NULL: the user's default keys */
+	bool identities_only; /* ssh-agent only for want of another way to use 'identities' (a passphrase) */
+	const char *
+		auth_socket; /* ssh-agent's; NULL: $SSH_AUTH_SOCK; "none": ssh-agent is not asked */
+	const char
+		*host_key_alias; /* its name in 'known_hosts'; NULL: address, and port unless 22 */
+	const char *const
+		*known_hosts; /* files; NULL: ~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts */
+	const struct node_spec *
+		jumps; /* hosts to go through, the first one first; their own 'jumps' are not looked at */
 	size_t n_jumps;
-	bool sudo;              /* the agent and SFTP run as root through 'sudo -n' */
+	bool sudo; /* the agent and SFTP run as root through 'sudo -n' */
 };
 
 struct node_options {
 	double connect_timeout_s; /* 0: 10 */
 	double timeout_s;         /* silence after which a node is lost; 0: 10 */
 	double lease_s;           /* given to the agent; 0: 10 */
-	const char *agent_dir;    /* local folder with the agent's files (see harness/agent/README.md) */
-	int interrupt_fd;         /* node_connect_all gives up with -EINTR once this is readable; 0: none */
+	const char
+		*agent_dir; /* local folder with the agent's files (see harness/agent/README.md) */
+	int interrupt_fd; /* node_connect_all gives up with -EINTR once this is readable; 0: none */
 };
 
 struct node;
@@ -64,7 +72,7 @@ struct nodeset;
  * key exchange has been sent by then. -EACCES: no accepted key. -ETIMEDOUT, -ECONNREFUSED,
  * -EHOSTUNREACH ...: as connect(2) and 'connect_timeout_s' have it. */
 int node_connect_all(const struct node_spec *specs, size_t n, const struct node_options *opts,
-		     struct nodeset **out, struct err *e);
+	struct nodeset **out, struct err *e);
 
 /* Says bye to all (5 s at most), joins the threads, frees. NULL is fine. */
 void nodeset_free(struct nodeset *set);
@@ -80,8 +88,8 @@ struct node *nodeset_at(struct nodeset *set, size_t i);
 struct node *nodeset_find(struct nodeset *set, const char *name); /* NULL if there is none */
 
 const char *node_name(const struct node *n);
-const json_t *node_hello(const struct node *n);   /* the agent's hello; borrowed */
-const char *node_dir(const struct node *n);       /* the session's folder there */
+const json_t *node_hello(const struct node *n); /* the agent's hello; borrowed */
+const char *node_dir(const struct node *n);     /* the session's folder there */
 
 /* Clock of the node minus ours, from the quickest of several pings; '*error_s' is half its
  * round trip. */
@@ -95,15 +103,16 @@ bool node_lost(struct node *n, struct err *why);
  * timeout_s 0: none but the node's loss. The agent's own error comes back as its code and sentence,
  * prefixed with the node's name.
  * -ETIMEDOUT: no answer in time (the node is then not yet lost). */
-int node_call(struct node *n, const char *op, json_t *args, double timeout_s, json_t **result, struct err *e);
+int node_call(struct node *n, const char *op, json_t *args, double timeout_s, json_t **result,
+	struct err *e);
 
 struct node_request {
 	struct node *node;
 	const char *op;
-	json_t *args;      /* stolen */
-	json_t *result;    /* out: the caller's, NULL on failure */
-	int rc;            /* out */
-	struct err err;    /* out, when rc < 0 */
+	json_t *args;   /* stolen */
+	json_t *result; /* out: the caller's, NULL on failure */
+	int rc;         /* out */
+	struct err err; /* out, when rc < 0 */
 };
 
 /* All at once; returns the first failure (rc and sentence), having waited for all. */
@@ -121,8 +130,8 @@ struct node_transfer {
 	struct node *node;
 	const char *remote; /* absolute, or relative to node_dir */
 	const char *local;
-	int rc;             /* out */
-	struct err err;     /* out */
+	int rc;         /* out */
+	struct err err; /* out */
 };
 
 /* SFTP, side by side over nodes (one after the other on one node); what is written, there or here,

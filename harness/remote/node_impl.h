@@ -71,10 +71,10 @@ struct hop {
 	char **identities, **known_hosts; /* NULL-ended, or NULL */
 	bool identities_only;
 	unsigned port;
-	int fd;                    /* lock: its socket, TCP or one end of a pair; libssh has a duplicate; -1 before */
-	ssh_session session;       /* thread; of a jump host: the relay's once it runs */
-	ssh_channel forward;       /* jump hosts: to the next hop */
-	int pair;                  /* jump hosts: the relay's end of the next hop's socket; -1 */
+	int fd; /* lock: its socket, TCP or one end of a pair; libssh has a duplicate; -1 before */
+	ssh_session session; /* thread; of a jump host: the relay's once it runs */
+	ssh_channel forward; /* jump hosts: to the next hop */
+	int pair;            /* jump hosts: the relay's end of the next hop's socket; -1 */
 	pthread_t relay;
 	bool relaying;
 };
@@ -82,38 +82,38 @@ struct hop {
 struct node {
 	struct nodeset *set;
 	char *name;
-	const char *user;          /* the last hop's */
+	const char *user; /* the last hop's */
 	bool sudo;
-	struct hop *hops;          /* constant but for what its members say */
+	struct hop *hops; /* constant but for what its members say */
 	size_t n_hops;
 
 	pthread_t thread;
 	bool started;
-	int wake;                  /* eventfd: look at the queue, or at set->closing */
-	int fd;                    /* lock: the socket of the hop that is used or being opened; -1 before */
-	_Atomic int64_t watch_ns;  /* CLOCK_MONOTONIC; 0: the thread is in no blocking call */
-	atomic_bool stalled;       /* the watchdog has cut the connection */
+	int wake; /* eventfd: look at the queue, or at set->closing */
+	int fd;   /* lock: the socket of the hop that is used or being opened; -1 before */
+	_Atomic int64_t watch_ns; /* CLOCK_MONOTONIC; 0: the thread is in no blocking call */
+	atomic_bool stalled;      /* the watchdog has cut the connection */
 
-	enum node_state state;     /* lock */
-	int rc;                    /* lock: why it is lost */
-	struct err why;            /* lock */
-	struct op *ops;            /* lock: queued and running */
-	int64_t last_id;           /* lock */
-	json_t *hello;             /* set before NODE_UP, then constant */
+	enum node_state state; /* lock */
+	int rc;                /* lock: why it is lost */
+	struct err why;        /* lock */
+	struct op *ops;        /* lock: queued and running */
+	int64_t last_id;       /* lock */
+	json_t *hello;         /* set before NODE_UP, then constant */
 
-	ssh_session session;       /* thread, as all below; the last hop's */
+	ssh_session session; /* thread, as all below; the last hop's */
 	ssh_channel channel;
 	sftp_session sftp;
 	struct ssh_channel_callbacks_struct callbacks;
-	int exit_status;           /* -1: not known */
+	int exit_status; /* -1: not known */
 	char exit_signal[16];
-	char *in;                  /* received, no newline yet */
+	char *in; /* received, no newline yet */
 	size_t in_len, in_room;
 	char errs[NODE_STDERR_MAX + 1]; /* the end of the agent's standard error */
 	size_t errs_len;
-	double heard_s, ping_s;    /* clock_mono_s: last word of the agent; first ping since, or 0 */
+	double heard_s, ping_s; /* clock_mono_s: last word of the agent; first ping since, or 0 */
 	double next_ping_s;
-	double ended_s;            /* when the channel's end was seen, or 0 */
+	double ended_s; /* when the channel's end was seen, or 0 */
 	bool bye_sent;
 	struct transfer *transfer;
 };
@@ -125,26 +125,26 @@ struct node_event {
 };
 
 struct nodeset {
-	struct node_options opt;   /* defaults filled in */
+	struct node_options opt; /* defaults filled in */
 	struct bundle bundle;
 	struct node *nodes;
 	size_t n;
 	pthread_mutex_t lock;
 	atomic_bool closing;
-	double closing_s;          /* clock_mono_s, set before 'closing' */
-	int done;                  /* eventfd: something ended, came up, was lost, or an event waits */
-	int interrupt;             /* eventfd */
-	struct node *failed;       /* lock: the first that was lost */
+	double closing_s;    /* clock_mono_s, set before 'closing' */
+	int done;            /* eventfd: something ended, came up, was lost, or an event waits */
+	int interrupt;       /* eventfd */
+	struct node *failed; /* lock: the first that was lost */
 	struct node_event *events, **events_end; /* lock */
 	pthread_t watchdog;
 	bool watching;
-	int watch_quit;            /* eventfd */
+	int watch_quit; /* eventfd */
 };
 
 /* Returns once 'check' (called under the lock) is true: 0. -EINTR: nodeset_interrupt was called, or
  * 'also_fd' (unless 0) is readable. -ETIMEDOUT after 'timeout_s' (0: never). */
-int nodeset_wait(struct nodeset *set, bool (*check)(struct nodeset *, void *), void *ctx, double timeout_s,
-		 int also_fd);
+int nodeset_wait(struct nodeset *set, bool (*check)(struct nodeset *, void *), void *ctx,
+	double timeout_s, int also_fd);
 
 /* Begins a stretch in which the thread may block for 'seconds' at most; 0 ends it. */
 void node_watch(struct node *n, double seconds);
@@ -163,16 +163,17 @@ void session_close(struct node *n);
 int session_error(struct node *n, struct err *e, const char *what);
 int hop_error(struct hop *h, struct err *e, const char *what);
 
-/* trust.c: what proves the host. hop_pin comes before the session begins and says which keys it may show ('*pinned',
- * '*type': the caller frees); hop_trust looks at the one that it showed. -EKEYREJECTED. */
+/* trust.c: what proves the host. hop_pin comes before the session begins and says which keys it may
+ * show ('*pinned', '*type': the caller frees); hop_trust looks at the one that it showed.
+ * -EKEYREJECTED. */
 int hop_pin(struct hop *h, ssh_key *pinned, char **type, struct err *e);
 int hop_trust(struct hop *h, ssh_key pinned, struct err *e);
 
 /* login.c: what proves us. -EACCES. */
 int hop_authenticate(struct hop *h, struct err *e);
 
-/* relay.c: opens a way from jump host 'h' to the next hop and serves it in a thread, to which h->session then
- * belongs. The other end is the next hop's fd. */
+/* relay.c: opens a way from jump host 'h' to the next hop and serves it in a thread, to which
+ * h->session then belongs. The other end is the next hop's fd. */
 int relay_start(struct hop *h, struct hop *next, struct err *e);
 /* Ends it and joins; the session is the caller's again. Fine where none runs. */
 void relay_stop(struct hop *h);
@@ -189,7 +190,7 @@ int deploy(struct node *n, char **command, struct err *e);
 
 /* transfer.c: one slice of n->transfer at a time. */
 void transfer_begin(struct node *n, struct op *op);
-void transfer_step(struct node *n);  /* sets n->transfer to NULL when it has ended */
+void transfer_step(struct node *n); /* sets n->transfer to NULL when it has ended */
 void transfer_abort(struct node *n, int rc, const struct err *why);
 
 /* Ends a transfer's 'op' for the caller, or frees it if nobody waits. */

@@ -1,6 +1,7 @@
 /*
- * A jump host's part: what the next hop's session writes into a socket pair goes through a direct-tcpip channel,
- * and back. Nothing is waited for inside libssh: the thread sleeps in poll alone, so that shutting a socket ends it.
+ * A jump host's part: what the next hop's session writes into a socket pair goes through a
+ * direct-tcpip channel, and back. Nothing is waited for inside libssh: the thread sleeps in poll
+ * alone, so that shutting a socket ends it.
  */
 #include <errno.h>
 #include <poll.h>
@@ -25,7 +26,10 @@ static bool channel_to_pair(struct hop *h, struct chunk *c)
 	for (;;) {
 		if (c->at == c->len) {
 			got = ssh_channel_read_nonblocking(h->forward, c->data, sizeof(c->data), 0);
-			if (got < 0 || (!got && (ssh_channel_is_eof(h->forward) || ssh_channel_is_closed(h->forward))))
+			if (got < 0 ||
+				(!got &&
+					(ssh_channel_is_eof(h->forward) ||
+						ssh_channel_is_closed(h->forward))))
 				return false;
 			if (!got)
 				return ssh_is_connected(h->session);
@@ -57,7 +61,7 @@ static bool pair_to_channel(struct hop *h, struct chunk *c)
 			c->len = (size_t)got;
 		}
 		sent = ssh_channel_write(h->forward, c->data + c->at,
-					 (uint32_t)(c->len - c->at < room ? c->len - c->at : room));
+			(uint32_t)(c->len - c->at < room ? c->len - c->at : room));
 		if (sent < 0)
 			return false;
 		c->at += (size_t)sent;
@@ -72,11 +76,14 @@ static void *relay(void *arg)
 	struct chunk *down = calloc(1, sizeof(*down)), *up = calloc(1, sizeof(*up));
 
 	while (down && up && channel_to_pair(h, down) && pair_to_channel(h, up)) {
-		bool pending = ssh_get_poll_flags(h->session) & SSH_WRITE_PENDING, full = down->at < down->len;
+		bool pending = ssh_get_poll_flags(h->session) & SSH_WRITE_PENDING,
+		     full = down->at < down->len;
 		bool room = !pending && ssh_channel_window_size(h->forward);
 		struct pollfd p[2] = {
-			{.fd = h->fd, .events = (short)((full ? 0 : POLLIN) | (pending ? POLLOUT : 0))},
-			{.fd = h->pair, .events = (short)((full ? POLLOUT : 0) | (room ? POLLIN : 0))},
+			{.fd = h->fd,
+				.events = (short)((full ? 0 : POLLIN) | (pending ? POLLOUT : 0))},
+			{.fd = h->pair,
+				.events = (short)((full ? POLLOUT : 0) | (room ? POLLIN : 0))},
 		};
 
 		poll(p, 2, -1);
@@ -94,10 +101,13 @@ static void *relay(void *arg)
 static int open_forward(struct hop *h, struct hop *next, struct err *e)
 {
 	h->forward = ssh_channel_new(h->session);
-	if (h->forward && ssh_channel_open_forward(h->forward, next->address, (int)next->port, "127.0.0.1", 0) == SSH_OK)
+	if (h->forward &&
+		ssh_channel_open_forward(
+			h->forward, next->address, (int)next->port, "127.0.0.1", 0) == SSH_OK)
 		return 0;
 	hop_error(h, e, "the way on is refused (is AllowTcpForwarding off there?)");
-	return err_prefix(e, -EHOSTUNREACH, "%s cannot reach %s:%u", h->address, next->address, next->port);
+	return err_prefix(
+		e, -EHOSTUNREACH, "%s cannot reach %s:%u", h->address, next->address, next->port);
 }
 
 int relay_start(struct hop *h, struct hop *next, struct err *e)

@@ -25,7 +25,8 @@ static void quiet(int priority, const char *function, const char *buffer, void *
 }
 
 /* Never asks anybody: not on a terminal that somebody else may be reading. */
-static int no_passphrase(const char *prompt, char *buf, size_t len, int echo, int verify, void *userdata)
+static int no_passphrase(
+	const char *prompt, char *buf, size_t len, int echo, int verify, void *userdata)
 {
 	(void)prompt, (void)buf, (void)len, (void)echo, (void)verify, (void)userdata;
 	return -1;
@@ -37,7 +38,7 @@ static int connect_error(int code, struct hop *h, struct err *e)
 
 	if (code == ETIMEDOUT)
 		return err_set(e, -ETIMEDOUT, "no answer within %g s at %s:%u",
-			       h->node->set->opt.connect_timeout_s, h->address, h->port);
+			h->node->set->opt.connect_timeout_s, h->address, h->port);
 	snprintf(text, sizeof(text), "%s", strerror(code));
 	if (text[0] >= 'A' && text[0] <= 'Z' && !(text[1] >= 'A' && text[1] <= 'Z'))
 		text[0] = (char)(text[0] - 'A' + 'a');
@@ -58,7 +59,8 @@ static int connect_one(struct node *n, const struct addrinfo *ai, double deadlin
 		goto out;
 	}
 	for (;;) {
-		struct pollfd p[2] = {{.fd = fd, .events = POLLOUT}, {.fd = n->wake, .events = POLLIN}};
+		struct pollfd p[2] = {
+			{.fd = fd, .events = POLLOUT}, {.fd = n->wake, .events = POLLIN}};
 		double left_s = deadline_s - clock_mono_s();
 
 		if (left_s <= 0) {
@@ -113,7 +115,7 @@ static int connect_socket(struct hop *h, double deadline_s, struct err *e)
 	code = getaddrinfo(h->address, port, &hints, &list);
 	if (code)
 		return err_set(e, -EHOSTUNREACH, "cannot find address '%s': %s", h->address,
-			       gai_strerror(code));
+			gai_strerror(code));
 	code = EHOSTUNREACH;
 	for (ai = list; ai; ai = ai->ai_next) {
 		code = connect_one(n, ai, deadline_s, &fd);
@@ -137,7 +139,8 @@ int hop_error(struct hop *h, struct err *e, const char *what)
 	const char *text = ssh_get_error(h->session);
 
 	if (atomic_load(&h->node->stalled))
-		return err_set(e, -ETIMEDOUT, "no answer from %s:%u in time (%s)", h->address, h->port, what);
+		return err_set(e, -ETIMEDOUT, "no answer from %s:%u in time (%s)", h->address,
+			h->port, what);
 	return err_set(e, -EIO, "%s: %s", what, text && *text ? text : "the connection ended");
 }
 
@@ -158,13 +161,14 @@ static int set_options(struct hop *h, const char *key_type, const char *known_pa
 	if (fd < 0)
 		return err_errno(e, -errno, "cannot duplicate the socket");
 	rc |= ssh_options_set(h->session, SSH_OPTIONS_PROCESS_CONFIG, &no_config);
-	rc |= ssh_options_set(h->session, SSH_OPTIONS_HOST, h->host_key_alias ? h->host_key_alias : h->address);
+	rc |= ssh_options_set(
+		h->session, SSH_OPTIONS_HOST, h->host_key_alias ? h->host_key_alias : h->address);
 	rc |= ssh_options_set(h->session, SSH_OPTIONS_PORT, &port);
 	rc |= ssh_options_set(h->session, SSH_OPTIONS_USER, h->user);
 	rc |= ssh_options_set(h->session, SSH_OPTIONS_TIMEOUT, &timeout_s);
 	if (h->auth_socket)
 		rc |= ssh_options_set(h->session, SSH_OPTIONS_IDENTITY_AGENT,
-				      strcmp(h->auth_socket, "none") ? h->auth_socket : "/dev/null");
+			strcmp(h->auth_socket, "none") ? h->auth_socket : "/dev/null");
 	if (key_type) {
 		/* An RSA key signs by hashes that have names of their own. */
 		if (!strcmp(key_type, "ssh-rsa"))
@@ -207,7 +211,8 @@ static int gather_known(struct hop *h, int *fd, struct err *e)
 /* A session on h->fd, both sides proven. */
 static int open_hop(struct hop *h, struct err *e)
 {
-	static struct ssh_callbacks_struct callbacks = {.size = sizeof(callbacks), .auth_function = no_passphrase};
+	static struct ssh_callbacks_struct callbacks = {
+		.size = sizeof(callbacks), .auth_function = no_passphrase};
 	char known_path[32] = "/dev/null", *type = NULL;
 	ssh_key pinned = NULL;
 	int known = -1, rc;
@@ -232,10 +237,10 @@ static int open_hop(struct hop *h, struct err *e)
 		rc = hop_error(h, e, "no SSH session");
 		if (type && strstr(e->text, "no match for method server host key algo"))
 			rc = err_set(e, -EKEYREJECTED,
-				     "%s:%u has no host key of the pinned type %s: if the host was"
-				     " set up anew, put its new key into host_key,"
-				     " else somebody is in between",
-				     h->address, h->port, type);
+				"%s:%u has no host key of the pinned type %s: if the host was"
+				" set up anew, put its new key into host_key,"
+				" else somebody is in between",
+				h->address, h->port, type);
 		goto out;
 	}
 	rc = hop_trust(h, pinned, e);
@@ -249,8 +254,8 @@ out:
 	return rc;
 }
 
-/* An sshd turns away whom it does not know yet at random once there are ten of them (MaxStartups), and all nodes may
- * have the same jump host. */
+/* An sshd turns away whom it does not know yet at random once there are ten of them (MaxStartups),
+ * and all nodes may have the same jump host. */
 #define GATE_WIDTH 8
 
 static sem_t gate;
@@ -338,8 +343,9 @@ void session_close(struct node *n)
 	node_watch(n, 0);
 }
 
-/* The SFTP server's place differs from one distribution to the next, and root's shell need not be sshd's subsystem.
- * Without standard error: while some of it is unread, libssh does not see that a channel has ended. */
+/* The SFTP server's place differs from one distribution to the next, and root's shell need not be
+ * sshd's subsystem. Without standard error: while some of it is unread, libssh does not see that a
+ * channel has ended. */
 static const char sudo_sftp[] =
 	"sudo -n /bin/sh -c 'for f in /usr/lib/openssh/sftp-server /usr/libexec/openssh/sftp-server"
 	" /usr/lib/ssh/sftp-server /usr/libexec/sftp-server; do test -x $f && exec $f; done; exit 127' 2>/dev/null";
@@ -348,7 +354,8 @@ static ssh_channel exec_channel(struct node *n, const char *command)
 {
 	ssh_channel channel = ssh_channel_new(n->session);
 
-	if (channel && ssh_channel_open_session(channel) == SSH_OK && ssh_channel_request_exec(channel, command) == SSH_OK)
+	if (channel && ssh_channel_open_session(channel) == SSH_OK &&
+		ssh_channel_request_exec(channel, command) == SSH_OK)
 		return channel;
 	if (channel)
 		ssh_channel_free(channel);
@@ -366,14 +373,16 @@ static int check_sudo(struct node *n, struct err *e)
 
 	if (!channel)
 		return session_error(n, e, "cannot run sudo");
-	while (len < sizeof(said) - 1 && (got = ssh_channel_read(channel, said + len, (uint32_t)(sizeof(said) - 1 - len), 1)) > 0)
+	while (len < sizeof(said) - 1 &&
+		(got = ssh_channel_read(
+			 channel, said + len, (uint32_t)(sizeof(said) - 1 - len), 1)) > 0)
 		len += (size_t)got;
 	said[len] = '\0';
 	said[strcspn(said, "\r\n")] = '\0';
 	if (ssh_channel_get_exit_status(channel))
 		rc = err_set(e, -EACCES,
-			     "%s@%s:%u cannot become root: '%s'; let it run sudo without a password (NOPASSWD)", n->user,
-			     h->address, h->port, said);
+			"%s@%s:%u cannot become root: '%s'; let it run sudo without a password (NOPASSWD)",
+			n->user, h->address, h->port, said);
 	ssh_channel_free(channel);
 	return rc;
 }
@@ -395,9 +404,11 @@ int session_sftp(struct node *n, struct err *e)
 	}
 	n->sftp = channel ? sftp_new_channel(n->session, channel) : sftp_new(n->session);
 	if (!n->sftp)
-		return session_error(n, e, "no SFTP channel (is Subsystem sftp on in its sshd_config?)");
+		return session_error(
+			n, e, "no SFTP channel (is Subsystem sftp on in its sshd_config?)");
 	if (sftp_init(n->sftp) != SSH_OK) {
-		rc = session_error(n, e, channel ? "no SFTP by sudo (is there an sftp-server?)" : "no SFTP");
+		rc = session_error(
+			n, e, channel ? "no SFTP by sudo (is there an sftp-server?)" : "no SFTP");
 		sftp_free(n->sftp);
 		n->sftp = NULL;
 	}

@@ -123,7 +123,7 @@ static int answer_error(struct op *op, json_t *msg)
 	json_int_t code = json_integer_value(json_object_get(msg, "code"));
 
 	return err_set(&op->err, code < 0 && code > -4096 ? (int)code : -EIO, "%s",
-		       text ? text : "unknown error");
+		text ? text : "unknown error");
 }
 
 static void take_answer(struct node *n, json_t *msg, int64_t got_ns)
@@ -132,7 +132,8 @@ static void take_answer(struct node *n, json_t *msg, int64_t got_ns)
 	json_t *result = json_incref(json_object_get(msg, "result"));
 	struct op **at;
 
-	/* From here on 'result' has one owner: what the caller gets, this thread touches no more. */
+	/* From here on 'result' has one owner: what the caller gets, this thread touches no
+	 * more. */
 	json_object_del(msg, "result");
 	pthread_mutex_lock(&n->set->lock);
 	for (at = &n->ops; *at; at = &(*at)->next) {
@@ -161,7 +162,7 @@ static int take_hello(struct node *n, json_t *msg, struct err *e)
 
 	if (protocol != 1)
 		return err_set(e, -EPROTO, "the agent speaks protocol %d, this culprit speaks 1",
-			       (int)protocol);
+			(int)protocol);
 	if (!json_is_string(json_object_get(msg, "dir")))
 		return err_set(e, -EPROTO, "the agent's hello has no dir");
 	n->hello = json_incref(msg);
@@ -188,7 +189,7 @@ static int take_line(struct node *n, const char *line, size_t len, int64_t got_n
 		take_answer(n, msg, got_ns);
 	} else {
 		rc = err_set(e, -EPROTO, "the agent sent a line that is no message: '%.*s'",
-			     (int)(len < 60 ? len : 60), line);
+			(int)(len < 60 ? len : 60), line);
 	}
 	json_decref(msg);
 	return rc;
@@ -268,12 +269,13 @@ static int drain(struct node *n, struct err *e)
 		return 0;
 	if (!n->ended_s)
 		n->ended_s = now_s;
-	/* The exit code comes a little after the end of the output; reading takes no packets then. */
+	/* The exit code comes a little after the end of the output; reading takes no packets
+	 * then. */
 	ssh_set_blocking(n->session, 0);
 	ssh_channel_get_exit_status(n->channel);
 	ssh_set_blocking(n->session, 1);
 	if (n->exit_status < 0 && !n->exit_signal[0] && ssh_is_connected(n->session) &&
-	    !ssh_channel_is_closed(n->channel) && now_s - n->ended_s < 0.5)
+		!ssh_channel_is_closed(n->channel) && now_s - n->ended_s < 0.5)
 		return 0;
 	while ((got = ssh_channel_read_nonblocking(n->channel, buf, sizeof(buf), 1)) > 0)
 		add_stderr(n, buf, (size_t)got);
@@ -350,7 +352,8 @@ static int heartbeat(struct node *n, struct err *e)
 	int rc;
 
 	if (n->ping_s) {
-		/* From the last word, unless our own ping was late: that silence is not the node's. */
+		/* From the last word, unless our own ping was late: that silence is not the
+		 * node's. */
 		since_s = n->ping_s - ping_interval(n);
 		if (since_s < n->heard_s)
 			since_s = n->heard_s;
@@ -438,8 +441,8 @@ static void on_exit_status(ssh_session session, ssh_channel channel, int status,
 	n->exit_status = status;
 }
 
-static void on_exit_signal(ssh_session session, ssh_channel channel, const char *signal_name, int core,
-			   const char *text, const char *lang, void *userdata)
+static void on_exit_signal(ssh_session session, ssh_channel channel, const char *signal_name,
+	int core, const char *text, const char *lang, void *userdata)
 {
 	struct node *n = userdata;
 
@@ -450,7 +453,8 @@ static void on_exit_signal(ssh_session session, ssh_channel channel, const char 
 static int start_agent(struct node *n, const char *command, struct err *e)
 {
 	/* The agent may have to wait for an earlier session's lease to run out. */
-	double limit_s = n->set->opt.connect_timeout_s + n->set->opt.lease_s, until_s = clock_mono_s() + limit_s;
+	double limit_s = n->set->opt.connect_timeout_s + n->set->opt.lease_s,
+	       until_s = clock_mono_s() + limit_s;
 	char last[300];
 	int rc;
 
@@ -476,8 +480,9 @@ static int start_agent(struct node *n, const char *command, struct err *e)
 			return err_set(e, -ECANCELED, "given up");
 		if (clock_mono_s() > until_s) {
 			last_stderr(n, last, sizeof(last));
-			return err_set(e, -ETIMEDOUT, "the agent was started but said no hello in %g s%s%s",
-				       limit_s, last[0] ? "; last it printed: " : "", last);
+			return err_set(e, -ETIMEDOUT,
+				"the agent was started but said no hello in %g s%s%s", limit_s,
+				last[0] ? "; last it printed: " : "", last);
 		}
 		wait_input(n, n->ended_s ? n->ended_s + 0.5 : until_s);
 	}

@@ -85,7 +85,8 @@ static int fetch_slice(struct node *n, struct transfer *t)
 		t->tmp_made = false;
 		return 0;
 	}
-	got = sftp_read(t->file, t->buf, t->size - t->done < NODE_SLICE ? t->size - t->done : NODE_SLICE);
+	got = sftp_read(
+		t->file, t->buf, t->size - t->done < NODE_SLICE ? t->size - t->done : NODE_SLICE);
 	if (got < 0)
 		return sftp_error(n, &op->err, "cannot read", op->remote);
 	if (got == 0)

@@ -1,5 +1,6 @@
 /*
- * Host keys: the one that the inventory pins, or those of known_hosts. Nothing is ever learned on first use.
+ * Host keys: the one that the inventory pins, or those of known_hosts. Nothing is ever learned on
+ * first use.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,11 +30,11 @@ int hop_pin(struct hop *h, ssh_key *key, char **type, struct err *e)
 	if (!h->host_key)
 		return 0;
 	if (sscanf(h->host_key, "%ms %ms", &name, &blob) != 2 ||
-	    ssh_pki_import_pubkey_base64(blob, ssh_key_type_from_name(name), key) != SSH_OK) {
+		ssh_pki_import_pubkey_base64(blob, ssh_key_type_from_name(name), key) != SSH_OK) {
 		rc = err_set(e, -EINVAL,
-			     "host_key '%.40s' is no public key: it should read as"
-			     " /etc/ssh/ssh_host_ed25519_key.pub does on the host",
-			     h->host_key);
+			"host_key '%.40s' is no public key: it should read as"
+			" /etc/ssh/ssh_host_ed25519_key.pub does on the host",
+			h->host_key);
 		free(name);
 		name = NULL;
 	}
@@ -52,10 +53,10 @@ static int check_pinned(struct hop *h, ssh_key offered, ssh_key pinned, struct e
 	is = fingerprint(offered);
 	was = fingerprint(pinned);
 	rc = err_set(e, -EKEYREJECTED,
-		     "host key of %s:%u has changed: the inventory has %s, the host shows %s;"
-		     " if the host was set up anew, put its new key into host_key,"
-		     " else somebody is in between",
-		     h->address, h->port, was ? was : "?", is ? is : "?");
+		"host key of %s:%u has changed: the inventory has %s, the host shows %s;"
+		" if the host was set up anew, put its new key into host_key,"
+		" else somebody is in between",
+		h->address, h->port, was ? was : "?", is ? is : "?");
 	ssh_string_free_char(is);
 	ssh_string_free_char(was);
 	return rc;
@@ -72,20 +73,21 @@ static int check_known(struct hop *h, ssh_key offered, struct err *e)
 		return 0;
 	/* As known_hosts writes it. */
 	if (h->host_key_alias || h->port == 22)
-		snprintf(name, sizeof(name), "%s", h->host_key_alias ? h->host_key_alias : h->address);
+		snprintf(name, sizeof(name), "%s",
+			h->host_key_alias ? h->host_key_alias : h->address);
 	else
 		snprintf(name, sizeof(name), "[%s]:%u", h->address, h->port);
 	is = fingerprint(offered);
 	if (known == SSH_KNOWN_HOSTS_CHANGED || known == SSH_KNOWN_HOSTS_OTHER)
 		rc = err_set(e, -EKEYREJECTED,
-			     "host key of %s:%u is not the one in known_hosts: the host shows %s;"
-			     " if the host was set up anew, run ssh-keygen -R '%s' and ssh to it once,"
-			     " else somebody is in between",
-			     h->address, h->port, is ? is : "?", name);
+			"host key of %s:%u is not the one in known_hosts: the host shows %s;"
+			" if the host was set up anew, run ssh-keygen -R '%s' and ssh to it once,"
+			" else somebody is in between",
+			h->address, h->port, is ? is : "?", name);
 	else
 		rc = err_set(e, -EKEYREJECTED,
-			     "host key of %s:%u is not known (%s): %sssh to it once by hand", h->address, h->port,
-			     is ? is : "?", jump ? "" : "give host_key in the inventory, or ");
+			"host key of %s:%u is not known (%s): %sssh to it once by hand", h->address,
+			h->port, is ? is : "?", jump ? "" : "give host_key in the inventory, or ");
 	ssh_string_free_char(is);
 	return rc;
 }

@@ -47,7 +47,8 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Names of culprit's own parts of a kind, sorted, ended by NULL; the caller frees each and the list. */
+/* Names of culprit's own parts of a kind, sorted, ended by NULL; the caller frees each and the
+ * list. */
 static char **own_names(enum part_kind kind)
 {
 	char **names = calloc(MAX_PARTS + 2, sizeof(*names)), *folder = NULL;
@@ -79,7 +80,8 @@ static void free_names(char **names)
 	free(names);
 }
 
-static int refuse_name(enum part_kind kind, const char *name, const struct luax_source *src, struct err *e)
+static int refuse_name(
+	enum part_kind kind, const char *name, const struct luax_source *src, struct err *e)
 {
 	char **names = own_names(kind), all[512] = "";
 	const char *near = names ? luax_nearest(name, (const char *const *)names) : NULL;
@@ -89,16 +91,19 @@ static int refuse_name(enum part_kind kind, const char *name, const struct luax_
 	for (size_t i = 0; names && names[i] && n < sizeof(all); i++)
 		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", i ? ", " : "", names[i]);
 	if (near)
-		rc = luax_complain(src, name, e, "there is no %s '%s'; did you mean '%s'?", kind_names[kind], name, near);
+		rc = luax_complain(src, name, e, "there is no %s '%s'; did you mean '%s'?",
+			kind_names[kind], name, near);
 	else
-		rc = luax_complain(src, name, e, "there is no %s '%s'; there are %s, or the path of a file ('./my.lua')",
-				   kind_names[kind], name, all);
+		rc = luax_complain(src, name, e,
+			"there is no %s '%s'; there are %s, or the path of a file ('./my.lua')",
+			kind_names[kind], name, all);
 	free_names(names);
 	return rc;
 }
 
 /* A name with a slash or ".lua" is a path relative to the scenario's folder. */
-static int find_file(enum part_kind kind, const char *name, const struct luax_source *src, char **path, struct err *e)
+static int find_file(enum part_kind kind, const char *name, const struct luax_source *src,
+	char **path, struct err *e)
 {
 	char *sub = NULL, *copy = NULL;
 	size_t len = strlen(name);
@@ -109,13 +114,15 @@ static int find_file(enum part_kind kind, const char *name, const struct luax_so
 
 		copy = strdup(src && src->path ? src->path : ".");
 		folder = copy ? dirname(copy) : "";
-		if (!copy || (file[0] == '/' || !strcmp(folder, ".") ? asprintf(path, "%s", file)
-								      : asprintf(path, "%s/%s", folder, file)) < 0)
+		if (!copy ||
+			(file[0] == '/' || !strcmp(folder, ".")
+					? asprintf(path, "%s", file)
+					: asprintf(path, "%s/%s", folder, file)) < 0)
 			rc = err_errno(e, -ENOMEM, "cannot find '%s'", name);
 		free(copy);
 		if (!rc && access(*path, R_OK) < 0) {
-			rc = luax_complain(src, name, e, "cannot read the %s '%s': %s", kind_names[kind], name,
-					   strerror(errno));
+			rc = luax_complain(src, name, e, "cannot read the %s '%s': %s",
+				kind_names[kind], name, strerror(errno));
 			free(*path);
 			*path = NULL;
 		}
@@ -133,7 +140,8 @@ static int find_file(enum part_kind kind, const char *name, const struct luax_so
 	return rc;
 }
 
-static int read_definition(lua_State *L, struct part *p, const struct luax_source *own, struct err *e)
+static int read_definition(
+	lua_State *L, struct part *p, const struct luax_source *own, struct err *e)
 {
 	const struct luax_field fault_fields[] = {
 		{"summary", LUAX_STRING, .required = true, .out = &p->summary},
@@ -147,7 +155,8 @@ static int read_definition(lua_State *L, struct part *p, const struct luax_sourc
 		{"step", LUAX_FUNCTION},
 		{"from_start", LUAX_BOOLEAN, .out = &p->from_start},
 		{"workload_may_fail", LUAX_BOOLEAN, .out = &p->may_fail},
-		{"verify_timeout", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0.1, .max = 600, .out = &p->verify_s},
+		{"verify_timeout", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0.1, .max = 600,
+			.out = &p->verify_s},
 		{NULL},
 	};
 	const struct luax_field workload_fields[] = {
@@ -162,8 +171,8 @@ static int read_definition(lua_State *L, struct part *p, const struct luax_sourc
 		{NULL},
 	};
 
-	return luax_read(L, -1, own, kind_names[p->kind], p->kind == PART_FAULT ? fault_fields : workload_fields, false,
-			 e);
+	return luax_read(L, -1, own, kind_names[p->kind],
+		p->kind == PART_FAULT ? fault_fields : workload_fields, false, e);
 }
 
 /* Reads one declaration; the declaring table is on top of the stack, its name below it. */
@@ -172,9 +181,12 @@ static int read_param(lua_State *L, const struct luax_source *own, struct param 
 	struct param p = {.min = -INFINITY, .max = INFINITY};
 	char *unit = NULL, what[128];
 	struct luax_field first[] = {
-		{"default", LUAX_ANY, .required = true}, {"unit", LUAX_STRING, .out = &unit},
-		{"min", LUAX_ANY},                       {"max", LUAX_ANY},
-		{"integer", LUAX_BOOLEAN, .out = &p.integer}, {"help", LUAX_STRING, .required = true},
+		{"default", LUAX_ANY, .required = true},
+		{"unit", LUAX_STRING, .out = &unit},
+		{"min", LUAX_ANY},
+		{"max", LUAX_ANY},
+		{"integer", LUAX_BOOLEAN, .out = &p.integer},
+		{"help", LUAX_STRING, .required = true},
 		{NULL},
 	};
 	int rc;
@@ -186,14 +198,17 @@ static int read_param(lua_State *L, const struct luax_source *own, struct param 
 	rc = luax_read(L, -1, own, what, first, false, e);
 	if (!rc && unit && unit_from_name(unit, &p.unit))
 		rc = luax_complain(own, unit, e,
-				   "%s: unknown unit '%s'; there are number, bytes, seconds, percent, bytes_per_second",
-				   what, unit);
+			"%s: unknown unit '%s'; there are number, bytes, seconds, percent, bytes_per_second",
+			what, unit);
 	if (!rc) {
 		const struct luax_field second[] = {
 			{"default", LUAX_QUANTITY, .unit = p.unit, .out = &p.value},
 			{"min", LUAX_QUANTITY, .unit = p.unit, .out = &p.min},
 			{"max", LUAX_QUANTITY, .unit = p.unit, .out = &p.max},
-			{"unit", LUAX_ANY}, {"integer", LUAX_ANY}, {"help", LUAX_ANY}, {NULL},
+			{"unit", LUAX_ANY},
+			{"integer", LUAX_ANY},
+			{"help", LUAX_ANY},
+			{NULL},
 		};
 
 		rc = luax_read(L, -1, own, what, second, false, e);
@@ -210,7 +225,8 @@ static int by_name(const void *a, const void *b)
 }
 
 /* The definition is on top of the stack. */
-static int read_params(lua_State *L, const struct luax_source *own, struct param *params, size_t *count, struct err *e)
+static int read_params(lua_State *L, const struct luax_source *own, struct param *params,
+	size_t *count, struct err *e)
 {
 	size_t n = 0;
 	int rc = 0;
@@ -223,7 +239,8 @@ static int read_params(lua_State *L, const struct luax_source *own, struct param
 	}
 	for (lua_pushnil(L); !rc && lua_next(L, -2); lua_pop(L, 1)) {
 		if (n == MAX_PARAMS)
-			rc = luax_complain(own, "params", e, "params: at most %d are allowed", MAX_PARAMS);
+			rc = luax_complain(
+				own, "params", e, "params: at most %d are allowed", MAX_PARAMS);
 		else
 			rc = read_param(L, own, &params[n++], e);
 	}
@@ -245,11 +262,13 @@ bool part_under_has(char *const *under, const struct part *workload)
 	bool any = !under;
 
 	for (size_t i = 0; under && under[i]; i++)
-		any = any || !strcmp(under[i], workload->name) || !strcmp(under[i], workload->label);
+		any = any || !strcmp(under[i], workload->name) ||
+			!strcmp(under[i], workload->label);
 	return any;
 }
 
-int part_under_read(lua_State *L, int given, const struct luax_source *src, const char *whose, char ***under, struct err *e)
+int part_under_read(lua_State *L, int given, const struct luax_source *src, const char *whose,
+	char ***under, struct err *e)
 {
 	char **list = NULL;
 	size_t n;
@@ -262,13 +281,15 @@ int part_under_read(lua_State *L, int given, const struct luax_source *src, cons
 	n = lua_rawlen(L, -1);
 	list = calloc(n + 1, sizeof(*list));
 	if (!list || !n)
-		rc = luax_complain(src, "workloads", e, "%s: 'workloads' must list at least one", whose);
+		rc = luax_complain(
+			src, "workloads", e, "%s: 'workloads' must list at least one", whose);
 	for (size_t i = 0; i < n && !rc; i++) {
 		lua_rawgeti(L, -1, (lua_Integer)i + 1);
 		if (lua_type(L, -1) == LUA_TSTRING)
 			list[i] = strdup(lua_tostring(L, -1));
 		if (!list[i])
-			rc = luax_complain(src, "workloads", e, "%s: 'workloads' must be a list of names", whose);
+			rc = luax_complain(src, "workloads", e,
+				"%s: 'workloads' must be a list of names", whose);
 		lua_pop(L, 1);
 	}
 	lua_pop(L, 1);
@@ -279,7 +300,8 @@ int part_under_read(lua_State *L, int given, const struct luax_source *src, cons
 	return rc;
 }
 
-static int read_fault_under(lua_State *L, int given, const struct luax_source *src, struct part *p, struct err *e)
+static int read_fault_under(
+	lua_State *L, int given, const struct luax_source *src, struct part *p, struct err *e)
 {
 	char whose[160];
 
@@ -288,13 +310,14 @@ static int read_fault_under(lua_State *L, int given, const struct luax_source *s
 }
 
 /* Overrides defaults by what the scenario gives; the scenario's table is at 'given' (0: none). */
-static int take_given(lua_State *L, int given, const struct luax_source *src, struct part *p, struct param *params,
-		      size_t n, struct err *e)
+static int take_given(lua_State *L, int given, const struct luax_source *src, struct part *p,
+	struct param *params, size_t n, struct err *e)
 {
 	const struct luax_field reserved[] = {
 		{"workloads", LUAX_TABLE},
 		{"victims", LUAX_INTEGER, .min = 1, .max = MAX_VICTIMS, .out = &p->victims},
-		{"after", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0, .max = 86400, .out = &p->after_s},
+		{"after", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0, .max = 86400,
+			.out = &p->after_s},
 	};
 	struct luax_field fields[MAX_PARAMS + 4] = {{0}};
 	char what[96], text[64];
@@ -306,8 +329,12 @@ static int take_given(lua_State *L, int given, const struct luax_source *src, st
 	snprintf(what, sizeof(what), "%s '%.60s'", kind_names[p->kind], p->name);
 	for (size_t i = 0; i < n; i++) {
 		was[i] = params[i].value;
-		fields[i] = (struct luax_field){.name = params[i].name, .type = LUAX_QUANTITY, .unit = params[i].unit,
-						.min = params[i].min, .max = params[i].max, .out = &params[i].value};
+		fields[i] = (struct luax_field){.name = params[i].name,
+			.type = LUAX_QUANTITY,
+			.unit = params[i].unit,
+			.min = params[i].min,
+			.max = params[i].max,
+			.out = &params[i].value};
 	}
 	if (p->kind == PART_FAULT)
 		memcpy(fields + n, reserved, sizeof(reserved));
@@ -326,19 +353,21 @@ static int take_given(lua_State *L, int given, const struct luax_source *src, st
 	for (size_t i = 0; i < n; i++) {
 		if (params[i].integer && params[i].value != floor(params[i].value)) {
 			lua_pop(L, 1);
-			return luax_complain(src, params[i].name, e, "%s: '%s' must be a whole number", what,
-					     params[i].name);
+			return luax_complain(src, params[i].name, e,
+				"%s: '%s' must be a whole number", what, params[i].name);
 		}
 		if (params[i].value == floor(params[i].value) && fabs(params[i].value) < 1e15) {
 			lua_pushinteger(L, (lua_Integer)params[i].value);
-			json_object_set_new(p->params, params[i].name, json_integer((json_int_t)params[i].value));
+			json_object_set_new(p->params, params[i].name,
+				json_integer((json_int_t)params[i].value));
 		} else {
 			lua_pushnumber(L, params[i].value);
 			json_object_set_new(p->params, params[i].name, json_real(params[i].value));
 		}
 		lua_setfield(L, -2, params[i].name);
 		if (params[i].value != was[i]) {
-			sprintf(p->label + strlen(p->label), "%s%s=%s", differs ? "," : "(", params[i].name,
+			sprintf(p->label + strlen(p->label), "%s%s=%s", differs ? "," : "(",
+				params[i].name,
 				unit_format(params[i].unit, params[i].value, text, sizeof(text)));
 			differs = true;
 		}
@@ -349,7 +378,8 @@ static int take_given(lua_State *L, int given, const struct luax_source *src, st
 	return 0;
 }
 
-static int load_none(struct part *p, int given, const struct luax_source *src, lua_State *L, struct err *e)
+static int load_none(
+	struct part *p, int given, const struct luax_source *src, lua_State *L, struct err *e)
 {
 	const struct luax_field fields[] = {{"workloads", LUAX_TABLE}, {NULL}};
 	int rc = 0;
@@ -367,9 +397,15 @@ static int load_none(struct part *p, int given, const struct luax_source *src, l
 	return rc;
 }
 
-int part_load(lua_State *L, enum part_kind kind, const struct luax_source *src, struct part *out, struct err *e)
+int part_load(lua_State *L, enum part_kind kind, const struct luax_source *src, struct part *out,
+	struct err *e)
 {
-	struct part p = {.kind = kind, .verify_s = 5, .after_s = -1, .victims = 1, .def_ref = LUA_NOREF, .params_ref = LUA_NOREF};
+	struct part p = {.kind = kind,
+		.verify_s = 5,
+		.after_s = -1,
+		.victims = 1,
+		.def_ref = LUA_NOREF,
+		.params_ref = LUA_NOREF};
 	struct luax_source own = {0};
 	struct param params[MAX_PARAMS];
 	int top = lua_gettop(L), given = 0, rc;
@@ -382,8 +418,9 @@ int part_load(lua_State *L, enum part_kind kind, const struct luax_source *src, 
 		lua_pushvalue(L, top);
 	}
 	if (lua_type(L, -1) != LUA_TSTRING) {
-		rc = luax_complain(src, kind_folders[kind], e, "%s: each entry is a name or { \"name\", param = value }",
-				   kind_folders[kind]);
+		rc = luax_complain(src, kind_folders[kind], e,
+			"%s: each entry is a name or { \"name\", param = value }",
+			kind_folders[kind]);
 		goto out;
 	}
 	p.name = strdup(lua_tostring(L, -1));

@@ -25,7 +25,8 @@ const char *cell_treatment(const struct scenario *s, const struct cell *c)
 	return s->measure == MEASURE_RUNTIME ? s->tracers[c->tracer].label : cell_fault(s, c);
 }
 
-static void draw_victims(struct cell *c, const struct part *fault, size_t n_servers, size_t *servers, gsl_rng *rng)
+static void draw_victims(
+	struct cell *c, const struct part *fault, size_t n_servers, size_t *servers, gsl_rng *rng)
 {
 	size_t n = (size_t)fault->victims;
 
@@ -44,20 +45,25 @@ static void fill_runtime(struct plan *p, const struct scenario *s, gsl_rng *rng)
 		for (size_t w = 0; w < s->n_matrix; w++)
 			for (size_t k = 0; k < s->n_tracers; k++)
 				if (part_under_has(s->tracers[k].under, &s->workloads[w]))
-					p->cells[p->n++] = (struct cell){.workload = w, .fault = SIZE_MAX, .tracer = k,
-									 .repeat = r};
+					p->cells[p->n++] = (struct cell){.workload = w,
+						.fault = SIZE_MAX,
+						.tracer = k,
+						.repeat = r};
 		gsl_ran_shuffle(rng, &p->cells[first], p->n - first, sizeof(*p->cells));
 	}
 	for (size_t i = 0; i < p->n; i++)
 		p->cells[i].number = i + 1;
 }
 
-static void fill(struct plan *p, const struct scenario *s, size_t n_servers, size_t *servers, gsl_rng *rng)
+static void fill(
+	struct plan *p, const struct scenario *s, size_t n_servers, size_t *servers, gsl_rng *rng)
 {
 	for (long r = 1; r <= s->training_repeats; r++)
 		for (size_t i = 0; i < s->n_training; i++)
-			p->cells[p->n++] = (struct cell){.training = true, .workload = s->training[i],
-							 .fault = SIZE_MAX, .repeat = r};
+			p->cells[p->n++] = (struct cell){.training = true,
+				.workload = s->training[i],
+				.fault = SIZE_MAX,
+				.repeat = r};
 	for (long r = 1; r <= s->repeats; r++) {
 		size_t first = p->n;
 
@@ -70,7 +76,8 @@ static void fill(struct plan *p, const struct scenario *s, size_t n_servers, siz
 				*c = (struct cell){.workload = w, .fault = f, .repeat = r};
 				draw_victims(c, &s->faults[f], n_servers, servers, rng);
 				p->n++;
-				for (long k = 1; k < s->controls && !strcmp(s->faults[f].name, "none"); k++)
+				for (long k = 1;
+					k < s->controls && !strcmp(s->faults[f].name, "none"); k++)
 					p->cells[p->n++] = *c;
 			}
 		}
@@ -80,15 +87,17 @@ static void fill(struct plan *p, const struct scenario *s, size_t n_servers, siz
 		p->cells[i].number = i + 1;
 }
 
-static bool matches(const struct scenario *s, const struct cell *c, const char *key, const char *value)
+static bool matches(
+	const struct scenario *s, const struct cell *c, const char *key, const char *value)
 {
 	char number[32];
 
 	if (!strcmp(key, "workload"))
-		return !strcmp(value, s->workloads[c->workload].label) || !strcmp(value, s->workloads[c->workload].name);
+		return !strcmp(value, s->workloads[c->workload].label) ||
+			!strcmp(value, s->workloads[c->workload].name);
 	if (!strcmp(key, "fault"))
 		return !strcmp(value, cell_fault(s, c)) ||
-		       (c->fault != SIZE_MAX && !strcmp(value, s->faults[c->fault].name));
+			(c->fault != SIZE_MAX && !strcmp(value, s->faults[c->fault].name));
 	if (!strcmp(key, "tracer"))
 		return !strcmp(value, s->tracers[c->tracer].label);
 	if (!strcmp(key, "repeat"))
@@ -104,7 +113,8 @@ static int keep_only(struct plan *p, const struct scenario *s, const char *only,
 	char *copy = strdup(only), *save = NULL;
 	int rc = copy ? 0 : err_errno(e, -ENOMEM, "cannot plan");
 
-	for (char *item = copy ? strtok_r(copy, ",", &save) : NULL; item && !rc; item = strtok_r(NULL, ",", &save)) {
+	for (char *item = copy ? strtok_r(copy, ",", &save) : NULL; item && !rc;
+		item = strtok_r(NULL, ",", &save)) {
 		char *value = strchr(item, '=');
 		size_t kept = 0, scored = 0, k;
 
@@ -113,7 +123,9 @@ static int keep_only(struct plan *p, const struct scenario *s, const char *only,
 		for (k = 0; keys[k] && strcmp(keys[k], item); k++)
 			;
 		if (!value || !keys[k]) {
-			rc = err_set(e, -EINVAL, "--only: '%s' is not one of workload=, fault=, tracer=, repeat=, cell=", item);
+			rc = err_set(e, -EINVAL,
+				"--only: '%s' is not one of workload=, fault=, tracer=, repeat=, cell=",
+				item);
 			break;
 		}
 		for (size_t i = 0; i < p->n; i++) {
@@ -131,11 +143,12 @@ static int keep_only(struct plan *p, const struct scenario *s, const char *only,
 	return rc;
 }
 
-int plan_new(const struct scenario *s, size_t n_servers, uint64_t seed, const char *only, struct plan **out,
-	     struct err *e)
+int plan_new(const struct scenario *s, size_t n_servers, uint64_t seed, const char *only,
+	struct plan **out, struct err *e)
 {
 	size_t kinds = s->measure == MEASURE_RUNTIME ? s->n_tracers : s->n_faults;
-	size_t most = s->n_training * (size_t)s->training_repeats + s->n_matrix * (kinds + (size_t)s->controls) * (size_t)s->repeats;
+	size_t most = s->n_training * (size_t)s->training_repeats +
+		s->n_matrix * (kinds + (size_t)s->controls) * (size_t)s->repeats;
 	struct plan *p = calloc(1, sizeof(*p));
 	size_t *servers = calloc(n_servers, sizeof(*servers));
 	gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
@@ -145,8 +158,9 @@ int plan_new(const struct scenario *s, size_t n_servers, uint64_t seed, const ch
 		p->cells = calloc(most, sizeof(*p->cells));
 	for (size_t f = 0; f < s->n_faults && !rc; f++)
 		if ((size_t)s->faults[f].victims >= n_servers && strcmp(s->faults[f].name, "none"))
-			rc = err_set(e, -EINVAL, "fault '%s' has %ld victims of %zu servers: no healthy one would be left",
-				     s->faults[f].label, s->faults[f].victims, n_servers);
+			rc = err_set(e, -EINVAL,
+				"fault '%s' has %ld victims of %zu servers: no healthy one would be left",
+				s->faults[f].label, s->faults[f].victims, n_servers);
 	if (rc) {
 		/* said */
 	} else if (!p || !p->cells || !rng || !servers) {

@@ -41,7 +41,8 @@ void scenario_free(struct scenario *s)
 }
 
 /* The list is on top of the stack. */
-static int read_parts(struct scenario *s, enum part_kind kind, const struct luax_source *src, struct err *e)
+static int read_parts(
+	struct scenario *s, enum part_kind kind, const struct luax_source *src, struct err *e)
 {
 	struct part **list = kind == PART_FAULT ? &s->faults : &s->workloads;
 	size_t *count = kind == PART_FAULT ? &s->n_faults : &s->n_workloads;
@@ -62,8 +63,9 @@ static int read_parts(struct scenario *s, enum part_kind kind, const struct luax
 		(*count)++;
 		for (size_t k = 0; k < i; k++)
 			if (!strcmp((*list)[k].label, (*list)[i].label))
-				return luax_complain(src, (*list)[i].name, e, "scenario: '%s' stands twice in '%s'",
-						     (*list)[i].label, key);
+				return luax_complain(src, (*list)[i].name, e,
+					"scenario: '%s' stands twice in '%s'", (*list)[i].label,
+					key);
 	}
 	return rc;
 }
@@ -97,10 +99,11 @@ static int read_detector(struct scenario *s, const struct luax_source *src, stru
 			d->name = strdup(lua_tostring(L, -1));
 		lua_pop(L, 1);
 		for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
-			if (lua_type(L, -2) == LUA_TSTRING && read_param_value(L, d->params, lua_tostring(L, -2)) && !rc)
+			if (lua_type(L, -2) == LUA_TSTRING &&
+				read_param_value(L, d->params, lua_tostring(L, -2)) && !rc)
 				rc = luax_complain(src, lua_tostring(L, -2), e,
-						   "detector parameter '%s' must be a number, string or boolean",
-						   lua_tostring(L, -2));
+					"detector parameter '%s' must be a number, string or boolean",
+					lua_tostring(L, -2));
 		}
 	} else if (lua_type(L, -1) == LUA_TSTRING) {
 		d->name = strdup(lua_tostring(L, -1));
@@ -108,7 +111,7 @@ static int read_detector(struct scenario *s, const struct luax_source *src, stru
 	s->n_detectors++;
 	if (!rc && !d->name)
 		rc = luax_complain(src, "detectors", e,
-				   "detectors: each entry is a name or { \"name\", param = value }");
+			"detectors: each entry is a name or { \"name\", param = value }");
 	return rc;
 }
 
@@ -118,7 +121,8 @@ static int read_detectors(struct scenario *s, const struct luax_source *src, str
 	int rc = 0;
 
 	if (!n)
-		return luax_complain(src, "detectors", e, "scenario: 'detectors' must list at least one");
+		return luax_complain(
+			src, "detectors", e, "scenario: 'detectors' must list at least one");
 	s->detectors = calloc(n, sizeof(*s->detectors));
 	if (!s->detectors)
 		return err_errno(e, -ENOMEM, "cannot load '%s'", src->path);
@@ -130,9 +134,10 @@ static int read_detectors(struct scenario *s, const struct luax_source *src, str
 	return rc;
 }
 
-/* The index of the training workload on top of the stack, popped: one of the scenario's own by its name alone, or
- * else one that is loaded for training only. */
-static int training_workload(struct scenario *s, const struct luax_source *src, size_t *index, struct err *e)
+/* The index of the training workload on top of the stack, popped: one of the scenario's own by its
+ * name alone, or else one that is loaded for training only. */
+static int training_workload(
+	struct scenario *s, const struct luax_source *src, size_t *index, struct err *e)
 {
 	const char *name = lua_type(s->L, -1) == LUA_TSTRING ? lua_tostring(s->L, -1) : NULL;
 	struct part *more;
@@ -181,19 +186,22 @@ static int read_training(struct scenario *s, const struct luax_source *src, stru
 	return rc;
 }
 
-/* Every fault's 'workloads' are among the scenario's, and every workload has a fault or a control. */
-static int check_under(const struct scenario *s, char *const *under, const char *kind, const char *whose,
-		       const struct luax_source *src, struct err *e)
+/* Every fault's 'workloads' are among the scenario's, and every workload has a fault or a
+ * control. */
+static int check_under(const struct scenario *s, char *const *under, const char *kind,
+	const char *whose, const struct luax_source *src, struct err *e)
 {
 	for (size_t i = 0; under && under[i]; i++) {
 		size_t w;
 
 		for (w = 0; w < s->n_matrix && strcmp(s->workloads[w].name, under[i]) &&
-			    strcmp(s->workloads[w].label, under[i]); w++)
+			strcmp(s->workloads[w].label, under[i]);
+			w++)
 			;
 		if (w == s->n_matrix)
-			return luax_complain(src, under[i], e, "%s '%s': '%s' is not among the scenario's 'workloads'", kind,
-					     whose, under[i]);
+			return luax_complain(src, under[i], e,
+				"%s '%s': '%s' is not among the scenario's 'workloads'", kind,
+				whose, under[i]);
 	}
 	return 0;
 }
@@ -206,7 +214,8 @@ static int check_matrix(const struct scenario *s, const struct luax_source *src,
 	for (size_t f = 0; f < s->n_faults; f++)
 		none = none || !strcmp(s->faults[f].name, "none");
 	if (!none)
-		return luax_complain(src, "controls", e, "'controls' says how often, but \"none\" is not among the 'faults'");
+		return luax_complain(src, "controls", e,
+			"'controls' says how often, but \"none\" is not among the 'faults'");
 
 	for (size_t f = 0; f < s->n_faults && !rc; f++)
 		rc = check_under(s, s->faults[f].under, "fault", s->faults[f].name, src, e);
@@ -215,8 +224,8 @@ static int check_matrix(const struct scenario *s, const struct luax_source *src,
 	return rc;
 }
 
-static int read_list(struct scenario *s, const char *key, const struct luax_source *src, struct err *e,
-		     int (*read)(struct scenario *, const struct luax_source *, struct err *))
+static int read_list(struct scenario *s, const char *key, const struct luax_source *src,
+	struct err *e, int (*read)(struct scenario *, const struct luax_source *, struct err *))
 {
 	int rc = 0;
 
@@ -240,9 +249,12 @@ static int read_faults(struct scenario *s, const struct luax_source *src, struct
 static int read_phases(struct scenario *s, const struct luax_source *src, struct err *e)
 {
 	const struct luax_field fields[] = {
-		{"before", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0, .max = 86400, .out = &s->before_s},
-		{"fault", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 1, .max = 86400, .out = &s->fault_s},
-		{"after", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0, .max = 86400, .out = &s->after_s},
+		{"before", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0, .max = 86400,
+			.out = &s->before_s},
+		{"fault", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 1, .max = 86400,
+			.out = &s->fault_s},
+		{"after", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0, .max = 86400,
+			.out = &s->after_s},
 		{NULL},
 	};
 
@@ -261,7 +273,8 @@ static int read_tracers(struct scenario *s, const struct luax_source *src, bool 
 	int rc = 0;
 
 	if (!n || n > 100)
-		return luax_complain(src, "tracers", e, "scenario: 'tracers' must list at least one");
+		return luax_complain(
+			src, "tracers", e, "scenario: 'tracers' must list at least one");
 	s->tracers = calloc(n, sizeof(*s->tracers));
 	if (!s->tracers)
 		return err_errno(e, -ENOMEM, "cannot load '%s'", src->path);
@@ -274,8 +287,9 @@ static int read_tracers(struct scenario *s, const struct luax_source *src, bool 
 		s->n_tracers += !rc;
 		for (size_t k = 0; k < i && !rc; k++)
 			if (!strcmp(s->tracers[k].label, s->tracers[i].label))
-				rc = luax_complain(src, s->tracers[i].name, e, "scenario: '%s' stands twice in 'tracers'",
-						   s->tracers[i].label);
+				rc = luax_complain(src, s->tracers[i].name, e,
+					"scenario: '%s' stands twice in 'tracers'",
+					s->tracers[i].label);
 	}
 	return rc;
 }
@@ -295,8 +309,8 @@ static int read_beside(struct scenario *s, const struct luax_source *src, struct
 	return tracing_load(s->L, src, &s->beside, e);
 }
 
-/* Name of the first detector that looks at events, or NULL. What a detector's own file has wrong is said where it is loaded
- * to judge. */
+/* Name of the first detector that looks at events, or NULL. What a detector's own file has wrong is
+ * said where it is loaded to judge. */
 static const char *wants_events(const struct scenario *s)
 {
 	for (size_t i = 0; i < s->n_detectors; i++) {
@@ -345,23 +359,28 @@ static bool has(struct scenario *s, const char *key)
 static int check_kind(struct scenario *s, const struct luax_source *src, struct err *e)
 {
 	static const char *const verdicts[] = {"faults", "detectors", NULL};
-	static const char *const not_runtime[] = {"faults", "detectors", "phases", "training", "tracer", "beside", "controls", NULL};
+	static const char *const not_runtime[] = {
+		"faults", "detectors", "phases", "training", "tracer", "beside", "controls", NULL};
 	bool untraced = false;
 
 	for (size_t i = 0; s->measure == MEASURE_VERDICTS && verdicts[i]; i++)
 		if (!has(s, verdicts[i]))
-			return luax_complain(src, NULL, e, "scenario: '%s' is missing", verdicts[i]);
+			return luax_complain(
+				src, NULL, e, "scenario: '%s' is missing", verdicts[i]);
 	for (size_t i = 0; s->measure == MEASURE_RUNTIME && not_runtime[i]; i++)
 		if (has(s, not_runtime[i]))
-			return luax_complain(src, not_runtime[i], e, "a scenario that measures run times has no '%s'",
-					     not_runtime[i]);
+			return luax_complain(src, not_runtime[i], e,
+				"a scenario that measures run times has no '%s'", not_runtime[i]);
 	if (s->measure == MEASURE_VERDICTS && has(s, "tracers"))
-		return luax_complain(src, "tracers", e, "'tracers' is for measure = \"runtime\"; verdicts have one 'tracer'");
+		return luax_complain(src, "tracers", e,
+			"'tracers' is for measure = \"runtime\"; verdicts have one 'tracer'");
 	if (s->measure == MEASURE_VERDICTS)
 		return 0;
 	for (size_t i = 0; i < s->n_tracers; i++)
 		untraced = untraced || tracing_none(&s->tracers[i]);
-	return untraced ? 0 : luax_complain(src, "tracers", e, "'tracers' needs \"none\": what the others are compared with");
+	return untraced ? 0
+			: luax_complain(src, "tracers", e,
+				  "'tracers' needs \"none\": what the others are compared with");
 }
 
 /* Verdicts are given on what our own log says. */
@@ -372,22 +391,29 @@ static int check_tracer(const struct scenario *s, const struct luax_source *src,
 	if (s->measure == MEASURE_RUNTIME)
 		return 0;
 	if (!tracing_has_log(t) || t->one_server || t->under)
-		return luax_complain(src, t->name, e, "tracer '%s' gives detectors nothing to look at; ebpf and ptrace on all "
-				     "nodes do", t->label);
+		return luax_complain(src, t->name, e,
+			"tracer '%s' gives detectors nothing to look at; ebpf and ptrace on all "
+			"nodes do",
+			t->label);
 	if (t->mode && !strcmp(t->mode, "sums") && wants_events(s))
-		return luax_complain(src, wants_events(s), e, "detector '%s' looks at events, which sums have not: say "
-				     "tracer = { \"%s\", mode = \"events\" }", wants_events(s), t->name);
+		return luax_complain(src, wants_events(s), e,
+			"detector '%s' looks at events, which sums have not: say "
+			"tracer = { \"%s\", mode = \"events\" }",
+			wants_events(s), t->name);
 	if (s->beside.name && (!tracing_has_log(&s->beside) || !strcmp(s->beside.label, t->label)))
-		return luax_complain(src, "beside", e, "beside '%s' tracer '%s' nothing is to be seen: it takes ebpf or ptrace, "
-				     "the other one", t->label, s->beside.label);
+		return luax_complain(src, "beside", e,
+			"beside '%s' tracer '%s' nothing is to be seen: it takes ebpf or ptrace, "
+			"the other one",
+			t->label, s->beside.label);
 	return 0;
 }
 
 static int refuse_runtime(const struct scenario *s, struct err *e)
 {
 	if (s->measure == MEASURE_RUNTIME)
-		return err_set(e, -EINVAL, "'%s' measures the run times of its own 'tracers': --only tracer=NAME leaves some out",
-			       s->name);
+		return err_set(e, -EINVAL,
+			"'%s' measures the run times of its own 'tracers': --only tracer=NAME leaves some out",
+			s->name);
 	return 0;
 }
 
@@ -416,10 +442,12 @@ int scenario_set_beside(struct scenario *s, const char *name, struct err *e)
 	return check_tracer(s, &command_line, e);
 }
 
-static int read_measure(struct scenario *s, const struct luax_source *src, const char *text, struct err *e)
+static int read_measure(
+	struct scenario *s, const struct luax_source *src, const char *text, struct err *e)
 {
 	if (text && strcmp(text, "verdicts") && strcmp(text, "runtime"))
-		return luax_complain(src, text, e, "scenario: measure is \"verdicts\" or \"runtime\", not '%s'", text);
+		return luax_complain(src, text, e,
+			"scenario: measure is \"verdicts\" or \"runtime\", not '%s'", text);
 	s->measure = text && *text == 'r' ? MEASURE_RUNTIME : MEASURE_VERDICTS;
 	return 0;
 }
@@ -429,9 +457,10 @@ static int read_scenario(struct scenario *s, const struct luax_source *src, stru
 	static const struct {
 		const char *key;
 		int (*read)(struct scenario *, const struct luax_source *, struct err *);
-	} lists[] = {{"faults", read_faults},	{"tracer", read_one_tracer}, {"tracers", read_many_tracers},
-		     {"beside", read_beside},	{"detectors", read_detectors}, {"phases", read_phases},
-		     {"training", read_training}, {"gates", read_gates}};
+	} lists[] = {{"faults", read_faults}, {"tracer", read_one_tracer},
+		{"tracers", read_many_tracers}, {"beside", read_beside},
+		{"detectors", read_detectors}, {"phases", read_phases}, {"training", read_training},
+		{"gates", read_gates}};
 	char *measure = NULL;
 	const struct luax_field fields[] = {
 		{"name", LUAX_STRING, .required = true, .out = &s->name},
@@ -447,8 +476,10 @@ static int read_scenario(struct scenario *s, const struct luax_source *src, stru
 		{"phases", LUAX_TABLE},
 		{"training", LUAX_TABLE},
 		{"gates", LUAX_TABLE},
-		{"limit", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 1, .max = 86400, .out = &s->limit_s},
-		{"prepare_limit", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 1, .max = 86400, .out = &s->prepare_limit_s},
+		{"limit", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 1, .max = 86400,
+			.out = &s->limit_s},
+		{"prepare_limit", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 1, .max = 86400,
+			.out = &s->prepare_limit_s},
 		{"repeats", LUAX_INTEGER, .min = 1, .max = 10000, .out = &s->repeats},
 		{"controls", LUAX_INTEGER, .min = 1, .max = 1000, .out = &s->controls},
 		{"attempts", LUAX_INTEGER, .min = 1, .max = 100, .out = &s->attempts},
@@ -502,8 +533,16 @@ int scenario_load(const char *path, struct scenario **out, struct err *e)
 
 	if (!s)
 		return err_errno(e, -ENOMEM, "cannot load '%s'", path);
-	*s = (struct scenario){.before_s = 10, .fault_s = 25, .after_s = 15, .training_repeats = 1, .repeats = 1,
-			       .controls = 1, .limit_s = 600, .prepare_limit_s = 600, .attempts = 3, .seed = -1};
+	*s = (struct scenario){.before_s = 10,
+		.fault_s = 25,
+		.after_s = 15,
+		.training_repeats = 1,
+		.repeats = 1,
+		.controls = 1,
+		.limit_s = 600,
+		.prepare_limit_s = 600,
+		.attempts = 3,
+		.seed = -1};
 	gates_init(&s->gates);
 	s->L = luax_new();
 	s->path = strdup(path);

@@ -10,40 +10,41 @@
 #include "harness/scenario/tracing.h"
 
 struct detector_choice {
-	char *name;      /* built-in name, or path of a Lua file */
-	json_t *params;  /* object */
+	char *name;     /* built-in name, or path of a Lua file */
+	json_t *params; /* object */
 };
 
 enum measure {
 	MEASURE_VERDICTS, /* cells of fixed length, workload x fault; detectors judge them */
-	MEASURE_RUNTIME,  /* cells that run their workload once to its end, workload x tracer; how long that takes */
+	MEASURE_RUNTIME, /* cells that run their workload once to its end, workload x tracer; how long that takes */
 };
 
 struct scenario {
 	char *path, *name, *summary;
-	char *inventory;             /* path, or NULL: the command line says, or the lab's */
+	char *inventory; /* path, or NULL: the command line says, or the lab's */
 	enum measure measure;
-	struct tracing *tracers;     /* one, but for MEASURE_RUNTIME */
+	struct tracing *tracers; /* one, but for MEASURE_RUNTIME */
 	size_t n_tracers;
-	struct tracing beside;       /* traces the file system a second time, into a run of its own; name NULL: none */
-	lua_State *L;                /* holds the parts' functions */
+	struct tracing
+		beside; /* traces the file system a second time, into a run of its own; name NULL: none */
+	lua_State *L; /* holds the parts' functions */
 	struct part *workloads, *faults;
 	size_t n_workloads, n_faults;
-	size_t n_matrix;             /* of the workloads: those under which faults are run; the rest is for training */
+	size_t n_matrix; /* of the workloads: those under which faults are run; the rest is for training */
 	struct detector_choice *detectors;
 	size_t n_detectors;
 	double before_s, fault_s, after_s; /* phases of a cell */
-	size_t *training;            /* indices into 'workloads', fault-free */
+	size_t *training;                  /* indices into 'workloads', fault-free */
 	size_t n_training;
 	long training_repeats;
-	double limit_s;              /* MEASURE_RUNTIME: a workload that takes longer makes its attempt invalid */
-	double prepare_limit_s;      /* a command that prepares a workload may take so long */
+	double limit_s; /* MEASURE_RUNTIME: a workload that takes longer makes its attempt invalid */
+	double prepare_limit_s; /* a command that prepares a workload may take so long */
 	struct gates gates;
-	long repeats;                /* of each scored cell */
-	long controls;               /* cells of the fault "none" a workload and repeat */
-	long attempts;               /* at most, for one cell */
-	long seed;                   /* -1: drawn at the start and logged */
-	char *text;                  /* the file's own text, for the record */
+	long repeats;  /* of each scored cell */
+	long controls; /* cells of the fault "none" a workload and repeat */
+	long attempts; /* at most, for one cell */
+	long seed;     /* -1: drawn at the start and logged */
+	char *text;    /* the file's own text, for the record */
 };
 
 /* -EINVAL with "FILE:LINE: ..." */

@@ -34,8 +34,10 @@ bool tracing_has_log(const struct tracing *t)
 /* What a scenario's tracer could be taken for. */
 static const char *no_choice(const char *name)
 {
-	return strcmp(name, "sampler") ? "" : "; the sampler is no choice: it runs beside each of them, in every run that "
-					      "gives verdicts";
+	return strcmp(name, "sampler")
+		? ""
+		: "; the sampler is no choice: it runs beside each of them, in every run that "
+		  "gives verdicts";
 }
 
 static bool known(const char *name)
@@ -54,19 +56,23 @@ static int complete(struct tracing *t, struct err *e)
 
 	if (!t->mode && tracing_has_log(t))
 		t->mode = strdup(ebpf ? "sums" : "events");
-	rc = asprintf(&t->label, "%s%s%s", t->name, ebpf && t->mode && strcmp(t->mode, "sums") ? "(mode=events)" : "",
-		      t->one_server ? "(one server)" : "");
+	rc = asprintf(&t->label, "%s%s%s", t->name,
+		ebpf && t->mode && strcmp(t->mode, "sums") ? "(mode=events)" : "",
+		t->one_server ? "(one server)" : "");
 	if (rc < 0)
 		t->label = NULL;
-	return rc < 0 || (tracing_has_log(t) && !t->mode) ? err_errno(e, -ENOMEM, "cannot choose a tracer") : 0;
+	return rc < 0 || (tracing_has_log(t) && !t->mode)
+		? err_errno(e, -ENOMEM, "cannot choose a tracer")
+		: 0;
 }
 
 int tracing_named(const char *name, bool events, struct tracing *out, struct err *e)
 {
 	*out = (struct tracing){0};
 	if (!known(name))
-		return err_set(e, -EINVAL, "there is no tracer '%s'; there are ebpf, ptrace, strace and sysstat%s", name,
-			       no_choice(name));
+		return err_set(e, -EINVAL,
+			"there is no tracer '%s'; there are ebpf, ptrace, strace and sysstat%s",
+			name, no_choice(name));
 	out->name = strdup(name);
 	if (out->name && events && tracing_has_log(out))
 		out->mode = strdup("events");
@@ -78,7 +84,8 @@ static int read_table(lua_State *L, const struct luax_source *src, struct tracin
 	char *nodes = NULL, whose[96];
 	const struct luax_field fields[] = {
 		{"mode", LUAX_STRING, .out = &t->mode},
-		{"memory", LUAX_QUANTITY, .unit = UNIT_BYTES, .min = 65536, .max = 4294967296.0, .out = &t->memory_bytes},
+		{"memory", LUAX_QUANTITY, .unit = UNIT_BYTES, .min = 65536, .max = 4294967296.0,
+			.out = &t->memory_bytes},
 		{"nodes", LUAX_STRING, .out = &nodes},
 		{"workloads", LUAX_TABLE},
 		{NULL},
@@ -90,12 +97,16 @@ static int read_table(lua_State *L, const struct luax_source *src, struct tracin
 		t->name = strdup(lua_tostring(L, -1));
 	lua_pop(L, 1);
 	if (!t->name)
-		return luax_complain(src, "tracer", e, "a tracer is a name or { \"name\", mode = ... }");
+		return luax_complain(
+			src, "tracer", e, "a tracer is a name or { \"name\", mode = ... }");
 	rc = luax_read(L, -1, src, "tracer", fields, true, e);
-	if (!rc && t->mode && (strcmp(t->name, "ebpf") || (strcmp(t->mode, "sums") && strcmp(t->mode, "events"))))
-		rc = luax_complain(src, t->mode, e, "tracer '%s' has no mode '%s': ebpf has sums and events", t->name, t->mode);
+	if (!rc && t->mode &&
+		(strcmp(t->name, "ebpf") || (strcmp(t->mode, "sums") && strcmp(t->mode, "events"))))
+		rc = luax_complain(src, t->mode, e,
+			"tracer '%s' has no mode '%s': ebpf has sums and events", t->name, t->mode);
 	if (!rc && nodes && strcmp(nodes, "all") && strcmp(nodes, "one-server"))
-		rc = luax_complain(src, nodes, e, "tracer '%s': nodes is all or one-server, not '%s'", t->name, nodes);
+		rc = luax_complain(src, nodes, e,
+			"tracer '%s': nodes is all or one-server, not '%s'", t->name, nodes);
 	t->one_server = nodes && !strcmp(nodes, "one-server");
 	free(nodes);
 	snprintf(whose, sizeof(whose), "tracer '%s'", t->name);
@@ -114,14 +125,16 @@ int tracing_load(lua_State *L, const struct luax_source *src, struct tracing *ou
 	} else if (lua_istable(L, -1)) {
 		rc = read_table(L, src, &t, e);
 	} else {
-		rc = luax_complain(src, "tracer", e, "a tracer is a name or { \"name\", mode = ... }");
+		rc = luax_complain(
+			src, "tracer", e, "a tracer is a name or { \"name\", mode = ... }");
 	}
 	if (!rc && !known(t.name)) {
 		const char *near = luax_nearest(t.name, names);
 
-		rc = luax_complain(src, t.name, e, "there is no tracer '%s'%s%s%s; there are ebpf, ptrace, strace and sysstat%s",
-				   t.name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "",
-				   no_choice(t.name));
+		rc = luax_complain(src, t.name, e,
+			"there is no tracer '%s'%s%s%s; there are ebpf, ptrace, strace and sysstat%s",
+			t.name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "",
+			no_choice(t.name));
 	}
 	if (!rc)
 		rc = complete(&t, e);
@@ -144,14 +157,15 @@ int tracing_check(const struct tracing *t, struct cluster *c, struct err *e)
 	for (size_t i = 0; i < n; i++) {
 		struct member *m = i < c->n_servers ? c->servers[i] : c->clients[i - c->n_servers];
 
-		requests[i] = (struct node_request){.node = m->node, .op = "check",
-						    .args = json_pack("{s:o}", "what", json_sprintf("trace.%s", t->name))};
+		requests[i] = (struct node_request){.node = m->node,
+			.op = "check",
+			.args = json_pack("{s:o}", "what", json_sprintf("trace.%s", t->name))};
 	}
 	rc = node_call_all(requests, n, CHECK_TIMEOUT_S, e);
 	for (size_t i = 0; i < n; i++) {
 		if (!rc && !json_is_true(json_object_get(requests[i].result, "able")))
 			rc = err_set(e, -EOPNOTSUPP, "%s: %s", node_name(requests[i].node),
-				     json_string_value(json_object_get(requests[i].result, "reason")));
+				json_string_value(json_object_get(requests[i].result, "reason")));
 		json_decref(requests[i].result);
 	}
 	free(requests);
@@ -165,8 +179,10 @@ json_t *tracing_args(const struct tracing *t, const char *out, const char *stora
 	if (t->mode)
 		json_object_set_new(args, "mode", json_string(t->mode));
 	if (t->memory_bytes > 0)
-		json_object_set_new(args, "memory_bytes", json_integer((json_int_t)t->memory_bytes));
-	/* Events hold the path of each descriptor; sums must be told what counts as the server's disk. */
+		json_object_set_new(
+			args, "memory_bytes", json_integer((json_int_t)t->memory_bytes));
+	/* Events hold the path of each descriptor; sums must be told what counts as the server's
+	 * disk. */
 	if (storage && t->mode && !strcmp(t->mode, "sums"))
 		json_object_set_new(args, "paths", json_pack("[s]", storage));
 	return args;

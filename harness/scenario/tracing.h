@@ -3,7 +3,8 @@
  *
  *   tracer  = "ebpf"                                          one for all cells
  *   tracer  = { "ebpf", mode = "events", memory = "16MiB" }
- *   tracers = { "none", "ebpf", { "ebpf", mode = "events", nodes = "one-server", workloads = { "postmark" } } }
+ *   tracers = { "none", "ebpf", { "ebpf", mode = "events", nodes = "one-server", workloads = {
+ *   "postmark" } } }
  *
  * 'tracers' is a dimension of the plan, for scenarios that measure run times (measure = "runtime").
  */
@@ -35,12 +36,12 @@ bool tracing_has_log(const struct tracing *t);
 
 struct cluster;
 
-/* Can every node that it would trace have it? Asked of all at once. 0; -EOPNOTSUPP with the first that cannot and why;
- * another errno where a node did not answer. */
+/* Can every node that it would trace have it? Asked of all at once. 0; -EOPNOTSUPP with the first
+ * that cannot and why; another errno where a node did not answer. */
 int tracing_check(const struct tracing *t, struct cluster *c, struct err *e);
 
-/* Arguments of trace.start, or of process.start's member 'trace', without pids; 'storage' (may be NULL) is the folder
- * whose files are the server's. New reference. */
+/* Arguments of trace.start, or of process.start's member 'trace', without pids; 'storage' (may be
+ * NULL) is the folder whose files are the server's. New reference. */
 json_t *tracing_args(const struct tracing *t, const char *out, const char *storage);
 
 #endif

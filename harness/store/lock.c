@@ -37,8 +37,9 @@ int run_lock(const char *folder, int *out, struct err *e)
 		return err_errno(e, fd, "cannot lock the run '%s'", folder);
 	if (fcntl(fd, F_OFD_SETLK, &lock) < 0) {
 		rc = errno == EAGAIN || errno == EACCES
-			     ? err_set(e, -EBUSY, "the run '%s' is going on, in process %d", folder, (int)read_pid(fd))
-			     : err_errno(e, -errno, "cannot lock the run '%s'", folder);
+			? err_set(e, -EBUSY, "the run '%s' is going on, in process %d", folder,
+				  (int)read_pid(fd))
+			: err_errno(e, -errno, "cannot lock the run '%s'", folder);
 		close(fd);
 		return rc;
 	}

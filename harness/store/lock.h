@@ -12,7 +12,8 @@
 /* '*fd' is closed to give it back. -EBUSY: another process has it, and which. */
 int run_lock(const char *folder, int *fd, struct err *e);
 
-/* Is somebody at it? Takes nothing, so that it can be asked at any time. '*pid' (may be NULL) is who said so last. */
+/* Is somebody at it? Takes nothing, so that it can be asked at any time. '*pid' (may be NULL) is
+ * who said so last. */
 bool run_is_locked(const char *folder, pid_t *pid);
 
 #endif

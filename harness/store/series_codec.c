@@ -178,7 +178,8 @@ static void get_column(struct reader *r, struct column *c, const struct column *
 		return;
 	}
 	for (size_t i = 0; i < c->n && !r->bad; i++)
-		c->v[i] = i && (alike || counting) ? c->v[i - 1] + counting : get_value(r, c, counting ? 0 : how, &before);
+		c->v[i] = i && (alike || counting) ? c->v[i - 1] + counting
+						   : get_value(r, c, counting ? 0 : how, &before);
 }
 
 /* 'values' has room for all columns of 'n'. */
@@ -188,7 +189,8 @@ static void set_columns(struct column columns[COLUMNS], uint64_t *values, size_t
 		columns[i] = (struct column){.v = values + i * n, .n = n, .real = i == 2 || i == 3};
 }
 
-int squeeze_write(const struct sample *samples, size_t n, unsigned char **out, size_t *size, struct err *e)
+int series_encode(
+	const struct sample *samples, size_t n, unsigned char **out, size_t *size, struct err *e)
 {
 	struct column c[COLUMNS];
 	uint64_t *values = calloc(COLUMNS * n + 1, sizeof(*values));
@@ -216,7 +218,7 @@ int squeeze_write(const struct sample *samples, size_t n, unsigned char **out, s
 	return 0;
 }
 
-int squeeze_read(const void *data, size_t size, struct sample **out, size_t *n, struct err *e)
+int series_decode(const void *data, size_t size, struct sample **out, size_t *n, struct err *e)
 {
 	struct reader r = {.p = data, .end = (const unsigned char *)data + size};
 	uint64_t number = get_number(&r), *values;

@@ -13,12 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* 3: cells without a tracer; 4: attempts without a key; 5: a row a sample. They are read as they are; 5 becomes 6 when
- * samples are written. */
+/* 3: cells without a tracer; 4: attempts without a key; 5: a row a sample. They are read as they
+ * are; 5 becomes 6 when samples are written. */
 #define VERSION "6"
 #define OLDEST_VERSION "3"
 
-/* A reader holds a writer up for as long as it reads; one that was stopped in the middle must not end a night's run. */
+/* A reader holds a writer up for as long as it reads; one that was stopped in the middle must not
+ * end a night's run. */
 #define BUSY_TIMEOUT_MS 120000
 
 static const char schema[] =
@@ -29,8 +30,7 @@ static const char schema[] =
 	"CREATE TABLE attempt (id INTEGER PRIMARY KEY, cell INTEGER REFERENCES cell, number INTEGER, outcome TEXT,"
 	" reason TEXT, started_ns INTEGER, start_ns INTEGER, onset_ns INTEGER, offset_ns INTEGER, ended_ns INTEGER,"
 	" seconds INTEGER, detail TEXT, key TEXT, UNIQUE (cell, number));"
-	"CREATE UNIQUE INDEX completed_once ON attempt (cell) WHERE outcome = 'confirmed';"
-	STORE_SERIES
+	"CREATE UNIQUE INDEX completed_once ON attempt (cell) WHERE outcome = 'confirmed';" STORE_SERIES
 	"CREATE TABLE event (attempt INTEGER REFERENCES attempt, number INTEGER, kind TEXT, server TEXT, client TEXT,"
 	" time_s REAL, detail TEXT, PRIMARY KEY (attempt, number)) WITHOUT ROWID;"
 	"CREATE TABLE file (attempt INTEGER REFERENCES attempt, path TEXT PRIMARY KEY, size INTEGER, sha256 TEXT)"
@@ -49,15 +49,18 @@ const char *outcome_name(enum outcome o)
 
 int store_fail(struct store *s, struct err *e, const char *doing)
 {
-	return err_set(e, sqlite3_errcode(s->db) == SQLITE_FULL ? -ENOSPC : -EIO, "cannot %s in '%s/run.db': %s", doing, s->folder, sqlite3_errmsg(s->db));
+	return err_set(e, sqlite3_errcode(s->db) == SQLITE_FULL ? -ENOSPC : -EIO,
+		"cannot %s in '%s/run.db': %s", doing, s->folder, sqlite3_errmsg(s->db));
 }
 
 int store_exec(struct store *s, const char *sql, struct err *e, const char *doing)
 {
-	return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : store_fail(s, e, doing);
+	return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0
+								       : store_fail(s, e, doing);
 }
 
-int store_statement(struct store *s, sqlite3_stmt **out, struct err *e, const char *sql, const char *types, ...)
+int store_statement(
+	struct store *s, sqlite3_stmt **out, struct err *e, const char *sql, const char *types, ...)
 {
 	sqlite3_stmt *st = NULL;
 	va_list ap;
@@ -69,14 +72,11 @@ int store_statement(struct store *s, sqlite3_stmt **out, struct err *e, const ch
 		const void *data;
 
 		switch (types[i - 1]) {
-		case 'i':
-			rc = sqlite3_bind_int64(st, i, va_arg(ap, int64_t));
-			break;
-		case 'd':
-			rc = sqlite3_bind_double(st, i, va_arg(ap, double));
-			break;
+		case 'i': rc = sqlite3_bind_int64(st, i, va_arg(ap, int64_t)); break;
+		case 'd': rc = sqlite3_bind_double(st, i, va_arg(ap, double)); break;
 		case 's':
-			rc = sqlite3_bind_text(st, i, va_arg(ap, const char *), -1, SQLITE_TRANSIENT);
+			rc = sqlite3_bind_text(
+				st, i, va_arg(ap, const char *), -1, SQLITE_TRANSIENT);
 			break;
 		case 'b':
 			data = va_arg(ap, const void *);
@@ -85,8 +85,10 @@ int store_statement(struct store *s, sqlite3_stmt **out, struct err *e, const ch
 		default:
 			j = va_arg(ap, const json_t *);
 			if (j)
-				rc = sqlite3_bind_text(st, i, json_dumps(j, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY),
-						       -1, free);
+				rc = sqlite3_bind_text(st, i,
+					json_dumps(
+						j, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY),
+					-1, free);
 		}
 	}
 	va_end(ap);
@@ -124,7 +126,8 @@ static int open_db(const char *folder, int flags, struct store **out, struct err
 		goto out;
 	}
 	if (sqlite3_open_v2(path, &s->db, flags, NULL) != SQLITE_OK) {
-		rc = err_set(e, -ENOENT, "cannot open '%s': %s", path, s->db ? sqlite3_errmsg(s->db) : "out of memory");
+		rc = err_set(e, -ENOENT, "cannot open '%s': %s", path,
+			s->db ? sqlite3_errmsg(s->db) : "out of memory");
 		goto out;
 	}
 	sqlite3_busy_timeout(s->db, BUSY_TIMEOUT_MS);
@@ -138,7 +141,8 @@ out:
 	return rc;
 }
 
-/* What detectors see of names and numbers is drawn from this key, so that nobody can draw it again. */
+/* What detectors see of names and numbers is drawn from this key, so that nobody can draw it
+ * again. */
 static int put_blind_key(struct store *s, struct err *e)
 {
 	unsigned char key[16];
@@ -206,10 +210,13 @@ int store_open(const char *folder, struct store **out, struct err *e)
 	char *path = NULL, *packed = NULL, *version;
 	int rc = 0;
 
-	if (asprintf(&path, "%s/run.db", folder) < 0 || asprintf(&packed, "%s/run.db.gz", folder) < 0)
+	if (asprintf(&path, "%s/run.db", folder) < 0 ||
+		asprintf(&packed, "%s/run.db.gz", folder) < 0)
 		return err_errno(e, -ENOMEM, "cannot open '%s'", folder);
 	if (access(path, F_OK) == 0 || access(packed, F_OK) < 0) {
-		rc = access(path, R_OK) ? err_set(e, -ENOENT, "'%s' is no run: there is no run.db in it", folder) : 0;
+		rc = access(path, R_OK)
+			? err_set(e, -ENOENT, "'%s' is no run: there is no run.db in it", folder)
+			: 0;
 		if (!rc)
 			rc = open_db(folder, SQLITE_OPEN_READWRITE, &s, e);
 	} else {
@@ -223,8 +230,10 @@ int store_open(const char *folder, struct store **out, struct err *e)
 		return rc;
 	version = store_get(s, "store_version");
 	if (!version || strlen(version) != 1 || *version < *OLDEST_VERSION || *version > *VERSION)
-		rc = err_set(e, -EINVAL, "'%s/run.db' is %s%s; this program reads versions " OLDEST_VERSION " to " VERSION, folder,
-			     version ? "of version " : "no run store", version ? version : "");
+		rc = err_set(e, -EINVAL,
+			"'%s/run.db' is %s%s; this program reads versions " OLDEST_VERSION
+			" to " VERSION,
+			folder, version ? "of version " : "no run store", version ? version : "");
 	free(version);
 	if (rc)
 		store_close(s);
@@ -261,7 +270,8 @@ const char *store_run_id(const struct store *s)
 int store_set(struct store *s, const char *key, const char *value, struct err *e)
 {
 	sqlite3_stmt *st;
-	int rc = store_statement(s, &st, e, "INSERT OR REPLACE INTO fact VALUES (?, ?)", "ss", key, value);
+	int rc = store_statement(
+		s, &st, e, "INSERT OR REPLACE INTO fact VALUES (?, ?)", "ss", key, value);
 
 	return rc ? rc : store_finish(s, st, e, "write a fact");
 }
@@ -296,23 +306,25 @@ void store_rollback(struct store *s)
 	sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
 }
 
-int store_put_plan(struct store *s, const struct scenario *sc, const struct plan *p, char *const servers[],
-		   struct err *e)
+int store_put_plan(struct store *s, const struct scenario *sc, const struct plan *p,
+	char *const servers[], struct err *e)
 {
 	int rc = store_begin(s, e);
 
 	for (size_t i = 0; i < p->n && !rc; i++) {
 		const struct cell *c = &p->cells[i];
-		const struct part *w = &sc->workloads[c->workload], *f = c->fault == SIZE_MAX ? NULL : &sc->faults[c->fault];
+		const struct part *w = &sc->workloads[c->workload],
+				  *f = c->fault == SIZE_MAX ? NULL : &sc->faults[c->fault];
 		json_t *victims = c->n_victims ? json_array() : NULL;
 		sqlite3_stmt *st;
 
 		for (size_t k = 0; k < c->n_victims; k++)
 			json_array_append_new(victims, json_string(servers[c->victims[k]]));
-		rc = store_statement(s, &st, e, "INSERT INTO cell VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?)", "iisjsjsijs",
-			       (int64_t)c->number, (int64_t)c->training, w->label, w->params, cell_fault(sc, c),
-			       f ? f->params : NULL, f ? f->resource : NULL, (int64_t)c->repeat, victims,
-			       sc->tracers[c->tracer].label);
+		rc = store_statement(s, &st, e,
+			"INSERT INTO cell VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?)",
+			"iisjsjsijs", (int64_t)c->number, (int64_t)c->training, w->label, w->params,
+			cell_fault(sc, c), f ? f->params : NULL, f ? f->resource : NULL,
+			(int64_t)c->repeat, victims, sc->tracers[c->tracer].label);
 		json_decref(victims);
 		if (!rc)
 			rc = store_finish(s, st, e, "write the plan");
@@ -327,7 +339,8 @@ int store_put_plan(struct store *s, const struct scenario *sc, const struct plan
 int store_skip_tracer(struct store *s, const char *tracer, const char *reason, struct err *e)
 {
 	sqlite3_stmt *st;
-	int rc = store_statement(s, &st, e, "UPDATE cell SET skipped = ? WHERE tracer = ?", "ss", reason, tracer);
+	int rc = store_statement(
+		s, &st, e, "UPDATE cell SET skipped = ? WHERE tracer = ?", "ss", reason, tracer);
 
 	return rc ? rc : store_finish(s, st, e, "write a skip");
 }
@@ -335,7 +348,9 @@ int store_skip_tracer(struct store *s, const char *tracer, const char *reason, s
 int store_skip(struct store *s, const char *fault, const char *reason, struct err *e)
 {
 	sqlite3_stmt *st;
-	int rc = store_statement(s, &st, e, "UPDATE cell SET skipped = ? WHERE fault = ? AND NOT training", "ss", reason, fault);
+	int rc = store_statement(s, &st, e,
+		"UPDATE cell SET skipped = ? WHERE fault = ? AND NOT training", "ss", reason,
+		fault);
 
 	return rc ? rc : store_finish(s, st, e, "write a skip");
 }

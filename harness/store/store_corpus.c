@@ -30,7 +30,8 @@ static int unpack(const char *path, unsigned char **out, size_t *size, struct er
 		if (n < room)
 			continue;
 		if (room >= UNPACKED_MAX) {
-			rc = err_set(e, -EFBIG, "'%s' unpacks to more than %d MiB", path, UNPACKED_MAX >> 20);
+			rc = err_set(e, -EFBIG, "'%s' unpacks to more than %d MiB", path,
+				UNPACKED_MAX >> 20);
 			goto out;
 		}
 		more = sqlite3_realloc64(data, room *= 2);
@@ -67,7 +68,7 @@ int store_load_packed(struct store *s, const char *path, struct err *e)
 	if (rc)
 		return rc;
 	if (sqlite3_deserialize(s->db, "main", data, (sqlite3_int64)size, (sqlite3_int64)size,
-				SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY) != SQLITE_OK)
+		    SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY) != SQLITE_OK)
 		return store_fail(s, e, "read what was packed");
 	s->packed = true;
 	return 0;
@@ -91,7 +92,8 @@ static int pack(const char *from, const char *to, struct err *e)
 	return rc;
 }
 
-/* What judging does not need, and what is nobody's business: hosts, keys, paths, what was said of the run. */
+/* What judging does not need, and what is nobody's business: hosts, keys, paths, what was said of
+ * the run. */
 static const char strip[] =
 	"DELETE FROM verdict; DELETE FROM model; DELETE FROM file;"
 	"UPDATE attempt SET detail = NULL;"
@@ -117,7 +119,8 @@ int store_pack(struct store *s, const char *folder, bool whole, struct err *e)
 	rc = file_mkdirs(folder, 0755, e);
 	if (rc)
 		return rc;
-	if (asprintf(&copy, "%s/run.db.tmp", folder) < 0 || asprintf(&packed, "%s/run.db.gz", folder) < 0) {
+	if (asprintf(&copy, "%s/run.db.tmp", folder) < 0 ||
+		asprintf(&packed, "%s/run.db.gz", folder) < 0) {
 		rc = err_errno(e, -ENOMEM, "cannot pack '%s'", s->folder);
 		goto out;
 	}

@@ -7,24 +7,29 @@
 
 int store_attempts(struct store *s, json_t **rows, struct err *e)
 {
-	return store_query(s, "SELECT id, cell, number, outcome, key FROM attempt ORDER BY id", 0, rows, e);
+	return store_query(
+		s, "SELECT id, cell, number, outcome, key FROM attempt ORDER BY id", 0, rows, e);
 }
 
 int store_traced(struct store *s, json_t **rows, struct err *e)
 {
 	return store_query(s,
-			   "SELECT id AS attempt, cell, number, start_ns, seconds, detail AS detail_json,"
-			   " (SELECT count(*) FROM file WHERE file.attempt = attempt.id) AS files"
-			   " FROM attempt WHERE outcome = 'confirmed' ORDER BY id", 0, rows, e);
+		"SELECT id AS attempt, cell, number, start_ns, seconds, detail AS detail_json,"
+		" (SELECT count(*) FROM file WHERE file.attempt = attempt.id) AS files"
+		" FROM attempt WHERE outcome = 'confirmed' ORDER BY id",
+		0, rows, e);
 }
 
 int store_check_files(struct store *s, int64_t attempt, struct err *why)
 {
 	json_t *rows = NULL, *row;
 	size_t i;
-	int rc = store_query(s, "SELECT path, size, sha256 FROM file WHERE attempt = ? ORDER BY path", attempt, &rows, why);
+	int rc = store_query(s,
+		"SELECT path, size, sha256 FROM file WHERE attempt = ? ORDER BY path", attempt,
+		&rows, why);
 
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(rows, i, row)
+	{
 		const char *path = json_string_value(json_object_get(row, "path"));
 		char hex[65] = "", *full;
 		int64_t size;
@@ -36,10 +41,13 @@ int store_check_files(struct store *s, int64_t attempt, struct err *why)
 			break;
 		}
 		if (store_hash_file(full, hex, &size, false, why))
-			rc = err_set(why, -EBADMSG, "its file '%s' is missing or cannot be read", path);
+			rc = err_set(
+				why, -EBADMSG, "its file '%s' is missing or cannot be read", path);
 		else if (size != json_integer_value(json_object_get(row, "size")) ||
-			 strcmp(hex, json_string_value(json_object_get(row, "sha256"))))
-			rc = err_set(why, -EBADMSG, "its file '%s' is not what was written: its checksum is another", path);
+			strcmp(hex, json_string_value(json_object_get(row, "sha256"))))
+			rc = err_set(why, -EBADMSG,
+				"its file '%s' is not what was written: its checksum is another",
+				path);
 		free(full);
 	}
 	json_decref(rows);
@@ -53,13 +61,14 @@ int store_spoil(struct store *s, int64_t cell, int64_t number, const char *reaso
 
 	if (!rc)
 		rc = store_statement(s, &st, e,
-				     "DELETE FROM verdict WHERE attempt = (SELECT id FROM attempt WHERE cell = ? AND number = ?)",
-				     "ii", cell, number);
+			"DELETE FROM verdict WHERE attempt = (SELECT id FROM attempt WHERE cell = ? AND number = ?)",
+			"ii", cell, number);
 	if (!rc)
 		rc = store_finish(s, st, e, "drop verdicts");
 	if (!rc)
-		rc = store_statement(s, &st, e, "UPDATE attempt SET outcome = 'invalid', reason = ? WHERE cell = ? AND number = ?",
-				     "sii", reason, cell, number);
+		rc = store_statement(s, &st, e,
+			"UPDATE attempt SET outcome = 'invalid', reason = ? WHERE cell = ? AND number = ?",
+			"sii", reason, cell, number);
 	if (!rc)
 		rc = store_finish(s, st, e, "spoil an attempt");
 	if (!rc)
@@ -81,7 +90,8 @@ int store_drop_attempt(struct store *s, int64_t attempt, struct err *e)
 		char sql[96];
 		sqlite3_stmt *st;
 
-		snprintf(sql, sizeof(sql), "DELETE FROM %s WHERE %s = ?", last ? "attempt" : tables[i], last ? "id" : "attempt");
+		snprintf(sql, sizeof(sql), "DELETE FROM %s WHERE %s = ?",
+			last ? "attempt" : tables[i], last ? "id" : "attempt");
 		rc = store_statement(s, &st, e, sql, "i", attempt);
 		if (!rc)
 			rc = store_finish(s, st, e, "drop an attempt");
@@ -101,8 +111,8 @@ int store_unskip(struct store *s, struct err *e)
 int store_unjudged(struct store *s, json_t **rows, struct err *e)
 {
 	return store_query(s,
-			   "SELECT attempt.id AS attempt, cell FROM attempt JOIN cell ON cell.number = attempt.cell"
-			   " WHERE outcome = 'confirmed' AND NOT training"
-			   " AND NOT EXISTS (SELECT 1 FROM verdict WHERE verdict.attempt = attempt.id) ORDER BY cell",
-			   0, rows, e);
+		"SELECT attempt.id AS attempt, cell FROM attempt JOIN cell ON cell.number = attempt.cell"
+		" WHERE outcome = 'confirmed' AND NOT training"
+		" AND NOT EXISTS (SELECT 1 FROM verdict WHERE verdict.attempt = attempt.id) ORDER BY cell",
+		0, rows, e);
 }

@@ -1,5 +1,6 @@
 /*
- * Samples: a row a metric and server of an attempt; in stores of version 5 and older, a row a sample.
+ * Samples: a row a metric and server of an attempt; in stores of version 5 and older, a row a
+ * sample.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +14,8 @@ bool store_has_table(struct store *s, const char *name)
 	sqlite3_stmt *st;
 	bool there;
 
-	if (store_statement(s, &st, NULL, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", "s", name))
+	if (store_statement(s, &st, NULL,
+		    "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", "s", name))
 		return false;
 	there = sqlite3_step(st) == SQLITE_ROW;
 	sqlite3_finalize(st);
@@ -30,41 +32,46 @@ static int make_room(struct store *s, struct err *e)
 		return 0;
 	version = store_get(s, "store_version");
 	if (!version || strcmp(version, "5"))
-		rc = err_set(e, -EINVAL, "'%s/run.db' is of version %s, which is read but no longer written", s->folder,
-			     version ? version : "?");
+		rc = err_set(e, -EINVAL,
+			"'%s/run.db' is of version %s, which is read but no longer written",
+			s->folder, version ? version : "?");
 	else
-		rc = store_exec(s, STORE_SERIES "UPDATE fact SET value = '6' WHERE key = 'store_version'", e, "make a table");
+		rc = store_exec(s,
+			STORE_SERIES "UPDATE fact SET value = '6' WHERE key = 'store_version'", e,
+			"make a table");
 	free(version);
 	return rc;
 }
 
-static int put_series(struct store *s, int64_t attempt, const char *server, const struct sample *samples, size_t n,
-		      struct err *e)
+static int put_series(struct store *s, int64_t attempt, const char *server,
+	const struct sample *samples, size_t n, struct err *e)
 {
 	unsigned char *data = NULL;
 	size_t size;
 	sqlite3_stmt *st;
-	int rc = squeeze_write(samples, n, &data, &size, e);
+	int rc = series_encode(samples, n, &data, &size, e);
 
 	if (!rc)
-		rc = store_statement(s, &st, e, "INSERT INTO series VALUES (?, ?, ?, ?)", "issb", attempt,
-				     metric_name(samples->metric), server, data, size);
+		rc = store_statement(s, &st, e, "INSERT INTO series VALUES (?, ?, ?, ?)", "issb",
+			attempt, metric_name(samples->metric), server, data, size);
 	if (!rc)
 		rc = store_finish(s, st, e, "write samples");
 	free(data);
 	return rc;
 }
 
-int store_put_samples(struct store *s, int64_t attempt, char *const servers[], const struct sample *samples, size_t n,
-		      struct err *e)
+int store_put_samples(struct store *s, int64_t attempt, char *const servers[],
+	const struct sample *samples, size_t n, struct err *e)
 {
 	int rc = n ? make_room(s, e) : 0;
 
 	for (size_t from = 0, to; from < n && !rc; from = to) {
 		to = from + 1;
-		while (to < n && samples[to].metric == samples[from].metric && samples[to].server == samples[from].server)
+		while (to < n && samples[to].metric == samples[from].metric &&
+			samples[to].server == samples[from].server)
 			to++;
-		rc = put_series(s, attempt, servers[samples[from].server], samples + from, to - from, e);
+		rc = put_series(
+			s, attempt, servers[samples[from].server], samples + from, to - from, e);
 	}
 	return rc;
 }
@@ -88,12 +95,14 @@ int store_drop_samples(struct store *s, int64_t attempt, struct err *e)
 	return rc;
 }
 
-static int each_packed(struct store *s, int64_t attempt, store_series_fn fn, void *ctx, struct err *e)
+static int each_packed(
+	struct store *s, int64_t attempt, store_series_fn fn, void *ctx, struct err *e)
 {
 	sqlite3_stmt *st;
 	int rc = store_statement(s, &st, e,
-				 "SELECT metric, server, samples FROM series WHERE attempt = ? ORDER BY metric, server", "i",
-				 attempt), step = SQLITE_DONE;
+		    "SELECT metric, server, samples FROM series WHERE attempt = ? ORDER BY metric, server",
+		    "i", attempt),
+	    step = SQLITE_DONE;
 
 	if (rc)
 		return rc;
@@ -104,9 +113,10 @@ static int each_packed(struct store *s, int64_t attempt, store_series_fn fn, voi
 		struct sample *samples = NULL;
 		size_t n;
 
-		rc = squeeze_read(data, (size_t)sqlite3_column_bytes(st, 2), &samples, &n, e);
+		rc = series_decode(data, (size_t)sqlite3_column_bytes(st, 2), &samples, &n, e);
 		if (rc)
-			err_prefix(e, rc, "'%s/run.db', attempt %lld, %s of %s", s->folder, (long long)attempt, metric, server);
+			err_prefix(e, rc, "'%s/run.db', attempt %lld, %s of %s", s->folder,
+				(long long)attempt, metric, server);
 		else
 			rc = fn(ctx, metric, server, samples, n, e);
 		free(samples);
@@ -135,7 +145,8 @@ static int hand_over(struct gathered *g, store_series_fn fn, void *ctx, struct e
 	return rc;
 }
 
-static int gather(struct gathered *g, sqlite3_stmt *st, store_series_fn fn, void *ctx, struct err *e)
+static int gather(
+	struct gathered *g, sqlite3_stmt *st, store_series_fn fn, void *ctx, struct err *e)
 {
 	const char *metric = (const char *)sqlite3_column_text(st, 0);
 	const char *server = (const char *)sqlite3_column_text(st, 1);
@@ -159,9 +170,10 @@ static int gather(struct gathered *g, sqlite3_stmt *st, store_series_fn fn, void
 	if (!rc && (!g->metric || !g->server))
 		rc = err_errno(e, -ENOMEM, "cannot read samples");
 	if (!rc)
-		g->samples[g->n++] = (struct sample){
-			.second = (int32_t)sqlite3_column_int64(st, 2), .count = (uint64_t)sqlite3_column_int64(st, 3),
-			.sum_s = sqlite3_column_double(st, 4), .max_s = sqlite3_column_double(st, 5),
+		g->samples[g->n++] = (struct sample){.second = (int32_t)sqlite3_column_int64(st, 2),
+			.count = (uint64_t)sqlite3_column_int64(st, 3),
+			.sum_s = sqlite3_column_double(st, 4),
+			.max_s = sqlite3_column_double(st, 5),
 			.bytes = (uint64_t)sqlite3_column_int64(st, 6)};
 	return rc;
 }
@@ -171,8 +183,10 @@ static int each_row(struct store *s, int64_t attempt, store_series_fn fn, void *
 	struct gathered g = {0};
 	sqlite3_stmt *st;
 	int rc = store_statement(s, &st, e,
-				 "SELECT metric, server, second, count, sum_s, max_s, bytes FROM sample WHERE attempt = ?"
-				 " ORDER BY metric, server, second", "i", attempt), step = SQLITE_DONE;
+		    "SELECT metric, server, second, count, sum_s, max_s, bytes FROM sample WHERE attempt = ?"
+		    " ORDER BY metric, server, second",
+		    "i", attempt),
+	    step = SQLITE_DONE;
 
 	if (rc)
 		return rc;

@@ -12,10 +12,12 @@ int store_put_attempt(struct store *s, struct attempt_row *row, struct err *e)
 	sqlite3_stmt *st;
 	int rc;
 
-	rc = store_statement(s, &st, e, "INSERT INTO attempt VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", "iissiiiiiijs",
-		       (int64_t)row->cell, (int64_t)row->number, outcome_name(row->outcome), row->reason,
-		       row->started_ns, row->start_ns, row->onset_ns, row->offset_ns, row->ended_ns,
-		       (int64_t)row->seconds, row->detail, row->key);
+	rc = store_statement(s, &st, e,
+		"INSERT INTO attempt VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		"iissiiiiiijs", (int64_t)row->cell, (int64_t)row->number,
+		outcome_name(row->outcome), row->reason, row->started_ns, row->start_ns,
+		row->onset_ns, row->offset_ns, row->ended_ns, (int64_t)row->seconds, row->detail,
+		row->key);
 	if (!rc)
 		rc = store_finish(s, st, e, "write an attempt");
 	if (!rc)
@@ -29,11 +31,8 @@ static json_t *event_detail(const struct event *v)
 	json_t *d = json_pack("{s:f, s:I}", "last_s", v->last_s, "count", (json_int_t)v->count);
 	const struct {
 		const char *key, *value;
-	} texts[] = {{"call", v->call},
-		     {"error", v->error},
-		     {"signal", v->signal},
-		     {"place", event_place_name(v->place)},
-		     {"state", link_state_name(v->state)}};
+	} texts[] = {{"call", v->call}, {"error", v->error}, {"signal", v->signal},
+		{"place", event_place_name(v->place)}, {"state", link_state_name(v->state)}};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (texts[i].value)
@@ -50,7 +49,7 @@ static json_t *event_detail(const struct event *v)
 }
 
 int store_put_events(struct store *s, int64_t attempt, char *const servers[], char *const clients[],
-		     const struct event *events, size_t n, struct err *e)
+	const struct event *events, size_t n, struct err *e)
 {
 	int rc = 0;
 
@@ -59,9 +58,10 @@ int store_put_events(struct store *s, int64_t attempt, char *const servers[], ch
 		json_t *detail = event_detail(v);
 		sqlite3_stmt *st;
 
-		rc = store_statement(s, &st, e, "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?)", "iisssdj", attempt,
-			       (int64_t)i + 1, event_kind_name(v->kind), v->server < 0 ? NULL : servers[v->server],
-			       v->client < 0 ? NULL : clients[v->client], v->first_s, detail);
+		rc = store_statement(s, &st, e, "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?)",
+			"iisssdj", attempt, (int64_t)i + 1, event_kind_name(v->kind),
+			v->server < 0 ? NULL : servers[v->server],
+			v->client < 0 ? NULL : clients[v->client], v->first_s, detail);
 		json_decref(detail);
 		if (!rc)
 			rc = store_finish(s, st, e, "write an event");
@@ -118,24 +118,28 @@ int store_put_file(struct store *s, int64_t attempt, const char *path, struct er
 	rc = store_hash_file(full, hex, &size, true, e);
 	free(full);
 	if (!rc)
-		rc = store_statement(s, &st, e, "INSERT INTO file VALUES (?, ?, ?, ?)", "isis", attempt, path, size, hex);
+		rc = store_statement(s, &st, e, "INSERT INTO file VALUES (?, ?, ?, ?)", "isis",
+			attempt, path, size, hex);
 	return rc ? rc : store_finish(s, st, e, "list a file");
 }
 
-int store_put_model(struct store *s, const char *detector, const json_t *params, const json_t *model, struct err *e)
+int store_put_model(struct store *s, const char *detector, const json_t *params,
+	const json_t *model, struct err *e)
 {
 	sqlite3_stmt *st;
-	int rc = store_statement(s, &st, e, "INSERT OR REPLACE INTO model VALUES (?, ?, ?)", "sjj", detector, params, model);
+	int rc = store_statement(s, &st, e, "INSERT OR REPLACE INTO model VALUES (?, ?, ?)", "sjj",
+		detector, params, model);
 
 	return rc ? rc : store_finish(s, st, e, "write a model");
 }
 
-int store_put_verdict(struct store *s, int64_t attempt, const char *detector, const json_t *verdict, struct err *e)
+int store_put_verdict(struct store *s, int64_t attempt, const char *detector, const json_t *verdict,
+	struct err *e)
 {
 	const char *metric = json_string_value(json_object_get(verdict, "metric"));
 	sqlite3_stmt *st;
-	int rc = store_statement(s, &st, e, "INSERT OR REPLACE INTO verdict VALUES (?, ?, ?, ?)", "issj", attempt, detector,
-			   metric ? metric : "any", verdict);
+	int rc = store_statement(s, &st, e, "INSERT OR REPLACE INTO verdict VALUES (?, ?, ?, ?)",
+		"issj", attempt, detector, metric ? metric : "any", verdict);
 
 	return rc ? rc : store_finish(s, st, e, "write a verdict");
 }

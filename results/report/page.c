@@ -11,14 +11,14 @@
 
 /* Shown as they are read; later files use what earlier ones define. */
 static const char *const styles[] = {"vendor/uplot/uPlot.min.css", "style.css", NULL};
-static const char *const scripts[] = {"vendor/uplot/LICENSE", "vendor/uplot/uPlot.iife.min.js", "dom.js", "data.js",
-				      "head.js", "matrix.js", "chart.js", "cell.js", "cells.js", "overhead.js", "doses.js", "run.js",
-				      "main.js", NULL};
+static const char *const scripts[] = {"vendor/uplot/LICENSE", "vendor/uplot/uPlot.iife.min.js",
+	"dom.js", "data.js", "head.js", "matrix.js", "chart.js", "cell.js", "cells.js",
+	"overhead.js", "doses.js", "run.js", "main.js", NULL};
 
 enum { HASH_SIZE = 64 };
 
 struct page {
-	char *text;          /* page.html, cut at its marks */
+	char *text; /* page.html, cut at its marks */
 	char *style, *script;
 };
 
@@ -57,9 +57,12 @@ static int read_parts(const char *const names[], char **out, struct err *e)
 		char *text = NULL;
 
 		rc = read_part(names[i], &text, e);
-		if (!rc && (strstr(text, "</script") || strstr(text, "</style") || strstr(text, "<!--")))
-			rc = err_set(e, -EINVAL, "'results/report/%s' cannot stand in a page: it holds a tag that ends it",
-				     names[i]);
+		if (!rc &&
+			(strstr(text, "</script") || strstr(text, "</style") ||
+				strstr(text, "<!--")))
+			rc = err_set(e, -EINVAL,
+				"'results/report/%s' cannot stand in a page: it holds a tag that ends it",
+				names[i]);
 		if (!rc)
 			fprintf(f, strstr(names[i], "LICENSE") ? "/*\n%s*/\n" : "%s\n", text);
 		free(text);
@@ -76,7 +79,8 @@ static int read_parts(const char *const names[], char **out, struct err *e)
 int page_new(struct page **out, struct err *e)
 {
 	struct page *p = calloc(1, sizeof(*p));
-	int rc = p ? read_part("page.html", &p->text, e) : err_errno(e, -ENOMEM, "cannot make a report");
+	int rc = p ? read_part("page.html", &p->text, e)
+		   : err_errno(e, -ENOMEM, "cannot make a report");
 
 	if (!rc)
 		rc = read_parts(styles, &p->style, e);
@@ -139,7 +143,8 @@ static int put_until(char **text, const char *mark, FILE *f, struct err *e)
 	char *at = strstr(*text, mark);
 
 	if (!at)
-		return err_set(e, -EINVAL, "'results/report/page.html' is without its mark '%s'", mark);
+		return err_set(
+			e, -EINVAL, "'results/report/page.html' is without its mark '%s'", mark);
 	fwrite(*text, 1, (size_t)(at - *text), f);
 	*text = at + strlen(mark);
 	return 0;
@@ -154,8 +159,9 @@ int page_begin(struct page *p, const char *title, const json_t *index, FILE *f, 
 	hash_text(p->script, script);
 	rc = put_until(&text, "{{policy}}", f, e);
 	if (!rc) {
-		fprintf(f, "default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'", style,
-			script);
+		fprintf(f,
+			"default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'",
+			style, script);
 		rc = put_until(&text, "{{title}}", f, e);
 	}
 	if (!rc) {
@@ -184,7 +190,9 @@ int page_block(struct page *p, int64_t attempt, const json_t *data, FILE *f, str
 	(void)p;
 	if (!text)
 		rc = err_set(e, -EINVAL, "cannot write attempt %lld as JSON", (long long)attempt);
-	else if (!packed || compress2(packed, &packed_size, (const unsigned char *)text, size, Z_DEFAULT_COMPRESSION) != Z_OK)
+	else if (!packed ||
+		compress2(packed, &packed_size, (const unsigned char *)text, size,
+			Z_DEFAULT_COMPRESSION) != Z_OK)
 		rc = err_errno(e, -ENOMEM, "cannot pack attempt %lld", (long long)attempt);
 	if (!rc) {
 		coded = malloc(packed_size / 3 * 4 + 8);
@@ -193,8 +201,9 @@ int page_block(struct page *p, int64_t attempt, const json_t *data, FILE *f, str
 	}
 	if (!rc) {
 		EVP_EncodeBlock(coded, packed, (int)packed_size);
-		fprintf(f, "<script type=\"application/octet-stream\" id=\"attempt-%lld\">%s</script>\n", (long long)attempt,
-			coded);
+		fprintf(f,
+			"<script type=\"application/octet-stream\" id=\"attempt-%lld\">%s</script>\n",
+			(long long)attempt, coded);
 		rc = written(f, e);
 	}
 	free(coded);

@@ -1,11 +1,12 @@
 /*
  * The report's page: one HTML file that needs nothing else, neither other files nor the network.
  *
- * The page's own text, style and scripts (results/report/, with the charting library in vendor/) are put in
- * as they are; what comes from a run is data and never markup. It stands in script elements that no browser
- * executes: the index as JSON (ASCII, '<' escaped), and one block an attempt, which is JSON, deflated (zlib)
- * and in base64, unpacked by the browser's DecompressionStream when somebody opens the cell. The page's policy
- * allows the style and the scripts that it was written with, by their SHA-256, and nothing else.
+ * The page's own text, style and scripts (results/report/, with the charting library in vendor/)
+ * are put in as they are; what comes from a run is data and never markup. It stands in script
+ * elements that no browser executes: the index as JSON (ASCII, '<' escaped), and one block an
+ * attempt, which is JSON, deflated (zlib) and in base64, unpacked by the browser's
+ * DecompressionStream when somebody opens the cell. The page's policy allows the style and the
+ * scripts that it was written with, by their SHA-256, and nothing else.
  */
 #ifndef CULPRIT_RESULTS_PAGE_H
 #define CULPRIT_RESULTS_PAGE_H
@@ -22,8 +23,8 @@ struct page;
 int page_new(struct page **out, struct err *e);
 void page_free(struct page *p);
 
-/* In this order: once, any number of times, once. Nothing but 'f' is written. -EIO when that fails, -EINVAL for data
- * that JSON cannot hold. */
+/* In this order: once, any number of times, once. Nothing but 'f' is written. -EIO when that fails,
+ * -EINVAL for data that JSON cannot hold. */
 int page_begin(struct page *p, const char *title, const json_t *index, FILE *f, struct err *e);
 int page_block(struct page *p, int64_t attempt, const json_t *data, FILE *f, struct err *e);
 int page_end(struct page *p, FILE *f, struct err *e);

@@ -1,4 +1,5 @@
-/* Packet loss between two namespaces: the share, the counters, the direction, the addresses, the undo. */
+/* Packet loss between two namespaces: the share, the counters, the direction, the addresses, the
+ * undo. */
 #include "ci/tests/agent/agent_peer.h"
 
 #include <arpa/inet.h>
@@ -86,7 +87,8 @@ static int wires_setup(void **unused)
 
 static int wires_teardown(void **unused)
 {
-	/* First the wire: without a socket the other namespace goes, and takes the wire along, some time. */
+	/* First the wire: without a socket the other namespace goes, and takes the wire along, some
+	 * time. */
 	ip("link del w0");
 	close(ours);
 	close(theirs);
@@ -127,9 +129,10 @@ static void resolve(void)
 static struct packets_counters counters(struct peer *p, const char *handle)
 {
 	json_t *r = peer_call(p, "packets.counters", json_pack("{s:s}", "handle", handle));
-	struct packets_counters c = {.seen = (uint64_t)json_integer_value(json_object_get(r, "seen")),
-				     .dropped = (uint64_t)json_integer_value(json_object_get(r, "dropped")),
-				     .seen_bytes = (uint64_t)json_integer_value(json_object_get(r, "seen_bytes"))};
+	struct packets_counters c = {
+		.seen = (uint64_t)json_integer_value(json_object_get(r, "seen")),
+		.dropped = (uint64_t)json_integer_value(json_object_get(r, "dropped")),
+		.seen_bytes = (uint64_t)json_integer_value(json_object_get(r, "seen_bytes"))};
 
 	json_decref(r);
 	return c;
@@ -139,10 +142,12 @@ static struct packets_counters counters(struct peer *p, const char *handle)
 static void assert_share(uint64_t dropped, uint64_t seen, double percent)
 {
 	double below = gsl_cdf_binomial_P((unsigned)dropped, percent / 100, (unsigned)seen);
-	double above = gsl_cdf_binomial_Q(dropped ? (unsigned)dropped - 1 : 0, percent / 100, (unsigned)seen);
+	double above = gsl_cdf_binomial_Q(
+		dropped ? (unsigned)dropped - 1 : 0, percent / 100, (unsigned)seen);
 
 	if (below < 5e-10 || above < 5e-10)
-		fail_msg("%llu of %llu dropped is not %g %%", (unsigned long long)dropped, (unsigned long long)seen, percent);
+		fail_msg("%llu of %llu dropped is not %g %%", (unsigned long long)dropped,
+			(unsigned long long)seen, percent);
 }
 
 static void drops_its_share(const char *backend, double percent, unsigned packets)
@@ -155,7 +160,8 @@ static void drops_its_share(const char *backend, double percent, unsigned packet
 	peer_start(&p, "10s", "--packets", backend);
 	resolve();
 	/* Not neighbour discovery, which would be counted too. */
-	r = peer_call(&p, "packets.drop", json_pack("{s:f, s:[s]}", "percent", percent, "from", "10.9.0.2"));
+	r = peer_call(&p, "packets.drop",
+		json_pack("{s:f, s:[s]}", "percent", percent, "from", "10.9.0.2"));
 	assert_string_equal(json_string_value(json_object_get(r, "backend")), backend);
 	assert_string_equal(take_text(r, "handle"), "d1");
 	for (unsigned i = 0; i < packets; i++) {
@@ -165,8 +171,8 @@ static void drops_its_share(const char *backend, double percent, unsigned packet
 	}
 	c = counters(&p, "d1");
 	arrived += drain(ours);
-	printf("# %s: %llu of %llu packets dropped, %g %% asked for\n", backend, (unsigned long long)c.dropped,
-	       (unsigned long long)c.seen, percent);
+	printf("# %s: %llu of %llu packets dropped, %g %% asked for\n", backend,
+		(unsigned long long)c.dropped, (unsigned long long)c.seen, percent);
 	assert_int_equal(c.seen, packets);
 	assert_int_equal(c.seen_bytes, packets * 29);
 	assert_int_equal(arrived, packets - c.dropped);
@@ -208,9 +214,11 @@ static void only_what_matches(void **unused)
 	peer_start(&p, "10s", NULL, NULL);
 	resolve();
 	json_decref(peer_call(&p, "packets.drop",
-			      json_pack("{s:i, s:[s,s], s:[s]}", "percent", 100, "from", "10.9.0.4", "fe80::4", "to", "10.9.0.3")));
+		json_pack("{s:i, s:[s,s], s:[s]}", "percent", 100, "from", "10.9.0.4", "fe80::4",
+			"to", "10.9.0.3")));
 	json_decref(peer_call(&p, "packets.drop",
-			      json_pack("{s:i, s:s, s:[s]}", "percent", 100, "direction", "out", "to", "10.9.0.4")));
+		json_pack("{s:i, s:s, s:[s]}", "percent", 100, "direction", "out", "to",
+			"10.9.0.4")));
 	/* Source 10.9.0.2 and the address that is not listed: both pass. */
 	for (int i = 0; i < 10; i++) {
 		send_one(theirs, "10.9.0.1");
@@ -237,7 +245,8 @@ static void loopback_is_left_alone(void **unused)
 	(void)unused;
 	peer_start(&p, "10s", NULL, NULL);
 	json_decref(peer_call(&p, "packets.drop", json_pack("{s:i}", "percent", 100)));
-	json_decref(peer_call(&p, "packets.drop", json_pack("{s:i, s:s}", "percent", 100, "direction", "out")));
+	json_decref(peer_call(
+		&p, "packets.drop", json_pack("{s:i, s:s}", "percent", 100, "direction", "out")));
 	for (int i = 0; i < 10; i++) {
 		send_one(ours, "127.0.0.1");
 		send_one(ours, "10.9.0.1");
@@ -251,7 +260,8 @@ static void loopback_is_left_alone(void **unused)
 /* Rules of others, also of the same kind, are there after as before. */
 static void others_rules_stay(void **unused)
 {
-	const char *const add[] = {"nft", "add table inet culprit_of_somebody ; add chain inet culprit_of_somebody x", NULL};
+	const char *const add[] = {"nft",
+		"add table inet culprit_of_somebody ; add chain inet culprit_of_somebody x", NULL};
 	const char *const list[] = {"nft", "list", "ruleset", NULL};
 	char *before, *after;
 	struct peer p;
@@ -272,11 +282,12 @@ static void others_rules_stay(void **unused)
 	free(after);
 }
 
-/* With iptables an act has many steps: whichever is the last before the agent dies, undo removes it. */
+/* With iptables an act has many steps: whichever is the last before the agent dies, undo removes
+ * it. */
 static void undo_of_half_an_act(void **unused)
 {
-	static const char *const steps[] = {"-N culprit_half_d1", "-A culprit_half_d1 -j DROP", "-I INPUT -j culprit_half_d1",
-					    "-I OUTPUT -o w0 -j culprit_half_d1"};
+	static const char *const steps[] = {"-N culprit_half_d1", "-A culprit_half_d1 -j DROP",
+		"-I INPUT -j culprit_half_d1", "-I OUTPUT -o w0 -j culprit_half_d1"};
 	const char *const argv[] = {"iptables", "-w", "-S", NULL};
 	json_t *inverse = packets_inverse(PACKETS_IPTABLES, "half", "d1");
 	char *before, *after;
@@ -296,7 +307,8 @@ static void undo_of_half_an_act(void **unused)
 			size_t w = 1;
 
 			snprintf(copy, sizeof(copy), "%s", steps[i]);
-			for (word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save))
+			for (word = strtok_r(copy, " ", &save); word;
+				word = strtok_r(NULL, " ", &save))
 				words[w++] = word;
 			assert_int_equal(proc_run_ok(words, 10, NULL, &e), 0);
 		}
@@ -315,8 +327,12 @@ static void undo_of_half_an_act(void **unused)
 static int tests(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(nftables_drops_its_share), TEST(iptables_drops_its_share), TEST(only_what_matches),
-		TEST(loopback_is_left_alone),	TEST(others_rules_stay),	TEST(undo_of_half_an_act),
+		TEST(nftables_drops_its_share),
+		TEST(iptables_drops_its_share),
+		TEST(only_what_matches),
+		TEST(loopback_is_left_alone),
+		TEST(others_rules_stay),
+		TEST(undo_of_half_an_act),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

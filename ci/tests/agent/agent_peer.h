@@ -45,7 +45,7 @@ struct peer {
 	int in, out;
 	char *buf;
 	size_t size;
-	json_t *events;      /* what came unasked, or for another request */
+	json_t *events; /* what came unasked, or for another request */
 	const char *session;
 	json_t *hello;
 	int next_id;
@@ -162,10 +162,12 @@ static inline void peer_exec(struct peer *p, const char *root, const char *const
 	p->session = json_string_value(json_object_get(p->hello, "session"));
 }
 
-static inline void peer_start(struct peer *p, const char *lease, const char *option, const char *value)
+static inline void peer_start(
+	struct peer *p, const char *lease, const char *option, const char *value)
 {
 	peer_exec(p, NULL,
-		  (const char *[]){agent_path_, "serve", "--dir", state_dir, "--lease", lease, option, value, NULL});
+		(const char *[]){agent_path_, "serve", "--dir", state_dir, "--lease", lease, option,
+			value, NULL});
 }
 
 static inline void peer_send(struct peer *p, const char *line)
@@ -206,7 +208,8 @@ static inline json_t *peer_answer(struct peer *p, int id)
 /* The result; a refusal fails the test. */
 static inline json_t *peer_call(struct peer *p, const char *op, json_t *args)
 {
-	json_t *answer = peer_answer(p, peer_ask(p, op, args)), *result = json_object_get(answer, "result");
+	json_t *answer = peer_answer(p, peer_ask(p, op, args)),
+	       *result = json_object_get(answer, "result");
 
 	if (!result)
 		fail_msg("%s: %s", op, json_string_value(json_object_get(answer, "error")));
@@ -242,7 +245,8 @@ static inline json_t *peer_event(struct peer *p, const char *name)
 		json_t *v;
 		size_t i;
 
-		json_array_foreach(p->events, i, v) {
+		json_array_foreach(p->events, i, v)
+		{
 			const char *is = json_string_value(json_object_get(v, "event"));
 
 			if (is && !strcmp(is, name)) {
@@ -322,8 +326,8 @@ static inline char *fingerprint(void)
 	list_folder(state_dir, files);
 	snprintf(path, sizeof(path), "%s/undo", state_dir);
 	list_folder(path, files);
-	json_t *all = json_pack("{s:o, s:o, s:o, s:i}", "tables", tables, "processes", pids, "files", files, "mounts",
-				count_mounts());
+	json_t *all = json_pack("{s:o, s:o, s:o, s:i}", "tables", tables, "processes", pids,
+		"files", files, "mounts", count_mounts());
 	text = json_dumps(all, JSON_COMPACT | JSON_SORT_KEYS);
 	json_decref(all);
 	return text;

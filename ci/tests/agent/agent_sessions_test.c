@@ -1,4 +1,5 @@
-/* Sessions one after the other on one node: what the earlier one held is free when the next says hello. */
+/* Sessions one after the other on one node: what the earlier one held is free when the next says
+ * hello. */
 #include "ci/tests/agent/agent_peer.h"
 
 static pid_t start_target(void)
@@ -90,7 +91,8 @@ static void alive(void **unused)
 
 	(void)unused;
 	peer_start(&a, "2s", NULL, NULL);
-	json_decref(peer_call(&a, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")));
+	json_decref(
+		peer_call(&a, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")));
 	beat = fork();
 	if (beat == 0) {
 		struct timespec nap = {.tv_nsec = 100000000};

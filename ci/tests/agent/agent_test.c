@@ -32,23 +32,37 @@ static void bad_requests_are_named(void **unused)
 		{"{\"id\":7,\"op\":\"run\"}", "run needs the argument 'argv'"},
 		{"{\"id\":7,\"op\":\"run\",\"argv\":[]}", "argv must be a list of strings"},
 		{"{\"id\":7,\"op\":\"run\",\"argv\":[1]}", "argv must be a list of strings"},
-		{"{\"id\":7,\"op\":\"run\",\"argv\":[\"true\"],\"timeout_s\":\"5\"}", "timeout_s must be a number"},
-		{"{\"id\":7,\"op\":\"run\",\"argv\":[\"true\"],\"timeout_s\":-1}", "timeout_s must be above 0"},
+		{"{\"id\":7,\"op\":\"run\",\"argv\":[\"true\"],\"timeout_s\":\"5\"}",
+			"timeout_s must be a number"},
+		{"{\"id\":7,\"op\":\"run\",\"argv\":[\"true\"],\"timeout_s\":-1}",
+			"timeout_s must be above 0"},
 		{"{\"id\":7,\"op\":\"run\",\"argv\":[\"/none\"]}", "cannot run '/none'"},
-		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"env\":{\"A\":1}}", "env must be an object of strings"},
-		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"cwd\":\"/none\"}", "No such file"},
-		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"stdout\":\"/none/x\"}", "cannot open '/none/x'"},
+		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"env\":{\"A\":1}}",
+			"env must be an object of strings"},
+		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"cwd\":\"/none\"}",
+			"No such file"},
+		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"stdout\":\"/none/x\"}",
+			"cannot open '/none/x'"},
 		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"trace\":{}}", "'out'"},
-		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"trace\":{\"out\":\"x\",\"tracer\":\"ptrace\",\"y\":1}}", "no member 'y'"},
-		{"{\"id\":7,\"op\":\"process.stop\",\"handle\":\"p9\"}", "there is no process 'p9'"},
+		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"trace\":{\"out\":\"x\",\"tracer\":\"ptrace\",\"y\":1}}",
+			"no member 'y'"},
+		{"{\"id\":7,\"op\":\"process.stop\",\"handle\":\"p9\"}",
+			"there is no process 'p9'"},
 		{"{\"id\":7,\"op\":\"packets.drop\",\"percent\":0}", "percent must be above 0"},
-		{"{\"id\":7,\"op\":\"packets.drop\",\"percent\":5,\"direction\":\"up\"}", "direction must be"},
-		{"{\"id\":7,\"op\":\"packets.drop\",\"percent\":5,\"from\":[\"a.b\"]}", "'a.b' is not an IPv4 or IPv6"},
-		{"{\"id\":7,\"op\":\"packets.drop\",\"percent\":5,\"from\":[\"::1\"],\"to\":[\"10.0.0.1\"]}", "in common"},
-		{"{\"id\":7,\"op\":\"trace.start\",\"tracer\":\"ptrace\",\"pids\":[0],\"out\":\"x\"}", "process numbers"},
-		{"{\"id\":7,\"op\":\"trace.start\",\"pids\":[1],\"out\":\"x\"}", "needs the argument 'tracer'"},
-		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"trace\":{\"out\":\"x\"}}", "'tracer'"},
-		{"{\"id\":7,\"op\":\"trace.start\",\"tracer\":\"-x\",\"pids\":[1],\"out\":\"x\"}", "name of a tracer"},
+		{"{\"id\":7,\"op\":\"packets.drop\",\"percent\":5,\"direction\":\"up\"}",
+			"direction must be"},
+		{"{\"id\":7,\"op\":\"packets.drop\",\"percent\":5,\"from\":[\"a.b\"]}",
+			"'a.b' is not an IPv4 or IPv6"},
+		{"{\"id\":7,\"op\":\"packets.drop\",\"percent\":5,\"from\":[\"::1\"],\"to\":[\"10.0.0.1\"]}",
+			"in common"},
+		{"{\"id\":7,\"op\":\"trace.start\",\"tracer\":\"ptrace\",\"pids\":[0],\"out\":\"x\"}",
+			"process numbers"},
+		{"{\"id\":7,\"op\":\"trace.start\",\"pids\":[1],\"out\":\"x\"}",
+			"needs the argument 'tracer'"},
+		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"trace\":{\"out\":\"x\"}}",
+			"'tracer'"},
+		{"{\"id\":7,\"op\":\"trace.start\",\"tracer\":\"-x\",\"pids\":[1],\"out\":\"x\"}",
+			"name of a tracer"},
 		{"{\"id\":7,\"op\":\"check\",\"what\":\"fly\"}", "cannot check 'fly'"},
 	};
 	char *before;
@@ -83,7 +97,8 @@ static void ends_with(const char *line, const char *why)
 	struct peer p;
 
 	start(&p);
-	json_decref(peer_call(&p, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")));
+	json_decref(
+		peer_call(&p, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")));
 	json_decref(peer_call(&p, "packets.drop", json_pack("{s:i}", "percent", 100)));
 	/* The agent may leave before it has read all of a long line. */
 	if (fd_write_all(p.in, line, strlen(line)) == 0)
@@ -124,22 +139,32 @@ static void run_collects(void **unused)
 	(void)unused;
 	start(&p);
 	before = fingerprint();
-	r = peer_call(&p, "run", json_pack("{s:[s,s,s], s:s}", "argv", "sh", "-c", "cat; echo no >&2; exit 3", "stdin", "in\n"));
+	r = peer_call(&p, "run",
+		json_pack("{s:[s,s,s], s:s}", "argv", "sh", "-c", "cat; echo no >&2; exit 3",
+			"stdin", "in\n"));
 	assert_int_equal(json_integer_value(json_object_get(r, "exit")), 3);
 	assert_string_equal(take_text(r, "output"), "in\nno\n");
 	/* Bytes that are no UTF-8, and more than is kept. */
-	assert_string_equal(take_text(peer_call(&p, "run", json_pack("{s:[s,s]}", "argv", "printf", "a\\377b")), "output"), "a?b");
-	r = peer_call(&p, "run", json_pack("{s:[s,s,s,s]}", "argv", "head", "-c", "1000000", "/dev/zero"));
+	assert_string_equal(
+		take_text(peer_call(&p, "run", json_pack("{s:[s,s]}", "argv", "printf", "a\\377b")),
+			"output"),
+		"a?b");
+	r = peer_call(&p, "run",
+		json_pack("{s:[s,s,s,s]}", "argv", "head", "-c", "1000000", "/dev/zero"));
 	assert_int_equal(json_string_length(json_object_get(r, "output")), 65536);
 	assert_true(json_is_true(json_object_get(r, "truncated")));
 	json_decref(r);
-	assert_int_equal(take_int(peer_call(&p, "run", json_pack("{s:[s,s,s]}", "argv", "sh", "-c", "kill -9 $$")), "exit"), 137);
+	assert_int_equal(
+		take_int(peer_call(&p, "run",
+				 json_pack("{s:[s,s,s]}", "argv", "sh", "-c", "kill -9 $$")),
+			"exit"),
+		137);
 	/* What it leaves in the background goes, though it holds the output open. */
 	assert_string_equal(take_text(peer_call(&p, "run",
-						json_pack("{s:[s,s,s]}", "argv", "sh", "-c",
-							  "setsid sleep 1000 & echo left")),
-				      "output"),
-			    "left\n");
+					      json_pack("{s:[s,s,s]}", "argv", "sh", "-c",
+						      "setsid sleep 1000 & echo left")),
+				    "output"),
+		"left\n");
 	until_clean(before, 0);
 	free(before);
 	assert_int_equal(peer_end(&p), 0);
@@ -155,7 +180,9 @@ static void run_ends_in_time(void **unused)
 	(void)unused;
 	start(&p);
 	before = fingerprint();
-	slow = peer_ask(&p, "run", json_pack("{s:[s,s,s], s:f}", "argv", "sh", "-c", "sleep 1000 & sleep 1001", "timeout_s", 0.3));
+	slow = peer_ask(&p, "run",
+		json_pack("{s:[s,s,s], s:f}", "argv", "sh", "-c", "sleep 1000 & sleep 1001",
+			"timeout_s", 0.3));
 	/* The quick one is answered first. */
 	ping = peer_ask(&p, "ping", NULL);
 	json_decref(peer_answer(&p, ping));
@@ -178,14 +205,17 @@ static void process_is_supervised(void **unused)
 	(void)unused;
 	start(&p);
 	r = peer_call(&p, "process.start",
-		      json_pack("{s:[s,s,s], s:s, s:s, s:{s:s}, s:s}", "argv", "sh", "-c", "pwd; echo $A >&2; exit 5", "stdout",
-				"o", "stderr", "e", "env", "A", "b c", "cwd", "/usr"));
+		json_pack("{s:[s,s,s], s:s, s:s, s:{s:s}, s:s}", "argv", "sh", "-c",
+			"pwd; echo $A >&2; exit 5", "stdout", "o", "stderr", "e", "env", "A", "b c",
+			"cwd", "/usr"));
 	assert_string_equal(take_text(r, "handle"), "p1");
 	assert_int_equal(take_int(peer_event(&p, "exit"), "exit"), 5);
 	r = peer_call(&p, "process.status", json_pack("{s:s}", "handle", "p1"));
 	assert_true(json_is_false(json_object_get(r, "running")));
 	json_decref(r);
-	assert_int_equal(take_int(peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p1")), "exit"), 5);
+	assert_int_equal(
+		take_int(peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p1")), "exit"),
+		5);
 	snprintf(path, sizeof(path), "%s/%s/o", state_dir, p.session);
 	assert_return_code(stat(path, &st), errno);
 	assert_int_equal(st.st_mode & 07777, 0600);
@@ -206,15 +236,19 @@ static void process_is_stopped(void **unused)
 
 	(void)unused;
 	start(&p);
-	json_decref(peer_call(&p, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")));
+	json_decref(
+		peer_call(&p, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")));
 	r = peer_call(&p, "process.status", json_pack("{s:s}", "handle", "p1"));
 	assert_true(json_is_true(json_object_get(r, "running")));
 	assert_true(json_is_null(json_object_get(r, "exit")));
 	json_decref(r);
-	assert_int_equal(take_int(peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p1")), "exit"), 143);
+	assert_int_equal(
+		take_int(peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p1")), "exit"),
+		143);
 	/* One that won't: SIGKILL after the grace. It says when it has its trap. */
 	json_decref(peer_call(&p, "process.start",
-			      json_pack("{s:[s,s,s]}", "argv", "sh", "-c", "trap '' TERM; kill -STOP $$; sleep 1000")));
+		json_pack("{s:[s,s,s]}", "argv", "sh", "-c",
+			"trap '' TERM; kill -STOP $$; sleep 1000")));
 	for (;;) {
 		char path[64], *stat;
 		bool stopped;
@@ -241,8 +275,8 @@ static void descendants_are_caught(void **unused)
 	start(&p);
 	before = fingerprint();
 	json_decref(peer_call(&p, "process.start",
-			      json_pack("{s:[s,s,s]}", "argv", "sh", "-c",
-					"(setsid sh -c 'setsid sleep 1000 & sleep 1001 & sleep 1002' &) & exec sleep 0.2")));
+		json_pack("{s:[s,s,s]}", "argv", "sh", "-c",
+			"(setsid sh -c 'setsid sleep 1000 & sleep 1001 & sleep 1002' &) & exec sleep 0.2")));
 	assert_int_equal(take_int(peer_event(&p, "exit"), "exit"), 0);
 	busy = fingerprint();
 	assert_string_not_equal(busy, before);
@@ -264,7 +298,7 @@ static void relay_is_caught(void **unused)
 	start(&p);
 	before = fingerprint();
 	json_decref(peer_call(&p, "process.start",
-			      json_pack("{s:[s,s,s]}", "argv", "sh", "-c", "f() { (f &) ; exit 0; }; f")));
+		json_pack("{s:[s,s,s]}", "argv", "sh", "-c", "f() { (f &) ; exit 0; }; f")));
 	assert_int_equal(take_int(peer_event(&p, "exit"), "exit"), 0);
 	json_decref(peer_call(&p, "undo", json_pack("{s:s}", "handle", "p1")));
 	until_clean(before, 0);
@@ -274,15 +308,18 @@ static void relay_is_caught(void **unused)
 
 static void figures_are_those_of_the_whole_family(void **unused)
 {
-	/* dd's bytes are counted once, whether it is seen alive, as a child reaped, or as a zombie. */
-	static const char family[] = "dd if=/dev/zero of=/dev/null bs=1M count=64; dd if=/dev/zero of=/dev/null bs=1M count=64";
+	/* dd's bytes are counted once, whether it is seen alive, as a child reaped, or as a
+	 * zombie. */
+	static const char family[] =
+		"dd if=/dev/zero of=/dev/null bs=1M count=64; dd if=/dev/zero of=/dev/null bs=1M count=64";
 	long long wchar;
 	struct peer p;
 	json_t *r;
 
 	(void)unused;
 	start(&p);
-	json_decref(peer_call(&p, "process.start", json_pack("{s:[s,s,s]}", "argv", "sh", "-c", family)));
+	json_decref(peer_call(
+		&p, "process.start", json_pack("{s:[s,s,s]}", "argv", "sh", "-c", family)));
 	while (!json_array_size(p.events)) {
 		struct pollfd f = {.fd = p.out, .events = POLLIN};
 
@@ -306,18 +343,25 @@ static void loop_repeats_and_stops(void **unused)
 
 	(void)unused;
 	start(&p);
-	r = peer_call(&p, "run", json_pack("{s:[s,s,s,s,s,s,s]}", "argv", agent_path_, "loop", "--max-runs", "3", "--", "echo", "x"));
+	r = peer_call(&p, "run",
+		json_pack("{s:[s,s,s,s,s,s,s]}", "argv", agent_path_, "loop", "--max-runs", "3",
+			"--", "echo", "x"));
 	assert_string_equal(take_text(r, "output"), "x\nx\nx\n");
-	r = peer_call(&p, "run", json_pack("{s:[s,s,s,s,s,s]}", "argv", agent_path_, "loop", "--", "sh", "-c", "exit 9"));
+	r = peer_call(&p, "run",
+		json_pack("{s:[s,s,s,s,s,s]}", "argv", agent_path_, "loop", "--", "sh", "-c",
+			"exit 9"));
 	assert_int_equal(take_int(r, "exit"), 9);
 	json_decref(peer_call(&p, "process.start",
-			      json_pack("{s:[s,s,s], s:b, s:s}", "argv", "sh", "-c", "echo x", "loop", 1, "stdout", "o")));
+		json_pack("{s:[s,s,s], s:b, s:s}", "argv", "sh", "-c", "echo x", "loop", 1,
+			"stdout", "o")));
 	snprintf(path, sizeof(path), "%s/%s/o", state_dir, p.session);
 	while (size < 10) {
 		assert_int_equal(file_read(path, &text, &size, NULL), 0);
 		free(text);
 	}
-	assert_int_equal(take_int(peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p3")), "exit"), 0);
+	assert_int_equal(
+		take_int(peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p3")), "exit"),
+		0);
 	assert_int_equal(peer_end(&p), 0);
 }
 
@@ -330,7 +374,8 @@ static void each_run_of_a_loop_reads_the_input(void **unused)
 	(void)unused;
 	start(&p);
 	json_decref(peer_call(&p, "process.start",
-			      json_pack("{s:[s], s:s, s:b, s:s}", "argv", "cat", "stdin", "one\ntwo\n", "loop", 1, "stdout", "o")));
+		json_pack("{s:[s], s:s, s:b, s:s}", "argv", "cat", "stdin", "one\ntwo\n", "loop", 1,
+			"stdout", "o")));
 	snprintf(path, sizeof(path), "%s/%s/o", state_dir, p.session);
 	while (size < 24) {
 		free(text);
@@ -338,7 +383,9 @@ static void each_run_of_a_loop_reads_the_input(void **unused)
 	}
 	assert_memory_equal(text, "one\ntwo\none\ntwo\none\ntwo\n", 24);
 	free(text);
-	assert_int_equal(take_int(peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p1")), "exit"), 0);
+	assert_int_equal(
+		take_int(peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p1")), "exit"),
+		0);
 	assert_int_equal(peer_end(&p), 0);
 }
 
@@ -350,12 +397,16 @@ static void processes_are_listed(void **unused)
 
 	(void)unused;
 	start(&p);
-	pid = take_int(peer_call(&p, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "987")), "pid");
+	pid = take_int(
+		peer_call(&p, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "987")),
+		"pid");
 	r = peer_call(&p, "processes", json_pack("{s:s}", "exe", "sleep"));
 	list = json_object_get(r, "processes");
 	assert_int_equal(json_array_size(list), 1);
 	assert_int_equal(json_integer_value(json_object_get(json_array_get(list, 0), "pid")), pid);
-	assert_string_equal(json_string_value(json_array_get(json_object_get(json_array_get(list, 0), "cmdline"), 1)), "987");
+	assert_string_equal(json_string_value(json_array_get(
+				    json_object_get(json_array_get(list, 0), "cmdline"), 1)),
+		"987");
 	json_decref(r);
 	assert_int_equal(peer_end(&p), 0);
 }
@@ -369,8 +420,12 @@ static void traces_are_whole(void **unused)
 
 	(void)unused;
 	start(&p);
-	pid = take_int(peer_call(&p, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")), "pid");
-	r = peer_call(&p, "trace.start", json_pack("{s:[I], s:s, s:s}", "pids", (json_int_t)pid, "out", "t", "tracer", "ptrace"));
+	pid = take_int(
+		peer_call(&p, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")),
+		"pid");
+	r = peer_call(&p, "trace.start",
+		json_pack("{s:[I], s:s, s:s}", "pids", (json_int_t)pid, "out", "t", "tracer",
+			"ptrace"));
 	assert_string_equal(take_text(r, "handle"), "t2");
 	/* The program under the tracer gets the signal; the tracer ends with it, and in order. */
 	r = peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p1"));
@@ -384,7 +439,8 @@ static void traces_are_whole(void **unused)
 
 	/* Started under the tracer. */
 	json_decref(peer_call(&p, "process.start",
-			      json_pack("{s:[s,s], s:{s:s, s:s}}", "argv", "sleep", "1000", "trace", "out", "u", "tracer", "ptrace")));
+		json_pack("{s:[s,s], s:{s:s, s:s}}", "argv", "sleep", "1000", "trace", "out", "u",
+			"tracer", "ptrace")));
 	/* Until sleep runs: the tracer needs a moment to start it. */
 	for (bool there = false; !there;) {
 		r = peer_call(&p, "processes", json_pack("{s:s}", "exe", "sleep"));
@@ -400,9 +456,9 @@ static void traces_are_whole(void **unused)
 
 	/* One that won't end: killed under the tracer, whose log is whole all the same. */
 	json_decref(peer_call(&p, "process.start",
-			      json_pack("{s:[s,s,s], s:s, s:{s:s, s:s}}", "argv", "sh", "-c",
-					"trap '' TERM; echo on; while :; do read x; done", "stdout", "o", "trace", "out", "v",
-					"tracer", "ptrace")));
+		json_pack("{s:[s,s,s], s:s, s:{s:s, s:s}}", "argv", "sh", "-c",
+			"trap '' TERM; echo on; while :; do read x; done", "stdout", "o", "trace",
+			"out", "v", "tracer", "ptrace")));
 	snprintf(path, sizeof(path), "%s/%s/o", state_dir, p.session);
 	for (size_t size = 0; !size; free(text))
 		assert_int_equal(file_read(path, &text, &size, NULL), 0);
@@ -430,7 +486,9 @@ static void traced_process_outlives_the_session(void **unused)
 		struct peer p;
 
 		start(&p);
-		json_decref(peer_call(&p, "trace.start", json_pack("{s:[i], s:s, s:s}", "pids", (int)pid, "out", "t", "tracer", "ptrace")));
+		json_decref(peer_call(&p, "trace.start",
+			json_pack("{s:[i], s:s, s:s}", "pids", (int)pid, "out", "t", "tracer",
+				"ptrace")));
 		if (i)
 			kill(p.pid, SIGKILL);
 		peer_end(&p);
@@ -456,7 +514,10 @@ static void failed_trace_says_why(void **unused)
 	(void)unused;
 	start(&p);
 	before = fingerprint();
-	answer = peer_answer(&p, peer_ask(&p, "trace.start", json_pack("{s:[i], s:s, s:s}", "pids", 31999, "out", "t", "tracer", "ptrace")));
+	answer = peer_answer(&p,
+		peer_ask(&p, "trace.start",
+			json_pack("{s:[i], s:s, s:s}", "pids", 31999, "out", "t", "tracer",
+				"ptrace")));
 	assert_non_null(strstr(json_string_value(json_object_get(answer, "error")), "31999"));
 	json_decref(answer);
 	until_clean(before, 0);
@@ -467,7 +528,8 @@ static void failed_trace_says_why(void **unused)
 /* Started through its loader where there is nothing but /proc and /dev/null. */
 static void bundle_needs_nothing_else(void **unused)
 {
-	char root[PATH_MAX], path[PATH_MAX + 64], folder[PATH_MAX], loader[300] = "", *output = NULL;
+	char root[PATH_MAX], path[PATH_MAX + 64], folder[PATH_MAX], loader[300] = "",
+								    *output = NULL;
 	const char *copy[] = {"cp", "-rT", folder, path, NULL};
 	struct dirent *d;
 	struct peer p;
@@ -497,13 +559,17 @@ static void bundle_needs_nothing_else(void **unused)
 	assert_int_equal(proc_run_ok(copy, 10, &output, NULL), 0);
 	free(output);
 
-	peer_exec(&p, root, (const char *[]){loader, "--library-path", "/a", "/a/culprit-agent", "serve", NULL});
+	peer_exec(&p, root,
+		(const char *[]){
+			loader, "--library-path", "/a", "/a/culprit-agent", "serve", NULL});
 	json_decref(peer_call(&p, "packets.drop", json_pack("{s:i}", "percent", 5)));
 	r = peer_call(&p, "process.start",
-		      json_pack("{s:[s,s,s,s,s], s:b}", "argv", loader, "--library-path", "/a", "/a/culprit-agent", "--version",
-				"loop", 1));
+		json_pack("{s:[s,s,s,s,s], s:b}", "argv", loader, "--library-path", "/a",
+			"/a/culprit-agent", "--version", "loop", 1));
 	/* Itself once more, as its own tracer. */
-	json_decref(peer_call(&p, "trace.start", json_pack("{s:[I], s:s, s:s}", "pids", (json_int_t)take_int(r, "pid"), "out", "t", "tracer", "ptrace")));
+	json_decref(peer_call(&p, "trace.start",
+		json_pack("{s:[I], s:s, s:s}", "pids", (json_int_t)take_int(r, "pid"), "out", "t",
+			"tracer", "ptrace")));
 	r = peer_call(&p, "trace.stop", json_pack("{s:s}", "handle", "t3"));
 	assert_true(json_is_true(json_object_get(r, "whole")));
 	json_decref(r);
@@ -522,7 +588,8 @@ static void bye_is_answered(void **unused)
 
 	(void)unused;
 	start(&p);
-	json_decref(peer_call(&p, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")));
+	json_decref(
+		peer_call(&p, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")));
 	json_decref(peer_call(&p, "bye", NULL));
 	until_clean(before, 0);
 	free(before);
@@ -535,7 +602,8 @@ static unsigned next_random(unsigned *seed)
 	return *seed >> 8;
 }
 
-/* Lines bent at random bytes: each is answered or ends the session in order, and nothing is left. */
+/* Lines bent at random bytes: each is answered or ends the session in order, and nothing is
+ * left. */
 static void bent_lines(void **unused)
 {
 	static const char *const lines[] = {
@@ -562,7 +630,8 @@ static void bent_lines(void **unused)
 			char line[256];
 			size_t n;
 
-			n = (size_t)snprintf(line, sizeof(line) - 1, "%s\n", lines[next_random(&seed) % 8]);
+			n = (size_t)snprintf(
+				line, sizeof(line) - 1, "%s\n", lines[next_random(&seed) % 8]);
 			/* Every other session stays JSON: only letters become other letters. */
 			for (unsigned bends = next_random(&seed) % 3; bends; bends--) {
 				char *at = &line[next_random(&seed) % (n - 1)];

@@ -1,9 +1,10 @@
 /*
- * For tests in which one allocation or system call fails: the calls are taken over by functions of the same name here,
- * for our own code and for the libraries below it. Plan and place are shared with forked children, whose calls
- * count too; programs that they execute do not.
+ * For tests in which one allocation or system call fails: the calls are taken over by functions of
+ * the same name here, for our own code and for the libraries below it. Plan and place are shared
+ * with forked children, whose calls count too; programs that they execute do not.
  *
- * A place is the n-th call, or (where code polls, and calls have no number) the first from one chain of callers.
+ * A place is the n-th call, or (where code polls, and calls have no number) the first from one
+ * chain of callers.
  */
 #ifndef CULPRIT_TESTS_FAILING_H
 #define CULPRIT_TESTS_FAILING_H
@@ -24,13 +25,13 @@
 
 struct plan {
 	atomic_bool armed, met;
-	atomic_int left;      /* calls until the one that fails */
+	atomic_int left; /* calls until the one that fails */
 	bool by_chain;
-	uint64_t wanted;      /* the chain that fails; 0: none, they are collected */
+	uint64_t wanted; /* the chain that fails; 0: none, they are collected */
 	atomic_int chains;
 	uint64_t chain[MAX_CHAINS];
-	void *top;            /* chains end here */
-	char name[16];        /* of the one that failed */
+	void *top;     /* chains end here */
+	char name[16]; /* of the one that failed */
 };
 
 static struct plan *plan;
@@ -91,19 +92,19 @@ static void *real(const char *name)
 	return f;
 }
 
-#define TAKE(type, name, symbol, parameters, arguments, failure, code)                                                 \
-	type name parameters;                                                                                          \
-	type name parameters                                                                                           \
-	{                                                                                                              \
-		static type(*next) parameters;                                                                         \
-                                                                                                                       \
-		if (!next)                                                                                             \
-			next = real(symbol);                                                                           \
-		if (fails(#name)) {                                                                                    \
-			errno = code;                                                                                  \
-			return failure;                                                                                \
-		}                                                                                                      \
-		return next arguments;                                                                                 \
+#define TAKE(type, name, symbol, parameters, arguments, failure, code)                             \
+	type name parameters;                                                                      \
+	type name parameters                                                                       \
+	{                                                                                          \
+		static type(*next) parameters;                                                     \
+                                                                                                   \
+		if (!next)                                                                         \
+			next = real(symbol);                                                       \
+		if (fails(#name)) {                                                                \
+			errno = code;                                                              \
+			return failure;                                                            \
+		}                                                                                  \
+		return next arguments;                                                             \
 	}
 
 /* dlsym itself allocates, so these go by another name. */
@@ -201,10 +202,13 @@ TAKE(ssize_t, write, "write", (int fd, const void *p, size_t n), (fd, p, n), -1,
 TAKE(DIR *, opendir, "opendir", (const char *path), (path), NULL, EMFILE)
 TAKE(int, kill, "kill", (pid_t pid, int signo), (pid, signo), -1, EPERM)
 TAKE(int, prlimit, "prlimit64",
-     (pid_t pid, enum __rlimit_resource r, const struct rlimit *a, struct rlimit *b), (pid, r, a, b), -1, EPERM)
-TAKE(int, setrlimit, "setrlimit64", (enum __rlimit_resource r, const struct rlimit *l), (r, l), -1, EPERM)
+	(pid_t pid, enum __rlimit_resource r, const struct rlimit *a, struct rlimit *b),
+	(pid, r, a, b), -1, EPERM)
+TAKE(int, setrlimit, "setrlimit64", (enum __rlimit_resource r, const struct rlimit *l), (r, l), -1,
+	EPERM)
 TAKE(int, setresuid, "setresuid", (uid_t a, uid_t b, uid_t c), (a, b, c), -1, EAGAIN)
-TAKE(int, execve, "execve", (const char *path, char *const *argv, char *const *env), (path, argv, env), -1, ENOMEM)
+TAKE(int, execve, "execve", (const char *path, char *const *argv, char *const *env),
+	(path, argv, env), -1, ENOMEM)
 TAKE(ssize_t, readlink, "readlink", (const char *path, char *p, size_t n), (path, p, n), -1, ENOMEM)
 TAKE(ssize_t, pread, "pread64", (int fd, void *p, size_t n, off_t at), (fd, p, n, at), -1, EIO)
 TAKE(int, flock, "flock", (int fd, int how), (fd, how), -1, ENOLCK)
@@ -212,19 +216,24 @@ TAKE(int, syncfs, "syncfs", (int fd), (fd), -1, EIO)
 TAKE(int, ftruncate, "ftruncate64", (int fd, off_t n), (fd, n), -1, EFBIG)
 TAKE(int, unlink, "unlink", (const char *path), (path), -1, EIO)
 TAKE(int, mknod, "mknod", (const char *path, mode_t mode, dev_t dev), (path, mode, dev), -1, EPERM)
-TAKE(int, mkdirat, "mkdirat", (int dir, const char *path, mode_t mode), (dir, path, mode), -1, ENOSPC)
-TAKE(int, symlinkat, "symlinkat", (const char *to, int dir, const char *path), (to, dir, path), -1, ENOSPC)
-TAKE(int, mount, "mount", (const char *a, const char *b, const char *c, unsigned long flags, const void *data),
-     (a, b, c, flags, data), -1, ENOMEM)
+TAKE(int, mkdirat, "mkdirat", (int dir, const char *path, mode_t mode), (dir, path, mode), -1,
+	ENOSPC)
+TAKE(int, symlinkat, "symlinkat", (const char *to, int dir, const char *path), (to, dir, path), -1,
+	ENOSPC)
+TAKE(int, mount, "mount",
+	(const char *a, const char *b, const char *c, unsigned long flags, const void *data),
+	(a, b, c, flags, data), -1, ENOMEM)
 TAKE(int, umount2, "umount2", (const char *path, int flags), (path, flags), -1, ENOMEM)
 TAKE(int, socket, "socket", (int a, int b, int c), (a, b, c), -1, EMFILE)
 TAKE(int, bind, "bind", (int fd, const struct sockaddr *a, socklen_t n), (fd, a, n), -1, EADDRINUSE)
 TAKE(ssize_t, sendto, "sendto",
-     (int fd, const void *p, size_t n, int flags, const struct sockaddr *a, socklen_t size), (fd, p, n, flags, a, size),
-     -1, ENOBUFS)
-TAKE(ssize_t, recvmsg, "recvmsg", (int fd, struct msghdr *m, int flags), (fd, m, flags), -1, ENOBUFS)
+	(int fd, const void *p, size_t n, int flags, const struct sockaddr *a, socklen_t size),
+	(fd, p, n, flags, a, size), -1, ENOBUFS)
+TAKE(ssize_t, recvmsg, "recvmsg", (int fd, struct msghdr *m, int flags), (fd, m, flags), -1,
+	ENOBUFS)
 
-/* In the function, never inlined, whose calls are looked at: who called it is no part of a chain. */
+/* In the function, never inlined, whose calls are looked at: who called it is no part of a
+ * chain. */
 #define CHAINS_END_HERE() (plan->top = __builtin_return_address(0))
 
 static int plan_make(void)

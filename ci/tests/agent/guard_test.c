@@ -15,11 +15,14 @@ static void act(struct peer *p)
 	json_t *result;
 	int n = 0;
 
-	result = peer_call(p, "process.start", json_pack("{s:[s,s,s]}", "argv", "sh", "-c", family));
+	result = peer_call(
+		p, "process.start", json_pack("{s:[s,s,s]}", "argv", "sh", "-c", family));
 	snprintf(tag, sizeof(tag), "%s/%s", p->session, take_text(result, "handle"));
 	json_decref(peer_call(p, "packets.drop", json_pack("{s:f}", "percent", 5.0)));
-	json_decref(peer_call(p, "packets.drop", json_pack("{s:i, s:s}", "percent", 100, "direction", "out")));
-	/* sh, sh in its own session, the trap's subshell, and four sleeps: some shells exec the last. */
+	json_decref(peer_call(
+		p, "packets.drop", json_pack("{s:i, s:s}", "percent", 100, "direction", "out")));
+	/* sh, sh in its own session, the trap's subshell, and four sleeps: some shells exec the
+	 * last. */
 	for (double end = clock_mono_s() + PEER_TIMEOUT_S; n < 6 && clock_mono_s() < end;) {
 		pid_t *pids = NULL;
 
@@ -36,7 +39,8 @@ static pid_t guard_of(const struct peer *p)
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)p->pid, (int)p->pid);
 	assert_int_equal(file_read(path, &text, NULL, NULL), 0);
-	for (char *save, *word = strtok_r(text, " ", &save); word && !pid; word = strtok_r(NULL, " ", &save)) {
+	for (char *save, *word = strtok_r(text, " ", &save); word && !pid;
+		word = strtok_r(NULL, " ", &save)) {
 		char comm[64], *name;
 
 		snprintf(comm, sizeof(comm), "/proc/%s/comm", word);
@@ -216,8 +220,10 @@ static void maximum_reached(void **unused)
 	(void)unused;
 	peer_start(&p, "10s", NULL, NULL);
 	before = fingerprint();
-	json_decref(peer_call(&p, "packets.drop", json_pack("{s:f, s:f}", "percent", 5.0, "max_s", 0.2)));
-	json_decref(peer_call(&p, "process.start", json_pack("{s:[s,s], s:f}", "argv", "sleep", "1000", "max_s", 0.2)));
+	json_decref(peer_call(
+		&p, "packets.drop", json_pack("{s:f, s:f}", "percent", 5.0, "max_s", 0.2)));
+	json_decref(peer_call(&p, "process.start",
+		json_pack("{s:[s,s], s:f}", "argv", "sleep", "1000", "max_s", 0.2)));
 	for (int i = 0; i < 2; i++) {
 		event = peer_event(&p, "undone");
 		assert_string_equal(json_string_value(json_object_get(event, "why")), "max_s");
@@ -228,7 +234,9 @@ static void maximum_reached(void **unused)
 	result = peer_call(&p, "undo", json_pack("{s:s}", "handle", "d1"));
 	assert_true(json_is_false(json_object_get(result, "undone")));
 	json_decref(result);
-	assert_int_equal(take_int(peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p2")), "exit"), 137);
+	assert_int_equal(
+		take_int(peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p2")), "exit"),
+		137);
 	free(before);
 	assert_int_equal(peer_end(&p), 0);
 }
@@ -248,10 +256,14 @@ static void die_at(int moment, const char *primitive)
 		_exit(1);
 	snprintf(tag, sizeof(tag), "%s/h1", session);
 	if (!strcmp(primitive, "process")) {
-		if (process_fork(&(struct process_spec){.argv = argv, .tag = tag, .in = -1, .out = -1, .err = -1,
-							.pass = -1},
-				 &gate, &inverse, NULL) ||
-		    guard_record(g, "h1", primitive, inverse, 0, NULL))
+		if (process_fork(&(struct process_spec){.argv = argv,
+					 .tag = tag,
+					 .in = -1,
+					 .out = -1,
+					 .err = -1,
+					 .pass = -1},
+			    &gate, &inverse, NULL) ||
+			guard_record(g, "h1", primitive, inverse, 0, NULL))
 			_exit(1);
 		if (moment)
 			process_release(&gate, "sleep", NULL);
@@ -286,7 +298,8 @@ static void killed_around_the_act(void **unused)
 	free(before);
 }
 
-/* In the midst of a burst of acts, at moments that move through it, the agent, the guard or both die. */
+/* In the midst of a burst of acts, at moments that move through it, the agent, the guard or both
+ * die. */
 static void killed_at_any_moment(void **unused)
 {
 	static const char *const burst[] = {
@@ -335,17 +348,19 @@ static void killed_at_any_moment(void **unused)
 	free(before);
 }
 
-static void write_journal(const char *session, const char *boot, const char *net, const char *pid, const char *rest)
+static void write_journal(
+	const char *session, const char *boot, const char *net, const char *pid, const char *rest)
 {
 	char path[PATH_MAX + 64], *text;
 
 	snprintf(path, sizeof(path), "%s/undo", state_dir);
 	assert_int_equal(file_mkdirs(path, 0700, NULL), 0);
 	snprintf(path, sizeof(path), "%s/undo/%s.json", state_dir, session);
-	assert_true(asprintf(&text,
-			     "{\"journal\":1,\"session\":\"%s\",\"boot_id\":\"%s\",\"net\":\"%s\",\"pid\":\"%s\","
-			     "\"dir\":\"%s/%s\"}\n%s",
-			     session, boot, net, pid, state_dir, session, rest) > 0);
+	assert_true(
+		asprintf(&text,
+			"{\"journal\":1,\"session\":\"%s\",\"boot_id\":\"%s\",\"net\":\"%s\",\"pid\":\"%s\","
+			"\"dir\":\"%s/%s\"}\n%s",
+			session, boot, net, pid, state_dir, session, rest) > 0);
 	assert_int_equal(file_write_atomic(path, 0600, text, strlen(text), NULL), 0);
 	free(text);
 	snprintf(path, sizeof(path), "%s/%s", state_dir, session);
@@ -377,9 +392,9 @@ static void journal_of_before_a_reboot(void **unused)
 	(void)unused;
 	assert_int_equal(node_id_read(&id, NULL), 0);
 	snprintf(line, sizeof(line),
-		 "{\"add\":\"p1\",\"primitive\":\"process\",\"inverse\":{\"tag\":\"aa/p1\",\"pid\":%d,"
-		 "\"start_ticks\":%llu,\"grace_s\":0.0}}\n",
-		 (int)pid, (unsigned long long)ticks);
+		"{\"add\":\"p1\",\"primitive\":\"process\",\"inverse\":{\"tag\":\"aa/p1\",\"pid\":%d,"
+		"\"start_ticks\":%llu,\"grace_s\":0.0}}\n",
+		(int)pid, (unsigned long long)ticks);
 	write_journal("aa", "00000000-0000-0000-0000-000000000000", id.net, id.pid, line);
 	peer_start(&p, "10s", NULL, NULL);
 	assert_int_equal(json_array_size(json_object_get(p.hello, "cleaned")), 0);
@@ -434,7 +449,7 @@ static void journal_that_cannot_be_undone(void **unused)
 	(void)unused;
 	assert_int_equal(node_id_read(&id, NULL), 0);
 	write_journal("dd", id.boot_id, id.net, id.pid,
-		      "{\"add\":\"d1\",\"primitive\":\"packets\",\"inverse\":{\"table\":\"filter\"}}\n");
+		"{\"add\":\"d1\",\"primitive\":\"packets\",\"inverse\":{\"table\":\"filter\"}}\n");
 	peer_start(&p, "10s", NULL, NULL);
 	assert_int_equal(json_array_size(json_object_get(p.hello, "unclean")), 1);
 	assert_int_equal(peer_end(&p), 0);
@@ -465,18 +480,21 @@ static void no_act_when_the_disk_is_full(void **unused)
 	close(fd);
 	/* The head's page has room left; the journal must not find any. */
 	for (int i = 0; i < 40; i++) {
-		answer = peer_answer(&p, peer_ask(&p, "packets.drop", json_pack("{s:f}", "percent", 5.0)));
+		answer = peer_answer(
+			&p, peer_ask(&p, "packets.drop", json_pack("{s:f}", "percent", 5.0)));
 		if (json_object_get(answer, "error"))
 			break;
 		json_decref(answer);
 	}
-	assert_non_null(strstr(json_string_value(json_object_get(answer, "error")), "undo journal"));
+	assert_non_null(
+		strstr(json_string_value(json_object_get(answer, "error")), "undo journal"));
 	json_decref(answer);
 	before = fingerprint();
 	answer = peer_answer(&p, peer_ask(&p, "packets.drop", json_pack("{s:f}", "percent", 5.0)));
 	assert_int_equal(json_integer_value(json_object_get(answer, "code")), -ENOSPC);
 	json_decref(answer);
-	answer = peer_answer(&p, peer_ask(&p, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")));
+	answer = peer_answer(
+		&p, peer_ask(&p, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")));
 	assert_int_equal(json_integer_value(json_object_get(answer, "code")), -ENOSPC);
 	json_decref(answer);
 	until_clean(before, 0);
@@ -492,18 +510,23 @@ static int tests(void)
 		cmocka_unit_test_setup_teardown(guard_killed, peer_setup, peer_teardown),
 		cmocka_unit_test_setup_teardown(both_killed, peer_setup, peer_teardown),
 		cmocka_unit_test_setup_teardown(input_closed, peer_setup, peer_teardown),
-		cmocka_unit_test_setup_teardown(output_closed_with_the_agent, peer_setup, peer_teardown),
+		cmocka_unit_test_setup_teardown(
+			output_closed_with_the_agent, peer_setup, peer_teardown),
 		cmocka_unit_test_setup_teardown(silence, peer_setup, peer_teardown),
-		cmocka_unit_test_setup_teardown(heartbeat_keeps_the_lease, peer_setup, peer_teardown),
+		cmocka_unit_test_setup_teardown(
+			heartbeat_keeps_the_lease, peer_setup, peer_teardown),
 		cmocka_unit_test_setup_teardown(agent_stopped, peer_setup, peer_teardown),
 		cmocka_unit_test_setup_teardown(maximum_reached, peer_setup, peer_teardown),
 		cmocka_unit_test_setup_teardown(killed_around_the_act, peer_setup, peer_teardown),
 		cmocka_unit_test_setup_teardown(killed_at_any_moment, peer_setup, peer_teardown),
-		cmocka_unit_test_setup_teardown(journal_of_before_a_reboot, peer_setup, peer_teardown),
+		cmocka_unit_test_setup_teardown(
+			journal_of_before_a_reboot, peer_setup, peer_teardown),
 		cmocka_unit_test_setup_teardown(journal_of_another_node, peer_setup, peer_teardown),
 		cmocka_unit_test_setup_teardown(journal_cut_short, peer_setup, peer_teardown),
-		cmocka_unit_test_setup_teardown(journal_that_cannot_be_undone, peer_setup, peer_teardown),
-		cmocka_unit_test_setup_teardown(no_act_when_the_disk_is_full, peer_setup, peer_teardown),
+		cmocka_unit_test_setup_teardown(
+			journal_that_cannot_be_undone, peer_setup, peer_teardown),
+		cmocka_unit_test_setup_teardown(
+			no_act_when_the_disk_is_full, peer_setup, peer_teardown),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -70,7 +70,8 @@ static void many_forks(void)
 	}
 }
 
-/* Numbers that mean another thing at every use, in two threads at once, one end open before the tracer came. */
+/* Numbers that mean another thing at every use, in two threads at once, one end open before the
+ * tracer came. */
 static void *reuse_thread(void *arg)
 {
 	char path[96], buf[16] = "";
@@ -82,8 +83,9 @@ static void *reuse_thread(void *arg)
 		if (write(fd, buf, 16) != 16)
 			_exit(1);
 		if (i % 8 == 0) {
-			if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0 || dup2(pair[0], fd) != fd ||
-			    write(fd, buf, 1) != 1 || read(pair[1], buf, 1) != 1)
+			if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0 ||
+				dup2(pair[0], fd) != fd || write(fd, buf, 1) != 1 ||
+				read(pair[1], buf, 1) != 1)
 				_exit(1);
 			close(pair[0]);
 			close(pair[1]);
@@ -116,8 +118,8 @@ static void known_calls(void)
 
 	for (int i = 0; i < 300; i++) {
 		fd = open("/dev/zero", O_RDONLY);
-		if (read(fd, buf, 1 + (size_t)i % 60) < 0 || fstat(fd, &st) < 0 || pipe(p) < 0 || write(p[1], buf, 8) != 8 ||
-		    read(p[0], buf, 8) != 8)
+		if (read(fd, buf, 1 + (size_t)i % 60) < 0 || fstat(fd, &st) < 0 || pipe(p) < 0 ||
+			write(p[1], buf, 8) != 8 || read(p[0], buf, 8) != 8)
 			_exit(1);
 		close(fd);
 		close(p[0]);
@@ -172,7 +174,9 @@ static void let_run(pid_t pid, int go)
 /* Has it a path, or is it a socket of which the ends are known? */
 static bool is_known(const struct fd_state *s)
 {
-	return s && (s->now.kind == FD_SOCKET ? s->now.local.ss_family != AF_UNSPEC : s->now.path && *s->now.path);
+	return s &&
+		(s->now.kind == FD_SOCKET ? s->now.local.ss_family != AF_UNSPEC
+					  : s->now.path && *s->now.path);
 }
 
 static struct tally read_log(const char *path)
@@ -195,10 +199,14 @@ static struct tally read_log(const char *path)
 			info = call_info(arch, c->nr);
 			t.calls++;
 			t.of[c->nr & 511]++;
-			t.hash = ((t.hash * 33 ^ c->nr) * 33 ^ (uint64_t)c->result) * 33 ^ c->args[0];
-			if (info && info->fd >= 0 && (info->class == CALL_READ || info->class == CALL_WRITE) && c->result >= 0) {
+			t.hash = ((t.hash * 33 ^ c->nr) * 33 ^ (uint64_t)c->result) * 33 ^
+				c->args[0];
+			if (info && info->fd >= 0 &&
+				(info->class == CALL_READ || info->class == CALL_WRITE) &&
+				c->result >= 0) {
 				t.on_fds++;
-				t.known += is_known(fdtable_get(fds, c->pid, (int32_t)c->args[info->fd]));
+				t.known += is_known(
+					fdtable_get(fds, c->pid, (int32_t)c->args[info->fd]));
 			}
 		} else if (rec->type == RECORD_PROCESS) {
 			t.starts += rec->process.what == PROCESS_START;
@@ -225,7 +233,8 @@ static void test_seen_and_lost_are_what_was_made(void **state)
 	struct tally t;
 
 	(void)state;
-	tracer = trace_with(pid, (const char *const[]){"--memory", "64KiB", "--call", "getppid", NULL});
+	tracer = trace_with(
+		pid, (const char *const[]){"--memory", "64KiB", "--call", "getppid", NULL});
 	let_run(pid, go);
 	assert_int_equal(wait_exit(tracer), 0);
 	t = read_log(log_path);
@@ -238,7 +247,8 @@ static void test_seen_and_lost_are_what_was_made(void **state)
 static void test_threads_by_the_thousand(void **state)
 {
 	int go;
-	pid_t pid = waiting(many_threads, &go), tracer = trace_with(pid, (const char *const[]){NULL});
+	pid_t pid = waiting(many_threads, &go),
+	      tracer = trace_with(pid, (const char *const[]){NULL});
 	struct tally t;
 
 	(void)state;
@@ -287,7 +297,8 @@ static void test_numbers_reused_at_once(void **state)
 	assert_int_equal(t.lost, 0);
 	assert_true(t.on_fds >= 4 * REUSES);
 	if (t.known * 1000 < t.on_fds * 995)
-		fail_msg("known for %llu of %llu calls", (unsigned long long)t.known, (unsigned long long)t.on_fds);
+		fail_msg("known for %llu of %llu calls", (unsigned long long)t.known,
+			(unsigned long long)t.on_fds);
 }
 
 static void test_ptrace_and_ebpf_see_the_same(void **state)
@@ -310,7 +321,8 @@ static void test_ptrace_and_ebpf_see_the_same(void **state)
 	a = read_log(other);
 	b = read_log(log_path);
 	unlink(other);
-	/* ptrace's attaching makes the read that it was inside of begin anew, which both then see. */
+	/* ptrace's attaching makes the read that it was inside of begin anew, which both then
+	 * see. */
 	assert_int_equal(a.calls, b.calls);
 	assert_true(a.calls > 3000);
 	assert_true(a.hash == b.hash);
@@ -416,7 +428,8 @@ static long resident_kib(void)
 static void rounds(void)
 {
 	char *const command[] = {(char *)"/bin/true", NULL};
-	struct trace_request r = {.tracer = "ebpf", .out = log_path, .ready_fd = -1, .command = (char **)command};
+	struct trace_request r = {
+		.tracer = "ebpf", .out = log_path, .ready_fd = -1, .command = (char **)command};
 	const struct itimerval none = {{0}};
 	int fds = 0;
 	struct err e;

@@ -1,7 +1,8 @@
 /* The in-kernel tracer: what holds of every tracer, and what it takes of the kernel's memory. */
 #include "ci/tests/capture/tracing_shared.h"
 
-/* What the tracer keeps besides the buffers that --memory is about: descriptors, files, threads (trace.h). */
+/* What the tracer keeps besides the buffers that --memory is about: descriptors, files, threads
+ * (trace.h). */
 #define FIXED_MAPS (3u << 20)
 
 /* What a process's maps hold in the kernel, as their descriptors tell ("memlock:"), in bytes. */
@@ -27,8 +28,9 @@ static void test_memory_is_bounded(void **state)
 	static const struct {
 		const char *mode, *memory;
 		uint64_t bytes;
-	} cases[] = {{"events", "64MiB", 64 << 20}, {"sums", "64MiB", 64 << 20}, {"events", "8MiB", 8 << 20},
-		     {"sums", "8MiB", 8 << 20}, {"events", "1MiB", 1 << 20}, {"sums", "1MiB", 1 << 20}};
+	} cases[] = {{"events", "64MiB", 64 << 20}, {"sums", "64MiB", 64 << 20},
+		{"events", "8MiB", 8 << 20}, {"sums", "8MiB", 8 << 20}, {"events", "1MiB", 1 << 20},
+		{"sums", "1MiB", 1 << 20}};
 	char number[16];
 	pid_t pid, tracer;
 	int in;
@@ -39,12 +41,13 @@ static void test_memory_is_bounded(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint64_t held;
 
-		tracer = trace((const char *const[]){"--mode", cases[i].mode, "--memory", cases[i].memory, "-p", number, NULL},
-			       NULL);
+		tracer = trace((const char *const[]){"--mode", cases[i].mode, "--memory",
+				       cases[i].memory, "-p", number, NULL},
+			NULL);
 		wait_progress();
 		held = map_bytes(tracer);
 		print_message("# %s within %s: maps of %llu KiB\n", cases[i].mode, cases[i].memory,
-			      (unsigned long long)held / 1024);
+			(unsigned long long)held / 1024);
 		assert_true(held > 0);
 		assert_true(held <= cases[i].bytes + FIXED_MAPS);
 		kill(tracer, SIGTERM);
@@ -68,7 +71,7 @@ int main(void)
 	}
 	tracer_name = "ebpf";
 	come_and_go = 30; /* each loads programs anew; ebpf_hostile_test does a hundred */
-	alarm(120); /* a test that hangs fails */
+	alarm(120);       /* a test that hangs fails */
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,6 +1,7 @@
 /*
- * What every tracer tells of calls on files: 004's 42 calls and their newer siblings each with its path or its
- * descriptor's file, offsets, file tags. The program that is traced is this one, started again with --calls.
+ * What every tracer tells of calls on files: 004's 42 calls and their newer siblings each with its
+ * path or its descriptor's file, offsets, file tags. The program that is traced is this one,
+ * started again with --calls.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,24 +31,89 @@
 #define ARCH "aarch64"
 #endif
 
-/* Those that name a file. Each is made with DIR/NAME (and DIR/NAME.2), which mostly is not there. */
+/* Those that name a file. Each is made with DIR/NAME (and DIR/NAME.2), which mostly is not
+ * there. */
 static const char *const by_path[] = {
-	"open", "openat", "openat2", "creat", "stat", "lstat", "newfstatat", "statx", "statfs", "truncate", "rename", "renameat",
-	"renameat2", "unlink", "unlinkat", "readlink", "readlinkat", "getxattr", "lgetxattr", "setxattr", "lsetxattr",
-	"listxattr", "llistxattr", "removexattr", "lremovexattr", "mknod", "mknodat", "mkdir", "mkdirat", "rmdir", "access",
-	"faccessat", "faccessat2", "link", "linkat", "symlink", "symlinkat", "chmod", "fchmodat", "chown", "lchown", "fchownat",
+	"open",
+	"openat",
+	"openat2",
+	"creat",
+	"stat",
+	"lstat",
+	"newfstatat",
+	"statx",
+	"statfs",
+	"truncate",
+	"rename",
+	"renameat",
+	"renameat2",
+	"unlink",
+	"unlinkat",
+	"readlink",
+	"readlinkat",
+	"getxattr",
+	"lgetxattr",
+	"setxattr",
+	"lsetxattr",
+	"listxattr",
+	"llistxattr",
+	"removexattr",
+	"lremovexattr",
+	"mknod",
+	"mknodat",
+	"mkdir",
+	"mkdirat",
+	"rmdir",
+	"access",
+	"faccessat",
+	"faccessat2",
+	"link",
+	"linkat",
+	"symlink",
+	"symlinkat",
+	"chmod",
+	"fchmodat",
+	"chown",
+	"lchown",
+	"fchownat",
 };
 /* Those that take a descriptor: of DIR/file, with all other arguments 0. */
 static const char *const by_fd[] = {
-	"read", "pread64", "readv", "preadv", "preadv2", "write", "pwrite64", "writev", "pwritev", "pwritev2", "fsync",
-	"fdatasync", "readahead", "lseek", "ftruncate", "fstat", "fstatfs", "fgetxattr", "fsetxattr", "flistxattr",
-	"fremovexattr", "copy_file_range", "sync_file_range", "fallocate", "fadvise64", "getdents64", "flock", "close",
+	"read",
+	"pread64",
+	"readv",
+	"preadv",
+	"preadv2",
+	"write",
+	"pwrite64",
+	"writev",
+	"pwritev",
+	"pwritev2",
+	"fsync",
+	"fdatasync",
+	"readahead",
+	"lseek",
+	"ftruncate",
+	"fstat",
+	"fstatfs",
+	"fgetxattr",
+	"fsetxattr",
+	"flistxattr",
+	"fremovexattr",
+	"copy_file_range",
+	"sync_file_range",
+	"fallocate",
+	"fadvise64",
+	"getdents64",
+	"flock",
+	"close",
 };
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static char dir[] = "/tmp/culprit-file-calls-XXXXXX", self[4000], agent[4096], log_path[64];
 
-/* DIR/NAME holds a page's end here and there, so that no tracer may count on reading a fixed length. */
+/* DIR/NAME holds a page's end here and there, so that no tracer may count on reading a fixed
+ * length. */
 static void make_calls(const char *folder)
 {
 	char path[4096], second[4096], data[26] = "";
@@ -55,7 +121,8 @@ static void make_calls(const char *folder)
 
 	for (size_t i = 0; i < COUNT(by_path); i++) {
 		int nr = call_number(ARCH, by_path[i]);
-		const struct call_info *info = nr < 0 ? NULL : call_info(call_arch(ARCH), (uint32_t)nr);
+		const struct call_info *info = nr < 0 ? NULL
+						      : call_info(call_arch(ARCH), (uint32_t)nr);
 		long args[6] = {0};
 
 		if (!info)
@@ -75,10 +142,12 @@ static void make_calls(const char *folder)
 		if (nr >= 0)
 			syscall(nr, fd, 0, 0, 0, 0, 0);
 	}
-	/* Offsets: written, 26 at 0; read again in two pieces; at a place of its own; beyond the end. */
+	/* Offsets: written, 26 at 0; read again in two pieces; at a place of its own; beyond the
+	 * end. */
 	fd = open(path, O_RDWR);
-	if (write(fd, data, 26) == 26 && lseek(fd, 0, SEEK_SET) == 0 && read(fd, data, 10) == 10 && read(fd, data, 26) == 16 &&
-	    pwrite(fd, data, 5, 4000) == 5 && pread(fd, data, 3, 7) == 3 && lseek(fd, 100, SEEK_SET) == 100)
+	if (write(fd, data, 26) == 26 && lseek(fd, 0, SEEK_SET) == 0 && read(fd, data, 10) == 10 &&
+		read(fd, data, 26) == 16 && pwrite(fd, data, 5, 4000) == 5 &&
+		pread(fd, data, 3, 7) == 3 && lseek(fd, 100, SEEK_SET) == 100)
 		close(fd);
 }
 
@@ -121,8 +190,8 @@ static int run(char **argv, bool quiet)
 /* Not here, if it says that the kernel refuses (2); anything else is a defect. */
 static bool has_tracer(const char *name)
 {
-	char *argv[] = {agent, (char *)"trace", (char *)"--tracer", (char *)name, (char *)"--out", log_path, (char *)"--",
-			(char *)"/bin/true", NULL};
+	char *argv[] = {agent, (char *)"trace", (char *)"--tracer", (char *)name, (char *)"--out",
+		log_path, (char *)"--", (char *)"/bin/true", NULL};
 	int code;
 
 	unlink(log_path);
@@ -133,8 +202,8 @@ static bool has_tracer(const char *name)
 
 static struct log_reader *trace(const char *tracer)
 {
-	char *argv[] = {agent, (char *)"trace", (char *)"--tracer", (char *)tracer, (char *)"--out", log_path, (char *)"--",
-			self, (char *)"--calls", dir, NULL};
+	char *argv[] = {agent, (char *)"trace", (char *)"--tracer", (char *)tracer, (char *)"--out",
+		log_path, (char *)"--", self, (char *)"--calls", dir, NULL};
 	struct log_reader *r;
 	struct err e;
 
@@ -189,13 +258,17 @@ static void each_call_has_its_file(const char *tracer)
 		if (rec->type != RECORD_CALL)
 			continue;
 		info = call_info(call_arch(ARCH), rec->call.nr);
-		s = info && info->fd >= 0 ? fdtable_get(fds, rec->call.pid, (int32_t)rec->call.args[info->fd]) : NULL;
-		if (info && in_folder(rec->call.path) && seen(by_path, COUNT(by_path), path_seen, info->name)) {
+		s = info && info->fd >= 0
+			? fdtable_get(fds, rec->call.pid, (int32_t)rec->call.args[info->fd])
+			: NULL;
+		if (info && in_folder(rec->call.path) &&
+			seen(by_path, COUNT(by_path), path_seen, info->name)) {
 			if (strcmp(rec->call.path + strlen(dir), "/file"))
 				expect_path(rec->call.path, info->name, "");
 			if (info->path2 >= 0)
 				expect_path(rec->call.path2, info->name, ".2");
-		} else if (s && in_folder(s->now.path) && seen(by_fd, COUNT(by_fd), fd_seen, info->name)) {
+		} else if (s && in_folder(s->now.path) &&
+			seen(by_fd, COUNT(by_fd), fd_seen, info->name)) {
 			expect_path(s->now.path, "file", "");
 		}
 	}
@@ -219,8 +292,13 @@ static void offsets_are_told(const char *tracer, bool of_every_call)
 		int64_t result, offset;
 		bool always; /* the call says it itself */
 	} want[] = {
-		{"write", 26, 0, false}, {"lseek", 0, 0, true},      {"read", 10, 0, false},  {"read", 16, 10, false},
-		{"pwrite64", 5, 4000, true}, {"pread64", 3, 7, true}, {"lseek", 100, 100, true},
+		{"write", 26, 0, false},
+		{"lseek", 0, 0, true},
+		{"read", 10, 0, false},
+		{"read", 16, 10, false},
+		{"pwrite64", 5, 4000, true},
+		{"pread64", 3, 7, true},
+		{"lseek", 100, 100, true},
 	};
 	struct log_reader *r = trace(tracer);
 	struct fdtable *fds = fdtable_new();
@@ -235,10 +313,12 @@ static void offsets_are_told(const char *tracer, bool of_every_call)
 		const struct fd_state *s;
 
 		fdtable_feed(fds, rec);
-		if (rec->type == RECORD_FD && rec->fd.open && in_folder(rec->fd.path) && strstr(rec->fd.path, "/file"))
+		if (rec->type == RECORD_FD && rec->fd.open && in_folder(rec->fd.path) &&
+			strstr(rec->fd.path, "/file"))
 			opens++;
 		s = name ? fdtable_get(fds, c->pid, (int32_t)c->args[0]) : NULL;
-		if (opens < 2 || at == COUNT(want) || !s || !in_folder(s->now.path) || strcmp(name, want[at].name))
+		if (opens < 2 || at == COUNT(want) || !s || !in_folder(s->now.path) ||
+			strcmp(name, want[at].name))
 			continue;
 		assert_int_equal(c->result, want[at].result);
 		if (of_every_call || want[at].always)
@@ -320,9 +400,12 @@ static void ebpf_tags_say_which_file(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ptrace_each_call_has_its_file), cmocka_unit_test(ptrace_offsets_that_calls_carry),
-		cmocka_unit_test(ptrace_tags_say_which_file),    cmocka_unit_test(ebpf_each_call_has_its_file),
-		cmocka_unit_test(ebpf_offsets_of_every_call),    cmocka_unit_test(ebpf_tags_say_which_file),
+		cmocka_unit_test(ptrace_each_call_has_its_file),
+		cmocka_unit_test(ptrace_offsets_that_calls_carry),
+		cmocka_unit_test(ptrace_tags_say_which_file),
+		cmocka_unit_test(ebpf_each_call_has_its_file),
+		cmocka_unit_test(ebpf_offsets_of_every_call),
+		cmocka_unit_test(ebpf_tags_say_which_file),
 	};
 
 	if (argc == 3 && !strcmp(argv[1], "--calls")) {

@@ -1,4 +1,5 @@
-/* The sampler's reading of the kernel's texts and messages, however odd, and what becomes of two snapshots. */
+/* The sampler's reading of the kernel's texts and messages, however odd, and what becomes of two
+ * snapshots. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <libmnl/libmnl.h>
@@ -26,24 +27,28 @@ static const char net_dev[] =
 	"veth@1: 18446744073709551615 3 0 0 0 0 0 0 5 6 0 0 0 0 0 0\n"
 	"broken: 1 2 3\n"
 	"odd: one two\n";
-static const char diskstats[] =
-	"   7       2 loop2 1 0 8 0 1 0 8 0 0 0 0\n"
-	"   8       0 sda 100 3 2048 70 50 1 4096 90 2 110 160 0 0 0 0 0 0\n"
-	"   8       1 sda1 5 0 6 7 8 9 10 11 0 12 13\n"
-	"   9       0 md0 5 0 6\n";
-static const char stat_text[] =
-	"cpu  30 3 30 300 6 0 3 0 0 0\n"
-	"cpu0 10 1 10 100 2 0 1 5 9 9\n"
-	"cpu1 20 2 20 200 4 0 2 0 0 0\n"
-	"cpu2 20 2\n"
-	"intr 34 1 2\n";
-static const char meminfo[] = "MemTotal:       24684096 kB\nMemFree: 1 kB\nMemAvailable:   23340000 kB\n";
-static const char pressure[] = "some avg10=0.00 avg60=0.12 avg300=0.05 total=123456\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=9\n";
-static const char process[] = "1234 (a) b (\n) R 5) S 1 1234 1234 0 -1 4194304 10 0 0 0 150 50 9 9 20 0 31 0 98765 123456 789 "
-			      "18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
-static const char io[] = "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 8192\nwrite_bytes: 4096\ncancelled_write_bytes: 1\n";
-static const char mountinfo[] = "22 1 0:21 / /proc rw - proc proc rw\n36 35 0:42 /mnt1 /mnt2 rw,noatime master:1 - btrfs /dev/vdb rw\n"
-				"37 35 8:1 / /x rw shared:3 - ext4 /dev/sda1 rw\n38 35 8:2 / /y rw - ext4\n";
+static const char
+	diskstats[] = "   7       2 loop2 1 0 8 0 1 0 8 0 0 0 0\n"
+		      "   8       0 sda 100 3 2048 70 50 1 4096 90 2 110 160 0 0 0 0 0 0\n"
+		      "   8       1 sda1 5 0 6 7 8 9 10 11 0 12 13\n"
+		      "   9       0 md0 5 0 6\n";
+static const char stat_text[] = "cpu  30 3 30 300 6 0 3 0 0 0\n"
+				"cpu0 10 1 10 100 2 0 1 5 9 9\n"
+				"cpu1 20 2 20 200 4 0 2 0 0 0\n"
+				"cpu2 20 2\n"
+				"intr 34 1 2\n";
+static const char
+	meminfo[] = "MemTotal:       24684096 kB\nMemFree: 1 kB\nMemAvailable:   23340000 kB\n";
+static const char pressure[] =
+	"some avg10=0.00 avg60=0.12 avg300=0.05 total=123456\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=9\n";
+static const char process[] =
+	"1234 (a) b (\n) R 5) S 1 1234 1234 0 -1 4194304 10 0 0 0 150 50 9 9 20 0 31 0 98765 123456 789 "
+	"18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
+static const char io[] =
+	"rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 8192\nwrite_bytes: 4096\ncancelled_write_bytes: 1\n";
+static const char mountinfo[] =
+	"22 1 0:21 / /proc rw - proc proc rw\n36 35 0:42 /mnt1 /mnt2 rw,noatime master:1 - btrfs /dev/vdb rw\n"
+	"37 35 8:1 / /x rw shared:3 - ext4 /dev/sda1 rw\n38 35 8:2 / /y rw - ext4\n";
 
 static uint64_t value(const struct thing *t, enum reading r)
 {
@@ -141,7 +146,10 @@ static size_t put_socket(size_t at, uint64_t cookie, size_t info_size)
 {
 	struct nlmsghdr *h = mnl_nlmsg_put_header(buffer + at);
 	struct inet_diag_msg *m = mnl_nlmsg_put_extra_header(h, sizeof(*m));
-	struct tcp_info info = {.tcpi_rtt = 1000, .tcpi_total_retrans = 7, .tcpi_bytes_sent = 5000, .tcpi_rcv_ooopack = 3};
+	struct tcp_info info = {.tcpi_rtt = 1000,
+		.tcpi_total_retrans = 7,
+		.tcpi_bytes_sent = 5000,
+		.tcpi_rcv_ooopack = 3};
 	char longer[512] = {0};
 
 	memcpy(longer, &info, sizeof(info));
@@ -173,8 +181,10 @@ static void sockets_have_what_the_kernel_has(void **state)
 
 	(void)state;
 	n = put_socket(0, 1, sizeof(struct tcp_info));
-	n = put_socket(n, 2, offsetof(struct tcp_info, tcpi_bytes_sent) + 4); /* a field cut in half, as none is */
-	n = put_socket(n, 3, 400);                                             /* of a kernel to come */
+	n = put_socket(n, 2,
+		offsetof(struct tcp_info, tcpi_bytes_sent) +
+			4);        /* a field cut in half, as none is */
+	n = put_socket(n, 3, 400); /* of a kernel to come */
 	assert_int_equal(tcp_parse(buffer, n, &s), 1);
 	assert_int_equal(s.n, 3);
 	for (size_t i = 0; i < 3; i++) {
@@ -194,7 +204,8 @@ static void sockets_have_what_the_kernel_has(void **state)
 	snapshot_free(&s);
 }
 
-/* Every beginning of every text, and texts with bytes changed at random, from heap blocks of just that size. */
+/* Every beginning of every text, and texts with bytes changed at random, from heap blocks of just
+ * that size. */
 static void feed(const char *text, size_t n)
 {
 	struct snapshot s = {0};
@@ -222,8 +233,10 @@ static void feed(const char *text, size_t n)
 
 static void hostile_texts_do_no_harm(void **state)
 {
-	static const char *const texts[] = {net_dev, diskstats, stat_text, meminfo, pressure, process, io, mountinfo};
-	static const char odd[] = "\n :)(-9 \t\xff" "5c";
+	static const char *const texts[] = {
+		net_dev, diskstats, stat_text, meminfo, pressure, process, io, mountinfo};
+	static const char odd[] = "\n :)(-9 \t\xff"
+				  "5c";
 	double end = clock_mono_s() + 1;
 
 	(void)state;
@@ -235,7 +248,8 @@ static void hostile_texts_do_no_harm(void **state)
 		char text[1024];
 		size_t n;
 
-		snprintf(text, sizeof(text), "%s", texts[(size_t)rand() % (sizeof(texts) / sizeof(texts[0]))]);
+		snprintf(text, sizeof(text), "%s",
+			texts[(size_t)rand() % (sizeof(texts) / sizeof(texts[0]))]);
 		n = strlen(text);
 		for (int i = rand() % 20; i >= 0; i--)
 			text[(size_t)rand() % n] = odd[(size_t)rand() % (sizeof(odd) - 1)];
@@ -291,12 +305,14 @@ static const struct sampled *of(const struct seen *x, enum reading r)
 	return NULL;
 }
 
-static struct thing *socket_of(struct snapshot *s, uint64_t id, uint8_t last_byte, uint64_t sent, uint64_t again)
+static struct thing *socket_of(
+	struct snapshot *s, uint64_t id, uint8_t last_byte, uint64_t sent, uint64_t again)
 {
 	struct thing *t = snapshot_add(s, THING_SOCKET, id);
 
 	t->judged = t->ours = true;
-	t->peer = (struct peer){.family = AF_INET, .address = {10, 0, 0, last_byte}, .port = htons(80)};
+	t->peer = (struct peer){
+		.family = AF_INET, .address = {10, 0, 0, last_byte}, .port = htons(80)};
 	thing_set(t, READING_TCP_SENT, sent);
 	thing_set(t, READING_TCP_RETRANSMITTED, again);
 	thing_set(t, READING_TCP_WINDOW, 10 * id);

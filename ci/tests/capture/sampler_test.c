@@ -1,6 +1,6 @@
 /*
- * The sampler on real sockets, disks and processes, in a network and mount namespace of its own: what it says is what
- * was done, to the byte where that can be known.
+ * The sampler on real sockets, disks and processes, in a network and mount namespace of its own:
+ * what it says is what was done, to the byte where that can be known.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -33,7 +33,8 @@
 #include "harness/base/proc.h"
 
 #define PATIENCE_S 40
-/* On a machine that is busy enough a tick comes too late, and its seconds are left out: then all is done once more. */
+/* On a machine that is busy enough a tick comes too late, and its seconds are left out: then all is
+ * done once more. */
 #define TRIES 6
 
 static char brick[64], brick_file[80];
@@ -57,7 +58,8 @@ static void ip(const char *line)
 static int setup(void **state)
 {
 	(void)state;
-	if (!mkdtemp(dir) || unshare(CLONE_NEWNET | CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+	if (!mkdtemp(dir) || unshare(CLONE_NEWNET | CLONE_NEWNS) < 0 ||
+		mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return -1;
 	ip("link set lo up");
 	return 0;
@@ -76,17 +78,24 @@ struct run {
 	char log[128];
 };
 
-static int sample(const pid_t *pids, size_t n, const char *storage, const char *log, int ready, char **command)
+static int sample(const pid_t *pids, size_t n, const char *storage, const char *log, int ready,
+	char **command)
 {
-	struct trace_request r = {.tracer = "sampler", .out = log, .ready_fd = ready, .pids = pids, .n_pids = n,
-				  .command = command, .filter = {.paths = &storage, .n_paths = storage ? 1 : 0}};
+	struct trace_request r = {.tracer = "sampler",
+		.out = log,
+		.ready_fd = ready,
+		.pids = pids,
+		.n_pids = n,
+		.command = command,
+		.filter = {.paths = &storage, .n_paths = storage ? 1 : 0}};
 	struct err e;
 	int code = sampler_trace(&r, &e);
 
 	return code < 0 ? 99 : code;
 }
 
-static void start_with(struct run *x, const pid_t *pids, size_t n, const char *storage, void (*prepare)(void), int netns)
+static void start_with(struct run *x, const pid_t *pids, size_t n, const char *storage,
+	void (*prepare)(void), int netns)
 {
 	char line[8];
 	int p[2];
@@ -123,10 +132,10 @@ static int end(struct run *x)
 }
 
 struct totals {
-	double sum[READING_TOTAL][2];          /* by 'accepted' */
+	double sum[READING_TOTAL][2]; /* by 'accepted' */
 	uint64_t records[READING_TOTAL];
-	uint32_t most[READING_TOTAL];          /* largest count */
-	int64_t first_ns, last_ns;             /* seconds with differences */
+	uint32_t most[READING_TOTAL]; /* largest count */
+	int64_t first_ns, last_ns;    /* seconds with differences */
 	unsigned seconds;
 	bool whole;
 };
@@ -149,7 +158,8 @@ static void add_up(const struct run *x, struct totals *t)
 		if (rec->type != RECORD_READING)
 			continue;
 		assert_int_equal(g->start_ns % 1000000000, 0);
-		assert_true(g->sum >= 0 && g->max >= 0 && g->max <= g->sum * 1.000001 && g->count > 0);
+		assert_true(
+			g->sum >= 0 && g->max >= 0 && g->max <= g->sum * 1.000001 && g->count > 0);
 		assert_int_equal(g->what >= READING_TCP_FIRST, g->peer.ss_family != AF_UNSPEC);
 		t->sum[g->what][g->accepted] += g->sum;
 		t->records[g->what]++;
@@ -236,7 +246,9 @@ static void transfer(int from, int to, size_t bytes)
 
 		assert_true(poll(p, 2, PATIENCE_S * 1000) > 0);
 		if (p[0].revents & POLLOUT) {
-			n = send(from, data, bytes - sent < sizeof(data) ? bytes - sent : sizeof(data), MSG_DONTWAIT);
+			n = send(from, data,
+				bytes - sent < sizeof(data) ? bytes - sent : sizeof(data),
+				MSG_DONTWAIT);
 			sent += n > 0 ? (size_t)n : 0;
 		}
 		if (p[1].revents & POLLIN) {
@@ -296,8 +308,8 @@ static void bytes_are_exact(void **state)
 		assert_true(t.sum[READING_TCP_WINDOW][1] > 0);
 		assert_int_equal(t.most[READING_TCP_SENT], 2);
 		for (int r = 0; r < READING_TCP_FIRST; r++)
-			if (r >= READING_CPU_BUSY && r != READING_CPU_PRESSURE && r != READING_IO_PRESSURE &&
-			    r != READING_MEMORY_PRESSURE)
+			if (r >= READING_CPU_BUSY && r != READING_CPU_PRESSURE &&
+				r != READING_IO_PRESSURE && r != READING_MEMORY_PRESSURE)
 				assert_true(t.records[r] >= t.seconds);
 		for (int r = READING_TCP_FIRST; r < READING_TOTAL; r++)
 			assert_true(t.records[r] > 0);
@@ -378,7 +390,8 @@ static void lossy_body(struct run *x)
 	add_up(&other, &o);
 	if (!gapless(&t) || !gapless(&o))
 		return;
-	/* The other end sends, and sends again; this one sees the gaps. Each looks at its own namespace alone. */
+	/* The other end sends, and sends again; this one sees the gaps. Each looks at its own
+	 * namespace alone. */
 	assert_true(o.sum[READING_TCP_RETRANSMITTED][1] > 0);
 	assert_true(o.sum[READING_TCP_OUT_OF_ORDER][1] == 0);
 	assert_true(o.sum[READING_TCP_SENT][1] > THERE);
@@ -409,8 +422,9 @@ static void loss_shows_at_both_ends(void **state)
 	assert_return_code(unshare(CLONE_NEWNET), errno);
 	there = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	assert_return_code(setns(here, CLONE_NEWNET), errno);
-	snprintf(line, sizeof(line), "link add w0 gso_max_segs 1 type veth peer name w1 netns /proc/%d/fd/%d", (int)getpid(),
-		 there);
+	snprintf(line, sizeof(line),
+		"link add w0 gso_max_segs 1 type veth peer name w1 netns /proc/%d/fd/%d",
+		(int)getpid(), there);
 	ip(line);
 	ip("addr add 10.9.0.1/24 dev w0");
 	ip("link set w0 up");
@@ -631,7 +645,8 @@ static int sample_aside(const pid_t *pids, size_t n, const char *log, char **com
 
 static void commands_and_their_codes(void **state)
 {
-	char *seven[] = {(char *)"sh", (char *)"-c", (char *)"exit 7", NULL}, *none[] = {(char *)"/no/such/program", NULL};
+	char *seven[] = {(char *)"sh", (char *)"-c", (char *)"exit 7", NULL},
+	     *none[] = {(char *)"/no/such/program", NULL};
 	const pid_t nobody = 4194303;
 	char log[128];
 
@@ -643,7 +658,8 @@ static void commands_and_their_codes(void **state)
 	assert_int_equal(access(log, F_OK), -1);
 	assert_int_equal(sample_aside(NULL, 0, log, seven), 7);
 	assert_return_code(log_read_end(log, &(struct record_end){0}, NULL, NULL), EBADMSG);
-	assert_int_equal(sample_aside(NULL, 0, log, seven), TRACE_EXIT_USAGE); /* it is there already */
+	assert_int_equal(
+		sample_aside(NULL, 0, log, seven), TRACE_EXIT_USAGE); /* it is there already */
 }
 
 static void filters_are_refused(void **state)

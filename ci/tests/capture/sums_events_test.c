@@ -1,6 +1,6 @@
 /*
- * The same load, traced by two tracers at once: one makes a record a call, the other adds up in the kernel. The metrics
- * from both are equal in counts and bytes, and alike in times.
+ * The same load, traced by two tracers at once: one makes a record a call, the other adds up in the
+ * kernel. The metrics from both are equal in counts and bytes, and alike in times.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,8 @@
 
 enum { ROUNDS = 250, HEAD = 4, SECONDS = 120 };
 
-static char dir[] = "/tmp/culprit-sums-events-XXXXXX", storage[64], agent[4096], calls_path[64], sums_path[64];
+static char dir[] = "/tmp/culprit-sums-events-XXXXXX", storage[64], agent[4096], calls_path[64],
+	    sums_path[64];
 static struct sockaddr_in service;
 static pid_t server, client, tracers[2];
 static int go[2];
@@ -58,7 +59,8 @@ static void use_files(int in, int out, int read_only)
 	size_t n = 1 + (size_t)rand() % sizeof(data);
 	off_t at = rand() % 100000;
 
-	if (pwrite(in, data, n, at) < 0 || pread(in, data, n, at / 2) < 0 || write(out, data, n) < 0)
+	if (pwrite(in, data, n, at) < 0 || pread(in, data, n, at / 2) < 0 ||
+		write(out, data, n) < 0)
 		die("files");
 	if (write(read_only, data, n) != -1 || read(read_only, data, n) < 0)
 		die("a file that is open for reading");
@@ -74,7 +76,8 @@ static int open_at(const char *folder, const char *name, int flags)
 	return fd < 0 ? die(path) : fd;
 }
 
-/* As readers do that ask for a length known from a head and no more: what metrics.h says of messages. */
+/* As readers do that ask for a length known from a head and no more: what metrics.h says of
+ * messages. */
 static void read_message(int epoll, int fd)
 {
 	struct epoll_event ev;
@@ -84,7 +87,9 @@ static void read_message(int epoll, int fd)
 	epoll_wait(epoll, &ev, 1, -1);
 	while (got < want) {
 		bool in_head = got < HEAD;
-		size_t most = in_head ? HEAD - got : want - got < sizeof(data) ? want - got : sizeof(data);
+		size_t most = in_head               ? HEAD - got
+			: want - got < sizeof(data) ? want - got
+						    : sizeof(data);
 		ssize_t n = read(fd, in_head ? head + got : data, most);
 
 		if (n < 0 && errno == EAGAIN) {
@@ -185,9 +190,12 @@ static void start_load(void)
 	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	socklen_t n = sizeof(service);
 
-	service = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	assert_true(listener >= 0 && bind(listener, (struct sockaddr *)&service, sizeof(service)) == 0 &&
-		    listen(listener, 1) == 0 && getsockname(listener, (struct sockaddr *)&service, &n) == 0);
+	service = (struct sockaddr_in){
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	assert_true(listener >= 0 &&
+		bind(listener, (struct sockaddr *)&service, sizeof(service)) == 0 &&
+		listen(listener, 1) == 0 &&
+		getsockname(listener, (struct sockaddr *)&service, &n) == 0);
 	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
 	server = fork();
 	if (server == 0) {
@@ -209,9 +217,10 @@ static void start_load(void)
 static bool start_tracer(int which, const char *mode, const char *out, int *code)
 {
 	char pids[2][16], line[8];
-	char *argv[] = {agent, (char *)"trace", (char *)"--tracer", (char *)"ebpf", (char *)"--mode", (char *)mode,
-			(char *)"--out", (char *)out, (char *)"--ready-fd", (char *)"3", (char *)"-p", pids[0], (char *)"-p",
-			pids[1], which ? (char *)"--path" : NULL, storage, NULL};
+	char *argv[] = {agent, (char *)"trace", (char *)"--tracer", (char *)"ebpf",
+		(char *)"--mode", (char *)mode, (char *)"--out", (char *)out, (char *)"--ready-fd",
+		(char *)"3", (char *)"-p", pids[0], (char *)"-p", pids[1],
+		which ? (char *)"--path" : NULL, storage, NULL};
 	int ready[2], status;
 	pid_t pid;
 
@@ -304,7 +313,8 @@ static struct sample total(struct metrics *m, enum metric metric)
 	return sum;
 }
 
-/* Seconds are the same: a call that ends as one turns into the next may be told to lie on its other side. */
+/* Seconds are the same: a call that ends as one turns into the next may be told to lie on its other
+ * side. */
 static void compare_seconds(struct metrics *calls, struct metrics *sums, enum metric metric)
 {
 	uint64_t of[2][SECONDS] = {0};
@@ -316,24 +326,29 @@ static void compare_seconds(struct metrics *calls, struct metrics *sums, enum me
 				of[which][s[i].second] = s[i].count;
 	for (int i = 0; i < SECONDS; i++)
 		if (of[0][i] > of[1][i] + 2 || of[1][i] > of[0][i] + 2)
-			fail_msg("%s, second %d: %llu from calls, %llu from sums", metric_name(metric), i,
-				 (unsigned long long)of[0][i], (unsigned long long)of[1][i]);
+			fail_msg("%s, second %d: %llu from calls, %llu from sums",
+				metric_name(metric), i, (unsigned long long)of[0][i],
+				(unsigned long long)of[1][i]);
 }
 
 static void compare(int32_t self, enum metric metric, int64_t start_ns, uint64_t count)
 {
-	struct metrics *calls = measure(calls_path, self, start_ns), *sums = measure(sums_path, self, start_ns);
+	struct metrics *calls = measure(calls_path, self, start_ns),
+		       *sums = measure(sums_path, self, start_ns);
 	struct sample a = total(calls, metric), b = total(sums, metric);
 
 	if (a.count != b.count || a.bytes != b.bytes || a.count != count)
-		fail_msg("%s: %llu (%llu bytes) from calls, %llu (%llu bytes) from sums, %llu made", metric_name(metric),
-			 (unsigned long long)a.count, (unsigned long long)a.bytes, (unsigned long long)b.count,
-			 (unsigned long long)b.bytes, (unsigned long long)count);
-	print_message("# %s: %llu, %llu bytes; %.6f s from calls, %.6f s from sums\n", metric_name(metric),
-		      (unsigned long long)a.count, (unsigned long long)a.bytes, a.sum_s, b.sum_s);
+		fail_msg("%s: %llu (%llu bytes) from calls, %llu (%llu bytes) from sums, %llu made",
+			metric_name(metric), (unsigned long long)a.count,
+			(unsigned long long)a.bytes, (unsigned long long)b.count,
+			(unsigned long long)b.bytes, (unsigned long long)count);
+	print_message("# %s: %llu, %llu bytes; %.6f s from calls, %.6f s from sums\n",
+		metric_name(metric), (unsigned long long)a.count, (unsigned long long)a.bytes,
+		a.sum_s, b.sum_s);
 	/* Each tracer times the call a little further in or out than the other. */
 	if (fabs(a.sum_s - b.sum_s) > 0.2 * a.sum_s + 5e-6 * (double)count)
-		fail_msg("%s: %.6f s from calls, %.6f s from sums", metric_name(metric), a.sum_s, b.sum_s);
+		fail_msg("%s: %.6f s from calls, %.6f s from sums", metric_name(metric), a.sum_s,
+			b.sum_s);
 	assert_true(a.second >= 2);
 	compare_seconds(calls, sums, metric);
 	metrics_free(calls);
@@ -353,7 +368,8 @@ static void sums_and_events_give_the_same_metrics(void **state)
 		skip();
 	}
 	start_load();
-	if (!start_tracer(0, "events", calls_path, &code) || !start_tracer(1, "sums", sums_path, &code)) {
+	if (!start_tracer(0, "events", calls_path, &code) ||
+		!start_tracer(1, "sums", sums_path, &code)) {
 		assert_int_equal(code, 2); /* the kernel refuses; anything else is a defect */
 		print_message("# no ebpf tracer here, or no sums\n");
 		skip();

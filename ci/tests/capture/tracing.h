@@ -1,6 +1,7 @@
 /*
- * What the tests of tracers share: a tracer in a process of its own, programs to trace, and the log held against
- * what ci/tests/helpers/truth.c wrote down about itself. To be included once, by a test's .c.
+ * What the tests of tracers share: a tracer in a process of its own, programs to trace, and the log
+ * held against what ci/tests/helpers/truth.c wrote down about itself. To be included once, by a
+ * test's .c.
  */
 #ifndef CULPRIT_TESTS_TRACING_H
 #define CULPRIT_TESTS_TRACING_H
@@ -44,7 +45,7 @@ static char dir[] = "/tmp/culprit-trace-test-XXXXXX";
 static char log_path[64], side_path[64], truth_prog[4096], busy_prog[4096];
 static struct truth *truth;
 static _Atomic uint64_t *counter;
-static rlim_t file_limit; /* of the tracer; 0: none */
+static rlim_t file_limit;       /* of the tracer; 0: none */
 static const char *tracer_name; /* the test says which */
 
 static int setup(void **state)
@@ -52,7 +53,8 @@ static int setup(void **state)
 	int fd;
 
 	(void)state;
-	if (!mkdtemp(dir) || !built("helpers/truth", truth_prog) || !built("helpers/busy", busy_prog))
+	if (!mkdtemp(dir) || !built("helpers/truth", truth_prog) ||
+		!built("helpers/busy", busy_prog))
 		return -1;
 	snprintf(log_path, sizeof(log_path), "%s/log", dir);
 	snprintf(side_path, sizeof(side_path), "%s/side", dir);
@@ -63,7 +65,8 @@ static int setup(void **state)
 	counter = (_Atomic uint64_t *)truth;
 	close(fd);
 	signal(SIGPIPE, SIG_IGN);
-	/* For the helpers, where they are built with it: leaks cannot be looked for under ptrace. */
+	/* For the helpers, where they are built with it: leaks cannot be looked for under
+	 * ptrace. */
 	setenv("ASAN_OPTIONS", "detect_leaks=0", 0);
 	return truth == MAP_FAILED ? -1 : 0;
 }
@@ -118,7 +121,8 @@ static inline pid_t start(const char *const argv[], int *in)
 /* The tracer, once it says that it is ready; with 'in', its standard input as above. */
 static pid_t trace(const char *const what[], int *in)
 {
-	const char *argv[24] = {"trace", "--tracer", tracer_name, "--out", log_path, "--ready-fd", NULL};
+	const char *argv[24] = {
+		"trace", "--tracer", tracer_name, "--out", log_path, "--ready-fd", NULL};
 	char number[16], byte;
 	int n = 7, ready[2], p[2];
 	pid_t pid;
@@ -176,7 +180,10 @@ static int wait_exit(pid_t pid)
 static inline bool ebpf_allowed(struct err *why)
 {
 	char *const nothing[] = {(char *)"/bin/true", NULL};
-	struct trace_request r = {.tracer = "ebpf", .out = "/dev/null/none", .ready_fd = -1, .command = (char **)nothing};
+	struct trace_request r = {.tracer = "ebpf",
+		.out = "/dev/null/none",
+		.ready_fd = -1,
+		.command = (char **)nothing};
 
 	return ebpf_trace(&r, why) != -EOPNOTSUPP;
 }
@@ -229,13 +236,14 @@ static inline uint16_t port(const struct sockaddr_storage *a)
 	return a->ss_family == AF_INET ? ntohs(((const struct sockaddr_in *)a)->sin_port) : 0;
 }
 
-static inline void check_call(const struct record_call *c, const struct truth_entry *en, const struct fdtable *fds)
+static inline void check_call(
+	const struct record_call *c, const struct truth_entry *en, const struct fdtable *fds)
 {
 	const struct fd_state *s = fdtable_get(fds, c->pid, (int32_t)c->args[0]);
 
 	if (c->nr != en->nr)
-		fail_msg("thread %u: the log has %s where %s was made", c->tid, call_name(ARCH, c->nr),
-			 call_name(ARCH, en->nr));
+		fail_msg("thread %u: the log has %s where %s was made", c->tid,
+			call_name(ARCH, c->nr), call_name(ARCH, en->nr));
 	assert_int_equal(c->pid, en->pid);
 	assert_false(c->unfinished);
 	if (!en->known)
@@ -247,11 +255,12 @@ static inline void check_call(const struct record_call *c, const struct truth_en
 	assert_true(c->service_ns > 0);
 	if (!strcmp(en->want, "-")) {
 		if (s)
-			fail_msg("descriptor %d should be closed, but is '%s'", (int)c->args[0], s->now.path);
+			fail_msg("descriptor %d should be closed, but is '%s'", (int)c->args[0],
+				s->now.path);
 	} else if (*en->want) {
 		if (!s || !strstr(s->now.path, en->want))
 			fail_msg("descriptor %d of %s should be '%s', but is '%s'", (int)c->args[0],
-				 call_name(ARCH, c->nr), en->want, s ? s->now.path : "(closed)");
+				call_name(ARCH, c->nr), en->want, s ? s->now.path : "(closed)");
 	}
 	if (en->local)
 		assert_int_equal(s ? port(&s->now.local) : 0, en->local);
@@ -300,7 +309,7 @@ static inline void check_truth(void)
 			l->next++;
 		if (l->next == truth->n)
 			fail_msg("thread %u: the log has a %s that was never made", l->tid,
-				 call_name(ARCH, rec->call.nr));
+				call_name(ARCH, rec->call.nr));
 		check_call(&rec->call, &truth->entry[l->next++], fds);
 		checked++;
 		seq[0] = rec->call.seq;

@@ -1,6 +1,6 @@
 /*
- * What holds of every tracer of ours, to be run by a test of each: truth, and processes that must not notice it.
- * Included once, by a test's .c, which says 'tracer_name' before anything runs.
+ * What holds of every tracer of ours, to be run by a test of each: truth, and processes that must
+ * not notice it. Included once, by a test's .c, which says 'tracer_name' before anything runs.
  */
 #ifndef CULPRIT_TESTS_TRACING_SHARED_H
 #define CULPRIT_TESTS_TRACING_SHARED_H
@@ -216,9 +216,10 @@ static void test_killed_inside_calls(void **state)
 	assert_int_equal(log_reader_new(log_path, &r, &e), 0);
 	while (log_next(r, &rec, &e) == 1) {
 		/* busy's waiting thread is in read(0) whenever it comes */
-		unfinished += rec->type == RECORD_CALL && rec->call.unfinished && rec->call.nr == SYS_read &&
-			      rec->call.args[0] == 0;
-		fatal += rec->type == RECORD_SIGNAL && rec->signal.fatal && rec->signal.signo == SIGKILL;
+		unfinished += rec->type == RECORD_CALL && rec->call.unfinished &&
+			rec->call.nr == SYS_read && rec->call.args[0] == 0;
+		fatal += rec->type == RECORD_SIGNAL && rec->signal.fatal &&
+			rec->signal.signo == SIGKILL;
 		gone += rec->type == RECORD_PROCESS && rec->process.what == PROCESS_EXIT &&
 			WIFSIGNALED(rec->process.status);
 	}
@@ -257,10 +258,10 @@ static void test_exit_codes(void **state)
 }
 
 #define SHARED_TEST(f) cmocka_unit_test_setup_teardown(f, fresh, kill_busy)
-#define SHARED_TESTS                                                                                         \
-	SHARED_TEST(test_truth_of_a_command), SHARED_TEST(test_truth_of_running_threads),                    \
-		SHARED_TEST(test_comes_and_goes), SHARED_TEST(test_killed_tracer_leaves_it_alive),           \
-		SHARED_TEST(test_full_disk_leaves_it_alive), SHARED_TEST(test_stop_and_continue),            \
+#define SHARED_TESTS                                                                               \
+	SHARED_TEST(test_truth_of_a_command), SHARED_TEST(test_truth_of_running_threads),          \
+		SHARED_TEST(test_comes_and_goes), SHARED_TEST(test_killed_tracer_leaves_it_alive), \
+		SHARED_TEST(test_full_disk_leaves_it_alive), SHARED_TEST(test_stop_and_continue),  \
 		SHARED_TEST(test_killed_inside_calls), SHARED_TEST(test_exit_codes)
 
 #endif

@@ -1,4 +1,5 @@
-/* Logs under construction, and the metrics of them, for tests. Include it after cmocka.h; not every test needs all. */
+/* Logs under construction, and the metrics of them, for tests. Include it after cmocka.h; not every
+ * test needs all. */
 #ifndef CULPRIT_TESTS_METRICS_MAKER_H
 #define CULPRIT_TESTS_METRICS_MAKER_H
 
@@ -80,8 +81,8 @@ static void put(struct maker *m, struct record *r)
 }
 
 /* A call that begins now and takes 'took_ns'. */
-static void call_args(struct maker *m, uint32_t tid, const char *name, const uint64_t args[4], int64_t result,
-		      int64_t took_ns)
+static void call_args(struct maker *m, uint32_t tid, const char *name, const uint64_t args[4],
+	int64_t result, int64_t took_ns)
 {
 	struct record r = {.type = RECORD_CALL};
 
@@ -98,7 +99,8 @@ static void call_args(struct maker *m, uint32_t tid, const char *name, const uin
 	m->now += took_ns;
 }
 
-static void call(struct maker *m, uint32_t tid, const char *name, int fd, int64_t result, int64_t took_ns)
+static void call(
+	struct maker *m, uint32_t tid, const char *name, int fd, int64_t result, int64_t took_ns)
 {
 	const uint64_t args[4] = {(uint64_t)fd};
 
@@ -118,7 +120,8 @@ static void open_file(struct maker *m, int fd, const char *path)
 	put(m, &r);
 }
 
-static void open_socket(struct maker *m, int fd, const char *local, unsigned lport, const char *remote, unsigned rport)
+static void open_socket(struct maker *m, int fd, const char *local, unsigned lport,
+	const char *remote, unsigned rport)
 {
 	struct record r = {.type = RECORD_FD};
 
@@ -144,7 +147,8 @@ static void close_fd(struct maker *m, int fd)
 	put(m, &r);
 }
 
-static struct metrics_server servers[2] = {{.name = "s1", .storage = "/srv/brick/"}, {.name = "s2", .storage = "/srv/brick"}};
+static struct metrics_server servers[2] = {
+	{.name = "s1", .storage = "/srv/brick/"}, {.name = "s2", .storage = "/srv/brick"}};
 
 static struct metrics *new_metrics(int self, int seconds, int64_t offset_ns)
 {
@@ -187,7 +191,8 @@ static struct sample total(struct metrics *m, enum metric metric, uint32_t serve
 	return sum;
 }
 
-static void expect(struct metrics *m, enum metric metric, uint32_t server, uint64_t count, double sum_s)
+static void expect(
+	struct metrics *m, enum metric metric, uint32_t server, uint64_t count, double sum_s)
 {
 	struct sample t = total(m, metric, server);
 

@@ -1,4 +1,5 @@
-/* Metrics of messages (nsread, ncread) against synthetic logs whose truth is known, and recorded ones. */
+/* Metrics of messages (nsread, ncread) against synthetic logs whose truth is known, and recorded
+ * ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,14 +91,15 @@ static void messages_without_an_end_are_left_out(void **state)
 	call(&k, 51, "readv", 6, 0, 1 * MS); /* end of stream in a message */
 	call(&k, 51, "readv", 6, 4, 1 * MS);
 	call(&k, 51, "readv", 6, -EAGAIN, 1 * MS);
-	close_fd(&k, 6);                     /* closed in a message */
+	close_fd(&k, 6); /* closed in a message */
 	open_socket(&k, 6, "10.0.0.1", 24007, "10.0.0.9", 1001);
 	call(&k, 51, "readv", 6, 50, 1 * MS);
 	call(&k, 51, "epoll_wait", 3, 1, 1 * MS);
-	close_fd(&k, 6);                     /* closed after one: it counts */
-	open_file(&k, 6, "/srv/brick/a");    /* the number means a file now */
+	close_fd(&k, 6);                  /* closed after one: it counts */
+	open_file(&k, 6, "/srv/brick/a"); /* the number means a file now */
 	call(&k, 51, "readv", 6, 50, 2 * MS);
-	open_socket(&k, 6, "10.0.0.1", 24007, "10.0.0.9", 1002); /* and a socket again, no close in between */
+	open_socket(&k, 6, "10.0.0.1", 24007, "10.0.0.9",
+		1002);                       /* and a socket again, no close in between */
 	call(&k, 51, "readv", 6, 7, 1 * MS); /* the log ends before it is known to be whole */
 	m = read_log(&k, 0, 10, 0);
 	expect(m, METRIC_NSREAD, 0, 1, 0.001);
@@ -172,7 +174,8 @@ static void interleaved_streams_come_apart_again(void **state)
 			if (!s[i].begun)
 				s[i].left = 5 + (int)dice(200);
 			while (s[i].left) {
-				int part = 1 + (int)dice((unsigned)s[i].left), took = (1 + (int)dice(50)) * US;
+				int part = 1 + (int)dice((unsigned)s[i].left),
+				    took = (1 + (int)dice(50)) * US;
 
 				if (!s[i].begun)
 					s[i].first = k.now;
@@ -187,7 +190,8 @@ static void interleaved_streams_come_apart_again(void **state)
 				if (!dice(4))
 					call(&k, tid, "futex", 0, 0, 3 * US);
 				if (!dice(5)) /* another thread answers somewhere */
-					call(&k, 60, "writev", 10 + (int)dice(STREAMS), 344, 7 * US);
+					call(&k, 60, "writev", 10 + (int)dice(STREAMS), 344,
+						7 * US);
 				if (s[i].left && !dice(3)) {
 					call(&k, tid, "readv", fd, -EAGAIN, 5 * US);
 					break;
@@ -210,7 +214,8 @@ static void interleaved_streams_come_apart_again(void **state)
 			call(&k, tid, "epoll_wait", 3, 1, 1 * US);
 		m = read_log(&k, 0, 1000, 0);
 		assert_int_equal(total(m, METRIC_NSREAD, 0).bytes, bytes);
-		/* Time between reads of one message belongs to it, so sums tell wrong cuts as well. */
+		/* Time between reads of one message belongs to it, so sums tell wrong cuts as
+		 * well. */
 		expect(m, METRIC_NSREAD, 0, messages, (double)sum / 1e9);
 		assert_true(messages > 1000);
 		metrics_free(m);
@@ -279,7 +284,8 @@ static void recorded_glusterfs_logs_give_what_was_done(void **state)
 	assert_in_range(requests.count, 48 + 32, 48 + 32 + 30);
 	assert_in_range(requests.bytes, 6 << 20, (6 << 20) + 300 * requests.count);
 	assert_in_range(responses.bytes, 4 << 20, (4 << 20) + 600 * responses.count);
-	/* 128 KiB at 100 Mbit/s take 10.5 ms at least; what lay in the socket's buffer already is not waited for. */
+	/* 128 KiB at 100 Mbit/s take 10.5 ms at least; what lay in the socket's buffer already is
+	 *     not waited for. */
 	assert_true(requests.max_s > 0.002 && requests.max_s < 0.1);
 	assert_int_equal(total(client, METRIC_DWRITE, 0).count, 0);
 	metrics_free(brick);

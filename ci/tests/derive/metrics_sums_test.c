@@ -103,8 +103,15 @@ static struct record sum(int second, enum call_class class, enum fd_class fd_cla
 	struct record r = {.type = RECORD_SUM};
 
 	r.sum = (struct record_sum){
-		.start_ns = start_ns + second * SECOND, .pid = PID, .class = (uint8_t)class, .fd_class = (uint8_t)fd_class,
-		.selected = true, .count = count, .bytes = count * 100, .total_ns = count * 2000000, .max_ns = 3000000,
+		.start_ns = start_ns + second * SECOND,
+		.pid = PID,
+		.class = (uint8_t) class,
+		.fd_class = (uint8_t)fd_class,
+		.selected = true,
+		.count = count,
+		.bytes = count * 100,
+		.total_ns = count * 2000000,
+		.max_ns = 3000000,
 	};
 	r.sum.histogram[20] = (uint32_t)count;
 	return r;
@@ -112,8 +119,13 @@ static struct record sum(int second, enum call_class class, enum fd_class fd_cla
 
 static void open_file(struct log_writer *w)
 {
-	struct record r = {.type = RECORD_FD, .fd = {.start_ns = start_ns, .pid = PID, .fd = 3, .open = true,
-			   .kind = FD_FILE, .path = "/srv/brick/x"}};
+	struct record r = {.type = RECORD_FD,
+		.fd = {.start_ns = start_ns,
+			.pid = PID,
+			.fd = 3,
+			.open = true,
+			.kind = FD_FILE,
+			.path = "/srv/brick/x"}};
 
 	put(w, r);
 }
@@ -123,8 +135,14 @@ static struct record call(int64_t end_ns, const char *name, int64_t result, int6
 	struct record r = {.type = RECORD_CALL};
 
 	r.call = (struct record_call){
-		.start_ns = end_ns - took_ns, .service_ns = took_ns, .pid = PID, .tid = PID,
-		.nr = (uint32_t)call_number("x86_64", name), .args = {3}, .result = result, .offset = -1,
+		.start_ns = end_ns - took_ns,
+		.service_ns = took_ns,
+		.pid = PID,
+		.tid = PID,
+		.nr = (uint32_t)call_number("x86_64", name),
+		.args = {3},
+		.result = result,
+		.offset = -1,
 	};
 	return r;
 }
@@ -165,7 +183,8 @@ static void sums_of_calls_give_the_metrics_of_the_calls(void **state)
 	(void)state;
 	open_file(calls);
 	for (int second = 0; second < SECONDS; second++) {
-		struct record read = sum(second, CALL_READ, FD_CLASS_DISK, 0), write = sum(second, CALL_WRITE, FD_CLASS_DISK, 0);
+		struct record read = sum(second, CALL_READ, FD_CLASS_DISK, 0),
+			      write = sum(second, CALL_WRITE, FD_CLASS_DISK, 0);
 		int64_t ns = start_ns + second * SECOND;
 
 		read.sum.max_ns = write.sum.max_ns = 0;
@@ -175,7 +194,8 @@ static void sums_of_calls_give_the_metrics_of_the_calls(void **state)
 			uint64_t took_ns = 1 + dice(SECOND / 100);
 
 			ns += (int64_t)dice(SECOND / 50);
-			put(calls, call(ns, reads ? "preadv" : "pwrite64", result, (int64_t)took_ns));
+			put(calls,
+				call(ns, reads ? "preadv" : "pwrite64", result, (int64_t)took_ns));
 			add(reads ? &read.sum : &write.sum, result, took_ns);
 		}
 		put(sums, read);
@@ -350,13 +370,24 @@ static void calls_beside_sums_are_not_counted_again(void **state)
 
 static void sums_make_no_events(void **state)
 {
-	struct record gone = {.type = RECORD_PROCESS, .process = {.start_ns = start_ns + 4 * SECOND, .pid = PID, .tid = PID,
-			      .what = PROCESS_EXIT, .status = 9, .name = ""}};
-	struct record socket = {.type = RECORD_FD, .fd = {.start_ns = start_ns, .pid = PID, .fd = 4, .open = true,
-				.kind = FD_SOCKET, .path = "socket:[1]", .sock_type = SOCK_STREAM}};
+	struct record gone = {.type = RECORD_PROCESS,
+		.process = {.start_ns = start_ns + 4 * SECOND,
+			.pid = PID,
+			.tid = PID,
+			.what = PROCESS_EXIT,
+			.status = 9,
+			.name = ""}};
+	struct record socket = {.type = RECORD_FD,
+		.fd = {.start_ns = start_ns,
+			.pid = PID,
+			.fd = 4,
+			.open = true,
+			.kind = FD_SOCKET,
+			.path = "socket:[1]",
+			.sock_type = SOCK_STREAM}};
 	struct log_writer *w = begin(sums_path);
 	const struct event *ev;
-	struct semantic *s;
+	struct events *s;
 	struct err e;
 
 	(void)state;
@@ -373,18 +404,19 @@ static void sums_make_no_events(void **state)
 	put(w, socket);
 	put(w, gone);
 	end(w);
-	assert_int_equal(semantic_new(servers, 2, start_ns, SECONDS, &s, &e), 0);
-	assert_int_equal(semantic_add_daemon(s, 0, 0, sums_path, &e), 0);
-	assert_int_equal(semantic_add_app(s, 0, 0, "/mnt", sums_path, &e), 0);
-	assert_int_equal(semantic_events(s, &ev), 0);
-	assert_int_equal(semantic_add_server(s, 0, 0, sums_path, &e), 0);
-	assert_int_equal(semantic_events(s, &ev), 1);
+	assert_int_equal(events_new(servers, 2, start_ns, SECONDS, &s, &e), 0);
+	assert_int_equal(events_add_daemon(s, 0, 0, sums_path, &e), 0);
+	assert_int_equal(events_add_app(s, 0, 0, "/mnt", sums_path, &e), 0);
+	assert_int_equal(events_list(s, &ev), 0);
+	assert_int_equal(events_add_server(s, 0, 0, sums_path, &e), 0);
+	assert_int_equal(events_list(s, &ev), 1);
 	assert_int_equal(ev[0].kind, EVENT_SERVER_END);
 	assert_string_equal(ev[0].signal, "KILL");
-	semantic_free(s);
+	events_free(s);
 }
 
-/* Runs culprit log on the sums; true if one line of what it prints has all of 'words' in this order. */
+/* Runs culprit log on the sums; true if one line of what it prints has all of 'words' in this
+ * order. */
 static bool log_prints(const char *options, const char *const words[])
 {
 	char culprit[4096], command[4500], line[1024];
@@ -422,15 +454,22 @@ static void sums_are_printed(void **state)
 	r.sum.messages = true;
 	put(w, r);
 	end(w);
-	assert_true(log_prints("", (const char *[]){"22:13:20.000000 50", "read on disk 7:32: n=5 errors=1 bytes=500 <0.010",
-						    "max=3000.0us", NULL}));
-	assert_true(log_prints("", (const char *[]){"read messages on server socket 10.0.0.1:24007 -> 10.0.0.9: n=4", NULL}));
-	assert_true(log_prints("--json", (const char *[]){"\"fd_class\":\"disk\"", "\"failed\":1", "0,0,5]", NULL}));
-	assert_true(log_prints("-c", (const char *[]){" 100.00", "0.010000", " 5 ", " 1 ", " 500  read  disk", NULL}));
+	assert_true(log_prints("",
+		(const char *[]){"22:13:20.000000 50",
+			"read on disk 7:32: n=5 errors=1 bytes=500 <0.010", "max=3000.0us", NULL}));
+	assert_true(log_prints("",
+		(const char *[]){
+			"read messages on server socket 10.0.0.1:24007 -> 10.0.0.9: n=4", NULL}));
+	assert_true(log_prints("--json",
+		(const char *[]){"\"fd_class\":\"disk\"", "\"failed\":1", "0,0,5]", NULL}));
+	assert_true(log_prints("-c",
+		(const char *[]){" 100.00", "0.010000", " 5 ", " 1 ", " 500  read  disk", NULL}));
 	/* Messages are made of reads: they are shown, and not counted among the calls. */
-	assert_true(log_prints("-c", (const char *[]){" 4 ", "read  server socket  messages", NULL}));
+	assert_true(
+		log_prints("-c", (const char *[]){" 4 ", "read  server socket  messages", NULL}));
 	assert_true(log_prints("-c", (const char *[]){" 5 ", " 500  total", NULL}));
-	assert_true(log_prints("-c --by path", (const char *[]){"messages  10.0.0.1:24007 -> 10.0.0.9", NULL}));
+	assert_true(log_prints(
+		"-c --by path", (const char *[]){"messages  10.0.0.1:24007 -> 10.0.0.9", NULL}));
 	assert_false(log_prints("--errors", (const char *[]){"messages", NULL}));
 	assert_false(log_prints("--pid 51", (const char *[]){"===", NULL}));
 }

@@ -26,7 +26,8 @@ static void names_go_both_ways(void **state)
 		assert_string_equal(metric_unit(m), reading_unit((enum reading)i));
 	}
 	assert_string_equal(metric_name(METRIC_DISK_QUEUE), "disk_queue_s");
-	assert_string_equal(metric_name(METRIC_CLIENT_TCP_RETRANSMITTED), "client_tcp_retransmitted_segments");
+	assert_string_equal(
+		metric_name(METRIC_CLIENT_TCP_RETRANSMITTED), "client_tcp_retransmitted_segments");
 	assert_string_equal(metric_unit(METRIC_CLIENT_TCP_RETRANSMITTED), "segments");
 	assert_int_equal(metric_from_name("any", &m), -ENOENT);
 }
@@ -47,14 +48,18 @@ static void disk_calls_below_the_storage_alone_count(void **state)
 		call(&k, 51, "pread64", fd, 4096, 1 * MS);
 		call(&k, 51, "pwrite64", fd, 4096, 2 * MS);
 	}
-	for (const char *const *name = (const char *const[]){"read", "readv", "preadv", "preadv2", NULL}; *name; name++)
+	for (const char *const *name =
+			(const char *const[]){"read", "readv", "preadv", "preadv2", NULL};
+		*name; name++)
 		call(&k, 52, *name, 3, 0, 1 * MS);
-	for (const char *const *name = (const char *const[]){"write", "writev", "pwritev", "pwritev2", NULL}; *name; name++)
+	for (const char *const *name =
+			(const char *const[]){"write", "writev", "pwritev", "pwritev2", NULL};
+		*name; name++)
 		call(&k, 52, *name, 3, 1, 1 * MS);
-	call(&k, 51, "pread64", 3, -EIO, 5 * MS);   /* failed: moved nothing */
+	call(&k, 51, "pread64", 3, -EIO, 5 * MS); /* failed: moved nothing */
 	call(&k, 51, "pwrite64", 3, -EROFS, 5 * MS);
 	call(&k, 51, "fsync", 3, 0, 5 * MS);
-	call(&k, 51, "pread64", 99, 4096, 5 * MS);  /* never opened */
+	call(&k, 51, "pread64", 99, 4096, 5 * MS); /* never opened */
 	m = read_log(&k, 1, 10, 0);
 	expect(m, METRIC_DREAD, 1, 2 + 4, 0.006);
 	expect(m, METRIC_DWRITE, 1, 2 + 4, 0.008);
@@ -80,14 +85,14 @@ static void events_count_in_the_second_they_end_in(void **state)
 	begin(&k);
 	open_file(&k, 3, "/srv/brick/a");
 	k.now = start_ns - 500 * MS;
-	call(&k, 51, "pread64", 3, 1, 400 * MS);  /* ends before the start */
+	call(&k, 51, "pread64", 3, 1, 400 * MS); /* ends before the start */
 	k.now = start_ns + 900 * MS;
 	call(&k, 51, "pread64", 3, 10, 200 * MS); /* second 1 */
 	call(&k, 51, "pread64", 3, 20, 100 * MS); /* second 1 */
 	k.now = start_ns + 2 * 1000LL * MS;
-	call(&k, 51, "pread64", 3, 30, 0);        /* second 2 exactly */
+	call(&k, 51, "pread64", 3, 30, 0); /* second 2 exactly */
 	k.now = start_ns + 2999 * (int64_t)MS;
-	call(&k, 51, "pread64", 3, 40, 1 * MS);   /* second 3: outside */
+	call(&k, 51, "pread64", 3, 40, 1 * MS); /* second 3: outside */
 	m = read_log(&k, 0, 3, 0);
 	assert_int_equal(metrics_samples(m, &s), 2);
 	assert_int_equal(s[0].second, 1);
@@ -159,7 +164,7 @@ static void memory_does_not_grow_with_connections(void **state)
 	m = read_log(&k, 0, 10, 0);
 	getrusage(RUSAGE_SELF, &after);
 	expect(m, METRIC_NSREAD, 0, 300000, 0.3);
-#ifndef __SANITIZE_ADDRESS__ /* it keeps what is freed */
+#ifndef __SANITIZE_ADDRESS__                                    /* it keeps what is freed */
 	assert_true(after.ru_maxrss - before.ru_maxrss < 4096); /* KiB */
 #endif
 	metrics_free(m);

@@ -44,8 +44,10 @@ static int setup(void **state)
 	if (!mkdtemp(dir))
 		return -1;
 	snprintf(path, sizeof(path), "%s/samples", dir);
-	servers[0] = (struct metrics_server){.name = "s1", .address = address("10.0.0.1", 24007), .storage = "/srv/brick"};
-	servers[1] = (struct metrics_server){.name = "s2", .address = address("10.0.0.2", 24007), .storage = "/srv/brick"};
+	servers[0] = (struct metrics_server){
+		.name = "s1", .address = address("10.0.0.1", 24007), .storage = "/srv/brick"};
+	servers[1] = (struct metrics_server){
+		.name = "s2", .address = address("10.0.0.2", 24007), .storage = "/srv/brick"};
 	return 0;
 }
 
@@ -68,20 +70,31 @@ static struct log_writer *begin(void)
 }
 
 /* A reading of the node's second that begins 'ms' after start_ns. */
-static void put(struct log_writer *w, int64_t ms, enum reading what, uint32_t count, double sum, double max)
+static void put(
+	struct log_writer *w, int64_t ms, enum reading what, uint32_t count, double sum, double max)
 {
-	struct record r = {.type = RECORD_READING, .reading = {.start_ns = start_ns + ms * MS, .what = (uint16_t)what,
-			   .count = count, .sum = sum, .max = max}};
+	struct record r = {.type = RECORD_READING,
+		.reading = {.start_ns = start_ns + ms * MS,
+			.what = (uint16_t)what,
+			.count = count,
+			.sum = sum,
+			.max = max}};
 	struct err e;
 
 	assert_int_equal(log_write(w, &r, &e), 0);
 }
 
-static void put_peer(struct log_writer *w, int64_t ms, enum reading what, const char *ip, unsigned port, uint32_t sockets,
-		     double sum)
+static void put_peer(struct log_writer *w, int64_t ms, enum reading what, const char *ip,
+	unsigned port, uint32_t sockets, double sum)
 {
-	struct record r = {.type = RECORD_READING, .reading = {.start_ns = start_ns + ms * MS, .what = (uint16_t)what,
-			   .count = sockets, .sum = sum, .max = sum, .peer = address(ip, port), .accepted = !port}};
+	struct record r = {.type = RECORD_READING,
+		.reading = {.start_ns = start_ns + ms * MS,
+			.what = (uint16_t)what,
+			.count = sockets,
+			.sum = sum,
+			.max = sum,
+			.peer = address(ip, port),
+			.accepted = !port}};
 	struct err e;
 
 	assert_int_equal(log_write(w, &r, &e), 0);
@@ -101,11 +114,13 @@ static void add(struct metrics *m, struct log_writer *w, int32_t self, int64_t o
 {
 	struct err e;
 
-	if (log_writer_end(w, 0, &e) || metrics_node(m, self, offset_ms * MS, &e) || metrics_add_log(m, path, NULL, &e))
+	if (log_writer_end(w, 0, &e) || metrics_node(m, self, offset_ms * MS, &e) ||
+		metrics_add_log(m, path, NULL, &e))
 		fail_msg("%s", e.text);
 }
 
-static const struct sample *find(struct metrics *m, enum metric metric, uint32_t server, int32_t second)
+static const struct sample *find(
+	struct metrics *m, enum metric metric, uint32_t server, int32_t second)
 {
 	const struct sample *s;
 	size_t n = metrics_samples(m, &s);
@@ -116,7 +131,8 @@ static const struct sample *find(struct metrics *m, enum metric metric, uint32_t
 	return NULL;
 }
 
-static void expect(struct metrics *m, enum metric metric, uint32_t server, int32_t second, uint64_t count, double sum, double max)
+static void expect(struct metrics *m, enum metric metric, uint32_t server, int32_t second,
+	uint64_t count, double sum, double max)
 {
 	const struct sample *s = find(m, metric, server, second);
 
@@ -142,7 +158,7 @@ static void a_servers_readings_are_its_metrics(void **state)
 	add(m, w, 1, 0);
 	expect(m, METRIC_DISK_QUEUE, 1, 0, 1, 0.25, 0.25);
 	expect(m, METRIC_CPU_BUSY, 1, 0, 2, 1.25, 0.75);
-	expect(m, METRIC_NIC_DROPPED, 1, 0, 1, 0, 0);  /* nothing dropped is a sample */
+	expect(m, METRIC_NIC_DROPPED, 1, 0, 1, 0, 0); /* nothing dropped is a sample */
 	expect(m, METRIC_DISK_QUEUE, 1, 2, 1, 4, 4);
 	assert_null(find(m, METRIC_DISK_QUEUE, 1, 1)); /* a second that was not read is none */
 	assert_int_equal(metrics_samples(m, &s), 4);   /* and the other server has none at all */
@@ -177,12 +193,15 @@ static void clients_logs_add_up_at_the_server_that_they_use(void **state)
 
 	(void)state;
 	w = begin();
-	put(w, 0, READING_CPU_BUSY, 2, 2, 1); /* how the client itself is doing is nobody's metric */
+	put(w, 0, READING_CPU_BUSY, 2, 2,
+		1); /* how the client itself is doing is nobody's metric */
 	put_peer(w, 0, READING_TCP_OUT_OF_ORDER, "10.0.0.1", 24007, 1, 5);
 	put_peer(w, 0, READING_TCP_OUT_OF_ORDER, "10.0.0.2", 24007, 1, 0);
-	put_peer(w, 0, READING_TCP_OUT_OF_ORDER, "10.0.0.1", 22, 1, 1000);    /* another service */
-	put_peer(w, 0, READING_TCP_OUT_OF_ORDER, "10.0.0.9", 24007, 1, 1000); /* no server of ours */
-	put_peer(w, 0, READING_TCP_OUT_OF_ORDER, "10.0.0.1", 0, 1, 1000);     /* a connection to this client */
+	put_peer(w, 0, READING_TCP_OUT_OF_ORDER, "10.0.0.1", 22, 1, 1000); /* another service */
+	put_peer(
+		w, 0, READING_TCP_OUT_OF_ORDER, "10.0.0.9", 24007, 1, 1000); /* no server of ours */
+	put_peer(w, 0, READING_TCP_OUT_OF_ORDER, "10.0.0.1", 0, 1,
+		1000); /* a connection to this client */
 	add(m, w, -1, 0);
 	w = begin();
 	put_peer(w, 0, READING_TCP_OUT_OF_ORDER, "10.0.0.1", 24007, 3, 7);
@@ -198,8 +217,8 @@ static void a_second_goes_to_the_one_it_overlaps_most(void **state)
 	static const struct {
 		int64_t ms, offset_ms;
 		int32_t second;
-	} cases[] = {{1400, 0, 1}, {1600, 0, 2}, {-400, 0, 0}, {-600, 0, -1}, {9400, 0, 9}, {9600, 0, -1},
-		     {1000, 3000, -1}, {4000, 3000, 1}, {0, -2600, 3}};
+	} cases[] = {{1400, 0, 1}, {1600, 0, 2}, {-400, 0, 0}, {-600, 0, -1}, {9400, 0, 9},
+		{9600, 0, -1}, {1000, 3000, -1}, {4000, 3000, 1}, {0, -2600, 3}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -1,6 +1,7 @@
 /*
- * Gates on hosts of their own. The lab's nodes are all one machine, on which most gates only write down what they see; here
- * hosts are made up: what their agents would answer goes through the gates themselves, from the first look to the last.
+ * Gates on hosts of their own. The lab's nodes are all one machine, on which most gates only write
+ * down what they see; here hosts are made up: what their agents would answer goes through the gates
+ * themselves, from the first look to the last.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,9 +28,9 @@ static struct fake {
 	const char *name, *boot_id;
 	double busy_s, own_s, steal_s, memory_wait_s, io_wait_s; /* of 4 processors' 4 s */
 	double available;                                        /* share of its memory */
-	double process_s;                                        /* of its heaviest process that is not ours */
+	double process_s; /* of its heaviest process that is not ours */
 	double offset_s, error_s;
-	const char *mount;                                       /* in its fingerprint */
+	const char *mount; /* in its fingerprint */
 } fakes[HOSTS];
 
 static json_t *hellos[HOSTS];
@@ -67,13 +68,15 @@ int made_up_call_all(struct node_request *requests, size_t n, double timeout_s, 
 
 		assert_string_equal(requests[i].op, "load");
 		json_decref(requests[i].args);
-		requests[i].result = json_pack("{s:f, s:i, s:f, s:f, s:f, s:f, s:{s:f, s:f, s:n}, s:f, s:f, s:f, s:o}", "seconds", 1.0,
-					       "cpus", 4, "busy_s", f->busy_s, "own_s", f->own_s, "steal_s", f->steal_s, "iowait_s",
-					       0.0, "pressure_s", "memory", f->memory_wait_s, "io", f->io_wait_s, "cpu", "load1",
-					       0.5, "memory_bytes", 1e9, "available_bytes", 1e9 * f->available, "heavy",
-					       f->process_s > 0 ? json_pack("[{s:i, s:s, s:f}]", "pid", 4711, "comm", "updatedb",
-									    "cpu_s", f->process_s)
-								: json_array());
+		requests[i].result = json_pack(
+			"{s:f, s:i, s:f, s:f, s:f, s:f, s:{s:f, s:f, s:n}, s:f, s:f, s:f, s:o}",
+			"seconds", 1.0, "cpus", 4, "busy_s", f->busy_s, "own_s", f->own_s,
+			"steal_s", f->steal_s, "iowait_s", 0.0, "pressure_s", "memory",
+			f->memory_wait_s, "io", f->io_wait_s, "cpu", "load1", 0.5, "memory_bytes",
+			1e9, "available_bytes", 1e9 * f->available, "heavy",
+			f->process_s > 0 ? json_pack("[{s:i, s:s, s:f}]", "pid", 4711, "comm",
+						   "updatedb", "cpu_s", f->process_s)
+					 : json_array());
 	}
 	return 0;
 }
@@ -109,7 +112,8 @@ int made_up_fingerprint(struct executor *of, json_t **out, struct err *err)
 	(void)of, (void)err;
 	*out = json_object();
 	for (size_t i = 0; i < HOSTS; i++)
-		json_object_set_new(*out, fakes[i].name, json_pack("{s:[s]}", "mounts", fakes[i].mount));
+		json_object_set_new(
+			*out, fakes[i].name, json_pack("{s:[s]}", "mounts", fakes[i].mount));
 	return 0;
 }
 
@@ -127,15 +131,20 @@ static int set_up(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < HOSTS; i++) {
-		fakes[i] = (struct fake){.name = names[i], .boot_id = boots[i], .busy_s = 0.1, .available = 0.5, .error_s = 0.0005,
-					 .mount = "/srv"};
+		fakes[i] = (struct fake){.name = names[i],
+			.boot_id = boots[i],
+			.busy_s = 0.1,
+			.available = 0.5,
+			.error_s = 0.0005,
+			.mount = "/srv"};
 		hosts[i] = (struct host){.ssh = {.name = names[i]}};
 		hellos[i] = json_object();
 		members[i] = (struct member){.host = &hosts[i], .node = (struct node *)&fakes[i]};
 	}
 	gates_init(&scenario.gates);
 	scenario.gates.window_s = 0;
-	x = (struct executor){.cluster = &cluster, .scenario = &scenario, .interrupted = &interrupted};
+	x = (struct executor){
+		.cluster = &cluster, .scenario = &scenario, .interrupted = &interrupted};
 	return 0;
 }
 
@@ -160,7 +169,8 @@ static int before(void)
 /* 'words' and no other host. */
 static void names_only(const char *host, const char *words)
 {
-	if (strncmp(e.text, host, strlen(host)) || e.text[strlen(host)] != ':' || !strstr(e.text, words))
+	if (strncmp(e.text, host, strlen(host)) || e.text[strlen(host)] != ':' ||
+		!strstr(e.text, words))
 		fail_msg("'%s: ... %s' expected, '%s' said", host, words, e.text);
 	for (size_t i = 0; i < HOSTS; i++)
 		if (strcmp(fakes[i].name, host) && strstr(e.text, fakes[i].name))
@@ -173,7 +183,9 @@ static void hosts_that_are_quiet_pass_and_are_written_down(void **state)
 	fakes[1].offset_s = 0.01;
 	assert_int_equal(before(), 0);
 	assert_int_equal(json_object_size(json_object_get(report, "before")), HOSTS);
-	assert_float_equal(number(json_object_get(json_object_get(report, "before"), "s1"), "others_pct"), 2.5, 1e-9);
+	assert_float_equal(
+		number(json_object_get(json_object_get(report, "before"), "s1"), "others_pct"), 2.5,
+		1e-9);
 	assert_float_equal(members[1].offset_s, 0.01, 1e-9);
 	assert_int_equal(gates_during(&x, report, &e), 0);
 	assert_int_equal(gates_after(&x, report, 0, &e), 0);
@@ -233,7 +245,8 @@ static void what_contaminates_an_attempt_makes_it_invalid(void **state)
 {
 	(void)state;
 	assert_int_equal(before(), 0);
-	/* While the workload runs its load cannot be told from others' short work; a process can. */
+	/* While the workload runs its load cannot be told from others' short work; a process
+	 * can. */
 	fakes[1].busy_s = 4;
 	fakes[1].memory_wait_s = 1;
 	assert_int_equal(gates_during(&x, report, &e), 0);
@@ -243,7 +256,9 @@ static void what_contaminates_an_attempt_makes_it_invalid(void **state)
 	fakes[1].process_s = 0;
 	assert_int_equal(gates_after(&x, report, 0, &e), -EBUSY);
 	names_only("s2", "others used 100 %");
-	assert_float_equal(number(json_object_get(json_object_get(report, "after"), "s2"), "others_pct"), 100, 1e-9);
+	assert_float_equal(
+		number(json_object_get(json_object_get(report, "after"), "s2"), "others_pct"), 100,
+		1e-9);
 }
 
 static void clocks_apart_are_seen_as_far_as_they_can_be_measured(void **state)
@@ -279,7 +294,8 @@ static void a_clock_that_moves_makes_the_attempt_invalid(void **state)
 	assert_int_equal(gates_after(&x, report, 0, &e), 0);
 	fakes[0].offset_s = -0.03;
 	assert_int_equal(gates_after(&x, report, 0, &e), -EBUSY);
-	names_only("s1", "its clock moved by 0.030 s against ours; 0.020 s are allowed (gates: 'drift')");
+	names_only("s1",
+		"its clock moved by 0.030 s against ours; 0.020 s are allowed (gates: 'drift')");
 	scenario.gates.drift_s = 0.1;
 	assert_int_equal(gates_after(&x, report, 0, &e), 0);
 	/* The next attempt begins with the clocks as they are then. */
@@ -287,7 +303,8 @@ static void a_clock_that_moves_makes_the_attempt_invalid(void **state)
 	assert_float_equal(members[0].offset_s, -0.03, 1e-9);
 }
 
-/* There each sees the work of all, so load, processes, steal and pressure are written down only; memory is short for all. */
+/* There each sees the work of all, so load, processes, steal and pressure are written down only;
+ * memory is short for all. */
 static void hosts_that_are_one_machine_are_told_by_their_boot(void **state)
 {
 	char *boot = NULL;
@@ -304,7 +321,9 @@ static void hosts_that_are_one_machine_are_told_by_their_boot(void **state)
 	fakes[1].busy_s = fakes[2].busy_s = 4;
 	fakes[2].process_s = fakes[2].steal_s = fakes[2].io_wait_s = 1;
 	assert_int_equal(before(), 0);
-	assert_float_equal(number(json_object_get(json_object_get(report, "before"), "s3"), "others_pct"), 100, 1e-9);
+	assert_float_equal(
+		number(json_object_get(json_object_get(report, "before"), "s3"), "others_pct"), 100,
+		1e-9);
 	scenario.gates.process_pct = 50;
 	assert_int_equal(before(), -EAGAIN);
 	names_only("s3", "updatedb");
@@ -318,13 +337,19 @@ static void hosts_that_are_one_machine_are_told_by_their_boot(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(hosts_that_are_quiet_pass_and_are_written_down, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(others_work_quarantines_its_host_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			hosts_that_are_quiet_pass_and_are_written_down, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			others_work_quarantines_its_host_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(our_own_work_is_not_others, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_contaminates_an_attempt_makes_it_invalid, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(clocks_apart_are_seen_as_far_as_they_can_be_measured, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_clock_that_moves_makes_the_attempt_invalid, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(hosts_that_are_one_machine_are_told_by_their_boot, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			what_contaminates_an_attempt_makes_it_invalid, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			clocks_apart_are_seen_as_far_as_they_can_be_measured, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_clock_that_moves_makes_the_attempt_invalid, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			hosts_that_are_one_machine_are_told_by_their_boot, set_up, tear_down),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

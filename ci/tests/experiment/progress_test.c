@@ -1,5 +1,5 @@
-/* What a person sees of a run: on a terminal lines that are painted anew, with what each node does; elsewhere plain lines;
- * and status.json for whoever asks from another shell. */
+/* What a person sees of a run: on a terminal lines that are painted anew, with what each node does;
+ * elsewhere plain lines; and status.json for whoever asks from another shell. */
 #include <fcntl.h>
 #include <pty.h>
 #include <setjmp.h>
@@ -20,8 +20,8 @@
 
 enum { WIDTH = 60 };
 
-
-/* What of a run is shown: two cells, of which the first is confirmed while the nodes are at different things. */
+/* What of a run is shown: two cells, of which the first is confirmed while the nodes are at
+ * different things. */
 static void show(bool quiet)
 {
 	struct progress *p = NULL;
@@ -34,10 +34,13 @@ static void show(bool quiet)
 		char name[8];
 
 		snprintf(name, sizeof(name), "s%d", i);
-		progress_node(p, name, "%s", i == 2 ? "under disk-hog, traced by ebpf" : "serving, traced by ebpf");
+		progress_node(p, name, "%s",
+			i == 2 ? "under disk-hog, traced by ebpf" : "serving, traced by ebpf");
 	}
 	progress_node(p, "c1", "running ddw");
-	progress_node(p, "c1", "running %s, traced by %s, in words that are longer than any terminal is wide", "ddw", "ebpf");
+	progress_node(p, "c1",
+		"running %s, traced by %s, in words that are longer than any terminal is wide",
+		"ddw", "ebpf");
 	progress_now(p, 7, "fault on s2");
 	progress_cell_done(p, true, 10);
 	progress_say(p, "[1/2] cell 1: confirmed");
@@ -78,14 +81,16 @@ static void on_a_terminal_it_is_seen_what_each_node_does(void **state)
 	setenv("NO_COLOR", "1", 1);
 	show_on(slave, false);
 	fcntl(master, F_SETFL, O_NONBLOCK);
-	while (got < (ssize_t)sizeof(text) - 1 && (n = read(master, text + got, sizeof(text) - 1 - (size_t)got)) > 0)
+	while (got < (ssize_t)sizeof(text) - 1 &&
+		(n = read(master, text + got, sizeof(text) - 1 - (size_t)got)) > 0)
 		got += n;
 	close(slave);
 	close(master);
 	assert_true(got > 0);
 	text[got] = 0;
 	assert_non_null(strstr(text, "  fault on s2, 7 s left"));
-	assert_non_null(strstr(text, "    serving, traced by ebpf: s1 s3 s4 s5 s6 s7 s8 s9 s10 s1"));
+	assert_non_null(
+		strstr(text, "    serving, traced by ebpf: s1 s3 s4 s5 s6 s7 s8 s9 s10 s1"));
 	assert_non_null(strstr(text, "    under disk-hog, traced by ebpf: s2\r"));
 	assert_non_null(strstr(text, "    running ddw, traced by ebpf, in words that are longer "));
 	assert_null(strstr(text, "running ddw:"));
@@ -130,15 +135,19 @@ static void whoever_asks_is_told(void **state)
 	assert_string_equal(json_string_value(json_object_get(s, "phase")), "preparing ddw");
 	nodes = json_object_get(s, "nodes");
 	assert_int_equal(json_array_size(nodes), 2);
-	assert_string_equal(json_string_value(json_object_get(json_array_get(nodes, 1), "name")), "s2");
-	assert_string_equal(json_string_value(json_object_get(json_array_get(nodes, 1), "doing")), "lost");
+	assert_string_equal(
+		json_string_value(json_object_get(json_array_get(nodes, 1), "name")), "s2");
+	assert_string_equal(
+		json_string_value(json_object_get(json_array_get(nodes, 1), "doing")), "lost");
 	json_decref(s);
 
 	/* A node's news are written at once, in the same phase too. */
 	progress_node(p, "s2", "serving");
 	progress_refresh(p);
 	s = status();
-	assert_string_equal(json_string_value(json_object_get(json_array_get(json_object_get(s, "nodes"), 1), "doing")), "serving");
+	assert_string_equal(json_string_value(json_object_get(
+				    json_array_get(json_object_get(s, "nodes"), 1), "doing")),
+		"serving");
 	json_decref(s);
 	progress_free(p);
 	s = status();

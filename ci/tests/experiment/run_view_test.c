@@ -1,4 +1,5 @@
-/* What a detector is told of the metrics of a run: which there are, which are service times, and their units. */
+/* What a detector is told of the metrics of a run: which there are, which are service times, and
+ * their units. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +46,7 @@ static json_t *ask(const char *path, const struct detector_run *run)
 	struct err e;
 
 	if (detector_load(path, NULL, &d, &e) || detector_train(d, NULL, 0, &model, &e) ||
-	    detector_diagnose(d, model, run, &verdicts, &e))
+		detector_diagnose(d, model, run, &verdicts, &e))
 		fail_msg("%s", e.text);
 	evidence = json_incref(json_object_get(json_array_get(verdicts, 0), "evidence"));
 	assert_non_null(evidence);
@@ -55,14 +56,16 @@ static json_t *ask(const char *path, const struct detector_run *run)
 	return evidence;
 }
 
-static void expect(const struct detector_run *run, const char *metrics, const char *service_times, const char *units)
+static void expect(const struct detector_run *run, const char *metrics, const char *service_times,
+	const char *units)
 {
 	json_t *told = ask(spy_path, run), *program_told;
 	const char *series = json_string_value(json_object_get(told, "series")), *metric;
 	char text[512];
 
 	assert_string_equal(json_string_value(json_object_get(told, "metrics")), metrics);
-	assert_string_equal(json_string_value(json_object_get(told, "service_times")), service_times);
+	assert_string_equal(
+		json_string_value(json_object_get(told, "service_times")), service_times);
 	assert_string_equal(json_string_value(json_object_get(told, "units")), units);
 	/* There is a series of each that is listed, and no other. */
 	snprintf(text, sizeof(text), "%s", metrics);
@@ -82,7 +85,12 @@ static const char all_times[] = "dread dwrite nsread ncread";
 static void a_run_without_readings_is_told_as_it_always_was(void **state)
 {
 	struct sample s[] = {{METRIC_NSREAD, 1, 3, 2, 0.5, 0.25, 9}};
-	struct detector_run run = {.id = "x", .seconds = 5, .servers = servers, .n_servers = 2, .samples = s, .n_samples = 1};
+	struct detector_run run = {.id = "x",
+		.seconds = 5,
+		.servers = servers,
+		.n_servers = 2,
+		.samples = s,
+		.n_samples = 1};
 
 	(void)state;
 	expect(&run, all_times, all_times, "dread=s dwrite=s ncread=s nsread=s");
@@ -91,27 +99,45 @@ static void a_run_without_readings_is_told_as_it_always_was(void **state)
 static void what_was_read_is_listed_with_its_unit(void **state)
 {
 	struct sample s[] = {
-		{METRIC_DREAD, 0, 0, 1, 1, 1, 1}, {METRIC_DISK_QUEUE, 1, 3, 1, 4, 4, 0}, {METRIC_CLIENT_TCP_RETRANSMITTED, 0, 1, 3, 0, 0, 0},
-		{METRIC_TCP_DELIVERY_RATE, 0, 1, 3, 9, 5, 0}, {METRIC_CPU_IDLE, 0, 1, 0, 0, 0, 0}, {METRIC_CPU_BUSY, 0, 99, 1, 0, 0, 0},
+		{METRIC_DREAD, 0, 0, 1, 1, 1, 1},
+		{METRIC_DISK_QUEUE, 1, 3, 1, 4, 4, 0},
+		{METRIC_CLIENT_TCP_RETRANSMITTED, 0, 1, 3, 0, 0, 0},
+		{METRIC_TCP_DELIVERY_RATE, 0, 1, 3, 9, 5, 0},
+		{METRIC_CPU_IDLE, 0, 1, 0, 0, 0, 0},
+		{METRIC_CPU_BUSY, 0, 99, 1, 0, 0, 0},
 	};
-	struct detector_run run = {.id = "x", .seconds = 5, .servers = servers, .n_servers = 2, .samples = s, .n_samples = 6};
+	struct detector_run run = {.id = "x",
+		.seconds = 5,
+		.servers = servers,
+		.n_servers = 2,
+		.samples = s,
+		.n_samples = 6};
 
 	(void)state;
 	/* No count is no sample, and what lies outside of the run was not in it. */
-	expect(&run, "dread dwrite nsread ncread disk_queue_s tcp_delivery_rate client_tcp_retransmitted_segments", all_times,
-	       "client_tcp_retransmitted_segments=segments disk_queue_s=s dread=s dwrite=s ncread=s nsread=s tcp_delivery_rate=bytes/s");
+	expect(&run,
+		"dread dwrite nsread ncread disk_queue_s tcp_delivery_rate client_tcp_retransmitted_segments",
+		all_times,
+		"client_tcp_retransmitted_segments=segments disk_queue_s=s dread=s dwrite=s ncread=s nsread=s tcp_delivery_rate=bytes/s");
 }
 
 static void other_peoples_metrics_are_service_times_unless_they_have_our_name(void **state)
 {
-	static const char *const names[] = {"read_latency_ms", "tcp_rtt_s", "dwrite", "client_tcp_sent_bytes"};
+	static const char *const names[] = {
+		"read_latency_ms", "tcp_rtt_s", "dwrite", "client_tcp_sent_bytes"};
 	struct sample s[] = {{0, 0, 0, 1, 1, 1, 0}, {1, 0, 0, 1, 1, 1, 0}};
-	struct detector_run run = {.id = "x", .seconds = 5, .servers = servers, .n_servers = 2, .samples = s, .n_samples = 2,
-				   .metrics = names, .n_metrics = 4};
+	struct detector_run run = {.id = "x",
+		.seconds = 5,
+		.servers = servers,
+		.n_servers = 2,
+		.samples = s,
+		.n_samples = 2,
+		.metrics = names,
+		.n_metrics = 4};
 
 	(void)state;
-	expect(&run, "read_latency_ms tcp_rtt_s dwrite client_tcp_sent_bytes", "read_latency_ms dwrite",
-	       "client_tcp_sent_bytes=bytes dwrite=s tcp_rtt_s=s");
+	expect(&run, "read_latency_ms tcp_rtt_s dwrite client_tcp_sent_bytes",
+		"read_latency_ms dwrite", "client_tcp_sent_bytes=bytes dwrite=s tcp_rtt_s=s");
 }
 
 static void fill(struct sample *s, size_t *n, bool readings, unsigned seed)
@@ -122,11 +148,13 @@ static void fill(struct sample *s, size_t *n, bool readings, unsigned seed)
 			for (int32_t second = 0; second < 30; second++) {
 				double v = 0.001 * (1 + (second * 7 + server * 3 + m + seed) % 5);
 
-				s[(*n)++] = (struct sample){(enum metric)m, server, second, 4, 4 * v, v, 1};
+				s[(*n)++] = (struct sample){
+					(enum metric)m, server, second, 4, 4 * v, v, 1};
 				/* One server's readings are wild. */
 				if (readings)
-					s[(*n)++] = (struct sample){(enum metric)(METRIC_SERVICE_TIMES + 9 * m), server, second, 1,
-								    server == 2 ? 1e9 : 1, 1e9, 0};
+					s[(*n)++] = (struct sample){
+						(enum metric)(METRIC_SERVICE_TIMES + 9 * m), server,
+						second, 1, server == 2 ? 1e9 : 1, 1e9, 0};
 			}
 }
 
@@ -140,15 +168,24 @@ static void peer_threshold_looks_at_service_times_alone(void **state)
 
 	(void)state;
 	for (int readings = 0; readings < 2; readings++) {
-		struct detector_run a = {.id = "a", .seconds = 30, .servers = four, .n_servers = 4, .samples = trained};
-		struct detector_run b = {.id = "b", .seconds = 30, .servers = four, .n_servers = 4, .samples = judged};
+		struct detector_run a = {.id = "a",
+			.seconds = 30,
+			.servers = four,
+			.n_servers = 4,
+			.samples = trained};
+		struct detector_run b = {.id = "b",
+			.seconds = 30,
+			.servers = four,
+			.n_servers = 4,
+			.samples = judged};
 		struct detector *d;
 		json_t *model;
 
 		fill(trained, &a.n_samples, readings, 0);
 		fill(judged, &b.n_samples, readings, 1);
 		assert_int_equal(detector_load("peer-threshold", NULL, &d, &e), 0);
-		if (detector_train(d, &a, 1, &model, &e) || detector_diagnose(d, model, &b, &said[readings], &e))
+		if (detector_train(d, &a, 1, &model, &e) ||
+			detector_diagnose(d, model, &b, &said[readings], &e))
 			fail_msg("%s", e.text);
 		assert_int_equal(json_object_size(json_object_get(model, "metrics")), 4);
 		json_decref(model);
@@ -156,7 +193,9 @@ static void peer_threshold_looks_at_service_times_alone(void **state)
 	}
 	assert_int_equal(json_array_size(said[0]), 5);
 	for (size_t i = 0; i < 4; i++)
-		assert_string_equal(json_string_value(json_object_get(json_array_get(said[0], i), "metric")), times[i]);
+		assert_string_equal(
+			json_string_value(json_object_get(json_array_get(said[0], i), "metric")),
+			times[i]);
 	assert_true(json_equal(said[0], said[1]));
 	json_decref(said[0]);
 	json_decref(said[1]);
@@ -175,7 +214,7 @@ static int make_dir(void **state)
 	snprintf(spy_path, sizeof(spy_path), "%s/spy.lua", dir);
 	snprintf(program_path, sizeof(program_path), "%s/spy.pl", dir);
 	return file_write_atomic(spy_path, 0644, spy, strlen(spy), &e) ||
-	       file_write_atomic(program_path, 0755, program, strlen(program), &e);
+		file_write_atomic(program_path, 0755, program, strlen(program), &e);
 }
 
 static int remove_dir(void **state)

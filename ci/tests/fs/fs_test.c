@@ -23,7 +23,10 @@ static void an_unknown_file_system_is_refused(void **state)
 
 static void the_adapter_says_where_a_server_serves(void **state)
 {
-	struct host host = {.ssh = {.name = "s1"}, .address = "192.0.2.7", .role = ROLE_SERVER, .service_port = 24007};
+	struct host host = {.ssh = {.name = "s1"},
+		.address = "192.0.2.7",
+		.role = ROLE_SERVER,
+		.service_port = 24007};
 	char *address = NULL;
 	uint16_t port = 0;
 	struct fs *fs;
@@ -57,20 +60,24 @@ static void the_adapter_says_which_errors_mean_a_lost_server(void **state)
 	fs_free(fs);
 }
 
-/* What the inventory leaves out, of a host on which 'found' was found; what it says, if anything. */
-static int complete(enum role role, const char *storage, const char *volume, const char *found, struct host *h, struct err *e)
+/* What the inventory leaves out, of a host on which 'found' was found; what it says, if
+ * anything. */
+static int complete(enum role role, const char *storage, const char *volume, const char *found,
+	struct host *h, struct err *e)
 {
 	json_t *list = json_loads(found, 0, NULL);
 	int rc;
 
-	*h = (struct host){.ssh = {.name = "s1"}, .role = role, .storage = storage ? strdup(storage) : NULL};
+	*h = (struct host){
+		.ssh = {.name = "s1"}, .role = role, .storage = storage ? strdup(storage) : NULL};
 	rc = fs_complete(h, volume, list, e);
 	json_decref(list);
 	return rc;
 }
 
-static const char two[] = "[{\"storage\":\"/a\",\"service_port\":49152,\"volume\":\"gv0\",\"pid\":7},"
-			  "{\"storage\":\"/b\",\"service_port\":49153,\"volume\":\"gv1\",\"pid\":8}]";
+static const char
+	two[] = "[{\"storage\":\"/a\",\"service_port\":49152,\"volume\":\"gv0\",\"pid\":7},"
+		"{\"storage\":\"/b\",\"service_port\":49153,\"volume\":\"gv1\",\"pid\":8}]";
 
 static void what_is_found_alone_completes_a_host(void **state)
 {
@@ -107,7 +114,8 @@ static void what_is_ambiguous_or_missing_is_refused_with_what_there_is(void **st
 	free(h.storage);
 	assert_int_equal(complete(ROLE_CLIENT, NULL, NULL, "[]", &h, &e), -ENOENT);
 	assert_non_null(strstr(e.text, "'mount'"));
-	assert_int_equal(complete(ROLE_SERVER, NULL, NULL, "[{\"storage\":\"/a\"}]", &h, &e), -ENOENT);
+	assert_int_equal(
+		complete(ROLE_SERVER, NULL, NULL, "[{\"storage\":\"/a\"}]", &h, &e), -ENOENT);
 	assert_non_null(strstr(e.text, "service_port"));
 	assert_null(h.storage);
 }

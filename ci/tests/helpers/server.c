@@ -1,6 +1,6 @@
 /*
- * A server as others are: server PORT FOLDER goes into the background once it listens on PORT of 127.0.0.1, and
- * keeps FOLDER/data open for writing. SIGTERM ends it.
+ * A server as others are: server PORT FOLDER goes into the background once it listens on PORT of
+ * 127.0.0.1, and keeps FOLDER/data open for writing. SIGTERM ends it.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -31,8 +31,8 @@ int main(int argc, char **argv)
 	snprintf(path, sizeof(path), "%s/data", argv[2]);
 	data = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	setsockopt(sock, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-	if (data < 0 || bind(sock, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(sock, 5) < 0 || write(data, "x", 1) != 1 ||
-	    write(ready[1], "", 1) != 1)
+	if (data < 0 || bind(sock, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(sock, 5) < 0 ||
+		write(data, "x", 1) != 1 || write(ready[1], "", 1) != 1)
 		return 1;
 	close(ready[1]);
 	for (;;)

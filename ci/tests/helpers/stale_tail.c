@@ -1,10 +1,12 @@
 /*
- * stale_tail stale|correct FOLDER: a log writer (app) and a program that ships logs (shipper), as in 004, Fig. 2.
+ * stale_tail stale|correct FOLDER: a log writer (app) and a program that ships logs (shipper), as
+ * in 004, Fig. 2.
  *
- * The app writes 26 bytes to FOLDER/app.log; the shipper reads them and remembers, by name and inode number, how far it
- * got. The app removes the file, makes it anew under the same inode number, and writes 16 bytes. The stale shipper takes
- * the new file for the old one, goes to byte 26, and reads nothing: 16 bytes are lost. The correct one forgets what it
- * remembers about a file that was removed.
+ * The app writes 26 bytes to FOLDER/app.log; the shipper reads them and remembers, by name and
+ * inode number, how far it got. The app removes the file, makes it anew under the same inode
+ * number, and writes 16 bytes. The stale shipper takes the new file for the old one, goes to byte
+ * 26, and reads nothing: 16 bytes are lost. The correct one forgets what it remembers about a file
+ * that was removed.
  *
  * Exit code 0 if the inode number was indeed the same; 1 if not, or if the file system failed.
  */

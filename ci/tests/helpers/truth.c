@@ -47,7 +47,8 @@ static __thread uint32_t own_pid, own_tid;
 
 static struct truth_entry *reserve(void)
 {
-	struct truth_entry *en = &truth->entry[__atomic_fetch_add((uint32_t *)&truth->n, 1, __ATOMIC_SEQ_CST)];
+	struct truth_entry
+		*en = &truth->entry[__atomic_fetch_add((uint32_t *)&truth->n, 1, __ATOMIC_SEQ_CST)];
 
 	if (en >= truth->entry + TRUTH_ENTRIES)
 		abort();
@@ -174,9 +175,11 @@ static void *client(void *arg)
 	sock_call(0, truth->port, SYS_connect, fd, L(&to), sizeof(to));
 	sock_call(0, truth->port, SYS_getsockname, fd, L(&me), L(&n));
 	for (int i = 0; i < 100; i++) {
-		sock_call(ntohs(me.sin_port), truth->port, SYS_sendto, fd, L(buf), 32, MSG_NOSIGNAL, 0, 0);
+		sock_call(ntohs(me.sin_port), truth->port, SYS_sendto, fd, L(buf), 32, MSG_NOSIGNAL,
+			0, 0);
 		sock_call(ntohs(me.sin_port), truth->port, SYS_sendmsg, fd, L(&msg), MSG_NOSIGNAL);
-		sock_call(ntohs(me.sin_port), truth->port, SYS_recvfrom, fd, L(buf), 1, MSG_WAITALL, 0, 0);
+		sock_call(ntohs(me.sin_port), truth->port, SYS_recvfrom, fd, L(buf), 1, MSG_WAITALL,
+			0, 0);
 	}
 	do_call(NULL, SYS_close, fd);
 	end();
@@ -217,7 +220,10 @@ static void *passing(void *arg)
 	} c = {{0}};
 	struct iovec iov = {(void *)"x", 1};
 	char got[4];
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = c.room, .msg_controllen = sizeof(c.room)};
+	struct msghdr msg = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = c.room,
+		.msg_controllen = sizeof(c.room)};
 	struct cmsghdr *h = CMSG_FIRSTHDR(&msg);
 	int pair[2], fd;
 
@@ -336,7 +342,7 @@ int main(int argc, char **argv)
 	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	if (bind(listener, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(listener, 5) < 0 ||
-	    getsockname(listener, (struct sockaddr *)&at, &n) < 0)
+		getsockname(listener, (struct sockaddr *)&at, &n) < 0)
 		return 2;
 	truth->port = ntohs(at.sin_port);
 	pthread_barrier_init(&begin_all, NULL, 5);

@@ -14,10 +14,10 @@ enum {
 struct truth_entry {
 	uint32_t pid, tid, nr;
 	uint64_t args[6];
-	int64_t result;        /* as a record's */
-	bool known;            /* false: result and times are not (rt_sigreturn) */
-	int64_t t0_ns, t1_ns;  /* CLOCK_REALTIME before and after */
-	char want[48];         /* how the path of the descriptor in argument 0 ends; "": not checked */
+	int64_t result;       /* as a record's */
+	bool known;           /* false: result and times are not (rt_sigreturn) */
+	int64_t t0_ns, t1_ns; /* CLOCK_REALTIME before and after */
+	char want[48]; /* how the path of the descriptor in argument 0 ends; "": not checked */
 	uint16_t local, remote; /* its ports; 0: not checked */
 };
 

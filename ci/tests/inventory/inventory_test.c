@@ -1,4 +1,5 @@
-/* Inventories: what is refused, with which words; what the SSH configuration adds; and whatever is thrown at both. */
+/* Inventories: what is refused, with which words; what the SSH configuration adds; and whatever is
+ * thrown at both. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,15 +36,18 @@ static int load(const char *text, size_t size, struct inventory **inv, struct er
 	return inventory_load(path, inv, e);
 }
 
-/* Nodes, or more of the file's keys, in an inventory that is otherwise right; line 3 is the nodes'. */
+/* Nodes, or more of the file's keys, in an inventory that is otherwise right; line 3 is the
+ * nodes'. */
 static void refused(const char *keys, const char *nodes, const char *words)
 {
 	struct inventory *inv;
 	struct err e;
 	char *text;
 
-	assert_true(asprintf(&text, "return { file_system = { type = \"glusterfs\" }, ssh_config = \"none\", %s\n nodes = {\n%s\n} }",
-			     keys, nodes) > 0);
+	assert_true(
+		asprintf(&text,
+			"return { file_system = { type = \"glusterfs\" }, ssh_config = \"none\", %s\n nodes = {\n%s\n} }",
+			keys, nodes) > 0);
 	assert_int_equal(load(text, strlen(text), &inv, &e), -EINVAL);
 	if (!strstr(e.text, words) || strncmp(e.text, path, strlen(path)))
 		fail_msg("'%s' should have '%s'", e.text, words);
@@ -56,29 +60,39 @@ static void mistakes_are_refused_with_line_and_hint(void **state)
 {
 	(void)state;
 	refused("", "{ name = \"s1\", rôle = \"server\" }", "lua");
-	refused("", "{ name = \"s1\", rol = \"server\" }", ":3: node 's1': unknown key 'rol'; did you mean 'role'?");
-	refused("", "{ name = \"s1\", role = \"sever\" }", "unknown role 'sever'; did you mean 'server'?");
+	refused("", "{ name = \"s1\", rol = \"server\" }",
+		":3: node 's1': unknown key 'rol'; did you mean 'role'?");
+	refused("", "{ name = \"s1\", role = \"sever\" }",
+		"unknown role 'sever'; did you mean 'server'?");
 	refused("", "{ role = \"server\" }", "name");
 	refused("", S1 S1, "there are two nodes named 's1'");
 	refused("", "{ name = \"a b\", role = \"server\" }", "'a b' does not fit");
 	refused("", "{ name = \"s1\", role = \"server\", ssh_port = 70000 }", "ssh_port");
 	refused("", "{ name = \"s1\", role = \"server\", storage = \"x\" }", "absolute");
-	refused("", "{ name = \"s1\", role = \"server\", mount = \"/mnt\" }", "'mount' is for clients");
-	refused("", "{ name = \"c1\", role = \"client\", spare = \"/dev/x\" }", "'spare' is for servers");
-	refused("", "{ name = \"s1\", role = \"server\", become = \"su\" }", "'become' can be \"sudo\"");
-	refused("", "{ name = \"s1\", role = \"server\", jump = \"gate\" }", "needs the SSH configuration");
-	refused("", "{ name = \"s1\", role = \"server\", address = \"10.0.0.1\", service_port = 5 },"
-		    "{ name = \"s2\", role = \"server\", address = \"10.0.0.1\", service_port = 5 }", "the same address and service_port");
+	refused("", "{ name = \"s1\", role = \"server\", mount = \"/mnt\" }",
+		"'mount' is for clients");
+	refused("", "{ name = \"c1\", role = \"client\", spare = \"/dev/x\" }",
+		"'spare' is for servers");
+	refused("", "{ name = \"s1\", role = \"server\", become = \"su\" }",
+		"'become' can be \"sudo\"");
+	refused("", "{ name = \"s1\", role = \"server\", jump = \"gate\" }",
+		"needs the SSH configuration");
+	refused("",
+		"{ name = \"s1\", role = \"server\", address = \"10.0.0.1\", service_port = 5 },"
+		"{ name = \"s2\", role = \"server\", address = \"10.0.0.1\", service_port = 5 }",
+		"the same address and service_port");
 	refused("", "", "at least one node");
-	refused("alow_restart = true,", S1, ":1: inventory: unknown key 'alow_restart'; did you mean 'allow_restart'?");
+	refused("alow_restart = true,", S1,
+		":1: inventory: unknown key 'alow_restart'; did you mean 'allow_restart'?");
 	refused("allow_restart = 1,", S1, "allow_restart");
 }
 
 static void what_is_left_out_has_its_default(void **state)
 {
-	static const char text[] = "return { file_system = { type = \"glusterfs\" }, ssh_config = \"none\", allow_restart = true,\n"
-				   "nodes = { { name = \"s1\", role = \"server\" },\n"
-				   "{ name = \"s2\", role = \"server\", ssh = \"other\", address = \"10.0.0.2\", allow_restart = false } } }";
+	static const char text[] =
+		"return { file_system = { type = \"glusterfs\" }, ssh_config = \"none\", allow_restart = true,\n"
+		"nodes = { { name = \"s1\", role = \"server\" },\n"
+		"{ name = \"s2\", role = \"server\", ssh = \"other\", address = \"10.0.0.2\", allow_restart = false } } }";
 	struct inventory *inv;
 	struct err e;
 
@@ -111,9 +125,7 @@ static void mutate(char *text, size_t *size, size_t room)
 		size_t at = dice(*size), len = dice(*size - at < 24 ? *size - at + 1 : 24), to;
 
 		switch (dice(4)) {
-		case 0:
-			text[at] = (char)dice(256);
-			break;
+		case 0: text[at] = (char)dice(256); break;
 		case 1:
 			if (*size - len < 8)
 				break;
@@ -126,9 +138,7 @@ static void mutate(char *text, size_t *size, size_t room)
 			memmove(text + at + len, text + at, *size - at);
 			*size += len;
 			break;
-		default:
-			to = dice(*size - len + 1);
-			memmove(text + to, text + at, len);
+		default: to = dice(*size - len + 1); memmove(text + to, text + at, len);
 		}
 	}
 }
@@ -169,10 +179,11 @@ static void whatever_the_file_says_it_loads_or_is_refused(void **state)
 
 static void whatever_ssh_says_it_is_taken_or_refused(void **state)
 {
-	static const char good[] = "host s1\nuser ann\nhostname 10.0.0.1\nport 2200\nidentitiesonly yes\nidentityfile ~/.ssh/%h-%r.%%\n"
-				   "identityfile culprit.unset\nidentityagent ${SSH_AUTH}\nhostkeyalias s1-key\n"
-				   "userknownhostsfile /root/.ssh/known_hosts ~/k2 none\nglobalknownhostsfile /etc/ssh/ssh_known_hosts\n"
-				   "proxyjump ann@gate:22,[::1]:2\nproxycommand none\n";
+	static const char good[] =
+		"host s1\nuser ann\nhostname 10.0.0.1\nport 2200\nidentitiesonly yes\nidentityfile ~/.ssh/%h-%r.%%\n"
+		"identityfile culprit.unset\nidentityagent ${SSH_AUTH}\nhostkeyalias s1-key\n"
+		"userknownhostsfile /root/.ssh/known_hosts ~/k2 none\nglobalknownhostsfile /etc/ssh/ssh_known_hosts\n"
+		"proxyjump ann@gate:22,[::1]:2\nproxycommand none\n";
 	size_t taken = 0, rounds = 300;
 	struct ssh_config *c;
 	char text[2048];
@@ -209,7 +220,8 @@ static void whatever_ssh_says_it_is_taken_or_refused(void **state)
 
 static int setup(void **state)
 {
-	static const char script[] = "#!/bin/sh\n[ \"$1\" = -V ] && exit 0\nwhile IFS= read -r line; do printf '%s\\n' \"$line\"; done <";
+	static const char script[] =
+		"#!/bin/sh\n[ \"$1\" = -V ] && exit 0\nwhile IFS= read -r line; do printf '%s\\n' \"$line\"; done <";
 	char *text;
 
 	(void)state;
@@ -218,7 +230,8 @@ static int setup(void **state)
 	snprintf(path, sizeof(path), "%s/hosts.lua", folder);
 	snprintf(fake_ssh, sizeof(fake_ssh), "%s/ssh", folder);
 	snprintf(fake_out, sizeof(fake_out), "%s/out", folder);
-	if (asprintf(&text, "%s%s\n", script, fake_out) < 0 || file_write_atomic(fake_ssh, 0755, text, strlen(text), NULL))
+	if (asprintf(&text, "%s%s\n", script, fake_out) < 0 ||
+		file_write_atomic(fake_ssh, 0755, text, strlen(text), NULL))
 		return -1;
 	free(text);
 	return 0;

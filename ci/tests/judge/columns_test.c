@@ -14,7 +14,12 @@
 enum { SECONDS = 50, SERVERS = 3, METRICS = 4 };
 
 static const double kinds[][4] = {
-	{0, 0, 0, 0}, {7, 7, 7, 7}, {1, 0, 65535, 3}, {65536, 1, 2, 3}, {1 << 24, 0.5, -1, 2}, {0.1, 1e-9, 1e300, 123456789.25},
+	{0, 0, 0, 0},
+	{7, 7, 7, 7},
+	{1, 0, 65535, 3},
+	{65536, 1, 2, 3},
+	{1 << 24, 0.5, -1, 2},
+	{0.1, 1e-9, 1e300, 123456789.25},
 };
 
 static void assert_same(const double *a, const double *b)
@@ -37,9 +42,12 @@ static void every_form_is_exact(void **state)
 	for (int round = 0; round < KINDS * KINDS; round++) {
 		for (int k = 0; k < COLUMNS; k++)
 			for (int i = 0; i < SECONDS; i++)
-				values[k * SECONDS + i] = kinds[(k * k + round / KINDS + k * round) % KINDS][(i * 7 + k) % 4];
+				values[k * SECONDS +
+					i] = kinds[(k * k + round / KINDS + k * round) % KINDS]
+						  [(i * 7 + k) % 4];
 		if (round % 3 == 0)
-			memcpy(values + COLUMN_MAX * SECONDS, values + COLUMN_SUM * SECONDS, sizeof(out));
+			memcpy(values + COLUMN_MAX * SECONDS, values + COLUMN_SUM * SECONDS,
+				sizeof(out));
 		assert_int_equal(columns_put(c, 2, 1, values, &e), 0);
 		for (int k = 0; k < COLUMNS; k++) {
 			columns_read(c, 2, 1, (enum column)k, out);
@@ -61,7 +69,8 @@ static void every_form_is_exact(void **state)
 static void samples_become_columns(void **state)
 {
 	struct sample samples[400];
-	double count[METRICS][SERVERS][SECONDS] = {0}, sum[METRICS][SERVERS][SECONDS] = {0}, max[METRICS][SERVERS][SECONDS];
+	double count[METRICS][SERVERS][SECONDS] = {0}, sum[METRICS][SERVERS][SECONDS] = {0},
+	       max[METRICS][SERVERS][SECONDS];
 	double bytes[METRICS][SERVERS][SECONDS] = {0}, out[SECONDS], want[SECONDS];
 	struct columns *c;
 	struct err e;
@@ -72,11 +81,14 @@ static void samples_become_columns(void **state)
 		struct sample *s = &samples[i];
 		double x = rand() / (double)RAND_MAX - 0.2;
 
-		*s = (struct sample){(enum metric)(rand() % (METRICS + 1)), (uint32_t)rand() % (SERVERS + 1), rand() % (SECONDS + 4) - 2,
-				     (uint64_t)rand() % 4, x, x / 2, (uint64_t)rand()};
-		if (!s->count || (int)s->metric == METRICS || s->server == SERVERS || s->second < 0 || s->second >= SECONDS)
+		*s = (struct sample){(enum metric)(rand() % (METRICS + 1)),
+			(uint32_t)rand() % (SERVERS + 1), rand() % (SECONDS + 4) - 2,
+			(uint64_t)rand() % 4, x, x / 2, (uint64_t)rand()};
+		if (!s->count || (int)s->metric == METRICS || s->server == SERVERS ||
+			s->second < 0 || s->second >= SECONDS)
 			continue;
-		double *n = &count[s->metric][s->server][s->second], *m = &max[s->metric][s->server][s->second];
+		double *n = &count[s->metric][s->server][s->second],
+		       *m = &max[s->metric][s->server][s->second];
 
 		*m = *n == 0 || s->max_s > *m ? s->max_s : *m;
 		*n += (double)s->count;

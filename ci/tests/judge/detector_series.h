@@ -1,5 +1,5 @@
-/* What detectors' tests share: runs under construction, and detectors that load, train and diagnose or fail the test. Include it
- * after cmocka.h; not every test needs all. */
+/* What detectors' tests share: runs under construction, and detectors that load, train and diagnose
+ * or fail the test. Include it after cmocka.h; not every test needs all. */
 #ifndef CULPRIT_TESTS_DETECTOR_SERIES_H
 #define CULPRIT_TESTS_DETECTOR_SERIES_H
 
@@ -43,7 +43,8 @@ static void series_free(struct series *s)
 
 static void put(struct series *s, enum metric m, size_t server, int second, double value)
 {
-	s->samples[s->n++] = (struct sample){m, (uint32_t)server, second, 2, value * 2, value * 1.5, 100};
+	s->samples[s->n++] = (struct sample){
+		m, (uint32_t)server, second, 2, value * 2, value * 1.5, 100};
 	s->run = (struct detector_run){"r", SECONDS, names, s->servers, s->samples, s->n};
 }
 
@@ -55,7 +56,8 @@ static double noise(struct series *s)
 	return gsl_rng_uniform(s->rng) < 0.05 ? x * (1 + 9 * gsl_rng_uniform(s->rng)) : x;
 }
 
-/* Every server around 10 ms in 'm', the victim (or -1) 'factor' times that while the fault lasts. */
+/* Every server around 10 ms in 'm', the victim (or -1) 'factor' times that while the fault
+ * lasts. */
 static void fill(struct series *s, enum metric m, int victim, double factor)
 {
 	for (size_t server = 0; server < s->servers; server++)
@@ -113,11 +115,13 @@ static const char *verdict(const json_t *verdicts, const char *metric)
 	size_t i, k;
 
 	strcpy(text, "missing");
-	json_array_foreach((json_t *)verdicts, i, v) {
+	json_array_foreach((json_t *)verdicts, i, v)
+	{
 		if (strcmp(json_string_value(json_object_get(v, "metric")), metric))
 			continue;
 		strcpy(text, json_is_true(json_object_get(v, "abstain")) ? "abstain" : "");
-		json_array_foreach(json_object_get(v, "indicted"), k, name) {
+		json_array_foreach(json_object_get(v, "indicted"), k, name)
+		{
 			if (k)
 				strcat(text, " ");
 			strcat(text, json_string_value(name));

@@ -60,18 +60,30 @@ static int attempt_body(const char *body, struct err *e)
 {
 	char text[2048];
 
-	snprintf(text, sizeof(text), "return { name = 'mine', summary = 'x', diagnose = function(run, model, params)\n\n%s\nend }\n",
-		 body);
+	snprintf(text, sizeof(text),
+		"return { name = 'mine', summary = 'x', diagnose = function(run, model, params)\n\n%s\nend }\n",
+		body);
 	return attempt(text, e);
 }
 
 static void the_sandbox_has_no_way_out(void **state)
 {
 	static const char *const ways[] = {
-		"io.open('/etc/passwd')", "os.execute('true')", "require('os')", "dofile('/etc/passwd')",
-		"loadfile('/etc/passwd')", "load('return 1')()", "debug.getregistry()", "package.loadlib('x', 'y')",
-		"setmetatable({}, { __gc = print })", "getmetatable('').__index.x = 1", "collectgarbage('stop')",
-		"coroutine.create(print)", "math.random()", "print('hello')", "rawset(_G, 'x', 1)",
+		"io.open('/etc/passwd')",
+		"os.execute('true')",
+		"require('os')",
+		"dofile('/etc/passwd')",
+		"loadfile('/etc/passwd')",
+		"load('return 1')()",
+		"debug.getregistry()",
+		"package.loadlib('x', 'y')",
+		"setmetatable({}, { __gc = print })",
+		"getmetatable('').__index.x = 1",
+		"collectgarbage('stop')",
+		"coroutine.create(print)",
+		"math.random()",
+		"print('hello')",
+		"rawset(_G, 'x', 1)",
 	};
 	struct err e;
 
@@ -113,10 +125,12 @@ static void limits_hold(void **state)
 		fail_msg("%s", e.text);
 }
 
-/* Instructions grow with what there is to look at: 150 million are too many for a small run, not for a large one. */
+/* Instructions grow with what there is to look at: 150 million are too many for a small run, not
+ * for a large one. */
 static void large_runs_may_take_longer(void **state)
 {
-	static const char text[] = "return { name = 'm', summary = 's', diagnose = function() for _ = 1, 150000000 do end return {} end }";
+	static const char text[] =
+		"return { name = 'm', summary = 's', diagnose = function() for _ = 1, 150000000 do end return {} end }";
 	const char *many[300];
 	struct detector_run run = {.id = "r", .seconds = 1000, .servers = many, .n_servers = 1};
 	struct detector *d;
@@ -146,17 +160,19 @@ static void series_are_made_when_asked_for(void **state)
 	struct err e;
 
 	(void)state;
-	if (attempt_body("local s, n = run.series.dread.A, 0\n"
-			 "for name, v in pairs(s) do n = n + 1 assert(s[name] == v and #v == run.seconds) end\n"
-			 "assert(n == 5 and s.nothing == nil and tostring(s) == 'series' and #run.metrics == 4)\n"
-			 "local mean, count, sum, max = s.mean, s.count, s.sum, s.max\n"
-			 "for t = 1, #mean do\n"
-			 "  if count[t] == 0 then assert(mean[t] ~= mean[t] and sum[t] ~= sum[t] and max[t] ~= max[t] and s.bytes[t] == 0)\n"
-			 "  else assert(count[t] == 2 and s.bytes[t] == 100 and math.abs(mean[t] * 2 - sum[t]) < 1e-12) end\n"
-			 "end\n"
-			 "assert(run.series.ncread.B.sum:count() == 0 and run.series.ncread.B.count:max() == 0)\n"
-			 "assert(not pcall(function() s.mean = 3 end))\n"
-			 "do return {} end", &e))
+	if (attempt_body(
+		    "local s, n = run.series.dread.A, 0\n"
+		    "for name, v in pairs(s) do n = n + 1 assert(s[name] == v and #v == run.seconds) end\n"
+		    "assert(n == 5 and s.nothing == nil and tostring(s) == 'series' and #run.metrics == 4)\n"
+		    "local mean, count, sum, max = s.mean, s.count, s.sum, s.max\n"
+		    "for t = 1, #mean do\n"
+		    "  if count[t] == 0 then assert(mean[t] ~= mean[t] and sum[t] ~= sum[t] and max[t] ~= max[t] and s.bytes[t] == 0)\n"
+		    "  else assert(count[t] == 2 and s.bytes[t] == 100 and math.abs(mean[t] * 2 - sum[t]) < 1e-12) end\n"
+		    "end\n"
+		    "assert(run.series.ncread.B.sum:count() == 0 and run.series.ncread.B.count:max() == 0)\n"
+		    "assert(not pcall(function() s.mean = 3 end))\n"
+		    "do return {} end",
+		    &e))
 		fail_msg("%s", e.text);
 }
 
@@ -165,33 +181,43 @@ static void what_does_not_fit_is_refused_with_its_line(void **state)
 	static const struct {
 		const char *text, *says;
 	} bad[] = {
-		{"return { name = 'm', summary = 's',\n diagnoze = function() end }", ":2: detector: unknown key 'diagnoze'; did "
-										     "you mean 'diagnose'?"},
+		{"return { name = 'm', summary = 's',\n diagnoze = function() end }",
+			":2: detector: unknown key 'diagnoze'; did "
+			"you mean 'diagnose'?"},
 		{"return { name = 'm', summary = 's' }", "'diagnose' is missing"},
-		{"return { name = 'm', summary = 's', diagnose = 3 }", "'diagnose' must be a function"},
+		{"return { name = 'm', summary = 's', diagnose = 3 }",
+			"'diagnose' must be a function"},
 		{"return 3", "must return a table"},
 		{"return {\n name = = }", ":2: unexpected symbol"},
 		{"return { name = 'm', summary = 's', diagnose = function() end,\n params = { w = { default = 1 } } }",
-		 "parameter 'w': 'help' is missing"},
-		{"return { name = 'm', summary = 's', diagnose = function() end }", "must return a table, not a nil"},
-		{"return { name = 'm', summary = 's', diagnose = function() return { 3 } end }", "list of verdicts"},
+			"parameter 'w': 'help' is missing"},
+		{"return { name = 'm', summary = 's', diagnose = function() end }",
+			"must return a table, not a nil"},
+		{"return { name = 'm', summary = 's', diagnose = function() return { 3 } end }",
+			"list of verdicts"},
 		{"return { name = 'm', summary = 's', diagnose = function() return { { metric = 'dred' } } end }",
-		 "a verdict's metric is"},
+			"a verdict's metric is"},
 		{"return { name = 'm', summary = 's', diagnose = function()\n return { { metric = 'any',\n indited = {} } } end }",
-		 ":3: verdict: unknown key 'indited'; did you mean 'indicted'?"},
+			":3: verdict: unknown key 'indited'; did you mean 'indicted'?"},
 		{"return { name = 'm', summary = 's', diagnose = function()\n return { { metric = 'any', indicted = { 'Z' } } } "
-		 "end }", "'Z', which is no server"},
+		 "end }",
+			"'Z', which is no server"},
 		{"return { name = 'm', summary = 's', diagnose = function()\n return { { metric = 'any', indicted = { 'A' }, "
-		 "abstain = true } } end }", "abstains and indicts"},
+		 "abstain = true } } end }",
+			"abstains and indicts"},
 		{"return { name = 'm', summary = 's', diagnose = function()\n return { { metric = 'dread' }, { metric = 'dread' } } "
-		 "end }", "two verdicts on 'dread'"},
+		 "end }",
+			"two verdicts on 'dread'"},
 		{"return { name = 'm', summary = 's', diagnose = function(run)\n return { { metric = 'any', evidence = { x = 0/0 } } } "
-		 "end }", "not finite"},
+		 "end }",
+			"not finite"},
 		{"return { name = 'm', summary = 's', diagnose = function(run)\n local x = run.series.dread.A.mean + vec.new(3) "
-		 "end }", ":2: vecs of different lengths (60 and 3)"},
-		{"return { name = 'm', summary = 's', diagnose = function(run)\n return run.nothing.x end }", ":2: attempt to index"},
+		 "end }",
+			":2: vecs of different lengths (60 and 3)"},
+		{"return { name = 'm', summary = 's', diagnose = function(run)\n return run.nothing.x end }",
+			":2: attempt to index"},
 		{"return { name = 'm', summary = 's', train = function() return { 1 } end, diagnose = function() return {} end }",
-		 "named entries"},
+			"named entries"},
 	};
 	struct err e;
 
@@ -209,7 +235,8 @@ static void parameters_are_checked(void **state)
 	static const struct {
 		const char *params, *says;
 	} bad[] = {
-		{"{\"windw\": 3}", "detector 'peer-threshold' has no parameter 'windw'; did you mean 'window'?"},
+		{"{\"windw\": 3}",
+			"detector 'peer-threshold' has no parameter 'windw'; did you mean 'window'?"},
 		{"{\"window\": 0}", "between 1 and 600"},
 		{"{\"window\": 2.5}", "whole number"},
 		{"{\"window\": \"5\"}", "must be a number"},
@@ -239,9 +266,10 @@ static void parameters_are_checked(void **state)
 
 static void the_union_is_formed_where_the_detector_gives_none(void **state)
 {
-	static const char text[] = "return { name = 'm', summary = 's', diagnose = function() return {\n"
-				   "{ metric = 'dread', indicted = { 'C', 'A', 'C' } }, { metric = 'dwrite', abstain = true },\n"
-				   "{ metric = 'nsread', indicted = { 'B' } } } end }";
+	static const char text[] =
+		"return { name = 'm', summary = 's', diagnose = function() return {\n"
+		"{ metric = 'dread', indicted = { 'C', 'A', 'C' } }, { metric = 'dwrite', abstain = true },\n"
+		"{ metric = 'nsread', indicted = { 'B' } } } end }";
 	struct series *s = series_new(4, 1);
 	struct detector *d;
 	json_t *model = json_object(), *v;

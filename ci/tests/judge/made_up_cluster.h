@@ -1,4 +1,5 @@
-/* A made-up cluster, second by second, and what peer-robust says of it. Include it after cmocka.h. */
+/* A made-up cluster, second by second, and what peer-robust says of it. Include it after
+ * cmocka.h. */
 #ifndef CULPRIT_TESTS_MADE_UP_CLUSTER_H
 #define CULPRIT_TESTS_MADE_UP_CLUSTER_H
 
@@ -14,31 +15,35 @@
 
 enum { SECONDS = 60, ONSET = 20, END = 45, SERVERS_MAX = 12, HOLD = 2 };
 
-static const char *const names[SERVERS_MAX] = {"A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L"};
+static const char *const names[SERVERS_MAX] = {
+	"A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L"};
 
 enum fault { NONE, DISK, HOG_IN, HOG_OUT, LOSS_IN, LOSS_OUT, CPU };
-static const char *const resources[] = {NULL, "disk", "network/hog", "network/hog", "network/receive-loss", "network/send-loss", "cpu"};
+static const char *const resources[] = {NULL, "disk", "network/hog", "network/hog",
+	"network/receive-loss", "network/send-loss", "cpu"};
 
-/* A made-up cluster that serves reads of 128 KiB from disks of 8 MB/s and 4 ms over connections that lose segments in bursts. */
+/* A made-up cluster that serves reads of 128 KiB from disks of 8 MB/s and 4 ms over connections
+ * that lose segments in bursts. */
 struct cluster {
 	gsl_rng *rng;
 	size_t servers;
-	double load[SERVERS_MAX];    /* of each, 1 the usual */
+	double load[SERVERS_MAX]; /* of each, 1 the usual */
 	double request_bytes[SERVERS_MAX];
-	double slow[SERVERS_MAX];    /* its disk's times are so many times as long while a fault lasts */
+	double slow
+		[SERVERS_MAX]; /* its disk's times are so many times as long while a fault lasts */
 	enum fault fault;
 	size_t victim;
 	double late[SERVERS_MAX];
-	double strength;             /* times as slow, bytes/s, share of segments, share of the processors */
-	bool silently;               /* of the segments that are lost, nobody sends one again */
-	bool under_way;              /* up to fifty of a second's segments arrive in the next one */
-	bool skewed;                 /* servers are sampled up to 50 ms after the clients, or before */
-	size_t merges;               /* the server whose NIC merges what it gets, three at a time; SERVERS_MAX: none */
-	bool no_balance;             /* the detector's parameter 'balance' off */
-	int hold;                    /* the detector's parameter; 0: its default */
+	double strength; /* times as slow, bytes/s, share of segments, share of the processors */
+	bool silently;   /* of the segments that are lost, nobody sends one again */
+	bool under_way;  /* up to fifty of a second's segments arrive in the next one */
+	bool skewed;     /* servers are sampled up to 50 ms after the clients, or before */
+	size_t merges; /* the server whose NIC merges what it gets, three at a time; SERVERS_MAX: none */
+	bool no_balance; /* the detector's parameter 'balance' off */
+	int hold;        /* the detector's parameter; 0: its default */
 	bool (*has)(enum metric m, size_t server, int second); /* NULL: all */
 	struct columns *columns;
-	double *values;              /* [metric][server][second] */
+	double *values; /* [metric][server][second] */
 };
 
 static struct cluster *cluster_new(size_t servers, unsigned long seed)
@@ -71,7 +76,8 @@ static void put(struct cluster *c, enum metric m, size_t server, int second, dou
 	c->values[((size_t)m * SERVERS_MAX + server) * SECONDS + (size_t)second] = value;
 }
 
-/* A second of what is lost between two ends: some all the time at a bad link, hundreds now and then when a queue runs over. */
+/* A second of what is lost between two ends: some all the time at a bad link, hundreds now and then
+ * when a queue runs over. */
 static double lost(struct cluster *c, double segments, double share)
 {
 	double n = share > 0 ? gsl_ran_binomial(c->rng, share, (unsigned)segments) : 0;
@@ -84,17 +90,24 @@ static void fill_second(struct cluster *c, size_t s, int t)
 	bool on = t >= ONSET && t < END, ill = on && s == c->victim;
 	double slow = (ill && c->fault == DISK ? c->strength : 1) * (on ? c->slow[s] : 1);
 	/* A slow disk serves less, and so does one that has little to do. */
-	double requests = gsl_ran_poisson(c->rng, 40 * c->load[s] / slow * 131072 / c->request_bytes[s]);
+	double requests = gsl_ran_poisson(
+		c->rng, 40 * c->load[s] / slow * 131072 / c->request_bytes[s]);
 	double bytes = requests * c->request_bytes[s];
 	/* Heavy tails: one second in twenty takes up to three times as long. */
-	double noise = exp(gsl_ran_gaussian(c->rng, 0.05)) * (gsl_rng_uniform(c->rng) < 0.05 ? 1 + 2 * gsl_rng_uniform(c->rng) : 1);
-	double busy = requests * (0.004 + c->request_bytes[s] / 8e6) * slow * noise, depth = 1 + 7 * gsl_rng_uniform(c->rng) * c->load[s];
+	double noise = exp(gsl_ran_gaussian(c->rng, 0.05)) *
+		(gsl_rng_uniform(c->rng) < 0.05 ? 1 + 2 * gsl_rng_uniform(c->rng) : 1);
+	double busy = requests * (0.004 + c->request_bytes[s] / 8e6) * slow * noise,
+	       depth = 1 + 7 * gsl_rng_uniform(c->rng) * c->load[s];
 	double out = floor(bytes / 1448) + requests, in = requests + floor(out / 2);
-	double to = lost(c, in, ill && c->fault == LOSS_IN ? c->strength : 0), from = lost(c, out, ill && c->fault == LOSS_OUT ? c->strength : 0);
-	double foreign_in = ill && c->fault == HOG_IN ? c->strength : gsl_rng_uniform(c->rng) * 2000;
-	double foreign_out = ill && c->fault == HOG_OUT ? c->strength : gsl_rng_uniform(c->rng) * 2000;
+	double to = lost(c, in, ill && c->fault == LOSS_IN ? c->strength : 0),
+	       from = lost(c, out, ill && c->fault == LOSS_OUT ? c->strength : 0);
+	double foreign_in = ill && c->fault == HOG_IN ? c->strength
+						      : gsl_rng_uniform(c->rng) * 2000;
+	double foreign_out = ill && c->fault == HOG_OUT ? c->strength
+							: gsl_rng_uniform(c->rng) * 2000;
 	double used = 0.1 * c->load[s] * noise;
-	double again = c->silently ? 0 : to, late = c->under_way ? floor(50 * gsl_rng_uniform(c->rng)) : 0;
+	double again = c->silently ? 0 : to,
+	       late = c->under_way ? floor(50 * gsl_rng_uniform(c->rng)) : 0;
 	double before = t ? c->late[s] : 0, got;
 
 	if (c->skewed)
@@ -129,15 +142,17 @@ static void fill_second(struct cluster *c, size_t s, int t)
 	put(c, METRIC_CLIENT_TCP_OUT_OF_ORDER, s, t, from);
 	put(c, METRIC_CLIENT_TCP_DUPLICATES, s, t, 0);
 	put(c, METRIC_PROCESS_CPU, s, t, used);
-	put(c, METRIC_CPU_BUSY, s, t, ill && c->fault == CPU ? 8 * c->strength : used + 0.1 * gsl_rng_uniform(c->rng));
+	put(c, METRIC_CPU_BUSY, s, t,
+		ill && c->fault == CPU ? 8 * c->strength : used + 0.1 * gsl_rng_uniform(c->rng));
 	put(c, METRIC_CPU_IDLE, s, t, ill && c->fault == CPU ? 8 * (1 - c->strength) : 8 - used);
 }
 
 static bool is_made(enum metric m)
 {
 	return m == METRIC_DREAD || (m >= METRIC_NIC_RECEIVED && m <= METRIC_NIC_SENT_PACKETS) ||
-	       (m >= METRIC_DISK_READS && m <= METRIC_CPU_IDLE) || m == METRIC_PROCESS_CPU ||
-	       (m >= METRIC_TCP_SENT && m <= METRIC_TCP_DUPLICATES) || (m >= METRIC_CLIENT_TCP_SENT && m <= METRIC_CLIENT_TCP_DUPLICATES);
+		(m >= METRIC_DISK_READS && m <= METRIC_CPU_IDLE) || m == METRIC_PROCESS_CPU ||
+		(m >= METRIC_TCP_SENT && m <= METRIC_TCP_DUPLICATES) ||
+		(m >= METRIC_CLIENT_TCP_SENT && m <= METRIC_CLIENT_TCP_DUPLICATES);
 }
 
 static void fill(struct cluster *c)
@@ -153,43 +168,57 @@ static void fill(struct cluster *c)
 	for (int m = 0; m < METRIC_COUNT; m++)
 		for (size_t s = 0; s < c->servers && is_made((enum metric)m); s++) {
 			const double *v = &c->values[((size_t)m * SERVERS_MAX + s) * SECONDS];
-			const double *requests = &c->values[((size_t)METRIC_DISK_READS * SERVERS_MAX + s) * SECONDS];
+			const double *requests =
+				&c->values[((size_t)METRIC_DISK_READS * SERVERS_MAX + s) * SECONDS];
 			size_t n = 0;
 
 			for (int t = 0; t < SECONDS; t++) {
 				double count = m == METRIC_DREAD ? requests[t] : 1;
 
 				if (count > 0 && (!c->has || c->has((enum metric)m, s, t)))
-					samples[n++] = (struct sample){.second = t, .count = (uint64_t)count, .sum_s = v[t], .max_s = v[t],
-								       .bytes = m == METRIC_DREAD ? (uint64_t)(count * c->request_bytes[s]) : 0};
+					samples[n++] = (struct sample){.second = t,
+						.count = (uint64_t)count,
+						.sum_s = v[t],
+						.max_s = v[t],
+						.bytes = m == METRIC_DREAD
+							? (uint64_t)(count * c->request_bytes[s])
+							: 0};
 			}
-			assert_int_equal(columns_put_samples(c->columns, (size_t)m, s, samples, n, &e), 0);
+			assert_int_equal(
+				columns_put_samples(c->columns, (size_t)m, s, samples, n, &e), 0);
 		}
 }
 
-/* The verdict as "A disk", "A B network/hog", "healthy" or "abstain"; its earliest time in '*time_s'. Static. */
-static const char *judge_with(const struct detector_run *run, bool balance, int hold, double *time_s)
+/* The verdict as "A disk", "A B network/hog", "healthy" or "abstain"; its earliest time in
+ * '*time_s'. Static. */
+static const char *judge_with(
+	const struct detector_run *run, bool balance, int hold, double *time_s)
 {
 	static char text[256];
-	json_t *verdicts = NULL, *model = json_object(), *params = json_pack("{s:b, s:i}", "balance", balance, "hold", hold), *v, *name;
+	json_t *verdicts = NULL, *model = json_object(),
+	       *params = json_pack("{s:b, s:i}", "balance", balance, "hold", hold), *v, *name;
 	struct detector *d = NULL;
 	const char *server;
 	struct err e;
 	size_t i;
 
-	if (detector_load("peer-robust", params, &d, &e) || detector_diagnose(d, model, run, &verdicts, &e))
+	if (detector_load("peer-robust", params, &d, &e) ||
+		detector_diagnose(d, model, run, &verdicts, &e))
 		fail_msg("%s", e.text);
 	v = json_array_get(verdicts, json_array_size(verdicts) - 1);
 	*text = 0;
 	json_array_foreach(json_object_get(v, "indicted"), i, name)
 		strcat(strcat(text, json_string_value(name)), " ");
-	strcat(text, json_is_true(json_object_get(v, "abstain")) ? "abstain"
-		     : !json_array_size(json_object_get(v, "indicted")) ? "healthy"
-		     : json_object_get(v, "resource") ? json_string_value(json_object_get(v, "resource")) : "-");
+	strcat(text,
+		json_is_true(json_object_get(v, "abstain"))                ? "abstain"
+			: !json_array_size(json_object_get(v, "indicted")) ? "healthy"
+			: json_object_get(v, "resource")
+			? json_string_value(json_object_get(v, "resource"))
+			: "-");
 	if (time_s) {
 		*time_s = INFINITY;
-		json_object_foreach(json_object_get(v, "time_s"), server, name)
-			*time_s = fmin(*time_s, json_number_value(name));
+		json_object_foreach(json_object_get(v, "time_s"), server, name) *time_s = fmin(
+			*time_s, json_number_value(name));
 	}
 	json_decref(verdicts);
 	json_decref(model);
@@ -206,8 +235,12 @@ static const char *judge_run(const struct detector_run *run, double *time_s)
 /* Of the series as they are. */
 static const char *judge_again(struct cluster *c, double *time_s)
 {
-	return judge_with(&(struct detector_run){.id = "r", .seconds = SECONDS, .servers = names, .n_servers = c->servers, .columns = c->columns},
-			  !c->no_balance, c->hold ? c->hold : HOLD, time_s);
+	return judge_with(&(struct detector_run){.id = "r",
+				  .seconds = SECONDS,
+				  .servers = names,
+				  .n_servers = c->servers,
+				  .columns = c->columns},
+		!c->no_balance, c->hold ? c->hold : HOLD, time_s);
 }
 
 static const char *judge(struct cluster *c, double *time_s)

@@ -1,4 +1,5 @@
-/* peer-robust on made-up series: each cause is found and named, and what is no fault is left in peace. */
+/* peer-robust on made-up series: each cause is found and named, and what is no fault is left in
+ * peace. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +11,12 @@
 
 static void each_cause_is_found_and_named(void **state)
 {
-	static const double strengths[] = {[DISK] = 2, [HOG_IN] = 1.5e6, [HOG_OUT] = 1.5e6, [LOSS_IN] = 0.02, [LOSS_OUT] = 0.01, [CPU] = 0.9};
+	static const double strengths[] = {[DISK] = 2,
+		[HOG_IN] = 1.5e6,
+		[HOG_OUT] = 1.5e6,
+		[LOSS_IN] = 0.02,
+		[LOSS_OUT] = 0.01,
+		[CPU] = 0.9};
 	static const size_t sizes[] = {3, 4, 6, 12};
 
 	(void)state;
@@ -24,7 +30,8 @@ static void each_cause_is_found_and_named(void **state)
 				c->fault = fault;
 				c->victim = seed % sizes[k];
 				c->strength = strengths[fault];
-				snprintf(want, sizeof(want), "%s %s", names[c->victim], resources[fault]);
+				snprintf(want, sizeof(want), "%s %s", names[c->victim],
+					resources[fault]);
 				assert_string_equal(judge(c, &at), want);
 				assert_true(at > ONSET && at <= ONSET + 20);
 				cluster_free(c);
@@ -50,7 +57,8 @@ static void who_stands_out_must_do_so_for_long(void **state)
 	cluster_free(c);
 }
 
-/* Tails are heavier here than the design reckons with, so it is about one in a hundred, not one in a thousand. */
+/* Tails are heavier here than the design reckons with, so it is about one in a hundred, not one in
+ * a thousand. */
 static void few_controls_have_an_alarm(void **state)
 {
 	int alarms = 0, disk = 0;
@@ -68,7 +76,8 @@ static void few_controls_have_an_alarm(void **state)
 	assert_in_range(alarms, 0, 10);
 }
 
-/* One has ten times as much to do, one hardly anything; one gets small requests only; and their depths differ with it. */
+/* One has ten times as much to do, one hardly anything; one gets small requests only; and their
+ * depths differ with it. */
 static void more_to_do_or_other_work_is_no_fault(void **state)
 {
 	(void)state;
@@ -86,7 +95,8 @@ static void more_to_do_or_other_work_is_no_fault(void **state)
 
 static void what_all_share_is_nobodys_fault(void **state)
 {
-	struct cluster *all = cluster_new(8, 1), *half = cluster_new(8, 2), *two = cluster_new(8, 3);
+	struct cluster *all = cluster_new(8, 1), *half = cluster_new(8, 2),
+		       *two = cluster_new(8, 3);
 
 	(void)state;
 	for (size_t s = 0; s < 8; s++)
@@ -140,7 +150,8 @@ static bool nothing(enum metric m, size_t server, int second)
 /* A's sampler dies, B's has gaps, C's server has no calls for a while. */
 static bool holes(enum metric m, size_t server, int second)
 {
-	return !(server == 0 && second >= 25) && !(server == 1 && second % 3 == 0) && !(server == 2 && m == METRIC_DREAD && second > 30);
+	return !(server == 0 && second >= 25) && !(server == 1 && second % 3 == 0) &&
+		!(server == 2 && m == METRIC_DREAD && second > 30);
 }
 
 static void what_is_missing_is_done_without(void **state)
@@ -176,7 +187,8 @@ static bool one_end_has_a_gap(enum metric m, size_t server, int second)
 	return !(server == 1 && second >= 30 && second <= 33 && m >= METRIC_CLIENT_TCP_SENT);
 }
 
-/* Acknowledgements get lost, too, and nobody sends them again: they are missing at the other end. */
+/* Acknowledgements get lost, too, and nobody sends them again: they are missing at the other
+ * end. */
 static void what_never_comes_is_missed(void **state)
 {
 	int found = 0;
@@ -219,8 +231,8 @@ static void what_is_under_way_is_not_missed(void **state)
 	assert_in_range(alarms, 0, 4);
 }
 
-/* A NIC that merges segments before they are counted gets a third of what is sent to it, and loses nothing; what is
- * silently lost on the way to another server is found all the same. */
+/* A NIC that merges segments before they are counted gets a third of what is sent to it, and loses
+ * nothing; what is silently lost on the way to another server is found all the same. */
 static void a_nic_that_merges_segments_loses_none(void **state)
 {
 	int alarms = 0;
@@ -244,7 +256,8 @@ static void a_nic_that_merges_segments_loses_none(void **state)
 	assert_in_range(alarms, 0, 1);
 }
 
-/* Seconds that stand out are no fault as long as they are few: a copy over the network, a stalled disk, a full queue. */
+/* Seconds that stand out are no fault as long as they are few: a copy over the network, a stalled
+ * disk, a full queue. */
 static void bursts_are_no_fault(void **state)
 {
 	struct cluster *c = cluster_new(5, 9);
@@ -252,30 +265,40 @@ static void bursts_are_no_fault(void **state)
 	static const struct {
 		enum metric metric;
 		double value;
-	} bursts[] = {{METRIC_NIC_RECEIVED, 1.2e7}, {METRIC_NIC_SENT, 2.4e7}, {METRIC_DISK_BUSY, 2.5}, {METRIC_DISK_READ_TIME, 60},
-		      {METRIC_TCP_RETRANSMITTED, 900}, {METRIC_CLIENT_TCP_OUT_OF_ORDER, 900}};
+	} bursts[] = {{METRIC_NIC_RECEIVED, 1.2e7}, {METRIC_NIC_SENT, 2.4e7},
+		{METRIC_DISK_BUSY, 2.5}, {METRIC_DISK_READ_TIME, 60},
+		{METRIC_TCP_RETRANSMITTED, 900}, {METRIC_CLIENT_TCP_OUT_OF_ORDER, 900}};
 	double values[COLUMNS * SECONDS];
 
 	(void)state;
 	fill(c);
 	for (size_t i = 0; i < sizeof(bursts) / sizeof(*bursts); i++) {
 		for (int k = 0; k < COLUMNS; k++)
-			columns_read(c->columns, bursts[i].metric, 1, (enum column)k, values + k * SECONDS);
+			columns_read(c->columns, bursts[i].metric, 1, (enum column)k,
+				values + k * SECONDS);
 		for (int t = 15; t < 17; t++)
-			values[COLUMN_SUM * SECONDS + t] = values[COLUMN_MAX * SECONDS + t] = bursts[i].value;
+			values[COLUMN_SUM * SECONDS + t] = values[COLUMN_MAX * SECONDS +
+				t] = bursts[i].value;
 		assert_int_equal(columns_put(c->columns, bursts[i].metric, 1, values, &e), 0);
 	}
-	assert_string_equal(judge_run(&(struct detector_run){.id = "r", .seconds = SECONDS, .servers = names, .n_servers = 5, .columns = c->columns},
-				      NULL), "healthy");
+	assert_string_equal(judge_run(&(struct detector_run){.id = "r",
+					      .seconds = SECONDS,
+					      .servers = names,
+					      .n_servers = 5,
+					      .columns = c->columns},
+				    NULL),
+		"healthy");
 	cluster_free(c);
 }
 
-/* What clients sent to each server in a second, and sent again of it (0: nothing to send); no gaps, as one request at a time makes none. */
+/* What clients sent to each server in a second, and sent again of it (0: nothing to send); no gaps,
+ * as one request at a time makes none. */
 typedef void (*requests_fn)(gsl_rng *rng, size_t server, int second, double *bytes, double *again);
 
 static const char *judge_requests(struct cluster *c, requests_fn requests)
 {
-	static const enum metric metrics[] = {METRIC_CLIENT_TCP_SENT, METRIC_CLIENT_TCP_RETRANSMITTED, METRIC_TCP_OUT_OF_ORDER};
+	static const enum metric metrics[] = {
+		METRIC_CLIENT_TCP_SENT, METRIC_CLIENT_TCP_RETRANSMITTED, METRIC_TCP_OUT_OF_ORDER};
 	static double values[SERVERS_MAX][3][COLUMNS * SECONDS];
 	struct err e;
 
@@ -283,20 +306,28 @@ static const char *judge_requests(struct cluster *c, requests_fn requests)
 	for (size_t s = 0; s < c->servers; s++) {
 		for (int i = 0; i < 3; i++)
 			for (int k = 0; k < COLUMNS; k++)
-				columns_read(c->columns, metrics[i], s, (enum column)k, values[s][i] + k * SECONDS);
+				columns_read(c->columns, metrics[i], s, (enum column)k,
+					values[s][i] + k * SECONDS);
 		for (int t = 0; t < SECONDS; t++) {
 			double bytes = 0, again = 0;
 
 			requests(c->rng, s, t, &bytes, &again);
 			for (int i = 0; i < 3; i++)
-				values[s][i][COLUMN_SUM * SECONDS + t] = values[s][i][COLUMN_MAX * SECONDS + t] =
-					i == 0 ? bytes : i == 1 ? again : 0;
+				values[s][i][COLUMN_SUM * SECONDS +
+					t] = values[s][i][COLUMN_MAX * SECONDS + t] = i == 0 ? bytes
+					: i == 1                                             ? again
+											     : 0;
 		}
 		for (int i = 0; i < 3; i++)
-			assert_int_equal(columns_put(c->columns, metrics[i], s, values[s][i], &e), 0);
+			assert_int_equal(
+				columns_put(c->columns, metrics[i], s, values[s][i], &e), 0);
 	}
-	return judge_run(&(struct detector_run){.id = "r", .seconds = SECONDS, .servers = names, .n_servers = c->servers, .columns = c->columns},
-			 NULL);
+	return judge_run(&(struct detector_run){.id = "r",
+				 .seconds = SECONDS,
+				 .servers = names,
+				 .n_servers = c->servers,
+				 .columns = c->columns},
+		NULL);
 }
 
 /* B's requests get lost; every other second has any. */
@@ -305,20 +336,26 @@ static void few_requests_to_b(gsl_rng *rng, size_t server, int second, double *b
 	if (gsl_rng_uniform(rng) > 0.5)
 		return;
 	*bytes = 144 * (1 + gsl_ran_poisson(rng, 10));
-	*again = server == 1 && second >= ONSET && second < END && gsl_rng_uniform(rng) < 0.8 ? 1 : 0;
+	*again = server == 1 && second >= ONSET && second < END && gsl_rng_uniform(rng) < 0.8 ? 1
+											      : 0;
 }
 
-/* The same, but it is a client that loses, whomever it sends to, and it asks some more often than others. */
+/* The same, but it is a client that loses, whomever it sends to, and it asks some more often than
+ * others. */
 static void one_bad_client(gsl_rng *rng, size_t server, int second, double *bytes, double *again)
 {
 	*bytes = 144 * (1 + gsl_ran_poisson(rng, 10));
-	*again = second >= ONSET && second < END && gsl_rng_uniform(rng) < (server % 2 ? 0.5 : 0.35) ? 1 : 0;
+	*again = second >= ONSET && second < END && gsl_rng_uniform(rng) < (server % 2 ? 0.5 : 0.35)
+		? 1
+		: 0;
 }
 
-/* B's link is full for long, its peers' for 5 s of 20; a full link's queue runs over every other second, B's or not. */
+/* B's link is full for long, its peers' for 5 s of 20; a full link's queue runs over every other
+ * second, B's or not. */
 static void full_links(gsl_rng *rng, size_t server, int second, double *bytes, double *again)
 {
-	bool full = (server == 1 && second >= ONSET && second < END) || (second + 7 * server) % 20 < 5;
+	bool full = (server == 1 && second >= ONSET && second < END) ||
+		(second + 7 * server) % 20 < 5;
 
 	*bytes = full ? 6e6 : 1e5 * gsl_rng_uniform(rng);
 	*again = full && gsl_rng_uniform(rng) < 0.5 ? 1 + floor(300 * gsl_rng_uniform(rng)) : 0;
@@ -384,18 +421,32 @@ static void other_peoples_metrics_are_compared(void **state)
 	static const char *const metrics[] = {"latency_ms", "errors"};
 	struct sample samples[2 * 6 * SECONDS];
 	gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
-	struct detector_run run = {.id = "r", .seconds = SECONDS, .servers = names, .n_servers = 6, .samples = samples,
-				   .metrics = metrics, .n_metrics = 2};
+	struct detector_run run = {.id = "r",
+		.seconds = SECONDS,
+		.servers = names,
+		.n_servers = 6,
+		.samples = samples,
+		.metrics = metrics,
+		.n_metrics = 2};
 
 	(void)state;
 	for (int ill = 0; ill < 2; ill++) {
 		run.n_samples = 0;
 		for (uint32_t s = 0; s < 6; s++)
 			for (int t = 0; t < SECONDS; t++) {
-				double x = 4 * exp(gsl_ran_gaussian(rng, 0.3)) * (ill && s == 2 && t >= ONSET && t < END ? 7 : 1);
+				double x = 4 * exp(gsl_ran_gaussian(rng, 0.3)) *
+					(ill && s == 2 && t >= ONSET && t < END ? 7 : 1);
 
-				samples[run.n_samples++] = (struct sample){.metric = 0, .server = s, .second = t, .count = 1, .sum_s = x, .max_s = x};
-				samples[run.n_samples++] = (struct sample){.metric = (enum metric)1, .server = s, .second = t, .count = 1};
+				samples[run.n_samples++] = (struct sample){.metric = 0,
+					.server = s,
+					.second = t,
+					.count = 1,
+					.sum_s = x,
+					.max_s = x};
+				samples[run.n_samples++] = (struct sample){.metric = (enum metric)1,
+					.server = s,
+					.second = t,
+					.count = 1};
 			}
 		assert_string_equal(judge_run(&run, NULL), ill ? "C -" : "healthy");
 	}
@@ -413,8 +464,13 @@ static void a_run_shorter_than_the_span_says_nothing(void **state)
 	assert_int_equal(columns_new(METRIC_COUNT, 5, 6, &columns, &e), 0);
 	for (size_t server = 0; server < 5; server++)
 		assert_int_equal(columns_put_samples(columns, METRIC_DREAD, server, &s, 1, &e), 0);
-	assert_string_equal(judge_run(&(struct detector_run){.id = "r", .seconds = 6, .servers = names, .n_servers = 5, .columns = columns}, NULL),
-			    "abstain");
+	assert_string_equal(judge_run(&(struct detector_run){.id = "r",
+					      .seconds = 6,
+					      .servers = names,
+					      .n_servers = 5,
+					      .columns = columns},
+				    NULL),
+		"abstain");
 	columns_free(columns);
 	cluster_free(c);
 }

@@ -1,4 +1,5 @@
-/* peer-threshold and the null detectors, each with its twin: planted fault found, clean run silent. */
+/* peer-threshold and the null detectors, each with its twin: planted fault found, clean run
+ * silent. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +24,8 @@ static void peer_threshold_finds_the_planted_fault_and_is_silent_without(void **
 		json_t *model = usual_training(d, servers);
 
 		for (unsigned seed = 10; seed < 30; seed++) {
-			struct series *ill = series_new(servers, seed), *well = series_new(servers, seed);
+			struct series *ill = series_new(servers, seed),
+				      *well = series_new(servers, seed);
 			int victim = (int)(seed % servers);
 			json_t *v;
 
@@ -33,7 +35,8 @@ static void peer_threshold_finds_the_planted_fault_and_is_silent_without(void **
 			found += strchr(verdict(v, "dwrite"), *names[victim]) != NULL;
 			alarms += strlen(verdict(v, "dwrite")) > 1;
 			alarms += strcmp(verdict(v, "nsread"), "") != 0;
-			assert_string_equal(verdict(v, "dread"), "abstain"); /* trained, but not in this run */
+			assert_string_equal(
+				verdict(v, "dread"), "abstain"); /* trained, but not in this run */
 			assert_string_equal(verdict(v, "ncread"), "abstain"); /* never seen */
 			json_decref(v);
 
@@ -62,12 +65,13 @@ static void peer_threshold_gives_its_evidence(void **state)
 	(void)state;
 	fill(s, METRIC_DREAD, 2, 10);
 	v = diagnose(d, model, &s->run);
-	assert_string_equal(json_string_value(json_object_get(json_array_get(v, 0), "metric")), "dread");
+	assert_string_equal(
+		json_string_value(json_object_get(json_array_get(v, 0), "metric")), "dread");
 	evidence = json_object_get(json_array_get(v, 0), "evidence");
 	assert_int_equal(json_integer_value(json_object_get(evidence, "seconds")), SECONDS);
 	server = json_object_get(json_object_get(evidence, "servers"), "C");
 	assert_true(json_number_value(json_object_get(server, "deviation_s")) >
-		    json_number_value(json_object_get(server, "threshold_s")));
+		json_number_value(json_object_get(server, "threshold_s")));
 	second = (long)json_integer_value(json_object_get(server, "worst_second"));
 	assert_true(second >= ONSET && second < END + 10);
 	json_decref(v);
@@ -95,7 +99,8 @@ static void peer_threshold_shrugs_off_lone_spikes(void **state)
 	detector_free(d);
 }
 
-/* B is always slow: its own normal is no fault, more than that is; and it doesn't shift its peers' median. */
+/* B is always slow: its own normal is no fault, more than that is; and it doesn't shift its peers'
+ * median. */
 static void peer_threshold_allows_for_a_saturated_server(void **state)
 {
 	struct detector *d = load("peer-threshold", NULL);
@@ -108,10 +113,12 @@ static void peer_threshold_allows_for_a_saturated_server(void **state)
 		for (size_t server = 0; server < 4; server++)
 			for (int k = 0; k < SECONDS; k++)
 				put(all[i], METRIC_DWRITE, server, k,
-				    (server == 1 ? 0.03 : 0.01) * (1 + 0.1 * gsl_rng_uniform(all[i]->rng)) *
-					    (i == 2 && server == 1 && k > ONSET ? 5 : 1));
+					(server == 1 ? 0.03 : 0.01) *
+						(1 + 0.1 * gsl_rng_uniform(all[i]->rng)) *
+						(i == 2 && server == 1 && k > ONSET ? 5 : 1));
 	model = train(d, &t->run, 1);
-	v = json_object_get(json_object_get(json_object_get(model, "metrics"), "dwrite"), "saturated");
+	v = json_object_get(
+		json_object_get(json_object_get(model, "metrics"), "dwrite"), "saturated");
 	assert_true(json_is_true(json_object_get(v, "B")));
 	assert_int_equal(json_object_size(v), 1);
 	v = diagnose(d, model, &well->run);
@@ -234,8 +241,9 @@ static void recorded(struct series *s, int number)
 		char metric[16];
 		int run;
 
-		if (sscanf(line, "%d,%15[^,],%u,%d,%llu,%lf,%lf,%llu", &run, metric, &x->server, &x->second, &count,
-			   &x->sum_s, &x->max_s, &bytes) != 8 || run != number)
+		if (sscanf(line, "%d,%15[^,],%u,%d,%llu,%lf,%lf,%llu", &run, metric, &x->server,
+			    &x->second, &count, &x->sum_s, &x->max_s, &bytes) != 8 ||
+			run != number)
 			continue;
 		assert_int_equal(metric_from_name(metric, &x->metric), 0);
 		x->count = count;

@@ -12,17 +12,24 @@
 #include "diag/judge/baseline.h"
 #include "diag/judge/score.h"
 
-/* Exact intervals as published: Newcombe, Statistics in Medicine 17 (1998), table I, method 5, for 81/263,
- * 15/148, 0/20, 1/29; and the closed forms at the ends (the rule of three's exact form). */
+/* Exact intervals as published: Newcombe, Statistics in Medicine 17 (1998), table I, method 5, for
+ * 81/263, 15/148, 0/20, 1/29; and the closed forms at the ends (the rule of three's exact form). */
 static void intervals_are_the_published_ones(void **state)
 {
 	static const struct {
 		unsigned hits, n;
 		double low, high;
 	} known[] = {
-		{81, 263, 0.2527, 0.3676}, {15, 148, 0.0578, 0.1617}, {0, 20, 0, 0.1684}, {1, 29, 0.0009, 0.1776},
-		{5, 5, 0.4782, 1},         {0, 5, 0, 0.5218},         {10, 10, 0.6915, 1}, {5, 10, 0.1871, 0.8129},
-		{0, 1, 0, 0.975},          {1, 1, 0.025, 1},
+		{81, 263, 0.2527, 0.3676},
+		{15, 148, 0.0578, 0.1617},
+		{0, 20, 0, 0.1684},
+		{1, 29, 0.0009, 0.1776},
+		{5, 5, 0.4782, 1},
+		{0, 5, 0, 0.5218},
+		{10, 10, 0.6915, 1},
+		{5, 10, 0.1871, 0.8129},
+		{0, 1, 0, 0.975},
+		{1, 1, 0.025, 1},
 	};
 	double low, high;
 
@@ -41,9 +48,10 @@ static void intervals_are_the_published_ones(void **state)
 static void add(struct score_table *t, const char *victims, const char *indicted, bool abstain)
 {
 	json_t *v = victims ? json_loads(victims, JSON_DECODE_ANY, NULL) : NULL;
-	json_t *verdict = json_pack("{s:s, s:o, s:b}", "metric", "any", "indicted", json_loads(indicted, 0, NULL),
-				    "abstain", abstain);
-	const struct score_cell cell = {.fault = victims ? "hog" : "none", .workload = "ddw", .victims = v, .onset_s = -1};
+	json_t *verdict = json_pack("{s:s, s:o, s:b}", "metric", "any", "indicted",
+		json_loads(indicted, 0, NULL), "abstain", abstain);
+	const struct score_cell cell = {
+		.fault = victims ? "hog" : "none", .workload = "ddw", .victims = v, .onset_s = -1};
 	struct err e;
 
 	assert_int_equal(score_add(t, "d", &cell, verdict, &e), 0);
@@ -66,12 +74,12 @@ static void cells_count_as_001_says(void **state)
 	const struct score *s;
 
 	(void)state;
-	add(t, "\"A\"", "[\"A\"]", false);             /* hit */
-	add(t, "[\"A\"]", "[\"A\", \"B\"]", false);    /* hit, and a false alarm */
-	add(t, "[\"A\"]", "[\"B\"]", false);           /* miss, and a false alarm */
-	add(t, "[\"A\"]", "[]", false);                /* miss */
-	add(t, "[\"A\"]", "[]", true);                 /* abstained: a miss */
-	add(t, "[\"A\", \"B\"]", "[\"A\"]", false);    /* only one of two: a miss, no false alarm */
+	add(t, "\"A\"", "[\"A\"]", false);          /* hit */
+	add(t, "[\"A\"]", "[\"A\", \"B\"]", false); /* hit, and a false alarm */
+	add(t, "[\"A\"]", "[\"B\"]", false);        /* miss, and a false alarm */
+	add(t, "[\"A\"]", "[]", false);             /* miss */
+	add(t, "[\"A\"]", "[]", true);              /* abstained: a miss */
+	add(t, "[\"A\", \"B\"]", "[\"A\"]", false); /* only one of two: a miss, no false alarm */
 	add(t, "[\"A\", \"B\"]", "[\"B\", \"A\"]", false); /* hit */
 	s = only(t, 0);
 	assert_int_equal(s->n, 7);
@@ -115,10 +123,12 @@ static void declared_names_keep_their_order(void **state)
 	score_table_free(t);
 }
 
-/* A verdict of one metric, as text, on a cell whose victim is A, whose resource is the disk, whose onset was at 10 s. */
+/* A verdict of one metric, as text, on a cell whose victim is A, whose resource is the disk, whose
+ * onset was at 10 s. */
 static void add_timed(struct score_table *t, const char *victims, const char *verdict)
 {
-	json_t *v = json_loads(victims, JSON_DECODE_ANY, NULL), *said = json_loads(verdict, 0, NULL);
+	json_t *v = json_loads(victims, JSON_DECODE_ANY, NULL),
+	       *said = json_loads(verdict, 0, NULL);
 	const struct score_cell cell = {"hog", "ddw", v, "disk", 10};
 	struct err e;
 
@@ -135,12 +145,16 @@ static void detection_localisation_and_resource_are_scored_apart(void **state)
 	const struct score *s;
 
 	(void)state;
-	add_timed(t, "\"A\"", "{\"metric\": \"any\", \"indicted\": [\"A\"], \"resource\": \"disk\"}");
-	add_timed(t, "\"A\"", "{\"metric\": \"any\", \"indicted\": [\"A\"], \"resource\": \"network\"}");
+	add_timed(
+		t, "\"A\"", "{\"metric\": \"any\", \"indicted\": [\"A\"], \"resource\": \"disk\"}");
+	add_timed(t, "\"A\"",
+		"{\"metric\": \"any\", \"indicted\": [\"A\"], \"resource\": \"network\"}");
 	add_timed(t, "\"A\"", "{\"metric\": \"any\", \"indicted\": [\"A\"]}");
-	add_timed(t, "\"A\"", "{\"metric\": \"any\", \"indicted\": [\"B\"], \"resource\": \"disk\"}"); /* the right
+	add_timed(t, "\"A\"",
+		"{\"metric\": \"any\", \"indicted\": [\"B\"], \"resource\": \"disk\"}"); /* the right
 		resource of the wrong server is no diagnosis */
-	add_timed(t, "\"A\"", "{\"metric\": \"any\", \"indicted\": [], \"abstain\": true, \"error\": \"it died\"}");
+	add_timed(t, "\"A\"",
+		"{\"metric\": \"any\", \"indicted\": [], \"abstain\": true, \"error\": \"it died\"}");
 	s = only(t, 0);
 	assert_int_equal(s->n, 5);
 	assert_int_equal(s->detected, 4);
@@ -153,11 +167,13 @@ static void detection_localisation_and_resource_are_scored_apart(void **state)
 	score_table_free(t);
 }
 
-/* How often resource and cause are right, for one verdict on a fault of that resource; and whether causes are a figure. */
+/* How often resource and cause are right, for one verdict on a fault of that resource; and whether
+ * causes are a figure. */
 static void named(const char *fault, const char *verdict, unsigned resource, unsigned cause)
 {
-	json_t *victim = json_string("A"), *said = json_pack("{s:s, s:[s], s:s}", "metric", "any", "indicted", "A", "resource",
-							      verdict);
+	json_t *victim = json_string("A"),
+	       *said = json_pack(
+		       "{s:s, s:[s], s:s}", "metric", "any", "indicted", "A", "resource", verdict);
 	const struct score_cell cell = {"f", "ddw", victim, fault, 10};
 	struct score_table *t = score_table_new();
 	struct err e;
@@ -192,12 +208,18 @@ static void delays_run_from_the_onset_to_the_last_right_server(void **state)
 	struct score sum;
 
 	(void)state;
-	add_timed(t, "\"A\"", "{\"metric\": \"any\", \"indicted\": [\"A\"], \"time_s\": {\"A\": 17.5}}");
-	add_timed(t, "\"A\"", "{\"metric\": \"any\", \"indicted\": [\"A\", \"B\"], \"time_s\": {\"A\": 12, \"B\": 1}}");
-	add_timed(t, "\"A\"", "{\"metric\": \"any\", \"indicted\": [\"A\"], \"time_s\": {\"A\": 9}}"); /* before it was there */
-	add_timed(t, "\"A\"", "{\"metric\": \"any\", \"indicted\": [\"B\"], \"time_s\": {\"B\": 11}}");
-	add_timed(t, "[\"A\", \"B\"]", "{\"metric\": \"any\", \"indicted\": [\"A\", \"B\"], \"time_s\": {\"A\": 11, \"B\": 30}}");
-	add_timed(t, "[\"A\", \"B\"]", "{\"metric\": \"any\", \"indicted\": [\"A\", \"B\"], \"time_s\": {\"A\": 11}}");
+	add_timed(t, "\"A\"",
+		"{\"metric\": \"any\", \"indicted\": [\"A\"], \"time_s\": {\"A\": 17.5}}");
+	add_timed(t, "\"A\"",
+		"{\"metric\": \"any\", \"indicted\": [\"A\", \"B\"], \"time_s\": {\"A\": 12, \"B\": 1}}");
+	add_timed(t, "\"A\"",
+		"{\"metric\": \"any\", \"indicted\": [\"A\"], \"time_s\": {\"A\": 9}}"); /* before it was there */
+	add_timed(t, "\"A\"",
+		"{\"metric\": \"any\", \"indicted\": [\"B\"], \"time_s\": {\"B\": 11}}");
+	add_timed(t, "[\"A\", \"B\"]",
+		"{\"metric\": \"any\", \"indicted\": [\"A\", \"B\"], \"time_s\": {\"A\": 11, \"B\": 30}}");
+	add_timed(t, "[\"A\", \"B\"]",
+		"{\"metric\": \"any\", \"indicted\": [\"A\", \"B\"], \"time_s\": {\"A\": 11}}");
 	s = only(t, 0);
 	assert_int_equal(s->early, 1);
 	assert_int_equal(s->n_delays, 3);
@@ -215,8 +237,8 @@ static void delays_run_from_the_onset_to_the_last_right_server(void **state)
 static void overlapping_intervals_are_no_order(void **state)
 {
 	(void)state;
-	assert_int_equal(score_order(5, 5, 0, 5), 0);   /* [.47, 1] and [0, .53] */
-	assert_int_equal(score_order(6, 6, 0, 6), 1);   /* [.54, 1] and [0, .46] */
+	assert_int_equal(score_order(5, 5, 0, 5), 0); /* [.47, 1] and [0, .53] */
+	assert_int_equal(score_order(6, 6, 0, 6), 1); /* [.54, 1] and [0, .46] */
 	assert_int_equal(score_order(0, 6, 6, 6), -1);
 	assert_int_equal(score_order(0, 0, 90, 90), 0);
 	assert_int_equal(score_order(43, 45, 16, 45), 1);
@@ -253,9 +275,8 @@ static void a_baseline_calls_worse_what_chance_does_not_explain(void **state)
 		unsigned n, right, alarms;
 		size_t regressions;
 	} cases[] = {
-		{5, 5, 0, 0}, {5, 4, 1, 0}, {5, 2, 0, 0},
-		{5, 0, 0, 2}, /* right: hog, and all */
-		{20, 20, 12, 0}, {20, 20, 20, 2}, /* wrong: none, and all */
+		{5, 5, 0, 0}, {5, 4, 1, 0}, {5, 2, 0, 0}, {5, 0, 0, 2}, /* right: hog, and all */
+		{20, 20, 12, 0}, {20, 20, 20, 2},                       /* wrong: none, and all */
 		{5, 0, 5, 3}, /* of all cells half: p = 0.016 */
 	};
 	struct score_table *before = scored(5, 5, 0);
@@ -268,13 +289,15 @@ static void a_baseline_calls_worse_what_chance_does_not_explain(void **state)
 		struct score_table *now = scored(cases[i].n, cases[i].right, cases[i].alarms);
 
 		assert_int_equal(baseline_compare(now, baseline, "b.json", &c, &e), 0);
-		assert_int_equal(c.n, 5); /* right and wrong of hog, wrong of none, right and wrong of all */
+		assert_int_equal(
+			c.n, 5); /* right and wrong of hog, wrong of none, right and wrong of all */
 		assert_int_equal(c.regressions, cases[i].regressions);
 		comparisons_clear(&c);
 		score_table_free(now);
 	}
 	json_decref(baseline);
-	baseline = json_pack("{s:i, s:{s:{s:{s:i, s:i}}}}", "culprit_baseline", 1, "detectors", "d", "hog", "n", -1, "wrong", 0);
+	baseline = json_pack("{s:i, s:{s:{s:{s:i, s:i}}}}", "culprit_baseline", 1, "detectors", "d",
+		"hog", "n", -1, "wrong", 0);
 	assert_int_equal(baseline_compare(before, baseline, "b.json", &c, &e), -EINVAL);
 	json_decref(baseline);
 	score_table_free(before);
@@ -282,9 +305,9 @@ static void a_baseline_calls_worse_what_chance_does_not_explain(void **state)
 
 static void malformed_verdicts_are_refused(void **state)
 {
-	static const char *const bad[] = {"{}", "{\"metric\": \"any\"}", "{\"metric\": 3, \"indicted\": []}",
-					  "{\"metric\": \"any\", \"indicted\": \"A\"}",
-					  "{\"metric\": \"any\", \"indicted\": [1]}"};
+	static const char *const bad[] = {"{}", "{\"metric\": \"any\"}",
+		"{\"metric\": 3, \"indicted\": []}", "{\"metric\": \"any\", \"indicted\": \"A\"}",
+		"{\"metric\": \"any\", \"indicted\": [1]}"};
 	struct score_table *t = score_table_new();
 	json_t *good = json_pack("{s:s, s:[s]}", "metric", "any", "indicted", "A");
 	struct score_cell cell = {.fault = "f", .workload = "w", .onset_s = -1};
@@ -309,14 +332,17 @@ static void malformed_verdicts_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(intervals_are_the_published_ones), cmocka_unit_test(cells_count_as_001_says),
-		cmocka_unit_test(controls_have_alarms_but_no_hits), cmocka_unit_test(declared_names_keep_their_order),
+		cmocka_unit_test(intervals_are_the_published_ones),
+		cmocka_unit_test(cells_count_as_001_says),
+		cmocka_unit_test(controls_have_alarms_but_no_hits),
+		cmocka_unit_test(declared_names_keep_their_order),
 		cmocka_unit_test(detection_localisation_and_resource_are_scored_apart),
 		cmocka_unit_test(a_resource_is_what_stands_before_the_slash_a_cause_is_all_of_it),
 		cmocka_unit_test(delays_run_from_the_onset_to_the_last_right_server),
 		cmocka_unit_test(overlapping_intervals_are_no_order),
 		cmocka_unit_test(fishers_test_is_exact),
-		cmocka_unit_test(a_baseline_calls_worse_what_chance_does_not_explain), cmocka_unit_test(malformed_verdicts_are_refused),
+		cmocka_unit_test(a_baseline_calls_worse_what_chance_does_not_explain),
+		cmocka_unit_test(malformed_verdicts_are_refused),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -154,9 +154,11 @@ int main(void)
 		cmocka_unit_test(two_streams_share_one_head),
 		cmocka_unit_test(without_a_rate_all_is_done_at_once),
 		cmocka_unit_test_setup_teardown(fresh_blocks_read_as_zeros, setup, teardown),
-		cmocka_unit_test_setup_teardown(zeros_on_fresh_blocks_take_no_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			zeros_on_fresh_blocks_take_no_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(zeros_over_data_are_written, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_discard_zeroes_just_its_range_and_gives_the_room_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_discard_zeroes_just_its_range_and_gives_the_room_back, setup, teardown),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,7 +1,7 @@
 /*
- * Every allocation and system call of a primitive fails once, in turn, until the act (and then its undo)
- * goes through without meeting the failure: nothing is left half done, and what an undo that failed
- * left is undone by the next one.
+ * Every allocation and system call of a primitive fails once, in turn, until the act (and then its
+ * undo) goes through without meeting the failure: nothing is left half done, and what an undo that
+ * failed left is undone by the next one.
  */
 #ifdef __SANITIZE_ADDRESS__
 #include <stdio.h>
@@ -57,7 +57,8 @@ static char *mark;
 /* A command as a user's: a file is there, or is not. */
 static int run(json_t **inverse, struct err *e)
 {
-	json_t *act = json_pack("[s, s]", "touch", mark), *back = json_pack("[s, s, s]", "rm", "-f", mark),
+	json_t *act = json_pack("[s, s]", "touch", mark),
+	       *back = json_pack("[s, s, s]", "rm", "-f", mark),
 	       *check = json_pack("[s, s, s]", "test", "-e", mark);
 	int rc = -ENOMEM;
 
@@ -75,8 +76,12 @@ static pid_t child;
 static int start(json_t **inverse, struct err *e)
 {
 	const char *const argv[] = {"sh", "-c", "sleep 1000 & sleep 1001", NULL};
-	const struct process_spec spec = {
-		.argv = argv, .tag = "0123456789abcdef/p1", .in = -1, .out = -1, .err = -1, .pass = -1};
+	const struct process_spec spec = {.argv = argv,
+		.tag = "0123456789abcdef/p1",
+		.in = -1,
+		.out = -1,
+		.err = -1,
+		.pass = -1};
 	struct process_gate gate;
 	int rc = process_fork(&spec, &gate, inverse, e);
 
@@ -126,8 +131,9 @@ static char *everything(void)
 	assert_return_code(prlimit(target, RLIMIT_NOFILE, NULL, &limit), errno);
 	/* The target alone is a child of ours, and it lives. */
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), 0);
-	assert_true(asprintf(&all, "%s; limit %ju; %s; %d descriptors", left, (uintmax_t)limit.rlim_cur,
-			     signal_is_stopped(target) ? "stopped" : "running", count_fds()) > 0);
+	assert_true(
+		asprintf(&all, "%s; limit %ju; %s; %d descriptors", left, (uintmax_t)limit.rlim_cur,
+			signal_is_stopped(target) ? "stopped" : "running", count_fds()) > 0);
 	free(left);
 	return all;
 }
@@ -137,7 +143,8 @@ static void same(const char *before, const char *name, const char *when, int pla
 	char *now = everything();
 
 	if (strcmp(now, before))
-		fail_msg("%s: %s with %s failing at place %d: %s, not %s", name, when, plan->name, place, now, before);
+		fail_msg("%s: %s with %s failing at place %d: %s, not %s", name, when, plan->name,
+			place, now, before);
 	free(now);
 }
 

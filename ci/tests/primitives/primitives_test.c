@@ -32,7 +32,8 @@ static pid_t start_target(void)
 	pid_t pid;
 
 	if (!shared)
-		shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(shared, MAP_FAILED);
 	memset(shared, 0, sizeof(*shared));
 	pid = fork();
@@ -127,8 +128,10 @@ static void limit_is_set_and_undone(void **unused)
 	handle = take_text(peer_call(&p, "limits.set", limit_arguments(pid, 50)), "handle");
 	assert_int_equal(soft_limit(pid), 50);
 	all = peer_call(&p, "limits.get", json_pack("{s:i}", "pid", (int)pid));
-	assert_int_equal(json_integer_value(json_object_get(json_object_get(all, "nofile"), "soft")), 50);
-	assert_int_equal(json_integer_value(json_object_get(json_object_get(all, "as"), "soft")), -1);
+	assert_int_equal(
+		json_integer_value(json_object_get(json_object_get(all, "nofile"), "soft")), 50);
+	assert_int_equal(
+		json_integer_value(json_object_get(json_object_get(all, "as"), "soft")), -1);
 	json_decref(all);
 	set = agent_fingerprint(&p, pid);
 	assert_string_not_equal(set, clean);
@@ -168,7 +171,8 @@ static void limits_refuse(void **unused)
 	refused(&p, "limits.set", limit_arguments(1, 50), "above 1");
 	refused(&p, "limits.set", limit_arguments(p.pid, 50), "own");
 	refused(&p, "limits.set", limit_arguments(gone, 50), "there is no process");
-	refused(&p, "limits.set", json_pack("{s:i, s:s, s:i}", "pid", (int)pid, "resource", "files", "soft", 1),
+	refused(&p, "limits.set",
+		json_pack("{s:i, s:s, s:i}", "pid", (int)pid, "resource", "files", "soft", 1),
 		"no resource 'files'");
 	refused(&p, "limits.get", json_pack("{s:i}", "pid", (int)gone), "no process");
 	assert_int_equal(soft_limit(pid), 800);
@@ -212,7 +216,10 @@ static void stop_under_a_tracer(void **unused)
 
 	(void)unused;
 	peer_start(&p, "10s", NULL, NULL);
-	trace = take_text(peer_call(&p, "trace.start", json_pack("{s:[i], s:s, s:s}", "pids", (int)pid, "out", "x", "tracer", "ptrace")), "handle");
+	trace = take_text(peer_call(&p, "trace.start",
+				  json_pack("{s:[i], s:s, s:s}", "pids", (int)pid, "out", "x",
+					  "tracer", "ptrace")),
+		"handle");
 	stop = take_text(peer_call(&p, "signal.stop", stop_arguments(pid)), "handle");
 	assert_still();
 	json_decref(peer_call(&p, "undo", json_pack("{s:s}", "handle", stop)));
@@ -279,11 +286,11 @@ static void process_that_ended_is_left_alone(void **unused)
 	assert_int_equal(primitive_revert(limits, inverse, &was, NULL), 0);
 	assert_int_equal(primitive_revert(stop, held, &was, NULL), 0);
 
-	/* Another one, started a tick later at least, has the number now: its limit is its own, and so is
-	 * its stop. */
+	/* Another one, started a tick later at least, has the number now: its limit is its own, and
+	 * so is its stop. */
 	for (other = start_target(); !proc_start_time(other, &ticks) &&
-				     ticks == (uint64_t)json_integer_value(json_object_get(inverse, "start_ticks"));
-	     other = start_target())
+		ticks == (uint64_t)json_integer_value(json_object_get(inverse, "start_ticks"));
+		other = start_target())
 		end_target(other);
 	json_object_set_new(inverse, "pid", json_integer(other));
 	json_object_set_new(inverse, "soft", json_integer(77));
@@ -302,7 +309,8 @@ static void process_that_ended_is_left_alone(void **unused)
 	json_decref(held);
 }
 
-static json_t *own_process(const char *a, const char *b, const char *c, const char *d, const char *e)
+static json_t *own_process(
+	const char *a, const char *b, const char *c, const char *d, const char *e)
 {
 	json_t *argv = json_array();
 
@@ -320,7 +328,8 @@ static void until(struct peer *p, const char *handle, const char *member, double
 		json_t *r = peer_call(p, "process.status", json_pack("{s:s}", "handle", handle));
 
 		if (!json_is_true(json_object_get(r, "running")))
-			fail_msg("it has ended with %lld", json_integer_value(json_object_get(r, "exit")));
+			fail_msg("it has ended with %lld",
+				json_integer_value(json_object_get(r, "exit")));
 		value = json_number_value(json_object_get(r, member));
 		json_decref(r);
 		assert_true(clock_mono_s() < deadline);
@@ -345,10 +354,13 @@ static void zeros_are_sent_and_taken(void **unused)
 	peer_start(&p, "10s", NULL, NULL);
 	clean = agent_fingerprint(&p, 1);
 	/* The sender is there first, and tries until somebody listens. */
-	sender = take_text(peer_call(&p, "process.start", own_process("send", "127.0.0.1:47200", NULL, NULL, NULL)), "handle");
-	taker = take_text(peer_call(&p, "process.start",
-				    own_process("sink", "--listen", "127.0.0.1:47200", "--from", "127.0.0.1")),
-			  "handle");
+	sender = take_text(peer_call(&p, "process.start",
+				   own_process("send", "127.0.0.1:47200", NULL, NULL, NULL)),
+		"handle");
+	taker = take_text(
+		peer_call(&p, "process.start",
+			own_process("sink", "--listen", "127.0.0.1:47200", "--from", "127.0.0.1")),
+		"handle");
 	until(&p, taker, "rchar", 50e6);
 	until(&p, sender, "wchar", 50e6);
 	open = agent_fingerprint(&p, 1);
@@ -361,10 +373,13 @@ static void zeros_are_sent_and_taken(void **unused)
 	free(open);
 
 	/* From a stranger nothing is taken. */
-	taker = take_text(peer_call(&p, "process.start",
-				    own_process("sink", "--listen", "127.0.0.1:47200", "--from", "127.0.0.9")),
-			  "handle");
-	stranger = take_text(peer_call(&p, "process.start", own_process("send", "127.0.0.1:47200", NULL, NULL, NULL)), "handle");
+	taker = take_text(
+		peer_call(&p, "process.start",
+			own_process("sink", "--listen", "127.0.0.1:47200", "--from", "127.0.0.9")),
+		"handle");
+	stranger = take_text(peer_call(&p, "process.start",
+				     own_process("send", "127.0.0.1:47200", NULL, NULL, NULL)),
+		"handle");
 	until(&p, stranger, "wchar", 1);
 	json_t *r = peer_call(&p, "process.status", json_pack("{s:s}", "handle", taker));
 	assert_true(json_integer_value(json_object_get(r, "rchar")) < 1000000);
@@ -380,14 +395,19 @@ static void cpu_and_memory_are_taken(void **unused)
 
 	(void)unused;
 	peer_start(&p, "10s", NULL, NULL);
-	cpu = take_text(peer_call(&p, "process.start", own_process("cpu", "--threads", "2", NULL, NULL)), "handle");
+	cpu = take_text(
+		peer_call(&p, "process.start", own_process("cpu", "--threads", "2", NULL, NULL)),
+		"handle");
 	until(&p, cpu, "cpu_s", 0.05);
-	memory = take_text(peer_call(&p, "process.start", own_process("memory", "--bytes", "50000000", NULL, NULL)), "handle");
+	memory = take_text(peer_call(&p, "process.start",
+				   own_process("memory", "--bytes", "50000000", NULL, NULL)),
+		"handle");
 	until(&p, memory, "rss_bytes", 50e6);
 	assert_int_equal(peer_end(&p), 0);
 }
 
-/* What its own clock calls work, beside what ours does: pieces shorter than the period, and longer ones. */
+/* What its own clock calls work, beside what ours does: pieces shorter than the period, and longer
+ * ones. */
 static void a_share_of_the_time_is_kept(void **unused)
 {
 	static const struct {
@@ -414,7 +434,9 @@ static void a_share_of_the_time_is_kept(void **unused)
 		printf("# %s: %.3f of the time\n", cases[i].text, worked);
 		assert_true(worked > cases[i].share * 0.5 && worked < cases[i].share * 1.5);
 	}
-	for (const char *const *bad = (const char *const[]){"0", "0%", "101%", "-5%", "5", "x", "", "nan%", NULL}; *bad; bad++)
+	for (const char *const *bad =
+			(const char *const[]){"0", "0%", "101%", "-5%", "5", "x", "", "nan%", NULL};
+		*bad; bad++)
 		assert_int_equal(duty_parse(*bad, &d), -EINVAL);
 }
 
@@ -429,7 +451,8 @@ static double counter(struct peer *p, const char *handle, const char *member)
 }
 
 /* Bytes a second that 'member' grew by, of each of the handles, over the same seconds. */
-static void growth(struct peer *p, const char *const handles[], int n, const char *member, double rate[])
+static void growth(
+	struct peer *p, const char *const handles[], int n, const char *member, double rate[])
 {
 	struct timespec nap = {.tv_sec = 3};
 	double begin = clock_mono_s(), seconds;
@@ -442,18 +465,20 @@ static void growth(struct peer *p, const char *const handles[], int n, const cha
 		rate[i] = (counter(p, handles[i], member) - rate[i]) / seconds;
 }
 
-static const char *start_own(struct peer *p, const char *a, const char *b, const char *c, const char *d, const char *e)
+static const char *start_own(
+	struct peer *p, const char *a, const char *b, const char *c, const char *d, const char *e)
 {
 	return take_text(peer_call(p, "process.start", own_process(a, b, c, d, e)), "handle");
 }
 
-/* Over a wire of 16 Mbit/s, so that it is the wire that limits: what arrives from half a sender is half of what arrives
- * from a whole one, buffers and all. */
+/* Over a wire of 16 Mbit/s, so that it is the wire that limits: what arrives from half a sender is
+ * half of what arrives from a whole one, buffers and all. */
 static void half_a_sender_sends_half(void **unused)
 {
-	const char *const narrow[] = {"ip", "link", "set", "lo", "mtu", "1500", NULL}; /* it sends what has gathered at once */
-	const char *const shape[] = {"tc", "qdisc", "replace", "dev", "lo", "root", "tbf", "rate", "16mbit", "burst", "5kb",
-				     "latency", "200ms", NULL};
+	const char *const narrow[] = {"ip", "link", "set", "lo", "mtu", "1500",
+		NULL}; /* it sends what has gathered at once */
+	const char *const shape[] = {"tc", "qdisc", "replace", "dev", "lo", "root", "tbf", "rate",
+		"16mbit", "burst", "5kb", "latency", "200ms", NULL};
 	const char *const unshape[] = {"tc", "qdisc", "del", "dev", "lo", "root", NULL};
 	static const char *const shares[] = {"100%", "50%", "10%"};
 	double rate[3];
@@ -475,7 +500,8 @@ static void half_a_sender_sends_half(void **unused)
 		growth(&p, &taker, 1, "rchar", &rate[i]);
 		json_decref(peer_call(&p, "undo", json_pack("{s:s}", "handle", sender)));
 	}
-	printf("# arrived: whole %.0f, half %.0f, a tenth %.0f kB/s\n", rate[0] / 1e3, rate[1] / 1e3, rate[2] / 1e3);
+	printf("# arrived: whole %.0f, half %.0f, a tenth %.0f kB/s\n", rate[0] / 1e3,
+		rate[1] / 1e3, rate[2] / 1e3);
 	assert_true(rate[1] > 0.25 * rate[0] && rate[1] < 0.8 * rate[0]);
 	assert_true(rate[2] > 0.03 * rate[0] && rate[2] < 0.3 * rate[0]);
 	json_decref(peer_call(&p, "undo", json_pack("{s:s}", "handle", taker)));
@@ -511,7 +537,8 @@ static void a_tenth_of_a_reader_reads_less(void **unused)
 	reader[0] = start_own(&p, "read", path, NULL, NULL, NULL);
 	reader[1] = start_own(&p, "read", "--share=10%", "--block", "65536", path);
 	for (int i = 0; i < 2; i++)
-		until(&p, reader[i], "rchar", 2 * (double)size); /* from the end to the start, too */
+		until(&p, reader[i], "rchar",
+			2 * (double)size); /* from the end to the start, too */
 	growth(&p, reader, 2, "rchar", rate);
 	printf("# read: whole %.0f, a tenth %.0f MB/s\n", rate[0] / 1e6, rate[1] / 1e6);
 	assert_true(rate[1] > 0.002 * rate[0] && rate[1] < 0.5 * rate[0]);
@@ -527,15 +554,23 @@ static void a_tenth_of_a_reader_reads_less(void **unused)
 static void hogs_refuse(void **unused)
 {
 	static const char *const bad[][4] = {
-		{"sink", "--listen", "nowhere:1", "--from"}, {"sink"},	      {"send", "10.0.0.1"},
-		{"send", "[::1]"},			      {"cpu", "--threads", "0"}, {"memory"},
-		{"memory", "--bytes", "1x"}, {"send", "--share", "0%", "127.0.0.1:1"},	 {"read"},
-		{"read", "--block", "1000", "/dev/zero"},  {"read", "--share=200%", "/dev/zero"},
+		{"sink", "--listen", "nowhere:1", "--from"},
+		{"sink"},
+		{"send", "10.0.0.1"},
+		{"send", "[::1]"},
+		{"cpu", "--threads", "0"},
+		{"memory"},
+		{"memory", "--bytes", "1x"},
+		{"send", "--share", "0%", "127.0.0.1:1"},
+		{"read"},
+		{"read", "--block", "1000", "/dev/zero"},
+		{"read", "--share=200%", "/dev/zero"},
 	};
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		const char *const argv[] = {agent_path_, bad[i][0], bad[i][1], bad[i][2], bad[i][3], NULL};
+		const char *const argv[] = {
+			agent_path_, bad[i][0], bad[i][1], bad[i][2], bad[i][3], NULL};
 
 		assert_int_equal(proc_run(argv, 10, NULL, NULL), 2);
 	}

@@ -1,10 +1,11 @@
 /*
- * As primitives_fail_test, for servers that are killed, limited, restarted, and whose file system turns
- * read-only. A place is a chain of callers here, since this code polls. In three parts:
+ * As primitives_fail_test, for servers that are killed, limited, restarted, and whose file system
+ * turns read-only. A place is a chain of callers here, since this code polls. In three parts:
  *  - the description of the server is refused, or is whole;
  *  - an act that failed is undone, and the server is as it was;
  *  - so it is after an undo that failed, and the next one.
- * Of the places in the last two every STEP-th is tried, another of them for each kind; all with CULPRIT_SOAK.
+ * Of the places in the last two every STEP-th is tried, another of them for each kind; all with
+ * CULPRIT_SOAK.
  */
 #ifdef __SANITIZE_ADDRESS__
 #include <stdio.h>
@@ -56,7 +57,8 @@ static pid_t server_pid(void)
 			continue;
 		if (!strcmp(text, helper) && !proc_start_time(pid, &ticks)) {
 			if (found)
-				fail_msg("the server runs twice, with %s having failed", plan->name);
+				fail_msg(
+					"the server runs twice, with %s having failed", plan->name);
 			found = pid;
 		}
 		free(text);
@@ -69,10 +71,12 @@ static int setup(void **unused)
 {
 	char exe[PATH_MAX], *at, *path;
 
-	if (plan_make() || peer_setup(unused) || !realpath(agent_path_, exe) || !(at = strstr(exe, "/agent/culprit-agent")))
+	if (plan_make() || peer_setup(unused) || !realpath(agent_path_, exe) ||
+		!(at = strstr(exe, "/agent/culprit-agent")))
 		return -1;
 	*at = '\0';
-	if (snprintf(helper, sizeof(helper), "%s/helpers/server", exe) >= (int)sizeof(helper) || !mkdtemp(base))
+	if (snprintf(helper, sizeof(helper), "%s/helpers/server", exe) >= (int)sizeof(helper) ||
+		!mkdtemp(base))
 		return -1;
 	snprintf(storage, sizeof(storage), "%s/storage", base);
 	snprintf(image, sizeof(image), "%s/image", base);
@@ -80,14 +84,17 @@ static int setup(void **unused)
 	RUN("truncate", "-s", "16M", image);
 	RUN("mkfs.ext4", "-q", "-F", image);
 	RUN("mount", "-o", "loop,noatime,errors=remount-ro", image, storage);
-	RUN("sh", "-c", "mkdir -p $0/.meta/aa $0/dir && ln -s ../dir $0/.meta/link && echo 1 >$0/dir/file", storage);
+	RUN("sh", "-c",
+		"mkdir -p $0/.meta/aa $0/dir && ln -s ../dir $0/.meta/link && echo 1 >$0/dir/file",
+		storage);
 	path = strdup(getenv("PATH"));
 	soak = getenv("CULPRIT_SOAK");
 	clearenv();
 	setenv("PATH", path, 1);
 	setenv("CULPRIT_TEST", "of its own", 1);
 	free(path);
-	RUN("sh", "-c", "echo 100 >/proc/self/oom_score_adj; umask 27; exec \"$@\"", "sh", helper, PORT, storage);
+	RUN("sh", "-c", "echo 100 >/proc/self/oom_score_adj; umask 27; exec \"$@\"", "sh", helper,
+		PORT, storage);
 	return server_pid() ? 0 : -1;
 }
 
@@ -193,8 +200,7 @@ static char *everything(void)
 		if (strstr(d->d_name, NAME))
 			json_array_append_new(nodes, json_string(d->d_name));
 	closedir(dir);
-	json_array_foreach(nodes, i, value)
-		fprintf(to, "; /dev/%s", json_string_value(value));
+	json_array_foreach(nodes, i, value) fprintf(to, "; /dev/%s", json_string_value(value));
 	json_decref(nodes);
 	fclose(to);
 	return text;
@@ -206,7 +212,8 @@ enum kind { KILL, LIMIT, RESTART, STORAGE, READONLY };
 
 static const char *const kinds[] = {"kill", "limit", "restart", "small storage", "read-only"};
 
-static __attribute__((noipa)) int describe(enum kind kind, const struct service_spec *s, json_t **inverse, struct err *e)
+static __attribute__((noipa)) int describe(
+	enum kind kind, const struct service_spec *s, json_t **inverse, struct err *e)
 {
 	CHAINS_END_HERE();
 	return kind == READONLY ? readonly_prepare(storage, s->pid, state_dir, inverse, e)
@@ -217,7 +224,8 @@ static void specify(enum kind kind, struct service_spec *s)
 {
 	pid_t pid = server_pid();
 
-	*s = (struct service_spec){.pid = pid, .kill = kind == KILL, .restart = kind == RESTART || kind == STORAGE};
+	*s = (struct service_spec){
+		.pid = pid, .kill = kind == KILL, .restart = kind == RESTART || kind == STORAGE};
 	if (kind == LIMIT || kind == RESTART)
 		s->limits[SERVICE_NOFILE] = 50;
 	if (kind == STORAGE) {
@@ -234,7 +242,8 @@ static int prepare(enum kind kind, struct service_spec *s, json_t **inverse, str
 	return describe(kind, s, inverse, e);
 }
 
-static __attribute__((noipa)) int act(enum kind kind, const struct service_spec *s, const json_t *inverse, struct err *e)
+static __attribute__((noipa)) int act(
+	enum kind kind, const struct service_spec *s, const json_t *inverse, struct err *e)
 {
 	pid_t pid;
 
@@ -270,7 +279,8 @@ static void same(const char *before, enum kind kind, const char *when)
 	while (now[at] && now[at] == before[at])
 		at++;
 	if (strcmp(now, before))
-		fail_msg("%s: %s with %s failing: %.300s, not %.300s", kinds[kind], when, plan->name, now + at, before + at);
+		fail_msg("%s: %s with %s failing: %.300s, not %.300s", kinds[kind], when,
+			plan->name, now + at, before + at);
 	free(now);
 }
 
@@ -286,7 +296,8 @@ static uint64_t *take_chains(int *n)
 	return all;
 }
 
-/* The first in what is not failed, with i = -1: one place of the call, so that the chains are the same. */
+/* The first in what is not failed, with i = -1: one place of the call, so that the chains are the
+ * same. */
 static int try_prepare(enum kind kind)
 {
 	json_t *whole = NULL;
@@ -309,9 +320,11 @@ static int try_prepare(enum kind kind)
 			chains = take_chains(&n);
 			whole = json_incref(inverse);
 		} else if (!rc && !json_equal(inverse, whole)) {
-			char *is = json_dumps(inverse, JSON_COMPACT), *was = json_dumps(whole, JSON_COMPACT);
+			char *is = json_dumps(inverse, JSON_COMPACT),
+			     *was = json_dumps(whole, JSON_COMPACT);
 
-			fail_msg("%s: description with %s failing: %s, not %s", kinds[kind], plan->name, is, was);
+			fail_msg("%s: description with %s failing: %s, not %s", kinds[kind],
+				plan->name, is, was);
 		}
 		json_decref(inverse);
 	}
@@ -353,7 +366,8 @@ static int try_act(enum kind kind, const char *before, int *tried)
 		json_decref(inverse);
 		same(before, kind, "act");
 		if (clock_mono_s() - begin > 5)
-			printf("# %s: act with %s failing: %.1f s, %d %s\n", kinds[kind], plan->name, clock_mono_s() - begin, rc, e.text);
+			printf("# %s: act with %s failing: %.1f s, %d %s\n", kinds[kind],
+				plan->name, clock_mono_s() - begin, rc, e.text);
 	}
 	free(chains);
 	return n;
@@ -386,7 +400,8 @@ static int try_undo(enum kind kind, const char *before, int *tried)
 		json_decref(inverse);
 		same(before, kind, rc ? "undo, tried again," : "undo");
 		if (clock_mono_s() - begin > 5)
-			printf("# %s: undo with %s failing: %.1f s, %d %s\n", kinds[kind], plan->name, clock_mono_s() - begin, rc, e.text);
+			printf("# %s: undo with %s failing: %.1f s, %d %s\n", kinds[kind],
+				plan->name, clock_mono_s() - begin, rc, e.text);
 	}
 	free(chains);
 	return n;
@@ -410,7 +425,7 @@ static void try_all(enum kind kind)
 	acts = try_act(kind, before, &tried);
 	undos = try_undo(kind, before, &tried);
 	printf("# %s: %d places in the description, all tried; %d in the act and %d in the undo, %d of them tried\n",
-	       kinds[kind], prepares, acts, undos, tried);
+		kinds[kind], prepares, acts, undos, tried);
 	free(before);
 }
 
@@ -449,8 +464,11 @@ static void readonly(void **unused)
 static int tests(void)
 {
 	const struct CMUnitTest list[] = {
-		cmocka_unit_test(killed),	 cmocka_unit_test(limited),  cmocka_unit_test(restarted),
-		cmocka_unit_test(small_storage), cmocka_unit_test(readonly),
+		cmocka_unit_test(killed),
+		cmocka_unit_test(limited),
+		cmocka_unit_test(restarted),
+		cmocka_unit_test(small_storage),
+		cmocka_unit_test(readonly),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

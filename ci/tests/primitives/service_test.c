@@ -1,4 +1,5 @@
-/* Servers that are killed, limited, restarted on small storage, and whose file system turns read-only: on, and as before. */
+/* Servers that are killed, limited, restarted on small storage, and whose file system turns
+ * read-only: on, and as before. */
 #include "ci/tests/agent/agent_peer.h"
 
 #include <sys/xattr.h>
@@ -48,7 +49,8 @@ static int setup(void **unused)
 {
 	char exe[PATH_MAX], *at;
 
-	if (peer_setup(unused) || !realpath(agent_path_, exe) || !(at = strstr(exe, "/agent/culprit-agent")))
+	if (peer_setup(unused) || !realpath(agent_path_, exe) ||
+		!(at = strstr(exe, "/agent/culprit-agent")))
 		return -1;
 	*at = '\0';
 	if (snprintf(helper, sizeof(helper), "%s/helpers/server", exe) >= (int)sizeof(helper))
@@ -64,7 +66,9 @@ static int setup(void **unused)
 	RUN("truncate", "-s", "32M", image);
 	RUN("mkfs.ext4", "-q", "-F", image);
 	RUN("mount", "-o", "loop,noatime,errors=remount-ro", image, storage);
-	RUN("sh", "-c", "mkdir -p $0/.meta/aa $0/dir && ln -s ../dir $0/.meta/link && echo 1 >$0/dir/file", storage);
+	RUN("sh", "-c",
+		"mkdir -p $0/.meta/aa $0/dir && ln -s ../dir $0/.meta/link && echo 1 >$0/dir/file",
+		storage);
 	setxattr(storage, "trusted.culprit.test", "value", 5, 0);
 	RUN(helper, PORT, storage);
 	return server_pid() ? 0 : -1;
@@ -114,17 +118,19 @@ static int ask(struct peer *p, enum kind kind)
 	int pid = (int)server_pid();
 
 	switch (kind) {
-	case KILL:
-		return peer_ask(p, "service.kill", json_pack("{s:i}", "pid", pid));
+	case KILL: return peer_ask(p, "service.kill", json_pack("{s:i}", "pid", pid));
 	case LIMIT:
-		return peer_ask(p, "service.limit", json_pack("{s:i, s:{s:i, s:I}}", "pid", pid, "limits", "nofile", 50, "fsize",
-							      (json_int_t)1 << 20));
+		return peer_ask(p, "service.limit",
+			json_pack("{s:i, s:{s:i, s:I}}", "pid", pid, "limits", "nofile", 50,
+				"fsize", (json_int_t)1 << 20));
 	case STORAGE:
 		return peer_ask(p, "service.restart",
-				json_pack("{s:i, s:{s:i}, s:{s:s, s:i, s:i, s:s}}", "pid", pid, "limits", "nofile", 40, "storage",
-					  "path", storage, "size_bytes", 8 << 20, "spare_inodes", 100, "prune", ".meta/*"));
+			json_pack("{s:i, s:{s:i}, s:{s:s, s:i, s:i, s:s}}", "pid", pid, "limits",
+				"nofile", 40, "storage", "path", storage, "size_bytes", 8 << 20,
+				"spare_inodes", 100, "prune", ".meta/*"));
 	default:
-		return peer_ask(p, "fs.readonly", json_pack("{s:s, s:i}", "path", storage, "pid", pid));
+		return peer_ask(
+			p, "fs.readonly", json_pack("{s:s, s:i}", "path", storage, "pid", pid));
 	}
 }
 
@@ -185,8 +191,10 @@ static void limited(void **unused)
 	handle = act(&p, LIMIT);
 	assert_int_equal(server_pid(), pid);
 	now = peer_call(&p, "limits.get", json_pack("{s:i}", "pid", (int)pid));
-	assert_int_equal(json_integer_value(json_object_get(json_object_get(now, "nofile"), "soft")), 50);
-	assert_int_equal(json_integer_value(json_object_get(json_object_get(now, "fsize"), "soft")), 1 << 20);
+	assert_int_equal(
+		json_integer_value(json_object_get(json_object_get(now, "nofile"), "soft")), 50);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(now, "fsize"), "soft")),
+		1 << 20);
 	json_decref(now);
 	undo(&p, handle);
 	/* It may remember what it met under its limits. */
@@ -212,7 +220,8 @@ static void small_storage(void **unused)
 	assert_in_range(json_integer_value(json_object_get(now, "free_inodes")), 98, 120);
 	json_decref(now);
 	now = peer_call(&p, "limits.get", json_pack("{s:i}", "pid", (int)server_pid()));
-	assert_int_equal(json_integer_value(json_object_get(json_object_get(now, "nofile"), "soft")), 40);
+	assert_int_equal(
+		json_integer_value(json_object_get(json_object_get(now, "nofile"), "soft")), 40);
 	json_decref(now);
 	/* Folders, links and attributes, but no files, and not what is pruned. */
 	assert_true(exists("dir") && exists(".meta/link"));
@@ -277,7 +286,8 @@ static void user_changed(void **unused)
 	chmod(path, 0666);
 	peer_start(&p, "10s", NULL, NULL);
 	before = look(&p);
-	json_t *result = peer_call(&p, "service.restart", json_pack("{s:i, s:s}", "pid", (int)server_pid(), "user", "nobody"));
+	json_t *result = peer_call(&p, "service.restart",
+		json_pack("{s:i, s:s}", "pid", (int)server_pid(), "user", "nobody"));
 	handle = strdup(json_string_value(json_object_get(result, "handle")));
 	json_decref(result);
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)server_pid());
@@ -317,7 +327,8 @@ static void agent_killed_within(void **unused)
 	(void)unused;
 	for (int kind = 0; kind < KINDS; kind++) {
 		for (int moment = 0; moment < 4; moment++) {
-			struct timespec wait = {.tv_nsec = moment * (kind == STORAGE ? 60 : 10) * 1000000};
+			struct timespec wait = {
+				.tv_nsec = moment * (kind == STORAGE ? 60 : 10) * 1000000};
 			struct peer p;
 			char *before;
 
@@ -358,7 +369,8 @@ static void stop_guards(int signo)
 	closedir(dir);
 }
 
-/* Agent and guard are dead: the next agent repairs before its hello. In a PID namespace of our own all guards are ours. */
+/* Agent and guard are dead: the next agent repairs before its hello. In a PID namespace of our own
+ * all guards are ours. */
 static void both_killed(void **unused)
 {
 	(void)unused;
@@ -394,8 +406,9 @@ static void quarantined(void **unused)
 		skip();
 	snprintf(script, sizeof(script), "%s/e2fsck", tools);
 	snprintf(go, sizeof(go), "%s/go", base);
-	RUN("sh", "-c", "printf '#!/bin/sh\\nwhile [ ! -e %s ]; do sleep 0.02; done\\nPATH=%s exec e2fsck \"$@\"\\n' $1 $2 >$0; chmod 755 $0",
-	    script, go, "/usr/sbin:/sbin:/usr/bin:/bin");
+	RUN("sh", "-c",
+		"printf '#!/bin/sh\\nwhile [ ! -e %s ]; do sleep 0.02; done\\nPATH=%s exec e2fsck \"$@\"\\n' $1 $2 >$0; chmod 755 $0",
+		script, go, "/usr/sbin:/sbin:/usr/bin:/bin");
 	assert_true(asprintf(&with, "%s:%s:/usr/sbin:/sbin", tools, path) > 0);
 	setenv("PATH", with, 1);
 	peer_start(&p, "10s", NULL, NULL);
@@ -444,13 +457,15 @@ static void refusals(void **unused)
 	refused(&p, "fs.readonly", json_pack("{s:s}", "path", "/"), -EPERM);
 	refused(&p, "fs.readonly", json_pack("{s:s}", "path", "/nowhere"), -ENOENT);
 	refused(&p, "service.kill", json_pack("{s:i}", "pid", 999999), -ESRCH);
-	refused(&p, "service.limit", json_pack("{s:i, s:{s:i}}", "pid", (int)server_pid(), "limits", "cpu", 5), -EINVAL);
-	refused(&p, "service.restart", json_pack("{s:i, s:s}", "pid", (int)server_pid(), "user", "no-such-user"), -ENOENT);
+	refused(&p, "service.limit",
+		json_pack("{s:i, s:{s:i}}", "pid", (int)server_pid(), "limits", "cpu", 5), -EINVAL);
+	refused(&p, "service.restart",
+		json_pack("{s:i, s:s}", "pid", (int)server_pid(), "user", "no-such-user"), -ENOENT);
 	/* The folders do not fit: undone before it is answered. */
 	RUN("sh", "-c", "for i in $(seq 1 200); do mkdir $0/dir/$i; done", storage);
 	refused(&p, "service.restart",
-		json_pack("{s:i, s:{s:s, s:i, s:i}}", "pid", (int)server_pid(), "storage", "path", storage, "size_bytes",
-			  2 << 20, "inodes", 64),
+		json_pack("{s:i, s:{s:s, s:i, s:i}}", "pid", (int)server_pid(), "storage", "path",
+			storage, "size_bytes", 2 << 20, "inodes", 64),
 		-ENOSPC);
 	assert_as_before(&p, before);
 	assert_int_equal(peer_end(&p), 0);
@@ -459,9 +474,15 @@ static void refusals(void **unused)
 static int tests(void)
 {
 	const struct CMUnitTest all[] = {
-		cmocka_unit_test(killed),	  cmocka_unit_test(limited),	   cmocka_unit_test(small_storage),
-		cmocka_unit_test(readonly),	  cmocka_unit_test(user_changed),  cmocka_unit_test(refusals),
-		cmocka_unit_test(both_killed),	  cmocka_unit_test(quarantined),   cmocka_unit_test(agent_killed_within),
+		cmocka_unit_test(killed),
+		cmocka_unit_test(limited),
+		cmocka_unit_test(small_storage),
+		cmocka_unit_test(readonly),
+		cmocka_unit_test(user_changed),
+		cmocka_unit_test(refusals),
+		cmocka_unit_test(both_killed),
+		cmocka_unit_test(quarantined),
+		cmocka_unit_test(agent_killed_within),
 	};
 
 	return cmocka_run_group_tests_name("service", all, setup, teardown);

@@ -34,15 +34,70 @@ static void test_call_names(void **state)
 static void test_calls_on_files(void **state)
 {
 	static const char *const paths[] = {
-		"open", "openat", "creat", "truncate", "rename", "renameat", "renameat2", "unlink", "unlinkat", "readlink",
-		"readlinkat", "stat", "lstat", "newfstatat", "getxattr", "lgetxattr", "setxattr", "lsetxattr", "listxattr",
-		"llistxattr", "removexattr", "lremovexattr", "mknod", "mknodat", "mkdir", "mkdirat", "rmdir",
-		"statx", "openat2", "link", "linkat", "symlink", "symlinkat", "access", "faccessat", "faccessat2", "statfs",
+		"open",
+		"openat",
+		"creat",
+		"truncate",
+		"rename",
+		"renameat",
+		"renameat2",
+		"unlink",
+		"unlinkat",
+		"readlink",
+		"readlinkat",
+		"stat",
+		"lstat",
+		"newfstatat",
+		"getxattr",
+		"lgetxattr",
+		"setxattr",
+		"lsetxattr",
+		"listxattr",
+		"llistxattr",
+		"removexattr",
+		"lremovexattr",
+		"mknod",
+		"mknodat",
+		"mkdir",
+		"mkdirat",
+		"rmdir",
+		"statx",
+		"openat2",
+		"link",
+		"linkat",
+		"symlink",
+		"symlinkat",
+		"access",
+		"faccessat",
+		"faccessat2",
+		"statfs",
 	};
 	static const char *const fds[] = {
-		"close", "read", "pread64", "readv", "write", "pwrite64", "writev", "fsync", "fdatasync", "readahead",
-		"lseek", "ftruncate", "fstat", "fstatfs", "fgetxattr", "fsetxattr", "flistxattr", "fremovexattr",
-		"preadv", "preadv2", "pwritev", "pwritev2", "copy_file_range", "sync_file_range", "fallocate",
+		"close",
+		"read",
+		"pread64",
+		"readv",
+		"write",
+		"pwrite64",
+		"writev",
+		"fsync",
+		"fdatasync",
+		"readahead",
+		"lseek",
+		"ftruncate",
+		"fstat",
+		"fstatfs",
+		"fgetxattr",
+		"fsetxattr",
+		"flistxattr",
+		"fremovexattr",
+		"preadv",
+		"preadv2",
+		"pwritev",
+		"pwritev2",
+		"copy_file_range",
+		"sync_file_range",
+		"fallocate",
 	};
 	const struct call_arch *x86 = call_arch("x86_64");
 	const struct call_info *info;
@@ -75,7 +130,8 @@ static void feed(struct fdtable *t, uint32_t pid, int fd, const char *name)
 {
 	struct record rec = {.type = RECORD_FD};
 
-	rec.fd = (struct record_fd){.pid = pid, .fd = fd, .open = name != NULL, .kind = FD_FILE, .path = name};
+	rec.fd = (struct record_fd){
+		.pid = pid, .fd = fd, .open = name != NULL, .kind = FD_FILE, .path = name};
 	assert_int_equal(fdtable_feed(t, &rec), 0);
 }
 
@@ -87,8 +143,10 @@ static void count(void *ctx, const struct fd_state *s)
 
 static void test_fdtable(void **state)
 {
-	struct record exec = {.type = RECORD_PROCESS, .process = {.pid = 1, .tid = 1, .what = PROCESS_EXEC}};
-	struct record thread = {.type = RECORD_PROCESS, .process = {.pid = 2, .tid = 3, .what = PROCESS_EXIT}};
+	struct record exec = {
+		.type = RECORD_PROCESS, .process = {.pid = 1, .tid = 1, .what = PROCESS_EXEC}};
+	struct record thread = {
+		.type = RECORD_PROCESS, .process = {.pid = 2, .tid = 3, .what = PROCESS_EXIT}};
 	struct fdtable *t = fdtable_new();
 	int n = 0;
 

@@ -1,4 +1,5 @@
-/* The trace log: what is written is read; damage is found, said with its place, and never trusted. */
+/* The trace log: what is written is read; damage is found, said with its place, and never
+ * trusted. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -72,7 +73,8 @@ static void fill_fd(struct record_fd *f)
 	if (!f->open)
 		return;
 	if (draw() & 1)
-		f->tag = (struct file_tag){.device = any(), .inode = any(), .first_ns = (int64_t)any()};
+		f->tag = (struct file_tag){
+			.device = any(), .inode = any(), .first_ns = (int64_t)any()};
 	f->kind = (enum fd_kind)(draw() % 6);
 	if (f->kind != FD_SOCKET)
 		return;
@@ -105,7 +107,8 @@ static void restart(uint64_t seed)
 
 static void fill_extras(struct record_call *c)
 {
-	const int64_t offsets[] = {-1, -1, 0, next, c->result, (int64_t)c->args[3], (int64_t)any(), INT64_MAX, INT64_MIN};
+	const int64_t offsets[] = {-1, -1, 0, next, c->result, (int64_t)c->args[3], (int64_t)any(),
+		INT64_MAX, INT64_MIN};
 
 	c->offset = offsets[draw() % (sizeof(offsets) / sizeof(offsets[0]))];
 	if (c->offset >= 0 && c->offset < 1 << 30)
@@ -117,10 +120,20 @@ static void fill_extras(struct record_call *c)
 static void fill_sum(struct record_sum *s)
 {
 	*s = (struct record_sum){
-		.start_ns = (int64_t)any(), .pid = (uint32_t)any(), .class = draw() % CALL_CLASS_COUNT,
-		.fd_class = draw() % FD_CLASS_COUNT, .messages = draw() & 1, .selected = draw() & 1,
-		.device = draw() & 1 ? any() : 0, .count = any(), .errors = any(), .failed_ns = any(),
-		.failed = any(), .bytes = any(), .total_ns = any(), .max_ns = any(),
+		.start_ns = (int64_t)any(),
+		.pid = (uint32_t)any(),
+		.class = draw() % CALL_CLASS_COUNT,
+		.fd_class = draw() % FD_CLASS_COUNT,
+		.messages = draw() & 1,
+		.selected = draw() & 1,
+		.device = draw() & 1 ? any() : 0,
+		.count = any(),
+		.errors = any(),
+		.failed_ns = any(),
+		.failed = any(),
+		.bytes = any(),
+		.total_ns = any(),
+		.max_ns = any(),
 	};
 	if (draw() & 1)
 		memset(&s->remote, (int)(1 + draw() % 255), sizeof(s->remote));
@@ -134,8 +147,8 @@ static void fill_sum(struct record_sum *s)
 
 static void fill(struct record *rec)
 {
-	static const enum record_type others[] = {RECORD_CALL, RECORD_SIGNAL, RECORD_FD, RECORD_PROCESS, RECORD_LOST,
-						  RECORD_SUM, RECORD_READING};
+	static const enum record_type others[] = {RECORD_CALL, RECORD_SIGNAL, RECORD_FD,
+		RECORD_PROCESS, RECORD_LOST, RECORD_SUM, RECORD_READING};
 	uint64_t v[12];
 
 	memset(rec, 0, sizeof(*rec));
@@ -147,41 +160,59 @@ static void fill(struct record *rec)
 	switch (rec->type) {
 	case RECORD_CALL:
 		rec->call = (struct record_call){
-			.seq = v[0], .start_ns = (int64_t)v[1], .service_ns = (int64_t)v[2], .pid = (uint32_t)v[3],
-			.tid = (uint32_t)v[4], .nr = (uint32_t)v[5], .unfinished = v[0] & 1,
-			.args = {v[6], v[7], v[8], v[9], v[10], v[11]}, .result = (int64_t)(v[1] - v[2]),
+			.seq = v[0],
+			.start_ns = (int64_t)v[1],
+			.service_ns = (int64_t)v[2],
+			.pid = (uint32_t)v[3],
+			.tid = (uint32_t)v[4],
+			.nr = (uint32_t)v[5],
+			.unfinished = v[0] & 1,
+			.args = {v[6], v[7], v[8], v[9], v[10], v[11]},
+			.result = (int64_t)(v[1] - v[2]),
 		};
 		fill_extras(&rec->call);
 		break;
-	case RECORD_SUM:
-		fill_sum(&rec->sum);
-		break;
+	case RECORD_SUM: fill_sum(&rec->sum); break;
 	case RECORD_READING:
 		rec->reading = (struct record_reading){
-			.start_ns = (int64_t)v[0], .what = (uint16_t)(v[1] % READING_TOTAL), .accepted = v[2] & 1,
-			.count = (uint32_t)v[3], .sum = (double)v[4] / 3, .max = v[5] & 1 ? (double)v[4] / 3 : (double)v[6],
+			.start_ns = (int64_t)v[0],
+			.what = (uint16_t)(v[1] % READING_TOTAL),
+			.accepted = v[2] & 1,
+			.count = (uint32_t)v[3],
+			.sum = (double)v[4] / 3,
+			.max = v[5] & 1 ? (double)v[4] / 3 : (double)v[6],
 		};
 		if (v[7] & 1)
 			*(struct sockaddr_in *)&rec->reading.peer = (struct sockaddr_in){
-				.sin_family = AF_INET, .sin_port = (in_port_t)v[8], .sin_addr = {(in_addr_t)v[9]}};
+				.sin_family = AF_INET,
+				.sin_port = (in_port_t)v[8],
+				.sin_addr = {(in_addr_t)v[9]}};
 		break;
 	case RECORD_SIGNAL:
 		rec->signal = (struct record_signal){
-			.seq = v[0], .start_ns = (int64_t)v[1], .pid = (uint32_t)v[2], .tid = (uint32_t)v[3],
-			.signo = (uint32_t)(v[4] % 65), .fatal = v[5] & 1,
+			.seq = v[0],
+			.start_ns = (int64_t)v[1],
+			.pid = (uint32_t)v[2],
+			.tid = (uint32_t)v[3],
+			.signo = (uint32_t)(v[4] % 65),
+			.fatal = v[5] & 1,
 		};
 		break;
-	case RECORD_FD:
-		fill_fd(&rec->fd);
-		break;
+	case RECORD_FD: fill_fd(&rec->fd); break;
 	case RECORD_PROCESS:
 		rec->process = (struct record_process){
-			.start_ns = (int64_t)v[0], .pid = (uint32_t)v[1], .tid = (uint32_t)v[2],
-			.parent = (uint32_t)v[3], .what = v[4] % 3, .status = (int32_t)v[5], .name = text,
+			.start_ns = (int64_t)v[0],
+			.pid = (uint32_t)v[1],
+			.tid = (uint32_t)v[2],
+			.parent = (uint32_t)v[3],
+			.what = v[4] % 3,
+			.status = (int32_t)v[5],
+			.name = text,
 		};
 		break;
 	default:
-		rec->lost = (struct record_lost){.start_ns = (int64_t)v[0], .cpu = (uint32_t)v[1], .count = v[2]};
+		rec->lost = (struct record_lost){
+			.start_ns = (int64_t)v[0], .cpu = (uint32_t)v[1], .count = v[2]};
 	}
 }
 
@@ -226,9 +257,7 @@ static void check_same(const struct record *a, const struct record *b)
 		x.fd.path = y.fd.path = NULL;
 		assert_memory_equal(&x.fd, &y.fd, sizeof(x.fd));
 		break;
-	case RECORD_SUM:
-		assert_memory_equal(&a->sum, &b->sum, sizeof(a->sum));
-		break;
+	case RECORD_SUM: assert_memory_equal(&a->sum, &b->sum, sizeof(a->sum)); break;
 	case RECORD_READING:
 		assert_int_equal(a->reading.start_ns, b->reading.start_ns);
 		assert_int_equal(a->reading.what, b->reading.what);
@@ -328,14 +357,16 @@ static int read_all(const char *name, uint64_t *n, struct err *e)
 	while ((rc = log_next(r, &rec, e)) == 1) {
 		++*n;
 		if (rec->type == RECORD_FD || rec->type == RECORD_PROCESS)
-			assert_true(strlen(rec->type == RECORD_FD ? rec->fd.path : rec->process.name) < 8192);
+			assert_true(strlen(rec->type == RECORD_FD ? rec->fd.path
+								  : rec->process.name) < 8192);
 		if (rec->type == RECORD_CALL)
 			assert_true((!rec->call.path || strlen(rec->call.path) < 8192) &&
-				    (!rec->call.path2 || strlen(rec->call.path2) < 8192));
+				(!rec->call.path2 || strlen(rec->call.path2) < 8192));
 		if (rec->type == RECORD_READING)
 			assert_non_null(reading_name(rec->reading.what));
 		if (rec->type == RECORD_SUM)
-			assert_true(rec->sum.fd_class < FD_CLASS_COUNT && rec->sum.class < CALL_CLASS_COUNT);
+			assert_true(rec->sum.fd_class < FD_CLASS_COUNT &&
+				rec->sum.class < CALL_CLASS_COUNT);
 	}
 	log_reader_free(r);
 	return rc;
@@ -461,8 +492,10 @@ static void test_older_logs_are_read(void **state)
 		if (rec->type != RECORD_CALL)
 			continue;
 		calls++;
-		if (rec->call.offset != -1 || rec->call.path || rec->call.path2 || !call_name("x86_64", rec->call.nr))
-			fail_msg("call %u with offset %lld", rec->call.nr, (long long)rec->call.offset);
+		if (rec->call.offset != -1 || rec->call.path || rec->call.path2 ||
+			!call_name("x86_64", rec->call.nr))
+			fail_msg("call %u with offset %lld", rec->call.nr,
+				(long long)rec->call.offset);
 	}
 	assert_int_equal(rc, 0);
 	assert_true(calls > 1000);
@@ -474,8 +507,8 @@ static void test_older_logs_are_read(void **state)
 	assert_int_equal(pwrite(n, (uint8_t[]){LAYOUT_VERSION + 1}, 1, 8), 1);
 	close(n);
 	assert_int_equal(log_reader_new(path, &r, &e), -EINVAL);
-	snprintf(message, sizeof(message), "version %d, and this program knows versions 1 to %d", LAYOUT_VERSION + 1,
-		 LAYOUT_VERSION);
+	snprintf(message, sizeof(message), "version %d, and this program knows versions 1 to %d",
+		LAYOUT_VERSION + 1, LAYOUT_VERSION);
 	assert_non_null(strstr(e.text, message));
 }
 
@@ -491,8 +524,12 @@ static void test_size(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct record rec = {.type = RECORD_CALL, .call = {.pid = 1, .tid = 1, .offset = cases[i].offset,
-				     .result = cases[i].result, .path = cases[i].path}};
+		struct record rec = {.type = RECORD_CALL,
+			.call = {.pid = 1,
+				.tid = 1,
+				.offset = cases[i].offset,
+				.result = cases[i].result,
+				.path = cases[i].path}};
 		struct record_end end;
 		struct log_writer *w;
 		uint64_t bytes;

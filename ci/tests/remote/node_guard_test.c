@@ -46,10 +46,11 @@ static void act(struct nodeset *set)
 {
 	struct err e = {""};
 
-	if (node_call(nodeset_at(set, 0), "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000"),
-		      10, NULL, &e) ||
-	    node_call(nodeset_at(set, 0), "packets.drop",
-		      json_pack("{s:i,s:[s]}", "percent", 50, "from", "10.99.0.77"), 10, NULL, &e))
+	if (node_call(nodeset_at(set, 0), "process.start",
+		    json_pack("{s:[s,s]}", "argv", "sleep", "1000"), 10, NULL, &e) ||
+		node_call(nodeset_at(set, 0), "packets.drop",
+			json_pack("{s:i,s:[s]}", "percent", 50, "from", "10.99.0.77"), 10, NULL,
+			&e))
 		fail_msg("%s", e.text);
 }
 
@@ -111,11 +112,12 @@ static void a_fault_that_cuts_ssh_itself_is_undone_within_the_lease(void **state
 	double cut_s;
 
 	(void)state;
-	if (node_call(nodeset_at(set, 0), "packets.drop", json_pack("{s:i}", "percent", 100), 10, NULL, &e))
+	if (node_call(nodeset_at(set, 0), "packets.drop", json_pack("{s:i}", "percent", 100), 10,
+		    NULL, &e))
 		fail_msg("%s", e.text);
 	cut_s = clock_mono_s();
-	assert_int_equal(
-		node_call(nodeset_at(set, 0), "run", json_pack("{s:[s]}", "argv", "true"), 60, NULL, &e),
+	assert_int_equal(node_call(nodeset_at(set, 0), "run", json_pack("{s:[s]}", "argv", "true"),
+				 60, NULL, &e),
 		-ENOTCONN);
 	assert_non_null(strstr(e.text, "s1: no answer for 2 s"));
 	nodeset_free(set);
@@ -125,7 +127,8 @@ static void a_fault_that_cuts_ssh_itself_is_undone_within_the_lease(void **state
 	if (node_connect_all(&spec, 1, &opt, &set, &e))
 		fail_msg("%s", e.text);
 	printf("# reachable again %.1f s after the cut, lease 3 s\n", clock_mono_s() - cut_s);
-	assert_int_equal(json_array_size(json_object_get(node_hello(nodeset_at(set, 0)), "cleaned")), 0);
+	assert_int_equal(
+		json_array_size(json_object_get(node_hello(nodeset_at(set, 0)), "cleaned")), 0);
 	nodeset_free(set);
 	sshd_far_stop(far);
 }
@@ -138,7 +141,8 @@ static void agent_and_guard_killed_the_next_contact_cleans(void **state)
 
 	(void)state;
 	act(set);
-	/* Only this test's are seen in its PID namespace; stopped first, lest one sees the other go. */
+	/* Only this test's are seen in its PID namespace; stopped first, lest one sees the other
+	 * go. */
 	sshd_sh("pkill -STOP -f [c]ulprit-agent; pkill -KILL -f [c]ulprit-agent");
 	nodeset_free(set);
 	set = sshd_far_connect(10, 10);
@@ -166,7 +170,8 @@ static void bye_leaves_no_session_behind(void **state)
 		"agent -e undo);"
 		"test -z \"$(ls /var/lib/culprit/undo)\"");
 	set = sshd_far_connect(10, 10);
-	assert_int_equal(json_array_size(json_object_get(node_hello(nodeset_at(set, 0)), "cleaned")), 0);
+	assert_int_equal(
+		json_array_size(json_object_get(node_hello(nodeset_at(set, 0)), "cleaned")), 0);
 	no_table(set);
 	nodeset_free(set);
 	sshd_far_stop(far);

@@ -23,7 +23,8 @@ static void see(void *ctx, struct node *n, const json_t *event)
 	s->events++;
 	if (!strcmp(what, "lost")) {
 		s->lost++;
-		snprintf(s->last, sizeof(s->last), "%s", json_string_value(json_object_get(event, "why")));
+		snprintf(s->last, sizeof(s->last), "%s",
+			json_string_value(json_object_get(event, "why")));
 	}
 }
 
@@ -201,11 +202,13 @@ static void a_large_fetch_is_whole_and_the_heartbeat_goes_on(void **state)
 	snprintf(more, sizeof(more), "%s/fetched-small", sshd_dir);
 	t[0] = (struct node_transfer){
 		.node = nodeset_at(set, 0), .local = local, .remote = "/tmp/culprit-node-test/big"};
-	t[1] = (struct node_transfer){
-		.node = nodeset_at(set, 0), .local = more, .remote = "/tmp/culprit-node-test/small"};
+	t[1] = (struct node_transfer){.node = nodeset_at(set, 0),
+		.local = more,
+		.remote = "/tmp/culprit-node-test/small"};
 	if (node_fetch_all(t, 2, 40, &e))
 		fail_msg("%s", e.text);
-	sshd_sh("tc qdisc del dev lo root; cmp %s/big %s; cmp %s/small %s", sshd_dir, local, sshd_dir, more);
+	sshd_sh("tc qdisc del dev lo root; cmp %s/big %s; cmp %s/small %s", sshd_dir, local,
+		sshd_dir, more);
 	assert_int_equal(node_call(nodeset_at(set, 0), "pings", NULL, 5, &result, &e), 0);
 	assert_in_range(json_integer_value(json_object_get(result, "pings")), 8, 60);
 	json_decref(result);
@@ -216,16 +219,19 @@ static void a_large_fetch_is_whole_and_the_heartbeat_goes_on(void **state)
 static void what_is_put_is_whole_and_replaces(void **state)
 {
 	struct nodeset *set = sshd_connect(0);
-	struct node_transfer t = {
-		.node = nodeset_at(set, 0), .local = "/tmp/culprit-node-test/here", .remote = "there"};
+	struct node_transfer t = {.node = nodeset_at(set, 0),
+		.local = "/tmp/culprit-node-test/here",
+		.remote = "there"};
 	struct err e = {""};
 
 	(void)state;
 	assert_string_equal(node_dir(t.node), "/var/lib/culprit");
-	sshd_sh("cd %s; head -c 3000001 /dev/urandom >here; echo before >/var/lib/culprit/there", sshd_dir);
+	sshd_sh("cd %s; head -c 3000001 /dev/urandom >here; echo before >/var/lib/culprit/there",
+		sshd_dir);
 	if (node_put_all(&t, 1, 20, &e))
 		fail_msg("%s", e.text);
-	sshd_sh("cmp %s/here /var/lib/culprit/there; ls -a /var/lib/culprit | (! grep part)", sshd_dir);
+	sshd_sh("cmp %s/here /var/lib/culprit/there; ls -a /var/lib/culprit | (! grep part)",
+		sshd_dir);
 	sshd_sh(": >%s/here", sshd_dir);
 	assert_int_equal(node_put_all(&t, 1, 20, &e), 0);
 	sshd_sh("cmp %s/here /var/lib/culprit/there", sshd_dir);
@@ -236,8 +242,8 @@ static void transfers_that_cannot_be_say_why_and_leave_nothing(void **state)
 {
 	struct nodeset *set = sshd_connect(0);
 	struct node_transfer t = {.node = nodeset_at(set, 0),
-				  .local = "/tmp/culprit-node-test/none",
-				  .remote = "/nowhere/file"};
+		.local = "/tmp/culprit-node-test/none",
+		.remote = "/nowhere/file"};
 	struct err e = {""};
 
 	(void)state;
@@ -269,7 +275,7 @@ static int uploads(const char *prefix)
 
 	while (d && (ent = readdir(d)))
 		n += !strncmp(ent->d_name, prefix, strlen(prefix)) &&
-		     strspn(ent->d_name, ".") != strlen(ent->d_name);
+			strspn(ent->d_name, ".") != strlen(ent->d_name);
 	if (d)
 		closedir(d);
 	return n;

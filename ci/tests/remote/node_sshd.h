@@ -32,7 +32,7 @@
 static char sshd_dir[64];       /* keys, config, log, stand-in agent; on a tmpfs of ours */
 static char sshd_host_key[512]; /* "ssh-ed25519 AAAA..." */
 static char sshd_identity[96];
-static char sshd_agent[96];     /* folder with an agent */
+static char sshd_agent[96]; /* folder with an agent */
 static pid_t sshd_pid;
 
 enum { SSHD_PORT = 2222 };
@@ -89,7 +89,8 @@ static inline void sshd_isolate(void)
 				_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 		}
 	}
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount("proc", "/proc", "proc", 0, NULL))
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		mount("proc", "/proc", "proc", 0, NULL))
 		abort();
 }
 
@@ -101,13 +102,14 @@ static inline pid_t sshd_start(const char *dir, int port, bool new_net)
 	int fd, i;
 
 	snprintf(config, sizeof(config), "%s/sshd_config", dir);
-	assert_true(asprintf(&text,
-			     "Port %d\nListenAddress 0.0.0.0\nHostKey %s/host\nAuthorizedKeysFile %s/authorized\n"
-			     "StrictModes no\nUsePAM no\nPidFile none\nLogLevel DEBUG1\nMaxStartups 200\n"
-			     "PermitRootLogin yes\nPasswordAuthentication yes\n"
-			     /* This machine's .bashrc is not the test's business. */
-			     "Subsystem sftp /usr/lib/openssh/sftp-server\nSetEnv HOME=%s\n",
-			     port, sshd_dir, sshd_dir, sshd_dir) > 0);
+	assert_true(
+		asprintf(&text,
+			"Port %d\nListenAddress 0.0.0.0\nHostKey %s/host\nAuthorizedKeysFile %s/authorized\n"
+			"StrictModes no\nUsePAM no\nPidFile none\nLogLevel DEBUG1\nMaxStartups 200\n"
+			"PermitRootLogin yes\nPasswordAuthentication yes\n"
+			/* This machine's .bashrc is not the test's business. */
+			"Subsystem sftp /usr/lib/openssh/sftp-server\nSetEnv HOME=%s\n",
+			port, sshd_dir, sshd_dir, sshd_dir) > 0);
 	assert_int_equal(file_write_atomic(config, 0600, text, strlen(text), NULL), 0);
 	free(text);
 	pid = fork();
@@ -149,7 +151,7 @@ static inline void sshd_setup(void)
 	mkdir("/var/lib/culprit", 0700);
 	mkdir("/run/sshd", 0755);
 	if (mount("tmpfs", sshd_dir, "tmpfs", 0, "mode=0700") ||
-	    mount("tmpfs", "/var/lib/culprit", "tmpfs", 0, "mode=0700"))
+		mount("tmpfs", "/var/lib/culprit", "tmpfs", 0, "mode=0700"))
 		fail_msg("cannot mount tmpfs: %s", strerror(errno));
 	sshd_sh("ip link set lo up; cd %s; ssh-keygen -q -t ed25519 -N '' -f host;"
 		"ssh-keygen -q -t ed25519 -N '' -f id; ssh-keygen -q -t ed25519 -N '' -f other; cp id.pub authorized",
@@ -181,9 +183,9 @@ static inline char *sshd_log(void)
 	return text;
 }
 
-/* An agent that speaks hello and ping, and misbehaves on demand: 'exit' says why on stderr and ends,
- * 'junk' sends what is no JSON, 'long' a line without end, 'mute' answers no more, 'event' sends one;
- * 'pings' counts the pings so far. */
+/* An agent that speaks hello and ping, and misbehaves on demand: 'exit' says why on stderr and
+ * ends, 'junk' sends what is no JSON, 'long' a line without end, 'mute' answers no more, 'event'
+ * sends one; 'pings' counts the pings so far. */
 static inline void sshd_standin(void)
 {
 	static const char script[] =
@@ -214,7 +216,8 @@ static inline void sshd_standin(void)
 	assert_int_equal(file_write_atomic(path, 0755, script, sizeof(script) - 1, NULL), 0);
 }
 
-/* A copy of the real agent's folder, which lies beside the tests' (or is named in CULPRIT_TEST_AGENT). */
+/* A copy of the real agent's folder, which lies beside the tests' (or is named in
+ * CULPRIT_TEST_AGENT). */
 static inline void sshd_real_agent(void)
 {
 	const char *dir = getenv("CULPRIT_TEST_AGENT");
@@ -228,11 +231,15 @@ static inline void sshd_real_agent(void)
 
 static inline struct node_spec sshd_spec(const char *name)
 {
-	return (struct node_spec){.name = name, .address = "127.0.0.1", .port = SSHD_PORT,
-				  .identity = sshd_identity, .host_key = sshd_host_key};
+	return (struct node_spec){.name = name,
+		.address = "127.0.0.1",
+		.port = SSHD_PORT,
+		.identity = sshd_identity,
+		.host_key = sshd_host_key};
 }
 
-/* A second sshd in a network namespace of its own, behind a veth pair: 'near' here, 10.99.0.2 there. */
+/* A second sshd in a network namespace of its own, behind a veth pair: 'near' here, 10.99.0.2
+ * there. */
 static inline pid_t sshd_far(void)
 {
 	char dir[128];
@@ -243,7 +250,8 @@ static inline pid_t sshd_far(void)
 	pid = sshd_start(dir, SSHD_PORT, true);
 	sshd_sh("ip link add near type veth peer name far netns %d; ip addr add 10.99.0.1/24 dev near;"
 		"ip link set near up; nsenter -t %d -n ip addr add 10.99.0.2/24 dev far;"
-		"nsenter -t %d -n ip link set far up", pid, pid, pid);
+		"nsenter -t %d -n ip link set far up",
+		pid, pid, pid);
 	return pid;
 }
 
@@ -256,7 +264,8 @@ static inline void sshd_far_stop(pid_t pid)
 
 static inline struct nodeset *sshd_far_connect(double timeout_s, double lease_s)
 {
-	const struct node_options opt = {.agent_dir = sshd_agent, .timeout_s = timeout_s, .lease_s = lease_s};
+	const struct node_options opt = {
+		.agent_dir = sshd_agent, .timeout_s = timeout_s, .lease_s = lease_s};
 	struct node_spec spec = sshd_spec("s1");
 	struct nodeset *set = NULL;
 	struct err e = {""};

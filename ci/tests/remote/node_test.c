@@ -33,7 +33,7 @@ static int agents(const char *prefix)
 
 	while (d && (ent = readdir(d)))
 		n += strcmp(ent->d_name, ".") && strcmp(ent->d_name, "..") &&
-		     !strncmp(ent->d_name, prefix, strlen(prefix));
+			!strncmp(ent->d_name, prefix, strlen(prefix));
 	if (d)
 		closedir(d);
 	return n;
@@ -108,9 +108,10 @@ static void a_host_without_a_key_of_the_pinned_type_is_refused(void **state)
 	struct err e = {""};
 
 	(void)state;
-	spec.host_key = "ecdsa-sha2-nistp256 "
-			"AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBEmKSENjQEezOmxkZMy7opKg"
-			"wFB9nkt5YRrYMjNuG5N87uRgg6CLrbo5wAdT/y6v0mKV0U2w0WZ2YB/++Tpockg=";
+	spec.host_key =
+		"ecdsa-sha2-nistp256 "
+		"AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBEmKSENjQEezOmxkZMy7opKg"
+		"wFB9nkt5YRrYMjNuG5N87uRgg6CLrbo5wAdT/y6v0mKV0U2w0WZ2YB/++Tpockg=";
 	assert_int_equal(connect_spec(spec, 5, &e), -EKEYREJECTED);
 	spec.host_key = "not a key";
 	assert_int_equal(connect_spec(spec, 5, &e), -EINVAL);
@@ -137,7 +138,8 @@ static void an_unknown_host_is_refused_and_a_known_one_is_not(void **state)
 	spec = sshd_spec("s1");
 	spec.identity = NULL;
 	assert_int_equal(connect_spec(spec, 5, &e), -EACCES);
-	sshd_sh("cp %s/id /root/.ssh/id_ed25519; cp %s/id.pub /root/.ssh/id_ed25519.pub", sshd_dir, sshd_dir);
+	sshd_sh("cp %s/id /root/.ssh/id_ed25519; cp %s/id.pub /root/.ssh/id_ed25519.pub", sshd_dir,
+		sshd_dir);
 	assert_int_equal(connect_spec(spec, 5, &e), 0);
 	sshd_sh("umount /root");
 }
@@ -164,7 +166,8 @@ static void a_wrong_unreadable_or_open_identity_is_named(void **state)
 	assert_int_equal(connect_spec(spec, 5, &e), -EACCES);
 	contains(e.text, "chmod 600");
 	chmod(path, 0600);
-	sshd_sh("cd %s; rm -f locked locked.pub; ssh-keygen -q -t rsa -m PEM -N secret -f locked", sshd_dir);
+	sshd_sh("cd %s; rm -f locked locked.pub; ssh-keygen -q -t rsa -m PEM -N secret -f locked",
+		sshd_dir);
 	snprintf(path, sizeof(path), "%s/locked", sshd_dir);
 	assert_int_equal(connect_spec(spec, 5, &e), -EACCES);
 	contains(e.text, "passphrase");
@@ -186,8 +189,9 @@ static void nobody_listening_is_said_so(void **state)
 
 static void a_host_that_accepts_and_stays_silent_times_out(void **state)
 {
-	struct sockaddr_in sin = {
-		.sin_family = AF_INET, .sin_port = htons(2223), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	struct sockaddr_in sin = {.sin_family = AF_INET,
+		.sin_port = htons(2223),
+		.sin_addr = {htonl(INADDR_LOOPBACK)}};
 	struct node_spec spec = sshd_spec("s3");
 	double start_s = clock_mono_s();
 	struct err e = {""};
@@ -345,7 +349,8 @@ static void an_unknown_op_is_the_agents_sentence_and_code(void **state)
 	contains(e.text, "s1: ");
 	contains(e.text, "nonsense");
 	assert_null(result);
-	assert_int_equal(node_call(nodeset_at(set, 0), "ping", json_integer(3), 5, &result, &e), -EINVAL);
+	assert_int_equal(
+		node_call(nodeset_at(set, 0), "ping", json_integer(3), 5, &result, &e), -EINVAL);
 	nodeset_free(set);
 }
 
@@ -360,10 +365,11 @@ static void a_late_answer_is_dropped_and_the_node_stays(void **state)
 	assert_int_equal(node_call(n, "run", sleep_for("0.5"), 0.1, NULL, &e), -ETIMEDOUT);
 	contains(e.text, "s1: run: no answer within 0.1 s");
 	assert_false(node_lost(n, NULL));
-	assert_int_equal(node_call(n, "run",
-				   json_pack("{s:[s,s,s]}", "argv", "sh", "-c", "sleep 1; echo second"), 5,
-				   &result, &e),
-			 0);
+	assert_int_equal(
+		node_call(n, "run",
+			json_pack("{s:[s,s,s]}", "argv", "sh", "-c", "sleep 1; echo second"), 5,
+			&result, &e),
+		0);
 	assert_string_equal(json_string_value(json_object_get(result, "output")), "second\n");
 	json_decref(result);
 	nodeset_free(set);
@@ -399,9 +405,11 @@ static void a_signal_handler_interrupts_calls_until_resume(void **state)
 	interrupted_set = sshd_connect(0);
 	sigaction(SIGALRM, &act, NULL);
 	alarm(1);
-	assert_int_equal(node_call(nodeset_at(interrupted_set, 0), "run", sleep_for("30"), 40, NULL, &e),
-			 -EINTR);
-	assert_int_equal(node_call(nodeset_at(interrupted_set, 0), "ping", NULL, 5, NULL, &e), -EINTR);
+	assert_int_equal(
+		node_call(nodeset_at(interrupted_set, 0), "run", sleep_for("30"), 40, NULL, &e),
+		-EINTR);
+	assert_int_equal(
+		node_call(nodeset_at(interrupted_set, 0), "ping", NULL, 5, NULL, &e), -EINTR);
 	nodeset_resume(interrupted_set);
 	assert_int_equal(node_call(nodeset_at(interrupted_set, 0), "ping", NULL, 5, NULL, &e), 0);
 	nodeset_free(interrupted_set);
@@ -409,8 +417,9 @@ static void a_signal_handler_interrupts_calls_until_resume(void **state)
 
 static void connecting_is_given_up_when_the_callers_descriptor_says_so(void **state)
 {
-	struct sockaddr_in sin = {
-		.sin_family = AF_INET, .sin_port = htons(2224), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	struct sockaddr_in sin = {.sin_family = AF_INET,
+		.sin_port = htons(2224),
+		.sin_addr = {htonl(INADDR_LOOPBACK)}};
 	struct node_options opt = {.agent_dir = sshd_agent, .connect_timeout_s = 30};
 	struct node_spec spec = sshd_spec("s1");
 	struct nodeset *set = NULL;

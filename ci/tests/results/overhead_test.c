@@ -39,7 +39,8 @@ static void test_figure(void **state)
 	assert_int_equal(c.pairs, 4);
 	assert_float_equal(c.mean_s, 12.5, 1e-9);
 	assert_float_equal(c.untraced_mean_s, 11.5, 1e-9);
-	/* R = 50/46; residuals t - R u: 0.130435 -0.043478 0.543478 -0.630435, s = 0.487073; half = 3.182446 s / (2 x 11.5). */
+	/* R = 50/46; residuals t - R u: 0.130435 -0.043478 0.543478 -0.630435, s = 0.487073; half =
+	 * 3.182446 s / (2 x 11.5). */
 	assert_float_equal(c.pct, 100 * (50.0 / 46 - 1), 1e-9);
 	assert_float_equal(c.high_pct - c.pct, 6.73949, 1e-3);
 	assert_float_equal(c.pct - c.low_pct, 6.73949, 1e-3);
@@ -91,7 +92,8 @@ static void test_shown(void **state)
 	static const char *const formats[][3] = {
 		{"+8.7", "[2.0,15.4]", "+64.4"},
 		{"| ebpf | +8.7 [2.0,15.4] n=4 | +100 n<3 n=1 |", "*+64.4*", "run r1"},
-		{"ebpf,ddw,4,12.5000,11.5000,8.696,1.956,15.435,401,1\n", "ebpf,postmark,1,2.0000,1.0000,100.000,,,,\n", "pct"},
+		{"ebpf,ddw,4,12.5000,11.5000,8.696,1.956,15.435,401,1\n",
+			"ebpf,postmark,1,2.0000,1.0000,100.000,,,,\n", "pct"},
 		{"\"pairs\": 4", "\"low_pct\": null", "\"run\": \"r1\""},
 	};
 	struct overhead *o = filled();
@@ -107,7 +109,8 @@ static void test_shown(void **state)
 			if (!strstr(text, formats[k][i]))
 				fail_msg("no '%s' in:\n%s", formats[k][i], text);
 		assert_null(strstr(text, "77.7"));
-		for (line = k ? NULL : strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		for (line = k ? NULL : strtok_r(text, "\n", &save); line;
+			line = strtok_r(NULL, "\n", &save))
 			assert_true(strlen(line) <= 80);
 		free(text);
 	}

@@ -1,4 +1,5 @@
-/* A published table beside ours: which cells belong together, what is said of those that one of the two has not. */
+/* A published table beside ours: which cells belong together, what is said of those that one of the
+ * two has not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +19,8 @@ static const char published[] = "# A paper, its Table 1.\n# more\nfault,metric,w
 				"send-pktloss,nsread,ddw,0,0\nsend-pktloss,nsread,postmark,0.8,0\n";
 static const char *const nulls[] = {"always-same", NULL};
 static const char *const environment[] = {"ten servers and ten clients"};
-static const struct table_notes notes = {"the-run", 12, 11, 2, 1, .nulls = nulls, .environment = environment, .n_environment = 1};
+static const struct table_notes notes = {
+	"the-run", 12, 11, 2, 1, .nulls = nulls, .environment = environment, .n_environment = 1};
 
 static struct paper *paper(void)
 {
@@ -31,19 +33,23 @@ static struct paper *paper(void)
 }
 
 /* 'times' cells alike. */
-static void add(struct score_table *t, const char *detector, const char *fault, const char *workload, const char *metric,
-		const char *indicted, const char *resource, int times)
+static void add(struct score_table *t, const char *detector, const char *fault,
+	const char *workload, const char *metric, const char *indicted, const char *resource,
+	int times)
 {
 	bool control = !strcmp(fault, "none");
 	json_t *victim = control ? NULL : json_string("s1"), *list = json_array(), *verdict;
-	const struct score_cell cell = {fault, workload, victim, strncmp(fault, "disk", 4) ? "network/send-loss" : "disk", 4};
+	const struct score_cell cell = {fault, workload, victim,
+		strncmp(fault, "disk", 4) ? "network/send-loss" : "disk", 4};
 	struct err e;
 
 	if (indicted && strcmp(indicted, "abstain"))
 		json_array_append_new(list, json_string(indicted));
-	verdict = json_pack("{s:s, s:o, s:b}", "metric", metric, "indicted", list, "abstain", indicted && !strcmp(indicted, "abstain"));
+	verdict = json_pack("{s:s, s:o, s:b}", "metric", metric, "indicted", list, "abstain",
+		indicted && !strcmp(indicted, "abstain"));
 	if (resource)
-		json_object_update_new(verdict, json_pack("{s:s, s:{s:f}}", "resource", resource, "time_s", indicted, 7.5));
+		json_object_update_new(verdict,
+			json_pack("{s:s, s:{s:f}}", "resource", resource, "time_s", indicted, 7.5));
 	while (times--)
 		assert_int_equal(score_add(t, detector, &cell, verdict, &e), 0);
 	json_decref(verdict);
@@ -60,7 +66,8 @@ static struct score_table *example(void)
 	/* Another strength of the same, and only 2 of 5 cells, one of them abstained from. */
 	add(t, "by-metric", "disk-hog(block=1 MiB)", "postmark", "dread", "s1", NULL, 1);
 	add(t, "by-metric", "disk-hog", "postmark", "dread", "abstain", NULL, 1);
-	/* Published as 0 by being left out, measured as more; and what that table has no place for. */
+	/* Published as 0 by being left out, measured as more; and what that table has no place
+	 * for. */
 	add(t, "by-metric", "send-pktloss", "ddw", "dwrite", "s1", NULL, 1);
 	add(t, "by-metric", "send-pktloss", "ddw", "nsread", NULL, NULL, 3);
 	add(t, "by-metric", "disk-hog", "ddw", "dread", "s1", NULL, 2);
@@ -98,14 +105,15 @@ static void must_have(const char *text, const char *const *lines)
 
 static void both_begin_with_all_in_one_look(void **state)
 {
-	static const char text_grid[] = "share of faulty servers found: published (best metric), by-metric, at-last; of 2\n"
-					"  to 5 cells each\n"
-					"                  ddr        |postmark   |ddw        |mine\n"
-					"disk-hog          1   1   -  |1   -   -  |.40 -   -  |0   -   -\n"
-					"send-pktloss      0   -   -  |.80 -   -  |0   -   1  |0   -   -\n"
-					"cpu-hog           -   -   -  |-   -   -  |-   -   -  |-   -   0\n"
-					"false alarms      -   -   -  |-   -   -  |-   -   0  |-   -   -\n"
-					"\n";
+	static const char text_grid[] =
+		"share of faulty servers found: published (best metric), by-metric, at-last; of 2\n"
+		"  to 5 cells each\n"
+		"                  ddr        |postmark   |ddw        |mine\n"
+		"disk-hog          1   1   -  |1   -   -  |.40 -   -  |0   -   -\n"
+		"send-pktloss      0   -   -  |.80 -   -  |0   -   1  |0   -   -\n"
+		"cpu-hog           -   -   -  |-   -   -  |-   -   -  |-   -   0\n"
+		"false alarms      -   -   -  |-   -   -  |-   -   0  |-   -   -\n"
+		"\n";
 	static const char *const rows[] = {
 		"by-metric, at-last; of 2\n  to 5 cells each\n\n| fault | ddr | postmark | ddw | mine |\n|---|---|---|---|---|\n"
 		"| disk-hog | *1* 1 - | *1* - - | *.40* - - | *0* - - |\n",
@@ -206,7 +214,7 @@ static void programs_get_every_cell(void **state)
 		"\nby-metric,disk-hog,ddr,dread,1,0,5,0,4,0.800000,",
 		"\nby-metric,disk-hog,postmark,dread,0.9,0.1,2,1,1,0.500000,",
 		"\nby-metric,disk-hog,ddw,dwrite,0.4,0,0,0,,,,,,,,,,,,,,,,,0,\n", /* published, not measured */
-		"\nby-metric,disk-hog,ddw,nsread,0,0,2,0,0,0.000000,",          /* published as 0 */
+		"\nby-metric,disk-hog,ddw,nsread,0,0,2,0,0,0.000000,", /* published as 0 */
 		"\nby-metric,disk-hog,ddw,dread,,,2,0,2,1.000000,",
 		"\nat-last,send-pktloss,ddw,any,,,4,0,4,1.000000,",
 		"\nat-last,none,ddw,any,,,20,0,,,,,0,0.000000,",
@@ -219,7 +227,8 @@ static void programs_get_every_cell(void **state)
 
 	(void)state;
 	must_have(csv, rows);
-	for (char *line = strtok_r(csv, "\n", &save); line; line = strtok_r(NULL, "\n", &save), lines++) {
+	for (char *line = strtok_r(csv, "\n", &save); line;
+		line = strtok_r(NULL, "\n", &save), lines++) {
 		unsigned n = 0;
 
 		for (char *c = line; *c; c++)
@@ -228,16 +237,20 @@ static void programs_get_every_cell(void **state)
 		assert_int_equal(n, commas);
 	}
 	assert_int_equal(json_array_size(cells), lines - 1);
-	json_array_foreach(cells, i, row) {
+	json_array_foreach(cells, i, row)
+	{
 		const json_t *theirs = json_object_get(row, "published");
 		const char *metric = json_string_value(json_object_get(row, "metric"));
 
 		assert_int_equal(json_is_null(json_object_get(row, "tp")),
-				 json_is_true(json_object_get(row, "control")) || !json_integer_value(json_object_get(row, "n")));
+			json_is_true(json_object_get(row, "control")) ||
+				!json_integer_value(json_object_get(row, "n")));
 		if (!strcmp(metric, "any"))
 			assert_true(json_is_null(theirs));
 	}
-	assert_string_equal(json_string_value(json_object_get(json_object_get(all, "published"), "source")), "A paper, its Table 1.");
+	assert_string_equal(
+		json_string_value(json_object_get(json_object_get(all, "published"), "source")),
+		"A paper, its Table 1.");
 	json_decref(all);
 	free(text);
 	free(csv);
@@ -268,12 +281,15 @@ static void what_is_no_such_table_is_refused_with_its_line(void **state)
 	static const struct {
 		const char *text, *said;
 	} bad[] = {
-		{"tracer,workload,overhead_pct\nsyscap,ddr,0.2\n", "x:1: this is no table of TP and FP"},
-		{"fault,metric,workload,tp,fp\na,b,c,1\n", "x:2: a row is fault,metric,workload,tp,fp"},
+		{"tracer,workload,overhead_pct\nsyscap,ddr,0.2\n",
+			"x:1: this is no table of TP and FP"},
+		{"fault,metric,workload,tp,fp\na,b,c,1\n",
+			"x:2: a row is fault,metric,workload,tp,fp"},
 		{"fault,metric,workload,tp,fp\na,b,c,1,0,0\n", "x:2: a row is"},
 		{"fault,metric,workload,tp,fp\na,b,c,1.5,0\n", "x:2: TP and FP are from 0 to 1"},
 		{"fault,metric,workload,tp,fp\na,b,c,nan,0\n", "x:2: TP and FP are from 0 to 1"},
-		{"fault,metric,workload,tp,fp\na,b,c,1,0\n\na,b,c,1,0\n", "x:4: a cell that was there before"},
+		{"fault,metric,workload,tp,fp\na,b,c,1,0\n\na,b,c,1,0\n",
+			"x:4: a cell that was there before"},
 		{"fault,metric,workload,tp,fp\n", "x:1: there are no rows"},
 		{"", "x:0: there are no rows"},
 	};

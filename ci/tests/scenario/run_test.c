@@ -23,7 +23,6 @@
 #include "harness/scenario/plan.h"
 #include "harness/store/store.h"
 
-
 static char *write_file(const char *name, const char *text)
 {
 	static char path[128];
@@ -81,8 +80,8 @@ static void a_plan_has_every_cell_once_a_block_and_spreads_its_victims(void **st
 	scenario_free(s);
 }
 
-static int expect_seven_reads(void *ctx, const char *metric, const char *server, const struct sample *samples, size_t n,
-			      struct err *e)
+static int expect_seven_reads(void *ctx, const char *metric, const char *server,
+	const struct sample *samples, size_t n, struct err *e)
 {
 	(void)ctx;
 	(void)e;
@@ -96,8 +95,9 @@ static int expect_seven_reads(void *ctx, const char *metric, const char *server,
 
 static void controls_come_as_often_as_asked_in_every_block(void **state)
 {
-	struct scenario *s = load("return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 20, controls = 3,\n"
-				  "faults = { 'disk-hog', 'none' }, detectors = { 'always-healthy' } }\n");
+	struct scenario *s = load(
+		"return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 20, controls = 3,\n"
+		"faults = { 'disk-hog', 'none' }, detectors = { 'always-healthy' } }\n");
 	unsigned counts[20][2][2] = {0}, late = 0;
 	struct plan *p;
 	struct err e;
@@ -115,7 +115,8 @@ static void controls_come_as_often_as_asked_in_every_block(void **state)
 		assert_int_equal(counts[i / 2][i % 2][0], 1);
 		assert_int_equal(counts[i / 2][i % 2][1], 3);
 	}
-	assert_in_range(late, 5, 19); /* shuffled: of 20 blocks, three quarters end with a control */
+	assert_in_range(
+		late, 5, 19); /* shuffled: of 20 blocks, three quarters end with a control */
 	plan_free(p);
 	scenario_free(s);
 }
@@ -124,7 +125,8 @@ static void a_store_keeps_an_attempt_whole_or_not_at_all(void **state)
 {
 	static char *servers[] = {"s1", "s2", "s3", "s4"};
 	struct sample samples[] = {{METRIC_DREAD, 2, 5, 7, 0.25, 0.1, 4096}};
-	struct attempt_row row = {.cell = 3, .number = 1, .outcome = OUTCOME_CONFIRMED, .seconds = 30, .start_ns = 5};
+	struct attempt_row row = {
+		.cell = 3, .number = 1, .outcome = OUTCOME_CONFIRMED, .seconds = 30, .start_ns = 5};
 	struct scenario *s = load(body);
 	struct store *st;
 	struct plan *p;
@@ -163,22 +165,73 @@ static void a_store_keeps_an_attempt_whole_or_not_at_all(void **state)
 
 /* One of every kind, with all that there is to say of it. */
 static const struct event events[] = {
-	{.kind = EVENT_LINK_QUIET, .server = 0, .client = 1, .first_s = 0.5, .last_s = 3, .count = 1, .call = "readv",
-	 .state = LINK_WAITING, .waiting = 3, .open = true},
-	{.kind = EVENT_SERVER_ERROR, .server = 1, .client = -1, .first_s = 1, .last_s = 2, .count = 9, .call = "openat",
-	 .error = "EMFILE", .place = PLACE_PATH, .longest_s = 0.1},
-	{.kind = EVENT_SERVER_SIGNAL, .server = 1, .client = -1, .first_s = 2, .last_s = 2, .count = 1, .signal = "XFSZ"},
-	{.kind = EVENT_SERVER_END, .server = 1, .client = -1, .first_s = 2, .last_s = 2, .count = 1, .status = 3},
-	{.kind = EVENT_LINK_END, .server = 1, .client = 0, .first_s = 2.1, .last_s = 2.1, .count = 1, .call = "readv",
-	 .error = "EOF"},
-	{.kind = EVENT_APP_ERROR, .server = -1, .client = 0, .first_s = 2.2, .last_s = 2.2, .count = 1, .call = "write",
-	 .error = "ENOTCONN", .place = PLACE_MOUNT, .longest_s = 0.2},
-	{.kind = EVENT_APP_SLOW, .server = -1, .client = 1, .first_s = 2.3, .last_s = 9, .count = 1, .call = "write",
-	 .place = PLACE_MOUNT, .longest_s = 6.7, .open = true},
+	{.kind = EVENT_LINK_QUIET,
+		.server = 0,
+		.client = 1,
+		.first_s = 0.5,
+		.last_s = 3,
+		.count = 1,
+		.call = "readv",
+		.state = LINK_WAITING,
+		.waiting = 3,
+		.open = true},
+	{.kind = EVENT_SERVER_ERROR,
+		.server = 1,
+		.client = -1,
+		.first_s = 1,
+		.last_s = 2,
+		.count = 9,
+		.call = "openat",
+		.error = "EMFILE",
+		.place = PLACE_PATH,
+		.longest_s = 0.1},
+	{.kind = EVENT_SERVER_SIGNAL,
+		.server = 1,
+		.client = -1,
+		.first_s = 2,
+		.last_s = 2,
+		.count = 1,
+		.signal = "XFSZ"},
+	{.kind = EVENT_SERVER_END,
+		.server = 1,
+		.client = -1,
+		.first_s = 2,
+		.last_s = 2,
+		.count = 1,
+		.status = 3},
+	{.kind = EVENT_LINK_END,
+		.server = 1,
+		.client = 0,
+		.first_s = 2.1,
+		.last_s = 2.1,
+		.count = 1,
+		.call = "readv",
+		.error = "EOF"},
+	{.kind = EVENT_APP_ERROR,
+		.server = -1,
+		.client = 0,
+		.first_s = 2.2,
+		.last_s = 2.2,
+		.count = 1,
+		.call = "write",
+		.error = "ENOTCONN",
+		.place = PLACE_MOUNT,
+		.longest_s = 0.2},
+	{.kind = EVENT_APP_SLOW,
+		.server = -1,
+		.client = 1,
+		.first_s = 2.3,
+		.last_s = 9,
+		.count = 1,
+		.call = "write",
+		.place = PLACE_MOUNT,
+		.longest_s = 6.7,
+		.open = true},
 };
 enum { EVENTS = sizeof(events) / sizeof(events[0]) };
 static char *clients[] = {"delta-client", "epsilon-client"};
-static const char errors[] = "{\"lost_errnos\": [\"ENOTCONN\"], \"errno_map\": {\"ENOMEM\": [\"EIO\"]}}";
+static const char
+	errors[] = "{\"lost_errnos\": [\"ENOTCONN\"], \"errno_map\": {\"ENOMEM\": [\"EIO\"]}}";
 
 /* Writes down all that it is shown. */
 static const char spy[] =
@@ -200,15 +253,19 @@ static const char spy[] =
 static void a_detector_is_shown_no_name_fault_or_workload(void **state)
 {
 	static char *names[] = {"alpha-host", "beta-host", "gamma-host"};
-	static const char *const secrets[] = {"delta", "epsilon", "alpha", "beta",	   "gamma",   "disk-hog", "none", "ddw",
-					      "ddr",   "victim", "onset", "424242",   "cell", "attempt"};
-	struct attempt_row row = {.cell = 1, .number = 1, .outcome = OUTCOME_CONFIRMED, .seconds = 10};
-	struct sample samples[] = {{METRIC_DREAD, 0, 5, 7, 0.25, 0.1, 4096}, {METRIC_DREAD, 1, 5, 7, 0.25, 0.1, 4096}};
-	struct scenario *s = load("return { name = 't', workloads = { 'ddw' }, faults = { 'disk-hog' },"
-				  " detectors = { 'always-healthy' } }");
+	static const char *const secrets[] = {"delta", "epsilon", "alpha", "beta", "gamma",
+		"disk-hog", "none", "ddw", "ddr", "victim", "onset", "424242", "cell", "attempt"};
+	struct attempt_row row = {
+		.cell = 1, .number = 1, .outcome = OUTCOME_CONFIRMED, .seconds = 10};
+	struct sample samples[] = {
+		{METRIC_DREAD, 0, 5, 7, 0.25, 0.1, 4096}, {METRIC_DREAD, 1, 5, 7, 0.25, 0.1, 4096}};
+	struct scenario *s = load(
+		"return { name = 't', workloads = { 'ddw' }, faults = { 'disk-hog' },"
+		" detectors = { 'always-healthy' } }");
 	char folder[96], *path = write_file("spy.lua", spy);
 	json_t *detectors = json_pack("[{s:s, s:{}}]", "name", path, "params");
-	json_t *servers = json_pack("[s, s, s]", names[0], names[1], names[2]), *rows = NULL, *verdict;
+	json_t *servers = json_pack("[s, s, s]", names[0], names[1], names[2]), *rows = NULL,
+	       *verdict;
 	const char *shown, *indicted;
 	struct judge *j;
 	struct store *st;
@@ -271,13 +328,15 @@ static void compare_fields(const json_t *fields, const char *class, const char *
 
 	assert_non_null(p);
 	manual = p;
-	json_object_foreach((json_t *)fields, key, v) {
+	json_object_foreach((json_t *)fields, key, v)
+	{
 		snprintf(wanted, sizeof(wanted), "---@field %s", key);
 		p = strstr(manual, wanted);
 		if (!p || (p[strlen(wanted)] != ' ' && p[strlen(wanted)] != '?'))
 			fail_msg("the manual of %s lacks '%s'", class, key);
 	}
-	for (p = strstr(manual, "\n---@field "); p && p < strstr(manual, "\n\n"); p = strstr(p + 1, "\n---@field "))
+	for (p = strstr(manual, "\n---@field "); p && p < strstr(manual, "\n\n");
+		p = strstr(p + 1, "\n---@field "))
 		documented++;
 	assert_int_equal(documented, json_object_size(fields));
 }
@@ -285,11 +344,14 @@ static void compare_fields(const json_t *fields, const char *class, const char *
 static void events_have_the_fields_that_the_manual_names(void **state)
 {
 	static char *names[] = {"s1", "s2"};
-	struct attempt_row row = {.cell = 1, .number = 1, .outcome = OUTCOME_CONFIRMED, .seconds = 10};
-	struct scenario *s = load("return { name = 't', workloads = { 'ddw' }, faults = { 'disk-hog' },"
-				  " detectors = { 'always-healthy' } }");
+	struct attempt_row row = {
+		.cell = 1, .number = 1, .outcome = OUTCOME_CONFIRMED, .seconds = 10};
+	struct scenario *s = load(
+		"return { name = 't', workloads = { 'ddw' }, faults = { 'disk-hog' },"
+		" detectors = { 'always-healthy' } }");
 	char folder[96], *path = write_file("clerk.lua", clerk), *file, *manual;
-	json_t *detectors = json_pack("[{s:s, s:{}}]", "name", path, "params"), *servers = json_pack("[s, s]", "s1", "s2");
+	json_t *detectors = json_pack("[{s:s, s:{}}]", "name", path, "params"),
+	       *servers = json_pack("[s, s]", "s1", "s2");
 	json_t *rows = NULL, *evidence;
 	struct judge *j;
 	struct store *st;
@@ -311,8 +373,9 @@ static void events_have_the_fields_that_the_manual_names(void **state)
 	compare_fields(json_object_get(evidence, "fields"), "---@class culprit.Event\n", manual);
 	/* Clients are numbered as they come. */
 	assert_int_equal(json_array_size(json_object_get(evidence, "order")), EVENTS);
-	assert_non_null(strstr(json_string_value(json_array_get(json_object_get(evidence, "order"), 5)),
-			       "app-error - client-0002"));
+	assert_non_null(
+		strstr(json_string_value(json_array_get(json_object_get(evidence, "order"), 5)),
+			"app-error - client-0002"));
 	free(manual);
 	free(file);
 	json_decref(rows);
@@ -325,7 +388,8 @@ static void events_have_the_fields_that_the_manual_names(void **state)
 }
 
 /* Every method of 'type' is 'function CLASS:name' in the manual, and the other way round. */
-static void compare_methods(lua_State *L, const char *type, const char *key, const char *class, const char *manual)
+static void compare_methods(
+	lua_State *L, const char *type, const char *key, const char *class, const char *manual)
 {
 	char wanted[96];
 	int there = 0, documented = 0;

@@ -1,4 +1,5 @@
-/* What workloads read from the output of their programs, as recorded from the real ones (ci/tests/output). */
+/* What workloads read from the output of their programs, as recorded from the real ones
+ * (ci/tests/output). */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,8 @@
 #include "harness/lua/luajson.h"
 #include "harness/lua/luax.h"
 
-/* What 'result' of the workload makes of the first 'size' bytes of a recording; NULL: it complained. */
+/* What 'result' of the workload makes of the first 'size' bytes of a recording; NULL: it
+ * complained. */
 static json_t *result_of(const char *workload, const char *recording, size_t size)
 {
 	lua_State *L = luax_new();
@@ -63,7 +65,8 @@ static void any_cut_is_read(const char *workload, const char *recording, const c
 		json_t *v = result_of(workload, recording, size);
 
 		if (v && number(v, key) > most)
-			fail_msg("%s: %zu bytes give %g of %g", recording, size, number(v, key), most);
+			fail_msg("%s: %zu bytes give %g of %g", recording, size, number(v, key),
+				most);
 		json_decref(v);
 	}
 	json_decref(whole);
@@ -117,8 +120,8 @@ static void postmark_reports(void **unused)
 /* Ended in its first pass: that is no failure, but there are no figures. */
 static void a_first_pass_that_was_cut_has_no_figures(void **unused)
 {
-	static const char *const names[][2] = {
-		{"iozonew", "iozonew-cut"}, {"iozoner", "iozoner-cut"}, {"postmark", "postmark-cut"}};
+	static const char *const names[][2] = {{"iozonew", "iozonew-cut"},
+		{"iozoner", "iozoner-cut"}, {"postmark", "postmark-cut"}};
 
 	(void)unused;
 	for (size_t i = 0; i < 3; i++) {

@@ -50,7 +50,8 @@ static void write_text(const char *name, const char *text)
 	assert_int_equal(file_write_atomic(path, 0600, text, strlen(text), &e), 0);
 }
 
-static struct log_writer *begin(const char *attempt, const char *node, const char *file, const char *tracer)
+static struct log_writer *begin(
+	const char *attempt, const char *node, const char *file, const char *tracer)
 {
 	struct log_writer *w;
 	char path[192];
@@ -79,14 +80,26 @@ static void put(struct log_writer *w, struct record r)
 /* Reads of 1 ms, and a queue that is 'depth' deep. */
 static void write_server(const char *attempt, const char *node, double depth)
 {
-	struct log_writer *trace = begin(attempt, node, "fs.trace", "ebpf"), *samples = begin(attempt, node, "fs.samples", "sampler");
+	struct log_writer *trace = begin(attempt, node, "fs.trace", "ebpf"),
+			  *samples = begin(attempt, node, "fs.samples", "sampler");
 
 	for (int second = 0; second < SECONDS; second++) {
-		struct record sum = {.type = RECORD_SUM, .sum = {.start_ns = start_ns + second * SECOND, .pid = 7, .class = CALL_READ,
-				     .fd_class = FD_CLASS_DISK, .selected = true, .count = 5, .bytes = 500, .total_ns = 5000000,
-				     .max_ns = 1000000}};
-		struct record reading = {.type = RECORD_READING, .reading = {.start_ns = start_ns + second * SECOND,
-					 .what = READING_DISK_QUEUE, .count = 1, .sum = depth, .max = depth}};
+		struct record sum = {.type = RECORD_SUM,
+			.sum = {.start_ns = start_ns + second * SECOND,
+				.pid = 7,
+				.class = CALL_READ,
+				.fd_class = FD_CLASS_DISK,
+				.selected = true,
+				.count = 5,
+				.bytes = 500,
+				.total_ns = 5000000,
+				.max_ns = 1000000}};
+		struct record reading = {.type = RECORD_READING,
+			.reading = {.start_ns = start_ns + second * SECOND,
+				.what = READING_DISK_QUEUE,
+				.count = 1,
+				.sum = depth,
+				.max = depth}};
 
 		put(trace, sum);
 		put(samples, reading);
@@ -102,21 +115,27 @@ static json_t *describe(void)
 
 	for (int i = 0; i < SERVERS; i++) {
 		snprintf(address, sizeof(address), "10.0.0.%d", i + 1);
-		json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:s, s:i, s:b}", "name", servers[i], "address", address, "port",
-						      24007, "storage", "/srv/brick", "clock_offset_ns", 0, "sampled", 1));
+		json_array_append_new(list,
+			json_pack("{s:s, s:s, s:i, s:s, s:i, s:b}", "name", servers[i], "address",
+				address, "port", 24007, "storage", "/srv/brick", "clock_offset_ns",
+				0, "sampled", 1));
 	}
-	return json_pack("{s:o, s:[{s:s, s:s, s:i, s:b}]}", "servers", list, "clients", "name", "c1", "mount", "/mnt/fs",
-			 "clock_offset_ns", 0, "sampled", 0);
+	return json_pack("{s:o, s:[{s:s, s:s, s:i, s:b}]}", "servers", list, "clients", "name",
+		"c1", "mount", "/mnt/fs", "clock_offset_ns", 0, "sampled", 0);
 }
 
 /* One cell as a run leaves it. */
 static void record(struct store *s, size_t cell)
 {
-	static const char *const files[] = {"s1.fs.trace", "s1.fs.samples", "s2.fs.trace", "s2.fs.samples", "s3.fs.trace",
-					    "s3.fs.samples", "c1.fs.trace", "c1.app.trace"};
+	static const char *const files[] = {"s1.fs.trace", "s1.fs.samples", "s2.fs.trace",
+		"s2.fs.samples", "s3.fs.trace", "s3.fs.samples", "c1.fs.trace", "c1.app.trace"};
 	json_t *cluster = describe(), *detail = json_pack("{s:O}", "reduction", cluster);
-	struct attempt_row row = {.cell = cell, .number = 1, .outcome = OUTCOME_CONFIRMED, .start_ns = start_ns, .seconds = SECONDS,
-				  .detail = detail};
+	struct attempt_row row = {.cell = cell,
+		.number = 1,
+		.outcome = OUTCOME_CONFIRMED,
+		.start_ns = start_ns,
+		.seconds = SECONDS,
+		.detail = detail};
 	struct reduce_spec spec = {.cluster = cluster, .start_ns = start_ns, .seconds = SECONDS};
 	struct reduction *r;
 	char attempt[32], full[160], path[160];
@@ -130,7 +149,8 @@ static void record(struct store *s, size_t cell)
 	end(begin(attempt, "c1", "fs.trace", "ebpf"));
 	end(begin(attempt, "c1", "app.trace", "ptrace"));
 	spec.folder = full;
-	if (reduce_traces(&spec, &r, &e) || store_put_attempt(s, &row, &e) || reduce_store(r, s, row.id, &e))
+	if (reduce_traces(&spec, &r, &e) || store_put_attempt(s, &row, &e) ||
+		reduce_store(r, s, row.id, &e))
 		fail_msg("%s", e.text);
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		snprintf(path, sizeof(path), "%s/%s", attempt, files[i]);
@@ -170,10 +190,11 @@ static struct store *a_run(const char *name)
 	snprintf(folder, sizeof(folder), "%s/%s", dir, name);
 	snprintf(path, sizeof(path), "%s/scenario.lua", dir);
 	write_text("deepest.lua", deepest);
-	write_text("scenario.lua", "return { name = 't', workloads = { 'ddw' }, faults = { 'none', 'disk-hog' }, detectors = { 'always-healthy' },"
-		   " training = { workloads = { 'ddw' } } }");
-	if (scenario_load(path, &sc, &e) || plan_new(sc, SERVERS, 1, NULL, &p, &e) || store_create(folder, &s, &e) ||
-	    store_put_plan(s, sc, p, servers, &e))
+	write_text("scenario.lua",
+		"return { name = 't', workloads = { 'ddw' }, faults = { 'none', 'disk-hog' }, detectors = { 'always-healthy' },"
+		" training = { workloads = { 'ddw' } } }");
+	if (scenario_load(path, &sc, &e) || plan_new(sc, SERVERS, 1, NULL, &p, &e) ||
+		store_create(folder, &s, &e) || store_put_plan(s, sc, p, servers, &e))
 		fail_msg("%s", e.text);
 	assert_int_equal(p->n, CELLS);
 	for (size_t cell = 1; cell <= CELLS; cell++)
@@ -183,13 +204,16 @@ static struct store *a_run(const char *name)
 	return s;
 }
 
-static int list_series(void *ctx, const char *metric, const char *server, const struct sample *samples, size_t n, struct err *e)
+static int list_series(void *ctx, const char *metric, const char *server,
+	const struct sample *samples, size_t n, struct err *e)
 {
 	(void)e;
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(ctx, json_sprintf("%s %s %d %llu %.17g %.17g %llu", metric, server, samples[i].second,
-							(unsigned long long)samples[i].count, samples[i].sum_s, samples[i].max_s,
-							(unsigned long long)samples[i].bytes));
+		json_array_append_new(ctx,
+			json_sprintf("%s %s %d %llu %.17g %.17g %llu", metric, server,
+				samples[i].second, (unsigned long long)samples[i].count,
+				samples[i].sum_s, samples[i].max_s,
+				(unsigned long long)samples[i].bytes));
 	return 0;
 }
 
@@ -235,10 +259,12 @@ static void what_an_older_program_left_out_is_there_afterwards(void **state)
 		fail_msg("%s", e.text);
 	whole = all_of(s);
 	assert_int_equal(json_array_size(json_array_get(whole, 0)), CELLS * SERVERS * SECONDS * 2);
-	json_array_foreach(json_array_get(whole, 2), i, row)
-		if (!strcmp(json_string_value(json_object_get(row, "detector")), "deepest"))
-			assert_string_equal(json_string_value(json_array_get(json_object_get(json_object_get(row, "verdict"), "indicted"), 0)),
-					    "s2");
+	json_array_foreach(json_array_get(whole, 2), i,
+		row) if (!strcmp(json_string_value(json_object_get(row, "detector")), "deepest"))
+		assert_string_equal(
+			json_string_value(json_array_get(
+				json_object_get(json_object_get(row, "verdict"), "indicted"), 0)),
+			"s2");
 	for (int64_t attempt = 1; attempt <= CELLS; attempt++) {
 		assert_int_equal(store_drop_samples(s, attempt, &e), 0);
 		assert_int_equal(store_put_samples(s, attempt, servers, less, 1, &e), 0);
@@ -293,7 +319,8 @@ static void damage_changes_nothing(void **state)
 	store_close(s);
 }
 
-/* What goes wrong only after the look: the last trace cannot be read, the first two cells have been written. */
+/* What goes wrong only after the look: the last trace cannot be read, the first two cells have been
+ * written. */
 static void a_trace_that_fails_late_undoes_what_was_done(void **state)
 {
 	struct store *s = a_run("late");

@@ -1,9 +1,11 @@
 /*
- * Resuming, without a node: what a cell's key depends on, what has changed is named, one orchestrator a run, what a torn
- * run's folder holds is mended, and a long run needs no more memory or handles than a short one.
+ * Resuming, without a node: what a cell's key depends on, what has changed is named, one
+ * orchestrator a run, what a torn run's folder holds is mended, and a long run needs no more memory
+ * or handles than a short one.
  *
- * The long run is simulated where nodes would be: 500 attempts with made-up samples go through the real store, judge,
- * progress, scores and table, as the executor takes them. What talks to nodes is not in it.
+ * The long run is simulated where nodes would be: 500 attempts with made-up samples go through the
+ * real store, judge, progress, scores and table, as the executor takes them. What talks to nodes is
+ * not in it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -55,12 +57,12 @@ static char *write_file(const char *name, const char *text)
 	return path;
 }
 
-/* A plan with its makings and keys. */
+/* A plan with its inputs and keys. */
 struct made {
 	struct scenario *s;
 	struct cluster *c;
 	struct plan *p;
-	json_t *makings;
+	json_t *inputs;
 };
 
 static void make(struct made *m, const char *body, const char *hosts, uint64_t seed)
@@ -68,24 +70,27 @@ static void make(struct made *m, const char *body, const char *hosts, uint64_t s
 	struct err e = {""};
 
 	*m = (struct made){0};
-	if (scenario_load(write_file("scenario.lua", body), &m->s, &e) || cluster_load(write_file("inventory.lua", hosts), &m->c, &e) ||
-	    plan_new(m->s, m->c->n_servers, seed, NULL, &m->p, &e) || key_makings(m->s, m->p, m->c, NULL, &m->makings, &e) ||
-	    key_cells(m->s, m->p, m->c, m->makings, &e))
+	if (scenario_load(write_file("scenario.lua", body), &m->s, &e) ||
+		cluster_load(write_file("inventory.lua", hosts), &m->c, &e) ||
+		plan_new(m->s, m->c->n_servers, seed, NULL, &m->p, &e) ||
+		key_inputs(m->s, m->p, m->c, NULL, &m->inputs, &e) ||
+		key_cells(m->s, m->p, m->c, m->inputs, &e))
 		fail_msg("%s", e.text);
 }
 
 static void unmake(struct made *m)
 {
-	json_decref(m->makings);
+	json_decref(m->inputs);
 	plan_free(m->p);
 	cluster_free(m->c);
 	scenario_free(m->s);
 }
 
-#define BODY(phases, loss, detectors) \
+#define BODY(phases, loss, detectors)                                                                            \
 	"return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 2, training = { workloads = { 'ddw' } }, " \
-	"phases = { fault = '" phases "' }, " \
-	"faults = { 'none', './own.lua', { 'receive-pktloss', loss = '" loss "' } }, detectors = { '" detectors "' } }\n"
+	"phases = { fault = '" phases "' }, "                                                                    \
+	"faults = { 'none', './own.lua', { 'receive-pktloss', loss = '" loss                                     \
+	"' } }, detectors = { '" detectors "' } }\n"
 
 /* How many cells have another key. */
 static size_t changed(const struct made *a, const struct made *b)
@@ -98,14 +103,14 @@ static size_t changed(const struct made *a, const struct made *b)
 	return n;
 }
 
-static void expect_change(const struct made *was, const char *body, const char *hosts, uint64_t seed, size_t cells,
-			  const char *said)
+static void expect_change(const struct made *was, const char *body, const char *hosts,
+	uint64_t seed, size_t cells, const char *said)
 {
 	struct made is;
 	char *text;
 
 	make(&is, body, hosts, seed);
-	text = key_difference(was->makings, is.makings);
+	text = key_difference(was->inputs, is.inputs);
 	if (said && (!text || !strstr(text, said)))
 		fail_msg("'%s' is not said in '%s'", said, text ? text : "nothing");
 	if (!said && text)
@@ -129,9 +134,11 @@ static void a_key_depends_on_what_decides_its_cell_and_on_nothing_else(void **st
 			assert_string_not_equal(was.p->cells[i].key, was.p->cells[k].key);
 	expect_change(&was, body, inventory, 7, 0, NULL);
 	expect_change(&was, BODY("25s", "5%", "peer-threshold"), inventory, 7, 0, NULL);
-	expect_change(&was, BODY("26s", "5%", "always-healthy"), inventory, 7, was.p->n, "phases.fault is 26.0, was 25.0");
+	expect_change(&was, BODY("26s", "5%", "always-healthy"), inventory, 7, was.p->n,
+		"phases.fault is 26.0, was 25.0");
 	/* Two workloads, two repeats. */
-	expect_change(&was, BODY("25s", "4%", "always-healthy"), inventory, 7, 4, "fault receive-pktloss(loss=4%) is new");
+	expect_change(&was, BODY("25s", "4%", "always-healthy"), inventory, 7, 4,
+		"fault receive-pktloss(loss=4%) is new");
 	expect_change(&was, body, inventory, 8, was.p->n, "seed is 8, was 7");
 
 	/* Another way to the same host; another host. */
@@ -142,8 +149,9 @@ static void a_key_depends_on_what_decides_its_cell_and_on_nothing_else(void **st
 	expect_change(&was, body, other, 7, was.p->n, "host c1 is ");
 	free(other);
 
-	write_file("own.lua", "-- the same, said otherwise\nreturn { summary = 'x', resource = 'disk', inject = function() end, "
-			      "verify = function() return 1 end }\n");
+	write_file("own.lua",
+		"-- the same, said otherwise\nreturn { summary = 'x', resource = 'disk', inject = function() end, "
+		"verify = function() return 1 end }\n");
 	expect_change(&was, body, inventory, 7, 4, "fault own: file has changed");
 	unmake(&was);
 }
@@ -155,12 +163,13 @@ static void training_and_scored_cells_are_run_in_blocks_each_in_its_own_order(vo
 
 	(void)state;
 	make(&m,
-	     "return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 20, training = { workloads = { 'ddw', 'ddr' }, repeats "
-	     "= 20 }, faults = { 'none', 'disk-hog' }, detectors = { 'always-healthy' } }\n",
-	     inventory, 3);
+		"return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 20, training = { workloads = { 'ddw', 'ddr' }, repeats "
+		"= 20 }, faults = { 'none', 'disk-hog' }, detectors = { 'always-healthy' } }\n",
+		inventory, 3);
 	assert_int_equal(m.p->n, 20 * 2 + 20 * 4);
 	for (size_t block = 0; block < 20; block++) {
-		const struct cell *t = &m.p->cells[2 * block], *s = &m.p->cells[40 + 4 * block], *last = s - 4;
+		const struct cell *t = &m.p->cells[2 * block], *s = &m.p->cells[40 + 4 * block],
+				  *last = s - 4;
 		unsigned seen = 0;
 
 		assert_true(t[0].training && t[1].training && t[0].workload != t[1].workload);
@@ -171,7 +180,8 @@ static void training_and_scored_cells_are_run_in_blocks_each_in_its_own_order(vo
 		for (size_t i = 0; block && i < 4; i++)
 			same += s[i].workload == last[i].workload && s[i].fault == last[i].fault;
 	}
-	/* 76 places, a quarter of them the same by chance (standard deviation below 5); all, if blocks were not shuffled. */
+	/* 76 places, a quarter of them the same by chance (standard deviation below 5); all, if
+	 *    blocks were not shuffled. */
 	assert_true(same < 50);
 	unmake(&m);
 }
@@ -227,11 +237,13 @@ static void begin(struct torn *t, const char *name, const char *body)
 	t->names = json_pack("[s, s, s, s]", servers[0], servers[1], servers[2], servers[3]);
 	t->detectors = json_pack("[{s:s, s:{}}]", "name", "peer-threshold", "params");
 	if (scenario_load(write_file("scenario.lua", body), &t->x.scenario, &e) ||
-	    plan_new(t->x.scenario, SERVERS, 1, NULL, &t->x.plan, &e) || store_create(t->folder, &t->x.store, &e) ||
-	    store_create(beside, &t->x.beside, &e) || store_put_plan(t->x.store, t->x.scenario, t->x.plan, servers, &e) ||
-	    store_put_plan(t->x.beside, t->x.scenario, t->x.plan, servers, &e) ||
-	    judge_new(t->detectors, t->names, t->x.store, &t->x.judge, &e) ||
-	    progress_new(t->folder, t->x.plan->n, 1, true, &t->x.progress, &e))
+		plan_new(t->x.scenario, SERVERS, 1, NULL, &t->x.plan, &e) ||
+		store_create(t->folder, &t->x.store, &e) ||
+		store_create(beside, &t->x.beside, &e) ||
+		store_put_plan(t->x.store, t->x.scenario, t->x.plan, servers, &e) ||
+		store_put_plan(t->x.beside, t->x.scenario, t->x.plan, servers, &e) ||
+		judge_new(t->detectors, t->names, t->x.store, &t->x.judge, &e) ||
+		progress_new(t->folder, t->x.plan->n, 1, true, &t->x.progress, &e))
 		fail_msg("%s", e.text);
 }
 
@@ -255,17 +267,30 @@ static size_t fill(struct sample *samples, size_t cell)
 	for (int metric = 0; metric < 4; metric++)
 		for (uint32_t server = 0; server < SERVERS; server++)
 			for (int32_t second = 0; second < SECONDS; second++)
-				samples[n++] = (struct sample){.metric = (enum metric)metric, .server = server, .second = second,
-							       .count = 50, .max_s = 0.01, .bytes = 1 << 20,
-							       .sum_s = 0.1 + 0.001 * (double)((cell * 7 + (size_t)second * 3 + server) % 11) +
-									(server == 0 && cell % 2 && second > 10 ? 0.5 : 0)};
+				samples[n++] = (struct sample){.metric = (enum metric)metric,
+					.server = server,
+					.second = second,
+					.count = 50,
+					.max_s = 0.01,
+					.bytes = 1 << 20,
+					.sum_s = 0.1 +
+						0.001 *
+							(double)((cell * 7 + (size_t)second * 3 +
+									 server) %
+								11) +
+						(server == 0 && cell % 2 && second > 10 ? 0.5 : 0)};
 	return n;
 }
 
-static int64_t attempt(struct torn *t, struct store *s, const struct cell *c, long number, enum outcome outcome)
+static int64_t attempt(
+	struct torn *t, struct store *s, const struct cell *c, long number, enum outcome outcome)
 {
 	static struct sample samples[4 * SERVERS * SECONDS];
-	struct attempt_row row = {.cell = c->number, .number = number, .outcome = outcome, .seconds = SECONDS, .key = c->key};
+	struct attempt_row row = {.cell = c->number,
+		.number = number,
+		.outcome = outcome,
+		.seconds = SECONDS,
+		.key = c->key};
 	char path[192], file[64];
 	struct err e = {""};
 	int rc = store_begin(s, &e);
@@ -314,7 +339,7 @@ static const char small[] =
 static void what_a_torn_run_left_is_mended(void **state)
 {
 	struct torn t;
-	struct takeup found;
+	struct resume found;
 	json_t *tally = NULL, *rows = NULL;
 	struct cell *c;
 	struct err e = {""};
@@ -335,7 +360,7 @@ static void what_a_torn_run_left_is_mended(void **state)
 	snprintf(path, sizeof(path), "%s/cells/0004.1/s1.fs.trace", t.folder);
 	unlink(path);
 
-	if (takeup_run(&t.x, &found, &e))
+	if (resume_scan(&t.x, &found, &e))
 		fail_msg("%s", e.text);
 	assert_int_equal(found.done, 2); /* cells 1 and 5 */
 	assert_int_equal(found.damaged, 2);
@@ -350,9 +375,13 @@ static void what_a_torn_run_left_is_mended(void **state)
 	/* Kept, counted, said why; and made good, once. */
 	assert_int_equal(store_tally(t.x.store, &tally, &e), 0);
 	assert_int_equal(json_integer_value(json_object_get(tally, "confirmed")), 2);
-	assert_int_equal(json_integer_value(json_object_get(json_object_get(tally, "attempts"), "invalid")), 3);
-	assert_non_null(strstr(json_string_value(json_object_get(json_array_get(json_object_get(tally, "failed"), 1), "reason")),
-			       "cells/0003.1/s1.fs.trace"));
+	assert_int_equal(
+		json_integer_value(json_object_get(json_object_get(tally, "attempts"), "invalid")),
+		3);
+	assert_non_null(
+		strstr(json_string_value(json_object_get(
+			       json_array_get(json_object_get(tally, "failed"), 1), "reason")),
+			"cells/0003.1/s1.fs.trace"));
 	json_decref(tally);
 	for (size_t i = 1; i < 4; i++) {
 		attempt(&t, t.x.beside, &c[i], c[i].attempts + 1, OUTCOME_CONFIRMED);
@@ -360,7 +389,7 @@ static void what_a_torn_run_left_is_mended(void **state)
 	}
 	attempt(&t, t.x.beside, &c[5], 1, OUTCOME_CONFIRMED);
 	attempt(&t, t.x.store, &c[5], 1, OUTCOME_CONFIRMED);
-	assert_int_equal(takeup_run(&t.x, &found, &e), 0);
+	assert_int_equal(resume_scan(&t.x, &found, &e), 0);
 	assert_int_equal(found.done, 6);
 	assert_int_equal(found.damaged + found.halves, 0);
 	assert_int_equal(store_unjudged(t.x.store, &rows, &e), 0);
@@ -368,10 +397,10 @@ static void what_a_torn_run_left_is_mended(void **state)
 	json_decref(rows);
 
 	damage(&t, "cells/0001.1/s1.fs.trace");
-	assert_int_equal(takeup_run(&t.x, &found, &e), 0);
+	assert_int_equal(resume_scan(&t.x, &found, &e), 0);
 	assert_true(found.training_lost);
 	strcpy(c[4].key, "another");
-	assert_int_equal(takeup_check_keys(&t.x, &e), -EINVAL);
+	assert_int_equal(resume_check_keys(&t.x, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "cell 5 "));
 	end(&t);
 }
@@ -405,7 +434,8 @@ static size_t resident_pages(void)
 	size_t pages = 0;
 	char *text;
 
-	/* What is free goes back first: a table of 500 cells leaves larger holes than one of 200. */
+	/* What is free goes back first: a table of 500 cells leaves larger holes than one of
+	 * 200. */
 	malloc_trim(0);
 	assert_int_equal(file_read("/proc/self/statm", &text, NULL, NULL), 0);
 	assert_int_equal(sscanf(text, "%*u %zu", &pages), 1);
@@ -422,7 +452,8 @@ static void score(struct torn *t)
 	char *text = NULL;
 	FILE *f = open_memstream(&text, &size);
 
-	if (scoring_new(t->x.store, NULL, (struct cell_range){0}, &c, &e) || table_render(scoring_table(c), TABLE_TEXT, scoring_notes(c), f))
+	if (scoring_new(t->x.store, NULL, (struct cell_range){0}, &c, &e) ||
+		table_render(scoring_table(c), TABLE_TEXT, scoring_notes(c), f))
 		fail_msg("%s", e.text);
 	fclose(f);
 	assert_non_null(strstr(text, "peer-threshold"));
@@ -446,7 +477,8 @@ static void run_simulated(struct torn *t, size_t from, size_t to)
 		progress_cell_done(t->x.progress, true, 1);
 		if (!c->training && judge_attempt(t->x.judge, id, text, sizeof(text), &e))
 			fail_msg("%s", e.text);
-		progress_say(t->x.progress, "cell %zu: confirmed%s", c->number, c->training ? "" : text);
+		progress_say(
+			t->x.progress, "cell %zu: confirmed%s", c->number, c->training ? "" : text);
 		progress_node(t->x.progress, "s1", "serving, cell %zu", c->number);
 		if (i && i % 50 == 0)
 			score(t);
@@ -460,8 +492,8 @@ static void memory_and_handles_are_flat_over_500_cells(void **state)
 
 	(void)state;
 	begin(&t, "long",
-	      "return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 125, training = { workloads = { 'ddw' } }, "
-	      "faults = { 'none', 'disk-hog' }, detectors = { 'peer-threshold' } }\n");
+		"return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 125, training = { workloads = { 'ddw' } }, "
+		"faults = { 'none', 'disk-hog' }, detectors = { 'peer-threshold' } }\n");
 	assert_int_equal(t.x.plan->n, 501);
 	/* By then the database's cache is full. */
 	run_simulated(&t, 0, 201);
@@ -471,8 +503,8 @@ static void memory_and_handles_are_flat_over_500_cells(void **state)
 	run_simulated(&t, 201, 501);
 	grown = mallinfo2().uordblks > bytes ? mallinfo2().uordblks - bytes : 0;
 	resident = resident_pages();
-	printf("# %zu bytes in use after 201 cells, %zu more after 501; %zu pages resident, then %zu; %zu handles, then %zu\n", bytes,
-	       grown, pages, resident, handles, open_handles());
+	printf("# %zu bytes in use after 201 cells, %zu more after 501; %zu pages resident, then %zu; %zu handles, then %zu\n",
+		bytes, grown, pages, resident, handles, open_handles());
 	assert_int_equal(open_handles(), handles);
 #ifndef __SANITIZE_ADDRESS__ /* which keeps what is freed */
 	assert_true((double)resident < 1.1 * (double)pages);

@@ -55,8 +55,8 @@ static size_t there_and_back(const struct sample *samples, size_t n)
 	size_t size, got;
 	struct err e;
 
-	assert_int_equal(squeeze_write(samples, n, &data, &size, &e), 0);
-	if (squeeze_read(data, size, &back, &got, &e))
+	assert_int_equal(series_encode(samples, n, &data, &size, &e), 0);
+	if (series_decode(data, size, &back, &got, &e))
 		fail_msg("%s", e.text);
 	assert_int_equal(got, n);
 	expect_same(samples, back, n);
@@ -67,8 +67,9 @@ static size_t there_and_back(const struct sample *samples, size_t n)
 
 static double drawn(int way)
 {
-	static const double odd[] = {0.0, -0.0, 1e300, -1e-300, INFINITY, -INFINITY, 9007199254740992.0, 9007199254740993.0,
-				     1e22, 0.1, 1.0 / 3, -5, 4503599627370497.5, 123456789.123456789};
+	static const double odd[] = {0.0, -0.0, 1e300, -1e-300, INFINITY, -INFINITY,
+		9007199254740992.0, 9007199254740993.0, 1e22, 0.1, 1.0 / 3, -5, 4503599627370497.5,
+		123456789.123456789};
 
 	switch (way) {
 	case 0: return (double)dice(1000);
@@ -87,11 +88,14 @@ static void every_kind_of_column_survives(void **state)
 	for (int round = 0; round < 20000; round++) {
 		struct sample s[40];
 		size_t n = 1 + dice(40);
-		int second = (int)dice(5), sum = (int)dice(8), max = (int)dice(8), gaps = (int)dice(2), same = (int)dice(2);
+		int second = (int)dice(5), sum = (int)dice(8), max = (int)dice(8),
+		    gaps = (int)dice(2), same = (int)dice(2);
 
 		for (size_t i = 0; i < n; i++) {
-			s[i] = (struct sample){.second = second, .count = dice(2) ? 1 : dice(UINT64_MAX), .sum_s = drawn(sum),
-					       .bytes = same ? 0 : dice(UINT64_MAX)};
+			s[i] = (struct sample){.second = second,
+				.count = dice(2) ? 1 : dice(UINT64_MAX),
+				.sum_s = drawn(sum),
+				.bytes = same ? 0 : dice(UINT64_MAX)};
 			s[i].max_s = dice(4) ? s[i].sum_s : drawn(max);
 			second += 1 + (gaps ? (int)dice(4) : 0);
 		}
@@ -122,16 +126,20 @@ static void damaged_bytes_are_refused_or_read_as_samples(void **state)
 
 	(void)state;
 	for (int i = 0; i < 30; i++)
-		s[i] = (struct sample){.second = i, .count = dice(9), .sum_s = fraction(), .max_s = (double)dice(99), .bytes = dice(1 << 20)};
-	assert_int_equal(squeeze_write(s, 30, &data, &size, &e), 0);
+		s[i] = (struct sample){.second = i,
+			.count = dice(9),
+			.sum_s = fraction(),
+			.max_s = (double)dice(99),
+			.bytes = dice(1 << 20)};
+	assert_int_equal(series_encode(s, 30, &data, &size, &e), 0);
 	assert_in_range(size, 1, sizeof(copy));
 	for (size_t cut = 0; cut < size; cut++)
-		assert_int_equal(squeeze_read(data, cut, &back, &n, &e), -EBADMSG);
+		assert_int_equal(series_decode(data, cut, &back, &n, &e), -EBADMSG);
 	for (int round = 0; round < 20000; round++) {
 		memcpy(copy, data, size);
 		for (int k = 0; k < 3; k++)
 			copy[dice(size)] = (unsigned char)dice(256);
-		if (squeeze_read(copy, size, &back, &n, &e)) {
+		if (series_decode(copy, size, &back, &n, &e)) {
 			refused++;
 			continue;
 		}
@@ -168,13 +176,16 @@ struct expected {
 	size_t n, seen;
 };
 
-static int compare(void *ctx, const char *metric, const char *server, const struct sample *samples, size_t n, struct err *e)
+static int compare(void *ctx, const char *metric, const char *server, const struct sample *samples,
+	size_t n, struct err *e)
 {
 	struct expected *x = ctx;
 	size_t i = 0;
 
 	(void)e;
-	while (i < x->n && (strcmp(metric, metric_name(x->samples[i].metric)) || strcmp(server, servers[x->samples[i].server])))
+	while (i < x->n &&
+		(strcmp(metric, metric_name(x->samples[i].metric)) ||
+			strcmp(server, servers[x->samples[i].server])))
 		i++;
 	assert_in_range(i + n, n, x->n);
 	assert_int_equal(samples->metric, 0);
@@ -201,7 +212,8 @@ static void put(struct store *s, int64_t attempt, const struct sample *samples, 
 		fail_msg("%s", e.text);
 }
 
-/* All metrics of six servers for 25 s, as a lab's cell has them: some silent, some noisy, times with tails. */
+/* All metrics of six servers for 25 s, as a lab's cell has them: some silent, some noisy, times
+ * with tails. */
 static size_t a_cell(struct sample *out)
 {
 	size_t n = 0;
@@ -212,7 +224,10 @@ static size_t a_cell(struct sample *out)
 			double level = (double)dice(1000000);
 
 			for (int32_t second = 0; second < 25; second++) {
-				struct sample s = {.metric = (enum metric)m, .server = server, .second = second, .count = 3};
+				struct sample s = {.metric = (enum metric)m,
+					.server = server,
+					.second = second,
+					.count = 3};
 
 				if (kind == 0 && m < METRIC_SERVICE_TIMES) {
 					s.count = 20 + dice(200);
@@ -304,17 +319,20 @@ static struct store *old_store(const char *name, const char *version, char folde
 
 	assert_int_equal(store_set(s, "store_version", version, &e), 0);
 	store_close(s);
-	sql(folder, "DROP TABLE series;"
-		    "CREATE TABLE sample (attempt INTEGER REFERENCES attempt, metric TEXT, server TEXT, second INTEGER,"
-		    " count INTEGER, sum_s REAL, max_s REAL, bytes INTEGER, PRIMARY KEY (attempt, metric, server, second)) WITHOUT ROWID;"
-		    "INSERT INTO sample VALUES (1, 'dread', 's2', 4, 3, 0.1, 0.07, 99), (1, 'dread', 's2', 9, 1, 0.5, 0.5, 7),"
-		    " (1, 'dread', 's1', 0, 1, 0.25, 0.25, 0), (1, 'ncread', 's1', 0, 2, 3, 2, 1)");
+	sql(folder,
+		"DROP TABLE series;"
+		"CREATE TABLE sample (attempt INTEGER REFERENCES attempt, metric TEXT, server TEXT, second INTEGER,"
+		" count INTEGER, sum_s REAL, max_s REAL, bytes INTEGER, PRIMARY KEY (attempt, metric, server, second)) WITHOUT ROWID;"
+		"INSERT INTO sample VALUES (1, 'dread', 's2', 4, 3, 0.1, 0.07, 99), (1, 'dread', 's2', 9, 1, 0.5, 0.5, 7),"
+		" (1, 'dread', 's1', 0, 1, 0.25, 0.25, 0), (1, 'ncread', 's1', 0, 2, 3, 2, 1)");
 	assert_int_equal(store_open(folder, &s, &e), 0);
 	return s;
 }
 
 static const struct sample old[] = {
-	{METRIC_DREAD, 0, 0, 1, 0.25, 0.25, 0}, {METRIC_DREAD, 1, 4, 3, 0.1, 0.07, 99}, {METRIC_DREAD, 1, 9, 1, 0.5, 0.5, 7},
+	{METRIC_DREAD, 0, 0, 1, 0.25, 0.25, 0},
+	{METRIC_DREAD, 1, 4, 3, 0.1, 0.07, 99},
+	{METRIC_DREAD, 1, 9, 1, 0.5, 0.5, 7},
 	{METRIC_NCREAD, 0, 0, 2, 3, 2, 1},
 };
 

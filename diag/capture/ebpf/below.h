@@ -80,9 +80,10 @@ static __noinline bool is_below(struct file *file)
 }
 
 /*
- * Does a path argument name such a file? An absolute one is taken as it is written; a relative one is below if the
- * folder is that it is relative to. So a link from outside, or a relative path from above the filter's, is not seen
- * here: what is opened by it is, by the file that it turns out to be.
+ * Does a path argument name such a file? An absolute one is taken as it is written; a relative one
+ * is below if the folder is that it is relative to. So a link from outside, or a relative path from
+ * above the filter's, is not seen here: what is opened by it is, by the file that it turns out to
+ * be.
  */
 static __noinline bool names_below(struct task_struct *task, struct thread *t, s32 path, s32 dir)
 {
@@ -104,8 +105,8 @@ static __noinline bool names_below(struct task_struct *task, struct thread *t, s
 			u32 size = prefixes[i].size;
 
 			if (i < n_prefixes && size < PREFIX_MAX &&
-			    bpf_strncmp(text, size, (const char *)prefix_text[i]) == 0 &&
-			    (!text[size] || text[size] == '/'))
+				bpf_strncmp(text, size, (const char *)prefix_text[i]) == 0 &&
+				(!text[size] || text[size] == '/'))
 				return true;
 		}
 		return false;
@@ -122,14 +123,15 @@ static __noinline bool names_below(struct task_struct *task, struct thread *t, s
 }
 
 /* Is a call selected by the filter of paths? */
-static __always_inline bool call_is_below(struct task_struct *task, struct thread *t,
-					  const volatile struct call_rule *rule)
+static __always_inline bool call_is_below(
+	struct task_struct *task, struct thread *t, const volatile struct call_rule *rule)
 {
 	struct file *file;
 
 	if (rule->path >= 0) {
 		t->maybe = rule->action == ACT_RESULT;
-		return names_below(task, t, rule->path, rule->dir) || names_below(task, t, rule->path2, rule->dir2);
+		return names_below(task, t, rule->path, rule->dir) ||
+			names_below(task, t, rule->path2, rule->dir2);
 	}
 	if (rule->fd < 0)
 		return false;

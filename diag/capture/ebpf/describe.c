@@ -39,7 +39,8 @@ static void join(const char *parts, uint32_t size, char *out, size_t room)
 	out[at] = '\0';
 }
 
-static void address(uint16_t family, const uint8_t bytes[16], uint16_t port, struct sockaddr_storage *out)
+static void address(
+	uint16_t family, const uint8_t bytes[16], uint16_t port, struct sockaddr_storage *out)
 {
 	struct sockaddr_in *in = (struct sockaddr_in *)out;
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
@@ -66,7 +67,8 @@ static bool describe_socket(const struct ev_fd *ev, struct record_fd *f, char *p
 		if (ev->remote_port)
 			address(ev->family, ev->remote, ev->remote_port, &f->remote);
 	} else if (ev->family == AF_UNIX) {
-		if (n + m > ev->size || n > sizeof(struct sockaddr_un) || m > sizeof(struct sockaddr_un))
+		if (n + m > ev->size || n > sizeof(struct sockaddr_un) ||
+			m > sizeof(struct sockaddr_un))
 			return false;
 		memcpy(&f->local, ev->text, n);
 		memcpy(&f->remote, ev->text + n, m);
@@ -80,17 +82,12 @@ static bool describe_socket(const struct ev_fd *ev, struct record_fd *f, char *p
 static enum fd_kind kind_of(uint16_t mode)
 {
 	switch (mode & S_IFMT) {
-	case S_IFREG:
-		return FD_FILE;
-	case S_IFDIR:
-		return FD_DIR;
-	case S_IFIFO:
-		return FD_PIPE;
+	case S_IFREG: return FD_FILE;
+	case S_IFDIR: return FD_DIR;
+	case S_IFIFO: return FD_PIPE;
 	case S_IFBLK:
-	case S_IFCHR:
-		return FD_DEVICE;
-	default:
-		return FD_OTHER;
+	case S_IFCHR: return FD_DEVICE;
+	default: return FD_OTHER;
 	}
 }
 
@@ -115,7 +112,8 @@ bool describe_fd(const struct ev_fd *ev, uint32_t size, struct record_fd *f, cha
 	}
 	if (ev->magic == MAGIC_ANON || ev->magic == MAGIC_PIDFS) {
 		f->kind = FD_OTHER;
-		snprintf(path, PARTS_MAX, "anon_inode:%s", ev->magic == MAGIC_PIDFS ? "[pidfd]" : name);
+		snprintf(path, PARTS_MAX, "anon_inode:%s",
+			ev->magic == MAGIC_PIDFS ? "[pidfd]" : name);
 		return true;
 	}
 	f->kind = kind_of(ev->mode);

@@ -1,10 +1,11 @@
 /*
  * The in-kernel tracer.
  *
- * Programs on the tracepoints sys_enter and sys_exit see every system call of the machine; a thread under trace is
- * known by its task storage, so that for all others a program is over after one load. They were chosen because
- * kernels without kprobes and with fentry refused have them, and because they need no list of functions. What
- * switching these two tracepoints on costs every call on the machine, traced or not, is measured by ci/bench/ebpf.sh.
+ * Programs on the tracepoints sys_enter and sys_exit see every system call of the machine; a thread
+ * under trace is known by its task storage, so that for all others a program is over after one
+ * load. They were chosen because kernels without kprobes and with fentry refused have them, and
+ * because they need no list of functions. What switching these two tracepoints on costs every call
+ * on the machine, traced or not, is measured by ci/bench/ebpf.sh.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,11 +33,11 @@
 
 enum {
 	DEFAULT_MEMORY = 64 << 20,
-	OTHER_MAPS = 4 << 20,      /* what all maps but the rings may take */
-	LEAST_RING = 1 << 14,      /* holds the longest event thrice */
+	OTHER_MAPS = 4 << 20, /* what all maps but the rings may take */
+	LEAST_RING = 1 << 14, /* holds the longest event thrice */
 	MOST_RING = 1 << 30,
 	MOST_SUMS = 1 << 14,
-	SOCKETS = 1 << 13,         /* that may be in the midst of a message */
+	SOCKETS = 1 << 13, /* that may be in the midst of a message */
 };
 
 /* An event may be late in its ring by what its program takes after having read the clock. */
@@ -50,13 +51,13 @@ struct ebpf {
 	uint32_t ring_bytes;
 	int cpus;
 	struct events *events;
-	struct sums *sums;         /* NULL in events mode */
-	int64_t clock_ns;          /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
+	struct sums *sums; /* NULL in events mode */
+	int64_t clock_ns;  /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
 	struct log_writer *log;
 	struct call_rule rules[RULES];
 	pid_t child;
 	int child_status;
-	int failed;                /* the log could not be written: 'err' */
+	int failed; /* the log could not be written: 'err' */
 	struct err err;
 };
 
@@ -76,7 +77,8 @@ static int keep_words(enum libbpf_print_level print_level, const char *format, v
 static uint32_t sum_entries(const struct trace_request *r, int cpus)
 {
 	uint64_t memory = r->memory_bytes ? r->memory_bytes : DEFAULT_MEMORY;
-	uint64_t n = memory / 4 / (sizeof(struct sum_key) + 64 + sizeof(struct sum) * (uint64_t)cpus);
+	uint64_t n = memory / 4 /
+		(sizeof(struct sum_key) + 64 + sizeof(struct sum) * (uint64_t)cpus);
 
 	return n < 64 ? 64 : n > MOST_SUMS ? MOST_SUMS : (uint32_t)n;
 }
@@ -130,7 +132,8 @@ static int set_prefixes(struct ebpf *x, struct err *e)
 		while (p->size && f->paths[i][p->size - 1] == '/')
 			p->size--;
 		if (p->size >= PREFIX_MAX)
-			return err_set(e, -EINVAL, "a path to filter by is shorter than %d bytes", PREFIX_MAX);
+			return err_set(e, -EINVAL, "a path to filter by is shorter than %d bytes",
+				PREFIX_MAX);
 		memcpy((char *)x->skel->rodata->prefix_text[i], f->paths[i], p->size);
 	}
 	x->skel->rodata->n_prefixes = (uint32_t)f->n_paths;
@@ -170,8 +173,9 @@ static int load(struct ebpf *x, struct err *e)
 	}
 	rc = ebpf_bpf__load(skel);
 	if (rc < 0)
-		return err_set(e, -EOPNOTSUPP, "the kernel, or who you are, does not allow eBPF (%s%s%s)",
-			       strerror(-rc), *last_words ? "; " : "", last_words);
+		return err_set(e, -EOPNOTSUPP,
+			"the kernel, or who you are, does not allow eBPF (%s%s%s)", strerror(-rc),
+			*last_words ? "; " : "", last_words);
 	x->each_task = bpf_program__attach_iter(skel->progs.each_task, NULL);
 	if (!x->each_task)
 		return err_errno(e, -EOPNOTSUPP, "the kernel has no eBPF iterator over tasks");
@@ -179,17 +183,20 @@ static int load(struct ebpf *x, struct err *e)
 	if (rc == 0)
 		rc = walk_tasks(x, ITER_LEARN, e);
 	if (rc == 0 && ebpf_bpf__attach(skel) < 0)
-		rc = err_set(e, -errno, "cannot attach to the kernel's tracepoints (%s)", last_words);
+		rc = err_set(
+			e, -errno, "cannot attach to the kernel's tracepoints (%s)", last_words);
 	return rc < 0 ? -EOPNOTSUPP : 0;
 }
 
-static int add_numbers(struct bpf_map *map, const pid_t *numbers, size_t n, uint32_t value, struct err *e)
+static int add_numbers(
+	struct bpf_map *map, const pid_t *numbers, size_t n, uint32_t value, struct err *e)
 {
 	for (size_t i = 0; i < n; i++) {
 		uint32_t key = (uint32_t)numbers[i];
 
 		if (bpf_map_update_elem(bpf_map__fd(map), &key, &value, 0) < 0)
-			return err_errno(e, -errno, "cannot tell the kernel about process %d", numbers[i]);
+			return err_errno(
+				e, -errno, "cannot tell the kernel about process %d", numbers[i]);
 	}
 	return 0;
 }
@@ -255,7 +262,7 @@ static int64_t measure_bias_ns(struct ebpf *x)
 		_exit(0);
 	}
 	if (add_numbers(x->skel->maps.targets, &pid, 1, TARGET_BIAS, NULL) == 0 &&
-	    walk_tasks(x, ITER_ATTACH, NULL) == 0 && write(go, "", 1) < 0)
+		walk_tasks(x, ITER_ATTACH, NULL) == 0 && write(go, "", 1) < 0)
 		kill(pid, SIGKILL);
 	close(go);
 	waitpid(pid, NULL, 0);
@@ -272,7 +279,7 @@ static void write_record(void *ctx, struct record *rec)
 	struct ebpf *x = ctx;
 
 	bool process_end = rec->type == RECORD_PROCESS && rec->process.what == PROCESS_EXIT &&
-			   rec->process.pid == rec->process.tid;
+		rec->process.pid == rec->process.tid;
 
 	/* Before its record: with that its descriptors mean nothing any more. */
 	if (x->sums && process_end)
@@ -329,7 +336,8 @@ static int attach(struct ebpf *x, struct err *e)
 		if (!is_process(r->pids[i]))
 			return err_set(e, -ESRCH, "there is no process %d", r->pids[i]);
 	rc = add_numbers(x->skel->maps.targets, r->pids, r->n_pids, 0, e);
-	/* Until a pass finds nothing new: threads may have been started by one that was not attached yet. */
+	/* Until a pass finds nothing new: threads may have been started by one that was not
+	 * attached yet. */
 	do {
 		before = x->skel->bss->started;
 		if (rc == 0)
@@ -406,7 +414,8 @@ static void run(struct ebpf *x)
 	}
 }
 
-/* Takes the programs off; what threads are inside of is recorded as such. Returns what was lost in all. */
+/* Takes the programs off; what threads are inside of is recorded as such. Returns what was lost in
+ * all. */
 static uint64_t leave(struct ebpf *x)
 {
 	struct account accounts[x->cpus];
@@ -432,11 +441,12 @@ static uint64_t leave(struct ebpf *x)
 			lost += accounts[cpu].lost;
 			if (accounts[cpu].pending)
 				events_lost(x->events, (uint32_t)cpu, accounts[cpu].pending,
-					    (uint64_t)clock_ns(CLOCK_MONOTONIC));
+					(uint64_t)clock_ns(CLOCK_MONOTONIC));
 		}
 	if (x->skel->bss->missed && !x->failed)
-		x->failed = err_set(&x->err, -ENOMEM, "%llu threads could not be traced: the kernel had no memory for them",
-				    (unsigned long long)x->skel->bss->missed);
+		x->failed = err_set(&x->err, -ENOMEM,
+			"%llu threads could not be traced: the kernel had no memory for them",
+			(unsigned long long)x->skel->bss->missed);
 	return lost;
 }
 
@@ -485,8 +495,9 @@ int ebpf_trace(const struct trace_request *r, struct err *why)
 	rc = log_flush(x.log, &e); /* the head: a log from now on, whatever becomes of us */
 	x.events = events_new(x.rules, write_record, &x);
 	if (r->mode == TRACE_SUMS)
-		x.sums = sums_new(bpf_map__fd(x.skel->maps.second_sums), bpf_map__fd(x.skel->maps.messages),
-				  bpf_map__fd(x.skel->maps.pollers), x.cpus, write_record, &x);
+		x.sums = sums_new(bpf_map__fd(x.skel->maps.second_sums),
+			bpf_map__fd(x.skel->maps.messages), bpf_map__fd(x.skel->maps.pollers),
+			x.cpus, write_record, &x);
 	if (rc < 0 || !x.events || (r->mode == TRACE_SUMS && !x.sums)) {
 		code = trace_complain(TRACE_EXIT_NOT_WHOLE, rc < 0 ? e.text : "out of memory");
 		goto out;
@@ -496,7 +507,8 @@ int ebpf_trace(const struct trace_request *r, struct err *why)
 	rc = start(&x, &e);
 	if (rc < 0) {
 		unlink(r->out);
-		code = trace_complain(r->command ? TRACE_EXIT_NO_PROGRAM : TRACE_EXIT_USAGE, e.text);
+		code = trace_complain(
+			r->command ? TRACE_EXIT_NO_PROGRAM : TRACE_EXIT_USAGE, e.text);
 		goto out;
 	}
 	trace_ready(r);

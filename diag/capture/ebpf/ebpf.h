@@ -11,7 +11,8 @@ extern const char ebpf_arch[];
 void rules_fill(const struct trace_request *r, struct call_rule rules[RULES]);
 
 /*
- * Events to records. They may be cut short or make no sense: what does not hold together is dropped.
+ * Events to records. They may be cut short or make no sense: what does not hold together is
+ * dropped.
  */
 struct events;
 
@@ -34,14 +35,16 @@ void events_lost(struct events *x, uint32_t cpu, uint64_t count, uint64_t at_ns)
 /* Writes what was held back. */
 void events_end(struct events *x);
 
-/* What a descriptor is, from its event: kind, path (into 'path'), addresses; not the tag. False: makes no sense. */
+/* What a descriptor is, from its event: kind, path (into 'path'), addresses; not the tag. False:
+ * makes no sense. */
 bool describe_fd(const struct ev_fd *ev, uint32_t size, struct record_fd *f, char path[4096 + 256]);
 
 /* When this log first met the file: 'now_ns' if it is the first time. */
 struct first_seen;
 struct first_seen *first_seen_new(void); /* NULL: out of memory */
 void first_seen_free(struct first_seen *s);
-int64_t first_seen_ns(struct first_seen *s, uint32_t dev, uint64_t ino, uint32_t generation, int64_t now_ns);
+int64_t first_seen_ns(
+	struct first_seen *s, uint32_t dev, uint64_t ino, uint32_t generation, int64_t now_ns);
 
 /*
  * Sums to records.
@@ -49,10 +52,12 @@ int64_t first_seen_ns(struct first_seen *s, uint32_t dev, uint64_t ino, uint32_t
 struct sums;
 
 /* Takes the descriptors of the maps, which stay the caller's. NULL: out of memory. */
-struct sums *sums_new(int sums_fd, int messages_fd, int pollers_fd, int cpus, record_fn fn, void *ctx);
+struct sums *sums_new(
+	int sums_fd, int messages_fd, int pollers_fd, int cpus, record_fn fn, void *ctx);
 void sums_free(struct sums *s);
 
-/* Writes and forgets the seconds that are over at 'now_ns' (CLOCK_REALTIME; INT64_MAX: all). 0, or -ENOMEM. */
+/* Writes and forgets the seconds that are over at 'now_ns' (CLOCK_REALTIME; INT64_MAX: all). 0, or
+ * -ENOMEM. */
 int sums_read(struct sums *s, int64_t now_ns);
 
 /* The messages of a process that has ended (0: of all): counted if they are whole. */

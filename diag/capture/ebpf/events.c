@@ -12,15 +12,15 @@ enum { MAX_PID = 1 << 22 /* PID_MAX_LIMIT of 64-bit kernels */ };
 
 struct process {
 	unsigned threads;
-	bool fatal;              /* the signal that kills it has been recorded */
+	bool fatal; /* the signal that kills it has been recorded */
 	bool leader_gone, group_dead;
-	int status;              /* of the leader; of the group, if that is how it ends */
+	int status; /* of the leader; of the group, if that is how it ends */
 };
 
 struct thread {
 	uint32_t pid;
-	char *paths;             /* of the call that it is in; or NULL */
-	uint32_t path2;          /* where the second begins, 0: none */
+	char *paths;                 /* of the call that it is in; or NULL */
+	uint32_t path2;              /* where the second begins, 0: none */
 	struct record_signal signal; /* may be its end: written when that is known; signo 0: none */
 };
 
@@ -29,12 +29,12 @@ struct events {
 	record_fn fn;
 	void *ctx;
 	int64_t offset_ns;
-	uint64_t base_ns;        /* seq counts from here */
+	uint64_t base_ns; /* seq counts from here */
 	struct fdtable *fds;
 	struct first_seen *seen;
-	struct thread **thread;  /* by number */
+	struct thread **thread; /* by number */
 	struct process **process;
-	uint32_t top;            /* highest number so far */
+	uint32_t top; /* highest number so far */
 	char path[PARTS_MAX + 256];
 };
 
@@ -204,7 +204,7 @@ static void range_add(void *ctx, const struct fd_state *s)
 	struct range *r = ctx;
 
 	if (s->now.fd < 0 || (uint64_t)s->now.fd < r->first || (uint64_t)s->now.fd > r->last ||
-	    s->now.start_ns > r->before_ns)
+		s->now.start_ns > r->before_ns)
 		return;
 	if (r->n == r->room) {
 		size_t room = r->room ? r->room * 2 : 64;
@@ -218,8 +218,8 @@ static void range_add(void *ctx, const struct fd_state *s)
 	r->fd[r->n++] = s->now.fd;
 }
 
-/* A number that was closed may have been given to another file, and that been recorded, before the call that closed
- * it is over: what is newer than the call's start stays. */
+/* A number that was closed may have been given to another file, and that been recorded, before the
+ * call that closed it is over: what is newer than the call's start stays. */
 static int feed_closes(struct events *x, const struct ev_call *ev, uint8_t action)
 {
 	struct range r = {.before_ns = real_ns(x, ev->start_ns)};
@@ -290,13 +290,14 @@ static int feed_fd(struct events *x, const struct ev_fd *ev, uint32_t size)
 	if (rec.fd.kind == FD_FILE || rec.fd.kind == FD_DIR || rec.fd.kind == FD_DEVICE) {
 		rec.fd.tag.device = makedev(ev->dev >> 20, ev->dev & 0xfffff);
 		rec.fd.tag.inode = ev->ino;
-		rec.fd.tag.first_ns = first_seen_ns(x->seen, ev->dev, ev->ino, ev->generation, rec.fd.start_ns);
+		rec.fd.tag.first_ns = first_seen_ns(
+			x->seen, ev->dev, ev->ino, ev->generation, rec.fd.start_ns);
 	}
 	return emit(x, &rec);
 }
 
-static int process_record(struct events *x, const struct ev *ev, int what, uint32_t tid, uint32_t parent, int status,
-			  const char *name)
+static int process_record(struct events *x, const struct ev *ev, int what, uint32_t tid,
+	uint32_t parent, int status, const char *name)
 {
 	struct record rec = {.type = RECORD_PROCESS};
 
@@ -384,8 +385,8 @@ static int feed_process(struct events *x, const struct ev_process *ev, uint32_t 
 	memcpy(name, ev->name, sizeof(ev->name));
 	if (ev->h.type == EV_EXIT)
 		return feed_exit(x, ev);
-	if (ev->h.type == EV_EXEC && ev->former != ev->h.tid && ev->former < MAX_PID && x->thread[ev->former] &&
-	    x->thread[ev->former]->pid == ev->h.pid) {
+	if (ev->h.type == EV_EXEC && ev->former != ev->h.tid && ev->former < MAX_PID &&
+		x->thread[ev->former] && x->thread[ev->former]->pid == ev->h.pid) {
 		/* The thread has the leader's number now; the leader has ended before. */
 		rc = process_record(x, &ev->h, PROCESS_EXIT, ev->former, 0, 0, "");
 		if (x->thread[ev->h.tid]) {
@@ -403,8 +404,8 @@ static int feed_process(struct events *x, const struct ev_process *ev, uint32_t 
 	if (rc == 0)
 		rc = flush_signal(x, t, false);
 	if (rc == 0)
-		rc = process_record(x, &ev->h, ev->h.type == EV_EXEC ? PROCESS_EXEC : PROCESS_START, ev->h.tid,
-				    ev->h.pid == ev->h.tid ? ev->parent : 0, 0, name);
+		rc = process_record(x, &ev->h, ev->h.type == EV_EXEC ? PROCESS_EXEC : PROCESS_START,
+			ev->h.tid, ev->h.pid == ev->h.tid ? ev->parent : 0, 0, name);
 	return rc;
 }
 
@@ -433,23 +434,18 @@ int events_feed(struct events *x, const struct ev *ev, uint32_t size)
 	if (t && t->signal.signo && ev->type != EV_EXIT && ev->type != EV_FD)
 		flush_signal(x, t, false);
 	switch (ev->type) {
-	case EV_CALL:
-		return feed_call(x, (const struct ev_call *)ev, size);
-	case EV_PATHS:
-		return feed_paths(x, (const struct ev_paths *)ev, size);
-	case EV_FD:
-		return feed_fd(x, (const struct ev_fd *)ev, size);
+	case EV_CALL: return feed_call(x, (const struct ev_call *)ev, size);
+	case EV_PATHS: return feed_paths(x, (const struct ev_paths *)ev, size);
+	case EV_FD: return feed_fd(x, (const struct ev_fd *)ev, size);
 	case EV_START:
 	case EV_EXEC:
-	case EV_EXIT:
-		return feed_process(x, (const struct ev_process *)ev, size);
+	case EV_EXIT: return feed_process(x, (const struct ev_process *)ev, size);
 	case EV_SIGNAL:
 		if (size < sizeof(struct ev_signal))
 			return 0;
 		return feed_signal(x, ev, ((const struct ev_signal *)ev)->signo,
-				   ((const struct ev_signal *)ev)->deadly);
-	default:
-		return 0;
+			((const struct ev_signal *)ev)->deadly);
+	default: return 0;
 	}
 }
 

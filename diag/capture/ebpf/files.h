@@ -1,4 +1,5 @@
-/* What descriptors mean: read from the kernel's own tables, at the moment that a call has changed one. */
+/* What descriptors mean: read from the kernel's own tables, at the moment that a call has changed
+ * one. */
 #ifndef CULPRIT_DIAG_EBPF_FILES_H
 #define CULPRIT_DIAG_EBPF_FILES_H
 
@@ -29,7 +30,8 @@ static __always_inline struct mount *mount_of(struct vfsmount *mnt)
 	return (void *)mnt - bpf_core_field_offset(struct mount, mnt);
 }
 
-/* One step up from w->dentry: over a mount, or to the parent, of which the name is put into the event. */
+/* One step up from w->dentry: over a mount, or to the parent, of which the name is put into the
+ * event. */
 static long walk_step(u32 i, void *ctx)
 {
 	struct walk *w = ctx;
@@ -75,7 +77,8 @@ static long walk_step(u32 i, void *ctx)
 	return 0;
 }
 
-static __always_inline void put_path(struct task_struct *task, struct file *file, struct scratch *s, u32 slot)
+static __always_inline void put_path(
+	struct task_struct *task, struct file *file, struct scratch *s, u32 slot)
 {
 	struct walk w = {.slot = slot};
 	struct fs_struct *fs = BPF_CORE_READ(task, fs);
@@ -101,7 +104,7 @@ static __always_inline u32 put_unix(struct unix_address *a, struct scratch *s, u
 	if (!size || size > 110)
 		return 0;
 	bpf_probe_read_kernel(s->bytes + sizeof(struct ev_fd) + (at & 127), size & 127,
-			      (void *)a + bpf_core_field_offset(struct unix_address, name));
+		(void *)a + bpf_core_field_offset(struct unix_address, name));
 	return size;
 }
 
@@ -135,7 +138,8 @@ static __always_inline void put_socket(struct file *file, struct scratch *s)
 
 		f->unix_size[0] = put_unix(BPF_CORE_READ((struct unix_sock *)sk, addr), s, 0);
 		if (peer)
-			f->unix_size[1] = put_unix(BPF_CORE_READ((struct unix_sock *)peer, addr), s, f->unix_size[0]);
+			f->unix_size[1] = put_unix(
+				BPF_CORE_READ((struct unix_sock *)peer, addr), s, f->unix_size[0]);
 		f->size = (f->unix_size[0] + f->unix_size[1]) & 255;
 	}
 }
@@ -250,7 +254,8 @@ static long rights_fd(u32 i, void *ctx)
 	struct rights *r = ctx;
 	s32 fd;
 
-	if (bpf_probe_read_user(&fd, sizeof(fd), (void *)(r->at + sizeof(struct user_cmsghdr) + 4ull * i)) == 0)
+	if (bpf_probe_read_user(
+		    &fd, sizeof(fd), (void *)(r->at + sizeof(struct user_cmsghdr) + 4ull * i)) == 0)
 		put_fd(r->task, r->pid, fd, r->at_ns, 0);
 	return 0;
 }
@@ -261,7 +266,7 @@ static long rights_header(u32 i, void *ctx)
 	struct user_cmsghdr c;
 
 	if (r->at + sizeof(c) > r->end || bpf_probe_read_user(&c, sizeof(c), (void *)r->at) < 0 ||
-	    c.len < sizeof(c) || r->at + c.len > r->end)
+		c.len < sizeof(c) || r->at + c.len > r->end)
 		return 1;
 	if (c.level == 1 && c.type == 1) /* SOL_SOCKET, SCM_RIGHTS */
 		bpf_loop((u32)((c.len - sizeof(c)) / 4) & 255, rights_fd, r, 0);

@@ -1,5 +1,6 @@
-/* When a file was first met (004's file tag). Device and inode number are given again when a file is removed; the
- * generation, which file systems count or draw for every use of an inode, tells one use from the next. */
+/* When a file was first met (004's file tag). Device and inode number are given again when a file
+ * is removed; the generation, which file systems count or draw for every use of an inode, tells one
+ * use from the next. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,9 +28,11 @@ void first_seen_free(struct first_seen *s)
 	free(s);
 }
 
-int64_t first_seen_ns(struct first_seen *s, uint32_t dev, uint64_t ino, uint32_t generation, int64_t now_ns)
+int64_t first_seen_ns(
+	struct first_seen *s, uint32_t dev, uint64_t ino, uint32_t generation, int64_t now_ns)
 {
-	uint64_t hash = (ino ^ (uint64_t)dev << 40 ^ (uint64_t)generation << 20) * 0x9E3779B97F4A7C15ull;
+	uint64_t hash = (ino ^ (uint64_t)dev << 40 ^ (uint64_t)generation << 20) *
+		0x9E3779B97F4A7C15ull;
 	struct slot *slot;
 
 	for (size_t i = hash >> 47;; i = (i + 1) & (SLOTS - 1)) {

@@ -1,7 +1,7 @@
 /*
- * What the programs read of the kernel: names and types alone. Where each field lies is found out when
- * they are loaded (CO-RE), so that the build needs no kernel's BTF and the binary runs on other kernels.
- * Structures hold the few fields that are used.
+ * What the programs read of the kernel: names and types alone. Where each field lies is found out
+ * when they are loaded (CO-RE), so that the build needs no kernel's BTF and the binary runs on
+ * other kernels. Structures hold the few fields that are used.
  */
 #ifndef CULPRIT_DIAG_EBPF_KERNEL_H
 #define CULPRIT_DIAG_EBPF_KERNEL_H
@@ -184,17 +184,31 @@ struct pt_regs {
 #pragma clang attribute pop
 
 enum {
-	IFMT = 0170000, IFSOCK = 0140000, IFREG = 0100000, IFBLK = 0060000,
+	IFMT = 0170000,
+	IFSOCK = 0140000,
+	IFREG = 0100000,
+	IFBLK = 0060000,
 	FLAG_APPEND = 02000,
 	SIGNAL_GROUP_EXIT = 4,
-	THREAD_COMPAT = 2,     /* x86: TS_COMPAT */
+	THREAD_COMPAT = 2, /* x86: TS_COMPAT */
 	SOCKFS = 0x534F434B,
-	INET = 2, INET6 = 10, UNIX = 1,
+	INET = 2,
+	INET6 = 10,
+	UNIX = 1,
 	TCP_LISTENING = 10,
 	ANON_INODES = 0x09041934,
-	AGAIN = 11, INTERRUPTED = 4, PEEK = 2,
-	CLASS_READ = 1, CLASS_WRITE = 2, CLASS_COPY = 3, CLASS_POLL = 6,      /* enum call_class */
-	FD_NONE = 0, FD_DISK = 1, FD_SERVER = 2, FD_CLIENT = 3, FD_OTHERS = 4, /* enum fd_class */
+	AGAIN = 11,
+	INTERRUPTED = 4,
+	PEEK = 2,
+	CLASS_READ = 1,
+	CLASS_WRITE = 2,
+	CLASS_COPY = 3,
+	CLASS_POLL = 6, /* enum call_class */
+	FD_NONE = 0,
+	FD_DISK = 1,
+	FD_SERVER = 2,
+	FD_CLIENT = 3,
+	FD_OTHERS = 4, /* enum fd_class */
 };
 
 #endif

@@ -10,38 +10,40 @@ const volatile bool sums, has_cgroup, has_tids;
 const volatile struct prefix prefixes[PREFIXES];
 const volatile char prefix_text[PREFIXES][PREFIX_MAX];
 const volatile u32 n_prefixes;
-const volatile u64 call_room;  /* bytes of a ring that calls may fill; the rest is for all else, which is lost last */
-const volatile u64 wake_at;    /* bytes in a ring at which the agent is woken */
+const volatile u64
+	call_room; /* bytes of a ring that calls may fill; the rest is for all else, which is lost last */
+const volatile u64 wake_at; /* bytes in a ring at which the agent is woken */
 
-u32 level;                     /* of the agent's PID namespace */
+u32 level; /* of the agent's PID namespace */
 u32 iter_mode;
-bool recording;                /* descriptors are known: calls are recorded from here on */
-u64 live;                      /* threads under trace */
-u64 started;                   /* ever */
-u64 missed;                    /* threads that could not be traced: no memory */
-s64 clock_ns;                  /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
-u32 renames;                   /* what was decided about files before is to be decided again */
+bool recording; /* descriptors are known: calls are recorded from here on */
+u64 live;       /* threads under trace */
+u64 started;    /* ever */
+u64 missed;     /* threads that could not be traced: no memory */
+s64 clock_ns;   /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
+u32 renames;    /* what was decided about files before is to be decided again */
 u32 n_bias;
 u64 bias_ns[BIAS_CALLS];
-u8 listening[65536];           /* ports that processes under trace listen on: what has them is a server's socket */
+u8 listening
+	[65536]; /* ports that processes under trace listen on: what has them is a server's socket */
 
 /* A thread under trace. */
 struct thread {
 	u32 pid, tid;
-	u8 silent;             /* the command, before its exec */
-	u8 bias;               /* measures the tracer: its calls are no records */
-	u8 selected;           /* by the filter of threads */
-	u8 in_call;            /* what follows is about the call that it is in */
-	u8 record;             /* the call is selected; else it changes descriptors */
-	u8 paths_later;        /* the path was not in memory yet */
-	u8 maybe;              /* the call is selected if the file that it opens is */
-	u8 append;             /* writes go to the end of the file */
+	u8 silent;      /* the command, before its exec */
+	u8 bias;        /* measures the tracer: its calls are no records */
+	u8 selected;    /* by the filter of threads */
+	u8 in_call;     /* what follows is about the call that it is in */
+	u8 record;      /* the call is selected; else it changes descriptors */
+	u8 paths_later; /* the path was not in memory yet */
+	u8 maybe;       /* the call is selected if the file that it opens is */
+	u8 append;      /* writes go to the end of the file */
 	u32 nr;
 	u64 start_ns;
 	u64 args[6];
 	s64 offset;
-	u64 polled_ns;         /* when it last waited for descriptors */
-	struct sum_key key;    /* sums: what the call counts as */
+	u64 polled_ns;      /* when it last waited for descriptors */
+	struct sum_key key; /* sums: what the call counts as */
 };
 
 struct {
@@ -92,7 +94,8 @@ struct {
 	__type(value, struct account);
 } accounts SEC(".maps");
 
-/* Room to build an event of variable size. [1] is the iterators': they, unlike the rest, can be preempted. */
+/* Room to build an event of variable size. [1] is the iterators': they, unlike the rest, can be
+ * preempted. */
 struct scratch {
 	union {
 		struct ev_fd fd;
@@ -110,10 +113,12 @@ struct {
 
 static __always_inline u32 number_in(struct pid *pid)
 {
-	u32 at = bpf_core_field_offset(struct pid, numbers) + level * bpf_core_type_size(struct upid);
+	u32 at = bpf_core_field_offset(struct pid, numbers) +
+		level * bpf_core_type_size(struct upid);
 	u32 nr = 0;
 
-	bpf_probe_read_kernel(&nr, sizeof(nr), (void *)pid + at + bpf_core_field_offset(struct upid, nr));
+	bpf_probe_read_kernel(
+		&nr, sizeof(nr), (void *)pid + at + bpf_core_field_offset(struct upid, nr));
 	return nr;
 }
 
@@ -134,7 +139,8 @@ static __always_inline u32 pid_of(struct task_struct *task)
 
 static __always_inline u64 wake_flags(void *ring, u64 before, u64 size)
 {
-	return before < wake_at && before + size >= wake_at ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	return before < wake_at && before + size >= wake_at ? BPF_RB_FORCE_WAKEUP
+							    : BPF_RB_NO_WAKEUP;
 }
 
 static __always_inline struct account *account(void)

@@ -8,21 +8,22 @@
 
 #include <bpf/bpf.h>
 
-/* libbpf's own reader goes from ring to ring and knows no order among them; the layout is the kernel's interface. */
+/* libbpf's own reader goes from ring to ring and knows no order among them; the layout is the
+ * kernel's interface. */
 struct ring {
 	int fd;
-	uint64_t *consumer;           /* a page that we write */
-	const uint64_t *producer;     /* a page of the kernel's, and behind it the data, twice */
+	uint64_t *consumer;       /* a page that we write */
+	const uint64_t *producer; /* a page of the kernel's, and behind it the data, twice */
 	const uint8_t *data;
-	uint64_t at, end;             /* what is to be read, as of the last look */
-	uint64_t next_ns;             /* when the event at 'at' was over; UINT64_MAX: there is none */
+	uint64_t at, end; /* what is to be read, as of the last look */
+	uint64_t next_ns; /* when the event at 'at' was over; UINT64_MAX: there is none */
 };
 
 struct rings {
 	int n, epoll;
 	uint32_t bytes;
 	size_t page;
-	struct ring *last;            /* whose event is in the caller's hands */
+	struct ring *last; /* whose event is in the caller's hands */
 	uint64_t last_size;
 	struct ring ring[];
 };
@@ -48,7 +49,7 @@ static int ring_open(struct rings *r, struct ring *ring, int outer_fd, uint32_t 
 	ring->producer = p;
 	ring->data = (const uint8_t *)p + r->page;
 	if (bpf_map_update_elem(outer_fd, &cpu, &ring->fd, 0) < 0 ||
-	    epoll_ctl(r->epoll, EPOLL_CTL_ADD, ring->fd, &ev) < 0)
+		epoll_ctl(r->epoll, EPOLL_CTL_ADD, ring->fd, &ev) < 0)
 		return -errno;
 	return 0;
 }
@@ -148,7 +149,8 @@ const struct ev *rings_next(struct rings *r, uint64_t until_ns, uint32_t *size)
 
 		if (ring->next_ns == UINT64_MAX)
 			look(r, ring);
-		if (ring->next_ns != UINT64_MAX && ring->next_ns <= until_ns && (!first || ring->next_ns < first->next_ns))
+		if (ring->next_ns != UINT64_MAX && ring->next_ns <= until_ns &&
+			(!first || ring->next_ns < first->next_ns))
 			first = ring;
 	}
 	if (!first)

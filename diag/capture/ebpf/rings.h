@@ -9,18 +9,20 @@
 
 struct rings;
 
-/* Makes a ring of 'bytes' (a power of two, whole pages) for each of 'cpus' and puts it into the map of maps. */
+/* Makes a ring of 'bytes' (a power of two, whole pages) for each of 'cpus' and puts it into the map
+ * of maps. */
 int rings_new(int outer_fd, int cpus, uint32_t bytes, struct rings **out, struct err *e);
 void rings_free(struct rings *r);
 
-/* The next event and its size, or NULL: there is none that was over by 'until_ns' (CLOCK_MONOTONIC). Valid until
- * the next call. */
+/* The next event and its size, or NULL: there is none that was over by 'until_ns'
+ * (CLOCK_MONOTONIC). Valid until the next call. */
 const struct ev *rings_next(struct rings *r, uint64_t until_ns, uint32_t *size);
 
 /* Gives what was read back to the kernel; rings_next does so now and then. */
 void rings_release(struct rings *r);
 
-/* Waits until a ring is filled to where the programs wake us, a signal comes, or 'timeout_ms' (-1: none) is over. */
+/* Waits until a ring is filled to where the programs wake us, a signal comes, or 'timeout_ms' (-1:
+ * none) is over. */
 void rings_wait(struct rings *r, int timeout_ms);
 
 /* Is a ring filled beyond 'bytes'? */

@@ -16,9 +16,17 @@ static uint8_t action_of(const char *name, enum call_class class)
 		const char *name;
 		enum fd_action action;
 	} special[] = {
-		{"pipe", ACT_PAIR}, {"pipe2", ACT_PAIR}, {"socketpair", ACT_SOCKETPAIR}, {"close", ACT_CLOSE},
-		{"close_range", ACT_CLOSE_RANGE}, {"fcntl", ACT_FCNTL}, {"bind", ACT_BIND}, {"listen", ACT_BIND},
-		{"connect", ACT_CONNECT}, {"recvmsg", ACT_RECVMSG}, {"recvmmsg", ACT_RECVMMSG},
+		{"pipe", ACT_PAIR},
+		{"pipe2", ACT_PAIR},
+		{"socketpair", ACT_SOCKETPAIR},
+		{"close", ACT_CLOSE},
+		{"close_range", ACT_CLOSE_RANGE},
+		{"fcntl", ACT_FCNTL},
+		{"bind", ACT_BIND},
+		{"listen", ACT_BIND},
+		{"connect", ACT_CONNECT},
+		{"recvmsg", ACT_RECVMSG},
+		{"recvmmsg", ACT_RECVMMSG},
 	};
 
 	for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++)
@@ -27,7 +35,8 @@ static uint8_t action_of(const char *name, enum call_class class)
 	return class == CALL_OPEN ? ACT_RESULT : ACT_NONE;
 }
 
-/* Letters of the arguments: n is a path, F before it a folder, q a position; p off... points to one. */
+/* Letters of the arguments: n is a path, F before it a folder, q a position; p off... points to
+ * one. */
 static void read_args(const struct call_info *info, struct call_rule *rule)
 {
 	const char *at = info->args;
@@ -58,8 +67,14 @@ void rules_fill(const struct trace_request *r, struct call_rule rules[RULES])
 		struct call_rule *rule = &rules[nr];
 		bool moves;
 
-		*rule = (struct call_rule){.selected = !r->filter.n_calls, .fd = -1, .offset_arg = -1, .path = -1,
-					   .path2 = -1, .dir = -1, .dir2 = -1, .flags = -1};
+		*rule = (struct call_rule){.selected = !r->filter.n_calls,
+			.fd = -1,
+			.offset_arg = -1,
+			.path = -1,
+			.path2 = -1,
+			.dir = -1,
+			.dir2 = -1,
+			.flags = -1};
 		for (size_t i = 0; i < r->filter.n_calls; i++)
 			rule->selected |= r->filter.calls[i] == nr;
 		if (!info)
@@ -68,7 +83,8 @@ void rules_fill(const struct trace_request *r, struct call_rule rules[RULES])
 		rule->fd = info->fd;
 		rule->action = action_of(info->name, info->class);
 		read_args(info, rule);
-		moves = info->class == CALL_READ || info->class == CALL_WRITE || info->class == CALL_COPY;
+		moves = info->class == CALL_READ || info->class == CALL_WRITE ||
+			info->class == CALL_COPY;
 		if (!strcmp(info->name, "lseek"))
 			rule->offset = OFFSET_SEEK;
 		else if (!moves || info->fd < 0)

@@ -1,6 +1,6 @@
 /*
- * What the programs in the kernel and the agent say to each other. Every event begins with struct ev; times are
- * CLOCK_MONOTONIC. Process and thread numbers are those of the agent's PID namespace.
+ * What the programs in the kernel and the agent say to each other. Every event begins with struct
+ * ev; times are CLOCK_MONOTONIC. Process and thread numbers are those of the agent's PID namespace.
  */
 #ifndef CULPRIT_DIAG_EBPF_SHARED_H
 #define CULPRIT_DIAG_EBPF_SHARED_H
@@ -35,9 +35,9 @@ typedef int64_t s64;
 #endif
 
 enum {
-	RULES = 512,           /* call numbers are below it */
-	PARTS_MAX = 4096,      /* bytes of a path */
-	PARTS_DEPTH = 128,     /* folders and mounts that a path may go through */
+	RULES = 512,       /* call numbers are below it */
+	PARTS_MAX = 4096,  /* bytes of a path */
+	PARTS_DEPTH = 128, /* folders and mounts that a path may go through */
 	BIAS_CALLS = 200,
 	NR_FOREIGN = (int)0x80000000,
 };
@@ -45,15 +45,15 @@ enum {
 /* What a call does to descriptors: as in diag/capture/ptrace/fds.c. */
 enum fd_action {
 	ACT_NONE,
-	ACT_RESULT,      /* the result is a new descriptor */
-	ACT_PAIR,        /* a pointer to two new ones: argument 0 */
-	ACT_SOCKETPAIR,  /* argument 3 */
+	ACT_RESULT,     /* the result is a new descriptor */
+	ACT_PAIR,       /* a pointer to two new ones: argument 0 */
+	ACT_SOCKETPAIR, /* argument 3 */
 	ACT_CLOSE,
 	ACT_CLOSE_RANGE,
 	ACT_FCNTL,
-	ACT_BIND,        /* and connect: the descriptor has another address now */
+	ACT_BIND, /* and connect: the descriptor has another address now */
 	ACT_CONNECT,
-	ACT_RECVMSG,     /* may bring descriptors along */
+	ACT_RECVMSG, /* may bring descriptors along */
 	ACT_RECVMMSG,
 };
 
@@ -62,23 +62,23 @@ enum offset_kind { OFFSET_NONE, OFFSET_POSITION, OFFSET_ARGUMENT, OFFSET_POINTER
 /* What is to be done with a call; one a number, constant once the programs are loaded. */
 struct call_rule {
 	u8 selected;
-	u8 action;             /* enum fd_action */
-	u8 class;              /* enum call_class */
-	u8 offset;             /* enum offset_kind */
-	s8 fd;                 /* index of the argument, or -1, as the following */
+	u8 action; /* enum fd_action */
+	u8 class;  /* enum call_class */
+	u8 offset; /* enum offset_kind */
+	s8 fd;     /* index of the argument, or -1, as the following */
 	s8 offset_arg;
 	s8 path, path2;
-	s8 dir, dir2;          /* descriptors that the paths are relative to */
-	s8 flags;              /* of recv*: MSG_PEEK may be in it */
+	s8 dir, dir2; /* descriptors that the paths are relative to */
+	s8 flags;     /* of recv*: MSG_PEEK may be in it */
 	u8 pad;
 };
 
 enum ev_type { EV_CALL = 1, EV_PATHS, EV_FD, EV_START, EV_EXEC, EV_EXIT, EV_SIGNAL };
 
 struct ev {
-	u64 at_ns;             /* when it was over: the order of records */
+	u64 at_ns; /* when it was over: the order of records */
 	u32 pid, tid;
-	u32 lost;              /* events lost on this CPU since the one before */
+	u32 lost; /* events lost on this CPU since the one before */
 	u8 type, flags;
 	u16 cpu;
 };
@@ -96,8 +96,8 @@ struct ev_call {
 /* Path arguments of the call that this thread is in; comes before it. */
 struct ev_paths {
 	struct ev h;
-	u32 size[2];           /* with NUL; 0: none */
-	char text[];           /* one behind the other */
+	u32 size[2]; /* with NUL; 0: none */
+	char text[]; /* one behind the other */
 };
 
 enum { FD_GONE = 1 /* unlinked */, FD_PSEUDO = 2 /* no path, a name */, FD_CUT = 4 };
@@ -106,36 +106,36 @@ enum { FD_GONE = 1 /* unlinked */, FD_PSEUDO = 2 /* no path, a name */, FD_CUT =
 struct ev_fd {
 	struct ev h;
 	u64 ino, magic;
-	u32 dev, generation;   /* dev as the kernel has it: 12 bits, 20 bits */
+	u32 dev, generation; /* dev as the kernel has it: 12 bits, 20 bits */
 	s32 fd;
 	u16 mode;
 	u16 sock_type, family, sock_flags;
-	u16 local_port, remote_port;      /* INET, INET6; network order */
+	u16 local_port, remote_port; /* INET, INET6; network order */
 	u8 local[16], remote[16];
-	u32 size;              /* of text */
-	u16 unix_size[2];      /* UNIX: bytes of local and remote sockaddr_un in text */
+	u32 size;         /* of text */
+	u16 unix_size[2]; /* UNIX: bytes of local and remote sockaddr_un in text */
 	/* Path: NUL-ended names from the last one up to the root. */
 	char text[];
 };
 
 struct ev_process {
 	struct ev h;
-	u32 parent, former;    /* former: EXEC, the number that the thread had before */
-	s32 status;            /* EXIT */
-	u32 group_dead;        /* EXIT: it was the last thread */
+	u32 parent, former; /* former: EXEC, the number that the thread had before */
+	s32 status;         /* EXIT */
+	u32 group_dead;     /* EXIT: it was the last thread */
 	char name[16];
 };
 
 struct ev_signal {
 	struct ev h;
 	u32 signo;
-	u32 deadly;            /* no handler: may be the end of the process */
+	u32 deadly; /* no handler: may be the end of the process */
 };
 
 /* What RECORD_SUM is kept by in the kernel. Addresses in network order. */
 struct sum_key {
 	u32 second, pid;
-	u32 dev;               /* DISK: as the kernel has it */
+	u32 dev; /* DISK: as the kernel has it */
 	u16 family, local_port, remote_port;
 	u8 class, fd_class, messages, selected;
 	u8 pad[2];
@@ -156,11 +156,11 @@ struct message_key {
 };
 
 struct message_state {
-	u64 start_ns, end_ns;  /* of the first and the last read that brought data */
-	u64 bytes;             /* 0: none under way */
-	u32 tid;               /* who read last */
+	u64 start_ns, end_ns; /* of the first and the last read that brought data */
+	u64 bytes;            /* 0: none under way */
+	u32 tid;              /* who read last */
 	u8 wanted_more, answered;
-	struct sum_key key;    /* but for its second */
+	struct sum_key key; /* but for its second */
 };
 
 enum { PREFIXES = 16, PREFIX_MAX = 256 };
@@ -168,13 +168,13 @@ enum { PREFIXES = 16, PREFIX_MAX = 256 };
 /* A path that the filter selects by. */
 struct prefix {
 	u64 ino;
-	u32 dev, size;         /* size: of its text, which has no slash at its end */
+	u32 dev, size; /* size: of its text, which has no slash at its end */
 };
 
 /* One CPU's account. */
 struct account {
-	u64 pending;           /* lost, and not told yet in an event */
-	u64 lost;              /* ever */
+	u64 pending; /* lost, and not told yet in an event */
+	u64 lost;    /* ever */
 };
 
 enum iter_mode { ITER_LEARN, ITER_ATTACH, ITER_DESCRIBE, ITER_LEAVE };

@@ -14,22 +14,27 @@
 
 struct sums {
 	int sums_fd, messages_fd, pollers_fd, cpus;
-	int64_t done_s;          /* seconds before it have been read */
-	struct sum *values;      /* one a CPU */
-	struct sum_key *keys;    /* of one pass */
+	int64_t done_s;       /* seconds before it have been read */
+	struct sum *values;   /* one a CPU */
+	struct sum_key *keys; /* of one pass */
 	size_t room;
 	record_fn fn;
 	void *ctx;
 };
 
-struct sums *sums_new(int sums_fd, int messages_fd, int pollers_fd, int cpus, record_fn fn, void *ctx)
+struct sums *sums_new(
+	int sums_fd, int messages_fd, int pollers_fd, int cpus, record_fn fn, void *ctx)
 {
 	struct sums *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
-	*s = (struct sums){.sums_fd = sums_fd, .messages_fd = messages_fd, .pollers_fd = pollers_fd, .cpus = cpus,
-			   .fn = fn, .ctx = ctx};
+	*s = (struct sums){.sums_fd = sums_fd,
+		.messages_fd = messages_fd,
+		.pollers_fd = pollers_fd,
+		.cpus = cpus,
+		.fn = fn,
+		.ctx = ctx};
 	s->values = calloc((size_t)cpus, sizeof(*s->values));
 	if (!s->values) {
 		sums_free(s);
@@ -47,7 +52,8 @@ void sums_free(struct sums *s)
 	free(s);
 }
 
-static void address(const struct sum_key *k, const uint8_t bytes[16], uint16_t port, struct sockaddr_storage *out)
+static void address(const struct sum_key *k, const uint8_t bytes[16], uint16_t port,
+	struct sockaddr_storage *out)
 {
 	struct sockaddr_in *in = (struct sockaddr_in *)out;
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
@@ -160,7 +166,8 @@ static bool is_whole(struct sums *s, const struct message_state *m)
 		return false;
 	if (m->answered)
 		return true;
-	return bpf_map_lookup_elem(s->pollers_fd, &m->tid, &polled_ns) == 0 && polled_ns > m->end_ns;
+	return bpf_map_lookup_elem(s->pollers_fd, &m->tid, &polled_ns) == 0 &&
+		polled_ns > m->end_ns;
 }
 
 void sums_end_messages(struct sums *s, uint32_t pid, int64_t clock_ns)
@@ -177,7 +184,10 @@ void sums_end_messages(struct sums *s, uint32_t pid, int64_t clock_ns)
 		bpf_map_delete_elem(s->messages_fd, &key);
 		if (is_whole(s, &m)) {
 			uint64_t took_ns = m.end_ns - m.start_ns;
-			struct sum one = {.count = 1, .bytes = m.bytes, .total_ns = took_ns, .max_ns = took_ns};
+			struct sum one = {.count = 1,
+				.bytes = m.bytes,
+				.total_ns = took_ns,
+				.max_ns = took_ns};
 			int bucket = took_ns ? 63 - __builtin_clzll(took_ns) : 0;
 
 			one.histogram[bucket < SUM_BUCKETS ? bucket : SUM_BUCKETS - 1] = 1;

@@ -51,7 +51,8 @@ static __always_inline void socket_key(struct file *file, struct sum_key *k)
 		return;
 	}
 	remote = BPF_CORE_READ(c, skc_dport);
-	if ((family != INET && family != INET6) || !remote || BPF_CORE_READ(c, skc_state) == TCP_LISTENING)
+	if ((family != INET && family != INET6) || !remote ||
+		BPF_CORE_READ(c, skc_state) == TCP_LISTENING)
 		return;
 	port = BPF_CORE_READ(c, skc_num);
 	k->family = family;
@@ -72,7 +73,8 @@ static __always_inline void socket_key(struct file *file, struct sum_key *k)
 }
 
 /* What a call that begins counts as. */
-static __always_inline void key_of(struct task_struct *task, struct thread *t, const volatile struct call_rule *rule)
+static __always_inline void key_of(
+	struct task_struct *task, struct thread *t, const volatile struct call_rule *rule)
 {
 	struct sum_key *k = &t->key;
 	struct file *file;
@@ -169,7 +171,8 @@ static __noinline void sum_add(struct sum_key *k, u64 end_ns, u64 took_ns, s64 r
 		s->histogram[bucket]++;
 }
 
-/* The message is over: counted if it is whole, that is, if the next read were by 'tid' (0: nobody's). */
+/* The message is over: counted if it is whole, that is, if the next read were by 'tid' (0:
+ * nobody's). */
 static __always_inline bool message_end(struct thread *t, struct message_state *m, u32 tid)
 {
 	u64 polled_ns = t->polled_ns, *other;
@@ -255,7 +258,8 @@ static __always_inline bool is_peer(const struct sum_key *k)
 	return k->family && (k->fd_class == FD_SERVER || k->fd_class == FD_CLIENT);
 }
 
-static __always_inline void sum_call(struct thread *t, const volatile struct call_rule *rule, s64 result, u64 now_ns)
+static __always_inline void sum_call(
+	struct thread *t, const volatile struct call_rule *rule, s64 result, u64 now_ns)
 {
 	u32 tid = t->tid;
 

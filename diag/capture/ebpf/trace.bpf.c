@@ -1,6 +1,7 @@
 /*
- * The tracer's programs in the kernel: two on every system call, four on the life of threads and on signals, one that
- * the agent runs over all tasks. files.h tells what descriptors are, below.h filters by path, sums.h adds up.
+ * The tracer's programs in the kernel: two on every system call, four on the life of threads and on
+ * signals, one that the agent runs over all tasks. files.h tells what descriptors are, below.h
+ * filters by path, sums.h adds up.
  */
 #include "diag/capture/ebpf/sums.h"
 
@@ -8,7 +9,8 @@ char LICENSE[] SEC("license") = "GPL";
 
 static __always_inline struct thread *thread_new(struct task_struct *task)
 {
-	struct thread *t = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct thread *t = bpf_task_storage_get(
+		&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	u32 tid = tid_of(task);
 
 	if (!t) {
@@ -23,7 +25,8 @@ static __always_inline struct thread *thread_new(struct task_struct *task)
 	return t;
 }
 
-static __always_inline void put_process(struct task_struct *task, struct thread *t, u8 type, u32 former, u64 at_ns)
+static __always_inline void put_process(
+	struct task_struct *task, struct thread *t, u8 type, u32 former, u64 at_ns)
 {
 	struct ev_process e = {.former = former};
 	struct task_struct *parent = BPF_CORE_READ(task, real_parent);
@@ -53,20 +56,21 @@ static __noinline bool put_paths(struct thread *t, u64 at_ns)
 		return false;
 	if (rule->path2 >= 0) {
 		m = bpf_probe_read_user_str(s->paths.text + (n & (2 * PARTS_MAX - 1)), PARTS_MAX,
-					    (void *)t->args[rule->path2 & 3]);
+			(void *)t->args[rule->path2 & 3]);
 		if (m < 0)
 			return false;
 	}
 	head(&s->paths.h, EV_PATHS, at_ns, t->pid, t->tid);
 	s->paths.size[0] = n;
 	s->paths.size[1] = m;
-	put(&s->paths.h, sizeof(s->paths) + (n & (2 * PARTS_MAX - 1)) + (m & (2 * PARTS_MAX - 1)), 0);
+	put(&s->paths.h, sizeof(s->paths) + (n & (2 * PARTS_MAX - 1)) + (m & (2 * PARTS_MAX - 1)),
+		0);
 	return true;
 }
 
 /* Where in its file a call begins to read or write; -1: it does not, or there is no such place. */
-static __always_inline s64 offset_of(struct task_struct *task, struct thread *t,
-				     const volatile struct call_rule *rule)
+static __always_inline s64 offset_of(
+	struct task_struct *task, struct thread *t, const volatile struct call_rule *rule)
 {
 	struct file *file = file_at(task->files, t->args[rule->fd & 3]);
 	struct inode *inode;
@@ -84,7 +88,9 @@ static __always_inline s64 offset_of(struct task_struct *task, struct thread *t,
 		if (at != -1)
 			return at;
 	} else if (rule->offset == OFFSET_POINTER && t->args[rule->offset_arg & 3]) {
-		return bpf_probe_read_user(&at, sizeof(at), (void *)t->args[rule->offset_arg & 3]) ? -1 : at;
+		return bpf_probe_read_user(&at, sizeof(at), (void *)t->args[rule->offset_arg & 3])
+			? -1
+			: at;
 	}
 	t->append = rule->class == CLASS_WRITE && (BPF_CORE_READ(file, f_flags) & FLAG_APPEND);
 	return BPF_CORE_READ(file, f_pos);
@@ -143,7 +149,7 @@ int BPF_PROG(on_enter, struct pt_regs *regs, long id)
 	else
 		rule = &rules[nr];
 	t->record = rule->selected && t->selected && recording &&
-		    (!has_cgroup || bpf_current_task_under_cgroup(&cgroups, 0) == 1);
+		(!has_cgroup || bpf_current_task_under_cgroup(&cgroups, 0) == 1);
 	if (!t->record && !rule->action && !t->bias)
 		return 0;
 	t->nr = is_foreign(task) ? nr | NR_FOREIGN : nr;
@@ -218,36 +224,26 @@ static __always_inline bool makes_descriptor(u32 fcntl_cmd)
 	return fcntl_cmd == 0 || fcntl_cmd == 1030; /* F_DUPFD, F_DUPFD_CLOEXEC */
 }
 
-/* The descriptors that a call has made or changed. Those that it closed the agent takes from the call. */
-static __always_inline void put_changes(struct task_struct *task, struct thread *t, u8 action, s64 result, u64 now_ns)
+/* The descriptors that a call has made or changed. Those that it closed the agent takes from the
+ * call. */
+static __always_inline void put_changes(
+	struct task_struct *task, struct thread *t, u8 action, s64 result, u64 now_ns)
 {
 	u32 cmd = t->args[1], fd = result;
 
 	switch (action) {
-	case ACT_PAIR:
-		put_pair(task, t, t->args[0], now_ns);
-		return;
-	case ACT_SOCKETPAIR:
-		put_pair(task, t, t->args[3], now_ns);
-		return;
-	case ACT_RECVMSG:
-		put_rights(task, t->pid, now_ns, t->args[1], 1);
-		return;
-	case ACT_RECVMMSG:
-		put_rights(task, t->pid, now_ns, t->args[1], result);
-		return;
+	case ACT_PAIR: put_pair(task, t, t->args[0], now_ns); return;
+	case ACT_SOCKETPAIR: put_pair(task, t, t->args[3], now_ns); return;
+	case ACT_RECVMSG: put_rights(task, t->pid, now_ns, t->args[1], 1); return;
+	case ACT_RECVMMSG: put_rights(task, t->pid, now_ns, t->args[1], result); return;
 	case ACT_FCNTL:
 		if (!makes_descriptor(cmd))
 			return;
 		break;
 	case ACT_BIND:
-	case ACT_CONNECT:
-		fd = t->args[0];
-		break;
-	case ACT_RESULT:
-		break;
-	default:
-		return;
+	case ACT_CONNECT: fd = t->args[0]; break;
+	case ACT_RESULT: break;
+	default: return;
 	}
 	put_fd(task, t->pid, fd, now_ns, 0);
 }
@@ -257,8 +253,8 @@ static __always_inline bool is_dying(struct task_struct *task)
 	struct signal_struct *signal = task->signal;
 
 	return (signal->flags & SIGNAL_GROUP_EXIT) ||
-	       (bpf_core_field_exists(signal->group_exec_task) && signal->group_exec_task &&
-		signal->group_exec_task != task);
+		(bpf_core_field_exists(signal->group_exec_task) && signal->group_exec_task &&
+			signal->group_exec_task != task);
 }
 
 static __noinline void exit_sums(struct task_struct *task, struct thread *t, s64 result, u64 now_ns)
@@ -269,7 +265,8 @@ static __noinline void exit_sums(struct task_struct *task, struct thread *t, s64
 		sum_call(t, rule, result, now_ns);
 	if (result == 0 && rule->path2 >= 0)
 		renames++;
-	if (rule->action == ACT_RESULT || (rule->action == ACT_FCNTL && makes_descriptor(t->args[1]))) {
+	if (rule->action == ACT_RESULT ||
+		(rule->action == ACT_FCNTL && makes_descriptor(t->args[1]))) {
 		if (result >= 0)
 			message_drop(t, t->pid, result);
 	} else if (rule->action == ACT_CLOSE) {
@@ -298,7 +295,8 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long result)
 	if (!t || !t->in_call)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
-	/* It is killed inside the call, which would be begun anew if it lived: its end is not this. */
+	/* It is killed inside the call, which would be begun anew if it lived: its end is not
+	 * this. */
 	if (result <= -512 && result >= -516 && is_dying(task))
 		return 0;
 	t->in_call = 0;
@@ -434,7 +432,8 @@ int BPF_PROG(on_signal, int signo, struct kernel_siginfo *info, struct k_sigacti
 	struct ev_signal e = {};
 	struct thread *t;
 
-	/* A SIGKILL is told by the end of the thread; here it may also be exec's or exit_group's. */
+	/* A SIGKILL is told by the end of the thread; here it may also be exec's or
+	 * exit_group's. */
 	if (!task->bpf_storage || signo == 9)
 		return 0;
 	t = bpf_task_storage_get(&threads, task, NULL, 0);

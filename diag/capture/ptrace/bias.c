@@ -31,9 +31,10 @@ static size_t follow(pid_t pid, int64_t *service)
 		int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 
 		if (WSTOPSIG(status) == (SIGTRAP | 0x80) &&
-		    ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info) > 0) {
+			ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info) > 0) {
 			if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
-				entry_ns = info.entry.nr == SYS_getppid ? clock_ns(CLOCK_MONOTONIC) : 0;
+				entry_ns = info.entry.nr == SYS_getppid ? clock_ns(CLOCK_MONOTONIC)
+									: 0;
 			else if (entry_ns && n < CALLS)
 				service[n++] = now_ns - entry_ns;
 		}
@@ -61,8 +62,9 @@ int64_t bias_measure_ns(void)
 		_exit(0);
 	}
 	close(go[0]);
-	if (pid > 0 && ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL) == 0 &&
-	    ptrace(PTRACE_INTERRUPT, pid, 0, 0) == 0 && write(go[1], "", 1) == 1)
+	if (pid > 0 &&
+		ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL) == 0 &&
+		ptrace(PTRACE_INTERRUPT, pid, 0, 0) == 0 && write(go[1], "", 1) == 1)
 		n = follow(pid, service);
 	close(go[1]);
 	if (pid > 0 && !n)

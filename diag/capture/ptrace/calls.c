@@ -1,5 +1,5 @@
-/* What there is to know of a call when a thread enters it: what its path arguments say, where in the file it
- * begins; and whether anybody wants to know. */
+/* What there is to know of a call when a thread enters it: what its path arguments say, where in
+ * the file it begins; and whether anybody wants to know. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 
 enum { FIRST = 256, PAGE = 4096 }; /* pages are at least so large */
 
-/* A string of the thread's; NULL if it is not there. Never reads across a page's end in one go: the next page
- * may be missing. */
+/* A string of the thread's; NULL if it is not there. Never reads across a page's end in one go: the
+ * next page may be missing. */
 static const char *peek_string(pid_t tid, uint64_t address, char out[PATH_MAX])
 {
 	size_t have = 0;

@@ -21,15 +21,15 @@ static const char arch[] = "aarch64";
 
 enum action {
 	ACT_NONE,
-	ACT_RESULT,      /* the result is a new descriptor */
-	ACT_PAIR,        /* a pointer to two new ones: argument 0 */
-	ACT_SOCKETPAIR,  /* argument 3 */
+	ACT_RESULT,     /* the result is a new descriptor */
+	ACT_PAIR,       /* a pointer to two new ones: argument 0 */
+	ACT_SOCKETPAIR, /* argument 3 */
 	ACT_CLOSE,
 	ACT_CLOSE_RANGE,
 	ACT_FCNTL,
 	ACT_BIND,
 	ACT_CONNECT,
-	ACT_RECVMSG,     /* may bring descriptors along */
+	ACT_RECVMSG, /* may bring descriptors along */
 	ACT_RECVMMSG,
 };
 
@@ -39,9 +39,17 @@ int fds_actions(struct tracer *t)
 		const char *name;
 		enum action action;
 	} special[] = {
-		{"pipe", ACT_PAIR}, {"pipe2", ACT_PAIR}, {"socketpair", ACT_SOCKETPAIR}, {"close", ACT_CLOSE},
-		{"close_range", ACT_CLOSE_RANGE}, {"fcntl", ACT_FCNTL}, {"bind", ACT_BIND}, {"listen", ACT_BIND},
-		{"connect", ACT_CONNECT}, {"recvmsg", ACT_RECVMSG}, {"recvmmsg", ACT_RECVMMSG},
+		{"pipe", ACT_PAIR},
+		{"pipe2", ACT_PAIR},
+		{"socketpair", ACT_SOCKETPAIR},
+		{"close", ACT_CLOSE},
+		{"close_range", ACT_CLOSE_RANGE},
+		{"fcntl", ACT_FCNTL},
+		{"bind", ACT_BIND},
+		{"listen", ACT_BIND},
+		{"connect", ACT_CONNECT},
+		{"recvmsg", ACT_RECVMSG},
+		{"recvmmsg", ACT_RECVMMSG},
 	};
 
 	t->calls = call_arch(arch);
@@ -61,8 +69,8 @@ int fds_actions(struct tracer *t)
 }
 
 /* Fills kind, path, tag and addresses; false if there is no such descriptor. */
-static bool describe(struct tracer *t, struct process *p, int fd, int64_t now_ns, struct record_fd *f,
-		     char target[PATH_MAX])
+static bool describe(struct tracer *t, struct process *p, int fd, int64_t now_ns,
+	struct record_fd *f, char target[PATH_MAX])
 {
 	char link[48];
 	ssize_t n;
@@ -72,7 +80,11 @@ static bool describe(struct tracer *t, struct process *p, int fd, int64_t now_ns
 	if (n < 0)
 		return false;
 	target[n] = '\0';
-	*f = (struct record_fd){.start_ns = now_ns, .pid = (uint32_t)p->pid, .fd = fd, .open = true, .path = target};
+	*f = (struct record_fd){.start_ns = now_ns,
+		.pid = (uint32_t)p->pid,
+		.fd = fd,
+		.open = true,
+		.path = target};
 	if (!strncmp(target, "socket:", 7)) {
 		f->kind = FD_SOCKET;
 		socket_addresses(p, fd, f);
@@ -84,7 +96,8 @@ static bool describe(struct tracer *t, struct process *p, int fd, int64_t now_ns
 	return true;
 }
 
-static void fd_open(struct tracer *t, struct process *p, int fd, const struct sockaddr_storage *peer)
+static void fd_open(
+	struct tracer *t, struct process *p, int fd, const struct sockaddr_storage *peer)
 {
 	struct record rec = {.type = RECORD_FD};
 	char target[PATH_MAX];
@@ -240,9 +253,10 @@ static void received(struct tracer *t, struct process *p, const struct msghdr *m
 
 		for (cmsg = CMSG_FIRSTHDR(&own); cmsg; cmsg = CMSG_NXTHDR(&own, cmsg)) {
 			if (cmsg->cmsg_level != SOL_SOCKET || cmsg->cmsg_type != SCM_RIGHTS ||
-			    cmsg->cmsg_len > n)
+				cmsg->cmsg_len > n)
 				continue;
-			for (size_t at = CMSG_LEN(0); at + sizeof(int) <= cmsg->cmsg_len; at += sizeof(int)) {
+			for (size_t at = CMSG_LEN(0); at + sizeof(int) <= cmsg->cmsg_len;
+				at += sizeof(int)) {
 				int fd;
 
 				memcpy(&fd, (uint8_t *)cmsg + at, sizeof(fd));
@@ -275,26 +289,19 @@ void fds_call(struct tracer *t, struct process *p, const struct record_call *c)
 	int fd = (int)c->args[0], cmd = (int)c->args[1];
 
 	switch ((enum action)t->action[c->nr]) {
-	case ACT_NONE:
-		break;
+	case ACT_NONE: break;
 	case ACT_RESULT:
 		if (c->result >= 0)
 			fd_open(t, p, (int)c->result, NULL);
 		break;
-	case ACT_PAIR:
-		pair(t, p, c, 0);
-		break;
-	case ACT_SOCKETPAIR:
-		pair(t, p, c, 3);
-		break;
+	case ACT_PAIR: pair(t, p, c, 0); break;
+	case ACT_SOCKETPAIR: pair(t, p, c, 3); break;
 	case ACT_CLOSE:
 		/* Any other failure (EIO, EINTR ...) comes after the number has been freed. */
 		if (c->result != -EBADF && known_before(t, p, fd, c->start_ns))
 			fd_closed(t, p, fd);
 		break;
-	case ACT_CLOSE_RANGE:
-		close_range_call(t, p, c);
-		break;
+	case ACT_CLOSE_RANGE: close_range_call(t, p, c); break;
 	case ACT_FCNTL:
 		if (c->result >= 0 && (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC))
 			fd_open(t, p, (int)c->result, NULL);
@@ -303,14 +310,8 @@ void fds_call(struct tracer *t, struct process *p, const struct record_call *c)
 		if (c->result == 0)
 			fd_open(t, p, fd, NULL);
 		break;
-	case ACT_CONNECT:
-		connect_call(t, p, c);
-		break;
-	case ACT_RECVMSG:
-		recvmsg_call(t, p, c);
-		break;
-	case ACT_RECVMMSG:
-		recvmmsg_call(t, p, c);
-		break;
+	case ACT_CONNECT: connect_call(t, p, c); break;
+	case ACT_RECVMSG: recvmsg_call(t, p, c); break;
+	case ACT_RECVMMSG: recvmmsg_call(t, p, c); break;
 	}
 }

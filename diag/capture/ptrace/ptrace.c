@@ -56,7 +56,8 @@ int ptrace_trace(const struct trace_request *r, struct err *why)
 	if (r->mode != TRACE_EVENTS)
 		return err_set(why, -EOPNOTSUPP, "ptrace knows no sums: use --mode events");
 	if (r->filter.cgroup || r->filter.n_paths)
-		return err_set(why, -EOPNOTSUPP, "ptrace cannot filter by cgroup or path; ebpf can");
+		return err_set(
+			why, -EOPNOTSUPP, "ptrace cannot filter by cgroup or path; ebpf can");
 	rc = log_writer_new(r->out, "ptrace", &log, &e);
 	if (rc < 0)
 		return trace_complain(TRACE_EXIT_USAGE, e.text);
@@ -74,7 +75,8 @@ int ptrace_trace(const struct trace_request *r, struct err *why)
 	if (rc < 0) {
 		tracer_detach(t);
 		unlink(r->out);
-		code = trace_complain(r->command ? TRACE_EXIT_NO_PROGRAM : TRACE_EXIT_USAGE, e.text);
+		code = trace_complain(
+			r->command ? TRACE_EXIT_NO_PROGRAM : TRACE_EXIT_USAGE, e.text);
 		goto out;
 	}
 	rc = run(t, r, &e);

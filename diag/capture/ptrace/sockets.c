@@ -54,8 +54,8 @@ static bool parse_address(const char *text, struct sockaddr_storage *out)
 /* A peer of all zeros is none. */
 static bool has_port(const struct sockaddr_storage *a)
 {
-	return a->ss_family == AF_INET ? ((const struct sockaddr_in *)a)->sin_port != 0 :
-	       ((const struct sockaddr_in6 *)a)->sin6_port != 0;
+	return a->ss_family == AF_INET ? ((const struct sockaddr_in *)a)->sin_port != 0
+				       : ((const struct sockaddr_in6 *)a)->sin6_port != 0;
 }
 
 bool socket_from_tables(pid_t pid, unsigned long inode, struct record_fd *f)
@@ -63,7 +63,8 @@ bool socket_from_tables(pid_t pid, unsigned long inode, struct record_fd *f)
 	static const struct {
 		const char *name;
 		int type;
-	} tables[] = {{"tcp", SOCK_STREAM}, {"tcp6", SOCK_STREAM}, {"udp", SOCK_DGRAM}, {"udp6", SOCK_DGRAM}};
+	} tables[] = {{"tcp", SOCK_STREAM}, {"tcp6", SOCK_STREAM}, {"udp", SOCK_DGRAM},
+		{"udp6", SOCK_DGRAM}};
 	char path[48], line[512], local[48], remote[48];
 	struct sockaddr_storage l, r;
 	unsigned long found;
@@ -76,8 +77,10 @@ bool socket_from_tables(pid_t pid, unsigned long inode, struct record_fd *f)
 		if (!table)
 			continue;
 		while (fgets(line, sizeof(line), table)) {
-			if (sscanf(line, " %*d: %47s %47s %*x %*s %*s %*s %*d %*d %lu", local, remote, &found) != 3 ||
-			    found != inode || !parse_address(local, &l) || !parse_address(remote, &r))
+			if (sscanf(line, " %*d: %47s %47s %*x %*s %*s %*s %*d %*d %lu", local,
+				    remote, &found) != 3 ||
+				found != inode || !parse_address(local, &l) ||
+				!parse_address(remote, &r))
 				continue;
 			fclose(table);
 			f->local = l;

@@ -1,4 +1,5 @@
-/* File tags: which file a descriptor means, and when it was first met. Memory grows with the files met. */
+/* File tags: which file a descriptor means, and when it was first met. Memory grows with the files
+ * met. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -70,9 +71,9 @@ static void grow(struct tags *t)
 	*t = bigger;
 }
 
-/* The handle by which a file server would know the file holds the generation of its inode number. The time of
- * birth, for file systems that give no handle, is as coarse as a clock tick: too coarse for a file that is made
- * anew at once. */
+/* The handle by which a file server would know the file holds the generation of its inode number.
+ * The time of birth, for file systems that give no handle, is as coarse as a clock tick: too coarse
+ * for a file that is made anew at once. */
 static uint64_t identity_of(const char *link, const struct statx *st)
 {
 	union {
@@ -98,10 +99,11 @@ bool tags_describe(struct tags *t, const char *link, int64_t now_ns, struct reco
 
 	if (statx(AT_FDCWD, link, 0, STATX_TYPE | STATX_INO | STATX_BTIME, &st) < 0)
 		return false;
-	f->kind = S_ISREG(st.stx_mode) ? FD_FILE :
-		  S_ISDIR(st.stx_mode) ? FD_DIR :
-		  S_ISFIFO(st.stx_mode) ? FD_PIPE :
-		  S_ISBLK(st.stx_mode) || S_ISCHR(st.stx_mode) ? FD_DEVICE : FD_OTHER;
+	f->kind = S_ISREG(st.stx_mode)                         ? FD_FILE
+		: S_ISDIR(st.stx_mode)                         ? FD_DIR
+		: S_ISFIFO(st.stx_mode)                        ? FD_PIPE
+		: S_ISBLK(st.stx_mode) || S_ISCHR(st.stx_mode) ? FD_DEVICE
+							       : FD_OTHER;
 	f->tag.device = makedev(st.stx_dev_major, st.stx_dev_minor);
 	f->tag.inode = st.stx_ino;
 	f->tag.first_ns = now_ns;

@@ -20,9 +20,9 @@
 #include "harness/base/file.h"
 
 /* Never PTRACE_O_EXITKILL: a tracer that dies must not take a file server with it. */
-#define OPTIONS                                                                                              \
-	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |            \
-	 PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT)
+#define OPTIONS                                                                                    \
+	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |  \
+		PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT)
 
 #if defined(__x86_64__)
 #define NATIVE_ARCH AUDIT_ARCH_X86_64
@@ -225,11 +225,13 @@ int tracer_attach(struct tracer *t, pid_t pid, struct err *e)
 		closedir(dir);
 	} while (found && rc >= 0);
 	if (rc == -EPERM && status_field(pid, "\nTracerPid:") > 0)
-		return err_set(e, rc, "cannot trace process %d: process %ld is tracing it already", pid,
-			       status_field(pid, "\nTracerPid:"));
+		return err_set(e, rc, "cannot trace process %d: process %ld is tracing it already",
+			pid, status_field(pid, "\nTracerPid:"));
 	if (rc == -EPERM)
-		return err_set(e, rc, "cannot trace process %d: not permitted; be root, or see "
-			       "/proc/sys/kernel/yama/ptrace_scope", pid);
+		return err_set(e, rc,
+			"cannot trace process %d: not permitted; be root, or see "
+			"/proc/sys/kernel/yama/ptrace_scope",
+			pid);
 	if (rc < 0)
 		return err_errno(e, rc, "cannot trace process %d", pid);
 	if (!p->threads) {
@@ -383,7 +385,8 @@ static void syscall_stop(struct tracer *t, struct thread *th, int64_t now_ns)
 		c->result = info.exit.rval;
 		if (c->nr == SYS_lseek && c->result >= 0)
 			c->offset = c->result;
-		/* Interrupted by our own leaving: the thread is still inside it, and begins it anew. */
+		/* Interrupted by our own leaving: the thread is still inside it, and begins it
+		 * anew. */
 		call_end(t, th, now_ns, t->leaving && c->result <= -512 && c->result >= -516);
 		if (c->nr < MAX_ACTION && t->action[c->nr])
 			fds_call(t, th->process, c);
@@ -492,7 +495,8 @@ static void detach_thread(struct tracer *t, struct thread *th, int signo, int64_
 
 static void handle_stop(struct tracer *t, struct thread *th, int status, int64_t now_ns)
 {
-	int event = (status >> 16) & 0xff, sig = WSTOPSIG(status), request = PTRACE_SYSCALL, inject = 0;
+	int event = (status >> 16) & 0xff, sig = WSTOPSIG(status), request = PTRACE_SYSCALL,
+	    inject = 0;
 
 	if (!th->live)
 		thread_live(t, th);

@@ -18,26 +18,27 @@
 struct process {
 	pid_t pid;
 	unsigned threads;
-	unsigned unstopped;     /* attached by us and not seen to stop yet */
-	int pidfd;              /* -1 until it is needed */
-	bool fatal;             /* the signal that kills it has been recorded */
-	int64_t attached_ns;    /* CLOCK_REALTIME, before its first thread was stopped */
+	unsigned unstopped;  /* attached by us and not seen to stop yet */
+	int pidfd;           /* -1 until it is needed */
+	bool fatal;          /* the signal that kills it has been recorded */
+	int64_t attached_ns; /* CLOCK_REALTIME, before its first thread was stopped */
 };
 
 struct thread {
 	pid_t tid;
 	struct process *process;
-	bool live;              /* has stopped once: its calls are seen from here on */
+	bool live; /* has stopped once: its calls are seen from here on */
 	bool in_call;
-	int64_t entry_ns;       /* CLOCK_MONOTONIC of call.start_ns */
+	int64_t entry_ns; /* CLOCK_MONOTONIC of call.start_ns */
 	struct record_call call;
-	char *paths;            /* where call.path and call.path2 are; NULL until there are any */
-	struct record_signal signal; /* delivered, to be written when its effect is known; signo 0: none */
+	char *paths; /* where call.path and call.path2 are; NULL until there are any */
+	struct record_signal
+		signal; /* delivered, to be written when its effect is known; signo 0: none */
 };
 
 enum {
-	MAX_ACTION = 1024,  /* call numbers are below it */
-	MAX_PID = 1 << 22,  /* PID_MAX_LIMIT of 64-bit kernels */
+	MAX_ACTION = 1024, /* call numbers are below it */
+	MAX_PID = 1 << 22, /* PID_MAX_LIMIT of 64-bit kernels */
 };
 
 struct tracer {
@@ -46,18 +47,18 @@ struct tracer {
 	struct tags *tags;
 	const struct call_arch *calls;
 	struct trace_filter filter; /* of it, calls and tids: whose calls are written */
-	struct thread **thread;   /* by tid */
-	struct process **process; /* by pid */
-	pid_t top_tid;            /* highest number in 'thread' so far */
+	struct thread **thread;     /* by tid */
+	struct process **process;   /* by pid */
+	pid_t top_tid;              /* highest number in 'thread' so far */
 	unsigned threads, unstopped;
 	uint64_t seq;
-	pid_t last;               /* thread that was resumed last */
-	uint8_t *action;          /* what call nr does to descriptors, see fds.c */
-	pid_t child;              /* launched command, or 0 */
+	pid_t last;      /* thread that was resumed last */
+	uint8_t *action; /* what call nr does to descriptors, see fds.c */
+	pid_t child;     /* launched command, or 0 */
 	int child_status;
-	bool child_running;       /* its exec has succeeded */
-	bool leaving;             /* detach every thread that stops */
-	int failed;               /* the log could not be written: 'err' */
+	bool child_running; /* its exec has succeeded */
+	bool leaving;       /* detach every thread that stops */
+	int failed;         /* the log could not be written: 'err' */
 	struct err err;
 };
 
@@ -74,7 +75,8 @@ int tracer_launch(struct tracer *t, char **argv, struct err *e);
 /* Handles one event, or EINTR. 1; 0 when no thread is left; -errno when the log failed. */
 int tracer_step(struct tracer *t, struct err *e);
 
-/* True once every thread of the attached processes has stopped once (the command has been executed). */
+/* True once every thread of the attached processes has stopped once (the command has been
+ * executed). */
 bool tracer_ready(const struct tracer *t);
 
 /* Detaches everything and waits for it, 5 s at most if a timer interrupts it now and then; errors
@@ -94,21 +96,24 @@ void socket_addresses(struct process *p, int fd, struct record_fd *f);
 /* The same from /proc/PID/net/{tcp,udp}*, by inode; false where it is not there. */
 bool socket_from_tables(pid_t pid, unsigned long inode, struct record_fd *f);
 
-/* tags.c: fills kind and tag of what 'link' (/proc/PID/fd/N) leads to; a file that has been met before has the
- * time of then. A file made anew under an inode number that was used before is another. False: nothing there. */
+/* tags.c: fills kind and tag of what 'link' (/proc/PID/fd/N) leads to; a file that has been met
+ * before has the time of then. A file made anew under an inode number that was used before is
+ * another. False: nothing there. */
 struct tags *tags_new(void); /* NULL: out of memory */
 void tags_free(struct tags *t);
 bool tags_describe(struct tags *t, const char *link, int64_t now_ns, struct record_fd *f);
 
-/* calls.c: fills path, path2 and offset of the call that the thread enters ('info' may be NULL); is it to be
- * written? */
+/* calls.c: fills path, path2 and offset of the call that the thread enters ('info' may be NULL); is
+ * it to be written? */
 void call_enter(struct thread *th, const struct call_info *info);
 bool call_wanted(const struct trace_filter *f, const struct record_call *c);
 
-/* bias.c: median service time of a call that does nothing, traced as here; 0 if it cannot be had. */
+/* bias.c: median service time of a call that does nothing, traced as here; 0 if it cannot be
+ * had. */
 int64_t bias_measure_ns(void);
 
-/* Waits for a stop or the end of any thread. 'last' is whose stop was seen last (0: nobody's): wait.c says why. */
+/* Waits for a stop or the end of any thread. 'last' is whose stop was seen last (0: nobody's):
+ * wait.c says why. */
 pid_t wait_event(pid_t last, int *status);
 
 #endif

@@ -1,14 +1,16 @@
 /*
  * Waiting for the next stop, on the right core.
  *
- * A stop costs two context switches, and where tracer and tracee sit on different cores, two wake-ups of an
- * idle core as well, which in a virtual machine are dearer than all the rest. The scheduler puts a thread that
- * is woken on an idle core rather than behind its waker, so they drift apart; but a core on which only SCHED_IDLE
- * threads run counts as idle (Linux 5.4, sched_idle_cpu). So, while a single thread makes all stops, the tracer
- * sits on that thread's core under SCHED_IDLE: each wakes the other there. Nothing of the tracee is changed.
+ * A stop costs two context switches, and where tracer and tracee sit on different cores, two
+ * wake-ups of an idle core as well, which in a virtual machine are dearer than all the rest. The
+ * scheduler puts a thread that is woken on an idle core rather than behind its waker, so they drift
+ * apart; but a core on which only SCHED_IDLE threads run counts as idle (Linux 5.4,
+ * sched_idle_cpu). So, while a single thread makes all stops, the tracer sits on that thread's core
+ * under SCHED_IDLE: each wakes the other there. Nothing of the tracee is changed.
  *
- * A SCHED_IDLE tracer starves where others want the core, and its tracee with it. It looks how long it was
- * kept waiting, and goes back to the ordinary for a time that doubles. ci/bench/trace.sh measures the whole.
+ * A SCHED_IDLE tracer starves where others want the core, and its tracee with it. It looks how long
+ * it was kept waiting, and goes back to the ordinary for a time that doubles. ci/bench/trace.sh
+ * measures the whole.
  */
 #include "diag/capture/ptrace/tracer.h"
 
@@ -23,17 +25,17 @@
 
 #include "harness/base/clock.h"
 
-#define SAME_STOPS 128       /* of one thread in a row, before the tracer moves to it */
-#define LOOK_NS 5000000      /* between two looks at how long we were kept waiting */
-#define STARVED_PCT 20       /* of the time: too long */
+#define SAME_STOPS 128  /* of one thread in a row, before the tracer moves to it */
+#define LOOK_NS 5000000 /* between two looks at how long we were kept waiting */
+#define STARVED_PCT 20  /* of the time: too long */
 #define FIRST_PAUSE_NS 200000000LL
 #define LONGEST_PAUSE_NS 30000000000LL
 
 static struct {
 	bool known, allowed, moved;
-	cpu_set_t own;           /* where we may run by ourselves */
-	pid_t same;              /* whose stops we see */
-	unsigned stops;          /* in a row */
+	cpu_set_t own;  /* where we may run by ourselves */
+	pid_t same;     /* whose stops we see */
+	unsigned stops; /* in a row */
 	int64_t looked_ns, delay_ns, resume_ns, pause_ns;
 	int schedstat;
 } place;
@@ -51,13 +53,15 @@ static int64_t run_delay_ns(void)
 	return sscanf(text, "%lld %lld", &on_cpu, &delay) == 2 ? delay : -1;
 }
 
-/* SCHED_IDLE can be left again only within RLIMIT_NICE (sched(7)), which by default is by root alone. */
+/* SCHED_IDLE can be left again only within RLIMIT_NICE (sched(7)), which by default is by root
+ * alone. */
 static void learn(void)
 {
 	place.known = true;
 	place.schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 	place.allowed = geteuid() == 0 && place.schedstat >= 0 && run_delay_ns() >= 0 &&
-			sched_getscheduler(0) == SCHED_OTHER && !sched_getaffinity(0, sizeof(place.own), &place.own);
+		sched_getscheduler(0) == SCHED_OTHER &&
+		!sched_getaffinity(0, sizeof(place.own), &place.own);
 	place.pause_ns = FIRST_PAUSE_NS;
 }
 
@@ -122,7 +126,8 @@ static void look(int64_t now_ns)
 	if (delay_ns < 0 || (delay_ns - place.delay_ns) * 100 > took_ns * STARVED_PCT) {
 		move_back();
 		place.resume_ns = now_ns + place.pause_ns;
-		place.pause_ns = place.pause_ns * 2 > LONGEST_PAUSE_NS ? LONGEST_PAUSE_NS : place.pause_ns * 2;
+		place.pause_ns = place.pause_ns * 2 > LONGEST_PAUSE_NS ? LONGEST_PAUSE_NS
+								       : place.pause_ns * 2;
 	} else if (took_ns < 10 * LOOK_NS) {
 		place.pause_ns = FIRST_PAUSE_NS;
 	}

@@ -48,10 +48,11 @@ int disk_find(const char *path, struct disk *out, struct err *why)
 		return err_errno(why, -ENODEV, "cannot look at '%s' (%s)", path, strerror(errno));
 	d.major = major(st.st_dev);
 	d.minor = minor(st.st_dev);
-	/* btrfs and others have device numbers of their own making, and say elsewhere what they lie on. */
+	/* btrfs and others have device numbers of their own making, and say elsewhere what they lie
+	 * on. */
 	if (!d.major) {
 		bool named = file_read("/proc/self/mountinfo", &mounts, NULL, NULL) == 0 &&
-			     text_mount_source(mounts, d.major, d.minor, source, sizeof(source));
+			text_mount_source(mounts, d.major, d.minor, source, sizeof(source));
 
 		free(mounts);
 		if (!named || *source != '/' || stat(source, &st) < 0 || !S_ISBLK(st.st_mode))
@@ -86,7 +87,8 @@ void node_read(const struct disk *d, struct snapshot *s)
 		text_net_dev(text, s);
 		free(text);
 	}
-	if (d->there && (t = snapshot_add(s, THING_DISK, 0)) && file_read("/proc/diskstats", &text, NULL, NULL) == 0) {
+	if (d->there && (t = snapshot_add(s, THING_DISK, 0)) &&
+		file_read("/proc/diskstats", &text, NULL, NULL) == 0) {
 		text_diskstats(text, d->major, d->minor, t);
 		free(text);
 	}

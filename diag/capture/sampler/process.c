@@ -67,16 +67,19 @@ static DIR *open_tasks(pid_t pid)
 	return opendir(path);
 }
 
-/* The file 'name' of the task that 'd' stands for; NULL: it is gone, or not to be read. The caller frees. */
+/* The file 'name' of the task that 'd' stands for; NULL: it is gone, or not to be read. The caller
+ * frees. */
 static char *task_text(pid_t pid, const struct dirent *d, const char *name)
 {
 	char path[320], *text;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%s/%s", (int)pid, d->d_name, name);
-	return isdigit((unsigned char)*d->d_name) && file_read(path, &text, NULL, NULL) == 0 ? text : NULL;
+	return isdigit((unsigned char)*d->d_name) && file_read(path, &text, NULL, NULL) == 0 ? text
+											     : NULL;
 }
 
-/* The list grows while it is walked: children's children come too. A child that outlives its parent stays on it. */
+/* The list grows while it is walked: children's children come too. A child that outlives its parent
+ * stays on it. */
 static void add_children(struct processes *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
@@ -126,7 +129,8 @@ bool processes_refresh(struct processes *p)
 		struct one one = {.pid = p->list[i].pid};
 
 		/* Another process may have its number by now. */
-		if (read_stat(one.pid, &one.stat) && one.stat.start_ticks == p->list[i].stat.start_ticks)
+		if (read_stat(one.pid, &one.stat) &&
+			one.stat.start_ticks == p->list[i].stat.start_ticks)
 			p->list[kept++] = one;
 	}
 	p->n = kept;
@@ -145,7 +149,8 @@ static void read_tasks(const struct one *one, uint64_t process_id, bool fresh, s
 		uint64_t ns;
 
 		if (text && text_schedstat(text, &ns) &&
-		    (t = snapshot_add(s, THING_TASK, process_id << PID_BITS ^ strtoull(d->d_name, NULL, 10)))) {
+			(t = snapshot_add(s, THING_TASK,
+				 process_id << PID_BITS ^ strtoull(d->d_name, NULL, 10)))) {
 			t->fresh = fresh;
 			thing_set(t, READING_PROCESS_WAIT, ns);
 		}
@@ -169,7 +174,8 @@ void processes_read(const struct processes *p, const struct snapshot *before, st
 		if (!t)
 			return;
 		/* The time of its start is rounded down. */
-		fresh = t->fresh = (int64_t)((one->stat.start_ticks + 1) * tick_ns) >= before->boot_ns;
+		fresh = t->fresh = (int64_t)((one->stat.start_ticks + 1) * tick_ns) >=
+			before->boot_ns;
 		thing_set(t, READING_PROCESS_CPU, one->stat.cpu_ticks);
 		thing_set(t, READING_PROCESS_MEMORY, one->stat.rss_pages);
 		snprintf(path, sizeof(path), "/proc/%d/io", (int)one->pid);

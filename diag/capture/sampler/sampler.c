@@ -1,9 +1,11 @@
 /*
- * The tracer "sampler": readings of the kernel (diag/record/reading.h), once at each whole second of CLOCK_REALTIME.
+ * The tracer "sampler": readings of the kernel (diag/record/reading.h), once at each whole second
+ * of CLOCK_REALTIME.
  *
- * A tick that comes, or ends, more than LATE_NS after its second is no good: neither the second before it nor the one
- * after has both its ends, and no COUNT is written for them (a LEVEL: for the one before it). Nothing is spread over
- * gaps. The same holds where the clock was set: by CLOCK_MONOTONIC, too, ticks are a second apart, to LATE_NS.
+ * A tick that comes, or ends, more than LATE_NS after its second is no good: neither the second
+ * before it nor the one after has both its ends, and no COUNT is written for them (a LEVEL: for the
+ * one before it). Nothing is spread over gaps. The same holds where the clock was set: by
+ * CLOCK_MONOTONIC, too, ticks are a second apart, to LATE_NS.
  */
 #include "diag/capture/sampler/sampler.h"
 
@@ -34,14 +36,14 @@ struct sampler {
 	struct processes *processes;
 	struct disk disk;
 	struct snapshot snapshots[2], *now, *before;
-	bool good;             /* the last tick was in time */
-	int64_t tick_ns;       /* the second at which it was taken */
+	bool good;       /* the last tick was in time */
+	int64_t tick_ns; /* the second at which it was taken */
 	int timer;
 	pid_t child;
 	int child_status;
 	uint64_t written, missed; /* seconds */
 	int64_t latest_ns;
-	int failed;            /* the log could not be written: 'err' */
+	int failed; /* the log could not be written: 'err' */
 	struct err err;
 };
 
@@ -108,10 +110,11 @@ static bool tick(struct sampler *x)
 	x->tick_ns = s->real_ns / SECOND_NS * SECOND_NS;
 	late_ns = s->end_ns - x->tick_ns;
 	x->good = late_ns >= 0 && late_ns <= LATE_NS && !s->failed;
-	counts = x->good && was_good && x->tick_ns - last_ns == SECOND_NS && apart_ns > SECOND_NS - LATE_NS &&
-		 apart_ns < SECOND_NS + LATE_NS;
+	counts = x->good && was_good && x->tick_ns - last_ns == SECOND_NS &&
+		apart_ns > SECOND_NS - LATE_NS && apart_ns < SECOND_NS + LATE_NS;
 	if (last_ns && !counts)
-		x->missed += x->tick_ns > last_ns ? (uint64_t)((x->tick_ns - last_ns) / SECOND_NS) : 1;
+		x->missed += x->tick_ns > last_ns ? (uint64_t)((x->tick_ns - last_ns) / SECOND_NS)
+						  : 1;
 	x->written += counts;
 	if (late_ns > x->latest_ns)
 		x->latest_ns = late_ns;
@@ -124,9 +127,12 @@ static bool tick(struct sampler *x)
 
 static int set_timer(struct sampler *x)
 {
-	struct itimerspec at = {.it_interval.tv_sec = 1, .it_value.tv_sec = clock_real_ns() / SECOND_NS + 1};
+	struct itimerspec at = {
+		.it_interval.tv_sec = 1, .it_value.tv_sec = clock_real_ns() / SECOND_NS + 1};
 
-	return timerfd_settime(x->timer, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &at, NULL) < 0 ? -errno : 0;
+	return timerfd_settime(x->timer, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &at, NULL) < 0
+		? -errno
+		: 0;
 }
 
 /* As tick, if it is time. */
@@ -197,7 +203,8 @@ static _Noreturn void wait_and_run(char **command, const struct gate *g)
 /* The command's process, which waits to be let go. */
 static int fork_command(struct sampler *x, struct gate *g, struct err *e)
 {
-	if (pipe2(g->go, O_CLOEXEC) < 0 || pipe2(g->failed, O_CLOEXEC) < 0 || (x->child = fork()) < 0) {
+	if (pipe2(g->go, O_CLOEXEC) < 0 || pipe2(g->failed, O_CLOEXEC) < 0 ||
+		(x->child = fork()) < 0) {
 		x->child = 0;
 		return err_errno(e, -errno, "cannot start '%s'", x->r->command[0]);
 	}
@@ -225,10 +232,12 @@ static int refuse(const struct trace_request *r, struct err *why)
 	const struct trace_filter *f = &r->filter;
 
 	if (r->mode != TRACE_EVENTS)
-		return err_set(why, -EOPNOTSUPP, "the sampler has no modes: what it reads are readings, once a second");
+		return err_set(why, -EOPNOTSUPP,
+			"the sampler has no modes: what it reads are readings, once a second");
 	if (f->n_calls || f->n_tids || f->cgroup)
-		return err_set(why, -EOPNOTSUPP, "the sampler looks at no calls: it takes --path, whose disk it reads, and "
-						 "no other filter");
+		return err_set(why, -EOPNOTSUPP,
+			"the sampler looks at no calls: it takes --path, whose disk it reads, and "
+			"no other filter");
 	if (f->n_paths > 1)
 		return err_set(why, -EOPNOTSUPP, "the sampler reads one disk: it takes one --path");
 	return 0;
@@ -249,12 +258,14 @@ static int open_all(struct sampler *x, struct gate *g, struct err *e)
 	if (r->command)
 		rc = fork_command(x, g, e);
 	if (!rc)
-		rc = processes_new(r->command ? &x->child : r->pids, r->command ? 1 : r->n_pids, &x->processes, e);
+		rc = processes_new(r->command ? &x->child : r->pids, r->command ? 1 : r->n_pids,
+			&x->processes, e);
 	return rc ? rc : log_writer_new(r->out, "sampler", &x->log, e);
 }
 
-/* A reading that waits for a processor is no reading of its second. What it takes is 2 ms of each, so that it may go
- * first; nice values do not reach beyond a session where the kernel groups by sessions (autogroup). */
+/* A reading that waits for a processor is no reading of its second. What it takes is 2 ms of each,
+ * so that it may go first; nice values do not reach beyond a session where the kernel groups by
+ * sessions (autogroup). */
 static void on_time(void)
 {
 	const struct sched_param first = {.sched_priority = 1};
@@ -273,7 +284,8 @@ static void close_pair(int fd[2])
 static void say_missed(const struct sampler *x)
 {
 	if (x->missed)
-		fprintf(stderr, "culprit-agent trace: %llu of %llu seconds were missed, their readings are not written: a tick "
+		fprintf(stderr,
+			"culprit-agent trace: %llu of %llu seconds were missed, their readings are not written: a tick "
 			"was late by up to %lld ms (%lld are too many), or the clock was set\n",
 			(unsigned long long)x->missed, (unsigned long long)(x->missed + x->written),
 			(long long)(x->latest_ns / 1000000), LATE_NS / 1000000);

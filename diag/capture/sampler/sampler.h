@@ -1,12 +1,13 @@
 /*
- * The sampler, inside: what it reads of the kernel at each whole second, and how two of those become readings
- * (diag/record/reading.h).
+ * The sampler, inside: what it reads of the kernel at each whole second, and how two of those
+ * become readings (diag/record/reading.h).
  *
- * At each tick it takes a snapshot: a list of things (the node, an interface, the disk, a processor, a process, a task, a
- * socket), each with the counters and levels that were read of it, raw. A COUNT is the difference of one thing's
- * counters between two ticks that lie one second apart, added up over the things; a thing without both ends has no part in
- * it. What was there at neither tick is never seen: a socket that was closed takes with it what it did since the
- * last tick, and one that was opened and closed between two ticks leaves nothing; likewise processes.
+ * At each tick it takes a snapshot: a list of things (the node, an interface, the disk, a
+ * processor, a process, a task, a socket), each with the counters and levels that were read of it,
+ * raw. A COUNT is the difference of one thing's counters between two ticks that lie one second
+ * apart, added up over the things; a thing without both ends has no part in it. What was there at
+ * neither tick is never seen: a socket that was closed takes with it what it did since the last
+ * tick, and one that was opened and closed between two ticks leaves nothing; likewise processes.
  */
 #ifndef CULPRIT_DIAG_SAMPLER_H
 #define CULPRIT_DIAG_SAMPLER_H
@@ -20,25 +21,33 @@
 #include "diag/record/reading.h"
 #include "harness/base/err.h"
 
-enum thing_kind { THING_NODE, THING_INTERFACE, THING_DISK, THING_CPU, THING_PROCESS, THING_TASK, THING_SOCKET };
+enum thing_kind {
+	THING_NODE,
+	THING_INTERFACE,
+	THING_DISK,
+	THING_CPU,
+	THING_PROCESS,
+	THING_TASK,
+	THING_SOCKET
+};
 
 /* The other end of a socket; of one that was accepted without its port. Compared byte by byte. */
 struct peer {
-	uint8_t family;    /* AF_INET (also ::ffff:1.2.3.4), AF_INET6 */
+	uint8_t family; /* AF_INET (also ::ffff:1.2.3.4), AF_INET6 */
 	uint8_t accepted;
-	uint16_t port;     /* network order */
+	uint16_t port; /* network order */
 	uint8_t address[16];
 };
 
 struct thing {
 	enum thing_kind kind;
-	uint64_t id;       /* with the kind: the same thing at another tick */
-	bool fresh;        /* it began after the last tick: its counters stood at zero then */
-	uint64_t has;      /* bit r: value[r] was read */
+	uint64_t id;  /* with the kind: the same thing at another tick */
+	bool fresh;   /* it began after the last tick: its counters stood at zero then */
+	uint64_t has; /* bit r: value[r] was read */
 	uint64_t value[READING_TOTAL]; /* as the kernel gives it: snapshot.c knows the units */
 
 	/* THING_SOCKET */
-	uint32_t inode;    /* 0: not yet accepted, or closed by its process */
+	uint32_t inode;      /* 0: not yet accepted, or closed by its process */
 	uint16_t local_port; /* host order */
 	bool listening;
 	bool judged, ours; /* is it known whether it belongs to a sampled process; does it */
@@ -52,7 +61,7 @@ struct snapshot {
 	bool sockets_listed;               /* completely */
 	struct thing *things;              /* by kind and id once sorted */
 	size_t n, room;
-	bool failed;                       /* memory ran out: it is worth nothing */
+	bool failed; /* memory ran out: it is worth nothing */
 };
 
 /* Adds a thing without values; NULL when memory runs out. Valid until the next one is added. */
@@ -72,10 +81,11 @@ struct sampled {
 	double sum, max;
 };
 
-/* Calls 'each' for all readings of 'now', the COUNTs if 'counts' says that 'before' lies a second before it; in the
- * order of the readings, and of the peers. Stops at and returns the first result that is not 0. */
+/* Calls 'each' for all readings of 'now', the COUNTs if 'counts' says that 'before' lies a second
+ * before it; in the order of the readings, and of the peers. Stops at and returns the first result
+ * that is not 0. */
 int snapshot_readings(const struct snapshot *before, struct snapshot *now, bool counts,
-		      int (*each)(void *ctx, const struct sampled *r), void *ctx);
+	int (*each)(void *ctx, const struct sampled *r), void *ctx);
 
 /* text.c: the kernel's texts, ended by NUL; what is not as expected is left out. */
 struct process_stat {
@@ -84,15 +94,17 @@ struct process_stat {
 };
 
 void text_net_dev(const char *text, struct snapshot *s);
-void text_cpus(const char *text, struct snapshot *s);                              /* /proc/stat */
+void text_cpus(const char *text, struct snapshot *s); /* /proc/stat */
 bool text_diskstats(const char *text, unsigned major, unsigned minor, struct thing *t);
 bool text_pressure(const char *text, uint64_t *some_us);
-bool text_available(const char *text, uint64_t *kib);                              /* /proc/meminfo */
+bool text_available(const char *text, uint64_t *kib); /* /proc/meminfo */
 bool text_process_stat(const char *text, struct process_stat *out);
 bool text_schedstat(const char *text, uint64_t *wait_ns);
 void text_io(const char *text, struct thing *t);
-/* "36 35 98:0 /mnt1 /mnt2 ... - ext3 /dev/root rw": the source of the file system with that device number. */
-bool text_mount_source(const char *mountinfo, unsigned major, unsigned minor, char *source, size_t size);
+/* "36 35 98:0 /mnt1 /mnt2 ... - ext3 /dev/root rw": the source of the file system with that device
+ * number. */
+bool text_mount_source(
+	const char *mountinfo, unsigned major, unsigned minor, char *source, size_t size);
 
 /* node.c */
 struct disk {
@@ -118,10 +130,12 @@ void processes_free(struct processes *p);
 struct tcp;
 /* -EOPNOTSUPP: this kernel does not list sockets. */
 int tcp_new(struct tcp **out, struct err *e);
-/* Adds a thing a socket to 's', which is sorted afterwards, and says of each whose it is, looking at 'before' first. */
-int tcp_read(struct tcp *t, struct processes *p, const struct snapshot *before, struct snapshot *s, struct err *e);
-/* Part of tcp_read: adds the sockets of a netlink message, however damaged. 1: more follow; 0: that was all; -errno as
- * the kernel says. */
+/* Adds a thing a socket to 's', which is sorted afterwards, and says of each whose it is, looking
+ * at 'before' first. */
+int tcp_read(struct tcp *t, struct processes *p, const struct snapshot *before, struct snapshot *s,
+	struct err *e);
+/* Part of tcp_read: adds the sockets of a netlink message, however damaged. 1: more follow; 0: that
+ * was all; -errno as the kernel says. */
 int tcp_parse(const void *data, size_t size, struct snapshot *s);
 void tcp_free(struct tcp *t);
 

@@ -85,24 +85,27 @@ void snapshot_free(struct snapshot *s)
 static double unit(enum reading r)
 {
 	switch (r) {
-	case READING_DISK_READ_BYTES: case READING_DISK_WRITTEN_BYTES:
-		return 512; /* sectors, whatever the device's own are */
-	case READING_DISK_READ_TIME: case READING_DISK_WRITE_TIME: case READING_DISK_BUSY: case READING_DISK_QUEUE:
-		return 1e-3;
-	case READING_CPU_BUSY: case READING_CPU_IDLE: case READING_PROCESS_CPU:
-		return 1.0 / (double)sysconf(_SC_CLK_TCK);
-	case READING_CPU_PRESSURE: case READING_IO_PRESSURE: case READING_MEMORY_PRESSURE: case READING_TCP_BUSY:
-	case READING_TCP_RECEIVER_LIMITED: case READING_TCP_SENDER_LIMITED: case READING_TCP_RTT:
-	case READING_TCP_RTT_VARIATION:
-		return 1e-6;
-	case READING_PROCESS_WAIT:
-		return 1e-9;
-	case READING_PROCESS_MEMORY:
-		return (double)sysconf(_SC_PAGESIZE);
-	case READING_MEMORY_AVAILABLE:
-		return 1024;
-	default:
-		return 1;
+	case READING_DISK_READ_BYTES:
+	case READING_DISK_WRITTEN_BYTES: return 512; /* sectors, whatever the device's own are */
+	case READING_DISK_READ_TIME:
+	case READING_DISK_WRITE_TIME:
+	case READING_DISK_BUSY:
+	case READING_DISK_QUEUE: return 1e-3;
+	case READING_CPU_BUSY:
+	case READING_CPU_IDLE:
+	case READING_PROCESS_CPU: return 1.0 / (double)sysconf(_SC_CLK_TCK);
+	case READING_CPU_PRESSURE:
+	case READING_IO_PRESSURE:
+	case READING_MEMORY_PRESSURE:
+	case READING_TCP_BUSY:
+	case READING_TCP_RECEIVER_LIMITED:
+	case READING_TCP_SENDER_LIMITED:
+	case READING_TCP_RTT:
+	case READING_TCP_RTT_VARIATION: return 1e-6;
+	case READING_PROCESS_WAIT: return 1e-9;
+	case READING_PROCESS_MEMORY: return (double)sysconf(_SC_PAGESIZE);
+	case READING_MEMORY_AVAILABLE: return 1024;
+	default: return 1;
 	}
 }
 
@@ -110,17 +113,22 @@ static double unit(enum reading r)
 static bool is_narrow(enum reading r)
 {
 	switch (r) {
-	case READING_DISK_READ_TIME: case READING_DISK_WRITE_TIME: case READING_DISK_BUSY: case READING_DISK_QUEUE:
-	case READING_TCP_SENT_SEGMENTS: case READING_TCP_RECEIVED_SEGMENTS: case READING_TCP_RETRANSMITTED:
-	case READING_TCP_OUT_OF_ORDER: case READING_TCP_DUPLICATES:
-		return true;
-	default:
-		return false;
+	case READING_DISK_READ_TIME:
+	case READING_DISK_WRITE_TIME:
+	case READING_DISK_BUSY:
+	case READING_DISK_QUEUE:
+	case READING_TCP_SENT_SEGMENTS:
+	case READING_TCP_RECEIVED_SEGMENTS:
+	case READING_TCP_RETRANSMITTED:
+	case READING_TCP_OUT_OF_ORDER:
+	case READING_TCP_DUPLICATES: return true;
+	default: return false;
 	}
 }
 
 /* False: it has no part in the reading. */
-static bool part_of(const struct thing *before, const struct thing *t, enum reading r, bool counts, uint64_t *out)
+static bool part_of(const struct thing *before, const struct thing *t, enum reading r, bool counts,
+	uint64_t *out)
 {
 	if (!has(t, r))
 		return false;
@@ -133,7 +141,8 @@ static bool part_of(const struct thing *before, const struct thing *t, enum read
 	*out = t->value[r] - (before ? before->value[r] : 0);
 	if (before && t->value[r] < before->value[r]) {
 		/* Began anew (a driver was reset), or went round. */
-		if (!is_narrow(r) || before->value[r] > UINT32_MAX || before->value[r] - t->value[r] < 1u << 31)
+		if (!is_narrow(r) || before->value[r] > UINT32_MAX ||
+			before->value[r] - t->value[r] < 1u << 31)
 			return false;
 		*out = (uint32_t)*out;
 	}
@@ -158,8 +167,9 @@ static int by_peer(const void *a, const void *b)
 }
 
 /* Of 'n' things from 'list' on: one reading each of [first, end) that any of them has. */
-static int sum_up(struct thing *const *list, size_t n, enum reading first, enum reading end, const struct snapshot *before,
-		  bool counts, const struct peer *peer, int (*each)(void *ctx, const struct sampled *r), void *ctx)
+static int sum_up(struct thing *const *list, size_t n, enum reading first, enum reading end,
+	const struct snapshot *before, bool counts, const struct peer *peer,
+	int (*each)(void *ctx, const struct sampled *r), void *ctx)
 {
 	struct sampled all[READING_TOTAL] = {0};
 	int rc = 0;
@@ -181,7 +191,7 @@ static int sum_up(struct thing *const *list, size_t n, enum reading first, enum 
 }
 
 int snapshot_readings(const struct snapshot *before, struct snapshot *now, bool counts,
-		      int (*each)(void *ctx, const struct sampled *r), void *ctx)
+	int (*each)(void *ctx, const struct sampled *r), void *ctx)
 {
 	struct thing **list = malloc((now->n + 1) * sizeof(struct thing *));
 	size_t n = 0;
@@ -204,7 +214,8 @@ int snapshot_readings(const struct snapshot *before, struct snapshot *now, bool 
 	for (size_t i = 0, end; i < n && !rc; i = end) {
 		for (end = i + 1; end < n && !by_peer(&list[i], &list[end]); end++)
 			;
-		rc = sum_up(list + i, end - i, READING_TCP_FIRST, READING_TOTAL, before, counts, &list[i]->peer, each, ctx);
+		rc = sum_up(list + i, end - i, READING_TCP_FIRST, READING_TOTAL, before, counts,
+			&list[i]->peer, each, ctx);
 	}
 	free(list);
 	return rc;

@@ -1,4 +1,5 @@
-/* Sockets, by sock_diag(7): one dump a family, each socket with its struct tcp_info as far as this kernel has it. */
+/* Sockets, by sock_diag(7): one dump a family, each socket with its struct tcp_info as far as this
+ * kernel has it. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <libmnl/libmnl.h>
@@ -12,26 +13,40 @@
 #include "diag/capture/sampler/sampler.h"
 
 enum {
-	ESTABLISHED = 1, SYN_SENT, SYN_RECV, FIN_WAIT1, FIN_WAIT2, TIME_WAIT, CLOSE, CLOSE_WAIT, LAST_ACK, LISTEN, CLOSING,
+	ESTABLISHED = 1,
+	SYN_SENT,
+	SYN_RECV,
+	FIN_WAIT1,
+	FIN_WAIT2,
+	TIME_WAIT,
+	CLOSE,
+	CLOSE_WAIT,
+	LAST_ACK,
+	LISTEN,
+	CLOSING,
 	/* The others have no struct tcp_info. */
-	STATES = 1 << ESTABLISHED | 1 << SYN_SENT | 1 << FIN_WAIT1 | 1 << FIN_WAIT2 | 1 << CLOSE_WAIT | 1 << LAST_ACK |
-		 1 << LISTEN | 1 << CLOSING,
+	STATES = 1 << ESTABLISHED | 1 << SYN_SENT | 1 << FIN_WAIT1 | 1 << FIN_WAIT2 |
+		1 << CLOSE_WAIT | 1 << LAST_ACK | 1 << LISTEN | 1 << CLOSING,
 	BUFFER_BYTES = 64 << 10,
-	/* A dump that goes on while sockets come and go may leave one out: so long it is not forgotten. */
+	/* A dump that goes on while sockets come and go may leave one out: so long it is not
+	 * forgotten. */
 	MISSING_TICKS = 3,
 };
 
 struct tcp {
 	struct mnl_socket *nl;
 	uint32_t seq;
-	uint16_t *listening;     /* ports on which the sampled processes listen */
+	uint16_t *listening; /* ports on which the sampled processes listen */
 	size_t n_listening, listening_room;
 	char buffer[BUFFER_BYTES] __attribute__((aligned(8)));
 };
 
 /* Where each reading lies in struct tcp_info; a kernel older than the field gives a shorter one. */
-#define FIELD(reading, field) \
-	{READING_##reading, offsetof(struct tcp_info, field), sizeof(((struct tcp_info *)NULL)->field)}
+#define FIELD(reading, field)                                                                      \
+	{                                                                                          \
+		READING_##reading, offsetof(struct tcp_info, field),                               \
+			sizeof(((struct tcp_info *)NULL)->field)                                   \
+	}
 static const struct {
 	enum reading reading;
 	size_t offset, size;
@@ -96,9 +111,11 @@ static void take_socket(const struct nlmsghdr *h, struct snapshot *s)
 	const struct nlattr *a;
 	struct thing *t;
 
-	if (mnl_nlmsg_get_payload_len(h) < sizeof(*m) || (m->idiag_family != AF_INET && m->idiag_family != AF_INET6))
+	if (mnl_nlmsg_get_payload_len(h) < sizeof(*m) ||
+		(m->idiag_family != AF_INET && m->idiag_family != AF_INET6))
 		return;
-	t = snapshot_add(s, THING_SOCKET, (uint64_t)m->id.idiag_cookie[1] << 32 | m->id.idiag_cookie[0]);
+	t = snapshot_add(
+		s, THING_SOCKET, (uint64_t)m->id.idiag_cookie[1] << 32 | m->id.idiag_cookie[0]);
 	if (!t)
 		return;
 	t->inode = m->idiag_inode;
@@ -108,9 +125,8 @@ static void take_socket(const struct nlmsghdr *h, struct snapshot *s)
 		return;
 	take_peer(m, &t->peer);
 	thing_set(t, READING_TCP_UNREAD, m->idiag_rqueue);
-	mnl_attr_for_each(a, h, sizeof(*m))
-		if (mnl_attr_get_type(a) == INET_DIAG_INFO)
-			take_info(a, t);
+	mnl_attr_for_each(a, h, sizeof(*m)) if (mnl_attr_get_type(a) == INET_DIAG_INFO)
+		take_info(a, t);
 }
 
 int tcp_parse(const void *data, size_t size, struct snapshot *s)
@@ -138,8 +154,8 @@ int tcp_parse(const void *data, size_t size, struct snapshot *s)
 
 static int dump(struct tcp *t, uint8_t family, struct snapshot *s)
 {
-	char request[MNL_ALIGN(sizeof(struct nlmsghdr)) + MNL_ALIGN(sizeof(struct inet_diag_req_v2))]
-		__attribute__((aligned(8)));
+	char request[MNL_ALIGN(sizeof(struct nlmsghdr)) +
+		MNL_ALIGN(sizeof(struct inet_diag_req_v2))] __attribute__((aligned(8)));
 	struct nlmsghdr *h = mnl_nlmsg_put_header(request);
 	struct inet_diag_req_v2 *r = mnl_nlmsg_put_extra_header(h, sizeof(*r));
 	int rc = 1;
@@ -212,8 +228,10 @@ static int by_number(const void *a, const void *b)
 	return *p < *q ? -1 : *p > *q;
 }
 
-/* Whose a socket is stays: after its process has closed it, it still sends what is left, and has no inode any more. */
-static int judge(struct tcp *t, struct processes *p, const struct snapshot *before, struct snapshot *s)
+/* Whose a socket is stays: after its process has closed it, it still sends what is left, and has no
+ * inode any more. */
+static int judge(
+	struct tcp *t, struct processes *p, const struct snapshot *before, struct snapshot *s)
 {
 	const uint32_t *inodes = NULL;
 	bool asked = false;
@@ -267,7 +285,8 @@ static void keep_missing(const struct snapshot *before, struct snapshot *s)
 		struct thing *t;
 
 		if (old->kind != THING_SOCKET || old->listening || (old->judged && !old->ours) ||
-		    old->missing == MISSING_TICKS || snapshot_find(&listed, THING_SOCKET, old->id))
+			old->missing == MISSING_TICKS ||
+			snapshot_find(&listed, THING_SOCKET, old->id))
 			continue;
 		t = snapshot_add(s, THING_SOCKET, old->id);
 		if (!t)
@@ -278,7 +297,8 @@ static void keep_missing(const struct snapshot *before, struct snapshot *s)
 	snapshot_sort(s);
 }
 
-int tcp_read(struct tcp *t, struct processes *p, const struct snapshot *before, struct snapshot *s, struct err *e)
+int tcp_read(struct tcp *t, struct processes *p, const struct snapshot *before, struct snapshot *s,
+	struct err *e)
 {
 	int rc = list_sockets(t, s, e);
 
@@ -307,8 +327,9 @@ int tcp_new(struct tcp **out, struct err *e)
 	setsockopt(mnl_socket_get_fd(t->nl), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	rc = dump(t, AF_INET, &probe);
 	if (rc)
-		rc = err_set(e, -EOPNOTSUPP, "this kernel does not list TCP sockets through sock_diag (%s)",
-			     strerror(-rc));
+		rc = err_set(e, -EOPNOTSUPP,
+			"this kernel does not list TCP sockets through sock_diag (%s)",
+			strerror(-rc));
 out:
 	snapshot_free(&probe);
 	if (rc)

@@ -60,7 +60,8 @@ void text_net_dev(const char *text, struct snapshot *s)
 
 		while (n && *line == ' ')
 			line++, n--, all--;
-		if (!n || n == all || (n == 2 && !memcmp(line, "lo", 2)) || numbers(&at, v, FIELDS) < SENT + DROPS + 1)
+		if (!n || n == all || (n == 2 && !memcmp(line, "lo", 2)) ||
+			numbers(&at, v, FIELDS) < SENT + DROPS + 1)
 			continue;
 		t = snapshot_add(s, THING_INTERFACE, hash(line, n));
 		if (!t)
@@ -69,11 +70,13 @@ void text_net_dev(const char *text, struct snapshot *s)
 		thing_set(t, READING_NIC_SENT, v[SENT + BYTES]);
 		thing_set(t, READING_NIC_RECEIVED_PACKETS, v[PACKETS]);
 		thing_set(t, READING_NIC_SENT_PACKETS, v[SENT + PACKETS]);
-		thing_set(t, READING_NIC_DROPPED, v[ERRORS] + v[DROPS] + v[SENT + ERRORS] + v[SENT + DROPS]);
+		thing_set(t, READING_NIC_DROPPED,
+			v[ERRORS] + v[DROPS] + v[SENT + ERRORS] + v[SENT + DROPS]);
 	}
 }
 
-/* "cpu0 user nice system idle iowait irq softirq steal ...": guests' time is in user and nice already. */
+/* "cpu0 user nice system idle iowait irq softirq steal ...": guests' time is in user and nice
+ * already. */
 void text_cpus(const char *text, struct snapshot *s)
 {
 	enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, FIELDS };
@@ -84,12 +87,13 @@ void text_cpus(const char *text, struct snapshot *s)
 		struct thing *t;
 
 		if (strncmp(line, "cpu", 3) || *at < '0' || *at > '9' || !number(&at, &cpu) ||
-		    numbers(&at, v, FIELDS) <= IDLE)
+			numbers(&at, v, FIELDS) <= IDLE)
 			continue;
 		t = snapshot_add(s, THING_CPU, cpu);
 		if (!t)
 			return;
-		thing_set(t, READING_CPU_BUSY, v[USER] + v[NICE] + v[SYSTEM] + v[IRQ] + v[SOFTIRQ] + v[STEAL]);
+		thing_set(t, READING_CPU_BUSY,
+			v[USER] + v[NICE] + v[SYSTEM] + v[IRQ] + v[SOFTIRQ] + v[STEAL]);
 		thing_set(t, READING_CPU_IDLE, v[IDLE] + v[IOWAIT]);
 	}
 }
@@ -97,8 +101,20 @@ void text_cpus(const char *text, struct snapshot *s)
 /* Documentation/admin-guide/iostats.rst. */
 bool text_diskstats(const char *text, unsigned major, unsigned minor, struct thing *t)
 {
-	enum { READS, READS_MERGED, SECTORS_READ, READ_MS, WRITES, WRITES_MERGED, SECTORS_WRITTEN, WRITE_MS, NOW, BUSY_MS,
-	       QUEUE_MS, FIELDS };
+	enum {
+		READS,
+		READS_MERGED,
+		SECTORS_READ,
+		READ_MS,
+		WRITES,
+		WRITES_MERGED,
+		SECTORS_WRITTEN,
+		WRITE_MS,
+		NOW,
+		BUSY_MS,
+		QUEUE_MS,
+		FIELDS
+	};
 
 	for (const char *line = text; *line; line = next_line(line)) {
 		uint64_t v[FIELDS], device[2];
@@ -149,7 +165,8 @@ bool text_available(const char *text, uint64_t *kib)
 	return false;
 }
 
-/* "PID (NAME) STATE PPID ...": the name may hold anything, blanks, parentheses and line ends too. proc(5) counts from
+/* "PID (NAME) STATE PPID ...": the name may hold anything, blanks, parentheses and line ends too.
+ * proc(5) counts from
  * 1 and the process number. */
 bool text_process_stat(const char *text, struct process_stat *out)
 {
@@ -164,13 +181,16 @@ bool text_process_stat(const char *text, struct process_stat *out)
 	at += 3;
 	for (int i = FIRST; i <= RSS; i++) {
 		at += strspn(at, " ");
-		if (*at == '-') /* tpgid of who has no terminal, priorities: of no interest, unlike all that follows */
+		if (*at ==
+			'-') /* tpgid of who has no terminal, priorities: of no interest, unlike all that follows */
 			at++;
 		if (!number(&at, &v[i]))
 			return false;
 	}
-	*out = (struct process_stat){.state = state, .cpu_ticks = v[UTIME] + v[STIME], .start_ticks = v[START],
-				     .rss_pages = v[RSS]};
+	*out = (struct process_stat){.state = state,
+		.cpu_ticks = v[UTIME] + v[STIME],
+		.start_ticks = v[START],
+		.rss_pages = v[RSS]};
 	return true;
 }
 
@@ -189,7 +209,8 @@ void text_io(const char *text, struct thing *t)
 	static const struct {
 		const char *name;
 		enum reading reading;
-	} lines[] = {{"read_bytes:", READING_PROCESS_READ}, {"write_bytes:", READING_PROCESS_WRITTEN}};
+	} lines[] = {
+		{"read_bytes:", READING_PROCESS_READ}, {"write_bytes:", READING_PROCESS_WRITTEN}};
 
 	for (const char *line = text; *line; line = next_line(line)) {
 		for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
@@ -202,7 +223,8 @@ void text_io(const char *text, struct thing *t)
 	}
 }
 
-bool text_mount_source(const char *mountinfo, unsigned major, unsigned minor, char *source, size_t size)
+bool text_mount_source(
+	const char *mountinfo, unsigned major, unsigned minor, char *source, size_t size)
 {
 	for (const char *line = mountinfo; *line; line = next_line(line)) {
 		size_t n = strcspn(line, "\n");

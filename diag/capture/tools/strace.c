@@ -1,4 +1,5 @@
-/* strace(1), beside which other tracers are measured (001, table 2): every call with its time, as text. */
+/* strace(1), beside which other tracers are measured (001, table 2): every call with its time, as
+ * text. */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -34,7 +35,8 @@ static bool is_ready(const struct external *x)
 		snprintf(path, sizeof(path), "/proc/%d/task", (int)x->pids[i]);
 		dir = opendir(path);
 		while (dir && all && (d = readdir(dir))) {
-			snprintf(path, sizeof(path), "/proc/%d/task/%s/status", (int)x->pids[i], d->d_name);
+			snprintf(path, sizeof(path), "/proc/%d/task/%s/status", (int)x->pids[i],
+				d->d_name);
 			all = d->d_name[0] == '.' || traced_by(path, x->tool);
 		}
 		if (dir)
@@ -53,19 +55,27 @@ static int finish(struct external *x, int code, bool told, struct err *e)
 
 int strace_trace(const struct trace_request *r, struct err *why)
 {
-	struct external x = {.request = r, .name = "strace", .stop_signal = SIGTERM, .death_signal = SIGTERM,
-			     .ends_by_itself = true, .is_ready = is_ready, .finish = finish};
+	struct external x = {.request = r,
+		.name = "strace",
+		.stop_signal = SIGTERM,
+		.death_signal = SIGTERM,
+		.ends_by_itself = true,
+		.is_ready = is_ready,
+		.finish = finish};
 	char *program = external_find("strace", NULL), *numbers = NULL;
 	const char **argv = NULL;
 	size_t n = 0;
 	int code;
 
-	if (r->mode != TRACE_EVENTS || r->filter.n_calls || r->filter.n_tids || r->filter.cgroup || r->filter.n_paths) {
+	if (r->mode != TRACE_EVENTS || r->filter.n_calls || r->filter.n_tids || r->filter.cgroup ||
+		r->filter.n_paths) {
 		free(program);
-		return err_set(why, -EOPNOTSUPP, "strace, as a tracer here, records every call: no sums, no filters");
+		return err_set(why, -EOPNOTSUPP,
+			"strace, as a tracer here, records every call: no sums, no filters");
 	}
 	if (!program)
-		return err_set(why, -EOPNOTSUPP, "there is no strace here; on Debian: apt-get install strace");
+		return err_set(why, -EOPNOTSUPP,
+			"there is no strace here; on Debian: apt-get install strace");
 	code = external_begin(&x);
 	if (code)
 		goto out;

@@ -1,6 +1,7 @@
 /*
- * sysstat's sadc(8), the sampler of 001's table 2: CPU, memory, disks and network, once a second, to its binary file,
- * which sar(1) and sadf(1) read. It looks at the machine, not at processes: these only say when it ends.
+ * sysstat's sadc(8), the sampler of 001's table 2: CPU, memory, disks and network, once a second,
+ * to its binary file, which sar(1) and sadf(1) read. It looks at the machine, not at processes:
+ * these only say when it ends.
  */
 #include <errno.h>
 #include <signal.h>
@@ -13,7 +14,8 @@
 #include "diag/capture/tools/tool.h"
 #include "harness/base/file.h"
 
-/* It writes what it has seen and sleeps until the next second; a sample is never half written then. */
+/* It writes what it has seen and sleeps until the next second; a sample is never half written
+ * then. */
 static bool is_asleep(pid_t pid)
 {
 	char path[32], *text, *at;
@@ -68,19 +70,28 @@ static int finish(struct external *x, int code, bool told, struct err *e)
 int sysstat_trace(const struct trace_request *r, struct err *why)
 {
 	/* Debian's place, and others'. */
-	static const char *const folders[] = {"/usr/lib/sysstat", "/usr/lib64/sa", "/usr/lib/sa", NULL};
-	struct external x = {.request = r, .name = "sysstat", .stop_signal = SIGINT, .death_signal = SIGINT,
-			     .is_ready = is_ready, .is_calm = is_calm, .finish = finish};
+	static const char *const folders[] = {
+		"/usr/lib/sysstat", "/usr/lib64/sa", "/usr/lib/sa", NULL};
+	struct external x = {.request = r,
+		.name = "sysstat",
+		.stop_signal = SIGINT,
+		.death_signal = SIGINT,
+		.is_ready = is_ready,
+		.is_calm = is_calm,
+		.finish = finish};
 	char *program = external_find("sadc", folders);
 	const char *const argv[] = {program, "-S", "DISK", "1", r->out, NULL};
 	int code;
 
-	if (r->mode != TRACE_EVENTS || r->filter.n_calls || r->filter.n_tids || r->filter.cgroup || r->filter.n_paths) {
+	if (r->mode != TRACE_EVENTS || r->filter.n_calls || r->filter.n_tids || r->filter.cgroup ||
+		r->filter.n_paths) {
 		free(program);
-		return err_set(why, -EOPNOTSUPP, "sysstat looks at the whole machine: it has no modes and no filters");
+		return err_set(why, -EOPNOTSUPP,
+			"sysstat looks at the whole machine: it has no modes and no filters");
 	}
 	if (!program)
-		return err_set(why, -EOPNOTSUPP, "there is no sadc here; on Debian: apt-get install sysstat");
+		return err_set(why, -EOPNOTSUPP,
+			"there is no sadc here; on Debian: apt-get install sysstat");
 	x.argv = argv;
 	code = external_begin(&x);
 	if (!code)

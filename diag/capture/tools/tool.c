@@ -112,7 +112,7 @@ static int complain(const struct external *x, int code, const char *what, int er
 	char text[512];
 
 	snprintf(text, sizeof(text), "%s: %s '%.300s': %s", x->name, what,
-		 x->request->command ? x->request->command[0] : x->request->out, strerror(errnum));
+		x->request->command ? x->request->command[0] : x->request->out, strerror(errnum));
 	return trace_complain(code, text);
 }
 
@@ -130,7 +130,8 @@ int external_begin(struct external *x)
 	}
 	fd = open(r->out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0) {
-		fprintf(stderr, "culprit-agent trace: cannot create '%s': %s\n", r->out, strerror(errno));
+		fprintf(stderr, "culprit-agent trace: cannot create '%s': %s\n", r->out,
+			strerror(errno));
 		return TRACE_EXIT_USAGE;
 	}
 	close(fd);
@@ -139,7 +140,8 @@ int external_begin(struct external *x)
 	trace_signals();
 	if (!r->command)
 		return 0;
-	if (pipe2(gate.open, O_CLOEXEC) < 0 || pipe2(gate.failed, O_CLOEXEC) < 0 || (x->command = fork()) < 0) {
+	if (pipe2(gate.open, O_CLOEXEC) < 0 || pipe2(gate.failed, O_CLOEXEC) < 0 ||
+		(x->command = fork()) < 0) {
 		x->command = 0;
 		fd = complain(x, TRACE_EXIT_USAGE, "cannot start", errno);
 		close_gate();
@@ -285,7 +287,8 @@ static bool watch(struct external *x, int *command_status, int *status)
 		if (stop > 0 && x->command)
 			kill(x->command, stop);
 		if (x->tool && !told &&
-		    ((stop && !r->command) || (!x->ends_by_itself && (r->command ? !x->command : all_gone(x))))) {
+			((stop && !r->command) ||
+				(!x->ends_by_itself && (r->command ? !x->command : all_gone(x))))) {
 			stop_tool(x, status);
 			told = true;
 		}
@@ -305,9 +308,11 @@ int external_run(struct external *x)
 		return abandon(x, complain(x, TRACE_EXIT_USAGE, "cannot record to", -rc));
 	while (!x->is_ready(x)) {
 		if (tool_ended(x, &status)) {
-			/* With a code from 1 to 127 it has said itself why, and that is to be the last word. */
+			/* With a code from 1 to 127 it has said itself why, and that is to be the
+			 * last word. */
 			if (!WEXITSTATUS(status) || WEXITSTATUS(status) > 128)
-				trace_complain(TRACE_EXIT_USAGE, "the tracer ended before it was ready");
+				trace_complain(
+					TRACE_EXIT_USAGE, "the tracer ended before it was ready");
 			return abandon(x, TRACE_EXIT_USAGE);
 		}
 		if (trace_take_stop())
@@ -322,7 +327,8 @@ int external_run(struct external *x)
 	told = watch(x, &command_status, &status);
 	code = r->command ? trace_exit_code(command_status) : TRACE_EXIT_OK;
 	if (!told && trace_exit_code(status))
-		rc = err_set(&e, -EIO, "%s ended by itself with %d", x->name, trace_exit_code(status));
+		rc = err_set(
+			&e, -EIO, "%s ended by itself with %d", x->name, trace_exit_code(status));
 	if (!rc && x->finish)
 		rc = x->finish(x, trace_exit_code(status), told, &e);
 	return rc ? trace_complain(TRACE_EXIT_NOT_WHOLE, e.text) : code;

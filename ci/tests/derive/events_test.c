@@ -40,9 +40,9 @@ static void address(struct sockaddr_storage *out, int host, unsigned port)
 	in->sin_addr.s_addr = htonl(0x0a000000u + (unsigned)host);
 }
 
-static struct semantic *new_table(void)
+static struct events *new_table(void)
 {
-	struct semantic *s;
+	struct events *s;
 	struct err e;
 
 	for (int i = 0; i < SERVERS; i++) {
@@ -50,7 +50,7 @@ static struct semantic *new_table(void)
 		servers[i].storage = "/srv/brick/";
 		address(&servers[i].address, i + 1, 24007);
 	}
-	assert_int_equal(semantic_new(servers, SERVERS, start_ns, SECONDS, &s, &e), 0);
+	assert_int_equal(events_new(servers, SERVERS, start_ns, SECONDS, &s, &e), 0);
 	return s;
 }
 
@@ -78,8 +78,8 @@ static void put(struct record *r)
 }
 
 /* A call that ends 'end_s' after the start and took 'took_s'. */
-static void call_by(uint32_t tid, double end_s, double took_s, const char *name, uint64_t a0, uint64_t a1, uint64_t a2,
-		    int64_t result)
+static void call_by(uint32_t tid, double end_s, double took_s, const char *name, uint64_t a0,
+	uint64_t a1, uint64_t a2, int64_t result)
 {
 	struct record r = {.type = RECORD_CALL};
 
@@ -172,10 +172,10 @@ static void request(uint32_t tid, double at_s, int fd, uint64_t at, int64_t byte
 }
 
 /* The n-th event of a kind, or NULL. */
-static const struct event *find(struct semantic *s, enum event_kind kind, size_t n)
+static const struct event *find(struct events *s, enum event_kind kind, size_t n)
 {
 	const struct event *ev;
-	size_t count = semantic_events(s, &ev);
+	size_t count = events_list(s, &ev);
 
 	for (size_t i = 0; i < count; i++)
 		if (ev[i].kind == kind && !n--)
@@ -183,7 +183,7 @@ static const struct event *find(struct semantic *s, enum event_kind kind, size_t
 	return NULL;
 }
 
-static size_t count(struct semantic *s, enum event_kind kind)
+static size_t count(struct events *s, enum event_kind kind)
 {
 	size_t n = 0;
 
@@ -193,7 +193,7 @@ static size_t count(struct semantic *s, enum event_kind kind)
 }
 
 /* The state of a link at a moment: that of the stretch which covers it, or LINK_NONE. */
-static enum link_state state_at(struct semantic *s, int server, double at_s, uint32_t *waiting)
+static enum link_state state_at(struct events *s, int server, double at_s, uint32_t *waiting)
 {
 	const struct event *ev;
 
@@ -205,42 +205,42 @@ static enum link_state state_at(struct semantic *s, int server, double at_s, uin
 	return LINK_NONE;
 }
 
-static struct semantic *read_server(int64_t offset_ns)
+static struct events *read_server(int64_t offset_ns)
 {
-	struct semantic *s = new_table();
+	struct events *s = new_table();
 	struct err e;
 
 	end();
-	assert_int_equal(semantic_add_server(s, 1, offset_ns, logs.path, &e), 0);
+	assert_int_equal(events_add_server(s, 1, offset_ns, logs.path, &e), 0);
 	unlink(logs.path);
 	return s;
 }
 
-static struct semantic *read_app(void)
+static struct events *read_app(void)
 {
-	struct semantic *s = new_table();
+	struct events *s = new_table();
 	struct err e;
 
 	end();
-	assert_int_equal(semantic_add_app(s, 4, 0, "/mnt/fs", logs.path, &e), 0);
+	assert_int_equal(events_add_app(s, 4, 0, "/mnt/fs", logs.path, &e), 0);
 	unlink(logs.path);
 	return s;
 }
 
-static struct semantic *read_daemon(void)
+static struct events *read_daemon(void)
 {
-	struct semantic *s = new_table();
+	struct events *s = new_table();
 	struct err e;
 
 	end();
-	assert_int_equal(semantic_add_daemon(s, 0, 0, logs.path, &e), 0);
+	assert_int_equal(events_add_daemon(s, 0, 0, logs.path, &e), 0);
 	unlink(logs.path);
 	return s;
 }
 
 static void failures_within_a_second_are_one_event(void **state)
 {
-	struct semantic *s;
+	struct events *s;
 	const struct event *ev;
 
 	(void)state;
@@ -259,7 +259,7 @@ static void failures_within_a_second_are_one_event(void **state)
 	assert_true(fabs(ev->first_s - 5) < 1e-6 && fabs(ev->last_s - (5 + 0.99 * 9.9)) < 1e-6);
 	assert_int_equal(find(s, EVENT_SERVER_ERROR, 1)->count, 1);
 	assert_string_equal(find(s, EVENT_SERVER_ERROR, 2)->error, "ENFILE");
-	semantic_free(s);
+	events_free(s);
 }
 
 static void places_say_what_a_call_was_about(void **state)
@@ -269,11 +269,17 @@ static void places_say_what_a_call_was_about(void **state)
 		uint64_t a0;
 		enum event_place place;
 	} cases[] = {
-		{"pwrite64", 7, PLACE_STORAGE},       {"pwrite64", 8, PLACE_OTHER}, {"mmap", 0, PLACE_MEMORY},
-		{"openat", (uint64_t)-100, PLACE_PATH}, {"openat", 7, PLACE_STORAGE}, {"lsetxattr", 1, PLACE_PATH},
-		{"clone", 0, PLACE_PROCESS},          {"accept4", 9, PLACE_SOCKET}, {"futex", 1, PLACE_OTHER},
+		{"pwrite64", 7, PLACE_STORAGE},
+		{"pwrite64", 8, PLACE_OTHER},
+		{"mmap", 0, PLACE_MEMORY},
+		{"openat", (uint64_t)-100, PLACE_PATH},
+		{"openat", 7, PLACE_STORAGE},
+		{"lsetxattr", 1, PLACE_PATH},
+		{"clone", 0, PLACE_PROCESS},
+		{"accept4", 9, PLACE_SOCKET},
+		{"futex", 1, PLACE_OTHER},
 	};
-	struct semantic *s;
+	struct events *s;
 
 	(void)state;
 	begin();
@@ -287,12 +293,12 @@ static void places_say_what_a_call_was_about(void **state)
 	assert_int_equal(count(s, EVENT_SERVER_ERROR), sizeof(cases) / sizeof(cases[0]));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(find(s, EVENT_SERVER_ERROR, i)->place, cases[i].place);
-	semantic_free(s);
+	events_free(s);
 }
 
 static void interrupted_calls_have_not_failed(void **state)
 {
-	struct semantic *s;
+	struct events *s;
 
 	(void)state;
 	begin();
@@ -302,12 +308,12 @@ static void interrupted_calls_have_not_failed(void **state)
 	hanging(1, 9, "read", 3);
 	s = read_server(0);
 	assert_int_equal(count(s, EVENT_SERVER_ERROR), 0);
-	semantic_free(s);
+	events_free(s);
 }
 
 static void clocks_are_set_right_and_the_rest_left_out(void **state)
 {
-	struct semantic *s;
+	struct events *s;
 
 	(void)state;
 	begin();
@@ -318,13 +324,13 @@ static void clocks_are_set_right_and_the_rest_left_out(void **state)
 	assert_int_equal(count(s, EVENT_SERVER_ERROR), 1);
 	assert_string_equal(find(s, EVENT_SERVER_ERROR, 0)->error, "EIO");
 	assert_true(fabs(find(s, EVENT_SERVER_ERROR, 0)->first_s - (SECONDS - 0.5)) < 1e-6);
-	semantic_free(s);
+	events_free(s);
 }
 
 static void ends_of_servers_are_told(void **state)
 {
 	struct record sig = {.type = RECORD_SIGNAL}, gone = {.type = RECORD_PROCESS};
-	struct semantic *s;
+	struct events *s;
 
 	(void)state;
 	sig.signal.start_ns = start_ns + 4000000000;
@@ -350,13 +356,13 @@ static void ends_of_servers_are_told(void **state)
 	assert_string_equal(find(s, EVENT_SERVER_END, 0)->signal, "XFSZ");
 	assert_null(find(s, EVENT_SERVER_END, 1)->signal);
 	assert_int_equal(find(s, EVENT_SERVER_END, 1)->status, 3);
-	semantic_free(s);
+	events_free(s);
 }
 
 static void applications_fail_and_wait_on_the_mount(void **state)
 {
 	const struct event *ev;
-	struct semantic *s;
+	struct events *s;
 
 	(void)state;
 	begin();
@@ -380,16 +386,17 @@ static void applications_fail_and_wait_on_the_mount(void **state)
 	assert_int_equal(find(s, EVENT_APP_ERROR, 1)->place, PLACE_PATH);
 	assert_int_equal(count(s, EVENT_APP_SLOW), 3);
 	ev = find(s, EVENT_APP_SLOW, 0);
-	assert_true(fabs(ev->first_s - 3.5) < 1e-6 && fabs(ev->last_s - 6) < 1e-6 && !ev->open && !ev->error);
+	assert_true(fabs(ev->first_s - 3.5) < 1e-6 && fabs(ev->last_s - 6) < 1e-6 && !ev->open &&
+		!ev->error);
 	assert_string_equal(find(s, EVENT_APP_SLOW, 1)->error, "EIO");
 	ev = find(s, EVENT_APP_SLOW, 2);
 	assert_true(ev->open && fabs(ev->longest_s - 28) < 1e-6);
-	semantic_free(s);
+	events_free(s);
 }
 
 static void only_the_longest_calls_are_kept(void **state)
 {
-	struct semantic *s;
+	struct events *s;
 	const struct event *ev;
 	bool longest = false, unfinished = false;
 
@@ -407,12 +414,12 @@ static void only_the_longest_calls_are_kept(void **state)
 		assert_true(ev->open || ev->longest_s > 5.3);
 	}
 	assert_true(longest && unfinished);
-	semantic_free(s);
+	events_free(s);
 }
 
 static void a_request_without_answer_waits(void **state)
 {
-	struct semantic *s;
+	struct events *s;
 	uint32_t waiting;
 
 	(void)state;
@@ -431,13 +438,14 @@ static void a_request_without_answer_waits(void **state)
 	assert_int_equal(state_at(s, 1, 3, &waiting), LINK_ANSWERED);
 	assert_int_equal(state_at(s, 1, 10, &waiting), LINK_WAITING);
 	assert_int_equal(waiting, 1);
-	semantic_free(s);
+	events_free(s);
 }
 
-/* The case that the last call alone gets wrong: it is a read, and requests are open all the same. */
+/* The case that the last call alone gets wrong: it is a read, and requests are open all the
+ * same. */
 static void requests_sent_ahead_are_counted(void **state)
 {
-	struct semantic *s;
+	struct events *s;
 	uint32_t waiting;
 
 	(void)state;
@@ -451,13 +459,14 @@ static void requests_sent_ahead_are_counted(void **state)
 	s = read_daemon();
 	assert_int_equal(state_at(s, 0, 10, &waiting), LINK_WAITING);
 	assert_int_equal(waiting, 3);
-	semantic_free(s);
+	events_free(s);
 }
 
-/* Whole requests in one breath are requests each; pieces of one are not, whether room came at once or later. */
+/* Whole requests in one breath are requests each; pieces of one are not, whether room came at once
+ * or later. */
 static void pieces_of_a_request_are_one(void **state)
 {
-	struct semantic *s;
+	struct events *s;
 	uint32_t waiting;
 
 	(void)state;
@@ -478,13 +487,14 @@ static void pieces_of_a_request_are_one(void **state)
 	s = read_daemon();
 	assert_int_equal(state_at(s, 0, 10, &waiting), LINK_WAITING);
 	assert_int_equal(waiting, 4);
-	semantic_free(s);
+	events_free(s);
 }
 
-/* An answer may stand before its request in the log, and a log may begin in the middle of an exchange. */
+/* An answer may stand before its request in the log, and a log may begin in the middle of an
+ * exchange. */
 static void answers_without_request_cost_nothing(void **state)
 {
-	struct semantic *s;
+	struct events *s;
 	uint32_t waiting;
 
 	(void)state;
@@ -501,13 +511,13 @@ static void answers_without_request_cost_nothing(void **state)
 	assert_int_equal(state_at(s, 0, 3, &waiting), LINK_ANSWERED);
 	assert_int_equal(state_at(s, 0, 10, &waiting), LINK_WAITING);
 	assert_int_equal(waiting, 1);
-	semantic_free(s);
+	events_free(s);
 }
 
 /* What is at rest, or busy, or soon answered leaves no trace. */
 static void only_what_lasts_is_kept(void **state)
 {
-	struct semantic *s;
+	struct events *s;
 
 	(void)state;
 	begin();
@@ -520,17 +530,17 @@ static void only_what_lasts_is_kept(void **state)
 	answer(PID + 1, 24.7, 10);
 	call(26, "futex", 0, 0);
 	s = read_daemon();
-	/* The other two servers' links, of which nothing was heard; the one that owed an answer for 0.7 s; and that one
-	 * again, since the log's end record is of today. */
+	/* The other two servers' links, of which nothing was heard; the one that owed an answer for
+	 * 0.7 s; and that one again, since the log's end record is of today. */
 	assert_int_equal(count(s, EVENT_LINK_QUIET), 4);
 	assert_int_equal(find(s, EVENT_LINK_QUIET, 2)->state, LINK_WAITING);
 	assert_true(fabs(find(s, EVENT_LINK_QUIET, 2)->first_s - 24) < 1e-6);
-	semantic_free(s);
+	events_free(s);
 }
 
 static void a_lost_connection_has_ended_until_data_moves(void **state)
 {
-	struct semantic *s;
+	struct events *s;
 	uint32_t waiting;
 
 	(void)state;
@@ -554,12 +564,12 @@ static void a_lost_connection_has_ended_until_data_moves(void **state)
 	assert_int_equal(state_at(s, 0, 15, &waiting), LINK_ENDED);
 	assert_int_equal(state_at(s, 0, 19, &waiting), LINK_ANSWERED);
 	assert_int_equal(waiting, 0);
-	semantic_free(s);
+	events_free(s);
 }
 
 static void the_end_of_a_stream_and_refused_connections_are_ends(void **state)
 {
-	struct semantic *s;
+	struct events *s;
 	uint32_t waiting;
 
 	(void)state;
@@ -576,12 +586,12 @@ static void the_end_of_a_stream_and_refused_connections_are_ends(void **state)
 	assert_int_equal(state_at(s, 0, 4, &waiting), LINK_ENDED);
 	assert_int_equal(state_at(s, 1, 4, &waiting), LINK_ENDED);
 	assert_int_equal(state_at(s, 2, 4, &waiting), LINK_ANSWERED);
-	semantic_free(s);
+	events_free(s);
 }
 
 static void a_log_cut_short_is_refused(void **state)
 {
-	struct semantic *s = new_table();
+	struct events *s = new_table();
 	struct err e;
 
 	(void)state;
@@ -589,11 +599,11 @@ static void a_log_cut_short_is_refused(void **state)
 	call(1, "openat", (uint64_t)-100, -EIO);
 	assert_int_equal(log_flush(logs.w, &e), 0);
 	log_writer_free(logs.w);
-	assert_int_equal(semantic_add_server(s, 0, 0, logs.path, &e), -EBADMSG);
+	assert_int_equal(events_add_server(s, 0, 0, logs.path, &e), -EBADMSG);
 	unlink(logs.path);
-	assert_int_equal(semantic_add_server(s, SERVERS, 0, logs.path, &e), -EINVAL);
-	assert_int_equal(semantic_add_daemon(s, 0, 0, logs.path, &e), -ENOENT);
-	semantic_free(s);
+	assert_int_equal(events_add_server(s, SERVERS, 0, logs.path, &e), -EINVAL);
+	assert_int_equal(events_add_daemon(s, 0, 0, logs.path, &e), -ENOENT);
+	events_free(s);
 }
 
 int main(void)

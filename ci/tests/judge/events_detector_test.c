@@ -1,5 +1,5 @@
-/* errno-propagation and crash-hang: planted faults are found, clean runs are silent; on made-up events, on
- * events of the lab, and on the lab's raw logs from end to end. */
+/* errno-propagation and crash-hang: planted faults are found, clean runs are silent; on made-up
+ * events, on events of the lab, and on the lab's raw logs from end to end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,16 +20,19 @@
 #include "harness/base/home.h"
 
 static const char *const names[] = {"s1", "s2", "s3", "s4"};
-static const char lost[] = "{\"lost_errnos\": [\"ENOTCONN\"], \"errno_map\": {\"ENOMEM\": [\"EIO\"]}}";
+static const char
+	lost[] = "{\"lost_errnos\": [\"ENOTCONN\"], \"errno_map\": {\"ENOMEM\": [\"EIO\"]}}";
 
-/* Events in short: "KIND WHO FIRST LAST [key=value ...]; ...", WHO a server, a client, or "c1>s1". */
+/* Events in short: "KIND WHO FIRST LAST [key=value ...]; ...", WHO a server, a client, or
+ * "c1>s1". */
 static json_t *events_of(const char *text)
 {
 	char *copy = strdup(text), *save = NULL, *inner = NULL;
 	json_t *list = json_array();
 
 	for (char *line = strtok_r(copy, ";", &save); line; line = strtok_r(NULL, ";", &save)) {
-		char *kind = strtok_r(line, " ", &inner), *who = strtok_r(NULL, " ", &inner), *word, *to;
+		char *kind = strtok_r(line, " ", &inner), *who = strtok_r(NULL, " ", &inner), *word,
+		     *to;
 		json_t *ev = json_object();
 
 		assert_non_null(who);
@@ -50,8 +53,10 @@ static json_t *events_of(const char *text)
 
 			assert_non_null(value);
 			*value++ = '\0';
-			json_object_set_new(ev, word, !strcmp(value, "true") ? json_true()
-						     : !strcmp(word, "longest_s") ? json_real(atof(value)) : json_string(value));
+			json_object_set_new(ev, word,
+				!strcmp(value, "true")               ? json_true()
+					: !strcmp(word, "longest_s") ? json_real(atof(value))
+								     : json_string(value));
 		}
 		json_array_append_new(list, ev);
 	}
@@ -59,12 +64,15 @@ static json_t *events_of(const char *text)
 	return list;
 }
 
-/* What 'detector' says of 'events', after training on 'training' (may be NULL: then on nothing): "s1 s2", "" or
- * "abstain". 'note' (may be NULL) gets its evidence, the caller's. Static. */
-static const char *ask(const char *detector, const char *params, json_t *training, json_t *events, json_t **note)
+/* What 'detector' says of 'events', after training on 'training' (may be NULL: then on nothing):
+ * "s1 s2", "" or "abstain". 'note' (may be NULL) gets its evidence, the caller's. Static. */
+static const char *ask(
+	const char *detector, const char *params, json_t *training, json_t *events, json_t **note)
 {
-	json_t *given = params ? json_loads(params, 0, NULL) : NULL, *fs = json_loads(lost, 0, NULL), *model = NULL;
-	struct detector_run run = {.id = "r", .seconds = 60, .servers = names, .n_servers = 4, .file_system = fs};
+	json_t *given = params ? json_loads(params, 0, NULL) : NULL,
+	       *fs = json_loads(lost, 0, NULL), *model = NULL;
+	struct detector_run run = {
+		.id = "r", .seconds = 60, .servers = names, .n_servers = 4, .file_system = fs};
 	json_t *verdicts = NULL, *v, *name;
 	static char text[64];
 	struct detector *d;
@@ -82,7 +90,8 @@ static const char *ask(const char *detector, const char *params, json_t *trainin
 	v = json_array_get(verdicts, json_array_size(verdicts) - 1);
 	assert_string_equal(json_string_value(json_object_get(v, "metric")), "any");
 	strcpy(text, json_is_true(json_object_get(v, "abstain")) ? "abstain" : "");
-	json_array_foreach(json_object_get(v, "indicted"), i, name) {
+	json_array_foreach(json_object_get(v, "indicted"), i, name)
+	{
 		strcat(text, i ? " " : "");
 		strcat(text, json_string_value(name));
 	}
@@ -96,9 +105,11 @@ static const char *ask(const char *detector, const char *params, json_t *trainin
 	return text;
 }
 
-static const char *made_up(const char *detector, const char *params, const char *events, json_t **note)
+static const char *made_up(
+	const char *detector, const char *params, const char *events, json_t **note)
 {
-	json_t *training = events_of("server-error s1 1 9 error=ENOENT;server-error s3 2 9 error=EAGAIN");
+	json_t *training = events_of(
+		"server-error s1 1 9 error=ENOENT;server-error s3 2 9 error=EAGAIN");
 	json_t *given = events_of(events);
 	const char *said = ask(detector, params, training, given, note);
 
@@ -115,30 +126,58 @@ static const char *propagation(const char *events)
 static void an_errno_that_reaches_an_application_indicts(void **state)
 {
 	(void)state;
-	assert_string_equal(propagation("server-error s2 10 10 error=EROFS;app-error c1 10.1 10.1 error=EROFS"), "s2");
+	assert_string_equal(
+		propagation("server-error s2 10 10 error=EROFS;app-error c1 10.1 10.1 error=EROFS"),
+		"s2");
 	/* The window is 3 s around the server's call: 1.5 s to either side. */
-	assert_string_equal(propagation("server-error s2 10 10 error=EROFS;app-error c1 11.4 11.4 error=EROFS"), "s2");
-	assert_string_equal(propagation("server-error s2 10 10 error=EROFS;app-error c1 11.6 11.6 error=EROFS"), "");
-	assert_string_equal(propagation("app-error c1 8.4 8.4 error=EROFS;server-error s2 10 10 error=EROFS"), "");
-	assert_string_equal(propagation("app-error c1 8.6 8.6 error=EROFS;server-error s2 10 10 error=EROFS"), "s2");
+	assert_string_equal(
+		propagation("server-error s2 10 10 error=EROFS;app-error c1 11.4 11.4 error=EROFS"),
+		"s2");
+	assert_string_equal(
+		propagation("server-error s2 10 10 error=EROFS;app-error c1 11.6 11.6 error=EROFS"),
+		"");
+	assert_string_equal(
+		propagation("app-error c1 8.4 8.4 error=EROFS;server-error s2 10 10 error=EROFS"),
+		"");
+	assert_string_equal(
+		propagation("app-error c1 8.6 8.6 error=EROFS;server-error s2 10 10 error=EROFS"),
+		"s2");
 	/* A call of the application counts from its start. */
-	assert_string_equal(propagation("server-error s2 10 10 error=EROFS;app-error c1 17 17 error=EROFS longest_s=6"), "s2");
-	assert_string_equal(propagation("server-error s2 10 10 error=EROFS;app-error c1 17 17 error=EROFS longest_s=5"), "");
+	assert_string_equal(
+		propagation(
+			"server-error s2 10 10 error=EROFS;app-error c1 17 17 error=EROFS longest_s=6"),
+		"s2");
+	assert_string_equal(
+		propagation(
+			"server-error s2 10 10 error=EROFS;app-error c1 17 17 error=EROFS longest_s=5"),
+		"");
 	/* Bursts reach from their first to their last failure. */
-	assert_string_equal(propagation("app-error c1 8 20 error=EROFS;server-error s2 10 10 error=EROFS"), "s2");
-	assert_string_equal(propagation("server-error s2 10 30 error=EROFS;app-error c1 25 25 error=EROFS"), "s2");
+	assert_string_equal(
+		propagation("app-error c1 8 20 error=EROFS;server-error s2 10 10 error=EROFS"),
+		"s2");
+	assert_string_equal(
+		propagation("server-error s2 10 30 error=EROFS;app-error c1 25 25 error=EROFS"),
+		"s2");
 }
 
 static void other_errnos_and_everyday_ones_do_not(void **state)
 {
 	(void)state;
-	assert_string_equal(propagation("server-error s2 10 10 error=ENOENT;app-error c1 10 10 error=ENOENT"), "");
-	assert_string_equal(propagation("server-error s2 10 10 error=EROFS;app-error c1 10 10 error=EIO"), "");
-	assert_string_equal(propagation("app-error c1 10 10 error=EIO;app-error c1 10 10 error=EROFS"), "");
+	assert_string_equal(
+		propagation("server-error s2 10 10 error=ENOENT;app-error c1 10 10 error=ENOENT"),
+		"");
+	assert_string_equal(
+		propagation("server-error s2 10 10 error=EROFS;app-error c1 10 10 error=EIO"), "");
+	assert_string_equal(
+		propagation("app-error c1 10 10 error=EIO;app-error c1 10 10 error=EROFS"), "");
 	assert_string_equal(propagation(""), "");
 	/* What the adapter says that an errno becomes. */
-	assert_string_equal(propagation("server-error s2 10 10 error=ENOMEM;app-error c1 10 10 error=EIO"), "s2");
-	assert_string_equal(propagation("server-error s2 10 10 error=ENOMEM;app-error c1 10 10 error=ENOMEM"), "");
+	assert_string_equal(
+		propagation("server-error s2 10 10 error=ENOMEM;app-error c1 10 10 error=EIO"),
+		"s2");
+	assert_string_equal(
+		propagation("server-error s2 10 10 error=ENOMEM;app-error c1 10 10 error=ENOMEM"),
+		"");
 }
 
 static void two_servers_are_both_found_but_not_most_of_them(void **state)
@@ -146,20 +185,30 @@ static void two_servers_are_both_found_but_not_most_of_them(void **state)
 	json_t *note;
 
 	(void)state;
-	assert_string_equal(propagation("server-error s2 10 10 error=EROFS;server-error s4 10 10 error=EMFILE;"
-					"app-error c1 10 10 error=EROFS;app-error c2 11 11 error=EMFILE"), "s2 s4");
-	assert_string_equal(propagation("server-error s2 10 10 error=EROFS;server-error s4 10 10 error=EROFS;"
-					"app-error c1 10 10 error=EROFS"), "s2 s4");
-	assert_string_equal(made_up("errno-propagation", NULL,
-				    "server-error s2 10 10 error=EEXIST;server-error s4 10 10 error=EEXIST;"
-				    "server-error s1 20 20 error=EEXIST;app-error c1 10 10 error=EEXIST", &note), "");
-	assert_int_equal(json_integer_value(json_object_get(json_object_get(note, "on_most_servers"), "EEXIST")), 3);
+	assert_string_equal(
+		propagation("server-error s2 10 10 error=EROFS;server-error s4 10 10 error=EMFILE;"
+			    "app-error c1 10 10 error=EROFS;app-error c2 11 11 error=EMFILE"),
+		"s2 s4");
+	assert_string_equal(
+		propagation("server-error s2 10 10 error=EROFS;server-error s4 10 10 error=EROFS;"
+			    "app-error c1 10 10 error=EROFS"),
+		"s2 s4");
+	assert_string_equal(
+		made_up("errno-propagation", NULL,
+			"server-error s2 10 10 error=EEXIST;server-error s4 10 10 error=EEXIST;"
+			"server-error s1 20 20 error=EEXIST;app-error c1 10 10 error=EEXIST",
+			&note),
+		"");
+	assert_int_equal(json_integer_value(json_object_get(
+				 json_object_get(note, "on_most_servers"), "EEXIST")),
+		3);
 	json_decref(note);
 }
 
 static void errors_lost_in_silence_are_named(void **state)
 {
-	static const char silent[] = "server-error s3 10 12 error=EROFS call=pwrite64;app-error c1 10 10 error=ENOENT";
+	static const char silent[] =
+		"server-error s3 10 12 error=EROFS call=pwrite64;app-error c1 10 10 error=ENOENT";
 	json_t *note, *first;
 
 	(void)state;
@@ -174,7 +223,9 @@ static void errors_lost_in_silence_are_named(void **state)
 
 static void training_that_saw_nothing_is_no_training(void **state)
 {
-	json_t *events = events_of("server-error s2 10 10 error=EROFS;app-error c1 10 10 error=EROFS"), *none = json_array();
+	json_t *events = events_of(
+		       "server-error s2 10 10 error=EROFS;app-error c1 10 10 error=EROFS"),
+	       *none = json_array();
 
 	(void)state;
 	assert_string_equal(ask("errno-propagation", NULL, none, events, NULL), "abstain");
@@ -195,7 +246,9 @@ static const char *hang(const char *events)
 static void a_lost_server_is_the_one_whose_link_has_ended(void **state)
 {
 	(void)state;
-	assert_string_equal(hang("app-error c1 9 9 error=ENOTCONN;" ANSWERED("c1", "s1") ENDED("c1", "s3") ANSWERED("c1", "s4")), "s3");
+	assert_string_equal(hang("app-error c1 9 9 error=ENOTCONN;" ANSWERED("c1", "s1")
+					    ENDED("c1", "s3") ANSWERED("c1", "s4")),
+		"s3");
 	/* No failure, no crash, whatever the links do. */
 	assert_string_equal(hang("app-error c1 9 9 error=EIO;" ENDED("c1", "s3")), "");
 	assert_string_equal(hang(ENDED("c1", "s3")), "");
@@ -203,22 +256,30 @@ static void a_lost_server_is_the_one_whose_link_has_ended(void **state)
 	assert_string_equal(hang("app-error c1 7 7 error=ENOTCONN;" ENDED("c1", "s3")), "");
 	assert_string_equal(hang("app-error c2 9 9 error=ENOTCONN;" ENDED("c1", "s3")), "");
 	/* The client daemon itself is gone: no server differs. */
-	assert_string_equal(hang("app-error c1 9 9 error=ENOTCONN;" ENDED("c1", "s1") ENDED("c1", "s2") ENDED("c1", "s3") ENDED("c1", "s4")), "");
+	assert_string_equal(hang("app-error c1 9 9 error=ENOTCONN;" ENDED("c1", "s1")
+					    ENDED("c1", "s2") ENDED("c1", "s3") ENDED("c1", "s4")),
+		"");
 }
 
 static void a_hung_server_is_the_one_that_owes_an_answer(void **state)
 {
 	(void)state;
-	assert_string_equal(hang("app-slow c1 8 50;" ANSWERED("c1", "s1") WAITING("c1", "s2") ANSWERED("c1", "s4")), "s2");
+	assert_string_equal(hang("app-slow c1 8 50;" ANSWERED("c1", "s1") WAITING("c1", "s2")
+					    ANSWERED("c1", "s4")),
+		"s2");
 	assert_string_equal(hang("app-slow c1 8 55 open=true;" WAITING("c1", "s2")), "s2");
 	assert_string_equal(hang("app-slow c1 8 37.9;" WAITING("c1", "s2")), "");
-	assert_string_equal(made_up("crash-hang", "{\"timeout\": \"5s\"}", "app-slow c1 8 14;" WAITING("c1", "s2"), NULL), "s2");
+	assert_string_equal(made_up("crash-hang", "{\"timeout\": \"5s\"}",
+				    "app-slow c1 8 14;" WAITING("c1", "s2"), NULL),
+		"s2");
 	/* Busy, not silent: it moved data less than a second before. */
 	assert_string_equal(hang("app-slow c1 8 40;link-quiet c1>s2 37.5 39 state=waiting;"), "");
 	/* It hung in the middle of a long call: seen a timeout later. */
 	assert_string_equal(hang("app-slow c1 8 75;link-quiet c1>s2 50 80 state=waiting;"), "s2");
 	/* All wait: that is the network, or the client. */
-	assert_string_equal(hang("app-slow c1 8 50;" WAITING("c1", "s1") WAITING("c1", "s2") WAITING("c1", "s3") WAITING("c1", "s4")), "");
+	assert_string_equal(hang("app-slow c1 8 50;" WAITING("c1", "s1") WAITING("c1", "s2")
+					    WAITING("c1", "s3") WAITING("c1", "s4")),
+		"");
 	assert_string_equal(hang("app-slow c1 8 50;" WAITING("c1", "s1") WAITING("c1", "s2")), "");
 }
 
@@ -226,17 +287,25 @@ static void clients_vote(void **state)
 {
 	(void)state;
 	/* Two of three clients blame s2; the third has trouble of its own with s4. */
-	assert_string_equal(hang("app-error c1 9 9 error=ENOTCONN;app-error c2 9 9 error=ENOTCONN;app-error c3 9 9 error=ENOTCONN;"
-				 ENDED("c1", "s2") ENDED("c2", "s2") ENDED("c3", "s4")), "s2");
+	assert_string_equal(
+		hang("app-error c1 9 9 error=ENOTCONN;app-error c2 9 9 error=ENOTCONN;app-error c3 9 9 error=ENOTCONN;" ENDED(
+			"c1", "s2") ENDED("c2", "s2") ENDED("c3", "s4")),
+		"s2");
 	/* A client that needs nothing of the dead server, or waits for nobody, has no vote. */
-	assert_string_equal(hang("app-error c1 9 9 error=ENOTCONN;app-slow c2 8 50;app-slow c3 8 50;"
-				 ENDED("c1", "s2") ANSWERED("c2", "s2") ANSWERED("c3", "s2")), "s2");
+	assert_string_equal(
+		hang("app-error c1 9 9 error=ENOTCONN;app-slow c2 8 50;app-slow c3 8 50;" ENDED(
+			"c1", "s2") ANSWERED("c2", "s2") ANSWERED("c3", "s2")),
+		"s2");
 	/* As many for one as for the other: nobody has more than half. */
-	assert_string_equal(hang("app-error c1 9 9 error=ENOTCONN;app-error c2 9 9 error=ENOTCONN;"
-				 ENDED("c1", "s2") ENDED("c2", "s4")), "");
+	assert_string_equal(
+		hang("app-error c1 9 9 error=ENOTCONN;app-error c2 9 9 error=ENOTCONN;" ENDED(
+			"c1", "s2") ENDED("c2", "s4")),
+		"");
 	/* Many moments of one client are one vote, and a slip in one of them is none. */
-	assert_string_equal(hang("app-error c1 9 9 error=ENOTCONN;app-error c1 12 12 error=ENOTCONN;app-error c1 20 20 error=ENOTCONN;"
-				 ENDED("c1", "s2") "link-quiet c1>s3 19.9 20.1 state=ended;"), "s2");
+	assert_string_equal(
+		hang("app-error c1 9 9 error=ENOTCONN;app-error c1 12 12 error=ENOTCONN;app-error c1 20 20 error=ENOTCONN;" ENDED(
+			"c1", "s2") "link-quiet c1>s3 19.9 20.1 state=ended;"),
+		"s2");
 }
 
 static char *data_path(const char *name)
@@ -269,15 +338,20 @@ static void recorded_runs_are_diagnosed_and_clean_ones_silent(void **state)
 		fail_msg("%s: %s", path, why.text);
 	training = json_object_get(json_object_get(all, "training"), "events");
 	runs = json_object_get(all, "runs");
-	json_array_foreach(runs, i, run) {
+	json_array_foreach(runs, i, run)
+	{
 		const char *name = json_string_value(json_object_get(run, "name")), *said;
-		const char *errno_says = json_string_value(json_object_get(run, "errno-propagation"));
+		const char *errno_says = json_string_value(
+			json_object_get(run, "errno-propagation"));
 		const char *hang_says = json_string_value(json_object_get(run, "crash-hang"));
 
-		said = ask("errno-propagation", NULL, training, json_object_get(run, "events"), NULL);
+		said = ask(
+			"errno-propagation", NULL, training, json_object_get(run, "events"), NULL);
 		if (strcmp(said, errno_says))
-			fail_msg("%s: errno-propagation says '%s', not '%s'", name, said, errno_says);
-		said = ask("crash-hang", "{\"timeout\": \"5s\"}", training, json_object_get(run, "events"), NULL);
+			fail_msg("%s: errno-propagation says '%s', not '%s'", name, said,
+				errno_says);
+		said = ask("crash-hang", "{\"timeout\": \"5s\"}", training,
+			json_object_get(run, "events"), NULL);
 		if (strcmp(said, hang_says))
 			fail_msg("%s: crash-hang says '%s', not '%s'", name, said, hang_says);
 		if (*errno_says || *hang_says)
@@ -310,11 +384,13 @@ static void unpack(const char *name, const char *to)
 
 static json_t *as_json(const struct event *ev)
 {
-	json_t *v = json_pack("{s:s, s:f, s:f, s:I, s:b}", "kind", event_kind_name(ev->kind), "time_s", ev->first_s, "last_s",
-			      ev->last_s, "count", (json_int_t)ev->count, "open", ev->open);
+	json_t *v = json_pack("{s:s, s:f, s:f, s:I, s:b}", "kind", event_kind_name(ev->kind),
+		"time_s", ev->first_s, "last_s", ev->last_s, "count", (json_int_t)ev->count, "open",
+		ev->open);
 	const struct {
 		const char *key, *value;
-	} texts[] = {{"call", ev->call}, {"error", ev->error}, {"state", link_state_name(ev->state)}};
+	} texts[] = {
+		{"call", ev->call}, {"error", ev->error}, {"state", link_state_name(ev->state)}};
 
 	if (ev->place)
 		json_object_set_new(v, "longest_s", json_real(ev->longest_s));
@@ -333,7 +409,7 @@ static json_t *events_of_logs(const char *name)
 {
 	static const char *const files[] = {"s1.fs", "s2.fs", "c1.app", "c1.fs", "c2.app", "c2.fs"};
 	struct metrics_server servers[4] = {0};
-	struct semantic *s = NULL;
+	struct events *s = NULL;
 	struct log_reader *r;
 	const struct event *ev;
 	json_t *list = json_array();
@@ -357,20 +433,22 @@ static json_t *events_of_logs(const char *name)
 		unpack(sub, log);
 		if (!s) {
 			assert_int_equal(log_reader_new(log, &r, &e), 0);
-			assert_int_equal(semantic_new(servers, 4, log_reader_head(r)->start_ns, 60, &s, &e), 0);
+			assert_int_equal(
+				events_new(servers, 4, log_reader_head(r)->start_ns, 60, &s, &e),
+				0);
 			log_reader_free(r);
 		}
-		rc = i < 2	    ? semantic_add_server(s, i, 0, log, &e)
-		     : i % 2 == 0 ? semantic_add_app(s, i / 4, 0, "/mnt/fs", log, &e)
-				  : semantic_add_daemon(s, i / 4, 0, log, &e);
+		rc = i < 2           ? events_add_server(s, i, 0, log, &e)
+			: i % 2 == 0 ? events_add_app(s, i / 4, 0, "/mnt/fs", log, &e)
+				     : events_add_daemon(s, i / 4, 0, log, &e);
 		if (rc)
 			fail_msg("%s", e.text);
 	}
 	unlink(log);
-	n = semantic_events(s, &ev);
+	n = events_list(s, &ev);
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(list, as_json(&ev[i]));
-	semantic_free(s);
+	events_free(s);
 	return list;
 }
 
@@ -378,15 +456,19 @@ static void raw_logs_of_the_lab_lead_to_the_brick_that_failed(void **state)
 {
 	static const struct {
 		const char *name, *errno_says, *hang_says;
-	} cases[] = {{"none", "", ""}, {"readonly", "s2", ""}, {"kill", "", "s2"}, {"stop", "", "s2"}};
+	} cases[] = {
+		{"none", "", ""}, {"readonly", "s2", ""}, {"kill", "", "s2"}, {"stop", "", "s2"}};
 	json_t *training = events_of_logs("none");
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		json_t *events = events_of_logs(cases[i].name);
 
-		assert_string_equal(ask("errno-propagation", NULL, training, events, NULL), cases[i].errno_says);
-		assert_string_equal(ask("crash-hang", "{\"timeout\": \"5s\"}", training, events, NULL), cases[i].hang_says);
+		assert_string_equal(ask("errno-propagation", NULL, training, events, NULL),
+			cases[i].errno_says);
+		assert_string_equal(
+			ask("crash-hang", "{\"timeout\": \"5s\"}", training, events, NULL),
+			cases[i].hang_says);
 		json_decref(events);
 	}
 	json_decref(training);
