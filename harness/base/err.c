@@ -6,8 +6,10 @@
 
 static void format(struct err *e, const char *fmt, va_list ap)
 {
-	if (e)
-		vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	if (!e)
+		return;
+	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	e->class = ERR_UNCLASSED;
 }
 
 int err_set(struct err *e, int code, const char *fmt, ...)
@@ -47,7 +49,20 @@ int err_prefix(struct err *e, int code, const char *fmt, ...)
 	va_start(ap, fmt);
 	format(e, fmt, ap);
 	va_end(ap);
+	e->class = old.class;
 	n = strlen(e->text);
 	snprintf(e->text + n, sizeof(e->text) - n, ": %.*s", (int)sizeof(old.text) - 2, old.text);
 	return code;
+}
+
+int err_blame(struct err *e, enum err_class class, int code)
+{
+	if (e && e->class == ERR_UNCLASSED)
+		e->class = class;
+	return code;
+}
+
+int err_exit_code(const struct err *e)
+{
+	return e->class == ERR_USAGE || e->class == ERR_SCENARIO || e->class == ERR_DAMAGED ? 2 : 3;
 }
