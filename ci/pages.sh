@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 check=
 [[ ${1-} != --check ]] || { check=1; shift; }
-if [ $# = 0 ]; then mapfile -t pages < <(grep -rlF '<!-- $ ' --include='*.md' README.md results diag); else pages=("$@"); fi
+if [ $# = 0 ]; then mapfile -t pages < <(grep -rlF '<!-- $ ' --include='*.md' README.md scenarios results diag); else pages=("$@"); fi
 culprit() { "$PWD/${OUT:-out}/culprit" "$@"; }
 export -f culprit
 rc=0
