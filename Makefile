@@ -118,6 +118,10 @@ check: deps ## install, build, lint, and run every test (as root: the lab's too)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all lint $(if $(SANITIZE),,fuzz)
 	$(Q)OUT=$(OUT) ci/check.sh
 
+check-all: ## as check, with the packages that only some tests need (a browser)
+	$(Q)ci/install.sh --all
+	$(Q)$(MAKE) --no-print-directory check
+
 soak: all ## the long tests: every kill at every step (as root)
 	$(Q)CULPRIT_SOAK=40 OUT=$(OUT) prove --timer --merge ci/tests/lab/lab_kill.t ci/tests/primitives/faults_kill.t ci/tests/experiment/resume.t
 
@@ -175,7 +179,7 @@ install: all ## install the program and its files below PREFIX (default /usr/loc
 		xargs cp --parents -t $(DESTDIR)$(PREFIX)/share/culprit
 	$(Q)find results/report -type f ! -name '*.[ch]' | xargs cp --parents -t $(DESTDIR)$(PREFIX)/share/culprit
 
-deps: ## install the Debian packages that are missing
+deps: ## install the Debian packages that are missing (ci/packages.txt)
 	$(Q)ci/install.sh
 
 clean: ## remove everything that was built
@@ -184,6 +188,6 @@ clean: ## remove everything that was built
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-.PHONY: all demo check soak bench fuzz lint format figures install deps clean help
+.PHONY: all demo check check-all soak bench fuzz lint format figures install deps clean help
 .DELETE_ON_ERROR:
 .SECONDARY:

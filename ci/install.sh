@@ -1,33 +1,41 @@
 #!/bin/bash
-# Installs what culprit is built from, runs on and is tested with: the packages in ci/packages.txt.
-# Says what it adds; silent when nothing is missing. Needs root (asks for sudo and says why).
+# Installs what culprit is built from, runs on and is tested with: the packages in ci/packages.txt, and with --all also those
+# of ci/packages-all.txt, which only some tests need. Prints what it adds; silent when nothing is missing. Needs root (asks
+# for sudo and says why).
 set -euo pipefail
 cd "$(dirname "$0")"
 export DEBIAN_FRONTEND=noninteractive
 
 die() { echo "ci/install.sh: $*" >&2; exit 2; }
 
-command -v apt-get >/dev/null || die "this installer knows Debian's apt-get only; install by hand what packages.txt lists"
+command -v apt-get >/dev/null || die "this installer works with Debian's apt-get only; install the packages of packages.txt by hand"
+
+lists=(packages.txt)
+case ${1-} in
+--all) lists+=(packages-all.txt) ;;
+'') ;;
+*) die "there is no option '$1'; usage: ci/install.sh [--all]" ;;
+esac
 
 missing=()
 while read -r name _; do
 	[[ -z $name || $name == \#* ]] && continue
 	[[ $(dpkg-query -W -f '${Status}' "$name" 2>/dev/null || true) == "install ok installed" ]] || missing+=("$name")
-done <packages.txt
+done < <(cat "${lists[@]}")
 [[ ${#missing[@]} -eq 0 ]] && exit 0
 
 if [[ $EUID -ne 0 ]]; then
 	command -v sudo >/dev/null || die "missing packages: ${missing[*]}; installing them needs root, and there is no sudo"
 	echo "installing packages needs root: asking sudo"
-	exec sudo --preserve-env=DEBIAN_FRONTEND "$PWD/install.sh"
+	exec sudo --preserve-env=DEBIAN_FRONTEND "$PWD/install.sh" "$@"
 fi
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 quietly() { "$@" >"$log" 2>&1 || { cat "$log" >&2; die "'$1' failed"; }; }
 
-# iozone3 is in Debian's non-free, which a bare machine has not configured. The mirror is the one
-# that the machine's own 'main' comes from.
+# iozone3 is in Debian's non-free, which is not configured on a bare machine. It comes from the mirror of the
+# machine's own 'main'.
 non_free=/etc/apt/sources.list.d/culprit-non-free.sources
 if [[ " ${missing[*]} " == *" iozone3 "* && ! -e $non_free ]]; then
 	# shellcheck disable=SC1091
@@ -43,7 +51,7 @@ fi
 
 echo "adding ${#missing[@]} packages: ${missing[*]}"
 quietly apt-get -q update
-# Services that packages bring are not started: culprit starts what it needs, in its own namespaces.
+# The packages' services are not started: culprit starts what it needs in its own namespaces.
 policy=/usr/sbin/policy-rc.d
 if [[ ! -e $policy ]]; then
 	printf '#!/bin/sh\nexit 101\n' >"$policy"
