@@ -1,0 +1,74 @@
+#include "harness/base/text.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* Length of the UTF-8 character at 's'; 0 if it is a control character or no valid UTF-8. */
+static size_t printable_length(const unsigned char *s)
+{
+	size_t n = *s < 0x80 ? 1
+		: *s < 0xc2  ? 0
+		: *s < 0xe0  ? 2
+		: *s < 0xf0  ? 3
+		: *s < 0xf5  ? 4
+			     : 0;
+	uint32_t code = n == 1 ? *s : *s & (0x7fu >> n);
+
+	for (size_t i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (s[i] & 0x3f);
+	}
+	if (code < 0x20 || (code >= 0x7f && code < 0xa0)) /* C0, DEL, C1 */
+		return 0;
+	if ((n == 3 && code < 0x800) || (n == 4 && code < 0x10000) || code > 0x10ffff ||
+		(code >= 0xd800 && code < 0xe000))
+		return 0;
+	return n;
+}
+
+/* One character of '*s' or its escape, which 'piece' receives; '*s' moves past it. */
+static size_t next_piece(const char **s, char piece[5])
+{
+	size_t n = printable_length((const unsigned char *)*s);
+
+	if (n) {
+		memcpy(piece, *s, n);
+		piece[n] = '\0';
+		*s += n;
+		return n;
+	}
+	if (**s == '\n')
+		n = (size_t)snprintf(piece, 5, "\\n");
+	else
+		n = (size_t)snprintf(piece, 5, "\\x%02x", (unsigned char)**s);
+	++*s;
+	return n;
+}
+
+size_t text_clean(const char *s, char *out, size_t size)
+{
+	size_t total = 0, n;
+	char piece[5];
+
+	*out = '\0';
+	while (*s) {
+		n = next_piece(&s, piece);
+		if (total + n < size)
+			memcpy(out + total, piece, n + 1);
+		else if (total < size)
+			size = total; /* nothing shorter may follow what did not fit */
+		total += n;
+	}
+	return total;
+}
+
+void text_print_clean(FILE *f, const char *s)
+{
+	char piece[5];
+
+	while (*s) {
+		next_piece(&s, piece);
+		fputs(piece, f);
+	}
+}

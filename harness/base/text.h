@@ -1,0 +1,19 @@
+/*
+ * Text from elsewhere (logs, programs, detectors) made safe for a terminal and for line formats
+ * such as TAP: a newline becomes \n; every other control character, and every byte that is not
+ * UTF-8, becomes \xNN. All other text stays as it is.
+ */
+#ifndef CULPRIT_BASE_TEXT_H
+#define CULPRIT_BASE_TEXT_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+/* Writes to 'out' as much as fits, in whole characters, and a NUL; 'size' is at least 1. Returns
+ * the length of the whole clean text, as snprintf does: not below 'size' means that 'out' was too
+ * small. */
+size_t text_clean(const char *s, char *out, size_t size);
+
+void text_print_clean(FILE *f, const char *s);
+
+#endif
