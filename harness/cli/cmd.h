@@ -1,14 +1,17 @@
 /*
- * Commands: one file each (cmd_NAME.c), one line each in main.c's table.
+ * Commands: one file each (cmd_NAME.c), which defines its `struct command`; commands.c lists them.
  *
- * A command gets its own name as argv[0] and returns an exit code of
- * CULPRIT_EXIT_*. It parses with getopt_long, prints results on stdout and
- * complaints on stderr, each complaint one line: "culprit NAME: sentence".
+ * A command prints results on standard output and complaints on standard error, each complaint
+ * one line: "culprit NAME: sentence". It returns an exit code. main checks at the end that
+ * standard output was written.
  */
 #ifndef CULPRIT_CLI_CMD_H
 #define CULPRIT_CLI_CMD_H
 
+#include <jansson.h>
+
 #include "harness/base/err.h"
+#include "harness/cli/options.h"
 
 enum {
 	CULPRIT_EXIT_OK = 0,      /* all as expected */
@@ -17,32 +20,19 @@ enum {
 	CULPRIT_EXIT_INVALID = 3, /* the harness could not produce a valid result */
 };
 
-struct command {
-	const char *name;
-	int (*run)(int argc, char **argv);
-	const char *summary; /* one line, for culprit help */
-};
+extern const struct command corpus_command, diagnose_command, doctor_command, help_command_row,
+	lab_command, list_command, log_command, new_command, remeasure_command, report_command,
+	rescore_command, resume_command, run_command, samples_command, status_command,
+	table_command, trace_command, undo_command;
 
-int cmd_lab(int argc, char **argv);
-int cmd_run(int argc, char **argv);
-int cmd_resume(int argc, char **argv);
-int cmd_status(int argc, char **argv);
-int cmd_table(int argc, char **argv);
-int cmd_report(int argc, char **argv);
-int cmd_rescore(int argc, char **argv);
-int cmd_remeasure(int argc, char **argv);
-int cmd_samples(int argc, char **argv);
-int cmd_corpus(int argc, char **argv);
-int cmd_diagnose(int argc, char **argv);
-int cmd_log(int argc, char **argv);
-int cmd_trace(int argc, char **argv);
-int cmd_list(int argc, char **argv);
-int cmd_doctor(int argc, char **argv);
-int cmd_new(int argc, char **argv);
-int cmd_undo(int argc, char **argv);
-
-/* "culprit NAME: sentence" on stderr; returns 'code'. */
+/* "culprit NAME: sentence" on stderr, control characters escaped; returns 'code'. */
 int cmd_fail(const char *name, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* Prints the error; returns the exit code of its class, or of 'class' if it has none yet. */
+int cmd_error(const char *name, struct err *e, enum err_class class);
+
+/* Prints 'v' (stolen) on stdout, indented. */
+void cmd_print_json(json_t *v);
 
 #endif

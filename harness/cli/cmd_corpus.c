@@ -1,47 +1,52 @@
-#include <getopt.h>
-#include <string.h>
-
 #include "harness/cli/cmd.h"
 #include "harness/store/store.h"
 
-static void usage(FILE *f)
-{
-	fputs("usage: culprit corpus RUN -o FOLDER [--whole]\n\n"
-	      "Packs what judging and scoring need of a run (plan, attempts, samples, events; no traces, no\n"
-	      "hosts, no verdicts) into FOLDER/run.db.gz. 'rescore', 'diagnose' and 'table' read FOLDER as\n"
-	      "they read a run, and give the same verdicts; it cannot be written to.\n\n"
-	      "  -o, --output FOLDER   made if need be\n"
-	      "  --whole               with verdicts, hosts and all details: for 'report', too\n\n"
-	      "Exit codes: 0 packed; 2 usage or input.\n",
-		f);
-}
+struct options {
+	const char *folder;
+	bool whole;
+};
 
-int cmd_corpus(int argc, char **argv)
+static int run(void *options, int argc, char **argv)
 {
-	static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
-		{"whole", no_argument, NULL, 'w'}, {"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0}};
-	const char *folder = NULL;
+	const struct options *o = options;
 	struct store *s = NULL;
 	struct err e;
-	bool whole = false;
-	int opt, code = CULPRIT_EXIT_OK;
+	int code = CULPRIT_EXIT_OK;
 
-	while ((opt = getopt_long(argc, argv, "o:h", longs, NULL)) != -1) {
-		if (opt == 'o') {
-			folder = optarg;
-		} else if (opt == 'w') {
-			whole = true;
-		} else {
-			usage(opt == 'h' ? stdout : stderr);
-			return opt == 'h' ? CULPRIT_EXIT_OK : CULPRIT_EXIT_USAGE;
-		}
-	}
-	if (argc - optind != 1 || !folder)
+	(void)argc;
+	if (!o->folder)
 		return cmd_fail("corpus", CULPRIT_EXIT_USAGE,
-			"which run, and where to? 'culprit corpus runs/NAME -o corpora/NAME'");
-	if (store_open(argv[optind], &s, &e) || store_pack(s, folder, whole, &e))
-		code = cmd_fail("corpus", CULPRIT_EXIT_USAGE, "%s", e.text);
+			"give the folder to write: culprit corpus %s --output corpora/NAME",
+			argv[0]);
+	if (store_open(argv[0], &s, &e) || store_pack(s, o->folder, o->whole, &e))
+		code = cmd_error("corpus", &e, ERR_USAGE);
 	store_close(s);
 	return code;
 }
+
+static const struct option_row rows[] = {
+	{"output", 'o', OPTION_TEXT, offsetof(struct options, folder), "FOLDER",
+		"write to this folder, which is made if need be"},
+	{"whole", 0, OPTION_FLAG, offsetof(struct options, whole), NULL,
+		"with verdicts, hosts and all details, as 'culprit report' needs them"},
+	{0},
+};
+
+const struct command corpus_command = {
+	.name = "corpus",
+	.summary = "pack a run's measurements, to judge them on another machine",
+	.arguments = "RUN --output FOLDER",
+	.about =
+		"Packs what judging and scoring need of a run into FOLDER/run.db.gz: plan, attempts, "
+		"samples and events, but no traces, hosts or verdicts.\n\n"
+		"'rescore', 'diagnose' and 'table' read FOLDER as they read a run and give the same "
+		"verdicts. A corpus cannot be written to.",
+	.examples = "culprit corpus runs/NAME -o corpora/NAME",
+	.exits = "0 packed; 2 usage or input error; 3 it cannot be written.",
+	.missing = "which run? 'culprit corpus runs/NAME -o corpora/NAME'",
+	.min = 1,
+	.max = 1,
+	.options = rows,
+	.size = sizeof(struct options),
+	.run = run,
+};

@@ -1,12 +1,11 @@
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "diag/judge/detector.h"
-#include "harness/base/units.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/diagnose_csv.h"
+#include "harness/cli/groups.h"
 #include "harness/cli/show.h"
 #include "harness/cli/verdicts.h"
 #include "harness/judging/judge.h"
@@ -14,122 +13,13 @@
 
 struct options {
 	const char *run;
+	struct detector_options given;
 	json_t *detectors;
 	long cell;
-	bool json, evidence, trust;
+	bool json, evidence;
+	struct option_list trains;
 	struct csv_options csv;
 };
-
-static void usage(FILE *f)
-{
-	fputs("usage: culprit diagnose RUN [--cell N] [OPTION ...]\n"
-	      "       culprit diagnose --csv FILE [--train FILE]... [--train-until TIME] [OPTION ...]\n\n"
-	      "Says what detectors say of recorded measurements: of each cell of a run, by number, or of\n"
-	      "anyone's time series. It is not told what was injected, and neither are you: 'culprit rescore'\n"
-	      "scores. Nothing is changed; no cluster, no root.\n\n"
-	      "  --cell N          only this cell of the run\n"
-	      "  --detector NAME   built-in name, Lua file, or program; may stand several times;\n"
-	      "                    NAME,KEY=VALUE,... sets parameters (default: the scenario's; of a CSV\n"
-	      "                    file peer-robust, or with fault-free times peer-threshold)\n"
-	      "  --evidence        what the verdicts rest on\n"
-	      "  --trust           run programs also where they cannot be confined\n"
-	      "  --json            everything, as JSON\n\n"
-	      "  --csv FILE        columns time (seconds; or time_ms, time_us, time_ns), server, metric and\n"
-	      "                    value, in any order, each series in the order of time; - is standard input\n"
-	      "  --train FILE      fault-free times, in the same form; may stand several times\n"
-	      "  --train-until T   what comes before T (in the file's own time, in seconds) is fault-free\n"
-	      "  --window TIME     judge stretches of this length (default: all in one)\n"
-	      "  --interval TIME   seconds for detectors are steps of this length (default: the median\n"
-	      "                    between two values, but 1s at the least)\n\n"
-	      "Exit codes: 0 judged, whoever is indicted; 2 usage, input, or a detector that failed.\n",
-		f);
-}
-
-/* A time with its unit, above 0. */
-static int parse_time(const char *option, const char *text, double *seconds)
-{
-	struct err e;
-
-	if (!unit_parse(UNIT_SECONDS, text, seconds, &e) && *seconds > 0)
-		return 0;
-	cmd_fail("diagnose", 0, "%s takes a time above 0, like 10s, not '%s'", option, text);
-	return -EINVAL;
-}
-
-static int parse_until(const char *text, struct csv_options *csv)
-{
-	char *end;
-
-	csv->train_until_s = strtod(text, &end);
-	csv->has_until = end != text && !*end;
-	if (!csv->has_until)
-		cmd_fail("diagnose", 0,
-			"--train-until takes a number of seconds, as in the file, not '%s'", text);
-	return csv->has_until ? 0 : -EINVAL;
-}
-
-static int parse(int argc, char **argv, struct options *o)
-{
-	enum { DETECTOR = 256, CELL, EVIDENCE, TRUST, JSON, CSV, TRAIN, UNTIL, WINDOW, INTERVAL };
-	static const struct option longs[] = {{"detector", required_argument, NULL, DETECTOR},
-		{"cell", required_argument, NULL, CELL}, {"evidence", no_argument, NULL, EVIDENCE},
-		{"trust", no_argument, NULL, TRUST}, {"csv", required_argument, NULL, CSV},
-		{"train", required_argument, NULL, TRAIN},
-		{"train-until", required_argument, NULL, UNTIL},
-		{"window", required_argument, NULL, WINDOW},
-		{"interval", required_argument, NULL, INTERVAL}, {"json", no_argument, NULL, JSON},
-		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-	int opt;
-
-	while ((opt = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		switch (opt) {
-		case DETECTOR:
-			if (show_parse_detector("diagnose", optarg, o->detectors))
-				return -EINVAL;
-			break;
-		case CELL:
-			if (show_parse_whole("diagnose", "--cell", optarg, 1, 1000000, &o->cell))
-				return -EINVAL;
-			break;
-		case EVIDENCE: o->evidence = true; break;
-		case TRUST: o->trust = true; break;
-		case JSON: o->json = true; break;
-		case CSV: o->csv.csv = optarg; break;
-		case TRAIN: o->csv.trains[o->csv.n_trains++] = optarg; break;
-		case UNTIL:
-			if (parse_until(optarg, &o->csv))
-				return -EINVAL;
-			break;
-		case WINDOW:
-			if (parse_time("--window", optarg, &o->csv.window_s))
-				return -EINVAL;
-			break;
-		case INTERVAL:
-			if (parse_time("--interval", optarg, &o->csv.step_s))
-				return -EINVAL;
-			break;
-		case 'h': usage(stdout); return 1;
-		default:
-			fputs("culprit diagnose: 'culprit diagnose --help' lists the options\n",
-				stderr);
-			return -EINVAL;
-		}
-	}
-	if (argc - optind != !o->csv.csv) {
-		cmd_fail("diagnose", 0,
-			o->csv.csv ? "a run, or --csv FILE, but not both"
-				   : "which run? 'culprit diagnose runs/NAME', or --csv FILE");
-		return -EINVAL;
-	}
-	if (!o->csv.csv &&
-		(o->csv.n_trains || o->csv.has_until || o->csv.window_s > 0 || o->csv.step_s > 0)) {
-		cmd_fail("diagnose", 0,
-			"--train, --train-until, --window and --interval go with --csv");
-		return -EINVAL;
-	}
-	o->run = argv[optind];
-	return 0;
-}
 
 /* The null detectors are for tables; here they speak only when asked. */
 static bool wanted(const struct options *o, const char *detector)
@@ -221,33 +111,105 @@ static int conclude(
 	return CULPRIT_EXIT_OK;
 }
 
-int cmd_diagnose(int argc, char **argv)
+/* Which of the two forms it is; 0, or an exit code after a complaint. */
+static int check_form(const struct options *o, int argc)
 {
-	struct options o = {
-		.detectors = json_array(), .csv.trains = calloc((size_t)argc, sizeof(char *))};
+	const struct csv_options *csv = &o->csv;
+
+	if (argc != !csv->csv)
+		return cmd_fail("diagnose", CULPRIT_EXIT_USAGE, "%s",
+			csv->csv ? "give a run or --csv FILE, not both"
+				 : "which run? 'culprit diagnose runs/NAME', or --csv FILE");
+	if (!csv->csv && (csv->n_trains || csv->has_until || csv->window_s > 0 || csv->step_s > 0))
+		return cmd_fail("diagnose", CULPRIT_EXIT_USAGE,
+			"--train, --train-until, --window and --interval need --csv");
+	return 0;
+}
+
+static int run(void *options, int argc, char **argv)
+{
+	struct options *o = options;
 	struct judge *judge = NULL;
 	json_t *verdicts = NULL;
 	const char *first = NULL;
 	unsigned failures = 0;
 	struct err e;
-	int rc = parse(argc, argv, &o), code;
+	int rc, code;
 
-	if (rc) {
-		code = rc > 0 ? CULPRIT_EXIT_OK : CULPRIT_EXIT_USAGE;
-		goto out;
+	o->run = argv[0];
+	o->csv.trains = o->trains.v;
+	o->csv.n_trains = o->trains.n;
+	code = check_form(o, argc);
+	if (code || detectors_chosen("diagnose", &o->given, &o->detectors)) {
+		json_decref(o->detectors);
+		return CULPRIT_EXIT_USAGE;
 	}
-	detector_trust_programs(o.trust);
-	o.csv.detectors = o.detectors;
-	rc = o.csv.csv ? diagnose_csv(&o.csv, &verdicts, &failures, &e)
-		       : diagnose_run(&o, &verdicts, &judge, &e);
+	o->csv.detectors = o->detectors;
+	rc = o->csv.csv ? diagnose_csv(&o->csv, &verdicts, &failures, &e)
+			: diagnose_run(o, &verdicts, &judge, &e);
 	if (judge)
 		failures = judge_failures(judge, &first);
-	code = rc ? cmd_fail("diagnose", CULPRIT_EXIT_USAGE, "%s", e.text)
-		  : conclude(&o, verdicts, failures, first);
-out:
+	code = rc ? cmd_error("diagnose", &e, ERR_USAGE) : conclude(o, verdicts, failures, first);
 	json_decref(verdicts);
 	judge_free(judge);
-	json_decref(o.detectors);
-	free(o.csv.trains);
+	json_decref(o->detectors);
 	return code;
 }
+
+static int set_until(void *field, const char *text, struct err *e)
+{
+	struct csv_options *csv = field;
+	char *end;
+
+	csv->train_until_s = strtod(text, &end);
+	csv->has_until = end != text && !*end;
+	return csv->has_until
+		? 0
+		: err_set(e, -EINVAL, "takes a number of seconds, as in the file, not '%s'", text);
+}
+
+#define AT(field) offsetof(struct options, field)
+#define TIME .min = 1e-9, .unit = UNIT_SECONDS
+static const struct option_row rows[] = {
+	{"cell", 0, OPTION_WHOLE, AT(cell), "N", "only this cell of the run", 1, 1e6},
+	{"", 0, OPTION_GROUP, AT(given), NULL, "", .group = detector_rows},
+	{"evidence", 0, OPTION_FLAG, AT(evidence), NULL, "with the evidence for each verdict"},
+	{"json", 0, OPTION_FLAG, AT(json), NULL, "print everything as JSON"},
+	{"csv", 0, OPTION_TEXT, AT(csv.csv), "FILE",
+		"judge this file: columns time (seconds; or time_ms, time_us, time_ns), server, metric "
+		"and value in any order, each series in order of time; - is standard input"},
+	{"train", 0, OPTION_LIST, AT(trains), "FILE",
+		"fault-free measurements in the same form; may be repeated"},
+	{"train-until", 0, OPTION_CALL, AT(csv), "T",
+		"what comes before T (the file's own time, in seconds) is fault-free",
+		.set = set_until},
+	{"window", 0, OPTION_QUANTITY, AT(csv.window_s), "TIME",
+		"judge the file in windows of this length (default: as one)", TIME},
+	{"interval", 0, OPTION_QUANTITY, AT(csv.step_s), "TIME",
+		"a detector's second is this long (default: the median distance of two values, at "
+		"least 1s)",
+		TIME},
+	{0},
+};
+
+const struct command diagnose_command = {
+	.name = "diagnose",
+	.summary = "print detectors' verdicts on a run, or on your own time series",
+	.arguments = "RUN\n--csv FILE",
+	.about =
+		"Prints the verdicts of detectors on recorded measurements: on each cell of a run, or on "
+		"time series from elsewhere.\n\n"
+		"What was injected is neither told to the detectors nor printed; 'culprit rescore' "
+		"scores. Nothing is changed; it needs no cluster and no root. For a CSV file the "
+		"default detector is peer-robust, or peer-threshold if there is training.",
+	.examples = "culprit diagnose runs/NAME --cell 5 --evidence\n"
+		    "culprit diagnose --csv disks.csv --window 10min\n"
+		    "culprit diagnose --csv today.csv --train yesterday.csv",
+	.exits =
+		"0 judged, whoever is indicted; 2 usage or input error, or a detector that failed; 3 "
+		"the verdicts cannot be printed.",
+	.max = 1,
+	.options = rows,
+	.size = sizeof(struct options),
+	.run = run,
+};

@@ -3,7 +3,6 @@
  * what to do about it.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,27 +14,10 @@
 #include "harness/base/proc.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/doctor.h"
+#include "harness/cli/groups.h"
 #include "harness/lab/lab.h"
 #include "harness/experiment/needs.h"
 #include "harness/scenario/scenario.h"
-
-static void usage(FILE *f)
-{
-	fputs("usage: culprit doctor [--inventory FILE] [--ssh] [--json] [SCENARIO]\n\n"
-	      "Says whether culprit can work here and, with an inventory, on its nodes, and what\n"
-	      "to do where it cannot: how each node is reached, whether it can drop packets, which\n"
-	      "tracers work there (each is tried), disk space, clock, which servers and mounts of the\n"
-	      "file system are there, and which faults can run. Nothing on a node is changed. 'note'\n"
-	      "is for what only some of culprit's uses need. The programs that workloads run, the\n"
-	      "scenario's or else all of culprit's own, are looked for on every client (without an\n"
-	      "inventory, here: the embedded lab uses this machine's).\n\n"
-	      "  -i, --inventory FILE  try every node of it, too\n"
-	      "      --ssh             connect to nobody: say how each node would be reached, and\n"
-	      "                        where that is from, inventory or SSH configuration\n"
-	      "      --json            every check, as JSON\n\n"
-	      "Exit codes: 0 nothing is bad; 2 the inventory is wrong; 3 something is bad.\n",
-		f);
-}
 
 static void add_all(struct report *r, enum level level, const char *what, const char *brief,
 	const char *fmt, va_list ap)
@@ -207,62 +189,84 @@ static int find_needs(struct report *r, const char *path, struct err *e)
 	return rc;
 }
 
-int cmd_doctor(int argc, char **argv)
-{
-	static const struct option longs[] = {{"inventory", required_argument, NULL, 'i'},
-		{"ssh", no_argument, NULL, 's'}, {"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-	struct report r = {0};
-	struct inventory *inv = NULL;
-	const char *path = NULL;
-	struct err e = {""};
-	bool json = false, ssh = false;
-	int opt, code = CULPRIT_EXIT_OK;
+struct options {
+	const char *inventory;
+	bool ssh, json;
+};
 
-	while ((opt = getopt_long(argc, argv, "hi:", longs, NULL)) != -1) {
-		switch (opt) {
-		case 'h': usage(stdout); return CULPRIT_EXIT_OK;
-		case 'i': path = optarg; break;
-		case 's': ssh = true; break;
-		case 'j': json = true; break;
-		default: usage(stderr); return CULPRIT_EXIT_USAGE;
-		}
-	}
-	if (optind + 1 < argc)
-		return cmd_fail("doctor", CULPRIT_EXIT_USAGE,
-			"what is '%s'? try 'culprit doctor --help'", argv[optind + 1]);
-	if (find_needs(&r, argv[optind], &e) < 0 || (path && inventory_load(path, &inv, &e) < 0)) {
-		json_decref(r.needs);
-		return cmd_fail("doctor", CULPRIT_EXIT_USAGE, "%s", e.text);
-	}
-	if (ssh && !inv)
+static int look(struct report *r, const struct options *o, const struct inventory *inv)
+{
+	struct err e;
+	int code = CULPRIT_EXIT_OK;
+
+	r->checks = json_array();
+	check_here(r, inv);
+	if (inv && doctor_nodes(r, inv, &e) < 0)
+		code = cmd_error("doctor", &e, ERR_HARNESS);
+	else if (inv && !r->bad)
+		doctor_cluster(r, o->inventory);
+	if (o->json)
+		cmd_print_json(json_pack("{s:b, s:O}", "able", !r->bad, "checks", r->checks));
+	else
+		doctor_print(r->checks);
+	json_decref(r->checks);
+	return r->bad ? CULPRIT_EXIT_INVALID : code;
+}
+
+static int run(void *options, int argc, char **argv)
+{
+	const struct options *o = options;
+	struct inventory *inv = NULL;
+	struct report r = {0};
+	struct err e;
+	int code = CULPRIT_EXIT_OK;
+
+	(void)argc;
+	if (o->ssh && !o->inventory)
 		return cmd_fail(
 			"doctor", CULPRIT_EXIT_USAGE, "--ssh needs an inventory: --inventory FILE");
-	if (ssh) {
-		doctor_print_ssh(inv, json);
-		json_decref(r.needs);
-		inventory_free(inv);
-		return CULPRIT_EXIT_OK;
-	}
-	r.checks = json_array();
-	check_here(&r, inv);
-	if (inv && doctor_nodes(&r, inv, &e) < 0)
-		code = cmd_fail("doctor", CULPRIT_EXIT_INVALID, "%s", e.text);
-	else if (inv && !r.bad)
-		doctor_cluster(&r, path);
-	if (r.bad)
-		code = CULPRIT_EXIT_INVALID;
-	if (json) {
-		json_t *all = json_pack("{s:b, s:O}", "able", !r.bad, "checks", r.checks);
-
-		json_dumpf(all, stdout, JSON_INDENT(2));
-		putchar('\n');
-		json_decref(all);
-	} else {
-		doctor_print(r.checks);
-	}
-	json_decref(r.checks);
+	if (find_needs(&r, argv[0], &e) < 0 ||
+		(o->inventory && inventory_load(o->inventory, &inv, &e) < 0))
+		code = cmd_error("doctor", &e, ERR_USAGE);
+	else if (o->ssh)
+		doctor_print_ssh(inv, o->json);
+	else
+		code = look(&r, o, inv);
 	json_decref(r.needs);
 	inventory_free(inv);
 	return code;
 }
+
+static const struct option_row rows[] = {
+	{"", 0, OPTION_GROUP, offsetof(struct options, inventory), NULL, "",
+		.group = inventory_rows},
+	{"ssh", 0, OPTION_FLAG, offsetof(struct options, ssh), NULL,
+		"connect to no node: print how each would be reached, and whether inventory or SSH "
+		"configuration says so"},
+	{"json", 0, OPTION_FLAG, offsetof(struct options, json), NULL, "print every check as JSON"},
+	{0},
+};
+
+const struct command doctor_command = {
+	.name = "doctor",
+	.summary = "check this machine and the nodes, and say what to do about what is missing",
+	.arguments = "[SCENARIO]",
+	.about =
+		"Checks whether culprit can work on this machine and, with an inventory, on its nodes, "
+		"and says what to do where it cannot.\n\n"
+		"For each node it tries: the connection, file transfer, dropping packets, every "
+		"tracer, disk space, the clock, the file system's servers and mounts, and the check "
+		"of every fault. It changes nothing on a node. A 'note' marks what only some uses "
+		"need.\n\n"
+		"It looks for the programs of the scenario's workloads, or of all built-in ones, on "
+		"every client; without an inventory on this machine, since the embedded lab uses "
+		"its programs.",
+	.examples = "culprit doctor\n"
+		    "culprit doctor --inventory my-hosts.lua scenarios/quick.lua\n"
+		    "culprit doctor --inventory my-hosts.lua --ssh",
+	.exits = "0 nothing is bad; 2 usage error, or the inventory is wrong; 3 something is bad.",
+	.max = 1,
+	.options = rows,
+	.size = sizeof(struct options),
+	.run = run,
+};

@@ -1,4 +1,3 @@
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,41 +6,10 @@
 #include "harness/cli/cmd.h"
 #include "harness/scenario/part.h"
 
-static void usage(FILE *f)
-{
-	fputs("usage: culprit list [faults|workloads|detectors|metrics] [--json]\n\n"
-	      "What there is, a line each; with a kind, its parameters too. Metrics are what detectors\n"
-	      "see of every server and second; they are listed when asked for.\n",
-		f);
-}
-
 struct listing {
 	bool details;
 	json_t *json; /* array, or NULL: text */
 };
-
-/* Words from column 'indent' on, where the cursor is, to column 80; then a new line. */
-static void print_wrapped(int indent, const char *text)
-{
-	int column = indent;
-
-	while (*text) {
-		int len = (int)strcspn(text, " ");
-
-		if (column > indent && column + 1 + len > 80) {
-			printf("\n%*s", indent, "");
-			column = indent;
-		} else if (column > indent) {
-			putchar(' ');
-			column++;
-		}
-		printf("%.*s", len, text);
-		column += len;
-		text += len;
-		text += strspn(text, " ");
-	}
-	putchar('\n');
-}
 
 static int list_part(void *ctx, lua_State *L, const struct part *p)
 {
@@ -61,7 +29,7 @@ static int list_part(void *ctx, lua_State *L, const struct part *p)
 		printf("  %-18s ", p->name);
 	snprintf(text, sizeof(text), "%s%s%s", p->summary, p->needs ? "; needs " : "",
 		p->needs ? p->needs : "");
-	print_wrapped(p->kind == PART_FAULT ? 30 : 21, text);
+	print_wrapped(stdout, p->kind == PART_FAULT ? 30 : 21, text);
 	if (!l->details || !lua_istable(L, -1))
 		return 0;
 	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 3)) {
@@ -70,7 +38,7 @@ static int list_part(void *ctx, lua_State *L, const struct part *p)
 		snprintf(text, sizeof(text), "%s = %s: %s", lua_tostring(L, -4),
 			lua_tostring(L, -2), lua_tostring(L, -1));
 		printf("      ");
-		print_wrapped(6, text);
+		print_wrapped(stdout, 6, text);
 	}
 	return 0;
 }
@@ -86,7 +54,7 @@ static int list_detector(void *ctx, const struct detector *d)
 				detector_params(d)));
 	else {
 		printf("  %-18s ", detector_name(d));
-		print_wrapped(21, detector_summary(d));
+		print_wrapped(stdout, 21, detector_summary(d));
 	}
 	return 0;
 }
@@ -107,7 +75,7 @@ static void list_metrics(struct listing *l)
 		}
 		printf("  %-33s ", metric_name(m));
 		snprintf(text, sizeof(text), "%s: %s", metric_unit(m), metric_definition(m));
-		print_wrapped(36, text);
+		print_wrapped(stdout, 36, text);
 	}
 }
 
@@ -131,50 +99,53 @@ static int list_kind(const char *kind, bool details, json_t *all, struct err *e)
 	return rc;
 }
 
-int cmd_list(int argc, char **argv)
-{
-	static const char *const kinds[] = {"faults", "workloads", "detectors", "metrics", NULL};
-	static const struct option longs[] = {{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-	json_t *all = NULL;
-	const char *only;
-	bool found = false;
-	struct err e;
-	int opt, rc = 0, code = CULPRIT_EXIT_OK;
+struct options {
+	bool json;
+};
 
-	while ((opt = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		if (opt == 'h') {
-			usage(stdout);
-			return CULPRIT_EXIT_OK;
-		}
-		if (opt != 'j') {
-			usage(stderr);
-			return CULPRIT_EXIT_USAGE;
-		}
-		if (!all)
-			all = json_object();
-	}
-	only = argc > optind ? argv[optind] : NULL;
-	for (int i = 0; kinds[i] && !rc; i++) {
-		if (only ? strcmp(only, kinds[i]) != 0 : !kinds[i + 1])
+static int run(void *options, int argc, char **argv)
+{
+	static const char *const kinds[] = {"faults", "workloads", "detectors", "metrics"};
+	const struct options *o = options;
+	json_t *all = o->json ? json_object() : NULL;
+	const char *only = argv[0];
+	struct err e;
+	int rc = 0;
+
+	(void)argc;
+	/* Metrics only when asked for. */
+	for (size_t i = 0; i < (only ? 4 : 3) && !rc; i++) {
+		if (only && strcmp(only, kinds[i]))
 			continue;
-		found = true;
-		rc = list_kind(kinds[i], only != NULL, all, &e);
-		if (only)
-			break;
-		if (!all && kinds[i + 2])
+		if (!all && !only && i)
 			putchar('\n');
+		rc = list_kind(kinds[i], only != NULL, all, &e);
 	}
-	if (rc)
-		code = cmd_fail("list", CULPRIT_EXIT_USAGE, "%s", e.text);
-	else if (only && !found)
-		code = cmd_fail("list", CULPRIT_EXIT_USAGE,
-			"there is no kind '%s'; there are faults, workloads, detectors, metrics",
-			only);
-	else if (all) {
-		json_dumpf(all, stdout, JSON_INDENT(2));
-		putchar('\n');
-	}
+	if (!rc && all)
+		cmd_print_json(json_incref(all));
 	json_decref(all);
-	return code;
+	return rc ? cmd_error("list", &e, ERR_USAGE) : CULPRIT_EXIT_OK;
 }
+
+static const struct option_row rows[] = {
+	{"json", 0, OPTION_FLAG, offsetof(struct options, json), NULL, "print as JSON"},
+	{0},
+};
+
+const struct command list_command = {
+	.name = "list",
+	.summary = "list faults, workloads, detectors and metrics",
+	.arguments = "[faults|workloads|detectors|metrics]",
+	.about =
+		"Lists what a scenario can name, one line each. With a kind, also its parameters "
+		"with their defaults.\n\n"
+		"Metrics are what a detector sees of every server and second; they are listed only "
+		"when asked for.",
+	.examples = "culprit list\nculprit list faults",
+	.exits = "0 listed; 2 one of the files is wrong; 3 culprit's own files are missing.",
+	.words = "faults|workloads|detectors|metrics",
+	.max = 1,
+	.options = rows,
+	.size = sizeof(struct options),
+	.run = run,
+};

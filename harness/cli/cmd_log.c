@@ -1,41 +1,10 @@
 /* culprit log: a trace log as text, as JSON lines, or summed up. */
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/cli/cmd.h"
 #include "harness/cli/log_view.h"
-
-static void usage(FILE *f)
-{
-	fputs("usage: culprit log [OPTIONS] FILE\n"
-	      "\n"
-	      "Prints a trace log ('-': from standard input), one line a record: time (UTC), process/thread, its\n"
-	      "name, the call with its paths and with what its descriptors meant at that moment, its result ('?': it\n"
-	      "did not return), its service time in seconds, the offset in the file at which it began where the call\n"
-	      "does not say that itself. A log of sums (culprit trace --mode sums) has a line a second, process, class\n"
-	      "of call and of descriptor. Exit code 2 if the log is damaged or cut short, after what could be read.\n"
-	      "\n"
-	      "  -c, --summary   sums instead, the longest first: seconds, mean, median and 99th percentile (estimated\n"
-	      "                  from powers of two), maximum, calls, errors, bytes\n"
-	      "  --by KEYS       what the rows of --summary are: call, error, path, process, file (its tag), or\n"
-	      "                  several with commas; default: call (with --errors: call,error)\n"
-	      "  --json          one JSON object a line instead\n"
-	      "  --tags          with a file's descriptor its tag: device|inode|when it was first met, which tells\n"
-	      "                  a file from another that has its inode number later (--json has it always)\n"
-	      "  --call NAMES    only these calls, e.g. read,pread64\n"
-	      "  --pid PID       only this process or thread\n"
-	      "  --name NAME     only processes and threads of this name\n"
-	      "  --path PREFIX   only calls on files at or below this path, or that name one; may be repeated\n"
-	      "  --errors        only calls that failed\n"
-	      "\n"
-	      "examples:\n"
-	      "  culprit log --path /var/log/app.log --tags LOG   a file's whole story, who ever touched it\n"
-	      "  culprit log -c --by process,call LOG             who spends time where\n"
-	      "  culprit log -c --errors --by call,error,path LOG which files were looked for in vain\n",
-		f);
-}
 
 /* Names of --call to numbers, once the log's architecture is known. */
 static int choose_calls(struct view *v, const char *arch, struct err *e)
@@ -106,100 +75,112 @@ static int show(struct view *v, struct log_reader *r, struct err *e)
 	return rc;
 }
 
-/* An exit code, or -1: go on. */
-static int parse(int argc, char **argv, struct view *v)
-{
-	static const struct option longs[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"summary", no_argument, NULL, 'c'},
-		{"call", required_argument, NULL, 'C'},
-		{"pid", required_argument, NULL, 'p'},
-		{"errors", no_argument, NULL, 'e'},
-		{"tags", no_argument, NULL, 't'},
-		{"name", required_argument, NULL, 'n'},
-		{"path", required_argument, NULL, 'P'},
-		{"by", required_argument, NULL, 'b'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	char *end;
-	int c;
+struct options {
+	struct view view;
+	struct option_list paths;
+	long pid;
+};
 
-	while ((c = getopt_long(argc, argv, "ch", longs, NULL)) != -1) {
-		switch (c) {
-		case 'j': v->json = true; break;
-		case 'c': v->summary = true; break;
-		case 'C': v->calls = optarg; break;
-		case 'e': v->errors = true; break;
-		case 't': v->tags = true; break;
-		case 'n': v->name = optarg; break;
-		case 'P':
-			if (v->n_paths == VIEW_MAX_PATHS)
-				return cmd_fail("log", CULPRIT_EXIT_USAGE,
-					"too many paths, from '%s' on", optarg);
-			v->paths[v->n_paths++] = optarg;
-			break;
-		case 'b':
-			if (choose_keys(v, optarg) < 0)
-				return cmd_fail("log", CULPRIT_EXIT_USAGE,
-					"--by takes call, error, path, process, file, or "
-					"several of them with commas, not '%s'",
-					optarg);
-			break;
-		case 'p':
-			v->pid = (uint32_t)strtoul(optarg, &end, 10);
-			if (*end || !v->pid)
-				return cmd_fail("log", CULPRIT_EXIT_USAGE,
-					"'%s' is no process number", optarg);
-			break;
-		case 'h': usage(stdout); return CULPRIT_EXIT_OK;
-		default: usage(stderr); return CULPRIT_EXIT_USAGE;
-		}
-	}
-	if (optind + 1 != argc) {
-		usage(stderr);
-		return CULPRIT_EXIT_USAGE;
-	}
-	if (v->by && !v->summary)
-		return cmd_fail("log", CULPRIT_EXIT_USAGE, "--by is for --summary");
-	return -1;
-}
-
-int cmd_log(int argc, char **argv)
+static int run(void *options, int argc, char **argv)
 {
-	static struct view v;
+	struct options *o = options;
+	struct view *v = &o->view;
 	struct log_reader *r;
 	struct err e;
 	int rc;
 
-	rc = parse(argc, argv, &v);
-	if (rc >= 0)
-		return rc;
-	rc = log_reader_new(argv[optind], &r, &e);
+	(void)argc;
+	if (v->by && !v->summary)
+		return cmd_fail("log", CULPRIT_EXIT_USAGE, "--by needs --summary");
+	if (o->paths.n > VIEW_MAX_PATHS)
+		return cmd_fail("log", CULPRIT_EXIT_USAGE, "at most %d times --path, not '%s'",
+			VIEW_MAX_PATHS, o->paths.v[VIEW_MAX_PATHS]);
+	while (v->n_paths < o->paths.n) {
+		v->paths[v->n_paths] = o->paths.v[v->n_paths];
+		v->n_paths++;
+	}
+	v->pid = (uint32_t)o->pid;
+	rc = log_reader_new(argv[0], &r, &e);
 	if (rc < 0)
-		return cmd_fail("log", CULPRIT_EXIT_USAGE, "%s", e.text);
-	v.arch = call_arch(log_reader_head(r)->arch);
-	v.fds = fdtable_new();
-	if (!v.fds)
+		return cmd_error("log", &e, ERR_USAGE);
+	v->arch = call_arch(log_reader_head(r)->arch);
+	v->fds = fdtable_new();
+	if (!v->fds)
 		rc = err_set(&e, -ENOMEM, "out of memory");
-	if (rc == 0 && v.calls)
-		rc = choose_calls(&v, log_reader_head(r)->arch, &e);
+	if (rc == 0 && v->calls)
+		rc = choose_calls(v, log_reader_head(r)->arch, &e);
 	if (rc == 0) {
-		if (!v.summary && v.json)
+		if (!v->summary && v->json)
 			json_head(log_reader_head(r));
-		else if (!v.summary)
+		else if (!v->summary)
 			text_head(log_reader_head(r));
-		rc = show(&v, r, &e);
-		if (v.summary)
-			totals_print(&v);
+		rc = show(v, r, &e);
+		if (v->summary)
+			totals_print(v);
 	}
 	if (fflush(stdout) == EOF && rc == 0)
 		rc = err_errno(&e, -errno, "cannot write");
-	view_clear(&v);
+	view_clear(v);
 	log_reader_free(r);
 	if (rc < 0)
-		return cmd_fail("log",
-			rc == -EBADMSG || rc == -EINVAL ? CULPRIT_EXIT_USAGE : CULPRIT_EXIT_INVALID,
-			"%s", e.text);
+		return cmd_error(
+			"log", &e, rc == -EBADMSG || rc == -EINVAL ? ERR_DAMAGED : ERR_HARNESS);
 	return CULPRIT_EXIT_OK;
 }
+
+static int set_by(void *field, const char *text, struct err *e)
+{
+	if (!choose_keys(field, text))
+		return 0;
+	return err_set(e, -EINVAL,
+		"takes call, error, path, process, file, or several of them with commas, not '%s'",
+		text);
+}
+
+#define AT(field) offsetof(struct options, field)
+static const struct option_row rows[] = {
+	{"summary", 'c', OPTION_FLAG, AT(view.summary), NULL,
+		"print sums, the longest first: seconds, mean, median and 99th percentile (estimated "
+		"from powers of two), maximum, calls, errors, bytes"},
+	{"by", 0, OPTION_CALL, AT(view), "KEY,...",
+		"rows of --summary: call, error, path, process, file (its tag), or several of them "
+		"(default: call; with --errors: call,error)",
+		.set = set_by},
+	{"json", 0, OPTION_FLAG, AT(view.json), NULL, "print one JSON object per line"},
+	{"tags", 0, OPTION_FLAG, AT(view.tags), NULL,
+		"with each file descriptor its file's tag: device|inode|first seen. It tells a file "
+		"from a later one with the same inode number (--json always has it)"},
+	{"call", 0, OPTION_TEXT, AT(view.calls), "NAME,...", "only these calls: read,pread64"},
+	{"pid", 0, OPTION_WHOLE, AT(pid), "PID", "only this process or thread", 1, 4294967295},
+	{"name", 0, OPTION_TEXT, AT(view.name), "NAME", "only processes and threads of this name"},
+	{"path", 0, OPTION_LIST, AT(paths), "PREFIX",
+		"only calls on files at or below this path, or that name one; may be repeated"},
+	{"errors", 0, OPTION_FLAG, AT(view.errors), NULL, "only calls that failed"},
+	{0},
+};
+
+const struct command log_command = {
+	.name = "log",
+	.summary = "print a trace log",
+	.arguments = "FILE",
+	.about =
+		"Prints a trace log ('-': standard input), one line per record: time (UTC), "
+		"process/thread, its name, the call with its paths and with what its descriptors "
+		"meant at that moment, its result ('?': it did not return), its service time in "
+		"seconds, and the offset in the file at which it began where the call does not say "
+		"that itself.\n\n"
+		"A log of sums (culprit trace --mode sums) has one line per second, process, class of "
+		"call and class of descriptor.",
+	.examples = "culprit log --path /var/log/app.log --tags LOG   the story of one file\n"
+		    "culprit log -c --by process,call LOG             where time goes\n"
+		    "culprit log -c --errors --by call,error,path LOG which files were not found",
+	.exits =
+		"0 printed; 2 usage error, or the log is damaged or cut short (what could be read is "
+		"printed); 3 the output cannot be written.",
+	.missing = "which log? 'culprit log FILE'",
+	.min = 1,
+	.max = 1,
+	.options = rows,
+	.size = sizeof(struct options),
+	.run = run,
+};

@@ -1,6 +1,3 @@
-#include <errno.h>
-#include <getopt.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,15 +6,6 @@
 #include "harness/base/file.h"
 #include "harness/base/home.h"
 #include "harness/cli/cmd.h"
-
-static void usage(FILE *f)
-{
-	fputs("usage: culprit new fault|workload|detector|inventory NAME\n\n"
-	      "Writes NAME.lua here: a template that explains itself and runs as it stands. Name it in a\n"
-	      "scenario by its path: faults = { \"none\", \"./NAME.lua\" }. An inventory is to be filled in\n"
-	      "with your hosts; culprit doctor --inventory NAME.lua tries them.\n",
-		f);
-}
 
 static bool name_fits(const char *name)
 {
@@ -43,40 +31,48 @@ static int copy_template(const char *kind, const char *path, struct err *e)
 	return rc;
 }
 
-int cmd_new(int argc, char **argv)
+static int run(void *options, int argc, char **argv)
 {
-	static const struct option longs[] = {{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-	const char *kind, *name;
+	const char *kind = argv[0], *name = argv[1];
 	char path[64];
 	struct err e;
-	int opt;
 
-	while ((opt = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		usage(opt == 'h' ? stdout : stderr);
-		return opt == 'h' ? CULPRIT_EXIT_OK : CULPRIT_EXIT_USAGE;
-	}
-	if (argc - optind != 2) {
-		usage(stderr);
-		return CULPRIT_EXIT_USAGE;
-	}
-	kind = argv[optind];
-	name = argv[optind + 1];
-	if (strcmp(kind, "fault") && strcmp(kind, "workload") && strcmp(kind, "detector") &&
-		strcmp(kind, "inventory"))
-		return cmd_fail("new", CULPRIT_EXIT_USAGE,
-			"there is no template for '%s'; there are fault, workload, detector, inventory",
-			kind);
+	(void)options;
+	(void)argc;
 	if (!name_fits(name))
 		return cmd_fail("new", CULPRIT_EXIT_USAGE,
-			"the name '%s' does not fit: letters, digits, '-', '_', at most 40", name);
+			"'%s' cannot be a name: use letters, digits, '-' and '_', at most 40",
+			name);
 	snprintf(path, sizeof(path), "%s.lua", name);
 	if (access(path, F_OK) == 0)
-		return cmd_fail("new", CULPRIT_EXIT_USAGE, "'%s' is there already", path);
+		return cmd_fail("new", CULPRIT_EXIT_USAGE, "'%s' exists already", path);
 	if (copy_template(kind, path, &e))
-		return cmd_fail("new", CULPRIT_EXIT_USAGE, "%s", e.text);
+		return cmd_error("new", &e, ERR_HARNESS);
 	if (!strcmp(kind, "inventory"))
 		printf("%s: fill it in, then run culprit doctor --inventory %s\n", path, path);
 	else
 		printf("%s: name it in a scenario as \"./%s\"\n", path, path);
 	return CULPRIT_EXIT_OK;
 }
+
+const struct command new_command = {
+	.name = "new",
+	.summary = "write a template of a fault, workload, detector or inventory",
+	.arguments = "KIND NAME",
+	.about =
+		"Writes NAME.lua into the current folder: a template with comments that runs as it "
+		"stands. KIND is fault, workload, detector or inventory.\n\n"
+		"A scenario names the file by its path: faults = { \"none\", \"./NAME.lua\" }. An "
+		"inventory is to be filled in with your hosts; 'culprit doctor --inventory NAME.lua' "
+		"checks them.",
+	.examples = "culprit new fault slow-nic\nculprit new inventory my-hosts",
+	.exits =
+		"0 written; 2 usage error, or the file exists; 3 it cannot be written, or culprit's "
+		"own files are missing.",
+	.words = "fault|workload|detector|inventory",
+	.missing = "which kind and name? 'culprit new fault NAME'; kinds are fault, workload, "
+		   "detector, inventory",
+	.min = 2,
+	.max = 2,
+	.run = run,
+};

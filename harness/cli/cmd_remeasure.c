@@ -1,27 +1,13 @@
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "diag/judge/detector.h"
 #include "harness/cli/cmd.h"
+#include "harness/cli/groups.h"
 #include "harness/cli/show.h"
 #include "harness/store/lock.h"
 #include "harness/judging/remeasure.h"
-
-static void usage(FILE *f)
-{
-	fputs("usage: culprit remeasure RUN [--detector NAME|FILE]... [--trust]\n\n"
-	      "Reduces the kept traces of every confirmed cell again, as this program does it, and puts the\n"
-	      "new metrics, events and verdicts in place of the run's: all of them or, where a trace is\n"
-	      "missing or damaged, none. What was measured, when and where stays as it was recorded. No\n"
-	      "cluster, no root. RUN/beside, if there is one, goes along.\n\n"
-	      "  --detector NAME   judge with these instead of those of the run's scenario; as in rescore\n"
-	      "  --trust           run programs also where they cannot be confined\n\n"
-	      "Exit codes: 0 done; 2 usage, input, or a detector that failed (its cells are abstentions).\n",
-		f);
-}
 
 /* The store in 'folder' with the traces of the run 'traces'. */
 static int remeasure(const char *folder, const char *traces, const json_t *detectors, size_t *cells,
@@ -76,41 +62,43 @@ static int remeasure_both(
 	return rc;
 }
 
-int cmd_remeasure(int argc, char **argv)
+static int run(void *options, int argc, char **argv)
 {
-	static const struct option longs[] = {{"detector", required_argument, NULL, 'd'},
-		{"trust", no_argument, NULL, 't'}, {"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0}};
-	json_t *detectors = json_array();
+	json_t *detectors;
 	unsigned failures = 0;
 	size_t cells = 0;
 	struct err e;
-	int opt, code = CULPRIT_EXIT_OK;
-	bool bad = false, help = false;
+	int code;
 
-	while (!bad && (opt = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		if (opt == 'd')
-			bad = show_parse_detector("remeasure", optarg, detectors);
-		else if (opt == 't')
-			detector_trust_programs(true);
-		else if (opt == 'h')
-			help = true;
-		else
-			bad = true;
+	(void)argc;
+	if (detectors_chosen("remeasure", options, &detectors)) {
+		code = CULPRIT_EXIT_USAGE;
+	} else if (remeasure_both(argv[0], detectors, &cells, &failures, &e)) {
+		code = cmd_error("remeasure", &e, ERR_USAGE);
+	} else {
+		printf("%s: %zu cell%s measured again\n", argv[0], cells, cells == 1 ? "" : "s");
+		code = failures ? CULPRIT_EXIT_USAGE : CULPRIT_EXIT_OK;
 	}
-	if (help)
-		usage(stdout);
-	else if (bad)
-		code = cmd_fail("remeasure", CULPRIT_EXIT_USAGE,
-			"'culprit remeasure --help' lists the options");
-	else if (argc - optind != 1)
-		code = cmd_fail("remeasure", CULPRIT_EXIT_USAGE,
-			"which run? 'culprit remeasure runs/NAME'");
-	else if (remeasure_both(argv[optind], detectors, &cells, &failures, &e))
-		code = cmd_fail("remeasure", CULPRIT_EXIT_USAGE, "%s", e.text);
-	else
-		printf("%s: %zu cell%s measured again\n", argv[optind], cells,
-			cells == 1 ? "" : "s");
 	json_decref(detectors);
-	return code == CULPRIT_EXIT_OK && failures ? CULPRIT_EXIT_USAGE : code;
+	return code;
 }
+
+const struct command remeasure_command = {
+	.name = "remeasure",
+	.summary = "derive a recorded run's metrics from its traces again",
+	.arguments = "RUN",
+	.about =
+		"Derives metrics and events from the traces of every confirmed cell again, as this "
+		"version of culprit does it, judges them, and replaces the run's: all of them or, if "
+		"a trace is missing or damaged, none. It needs no cluster and no root. The run of a "
+		"second tracer, RUN/beside, is measured again, too.",
+	.examples = "culprit remeasure runs/NAME",
+	.exits = "0 done; 2 usage or input error, or a detector that failed (its cells count as "
+		 "abstentions); 3 the run cannot be written.",
+	.missing = "which run? 'culprit remeasure runs/NAME'",
+	.min = 1,
+	.max = 1,
+	.options = detector_rows,
+	.size = sizeof(struct detector_options),
+	.run = run,
+};

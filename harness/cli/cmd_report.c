@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,18 +6,6 @@
 #include "harness/cli/cmd.h"
 #include "harness/cli/report_data.h"
 #include "results/report/page.h"
-
-static void usage(FILE *f)
-{
-	fputs("usage: culprit report RUN [-o FILE.html]\n\n"
-	      "Writes a run, or a corpus, as one HTML file that opens offline: the scores of every\n"
-	      "fault, workload and detector as a heat map with counts and intervals; for every cell\n"
-	      "what was measured on each server, when the fault acted, what each detector said and\n"
-	      "why; what was not scored and why; and where the run comes from.\n\n"
-	      "  -o, --output FILE  the file (default: report.html in the run's folder); - is stdout\n\n"
-	      "The file holds names of hosts and the scenario, but not the inventory.\n",
-		f);
-}
 
 static int write_page(struct store *s, struct page *p, FILE *f, struct err *e)
 {
@@ -82,35 +69,58 @@ static int report(struct store *s, const char *output, struct err *e)
 	return rc;
 }
 
-int cmd_report(int argc, char **argv)
+struct options {
+	const char *output;
+};
+
+static int run(void *options, int argc, char **argv)
 {
-	static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
-		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-	const char *output = NULL;
-	char *beside = NULL;
+	const struct options *o = options;
+	char *path = NULL;
 	struct store *s;
 	struct err e;
-	int opt, code = CULPRIT_EXIT_OK;
+	int code = CULPRIT_EXIT_OK;
 
-	while ((opt = getopt_long(argc, argv, "ho:", longs, NULL)) != -1) {
-		switch (opt) {
-		case 'o': output = optarg; break;
-		case 'h': usage(stdout); return CULPRIT_EXIT_OK;
-		default: usage(stderr); return CULPRIT_EXIT_USAGE;
-		}
-	}
-	if (argc - optind != 1)
-		return cmd_fail(
-			"report", CULPRIT_EXIT_USAGE, "which run? 'culprit report runs/NAME'");
-	if (store_open(argv[optind], &s, &e))
-		return cmd_fail("report", CULPRIT_EXIT_USAGE, "%s", e.text);
-	if (!output && asprintf(&beside, "%s/report.html", argv[optind]) < 0)
+	(void)argc;
+	if (store_open(argv[0], &s, &e))
+		return cmd_error("report", &e, ERR_USAGE);
+	if (asprintf(&path, "%s%s", o->output ? o->output : argv[0],
+		    o->output ? "" : "/report.html") < 0)
+		path = NULL;
+	if (!path)
 		code = cmd_fail("report", CULPRIT_EXIT_INVALID, "out of memory");
-	else if (report(s, output ? output : beside, &e))
-		code = cmd_fail("report", CULPRIT_EXIT_INVALID, "%s", e.text);
-	else if (!output || strcmp(output, "-"))
-		printf("%s\n", output ? output : beside);
-	free(beside);
+	else if (report(s, path, &e))
+		code = cmd_error("report", &e, ERR_HARNESS);
+	else if (strcmp(path, "-"))
+		puts(path);
+	free(path);
 	store_close(s);
 	return code;
 }
+
+static const struct option_row rows[] = {
+	{"output", 'o', OPTION_TEXT, offsetof(struct options, output), "FILE",
+		"write to FILE; - is standard output (default: report.html in the run's folder)"},
+	{0},
+};
+
+const struct command report_command = {
+	.name = "report",
+	.summary = "write a run as one HTML file: matrix, charts, verdicts, provenance",
+	.arguments = "RUN",
+	.about =
+		"Writes a run, or a corpus, as one HTML file that opens offline. It shows the scores of "
+		"every fault, workload and detector as a heat map with counts and intervals; for every "
+		"cell what was measured on each server, when the fault acted, and each detector's "
+		"verdict with its evidence; what was not scored and why; and the run's provenance.\n\n"
+		"The file holds host names and the scenario, but not the inventory.",
+	.examples =
+		"culprit report runs/NAME\nculprit report runs/NAME -o - | gzip >report.html.gz",
+	.exits = "0 written; 2 usage or input error; 3 the file cannot be written.",
+	.missing = "which run? 'culprit report runs/NAME'",
+	.min = 1,
+	.max = 1,
+	.options = rows,
+	.size = sizeof(struct options),
+	.run = run,
+};

@@ -1,111 +1,84 @@
-#include <errno.h>
-#include <getopt.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "diag/judge/detector.h"
 #include "harness/cli/cmd.h"
+#include "harness/cli/groups.h"
 #include "harness/cli/outcome.h"
 #include "harness/cli/show.h"
-#include "harness/judging/judge.h"
-#include "harness/judging/scoring.h"
 
 struct options {
-	const char *run;
-	json_t *detectors;
-	bool save, trust;
+	struct detector_options detectors;
+	bool save;
 	struct outcome_options outcome;
 };
 
-static void usage(FILE *f)
+static int rescore(struct store *s, const json_t *detectors, bool save, struct judge **judge,
+	json_t **rows, struct err *e)
 {
-	fputs("usage: culprit rescore RUN [--detector NAME|FILE]... [--save] [OPTION ...]\n\n"
-	      "Judges a recorded run, or a corpus, anew from its kept measurements alone (no cluster, no\n"
-	      "root), holds the verdicts against what was injected, and prints the table. The run is left as\n"
-	      "it is. 'culprit diagnose' shows the single verdicts and their evidence instead.\n\n"
-	      "  --detector NAME   built-in name, Lua file, or program (diag/detectors/README.md has its\n"
-	      "                    protocol); may stand several times (default: those of the run's\n"
-	      "                    scenario). NAME,KEY=VALUE,... sets parameters;\n"
-	      "                    one in several settings is told by them\n"
-	      "  --save            put the new verdicts and models in place of the run's\n"
-	      "  --trust           run programs also where they cannot be confined\n" OUTCOME_RECORDED_USAGE
-			OUTCOME_USAGE
-	      "\nExit codes: 0 judged; 1 a regression, or without --baseline a wrong verdict under --tap or\n"
-	      "--junit; 2 usage, input, or a detector that failed (its cells are abstentions).\n",
-		f);
-}
-
-static int parse(int argc, char **argv, struct options *o)
-{
-	static const struct option longs[] = {{"detector", required_argument, NULL, 'd'},
-		{"save", no_argument, NULL, 's'}, {"trust", no_argument, NULL, 't'}, OUTCOME_LONGS,
-		OUTCOME_RECORDED_LONGS, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-	int opt;
-
-	while ((opt = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		switch (opt) {
-		case 'd':
-			if (show_parse_detector("rescore", optarg, o->detectors))
-				return -EINVAL;
-			break;
-		case 's': o->save = true; break;
-		case 't': o->trust = true; break;
-		case 'h': usage(stdout); return 1;
-		default:
-			if (opt >= OUTCOME_TAP &&
-				!outcome_option("rescore", opt, optarg, &o->outcome))
-				break;
-			fputs("culprit rescore: 'culprit rescore --help' lists the options\n",
-				stderr);
-			return -EINVAL;
-		}
-	}
-	if (argc - optind != 1) {
-		cmd_fail("rescore", 0, "which run? 'culprit rescore runs/NAME'");
-		return -EINVAL;
-	}
-	o->run = argv[optind];
-	return 0;
-}
-
-static int rescore(struct store *s, const struct options *o, struct judge **judge, json_t **rows,
-	struct err *e)
-{
-	int rc = show_judge(s, o->detectors, judge, e);
+	int rc = show_judge(s, detectors, judge, e);
 
 	if (!rc)
 		rc = judge_all(*judge, 0, rows, e);
-	if (!rc && o->save)
+	if (!rc && save)
 		rc = judge_save(*judge, *rows, e);
 	return rc;
 }
 
-int cmd_rescore(int argc, char **argv)
+static int run(void *options, int argc, char **argv)
 {
-	struct options o = {.detectors = json_array()};
+	const struct options *o = options;
+	json_t *detectors, *rows = NULL;
 	struct judge *judge = NULL;
 	struct store *s = NULL;
-	json_t *rows = NULL;
 	const char *first;
-	struct err e;
 	unsigned failures;
-	int rc = parse(argc, argv, &o), code = CULPRIT_EXIT_OK;
+	struct err e;
+	int code;
 
-	if (rc) {
-		json_decref(o.detectors);
-		return rc > 0 ? CULPRIT_EXIT_OK : CULPRIT_EXIT_USAGE;
-	}
-	detector_trust_programs(o.trust);
-	if (store_open(o.run, &s, &e) || rescore(s, &o, &judge, &rows, &e))
-		code = cmd_fail("rescore", CULPRIT_EXIT_USAGE, "%s", e.text);
+	(void)argc;
+	if (detectors_chosen("rescore", &o->detectors, &detectors))
+		code = CULPRIT_EXIT_USAGE;
+	else if (store_open(argv[0], &s, &e) || rescore(s, detectors, o->save, &judge, &rows, &e))
+		code = cmd_error("rescore", &e, ERR_USAGE);
 	else
-		code = outcome_show("rescore", s, rows, &o.outcome, stdout);
+		code = outcome_show("rescore", s, rows, &o->outcome, stdout);
 	if (judge && (failures = judge_failures(judge, &first)))
 		code = cmd_fail("rescore", CULPRIT_EXIT_USAGE,
 			"%s (%u verdicts failed; they count as abstentions)", first, failures);
 	json_decref(rows);
 	judge_free(judge);
 	store_close(s);
-	json_decref(o.detectors);
+	json_decref(detectors);
 	return code;
 }
+
+static const struct option_row rows[] = {
+	{"", 0, OPTION_GROUP, offsetof(struct options, detectors), NULL, "",
+		.group = detector_rows},
+	{"save", 0, OPTION_FLAG, offsetof(struct options, save), NULL,
+		"replace the run's verdicts and models by the new ones"},
+	{"", 0, OPTION_GROUP, offsetof(struct options, outcome), NULL, "",
+		.group = outcome_recorded_rows},
+	{"", 0, OPTION_GROUP, offsetof(struct options, outcome), NULL, "", .group = outcome_rows},
+	{0},
+};
+
+const struct command rescore_command = {
+	.name = "rescore",
+	.summary = "judge a recorded run anew and score it, without a cluster",
+	.arguments = "RUN",
+	.about =
+		"Judges a recorded run, or a corpus, anew from its measurements, compares the verdicts "
+		"with what was injected, and prints the table. It needs no cluster and no root, and "
+		"leaves the run as it is unless --save is given.\n\n"
+		"'culprit diagnose' shows single verdicts and their evidence instead. A detector that "
+		"is given with several sets of parameters is listed once for each.",
+	.examples = "culprit rescore runs/NAME --detector ./mine.lua\n"
+		    "culprit rescore corpora/ci --detector peer-robust --baseline baseline.json",
+	.exits = "0 judged; 1 a regression or, under --tap or --junit without --baseline, a wrong "
+		 "verdict; 2 usage or input error, or a detector that failed (its cells count as "
+		 "abstentions); 3 the result cannot be printed.",
+	.missing = "which run? 'culprit rescore runs/NAME'",
+	.min = 1,
+	.max = 1,
+	.options = rows,
+	.size = sizeof(struct options),
+	.run = run,
+};

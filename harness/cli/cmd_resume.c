@@ -1,11 +1,11 @@
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "harness/base/file.h"
 #include "harness/cli/cmd.h"
+#include "harness/cli/groups.h"
 #include "harness/cli/running.h"
 #include "harness/experiment/cell_key.h"
 #include "harness/store/lock.h"
@@ -16,22 +16,6 @@ struct record {
 	char *scenario_path, *inventory_path, *scenario_text, *inventory_text, *seed;
 	json_t *options, *inputs, *detectors;
 };
-
-static void usage(FILE *f)
-{
-	fputs("usage: culprit resume RUN [--scenario FILE] [--inventory FILE] [--quiet] [OPTION ...]\n\n"
-	      "Goes on with a run that was interrupted or killed: cells that have a confirmed attempt, with\n"
-	      "every file as its checksum says, stay as they are; the others are run, as the same plan has\n"
-	      "them. What was half done is removed. Cells whose tries were used up get new ones.\n\n"
-	      "The scenario, the faults and workloads, the agent, the programs on the nodes and the hosts'\n"
-	      "roles must be the same: else the run is refused, and it is said what has changed. Detectors\n"
-	      "may change: every cell is then judged anew.\n\n"
-	      "  --scenario FILE    where the scenario is now (default: where it was; else as it was)\n"
-	      "  --inventory FILE   where the inventory is now (default: where it was; else as it was)\n"
-	      "  --quiet            no progress, only complaints and the table\n" OUTCOME_USAGE "\n"
-	      "Exit codes: as 'culprit run'; 2 also when something has changed, or the run is going on.\n",
-		f);
-}
 
 static json_t *fact_json(struct store *s, const char *key)
 {
@@ -108,7 +92,7 @@ static int prepare(
 	o.inventory = given->inventory ? given->inventory : r->inventory_path;
 	o.only = json_string_value(json_object_get(r->options, "only"));
 	o.tracer = json_string_value(json_object_get(r->options, "tracer"));
-	o.beside = json_string_value(json_object_get(r->options, "beside"));
+	o.second = json_string_value(json_object_get(r->options, "beside"));
 	o.repeats = (long)json_integer_value(json_object_get(r->options, "repeats"));
 	o.lease_s = json_number_value(json_object_get(r->options, "lease_s"));
 	o.seed = strtol(r->seed, NULL, 10);
@@ -230,42 +214,53 @@ static int resume(
 	return rc;
 }
 
-int cmd_resume(int argc, char **argv)
+static int run(void *options, int argc, char **argv)
 {
-	enum { SCENARIO = 256, INVENTORY, QUIET };
-	static const struct option longs[] = {{"scenario", required_argument, NULL, SCENARIO},
-		{"inventory", required_argument, NULL, INVENTORY},
-		{"quiet", no_argument, NULL, QUIET}, OUTCOME_LONGS,
-		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	struct executor x = {.lock = -1, .resumed = true};
-	struct run_options o = {0};
+	const struct run_options *o = options;
 	struct err e;
-	int opt, rc, code;
+	int rc, code;
 
-	while ((opt = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		switch (opt) {
-		case SCENARIO: o.scenario = optarg; break;
-		case INVENTORY: o.inventory = optarg; break;
-		case QUIET: o.quiet = true; break;
-		case 'h': usage(stdout); return CULPRIT_EXIT_OK;
-		default:
-			if (opt >= OUTCOME_TAP &&
-				!outcome_option("resume", opt, optarg, &o.outcome))
-				break;
-			fputs("culprit resume: 'culprit resume --help' lists the options\n",
-				stderr);
-			return CULPRIT_EXIT_USAGE;
-		}
-	}
-	if (argc - optind != 1)
-		return cmd_fail(
-			"resume", CULPRIT_EXIT_USAGE, "which run? 'culprit resume runs/NAME'");
+	(void)argc;
 	x.interrupted = exec_catch_signals();
-	rc = resume(&x, argv[optind], &o, &e);
+	rc = resume(&x, argv[0], o, &e);
 	if (rc && !x.progress)
-		code = cmd_fail("resume", CULPRIT_EXIT_USAGE, "%s", e.text);
+		code = cmd_error("resume", &e, ERR_USAGE);
 	else
-		code = running_conclude(&x, "resume", &o.outcome, rc, &e);
+		code = running_conclude(&x, "resume", &o->outcome, rc, &e);
 	running_clear(&x);
 	return code;
 }
+
+#define AT(field) offsetof(struct run_options, field)
+static const struct option_row rows[] = {
+	{"scenario", 0, OPTION_TEXT, AT(scenario), "FILE",
+		"where the scenario is now (default: where it was, or else the run's copy)"},
+	{"inventory", 'i', OPTION_TEXT, AT(inventory), "FILE",
+		"where the inventory is now (default: where it was, or else the run's copy)"},
+	{"quiet", 0, OPTION_FLAG, AT(quiet), NULL, "no progress, only complaints and the table"},
+	{"", 0, OPTION_GROUP, AT(outcome), NULL, "output, as 'culprit table'",
+		.group = outcome_rows},
+	{0},
+};
+
+const struct command resume_command = {
+	.name = "resume",
+	.summary = "continue a run that was interrupted",
+	.arguments = "RUN",
+	.about =
+		"Continues a run that was interrupted or killed. Cells with a confirmed attempt whose "
+		"files match their checksums stay as they are; the others are run by the same plan. "
+		"What was half done is removed. Cells that had used up their tries get new ones.\n\n"
+		"The scenario, faults, workloads, agent, the programs on the nodes and the hosts' "
+		"roles must be the same; otherwise the run is refused and the change is named. "
+		"Detectors may change: then every cell is judged anew.",
+	.examples = "culprit resume runs/NAME",
+	.exits = "as 'culprit run'; 2 also when something has changed, or the run is going on.",
+	.missing = "which run? 'culprit resume runs/NAME'",
+	.min = 1,
+	.max = 1,
+	.options = rows,
+	.size = sizeof(struct run_options),
+	.run = run,
+};

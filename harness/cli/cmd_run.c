@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,107 +10,12 @@
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/cli/cmd.h"
+#include "harness/cli/groups.h"
 #include "harness/cli/running.h"
 #include "harness/cli/show.h"
 #include "harness/fs/fs.h"
 #include "harness/experiment/cell_key.h"
 #include "harness/store/lock.h"
-
-static void usage(FILE *f)
-{
-	fputs("usage: culprit run SCENARIO [-o RUN] [--inventory FILE] [--only KEY=VALUE,...]\n"
-	      "                   [--tracer NAME] [--beside NAME] [--repeats N] [--seed N] [--lease TIME]\n"
-	      "                   [--dry-run] [--quiet] [--json]\n\n"
-	      "Runs every cell of the scenario's plan on the cluster and prints the table.\n\n"
-	      "  -o, --output RUN   the run's folder (default: runs/NAME-TIME); must not exist\n"
-	      "  --inventory FILE   the hosts (default: the scenario's own, $CULPRIT_INVENTORY,\n"
-	      "                     or the lab's: /run/culprit/lab/inventory.lua)\n"
-	      "  --only K=V,...     only scored cells with workload=, fault=, tracer=, repeat=, cell=\n"
-	      "  --tracer NAME      ebpf or ptrace, in place of the scenario's\n"
-	      "  --beside NAME      trace the file system with this one too, at once; what it sees is a\n"
-	      "                     run of its own, in RUN/beside, judged alike\n"
-	      "  --repeats N        overrides the scenario's repeats\n"
-	      "  --seed N           order and victims are drawn from it (default: the scenario's,\n"
-	      "                     or a random one, which is recorded)\n"
-	      "  --lease TIME       after so long without a word from here, a node undoes everything\n"
-	      "                     (default: 10s, from 1s)\n"
-	      "  --dry-run          print the plan and touch nothing\n"
-	      "  --quiet            no progress, only complaints and the table\n\n"
-	      "What it ends with, as 'culprit table' (--json: the plan of --dry-run, too):\n" OUTCOME_USAGE
-	      "\nExit codes: 0 every cell has a confirmed attempt; 1 a regression, or without --baseline a\n"
-	      "wrong verdict under --tap or --junit; 2 the scenario, the inventory or the\n"
-	      "usage is wrong; 3 a cell is without a confirmed attempt, or the run was interrupted\n"
-	      "(Ctrl-C undoes the fault first; a second one leaves that to the nodes, within the lease);\n"
-	      "'culprit resume RUN' goes on with it.\n",
-		f);
-}
-
-/* 0, 1 (help was asked for), or -EINVAL (said). */
-static int parse(int argc, char **argv, struct run_options *o)
-{
-	enum { INVENTORY = 256, ONLY, TRACER, BESIDE, REPEATS, SEED, LEASE, DRY_RUN, QUIET };
-	static const struct option longs[] = {
-		{"output", required_argument, NULL, 'o'},
-		{"inventory", required_argument, NULL, INVENTORY},
-		{"only", required_argument, NULL, ONLY},
-		{"repeats", required_argument, NULL, REPEATS},
-		{"seed", required_argument, NULL, SEED},
-		{"dry-run", no_argument, NULL, DRY_RUN},
-		{"lease", required_argument, NULL, LEASE},
-		{"tracer", required_argument, NULL, TRACER},
-		{"beside", required_argument, NULL, BESIDE},
-		{"quiet", no_argument, NULL, QUIET},
-		OUTCOME_LONGS,
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	struct err e;
-	int opt;
-
-	*o = (struct run_options){.repeats = -1, .seed = -1};
-	while ((opt = getopt_long(argc, argv, "o:h", longs, NULL)) != -1) {
-		switch (opt) {
-		case 'o': o->folder = optarg; break;
-		case INVENTORY: o->inventory = optarg; break;
-		case ONLY: o->only = optarg; break;
-		case TRACER: o->tracer = optarg; break;
-		case BESIDE: o->beside = optarg; break;
-		case REPEATS:
-			if (show_parse_whole("run", "--repeats", optarg, 1, 10000, &o->repeats))
-				return -EINVAL;
-			break;
-		case SEED:
-			if (show_parse_whole("run", "--seed", optarg, 0, 4294967295, &o->seed))
-				return -EINVAL;
-			break;
-		case LEASE:
-			if (unit_parse(UNIT_SECONDS, optarg, &o->lease_s, &e) || o->lease_s < 1 ||
-				o->lease_s > 600) {
-				cmd_fail("run", 0,
-					"--lease takes a time from 1s to 10min, like 10s, not '%s'",
-					optarg);
-				return -EINVAL;
-			}
-			break;
-		case DRY_RUN: o->dry_run = true; break;
-		case QUIET: o->quiet = true; break;
-		case 'h': usage(stdout); return 1;
-		default:
-			if (opt >= OUTCOME_TAP && !outcome_option("run", opt, optarg, &o->outcome))
-				break;
-			fputs("culprit run: 'culprit run --help' lists the options\n", stderr);
-			return -EINVAL;
-		}
-	}
-	if (argc - optind != 1) {
-		cmd_fail("run", 0,
-			argc == optind ? "which scenario? 'culprit run scenarios/quick.lua'"
-				       : "one scenario at a time");
-		return -EINVAL;
-	}
-	o->scenario = argv[optind];
-	return 0;
-}
 
 static uint64_t draw_seed(void)
 {
@@ -325,7 +229,7 @@ static int begin_beside(struct executor *x, const char *folder, const char *inve
 static json_t *options_json(const struct run_options *o)
 {
 	return json_pack("{s:s?, s:s?, s:s?, s:I, s:f}", "only", o->only, "tracer", o->tracer,
-		"beside", o->beside, "repeats", (json_int_t)o->repeats, "lease_s", o->lease_s);
+		"beside", o->second, "repeats", (json_int_t)o->repeats, "lease_s", o->lease_s);
 }
 
 static int set_path(struct store *s, const char *key, const char *path, struct err *e)
@@ -412,8 +316,8 @@ int running_prepare(
 		x->scenario->repeats = o->repeats;
 	if (o->tracer)
 		rc = scenario_set_tracer(x->scenario, o->tracer, e);
-	if (!rc && o->beside)
-		rc = scenario_set_beside(x->scenario, o->beside, e);
+	if (!rc && o->second)
+		rc = scenario_set_beside(x->scenario, o->second, e);
 	if (rc)
 		return rc;
 	*inventory = choose_inventory(o, x->scenario);
@@ -455,40 +359,95 @@ void running_clear(struct executor *x)
 		close(x->lock);
 }
 
-int cmd_run(int argc, char **argv)
+static int run(void *options, int argc, char **argv)
 {
 	struct executor x = {.lock = -1};
-	struct run_options o;
+	struct run_options *o = options;
 	const char *inventory = NULL;
 	json_t *detectors = NULL;
 	struct err e;
 	int rc, code;
 
-	rc = parse(argc, argv, &o);
-	if (rc)
-		return rc > 0 ? CULPRIT_EXIT_OK : CULPRIT_EXIT_USAGE;
+	(void)argc;
+	o->scenario = argv[0];
 	x.interrupted = exec_catch_signals();
-	rc = running_prepare(&x, &o, &inventory, &e);
+	rc = running_prepare(&x, o, &inventory, &e);
 	if (rc) {
-		code = cmd_fail("run", CULPRIT_EXIT_USAGE, "%s", e.text);
+		code = cmd_error("run", &e, ERR_USAGE);
 		goto out;
 	}
 	detectors = running_detectors(x.scenario);
-	if (o.dry_run) {
+	if (o->dry_run) {
 		json_t *servers = running_servers(x.cluster);
 
 		rc = judge_new(detectors, servers, NULL, &x.judge, &e);
 		json_decref(servers);
-		code = rc ? cmd_fail("run", CULPRIT_EXIT_USAGE, "%s", e.text)
+		code = rc ? cmd_error("run", &e, ERR_USAGE)
 			  : show_plan(x.scenario, x.plan, x.server_names,
-				    o.outcome.format == TABLE_JSON, stdout);
+				    o->outcome.format == TABLE_JSON, stdout);
 		goto out;
 	}
-	rc = run_plan(&x, &o, inventory, detectors, &e);
-	code = x.store ? running_conclude(&x, "run", &o.outcome, rc, &e)
-		       : cmd_fail("run", CULPRIT_EXIT_USAGE, "%s", e.text);
+	rc = run_plan(&x, o, inventory, detectors, &e);
+	code = x.store ? running_conclude(&x, "run", &o->outcome, rc, &e)
+		       : cmd_error("run", &e, ERR_USAGE);
 out:
 	json_decref(detectors);
 	running_clear(&x);
 	return code;
 }
+
+#define AT(field) offsetof(struct run_options, field)
+static const struct option_row rows[] = {
+	{"output", 'o', OPTION_TEXT, AT(folder), "RUN",
+		"the run's folder, which must not exist (default: runs/NAME-TIME)"},
+	{"inventory", 'i', OPTION_TEXT, AT(inventory), "FILE",
+		"the hosts (default: the scenario's own, $CULPRIT_INVENTORY, or the embedded lab's: "
+		"/run/culprit/lab/inventory.lua)"},
+	{"only", 0, OPTION_TEXT, AT(only), "KEY=VALUE,...",
+		"run only the scored cells that match; keys are workload, fault, tracer, repeat, cell"},
+	{"tracer", 0, OPTION_TEXT, AT(tracer), "NAME",
+		"trace with ebpf or ptrace, whatever the scenario says"},
+	{"second-tracer", 0, OPTION_TEXT, AT(second), "NAME",
+		"trace the file system with this tracer, too, at the same time; what it records is a "
+		"run of its own in RUN/beside, judged in the same way"},
+	{"repeats", 0, OPTION_WHOLE, AT(repeats), "N", "repeats of each cell, 1 to 10000", 1,
+		10000},
+	{"seed", 0, OPTION_WHOLE, AT(seed), "N",
+		"order and victims are drawn from it (default: the scenario's, or a random one, which "
+		"is recorded)",
+		0, 4294967295},
+	{"lease", 0, OPTION_QUANTITY, AT(lease_s), "TIME",
+		"a node undoes everything after this time without contact, 1s to 10min (default: 10s)",
+		1, 600, UNIT_SECONDS},
+	{"dry-run", 0, OPTION_FLAG, AT(dry_run), NULL,
+		"print the plan (with --json as JSON) and touch nothing"},
+	{"quiet", 0, OPTION_FLAG, AT(quiet), NULL, "no progress, only complaints and the table"},
+	{"", 0, OPTION_GROUP, AT(outcome), NULL, "output, as 'culprit table'",
+		.group = outcome_rows},
+	{0},
+};
+
+const struct command run_command = {
+	.name = "run",
+	.summary = "run a scenario on a cluster and print its table",
+	.arguments = "SCENARIO",
+	.about =
+		"Runs every cell of the scenario's plan on the cluster, judges what was traced, and "
+		"prints the table.\n\n"
+		"Ctrl-C undoes the current fault and ends the run; a second Ctrl-C leaves the undo to "
+		"the nodes, which do it within the lease. 'culprit resume RUN' continues the run.",
+	.examples = "culprit run scenarios/quick.lua --dry-run\n"
+		    "culprit run scenarios/quick.lua --inventory my-hosts.lua -o runs/first\n"
+		    "culprit run scenarios/quick.lua --only fault=disk-hog --repeats 3",
+	.exits =
+		"0 every cell has a confirmed attempt; 1 a regression or, under --tap or --junit "
+		"without --baseline, a wrong verdict; 2 the scenario, the inventory or the usage is "
+		"wrong; 3 a cell has no confirmed attempt, or the run was interrupted.",
+	.missing = "which scenario? 'culprit run scenarios/quick.lua'",
+	.min = 1,
+	.max = 1,
+	.options = rows,
+	.size = sizeof(struct run_options),
+	.defaults = &(const struct run_options){.repeats = -1, .seed = -1},
+	.run = run,
+};

@@ -1,26 +1,13 @@
 #include <errno.h>
-#include <getopt.h>
 #include <string.h>
 
 #include "harness/cli/cmd.h"
 #include "harness/cli/show.h"
 
 struct options {
-	const char *run, *metric;
+	const char *metric;
 	long cell;
 };
-
-static void usage(FILE *f)
-{
-	fputs("usage: culprit samples RUN [--cell N] [--metric NAME]\n\n"
-	      "Prints what was measured in the confirmed cells of a run, or a corpus, as CSV with the columns\n"
-	      "cell, attempt, metric, server, second, count, sum, max and bytes; 'culprit list metrics' says\n"
-	      "what they are. A second without a row was not measured.\n\n"
-	      "  --cell N       only this cell\n"
-	      "  --metric NAME  only this metric\n\n"
-	      "Exit codes: 0 printed; 2 usage or input; 3 standard output is gone.\n",
-		f);
-}
 
 struct printing {
 	const struct options *o;
@@ -87,58 +74,51 @@ static int print_all(struct store *s, const struct options *o, struct err *e)
 	return rc;
 }
 
-static int parse(int argc, char **argv, struct options *o)
+static int set_metric(void *field, const char *text, struct err *e)
 {
-	static const struct option longs[] = {{"cell", required_argument, NULL, 'c'},
-		{"metric", required_argument, NULL, 'm'}, {"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0}};
 	enum metric m;
-	int opt;
 
-	while ((opt = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		switch (opt) {
-		case 'c':
-			if (show_parse_whole("samples", "--cell", optarg, 1, 1000000, &o->cell))
-				return -EINVAL;
-			break;
-		case 'm':
-			if (metric_from_name(optarg, &m)) {
-				cmd_fail("samples", 0,
-					"there is no metric '%s'; 'culprit list metrics' has all",
-					optarg);
-				return -EINVAL;
-			}
-			o->metric = optarg;
-			break;
-		case 'h': usage(stdout); return 1;
-		default:
-			fputs("culprit samples: 'culprit samples --help' lists the options\n",
-				stderr);
-			return -EINVAL;
-		}
-	}
-	if (argc - optind != 1) {
-		cmd_fail("samples", 0, "which run? 'culprit samples runs/NAME'");
-		return -EINVAL;
-	}
-	o->run = argv[optind];
-	return 0;
+	*(const char **)field = text;
+	return metric_from_name(text, &m)
+		? err_set(e, -EINVAL, "takes a metric, not '%s'; 'culprit list metrics' lists them",
+			  text)
+		: 0;
 }
 
-int cmd_samples(int argc, char **argv)
+static int run(void *options, int argc, char **argv)
 {
-	struct options o = {0};
 	struct store *s = NULL;
 	struct err e;
-	int rc = parse(argc, argv, &o), code = CULPRIT_EXIT_OK;
+	int code = CULPRIT_EXIT_OK;
 
-	if (rc)
-		return rc > 0 ? CULPRIT_EXIT_OK : CULPRIT_EXIT_USAGE;
-	if (store_open(o.run, &s, &e) || print_all(s, &o, &e))
-		code = cmd_fail("samples", CULPRIT_EXIT_USAGE, "%s", e.text);
-	else if (fflush(stdout) || ferror(stdout))
-		code = cmd_fail(
-			"samples", CULPRIT_EXIT_INVALID, "cannot print: %s", strerror(errno));
+	(void)argc;
+	if (store_open(argv[0], &s, &e) || print_all(s, options, &e))
+		code = cmd_error("samples", &e, ERR_USAGE);
 	store_close(s);
 	return code;
 }
+
+static const struct option_row rows[] = {
+	{"cell", 0, OPTION_WHOLE, offsetof(struct options, cell), "N", "only this cell", 1, 1e6},
+	{"metric", 0, OPTION_CALL, offsetof(struct options, metric), "NAME", "only this metric",
+		.set = set_metric},
+	{0},
+};
+
+const struct command samples_command = {
+	.name = "samples",
+	.summary = "print what was measured in a run, as CSV",
+	.arguments = "RUN",
+	.about =
+		"Prints what was measured in the confirmed cells of a run, or a corpus, as CSV with the "
+		"columns cell, attempt, metric, server, second, count, sum, max and bytes; 'culprit "
+		"list metrics' defines the metrics. A second without a row was not measured.",
+	.examples = "culprit samples runs/NAME --metric dread\nculprit samples runs/NAME --cell 5",
+	.exits = "0 printed; 2 usage or input error; 3 standard output cannot be written.",
+	.missing = "which run? 'culprit samples runs/NAME'",
+	.min = 1,
+	.max = 1,
+	.options = rows,
+	.size = sizeof(struct options),
+	.run = run,
+};

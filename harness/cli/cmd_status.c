@@ -1,4 +1,3 @@
-#include <getopt.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,16 +10,6 @@
 
 #define SILENT_S                                                                                   \
 	120 /* a running run writes once a second; whoever is silent for so long hangs, or was stopped */
-
-static void usage(FILE *f)
-{
-	fputs("usage: culprit status RUN [--json]\n\n"
-	      "Says whether a run is going on, and how far it is: cells done and left, the current cell and\n"
-	      "its phase, the time that is left, what each node does, the last lines. A run that is going on\n"
-	      "is not disturbed: its status.json is read, not its store.\n\n"
-	      "Exit codes: 0, whatever the run's state; 2 there is no such run.\n",
-		f);
-}
 
 /* What the run's own process wrote last; an empty object if nothing. */
 static json_t *read_status(const char *folder)
@@ -154,28 +143,21 @@ static void show(const char *folder, const json_t *s, bool running)
 		printf("%s%s\n", i ? "  " : "last:\n  ", json_string_value(line));
 }
 
-int cmd_status(int argc, char **argv)
+struct options {
+	bool json;
+};
+
+static int run(void *options, int argc, char **argv)
 {
-	static const struct option longs[] = {{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-	int opt, code = CULPRIT_EXIT_OK;
-	bool json = false, running;
-	const char *folder;
+	const struct options *o = options;
+	const char *folder = argv[0];
+	int code = CULPRIT_EXIT_OK;
 	json_t *status;
+	bool running;
 	pid_t pid = 0;
 	struct err e;
 
-	while ((opt = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		if (opt != 'j') {
-			usage(opt == 'h' ? stdout : stderr);
-			return opt == 'h' ? CULPRIT_EXIT_OK : CULPRIT_EXIT_USAGE;
-		}
-		json = true;
-	}
-	if (argc - optind != 1)
-		return cmd_fail(
-			"status", CULPRIT_EXIT_USAGE, "which run? 'culprit status runs/NAME'");
-	folder = argv[optind];
+	(void)argc;
 	running = run_is_locked(folder, &pid);
 	status = read_status(folder);
 	json_object_set_new(status, "running", json_boolean(running));
@@ -183,16 +165,37 @@ int cmd_status(int argc, char **argv)
 		json_object_set_new(status, "state", json_string("running"));
 		json_object_set_new(status, "pid", json_integer(pid));
 	} else if (add_tally(folder, status, &e)) {
-		code = cmd_fail("status", CULPRIT_EXIT_USAGE, "%s", e.text);
+		code = cmd_error("status", &e, ERR_USAGE);
 		goto out;
 	}
-	if (json) {
-		json_dumpf(status, stdout, JSON_INDENT(2));
-		putchar('\n');
-	} else {
+	if (o->json)
+		cmd_print_json(json_incref(status));
+	else
 		show(folder, status, running);
-	}
 out:
 	json_decref(status);
 	return code;
 }
+
+static const struct option_row rows[] = {
+	{"json", 0, OPTION_FLAG, offsetof(struct options, json), NULL, "print as JSON"},
+	{0},
+};
+
+const struct command status_command = {
+	.name = "status",
+	.summary = "show how far a run is, from another shell",
+	.arguments = "RUN",
+	.about =
+		"Shows whether a run is going on and how far it is: cells done and left, the current "
+		"cell and its phase, the remaining time, what each node does, and the last lines of "
+		"its log. It does not disturb the run: it reads status.json, not the store.",
+	.examples = "culprit status runs/NAME",
+	.exits = "0 whatever the run's state; 2 there is no such run.",
+	.missing = "which run? 'culprit status runs/NAME'",
+	.min = 1,
+	.max = 1,
+	.options = rows,
+	.size = sizeof(struct options),
+	.run = run,
+};

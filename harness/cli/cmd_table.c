@@ -1,69 +1,68 @@
-#include <getopt.h>
-#include <string.h>
-
 #include "harness/cli/cmd.h"
+#include "harness/cli/groups.h"
 #include "harness/cli/outcome.h"
 #include "harness/cli/show.h"
 
-static void usage(FILE *f)
-{
-	fputs("usage: culprit table RUN [OPTION ...]\n\n"
-	      "Prints the scores of a run, of the verdicts that are in it (a corpus has none: of what the\n"
-	      "detectors of its scenario say of it): share of faulty cells in which the\n"
-	      "victim was named (TP), share of cells in which a healthy server was (FP), both with n and exact\n"
-	      "95 % intervals. 'culprit rescore' judges anew; 'culprit diagnose' shows single verdicts.\n\n" OUTCOME_RECORDED_USAGE
-			OUTCOME_USAGE
-	      "\nExit codes: 0 printed; 1 a regression, or without --baseline a wrong verdict under --tap or\n"
-	      "--junit; 2 usage or input.\n",
-		f);
-}
-
-/* A corpus holds no verdicts: its scenario's detectors are asked. NULL: the store has what is to be
- * shown. */
+/* A corpus holds no verdicts: the detectors of its scenario judge it. '*rows' stays NULL if the
+ * store has verdicts. */
 static int judge_corpus(struct store *s, struct judge **judge, json_t **rows, struct err *e)
 {
-	json_t *there = NULL;
-	int rc = store_is_corpus(s) ? store_verdicts(s, &there, e) : 0;
+	json_t *recorded = NULL;
+	int rc = store_is_corpus(s) ? store_verdicts(s, &recorded, e) : 0;
 
-	if (!rc && there && !json_array_size(there))
+	if (!rc && recorded && !json_array_size(recorded))
 		rc = show_judge(s, NULL, judge, e);
 	if (!rc && *judge)
 		rc = judge_all(*judge, 0, rows, e);
-	json_decref(there);
+	json_decref(recorded);
 	return rc;
 }
 
-int cmd_table(int argc, char **argv)
+static int run(void *options, int argc, char **argv)
 {
-	static const struct option longs[] = {OUTCOME_LONGS, OUTCOME_RECORDED_LONGS,
-		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-	struct outcome_options o = {.format = TABLE_TEXT};
 	struct judge *judge = NULL;
 	json_t *rows = NULL;
-	struct store *s;
+	struct store *s = NULL;
 	struct err e;
-	int opt, code;
+	int code;
 
-	while ((opt = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		if (opt >= OUTCOME_TAP) {
-			if (outcome_option("table", opt, optarg, &o))
-				return CULPRIT_EXIT_USAGE;
-		} else {
-			usage(opt == 'h' ? stdout : stderr);
-			return opt == 'h' ? CULPRIT_EXIT_OK : CULPRIT_EXIT_USAGE;
-		}
-	}
-	if (argc - optind != 1)
-		return cmd_fail(
-			"table", CULPRIT_EXIT_USAGE, "which run? 'culprit table runs/NAME'");
-	if (store_open(argv[optind], &s, &e))
-		return cmd_fail("table", CULPRIT_EXIT_USAGE, "%s", e.text);
-	if (judge_corpus(s, &judge, &rows, &e))
-		code = cmd_fail("table", CULPRIT_EXIT_USAGE, "%s", e.text);
+	(void)argc;
+	if (store_open(argv[0], &s, &e) || judge_corpus(s, &judge, &rows, &e))
+		code = cmd_error("table", &e, ERR_USAGE);
 	else
-		code = outcome_show("table", s, rows, &o, stdout);
+		code = outcome_show("table", s, rows, options, stdout);
 	json_decref(rows);
 	judge_free(judge);
 	store_close(s);
 	return code;
 }
+
+static const struct option_row rows[] = {
+	{"", 0, OPTION_GROUP, 0, NULL, "", .group = outcome_recorded_rows},
+	{"", 0, OPTION_GROUP, 0, NULL, "", .group = outcome_rows},
+	{0},
+};
+
+const struct command table_command = {
+	.name = "table",
+	.summary = "print the scores of a run",
+	.arguments = "RUN",
+	.about =
+		"Prints the scores of a run: the share of faulty cells in which the victim was "
+		"indicted (TP), and the share of cells in which a healthy server was (FP), each with "
+		"n and an exact 95 % interval.\n\n"
+		"The verdicts are those in the run. A corpus has none: there the detectors of its "
+		"scenario judge anew. 'culprit rescore' judges a run anew; 'culprit diagnose' shows "
+		"single verdicts.",
+	.examples = "culprit table runs/NAME\n"
+		    "culprit table runs/NAME --format csv\n"
+		    "culprit table runs/NAME --against hotdep09-table1",
+	.exits = "0 printed; 1 a regression or, under --tap or --junit without --baseline, a wrong "
+		 "verdict; 2 usage or input error; 3 the result cannot be printed.",
+	.missing = "which run? 'culprit table runs/NAME'",
+	.min = 1,
+	.max = 1,
+	.options = rows,
+	.size = sizeof(struct outcome_options),
+	.run = run,
+};

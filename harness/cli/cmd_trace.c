@@ -1,7 +1,6 @@
 /* culprit trace: the node agent's tracers, by hand, on this machine. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -17,56 +16,6 @@
 #include "harness/base/file.h"
 #include "harness/base/home.h"
 #include "harness/cli/cmd.h"
-
-static void usage(FILE *f)
-{
-	fputs("usage: culprit trace [OPTIONS] (-p PID ... | -- COMMAND [ARGUMENT ...])\n"
-	      "\n"
-	      "Traces processes with all their threads and all that they start: every system call with its paths, what\n"
-	      "its descriptors mean, result and service time. -p prints as it goes, until ^C or the last process has\n"
-	      "ended; the processes go on as if nothing had been. A command's log is printed when it has ended, and its\n"
-	      "exit code is this one's.\n"
-	      "\n"
-	      "  -p, --pid PID     attach to a process; may be repeated\n"
-	      "  -o, --out FILE    write the log there instead (it may not exist); culprit log FILE prints it\n"
-	      "  -c, --summary     print what the calls came to instead, at the end\n"
-	      "  --mode MODE       events (default): every call; sums: per second, process, class of call (read, write,\n"
-	      "                    open ...) and of descriptor (disk, server socket, client socket): count, errors,\n"
-	      "                    bytes, time and its spread. Added up in the kernel: costs nearly nothing\n"
-	      "  --tracer NAME     ebpf: in the kernel, cheap, needs root; ptrace: anywhere, for one's own processes\n"
-	      "                    too, but slows them down. Default auto: ebpf where the kernel allows it, else ptrace.\n"
-	      "                    sampler: no calls, but each second what their TCP sockets, processor time, memory and\n"
-	      "                    reads came to, and the node's interfaces, processors and, with --path, its disk\n"
-	      "\n"
-	      "Only what all of these say is recorded (cgroup and path: ebpf only):\n"
-	      "  --call NAME,...   these system calls\n"
-	      "  --tid TID         this thread; may be repeated\n"
-	      "  --path PREFIX     calls on files at or below this path, or that name one; may be repeated\n"
-	      "  --cgroup DIR      processes in this cgroup (v2) or below\n"
-	      "  --memory SIZE     most that buffers in the kernel may take (default 64MiB)\n"
-	      "\n"
-	      "examples:\n"
-	      "  culprit trace -- ls /tmp                       like strace, with what descriptors mean\n"
-	      "  culprit trace -p 1234 --path /var/log          who touches these files, live\n"
-	      "  culprit trace -p 1234 --mode sums              a line a second and class, live\n"
-	      "  culprit trace -p 1234 --tracer sampler --path /srv/brick   sockets and disk each second, live\n"
-	      "  culprit trace -c -- make                       where a command's time goes\n"
-	      "  culprit trace -p 1234 -o LOG; culprit log LOG  to keep\n",
-		f);
-}
-
-/* The agent program, which is the tracer too. */
-static int find_agent(char path[PATH_MAX], struct err *e)
-{
-	char *folder;
-	int rc = home_agent_dir(&folder, e);
-
-	if (rc)
-		return rc;
-	snprintf(path, PATH_MAX, "%s/culprit-agent", folder);
-	free(folder);
-	return 0;
-}
 
 static volatile pid_t tracer;
 
@@ -176,8 +125,8 @@ static int print(int log, bool summary)
 	if (log < 0 || dup2(log, STDIN_FILENO) < 0)
 		return cmd_fail("trace", CULPRIT_EXIT_INVALID, "cannot read the log: %s",
 			strerror(log < 0 ? -log : errno));
-	optind = 0; /* getopt begins anew */
-	return cmd_log(summary ? 3 : 2, args);
+	args[summary ? 3 : 2] = NULL;
+	return command_run(&log_command, summary ? 3 : 2, args);
 }
 
 /* Runs the tracer and prints its log: as it grows, or afterwards. */
@@ -216,115 +165,146 @@ static int trace_and_print(
 	return code ? code : rc;
 }
 
+/* The lists hand their values on to the agent. */
 struct options {
-	char **args; /* for the agent */
-	int n;
-	char *out;
-	bool summary, pids, sums;
+	struct option_list pid, tid, mode, tracer, call, path, cgroup, memory;
+	const char *out;
+	bool summary;
 };
 
-static void pass(struct options *o, const char *name, char *value)
-{
-	o->args[o->n++] = (char *)name;
-	if (value)
-		o->args[o->n++] = value;
-}
+#define AT(field) offsetof(struct options, field)
+static const struct option_row rows[] = {
+	{"pid", 'p', OPTION_LIST, AT(pid), "PID", "attach to this process; may be repeated"},
+	{"out", 'o', OPTION_TEXT, AT(out), "FILE",
+		"write the log to FILE, which must not exist; 'culprit log FILE' prints it"},
+	{"summary", 'c', OPTION_FLAG, AT(summary), NULL, "print the sums of all calls, at the end"},
+	{"mode", 0, OPTION_LIST, AT(mode), "MODE",
+		"events (default): every call; sums: per second, process, class of call (read, write, "
+		"open ...) and of descriptor (disk, server socket, client socket) count, errors, bytes, "
+		"time and its spread, added up in the kernel at almost no cost"},
+	{"tracer", 0, OPTION_LIST, AT(tracer), "NAME",
+		"ebpf: in the kernel, cheap, needs root; ptrace: works anywhere, also on your own "
+		"processes without root, but slows them down; auto (default): ebpf where the kernel "
+		"allows it, else ptrace; sampler: no calls, but each second the TCP sockets, processor "
+		"time, memory and reads of the processes, the node's interfaces and processors and, "
+		"with --path, its disk"},
+	{"call", 0, OPTION_LIST, AT(call), "NAME,...", "record only these system calls"},
+	{"tid", 0, OPTION_LIST, AT(tid), "TID", "record only this thread; may be repeated"},
+	{"path", 0, OPTION_LIST, AT(path), "PREFIX",
+		"record only calls on files at or below this path, or that name one; may be repeated "
+		"(ebpf only)"},
+	{"cgroup", 0, OPTION_LIST, AT(cgroup), "DIR",
+		"record only processes in this cgroup (v2) or below (ebpf only)"},
+	{"memory", 0, OPTION_LIST, AT(memory), "SIZE",
+		"limit of the buffers in the kernel (default: 64MiB)"},
+	{0},
+};
 
-/* An exit code, or -1: go on. */
-static int parse(int argc, char **argv, struct options *o)
+/* Arguments for the agent: first those of ours, then the user's. */
+static char **make_args(
+	const struct options *o, const char *agent, const char *log, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"out", required_argument, NULL, 'o'},
-		{"pid", required_argument, NULL, 'p'},
-		{"summary", no_argument, NULL, 'c'},
-		{"mode", required_argument, NULL, 'm'},
-		{"tracer", required_argument, NULL, 't'},
-		{"call", required_argument, NULL, 'C'},
-		{"tid", required_argument, NULL, 'T'},
-		{"cgroup", required_argument, NULL, 'g'},
-		{"path", required_argument, NULL, 'P'},
-		{"memory", required_argument, NULL, 'M'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	int c;
+	size_t room = 8 + (size_t)argc, n = 0;
+	char **args;
 
-	while ((c = getopt_long(argc, argv, "+o:p:ch", longs, NULL)) != -1) {
-		switch (c) {
-		case 'o': o->out = optarg; break;
-		case 'c': o->summary = true; break;
-		case 'p':
-			pass(o, "-p", optarg);
-			o->pids = true;
-			break;
-		case 'm':
-			pass(o, "--mode", optarg);
-			o->sums = !strcmp(optarg, "sums");
-			break;
-		case 't': pass(o, "--tracer", optarg); break;
-		case 'C': pass(o, "--call", optarg); break;
-		case 'T': pass(o, "--tid", optarg); break;
-		case 'g': pass(o, "--cgroup", optarg); break;
-		case 'P': pass(o, "--path", optarg); break;
-		case 'M': pass(o, "--memory", optarg); break;
-		case 'h': usage(stdout); return CULPRIT_EXIT_OK;
-		default: usage(stderr); return CULPRIT_EXIT_USAGE;
+	for (const struct option_list *l = &o->pid; l <= &o->memory; l++)
+		room += 2 * l->n;
+	args = calloc(room, sizeof(*args));
+	if (!args)
+		return NULL;
+	args[n++] = (char *)agent;
+	args[n++] = (char *)"trace";
+	args[n++] = (char *)"--out";
+	args[n++] = (char *)(o->out ? o->out : log);
+	if (!o->out) {
+		args[n++] = (char *)"--ready-fd";
+		args[n++] = (char *)"3";
+	}
+	for (const struct option_row *r = rows; r->name; r++) {
+		const struct option_list *l = (const void *)((const char *)o + r->at);
+
+		for (size_t i = 0; r->type == OPTION_LIST && i < l->n; i++) {
+			static char names[sizeof(rows) / sizeof(rows[0])][16];
+
+			snprintf(names[r - rows], sizeof(names[0]), "--%s", r->name);
+			args[n++] = names[r - rows];
+			args[n++] = (char *)l->v[i];
 		}
 	}
-	if (o->pids == (optind < argc))
-		return cmd_fail("trace", CULPRIT_EXIT_USAGE,
-			"give processes (-p PID) or a command (-- COMMAND ...)%s",
-			o->pids ? ", not both" : "; culprit trace --help says more");
-	if (o->summary && o->out)
-		return cmd_fail("trace", CULPRIT_EXIT_USAGE,
-			"--summary is printed: with --out, use culprit log -c FILE");
-	if (!o->pids) {
-		pass(o, "--", NULL);
-		while (optind < argc)
-			pass(o, argv[optind++], NULL);
-	}
-	return -1;
+	if (argc)
+		args[n++] = (char *)"--";
+	memcpy(args + n, argv, (size_t)argc * sizeof(*argv));
+	return args;
 }
 
-int cmd_trace(int argc, char **argv)
+static int trace(const struct options *o, const char *agent, int argc, char **argv)
 {
-	enum { FIRST = 6 }; /* room for our own arguments before the user's */
-	char agent[PATH_MAX], dir[] = "/tmp/culprit-trace-XXXXXX", log[64], **args;
-	struct options o = {
-		.args = calloc((size_t)argc * 2 + FIRST + 2, sizeof(char *)), .n = FIRST};
+	char dir[] = "/tmp/culprit-trace-XXXXXX", log[64], **args;
+	bool sums = o->mode.n && !strcmp(o->mode.v[o->mode.n - 1], "sums");
+	int code;
+
+	if (!o->out && !mkdtemp(dir))
+		return cmd_fail("trace", CULPRIT_EXIT_INVALID, "cannot make '%s': %s", dir,
+			strerror(errno));
+	snprintf(log, sizeof(log), "%s/log", dir);
+	args = make_args(o, agent, log, argc, argv);
+	if (!args) {
+		code = cmd_fail("trace", CULPRIT_EXIT_INVALID, "out of memory");
+	} else if (o->out) {
+		execv(agent, args);
+		code = cmd_fail("trace", CULPRIT_EXIT_INVALID, "cannot run '%s': %s", agent,
+			strerror(errno));
+	} else {
+		code = trace_and_print(args, log, dir, o->pid.n, o->summary || (sums && !o->pid.n));
+	}
+	free(args);
+	return code;
+}
+
+static int run(void *options, int argc, char **argv)
+{
+	const struct options *o = options;
+	char *folder, *agent;
 	struct err e;
 	int code;
 
-	if (!o.args)
-		return cmd_fail("trace", CULPRIT_EXIT_INVALID, "out of memory");
-	code = parse(argc, argv, &o);
-	if (code >= 0)
-		goto out;
-	if (find_agent(agent, &e) < 0) {
-		code = cmd_fail("trace", CULPRIT_EXIT_INVALID, "%s", e.text);
-		goto out;
-	}
-	if (!o.out && !mkdtemp(dir)) {
-		code = cmd_fail("trace", CULPRIT_EXIT_INVALID, "cannot make '%s': %s", dir,
-			strerror(errno));
-		goto out;
-	}
-	snprintf(log, sizeof(log), "%s/log", dir);
-	args = o.args + (o.out ? 2 : 0);
-	args[0] = agent;
-	args[1] = (char *)"trace";
-	args[2] = (char *)"--out";
-	args[3] = o.out ? o.out : log;
-	if (!o.out) {
-		args[4] = (char *)"--ready-fd";
-		args[5] = (char *)"3";
-		code = trace_and_print(args, log, dir, o.pids, o.summary || (o.sums && !o.pids));
-		goto out;
-	}
-	execv(agent, args);
-	code = cmd_fail(
-		"trace", CULPRIT_EXIT_INVALID, "cannot run '%s': %s", agent, strerror(errno));
-out:
-	free(o.args);
+	if (!o->pid.n == !argc)
+		return cmd_fail("trace", CULPRIT_EXIT_USAGE,
+			"give processes (-p PID) or a command (-- COMMAND ...)%s",
+			argc ? ", not both" : "; see 'culprit trace --help'");
+	if (o->summary && o->out)
+		return cmd_fail("trace", CULPRIT_EXIT_USAGE,
+			"--summary prints, --out does not: use 'culprit log -c FILE' afterwards");
+	if (home_agent_dir(&folder, &e) < 0)
+		return cmd_error("trace", &e, ERR_HARNESS);
+	if (asprintf(&agent, "%s/culprit-agent", folder) < 0)
+		agent = NULL;
+	code = agent ? trace(o, agent, argc, argv)
+		     : cmd_fail("trace", CULPRIT_EXIT_INVALID, "out of memory");
+	free(agent);
+	free(folder);
 	return code;
 }
+
+const struct command trace_command = {
+	.name = "trace",
+	.summary = "trace processes by hand",
+	.arguments = "[OPTION ...] -p PID ...\n[OPTION ...] -- COMMAND [ARGUMENT ...]",
+	.about = "Traces processes with all their threads and children: every system call with its "
+		 "paths, what its descriptors mean, its result and service time.\n\n"
+		 "-p prints while the processes run, until Ctrl-C or until the last one ends; the "
+		 "processes themselves continue. A command's log is printed when the command has "
+		 "ended. Several filters (--call, --tid, --path, --cgroup) must all match.",
+	.examples = "culprit trace -- ls /tmp                       like strace, with named files\n"
+		    "culprit trace -p 1234 --path /var/log          who touches these files\n"
+		    "culprit trace -p 1234 --mode sums              one line per second and class\n"
+		    "culprit trace -p 1234 --tracer sampler --path /srv/brick\n"
+		    "culprit trace -c -- make                       where a command's time goes\n"
+		    "culprit trace -p 1234 -o LOG; culprit log LOG  keep the log",
+	.exits = "the command's own; 2 usage error; 3 the tracer failed.",
+	.max = INT_MAX,
+	.in_order = true,
+	.options = rows,
+	.size = sizeof(struct options),
+	.run = run,
+};

@@ -2,25 +2,13 @@
  * culprit undo: an agent's start undoes what earlier sessions on its node left behind, so
  * to visit every node is to clean them all.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "harness/cli/cmd.h"
 #include "harness/cli/contact.h"
-
-static void usage(FILE *f)
-{
-	fputs("usage: culprit undo --inventory FILE [--json]\n\n"
-	      "Visits every node and undoes what runs that were cut off have left there. What a\n"
-	      "run that is still going holds stays. Where an undo takes its time (a file-system\n"
-	      "check), waits until it is over. Prints a line a node.\n\n"
-	      "  -i, --inventory FILE  the nodes\n"
-	      "      --json            as JSON\n\n"
-	      "Exit codes: 0 all nodes are clean; 3 one is not, or was not reached.\n",
-		f);
-}
+#include "harness/cli/groups.h"
 
 static void print_names(const char *name, const char *what, const json_t *list)
 {
@@ -94,54 +82,60 @@ static bool report(const struct contact *c, json_t *all)
 	return over && !json_array_size(unclean);
 }
 
-int cmd_undo(int argc, char **argv)
+struct options {
+	const char *inventory;
+	bool json;
+};
+
+static int run(void *options, int argc, char **argv)
 {
-	static const struct option longs[] = {{"inventory", required_argument, NULL, 'i'},
-		{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0}};
+	const struct options *o = options;
 	struct contact *contacts = NULL;
 	struct inventory *inv = NULL;
-	const char *path = NULL;
 	json_t *all = NULL;
-	struct err e = {""};
-	size_t i, n = 0;
-	bool json = false, clean = true;
-	int opt, code = CULPRIT_EXIT_OK;
+	bool clean = true;
+	struct err e;
 
-	while ((opt = getopt_long(argc, argv, "hi:", longs, NULL)) != -1) {
-		switch (opt) {
-		case 'h': usage(stdout); return CULPRIT_EXIT_OK;
-		case 'i': path = optarg; break;
-		case 'j': json = true; break;
-		default: usage(stderr); return CULPRIT_EXIT_USAGE;
-		}
-	}
-	if (optind < argc)
-		return cmd_fail("undo", CULPRIT_EXIT_USAGE,
-			"what is '%s'? try 'culprit undo --help'", argv[optind]);
-	if (!path)
+	(void)argc;
+	(void)argv;
+	if (!o->inventory)
 		return cmd_fail("undo", CULPRIT_EXIT_USAGE, "which nodes? give --inventory FILE");
-	if (inventory_load(path, &inv, &e) < 0)
-		return cmd_fail("undo", CULPRIT_EXIT_USAGE, "%s", e.text);
-	n = inv->n_hosts;
+	if (inventory_load(o->inventory, &inv, &e) < 0)
+		return cmd_error("undo", &e, ERR_USAGE);
 	if (contacts_new(inv, &contacts, &e) < 0) {
-		code = cmd_fail("undo", CULPRIT_EXIT_INVALID, "%s", e.text);
-		goto out;
+		inventory_free(inv);
+		return cmd_error("undo", &e, ERR_HARNESS);
 	}
-	if (json)
+	if (o->json)
 		all = json_array();
-	for (i = 0; i < n; i++)
-		if (!report(&contacts[i], all))
-			clean = false;
-	if (all) {
-		json_dumpf(all, stdout, JSON_INDENT(2));
-		putchar('\n');
-	}
-	if (!clean)
-		code = CULPRIT_EXIT_INVALID;
-out:
-	json_decref(all);
-	contacts_free(contacts, n);
+	for (size_t i = 0; i < inv->n_hosts; i++)
+		clean &= report(&contacts[i], all);
+	if (all)
+		cmd_print_json(all);
+	contacts_free(contacts, inv->n_hosts);
 	inventory_free(inv);
-	return code;
+	return clean ? CULPRIT_EXIT_OK : CULPRIT_EXIT_INVALID;
 }
+
+static const struct option_row rows[] = {
+	{"", 0, OPTION_GROUP, offsetof(struct options, inventory), NULL, "",
+		.group = inventory_rows},
+	{"json", 0, OPTION_FLAG, offsetof(struct options, json), NULL, "print as JSON"},
+	{0},
+};
+
+const struct command undo_command = {
+	.name = "undo",
+	.summary = "undo what an interrupted run left on the nodes",
+	.arguments = "--inventory FILE",
+	.about =
+		"Connects to every node and undoes what interrupted runs left there. What a run that is "
+		"still going on holds is left alone. If an undo takes time (a file-system check), it "
+		"waits for the end. Prints one line for each node.",
+	.examples = "culprit undo --inventory my-hosts.lua",
+	.exits = "0 all nodes are clean; 2 usage error, or the inventory is wrong; 3 a node is not "
+		 "clean, or was not reached.",
+	.options = rows,
+	.size = sizeof(struct options),
+	.run = run,
+};

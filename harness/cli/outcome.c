@@ -18,48 +18,6 @@ struct tests {
 	const char *run;
 };
 
-int outcome_option(const char *command, int code, const char *arg, struct outcome_options *o)
-{
-	struct err e;
-	char *end;
-	int n = 0;
-
-	switch (code) {
-	case OUTCOME_TAP: o->tap = true; return 0;
-	case OUTCOME_JUNIT: o->junit = arg; return 0;
-	case OUTCOME_BASELINE: o->baseline = arg; return 0;
-	case OUTCOME_WRITE_BASELINE: o->write_baseline = arg; return 0;
-	case OUTCOME_DETAILS: o->details = true; return 0;
-	case OUTCOME_AGAINST: o->against = arg; return 0;
-	case OUTCOME_JSON: o->format = TABLE_JSON; return 0;
-	case OUTCOME_BY:
-		o->by_strength = true;
-		if (!strcmp(arg, "strength"))
-			return 0;
-		cmd_fail(command, 0, "--by takes 'strength', not '%s'", arg);
-		return -EINVAL;
-	case OUTCOME_LEVEL:
-		o->level = strtod(arg, &end);
-		if (end != arg && !*end && o->level > 0 && o->level <= 1)
-			return 0;
-		cmd_fail(command, 0, "--level takes a rate above 0, at most 1, not '%s'", arg);
-		return -EINVAL;
-	case OUTCOME_CELLS:
-		if (sscanf(arg, "%9ld-%9ld%n", &o->cells.from, &o->cells.to, &n) == 2 && !arg[n] &&
-			o->cells.from > 0 && o->cells.to >= o->cells.from)
-			return 0;
-		cmd_fail(command, 0,
-			"--cells takes FROM-TO, two numbers of cells such as 45-84, not '%s'", arg);
-		return -EINVAL;
-	case OUTCOME_FORMAT:
-		if (!table_format_parse(arg, &o->format, &e))
-			return 0;
-		cmd_fail(command, 0, "%s", e.text);
-		return -EINVAL;
-	}
-	return 1;
-}
-
 static void put_xml(const char *text, FILE *f)
 {
 	for (; *text; text++)

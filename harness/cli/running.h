@@ -11,7 +11,7 @@
 #include "harness/experiment/executor.h"
 
 struct run_options {
-	const char *scenario, *folder, *only, *inventory, *tracer, *beside;
+	const char *scenario, *folder, *only, *inventory, *tracer, *second;
 	long repeats, seed; /* negative: the scenario's */
 	double lease_s;
 	bool dry_run, quiet;

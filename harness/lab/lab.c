@@ -61,8 +61,19 @@ static int folder_look(const char *dir, enum folder *what, struct err *e)
 
 static int foreign(const char *dir, struct err *e)
 {
-	return err_set(e, -EEXIST,
-		"'%s' is not empty and not a lab's folder; choose another with --dir", dir);
+	err_set(e, -EEXIST, "'%s' is not empty and not a lab's folder; choose another with --dir",
+		dir);
+	return err_blame(e, ERR_USAGE, -EEXIST);
+}
+
+static int need_root(const char *command, struct err *e)
+{
+	if (!geteuid())
+		return 0;
+	err_set(e, -EPERM,
+		"a lab needs root for its namespaces and processes; try 'sudo culprit lab %s'",
+		command);
+	return err_blame(e, ERR_USAGE, -EPERM);
 }
 
 /* Processes of a lab in 'dir', though its folder may be gone? */
@@ -100,7 +111,7 @@ static int clear_way(const struct lab_options *o, struct err *e)
 			"a lab with other options is up in '%s'; 'culprit lab down' takes it down",
 			o->dir);
 	rc = sweep(o->dir, e);
-	return rc ? rc : -EAGAIN;
+	return rc ? err_blame(e, ERR_HARNESS, rc) : -EAGAIN;
 }
 
 static int oversee(const struct lab_options *o, struct err *e)
@@ -182,10 +193,15 @@ int lab_up(const struct lab_options *o, struct err *e)
 		rc = lab_prerequisites(e);
 	if (!rc)
 		rc = take_folder(o, &lock, e);
-	if (rc)
+	if (rc) {
+		if (rc < 0)
+			err_blame(e, ERR_USAGE, rc);
 		goto out;
+	}
 	rc = network_check(o, e);
-	if (!rc)
+	if (rc)
+		err_blame(e, ERR_USAGE, rc);
+	else
 		rc = lab_options_save(o, e);
 	if (rc)
 		sweep(o->dir, &ignored);
@@ -200,12 +216,10 @@ out:
 int lab_down(const char *dir, struct err *e)
 {
 	enum folder what;
-	int lock = -1, rc;
+	int lock = -1, rc = need_root("down", e);
 
-	if (geteuid())
-		return err_set(e, -EPERM,
-			"a lab can only be taken down by root; try 'sudo culprit lab down'");
-	rc = folder_look(dir, &what, e);
+	if (!rc)
+		rc = folder_look(dir, &what, e);
 	if (rc)
 		return rc;
 	if (what == FOLDER_FOREIGN)
@@ -258,9 +272,9 @@ int lab_status(const char *dir, json_t **out, struct err *e)
 		*out = json_pack("{ss ss}", "state", "none", "dir", dir);
 		return *out ? 0 : err_errno(e, -ENOMEM, "no status");
 	}
-	if (geteuid())
-		return err_set(e, -EPERM,
-			"a lab's processes are seen by root only; try 'sudo culprit lab status'");
+	rc = need_root("status", e);
+	if (rc)
+		return rc;
 	if (what != FOLDER_LAB || lab_options_load(dir, &o, NULL) ||
 		state_load(dir, &state, NULL)) {
 		*out = json_pack("{ss ss ss}", "state", "broken", "dir", dir, "why",
@@ -311,24 +325,22 @@ int lab_exec(const char *dir, const char *node, char **argv, struct err *e)
 	struct lab_options o;
 	struct lab_node n;
 	json_t *state = NULL;
-	int rc, pidfd = -1, status;
+	int rc = need_root("exec", e), pidfd = -1, status;
 	pid_t pid;
 
-	if (geteuid())
-		return err_set(e, -EPERM,
-			"a lab's nodes can only be entered by root; try 'sudo culprit lab exec'");
-	rc = state_load(dir, &state, e);
+	if (!rc)
+		rc = state_load(dir, &state, e);
 	if (!rc)
 		rc = lab_options_load(dir, &o, e);
 	if (!rc)
 		rc = lab_node_find(&o, node, &n, e);
-	if (rc)
-		goto out;
-	pid = state_pid(state, node);
+	pid = rc ? 0 : state_pid(state, node);
 	pidfd = pid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
-	if (pidfd < 0) {
+	if (!rc && pidfd < 0)
 		rc = err_set(
-			e, -ESRCH, "node '%s' is dead; 'culprit lab up' makes the lab anew", node);
+			e, -ESRCH, "node '%s' is dead; 'culprit lab up' builds the lab anew", node);
+	if (rc) {
+		err_blame(e, ERR_USAGE, rc);
 		goto out;
 	}
 	setenv(LAB_TAG, dir, 1);
@@ -395,9 +407,8 @@ int lab_prerequisites(struct err *e)
 	};
 	static const char *const devices[] = {"/dev/fuse", "/dev/loop-control"};
 
-	if (geteuid())
-		return err_set(e, -EPERM,
-			"a lab needs root for its namespaces and mounts; try 'sudo culprit lab up'");
+	if (need_root("up", e))
+		return -EPERM;
 	widen_path();
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
 		if (!program_there(needs[i].program))

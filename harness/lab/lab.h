@@ -36,8 +36,13 @@ struct lab_options {
 	bool no_cache;   /* clients' page cache is out of the way of every program, see README.md */
 };
 
-/* The defaults of 'culprit lab up'. */
-void lab_options_init(struct lab_options *o);
+/* Initialises the options to the defaults of 'culprit lab up'. */
+#define LAB_DEFAULTS                                                                               \
+	{                                                                                          \
+		.dir = LAB_DIR, .subnet = "10.77.0.0/24", .servers = 4, .clients = 2,              \
+		.outsiders = 1, .layout = LAB_DISTRIBUTE, .disk_rate = 8e6, .disk_seek_s = 4e-3,   \
+		.storage_bytes = 1 << 30, .spare_bytes = 512 << 20, .nic_rate = 100e6 / 8          \
+	}
 
 /* -EINVAL with a sentence if no lab can be built from them. */
 int lab_options_check(const struct lab_options *o, struct err *e);

@@ -26,8 +26,9 @@ int state_lock(const char *dir, bool make, int *fd, struct err *e)
 			return err_errno(e, -errno, "cannot open '%s'", path);
 		if (flock(lock, LOCK_EX | LOCK_NB) < 0) {
 			rc = errno == EWOULDBLOCK
-				? err_set(e, -EBUSY, "another 'culprit lab' is at work on '%s'",
-					  dir)
+				? err_blame(e, ERR_USAGE,
+					  err_set(e, -EBUSY,
+						  "another 'culprit lab' is at work on '%s'", dir))
 				: err_errno(e, -errno, "cannot lock '%s'", path);
 			close(lock);
 			return rc;

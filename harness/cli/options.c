@@ -1,0 +1,319 @@
+#include "harness/cli/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/cli/cmd.h"
+#include "harness/lua/luax.h"
+
+/* One parse: what it reads from, and where a complaint goes. */
+struct parse {
+	const struct command *command;
+	char *options;
+	int argc, at; /* argv[at] is read next */
+	char **argv;
+};
+
+/* The row of an option by its name or letter, and where its field is. */
+static const struct option_row *find_row(const struct option_row *rows, const char *name,
+	size_t length, char letter, char *options, char **field)
+{
+	const struct option_row *found;
+
+	for (; rows && rows->name; rows++) {
+		if (rows->type == OPTION_GROUP) {
+			found = find_row(
+				rows->group, name, length, letter, options + rows->at, field);
+			if (found)
+				return found;
+		} else if (name ? strlen(rows->name) == length && !memcmp(rows->name, name, length)
+				: rows->letter == letter) {
+			*field = options + rows->at;
+			return rows;
+		}
+	}
+	return NULL;
+}
+
+static bool takes_value(const struct option_row *o)
+{
+	return o->type != OPTION_FLAG && (o->type != OPTION_CALL || o->value);
+}
+
+static int set_whole(const struct option_row *o, char *field, const char *text, struct err *e)
+{
+	char *end;
+	long n;
+
+	errno = 0;
+	n = strtol(text, &end, 10);
+	if (errno || end == text || *end || (double)n < o->min || (double)n > o->max)
+		return err_set(e, -EINVAL, "takes a whole number from %.0f to %.0f, not '%s'",
+			o->min, o->max, text);
+	if (o->type == OPTION_COUNT)
+		*(unsigned *)field = (unsigned)n;
+	else
+		*(long *)field = n;
+	return 0;
+}
+
+static int set_quantity(const struct option_row *o, char *field, const char *text, struct err *e)
+{
+	char low[32], high[32];
+	double v;
+	int rc = unit_parse(o->unit, text, &v, e);
+
+	if (rc)
+		return err_prefix(e, rc, "takes a quantity");
+	if (v < o->min || (o->max > 0 && v > o->max)) {
+		unit_format(o->unit, o->min, low, sizeof(low));
+		unit_format(o->unit, o->max, high, sizeof(high));
+		return err_set(e, -EINVAL, "takes %s%s%s%s, not '%s'",
+			o->max > 0 ? "" : "at least ", low, o->max > 0 ? " to " : "",
+			o->max > 0 ? high : "", text);
+	}
+	*(double *)field = v;
+	return 0;
+}
+
+/* The position of 'text' in "one|two|three", or -1. */
+static int word_index(const char *words, const char *text)
+{
+	size_t length = strlen(text);
+	int i = 0;
+
+	for (const char *w = words; *w; w += *w == '|', i++) {
+		size_t n = strcspn(w, "|");
+
+		if (n == length && !memcmp(w, text, n))
+			return i;
+		w += n;
+	}
+	return -1;
+}
+
+static int set_choice(const struct option_row *o, char *field, const char *text, struct err *e)
+{
+	int i = word_index(o->value, text);
+
+	if (i < 0)
+		return err_set(e, -EINVAL, "takes %s, not '%s'", o->value, text);
+	*(unsigned *)field = (unsigned)i;
+	return 0;
+}
+
+static int add_to_list(struct option_list *list, const char *text, struct err *e)
+{
+	const char **v = realloc(list->v, (list->n + 1) * sizeof(*v));
+
+	if (!v)
+		return err_errno(e, -ENOMEM, "cannot be read");
+	list->v = v;
+	list->v[list->n++] = text;
+	return 0;
+}
+
+static int set_field(const struct option_row *o, char *field, const char *text, struct err *e)
+{
+	switch (o->type) {
+	case OPTION_FLAG: *(bool *)field = true; return 0;
+	case OPTION_TEXT: *(const char **)field = text; return 0;
+	case OPTION_WHOLE:
+	case OPTION_COUNT: return set_whole(o, field, text, e);
+	case OPTION_QUANTITY: return set_quantity(o, field, text, e);
+	case OPTION_CHOICE: return set_choice(o, field, text, e);
+	case OPTION_LIST: return add_to_list((struct option_list *)field, text, e);
+	default: return o->set(field, text, e);
+	}
+}
+
+static size_t names_of(const struct option_row *rows, const char *names[], size_t n)
+{
+	for (; rows && rows->name && n < 63; rows++) {
+		if (rows->type == OPTION_GROUP)
+			n = names_of(rows->group, names, n);
+		else
+			names[n++] = rows->name;
+	}
+	return n;
+}
+
+/* 'option' is "--name" or "-x"; 'length' without its value. */
+static int refuse(const struct parse *p, const char *option, size_t length)
+{
+	const char *names[65], *near = NULL;
+	char name[64];
+	size_t n = names_of(p->command->options, names, 0);
+
+	names[n++] = "help";
+	names[n] = NULL;
+	if (length > 2) {
+		snprintf(name, sizeof(name), "%.*s", (int)length - 2, option + 2);
+		near = luax_nearest(name, names);
+	}
+	if (near)
+		return cmd_fail(p->command->name, CULPRIT_EXIT_USAGE,
+			"there is no option '%.*s'; did you mean '--%s'?", (int)length, option,
+			near);
+	return cmd_fail(p->command->name, CULPRIT_EXIT_USAGE,
+		"there is no option '%.*s'; 'culprit %s --help' lists the options", (int)length,
+		option, p->command->name);
+}
+
+/* Sets one option. 'value' is what stands in the same word, or NULL. 0, or an exit code. */
+static int take(struct parse *p, const struct option_row *o, char *field, const char *value)
+{
+	struct err e;
+
+	if (!takes_value(o) && value)
+		return cmd_fail(p->command->name, CULPRIT_EXIT_USAGE,
+			"--%s takes no value, not '%s'", o->name, value);
+	if (takes_value(o) && !value) {
+		if (p->at >= p->argc)
+			return cmd_fail(p->command->name, CULPRIT_EXIT_USAGE,
+				"--%s needs a value: --%s %s", o->name, o->name, o->value);
+		value = p->argv[p->at++];
+	}
+	if (set_field(o, field, value, &e))
+		return cmd_fail(p->command->name, CULPRIT_EXIT_USAGE, "--%s %s", o->name, e.text);
+	return 0;
+}
+
+/* One word that begins with '-'. 0, -1 if help is asked for, or an exit code. */
+static int take_word(struct parse *p, const char *word)
+{
+	const struct option_row *o, *rows = p->command->options;
+	size_t length = strcspn(word, "=");
+	char *field;
+	int code;
+
+	if (word[1] == '-') {
+		if (length == 6 && !memcmp(word, "--help", 6))
+			return -1;
+		o = find_row(rows, word + 2, length - 2, 0, p->options, &field);
+		return o ? take(p, o, field, word[length] ? word + length + 1 : NULL)
+			 : refuse(p, word, length);
+	}
+	/* Letters without a value may stand together: -xy. */
+	for (const char *l = word + 1; *l; l++) {
+		char one[] = {'-', *l, '\0'};
+
+		if (*l == 'h')
+			return -1;
+		o = find_row(rows, NULL, 0, *l, p->options, &field);
+		if (!o)
+			return refuse(p, one, 2);
+		if (takes_value(o))
+			return take(p, o, field, l[1] ? l + 1 : NULL);
+		code = take(p, o, field, NULL);
+		if (code)
+			return code;
+	}
+	return 0;
+}
+
+static int check_arguments(const struct command *c, int n, char **v)
+{
+	if (n < c->min)
+		return cmd_fail(c->name, CULPRIT_EXIT_USAGE, "%s", c->missing);
+	if (n > c->max)
+		return cmd_fail(c->name, CULPRIT_EXIT_USAGE,
+			"'%s' is one argument too many; see 'culprit %s --help'", v[c->max],
+			c->name);
+	if (c->words && n && word_index(c->words, v[0]) < 0)
+		return cmd_fail(
+			c->name, CULPRIT_EXIT_USAGE, "'%s' is not one of %s", v[0], c->words);
+	return 0;
+}
+
+int options_parse(const struct command *c, int *argc, char **argv, void *options, int *code)
+{
+	struct parse p = {c, options, *argc, 1, argv};
+	bool only_arguments = false;
+	int n = 0;
+
+	*code = 0;
+	while (p.at < p.argc && !*code) {
+		char *word = argv[p.at++];
+
+		if (only_arguments || word[0] != '-' || !word[1]) {
+			argv[n++] = word;
+			only_arguments |= c->in_order;
+		} else if (!strcmp(word, "--")) {
+			only_arguments = true;
+		} else {
+			*code = take_word(&p, word);
+		}
+	}
+	if (*code < 0) {
+		help_command(c, stdout);
+		*code = CULPRIT_EXIT_OK;
+		return 1;
+	}
+	argv[n] = NULL;
+	*argc = n;
+	if (!*code)
+		*code = check_arguments(c, n, argv);
+	return *code != 0;
+}
+
+void options_clear(const struct option_row *rows, void *options)
+{
+	for (; rows && rows->name; rows++) {
+		char *field = (char *)options + rows->at;
+
+		if (rows->type == OPTION_GROUP)
+			options_clear(rows->group, field);
+		else if (rows->type == OPTION_LIST)
+			free(((struct option_list *)field)->v);
+	}
+}
+
+const struct command *command_find(const struct command *const *list, const char *name)
+{
+	for (; *list; list++) {
+		const char *last = strrchr((*list)->name, ' ');
+
+		if (!strcmp(last ? last + 1 : (*list)->name, name))
+			return *list;
+	}
+	return NULL;
+}
+
+static int run_part(const struct command *c, int argc, char **argv)
+{
+	const struct command *part;
+	bool help;
+
+	if (argc < 2)
+		return cmd_fail(c->name, CULPRIT_EXIT_USAGE, "%s", c->missing);
+	help = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
+	part = help ? NULL : command_find(c->parts, argv[1]);
+	if (part)
+		return command_run(part, argc - 1, argv + 1);
+	if (!help)
+		return cmd_fail(c->name, CULPRIT_EXIT_USAGE,
+			"there is no '%s %s'; see 'culprit %s --help'", c->name, argv[1], c->name);
+	help_command(c, stdout);
+	return CULPRIT_EXIT_OK;
+}
+
+int command_run(const struct command *c, int argc, char **argv)
+{
+	void *options;
+	int code;
+
+	if (c->parts)
+		return run_part(c, argc, argv);
+	options = calloc(1, c->size + 1);
+	if (!options)
+		return cmd_fail(c->name, CULPRIT_EXIT_INVALID, "out of memory");
+	if (c->defaults)
+		memcpy(options, c->defaults, c->size);
+	if (!options_parse(c, &argc, argv, options, &code))
+		code = c->run(options, argc, argv);
+	options_clear(c->options, options);
+	free(options);
+	return code;
+}

@@ -1,0 +1,93 @@
+/*
+ * The command line as data. A command is one `struct command`, its options are rows of a table.
+ * From these come parsing, --help, 'culprit help', shell completion and the manual page.
+ */
+#ifndef CULPRIT_CLI_OPTIONS_H
+#define CULPRIT_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "harness/base/err.h"
+#include "harness/base/units.h"
+
+enum option_type {
+	OPTION_FLAG,     /* bool */
+	OPTION_TEXT,     /* const char * */
+	OPTION_WHOLE,    /* long, 'min' to 'max' */
+	OPTION_COUNT,    /* unsigned, 'min' to 'max' */
+	OPTION_QUANTITY, /* double in the base unit of 'unit', 'min' to 'max' (0: no limit) */
+	OPTION_CHOICE,   /* unsigned: position in 'value', "text|markdown|csv" */
+	OPTION_LIST,     /* struct option_list: may be repeated */
+	OPTION_CALL,     /* 'set' decides; takes no value if 'value' is NULL */
+	OPTION_GROUP,    /* the rows 'group', their fields counted from 'at'; 'help' is a heading */
+};
+
+struct option_row {
+	const char *name; /* NULL ends a table */
+	char letter;      /* its short form, or 0 */
+	enum option_type type;
+	size_t at;         /* offset of its field in the options */
+	const char *value; /* what it takes, as help shows it: "FILE" */
+	const char *help;  /* what it does, with unit and default */
+	double min, max;
+	enum unit unit;
+	/* 0, or -EINVAL with a sentence that follows the option's name: "takes ..., not '...'". */
+	int (*set)(void *field, const char *text, struct err *e);
+	const struct option_row *group;
+};
+
+struct option_list {
+	const char **v;
+	size_t n;
+};
+
+struct command {
+	const char *name;      /* "table"; of a subcommand "lab up" */
+	const char *summary;   /* one line for 'culprit help' */
+	const char *arguments; /* "RUN"; several forms are lines. NULL: none */
+	const char *about;     /* the sentence that says what it does, then paragraphs */
+	const char *examples;  /* lines */
+	const char *exits;     /* what its exit codes mean */
+	const char *words;     /* the first argument must be one of these: "faults|metrics" */
+	const char *missing;   /* the complaint about too few arguments */
+	int min, max;          /* number of arguments */
+	bool in_order;         /* options end at the first argument: a command follows */
+	bool hidden;           /* culprit itself starts it */
+	const struct option_row *options;
+	size_t size;          /* of the struct that the options fill; zeroed before */
+	const void *defaults; /* of that struct, or NULL */
+	/* Gets the options and the arguments (argv[argc] is NULL); returns an exit code. */
+	int (*run)(void *options, int argc, char **argv);
+	const struct command *const *parts; /* subcommands, ended by NULL; then there is no 'run' */
+};
+
+/* All commands, ended by NULL. */
+extern const struct command *const commands[];
+
+/* Parses argv[1] and on (argv[0] is the command's name), then runs the command or prints its
+ * help. Returns the exit code. Values in the options point into argv. */
+int command_run(const struct command *c, int argc, char **argv);
+
+/* Parses only: 0, or 1 when help was printed or a complaint was made; then '*code' is the exit
+ * code. The arguments are moved to the front of argv, '*argc' counts them. The caller ends both
+ * cases with options_clear. */
+int options_parse(const struct command *c, int *argc, char **argv, void *options, int *code);
+void options_clear(const struct option_row *rows, void *options);
+
+/* The command of this name in a list ended by NULL, or NULL. */
+const struct command *command_find(const struct command *const *list, const char *name);
+
+/* help.c: one command's help, the list of commands, completion ("bash", "zsh" or "fish") and the
+ * manual page in roff. */
+void help_command(const struct command *c, FILE *f);
+void help_list(FILE *f);
+void help_completion(const char *shell, FILE *f);
+void help_manual(FILE *f);
+
+/* Prints 'text' word by word between column 'indent', where the cursor is, and column 80; then a
+ * new line. */
+void print_wrapped(FILE *f, int indent, const char *text);
+
+#endif
