@@ -178,6 +178,11 @@ install: all ## install the program and its files below PREFIX (default /usr/loc
 	$(Q){ find faults workloads scenarios diag/detectors harness/fs harness/lua -name '*.lua'; ls results/*.csv; } | \
 		xargs cp --parents -t $(DESTDIR)$(PREFIX)/share/culprit
 	$(Q)find results/report -type f ! -name '*.[ch]' | xargs cp --parents -t $(DESTDIR)$(PREFIX)/share/culprit
+	$(Q)install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1 bash-completion/completions zsh/site-functions fish/vendor_completions.d)
+	$(Q)cd $(DESTDIR)$(PREFIX)/share && ../bin/culprit help --man >man/man1/culprit.1 && \
+		../bin/culprit help --completion bash >bash-completion/completions/culprit && \
+		../bin/culprit help --completion zsh >zsh/site-functions/_culprit && \
+		../bin/culprit help --completion fish >fish/vendor_completions.d/culprit.fish
 
 deps: ## install the Debian packages that are missing (ci/packages.txt)
 	$(Q)ci/install.sh

@@ -44,11 +44,18 @@ static int found_or_named(const char *variable, const char *const below[], const
 	char **found, struct err *e)
 {
 	const char *named = getenv(variable);
+	char path[PATH_MAX];
+	int rc;
 
 	if (!named)
-		return find_upwards(below, probe, found, e);
-	*found = strdup(named);
-	return *found ? 0 : err_errno(e, -ENOMEM, "cannot find '%s'", named);
+		rc = find_upwards(below, probe, found, e);
+	else if (snprintf(path, sizeof(path), "%s/%s", named, probe) >= (int)sizeof(path) ||
+		access(path, R_OK) < 0)
+		rc = err_set(e, -ENOENT, "%s is '%s', but there is no '%s' in it", variable, named,
+			probe);
+	else
+		rc = (*found = strdup(named)) ? 0 : err_errno(e, -ENOMEM, "no memory");
+	return rc ? err_blame(e, ERR_HARNESS, rc) : 0;
 }
 
 int home_path(const char *sub, char **path, struct err *e)

@@ -1,8 +1,10 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "diag/judge/detector.h"
 #include "diag/derive/metrics.h"
+#include "harness/base/home.h"
 #include "harness/cli/cmd.h"
 #include "harness/scenario/part.h"
 
@@ -10,6 +12,34 @@ struct listing {
 	bool details;
 	json_t *json; /* array, or NULL: text */
 };
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The parameters declared in the table on top of the stack, by name: Lua's order is random. */
+static void list_params(lua_State *L)
+{
+	const char *names[64];
+	size_t n = 0;
+	char text[512];
+
+	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
+		if (n < sizeof(names) / sizeof(names[0]))
+			names[n++] = lua_tostring(L, -2);
+	qsort(names, n, sizeof(names[0]), by_name);
+	for (size_t i = 0; i < n; i++) {
+		lua_getfield(L, -1, names[i]);
+		lua_getfield(L, -1, "default");
+		lua_getfield(L, -2, "help");
+		snprintf(text, sizeof(text), "%s = %s: %s", names[i], lua_tostring(L, -2),
+			lua_tostring(L, -1));
+		printf("      ");
+		print_wrapped(stdout, 6, text);
+		lua_pop(L, 3);
+	}
+}
 
 static int list_part(void *ctx, lua_State *L, const struct part *p)
 {
@@ -30,16 +60,8 @@ static int list_part(void *ctx, lua_State *L, const struct part *p)
 	snprintf(text, sizeof(text), "%s%s%s", p->summary, p->needs ? "; needs " : "",
 		p->needs ? p->needs : "");
 	print_wrapped(stdout, p->kind == PART_FAULT ? 30 : 21, text);
-	if (!l->details || !lua_istable(L, -1))
-		return 0;
-	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 3)) {
-		lua_getfield(L, -1, "default");
-		lua_getfield(L, -2, "help");
-		snprintf(text, sizeof(text), "%s = %s: %s", lua_tostring(L, -4),
-			lua_tostring(L, -2), lua_tostring(L, -1));
-		printf("      ");
-		print_wrapped(stdout, 6, text);
-	}
+	if (l->details && lua_istable(L, -1))
+		list_params(L);
 	return 0;
 }
 
@@ -109,10 +131,13 @@ static int run(void *options, int argc, char **argv)
 	const struct options *o = options;
 	json_t *all = o->json ? json_object() : NULL;
 	const char *only = argv[0];
+	char *home = NULL;
 	struct err e;
-	int rc = 0;
+	/* A program without its files would list nothing. */
+	int rc = home_path("", &home, &e);
 
 	(void)argc;
+	free(home);
 	/* Metrics only when asked for. */
 	for (size_t i = 0; i < (only ? 4 : 3) && !rc; i++) {
 		if (only && strcmp(only, kinds[i]))

@@ -45,7 +45,7 @@ static int run(void *options, int argc, char **argv)
 			name);
 	snprintf(path, sizeof(path), "%s.lua", name);
 	if (access(path, F_OK) == 0)
-		return cmd_fail("new", CULPRIT_EXIT_USAGE, "'%s' exists already", path);
+		return cmd_fail("new", CULPRIT_EXIT_USAGE, "'%s' is there already", path);
 	if (copy_template(kind, path, &e))
 		return cmd_error("new", &e, ERR_HARNESS);
 	if (!strcmp(kind, "inventory"))

@@ -45,11 +45,12 @@ int main(int argc, char **argv)
 {
 	int code = run(argc, argv);
 
+	/* Results count only once they are written: a full disk must not end with 0. */
 	errno = 0;
-	/* A command's results count only once they are written: a full disk must not end with 0. */
 	if (fflush(stdout) || ferror(stdout)) {
-		fprintf(stderr, "culprit: cannot write to standard output: %s\n",
-			errno ? strerror(errno) : "it is gone");
+		if (code != CULPRIT_EXIT_INVALID)
+			fprintf(stderr, "culprit: cannot write to standard output: %s\n",
+				errno ? strerror(errno) : "it failed before");
 		code = CULPRIT_EXIT_INVALID;
 	}
 	return code;

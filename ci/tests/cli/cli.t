@@ -1,0 +1,60 @@
+#!/bin/bash
+# What holds for every command: output that cannot be written, completion, the manual page.
+cd "$(dirname "$0")/../../.." || exit 1
+. ci/tests/tap.sh
+culprit=$PWD/${OUT:-out}/culprit
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+exits() { # CODE COMMAND...: its complaints go to $tmp/said
+	local want=$1 got
+	shift
+	"$@" 2>"$tmp/said"
+	got=$?
+	cat "$tmp/said"
+	[ $got = "$want" ]
+}
+full() { "$@" >/dev/full; }
+corpus=results/corpora/errors
+for words in --version help --help "help run" "run --help" list "list --json" "list metrics" "lab --help" \
+	"table $corpus" "samples $corpus --cell 1" "report $corpus -o -" "help --man" "help --completion zsh"; do
+	# shellcheck disable=SC2086 # words
+	check "$words > /dev/full: 3" exits 3 full "$culprit" $words
+	check "... and says so once" [ "$(wc -l <"$tmp/said")" = 1 ]
+done
+
+check "no command: 2, with the list" exits 2 "$culprit"
+check "an unknown command is refused" exits 2 "$culprit" rnu x
+check "... with the nearest" grep -q "did you mean 'run'" "$tmp/said"
+check "what it is given reaches the terminal clean" bash -c "! '$culprit' \$'a\\033[2J' 2>&1 | grep -q \$'\\033'"
+check "... as an argument, too" bash -c "! '$culprit' table \$'a\\033[2J' 2>&1 | grep -q \$'\\033'"
+check "help of a subcommand" bash -c "'$culprit' help lab up | grep -q -- --disk-rate"
+check "help of no command: 2" exits 2 "$culprit" help lab nothing
+
+completes() { # WORDS EXPECTED: what completion offers for the last word
+	bash -c 'source <('"$culprit"' help --completion bash)
+		read -ra COMP_WORDS <<<"$1"; [[ $1 == *" " ]] && COMP_WORDS+=("")
+		COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _culprit; echo "${COMPREPLY[*]}"; [ "${COMPREPLY[*]}" = "$2" ]' - "$1" "$2"
+}
+check "completion of a command" completes "culprit resc" "rescore"
+check "completion of a subcommand" completes "culprit lab st" "status"
+check "... and its options" completes "culprit lab up --disk" "--disk-rate --disk-seek"
+check "... but no process of the lab's own" completes "culprit lab bu" ""
+check "completion of a shared option" completes "culprit rescore x --write" "--write-baseline"
+check "completion of a choice" completes "culprit table x --format m" "markdown"
+check "completion of a kind" completes "culprit new det" "detector"
+for shell in zsh fish; do
+	if command -v $shell >/dev/null; then
+		check "$shell takes its completion" bash -c "'$culprit' help --completion $shell >'$tmp/completion' && $shell -n '$tmp/completion'"
+	else
+		ok "$shell takes its completion # SKIP no $shell"
+	fi
+done
+if command -v groff >/dev/null; then
+	check "the manual page has no mistake" bash -c "! '$culprit' help --man | groff -man -ww -z 2>&1 | grep ."
+else
+	ok "the manual page has no mistake # SKIP no groff"
+fi
+check "every command is in it" bash -c "'$culprit' help | sed -n 's/^  \\([a-z]\\+\\) .*/\\1/p' | while read -r c; do
+	'$culprit' help --man | grep -q \"^.SS culprit \$c\\$\" || { echo \$c; exit 1; }; done"
+done_testing
