@@ -6,19 +6,18 @@ struct options {
 	bool whole;
 };
 
-static int run(void *options, int argc, char **argv)
+static int run(const struct call *c)
 {
-	const struct options *o = options;
+	const struct options *o = c->options;
 	struct store *s = NULL;
 	struct err e;
 	int code = CULPRIT_EXIT_OK;
 
-	(void)argc;
 	if (!o->folder)
 		return cmd_fail("corpus", CULPRIT_EXIT_USAGE,
 			"give the folder to write: culprit corpus %s --output corpora/NAME",
-			argv[0]);
-	if (store_open(argv[0], &s, &e) || store_pack(s, o->folder, o->whole, &e))
+			c->args[0]);
+	if (store_open(c->args[0], &s, &e) || store_pack(s, o->folder, o->whole, &e))
 		code = cmd_error("corpus", &e, ERR_USAGE);
 	store_close(s);
 	return code;
@@ -32,8 +31,7 @@ static const struct option_row rows[] = {
 	{0},
 };
 
-const struct command corpus_command = {
-	.name = "corpus",
+const struct command corpus_command = {.name = "corpus",
 	.summary = "pack a run's measurements, to judge them on another machine",
 	.arguments = "RUN --output FOLDER",
 	.about =
@@ -42,11 +40,8 @@ const struct command corpus_command = {
 		"'rescore', 'diagnose' and 'table' read FOLDER as they read a run and give the same "
 		"verdicts. A corpus cannot be written to.",
 	.examples = "culprit corpus runs/NAME -o corpora/NAME",
-	.exits = "0 packed; 2 usage or input error; 3 it cannot be written.",
-	.missing = "which run? 'culprit corpus runs/NAME -o corpora/NAME'",
 	.min = 1,
 	.max = 1,
 	.options = rows,
 	.size = sizeof(struct options),
-	.run = run,
-};
+	.run = run};

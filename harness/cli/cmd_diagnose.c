@@ -112,11 +112,11 @@ static int conclude(
 }
 
 /* Which of the two forms it is; 0, or an exit code after a complaint. */
-static int check_form(const struct options *o, int argc)
+static int check_form(const struct options *o, int n)
 {
 	const struct csv_options *csv = &o->csv;
 
-	if (argc != !csv->csv)
+	if (n != !csv->csv)
 		return cmd_fail("diagnose", CULPRIT_EXIT_USAGE, "%s",
 			csv->csv ? "give a run or --csv FILE, not both"
 				 : "which run? 'culprit diagnose runs/NAME', or --csv FILE");
@@ -126,9 +126,9 @@ static int check_form(const struct options *o, int argc)
 	return 0;
 }
 
-static int run(void *options, int argc, char **argv)
+static int run(const struct call *c)
 {
-	struct options *o = options;
+	struct options *o = c->options;
 	struct judge *judge = NULL;
 	json_t *verdicts = NULL;
 	const char *first = NULL;
@@ -136,10 +136,10 @@ static int run(void *options, int argc, char **argv)
 	struct err e;
 	int rc, code;
 
-	o->run = argv[0];
+	o->run = c->args[0];
 	o->csv.trains = o->trains.v;
 	o->csv.n_trains = o->trains.n;
-	code = check_form(o, argc);
+	code = check_form(o, c->n);
 	if (code || detectors_chosen("diagnose", &o->given, &o->detectors)) {
 		json_decref(o->detectors);
 		return CULPRIT_EXIT_USAGE;
@@ -192,8 +192,7 @@ static const struct option_row rows[] = {
 	{0},
 };
 
-const struct command diagnose_command = {
-	.name = "diagnose",
+const struct command diagnose_command = {.name = "diagnose",
 	.summary = "print detectors' verdicts on a run, or on your own time series",
 	.arguments = "RUN\n--csv FILE",
 	.about =
@@ -211,5 +210,4 @@ const struct command diagnose_command = {
 	.max = 1,
 	.options = rows,
 	.size = sizeof(struct options),
-	.run = run,
-};
+	.run = run};

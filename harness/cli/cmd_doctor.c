@@ -213,19 +213,18 @@ static int look(struct report *r, const struct options *o, const struct inventor
 	return r->bad ? CULPRIT_EXIT_INVALID : code;
 }
 
-static int run(void *options, int argc, char **argv)
+static int run(const struct call *c)
 {
-	const struct options *o = options;
+	const struct options *o = c->options;
 	struct inventory *inv = NULL;
 	struct report r = {0};
 	struct err e;
 	int code = CULPRIT_EXIT_OK;
 
-	(void)argc;
 	if (o->ssh && !o->inventory)
 		return cmd_fail(
 			"doctor", CULPRIT_EXIT_USAGE, "--ssh needs an inventory: --inventory FILE");
-	if (find_needs(&r, argv[0], &e) < 0 ||
+	if (find_needs(&r, c->args[0], &e) < 0 ||
 		(o->inventory && inventory_load(o->inventory, &inv, &e) < 0))
 		code = cmd_error("doctor", &e, ERR_USAGE);
 	else if (o->ssh)
@@ -247,8 +246,7 @@ static const struct option_row rows[] = {
 	{0},
 };
 
-const struct command doctor_command = {
-	.name = "doctor",
+const struct command doctor_command = {.name = "doctor",
 	.summary = "check this machine and the nodes, and say what to do about what is missing",
 	.arguments = "[SCENARIO]",
 	.about =
@@ -268,5 +266,4 @@ const struct command doctor_command = {
 	.max = 1,
 	.options = rows,
 	.size = sizeof(struct options),
-	.run = run,
-};
+	.run = run};

@@ -14,8 +14,10 @@ struct options {
 };
 
 /* The options' lab with its folder's absolute path; 0, or an exit code after a complaint. */
-static int take_dir(struct options *o, const char *command)
+static int take_dir(const struct call *c)
 {
+	struct options *o = c->options;
+	const char *command = c->command->name;
 	char cwd[PATH_MAX] = "", path[2 * PATH_MAX];
 	size_t n;
 
@@ -34,15 +36,13 @@ static int take_dir(struct options *o, const char *command)
 	return 0;
 }
 
-static int up(void *options, int argc, char **argv)
+static int up(const struct call *c)
 {
-	struct options *o = options;
+	struct options *o = c->options;
 	const struct lab_options *l = &o->lab;
 	struct err e;
-	int rc = take_dir(o, "lab up");
+	int rc = take_dir(c);
 
-	(void)argc;
-	(void)argv;
 	if (rc)
 		return rc;
 	rc = lab_up(l, &e);
@@ -55,14 +55,12 @@ static int up(void *options, int argc, char **argv)
 	return CULPRIT_EXIT_OK;
 }
 
-static int down(void *options, int argc, char **argv)
+static int down(const struct call *c)
 {
-	struct options *o = options;
+	struct options *o = c->options;
 	struct err e;
-	int rc = take_dir(o, "lab down");
+	int rc = take_dir(c);
 
-	(void)argc;
-	(void)argv;
 	if (rc)
 		return rc;
 	rc = lab_down(o->lab.dir, &e);
@@ -120,16 +118,14 @@ static void print_status(const json_t *s, const char *dir, const char *state)
 		puts("'culprit lab down' removes it, 'culprit lab up' builds it anew");
 }
 
-static int status(void *options, int argc, char **argv)
+static int status(const struct call *c)
 {
-	struct options *o = options;
+	struct options *o = c->options;
 	const char *state;
 	struct err e;
 	json_t *s;
-	int code = take_dir(o, "lab status");
+	int code = take_dir(c);
 
-	(void)argc;
-	(void)argv;
 	if (code)
 		return code;
 	if (lab_status(o->lab.dir, &s, &e) < 0)
@@ -146,59 +142,40 @@ static int status(void *options, int argc, char **argv)
 	return code;
 }
 
-static int enter(void *options, int argc, char **argv)
+static int enter(const struct call *c)
 {
-	struct options *o = options;
-	char **command = argv + 1;
+	struct options *o = c->options;
+	char **command = c->args + 1;
 	struct err e;
-	int rc = take_dir(o, "lab exec");
+	int rc = take_dir(c);
 
 	if (rc)
 		return rc;
-	if (argc > 1 && !strcmp(*command, "--"))
+	if (c->n > 1 && !strcmp(*command, "--"))
 		command++;
 	if (!*command)
 		return cmd_fail("lab exec", CULPRIT_EXIT_USAGE,
-			"which command? 'culprit lab exec %s -- COMMAND'", argv[0]);
-	rc = lab_exec(o->lab.dir, argv[0], command, &e);
+			"which command? 'culprit lab exec %s -- COMMAND'", c->args[0]);
+	rc = lab_exec(o->lab.dir, c->args[0], command, &e);
 	return rc < 0 ? cmd_error("lab exec", &e, ERR_HARNESS) : rc;
 }
 
-/* The lab's own processes; only lab_up starts them. */
-static int part(struct options *o, const char *command, int (*run)(const char *dir),
-	int (*run_named)(const char *dir, const char *name))
+/* The lab's own processes; only lab_up starts them, and it sets LAB_TAG. */
+static int part(const struct call *c)
 {
-	if (!getenv(LAB_TAG) || !run == !o->name || take_dir(o, command))
+	const struct options *o = c->options;
+	const char *name = c->command->name;
+
+	if (!getenv(LAB_TAG) || take_dir(c))
 		return CULPRIT_EXIT_USAGE;
-	return run ? run(o->lab.dir) : run_named(o->lab.dir, o->name);
-}
-
-static int build(void *options, int argc, char **argv)
-{
-	(void)argc;
-	(void)argv;
-	return part(options, "lab build", lab_build_main, NULL);
-}
-
-static int network_switch(void *options, int argc, char **argv)
-{
-	(void)argc;
-	(void)argv;
-	return part(options, "lab switch", lab_switch_main, NULL);
-}
-
-static int node(void *options, int argc, char **argv)
-{
-	(void)argc;
-	(void)argv;
-	return part(options, "lab node", NULL, lab_node_main);
-}
-
-static int disk(void *options, int argc, char **argv)
-{
-	(void)argc;
-	(void)argv;
-	return part(options, "lab disk", NULL, lab_disk_main);
+	if (!strcmp(name, "lab build"))
+		return lab_build_main(o->lab.dir);
+	if (!strcmp(name, "lab switch"))
+		return lab_switch_main(o->lab.dir);
+	if (!o->name)
+		return CULPRIT_EXIT_USAGE;
+	return strcmp(name, "lab disk") ? lab_node_main(o->lab.dir, o->name)
+					: lab_disk_main(o->lab.dir, o->name);
 }
 
 static int set_subnet(void *field, const char *text, struct err *e)
@@ -273,19 +250,16 @@ static const struct command *const parts[] = {
 		SUBCOMMAND(status_rows), .run = status},
 	&(const struct command){"lab exec",
 		"run a command on a node; its exit code is the command's",
-		"NODE -- COMMAND [ARGUMENT ...]",
-		.missing = "which node? 'culprit lab exec s1 -- COMMAND'", .min = 1, .max = INT_MAX,
-		.in_order = true, SUBCOMMAND(dir_rows), .run = enter},
-	&(const struct command){"lab build", .hidden = true, SUBCOMMAND(part_rows), .run = build},
-	&(const struct command){
-		"lab switch", .hidden = true, SUBCOMMAND(part_rows), .run = network_switch},
-	&(const struct command){"lab node", .hidden = true, SUBCOMMAND(part_rows), .run = node},
-	&(const struct command){"lab disk", .hidden = true, SUBCOMMAND(part_rows), .run = disk},
+		"NODE -- COMMAND [ARGUMENT ...]", .min = 1, .max = INT_MAX, .in_order = true,
+		SUBCOMMAND(dir_rows), .run = enter},
+	&(const struct command){"lab build", .hidden = true, SUBCOMMAND(part_rows), .run = part},
+	&(const struct command){"lab switch", .hidden = true, SUBCOMMAND(part_rows), .run = part},
+	&(const struct command){"lab node", .hidden = true, SUBCOMMAND(part_rows), .run = part},
+	&(const struct command){"lab disk", .hidden = true, SUBCOMMAND(part_rows), .run = part},
 	NULL,
 };
 
-const struct command lab_command = {
-	.name = "lab",
+const struct command lab_command = {.name = "lab",
 	.summary = "build a small real cluster on this machine, or remove it",
 	.about =
 		"Runs a small real GlusterFS cluster on this machine, as root: every node has its own "
@@ -297,6 +271,4 @@ const struct command lab_command = {
 	.exits =
 		"0 done, or nothing to do; 2 it cannot be done as asked; 3 it failed, and what was "
 		"made is removed again. 'status': 3 if the lab is broken. 'exec': the command's own.",
-	.missing = "which of up, down, status, exec? see 'culprit lab --help'",
-	.parts = parts,
-};
+	.parts = parts};

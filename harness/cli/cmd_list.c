@@ -125,18 +125,17 @@ struct options {
 	bool json;
 };
 
-static int run(void *options, int argc, char **argv)
+static int run(const struct call *c)
 {
 	static const char *const kinds[] = {"faults", "workloads", "detectors", "metrics"};
-	const struct options *o = options;
+	const struct options *o = c->options;
 	json_t *all = o->json ? json_object() : NULL;
-	const char *only = argv[0];
+	const char *only = c->args[0];
 	char *home = NULL;
 	struct err e;
 	/* A program without its files would list nothing. */
 	int rc = home_path("", &home, &e);
 
-	(void)argc;
 	free(home);
 	/* Metrics only when asked for. */
 	for (size_t i = 0; i < (only ? 4 : 3) && !rc; i++) {
@@ -157,8 +156,7 @@ static const struct option_row rows[] = {
 	{0},
 };
 
-const struct command list_command = {
-	.name = "list",
+const struct command list_command = {.name = "list",
 	.summary = "list faults, workloads, detectors and metrics",
 	.arguments = "[faults|workloads|detectors|metrics]",
 	.about =
@@ -167,10 +165,8 @@ const struct command list_command = {
 		"Metrics are what a detector sees of every server and second; they are listed only "
 		"when asked for.",
 	.examples = "culprit list\nculprit list faults",
-	.exits = "0 listed; 2 one of the files is wrong; 3 culprit's own files are missing.",
 	.words = "faults|workloads|detectors|metrics",
 	.max = 1,
 	.options = rows,
 	.size = sizeof(struct options),
-	.run = run,
-};
+	.run = run};

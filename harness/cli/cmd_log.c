@@ -81,15 +81,14 @@ struct options {
 	long pid;
 };
 
-static int run(void *options, int argc, char **argv)
+static int run(const struct call *c)
 {
-	struct options *o = options;
+	struct options *o = c->options;
 	struct view *v = &o->view;
 	struct log_reader *r;
 	struct err e;
 	int rc;
 
-	(void)argc;
 	if (v->by && !v->summary)
 		return cmd_fail("log", CULPRIT_EXIT_USAGE, "--by needs --summary");
 	if (o->paths.n > VIEW_MAX_PATHS)
@@ -100,7 +99,7 @@ static int run(void *options, int argc, char **argv)
 		v->n_paths++;
 	}
 	v->pid = (uint32_t)o->pid;
-	rc = log_reader_new(argv[0], &r, &e);
+	rc = log_reader_new(c->args[0], &r, &e);
 	if (rc < 0)
 		return cmd_error("log", &e, ERR_USAGE);
 	v->arch = call_arch(log_reader_head(r)->arch);
@@ -159,8 +158,7 @@ static const struct option_row rows[] = {
 	{0},
 };
 
-const struct command log_command = {
-	.name = "log",
+const struct command log_command = {.name = "log",
 	.summary = "print a trace log",
 	.arguments = "FILE",
 	.about =
@@ -177,10 +175,8 @@ const struct command log_command = {
 	.exits =
 		"0 printed; 2 usage error, or the log is damaged or cut short (what could be read is "
 		"printed); 3 the output cannot be written.",
-	.missing = "which log? 'culprit log FILE'",
 	.min = 1,
 	.max = 1,
 	.options = rows,
 	.size = sizeof(struct options),
-	.run = run,
-};
+	.run = run};

@@ -31,14 +31,12 @@ static int copy_template(const char *kind, const char *path, struct err *e)
 	return rc;
 }
 
-static int run(void *options, int argc, char **argv)
+static int run(const struct call *c)
 {
-	const char *kind = argv[0], *name = argv[1];
+	const char *kind = c->args[0], *name = c->args[1];
 	char path[64];
 	struct err e;
 
-	(void)options;
-	(void)argc;
 	if (!name_fits(name))
 		return cmd_fail("new", CULPRIT_EXIT_USAGE,
 			"'%s' cannot be a name: use letters, digits, '-' and '_', at most 40",
@@ -55,8 +53,7 @@ static int run(void *options, int argc, char **argv)
 	return CULPRIT_EXIT_OK;
 }
 
-const struct command new_command = {
-	.name = "new",
+const struct command new_command = {.name = "new",
 	.summary = "write a template of a fault, workload, detector or inventory",
 	.arguments = "KIND NAME",
 	.about =
@@ -66,13 +63,7 @@ const struct command new_command = {
 		"inventory is to be filled in with your hosts; 'culprit doctor --inventory NAME.lua' "
 		"checks them.",
 	.examples = "culprit new fault slow-nic\nculprit new inventory my-hosts",
-	.exits =
-		"0 written; 2 usage error, or the file exists; 3 it cannot be written, or culprit's "
-		"own files are missing.",
 	.words = "fault|workload|detector|inventory",
-	.missing = "which kind and name? 'culprit new fault NAME'; kinds are fault, workload, "
-		   "detector, inventory",
 	.min = 2,
 	.max = 2,
-	.run = run,
-};
+	.run = run};

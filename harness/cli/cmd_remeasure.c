@@ -62,7 +62,7 @@ static int remeasure_both(
 	return rc;
 }
 
-static int run(void *options, int argc, char **argv)
+static int run(const struct call *c)
 {
 	json_t *detectors;
 	unsigned failures = 0;
@@ -70,21 +70,19 @@ static int run(void *options, int argc, char **argv)
 	struct err e;
 	int code;
 
-	(void)argc;
-	if (detectors_chosen("remeasure", options, &detectors)) {
+	if (detectors_chosen("remeasure", c->options, &detectors)) {
 		code = CULPRIT_EXIT_USAGE;
-	} else if (remeasure_both(argv[0], detectors, &cells, &failures, &e)) {
+	} else if (remeasure_both(c->args[0], detectors, &cells, &failures, &e)) {
 		code = cmd_error("remeasure", &e, ERR_USAGE);
 	} else {
-		printf("%s: %zu cell%s measured again\n", argv[0], cells, cells == 1 ? "" : "s");
+		printf("%s: %zu cell%s measured again\n", c->args[0], cells, cells == 1 ? "" : "s");
 		code = failures ? CULPRIT_EXIT_USAGE : CULPRIT_EXIT_OK;
 	}
 	json_decref(detectors);
 	return code;
 }
 
-const struct command remeasure_command = {
-	.name = "remeasure",
+const struct command remeasure_command = {.name = "remeasure",
 	.summary = "derive a recorded run's metrics from its traces again",
 	.arguments = "RUN",
 	.about =
@@ -95,10 +93,8 @@ const struct command remeasure_command = {
 	.examples = "culprit remeasure runs/NAME",
 	.exits = "0 done; 2 usage or input error, or a detector that failed (its cells count as "
 		 "abstentions); 3 the run cannot be written.",
-	.missing = "which run? 'culprit remeasure runs/NAME'",
 	.min = 1,
 	.max = 1,
 	.options = detector_rows,
 	.size = sizeof(struct detector_options),
-	.run = run,
-};
+	.run = run};

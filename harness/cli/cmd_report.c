@@ -73,18 +73,17 @@ struct options {
 	const char *output;
 };
 
-static int run(void *options, int argc, char **argv)
+static int run(const struct call *c)
 {
-	const struct options *o = options;
+	const struct options *o = c->options;
 	char *path = NULL;
 	struct store *s;
 	struct err e;
 	int code = CULPRIT_EXIT_OK;
 
-	(void)argc;
-	if (store_open(argv[0], &s, &e))
+	if (store_open(c->args[0], &s, &e))
 		return cmd_error("report", &e, ERR_USAGE);
-	if (asprintf(&path, "%s%s", o->output ? o->output : argv[0],
+	if (asprintf(&path, "%s%s", o->output ? o->output : c->args[0],
 		    o->output ? "" : "/report.html") < 0)
 		path = NULL;
 	if (!path)
@@ -104,8 +103,7 @@ static const struct option_row rows[] = {
 	{0},
 };
 
-const struct command report_command = {
-	.name = "report",
+const struct command report_command = {.name = "report",
 	.summary = "write a run as one HTML file: matrix, charts, verdicts, provenance",
 	.arguments = "RUN",
 	.about =
@@ -116,11 +114,8 @@ const struct command report_command = {
 		"The file holds host names and the scenario, but not the inventory.",
 	.examples =
 		"culprit report runs/NAME\nculprit report runs/NAME -o - | gzip >report.html.gz",
-	.exits = "0 written; 2 usage or input error; 3 the file cannot be written.",
-	.missing = "which run? 'culprit report runs/NAME'",
 	.min = 1,
 	.max = 1,
 	.options = rows,
 	.size = sizeof(struct options),
-	.run = run,
-};
+	.run = run};

@@ -21,9 +21,9 @@ static int rescore(struct store *s, const json_t *detectors, bool save, struct j
 	return rc;
 }
 
-static int run(void *options, int argc, char **argv)
+static int run(const struct call *c)
 {
-	const struct options *o = options;
+	const struct options *o = c->options;
 	json_t *detectors, *rows = NULL;
 	struct judge *judge = NULL;
 	struct store *s = NULL;
@@ -32,10 +32,10 @@ static int run(void *options, int argc, char **argv)
 	struct err e;
 	int code;
 
-	(void)argc;
 	if (detectors_chosen("rescore", &o->detectors, &detectors))
 		code = CULPRIT_EXIT_USAGE;
-	else if (store_open(argv[0], &s, &e) || rescore(s, detectors, o->save, &judge, &rows, &e))
+	else if (store_open(c->args[0], &s, &e) ||
+		rescore(s, detectors, o->save, &judge, &rows, &e))
 		code = cmd_error("rescore", &e, ERR_USAGE);
 	else
 		code = outcome_show("rescore", s, rows, &o->outcome, stdout);
@@ -60,8 +60,7 @@ static const struct option_row rows[] = {
 	{0},
 };
 
-const struct command rescore_command = {
-	.name = "rescore",
+const struct command rescore_command = {.name = "rescore",
 	.summary = "judge a recorded run anew and score it, without a cluster",
 	.arguments = "RUN",
 	.about =
@@ -72,13 +71,11 @@ const struct command rescore_command = {
 		"is given with several sets of parameters is listed once for each.",
 	.examples = "culprit rescore runs/NAME --detector ./mine.lua\n"
 		    "culprit rescore corpora/ci --detector peer-robust --baseline baseline.json",
-	.exits = "0 judged; 1 a regression or, under --tap or --junit without --baseline, a wrong "
-		 "verdict; 2 usage or input error, or a detector that failed (its cells count as "
+	.exits = "0 judged; " OUTCOME_EXITS
+		 "2 usage or input error, or a detector that failed (its cells count as "
 		 "abstentions); 3 the result cannot be printed.",
-	.missing = "which run? 'culprit rescore runs/NAME'",
 	.min = 1,
 	.max = 1,
 	.options = rows,
 	.size = sizeof(struct options),
-	.run = run,
-};
+	.run = run};

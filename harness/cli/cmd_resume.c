@@ -214,16 +214,15 @@ static int resume(
 	return rc;
 }
 
-static int run(void *options, int argc, char **argv)
+static int run(const struct call *c)
 {
 	struct executor x = {.lock = -1, .resumed = true};
-	const struct run_options *o = options;
+	const struct run_options *o = c->options;
 	struct err e;
 	int rc, code;
 
-	(void)argc;
 	x.interrupted = exec_catch_signals();
-	rc = resume(&x, argv[0], o, &e);
+	rc = resume(&x, c->args[0], o, &e);
 	if (rc && !x.progress)
 		code = cmd_error("resume", &e, ERR_USAGE);
 	else
@@ -244,8 +243,7 @@ static const struct option_row rows[] = {
 	{0},
 };
 
-const struct command resume_command = {
-	.name = "resume",
+const struct command resume_command = {.name = "resume",
 	.summary = "continue a run that was interrupted",
 	.arguments = "RUN",
 	.about =
@@ -257,10 +255,8 @@ const struct command resume_command = {
 		"Detectors may change: then every cell is judged anew.",
 	.examples = "culprit resume runs/NAME",
 	.exits = "as 'culprit run'; 2 also when something has changed, or the run is going on.",
-	.missing = "which run? 'culprit resume runs/NAME'",
 	.min = 1,
 	.max = 1,
 	.options = rows,
 	.size = sizeof(struct run_options),
-	.run = run,
-};
+	.run = run};

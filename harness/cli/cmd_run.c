@@ -359,17 +359,16 @@ void running_clear(struct executor *x)
 		close(x->lock);
 }
 
-static int run(void *options, int argc, char **argv)
+static int run(const struct call *c)
 {
 	struct executor x = {.lock = -1};
-	struct run_options *o = options;
+	struct run_options *o = c->options;
 	const char *inventory = NULL;
 	json_t *detectors = NULL;
 	struct err e;
 	int rc, code;
 
-	(void)argc;
-	o->scenario = argv[0];
+	o->scenario = c->args[0];
 	x.interrupted = exec_catch_signals();
 	rc = running_prepare(&x, o, &inventory, &e);
 	if (rc) {
@@ -427,8 +426,7 @@ static const struct option_row rows[] = {
 	{0},
 };
 
-const struct command run_command = {
-	.name = "run",
+const struct command run_command = {.name = "run",
 	.summary = "run a scenario on a cluster and print its table",
 	.arguments = "SCENARIO",
 	.about =
@@ -439,15 +437,12 @@ const struct command run_command = {
 	.examples = "culprit run scenarios/quick.lua --dry-run\n"
 		    "culprit run scenarios/quick.lua --inventory my-hosts.lua -o runs/first\n"
 		    "culprit run scenarios/quick.lua --only fault=disk-hog --repeats 3",
-	.exits =
-		"0 every cell has a confirmed attempt; 1 a regression or, under --tap or --junit "
-		"without --baseline, a wrong verdict; 2 the scenario, the inventory or the usage is "
-		"wrong; 3 a cell has no confirmed attempt, or the run was interrupted.",
-	.missing = "which scenario? 'culprit run scenarios/quick.lua'",
+	.exits = "0 every cell has a confirmed attempt; " OUTCOME_EXITS
+		 "2 the scenario, the inventory or the usage is "
+		 "wrong; 3 a cell has no confirmed attempt, or the run was interrupted.",
 	.min = 1,
 	.max = 1,
 	.options = rows,
 	.size = sizeof(struct run_options),
 	.defaults = &(const struct run_options){.repeats = -1, .seed = -1},
-	.run = run,
-};
+	.run = run};

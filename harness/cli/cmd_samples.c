@@ -85,14 +85,13 @@ static int set_metric(void *field, const char *text, struct err *e)
 		: 0;
 }
 
-static int run(void *options, int argc, char **argv)
+static int run(const struct call *c)
 {
 	struct store *s = NULL;
 	struct err e;
 	int code = CULPRIT_EXIT_OK;
 
-	(void)argc;
-	if (store_open(argv[0], &s, &e) || print_all(s, options, &e))
+	if (store_open(c->args[0], &s, &e) || print_all(s, c->options, &e))
 		code = cmd_error("samples", &e, ERR_USAGE);
 	store_close(s);
 	return code;
@@ -105,8 +104,7 @@ static const struct option_row rows[] = {
 	{0},
 };
 
-const struct command samples_command = {
-	.name = "samples",
+const struct command samples_command = {.name = "samples",
 	.summary = "print what was measured in a run, as CSV",
 	.arguments = "RUN",
 	.about =
@@ -114,11 +112,8 @@ const struct command samples_command = {
 		"columns cell, attempt, metric, server, second, count, sum, max and bytes; 'culprit "
 		"list metrics' defines the metrics. A second without a row was not measured.",
 	.examples = "culprit samples runs/NAME --metric dread\nculprit samples runs/NAME --cell 5",
-	.exits = "0 printed; 2 usage or input error; 3 standard output cannot be written.",
-	.missing = "which run? 'culprit samples runs/NAME'",
 	.min = 1,
 	.max = 1,
 	.options = rows,
 	.size = sizeof(struct options),
-	.run = run,
-};
+	.run = run};

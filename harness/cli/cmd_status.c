@@ -147,17 +147,16 @@ struct options {
 	bool json;
 };
 
-static int run(void *options, int argc, char **argv)
+static int run(const struct call *c)
 {
-	const struct options *o = options;
-	const char *folder = argv[0];
+	const struct options *o = c->options;
+	const char *folder = c->args[0];
 	int code = CULPRIT_EXIT_OK;
 	json_t *status;
 	bool running;
 	pid_t pid = 0;
 	struct err e;
 
-	(void)argc;
 	running = run_is_locked(folder, &pid);
 	status = read_status(folder);
 	json_object_set_new(status, "running", json_boolean(running));
@@ -182,8 +181,7 @@ static const struct option_row rows[] = {
 	{0},
 };
 
-const struct command status_command = {
-	.name = "status",
+const struct command status_command = {.name = "status",
 	.summary = "show how far a run is, from another shell",
 	.arguments = "RUN",
 	.about =
@@ -192,10 +190,8 @@ const struct command status_command = {
 		"its log. It does not disturb the run: it reads status.json, not the store.",
 	.examples = "culprit status runs/NAME",
 	.exits = "0 whatever the run's state; 2 there is no such run.",
-	.missing = "which run? 'culprit status runs/NAME'",
 	.min = 1,
 	.max = 1,
 	.options = rows,
 	.size = sizeof(struct options),
-	.run = run,
-};
+	.run = run};

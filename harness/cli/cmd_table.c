@@ -18,7 +18,7 @@ static int judge_corpus(struct store *s, struct judge **judge, json_t **rows, st
 	return rc;
 }
 
-static int run(void *options, int argc, char **argv)
+static int run(const struct call *c)
 {
 	struct judge *judge = NULL;
 	json_t *rows = NULL;
@@ -26,11 +26,10 @@ static int run(void *options, int argc, char **argv)
 	struct err e;
 	int code;
 
-	(void)argc;
-	if (store_open(argv[0], &s, &e) || judge_corpus(s, &judge, &rows, &e))
+	if (store_open(c->args[0], &s, &e) || judge_corpus(s, &judge, &rows, &e))
 		code = cmd_error("table", &e, ERR_USAGE);
 	else
-		code = outcome_show("table", s, rows, options, stdout);
+		code = outcome_show("table", s, rows, c->options, stdout);
 	json_decref(rows);
 	judge_free(judge);
 	store_close(s);
@@ -43,8 +42,7 @@ static const struct option_row rows[] = {
 	{0},
 };
 
-const struct command table_command = {
-	.name = "table",
+const struct command table_command = {.name = "table",
 	.summary = "print the scores of a run",
 	.arguments = "RUN",
 	.about =
@@ -57,12 +55,10 @@ const struct command table_command = {
 	.examples = "culprit table runs/NAME\n"
 		    "culprit table runs/NAME --format csv\n"
 		    "culprit table runs/NAME --against hotdep09-table1",
-	.exits = "0 printed; 1 a regression or, under --tap or --junit without --baseline, a wrong "
-		 "verdict; 2 usage or input error; 3 the result cannot be printed.",
-	.missing = "which run? 'culprit table runs/NAME'",
+	.exits = "0 printed; " OUTCOME_EXITS
+		 "2 usage or input error; 3 the result cannot be printed.",
 	.min = 1,
 	.max = 1,
 	.options = rows,
 	.size = sizeof(struct outcome_options),
-	.run = run,
-};
+	.run = run};

@@ -201,10 +201,10 @@ static const struct option_row rows[] = {
 };
 
 /* Arguments for the agent: first those of ours, then the user's. */
-static char **make_args(
-	const struct options *o, const char *agent, const char *log, int argc, char **argv)
+static char **make_args(const struct call *c, const char *agent, const char *log)
 {
-	size_t room = 8 + (size_t)argc, n = 0;
+	const struct options *o = c->options;
+	size_t room = 8 + (size_t)c->n, n = 0;
 	char **args;
 
 	for (const struct option_list *l = &o->pid; l <= &o->memory; l++)
@@ -231,14 +231,15 @@ static char **make_args(
 			args[n++] = (char *)l->v[i];
 		}
 	}
-	if (argc)
+	if (c->n)
 		args[n++] = (char *)"--";
-	memcpy(args + n, argv, (size_t)argc * sizeof(*argv));
+	memcpy(args + n, c->args, (size_t)c->n * sizeof(*args));
 	return args;
 }
 
-static int trace(const struct options *o, const char *agent, int argc, char **argv)
+static int trace(const struct call *c, const char *agent)
 {
+	const struct options *o = c->options;
 	char dir[] = "/tmp/culprit-trace-XXXXXX", log[64], **args;
 	bool sums = o->mode.n && !strcmp(o->mode.v[o->mode.n - 1], "sums");
 	int code;
@@ -247,7 +248,7 @@ static int trace(const struct options *o, const char *agent, int argc, char **ar
 		return cmd_fail("trace", CULPRIT_EXIT_INVALID, "cannot make '%s': %s", dir,
 			strerror(errno));
 	snprintf(log, sizeof(log), "%s/log", dir);
-	args = make_args(o, agent, log, argc, argv);
+	args = make_args(c, agent, log);
 	if (!args) {
 		code = cmd_fail("trace", CULPRIT_EXIT_INVALID, "out of memory");
 	} else if (o->out) {
@@ -261,17 +262,17 @@ static int trace(const struct options *o, const char *agent, int argc, char **ar
 	return code;
 }
 
-static int run(void *options, int argc, char **argv)
+static int run(const struct call *c)
 {
-	const struct options *o = options;
+	const struct options *o = c->options;
 	char *folder, *agent;
 	struct err e;
 	int code;
 
-	if (!o->pid.n == !argc)
+	if (!o->pid.n == !c->n)
 		return cmd_fail("trace", CULPRIT_EXIT_USAGE,
 			"give processes (-p PID) or a command (-- COMMAND ...)%s",
-			argc ? ", not both" : "; see 'culprit trace --help'");
+			c->n ? ", not both" : "; see 'culprit trace --help'");
 	if (o->summary && o->out)
 		return cmd_fail("trace", CULPRIT_EXIT_USAGE,
 			"--summary prints, --out does not: use 'culprit log -c FILE' afterwards");
@@ -279,15 +280,13 @@ static int run(void *options, int argc, char **argv)
 		return cmd_error("trace", &e, ERR_HARNESS);
 	if (asprintf(&agent, "%s/culprit-agent", folder) < 0)
 		agent = NULL;
-	code = agent ? trace(o, agent, argc, argv)
-		     : cmd_fail("trace", CULPRIT_EXIT_INVALID, "out of memory");
+	code = agent ? trace(c, agent) : cmd_fail("trace", CULPRIT_EXIT_INVALID, "out of memory");
 	free(agent);
 	free(folder);
 	return code;
 }
 
-const struct command trace_command = {
-	.name = "trace",
+const struct command trace_command = {.name = "trace",
 	.summary = "trace processes by hand",
 	.arguments = "[OPTION ...] -p PID ...\n[OPTION ...] -- COMMAND [ARGUMENT ...]",
 	.about = "Traces processes with all their threads and children: every system call with its "
@@ -306,5 +305,4 @@ const struct command trace_command = {
 	.in_order = true,
 	.options = rows,
 	.size = sizeof(struct options),
-	.run = run,
-};
+	.run = run};

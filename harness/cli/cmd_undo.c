@@ -87,17 +87,15 @@ struct options {
 	bool json;
 };
 
-static int run(void *options, int argc, char **argv)
+static int run(const struct call *c)
 {
-	const struct options *o = options;
+	const struct options *o = c->options;
 	struct contact *contacts = NULL;
 	struct inventory *inv = NULL;
 	json_t *all = NULL;
 	bool clean = true;
 	struct err e;
 
-	(void)argc;
-	(void)argv;
 	if (!o->inventory)
 		return cmd_fail("undo", CULPRIT_EXIT_USAGE, "which nodes? give --inventory FILE");
 	if (inventory_load(o->inventory, &inv, &e) < 0)
@@ -124,8 +122,7 @@ static const struct option_row rows[] = {
 	{0},
 };
 
-const struct command undo_command = {
-	.name = "undo",
+const struct command undo_command = {.name = "undo",
 	.summary = "undo what an interrupted run left on the nodes",
 	.arguments = "--inventory FILE",
 	.about =
@@ -137,5 +134,4 @@ const struct command undo_command = {
 		 "clean, or was not reached.",
 	.options = rows,
 	.size = sizeof(struct options),
-	.run = run,
-};
+	.run = run};

@@ -1,53 +1,68 @@
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
 #include "harness/base/text.h"
 #include "harness/cli/cmd.h"
 
+/* What a shell needs to ask 'culprit complete' for candidates. */
+static const char *const scripts[] = {
+	"_culprit() {\n"
+	"\tmapfile -t COMPREPLY < <(\"${COMP_WORDS[0]}\" complete -- "
+	"\"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null)\n"
+	"}\n"
+	"complete -o default -F _culprit culprit\n",
+	"#compdef culprit\n"
+	"local -a offers\n"
+	"offers=(${(f)\"$(${words[1]} complete -- \"${(@)words[2,CURRENT]}\" 2>/dev/null)\"})\n"
+	"(( $#offers )) && compadd -a offers || _files\n",
+	"complete -c culprit -a "
+	"'(culprit complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'\n",
+};
+
 struct options {
-	unsigned shell; /* 0: none; else its position in 'shells' */
+	unsigned shell; /* its position in 'scripts' */
 	bool manual;
 };
 
-static int help(void *options, int argc, char **argv)
+static int help(const struct call *c)
 {
-	static const char *const shells[] = {NULL, "bash", "zsh", "fish"};
-	const struct options *o = options;
-	const struct command *c = NULL;
+	const struct options *o = c->options;
+	const struct command *found = NULL;
 
 	if (o->manual) {
 		help_manual(stdout);
-	} else if (shells[o->shell]) {
-		help_completion(shells[o->shell], stdout);
-	} else if (!argc) {
+	} else if (o->shell < sizeof(scripts) / sizeof(scripts[0])) {
+		fputs(scripts[o->shell], stdout);
+	} else if (!c->n) {
 		help_list(stdout);
 	} else {
-		c = command_find(commands, argv[0]);
-		if (c && argc > 1)
-			c = c->parts ? command_find(c->parts, argv[1]) : NULL;
-		if (!c)
+		found = command_find(commands, c->args[0]);
+		if (found && c->n > 1)
+			found = found->parts ? command_find(found->parts, c->args[1]) : NULL;
+		if (!found)
 			return cmd_fail("help", CULPRIT_EXIT_USAGE,
-				"there is no command '%s%s%s'; 'culprit help' lists them", argv[0],
-				argc > 1 ? " " : "", argc > 1 ? argv[1] : "");
-		help_command(c, stdout);
+				"there is no such command; 'culprit help' lists them");
+		help_command(found, stdout);
 	}
 	return CULPRIT_EXIT_OK;
 }
 
-static const struct option_row rows[] = {
-	{.name = "completion",
-		.type = OPTION_CHOICE,
-		.at = offsetof(struct options, shell),
-		.value = "none|bash|zsh|fish",
-		.help = "print the completion script of this shell"},
-	{.name = "man",
-		.at = offsetof(struct options, manual),
-		.help = "print the manual page, in roff"},
+static int complete(const struct call *c)
+{
+	help_complete(c->n, c->args, stdout);
+	return CULPRIT_EXIT_OK;
+}
+
+static const struct option_row help_rows[] = {
+	{"completion", 0, OPTION_CHOICE, offsetof(struct options, shell), "bash|zsh|fish",
+		"print the completion script of this shell"},
+	{"man", 0, OPTION_FLAG, offsetof(struct options, manual), NULL,
+		"print the manual page, in roff"},
 	{0},
 };
 
-const struct command help_command_row = {
-	.name = "help",
+static const struct command help_entry = {.name = "help",
 	.summary = "describe the commands; completion scripts; the manual page",
 	.arguments = "[COMMAND]",
 	.about = "Lists the commands, or describes one of them.",
@@ -55,10 +70,18 @@ const struct command help_command_row = {
 		    "source <(culprit help --completion bash)\n"
 		    "culprit help --man | man -l -",
 	.max = 2,
-	.options = rows,
+	.options = help_rows,
 	.size = sizeof(struct options),
-	.run = help,
-};
+	.defaults = &(const struct options){.shell = UINT_MAX},
+	.run = help};
+
+static const struct command complete_entry = {.name = "complete",
+	.summary = "candidates for a shell's completion",
+	.arguments = "-- WORD ...",
+	.about = "Prints what can stand for the last word of a command line.",
+	.max = INT_MAX,
+	.hidden = true,
+	.run = complete};
 
 const struct command *const commands[] = {
 	&lab_command,
@@ -78,7 +101,8 @@ const struct command *const commands[] = {
 	&trace_command,
 	&doctor_command,
 	&undo_command,
-	&help_command_row,
+	&help_entry,
+	&complete_entry,
 	NULL,
 };
 

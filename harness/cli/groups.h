@@ -9,6 +9,8 @@
 /* Of struct outcome_options: what 'run', 'rescore' and 'table' end with; and the part of it that
  * needs a recorded run. */
 extern const struct option_row outcome_rows[], outcome_recorded_rows[];
+#define OUTCOME_EXITS                                                                              \
+	"1 a regression or, under --tap or --junit without --baseline, a wrong verdict; "
 
 /* Of a const char *: the inventory of 'doctor' and 'undo'. */
 extern const struct option_row inventory_rows[];

@@ -103,6 +103,8 @@ static void put_usage(const struct command *c, const char *start, FILE *f)
 	free(copy);
 }
 
+static const char usual_exits[] = "0 done; 2 usage or input error; 3 it failed.";
+
 void help_command(const struct command *c, FILE *f)
 {
 	const char *start = "usage: ";
@@ -131,10 +133,8 @@ void help_command(const struct command *c, FILE *f)
 		fputs("\nexamples:\n", f);
 		each_line(c->examples, put_indented, f);
 	}
-	if (c->exits) {
-		fputs("\nexit codes: ", f);
-		print_wrapped(f, 12, c->exits);
-	}
+	fputs("\nexit codes: ", f);
+	print_wrapped(f, 12, c->exits ? c->exits : usual_exits);
 }
 
 void help_list(FILE *f)
@@ -144,6 +144,8 @@ void help_list(FILE *f)
 	      "detectors judge what was traced, and scores their verdicts.\n\n",
 		f);
 	for (const struct command *const *c = commands; *c; c++) {
+		if ((*c)->hidden)
+			continue;
 		fprintf(f, "  %-11s", (*c)->name);
 		print_wrapped(f, 13, (*c)->summary);
 	}
@@ -155,24 +157,6 @@ void help_list(FILE *f)
 
 /* --- completion --- */
 
-/* Calls 'put' for every command and subcommand that is not hidden. Subcommands come first: in a
- * shell's case statement the more specific pattern must. */
-static void each_command(void (*put)(FILE *f, const struct command *c), FILE *f)
-{
-	for (const struct command *const *c = commands; *c; c++) {
-		for (const struct command *const *p = (*c)->parts; p && *p; p++)
-			if (!(*p)->hidden)
-				put(f, *p);
-		put(f, *c);
-	}
-}
-
-static void put_words(FILE *f, const char *words)
-{
-	for (; *words; words++)
-		fputc(*words == '|' ? ' ' : *words, f);
-}
-
 /* The last word of a command's name. */
 static const char *short_name(const struct command *c)
 {
@@ -181,160 +165,62 @@ static const char *short_name(const struct command *c)
 	return last ? last + 1 : c->name;
 }
 
-static void put_names(FILE *f, const struct command *const *list)
+static void offer(FILE *f, const char *begun, const char *word, size_t length)
 {
+	if (!strncmp(word, begun, strlen(begun)) && strlen(begun) <= length)
+		fprintf(f, "%.*s\n", (int)length, word);
+}
+
+static void offer_words(FILE *f, const char *begun, const char *words)
+{
+	for (; words && *words; words += strspn(words, "|")) {
+		size_t length = strcspn(words, "|");
+
+		offer(f, begun, words, length);
+		words += length;
+	}
+}
+
+static void offer_option(FILE *f, const char *begun, const struct option_row *o)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "--%s", o->name);
+	if (o->type != OPTION_GROUP)
+		offer(f, begun, name, strlen(name));
+}
+
+void help_complete(int n, char **words, FILE *f)
+{
+	const struct command *const *list = commands;
+	const struct option_row *o = NULL;
+	const struct command *c = NULL;
+	const char *begun = n ? words[n - 1] : "", *before = "";
+
+	for (int i = 0; i < n - 1; i++) {
+		if (list && !(c = command_find(list, words[i])))
+			return;
+		list = list ? c->parts : NULL;
+		/* A shell may part "--name=value" at the sign. */
+		if (strcmp(words[i], "="))
+			before = words[i];
+	}
+	if (!strcmp(begun, "="))
+		begun = "";
 	for (; list && *list; list++)
 		if (!(*list)->hidden)
-			fprintf(f, "%s ", short_name(*list));
-}
-
-static void bash_name(FILE *f, const char *prefix, const struct option_row *o)
-{
-	(void)prefix;
-	if (o->type != OPTION_GROUP)
-		fprintf(f, "--%s ", o->name);
-}
-
-static void bash_choice(FILE *f, const char *prefix, const struct option_row *o)
-{
-	if (o->type != OPTION_CHOICE)
+			offer(f, begun, short_name(*list), strlen(short_name(*list)));
+	if (!c || c->parts)
 		return;
-	fprintf(f, "\t\"%s \"*\" --%s \") words='", prefix, o->name);
-	put_words(f, o->value);
-	fputs("' ;;\n", f);
-}
-
-static void bash_command(FILE *f, const struct command *c)
-{
-	each_option(c, bash_choice, c->name, f);
-	fprintf(f, "\t\"%s \"*) words='", c->name);
-	put_names(f, c->parts);
-	put_words(f, c->words ? c->words : "");
-	fputs(c->words ? " " : "", f);
-	each_option(c, bash_name, "", f);
-	fputs("' ;;\n", f);
-}
-
-static void bash(FILE *f)
-{
-	fputs("_culprit() {\n"
-	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} words=\n"
-	      "\tcase \"${COMP_WORDS[*]:1:COMP_CWORD-1} \" in\n",
-		f);
-	each_command(bash_command, f);
-	fputs("\t*) words='", f);
-	put_names(f, commands);
-	fputs("' ;;\n\tesac\n"
-	      "\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
-	      "}\ncomplete -o default -F _culprit culprit\n",
-		f);
-}
-
-/* Text between a shell's single quotes; a backslash goes before characters of 'special'. */
-static void put_quoted(FILE *f, const char *text, const char *special)
-{
-	for (; *text; text++) {
-		if (strchr(special, *text))
-			fputc('\\', f);
-		fputs(*text == '\'' ? "'\\''" : (char[]){*text, '\0'}, f);
-	}
-}
-
-static void zsh_option(FILE *f, const char *prefix, const struct option_row *o)
-{
-	(void)prefix;
-	if (o->type == OPTION_GROUP)
+	if (!strncmp(before, "--", 2))
+		o = option_find(c->options, before + 2, strlen(before + 2), 0, NULL);
+	if (o && o->type == OPTION_CHOICE)
+		offer_words(f, begun, o->value);
+	if (o && option_takes_value(o))
 		return;
-	fprintf(f, " \\\n\t\t'%s--%s[", o->type == OPTION_LIST ? "*" : "", o->name);
-	put_quoted(f, o->help, "[]:\\");
-	fputc(']', f);
-	if (o->type == OPTION_CHOICE) {
-		fputs(":value:(", f);
-		put_words(f, o->value);
-		fputc(')', f);
-	} else if (o->value) {
-		fprintf(f, ":%s:_files", o->value);
-	}
-	fputc('\'', f);
-}
-
-static void zsh_command(FILE *f, const struct command *c)
-{
-	fprintf(f, "\t\"%s \"*) _arguments", c->name);
-	each_option(c, zsh_option, "", f);
-	fputs(" \\\n\t\t'*:argument:", f);
-	if (c->words || c->parts) {
-		fputc('(', f);
-		put_names(f, c->parts);
-		put_words(f, c->words ? c->words : "");
-		fputs(")' ;;\n", f);
-	} else {
-		fputs("_files' ;;\n", f);
-	}
-}
-
-static void zsh(FILE *f)
-{
-	fputs("#compdef culprit\n_culprit() {\n"
-	      "\tcase \"${words[2,CURRENT-1]} \" in\n",
-		f);
-	each_command(zsh_command, f);
-	fputs("\t*) compadd ", f);
-	put_names(f, commands);
-	fputs(";;\n\tesac\n}\n_culprit \"$@\"\n", f);
-}
-
-static void fish_option(FILE *f, const char *prefix, const struct option_row *o)
-{
-	if (o->type == OPTION_GROUP)
-		return;
-	fprintf(f, "complete -c culprit -n '%s' -l %s", prefix, o->name);
-	if (o->letter)
-		fprintf(f, " -s %c", o->letter);
-	if (o->type == OPTION_CHOICE) {
-		fputs(" -xa '", f);
-		put_words(f, o->value);
-		fputc('\'', f);
-	} else if (o->value) {
-		fputs(" -r", f);
-	}
-	fputs(" -d '", f);
-	put_quoted(f, o->help, "\\");
-	fputs("'\n", f);
-}
-
-static void fish_command(FILE *f, const struct command *c)
-{
-	char when[128], *space;
-
-	snprintf(when, sizeof(when), "__fish_seen_subcommand_from %s", c->name);
-	space = strchr(when + strlen("__fish_seen_subcommand_from "), ' ');
-	if (space)
-		snprintf(when, sizeof(when),
-			"__fish_seen_subcommand_from %.*s; and __fish_seen_subcommand_from %s",
-			(int)strcspn(c->name, " "), c->name, short_name(c));
-	else {
-		fprintf(f, "complete -c culprit -n __fish_use_subcommand -fa %s -d '", c->name);
-		put_quoted(f, c->summary, "\\");
-		fputs("'\n", f);
-	}
-	if (c->parts || c->words) {
-		fprintf(f, "complete -c culprit -n '%s' -fa '", when);
-		put_names(f, c->parts);
-		put_words(f, c->words ? c->words : "");
-		fputs("'\n", f);
-	}
-	each_option(c, fish_option, when, f);
-}
-
-void help_completion(const char *shell, FILE *f)
-{
-	if (!strcmp(shell, "bash"))
-		bash(f);
-	else if (!strcmp(shell, "zsh"))
-		zsh(f);
-	else
-		each_command(fish_command, f);
+	offer_words(f, begun, c->words);
+	if (*begun == '-')
+		each_option(c, offer_option, begun, f);
 }
 
 /* --- the manual page --- */
@@ -392,10 +278,10 @@ static void roff_command(FILE *f, const struct command *c)
 		each_line(c->examples, put_roff, f);
 		fputs(".fi\n", f);
 	}
-	if (c->exits) {
-		fputs(".PP\nExit codes: ", f);
-		put_roff(f, c->exits);
-	}
+	if (c->parts || strchr(c->name, ' '))
+		return;
+	fputs(".PP\nExit codes: ", f);
+	put_roff(f, c->exits ? c->exits : usual_exits);
 }
 
 void help_manual(FILE *f)
@@ -408,7 +294,13 @@ void help_manual(FILE *f)
 	      "detectors judge what was traced, and scores their verdicts.\n"
 	      ".SH COMMANDS\n",
 		f);
-	each_command(roff_command, f);
+	for (const struct command *const *c = commands; *c; c++) {
+		if (!(*c)->hidden)
+			roff_command(f, *c);
+		for (const struct command *const *p = (*c)->parts; p && *p; p++)
+			if (!(*p)->hidden)
+				roff_command(f, *p);
+	}
 	fputs(".SH EXIT STATUS\n"
 	      "0: all as expected.  1: a detector fell short, or a score became worse.\n"
 	      "2: usage, scenario or other input is wrong.  3: there is no valid result.\n"

@@ -1,5 +1,6 @@
 #include "harness/cli/options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,36 +8,34 @@
 #include "harness/cli/cmd.h"
 #include "harness/lua/luax.h"
 
-/* One parse: what it reads from, and where a complaint goes. */
+/* One parse: argv[at] is read next. */
 struct parse {
-	const struct command *command;
-	char *options;
-	int argc, at; /* argv[at] is read next */
+	const struct call *call;
+	int argc, at;
 	char **argv;
 };
 
-/* The row of an option by its name or letter, and where its field is. */
-static const struct option_row *find_row(const struct option_row *rows, const char *name,
-	size_t length, char letter, char *options, char **field)
+const struct option_row *option_find(
+	const struct option_row *rows, const char *name, size_t length, char letter, size_t *at)
 {
-	const struct option_row *found;
-
 	for (; rows && rows->name; rows++) {
-		if (rows->type == OPTION_GROUP) {
-			found = find_row(
-				rows->group, name, length, letter, options + rows->at, field);
-			if (found)
-				return found;
-		} else if (name ? strlen(rows->name) == length && !memcmp(rows->name, name, length)
-				: rows->letter == letter) {
-			*field = options + rows->at;
-			return rows;
-		}
+		const struct option_row *found = rows;
+		bool group = rows->type == OPTION_GROUP;
+
+		if (group)
+			found = option_find(rows->group, name, length, letter, at);
+		else if (name ? strlen(rows->name) != length || memcmp(rows->name, name, length)
+			      : rows->letter != letter)
+			found = NULL;
+		if (found && at)
+			*at = rows->at + (group ? *at : 0);
+		if (found)
+			return found;
 	}
 	return NULL;
 }
 
-static bool takes_value(const struct option_row *o)
+bool option_takes_value(const struct option_row *o)
 {
 	return o->type != OPTION_FLAG && (o->type != OPTION_CALL || o->value);
 }
@@ -140,11 +139,11 @@ static size_t names_of(const struct option_row *rows, const char *names[], size_
 }
 
 /* 'option' is "--name" or "-x"; 'length' without its value. */
-static int refuse(const struct parse *p, const char *option, size_t length)
+static int refuse(const struct command *c, const char *option, size_t length)
 {
 	const char *names[65], *near = NULL;
 	char name[64];
-	size_t n = names_of(p->command->options, names, 0);
+	size_t n = names_of(c->options, names, 0);
 
 	names[n++] = "help";
 	names[n] = NULL;
@@ -152,94 +151,95 @@ static int refuse(const struct parse *p, const char *option, size_t length)
 		snprintf(name, sizeof(name), "%.*s", (int)length - 2, option + 2);
 		near = luax_nearest(name, names);
 	}
-	if (near)
-		return cmd_fail(p->command->name, CULPRIT_EXIT_USAGE,
-			"there is no option '%.*s'; did you mean '--%s'?", (int)length, option,
-			near);
-	return cmd_fail(p->command->name, CULPRIT_EXIT_USAGE,
-		"there is no option '%.*s'; 'culprit %s --help' lists the options", (int)length,
-		option, p->command->name);
+	return cmd_fail(c->name, CULPRIT_EXIT_USAGE, "there is no option '%.*s'; %s%s%s",
+		(int)length, option, near ? "did you mean '--" : "'culprit ", near ? near : c->name,
+		near ? "'?" : " --help' lists the options");
 }
 
-/* Sets one option. 'value' is what stands in the same word, or NULL. 0, or an exit code. */
-static int take(struct parse *p, const struct option_row *o, char *field, const char *value)
+/* Sets the option whose field is at 'at'. 'value' is what stands in the same word, or NULL. 0, or
+ * an exit code. */
+static int take(struct parse *p, const struct option_row *o, size_t at, const char *value)
 {
+	const char *command = p->call->command->name;
+	bool wants = option_takes_value(o);
 	struct err e;
 
-	if (!takes_value(o) && value)
-		return cmd_fail(p->command->name, CULPRIT_EXIT_USAGE,
-			"--%s takes no value, not '%s'", o->name, value);
-	if (takes_value(o) && !value) {
-		if (p->at >= p->argc)
-			return cmd_fail(p->command->name, CULPRIT_EXIT_USAGE,
-				"--%s needs a value: --%s %s", o->name, o->name, o->value);
+	if (!wants && value)
+		return cmd_fail(command, CULPRIT_EXIT_USAGE, "--%s takes no value, not '%s'",
+			o->name, value);
+	if (wants && !value && p->at >= p->argc)
+		return cmd_fail(command, CULPRIT_EXIT_USAGE, "--%s needs a value: --%s %s", o->name,
+			o->name, o->value);
+	if (wants && !value)
 		value = p->argv[p->at++];
-	}
-	if (set_field(o, field, value, &e))
-		return cmd_fail(p->command->name, CULPRIT_EXIT_USAGE, "--%s %s", o->name, e.text);
+	if (set_field(o, (char *)p->call->options + at, value, &e))
+		return cmd_fail(command, CULPRIT_EXIT_USAGE, "--%s %s", o->name, e.text);
 	return 0;
 }
 
 /* One word that begins with '-'. 0, -1 if help is asked for, or an exit code. */
 static int take_word(struct parse *p, const char *word)
 {
-	const struct option_row *o, *rows = p->command->options;
-	size_t length = strcspn(word, "=");
-	char *field;
-	int code;
+	const struct command *c = p->call->command;
+	const struct option_row *o;
+	size_t length = strcspn(word, "="), at = 0;
+	int code = 0;
 
+	if (!strcmp(word, "--help"))
+		return -1;
 	if (word[1] == '-') {
-		if (length == 6 && !memcmp(word, "--help", 6))
-			return -1;
-		o = find_row(rows, word + 2, length - 2, 0, p->options, &field);
-		return o ? take(p, o, field, word[length] ? word + length + 1 : NULL)
-			 : refuse(p, word, length);
+		o = option_find(c->options, word + 2, length - 2, 0, &at);
+		return o ? take(p, o, at, word[length] ? word + length + 1 : NULL)
+			 : refuse(c, word, length);
 	}
 	/* Letters without a value may stand together: -xy. */
-	for (const char *l = word + 1; *l; l++) {
-		char one[] = {'-', *l, '\0'};
-
+	for (const char *l = word + 1; *l && !code; l++) {
 		if (*l == 'h')
 			return -1;
-		o = find_row(rows, NULL, 0, *l, p->options, &field);
+		o = option_find(c->options, NULL, 0, *l, &at);
 		if (!o)
-			return refuse(p, one, 2);
-		if (takes_value(o))
-			return take(p, o, field, l[1] ? l + 1 : NULL);
-		code = take(p, o, field, NULL);
-		if (code)
-			return code;
+			return refuse(c, (char[]){'-', *l, '\0'}, 2);
+		if (option_takes_value(o))
+			return take(p, o, at, l[1] ? l + 1 : NULL);
+		code = take(p, o, at, NULL);
 	}
-	return 0;
+	return code;
 }
 
-static int check_arguments(const struct command *c, int n, char **v)
+static int check_arguments(const struct call *call)
 {
-	if (n < c->min)
-		return cmd_fail(c->name, CULPRIT_EXIT_USAGE, "%s", c->missing);
-	if (n > c->max)
+	const struct command *c = call->command;
+	char first[32];
+
+	if (call->n > c->max)
 		return cmd_fail(c->name, CULPRIT_EXIT_USAGE,
-			"'%s' is one argument too many; see 'culprit %s --help'", v[c->max],
-			c->name);
-	if (c->words && n && word_index(c->words, v[0]) < 0)
-		return cmd_fail(
-			c->name, CULPRIT_EXIT_USAGE, "'%s' is not one of %s", v[0], c->words);
-	return 0;
+			"'%s' is one argument too many; see 'culprit %s --help'",
+			call->args[c->max], c->name);
+	if (c->words && call->n && word_index(c->words, call->args[0]) < 0)
+		return cmd_fail(c->name, CULPRIT_EXIT_USAGE, "'%s' is not one of %s", call->args[0],
+			c->words);
+	if (call->n >= c->min)
+		return 0;
+	snprintf(first, sizeof(first), "%.*s", (int)strcspn(c->arguments, " "), c->arguments);
+	for (char *p = first; *p; p++)
+		*p = (char)tolower((unsigned char)*p);
+	return cmd_fail(c->name, CULPRIT_EXIT_USAGE, "which %s? 'culprit %s %s'", first, c->name,
+		c->arguments);
 }
 
-int options_parse(const struct command *c, int *argc, char **argv, void *options, int *code)
+int options_parse(struct call *c, int argc, char **argv, int *code)
 {
-	struct parse p = {c, options, *argc, 1, argv};
+	struct parse p = {c, argc, 1, argv};
 	bool only_arguments = false;
-	int n = 0;
 
+	c->args = argv;
 	*code = 0;
-	while (p.at < p.argc && !*code) {
+	while (p.at < argc && !*code) {
 		char *word = argv[p.at++];
 
 		if (only_arguments || word[0] != '-' || !word[1]) {
-			argv[n++] = word;
-			only_arguments |= c->in_order;
+			argv[c->n++] = word;
+			only_arguments |= c->command->in_order;
 		} else if (!strcmp(word, "--")) {
 			only_arguments = true;
 		} else {
@@ -247,14 +247,13 @@ int options_parse(const struct command *c, int *argc, char **argv, void *options
 		}
 	}
 	if (*code < 0) {
-		help_command(c, stdout);
+		help_command(c->command, stdout);
 		*code = CULPRIT_EXIT_OK;
 		return 1;
 	}
-	argv[n] = NULL;
-	*argc = n;
+	argv[c->n] = NULL;
 	if (!*code)
-		*code = check_arguments(c, n, argv);
+		*code = check_arguments(c);
 	return *code != 0;
 }
 
@@ -283,37 +282,33 @@ const struct command *command_find(const struct command *const *list, const char
 
 static int run_part(const struct command *c, int argc, char **argv)
 {
-	const struct command *part;
-	bool help;
+	const struct command *part = argc > 1 ? command_find(c->parts, argv[1]) : NULL;
 
-	if (argc < 2)
-		return cmd_fail(c->name, CULPRIT_EXIT_USAGE, "%s", c->missing);
-	help = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
-	part = help ? NULL : command_find(c->parts, argv[1]);
 	if (part)
 		return command_run(part, argc - 1, argv + 1);
-	if (!help)
-		return cmd_fail(c->name, CULPRIT_EXIT_USAGE,
-			"there is no '%s %s'; see 'culprit %s --help'", c->name, argv[1], c->name);
+	if (argc < 2 || (strcmp(argv[1], "--help") && strcmp(argv[1], "-h")))
+		return cmd_fail(c->name, CULPRIT_EXIT_USAGE, "%s%s%s; see 'culprit %s --help'",
+			argc < 2 ? "which command?" : "there is no command '",
+			argc < 2 ? "" : argv[1], argc < 2 ? "" : "'", c->name);
 	help_command(c, stdout);
 	return CULPRIT_EXIT_OK;
 }
 
 int command_run(const struct command *c, int argc, char **argv)
 {
-	void *options;
+	struct call call = {.command = c};
 	int code;
 
 	if (c->parts)
 		return run_part(c, argc, argv);
-	options = calloc(1, c->size + 1);
-	if (!options)
+	call.options = calloc(1, c->size + 1);
+	if (!call.options)
 		return cmd_fail(c->name, CULPRIT_EXIT_INVALID, "out of memory");
 	if (c->defaults)
-		memcpy(options, c->defaults, c->size);
-	if (!options_parse(c, &argc, argv, options, &code))
-		code = c->run(options, argc, argv);
-	options_clear(c->options, options);
-	free(options);
+		memcpy(call.options, c->defaults, c->size);
+	if (!options_parse(&call, argc, argv, &code))
+		code = c->run(&call);
+	options_clear(c->options, call.options);
+	free(call.options);
 	return code;
 }

@@ -43,23 +43,29 @@ struct option_list {
 	size_t n;
 };
 
+/* What a command is run with. */
+struct call {
+	const struct command *command;
+	void *options;
+	int n;
+	char **args; /* args[n] is NULL */
+};
+
 struct command {
 	const char *name;      /* "table"; of a subcommand "lab up" */
 	const char *summary;   /* one line for 'culprit help' */
 	const char *arguments; /* "RUN"; several forms are lines. NULL: none */
 	const char *about;     /* the sentence that says what it does, then paragraphs */
 	const char *examples;  /* lines */
-	const char *exits;     /* what its exit codes mean */
+	const char *exits;     /* what its exit codes mean; NULL: the usual */
 	const char *words;     /* the first argument must be one of these: "faults|metrics" */
-	const char *missing;   /* the complaint about too few arguments */
 	int min, max;          /* number of arguments */
 	bool in_order;         /* options end at the first argument: a command follows */
 	bool hidden;           /* culprit itself starts it */
 	const struct option_row *options;
-	size_t size;          /* of the struct that the options fill; zeroed before */
-	const void *defaults; /* of that struct, or NULL */
-	/* Gets the options and the arguments (argv[argc] is NULL); returns an exit code. */
-	int (*run)(void *options, int argc, char **argv);
+	size_t size;                        /* of the struct that the options fill; zeroed before */
+	const void *defaults;               /* of that struct, or NULL */
+	int (*run)(const struct call *c);   /* returns an exit code */
 	const struct command *const *parts; /* subcommands, ended by NULL; then there is no 'run' */
 };
 
@@ -70,21 +76,29 @@ extern const struct command *const commands[];
  * help. Returns the exit code. Values in the options point into argv. */
 int command_run(const struct command *c, int argc, char **argv);
 
-/* Parses only: 0, or 1 when help was printed or a complaint was made; then '*code' is the exit
- * code. The arguments are moved to the front of argv, '*argc' counts them. The caller ends both
- * cases with options_clear. */
-int options_parse(const struct command *c, int *argc, char **argv, void *options, int *code);
+/* Parses argv[1] and on into '*c', whose command and options are set. 0, or 1 when help was
+ * printed or a complaint was made; then '*code' is the exit code. The caller ends both cases with
+ * options_clear. */
+int options_parse(struct call *c, int argc, char **argv, int *code);
 void options_clear(const struct option_row *rows, void *options);
+
+/* The option of this name or, if 'name' is NULL, of this letter; NULL if there is none. '*at' (may
+ * be NULL) gets the offset of its field. */
+const struct option_row *option_find(
+	const struct option_row *rows, const char *name, size_t length, char letter, size_t *at);
+bool option_takes_value(const struct option_row *o);
 
 /* The command of this name in a list ended by NULL, or NULL. */
 const struct command *command_find(const struct command *const *list, const char *name);
 
-/* help.c: one command's help, the list of commands, completion ("bash", "zsh" or "fish") and the
- * manual page in roff. */
+/* help.c: the help of a command, the list of commands, and the manual page in roff. */
 void help_command(const struct command *c, FILE *f);
 void help_list(FILE *f);
-void help_completion(const char *shell, FILE *f);
 void help_manual(FILE *f);
+
+/* Prints what can stand for the last of the words after "culprit", one candidate a line; nothing
+ * where a file is expected. */
+void help_complete(int n, char **words, FILE *f);
 
 /* Prints 'text' word by word between column 'indent', where the cursor is, and column 80; then a
  * new line. */

@@ -32,7 +32,7 @@ check "help of a subcommand" bash -c "'$culprit' help lab up | grep -q -- --disk
 check "help of no command: 2" exits 2 "$culprit" help lab nothing
 
 completes() { # WORDS EXPECTED: what completion offers for the last word
-	bash -c 'source <('"$culprit"' help --completion bash)
+	PATH=${culprit%/*}:$PATH bash -c 'source <(culprit help --completion bash)
 		read -ra COMP_WORDS <<<"$1"; [[ $1 == *" " ]] && COMP_WORDS+=("")
 		COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _culprit; echo "${COMPREPLY[*]}"; [ "${COMPREPLY[*]}" = "$2" ]' - "$1" "$2"
 }
@@ -42,6 +42,8 @@ check "... and its options" completes "culprit lab up --disk" "--disk-rate --dis
 check "... but no process of the lab's own" completes "culprit lab bu" ""
 check "completion of a shared option" completes "culprit rescore x --write" "--write-baseline"
 check "completion of a choice" completes "culprit table x --format m" "markdown"
+check "... also behind a sign" completes "culprit table x --format = m" "markdown"
+check "no candidates where a file is expected" completes "culprit table x --junit " ""
 check "completion of a kind" completes "culprit new det" "detector"
 for shell in zsh fish; do
 	if command -v $shell >/dev/null; then
