@@ -1,4 +1,4 @@
-/* 'culprit lab build': what lab_up starts to build the lab, in a mount namespace of its own. */
+/* 'culprit lab build': lab_up starts it to build the lab, in its own mount namespace. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <arpa/inet.h>
 #include <poll.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "harness/base/clock.h"
@@ -28,8 +27,8 @@ struct build {
 	dev_t spare[LAB_MAX_OF_A_ROLE];
 };
 
-/* CULPRIT_LAB_DIE_AT=WHO@STAGE: there 'up' or the builder ("build") gets a SIGKILL, as if by a
- * user's kill -9 (ci/tests/lab/lab_kill.t). */
+/* For ci/tests/lab/lab_kill.t: CULPRIT_LAB_DIE_AT=WHO@STAGE kills 'up' or the builder ("build")
+ * with SIGKILL at this stage. */
 static void stage(const char *name)
 {
 	const char *at = getenv("CULPRIT_LAB_DIE_AT"), *sep = at ? strchr(at, '@') : NULL;
@@ -41,8 +40,8 @@ static void stage(const char *name)
 		pause();
 }
 
-/* Mounts of other programs (a removable disk, another's FUSE) must stay free to go while the lab is
- * up. */
+/* Unmounts what belongs to other programs (removable disks, FUSE) in the lab's mount namespace, so
+ * that they can unmount it while the lab is up. */
 static int drop_foreign_mounts(const char *dir, struct err *e)
 {
 	static const char *const below[] = {"/tmp/", "/run/", "/mnt/", "/media/", "/srv/"};
@@ -83,7 +82,7 @@ static int private_mounts(const char *dir, struct err *e)
 {
 	if (unshare(CLONE_NEWNS) < 0)
 		return err_errno(e, -errno, "cannot make a mount namespace");
-	/* A slave still sees the host's unmounts, and the host sees nothing of the lab. */
+	/* A slave sees the host's unmounts; the host sees no mount of the lab. */
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		return err_errno(e, -errno, "cannot make the lab's mounts private");
 	return drop_foreign_mounts(dir, e);
@@ -160,7 +159,7 @@ static int start_nodes(struct build *b, struct err *e)
 		rc = child_start(&b->node[i], b->o.dir, "node", n.name,
 			CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS, fds, path, e);
 	}
-	/* From here on the nodes hold the loop devices, and with them decides their end. */
+	/* Now the nodes hold the loop devices, which detach when the nodes end. */
 	for (unsigned i = 0; i < b->o.servers; i++)
 		for (int p = 0; p < 2; p++)
 			if (b->loop[i][p] >= 0) {
@@ -174,14 +173,13 @@ static int start_nodes(struct build *b, struct err *e)
 	return rc;
 }
 
-/* Waits until the node's sshd greets, seen from this machine. */
+/* Waits until this machine receives the greeting of the node's sshd. */
 static int greet(const struct lab_node *n, double deadline, struct err *e)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(22)};
 
 	inet_pton(AF_INET, n->address, &to.sin_addr);
 	for (;;) {
-		struct timespec nap = {.tv_nsec = 10000000};
 		struct timeval limit = {.tv_sec = 5};
 		char hello[8] = "";
 		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -199,16 +197,23 @@ static int greet(const struct lab_node *n, double deadline, struct err *e)
 		if (clock_mono_s() > deadline)
 			return err_set(e, -ETIMEDOUT, "sshd of %s does not answer on %s", n->name,
 				n->address);
-		nanosleep(&nap, NULL);
+		usleep(10000);
 	}
+}
+
+/* Lets the children go on, and waits until each is ready. */
+static int step(struct child *c, size_t n, struct err *e)
+{
+	int rc = child_go(c, n, e);
+
+	return rc ? rc : child_wait_ready(c, n, STEP_S, e);
 }
 
 static int commit(struct child *c, size_t n, struct err *e)
 {
 	int rc = child_go(c, n, e);
 
-	/* A child says nothing to this but to close its end, once it can live without the
-	 * builder. */
+	/* The child's only answer is to close its end, once it no longer dies with the builder. */
 	for (size_t i = 0; i < n && !rc; i++) {
 		struct pollfd p = {.fd = c[i].sock};
 
@@ -242,19 +247,13 @@ static int build(struct build *b, struct err *e)
 		rc = start_nodes(b, e);
 	if (rc)
 		return rc;
-	rc = child_go(&b->net, 1, e);
-	if (!rc)
-		rc = child_wait_ready(&b->net, 1, STEP_S, e);
+	rc = step(&b->net, 1, e);
 	stage("switch");
 	if (!rc)
-		rc = child_go(b->node, nodes, e);
-	if (!rc)
-		rc = child_wait_ready(b->node, nodes, STEP_S, e);
+		rc = step(b->node, nodes, e);
 	stage("servers");
 	if (!rc)
-		rc = child_go(b->node + o->servers, o->clients, e);
-	if (!rc)
-		rc = child_wait_ready(b->node + o->servers, o->clients, STEP_S, e);
+		rc = step(b->node + o->servers, o->clients, e);
 	stage("clients");
 	deadline = clock_mono_s() + STEP_S;
 	for (unsigned i = 0; i < nodes && !rc; i++) {

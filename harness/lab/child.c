@@ -17,7 +17,7 @@
 
 #define FDS_MAX 8
 
-/* Puts src[i] at LAB_CONTROL_FD + i without stepping on one that is still to be moved. */
+/* Moves src[i] to LAB_CONTROL_FD + i; first out of the way, since the ranges may overlap. */
 static int hand_over(const int *src, int n)
 {
 	int high[FDS_MAX];
@@ -88,7 +88,7 @@ int child_go(struct child *c, size_t n, struct err *e)
 	return 0;
 }
 
-/* One word of a child: 0 if it is "ready". */
+/* Receives one word of a child: 0 if it is "ready". */
 static int hear(struct child *c, struct err *e)
 {
 	char word[LAB_LINE_ROOM + 1];
@@ -97,7 +97,7 @@ static int hear(struct child *c, struct err *e)
 	if (n <= 0)
 		return err_set(e, -EIO, "%s died while it was being set up", c->name);
 	word[n] = '\0';
-	/* The builder speaks of others, so its own name would only confuse. */
+	/* What the builder reports names another process already. */
 	if (strcmp(word, "ready"))
 		return err_set(e, -EIO, "%s%s%s", strcmp(c->name, "build") ? c->name : "",
 			strcmp(c->name, "build") ? ": " : "", word);
@@ -150,7 +150,7 @@ void child_begin(int sock)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	fcntl(sock, F_SETFD, FD_CLOEXEC);
-	/* The parent may have died before there was a signal to send. */
+	/* The parent may have died before prctl. */
 	if (poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR))
 		_exit(1);
 }
@@ -182,4 +182,16 @@ void child_commit(int sock)
 {
 	prctl(PR_SET_PDEATHSIG, 0);
 	close(sock);
+}
+
+bool child_settle(int sock, int rc, const struct err *e)
+{
+	if (rc)
+		child_fail(sock, e);
+	else
+		child_say(sock, "ready");
+	if (rc || !child_wait(sock))
+		return false;
+	child_commit(sock);
+	return true;
 }

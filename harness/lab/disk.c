@@ -1,4 +1,4 @@
-/* A server's disk: 'culprit lab disk', one process of FUSE with the files "storage" and "spare". */
+/* 'culprit lab disk', a server's disk: a FUSE file system with the files "storage" and "spare". */
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse_lowlevel.h>
@@ -32,7 +32,7 @@ struct pending {
 
 struct disk {
 	struct disk_model model, speed; /* 'speed' takes effect when formatting is over */
-	struct store *store;
+	struct disk_memory *memory;
 	struct fuse_session *session;
 	struct {
 		const char *name;
@@ -118,7 +118,7 @@ static void answer(struct disk *d, struct pending *p)
 
 	switch (p->what) {
 	case DO_READ:
-		rc = store_read(d->store, d->buffer, p->size, p->position);
+		rc = disk_memory_read(d->memory, d->buffer, p->size, p->position);
 		if (rc)
 			fuse_reply_err(p->req, -rc);
 		else
@@ -172,7 +172,7 @@ static void accept_request(fuse_req_t req, int what, uint64_t position, size_t s
 		answer_due(d);
 }
 
-/* Position on the head of a range of a file; a range that crosses the end is cut, or refused. */
+/* The disk position of a file's range. '*size' is cut at the end of the file. */
 static int place(struct disk *d, fuse_ino_t ino, off_t off, size_t *size, uint64_t *position)
 {
 	int p = part_of(d, ino);
@@ -215,7 +215,7 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t si
 	if (!rc && fits != size)
 		rc = -ENOSPC;
 	if (!rc)
-		rc = store_write(d->store, data, size, position);
+		rc = disk_memory_write(d->memory, data, size, position);
 	if (rc)
 		fuse_reply_err(req, -rc);
 	else
@@ -230,7 +230,7 @@ static void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_f
 	accept_request(req, DO_FLUSHED, 0, 0);
 }
 
-/* Discards and "write zeroes" of the block layer: they cost the disk nothing. */
+/* Discard and "write zeroes" of the block layer: they take no disk time. */
 static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, off_t length,
 	struct fuse_file_info *fi)
 {
@@ -246,7 +246,7 @@ static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, of
 	}
 	rc = place(d, ino, off, &size, &position);
 	if (!rc && size)
-		rc = store_zero(d->store, size, position);
+		rc = disk_memory_zero(d->memory, size, position);
 	fuse_reply_err(req, -rc);
 }
 
@@ -261,7 +261,7 @@ static const struct fuse_lowlevel_ops ops = {
 	.fallocate = op_fallocate,
 };
 
-/* From now on without delays: the lab is going down, and what is queued should go quickly. */
+/* The lab is going down: answers everything queued, and all that follows, without delay. */
 static void hurry(struct disk *d)
 {
 	d->model.rate = d->speed.rate = 0;
@@ -344,7 +344,7 @@ int lab_disk_main(const char *dir, const char *name)
 	d.speed.rate = o.disk_rate;
 	d.speed.seek_ns = (int64_t)(o.disk_seek_s * 1e9);
 	snprintf(point, sizeof(point), "%s/disk/%s", dir, name);
-	rc = store_new(name, d.part[0].size + d.part[1].size, &d.store, &e);
+	rc = disk_memory_new(name, d.part[0].size + d.part[1].size, &d.memory, &e);
 	if (rc)
 		goto fail;
 	d.buffer = malloc(REQUEST_MAX);
@@ -357,10 +357,10 @@ int lab_disk_main(const char *dir, const char *name)
 	rc = serve(&d, LAB_CONTROL_FD);
 	fuse_session_unmount(d.session);
 	fuse_session_destroy(d.session);
-	store_free(d.store);
+	disk_memory_free(d.memory);
 	return rc ? 1 : 0;
 fail:
 	child_fail(LAB_CONTROL_FD, &e);
-	store_free(d.store);
+	disk_memory_free(d.memory);
 	return 1;
 }

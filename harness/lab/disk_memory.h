@@ -1,28 +1,28 @@
 /*
- * What a modelled disk holds: memory, and never a file, so that how fast it is has nothing to do
- * with this machine's own disk, and what others do to that. A map of the blocks ever written lets
- * zeros on fresh blocks (mkfs, dd from /dev/zero) take no room.
+ * The content of a modelled disk, in memory: its speed must not depend on this machine's own disk.
+ * A map of the blocks that were written saves the memory for zeros written to fresh blocks (mkfs,
+ * dd from /dev/zero).
  */
-#ifndef CULPRIT_HARNESS_LAB_STORE_H
-#define CULPRIT_HARNESS_LAB_STORE_H
+#ifndef CULPRIT_HARNESS_LAB_DISK_MEMORY_H
+#define CULPRIT_HARNESS_LAB_DISK_MEMORY_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "harness/base/err.h"
 
-struct store;
+struct disk_memory;
 
-/* 'size' bytes of zeros; the name is what /proc shows. */
-int store_new(const char *name, uint64_t size, struct store **out, struct err *e);
-void store_free(struct store *s);
+/* Makes 'size' bytes of zeros; /proc shows the name. */
+int disk_memory_new(const char *name, uint64_t size, struct disk_memory **out, struct err *e);
+void disk_memory_free(struct disk_memory *s);
 
-/* The bytes of memory that it takes, or -errno. */
-int64_t store_room(const struct store *s);
+/* The bytes of memory in use, or -errno. */
+int64_t disk_memory_room(const struct disk_memory *s);
 
-/* 0 or -errno; the range must lie within the store. */
-int store_read(const struct store *s, void *data, size_t size, uint64_t position);
-int store_write(struct store *s, const void *data, size_t size, uint64_t position);
-int store_zero(struct store *s, uint64_t size, uint64_t position);
+/* 0 or -errno; the range must lie within the disk. */
+int disk_memory_read(const struct disk_memory *s, void *data, size_t size, uint64_t position);
+int disk_memory_write(struct disk_memory *s, const void *data, size_t size, uint64_t position);
+int disk_memory_zero(struct disk_memory *s, uint64_t size, uint64_t position);
 
 #endif

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "harness/base/clock.h"
@@ -11,9 +10,8 @@
 #include "harness/base/proc.h"
 #include "harness/lab/lab_impl.h"
 
-/* No cache anywhere in the graphs (read-ahead, io-cache, write-behind), and O_DIRECT passes through
- * them to the brick: what the application asks for is what the disk is asked for, as with 001's
- * Direct I/O. */
+/* The graphs have no cache (read-ahead, io-cache, write-behind) and pass O_DIRECT on to the brick:
+ * the disk gets the application's own requests, as with the direct I/O of Kasick et al. 2009. */
 static const char brick_volfile[] =
 	"volume posix\n  type storage/posix\n  option directory " LAB_STORAGE "\n"
 	"end-volume\n"
@@ -55,39 +53,29 @@ static void client_volfile(const struct lab_options *o, FILE *f)
 
 int gluster_write_volfiles(const struct lab_options *o, struct err *e)
 {
-	char *text[2] = {NULL, NULL};
-	size_t size[2];
+	char brick[sizeof(brick_volfile) + 16], *client = NULL;
+	size_t size;
+	FILE *f = open_memstream(&client, &size);
 	int rc = 0;
 
-	for (int client = 0; client < 2; client++) {
-		FILE *f = open_memstream(&text[client], &size[client]);
-
-		if (!f) {
-			rc = err_errno(e, -errno, "cannot write volume files");
-			goto out;
-		}
-		if (client)
-			client_volfile(o, f);
-		else
-			fprintf(f, brick_volfile, LAB_PORT);
-		fclose(f);
-	}
+	if (!f)
+		return err_errno(e, -errno, "cannot write volume files");
+	client_volfile(o, f);
+	fclose(f);
+	snprintf(brick, sizeof(brick), brick_volfile, LAB_PORT);
 	for (unsigned i = 0; i < o->servers + o->clients && !rc; i++) {
-		struct lab_node n = lab_node_at(o, i);
-		int client = n.role == ROLE_CLIENT;
-		char path[PATH_MAX + 64];
+		bool server = i < o->servers;
+		char name[64];
 
-		snprintf(path, sizeof(path), "%s/node/%s/%s.vol", o->dir, n.name,
-			client ? "client" : "brick");
-		rc = file_write_atomic(path, 0644, text[client], size[client], e);
+		snprintf(name, sizeof(name), "node/%s/%s.vol", lab_node_at(o, i).name,
+			server ? "brick" : "client");
+		rc = lab_save(o->dir, name, false, server ? brick : client, e);
 	}
-out:
-	free(text[0]);
-	free(text[1]);
+	free(client);
 	return rc;
 }
 
-/* Puts the last error line of a GlusterFS log behind the sentence in 'e'. */
+/* Appends the last error line of a GlusterFS log to the sentence in 'e'. */
 static void last_error(const char *log, struct err *e)
 {
 	char *text = NULL, *last = NULL;
@@ -107,8 +95,7 @@ static void last_error(const char *log, struct err *e)
 
 int gluster_brick(struct err *e)
 {
-	/* In the background by its own doing: the foreground process ends when the brick
-	 * listens. */
+	/* It forks into the background; the foreground process ends when the brick listens. */
 	static const char log[] = LAB_NODE_RUN "/log/brick.log";
 	static const char *const argv[] = {
 		"glusterfsd", "-f", LAB_NODE_RUN "/brick.vol", "-l", log, NULL};
@@ -132,10 +119,10 @@ static bool connected(const char *brick)
 	return yes;
 }
 
-/* Writes a file, reads it back and removes it. */
-/* An offset beyond the first piece; pieces are 4 MB in the volfile, which are 4 MiB. */
+/* An offset beyond the first piece; "4MB" in a volume file is 4 MiB. */
 #define SECOND_PIECE (4 << 20)
 
+/* Writes a file, reads it back and removes it. */
 static int try_file(const char *name, struct err *e)
 {
 	char path[64], text[64], back[64] = "";
@@ -149,14 +136,12 @@ static int try_file(const char *name, struct err *e)
 		rc = err_errno(e, errno ? -errno : -EIO, "cannot write and read '%s'", path);
 	else if (strcmp(text, back))
 		rc = err_set(e, -EIO, "'%s' does not hold what was written", path);
-	/* The first piece of the first large file makes GlusterFS's folder for pieces; of several
-	 * clients that do so at once, all but one may fail. Better here than in a user's run. */
+	/* The first large file makes GlusterFS create its folder for pieces. If several clients do
+	 * so at once, all but one may fail: it must not happen in a user's run. */
 	for (int i = 0; !rc && pwrite(fd, text, 1, SECOND_PIECE) != 1; i++) {
-		struct timespec nap = {.tv_nsec = 20000000};
-
 		if (i == 250)
 			rc = err_errno(e, -errno, "cannot write a second piece of '%s'", path);
-		nanosleep(&nap, NULL);
+		usleep(20000);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -168,9 +153,9 @@ static int try_file(const char *name, struct err *e)
 int gluster_client(const struct lab_options *o, const char *name, struct err *e)
 {
 	static const char log[] = LAB_NODE_RUN "/log/client.log";
-	/* "disable" is meant for programs that do not ask for O_DIRECT. For those that do it makes
-	 * the requests of one call go side by side, so that a record reaches all servers at once,
-	 * as in 001; under "enable" they go one after another, 128 KB at a time. */
+	/* With "disable" the requests of one O_DIRECT call go out in parallel, so that a record
+	 * reaches all servers at once, as in Kasick et al. 2009. With "enable" they go one after
+	 * another, 128 KB at a time. */
 	const char *const argv[] = {"glusterfs", "-f", LAB_NODE_RUN "/client.vol", "-l", log,
 		o->no_cache ? "--direct-io-mode=enable" : "--direct-io-mode=disable", LAB_MOUNT,
 		NULL};
@@ -179,7 +164,6 @@ int gluster_client(const struct lab_options *o, const char *name, struct err *e)
 
 	rc = proc_run_ok(argv, 30, NULL, e);
 	for (unsigned i = 0; i < o->servers && !rc; i++) {
-		struct timespec nap = {.tv_nsec = 10000000};
 		struct lab_node n = lab_node_at(o, i);
 
 		while (!connected(n.name)) {
@@ -188,7 +172,7 @@ int gluster_client(const struct lab_options *o, const char *name, struct err *e)
 					n.name);
 				break;
 			}
-			nanosleep(&nap, NULL);
+			usleep(10000);
 		}
 	}
 	if (!rc)

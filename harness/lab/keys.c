@@ -53,16 +53,8 @@ static const char sshd_config[] = "# sshd of a lab node: this lab's key, nothing
 				  "MaxSessions 200\n"
 				  "Subsystem sftp internal-sftp\n";
 
-/* With its password field "!", as some installers leave root, sshd would take root for locked. */
+/* Some installers leave root with the password "!"; sshd takes such an account for locked. */
 static const char shadow[] = "root:*:19000:0:99999:7:::\n";
-
-static int node_file(const char *folder, const char *name, const char *text, struct err *e)
-{
-	char path[PATH_MAX + 60];
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	return file_write_atomic(path, 0600, text, strlen(text), e);
-}
 
 static int node_files(const struct lab_options *o, const struct lab_node *n, const char *user_key,
 	FILE *known, struct err *e)
@@ -76,65 +68,50 @@ static int node_files(const struct lab_options *o, const struct lab_node *n, con
 	if (!rc)
 		rc = key_make(path, &host_key, e);
 	if (!rc)
-		rc = node_file(folder, "authorized_keys", user_key, e);
+		rc = lab_save(folder, "authorized_keys", true, user_key, e);
 	if (!rc)
-		rc = node_file(folder, "sshd_config", sshd_config, e);
+		rc = lab_save(folder, "sshd_config", true, sshd_config, e);
 	if (!rc)
-		rc = node_file(folder, "shadow", shadow, e);
+		rc = lab_save(folder, "shadow", true, shadow, e);
 	if (!rc)
-		rc = node_file(folder, "hostname", n->name, e);
+		rc = lab_save(folder, "hostname", true, n->name, e);
 	if (!rc)
 		fprintf(known, "%s %s\n", n->address, host_key);
 	free(host_key);
 	return rc;
 }
 
-static int hosts_file(const struct lab_options *o, struct err *e)
-{
-	char path[PATH_MAX + 16], *text = NULL;
-	size_t size;
-	FILE *f = open_memstream(&text, &size);
-	int rc;
-
-	if (!f)
-		return err_errno(e, -errno, "cannot list the hosts");
-	fputs("127.0.0.1 localhost\n", f);
-	for (unsigned i = 0; i < lab_node_count(o); i++) {
-		struct lab_node n = lab_node_at(o, i);
-
-		fprintf(f, "%s %s\n", n.address, n.name);
-	}
-	fclose(f);
-	snprintf(path, sizeof(path), "%s/hosts", o->dir);
-	rc = file_write_atomic(path, 0644, text, size, e);
-	free(text);
-	return rc;
-}
-
 int keys_make(const struct lab_options *o, struct err *e)
 {
-	char path[PATH_MAX + 16], *user_key = NULL, *text = NULL;
-	size_t size;
-	FILE *known = open_memstream(&text, &size);
-	int rc;
+	char path[PATH_MAX + 16], *user_key = NULL, *known = NULL, *hosts = NULL;
+	size_t known_size, hosts_size;
+	FILE *k = open_memstream(&known, &known_size), *h = open_memstream(&hosts, &hosts_size);
+	int rc = 0;
 
-	if (!known)
-		return err_errno(e, -errno, "cannot make the keys");
 	snprintf(path, sizeof(path), "%s/id_ed25519", o->dir);
-	rc = key_make(path, &user_key, e);
+	if (!k || !h)
+		rc = err_errno(e, -errno, "cannot make the keys");
+	else
+		rc = key_make(path, &user_key, e);
+	if (!rc)
+		fputs("127.0.0.1 localhost\n", h);
 	for (unsigned i = 0; i < lab_node_count(o) && !rc; i++) {
 		struct lab_node n = lab_node_at(o, i);
 
-		rc = node_files(o, &n, user_key, known, e);
+		fprintf(h, "%s %s\n", n.address, n.name);
+		rc = node_files(o, &n, user_key, k, e);
 	}
-	fclose(known);
-	snprintf(path, sizeof(path), "%s/known_hosts", o->dir);
+	if (k)
+		fclose(k);
+	if (h)
+		fclose(h);
 	if (!rc)
-		rc = file_write_atomic(path, 0644, text, size, e);
+		rc = lab_save(o->dir, "known_hosts", false, known, e);
 	if (!rc)
-		rc = hosts_file(o, e);
+		rc = lab_save(o->dir, "hosts", false, hosts, e);
 	free(user_key);
-	free(text);
+	free(known);
+	free(hosts);
 	return rc;
 }
 

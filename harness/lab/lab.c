@@ -30,10 +30,10 @@ static void on_interrupt(int signo)
 }
 
 enum folder {
-	FOLDER_NONE, /* there is none, or an empty one */
-	FOLDER_BARE, /* nothing but a lab's lock */
+	FOLDER_NONE, /* no folder, or an empty one */
+	FOLDER_BARE, /* only a lab's lock */
 	FOLDER_LAB,
-	FOLDER_FOREIGN, /* somebody else's */
+	FOLDER_FOREIGN, /* not a lab's */
 };
 
 static int folder_look(const char *dir, enum folder *what, struct err *e)
@@ -76,7 +76,7 @@ static int need_root(const char *command, struct err *e)
 	return err_blame(e, ERR_USAGE, -EPERM);
 }
 
-/* Processes of a lab in 'dir', though its folder may be gone? */
+/* Are there processes of a lab in 'dir'? Its folder may be gone. */
 static bool haunted(const char *dir)
 {
 	pid_t *pids = NULL;
@@ -86,8 +86,8 @@ static bool haunted(const char *dir)
 	return n > 0;
 }
 
-/* With the lock held. 1: just this lab is up. 0: the way is clear. -EAGAIN: something was swept
- * away, the lock with it. */
+/* Called with the lock held. 1: this very lab is up. 0: the folder is free. -EAGAIN: the remains
+ * of a lab were removed, together with the lock. */
 static int clear_way(const struct lab_options *o, struct err *e)
 {
 	struct lab_options there;
@@ -116,7 +116,8 @@ static int clear_way(const struct lab_options *o, struct err *e)
 
 static int oversee(const struct lab_options *o, struct err *e)
 {
-	struct sigaction act = {.sa_handler = on_interrupt}, was_int, was_term, was_hup;
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction act = {.sa_handler = on_interrupt}, was[3];
 	struct child build = {.sock = -1};
 	struct err left;
 	char log[PATH_MAX + 32];
@@ -124,10 +125,9 @@ static int oversee(const struct lab_options *o, struct err *e)
 
 	snprintf(log, sizeof(log), "%s/build.log", o->dir);
 	interrupted = 0;
-	sigaction(SIGINT, &act, &was_int);
-	sigaction(SIGTERM, &act, &was_term);
-	sigaction(SIGHUP, &act, &was_hup);
-	/* Inherited by all that the lab starts; this process itself does not count as tagged. */
+	for (int i = 0; i < 3; i++)
+		sigaction(signals[i], &act, &was[i]);
+	/* All processes of the lab inherit it; this one must not carry it. */
 	setenv(LAB_TAG, o->dir, 1);
 	rc = child_start(&build, o->dir, "build", NULL, 0, NULL, log, e);
 	unsetenv(LAB_TAG);
@@ -146,18 +146,17 @@ static int oversee(const struct lab_options *o, struct err *e)
 	if (interrupted)
 		rc = err_set(e, -EINTR, "interrupted");
 	if (rc && sweep(o->dir, &left)) {
-		struct err was = *e;
+		struct err first = *e;
 
-		err_set(e, rc, "%.500s; and what was made could not all be removed: %.400s",
-			was.text, left.text);
+		err_set(e, rc, "%.500s; and not everything that was made could be removed: %.400s",
+			first.text, left.text);
 	}
-	sigaction(SIGINT, &was_int, NULL);
-	sigaction(SIGTERM, &was_term, NULL);
-	sigaction(SIGHUP, &was_hup, NULL);
+	for (int i = 0; i < 3; i++)
+		sigaction(signals[i], &was[i], NULL);
 	return rc;
 }
 
-/* The lock on a folder that holds nothing else, or 1 as clear_way. */
+/* Makes and locks the folder, and removes the remains of a lab. 0, or 1: this very lab is up. */
 static int take_folder(const struct lab_options *o, int *lock, struct err *e)
 {
 	enum folder what;
@@ -293,7 +292,7 @@ int lab_status(const char *dir, json_t **out, struct err *e)
 	return *out ? 0 : err_errno(e, -ENOMEM, "no status");
 }
 
-/* In a fork: becomes a process of the node. */
+/* In a forked child: becomes a process of the node. */
 static void __attribute__((noreturn)) enter(int pidfd, char **argv)
 {
 	pid_t pid;
@@ -305,7 +304,7 @@ static void __attribute__((noreturn)) enter(int pidfd, char **argv)
 		perror("culprit lab exec: cannot enter the node");
 		_exit(126);
 	}
-	/* A pid namespace is entered by children only. */
+	/* setns moves only later children into the pid namespace. */
 	pid = fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -364,7 +363,7 @@ out:
 	return rc;
 }
 
-/* Of a user's PATH 'su' may leave no sbin, where most of what the lab runs lies. */
+/* After 'su' the PATH may lack the sbin folders, which the lab needs. */
 static void widen_path(void)
 {
 	const char *was = getenv("PATH");

@@ -1,13 +1,13 @@
 /*
  * The embedded lab: a small real GlusterFS cluster on this machine. Each node is a set of
  * namespaces (net, mount, pid, uts) with its own address, sshd and hostname; each server has a
- * modelled disk (disk.h) and a shaped NIC. The rest of culprit knows only the inventory file
+ * modelled disk (disk_model.h) and a shaped NIC. The rest of culprit knows only the inventory file
  * that the lab writes.
  *
- * Everything that a lab names lies in its folder; every process of it carries CULPRIT_LAB=<dir>
- * in its environment; its mounts lie in mount namespaces of its own; its loop devices detach
- * themselves at the last close. So a lab goes when its processes go, and lab_down finds them
- * without any record of what 'up' had done so far.
+ * All files of a lab are in its folder; all its processes carry CULPRIT_LAB=<dir> in their
+ * environment; its mounts are in its own mount namespaces; its loop devices detach at the last
+ * close. So a lab ends with its processes, and lab_down finds them without a record of what 'up'
+ * did.
  */
 #ifndef CULPRIT_HARNESS_LAB_LAB_H
 #define CULPRIT_HARNESS_LAB_LAB_H
@@ -33,7 +33,7 @@ struct lab_options {
 	double disk_seek_s;
 	double storage_bytes, spare_bytes;
 	double nic_rate; /* bytes/s, each way, of servers and clients */
-	bool no_cache;   /* clients' page cache is out of the way of every program, see README.md */
+	bool no_cache;   /* bypass the clients' page cache for every program, see README.md */
 };
 
 /* Initialises the options to the defaults of 'culprit lab up'. */
@@ -50,24 +50,24 @@ int lab_options_check(const struct lab_options *o, struct err *e);
 /* Privilege, devices and programs; the sentence says what to do. -EPERM, -ENODEV, -ENOENT. */
 int lab_prerequisites(struct err *e);
 
-/* Brings the lab up; returns when every client can write and read a file. 0, or 1 if just this lab
- * was up already. What a crash had left in the folder is swept first. On failure nothing is left.
- * -EBUSY: another command is at work on the folder. -EEXIST: a lab with other options is up there,
- * or the folder is somebody else's. -EADDRINUSE: the subnet is this machine's already. */
+/* Builds the lab; returns when every client can write and read a file. 0, or 1 if this very lab was
+ * up already. The remains of a crash are removed first. On failure nothing is left. -EBUSY: another
+ * command works on the folder. -EEXIST: a lab with other options is up there, or the folder is not
+ * a lab's. -EADDRINUSE: this machine uses the subnet. What the user can mend is ERR_USAGE. */
 int lab_up(const struct lab_options *o, struct err *e);
 
-/* Takes it down, whole or half-built. 0, or 1 if there was none. -EBUSY, -EEXIST as lab_up. */
+/* Removes the lab, whole or half-built. 0, or 1 if there was none. -EBUSY, -EEXIST as lab_up. */
 int lab_down(const char *dir, struct err *e);
 
-/* Writes what there is to '*out' (the caller's): "state" is "none", "up" or "broken" (half-built,
- * or something has died), then the options and "nodes" as README.md says. */
+/* Describes the lab in '*out' (a new reference): "state" is "none", "up" or "broken" (half-built,
+ * or a process has died), then options and "nodes", see README.md. */
 int lab_status(const char *dir, json_t **out, struct err *e);
 
-/* Runs argv in a node, with this process's standard streams, in folder "/".
+/* Runs argv on a node, with this process's standard streams, in folder "/".
  * Returns its exit code (128+signal). -ENOENT: no such lab or node. */
 int lab_exec(const char *dir, const char *node, char **argv, struct err *e);
 
-/* The lab's own processes: 'culprit lab build|node|switch|disk', started by lab_up alone. */
+/* The lab's own processes: 'culprit lab build|node|switch|disk', which only lab_up starts. */
 int lab_build_main(const char *dir);
 int lab_node_main(const char *dir, const char *name);
 int lab_switch_main(const char *dir);

@@ -1,13 +1,13 @@
 /*
  * What the lab's own files share.
  *
- * 'culprit lab up' (the overseer: holds the lock, sweeps if anything fails) starts 'lab build',
- * which has the tag and a mount namespace of its own and starts everything else: a disk and a node
- * a server, a node a client or outsider, the switch. Each of these has a control socket to
- * the builder; until it has been told to stay, it dies with the builder.
+ * 'culprit lab up' holds the lock, and removes everything if a step fails. It starts 'lab build',
+ * which carries the tag, has its own mount namespace and starts the rest: the switch, one node for
+ * each host, and one disk for each server. Each has a control socket to the builder and dies with
+ * it until it is told to stay.
  */
-#ifndef CULPRIT_HARNESS_LAB_INTERNAL_H
-#define CULPRIT_HARNESS_LAB_INTERNAL_H
+#ifndef CULPRIT_HARNESS_LAB_LAB_IMPL_H
+#define CULPRIT_HARNESS_LAB_LAB_IMPL_H
 
 #include <net/if.h>
 #include <netinet/in.h>
@@ -20,20 +20,20 @@
 #include "harness/inventory/inventory.h"
 #include "harness/lab/lab.h"
 
-#define LAB_CONTROL_FD 3 /* in children: the control socket, then what is handed over */
+#define LAB_CONTROL_FD 3 /* in children: the control socket; then passed descriptors */
 #define LAB_STORAGE_FD 4
 #define LAB_SPARE_FD 5
 
 #define LAB_PORT 24007 /* of a brick */
 #define LAB_STORAGE "/srv/brick"
 #define LAB_MOUNT "/mnt/fs"
-#define LAB_NODE_RUN "/run/culprit" /* a node's own folder, as it sees it */
-#define LAB_LINE_ROOM 1200          /* longest word of a child, in bytes */
+#define LAB_NODE_RUN "/run/culprit" /* a node's own folder, inside the node */
+#define LAB_LINE_ROOM 1200          /* longest message of a child, in bytes */
 
-/* Requests of one disk that may wait in it at a time, as a drive's own queue. */
+/* Requests that a disk holds at a time, like a drive's own queue. */
 #define LAB_DISK_QUEUE 16
 
-/* --- plan.c: what a lab is made of; the options say it all --- */
+/* --- layout.c: the nodes that follow from the options --- */
 
 struct lab_node {
 	char name[16]; /* "s1" */
@@ -70,23 +70,26 @@ struct child {
  * clone(2)). fds (ending with -1) become LAB_STORAGE_FD and so on. stderr goes to 'log'. */
 int child_start(struct child *c, const char *dir, const char *what, const char *name, int flags,
 	const int *fds, const char *log, struct err *e);
-/* Lets those that have a socket go on to their next step. */
+/* Tells the children to go on to their next step. */
 int child_go(struct child *c, size_t n, struct err *e);
-/* Waits until each has said "ready". A child's complaint, its death and the timeout are errors. */
+/* Waits until each says "ready". A child's error or death and the timeout are errors. */
 int child_wait_ready(struct child *c, size_t n, double timeout_s, struct err *e);
 
-/* In the child: takes over from the fork; dies with the parent until child_commit. */
+/* In the child, first: it dies with the parent until child_commit. */
 void child_begin(int sock);
 void child_say(int sock, const char *word);
 void child_fail(int sock, const struct err *e);
-/* False if the parent is gone. */
+/* Waits for child_go; false if the parent is gone. */
 bool child_wait(int sock);
 /* Stays alive without the parent; closes the socket. */
 void child_commit(int sock);
+/* Reports the error if 'rc' is one; else says "ready", waits for the word to go on, and commits.
+ * False if the child must end. */
+bool child_settle(int sock, int rc, const struct err *e);
 
 /* --- network.c --- */
 
-/* Writes batches for ip(8) and tc(8) to a file each, and runs them. */
+/* Each writes its commands for ip(8) and tc(8) to files and runs them. */
 int network_links(
 	const struct lab_options *o, pid_t switch_pid, const struct child *nodes, struct err *e);
 int network_switch(const struct lab_options *o, struct err *e);
@@ -105,7 +108,7 @@ int loop_sweep(const char *dir, double timeout_s, struct err *e);
 
 /* --- keys.c --- */
 
-/* Makes DIR/id_ed25519 and for each node its folder with host key and sshd_config. */
+/* Makes DIR/id_ed25519, hosts, known_hosts, and each node's folder with key and sshd_config. */
 int keys_make(const struct lab_options *o, struct err *e);
 /* "ssh-ed25519 AAAA...": a node's public host key; the caller frees. */
 int keys_host_key(const char *dir, const char *node, char **key, struct err *e);
@@ -120,12 +123,17 @@ int gluster_client(const struct lab_options *o, const char *name, struct err *e)
 
 /* --- state.c: what was built, and is it alive --- */
 
+/* Writes DIR/NAME, readable by all or, if 'secret', by root only. */
+int lab_save(const char *dir, const char *name, bool secret, const char *text, struct err *e);
+/* Writes 'v' (stolen; NULL: out of memory) to DIR/NAME. */
+int lab_save_json(const char *dir, const char *name, json_t *v, struct err *e);
+
 int state_lock(const char *dir, bool make, int *fd, struct err *e);
 int state_save(const struct lab_options *o, const struct child *children, size_t n, struct err *e);
 int state_inventory(const struct lab_options *o, const dev_t *spares, struct err *e);
 /* -ENOENT: no whole lab in 'dir'. '*state' is the caller's. */
 int state_load(const char *dir, json_t **state, struct err *e);
-/* Live pid of a process of the lab by its name, or 0. */
+/* The pid of a process of the lab by its name; 0 if it is dead. */
 pid_t state_pid(const json_t *state, const char *name);
 /* True if every process of the lab lives, and every server and client has its GlusterFS daemon;
  * else 'why' says what is missing. Daemons are seen by root only. */
@@ -133,7 +141,7 @@ bool state_whole(const struct lab_options *o, const json_t *state, char why[64])
 
 /* --- sweep.c --- */
 
-/* Ends every process of the lab in 'dir' and removes what they held and the folder's content. */
+/* Kills every process of the lab in 'dir' and removes devices, links and the folder. */
 int sweep(const char *dir, struct err *e);
 
 #endif

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/file.h"
 #include "harness/lab/lab_impl.h"
 
 /* First address of each role, counted from the subnet's own. */
@@ -134,17 +133,7 @@ json_t *lab_options_json(const struct lab_options *o)
 
 int lab_options_save(const struct lab_options *o, struct err *e)
 {
-	json_t *j = lab_options_json(o);
-	char *text = j ? json_dumps(j, JSON_INDENT(2)) : NULL;
-	char path[PATH_MAX + 16];
-	int rc;
-
-	snprintf(path, sizeof(path), "%s/options.json", o->dir);
-	rc = text ? file_write_atomic(path, 0644, text, strlen(text), e)
-		  : err_errno(e, -ENOMEM, "no options");
-	free(text);
-	json_decref(j);
-	return rc;
+	return lab_save_json(o->dir, "options.json", lab_options_json(o), e);
 }
 
 int lab_options_load(const char *dir, struct lab_options *o, struct err *e)

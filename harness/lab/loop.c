@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "harness/base/clock.h"
@@ -23,7 +22,7 @@ int loop_attach(const char *backing, int *fd, struct err *e)
 			e, -errno, "cannot open '%s'", file < 0 ? backing : "/dev/loop-control");
 		goto out;
 	}
-	/* Another program may take the free device first: then try the next one. */
+	/* If another program takes the free device first, try the next one. */
 	for (int tries = 0; tries < 64; tries++) {
 		struct loop_config config = {
 			.fd = (uint32_t)file,
@@ -78,7 +77,6 @@ int loop_sweep(const char *dir, double timeout_s, struct err *e)
 	double deadline = clock_mono_s() + timeout_s;
 
 	for (;;) {
-		struct timespec nap = {.tv_nsec = 5000000};
 		bool late = clock_mono_s() > deadline;
 		char left[32] = "";
 		struct dirent *d;
@@ -108,6 +106,6 @@ int loop_sweep(const char *dir, double timeout_s, struct err *e)
 		if (clock_mono_s() > deadline + 5)
 			return err_set(e, -EBUSY,
 				"loop device '%s' of the lab in '%s' does not detach", left, dir);
-		nanosleep(&nap, NULL);
+		usleep(5000);
 	}
 }

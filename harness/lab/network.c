@@ -1,36 +1,48 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/file.h"
 #include "harness/base/proc.h"
 #include "harness/lab/lab_impl.h"
 
-/* Hosts' TCP today is cubic or the like; a machine whose default is BBR would shrug packet loss
- * off, and delayed ACKs would stall requests and answers for tens of milliseconds. */
+/* As on most hosts: a machine whose default is BBR would hardly slow down under packet loss, and
+ * delayed ACKs would stall requests and answers for tens of milliseconds. */
 #define ROUTE "congctl cubic quickack 1"
 
+/* Commands for ip(8) or tc(8): about 100 bytes per node. */
 struct batch {
-	char path[PATH_MAX + 32];
-	FILE *f;
+	char text[16384];
+	size_t n;
 };
 
-static int batch_open(struct batch *b, const struct lab_options *o, const char *name, struct err *e)
+static void __attribute__((format(printf, 2, 3))) put(struct batch *b, const char *fmt, ...)
 {
-	snprintf(b->path, sizeof(b->path), "%s/net/%s", o->dir, name);
-	b->f = fopen(b->path, "we");
-	return b->f ? 0 : err_errno(e, -errno, "cannot write '%s'", b->path);
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (b->n < sizeof(b->text))
+		b->n += (size_t)vsnprintf(b->text + b->n, sizeof(b->text) - b->n, fmt, ap);
+	va_end(ap);
 }
 
-static int batch_run(struct batch *b, const char *program, struct err *e)
+/* Saves the batch as net/WHO.PROGRAM, runs and empties it. */
+static int batch_run(struct batch *b, const struct lab_options *o, const char *who,
+	const char *program, struct err *e)
 {
-	const char *const argv[] = {program, "-batch", b->path, NULL};
+	char name[64], path[PATH_MAX + 64];
+	const char *const argv[] = {program, "-batch", path, NULL};
+	int rc;
 
-	if (fclose(b->f))
-		return err_errno(e, -errno, "cannot write '%s'", b->path);
-	return proc_run_ok(argv, 30, NULL, e);
+	snprintf(name, sizeof(name), "net/%s.%s", who, program);
+	snprintf(path, sizeof(path), "%s/%s", o->dir, name);
+	if (b->n >= sizeof(b->text))
+		return err_set(e, -E2BIG, "too many nodes for '%s'", path);
+	rc = lab_save(o->dir, name, false, b->text, e);
+	b->n = 0;
+	return rc ? rc : proc_run_ok(argv, 30, NULL, e);
 }
 
 /* The bucket must hold the largest packet that offloading makes, and at least 2 ms of the rate. */
@@ -38,7 +50,7 @@ static void shape(struct batch *b, const struct lab_options *o, const char *link
 {
 	double burst = o->nic_rate / 500 > 65536 ? o->nic_rate / 500 : 65536;
 
-	fprintf(b->f, "qdisc add dev %s root tbf rate %.0fbit burst %.0f latency 50ms\n", link,
+	put(b, "qdisc add dev %s root tbf rate %.0fbit burst %.0f latency 50ms\n", link,
 		o->nic_rate * 8, burst);
 }
 
@@ -46,73 +58,59 @@ int network_links(
 	const struct lab_options *o, pid_t switch_pid, const struct child *nodes, struct err *e)
 {
 	char host[IFNAMSIZ], address[INET_ADDRSTRLEN];
-	struct batch b;
+	struct batch b = {.n = 0};
 	unsigned prefix;
-	int rc = batch_open(&b, o, "links.ip", e);
 
-	if (rc)
-		return rc;
 	for (unsigned i = 0; i < lab_node_count(o); i++)
-		fprintf(b.f, "link add name %s netns %d type veth peer name eth0 netns %d\n",
+		put(&b, "link add name %s netns %d type veth peer name eth0 netns %d\n",
 			lab_node_at(o, i).name, (int)switch_pid, (int)nodes[i].pid);
 	lab_host_link(o->dir, host);
 	lab_host_address(o, address, &prefix);
-	fprintf(b.f, "link add name %s type veth peer name host netns %d\n", host, (int)switch_pid);
-	fprintf(b.f, "link set dev %s addrgenmode none up\n", host);
-	fprintf(b.f, "address add %s/%u dev %s\n", address, prefix, host);
-	fprintf(b.f, "route replace %s dev %s src %s " ROUTE "\n", o->subnet, host, address);
-	return batch_run(&b, "ip", e);
+	put(&b,
+		"link add name %s type veth peer name host netns %d\n"
+		"link set dev %s addrgenmode none up\n"
+		"address add %s/%u dev %s\n"
+		"route replace %s dev %s src %s " ROUTE "\n",
+		host, (int)switch_pid, host, address, prefix, host, o->subnet, host, address);
+	return batch_run(&b, o, "links", "ip", e);
 }
 
 int network_switch(const struct lab_options *o, struct err *e)
 {
-	struct batch b;
-	int rc = batch_open(&b, o, "switch.ip", e);
+	struct batch b = {.n = 0};
+	int rc;
 
-	if (rc)
-		return rc;
-	fputs("link add name bridge type bridge stp_state 0 mcast_snooping 0\n"
-	      "link set dev bridge addrgenmode none up\n"
-	      "link set dev host master bridge addrgenmode none up\n",
-		b.f);
+	put(&b,
+		"link add name bridge type bridge stp_state 0 mcast_snooping 0\n"
+		"link set dev bridge addrgenmode none up\n"
+		"link set dev host master bridge addrgenmode none up\n");
 	for (unsigned i = 0; i < lab_node_count(o); i++)
-		fprintf(b.f, "link set dev %s master bridge addrgenmode none up\n",
+		put(&b, "link set dev %s master bridge addrgenmode none up\n",
 			lab_node_at(o, i).name);
-	rc = batch_run(&b, "ip", e);
-	if (rc)
-		return rc;
-	rc = batch_open(&b, o, "switch.tc", e);
-	if (rc)
-		return rc;
+	rc = batch_run(&b, o, "switch", "ip", e);
 	for (unsigned i = 0; i < o->servers + o->clients; i++)
 		shape(&b, o, lab_node_at(o, i).name);
-	return batch_run(&b, "tc", e);
+	return rc ? rc : batch_run(&b, o, "switch", "tc", e);
 }
 
 int network_node(const struct lab_options *o, const struct lab_node *n, struct err *e)
 {
-	char name[32], host[INET_ADDRSTRLEN];
-	struct batch b;
+	char host[INET_ADDRSTRLEN];
+	struct batch b = {.n = 0};
 	unsigned prefix;
 	int rc;
 
-	snprintf(name, sizeof(name), "%s.ip", n->name);
-	rc = batch_open(&b, o, name, e);
-	if (rc)
-		return rc;
 	lab_host_address(o, host, &prefix);
-	fprintf(b.f, "link set dev lo up\nlink set dev eth0 addrgenmode none up\n");
-	fprintf(b.f, "address add %s/%u dev eth0\n", n->address, prefix);
-	fprintf(b.f, "route replace %s dev eth0 src %s " ROUTE "\n", o->subnet, n->address);
-	rc = batch_run(&b, "ip", e);
+	put(&b,
+		"link set dev lo up\nlink set dev eth0 addrgenmode none up\n"
+		"address add %s/%u dev eth0\n"
+		"route replace %s dev eth0 src %s " ROUTE "\n",
+		n->address, prefix, o->subnet, n->address);
+	rc = batch_run(&b, o, n->name, "ip", e);
 	if (rc || n->role == ROLE_OUTSIDER)
 		return rc;
-	snprintf(name, sizeof(name), "%s.tc", n->name);
-	rc = batch_open(&b, o, name, e);
-	if (rc)
-		return rc;
 	shape(&b, o, "eth0");
-	return batch_run(&b, "tc", e);
+	return batch_run(&b, o, n->name, "tc", e);
 }
 
 int network_check(const struct lab_options *o, struct err *e)

@@ -30,7 +30,7 @@ static int device(const char *path, mode_t mode, dev_t dev, struct err *e)
 	return 0;
 }
 
-/* A /dev of the node's own: of all block devices it holds only the node's. */
+/* The node's own /dev, whose only block devices are the node's. */
 static int make_dev(const struct lab_node *n, struct err *e)
 {
 	static const struct {
@@ -81,7 +81,8 @@ static int make_dev(const struct lab_node *n, struct err *e)
 	return rc;
 }
 
-/* 'name' of folder 'fd', whatever has been mounted over its path since, at 'target'. */
+/* Binds 'name' (absolute, or in folder 'fd') to 'target'. Through the descriptor the folder is
+ * reached even when its path has been mounted over. */
 static int bind_from(int fd, const char *name, const char *target, struct err *e)
 {
 	char source[64];
@@ -95,47 +96,42 @@ static int bind_from(int fd, const char *name, const char *target, struct err *e
 	return rc;
 }
 
-/* All that a node would write lies in memory of its own, and goes with it. */
+/* The folders that a node writes to are in memory of its own and go with it. */
 static int make_mounts(const struct lab_options *o, const struct lab_node *n, struct err *e)
 {
-	static const char *const own[] = {
-		"/run", "/tmp", "/srv", "/mnt", "/root", "/var/lib", "/var/log", "/var/tmp"};
+	static const struct {
+		const char *path, *mode;
+	} own[] = {{"/run", "mode=755"}, {"/tmp", "mode=1777"}, {"/srv", "mode=755"},
+		{"/mnt", "mode=755"}, {"/root", "mode=700"}, {"/var/lib", "mode=755"},
+		{"/var/log", "mode=755"}, {"/var/tmp", "mode=1777"}};
 	static const char *const folders[] = {"/run/sshd", "/run/lock", "/run/gluster",
 		LAB_NODE_RUN, LAB_STORAGE, LAB_MOUNT, "/var/log/glusterfs", "/var/lib/culprit"};
-	char own_name[32], log_name[32];
-	int rc = 0, dir = open(o->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char path[PATH_MAX + 32], node[32], log[32];
+	const struct {
+		const char *from, *to;
+	} binds[] = {{node, LAB_NODE_RUN}, {log, LAB_NODE_RUN "/log"}, {"hosts", "/etc/hosts"},
+		{LAB_NODE_RUN "/shadow", "/etc/shadow"},
+		{LAB_NODE_RUN "/hostname", "/etc/hostname"}};
+	int rc, dir = open(o->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (dir < 0)
 		return err_errno(e, -errno, "cannot open '%s'", o->dir);
 	for (unsigned i = 0; i < o->servers; i++) {
-		char path[PATH_MAX + 32];
-
 		snprintf(path, sizeof(path), "%s/disk/%s", o->dir, lab_node_at(o, i).name);
 		umount2(path, MNT_DETACH);
 	}
 	rc = mount_at("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL, e);
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]) && !rc; i++)
-		rc = mount_at("tmpfs", own[i], "tmpfs", MS_NOSUID | MS_NODEV,
-			strstr(own[i], "tmp")             ? "mode=1777"
-				: strcmp(own[i], "/root") ? "mode=755"
-							  : "mode=700",
-			e);
+		rc = mount_at("tmpfs", own[i].path, "tmpfs", MS_NOSUID | MS_NODEV, own[i].mode, e);
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && !rc; i++)
 		rc = file_mkdirs(folders[i], 0755, e);
-	snprintf(own_name, sizeof(own_name), "node/%s", n->name);
-	snprintf(log_name, sizeof(log_name), "log/%s", n->name);
-	if (!rc)
-		rc = bind_from(dir, own_name, LAB_NODE_RUN, e);
-	if (!rc)
-		rc = file_mkdirs(LAB_NODE_RUN "/log", 0755, e);
-	if (!rc)
-		rc = bind_from(dir, log_name, LAB_NODE_RUN "/log", e);
-	if (!rc)
-		rc = bind_from(dir, "hosts", "/etc/hosts", e);
-	if (!rc)
-		rc = mount_at(LAB_NODE_RUN "/shadow", "/etc/shadow", NULL, MS_BIND, NULL, e);
-	if (!rc)
-		rc = mount_at(LAB_NODE_RUN "/hostname", "/etc/hostname", NULL, MS_BIND, NULL, e);
+	snprintf(node, sizeof(node), "node/%s", n->name);
+	snprintf(log, sizeof(log), "log/%s", n->name);
+	for (size_t i = 0; i < sizeof(binds) / sizeof(binds[0]) && !rc; i++) {
+		rc = bind_from(dir, binds[i].from, binds[i].to, e);
+		if (!rc && !i)
+			rc = file_mkdirs(LAB_NODE_RUN "/log", 0755, e);
+	}
 	if (!rc)
 		rc = make_dev(n, e);
 	close(dir);
@@ -171,7 +167,7 @@ static int start_sshd(struct err *e)
 		return err_errno(e, -errno, "cannot start sshd");
 	if (pid)
 		return 0;
-	/* sshd wants to be started by its full path, because it starts itself again. */
+	/* sshd must be started by its full path, because it executes itself again. */
 	setsid();
 	execv(argv[0], (char *const *)argv);
 	_exit(127);
@@ -221,18 +217,12 @@ int lab_node_main(const char *dir, const char *name)
 	for (int fd = LAB_STORAGE_FD; fd <= LAB_SPARE_FD; fd++)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 	rc = set_up(dir, name, &e);
-	if (rc) {
-		child_fail(LAB_CONTROL_FD, &e);
+	if (!child_settle(LAB_CONTROL_FD, rc, &e))
 		return 1;
-	}
-	child_say(LAB_CONTROL_FD, "ready");
-	if (!child_wait(LAB_CONTROL_FD))
-		return 1;
-	child_commit(LAB_CONTROL_FD);
 	for (;;) {
 		siginfo_t info;
 
-		/* Without a child there is nothing to reap, but the node stays. */
+		/* pid 1 must stay even when there is no child to reap. */
 		if (waitid(P_ALL, 0, &info, WEXITED) < 0 && errno == ECHILD)
 			pause();
 	}
@@ -250,14 +240,8 @@ int lab_switch_main(const char *dir)
 		return 1;
 	if (!rc)
 		rc = network_switch(&o, &e);
-	if (rc) {
-		child_fail(LAB_CONTROL_FD, &e);
+	if (!child_settle(LAB_CONTROL_FD, rc, &e))
 		return 1;
-	}
-	child_say(LAB_CONTROL_FD, "ready");
-	if (!child_wait(LAB_CONTROL_FD))
-		return 1;
-	child_commit(LAB_CONTROL_FD);
 	for (;;)
 		pause();
 }

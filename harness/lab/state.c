@@ -33,7 +33,7 @@ int state_lock(const char *dir, bool make, int *fd, struct err *e)
 			close(lock);
 			return rc;
 		}
-		/* 'down' removes the lock with the rest: then this one is no lock any more. */
+		/* 'down' removes the file: then this lock protects nothing. */
 		if (!fstat(lock, &held) && !stat(path, &named) && held.st_ino == named.st_ino &&
 			held.st_dev == named.st_dev) {
 			*fd = lock;
@@ -43,19 +43,28 @@ int state_lock(const char *dir, bool make, int *fd, struct err *e)
 	}
 }
 
-static int save(const char *dir, const char *name, const char *text, struct err *e)
+int lab_save(const char *dir, const char *name, bool secret, const char *text, struct err *e)
 {
-	char path[PATH_MAX + 32];
+	char path[PATH_MAX + 64];
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	return file_write_atomic(path, 0644, text, strlen(text), e);
+	return file_write_atomic(path, secret ? 0600 : 0644, text, strlen(text), e);
+}
+
+int lab_save_json(const char *dir, const char *name, json_t *v, struct err *e)
+{
+	char *text = v ? json_dumps(v, JSON_INDENT(2)) : NULL;
+	int rc = text ? lab_save(dir, name, false, text, e)
+		      : err_errno(e, -ENOMEM, "cannot write '%s/%s'", dir, name);
+
+	free(text);
+	json_decref(v);
+	return rc;
 }
 
 int state_save(const struct lab_options *o, const struct child *children, size_t n, struct err *e)
 {
-	json_t *list = json_array(), *all;
-	char *text;
-	int rc;
+	json_t *list = json_array();
 
 	for (size_t i = 0; i < n; i++) {
 		uint64_t start = 0;
@@ -65,13 +74,8 @@ int state_save(const struct lab_options *o, const struct child *children, size_t
 			json_pack("{ss si sI}", "name", children[i].name, "pid",
 				(int)children[i].pid, "start", (json_int_t)start));
 	}
-	all = json_pack("{sI so}", "since", (json_int_t)time(NULL), "processes", list);
-	text = all ? json_dumps(all, JSON_INDENT(2)) : NULL;
-	rc = text ? save(o->dir, "state.json", text, e)
-		  : err_errno(e, -ENOMEM, "cannot save the lab's state");
-	free(text);
-	json_decref(all);
-	return rc;
+	return lab_save_json(o->dir, "state.json",
+		json_pack("{sI so}", "since", (json_int_t)time(NULL), "processes", list), e);
 }
 
 int state_load(const char *dir, json_t **state, struct err *e)
@@ -110,21 +114,7 @@ pid_t state_pid(const json_t *state, const char *name)
 	return 0;
 }
 
-/* Name of the first process that is not alive any more; NULL if all are. */
-static const char *state_dead(const json_t *state)
-{
-	json_t *process;
-	size_t i;
-
-	json_array_foreach(json_object_get(state, "processes"), i, process)
-	{
-		if (!live_pid(process))
-			return json_string_value(json_object_get(process, "name"));
-	}
-	return NULL;
-}
-
-/* Is a GlusterFS daemon running in the pid namespace of 'init'? By name and place, not by the lab's
+/* Is a GlusterFS daemon running in the pid namespace of 'init'? Found by its name, not by the lab's
  * tag: it may have been started again over SSH. */
 static bool has_daemon(pid_t init)
 {
@@ -162,10 +152,15 @@ static bool has_daemon(pid_t init)
 
 bool state_whole(const struct lab_options *o, const json_t *state, char why[64])
 {
-	const char *dead = state_dead(state);
+	json_t *process;
+	size_t k;
 
-	if (dead) {
-		snprintf(why, 64, "%s is dead", dead);
+	json_array_foreach(json_object_get(state, "processes"), k, process)
+	{
+		if (live_pid(process))
+			continue;
+		snprintf(
+			why, 64, "%s is dead", json_string_value(json_object_get(process, "name")));
 		return false;
 	}
 	for (unsigned i = 0; i < o->servers + o->clients; i++) {
@@ -217,7 +212,7 @@ int state_inventory(const struct lab_options *o, const dev_t *spares, struct err
 	fputs("  },\n}\n", f);
 	fclose(f);
 	if (!rc)
-		rc = save(o->dir, "inventory.lua", text, e);
+		rc = lab_save(o->dir, "inventory.lua", false, text, e);
 	free(text);
 	return rc;
 }

@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "harness/base/clock.h"
@@ -11,7 +10,7 @@
 #include "harness/base/proc.h"
 #include "harness/lab/lab_impl.h"
 
-/* 'culprit lab disk ...'? */
+/* Is it 'culprit lab disk ...'? */
 static bool is_disk(pid_t pid)
 {
 	static const char start[] = "culprit\0lab\0disk";
@@ -27,13 +26,12 @@ static bool is_disk(pid_t pid)
 	return yes;
 }
 
-/* Kills what uses the disks, while these go on: so file systems unmount in order, at full speed. */
+/* Kills all processes but the disks, which drop their delays: so file systems unmount in order. */
 static int kill_users(const char *dir, double timeout_s, struct err *e)
 {
 	double deadline = clock_mono_s() + timeout_s;
 
 	for (;;) {
-		struct timespec nap = {.tv_nsec = 5000000};
 		pid_t *pids = NULL, survivor = 0;
 		int n = proc_find_tagged(LAB_TAG, dir, false, &pids);
 
@@ -52,10 +50,10 @@ static int kill_users(const char *dir, double timeout_s, struct err *e)
 			return err_errno(e, n, "cannot look for the lab's processes");
 		if (!survivor)
 			return 0;
-		/* A node that hangs in its disk is freed when the disk goes, next. */
+		/* A node that hangs in its disk ends when the disk does, next. */
 		if (clock_mono_s() > deadline)
 			return 0;
-		nanosleep(&nap, NULL);
+		usleep(5000);
 	}
 }
 
@@ -69,11 +67,11 @@ static int remove_link(const char *dir, struct err *e)
 	if (!if_nametoindex(name))
 		return 0;
 	rc = proc_run_ok(argv, 10, NULL, e);
-	/* It goes by itself with the switch's namespace, perhaps just now. */
+	/* The kernel removes it with the switch's namespace, perhaps just now. */
 	return rc && if_nametoindex(name) ? rc : 0;
 }
 
-/* The lock goes last: as long as it is there, the folder is known for a lab's. */
+/* The lock goes last: it marks the folder as a lab's. */
 static int remove_folder(const char *dir, struct err *e)
 {
 	DIR *folder = opendir(dir);
@@ -96,7 +94,7 @@ static int remove_folder(const char *dir, struct err *e)
 	snprintf(path, sizeof(path), "%s/lock", dir);
 	if (unlink(path) < 0 && errno != ENOENT)
 		return err_errno(e, -errno, "cannot remove '%s'", path);
-	/* Another 'up' may have made its lock there by now. */
+	/* Another 'up' may have made its lock there meanwhile. */
 	if (rmdir(dir) < 0 && errno != ENOTEMPTY && errno != ENOENT)
 		return err_errno(e, -errno, "cannot remove '%s'", dir);
 	return 0;

@@ -77,20 +77,20 @@ static void without_a_rate_all_is_done_at_once(void **state)
 	assert_int_equal(disk_model_idle(&m, 8), 8);
 }
 
-static struct store *store;
+static struct disk_memory *store;
 
 static int setup(void **state)
 {
 	struct err e;
 
 	(void)state;
-	return store_new("test", 1 << 20, &store, &e);
+	return disk_memory_new("test", 1 << 20, &store, &e);
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	store_free(store);
+	disk_memory_free(store);
 	store = NULL;
 	return 0;
 }
@@ -101,7 +101,7 @@ static void fresh_blocks_read_as_zeros(void **state)
 
 	(void)state;
 	memset(got, 'x', sizeof(got));
-	assert_int_equal(store_read(store, got, sizeof(got), 12345), 0);
+	assert_int_equal(disk_memory_read(store, got, sizeof(got), 12345), 0);
 	assert_memory_equal(got, zeros, sizeof(got));
 }
 
@@ -110,8 +110,8 @@ static void zeros_on_fresh_blocks_take_no_room(void **state)
 	static const char zeros[65536];
 
 	(void)state;
-	assert_int_equal(store_write(store, zeros, sizeof(zeros), 4096), 0);
-	assert_int_equal(store_room(store), 0);
+	assert_int_equal(disk_memory_write(store, zeros, sizeof(zeros), 4096), 0);
+	assert_int_equal(disk_memory_room(store), 0);
 }
 
 static void zeros_over_data_are_written(void **state)
@@ -120,11 +120,11 @@ static void zeros_over_data_are_written(void **state)
 
 	(void)state;
 	memset(data, 'd', sizeof(data));
-	assert_int_equal(store_write(store, data, sizeof(data), 5000), 0);
-	assert_int_equal(store_read(store, got, sizeof(got), 5000), 0);
+	assert_int_equal(disk_memory_write(store, data, sizeof(data), 5000), 0);
+	assert_int_equal(disk_memory_read(store, got, sizeof(got), 5000), 0);
 	assert_memory_equal(got, data, sizeof(data));
-	assert_int_equal(store_write(store, zeros, 3000, 6000), 0);
-	assert_int_equal(store_read(store, got, sizeof(got), 5000), 0);
+	assert_int_equal(disk_memory_write(store, zeros, 3000, 6000), 0);
+	assert_int_equal(disk_memory_read(store, got, sizeof(got), 5000), 0);
 	memset(data + 1000, 0, 3000);
 	assert_memory_equal(got, data, sizeof(data));
 }
@@ -135,12 +135,12 @@ static void a_discard_zeroes_just_its_range_and_gives_the_room_back(void **state
 
 	(void)state;
 	memset(data, 'd', sizeof(data));
-	assert_int_equal(store_write(store, data, sizeof(data), 0), 0);
-	assert_int_equal(store_room(store), 5 * 4096);
-	assert_int_equal(store_zero(store, 10000, 1000), 0);
-	assert_int_equal(store_room(store), 4 * 4096);
+	assert_int_equal(disk_memory_write(store, data, sizeof(data), 0), 0);
+	assert_int_equal(disk_memory_room(store), 5 * 4096);
+	assert_int_equal(disk_memory_zero(store, 10000, 1000), 0);
+	assert_int_equal(disk_memory_room(store), 4 * 4096);
 	memset(data + 1000, 0, 10000);
-	assert_int_equal(store_read(store, got, sizeof(got), 0), 0);
+	assert_int_equal(disk_memory_read(store, got, sizeof(got), 0), 0);
 	assert_memory_equal(got, data, sizeof(data));
 }
 
