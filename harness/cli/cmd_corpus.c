@@ -34,11 +34,10 @@ static const struct option_row rows[] = {
 const struct command corpus_command = {.name = "corpus",
 	.summary = "pack a run's measurements, to judge them on another machine",
 	.arguments = "RUN --output FOLDER",
-	.about =
-		"Packs what judging and scoring need of a run into FOLDER/run.db.gz: plan, attempts, "
-		"samples and events, but no traces, hosts or verdicts.\n\n"
-		"'rescore', 'diagnose' and 'table' read FOLDER as they read a run and give the same "
-		"verdicts. A corpus cannot be written to.",
+	.about = "Packs what judging and scoring need of a run into FOLDER/run.db.gz: plan, "
+		 "attempts, samples and events, but no traces, hosts or verdicts.\n\n"
+		 "'rescore', 'diagnose' and 'table' read FOLDER as they read a run and give the "
+		 "same verdicts. A corpus cannot be written to.",
 	.examples = "culprit corpus runs/NAME -o corpora/NAME",
 	.min = 1,
 	.max = 1,

@@ -21,7 +21,7 @@ struct options {
 	struct csv_options csv;
 };
 
-/* The null detectors are for tables; here they speak only when asked. */
+/* The null detectors serve the tables; here they are shown only if asked for. */
 static bool wanted(const struct options *o, const char *detector)
 {
 	json_t *choice;
@@ -35,7 +35,7 @@ static bool wanted(const struct options *o, const char *detector)
 	return false;
 }
 
-/* rows of judge_all -> [{what: "cell 5", detector, verdict}] */
+/* Turns rows of judge_all into [{what: "cell 5", detector, verdict}]. */
 static json_t *by_cell(const struct options *o, const json_t *confirmed, const json_t *rows)
 {
 	json_t *list = json_array(), *cell, *row;
@@ -62,7 +62,7 @@ static json_t *by_cell(const struct options *o, const json_t *confirmed, const j
 	return list;
 }
 
-/* The confirmed attempt of a scored cell; 0: there is none. */
+/* The confirmed attempt of a scored cell, or 0. */
 static int64_t attempt_of(const json_t *confirmed, long number)
 {
 	json_t *cell;
@@ -99,7 +99,7 @@ static int diagnose_run(
 	return rc;
 }
 
-/* Both kinds end so. */
+/* Prints the verdicts of a run or of a file; returns the exit code. */
 static int conclude(
 	const struct options *o, const json_t *verdicts, unsigned failures, const char *first)
 {
@@ -111,7 +111,7 @@ static int conclude(
 	return CULPRIT_EXIT_OK;
 }
 
-/* Which of the two forms it is; 0, or an exit code after a complaint. */
+/* Checks that it is one of the two forms; 0, or an exit code after a complaint. */
 static int check_form(const struct options *o, int n)
 {
 	const struct csv_options *csv = &o->csv;
@@ -176,8 +176,8 @@ static const struct option_row rows[] = {
 	{"evidence", 0, OPTION_FLAG, AT(evidence), NULL, "with the evidence for each verdict"},
 	{"json", 0, OPTION_FLAG, AT(json), NULL, "print everything as JSON"},
 	{"csv", 0, OPTION_TEXT, AT(csv.csv), "FILE",
-		"judge this file: columns time (seconds; or time_ms, time_us, time_ns), server, metric "
-		"and value in any order, each series in order of time; - is standard input"},
+		"judge this file: columns time (seconds; or time_ms, time_us, time_ns), server, "
+		"metric and value in any order, each series in order of time; - is standard input"},
 	{"train", 0, OPTION_LIST, AT(trains), "FILE",
 		"fault-free measurements in the same form; may be repeated"},
 	{"train-until", 0, OPTION_CALL, AT(csv), "T",
@@ -196,17 +196,16 @@ const struct command diagnose_command = {.name = "diagnose",
 	.summary = "print detectors' verdicts on a run, or on your own time series",
 	.arguments = "RUN\n--csv FILE",
 	.about =
-		"Prints the verdicts of detectors on recorded measurements: on each cell of a run, or on "
-		"time series from elsewhere.\n\n"
-		"What was injected is neither told to the detectors nor printed; 'culprit rescore' "
-		"scores. Nothing is changed; it needs no cluster and no root. For a CSV file the "
-		"default detector is peer-robust, or peer-threshold if there is training.",
+		"Prints the verdicts of detectors on recorded measurements: on each cell of a "
+		"run, or on time series from elsewhere.\n\n"
+		"What was injected is neither told to the detectors nor printed; 'culprit "
+		"rescore' scores. Nothing is changed; it needs no cluster and no root. For a CSV "
+		"file the default detector is peer-robust, or peer-threshold if there is training.",
 	.examples = "culprit diagnose runs/NAME --cell 5 --evidence\n"
 		    "culprit diagnose --csv disks.csv --window 10min\n"
 		    "culprit diagnose --csv today.csv --train yesterday.csv",
-	.exits =
-		"0 judged, whoever is indicted; 2 usage or input error, or a detector that failed; 3 "
-		"the verdicts cannot be printed.",
+	.exits = "0 judged, whoever is indicted; 2 usage or input error, or a detector that "
+		 "failed; 3 the verdicts cannot be printed.",
 	.max = 1,
 	.options = rows,
 	.size = sizeof(struct options),

@@ -1,7 +1,4 @@
-/*
- * culprit doctor: what is needed here and on the nodes, tried rather than looked up, each with
- * what to do about it.
- */
+/* culprit doctor: tries what culprit needs, on this machine and on the nodes. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,58 +16,35 @@
 #include "harness/experiment/needs.h"
 #include "harness/scenario/scenario.h"
 
-static void add_all(struct report *r, enum level level, const char *what, const char *brief,
-	const char *fmt, va_list ap)
+void doctor_add_brief(struct report *r, enum level level, const char *what, const char *brief,
+	const char *fmt, ...)
 {
 	static const char *const levels[] = {"ok", "note", "bad"};
 	char text[1400];
+	va_list ap;
 
+	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
 	json_array_append_new(r->checks,
 		json_pack("{s:s, s:s, s:s, s:s, s:s*}", "where", r->where, "what", what, "level",
 			levels[level], "text", text, "short", brief));
 	r->bad |= level == LEVEL_BAD;
 }
 
-void doctor_add(struct report *r, enum level level, const char *what, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	add_all(r, level, what, NULL, fmt, ap);
-	va_end(ap);
-}
-
-void doctor_add_brief(struct report *r, enum level level, const char *what, const char *brief,
-	const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	add_all(r, level, what, brief, fmt, ap);
-	va_end(ap);
-}
-
 static void check_agent(struct report *r)
 {
 	char *dir = NULL, *path = NULL, *output = NULL;
 	struct err e = {""};
+	int rc = home_agent_dir(&dir, &e);
 
-	if (home_agent_dir(&dir, &e) < 0) {
-		doctor_add(r, LEVEL_BAD, "agent", "%s", e.text);
-		return;
-	}
-	if (asprintf(&path, "%s/culprit-agent", dir) < 0)
-		path = NULL;
-	if (path) {
-		const char *const argv[] = {path, "--version", NULL};
-
-		if (proc_run_ok(argv, 10, &output, &e))
-			doctor_add(r, LEVEL_BAD, "agent", "%s; try 'make' anew", e.text);
-		else
-			doctor_add(r, LEVEL_OK, "agent", "%.*s in %s", (int)strcspn(output, "\n"),
-				output, dir);
-	}
+	if (!rc && asprintf(&path, "%s/culprit-agent", dir) >= 0)
+		rc = proc_run_ok((const char *const[]){path, "--version", NULL}, 10, &output, &e);
+	if (rc)
+		doctor_add(r, LEVEL_BAD, "agent", "%s; run 'make' again", e.text);
+	else
+		doctor_add(r, LEVEL_OK, "agent", "%.*s in %s", (int)strcspn(output, "\n"), output,
+			dir);
 	free(output);
 	free(path);
 	free(dir);
@@ -87,8 +61,7 @@ static void check_lab(struct report *r)
 			"privileges, devices and programs for the embedded lab are there");
 }
 
-/* Whether a key is found without being named; nothing to say where every host, or the SSH
- * configuration, names one. */
+/* Looks for a default key, unless inventory or SSH configuration name one for every host. */
 static void check_keys(struct report *r, const struct inventory *inv)
 {
 	static const char *const names[] = {"id_ed25519", "id_ecdsa", "id_rsa"};
@@ -172,7 +145,7 @@ static int add_needs(void *list, lua_State *L, const struct part *p)
 	return needs_add(L, p, list, &ignored);
 }
 
-/* Those of the scenario's workloads, or of all our own. */
+/* The programs of the scenario's workloads, or of all built-in ones. */
 static int find_needs(struct report *r, const char *path, struct err *e)
 {
 	struct scenario *s = NULL;
@@ -249,16 +222,15 @@ static const struct option_row rows[] = {
 const struct command doctor_command = {.name = "doctor",
 	.summary = "check this machine and the nodes, and say what to do about what is missing",
 	.arguments = "[SCENARIO]",
-	.about =
-		"Checks whether culprit can work on this machine and, with an inventory, on its nodes, "
-		"and says what to do where it cannot.\n\n"
-		"For each node it tries: the connection, file transfer, dropping packets, every "
-		"tracer, disk space, the clock, the file system's servers and mounts, and the check "
-		"of every fault. It changes nothing on a node. A 'note' marks what only some uses "
-		"need.\n\n"
-		"It looks for the programs of the scenario's workloads, or of all built-in ones, on "
-		"every client; without an inventory on this machine, since the embedded lab uses "
-		"its programs.",
+	.about = "Checks whether culprit can work on this machine and, with an inventory, on its "
+		 "nodes, and says what to do where it cannot.\n\n"
+		 "For each node it tries: the connection, file transfer, dropping packets, every "
+		 "tracer, disk space, the clock, the file system's servers and mounts, and the "
+		 "check of every fault. It changes nothing on a node. A 'note' marks what only "
+		 "some uses need.\n\n"
+		 "It looks for the programs of the scenario's workloads, or of all built-in ones, "
+		 "on every client; without an inventory on this machine, since the embedded lab "
+		 "uses its programs.",
 	.examples = "culprit doctor\n"
 		    "culprit doctor --inventory my-hosts.lua scenarios/quick.lua\n"
 		    "culprit doctor --inventory my-hosts.lua --ssh",

@@ -204,8 +204,8 @@ static const struct option_row up_rows[] = {
 	{"outsiders", 0, OPTION_COUNT, LAB(outsiders), "N",
 		"hosts outside the cluster, o1, o2 ... (default: 1)", 0, LAB_MAX_OF_A_ROLE},
 	{"layout", 0, OPTION_CHOICE, LAB(layout), "distribute|disperse",
-		"distribute: files in pieces of 4 MB, each on one server; disperse: every stripe over "
-		"all servers, one of them redundant (default: distribute)"},
+		"distribute: files in pieces of 4 MB, each on one server; disperse: every stripe "
+		"over all servers, one of them redundant (default: distribute)"},
 	{"disk-rate", 0, OPTION_QUANTITY, LAB(disk_rate), "RATE",
 		"sequential throughput of a server's disk, at least 100kB/s (default: 8MB/s)", 1e5,
 		0, UNIT_BYTE_RATE},
@@ -222,10 +222,11 @@ static const struct option_row up_rows[] = {
 		"100Mbit/s)",
 		1e5, 0, UNIT_BYTE_RATE},
 	{"no-cache", 0, OPTION_FLAG, LAB(no_cache), NULL,
-		"bypass the clients' page cache also for programs that do not ask for O_DIRECT; their "
-		"requests then go one at a time"},
+		"bypass the clients' page cache also for programs that do not ask for O_DIRECT; "
+		"their requests then go one at a time"},
 	{"subnet", 0, OPTION_CALL, LAB(subnet), "NETWORK",
-		"the nodes' addresses, /8 to /26; this machine takes the first (default: 10.77.0.0/24)",
+		"the nodes' addresses, /8 to /26; this machine takes the first (default: "
+		"10.77.0.0/24)",
 		.set = set_subnet},
 	{0},
 };
@@ -240,9 +241,8 @@ static const struct options defaults = {.lab = LAB_DEFAULTS};
 
 static const struct command *const parts[] = {
 	&(const struct command){"lab up", "build the lab; changes nothing if it is up already",
-		.about =
-			"Builds the lab and writes DIR/inventory.lua. A half-built or broken lab is "
-			"removed and built anew.",
+		.about = "Builds the lab and writes DIR/inventory.lua. A half-built or broken lab "
+			 "is removed and built anew.",
 		SUBCOMMAND(up_rows), .run = up},
 	&(const struct command){"lab down", "remove the lab, also a half-built one",
 		SUBCOMMAND(dir_rows), .run = down},
@@ -261,14 +261,13 @@ static const struct command *const parts[] = {
 
 const struct command lab_command = {.name = "lab",
 	.summary = "build a small real cluster on this machine, or remove it",
-	.about =
-		"Runs a small real GlusterFS cluster on this machine, as root: every node has its own "
-		"address, host name, processes, mounts and sshd; every server a modelled disk and a "
-		"shaped NIC. 'culprit run' uses its inventory like any other cluster's.",
+	.about = "Runs a small real GlusterFS cluster on this machine, as root: every node has its "
+		 "own address, host name, processes, mounts and sshd; every server a modelled disk "
+		 "and a shaped NIC. 'culprit run' uses its inventory like any other cluster's.",
 	.examples = "culprit lab up\n"
 		    "culprit lab up --dir /run/culprit/other --subnet 10.78.0.0/24 --servers 8\n"
 		    "culprit lab exec c1 -- ls /mnt/fs",
-	.exits =
-		"0 done, or nothing to do; 2 it cannot be done as asked; 3 it failed, and what was "
-		"made is removed again. 'status': 3 if the lab is broken. 'exec': the command's own.",
+	.exits = "0 done, or nothing to do; 2 it cannot be done as asked; 3 it failed, and what "
+		 "was made is removed again. 'status': 3 if the lab is broken. 'exec': the "
+		 "command's own.",
 	.parts = parts};

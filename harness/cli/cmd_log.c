@@ -139,16 +139,16 @@ static int set_by(void *field, const char *text, struct err *e)
 #define AT(field) offsetof(struct options, field)
 static const struct option_row rows[] = {
 	{"summary", 'c', OPTION_FLAG, AT(view.summary), NULL,
-		"print sums, the longest first: seconds, mean, median and 99th percentile (estimated "
-		"from powers of two), maximum, calls, errors, bytes"},
+		"print sums, the longest first: seconds, mean, median and 99th percentile "
+		"(estimated from powers of two), maximum, calls, errors, bytes"},
 	{"by", 0, OPTION_CALL, AT(view), "KEY,...",
 		"rows of --summary: call, error, path, process, file (its tag), or several of them "
 		"(default: call; with --errors: call,error)",
 		.set = set_by},
 	{"json", 0, OPTION_FLAG, AT(view.json), NULL, "print one JSON object per line"},
 	{"tags", 0, OPTION_FLAG, AT(view.tags), NULL,
-		"with each file descriptor its file's tag: device|inode|first seen. It tells a file "
-		"from a later one with the same inode number (--json always has it)"},
+		"with each file descriptor its file's tag: device|inode|first seen. It tells a "
+		"file from a later one with the same inode number (--json always has it)"},
 	{"call", 0, OPTION_TEXT, AT(view.calls), "NAME,...", "only these calls: read,pread64"},
 	{"pid", 0, OPTION_WHOLE, AT(pid), "PID", "only this process or thread", 1, 4294967295},
 	{"name", 0, OPTION_TEXT, AT(view.name), "NAME", "only processes and threads of this name"},
@@ -161,20 +161,18 @@ static const struct option_row rows[] = {
 const struct command log_command = {.name = "log",
 	.summary = "print a trace log",
 	.arguments = "FILE",
-	.about =
-		"Prints a trace log ('-': standard input), one line per record: time (UTC), "
-		"process/thread, its name, the call with its paths and with what its descriptors "
-		"meant at that moment, its result ('?': it did not return), its service time in "
-		"seconds, and the offset in the file at which it began where the call does not say "
-		"that itself.\n\n"
-		"A log of sums (culprit trace --mode sums) has one line per second, process, class of "
-		"call and class of descriptor.",
+	.about = "Prints a trace log ('-': standard input), one line per record: time (UTC), "
+		 "process/thread, its name, the call with its paths and with what its descriptors "
+		 "meant at that moment, its result ('?': it did not return), its service time in "
+		 "seconds, and the offset in the file at which it began where the call does not "
+		 "say that itself.\n\n"
+		 "A log of sums (culprit trace --mode sums) has one line per second, process, "
+		 "class of call and class of descriptor.",
 	.examples = "culprit log --path /var/log/app.log --tags LOG   the story of one file\n"
 		    "culprit log -c --by process,call LOG             where time goes\n"
 		    "culprit log -c --errors --by call,error,path LOG which files were not found",
-	.exits =
-		"0 printed; 2 usage error, or the log is damaged or cut short (what could be read is "
-		"printed); 3 the output cannot be written.",
+	.exits = "0 printed; 2 usage error, or the log is damaged or cut short (what could be read "
+		 "is printed); 3 the output cannot be written.",
 	.min = 1,
 	.max = 1,
 	.options = rows,

@@ -56,12 +56,11 @@ static int run(const struct call *c)
 const struct command new_command = {.name = "new",
 	.summary = "write a template of a fault, workload, detector or inventory",
 	.arguments = "KIND NAME",
-	.about =
-		"Writes NAME.lua into the current folder: a template with comments that runs as it "
-		"stands. KIND is fault, workload, detector or inventory.\n\n"
-		"A scenario names the file by its path: faults = { \"none\", \"./NAME.lua\" }. An "
-		"inventory is to be filled in with your hosts; 'culprit doctor --inventory NAME.lua' "
-		"checks them.",
+	.about = "Writes NAME.lua into the current folder: a template with comments that runs as "
+		 "it stands. KIND is fault, workload, detector or inventory.\n\n"
+		 "A scenario names the file by its path: faults = { \"none\", \"./NAME.lua\" }. An "
+		 "inventory is to be filled in with your hosts; 'culprit doctor --inventory "
+		 "NAME.lua' checks them.",
 	.examples = "culprit new fault slow-nic\nculprit new inventory my-hosts",
 	.words = "fault|workload|detector|inventory",
 	.min = 2,

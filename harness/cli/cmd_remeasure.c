@@ -9,7 +9,7 @@
 #include "harness/store/lock.h"
 #include "harness/judging/remeasure.h"
 
-/* The store in 'folder' with the traces of the run 'traces'. */
+/* Measures the run in 'folder' again, from the traces of the run 'traces'. */
 static int remeasure(const char *folder, const char *traces, const json_t *detectors, size_t *cells,
 	unsigned *failures, struct err *e)
 {
@@ -47,7 +47,7 @@ static int remeasure_both(
 	if (asprintf(&db, "%s/run.db", run) < 0 || asprintf(&beside, "%s/beside", run) < 0 ||
 		asprintf(&db_beside, "%s/beside/run.db", run) < 0)
 		rc = err_errno(e, -ENOMEM, "cannot measure again");
-	/* What is no run, or a corpus, is refused without leaving a lock in it. */
+	/* A folder that is not a run, or a corpus, is refused without leaving a lock in it. */
 	else if (access(db, F_OK) == 0)
 		rc = run_lock(run, &lock, e);
 	if (!rc)
@@ -85,11 +85,10 @@ static int run(const struct call *c)
 const struct command remeasure_command = {.name = "remeasure",
 	.summary = "derive a recorded run's metrics from its traces again",
 	.arguments = "RUN",
-	.about =
-		"Derives metrics and events from the traces of every confirmed cell again, as this "
-		"version of culprit does it, judges them, and replaces the run's: all of them or, if "
-		"a trace is missing or damaged, none. It needs no cluster and no root. The run of a "
-		"second tracer, RUN/beside, is measured again, too.",
+	.about = "Derives metrics and events from the traces of every confirmed cell again, as "
+		 "this version of culprit does it, judges them, and replaces the run's: all of "
+		 "them or, if a trace is missing or damaged, none. It needs no cluster and no "
+		 "root. The run of a second tracer, RUN/beside, is measured again, too.",
 	.examples = "culprit remeasure runs/NAME",
 	.exits = "0 done; 2 usage or input error, or a detector that failed (its cells count as "
 		 "abstentions); 3 the run cannot be written.",

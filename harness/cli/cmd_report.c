@@ -45,7 +45,7 @@ out:
 	return rc;
 }
 
-/* Whole or not at all: an old report stays until the new one is complete. */
+/* Writes atomically: an old report stays until the new one is complete. */
 static int report(struct store *s, const char *output, struct err *e)
 {
 	struct page *p = NULL;
@@ -106,12 +106,12 @@ static const struct option_row rows[] = {
 const struct command report_command = {.name = "report",
 	.summary = "write a run as one HTML file: matrix, charts, verdicts, provenance",
 	.arguments = "RUN",
-	.about =
-		"Writes a run, or a corpus, as one HTML file that opens offline. It shows the scores of "
-		"every fault, workload and detector as a heat map with counts and intervals; for every "
-		"cell what was measured on each server, when the fault acted, and each detector's "
-		"verdict with its evidence; what was not scored and why; and the run's provenance.\n\n"
-		"The file holds host names and the scenario, but not the inventory.",
+	.about = "Writes a run, or a corpus, as one HTML file that opens offline. It shows the "
+		 "scores of every fault, workload and detector as a heat map with counts and "
+		 "intervals; for every cell what was measured on each server, when the fault "
+		 "acted, and each detector's verdict with its evidence; what was not scored and "
+		 "why; and the run's provenance.\n\n"
+		 "The file holds host names and the scenario, but not the inventory.",
 	.examples =
 		"culprit report runs/NAME\nculprit report runs/NAME -o - | gzip >report.html.gz",
 	.min = 1,

@@ -63,12 +63,11 @@ static const struct option_row rows[] = {
 const struct command rescore_command = {.name = "rescore",
 	.summary = "judge a recorded run anew and score it, without a cluster",
 	.arguments = "RUN",
-	.about =
-		"Judges a recorded run, or a corpus, anew from its measurements, compares the verdicts "
-		"with what was injected, and prints the table. It needs no cluster and no root, and "
-		"leaves the run as it is unless --save is given.\n\n"
-		"'culprit diagnose' shows single verdicts and their evidence instead. A detector that "
-		"is given with several sets of parameters is listed once for each.",
+	.about = "Judges a recorded run, or a corpus, anew from its measurements, compares the "
+		 "verdicts with what was injected, and prints the table. It needs no cluster and "
+		 "no root, and leaves the run as it is unless --save is given.\n\n"
+		 "'culprit diagnose' shows single verdicts and their evidence instead. A detector "
+		 "that is given with several sets of parameters is listed once for each.",
 	.examples = "culprit rescore runs/NAME --detector ./mine.lua\n"
 		    "culprit rescore corpora/ci --detector peer-robust --baseline baseline.json",
 	.exits = "0 judged; " OUTCOME_EXITS

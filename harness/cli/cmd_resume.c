@@ -246,13 +246,13 @@ static const struct option_row rows[] = {
 const struct command resume_command = {.name = "resume",
 	.summary = "continue a run that was interrupted",
 	.arguments = "RUN",
-	.about =
-		"Continues a run that was interrupted or killed. Cells with a confirmed attempt whose "
-		"files match their checksums stay as they are; the others are run by the same plan. "
-		"What was half done is removed. Cells that had used up their tries get new ones.\n\n"
-		"The scenario, faults, workloads, agent, the programs on the nodes and the hosts' "
-		"roles must be the same; otherwise the run is refused and the change is named. "
-		"Detectors may change: then every cell is judged anew.",
+	.about = "Continues a run that was interrupted or killed. Cells with a confirmed attempt "
+		 "whose files match their checksums stay as they are; the others are run by the "
+		 "same plan. What was half done is removed. Cells that had used up their tries get "
+		 "new ones.\n\n"
+		 "The scenario, faults, workloads, agent, the programs on the nodes and the hosts' "
+		 "roles must be the same; otherwise the run is refused and the change is named. "
+		 "Detectors may change: then every cell is judged anew.",
 	.examples = "culprit resume runs/NAME",
 	.exits = "as 'culprit run'; 2 also when something has changed, or the run is going on.",
 	.min = 1,

@@ -400,23 +400,25 @@ static const struct option_row rows[] = {
 	{"output", 'o', OPTION_TEXT, AT(folder), "RUN",
 		"the run's folder, which must not exist (default: runs/NAME-TIME)"},
 	{"inventory", 'i', OPTION_TEXT, AT(inventory), "FILE",
-		"the hosts (default: the scenario's own, $CULPRIT_INVENTORY, or the embedded lab's: "
-		"/run/culprit/lab/inventory.lua)"},
+		"the hosts (default: the scenario's own, $CULPRIT_INVENTORY, or the embedded "
+		"lab's: /run/culprit/lab/inventory.lua)"},
 	{"only", 0, OPTION_TEXT, AT(only), "KEY=VALUE,...",
-		"run only the scored cells that match; keys are workload, fault, tracer, repeat, cell"},
+		"run only the scored cells that match; keys are workload, fault, tracer, repeat, "
+		"cell"},
 	{"tracer", 0, OPTION_TEXT, AT(tracer), "NAME",
 		"trace with ebpf or ptrace, whatever the scenario says"},
 	{"second-tracer", 0, OPTION_TEXT, AT(second), "NAME",
-		"trace the file system with this tracer, too, at the same time; what it records is a "
-		"run of its own in RUN/beside, judged in the same way"},
+		"trace the file system with this tracer, too, at the same time; what it records "
+		"is a run of its own in RUN/beside, judged in the same way"},
 	{"repeats", 0, OPTION_WHOLE, AT(repeats), "N", "repeats of each cell, 1 to 10000", 1,
 		10000},
 	{"seed", 0, OPTION_WHOLE, AT(seed), "N",
-		"order and victims are drawn from it (default: the scenario's, or a random one, which "
-		"is recorded)",
+		"order and victims are drawn from it (default: the scenario's, or a random one, "
+		"which is recorded)",
 		0, 4294967295},
 	{"lease", 0, OPTION_QUANTITY, AT(lease_s), "TIME",
-		"a node undoes everything after this time without contact, 1s to 10min (default: 10s)",
+		"a node undoes everything after this time without contact, 1s to 10min (default: "
+		"10s)",
 		1, 600, UNIT_SECONDS},
 	{"dry-run", 0, OPTION_FLAG, AT(dry_run), NULL,
 		"print the plan (with --json as JSON) and touch nothing"},
@@ -429,11 +431,11 @@ static const struct option_row rows[] = {
 const struct command run_command = {.name = "run",
 	.summary = "run a scenario on a cluster and print its table",
 	.arguments = "SCENARIO",
-	.about =
-		"Runs every cell of the scenario's plan on the cluster, judges what was traced, and "
-		"prints the table.\n\n"
-		"Ctrl-C undoes the current fault and ends the run; a second Ctrl-C leaves the undo to "
-		"the nodes, which do it within the lease. 'culprit resume RUN' continues the run.",
+	.about = "Runs every cell of the scenario's plan on the cluster, judges what was traced, "
+		 "and prints the table.\n\n"
+		 "Ctrl-C undoes the current fault and ends the run; a second Ctrl-C leaves the "
+		 "undo to the nodes, which do it within the lease. 'culprit resume RUN' continues "
+		 "the run.",
 	.examples = "culprit run scenarios/quick.lua --dry-run\n"
 		    "culprit run scenarios/quick.lua --inventory my-hosts.lua -o runs/first\n"
 		    "culprit run scenarios/quick.lua --only fault=disk-hog --repeats 3",

@@ -14,7 +14,7 @@ struct printing {
 	long long cell, attempt;
 };
 
-/* A name that has what CSV is made of is put in quotes (RFC 4180). */
+/* Quotes a name with a separator, quote or line break (RFC 4180). */
 static void put_name(const char *name)
 {
 	if (!strpbrk(name, ",\"\r\n")) {
@@ -107,10 +107,10 @@ static const struct option_row rows[] = {
 const struct command samples_command = {.name = "samples",
 	.summary = "print what was measured in a run, as CSV",
 	.arguments = "RUN",
-	.about =
-		"Prints what was measured in the confirmed cells of a run, or a corpus, as CSV with the "
-		"columns cell, attempt, metric, server, second, count, sum, max and bytes; 'culprit "
-		"list metrics' defines the metrics. A second without a row was not measured.",
+	.about = "Prints what was measured in the confirmed cells of a run, or a corpus, as CSV "
+		 "with the columns cell, attempt, metric, server, second, count, sum, max and "
+		 "bytes; 'culprit list metrics' defines the metrics. A second without a row was "
+		 "not measured.",
 	.examples = "culprit samples runs/NAME --metric dread\nculprit samples runs/NAME --cell 5",
 	.min = 1,
 	.max = 1,

@@ -184,10 +184,10 @@ static const struct option_row rows[] = {
 const struct command status_command = {.name = "status",
 	.summary = "show how far a run is, from another shell",
 	.arguments = "RUN",
-	.about =
-		"Shows whether a run is going on and how far it is: cells done and left, the current "
-		"cell and its phase, the remaining time, what each node does, and the last lines of "
-		"its log. It does not disturb the run: it reads status.json, not the store.",
+	.about = "Shows whether a run is going on and how far it is: cells done and left, the "
+		 "current cell and its phase, the remaining time, what each node does, and the "
+		 "last lines of its log. It does not disturb the run: it reads status.json, not "
+		 "the store.",
 	.examples = "culprit status runs/NAME",
 	.exits = "0 whatever the run's state; 2 there is no such run.",
 	.min = 1,

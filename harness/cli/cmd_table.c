@@ -45,13 +45,12 @@ static const struct option_row rows[] = {
 const struct command table_command = {.name = "table",
 	.summary = "print the scores of a run",
 	.arguments = "RUN",
-	.about =
-		"Prints the scores of a run: the share of faulty cells in which the victim was "
-		"indicted (TP), and the share of cells in which a healthy server was (FP), each with "
-		"n and an exact 95 % interval.\n\n"
-		"The verdicts are those in the run. A corpus has none: there the detectors of its "
-		"scenario judge anew. 'culprit rescore' judges a run anew; 'culprit diagnose' shows "
-		"single verdicts.",
+	.about = "Prints the scores of a run: the share of faulty cells in which the victim was "
+		 "indicted (TP), and the share of cells in which a healthy server was (FP), each "
+		 "with n and an exact 95 % interval.\n\n"
+		 "The verdicts are those in the run. A corpus has none: there the detectors of its "
+		 "scenario judge anew. 'culprit rescore' judges a run anew; 'culprit diagnose' "
+		 "shows single verdicts.",
 	.examples = "culprit table runs/NAME\n"
 		    "culprit table runs/NAME --format csv\n"
 		    "culprit table runs/NAME --against hotdep09-table1",

@@ -1,4 +1,4 @@
-/* culprit trace: the node agent's tracers, by hand, on this machine. */
+/* culprit trace: runs a tracer of the node agent on this machine. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,7 +19,7 @@
 
 static volatile pid_t tracer;
 
-/* A terminal's ^C reaches the tracer by itself. */
+/* A terminal's Ctrl-C (SI_KERNEL) reaches the tracer directly. */
 static void pass_on(int signo, siginfo_t *info, void *context)
 {
 	(void)context;
@@ -27,7 +27,7 @@ static void pass_on(int signo, siginfo_t *info, void *context)
 		kill(tracer, signo);
 }
 
-/* 'culprit trace -p PID | head' ends the tracer, too. */
+/* SIGPIPE, as from 'culprit trace -p PID | head', must end the tracer, too. */
 static void nobody_reads(int signo)
 {
 	if (tracer > 0)
@@ -46,7 +46,7 @@ static void handle_signals(void)
 	signal(SIGPIPE, nobody_reads);
 }
 
-/* Starts the tracer; '*ready' becomes readable when it has attached, or is at its end. */
+/* Starts the tracer; '*ready' becomes readable when it has attached or ended. */
 static pid_t start(char **args, int *ready)
 {
 	int p[2];
@@ -77,7 +77,7 @@ static int wait_for(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Hands on what is written to 'log' until 'pidfd' says that its writer has ended. */
+/* Copies what is appended to 'log' until 'pidfd' reports the end of its writer. */
 static void follow(int log, int pidfd, int to)
 {
 	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
@@ -95,7 +95,7 @@ static void follow(int log, int pidfd, int to)
 	}
 }
 
-/* A descriptor to read the log from while it grows, ending where the tracer ends. */
+/* Returns a descriptor that delivers the growing log, and ends with the tracer. */
 static int live(int log)
 {
 	int p[2], pidfd = (int)syscall(SYS_pidfd_open, tracer, 0);
@@ -129,7 +129,7 @@ static int print(int log, bool summary)
 	return command_run(&log_command, summary ? 3 : 2, args);
 }
 
-/* Runs the tracer and prints its log: as it grows, or afterwards. */
+/* Runs the tracer and prints its log, while it grows or afterwards. */
 static int trace_and_print(
 	char **args, const char *out, const char *dir, bool as_it_goes, bool summary)
 {
@@ -149,13 +149,13 @@ static int trace_and_print(
 	log = open(out, O_RDONLY | O_CLOEXEC);
 	unlink(out);
 	rmdir(dir);
-	if (log < 0) /* it could not attach, and has said why */
+	if (log < 0) /* it could not attach, and reported why */
 		return wait_for(tracer);
 	if (as_it_goes) {
 		setlinebuf(stdout);
 		rc = print(live(log), summary);
 		if (rc)
-			kill(tracer, SIGTERM); /* nobody reads any more */
+			kill(tracer, SIGTERM); /* the reader is gone */
 		code = wait_for(tracer);
 	} else {
 		code = wait_for(tracer);
@@ -165,7 +165,7 @@ static int trace_and_print(
 	return code ? code : rc;
 }
 
-/* The lists hand their values on to the agent. */
+/* The lists are passed to the agent. */
 struct options {
 	struct option_list pid, tid, mode, tracer, call, path, cgroup, memory;
 	const char *out;
@@ -179,20 +179,20 @@ static const struct option_row rows[] = {
 		"write the log to FILE, which must not exist; 'culprit log FILE' prints it"},
 	{"summary", 'c', OPTION_FLAG, AT(summary), NULL, "print the sums of all calls, at the end"},
 	{"mode", 0, OPTION_LIST, AT(mode), "MODE",
-		"events (default): every call; sums: per second, process, class of call (read, write, "
-		"open ...) and of descriptor (disk, server socket, client socket) count, errors, bytes, "
-		"time and its spread, added up in the kernel at almost no cost"},
+		"events (default): every call; sums: per second, process, class of call (read, "
+		"write, open ...) and of descriptor (disk, server socket, client socket) count, "
+		"errors, bytes, time and its spread, added up in the kernel at almost no cost"},
 	{"tracer", 0, OPTION_LIST, AT(tracer), "NAME",
-		"ebpf: in the kernel, cheap, needs root; ptrace: works anywhere, also on your own "
-		"processes without root, but slows them down; auto (default): ebpf where the kernel "
-		"allows it, else ptrace; sampler: no calls, but each second the TCP sockets, processor "
-		"time, memory and reads of the processes, the node's interfaces and processors and, "
-		"with --path, its disk"},
+		"ebpf: in the kernel, cheap, needs root; ptrace: works anywhere, also on your "
+		"own processes without root, but slows them down; auto (default): ebpf where the "
+		"kernel allows it, else ptrace; sampler: no calls, but each second the TCP "
+		"sockets, processor time, memory and reads of the processes, the node's "
+		"interfaces and processors and, with --path, its disk"},
 	{"call", 0, OPTION_LIST, AT(call), "NAME,...", "record only these system calls"},
 	{"tid", 0, OPTION_LIST, AT(tid), "TID", "record only this thread; may be repeated"},
 	{"path", 0, OPTION_LIST, AT(path), "PREFIX",
-		"record only calls on files at or below this path, or that name one; may be repeated "
-		"(ebpf only)"},
+		"record only calls on files at or below this path, or that name one; may be "
+		"repeated (ebpf only)"},
 	{"cgroup", 0, OPTION_LIST, AT(cgroup), "DIR",
 		"record only processes in this cgroup (v2) or below (ebpf only)"},
 	{"memory", 0, OPTION_LIST, AT(memory), "SIZE",
@@ -200,7 +200,7 @@ static const struct option_row rows[] = {
 	{0},
 };
 
-/* Arguments for the agent: first those of ours, then the user's. */
+/* The agent's command line. */
 static char **make_args(const struct call *c, const char *agent, const char *log)
 {
 	const struct options *o = c->options;

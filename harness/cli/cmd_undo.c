@@ -1,7 +1,5 @@
-/*
- * culprit undo: an agent's start undoes what earlier sessions on its node left behind, so
- * to visit every node is to clean them all.
- */
+/* culprit undo: an agent, when it starts, undoes what earlier sessions left on its node. So it is
+ * enough to connect to every node. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -18,7 +16,7 @@ static void print_names(const char *name, const char *what, const json_t *list)
 		printf("  %-12s %s%s\n", name, what, json_string_value(json_array_get(list, i)));
 }
 
-/* Waits while an undo takes its time there (a file-system check); false if it failed. */
+/* Waits while a long undo (a file-system check) runs on the node; false if it failed. */
 static bool wait_quarantine(const struct contact *c, bool say)
 {
 	const json_t *list = json_object_get(node_hello(c->node), "quarantined");
@@ -45,7 +43,7 @@ static bool wait_quarantine(const struct contact *c, bool say)
 	return over;
 }
 
-/* True if the node is clean now. */
+/* Reports on one node; true if it is clean now. */
 static bool report(const struct contact *c, json_t *all)
 {
 	const char *name = c->host->ssh.name;
@@ -125,10 +123,9 @@ static const struct option_row rows[] = {
 const struct command undo_command = {.name = "undo",
 	.summary = "undo what an interrupted run left on the nodes",
 	.arguments = "--inventory FILE",
-	.about =
-		"Connects to every node and undoes what interrupted runs left there. What a run that is "
-		"still going on holds is left alone. If an undo takes time (a file-system check), it "
-		"waits for the end. Prints one line for each node.",
+	.about = "Connects to every node and undoes what interrupted runs left there. What a run "
+		 "that is still going on holds is left alone. If an undo takes time (a file-system "
+		 "check), it waits for the end. Prints one line for each node.",
 	.examples = "culprit undo --inventory my-hosts.lua",
 	.exits = "0 all nodes are clean; 2 usage error, or the inventory is wrong; 3 a node is not "
 		 "clean, or was not reached.",

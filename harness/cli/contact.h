@@ -1,4 +1,4 @@
-/* Every host of an inventory, each reached on its own: one that fails does not hide the others. */
+/* The hosts of an inventory, each connected on its own: a failure does not affect the others. */
 #ifndef CULPRIT_CLI_CONTACT_H
 #define CULPRIT_CLI_CONTACT_H
 
@@ -11,11 +11,15 @@ struct contact {
 	struct node *node;
 	int rc; /* of node_connect_all */
 	struct err err;
+	void *visitor; /* the caller's, for contacts_each */
 };
 
-/* Connects to all hosts side by side. '*out' has inv->n_hosts entries, for contacts_free. Fails
- * only when there is no agent to send (-ENOENT), or no memory. */
+/* Connects to all hosts in parallel. '*out' has inv->n_hosts entries, for contacts_free. Fails only
+ * if there is no agent to send (-ENOENT) or no memory. */
 int contacts_new(const struct inventory *inv, struct contact **out, struct err *e);
 void contacts_free(struct contact *contacts, size_t n);
+
+/* Calls 'fn' for every contact, each in its own thread, and waits for all. */
+void contacts_each(struct contact *contacts, size_t n, void (*fn)(struct contact *c));
 
 #endif

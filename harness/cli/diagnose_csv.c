@@ -9,10 +9,10 @@
 #include "diag/judge/detector.h"
 #include "diag/derive/series.h"
 
-/* What a run's columns may take at the most (diag/judge/columns.h). */
+/* Limit of memory for the columns of one run (diag/judge/columns.h). */
 enum { RUN_BYTES_MAX = 1 << 30, VECTORS = 4 };
 
-/* A stretch of a file that detectors see as one run. */
+/* A part of a file that detectors see as one run. */
 struct stretch {
 	const struct series *series;
 	double from_s, to_s;
@@ -42,7 +42,7 @@ static int read_file(const char *path, struct series_names *names, struct series
 	if (!in)
 		fclose(f);
 	if (!rc && !s->n) {
-		rc = err_set(e, -EINVAL, "%s: there is not one value in it", path);
+		rc = err_set(e, -EINVAL, "%s: it contains not one value", path);
 		series_clear(s);
 	}
 	return rc;
@@ -63,7 +63,7 @@ static void job_clear(struct job *j)
 	series_names_clear(&j->names);
 }
 
-/* Names are known only when all files are read, so this comes last. */
+/* Called when all files are read, because only then all names are known. */
 static int make_run(struct job *j, struct stretch *s, size_t number, struct err *e)
 {
 	double steps = ceil((s->to_s - s->from_s) / j->step_s - 1e-6);
@@ -73,8 +73,8 @@ static int make_run(struct job *j, struct stretch *s, size_t number, struct err 
 
 	if (bytes > RUN_BYTES_MAX)
 		return err_set(e, -E2BIG,
-			"%s of %g-second steps, %zu servers and %zu metrics are too much for one run; "
-			"give a larger --interval, or a --window",
+			"%s of %g-second steps, %zu servers and %zu metrics are too much for one "
+			"run; give a larger --interval, or a --window",
 			s->what, j->step_s, j->names.n_servers, j->names.n_metrics);
 	s->samples = series_samples(s->series, s->from_s, s->to_s, j->step_s, &n);
 	if (!s->samples)
@@ -96,7 +96,7 @@ static void describe(struct stretch *s)
 	snprintf(s->what, sizeof(s->what), "%.15g .. %.15g s", s->from_s, s->to_s);
 }
 
-/* The last point belongs to it, so the end is a step after it. */
+/* Cuts the file into training and windows. The last one ends a step after the last point. */
 static int cut(struct job *j, struct err *e)
 {
 	const struct csv_options *o = j->o;
@@ -111,7 +111,8 @@ static int cut(struct job *j, struct err *e)
 	if (j->training && o->has_until) {
 		if (!(o->train_until_s > from && o->train_until_s <= j->series.to_s))
 			return err_set(e, -EINVAL,
-				"--train-until must lie within the file, after %.15g and up to %.15g",
+				"--train-until must lie within the file, after %.15g and up to "
+				"%.15g",
 				from, j->series.to_s);
 		j->training[j->n_training++] = (struct stretch){
 			.series = &j->series, .from_s = from, .to_s = o->train_until_s};
@@ -161,7 +162,7 @@ static int prepare(struct job *j, struct err *e)
 	return rc;
 }
 
-/* Detectors count steps from the beginning of their run. */
+/* Converts a detector's times, steps from the start of its run, to the file's. */
 static void set_times(json_t *verdict, const struct stretch *s, double step_s)
 {
 	json_t *times = json_object_get(verdict, "time_s"), *v;
@@ -191,7 +192,8 @@ static int ask(
 
 	if (!rc && detector_trains(d) && !detector_external(d) && !j->n_training)
 		rc = err_set(e, -EINVAL,
-			"the detector '%s' must be trained; give fault-free times: --train FILE or --train-until TIME",
+			"the detector '%s' must be trained; give fault-free times: --train FILE "
+			"or --train-until TIME",
 			detector_name(d));
 	for (size_t i = 0; i < j->n_training && !rc; i++)
 		runs[i] = j->training[i].run;

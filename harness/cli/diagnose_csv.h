@@ -1,4 +1,4 @@
-/* Detectors on anyone's time series: the inside of 'culprit diagnose --csv'. */
+/* Inside 'culprit diagnose --csv': detectors on time series from elsewhere. */
 #ifndef CULPRIT_CLI_DIAGNOSE_CSV_H
 #define CULPRIT_CLI_DIAGNOSE_CSV_H
 
@@ -9,18 +9,18 @@
 
 struct csv_options {
 	const char *csv;     /* a path, or "-" */
-	const char **trains; /* files of fault-free times */
+	const char **trains; /* fault-free files */
 	size_t n_trains;
 	bool has_until;
-	double train_until_s;    /* rows before it are training, if has_until; in the file's time */
-	double window_s, step_s; /* 0: all in one; 0: the file's own */
-	const json_t *
-		detectors; /* [{name, params}]; none: peer-robust, or peer-threshold if there is training */
+	double train_until_s;    /* if has_until, rows before it are training */
+	double window_s, step_s; /* 0: one window; 0: as in the file */
+	/* [{name, params}]; if empty: peer-robust, or with training peer-threshold */
+	const json_t *detectors;
 };
 
-/* '*verdicts' is [{what, from_s, to_s, detector, verdict}], their times in the file's own; a
- * detector that failed has its "error" in the verdict. '*failed' counts those. -EINVAL with
- * FILE:LINE for what cannot be read. */
+/* '*verdicts' becomes [{what, from_s, to_s, detector, verdict}], with times as in the file; if a
+ * detector failed, the verdict has an "error", and '*failed' counts it. -EINVAL with FILE:LINE if a
+ * file is wrong. */
 int diagnose_csv(const struct csv_options *o, json_t **verdicts, unsigned *failed, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* Inside of culprit doctor: what is tried, and what came of it. */
+/* Inside culprit doctor: the checks and their results. */
 #ifndef CULPRIT_CLI_DOCTOR_H
 #define CULPRIT_CLI_DOCTOR_H
 
@@ -16,32 +16,29 @@ struct report {
 	const char *where; /* "here", a node's name, "cluster" or "faults" */
 	bool bad;
 	json_t *needs; /* programs of workloads, see harness/experiment/needs.h */
-	bool asked;    /* ... of a scenario that was named: bad if they are missing */
+	bool asked;    /* a scenario was named: missing programs are bad, not only noted */
 };
 
-__attribute__((format(printf, 4, 5))) void doctor_add(
-	struct report *r, enum level level, const char *what, const char *fmt, ...);
-
-/* As doctor_add; 'brief' is what stands in the table of nodes. */
+/* Adds the result of a check. 'brief' stands in the table of nodes. */
 __attribute__((format(printf, 5, 6))) void doctor_add_brief(struct report *r, enum level level,
 	const char *what, const char *brief, const char *fmt, ...);
+#define doctor_add(r, level, what, ...) doctor_add_brief(r, level, what, NULL, __VA_ARGS__)
 
-/* Whether workloads have their programs on 'n', a client, or (NULL) on this machine, for the
- * lab. */
+/* Checks the workloads' programs on 'n', a client, or (NULL) on this machine. */
 void doctor_programs(struct report *r, struct node *n);
 
-/* doctor_node.c: every host of the inventory, side by side. Fails only as contacts_new does. */
+/* doctor_node.c: checks all hosts in parallel. Fails only as contacts_new does. */
 int doctor_nodes(struct report *r, const struct inventory *inv, struct err *e);
 
-/* doctor_faults.c: the hosts as one cluster, and which faults can run on it; asks the faults
- * themselves. Goes only where every node was well, since it connects to all of them. */
+/* doctor_faults.c: checks the cluster as a whole, and which faults can run, by their own checks.
+ * It connects to all nodes, so every one must have passed. */
 void doctor_cluster(struct report *r, const char *inventory_path);
 
-/* doctor_print.c: what is here, all of it; of a node one line and what is not well, then a table of
- * all; in 80 columns. */
+/* doctor_print.c: prints in 80 columns all checks of this machine, then for each node a line and
+ * what is not ok, then a table of the nodes. */
 void doctor_print(const json_t *checks);
 
-/* Where each value of how a host is reached comes from. */
+/* Prints how each host would be reached, and where each value comes from. */
 void doctor_print_ssh(const struct inventory *inv, bool json);
 
 #endif

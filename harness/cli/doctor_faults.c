@@ -1,7 +1,4 @@
-/*
- * culprit doctor, the cluster: enough of each role, and what every fault's own check says of every
- * server.
- */
+/* culprit doctor: the cluster's roles, and every fault's own check on every server. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +15,7 @@ struct asking {
 	struct acts *acts;
 };
 
-/* 0, or 1 and why not. The fault's table is below its parameters on the stack. */
+/* 0, or 1 with the reason why the fault cannot run on this server. */
 static int ask(
 	struct asking *a, lua_State *L, const struct part *p, struct member *server, struct err *e)
 {

@@ -1,9 +1,6 @@
-/*
- * culprit doctor, the nodes: each is asked and tried in a thread of its own.
- */
+/* culprit doctor: the checks of each node. */
 #include <errno.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +11,7 @@
 #include "harness/cli/doctor.h"
 #include "harness/fs/fs.h"
 
-/* Peer comparison goes by the second: clocks that differ by more than this blur it. */
+/* Detectors compare servers second by second; a larger difference of clocks spoils that. */
 #define CLOCK_LIMIT_S 0.1
 
 static void check_op(struct report *r, struct node *n, const char *op)
@@ -37,7 +34,7 @@ static void check_op(struct report *r, struct node *n, const char *op)
 	json_decref(result);
 }
 
-/* Runs 'argv' (stolen) there; its output, for the caller to free, if it ended with 0. */
+/* Runs 'argv' (stolen) on the node; returns its output (the caller frees) if it exits with 0. */
 static char *run_there(struct node *n, json_t *argv)
 {
 	json_t *result = NULL;
@@ -86,7 +83,7 @@ static void check_node_space(struct report *r, struct node *n)
 	double kib;
 
 	if (!line || sscanf(line + 1, "%*s %*s %*s %lf", &kib) != 1) {
-		doctor_add(r, LEVEL_NOTE, "disk space", "cannot tell: df does not work there");
+		doctor_add(r, LEVEL_NOTE, "disk space", "unknown: df does not work there");
 	} else {
 		snprintf(brief, sizeof(brief), "%.1f GB", kib * 1024 / 1e9);
 		doctor_add_brief(r, kib * 1024 < DOCTOR_SPACE_LIMIT_BYTES ? LEVEL_NOTE : LEVEL_OK,
@@ -144,16 +141,16 @@ static void check_tracer(
 static void check_tracers(struct report *r, struct node *n)
 {
 	static const char *const names[] = {"ebpf", "ptrace", "strace", "sysstat"};
-	char brief[64] = "", beside[16] = "";
+	char brief[64] = "", unused[16] = "";
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		check_tracer(r, n, names[i], brief, sizeof(brief));
-	check_tracer(r, n, "sampler", beside, sizeof(beside));
+	check_tracer(r, n, "sampler", unused, sizeof(unused));
 	if (*brief)
 		doctor_add_brief(r, LEVEL_OK, "tracers", brief, "%s", brief);
 	else
 		doctor_add_brief(r, LEVEL_BAD, "tracers", "none",
-			"none works there: nothing can be measured");
+			"no tracer works there: nothing can be measured");
 }
 
 static void check_path(struct report *r, struct node *n, const char *what, const char *test,
@@ -170,8 +167,8 @@ static void check_path(struct report *r, struct node *n, const char *what, const
 	free(output);
 }
 
-/* What the file system's adapter finds there, completing what the inventory leaves out; then the
- * paths. */
+/* Compares what the file system's adapter finds on the node with the inventory, completed by what
+ * was found; then checks the paths. */
 static void check_file_system(struct report *r, struct contact *c, const struct inventory *inv)
 {
 	struct host copy = *c->host, *h = &copy;
@@ -215,13 +212,14 @@ static void check_file_system(struct report *r, struct contact *c, const struct 
 			*text ? text : "no server process names this folder", device);
 	} else if (h->role == ROLE_CLIENT) {
 		check_path(r, c->node, "mount", "mountpoint", h->mount,
-			"nothing is mounted on %s there: mount the file system, or correct 'mount'");
+			"nothing is mounted on %s there: mount the file system, or correct "
+			"'mount'");
 		doctor_add(r, *text ? LEVEL_OK : LEVEL_NOTE, "file system", "%s",
 			*text ? text : "no mount of this file system is there");
 	}
 	check_path(r, c->node, "spare", "-e", h->spare, "there is no %s there: correct 'spare'");
 out:
-	/* What fs_complete made is not the inventory's. */
+	/* fs_complete replaced what the inventory left out. */
 	if (h->storage != c->host->storage)
 		free(h->storage);
 	if (h->mount != c->host->mount)
@@ -257,7 +255,8 @@ static void check_contact(struct report *r, struct contact *c, const struct inve
 			h->ssh.sudo ? " by sudo" : "");
 	else
 		doctor_add_brief(r, LEVEL_NOTE, "agent", "not root",
-			"%s, not as root: most faults and tracers need root there (become = \"sudo\")",
+			"%s, not as root: most faults and tracers need root there (become = "
+			"\"sudo\")",
 			json_string_value(json_object_get(hello, "version")));
 	unclean = json_object_get(hello, "unclean");
 	for (i = 0; i < json_array_size(unclean); i++)
@@ -274,49 +273,39 @@ static void check_contact(struct report *r, struct contact *c, const struct inve
 }
 
 struct visit {
-	pthread_t thread;
-	bool started;
 	struct report report;
-	struct contact *contact;
 	const struct inventory *inv;
 };
 
-static void *visit(void *arg)
+static void visit(struct contact *c)
 {
-	struct visit *v = arg;
+	struct visit *v = c->visitor;
 
-	check_contact(&v->report, v->contact, v->inv);
-	return NULL;
+	check_contact(&v->report, c, v->inv);
 }
 
 int doctor_nodes(struct report *r, const struct inventory *inv, struct err *e)
 {
 	struct visit *visits = calloc(inv->n_hosts + 1, sizeof(*visits));
 	struct contact *contacts = NULL;
-	size_t i;
 	int rc = visits ? contacts_new(inv, &contacts, e)
-			: err_errno(e, -ENOMEM, "cannot look at the nodes");
+			: err_errno(e, -ENOMEM, "cannot check the nodes");
 
-	if (rc < 0)
-		goto out;
-	for (i = 0; i < inv->n_hosts; i++) {
-		visits[i] = (struct visit){
-			.report = {.checks = json_array(), .needs = r->needs, .asked = r->asked},
-			.contact = &contacts[i],
-			.inv = inv};
-		visits[i].started = !pthread_create(&visits[i].thread, NULL, visit, &visits[i]);
-		if (!visits[i].started)
-			visit(&visits[i]);
+	for (size_t i = 0; !rc && i < inv->n_hosts; i++) {
+		visits[i].report = (struct report){
+			.checks = json_array(), .needs = r->needs, .asked = r->asked};
+		visits[i].inv = inv;
+		contacts[i].visitor = &visits[i];
 	}
-	for (i = 0; i < inv->n_hosts; i++) {
-		if (visits[i].started)
-			pthread_join(visits[i].thread, NULL);
+	if (!rc)
+		contacts_each(contacts, inv->n_hosts, visit);
+	for (size_t i = 0; !rc && i < inv->n_hosts; i++) {
 		json_array_extend(r->checks, visits[i].report.checks);
 		json_decref(visits[i].report.checks);
 		r->bad |= visits[i].report.bad;
 	}
-	contacts_free(contacts, inv->n_hosts);
-out:
+	if (!rc)
+		contacts_free(contacts, inv->n_hosts);
 	free(visits);
 	return rc;
 }

@@ -2,32 +2,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/cli/cmd.h"
 #include "harness/cli/doctor.h"
-
-/* 'text' in the columns from 'indent' to 80; the cursor is at 'indent' already. */
-static void print_wrapped(const char *text, size_t indent)
-{
-	size_t room = 80 - indent, len, cut;
-
-	for (len = strlen(text); len > room; len = strlen(text)) {
-		for (cut = room; cut && text[cut] != ' '; cut--)
-			;
-		if (!cut)
-			cut = strcspn(text, " ");
-		if (cut == len)
-			break;
-		printf("%.*s\n%*s", (int)cut, text, (int)indent, "");
-		text += cut + 1;
-	}
-	puts(text);
-}
 
 static void print_line(
 	const char *level, const char *indent, const char *what, int width, const char *text)
 {
 	printf("  %-4s  %s%-*s  ", strcmp(level, "bad") ? level : "BAD", indent,
 		width - (int)strlen(indent), what);
-	print_wrapped(text, (size_t)width + 10);
+	print_wrapped(stdout, width + 10, text);
 }
 
 static const char *member(const json_t *check, const char *name)
@@ -44,7 +27,7 @@ static bool is_node(const json_t *check)
 	return strcmp(where, "here") && strcmp(where, "cluster") && strcmp(where, "faults");
 }
 
-/* A section of checks that are not about one node. */
+/* Prints the checks of one section: this machine, the cluster, or the faults. */
 static void print_section(const json_t *checks, const char *where)
 {
 	bool any = false;
@@ -84,7 +67,7 @@ static void print_nodes(const json_t *checks)
 	}
 }
 
-/* Of node 'where', what stands in the table for 'what'; "" if nothing does. */
+/* The table's entry for check 'what' of node 'where', or "". */
 static const char *cell(const json_t *checks, const char *where, const char *what)
 {
 	for (size_t i = 0; i < json_array_size(checks); i++) {
@@ -115,17 +98,15 @@ static void print_table(const json_t *checks)
 		where = member(c, "where");
 		if (!*cell(checks, where, "agent"))
 			continue;
-		if (!any) {
-			printf("\n  %-9s", "node");
+		for (int row = any; row < 2; row++) {
+			printf("%s  %-9s", row ? "" : "\n", row ? where : "node");
 			for (size_t k = 0; k < sizeof(columns) / sizeof(columns[0]); k++)
-				printf(" %-*s", columns[k].width, columns[k].title);
+				printf(" %-*s", columns[k].width,
+					row ? cell(checks, where, columns[k].what)
+					    : columns[k].title);
 			putchar('\n');
 		}
 		any = true;
-		printf("  %-9s", where);
-		for (size_t k = 0; k < sizeof(columns) / sizeof(columns[0]); k++)
-			printf(" %-*s", columns[k].width, cell(checks, where, columns[k].what));
-		putchar('\n');
 	}
 }
 
@@ -153,12 +134,10 @@ void doctor_print_ssh(const struct inventory *inv, bool json)
 			const json_t *o = json_array_get(h->origins, k);
 
 			printf("  %-12s %-18s ", member(o, "what"), member(o, "from"));
-			print_wrapped(member(o, "value"), 34);
+			print_wrapped(stdout, 34, member(o, "value"));
 		}
 	}
-	if (json) {
-		json_dumpf(all, stdout, JSON_INDENT(2));
-		putchar('\n');
-	}
+	if (json)
+		cmd_print_json(json_incref(all));
 	json_decref(all);
 }

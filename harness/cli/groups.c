@@ -54,8 +54,8 @@ const struct option_row outcome_rows[] = {
 	{"format", 0, OPTION_CHOICE, AT(format), "text|markdown|csv|json", "default: text"},
 	{"json", 0, OPTION_CALL, AT(format), NULL, "short for --format json", .set = set_json},
 	{"against", 0, OPTION_TEXT, AT(against), "NAME",
-		"compare with a published table: hotdep09-table1 (TP and FP) or hotdep09-table2 (run "
-		"times); prints published value, measured value and interval in its layout"},
+		"compare with a published table: hotdep09-table1 (TP and FP) or hotdep09-table2 "
+		"(run times); prints published value, measured value and interval in its layout"},
 	{"details", 0, OPTION_FLAG, AT(details), NULL,
 		"also null detectors by fault, detection, resource, delay, abstentions"},
 	{"by", 0, OPTION_CALL, AT(by_strength), "strength",

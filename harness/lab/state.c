@@ -202,7 +202,8 @@ int state_inventory(const struct lab_options *o, const dev_t *spares, struct err
 			n.name, lab_role_name(n.role), n.address, key);
 		if (n.role == ROLE_SERVER)
 			fprintf(f,
-				",\n      storage = \"%s\", service_port = %d, spare = \"/dev/loop%u\"",
+				",\n      storage = \"%s\", service_port = %d,"
+				" spare = \"/dev/loop%u\"",
 				LAB_STORAGE, LAB_PORT, minor(spares[i]));
 		if (n.role == ROLE_CLIENT)
 			fprintf(f, ", mount = \"%s\"", LAB_MOUNT);
