@@ -39,8 +39,6 @@ const struct command corpus_command = {.name = "corpus",
 		 "'rescore', 'diagnose' and 'table' read FOLDER as they read a run and give the "
 		 "same verdicts. A corpus cannot be written to.",
 	.examples = "culprit corpus runs/NAME -o corpora/NAME",
-	.min = 1,
-	.max = 1,
-	.options = rows,
-	.size = sizeof(struct options),
+	ARGUMENTS(1, 1),
+	OPTIONS(rows, struct options),
 	.run = run};

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "diag/judge/detector.h"
+#include "harness/base/jget.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/diagnose_csv.h"
 #include "harness/cli/groups.h"
@@ -30,8 +31,7 @@ static bool wanted(const struct options *o, const char *detector)
 	if (!detector_is_null(detector))
 		return true;
 	json_array_foreach(o->detectors, i,
-		choice) if (!strcmp(json_string_value(json_object_get(choice, "name")),
-				    detector)) return true;
+		choice) if (!strcmp(jget_text(choice, "name"), detector)) return true;
 	return false;
 }
 
@@ -44,20 +44,18 @@ static json_t *by_cell(const struct options *o, const json_t *confirmed, const j
 
 	json_array_foreach((json_t *)confirmed, i, cell)
 	{
-		json_int_t number = json_integer_value(json_object_get(cell, "cell"));
+		json_int_t number = jget_int(cell, "cell");
 
-		if (json_integer_value(json_object_get(cell, "training")) ||
-			(o->cell && o->cell != number))
+		if (jget_int(cell, "training") || (o->cell && o->cell != number))
 			continue;
 		snprintf(what, sizeof(what), "cell %lld", (long long)number);
 		json_array_foreach(
 			(json_t *)rows, k, row) if (json_equal(json_object_get(row, "attempt"),
 							    json_object_get(cell, "attempt")) &&
-			wanted(o, json_string_value(json_object_get(row, "detector"))))
-			json_array_append_new(list,
-				json_pack("{s:s, s:I, s:O, s:O}", "what", what, "cell", number,
-					"detector", json_object_get(row, "detector"), "verdict",
-					json_object_get(row, "verdict")));
+			wanted(o, jget_text(row, "detector"))) json_array_append_new(list,
+			json_pack("{s:s, s:I, s:O, s:O}", "what", what, "cell", number, "detector",
+				json_object_get(row, "detector"), "verdict",
+				json_object_get(row, "verdict")));
 	}
 	return list;
 }
@@ -68,10 +66,8 @@ static int64_t attempt_of(const json_t *confirmed, long number)
 	json_t *cell;
 	size_t i;
 
-	json_array_foreach((json_t *)confirmed, i,
-		cell) if (json_integer_value(json_object_get(cell, "cell")) == number &&
-		!json_integer_value(json_object_get(cell,
-			"training"))) return json_integer_value(json_object_get(cell, "attempt"));
+	json_array_foreach((json_t *)confirmed, i, cell) if (jget_int(cell, "cell") == number &&
+		!jget_int(cell, "training")) return jget_int(cell, "attempt");
 	return 0;
 }
 
@@ -206,7 +202,6 @@ const struct command diagnose_command = {.name = "diagnose",
 		    "culprit diagnose --csv today.csv --train yesterday.csv",
 	.exits = "0 judged, whoever is indicted; 2 usage or input error, or a detector that "
 		 "failed; 3 the verdicts cannot be printed.",
-	.max = 1,
-	.options = rows,
-	.size = sizeof(struct options),
+	ARGUMENTS(0, 1),
+	OPTIONS(rows, struct options),
 	.run = run};

@@ -7,7 +7,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/home.h"
+#include "harness/base/jget.h"
 #include "harness/base/proc.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/doctor.h"
@@ -38,7 +40,8 @@ static void check_agent(struct report *r)
 	struct err e = {""};
 	int rc = home_agent_dir(&dir, &e);
 
-	if (!rc && asprintf(&path, "%s/culprit-agent", dir) >= 0)
+	path = alloc_format("%s/culprit-agent", rc ? "" : dir);
+	if (!rc)
 		rc = proc_run_ok((const char *const[]){path, "--version", NULL}, 10, &output, &e);
 	if (rc)
 		doctor_add(r, LEVEL_BAD, "agent", "%s; run 'make' again", e.text);
@@ -119,9 +122,8 @@ void doctor_programs(struct report *r, struct node *n)
 	}
 	json_array_foreach(missing, i, entry) doctor_add(r, r->asked ? LEVEL_BAD : LEVEL_NOTE,
 		"programs", "there is no %s", needs_text(entry, text, sizeof(text)));
-	json_array_foreach(r->needs, i, entry) if (len < sizeof(text))
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", i ? " " : "",
-			json_string_value(json_object_get(entry, "program")));
+	json_array_foreach(r->needs, i, entry) if (len < sizeof(text)) len += (size_t)snprintf(
+		text + len, sizeof(text) - len, "%s%s", i ? " " : "", jget_text(entry, "program"));
 	if (!json_array_size(missing))
 		doctor_add(r, LEVEL_OK, "programs", "workloads have all theirs: %s", text);
 	json_decref(missing);
@@ -235,7 +237,6 @@ const struct command doctor_command = {.name = "doctor",
 		    "culprit doctor --inventory my-hosts.lua scenarios/quick.lua\n"
 		    "culprit doctor --inventory my-hosts.lua --ssh",
 	.exits = "0 nothing is bad; 2 usage error, or the inventory is wrong; 3 something is bad.",
-	.max = 1,
-	.options = rows,
-	.size = sizeof(struct options),
+	ARGUMENTS(0, 1),
+	OPTIONS(rows, struct options),
 	.run = run};

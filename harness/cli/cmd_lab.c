@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/jget.h"
 #include "harness/cli/cmd.h"
 #include "harness/lab/lab.h"
 
@@ -83,7 +84,7 @@ static void print_options(const json_t *o)
 		{"nic_rate", "NIC", UNIT_BYTE_RATE},
 	};
 
-	printf("glusterfs, %s", json_string_value(json_object_get(o, "layout")));
+	printf("glusterfs, %s", jget_text(o, "layout"));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char text[32];
 
@@ -98,7 +99,7 @@ static void print_options(const json_t *o)
 /* The state as text; 'state' is "up" or "broken". */
 static void print_status(const json_t *s, const char *dir, const char *state)
 {
-	const char *why = json_string_value(json_object_get(s, "why"));
+	const char *why = jget_text(s, "why");
 	json_t *node;
 	size_t i;
 
@@ -107,13 +108,12 @@ static void print_status(const json_t *s, const char *dir, const char *state)
 		print_options(json_object_get(s, "options"));
 	json_array_foreach(json_object_get(s, "nodes"), i, node)
 	{
-		printf("  %-4s %-9s %-15s %s\n", json_string_value(json_object_get(node, "name")),
-			json_string_value(json_object_get(node, "role")),
-			json_string_value(json_object_get(node, "address")),
+		printf("  %-4s %-9s %-15s %s\n", jget_text(node, "name"), jget_text(node, "role"),
+			jget_text(node, "address"),
 			json_is_null(json_object_get(node, "pid")) ? "dead" : "up");
 	}
 	if (json_object_get(s, "inventory"))
-		printf("inventory %s\n", json_string_value(json_object_get(s, "inventory")));
+		printf("inventory %s\n", jget_text(s, "inventory"));
 	if (!strcmp(state, "broken"))
 		puts("'culprit lab down' removes it, 'culprit lab up' builds it anew");
 }
@@ -130,7 +130,7 @@ static int status(const struct call *c)
 		return code;
 	if (lab_status(o->lab.dir, &s, &e) < 0)
 		return cmd_error("lab status", &e, ERR_HARNESS);
-	state = json_string_value(json_object_get(s, "state"));
+	state = jget_text(s, "state");
 	code = strcmp(state, "broken") ? CULPRIT_EXIT_OK : CULPRIT_EXIT_INVALID;
 	if (o->json)
 		cmd_print_json(json_incref(s));
@@ -237,7 +237,7 @@ static const struct option_row part_rows[] = {
 	DIR_ROW, {"name", 0, OPTION_TEXT, AT(name), "NAME", "the node"}, {0}};
 
 static const struct options defaults = {.lab = LAB_DEFAULTS};
-#define SUBCOMMAND(rows) .options = rows, .size = sizeof(struct options), .defaults = &defaults
+#define SUBCOMMAND(rows) OPTIONS(rows, struct options), .defaults = &defaults
 
 static const struct command *const parts[] = {
 	&(const struct command){"lab up", "build the lab; changes nothing if it is up already",
@@ -250,7 +250,7 @@ static const struct command *const parts[] = {
 		SUBCOMMAND(status_rows), .run = status},
 	&(const struct command){"lab exec",
 		"run a command on a node; its exit code is the command's",
-		"NODE -- COMMAND [ARGUMENT ...]", .min = 1, .max = INT_MAX, .in_order = true,
+		"NODE -- COMMAND [ARGUMENT ...]", ARGUMENTS(1, INT_MAX), .in_order = true,
 		SUBCOMMAND(dir_rows), .run = enter},
 	&(const struct command){"lab build", .hidden = true, SUBCOMMAND(part_rows), .run = part},
 	&(const struct command){"lab switch", .hidden = true, SUBCOMMAND(part_rows), .run = part},

@@ -173,8 +173,6 @@ const struct command log_command = {.name = "log",
 		    "culprit log -c --errors --by call,error,path LOG which files were not found",
 	.exits = "0 printed; 2 usage error, or the log is damaged or cut short (what could be read "
 		 "is printed); 3 the output cannot be written.",
-	.min = 1,
-	.max = 1,
-	.options = rows,
-	.size = sizeof(struct options),
+	ARGUMENTS(1, 1),
+	OPTIONS(rows, struct options),
 	.run = run};

@@ -63,6 +63,5 @@ const struct command new_command = {.name = "new",
 		 "NAME.lua' checks them.",
 	.examples = "culprit new fault slow-nic\nculprit new inventory my-hosts",
 	.words = "fault|workload|detector|inventory",
-	.min = 2,
-	.max = 2,
+	ARGUMENTS(2, 2),
 	.run = run};

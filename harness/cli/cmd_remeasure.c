@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/groups.h"
 #include "harness/cli/show.h"
@@ -41,14 +42,12 @@ static int remeasure(const char *folder, const char *traces, const json_t *detec
 static int remeasure_both(
 	const char *run, const json_t *detectors, size_t *cells, unsigned *failures, struct err *e)
 {
-	char *beside = NULL, *db = NULL, *db_beside = NULL;
+	char *db = alloc_format("%s/run.db", run), *beside = alloc_format("%s/beside", run),
+	     *db_beside = alloc_format("%s/run.db", beside);
 	int lock = -1, rc = 0;
 
-	if (asprintf(&db, "%s/run.db", run) < 0 || asprintf(&beside, "%s/beside", run) < 0 ||
-		asprintf(&db_beside, "%s/beside/run.db", run) < 0)
-		rc = err_errno(e, -ENOMEM, "cannot measure again");
 	/* A folder that is not a run, or a corpus, is refused without leaving a lock in it. */
-	else if (access(db, F_OK) == 0)
+	if (access(db, F_OK) == 0)
 		rc = run_lock(run, &lock, e);
 	if (!rc)
 		rc = remeasure(run, run, detectors, cells, failures, e);
@@ -92,8 +91,6 @@ const struct command remeasure_command = {.name = "remeasure",
 	.examples = "culprit remeasure runs/NAME",
 	.exits = "0 done; 2 usage or input error, or a detector that failed (its cells count as "
 		 "abstentions); 3 the run cannot be written.",
-	.min = 1,
-	.max = 1,
-	.options = detector_rows,
-	.size = sizeof(struct detector_options),
+	ARGUMENTS(1, 1),
+	OPTIONS(detector_rows, struct detector_options),
 	.run = run};

@@ -2,7 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/file.h"
+#include "harness/base/jget.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/report_data.h"
 #include "results/report/page.h"
@@ -31,8 +33,7 @@ static int write_page(struct store *s, struct page *p, FILE *f, struct err *e)
 		if (!rc)
 			rc = report_block(s, row, verdicts, files, &block, e);
 		if (!rc)
-			rc = page_block(
-				p, json_integer_value(json_object_get(row, "id")), block, f, e);
+			rc = page_block(p, jget_int(row, "id"), block, f, e);
 		json_decref(block);
 	}
 	if (!rc)
@@ -76,19 +77,16 @@ struct options {
 static int run(const struct call *c)
 {
 	const struct options *o = c->options;
-	char *path = NULL;
+	char *path;
 	struct store *s;
 	struct err e;
 	int code = CULPRIT_EXIT_OK;
 
 	if (store_open(c->args[0], &s, &e))
 		return cmd_error("report", &e, ERR_USAGE);
-	if (asprintf(&path, "%s%s", o->output ? o->output : c->args[0],
-		    o->output ? "" : "/report.html") < 0)
-		path = NULL;
-	if (!path)
-		code = cmd_fail("report", CULPRIT_EXIT_INVALID, "out of memory");
-	else if (report(s, path, &e))
+	path = alloc_format(
+		"%s%s", o->output ? o->output : c->args[0], o->output ? "" : "/report.html");
+	if (report(s, path, &e))
 		code = cmd_error("report", &e, ERR_HARNESS);
 	else if (strcmp(path, "-"))
 		puts(path);
@@ -114,8 +112,6 @@ const struct command report_command = {.name = "report",
 		 "The file holds host names and the scenario, but not the inventory.",
 	.examples =
 		"culprit report runs/NAME\nculprit report runs/NAME -o - | gzip >report.html.gz",
-	.min = 1,
-	.max = 1,
-	.options = rows,
-	.size = sizeof(struct options),
+	ARGUMENTS(1, 1),
+	OPTIONS(rows, struct options),
 	.run = run};

@@ -73,8 +73,6 @@ const struct command rescore_command = {.name = "rescore",
 	.exits = "0 judged; " OUTCOME_EXITS
 		 "2 usage or input error, or a detector that failed (its cells count as "
 		 "abstentions); 3 the result cannot be printed.",
-	.min = 1,
-	.max = 1,
-	.options = rows,
-	.size = sizeof(struct options),
+	ARGUMENTS(1, 1),
+	OPTIONS(rows, struct options),
 	.run = run};

@@ -442,9 +442,7 @@ const struct command run_command = {.name = "run",
 	.exits = "0 every cell has a confirmed attempt; " OUTCOME_EXITS
 		 "2 the scenario, the inventory or the usage is "
 		 "wrong; 3 a cell has no confirmed attempt, or the run was interrupted.",
-	.min = 1,
-	.max = 1,
-	.options = rows,
-	.size = sizeof(struct run_options),
+	ARGUMENTS(1, 1),
+	OPTIONS(rows, struct run_options),
 	.defaults = &(const struct run_options){.repeats = -1, .seed = -1},
 	.run = run};

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "harness/base/jget.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/show.h"
 
@@ -54,17 +55,16 @@ static int print_all(struct store *s, const struct options *o, struct err *e)
 	size_t i;
 	int rc = store_confirmed(s, &rows, e);
 
-	json_array_foreach(rows, i, row) found = found || !o->cell ||
-		o->cell == json_integer_value(json_object_get(row, "cell"));
+	json_array_foreach(rows, i, row)
+		found = found || !o->cell || o->cell == jget_int(row, "cell");
 	if (!rc && o->cell && !found)
 		rc = err_set(e, -ENOENT, "the run has no confirmed cell %ld", o->cell);
 	if (!rc)
 		puts("cell,attempt,metric,server,second,count,sum,max,bytes");
 	json_array_foreach(rows, i, row)
 	{
-		struct printing p = {.o = o,
-			.cell = json_integer_value(json_object_get(row, "cell")),
-			.attempt = json_integer_value(json_object_get(row, "attempt"))};
+		struct printing p = {
+			.o = o, .cell = jget_int(row, "cell"), .attempt = jget_int(row, "attempt")};
 
 		if (rc || (o->cell && o->cell != p.cell))
 			continue;
@@ -112,8 +112,6 @@ const struct command samples_command = {.name = "samples",
 		 "bytes; 'culprit list metrics' defines the metrics. A second without a row was "
 		 "not measured.",
 	.examples = "culprit samples runs/NAME --metric dread\nculprit samples runs/NAME --cell 5",
-	.min = 1,
-	.max = 1,
-	.options = rows,
-	.size = sizeof(struct options),
+	ARGUMENTS(1, 1),
+	OPTIONS(rows, struct options),
 	.run = run};

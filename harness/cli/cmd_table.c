@@ -56,8 +56,6 @@ const struct command table_command = {.name = "table",
 		    "culprit table runs/NAME --against hotdep09-table1",
 	.exits = "0 printed; " OUTCOME_EXITS
 		 "2 usage or input error; 3 the result cannot be printed.",
-	.min = 1,
-	.max = 1,
-	.options = rows,
-	.size = sizeof(struct outcome_options),
+	ARGUMENTS(1, 1),
+	OPTIONS(rows, struct outcome_options),
 	.run = run};

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/file.h"
 #include "harness/base/home.h"
 #include "harness/cli/cmd.h"
@@ -209,9 +210,7 @@ static char **make_args(const struct call *c, const char *agent, const char *log
 
 	for (const struct option_list *l = &o->pid; l <= &o->memory; l++)
 		room += 2 * l->n;
-	args = calloc(room, sizeof(*args));
-	if (!args)
-		return NULL;
+	args = alloc_zero(room, sizeof(*args));
 	args[n++] = (char *)agent;
 	args[n++] = (char *)"trace";
 	args[n++] = (char *)"--out";
@@ -249,9 +248,7 @@ static int trace(const struct call *c, const char *agent)
 			strerror(errno));
 	snprintf(log, sizeof(log), "%s/log", dir);
 	args = make_args(c, agent, log);
-	if (!args) {
-		code = cmd_fail("trace", CULPRIT_EXIT_INVALID, "out of memory");
-	} else if (o->out) {
+	if (o->out) {
 		execv(agent, args);
 		code = cmd_fail("trace", CULPRIT_EXIT_INVALID, "cannot run '%s': %s", agent,
 			strerror(errno));
@@ -278,9 +275,8 @@ static int run(const struct call *c)
 			"--summary prints, --out does not: use 'culprit log -c FILE' afterwards");
 	if (home_agent_dir(&folder, &e) < 0)
 		return cmd_error("trace", &e, ERR_HARNESS);
-	if (asprintf(&agent, "%s/culprit-agent", folder) < 0)
-		agent = NULL;
-	code = agent ? trace(c, agent) : cmd_fail("trace", CULPRIT_EXIT_INVALID, "out of memory");
+	agent = alloc_format("%s/culprit-agent", folder);
+	code = trace(c, agent);
 	free(agent);
 	free(folder);
 	return code;
@@ -301,8 +297,7 @@ const struct command trace_command = {.name = "trace",
 		    "culprit trace -c -- make                       where a command's time goes\n"
 		    "culprit trace -p 1234 -o LOG; culprit log LOG  keep the log",
 	.exits = "the command's own; 2 usage error; 3 the tracer failed.",
-	.max = INT_MAX,
+	ARGUMENTS(0, INT_MAX),
 	.in_order = true,
-	.options = rows,
-	.size = sizeof(struct options),
+	OPTIONS(rows, struct options),
 	.run = run};

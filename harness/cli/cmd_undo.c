@@ -129,6 +129,5 @@ const struct command undo_command = {.name = "undo",
 	.examples = "culprit undo --inventory my-hosts.lua",
 	.exits = "0 all nodes are clean; 2 usage error, or the inventory is wrong; 3 a node is not "
 		 "clean, or was not reached.",
-	.options = rows,
-	.size = sizeof(struct options),
+	OPTIONS(rows, struct options),
 	.run = run};

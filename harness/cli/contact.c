@@ -1,9 +1,9 @@
 #include "harness/cli/contact.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/home.h"
 
 struct job {
@@ -23,14 +23,14 @@ static void *run_job(void *arg)
 
 void contacts_each(struct contact *contacts, size_t n, void (*fn)(struct contact *c))
 {
-	struct job *jobs = calloc(n + 1, sizeof(*jobs));
+	struct job *jobs = alloc_zero(n, sizeof(*jobs));
 
-	for (size_t i = 0; jobs && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		jobs[i] = (struct job){.fn = fn, .contact = &contacts[i]};
 		jobs[i].started = !pthread_create(&jobs[i].thread, NULL, run_job, &jobs[i]);
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (jobs && jobs[i].started)
+		if (jobs[i].started)
 			pthread_join(jobs[i].thread, NULL);
 		else
 			fn(&contacts[i]);
@@ -54,14 +54,13 @@ static void free_one(struct contact *c)
 
 int contacts_new(const struct inventory *inv, struct contact **out, struct err *e)
 {
-	struct contact *contacts = calloc(inv->n_hosts + 1, sizeof(*contacts));
-	char *agent_dir = NULL;
-	int rc = contacts ? home_agent_dir(&agent_dir, e) : err_errno(e, -ENOMEM, "cannot connect");
+	struct contact *contacts;
+	char *agent_dir;
+	int rc = home_agent_dir(&agent_dir, e);
 
-	if (rc) {
-		free(contacts);
+	if (rc)
 		return rc;
-	}
+	contacts = alloc_zero(inv->n_hosts, sizeof(*contacts));
 	for (size_t i = 0; i < inv->n_hosts; i++)
 		contacts[i] = (struct contact){.host = &inv->hosts[i], .visitor = agent_dir};
 	contacts_each(contacts, inv->n_hosts, connect_one);

@@ -15,7 +15,7 @@ struct contact {
 };
 
 /* Connects to all hosts in parallel. '*out' has inv->n_hosts entries, for contacts_free. Fails only
- * if there is no agent to send (-ENOENT) or no memory. */
+ * if there is no agent to send (-ENOENT). */
 int contacts_new(const struct inventory *inv, struct contact **out, struct err *e);
 void contacts_free(struct contact *contacts, size_t n);
 

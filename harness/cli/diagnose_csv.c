@@ -1,3 +1,5 @@
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/cli/diagnose_csv.h"
 
 #include <errno.h>
@@ -103,12 +105,12 @@ static int cut(struct job *j, struct err *e)
 	double from = j->series.from_s, end = j->series.to_s + j->step_s, length;
 	size_t n;
 
-	j->training = calloc(o->n_trains + 1, sizeof(*j->training));
-	for (size_t i = 0; j->training && i < o->n_trains; i++)
+	j->training = alloc_zero(o->n_trains + 1, sizeof(*j->training));
+	for (size_t i = 0; i < o->n_trains; i++)
 		j->training[j->n_training++] = (struct stretch){.series = &j->trainings[i],
 			.from_s = j->trainings[i].from_s,
 			.to_s = j->trainings[i].to_s + j->step_s};
-	if (j->training && o->has_until) {
+	if (o->has_until) {
 		if (!(o->train_until_s > from && o->train_until_s <= j->series.to_s))
 			return err_set(e, -EINVAL,
 				"--train-until must lie within the file, after %.15g and up to "
@@ -125,9 +127,7 @@ static int cut(struct job *j, struct err *e)
 	if ((end - from) / length > 1e6)
 		return err_set(e, -E2BIG, "more than a million windows of %g s", length);
 	n = (size_t)ceil((end - from) / length - 1e-6);
-	j->windows = calloc(n + 1, sizeof(*j->windows));
-	if (!j->training || !j->windows)
-		return err_errno(e, -ENOMEM, "cannot cut '%s'", o->csv);
+	j->windows = alloc_zero(n, sizeof(*j->windows));
 	for (size_t i = 0; i < n; i++) {
 		double to = from + (double)(i + 1) * length;
 
@@ -143,9 +143,7 @@ static int prepare(struct job *j, struct err *e)
 	const struct csv_options *o = j->o;
 	int rc = read_file(o->csv, &j->names, &j->series, e);
 
-	j->trainings = calloc(o->n_trains + 1, sizeof(*j->trainings));
-	if (!rc && !j->trainings)
-		rc = err_errno(e, -ENOMEM, "cannot read '%s'", o->csv);
+	j->trainings = alloc_zero(o->n_trains, sizeof(*j->trainings));
 	for (size_t i = 0; i < o->n_trains && !rc; i++)
 		rc = read_file(o->trains[i], &j->names, &j->trainings[i], e);
 	j->step_s = o->step_s > 0 ? o->step_s : j->series.step_s > 1 ? j->series.step_s : 1;
@@ -185,12 +183,12 @@ static void put(
 static int ask(
 	const struct job *j, struct detector *d, json_t *list, unsigned *failed, struct err *e)
 {
-	struct detector_run *runs = calloc(j->n_training + 1, sizeof(*runs));
+	struct detector_run *runs = alloc_zero(j->n_training, sizeof(*runs));
 	json_t *model = NULL;
 	struct err why;
-	int rc = runs ? 0 : err_errno(e, -ENOMEM, "cannot train"), bad;
+	int rc = 0, bad;
 
-	if (!rc && detector_trains(d) && !detector_external(d) && !j->n_training)
+	if (detector_trains(d) && !detector_external(d) && !j->n_training)
 		rc = err_set(e, -EINVAL,
 			"the detector '%s' must be trained; give fault-free times: --train FILE "
 			"or --train-until TIME",
@@ -237,7 +235,7 @@ int diagnose_csv(const struct csv_options *o, json_t **verdicts, unsigned *faile
 		struct detector *d = NULL;
 
 		if (!rc)
-			rc = detector_load(json_string_value(json_object_get(choice, "name")),
+			rc = detector_load(jget_text(choice, "name"),
 				json_object_get(choice, "params"), &d, e);
 		if (!rc)
 			rc = ask(&j, d, list, failed, e);

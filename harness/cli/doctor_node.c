@@ -6,7 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/file.h"
+#include "harness/base/jget.h"
 #include "harness/cli/contact.h"
 #include "harness/cli/doctor.h"
 #include "harness/fs/fs.h"
@@ -23,7 +25,7 @@ static void check_op(struct report *r, struct node *n, const char *op)
 
 	rc = node_call(n, "check", json_pack("{s:s}", "what", op), 20, &result, &e);
 	if (json_is_string(json_object_get(result, "reason")))
-		reason = json_string_value(json_object_get(result, "reason"));
+		reason = jget_text(result, "reason");
 	if (rc < 0)
 		doctor_add(r, LEVEL_BAD, op, "%s", e.text);
 	else if (!json_is_true(json_object_get(result, "able")))
@@ -42,8 +44,8 @@ static char *run_there(struct node *n, json_t *argv)
 	struct err e;
 
 	if (!node_call(n, "run", json_pack("{s:o}", "argv", argv), 40, &result, &e) &&
-		!json_integer_value(json_object_get(result, "exit")))
-		output = strdup(json_string_value(json_object_get(result, "output")));
+		!jget_int(result, "exit"))
+		output = strdup(jget_text(result, "output"));
 	json_decref(result);
 	return output;
 }
@@ -124,7 +126,7 @@ static void check_tracer(
 
 	snprintf(what, sizeof(what), "trace.%s", name);
 	rc = node_call(n, "check", json_pack("{s:s}", "what", what), 40, &result, &e);
-	reason = json_string_value(json_object_get(result, "reason"));
+	reason = jget_text(result, "reason");
 	if (rc < 0) {
 		doctor_add(r, LEVEL_BAD, name, "%s", e.text);
 	} else if (!json_is_true(json_object_get(result, "able"))) {
@@ -196,8 +198,7 @@ static void check_file_system(struct report *r, struct contact *c, const struct 
 			char all[200];
 
 			fs_describe(one, all, sizeof(all));
-			snprintf(text, sizeof(text), "%s, by %s", all,
-				json_string_value(json_object_get(one, "how")));
+			snprintf(text, sizeof(text), "%s, by %s", all, jget_text(one, "how"));
 		}
 	}
 	if (h->role == ROLE_SERVER) {
@@ -205,9 +206,8 @@ static void check_file_system(struct report *r, struct contact *c, const struct 
 			"there is no folder %s there: correct 'storage'");
 		if (!node_call(c->node, "fs.info", json_pack("{s:s}", "path", h->storage), 20,
 			    &info, &e))
-			snprintf(device, sizeof(device), ", on %s (%s)",
-				json_string_value(json_object_get(info, "source")),
-				json_string_value(json_object_get(info, "type")));
+			snprintf(device, sizeof(device), ", on %s (%s)", jget_text(info, "source"),
+				jget_text(info, "type"));
 		doctor_add(r, *text ? LEVEL_OK : LEVEL_NOTE, "file system", "%s%s",
 			*text ? text : "no server process names this folder", device);
 	} else if (h->role == ROLE_CLIENT) {
@@ -251,13 +251,13 @@ static void check_contact(struct report *r, struct contact *c, const struct inve
 		via, h->ssh.host_key ? "as pinned" : "in known_hosts");
 	if (json_is_true(json_object_get(hello, "root")))
 		doctor_add_brief(r, LEVEL_OK, "agent", h->ssh.sudo ? "sudo" : "root",
-			"%s, as root%s", json_string_value(json_object_get(hello, "version")),
+			"%s, as root%s", jget_text(hello, "version"),
 			h->ssh.sudo ? " by sudo" : "");
 	else
 		doctor_add_brief(r, LEVEL_NOTE, "agent", "not root",
 			"%s, not as root: most faults and tracers need root there (become = "
 			"\"sudo\")",
-			json_string_value(json_object_get(hello, "version")));
+			jget_text(hello, "version"));
 	unclean = json_object_get(hello, "unclean");
 	for (i = 0; i < json_array_size(unclean); i++)
 		doctor_add(r, LEVEL_BAD, "left over", "%s",
@@ -286,26 +286,26 @@ static void visit(struct contact *c)
 
 int doctor_nodes(struct report *r, const struct inventory *inv, struct err *e)
 {
-	struct visit *visits = calloc(inv->n_hosts + 1, sizeof(*visits));
-	struct contact *contacts = NULL;
-	int rc = visits ? contacts_new(inv, &contacts, e)
-			: err_errno(e, -ENOMEM, "cannot check the nodes");
+	struct contact *contacts;
+	struct visit *visits;
+	int rc = contacts_new(inv, &contacts, e);
 
-	for (size_t i = 0; !rc && i < inv->n_hosts; i++) {
+	if (rc)
+		return rc;
+	visits = alloc_zero(inv->n_hosts, sizeof(*visits));
+	for (size_t i = 0; i < inv->n_hosts; i++) {
 		visits[i].report = (struct report){
 			.checks = json_array(), .needs = r->needs, .asked = r->asked};
 		visits[i].inv = inv;
 		contacts[i].visitor = &visits[i];
 	}
-	if (!rc)
-		contacts_each(contacts, inv->n_hosts, visit);
-	for (size_t i = 0; !rc && i < inv->n_hosts; i++) {
+	contacts_each(contacts, inv->n_hosts, visit);
+	for (size_t i = 0; i < inv->n_hosts; i++) {
 		json_array_extend(r->checks, visits[i].report.checks);
 		json_decref(visits[i].report.checks);
 		r->bad |= visits[i].report.bad;
 	}
-	if (!rc)
-		contacts_free(contacts, inv->n_hosts);
+	contacts_free(contacts, inv->n_hosts);
 	free(visits);
-	return rc;
+	return 0;
 }

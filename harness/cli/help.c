@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
 #include "harness/cli/options.h"
 
 enum { WIDTH = 80, OPTION_INDENT = 25 };
@@ -30,7 +31,7 @@ void print_wrapped(FILE *f, int indent, const char *text)
 /* Calls 'put' for every line of 'text'. */
 static void each_line(const char *text, void (*put)(FILE *f, const char *line), FILE *f)
 {
-	char *copy = text ? strdup(text) : NULL, *rest = copy, *line;
+	char *copy = text ? alloc_copy(text) : NULL, *rest = copy, *line;
 
 	while ((line = strsep(&rest, "\n")))
 		put(f, line);
@@ -93,7 +94,7 @@ static void put_option(FILE *f, const char *prefix, const struct option_row *o)
 
 static void put_usage(const struct command *c, const char *start, FILE *f)
 {
-	char *copy = strdup(c->arguments ? c->arguments : ""), *rest = copy, *form;
+	char *copy = alloc_copy(c->arguments ? c->arguments : ""), *rest = copy, *form;
 
 	while ((form = strsep(&rest, "\n"))) {
 		fprintf(f, "%sculprit %s%s%s%s\n", start, c->name, *form ? " " : "", form,
@@ -261,7 +262,7 @@ static void roff_option(FILE *f, const char *prefix, const struct option_row *o)
 
 static void roff_command(FILE *f, const struct command *c)
 {
-	char *copy = strdup(c->arguments ? c->arguments : ""), *rest = copy, *form;
+	char *copy = alloc_copy(c->arguments ? c->arguments : ""), *rest = copy, *form;
 
 	fprintf(f, ".SS culprit %s\n", c->name);
 	while (!c->parts && (form = strsep(&rest, "\n"))) {

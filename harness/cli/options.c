@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
 #include "harness/cli/cmd.h"
 #include "harness/lua/luax.h"
 
@@ -102,13 +103,9 @@ static int set_choice(const struct option_row *o, char *field, const char *text,
 	return 0;
 }
 
-static int add_to_list(struct option_list *list, const char *text, struct err *e)
+static int add_to_list(struct option_list *list, const char *text)
 {
-	const char **v = realloc(list->v, (list->n + 1) * sizeof(*v));
-
-	if (!v)
-		return err_errno(e, -ENOMEM, "cannot be read");
-	list->v = v;
+	list->v = alloc_resize(list->v, list->n + 1, sizeof(*list->v));
 	list->v[list->n++] = text;
 	return 0;
 }
@@ -122,7 +119,7 @@ static int set_field(const struct option_row *o, char *field, const char *text, 
 	case OPTION_COUNT: return set_whole(o, field, text, e);
 	case OPTION_QUANTITY: return set_quantity(o, field, text, e);
 	case OPTION_CHOICE: return set_choice(o, field, text, e);
-	case OPTION_LIST: return add_to_list((struct option_list *)field, text, e);
+	case OPTION_LIST: return add_to_list((struct option_list *)field, text);
 	default: return o->set(field, text, e);
 	}
 }
@@ -301,9 +298,7 @@ int command_run(const struct command *c, int argc, char **argv)
 
 	if (c->parts)
 		return run_part(c, argc, argv);
-	call.options = calloc(1, c->size + 1);
-	if (!call.options)
-		return cmd_fail(c->name, CULPRIT_EXIT_INVALID, "out of memory");
+	call.options = alloc_zero(1, c->size);
 	if (c->defaults)
 		memcpy(call.options, c->defaults, c->size);
 	if (!options_parse(&call, argc, argv, &code))

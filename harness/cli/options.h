@@ -69,6 +69,10 @@ struct command {
 	const struct command *const *parts; /* subcommands, ended by NULL; then there is no 'run' */
 };
 
+/* Initializers of a struct command: the number of arguments; option rows and what they fill. */
+#define ARGUMENTS(least, most) .min = least, .max = most
+#define OPTIONS(rows, type) .options = rows, .size = sizeof(type)
+
 /* All commands, ended by NULL. */
 extern const struct command *const commands[];
 

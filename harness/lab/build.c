@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/lab/lab_impl.h"
@@ -51,9 +52,8 @@ static int drop_foreign_mounts(const char *dir, struct err *e)
 
 	if (rc)
 		return rc;
-	targets = calloc(strlen(text) / 10 + 1, sizeof(*targets));
-	for (line = strtok_r(text, "\n", &rest); targets && line;
-		line = strtok_r(NULL, "\n", &rest)) {
+	targets = alloc_zero(strlen(text) / 10 + 1, sizeof(*targets));
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		char *target = line;
 		size_t len;
 
@@ -286,13 +286,11 @@ static int build(struct build *b, struct err *e)
 
 int lab_build_main(const char *dir)
 {
-	struct build *b = calloc(1, sizeof(*b));
+	struct build *b = alloc_zero(1, sizeof(*b));
 	struct err e;
 	int rc;
 
 	child_begin(LAB_CONTROL_FD);
-	if (!b)
-		return 1;
 	for (int i = 0; i < LAB_MAX_OF_A_ROLE; i++)
 		b->loop[i][0] = b->loop[i][1] = -1;
 	rc = lab_options_load(dir, &b->o, &e);

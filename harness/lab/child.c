@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/lab/lab_impl.h"
@@ -108,11 +109,9 @@ static int hear(struct child *c, struct err *e)
 int child_wait_ready(struct child *c, size_t n, double timeout_s, struct err *e)
 {
 	double deadline = clock_mono_s() + timeout_s;
-	struct pollfd *fds = calloc(n, sizeof(*fds));
+	struct pollfd *fds = alloc_zero(n, sizeof(*fds));
 	int rc = 0;
 
-	if (!fds)
-		return err_errno(e, -ENOMEM, "cannot wait for the nodes");
 	for (;;) {
 		const struct child *late = NULL;
 		double left = deadline - clock_mono_s();

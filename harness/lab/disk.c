@@ -12,6 +12,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/clock.h"
 #include "harness/lab/disk_model.h"
 #include "harness/lab/lab_impl.h"
@@ -153,13 +154,9 @@ static void answer_due(struct disk *d)
 static void accept_request(fuse_req_t req, int what, uint64_t position, size_t size)
 {
 	struct disk *d = fuse_req_userdata(req);
-	struct pending *p = calloc(1, sizeof(*p));
+	struct pending *p = alloc_zero(1, sizeof(*p));
 	int64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	if (!p) {
-		fuse_reply_err(req, ENOMEM);
-		return;
-	}
 	p->req = req;
 	p->what = what;
 	p->position = position;
@@ -347,10 +344,10 @@ int lab_disk_main(const char *dir, const char *name)
 	rc = disk_memory_new(name, d.part[0].size + d.part[1].size, &d.memory, &e);
 	if (rc)
 		goto fail;
-	d.buffer = malloc(REQUEST_MAX);
+	d.buffer = alloc_zero(1, REQUEST_MAX);
 	d.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	d.session = fuse_session_new(&args, &ops, sizeof(ops), &d);
-	if (!d.buffer || d.timer < 0 || !d.session || fuse_session_mount(d.session, point)) {
+	if (d.timer < 0 || !d.session || fuse_session_mount(d.session, point)) {
 		rc = err_set(&e, -EIO, "cannot mount a FUSE file system on '%s'", point);
 		goto fail;
 	}

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
+
 #define BLOCK 4096u
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8u
@@ -29,14 +31,12 @@ static int memory_file(const char *name)
 
 int disk_memory_new(const char *name, uint64_t size, struct disk_memory **out, struct err *e)
 {
-	struct disk_memory *s = calloc(1, sizeof(*s));
+	struct disk_memory *s = alloc_zero(1, sizeof(*s));
 	int rc;
 
-	if (!s)
-		return err_errno(e, -ENOMEM, "cannot make disk '%s'", name);
 	s->fd = memory_file(name);
-	s->written = calloc(1, size / BLOCK / 8 + 2);
-	if (s->fd >= 0 && s->written && !ftruncate(s->fd, (off_t)size)) {
+	s->written = alloc_zero(1, size / BLOCK / 8 + 2);
+	if (s->fd >= 0 && !ftruncate(s->fd, (off_t)size)) {
 		*out = s;
 		return 0;
 	}

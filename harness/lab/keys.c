@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/file.h"
 #include "harness/lab/lab_impl.h"
 
@@ -20,10 +21,7 @@ static int key_make(const char *path, char **public_key, struct err *e)
 		err_set(e, rc, "cannot make the key '%s'", path);
 		goto out;
 	}
-	if (asprintf(&text, "ssh-ed25519 %s\n", base64) < 0) {
-		rc = err_errno(e, -ENOMEM, "cannot make the key '%s'", path);
-		goto out;
-	}
+	text = alloc_format("ssh-ed25519 %s\n", base64);
 	snprintf(pub, sizeof(pub), "%s.pub", path);
 	rc = file_write_atomic(pub, 0644, text, strlen(text), e);
 	if (!rc) {

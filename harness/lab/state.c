@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "harness/base/file.h"
+#include "harness/base/jget.h"
 #include "harness/base/proc.h"
 #include "harness/lab/lab_impl.h"
 
@@ -90,11 +91,11 @@ int state_load(const char *dir, json_t **state, struct err *e)
 
 static pid_t live_pid(const json_t *process)
 {
-	pid_t pid = (pid_t)json_integer_value(json_object_get(process, "pid"));
+	pid_t pid = (pid_t)jget_int(process, "pid");
 	uint64_t start;
 
 	if (pid <= 0 || proc_start_time(pid, &start) ||
-		start != (uint64_t)json_integer_value(json_object_get(process, "start")))
+		start != (uint64_t)jget_int(process, "start"))
 		return 0;
 	return pid;
 }
@@ -106,7 +107,7 @@ pid_t state_pid(const json_t *state, const char *name)
 
 	json_array_foreach(json_object_get(state, "processes"), i, process)
 	{
-		const char *its = json_string_value(json_object_get(process, "name"));
+		const char *its = jget_text(process, "name");
 
 		if (its && !strcmp(its, name))
 			return live_pid(process);
@@ -159,8 +160,7 @@ bool state_whole(const struct lab_options *o, const json_t *state, char why[64])
 	{
 		if (live_pid(process))
 			continue;
-		snprintf(
-			why, 64, "%s is dead", json_string_value(json_object_get(process, "name")));
+		snprintf(why, 64, "%s is dead", jget_text(process, "name"));
 		return false;
 	}
 	for (unsigned i = 0; i < o->servers + o->clients; i++) {
