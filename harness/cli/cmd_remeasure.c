@@ -14,18 +14,18 @@
 static int remeasure(const char *folder, const char *traces, const json_t *detectors, size_t *cells,
 	unsigned *failures, struct err *e)
 {
-	bool beside = strcmp(folder, traces) != 0;
+	bool is_second = strcmp(folder, traces) != 0;
 	struct judge *judge = NULL;
 	struct store *s = NULL;
 	const char *first;
 	int rc = store_open(folder, &s, e);
 
-	if (!rc && !beside)
+	if (!rc && !is_second)
 		rc = remeasure_check(s, e);
 	if (!rc)
 		rc = show_judge(s, detectors, &judge, e);
 	if (!rc)
-		rc = remeasure_run(s, traces, beside, judge, cells, e);
+		rc = remeasure_run(s, traces, is_second, judge, cells, e);
 	if (judge && !rc) {
 		unsigned n = judge_failures(judge, &first);
 
@@ -42,8 +42,8 @@ static int remeasure(const char *folder, const char *traces, const json_t *detec
 static int remeasure_both(
 	const char *run, const json_t *detectors, size_t *cells, unsigned *failures, struct err *e)
 {
-	char *db = alloc_format("%s/run.db", run), *beside = alloc_format("%s/beside", run),
-	     *db_beside = alloc_format("%s/run.db", beside);
+	char *db = alloc_format("%s/run.db", run), *second = alloc_format("%s/beside", run),
+	     *second_db = alloc_format("%s/run.db", second);
 	int lock = -1, rc = 0;
 
 	/* A folder that is not a run, or a corpus, is refused without leaving a lock in it. */
@@ -51,12 +51,12 @@ static int remeasure_both(
 		rc = run_lock(run, &lock, e);
 	if (!rc)
 		rc = remeasure(run, run, detectors, cells, failures, e);
-	if (!rc && access(db_beside, F_OK) == 0)
-		rc = remeasure(beside, run, detectors, cells, failures, e);
+	if (!rc && access(second_db, F_OK) == 0)
+		rc = remeasure(second, run, detectors, cells, failures, e);
 	if (lock >= 0)
 		close(lock);
-	free(beside);
-	free(db_beside);
+	free(second);
+	free(second_db);
 	free(db);
 	return rc;
 }
