@@ -10,43 +10,17 @@
 
 struct options {
 	struct lab_options lab;
-	const char *dir, *name;
+	const char *name;
 	bool json;
 };
 
-/* The options' lab with its folder's absolute path; 0, or an exit code after a complaint. */
-static int take_dir(const struct call *c)
-{
-	struct options *o = c->options;
-	const char *command = c->command->name;
-	char cwd[PATH_MAX] = "", path[2 * PATH_MAX];
-	size_t n;
-
-	if (!o->dir)
-		return 0;
-	if (*o->dir != '/' && !getcwd(cwd, sizeof(cwd)))
-		return cmd_fail(command, CULPRIT_EXIT_INVALID, "cannot find the current folder: %s",
-			strerror(errno));
-	n = (size_t)snprintf(path, sizeof(path), "%s%s%s", cwd, *cwd ? "/" : "", o->dir);
-	while (n > 1 && path[n - 1] == '/')
-		path[--n] = '\0';
-	if (!*o->dir || n >= sizeof(o->lab.dir))
-		return cmd_fail(command, CULPRIT_EXIT_USAGE,
-			"--dir '%.100s' is not a folder's path", o->dir);
-	memcpy(o->lab.dir, path, n + 1);
-	return 0;
-}
-
 static int up(const struct call *c)
 {
-	struct options *o = c->options;
+	const struct options *o = c->options;
 	const struct lab_options *l = &o->lab;
 	struct err e;
-	int rc = take_dir(c);
+	int rc = lab_up(l, &e);
 
-	if (rc)
-		return rc;
-	rc = lab_up(l, &e);
 	if (rc < 0)
 		return cmd_error("lab up", &e, ERR_HARNESS);
 	printf("%s: %u server%s, %u client%s, %u outsider%s; inventory %s/inventory.lua\n",
@@ -58,13 +32,10 @@ static int up(const struct call *c)
 
 static int down(const struct call *c)
 {
-	struct options *o = c->options;
+	const struct options *o = c->options;
 	struct err e;
-	int rc = take_dir(c);
+	int rc = lab_down(o->lab.dir, &e);
 
-	if (rc)
-		return rc;
-	rc = lab_down(o->lab.dir, &e);
 	if (rc < 0)
 		return cmd_error("lab down", &e, ERR_HARNESS);
 	puts(rc ? "no lab" : "the lab is down");
@@ -120,14 +91,12 @@ static void print_status(const json_t *s, const char *dir, const char *state)
 
 static int status(const struct call *c)
 {
-	struct options *o = c->options;
+	const struct options *o = c->options;
 	const char *state;
 	struct err e;
 	json_t *s;
-	int code = take_dir(c);
+	int code;
 
-	if (code)
-		return code;
 	if (lab_status(o->lab.dir, &s, &e) < 0)
 		return cmd_error("lab status", &e, ERR_HARNESS);
 	state = jget_text(s, "state");
@@ -144,14 +113,12 @@ static int status(const struct call *c)
 
 static int enter(const struct call *c)
 {
-	struct options *o = c->options;
+	const struct options *o = c->options;
 	char **command = c->args + 1;
 	struct err e;
-	int rc = take_dir(c);
+	int rc;
 
-	if (rc)
-		return rc;
-	if (c->n > 1 && !strcmp(*command, "--"))
+	if (*command && !strcmp(*command, "--"))
 		command++;
 	if (!*command)
 		return cmd_fail("lab exec", CULPRIT_EXIT_USAGE,
@@ -166,7 +133,7 @@ static int part(const struct call *c)
 	const struct options *o = c->options;
 	const char *name = c->command->name;
 
-	if (!getenv(LAB_TAG) || take_dir(c))
+	if (!getenv(LAB_TAG))
 		return CULPRIT_EXIT_USAGE;
 	if (!strcmp(name, "lab build"))
 		return lab_build_main(o->lab.dir);
@@ -176,6 +143,23 @@ static int part(const struct call *c)
 		return CULPRIT_EXIT_USAGE;
 	return strcmp(name, "lab disk") ? lab_node_main(o->lab.dir, o->name)
 					: lab_disk_main(o->lab.dir, o->name);
+}
+
+/* Sets the absolute path of --dir, without slashes at its end. */
+static int set_dir(void *field, const char *text, struct err *e)
+{
+	char cwd[PATH_MAX] = "", path[2 * PATH_MAX];
+	size_t n;
+
+	if (*text != '/' && !getcwd(cwd, sizeof(cwd)))
+		return err_errno(e, -errno, "cannot be resolved");
+	n = (size_t)snprintf(path, sizeof(path), "%s%s%s", cwd, *cwd ? "/" : "", text);
+	while (n > 1 && path[n - 1] == '/')
+		path[--n] = '\0';
+	if (!*text || n >= sizeof((struct lab_options){0}.dir))
+		return err_set(e, -EINVAL, "takes the path of a folder, not '%.100s'", text);
+	memcpy(field, path, n + 1);
+	return 0;
 }
 
 static int set_subnet(void *field, const char *text, struct err *e)
@@ -191,7 +175,8 @@ static int set_subnet(void *field, const char *text, struct err *e)
 #define LAB(field) offsetof(struct options, lab.field)
 #define DIR_ROW                                                                                    \
 	{                                                                                          \
-		"dir", 0, OPTION_TEXT, AT(dir), "DIR", "the lab's folder (default: " LAB_DIR ")"   \
+		"dir", 0, OPTION_CALL, LAB(dir), "DIR", "the lab's folder (default: " LAB_DIR ")", \
+			.set = set_dir                                                             \
 	}
 
 static const struct option_row up_rows[] = {

@@ -67,9 +67,9 @@ static void each_option(const struct command *c,
 	void (*put)(FILE *, const char *prefix, const struct option_row *), const char *prefix,
 	FILE *f)
 {
-	each_row(c->options, put, prefix, f);
 	if (!c->parts)
 		each_row(help_row, put, prefix, f);
+	each_row(c->options, put, prefix, f);
 }
 
 static void put_option(FILE *f, const char *prefix, const struct option_row *o)
