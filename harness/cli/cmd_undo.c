@@ -2,18 +2,24 @@
  * enough to connect to every node. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
+#include "harness/base/text.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/contact.h"
 #include "harness/cli/groups.h"
 
+static void print_line(const char *name, const char *what, const char *text)
+{
+	printf("  %-12s %s", name, what);
+	text_print_clean(stdout, text);
+	putchar('\n');
+}
+
 static void print_names(const char *name, const char *what, const json_t *list)
 {
-	size_t i;
-
-	for (i = 0; i < json_array_size(list); i++)
-		printf("  %-12s %s%s\n", name, what, json_string_value(json_array_get(list, i)));
+	for (size_t i = 0; i < json_array_size(list); i++)
+		print_line(name, what, json_string_value(json_array_get(list, i)));
 }
 
 /* Waits while a long undo (a file-system check) runs on the node; false if it failed. */
@@ -28,11 +34,10 @@ static bool wait_quarantine(const struct contact *c, bool say)
 		fflush(stdout);
 	}
 	while (working) {
-		struct timespec nap = {.tv_nsec = 500000000};
 		json_t *now = NULL;
 		struct err e;
 
-		nanosleep(&nap, NULL);
+		usleep(500000);
 		if (node_call(c->node, "quarantine", NULL, 20, &now, &e) < 0)
 			break;
 		working = json_is_true(json_object_get(now, "working"));
@@ -56,7 +61,7 @@ static bool report(const struct contact *c, json_t *all)
 				json_pack("{s:s, s:b, s:s}", "node", name, "reached", 0, "error",
 					c->err.text));
 		else
-			printf("  %-12s not reached: %s\n", name, c->err.text);
+			print_line(name, "not reached: ", c->err.text);
 		return false;
 	}
 	cleaned = json_object_get(node_hello(c->node), "cleaned");
@@ -70,10 +75,10 @@ static bool report(const struct contact *c, json_t *all)
 				quarantined, "quarantine_over", over));
 	} else {
 		if (json_array_size(quarantined))
-			printf("  %-12s %s\n", name,
+			print_line(name, "",
 				over ? "repaired" : "NOT repaired; try again, and see its journal");
 		else if (!json_array_size(cleaned) && !json_array_size(unclean))
-			printf("  %-12s clean\n", name);
+			print_line(name, "", "clean");
 		print_names(name, "undone: ", cleaned);
 		print_names(name, "NOT undone: ", unclean);
 	}

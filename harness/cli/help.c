@@ -2,30 +2,32 @@
 #include <string.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/text.h"
 #include "harness/cli/options.h"
 
 enum { WIDTH = 80, OPTION_INDENT = 25 };
 
 void print_wrapped(FILE *f, int indent, const char *text)
 {
+	char one, *clean;
+	size_t size = text_clean(text, &one, 1) + 1;
 	int column = indent;
 
-	while (*text) {
-		int length = (int)strcspn(text, " ");
+	clean = alloc_zero(size, 1);
+	text_clean(text, clean, size);
+	for (char *rest = clean, *word; (word = strsep(&rest, " "));) {
+		int length = (int)strlen(word);
 
+		if (!length)
+			continue;
 		if (column > indent && column + 1 + length > WIDTH) {
 			fprintf(f, "\n%*s", indent, "");
 			column = indent;
-		} else if (column > indent) {
-			fputc(' ', f);
-			column++;
 		}
-		fprintf(f, "%.*s", length, text);
-		column += length;
-		text += length;
-		text += strspn(text, " ");
+		column += fprintf(f, "%s%s", column > indent ? " " : "", word);
 	}
 	fputc('\n', f);
+	free(clean);
 }
 
 /* Calls 'put' for every line of 'text'. */

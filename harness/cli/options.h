@@ -105,7 +105,7 @@ void help_manual(FILE *f);
 void help_complete(int n, char **words, FILE *f);
 
 /* Prints 'text' word by word between column 'indent', where the cursor is, and column 80; then a
- * new line. */
+ * new line. Control characters are escaped. */
 void print_wrapped(FILE *f, int indent, const char *text);
 
 #endif
