@@ -21,7 +21,7 @@ static int by_name(const void *a, const void *b)
 /* The parameters declared in the table on top of the stack, by name: Lua's order is random. */
 static void list_params(lua_State *L)
 {
-	const char *names[64];
+	const char *names[64] = {NULL};
 	size_t n = 0;
 	char text[512];
 

@@ -13,23 +13,6 @@
 #include "results/overhead.h"
 #include "results/paper.h"
 
-int show_parse_whole(
-	const char *command, const char *option, const char *text, long min, long max, long *value)
-{
-	char *end;
-	long v;
-
-	errno = 0;
-	v = strtol(text, &end, 10);
-	if (errno || end == text || *end || v < min || v > max) {
-		cmd_fail(command, 0, "%s takes a whole number from %ld to %ld, not '%s'", option,
-			min, max, text);
-		return -EINVAL;
-	}
-	*value = v;
-	return 0;
-}
-
 static json_t *victim_list(const struct cell *c, char *const servers[])
 {
 	json_t *list = json_array();

@@ -1,4 +1,4 @@
-/* What several commands print, and the numbers that they parse. */
+/* What several commands print. */
 #ifndef CULPRIT_CLI_SHOW_H
 #define CULPRIT_CLI_SHOW_H
 
@@ -10,10 +10,6 @@
 #include "harness/judging/scoring.h"
 #include "harness/store/store.h"
 #include "results/table.h"
-
-/* A whole number between 'min' and 'max'; else complains as 'command' and returns -EINVAL. */
-int show_parse_whole(
-	const char *command, const char *option, const char *text, long min, long max, long *value);
 
 /* The plan, for --dry-run; returns an exit code. */
 int show_plan(const struct scenario *s, const struct plan *p, char *const servers[], bool json,
