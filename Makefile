@@ -30,7 +30,7 @@ CORE_DIRS  := harness/lua harness/inventory harness/fs harness/lab harness/remot
               harness/judging harness/experiment harness/cli diag/derive diag/judge results results/report
 AGENT_DIRS := harness/agent faults/primitives diag/capture diag/capture/ebpf diag/capture/ptrace diag/capture/sampler \
               diag/capture/tools
-CORE_SRC   := $(BASE_SRC) $(RECORD_SRC) $(wildcard $(CORE_DIRS:%=%/*.c))
+CORE_SRC   := $(BASE_SRC) $(RECORD_SRC) harness/agent/operations.c $(wildcard $(CORE_DIRS:%=%/*.c))
 AGENT_SRC  := $(BASE_SRC) $(RECORD_SRC) $(filter-out %.bpf.c,$(wildcard $(AGENT_DIRS:%=%/*.c)))
 TEST_SRC   := $(wildcard ci/tests/*/*_test.c)
 
@@ -134,7 +134,7 @@ fuzz_of_ebpf      := $(RECORD_SRC) $(BASE_SRC) diag/capture/ebpf/events.c diag/c
 fuzz_of_csv       := diag/derive/series.c $(BASE_SRC)
 fuzz_of_scenario  := harness/scenario/scenario.c harness/scenario/part.c harness/scenario/tracing.c harness/scenario/plan.c $(wildcard harness/lua/*.c) $(BASE_SRC)
 fuzz_of_inventory := $(wildcard harness/inventory/*.c harness/lua/*.c) $(BASE_SRC)
-fuzz_of_agent     := harness/agent/dispatch.c
+fuzz_of_agent     := harness/agent/dispatch.c harness/agent/operations.c
 fuzz_of_node      :=
 fuzz_objects = $(patsubst %.c,$(OUT)/fuzz/%.o,$(fuzz_of_$(1)))
 fuzz_bin := $(patsubst ci/fuzz/%.c,$(OUT)/fuzz/%,$(wildcard ci/fuzz/*.c))

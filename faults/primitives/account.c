@@ -1,12 +1,11 @@
 /* What the processes of one tag have read, written and computed. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "faults/primitives/process.h"
-#include "harness/base/file.h"
+#include "faults/primitives/procfs.h"
 #include "harness/base/proc.h"
 
 struct seen {
@@ -55,40 +54,23 @@ static uint64_t field(const char *text, const char *name)
 }
 
 /* Also of a zombie. */
-static bool usage_read(pid_t pid, pid_t *parent, uint64_t *ticks, struct process_usage *u)
+static bool usage_read(pid_t pid, struct procfs_stat *st, struct process_usage *u)
 {
-	unsigned long long user, sys, start;
-	long long child_user, child_sys, rss;
-	char path[64], *io = NULL, *stat = NULL, *p;
-	bool ok = false;
-	int ppid;
+	char *io;
 
-	snprintf(path, sizeof(path), "/proc/%d/io", (int)pid);
-	if (file_read(path, &io, NULL, NULL))
-		goto out;
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (file_read(path, &stat, NULL, NULL))
-		goto out;
-	p = strrchr(stat, ')');
-	if (!p ||
-		sscanf(p + 1,
-			" %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld %*d %*d %*d %*d %llu %*u %lld",
-			&ppid, &user, &sys, &child_user, &child_sys, &start, &rss) != 7)
-		goto out;
+	if (procfs_read(pid, "io", &io, NULL))
+		return false;
 	u->rchar = field(io, "rchar: ");
 	u->wchar = field(io, "wchar: ");
 	u->read_bytes = field(io, "\nread_bytes: ");
 	u->write_bytes = field(io, "\nwrite_bytes: ");
-	u->cpu_s = ((double)user + (double)sys + (double)child_user + (double)child_sys) /
-		(double)sysconf(_SC_CLK_TCK);
-	u->rss_bytes = (uint64_t)rss * (uint64_t)sysconf(_SC_PAGESIZE);
-	*parent = ppid;
-	*ticks = start;
-	ok = true;
-out:
 	free(io);
-	free(stat);
-	return ok;
+	if (!procfs_stat(pid, 0, st))
+		return false;
+	u->cpu_s = (double)(st->user + st->system + st->child_user + st->child_system) /
+		(double)sysconf(_SC_CLK_TCK);
+	u->rss_bytes = st->rss_pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	return true;
 }
 
 static void add(struct process_usage *to, const struct process_usage *u)
@@ -112,10 +94,9 @@ static int note(struct process_account *a, pid_t pid, bool final)
 {
 	struct seen *s = find(a, pid), *more;
 	struct process_usage u;
-	uint64_t ticks;
-	pid_t parent;
+	struct procfs_stat st;
 
-	if (!usage_read(pid, &parent, &ticks, &u) || (s && !final && s->ticks != ticks))
+	if (!usage_read(pid, &st, &u) || (s && !final && s->ticks != st.start))
 		return 0;
 	if (!s) {
 		more = realloc(a->seen, (a->n + 1) * sizeof(*more));
@@ -125,8 +106,8 @@ static int note(struct process_account *a, pid_t pid, bool final)
 		s = &more[a->n++];
 	}
 	*s = (struct seen){.pid = pid,
-		.parent = parent,
-		.ticks = ticks,
+		.parent = st.parent,
+		.ticks = st.start,
 		.live = !final,
 		.final = final,
 		.usage = u};
@@ -151,7 +132,7 @@ int process_account_update(
 	for (int i = 0; i < n && !rc; i++)
 		rc = note(a, pids[i], false);
 	free(pids);
-	/* On its way through exec, or a zombie, it shows no tag, but its figures are counted
+	/* In the middle of its exec, or as a zombie, it shows no tag, but its figures are counted
 	 * nowhere else. */
 	for (size_t i = 0; i < a->n && !rc; i++)
 		if (!a->seen[i].live && !a->seen[i].final)
@@ -161,8 +142,8 @@ int process_account_update(
 	for (size_t i = 0; i < a->n; i++) {
 		const struct seen *parent = find(a, a->seen[i].parent);
 
-		/* The kernel counts a reaped child's figures to the parent that reaped it; what
-		 * we last saw of a parent that is gone too is from before that. */
+		/* The kernel adds a reaped child's figures to its parent's. The figures of a parent
+		 * that has gone as well are older than that. */
 		if (!a->seen[i].live && !(parent && (parent->live || parent->final)))
 			add(&a->gone, &a->seen[i].usage);
 	}

@@ -52,8 +52,7 @@ static int check(const json_t *inverse, struct err *e)
 
 static int undo(const json_t *inverse, bool *was_there, struct err *e)
 {
-	/* One that does not come to an end says nothing, and is no reason to leave the act as it
-	 * is. */
+	/* A check that does not end tells nothing, and the act must be undone all the same. */
 	if (check(inverse, e) <= 0)
 		*was_there = true;
 	return run(json_object_get(inverse, "inverse"),

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "faults/primitives/procfs.h"
 #include "faults/primitives/target.h"
-#include "harness/base/file.h"
 
 static const struct resource {
 	const char *name;
@@ -56,12 +56,11 @@ static bool pick(const char *text, const struct resource *r, int64_t *soft, int6
 
 static int read_text(pid_t pid, char **text, struct err *e)
 {
-	char path[64];
-	int rc;
+	int rc = procfs_read(pid, "limits", text, NULL);
 
-	snprintf(path, sizeof(path), "/proc/%d/limits", (int)pid);
-	rc = file_read(path, text, NULL, e);
-	return rc == -ENOENT ? err_set(e, -ESRCH, "there is no process %d", (int)pid) : rc;
+	if (rc == -ENOENT)
+		return err_set(e, -ESRCH, "there is no process %d", (int)pid);
+	return rc ? err_errno(e, rc, "cannot read the limits of process %d", (int)pid) : 0;
 }
 
 static int read_one(
@@ -183,49 +182,51 @@ int limits_set(const json_t *inverse, int64_t soft, struct err *e)
 	return rc ? rc : apply(&t, r, soft, e);
 }
 
-/* 0 if 'rc' came of its having ended, which it may at any moment, taking its limits along. */
+/* 0 if 'rc' came from the end of the process, which may come at any moment. */
 static int unless_ended(const struct target *t, int rc)
 {
 	return rc && !target_alive(t, NULL) ? 0 : rc;
 }
 
+/* Is the limit other than the inverse says? 1, 0 (also once the process has ended), or -errno. */
+static int differs(const json_t *inverse, struct target *t, const struct resource **r,
+	int64_t *wanted, int64_t *is, struct err *e)
+{
+	int64_t hard;
+	int rc = inverse_read(inverse, t, r, wanted, e);
+
+	if (!rc)
+		rc = target_alive(t, e);
+	if (rc <= 0)
+		return rc;
+	rc = read_one(t->pid, *r, is, &hard, e);
+	return rc ? unless_ended(t, rc) : *is != *wanted;
+}
+
 static int limits_undo(const json_t *inverse, bool *was_there, struct err *e)
 {
 	const struct resource *r;
-	int64_t soft, is, hard;
+	int64_t soft, is;
 	struct target t;
-	int rc;
+	int rc = differs(inverse, &t, &r, &soft, &is, e);
 
-	rc = inverse_read(inverse, &t, &r, &soft, e);
-	if (!rc)
-		rc = target_alive(&t, e);
 	if (rc <= 0)
 		return rc;
-	rc = read_one(t.pid, r, &is, &hard, e);
-	if (!rc && is != soft) {
-		*was_there = true;
-		rc = apply(&t, r, soft, e);
-	}
-	return unless_ended(&t, rc);
+	*was_there = true;
+	return unless_ended(&t, apply(&t, r, soft, e));
 }
 
 static int limits_verify(const json_t *inverse, struct err *e)
 {
 	const struct resource *r;
-	int64_t soft, is, hard;
+	int64_t soft, is;
 	struct target t;
-	int rc;
+	int rc = differs(inverse, &t, &r, &soft, &is, e);
 
-	rc = inverse_read(inverse, &t, &r, &soft, e);
-	if (!rc)
-		rc = target_alive(&t, e);
-	if (rc <= 0)
-		return rc;
-	rc = read_one(t.pid, r, &is, &hard, e);
-	if (!rc && is != soft)
-		rc = err_set(e, -EBUSY, "limit %s of process %d is still %" PRId64 ", not %" PRId64,
-			r->name, (int)t.pid, is, soft);
-	return unless_ended(&t, rc);
+	return rc <= 0
+		? rc
+		: err_set(e, -EBUSY, "limit %s of process %d is still %" PRId64 ", not %" PRId64,
+			  r->name, (int)t.pid, is, soft);
 }
 
 const struct primitive limits_primitive = {

@@ -1,16 +1,17 @@
 /*
- * The same with iptables: a chain of its own, in 'filter', for each IP version
- * that the node has; INPUT or OUTPUT jumps to it. iptables has no transaction over
- * several commands, so the jumps come last and undo removes whatever there is.
+ * Packet drops with iptables: a chain of its own in 'filter', for each IP version that the node has;
+ * INPUT or OUTPUT jumps to it. iptables has no transaction over several commands, so the jumps come
+ * last, and undo removes whatever there is.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "faults/primitives/packets.h"
+#include "faults/primitives/packets_impl.h"
 #include "harness/base/proc.h"
 
 #define TIMEOUT_S 10
@@ -22,97 +23,100 @@ static const struct {
 
 #define N_VERSIONS (sizeof(versions) / sizeof(versions[0]))
 
-static bool present(size_t version)
-{
-	return versions[version].family == AF_INET || !access("/proc/net/if_inet6", F_OK);
-}
-
-/* Runs 'line', split at blanks: no argument of ours holds one. */
-static int iptables(size_t version, char **output, struct err *e, const char *line)
+/* Runs a command that is split at blanks: no argument of ours holds one. */
+static __attribute__((format(printf, 4, 5))) int iptables(
+	size_t version, char **output, struct err *e, const char *format, ...)
 {
 	const char *argv[48] = {versions[version].program, "-w", "5"};
-	char *copy = strdup(line), *save = NULL, *word;
+	char *line, *save = NULL;
 	size_t n = 3;
+	va_list args;
 	int rc;
 
-	if (!copy)
+	va_start(args, format);
+	rc = vasprintf(&line, format, args);
+	va_end(args);
+	if (rc < 0)
 		return err_errno(e, -ENOMEM, "cannot run '%s'", argv[0]);
-	for (word = strtok_r(copy, " ", &save); word && n < 47; word = strtok_r(NULL, " ", &save))
-		argv[n++] = word;
+	for (char *w = strtok_r(line, " ", &save); w && n < 47; w = strtok_r(NULL, " ", &save))
+		argv[n++] = w;
 	rc = proc_run_ok(argv, TIMEOUT_S, output, e);
-	free(copy);
+	free(line);
 	return rc;
 }
 
-int iptables_check(struct err *e)
-{
-	for (size_t v = 0; v < N_VERSIONS; v++) {
-		char *output = NULL;
-		int rc;
-
-		if (!present(v))
-			continue;
-		rc = iptables(v, &output, e, "-S INPUT");
-		free(output);
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
-static int jump(size_t v, const struct packets_spec *s, const struct packets_address *from,
-	const struct packets_address *to, const char *chain, struct err *e)
-{
-	char line[256], source[64] = "", target[64] = "";
-
-	if (from)
-		snprintf(source, sizeof(source), "-s %s", from->text);
-	if (to)
-		snprintf(target, sizeof(target), "-d %s", to->text);
-	snprintf(line, sizeof(line), "-I %s ! %s lo %s %s -j %s", s->out ? "OUTPUT" : "INPUT",
-		s->out ? "-o" : "-i", source, target, chain);
-	return iptables(v, NULL, e, line);
-}
-
-static int drop_version(size_t v, const struct packets_spec *s, const char *chain, struct err *e)
-{
-	char line[256], chance[64] = "";
-	int family = versions[v].family, rc;
-
-	if (s->percent < 100)
-		snprintf(chance, sizeof(chance), "-m statistic --mode random --probability %.8f",
-			s->percent / 100);
-	snprintf(line, sizeof(line), "-N %s", chain);
-	rc = iptables(v, NULL, e, line);
-	if (!rc) {
-		snprintf(line, sizeof(line), "-A %s -m comment --comment culprit-seen", chain);
-		rc = iptables(v, NULL, e, line);
-	}
-	if (!rc) {
-		snprintf(line, sizeof(line),
-			"-A %s %s -m comment --comment culprit-dropped -j DROP", chain, chance);
-		rc = iptables(v, NULL, e, line);
-	}
-	for (size_t i = 0; !rc && i < (s->n_from ? s->n_from : 1); i++) {
-		for (size_t j = 0; !rc && j < (s->n_to ? s->n_to : 1); j++) {
-			const struct packets_address *from = s->n_from ? &s->from[i] : NULL;
-			const struct packets_address *to = s->n_to ? &s->to[j] : NULL;
-
-			if ((!from || from->family == family) && (!to || to->family == family))
-				rc = jump(v, s, from, to, chain, e);
-		}
-	}
-	return rc;
-}
-
-int iptables_drop(const struct packets_spec *s, const char *chain, struct err *e)
+/* Calls 'fn' for each IP version of the node, until one fails. */
+static int each_version(
+	int (*fn)(size_t version, void *ctx, struct err *e), void *ctx, struct err *e)
 {
 	int rc = 0;
 
 	for (size_t v = 0; v < N_VERSIONS && !rc; v++)
-		if (present(v))
-			rc = drop_version(v, s, chain, e);
+		if (versions[v].family == AF_INET || !access("/proc/net/if_inet6", F_OK))
+			rc = fn(v, ctx, e);
 	return rc;
+}
+
+static int check_version(size_t v, void *ctx, struct err *e)
+{
+	char *output = NULL;
+	int rc = iptables(v, &output, e, "-S INPUT");
+
+	(void)ctx;
+	free(output);
+	return rc;
+}
+
+static int iptables_check(struct err *e)
+{
+	return each_version(check_version, NULL, e);
+}
+
+struct iptables_drop {
+	const struct packets_spec *spec;
+	const char *chain;
+	size_t version;
+	struct err *e;
+};
+
+static int jump(void *ctx, const struct packets_address *from, const struct packets_address *to)
+{
+	const struct iptables_drop *d = ctx;
+	int family = versions[d->version].family;
+	bool out = d->spec->out;
+
+	if ((from && from->family != family) || (to && to->family != family))
+		return 0;
+	return iptables(d->version, NULL, d->e, "-I %s ! %s lo %s %s %s %s -j %s",
+		out ? "OUTPUT" : "INPUT", out ? "-o" : "-i", from ? "-s" : "",
+		from ? from->text : "", to ? "-d" : "", to ? to->text : "", d->chain);
+}
+
+static int drop_version(size_t v, void *ctx, struct err *e)
+{
+	struct iptables_drop *d = ctx;
+	char chance[64] = "";
+	int rc;
+
+	d->version = v;
+	d->e = e;
+	if (d->spec->percent < 100)
+		snprintf(chance, sizeof(chance), "-m statistic --mode random --probability %.8f",
+			d->spec->percent / 100);
+	rc = iptables(v, NULL, e, "-N %s", d->chain);
+	if (!rc)
+		rc = iptables(v, NULL, e, "-A %s -m comment --comment culprit-seen", d->chain);
+	if (!rc)
+		rc = iptables(v, NULL, e, "-A %s %s -m comment --comment culprit-dropped -j DROP",
+			d->chain, chance);
+	return rc ? rc : packets_each_pair(d->spec, jump, d);
+}
+
+static int iptables_drop(const struct packets_spec *s, const char *chain, struct err *e)
+{
+	struct iptables_drop d = {.spec = s, .chain = chain};
+
+	return each_version(drop_version, &d, e);
 }
 
 /* "packets bytes" at the head of the line that holds 'mark'. */
@@ -126,101 +130,115 @@ static bool counter(
 	return line && sscanf(line, " %llu %llu", packets, bytes) == 2;
 }
 
-int iptables_read(const char *chain, struct packets_counters *c, struct err *e)
+struct iptables_reading {
+	const char *chain;
+	struct packets_counters sum;
+};
+
+static int read_version(size_t v, void *ctx, struct err *e)
 {
-	struct packets_counters sum = {0};
-	char line[128];
+	unsigned long long seen, seen_bytes, dropped, dropped_bytes;
+	struct iptables_reading *r = ctx;
+	char *text = NULL;
+	int rc = iptables(v, &text, e, "-n -v -x -L %s", r->chain);
 
-	snprintf(line, sizeof(line), "-n -v -x -L %s", chain);
-	for (size_t v = 0; v < N_VERSIONS; v++) {
-		unsigned long long seen, seen_bytes, dropped, dropped_bytes;
-		char *text = NULL;
-		int rc = present(v) ? iptables(v, &text, e, line) : 0;
-
-		if (text && !rc &&
-			(!counter(text, "culprit-seen", &seen, &seen_bytes) ||
-				!counter(text, "culprit-dropped", &dropped, &dropped_bytes)))
-			rc = err_set(e, -EBADMSG, "cannot read what '%s' prints for the chain '%s'",
-				versions[v].program, chain);
-		if (text && !rc) {
-			sum.seen += seen;
-			sum.seen_bytes += seen_bytes;
-			sum.dropped += dropped;
-			sum.dropped_bytes += dropped_bytes;
-		}
-		free(text);
-		if (rc)
-			return rc;
+	if (!rc &&
+		(!counter(text, "culprit-seen", &seen, &seen_bytes) ||
+			!counter(text, "culprit-dropped", &dropped, &dropped_bytes)))
+		rc = err_set(e, -EBADMSG, "cannot read what '%s' prints for the chain '%s'",
+			versions[v].program, r->chain);
+	if (!rc) {
+		r->sum.seen += seen;
+		r->sum.seen_bytes += seen_bytes;
+		r->sum.dropped += dropped;
+		r->sum.dropped_bytes += dropped_bytes;
 	}
-	*c = sum;
-	return 0;
-}
-
-static int has_version(size_t v, const char *chain, bool *has, struct err *e)
-{
-	char *text = NULL, mark[64];
-	int rc = iptables(v, &text, e, "-S");
-
-	snprintf(mark, sizeof(mark), "-N %s\n", chain);
-	if (!rc)
-		*has = strstr(text, mark) != NULL;
 	free(text);
 	return rc;
 }
 
-int iptables_has(const char *chain, bool *has, struct err *e)
+static int iptables_read(const char *chain, struct packets_counters *c, struct err *e)
 {
-	bool any = false, one = false;
+	struct iptables_reading r = {.chain = chain};
+	int rc = each_version(read_version, &r, e);
 
-	for (size_t v = 0; v < N_VERSIONS; v++) {
-		int rc = present(v) ? has_version(v, chain, &one, e) : 0;
-
-		if (rc)
-			return rc;
-		any = any || one;
-	}
-	*has = any;
-	return 0;
-}
-
-static int remove_version(size_t v, const char *chain, struct err *e)
-{
-	char *rules = NULL, *line, *save = NULL, target[64], command[512];
-	int rc = iptables(v, &rules, e, "-S");
-
-	snprintf(target, sizeof(target), " -j %s", chain);
-	for (line = rc ? NULL : strtok_r(rules, "\n", &save); line && !rc;
-		line = strtok_r(NULL, "\n", &save)) {
-		size_t n = strlen(line), m = strlen(target);
-
-		if (strncmp(line, "-A ", 3) || n < m || strcmp(line + n - m, target))
-			continue;
-		snprintf(command, sizeof(command), "-D %s", line + 3);
-		rc = iptables(v, NULL, e, command);
-	}
-	free(rules);
-	if (!rc) {
-		snprintf(command, sizeof(command), "-F %s", chain);
-		rc = iptables(v, NULL, e, command);
-	}
-	if (!rc) {
-		snprintf(command, sizeof(command), "-X %s", chain);
-		rc = iptables(v, NULL, e, command);
-	}
+	if (!rc)
+		*c = r.sum;
 	return rc;
 }
 
-int iptables_remove(const char *chain, struct err *e)
+struct iptables_chain {
+	const char *name;
+	bool found;
+	int first; /* failure of a removal */
+};
+
+static int find_version(size_t v, void *ctx, struct err *e)
 {
-	int first = 0;
+	struct iptables_chain *c = ctx;
+	char *text = NULL, mark[64];
+	int rc = iptables(v, &text, e, "-S");
 
-	for (size_t v = 0; v < N_VERSIONS; v++) {
-		bool has = false;
-		int rc = present(v) ? has_version(v, chain, &has, first ? NULL : e) : 0;
-
-		if (!rc && has)
-			rc = remove_version(v, chain, first ? NULL : e);
-		first = first ? first : rc;
-	}
-	return first;
+	snprintf(mark, sizeof(mark), "-N %s\n", c->name);
+	c->found = c->found || (!rc && strstr(text, mark));
+	free(text);
+	return rc;
 }
+
+static int iptables_has(const char *chain, bool *has, struct err *e)
+{
+	struct iptables_chain c = {.name = chain};
+	int rc = each_version(find_version, &c, e);
+
+	if (!rc)
+		*has = c.found;
+	return rc;
+}
+
+static int remove_chain(size_t v, const char *chain, struct err *e)
+{
+	char *rules = NULL, *save = NULL, target[64];
+	int rc = iptables(v, &rules, e, "-S");
+	size_t m = (size_t)snprintf(target, sizeof(target), " -j %s", chain);
+
+	for (char *line = rc ? NULL : strtok_r(rules, "\n", &save); line && !rc;
+		line = strtok_r(NULL, "\n", &save)) {
+		size_t n = strlen(line);
+
+		if (!strncmp(line, "-A ", 3) && n >= m && !strcmp(line + n - m, target))
+			rc = iptables(v, NULL, e, "-D %s", line + 3);
+	}
+	free(rules);
+	if (!rc)
+		rc = iptables(v, NULL, e, "-F %s", chain);
+	return rc ? rc : iptables(v, NULL, e, "-X %s", chain);
+}
+
+/* Goes on after a failure, so that one IP version does not keep the other's rules. */
+static int remove_version(size_t v, void *ctx, struct err *e)
+{
+	struct iptables_chain *c = ctx, one = {.name = c->name};
+	int rc = find_version(v, &one, c->first ? NULL : e);
+
+	if (!rc && one.found)
+		rc = remove_chain(v, c->name, c->first ? NULL : e);
+	c->first = c->first ? c->first : rc;
+	return 0;
+}
+
+static int iptables_remove(const char *chain, struct err *e)
+{
+	struct iptables_chain c = {.name = chain};
+
+	each_version(remove_version, &c, e);
+	return c.first;
+}
+
+const struct packets_backend packets_iptables = {
+	.name = "iptables",
+	.check = iptables_check,
+	.drop = iptables_drop,
+	.read = iptables_read,
+	.has = iptables_has,
+	.remove = iptables_remove,
+};

@@ -1,5 +1,5 @@
 /*
- * What is built, for 5 % of what comes in from 10.0.0.1:
+ * Packet drops with nftables. What is built to drop 5 % of what comes in from 10.0.0.1:
  *
  *	table inet culprit_8f3a12cd_d1 {
  *		chain loss {
@@ -31,7 +31,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "faults/primitives/packets.h"
+#include "faults/primitives/packets_impl.h"
 
 #define CHAIN_HOOK "hook"
 #define CHAIN_LOSS "loss"
@@ -39,7 +39,7 @@
 #define REPLY_TIMEOUT_S 5
 
 /* One transaction. 'buf' grows; 'rc' sticks at the first failure. */
-struct batch {
+struct nft_batch {
 	const char *table;
 	char *buf;
 	size_t used, room;
@@ -47,7 +47,7 @@ struct batch {
 	int rc;
 };
 
-static char *batch_room(struct batch *b, size_t size)
+static char *batch_room(struct nft_batch *b, size_t size)
 {
 	if (b->room - b->used < size) {
 		char *more = realloc(b->buf, b->room * 2 + size);
@@ -62,7 +62,7 @@ static char *batch_room(struct batch *b, size_t size)
 	return b->buf + b->used;
 }
 
-static struct nlmsghdr *batch_message(struct batch *b, uint16_t type, uint16_t flags)
+static struct nlmsghdr *batch_message(struct nft_batch *b, uint16_t type, uint16_t flags)
 {
 	char *at = b->rc ? NULL : batch_room(b, MNL_SOCKET_BUFFER_SIZE);
 
@@ -72,12 +72,12 @@ static struct nlmsghdr *batch_message(struct batch *b, uint16_t type, uint16_t f
 	return nftnl_nlmsg_build_hdr(at, type, NFPROTO_INET, flags | NLM_F_ACK, b->seq++);
 }
 
-static void batch_end_message(struct batch *b, const struct nlmsghdr *nlh)
+static void batch_end_message(struct nft_batch *b, const struct nlmsghdr *nlh)
 {
 	b->used += NLMSG_ALIGN(nlh->nlmsg_len);
 }
 
-static void batch_mark(struct batch *b, bool begin)
+static void batch_mark(struct nft_batch *b, bool begin)
 {
 	char *at = b->rc ? NULL : batch_room(b, MNL_SOCKET_BUFFER_SIZE);
 
@@ -86,7 +86,7 @@ static void batch_mark(struct batch *b, bool begin)
 			b, begin ? nftnl_batch_begin(at, b->seq++) : nftnl_batch_end(at, b->seq++));
 }
 
-static void put_table(struct batch *b, uint16_t type, uint16_t flags)
+static void put_table(struct nft_batch *b, uint16_t type, uint16_t flags)
 {
 	struct nftnl_table *t = nftnl_table_alloc();
 	struct nlmsghdr *nlh;
@@ -102,7 +102,7 @@ static void put_table(struct batch *b, uint16_t type, uint16_t flags)
 		nftnl_table_free(t);
 }
 
-static void put_chain(struct batch *b, const char *name, int hook)
+static void put_chain(struct nft_batch *b, const char *name, int hook)
 {
 	struct nftnl_chain *c = nftnl_chain_alloc();
 	struct nlmsghdr *nlh;
@@ -125,7 +125,7 @@ static void put_chain(struct batch *b, const char *name, int hook)
 		nftnl_chain_free(c);
 }
 
-static struct nftnl_rule *rule_begin(struct batch *b, const char *chain)
+static struct nftnl_rule *rule_begin(struct nft_batch *b, const char *chain)
 {
 	struct nftnl_rule *r = b->rc ? NULL : nftnl_rule_alloc();
 
@@ -135,7 +135,7 @@ static struct nftnl_rule *rule_begin(struct batch *b, const char *chain)
 	return r;
 }
 
-static struct nftnl_expr *rule_expr(struct batch *b, struct nftnl_rule *r, const char *name)
+static struct nftnl_expr *rule_expr(struct nft_batch *b, struct nftnl_rule *r, const char *name)
 {
 	struct nftnl_expr *x = b->rc ? NULL : nftnl_expr_alloc(name);
 
@@ -146,7 +146,7 @@ static struct nftnl_expr *rule_expr(struct batch *b, struct nftnl_rule *r, const
 	return x;
 }
 
-static void rule_end(struct batch *b, struct nftnl_rule *r)
+static void rule_end(struct nft_batch *b, struct nftnl_rule *r)
 {
 	struct nlmsghdr *nlh = batch_message(b, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND);
 
@@ -158,85 +158,71 @@ static void rule_end(struct batch *b, struct nftnl_rule *r)
 		nftnl_rule_free(r);
 }
 
-static void put_meta(struct batch *b, struct nftnl_rule *r, uint32_t key)
-{
-	struct nftnl_expr *x = rule_expr(b, r, "meta");
+/* Numbers of an expression, as attribute and value. */
+#define SET(x, ...)                                                                                \
+	set_all(x, (const uint32_t[][2]){__VA_ARGS__},                                             \
+		sizeof((const uint32_t[][2]){__VA_ARGS__}) / sizeof(uint32_t[2]))
 
-	if (!x)
-		return;
-	nftnl_expr_set_u32(x, NFTNL_EXPR_META_KEY, key);
-	nftnl_expr_set_u32(x, NFTNL_EXPR_META_DREG, NFT_REG_1);
+static void set_all(struct nftnl_expr *x, const uint32_t (*list)[2], size_t n)
+{
+	for (size_t i = 0; x && i < n; i++)
+		nftnl_expr_set_u32(x, (uint16_t)list[i][0], list[i][1]);
+}
+
+static void put_meta(struct nft_batch *b, struct nftnl_rule *r, uint32_t key)
+{
+	SET(rule_expr(b, r, "meta"), {NFTNL_EXPR_META_KEY, key}, {NFTNL_EXPR_META_DREG, NFT_REG_1});
 }
 
 static void put_cmp(
-	struct batch *b, struct nftnl_rule *r, uint32_t op, const void *data, uint32_t size)
+	struct nft_batch *b, struct nftnl_rule *r, uint32_t op, const void *data, uint32_t size)
 {
 	struct nftnl_expr *x = rule_expr(b, r, "cmp");
 
-	if (!x)
-		return;
-	nftnl_expr_set_u32(x, NFTNL_EXPR_CMP_SREG, NFT_REG_1);
-	nftnl_expr_set_u32(x, NFTNL_EXPR_CMP_OP, op);
-	if (nftnl_expr_set(x, NFTNL_EXPR_CMP_DATA, data, size) < 0)
+	SET(x, {NFTNL_EXPR_CMP_SREG, NFT_REG_1}, {NFTNL_EXPR_CMP_OP, op});
+	if (x && nftnl_expr_set(x, NFTNL_EXPR_CMP_DATA, data, size) < 0)
 		b->rc = -ENOMEM;
 }
 
 static void put_address(
-	struct batch *b, struct nftnl_rule *r, const struct packets_address *a, bool source)
+	struct nft_batch *b, struct nftnl_rule *r, const struct packets_address *a, bool source)
 {
 	uint32_t size = a->family == AF_INET ? 4 : 16;
 	uint32_t offset = a->family == AF_INET ? (source ? 12 : 16) : (source ? 8 : 24);
-	struct nftnl_expr *x = rule_expr(b, r, "payload");
 
-	if (!x)
-		return;
-	nftnl_expr_set_u32(x, NFTNL_EXPR_PAYLOAD_BASE, NFT_PAYLOAD_NETWORK_HEADER);
-	nftnl_expr_set_u32(x, NFTNL_EXPR_PAYLOAD_OFFSET, offset);
-	nftnl_expr_set_u32(x, NFTNL_EXPR_PAYLOAD_LEN, size);
-	nftnl_expr_set_u32(x, NFTNL_EXPR_PAYLOAD_DREG, NFT_REG_1);
+	SET(rule_expr(b, r, "payload"), {NFTNL_EXPR_PAYLOAD_BASE, NFT_PAYLOAD_NETWORK_HEADER},
+		{NFTNL_EXPR_PAYLOAD_OFFSET, offset}, {NFTNL_EXPR_PAYLOAD_LEN, size},
+		{NFTNL_EXPR_PAYLOAD_DREG, NFT_REG_1});
 	put_cmp(b, r, NFT_CMP_EQ, a->bytes, size);
 }
 
-static void put_verdict(struct batch *b, struct nftnl_rule *r, int verdict, const char *chain)
+static void put_verdict(struct nft_batch *b, struct nftnl_rule *r, int verdict, const char *chain)
 {
 	struct nftnl_expr *x = rule_expr(b, r, "immediate");
 
-	if (!x)
-		return;
-	nftnl_expr_set_u32(x, NFTNL_EXPR_IMM_DREG, NFT_REG_VERDICT);
-	nftnl_expr_set_u32(x, NFTNL_EXPR_IMM_VERDICT, (uint32_t)verdict);
-	if (chain && nftnl_expr_set_str(x, NFTNL_EXPR_IMM_CHAIN, chain) < 0)
+	SET(x, {NFTNL_EXPR_IMM_DREG, NFT_REG_VERDICT}, {NFTNL_EXPR_IMM_VERDICT, (uint32_t)verdict});
+	if (x && chain && nftnl_expr_set_str(x, NFTNL_EXPR_IMM_CHAIN, chain) < 0)
 		b->rc = -ENOMEM;
 }
 
-static void put_loss_rules(struct batch *b, double percent)
+static void put_loss_rules(struct nft_batch *b, double percent)
 {
 	uint32_t threshold = (uint32_t)llround(percent * SCALE / 100);
-	struct nftnl_rule *r;
+	uint32_t limit = htonl(threshold ? threshold : 1);
+	struct nftnl_rule *r = rule_begin(b, CHAIN_LOSS);
 
-	r = rule_begin(b, CHAIN_LOSS);
 	rule_expr(b, r, "counter");
 	rule_end(b, r);
 
 	r = rule_begin(b, CHAIN_LOSS);
 	if (threshold < SCALE) {
-		struct nftnl_expr *x = rule_expr(b, r, "numgen");
-		uint32_t limit = htonl(threshold ? threshold : 1);
-
-		if (x) {
-			nftnl_expr_set_u32(x, NFTNL_EXPR_NG_DREG, NFT_REG_1);
-			nftnl_expr_set_u32(x, NFTNL_EXPR_NG_MODULUS, SCALE);
-			nftnl_expr_set_u32(x, NFTNL_EXPR_NG_TYPE, NFT_NG_RANDOM);
-		}
+		SET(rule_expr(b, r, "numgen"), {NFTNL_EXPR_NG_DREG, NFT_REG_1},
+			{NFTNL_EXPR_NG_MODULUS, SCALE}, {NFTNL_EXPR_NG_TYPE, NFT_NG_RANDOM});
 		/* Comparisons are bytewise, so numbers must be big-endian. */
-		x = rule_expr(b, r, "byteorder");
-		if (x) {
-			nftnl_expr_set_u32(x, NFTNL_EXPR_BYTEORDER_SREG, NFT_REG_1);
-			nftnl_expr_set_u32(x, NFTNL_EXPR_BYTEORDER_DREG, NFT_REG_1);
-			nftnl_expr_set_u32(x, NFTNL_EXPR_BYTEORDER_OP, NFT_BYTEORDER_HTON);
-			nftnl_expr_set_u32(x, NFTNL_EXPR_BYTEORDER_LEN, 4);
-			nftnl_expr_set_u32(x, NFTNL_EXPR_BYTEORDER_SIZE, 4);
-		}
+		SET(rule_expr(b, r, "byteorder"), {NFTNL_EXPR_BYTEORDER_SREG, NFT_REG_1},
+			{NFTNL_EXPR_BYTEORDER_DREG, NFT_REG_1},
+			{NFTNL_EXPR_BYTEORDER_OP, NFT_BYTEORDER_HTON},
+			{NFTNL_EXPR_BYTEORDER_LEN, 4}, {NFTNL_EXPR_BYTEORDER_SIZE, 4});
 		put_cmp(b, r, NFT_CMP_LT, &limit, sizeof(limit));
 	}
 	rule_expr(b, r, "counter");
@@ -244,9 +230,10 @@ static void put_loss_rules(struct batch *b, double percent)
 	rule_end(b, r);
 }
 
-static void put_jump(
-	struct batch *b, const struct packets_address *from, const struct packets_address *to)
+static int put_jump(
+	void *batch, const struct packets_address *from, const struct packets_address *to)
 {
+	struct nft_batch *b = batch;
 	struct nftnl_rule *r = rule_begin(b, CHAIN_HOOK);
 
 	if (from || to) {
@@ -262,9 +249,10 @@ static void put_jump(
 		put_address(b, r, to, false);
 	put_verdict(b, r, NFT_JUMP, CHAIN_LOSS);
 	rule_end(b, r);
+	return 0;
 }
 
-static void put_hook_rules(struct batch *b, const struct packets_spec *s)
+static void put_hook_rules(struct nft_batch *b, const struct packets_spec *s)
 {
 	const uint16_t loopback = ARPHRD_LOOPBACK;
 	struct nftnl_rule *r = rule_begin(b, CHAIN_HOOK);
@@ -273,16 +261,7 @@ static void put_hook_rules(struct batch *b, const struct packets_spec *s)
 	put_cmp(b, r, NFT_CMP_EQ, &loopback, sizeof(loopback));
 	put_verdict(b, r, NF_ACCEPT, NULL);
 	rule_end(b, r);
-
-	for (size_t i = 0; i < (s->n_from ? s->n_from : 1); i++) {
-		for (size_t j = 0; j < (s->n_to ? s->n_to : 1); j++) {
-			const struct packets_address *from = s->n_from ? &s->from[i] : NULL;
-			const struct packets_address *to = s->n_to ? &s->to[j] : NULL;
-
-			if (!from || !to || from->family == to->family)
-				put_jump(b, from, to);
-		}
-	}
+	packets_each_pair(s, put_jump, b);
 }
 
 static struct mnl_socket *socket_open(struct err *e)
@@ -301,7 +280,7 @@ static struct mnl_socket *socket_open(struct err *e)
 }
 
 /* Sends all at once; 0 when each message was acknowledged, else the first refusal. */
-static int batch_send(struct batch *b, struct err *e)
+static int batch_send(struct nft_batch *b, struct err *e)
 {
 	char answer[MNL_SOCKET_BUFFER_SIZE];
 	struct mnl_socket *nl;
@@ -339,9 +318,9 @@ static int batch_send(struct batch *b, struct err *e)
 	return rc ? err_errno(e, rc, "nftables refuses the table '%s'", b->table) : 0;
 }
 
-int nft_drop(const struct packets_spec *s, const char *table, bool commit, struct err *e)
+static int make_table(const struct packets_spec *s, const char *table, bool commit, struct err *e)
 {
-	struct batch b = {.table = table, .seq = (uint32_t)time(NULL)};
+	struct nft_batch b = {.table = table, .seq = (uint32_t)time(NULL)};
 	int rc;
 
 	batch_mark(&b, true);
@@ -350,7 +329,7 @@ int nft_drop(const struct packets_spec *s, const char *table, bool commit, struc
 	put_chain(&b, CHAIN_HOOK, s->out ? NF_INET_LOCAL_OUT : NF_INET_LOCAL_IN);
 	put_loss_rules(&b, s->percent);
 	put_hook_rules(&b, s);
-	/* Without its end the kernel checks a batch and throws it away. */
+	/* The kernel checks a batch without an end, and then drops it. */
 	if (commit)
 		batch_mark(&b, false);
 	rc = batch_send(&b, e);
@@ -358,9 +337,21 @@ int nft_drop(const struct packets_spec *s, const char *table, bool commit, struc
 	return rc;
 }
 
-int nft_remove(const char *table, struct err *e)
+static int nft_check(struct err *e)
 {
-	struct batch b = {.table = table, .seq = (uint32_t)time(NULL)};
+	const struct packets_spec probe = {.percent = 1};
+
+	return make_table(&probe, "culprit_probe", false, e);
+}
+
+static int nft_drop(const struct packets_spec *s, const char *table, struct err *e)
+{
+	return make_table(s, table, true, e);
+}
+
+static int nft_remove(const char *table, struct err *e)
+{
+	struct nft_batch b = {.table = table, .seq = (uint32_t)time(NULL)};
 	int rc;
 
 	batch_mark(&b, true);
@@ -413,7 +404,7 @@ static int on_table(const struct nlmsghdr *nlh, void *data)
 	struct nftnl_table *t = nftnl_table_alloc();
 	const char *family = "other";
 	json_t *list = data, *name;
-	char text[300], *known;
+	char text[300];
 	size_t i;
 
 	if (!t || nftnl_table_nlmsg_parse(nlh, t) < 0)
@@ -422,11 +413,10 @@ static int on_table(const struct nlmsghdr *nlh, void *data)
 		if (families[i].family == nftnl_table_get_u32(t, NFTNL_TABLE_FAMILY))
 			family = families[i].name;
 	snprintf(text, sizeof(text), "%s %s", family, nftnl_table_get_str(t, NFTNL_TABLE_NAME));
-	/* A dump that was begun anew says some names twice. */
+	/* A dump that was begun anew has some names twice. */
 	json_array_foreach(list, i, name)
 	{
-		known = (char *)json_string_value(name);
-		if (!strcmp(known, text))
+		if (!strcmp(json_string_value(name), text))
 			goto out;
 	}
 	json_array_append_new(list, json_string(text));
@@ -451,7 +441,26 @@ int nft_list(json_t **out, struct err *e)
 	return rc;
 }
 
-struct reading {
+static int nft_has(const char *table, bool *found, struct err *e)
+{
+	json_t *list, *value;
+	char wanted[64];
+	size_t i;
+	int rc = nft_list(&list, e);
+
+	if (rc)
+		return rc;
+	*found = false;
+	snprintf(wanted, sizeof(wanted), "inet %s", table);
+	json_array_foreach(list, i, value)
+	{
+		*found = *found || !strcmp(json_string_value(value), wanted);
+	}
+	json_decref(list);
+	return 0;
+}
+
+struct nft_reading {
 	const char *table;
 	struct packets_counters c;
 	int found;
@@ -459,7 +468,7 @@ struct reading {
 
 static int on_rule(const struct nlmsghdr *nlh, void *data)
 {
-	struct reading *reading = data;
+	struct nft_reading *reading = data;
 	struct nftnl_rule *r = nftnl_rule_alloc();
 	struct nftnl_expr_iter *iter = NULL;
 	struct nftnl_expr *x;
@@ -498,9 +507,9 @@ out:
 	return MNL_CB_OK;
 }
 
-int nft_read(const char *table, struct packets_counters *c, struct err *e)
+static int nft_read(const char *table, struct packets_counters *c, struct err *e)
 {
-	struct reading reading = {.table = table};
+	struct nft_reading reading = {.table = table};
 	int rc = dump(NFT_MSG_GETRULE, NFPROTO_INET, on_rule, &reading, e);
 
 	if (!rc && reading.found < 2)
@@ -509,3 +518,12 @@ int nft_read(const char *table, struct packets_counters *c, struct err *e)
 		*c = reading.c;
 	return rc;
 }
+
+const struct packets_backend packets_nft = {
+	.name = "nftables",
+	.check = nft_check,
+	.drop = nft_drop,
+	.read = nft_read,
+	.has = nft_has,
+	.remove = nft_remove,
+};

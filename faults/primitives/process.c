@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "faults/primitives/procfs.h"
 #include "harness/base/clock.h"
 #include "harness/base/proc.h"
 
@@ -42,8 +43,34 @@ void process_close_others(const int *keep, size_t n)
 	close_between(from, ~0u);
 }
 
-/* Our environment, then 'extra', then the tag; allocated, never freed: only the child calls
- * this. */
+void process_detach(const char *name, const int *keep, size_t n)
+{
+	static const int ignored[] = {
+		SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGTSTP};
+	int null = open("/dev/null", O_RDWR);
+
+	setsid();
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		signal(ignored[i], SIG_IGN);
+	for (int fd = 0; fd < 3; fd++)
+		dup2(null, fd);
+	process_close_others(keep, n);
+	prctl(PR_SET_NAME, name);
+	if (chdir("/"))
+		_exit(1);
+}
+
+void process_default_signals(void)
+{
+	sigset_t none;
+
+	for (int signo = 1; signo < NSIG; signo++)
+		signal(signo, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Our environment, then 'extra', then the tag. Never freed: only the child calls this. */
 static char **make_environ(const json_t *extra, const char *tag)
 {
 	size_t n = 0, room, used = 0;
@@ -62,20 +89,25 @@ static char **make_environ(const json_t *extra, const char *tag)
 		bool replaced = len == strlen(PROCESS_TAG) &&
 			!strncmp(environ[i], PROCESS_TAG, len);
 
-		json_object_foreach((json_t *)extra, key, value) replaced = replaced ||
-			(strlen(key) == len && !strncmp(environ[i], key, len));
+		json_object_foreach((json_t *)extra, key, value)
+		{
+			replaced = replaced ||
+				(strlen(key) == len && !strncmp(environ[i], key, len));
+		}
 		if (!replaced)
 			env[used++] = environ[i];
 	}
-	json_object_foreach((json_t *)extra, key,
-		value) if (asprintf(&env[used++], "%s=%s", key, json_string_value(value)) <
-		0) return NULL;
+	json_object_foreach((json_t *)extra, key, value)
+	{
+		if (asprintf(&env[used++], "%s=%s", key, json_string_value(value)) < 0)
+			return NULL;
+	}
 	if (asprintf(&env[used++], PROCESS_TAG "=%s", tag) < 0)
 		return NULL;
 	return env;
 }
 
-/* -1: it would be our own channel to whoever commands us, so the program must not run. */
+/* -1: 'to' would still be the agent's own channel, so the program must not run. */
 static int put_fd(int from, int to, int flags)
 {
 	int fd = from >= 0 ? from : open("/dev/null", flags);
@@ -87,17 +119,13 @@ static _Noreturn void child(const struct process_spec *s, int gate, int failed)
 {
 	const int keep[] = {gate, failed, s->pass, s->in, s->out, s->err};
 	char **env, go;
-	sigset_t none;
 	int code;
 
-	/* Above all the other end of the gate and of the guard's socket: whoever waits for
-	 * our maker's end must not wait for ours. */
+	/* Also the other ends of the gate, of the guard's socket and of the standby's pipe: those
+	 * end with the agent, not with this child. */
 	process_close_others(keep, sizeof(keep) / sizeof(keep[0]));
 	setsid();
-	for (int signo = 1; signo < NSIG; signo++)
-		signal(signo, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	process_default_signals();
 	env = make_environ(s->env, s->tag);
 	while ((code = (int)read(gate, &go, 1)) < 0 && errno == EINTR)
 		;
@@ -179,7 +207,7 @@ int process_release(struct process_gate *g, const char *name, struct err *e)
 	close(g->open);
 	close(g->failed);
 	if (rc) {
-		/* It may be on its way, if it is only we who could not hear of it. */
+		/* If reading failed, the program may run after all. */
 		kill(g->pid, SIGKILL);
 		waitpid(g->pid, NULL, 0);
 	}
@@ -206,7 +234,7 @@ static int inverse_read(const json_t *inverse, struct process_inverse *out, stru
 	return 0;
 }
 
-/* Sends 'signo' (0: only looks) to all that is left; the count, or -errno. '*who' gets one of
+/* Sends 'signo' (0: only looks) to all that are left; the count, or -errno. '*who' gets one of
  * them. */
 static int signal_all(const struct process_inverse *inv, int signo, pid_t *who)
 {
@@ -225,7 +253,7 @@ static int signal_all(const struct process_inverse *inv, int signo, pid_t *who)
 		kill(pids[i], signo);
 	}
 	free(pids);
-	/* Still at its gate, or on its way through exec, it does not show the tag yet. */
+	/* At its gate, or in the middle of its exec, it does not show the tag yet. */
 	rc = proc_start_time(inv->pid, &ticks);
 	if (!rc && ticks == inv->ticks) {
 		*who = inv->pid;
@@ -235,10 +263,9 @@ static int signal_all(const struct process_inverse *inv, int signo, pid_t *who)
 	return rc && rc != -ESRCH ? rc : found;
 }
 
-/* Until two looks in a row find nothing: one just forked may be behind the reader of /proc. */
+/* Until two looks in a row find none: one just forked may not have been listed yet. */
 static int wait_gone(const struct process_inverse *inv, int signo, double timeout_s, pid_t *who)
 {
-	struct timespec nap = {.tv_nsec = 3000000};
 	double deadline = clock_mono_s() + timeout_s;
 	int clear = 0;
 
@@ -248,12 +275,15 @@ static int wait_gone(const struct process_inverse *inv, int signo, double timeou
 		if (n < 0)
 			return n;
 		clear = n ? 0 : clear + 1;
-		if (n && clock_mono_s() > deadline)
+		if (clear < 2 && !procfs_nap(deadline) && n)
 			return -EBUSY;
-		if (clear < 2)
-			nanosleep(&nap, NULL);
 	}
 	return 0;
+}
+
+static int look_failed(const struct process_inverse *inv, int rc, struct err *e)
+{
+	return err_errno(e, rc, "cannot look for the processes of %s", inv->tag);
 }
 
 static int process_undo(const json_t *inverse, bool *was_there, struct err *e)
@@ -276,7 +306,7 @@ static int process_undo(const json_t *inverse, bool *was_there, struct err *e)
 	if (rc == -EBUSY)
 		return err_set(e, rc, "process %d of %s survives SIGKILL", (int)who, inv.tag);
 	if (rc)
-		return err_errno(e, rc, "cannot look for the processes of %s", inv.tag);
+		return look_failed(&inv, rc, e);
 	*was_there = *was_there || who;
 	return 0;
 }
@@ -293,9 +323,7 @@ static int process_verify(const json_t *inverse, struct err *e)
 	rc = signal_all(&inv, 0, &who);
 	if (rc > 0)
 		return err_set(e, -EBUSY, "process %d of %s is still there", (int)who, inv.tag);
-	if (rc)
-		return err_errno(e, rc, "cannot look for the processes of %s", inv.tag);
-	return 0;
+	return rc ? look_failed(&inv, rc, e) : 0;
 }
 
 const struct primitive process_primitive = {

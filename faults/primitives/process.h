@@ -1,12 +1,10 @@
 /*
- * The process primitive: a program that runs as long as it is wanted.
+ * The process primitive: a program that runs until it is undone.
  *
- * It is forked behind a gate and waits there; its number and start time go to the
- * undo journal; then the gate opens and it becomes the program. If the one
- * who forked it dies before, the gate ends and so does the child. It leads a
- * session of its own and carries CULPRIT_TAG=SESSION/HANDLE in its environment,
- * as do all its descendants, wherever they go. (A descendant that empties its
- * environment on purpose is not found again.)
+ * The child waits behind a gate until its number and start time are in the undo journal; then the
+ * gate opens and it executes the program. If its parent dies before, the gate ends, and so does the
+ * child. It leads a session of its own and carries CULPRIT_TAG=SESSION/HANDLE in its environment, as
+ * do all its descendants. (A descendant that empties its environment on purpose is not found.)
  */
 #ifndef CULPRIT_FAULTS_PROCESS_H
 #define CULPRIT_FAULTS_PROCESS_H
@@ -46,6 +44,13 @@ void process_abandon(struct process_gate *g);
 
 /* Closes every descriptor above 2 that is not in 'keep' (n at most 8). */
 void process_close_others(const int *keep, size_t n);
+
+/* Makes this process one of ours that outlives the agent: a session of its own named 'name', no
+ * descriptors but /dev/null and 'keep', deaf to signals that say stop, in "/". */
+void process_detach(const char *name, const int *keep, size_t n);
+
+/* Before an exec: signals as a program expects them. */
+void process_default_signals(void);
 
 /* What the live processes of a tag have done so far; see /proc/PID/io. */
 struct process_usage {

@@ -18,6 +18,11 @@ int duty_parse(const char *text, struct duty *d)
 	return 0;
 }
 
+bool duty_option(const char *text, void *duty)
+{
+	return !duty_parse(text, duty);
+}
+
 void duty_begin(struct duty *d)
 {
 	d->since_s = clock_mono_s();
@@ -43,7 +48,7 @@ void duty_end(struct duty *d)
 	until.tv_nsec = (long)((now + rest_s - (double)until.tv_sec) * 1e9);
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
 		;
-	/* Whoever wakes late may make up for it, but not for ever. */
+	/* A late wake-up is made up for, within limits. */
 	owed_s = d->worked_s - (clock_mono_s() - now) * d->share / (1 - d->share);
 	d->worked_s = owed_s > -CATCH_UP_S * d->share ? owed_s : -CATCH_UP_S * d->share;
 }

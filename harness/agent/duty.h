@@ -1,11 +1,10 @@
 /*
- * Duty cycles: work that is to go on for a share of the time only.
+ * Duty cycles: work for a share of the time only.
  *
- * A hog at a quarter is the full hog for a quarter of the time: it asks as it always does, and
- * rests in between. That needs nobody to know how fast a disk or a wire is. Time at work is
- * measured (CLOCK_MONOTONIC) from a request to its end, whoever else it had to wait for; after
- * DUTY_PERIOD_S * share of it, or after one request that took longer, comes a rest of work * (1 /
- * share - 1).
+ * A hog at a quarter is the full hog for a quarter of the time, so nobody needs to know how fast a
+ * disk or a wire is. Time at work is measured (CLOCK_MONOTONIC) from a request to its end, waiting
+ * included. After DUTY_PERIOD_S * share of it, or after one request that took longer, follows a rest
+ * of work * (1 / share - 1).
  */
 #ifndef CULPRIT_AGENT_DUTY_H
 #define CULPRIT_AGENT_DUTY_H
@@ -22,6 +21,7 @@ struct duty {
 
 /* "25%": above 0 and at most 100 %; else -EINVAL. */
 int duty_parse(const char *text, struct duty *d);
+bool duty_option(const char *text, void *duty); /* the same, for program_options */
 
 /* Around each piece of work. */
 void duty_begin(struct duty *d);

@@ -1,11 +1,13 @@
 /*
- * The fingerprint: what a fault could leave behind on a node, in a form that stays the same while
- * nothing changes. No counters, no times, no numbers of processes that come back under another one.
+ * The operation 'fingerprint': what a fault could leave behind on a node, in a form that stays the
+ * same while nothing changes. It holds no counters, no times, and no process numbers, since a
+ * restarted server comes back under another one.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +16,12 @@
 #include <unistd.h>
 
 #include "faults/primitives/limits.h"
+#include "faults/primitives/packets.h"
+#include "faults/primitives/process.h"
+#include "faults/primitives/procfs.h"
 #include "faults/primitives/signal.h"
-#include "harness/agent/agent.h"
 #include "harness/agent/journal.h"
+#include "harness/agent/ops.h"
 #include "harness/base/file.h"
 #include "harness/base/proc.h"
 
@@ -47,11 +52,17 @@ static json_t *sorted(const json_t *list)
 	return out;
 }
 
-static void add_text(json_t *list, char *text)
+static __attribute__((format(printf, 2, 3))) void add(json_t *list, const char *format, ...)
 {
-	if (text)
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) >= 0) {
 		json_array_append_new(list, text_json(text, strlen(text)));
-	free(text);
+		free(text);
+	}
+	va_end(args);
 }
 
 /* The first line of a file below /sys; "" if there is none. */
@@ -74,24 +85,21 @@ static int tagged(json_t *list, struct err *e)
 	if (n < 0)
 		return err_errno(e, n, "cannot look for tagged processes");
 	for (int i = 0; i < n; i++) {
-		char path[64], *env, *p, *text;
-		const char *tag = "";
+		const char *tag;
 		size_t size;
+		char *env;
 
-		snprintf(path, sizeof(path), "/proc/%d/environ", (int)pids[i]);
-		if (file_read(path, &env, &size, NULL))
+		if (procfs_read(pids[i], "environ", &env, &size))
 			continue;
-		for (p = env; p < env + size; p += strlen(p) + 1)
-			if (!strncmp(p, PROCESS_TAG "=", strlen(PROCESS_TAG) + 1))
-				tag = p + strlen(PROCESS_TAG) + 1;
-		add_text(list, asprintf(&text, "%d %s", (int)pids[i], tag) < 0 ? NULL : text);
+		tag = procfs_variable(env, size, PROCESS_TAG);
+		add(list, "%d %s", (int)pids[i], tag ? tag : "");
 		free(env);
 	}
 	free(pids);
 	return 0;
 }
 
-/* Errors that the file system itself has on record, until it is checked. */
+/* Errors that the file system has recorded since it was last checked. */
 static void ext4_errors(const char *device, char *buf, size_t size)
 {
 	char path[128], count[32];
@@ -101,8 +109,8 @@ static void ext4_errors(const char *device, char *buf, size_t size)
 	snprintf(buf, size, *count && strcmp(count, "0") ? " errors=%.16s" : "", count);
 }
 
-/* "POINT TYPE SOURCE OPTIONS STATE" of each line of mountinfo. OPTIONS are the mount's, STATE is
- * the file system's: what made itself read-only shows there alone. */
+/* "POINT TYPE SOURCE OPTIONS STATE" of each line of mountinfo. OPTIONS are the mount's. STATE is the
+ * file system's: only there does one show that has made itself read-only. */
 static int mounts(json_t *list, struct err *e)
 {
 	char *text, *line, *save = NULL;
@@ -111,34 +119,26 @@ static int mounts(json_t *list, struct err *e)
 	if (rc)
 		return rc;
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		char *point, *options, *type, *source, *state, *all, errors[32] = "",
-								     *dash = strstr(line, " - ");
+		char *part[5] = {NULL}, errors[32] = "", *dash = strstr(line, " - "), *slash;
 
-		point = options = type = source = state = NULL;
-		if (dash && sscanf(line, "%*s %*s %*s %*s %ms %ms", &point, &options) == 2 &&
-			sscanf(dash, " - %ms %ms %ms", &type, &source, &state) == 3) {
-			const char *slash = strrchr(source, '/');
-
-			if (!strcmp(type, "ext4"))
-				ext4_errors(slash ? slash + 1 : source, errors, sizeof(errors));
-			add_text(list,
-				asprintf(&all, "%s %s %s %s %s%s", point, type, source, options,
-					state, errors) < 0
-					? NULL
-					: all);
+		/* Point and options; type, source and state. */
+		if (dash && sscanf(line, "%*s %*s %*s %*s %ms %ms", &part[0], &part[1]) == 2 &&
+			sscanf(dash, " - %ms %ms %ms", &part[2], &part[3], &part[4]) == 3) {
+			slash = strrchr(part[3], '/');
+			if (!strcmp(part[2], "ext4"))
+				ext4_errors(slash ? slash + 1 : part[3], errors, sizeof(errors));
+			add(list, "%s %s %s %s %s%s", part[0], part[2], part[3], part[1], part[4],
+				errors);
 		}
-		free(point);
-		free(options);
-		free(type);
-		free(source);
-		free(state);
+		for (int i = 0; i < 5; i++)
+			free(part[i]);
 	}
 	free(text);
 	return 0;
 }
 
-/* "NAME BYTES" and what it is made of, of each block device in /dev that holds anything: those are
- * this node's, while /sys may be shared with others. */
+/* "NAME BYTES" and a loop's file, of each block device in /dev that is set up. /dev is this node's
+ * own, while /sys may be shared with other nodes (the lab). */
 static int block_devices(json_t *list, struct err *e)
 {
 	DIR *dir = opendir("/dev");
@@ -147,7 +147,7 @@ static int block_devices(json_t *list, struct err *e)
 	if (!dir)
 		return err_errno(e, -errno, "cannot list '/dev'");
 	while ((d = readdir(dir))) {
-		char sys[128], path[192], bytes[32], ro[8], backing[PATH_MAX], *text;
+		char sys[128], path[192], bytes[32], ro[8], backing[PATH_MAX];
 		unsigned long long sectors;
 		struct stat st;
 
@@ -166,22 +166,19 @@ static int block_devices(json_t *list, struct err *e)
 		sys_line(path, ro, sizeof(ro));
 		snprintf(path, sizeof(path), "%s/loop/backing_file", sys);
 		sys_line(path, backing, sizeof(backing));
-		add_text(list,
-			asprintf(&text, "%s %llu%s%s%s", d->d_name, sectors * 512,
-				*ro == '1' ? " ro" : "", *backing ? " " : "", backing) < 0
-				? NULL
-				: text);
+		add(list, "%s %llu%s%s%s", d->d_name, sectors * 512, *ro == '1' ? " ro" : "",
+			*backing ? " " : "", backing);
 	}
 	closedir(dir);
 	return 0;
 }
 
-/* Ports that are listened at. The kernel lists these before all other sockets, of which there may
- * be many. */
+/* TCP ports in state LISTEN. The kernel lists these before all other sockets, of which there may be
+ * many. */
 static void listening(const char *path, const char *name, json_t *list)
 {
 	FILE *f = fopen(path, "re");
-	char line[512], address[64], state[4], *text;
+	char line[512], address[64], state[4];
 	unsigned port;
 
 	/* Without IPv6 there is no such file. The first line is a heading. */
@@ -190,36 +187,18 @@ static void listening(const char *path, const char *name, json_t *list)
 			continue;
 		if (strcmp(state, TCP_LISTEN))
 			break;
-		add_text(list,
-			asprintf(&text, "%s %s port %u", name, address, port) < 0 ? NULL : text);
+		add(list, "%s %s port %u", name, address, port);
 	}
 	if (f)
 		fclose(f);
 }
 
-static void words_of(pid_t pid, const char *name, char *buf, size_t size)
-{
-	char path[64], *text;
-	size_t n;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	*buf = '\0';
-	if (file_read(path, &text, &n, NULL))
-		return;
-	for (size_t i = 0; i + 1 < n; i++)
-		if (!text[i])
-			text[i] = ' ';
-	snprintf(buf, size, "%s", text);
-	free(text);
-}
-
 static long id_of(pid_t pid, const char *name)
 {
-	char path[64], *text, *at;
+	char *text, *at;
 	long id = -1;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	if (file_read(path, &text, NULL, NULL))
+	if (procfs_read(pid, "status", &text, NULL))
 		return -1;
 	at = strstr(text, name);
 	if (at)
@@ -228,28 +207,30 @@ static long id_of(pid_t pid, const char *name)
 	return id;
 }
 
-/* A process by what it is, not by its number: one that was stopped and started again as it was is
- * the same. "gone" if it is not there. */
-static char *describe_service(pid_t pid)
+/* A process by what it is, not by its number: a server that was started again as it was is the same.
+ * "gone" if it is not there. */
+static void add_service(json_t *list, pid_t pid)
 {
-	char command[2048], folder[PATH_MAX], path[64], *text, *limits;
+	char folder[PATH_MAX], *command = NULL, *limits;
+	size_t size = 0;
 	json_t *all;
-	ssize_t n;
-	int made;
 
-	if (limits_read(pid, &all, NULL))
-		return strdup("gone");
-	words_of(pid, "cmdline", command, sizeof(command));
-	snprintf(path, sizeof(path), "/proc/%d/cwd", (int)pid);
-	n = readlink(path, folder, sizeof(folder) - 1);
-	folder[n < 0 ? 0 : n] = '\0';
+	if (limits_read(pid, &all, NULL)) {
+		add(list, "gone");
+		return;
+	}
+	procfs_read(pid, "cmdline", &command, &size);
+	for (size_t i = 0; i + 1 < size; i++)
+		if (!command[i])
+			command[i] = ' ';
+	procfs_link(pid, "cwd", folder);
 	limits = json_dumps(all, JSON_COMPACT | JSON_SORT_KEYS);
-	made = asprintf(&text, "%s%s; user %ld, group %ld, in %s; limits %s",
-		signal_is_stopped(pid) ? "stopped: " : "", command, id_of(pid, "\nUid:"),
-		id_of(pid, "\nGid:"), folder, limits ? limits : "?");
+	add(list, "%s%.2047s; user %ld, group %ld, in %s; limits %s",
+		signal_is_stopped(pid) ? "stopped: " : "", command ? command : "",
+		id_of(pid, "\nUid:"), id_of(pid, "\nGid:"), folder, limits ? limits : "?");
+	free(command);
 	free(limits);
 	json_decref(all);
-	return made < 0 ? NULL : text;
 }
 
 enum part { NFT, PROCESSES, JOURNALS, MOUNTS, BLOCK, SOCKETS, SERVICES, N_PARTS };
@@ -287,7 +268,9 @@ int op_fingerprint(struct agent *a, json_t *id, json_t *args, struct err *e)
 	listening("/proc/net/tcp", "tcp", parts[SOCKETS]);
 	listening("/proc/net/tcp6", "tcp6", parts[SOCKETS]);
 	json_array_foreach(json_object_get(args, "pids"), i, value)
-		add_text(parts[SERVICES], describe_service((pid_t)json_integer_value(value)));
+	{
+		add_service(parts[SERVICES], (pid_t)json_integer_value(value));
+	}
 	for (i = 0; i < N_PARTS && !rc; i++)
 		rc = json_object_set_new(result, names[i], sorted(parts[i]));
 	if (rc)

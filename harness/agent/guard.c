@@ -2,6 +2,7 @@
 #include "harness/agent/guard.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,15 +11,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/agent/journal.h"
 #include "harness/agent/wire.h"
 #include "harness/base/clock.h"
 
 #define ANSWER_TIMEOUT_S 60
 
 struct guard {
-	int sock;
-	pid_t pid;
+	int sock, life; /* life: our end of the standby's pipe */
+	pid_t pid, standby;
 	double lease_s, last_beat;
 	char *dir, *journal;
 	json_t *waiting; /* messages that came while another one was waited for */
@@ -81,29 +81,36 @@ int guard_start(
 	const char *state, const char *session, double lease_s, struct guard **out, struct err *e)
 {
 	struct guard *g = calloc(1, sizeof(*g));
+	int pair[2] = {-1, -1}, life[2] = {-1, -1}, rc = -ENOMEM;
 	pid_t agent = getpid();
-	int pair[2] = {-1, -1}, rc = -ENOMEM;
 	json_t *m;
 
+	if (g)
+		g->sock = g->life = -1;
 	if (!g || !(g->waiting = json_array()) || asprintf(&g->dir, "%s/%s", state, session) < 0 ||
 		asprintf(&g->journal, "%s/undo/%s.json", state, session) < 0) {
 		err_errno(e, rc, "cannot start the guard");
 		goto out;
 	}
-	g->sock = -1;
 	g->lease_s = lease_s;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ||
-		(g->pid = fork()) < 0) {
+		pipe2(life, O_CLOEXEC) < 0 || (g->standby = fork()) < 0) {
 		rc = err_errno(e, -errno, "cannot start the guard");
 		goto out;
 	}
+	if (g->standby == 0)
+		standby_main(life[0], g->journal);
+	g->life = life[1];
+	g->sock = pair[0];
+	life[1] = pair[0] = -1;
+	g->pid = fork();
 	if (g->pid == 0)
-		guard_main(pair[1], state, session, lease_s, agent);
+		guard_main(pair[1], g->life, state, session, lease_s, agent);
+	rc = g->pid < 0 ? err_errno(e, -errno, "cannot start the guard") : 0;
 	close(pair[1]);
 	pair[1] = -1;
-	g->sock = pair[0];
-	pair[0] = -1;
-	rc = wait_for(g, "ready", &m, e);
+	if (!rc)
+		rc = wait_for(g, "ready", &m, e);
 	if (!rc)
 		rc = answer_code(m, e);
 	if (rc)
@@ -111,9 +118,12 @@ int guard_start(
 	*out = g;
 	g = NULL;
 out:
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++) {
 		if (pair[i] >= 0)
 			close(pair[i]);
+		if (life[i] >= 0)
+			close(life[i]);
+	}
 	guard_free(g);
 	return rc;
 }
@@ -122,6 +132,11 @@ void guard_free(struct guard *g)
 {
 	if (!g)
 		return;
+	/* The standby reads this, or has been killed. */
+	if (g->standby > 0 && (write(g->life, "", 1) == 1 || errno == EPIPE))
+		waitpid(g->standby, NULL, 0);
+	if (g->life >= 0)
+		close(g->life);
 	if (g->sock >= 0)
 		close(g->sock);
 	json_decref(g->waiting);
@@ -146,7 +161,7 @@ int guard_record(struct guard *g, const char *handle, const char *primitive, con
 	return rc ? rc : answer_code(m, e);
 }
 
-/* Failures of these need no answer here: a dead guard shows as the end of its socket. */
+/* Failures of these are not reported here: a dead guard shows as the end of its socket. */
 void guard_acted(struct guard *g, const char *handle)
 {
 	wire_send(g->sock, json_pack("{s:s, s:s}", "what", "acted", "handle", handle));
@@ -197,19 +212,5 @@ int guard_next(struct guard *g, struct guard_message *out)
 
 int guard_take_over(struct guard *g, struct err *e)
 {
-	struct journal *j;
-	int rc;
-
-	/* A new agent on the node may have been quicker; the lock then waits for it. */
-	rc = journal_open(g->journal, 30, &j, e);
-	if (rc == -ENOENT)
-		return 0;
-	if (rc)
-		return rc;
-	rc = journal_revert_all(j, 10, NULL, e);
-	if (rc)
-		journal_free(j);
-	else
-		rc = journal_end(j, e);
-	return rc;
+	return guard_revert_left(g->journal, 10, e);
 }

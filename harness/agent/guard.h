@@ -1,9 +1,12 @@
 /*
- * The guard: a process beside the agent that holds the undo journal and takes
- * everything back when the agent dies, falls silent, or asks for it.
+ * The guard: a process beside the agent that holds the undo journal and undoes everything when the
+ * agent dies, falls silent, or asks for it.
  *
- * They speak in JSON objects over a socket pair, one a packet. The order for each act:
+ * They exchange JSON objects over a socket pair, one a packet. The order for each act:
  * guard_record (journal written, acknowledged), the act, guard_acted.
+ *
+ * A standby process takes over the journal if agent and guard die together. It reads from a pipe
+ * whose other end only those two hold, so the pipe ends when neither is left.
  */
 #ifndef CULPRIT_AGENT_GUARD_H
 #define CULPRIT_AGENT_GUARD_H
@@ -15,9 +18,10 @@
 
 struct guard;
 
-/* Forks it; returns when the journal and the session's folder are there. */
+/* Forks guard and standby; returns when the journal and the session's folder are there. */
 int guard_start(
 	const char *state, const char *session, double lease_s, struct guard **out, struct err *e);
+/* Also ends the standby. */
 void guard_free(struct guard *g);
 
 int guard_fd(const struct guard *g);
@@ -53,8 +57,14 @@ int guard_next(struct guard *g, struct guard_message *m);
 /* After the guard died: undoes what its journal holds. */
 int guard_take_over(struct guard *g, struct err *e);
 
-/* The guard's own program; never returns. In guard_main.c. */
+/* guard_main.c: the guard's own program. 'life' is the standby's pipe, kept open. */
 _Noreturn void guard_main(
-	int sock, const char *state, const char *session, double lease_s, int agent_pid);
+	int sock, int life, const char *state, const char *session, double lease_s, int agent_pid);
+
+/* guard_main.c: the standby's. It ends at a byte on 'life', which says that all is in order. */
+_Noreturn void standby_main(int life, const char *journal);
+
+/* Undoes what is in the journal at 'path', unless it is gone. */
+int guard_revert_left(const char *path, double retry_s, struct err *e);
 
 #endif

@@ -1,13 +1,11 @@
-/* The guard's side. It must outlive whatever happens to the agent and its SSH channel. */
+/* The guard's side, and the standby's. Both outlive the agent and its SSH channel. */
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "faults/primitives/process.h"
@@ -16,15 +14,16 @@
 #include "harness/agent/wire.h"
 #include "harness/base/clock.h"
 
-#define RETRY_S 30 /* how long an undo that fails is tried again, once all is to go */
+#define RETRY_S 30 /* how long an undo that fails is tried again at the end */
 #define RETRY_EVERY_S 1
+#define LOCK_WAIT_S 30
 
 /* An act with a maximum. */
-struct limit {
+struct maximum {
 	char handle[32];
 	double max_s;
 	double deadline; /* INFINITY until the agent has acted: an undo must not overtake its act */
-	struct limit *next;
+	struct maximum *next;
 };
 
 struct watch {
@@ -32,26 +31,9 @@ struct watch {
 	pid_t agent;
 	double lease_s, lease_end;
 	struct journal *journal;
-	struct limit *limits;
+	struct maximum *maxima;
 	bool bye, gone; /* asked to end; the agent is dead */
 };
-
-static void detach(int sock)
-{
-	static const int ignored[] = {
-		SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGTSTP};
-	int null = open("/dev/null", O_RDWR);
-
-	setsid();
-	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
-		signal(ignored[i], SIG_IGN);
-	for (int fd = 0; fd < 3; fd++)
-		dup2(null, fd);
-	process_close_others(&sock, 1);
-	prctl(PR_SET_NAME, "culprit-guard");
-	if (chdir("/"))
-		_exit(1);
-}
 
 static void answer(struct watch *w, const char *what, const char *handle, bool asked,
 	bool was_there, int rc, const struct err *e)
@@ -61,9 +43,9 @@ static void answer(struct watch *w, const char *what, const char *handle, bool a
 			asked, "was_there", was_there, "rc", rc, "text", rc ? e->text : ""));
 }
 
-static void limit_remove(struct watch *w, const char *handle)
+static void maximum_remove(struct watch *w, const char *handle)
 {
-	struct limit **at = &w->limits, *l;
+	struct maximum **at = &w->maxima, *l;
 
 	while ((l = *at)) {
 		if (!strcmp(l->handle, handle)) {
@@ -79,7 +61,7 @@ static void add(struct watch *w, json_t *m)
 {
 	const char *handle = "", *primitive = "";
 	json_t *inverse = NULL;
-	struct limit *l = NULL;
+	struct maximum *l = NULL;
 	double max_s = 0;
 	struct err e;
 	int rc;
@@ -94,8 +76,8 @@ static void add(struct watch *w, json_t *m)
 		snprintf(l->handle, sizeof(l->handle), "%s", handle);
 		l->max_s = max_s;
 		l->deadline = INFINITY;
-		l->next = w->limits;
-		w->limits = l;
+		l->next = w->maxima;
+		w->maxima = l;
 	} else {
 		free(l);
 	}
@@ -112,7 +94,7 @@ static void revert(struct watch *w, const char *handle, bool asked)
 	if (!rc || asked)
 		answer(w, "undone", handle, asked, was_there, rc, &e);
 	if (!rc || rc == -ENOENT)
-		limit_remove(w, handle);
+		maximum_remove(w, handle);
 }
 
 static void handle_message(struct watch *w, json_t *m)
@@ -125,7 +107,7 @@ static void handle_message(struct watch *w, json_t *m)
 	} else if (!strcmp(what, "undo") && handle) {
 		revert(w, handle, true);
 	} else if (!strcmp(what, "acted") && handle) {
-		for (struct limit *l = w->limits; l; l = l->next)
+		for (struct maximum *l = w->maxima; l; l = l->next)
 			if (!strcmp(l->handle, handle))
 				l->deadline = clock_mono_s() + l->max_s;
 	} else if (!strcmp(what, "bye")) {
@@ -134,7 +116,7 @@ static void handle_message(struct watch *w, json_t *m)
 	if (!w->bye)
 		journal_heard(w->journal);
 	json_decref(m);
-	/* After, not before: while we were busy the agent may have waited for us. */
+	/* Counted from now: the agent may have waited while the guard was busy. */
 	w->lease_end = fmax(w->lease_end, clock_mono_s() + w->lease_s);
 }
 
@@ -154,15 +136,15 @@ static void wait_a_while(struct watch *w)
 	struct pollfd p = {.fd = w->sock, .events = POLLIN};
 	double until = w->lease_end, left;
 
-	for (const struct limit *l = w->limits; l; l = l->next)
+	for (const struct maximum *l = w->maxima; l; l = l->next)
 		until = fmin(until, l->deadline);
 	left = until - clock_mono_s();
 	poll(&p, 1, left <= 0 ? 0 : (int)fmin(left * 1000 + 1, 3.6e6));
 }
 
-static struct limit *overdue(const struct watch *w, double now)
+static struct maximum *overdue(const struct watch *w, double now)
 {
-	struct limit *l = w->limits;
+	struct maximum *l = w->maxima;
 
 	while (l && l->deadline > now)
 		l = l->next;
@@ -171,7 +153,7 @@ static struct limit *overdue(const struct watch *w, double now)
 
 static void revert_overdue(struct watch *w)
 {
-	struct limit *l;
+	struct maximum *l;
 	double now;
 
 	while ((l = overdue(w, now = clock_mono_s()))) {
@@ -180,13 +162,13 @@ static void revert_overdue(struct watch *w)
 		memcpy(handle, l->handle, sizeof(handle));
 		l->deadline = now + RETRY_EVERY_S;
 		revert(w, handle, false);
-		/* What took long was not the agent's silence. */
+		/* The undo's time does not count as the agent's silence. */
 		w->lease_end += clock_mono_s() - now;
 	}
 }
 
-/* The agent goes first: it might be about to act on what has just been undone. Its end of the
- * socket is closed when it is dead, and all that it was doing in the kernel is over. */
+/* The agent is killed first: it might be about to act on what has just been undone. The end of its
+ * socket means that it is dead and that its system calls are over. */
 static void kill_agent(struct watch *w)
 {
 	double deadline = clock_mono_s() + 5;
@@ -204,13 +186,14 @@ static void kill_agent(struct watch *w)
 	}
 }
 
-void guard_main(int sock, const char *state, const char *session, double lease_s, int agent_pid)
+void guard_main(
+	int sock, int life, const char *state, const char *session, double lease_s, int agent_pid)
 {
 	struct watch w = {.sock = sock, .agent = agent_pid, .lease_s = lease_s};
 	struct err e;
 	int rc;
 
-	detach(sock);
+	process_detach("culprit-guard", (int[]){sock, life}, 2);
 	rc = journal_new(state, session, &w.journal, &e);
 	answer(&w, "ready", "", true, false, rc, &e);
 	if (rc)
@@ -227,13 +210,29 @@ void guard_main(int sock, const char *state, const char *session, double lease_s
 		}
 		revert_overdue(&w);
 	}
-	journal_ending(w.journal);
-	rc = journal_revert_all(w.journal, RETRY_S, NULL, &e);
-	if (rc)
-		journal_free(w.journal);
-	else
-		rc = journal_end(w.journal, &e);
+	rc = journal_finish(w.journal, RETRY_S, NULL, &e);
 	if (w.bye)
 		answer(&w, "bye", "", true, false, rc, &e);
 	_exit(rc ? 1 : 0);
+}
+
+int guard_revert_left(const char *path, double retry_s, struct err *e)
+{
+	struct journal *j;
+	/* An agent that has just started on the node may hold the lock, and undo it. */
+	int rc = journal_open(path, LOCK_WAIT_S, &j, e);
+
+	return rc == -ENOENT ? 0 : rc ? rc : journal_finish(j, retry_s, NULL, e);
+}
+
+void standby_main(int life, const char *journal)
+{
+	ssize_t n;
+	char byte;
+
+	process_detach("culprit-standby", &life, 1);
+	do
+		n = read(life, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	_exit(!n && guard_revert_left(journal, RETRY_S, NULL) ? 1 : 0);
 }

@@ -1,10 +1,10 @@
 /*
- * culprit-agent cpu and memory: what made one server slower than its peers in 002, section 6.3.2.
- * And read: the reader of 001's disk faults (section 5), for a share of the time.
+ * culprit-agent cpu and memory make one server slower than its peers, as in Dinh 2009, section
+ * 6.3.2. culprit-agent read is the reader of the disk faults of Kasick et al. 2009, section 5, for a
+ * share of the time.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "harness/agent/agent.h"
 #include "harness/agent/duty.h"
+#include "harness/agent/programs.h"
 
 #define THREADS_MAX 4096
 #define ALIGNMENT 4096 /* of direct reads: no disk has larger blocks */
@@ -29,44 +29,30 @@ static void *spin(void *unused)
 
 int cpu_main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"threads", required_argument, NULL, 't'}, {"help", no_argument, NULL, 'h'}, {0}};
 	static const char usage[] = "usage: culprit-agent cpu [--threads N]\n\n"
 				    "Keeps N processors busy; without N all that are there.\n";
 	unsigned long threads = (unsigned long)sysconf(_SC_NPROCESSORS_ONLN);
-	char *end;
-	int c;
+	const struct program_option options[] = {{"threads", option_count, &threads}, {0}};
+	int code, rc;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (c == 'h') {
-			fputs(usage, stdout);
-			return 0;
-		}
-		threads = c == 't' ? strtoul(optarg, &end, 10) : 0;
-		if (c != 't' || *end || !threads || threads > THREADS_MAX) {
-			fputs(usage, stderr);
-			return 2;
-		}
-	}
-	if (optind < argc) {
+	if (program_options(argc, argv, options, 0, usage, &code) < 0)
+		return code;
+	if (threads > THREADS_MAX) {
 		fputs(usage, stderr);
 		return 2;
 	}
 	while (--threads) {
 		pthread_t thread;
-		int rc = pthread_create(&thread, NULL, spin, NULL);
 
-		if (rc) {
-			fprintf(stderr, "culprit-agent cpu: cannot start a thread: %s\n",
-				strerror(rc));
-			return 1;
-		}
+		rc = pthread_create(&thread, NULL, spin, NULL);
+		if (rc)
+			return program_failed("cpu", "start", "a thread", rc);
 	}
 	spin(NULL);
 	return 0;
 }
 
-/* Should memory run out, this process is the one to go, not the server under test. */
+/* If memory runs out, the kernel shall kill this process, not the server under test. */
 static void go_first(void)
 {
 	FILE *f = fopen("/proc/self/oom_score_adj", "w");
@@ -79,53 +65,36 @@ static void go_first(void)
 
 int memory_main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"bytes", required_argument, NULL, 'b'}, {"help", no_argument, NULL, 'h'}, {0}};
 	static const char usage[] =
 		"usage: culprit-agent memory --bytes N\n\n"
-		"Holds N bytes of memory and writes to every page of it once a second, lest it be\n"
-		"swapped out. The first to be killed if memory runs out.\n";
+		"Holds N bytes of memory and writes to every page of it once a second, so that it is\n"
+		"not swapped out. It is the first to be killed if memory runs out.\n";
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	struct timespec nap = {.tv_sec = 1};
-	unsigned long long bytes = 0;
+	unsigned long bytes = 0;
+	const struct program_option options[] = {{"bytes", option_count, &bytes}, {0}};
 	volatile char *memory;
-	char *end;
-	int c;
+	int code;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (c == 'h') {
-			fputs(usage, stdout);
-			return 0;
-		}
-		errno = 0;
-		bytes = c == 'b' ? strtoull(optarg, &end, 10) : 0;
-		if (c != 'b' || errno || *end || bytes > SIZE_MAX)
-			bytes = 0;
-		if (!bytes)
-			break;
-	}
-	if (!bytes || optind < argc) {
+	if (program_options(argc, argv, options, 0, usage, &code) < 0)
+		return code;
+	if (!bytes) {
 		fputs(usage, stderr);
 		return 2;
 	}
 	go_first();
-	memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (memory == MAP_FAILED) {
-		fprintf(stderr, "culprit-agent memory: cannot have %llu bytes: %s\n", bytes,
-			strerror(errno));
-		return 1;
-	}
-	/* Pages of zeros alike might be merged or compressed away: each begins with its own
-	 * number. */
+	if (memory == MAP_FAILED)
+		return program_failed("memory", "allocate", "memory", errno);
+	/* Each page begins with its own number: equal pages might be merged or compressed. */
 	for (size_t turn = 0;; turn++) {
-		for (size_t at = 0; at < (size_t)bytes; at += page)
+		for (size_t at = 0; at < bytes; at += page)
 			*(volatile size_t *)(memory + at) = at + turn;
-		nanosleep(&nap, NULL);
+		nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
 	}
 }
 
-/* From end to end, again and again; comes back only with an error. */
+/* Returns only with an error. */
 static int read_all(const char *path, int fd, char *buffer, size_t block, struct duty *d)
 {
 	off_t at = 0;
@@ -147,48 +116,31 @@ static int read_all(const char *path, int fd, char *buffer, size_t block, struct
 	}
 }
 
+static bool option_block(const char *value, void *into)
+{
+	unsigned long *block = into;
+
+	return option_count(value, block) && *block <= BLOCK_MAX && *block % ALIGNMENT == 0;
+}
+
 int read_main(int argc, char **argv)
 {
-	static const struct option options[] = {{"share", required_argument, NULL, 's'},
-		{"block", required_argument, NULL, 'b'}, {"help", no_argument, NULL, 'h'}, {0}};
 	static const char usage[] =
 		"usage: culprit-agent read [--share PERCENT] [--block BYTES] FILE\n\n"
-		"Reads a file or device again and again, past the page cache (O_DIRECT), BYTES at once (1 MiB;\n"
-		"a multiple of 4096). With --share a read is under way for that share of the time only: about\n"
-		"five pauses a second, fewer where a single read takes longer.\n";
+		"Reads a file or device again and again, past the page cache (O_DIRECT), BYTES at once\n"
+		"(1 MiB; a multiple of 4096). With --share a read is under way for that share of the time\n"
+		"only: about five pauses a second, fewer where a single read takes longer.\n";
 	struct duty duty = {.share = 1};
 	unsigned long block = 1u << 20;
+	const struct program_option options[] = {
+		{"share", duty_option, &duty}, {"block", option_block, &block}, {0}};
 	void *buffer;
-	char *end;
-	int c, fd;
+	int code, fd, first = program_options(argc, argv, options, 1, usage, &code);
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		bool good = false;
-
-		if (c == 'h') {
-			fputs(usage, stdout);
-			return 0;
-		}
-		if (c == 's')
-			good = !duty_parse(optarg, &duty);
-		if (c == 'b') {
-			block = strtoul(optarg, &end, 10);
-			good = !*end && block && block <= BLOCK_MAX && block % ALIGNMENT == 0;
-		}
-		if (!good) {
-			fputs(usage, stderr);
-			return 2;
-		}
-	}
-	if (argc - optind != 1) {
-		fputs(usage, stderr);
-		return 2;
-	}
-	fd = open(argv[optind], O_RDONLY | O_DIRECT | O_CLOEXEC);
-	if (fd < 0 || posix_memalign(&buffer, ALIGNMENT, block)) {
-		fprintf(stderr, "culprit-agent read: cannot read '%s': %s\n", argv[optind],
-			strerror(errno));
-		return 1;
-	}
-	return read_all(argv[optind], fd, buffer, block, &duty);
+	if (first < 0)
+		return code;
+	fd = open(argv[first], O_RDONLY | O_DIRECT | O_CLOEXEC);
+	if (fd < 0 || posix_memalign(&buffer, ALIGNMENT, block))
+		return program_failed("read", "read", argv[first], errno);
+	return read_all(argv[first], fd, buffer, block, &duty);
 }

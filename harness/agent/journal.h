@@ -1,12 +1,11 @@
 /*
- * The undo journal: STATE/undo/SESSION.json, one JSON object a line, only ever appended to: a head,
- * then "add" with an inverse, "repairing" when an undo that may take minutes begins, and "done"
- * when it was undone; "ending" when all of it is about to be. It is locked (flock) while somebody
- * is responsible for it; one that is not locked was left by a crash, and whoever gets the lock
- * undoes it.
+ * The undo journal: STATE/undo/SESSION.json, one JSON object a line, only ever appended to: a head;
+ * "add" with an inverse; "repairing" when an undo that may take minutes begins; "done" when it was
+ * undone; "ending" when the session is over. Whoever is responsible for it holds a lock (flock). One
+ * that is not locked was left by a crash, and whoever gets the lock undoes it.
  *
- * The head says where it belongs: the boot, and the network and PID namespaces.
- * Nodes that share a folder therefore leave each other's journals alone.
+ * The head names the boot, and the network and PID namespaces. Nodes that share a folder therefore
+ * leave each other's journals alone.
  */
 #ifndef CULPRIT_AGENT_JOURNAL_H
 #define CULPRIT_AGENT_JOURNAL_H
@@ -26,8 +25,6 @@ int journal_new(const char *state, const char *session, struct journal **out, st
  * responsible. -ENOENT: it is gone. -EXDEV: it is another node's. -EBADMSG: damaged. */
 int journal_open(const char *path, double wait_s, struct journal **out, struct err *e);
 
-const char *journal_dir(const struct journal *j); /* the session's folder */
-
 /* Written when it returns 0 (and on disk, if the act would outlive a reboot); as if never called
  * otherwise. */
 int journal_add(struct journal *j, const char *handle, const char *primitive, const json_t *inverse,
@@ -37,38 +34,35 @@ int journal_add(struct journal *j, const char *handle, const char *primitive, co
  * stays. */
 int journal_revert(struct journal *j, const char *handle, bool *was_there, struct err *e);
 
-/* All of them, newest first, going on after a failure for up to 'retry_s' seconds; the first
- * failure that remains. 'cleaned' (an array, may be NULL) gets a name for each that was still
- * there. */
-int journal_revert_all(struct journal *j, double retry_s, json_t *cleaned, struct err *e);
-
 /* Its session was heard of: the file's time says when. */
 void journal_heard(struct journal *j);
 
-/* Its session is over, and what is in it about to be undone. */
-void journal_ending(struct journal *j);
-
-/* Removes the session's folder and the journal, which must be empty, and frees 'j'. */
-int journal_end(struct journal *j, struct err *e);
+/* The session is over. Undoes all entries, newest first, going on after a failure for up to 'retry_s'
+ * seconds; then removes the session's folder and the journal. On failure the file stays, unlocked,
+ * and the first failure that remains is returned. Frees 'j'. 'cleaned' (an array, may be NULL) gets a
+ * name for each act that was still there. */
+int journal_finish(struct journal *j, double retry_s, json_t *cleaned, struct err *e);
 
 /* Leaves the file, unlocked. NULL is fine. */
 void journal_free(struct journal *j);
+
+/* ---- journals of other sessions: journal_others.c ---- */
 
 /* Undoes every journal of this node under STATE that nobody is responsible for. 'cleaned' gets
  * names of what was undone, 'unclean' sentences about what could not be. */
 void journal_clean_left(const char *state, json_t *cleaned, json_t *unclean);
 
-/* How many of this node's journals, but for that of 'session', somebody is responsible for whose
- * session is over, or was not heard of since 'since_ns' (real time). Not those of
- * journal_quarantined. */
+/* How many of this node's journals, except that of 'session', are locked while their session is
+ * over, or was not heard of since 'since_ns' (real time). Those of journal_quarantined do not
+ * count. */
 int journal_silent(const char *state, const char *session, int64_t since_ns);
 
-/* Sentences about acts of other sessions whose undo takes its time (a file-system check), and has
- * begun but not succeeded yet; appended to 'list'. '*working' becomes true if somebody is at it. */
+/* Appends sentences on slow undos of other sessions (a file-system check) that have begun and not
+ * succeeded yet. '*working' tells whether somebody is undoing one of them. */
 int journal_quarantined(
 	const char *state, const char *session, json_t *list, bool *working, struct err *e);
 
-/* Names (SESSION.json) of this node's journals but for that of 'session'; appended to 'list'. */
+/* Appends names (SESSION.json) of this node's journals, except that of 'session'. */
 int journal_list(const char *state, const char *session, json_t *list, struct err *e);
 
 #endif

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "diag/record/log.h"
-#include "harness/agent/agent.h"
+#include "harness/agent/child.h"
 
 /* strace's lines begin with a process number, sadc's file with its magic number (sysstat 9 and
  * later). */

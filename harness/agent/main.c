@@ -3,17 +3,17 @@
 #include <sys/prctl.h>
 
 #include "diag/capture/capture.h"
-#include "harness/agent/agent.h"
+#include "harness/agent/programs.h"
 
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 	const char *summary;
 } commands[] = {
-	{"serve", serve_main, "obey requests on standard input (harness/agent/PROTOCOL.md)"},
+	{"serve", serve_main, "perform requests on standard input (harness/agent/PROTOCOL.md)"},
 	{"trace", trace_main, "record the system calls of processes"},
 	{"loop", loop_main, "run a command again and again until told to stop"},
-	{"sink", sink_main, "take what one host sends, and drop it"},
+	{"sink", sink_main, "take and drop what one host sends"},
 	{"send", send_main, "send zeros to a port"},
 	{"cpu", cpu_main, "keep processors busy"},
 	{"memory", memory_main, "hold memory"},
@@ -26,7 +26,7 @@ int main(int argc, char **argv)
 {
 	struct err e;
 
-	/* Started through the loader, we would be listed under its name. */
+	/* Started through the loader, the process would have its name. */
 	prctl(PR_SET_NAME, "culprit-agent");
 	if (self_init(argv[0], &e)) {
 		fprintf(stderr, "culprit-agent: %s\n", e.text);

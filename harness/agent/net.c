@@ -1,14 +1,12 @@
 /*
- * culprit-agent sink and send: the two ends of a network hog (001, section 5). Plain read(2) and
- * write(2), so that /proc/PID/io says what has moved.
+ * culprit-agent sink and send: the two ends of a network hog (Kasick et al. 2009, section 5). They
+ * use read(2) and write(2), so that /proc/PID/io tells what has moved.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <netdb.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -16,8 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "harness/agent/agent.h"
+#include "faults/primitives/packets.h"
 #include "harness/agent/duty.h"
+#include "harness/agent/programs.h"
 
 #define CONNECTIONS_MAX 16
 #define CHUNK (256u << 10)
@@ -55,13 +54,6 @@ static int address_parse(const char *text, struct sockaddr_storage *to, socklen_
 	return 0;
 }
 
-static int failed(const char *command, const char *what, const char *address)
-{
-	fprintf(stderr, "culprit-agent %s: cannot %s '%s': %s\n", command, what, address,
-		strerror(errno));
-	return 1;
-}
-
 static int listen_at(const struct sockaddr_storage *at, socklen_t size)
 {
 	int on = 1, fd = socket(at->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -76,7 +68,7 @@ static int listen_at(const struct sockaddr_storage *at, socklen_t size)
 	return -1;
 }
 
-/* A connection from anyone but 'from' is closed at once. -1: none that is welcome. */
+/* A connection from anyone but 'from' is closed at once. -1: no connection. */
 static int accept_from(int listener, const char *from)
 {
 	struct sockaddr_storage peer;
@@ -100,10 +92,10 @@ static int take_all(int listener, const char *from)
 	nfds_t n = 1;
 
 	for (;;) {
-		/* When all places are taken, others wait. */
+		/* Beyond the maximum, connections wait in the backlog. */
 		p[0].events = n == 1 + CONNECTIONS_MAX ? 0 : POLLIN;
 		if (poll(p, n, -1) < 0 && errno != EINTR)
-			return failed("sink", "wait for", from);
+			return program_failed("sink", "wait for", from, errno);
 		for (nfds_t i = 1; i < n;) {
 			ssize_t got = p[i].revents ? read(p[i].fd, chunk, sizeof(chunk)) : 1;
 
@@ -125,29 +117,21 @@ static int take_all(int listener, const char *from)
 
 int sink_main(int argc, char **argv)
 {
-	static const struct option options[] = {{"listen", required_argument, NULL, 'l'},
-		{"from", required_argument, NULL, 'f'}, {"help", no_argument, NULL, 'h'}, {0}};
 	static const char usage[] =
 		"usage: culprit-agent sink --listen ADDRESS:PORT --from ADDRESS\n\n"
 		"Takes what ADDRESS sends to that port and drops it; closes on anyone else.\n";
 	const char *at = NULL, *from = NULL;
+	const struct program_option options[] = {
+		{"listen", option_text, &at}, {"from", option_text, &from}, {0}};
 	struct sockaddr_storage address;
 	struct packets_address peer;
 	socklen_t size;
 	struct err e;
-	int c, fd;
+	int code, fd;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (c == 'h') {
-			fputs(usage, stdout);
-			return 0;
-		}
-		at = c == 'l' ? optarg : at;
-		from = c == 'f' ? optarg : from;
-		if (c == '?')
-			break;
-	}
-	if (c == '?' || optind < argc || !at || !from) {
+	if (program_options(argc, argv, options, 0, usage, &code) < 0)
+		return code;
+	if (!at || !from) {
 		fputs(usage, stderr);
 		return 2;
 	}
@@ -163,7 +147,7 @@ int sink_main(int argc, char **argv)
 	}
 	fd = listen_at(&address, size);
 	if (fd < 0)
-		return failed("sink", "listen at", at);
+		return program_failed("sink", "listen at", at, errno);
 	return take_all(fd, peer.text);
 }
 
@@ -184,7 +168,7 @@ static void send_zeros(int fd, struct duty *d)
 	int buffer = PACED_BUFFER;
 	ssize_t n;
 
-	/* What waits in a large buffer would fill the wire long after the work is over. */
+	/* A large buffer would fill the wire long after the work is over. */
 	if (d->share < 1)
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
 	do {
@@ -200,35 +184,22 @@ static void send_zeros(int fd, struct duty *d)
 
 int send_main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"share", required_argument, NULL, 's'}, {"help", no_argument, NULL, 'h'}, {0}};
 	static const char usage[] =
 		"usage: culprit-agent send [--share PERCENT] ADDRESS:PORT\n\n"
 		"Connects and sends zeros; when that fails, tries again ten times a second. With --share\n"
-		"it sends for that share of the time, about five times a second, and waits between for\n"
-		"as long as it takes: what is on its way counts as being sent.\n";
+		"it sends for that share of the time, about five times a second, and pauses between for\n"
+		"as long as it takes: data that is not acknowledged yet counts as being sent.\n";
+	struct duty duty = {.share = 1};
+	const struct program_option options[] = {{"share", duty_option, &duty}, {0}};
 	struct timespec nap = {.tv_nsec = 100000000};
 	struct sockaddr_storage address;
-	struct duty duty = {.share = 1};
 	const char *to;
 	socklen_t size;
-	int c;
+	int code, first = program_options(argc, argv, options, 1, usage, &code);
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (c == 'h') {
-			fputs(usage, stdout);
-			return 0;
-		}
-		if (c != 's' || duty_parse(optarg, &duty)) {
-			fputs(usage, stderr);
-			return 2;
-		}
-	}
-	if (argc - optind != 1) {
-		fputs(usage, stderr);
-		return 2;
-	}
-	to = argv[optind];
+	if (first < 0)
+		return code;
+	to = argv[first];
 	if (address_parse(to, &address, &size)) {
 		fprintf(stderr, "culprit-agent send: takes ADDRESS:PORT in numbers, not '%s'\n",
 			to);
@@ -239,7 +210,7 @@ int send_main(int argc, char **argv)
 		int fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 		if (fd < 0)
-			return failed("send", "make a socket for", to);
+			return program_failed("send", "make a socket for", to, errno);
 		if (!connect(fd, (struct sockaddr *)&address, size))
 			send_zeros(fd, &duty);
 		close(fd);

@@ -1,74 +1,43 @@
-/*
- * The op 'load': what the node did since it was last asked, and whose doing it was.
- */
-#include <dirent.h>
+/* The operation 'load': what the node has done since the last one, and who did it. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "faults/primitives/process.h"
-#include "harness/agent/agent.h"
-#include "harness/base/file.h"
+#include "faults/primitives/procfs.h"
+#include "harness/agent/ops.h"
 #include "harness/base/load.h"
 
 #define HEAVIEST 3
 #define HEAVY_SHARE 0.02 /* of one processor: below it a process is not worth naming */
 
-struct process {
-	pid_t pid, ppid;
-	unsigned long long started, ticks;
-	char comm[32];
-	bool kernel;
+#define PF_KTHREAD 0x00200000
+
+struct cpu_user {
+	pid_t pid;
+	struct procfs_stat st;
 };
 
-struct snapshot {
+struct cpu_snapshot {
 	struct load load;
-	struct process *list;
+	struct cpu_user *list; /* by pid */
 	size_t n;
 };
 
-/* What was seen when it was last asked; one agent, one caller. */
-static struct snapshot last;
-
-static bool read_process(pid_t pid, struct process *out)
-{
-	unsigned long long user, system;
-	char path[64], *text, *open, *close;
-	unsigned flags;
-	int n = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (file_read(path, &text, NULL, NULL))
-		return false;
-	*out = (struct process){.pid = pid};
-	open = strchr(text, '(');
-	close = strrchr(text, ')');
-	if (open && close)
-		n = sscanf(close + 1,
-			" %*c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu",
-			&out->ppid, &flags, &user, &system, &out->started);
-	if (n == 5) {
-		out->ticks = user + system;
-		out->kernel = flags & 0x00200000; /* PF_KTHREAD */
-		snprintf(out->comm, sizeof(out->comm), "%.*s", (int)(close - open - 1), open + 1);
-	}
-	free(text);
-	return n == 5;
-}
+/* Of the last request. */
+static struct cpu_snapshot last;
 
 static int by_pid(const void *a, const void *b)
 {
-	const struct process *x = a, *y = b;
+	const struct cpu_user *x = a, *y = b;
 
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-static int take_snapshot(struct snapshot *out, struct err *e)
+static int take_snapshot(struct cpu_snapshot *out, struct err *e)
 {
-	struct snapshot s = {0};
-	struct dirent *d;
+	struct cpu_snapshot s = {0};
 	size_t room = 0;
 	DIR *dir;
 	int rc = load_read(&s.load, e);
@@ -78,20 +47,18 @@ static int take_snapshot(struct snapshot *out, struct err *e)
 	dir = opendir("/proc");
 	if (!dir)
 		return err_errno(e, -errno, "cannot list '/proc'");
-	while (!rc && (d = readdir(dir))) {
-		pid_t pid = (pid_t)atoi(d->d_name);
+	for (pid_t pid; !rc && (pid = procfs_next(dir));) {
+		struct cpu_user *more = s.list;
 
-		if (s.n == room) {
-			struct process *more = realloc(s.list, (room + 512) * sizeof(*more));
-
-			if (!more) {
-				rc = err_errno(e, -ENOMEM, "cannot list processes");
-				break;
-			}
-			s.list = more;
-			room += 512;
+		if (s.n == room)
+			more = realloc(s.list, (room += 512) * sizeof(*more));
+		if (!more) {
+			rc = err_errno(e, -ENOMEM, "cannot list processes");
+			break;
 		}
-		s.n += pid > 0 && read_process(pid, &s.list[s.n]);
+		s.list = more;
+		more[s.n].pid = pid;
+		s.n += procfs_stat(pid, 0, &more[s.n].st);
 	}
 	closedir(dir);
 	if (rc) {
@@ -103,37 +70,39 @@ static int take_snapshot(struct snapshot *out, struct err *e)
 	return 0;
 }
 
-static const struct process *find(const struct snapshot *s, pid_t pid)
+static const struct cpu_user *find(const struct cpu_snapshot *s, pid_t pid)
 {
-	const struct process key = {.pid = pid};
+	const struct cpu_user key = {.pid = pid};
 
 	return s->n ? bsearch(&key, s->list, s->n, sizeof(*s->list), by_pid) : NULL;
 }
 
 static bool has_tag(pid_t pid)
 {
-	char path[64], *env;
-	bool found = false;
 	size_t size;
+	bool found;
+	char *env;
 
-	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-	if (file_read(path, &env, &size, NULL))
+	if (procfs_read(pid, "environ", &env, &size))
 		return false;
-	for (const char *p = env; p < env + size && !found; p += strlen(p) + 1)
-		found = !strncmp(p, PROCESS_TAG "=", strlen(PROCESS_TAG) + 1);
+	found = procfs_variable(env, size, PROCESS_TAG);
 	free(env);
 	return found;
 }
 
 /* The file system's, what agents started, and the SSH session that this agent and its file
  * transfers belong to. */
-static bool is_own(const struct snapshot *s, const struct process *p, const json_t *pids)
+static bool is_own(const struct cpu_snapshot *s, const struct cpu_user *p, const json_t *pids)
 {
 	const json_t *v;
 	size_t i;
 
-	json_array_foreach((json_t *)pids, i, v) if (json_integer_value(v) == p->pid) return true;
-	for (int depth = 0; p && depth < 16; depth++, p = find(s, p->ppid))
+	json_array_foreach((json_t *)pids, i, v)
+	{
+		if (json_integer_value(v) == p->pid)
+			return true;
+	}
+	for (int depth = 0; p && depth < 16; depth++, p = find(s, p->st.parent))
 		if (p->pid == getpid() || (p->pid == getppid() && p->pid != 1))
 			return true;
 		else if (depth == 0 && has_tag(p->pid))
@@ -142,11 +111,11 @@ static bool is_own(const struct snapshot *s, const struct process *p, const json
 }
 
 struct heavy {
-	const struct process *process;
+	const struct cpu_user *process;
 	double cpu_s;
 };
 
-static void keep_heaviest(struct heavy *list, const struct process *p, double cpu_s)
+static void keep_heaviest(struct heavy *list, const struct cpu_user *p, double cpu_s)
 {
 	size_t i = HEAVIEST;
 
@@ -172,7 +141,13 @@ static json_t *pressures(const struct load *was, const struct load *is)
 	return all;
 }
 
-static json_t *difference(const struct snapshot *was, const struct snapshot *is, const json_t *pids)
+static json_t *comm_json(const struct cpu_user *p)
+{
+	return text_json(p->st.comm, strlen(p->st.comm));
+}
+
+static json_t *difference(
+	const struct cpu_snapshot *was, const struct cpu_snapshot *is, const json_t *pids)
 {
 	double tick_s = 1.0 / (double)sysconf(_SC_CLK_TCK),
 	       seconds = is->load.at_s - was->load.at_s, own_s = 0;
@@ -180,12 +155,12 @@ static json_t *difference(const struct snapshot *was, const struct snapshot *is,
 	json_t *heavy = json_array();
 
 	for (size_t i = 0; i < is->n; i++) {
-		const struct process *p = &is->list[i], *before = find(was, p->pid);
-		unsigned long long ticks = p->ticks;
+		const struct cpu_user *p = &is->list[i], *before = find(was, p->pid);
+		uint64_t ticks = p->st.user + p->st.system;
 
-		if (before && before->started == p->started)
-			ticks -= before->ticks;
-		if (!ticks || p->kernel)
+		if (before && before->st.start == p->st.start)
+			ticks -= before->st.user + before->st.system;
+		if (!ticks || p->st.flags & PF_KTHREAD)
 			continue;
 		if (is_own(is, p, pids))
 			own_s += (double)ticks * tick_s;
@@ -196,10 +171,8 @@ static json_t *difference(const struct snapshot *was, const struct snapshot *is,
 		if (heaviest[i].cpu_s > HEAVY_SHARE * seconds)
 			json_array_append_new(heavy,
 				json_pack("{s:i, s:o, s:f}", "pid", (int)heaviest[i].process->pid,
-					"comm",
-					text_json(heaviest[i].process->comm,
-						strlen(heaviest[i].process->comm)),
-					"cpu_s", heaviest[i].cpu_s));
+					"comm", comm_json(heaviest[i].process), "cpu_s",
+					heaviest[i].cpu_s));
 	return json_pack("{s:f, s:i, s:f, s:f, s:f, s:f, s:o, s:f, s:I, s:I, s:o}", "seconds",
 		seconds, "cpus", (int)is->load.cpus, "busy_s", is->load.busy_s - was->load.busy_s,
 		"own_s", own_s, "iowait_s", is->load.iowait_s - was->load.iowait_s, "steal_s",
@@ -211,7 +184,7 @@ static json_t *difference(const struct snapshot *was, const struct snapshot *is,
 
 int op_load(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	struct snapshot now;
+	struct cpu_snapshot now;
 	int rc = take_snapshot(&now, e);
 
 	if (rc)

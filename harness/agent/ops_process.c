@@ -1,4 +1,4 @@
-/* Ops that start programs and stop them: run, process.*, trace.*. */
+/* Operations that start programs and stop them: run, process.*, trace.*. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -8,68 +8,70 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "harness/agent/agent.h"
+#include "harness/agent/child.h"
+#include "harness/agent/ops.h"
+#include "harness/agent/programs.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
-#include "harness/base/proc.h"
 
 #define TRACER_READY_S 30
 #define TRACER_STOP_S 10
-#define MAX_TRACE_PATHS 16
-#define MAX_WORDS                                                                                  \
-	80 /* ours before those of a request: our own name, a tracer with its paths, a loop */
 
-char *agent_path(const struct agent *a, const char *path)
+/* ---- what a program gets ---- */
+
+/* A growing list of words, ended by NULL, all of which belong to somebody else; 'word' is 0 at
+ * first. False: no memory. */
+static bool add_word(const char ***list, const char *word)
 {
-	char *text;
+	const char **more;
+	size_t n = 0;
 
-	if (*path == '/')
-		return strdup(path);
-	return asprintf(&text, "%s/%s", a->dir, path) < 0 ? NULL : text;
+	while (*list && (*list)[n])
+		n++;
+	more = realloc(*list, (n + 2) * sizeof(*more));
+	if (!more)
+		return false;
+	*list = more;
+	more[n] = word;
+	more[n + 1] = NULL;
+	return true;
 }
 
-int agent_seconds(const json_t *args, const char *name, double max, double *out, struct err *e)
+static bool add_words(const char ***list, const char *const *words)
 {
-	const json_t *v = json_object_get(args, name);
-	double value = v ? json_number_value(v) : *out;
+	bool done = true;
 
-	if (v && !(value > 0 && value <= max))
-		return err_set(
-			e, -EINVAL, "%s must be above 0 and at most %g, not %g", name, max, value);
-	*out = value;
-	return 0;
+	for (; done && *words; words++)
+		done = add_word(list, *words);
+	return done;
 }
 
-/* Room for the words of 'list' after 'before'; the words stay theirs. */
-static const char **make_argv(const char *const *before, const json_t *list)
+#define ADD(list, ...) add_words(list, (const char *const[]){__VA_ARGS__, NULL})
+
+/* All of a JSON list; each after 'option', if that is not NULL. */
+static bool add_list(const char ***list, const char *option, const json_t *texts)
 {
-	size_t n = 0, used = 0;
-	const char **argv;
-	json_t *word;
+	const json_t *text;
+	bool done = true;
 	size_t i;
 
-	while (before && before[n])
-		n++;
-	argv = calloc(n + json_array_size(list) + 1, sizeof(*argv));
-	if (!argv)
-		return NULL;
-	for (; used < n; used++)
-		argv[used] = before[used];
-	json_array_foreach((json_t *)list, i, word) argv[used++] = json_string_value(word);
-	return argv;
+	json_array_foreach((json_t *)texts, i, text)
+	{
+		done = done && (!option || add_word(list, option)) &&
+			add_word(list, json_string_value(text));
+	}
+	return done;
 }
 
-static int open_output(const struct agent *a, const json_t *path, int *fd, struct err *e)
+static int open_output(const struct agent *a, const char *path, int *fd, struct err *e)
 {
-	char *full;
+	char *full = path ? agent_path(a, path) : NULL;
 	int rc = 0;
 
-	*fd = -1;
 	if (!path)
 		return 0;
-	full = agent_path(a, json_string_value(path));
 	if (!full)
-		return err_errno(e, -ENOMEM, "cannot open '%s'", json_string_value(path));
+		return err_errno(e, -ENOMEM, "cannot open '%s'", path);
 	*fd = open(full, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
 	if (*fd < 0)
 		rc = err_errno(e, -errno, "cannot open '%s'", full);
@@ -77,18 +79,15 @@ static int open_output(const struct agent *a, const json_t *path, int *fd, struc
 	return rc;
 }
 
-/* 'text' as a file that can be read again from its start, so that 'loop' can give it to every
- * pass. */
-static int open_input(const json_t *text, int *fd, struct err *e)
+/* 'text' as a file, which each run of a loop can read from its start. */
+static int open_input(const char *text, int *fd, struct err *e)
 {
-	const char *bytes = json_string_value(text);
 	int rc;
 
-	*fd = -1;
 	if (!text)
 		return 0;
 	*fd = memfd_create("stdin", MFD_CLOEXEC);
-	rc = *fd < 0 ? -errno : fd_write_all(*fd, bytes, strlen(bytes));
+	rc = *fd < 0 ? -errno : fd_write_all(*fd, text, strlen(text));
 	if (!rc && lseek(*fd, 0, SEEK_SET) < 0)
 		rc = -errno;
 	return rc ? err_errno(e, rc, "cannot keep the standard input") : 0;
@@ -100,20 +99,20 @@ static void close_fd(int fd)
 		close(fd);
 }
 
+/* ---- run ---- */
+
 int op_run(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	const char *input = json_string_value(json_object_get(args, "stdin"));
+	const char *input = arg_text(args, "stdin");
 	int out[2] = {-1, -1}, in[2] = {-1, -1}, rc;
-	struct handle *h = NULL;
-	struct start s = {.pass = -1};
-	double timeout_s = 30;
+	struct child_spec s = {.pass = -1};
+	struct handle *h;
 
-	rc = agent_seconds(args, "timeout_s", 1e6, &timeout_s, e);
+	rc = handle_new(a, HANDLE_RUN, &h, e);
 	if (rc)
 		return rc;
-	s.argv = make_argv(NULL, json_object_get(args, "argv"));
-	h = handle_new(a, HANDLE_RUN);
-	if (!s.argv || !h || (input && !(h->input = strdup(input)))) {
+	if (!add_list(&s.argv, NULL, json_object_get(args, "argv")) ||
+		(input && !(h->input = strdup(input)))) {
 		rc = err_errno(e, -ENOMEM, "cannot run a command");
 		goto out;
 	}
@@ -131,9 +130,10 @@ int op_run(struct agent *a, json_t *id, json_t *args, struct err *e)
 		goto out;
 	h->input_size = input ? strlen(input) : 0;
 	h->read_fd = out[0];
+	h->readable = child_readable;
 	h->write_fd = in[1];
 	out[0] = in[1] = -1;
-	h->deadline = clock_mono_s() + timeout_s;
+	h->deadline = clock_mono_s() + arg_number(args, "timeout_s", 30);
 	h->request_id = json_incref(id);
 	h = NULL;
 out:
@@ -141,175 +141,95 @@ out:
 		close_fd(out[i]);
 		close_fd(in[i]);
 	}
-	if (h)
-		handle_free(a, h);
+	handle_free(a, h);
 	free(s.argv);
 	return rc;
 }
 
-/* "ebpf" and the like: a word that the tracer will judge, but never an option. */
-static int tracer_name(const json_t *v, const char **name, struct err *e)
+/* ---- process.* ---- */
+
+/* Appends the words of our own tracer, up to where what is traced begins. 'spec' has the arguments
+ * that process.start and trace.start share. 'number' keeps a word's text. */
+static int add_tracer(struct agent *a, struct handle *h, const json_t *spec, char number[32],
+	const char ***words, struct err *e)
 {
-	*name = json_string_value(v);
-	if (!*name || !**name || **name == '-')
-		return err_set(e, -EINVAL, "tracer must be the name of a tracer");
+	const char *mode = arg_text(spec, "mode");
+	json_int_t memory = arg_integer(spec, "memory_bytes");
+
+	h->log = agent_path(a, arg_text(spec, "out"));
+	snprintf(number, 32, "%lldB", (long long)memory);
+	if (!h->log || !add_words(words, self_argv()) ||
+		!ADD(words, "trace", "--tracer", arg_text(spec, "tracer"), "--out", h->log) ||
+		(mode && !ADD(words, "--mode", mode)) ||
+		(memory && !ADD(words, "--memory", number)) ||
+		!add_list(words, "--path", json_object_get(spec, "paths")))
+		return err_errno(e, -ENOMEM, "cannot trace");
 	return 0;
 }
 
-/* Appends words up to NULL; returns how many there are now. 'words' has room for all that is ever
- * asked for. */
-static size_t append(const char **words, size_t n, const char *const *more)
+/* The words that run 'argv': our tracer, our loop, ourselves, as asked. 'times' is a path of ours,
+ * or NULL. */
+static int make_argv(struct agent *a, struct handle *h, const json_t *args, const char *times,
+	char number[32], const char ***words, struct err *e)
 {
-	while (*more)
-		words[n++] = *more++;
-	words[n] = NULL;
-	return n;
-}
-
-/* Appends the words of our own tracer, up to where what is traced begins. 'spec' has tracer, mode,
- * memory_bytes, paths and out, all checked but for their types by trace_members; 'memory' holds a
- * number's text. */
-static int tracer_words(struct agent *a, struct handle *h, const json_t *spec, char memory[32],
-	const char **words, size_t *n, struct err *e)
-{
-	const char *tracer, *mode = json_string_value(json_object_get(spec, "mode"));
-	const char *out = json_string_value(json_object_get(spec, "out"));
-	const json_t *bytes = json_object_get(spec, "memory_bytes"), *path;
-	int rc = tracer_name(json_object_get(spec, "tracer"), &tracer, e);
-	size_t i;
+	const json_t *trace = json_object_get(args, "trace");
+	bool loop = json_is_true(json_object_get(args, "loop")), done = true;
+	int rc = trace ? add_tracer(a, h, trace, number, words, e) : 0;
 
 	if (rc)
 		return rc;
-	if (json_array_size(json_object_get(spec, "paths")) > MAX_TRACE_PATHS)
-		return err_set(e, -EINVAL, "at most %d paths", MAX_TRACE_PATHS);
-	if (!(h->log = agent_path(a, out)))
-		return err_errno(e, -ENOMEM, "cannot trace to '%s'", out);
-	const char *const ours[] = {"trace", "--tracer", tracer, "--out", h->log, NULL};
-	const char *const with_mode[] = {"--mode", mode, NULL},
-			  *const with_memory[] = {"--memory", memory, NULL};
-
-	*n = append(words, append(words, *n, self_argv()), ours);
-	if (mode)
-		*n = append(words, *n, with_mode);
-	if (bytes) {
-		snprintf(memory, 32, "%lldB", (long long)json_integer_value(bytes));
-		*n = append(words, *n, with_memory);
-	}
-	json_array_foreach(json_object_get(spec, "paths"), i, path)
-	{
-		const char *const with_path[] = {"--path", json_string_value(path), NULL};
-
-		*n = append(words, *n, with_path);
-	}
-	return 0;
-}
-
-/* The member 'trace' of process.start. */
-static int trace_members(const json_t *trace, struct err *e)
-{
-	static const char *const needed[] = {"out", "tracer"};
-	const char *key;
-	json_t *value, *path;
-	size_t i;
-
-	for (i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
-		if (!json_is_string(json_object_get(trace, needed[i])))
-			return err_set(
-				e, -EINVAL, "trace needs the member '%s', a string", needed[i]);
-	json_object_foreach((json_t *)trace, key, value)
-	{
-		bool number = !strcmp(key, "memory_bytes");
-
-		if (!strcmp(key, "paths")) {
-			json_array_foreach(
-				value, i, path) if (!json_is_string(path)) return err_set(e,
-				-EINVAL, "trace: paths must be strings");
-		} else if (!number && strcmp(key, "out") && strcmp(key, "tracer") &&
-			strcmp(key, "mode")) {
-			return err_set(e, -EINVAL, "trace has no member '%s'", key);
-		} else if (number ? !json_is_integer(value) : !json_is_string(value)) {
-			return err_set(e, -EINVAL, "trace: '%s' must be %s", key,
-				number ? "an integer" : "a string");
-		}
-	}
+	if (trace)
+		done = add_word(words, "--");
+	if (done && (times || loop))
+		done = add_words(words, self_argv()) && add_word(words, "loop") &&
+			(!times || ADD(words, "--times", times)) &&
+			(loop || ADD(words, "--max-runs", "1")) && add_word(words, "--");
+	if (done && json_is_true(json_object_get(args, "self")))
+		done = add_words(words, self_argv());
+	if (!done || !add_list(words, NULL, json_object_get(args, "argv")))
+		return err_errno(e, -ENOMEM, "cannot start a process");
 	return 0;
 }
 
 int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	static const char *const end_of_options[] = {"--", NULL},
-				 *const once[] = {"--max-runs", "1", NULL};
-	const char *words[MAX_WORDS] = {NULL}, *times[] = {"loop", "--times", NULL, NULL};
-	const json_t *trace = json_object_get(args, "trace");
-	char memory[32], *times_file = NULL;
-	size_t n = 0;
-	struct start s = {.in = -1,
+	const char *times = arg_text(args, "times");
+	char number[32], *times_file = NULL;
+	struct child_spec s = {.in = -1,
 		.out = -1,
 		.err = -1,
 		.pass = -1,
 		.env = json_object_get(args, "env"),
-		.cwd = json_string_value(json_object_get(args, "cwd"))};
-	struct handle *h = NULL;
-	int rc;
+		.cwd = arg_text(args, "cwd"),
+		.max_s = arg_number(args, "max_s", 0)};
+	struct handle *h;
+	int rc = handle_new(a, HANDLE_PROCESS, &h, e);
 
-	rc = agent_seconds(args, "max_s", 1e6, &s.max_s, e);
 	if (rc)
 		return rc;
-	h = handle_new(a, HANDLE_PROCESS);
-	if (!h)
-		return err_errno(e, -ENOMEM, "cannot start a process");
-	if (trace) {
-		rc = trace_members(trace, e);
-		if (!rc)
-			rc = tracer_words(a, h, trace, memory, words, &n, e);
-		if (rc)
-			goto out;
-		n = append(words, n, end_of_options);
-		h->traced = true;
-		s.grace_s = TRACER_GRACE_S;
-	}
-	if (json_object_get(args, "times")) {
-		times[2] = times_file = agent_path(
-			a, json_string_value(json_object_get(args, "times")));
-		if (!times_file) {
-			rc = err_errno(e, -ENOMEM, "cannot start a process");
-			goto out;
-		}
-	} else {
-		times[1] = NULL;
-	}
-	if (times_file || json_is_true(json_object_get(args, "loop"))) {
-		n = append(words, append(words, n, self_argv()), times);
-		if (!json_is_true(json_object_get(args, "loop")))
-			n = append(words, n, once);
-		n = append(words, n, end_of_options);
-	}
-	if (json_is_true(json_object_get(args, "self")))
-		n = append(words, n, self_argv());
-	s.argv = make_argv(n ? words : NULL, json_object_get(args, "argv"));
-	if (!s.argv) {
+	h->traced = json_object_get(args, "trace");
+	s.grace_s = h->traced ? TRACER_GRACE_S : 0;
+	if (times && !(times_file = agent_path(a, times)))
 		rc = err_errno(e, -ENOMEM, "cannot start a process");
-		goto out;
-	}
-	rc = open_input(json_object_get(args, "stdin"), &s.in, e);
 	if (!rc)
-		rc = open_output(a, json_object_get(args, "stdout"), &s.out, e);
+		rc = make_argv(a, h, args, times_file, number, &s.argv, e);
 	if (!rc)
-		rc = open_output(a, json_object_get(args, "stderr"), &s.err, e);
+		rc = open_input(arg_text(args, "stdin"), &s.in, e);
+	if (!rc)
+		rc = open_output(a, arg_text(args, "stdout"), &s.out, e);
+	if (!rc)
+		rc = open_output(a, arg_text(args, "stderr"), &s.err, e);
 	if (!rc)
 		rc = child_start(a, h, &s, e);
 	if (rc)
-		goto out;
-	agent_answer(a, id, json_pack("{s:s, s:i}", "handle", h->name, "pid", (int)h->pid));
-	h = NULL;
-out:
+		handle_free(a, h);
+	else
+		agent_answer(a, id, json_pack("{s:s, s:i}", "handle", h->name, "pid", (int)h->pid));
 	close_fd(s.in);
 	close_fd(s.out);
 	close_fd(s.err);
 	free(s.argv);
 	free(times_file);
-	if (h)
-		handle_free(a, h);
 	return rc;
 }
 
@@ -317,10 +237,8 @@ int op_process_status(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
 	struct handle *h;
 	json_t *result;
-	int rc;
+	int rc = handle_get(a, args, HANDLE_PROCESS, &h, e);
 
-	rc = handle_get(
-		a, json_string_value(json_object_get(args, "handle")), HANDLE_PROCESS, &h, e);
 	if (rc)
 		return rc;
 	result = child_status(h, e);
@@ -330,7 +248,7 @@ int op_process_status(struct agent *a, json_t *id, json_t *args, struct err *e)
 	return 0;
 }
 
-static int signal_number(const char *name, struct err *e)
+static int signal_number(const char *name)
 {
 	static const struct {
 		const char *name;
@@ -338,64 +256,43 @@ static int signal_number(const char *name, struct err *e)
 	} signals[] = {{"TERM", SIGTERM}, {"INT", SIGINT}, {"HUP", SIGHUP}, {"QUIT", SIGQUIT},
 		{"KILL", SIGKILL}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}};
 
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+	for (size_t i = 0; name && i < sizeof(signals) / sizeof(signals[0]); i++)
 		if (!strcmp(signals[i].name, name))
 			return signals[i].number;
-	return err_set(e, -EINVAL,
-		"signal must be TERM, INT, HUP, QUIT, KILL, USR1 or USR2, not '%s'", name);
+	return SIGTERM;
 }
 
 int op_process_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	const char *name = json_string_value(json_object_get(args, "signal"));
 	struct handle *h;
-	double grace_s = 5;
-	int rc, signo;
+	int rc = handle_get(a, args, HANDLE_PROCESS, &h, e);
 
-	signo = signal_number(name ? name : "TERM", e);
-	if (signo < 0)
-		return signo;
-	rc = agent_seconds(args, "grace_s", 1e6, &grace_s, e);
 	if (!rc)
-		rc = handle_get(a, json_string_value(json_object_get(args, "handle")),
-			HANDLE_PROCESS, &h, e);
-	if (rc)
-		return rc;
-	h->request_id = json_incref(id);
-	h->state = HANDLE_STOPPING;
-	h->deadline = clock_mono_s() + grace_s;
-	child_signal(h, signo);
-	if (h->ended)
-		child_step(a, h);
-	return 0;
+		child_stop(a, id, h, signal_number(arg_text(args, "signal")),
+			arg_number(args, "grace_s", 5));
+	return rc;
 }
+
+/* ---- trace.* ---- */
 
 int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	const char *words[MAX_WORDS], *options[3];
-	const json_t *pids = json_object_get(args, "pids");
-	struct start s = {.in = -1, .out = -1, .err = -1, .pass = -1, .grace_s = TRACER_GRACE_S};
-	json_t *list = json_array(), *value;
+	struct child_spec s = {
+		.in = -1, .out = -1, .err = -1, .pass = -1, .grace_s = TRACER_GRACE_S};
+	json_t *pids = json_array(), *value;
+	char number[32], ready_fd[16];
 	int ready[2] = {-1, -1}, rc;
 	struct handle *h = NULL;
-	char number[16], memory[32];
-	size_t i, n = 0;
+	size_t i;
 
-	json_array_foreach((json_t *)pids, i, value)
+	json_array_foreach(json_object_get(args, "pids"), i, value)
 	{
-		char text[32];
-
-		if (json_integer_value(value) <= 0 || json_integer_value(value) > 0x7fffffff) {
-			rc = err_set(e, -EINVAL, "pids must be process numbers, not %lld",
-				(long long)json_integer_value(value));
-			goto out;
-		}
-		snprintf(text, sizeof(text), "%lld", (long long)json_integer_value(value));
-		json_array_append_new(list, json_string("-p"));
-		json_array_append_new(list, json_string(text));
+		json_array_append_new(pids, json_sprintf("%lld", json_integer_value(value)));
 	}
-	h = handle_new(a, HANDLE_TRACE);
-	if (!h || asprintf(&h->error_log, "%s/%s.err", a->dir, h->name) < 0) {
+	rc = handle_new(a, HANDLE_TRACE, &h, e);
+	if (rc)
+		goto out;
+	if (asprintf(&h->error_log, "%s/%s.err", a->dir, h->name) < 0) {
 		rc = err_errno(e, -ENOMEM, "cannot trace");
 		goto out;
 	}
@@ -404,21 +301,18 @@ int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 		goto out;
 	}
 	fcntl(ready[0], F_SETFL, O_NONBLOCK);
-	snprintf(number, sizeof(number), "%d", ready[1]);
-	options[0] = "--ready-fd";
-	options[1] = number;
-	options[2] = NULL;
-	rc = tracer_words(a, h, args, memory, words, &n, e);
-	if (rc)
-		goto out;
-	append(words, n, options);
-	s.argv = make_argv(words, list);
+	snprintf(ready_fd, sizeof(ready_fd), "%d", ready[1]);
+	rc = add_tracer(a, h, args, number, &s.argv, e);
+	if (!rc && (!ADD(&s.argv, "--ready-fd", ready_fd) || !add_list(&s.argv, "-p", pids)))
+		rc = err_errno(e, -ENOMEM, "cannot trace");
 	s.pass = ready[1];
 	s.err = open(h->error_log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	rc = s.argv ? child_start(a, h, &s, e) : err_errno(e, -ENOMEM, "cannot trace");
+	if (!rc)
+		rc = child_start(a, h, &s, e);
 	if (rc)
 		goto out;
 	h->read_fd = ready[0];
+	h->readable = child_readable;
 	ready[0] = -1;
 	h->state = HANDLE_STARTING;
 	h->deadline = clock_mono_s() + TRACER_READY_S;
@@ -429,26 +323,17 @@ out:
 	close_fd(ready[1]);
 	close_fd(s.err);
 	free(s.argv);
-	json_decref(list);
-	if (h)
-		handle_free(a, h);
+	json_decref(pids);
+	handle_free(a, h);
 	return rc;
 }
 
 int op_trace_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
 	struct handle *h;
-	int rc;
+	int rc = handle_get(a, args, HANDLE_TRACE, &h, e);
 
-	rc = handle_get(a, json_string_value(json_object_get(args, "handle")), HANDLE_TRACE, &h, e);
-	if (rc)
-		return rc;
-	h->request_id = json_incref(id);
-	h->state = HANDLE_STOPPING;
-	h->deadline = clock_mono_s() + TRACER_STOP_S;
-	if (h->ended)
-		child_step(a, h);
-	else
-		kill(h->pid, SIGTERM);
-	return 0;
+	if (!rc)
+		child_stop(a, id, h, SIGTERM, TRACER_STOP_S);
+	return rc;
 }

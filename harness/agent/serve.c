@@ -1,4 +1,17 @@
-/* The session: hello, the loop, and the end. */
+/*
+ * The life of an agent, from top to bottom of this file:
+ *
+ *  1. serve: a session gets a random name; the guard is forked (guard.c) and makes the session's
+ *     folder and its undo journal (journal.c). A standby takes over if agent and guard both die.
+ *  2. hello: earlier sessions that are over are waited for, and what they left is undone (clean.c).
+ *  3. turn, until the session ends: a line of input goes to dispatch.c, which checks it against
+ *     operations.def and calls a handler in ops_*.c. An act is journalled by the guard, then done,
+ *     then reported (handle.h). What runs is a handle with a state and perhaps a deadline (child.c).
+ *  4. finish: the guard undoes all, newest first; a last line tells why the session ended.
+ *
+ * The acts themselves, with their undo, are in faults/primitives: a packet drop is begun, checked and
+ * undone in packets.c.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -10,138 +23,44 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include "harness/agent/agent.h"
+#include "harness/agent/child.h"
+#include "harness/agent/clean.h"
 #include "harness/agent/journal.h"
 #include "harness/agent/node_id.h"
+#include "harness/agent/programs.h"
 #include "harness/base/clock.h"
 #include "harness/base/units.h"
 
 #define STATE_DIR "/var/lib/culprit"
-#define OUT_MAX (16u << 20)
 #define EARLIER_S 5 /* beyond the lease, for an earlier session to be undone */
 
-/* ---- answers ---- */
-
-static void put(struct agent *a, json_t *message)
-{
-	char *text = message ? json_dumps(message, JSON_COMPACT) : NULL, *more;
-	size_t n = text ? strlen(text) : 0;
-
-	json_decref(message);
-	if (a->out_size + n + 1 > OUT_MAX) {
-		agent_end(a, 2, "answers are not being read");
-	} else if (text) {
-		if (a->out_room - a->out_size < n + 1) {
-			more = realloc(a->out, (a->out_size + n + 1) * 2);
-			if (!more) {
-				agent_end(a, 3, "out of memory");
-				goto out;
-			}
-			a->out = more;
-			a->out_room = (a->out_size + n + 1) * 2;
-		}
-		memcpy(a->out + a->out_size, text, n);
-		a->out[a->out_size + n] = '\n';
-		a->out_size += n + 1;
-	}
-out:
-	free(text);
-}
-
-void agent_answer(struct agent *a, json_t *id, json_t *result)
-{
-	struct err e;
-
-	if (result)
-		put(a, json_pack("{s:O, s:o}", "id", id, "result", result));
-	else
-		agent_refuse(a, id, err_set(&e, -ENOMEM, "out of memory"), &e);
-}
-
-void agent_refuse(struct agent *a, json_t *id, int code, const struct err *e)
-{
-	put(a,
-		json_pack("{s:o, s:o, s:i}", "id", id ? json_incref(id) : json_null(), "error",
-			text_json(e->text, strlen(e->text)), "code", code));
-}
-
-void agent_event(struct agent *a, json_t *event)
-{
-	put(a, event);
-}
-
-void agent_end(struct agent *a, int exit_code, const char *why)
-{
-	if (a->end)
-		return;
-	a->end = why;
-	a->exit_code = exit_code;
-}
-
-/* ---- input and output ---- */
+/* ---- the loop ---- */
 
 static void read_input(struct agent *a)
 {
-	char *newline, *begin;
-	ssize_t n;
+	struct bytes *in = &a->in;
+	ssize_t n = bytes_read(in, 0);
+	char *newline, *begin = in->data;
 
-	if (a->in_room - a->in_size < 65536) {
-		char *more = realloc(a->in, a->in_size + 131072);
-
-		if (!more) {
-			agent_end(a, 3, "out of memory");
-			return;
-		}
-		a->in = more;
-		a->in_room = a->in_size + 131072;
-	}
-	n = read(0, a->in + a->in_size, 65536);
-	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+	if (n == -EINTR || n == -EAGAIN)
 		return;
 	if (n <= 0) {
-		agent_end(a, 0, "end of input");
+		agent_end(a, n == -ENOMEM ? 3 : 0, n == -ENOMEM ? "out of memory" : "end of input");
 		return;
 	}
-	begin = a->in;
-	a->in_size += (size_t)n;
-	while (!a->end && (newline = memchr(begin, '\n', a->in_size - (size_t)(begin - a->in)))) {
+	while (!a->end && (newline = memchr(begin, '\n', in->size - (size_t)(begin - in->data)))) {
 		if (newline - begin > (ptrdiff_t)LINE_MAX_BYTES)
 			break;
 		agent_line(a, begin, (size_t)(newline - begin));
 		begin = newline + 1;
 	}
-	a->in_size -= (size_t)(begin - a->in);
-	memmove(a->in, begin, a->in_size);
-	if (a->in_size > LINE_MAX_BYTES)
+	in->size -= (size_t)(begin - in->data);
+	memmove(in->data, begin, in->size);
+	if (in->size > LINE_MAX_BYTES)
 		agent_end(a, 2, "a line was longer than 1 MiB");
 }
-
-/* Never waits: a pipe that is writable takes PIPE_BUF bytes, and a socket can be told not to. We
- * must not set O_NONBLOCK on what we may share with a terminal. */
-static void write_output(struct agent *a)
-{
-	ssize_t n = send(1, a->out, a->out_size, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-	if (n < 0 && errno == ENOTSOCK) {
-		struct pollfd p = {.fd = 1, .events = POLLOUT};
-
-		n = poll(&p, 1, 0) == 1 ? write(1, a->out, a->out_size < 4096 ? a->out_size : 4096)
-					: 0;
-	}
-	if (n < 0 && errno != EAGAIN && errno != EINTR) {
-		a->out_size = 0;
-		agent_end(a, 0, "end of output");
-	}
-	if (n > 0) {
-		a->out_size -= (size_t)n;
-		memmove(a->out, a->out + n, a->out_size);
-	}
-}
-
-/* ---- the loop ---- */
 
 static void read_signals(struct agent *a, int fd)
 {
@@ -200,7 +119,7 @@ static int turn(struct agent *a, int signals)
 	if (!p)
 		return -ENOMEM;
 	p[AT_IN] = (struct pollfd){.fd = 0, .events = POLLIN};
-	p[AT_OUT] = (struct pollfd){.fd = a->out_size ? 1 : -1, .events = POLLOUT};
+	p[AT_OUT] = (struct pollfd){.fd = a->out.size ? 1 : -1, .events = POLLOUT};
 	p[AT_GUARD] = (struct pollfd){.fd = guard_fd(a->guard), .events = POLLIN};
 	p[AT_SIGNALS] = (struct pollfd){.fd = signals, .events = POLLIN};
 	for (h = a->handles; h; h = h->next) {
@@ -211,35 +130,32 @@ static int turn(struct agent *a, int signals)
 		free(p);
 		return -errno;
 	}
-	/* Handles first: none is added or freed before their places in 'p' have been used. */
+	/* Handles first, since those that follow may add and free handles. */
 	for (h = a->handles, i = AT_FIRST_HANDLE; h; h = next, i += 2) {
 		next = h->next;
 		if (p[i].revents && h->read_fd >= 0)
-			(h->kind == HANDLE_SERVICE || h->kind == HANDLE_READONLY
-					? service_readable
-					: child_readable)(a, h);
+			h->readable(a, h);
 		if (p[i + 1].revents && h->write_fd >= 0)
-			child_writable(a, h);
+			child_writable(h);
 	}
 	if (p[AT_SIGNALS].revents)
 		read_signals(a, signals);
 	step_overdue(a);
-	/* Also when its socket is quiet: messages may wait from when another was waited for. */
+	/* Even if its socket is quiet: messages may have been kept while another was waited for. */
 	read_guard(a);
 	if (p[AT_IN].revents && !a->end)
 		read_input(a);
 	read_guard(a);
-	if (a->out_size)
-		write_output(a);
+	if (a->out.size)
+		agent_write(a);
 	free(p);
 	return 0;
 }
 
 /* ---- begin and end ---- */
 
-/* An earlier session whose orchestrator is gone may still be undone by its guard, or wait for its
- * lease to run out: its tracers hold what ours want. One that speaks up meanwhile is alive, and no
- * concern of ours. */
+/* The guard of an earlier session may still be undoing it, or wait for its lease to run out, while
+ * its tracers hold what ours will need. A session that is heard of meanwhile is alive. */
 static void wait_for_earlier(struct agent *a, int signals)
 {
 	double deadline = clock_mono_s() + a->lease_s + EARLIER_S;
@@ -268,7 +184,7 @@ static int hello(struct agent *a, int signals, struct err *e)
 	gethostname(host, sizeof(host) - 1);
 	wait_for_earlier(a, signals);
 	clean_left(a, cleaned, unclean, quarantined);
-	put(a,
+	agent_event(a,
 		json_pack("{s:s, s:i, s:s, s:i, s:s, s:s, s:s, s:s, s:f, s:O, s:O, s:O, s:b, s:I}",
 			"event", "hello", "protocol", 1, "version", CULPRIT_VERSION, "pid",
 			(int)getpid(), "boot_id", id.boot_id, "host", host, "session", a->session,
@@ -333,11 +249,11 @@ static void flush_output(struct agent *a)
 {
 	double deadline = clock_mono_s() + 2;
 
-	while (a->out_size && clock_mono_s() < deadline) {
+	while (a->out.size && clock_mono_s() < deadline) {
 		struct pollfd p = {.fd = 1, .events = POLLOUT};
 
 		if (poll(&p, 1, 200) > 0)
-			write_output(a);
+			agent_write(a);
 	}
 }
 
@@ -352,7 +268,8 @@ static int finish(struct agent *a)
 	} else if (a->bye_id) {
 		agent_answer(a, a->bye_id, json_object());
 	}
-	put(a, json_pack("{s:s, s:s, s:b}", "event", "end", "why", a->end, "undone", rc == 0));
+	agent_event(
+		a, json_pack("{s:s, s:s, s:b}", "event", "end", "why", a->end, "undone", rc == 0));
 	flush_output(a);
 	return a->exit_code;
 }
@@ -368,7 +285,7 @@ static int serve(struct agent *a, struct err *e)
 		return rc;
 	a->dir = guard_dir(a->guard);
 	signals = open_signals();
-	/* So that what our children leave behind is reaped, also where PID 1 does not. */
+	/* Orphans of our children become ours to reap: PID 1 may not do that in a container. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	rc = signals < 0 ? err_errno(e, -errno, "cannot receive signals") : hello(a, signals, e);
 	if (rc)
@@ -385,8 +302,8 @@ static void usage(FILE *f)
 {
 	fputs("usage: culprit-agent serve [--lease 10s] [--dir " STATE_DIR
 	      "] [--packets nftables|iptables]\n\n"
-	      "Obeys requests on standard input, one JSON object a line (PROTOCOL.md), and undoes\n"
-	      "everything when they end or when none comes for the lease's time.\n",
+	      "Performs requests from standard input, one JSON object a line (PROTOCOL.md). Undoes\n"
+	      "everything when the input ends or when no line comes for the lease's time.\n",
 		f);
 }
 
@@ -414,7 +331,8 @@ int serve_main(int argc, char **argv)
 		}
 	}
 	if (optind < argc || !(a.lease_s >= 0.2 && a.lease_s <= 86400) || a.state[0] != '/') {
-		fputs("culprit-agent serve: the lease must be 200ms to 24h, the folder absolute, and nothing may follow\n",
+		fputs("culprit-agent serve: the lease must be 200ms to 24h and the folder absolute; "
+		      "there are no operands\n",
 			stderr);
 		return 2;
 	}
@@ -437,7 +355,7 @@ int serve_main(int argc, char **argv)
 		handle_free(&a, a.handles);
 	guard_free(a.guard);
 	json_decref(a.bye_id);
-	free(a.in);
-	free(a.out);
+	free(a.in.data);
+	free(a.out.data);
 	return rc;
 }

@@ -289,7 +289,7 @@ static void undo_of_half_an_act(void **unused)
 	static const char *const steps[] = {"-N culprit_half_d1", "-A culprit_half_d1 -j DROP",
 		"-I INPUT -j culprit_half_d1", "-I OUTPUT -o w0 -j culprit_half_d1"};
 	const char *const argv[] = {"iptables", "-w", "-S", NULL};
-	json_t *inverse = packets_inverse(PACKETS_IPTABLES, "half", "d1");
+	json_t *inverse = packets_inverse(packets_backend_find("iptables"), "half", "d1");
 	char *before, *after;
 
 	(void)unused;

@@ -270,7 +270,7 @@ static void die_at(int moment, const char *primitive)
 	} else {
 		const struct packets_spec s = {.percent = 5};
 
-		inverse = packets_inverse(PACKETS_NFTABLES, session, "h1");
+		inverse = packets_inverse(packets_backend_find("nftables"), session, "h1");
 		if (guard_record(g, "h1", primitive, inverse, 0, NULL))
 			_exit(1);
 		if (moment)

@@ -43,7 +43,7 @@ static int stop(json_t **inverse, struct err *e)
 static int drop(json_t **inverse, struct err *e)
 {
 	const struct packets_spec spec = {.percent = 5};
-	enum packets_backend backend;
+	const struct packets_backend *backend;
 	int rc = packets_check("nftables", &backend, e);
 
 	if (rc)
@@ -213,7 +213,7 @@ static void signals(void **unused)
 
 static void packets(void **unused)
 {
-	enum packets_backend backend;
+	const struct packets_backend *backend;
 
 	(void)unused;
 	if (packets_check("nftables", &backend, NULL))

@@ -1,4 +1,5 @@
-/* Programs that were started: their ends, their output, and waiting for them. */
+#include "harness/agent/child.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,13 +11,14 @@
 #include <unistd.h>
 
 #include "diag/capture/capture.h"
-#include "harness/agent/agent.h"
+#include "faults/primitives/procfs.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 
-int child_start(struct agent *a, struct handle *h, const struct start *s, struct err *e)
+int child_start(struct agent *a, struct handle *h, const struct child_spec *s, struct err *e)
 {
 	struct process_gate gate;
+	json_t *inverse;
 	char tag[64];
 	int rc;
 
@@ -33,10 +35,10 @@ int child_start(struct agent *a, struct handle *h, const struct start *s, struct
 				  .err = s->err,
 				  .pass = s->pass,
 				  .grace_s = s->grace_s},
-		&gate, &h->inverse, e);
+		&gate, &inverse, e);
 	if (rc)
 		return rc;
-	rc = handle_record(a, h, "process", s->max_s, e);
+	rc = handle_record(a, h, inverse, s->max_s, e);
 	if (rc) {
 		process_abandon(&gate);
 		return rc;
@@ -87,93 +89,64 @@ void children_reap(struct agent *a)
 	}
 }
 
-/* Keeps the first OUTPUT_MAX_BYTES; 0 at the end of the output, -EAGAIN when there is no more
- * now. */
+/* Keeps the first OUTPUT_MAX_BYTES. As bytes_read. */
 static ssize_t take_output(struct handle *h)
 {
-	char buf[8192];
-	ssize_t n = read(h->read_fd, buf, sizeof(buf));
-	size_t room = OUTPUT_MAX_BYTES - h->output_size;
-	char *more;
+	ssize_t n = bytes_read(&h->output, h->read_fd);
 
-	if (n <= 0)
-		return n < 0 ? -errno : 0;
-	if ((size_t)n > room)
+	if (h->output.size > OUTPUT_MAX_BYTES) {
+		h->output.size = OUTPUT_MAX_BYTES;
 		h->truncated = true;
-	if (room > (size_t)n)
-		room = (size_t)n;
-	more = room ? realloc(h->output, h->output_size + room) : NULL;
-	if (more) {
-		memcpy(more + h->output_size, buf, room);
-		h->output = more;
-		h->output_size += room;
 	}
 	return n;
 }
 
-static void run_undone(struct agent *a, struct handle *h, const struct guard_message *m)
-{
-	while (h->read_fd >= 0 && take_output(h) > 0)
-		;
-	if (h->timed_out) {
-		err_set(&h->failure, 0, "the command did not end in time, and was killed");
-		agent_refuse(a, h->request_id, -ETIMEDOUT, &h->failure);
-	} else if (m->rc) {
-		agent_refuse(a, h->request_id, m->rc, &m->err);
-	} else {
-		agent_answer(a, h->request_id,
-			json_pack("{s:i, s:o, s:b}", "exit", h->exit, "output",
-				text_json(h->output, h->output_size), "truncated", h->truncated));
-	}
-}
-
-static json_t *last_seen(struct handle *h, struct err *e)
+json_t *child_status(struct handle *h, struct err *e)
 {
 	struct process_usage u = {0};
 	int live = 0;
 
 	if (process_account_update(h->account, &u, &live, e))
 		return NULL;
-	return json_pack("{s:b, s:i, s:i, s:I, s:I, s:I, s:I, s:f, s:I}", "running", !h->ended,
+	return json_pack("{s:b, s:i, s:i, s:I, s:I, s:I, s:I, s:f, s:I, s:o}", "running", !h->ended,
 		"pid", (int)h->pid, "live", live, "read_bytes", (json_int_t)u.read_bytes,
 		"write_bytes", (json_int_t)u.write_bytes, "rchar", (json_int_t)u.rchar, "wchar",
-		(json_int_t)u.wchar, "cpu_s", u.cpu_s, "rss_bytes", (json_int_t)u.rss_bytes);
+		(json_int_t)u.wchar, "cpu_s", u.cpu_s, "rss_bytes", (json_int_t)u.rss_bytes, "exit",
+		h->ended ? json_integer(h->exit) : json_null());
 }
 
-json_t *child_status(struct handle *h, struct err *e)
+static json_t *run_result(struct handle *h)
 {
-	json_t *result = last_seen(h, e);
+	while (h->read_fd >= 0 && take_output(h) > 0)
+		;
+	return json_pack("{s:i, s:o, s:b}", "exit", h->exit, "output",
+		text_json(h->output.data, h->output.size), "truncated", h->truncated);
+}
 
-	if (result)
-		json_object_set_new(result, "exit", h->ended ? json_integer(h->exit) : json_null());
+static json_t *stop_result(struct handle *h, struct err *e)
+{
+	json_t *result = child_status(h, e);
+
+	if (result && h->summary)
+		json_object_set(result, "trace", h->summary);
 	return result;
 }
 
-static void process_undone(struct agent *a, struct handle *h, const struct guard_message *m)
+static void child_undone(struct agent *a, struct handle *h, const struct guard_message *m)
 {
 	struct err e;
-	json_t *result;
 
 	/* The guard's SIGKILL may not have been reaped yet. */
 	children_reap(a);
-	result = m->rc ? NULL : child_status(h, &e);
-	if (m->rc) {
-		agent_refuse(a, h->request_id, m->rc, &m->err);
-		return;
-	}
-	if (result && h->summary)
-		json_object_set(result, "trace", h->summary);
-	agent_answer(a, h->request_id, result);
-}
-
-static void trace_undone(struct agent *a, struct handle *h, const struct guard_message *m)
-{
 	if (h->failed)
 		agent_refuse(a, h->request_id, h->failed, &h->failure);
 	else if (m->rc)
 		agent_refuse(a, h->request_id, m->rc, &m->err);
 	else
-		agent_answer(a, h->request_id, json_incref(h->summary));
+		agent_answer(a, h->request_id,
+			h->kind == HANDLE_RUN             ? run_result(h)
+				: h->kind == HANDLE_TRACE ? json_incref(h->summary)
+							  : stop_result(h, &e));
 }
 
 /* A tracer's exit code is that of the command, if it started one (diag/capture/capture.h). */
@@ -208,21 +181,21 @@ static void begin_summary(struct agent *a, struct handle *h)
 	close(p[1]);
 	if (pid > 0) {
 		h->read_fd = p[0];
-		h->output_size = 0;
+		h->output.size = 0;
 		return;
 	}
 	close(p[0]);
 failed:
 	h->failed = err_errno(&h->failure, -errno, "cannot read the log '%s'", h->log);
-	handle_undo(a, h, h->kind == HANDLE_TRACE ? trace_undone : process_undone);
+	handle_undo(a, h, child_undone);
 }
 
 static void end_summary(struct agent *a, struct handle *h)
 {
-	h->summary = json_loadb(h->output ? h->output : "", h->output_size, 0, NULL);
+	h->summary = json_loadb(h->output.size ? h->output.data : "", h->output.size, 0, NULL);
 	if (!h->summary)
 		h->failed = err_set(&h->failure, -EIO, "cannot read the log '%s'", h->log);
-	handle_undo(a, h, h->kind == HANDLE_TRACE ? trace_undone : process_undone);
+	handle_undo(a, h, child_undone);
 }
 
 /* The last line that a tracer wrote to its standard error. */
@@ -252,38 +225,30 @@ static void fail_start(struct agent *a, struct handle *h, int code)
 		code == -ETIMEDOUT ? "the tracer is not ready in time: %s"
 				   : "the tracer ended before it was ready: %s",
 		said);
-	handle_undo(a, h, trace_undone);
+	handle_undo(a, h, child_undone);
 }
 
-/* By descent, not by tag: a program in the middle of its exec shows no tag. How many there were. */
+/* By descent, not by tag, which a program in the middle of its exec does not show. Returns how
+ * many there were. */
 static int signal_children(pid_t parent, int signo)
 {
 	DIR *dir = opendir("/proc");
-	struct dirent *d;
+	struct procfs_stat st;
 	int n = 0;
 
-	while (dir && (d = readdir(dir))) {
-		char path[300], *text, *p;
-		int ppid;
-
-		if (atoi(d->d_name) <= 0)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%s/stat", d->d_name);
-		if (file_read(path, &text, NULL, NULL))
-			continue;
-		p = strrchr(text, ')');
-		if (p && sscanf(p + 1, " %*c %d", &ppid) == 1 && ppid == parent) {
-			kill(atoi(d->d_name), signo);
+	for (pid_t pid; (pid = procfs_next(dir));) {
+		if (procfs_stat(pid, 0, &st) && st.parent == parent) {
+			kill(pid, signo);
 			n++;
 		}
-		free(text);
 	}
 	if (dir)
 		closedir(dir);
 	return n;
 }
 
-void child_signal(struct handle *h, int signo)
+/* To the program that was asked for: the started process, or the child of its tracer. */
+static void signal_program(struct handle *h, int signo)
 {
 	if (h->ended)
 		return;
@@ -292,6 +257,16 @@ void child_signal(struct handle *h, int signo)
 		kill(h->pid, signo);
 	else if (!signal_children(h->pid, signo))
 		kill(h->pid, SIGTERM);
+}
+
+void child_stop(struct agent *a, json_t *id, struct handle *h, int signo, double grace_s)
+{
+	h->request_id = json_incref(id);
+	h->state = HANDLE_STOPPING;
+	h->deadline = clock_mono_s() + grace_s;
+	signal_program(h, signo);
+	if (h->ended)
+		child_step(a, h);
 }
 
 void child_step(struct agent *a, struct handle *h)
@@ -303,18 +278,20 @@ void child_step(struct agent *a, struct handle *h)
 		if (h->traced && !h->ended && !h->killed) {
 			h->killed = true;
 			h->deadline = clock_mono_s() + TRACER_GRACE_S;
-			child_signal(h, SIGKILL);
+			signal_program(h, SIGKILL);
 		} else if (h->log) {
 			begin_summary(a, h);
 		} else {
-			handle_undo(a, h, process_undone);
+			handle_undo(a, h, child_undone);
 		}
 		break;
 	case HANDLE_LIVE:
 		if (h->kind != HANDLE_RUN)
 			break;
-		h->timed_out = !h->ended;
-		handle_undo(a, h, run_undone);
+		if (!h->ended)
+			h->failed = err_set(&h->failure, -ETIMEDOUT,
+				"the command did not end in time, and was killed");
+		handle_undo(a, h, child_undone);
 		break;
 	case HANDLE_SUMMARY:
 	case HANDLE_UNDOING: break;
@@ -334,22 +311,17 @@ void child_readable(struct agent *a, struct handle *h)
 			end_summary(a, h);
 		return;
 	}
-	if (h->state == HANDLE_STARTING && h->output_size >= 6 &&
-		!memcmp(h->output, "ready\n", 6)) {
-		h->state = HANDLE_LIVE;
+	if (h->state == HANDLE_STARTING && h->output.size >= 6 &&
+		!memcmp(h->output.data, "ready\n", 6)) {
 		h->deadline = 0;
-		agent_answer(a, h->request_id,
-			json_pack("{s:s, s:i}", "handle", h->name, "pid", (int)h->pid));
-		json_decref(h->request_id);
-		h->request_id = NULL;
+		handle_answer(a, h, json_pack("{s:s, s:i}", "handle", h->name, "pid", (int)h->pid));
 	}
 }
 
-void child_writable(struct agent *a, struct handle *h)
+void child_writable(struct handle *h)
 {
 	ssize_t n = write(h->write_fd, h->input + h->input_done, h->input_size - h->input_done);
 
-	(void)a;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n > 0)

@@ -1,0 +1,89 @@
+#include "faults/primitives/procfs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/base/clock.h"
+#include "harness/base/file.h"
+
+int procfs_read(pid_t pid, const char *name, char **text, size_t *size)
+{
+	char path[300];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	return file_read(path, text, size, NULL);
+}
+
+int procfs_link(pid_t pid, const char *name, char out[PATH_MAX])
+{
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	n = readlink(path, out, PATH_MAX - 1);
+	out[n < 0 ? 0 : n] = '\0';
+	return n < 0 ? -errno : 0;
+}
+
+bool procfs_stat(pid_t pid, pid_t tid, struct procfs_stat *out)
+{
+	unsigned long long user, system, start;
+	long long child_user, child_system, rss;
+	char name[64] = "stat", *text, *open, *close;
+	int n = 0;
+
+	if (tid)
+		snprintf(name, sizeof(name), "task/%d/stat", (int)tid);
+	if (procfs_read(pid, name, &text, NULL))
+		return false;
+	/* The name in parentheses may hold spaces and parentheses. */
+	open = strchr(text, '(');
+	close = strrchr(text, ')');
+	if (open && close)
+		n = sscanf(close + 1,
+			" %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %llu %llu %lld %lld %*d %*d %*d "
+			"%*d %llu %*u %lld",
+			&out->state, &out->parent, &out->flags, &user, &system, &child_user,
+			&child_system, &start, &rss);
+	if (n == 9) {
+		out->user = user;
+		out->system = system;
+		out->child_user = (uint64_t)child_user;
+		out->child_system = (uint64_t)child_system;
+		out->start = start;
+		out->rss_pages = (uint64_t)rss;
+		snprintf(out->comm, sizeof(out->comm), "%.*s", (int)(close - open - 1), open + 1);
+	}
+	free(text);
+	return n == 9;
+}
+
+pid_t procfs_next(DIR *dir)
+{
+	struct dirent *d;
+	pid_t pid = 0;
+
+	while (dir && !pid && (d = readdir(dir)))
+		pid = atoi(d->d_name);
+	return pid;
+}
+
+const char *procfs_variable(const char *env, size_t size, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *p = env; p < env + size; p += strlen(p) + 1)
+		if (!strncmp(p, name, n) && p[n] == '=')
+			return p + n + 1;
+	return NULL;
+}
+
+bool procfs_nap(double deadline)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+	return clock_mono_s() <= deadline;
+}

@@ -1,0 +1,41 @@
+/* Programs that were started: their ends, their output, and waiting for them. */
+#ifndef CULPRIT_AGENT_CHILD_H
+#define CULPRIT_AGENT_CHILD_H
+
+#include "harness/agent/handle.h"
+
+#define TRACER_GRACE_S 3 /* for a tracer to detach and close its log */
+
+struct child_spec {
+	const char **argv;
+	const json_t *env;
+	const char *cwd;
+	int in, out, err, pass; /* as in struct process_spec */
+	double max_s, grace_s;
+};
+
+/* Forks, records, releases. On failure nothing runs, and the handle stays the caller's to free. */
+int child_start(struct agent *a, struct handle *h, const struct child_spec *s, struct err *e);
+
+/* Reaps all that have ended. */
+void children_reap(struct agent *a);
+
+/* A handle's 'readable': keeps the output, and knows a tracer's "ready". */
+void child_readable(struct agent *a, struct handle *h);
+void child_writable(struct handle *h);
+
+/* The state's deadline has passed, or its process has ended. */
+void child_step(struct agent *a, struct handle *h);
+
+/* Signals it, and has it undone when it has ended, or after 'grace_s'. Then 'id' is answered. */
+void child_stop(struct agent *a, json_t *id, struct handle *h, int signo, double grace_s);
+
+/* The result of process.status; NULL with 'e'. */
+json_t *child_status(struct handle *h, struct err *e);
+
+/* log_summary.c: {records, lost, bytes, whole} of the log at 'path' from its own text; 'whole' is
+ * false if it was cut short. The files of strace and sysstat are not our log format: there, records
+ * and lost are null, and the file is whole if its tracer ended in order. */
+json_t *log_summary(const char *path, bool ended_in_order);
+
+#endif

@@ -1,0 +1,156 @@
+#include "harness/agent/handle.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct {
+	char letter; /* handles are named d1, p2, ... */
+	const char *what, *primitive;
+} kinds[] = {
+	[HANDLE_PROCESS] = {'p', "process", "process"},
+	[HANDLE_RUN] = {'r', "run", "process"},
+	[HANDLE_TRACE] = {'t', "trace", "process"},
+	[HANDLE_PACKETS] = {'d', "packet drop", "packets"},
+	[HANDLE_COMMAND] = {'c', "command", "command"},
+	[HANDLE_LIMIT] = {'l', "limit", "limits"},
+	[HANDLE_STOP] = {'s', "stop", "signal"},
+	[HANDLE_SERVICE] = {'v', "act on a server", "service"},
+	[HANDLE_READONLY] = {'f', "read-only file system", "readonly"},
+};
+
+int handle_new(struct agent *a, enum handle_kind kind, struct handle **out, struct err *e)
+{
+	struct handle *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return err_errno(e, -ENOMEM, "cannot begin a %s", kinds[kind].what);
+	snprintf(h->name, sizeof(h->name), "%c%u", kinds[kind].letter, ++a->next_number);
+	h->kind = kind;
+	h->read_fd = h->write_fd = -1;
+	h->next = a->handles;
+	a->handles = h;
+	*out = h;
+	return 0;
+}
+
+void handle_free(struct agent *a, struct handle *h)
+{
+	struct handle **at = &a->handles;
+
+	if (!h)
+		return;
+	while (*at && *at != h)
+		at = &(*at)->next;
+	if (*at)
+		*at = h->next;
+	if (h->read_fd >= 0)
+		close(h->read_fd);
+	if (h->write_fd >= 0)
+		close(h->write_fd);
+	process_account_free(h->account);
+	json_decref(h->inverse);
+	json_decref(h->request_id);
+	json_decref(h->summary);
+	free(h->log);
+	free(h->error_log);
+	free(h->input);
+	free(h->output.data);
+	free(h);
+}
+
+struct handle *handle_find(struct agent *a, const char *name)
+{
+	struct handle *h = a->handles;
+
+	while (h && strcmp(h->name, name))
+		h = h->next;
+	return h;
+}
+
+int handle_get(struct agent *a, const json_t *args, enum handle_kind kind, struct handle **out,
+	struct err *e)
+{
+	const char *name = json_string_value(json_object_get(args, "handle"));
+	struct handle *h = handle_find(a, name);
+
+	if (!h || (kind != HANDLE_ANY && h->kind != kind))
+		return err_set(e, -ENOENT, "there is no %s '%s'",
+			kind == HANDLE_ANY ? "handle" : kinds[kind].what, name);
+	if (h->request_id)
+		return err_set(e, -EBUSY, "'%s' is busy with another request", name);
+	*out = h;
+	return 0;
+}
+
+int handle_record(struct agent *a, struct handle *h, json_t *inverse, double max_s, struct err *e)
+{
+	if (!inverse)
+		return err_errno(e, -ENOMEM, "cannot begin a %s", kinds[h->kind].what);
+	h->inverse = inverse;
+	return guard_record(a->guard, h->name, kinds[h->kind].primitive, inverse, max_s, e);
+}
+
+int handle_acted(struct agent *a, json_t *id, struct handle *h, int rc, json_t *more)
+{
+	json_t *result = more ? more : json_object();
+
+	guard_acted(a->guard, h->name);
+	if (rc) {
+		guard_undo(a->guard, h->name);
+		handle_free(a, h);
+		json_decref(result);
+		return rc;
+	}
+	json_object_set_new(result, "handle", json_string(h->name));
+	agent_answer(a, id, result);
+	return 0;
+}
+
+static void request_done(struct handle *h)
+{
+	json_decref(h->request_id);
+	h->request_id = NULL;
+	h->state = HANDLE_LIVE;
+}
+
+void handle_answer(struct agent *a, struct handle *h, json_t *result)
+{
+	agent_answer(a, h->request_id, result);
+	request_done(h);
+}
+
+void handle_undo(struct agent *a, struct handle *h,
+	void (*undone)(struct agent *, struct handle *, const struct guard_message *))
+{
+	h->state = HANDLE_UNDOING;
+	h->deadline = 0;
+	h->undone = undone;
+	guard_undo(a->guard, h->name);
+}
+
+/* What the guard did by itself leaves a handle that can still be asked. */
+void handle_undone_message(struct agent *a, const struct guard_message *message)
+{
+	struct handle *h = handle_find(a, message->handle);
+	struct guard_message m = *message;
+
+	if (!m.asked) {
+		agent_event(a,
+			json_pack("{s:s, s:s, s:s}", "event", "undone", "handle", m.handle, "why",
+				"max_s"));
+		return;
+	}
+	if (!h || !h->undone)
+		return;
+	if (m.rc == -ENOENT) /* the guard has undone it before, by itself */
+		m.rc = 0;
+	h->undone(a, h, &m);
+	/* What could not be undone is still in the journal: the handle stays, to be tried again. */
+	if (m.rc)
+		request_done(h);
+	else
+		handle_free(a, h);
+}

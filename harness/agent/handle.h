@@ -1,0 +1,99 @@
+/*
+ * Handles: what an act left on the node, by name. The inverse of an act is in the guard's journal
+ * before the act begins; it is undone by asking the guard.
+ */
+#ifndef CULPRIT_AGENT_HANDLE_H
+#define CULPRIT_AGENT_HANDLE_H
+
+#include "faults/primitives/process.h"
+#include "harness/agent/agent.h"
+
+#define OUTPUT_MAX_BYTES (64u << 10)
+
+/* What a handle waits for, besides its end. */
+enum handle_state {
+	HANDLE_LIVE,
+	HANDLE_STARTING, /* a tracer that is not "ready", a child that acts on a server */
+	HANDLE_STOPPING, /* was signalled; has until 'deadline' */
+	HANDLE_SUMMARY,  /* a child reads the log that it wrote */
+	HANDLE_UNDOING,  /* the guard is undoing it */
+};
+
+enum handle_kind {
+	HANDLE_ANY = -1,
+	HANDLE_PROCESS,
+	HANDLE_RUN,
+	HANDLE_TRACE,
+	HANDLE_PACKETS,
+	HANDLE_COMMAND,
+	HANDLE_LIMIT,
+	HANDLE_STOP,
+	HANDLE_SERVICE,
+	HANDLE_READONLY,
+};
+
+struct handle {
+	char name[16];
+	enum handle_kind kind;
+	enum handle_state state;
+	json_t *inverse;
+	struct handle *next;
+
+	json_t *request_id; /* of the request that waits for this handle; NULL: none */
+	double deadline;    /* of the state, or of a run; 0: none */
+	/* Called when the guard has undone it for us; makes the answer. The handle is freed
+	 * after. */
+	void (*undone)(struct agent *a, struct handle *h, const struct guard_message *m);
+	int failed; /* < 0: the request that waits will be refused, with 'failure' */
+	struct err failure;
+
+	int read_fd; /* of a child of ours; -1: none */
+	void (*readable)(struct agent *a, struct handle *h);
+	struct bytes output;
+
+	/* Programs. */
+	pid_t pid;
+	bool ended;
+	int exit;    /* code or 128 + signal, once ended */
+	bool killed; /* what is traced did not end in its grace */
+	struct process_account *account;
+	bool traced;     /* under our own tracer */
+	char *log;       /* of a tracer; absolute path */
+	char *error_log; /* where it complains; absolute path, or NULL */
+	int write_fd;    /* input of a run; -1: none */
+	char *input;
+	size_t input_size, input_done;
+	bool truncated;
+	json_t *summary; /* what its log says of itself */
+};
+
+/* -ENOMEM. */
+int handle_new(struct agent *a, enum handle_kind kind, struct handle **out, struct err *e);
+void handle_free(struct agent *a, struct handle *h);
+
+struct handle *handle_find(struct agent *a, const char *name);
+
+/* The handle that the argument "handle" names. -ENOENT: none of this name and kind; -EBUSY:
+ * another request waits for it. */
+int handle_get(struct agent *a, const json_t *args, enum handle_kind kind, struct handle **out,
+	struct err *e);
+
+/* Records 'inverse' (stolen; NULL: no memory) with the guard, which undoes it by itself 'max_s'
+ * (> 0) after guard_acted. Once it returns 0 the act may follow. */
+int handle_record(struct agent *a, struct handle *h, json_t *inverse, double max_s, struct err *e);
+
+/* Ends an act whose result is 'rc': answers 'id' with the handle's name and the members of 'more'
+ * (stolen, may be NULL); or has the guard undo it, frees it and returns 'rc'. */
+int handle_acted(struct agent *a, json_t *id, struct handle *h, int rc, json_t *more);
+
+/* Answers the request that waits for it. 'result' is stolen. */
+void handle_answer(struct agent *a, struct handle *h, json_t *result);
+
+/* Asks the guard to undo it, then calls 'undone', which answers 'h->request_id'. */
+void handle_undo(struct agent *a, struct handle *h,
+	void (*undone)(struct agent *, struct handle *, const struct guard_message *));
+
+/* What the guard has done. */
+void handle_undone_message(struct agent *a, const struct guard_message *m);
+
+#endif

@@ -1,0 +1,10 @@
+/* What journal.c and journal_others.c share. */
+#ifndef CULPRIT_AGENT_JOURNAL_IMPL_H
+#define CULPRIT_AGENT_JOURNAL_IMPL_H
+
+#include "harness/agent/journal.h"
+
+/* "packets culprit_...": an entry in a few words; the caller frees. NULL: no memory. */
+char *journal_describe(const json_t *entry);
+
+#endif

@@ -1,0 +1,159 @@
+/* The session's output: answers, refusals and events, one JSON object a line. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "harness/agent/agent.h"
+
+#define OUT_MAX (16u << 20)
+#define READ_SIZE 65536
+
+int bytes_reserve(struct bytes *b, size_t more)
+{
+	size_t room = (b->size + more) * 2;
+	char *data;
+
+	if (b->room - b->size >= more)
+		return 0;
+	data = realloc(b->data, room);
+	if (!data)
+		return -ENOMEM;
+	b->data = data;
+	b->room = room;
+	return 0;
+}
+
+ssize_t bytes_read(struct bytes *b, int fd)
+{
+	ssize_t n = bytes_reserve(b, READ_SIZE);
+
+	if (n)
+		return n;
+	n = read(fd, b->data + b->size, READ_SIZE);
+	if (n < 0)
+		return -errno;
+	b->size += (size_t)n;
+	return n;
+}
+
+void agent_event(struct agent *a, json_t *message)
+{
+	char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
+	size_t n = text ? strlen(text) : 0;
+
+	json_decref(message);
+	if (a->out.size + n + 1 > OUT_MAX) {
+		agent_end(a, 2, "answers are not being read");
+	} else if (bytes_reserve(&a->out, n + 1)) {
+		agent_end(a, 3, "out of memory");
+	} else if (text) {
+		memcpy(a->out.data + a->out.size, text, n);
+		a->out.data[a->out.size + n] = '\n';
+		a->out.size += n + 1;
+	}
+	free(text);
+}
+
+void agent_answer(struct agent *a, json_t *id, json_t *result)
+{
+	struct err e;
+
+	if (result)
+		agent_event(a, json_pack("{s:O, s:o}", "id", id, "result", result));
+	else
+		agent_refuse(a, id, err_set(&e, -ENOMEM, "out of memory"), &e);
+}
+
+void agent_refuse(struct agent *a, json_t *id, int code, const struct err *e)
+{
+	agent_event(a,
+		json_pack("{s:o, s:o, s:i}", "id", id ? json_incref(id) : json_null(), "error",
+			text_json(e->text, strlen(e->text)), "code", code));
+}
+
+void agent_end(struct agent *a, int exit_code, const char *why)
+{
+	if (a->end)
+		return;
+	a->end = why;
+	a->exit_code = exit_code;
+}
+
+/* A pipe that is writable takes PIPE_BUF bytes, and a socket can be told not to wait. O_NONBLOCK
+ * would also apply to a terminal that we share. */
+void agent_write(struct agent *a)
+{
+	struct bytes *out = &a->out;
+	ssize_t n = send(1, out->data, out->size, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (n < 0 && errno == ENOTSOCK) {
+		struct pollfd p = {.fd = 1, .events = POLLOUT};
+
+		n = poll(&p, 1, 0) == 1 ? write(1, out->data, out->size < 4096 ? out->size : 4096)
+					: 0;
+	}
+	if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		out->size = 0;
+		agent_end(a, 0, "end of output");
+	}
+	if (n > 0) {
+		out->size -= (size_t)n;
+		memmove(out->data, out->data + n, out->size);
+	}
+}
+
+char *agent_path(const struct agent *a, const char *path)
+{
+	char *text;
+
+	if (*path == '/')
+		return strdup(path);
+	return asprintf(&text, "%s/%s", a->dir, path) < 0 ? NULL : text;
+}
+
+/* Length of the valid UTF-8 sequence at 'p', or 0. */
+static size_t sequence(const unsigned char *p, size_t left)
+{
+	size_t n = *p < 0x80 ? 1
+		: *p < 0xc2  ? 0
+		: *p < 0xe0  ? 2
+		: *p < 0xf0  ? 3
+		: *p < 0xf5  ? 4
+			     : 0;
+
+	if (n == 0 || n > left || *p == 0)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	/* Overlong forms, surrogates, and beyond U+10FFFF. */
+	if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) ||
+		(*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+json_t *text_json(const char *text, size_t size)
+{
+	unsigned char *copy = malloc(size + 1);
+	json_t *value;
+
+	if (!copy)
+		return NULL;
+	if (size)
+		memcpy(copy, text, size);
+	for (size_t i = 0; i < size;) {
+		size_t n = sequence(copy + i, size - i);
+
+		if (n == 0)
+			copy[i++] = '?';
+		i += n;
+	}
+	value = json_stringn((char *)copy, size);
+	free(copy);
+	return value;
+}
