@@ -181,6 +181,7 @@ static void begin_summary(struct agent *a, struct handle *h)
 	close(p[1]);
 	if (pid > 0) {
 		h->read_fd = p[0];
+		h->readable = child_readable;
 		h->output.size = 0;
 		return;
 	}
