@@ -145,9 +145,8 @@ static int apply(const struct target *t, const struct resource *r, int64_t soft,
 {
 	struct rlimit limit;
 	int64_t is, hard;
-	int rc;
+	int rc = target_alive(t, e);
 
-	rc = target_alive(t, e);
 	if (rc <= 0)
 		return rc ? rc : err_set(e, -ESRCH, "process %d has ended", (int)t->pid);
 	if (prlimit(t->pid, (__rlimit_resource_t)r->number, NULL, &limit) < 0)

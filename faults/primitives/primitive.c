@@ -24,9 +24,8 @@ int primitive_revert(
 	const struct primitive *p, const json_t *inverse, bool *was_there, struct err *e)
 {
 	bool was = false;
-	int rc;
+	int rc = p->undo(inverse, &was, e);
 
-	rc = p->undo(inverse, &was, e);
 	if (!rc)
 		rc = p->verify_undone(inverse, e);
 	if (!rc && was_there)

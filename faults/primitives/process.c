@@ -174,10 +174,8 @@ int process_fork(
 	pid = -1;
 out:
 	for (int i = 0; i < 2; i++) {
-		if (gate[i] >= 0)
-			close(gate[i]);
-		if (failed[i] >= 0)
-			close(failed[i]);
+		fd_close(gate[i]);
+		fd_close(failed[i]);
 	}
 	if (pid > 0)
 		waitpid(pid, NULL, 0);
@@ -290,9 +288,8 @@ static int process_undo(const json_t *inverse, bool *was_there, struct err *e)
 {
 	struct process_inverse inv;
 	pid_t who = 0;
-	int rc;
+	int rc = inverse_read(inverse, &inv, e);
 
-	rc = inverse_read(inverse, &inv, e);
 	if (rc)
 		return rc;
 	if (inv.grace_s > 0) {
@@ -315,9 +312,8 @@ static int process_verify(const json_t *inverse, struct err *e)
 {
 	struct process_inverse inv;
 	pid_t who;
-	int rc;
+	int rc = inverse_read(inverse, &inv, e);
 
-	rc = inverse_read(inverse, &inv, e);
 	if (rc)
 		return rc;
 	rc = signal_all(&inv, 0, &who);

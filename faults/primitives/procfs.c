@@ -62,6 +62,11 @@ bool procfs_stat(pid_t pid, pid_t tid, struct procfs_stat *out)
 	return n == 9;
 }
 
+bool procfs_is_gone(int rc)
+{
+	return rc == -ENOENT || rc == -ESRCH || rc == -EACCES || rc == -EPERM;
+}
+
 pid_t procfs_next(DIR *dir)
 {
 	struct dirent *d;

@@ -1,4 +1,4 @@
-/* Reading /proc: what the primitives and the agent look at of a process. */
+/* Small tools of the primitives and the agent: reading /proc, waiting, descriptors. */
 #ifndef CULPRIT_FAULTS_PROCFS_H
 #define CULPRIT_FAULTS_PROCFS_H
 
@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 /* /proc/PID/NAME, as file_read. 'size' may be NULL. */
 int procfs_read(pid_t pid, const char *name, char **text, size_t *size);
@@ -31,10 +32,19 @@ bool procfs_stat(pid_t pid, pid_t tid, struct procfs_stat *out);
 /* The next number in an open /proc or /proc/PID/task; 0 at the end, or if 'dir' is NULL. */
 pid_t procfs_next(DIR *dir);
 
+/* It has ended, or belongs to somebody else: other errors of the above say nothing about it. */
+bool procfs_is_gone(int rc);
+
 /* "VALUE" of NAME=VALUE in the text of an environment; NULL: it is not there. */
 const char *procfs_variable(const char *env, size_t size, const char *name);
 
 /* For loops that wait: sleeps 5 ms. False once 'deadline' (clock_mono_s) has passed. */
 bool procfs_nap(double deadline);
+
+static inline void fd_close(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
 
 #endif

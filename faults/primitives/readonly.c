@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "faults/primitives/mounts.h"
+#include "faults/primitives/procfs.h"
 #include "faults/primitives/server.h"
 #include "faults/primitives/storage.h"
 #include "harness/base/clock.h"
@@ -281,10 +282,9 @@ static int repair(const struct inverse *i, int lock, struct err *e)
 	/* A loop device that clears itself goes with its last user; e2fsck inherits this one. */
 	int hold = open(i->source, O_RDONLY);
 	char uuid[33];
-	int rc;
-
-	rc = hold < 0 ? err_errno(e, -errno, "cannot open '%s'", i->source)
+	int rc = hold < 0 ? err_errno(e, -errno, "cannot open '%s'", i->source)
 		      : read_uuid(i->source, uuid, e);
+
 	/* After a reboot the name may be another disk's. */
 	if (!rc && strcmp(uuid, i->uuid))
 		rc = err_set(e, -EXDEV,
@@ -303,8 +303,7 @@ static int repair(const struct inverse *i, int lock, struct err *e)
 	if (rc)
 		mount(i->source, i->point, "ext4", MS_RDONLY | (unsigned long)i->flags, i->data);
 out:
-	if (hold >= 0)
-		close(hold);
+	fd_close(hold);
 	return rc;
 }
 

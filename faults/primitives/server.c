@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "faults/primitives/process.h"
+#include "faults/primitives/procfs.h"
 #include "faults/primitives/server_impl.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
@@ -226,8 +227,7 @@ static int put_number(const char *path, json_int_t value)
 
 	int rc = fd < 0 || write(fd, text, (size_t)n) < 0 ? -errno : 0;
 
-	if (fd >= 0)
-		close(fd);
+	fd_close(fd);
 	return rc == -EACCES || rc == -EPERM ? 0 : rc;
 }
 

@@ -1,23 +1,20 @@
-/* What a server is, read from /proc, and which processes are it. */
-#include <dirent.h>
+/* Describing a server from /proc, and finding which processes are that server. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "faults/primitives/procfs.h"
 #include "faults/primitives/server_impl.h"
-#include "harness/base/file.h"
 #include "harness/base/proc.h"
 
 #define STD_FDS 3
+#define TCP_LISTEN 0x0a
 
-/* ---- bytes as JSON text: each becomes the code point of its number, since they may be no UTF-8
- * ---- */
+/* ---- bytes as JSON text: each becomes a code point, since they may not be UTF-8 ---- */
 
 static json_t *bytes_json(const char *bytes, size_t n)
 {
@@ -57,42 +54,14 @@ char *server_bytes(const json_t *value)
 
 /* ---- /proc ---- */
 
-static int read_of(pid_t pid, const char *name, char **data, size_t *size)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	return file_read(path, data, size, NULL);
-}
-
-static int link_of(pid_t pid, const char *name, char out[PATH_MAX])
-{
-	char path[64];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	n = readlink(path, out, PATH_MAX - 1);
-	if (n < 0)
-		return -errno;
-	out[n] = '\0';
-	return 0;
-}
-
-/* It has ended, or is not ours to look at: any other error says nothing about it. */
-static bool is_gone(int rc)
-{
-	return rc == -ENOENT || rc == -ESRCH || rc == -EACCES || rc == -EPERM;
-}
-
-/* The words of a list that NULs end. */
+/* A list of words, each ended by a NUL. */
 static int words_of(pid_t pid, const char *name, json_t **out)
 {
 	json_t *list;
 	size_t size;
 	char *text;
-	int rc;
+	int rc = procfs_read(pid, name, &text, &size);
 
-	rc = read_of(pid, name, &text, &size);
 	if (rc)
 		return rc;
 	list = json_array();
@@ -117,12 +86,12 @@ static int same_namespaces(pid_t pid, const char **differs)
 	struct stat root, own;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		int rc = link_of(pid, names[i], theirs);
+		int rc = procfs_link(pid, names[i], theirs);
 
 		*differs = names[i] + 3;
 		if (rc)
-			return is_gone(rc) ? 0 : rc;
-		rc = link_of(getpid(), names[i], ours);
+			return procfs_is_gone(rc) ? 0 : rc;
+		rc = procfs_link(getpid(), names[i], ours);
 		if (rc)
 			return rc;
 		if (strcmp(theirs, ours))
@@ -140,15 +109,14 @@ static int is_it(const json_t *argv, const char *exe, pid_t pid)
 	const char *differs;
 	char link[PATH_MAX];
 	json_t *words = NULL;
-	int rc;
+	int rc = procfs_link(pid, "exe", link);
 
-	rc = link_of(pid, "exe", link);
 	if (!rc && strcmp(link, exe))
 		return 0;
 	if (!rc)
 		rc = words_of(pid, "cmdline", &words);
 	if (rc)
-		return is_gone(rc) ? 0 : rc;
+		return procfs_is_gone(rc) ? 0 : rc;
 	rc = json_array_size(words) && json_equal(words, argv) ? same_namespaces(pid, &differs) : 0;
 	json_decref(words);
 	return rc;
@@ -159,16 +127,13 @@ int server_find(const json_t *server, pid_t *pids, int room)
 	const json_t *argv = json_object_get(server, "argv");
 	char *exe = server_bytes(json_object_get(server, "exe"));
 	DIR *dir = exe ? opendir("/proc") : NULL;
-	struct dirent *d;
 	int n = 0, rc = dir ? 0 : exe ? -errno : -ENOMEM;
+	uint64_t ticks;
 
-	while (rc >= 0 && dir && (d = readdir(dir))) {
-		pid_t pid = (pid_t)atoi(d->d_name);
-		uint64_t ticks;
-
-		rc = pid > 0 && pid != getpid() ? is_it(argv, exe, pid) : 0;
-		/* A zombie has no arguments, but one with threads still in the kernel has not let
-		 * go of all. */
+	for (pid_t pid; rc >= 0 && (pid = procfs_next(dir));) {
+		rc = pid != getpid() ? is_it(argv, exe, pid) : 0;
+		/* A zombie has no arguments, unless it has threads that still run in the kernel and
+		 * hold files. */
 		if (rc > 0 && (rc = proc_start_time(pid, &ticks)) == 0 && n < room)
 			pids[n++] = pid;
 		if (rc == -ESRCH)
@@ -180,35 +145,64 @@ int server_find(const json_t *server, pid_t *pids, int room)
 	return rc < 0 ? rc : n;
 }
 
-/* ---- listening ---- */
+/* ---- ports ---- */
 
-static int add_listening(
-	json_t *list, pid_t pid, const char *file, const unsigned long *sockets, size_t n)
+/* Numbers of the process's sockets, ended by 0; NULL if that cannot be found out. */
+static unsigned long *sockets_of(pid_t pid)
 {
-	char name[16], *text, *line, *save = NULL;
-	int rc;
+	unsigned long *list = calloc(1, sizeof(*list)), *more, inode;
+	char path[64], link[64];
+	struct dirent *d;
+	size_t n = 0;
+	DIR *dir;
 
-	snprintf(name, sizeof(name), "net/%s", file);
-	rc = read_of(pid, name, &text, NULL);
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	while (dir && list && (d = readdir(dir))) {
+		ssize_t len = readlinkat(dirfd(dir), d->d_name, link, sizeof(link) - 1);
+
+		link[len < 0 ? 0 : len] = '\0';
+		if (sscanf(link, "socket:[%lu]", &inode) != 1)
+			continue;
+		more = realloc(list, (n + 2) * sizeof(*more));
+		if (!more)
+			free(list);
+		list = more;
+		if (!list)
+			break;
+		list[n++] = inode;
+		list[n] = 0;
+	}
+	if (!dir) {
+		free(list);
+		return NULL;
+	}
+	closedir(dir);
+	return list;
+}
+
+static int add_ports(json_t *list, pid_t pid, const char *file, const unsigned long *sockets)
+{
+	char *text, *save = NULL;
+	int rc = procfs_read(pid, file, &text, NULL);
+
 	/* A kernel without IPv6 has no such file. */
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
-	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		char local[64], all[80];
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char local[64];
 		unsigned long inode;
 		unsigned state;
 
 		if (sscanf(line, " %*d: %63s %*s %x %*s %*s %*s %*s %*s %lu", local, &state,
 			    &inode) != 3 ||
-			state != 0x0a)
+			state != TCP_LISTEN)
 			continue;
-		for (size_t i = 0; i < n; i++) {
-			if (sockets[i] != inode)
-				continue;
-			snprintf(all, sizeof(all), "%s %s", file, local);
-			if (json_array_append_new(list, json_string(all)))
+		for (const unsigned long *s = sockets; *s; s++)
+			if (*s == inode &&
+				json_array_append_new(
+					list, json_sprintf("%s %s", strchr(file, '/') + 1, local)))
 				rc = -ENOMEM;
-		}
 	}
 	free(text);
 	return rc;
@@ -217,43 +211,15 @@ static int add_listening(
 /* NULL if that cannot be found out. */
 static json_t *listening(pid_t pid)
 {
-	unsigned long *sockets = NULL, *more;
+	unsigned long *sockets = sockets_of(pid);
 	json_t *list = json_array();
-	char path[64], link[64];
-	struct dirent *d;
-	size_t n = 0;
-	DIR *dir;
-	int rc;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-	dir = opendir(path);
-	rc = dir && list ? 0 : -ENOMEM;
-	while (!rc && (d = readdir(dir))) {
-		ssize_t len = readlinkat(dirfd(dir), d->d_name, link, sizeof(link) - 1);
-		unsigned long inode;
-
-		link[len < 0 ? 0 : len] = '\0';
-		if (sscanf(link, "socket:[%lu]", &inode) != 1)
-			continue;
-		more = realloc(sockets, (n + 1) * sizeof(*more));
-		if (!more) {
-			rc = -ENOMEM;
-			break;
-		}
-		sockets = more;
-		sockets[n++] = inode;
-	}
-	if (dir)
-		closedir(dir);
-	if (!rc)
-		rc = add_listening(list, pid, "tcp", sockets, n);
-	if (!rc)
-		rc = add_listening(list, pid, "tcp6", sockets, n);
-	free(sockets);
-	if (rc) {
+	if (!list || !sockets || add_ports(list, pid, "net/tcp", sockets) ||
+		add_ports(list, pid, "net/tcp6", sockets)) {
 		json_decref(list);
 		list = NULL;
 	}
+	free(sockets);
 	return list;
 }
 
@@ -282,7 +248,7 @@ static bool may_raise_limits(void)
 	char *text, *p;
 	unsigned long long caps = 0;
 
-	if (!read_of(getpid(), "status", &text, NULL)) {
+	if (!procfs_read(getpid(), "status", &text, NULL)) {
 		p = strstr(text, "\nCapEff:");
 		if (p)
 			sscanf(p, "\nCapEff: %llx", &caps);
@@ -296,14 +262,12 @@ static json_t *limits_of(pid_t pid)
 	json_t *list = json_array();
 	struct rlimit l;
 
+	/* RLIM_INFINITY becomes -1. */
 	for (int i = 0; i < RLIM_NLIMITS; i++) {
-		if (prlimit(pid, i, NULL, &l) < 0) {
-			json_decref(list);
-			return NULL;
-		}
-		/* RLIM_INFINITY becomes -1. */
-		if (json_array_append_new(list,
-			    json_pack("[I, I]", (json_int_t)l.rlim_cur, (json_int_t)l.rlim_max))) {
+		if (prlimit(pid, i, NULL, &l) < 0 ||
+			json_array_append_new(list,
+				json_pack("[I, I]", (json_int_t)l.rlim_cur,
+					(json_int_t)l.rlim_max))) {
 			json_decref(list);
 			return NULL;
 		}
@@ -337,44 +301,47 @@ static int check_limits(const json_t *server, pid_t pid, struct err *e)
 	for (int i = 0; i < RLIM_NLIMITS; i++)
 		if (!getrlimit(i, &ours) && theirs[i].rlim_max > ours.rlim_max)
 			return err_set(e, -EPERM,
-				"process %d could not be started again as it is: its hard limit %d is above the agent's, "
-				"which may not raise it",
+				"process %d could not be started again as it is: its hard limit %d is "
+				"above the agent's, which may not raise it",
 				(int)pid, i);
 	return 0;
 }
 
-/* The four numbers after "Uid:" or "Gid:", the groups, umask. */
+/* Real, effective and saved number after 'label'; NULL: it is not there. */
+static json_t *ids(const char *text, const char *label)
+{
+	const char *p = strstr(text, label);
+	unsigned id[3];
+
+	if (!p || sscanf(p + strlen(label), " %u %u %u", &id[0], &id[1], &id[2]) != 3)
+		return NULL;
+	return json_pack("[i, i, i]", id[0], id[1], id[2]);
+}
+
+/* uid, gid, umask and groups from /proc/PID/status. */
 static int learn_user(pid_t pid, json_t *server)
 {
-	unsigned uid[3], gid[3], mask = 022, group;
 	json_t *groups = json_array();
+	unsigned mask = 022, group;
 	char *text, *p;
-	int rc = -ESRCH, n;
+	int rc = 0, n;
 
-	if (read_of(pid, "status", &text, NULL)) {
+	if (procfs_read(pid, "status", &text, NULL)) {
 		json_decref(groups);
 		return -ESRCH;
 	}
-	p = strstr(text, "\nUid:");
-	if (p && sscanf(p, "\nUid: %u %u %u", &uid[0], &uid[1], &uid[2]) == 3)
-		p = strstr(text, "\nGid:");
-	if (p && sscanf(p, "\nGid: %u %u %u", &gid[0], &gid[1], &gid[2]) == 3)
-		rc = 0;
 	if ((p = strstr(text, "\nUmask:")))
 		sscanf(p, "\nUmask: %o", &mask);
 	if ((p = strstr(text, "\nGroups:")))
 		for (p += 8; sscanf(p, "%*[ \t]%u%n", &group, &n) == 1; p += n)
 			if (json_array_append_new(groups, json_integer(group)))
 				rc = -ENOMEM;
+	if (json_object_set_new(server, "uid", ids(text, "\nUid:")) ||
+		json_object_set_new(server, "gid", ids(text, "\nGid:")) ||
+		json_object_set_new(server, "umask", json_integer(mask)) ||
+		json_object_set(server, "groups", groups))
+		rc = -ESRCH;
 	free(text);
-	if (!rc &&
-		(json_object_set_new(
-			 server, "uid", json_pack("[i, i, i]", uid[0], uid[1], uid[2])) ||
-			json_object_set_new(
-				server, "gid", json_pack("[i, i, i]", gid[0], gid[1], gid[2])) ||
-			json_object_set_new(server, "umask", json_integer(mask)) ||
-			json_object_set(server, "groups", groups)))
-		rc = -ENOMEM;
 	json_decref(groups);
 	return rc;
 }
@@ -404,11 +371,11 @@ static json_t *descriptor(pid_t pid, int fd)
 	int rc;
 
 	snprintf(name, sizeof(name), "fd/%d", fd);
-	rc = link_of(pid, name, link);
+	rc = procfs_link(pid, name, link);
 	if (rc)
 		return rc == -ENOENT ? json_null() : NULL;
 	snprintf(name, sizeof(name), "fdinfo/%d", fd);
-	if (read_of(pid, name, &text, NULL))
+	if (procfs_read(pid, name, &text, NULL))
 		return NULL;
 	if ((p = strstr(text, "flags:")))
 		sscanf(p, "flags: %o", &flags);
@@ -437,38 +404,53 @@ static json_t *number_of(pid_t pid, const char *name)
 	json_t *value = NULL;
 	char *text;
 
-	if (!read_of(pid, name, &text, NULL)) {
+	if (!procfs_read(pid, name, &text, NULL)) {
 		value = json_integer(atoll(text));
 		free(text);
 	}
 	return value;
 }
 
-/* All but the user. What is missing it would be started again without. */
+static json_t *bytes_of(pid_t pid, const char *name)
+{
+	json_t *value = NULL;
+	char *text;
+
+	if (!procfs_read(pid, name, &text, NULL)) {
+		value = bytes_json(text, strlen(text));
+		free(text);
+	}
+	return value;
+}
+
+/* All but the user. Fails if anything is missing, since the server would be started without it. */
 static bool learn_process(pid_t pid, uint64_t ticks, const char *exe, const char *cwd, json_t *s)
 {
 	json_t *argv = NULL, *env = NULL;
-	char *cgroups = NULL;
-	bool all;
+	bool whole = !words_of(pid, "cmdline", &argv) && !words_of(pid, "environ", &env) &&
+		json_array_size(argv);
+	const struct {
+		const char *key;
+		json_t *value;
+	} members[] = {
+		{"argv", argv},
+		{"env", env},
+		{"cgroups", bytes_of(pid, "cgroup")},
+		{"pid", json_integer(pid)},
+		{"start_ticks", json_integer((json_int_t)ticks)},
+		{"exe", bytes_json(exe, strlen(exe))},
+		{"cwd", bytes_json(cwd, strlen(cwd))},
+		{"limits", limits_of(pid)},
+		{"oom_score_adj", number_of(pid, "oom_score_adj")},
+		{"nice", json_integer(getpriority(PRIO_PROCESS, (id_t)pid))},
+		{"descriptors", descriptors(pid)},
+		{"listens", listening(pid)},
+	};
 
-	all = !words_of(pid, "cmdline", &argv) && !words_of(pid, "environ", &env) &&
-		!read_of(pid, "cgroup", &cgroups, NULL) &&
-		!json_object_set_new(s, "cgroups", bytes_json(cgroups, strlen(cgroups))) &&
-		!json_object_set_new(s, "pid", json_integer(pid)) &&
-		!json_object_set_new(s, "start_ticks", json_integer((json_int_t)ticks)) &&
-		!json_object_set_new(s, "exe", bytes_json(exe, strlen(exe))) &&
-		!json_object_set_new(s, "cwd", bytes_json(cwd, strlen(cwd))) &&
-		!json_object_set(s, "argv", argv) && !json_object_set(s, "env", env) &&
-		!json_object_set_new(s, "limits", limits_of(pid)) &&
-		!json_object_set_new(s, "oom_score_adj", number_of(pid, "oom_score_adj")) &&
-		!json_object_set_new(
-			s, "nice", json_integer(getpriority(PRIO_PROCESS, (id_t)pid))) &&
-		!json_object_set_new(s, "descriptors", descriptors(pid)) &&
-		!json_object_set_new(s, "listens", listening(pid)) && json_array_size(argv);
-	json_decref(argv);
-	json_decref(env);
-	free(cgroups);
-	return all;
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+		if (json_object_set_new(s, members[i].key, members[i].value))
+			whole = false;
+	return whole;
 }
 
 int server_learn(pid_t pid, json_t **out, struct err *e)
@@ -481,36 +463,27 @@ int server_learn(pid_t pid, json_t **out, struct err *e)
 	int rc;
 
 	if (pid <= 1 || pid == getpid() || proc_start_time(pid, &ticks) ||
-		link_of(pid, "exe", exe) || link_of(pid, "cwd", cwd)) {
+		procfs_link(pid, "exe", exe) || procfs_link(pid, "cwd", cwd))
 		rc = err_set(e, -ESRCH, "there is no process %d that could be a server", (int)pid);
-		goto out;
-	}
-	if (same_namespaces(pid, &differs) <= 0) {
+	else if (same_namespaces(pid, &differs) <= 0)
 		rc = err_set(e, -EXDEV,
-			"process %d has another %s than the agent: it could not be started again as it is",
+			"process %d has another %s than the agent, so it could not be started again "
+			"as it is",
 			(int)pid, strcmp(differs, "root") ? "namespace" : "root folder");
-		goto out;
-	}
-	if (access(exe, X_OK) < 0) {
+	else if (access(exe, X_OK) < 0)
 		rc = err_errno(e, -errno, "process %d could not be started again: its program '%s'",
 			(int)pid, exe);
-		goto out;
-	}
-	rc = learn_process(pid, ticks, exe, cwd, s) ? learn_user(pid, s) : -ESRCH;
-	if (rc) {
+	else if (!learn_process(pid, ticks, exe, cwd, s) || learn_user(pid, s))
 		rc = err_set(e, -ESRCH, "cannot learn how process %d was started", (int)pid);
-		goto out;
-	}
-	rc = check_limits(s, pid, e);
+	else
+		rc = check_limits(s, pid, e);
 	if (!rc && server_find(s, same, 2) != 1)
 		rc = err_set(e, -EBUSY,
-			"process %d is not the only one with its arguments: there must be one alone",
-			(int)pid);
+			"another process has the same program and arguments as process %d", (int)pid);
 	if (!rc) {
 		*out = s;
 		s = NULL;
 	}
-out:
 	json_decref(s);
 	return rc;
 }

@@ -200,9 +200,8 @@ static int service_verify(const json_t *inverse, struct err *e)
 {
 	const json_t *server, *storage;
 	const char *dir;
-	int rc;
+	int rc = read_inverse(inverse, &dir, &server, &storage, e);
 
-	rc = read_inverse(inverse, &dir, &server, &storage, e);
 	if (!rc && storage)
 		rc = storage_verify_gone(storage, e);
 	if (rc)

@@ -49,9 +49,8 @@ int signal_inverse(pid_t pid, json_t **inverse, struct err *e)
 	struct procfs_stat st;
 	struct target t;
 	json_t *inv;
-	int rc;
+	int rc = target_open(pid, &t, e);
 
-	rc = target_open(pid, &t, e);
 	if (rc)
 		return rc;
 	if (procfs_stat(pid, 0, &st) && st.state == 'T')
@@ -89,9 +88,8 @@ static int wait_stopped(const struct target *t, struct err *e)
 int signal_stop(const json_t *inverse, struct err *e)
 {
 	struct target t;
-	int rc;
+	int rc = target_read(inverse, &t, e);
 
-	rc = target_read(inverse, &t, e);
 	if (rc)
 		return rc;
 	rc = target_alive(&t, e);
@@ -105,9 +103,8 @@ int signal_stop(const json_t *inverse, struct err *e)
 static int signal_undo(const json_t *inverse, bool *was_there, struct err *e)
 {
 	struct target t;
-	int rc;
+	int rc = target_read(inverse, &t, e);
 
-	rc = target_read(inverse, &t, e);
 	if (!rc)
 		rc = target_alive(&t, e);
 	if (rc <= 0)
@@ -124,9 +121,8 @@ static int signal_verify(const json_t *inverse, struct err *e)
 {
 	double deadline = clock_mono_s() + GO_TIMEOUT_S;
 	struct target t;
-	int rc;
+	int rc = target_read(inverse, &t, e);
 
-	rc = target_read(inverse, &t, e);
 	if (rc)
 		return rc;
 	while ((rc = target_alive(&t, e)) > 0) {

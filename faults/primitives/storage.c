@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "faults/primitives/mounts.h"
+#include "faults/primitives/procfs.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/base/proc.h"
@@ -84,9 +85,8 @@ int storage_check(const json_t *j, struct err *e)
 	const char *const argv[] = {"mkfs.ext4", "-V", NULL};
 	struct storage s;
 	struct stat st;
-	int rc;
+	int rc = read_storage(j, &s, e);
 
-	rc = read_storage(j, &s, e);
 	if (rc)
 		return rc;
 	if (geteuid() != 0)
@@ -155,8 +155,7 @@ static int attach(
 		rc = err_errno(e, -errno, "cannot attach '%s' to a loop device", s->image);
 		close(fd);
 	}
-	if (control >= 0)
-		close(control);
+	fd_close(control);
 	close(image);
 	return rc;
 }
@@ -294,8 +293,7 @@ out:
 		closedir(dir);
 	else
 		close(from);
-	if (to >= 0)
-		close(to);
+	fd_close(to);
 	return rc;
 }
 
@@ -308,8 +306,7 @@ static int count_inodes(struct storage *s, struct err *e)
 
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		rc = err_errno(e, -errno, "cannot open '%s'", s->path);
-		if (fd >= 0)
-			close(fd);
+		fd_close(fd);
 		return rc;
 	}
 	rc = copy_folders(fd, -1, st.st_dev, "", s->prune, &count);
@@ -329,8 +326,7 @@ static int make_image(const struct storage *s, int lock, struct err *e)
 	if (fd < 0 || ftruncate(fd, s->size) < 0) {
 		int rc = err_errno(e, -errno, "cannot make '%s'", s->image);
 
-		if (fd >= 0)
-			close(fd);
+		fd_close(fd);
 		return rc;
 	}
 	close(fd);
@@ -382,12 +378,9 @@ int storage_make(const json_t *j, int lock, struct err *e)
 	if (rc)
 		err_errno(e, rc, "the folders of '%s' do not fit on the small storage", s.path);
 out:
-	if (below >= 0)
-		close(below);
-	if (top >= 0)
-		close(top);
-	if (loop >= 0)
-		close(loop);
+	fd_close(below);
+	fd_close(top);
+	fd_close(loop);
 	unlink(s.control);
 	unlink(s.device);
 	return rc;

@@ -165,8 +165,7 @@ static void begin_summary(struct agent *a, struct handle *h)
 
 	h->state = HANDLE_SUMMARY;
 	h->deadline = 0;
-	if (h->read_fd >= 0)
-		close(h->read_fd);
+	fd_close(h->read_fd);
 	h->read_fd = -1;
 	if (pipe2(p, O_CLOEXEC) < 0)
 		goto failed;

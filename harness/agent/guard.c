@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "faults/primitives/procfs.h"
 #include "harness/agent/wire.h"
 #include "harness/base/clock.h"
 
@@ -119,10 +120,8 @@ int guard_start(
 	g = NULL;
 out:
 	for (int i = 0; i < 2; i++) {
-		if (pair[i] >= 0)
-			close(pair[i]);
-		if (life[i] >= 0)
-			close(life[i]);
+		fd_close(pair[i]);
+		fd_close(life[i]);
 	}
 	guard_free(g);
 	return rc;
@@ -135,10 +134,8 @@ void guard_free(struct guard *g)
 	/* The standby reads this, or has been killed. */
 	if (g->standby > 0 && (write(g->life, "", 1) == 1 || errno == EPIPE))
 		waitpid(g->standby, NULL, 0);
-	if (g->life >= 0)
-		close(g->life);
-	if (g->sock >= 0)
-		close(g->sock);
+	fd_close(g->life);
+	fd_close(g->sock);
 	json_decref(g->waiting);
 	free(g->dir);
 	free(g->journal);
@@ -149,11 +146,10 @@ int guard_record(struct guard *g, const char *handle, const char *primitive, con
 	double max_s, struct err *e)
 {
 	json_t *m;
-	int rc;
-
-	rc = wire_send(g->sock,
+	int rc = wire_send(g->sock,
 		json_pack("{s:s, s:s, s:s, s:O, s:f}", "what", "add", "handle", handle, "primitive",
 			primitive, "inverse", inverse, "max_s", max_s));
+
 	if (rc)
 		return err_errno(
 			e, rc == -ENOMEM ? rc : -EPIPE, "cannot tell the guard about '%s'", handle);

@@ -88,9 +88,8 @@ static void revert(struct watch *w, const char *handle, bool asked)
 {
 	bool was_there = false;
 	struct err e;
-	int rc;
+	int rc = journal_revert(w->journal, handle, &was_there, &e);
 
-	rc = journal_revert(w->journal, handle, &was_there, &e);
 	if (!rc || asked)
 		answer(w, "undone", handle, asked, was_there, rc, &e);
 	if (!rc || rc == -ENOENT)

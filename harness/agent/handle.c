@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "faults/primitives/procfs.h"
+
 static const struct {
 	char letter; /* handles are named d1, p2, ... */
 	const char *what, *primitive;
@@ -46,10 +48,8 @@ void handle_free(struct agent *a, struct handle *h)
 		at = &(*at)->next;
 	if (*at)
 		*at = h->next;
-	if (h->read_fd >= 0)
-		close(h->read_fd);
-	if (h->write_fd >= 0)
-		close(h->write_fd);
+	fd_close(h->read_fd);
+	fd_close(h->write_fd);
 	process_account_free(h->account);
 	json_decref(h->inverse);
 	json_decref(h->request_id);

@@ -171,9 +171,8 @@ static int load(struct journal *j, struct err *e)
 	char *text = NULL, *line, *save = NULL, *slash;
 	struct node_id id;
 	json_t *head = NULL;
-	int rc;
+	int rc = node_id_read(&id, e);
 
-	rc = node_id_read(&id, e);
 	if (!rc)
 		rc = file_read(j->path, &text, NULL, e);
 	if (rc)
@@ -368,8 +367,7 @@ void journal_free(struct journal *j)
 {
 	if (!j)
 		return;
-	if (j->fd >= 0)
-		close(j->fd);
+	fd_close(j->fd);
 	json_decref(j->entries);
 	free(j->path);
 	free(j->dir);

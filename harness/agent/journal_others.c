@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "faults/primitives/procfs.h"
 #include "harness/agent/journal_impl.h"
 #include "harness/agent/node_id.h"
 #include "harness/base/file.h"
@@ -115,8 +116,7 @@ static int64_t locked_since_ns(const char *path)
 
 	if (locked && !fstat(fd, &st))
 		ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
-	if (fd >= 0)
-		close(fd);
+	fd_close(fd);
 	return ns;
 }
 

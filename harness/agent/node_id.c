@@ -22,9 +22,8 @@ int node_id_read(struct node_id *id, struct err *e)
 {
 	struct node_id got;
 	char *text;
-	int rc;
+	int rc = file_read("/proc/sys/kernel/random/boot_id", &text, NULL, e);
 
-	rc = file_read("/proc/sys/kernel/random/boot_id", &text, NULL, e);
 	if (rc)
 		return rc;
 	snprintf(got.boot_id, sizeof(got.boot_id), "%.36s", text);

@@ -162,9 +162,8 @@ int op_packets_drop(struct agent *a, json_t *id, json_t *args, struct err *e)
 		.out = direction && !strcmp(direction, "out")};
 	const struct packets_backend *backend;
 	struct handle *h = NULL;
-	int rc;
+	int rc = parse_addresses(json_object_get(args, "from"), &from, &s.n_from, e);
 
-	rc = parse_addresses(json_object_get(args, "from"), &from, &s.n_from, e);
 	if (!rc)
 		rc = parse_addresses(json_object_get(args, "to"), &to, &s.n_to, e);
 	s.from = from;

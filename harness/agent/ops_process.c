@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "faults/primitives/procfs.h"
 #include "harness/agent/child.h"
 #include "harness/agent/ops.h"
 #include "harness/agent/programs.h"
@@ -93,12 +94,6 @@ static int open_input(const char *text, int *fd, struct err *e)
 	return rc ? err_errno(e, rc, "cannot keep the standard input") : 0;
 }
 
-static void close_fd(int fd)
-{
-	if (fd >= 0)
-		close(fd);
-}
-
 /* ---- run ---- */
 
 int op_run(struct agent *a, json_t *id, json_t *args, struct err *e)
@@ -138,8 +133,8 @@ int op_run(struct agent *a, json_t *id, json_t *args, struct err *e)
 	h = NULL;
 out:
 	for (int i = 0; i < 2; i++) {
-		close_fd(out[i]);
-		close_fd(in[i]);
+		fd_close(out[i]);
+		fd_close(in[i]);
 	}
 	handle_free(a, h);
 	free(s.argv);
@@ -225,9 +220,9 @@ int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 		handle_free(a, h);
 	else
 		agent_answer(a, id, json_pack("{s:s, s:i}", "handle", h->name, "pid", (int)h->pid));
-	close_fd(s.in);
-	close_fd(s.out);
-	close_fd(s.err);
+	fd_close(s.in);
+	fd_close(s.out);
+	fd_close(s.err);
 	free(s.argv);
 	free(times_file);
 	return rc;
@@ -319,9 +314,9 @@ int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 	h->request_id = json_incref(id);
 	h = NULL;
 out:
-	close_fd(ready[0]);
-	close_fd(ready[1]);
-	close_fd(s.err);
+	fd_close(ready[0]);
+	fd_close(ready[1]);
+	fd_close(s.err);
 	free(s.argv);
 	json_decref(pids);
 	handle_free(a, h);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "faults/primitives/mounts.h"
+#include "faults/primitives/procfs.h"
 #include "faults/primitives/readonly.h"
 #include "faults/primitives/service.h"
 #include "harness/agent/handle.h"
@@ -123,8 +124,7 @@ static int begin(struct agent *a, json_t *id, struct handle *h, json_t *inverse,
 	h = NULL;
 out:
 	for (int i = 0; i < 2; i++)
-		if (p[i] >= 0)
-			close(p[i]);
+		fd_close(p[i]);
 	handle_free(a, h);
 	return rc;
 }

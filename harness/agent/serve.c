@@ -176,9 +176,8 @@ static int hello(struct agent *a, int signals, struct err *e)
 	json_t *cleaned = json_array(), *unclean = json_array(), *quarantined = json_array();
 	char host[65] = "";
 	struct node_id id;
-	int rc;
+	int rc = node_id_read(&id, e);
 
-	rc = node_id_read(&id, e);
 	if (rc)
 		goto out;
 	gethostname(host, sizeof(host) - 1);

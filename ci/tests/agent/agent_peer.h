@@ -1,6 +1,7 @@
 /*
- * For tests of the agent: namespaces of their own for the whole program, an agent
- * at the other end of two pipes, and a fingerprint of what an agent could leave.
+ * Fixtures for tests of the agent: namespaces of their own for the whole program, an agent at the
+ * other end of two pipes (struct peer), a fingerprint of what an agent could leave, and a session that
+ * must leave nothing (struct session).
  */
 #ifndef CULPRIT_TESTS_AGENT_PEER_H
 #define CULPRIT_TESTS_AGENT_PEER_H
@@ -333,6 +334,118 @@ static inline char *fingerprint(void)
 	return text;
 }
 
+static inline json_t *handle_args(const char *handle)
+{
+	return json_pack("{s:s}", "handle", handle);
+}
+
+/* Asks, and fails unless it is refused with a sentence that holds 'why', or with 'code' if that is not
+ * 0. */
+static inline void peer_refused(
+	struct peer *p, const char *op, json_t *args, const char *why, int code)
+{
+	json_t *answer = peer_answer(p, peer_ask(p, op, args));
+	const char *said = json_string_value(json_object_get(answer, "error"));
+
+	if (!said || !strstr(said, why))
+		fail_msg("%s answers '%s', not '%s'", op, said ? said : "yes", why);
+	if (code)
+		assert_int_equal(json_integer_value(json_object_get(answer, "code")), code);
+	json_decref(answer);
+}
+
+/* A file of the session; the caller frees. */
+static inline char *session_file(const struct peer *p, const char *name)
+{
+	char path[PATH_MAX + 64], *text;
+
+	snprintf(path, sizeof(path), "%s/%s/%s", state_dir, p->session, name);
+	assert_int_equal(file_read(path, &text, NULL, NULL), 0);
+	return text;
+}
+
+/* The child of the agent that has this name. */
+static inline pid_t peer_child(const struct peer *p, const char *name)
+{
+	char path[64], *text, *save = NULL;
+	pid_t pid = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)p->pid, (int)p->pid);
+	assert_int_equal(file_read(path, &text, NULL, NULL), 0);
+	for (char *word = strtok_r(text, " ", &save); word && !pid;
+		word = strtok_r(NULL, " ", &save)) {
+		char *comm;
+
+		snprintf(path, sizeof(path), "/proc/%s/comm", word);
+		assert_int_equal(file_read(path, &comm, NULL, NULL), 0);
+		comm[strcspn(comm, "\n")] = '\0';
+		if (!strcmp(comm, name))
+			pid = atoi(word);
+		free(comm);
+	}
+	free(text);
+	assert_true(pid > 0);
+	return pid;
+}
+
+/* Until it is gone, or a zombie: then it holds no lock and no descriptor any more. */
+static inline void wait_dead(pid_t pid)
+{
+	uint64_t ticks;
+
+	while (!proc_start_time(pid, &ticks))
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+/* SIGKILL to agent and guard at once, and to the standby too if 'standby'. The guard is stopped first,
+ * so that it cannot undo anything in between. */
+static inline void peer_kill_all(struct peer *p, bool standby)
+{
+	pid_t guard = peer_child(p, "culprit-guard"), third = peer_child(p, "culprit-standby");
+
+	kill(guard, SIGSTOP);
+	if (standby)
+		kill(third, SIGKILL);
+	kill(p->pid, SIGKILL);
+	kill(guard, SIGKILL);
+	wait_dead(guard);
+	if (standby)
+		wait_dead(third);
+}
+
+/* A process that does nothing, and its end. */
+static inline pid_t start_pausing(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		for (;;)
+			pause();
+	assert_true(pid > 0);
+	return pid;
+}
+
+static inline void end_target(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static inline json_t *trace_args(pid_t pid)
+{
+	return json_pack("{s:[i], s:s, s:s}", "pids", (int)pid, "out", "t", "tracer", "ptrace");
+}
+
+static inline json_t *sleep_args(void)
+{
+	return json_pack("{s:[s,s]}", "argv", "sleep", "1000");
+}
+
+static inline json_t *shell_args(const char *script)
+{
+	return json_pack("{s:[s,s,s]}", "argv", "sh", "-c", script);
+}
+
 /* Seconds until the fingerprint is 'before' again. */
 static inline double until_clean(const char *before, double at_most_s)
 {
@@ -351,5 +464,34 @@ static inline double until_clean(const char *before, double at_most_s)
 		nanosleep(&nap, NULL);
 	}
 }
+
+/* An agent whose session must leave the node as it was. */
+struct session {
+	struct peer p;
+	char *before;
+};
+
+static inline void session_begin(struct session *s, const char *lease)
+{
+	s->before = fingerprint();
+	peer_start(&s->p, lease, NULL, NULL);
+}
+
+/* The agent ends with 'code', and nothing is left after 'at_most_s'. Returns how long that took. */
+static inline double session_end(struct session *s, int code, double at_most_s)
+{
+	double took;
+
+	/* If it is to end by its input's end, it has to see that first. */
+	if (!at_most_s)
+		assert_int_equal(peer_end(&s->p), code);
+	took = until_clean(s->before, at_most_s);
+	if (at_most_s)
+		assert_int_equal(peer_end(&s->p), code);
+	free(s->before);
+	return took;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, peer_setup, peer_teardown)
 
 #endif

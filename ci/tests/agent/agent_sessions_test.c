@@ -1,29 +1,6 @@
-/* Sessions one after the other on one node: what the earlier one held is free when the next says
- * hello. */
+/* Sessions one after the other on one node: what the earlier one held is free at the hello of the
+ * next. */
 #include "ci/tests/agent/agent_peer.h"
-
-static pid_t start_target(void)
-{
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		for (;;)
-			pause();
-	}
-	assert_true(pid > 0);
-	return pid;
-}
-
-static void end_target(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
-static json_t *trace_arguments(pid_t pid, const char *out)
-{
-	return json_pack("{s:[i], s:s, s:s}", "pids", (int)pid, "out", out, "tracer", "ptrace");
-}
 
 /* Reads nothing more from 'p', whose end is known. */
 static void forget(struct peer *p)
@@ -34,17 +11,17 @@ static void forget(struct peer *p)
 
 static void input_closed(void **unused)
 {
-	pid_t target = start_target();
+	pid_t target = start_pausing();
 	struct peer a, b;
 
 	(void)unused;
 	for (int i = 0; i < 5; i++) {
 		peer_start(&a, "10s", NULL, NULL);
-		json_decref(peer_call(&a, "trace.start", trace_arguments(target, "x")));
+		json_decref(peer_call(&a, "trace.start", trace_args(target)));
 		close(a.in);
 		a.in = -1;
 		peer_start(&b, "10s", NULL, NULL);
-		json_decref(peer_call(&b, "trace.start", trace_arguments(target, "x")));
+		json_decref(peer_call(&b, "trace.start", trace_args(target)));
 		assert_int_equal(peer_end(&b), 0);
 		assert_int_equal(peer_end(&a), 0);
 	}
@@ -53,14 +30,14 @@ static void input_closed(void **unused)
 
 static void silent(void **unused)
 {
-	pid_t target = start_target();
+	pid_t target = start_pausing();
 	struct peer a, b;
 
 	(void)unused;
 	peer_start(&a, "1s", NULL, NULL);
-	json_decref(peer_call(&a, "trace.start", trace_arguments(target, "x")));
+	json_decref(peer_call(&a, "trace.start", trace_args(target)));
 	peer_start(&b, "1s", NULL, NULL);
-	json_decref(peer_call(&b, "trace.start", trace_arguments(target, "x")));
+	json_decref(peer_call(&b, "trace.start", trace_args(target)));
 	forget(&a);
 	assert_int_equal(peer_end(&b), 0);
 	end_target(target);
@@ -68,21 +45,21 @@ static void silent(void **unused)
 
 static void killed_together(void **unused)
 {
-	pid_t target = start_target();
+	pid_t target = start_pausing();
 	struct peer a, b;
 
 	(void)unused;
 	peer_start(&a, "10s", NULL, NULL);
-	json_decref(peer_call(&a, "trace.start", trace_arguments(target, "x")));
+	json_decref(peer_call(&a, "trace.start", trace_args(target)));
 	kill(a.pid, SIGKILL);
 	peer_start(&b, "10s", NULL, NULL);
-	json_decref(peer_call(&b, "trace.start", trace_arguments(target, "x")));
+	json_decref(peer_call(&b, "trace.start", trace_args(target)));
 	forget(&a);
 	assert_int_equal(peer_end(&b), 0);
 	end_target(target);
 }
 
-/* The first one beats on: the second is not kept waiting for it to end, nor does it harm it. */
+/* The first session stays alive: the second does not wait for its end, and does not harm it. */
 static void alive(void **unused)
 {
 	struct peer a, b;
@@ -91,8 +68,7 @@ static void alive(void **unused)
 
 	(void)unused;
 	peer_start(&a, "2s", NULL, NULL);
-	json_decref(
-		peer_call(&a, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")));
+	json_decref(peer_call(&a, "process.start", sleep_args()));
 	beat = fork();
 	if (beat == 0) {
 		struct timespec nap = {.tv_nsec = 100000000};

@@ -1,4 +1,4 @@
-/* The guard: whatever dies or falls silent, the node is as it was before. */
+/* The guard and the standby: whatever dies or falls silent, the node is as it was before. */
 #include "ci/tests/agent/agent_peer.h"
 
 #include <sys/prctl.h>
@@ -32,183 +32,163 @@ static void act(struct peer *p)
 	assert_true(n >= 6);
 }
 
-static pid_t guard_of(const struct peer *p)
+static void begin(struct session *s, const char *lease)
 {
-	char path[64], *text;
-	pid_t pid = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)p->pid, (int)p->pid);
-	assert_int_equal(file_read(path, &text, NULL, NULL), 0);
-	for (char *save, *word = strtok_r(text, " ", &save); word && !pid;
-		word = strtok_r(NULL, " ", &save)) {
-		char comm[64], *name;
-
-		snprintf(comm, sizeof(comm), "/proc/%s/comm", word);
-		assert_int_equal(file_read(comm, &name, NULL, NULL), 0);
-		if (!strcmp(name, "culprit-guard\n"))
-			pid = atoi(word);
-		free(name);
-	}
-	free(text);
-	assert_true(pid > 0);
-	return pid;
-}
-
-/* Kills it and waits until it holds no lock any more. */
-static void kill_guard(pid_t guard)
-{
-	struct timespec nap = {.tv_nsec = 1000000};
-	uint64_t ticks;
-
-	kill(guard, SIGKILL);
-	while (!proc_start_time(guard, &ticks))
-		nanosleep(&nap, NULL);
+	session_begin(s, lease);
+	act(&s->p);
 }
 
 static void agent_killed(void **unused)
 {
-	char *before = fingerprint();
-	struct peer p;
+	struct session s;
 
 	(void)unused;
-	peer_start(&p, "10s", NULL, NULL);
-	act(&p);
-	kill(p.pid, SIGKILL);
-	printf("# agent killed: clean after %.3f s\n", until_clean(before, 10));
-	assert_int_equal(peer_end(&p), 128 + SIGKILL);
-	free(before);
+	begin(&s, "10s");
+	kill(s.p.pid, SIGKILL);
+	printf("# agent killed: clean after %.3f s\n", session_end(&s, 128 + SIGKILL, 10));
 }
 
 static void guard_killed(void **unused)
 {
-	char *before = fingerprint();
-	struct peer p;
+	struct session s;
 	json_t *end;
 
 	(void)unused;
-	peer_start(&p, "10s", NULL, NULL);
-	act(&p);
-	kill(guard_of(&p), SIGKILL);
-	printf("# guard killed: clean after %.3f s\n", until_clean(before, 10));
-	end = peer_event(&p, "end");
+	begin(&s, "10s");
+	kill(peer_child(&s.p, "culprit-guard"), SIGKILL);
+	end = peer_event(&s.p, "end");
 	assert_string_equal(json_string_value(json_object_get(end, "why")), "the guard died");
 	assert_true(json_is_true(json_object_get(end, "undone")));
 	json_decref(end);
-	assert_int_equal(peer_end(&p), 4);
-	free(before);
+	printf("# guard killed: clean after %.3f s\n", session_end(&s, 4, 10));
 }
 
+/* The standby undoes all, and the tracer detaches: nobody comes to the node again. */
 static void both_killed(void **unused)
 {
-	char *before = fingerprint(), *left, *text;
-	json_t *cleaned;
-	struct peer p;
+	pid_t target = start_pausing(), standby;
+	char path[64], *text;
+	struct session s;
+	json_t *args;
 
 	(void)unused;
-	peer_start(&p, "10s", NULL, NULL);
-	act(&p);
-	/* The guard is stopped first, so that it cannot tidy up in between. */
-	pid_t guard = guard_of(&p);
-	kill(guard, SIGSTOP);
-	kill(p.pid, SIGKILL);
-	kill_guard(guard);
-	assert_int_equal(peer_end(&p), 128 + SIGKILL);
+	begin(&s, "10s");
+	json_decref(peer_call(&s.p, "trace.start", trace_args(target)));
+	args = json_pack("{s:[s,s,s], s:b}", "argv", "cpu", "--threads", "1", "self", 1);
+	json_decref(peer_call(&s.p, "process.start", args));
+	args = json_pack(
+		"{s:[s,s,s], s:b}", "argv", "dd", "if=/dev/zero", "of=/dev/null", "loop", 1);
+	json_decref(peer_call(&s.p, "process.start", args));
+	standby = peer_child(&s.p, "culprit-standby");
+	peer_kill_all(&s.p, false);
+	printf("# agent and guard killed: clean after %.3f s\n",
+		session_end(&s, 128 + SIGKILL, 20));
+	wait_dead(standby);
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)target);
+	assert_int_equal(file_read(path, &text, NULL, NULL), 0);
+	assert_non_null(strstr(text, "TracerPid:\t0\n"));
+	assert_non_null(strstr(text, "State:\tS"));
+	free(text);
+	end_target(target);
+}
+
+/* Without the standby, the next agent on the node cleans. */
+static void all_three_killed(void **unused)
+{
+	char *left, *text;
+	json_t *cleaned;
+	struct session s;
+
+	(void)unused;
+	begin(&s, "10s");
+	peer_kill_all(&s.p, true);
+	assert_int_equal(peer_end(&s.p), 128 + SIGKILL);
 	left = fingerprint();
-	assert_string_not_equal(left, before);
+	assert_string_not_equal(left, s.before);
 	free(left);
 
-	peer_start(&p, "10s", NULL, NULL);
-	cleaned = json_object_get(p.hello, "cleaned");
+	peer_start(&s.p, "10s", NULL, NULL);
+	cleaned = json_object_get(s.p.hello, "cleaned");
 	assert_int_equal(json_array_size(cleaned), 3);
 	text = json_dumps(cleaned, 0);
 	assert_non_null(strstr(text, "packets culprit_"));
 	assert_non_null(strstr(text, "process "));
 	free(text);
-	assert_int_equal(json_array_size(json_object_get(p.hello, "unclean")), 0);
-	assert_int_equal(peer_end(&p), 0);
-	until_clean(before, 0);
-	free(before);
+	assert_int_equal(json_array_size(json_object_get(s.p.hello, "unclean")), 0);
+	session_end(&s, 0, 0);
+}
+
+/* A session that ends in order leaves no standby behind. */
+static void standby_ends_with_the_session(void **unused)
+{
+	struct session s;
+	uint64_t ticks;
+	pid_t standby;
+
+	(void)unused;
+	session_begin(&s, "10s");
+	standby = peer_child(&s.p, "culprit-standby");
+	session_end(&s, 0, 0);
+	assert_int_equal(proc_start_time(standby, &ticks), -ESRCH);
 }
 
 static void input_closed(void **unused)
 {
-	char *before = fingerprint();
-	struct peer p;
+	struct session s;
 
 	(void)unused;
-	peer_start(&p, "10s", NULL, NULL);
-	act(&p);
-	assert_int_equal(peer_end(&p), 0);
-	until_clean(before, 0);
-	free(before);
+	begin(&s, "10s");
+	session_end(&s, 0, 0);
 }
 
+/* If the guard, the standby or a started program held it, SSH would wait for them. */
 static void output_closed_with_the_agent(void **unused)
 {
-	char *before = fingerprint();
-	struct peer p;
+	struct session s;
 
-	/* Were the guard or a started program to hold it, SSH would wait for them. */
 	(void)unused;
-	peer_start(&p, "10s", NULL, NULL);
-	act(&p);
-	kill(p.pid, SIGKILL);
-	while (peer_read(&p))
+	begin(&s, "10s");
+	kill(s.p.pid, SIGKILL);
+	while (peer_read(&s.p))
 		;
-	peer_end(&p);
-	until_clean(before, 10);
-	free(before);
+	session_end(&s, 128 + SIGKILL, 10);
 }
 
 static void silence(void **unused)
 {
-	char *before = fingerprint();
-	struct peer p;
-	double took;
+	struct session s;
 
 	(void)unused;
-	peer_start(&p, "1s", NULL, NULL);
-	act(&p);
-	took = until_clean(before, 10);
-	printf("# silent with a lease of 1 s: clean after %.3f s\n", took);
-	assert_int_equal(peer_end(&p), 128 + SIGKILL);
-	free(before);
+	begin(&s, "1s");
+	printf("# silent with a lease of 1 s: clean after %.3f s\n",
+		session_end(&s, 128 + SIGKILL, 10));
 }
 
 static void heartbeat_keeps_the_lease(void **unused)
 {
-	char *before = fingerprint(), *now;
-	struct peer p;
+	struct session s;
+	char *now;
 
 	(void)unused;
-	peer_start(&p, "500ms", NULL, NULL);
-	act(&p);
+	begin(&s, "500ms");
 	for (int i = 0; i < 30; i++) {
-		struct timespec nap = {.tv_nsec = 50000000};
-
-		json_decref(peer_call(&p, "ping", NULL));
-		nanosleep(&nap, NULL);
+		json_decref(peer_call(&s.p, "ping", NULL));
+		nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
 	}
 	now = fingerprint();
-	assert_string_not_equal(now, before);
+	assert_string_not_equal(now, s.before);
 	free(now);
-	assert_int_equal(peer_end(&p), 0);
-	until_clean(before, 0);
-	free(before);
+	session_end(&s, 0, 0);
 }
 
 static void agent_stopped(void **unused)
 {
-	char *before = fingerprint();
-	struct peer p;
+	struct session s;
 
 	(void)unused;
-	peer_start(&p, "1s", NULL, NULL);
-	act(&p);
-	kill(p.pid, SIGSTOP);
-	until_clean(before, 10);
-	assert_int_equal(peer_end(&p), 128 + SIGKILL);
-	free(before);
+	begin(&s, "1s");
+	kill(s.p.pid, SIGSTOP);
+	session_end(&s, 128 + SIGKILL, 10);
 }
 
 static void maximum_reached(void **unused)
@@ -317,21 +297,20 @@ static void killed_at_any_moment(void **unused)
 	for (int i = 0; i < 60; i++) {
 		struct timespec nap = {.tv_nsec = (i / 3) * 700000};
 		struct peer p;
-		pid_t guard;
 
 		peer_start(&p, "10s", NULL, NULL);
-		guard = guard_of(&p);
+		pid_t guard = peer_child(&p, "culprit-guard");
 		for (size_t j = 0; j < sizeof(burst) / sizeof(burst[0]); j++)
 			peer_send(&p, burst[j]);
 		nanosleep(&nap, NULL);
-		if (i % 3 == 2)
-			kill(guard, SIGSTOP);
-		if (i % 3 != 1)
+		if (i % 3 == 0)
 			kill(p.pid, SIGKILL);
-		if (i % 3 != 0)
-			kill_guard(guard);
+		else if (i % 3 == 1)
+			kill(guard, SIGKILL);
+		else
+			peer_kill_all(&p, i % 2);
 		if (i % 3 == 2) {
-			/* The next one on the node cleans. */
+			/* The next agent on the node cleans, or waits for the standby. */
 			peer_end(&p);
 			peer_start(&p, "10s", NULL, NULL);
 			assert_int_equal(json_array_size(json_object_get(p.hello, "unclean")), 0);
@@ -381,78 +360,71 @@ static pid_t bystander(uint64_t *ticks)
 	return pid;
 }
 
+/* Writes the journal of session 'name', and starts and ends an agent: 'unclean' sentences in its hello,
+ * nothing cleaned. */
+static void next_agent_finds(const char *name, const char *boot, const char *net, const char *rest,
+	size_t unclean, const char *after)
+{
+	struct node_id id;
+	struct peer p;
+
+	assert_int_equal(node_id_read(&id, NULL), 0);
+	write_journal(name, boot ? boot : id.boot_id, net ? net : id.net, id.pid, rest);
+	peer_start(&p, "10s", NULL, NULL);
+	assert_int_equal(json_array_size(json_object_get(p.hello, "cleaned")), 0);
+	assert_int_equal(json_array_size(json_object_get(p.hello, "unclean")), unclean);
+	assert_int_equal(peer_end(&p), 0);
+	if (after)
+		until_clean(after, 0);
+}
+
 static void journal_of_before_a_reboot(void **unused)
 {
 	char *before = fingerprint(), line[256];
-	struct node_id id;
-	struct peer p;
 	uint64_t ticks;
 	pid_t pid = bystander(&ticks);
 
 	(void)unused;
-	assert_int_equal(node_id_read(&id, NULL), 0);
 	snprintf(line, sizeof(line),
 		"{\"add\":\"p1\",\"primitive\":\"process\",\"inverse\":{\"tag\":\"aa/p1\",\"pid\":%d,"
 		"\"start_ticks\":%llu,\"grace_s\":0.0}}\n",
 		(int)pid, (unsigned long long)ticks);
-	write_journal("aa", "00000000-0000-0000-0000-000000000000", id.net, id.pid, line);
-	peer_start(&p, "10s", NULL, NULL);
-	assert_int_equal(json_array_size(json_object_get(p.hello, "cleaned")), 0);
-	assert_int_equal(peer_end(&p), 0);
-	until_clean(before, 0);
+	next_agent_finds("aa", "00000000-0000-0000-0000-000000000000", NULL, line, 0, before);
 	assert_int_equal(proc_start_time(pid, &ticks), 0);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	end_target(pid);
 	free(before);
 }
 
 static void journal_of_another_node(void **unused)
 {
-	char *before = fingerprint(), *after;
-	struct node_id id;
-	struct peer p;
+	char *after, path[PATH_MAX + 64];
 
 	(void)unused;
-	assert_int_equal(node_id_read(&id, NULL), 0);
-	write_journal("bb", id.boot_id, "net:[1]", id.pid, "");
+	next_agent_finds("bb", NULL, "net:[1]", "", 0, NULL);
+	snprintf(path, sizeof(path), "%s/undo/bb.json", state_dir);
+	assert_int_equal(access(path, F_OK), 0);
 	after = fingerprint();
-	peer_start(&p, "10s", NULL, NULL);
-	assert_int_equal(peer_end(&p), 0);
-	until_clean(after, 0);
-	file_remove_tree(state_dir, NULL);
+	assert_non_null(strstr(after, "\"bb\""));
 	free(after);
-	free(before);
 }
 
 static void journal_cut_short(void **unused)
 {
 	char *before = fingerprint();
-	struct node_id id;
-	struct peer p;
 
 	(void)unused;
-	assert_int_equal(node_id_read(&id, NULL), 0);
-	write_journal("cc", id.boot_id, id.net, id.pid, "{\"add\":\"p1\",\"primi");
-	peer_start(&p, "10s", NULL, NULL);
-	assert_int_equal(json_array_size(json_object_get(p.hello, "unclean")), 0);
-	assert_int_equal(peer_end(&p), 0);
-	until_clean(before, 0);
+	next_agent_finds("cc", NULL, NULL, "{\"add\":\"p1\",\"primi", 0, before);
 	free(before);
 }
 
 static void journal_that_cannot_be_undone(void **unused)
 {
 	char *before = fingerprint(), path[PATH_MAX + 64];
-	struct node_id id;
-	struct peer p;
 
 	(void)unused;
-	assert_int_equal(node_id_read(&id, NULL), 0);
-	write_journal("dd", id.boot_id, id.net, id.pid,
-		"{\"add\":\"d1\",\"primitive\":\"packets\",\"inverse\":{\"table\":\"filter\"}}\n");
-	peer_start(&p, "10s", NULL, NULL);
-	assert_int_equal(json_array_size(json_object_get(p.hello, "unclean")), 1);
-	assert_int_equal(peer_end(&p), 0);
+	next_agent_finds("dd", NULL, NULL,
+		"{\"add\":\"d1\",\"primitive\":\"packets\",\"inverse\":{\"table\":\"filter\"}}\n",
+		1, NULL);
 	snprintf(path, sizeof(path), "%s/undo/dd.json", state_dir);
 	assert_int_equal(access(path, F_OK), 0);
 	assert_int_equal(unlink(path), 0);
@@ -490,13 +462,8 @@ static void no_act_when_the_disk_is_full(void **unused)
 		strstr(json_string_value(json_object_get(answer, "error")), "undo journal"));
 	json_decref(answer);
 	before = fingerprint();
-	answer = peer_answer(&p, peer_ask(&p, "packets.drop", json_pack("{s:f}", "percent", 5.0)));
-	assert_int_equal(json_integer_value(json_object_get(answer, "code")), -ENOSPC);
-	json_decref(answer);
-	answer = peer_answer(
-		&p, peer_ask(&p, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")));
-	assert_int_equal(json_integer_value(json_object_get(answer, "code")), -ENOSPC);
-	json_decref(answer);
+	peer_refused(&p, "packets.drop", json_pack("{s:f}", "percent", 5.0), "", -ENOSPC);
+	peer_refused(&p, "process.start", sleep_args(), "", -ENOSPC);
 	until_clean(before, 0);
 	free(before);
 	assert_int_equal(peer_end(&p), 0);
@@ -506,27 +473,24 @@ static void no_act_when_the_disk_is_full(void **unused)
 static int tests(void)
 {
 	const struct CMUnitTest all[] = {
-		cmocka_unit_test_setup_teardown(agent_killed, peer_setup, peer_teardown),
-		cmocka_unit_test_setup_teardown(guard_killed, peer_setup, peer_teardown),
-		cmocka_unit_test_setup_teardown(both_killed, peer_setup, peer_teardown),
-		cmocka_unit_test_setup_teardown(input_closed, peer_setup, peer_teardown),
-		cmocka_unit_test_setup_teardown(
-			output_closed_with_the_agent, peer_setup, peer_teardown),
-		cmocka_unit_test_setup_teardown(silence, peer_setup, peer_teardown),
-		cmocka_unit_test_setup_teardown(
-			heartbeat_keeps_the_lease, peer_setup, peer_teardown),
-		cmocka_unit_test_setup_teardown(agent_stopped, peer_setup, peer_teardown),
-		cmocka_unit_test_setup_teardown(maximum_reached, peer_setup, peer_teardown),
-		cmocka_unit_test_setup_teardown(killed_around_the_act, peer_setup, peer_teardown),
-		cmocka_unit_test_setup_teardown(killed_at_any_moment, peer_setup, peer_teardown),
-		cmocka_unit_test_setup_teardown(
-			journal_of_before_a_reboot, peer_setup, peer_teardown),
-		cmocka_unit_test_setup_teardown(journal_of_another_node, peer_setup, peer_teardown),
-		cmocka_unit_test_setup_teardown(journal_cut_short, peer_setup, peer_teardown),
-		cmocka_unit_test_setup_teardown(
-			journal_that_cannot_be_undone, peer_setup, peer_teardown),
-		cmocka_unit_test_setup_teardown(
-			no_act_when_the_disk_is_full, peer_setup, peer_teardown),
+		TEST(agent_killed),
+		TEST(guard_killed),
+		TEST(both_killed),
+		TEST(all_three_killed),
+		TEST(standby_ends_with_the_session),
+		TEST(input_closed),
+		TEST(output_closed_with_the_agent),
+		TEST(silence),
+		TEST(heartbeat_keeps_the_lease),
+		TEST(agent_stopped),
+		TEST(maximum_reached),
+		TEST(killed_around_the_act),
+		TEST(killed_at_any_moment),
+		TEST(journal_of_before_a_reboot),
+		TEST(journal_of_another_node),
+		TEST(journal_cut_short),
+		TEST(journal_that_cannot_be_undone),
+		TEST(no_act_when_the_disk_is_full),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
