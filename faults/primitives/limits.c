@@ -112,8 +112,8 @@ int limits_inverse(pid_t pid, const char *resource, json_t **inverse, struct err
 
 	if (!r)
 		return err_set(e, -EINVAL,
-			"there is no resource '%s'; there are as, core, cpu, data, fsize, memlock, nofile, "
-			"nproc, rss and stack",
+			"there is no resource '%s'; there are as, core, cpu, data, fsize, memlock, "
+			"nofile, nproc, rss and stack",
 			resource);
 	rc = target_open(pid, &t, e);
 	if (!rc)

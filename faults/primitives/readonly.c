@@ -9,7 +9,6 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "faults/primitives/mounts.h"
@@ -19,19 +18,19 @@
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 
-#define LOCK_WAIT_S 900 /* another's e2fsck may be at it */
+#define LOCK_WAIT_S 900 /* an e2fsck of somebody else may hold it */
 #define CHECK_S 3600
 #define BUSY_S 20
 #define GRACE_S 3
 
-struct inverse {
+struct readonly_inverse {
 	const char *dir, *point, *source, *super, *data, *uuid, *boot, *sysfs;
 	json_int_t flags, errors;
 	int major, minor, by_error;
 	json_t *server; /* NULL: none */
 };
 
-static int read_inverse(const json_t *j, struct inverse *i, struct err *e)
+static int read_inverse(const json_t *j, struct readonly_inverse *i, struct err *e)
 {
 	if (json_unpack((json_t *)j,
 		    "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:b, s:o}", "dir",
@@ -168,12 +167,12 @@ out:
 	return rc;
 }
 
-static int trigger(const struct inverse *i, struct err *e)
+static int trigger(const struct readonly_inverse *i, struct err *e)
 {
 	char path[200], with[600];
 	int fd, rc = 0;
 
-	/* On errors=panic it would take the host down, on errors=continue do nothing. */
+	/* errors=panic would stop the host, and errors=continue would do nothing. */
 	if (!strstr(i->super, "errors=remount-ro")) {
 		snprintf(with, sizeof(with), "%s%serrors=remount-ro", i->data, *i->data ? "," : "");
 		if (mount(NULL, i->point, NULL, MS_REMOUNT | (unsigned long)i->flags, with) < 0)
@@ -200,7 +199,7 @@ static int trigger(const struct inverse *i, struct err *e)
 
 int readonly_act(const json_t *inverse, struct err *e)
 {
-	struct inverse i;
+	struct readonly_inverse i;
 	int lock, rc;
 
 	rc = read_inverse(inverse, &i, e);
@@ -220,13 +219,13 @@ int readonly_act(const json_t *inverse, struct err *e)
 
 /* ---- undo ---- */
 
-static bool is_mounted(const struct inverse *i, struct mounted *m)
+static bool is_mounted(const struct readonly_inverse *i, struct mounted *m)
 {
 	return !mounted_at(i->point, m, NULL) && !strcmp(m->point, i->point) &&
 		!strcmp(m->source, i->source);
 }
 
-static bool is_healthy(const struct inverse *i)
+static bool is_healthy(const struct readonly_inverse *i)
 {
 	struct mounted *m = malloc(sizeof(*m));
 	bool healthy;
@@ -240,50 +239,42 @@ static bool is_healthy(const struct inverse *i)
 	return healthy;
 }
 
-/* The kernel lets go of it a moment after the last mount of it has gone. */
+/* The kernel keeps the device busy for a moment after the last unmount. */
 static int wait_unused(const char *device, struct err *e)
 {
-	struct timespec nap = {.tv_nsec = 10000000};
 	double deadline = clock_mono_s() + BUSY_S;
 	int fd;
 
-	while ((fd = open(device, O_RDONLY | O_EXCL | O_CLOEXEC)) < 0) {
-		if (errno != EBUSY || clock_mono_s() > deadline)
+	while ((fd = open(device, O_RDONLY | O_EXCL | O_CLOEXEC)) < 0)
+		if (errno != EBUSY || !procfs_nap(deadline))
 			return err_errno(
 				e, -errno, "cannot check '%s': something still uses it", device);
-		nanosleep(&nap, NULL);
-	}
 	close(fd);
 	return 0;
 }
 
-static int unmount(const struct inverse *i, struct err *e)
+static int unmount(const struct readonly_inverse *i, struct err *e)
 {
-	struct timespec nap = {.tv_nsec = 10000000};
 	double deadline = clock_mono_s() + BUSY_S;
 	struct mounted *m = malloc(sizeof(*m));
 	int rc = m ? 0 : err_errno(e, -ENOMEM, "cannot unmount '%s'", i->point);
 
-	while (!rc && is_mounted(i, m)) {
-		if (!umount2(i->point, UMOUNT_NOFOLLOW))
-			continue;
-		if (errno != EBUSY || clock_mono_s() > deadline)
+	while (!rc && is_mounted(i, m))
+		if (umount2(i->point, UMOUNT_NOFOLLOW) < 0 &&
+			(errno != EBUSY || !procfs_nap(deadline)))
 			rc = err_errno(e, -errno, "cannot unmount '%s' to check it", i->point);
-		else
-			nanosleep(&nap, NULL);
-	}
 	free(m);
 	return rc;
 }
 
-static int repair(const struct inverse *i, int lock, struct err *e)
+static int repair(const struct readonly_inverse *i, int lock, struct err *e)
 {
 	const char *const argv[] = {"e2fsck", "-fy", i->source, NULL};
-	/* A loop device that clears itself goes with its last user; e2fsck inherits this one. */
+	/* A loop device may be detached at its last close, so one descriptor stays open. */
 	int hold = open(i->source, O_RDONLY);
 	char uuid[33];
 	int rc = hold < 0 ? err_errno(e, -errno, "cannot open '%s'", i->source)
-		      : read_uuid(i->source, uuid, e);
+			  : read_uuid(i->source, uuid, e);
 
 	/* After a reboot the name may be another disk's. */
 	if (!rc && strcmp(uuid, i->uuid))
@@ -298,8 +289,7 @@ static int repair(const struct inverse *i, int lock, struct err *e)
 		rc = storage_run(argv, lock, CHECK_S, 3, e);
 	if (!rc && mount(i->source, i->point, "ext4", (unsigned long)i->flags, i->data) < 0)
 		rc = err_errno(e, -errno, "cannot mount '%s' on '%s'", i->source, i->point);
-	/* Without a user a loop device that clears itself would be gone, and nothing left to repair
-	 * at the next try. If it is mounted still, this is refused. */
+	/* Keeps the loop device for the next try. Refused if it is still mounted. */
 	if (rc)
 		mount(i->source, i->point, "ext4", MS_RDONLY | (unsigned long)i->flags, i->data);
 out:
@@ -307,7 +297,7 @@ out:
 	return rc;
 }
 
-static bool same_boot(const struct inverse *i)
+static bool same_boot(const struct readonly_inverse *i)
 {
 	char *boot = read_boot();
 	bool same = boot && !strcmp(boot, i->boot);
@@ -318,7 +308,7 @@ static bool same_boot(const struct inverse *i)
 
 static int readonly_undo(const json_t *inverse, bool *was_there, struct err *e)
 {
-	struct inverse i;
+	struct readonly_inverse i;
 	int lock, rc;
 
 	rc = read_inverse(inverse, &i, e);
@@ -336,7 +326,7 @@ static int readonly_undo(const json_t *inverse, bool *was_there, struct err *e)
 		if (i.by_error && !rc)
 			rc = repair(&i, lock, e);
 	}
-	/* A boot starts its servers itself. */
+	/* After a reboot, servers were started by the boot. */
 	if (!rc && i.server && same_boot(&i))
 		rc = server_restore(i.server, false, lock, was_there, e);
 	close(lock);
@@ -345,7 +335,7 @@ static int readonly_undo(const json_t *inverse, bool *was_there, struct err *e)
 
 static int readonly_verify(const json_t *inverse, struct err *e)
 {
-	struct inverse i;
+	struct readonly_inverse i;
 	int rc = read_inverse(inverse, &i, e);
 
 	if (rc)

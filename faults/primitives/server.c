@@ -9,7 +9,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "faults/primitives/process.h"
@@ -24,13 +23,6 @@
 #define SETTLE_S 0.3
 #define ABSENT_S 1.5 /* between two processes of one server, at most */
 #define GRACE_S 3
-
-static void nap(void)
-{
-	struct timespec t = {.tv_nsec = 5000000};
-
-	nanosleep(&t, NULL);
-}
 
 int server_lock(const char *dir, double wait_s, int *out, struct err *e)
 {
@@ -47,20 +39,17 @@ int server_lock(const char *dir, double wait_s, int *out, struct err *e)
 	if (fd < 0)
 		return err_errno(e, -errno, "cannot open '%s'", path);
 	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		if (errno != EWOULDBLOCK || clock_mono_s() > deadline) {
-			rc = err_errno(e, -errno,
-				"something else is still changing the server: '%s'", path);
-			close(fd);
-			return rc;
-		}
-		nap();
+		rc = -errno;
+		if (rc == -EWOULDBLOCK && procfs_nap(deadline))
+			continue;
+		close(fd);
+		return err_errno(e, rc, "something else is still changing the server: '%s'", path);
 	}
 	*out = fd;
 	return 0;
 }
 
-/* SIGKILL is sent in every round: one that was just begun has missed the first, and the call may
- * have failed. */
+/* SIGKILL is sent in every round: a process that was just started has missed the first one. */
 static int end(const json_t *server, int signo, double timeout_s, pid_t *who)
 {
 	double deadline = clock_mono_s() + timeout_s;
@@ -76,34 +65,26 @@ static int end(const json_t *server, int signo, double timeout_s, pid_t *who)
 		for (int i = 0; i < n && (!sent || signo == SIGKILL); i++)
 			kill(pids[i], signo);
 		sent = sent || n > 0;
-		nap();
+		procfs_nap(deadline);
 	}
 	return 0;
 }
 
-/* Its threads may hold files after the first of them has lost its arguments: the entry in /proc
- * must be gone, or be a zombie with that thread alone. */
+/* Threads may hold files after the first thread has lost its arguments: the process must be gone, or
+ * be a zombie with that thread alone. */
 static void wait_released(const pid_t *pids, int n)
 {
 	double deadline = clock_mono_s() + GONE_S;
+	struct procfs_stat st;
+	char path[64];
+	struct stat dir;
 
 	for (int i = 0; i < n; i++) {
-		for (;;) {
-			char path[64], *text;
-			struct stat st;
-			bool zombie;
-
-			snprintf(path, sizeof(path), "/proc/%d/stat", (int)pids[i]);
-			if (file_read(path, &text, NULL, NULL))
-				break;
-			zombie = strstr(text, ") Z ") != NULL;
-			free(text);
-			snprintf(path, sizeof(path), "/proc/%d/task", (int)pids[i]);
-			if ((zombie && !stat(path, &st) && st.st_nlink <= 3) ||
-				clock_mono_s() > deadline)
-				break;
-			nap();
-		}
+		snprintf(path, sizeof(path), "/proc/%d/task", (int)pids[i]);
+		while (procfs_stat(pids[i], 0, &st) &&
+			(st.state != 'Z' || stat(path, &dir) < 0 || dir.st_nlink > 3) &&
+			procfs_nap(deadline))
+			;
 	}
 }
 
@@ -136,7 +117,7 @@ static char **words(const json_t *list)
 	return all;
 }
 
-/* To where it was: what a login session is charged for, it also ends. Best effort. */
+/* Back to its cgroup: a login session's cgroup may be killed with the session. Best effort. */
 static void join_cgroups(const json_t *server)
 {
 	char *text = server_bytes(json_object_get(server, "cgroups")), *line, *save = NULL;
@@ -218,7 +199,7 @@ static int become_user(const json_t *server, const struct server_change *c)
 	return rc;
 }
 
-/* An agent that is not root may not make it better: then it stays. */
+/* An agent that is not root may not lower it: then it stays as it is. */
 static int put_number(const char *path, json_int_t value)
 {
 	char text[32];
@@ -231,7 +212,7 @@ static int put_number(const char *path, json_int_t value)
 	return rc == -EACCES || rc == -EPERM ? 0 : rc;
 }
 
-/* In the child's child. The lock ends with exec, when the server can be found by its arguments. */
+/* In a grandchild. The lock ends with exec, when the server can be found by its arguments. */
 static int become(const json_t *server, const struct server_change *c, int lock, int failed)
 {
 	char **argv = words(json_object_get(server, "argv")),
@@ -241,16 +222,12 @@ static int become(const json_t *server, const struct server_change *c, int lock,
 	const int keep[] = {lock, failed};
 	struct rlimit limits[RLIM_NLIMITS];
 	const struct rlimit *l = c && c->limits ? c->limits : limits;
-	sigset_t none;
 	int rc;
 
 	if (!argv || !env || !exe || !cwd)
 		return -ENOMEM;
 	process_close_others(keep, 2);
-	for (int signo = 1; signo < NSIG; signo++)
-		signal(signo, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	process_default_signals();
 	join_cgroups(server);
 	rc = put_number("/proc/self/oom_score_adj",
 		json_integer_value(json_object_get(server, "oom_score_adj")));
@@ -262,7 +239,7 @@ static int become(const json_t *server, const struct server_change *c, int lock,
 		rc = -errno;
 	if (!rc)
 		rc = server_limits(server, limits);
-	/* Where it may not be raised, the one we have must do if it is the same. */
+	/* Without the right to raise a limit, the current one will do if it is the same. */
 	for (int i = 0; i < RLIM_NLIMITS && !rc; i++) {
 		struct rlimit now;
 
@@ -306,7 +283,7 @@ static int launch(const json_t *server, const struct server_change *c, int lock,
 	return code ? err_errno(e, code, "cannot start the server") : 0;
 }
 
-/* One that goes into the background is two for a while; and it must stay. */
+/* A server that goes into the background is two processes for a while. */
 static int wait_listening(const json_t *server, pid_t *pid, struct err *e)
 {
 	double now = clock_mono_s(), deadline = now + LISTEN_S, since = now, there = now;
@@ -333,7 +310,7 @@ static int wait_listening(const json_t *server, pid_t *pid, struct err *e)
 			return err_set(e, -ETIMEDOUT,
 				"the server was started, but does not listen as before within %d s",
 				LISTEN_S);
-		nap();
+		procfs_nap(deadline);
 	}
 }
 

@@ -479,7 +479,8 @@ int server_learn(pid_t pid, json_t **out, struct err *e)
 		rc = check_limits(s, pid, e);
 	if (!rc && server_find(s, same, 2) != 1)
 		rc = err_set(e, -EBUSY,
-			"another process has the same program and arguments as process %d", (int)pid);
+			"another process has the same program and arguments as process %d",
+			(int)pid);
 	if (!rc) {
 		*out = s;
 		s = NULL;

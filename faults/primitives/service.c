@@ -12,14 +12,14 @@
 #include "faults/primitives/storage.h"
 #include "harness/base/file.h"
 
-#define GRACE_S 3 /* to end by itself before it is killed; a small storage needs no more */
+#define GRACE_S 3 /* between SIGTERM and SIGKILL; enough for a small storage */
 #define LOCK_WAIT_S 60
 
 static const int resources[] = {
 	[SERVICE_NOFILE] = RLIMIT_NOFILE, [SERVICE_FSIZE] = RLIMIT_FSIZE, [SERVICE_AS] = RLIMIT_AS};
 
-/* Without the C library's name services, which are none of ours on a node: /etc/passwd, or a
- * number. */
+/* A number, or a name in /etc/passwd: the agent's own C library cannot use the node's name
+ * services. */
 static int find_user(const char *user, struct server_change *c, struct err *e)
 {
 	char *text, *line, *save = NULL;
@@ -77,8 +77,8 @@ int service_prepare(const struct service_spec *s, const char *dir, const char *n
 	return rc;
 }
 
-/* Soft limits of a running server. A program may have raised its own again at its start, so these
- * come last. */
+/* Soft limits of a running server. They come last, since a program may raise its own at its
+ * start. */
 static int set_limits(const struct service_spec *s, pid_t pid, struct err *e)
 {
 	for (int i = 0; i < SERVICE_LIMITS; i++) {
@@ -110,8 +110,7 @@ static int restart(
 	pid_t by_itself[1];
 	int rc = server_limits(server, limits);
 
-	/* Soft and hard, so that it cannot raise them again at its start if it is no privileged
-	 * one. */
+	/* Soft and hard, so that an unprivileged server cannot raise them at its start. */
 	for (int i = 0; i < SERVICE_LIMITS; i++)
 		if (s->limits[i])
 			limits[resources[i]] = (struct rlimit){
@@ -123,8 +122,8 @@ static int restart(
 	if (!rc && json_is_object(storage))
 		rc = storage_make(storage, lock, e);
 	if (!rc && server_find(server, by_itself, 1) > 0 && (json_is_object(storage) || s->user))
-		rc = err_set(e, -EBUSY,
-			"something starts the server again by itself: it would miss what it is to be started with");
+		rc = err_set(
+			e, -EBUSY, "a supervisor has already started the server again, as it was");
 	return rc ? rc : server_start(server, &c, lock, pid, e);
 }
 
@@ -211,8 +210,9 @@ static int service_verify(const json_t *inverse, struct err *e)
 
 const struct primitive service_primitive = {
 	.name = "service",
-	.ends_with_boot =
-		true, /* the boot starts it again, mounts and loop devices go; the file, with the session's folder */
+	/* The boot starts the server; mounts and loop devices are gone; the file goes with the
+	 * session's folder. */
+	.ends_with_boot = true,
 	.slow = true,
 	.undo = service_undo,
 	.verify_undone = service_verify,

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <fts.h>
 #include <limits.h>
 #include <linux/loop.h>
 #include <stdio.h>
@@ -14,7 +15,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "faults/primitives/mounts.h"
@@ -65,19 +65,17 @@ int storage_run(const char *const *argv, int lock, double timeout_s, int ok_mask
 	rc = proc_run(argv, timeout_s, &output, e);
 	fcntl(lock, F_SETFD, FD_CLOEXEC);
 	if (rc > 0 && (rc & ~ok_mask)) {
-		end = output ? strrchr(output, '\n') : NULL;
-		if (end)
+		/* The last line, without its newline. */
+		if (output && (end = strrchr(output, '\n')))
 			*end = '\0';
 		end = output ? strrchr(output, '\n') : NULL;
 		rc = err_set(e, -EIO, "'%s' ended with %d: %s", argv[0], rc,
 			end              ? end + 1
 				: output ? output
 					 : "");
-	} else if (rc > 0) {
-		rc = 0;
 	}
 	free(output);
-	return rc;
+	return rc > 0 ? 0 : rc;
 }
 
 int storage_check(const json_t *j, struct err *e)
@@ -118,8 +116,8 @@ static int open_device(
 	return fd < 0 ? err_errno(e, -errno, "cannot open '%s'", *used) : fd;
 }
 
-/* Attaches the image to a free loop device, which goes when it is no longer used. '*fd' holds
- * it. */
+/* Attaches the image to a free loop device, which is detached at its last close. '*out' holds it
+ * open. */
 static int attach(
 	const struct storage *s, int *out, const char **used, char path[32], struct err *e)
 {
@@ -132,10 +130,10 @@ static int attach(
 		"/dev/loop-control", s->control, S_IFCHR, makedev(10, 237), &ignored, e);
 	rc = control < 0 ? control : -EBUSY;
 	/* Another program may take the free one first. */
-	for (int tries = 0; rc == -EBUSY && tries < 32; tries++) {
+	for (int tries = 0, fd; rc == -EBUSY && tries < 32; tries++) {
 		struct loop_config config = {.fd = (uint32_t)image,
 			.info.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO};
-		int number = ioctl(control, LOOP_CTL_GET_FREE), fd;
+		int number = ioctl(control, LOOP_CTL_GET_FREE);
 
 		if (number < 0) {
 			rc = err_errno(e, -errno, "there is no free loop device");
@@ -143,17 +141,13 @@ static int attach(
 		}
 		snprintf(path, 32, "/dev/loop%d", number);
 		fd = open_device(path, s->device, S_IFBLK, makedev(7, (unsigned)number), used, e);
-		if (fd < 0) {
-			rc = fd;
-			break;
+		rc = fd < 0 ? fd : 0;
+		if (!rc && ioctl(fd, LOOP_CONFIGURE, &config) < 0) {
+			rc = err_errno(e, -errno, "cannot attach '%s' to a loop device", s->image);
+			close(fd);
 		}
-		if (!ioctl(fd, LOOP_CONFIGURE, &config)) {
+		if (!rc)
 			*out = fd;
-			rc = 0;
-			break;
-		}
-		rc = err_errno(e, -errno, "cannot attach '%s' to a loop device", s->image);
-		close(fd);
 	}
 	fd_close(control);
 	close(image);
@@ -194,23 +188,22 @@ static int find_loop(const struct storage *s, struct err *e)
 
 /* ---- folders ---- */
 
-static void copy_attributes(int from, int to)
+static void copy_attributes(const char *from, const char *to)
 {
 	char names[8192], value[65536];
-	ssize_t n = flistxattr(from, names, sizeof(names));
+	ssize_t n = llistxattr(from, names, sizeof(names));
 
 	for (char *p = names; n > 0 && p < names + n; p += strlen(p) + 1) {
-		ssize_t size = fgetxattr(from, p, value, sizeof(value));
+		ssize_t size = lgetxattr(from, p, value, sizeof(value));
 
 		if (size >= 0)
-			fsetxattr(to, p, value, (size_t)size, 0);
+			lsetxattr(to, p, value, (size_t)size, 0);
 	}
 }
 
-static bool holds_link(int folder)
+static bool holds_link(const char *path)
 {
-	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	DIR *dir = opendir(path);
 	struct dirent *d;
 	bool holds = false;
 
@@ -221,95 +214,75 @@ static bool holds_link(int folder)
 	return holds;
 }
 
-/* Folders and links below 'from', which is 'path' below the storage, to below 'to'; closes both.
- * One file system only. 'to' -1: counts them only. */
-static int copy_folders(
-	int from, int to, dev_t dev, const char *path, const char *prune, json_int_t *count)
+static int copy_one(const FTSENT *f, const char *path, int to)
 {
-	struct stat st;
-	struct dirent *d;
-	DIR *dir = fdopendir(from);
-	int rc = 0;
+	const struct stat *st = f->fts_statp;
+	char link[PATH_MAX], made[PATH_MAX];
+	ssize_t n;
 
-	if (!dir || fstat(from, &st) < 0) {
-		rc = -errno;
-		goto out;
+	if (f->fts_info == FTS_SL) {
+		n = readlink(f->fts_path, link, sizeof(link) - 1);
+		if (n <= 0)
+			return 0;
+		link[n] = '\0';
+		if (symlinkat(link, to, path) < 0 ||
+			fchownat(to, path, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW) < 0)
+			return -errno;
+		return 0;
 	}
-	if (to >= 0 && (fchown(to, st.st_uid, st.st_gid) < 0 || fchmod(to, st.st_mode & 07777) < 0))
-		rc = -errno;
-	if (to >= 0)
-		copy_attributes(from, to);
-	++*count;
-	while (!rc && (d = readdir(dir))) {
-		char link[PATH_MAX], sub[PATH_MAX];
-		int in, out;
-		ssize_t n;
+	if ((f->fts_level && mkdirat(to, path, 0700) < 0) ||
+		fchownat(to, path, st->st_uid, st->st_gid, 0) < 0 ||
+		fchmodat(to, path, st->st_mode & 07777, 0) < 0)
+		return -errno;
+	snprintf(made, sizeof(made), "/proc/self/fd/%d/%s", to, path);
+	copy_attributes(f->fts_path, made);
+	return 0;
+}
 
-		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..") ||
-			!strcmp(d->d_name, "lost+found") ||
-			fstatat(from, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_dev != dev)
+/* Folders and links below the open folder 'from' to below 'to', or only counted if 'to' is -1. One
+ * file system only. */
+static int copy_folders(int from, int to, const char *prune, json_int_t *count)
+{
+	char root[64], *roots[] = {root, NULL};
+	size_t skip = (size_t)snprintf(root, sizeof(root), "/proc/self/fd/%d/.", from);
+	FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_XDEV | FTS_NOCHDIR, NULL);
+	int rc = tree ? 0 : -errno;
+	FTSENT *f;
+
+	errno = 0;
+	while (!rc && tree && (f = fts_read(tree))) {
+		const char *path = f->fts_level ? f->fts_path + skip + 1 : ".";
+
+		if (f->fts_info == FTS_DNR || f->fts_info == FTS_ERR || f->fts_info == FTS_NS)
+			rc = f->fts_errno == ENOENT ? 0 : -f->fts_errno;
+		if (f->fts_info != FTS_D && f->fts_info != FTS_SL)
 			continue;
-		if (S_ISLNK(st.st_mode)) {
-			++*count;
-			if (to < 0)
-				continue;
-			n = readlinkat(from, d->d_name, link, sizeof(link) - 1);
-			link[n < 0 ? 0 : n] = '\0';
-			if (n > 0 && symlinkat(link, to, d->d_name) < 0)
-				rc = -errno;
-			else if (n > 0 &&
-				fchownat(to, d->d_name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) <
-					0)
-				rc = -errno;
-		} else if (S_ISDIR(st.st_mode)) {
-			in = openat(
-				from, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-			if (in < 0) {
-				rc = errno == ENOENT ? 0 : -errno;
-				continue;
-			}
-			snprintf(sub, sizeof(sub), "%s%s%s", path, *path ? "/" : "", d->d_name);
-			if (*prune && !fnmatch(prune, sub, FNM_PATHNAME | FNM_PERIOD) &&
-				!holds_link(in)) {
-				close(in);
-				continue;
-			}
-			if (to < 0) {
-				rc = copy_folders(in, -1, dev, sub, prune, count);
-				continue;
-			}
-			if (mkdirat(to, d->d_name, 0700) < 0 ||
-				(out = openat(to, d->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) <
-					0) {
-				rc = -errno;
-				close(in);
-			} else {
-				rc = copy_folders(in, out, dev, sub, prune, count);
-			}
+		if (f->fts_info == FTS_D && f->fts_level &&
+			(!strcmp(f->fts_name, "lost+found") ||
+				(*prune && !fnmatch(prune, path, FNM_PATHNAME | FNM_PERIOD) &&
+					!holds_link(f->fts_path)))) {
+			fts_set(tree, f, FTS_SKIP);
+			continue;
 		}
+		++*count;
+		if (to >= 0)
+			rc = copy_one(f, path, to);
 	}
-out:
-	if (dir)
-		closedir(dir);
-	else
-		close(from);
-	fd_close(to);
+	if (tree)
+		fts_close(tree);
 	return rc;
 }
 
-/* What the folders take, and 'spare' more, and those that ext4 keeps for itself. */
+/* What the folders take, 'spare' more, and those that ext4 reserves. */
 static int count_inodes(struct storage *s, struct err *e)
 {
 	int fd = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
 	json_int_t count = 0;
-	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		rc = err_errno(e, -errno, "cannot open '%s'", s->path);
-		fd_close(fd);
-		return rc;
-	}
-	rc = copy_folders(fd, -1, st.st_dev, "", s->prune, &count);
+	if (fd < 0)
+		return err_errno(e, -errno, "cannot open '%s'", s->path);
+	rc = copy_folders(fd, -1, s->prune, &count);
+	close(fd);
 	s->inodes = count + s->spare + EXT4_OWN_INODES;
 	return rc ? err_errno(e, rc, "cannot read the folders of '%s'", s->path) : 0;
 }
@@ -341,14 +314,13 @@ static int make_image(const struct storage *s, int lock, struct err *e)
 
 int storage_make(const json_t *j, int lock, struct err *e)
 {
-	int below = -1, loop = -1, top = -1, rc;
+	int below = -1, loop = -1, top = -1;
 	const char *used = NULL;
 	json_int_t ignored = 0;
 	char path[32] = "";
 	struct storage s;
-	struct stat st;
+	int rc = read_storage(j, &s, e);
 
-	rc = read_storage(j, &s, e);
 	if (!rc && s.spare)
 		rc = count_inodes(&s, e);
 	if (!rc)
@@ -356,28 +328,21 @@ int storage_make(const json_t *j, int lock, struct err *e)
 	if (rc)
 		return rc;
 	below = open(s.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (below < 0 || fstat(below, &st) < 0) {
+	if (below < 0)
 		rc = err_errno(e, -errno, "cannot open '%s'", s.path);
-		goto out;
-	}
-	rc = attach(&s, &loop, &used, path, e);
-	if (rc)
-		goto out;
-	if (mount(used, s.path, "ext4", MS_NOATIME, NULL) < 0) {
+	if (!rc)
+		rc = attach(&s, &loop, &used, path, e);
+	if (!rc && mount(used, s.path, "ext4", MS_NOATIME, NULL) < 0)
 		rc = err_errno(e, -errno, "cannot mount the small storage on '%s'", s.path);
-		goto out;
-	}
-	top = open(s.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (top < 0) {
+	if (!rc && (top = open(s.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
 		rc = err_errno(e, -errno, "cannot open '%s'", s.path);
-		goto out;
+	if (!rc) {
+		unlinkat(top, "lost+found", AT_REMOVEDIR);
+		rc = copy_folders(below, top, s.prune, &ignored);
+		if (rc)
+			err_errno(e, rc, "the folders of '%s' do not fit on the small storage",
+				s.path);
 	}
-	unlinkat(top, "lost+found", AT_REMOVEDIR);
-	rc = copy_folders(below, top, st.st_dev, "", s.prune, &ignored);
-	below = top = -1;
-	if (rc)
-		err_errno(e, rc, "the folders of '%s' do not fit on the small storage", s.path);
-out:
 	fd_close(below);
 	fd_close(top);
 	fd_close(loop);
@@ -418,34 +383,29 @@ int storage_is_mounted(const json_t *j, struct err *e)
 
 int storage_remove(const json_t *j, bool *was_there, struct err *e)
 {
-	struct timespec nap = {.tv_nsec = 10000000};
 	double deadline = clock_mono_s() + BUSY_S;
 	struct storage s;
-	int number, rc;
+	int number, rc = read_storage(j, &s, e);
 
-	rc = read_storage(j, &s, e);
 	if (rc)
 		return rc;
 	while ((rc = is_mounted(&s, e)) > 0) {
 		*was_there = true;
-		if (!umount2(s.path, UMOUNT_NOFOLLOW))
-			continue;
-		if (errno != EBUSY || clock_mono_s() > deadline)
+		if (umount2(s.path, UMOUNT_NOFOLLOW) < 0 &&
+			(errno != EBUSY || !procfs_nap(deadline)))
 			return err_errno(
 				e, -errno, "cannot unmount the small storage on '%s'", s.path);
-		nanosleep(&nap, NULL);
 	}
 	if (rc)
 		return rc;
-	/* It clears itself with its last user, a moment after the unmount. */
+	/* The device is detached when its last user closes it, a moment after the unmount. */
 	while ((number = find_loop(&s, e)) != -ENODEV) {
 		if (number < 0)
 			return number;
 		*was_there = true;
-		if (clock_mono_s() > deadline)
+		if (!procfs_nap(deadline))
 			return err_set(
 				e, -EBUSY, "loop device %d still holds '%s'", number, s.image);
-		nanosleep(&nap, NULL);
 	}
 	if (!unlink(s.image))
 		*was_there = true;

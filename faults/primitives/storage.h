@@ -1,9 +1,9 @@
 /*
  * Small storage: an ext4 of a chosen size in a file, mounted over a server's storage folder.
  *
- * It begins with the folder's own tree of directories and symbolic links (owner, mode, extended
- * attributes), and none of its files: a server that keeps its bookkeeping in folders finds them,
- * and the rest of the space and inodes is free.
+ * At first it has the folder's own tree of directories and symbolic links (owner, mode, extended
+ * attributes) and none of its files: a server that keeps its bookkeeping in folders finds them, and
+ * the rest of space and inodes is free.
  */
 #ifndef CULPRIT_FAULTS_STORAGE_H
 #define CULPRIT_FAULTS_STORAGE_H
@@ -13,10 +13,10 @@
 
 #include "harness/base/err.h"
 
-/* The JSON that the others need; 'name' must be unique on the machine. inodes 0: as mkfs thinks
- * fit; spare > 0: as many as are needed for that many to be left free at first, instead. 'prune'
- * (may be NULL): folders of such a path below 'path' (fnmatch, a star does not match a slash) are
- * copied only if a link lies in them. */
+/* The JSON that the others need; 'name' must be unique on the machine. inodes 0: mkfs decides.
+ * spare > 0: instead, enough for that many to be free at first. 'prune' (may be NULL): folders whose
+ * path below 'path' matches it (fnmatch; a star does not match a slash) are copied only if a link
+ * lies in them. */
 json_t *storage_describe(const char *path, const char *prune, const char *dir, const char *name,
 	json_int_t size_bytes, json_int_t inodes, json_int_t spare);
 

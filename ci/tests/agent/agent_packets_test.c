@@ -322,17 +322,17 @@ static void undo_of_half_an_act(void **unused)
 	json_decref(inverse);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, wires_setup, wires_teardown)
+#define WIRED(name) cmocka_unit_test_setup_teardown(name, wires_setup, wires_teardown)
 
 static int tests(void)
 {
 	const struct CMUnitTest all[] = {
-		TEST(nftables_drops_its_share),
-		TEST(iptables_drops_its_share),
-		TEST(only_what_matches),
-		TEST(loopback_is_left_alone),
-		TEST(others_rules_stay),
-		TEST(undo_of_half_an_act),
+		WIRED(nftables_drops_its_share),
+		WIRED(iptables_drops_its_share),
+		WIRED(only_what_matches),
+		WIRED(loopback_is_left_alone),
+		WIRED(others_rules_stay),
+		WIRED(undo_of_half_an_act),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

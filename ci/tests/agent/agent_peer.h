@@ -413,6 +413,16 @@ static inline void peer_kill_all(struct peer *p, bool standby)
 		wait_dead(third);
 }
 
+/* The agent's own fingerprint, with the service 'pid'; the caller frees. */
+static inline char *agent_fingerprint(struct peer *p, pid_t pid)
+{
+	json_t *r = peer_call(p, "fingerprint", json_pack("{s:[i]}", "pids", (int)pid));
+	char *text = json_dumps(r, JSON_COMPACT | JSON_SORT_KEYS);
+
+	json_decref(r);
+	return text;
+}
+
 /* A process that does nothing, and its end. */
 static inline pid_t start_pausing(void)
 {

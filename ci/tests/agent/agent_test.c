@@ -107,8 +107,7 @@ static void ends_with(const char *line, const char *why)
 	struct peer p;
 
 	start(&p);
-	json_decref(
-		peer_call(&p, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")));
+	json_decref(peer_call(&p, "process.start", sleep_args()));
 	json_decref(peer_call(&p, "packets.drop", json_pack("{s:i}", "percent", 100)));
 	/* The agent may leave before it has read all of a long line. */
 	if (fd_write_all(p.in, line, strlen(line)) == 0)
@@ -220,12 +219,10 @@ static void process_is_supervised(void **unused)
 			"cwd", "/usr"));
 	assert_string_equal(take_text(r, "handle"), "p1");
 	assert_int_equal(take_int(peer_event(&p, "exit"), "exit"), 5);
-	r = peer_call(&p, "process.status", json_pack("{s:s}", "handle", "p1"));
+	r = peer_call(&p, "process.status", handle_args("p1"));
 	assert_true(json_is_false(json_object_get(r, "running")));
 	json_decref(r);
-	assert_int_equal(
-		take_int(peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p1")), "exit"),
-		5);
+	assert_int_equal(take_int(peer_call(&p, "process.stop", handle_args("p1")), "exit"), 5);
 	snprintf(path, sizeof(path), "%s/%s/o", state_dir, p.session);
 	assert_return_code(stat(path, &st), errno);
 	assert_int_equal(st.st_mode & 07777, 0600);
@@ -246,15 +243,12 @@ static void process_is_stopped(void **unused)
 
 	(void)unused;
 	start(&p);
-	json_decref(
-		peer_call(&p, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")));
-	r = peer_call(&p, "process.status", json_pack("{s:s}", "handle", "p1"));
+	json_decref(peer_call(&p, "process.start", sleep_args()));
+	r = peer_call(&p, "process.status", handle_args("p1"));
 	assert_true(json_is_true(json_object_get(r, "running")));
 	assert_true(json_is_null(json_object_get(r, "exit")));
 	json_decref(r);
-	assert_int_equal(
-		take_int(peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p1")), "exit"),
-		143);
+	assert_int_equal(take_int(peer_call(&p, "process.stop", handle_args("p1")), "exit"), 143);
 	/* One that won't: SIGKILL after the grace. It says when it has its trap. */
 	json_decref(peer_call(&p, "process.start",
 		json_pack("{s:[s,s,s]}", "argv", "sh", "-c",
@@ -263,7 +257,7 @@ static void process_is_stopped(void **unused)
 		char path[64], *stat;
 		bool stopped;
 
-		r = peer_call(&p, "process.status", json_pack("{s:s}", "handle", "p2"));
+		r = peer_call(&p, "process.status", handle_args("p2"));
 		snprintf(path, sizeof(path), "/proc/%lld/stat", take_int(r, "pid"));
 		assert_int_equal(file_read(path, &stat, NULL, NULL), 0);
 		stopped = strstr(stat, ") T ") != NULL;
@@ -292,7 +286,7 @@ static void descendants_are_caught(void **unused)
 	assert_string_not_equal(busy, before);
 	free(busy);
 	assert_true(json_is_true(json_object_get(p.hello, "root")));
-	json_decref(peer_call(&p, "undo", json_pack("{s:s}", "handle", "p1")));
+	json_decref(peer_call(&p, "undo", handle_args("p1")));
 	until_clean(before, 0);
 	free(before);
 	assert_int_equal(peer_end(&p), 0);
@@ -310,7 +304,7 @@ static void relay_is_caught(void **unused)
 	json_decref(peer_call(&p, "process.start",
 		json_pack("{s:[s,s,s]}", "argv", "sh", "-c", "f() { (f &) ; exit 0; }; f")));
 	assert_int_equal(take_int(peer_event(&p, "exit"), "exit"), 0);
-	json_decref(peer_call(&p, "undo", json_pack("{s:s}", "handle", "p1")));
+	json_decref(peer_call(&p, "undo", handle_args("p1")));
 	until_clean(before, 0);
 	free(before);
 	assert_int_equal(peer_end(&p), 0);
@@ -333,69 +327,14 @@ static void figures_are_those_of_the_whole_family(void **unused)
 	while (!json_array_size(p.events)) {
 		struct pollfd f = {.fd = p.out, .events = POLLIN};
 
-		json_decref(peer_call(&p, "process.status", json_pack("{s:s}", "handle", "p1")));
+		json_decref(peer_call(&p, "process.status", handle_args("p1")));
 		if (poll(&f, 1, 0) > 0)
 			json_array_append_new(p.events, peer_read(&p));
 	}
-	r = peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p1"));
+	r = peer_call(&p, "process.stop", handle_args("p1"));
 	assert_true(json_integer_value(json_object_get(r, "rchar")) >= 128 << 20);
 	wchar = take_int(r, "wchar");
 	assert_in_range(wchar, 128 << 20, (128 << 20) + 65536);
-	assert_int_equal(peer_end(&p), 0);
-}
-
-static void loop_repeats_and_stops(void **unused)
-{
-	char path[PATH_MAX + 64], *text;
-	size_t size = 0;
-	struct peer p;
-	json_t *r;
-
-	(void)unused;
-	start(&p);
-	r = peer_call(&p, "run",
-		json_pack("{s:[s,s,s,s,s,s,s]}", "argv", agent_path_, "loop", "--max-runs", "3",
-			"--", "echo", "x"));
-	assert_string_equal(take_text(r, "output"), "x\nx\nx\n");
-	r = peer_call(&p, "run",
-		json_pack("{s:[s,s,s,s,s,s]}", "argv", agent_path_, "loop", "--", "sh", "-c",
-			"exit 9"));
-	assert_int_equal(take_int(r, "exit"), 9);
-	json_decref(peer_call(&p, "process.start",
-		json_pack("{s:[s,s,s], s:b, s:s}", "argv", "sh", "-c", "echo x", "loop", 1,
-			"stdout", "o")));
-	snprintf(path, sizeof(path), "%s/%s/o", state_dir, p.session);
-	while (size < 10) {
-		assert_int_equal(file_read(path, &text, &size, NULL), 0);
-		free(text);
-	}
-	assert_int_equal(
-		take_int(peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p3")), "exit"),
-		0);
-	assert_int_equal(peer_end(&p), 0);
-}
-
-static void each_run_of_a_loop_reads_the_input(void **unused)
-{
-	char path[PATH_MAX + 64], *text = NULL;
-	size_t size = 0;
-	struct peer p;
-
-	(void)unused;
-	start(&p);
-	json_decref(peer_call(&p, "process.start",
-		json_pack("{s:[s], s:s, s:b, s:s}", "argv", "cat", "stdin", "one\ntwo\n", "loop", 1,
-			"stdout", "o")));
-	snprintf(path, sizeof(path), "%s/%s/o", state_dir, p.session);
-	while (size < 24) {
-		free(text);
-		assert_int_equal(file_read(path, &text, &size, NULL), 0);
-	}
-	assert_memory_equal(text, "one\ntwo\none\ntwo\none\ntwo\n", 24);
-	free(text);
-	assert_int_equal(
-		take_int(peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p1")), "exit"),
-		0);
 	assert_int_equal(peer_end(&p), 0);
 }
 
@@ -421,176 +360,6 @@ static void processes_are_listed(void **unused)
 	assert_int_equal(peer_end(&p), 0);
 }
 
-static void traces_are_whole(void **unused)
-{
-	char path[PATH_MAX + 64], *text;
-	json_t *r, *trace;
-	struct peer p;
-	long long pid;
-
-	(void)unused;
-	start(&p);
-	pid = take_int(
-		peer_call(&p, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")),
-		"pid");
-	r = peer_call(&p, "trace.start",
-		json_pack("{s:[I], s:s, s:s}", "pids", (json_int_t)pid, "out", "t", "tracer",
-			"ptrace"));
-	assert_string_equal(take_text(r, "handle"), "t2");
-	/* The program under the tracer gets the signal; the tracer ends with it, and in order. */
-	r = peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p1"));
-	assert_int_equal(take_int(r, "exit"), 143);
-	assert_int_equal(take_int(peer_event(&p, "exit"), "exit"), 0);
-	trace = peer_call(&p, "trace.stop", json_pack("{s:s}", "handle", "t2"));
-	assert_true(json_is_true(json_object_get(trace, "whole")));
-	assert_int_equal(json_integer_value(json_object_get(trace, "lost")), 0);
-	assert_true(json_integer_value(json_object_get(trace, "records")) > 0);
-	json_decref(trace);
-
-	/* Started under the tracer. */
-	json_decref(peer_call(&p, "process.start",
-		json_pack("{s:[s,s], s:{s:s, s:s}}", "argv", "sleep", "1000", "trace", "out", "u",
-			"tracer", "ptrace")));
-	/* Until sleep runs: the tracer needs a moment to start it. */
-	for (bool there = false; !there;) {
-		r = peer_call(&p, "processes", json_pack("{s:s}", "exe", "sleep"));
-		there = json_array_size(json_object_get(r, "processes")) == 1;
-		json_decref(r);
-	}
-	r = peer_call(&p, "process.stop", json_pack("{s:s}", "handle", "p3"));
-	assert_int_equal(json_integer_value(json_object_get(r, "exit")), 143);
-	trace = json_object_get(r, "trace");
-	assert_true(json_is_true(json_object_get(trace, "whole")));
-	assert_true(json_integer_value(json_object_get(trace, "records")) > 0);
-	json_decref(r);
-
-	/* One that won't end: killed under the tracer, whose log is whole all the same. */
-	json_decref(peer_call(&p, "process.start",
-		json_pack("{s:[s,s,s], s:s, s:{s:s, s:s}}", "argv", "sh", "-c",
-			"trap '' TERM; echo on; while :; do read x; done", "stdout", "o", "trace",
-			"out", "v", "tracer", "ptrace")));
-	snprintf(path, sizeof(path), "%s/%s/o", state_dir, p.session);
-	for (size_t size = 0; !size; free(text))
-		assert_int_equal(file_read(path, &text, &size, NULL), 0);
-	r = peer_call(&p, "process.stop", json_pack("{s:s, s:f}", "handle", "p4", "grace_s", 0.1));
-	assert_int_equal(json_integer_value(json_object_get(r, "exit")), 137);
-	assert_true(json_is_true(json_object_get(json_object_get(r, "trace"), "whole")));
-	json_decref(r);
-	assert_int_equal(peer_end(&p), 0);
-}
-
-/* A tracer that goes, in order or not, leaves what it traced running. */
-static void traced_process_outlives_the_session(void **unused)
-{
-	char *before = fingerprint();
-	pid_t pid = fork();
-	uint64_t ticks;
-
-	(void)unused;
-	if (pid == 0) {
-		for (;;)
-			getppid();
-	}
-	for (int i = 0; i < 2; i++) {
-		char path[64], *text;
-		struct peer p;
-
-		start(&p);
-		json_decref(peer_call(&p, "trace.start",
-			json_pack("{s:[i], s:s, s:s}", "pids", (int)pid, "out", "t", "tracer",
-				"ptrace")));
-		if (i)
-			kill(p.pid, SIGKILL);
-		peer_end(&p);
-		until_clean(before, 10);
-		assert_int_equal(proc_start_time(pid, &ticks), 0);
-		snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-		assert_int_equal(file_read(path, &text, NULL, NULL), 0);
-		assert_non_null(strstr(text, "TracerPid:\t0\n"));
-		assert_non_null(strstr(text, "State:\tR"));
-		free(text);
-	}
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	free(before);
-}
-
-static void failed_trace_says_why(void **unused)
-{
-	struct peer p;
-	json_t *answer;
-	char *before;
-
-	(void)unused;
-	start(&p);
-	before = fingerprint();
-	answer = peer_answer(&p,
-		peer_ask(&p, "trace.start",
-			json_pack("{s:[i], s:s, s:s}", "pids", 31999, "out", "t", "tracer",
-				"ptrace")));
-	assert_non_null(strstr(json_string_value(json_object_get(answer, "error")), "31999"));
-	json_decref(answer);
-	until_clean(before, 0);
-	free(before);
-	assert_int_equal(peer_end(&p), 0);
-}
-
-/* Started through its loader where there is nothing but /proc and /dev/null. */
-static void bundle_needs_nothing_else(void **unused)
-{
-	char root[PATH_MAX], path[PATH_MAX + 64], folder[PATH_MAX], loader[300] = "",
-								    *output = NULL;
-	const char *copy[] = {"cp", "-rT", folder, path, NULL};
-	struct dirent *d;
-	struct peer p;
-	json_t *r;
-	DIR *dir;
-
-	(void)unused;
-	strcpy(folder, agent_path_);
-	dirname(folder);
-	dir = opendir(folder);
-	assert_non_null(dir);
-	while ((d = readdir(dir)))
-		if (!strncmp(d->d_name, "ld-", 3))
-			snprintf(loader, sizeof(loader), "/a/%.200s", d->d_name);
-	closedir(dir);
-	assert_true(*loader);
-	snprintf(root, sizeof(root), "%s/root", state_dir);
-	snprintf(path, sizeof(path), "%s/proc", root);
-	assert_int_equal(file_mkdirs(path, 0755, NULL), 0);
-	assert_return_code(mount("proc", path, "proc", 0, NULL), errno);
-	snprintf(path, sizeof(path), "%s/dev", root);
-	assert_int_equal(file_mkdirs(path, 0755, NULL), 0);
-	snprintf(path, sizeof(path), "%s/dev/null", root);
-	close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
-	assert_return_code(mount("/dev/null", path, NULL, MS_BIND, NULL), errno);
-	snprintf(path, sizeof(path), "%s/a", root);
-	assert_int_equal(proc_run_ok(copy, 10, &output, NULL), 0);
-	free(output);
-
-	peer_exec(&p, root,
-		(const char *[]){
-			loader, "--library-path", "/a", "/a/culprit-agent", "serve", NULL});
-	json_decref(peer_call(&p, "packets.drop", json_pack("{s:i}", "percent", 5)));
-	r = peer_call(&p, "process.start",
-		json_pack("{s:[s,s,s,s,s], s:b}", "argv", loader, "--library-path", "/a",
-			"/a/culprit-agent", "--version", "loop", 1));
-	/* Itself once more, as its own tracer. */
-	json_decref(peer_call(&p, "trace.start",
-		json_pack("{s:[I], s:s, s:s}", "pids", (json_int_t)take_int(r, "pid"), "out", "t",
-			"tracer", "ptrace")));
-	r = peer_call(&p, "trace.stop", json_pack("{s:s}", "handle", "t3"));
-	assert_true(json_is_true(json_object_get(r, "whole")));
-	json_decref(r);
-	assert_int_equal(peer_end(&p), 0);
-	/* The guard may need a moment more to end, with /dev/null open. */
-	snprintf(path, sizeof(path), "%s/dev/null", root);
-	assert_return_code(umount2(path, MNT_DETACH), errno);
-	snprintf(path, sizeof(path), "%s/proc", root);
-	assert_return_code(umount2(path, MNT_DETACH), errno);
-}
-
 static void bye_is_answered(void **unused)
 {
 	char *before = fingerprint();
@@ -598,8 +367,7 @@ static void bye_is_answered(void **unused)
 
 	(void)unused;
 	start(&p);
-	json_decref(
-		peer_call(&p, "process.start", json_pack("{s:[s,s]}", "argv", "sleep", "1000")));
+	json_decref(peer_call(&p, "process.start", sleep_args()));
 	json_decref(peer_call(&p, "bye", NULL));
 	until_clean(before, 0);
 	free(before);
@@ -668,8 +436,6 @@ static void bent_lines(void **unused)
 	assert_true(ends[0] > 0 && ends[2] > 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, peer_setup, peer_teardown)
-
 static int tests(void)
 {
 	const struct CMUnitTest all[] = {
@@ -684,14 +450,8 @@ static int tests(void)
 		TEST(descendants_are_caught),
 		TEST(relay_is_caught),
 		TEST(figures_are_those_of_the_whole_family),
-		TEST(loop_repeats_and_stops),
-		TEST(each_run_of_a_loop_reads_the_input),
 		TEST(processes_are_listed),
 		TEST(bye_is_answered),
-		TEST(traces_are_whole),
-		TEST(traced_process_outlives_the_session),
-		TEST(failed_trace_says_why),
-		TEST(bundle_needs_nothing_else),
 		TEST(bent_lines),
 	};
 

@@ -1,11 +1,11 @@
 /*
- * As primitives_fail_test, for servers that are killed, limited, restarted, and whose file system
+ * As primitives_fail_test, for servers that are killed, limited or restarted, and whose file system
  * turns read-only. A place is a chain of callers here, since this code polls. In three parts:
- *  - the description of the server is refused, or is whole;
- *  - an act that failed is undone, and the server is as it was;
- *  - so it is after an undo that failed, and the next one.
- * Of the places in the last two every STEP-th is tried, another of them for each kind; all with
- * CULPRIT_SOAK.
+ *  - the description of the server fails, or is whole;
+ *  - after an act that failed, undo makes the server as it was;
+ *  - after an undo that failed, the next undo does.
+ * In the last two every STEP-th place is tried, starting elsewhere for each kind; with CULPRIT_SOAK
+ * all are.
  */
 #ifdef __SANITIZE_ADDRESS__
 #include <stdio.h>
@@ -18,6 +18,7 @@ int main(void)
 #else
 
 #include "ci/tests/agent/failing.h"
+#include "ci/tests/primitives/service_fixture.h"
 
 #include "faults/primitives/readonly.h"
 #include "faults/primitives/service.h"
@@ -26,67 +27,14 @@ int main(void)
 #define NAME "culprit-0123456789abcdef-h1"
 #define STEP 36
 
-static char base[] = "/tmp/culprit-service-fail-XXXXXX";
 static bool soak;
-static char helper[PATH_MAX], storage[64], image[64];
-
-static void run_ok(const char *const *argv)
-{
-	struct err e;
-
-	if (proc_run_ok(argv, 30, NULL, &e))
-		fail_msg("%s", e.text);
-}
-
-#define RUN(...) run_ok((const char *[]){__VA_ARGS__, NULL})
-
-/* Fails if there are two. */
-static pid_t server_pid(void)
-{
-	DIR *dir = opendir("/proc");
-	struct dirent *d;
-	pid_t found = 0;
-
-	while ((d = readdir(dir))) {
-		char path[300], *text;
-		uint64_t ticks;
-		pid_t pid = atoi(d->d_name);
-
-		snprintf(path, sizeof(path), "/proc/%s/cmdline", d->d_name);
-		if (pid <= 0 || file_read(path, &text, NULL, NULL))
-			continue;
-		if (!strcmp(text, helper) && !proc_start_time(pid, &ticks)) {
-			if (found)
-				fail_msg(
-					"the server runs twice, with %s having failed", plan->name);
-			found = pid;
-		}
-		free(text);
-	}
-	closedir(dir);
-	return found;
-}
 
 static int setup(void **unused)
 {
-	char exe[PATH_MAX], *at, *path;
+	char *path;
 
-	if (plan_make() || peer_setup(unused) || !realpath(agent_path_, exe) ||
-		!(at = strstr(exe, "/agent/culprit-agent")))
+	if (plan_make() || storage_setup(unused, "16M"))
 		return -1;
-	*at = '\0';
-	if (snprintf(helper, sizeof(helper), "%s/helpers/server", exe) >= (int)sizeof(helper) ||
-		!mkdtemp(base))
-		return -1;
-	snprintf(storage, sizeof(storage), "%s/storage", base);
-	snprintf(image, sizeof(image), "%s/image", base);
-	mkdir(storage, 0755);
-	RUN("truncate", "-s", "16M", image);
-	RUN("mkfs.ext4", "-q", "-F", image);
-	RUN("mount", "-o", "loop,noatime,errors=remount-ro", image, storage);
-	RUN("sh", "-c",
-		"mkdir -p $0/.meta/aa $0/dir && ln -s ../dir $0/.meta/link && echo 1 >$0/dir/file",
-		storage);
 	path = strdup(getenv("PATH"));
 	soak = getenv("CULPRIT_SOAK");
 	clearenv();
@@ -96,21 +44,6 @@ static int setup(void **unused)
 	RUN("sh", "-c", "echo 100 >/proc/self/oom_score_adj; umask 27; exec \"$@\"", "sh", helper,
 		PORT, storage);
 	return server_pid() ? 0 : -1;
-}
-
-static int teardown(void **unused)
-{
-	pid_t pid = server_pid();
-	uint64_t ticks;
-
-	if (pid)
-		kill(pid, SIGKILL);
-	while (pid && !proc_start_time(pid, &ticks))
-		;
-	for (int i = 0; i < 200 && umount(storage) < 0 && errno == EBUSY; i++)
-		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-	file_remove_tree(base, NULL);
-	return peer_teardown(unused);
 }
 
 /* ---- what is compared ---- */
@@ -167,21 +100,13 @@ static void add_server(FILE *to)
 static char *everything(void)
 {
 	json_t *files = json_array(), *nodes = json_array();
-	char *text = NULL, *names, path[300];
+	char *text = NULL, *names;
 	size_t size, i;
 	json_t *value;
 	FILE *to = open_memstream(&text, &size);
-	bool writable;
-	int fd;
 
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
-	snprintf(path, sizeof(path), "%s/probe", storage);
-	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-	writable = fd >= 0;
-	if (writable)
-		close(fd);
-	unlink(path);
-	fprintf(to, writable ? "writable; " : "not writable; ");
+	fprintf(to, storage_writable() ? "writable; " : "not writable; ");
 	add_lines(to, "/proc/self/mountinfo", base);
 	add_server(to);
 	list_folder(state_dir, files);
@@ -472,7 +397,7 @@ static int tests(void)
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests_name("failing services", list, setup, teardown);
+	return cmocka_run_group_tests_name("failing services", list, setup, service_teardown);
 }
 
 int main(void)

@@ -1,92 +1,23 @@
-/* Servers that are killed, limited, restarted on small storage, and whose file system turns
- * read-only: on, and as before. */
-#include "ci/tests/agent/agent_peer.h"
+/* Servers that are killed, limited, restarted on small storage, and whose file system turns read-only:
+ * the fault acts, and after it the server is as before. */
+#include "ci/tests/primitives/service_fixture.h"
 
 #include <sys/xattr.h>
 
 #define PORT "4711"
 #define UNDO_S 40
 
-static char base[] = "/tmp/culprit-service-test-XXXXXX";
-static char helper[PATH_MAX], storage[64], image[64], tools[64];
-
-static void run_ok(const char *const *argv)
-{
-	struct err e;
-
-	if (proc_run_ok(argv, 30, NULL, &e))
-		fail_msg("%s", e.text);
-}
-
-#define RUN(...) run_ok((const char *[]){__VA_ARGS__, NULL})
-
-/* The server's pid, 0 if it does not run; fails if there are two. */
-static pid_t server_pid(void)
-{
-	DIR *dir = opendir("/proc");
-	struct dirent *d;
-	pid_t found = 0;
-
-	while ((d = readdir(dir))) {
-		char path[300], *text;
-		uint64_t ticks;
-		pid_t pid = atoi(d->d_name);
-
-		snprintf(path, sizeof(path), "/proc/%s/cmdline", d->d_name);
-		if (pid <= 0 || file_read(path, &text, NULL, NULL))
-			continue;
-		if (!strcmp(text, helper) && !proc_start_time(pid, &ticks)) {
-			assert_int_equal(found, 0);
-			found = pid;
-		}
-		free(text);
-	}
-	closedir(dir);
-	return found;
-}
+static char tools[64];
 
 static int setup(void **unused)
 {
-	char exe[PATH_MAX], *at;
-
-	if (peer_setup(unused) || !realpath(agent_path_, exe) ||
-		!(at = strstr(exe, "/agent/culprit-agent")))
+	if (storage_setup(unused, "32M"))
 		return -1;
-	*at = '\0';
-	if (snprintf(helper, sizeof(helper), "%s/helpers/server", exe) >= (int)sizeof(helper))
-		return -1;
-	strcpy(base + strlen(base) - 6, "XXXXXX");
-	if (!mkdtemp(base))
-		return -1;
-	snprintf(storage, sizeof(storage), "%s/storage", base);
-	snprintf(image, sizeof(image), "%s/image", base);
 	snprintf(tools, sizeof(tools), "%s/tools", base);
-	mkdir(storage, 0755);
 	mkdir(tools, 0755);
-	RUN("truncate", "-s", "32M", image);
-	RUN("mkfs.ext4", "-q", "-F", image);
-	RUN("mount", "-o", "loop,noatime,errors=remount-ro", image, storage);
-	RUN("sh", "-c",
-		"mkdir -p $0/.meta/aa $0/dir && ln -s ../dir $0/.meta/link && echo 1 >$0/dir/file",
-		storage);
 	setxattr(storage, "trusted.culprit.test", "value", 5, 0);
 	RUN(helper, PORT, storage);
 	return server_pid() ? 0 : -1;
-}
-
-static int teardown(void **unused)
-{
-	pid_t pid = server_pid();
-	uint64_t ticks;
-
-	if (pid)
-		kill(pid, SIGKILL);
-	while (pid && !proc_start_time(pid, &ticks))
-		;
-	for (int i = 0; i < 200 && umount(storage) < 0 && errno == EBUSY; i++)
-		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-	file_remove_tree(base, NULL);
-	return peer_teardown(unused);
 }
 
 /* What the agent says of the node and the server. The caller frees. */
@@ -148,7 +79,7 @@ static char *act(struct peer *p, enum kind kind)
 
 static void undo(struct peer *p, char *handle)
 {
-	json_t *result = peer_call(p, "undo", json_pack("{s:s}", "handle", handle));
+	json_t *result = peer_call(p, "undo", handle_args(handle));
 
 	assert_true(json_is_true(json_object_get(result, "undone")));
 	json_decref(result);
@@ -163,66 +94,75 @@ static bool exists(const char *name)
 	return !faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
-static void killed(void **unused)
+static json_int_t soft_limit(struct peer *p, const char *name)
 {
+	json_t *now = peer_call(p, "limits.get", json_pack("{s:i}", "pid", (int)server_pid()));
+	json_int_t soft = json_integer_value(json_object_get(json_object_get(now, name), "soft"));
+
+	json_decref(now);
+	return soft;
+}
+
+/* A session of an agent, the node as it found it, and an act. */
+struct acting {
 	struct peer p;
 	char *before, *handle;
+};
+
+static void begin(struct acting *t, enum kind kind)
+{
+	peer_start(&t->p, "10s", NULL, NULL);
+	t->before = look(&t->p);
+	t->handle = act(&t->p, kind);
+}
+
+static void end(struct acting *t)
+{
+	undo(&t->p, t->handle);
+	assert_as_before(&t->p, t->before);
+	assert_int_equal(peer_end(&t->p), 0);
+}
+
+static void killed(void **unused)
+{
+	struct acting t;
 
 	(void)unused;
-	peer_start(&p, "10s", NULL, NULL);
-	before = look(&p);
-	handle = act(&p, KILL);
+	begin(&t, KILL);
 	assert_int_equal(server_pid(), 0);
-	undo(&p, handle);
-	assert_as_before(&p, before);
-	assert_int_equal(peer_end(&p), 0);
+	end(&t);
 }
 
 static void limited(void **unused)
 {
 	pid_t pid = server_pid();
-	struct peer p;
-	char *before, *handle;
-	json_t *now;
+	struct acting t;
 
 	(void)unused;
-	peer_start(&p, "10s", NULL, NULL);
-	before = look(&p);
-	handle = act(&p, LIMIT);
+	begin(&t, LIMIT);
 	assert_int_equal(server_pid(), pid);
-	now = peer_call(&p, "limits.get", json_pack("{s:i}", "pid", (int)pid));
-	assert_int_equal(
-		json_integer_value(json_object_get(json_object_get(now, "nofile"), "soft")), 50);
-	assert_int_equal(json_integer_value(json_object_get(json_object_get(now, "fsize"), "soft")),
-		1 << 20);
-	json_decref(now);
-	undo(&p, handle);
-	/* It may remember what it met under its limits. */
+	assert_int_equal(soft_limit(&t.p, "nofile"), 50);
+	assert_int_equal(soft_limit(&t.p, "fsize"), 1 << 20);
+	end(&t);
+	/* It may remember the errors that it met under its limits. */
 	assert_int_not_equal(server_pid(), pid);
-	assert_as_before(&p, before);
-	assert_int_equal(peer_end(&p), 0);
 }
 
 static void small_storage(void **unused)
 {
-	char *before, *handle, value[8], path[300], *block;
-	struct peer p;
+	char value[8], path[300], *block;
+	struct acting t;
 	json_t *now;
 	int fd;
 
 	(void)unused;
-	peer_start(&p, "10s", NULL, NULL);
-	before = look(&p);
-	handle = act(&p, STORAGE);
-	now = peer_call(&p, "fs.info", json_pack("{s:s}", "path", storage));
+	begin(&t, STORAGE);
+	now = peer_call(&t.p, "fs.info", json_pack("{s:s}", "path", storage));
 	assert_in_range(json_integer_value(json_object_get(now, "size_bytes")), 4 << 20, 8 << 20);
 	/* The data file, and what mkfs rounds up. */
 	assert_in_range(json_integer_value(json_object_get(now, "free_inodes")), 98, 120);
 	json_decref(now);
-	now = peer_call(&p, "limits.get", json_pack("{s:i}", "pid", (int)server_pid()));
-	assert_int_equal(
-		json_integer_value(json_object_get(json_object_get(now, "nofile"), "soft")), 40);
-	json_decref(now);
+	assert_int_equal(soft_limit(&t.p, "nofile"), 40);
 	/* Folders, links and attributes, but no files, and not what is pruned. */
 	assert_true(exists("dir") && exists(".meta/link"));
 	assert_false(exists("dir/file") || exists(".meta/aa"));
@@ -234,44 +174,22 @@ static void small_storage(void **unused)
 	assert_int_equal(write(fd, block, 4096), 4096);
 	close(fd);
 	free(block);
-	undo(&p, handle);
+	end(&t);
 	assert_true(exists("dir/file"));
-	assert_as_before(&p, before);
-	assert_int_equal(peer_end(&p), 0);
-}
-
-static bool writable(void)
-{
-	char path[300];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/probe", storage);
-	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-	if (fd < 0) {
-		assert_int_equal(errno, EROFS);
-		return false;
-	}
-	close(fd);
-	unlink(path);
-	return true;
 }
 
 static void readonly(void **unused)
 {
-	struct peer p;
-	char *before, *handle;
+	struct acting t;
 
 	(void)unused;
 	if (access("/sys/fs/ext4", F_OK) < 0)
 		skip();
-	peer_start(&p, "10s", NULL, NULL);
-	before = look(&p);
-	handle = act(&p, READONLY);
-	assert_false(writable());
-	undo(&p, handle);
-	assert_true(writable() && exists("dir/file"));
-	assert_as_before(&p, before);
-	assert_int_equal(peer_end(&p), 0);
+	begin(&t, READONLY);
+	assert_false(storage_writable());
+	assert_int_equal(errno, EROFS);
+	end(&t);
+	assert_true(storage_writable() && exists("dir/file"));
 }
 
 static void user_changed(void **unused)
@@ -299,7 +217,7 @@ static void user_changed(void **unused)
 	assert_int_equal(peer_end(&p), 0);
 }
 
-/* Until no journal is left: everything has been undone. */
+/* Until no journal is left, so that everything has been undone. */
 static void wait_undone(void)
 {
 	double deadline = clock_mono_s() + UNDO_S;
@@ -321,7 +239,7 @@ static void wait_undone(void)
 	}
 }
 
-/* The agent dies at moments that move through the act; its guard repairs. */
+/* The agent is killed at various moments of the act; its guard repairs. */
 static void agent_killed_within(void **unused)
 {
 	(void)unused;
@@ -350,46 +268,22 @@ static void agent_killed_within(void **unused)
 	}
 }
 
-static void stop_guards(int signo)
-{
-	char *text;
-	DIR *dir = opendir("/proc");
-	struct dirent *d;
-
-	while ((d = readdir(dir))) {
-		char path[300];
-
-		snprintf(path, sizeof(path), "/proc/%s/comm", d->d_name);
-		if (atoi(d->d_name) <= 0 || file_read(path, &text, NULL, NULL))
-			continue;
-		if (!strcmp(text, "culprit-guard\n"))
-			kill(atoi(d->d_name), signo);
-		free(text);
-	}
-	closedir(dir);
-}
-
-/* Agent and guard are dead: the next agent repairs before its hello. In a PID namespace of our own
- * all guards are ours. */
-static void both_killed(void **unused)
+/* Agent, guard and standby are dead: the next agent repairs before its hello. */
+static void all_killed(void **unused)
 {
 	(void)unused;
 	for (int kind = 0; kind < KINDS; kind++) {
-		struct peer p;
-		char *before;
+		struct acting t;
 
-		peer_start(&p, "10s", NULL, NULL);
-		before = look(&p);
-		free(act(&p, kind));
-		stop_guards(SIGSTOP);
-		kill(p.pid, SIGKILL);
-		stop_guards(SIGKILL);
-		peer_end(&p);
-		peer_start(&p, "10s", NULL, NULL);
-		assert_int_equal(json_array_size(json_object_get(p.hello, "cleaned")), 1);
-		assert_int_equal(json_array_size(json_object_get(p.hello, "quarantined")), 0);
-		assert_as_before(&p, before);
-		assert_int_equal(peer_end(&p), 0);
+		begin(&t, kind);
+		peer_kill_all(&t.p, true);
+		peer_end(&t.p);
+		free(t.handle);
+		peer_start(&t.p, "10s", NULL, NULL);
+		assert_int_equal(json_array_size(json_object_get(t.p.hello, "cleaned")), 1);
+		assert_int_equal(json_array_size(json_object_get(t.p.hello, "quarantined")), 0);
+		assert_as_before(&t.p, t.before);
+		assert_int_equal(peer_end(&t.p), 0);
 	}
 }
 
@@ -438,14 +332,6 @@ static void quarantined(void **unused)
 	free(path);
 }
 
-static void refused(struct peer *p, const char *op, json_t *args, int code)
-{
-	json_t *answer = peer_answer(p, peer_ask(p, op, args));
-
-	assert_int_equal(json_integer_value(json_object_get(answer, "code")), code);
-	json_decref(answer);
-}
-
 static void refusals(void **unused)
 {
 	struct peer p;
@@ -454,19 +340,21 @@ static void refusals(void **unused)
 	(void)unused;
 	peer_start(&p, "10s", NULL, NULL);
 	before = look(&p);
-	refused(&p, "fs.readonly", json_pack("{s:s}", "path", "/"), -EPERM);
-	refused(&p, "fs.readonly", json_pack("{s:s}", "path", "/nowhere"), -ENOENT);
-	refused(&p, "service.kill", json_pack("{s:i}", "pid", 999999), -ESRCH);
-	refused(&p, "service.limit",
-		json_pack("{s:i, s:{s:i}}", "pid", (int)server_pid(), "limits", "cpu", 5), -EINVAL);
-	refused(&p, "service.restart",
-		json_pack("{s:i, s:s}", "pid", (int)server_pid(), "user", "no-such-user"), -ENOENT);
+	peer_refused(&p, "fs.readonly", json_pack("{s:s}", "path", "/"), "", -EPERM);
+	peer_refused(&p, "fs.readonly", json_pack("{s:s}", "path", "/nowhere"), "", -ENOENT);
+	peer_refused(&p, "service.kill", json_pack("{s:i}", "pid", 999999), "", -ESRCH);
+	peer_refused(&p, "service.limit",
+		json_pack("{s:i, s:{s:i}}", "pid", (int)server_pid(), "limits", "cpu", 5), "",
+		-EINVAL);
+	peer_refused(&p, "service.restart",
+		json_pack("{s:i, s:s}", "pid", (int)server_pid(), "user", "no-such-user"), "",
+		-ENOENT);
 	/* The folders do not fit: undone before it is answered. */
 	RUN("sh", "-c", "for i in $(seq 1 200); do mkdir $0/dir/$i; done", storage);
-	refused(&p, "service.restart",
+	peer_refused(&p, "service.restart",
 		json_pack("{s:i, s:{s:s, s:i, s:i}}", "pid", (int)server_pid(), "storage", "path",
 			storage, "size_bytes", 2 << 20, "inodes", 64),
-		-ENOSPC);
+		"do not fit", -ENOSPC);
 	assert_as_before(&p, before);
 	assert_int_equal(peer_end(&p), 0);
 }
@@ -480,12 +368,12 @@ static int tests(void)
 		cmocka_unit_test(readonly),
 		cmocka_unit_test(user_changed),
 		cmocka_unit_test(refusals),
-		cmocka_unit_test(both_killed),
+		cmocka_unit_test(all_killed),
 		cmocka_unit_test(quarantined),
 		cmocka_unit_test(agent_killed_within),
 	};
 
-	return cmocka_run_group_tests_name("service", all, setup, teardown);
+	return cmocka_run_group_tests_name("service", all, setup, service_teardown);
 }
 
 int main(void)
