@@ -37,75 +37,75 @@ static const struct resource *resource_find(const char *name)
 	return NULL;
 }
 
+struct limit_pair {
+	int64_t soft, hard;
+};
+
 static int64_t number(const char *word)
 {
 	return strcmp(word, "unlimited") ? (int64_t)strtoull(word, NULL, 10) : LIMITS_UNLIMITED;
 }
 
-static bool pick(const char *text, const struct resource *r, int64_t *soft, int64_t *hard)
+/* All limits of a process, which anybody may read in /proc, other than with prlimit(2). The file of
+ * a zombie is empty. */
+static int read_all(pid_t pid, struct limit_pair all[N_RESOURCES], struct err *e)
 {
-	const char *line = strstr(text, r->label);
-	char a[32], b[32];
-
-	if (!line || sscanf(line + strlen(r->label), " %31s %31s", a, b) != 2)
-		return false;
-	*soft = number(a);
-	*hard = number(b);
-	return true;
-}
-
-static int read_text(pid_t pid, char **text, struct err *e)
-{
-	int rc = procfs_read(pid, "limits", text, NULL);
+	char *text;
+	int rc = procfs_read(pid, "limits", &text, NULL);
 
 	if (rc == -ENOENT)
 		return err_set(e, -ESRCH, "there is no process %d", (int)pid);
-	return rc ? err_errno(e, rc, "cannot read the limits of process %d", (int)pid) : 0;
+	if (rc)
+		return err_errno(e, rc, "cannot read the limits of process %d", (int)pid);
+	for (size_t i = 0; i < N_RESOURCES && !rc; i++) {
+		const char *label = resources[i].label, *line = strstr(text, label);
+		char soft[32], hard[32];
+
+		if (!line || sscanf(line + strlen(label), " %31s %31s", soft, hard) != 2)
+			rc = err_set(
+				e, -ESRCH, "process %d shows no limits: it has ended", (int)pid);
+		else
+			all[i] = (struct limit_pair){number(soft), number(hard)};
+	}
+	free(text);
+	return rc;
 }
 
-static int read_one(
-	pid_t pid, const struct resource *r, int64_t *soft, int64_t *hard, struct err *e)
+static int read_one(pid_t pid, const struct resource *r, int64_t *soft, struct err *e)
 {
-	char *text;
-	int rc = read_text(pid, &text, e);
+	struct limit_pair all[N_RESOURCES];
+	int rc = read_all(pid, all, e);
 
-	if (rc)
-		return rc;
-	/* A zombie's is empty. */
-	if (!pick(text, r, soft, hard))
-		rc = err_set(
-			e, -ESRCH, "process %d shows no limit %s: it has ended", (int)pid, r->name);
-	free(text);
+	if (!rc)
+		*soft = all[r - resources].soft;
 	return rc;
 }
 
 int limits_read(pid_t pid, json_t **out, struct err *e)
 {
-	json_t *all = json_object();
-	int64_t soft, hard;
-	char *text = NULL;
-	int rc = all ? read_text(pid, &text, e) : err_errno(e, -ENOMEM, "cannot read limits");
+	struct limit_pair all[N_RESOURCES];
+	json_t *object;
+	int rc = read_all(pid, all, e);
 
-	for (size_t i = 0; !rc && i < N_RESOURCES; i++)
-		if (pick(text, &resources[i], &soft, &hard) &&
-			json_object_set_new(all, resources[i].name,
-				json_pack("{s:I, s:I}", "soft", (json_int_t)soft, "hard",
-					(json_int_t)hard)))
-			rc = err_errno(e, -ENOMEM, "cannot read limits");
-	if (!rc && !json_object_size(all))
-		rc = err_set(e, -ESRCH, "process %d shows no limits: it has ended", (int)pid);
-	free(text);
 	if (rc)
-		json_decref(all);
-	else
-		*out = all;
-	return rc;
+		return rc;
+	object = json_object();
+	for (size_t i = 0; i < N_RESOURCES && !rc; i++)
+		rc = json_object_set_new(object, resources[i].name,
+			json_pack("{s:I, s:I}", "soft", (json_int_t)all[i].soft, "hard",
+				(json_int_t)all[i].hard));
+	if (rc) {
+		json_decref(object);
+		return err_errno(e, -ENOMEM, "cannot read limits");
+	}
+	*out = object;
+	return 0;
 }
 
 int limits_inverse(pid_t pid, const char *resource, json_t **inverse, struct err *e)
 {
 	const struct resource *r = resource_find(resource);
-	int64_t soft, hard;
+	int64_t soft;
 	struct target t;
 	json_t *inv;
 	int rc;
@@ -117,7 +117,7 @@ int limits_inverse(pid_t pid, const char *resource, json_t **inverse, struct err
 			resource);
 	rc = target_open(pid, &t, e);
 	if (!rc)
-		rc = read_one(pid, r, &soft, &hard, e);
+		rc = read_one(pid, r, &soft, e);
 	if (rc)
 		return rc;
 	inv = json_pack("{s:i, s:I, s:s, s:I}", "pid", (int)pid, "start_ticks", (json_int_t)t.ticks,
@@ -144,7 +144,7 @@ static int inverse_read(const json_t *inverse, struct target *t, const struct re
 static int apply(const struct target *t, const struct resource *r, int64_t soft, struct err *e)
 {
 	struct rlimit limit;
-	int64_t is, hard;
+	int64_t is;
 	int rc = target_alive(t, e);
 
 	if (rc <= 0)
@@ -160,7 +160,7 @@ static int apply(const struct target *t, const struct resource *r, int64_t soft,
 	if (prlimit(t->pid, (__rlimit_resource_t)r->number, &limit, NULL) < 0)
 		return err_errno(
 			e, -errno, "cannot set limit %s of process %d", r->name, (int)t->pid);
-	rc = read_one(t->pid, r, &is, &hard, e);
+	rc = read_one(t->pid, r, &is, e);
 	if (!rc && is != soft)
 		rc = err_set(e, -EIO, "limit %s of process %d is %" PRId64 " still, not %" PRId64,
 			r->name, (int)t->pid, is, soft);
@@ -191,14 +191,13 @@ static int unless_ended(const struct target *t, int rc)
 static int differs(const json_t *inverse, struct target *t, const struct resource **r,
 	int64_t *wanted, int64_t *is, struct err *e)
 {
-	int64_t hard;
 	int rc = inverse_read(inverse, t, r, wanted, e);
 
 	if (!rc)
 		rc = target_alive(t, e);
 	if (rc <= 0)
 		return rc;
-	rc = read_one(t->pid, *r, is, &hard, e);
+	rc = read_one(t->pid, *r, is, e);
 	return rc ? unless_ended(t, rc) : *is != *wanted;
 }
 

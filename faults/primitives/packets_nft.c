@@ -38,7 +38,7 @@
 #define SCALE 1000000u
 #define REPLY_TIMEOUT_S 5
 
-/* One transaction. 'buf' grows; 'rc' sticks at the first failure. */
+/* One transaction. 'rc' keeps the first failure. */
 struct nft_batch {
 	const char *table;
 	char *buf;
@@ -47,65 +47,60 @@ struct nft_batch {
 	int rc;
 };
 
-static char *batch_room(struct nft_batch *b, size_t size)
+/* Room for one message; NULL after a failure. */
+static char *batch_room(struct nft_batch *b)
 {
-	if (b->room - b->used < size) {
-		char *more = realloc(b->buf, b->room * 2 + size);
+	char *more;
 
-		if (!more) {
-			b->rc = -ENOMEM;
-			return NULL;
-		}
-		b->buf = more;
-		b->room = b->room * 2 + size;
+	if (!b->rc && b->room - b->used < (size_t)MNL_SOCKET_BUFFER_SIZE) {
+		more = realloc(b->buf, b->room * 2 + (size_t)MNL_SOCKET_BUFFER_SIZE);
+		b->rc = more ? 0 : -ENOMEM;
+		b->buf = more ? more : b->buf;
+		b->room = b->room * 2 + (size_t)MNL_SOCKET_BUFFER_SIZE;
 	}
-	return b->buf + b->used;
-}
-
-static struct nlmsghdr *batch_message(struct nft_batch *b, uint16_t type, uint16_t flags)
-{
-	char *at = b->rc ? NULL : batch_room(b, MNL_SOCKET_BUFFER_SIZE);
-
-	if (!at)
-		return NULL;
-	b->wanted++;
-	return nftnl_nlmsg_build_hdr(at, type, NFPROTO_INET, flags | NLM_F_ACK, b->seq++);
-}
-
-static void batch_end_message(struct nft_batch *b, const struct nlmsghdr *nlh)
-{
-	b->used += NLMSG_ALIGN(nlh->nlmsg_len);
+	return b->rc ? NULL : b->buf + b->used;
 }
 
 static void batch_mark(struct nft_batch *b, bool begin)
 {
-	char *at = b->rc ? NULL : batch_room(b, MNL_SOCKET_BUFFER_SIZE);
+	char *at = batch_room(b);
+	const struct nlmsghdr *nlh;
 
-	if (at)
-		batch_end_message(
-			b, begin ? nftnl_batch_begin(at, b->seq++) : nftnl_batch_end(at, b->seq++));
+	if (!at)
+		return;
+	nlh = begin ? nftnl_batch_begin(at, b->seq++) : nftnl_batch_end(at, b->seq++);
+	b->used += NLMSG_ALIGN(nlh->nlmsg_len);
 }
+
+/* Appends a message on 'object' of 'kind' (table, chain, rule), and frees the object. */
+#define PUT(b, type, flags, kind, object)                                                          \
+	do {                                                                                       \
+		char *at_ = batch_room(b);                                                         \
+		struct nlmsghdr *nlh_;                                                             \
+                                                                                                   \
+		if (at_) {                                                                         \
+			nlh_ = nftnl_nlmsg_build_hdr(                                              \
+				at_, type, NFPROTO_INET, (flags) | NLM_F_ACK, (b)->seq++);         \
+			nftnl_##kind##_nlmsg_build_payload(nlh_, object);                          \
+			(b)->used += NLMSG_ALIGN(nlh_->nlmsg_len);                                 \
+			(b)->wanted++;                                                             \
+		}                                                                                  \
+		if (object)                                                                        \
+			nftnl_##kind##_free(object);                                               \
+	} while (0)
 
 static void put_table(struct nft_batch *b, uint16_t type, uint16_t flags)
 {
 	struct nftnl_table *t = nftnl_table_alloc();
-	struct nlmsghdr *nlh;
 
 	if (!t || nftnl_table_set_str(t, NFTNL_TABLE_NAME, b->table) < 0)
 		b->rc = -ENOMEM;
-	nlh = batch_message(b, type, flags);
-	if (nlh) {
-		nftnl_table_nlmsg_build_payload(nlh, t);
-		batch_end_message(b, nlh);
-	}
-	if (t)
-		nftnl_table_free(t);
+	PUT(b, type, flags, table, t);
 }
 
 static void put_chain(struct nft_batch *b, const char *name, int hook)
 {
 	struct nftnl_chain *c = nftnl_chain_alloc();
-	struct nlmsghdr *nlh;
 
 	if (!c || nftnl_chain_set_str(c, NFTNL_CHAIN_TABLE, b->table) < 0 ||
 		nftnl_chain_set_str(c, NFTNL_CHAIN_NAME, name) < 0 ||
@@ -116,22 +111,17 @@ static void put_chain(struct nft_batch *b, const char *name, int hook)
 		nftnl_chain_set_s32(c, NFTNL_CHAIN_PRIO, 0);
 		nftnl_chain_set_u32(c, NFTNL_CHAIN_POLICY, NF_ACCEPT);
 	}
-	nlh = batch_message(b, NFT_MSG_NEWCHAIN, NLM_F_CREATE | NLM_F_EXCL);
-	if (nlh) {
-		nftnl_chain_nlmsg_build_payload(nlh, c);
-		batch_end_message(b, nlh);
-	}
-	if (c)
-		nftnl_chain_free(c);
+	PUT(b, NFT_MSG_NEWCHAIN, NLM_F_CREATE | NLM_F_EXCL, chain, c);
 }
 
 static struct nftnl_rule *rule_begin(struct nft_batch *b, const char *chain)
 {
 	struct nftnl_rule *r = b->rc ? NULL : nftnl_rule_alloc();
 
-	if (!r || nftnl_rule_set_str(r, NFTNL_RULE_TABLE, b->table) < 0 ||
-		nftnl_rule_set_str(r, NFTNL_RULE_CHAIN, chain) < 0)
-		b->rc = b->rc ? b->rc : -ENOMEM;
+	if (!b->rc &&
+		(!r || nftnl_rule_set_str(r, NFTNL_RULE_TABLE, b->table) < 0 ||
+			nftnl_rule_set_str(r, NFTNL_RULE_CHAIN, chain) < 0))
+		b->rc = -ENOMEM;
 	return r;
 }
 
@@ -139,23 +129,16 @@ static struct nftnl_expr *rule_expr(struct nft_batch *b, struct nftnl_rule *r, c
 {
 	struct nftnl_expr *x = b->rc ? NULL : nftnl_expr_alloc(name);
 
-	if (!x)
-		b->rc = b->rc ? b->rc : -ENOMEM;
-	else
+	if (x)
 		nftnl_rule_add_expr(r, x);
+	else if (!b->rc)
+		b->rc = -ENOMEM;
 	return x;
 }
 
 static void rule_end(struct nft_batch *b, struct nftnl_rule *r)
 {
-	struct nlmsghdr *nlh = batch_message(b, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND);
-
-	if (nlh) {
-		nftnl_rule_nlmsg_build_payload(nlh, r);
-		batch_end_message(b, nlh);
-	}
-	if (r)
-		nftnl_rule_free(r);
+	PUT(b, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND, rule, r);
 }
 
 /* Numbers of an expression, as attribute and value. */
@@ -279,49 +262,53 @@ static struct mnl_socket *socket_open(struct err *e)
 	return nl;
 }
 
-/* Sends all at once; 0 when each message was acknowledged, else the first refusal. */
-static int batch_send(struct nft_batch *b, struct err *e)
+/* Until each message was acknowledged, or one was refused. */
+static int receive_acks(struct mnl_socket *nl, uint32_t wanted)
 {
 	char answer[MNL_SOCKET_BUFFER_SIZE];
-	struct mnl_socket *nl;
-	uint32_t acks = 0;
-	int rc = b->rc, save;
 
-	if (rc)
-		return err_errno(e, rc, "cannot build the nftables table '%s'", b->table);
-	nl = socket_open(e);
-	if (!nl)
-		return -errno;
-	save = (int)b->used * 2;
-	setsockopt(mnl_socket_get_fd(nl), SOL_SOCKET, SO_SNDBUF, &save, sizeof(save));
-	if (mnl_socket_sendto(nl, b->buf, b->used) < 0)
-		rc = -errno;
-	while (!rc && acks < b->wanted) {
+	while (wanted) {
 		ssize_t n = mnl_socket_recvfrom(nl, answer, sizeof(answer));
 		const struct nlmsghdr *nlh = (const struct nlmsghdr *)answer;
-		int left = (int)n;
 
-		if (n < 0) {
-			rc = errno == EAGAIN ? -ETIMEDOUT : -errno;
-			break;
-		}
-		for (; !rc && mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left)) {
+		if (n < 0)
+			return errno == EAGAIN ? -ETIMEDOUT : -errno;
+		for (int left = (int)n; mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left)) {
 			const struct nlmsgerr *msg = mnl_nlmsg_get_payload(nlh);
 
-			if (nlh->nlmsg_type != NLMSG_ERROR)
-				continue;
-			acks++;
-			rc = msg->error;
+			if (nlh->nlmsg_type == NLMSG_ERROR && msg->error)
+				return msg->error;
+			wanted -= nlh->nlmsg_type == NLMSG_ERROR;
 		}
 	}
-	mnl_socket_close(nl);
-	return rc ? err_errno(e, rc, "nftables refuses the table '%s'", b->table) : 0;
+	return 0;
+}
+
+/* Sends all at once, and frees the batch. */
+static int batch_send(struct nft_batch *b, struct err *e)
+{
+	int rc = b->rc, room = (int)b->used * 2;
+	struct mnl_socket *nl;
+
+	if (rc) {
+		err_errno(e, rc, "cannot build the nftables table '%s'", b->table);
+	} else if (!(nl = socket_open(e))) {
+		rc = -errno;
+	} else {
+		setsockopt(mnl_socket_get_fd(nl), SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+		rc = mnl_socket_sendto(nl, b->buf, b->used) < 0 ? -errno
+								: receive_acks(nl, b->wanted);
+		mnl_socket_close(nl);
+		if (rc)
+			err_errno(e, rc, "nftables refuses the table '%s'", b->table);
+	}
+	free(b->buf);
+	return rc;
 }
 
 static int make_table(const struct packets_spec *s, const char *table, bool commit, struct err *e)
 {
 	struct nft_batch b = {.table = table, .seq = (uint32_t)time(NULL)};
-	int rc;
 
 	batch_mark(&b, true);
 	put_table(&b, NFT_MSG_NEWTABLE, NLM_F_CREATE | NLM_F_EXCL);
@@ -332,9 +319,7 @@ static int make_table(const struct packets_spec *s, const char *table, bool comm
 	/* The kernel checks a batch without an end, and then drops it. */
 	if (commit)
 		batch_mark(&b, false);
-	rc = batch_send(&b, e);
-	free(b.buf);
-	return rc;
+	return batch_send(&b, e);
 }
 
 static int nft_check(struct err *e)
@@ -352,14 +337,11 @@ static int nft_drop(const struct packets_spec *s, const char *table, struct err 
 static int nft_remove(const char *table, struct err *e)
 {
 	struct nft_batch b = {.table = table, .seq = (uint32_t)time(NULL)};
-	int rc;
 
 	batch_mark(&b, true);
 	put_table(&b, NFT_MSG_DELTABLE, 0);
 	batch_mark(&b, false);
-	rc = batch_send(&b, e);
-	free(b.buf);
-	return rc;
+	return batch_send(&b, e);
 }
 
 static int dump(uint16_t type, uint16_t family, mnl_cb_t cb, void *data, struct err *e)

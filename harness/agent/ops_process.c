@@ -245,15 +245,9 @@ int op_process_status(struct agent *a, json_t *id, json_t *args, struct err *e)
 
 static int signal_number(const char *name)
 {
-	static const struct {
-		const char *name;
-		int number;
-	} signals[] = {{"TERM", SIGTERM}, {"INT", SIGINT}, {"HUP", SIGHUP}, {"QUIT", SIGQUIT},
-		{"KILL", SIGKILL}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}};
-
-	for (size_t i = 0; name && i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (!strcmp(signals[i].name, name))
-			return signals[i].number;
+	for (int signo = 1; name && signo < NSIG; signo++)
+		if (sigabbrev_np(signo) && !strcmp(sigabbrev_np(signo), name))
+			return signo;
 	return SIGTERM;
 }
 

@@ -115,45 +115,33 @@ char *agent_path(const struct agent *a, const char *path)
 	return asprintf(&text, "%s/%s", a->dir, path) < 0 ? NULL : text;
 }
 
-/* Length of the valid UTF-8 sequence at 'p', or 0. */
-static size_t sequence(const unsigned char *p, size_t left)
+/* Length of the valid UTF-8 sequence at 'p', or 0; jansson knows which are. */
+static size_t sequence(const char *p, size_t left)
 {
-	size_t n = *p < 0x80 ? 1
-		: *p < 0xc2  ? 0
-		: *p < 0xe0  ? 2
-		: *p < 0xf0  ? 3
-		: *p < 0xf5  ? 4
-			     : 0;
+	for (size_t n = 1; *p && n <= 4 && n <= left; n++) {
+		json_t *valid = json_stringn(p, n);
 
-	if (n == 0 || n > left || *p == 0)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	/* Overlong forms, surrogates, and beyond U+10FFFF. */
-	if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) ||
-		(*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return n;
+		json_decref(valid);
+		if (valid)
+			return n;
+	}
+	return 0;
 }
 
 json_t *text_json(const char *text, size_t size)
 {
-	unsigned char *copy = malloc(size + 1);
-	json_t *value;
+	json_t *value = memchr(text, '\0', size) ? NULL : json_stringn(text, size);
+	char *copy = value ? NULL : malloc(size + 1);
 
 	if (!copy)
-		return NULL;
-	if (size)
-		memcpy(copy, text, size);
-	for (size_t i = 0; i < size;) {
-		size_t n = sequence(copy + i, size - i);
-
-		if (n == 0)
-			copy[i++] = '?';
-		i += n;
+		return value;
+	memcpy(copy, text, size);
+	for (size_t i = 0, n; i < size; i += n ? n : 1) {
+		n = sequence(copy + i, size - i);
+		if (!n)
+			copy[i] = '?';
 	}
-	value = json_stringn((char *)copy, size);
+	value = json_stringn(copy, size);
 	free(copy);
 	return value;
 }
