@@ -1,11 +1,12 @@
-/* What the agent takes in from the orchestrator: a line becomes an op with arguments that are what
- * the op was promised, or it is refused with a sentence. The ops themselves are not run: they
- * act. */
+/* What the agent reads from the orchestrator: a line becomes a call of a handler whose arguments are
+ * as the table of operations promises, or it is refused with a sentence. The handlers themselves are
+ * not run, since they act on the machine. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/agent/agent.h"
+#include "harness/agent/operations.h"
+#include "harness/agent/ops.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -32,63 +33,42 @@ void guard_beat(struct guard *g)
 	(void)g;
 }
 
-/* What every op may rely on. */
-static int promised(json_t *id, json_t *args, const char *const texts[],
-	const char *const numbers[], const char *const lists[])
+static bool is_promised(const struct op_argument *arg, const json_t *value)
+{
+	if (!value)
+		return !arg->required;
+	switch (arg->type) {
+	case OP_TEXT:
+	case OP_WORD:
+	case OP_ABSOLUTE: return json_is_string(value);
+	case OP_INTEGER: return json_is_integer(value);
+	case OP_NUMBER: return json_is_number(value);
+	case OP_BOOLEAN: return json_is_boolean(value);
+	case OP_TEXTS:
+	case OP_INTEGERS: return json_array_size(value) > 0;
+	default: return json_is_object(value);
+	}
+}
+
+/* What every handler may rely on. */
+static int promised(const struct operation *op, json_t *id, json_t *args)
 {
 	if (!json_is_integer(id) || !json_is_object(args))
 		abort();
-	for (; *texts; texts++)
-		if (!json_is_string(json_object_get(args, *texts)))
-			abort();
-	for (; *numbers; numbers++)
-		if (!json_is_number(json_object_get(args, *numbers)))
-			abort();
-	for (; *lists; lists++)
-		if (!json_array_size(json_object_get(args, *lists)))
+	for (const struct op_argument *arg = op->arguments; arg->name; arg++)
+		if (!is_promised(arg, json_object_get(args, arg->name)))
 			abort();
 	outcomes++;
 	return 0;
 }
 
-#define NAMES(...)                                                                                 \
-	(const char *const[])                                                                      \
-	{                                                                                          \
-		__VA_ARGS__ __VA_OPT__(, ) NULL                                                    \
-	}
-#define OP(name, texts, numbers, lists)                                                            \
-	int name(struct agent *a, json_t *id, json_t *args, struct err *e)                         \
+#define OPERATION(handler, name, ...)                                                              \
+	int op_##handler(struct agent *a, json_t *id, json_t *args, struct err *e)                 \
 	{                                                                                          \
 		(void)a, (void)e;                                                                  \
-		return promised(id, args, texts, numbers, lists);                                  \
+		return promised(operation_find(name), id, args);                                   \
 	}
-#define PLAIN(name) OP(name, NAMES(), NAMES(), NAMES())
-
-PLAIN(op_ping)
-PLAIN(op_processes)
-PLAIN(op_fingerprint)
-PLAIN(op_load)
-PLAIN(op_quarantine)
-PLAIN(op_bye)
-OP(op_check, NAMES("what"), NAMES(), NAMES())
-OP(op_run, NAMES(), NAMES(), NAMES("argv"))
-OP(op_process_start, NAMES(), NAMES(), NAMES("argv"))
-OP(op_process_status, NAMES("handle"), NAMES(), NAMES())
-OP(op_process_stop, NAMES("handle"), NAMES(), NAMES())
-OP(op_command, NAMES(), NAMES(), NAMES("argv", "inverse", "check"))
-OP(op_service_kill, NAMES(), NAMES("pid"), NAMES())
-OP(op_service_limit, NAMES(), NAMES("pid"), NAMES())
-OP(op_service_restart, NAMES(), NAMES("pid"), NAMES())
-OP(op_fs_readonly, NAMES("path"), NAMES(), NAMES())
-OP(op_fs_info, NAMES("path"), NAMES(), NAMES())
-OP(op_packets_drop, NAMES(), NAMES("percent"), NAMES())
-OP(op_packets_counters, NAMES("handle"), NAMES(), NAMES())
-OP(op_limits_get, NAMES(), NAMES("pid"), NAMES())
-OP(op_limits_set, NAMES("resource"), NAMES("pid", "soft"), NAMES())
-OP(op_signal_stop, NAMES(), NAMES("pid"), NAMES())
-OP(op_trace_start, NAMES("out"), NAMES(), NAMES("pids"))
-OP(op_trace_stop, NAMES("handle"), NAMES(), NAMES())
-OP(op_undo, NAMES("handle"), NAMES(), NAMES())
+#include "harness/agent/operations.def"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -96,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	outcomes = 0;
 	agent_line(&a, (const char *)data, size);
-	/* Nobody waits for an answer that does not come. */
+	/* Every line has exactly one answer. */
 	if (outcomes != 1)
 		abort();
 	return 0;

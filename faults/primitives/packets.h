@@ -2,9 +2,10 @@
  * The packets primitive: drops a share of the packets that come in or go out, at random, and counts
  * them (Kasick et al. 2009, section 5: packet loss of 5 %).
  *
- * It has a table of its own in nftables, made and removed in one transaction over netlink. Where the
- * kernel lacks nf_tables or its random numbers, a chain of its own in iptables (match 'statistic')
- * does the same. Nothing else is touched; packets on the loopback interface are left alone.
+ * It has a table of its own in nftables, made and removed in one transaction over netlink. Where
+ * the kernel lacks nf_tables or its random numbers, a chain of its own in iptables (match
+ * 'statistic') does the same. Nothing else is touched; packets on the loopback interface are left
+ * alone.
  *
  * packets.c has act, check and undo next to each other: packets_drop, packets_verify, packets_undo.
  */

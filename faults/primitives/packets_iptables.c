@@ -1,7 +1,7 @@
 /*
- * Packet drops with iptables: a chain of its own in 'filter', for each IP version that the node has;
- * INPUT or OUTPUT jumps to it. iptables has no transaction over several commands, so the jumps come
- * last, and undo removes whatever there is.
+ * Packet drops with iptables: a chain of its own in 'filter', for each IP version that the node
+ * has; INPUT or OUTPUT jumps to it. iptables has no transaction over several commands, so the jumps
+ * come last, and undo removes whatever there is.
  */
 #include <errno.h>
 #include <stdarg.h>

@@ -70,8 +70,8 @@ static int end(const json_t *server, int signo, double timeout_s, pid_t *who)
 	return 0;
 }
 
-/* Threads may hold files after the first thread has lost its arguments: the process must be gone, or
- * be a zombie with that thread alone. */
+/* Threads may hold files after the first thread has lost its arguments: the process must be gone,
+ * or be a zombie with that thread alone. */
 static void wait_released(const pid_t *pids, int n)
 {
 	double deadline = clock_mono_s() + GONE_S;

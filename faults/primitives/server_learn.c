@@ -301,7 +301,8 @@ static int check_limits(const json_t *server, pid_t pid, struct err *e)
 	for (int i = 0; i < RLIM_NLIMITS; i++)
 		if (!getrlimit(i, &ours) && theirs[i].rlim_max > ours.rlim_max)
 			return err_set(e, -EPERM,
-				"process %d could not be started again as it is: its hard limit %d is "
+				"process %d could not be started again as it is: its hard limit "
+				"%d is "
 				"above the agent's, which may not raise it",
 				(int)pid, i);
 	return 0;
@@ -467,7 +468,8 @@ int server_learn(pid_t pid, json_t **out, struct err *e)
 		rc = err_set(e, -ESRCH, "there is no process %d that could be a server", (int)pid);
 	else if (same_namespaces(pid, &differs) <= 0)
 		rc = err_set(e, -EXDEV,
-			"process %d has another %s than the agent, so it could not be started again "
+			"process %d has another %s than the agent, so it could not be started "
+			"again "
 			"as it is",
 			(int)pid, strcmp(differs, "root") ? "namespace" : "root folder");
 	else if (access(exe, X_OK) < 0)

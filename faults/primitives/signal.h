@@ -1,6 +1,6 @@
 /*
- * The signal primitive: stops a process (SIGSTOP), so that it hangs with all its threads, sockets and
- * locks. Undo lets it go on (SIGCONT).
+ * The signal primitive: stops a process (SIGSTOP), so that it hangs with all its threads, sockets
+ * and locks. Undo lets it go on (SIGCONT).
  */
 #ifndef CULPRIT_FAULTS_SIGNAL_H
 #define CULPRIT_FAULTS_SIGNAL_H
@@ -17,8 +17,8 @@ int signal_inverse(pid_t pid, json_t **inverse, struct err *e);
  * most 5 s (-ETIMEDOUT). */
 int signal_stop(const json_t *inverse, struct err *e);
 
-/* Is every thread of 'pid' stopped? A traced thread looks the same for a moment in each system call.
- * False if there is no such process. */
+/* Is every thread of 'pid' stopped? A traced thread looks the same for a moment in each system
+ * call. False if there is no such process. */
 bool signal_is_stopped(pid_t pid);
 
 #endif

@@ -14,9 +14,9 @@
 #include "harness/base/err.h"
 
 /* The JSON that the others need; 'name' must be unique on the machine. inodes 0: mkfs decides.
- * spare > 0: instead, enough for that many to be free at first. 'prune' (may be NULL): folders whose
- * path below 'path' matches it (fnmatch; a star does not match a slash) are copied only if a link
- * lies in them. */
+ * spare > 0: instead, enough for that many to be free at first. 'prune' (may be NULL): folders
+ * whose path below 'path' matches it (fnmatch; a star does not match a slash) are copied only if a
+ * link lies in them. */
 json_t *storage_describe(const char *path, const char *prune, const char *dir, const char *name,
 	json_int_t size_bytes, json_int_t inodes, json_int_t spare);
 

@@ -3,8 +3,8 @@
  *
  * A hog at a quarter is the full hog for a quarter of the time, so nobody needs to know how fast a
  * disk or a wire is. Time at work is measured (CLOCK_MONOTONIC) from a request to its end, waiting
- * included. After DUTY_PERIOD_S * share of it, or after one request that took longer, follows a rest
- * of work * (1 / share - 1).
+ * included. After DUTY_PERIOD_S * share of it, or after one request that took longer, follows a
+ * rest of work * (1 / share - 1).
  */
 #ifndef CULPRIT_AGENT_DUTY_H
 #define CULPRIT_AGENT_DUTY_H

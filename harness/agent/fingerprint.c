@@ -109,8 +109,8 @@ static void ext4_errors(const char *device, char *buf, size_t size)
 	snprintf(buf, size, *count && strcmp(count, "0") ? " errors=%.16s" : "", count);
 }
 
-/* "POINT TYPE SOURCE OPTIONS STATE" of each line of mountinfo. OPTIONS are the mount's. STATE is the
- * file system's: only there does one show that has made itself read-only. */
+/* "POINT TYPE SOURCE OPTIONS STATE" of each line of mountinfo. OPTIONS are the mount's. STATE is
+ * the file system's: only there does one show that has made itself read-only. */
 static int mounts(json_t *list, struct err *e)
 {
 	char *text, *line, *save = NULL;
@@ -207,8 +207,8 @@ static long id_of(pid_t pid, const char *name)
 	return id;
 }
 
-/* A process by what it is, not by its number: a server that was started again as it was is the same.
- * "gone" if it is not there. */
+/* A process by what it is, not by its number: a server that was started again as it was is the
+ * same. "gone" if it is not there. */
 static void add_service(json_t *list, pid_t pid)
 {
 	char folder[PATH_MAX], *command = NULL, *limits;

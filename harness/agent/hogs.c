@@ -1,7 +1,7 @@
 /*
  * culprit-agent cpu and memory make one server slower than its peers, as in Dinh 2009, section
- * 6.3.2. culprit-agent read is the reader of the disk faults of Kasick et al. 2009, section 5, for a
- * share of the time.
+ * 6.3.2. culprit-agent read is the reader of the disk faults of Kasick et al. 2009, section 5, for
+ * a share of the time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -67,7 +67,8 @@ int memory_main(int argc, char **argv)
 {
 	static const char usage[] =
 		"usage: culprit-agent memory --bytes N\n\n"
-		"Holds N bytes of memory and writes to every page of it once a second, so that it is\n"
+		"Holds N bytes of memory and writes to every page of it once a second, so that it "
+		"is\n"
 		"not swapped out. It is the first to be killed if memory runs out.\n";
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	unsigned long bytes = 0;
@@ -127,8 +128,10 @@ int read_main(int argc, char **argv)
 {
 	static const char usage[] =
 		"usage: culprit-agent read [--share PERCENT] [--block BYTES] FILE\n\n"
-		"Reads a file or device again and again, past the page cache (O_DIRECT), BYTES at once\n"
-		"(1 MiB; a multiple of 4096). With --share a read is under way for that share of the time\n"
+		"Reads a file or device again and again, past the page cache (O_DIRECT), BYTES at "
+		"once\n"
+		"(1 MiB; a multiple of 4096). With --share a read is under way for that share of "
+		"the time\n"
 		"only: about five pauses a second, fewer where a single read takes longer.\n";
 	struct duty duty = {.share = 1};
 	unsigned long block = 1u << 20;

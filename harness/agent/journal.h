@@ -1,8 +1,8 @@
 /*
  * The undo journal: STATE/undo/SESSION.json, one JSON object a line, only ever appended to: a head;
  * "add" with an inverse; "repairing" when an undo that may take minutes begins; "done" when it was
- * undone; "ending" when the session is over. Whoever is responsible for it holds a lock (flock). One
- * that is not locked was left by a crash, and whoever gets the lock undoes it.
+ * undone; "ending" when the session is over. Whoever is responsible for it holds a lock (flock).
+ * One that is not locked was left by a crash, and whoever gets the lock undoes it.
  *
  * The head names the boot, and the network and PID namespaces. Nodes that share a folder therefore
  * leave each other's journals alone.
@@ -37,10 +37,10 @@ int journal_revert(struct journal *j, const char *handle, bool *was_there, struc
 /* Its session was heard of: the file's time says when. */
 void journal_heard(struct journal *j);
 
-/* The session is over. Undoes all entries, newest first, going on after a failure for up to 'retry_s'
- * seconds; then removes the session's folder and the journal. On failure the file stays, unlocked,
- * and the first failure that remains is returned. Frees 'j'. 'cleaned' (an array, may be NULL) gets a
- * name for each act that was still there. */
+/* The session is over. Undoes all entries, newest first, going on after a failure for up to
+ * 'retry_s' seconds; then removes the session's folder and the journal. On failure the file stays,
+ * unlocked, and the first failure that remains is returned. Frees 'j'. 'cleaned' (an array, may be
+ * NULL) gets a name for each act that was still there. */
 int journal_finish(struct journal *j, double retry_s, json_t *cleaned, struct err *e);
 
 /* Leaves the file, unlocked. NULL is fine. */

@@ -55,10 +55,12 @@ static int run_once(
 int loop_main(int argc, char **argv)
 {
 	static const char usage[] =
-		"usage: culprit-agent loop [--max-runs N] [--times FILE] -- COMMAND [ARGUMENT ...]\n\n"
+		"usage: culprit-agent loop [--max-runs N] [--times FILE] -- COMMAND [ARGUMENT "
+		"...]\n\n"
 		"Runs COMMAND again each time it ends with 0, until SIGTERM or SIGINT, which it\n"
 		"passes on as SIGINT and then waits. A failure of COMMAND ends it with that code.\n"
-		"With --times a line is written to FILE for each run: start, duration and exit code.\n"
+		"With --times a line is written to FILE for each run: start, duration and exit "
+		"code.\n"
 		"If standard input is a file, every run reads it from its start.\n";
 	const char *file = NULL;
 	unsigned long max_runs = 0, runs = 0;

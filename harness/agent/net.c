@@ -186,8 +186,10 @@ int send_main(int argc, char **argv)
 {
 	static const char usage[] =
 		"usage: culprit-agent send [--share PERCENT] ADDRESS:PORT\n\n"
-		"Connects and sends zeros; when that fails, tries again ten times a second. With --share\n"
-		"it sends for that share of the time, about five times a second, and pauses between for\n"
+		"Connects and sends zeros; when that fails, tries again ten times a second. With "
+		"--share\n"
+		"it sends for that share of the time, about five times a second, and pauses "
+		"between for\n"
 		"as long as it takes: data that is not acknowledged yet counts as being sent.\n";
 	struct duty duty = {.share = 1};
 	const struct program_option options[] = {{"share", duty_option, &duty}, {0}};

@@ -14,8 +14,8 @@
 
 /*
  * On a target host the agent is started as LOADER --library-path DIR DIR/culprit-agent, so that it
- * uses no library of the host. /proc/self/exe is then the loader, and to start the agent again is to
- * start it in the same way.
+ * uses no library of the host. /proc/self/exe is then the loader, and to start the agent again is
+ * to start it in the same way.
  */
 static char exe[PATH_MAX], program[PATH_MAX], folder[PATH_MAX];
 static const char *words[5];

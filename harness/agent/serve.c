@@ -1,16 +1,15 @@
 /*
- * The life of an agent, from top to bottom of this file:
+ * The life of an agent, in the order of what happens:
  *
- *  1. serve: a session gets a random name; the guard is forked (guard.c) and makes the session's
+ *  1. serve: a session gets a random name. The guard is forked (guard.c) and makes the session's
  *     folder and its undo journal (journal.c). A standby takes over if agent and guard both die.
  *  2. hello: earlier sessions that are over are waited for, and what they left is undone (clean.c).
  *  3. turn, until the session ends: a line of input goes to dispatch.c, which checks it against
- *     operations.def and calls a handler in ops_*.c. An act is journalled by the guard, then done,
- *     then reported (handle.h). What runs is a handle with a state and perhaps a deadline (child.c).
- *  4. finish: the guard undoes all, newest first; a last line tells why the session ended.
+ *     operations.def and calls a handler in ops_*.c. The guard journals the inverse of an act, the
+ *     act is done, and a handle remains (handle.h), with a program if one was started (child.h).
+ *  4. finish: the guard undoes all, newest first. The last line says why the session ended.
  *
- * The acts themselves, with their undo, are in faults/primitives: a packet drop is begun, checked and
- * undone in packets.c.
+ * The acts themselves, with check and undo, are in faults/primitives: see its README.md.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -301,7 +300,8 @@ static void usage(FILE *f)
 {
 	fputs("usage: culprit-agent serve [--lease 10s] [--dir " STATE_DIR
 	      "] [--packets nftables|iptables]\n\n"
-	      "Performs requests from standard input, one JSON object a line (PROTOCOL.md). Undoes\n"
+	      "Performs requests from standard input, one JSON object a line (PROTOCOL.md). "
+	      "Undoes\n"
 	      "everything when the input ends or when no line comes for the lease's time.\n",
 		f);
 }
@@ -330,7 +330,8 @@ int serve_main(int argc, char **argv)
 		}
 	}
 	if (optind < argc || !(a.lease_s >= 0.2 && a.lease_s <= 86400) || a.state[0] != '/') {
-		fputs("culprit-agent serve: the lease must be 200ms to 24h and the folder absolute; "
+		fputs("culprit-agent serve: the lease must be 200ms to 24h and the folder "
+		      "absolute; "
 		      "there are no operands\n",
 			stderr);
 		return 2;

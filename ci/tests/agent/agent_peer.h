@@ -1,7 +1,7 @@
 /*
  * Fixtures for tests of the agent: namespaces of their own for the whole program, an agent at the
- * other end of two pipes (struct peer), a fingerprint of what an agent could leave, and a session that
- * must leave nothing (struct session).
+ * other end of two pipes (struct peer), a fingerprint of what an agent could leave, and a session
+ * that must leave nothing (struct session).
  */
 #ifndef CULPRIT_TESTS_AGENT_PEER_H
 #define CULPRIT_TESTS_AGENT_PEER_H
@@ -339,7 +339,8 @@ static inline json_t *handle_args(const char *handle)
 	return json_pack("{s:s}", "handle", handle);
 }
 
-/* Asks, and fails unless it is refused with a sentence that holds 'why', or with 'code' if that is not
+/* Asks, and fails unless it is refused with a sentence that holds 'why', or with 'code' if that is
+ * not
  * 0. */
 static inline void peer_refused(
 	struct peer *p, const char *op, json_t *args, const char *why, int code)
@@ -397,8 +398,8 @@ static inline void wait_dead(pid_t pid)
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-/* SIGKILL to agent and guard at once, and to the standby too if 'standby'. The guard is stopped first,
- * so that it cannot undo anything in between. */
+/* SIGKILL to agent and guard at once, and to the standby too if 'standby'. The guard is stopped
+ * first, so that it cannot undo anything in between. */
 static inline void peer_kill_all(struct peer *p, bool standby)
 {
 	pid_t guard = peer_child(p, "culprit-guard"), third = peer_child(p, "culprit-standby");

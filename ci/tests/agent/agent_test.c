@@ -33,7 +33,8 @@ static void bad_requests_are_named(void **unused)
 			"run has no argument 'timeout'; there are: argv, timeout_s, stdin"},
 		{"{\"id\":7,\"op\":\"process.stop\",\"handle\":\"p1\",\"signal\":\"TER\"}",
 			"signal must be one of TERM|"},
-		{"{\"id\":7,\"op\":\"service.restart\",\"pid\":2,\"storage\":{\"path\":\"/x\",\"size_bytes\":4096}}",
+		{"{\"id\":7,\"op\":\"service.restart\",\"pid\":2,\"storage\":{\"path\":\"/x\","
+		 "\"size_bytes\":4096}}",
 			"storage.size_bytes must be above 1048575"},
 		{"{\"id\":7,\"op\":\"service.limit\",\"pid\":2,\"limits\":{\"cpu\":1}}",
 			"limits has no member 'cpu'; there are: nofile, fsize, as"},
@@ -54,7 +55,8 @@ static void bad_requests_are_named(void **unused)
 			"cannot open '/none/x'"},
 		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"trace\":{}}",
 			"trace needs the member 'tracer'"},
-		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"trace\":{\"out\":\"x\",\"tracer\":\"ptrace\",\"y\":1}}",
+		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],"
+		 "\"trace\":{\"out\":\"x\",\"tracer\":\"ptrace\",\"y\":1}}",
 			"no member 'y'"},
 		{"{\"id\":7,\"op\":\"process.stop\",\"handle\":\"p9\"}",
 			"there is no process 'p9'"},
@@ -63,13 +65,16 @@ static void bad_requests_are_named(void **unused)
 			"direction must be one of in|out"},
 		{"{\"id\":7,\"op\":\"packets.drop\",\"percent\":5,\"from\":[\"a.b\"]}",
 			"'a.b' is not an IPv4 or IPv6"},
-		{"{\"id\":7,\"op\":\"packets.drop\",\"percent\":5,\"from\":[\"::1\"],\"to\":[\"10.0.0.1\"]}",
+		{"{\"id\":7,\"op\":\"packets.drop\",\"percent\":5,"
+		 "\"from\":[\"::1\"],\"to\":[\"10.0.0.1\"]}",
 			"in common"},
-		{"{\"id\":7,\"op\":\"trace.start\",\"tracer\":\"ptrace\",\"pids\":[0],\"out\":\"x\"}",
+		{"{\"id\":7,\"op\":\"trace.start\",\"tracer\":\"ptrace\","
+		 "\"pids\":[0],\"out\":\"x\"}",
 			"pids must be above 0"},
 		{"{\"id\":7,\"op\":\"trace.start\",\"pids\":[1],\"out\":\"x\"}",
 			"needs the argument 'tracer'"},
-		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],\"trace\":{\"out\":\"x\"}}",
+		{"{\"id\":7,\"op\":\"process.start\",\"argv\":[\"true\"],"
+		 "\"trace\":{\"out\":\"x\"}}",
 			"'tracer'"},
 		{"{\"id\":7,\"op\":\"trace.start\",\"tracer\":\"-x\",\"pids\":[1],\"out\":\"x\"}",
 			"tracer must be a word"},
@@ -280,7 +285,8 @@ static void descendants_are_caught(void **unused)
 	before = fingerprint();
 	json_decref(peer_call(&p, "process.start",
 		json_pack("{s:[s,s,s]}", "argv", "sh", "-c",
-			"(setsid sh -c 'setsid sleep 1000 & sleep 1001 & sleep 1002' &) & exec sleep 0.2")));
+			"(setsid sh -c 'setsid sleep 1000 & sleep 1001 & sleep 1002' &) & exec "
+			"sleep 0.2")));
 	assert_int_equal(take_int(peer_event(&p, "exit"), "exit"), 0);
 	busy = fingerprint();
 	assert_string_not_equal(busy, before);
@@ -315,7 +321,8 @@ static void figures_are_those_of_the_whole_family(void **unused)
 	/* dd's bytes are counted once, whether it is seen alive, as a child reaped, or as a
 	 * zombie. */
 	static const char family[] =
-		"dd if=/dev/zero of=/dev/null bs=1M count=64; dd if=/dev/zero of=/dev/null bs=1M count=64";
+		"dd if=/dev/zero of=/dev/null bs=1M count=64; dd if=/dev/zero of=/dev/null bs=1M "
+		"count=64";
 	long long wchar;
 	struct peer p;
 	json_t *r;
@@ -385,13 +392,17 @@ static unsigned next_random(unsigned *seed)
 static void bent_lines(void **unused)
 {
 	static const char *const lines[] = {
-		"{\"id\":1,\"op\":\"process.start\",\"argv\":[\"sleep\",\"1000\"],\"stdout\":\"o\",\"max_s\":5.5}",
-		"{\"id\":2,\"op\":\"packets.drop\",\"percent\":5,\"direction\":\"in\",\"from\":[\"10.0.0.1\",\"fe80::1\"]}",
+		"{\"id\":1,\"op\":\"process.start\",\"argv\":[\"sleep\","
+		"\"1000\"],\"stdout\":\"o\",\"max_s\":5.5}",
+		"{\"id\":2,\"op\":\"packets.drop\",\"percent\":5,"
+		"\"direction\":\"in\",\"from\":[\"10.0.0.1\",\"fe80::1\"]}",
 		"{\"id\":3,\"op\":\"run\",\"argv\":[\"true\"],\"timeout_s\":2,\"stdin\":\"abc\"}",
 		"{\"id\":4,\"op\":\"undo\",\"handle\":\"p1\"}",
-		"{\"id\":5,\"op\":\"process.stop\",\"handle\":\"p1\",\"signal\":\"INT\",\"grace_s\":0.5}",
+		"{\"id\":5,\"op\":\"process.stop\",\"handle\":\"p1\","
+		"\"signal\":\"INT\",\"grace_s\":0.5}",
 		"{\"id\":6,\"op\":\"packets.counters\",\"handle\":\"d2\"}",
-		"{\"id\":7,\"op\":\"trace.start\",\"tracer\":\"ptrace\",\"pids\":[99999],\"out\":\"t\"}",
+		"{\"id\":7,\"op\":\"trace.start\",\"tracer\":\"ptrace\","
+		"\"pids\":[99999],\"out\":\"t\"}",
 		"{\"id\":8,\"op\":\"processes\",\"exe\":\"sleep\"}",
 	};
 	static const char bytes[] = "\"{}[],:0123456789.-eE\\u\x01\x80\xff p1d2ntf";

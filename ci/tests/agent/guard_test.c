@@ -283,7 +283,8 @@ static void killed_around_the_act(void **unused)
 static void killed_at_any_moment(void **unused)
 {
 	static const char *const burst[] = {
-		"{\"id\":1,\"op\":\"process.start\",\"argv\":[\"sh\",\"-c\",\"setsid sleep 1000 & sleep 1001\"]}",
+		"{\"id\":1,\"op\":\"process.start\",\"argv\":[\"sh\",\"-c\",\"setsid sleep 1000 & "
+		"sleep 1001\"]}",
 		"{\"id\":2,\"op\":\"packets.drop\",\"percent\":5}",
 		"{\"id\":3,\"op\":\"run\",\"argv\":[\"sh\",\"-c\",\"sleep 1000 & true\"]}",
 		"{\"id\":4,\"op\":\"packets.drop\",\"percent\":100,\"direction\":\"out\"}",
@@ -335,11 +336,11 @@ static void write_journal(
 	snprintf(path, sizeof(path), "%s/undo", state_dir);
 	assert_int_equal(file_mkdirs(path, 0700, NULL), 0);
 	snprintf(path, sizeof(path), "%s/undo/%s.json", state_dir, session);
-	assert_true(
-		asprintf(&text,
-			"{\"journal\":1,\"session\":\"%s\",\"boot_id\":\"%s\",\"net\":\"%s\",\"pid\":\"%s\","
-			"\"dir\":\"%s/%s\"}\n%s",
-			session, boot, net, pid, state_dir, session, rest) > 0);
+	assert_true(asprintf(&text,
+			    "{\"journal\":1,\"session\":\"%s\",\"boot_id\":\"%s\","
+			    "\"net\":\"%s\",\"pid\":\"%s\","
+			    "\"dir\":\"%s/%s\"}\n%s",
+			    session, boot, net, pid, state_dir, session, rest) > 0);
 	assert_int_equal(file_write_atomic(path, 0600, text, strlen(text), NULL), 0);
 	free(text);
 	snprintf(path, sizeof(path), "%s/%s", state_dir, session);
@@ -360,8 +361,8 @@ static pid_t bystander(uint64_t *ticks)
 	return pid;
 }
 
-/* Writes the journal of session 'name', and starts and ends an agent: 'unclean' sentences in its hello,
- * nothing cleaned. */
+/* Writes the journal of session 'name', and starts and ends an agent: 'unclean' sentences in its
+ * hello, nothing cleaned. */
 static void next_agent_finds(const char *name, const char *boot, const char *net, const char *rest,
 	size_t unclean, const char *after)
 {
@@ -386,7 +387,8 @@ static void journal_of_before_a_reboot(void **unused)
 
 	(void)unused;
 	snprintf(line, sizeof(line),
-		"{\"add\":\"p1\",\"primitive\":\"process\",\"inverse\":{\"tag\":\"aa/p1\",\"pid\":%d,"
+		"{\"add\":\"p1\",\"primitive\":\"process\",\"inverse\":{\"tag\":\"aa/p1\","
+		"\"pid\":%d,"
 		"\"start_ticks\":%llu,\"grace_s\":0.0}}\n",
 		(int)pid, (unsigned long long)ticks);
 	next_agent_finds("aa", "00000000-0000-0000-0000-000000000000", NULL, line, 0, before);

@@ -1,5 +1,5 @@
-/* PROTOCOL.md lists the operations as their table has them, and the Lua manual knows every method. With
- * CULPRIT_UPDATE=1 the list is written into PROTOCOL.md. */
+/* PROTOCOL.md lists the operations as their table has them, and the Lua manual knows every method.
+ * With CULPRIT_UPDATE=1 the list is written into PROTOCOL.md. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -407,7 +407,7 @@ static void lossy_body(struct run *x)
 static void loss_shows_at_both_ends(void **state)
 {
 	struct packets_spec spec = {.percent = 5};
-	enum packets_backend backend;
+	const struct packets_backend *backend;
 	struct totals t;
 	json_t *inverse;
 	char line[128];

@@ -349,7 +349,8 @@ static void try_all(enum kind kind)
 	same(before, kind, "description");
 	acts = try_act(kind, before, &tried);
 	undos = try_undo(kind, before, &tried);
-	printf("# %s: %d places in the description, all tried; %d in the act and %d in the undo, %d of them tried\n",
+	printf("# %s: %d places in the description, all tried; %d in the act and %d in the undo, "
+	       "%d of them tried\n",
 		kinds[kind], prepares, acts, undos, tried);
 	free(before);
 }

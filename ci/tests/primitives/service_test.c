@@ -1,5 +1,5 @@
-/* Servers that are killed, limited, restarted on small storage, and whose file system turns read-only:
- * the fault acts, and after it the server is as before. */
+/* Servers that are killed, limited, restarted on small storage, and whose file system turns
+ * read-only: the fault acts, and after it the server is as before. */
 #include "ci/tests/primitives/service_fixture.h"
 
 #include <sys/xattr.h>
@@ -301,7 +301,8 @@ static void quarantined(void **unused)
 	snprintf(script, sizeof(script), "%s/e2fsck", tools);
 	snprintf(go, sizeof(go), "%s/go", base);
 	RUN("sh", "-c",
-		"printf '#!/bin/sh\\nwhile [ ! -e %s ]; do sleep 0.02; done\\nPATH=%s exec e2fsck \"$@\"\\n' $1 $2 >$0; chmod 755 $0",
+		"printf '#!/bin/sh\\nwhile [ ! -e %s ]; do sleep 0.02; done\\nPATH=%s exec e2fsck "
+		"\"$@\"\\n' $1 $2 >$0; chmod 755 $0",
 		script, go, "/usr/sbin:/sbin:/usr/bin:/bin");
 	assert_true(asprintf(&with, "%s:%s:/usr/sbin:/sbin", tools, path) > 0);
 	setenv("PATH", with, 1);
