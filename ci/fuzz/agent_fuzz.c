@@ -1,6 +1,6 @@
-/* What the agent reads from the orchestrator: a line becomes a call of a handler whose arguments are
- * as the table of operations promises, or it is refused with a sentence. The handlers themselves are
- * not run, since they act on the machine. */
+/* What the agent reads from the orchestrator: a line becomes a call of a handler whose arguments
+ * are as the table of operations promises, or it is refused with a sentence. The handlers
+ * themselves are not run, since they act on the machine. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

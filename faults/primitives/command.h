@@ -1,9 +1,9 @@
 /*
- * Any command, with the command that takes it back and one that looks whether it acts: for faults
- * that no other primitive makes.
+ * The command primitive: a user's command, with one that undoes it and one that checks whether it
+ * acts, for faults that no other primitive provides.
  *
- * Inverse: {"inverse": [argv], "check": [argv], "timeout_s": n}. To undo is to run 'inverse', and
- * then 'check' must not end with 0. 'inverse' may be run when the act was never done, and twice.
+ * Inverse: {"inverse": [argv], "check": [argv], "timeout_s": n}. Undo runs 'inverse', after which
+ * 'check' must not end with 0. 'inverse' may run twice, or without the act.
  */
 #ifndef CULPRIT_FAULTS_COMMAND_H
 #define CULPRIT_FAULTS_COMMAND_H

@@ -1,5 +1,5 @@
 /*
- * Mounts: what file system a path lies on, and how to mount it again as it is.
+ * Mounts: the file system that holds a path, and how to mount it again in the same way.
  */
 #ifndef CULPRIT_FAULTS_MOUNTS_H
 #define CULPRIT_FAULTS_MOUNTS_H
@@ -27,8 +27,7 @@ int mounted_at(const char *path, struct mounted *m, struct err *e);
  * later say so in the super options alone). */
 bool mounted_readonly(const struct mounted *m);
 
-/* Flags and data for mount(2) that make it again; 'data' gets what the file system itself
- * understands. */
+/* Flags for mount(2); 'data' gets the options that the file system itself understands. */
 unsigned long mounted_flags(const struct mounted *m, char data[512]);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * Primitives: what acts on a node. Each has an *inverse*, a JSON object that is
- * all that is needed to take the act back: it is written to the undo journal
- * before the act, and may be read by another process, after a crash, or twice.
+ * Primitives act on a node. Each act has an *inverse*: a JSON object with everything that undo
+ * needs. It is written to the undo journal before the act, and may be read by another process,
+ * after a crash, or twice.
  *
- * Undo touches only what the inverse names (a table, a tag) and is idempotent.
- * Whether it worked is found out by looking, never from a return code.
+ * Undo touches only what the inverse names (a table, a tag) and is idempotent. Whether it worked is
+ * verified by looking at the system, never taken from a return code.
  */
 #ifndef CULPRIT_FAULTS_PRIMITIVE_H
 #define CULPRIT_FAULTS_PRIMITIVE_H
@@ -16,10 +16,9 @@
 
 struct primitive {
 	const char *name;
-	/* A reboot undoes it by itself; what then has the same number is somebody else's. */
+	/* A reboot undoes it. Afterwards, process numbers in the inverse mean other processes. */
 	bool ends_with_boot;
-	/* Its undo may take minutes (a file-system check): the node says that it is quarantined
-	 * meanwhile. */
+	/* Its undo may take minutes (a file-system check): the node is quarantined meanwhile. */
 	bool slow;
 	/* '*was_there' (never NULL) becomes true if there was something to undo. -EBADMSG: the
 	 * inverse is not one of this primitive's. */

@@ -32,7 +32,7 @@ bool procfs_stat(pid_t pid, pid_t tid, struct procfs_stat *out);
 /* The next number in an open /proc or /proc/PID/task; 0 at the end, or if 'dir' is NULL. */
 pid_t procfs_next(DIR *dir);
 
-/* It has ended, or belongs to somebody else: other errors of the above say nothing about it. */
+/* True if the error means that the process has ended or belongs to another user. */
 bool procfs_is_gone(int rc);
 
 /* "VALUE" of NAME=VALUE in the text of an environment; NULL: it is not there. */

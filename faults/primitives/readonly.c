@@ -18,7 +18,7 @@
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 
-#define LOCK_WAIT_S 900 /* an e2fsck of somebody else may hold it */
+#define LOCK_WAIT_S 900 /* another e2fsck may hold it */
 #define CHECK_S 3600
 #define BUSY_S 20
 #define GRACE_S 3

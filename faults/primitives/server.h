@@ -1,15 +1,15 @@
 /*
- * A server program that runs on the node: learnt from /proc, stopped, and started again as it was.
+ * A server program on the node: described from /proc, stopped, and started again as it was.
  *
- * It is no process of ours: it carries no tag, is a session of its own, and outlives agent and
- * guard. What identifies it over restarts is its executable and argument list, of which there must
- * be one alone. A supervisor that starts it again by itself is therefore used as it comes.
+ * It does not belong to the agent: it has no tag and a session of its own, and outlives agent and
+ * guard. Its executable and argument list identify it over restarts, so no other process may have
+ * the same ones. A server that its supervisor has already started again is used as it is.
  *
- * Started again it has the same arguments, environment, folder, umask, user, groups, limits,
+ * The started server has the same arguments, environment, folder, umask, user, groups, limits,
  * priority, OOM score, cgroup and standard descriptors (files and devices; pipes and sockets become
  * /dev/null). Not restored: capabilities below its user's, seccomp, CPU affinity and scheduling
- * class. One that lives in another namespace or root than ours is refused, since that could not be
- * entered again.
+ * class. A server in another namespace or root folder is refused, since that could not be entered
+ * again.
  */
 #ifndef CULPRIT_FAULTS_SERVER_H
 #define CULPRIT_FAULTS_SERVER_H
@@ -21,7 +21,8 @@
 
 #include "harness/base/err.h"
 
-/* All that server_start needs, as JSON. -ESRCH: no such process; -EXDEV: in another namespace;
+/* Everything that server_start needs, as JSON. -ESRCH: no such process; -EXDEV: in another
+ * namespace;
  * -EBUSY: there are two of the same arguments; -EPERM: its limits are above what we could give
  * again. */
 int server_learn(pid_t pid, json_t **server, struct err *e);
@@ -60,9 +61,8 @@ int server_restore(const json_t *server, bool again, int lock, bool *was_there, 
 /* 0 if it runs as it was, and listens; -EBUSY and what is not so. */
 int server_verify(const json_t *server, bool again, struct err *e);
 
-/* Undo and act may follow each other from different processes: whoever holds this lock in 'dir' may
- * be changing the server or its storage, and so may the children that inherited it. Close it to let
- * go. */
+/* Act and undo may run in different processes. The holder of this lock in 'dir' may be changing the
+ * server or its storage, and so may children that inherited it. Closing it releases it. */
 int server_lock(const char *dir, double wait_s, int *fd, struct err *e);
 
 /* Soft and hard limits as learnt: RLIM_NLIMITS of them. */

@@ -1,10 +1,9 @@
 /*
- * The service primitive: a server that is killed, put under limits, or restarted in another way.
- * Its inverse is the whole description of the server as it was, which undo makes true again,
- * wherever the act was cut off and whatever the server has done meanwhile: it looks, and does what
- * is missing.
+ * The service primitive: a server is killed, put under limits, or restarted in another way. The
+ * inverse is the whole description of the server as it was. Undo compares that with the server and
+ * does what is missing, wherever the act was cut off.
  *
- * The file-system primitive 'readonly' is the other one that stops and starts a server.
+ * The primitive 'readonly' also stops and starts a server.
  */
 #ifndef CULPRIT_FAULTS_SERVICE_H
 #define CULPRIT_FAULTS_SERVICE_H
@@ -15,20 +14,20 @@
 
 enum service_limit { SERVICE_NOFILE, SERVICE_FSIZE, SERVICE_AS, SERVICE_LIMITS };
 
-/* One request. What is not asked for is 0 or NULL. */
+/* One request; 0 or NULL: not requested. */
 struct service_spec {
 	pid_t pid;
 	bool restart; /* else it is left running, or killed */
 	bool kill;
 	const char *user;                  /* name or number; with restart */
-	json_int_t limits[SERVICE_LIMITS]; /* soft; 0: as it is */
+	json_int_t limits[SERVICE_LIMITS]; /* soft; 0: unchanged */
 	const char *storage;               /* folder; with restart */
 	const char *prune;                 /* see storage.h */
 	json_int_t size_bytes, inodes, spare;
 };
 
-/* Learns the server and checks all that can be. 'name' (SESSION-HANDLE) and 'dir' are of the
- * session. */
+/* Describes the server and checks what can be checked. 'name' (SESSION-HANDLE) and 'dir' are the
+ * session's. */
 int service_prepare(const struct service_spec *s, const char *dir, const char *name,
 	json_t **inverse, struct err *e);
 

@@ -29,7 +29,7 @@
 struct storage {
 	const char *path, *prune, *dir, *name;
 	char image[PATH_MAX];
-	char control[128], device[128]; /* nodes of our own, where /dev has none */
+	char control[128], device[128]; /* made by us where /dev lacks them */
 	json_int_t size, inodes, spare;
 };
 
@@ -98,7 +98,7 @@ int storage_check(const json_t *j, struct err *e)
 
 /* ---- loop device ---- */
 
-/* Opens 'path' if it is that device, else a node of our own for it. '*used' is the path opened. */
+/* Opens 'path' if it is that device, else makes the node 'own' for it. '*used' is the path. */
 static int open_device(
 	const char *path, const char *own, mode_t type, dev_t dev, const char **used, struct err *e)
 {

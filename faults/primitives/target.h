@@ -1,6 +1,6 @@
 /*
- * A process that a primitive acts on and did not start: its number and its start time, so that a
- * later one with the same number is left alone.
+ * A process that a primitive acts on and did not start: its number and start time, so that a later
+ * process with the same number is left alone.
  */
 #ifndef CULPRIT_FAULTS_TARGET_H
 #define CULPRIT_FAULTS_TARGET_H

@@ -53,7 +53,7 @@ struct agent {
 /* 'result' is stolen; NULL answers with -ENOMEM. */
 void agent_answer(struct agent *a, json_t *id, json_t *result);
 void agent_refuse(struct agent *a, json_t *id, int code, const struct err *e);
-/* A message that nobody asked for; stolen. */
+/* A message that answers no request; stolen. */
 void agent_event(struct agent *a, json_t *event);
 /* The session ends; the first reason counts. */
 void agent_end(struct agent *a, int exit_code, const char *why);

@@ -61,7 +61,7 @@ int guard_take_over(struct guard *g, struct err *e);
 _Noreturn void guard_main(
 	int sock, int life, const char *state, const char *session, double lease_s, int agent_pid);
 
-/* guard_main.c: the standby's. It ends at a byte on 'life', which says that all is in order. */
+/* guard_main.c: the standby's. A byte on 'life' tells it to end and do nothing. */
 _Noreturn void standby_main(int life, const char *journal);
 
 /* Undoes what is in the journal at 'path', unless it is gone. */

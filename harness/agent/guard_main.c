@@ -18,20 +18,14 @@
 #define RETRY_EVERY_S 1
 #define LOCK_WAIT_S 30
 
-/* An act with a maximum. */
-struct maximum {
-	char handle[32];
-	double max_s;
-	double deadline; /* INFINITY until the agent has acted: an undo must not overtake its act */
-	struct maximum *next;
-};
-
 struct watch {
 	int sock;
 	pid_t agent;
 	double lease_s, lease_end;
 	struct journal *journal;
-	struct maximum *maxima;
+	/* handle -> {max_s, deadline}. The deadline is 0 until the agent has acted: an undo must
+	 * not overtake its act. */
+	json_t *maxima;
 	bool bye, gone; /* asked to end; the agent is dead */
 };
 
@@ -43,45 +37,35 @@ static void answer(struct watch *w, const char *what, const char *handle, bool a
 			asked, "was_there", was_there, "rc", rc, "text", rc ? e->text : ""));
 }
 
-static void maximum_remove(struct watch *w, const char *handle)
-{
-	struct maximum **at = &w->maxima, *l;
-
-	while ((l = *at)) {
-		if (!strcmp(l->handle, handle)) {
-			*at = l->next;
-			free(l);
-		} else {
-			at = &l->next;
-		}
-	}
-}
-
 static void add(struct watch *w, json_t *m)
 {
 	const char *handle = "", *primitive = "";
 	json_t *inverse = NULL;
-	struct maximum *l = NULL;
 	double max_s = 0;
 	struct err e;
-	int rc;
+	int rc = 0;
 
 	json_unpack(m, "{s:s, s:s, s:o, s:F}", "handle", &handle, "primitive", &primitive,
 		"inverse", &inverse, "max_s", &max_s);
-	if (max_s > 0 && !(l = calloc(1, sizeof(*l))))
+	if (max_s > 0 &&
+		json_object_set_new(w->maxima, handle,
+			json_pack("{s:f, s:f}", "max_s", max_s, "deadline", 0.0)))
 		rc = err_errno(&e, -ENOMEM, "cannot record '%s'", handle);
-	else
+	if (!rc)
 		rc = journal_add(w->journal, handle, primitive, inverse, &e);
-	if (!rc && l) {
-		snprintf(l->handle, sizeof(l->handle), "%s", handle);
-		l->max_s = max_s;
-		l->deadline = INFINITY;
-		l->next = w->maxima;
-		w->maxima = l;
-	} else {
-		free(l);
-	}
+	if (rc)
+		json_object_del(w->maxima, handle);
 	answer(w, "added", handle, true, false, rc, &e);
+}
+
+static double deadline_of(const json_t *maximum)
+{
+	return json_real_value(json_object_get(maximum, "deadline"));
+}
+
+static void set_deadline(json_t *maximum, double at)
+{
+	json_real_set(json_object_get(maximum, "deadline"), at);
 }
 
 static void revert(struct watch *w, const char *handle, bool asked)
@@ -93,7 +77,7 @@ static void revert(struct watch *w, const char *handle, bool asked)
 	if (!rc || asked)
 		answer(w, "undone", handle, asked, was_there, rc, &e);
 	if (!rc || rc == -ENOENT)
-		maximum_remove(w, handle);
+		json_object_del(w->maxima, handle);
 }
 
 static void handle_message(struct watch *w, json_t *m)
@@ -106,9 +90,10 @@ static void handle_message(struct watch *w, json_t *m)
 	} else if (!strcmp(what, "undo") && handle) {
 		revert(w, handle, true);
 	} else if (!strcmp(what, "acted") && handle) {
-		for (struct maximum *l = w->maxima; l; l = l->next)
-			if (!strcmp(l->handle, handle))
-				l->deadline = clock_mono_s() + l->max_s;
+		json_t *maximum = json_object_get(w->maxima, handle);
+
+		set_deadline(maximum,
+			clock_mono_s() + json_real_value(json_object_get(maximum, "max_s")));
 	} else if (!strcmp(what, "bye")) {
 		w->bye = true;
 	}
@@ -130,36 +115,44 @@ static void drain(struct watch *w)
 		w->gone = true;
 }
 
+/* The act whose maximum is reached first, and when that is; NULL: none. */
+static const char *next_maximum(const struct watch *w, double *deadline)
+{
+	const char *handle, *first = NULL;
+	json_t *maximum;
+
+	json_object_foreach(w->maxima, handle, maximum)
+	{
+		double at = deadline_of(maximum);
+
+		if (at > 0 && (!first || at < *deadline)) {
+			first = handle;
+			*deadline = at;
+		}
+	}
+	return first;
+}
+
 static void wait_a_while(struct watch *w)
 {
 	struct pollfd p = {.fd = w->sock, .events = POLLIN};
 	double until = w->lease_end, left;
 
-	for (const struct maximum *l = w->maxima; l; l = l->next)
-		until = fmin(until, l->deadline);
-	left = until - clock_mono_s();
+	next_maximum(w, &until);
+	left = fmin(until, w->lease_end) - clock_mono_s();
 	poll(&p, 1, left <= 0 ? 0 : (int)fmin(left * 1000 + 1, 3.6e6));
-}
-
-static struct maximum *overdue(const struct watch *w, double now)
-{
-	struct maximum *l = w->maxima;
-
-	while (l && l->deadline > now)
-		l = l->next;
-	return l;
 }
 
 static void revert_overdue(struct watch *w)
 {
-	struct maximum *l;
-	double now;
+	double deadline, now;
+	const char *next;
 
-	while ((l = overdue(w, now = clock_mono_s()))) {
-		char handle[sizeof(l->handle)];
+	while ((next = next_maximum(w, &deadline)) && deadline <= (now = clock_mono_s())) {
+		char handle[32];
 
-		memcpy(handle, l->handle, sizeof(handle));
-		l->deadline = now + RETRY_EVERY_S;
+		snprintf(handle, sizeof(handle), "%s", next);
+		set_deadline(json_object_get(w->maxima, handle), now + RETRY_EVERY_S);
 		revert(w, handle, false);
 		/* The undo's time does not count as the agent's silence. */
 		w->lease_end += clock_mono_s() - now;
@@ -188,7 +181,8 @@ static void kill_agent(struct watch *w)
 void guard_main(
 	int sock, int life, const char *state, const char *session, double lease_s, int agent_pid)
 {
-	struct watch w = {.sock = sock, .agent = agent_pid, .lease_s = lease_s};
+	struct watch w = {
+		.sock = sock, .agent = agent_pid, .lease_s = lease_s, .maxima = json_object()};
 	struct err e;
 	int rc;
 

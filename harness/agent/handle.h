@@ -10,7 +10,7 @@
 
 #define OUTPUT_MAX_BYTES (64u << 10)
 
-/* What a handle waits for, besides its end. */
+/* What a handle waits for. */
 enum handle_state {
 	HANDLE_LIVE,
 	HANDLE_STARTING, /* a tracer that is not "ready", a child that acts on a server */
@@ -64,7 +64,7 @@ struct handle {
 	char *input;
 	size_t input_size, input_done;
 	bool truncated;
-	json_t *summary; /* what its log says of itself */
+	json_t *summary; /* of its log: see log_summary */
 };
 
 /* -ENOMEM. */

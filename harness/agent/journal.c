@@ -83,7 +83,7 @@ int journal_new(const char *state, const char *session, struct journal **out, st
 	j->entries = json_array();
 	head = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s}", "journal", 1, "session", session,
 		"boot_id", id.boot_id, "net", id.net, "pid", id.pid, "dir", j->dir);
-	/* It gets its name when it is locked, so that nobody takes it for one that was left. */
+	/* It gets its name only when locked, so that no other agent undoes it. */
 	j->fd = open(hidden, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
 	if (j->fd < 0 || flock(j->fd, LOCK_EX | LOCK_NB) < 0) {
 		rc = err_errno(e, -errno, "cannot make the undo journal '%s'", j->path);

@@ -21,8 +21,8 @@ struct journal;
 /* Makes and locks the journal, and the session's folder STATE/SESSION (0700). */
 int journal_new(const char *state, const char *session, struct journal **out, struct err *e);
 
-/* Locks and reads one that is there, waiting up to 'wait_s' for the lock. -EWOULDBLOCK: somebody is
- * responsible. -ENOENT: it is gone. -EXDEV: it is another node's. -EBADMSG: damaged. */
+/* Locks and reads one that is there, waiting up to 'wait_s' for the lock. -EWOULDBLOCK: it is
+ * locked. -ENOENT: it is gone. -EXDEV: it is another node's. -EBADMSG: damaged. */
 int journal_open(const char *path, double wait_s, struct journal **out, struct err *e);
 
 /* Written when it returns 0 (and on disk, if the act would outlive a reboot); as if never called
@@ -34,7 +34,7 @@ int journal_add(struct journal *j, const char *handle, const char *primitive, co
  * stays. */
 int journal_revert(struct journal *j, const char *handle, bool *was_there, struct err *e);
 
-/* Its session was heard of: the file's time says when. */
+/* Its session is alive now: the file's time records that. */
 void journal_heard(struct journal *j);
 
 /* The session is over. Undoes all entries, newest first, going on after a failure for up to
@@ -48,8 +48,8 @@ void journal_free(struct journal *j);
 
 /* ---- journals of other sessions: journal_others.c ---- */
 
-/* Undoes every journal of this node under STATE that nobody is responsible for. 'cleaned' gets
- * names of what was undone, 'unclean' sentences about what could not be. */
+/* Undoes every unlocked journal of this node under STATE. 'cleaned' gets names of what was undone,
+ * 'unclean' sentences on what could not be. */
 void journal_clean_left(const char *state, json_t *cleaned, json_t *unclean);
 
 /* How many of this node's journals, except that of 'session', are locked while their session is

@@ -20,8 +20,8 @@
 
 /* ---- what a program gets ---- */
 
-/* A growing list of words, ended by NULL, all of which belong to somebody else; 'word' is 0 at
- * first. False: no memory. */
+/* Appends to a list that NULL ends and is NULL at first. The words stay the caller's. False: no
+ * memory. */
 static bool add_word(const char ***list, const char *word)
 {
 	const char **more;

@@ -1,10 +1,10 @@
 /*
- * For tests in which one allocation or system call fails: the calls are taken over by functions of
- * the same name here, for our own code and for the libraries below it. Plan and place are shared
- * with forked children, whose calls count too; programs that they execute do not.
+ * Fixture for tests in which one allocation or system call fails. Functions of the same name here
+ * replace the calls of our code and of the libraries below it. Plan and place are shared with
+ * forked children, whose calls count too; those of programs that they execute do not.
  *
- * A place is the n-th call, or (where code polls, and calls have no number) the first from one
- * chain of callers.
+ * A place is the n-th call, or, where code polls and the number is not fixed, the first call from
+ * one chain of callers.
  */
 #ifndef CULPRIT_TESTS_FAILING_H
 #define CULPRIT_TESTS_FAILING_H

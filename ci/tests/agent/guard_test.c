@@ -63,7 +63,7 @@ static void guard_killed(void **unused)
 	printf("# guard killed: clean after %.3f s\n", session_end(&s, 4, 10));
 }
 
-/* The standby undoes all, and the tracer detaches: nobody comes to the node again. */
+/* The standby undoes all, and the tracer detaches, without any further contact with the node. */
 static void both_killed(void **unused)
 {
 	pid_t target = start_pausing(), standby;
@@ -347,7 +347,7 @@ static void write_journal(
 	assert_int_equal(file_mkdirs(path, 0700, NULL), 0);
 }
 
-/* A process that is nobody's: what a journal of before a reboot might seem to mean. */
+/* A process that has nothing to do with us, though an old journal has its number. */
 static pid_t bystander(uint64_t *ticks)
 {
 	pid_t pid = fork();

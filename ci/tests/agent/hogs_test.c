@@ -47,7 +47,7 @@ static void zeros_are_sent_and_taken(void **unused)
 	loopback_up();
 	peer_start(&p, "10s", NULL, NULL);
 	clean = agent_fingerprint(&p, 1);
-	/* The sender is there first, and tries until somebody listens. */
+	/* The sender starts first, and tries until the sink listens. */
 	sender = take_text(peer_call(&p, "process.start",
 				   own_process("send", "127.0.0.1:47200", NULL, NULL, NULL)),
 		"handle");
@@ -100,8 +100,7 @@ static void cpu_and_memory_are_taken(void **unused)
 	assert_int_equal(peer_end(&p), 0);
 }
 
-/* What its own clock calls work, beside what ours does: pieces shorter than the period, and longer
- * ones. */
+/* The share that is worked by our clock: with pieces shorter than the period, and longer ones. */
 static void a_share_of_the_time_is_kept(void **unused)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Kills the orchestrator, or the victim's agent, or cuts the victim's network, at a step of each fault's life,
-# and finds every node as it was. In CI one such death a fault, another for each; with CULPRIT_SOAK set all three at
-# every step of every fault ('make soak').
+# Kills the orchestrator or the victim's agent, or cuts the victim's network, at a step of each fault's life;
+# afterwards every node is as it was. In CI each fault has one such death, at varying steps; with CULPRIT_SOAK all
+# three at every step of every fault ('make soak').
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 [ "$(id -u)" -eq 0 ] || skip_all "the lab needs root"
@@ -15,7 +15,7 @@ node() { "$culprit" lab exec --dir "$lab" "$@"; }
 "$culprit" lab up --dir "$lab" --subnet 10.72.0.0/24 >/dev/null || { not_ok "the lab comes up"; done_testing; }
 nodes="s1 s2 s3 s4 c1 c2 o1"
 
-# The agent where the harness puts it: a node's /tmp is its own, so that a clone there is not seen.
+# The agent where the harness puts it: a clone in /tmp is not visible on a node.
 serve='d=$(ls -d /var/lib/culprit/agent/*/ | head -1); exec "$d"/ld-linux* --library-path "$d" "$d"/culprit-agent serve'
 
 # What an agent that starts now finds on every node, and what it had to clean, which should be nothing.
@@ -63,7 +63,7 @@ try() { # FAULT STEP WHAT
 	until_true 60 reached "$step"
 	victim=$(sqlite3 run/run.db "SELECT victims->>0 FROM cell" 2>/dev/null)
 	die "$what" "$victim" 2>/dev/null
-	# A run that has lost a node ends by itself, in its own time; it is not what is looked at here.
+	# A run that has lost a node ends by itself, but this test does not wait for that.
 	kill -KILL $pid 2>/dev/null
 	wait $pid 2>/dev/null
 	if grep -q "skipped: fault" run/run.log; then

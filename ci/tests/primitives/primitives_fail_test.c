@@ -1,7 +1,7 @@
 /*
- * Every allocation and system call of a primitive fails once, in turn, until the act (and then its
- * undo) goes through without meeting the failure: nothing is left half done, and what an undo that
- * failed left is undone by the next one.
+ * Each allocation and system call of a primitive fails once, in turn, until the act, and then its
+ * undo, runs without meeting the failure. An act that failed leaves nothing after its undo; what an
+ * undo that failed has left, the next one undoes.
  */
 #ifdef __SANITIZE_ADDRESS__
 #include <stdio.h>
@@ -72,7 +72,7 @@ static int run(json_t **inverse, struct err *e)
 
 static pid_t child;
 
-/* A program that begets another. What it has for input and output is never ours. */
+/* A program that starts another one. Its input and output are never the agent's. */
 static int start(json_t **inverse, struct err *e)
 {
 	const char *const argv[] = {"sh", "-c", "sleep 1000 & sleep 1001", NULL};
