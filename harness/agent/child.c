@@ -15,42 +15,6 @@
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 
-int child_start(struct agent *a, struct handle *h, const struct child_spec *s, struct err *e)
-{
-	struct process_gate gate;
-	json_t *inverse;
-	char tag[64];
-	int rc;
-
-	snprintf(tag, sizeof(tag), "%s/%s", a->session, h->name);
-	rc = process_account_new(tag, &h->account);
-	if (rc)
-		return err_errno(e, rc, "cannot start '%s'", s->argv[0]);
-	rc = process_fork(&(struct process_spec){.argv = s->argv,
-				  .tag = tag,
-				  .env = s->env,
-				  .cwd = s->cwd,
-				  .in = s->in,
-				  .out = s->out,
-				  .err = s->err,
-				  .pass = s->pass,
-				  .grace_s = s->grace_s},
-		&gate, &inverse, e);
-	if (rc)
-		return rc;
-	rc = handle_record(a, h, inverse, s->max_s, e);
-	if (rc) {
-		process_abandon(&gate);
-		return rc;
-	}
-	h->pid = gate.pid;
-	rc = process_release(&gate, s->argv[0], e);
-	guard_acted(a->guard, h->name);
-	if (rc)
-		guard_undo(a->guard, h->name);
-	return rc;
-}
-
 static int exit_code(int status)
 {
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -156,6 +120,8 @@ static bool ended_in_order(const struct handle *h)
 		(h->kind == HANDLE_TRACE ? h->exit == TRACE_EXIT_OK
 					 : h->exit != TRACE_EXIT_NOT_WHOLE);
 }
+
+static void child_readable(struct agent *a, struct handle *h);
 
 /* In a child, since a long log takes seconds. It only reads, and ends by itself. */
 static void begin_summary(struct agent *a, struct handle *h)
@@ -298,7 +264,7 @@ void child_step(struct agent *a, struct handle *h)
 	}
 }
 
-void child_readable(struct agent *a, struct handle *h)
+static void child_readable(struct agent *a, struct handle *h)
 {
 	ssize_t n = take_output(h);
 
@@ -318,16 +284,59 @@ void child_readable(struct agent *a, struct handle *h)
 	}
 }
 
-void child_writable(struct handle *h)
+int child_open_pipe(struct child_spec *s, struct err *e)
 {
-	ssize_t n = write(h->write_fd, h->input + h->input_done, h->input_size - h->input_done);
+	if (pipe2(s->pipe, O_CLOEXEC) < 0)
+		return err_errno(e, -errno, "cannot make a pipe");
+	fcntl(s->pipe[0], F_SETFL, O_NONBLOCK);
+	return 0;
+}
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n > 0)
-		h->input_done += (size_t)n;
-	if (n < 0 || h->input_done == h->input_size) {
-		close(h->write_fd);
-		h->write_fd = -1;
+void child_spec_clear(struct child_spec *s)
+{
+	fd_close(s->in);
+	fd_close(s->out);
+	fd_close(s->err);
+	fd_close(s->pipe[0]);
+	fd_close(s->pipe[1]);
+	free(s->argv);
+}
+
+int child_start(struct agent *a, struct handle *h, struct child_spec *s, struct err *e)
+{
+	struct process_gate gate;
+	json_t *inverse;
+	char tag[64];
+	int rc;
+
+	snprintf(tag, sizeof(tag), "%s/%s", a->session, h->name);
+	rc = process_account_new(tag, &h->account);
+	if (rc)
+		return err_errno(e, rc, "cannot start '%s'", s->argv[0]);
+	rc = process_fork(&(struct process_spec){.argv = s->argv,
+				  .tag = tag,
+				  .env = s->env,
+				  .cwd = s->cwd,
+				  .in = s->in,
+				  .out = s->pipe_output ? s->pipe[1] : s->out,
+				  .err = s->pipe_output ? s->pipe[1] : s->err,
+				  .pass = s->pipe_output ? -1 : s->pipe[1],
+				  .grace_s = s->grace_s},
+		&gate, &inverse, e);
+	if (rc)
+		return rc;
+	rc = handle_record(a, h, inverse, s->max_s, e);
+	if (rc) {
+		process_abandon(&gate);
+		return rc;
 	}
+	h->pid = gate.pid;
+	h->read_fd = s->pipe[0];
+	h->readable = child_readable;
+	s->pipe[0] = -1;
+	rc = process_release(&gate, s->argv[0], e);
+	guard_acted(a->guard, h->name);
+	if (rc)
+		guard_undo(a->guard, h->name);
+	return rc;
 }

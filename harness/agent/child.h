@@ -7,22 +7,25 @@
 #define TRACER_GRACE_S 3 /* for a tracer to detach and close its log */
 
 struct child_spec {
-	const char **argv;
+	const char **argv; /* the list is allocated */
 	const json_t *env;
 	const char *cwd;
-	int in, out, err, pass; /* as in struct process_spec */
+	int in, out, err; /* -1: /dev/null */
+	int pipe[2];      /* from the child to 'readable'; -1: none */
+	bool pipe_output; /* it takes stdout and stderr; else the child gets it as one more */
 	double max_s, grace_s;
 };
 
+#define CHILD_SPEC_INIT .in = -1, .out = -1, .err = -1, .pipe = {-1, -1}
+
+int child_open_pipe(struct child_spec *s, struct err *e);
+void child_spec_clear(struct child_spec *s);
+
 /* Forks, records, releases. On failure nothing runs, and the handle stays the caller's to free. */
-int child_start(struct agent *a, struct handle *h, const struct child_spec *s, struct err *e);
+int child_start(struct agent *a, struct handle *h, struct child_spec *s, struct err *e);
 
 /* Reaps all that have ended. */
 void children_reap(struct agent *a);
-
-/* A handle's 'readable': keeps the output, and knows a tracer's "ready". */
-void child_readable(struct agent *a, struct handle *h);
-void child_writable(struct handle *h);
 
 /* The state's deadline has passed, or its process has ended. */
 void child_step(struct agent *a, struct handle *h);

@@ -1,8 +1,8 @@
 /*
  * Duty cycles: work for a share of the time only.
  *
- * A hog at a quarter is the full hog for a quarter of the time, so the speed of a
- * disk or a wire is. Time at work is measured (CLOCK_MONOTONIC) from a request to its end, waiting
+ * A hog at a quarter is the full hog for a quarter of the time, whatever the speed of the disk or
+ * the wire. Time at work is measured (CLOCK_MONOTONIC) from a request to its end, waiting
  * included. After DUTY_PERIOD_S * share of it, or after one request that took longer, follows a
  * rest of work * (1 / share - 1).
  */

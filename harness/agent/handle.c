@@ -31,7 +31,7 @@ int handle_new(struct agent *a, enum handle_kind kind, struct handle **out, stru
 		return err_errno(e, -ENOMEM, "cannot begin a %s", kinds[kind].what);
 	snprintf(h->name, sizeof(h->name), "%c%u", kinds[kind].letter, ++a->next_number);
 	h->kind = kind;
-	h->read_fd = h->write_fd = -1;
+	h->read_fd = -1;
 	h->next = a->handles;
 	a->handles = h;
 	*out = h;
@@ -49,14 +49,12 @@ void handle_free(struct agent *a, struct handle *h)
 	if (*at)
 		*at = h->next;
 	fd_close(h->read_fd);
-	fd_close(h->write_fd);
 	process_account_free(h->account);
 	json_decref(h->inverse);
 	json_decref(h->request_id);
 	json_decref(h->summary);
 	free(h->log);
 	free(h->error_log);
-	free(h->input);
 	free(h->output.data);
 	free(h);
 }

@@ -60,9 +60,6 @@ struct handle {
 	bool traced;     /* under our own tracer */
 	char *log;       /* of a tracer; absolute path */
 	char *error_log; /* where it complains; absolute path, or NULL */
-	int write_fd;    /* input of a run; -1: none */
-	char *input;
-	size_t input_size, input_done;
 	bool truncated;
 	json_t *summary; /* of its log: see log_summary */
 };

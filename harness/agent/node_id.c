@@ -3,35 +3,28 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "faults/primitives/procfs.h"
 #include "harness/base/file.h"
-
-static int link_read(const char *path, char *buf, size_t size, struct err *e)
-{
-	ssize_t n = readlink(path, buf, size - 1);
-
-	if (n < 0)
-		return err_errno(e, -errno, "cannot read '%s'", path);
-	buf[n] = '\0';
-	return 0;
-}
 
 int node_id_read(struct node_id *id, struct err *e)
 {
-	struct node_id got;
-	char *text;
-	int rc = file_read("/proc/sys/kernel/random/boot_id", &text, NULL, e);
+	char *boot, net[PATH_MAX], pid[PATH_MAX];
+	int rc = file_read("/proc/sys/kernel/random/boot_id", &boot, NULL, e);
 
 	if (rc)
 		return rc;
-	snprintf(got.boot_id, sizeof(got.boot_id), "%.36s", text);
-	free(text);
-	rc = link_read("/proc/self/ns/net", got.net, sizeof(got.net), e);
+	rc = procfs_link(getpid(), "ns/net", net);
 	if (!rc)
-		rc = link_read("/proc/self/ns/pid", got.pid, sizeof(got.pid), e);
-	if (!rc)
-		*id = got;
+		rc = procfs_link(getpid(), "ns/pid", pid);
+	if (rc) {
+		err_errno(e, rc, "cannot read this process's namespaces");
+	} else {
+		snprintf(id->boot_id, sizeof(id->boot_id), "%.36s", boot);
+		snprintf(id->net, sizeof(id->net), "%.39s", net);
+		snprintf(id->pid, sizeof(id->pid), "%.39s", pid);
+	}
+	free(boot);
 	return rc;
 }

@@ -98,47 +98,28 @@ static int open_input(const char *text, int *fd, struct err *e)
 
 int op_run(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	const char *input = arg_text(args, "stdin");
-	int out[2] = {-1, -1}, in[2] = {-1, -1}, rc;
-	struct child_spec s = {.pass = -1};
+	struct child_spec s = {CHILD_SPEC_INIT, .pipe_output = true};
 	struct handle *h;
+	int rc = handle_new(a, HANDLE_RUN, &h, e);
 
-	rc = handle_new(a, HANDLE_RUN, &h, e);
 	if (rc)
 		return rc;
-	if (!add_list(&s.argv, NULL, json_object_get(args, "argv")) ||
-		(input && !(h->input = strdup(input)))) {
+	if (!add_list(&s.argv, NULL, json_object_get(args, "argv")))
 		rc = err_errno(e, -ENOMEM, "cannot run a command");
-		goto out;
+	if (!rc)
+		rc = open_input(arg_text(args, "stdin"), &s.in, e);
+	if (!rc)
+		rc = child_open_pipe(&s, e);
+	if (!rc)
+		rc = child_start(a, h, &s, e);
+	child_spec_clear(&s);
+	if (rc) {
+		handle_free(a, h);
+		return rc;
 	}
-	if (pipe2(out, O_CLOEXEC) < 0 || (input && pipe2(in, O_CLOEXEC) < 0)) {
-		rc = err_errno(e, -errno, "cannot run '%s'", s.argv[0]);
-		goto out;
-	}
-	fcntl(out[0], F_SETFL, O_NONBLOCK);
-	if (input)
-		fcntl(in[1], F_SETFL, O_NONBLOCK);
-	s.in = in[0];
-	s.out = s.err = out[1];
-	rc = child_start(a, h, &s, e);
-	if (rc)
-		goto out;
-	h->input_size = input ? strlen(input) : 0;
-	h->read_fd = out[0];
-	h->readable = child_readable;
-	h->write_fd = in[1];
-	out[0] = in[1] = -1;
 	h->deadline = clock_mono_s() + arg_number(args, "timeout_s", 30);
 	h->request_id = json_incref(id);
-	h = NULL;
-out:
-	for (int i = 0; i < 2; i++) {
-		fd_close(out[i]);
-		fd_close(in[i]);
-	}
-	handle_free(a, h);
-	free(s.argv);
-	return rc;
+	return 0;
 }
 
 /* ---- process.* ---- */
@@ -190,13 +171,8 @@ int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
 	const char *times = arg_text(args, "times");
 	char number[32], *times_file = NULL;
-	struct child_spec s = {.in = -1,
-		.out = -1,
-		.err = -1,
-		.pass = -1,
-		.env = json_object_get(args, "env"),
-		.cwd = arg_text(args, "cwd"),
-		.max_s = arg_number(args, "max_s", 0)};
+	struct child_spec s = {CHILD_SPEC_INIT, .env = json_object_get(args, "env"),
+		.cwd = arg_text(args, "cwd"), .max_s = arg_number(args, "max_s", 0)};
 	struct handle *h;
 	int rc = handle_new(a, HANDLE_PROCESS, &h, e);
 
@@ -220,10 +196,7 @@ int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 		handle_free(a, h);
 	else
 		agent_answer(a, id, json_pack("{s:s, s:i}", "handle", h->name, "pid", (int)h->pid));
-	fd_close(s.in);
-	fd_close(s.out);
-	fd_close(s.err);
-	free(s.argv);
+	child_spec_clear(&s);
 	free(times_file);
 	return rc;
 }
@@ -266,55 +239,43 @@ int op_process_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
 
 int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	struct child_spec s = {
-		.in = -1, .out = -1, .err = -1, .pass = -1, .grace_s = TRACER_GRACE_S};
-	json_t *pids = json_array(), *value;
+	struct child_spec s = {CHILD_SPEC_INIT, .grace_s = TRACER_GRACE_S};
 	char number[32], ready_fd[16];
-	int ready[2] = {-1, -1}, rc;
-	struct handle *h = NULL;
+	json_t *pids, *value;
+	struct handle *h;
 	size_t i;
+	int rc = handle_new(a, HANDLE_TRACE, &h, e);
 
+	if (rc)
+		return rc;
+	pids = json_array();
 	json_array_foreach(json_object_get(args, "pids"), i, value)
 	{
 		json_array_append_new(pids, json_sprintf("%lld", json_integer_value(value)));
 	}
-	rc = handle_new(a, HANDLE_TRACE, &h, e);
-	if (rc)
-		goto out;
-	if (asprintf(&h->error_log, "%s/%s.err", a->dir, h->name) < 0) {
+	if (asprintf(&h->error_log, "%s/%s.err", a->dir, h->name) < 0)
 		rc = err_errno(e, -ENOMEM, "cannot trace");
-		goto out;
-	}
-	if (pipe2(ready, O_CLOEXEC) < 0) {
-		rc = err_errno(e, -errno, "cannot trace");
-		goto out;
-	}
-	fcntl(ready[0], F_SETFL, O_NONBLOCK);
-	snprintf(ready_fd, sizeof(ready_fd), "%d", ready[1]);
-	rc = add_tracer(a, h, args, number, &s.argv, e);
+	if (!rc)
+		rc = child_open_pipe(&s, e);
+	snprintf(ready_fd, sizeof(ready_fd), "%d", s.pipe[1]);
+	if (!rc)
+		rc = add_tracer(a, h, args, number, &s.argv, e);
 	if (!rc && (!ADD(&s.argv, "--ready-fd", ready_fd) || !add_list(&s.argv, "-p", pids)))
 		rc = err_errno(e, -ENOMEM, "cannot trace");
-	s.pass = ready[1];
-	s.err = open(h->error_log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (!rc)
+		rc = open_output(a, h->error_log, &s.err, e);
 	if (!rc)
 		rc = child_start(a, h, &s, e);
-	if (rc)
-		goto out;
-	h->read_fd = ready[0];
-	h->readable = child_readable;
-	ready[0] = -1;
+	child_spec_clear(&s);
+	json_decref(pids);
+	if (rc) {
+		handle_free(a, h);
+		return rc;
+	}
 	h->state = HANDLE_STARTING;
 	h->deadline = clock_mono_s() + TRACER_READY_S;
 	h->request_id = json_incref(id);
-	h = NULL;
-out:
-	fd_close(ready[0]);
-	fd_close(ready[1]);
-	fd_close(s.err);
-	free(s.argv);
-	json_decref(pids);
-	handle_free(a, h);
-	return rc;
+	return 0;
 }
 
 int op_trace_stop(struct agent *a, json_t *id, json_t *args, struct err *e)

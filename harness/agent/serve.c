@@ -113,7 +113,7 @@ static int turn(struct agent *a, int signals)
 	struct pollfd *p;
 
 	for (h = a->handles; h; h = h->next)
-		n += 2;
+		n++;
 	p = calloc(n, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
@@ -121,21 +121,17 @@ static int turn(struct agent *a, int signals)
 	p[AT_OUT] = (struct pollfd){.fd = a->out.size ? 1 : -1, .events = POLLOUT};
 	p[AT_GUARD] = (struct pollfd){.fd = guard_fd(a->guard), .events = POLLIN};
 	p[AT_SIGNALS] = (struct pollfd){.fd = signals, .events = POLLIN};
-	for (h = a->handles; h; h = h->next) {
+	for (h = a->handles; h; h = h->next)
 		p[i++] = (struct pollfd){.fd = h->read_fd, .events = POLLIN};
-		p[i++] = (struct pollfd){.fd = h->write_fd, .events = POLLOUT};
-	}
 	if (poll(p, n, next_timeout(a)) < 0 && errno != EINTR) {
 		free(p);
 		return -errno;
 	}
 	/* Handles first, since those that follow may add and free handles. */
-	for (h = a->handles, i = AT_FIRST_HANDLE; h; h = next, i += 2) {
+	for (h = a->handles, i = AT_FIRST_HANDLE; h; h = next, i++) {
 		next = h->next;
 		if (p[i].revents && h->read_fd >= 0)
 			h->readable(a, h);
-		if (p[i + 1].revents && h->write_fd >= 0)
-			child_writable(h);
 	}
 	if (p[AT_SIGNALS].revents)
 		read_signals(a, signals);
