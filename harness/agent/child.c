@@ -121,47 +121,31 @@ static bool ended_in_order(const struct handle *h)
 					 : h->exit != TRACE_EXIT_NOT_WHOLE);
 }
 
-static void child_readable(struct agent *a, struct handle *h);
+static json_t *summarize(const void *handle)
+{
+	const struct handle *h = handle;
 
-/* In a child, since a long log takes seconds. It only reads, and ends by itself. */
+	return log_summary(h->log, ended_in_order(h));
+}
+
+static void end_summary(struct agent *a, struct handle *h, json_t *summary)
+{
+	h->summary = json_incref(summary);
+	if (!summary)
+		h->failed = err_set(&h->failure, -EIO, "cannot read the log '%s'", h->log);
+	handle_undo(a, h, child_undone);
+}
+
+/* In a child, since a long log takes seconds. */
 static void begin_summary(struct agent *a, struct handle *h)
 {
-	int p[2];
-	pid_t pid;
-
 	h->state = HANDLE_SUMMARY;
 	h->deadline = 0;
 	fd_close(h->read_fd);
 	h->read_fd = -1;
-	if (pipe2(p, O_CLOEXEC) < 0)
-		goto failed;
-	pid = fork();
-	if (pid == 0) {
-		char *text;
-
-		process_close_others(&p[1], 1);
-		text = json_dumps(log_summary(h->log, ended_in_order(h)), JSON_COMPACT);
-		_exit(text && !fd_write_all(p[1], text, strlen(text)) ? 0 : 1);
-	}
-	close(p[1]);
-	if (pid > 0) {
-		h->read_fd = p[0];
-		h->readable = child_readable;
-		h->output.size = 0;
-		return;
-	}
-	close(p[0]);
-failed:
-	h->failed = err_errno(&h->failure, -errno, "cannot read the log '%s'", h->log);
-	handle_undo(a, h, child_undone);
-}
-
-static void end_summary(struct agent *a, struct handle *h)
-{
-	h->summary = json_loadb(h->output.size ? h->output.data : "", h->output.size, 0, NULL);
-	if (!h->summary)
-		h->failed = err_set(&h->failure, -EIO, "cannot read the log '%s'", h->log);
-	handle_undo(a, h, child_undone);
+	h->failed = handle_fork(h, summarize, h, end_summary, &h->failure);
+	if (h->failed)
+		handle_undo(a, h, child_undone);
 }
 
 /* The last line that a tracer wrote to its standard error. */
@@ -264,26 +248,6 @@ void child_step(struct agent *a, struct handle *h)
 	}
 }
 
-static void child_readable(struct agent *a, struct handle *h)
-{
-	ssize_t n = take_output(h);
-
-	if (n == -EAGAIN || n == -EINTR)
-		return;
-	if (n <= 0) {
-		close(h->read_fd);
-		h->read_fd = -1;
-		if (h->state == HANDLE_SUMMARY)
-			end_summary(a, h);
-		return;
-	}
-	if (h->state == HANDLE_STARTING && h->output.size >= 6 &&
-		!memcmp(h->output.data, "ready\n", 6)) {
-		h->deadline = 0;
-		handle_answer(a, h, json_pack("{s:s, s:i}", "handle", h->name, "pid", (int)h->pid));
-	}
-}
-
 int child_open_pipe(struct child_spec *s, struct err *e)
 {
 	if (pipe2(s->pipe, O_CLOEXEC) < 0)
@@ -300,6 +264,24 @@ void child_spec_clear(struct child_spec *s)
 	fd_close(s->pipe[0]);
 	fd_close(s->pipe[1]);
 	free(s->argv);
+}
+
+static void child_readable(struct agent *a, struct handle *h)
+{
+	ssize_t n = take_output(h);
+
+	if (n == -EAGAIN || n == -EINTR)
+		return;
+	if (n <= 0) {
+		close(h->read_fd);
+		h->read_fd = -1;
+		return;
+	}
+	if (h->state == HANDLE_STARTING && h->output.size >= 6 &&
+		!memcmp(h->output.data, "ready\n", 6)) {
+		h->deadline = 0;
+		handle_answer(a, h, json_pack("{s:s, s:i}", "handle", h->name, "pid", (int)h->pid));
+	}
 }
 
 int child_start(struct agent *a, struct handle *h, struct child_spec *s, struct err *e)

@@ -1,12 +1,16 @@
 #include "harness/agent/handle.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "faults/primitives/procfs.h"
+#include "harness/base/file.h"
 
 static const struct {
 	char letter; /* handles are named d1, p2, ... */
@@ -127,6 +131,61 @@ void handle_undo(struct agent *a, struct handle *h,
 	h->deadline = 0;
 	h->undone = undone;
 	guard_undo(a->guard, h->name);
+}
+
+/* The value is complete when the child closes the pipe. */
+static void forked_readable(struct agent *a, struct handle *h)
+{
+	ssize_t n = bytes_read(&h->output, h->read_fd);
+	json_t *value;
+
+	if (n > 0 || n == -EAGAIN || n == -EINTR)
+		return;
+	close(h->read_fd);
+	h->read_fd = -1;
+	value = h->output.size ? json_loadb(h->output.data, h->output.size, 0, NULL) : NULL;
+	h->forked_done(a, h, value);
+	json_decref(value);
+}
+
+static _Noreturn void forked_child(
+	int out, pid_t agent, json_t *(*compute)(const void *ctx), const void *ctx)
+{
+	sigset_t none;
+	char *text;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != agent)
+		_exit(1);
+	process_close_others(&out, 1);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	text = json_dumps(compute(ctx), JSON_COMPACT);
+	_exit(text && !fd_write_all(out, text, strlen(text)) ? 0 : 1);
+}
+
+int handle_fork(struct handle *h, json_t *(*compute)(const void *ctx), const void *ctx,
+	void (*done)(struct agent *a, struct handle *h, json_t *value), struct err *e)
+{
+	pid_t agent = getpid(), pid;
+	int p[2];
+
+	if (pipe2(p, O_CLOEXEC) < 0)
+		return err_errno(e, -errno, "cannot make a pipe");
+	pid = fork();
+	if (pid == 0)
+		forked_child(p[1], agent, compute, ctx);
+	close(p[1]);
+	if (pid < 0) {
+		close(p[0]);
+		return err_errno(e, -EAGAIN, "cannot start a child");
+	}
+	fcntl(p[0], F_SETFL, O_NONBLOCK);
+	h->output.size = 0;
+	h->read_fd = p[0];
+	h->readable = forked_readable;
+	h->forked_done = done;
+	return 0;
 }
 
 /* What the guard did by itself leaves a handle that can still be asked. */

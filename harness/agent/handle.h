@@ -50,6 +50,7 @@ struct handle {
 	int read_fd; /* of a child of ours; -1: none */
 	void (*readable)(struct agent *a, struct handle *h);
 	struct bytes output;
+	void (*forked_done)(struct agent *a, struct handle *h, json_t *value);
 
 	/* Programs. */
 	pid_t pid;
@@ -89,6 +90,11 @@ void handle_answer(struct agent *a, struct handle *h, json_t *result);
 /* Asks the guard to undo it, then calls 'undone', which answers 'h->request_id'. */
 void handle_undo(struct agent *a, struct handle *h,
 	void (*undone)(struct agent *, struct handle *, const struct guard_message *));
+
+/* Forks a child that dies with the agent and computes a value; then 'done' gets that, or NULL if the
+ * child died. For what takes seconds. */
+int handle_fork(struct handle *h, json_t *(*compute)(const void *ctx), const void *ctx,
+	void (*done)(struct agent *a, struct handle *h, json_t *value), struct err *e);
 
 /* What the guard has done. */
 void handle_undone_message(struct agent *a, const struct guard_message *m);

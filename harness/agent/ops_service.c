@@ -4,62 +4,35 @@
  * the agent, and the guard's undo waits until it is dead.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include "faults/primitives/mounts.h"
-#include "faults/primitives/procfs.h"
 #include "faults/primitives/readonly.h"
 #include "faults/primitives/service.h"
 #include "harness/agent/handle.h"
 #include "harness/agent/ops.h"
-#include "harness/base/file.h"
 
 /* ---- the child that acts ---- */
 
-typedef int (*act_fn)(const void *spec, const json_t *inverse, pid_t *pid, struct err *e);
+/* What it needs; 'spec' is NULL for a file system. */
+struct server_act {
+	const struct service_spec *spec;
+	const json_t *inverse;
+};
 
-static int act_service(const void *spec, const json_t *inverse, pid_t *pid, struct err *e)
+static json_t *perform(const void *ctx)
 {
-	return service_act(spec, inverse, pid, e);
-}
-
-static int act_readonly(const void *spec, const json_t *inverse, pid_t *pid, struct err *e)
-{
-	(void)spec;
-	*pid = 0;
-	return readonly_act(inverse, e);
-}
-
-static _Noreturn void worker(
-	int out, pid_t agent, act_fn act, const void *spec, const json_t *inverse)
-{
+	const struct server_act *act = ctx;
 	struct err e = {""};
 	pid_t pid = 0;
-	sigset_t none;
-	json_t *said;
-	char *text;
-	int rc;
+	int rc = act->spec ? service_act(act->spec, act->inverse, &pid, &e)
+			   : readonly_act(act->inverse, &e);
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != agent)
-		_exit(1);
-	process_close_others(&out, 1);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	rc = act(spec, inverse, &pid, &e);
-	said = json_pack("{s:i, s:i, s:o}", "rc", rc, "pid", (int)pid, "text",
+	return json_pack("{s:i, s:i, s:o}", "rc", rc, "pid", (int)pid, "text",
 		text_json(e.text, strlen(e.text)));
-	text = json_dumps(said, JSON_COMPACT);
-	if (!text || fd_write_all(out, text, strlen(text)))
-		_exit(1);
-	_exit(0);
 }
 
 static void refused_undone(struct agent *a, struct handle *h, const struct guard_message *m)
@@ -70,63 +43,43 @@ static void refused_undone(struct agent *a, struct handle *h, const struct guard
 	agent_refuse(a, h->request_id, h->failed, &h->failure);
 }
 
-/* What the child says is complete when it closes the pipe. */
-static void service_readable(struct agent *a, struct handle *h)
+static void performed(struct agent *a, struct handle *h, json_t *said)
 {
 	const char *text = "the agent's helper has died";
-	ssize_t n = bytes_read(&h->output, h->read_fd);
-	json_t *said, *result;
 	int rc = -ECHILD, pid = 0;
+	json_t *result;
 
-	if (n > 0 || n == -EAGAIN || n == -EINTR)
-		return;
-	close(h->read_fd);
-	h->read_fd = -1;
-	said = h->output.size ? json_loadb(h->output.data, h->output.size, 0, NULL) : NULL;
 	json_unpack(said, "{s:i, s:i, s:s}", "rc", &rc, "pid", &pid, "text", &text);
 	guard_acted(a->guard, h->name);
 	if (rc) {
 		h->failed = err_set(&h->failure, rc, "%s", text);
 		handle_undo(a, h, refused_undone);
-	} else {
-		result = json_pack("{s:s}", "handle", h->name);
-		if (pid)
-			json_object_set_new(result, "pid", json_integer(pid));
-		handle_answer(a, h, result);
+		return;
 	}
-	json_decref(said);
+	result = json_pack("{s:s}", "handle", h->name);
+	if (pid)
+		json_object_set_new(result, "pid", json_integer(pid));
+	handle_answer(a, h, result);
 }
 
 /* Records 'inverse' and lets a child act; the answer follows. Frees 'h' on failure. */
 static int begin(struct agent *a, json_t *id, struct handle *h, json_t *inverse, const json_t *args,
-	act_fn act, const void *spec, struct err *e)
+	const struct service_spec *spec, struct err *e)
 {
-	int p[2] = {-1, -1}, rc;
-	pid_t pid, agent = getpid();
+	int rc = handle_record(a, h, inverse, arg_number(args, "max_s", 0), e);
 
-	rc = handle_record(a, h, inverse, arg_number(args, "max_s", 0), e);
-	if (rc)
-		goto out;
-	if (pipe2(p, O_CLOEXEC | O_NONBLOCK) < 0 || (pid = fork()) < 0) {
-		rc = err_errno(e, -errno, "cannot act");
-		guard_undo(a->guard, h->name);
-		goto out;
+	if (!rc) {
+		rc = handle_fork(h, perform, &(struct server_act){spec, inverse}, performed, e);
+		if (rc)
+			guard_undo(a->guard, h->name);
 	}
-	if (pid == 0) {
-		fcntl(p[1], F_SETFL, 0);
-		worker(p[1], agent, act, spec, h->inverse);
+	if (rc) {
+		handle_free(a, h);
+		return rc;
 	}
-	h->read_fd = p[0];
-	h->readable = service_readable;
-	p[0] = -1;
 	h->request_id = json_incref(id);
 	h->state = HANDLE_STARTING;
-	h = NULL;
-out:
-	for (int i = 0; i < 2; i++)
-		fd_close(p[i]);
-	handle_free(a, h);
-	return rc;
+	return 0;
 }
 
 /* ---- servers ---- */
@@ -152,7 +105,7 @@ static int begin_service(
 	snprintf(name, sizeof(name), "culprit-%.16s-%s", a->session, h->name);
 	rc = service_prepare(s, a->dir, name, &inverse, e);
 	if (!rc)
-		return begin(a, id, h, inverse, args, act_service, s, e);
+		return begin(a, id, h, inverse, args, s, e);
 	handle_free(a, h);
 	return rc;
 }
@@ -200,7 +153,7 @@ int op_fs_readonly(struct agent *a, json_t *id, json_t *args, struct err *e)
 	rc = readonly_prepare(
 		arg_text(args, "path"), (pid_t)arg_integer(args, "pid"), a->dir, &inverse, e);
 	if (!rc)
-		return begin(a, id, h, inverse, args, act_readonly, NULL, e);
+		return begin(a, id, h, inverse, args, NULL, e);
 	handle_free(a, h);
 	return rc;
 }
