@@ -20,7 +20,7 @@ struct journal {
 	char *path, *dir;
 	int fd;
 	bool rebooted;
-	json_t *entries; /* [{handle, primitive, inverse}], oldest first */
+	json_t *entries; /* [{add, primitive, inverse}], the lines themselves, oldest first */
 };
 
 /* 'line' stays the caller's. */
@@ -119,23 +119,16 @@ static size_t find(const struct journal *j, const char *handle)
 
 	json_array_foreach(j->entries, i, entry)
 	{
-		if (!strcmp(json_string_value(json_object_get(entry, "handle")), handle))
+		if (!strcmp(json_string_value(json_object_get(entry, "add")), handle))
 			return i;
 	}
 	return SIZE_MAX;
 }
 
-static json_t *make_entry(
-	const char *key, const char *handle, const char *primitive, const json_t *inverse)
-{
-	return json_pack(
-		"{s:s, s:s, s:O}", key, handle, "primitive", primitive, "inverse", inverse);
-}
-
 /* Best effort: if the line is lost, an undo is done once more, which does no harm. */
 static void append_word(struct journal *j, const char *word, const json_t *entry)
 {
-	json_t *line = json_pack("{s:O}", word, json_object_get(entry, "handle"));
+	json_t *line = json_pack("{s:O}", word, json_object_get(entry, "add"));
 
 	append(j, line, false, NULL);
 	json_decref(line);
@@ -160,9 +153,7 @@ static int replay(struct journal *j, json_t *line)
 		    &inverse) < 0 ||
 		!primitive_find(primitive))
 		return -EBADMSG;
-	return json_array_append_new(j->entries, make_entry("handle", handle, primitive, inverse))
-		? -ENOMEM
-		: 0;
+	return json_array_append(j->entries, line) ? -ENOMEM : 0;
 }
 
 static int load(struct journal *j, struct err *e)
@@ -250,25 +241,25 @@ out:
 int journal_add(struct journal *j, const char *handle, const char *primitive, const json_t *inverse,
 	struct err *e)
 {
-	json_t *line = make_entry("add", handle, primitive, inverse);
-	json_t *entry = make_entry("handle", handle, primitive, inverse);
-	int rc = -ENOMEM;
+	const struct primitive *p = primitive_find(primitive);
+	json_t *line = json_pack(
+		"{s:s, s:s, s:O}", "add", handle, "primitive", primitive, "inverse", inverse);
+	int rc;
 
-	if (!primitive_find(primitive)) {
+	if (!p) {
 		rc = err_set(e, -EINVAL, "there is no primitive '%s'", primitive);
 	} else if (find(j, handle) != SIZE_MAX) {
 		rc = err_set(e, -EEXIST, "there is a '%s' already", handle);
-	} else if (!line || !entry || json_array_append(j->entries, entry)) {
-		err_errno(e, rc, "cannot record '%s'", handle);
+	} else if (!line || json_array_append(j->entries, line)) {
+		rc = err_errno(e, -ENOMEM, "cannot record '%s'", handle);
 	} else {
 		/* Only an act that outlives a reboot must be on disk. Others do not wait for a disk
 		 * that the fault itself may have saturated. */
-		rc = append(j, line, !primitive_find(primitive)->ends_with_boot, e);
+		rc = append(j, line, !p->ends_with_boot, e);
 		if (rc)
 			json_array_remove(j->entries, json_array_size(j->entries) - 1);
 	}
 	json_decref(line);
-	json_decref(entry);
 	return rc;
 }
 
