@@ -91,8 +91,8 @@ void handle_answer(struct agent *a, struct handle *h, json_t *result);
 void handle_undo(struct agent *a, struct handle *h,
 	void (*undone)(struct agent *, struct handle *, const struct guard_message *));
 
-/* Forks a child that dies with the agent and computes a value; then 'done' gets that, or NULL if the
- * child died. For what takes seconds. */
+/* Forks a child that dies with the agent and computes a value, for what takes seconds. 'done' gets
+ * the value, or NULL if the child died. */
 int handle_fork(struct handle *h, json_t *(*compute)(const void *ctx), const void *ctx,
 	void (*done)(struct agent *a, struct handle *h, json_t *value), struct err *e);
 

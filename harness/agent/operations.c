@@ -13,7 +13,7 @@ const struct operation operations[] = {
 		.wait_s = wait_s_,                                                                 \
 		.doc = doc_,                                                                       \
 		.result = result_,                                                                 \
-		.arguments = (const struct op_argument[]){__VA_ARGS__ __VA_OPT__(, ){0}}},
+		.arguments = (const struct op_argument[]){__VA_ARGS__, {0}}},
 #include "harness/agent/operations.def"
 };
 
