@@ -10,21 +10,21 @@
 
 #include "results/table_impl.h"
 
-enum { LABEL = 19, COLUMN = 12 };
+enum { LABEL = 18, COLUMN = 11 };
 
 struct name_list {
 	char **list;
 	size_t n;
 };
 
-struct run {
+struct timed_run {
 	size_t workload, tracer;
 	long block;
 	double seconds;
 	int64_t records, lost;
 };
 
-struct published {
+struct published_overhead {
 	char *source;
 	size_t workload, tracer; /* tracer: among 'instruments' */
 	double pct;
@@ -32,9 +32,9 @@ struct published {
 
 struct overhead {
 	struct name_list workloads, tracers, instruments;
-	struct run *runs;
+	struct timed_run *runs;
 	size_t n_runs;
-	struct published *published;
+	struct published_overhead *published;
 	size_t n_published;
 };
 
@@ -112,7 +112,7 @@ static size_t find_workload(const struct overhead *o, const char *name)
 int overhead_add(struct overhead *o, const char *workload, const char *tracer, long block,
 	double seconds, int64_t records, int64_t lost, struct err *e)
 {
-	struct run *runs;
+	struct timed_run *runs;
 
 	if (!(seconds > 0) || !isfinite(seconds))
 		return err_set(e, -EINVAL, "%s under %s: a run of %g s", workload, tracer, seconds);
@@ -120,8 +120,8 @@ int overhead_add(struct overhead *o, const char *workload, const char *tracer, l
 	if (!runs)
 		return err_errno(e, -ENOMEM, "cannot add a run");
 	o->runs = runs;
-	runs[o->n_runs] = (struct run){intern(&o->workloads, workload), intern(&o->tracers, tracer),
-		block, seconds, records, lost};
+	runs[o->n_runs] = (struct timed_run){intern(&o->workloads, workload),
+		intern(&o->tracers, tracer), block, seconds, records, lost};
 	if (runs[o->n_runs].workload == SIZE_MAX || runs[o->n_runs].tracer == SIZE_MAX)
 		return err_errno(e, -ENOMEM, "cannot add a run");
 	o->n_runs++;
@@ -132,7 +132,7 @@ int overhead_publish(struct overhead *o, const char *source, const char *workloa
 	const char *tracer, double pct, struct err *e)
 {
 	size_t w = find_workload(o, workload);
-	struct published *more, *p;
+	struct published_overhead *more, *p;
 
 	if (w == o->workloads.n)
 		return 0;
@@ -141,7 +141,7 @@ int overhead_publish(struct overhead *o, const char *source, const char *workloa
 		return err_errno(e, -ENOMEM, "cannot add a published figure");
 	o->published = more;
 	p = &more[o->n_published];
-	*p = (struct published){strdup(source), w, intern(&o->instruments, tracer), pct};
+	*p = (struct published_overhead){strdup(source), w, intern(&o->instruments, tracer), pct};
 	if (!p->source || p->tracer == SIZE_MAX) {
 		free(p->source);
 		return err_errno(e, -ENOMEM, "cannot add a published figure");
@@ -151,7 +151,7 @@ int overhead_publish(struct overhead *o, const char *source, const char *workloa
 }
 
 /* The untraced run of the same workload and block, or NULL. */
-static const struct run *untraced(const struct overhead *o, const struct run *r)
+static const struct timed_run *untraced(const struct overhead *o, const struct timed_run *r)
 {
 	for (size_t i = 0; i < o->n_runs; i++)
 		if (o->runs[i].workload == r->workload && o->runs[i].block == r->block &&
@@ -167,7 +167,7 @@ static void measure(const struct overhead *o, size_t w, size_t k, struct overhea
 	*c = (struct overhead_cell){
 		.pct = NAN, .low_pct = NAN, .high_pct = NAN, .records = -1, .lost = -1};
 	for (size_t i = 0; i < o->n_runs; i++) {
-		const struct run *r = &o->runs[i], *u = untraced(o, r);
+		const struct timed_run *r = &o->runs[i], *u = untraced(o, r);
 
 		if (r->workload != w || r->tracer != k)
 			continue;
@@ -190,7 +190,7 @@ static void measure(const struct overhead *o, size_t w, size_t k, struct overhea
 	if (c->pairs < 3)
 		return;
 	for (size_t i = 0; i < o->n_runs; i++) {
-		const struct run *r = &o->runs[i], *u = untraced(o, r);
+		const struct timed_run *r = &o->runs[i], *u = untraced(o, r);
 
 		if (r->workload == w && r->tracer == k && u)
 			squares += pow(r->seconds - ratio * u->seconds, 2);
@@ -217,7 +217,7 @@ int overhead_cell(const struct overhead *o, const char *workload, const char *tr
 }
 
 /* "+0.3", or "-" where there is nothing. */
-static const char *show_pct(double pct, char *buf)
+static const char *show_pct(double pct, char buf[32])
 {
 	if (isnan(pct))
 		return "-";
@@ -228,13 +228,13 @@ static const char *show_pct(double pct, char *buf)
 static const char *show_interval(const struct overhead_cell *c, char buf[64])
 {
 	if (isnan(c->low_pct))
-		return c->pairs ? "n<3" : "";
-	if (snprintf(buf, 64, "[%.1f,%.1f]", c->low_pct, c->high_pct) >= COLUMN)
+		return "n<3";
+	if (snprintf(buf, 64, "[%.1f,%.1f]", c->low_pct, c->high_pct) > COLUMN)
 		snprintf(buf, 64, "[%.0f,%.0f]", c->low_pct, c->high_pct);
 	return buf;
 }
 
-static const struct published *published(
+static const struct published_overhead *published(
 	const struct overhead *o, size_t workload, size_t instrument)
 {
 	for (size_t i = 0; i < o->n_published; i++)
@@ -243,241 +243,203 @@ static const struct published *published(
 	return NULL;
 }
 
-/* One line of the text table: a label, then a column for each workload, as 'show' writes it. */
-typedef const char *(*show_fn)(const struct overhead *o, size_t w, size_t row, char buf[64]);
-
-static void render_line(
-	const struct overhead *o, const char *label, show_fn show, size_t row, FILE *f)
+/* A label, and a column for each workload; headings in text are names without parameters. */
+static void columns(const struct overhead *o, struct grid *g, bool headed)
 {
-	char line[512], buf[64];
-	size_t n = (size_t)snprintf(line, sizeof(line), "%-*.*s ", LABEL - 1, LABEL - 1, label);
+	static const struct grid_column label = {
+		.title = "tracer", .flags = GRID_LABEL | GRID_CUT, .width = LABEL};
+	char head[COLUMN + 1];
 
-	for (size_t w = 0; w < o->workloads.n && n < sizeof(line) - COLUMN - 1; w++)
-		n += (size_t)snprintf(line + n, sizeof(line) - n, "%-*.*s ", COLUMN - 1, COLUMN - 1,
-			show(o, w, row, buf));
-	while (n && line[n - 1] == ' ')
-		line[--n] = '\0';
-	fprintf(f, "%s\n", line);
+	grid_column(g, label);
+	for (size_t w = 0; w < o->workloads.n; w++) {
+		const char *name = o->workloads.list[w];
+
+		snprintf(head, sizeof(head), "%.*s", (int)strcspn(name, "("), name);
+		grid_column(g,
+			(struct grid_column){.head = headed ? head : "",
+				.title = name,
+				.gap = 1,
+				.width = COLUMN});
+	}
 }
 
-static const char *workload_name(const struct overhead *o, size_t w, size_t row, char buf[64])
-{
-	(void)row;
-	snprintf(buf, 64, "%.*s", (int)strcspn(o->workloads.list[w], "("), o->workloads.list[w]);
-	return buf;
-}
-
-/* The columns' heads are names alone; here are those with parameters. */
-static void render_parameters(const struct overhead *o, FILE *f)
-{
-	for (size_t w = 0; w < o->workloads.n; w++)
-		if (strchr(o->workloads.list[w], '('))
-			fprintf(f, "%s\n", o->workloads.list[w]);
-}
-
-static const char *measured(const struct overhead *o, size_t w, size_t row, char buf[64])
+/* A tracer's row: increase and interval; in text the interval has a row of its own. */
+static void put_measured(const struct overhead *o, struct grid *g, size_t tracer)
 {
 	struct overhead_cell c;
+	char pct[32], interval[64];
 
-	measure(o, w, row, &c);
-	return show_pct(c.pct, buf);
-}
-
-static const char *interval(const struct overhead *o, size_t w, size_t row, char buf[64])
-{
-	struct overhead_cell c;
-
-	measure(o, w, row, &c);
-	return show_interval(&c, buf);
-}
-
-static const char *published_pct(const struct overhead *o, size_t w, size_t row, char buf[64])
-{
-	const struct published *p = published(o, w, row);
-
-	return p ? show_pct(p->pct, buf) : "-";
-}
-
-static const char *untraced_seconds(const struct overhead *o, size_t w, size_t row, char buf[64])
-{
-	struct overhead_cell c;
-
-	measure(o, w, row, &c);
-	if (!c.pairs)
-		return "-";
-	snprintf(buf, 64, "%.2f", c.mean_s);
-	return buf;
-}
-
-static void render_text(const struct overhead *o, const struct table_notes *notes, FILE *f)
-{
-	size_t none = find(&o->tracers, "none");
-	unsigned least = UINT_MAX, most = 0;
-
-	fprintf(f,
-		"increase of the mean run time over untraced runs in percent, 95 %% intervals\n\n");
-	render_line(o, "", workload_name, 0, f);
-	for (size_t k = 0; k < o->tracers.n; k++) {
-		bool any = false;
-
-		for (size_t w = 0; w < o->workloads.n && k != none; w++) {
-			struct overhead_cell c;
-
-			measure(o, w, k, &c);
-			any = any || c.pairs;
-			least = c.pairs && c.pairs < least ? c.pairs : least;
-			most = c.pairs > most ? c.pairs : most;
+	for (int row = 0; row < 3; row++) {
+		g->only = row < 2 ? GRID_TEXT : GRID_MARKDOWN;
+		grid_words(g, "%s", row == 1 ? "" : o->tracers.list[tracer]);
+		for (size_t w = 0; w < o->workloads.n; w++) {
+			measure(o, w, tracer, &c);
+			show_pct(c.pct, pct);
+			if (row == 0)
+				grid_words(g, "%s", show_pct(c.pct, pct));
+			else if (row == 1 && c.pairs)
+				grid_words(g, "%s", show_interval(&c, interval));
+			else if (row == 1)
+				grid_none(g, 1);
+			else if (c.pairs)
+				grid_words(
+					g, "%s %s n=%u", pct, show_interval(&c, interval), c.pairs);
+			else
+				grid_words(g, "-");
 		}
-		if (k == none)
-			continue;
-		render_line(o, o->tracers.list[k], measured, k, f);
-		if (any)
-			render_line(o, "", interval, k, f);
 	}
+	g->only = 0;
+}
+
+static void put_published(const struct overhead *o, struct grid *g, bool markdown)
+{
+	char pct[32];
+
 	for (size_t k = 0; k < o->instruments.n; k++) {
-		if (!k)
-			fprintf(f, "\npublished: %s\n", o->published[0].source);
-		render_line(o, o->instruments.list[k], published_pct, k, f);
+		grid_words(g, markdown ? "*%s, published*" : "%s", o->instruments.list[k]);
+		for (size_t w = 0; w < o->workloads.n; w++) {
+			const struct published_overhead *p = published(o, w, k);
+
+			grid_words(g, markdown ? "*%s*" : "%s", show_pct(p ? p->pct : NAN, pct));
+		}
 	}
-	if (none < o->tracers.n) {
-		fprintf(f, "\nuntraced: mean run time in seconds\n");
-		render_line(o, "none", untraced_seconds, none, f);
+}
+
+static void print_untraced(const struct overhead *o, struct sheet *out, size_t none)
+{
+	struct grid g = {.out = out};
+	struct overhead_cell c;
+
+	sheet_line(out, "%s", "");
+	sheet_line(out, "untraced: mean run time in seconds");
+	columns(o, &g, false);
+	grid_words(&g, "none");
+	for (size_t w = 0; w < o->workloads.n; w++) {
+		measure(o, w, none, &c);
+		if (c.pairs)
+			grid_words(&g, "%.2f", c.mean_s);
+		else
+			grid_words(&g, "-");
 	}
-	render_parameters(o, f);
+	grid_print(&g);
+}
+
+/* How many pairs stand behind a cell. */
+static void print_pairs(const struct overhead *o, struct sheet *out)
+{
+	unsigned least = UINT_MAX, most = 0;
+	struct overhead_cell c;
+
+	for (size_t i = 0; i < o->tracers.n * o->workloads.n; i++) {
+		measure(o, i % o->workloads.n, i / o->workloads.n, &c);
+		if (!c.pairs || !strcmp(o->tracers.list[i / o->workloads.n], "none"))
+			continue;
+		least = c.pairs < least ? c.pairs : least;
+		most = c.pairs > most ? c.pairs : most;
+	}
 	if (most)
-		fprintf(f,
+		fprintf(out->f,
 			"\n%u%s%.0u pairs a cell, each of a traced and an untraced run of one block\n",
 			least, least == most ? "" : " to ", least == most ? 0 : most);
-	fputc('\n', f);
-	table_footer(notes, f);
 }
 
-static void render_markdown(const struct overhead *o, const struct table_notes *notes, FILE *f)
+static void print_page(const struct overhead *o, struct tables *v)
 {
-	char text[64], pct[32];
+	bool markdown = v->out.format == TABLE_MARKDOWN;
+	size_t none = find(&o->tracers, "none");
+	struct grid g = {.out = &v->out};
 
-	fputs("| tracer |", f);
-	for (size_t w = 0; w < o->workloads.n; w++)
-		fprintf(f, " %s |", o->workloads.list[w]);
-	fputs("\n|---|", f);
-	for (size_t w = 0; w < o->workloads.n; w++)
-		fputs("---|", f);
-	fputc('\n', f);
-	for (size_t k = 0; k < o->tracers.n; k++) {
-		if (!strcmp(o->tracers.list[k], "none"))
+	if (!markdown)
+		fputs("increase of the mean run time over untraced runs in percent, 95 % intervals\n\n",
+			v->out.f);
+	columns(o, &g, true);
+	for (size_t k = 0; k < o->tracers.n; k++)
+		if (k != none)
+			put_measured(o, &g, k);
+	if (!markdown) {
+		grid_print(&g);
+		if (o->n_published)
+			fprintf(v->out.f, "\npublished: %s\n", o->published[0].source);
+		columns(o, &g, false);
+	}
+	put_published(o, &g, markdown);
+	grid_print(&g);
+	if (markdown && o->n_published)
+		fprintf(v->out.f, "\nPublished: %s.\n", o->published[0].source);
+	if (!markdown) {
+		if (none < o->tracers.n)
+			print_untraced(o, &v->out, none);
+		/* The columns' headings are names alone; here are those with parameters. */
+		for (size_t w = 0; w < o->workloads.n; w++)
+			if (strchr(o->workloads.list[w], '('))
+				sheet_line(&v->out, "%s", o->workloads.list[w]);
+		print_pairs(o, &v->out);
+	}
+	fputc('\n', v->out.f);
+	table_footer(v);
+}
+
+static void put_counter(struct grid *g, int64_t n)
+{
+	if (n < 0)
+		grid_cell(g, (struct grid_cell){.kind = GRID_ABSENT});
+	else
+		grid_count(g, n);
+}
+
+static void fill(const struct overhead *o, struct grid *g)
+{
+	static const struct grid_column list[] = {{"tracer"}, {"workload"}, {"pairs"},
+		{"mean_s", .number = "%.4f"}, {"untraced_mean_s", .number = "%.4f"},
+		{"overhead_pct", .number = "%.3f"}, {"low_pct", .number = "%.3f"},
+		{"high_pct", .number = "%.3f"}, {"records"}, {"lost"}};
+	struct overhead_cell c;
+
+	grid_columns(g, list, sizeof(list) / sizeof(*list));
+	for (size_t i = 0; i < o->tracers.n * o->workloads.n; i++) {
+		size_t k = i / o->workloads.n, w = i % o->workloads.n;
+
+		measure(o, w, k, &c);
+		if (!c.pairs || !strcmp(o->tracers.list[k], "none"))
 			continue;
-		fprintf(f, "| %s |", o->tracers.list[k]);
-		for (size_t w = 0; w < o->workloads.n; w++) {
-			struct overhead_cell c;
-
-			measure(o, w, k, &c);
-			if (c.pairs)
-				fprintf(f, " %s %s n=%u |", show_pct(c.pct, pct),
-					show_interval(&c, text), c.pairs);
-			else
-				fputs(" - |", f);
-		}
-		fputc('\n', f);
+		grid_words(g, "%s", o->tracers.list[k]);
+		grid_words(g, "%s", o->workloads.list[w]);
+		grid_count(g, c.pairs);
+		grid_number(g, c.mean_s);
+		grid_number(g, c.untraced_mean_s);
+		grid_number(g, c.pct);
+		grid_number(g, c.low_pct);
+		grid_number(g, c.high_pct);
+		put_counter(g, c.records);
+		put_counter(g, c.records < 0 ? -1 : c.lost);
 	}
-	for (size_t k = 0; k < o->instruments.n; k++) {
-		fprintf(f, "| *%s, published* |", o->instruments.list[k]);
-		for (size_t w = 0; w < o->workloads.n; w++) {
-			const struct published *p = published(o, w, k);
-
-			fprintf(f, " *%s* |", p ? show_pct(p->pct, pct) : "-");
-		}
-		fputc('\n', f);
-	}
-	if (o->n_published)
-		fprintf(f, "\nPublished: %s.\n", o->published[0].source);
-	fputc('\n', f);
-	table_footer(notes, f);
-}
-
-static void render_csv(const struct overhead *o, FILE *f)
-{
-	fputs("tracer,workload,pairs,mean_s,untraced_mean_s,overhead_pct,low_pct,high_pct,records,lost\n",
-		f);
-	for (size_t k = 0; k < o->tracers.n; k++) {
-		for (size_t w = 0; w < o->workloads.n; w++) {
-			struct overhead_cell c;
-
-			measure(o, w, k, &c);
-			if (!c.pairs || !strcmp(o->tracers.list[k], "none"))
-				continue;
-			table_csv_text(o->tracers.list[k], f);
-			fputc(',', f);
-			table_csv_text(o->workloads.list[w], f);
-			fprintf(f, ",%u,%.4f,%.4f,%.3f,", c.pairs, c.mean_s, c.untraced_mean_s,
-				c.pct);
-			if (isnan(c.low_pct))
-				fputs(",,", f);
-			else
-				fprintf(f, "%.3f,%.3f,", c.low_pct, c.high_pct);
-			if (c.records >= 0)
-				fprintf(f, "%lld,%lld\n", (long long)c.records, (long long)c.lost);
-			else
-				fputs(",\n", f);
-		}
-	}
-}
-
-static json_t *real_or_null(double v)
-{
-	return isnan(v) ? json_null() : json_real(v);
-}
-
-static json_t *count_or_null(int64_t v)
-{
-	return v < 0 ? json_null() : json_integer((json_int_t)v);
-}
-
-static int render_json(const struct overhead *o, const struct table_notes *notes, FILE *f)
-{
-	json_t *cells = json_array(), *top;
-	int rc;
-
-	for (size_t k = 0; k < o->tracers.n; k++) {
-		for (size_t w = 0; w < o->workloads.n; w++) {
-			struct overhead_cell c;
-
-			measure(o, w, k, &c);
-			if (c.pairs && strcmp(o->tracers.list[k], "none"))
-				json_array_append_new(cells,
-					json_pack(
-						"{s:s, s:s, s:i, s:f, s:f, s:f, s:o, s:o, s:o, s:o}",
-						"tracer", o->tracers.list[k], "workload",
-						o->workloads.list[w], "pairs", (int)c.pairs,
-						"mean_s", c.mean_s, "untraced_mean_s",
-						c.untraced_mean_s, "overhead_pct", c.pct, "low_pct",
-						real_or_null(c.low_pct), "high_pct",
-						real_or_null(c.high_pct), "records",
-						count_or_null(c.records), "lost",
-						count_or_null(c.lost)));
-		}
-	}
-	top = json_pack("{s:s, s:o}", "measure", "runtime", "cells", cells);
-	if (notes)
-		json_object_update_new(top,
-			json_pack("{s:s?, s:i, s:i, s:i, s:i}", "run", notes->run_id, "planned",
-				(int)notes->planned, "confirmed", (int)notes->confirmed, "invalid",
-				(int)notes->invalid, "error", (int)notes->error));
-	rc = json_dumpf(top, f, JSON_INDENT(2));
-	fputc('\n', f);
-	json_decref(top);
-	return rc;
 }
 
 int overhead_render(const struct overhead *o, enum table_format format,
 	const struct table_notes *notes, FILE *f)
 {
-	int rc = 0;
+	struct tables v = {
+		.notes = notes ? notes : &(const struct table_notes){0}, .out = {f, format, 0}};
+	struct grid g = {.out = &v.out};
+	json_t *top;
 
-	switch (format) {
-	case TABLE_TEXT: render_text(o, notes, f); break;
-	case TABLE_MARKDOWN: render_markdown(o, notes, f); break;
-	case TABLE_CSV: render_csv(o, f); break;
-	case TABLE_JSON: rc = render_json(o, notes, f); break;
+	if (format == TABLE_SVG)
+		return -EINVAL;
+	if (tables_is_page(&v)) {
+		print_page(o, &v);
+		return sheet_end(&v.out);
 	}
-	return rc || ferror(f) ? -EIO : 0;
+	fill(o, &g);
+	if (format == TABLE_CSV) {
+		grid_print(&g);
+		return sheet_end(&v.out);
+	}
+	top = json_pack("{s:s, s:o}", "measure", "runtime", "cells", grid_json(&g));
+	if (notes)
+		json_object_update_new(top,
+			json_pack("{s:s?, s:i, s:i, s:i, s:i}", "run", notes->run_id, "planned",
+				(int)notes->planned, "confirmed", (int)notes->confirmed, "invalid",
+				(int)notes->invalid, "error", (int)notes->error));
+	sheet_json(&v.out, top);
+	return sheet_end(&v.out);
 }

@@ -21,14 +21,15 @@ void paper_free(struct paper *p)
 	free(p);
 }
 
-bool paper_named(const char *label, const char *name)
+/* Is 'label' that name, alone or with parameters? */
+static bool is_named(const char *label, const char *name)
 {
 	size_t len = strlen(name);
 
 	return !strncmp(label, name, len) && (!label[len] || label[len] == '(');
 }
 
-const struct published *paper_at(
+const struct paper_row *paper_at(
 	const struct paper *p, const char *fault, const char *metric, const char *workload)
 {
 	for (size_t i = 0; i < p->n; i++)
@@ -46,13 +47,13 @@ static bool holds(const char *const *list, size_t n, const char *name)
 	return false;
 }
 
-size_t paper_part(const struct paper *p, const char *metric, const char *workload)
+bool paper_has(const struct paper *p, const char *metric, const char *workload)
 {
 	for (size_t i = 0; i < p->n_parts; i++)
 		if (holds(p->parts[i].metrics, p->parts[i].n_metrics, metric) &&
 			holds(p->parts[i].workloads, p->parts[i].n_workloads, workload))
-			return i;
-	return p->n_parts;
+			return true;
+	return false;
 }
 
 static int complain(const char *name, size_t line, const char *what, struct err *e)
@@ -62,7 +63,7 @@ static int complain(const char *name, size_t line, const char *what, struct err 
 
 static int read_row(struct paper *p, const char *line, size_t number, struct err *e)
 {
-	struct published *rows = realloc(p->rows, (p->n + 1) * sizeof(*rows)), *r;
+	struct paper_row *rows = realloc(p->rows, (p->n + 1) * sizeof(*rows)), *r;
 	char rest;
 
 	if (!rows)
@@ -110,9 +111,9 @@ static int read_rows(struct paper *p, char *text, struct err *e)
 }
 
 /* The metric's workloads, in the order of its rows. */
-static int part_of(const struct paper *p, const char *metric, struct part *out, struct err *e)
+static int part_of(const struct paper *p, const char *metric, struct paper_part *out, struct err *e)
 {
-	*out = (struct part){.metrics = {metric}, .n_metrics = 1};
+	*out = (struct paper_part){.metrics = {metric}, .n_metrics = 1};
 	for (size_t i = 0; i < p->n; i++) {
 		if (strcmp(p->rows[i].metric, metric) ||
 			holds(out->workloads, out->n_workloads, p->rows[i].workload))
@@ -125,7 +126,7 @@ static int part_of(const struct paper *p, const char *metric, struct part *out, 
 	return 0;
 }
 
-static bool same_workloads(const struct part *a, const struct part *b)
+static bool same_workloads(const struct paper_part *a, const struct paper_part *b)
 {
 	for (size_t i = 0; i < a->n_workloads; i++)
 		if (!holds(b->workloads, b->n_workloads, a->workloads[i]))
@@ -135,7 +136,7 @@ static bool same_workloads(const struct part *a, const struct part *b)
 
 static int add_metric(struct paper *p, const char *metric, struct err *e)
 {
-	struct part part, *same = NULL;
+	struct paper_part part, *same = NULL;
 	int rc = part_of(p, metric, &part, e);
 
 	if (rc)
@@ -202,30 +203,20 @@ int paper_read(const char *name, struct paper **out, struct err *e)
 	return rc;
 }
 
-static size_t find(const struct score_table *t, enum score_axis axis, const char *name)
-{
-	const char *const *names;
-	size_t n = score_names(t, axis, &names), i;
-
-	for (i = 0; i < n && strcmp(names[i], name); i++)
-		;
-	return i;
-}
-
-struct score paper_gather(const struct score_table *t, size_t detector, const char *fault,
+struct score paper_gather(const struct beside *b, size_t detector, const char *fault,
 	const char *workload, const char *metric)
 {
-	const char *const *faults, *const *workloads;
-	size_t n_faults = score_names(t, SCORE_FAULT, &faults),
-	       n_workloads = score_names(t, SCORE_WORKLOAD, &workloads);
-	size_t m = find(t, SCORE_METRIC, metric);
+	const struct tables *v = &b->v;
 	struct score sum = {0};
+	size_t m = 0;
 
-	for (size_t f = 0; f < n_faults; f++)
-		for (size_t w = 0; w < n_workloads; w++) {
-			const struct score *s = paper_named(faults[f], fault) &&
-					paper_named(workloads[w], workload)
-				? score_at(t, detector, f, w, m)
+	while (m < v->n[SCORE_METRIC] && strcmp(v->names[SCORE_METRIC][m], metric))
+		m++;
+	for (size_t f = 0; f < v->n[SCORE_FAULT]; f++)
+		for (size_t w = 0; w < v->n[SCORE_WORKLOAD]; w++) {
+			const struct score *s = is_named(v->names[SCORE_FAULT][f], fault) &&
+					is_named(v->names[SCORE_WORKLOAD][w], workload)
+				? score_at(v->t, detector, f, w, m)
 				: NULL;
 
 			if (s)
@@ -234,93 +225,103 @@ struct score paper_gather(const struct score_table *t, size_t detector, const ch
 	return sum;
 }
 
-bool paper_shown(const struct paper *p, const struct score_table *t, size_t detector,
-	const struct part *part, const char *fault, const char *metric)
+struct score paper_counts(const struct beside *b, size_t detector, const char *fault,
+	const char *workload, const char *metric)
 {
-	bool shown = false;
+	struct score s = paper_gather(b, detector, fault, workload, metric);
 
-	for (size_t w = 0; w < part->n_workloads && !shown; w++) {
-		struct score s = paper_gather(t, detector, fault, part->workloads[w], metric);
-
-		shown = paper_at(p, fault, metric, part->workloads[w]) || s.hits || s.alarms;
-		free(s.delays_s);
-	}
-	return shown;
+	free(s.delays_s);
+	s.delays_s = NULL;
+	s.n_delays = 0;
+	return s;
 }
 
-bool paper_by_metric(const struct paper *p, const struct score_table *t, size_t detector)
+bool paper_by_metric(const struct beside *b, size_t detector)
 {
-	const char *const *faults, *const *workloads;
-	size_t n_faults = score_names(t, SCORE_FAULT, &faults),
-	       n_workloads = score_names(t, SCORE_WORKLOAD, &workloads);
+	const struct score *s;
+	size_t place = 0;
 
-	for (size_t i = 0; i < p->n_parts; i++)
-		for (size_t m = 0; m < p->parts[i].n_metrics; m++)
-			for (size_t f = 0; f < n_faults; f++)
-				for (size_t w = 0; w < n_workloads; w++)
-					if (score_at(t, detector, f, w,
-						    find(t, SCORE_METRIC, p->parts[i].metrics[m])))
-						return true;
+	while ((s = tables_next(&b->v, &place)))
+		for (size_t i = 0; s->at[SCORE_DETECTOR] == detector && i < b->p->n_parts; i++)
+			if (holds(b->p->parts[i].metrics, b->p->parts[i].n_metrics,
+				    tables_name(&b->v, s, SCORE_METRIC)))
+				return true;
 	return false;
 }
 
-size_t paper_strays(const struct paper *p, const struct score_table *t, size_t detector,
-	paper_stray_fn fn, FILE *f)
+/* Names of an axis, as struct beside has them; NULL when out of memory. */
+static const char **names_of(const struct beside *b, enum score_axis axis, size_t *n)
 {
-	size_t n, n_metrics = 0, told = 0;
-	const char **workloads = paper_names(p, t, SCORE_WORKLOAD, &n);
-	const char *metrics[PAPER_PARTS * PAPER_METRICS];
+	const char *const *labels = b->v.names[axis];
+	size_t n_labels = b->v.n[axis], k = 0, theirs;
+	const char **names = calloc(b->p->n + n_labels + 1, sizeof(*names));
 
-	for (size_t i = 0; i < p->n_parts; i++)
-		for (size_t m = 0; m < p->parts[i].n_metrics; m++)
-			metrics[n_metrics++] = p->parts[i].metrics[m];
-	for (size_t k = 0; k < p->n_faults; k++)
-		for (size_t m = 0; m < n_metrics; m++)
-			for (size_t w = 0; workloads && w < n; w++) {
-				struct score s = paper_gather(
-					t, detector, p->faults[k], workloads[w], metrics[m]);
+	for (size_t i = 0; names && i < b->p->n; i++) {
+		const struct paper_row *r = &b->p->rows[i];
+		const char *name = axis == SCORE_FAULT ? r->fault : r->workload;
+		bool measured = false;
 
-				if ((s.hits || s.alarms) &&
-					paper_part(p, metrics[m], workloads[w]) == p->n_parts) {
-					fn(p->faults[k], metrics[m], workloads[w], &s, f);
-					told++;
-				}
-				free(s.delays_s);
-			}
-	free(workloads);
-	return told;
-}
-
-/* Is it in the run, with whatever parameters? */
-static bool run_has(const char *const *labels, size_t n, const char *name)
-{
-	for (size_t i = 0; i < n; i++)
-		if (paper_named(labels[i], name))
-			return true;
-	return false;
-}
-
-const char **paper_names(
-	const struct paper *p, const struct score_table *t, enum score_axis axis, size_t *n)
-{
-	const char *const *labels;
-	size_t n_labels = score_names(t, axis, &labels), k = 0;
-	const char **names = calloc(p->n + n_labels + 1, sizeof(*names));
-
-	for (size_t i = 0; names && i < p->n; i++) {
-		const char *name = axis == SCORE_FAULT ? p->rows[i].fault : p->rows[i].workload;
-
-		if (!holds(names, k, name) && run_has(labels, n_labels, name))
+		for (size_t j = 0; j < n_labels; j++)
+			measured = measured || is_named(labels[j], name);
+		if (measured && !holds(names, k, name))
 			names[k++] = name;
 	}
+	theirs = k;
 	for (size_t i = 0; names && i < n_labels; i++) {
-		bool theirs = false;
+		bool known = false;
 
-		for (size_t j = 0; j < k; j++)
-			theirs = theirs || paper_named(labels[i], names[j]);
-		if (!theirs)
+		for (size_t j = 0; j < theirs; j++)
+			known = known || is_named(labels[i], names[j]);
+		if (!known)
 			names[k++] = labels[i];
 	}
 	*n = k;
 	return names;
+}
+
+static int render_json(struct beside *b)
+{
+	const struct table_notes *notes = b->v.notes;
+	json_t *all = json_object(), *environment = json_array();
+	struct grid g = {.out = &b->v.out};
+
+	paper_fill(b, &g);
+	table_json_notes(&b->v, all);
+	json_object_set_new(all, "published",
+		json_pack("{s:s, s:s}", "table", b->p->name, "source", b->p->source));
+	for (size_t i = 0; i < notes->n_environment; i++)
+		json_array_append_new(environment, json_string(notes->environment[i]));
+	json_object_set_new(all, "environment", environment);
+	json_object_set_new(all, "confidence", json_real(0.95));
+	json_object_set_new(all, "summary", table_summary_json(&b->v));
+	json_object_set_new(all, "scores", grid_json(&g));
+	sheet_json(&b->v.out, all);
+	return 0;
+}
+
+int paper_render(const struct paper *p, const struct score_table *t, enum table_format format,
+	const struct table_notes *notes, FILE *f)
+{
+	struct beside b = {.p = p};
+	struct grid g = {.out = &b.v.out};
+	int rc = 0;
+
+	tables_init(&b.v, t, format, notes, f);
+	b.faults = names_of(&b, SCORE_FAULT, &b.n_faults);
+	b.workloads = names_of(&b, SCORE_WORKLOAD, &b.n_workloads);
+	if (!b.faults || !b.workloads) {
+		rc = -ENOMEM;
+	} else if (format == TABLE_JSON) {
+		rc = render_json(&b);
+	} else if (format == TABLE_CSV) {
+		paper_fill(&b, &g);
+		grid_print(&g);
+	} else if (format == TABLE_SVG) {
+		rc = paper_look(&b);
+	} else {
+		paper_page(&b);
+	}
+	free(b.faults);
+	free(b.workloads);
+	return rc ? rc : sheet_end(&b.v.out);
 }

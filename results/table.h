@@ -13,8 +13,7 @@
 #include <stdio.h>
 
 #include "diag/judge/score.h"
-
-enum table_format { TABLE_TEXT, TABLE_MARKDOWN, TABLE_CSV, TABLE_JSON };
+#include "results/grid.h"
 
 /* "text", "markdown", "csv", "json"; -EINVAL with the list. */
 int table_format_parse(const char *name, enum table_format *format, struct err *e);

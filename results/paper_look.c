@@ -1,0 +1,170 @@
+/* A published table and ours in one look: of each fault and workload, the share of faulty servers
+ * that was found. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "results/paper_impl.h"
+
+enum { LABEL = 17, SHARE = 3, DETECTORS = 2, WORKLOADS_A_BLOCK = 5 };
+
+/* The most that the paper found by any of its metrics; negative: it does not have the fault. */
+static double published_best(const struct paper *p, const char *fault, const char *workload)
+{
+	double best = -1;
+
+	for (size_t i = 0; i < p->n; i++) {
+		double tp = strcmp(p->rows[i].workload, workload) ? 0 : p->rows[i].tp;
+
+		if (!strcmp(p->rows[i].fault, fault) && tp > best)
+			best = tp;
+	}
+	return best;
+}
+
+/* The detectors of one grid: n of them, by index. */
+struct look {
+	struct beside *b;
+	size_t list[DETECTORS], n;
+};
+
+/* The share of faulty servers that was found, of controls that of false alarms. */
+static struct grid_cell share_of(const struct score *s)
+{
+	return (struct grid_cell){.kind = s->n ? GRID_SHARE : GRID_ABSENT,
+		.number = s->n ? (double)(s->control ? s->alarms : s->hits) / s->n : 0};
+}
+
+/* The cells of a fault and workload: published, and each detector's share. */
+static void put_shares(
+	const struct look *l, struct grid *g, const char *fault, const char *workload)
+{
+	const struct grid_column plain = {0};
+	double best = published_best(l->b->p, fault, workload);
+	struct grid_cell cells[1 + DETECTORS] = {
+		{.kind = best < 0 ? GRID_ABSENT : GRID_SHARE, .number = best}};
+	char text[1 + DETECTORS][16] = {"", "", ""};
+	const char *words[1 + DETECTORS];
+
+	for (size_t i = 0; i < l->n; i++) {
+		struct score s = paper_counts(l->b, l->list[i], fault, workload, "any");
+
+		cells[1 + i] = share_of(&s);
+	}
+	for (size_t i = 0; i < 1 + DETECTORS; i++) {
+		words[i] = grid_cell_text(&plain, &cells[i], TABLE_TEXT, text[i], sizeof(text[i]));
+		grid_cell(g, cells[i]);
+	}
+	grid_words(g, "*%s* %s%s%s", words[0], words[1], l->n > 1 ? " " : "", words[2]);
+}
+
+static void columns(const struct look *l, struct grid *g)
+{
+	static const struct grid_column label = {
+		.title = "fault", .flags = GRID_LABEL | GRID_CUT, .width = LABEL};
+	const struct tables *v = &l->b->v;
+
+	grid_column(g, label);
+	for (size_t w = 0; w < l->b->n_workloads; w++) {
+		grid_group(g, l->b->workloads[w]);
+		for (size_t i = 0; i < 1 + DETECTORS; i++)
+			grid_column(g,
+				(struct grid_column){.key = !i ? "published"
+						: i <= l->n
+						? v->names[SCORE_DETECTOR][l->list[i - 1]]
+						: NULL,
+					.flags = GRID_TEXT | GRID_SVG,
+					.gap = 1,
+					.width = SHARE});
+		grid_column(g,
+			(struct grid_column){.title = l->b->workloads[w], .flags = GRID_MARKDOWN});
+	}
+}
+
+static bool is_control(const struct look *l, const char *fault)
+{
+	for (size_t i = 0; i < l->n; i++)
+		for (size_t w = 0; w < l->b->n_workloads; w++)
+			if (paper_counts(l->b, l->list[i], fault, l->b->workloads[w], "any")
+					.control)
+				return true;
+	return false;
+}
+
+static void print_look(struct look *l, const char *title)
+{
+	const struct beside *b = l->b;
+	struct grid g = {
+		.out = &l->b->v.out, .bar = "|", .a_block = WORKLOADS_A_BLOCK, .blank = true};
+
+	columns(l, &g);
+	for (size_t k = 0; k < b->n_faults; k++) {
+		grid_words(&g, "%s", is_control(l, b->faults[k]) ? "false alarms" : b->faults[k]);
+		for (size_t w = 0; w < b->n_workloads; w++)
+			put_shares(l, &g, b->faults[k], b->workloads[w]);
+	}
+	if (b->v.out.format == TABLE_SVG)
+		grid_svg(&g, title);
+	grid_print(&g);
+}
+
+/* How many faulty cells stand behind the shares, of all detectors: not all judge each cell, but
+ * only those that fail judge fewer. */
+static void count_cells(const struct beside *b, unsigned *least, unsigned *most)
+{
+	for (size_t k = 0; k < b->n_faults; k++)
+		for (size_t w = 0; w < b->n_workloads; w++) {
+			bool control = false;
+			unsigned n = 0;
+
+			for (size_t d = 0; d < b->v.n[SCORE_DETECTOR]; d++) {
+				struct score s = paper_counts(
+					b, d, b->faults[k], b->workloads[w], "any");
+
+				if (tables_is_null(&b->v, d))
+					continue;
+				control = s.n ? s.control : control;
+				n = s.n > n ? s.n : n;
+			}
+			if (!n || control)
+				continue;
+			*least = !*least || n < *least ? n : *least;
+			*most = n > *most ? n : *most;
+		}
+}
+
+int paper_look(struct beside *b)
+{
+	struct tables *v = &b->v;
+	unsigned least = 0, most = 0;
+	size_t d = 0;
+
+	count_cells(b, &least, &most);
+	while (most && d < v->n[SCORE_DETECTOR]) {
+		struct look l = {.b = b};
+		char cells[48], names[256] = "", title[512];
+
+		for (; d < v->n[SCORE_DETECTOR] && l.n < DETECTORS; d++)
+			if (!tables_is_null(v, d))
+				l.list[l.n++] = d;
+		if (!l.n)
+			break;
+		for (size_t i = 0; i < l.n; i++)
+			snprintf(names + strlen(names), sizeof(names) - strlen(names), ", %.60s",
+				v->names[SCORE_DETECTOR][l.list[i]]);
+		snprintf(cells, sizeof(cells), least == most ? "%u" : "%u to %u", least, most);
+		snprintf(title, sizeof(title),
+			"share of faulty servers found: published (best metric)%s; of %s cell%s each",
+			names, cells, most > 1 ? "s" : "");
+		if (v->out.format != TABLE_SVG)
+			sheet_words(&v->out, "%s", title);
+		if (v->out.format == TABLE_MARKDOWN)
+			fputc('\n', v->out.f);
+		print_look(&l, title);
+		if (v->out.format == TABLE_SVG)
+			return 0;
+		if (v->out.format == TABLE_MARKDOWN)
+			fputc('\n', v->out.f);
+	}
+	return v->out.format == TABLE_SVG ? -ENOENT : 0;
+}
