@@ -50,12 +50,17 @@ function list(entries) {
 		([term, what]) => el("div", null, el("dt", null, term), el("dd", null, what))));
 }
 
+/* It stays in view where the table is scrolled to the side. */
+function tableCaption(...text) {
+	return el("caption", null, el("span", null, ...text));
+}
+
 /* A table with caption, column heads, and the first cell of each row as its head. */
 function grid(caption, heads, rows, options) {
 	const numeric = new Set((options && options.numeric) || []);
 
 	return el("div.scroll", {tabindex: "0", role: "group", "aria-label": caption},
-		el("table.grid", null, el("caption", null, caption),
+		el("table.grid", null, tableCaption(caption),
 			el("thead", null, el("tr", null, heads.map((h, i) =>
 				el(numeric.has(i) ? "th.num" : "th", {scope: "col"}, h)))),
 			el("tbody", null, rows.map((row) => el("tr", null, row.map((cell, i) =>
@@ -141,4 +146,19 @@ function median(values) {
 	if (!sorted.length)
 		return null;
 	return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+}
+
+/* Has it a rate, or were there no cells to take one of? */
+function hasRate(rate) {
+	return Boolean(rate) && rate.rate !== null;
+}
+
+/* Cells of tables of rates: "headers" are the ids of their headings, if they have any. */
+function heatCell(rate, n, high_is_good, headers, ...notes) {
+	return el("td.heat.s" + step(rate.rate, high_is_good), {headers},
+		el("span.figure", null, el("b", null, rate.rate.toFixed(2)), el("span.n", null, rate.count + "/" + n)), " ", el("span.ci", null, interval(rate)), whisker(rate), ...notes);
+}
+
+function emptyCell(why, headers) {
+	return el("td.heat.none", {headers}, el("span", {"aria-hidden": "true"}, "–"), el("span.sr", null, why));
 }

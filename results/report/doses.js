@@ -9,7 +9,7 @@ function doseLine(sweep, k, n_lines) {
 	const p = dose_plot, n = sweep.strengths.length;
 	const x = (i) => p.left + (p.width - p.left - p.right) * (i + 0.5) / n + (k - (n_lines - 1) / 2) * 5;
 	const y = (v) => p.height - p.bottom - (p.height - p.top - p.bottom) * v;
-	const at = sweep.strengths.map((s, i) => ({x: x(i), rate: s.scores.all.tp})).filter((a) => a.rate);
+	const at = sweep.strengths.map((s, i) => ({x: x(i), rate: s.scores.all.tp})).filter((a) => hasRate(a.rate));
 	const points = at.map((a) => a.x.toFixed(1) + "," + y(a.rate.rate).toFixed(1)).join(" ");
 
 	return svg("g", {class: "dose l" + k % 4}, svg("polyline", {points, "stroke-dasharray": dashes[k % 4].join(" ")}),
@@ -20,7 +20,7 @@ function doseLine(sweep, k, n_lines) {
 function doseFigure(sweeps) {
 	const p = dose_plot, first = sweeps[0], n = first.strengths.length;
 	const axis = [0, 0.5, 1].map((v) => p.height - p.bottom - (p.height - p.top - p.bottom) * v);
-	const said = sweeps.map((s) => s.detector + ": " + s.strengths.map((d) => d.strength + " " + (d.scores.all.tp ?
+	const said = sweeps.map((s) => s.detector + ": " + s.strengths.map((d) => d.strength + " " + (hasRate(d.scores.all.tp) ?
 		d.scores.all.tp.count + " of " + d.scores.all.n : "not measured")).join(", ")).join(". ");
 
 	return el("figure.chart", null, el("figcaption", null, first.fault + " by " + first.parameter),
@@ -44,7 +44,7 @@ function doseTable(fault, sweeps) {
 
 	return fold(fault + ": figures", {}, sweeps.map((sweep) => el("div.scroll", {tabindex: "0", role: "group",
 		"aria-label": fault + ", " + sweep.detector},
-	el("table.matrix", null, el("caption", null, fault + " by " + sweep.parameter + ", " + sweep.detector + ": TP at each strength"),
+	el("table.matrix", null, tableCaption(fault + " by " + sweep.parameter + ", " + sweep.detector + ": TP at each strength"),
 		el("thead", null, el("tr", null, el("th.workload", {scope: "col"}, sweep.parameter),
 			columns.map((c) => el("th", {scope: "col"}, breakable(c))))),
 		el("tbody", null, sweep.strengths.map((s) => el("tr.first", null, el("th.workload", {scope: "row"}, s.strength),

@@ -7,11 +7,9 @@ function tile(number, of, label, note) {
 		el("span.label", null, label), note ? el("span.note", null, note) : null);
 }
 
+/* 'rate' is null where none applies; its own rate is null where there is no cell of the kind. */
 function totalCell(rate, n, high_is_good) {
-	return rate ? el("td.heat.s" + step(rate.rate, high_is_good), null, el("b", null, rate.rate.toFixed(2)),
-		el("span.n", null, rate.count + "/" + n), " ",
-		el("span.ci", null, interval(rate)), whisker(rate)) : el("td.heat.none", null, el("span",
-			{"aria-hidden": "true"}, "–"), el("span.sr", null, "does not apply"));
+	return hasRate(rate) ? heatCell(rate, n, high_is_good, null) : emptyCell(rate ? "no such cell" : "does not apply");
 }
 
 function delayText(delay) {
@@ -24,30 +22,32 @@ function delayText(delay) {
 
 /* Over all cells, as 'culprit table' has it first. Rates apart: that something is wrong, where, and what. */
 function totalsTable() {
-	const causes = run.totals.some((t) => t.faulty && t.faulty.cause);
-	const heads = [["detected", "faulty cells in which anybody is indicted"], ["right server",
-		"faulty cells in which every victim is indicted (TP)"],
-		["wrong server", "faulty cells in which a healthy server is indicted"], ["false alarm",
-			"controls in which anybody is indicted"],
-		["resource", "faulty cells in which victim and resource are named"],
-		...(causes ? [["cause", "faulty cells in which victim, resource and what is wrong with it are named"]] : [])];
+	/* A column in which no detector has a figure is left out. */
+	const columns = [["faulty", "detected", "detected", "faulty cells in which anybody is indicted"],
+		["faulty", "right_server", "right server", "faulty cells in which every victim is indicted (TP)"],
+		["faulty", "wrong_server", "wrong server", "faulty cells in which a healthy server is indicted"],
+		["controls", "false_alarm", "false alarm", "controls in which anybody is indicted"],
+		["faulty", "resource", "resource", "faulty cells in which victim and resource are named"],
+		["faulty", "cause", "cause", "faulty cells in which victim, resource and what is wrong with it are named"]]
+		.filter(([part, key]) => run.totals.some((t) => t[part] && hasRate(t[part][key])));
 	const order = run.table.summary.comparisons || [];
 	const than = (d, how) => order.flatMap((c) => c.detector === d &&
 		c.right_server === how ? [c.other] : c.other === d && c.right_server ===
 		({above: "below", below: "above"}[how] || how) ? [c.detector] : []);
-	const said = run.real.map((d) => el("li", null, el("b", null, d), " names the right server ",
+	const faulty = run.totals.some((t) => t.faulty && t.faulty.n);
+	const said = !faulty ? [] : run.real.map((d) => el("li", null, el("b", null, d), " names the right server ",
 		...[["more often than ", "above"], ["less often than ", "below"],
 		["not distinguishably from ", "not distinguishable"]].map(([text, how]) => [text, than(d,
 			how)]).filter((x) => x[1].length).map(([text, names], i) =>
 		(i ? "; " : "") + text + names.join(", ")), "."));
 
 	return [el("div.scroll", {tabindex: "0", role: "group", "aria-label": "Detectors over all cells"},
-		el("table.matrix", null, el("caption", null,
-			"Over all faults and workloads: rate, count, exact 95 % interval. Delay: from the verified onset to the " +
-			"first indictment of the victim; median, least and most."),
-		el("thead", null, el("tr", null, el("th.workload", {scope: "col"}, "detector"), heads.map(([h,
-			title]) => el("th", {scope: "col"}, el("abbr", {title}, h))),
-			["abstained", "delay"].map((h) => el("th", {scope: "col"}, h)))),
+		el("table.matrix", null, tableCaption(
+			"Over all faults and workloads: rate, count, exact 95 % interval." + (faulty ? " Delay: from the verified " +
+			"onset to the first indictment of the victim; median, least and most." : "")),
+		el("thead", null, el("tr", null, el("th.workload", {scope: "col"}, "detector"), columns.map(([, , head,
+			title]) => el("th", {scope: "col"}, el("abbr", {title}, head))),
+			(faulty ? ["abstained", "delay"] : ["abstained"]).map((h) => el("th", {scope: "col"}, h)))),
 		el("tbody", null, run.detectors.map((name) => {
 			const d = run.totals.find((t) => t.detector === name), f = d.faulty, c = d.controls;
 			const silent = (f ? f.abstained : 0) + (c ? c.abstained : 0), failed = (f ? f.failed ||
@@ -55,13 +55,11 @@ function totalsTable() {
 
 			return el("tr.first", null, el(d.null ? "th.workload.null" : "th.workload", {scope: "row"},
 				d.null ? name + " (null)" : el("b", null, name)),
-				totalCell(f && f.detected, f && f.n, true), totalCell(f && f.right_server, f && f.n,
-					true), totalCell(f && f.wrong_server, f && f.n, false),
-				totalCell(c && c.false_alarm, c && c.n, false), totalCell(f && f.resource, f && f.n, true),
-				causes ? totalCell(f && f.cause, f && f.n, true) : null,
+				columns.map(([part, key]) => totalCell(d[part] && d[part][key], d[part] && d[part].n,
+					key !== "wrong_server" && key !== "false_alarm")),
 				el("td.plain-cell", null, String(silent), failed ? el("span.ci", null, failed +
-					" failed") : null), el("td.plain-cell", null, delayText(f && f.delay_s)));
-		})))), order.length ? el("ul.plain", null, said) : null];
+					" failed") : null), faulty ? el("td.plain-cell", null, delayText(f && f.delay_s)) : null);
+		})))), order.length && said.length ? el("ul.plain", null, said) : null];
 }
 
 function clockNote() {

@@ -28,12 +28,9 @@ function rateCell(score, which, name) {
 	const rate = score && score[which];
 	const silent = score && score.metric !== "any" && score.abstained === score.n;
 
-	if (!rate || silent)
-		return el("td.heat.none", {headers: name}, el("span", {"aria-hidden": "true"}, "–"), el("span.sr", null,
-			silent ? "always abstained" : score && score.control ? "no fault here" : "not scored"));
-	return el("td.heat.s" + step(rate.rate, which === "tp"), {headers: name},
-		el("b", null, rate.rate.toFixed(2)), el("span.n", null, rate.count + "/" + score.n), " ",
-		el("span.ci", null, interval(rate)), whisker(rate),
+	if (!hasRate(rate) || silent)
+		return emptyCell(silent ? "always abstained" : score && score.control ? "no fault here" : "not scored", name);
+	return heatCell(rate, score.n, which === "tp", name,
 		score.abstained ? el("span.ci", null, score.abstained + " abst.") : null);
 }
 
@@ -103,7 +100,7 @@ function matrixTable(by_metric) {
 			detectors.map((d, k) => ["tp", "fp"].map((w) =>
 				rateCell(row.scores[d], w, [fault, head, "d" + k, "d" + k + w].join(" "))))));
 	});
-	return el("table.matrix", null, el("caption", null, "Scores of " + run.run +
+	return el("table.matrix", null, tableCaption("Scores of " + run.run +
 		": each cell shows the rate, its count, and the exact " +
 		"95 % interval"), matrixHead(detectors), body);
 }

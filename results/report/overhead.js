@@ -28,7 +28,7 @@ function drawOverhead() {
 	fill("overhead", el("h2", {id: "overhead-title"}, "Overhead of tracing"),
 		el("p.muted", null, "Increase of the mean run time over the untraced runs of the same blocks, with its 95 % interval."),
 		el("div.scroll", {tabindex: "0", role: "group", "aria-label": "Overhead of tracing"},
-			el("table.matrix", null, el("caption", null,
+			el("table.matrix", null, tableCaption(
 				"Run time of each workload under each tracer, over the same untraced"),
 				el("thead", null, el("tr", null, el("th", {scope: "col", id: "ow"}, "workload"),
 					tracers.map((t, i) => el("th", {scope: "col", id: "ot" + i}, breakable(t))))),

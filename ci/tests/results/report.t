@@ -227,6 +227,19 @@ check "a skipped fault has its reason" holds 'document.querySelector("#unscored 
 check "an attempt that does not count has its reason" holds '[...document.querySelectorAll("#unscored td")].some((e) => e.textContent.startsWith("the fault did not act"))'
 check "no word on the console from it" is "$(console)" ""
 
+# A run of controls only: there is no faulty cell to take a rate of
+"$culprit" report results/runs/table1-controls2-20261122 -o "$tmp/controls.html" >/dev/null
+browser_open "file://$tmp/controls.html"
+check "a run of controls opens" holds 'document.querySelector("h1").textContent' table1-controls2-20261122
+check "... to its last section" holds 'document.querySelectorAll("#provenance h2").length' 1
+check "... its headline is of false alarms alone" holds '[...document.querySelectorAll("#head th abbr")].map((e) => e.textContent).join()' "false alarm"
+check "... counted as 'culprit table' counts them" is "$(browser_eval 'return document.querySelector("#head tbody .heat .n").textContent')" \
+	"$("$culprit" table results/runs/table1-controls2-20261122 --format json | perl -MJSON::PP -0777 -ne 'my $c = decode_json($_)->{summary}{detectors}[0]{controls};
+		print "$c->{false_alarm}{count}/$c->{n}"')"
+check "... no detector is compared by what it found" holds 'document.querySelectorAll("#head li").length' 0
+check "... each cell of the matrix has its false alarms" holds '[...document.querySelectorAll("#matrix td.heat .n")].every((e) => /^[0-9]+.[0-9]+$/.test(e.textContent))'
+check "no word on the console from it" is "$(console)" ""
+
 # A run with readings
 "$culprit" report ci/tests/data/sampled -o "$tmp/sampled.html" >/dev/null
 check "with readings, no more than 15 MB for 60 cells of 6 servers" [ "$(stat -c %s "$tmp/sampled.html")" -lt $((15000000 / 20 / 2)) ]
