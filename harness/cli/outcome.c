@@ -7,6 +7,7 @@
 #include "diag/judge/detector.h"
 #include "diag/judge/baseline.h"
 #include "harness/base/file.h"
+#include "harness/base/text.h"
 #include "harness/cli/cmd.h"
 #include "harness/judging/scoring.h"
 
@@ -18,34 +19,58 @@ struct tests {
 	const char *run;
 };
 
+/* Text for XML. Control characters, which XML cannot hold, are shown as \xNN; so are U+FFFE and
+ * U+FFFF. */
 static void put_xml(const char *text, FILE *f)
 {
-	for (; *text; text++)
-		switch (*text) {
+	char clean[2048];
+
+	text_clean(text, clean, sizeof(clean));
+	for (const char *p = clean; *p; p++)
+		switch (*p) {
 		case '&': fputs("&amp;", f); break;
 		case '<': fputs("&lt;", f); break;
 		case '>': fputs("&gt;", f); break;
 		case '"': fputs("&quot;", f); break;
 		default:
-			/* XML has no way to say the others. */
-			fputc((unsigned char)*text < ' ' ? ' ' : *text, f);
+			if (strncmp(p, "\xef\xbf\xbe", 3) && strncmp(p, "\xef\xbf\xbf", 3)) {
+				fputc(*p, f);
+				break;
+			}
+			fprintf(f, "\\xef\\xbf\\x%02x", (unsigned char)p[2]);
+			p += 2;
 		}
 }
 
-/* 'decides': a failure is one; else it is only told. */
+/* Text for a line of TAP, where a number sign would begin a directive. */
+static void put_tap(const char *text, FILE *f)
+{
+	char clean[2048];
+
+	text_clean(text, clean, sizeof(clean));
+	for (const char *p = clean; *p; p++) {
+		if (*p == '#')
+			fputc('\\', f);
+		fputc(*p, f);
+	}
+}
+
+/* 'decides': a failure is one; else it is only reported. */
 static void put_test(struct tests *t, const char *group, const char *name, bool good, bool decides,
 	const char *why)
 {
 	t->number++;
 	t->failed += !good && decides;
 	if (t->tap) {
-		fprintf(t->tap, "%sok %u - %s: ", good ? "" : "not ", t->number, group);
-		/* A number sign would begin a directive. */
-		for (const char *p = name; *p; p++)
-			fputc(*p == '#' || (unsigned char)*p < ' ' ? ' ' : *p, t->tap);
-		fprintf(t->tap, ": %s%s\n", why,
-			good || decides ? ""
-					: " # TODO one cell decides nothing, the baseline does");
+		fprintf(t->tap, "%sok %u - ", good ? "" : "not ", t->number);
+		put_tap(group, t->tap);
+		fputs(": ", t->tap);
+		put_tap(name, t->tap);
+		fputs(": ", t->tap);
+		put_tap(why, t->tap);
+		fputs(good || decides ? "\n"
+				      : " # TODO one cell decides nothing, the baseline does\n",
+			t->tap);
 	}
 	if (!t->junit)
 		return;
@@ -140,15 +165,18 @@ static void put_comparisons(const struct comparisons *c, const char *path, FILE 
 {
 	char name[256], why[256];
 
+	struct sheet sheet = {.f = out};
+
 	for (size_t i = 0; i < c->n; i++) {
 		if (!c->list[i].regression && !c->list[i].improvement)
 			continue;
 		comparison_text(&c->list[i], name, sizeof(name), why, sizeof(why));
-		fprintf(out, "%s: %s: %s: %s\n", c->list[i].regression ? "regression" : "better",
-			c->list[i].detector, name, why);
+		sheet_line(&sheet, "%s: %s: %s: %s",
+			c->list[i].regression ? "regression" : "better", c->list[i].detector, name,
+			why);
 	}
-	fprintf(out, "baseline %s (run %s): %zu regression%s in %zu comparisons\n", path, c->run,
-		c->regressions, c->regressions == 1 ? "" : "s", c->n);
+	sheet_line(&sheet, "baseline %s (run %s): %zu regression%s in %zu comparisons", path,
+		c->run, c->regressions, c->regressions == 1 ? "" : "s", c->n);
 }
 
 static int read_baseline(

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/text.h"
+
 static const char *text(const json_t *v, const char *key)
 {
 	return json_string_value(json_object_get(v, key));
@@ -20,10 +22,16 @@ static void print_indicted(const json_t *verdict, FILE *out)
 	{
 		const json_t *since = json_object_get(times, json_string_value(name));
 
-		fprintf(out, "%s%s", i ? ", " : "", json_string_value(name));
+		fputs(i ? ", " : "", out);
+		text_print_clean(out, json_string_value(name));
 		if (since)
 			fprintf(out, " (since %.12g s)", json_number_value(since));
 	}
+}
+
+static bool is_branch(const json_t *v)
+{
+	return json_is_object(v) || json_is_array(v);
 }
 
 /* Evidence is a detector's own; it is shown as it is, a branch a line. */
@@ -34,51 +42,68 @@ static void print_branch(const json_t *v, const char *name, int depth, FILE *out
 	size_t i;
 	bool deep = false;
 
-	json_object_foreach((json_t *)v, key, item)
-		deep = deep || json_is_object(item) || json_is_array(item);
-	json_array_foreach((json_t *)v, i, item)
-		deep = deep || json_is_object(item) || json_is_array(item);
+	json_object_foreach((json_t *)v, key, item) deep = deep || is_branch(item);
+	json_array_foreach((json_t *)v, i, item) deep = deep || is_branch(item);
+	fprintf(out, "%*s", depth * 2, "");
+	text_print_clean(out, name);
 	if (!deep || depth > 8) {
-		fprintf(out, "%*s%s: ", depth * 2, "", name);
-		json_dumpf(v, out, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+		char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+
+		fputs(": ", out);
+		text_print_clean(out, text ? text : "");
 		fputc('\n', out);
+		free(text);
 		return;
 	}
-	fprintf(out, "%*s%s:\n", depth * 2, "", name);
+	fputs(":\n", out);
 	json_object_foreach((json_t *)v, key, item) print_branch(item, key, depth + 1, out);
 	json_array_foreach((json_t *)v, i, item) print_branch(item, "-", depth + 1, out);
 }
 
-/* Sorted: what comes out of Lua has no order, and the same verdict shall look the same. */
+/* Sorted, because tables from Lua have no order, and the same verdict is to look the same. */
 static void print_evidence(const json_t *v, FILE *out)
 {
-	char *text = json_dumps(v, JSON_SORT_KEYS | JSON_ENCODE_ANY);
-	json_t *sorted = text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
+	char *dump = json_dumps(v, JSON_SORT_KEYS | JSON_ENCODE_ANY);
+	json_t *sorted = dump ? json_loads(dump, JSON_DECODE_ANY, NULL) : NULL;
 
 	print_branch(sorted ? sorted : v, "evidence", 4, out);
 	json_decref(sorted);
-	free(text);
+	free(dump);
+}
+
+/* 'before', and the member of the verdict if it has it. */
+static bool print_member(const json_t *verdict, const char *before, const char *key, FILE *out)
+{
+	const char *value = text(verdict, key);
+
+	if (value) {
+		fputs(before, out);
+		text_print_clean(out, value);
+	}
+	return value;
 }
 
 static void print_verdict(const char *detector, const json_t *verdict, bool evidence, FILE *out)
 {
-	const char *metric = text(verdict, "metric"), *resource = text(verdict, "resource");
+	const char *metric = text(verdict, "metric");
 	bool any = !strcmp(metric, "any"),
 	     guilty = json_array_size(json_object_get(verdict, "indicted")) > 0;
 
 	if (!any && !guilty && !evidence)
 		return;
-	fprintf(out, any ? "  %s: " : "    by %s: ", any ? detector : metric);
-	if (text(verdict, "error"))
-		fprintf(out, "failed: %s", text(verdict, "error"));
-	else if (json_is_true(json_object_get(verdict, "abstain")))
-		fprintf(out, "abstains%s%s", text(verdict, "reason") ? ": " : "",
-			text(verdict, "reason") ? text(verdict, "reason") : "");
-	else if (!guilty)
-		fputs("healthy", out);
+	fputs(any ? "  " : "    by ", out);
+	text_print_clean(out, any ? detector : metric);
+	fputs(": ", out);
+	if (!print_member(verdict, "failed: ", "error", out)) {
+		if (json_is_true(json_object_get(verdict, "abstain"))) {
+			fputs("abstains", out);
+			print_member(verdict, ": ", "reason", out);
+		} else if (!guilty) {
+			fputs("healthy", out);
+		}
+	}
 	print_indicted(verdict, out);
-	if (resource)
-		fprintf(out, ", resource %s", resource);
+	print_member(verdict, ", resource ", "resource", out);
 	fputc('\n', out);
 	if (evidence && json_object_get(verdict, "evidence"))
 		print_evidence(json_object_get(verdict, "evidence"), out);
@@ -102,8 +127,10 @@ int verdicts_print(const json_t *verdicts, bool json, bool evidence, FILE *out)
 		if (strcmp(text(verdict, "metric"), "any"))
 			continue;
 		detector = text(row, "detector");
-		if (strcmp(before, text(row, "what")))
-			fprintf(out, "%s\n", text(row, "what"));
+		if (strcmp(before, text(row, "what"))) {
+			text_print_clean(out, text(row, "what"));
+			fputc('\n', out);
+		}
 		before = text(row, "what");
 		print_verdict(detector, verdict, evidence, out);
 		json_array_foreach(
