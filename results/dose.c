@@ -410,7 +410,8 @@ int dose_render(const struct score_table *t, const json_t *params, double level,
 		rc = err_set(e, -ENOENT,
 			"no fault of the run comes in several strengths: with one parameter changed");
 	} else if (format == TABLE_SVG) {
-		rc = err_set(e, -EINVAL, "there is no picture of scores by strength");
+		rc = err_blame(e, ERR_USAGE,
+			err_set(e, -EINVAL, "scores by strength have no picture (--format svg)"));
 	} else {
 		if (tables_is_page(&d.v))
 			print_page(&d);

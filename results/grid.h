@@ -79,6 +79,7 @@ enum grid_kind {
 struct grid_cell {
 	enum grid_kind kind;
 	bool star;     /* the detector abstained from some of it */
+	bool wrong;    /* a share of what should not be: another colour */
 	unsigned only; /* set by grid_cell */
 	char *words;   /* malloced; the grid's */
 	long long count;
@@ -127,8 +128,9 @@ void grid_none(struct grid *g, size_t n);
 void grid_print(struct grid *g);
 /* The same as JSON, an object for each row; new reference. */
 json_t *grid_json(struct grid *g);
-/* grid_svg.c: the grid's shares as shaded cells, at most 800 wide, for light and dark pages. */
-void grid_svg(const struct grid *g, const char *title);
+/* grid_svg.c: the same as a picture 800 wide, with a line above and two below; columns without a
+ * label are shares. The key names the columns of a group by their 'key', which stays borrowed. */
+void grid_svg(struct grid *g, const char *head, const char *const foot[2]);
 void grid_clear(struct grid *g);
 
 /* What a cell looks like in text, in 'buf' or where it is kept. */

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/file.h"
+#include "harness/base/home.h"
 #include "results/table_impl.h"
 
 enum { LABEL = 18, COLUMN = 11 };
@@ -148,6 +150,46 @@ int overhead_publish(struct overhead *o, const char *source, const char *workloa
 	}
 	o->n_published++;
 	return 0;
+}
+
+/* The source is the file's first comment. */
+static int publish_lines(struct overhead *o, const char *name, char *text, struct err *e)
+{
+	const char *source = NULL;
+	char *save = NULL, tracer[64], workload[64];
+	double pct;
+	int rc = 0;
+
+	for (char *line = strtok_r(text, "\n", &save); line && !rc;
+		line = strtok_r(NULL, "\n", &save)) {
+		if (*line == '#' && !source)
+			source = line + 1 + strspn(line + 1, " ");
+		if (*line != '#' &&
+			sscanf(line, "%63[^,],%63[^,],%lf", tracer, workload, &pct) == 3)
+			rc = overhead_publish(o, source ? source : name, workload, tracer, pct, e);
+	}
+	return rc;
+}
+
+int overhead_read_published(struct overhead *o, const char *name, struct err *e)
+{
+	static const char head[] = "\ninstrumentation,workload,overhead_pct\n";
+	char sub[128], *path = NULL, *text = NULL;
+	int rc;
+
+	snprintf(sub, sizeof(sub), "results/%.100s.csv", name);
+	rc = strchr(name, '/') ? -ENOENT : home_path(sub, &path, e);
+	if (!rc)
+		rc = file_read(path, &text, NULL, e);
+	if (rc || !strstr(text, head))
+		rc = err_set(e, rc ? -ENOENT : -EINVAL,
+			"'%s' holds no published run times, which this run measures; hotdep09-table2 does",
+			name);
+	else
+		rc = publish_lines(o, name, text, e);
+	free(text);
+	free(path);
+	return rc;
 }
 
 /* The untraced run of the same workload and block, or NULL. */

@@ -1,9 +1,9 @@
 /*
- * Overhead: what tracing adds to the run time of a workload (001, Table 2).
+ * Overhead: what tracing adds to the run time of a workload (Kasick et al. 2009, Table 2).
  *
  * Runs are compared within a block (a repeat): the traced one with the untraced one of the same
- * workload. For n pairs (t_i, u_i) the figure is 001's, the increase of the mean: R = sum t / sum
- * u, less 1. Its 95 % interval is R +- t(n-1) s / (sqrt n mean u), with s the standard deviation of
+ * workload. For n pairs (t_i, u_i) the figure is that of the paper, the increase of the mean: R = sum t
+ * / sum u, less 1. Its 95 % interval is R +- t(n-1) s / (sqrt n mean u), with s the standard deviation of
  * t_i - R u_i: that of a ratio of paired means (Cochran, Sampling Techniques, 6.3). None below
  * three pairs.
  */
@@ -31,6 +31,10 @@ int overhead_add(struct overhead *o, const char *workload, const char *tracer, l
  * this name, with whatever parameters. */
 int overhead_publish(struct overhead *o, const char *source, const char *workload,
 	const char *tracer, double pct, struct err *e);
+
+/* All figures of results/NAME.csv: instrumentation,workload,overhead_pct, with the source as its
+ * first comment. -ENOENT: there is no such file; -EINVAL: it holds something else. */
+int overhead_read_published(struct overhead *o, const char *name, struct err *e);
 
 struct overhead_cell {
 	unsigned pairs;

@@ -32,6 +32,7 @@ struct look {
 static struct grid_cell share_of(const struct score *s)
 {
 	return (struct grid_cell){.kind = s->n ? GRID_SHARE : GRID_ABSENT,
+		.wrong = s->control,
 		.number = s->n ? (double)(s->control ? s->alarms : s->hits) / s->n : 0};
 }
 
@@ -69,7 +70,7 @@ static void columns(const struct look *l, struct grid *g)
 		grid_group(g, l->b->workloads[w]);
 		for (size_t i = 0; i < 1 + DETECTORS; i++)
 			grid_column(g,
-				(struct grid_column){.key = !i ? "published"
+				(struct grid_column){.key = !i ? "published (best metric)"
 						: i <= l->n
 						? v->names[SCORE_DETECTOR][l->list[i - 1]]
 						: NULL,
@@ -91,21 +92,46 @@ static bool is_control(const struct look *l, const char *fault)
 	return false;
 }
 
-static void print_look(struct look *l, const char *title)
+static void fill(const struct look *l, struct grid *g)
 {
 	const struct beside *b = l->b;
-	struct grid g = {
-		.out = &l->b->v.out, .bar = "|", .a_block = WORKLOADS_A_BLOCK, .blank = true};
 
-	columns(l, &g);
+	columns(l, g);
 	for (size_t k = 0; k < b->n_faults; k++) {
-		grid_words(&g, "%s", is_control(l, b->faults[k]) ? "false alarms" : b->faults[k]);
+		grid_words(g, "%s", is_control(l, b->faults[k]) ? "false alarms" : b->faults[k]);
 		for (size_t w = 0; w < b->n_workloads; w++)
-			put_shares(l, &g, b->faults[k], b->workloads[w]);
+			put_shares(l, g, b->faults[k], b->workloads[w]);
 	}
-	if (b->v.out.format == TABLE_SVG)
-		grid_svg(&g, title);
-	grid_print(&g);
+}
+
+static void draw(const struct look *l, struct grid *g, const char *cells)
+{
+	const char *run = l->b->v.notes->run_id;
+	char head[128], measured[256];
+	const char *const foot[] = {measured, l->b->p->source};
+
+	snprintf(head, sizeof(head), "Share of faulty servers found, of %s each", cells);
+	snprintf(measured, sizeof(measured), "Measured: run %s. False alarms: share of controls.",
+		run ? run : "without a name");
+	grid_svg(g, head, foot);
+}
+
+static void print(const struct look *l, struct grid *g, const char *cells)
+{
+	struct tables *v = &l->b->v;
+	bool markdown = v->out.format == TABLE_MARKDOWN;
+	char names[256] = "";
+
+	for (size_t i = 0; i < l->n; i++)
+		snprintf(names + strlen(names), sizeof(names) - strlen(names), ", %.60s",
+			v->names[SCORE_DETECTOR][l->list[i]]);
+	sheet_words(&v->out, "share of faulty servers found: published (best metric)%s; of %s each",
+		names, cells);
+	if (markdown)
+		fputc('\n', v->out.f);
+	grid_print(g);
+	if (markdown)
+		fputc('\n', v->out.f);
 }
 
 /* How many faulty cells stand behind the shares, of all detectors: not all judge each cell, but
@@ -137,34 +163,30 @@ int paper_look(struct beside *b)
 {
 	struct tables *v = &b->v;
 	unsigned least = 0, most = 0;
+	char cells[48];
 	size_t d = 0;
 
 	count_cells(b, &least, &most);
+	if (least == most)
+		snprintf(cells, sizeof(cells), "%u cell%s", most, most > 1 ? "s" : "");
+	else
+		snprintf(cells, sizeof(cells), "%u to %u cells", least, most);
 	while (most && d < v->n[SCORE_DETECTOR]) {
 		struct look l = {.b = b};
-		char cells[48], names[256] = "", title[512];
+		struct grid g = {
+			.out = &v->out, .bar = "|", .a_block = WORKLOADS_A_BLOCK, .blank = true};
 
 		for (; d < v->n[SCORE_DETECTOR] && l.n < DETECTORS; d++)
 			if (!tables_is_null(v, d))
 				l.list[l.n++] = d;
 		if (!l.n)
 			break;
-		for (size_t i = 0; i < l.n; i++)
-			snprintf(names + strlen(names), sizeof(names) - strlen(names), ", %.60s",
-				v->names[SCORE_DETECTOR][l.list[i]]);
-		snprintf(cells, sizeof(cells), least == most ? "%u" : "%u to %u", least, most);
-		snprintf(title, sizeof(title),
-			"share of faulty servers found: published (best metric)%s; of %s cell%s each",
-			names, cells, most > 1 ? "s" : "");
-		if (v->out.format != TABLE_SVG)
-			sheet_words(&v->out, "%s", title);
-		if (v->out.format == TABLE_MARKDOWN)
-			fputc('\n', v->out.f);
-		print_look(&l, title);
-		if (v->out.format == TABLE_SVG)
+		fill(&l, &g);
+		if (v->out.format == TABLE_SVG) {
+			draw(&l, &g, cells);
 			return 0;
-		if (v->out.format == TABLE_MARKDOWN)
-			fputc('\n', v->out.f);
+		}
+		print(&l, &g, cells);
 	}
 	return v->out.format == TABLE_SVG ? -ENOENT : 0;
 }

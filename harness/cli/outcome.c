@@ -253,7 +253,7 @@ int outcome_show(const char *command, struct store *s, const json_t *rows,
 		bool usage = (o->against || o->cells.to) && (rc == -ENOENT || rc == -EINVAL);
 
 		rc = cmd_fail(
-			command, usage ? CULPRIT_EXIT_USAGE : CULPRIT_EXIT_INVALID, "%s", e.text);
+			command, usage ? CULPRIT_EXIT_USAGE : err_exit_code(&e), "%s", e.text);
 		goto out;
 	}
 	if (o->write_baseline)

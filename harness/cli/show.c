@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/file.h"
-#include "harness/base/home.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/environment.h"
 #include "harness/experiment/attempt.h"
@@ -97,36 +95,6 @@ static int64_t count_or_unknown(const json_t *row, const char *key)
 	return json_is_integer(v) ? json_integer_value(v) : -1;
 }
 
-/* 001's Table 2 beside ours: its workloads have the same names. */
-static int publish(struct overhead *o, const char *against, struct err *e)
-{
-	char *path = NULL, *text = NULL, *save = NULL;
-	int rc = strcmp(against, "hotdep09-table2")
-		? err_set(e, -EINVAL,
-			  "'%s' holds no run times, which this run measures; "
-			  "hotdep09-table2 does",
-			  against)
-		: 0;
-
-	if (!rc)
-		rc = home_path("results/hotdep09-table2.csv", &path, e);
-	if (!rc)
-		rc = file_read(path, &text, NULL, e);
-	for (char *line = rc ? NULL : strtok_r(text, "\n", &save); line && !rc;
-		line = strtok_r(NULL, "\n", &save)) {
-		char tracer[64], workload[64];
-		double pct;
-
-		if (*line != '#' &&
-			sscanf(line, "%63[^,],%63[^,],%lf", tracer, workload, &pct) == 3)
-			rc = overhead_publish(o, "001, Table 2 (PVFS on ten servers; HotDep 2009)",
-				workload, tracer, pct, e);
-	}
-	free(text);
-	free(path);
-	return rc;
-}
-
 /* Tracers and workloads in the scenario's order. */
 static int declare_runtimes(struct store *s, struct overhead *o, struct err *e)
 {
@@ -142,6 +110,16 @@ static int declare_runtimes(struct store *s, struct overhead *o, struct err *e)
 	json_decref(axes);
 	free(text);
 	return rc;
+}
+
+/* The result of a renderer, described. */
+static int printed(int rc, struct err *e)
+{
+	if (rc == -EINVAL || rc == -ENOENT)
+		return err_blame(e, ERR_USAGE,
+			err_set(e, rc,
+				"this table has no picture; --format svg draws scores --against hotdep09-table1"));
+	return rc ? err_errno(e, rc, "cannot print the table") : 0;
 }
 
 static int show_runtimes(struct store *s, enum table_format format, const struct table_notes *notes,
@@ -164,9 +142,9 @@ static int show_runtimes(struct store *s, enum table_format format, const struct
 				count_or_unknown(row, "records"), count_or_unknown(row, "lost"), e);
 	}
 	if (!rc)
-		rc = publish(o, against ? against : "hotdep09-table2", e);
-	if (!rc && overhead_render(o, format, notes, out))
-		rc = err_errno(e, -EIO, "cannot print the table");
+		rc = overhead_read_published(o, against ? against : "hotdep09-table2", e);
+	if (!rc)
+		rc = printed(overhead_render(o, format, notes, out), e);
 	json_decref(rows);
 	overhead_free(o);
 	return rc;
@@ -183,8 +161,7 @@ static int show_paper(struct store *s, const struct scoring *c, enum table_forma
 		rc = environment_new(s, &env, e);
 	if (!rc) {
 		notes->environment = environment_lines(env, &notes->n_environment);
-		if (paper_render(p, scoring_table(c), format, notes, out))
-			rc = err_errno(e, -EIO, "cannot print the table");
+		rc = printed(paper_render(p, scoring_table(c), format, notes, out), e);
 		notes->environment = NULL;
 		notes->n_environment = 0;
 	}
@@ -204,8 +181,8 @@ int show_table(struct store *s, struct scoring *c, enum table_format format, boo
 		rc = show_runtimes(s, format, scoring_notes(c), against, out, e);
 	else if (against)
 		rc = show_paper(s, c, format, scoring_notes(c), against, out, e);
-	else if (table_render(scoring_table(c), format, scoring_notes(c), out))
-		rc = err_errno(e, -EIO, "cannot print the table");
+	else
+		rc = printed(table_render(scoring_table(c), format, scoring_notes(c), out), e);
 	free(measure);
 	return rc;
 }

@@ -100,8 +100,8 @@ static void test_shown(void **state)
 	struct err e;
 
 	(void)state;
-	assert_int_equal(overhead_publish(o, "001", "postmark", "syscap", 64.4, &e), 0);
-	assert_int_equal(overhead_publish(o, "001", "iozoner", "syscap", 77.7, &e), 0);
+	assert_int_equal(overhead_publish(o, "a paper", "postmark", "syscap", 64.4, &e), 0);
+	assert_int_equal(overhead_publish(o, "a paper", "iozoner", "syscap", 77.7, &e), 0);
 	for (int k = TABLE_TEXT; k <= TABLE_JSON; k++) {
 		char *text = render(o, (enum table_format)k), *line, *save = NULL;
 

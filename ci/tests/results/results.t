@@ -12,6 +12,11 @@ cp results/errors-20261121.md "$tmp/page.md"
 sed -i 's/| crash-hang | 45 |/| crash-hang | 44 |/' "$tmp/page.md"
 check "a page that was edited by hand is told" bash -c "! ci/pages.sh --check '$tmp/page.md' >/dev/null"
 check "and made good" bash -c "ci/pages.sh '$tmp/page.md' >/dev/null && cmp '$tmp/page.md' results/errors-20261121.md"
+check "the picture is what the program draws" cmp results/table1.svg <("$culprit" table results/runs/table1-20261121 --against hotdep09-table1 --format svg)
+for wrong in "" "--by strength" "--against hotdep09-table2"; do
+	# shellcheck disable=SC2086
+	check "there is no picture ${wrong:-of scores alone}" bash -c "'$culprit' table results/runs/errors-20261121 --format svg $wrong >'$tmp/none' 2>/dev/null; [ \$? = 2 ] && [ ! -s '$tmp/none' ]"
+done
 for run in results/runs/*; do
 	id=${run##*/}
 	cp -r "$run" "$tmp/$id"
