@@ -254,7 +254,7 @@ static void put_sweep(const struct doses *d, struct grid *g, size_t detector, co
 				continue;
 			}
 			count(d, detector, s->list[k].fault, c, &hits, &n);
-			grid_count(g, n);
+			grid_count(g, n, false);
 			grid_rate(g, true, hits, n);
 		}
 	}
@@ -267,39 +267,28 @@ static void print_detector(struct doses *d, size_t detector)
 		{.title = "strength",
 			.flags = GRID_LABEL | GRID_CUT | GRID_RIGHT,
 			.width = LABEL,
-			.indent = 2}},
-					n = {.head = "n",
-						.flags = GRID_RIGHT,
-						.gap = 1,
-						.width = 3};
+			.indent = 2}};
 	struct grid g = {.out = &d->v.out, .a_block = COLUMNS_A_BLOCK};
 	char name[64];
 
 	grid_columns(&g, lead, sizeof(lead) / sizeof(*lead));
 	for (size_t i = 0; i < n_columns(d); i++) {
 		grid_group(&g, "");
-		grid_column(&g, n);
-		grid_column(&g,
-			(struct grid_column){.head = column_text(d, column_at(d, i), name),
-				.gap = 1,
-				.width = RATE});
+		grid_add(&g, "n", NULL, GRID_RIGHT, 1, 3);
+		grid_add(&g, column_text(d, column_at(d, i), name), NULL, 0, 1, RATE);
 	}
 	for (size_t i = 0; i < d->n; i++)
 		put_sweep(d, &g, detector, &d->sweeps[i]);
 	grid_print(&g);
-	fputc('\n', d->v.out.f);
+	sheet_blank(&d->v.out, 0);
 }
 
 static void print_page(struct doses *d)
 {
-	bool markdown = d->v.out.format == TABLE_MARKDOWN;
-
 	for (size_t k = 0; k < d->v.n[SCORE_DETECTOR]; k++) {
 		if (!d->v.notes->details && tables_is_null(&d->v, k))
 			continue;
-		sheet_line(&d->v.out, markdown ? "**%s**" : "%.70s", d->v.names[SCORE_DETECTOR][k]);
-		if (markdown)
-			fputc('\n', d->v.out.f);
+		sheet_heading(&d->v.out, d->v.names[SCORE_DETECTOR][k], "");
 		print_detector(d, k);
 	}
 	sheet_words(&d->v.out,
@@ -335,7 +324,7 @@ static void print_csv(struct doses *d)
 				grid_words(&g, "%s", dose->text);
 				grid_number(&g, dose->value);
 				grid_words(&g, "%s", d->v.names[SCORE_WORKLOAD][w]);
-				grid_count(&g, at->n);
+				grid_count(&g, at->n, false);
 				grid_rate(&g, true, at->hits, at->n);
 				grid_rate(&g, true, at->alarms, at->n);
 			}

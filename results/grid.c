@@ -56,6 +56,21 @@ void sheet_line(struct sheet *out, const char *fmt, ...)
 	fputc('\n', out->f);
 }
 
+void sheet_heading(struct sheet *out, const char *name, const char *more)
+{
+	bool markdown = out->format == TABLE_MARKDOWN;
+
+	sheet_line(out, markdown ? "**%s**%s" : "%.70s%s", name, more);
+	if (markdown)
+		fputc('\n', out->f);
+}
+
+void sheet_blank(struct sheet *out, unsigned formats)
+{
+	if (!formats || formats >> out->format & 1)
+		fputc('\n', out->f);
+}
+
 void sheet_json(struct sheet *out, json_t *value)
 {
 	if (!value)
@@ -105,7 +120,7 @@ void grid_column(struct grid *g, struct grid_column look)
 {
 	if (!grow(g, (void **)&g->columns, g->n_columns, sizeof(*g->columns)))
 		return;
-	look.title = copy(g, look.title ? look.title : look.head ? look.head : look.key);
+	look.title = copy(g, look.title ? look.title : look.head);
 	look.head = copy(g, look.head);
 	if (!(look.flags & 0xff))
 		look.flags |= 0xff;
@@ -116,6 +131,12 @@ void grid_columns(struct grid *g, const struct grid_column *looks, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		grid_column(g, looks[i]);
+}
+
+void grid_add(
+	struct grid *g, const char *head, const char *title, unsigned flags, int gap, int width)
+{
+	grid_column(g, (struct grid_column){NULL, head, title, flags, gap, width});
 }
 
 void grid_cell(struct grid *g, struct grid_cell cell)
@@ -141,9 +162,9 @@ void grid_words(struct grid *g, const char *fmt, ...)
 	grid_cell(g, c);
 }
 
-void grid_count(struct grid *g, long long count)
+void grid_count(struct grid *g, long long count, bool star)
 {
-	grid_cell(g, (struct grid_cell){GRID_COUNT, .count = count});
+	grid_cell(g, (struct grid_cell){GRID_COUNT, .count = count, .star = star});
 }
 
 void grid_number(struct grid *g, double x)

@@ -32,6 +32,10 @@ struct sheet {
 void sheet_words(struct sheet *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A line as it is. */
 void sheet_line(struct sheet *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The heading of what follows, in Markdown with a blank line below it; 'more' may be "". */
+void sheet_heading(struct sheet *out, const char *name, const char *more);
+/* A blank line in these formats (GRID_TEXT, GRID_MARKDOWN); 0: in both. */
+void sheet_blank(struct sheet *out, unsigned formats);
 /* The value, which is released. */
 void sheet_json(struct sheet *out, json_t *value);
 /* 0, or a negative errno when something did not get to 'f'. */
@@ -112,11 +116,14 @@ struct grid {
 void grid_group(struct grid *g, const char *head);
 void grid_column(struct grid *g, struct grid_column look);
 void grid_columns(struct grid *g, const struct grid_column *looks, size_t n);
+/* A column for pages, by its headings (title NULL: the same as head). */
+void grid_add(
+	struct grid *g, const char *head, const char *title, unsigned flags, int gap, int width);
 
 /* The next cell, from left to right; a row is complete when each column has one. */
 void grid_cell(struct grid *g, struct grid_cell cell);
 void grid_words(struct grid *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void grid_count(struct grid *g, long long count);
+void grid_count(struct grid *g, long long count, bool star);
 void grid_number(struct grid *g, double x); /* NAN: nothing was measured */
 void grid_flag(struct grid *g, bool flag);
 void grid_rate(struct grid *g, bool applies, unsigned hits, unsigned n);

@@ -79,21 +79,6 @@ static void text_group_heads(const struct grid_block *b, FILE *f)
 		end_line(&l, f);
 }
 
-static void text_heads(const struct grid_block *b, FILE *f)
-{
-	struct grid_line l = {0};
-
-	for (size_t i = 0; i < b->g->n_columns; i++) {
-		const struct grid_column *look = &b->g->columns[i].look;
-
-		if (in_block(b, i))
-			put(&l, put_gap(b, i, &l), look->width, look->flags & GRID_RIGHT,
-				look->head ? look->head : "");
-	}
-	if (strspn(l.text, " |") < l.len)
-		end_line(&l, f);
-}
-
 static void put_line(int indent, const char *text, FILE *f)
 {
 	struct grid_line l = {0};
@@ -102,7 +87,7 @@ static void put_line(int indent, const char *text, FILE *f)
 	end_line(&l, f);
 }
 
-/* A row without anything in the block's columns is left out. */
+/* A row, or without 'cells' the headings. It is left out if the block has nothing of it. */
 static void text_row(struct grid_block *b, const struct grid_cell *cells, FILE *f)
 {
 	const struct grid *g = b->g;
@@ -110,38 +95,37 @@ static void text_row(struct grid_block *b, const struct grid_cell *cells, FILE *
 	struct grid_line l = {0};
 	bool filled = false;
 	char buf[160];
-	int indent = 0;
+	int own_indent = 0;
 
 	for (size_t i = 0; i < g->n_columns; i++) {
 		const struct grid_column *look = &g->columns[i].look;
-		const char *text = grid_cell_text(look, &cells[i], TABLE_TEXT, buf, sizeof(buf));
+		const char *text = look->head;
+		int indent = cells ? look->indent : 0;
 
+		if (cells)
+			text = grid_cell_text(look, &cells[i], TABLE_TEXT, buf, sizeof(buf));
 		if (look->flags & GRID_GROUP && grid_is_for(&g->columns[i], TABLE_TEXT))
 			group = text;
 		if (!in_block(b, i))
 			continue;
-		if (look->flags & GRID_LABEL) {
-			bool fits = (int)strlen(text) + look->indent <= look->width;
-
-			if (!fits && !(look->flags & GRID_CUT)) {
-				own_line = text;
-				indent = look->indent;
-				text = "";
-			}
-			put(&l, 0, look->indent, false, "");
-			put(&l, look->gap, look->width - look->indent, false, text);
-		} else {
-			filled = filled || cells[i].kind != GRID_NONE;
-			put(&l, put_gap(b, i, &l), look->width, look->flags & GRID_RIGHT, text);
+		if (cells ? cells[i].kind != GRID_NONE && !(look->flags & GRID_LABEL) : *text)
+			filled = true;
+		if (look->flags & GRID_LABEL && !(look->flags & GRID_CUT) &&
+			(int)strlen(text) + indent > look->width) {
+			own_line = text;
+			own_indent = indent;
+			text = "";
 		}
+		put(&l, put_gap(b, i, &l) + indent, look->width - indent,
+			(look->flags & (GRID_RIGHT | GRID_LABEL)) == GRID_RIGHT, text);
 	}
 	if (!filled)
 		return;
-	if (group && *group && (!b->group || strcmp(group, b->group)))
+	if (cells && group && *group && (!b->group || strcmp(group, b->group)))
 		put_line(0, group, f);
 	b->group = group;
 	if (own_line)
-		put_line(indent, own_line, f);
+		put_line(own_indent, own_line, f);
 	end_line(&l, f);
 }
 
@@ -182,7 +166,8 @@ void grid_print_text(const struct grid *g)
 		struct grid_block b = {g, first, g->a_block ? first + g->a_block : SIZE_MAX, NULL};
 
 		text_group_heads(&b, g->out->f);
-		text_heads(&b, g->out->f);
+		text_row(&b, NULL, g->out->f);
+		b.group = NULL;
 		for (const struct grid_cell *r = NULL; (r = grid_next_row(g, r, TABLE_TEXT));)
 			text_row(&b, r, g->out->f);
 		if (g->blank)

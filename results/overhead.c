@@ -27,7 +27,6 @@ struct timed_run {
 };
 
 struct published_overhead {
-	char *source;
 	size_t workload, tracer; /* tracer: among 'instruments' */
 	double pct;
 };
@@ -36,6 +35,7 @@ struct overhead {
 	struct name_list workloads, tracers, instruments;
 	struct timed_run *runs;
 	size_t n_runs;
+	char *source; /* of the published figures */
 	struct published_overhead *published;
 	size_t n_published;
 };
@@ -59,8 +59,7 @@ void overhead_free(struct overhead *o)
 	names_clear(&o->workloads);
 	names_clear(&o->tracers);
 	names_clear(&o->instruments);
-	for (size_t i = 0; i < o->n_published; i++)
-		free(o->published[i].source);
+	free(o->source);
 	free(o->published);
 	free(o->runs);
 	free(o);
@@ -114,41 +113,34 @@ static size_t find_workload(const struct overhead *o, const char *name)
 int overhead_add(struct overhead *o, const char *workload, const char *tracer, long block,
 	double seconds, int64_t records, int64_t lost, struct err *e)
 {
-	struct timed_run *runs;
+	struct timed_run *runs = realloc(o->runs, (o->n_runs + 1) * sizeof(*runs));
+	size_t w = intern(&o->workloads, workload), k = intern(&o->tracers, tracer);
 
+	o->runs = runs ? runs : o->runs;
 	if (!(seconds > 0) || !isfinite(seconds))
 		return err_set(e, -EINVAL, "%s under %s: a run of %g s", workload, tracer, seconds);
-	runs = realloc(o->runs, (o->n_runs + 1) * sizeof(*runs));
-	if (!runs)
+	if (!runs || w == SIZE_MAX || k == SIZE_MAX)
 		return err_errno(e, -ENOMEM, "cannot add a run");
-	o->runs = runs;
-	runs[o->n_runs] = (struct timed_run){intern(&o->workloads, workload),
-		intern(&o->tracers, tracer), block, seconds, records, lost};
-	if (runs[o->n_runs].workload == SIZE_MAX || runs[o->n_runs].tracer == SIZE_MAX)
-		return err_errno(e, -ENOMEM, "cannot add a run");
-	o->n_runs++;
+	runs[o->n_runs++] = (struct timed_run){w, k, block, seconds, records, lost};
 	return 0;
 }
 
 int overhead_publish(struct overhead *o, const char *source, const char *workload,
 	const char *tracer, double pct, struct err *e)
 {
-	size_t w = find_workload(o, workload);
-	struct published_overhead *more, *p;
+	struct published_overhead *more = realloc(
+		o->published, (o->n_published + 1) * sizeof(*more));
+	size_t w = find_workload(o, workload), k;
 
+	o->published = more ? more : o->published;
 	if (w == o->workloads.n)
 		return 0;
-	more = realloc(o->published, (o->n_published + 1) * sizeof(*more));
-	if (!more)
+	k = intern(&o->instruments, tracer);
+	if (!o->source)
+		o->source = strdup(source);
+	if (!more || !o->source || k == SIZE_MAX)
 		return err_errno(e, -ENOMEM, "cannot add a published figure");
-	o->published = more;
-	p = &more[o->n_published];
-	*p = (struct published_overhead){strdup(source), w, intern(&o->instruments, tracer), pct};
-	if (!p->source || p->tracer == SIZE_MAX) {
-		free(p->source);
-		return err_errno(e, -ENOMEM, "cannot add a published figure");
-	}
-	o->n_published++;
+	more[o->n_published++] = (struct published_overhead){w, k, pct};
 	return 0;
 }
 
@@ -183,7 +175,7 @@ int overhead_read_published(struct overhead *o, const char *name, struct err *e)
 		rc = file_read(path, &text, NULL, e);
 	if (rc || !strstr(text, head))
 		rc = err_set(e, rc ? -ENOENT : -EINVAL,
-			"'%s' holds no published run times, which this run measures; hotdep09-table2 does",
+			"'%s' holds no run times, which this run measures; hotdep09-table2 does",
 			name);
 	else
 		rc = publish_lines(o, name, text, e);
@@ -288,11 +280,9 @@ static const struct published_overhead *published(
 /* A label, and a column for each workload; headings in text are names without parameters. */
 static void columns(const struct overhead *o, struct grid *g, bool headed)
 {
-	static const struct grid_column label = {
-		.title = "tracer", .flags = GRID_LABEL | GRID_CUT, .width = LABEL};
 	char head[COLUMN + 1];
 
-	grid_column(g, label);
+	grid_add(g, NULL, "tracer", GRID_LABEL | GRID_CUT, 0, LABEL);
 	for (size_t w = 0; w < o->workloads.n; w++) {
 		const char *name = o->workloads.list[w];
 
@@ -352,7 +342,7 @@ static void print_untraced(const struct overhead *o, struct sheet *out, size_t n
 	struct grid g = {.out = out};
 	struct overhead_cell c;
 
-	sheet_line(out, "%s", "");
+	sheet_blank(out, 0);
 	sheet_line(out, "untraced: mean run time in seconds");
 	columns(o, &g, false);
 	grid_words(&g, "none");
@@ -401,13 +391,13 @@ static void print_page(const struct overhead *o, struct tables *v)
 	if (!markdown) {
 		grid_print(&g);
 		if (o->n_published)
-			fprintf(v->out.f, "\npublished: %s\n", o->published[0].source);
+			fprintf(v->out.f, "\npublished: %s\n", o->source);
 		columns(o, &g, false);
 	}
 	put_published(o, &g, markdown);
 	grid_print(&g);
 	if (markdown && o->n_published)
-		fprintf(v->out.f, "\nPublished: %s.\n", o->published[0].source);
+		fprintf(v->out.f, "\nPublished: %s.\n", o->source);
 	if (!markdown) {
 		if (none < o->tracers.n)
 			print_untraced(o, &v->out, none);
@@ -417,7 +407,7 @@ static void print_page(const struct overhead *o, struct tables *v)
 				sheet_line(&v->out, "%s", o->workloads.list[w]);
 		print_pairs(o, &v->out);
 	}
-	fputc('\n', v->out.f);
+	sheet_blank(&v->out, 0);
 	table_footer(v);
 }
 
@@ -426,7 +416,7 @@ static void put_counter(struct grid *g, int64_t n)
 	if (n < 0)
 		grid_cell(g, (struct grid_cell){.kind = GRID_ABSENT});
 	else
-		grid_count(g, n);
+		grid_count(g, n, false);
 }
 
 static void fill(const struct overhead *o, struct grid *g)
@@ -446,7 +436,7 @@ static void fill(const struct overhead *o, struct grid *g)
 			continue;
 		grid_words(g, "%s", o->tracers.list[k]);
 		grid_words(g, "%s", o->workloads.list[w]);
-		grid_count(g, c.pairs);
+		grid_count(g, c.pairs, false);
 		grid_number(g, c.mean_s);
 		grid_number(g, c.untraced_mean_s);
 		grid_number(g, c.pct);

@@ -24,13 +24,13 @@ static void put_cell(struct grid *g, const char *const at[SCORE_AXES],
 		(struct grid_cell){.kind = GRID_VALUE,
 			.value = in_paper ? published_json(theirs) : json_null()});
 	grid_flag(g, s->control);
-	grid_count(g, s->n);
-	grid_count(g, s->abstained);
+	grid_count(g, s->n, false);
+	grid_count(g, s->abstained, false);
 	grid_rate(g, any && !s->control, s->hits, s->n);
 	grid_rate(g, any, s->alarms, s->n);
 	grid_rate(g, any && s->named, s->classified, s->n);
 	grid_rate(g, any && s->named, s->explained, s->n);
-	grid_count(g, (long long)s->n_delays);
+	grid_count(g, (long long)s->n_delays, false);
 	grid_number(g, s->n_delays ? score_median(s->delays_s, s->n_delays) : NAN);
 	grid_delay(g, s->delays_s, s->n_delays, s->early);
 }

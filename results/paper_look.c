@@ -61,11 +61,9 @@ static void put_shares(
 
 static void columns(const struct look *l, struct grid *g)
 {
-	static const struct grid_column label = {
-		.title = "fault", .flags = GRID_LABEL | GRID_CUT, .width = LABEL};
 	const struct tables *v = &l->b->v;
 
-	grid_column(g, label);
+	grid_add(g, NULL, "fault", GRID_LABEL | GRID_CUT, 0, LABEL);
 	for (size_t w = 0; w < l->b->n_workloads; w++) {
 		grid_group(g, l->b->workloads[w]);
 		for (size_t i = 0; i < 1 + DETECTORS; i++)
@@ -119,7 +117,6 @@ static void draw(const struct look *l, struct grid *g, const char *cells)
 static void print(const struct look *l, struct grid *g, const char *cells)
 {
 	struct tables *v = &l->b->v;
-	bool markdown = v->out.format == TABLE_MARKDOWN;
 	char names[256] = "";
 
 	for (size_t i = 0; i < l->n; i++)
@@ -127,11 +124,9 @@ static void print(const struct look *l, struct grid *g, const char *cells)
 			v->names[SCORE_DETECTOR][l->list[i]]);
 	sheet_words(&v->out, "share of faulty servers found: published (best metric)%s; of %s each",
 		names, cells);
-	if (markdown)
-		fputc('\n', v->out.f);
+	sheet_blank(&v->out, GRID_MARKDOWN);
 	grid_print(g);
-	if (markdown)
-		fputc('\n', v->out.f);
+	sheet_blank(&v->out, GRID_MARKDOWN);
 }
 
 /* How many faulty cells stand behind the shares, of all detectors: not all judge each cell, but

@@ -94,7 +94,7 @@ static void put_lines(struct grid *g, const char *fault, const char *metric,
 				if (i % 2)
 					grid_none(g, 1);
 				else
-					grid_count(g, c->n);
+					grid_count(g, c->n, false);
 			}
 		}
 	}
@@ -179,20 +179,20 @@ static void parts_markdown(struct beside *b, size_t d)
 	struct grid g = {.out = &b->v.out, .groups_once = true};
 	char title[PAPER_NAME + 4];
 
-	grid_column(&g, (struct grid_column){.title = "fault", .flags = GRID_GROUP});
+	grid_add(&g, NULL, "fault", GRID_GROUP, 0, 0);
 	for (size_t i = 0; i < b->p->n_parts; i++) {
-		grid_column(&g, (struct grid_column){.title = "metric"});
+		grid_add(&g, NULL, "metric", 0, 0, 0);
 		for (size_t w = 0; w < 2 * b->p->parts[i].n_workloads; w++) {
 			snprintf(title, sizeof(title), "%s %s", b->p->parts[i].workloads[w / 2],
 				rates[w % 2]);
-			grid_column(&g, (struct grid_column){.title = title});
+			grid_add(&g, NULL, title, 0, 0, 0);
 		}
 	}
 	for (size_t k = 0; k < b->p->n_faults; k++)
 		for (size_t row = 0; put_row_markdown(b, &g, d, b->p->faults[k], row); row++)
 			;
 	grid_print(&g);
-	fputc('\n', b->v.out.f);
+	sheet_blank(&b->v.out, 0);
 }
 
 /* What was measured by metric, is not 0, and has no place in the paper. */
@@ -223,7 +223,7 @@ static void print_strays(struct beside *b, size_t d)
 				told = true;
 			}
 	if (told)
-		fputc('\n', b->v.out.f);
+		sheet_blank(&b->v.out, 0);
 }
 
 /* What a detector says at last of every fault and workload. */
@@ -250,9 +250,7 @@ static void print_last(struct beside *b, size_t d, const char *name)
 				continue;
 			grid_words(&g, "%s%s", b->faults[k], s.control ? " (control)" : "");
 			grid_words(&g, "%s", b->workloads[w]);
-			grid_cell(&g,
-				(struct grid_cell){
-					.kind = GRID_COUNT, .count = s.n, .star = s.abstained});
+			grid_count(&g, s.n, s.abstained);
 			grid_rate(&g, !s.control, s.hits, s.n);
 			grid_rate(&g, true, s.alarms, s.n);
 			grid_rate(&g, s.named, s.explained, s.n);
@@ -260,21 +258,18 @@ static void print_last(struct beside *b, size_t d, const char *name)
 			free(s.delays_s);
 		}
 	grid_print(&g);
-	fputc('\n', b->v.out.f);
+	sheet_blank(&b->v.out, 0);
 }
 
 static void print_by_metric(struct beside *b, size_t d, const char *name)
 {
 	bool markdown = b->v.out.format == TABLE_MARKDOWN;
 
-	sheet_line(&b->v.out,
-		markdown ? "**%s** by metric: *published*, **measured**, interval"
-			 : "%.40s by metric, as published",
-		name);
-	if (markdown) {
-		fputc('\n', b->v.out.f);
+	sheet_heading(&b->v.out, name,
+		markdown ? " by metric: *published*, **measured**, interval"
+			 : " by metric, as published");
+	if (markdown)
 		parts_markdown(b, d);
-	}
 	for (size_t i = 0; !markdown && i < b->p->n_parts; i++) {
 		const struct paper_part *part = &b->p->parts[i];
 
@@ -321,8 +316,7 @@ static void print_notes(struct beside *b)
 		(markdown ? sheet_line : sheet_words)(
 			out, "%s%s", markdown ? "- " : "", notes->environment[i]);
 	}
-	if (markdown)
-		fputc('\n', out->f);
+	sheet_blank(out, GRID_MARKDOWN);
 	table_footer(&b->v);
 }
 
@@ -341,7 +335,7 @@ void paper_page(struct beside *b)
 		if (paper_by_metric(b, d))
 			print_by_metric(b, d, name);
 		if (v->out.format == TABLE_MARKDOWN)
-			fprintf(v->out.f, "**%s**\n\n", name);
+			sheet_heading(&v->out, name, "");
 		print_last(b, d, name);
 	}
 	print_notes(b);

@@ -99,9 +99,7 @@ static bool put_rates(struct grid *g, const struct score *s, bool any)
 	bool says = s && (any || s->abstained < s->n);
 
 	s = s ? s : &nothing;
-	grid_cell(g,
-		(struct grid_cell){
-			.kind = GRID_COUNT, .count = s->n, .star = says && s->abstained});
+	grid_count(g, s->n, says && s->abstained);
 	grid_rate(g, says && !s->control, s->hits, s->n);
 	grid_rate(g, says, s->alarms, s->n);
 	return says && s->abstained;
@@ -111,9 +109,7 @@ static bool put_rates(struct grid *g, const struct score *s, bool any)
 static bool detector_page(struct tables *v, size_t d)
 {
 	static const struct grid_column lead[] = {{.head = "fault", .flags = GRID_GROUP},
-		{.title = "metric", .flags = GRID_LABEL, .width = 9, .indent = 2}},
-					rates[] = {{.head = "TP", .width = RATE_WIDTH},
-						{.head = "FP", .gap = 1, .width = RATE_WIDTH}};
+		{.title = "metric", .flags = GRID_LABEL, .width = 9, .indent = 2}};
 	struct grid g = {.out = &v->out, .a_block = WORKLOADS_A_BLOCK};
 	bool stars = false;
 	char title[TITLE];
@@ -122,13 +118,9 @@ static bool detector_page(struct tables *v, size_t d)
 	for (size_t w = 0; w < v->n[SCORE_WORKLOAD]; w++) {
 		snprintf(title, sizeof(title), "%s n", v->names[SCORE_WORKLOAD][w]);
 		grid_group(&g, v->names[SCORE_WORKLOAD][w]);
-		grid_column(&g,
-			(struct grid_column){.head = "n ",
-				.title = title,
-				.flags = GRID_RIGHT | GRID_STARS,
-				.gap = 1,
-				.width = 4});
-		grid_columns(&g, rates, 2);
+		grid_add(&g, "n ", title, GRID_RIGHT | GRID_STARS, 1, 4);
+		grid_add(&g, "TP", NULL, 0, 0, RATE_WIDTH);
+		grid_add(&g, "FP", NULL, 0, 1, RATE_WIDTH);
 	}
 	for (size_t f = 0; f < v->n[SCORE_FAULT]; f++)
 		for (size_t m = 0; m < v->n[SCORE_METRIC]; m++) {
@@ -148,12 +140,11 @@ static bool detector_page(struct tables *v, size_t d)
 /* What the rows of detector_page have no room for, of each fault, workload and metric. */
 static void detector_details(struct tables *v, size_t d)
 {
-	static const struct grid_column columns[] = {{.head = "fault", .flags = GRID_LABEL},
+	unsigned cause = score_causes(v->t) ? 0 : GRID_JSON;
+	const struct grid_column columns[] = {{.head = "fault", .flags = GRID_LABEL},
 		{.head = "workload", .flags = GRID_LABEL}, {.head = "metric", .flags = GRID_LABEL},
 		{.head = "n", .flags = GRID_RIGHT | GRID_MARKDOWN}, {.head = "detected"},
-		{.head = "resource"}};
-	unsigned cause = score_causes(v->t) ? 0 : GRID_JSON;
-	const struct grid_column more[] = {{.head = "cause", .flags = cause},
+		{.head = "resource"}, {.head = "cause", .flags = cause},
 		{.head = "delay", .title = "delay (s)"}, {.head = "early", .flags = GRID_RIGHT},
 		{.head = "abstained", .flags = GRID_RIGHT | GRID_MARKDOWN},
 		{.head = "abstained", .flags = GRID_TEXT}};
@@ -162,25 +153,23 @@ static void detector_details(struct tables *v, size_t d)
 	size_t place = 0;
 
 	grid_columns(&g, columns, sizeof(columns) / sizeof(*columns));
-	grid_columns(&g, more, sizeof(more) / sizeof(*more));
 	while ((s = tables_next(v, &place))) {
 		if (s->at[SCORE_DETECTOR] != d || s->control ||
 			(s->at[SCORE_METRIC] != v->any && !s->detected))
 			continue;
 		for (int a = SCORE_FAULT; a <= SCORE_METRIC; a++)
 			grid_words(&g, "%s", tables_name(v, s, (enum score_axis)a));
-		grid_count(&g, s->n);
+		grid_count(&g, s->n, false);
 		grid_rate(&g, true, s->detected, s->n);
 		grid_rate(&g, s->named, s->classified, s->n);
 		grid_rate(&g, s->named && s->causes, s->explained, s->n);
 		grid_delay(&g, s->delays_s, s->n_delays, s->early);
-		grid_count(&g, s->early);
-		grid_count(&g, s->abstained);
+		grid_count(&g, s->early, false);
+		grid_count(&g, s->abstained, false);
 		grid_words(&g, "%u of %u", s->abstained, s->n);
 	}
 	grid_print(&g);
-	if (v->out.format == TABLE_MARKDOWN)
-		fputc('\n', v->out.f);
+	sheet_blank(&v->out, GRID_MARKDOWN);
 }
 
 void table_footer(struct tables *v)
@@ -225,26 +214,22 @@ static void print_notes(struct tables *v, bool stars)
 
 static void print_page(struct tables *v)
 {
-	bool markdown = v->out.format == TABLE_MARKDOWN, stars = false;
+	bool stars = false;
 
 	table_summary(v);
-	fputc('\n', v->out.f);
+	sheet_blank(&v->out, 0);
 	for (size_t d = 0; d < v->n[SCORE_DETECTOR]; d++) {
 		const char *name = v->names[SCORE_DETECTOR][d],
 			   *null = tables_is_null(v, d) ? " (null)" : "";
 
-		if (*null && !markdown && !v->notes->details)
+		if (*null && v->out.format == TABLE_TEXT && !v->notes->details)
 			continue;
-		sheet_line(&v->out, markdown ? "**%s**%s" : "%.70s%s", name, null);
-		if (markdown)
-			fputc('\n', v->out.f);
+		sheet_heading(&v->out, name, null);
 		stars = detector_page(v, d) || stars;
-		if (markdown)
-			fputc('\n', v->out.f);
+		sheet_blank(&v->out, GRID_MARKDOWN);
 		if (v->notes->details)
 			detector_details(v, d);
-		if (!markdown)
-			fputc('\n', v->out.f);
+		sheet_blank(&v->out, GRID_TEXT);
 	}
 	print_notes(v, stars);
 }
@@ -271,16 +256,16 @@ static void fill_scores(const struct tables *v, struct grid *g)
 		for (int a = 0; a < SCORE_AXES; a++)
 			grid_words(g, "%s", tables_name(v, s, (enum score_axis)a));
 		grid_flag(g, s->control);
-		grid_count(g, s->n);
-		grid_count(g, s->abstained);
+		grid_count(g, s->n, false);
+		grid_count(g, s->abstained, false);
 		grid_rate(g, !s->control, s->hits, s->n);
 		grid_rate(g, true, s->alarms, s->n);
 		grid_rate(g, !s->control, s->detected, s->n);
 		grid_rate(g, s->named, s->classified, s->n);
 		grid_rate(g, cause, s->explained, s->n);
-		grid_count(g, s->failed);
-		grid_count(g, s->early);
-		grid_count(g, (long long)s->n_delays);
+		grid_count(g, s->failed, false);
+		grid_count(g, s->early, false);
+		grid_count(g, (long long)s->n_delays, false);
 		grid_number(g, delays ? score_median(s->delays_s, s->n_delays) : NAN);
 		grid_number(g, delays ? s->delays_s[0] : NAN);
 		grid_number(g, delays ? s->delays_s[s->n_delays - 1] : NAN);

@@ -82,20 +82,20 @@ static void put_total(struct grid *g, const struct total *l)
 	grid_words(g, "%s%s", l->name, l->null ? " (null)" : "");
 	grid_words(g, "%s", l->name);
 	grid_flag(g, l->null);
-	grid_count(g, f->n);
+	grid_count(g, f->n, false);
 	grid_rate(g, true, f->detected, f->n);
 	grid_rate(g, true, f->hits, f->n);
 	grid_rate(g, true, f->alarms, f->n);
 	grid_rate(g, f->named, f->classified, f->n);
 	grid_rate(g, f->named && f->causes, f->explained, f->n);
-	grid_count(g, f->abstained);
-	grid_count(g, f->failed);
+	grid_count(g, f->abstained, false);
+	grid_count(g, f->failed, false);
 	grid_delay(g, f->delays_s, f->n_delays, f->early);
-	grid_count(g, c->n);
+	grid_count(g, c->n, false);
 	grid_rate(g, true, c->alarms, c->n);
-	grid_count(g, c->abstained);
-	grid_count(g, c->failed);
-	grid_count(g, f->abstained + c->abstained);
+	grid_count(g, c->abstained, false);
+	grid_count(g, c->failed, false);
+	grid_count(g, f->abstained + c->abstained, false);
 }
 
 static void fill_totals(struct tables *v, struct grid *g, const struct total *totals, size_t count)
@@ -200,8 +200,7 @@ void table_summary(struct tables *v)
 
 	fill_totals(v, &g, totals, count);
 	grid_print(&g);
-	if (v->out.format == TABLE_MARKDOWN)
-		fputc('\n', v->out.f);
+	sheet_blank(&v->out, GRID_MARKDOWN);
 	for (size_t i = 0; i < count; i++) {
 		if (totals[i].null)
 			continue;

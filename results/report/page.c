@@ -137,45 +137,45 @@ static int written(FILE *f, struct err *e)
 	return ferror(f) ? err_errno(e, -EIO, "cannot write the report") : 0;
 }
 
-/* Writes the page up to 'mark', and goes on behind it at the next call. */
-static int put_until(char **text, const char *mark, FILE *f, struct err *e)
+/* Writes the page up to 'mark', then 'content'; '*text' moves behind the mark. */
+static int put_until(
+	const char **text, const char *mark, const char *content, FILE *f, struct err *e)
 {
-	char *at = strstr(*text, mark);
+	const char *at = strstr(*text, mark);
 
 	if (!at)
 		return err_set(
 			e, -EINVAL, "'results/report/page.html' is without its mark '%s'", mark);
 	fwrite(*text, 1, (size_t)(at - *text), f);
+	fputs(content, f);
 	*text = at + strlen(mark);
 	return 0;
 }
 
 int page_begin(struct page *p, const char *title, const json_t *index, FILE *f, struct err *e)
 {
-	char style[HASH_SIZE], script[HASH_SIZE], *text = p->text;
+	char style[HASH_SIZE], script[HASH_SIZE], policy[4 * HASH_SIZE];
+	const char *text = p->text;
 	int rc;
 
 	hash_text(p->style, style);
 	hash_text(p->script, script);
-	rc = put_until(&text, "{{policy}}", f, e);
-	if (!rc) {
-		fprintf(f,
-			"default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'",
-			style, script);
-		rc = put_until(&text, "{{title}}", f, e);
-	}
-	if (!rc) {
-		put_escaped(title, f);
-		rc = put_until(&text, "{{style}}", f, e);
-	}
-	if (!rc) {
-		fputs(p->style, f);
-		rc = put_until(&text, "{{index}}", f, e);
-	}
+	snprintf(policy, sizeof(policy),
+		"default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'",
+		style, script);
+	rc = put_until(&text, "{{policy}}", policy, f, e);
+	if (!rc)
+		rc = put_until(&text, "{{title}}", "", f, e);
+	if (rc)
+		return rc;
+	put_escaped(title, f);
+	rc = put_until(&text, "{{style}}", p->style, f, e);
+	if (!rc)
+		rc = put_until(&text, "{{index}}", "", f, e);
 	if (!rc)
 		rc = put_json(index, f, e);
 	if (!rc)
-		rc = put_until(&text, "{{blocks}}", f, e);
+		rc = put_until(&text, "{{blocks}}", "", f, e);
 	return rc ? rc : written(f, e);
 }
 
@@ -184,21 +184,16 @@ int page_block(struct page *p, int64_t attempt, const json_t *data, FILE *f, str
 	/* Six digits are more than a measurement here has; they halve what is stored. */
 	char *text = json_dumps(data, JSON_COMPACT | JSON_REAL_PRECISION(6));
 	uLong size = text ? strlen(text) : 0, packed_size = compressBound(size);
-	unsigned char *packed = malloc(packed_size), *coded = NULL;
+	unsigned char *packed = malloc(packed_size), *coded = malloc(packed_size / 3 * 4 + 8);
 	int rc = 0;
 
 	(void)p;
 	if (!text)
 		rc = err_set(e, -EINVAL, "cannot write attempt %lld as JSON", (long long)attempt);
-	else if (!packed ||
+	else if (!packed || !coded ||
 		compress2(packed, &packed_size, (const unsigned char *)text, size,
 			Z_DEFAULT_COMPRESSION) != Z_OK)
 		rc = err_errno(e, -ENOMEM, "cannot pack attempt %lld", (long long)attempt);
-	if (!rc) {
-		coded = malloc(packed_size / 3 * 4 + 8);
-		if (!coded)
-			rc = err_errno(e, -ENOMEM, "cannot pack attempt %lld", (long long)attempt);
-	}
 	if (!rc) {
 		EVP_EncodeBlock(coded, packed, (int)packed_size);
 		fprintf(f,
@@ -214,13 +209,11 @@ int page_block(struct page *p, int64_t attempt, const json_t *data, FILE *f, str
 
 int page_end(struct page *p, FILE *f, struct err *e)
 {
-	char *text = strstr(p->text, "{{blocks}}") + strlen("{{blocks}}");
-	int rc = put_until(&text, "{{script}}", f, e);
+	const char *text = strstr(p->text, "{{blocks}}") + strlen("{{blocks}}");
+	int rc = put_until(&text, "{{script}}", p->script, f, e);
 
-	if (!rc) {
-		fputs(p->script, f);
-		fputs(text, f);
-		rc = fflush(f) ? err_errno(e, -EIO, "cannot write the report") : written(f, e);
-	}
-	return rc;
+	if (rc)
+		return rc;
+	fputs(text, f);
+	return fflush(f) ? err_errno(e, -EIO, "cannot write the report") : written(f, e);
 }
