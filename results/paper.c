@@ -203,7 +203,7 @@ int paper_read(const char *name, struct paper **out, struct err *e)
 	return rc;
 }
 
-struct score paper_gather(const struct beside *b, size_t detector, const char *fault,
+struct score paper_gather(const struct paper_view *b, size_t detector, const char *fault,
 	const char *workload, const char *metric)
 {
 	const struct tables *v = &b->v;
@@ -225,7 +225,7 @@ struct score paper_gather(const struct beside *b, size_t detector, const char *f
 	return sum;
 }
 
-struct score paper_counts(const struct beside *b, size_t detector, const char *fault,
+struct score paper_counts(const struct paper_view *b, size_t detector, const char *fault,
 	const char *workload, const char *metric)
 {
 	struct score s = paper_gather(b, detector, fault, workload, metric);
@@ -236,7 +236,7 @@ struct score paper_counts(const struct beside *b, size_t detector, const char *f
 	return s;
 }
 
-bool paper_by_metric(const struct beside *b, size_t detector)
+bool paper_by_metric(const struct paper_view *b, size_t detector)
 {
 	const struct score *s;
 	size_t place = 0;
@@ -249,8 +249,8 @@ bool paper_by_metric(const struct beside *b, size_t detector)
 	return false;
 }
 
-/* Names of an axis, as struct beside has them; NULL when out of memory. */
-static const char **names_of(const struct beside *b, enum score_axis axis, size_t *n)
+/* Names of an axis, as struct paper_view has them; NULL when out of memory. */
+static const char **names_of(const struct paper_view *b, enum score_axis axis, size_t *n)
 {
 	const char *const *labels = b->v.names[axis];
 	size_t n_labels = b->v.n[axis], k = 0, theirs;
@@ -279,7 +279,7 @@ static const char **names_of(const struct beside *b, enum score_axis axis, size_
 	return names;
 }
 
-static int render_json(struct beside *b)
+static int render_json(struct paper_view *b)
 {
 	const struct table_notes *notes = b->v.notes;
 	json_t *all = json_object(), *environment = json_array();
@@ -302,7 +302,7 @@ static int render_json(struct beside *b)
 int paper_render(const struct paper *p, const struct score_table *t, enum table_format format,
 	const struct table_notes *notes, FILE *f)
 {
-	struct beside b = {.p = p};
+	struct paper_view b = {.p = p};
 	struct grid g = {.out = &b.v.out};
 	int rc = 0;
 

@@ -36,7 +36,7 @@ static void put_cell(struct grid *g, const char *const at[SCORE_AXES],
 }
 
 /* Cells that were measured or are published. */
-void paper_fill(struct beside *b, struct grid *g)
+void paper_fill(struct paper_view *b, struct grid *g)
 {
 	static const struct grid_column columns[] = {{"detector"}, {"fault"}, {"workload"},
 		{"metric"}, {"published_tp", .flags = GRID_CSV},

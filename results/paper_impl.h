@@ -30,7 +30,7 @@ struct paper {
 
 /* A run next to a published table: the names for its rows and columns are those of the published
  * table that the run has, then the labels of the others. */
-struct beside {
+struct paper_view {
 	const struct paper *p;
 	struct tables v;
 	const char **faults, **workloads; /* malloced lists of borrowed names */
@@ -45,22 +45,22 @@ bool paper_has(const struct paper *p, const char *metric, const char *workload);
 
 /* All of a detector's cells of a fault, workload and metric, with any parameters. The caller frees
  * delays_s; paper_counts has none. */
-struct score paper_gather(const struct beside *b, size_t detector, const char *fault,
+struct score paper_gather(const struct paper_view *b, size_t detector, const char *fault,
 	const char *workload, const char *metric);
-struct score paper_counts(const struct beside *b, size_t detector, const char *fault,
+struct score paper_counts(const struct paper_view *b, size_t detector, const char *fault,
 	const char *workload, const char *metric);
 
 /* Has the detector verdicts of its own on metrics of the paper? */
-bool paper_by_metric(const struct beside *b, size_t detector);
+bool paper_by_metric(const struct paper_view *b, size_t detector);
 
 /* paper_look.c: published and measured in one look, two detectors a grid. With TABLE_SVG, a picture
  * of the first of these grids; -ENOENT if there is none. */
-int paper_look(struct beside *b);
+int paper_look(struct paper_view *b);
 
 /* paper_pages.c */
-void paper_page(struct beside *b);
+void paper_page(struct paper_view *b);
 
 /* paper_data.c: every detector, fault and workload, by metric and at last ("any"). */
-void paper_fill(struct beside *b, struct grid *g);
+void paper_fill(struct paper_view *b, struct grid *g);
 
 #endif

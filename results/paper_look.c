@@ -24,7 +24,7 @@ static double published_best(const struct paper *p, const char *fault, const cha
 
 /* The detectors of one grid: n of them, by index. */
 struct look {
-	struct beside *b;
+	struct paper_view *b;
 	size_t list[DETECTORS], n;
 };
 
@@ -92,7 +92,7 @@ static bool is_control(const struct look *l, const char *fault)
 
 static void fill(const struct look *l, struct grid *g)
 {
-	const struct beside *b = l->b;
+	const struct paper_view *b = l->b;
 
 	columns(l, g);
 	for (size_t k = 0; k < b->n_faults; k++) {
@@ -131,7 +131,7 @@ static void print(const struct look *l, struct grid *g, const char *cells)
 
 /* How many faulty cells stand behind the shares, of all detectors: not all judge each cell, but
  * only those that fail judge fewer. */
-static void count_cells(const struct beside *b, unsigned *least, unsigned *most)
+static void count_cells(const struct paper_view *b, unsigned *least, unsigned *most)
 {
 	for (size_t k = 0; k < b->n_faults; k++)
 		for (size_t w = 0; w < b->n_workloads; w++) {
@@ -154,7 +154,7 @@ static void count_cells(const struct beside *b, unsigned *least, unsigned *most)
 		}
 }
 
-int paper_look(struct beside *b)
+int paper_look(struct paper_view *b)
 {
 	struct tables *v = &b->v;
 	unsigned least = 0, most = 0;

@@ -19,7 +19,7 @@ struct paper_cell {
 	unsigned n;
 };
 
-static struct paper_cell cell_of(const struct beside *b, size_t d, const char *fault,
+static struct paper_cell cell_of(const struct paper_view *b, size_t d, const char *fault,
 	const char *metric, const char *workload)
 {
 	const struct paper_row *theirs = paper_at(b->p, fault, metric, workload);
@@ -39,7 +39,7 @@ static struct paper_cell cell_of(const struct beside *b, size_t d, const char *f
 }
 
 /* A row of a part is shown if it is published, or if what was measured is not 0. */
-static bool row_is_shown(const struct beside *b, size_t d, const struct paper_part *part,
+static bool row_is_shown(const struct paper_view *b, size_t d, const struct paper_part *part,
 	const char *fault, const char *metric)
 {
 	for (size_t w = 0; w < part->n_workloads; w++) {
@@ -52,7 +52,7 @@ static bool row_is_shown(const struct beside *b, size_t d, const struct paper_pa
 }
 
 /* The k-th metric that a part shows of a fault, or NULL. */
-static const char *shown_metric(const struct beside *b, size_t d, const struct paper_part *part,
+static const char *shown_metric(const struct paper_view *b, size_t d, const struct paper_part *part,
 	const char *fault, size_t k)
 {
 	for (size_t m = 0; m < part->n_metrics; m++)
@@ -102,7 +102,7 @@ static void put_lines(struct grid *g, const char *fault, const char *metric,
 
 /* A part of the paper in text: those of its workloads that fit side by side. */
 static void part_text(
-	struct beside *b, size_t d, const struct paper_part *part, size_t first, size_t last)
+	struct paper_view *b, size_t d, const struct paper_part *part, size_t first, size_t last)
 {
 	static const struct grid_column lead[] = {{.flags = GRID_GROUP},
 		{.flags = GRID_LABEL, .width = LINE_LABEL}},
@@ -145,7 +145,7 @@ static void put_cell_markdown(struct grid *g, const struct paper_cell *c)
 
 /* A row of the paper's own layout; false after the last of a fault. */
 static bool put_row_markdown(
-	struct beside *b, struct grid *g, size_t d, const char *fault, size_t row)
+	struct paper_view *b, struct grid *g, size_t d, const char *fault, size_t row)
 {
 	const struct paper *p = b->p;
 	const char *metrics[PAPER_PARTS];
@@ -173,7 +173,7 @@ static bool put_row_markdown(
 }
 
 /* The paper's own layout, its parts side by side. */
-static void parts_markdown(struct beside *b, size_t d)
+static void parts_markdown(struct paper_view *b, size_t d)
 {
 	static const char *const rates[] = {"TP", "FP"};
 	struct grid g = {.out = &b->v.out, .groups_once = true};
@@ -196,7 +196,7 @@ static void parts_markdown(struct beside *b, size_t d)
 }
 
 /* What was measured by metric, is not 0, and has no place in the paper. */
-static void print_strays(struct beside *b, size_t d)
+static void print_strays(struct paper_view *b, size_t d)
 {
 	const struct paper *p = b->p;
 	bool markdown = b->v.out.format == TABLE_MARKDOWN, told = false;
@@ -227,7 +227,7 @@ static void print_strays(struct beside *b, size_t d)
 }
 
 /* What a detector says at last of every fault and workload. */
-static void print_last(struct beside *b, size_t d, const char *name)
+static void print_last(struct paper_view *b, size_t d, const char *name)
 {
 	const struct grid_column columns[] = {{.title = "fault", .flags = GRID_GROUP},
 		{.head = name,
@@ -261,7 +261,7 @@ static void print_last(struct beside *b, size_t d, const char *name)
 	sheet_blank(&b->v.out, 0);
 }
 
-static void print_by_metric(struct beside *b, size_t d, const char *name)
+static void print_by_metric(struct paper_view *b, size_t d, const char *name)
 {
 	bool markdown = b->v.out.format == TABLE_MARKDOWN;
 
@@ -292,7 +292,7 @@ static bool somebody_abstained(const struct tables *v)
 	return false;
 }
 
-static void print_notes(struct beside *b)
+static void print_notes(struct paper_view *b)
 {
 	struct sheet *out = &b->v.out;
 	const struct table_notes *notes = b->v.notes;
@@ -320,7 +320,7 @@ static void print_notes(struct beside *b)
 	table_footer(&b->v);
 }
 
-void paper_page(struct beside *b)
+void paper_page(struct paper_view *b)
 {
 	struct tables *v = &b->v;
 
