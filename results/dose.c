@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/units.h"
 #include "results/table_impl.h"
 
@@ -119,14 +120,12 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static int collect(struct doses *d, const json_t *params)
+static void collect(struct doses *d, const json_t *params)
 {
 	const char *const *labels = d->v.names[SCORE_FAULT];
 	size_t n = d->v.n[SCORE_FAULT];
 
-	d->sweeps = calloc(n + 1, sizeof(*d->sweeps));
-	if (!d->sweeps)
-		return -ENOMEM;
+	d->sweeps = alloc_zero(n, sizeof(*d->sweeps));
 	for (size_t f = 0; f < n; f++) {
 		const char *param = varying(d, params, f);
 		struct sweep *s = &d->sweeps[d->n];
@@ -138,10 +137,8 @@ static int collect(struct doses *d, const json_t *params)
 			continue;
 		snprintf(s->name, sizeof(s->name), "%.*s", (int)name_length(labels[f]), labels[f]);
 		snprintf(s->param, sizeof(s->param), "%s", param);
-		s->list = calloc(n, sizeof(*s->list));
+		s->list = alloc_zero(n, sizeof(*s->list));
 		d->n++;
-		if (!s->list)
-			return -ENOMEM;
 		for (size_t i = f; i < n; i++)
 			if (same_name(labels[i], labels[f]))
 				s->list[s->n++] = (struct strength){.fault = i,
@@ -150,7 +147,6 @@ static int collect(struct doses *d, const json_t *params)
 		qsort(s->list, s->n, sizeof(*s->list), by_value);
 		texts(d, s);
 	}
-	return 0;
 }
 
 static struct dose_column column_at(const struct doses *d, size_t i)
@@ -392,10 +388,8 @@ int dose_render(const struct score_table *t, const json_t *params, double level,
 	int rc;
 
 	tables_init(&d.v, t, format, notes, f);
-	rc = collect(&d, params);
-	if (rc) {
-		err_errno(e, rc, "cannot make a table");
-	} else if (!d.n) {
+	collect(&d, params);
+	if (!d.n) {
 		rc = err_set(e, -ENOENT,
 			"no fault of the run comes in several strengths: with one parameter changed");
 	} else if (format == TABLE_SVG) {

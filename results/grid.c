@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "diag/judge/score.h"
+#include "harness/base/alloc.h"
 #include "harness/base/text.h"
 
 static void put_wrapped(const char *text, FILE *f)
@@ -73,9 +74,7 @@ void sheet_blank(struct sheet *out, unsigned formats)
 
 void sheet_json(struct sheet *out, json_t *value)
 {
-	if (!value)
-		out->rc = -ENOMEM;
-	else if (json_dumpf(value, out->f, JSON_INDENT(2)))
+	if (json_dumpf(value, out->f, JSON_INDENT(2)))
 		out->rc = -EIO;
 	fputc('\n', out->f);
 	json_decref(value);
@@ -90,38 +89,25 @@ int sheet_end(struct sheet *out)
 
 /* Filling */
 
-static char *copy(struct grid *g, const char *s)
+/* A list of 'n' with room for one more; it doubles. */
+static void *grow(void *list, size_t n, size_t size)
 {
-	char *text = strdup(s ? s : "");
-
-	if (!text)
-		g->out->rc = -ENOMEM;
-	return text;
-}
-
-/* Room for one more, by doubling; false when out of memory. */
-static bool grow(struct grid *g, void **list, size_t n, size_t size)
-{
-	void *more = n & (n - 1) ? *list : realloc(*list, (n ? 2 * n : 1) * size);
-
-	if (!more)
-		g->out->rc = -ENOMEM;
-	*list = more ? more : *list;
-	return more;
+	return n & (n - 1) ? list : alloc_resize(list, n ? 2 * n : 1, size);
 }
 
 void grid_group(struct grid *g, const char *head)
 {
-	if (grow(g, (void **)&g->heads, g->n_heads, sizeof(*g->heads)))
-		g->heads[g->n_heads++] = copy(g, head);
+	g->heads = grow(g->heads, g->n_heads, sizeof(*g->heads));
+	g->heads[g->n_heads++] = alloc_copy(head);
 }
 
 void grid_column(struct grid *g, struct grid_column look)
 {
-	if (!grow(g, (void **)&g->columns, g->n_columns, sizeof(*g->columns)))
-		return;
-	look.title = copy(g, look.title ? look.title : look.head);
-	look.head = copy(g, look.head);
+	const char *title = look.title ? look.title : look.head;
+
+	g->columns = grow(g->columns, g->n_columns, sizeof(*g->columns));
+	look.title = alloc_copy(title ? title : "");
+	look.head = alloc_copy(look.head ? look.head : "");
 	if (!(look.flags & 0xff))
 		look.flags |= 0xff;
 	g->columns[g->n_columns++] = (struct grid_place){look, g->n_heads};
@@ -142,23 +128,20 @@ void grid_add(
 void grid_cell(struct grid *g, struct grid_cell cell)
 {
 	cell.only = g->only;
-	if (g->n_columns && grow(g, (void **)&g->cells, g->n_cells, sizeof(*g->cells)))
-		g->cells[g->n_cells++] = cell;
-	else
-		json_decref(cell.value);
+	g->cells = grow(g->cells, g->n_cells, sizeof(*g->cells));
+	g->cells[g->n_cells++] = cell;
 }
 
 void grid_words(struct grid *g, const char *fmt, ...)
 {
 	struct grid_cell c = {GRID_WORDS};
+	char text[4096];
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&c.words, fmt, ap) < 0) {
-		c.words = NULL;
-		g->out->rc = -ENOMEM;
-	}
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	c.words = alloc_copy(text);
 	grid_cell(g, c);
 }
 
@@ -266,7 +249,7 @@ const char *grid_cell_text(const struct grid_column *look, const struct grid_cel
 	case GRID_NONE:
 	case GRID_VALUE: return "";
 	case GRID_ABSENT: return "-";
-	case GRID_WORDS: return c->words ? c->words : "";
+	case GRID_WORDS: return c->words;
 	case GRID_COUNT:
 	case GRID_FLAG:
 		if (!c->star)

@@ -24,7 +24,7 @@ enum { SHEET_WIDTH = 80 };
 struct sheet {
 	FILE *f;
 	enum table_format format;
-	int rc; /* the first error, -ENOMEM */
+	int rc; /* -EIO once something could not be written */
 };
 
 /* Prints words, with line breaks before SHEET_WIDTH; later lines are indented by two. Control

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/file.h"
-#include "harness/base/home.h"
+#include "harness/base/alloc.h"
+#include "results/paper.h"
 #include "results/table_impl.h"
 
 enum { LABEL = 18, COLUMN = 11 };
@@ -42,7 +42,7 @@ struct overhead {
 
 struct overhead *overhead_new(void)
 {
-	return calloc(1, sizeof(struct overhead));
+	return alloc_zero(1, sizeof(struct overhead));
 }
 
 static void names_clear(struct name_list *s)
@@ -74,28 +74,24 @@ static size_t find(const struct name_list *s, const char *name)
 	return i;
 }
 
-/* Index of 'name', which is added if it is new; SIZE_MAX when out of memory. */
+/* Index of 'name', which is added if it is new. */
 static size_t intern(struct name_list *s, const char *name)
 {
 	size_t i = find(s, name);
-	char **list;
 
-	if (i < s->n)
-		return i;
-	list = realloc(s->list, (s->n + 1) * sizeof(*list));
-	if (!list)
-		return SIZE_MAX;
-	s->list = list;
-	s->list[s->n] = strdup(name);
-	return s->list[s->n] ? s->n++ : SIZE_MAX;
+	if (i == s->n) {
+		s->list = alloc_resize(s->list, ++s->n, sizeof(*s->list));
+		s->list[i] = alloc_copy(name);
+	}
+	return i;
 }
 
-int overhead_declare(struct overhead *o, const char *workload, const char *tracer, struct err *e)
+void overhead_declare(struct overhead *o, const char *workload, const char *tracer)
 {
-	if ((workload && intern(&o->workloads, workload) == SIZE_MAX) ||
-		(tracer && intern(&o->tracers, tracer) == SIZE_MAX))
-		return err_errno(e, -ENOMEM, "cannot make a table");
-	return 0;
+	if (workload)
+		intern(&o->workloads, workload);
+	if (tracer)
+		intern(&o->tracers, tracer);
 }
 
 /* Index of the first workload that is 'name', or 'name' with parameters in brackets. */
@@ -113,74 +109,48 @@ static size_t find_workload(const struct overhead *o, const char *name)
 int overhead_add(struct overhead *o, const char *workload, const char *tracer, long block,
 	double seconds, int64_t records, int64_t lost, struct err *e)
 {
-	struct timed_run *runs = realloc(o->runs, (o->n_runs + 1) * sizeof(*runs));
-	size_t w = intern(&o->workloads, workload), k = intern(&o->tracers, tracer);
-
-	o->runs = runs ? runs : o->runs;
 	if (!(seconds > 0) || !isfinite(seconds))
 		return err_set(e, -EINVAL, "%s under %s: a run of %g s", workload, tracer, seconds);
-	if (!runs || w == SIZE_MAX || k == SIZE_MAX)
-		return err_errno(e, -ENOMEM, "cannot add a run");
-	runs[o->n_runs++] = (struct timed_run){w, k, block, seconds, records, lost};
+	o->runs = alloc_resize(o->runs, o->n_runs + 1, sizeof(*o->runs));
+	o->runs[o->n_runs++] = (struct timed_run){intern(&o->workloads, workload),
+		intern(&o->tracers, tracer), block, seconds, records, lost};
 	return 0;
 }
 
-int overhead_publish(struct overhead *o, const char *source, const char *workload,
-	const char *tracer, double pct, struct err *e)
+void overhead_publish(struct overhead *o, const char *source, const char *workload,
+	const char *tracer, double pct)
 {
-	struct published_overhead *more = realloc(
-		o->published, (o->n_published + 1) * sizeof(*more));
-	size_t w = find_workload(o, workload), k;
+	size_t w = find_workload(o, workload);
 
-	o->published = more ? more : o->published;
 	if (w == o->workloads.n)
-		return 0;
-	k = intern(&o->instruments, tracer);
+		return;
 	if (!o->source)
-		o->source = strdup(source);
-	if (!more || !o->source || k == SIZE_MAX)
-		return err_errno(e, -ENOMEM, "cannot add a published figure");
-	more[o->n_published++] = (struct published_overhead){w, k, pct};
-	return 0;
-}
-
-/* The source is the file's first comment. */
-static int publish_lines(struct overhead *o, const char *name, char *text, struct err *e)
-{
-	const char *source = NULL;
-	char *save = NULL, tracer[64], workload[64];
-	double pct;
-	int rc = 0;
-
-	for (char *line = strtok_r(text, "\n", &save); line && !rc;
-		line = strtok_r(NULL, "\n", &save)) {
-		if (*line == '#' && !source)
-			source = line + 1 + strspn(line + 1, " ");
-		if (*line != '#' &&
-			sscanf(line, "%63[^,],%63[^,],%lf", tracer, workload, &pct) == 3)
-			rc = overhead_publish(o, source ? source : name, workload, tracer, pct, e);
-	}
-	return rc;
+		o->source = alloc_copy(source);
+	o->published = alloc_resize(o->published, o->n_published + 1, sizeof(*o->published));
+	o->published[o->n_published++] = (struct published_overhead){
+		w, intern(&o->instruments, tracer), pct};
 }
 
 int overhead_read_published(struct overhead *o, const char *name, struct err *e)
 {
 	static const char head[] = "\ninstrumentation,workload,overhead_pct\n";
-	char sub[128], *path = NULL, *text = NULL;
-	int rc;
+	char *text = NULL, *save = NULL, tracer[64], workload[64];
+	const char *source = name;
+	double pct;
+	int rc = paper_text(name, &text, e);
 
-	snprintf(sub, sizeof(sub), "results/%.100s.csv", name);
-	rc = strchr(name, '/') ? -ENOENT : home_path(sub, &path, e);
-	if (!rc)
-		rc = file_read(path, &text, NULL, e);
 	if (rc || !strstr(text, head))
-		rc = err_set(e, rc ? -ENOENT : -EINVAL,
+		rc = err_set(e, -EINVAL,
 			"'%s' holds no run times, which this run measures; hotdep09-table2 does",
 			name);
-	else
-		rc = publish_lines(o, name, text, e);
+	for (char *line = rc ? NULL : strtok_r(text, "\n", &save); line;
+		line = strtok_r(NULL, "\n", &save)) {
+		if (*line == '#' && source == name)
+			source = line + 1 + strspn(line + 1, " ");
+		else if (sscanf(line, "%63[^,#],%63[^,],%lf", tracer, workload, &pct) == 3)
+			overhead_publish(o, source, workload, tracer, pct);
+	}
 	free(text);
-	free(path);
 	return rc;
 }
 

@@ -16,11 +16,11 @@
 
 struct overhead;
 
-struct overhead *overhead_new(void); /* NULL when out of memory */
+struct overhead *overhead_new(void);
 void overhead_free(struct overhead *o);
 
 /* Names in the order in which they are to be shown; others follow as they come. */
-int overhead_declare(struct overhead *o, const char *workload, const char *tracer, struct err *e);
+void overhead_declare(struct overhead *o, const char *workload, const char *tracer);
 
 /* One run; 'tracer' "none" is the untraced one. 'lost' and 'records' are negative where the tracer
  * does not count. -EINVAL: seconds not above 0. */
@@ -29,11 +29,12 @@ int overhead_add(struct overhead *o, const char *workload, const char *tracer, l
 
 /* A published figure, in percent, to be shown below the measured ones if there is a workload of
  * this name, with whatever parameters. */
-int overhead_publish(struct overhead *o, const char *source, const char *workload,
-	const char *tracer, double pct, struct err *e);
+void overhead_publish(struct overhead *o, const char *source, const char *workload,
+	const char *tracer, double pct);
 
 /* All figures of results/NAME.csv: instrumentation,workload,overhead_pct, with the source as its
- * first comment. -ENOENT: there is no such file; -EINVAL: it holds something else. */
+ * first comment. -EINVAL: there is no such file,
+ * or it holds something else. */
 int overhead_read_published(struct overhead *o, const char *name, struct err *e);
 
 struct overhead_cell {

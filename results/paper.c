@@ -1,14 +1,16 @@
 /* Published tables: reading them, and which cells of ours belong to which of theirs. */
 #include "results/paper.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/file.h"
 #include "harness/base/home.h"
 #include "results/paper_impl.h"
+
+static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-";
 
 void paper_free(struct paper *p)
 {
@@ -56,27 +58,23 @@ bool paper_has(const struct paper *p, const char *metric, const char *workload)
 	return false;
 }
 
-static int complain(const char *name, size_t line, const char *what, struct err *e)
-{
-	return err_set(e, -EINVAL, "%s:%zu: %s", name, line, what);
-}
-
 static int read_row(struct paper *p, const char *line, size_t number, struct err *e)
 {
-	struct paper_row *rows = realloc(p->rows, (p->n + 1) * sizeof(*rows)), *r;
+	struct paper_row *r;
 	char rest;
 
-	if (!rows)
-		return err_errno(e, -ENOMEM, "cannot read '%s'", p->name);
-	p->rows = rows;
-	r = &rows[p->n];
+	p->rows = alloc_resize(p->rows, p->n + 1, sizeof(*p->rows));
+	r = &p->rows[p->n];
 	if (sscanf(line, "%47[^,],%47[^,],%47[^,],%lf,%lf %c", r->fault, r->metric, r->workload,
 		    &r->tp, &r->fp, &rest) != 5)
-		return complain(p->name, number, "a row is fault,metric,workload,tp,fp", e);
+		return err_set(e, -EINVAL, "%s:%zu: %s", p->name, number,
+			"a row is fault,metric,workload,tp,fp");
 	if (!(r->tp >= 0 && r->tp <= 1) || !(r->fp >= 0 && r->fp <= 1))
-		return complain(p->name, number, "TP and FP are from 0 to 1", e);
+		return err_set(
+			e, -EINVAL, "%s:%zu: %s", p->name, number, "TP and FP are from 0 to 1");
 	if (paper_at(p, r->fault, r->metric, r->workload))
-		return complain(p->name, number, "a cell that was there before", e);
+		return err_set(
+			e, -EINVAL, "%s:%zu: %s", p->name, number, "a cell that was there before");
 	p->n++;
 	return 0;
 }
@@ -93,20 +91,20 @@ static int read_rows(struct paper *p, char *text, struct err *e)
 			*next++ = '\0';
 		number++;
 		if (*line == '#' && !p->source)
-			p->source = strdup(line + 1 + strspn(line + 1, " "));
+			p->source = alloc_copy(line + 1 + strspn(line + 1, " "));
 		if (*line == '#' || !*line)
 			continue;
 		if (head)
 			rc = read_row(p, line, number, e);
 		else if (strcmp(line, "fault,metric,workload,tp,fp"))
-			rc = complain(p->name, number,
-				"this is no table of TP and FP (fault,metric,workload,tp,fp)", e);
+			rc = err_set(e, -EINVAL, "%s:%zu: %s", p->name, number,
+				"this is no table of TP and FP (fault,metric,workload,tp,fp)");
 		head = true;
 	}
 	if (!rc && !p->n)
-		rc = complain(p->name, number, "there are no rows", e);
+		rc = err_set(e, -EINVAL, "%s:%zu: %s", p->name, number, "there are no rows");
 	if (!rc && !p->source)
-		p->source = strdup(p->name);
+		p->source = alloc_copy(p->name);
 	return rc;
 }
 
@@ -158,20 +156,17 @@ static int add_metric(struct paper *p, const char *metric, struct err *e)
 
 int paper_parse(const char *name, const char *text, struct paper **out, struct err *e)
 {
-	struct paper *p = calloc(1, sizeof(*p));
-	char *copy = strdup(text);
-	int rc = p && copy && (p->name = strdup(name))
-		? 0
-		: err_errno(e, -ENOMEM, "cannot read '%s'", name);
+	struct paper *p = alloc_zero(1, sizeof(*p));
+	char *copy = alloc_copy(text);
+	int rc;
 
-	if (!rc)
-		rc = read_rows(p, copy, e);
-	if (!rc && !(p->faults = calloc(p->n, sizeof(*p->faults))))
-		rc = err_errno(e, -ENOMEM, "cannot read '%s'", name);
-	for (size_t i = 0; i < (rc ? 0 : p->n); i++) {
+	p->name = alloc_copy(name);
+	rc = read_rows(p, copy, e);
+	p->faults = alloc_zero(p->n, sizeof(*p->faults));
+	for (size_t i = 0; i < p->n && !rc; i++) {
 		if (!holds(p->faults, p->n_faults, p->rows[i].fault))
 			p->faults[p->n_faults++] = p->rows[i].fault;
-		rc = rc ? rc : add_metric(p, p->rows[i].metric, e);
+		rc = add_metric(p, p->rows[i].metric, e);
 	}
 	free(copy);
 	if (rc)
@@ -181,25 +176,29 @@ int paper_parse(const char *name, const char *text, struct paper **out, struct e
 	return rc;
 }
 
+int paper_text(const char *name, char **text, struct err *e)
+{
+	char *sub = alloc_format("results/%s.csv", name), *path = NULL;
+	int rc = strspn(name, letters) == strlen(name) ? home_path(sub, &path, e) : -EINVAL;
+
+	if (!rc && file_read(path, text, NULL, NULL))
+		rc = -ENOENT;
+	if (rc)
+		err_set(e, rc, "'%s' is no published table; there is hotdep09-table1", name);
+	free(path);
+	free(sub);
+	return rc;
+}
+
 int paper_read(const char *name, struct paper **out, struct err *e)
 {
-	char sub[128], *path = NULL, *text = NULL;
-	int rc = 0;
+	char *text = NULL, *label = alloc_format("results/%s.csv", name);
+	int rc = paper_text(name, &text, e);
 
-	for (const char *c = name; *c; c++)
-		if (!isalnum((unsigned char)*c) && *c != '-')
-			rc = err_set(e, -EINVAL,
-				"'%s' is no published table; there is hotdep09-table1", name);
-	snprintf(sub, sizeof(sub), "results/%.100s.csv", name);
 	if (!rc)
-		rc = home_path(sub, &path, e);
-	if (!rc && file_read(path, &text, NULL, NULL))
-		rc = err_set(
-			e, -ENOENT, "'%s' is no published table; there is hotdep09-table1", name);
-	if (!rc)
-		rc = paper_parse(sub, text, out, e);
+		rc = paper_parse(label, text, out, e);
+	free(label);
 	free(text);
-	free(path);
 	return rc;
 }
 
@@ -249,14 +248,14 @@ bool paper_by_metric(const struct paper_view *b, size_t detector)
 	return false;
 }
 
-/* Names of an axis, as struct paper_view has them; NULL when out of memory. */
+/* Names of an axis, as struct paper_view has them. */
 static const char **names_of(const struct paper_view *b, enum score_axis axis, size_t *n)
 {
 	const char *const *labels = b->v.names[axis];
 	size_t n_labels = b->v.n[axis], k = 0, theirs;
-	const char **names = calloc(b->p->n + n_labels + 1, sizeof(*names));
+	const char **names = alloc_zero(b->p->n + n_labels, sizeof(*names));
 
-	for (size_t i = 0; names && i < b->p->n; i++) {
+	for (size_t i = 0; i < b->p->n; i++) {
 		const struct paper_row *r = &b->p->rows[i];
 		const char *name = axis == SCORE_FAULT ? r->fault : r->workload;
 		bool measured = false;
@@ -267,7 +266,7 @@ static const char **names_of(const struct paper_view *b, enum score_axis axis, s
 			names[k++] = name;
 	}
 	theirs = k;
-	for (size_t i = 0; names && i < n_labels; i++) {
+	for (size_t i = 0; i < n_labels; i++) {
 		bool known = false;
 
 		for (size_t j = 0; j < theirs; j++)
@@ -279,7 +278,7 @@ static const char **names_of(const struct paper_view *b, enum score_axis axis, s
 	return names;
 }
 
-static int render_json(struct paper_view *b)
+static void render_json(struct paper_view *b)
 {
 	const struct table_notes *notes = b->v.notes;
 	json_t *all = json_object(), *environment = json_array();
@@ -296,7 +295,6 @@ static int render_json(struct paper_view *b)
 	json_object_set_new(all, "summary", table_summary_json(&b->v));
 	json_object_set_new(all, "scores", grid_json(&g));
 	sheet_json(&b->v.out, all);
-	return 0;
 }
 
 int paper_render(const struct paper *p, const struct score_table *t, enum table_format format,
@@ -309,17 +307,15 @@ int paper_render(const struct paper *p, const struct score_table *t, enum table_
 	tables_init(&b.v, t, format, notes, f);
 	b.faults = names_of(&b, SCORE_FAULT, &b.n_faults);
 	b.workloads = names_of(&b, SCORE_WORKLOAD, &b.n_workloads);
-	if (!b.faults || !b.workloads) {
-		rc = -ENOMEM;
-	} else if (format == TABLE_JSON) {
-		rc = render_json(&b);
-	} else if (format == TABLE_CSV) {
+	switch (format) {
+	case TABLE_JSON: render_json(&b); break;
+	case TABLE_CSV:
 		paper_fill(&b, &g);
 		grid_print(&g);
-	} else if (format == TABLE_SVG) {
-		rc = paper_look(&b);
-	} else {
-		paper_page(&b);
+		break;
+	case TABLE_SVG: rc = paper_look(&b); break;
+	case TABLE_TEXT:
+	case TABLE_MARKDOWN: paper_page(&b); break;
 	}
 	free(b.faults);
 	free(b.workloads);

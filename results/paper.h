@@ -21,6 +21,8 @@ struct paper;
 /* 'name' is that of a file in results/, without ".csv". -ENOENT: there is none; -EINVAL: it holds
  * no TP and FP (or what is wrong with it, with the line). */
 int paper_read(const char *name, struct paper **out, struct err *e);
+/* The text of a published table; the caller frees. -ENOENT or -EINVAL: there is none. */
+int paper_text(const char *name, char **text, struct err *e);
 /* The same from text, whose name is for complaints. */
 int paper_parse(const char *name, const char *text, struct paper **out, struct err *e);
 void paper_free(struct paper *p);

@@ -2,10 +2,10 @@
  * The summary: every detector over all cells, and which of them can be told apart. Rates whose
  * exact intervals overlap are not ranked, and nothing is sorted by rate.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
 #include "results/table_impl.h"
 
 /* One detector's verdicts on 'any', over all faults and workloads. */
@@ -18,17 +18,15 @@ struct total {
 /* Null detectors last, else in their order; malloced, '*count' of them. */
 static struct total *totals_of(struct tables *v, size_t *count)
 {
-	struct total *totals = calloc(v->n[SCORE_DETECTOR] + 1, sizeof(*totals));
+	struct total *totals = alloc_zero(v->n[SCORE_DETECTOR], sizeof(*totals));
 	size_t k = 0;
 
-	for (int null = 0; totals && null < 2; null++)
+	for (int null = 0; null < 2; null++)
 		for (size_t d = 0; d < v->n[SCORE_DETECTOR]; d++)
 			if (tables_is_null(v, d) == null)
 				totals[k++] = (struct total){v->names[SCORE_DETECTOR][d], null,
 					score_sum(v->t, d, v->any, false),
 					score_sum(v->t, d, v->any, true)};
-	if (!totals)
-		v->out.rc = -ENOMEM;
 	*count = k;
 	return totals;
 }
@@ -142,27 +140,27 @@ static void compare(struct tables *v, const struct total *totals, size_t count, 
 	static const char *const words[] = {"above", "below", "not distinguishable from"};
 	static const int wanted[] = {1, -1, 0};
 	const char *sign = " ";
-	char *text = NULL;
-	size_t size;
-	FILE *f = open_memstream(&text, &size);
+	char *text = alloc_copy("");
 
-	for (int w = 0; f && w < 3; w++) {
+	for (int w = 0; w < 3; w++) {
 		bool first = true;
 
 		for (size_t k = 0; k < count; k++) {
+			char *longer;
+
 			if (k == i || order(&totals[i], &totals[k]) != wanted[w])
 				continue;
-			fprintf(f, "%s%s%s%s", sign, first ? words[w] : "", first ? " " : "",
-				totals[k].name);
+			longer = alloc_format("%s%s%s%s%s", text, sign, first ? words[w] : "",
+				first ? " " : "", totals[k].name);
+			free(text);
+			text = longer;
 			first = false;
 			sign = ", ";
 		}
 		if (!first)
 			sign = "; ";
 	}
-	if (!f || fclose(f))
-		v->out.rc = -ENOMEM;
-	else if (*text && totals[i].faulty.n)
+	if (*text && totals[i].faulty.n)
 		sheet_words(&v->out, "right server: %s is%s", totals[i].name, text);
 	free(text);
 }

@@ -96,20 +96,18 @@ static int64_t count_or_unknown(const json_t *row, const char *key)
 }
 
 /* Tracers and workloads in the scenario's order. */
-static int declare_runtimes(struct store *s, struct overhead *o, struct err *e)
+static void declare_runtimes(struct store *s, struct overhead *o)
 {
 	char *text = store_get(s, "axes");
 	json_t *axes = text ? json_loads(text, 0, NULL) : NULL, *name;
 	size_t i;
-	int rc = 0;
 
 	json_array_foreach(json_object_get(axes, "workloads"), i, name)
-		rc = rc ? rc : overhead_declare(o, json_string_value(name), NULL, e);
+		overhead_declare(o, json_string_value(name), NULL);
 	json_array_foreach(json_object_get(axes, "tracers"), i, name)
-		rc = rc ? rc : overhead_declare(o, NULL, json_string_value(name), e);
+		overhead_declare(o, NULL, json_string_value(name));
 	json_decref(axes);
 	free(text);
-	return rc;
 }
 
 /* The result of a renderer, described. */
@@ -128,10 +126,9 @@ static int show_runtimes(struct store *s, enum table_format format, const struct
 	struct overhead *o = overhead_new();
 	json_t *rows = NULL, *row;
 	size_t i;
-	int rc = o ? store_runtimes(s, &rows, e) : err_errno(e, -ENOMEM, "cannot make a table");
+	int rc = store_runtimes(s, &rows, e);
 
-	if (!rc)
-		rc = declare_runtimes(s, o, e);
+	declare_runtimes(s, o);
 	json_array_foreach(rows, i, row)
 	{
 		if (!rc)
