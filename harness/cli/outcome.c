@@ -7,6 +7,7 @@
 #include "diag/judge/detector.h"
 #include "diag/judge/baseline.h"
 #include "harness/base/file.h"
+#include "harness/base/jget.h"
 #include "harness/base/text.h"
 #include "harness/cli/cmd.h"
 #include "harness/judging/scoring.h"
@@ -100,24 +101,21 @@ static void join(const json_t *names, const char *none, char *text, size_t size)
 
 static void put_cell(struct tests *t, const json_t *cell)
 {
-	const json_t *verdict = json_object_get(cell, "verdict"),
-		     *error = json_object_get(verdict, "error");
-	const char *resource = json_string_value(json_object_get(verdict, "resource"));
+	const json_t *verdict = jget(cell, "verdict"), *error = jget(verdict, "error");
+	const char *resource = jget_text(verdict, "resource");
 	char name[512], victims[256], said[256], why[512];
 
-	join(json_object_get(cell, "victims"), "nobody", victims, sizeof(victims));
-	join(json_object_get(verdict, "indicted"),
-		json_is_true(json_object_get(verdict, "abstain")) ? "abstains" : "nobody", said,
+	join(jget(cell, "victims"), "nobody", victims, sizeof(victims));
+	join(jget(verdict, "indicted"), jget_true(verdict, "abstain") ? "abstains" : "nobody", said,
 		sizeof(said));
 	snprintf(name, sizeof(name), "cell %lld, %s under %s, guilty %s",
-		(long long)json_integer_value(json_object_get(cell, "cell")),
-		json_string_value(json_object_get(cell, "fault")),
-		json_string_value(json_object_get(cell, "workload")), victims);
+		(long long)jget_int(cell, "cell"), jget_text(cell, "fault"),
+		jget_text(cell, "workload"), victims);
 	snprintf(why, sizeof(why), "%s%s%s%s", error ? "failed: " : "said ",
 		error ? json_string_value(error) : said, resource ? ", " : "",
 		resource ? resource : "");
-	put_test(t, json_string_value(json_object_get(cell, "detector")), name,
-		json_is_true(json_object_get(cell, "right")), t->cells_decide, why);
+	put_test(t, jget_text(cell, "detector"), name, jget_true(cell, "right"), t->cells_decide,
+		why);
 }
 
 static void comparison_text(

@@ -5,10 +5,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "harness/base/jget.h"
 #include "harness/cli/show.h"
 
-/* Too long or too private for a page that is handed around; all of it stays in run.db. */
-static const char *const kept_back[] = {"inventory_text", NULL};
+/* Too private for a page that is passed on; it stays in run.db. */
+static const char kept_back[] = "inventory_text";
 
 static json_t *parsed(const char *text)
 {
@@ -25,70 +26,60 @@ static int read_facts(struct store *s, json_t *index, struct err *e)
 
 	json_array_foreach(rows, i, row)
 	{
-		const char *key = json_string_value(json_object_get(row, "key"));
-		size_t k = 0;
-
-		while (kept_back[k] && strcmp(kept_back[k], key))
-			k++;
-		if (!kept_back[k])
-			json_object_set(facts, key, json_object_get(row, "value"));
+		if (strcmp(jget_text(row, "key"), kept_back))
+			json_object_set(facts, jget_text(row, "key"), jget(row, "value"));
 	}
 	json_decref(rows);
 	json_object_set_new(index, "facts", facts);
 	return rc;
 }
 
-static int print_table(struct store *s, struct scoring *c, FILE *f, struct err *e)
-{
-	return show_table(s, c, TABLE_JSON, false, NULL, f, e);
-}
-
-static int print_doses(struct store *s, struct scoring *c, FILE *f, struct err *e)
-{
-	return show_doses(s, c, TABLE_JSON, false, SHOW_DOSE_LEVEL, f, e);
-}
-
-/* What 'print' prints, as 'key'. */
-static int read_printed(struct store *s, struct scoring *c,
-	int (*print)(struct store *, struct scoring *, FILE *, struct err *), json_t *index,
-	const char *key, struct err *e)
+/* The scores exactly as 'culprit table --format json' prints them, or those by strength. */
+static int read_scores(struct store *s, struct scoring *c, bool doses, json_t *index, struct err *e)
 {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *f = open_memstream(&text, &size);
-	int rc = f ? print(s, c, f, e) : err_errno(e, -ENOMEM, "cannot make a table");
+	int rc;
 
-	if (f)
-		fclose(f);
-	if (!rc)
-		json_object_set_new(index, key, parsed(text));
+	if (!f)
+		return err_errno(e, -ENOMEM, "cannot make a table");
+	rc = doses ? show_doses(s, c, TABLE_JSON, false, SHOW_DOSE_LEVEL, f, e)
+		   : show_table(s, c, TABLE_JSON, false, NULL, f, e);
+	fclose(f);
+	if (!rc || doses) /* a run need not have faults of several strengths */
+		json_object_set_new(
+			index, doses ? "doses" : "table", rc ? json_null() : parsed(text));
 	free(text);
-	return rc;
+	return doses ? 0 : rc;
 }
 
-/* The scores exactly as 'culprit table --format json' gives them, and with '--by strength' where
- * faults come in several. */
 static int read_table(struct store *s, json_t *index, struct err *e)
 {
 	struct scoring *c = NULL;
 	int rc = scoring_new(s, NULL, (struct cell_range){0}, &c, e);
 
 	if (!rc)
-		rc = read_printed(s, c, print_table, index, "table", e);
-	if (!rc && read_printed(s, c, print_doses, index, "doses", e))
-		json_object_set_new(index, "doses", json_null());
+		rc = read_scores(s, c, false, index, e);
+	if (!rc)
+		rc = read_scores(s, c, true, index, e);
 	scoring_free(c);
 	return rc;
 }
 
-static int read_rows(
-	struct store *s, json_t *index, const char *key, const char *table, struct err *e)
+/* Tables of the store that the page shows as they are. */
+static int read_rows(struct store *s, json_t *index, struct err *e)
 {
-	json_t *rows = NULL;
-	int rc = store_table(s, table, &rows, e);
+	static const char *const keys[][2] = {
+		{"cells", "cell"}, {"attempts", "attempt"}, {"models", "model"}};
+	int rc = 0;
 
-	if (!rc)
-		json_object_set_new(index, key, rows);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !rc; i++) {
+		json_t *rows = NULL;
+
+		rc = store_table(s, keys[i][1], &rows, e);
+		json_object_set_new(index, keys[i][0], rows);
+	}
 	return rc;
 }
 
@@ -112,12 +103,12 @@ static int read_verdicts(struct store *s, json_t *index, struct err *e)
 
 	json_array_foreach(rows, i, row)
 	{
-		json_t *verdict = json_deep_copy(json_object_get(row, "verdict"));
+		json_t *verdict = json_deep_copy(jget(row, "verdict"));
 
 		json_object_del(verdict, "evidence");
-		json_object_set(verdict, "attempt", json_object_get(row, "attempt"));
-		json_object_set(verdict, "detector", json_object_get(row, "detector"));
-		json_object_set(verdict, "metric", json_object_get(row, "metric"));
+		json_object_set(verdict, "attempt", jget(row, "attempt"));
+		json_object_set(verdict, "detector", jget(row, "detector"));
+		json_object_set(verdict, "metric", jget(row, "metric"));
 		json_array_append_new(list, verdict);
 	}
 	json_decref(rows);
@@ -128,8 +119,8 @@ static int read_verdicts(struct store *s, json_t *index, struct err *e)
 /* Of an attempt's detail the list of cells shows the run time alone. */
 static void keep_runtime(json_t *attempt)
 {
-	json_t *detail = parsed(json_string_value(json_object_get(attempt, "detail")));
-	json_t *seconds = json_object_get(detail, "runtime_s");
+	json_t *detail = parsed(jget_text(attempt, "detail"));
+	json_t *seconds = jget(detail, "runtime_s");
 
 	if (seconds)
 		json_object_set(attempt, "runtime_s", seconds);
@@ -154,14 +145,10 @@ int report_index(struct store *s, json_t **out, struct err *e)
 	if (!rc)
 		rc = read_table(s, index, e);
 	if (!rc)
-		rc = read_rows(s, index, "cells", "cell", e);
-	if (!rc)
-		rc = read_rows(s, index, "attempts", "attempt", e);
-	if (!rc)
-		rc = read_rows(s, index, "models", "model", e);
+		rc = read_rows(s, index, e);
 	if (!rc)
 		rc = read_verdicts(s, index, e);
-	json_array_foreach(json_object_get(index, "attempts"), i, row) keep_runtime(row);
+	json_array_foreach(jget(index, "attempts"), i, row) keep_runtime(row);
 	if (rc)
 		json_decref(index);
 	else
@@ -169,19 +156,7 @@ int report_index(struct store *s, json_t **out, struct err *e)
 	return rc;
 }
 
-static json_t *member(json_t *object, const char *key, json_t *fresh)
-{
-	json_t *v = json_object_get(object, key);
-
-	if (v) {
-		json_decref(fresh);
-		return v;
-	}
-	json_object_set_new(object, key, fresh);
-	return fresh;
-}
-
-/* A chart of what never changes says nothing. */
+/* Such a metric is not worth a chart. */
 static bool is_constant(const struct sample *samples, size_t n)
 {
 	for (size_t i = 1; i < n; i++)
@@ -200,6 +175,7 @@ static int add_series(void *ctx, const char *name, const char *server, const str
 {
 	struct charted *c = ctx;
 	json_t *columns = json_pack("[[], [], [], [], []]");
+	json_t *of = json_object_get(c->metrics, name);
 	enum metric m;
 
 	(void)e;
@@ -214,7 +190,9 @@ static int add_series(void *ctx, const char *name, const char *server, const str
 		json_array_append_new(
 			json_array_get(columns, 4), json_integer((json_int_t)samples[i].bytes));
 	}
-	json_object_set_new(member(c->metrics, name, json_object()), server, columns);
+	if (!of)
+		json_object_set_new(c->metrics, name, of = json_object());
+	json_object_set_new(of, server, columns);
 	return 0;
 }
 
@@ -244,7 +222,7 @@ static json_t *of_attempt(const json_t *all, json_int_t attempt)
 
 	json_array_foreach((json_t *)all, i, row)
 	{
-		if (json_integer_value(json_object_get(row, "attempt")) == attempt) {
+		if (jget_int(row, "attempt") == attempt) {
 			json_t *copy = json_copy(row);
 
 			json_object_del(copy, "attempt");
@@ -257,7 +235,7 @@ static json_t *of_attempt(const json_t *all, json_int_t attempt)
 int report_block(struct store *s, const json_t *attempt, const json_t *verdicts,
 	const json_t *files, json_t **out, struct err *e)
 {
-	json_int_t id = json_integer_value(json_object_get(attempt, "id"));
+	json_int_t id = jget_int(attempt, "id");
 	json_t *samples = NULL, *events = NULL, *detail;
 	int rc = read_columns(s, id, &samples, e);
 
@@ -267,7 +245,7 @@ int report_block(struct store *s, const json_t *attempt, const json_t *verdicts,
 		json_decref(samples);
 		return rc;
 	}
-	detail = parsed(json_string_value(json_object_get(attempt, "detail")));
+	detail = parsed(jget_text(attempt, "detail"));
 	/* Addresses, and for 'culprit remeasure' only. */
 	json_object_del(detail, "reduction");
 	*out = json_pack("{s:o, s:o, s:o, s:o, s:o}", "detail", detail, "samples", samples,

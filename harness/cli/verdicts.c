@@ -4,21 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/jget.h"
 #include "harness/base/text.h"
-
-static const char *text(const json_t *v, const char *key)
-{
-	return json_string_value(json_object_get(v, key));
-}
 
 /* "s2 (since 31 s), s3" */
 static void print_indicted(const json_t *verdict, FILE *out)
 {
-	const json_t *times = json_object_get(verdict, "time_s");
+	const json_t *times = jget(verdict, "time_s");
 	json_t *name;
 	size_t i;
 
-	json_array_foreach(json_object_get(verdict, "indicted"), i, name)
+	json_array_foreach(jget(verdict, "indicted"), i, name)
 	{
 		const json_t *since = json_object_get(times, json_string_value(name));
 
@@ -74,7 +70,7 @@ static void print_evidence(const json_t *v, FILE *out)
 /* 'before', and the member of the verdict if it has it. */
 static bool print_member(const json_t *verdict, const char *before, const char *key, FILE *out)
 {
-	const char *value = text(verdict, key);
+	const char *value = jget_text(verdict, key);
 
 	if (value) {
 		fputs(before, out);
@@ -85,9 +81,8 @@ static bool print_member(const json_t *verdict, const char *before, const char *
 
 static void print_verdict(const char *detector, const json_t *verdict, bool evidence, FILE *out)
 {
-	const char *metric = text(verdict, "metric");
-	bool any = !strcmp(metric, "any"),
-	     guilty = json_array_size(json_object_get(verdict, "indicted")) > 0;
+	const char *metric = jget_text(verdict, "metric");
+	bool any = !strcmp(metric, "any"), guilty = json_array_size(jget(verdict, "indicted")) > 0;
 
 	if (!any && !guilty && !evidence)
 		return;
@@ -95,7 +90,7 @@ static void print_verdict(const char *detector, const json_t *verdict, bool evid
 	text_print_clean(out, any ? detector : metric);
 	fputs(": ", out);
 	if (!print_member(verdict, "failed: ", "error", out)) {
-		if (json_is_true(json_object_get(verdict, "abstain"))) {
+		if (jget_true(verdict, "abstain")) {
 			fputs("abstains", out);
 			print_member(verdict, ": ", "reason", out);
 		} else if (!guilty) {
@@ -105,8 +100,8 @@ static void print_verdict(const char *detector, const json_t *verdict, bool evid
 	print_indicted(verdict, out);
 	print_member(verdict, ", resource ", "resource", out);
 	fputc('\n', out);
-	if (evidence && json_object_get(verdict, "evidence"))
-		print_evidence(json_object_get(verdict, "evidence"), out);
+	if (evidence && jget(verdict, "evidence"))
+		print_evidence(jget(verdict, "evidence"), out);
 }
 
 int verdicts_print(const json_t *verdicts, bool json, bool evidence, FILE *out)
@@ -122,22 +117,25 @@ int verdicts_print(const json_t *verdicts, bool json, bool evidence, FILE *out)
 	}
 	json_array_foreach((json_t *)verdicts, i, row)
 	{
-		const json_t *verdict = json_object_get(row, "verdict");
+		const json_t *verdict = jget(row, "verdict");
 
-		if (strcmp(text(verdict, "metric"), "any"))
+		if (strcmp(jget_text(verdict, "metric"), "any"))
 			continue;
-		detector = text(row, "detector");
-		if (strcmp(before, text(row, "what"))) {
-			text_print_clean(out, text(row, "what"));
+		detector = jget_text(row, "detector");
+		if (strcmp(before, jget_text(row, "what"))) {
+			text_print_clean(out, jget_text(row, "what"));
 			fputc('\n', out);
 		}
-		before = text(row, "what");
+		before = jget_text(row, "what");
 		print_verdict(detector, verdict, evidence, out);
-		json_array_foreach(
-			(json_t *)verdicts, k, other) if (!strcmp(text(other, "what"), before) &&
-			!strcmp(text(other, "detector"), detector) &&
-			strcmp(text(json_object_get(other, "verdict"), "metric"), "any"))
-			print_verdict(detector, json_object_get(other, "verdict"), evidence, out);
+		json_array_foreach((json_t *)verdicts, k, other)
+		{
+			verdict = jget(other, "verdict");
+			if (!strcmp(jget_text(other, "what"), before) &&
+				!strcmp(jget_text(other, "detector"), detector) &&
+				strcmp(jget_text(verdict, "metric"), "any"))
+				print_verdict(detector, verdict, evidence, out);
+		}
 	}
 	return fflush(out) || ferror(out) ? -EIO : 0;
 }
