@@ -30,7 +30,7 @@ struct doses {
 	size_t n;
 };
 
-/* A column: the scores of a workload, those of all, or who was indicted wrongly in all. */
+/* A column: TP of a workload, TP of all workloads, or FP of all ("wrong server"). */
 struct dose_column {
 	size_t workload;
 	bool all, wrong;
@@ -74,7 +74,7 @@ static const char *varying(const struct doses *d, const json_t *params, size_t f
 	return found;
 }
 
-/* "25%" of "disk-hog(share=25%)"; false where the label does not say. */
+/* "25%" of "disk-hog(share=25%)"; false if the label does not have the parameter. */
 static bool label_text(const char *label, const char *param, char out[TEXT])
 {
 	const char *at = label + name_length(label);
@@ -91,8 +91,7 @@ static bool label_text(const char *label, const char *param, char out[TEXT])
 	return false;
 }
 
-/* The label of a default does not say it: it is written in the unit in which another strength
- * is. */
+/* The label of a default lacks the parameter; its value is written in the unit of the others. */
 static void texts(const struct doses *d, struct sweep *s)
 {
 	enum unit unit = UNIT_NONE;
@@ -166,7 +165,7 @@ static const char *column_name(const struct doses *d, struct dose_column c)
 	return c.wrong ? "wrong server" : c.all ? "all" : d->v.names[SCORE_WORKLOAD][c.workload];
 }
 
-/* For people: without parameters, where that still says which. */
+/* Heading of a page: the name without parameters, if no other column has the same. */
 static const char *column_text(const struct doses *d, struct dose_column c, char out[64])
 {
 	const char *label = column_name(d, c);
@@ -288,9 +287,12 @@ static void print_page(struct doses *d)
 		print_detector(d, k);
 	}
 	sheet_words(&d->v.out,
-		"By strength: TP, the share of cells in which every faulty server was indicted (right server), "
-		"with exact 95 %% intervals. found from: the smallest strength from which on TP is at least %g, "
-		"and in brackets the smallest from which on the lower end of its interval is; - for none. wrong "
+		"By strength: TP, the share of cells in which every faulty server was indicted "
+		"(right server), "
+		"with exact 95 %% intervals. found from: the smallest strength from which on TP "
+		"is at least %g, "
+		"and in brackets the smallest from which on the lower end of its interval is; - "
+		"for none. wrong "
 		"server: share of all cells in which some healthy server was indicted.",
 		d->level);
 	table_footer(&d->v);
@@ -391,7 +393,8 @@ int dose_render(const struct score_table *t, const json_t *params, double level,
 	collect(&d, params);
 	if (!d.n) {
 		rc = err_set(e, -ENOENT,
-			"no fault of the run comes in several strengths: with one parameter changed");
+			"no fault of the run comes in several strengths: with one parameter "
+			"changed");
 	} else if (format == TABLE_SVG) {
 		rc = err_blame(e, ERR_USAGE,
 			err_set(e, -EINVAL, "scores by strength have no picture (--format svg)"));

@@ -1,11 +1,11 @@
 /*
- * Scores by strength: how TP grows with the dose, and the smallest one that is found.
+ * Scores by strength: how TP grows with the strength of a fault, and the smallest strength found.
  *
- * A sweep is a fault that a run has in several strengths: labels of one name, "disk-hog(share=10%)"
- * and "disk-hog", that differ in one parameter. The larger it is, the stronger the fault is taken
- * to be. The smallest dose found is the weakest strength from which on, up to the strongest, TP is
- * at least a level; said of TP itself, and of the lower end of its exact interval. Only what
- * detectors say on 'any' is looked at.
+ * A sweep is a fault that a run injects in several strengths: labels with one name, such as
+ * "disk-hog(share=10%)" and "disk-hog", that differ in one parameter. A larger value counts as a
+ * stronger fault. The smallest strength found is the weakest from which on, up to the strongest, TP
+ * is at least a level; it is given for TP itself, and for the lower end of its exact interval. Only
+ * verdicts over all metrics ("any") count.
  */
 #ifndef CULPRIT_RESULTS_DOSE_H
 #define CULPRIT_RESULTS_DOSE_H

@@ -67,7 +67,8 @@ static void put_key(const struct grid *g, FILE *f)
 			continue;
 		for (size_t m = 0; m < n; m++)
 			fprintf(f,
-				"<rect x=\"%g\" y=\"35\" width=\"11\" height=\"12\" rx=\"2\" class=\"%s\"/>\n",
+				"<rect x=\"%g\" y=\"35\" width=\"11\" height=\"12\" rx=\"2\" "
+				"class=\"%s\"/>\n",
 				x + (double)m * 13, m == k ? "key" : "s0");
 		put_text(f, x + (double)n * 13 + 5, 46, "small", "start", key);
 		x += (double)n * 13 + 32 + 7.3 * (double)strlen(key);
@@ -80,19 +81,25 @@ static void put_style(FILE *f)
 	fputs("<style>\n"
 	      "text { font: 15px 'Liberation Sans', Arial, Helvetica, sans-serif; fill: #1b1f24 }\n"
 	      ".head { font-size: 17px; font-weight: bold } .small { font-size: 14px }\n"
-	      ".faint { fill: #57606a; font-size: 13px } .t1 { fill: #1b1f24 } .t2 { fill: #ffffff }\n"
-	      ".none { fill: none; stroke: #8c959f; stroke-dasharray: 2 3 } .key { fill: #0f4a7d }\n"
+	      ".faint { fill: #57606a; font-size: 13px } .t1 { fill: #1b1f24 } .t2 { fill: "
+	      "#ffffff }\n"
+	      ".none { fill: none; stroke: #8c959f; stroke-dasharray: 2 3 } .key { fill: #0f4a7d "
+	      "}\n"
 	      ".s0, .w0 { fill: #e7ebef }\n"
-	      ".s1 { fill: #c6dff3 } .s2 { fill: #93c1e6 } .s3 { fill: #3479b5 } .s4 { fill: #22639a }\n"
+	      ".s1 { fill: #c6dff3 } .s2 { fill: #93c1e6 } .s3 { fill: #3479b5 } .s4 { fill: "
+	      "#22639a }\n"
 	      ".s5 { fill: #0f4a7d }\n"
-	      ".w1 { fill: #f8d9c4 } .w2 { fill: #f2b48a } .w3 { fill: #bd5a1c } .w4 { fill: #a94a12 }\n"
+	      ".w1 { fill: #f8d9c4 } .w2 { fill: #f2b48a } .w3 { fill: #bd5a1c } .w4 { fill: "
+	      "#a94a12 }\n"
 	      ".w5 { fill: #873607 }\n"
 	      "@media (prefers-color-scheme: dark) {\n"
 	      "text { fill: #e6edf3 } .faint { fill: #9ea7b3 } .key { fill: #58a6ff }\n"
 	      ".t1 { fill: #e6edf3 } .t2 { fill: #08121d } .s0, .w0 { fill: #2b323b }\n"
-	      ".s1 { fill: #1c3d5a } .s2 { fill: #1f588a } .s3 { fill: #3f8fd4 } .s4 { fill: #5ea8e8 }\n"
+	      ".s1 { fill: #1c3d5a } .s2 { fill: #1f588a } .s3 { fill: #3f8fd4 } .s4 { fill: "
+	      "#5ea8e8 }\n"
 	      ".s5 { fill: #8cc8fb }\n"
-	      ".w1 { fill: #4a2a14 } .w2 { fill: #6e3a17 } .w3 { fill: #d4762f } .w4 { fill: #e8924f }\n"
+	      ".w1 { fill: #4a2a14 } .w2 { fill: #6e3a17 } .w3 { fill: #d4762f } .w4 { fill: "
+	      "#e8924f }\n"
 	      ".w5 { fill: #f7b27b }\n"
 	      "}\n</style>\n",
 		f);
@@ -108,7 +115,8 @@ void grid_svg(struct grid *g, const char *head, const char *const foot[2])
 	while ((row = grid_next_row(g, row, TABLE_SVG)))
 		height += ROW;
 	fprintf(f,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
+		"height=\"%d\" "
 		"role=\"img\">\n<title>%s</title>\n",
 		WIDTH, height, WIDTH, height, head);
 	put_style(f);

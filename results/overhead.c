@@ -220,7 +220,7 @@ int overhead_cell(const struct overhead *o, const char *workload, const char *tr
 	return 0;
 }
 
-/* "+0.3", or "-" where there is nothing. */
+/* "+0.3", or "-" where nothing was measured. */
 static const char *show_pct(double pct, char buf[32])
 {
 	if (isnan(pct))
@@ -341,7 +341,8 @@ static void print_pairs(const struct overhead *o, struct sheet *out)
 	}
 	if (most)
 		fprintf(out->f,
-			"\n%u%s%.0u pairs a cell, each of a traced and an untraced run of one block\n",
+			"\n%u%s%.0u pairs a cell, each of a traced and an untraced run of one "
+			"block\n",
 			least, least == most ? "" : " to ", least == most ? 0 : most);
 }
 
@@ -352,7 +353,8 @@ static void print_page(const struct overhead *o, struct tables *v)
 	struct grid g = {.out = &v->out};
 
 	if (!markdown)
-		fputs("increase of the mean run time over untraced runs in percent, 95 % intervals\n\n",
+		fputs("increase of the mean run time over untraced runs in percent, 95 % "
+		      "intervals\n\n",
 			v->out.f);
 	columns(o, &g, true);
 	for (size_t k = 0; k < o->tracers.n; k++)

@@ -1,11 +1,11 @@
 /*
- * Overhead: what tracing adds to the run time of a workload (Kasick et al. 2009, Table 2).
+ * Overhead: what tracing adds to the run time of a workload (Table 2 of Kasick et al. 2009).
  *
- * Runs are compared within a block (a repeat): the traced one with the untraced one of the same
- * workload. For n pairs (t_i, u_i) the figure is that of the paper, the increase of the mean: R = sum t
- * / sum u, less 1. Its 95 % interval is R +- t(n-1) s / (sqrt n mean u), with s the standard deviation of
- * t_i - R u_i: that of a ratio of paired means (Cochran, Sampling Techniques, 6.3). None below
- * three pairs.
+ * A traced run is compared with the untraced run of the same workload and block (repeat). For n
+ * pairs (t_i, u_i) the figure is the paper's, the increase of the mean: R = sum t / sum u, less 1.
+ * Its 95 % interval is R +- t(n-1) s / (sqrt n mean u), with s the standard deviation of
+ * t_i - R u_i: that of a ratio of paired means (Cochran, Sampling Techniques, 6.3). There is no
+ * interval below three pairs.
  */
 #ifndef CULPRIT_RESULTS_OVERHEAD_H
 #define CULPRIT_RESULTS_OVERHEAD_H
@@ -19,7 +19,7 @@ struct overhead;
 struct overhead *overhead_new(void);
 void overhead_free(struct overhead *o);
 
-/* Names in the order in which they are to be shown; others follow as they come. */
+/* Names are shown in the order of these calls; others follow in the order of their runs. */
 void overhead_declare(struct overhead *o, const char *workload, const char *tracer);
 
 /* One run; 'tracer' "none" is the untraced one. 'lost' and 'records' are negative where the tracer
@@ -27,8 +27,8 @@ void overhead_declare(struct overhead *o, const char *workload, const char *trac
 int overhead_add(struct overhead *o, const char *workload, const char *tracer, long block,
 	double seconds, int64_t records, int64_t lost, struct err *e);
 
-/* A published figure, in percent, to be shown below the measured ones if there is a workload of
- * this name, with whatever parameters. */
+/* A published figure, in percent. It is shown below the measured ones if the run has a workload of
+ * this name, with any parameters. */
 void overhead_publish(struct overhead *o, const char *source, const char *workload,
 	const char *tracer, double pct);
 

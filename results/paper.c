@@ -1,4 +1,4 @@
-/* Published tables: reading them, and which cells of ours belong to which of theirs. */
+/* Published tables: reads them, and matches the scores of a run with their cells. */
 #include "results/paper.h"
 
 #include <errno.h>

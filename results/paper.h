@@ -1,15 +1,15 @@
 /*
- * A published table of TP and FP (001, Table 1), and ours beside it.
+ * A published table of TP and FP (Table 1 of Kasick et al. 2009) next to the scores of a run.
  *
- * The published one is data: results/NAME.csv with the columns fault, metric, workload, tp, fp; its
- * first comment says where it is from. The table has parts, as the paper's has a left and a right
- * half: metrics whose rows have the same workloads stand in one part. A row that such a table
- * leaves out is published as 0, for it shows only what is not.
+ * The published table is data: results/NAME.csv with the columns fault, metric, workload, tp, fp;
+ * its first comment is the source. The table has parts, as the paper's has a left and a right half:
+ * metrics whose rows have the same workloads form one part. A row that the table leaves out is
+ * published as 0, because the paper prints only rows that are not.
  *
- * Ours are matched by name, whatever the parameters: "ddw(records=2)" is ddw. A detector with
- * verdicts of its own on the published metrics is shown so, by metric; every detector that is no
- * null detector is shown with what it says at last ("any"): TP, FP, cause and delay of each fault
- * and workload, and what it says of the controls.
+ * Scores are matched by name, with any parameters: "ddw(records=2)" is ddw. A detector that judges
+ * the published metrics one by one is shown by metric. Every detector but the null detectors is
+ * shown with its verdict over all metrics ("any"): TP, FP, cause and delay for each fault and
+ * workload, and the false alarms in controls.
  */
 #ifndef CULPRIT_RESULTS_PAPER_H
 #define CULPRIT_RESULTS_PAPER_H
@@ -18,18 +18,18 @@
 
 struct paper;
 
-/* 'name' is that of a file in results/, without ".csv". -ENOENT: there is none; -EINVAL: it holds
- * no TP and FP (or what is wrong with it, with the line). */
+/* 'name' is that of a file in results/, without ".csv". -ENOENT: there is none; -EINVAL: it is not
+ * a table of TP and FP, and the error names the line. */
 int paper_read(const char *name, struct paper **out, struct err *e);
 /* The text of a published table; the caller frees. -ENOENT or -EINVAL: there is none. */
 int paper_text(const char *name, char **text, struct err *e);
-/* The same from text, whose name is for complaints. */
+/* The same from text; 'name' is used in errors. */
 int paper_parse(const char *name, const char *text, struct paper **out, struct err *e);
 void paper_free(struct paper *p);
 
-/* Text of at most 80 columns and Markdown begin with all of it in one look (shares only, by fault
- * and workload) and the summary that table_render has; Markdown then has the paper's own layout,
- * its parts side by side. CSV and JSON hold every cell. 0, or -EIO. */
+/* Text and Markdown begin with all shares in one small table and the summary of table_render;
+ * Markdown then has the paper's own layout, its parts side by side. CSV and JSON hold every cell.
+ * SVG draws the first small table; -ENOENT if there is none. 0, or -EIO. */
 int paper_render(const struct paper *p, const struct score_table *t, enum table_format format,
 	const struct table_notes *notes, FILE *f);
 

@@ -1,4 +1,4 @@
-/* A published table and ours, for programs. */
+/* A published table and a run, as data: CSV and JSON. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -53,14 +53,14 @@ struct score paper_counts(const struct paper_view *b, size_t detector, const cha
 /* Has the detector verdicts of its own on metrics of the paper? */
 bool paper_by_metric(const struct paper_view *b, size_t detector);
 
-/* paper_look.c: published and measured in one look, two detectors a grid. With TABLE_SVG, a picture
+/* paper_look.c: published and measured shares, two detectors a grid. With TABLE_SVG, a picture
  * of the first of these grids; -ENOENT if there is none. */
 int paper_look(struct paper_view *b);
 
 /* paper_pages.c */
 void paper_page(struct paper_view *b);
 
-/* paper_data.c: every detector, fault and workload, by metric and at last ("any"). */
+/* paper_data.c: every detector, fault, workload and metric, "any" included. */
 void paper_fill(struct paper_view *b, struct grid *g);
 
 #endif

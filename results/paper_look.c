@@ -1,5 +1,5 @@
-/* A published table and ours in one look: of each fault and workload, the share of faulty servers
- * that was found. */
+/* A published table and a run in one small table: for each fault and workload, the share of faulty
+ * servers that was found. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,8 +129,8 @@ static void print(const struct look *l, struct grid *g, const char *cells)
 	sheet_blank(&v->out, GRID_MARKDOWN);
 }
 
-/* How many faulty cells stand behind the shares, of all detectors: not all judge each cell, but
- * only those that fail judge fewer. */
+/* The smallest and largest number of faulty cells behind a share. Detectors judge the same cells,
+ * unless one fails. */
 static void count_cells(const struct paper_view *b, unsigned *least, unsigned *most)
 {
 	for (size_t k = 0; k < b->n_faults; k++)

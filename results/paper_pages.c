@@ -1,4 +1,4 @@
-/* A published table and ours, for people. */
+/* A published table and a run, as pages: text and Markdown. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,7 +195,7 @@ static void parts_markdown(struct paper_view *b, size_t d)
 	sheet_blank(&b->v.out, 0);
 }
 
-/* What was measured by metric, is not 0, and has no place in the paper. */
+/* Scores by metric that are not 0 and have no row or column in the paper. */
 static void print_strays(struct paper_view *b, size_t d)
 {
 	const struct paper *p = b->p;
@@ -217,7 +217,8 @@ static void print_strays(struct paper_view *b, size_t d)
 				grid_rate_text(s.hits, s.n, tp, sizeof(tp));
 				grid_rate_text(s.alarms, s.n, fp, sizeof(fp));
 				(markdown ? sheet_line : sheet_words)(&b->v.out,
-					"%sno such row or column there: %s, %s, %s: TP %s, FP %s, n=%u",
+					"%sno such row or column there: %s, %s, %s: TP %s, FP "
+					"%s, n=%u",
 					markdown ? "- " : "", p->faults[k], metric, b->workloads[w],
 					tp, fp, s.n);
 				told = true;
@@ -226,8 +227,8 @@ static void print_strays(struct paper_view *b, size_t d)
 		sheet_blank(&b->v.out, 0);
 }
 
-/* What a detector says at last of every fault and workload. */
-static void print_last(struct paper_view *b, size_t d, const char *name)
+/* A detector's verdicts over all metrics, for every fault and workload. */
+static void print_any(struct paper_view *b, size_t d, const char *name)
 {
 	const struct grid_column columns[] = {{.title = "fault", .flags = GRID_GROUP},
 		{.head = name,
@@ -300,14 +301,18 @@ static void print_notes(struct paper_view *b)
 
 	sheet_words(out, "%s", b->p->source);
 	sheet_words(out,
-		"TP: share of cells in which every faulty server was indicted. FP: share of cells in which "
-		"some healthy server was. In brackets: exact 95 %% intervals. (0): the published table "
-		"leaves the row out, for it shows only what is not 0. resource, cause: the right server, "
+		"TP: share of cells in which every faulty server was indicted. FP: share of "
+		"cells in which "
+		"some healthy server was. In brackets: exact 95 %% intervals. (0): the published "
+		"table "
+		"leaves the row out, for it shows only what is not 0. resource, cause: the right "
+		"server, "
 		"and what is wrong with it. delay: median seconds from verified onset to the right "
 		"server's indictment.");
 	if (somebody_abstained(&b->v))
 		sheet_words(out,
-			"%s* the detector abstained in some of these cells; they count as nobody indicted",
+			"%s* the detector abstained in some of these cells; they count as nobody "
+			"indicted",
 			markdown ? "\\" : "");
 	if (markdown && notes->n_environment)
 		fputc('\n', out->f);
@@ -336,7 +341,7 @@ void paper_page(struct paper_view *b)
 			print_by_metric(b, d, name);
 		if (v->out.format == TABLE_MARKDOWN)
 			sheet_heading(&v->out, name, "");
-		print_last(b, d, name);
+		print_any(b, d, name);
 	}
 	print_notes(b);
 }

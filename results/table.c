@@ -16,7 +16,8 @@ int table_format_parse(const char *name, enum table_format *format, struct err *
 			return 0;
 		}
 	return err_set(e, -EINVAL,
-		"there is no format '%s'; there are text, markdown, csv, json, and svg with --against",
+		"there is no format '%s'; there are text, markdown, csv, json, and svg with "
+		"--against",
 		name);
 }
 
@@ -137,7 +138,7 @@ static bool detector_page(struct tables *v, size_t d)
 	return stars;
 }
 
-/* What the rows of detector_page have no room for, of each fault, workload and metric. */
+/* Detection, resource, cause, delay and abstentions for each fault, workload and metric. */
 static void detector_details(struct tables *v, size_t d)
 {
 	unsigned cause = score_causes(v->t) ? 0 : GRID_JSON;
@@ -178,7 +179,8 @@ void table_footer(struct tables *v)
 
 	if (notes->run_id)
 		sheet_words(&v->out,
-			"run %s: %u of %u cells confirmed; not scored: %u attempts invalid, %u in error",
+			"run %s: %u of %u cells confirmed; not scored: %u attempts invalid, %u "
+			"in error",
 			notes->run_id, notes->confirmed, notes->planned, notes->invalid,
 			notes->error);
 	for (size_t i = 0; i < notes->n_missing && i < MISSING_SHOWN; i++)
@@ -193,22 +195,29 @@ void table_footer(struct tables *v)
 static void print_notes(struct tables *v, bool stars)
 {
 	sheet_words(&v->out,
-		"TP: share of cells in which every faulty server was indicted (right server). FP: share of "
-		"cells in which some healthy server was (wrong server; in controls: false alarm). In "
+		"TP: share of cells in which every faulty server was indicted (right server). "
+		"FP: share of "
+		"cells in which some healthy server was (wrong server; in controls: false "
+		"alarm). In "
 		"brackets: exact 95 %% intervals; rates whose intervals overlap are not ranked.");
 	if (v->notes->details)
 		sheet_words(&v->out,
-			"detected: anybody was indicted. resource: the right server, and the fault's "
-			"resource named. delay: seconds from verified onset to the indictment of the "
-			"right server, median and range, where the verdict says when; early: indicted "
+			"detected: anybody was indicted. resource: the right server, and the "
+			"fault's "
+			"resource named. delay: seconds from verified onset to the indictment of "
+			"the "
+			"right server, median and range, where the verdict says when; early: "
+			"indicted "
 			"before the onset.");
 	if (score_causes(v->t))
 		sheet_words(&v->out,
-			"resource: what is wrong (\"network\"); cause: that, and what is wrong with it "
+			"resource: what is wrong (\"network\"); cause: that, and what is wrong "
+			"with it "
 			"(\"network/hog\").");
 	if (stars)
 		sheet_words(&v->out,
-			"* the detector abstained in some of these cells; they count as nobody indicted");
+			"* the detector abstained in some of these cells; they count as nobody "
+			"indicted");
 	table_footer(v);
 }
 

@@ -1,11 +1,12 @@
 /*
- * Tables of scores, for people (text of at most 80 columns, Markdown) and for programs (CSV, JSON).
- * Text and Markdown begin with a summary over all cells: detection, localisation, wrong servers,
- * false alarms of the controls, and which detectors can be told apart at all. Below it, each
- * detector by fault and workload; they show a metric only where some TP or FP is not zero, as 001's
- * Table 1 does; 'any' is always shown. Null detectors stand in the summary, and with 'details'
- * below it, too; 'details' adds classification, abstentions and delays. CSV and JSON hold
- * everything.
+ * Tables of scores: text of at most 80 columns and Markdown for people, CSV and JSON for programs.
+ *
+ * A page begins with a summary over all cells: cells in which any server was indicted, the right
+ * server, a wrong server, false alarms in controls; and which detectors' rates differ by more than
+ * their intervals. Below it each detector has a table by fault, metric and workload. A metric is
+ * shown where TP or FP is not zero, as in Table 1 of Kasick et al. 2009; "any", the verdict over
+ * all metrics, is always shown. Null detectors have such a table only with 'details', which also
+ * add resources, causes, delays and abstentions. CSV and JSON hold every score.
  */
 #ifndef CULPRIT_RESULTS_TABLE_H
 #define CULPRIT_RESULTS_TABLE_H
@@ -15,10 +16,10 @@
 #include "diag/judge/score.h"
 #include "results/grid.h"
 
-/* "text", "markdown", "csv", "json"; -EINVAL with the list. */
+/* "text", "markdown", "csv", "json" or "svg"; else -EINVAL, and the error lists them. */
 int table_format_parse(const char *name, enum table_format *format, struct err *e);
 
-/* What stands below the table (CSV has no place for it). All may be NULL or 0. */
+/* What is printed below the table, except in CSV. All may be NULL or 0. */
 struct table_notes {
 	const char *run_id;
 	unsigned planned, confirmed; /* cells */
@@ -27,14 +28,13 @@ struct table_notes {
 	size_t n_missing;
 	const char *const *remarks; /* lines */
 	size_t n_remarks;
-	const char *const
-		*environment; /* lines: what it was run on and with; only paper_render shows them */
+	const char *const *environment; /* lines on hosts and load; only paper_render prints them */
 	size_t n_environment;
 	bool details;
 	const char *const *nulls; /* names of the null detectors, ended by NULL */
 };
 
-/* 0, or -EIO when 'f' could not be written. */
+/* 0; -EIO when 'f' could not be written; -EINVAL for TABLE_SVG, which paper_render draws. */
 int table_render(const struct score_table *t, enum table_format format,
 	const struct table_notes *notes, FILE *f);
 

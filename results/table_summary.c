@@ -1,6 +1,6 @@
 /*
- * The summary: every detector over all cells, and which of them can be told apart. Rates whose
- * exact intervals overlap are not ranked, and nothing is sorted by rate.
+ * The summary: every detector over all cells, and which detectors differ. Rates whose exact
+ * intervals overlap are not ranked, and nothing is sorted by rate.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -165,8 +165,8 @@ static void compare(struct tables *v, const struct total *totals, size_t count, 
 	free(text);
 }
 
-/* Of the right servers: a cause is what is wrong with them. */
-static void tell_causes(struct tables *v, const struct total *l)
+/* Among cells whose victim was named, in how many were resource and cause right? */
+static void print_causes(struct tables *v, const struct total *l)
 {
 	char resource[32], cause[32];
 
@@ -177,7 +177,7 @@ static void tell_causes(struct tables *v, const struct total *l)
 		l->faulty.hits, l->name, resource, cause);
 }
 
-static void tell_abstentions(struct tables *v, const struct total *l)
+static void print_abstentions(struct tables *v, const struct total *l)
 {
 	unsigned n = l->faulty.abstained + l->controls.abstained,
 		 failed = l->faulty.failed + l->controls.failed;
@@ -204,8 +204,8 @@ void table_summary(struct tables *v)
 			continue;
 		compare(v, totals, count, i);
 		if (score_causes(v->t) && totals[i].faulty.named)
-			tell_causes(v, &totals[i]);
-		tell_abstentions(v, &totals[i]);
+			print_causes(v, &totals[i]);
+		print_abstentions(v, &totals[i]);
 	}
 	totals_free(totals, count);
 }

@@ -1,7 +1,7 @@
 /*
- * What a run was made on and with, in a few lines for below its table: scenario, hosts, times, and
- * how busy processors, disks and wires were in its fault-free cells (of the samplers' readings; a
- * lab's nodes all see the same processors).
+ * The environment of a run in a few lines below its table: scenario, hosts, times, and how busy
+ * processors, disks and networks were in fault-free cells, by the samplers' readings. In a lab all
+ * nodes share the same processors.
  */
 #ifndef CULPRIT_CLI_ENVIRONMENT_H
 #define CULPRIT_CLI_ENVIRONMENT_H

@@ -145,7 +145,8 @@ static unsigned put_tests(struct tests *t, const json_t *cells, const struct com
 	if (t->tap)
 		fprintf(t->tap, "1..%u\n", n);
 	if (t->junit) {
-		fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"",
+		fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite "
+		      "name=\"",
 			t->junit);
 		put_xml(t->run, t->junit);
 		fprintf(t->junit, "\" tests=\"%u\">\n", n);

@@ -116,7 +116,8 @@ static int printed(int rc, struct err *e)
 	if (rc == -EINVAL || rc == -ENOENT)
 		return err_blame(e, ERR_USAGE,
 			err_set(e, rc,
-				"this table has no picture; --format svg draws scores --against hotdep09-table1"));
+				"this table has no picture; --format svg draws scores --against "
+				"hotdep09-table1"));
 	return rc ? err_errno(e, rc, "cannot print the table") : 0;
 }
 

@@ -15,8 +15,9 @@
 int show_plan(const struct scenario *s, const struct plan *p, char *const servers[], bool json,
 	FILE *out);
 
-/* Renders the table of what was scored, beside the published one 'against' (NULL: none; run times
- * always stand beside 001's). -ENOENT or -EINVAL for one that there is not, or of another kind. */
+/* Renders the table of what was scored, next to the published table 'against' (NULL: none; run
+ * times default to hotdep09-table2). -ENOENT or -EINVAL if it does not exist or is of another
+ * kind. */
 int show_table(struct store *s, struct scoring *c, enum table_format format, bool details,
 	const char *against, FILE *out, struct err *e);
 

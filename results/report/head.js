@@ -96,7 +96,7 @@ function drawHead() {
 			tile(tally.attempts.error, null, "attempts in error", null),
 			tile(role("server") || run.servers.length, null, "servers",
 				hosts.length ? plural(role("client"), "client") + "; " + clockNote() : "hosts not recorded")),
-		run.totals.length && !run.real.length ? el("p", null, "No detector has judged it but those that guess.") : null,
+		run.totals.length && !run.real.length ? el("p", null, "Only null detectors have judged this run.") : null,
 		run.totals.length ? totalsTable() : run.timed ? el("p", null,
 			"It measures run times; see the overhead of tracing below.") : el("p", null,
 			"No detector has judged this run."));

@@ -61,7 +61,8 @@ static int read_parts(const char *const names[], char **out, struct err *e)
 			(strstr(text, "</script") || strstr(text, "</style") ||
 				strstr(text, "<!--")))
 			rc = err_set(e, -EINVAL,
-				"'results/report/%s' cannot stand in a page: it holds a tag that ends it",
+				"'results/report/%s' cannot stand in a page: it holds a tag that "
+				"ends it",
 				names[i]);
 		if (!rc)
 			fprintf(f, strstr(names[i], "LICENSE") ? "/*\n%s*/\n" : "%s\n", text);
@@ -161,7 +162,8 @@ int page_begin(struct page *p, const char *title, const json_t *index, FILE *f, 
 	hash_text(p->style, style);
 	hash_text(p->script, script);
 	snprintf(policy, sizeof(policy),
-		"default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'",
+		"default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; "
+		"form-action 'none'",
 		style, script);
 	rc = put_until(&text, "{{policy}}", policy, f, e);
 	if (!rc)
@@ -197,7 +199,8 @@ int page_block(struct page *p, int64_t attempt, const json_t *data, FILE *f, str
 	if (!rc) {
 		EVP_EncodeBlock(coded, packed, (int)packed_size);
 		fprintf(f,
-			"<script type=\"application/octet-stream\" id=\"attempt-%lld\">%s</script>\n",
+			"<script type=\"application/octet-stream\" "
+			"id=\"attempt-%lld\">%s</script>\n",
 			(long long)attempt, coded);
 		rc = written(f, e);
 	}

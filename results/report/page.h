@@ -1,5 +1,5 @@
 /*
- * The report's page: one HTML file that needs nothing else, neither other files nor the network.
+ * The report's page: one HTML file that needs neither other files nor the network.
  *
  * The page's own text, style and scripts (results/report/, with the charting library in vendor/)
  * are put in as they are; what comes from a run is data and never markup. It stands in script

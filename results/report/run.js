@@ -28,7 +28,7 @@ function hostTable() {
 		typeof h.clock_error_s === "number" ? duration(h.clock_error_s) : "-", (h.agent || {}).version || "",
 			(h.agent || {}).boot_id || ""]);
 
-	return rows.length ? grid("Hosts, and their clocks beside the orchestrator's", ["node", "role", "host name",
+	return rows.length ? grid("Hosts, and the offsets of their clocks from the orchestrator's", ["node", "role", "host name",
 		"clock offset", "known to ±", "agent", "boot id"], rows,
 		{numeric: [3, 4]}) : el("p", null, "No hosts are recorded.");
 }
@@ -52,10 +52,10 @@ function drawProvenance() {
 			...Object.entries(facts).filter(([k]) => !known.includes(k)).map(([k, v]) => [k, parsed(v) &&
 				typeof parsed(v) === "object" ? fold("show", {}, shown(parsed(v), word(k))) : v])]),
 		hostTable(),
-		models.length ? [el("h3", null, "What training gave"), models] : null,
+		models.length ? [el("h3", null, "Trained models"), models] : null,
 		facts.scenario_text ? [el("h3", null, "Scenario"), el("pre", {tabindex: "0", role: "region",
 			"aria-label": "Text of the scenario"}, facts.scenario_text)] : null,
-		el("p.muted", null, "Files of an attempt, with sizes and SHA-256, stand with its cell. The inventory is kept in run.db and not shown here."));
+		el("p.muted", null, "Files of an attempt, with sizes and SHA-256, are listed in its cell. The inventory is kept in run.db and not shown here."));
 	fill("foot", el("p.muted", null, "Same figures: ", el("code", null, "culprit table RUN --format json"),
 		". Judged again: ", el("code", null, "culprit rescore RUN"),
 		". Charts: uPlot 1.6.32 (MIT licence, in this file's source). Printing takes the cells that are open."));
