@@ -155,7 +155,8 @@ static void add_use(struct environment *env, const struct use *u)
 {
 	if (u->busy_s + u->idle_s > 0 && u->disk_n && u->in_n && u->out_n)
 		add(env,
-			"%s, %u fault-free cell%s: processors idle for %.0f%%, servers' disks busy for %.0f%%, their NICs %.2f MB/s in, "
+			"%s, %u fault-free cell%s: processors idle for %.0f%%, servers' disks "
+			"busy for %.0f%%, their NICs %.2f MB/s in, "
 			"%.2f MB/s out",
 			u->workload, u->cells, u->cells == 1 ? "" : "s",
 			100 * u->idle_s / (u->busy_s + u->idle_s), 100 * u->disk_s / u->disk_n,

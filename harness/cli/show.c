@@ -62,6 +62,7 @@ int show_plan(
 	const struct scenario *s, const struct plan *p, char *const servers[], bool json, FILE *out)
 {
 	int seconds = (int)((double)p->n * (attempt_phases_s(s) + 6)), widths[2] = {8, 6};
+	struct sheet sheet = {.f = out};
 
 	if (json)
 		return plan_json(s, p, servers, out);
@@ -72,8 +73,9 @@ int show_plan(
 		widths[0] = workload > widths[0] ? workload : widths[0];
 		widths[1] = treatment > widths[1] ? treatment : widths[1];
 	}
-	fprintf(out, "scenario %s, seed %llu: %zu cells, about %d:%02d:%02d\n\n", s->name,
+	sheet_line(&sheet, "scenario %s, seed %llu: %zu cells, about %d:%02d:%02d", s->name,
 		(unsigned long long)p->seed, p->n, seconds / 3600, seconds / 60 % 60, seconds % 60);
+	fputc('\n', out);
 	fprintf(out, "%5s  %-8s %-*s %-*s %s\n", "cell", "repeat", widths[0], "workload", widths[1],
 		s->measure == MEASURE_RUNTIME ? "tracer" : "fault", "victim");
 	for (size_t i = 0; i < p->n; i++) {
@@ -81,7 +83,7 @@ int show_plan(
 		char repeat[32], victims[256];
 
 		snprintf(repeat, sizeof(repeat), "%s%ld", c->training ? "train " : "", c->repeat);
-		fprintf(out, "%5zu  %-8s %-*s %-*s %s\n", c->number, repeat, widths[0],
+		sheet_line(&sheet, "%5zu  %-8s %-*s %-*s %s", c->number, repeat, widths[0],
 			s->workloads[c->workload].label, widths[1], cell_treatment(s, c),
 			show_victims(c, servers, victims, sizeof(victims)));
 	}
