@@ -7,17 +7,25 @@
 
 enum { LINE_LABEL = 20, FIGURE = 10, WORKLOADS_A_BLOCK = 3, LABEL = 17, RATE = 15 };
 
-/* One figure as a person reads it. */
-struct figure {
-	char published[16], measured[16], interval[16];
-};
+/* The lines of a figure in text: published, measured, its interval, and n below TP. */
+enum { PUBLISHED, MEASURED, INTERVAL, N, LINES };
 
 /* A fault, metric and workload. */
 struct paper_cell {
-	struct figure of[2]; /* TP, FP */
-	const char *star;    /* the detector abstained from some of it */
+	char tp[LINES][16], fp[LINES][16];
+	const char *star; /* the detector abstained from some of it */
 	unsigned n;
 };
+
+static void figure(const struct paper_row *theirs, double published, unsigned hits, unsigned n,
+	char lines[LINES][16])
+{
+	char text[32];
+
+	snprintf(lines[PUBLISHED], 16, theirs ? "%g" : "(0)", published);
+	grid_rate_text(hits, n, text, sizeof(text));
+	sscanf(text, "%15s %15s", lines[MEASURED], lines[INTERVAL]);
+}
 
 static struct paper_cell cell_of(const struct paper_view *b, size_t d, const char *fault,
 	const char *metric, const char *workload)
@@ -26,15 +34,9 @@ static struct paper_cell cell_of(const struct paper_view *b, size_t d, const cha
 	struct score s = paper_counts(b, d, fault, workload, metric);
 	struct paper_cell c = {.n = s.n, .star = s.abstained ? "*" : ""};
 
-	for (int i = 0; i < 2; i++) {
-		struct figure *f = &c.of[i];
-		double published = !theirs ? 0 : i ? theirs->fp : theirs->tp;
-		char text[32];
-
-		snprintf(f->published, sizeof(f->published), theirs ? "%g" : "(0)", published);
-		grid_rate_text(i ? s.alarms : s.hits, s.n, text, sizeof(text));
-		sscanf(text, "%15s %15s", f->measured, f->interval);
-	}
+	figure(theirs, theirs ? theirs->tp : 0, s.hits, s.n, c.tp);
+	figure(theirs, theirs ? theirs->fp : 0, s.alarms, s.n, c.fp);
+	snprintf(c.tp[N], sizeof(c.tp[N]), "%u", s.n);
 	return c;
 }
 
@@ -61,41 +63,24 @@ static const char *shown_metric(const struct paper_view *b, size_t d, const stru
 	return NULL;
 }
 
-/* The lines of a fault and metric: published, measured, intervals, and n where it is not common. */
+/* The lines of a fault and metric; n has its own line where the cells have different ones. */
 static void put_lines(struct grid *g, const char *fault, const char *metric,
 	const struct paper_cell *cells, size_t n)
 {
-	enum { PUBLISHED, MEASURED, INTERVAL, N };
-	bool common = true;
+	char labels[LINES][64] = {"", "          measured", "          95 %", "          n"};
+	bool common = cells[0].n;
 
 	for (size_t i = 1; i < n; i++)
 		common = common && cells[i].n == cells[0].n;
-	common = common && cells[0].n;
+	snprintf(labels[PUBLISHED], sizeof(*labels), "  %-7s published", metric);
+	if (common)
+		snprintf(labels[INTERVAL], sizeof(*labels), "          95 %%,n=%u", cells[0].n);
 	for (int line = PUBLISHED; line <= (common ? INTERVAL : N); line++) {
 		grid_words(g, "%s", fault);
-		switch (line) {
-		case PUBLISHED: grid_words(g, "  %-7s published", metric); break;
-		case MEASURED: grid_words(g, "          measured"); break;
-		case INTERVAL:
-			grid_words(
-				g, common ? "          95 %%,n=%u" : "          95 %%", cells[0].n);
-			break;
-		case N: grid_words(g, "          n"); break;
-		}
-		for (size_t i = 0; i < 2 * n; i++) {
-			const struct paper_cell *c = &cells[i / 2];
-			const struct figure *f = &c->of[i % 2];
-
-			switch (line) {
-			case PUBLISHED: grid_words(g, "%s", f->published); break;
-			case MEASURED: grid_words(g, "%s%s", f->measured, c->star); break;
-			case INTERVAL: grid_words(g, "%s", f->interval); break;
-			case N:
-				if (i % 2)
-					grid_none(g, 1);
-				else
-					grid_count(g, c->n, false);
-			}
+		grid_words(g, "%s", labels[line]);
+		for (const struct paper_cell *c = cells; c < cells + n; c++) {
+			grid_words(g, "%s%s", c->tp[line], line == MEASURED ? c->star : "");
+			grid_words(g, "%s%s", c->fp[line], line == MEASURED ? c->star : "");
 		}
 	}
 }
@@ -131,15 +116,14 @@ static void part_text(
 
 static void put_cell_markdown(struct grid *g, const struct paper_cell *c)
 {
-	const struct figure *tp = &c->of[0], *fp = &c->of[1];
-
 	if (c->n) {
-		grid_words(g, "*%s*<br>**%s**%s%s<br>%s<br>n=%u", tp->published, tp->measured,
-			*c->star ? "\\" : "", c->star, tp->interval, c->n);
-		grid_words(g, "*%s*<br>**%s**<br>%s", fp->published, fp->measured, fp->interval);
+		grid_words(g, "*%s*<br>**%s**%s%s<br>%s<br>n=%u", c->tp[PUBLISHED], c->tp[MEASURED],
+			*c->star ? "\\" : "", c->star, c->tp[INTERVAL], c->n);
+		grid_words(g, "*%s*<br>**%s**<br>%s", c->fp[PUBLISHED], c->fp[MEASURED],
+			c->fp[INTERVAL]);
 	} else {
-		grid_words(g, "*%s*<br>-", tp->published);
-		grid_words(g, "*%s*<br>-", fp->published);
+		grid_words(g, "*%s*<br>-", c->tp[PUBLISHED]);
+		grid_words(g, "*%s*<br>-", c->fp[PUBLISHED]);
 	}
 }
 
