@@ -6,21 +6,6 @@
 
 enum { RATE_WIDTH = 14, WORKLOADS_A_BLOCK = 2, MISSING_SHOWN = 12, TITLE = 512 };
 
-int table_format_parse(const char *name, enum table_format *format, struct err *e)
-{
-	static const char *const names[] = {"text", "markdown", "csv", "json", "svg"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strcmp(name, names[i])) {
-			*format = (enum table_format)i;
-			return 0;
-		}
-	return err_set(e, -EINVAL,
-		"there is no format '%s'; there are text, markdown, csv, json, and svg with "
-		"--against",
-		name);
-}
-
 void tables_init(struct tables *v, const struct score_table *t, enum table_format format,
 	const struct table_notes *notes, FILE *f)
 {

@@ -16,9 +16,6 @@
 #include "diag/judge/score.h"
 #include "results/grid.h"
 
-/* "text", "markdown", "csv", "json" or "svg"; else -EINVAL, and the error lists them. */
-int table_format_parse(const char *name, enum table_format *format, struct err *e);
-
 /* What is printed below the table, except in CSV. All may be NULL or 0. */
 struct table_notes {
 	const char *run_id;

@@ -47,11 +47,13 @@ static int set_cells(void *field, const char *text, struct err *e)
 	return err_set(e, -EINVAL, "takes FROM-TO, two cell numbers such as 45-84, not '%s'", text);
 }
 
-_Static_assert(TABLE_TEXT == 0 && TABLE_MARKDOWN == 1 && TABLE_CSV == 2 && TABLE_JSON == 3,
+_Static_assert(TABLE_TEXT == 0 && TABLE_MARKDOWN == 1 && TABLE_CSV == 2 && TABLE_JSON == 3 &&
+		TABLE_SVG == 4,
 	"the order of --format");
 
 const struct option_row outcome_rows[] = {
-	{"format", 0, OPTION_CHOICE, AT(format), "text|markdown|csv|json", "default: text"},
+	{"format", 0, OPTION_CHOICE, AT(format), "text|markdown|csv|json|svg",
+		"default: text; svg only with --against hotdep09-table1"},
 	{"json", 0, OPTION_CALL, AT(format), NULL, "short for --format json", .set = set_json},
 	{"against", 0, OPTION_TEXT, AT(against), "NAME",
 		"compare with a published table: hotdep09-table1 (TP and FP) or hotdep09-table2 "

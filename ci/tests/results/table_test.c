@@ -380,18 +380,6 @@ static void published_tables_are_whole(void **state)
 	}
 }
 
-static void formats_have_names(void **state)
-{
-	enum table_format f;
-	struct err e;
-
-	(void)state;
-	assert_int_equal(table_format_parse("csv", &f, &e), 0);
-	assert_int_equal(f, TABLE_CSV);
-	assert_int_equal(table_format_parse("xml", &f, &e), -EINVAL);
-	assert_non_null(strstr(e.text, "markdown"));
-}
-
 static void a_full_disk_is_noticed(void **state)
 {
 	struct score_table *t = example(2);
@@ -417,7 +405,6 @@ int main(void)
 		cmocka_unit_test(csv_quotes_what_needs_it),
 		cmocka_unit_test(markdown_rows_have_as_many_cells_as_their_head),
 		cmocka_unit_test(published_tables_are_whole),
-		cmocka_unit_test(formats_have_names),
 		cmocka_unit_test(a_full_disk_is_noticed),
 	};
 
