@@ -19,7 +19,7 @@ static void mend(uint8_t *p, size_t size)
 	if (size < LAYOUT_HEAD)
 		return;
 	memcpy(p, LAYOUT_MAGIC, 8);
-	layout_put32(p + 8, p[8] & 1 ? LAYOUT_VERSION : LAYOUT_OLDEST);
+	layout_put32(p + 8, LAYOUT_VERSION);
 	layout_put32(p + 12, (uint32_t)crc32(0, p + 16, LAYOUT_HEAD - 16));
 	while (at + LAYOUT_BLOCK_HEAD < size) {
 		uint32_t payload = layout_get32(p + at + 4);

@@ -1,5 +1,5 @@
 /*
- * Layout of a trace log, version 3 (and 1 and 2, which are read but not written). Everything is
+ * Layout of a trace log, version 3. Everything is
  * little-endian; crc is zlib's crc32.
  *
  *   head    192 bytes:
@@ -51,8 +51,9 @@
  *   LOST    byte; z start; v cpu, count
  *   END     byte; u64 start, records, lost, not compressed
  *
- * Version 2 had no READING. Version 1 had no SUM either, no tag, and a control word without offset
- * and paths: nr:12, with 4095 for a number that follows.
+ * The version changes whenever a reader of the old layout would misread the new one, or would
+ * refuse a record of it. A program reads and writes one version only, and names both in its
+ * refusal.
  */
 #ifndef CULPRIT_DIAG_LOG_LAYOUT_H
 #define CULPRIT_DIAG_LOG_LAYOUT_H
@@ -70,7 +71,6 @@
 #define LAYOUT_MAGIC "CULPRLOG"
 enum {
 	LAYOUT_VERSION = 3,
-	LAYOUT_OLDEST = 1, /* that is read */
 	LAYOUT_HEAD = 192,
 	LAYOUT_BLOCK_MAGIC = 0x4b4c4243, /* "CBLK" */
 	LAYOUT_BLOCK_HEAD = 24,
@@ -80,7 +80,7 @@ enum {
 	LAYOUT_RECORD = 1024, /* no record is longer, its paths not counted */
 	LAYOUT_SLOTS = 1024,
 	LAYOUT_FIELDS = 12,
-	LAYOUT_BIG_NR = 1023, /* of version 1: 4095 */
+	LAYOUT_BIG_NR = 1023,
 };
 
 /* Bits of a call's control word. */

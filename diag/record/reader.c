@@ -14,8 +14,6 @@ struct log_reader {
 	const uint8_t *pos, *end;
 	uint32_t block_left; /* records of the block at hand that are still to come */
 	uint64_t records;
-	unsigned nr_shift; /* of a call's control word, by the log's version */
-	uint64_t extras;   /* bits of it that say what follows the fields */
 	bool ended;        /* the END record has been read */
 	struct log_head head;
 	struct layout_state state;
@@ -49,11 +47,11 @@ int layout_head(const uint8_t *p, const char *path, struct log_head *head, struc
 	if (memcmp(p, LAYOUT_MAGIC, 8))
 		return err_set(e, -EINVAL, "'%s' is not a trace log of culprit", path);
 	h.version = layout_get32(p + 8);
-	if (h.version < LAYOUT_OLDEST || h.version > LAYOUT_VERSION)
+	if (h.version != LAYOUT_VERSION)
 		return err_set(e, -EINVAL,
-			"'%s' is a trace log of version %u, and this program knows versions %d to %d: "
-			"read it with the culprit that wrote it",
-			path, h.version, LAYOUT_OLDEST, LAYOUT_VERSION);
+			"'%s' is a trace log of version %u; this program reads version %d: read the "
+			"log with the culprit that recorded it",
+			path, h.version, LAYOUT_VERSION);
 	if (layout_get32(p + 12) != (uint32_t)crc32(0, p + 16, LAYOUT_HEAD - 16))
 		return err_set(e, -EINVAL, "the head of the trace log '%s' is damaged", path);
 	h.start_ns = (int64_t)layout_get64(p + 16);
@@ -90,8 +88,6 @@ int log_reader_new(const char *path, struct log_reader **out, struct err *e)
 			path, n);
 	else
 		rc = layout_head(head, path, &r->head, e);
-	r->nr_shift = r->head.version == 1 ? 52 : 54;
-	r->extras = r->head.version == 1 ? 0 : CONTROL_OFFSET | CONTROL_PATHS;
 	r->offset = LAYOUT_HEAD;
 	r->pos = r->end = r->block + LAYOUT_BLOCK_HEAD;
 out:
@@ -319,8 +315,8 @@ static bool get_call(struct log_reader *r)
 		return false;
 	control = layout_get64(p);
 	p += 8;
-	c->nr = (uint32_t)(control >> r->nr_shift);
-	if (c->nr == UINT64_MAX >> r->nr_shift) {
+	c->nr = (uint32_t)(control >> 54);
+	if (c->nr == LAYOUT_BIG_NR) {
 		if (r->end - p < 4)
 			return false;
 		c->nr = layout_get32(p);
@@ -352,8 +348,7 @@ static bool get_call(struct log_reader *r)
 		c->args[i] = last[i] ^= field[6 + i];
 	c->offset = -1;
 	c->path = c->path2 = NULL;
-	control &= r->extras;
-	if (!control)
+	if (!(control & (CONTROL_OFFSET | CONTROL_PATHS)))
 		return true;
 	return (!(control & CONTROL_OFFSET) || get_offset(r, &st->next[slot])) &&
 		(!(control & CONTROL_PATHS) || (get_path(r, &c->path) && get_path(r, &c->path2)));
@@ -511,8 +506,8 @@ static bool get_record(struct log_reader *r)
 	case RECORD_PROCESS: return get_process(r);
 	case RECORD_LOST: return get_lost(r);
 	case RECORD_END: return get_end(r);
-	case RECORD_SUM: return r->head.version > 1 && get_sum(r, tag);
-	case RECORD_READING: return r->head.version > 2 && get_reading(r, tag);
+	case RECORD_SUM: return get_sum(r, tag);
+	case RECORD_READING: return get_reading(r, tag);
 	default: return false;
 	}
 }
