@@ -1,4 +1,6 @@
 /* What moved last between a client daemon and each server, and how many requests have no answer. */
+#include "diag/derive/events_impl.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -6,20 +8,19 @@
 #include <sys/uio.h>
 
 #include "diag/derive/message.h"
-#include "diag/derive/events_impl.h"
 
 #define WAITING_S 0.5
 #define ANSWERED_S 5.0
 #define SETTLE_S 0.02
 
-struct link {
+struct links {
 	bool ended;
 	double since_s; /* of what moved last, or of the first end */
 	const char *call, *error;
 	uint32_t pid; /* the socket that data moved on last */
 	int32_t fd;
 
-	int64_t balance;   /* requests minus answers; see semantic.h */
+	int64_t balance;   /* requests minus answers; events.h says what counts */
 	double negative_s; /* since when it is below 0; INFINITY: it is not */
 	struct message answer;
 	uint32_t write_tid,
@@ -28,34 +29,23 @@ struct link {
 	bool write_blocked; /* the rest of a request waits for room */
 };
 
-struct links {
-	struct pollers polls; /* last wait for descriptors of each thread */
-	struct pollers calls; /* last call */
-	struct link link[];
-};
-
 int links_new(struct events *s)
 {
-	s->links = calloc(1, sizeof(*s->links) + s->n_servers * sizeof(struct link));
+	s->links = calloc(s->n_servers, sizeof(*s->links));
 	for (size_t i = 0; s->links && i < s->n_servers; i++)
-		s->links->link[i] = (struct link){
-			.since_s = -1e9, .fd = -1, .negative_s = INFINITY};
+		s->links[i] = (struct links){.since_s = -1e9, .fd = -1, .negative_s = INFINITY};
 	return s->links ? 0 : -ENOMEM;
 }
 
 void links_free(struct links *l)
 {
-	if (!l)
-		return;
-	pollers_clear(&l->polls);
-	pollers_clear(&l->calls);
 	free(l);
 }
 
 /* The stretch until 'now_s' is over: kept if it is long, or if the connection was down in it. */
 static int keep(struct events *s, size_t server, double now_s, bool open)
 {
-	struct link *l = &s->links->link[server];
+	struct links *l = &s->links[server];
 	struct event ev = {.kind = EVENT_LINK_QUIET,
 		.server = (int32_t)server,
 		.client = s->client,
@@ -78,14 +68,14 @@ static int keep(struct events *s, size_t server, double now_s, bool open)
 /* Is this write, the very next call of the thread that wrote last, about the rest of the same
  * request? A whole request may also be followed at once by the next one; but that lies elsewhere in
  * memory. */
-static bool goes_on(const struct events *s, const struct link *l, const struct record_call *c,
-	const struct call_info *info)
+static bool goes_on(const struct links *l, const struct stream_item *item)
 {
+	const struct record_call *c = &item->record->call;
+	const struct call_info *info = item->call;
 	uint64_t at = c->args[1], was = l->write_at;
 
 	if (!l->write_number || l->write_tid != c->tid || l->write_nr != c->nr ||
-		l->fd != (int32_t)c->args[info->fd] ||
-		pollers_get(&s->links->calls, c->tid) != l->write_number)
+		l->fd != (int32_t)c->args[info->fd] || item->thread->last_call != l->write_number)
 		return false;
 	if (!strcmp(info->name, "writev"))
 		return at >= was && at <= was + l->write_count * sizeof(struct iovec) &&
@@ -96,18 +86,19 @@ static bool goes_on(const struct events *s, const struct link *l, const struct r
 }
 
 /* Before a read, whatever it brings: is the answer before it whole? */
-static void begin_read(const struct events *s, struct link *l, uint32_t tid)
+static void begin_read(const struct events *s, struct links *l, uint32_t tid)
 {
-	if (message_is_whole(&l->answer, &s->links->polls, tid))
+	if (message_is_whole(&l->answer, s->stream, tid))
 		l->answer = (struct message){0};
 }
 
-static int moved(
-	struct events *s, size_t server, const struct record *rec, const struct call_info *info)
+static int moved(struct events *s, size_t server, const struct stream_item *item)
 {
+	const struct record *rec = item->record;
 	const struct record_call *c = &rec->call;
+	const struct call_info *info = item->call;
 	double now_s = events_time(s, c->start_ns + c->service_ns);
-	struct link *l = &s->links->link[server];
+	struct links *l = &s->links[server];
 	int rc = keep(s, server, now_s, false);
 
 	if (l->ended || l->pid != c->pid || l->fd != (int32_t)c->args[info->fd]) {
@@ -117,7 +108,7 @@ static int moved(
 		l->write_blocked = false;
 	}
 	if (info->class == CALL_WRITE) {
-		if (!l->write_blocked && !goes_on(s, l, c, info))
+		if (!l->write_blocked && !goes_on(l, item))
 			l->balance++;
 		l->write_blocked = false;
 		l->write_tid = c->tid;
@@ -131,10 +122,7 @@ static int moved(
 		begin_read(s, l, c->tid);
 		if (!l->answer.bytes)
 			l->balance--;
-		l->answer.bytes += (uint64_t)c->result;
-		l->answer.tid = c->tid;
-		l->answer.last = rec->number;
-		l->answer.wanted_more = l->answer.answered = false;
+		message_read(&l->answer, rec);
 	}
 	/* An answer may be recorded before its request, when the writing thread is slow to return;
 	 * a balance that stays below 0 is a request that was taken for the rest of another. */
@@ -165,7 +153,7 @@ static int ended(struct events *s, size_t server, double now_s, const char *call
 		.count = 1,
 		.call = call,
 		.error = error};
-	struct link *l = &s->links->link[server];
+	struct links *l = &s->links[server];
 	int rc = burst_add(s, &ev);
 
 	if (rc || l->ended)
@@ -178,23 +166,23 @@ static int ended(struct events *s, size_t server, double now_s, const char *call
 	return rc;
 }
 
-int link_call(
-	struct events *s, size_t server, const struct record *rec, const struct call_info *info)
+int link_call(struct events *s, size_t server, const struct stream_item *item)
 {
-	const struct record_call *c = &rec->call;
+	const struct record_call *c = &item->record->call;
+	const struct call_info *info = item->call;
 	double now_s = events_time(s, c->start_ns + c->service_ns);
 	bool data = info->class == CALL_READ || info->class == CALL_WRITE;
-	struct link *l = &s->links->link[server];
+	struct links *l = &s->links[server];
 
 	if (c->unfinished || c->result <= -512 || c->result == -EINTR)
 		return 0;
 	if (data && c->result > 0)
-		return moved(s, server, rec, info);
+		return moved(s, server, item);
 	if (c->result == -EAGAIN) {
 		if (info->class == CALL_READ) {
 			begin_read(s, l, c->tid);
 			l->answer.wanted_more = true;
-		} else if (info->class == CALL_WRITE && goes_on(s, l, c, info)) {
+		} else if (info->class == CALL_WRITE && goes_on(l, item)) {
 			l->write_blocked = true;
 		}
 		return 0;
@@ -207,24 +195,9 @@ int link_call(
 	return 0;
 }
 
-int links_note(struct events *s, const struct record *rec, const struct call_info *info)
-{
-	int rc = pollers_set(&s->links->calls, rec->call.tid, rec->number);
-
-	if (!rc && info && info->class == CALL_POLL)
-		rc = pollers_set(&s->links->polls, rec->call.tid, rec->number);
-	return rc;
-}
-
-void links_forget(struct events *s, uint32_t tid)
-{
-	pollers_remove(&s->links->calls, tid);
-	pollers_remove(&s->links->polls, tid);
-}
-
 int link_closed(struct events *s, size_t server, uint32_t pid, int32_t fd, double at_s)
 {
-	const struct link *l = &s->links->link[server];
+	const struct links *l = &s->links[server];
 
 	/* Another socket than the one in use: an attempt of its own, or a spare. */
 	if (!l->ended && l->fd >= 0 && (l->pid != pid || l->fd != fd))

@@ -10,9 +10,27 @@
 
 struct fdtable;
 
+/* What a descriptor, or a record, is to the cluster (stream.h decides it). */
+enum object_kind {
+	OBJECT_UNKNOWN,      /* not decided, or no descriptor */
+	OBJECT_STORAGE_FILE, /* regular file below the storage folder of the log's server */
+	OBJECT_STORAGE,      /* that folder itself, or a directory or special file below it */
+	OBJECT_MOUNT,        /* at or below the mount of the log's application */
+	OBJECT_SERVICE,      /* socket at the service address of the log's server */
+	OBJECT_PEER,         /* socket connected to the service of server 'server' */
+	OBJECT_SOCKET,       /* any other socket */
+	OBJECT_OTHER,        /* any other file */
+};
+
+struct object {
+	enum object_kind kind;
+	uint32_t server; /* of all kinds but MOUNT, SOCKET and OTHER: index of the server */
+	uint32_t id;     /* SERVICE, PEER: small number that no other open socket of the log has */
+};
+
 struct fd_state {
 	struct record_fd now; /* the last record; its path is the table's */
-	uint64_t user;        /* the caller's; 0 whenever the meaning has changed */
+	struct object object; /* the stream's; zero whenever the meaning has changed */
 };
 
 struct fdtable *fdtable_new(void); /* NULL: out of memory */

@@ -181,4 +181,10 @@ struct record {
 	};
 };
 
+/* Start and end of what a record tells, CLOCK_REALTIME; process and thread, 0 if it has none. */
+int64_t record_start_ns(const struct record *rec);
+int64_t record_end_ns(const struct record *rec);
+uint32_t record_pid(const struct record *rec);
+uint32_t record_tid(const struct record *rec);
+
 #endif

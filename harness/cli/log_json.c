@@ -67,9 +67,10 @@ static void json_fd(json_t *o, const struct record_fd *f)
 	json_name(o, "remote", format_address(&f->remote, address));
 }
 
-static void json_call(const struct view *v, json_t *o, const struct record_call *c)
+static void json_call(json_t *o, struct stream_item *item)
 {
-	const struct call_info *info = call_info(v->arch, c->nr);
+	const struct record_call *c = &item->record->call;
+	const struct call_info *info = item->call;
 	json_t *args = json_array();
 
 	json_object_set_new(o, "seq", json_integer((json_int_t)c->seq));
@@ -91,10 +92,9 @@ static void json_call(const struct view *v, json_t *o, const struct record_call 
 	if (c->path || c->path2)
 		json_object_set_new(o, "paths", json_paths(c));
 	if (info && info->fd >= 0) {
-		int32_t fd = (int32_t)c->args[info->fd];
-		const struct fd_state *s = fdtable_get(v->fds, c->pid, fd);
+		const struct fd_state *s = item_fd(item);
 
-		json_object_set_new(o, "fd", json_integer(fd));
+		json_object_set_new(o, "fd", json_integer((int32_t)c->args[info->fd]));
 		if (s)
 			json_fd(o, &s->now);
 	}
@@ -145,27 +145,26 @@ static void json_reading(json_t *o, const struct record_reading *r)
 	json_object_set_new(o, "max", json_real(r->max));
 }
 
-void json_record(const struct view *v, const struct record *rec)
+void json_record(struct stream_item *item)
 {
 	static const char *const types[] = {
 		"", "call", "signal", "fd", "process", "lost", "end", "sum", "reading"};
 	static const char *const whats[] = {"start", "exec", "exit"};
+	const struct record *rec = item->record;
+	const uint32_t pid = record_pid(rec), tid = record_tid(rec);
 	json_t *o = json_object();
-	uint32_t pid, tid;
-	int64_t ns = 0;
 
-	record_where(rec, &ns, &pid, &tid);
 	json_object_set_new(o, "type", json_string(types[rec->type]));
 	json_object_set_new(o, "number", json_integer((json_int_t)rec->number));
-	json_object_set_new(o, "start_ns", json_integer(ns));
+	json_object_set_new(o, "start_ns", json_integer(record_start_ns(rec)));
 	if (pid)
 		json_object_set_new(o, "pid", json_integer(pid));
-	if (pid && rec->type != RECORD_PROCESS && *view_thread_name(v, pid, tid))
-		json_name(o, "name", view_thread_name(v, pid, tid));
+	if (pid && rec->type != RECORD_PROCESS && *stream_name(item->stream, pid, tid))
+		json_name(o, "name", stream_name(item->stream, pid, tid));
 	if (tid)
 		json_object_set_new(o, "tid", json_integer(tid));
 	switch (rec->type) {
-	case RECORD_CALL: json_call(v, o, &rec->call); break;
+	case RECORD_CALL: json_call(o, item); break;
 	case RECORD_SIGNAL:
 		json_object_set_new(o, "seq", json_integer((json_int_t)rec->signal.seq));
 		json_object_set_new(o, "signal", json_integer(rec->signal.signo));

@@ -102,21 +102,14 @@ static void key_process(const struct view *v, char *key, size_t size, uint32_t p
 {
 	char text[48];
 
-	snprintf(text, sizeof(text), "%u %s", pid, view_thread_name(v, pid, pid));
+	snprintf(text, sizeof(text), "%u %s", pid, stream_name(v->stream, pid, pid));
 	key_add(key, size, text);
 }
 
-static const struct fd_state *call_fd(const struct view *v, const struct record_call *c)
+static void key_of_call(const struct view *v, struct stream_item *item, char *key, size_t size)
 {
-	const struct call_info *info = call_info(v->arch, c->nr);
-
-	return info && info->fd >= 0 ? fdtable_get(v->fds, c->pid, (int32_t)c->args[info->fd])
-				     : NULL;
-}
-
-static void key_of_call(const struct view *v, const struct record_call *c, char *key, size_t size)
-{
-	const struct call_info *info = call_info(v->arch, c->nr);
+	const struct record_call *c = &item->record->call;
+	const struct call_info *info = item->call;
 	unsigned by = v->by ? v->by : v->errors ? BY_CALL | BY_ERROR : BY_CALL;
 	const char *error = call_failed(c) ? call_error_name(c->result) : "ok";
 	char absolute[16384], tag[96];
@@ -130,7 +123,7 @@ static void key_of_call(const struct view *v, const struct record_call *c, char 
 	if (by & BY_ERROR)
 		key_add(key, size, error ? error : "E?");
 	if (by & BY_FILE) {
-		s = call_fd(v, c);
+		s = item_fd(item);
 		if (s && s->now.tag.inode) {
 			char first[32];
 
@@ -144,7 +137,7 @@ static void key_of_call(const struct view *v, const struct record_call *c, char 
 		}
 	}
 	if (by & (BY_PATH | BY_FILE)) {
-		const char *path = call_file(v, c, false, absolute, sizeof(absolute));
+		const char *path = call_file(item, false, absolute, sizeof(absolute));
 
 		key_add(key, size, path && *path ? path : "(no path)");
 	}
@@ -176,14 +169,15 @@ static void key_of_sum(const struct view *v, const struct record_sum *s, char *k
 	key_add(key, size, text);
 }
 
-static int add_call(struct view *v, const struct record_call *c)
+static int add_call(struct view *v, struct stream_item *item)
 {
-	const struct call_info *info = call_info(v->arch, c->nr);
+	const struct record_call *c = &item->record->call;
+	const struct call_info *info = item->call;
 	uint64_t took_ns = c->service_ns > 0 ? (uint64_t)c->service_ns : 0;
 	char key[20000];
 	struct row *r;
 
-	key_of_call(v, c, key, sizeof(key));
+	key_of_call(v, item, key, sizeof(key));
 	r = row_of(v->totals, key);
 	if (!r)
 		return -ENOMEM;
@@ -221,14 +215,16 @@ static int add_sum(struct view *v, const struct record_sum *s)
 	return 0;
 }
 
-int totals_add(struct view *v, const struct record *rec)
+int totals_add(struct view *v, struct stream_item *item)
 {
+	const struct record *rec = item->record;
+
 	if (!v->totals)
 		v->totals = calloc(1, sizeof(*v->totals));
 	if (!v->totals)
 		return -ENOMEM;
 	if (rec->type == RECORD_CALL)
-		return add_call(v, &rec->call);
+		return add_call(v, item);
 	if (rec->type == RECORD_READING)
 		return readings_add(&v->totals->readings, &rec->reading);
 	return rec->type == RECORD_SUM ? add_sum(v, &rec->sum) : 0;

@@ -156,11 +156,11 @@ static void test_fdtable(void **state)
 		feed(t, 2, fd, "/two");
 	}
 	assert_string_equal(fdtable_get(t, 1, 4999)->now.path, "/one");
-	fdtable_get(t, 1, 7)->user = 5;
-	assert_int_equal(fdtable_get(t, 1, 7)->user, 5);
+	fdtable_get(t, 1, 7)->object.id = 5;
+	assert_int_equal(fdtable_get(t, 1, 7)->object.id, 5);
 	feed(t, 1, 7, "/other");
 	assert_string_equal(fdtable_get(t, 1, 7)->now.path, "/other");
-	assert_int_equal(fdtable_get(t, 1, 7)->user, 0);
+	assert_int_equal(fdtable_get(t, 1, 7)->object.id, 0);
 	feed(t, 1, 8, NULL);
 	assert_null(fdtable_get(t, 1, 8));
 	fdtable_each(t, 1, count, &n);
