@@ -274,10 +274,10 @@ static int socket_call(
 static int add_call(struct metrics *m, struct stream_item *item)
 {
 	const struct record_call *c = &item->record->call;
-	enum call_class class = item->call ? item->call->class : CALL_OTHER;
+	const enum call_class class = item->call->class;
 	const struct fd_state *f;
 
-	if ((class != CALL_READ && class != CALL_WRITE) || c->unfinished || m->sums)
+	if (c->unfinished || m->sums)
 		return 0;
 	f = item_fd(item);
 	if (!f)
@@ -347,8 +347,10 @@ static int take_log(void *ctx, struct err *e)
 
 int metrics_attach(struct metrics *m, struct stream *s, struct err *e)
 {
-	static const struct stream_consumer consumer = {
-		.feed = feed, .finish = take_log, .free = forget_log};
+	static const struct stream_consumer consumer = {.feed = feed,
+		.finish = take_log,
+		.free = forget_log,
+		.classes = 1 << CALL_READ | 1 << CALL_WRITE};
 	const struct stream_spec *spec = stream_spec(s);
 	const char *arch = stream_head(s)->arch;
 

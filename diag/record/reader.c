@@ -18,8 +18,9 @@ struct log_reader {
 	struct log_head head;
 	struct layout_state state;
 	struct record rec;
-	/* 8 more than a block: a field is read as eight bytes and then masked. */
-	uint8_t block[LAYOUT_BLOCK_HEAD + LAYOUT_PAYLOAD + 8];
+	/* More than a block: a call's fields are read as eight bytes each, masked, and checked
+	 * against the end of the block only after the last one. */
+	uint8_t block[LAYOUT_BLOCK_HEAD + LAYOUT_PAYLOAD + 8 * (LAYOUT_FIELDS + 1)];
 };
 
 static ssize_t read_full(int fd, void *data, size_t size)
@@ -294,7 +295,7 @@ static bool get_offset(struct log_reader *r, int64_t *next)
 
 static bool get_call(struct log_reader *r)
 {
-	static const uint64_t mask[16] = {
+	static const uint64_t mask[9] = {
 		0,
 		0xff,
 		0xffff,
@@ -323,13 +324,13 @@ static bool get_call(struct log_reader *r)
 		p += 4;
 	}
 	sizes = control >> 4;
+	/* No size is above 8: bit 3 of four is set only if the other three are not. */
+	if (((sizes & 0x777777777777) + 0x777777777777) & sizes & 0x888888888888)
+		return false;
+#pragma GCC unroll 12
 	for (int i = 0; i < LAYOUT_FIELDS; i++, sizes >>= 4) {
-		unsigned n = sizes & 15;
-
-		if (n > 8 || p > r->end)
-			return false;
-		field[i] = layout_get64(p) & mask[n];
-		p += n;
+		field[i] = layout_get64(p) & mask[sizes & 15];
+		p += sizes & 15;
 	}
 	if (p > r->end)
 		return false;

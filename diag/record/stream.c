@@ -1,6 +1,7 @@
 #include "diag/record/stream.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,11 +9,14 @@
 #include "diag/record/address.h"
 #include "diag/record/reading.h"
 
+enum { STREAM_CALLS = 1024 };
+
 struct stream {
 	struct log_reader *log;
 	char *path, *folder; /* 'folder': storage or mount, without slashes at its end; "": none */
 	struct stream_spec spec;
 	const struct call_arch *arch;
+	const struct call_info *calls[STREAM_CALLS]; /* by number */
 	struct fdtable *fds;
 	uint64_t lost;
 
@@ -119,6 +123,8 @@ int stream_new(const char *path, const struct stream_spec *spec, struct stream *
 		return rc;
 	}
 	s->arch = call_arch(stream_head(s)->arch);
+	for (uint32_t nr = 0; nr < STREAM_CALLS; nr++)
+		s->calls[nr] = call_info(s->arch, nr);
 	*out = s;
 	return 0;
 }
@@ -142,6 +148,8 @@ void stream_free(struct stream *s)
 void stream_add(struct stream *s, const struct stream_consumer *c, void *ctx)
 {
 	s->consumers[s->n_consumers].c = *c;
+	if (!c->classes)
+		s->consumers[s->n_consumers].c.classes = UINT_MAX;
 	s->consumers[s->n_consumers++].ctx = ctx;
 	s->names = s->names || c->names;
 }
@@ -341,9 +349,11 @@ static int prepare(struct stream *s, struct stream_item *item)
 		if (!s->current || s->current->tid != rec->call.tid)
 			s->current = thread_of(s, rec->call.tid);
 		item->thread = s->current;
-		item->call = call_info(s->arch, rec->call.nr);
+		item->call = rec->call.nr < STREAM_CALLS ? s->calls[rec->call.nr] : NULL;
+		item->classes = 1u << (item->call ? item->call->class : CALL_OTHER);
 		return s->current ? 0 : -ENOMEM;
 	}
+	item->classes = UINT_MAX;
 	if (rec->type == RECORD_LOST)
 		s->lost += rec->lost.count;
 	else if (rec->type == RECORD_END && rec->end.lost > s->lost)
@@ -385,15 +395,16 @@ static int apply(struct stream *s, const struct stream_item *item)
 
 int stream_run(struct stream *s, struct err *e)
 {
-	const struct record *rec;
+	struct stream_item item = {.stream = s};
 	int rc;
 
-	while ((rc = log_next(s->log, &rec, e)) == 1) {
-		struct stream_item item = {.record = rec, .stream = s};
-
+	while ((rc = log_next(s->log, &item.record, e)) == 1) {
+		item.fd_found = false;
 		if (prepare(s, &item))
 			return err_errno(e, -ENOMEM, "cannot read '%s'", s->path);
 		for (size_t i = 0; i < s->n_consumers; i++) {
+			if (!(item.classes & s->consumers[i].c.classes))
+				continue;
 			rc = s->consumers[i].c.feed(s->consumers[i].ctx, &item, e);
 			if (rc)
 				return rc;

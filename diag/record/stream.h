@@ -63,11 +63,13 @@ struct stream;
 /* One record and what it is about. Valid inside feed. */
 struct stream_item {
 	const struct record *record;
-	const struct call_info *call;       /* RECORD_CALL: NULL if the number is not known */
+	const struct call_info *call;       /* RECORD_CALL: NULL if the number is not known, which
+					     * is of class CALL_OTHER */
 	const struct stream_thread *thread; /* RECORD_CALL: who made it */
 	const struct stream *stream;
 	const struct fd_state *fd; /* private: use item_fd */
 	bool fd_found;             /* private */
+	unsigned classes;          /* private */
 };
 
 /* 'feed' and 'finish' return 0 or a negative errno, which ends the reading; they fill 'e' then.
@@ -77,6 +79,7 @@ struct stream_consumer {
 	int (*feed)(void *ctx, struct stream_item *item, struct err *e);
 	int (*finish)(void *ctx, struct err *e);
 	void (*free)(void *ctx);
+	unsigned classes; /* calls that feed sees: 1 << enum call_class, ORed; 0: all calls */
 	bool names; /* it asks for names: the stream then keeps those of threads that ended, too */
 };
 
