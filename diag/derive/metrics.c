@@ -15,6 +15,7 @@ struct bin {
 /* A connection, by object.id. */
 struct connection {
 	struct message msg;
+	uint64_t first; /* number of the first record that used it */
 	uint32_t server;
 };
 
@@ -254,6 +255,8 @@ static int socket_call(
 
 	if (!con)
 		return -ENOMEM;
+	if (!con->first)
+		con->first = rec->number;
 	if (class == CALL_WRITE) {
 		con->msg.answered |= c->tid == con->msg.tid;
 		return 0;
@@ -293,12 +296,15 @@ static int add_call(struct metrics *m, struct stream_item *item)
 static void end_connection(void *ctx, const struct fd_state *f)
 {
 	struct metrics *m = ctx;
+	struct connection *c;
 
-	if (f->object.kind == (m->self < 0 ? OBJECT_PEER : OBJECT_SERVICE) &&
-		f->object.id < m->n_connections)
-		m->failed = m->failed || finish_message(m, &m->connections[f->object.id], 0)
-			? -ENOMEM
-			: 0;
+	if (f->object.kind != (m->self < 0 ? OBJECT_PEER : OBJECT_SERVICE) ||
+		f->object.id >= m->n_connections)
+		return;
+	c = &m->connections[f->object.id];
+	if (finish_message(m, c, 0))
+		m->failed = -ENOMEM;
+	*c = (struct connection){0};
 }
 
 static int feed(void *ctx, struct stream_item *item, struct err *e)
@@ -321,12 +327,22 @@ static int feed(void *ctx, struct stream_item *item, struct err *e)
 	return rc ? err_errno(e, rc, "cannot keep what was measured") : 0;
 }
 
+static int by_first(const void *a, const void *b)
+{
+	const struct connection *x = a, *y = b;
+
+	return (x->first > y->first) - (x->first < y->first);
+}
+
 /* The log is whole: what it came to is added to the rest. */
 static int take_log(void *ctx, struct err *e)
 {
 	struct metrics *m = ctx;
 	int rc = 0;
 
+	/* In an order that does not depend on descriptors: sums are rounded as they are added. */
+	if (m->n_connections)
+		qsort(m->connections, m->n_connections, sizeof(*m->connections), by_first);
 	for (size_t i = 0; i < m->n_connections && !rc && !m->sums; i++)
 		rc = finish_message(m, &m->connections[i], 0);
 	for (size_t i = 0; i < METRIC_SERVICE_TIMES * m->n_servers && !rc; i++) {
