@@ -51,18 +51,9 @@ static void print_quoted(const char *s)
 	putchar('"');
 }
 
-static void print_tag(const struct file_tag *tag)
-{
-	char first[32];
-
-	format_clock(tag->first_ns, first, sizeof(first));
-	printf(" %u:%u|%llu|%s", major(tag->device), minor(tag->device),
-		(unsigned long long)tag->inode, first);
-}
-
 static void print_meaning(const struct view *v, const struct record_fd *f)
 {
-	char local[VIEW_ADDRESS], remote[VIEW_ADDRESS];
+	char local[VIEW_ADDRESS], remote[VIEW_ADDRESS], tag[VIEW_TAG];
 
 	putchar('<');
 	if (f->kind == FD_SOCKET) {
@@ -79,7 +70,7 @@ static void print_meaning(const struct view *v, const struct record_fd *f)
 	} else {
 		print_clean(stdout, f->path);
 		if (v->tags && f->tag.inode)
-			print_tag(&f->tag);
+			printf(" %s", format_tag(&f->tag, tag));
 	}
 	putchar('>');
 }

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <time.h>
 
@@ -167,6 +168,16 @@ void format_clock(int64_t ns, char *out, size_t size)
 	gmtime_r(&s, &tm);
 	strftime(text, sizeof(text), "%H:%M:%S", &tm);
 	snprintf(out, size, "%s.%06d", text, (int)(ns % 1000000000 / 1000));
+}
+
+const char *format_tag(const struct file_tag *t, char out[VIEW_TAG])
+{
+	char first[32];
+
+	format_clock(t->first_ns, first, sizeof(first));
+	snprintf(out, VIEW_TAG, "%u:%u|%llu|%s", major(t->device), minor(t->device),
+		(unsigned long long)t->inode, first);
+	return out;
 }
 
 const char *fd_class_name(unsigned class)

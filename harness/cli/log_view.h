@@ -9,7 +9,7 @@
 
 #include "diag/record/stream.h"
 
-enum { VIEW_MAX_CALLS = 1024, VIEW_MAX_PATHS = 16, VIEW_ADDRESS = 160 };
+enum { VIEW_MAX_CALLS = 1024, VIEW_MAX_PATHS = 16, VIEW_ADDRESS = 160, VIEW_TAG = 96 };
 
 /* What a row of the summary stands for; several are joined. */
 enum view_by { BY_CALL = 1, BY_PATH = 2, BY_PROCESS = 4, BY_ERROR = 8, BY_FILE = 16 };
@@ -47,9 +47,10 @@ const char *format_peer(
 	const struct sockaddr_storage *a, char out[VIEW_ADDRESS]); /* so, without port 0 */
 const char *format_peers(
 	const struct record_sum *s, char out[2 * VIEW_ADDRESS]); /* "10.0.0.1:24007 -> 10.0.0.2" */
-void format_clock(int64_t ns, char *out, size_t size);           /* "12:01:02.000345", UTC */
-const char *fd_class_name(unsigned class);                       /* "server" */
-const char *fd_class_words(unsigned class);                      /* "server socket" */
+const char *format_tag(const struct file_tag *t, char out[VIEW_TAG]); /* "8:1|77|12:01:02.000345" */
+void format_clock(int64_t ns, char *out, size_t size);                /* "12:01:02.000345", UTC */
+const char *fd_class_name(unsigned class);                            /* "server" */
+const char *fd_class_words(unsigned class);                           /* "server socket" */
 
 /* An estimate from powers of two: linear inside a bucket, and never above 'max_ns'. 'q' in 0 .. 1;
  * 0 if there is none. */
