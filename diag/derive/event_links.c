@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 
 #include "diag/derive/message.h"
+#include "harness/base/alloc.h"
 
 #define WAITING_S 0.5
 #define ANSWERED_S 5.0
@@ -29,21 +30,15 @@ struct links {
 	bool write_blocked; /* the rest of a request waits for room */
 };
 
-int links_new(struct events *s)
+void links_new(struct events *s)
 {
-	s->links = calloc(s->n_servers, sizeof(*s->links));
-	for (size_t i = 0; s->links && i < s->n_servers; i++)
+	s->links = alloc_zero(s->n_servers, sizeof(*s->links));
+	for (size_t i = 0; i < s->n_servers; i++)
 		s->links[i] = (struct links){.since_s = -1e9, .fd = -1, .negative_s = INFINITY};
-	return s->links ? 0 : -ENOMEM;
-}
-
-void links_free(struct links *l)
-{
-	free(l);
 }
 
 /* The stretch until 'now_s' is over: kept if it is long, or if the connection was down in it. */
-static int keep(struct events *s, size_t server, double now_s, bool open)
+static void keep(struct events *s, size_t server, double now_s, bool open)
 {
 	struct links *l = &s->links[server];
 	struct event ev = {.kind = EVENT_LINK_QUIET,
@@ -61,8 +56,8 @@ static int keep(struct events *s, size_t server, double now_s, bool open)
 	ev.waiting = l->balance > 0 ? (uint32_t)l->balance : 0;
 	ev.state = l->ended ? LINK_ENDED : ev.waiting ? LINK_WAITING : LINK_ANSWERED;
 	if (!l->ended && now_s - ev.first_s < (ev.waiting ? WAITING_S : ANSWERED_S))
-		return 0;
-	return events_put(s, &ev);
+		return;
+	events_put(s, &ev);
 }
 
 /* Is this write, the very next call of the thread that wrote last, about the rest of the same
@@ -92,15 +87,15 @@ static void begin_read(const struct events *s, struct links *l, uint32_t tid)
 		l->answer = (struct message){0};
 }
 
-static int moved(struct events *s, size_t server, const struct stream_item *item)
+static void moved(struct events *s, size_t server, const struct stream_item *item)
 {
 	const struct record *rec = item->record;
 	const struct record_call *c = &rec->call;
 	const struct call_info *info = item->call;
-	double now_s = events_time(s, c->start_ns + c->service_ns);
+	const double now_s = s->end_s;
 	struct links *l = &s->links[server];
-	int rc = keep(s, server, now_s, false);
 
+	keep(s, server, now_s, false);
 	if (l->ended || l->pid != c->pid || l->fd != (int32_t)c->args[info->fd]) {
 		l->balance = 0;
 		l->answer = (struct message){0};
@@ -138,13 +133,13 @@ static int moved(struct events *s, size_t server, const struct stream_item *item
 	l->error = NULL;
 	l->pid = c->pid;
 	l->fd = (int32_t)c->args[info->fd];
-	return rc;
 }
 
 /* The connection is down, or was not made: what happens next to it changes nothing until data
  * moves. */
-static int ended(struct events *s, size_t server, double now_s, const char *call, const char *error)
+static void ended(struct events *s, size_t server, const char *call, const char *error)
 {
+	const double now_s = s->end_s;
 	struct event ev = {.kind = EVENT_LINK_END,
 		.server = (int32_t)server,
 		.client = s->client,
@@ -154,62 +149,55 @@ static int ended(struct events *s, size_t server, double now_s, const char *call
 		.call = call,
 		.error = error};
 	struct links *l = &s->links[server];
-	int rc = burst_add(s, &ev);
 
-	if (rc || l->ended)
-		return rc;
-	rc = keep(s, server, now_s, false);
+	burst_add(s, &ev);
+	if (l->ended)
+		return;
+	keep(s, server, now_s, false);
 	l->ended = true;
 	l->since_s = now_s;
 	l->call = call;
 	l->error = error;
-	return rc;
 }
 
-int link_call(struct events *s, size_t server, const struct stream_item *item)
+void link_call(struct events *s, size_t server, const struct stream_item *item)
 {
 	const struct record_call *c = &item->record->call;
 	const struct call_info *info = item->call;
-	double now_s = events_time(s, c->start_ns + c->service_ns);
-	bool data = info->class == CALL_READ || info->class == CALL_WRITE;
+	const bool reads = info->class == CALL_READ, writes = info->class == CALL_WRITE;
 	struct links *l = &s->links[server];
 
 	if (c->unfinished || c->result <= -512 || c->result == -EINTR)
-		return 0;
-	if (data && c->result > 0)
-		return moved(s, server, item);
+		return;
 	if (c->result == -EAGAIN) {
-		if (info->class == CALL_READ) {
+		if (reads) {
 			begin_read(s, l, c->tid);
 			l->answer.wanted_more = true;
-		} else if (info->class == CALL_WRITE && goes_on(l, item)) {
+		} else if (writes && goes_on(l, item)) {
 			l->write_blocked = true;
 		}
-		return 0;
+	} else if ((reads || writes) && c->result > 0) {
+		moved(s, server, item);
+	} else if (reads && c->result == 0) {
+		ended(s, server, info->name, "EOF");
+	} else if (c->result < 0 &&
+		(reads || writes ||
+			(!strcmp(info->name, "connect") && c->result != -EINPROGRESS))) {
+		ended(s, server, info->name, error_name(c->result));
 	}
-	if (data && c->result == 0 && info->class == CALL_READ)
-		return ended(s, server, now_s, info->name, "EOF");
-	if (c->result < 0 &&
-		(data || (!strcmp(info->name, "connect") && c->result != -EINPROGRESS)))
-		return ended(s, server, now_s, info->name, error_name(c->result));
-	return 0;
 }
 
-int link_closed(struct events *s, size_t server, uint32_t pid, int32_t fd, double at_s)
+void link_closed(struct events *s, const struct object *o, const struct record_fd *f)
 {
-	const struct links *l = &s->links[server];
+	const struct links *l = &s->links[o->server];
 
-	/* Another socket than the one in use: an attempt of its own, or a spare. */
-	if (!l->ended && l->fd >= 0 && (l->pid != pid || l->fd != fd))
-		return 0;
-	return ended(s, server, at_s, "close", NULL);
+	/* Another socket than the one in use was an attempt of its own, or a spare. */
+	if (l->ended || l->fd < 0 || (l->pid == f->pid && l->fd == f->fd))
+		ended(s, o->server, "close", NULL);
 }
 
-int links_finish(struct events *s)
+void links_finish(struct events *s)
 {
-	int rc = 0;
-
-	for (size_t i = 0; i < s->n_servers && !rc; i++)
-		rc = keep(s, i, s->last_s, true);
-	return rc;
+	for (size_t i = 0; i < s->n_servers; i++)
+		keep(s, i, s->last_s, true);
 }

@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "harness/base/alloc.h"
+
 #define SLOW_S 1.0
 #define BURST_GAP_S 1.0
 enum { SLOW_MAX = 64 }; /* slow calls kept of one application's log */
@@ -49,9 +51,7 @@ int events_new(
 		return err_set(e, -EINVAL,
 			"events need at least one server and one second, not %zu and %d", n_servers,
 			seconds);
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return err_errno(e, -ENOMEM, "cannot make a table of events");
+	s = alloc_zero(1, sizeof(*s));
 	s->n_servers = n_servers;
 	s->start_ns = start_ns;
 	s->seconds = seconds;
@@ -64,7 +64,7 @@ static void forget_log(void *ctx)
 	struct events *s = ctx;
 
 	free(s->bursts);
-	links_free(s->links);
+	free(s->links);
 	s->bursts = NULL;
 	s->links = NULL;
 	s->n_bursts = s->n_slow = 0;
@@ -84,21 +84,15 @@ double events_time(const struct events *s, int64_t ns)
 	return (double)(ns - s->offset_ns - s->start_ns) / 1e9;
 }
 
-int events_put(struct events *s, const struct event *ev)
+void events_put(struct events *s, const struct event *ev)
 {
 	if (ev->last_s < 0 || ev->first_s >= s->seconds)
-		return 0;
+		return;
 	if (s->n == s->room) {
-		size_t room = s->room ? s->room * 2 : 256;
-		struct event *more = realloc(s->list, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		s->list = more;
-		s->room = room;
+		s->room = s->room ? s->room * 2 : 256;
+		s->list = alloc_resize(s->list, s->room, sizeof(*s->list));
 	}
 	s->list[s->n++] = *ev;
-	return 0;
 }
 
 static bool same_text(const char *a, const char *b)
@@ -108,8 +102,6 @@ static bool same_text(const char *a, const char *b)
 
 static struct burst *burst_of(struct events *s, const struct event *ev)
 {
-	struct burst *more;
-
 	for (size_t i = 0; i < s->n_bursts; i++) {
 		const struct event *key = &s->bursts[i].key;
 
@@ -118,34 +110,27 @@ static struct burst *burst_of(struct events *s, const struct event *ev)
 			same_text(key->signal, ev->signal))
 			return &s->bursts[i];
 	}
-	more = realloc(s->bursts, (s->n_bursts + 1) * sizeof(*more));
-	if (!more)
-		return NULL;
-	s->bursts = more;
-	more[s->n_bursts] = (struct burst){*ev, SIZE_MAX};
-	return &more[s->n_bursts++];
+	s->bursts = alloc_resize(s->bursts, s->n_bursts + 1, sizeof(*s->bursts));
+	s->bursts[s->n_bursts] = (struct burst){*ev, SIZE_MAX};
+	return &s->bursts[s->n_bursts++];
 }
 
-int burst_add(struct events *s, const struct event *ev)
+void burst_add(struct events *s, const struct event *ev)
 {
 	struct burst *b = burst_of(s, ev);
-	struct event *old = b && b->event != SIZE_MAX ? &s->list[b->event] : NULL;
+	struct event *old = b->event != SIZE_MAX ? &s->list[b->event] : NULL;
 	size_t was = s->n;
-	int rc;
 
-	if (!b)
-		return -ENOMEM;
-	if (old && ev->last_s < s->seconds && ev->first_s - old->last_s <= BURST_GAP_S) {
-		old->count += ev->count;
-		if (ev->last_s > old->last_s)
-			old->last_s = ev->last_s;
-		if (ev->longest_s > old->longest_s)
-			old->longest_s = ev->longest_s;
-		return 0;
+	if (!old || ev->last_s >= s->seconds || ev->first_s - old->last_s > BURST_GAP_S) {
+		events_put(s, ev);
+		b->event = s->n > was ? was : SIZE_MAX;
+		return;
 	}
-	rc = events_put(s, ev);
-	b->event = s->n > was ? was : SIZE_MAX;
-	return rc;
+	old->count += ev->count;
+	if (ev->last_s > old->last_s)
+		old->last_s = ev->last_s;
+	if (ev->longest_s > old->longest_s)
+		old->longest_s = ev->longest_s;
 }
 
 static bool one_of(const char *name, const char *const list[])
@@ -186,15 +171,14 @@ static bool failed(const struct record_call *c)
 }
 
 /* The longest calls are kept; those that never returned before those that did. */
-static int add_slow(struct events *s, const struct event *ev)
+static void add_slow(struct events *s, const struct event *ev)
 {
 	size_t was = s->n, least = SIZE_MAX;
-	int rc;
 
 	if (s->n_slow < SLOW_MAX) {
-		rc = events_put(s, ev);
+		events_put(s, ev);
 		s->n_slow += s->n - was;
-		return rc;
+		return;
 	}
 	for (size_t i = s->first_slow; i < s->n; i++) {
 		const struct event *old = &s->list[i];
@@ -206,24 +190,22 @@ static int add_slow(struct events *s, const struct event *ev)
 	if (least != SIZE_MAX && ev->first_s < s->seconds && ev->last_s >= 0 &&
 		(ev->open || ev->longest_s > s->list[least].longest_s))
 		s->list[least] = *ev;
-	return 0;
 }
 
 /* A call of a server or of an application. */
-static int add_call(struct events *s, struct stream_item *item)
+static void add_call(struct events *s, struct stream_item *item)
 {
 	const struct record_call *c = &item->record->call;
 	const struct call_info *info = item->call;
 	struct event ev;
 	bool slow;
-	int rc = 0;
 
 	if (!info)
-		return 0;
+		return;
 	slow = s->client >= 0 && info->class != CALL_POLL &&
 		c->service_ns >= (int64_t)(SLOW_S * 1e9);
 	if (!failed(c) && !slow)
-		return 0;
+		return;
 	ev = (struct event){.kind = s->server >= 0 ? EVENT_SERVER_ERROR : EVENT_APP_ERROR,
 		.server = s->server,
 		.client = s->client,
@@ -235,15 +217,15 @@ static int add_call(struct events *s, struct stream_item *item)
 		.place = place_of(item),
 		.longest_s = (double)c->service_ns / 1e9};
 	if (s->client >= 0 && ev.place != PLACE_MOUNT && ev.place != PLACE_PATH)
-		return 0;
+		return;
 	if (failed(c))
-		rc = burst_add(s, &ev);
-	if (rc || !slow)
-		return rc;
+		burst_add(s, &ev);
+	if (!slow)
+		return;
 	ev.kind = EVENT_APP_SLOW;
 	ev.first_s = events_time(s, c->start_ns);
 	ev.open = c->unfinished;
-	return add_slow(s, &ev);
+	add_slow(s, &ev);
 }
 
 static const char *signal_name(int signo)
@@ -263,92 +245,70 @@ static struct event server_event(const struct events *s, enum event_kind kind, i
 		.count = 1};
 }
 
-static int add_signal(struct events *s, const struct record_signal *sig)
+static void add_signal(struct events *s, const struct record_signal *sig)
 {
 	struct event ev = server_event(s, EVENT_SERVER_SIGNAL, sig->start_ns);
 
 	ev.signal = signal_name((int)sig->signo);
-	return s->server >= 0 ? burst_add(s, &ev) : 0;
+	if (s->server >= 0)
+		burst_add(s, &ev);
 }
 
-static int add_end(struct events *s, const struct record_process *p)
+static void add_end(struct events *s, const struct record_process *p)
 {
 	struct event ev = server_event(s, EVENT_SERVER_END, p->start_ns);
 
 	if (s->server < 0 || p->what != PROCESS_EXIT || p->pid != p->tid)
-		return 0;
+		return;
 	if (WIFSIGNALED(p->status))
 		ev.signal = signal_name(WTERMSIG(p->status));
 	else
 		ev.status = WEXITSTATUS(p->status);
-	return events_put(s, &ev);
+	events_put(s, &ev);
 }
 
 /* A socket to a server is closed, or the daemon is gone. */
-struct closing {
-	struct events *s;
-	double at_s;
-	int rc;
-};
-
-static void close_one(void *ctx, const struct fd_state *f)
+static void close_link(void *ctx, const struct fd_state *f)
 {
-	struct closing *c = ctx;
-
-	if (f->object.kind == OBJECT_PEER && !c->rc)
-		c->rc = link_closed(c->s, f->object.server, f->now.pid, f->now.fd, c->at_s);
-}
-
-static int close_links(struct events *s, const struct stream_item *item)
-{
-	const struct record *rec = item->record;
-	struct closing c = {.s = s, .at_s = events_time(s, record_start_ns(rec))};
-
-	if (!s->links || !s->calls)
-		return 0;
-	if (rec->type == RECORD_FD ? !rec->fd.open : rec->process.what == PROCESS_EXIT)
-		item_each_ending(item, close_one, &c);
-	return c.rc;
+	if (f->object.kind == OBJECT_PEER)
+		link_closed(ctx, &f->object, &f->now);
 }
 
 static int feed(void *ctx, struct stream_item *item, struct err *e)
 {
 	struct events *s = ctx;
 	const struct record *rec = item->record;
-	double end_s = events_time(s, record_end_ns(rec));
-	struct object o;
-	int rc = 0;
+	bool closes = rec->type == RECORD_FD
+		? !rec->fd.open
+		: rec->type == RECORD_PROCESS && rec->process.what == PROCESS_EXIT;
 
-	if (end_s > s->last_s)
-		s->last_s = end_s;
-	switch (rec->type) {
-	case RECORD_CALL:
+	(void)e;
+	s->end_s = events_time(s, record_end_ns(rec));
+	if (s->end_s > s->last_s)
+		s->last_s = s->end_s;
+	if (s->links && s->calls && closes)
+		item_each_ending(item, close_link, s);
+	if (rec->type == RECORD_CALL) {
 		s->calls = true;
-		if (!s->links) {
-			rc = add_call(s, item);
-		} else {
-			o = item_object(item);
-			rc = o.kind == OBJECT_PEER ? link_call(s, o.server, item) : 0;
-		}
-		break;
-	case RECORD_SIGNAL: rc = add_signal(s, &rec->signal); break;
-	case RECORD_FD: rc = close_links(s, item); break;
-	case RECORD_PROCESS:
-		rc = close_links(s, item);
-		if (!rc)
-			rc = add_end(s, &rec->process);
-		break;
-	default: break;
+		if (!s->links)
+			add_call(s, item);
+		else if (item_object(item).kind == OBJECT_PEER)
+			link_call(s, item_object(item).server, item);
+	} else if (rec->type == RECORD_SIGNAL) {
+		add_signal(s, &rec->signal);
+	} else if (rec->type == RECORD_PROCESS) {
+		add_end(s, &rec->process);
 	}
-	return rc ? err_errno(e, rc, "cannot keep the events") : 0;
+	return 0;
 }
 
 static int finish_log(void *ctx, struct err *e)
 {
 	struct events *s = ctx;
 
-	if (s->calls && s->links && links_finish(s))
-		return err_errno(e, -ENOMEM, "cannot keep the events");
+	(void)e;
+	if (s->calls && s->links)
+		links_finish(s);
 	return 0;
 }
 
@@ -368,8 +328,8 @@ int events_attach(struct events *s, struct stream *stream, struct err *e)
 	s->first_slow = s->n;
 	s->last_s = 0;
 	s->calls = false;
-	if (spec->owner == OWNER_DAEMON && links_new(s))
-		return err_errno(e, -ENOMEM, "cannot keep the events");
+	if (spec->owner == OWNER_DAEMON)
+		links_new(s);
 	stream_add(stream, &consumer, s);
 	return 0;
 }

@@ -30,24 +30,22 @@ struct events {
 	struct links *links;       /* NULL unless it is a daemon's log */
 	size_t first_slow, n_slow; /* its app-slow events stand side by side */
 	bool calls;                /* it has calls */
-	double last_s;             /* end of its last record */
+	double end_s, last_s;      /* end of the record at hand; the latest so far */
 };
 
 /* Seconds since the start, on the orchestrator's clock. */
 double events_time(const struct events *s, int64_t ns);
 
-/* Appends an event, unless it lies outside the run. 0 or -ENOMEM. */
-int events_put(struct events *s, const struct event *ev);
+/* Appends an event, unless it lies outside the run. */
+void events_put(struct events *s, const struct event *ev);
 
-/* Adds one failure or signal to the burst that it belongs to, or begins one. 0 or -ENOMEM. */
-int burst_add(struct events *s, const struct event *ev);
+/* Adds one failure or signal to the burst that it belongs to, or begins one. */
+void burst_add(struct events *s, const struct event *ev);
 
-/* Links: each returns 0 or -ENOMEM. */
-int links_new(struct events *s);
-void links_free(struct links *l);
-int link_call(struct events *s, size_t server, const struct stream_item *item);
-int link_closed(struct events *s, size_t server, uint32_t pid, int32_t fd, double at_s);
-int links_finish(struct events *s); /* the log is over */
+void links_new(struct events *s);
+void link_call(struct events *s, size_t server, const struct stream_item *item);
+void link_closed(struct events *s, const struct object *o, const struct record_fd *f);
+void links_finish(struct events *s); /* the log is over */
 
 /* "EMFILE" for -EMFILE; "EUNKNOWN" for a number without a name. */
 const char *error_name(int64_t result);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "diag/derive/message.h"
+#include "harness/base/alloc.h"
 
 /* What one second of one metric and server came to. */
 struct bin {
@@ -36,7 +37,6 @@ struct metrics {
 	bool sums;                  /* it has sums: its calls do not count */
 	struct connection *connections;
 	size_t n_connections;
-	int failed; /* -ENOMEM in a callback that returns nothing */
 };
 
 int metrics_new(
@@ -48,26 +48,20 @@ int metrics_new(
 		return err_set(e, -EINVAL,
 			"metrics need at least one server and one second, not %zu and %d",
 			n_servers, seconds);
-	m = calloc(1, sizeof(*m));
-	if (m) {
-		*m = (struct metrics){.n_servers = n_servers,
-			.start_ns = start_ns,
-			.seconds = seconds,
-			.n_rows = METRIC_COUNT * n_servers};
-		m->rows = calloc(m->n_rows, sizeof(*m->rows));
-		m->log_rows = calloc(METRIC_SERVICE_TIMES * n_servers, sizeof(*m->log_rows));
-	}
-	if (!m || !m->rows || !m->log_rows) {
-		metrics_free(m);
-		return err_errno(e, -ENOMEM, "cannot measure %zu servers", n_servers);
-	}
+	m = alloc_zero(1, sizeof(*m));
+	m->n_servers = n_servers;
+	m->start_ns = start_ns;
+	m->seconds = seconds;
+	m->n_rows = METRIC_COUNT * n_servers;
+	m->rows = alloc_zero(m->n_rows, sizeof(*m->rows));
+	m->log_rows = alloc_zero(METRIC_SERVICE_TIMES * n_servers, sizeof(*m->log_rows));
 	*out = m;
 	return 0;
 }
 
 static void clear_rows(struct bin **rows, size_t n)
 {
-	for (size_t i = 0; rows && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		free(rows[i]);
 		rows[i] = NULL;
 	}
@@ -96,44 +90,40 @@ void metrics_free(struct metrics *m)
 	free(m);
 }
 
-/* The bin in which 'ns' of the node's clock lies; NULL: outside, or no memory ('*rc'). */
-static struct bin *log_bin(
-	struct metrics *m, enum metric metric, uint32_t server, int64_t ns, int *rc)
+/* The bin in which 'ns' of the node's clock lies; NULL: it is outside. */
+static struct bin *log_bin(struct metrics *m, enum metric metric, uint32_t server, int64_t ns)
 {
 	int64_t since = ns - m->offset_ns - m->start_ns;
 	struct bin **row = &m->log_rows[(size_t)metric * m->n_servers + server];
 
 	if (since < 0 || since / 1000000000 >= m->seconds)
 		return NULL;
-	if (!*row && !(*row = calloc((size_t)m->seconds, sizeof(**row))))
-		*rc = -ENOMEM;
-	return *row ? *row + since / 1000000000 : NULL;
+	if (!*row)
+		*row = alloc_zero((size_t)m->seconds, sizeof(**row));
+	return *row + since / 1000000000;
 }
 
-static int add(struct metrics *m, enum metric metric, uint32_t server, int64_t end_ns,
+static void add(struct metrics *m, enum metric metric, uint32_t server, int64_t end_ns,
 	int64_t took_ns, uint64_t bytes)
 {
-	int rc = 0;
-	struct bin *b = log_bin(m, metric, server, end_ns, &rc);
+	struct bin *b = log_bin(m, metric, server, end_ns);
 	double took_s = (double)took_ns / 1e9;
 
 	if (!b)
-		return rc;
+		return;
 	b->count++;
 	b->bytes += bytes;
 	b->sum_s += took_s;
 	if (took_s > b->max_s)
 		b->max_s = took_s;
-	return 0;
 }
 
-static int add_sum(struct metrics *m, const struct record_sum *s, struct object o)
+static void add_sum(struct metrics *m, const struct record_sum *s, struct object o)
 {
 	const bool service = s->messages && s->fd_class == FD_CLASS_SERVER;
 	const bool peer = s->messages && s->fd_class == FD_CLASS_CLIENT && m->self < 0;
 	enum metric metric;
 	struct bin *b;
-	int rc = 0;
 
 	if (!m->sums)
 		clear_rows(m->log_rows, METRIC_SERVICE_TIMES * m->n_servers);
@@ -147,36 +137,28 @@ static int add_sum(struct metrics *m, const struct record_sum *s, struct object 
 	else if (o.kind == OBJECT_STORAGE_FILE && !s->messages && s->class == CALL_WRITE)
 		metric = METRIC_DWRITE;
 	else
-		return 0;
+		return;
 	/* Half a second later: the second here that a second of the node overlaps most. */
-	b = s->count > s->failed ? log_bin(m, metric, o.server, s->start_ns + 500000000, &rc)
-				 : NULL;
+	b = s->count > s->failed ? log_bin(m, metric, o.server, s->start_ns + 500000000) : NULL;
 	if (!b)
-		return rc;
+		return;
 	b->count += s->count - s->failed;
 	b->bytes += s->bytes;
 	b->sum_s += s->total_ns > s->failed_ns ? (double)(s->total_ns - s->failed_ns) / 1e9 : 0;
 	b->max_s = fmax(b->max_s, (double)s->max_ns / 1e9);
-	return 0;
 }
 
-/* The bins of a metric of a server, one a second, and room for their samples; NULL: no memory. */
+/* The bins of a metric of a server, one a second, and room for their samples. */
 static struct bin *row_at(struct metrics *m, size_t at)
 {
-	struct sample *more;
-
 	if (m->rows[at])
 		return m->rows[at];
-	more = realloc(m->samples, (m->n_used + 1) * (size_t)m->seconds * sizeof(*more));
-	if (!more)
-		return NULL;
-	m->samples = more;
-	m->rows[at] = calloc((size_t)m->seconds, sizeof(*m->rows[at]));
-	m->n_used += m->rows[at] != NULL;
-	return m->rows[at];
+	m->samples = alloc_resize(
+		m->samples, ++m->n_used * (size_t)m->seconds, sizeof(*m->samples));
+	return m->rows[at] = alloc_zero((size_t)m->seconds, sizeof(*m->rows[at]));
 }
 
-static int add_reading(struct metrics *m, const struct record_reading *r, struct object o)
+static void add_reading(struct metrics *m, const struct record_reading *r, struct object o)
 {
 	const int64_t since = r->start_ns - m->offset_ns - m->start_ns + 500000000;
 	const bool tcp = r->what >= READING_TCP_FIRST;
@@ -184,56 +166,46 @@ static int add_reading(struct metrics *m, const struct record_reading *r, struct
 	uint64_t count = r->count;
 	uint32_t server = o.server;
 	size_t metric = METRIC_SERVICE_TIMES + r->what;
-	struct bin *row, *b;
+	struct bin *b;
 
 	if (since < 0 || since / 1000000000 >= m->seconds || !r->count)
-		return 0;
+		return;
 	if (m->self < 0 && o.kind == OBJECT_PEER)
 		metric = METRIC_CLIENT_TCP_SENT + (r->what - READING_TCP_FIRST);
 	else if (m->self >= 0 && !tcp)
 		server = (uint32_t)m->self;
 	else if (m->self < 0 || o.kind != OBJECT_SERVICE)
-		return 0;
+		return;
 	if (tcp) { /* a peer counts as one, however many sockets it has */
 		sum = max = reading_kind(r->what) == READING_LEVEL ? r->sum / r->count : r->sum;
 		count = 1;
 	}
-	row = row_at(m, metric * m->n_servers + server);
-	if (!row)
-		return -ENOMEM;
-	b = &row[since / 1000000000];
+	b = &row_at(m, metric * m->n_servers + server)[since / 1000000000];
 	b->max_s = b->count && b->max_s > max ? b->max_s : max;
 	b->count += count;
 	b->sum_s += sum;
-	return 0;
 }
 
 /* The message is over: counted if it is whole, dropped if not. */
-static int finish_message(struct metrics *m, struct connection *c, uint32_t tid)
+static void finish_message(struct metrics *m, struct connection *c, uint32_t tid)
 {
-	int rc = 0;
-
 	if (message_is_whole(&c->msg, m->stream, tid))
-		rc = add(m, m->self < 0 ? METRIC_NCREAD : METRIC_NSREAD, c->server, c->msg.end_ns,
+		add(m, m->self < 0 ? METRIC_NCREAD : METRIC_NSREAD, c->server, c->msg.end_ns,
 			c->msg.end_ns - c->msg.start_ns, c->msg.bytes);
 	c->msg = (struct message){0};
-	return rc;
 }
 
 static struct connection *connection_of(struct metrics *m, const struct object *o)
 {
-	struct connection *more, *c;
+	struct connection *c;
+	size_t n = m->n_connections;
 
-	if (o->id >= m->n_connections) {
-		size_t n = o->id + 64;
-
-		more = realloc(m->connections, n * sizeof(*more));
-		if (!more)
-			return NULL;
-		for (size_t i = m->n_connections; i < n; i++)
-			more[i] = (struct connection){0};
-		m->connections = more;
-		m->n_connections = n;
+	if (o->id >= n) {
+		m->n_connections = o->id + 64;
+		m->connections = alloc_resize(
+			m->connections, m->n_connections, sizeof(*m->connections));
+		for (; n < m->n_connections; n++)
+			m->connections[n] = (struct connection){0};
 	}
 	c = &m->connections[o->id];
 	c->server = o->server;
@@ -246,85 +218,74 @@ static bool peeks(const struct metrics *m, const struct record_call *c)
 		(c->nr == m->recvmsg && c->args[2] & MSG_PEEK);
 }
 
-static int socket_call(
+static void socket_call(
 	struct metrics *m, const struct record *rec, enum call_class class, const struct object *o)
 {
 	const struct record_call *c = &rec->call;
 	struct connection *con = connection_of(m, o);
-	int rc = 0;
 
-	if (!con)
-		return -ENOMEM;
 	if (!con->first)
 		con->first = rec->number;
-	if (class == CALL_WRITE) {
+	if (class == CALL_WRITE)
 		con->msg.answered |= c->tid == con->msg.tid;
-		return 0;
-	}
-	if (peeks(m, c))
-		return 0;
+	if (class == CALL_WRITE || peeks(m, c))
+		return;
 	if (message_is_whole(&con->msg, m->stream, c->tid))
-		rc = finish_message(m, con, c->tid);
+		finish_message(m, con, c->tid);
 	if (c->result > 0)
 		message_read(&con->msg, rec);
 	else if (c->result == -EAGAIN)
 		con->msg.wanted_more = true;
 	else if (c->result != -EINTR)
 		con->msg = (struct message){0}; /* end of stream or an error inside a message */
-	return rc;
 }
 
-static int add_call(struct metrics *m, struct stream_item *item)
+static bool is_measured(const struct metrics *m, const struct object *o)
+{
+	return o->kind == (m->self < 0 ? OBJECT_PEER : OBJECT_SERVICE);
+}
+
+static void add_call(struct metrics *m, struct stream_item *item)
 {
 	const struct record_call *c = &item->record->call;
 	const enum call_class class = item->call->class;
-	const struct fd_state *f;
+	const struct fd_state *f = c->unfinished || m->sums ? NULL : item_fd(item);
 
-	if (c->unfinished || m->sums)
-		return 0;
-	f = item_fd(item);
 	if (!f)
-		return 0;
+		return;
 	if (f->object.kind == OBJECT_STORAGE_FILE && c->result >= 0)
-		return add(m, class == CALL_READ ? METRIC_DREAD : METRIC_DWRITE, f->object.server,
+		add(m, class == CALL_READ ? METRIC_DREAD : METRIC_DWRITE, f->object.server,
 			c->start_ns + c->service_ns, c->service_ns, (uint64_t)c->result);
-	if (f->object.kind == (m->self < 0 ? OBJECT_PEER : OBJECT_SERVICE))
-		return socket_call(m, item->record, class, &f->object);
-	return 0;
+	else if (is_measured(m, &f->object))
+		socket_call(m, item->record, class, &f->object);
 }
 
 static void end_connection(void *ctx, const struct fd_state *f)
 {
 	struct metrics *m = ctx;
-	struct connection *c;
+	uint32_t id = f->object.id;
 
-	if (f->object.kind != (m->self < 0 ? OBJECT_PEER : OBJECT_SERVICE) ||
-		f->object.id >= m->n_connections)
+	if (!is_measured(m, &f->object) || id >= m->n_connections)
 		return;
-	c = &m->connections[f->object.id];
-	if (finish_message(m, c, 0))
-		m->failed = -ENOMEM;
-	*c = (struct connection){0};
+	finish_message(m, &m->connections[id], 0);
+	m->connections[id] = (struct connection){0};
 }
 
 static int feed(void *ctx, struct stream_item *item, struct err *e)
 {
 	struct metrics *m = ctx;
 	const struct record *rec = item->record;
-	int rc = 0;
 
+	(void)e;
 	switch (rec->type) {
-	case RECORD_CALL: rc = add_call(m, item); break;
+	case RECORD_CALL: add_call(m, item); break;
 	case RECORD_FD:
-	case RECORD_PROCESS:
-		item_each_ending(item, end_connection, m);
-		rc = m->failed;
-		break;
-	case RECORD_SUM: rc = add_sum(m, &rec->sum, item_object(item)); break;
-	case RECORD_READING: rc = add_reading(m, &rec->reading, item_object(item)); break;
+	case RECORD_PROCESS: item_each_ending(item, end_connection, m); break;
+	case RECORD_SUM: add_sum(m, &rec->sum, item_object(item)); break;
+	case RECORD_READING: add_reading(m, &rec->reading, item_object(item)); break;
 	default: break;
 	}
-	return rc ? err_errno(e, rc, "cannot keep what was measured") : 0;
+	return 0;
 }
 
 static int by_first(const void *a, const void *b)
@@ -338,19 +299,17 @@ static int by_first(const void *a, const void *b)
 static int take_log(void *ctx, struct err *e)
 {
 	struct metrics *m = ctx;
-	int rc = 0;
 
+	(void)e;
 	/* In an order that does not depend on descriptors: sums are rounded as they are added. */
 	if (m->n_connections)
 		qsort(m->connections, m->n_connections, sizeof(*m->connections), by_first);
-	for (size_t i = 0; i < m->n_connections && !rc && !m->sums; i++)
-		rc = finish_message(m, &m->connections[i], 0);
-	for (size_t i = 0; i < METRIC_SERVICE_TIMES * m->n_servers && !rc; i++) {
+	for (size_t i = 0; i < m->n_connections && !m->sums; i++)
+		finish_message(m, &m->connections[i], 0);
+	for (size_t i = 0; i < METRIC_SERVICE_TIMES * m->n_servers; i++) {
 		const struct bin *from = m->log_rows[i];
 		struct bin *to = from ? row_at(m, i) : NULL;
 
-		if (from && !to)
-			rc = -ENOMEM;
 		for (int32_t second = 0; to && second < m->seconds; second++) {
 			to[second].count += from[second].count;
 			to[second].bytes += from[second].bytes;
@@ -358,7 +317,7 @@ static int take_log(void *ctx, struct err *e)
 			to[second].max_s = fmax(to[second].max_s, from[second].max_s);
 		}
 	}
-	return rc ? err_errno(e, rc, "cannot keep what was measured") : 0;
+	return 0;
 }
 
 int metrics_attach(struct metrics *m, struct stream *s, struct err *e)
@@ -378,7 +337,6 @@ int metrics_attach(struct metrics *m, struct stream *s, struct err *e)
 	m->recvfrom = (uint32_t)call_number(arch, "recvfrom");
 	m->recvmsg = (uint32_t)call_number(arch, "recvmsg");
 	m->sums = false;
-	m->failed = 0;
 	stream_add(s, &consumer, m);
 	return 0;
 }

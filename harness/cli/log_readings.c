@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "diag/record/reading.h"
+#include "harness/base/alloc.h"
 #include "harness/cli/log_view.h"
 
 /* What a reading was over all its seconds: the sum over things (the mean, of a LEVEL of sockets) in
@@ -39,20 +40,15 @@ static struct reading_row *row_of(struct readings *t, const struct record_readin
 
 	if (found)
 		return *found;
-	row = malloc(sizeof(*row));
-	if (!row)
-		return NULL;
+	row = alloc_zero(1, sizeof(*row));
 	*row = want;
-	if (tsearch(row, &t->tree, compare))
-		return row;
-	free(row);
-	return NULL;
+	return tsearch(row, &t->tree, compare) ? row : NULL;
 }
 
 int readings_add(struct readings **all, const struct record_reading *r)
 {
-	struct readings *t = *all ? *all : (*all = calloc(1, sizeof(**all)));
-	struct reading_row *row = t ? row_of(t, r) : NULL;
+	struct readings *t = *all ? *all : (*all = alloc_zero(1, sizeof(**all)));
+	struct reading_row *row = row_of(t, r);
 	double value = r->sum;
 
 	if (!row)

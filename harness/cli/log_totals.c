@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "harness/base/alloc.h"
 #include "harness/cli/log_view.h"
 
 struct row {
@@ -36,21 +37,12 @@ static struct row *row_of(struct totals *t, const char *key)
 	if (found)
 		return *found;
 	if (t->n == t->room) {
-		size_t room = t->room ? 2 * t->room : 64;
-		struct row **more = realloc(t->rows, room * sizeof(*more));
-
-		if (!more)
-			return NULL;
-		t->rows = more;
-		t->room = room;
+		t->room = t->room ? 2 * t->room : 64;
+		t->rows = alloc_resize(t->rows, t->room, sizeof(*t->rows));
 	}
-	r = calloc(1, sizeof(*r));
-	if (!r || !(r->key = strdup(key)) || !tsearch(r, &t->by_key, by_key)) {
-		free(r ? r->key : NULL);
-		free(r);
-		return NULL;
-	}
-	return t->rows[t->n++] = r;
+	r = t->rows[t->n++] = alloc_zero(1, sizeof(*r));
+	r->key = alloc_copy(key);
+	return tsearch(r, &t->by_key, by_key) ? r : NULL;
 }
 
 static void keep(void *row)
@@ -205,9 +197,7 @@ int totals_add(struct view *v, struct stream_item *item)
 	const struct record *rec = item->record;
 
 	if (!v->totals)
-		v->totals = calloc(1, sizeof(*v->totals));
-	if (!v->totals)
-		return -ENOMEM;
+		v->totals = alloc_zero(1, sizeof(*v->totals));
 	if (rec->type == RECORD_CALL)
 		return add_call(v, item);
 	if (rec->type == RECORD_READING)

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "diag/derive/derive.h"
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 
 /* A server or a client as the description has it. */
 struct place {
@@ -24,21 +26,15 @@ struct reduction {
 	struct events *events;
 };
 
-static const char *text(const json_t *v, const char *key)
-{
-	return json_string_value(json_object_get(v, key));
-}
-
 static int read_address(const json_t *v, struct sockaddr_storage *out, struct err *e)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
 				.ai_flags = AI_NUMERICSERV | AI_NUMERICHOST},
 			*list;
-	const char *address = text(v, "address");
+	const char *address = jget_text(v, "address");
 	char port[16];
 
-	snprintf(port, sizeof(port), "%lld",
-		(long long)json_integer_value(json_object_get(v, "port")));
+	snprintf(port, sizeof(port), "%lld", (long long)jget_int(v, "port"));
 	if (!address || getaddrinfo(address, port, &hints, &list))
 		return err_set(e, -EINVAL, "'%s' of a server is no address",
 			address ? address : "nothing");
@@ -51,38 +47,34 @@ static int read_place(struct reduction *r, const json_t *v, struct err *e)
 {
 	size_t i = r->n_servers + r->n_clients;
 
-	r->places[i] = (struct place){.name = text(v, "name"),
-		.mount = text(v, "mount"),
-		.offset_ns = json_integer_value(json_object_get(v, "clock_offset_ns")),
-		.sampled = json_is_true(json_object_get(v, "sampled"))};
+	r->places[i] = (struct place){.name = jget_text(v, "name"),
+		.mount = jget_text(v, "mount"),
+		.offset_ns = jget_int(v, "clock_offset_ns"),
+		.sampled = jget_true(v, "sampled")};
 	r->names[i] = (char *)r->places[i].name;
 	return r->names[i] ? 0 : err_set(e, -EINVAL, "a node without a name");
 }
 
 static int read_cluster(struct reduction *r, const json_t *cluster, struct err *e)
 {
-	const json_t *servers = json_object_get(cluster, "servers"),
-		     *clients = json_object_get(cluster, "clients");
+	json_t *servers = jget(cluster, "servers"), *clients = jget(cluster, "clients"), *v;
 	size_t n = json_array_size(servers) + json_array_size(clients), i;
-	json_t *v;
 	int rc = 0;
 
-	r->servers = calloc(n + 1, sizeof(*r->servers));
-	r->places = calloc(n + 1, sizeof(*r->places));
-	r->names = calloc(n + 1, sizeof(*r->names));
-	if (!r->servers || !r->places || !r->names)
-		return err_errno(e, -ENOMEM, "cannot reduce the traces");
-	json_array_foreach((json_t *)servers, i, v)
+	r->servers = alloc_zero(n, sizeof(*r->servers));
+	r->places = alloc_zero(n, sizeof(*r->places));
+	r->names = alloc_zero(n, sizeof(*r->names));
+	json_array_foreach(servers, i, v)
 	{
 		if (!rc)
 			rc = read_place(r, v, e);
 		if (!rc)
 			rc = read_address(v, &r->servers[i].address, e);
 		r->servers[i].name = r->places[i].name;
-		r->servers[i].storage = text(v, "storage");
+		r->servers[i].storage = jget_text(v, "storage");
 		r->n_servers++;
 	}
-	json_array_foreach((json_t *)clients, i, v)
+	json_array_foreach(clients, i, v)
 	{
 		if (!rc)
 			rc = read_place(r, v, e);
@@ -103,12 +95,8 @@ static int add_log(struct reduction *r, const struct reduce_spec *spec, const st
 		.mount = p->mount,
 		.clock_offset_ns = p->offset_ns};
 	uint64_t lost = 0;
-	char *path;
-	int rc;
-
-	if (asprintf(&path, "%s/%s.%s", spec->folder, p->name, file) < 0)
-		return err_errno(e, -ENOMEM, "cannot read a trace");
-	rc = derive_log(
+	char *path = alloc_format("%s/%s.%s", spec->folder, p->name, file);
+	int rc = derive_log(
 		path, &stream, metrics ? r->metrics : NULL, events ? r->events : NULL, &lost, e);
 	if (!rc && metrics && lost)
 		rc = err_set(e, -EBADMSG, "'%s' lost %llu records", path, (unsigned long long)lost);
@@ -136,9 +124,8 @@ static int add_node(
 
 int reduce_traces(const struct reduce_spec *spec, struct reduction **out, struct err *e)
 {
-	struct reduction *r = calloc(1, sizeof(*r));
-	int rc = r ? read_cluster(r, spec->cluster, e)
-		   : err_errno(e, -ENOMEM, "cannot reduce the traces");
+	struct reduction *r = alloc_zero(1, sizeof(*r));
+	int rc = read_cluster(r, spec->cluster, e);
 
 	if (!rc)
 		rc = metrics_new(r->n_servers, spec->start_ns, spec->seconds, &r->metrics, e);
