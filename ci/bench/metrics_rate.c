@@ -1,9 +1,11 @@
 /*
- * Rate at which one core reads a log, and peak memory: for metrics alone, and with every
- * consumer of a run attached (metrics and events).
+ * Rate at which one core reads a log, and peak memory: for metrics alone, and with every consumer
+ * of a run attached (metrics and events).
  *
- *     metrics_rate FILE RECORDS    writes FILE, a log like that of a GlusterFS brick under dd, reads
- *                                  it as a server's and as a client daemon's, and removes it
+ *     metrics_rate FILE RECORDS
+ *
+ * writes FILE, a log like that of a GlusterFS brick under dd, reads it as a server's and as a
+ * client daemon's, and removes it.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

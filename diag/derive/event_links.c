@@ -16,7 +16,7 @@
 
 struct links {
 	bool ended;
-	double since_s; /* of what moved last, or of the first end */
+	double since_s; /* when data moved last, or of the first end */
 	const char *call, *error;
 	uint32_t pid; /* the socket that data moved on last */
 	int32_t fd;
@@ -24,10 +24,10 @@ struct links {
 	int64_t balance;   /* requests minus answers; events.h says what counts */
 	double negative_s; /* since when it is below 0; INFINITY: it is not */
 	struct message answer;
-	uint32_t write_tid,
-		write_nr; /* of the last write that moved data; its record; memory, length, result */
+	/* The last write that moved data: thread, call, record, memory, length, result. */
+	uint32_t write_tid, write_nr;
 	uint64_t write_number, write_at, write_count, write_got;
-	bool write_blocked; /* the rest of a request waits for room */
+	bool write_blocked; /* the rest of a request waits for room in the socket */
 };
 
 void links_new(struct events *s)
@@ -37,7 +37,7 @@ void links_new(struct events *s)
 		s->links[i] = (struct links){.since_s = -1e9, .fd = -1, .negative_s = INFINITY};
 }
 
-/* The stretch until 'now_s' is over: kept if it is long, or if the connection was down in it. */
+/* A stretch ends at 'now_s': it is kept if it is long, or if the connection was down. */
 static void keep(struct events *s, size_t server, double now_s, bool open)
 {
 	struct links *l = &s->links[server];
@@ -60,9 +60,8 @@ static void keep(struct events *s, size_t server, double now_s, bool open)
 	events_put(s, &ev);
 }
 
-/* Is this write, the very next call of the thread that wrote last, about the rest of the same
- * request? A whole request may also be followed at once by the next one; but that lies elsewhere in
- * memory. */
+/* Is this write, the next call of the thread that wrote last, the rest of the same request? The next
+ * request may follow at once, too, but lies elsewhere in memory. */
 static bool goes_on(const struct links *l, const struct stream_item *item)
 {
 	const struct record_call *c = &item->record->call;
@@ -80,7 +79,7 @@ static bool goes_on(const struct links *l, const struct stream_item *item)
 	return at == was + l->write_got && c->args[2] == l->write_count - l->write_got;
 }
 
-/* Before a read, whatever it brings: is the answer before it whole? */
+/* Before a read, whatever it returns: an answer that is whole by now is over. */
 static void begin_read(const struct events *s, struct links *l, uint32_t tid)
 {
 	if (message_is_whole(&l->answer, s->stream, tid))
@@ -119,8 +118,8 @@ static void moved(struct events *s, size_t server, const struct stream_item *ite
 			l->balance--;
 		message_read(&l->answer, rec);
 	}
-	/* An answer may be recorded before its request, when the writing thread is slow to return;
-	 * a balance that stays below 0 is a request that was taken for the rest of another. */
+	/* An answer may be recorded before its request if the writing thread returns late. If the
+	 * balance stays below 0, a request was taken for the rest of another. */
 	if (l->balance >= 0)
 		l->negative_s = INFINITY;
 	else if (l->negative_s == INFINITY)
@@ -135,8 +134,7 @@ static void moved(struct events *s, size_t server, const struct stream_item *ite
 	l->fd = (int32_t)c->args[info->fd];
 }
 
-/* The connection is down, or was not made: what happens next to it changes nothing until data
- * moves. */
+/* The connection is down, or was not made; it stays so until data moves. */
 static void ended(struct events *s, size_t server, const char *call, const char *error)
 {
 	const double now_s = s->end_s;

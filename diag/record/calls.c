@@ -161,7 +161,8 @@ static const struct meaning {
 	{"execve", CALL_OTHER, -1, -1, "n pathname,p argv,p envp"},
 	{"execveat", CALL_OTHER, 0, -1, "F dirfd,n pathname,p argv,p envp,x flags"},
 	{"exit exit_group", CALL_OTHER, -1, -1, "d status"},
-	{"fork vfork rt_sigreturn pause getpid getppid gettid getuid geteuid getgid getegid sched_yield",
+	{"fork vfork rt_sigreturn pause getpid getppid gettid getuid geteuid getgid getegid "
+	 "sched_yield",
 		CALL_OTHER, -1, -1, ""},
 	{"clone3", CALL_OTHER, -1, -1, "p args,d size"},
 	{"wait4", CALL_OTHER, -1, -1, "d pid,p status,x options,p rusage"},

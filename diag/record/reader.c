@@ -10,9 +10,9 @@
 struct log_reader {
 	int fd;
 	char *path;
-	uint64_t offset; /* in the file, of the block at hand */
+	uint64_t offset; /* in the file, of the block */
 	const uint8_t *pos, *end;
-	uint32_t block_left; /* records of the block at hand that are still to come */
+	uint32_t block_left; /* records of the block that are still to come */
 	uint64_t records;
 	bool ended;        /* the END record has been read */
 	struct log_head head;
@@ -50,8 +50,8 @@ int layout_head(const uint8_t *p, const char *path, struct log_head *head, struc
 	h.version = layout_get32(p + 8);
 	if (h.version != LAYOUT_VERSION)
 		return err_set(e, -EINVAL,
-			"'%s' is a trace log of version %u; this program reads version %d: read the "
-			"log with the culprit that recorded it",
+			"'%s' is a trace log of version %u; this program reads version %d: read "
+			"the log with the culprit that recorded it",
 			path, h.version, LAYOUT_VERSION);
 	if (layout_get32(p + 12) != (uint32_t)crc32(0, p + 16, LAYOUT_HEAD - 16))
 		return err_set(e, -EINVAL, "the head of the trace log '%s' is damaged", path);
@@ -129,7 +129,7 @@ static int damaged(const struct log_reader *r, uint64_t at, const char *what, st
 		r->path, (unsigned long long)at, (unsigned long long)r->records, what);
 }
 
-/* 1: a block is at hand; 0: the end. */
+/* Reads a block. 1: done; 0: the end of the log. */
 static int next_block(struct log_reader *r, struct err *e)
 {
 	uint64_t at = r->offset + (r->records ? (uint64_t)(r->end - r->block) : 0);
@@ -164,7 +164,7 @@ static int next_block(struct log_reader *r, struct err *e)
 	return 1;
 }
 
-/* The getters return false, and leave '*out' alone, where the block's end comes first. */
+/* The getters return false, and leave '*out' alone, if the block ends first. */
 static bool get_varint(struct log_reader *r, uint64_t *out)
 {
 	uint64_t v = 0;

@@ -8,8 +8,9 @@
  *
  * TCP readings (from TCP_FIRST on) cover the sockets of the sampled processes: one reading for each
  * peer address, summed over the sockets with that peer ('count' of them; the mean of a LEVEL is sum
- * / count). Sources: sock_diag(7) with INET_DIAG_INFO (struct tcp_info, linux/tcp.h), /proc/net/dev,
- * /proc/diskstats, /proc/pressure, /proc/stat, /proc/meminfo, /proc/PID/{stat,schedstat,io}.
+ * / count). Sources: sock_diag(7) with INET_DIAG_INFO (struct tcp_info, linux/tcp.h),
+ * /proc/net/dev, /proc/diskstats, /proc/pressure, /proc/stat, /proc/meminfo,
+ * /proc/PID/{stat,schedstat,io}.
  */
 #ifndef CULPRIT_DIAG_LOG_READING_H
 #define CULPRIT_DIAG_LOG_READING_H

@@ -1,4 +1,4 @@
-/* culprit log: records as text, as one who knows strace reads it. */
+/* culprit log: records as text, in the manner of strace. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/sysmacros.h>
@@ -8,7 +8,7 @@
 #include "diag/record/reading.h"
 #include "harness/cli/log_view.h"
 
-/* Flags of open have other values on other architectures. */
+/* The flags of open differ between architectures. */
 #if defined(__x86_64__)
 #define OWN_ARCH "x86_64"
 #else
@@ -29,7 +29,7 @@ static const char *socket_name(const struct record_fd *f)
 	return f->path;
 }
 
-/* Paths come from the traced node: nothing in them may steer the terminal. */
+/* Paths come from the traced node and may hold control characters. */
 void print_clean(FILE *f, const char *s)
 {
 	for (; *s; s++)
@@ -170,7 +170,7 @@ static void print_args(
 	}
 }
 
-/* Then there is no need to say it again. */
+/* Do the arguments or the result give the offset already? */
 static bool says_offset(const struct record_call *c, const struct call_info *info)
 {
 	return info &&

@@ -1,4 +1,4 @@
-/* culprit log --summary: what calls, or a log's sums, came to; one row a call, path, process or
+/* culprit log --summary: totals of calls or of a log's sums, one row for each call, path, process or
  * errno. */
 #include <errno.h>
 #include <search.h>

@@ -1,6 +1,5 @@
 /*
- * culprit log's inside: what is known while a log is read, what is wanted of it, and the three ways
- * to show it.
+ * culprit log: what the user asked for, and the three forms of output (text, JSON, totals).
  */
 #ifndef CULPRIT_CLI_LOG_VIEW_H
 #define CULPRIT_CLI_LOG_VIEW_H
@@ -11,7 +10,7 @@
 
 enum { VIEW_MAX_CALLS = 1024, VIEW_MAX_PATHS = 16, VIEW_ADDRESS = 160, VIEW_TAG = 96 };
 
-/* What a row of the summary stands for; several are joined. */
+/* Keys of a row of --summary; several are joined. */
 enum view_by { BY_CALL = 1, BY_PATH = 2, BY_PROCESS = 4, BY_ERROR = 8, BY_FILE = 16 };
 
 struct totals;
@@ -36,8 +35,8 @@ bool view_wants(const struct view *v, struct stream_item *item);
 bool call_failed(const struct record_call *c);
 const char *call_error_name(int64_t result); /* NULL if there is none */
 
-/* The file that a call is about: its descriptor's path, or its first path argument, made absolute
- * where its folder is known. NULL: none. In 'out', or valid until the next record. */
+/* The file that a call is about: its (first or second) path argument, made absolute if its folder is
+ * known, or its descriptor's path. NULL: none. In 'out', or valid until the next record. */
 const char *call_file(struct stream_item *item, bool second, char *out, size_t size);
 
 /* "10.0.0.1:24007", "[::1]:80", "/run/x.sock", "@abstract", or "" where there is none; returns
@@ -59,17 +58,17 @@ unsigned histogram_bucket(uint64_t ns);
 
 void text_head(const struct log_head *h);
 void text_record(const struct view *v, struct stream_item *item);
-void print_clean(FILE *f, const char *s); /* nothing in it steers the terminal */
+void print_clean(FILE *f, const char *s); /* with control characters escaped */
 
 void json_head(const struct log_head *h);
 void json_record(struct stream_item *item);
 
-/* The summary: rows of what calls and sums came to. 0 or -ENOMEM. */
+/* --summary: totals of calls and sums. 0 or -ENOMEM. */
 int totals_add(struct view *v, struct stream_item *item);
 void totals_print(struct view *v);
 void totals_free(struct totals *t);
 
-/* Its part for readings; '*all' is made by the first. 0 or -ENOMEM. */
+/* --summary of readings; the first one creates '*all'. 0 or -ENOMEM. */
 struct readings;
 int readings_add(struct readings **all, const struct record_reading *r);
 void readings_print(const struct readings *t);
