@@ -60,8 +60,8 @@ static void keep(struct events *s, size_t server, double now_s, bool open)
 	events_put(s, &ev);
 }
 
-/* Is this write, the next call of the thread that wrote last, the rest of the same request? The next
- * request may follow at once, too, but lies elsewhere in memory. */
+/* Is this write, the next call of the thread that wrote last, the rest of the same request? The
+ * next request may follow at once, too, but lies elsewhere in memory. */
 static bool goes_on(const struct links *l, const struct stream_item *item)
 {
 	const struct record_call *c = &item->record->call;

@@ -14,7 +14,7 @@ struct log_reader {
 	const uint8_t *pos, *end;
 	uint32_t block_left; /* records of the block that are still to come */
 	uint64_t records;
-	bool ended;        /* the END record has been read */
+	bool ended; /* the END record has been read */
 	struct log_head head;
 	struct layout_state state;
 	struct record rec;

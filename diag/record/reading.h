@@ -1,7 +1,7 @@
 /*
- * Readings: what the sampler reads from the kernel once a second, besides system calls. One table
- * names them all: X(enumerator, name, unit, kind, definition). sar, node_exporter and ss show the
- * same; Dinh 2009 calls them hardware statistics.
+ * Readings: what the sampler reads from the kernel once a second, in addition to system calls. One
+ * table names them all: X(enumerator, name, unit, kind, definition). sar, node_exporter and ss show
+ * the same; Dinh 2009 calls them hardware statistics.
  *
  *   COUNT   how much a counter grew within the second
  *   LEVEL   a value at the end of the second

@@ -35,8 +35,8 @@ bool view_wants(const struct view *v, struct stream_item *item);
 bool call_failed(const struct record_call *c);
 const char *call_error_name(int64_t result); /* NULL if there is none */
 
-/* The file that a call is about: its (first or second) path argument, made absolute if its folder is
- * known, or its descriptor's path. NULL: none. In 'out', or valid until the next record. */
+/* The file that a call is about: its (first or second) path argument, made absolute if its folder
+ * is known, or its descriptor's path. NULL: none. In 'out', or valid until the next record. */
 const char *call_file(struct stream_item *item, bool second, char *out, size_t size);
 
 /* "10.0.0.1:24007", "[::1]:80", "/run/x.sock", "@abstract", or "" where there is none; returns

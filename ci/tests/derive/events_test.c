@@ -58,7 +58,7 @@ static void begin(void)
 {
 	struct err e;
 
-	snprintf(logs.path, sizeof(logs.path), "/tmp/semantic_test.%d", getpid());
+	snprintf(logs.path, sizeof(logs.path), "/tmp/events_test.%d", getpid());
 	unlink(logs.path);
 	assert_int_equal(log_writer_new(logs.path, "ptrace", &logs.w, &e), 0);
 }

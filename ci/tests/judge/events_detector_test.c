@@ -425,7 +425,7 @@ static json_t *events_of_logs(const char *name)
 		in->sin_addr.s_addr = htonl(0x0a3f000bu + (unsigned)i);
 		servers[i].storage = "/srv/brick";
 	}
-	snprintf(log, sizeof(log), "/tmp/semantic_detector_test.%d", getpid());
+	snprintf(log, sizeof(log), "/tmp/events_detector_test.%d", getpid());
 	for (int i = 0; i < 6; i++) {
 		struct stream_spec spec = {.servers = servers,
 			.n_servers = 4,
