@@ -1,4 +1,4 @@
-/* culprit log --summary: totals of calls or of sums, a row for each call, path, process or errno. */
+/* culprit log --summary: totals of calls or of sums; one row for each key. */
 #include <errno.h>
 #include <search.h>
 #include <stdlib.h>
