@@ -1,10 +1,9 @@
 /*
- * How often would peer-threshold cry wolf, and how strong must a fault be, by its choices of margin
- * and window? Answered on made-up series before any cluster was measured: lognormal means,
- * correlated from second to second, with heavy-tailed shocks, servers that differ a little, and
- * gaps.
+ * False and true positives of peer-threshold on synthetic series, by its margin and window and by
+ * the strength of the fault. The series are lognormal means that are correlated from second to
+ * second, with heavy-tailed shocks, small differences between servers, and gaps.
  *
- *     metrics_peer [CELLS]      prints FP of controls and TP, FP by strength of the fault
+ *     metrics_peer [CELLS]      prints FP of controls, and TP and FP by strength
  */
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
@@ -109,7 +108,8 @@ int main(int argc, char **argv)
 	int cells = argc > 1 ? atoi(argv[1]) : 400;
 	struct err e;
 
-	printf("%d servers, trained on one run of %d s a workload; fault from second %d to %d; %d cells each\n",
+	printf("%d servers, trained on one run of %d s a workload; fault from second %d to %d; "
+	       "%d cells each\n",
 		SERVERS, SECONDS, ONSET, END, cells);
 	printf("%-8s%-8s%-10s", "window", "margin", "FP clean");
 	for (size_t f = 1; f < sizeof(factors) / sizeof(*factors); f++)

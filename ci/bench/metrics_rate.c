@@ -1,9 +1,11 @@
 /*
- * Log to metrics: records a second on one core, and memory by length of the log.
+ * Rate at which one core reads a log, and peak memory: for metrics alone, and with every consumer
+ * of a run attached (metrics and events).
  *
- *     metrics_rate FILE RECORDS     writes FILE, a log as a GlusterFS brick under ddw makes it,
- *     reads it, and
- *                                   prints records, seconds, records a second and peak memory
+ *     metrics_rate FILE RECORDS
+ *
+ * writes FILE, a log like that of a GlusterFS brick under dd, reads it as a server's and as a
+ * client daemon's, and removes it.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -11,11 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "diag/record/log.h"
-#include "diag/derive/metrics.h"
-#include "harness/base/clock.h"
+#include "diag/derive/derive.h"
 
 enum { CLIENTS = 10, POLLERS = 2, PID = 100 };
 
@@ -25,6 +26,15 @@ static void fail(const struct err *e)
 {
 	fprintf(stderr, "metrics_rate: %s\n", e->text);
 	exit(1);
+}
+
+/* Processor time, so that other programs on the machine do not count. */
+static double cpu_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 static void address(struct sockaddr_storage *out, const char *ip, unsigned port)
@@ -119,39 +129,58 @@ static void make_log(const char *path, uint64_t records)
 		fail(&e);
 }
 
-int main(int argc, char **argv)
+/* Reads the log once, as that of the server or of a client's daemon, and prints the rate. */
+static void measure(const char *path, uint64_t records, enum stream_owner owner, bool with_events)
 {
-	struct metrics_server server = {"s1", .storage = "/srv/brick"};
-	struct metrics_spec spec = {&server, 1, start_ns, 600, 0, 0};
-	struct metrics *m;
+	struct stream_server server = {.name = "s1", .storage = "/srv/brick"};
+	struct stream_spec spec = {.servers = &server, .n_servers = 1, .owner = owner};
+	enum metric messages = owner == OWNER_SERVER ? METRIC_NSREAD : METRIC_NCREAD;
 	const struct sample *samples;
 	struct rusage before, after;
-	uint64_t records, lost, messages = 0;
+	struct events *ev = NULL;
+	uint64_t n_messages = 0;
+	struct metrics *m;
 	double took;
 	struct err e;
+
+	address(&server.address, owner == OWNER_SERVER ? "10.77.0.11" : "10.77.0.31", 24007);
+	if (owner == OWNER_DAEMON)
+		((struct sockaddr_in *)&server.address)->sin_port = 0;
+	getrusage(RUSAGE_SELF, &before);
+	if (metrics_new(1, start_ns, 600, &m, &e) ||
+		(with_events && events_new(1, start_ns, 600, &ev, &e)))
+		fail(&e);
+	took = -cpu_s();
+	if (derive_log(path, &spec, m, ev, NULL, &e))
+		fail(&e);
+	took += cpu_s();
+	getrusage(RUSAGE_SELF, &after);
+	for (size_t i = 0, n = metrics_samples(m, &samples); i < n; i++)
+		if (samples[i].metric == messages)
+			n_messages += samples[i].count;
+	printf("%s log, %s: %llu records in %.3f s: %.2f million a second; %llu messages; "
+	       "%ld KiB more at the peak\n",
+		owner == OWNER_SERVER ? "server" : "client",
+		with_events ? "metrics and events" : "metrics", (unsigned long long)records, took,
+		(double)records / took / 1e6, (unsigned long long)n_messages,
+		after.ru_maxrss - before.ru_maxrss);
+	metrics_free(m);
+	events_free(ev);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t records;
 
 	if (argc != 3) {
 		fprintf(stderr, "usage: metrics_rate FILE RECORDS\n");
 		return 2;
 	}
 	records = strtoull(argv[2], NULL, 10);
-	address(&server.address, "10.77.0.11", 24007);
 	make_log(argv[1], records);
-	getrusage(RUSAGE_SELF, &before);
-	if (metrics_new(&spec, &m, &e))
-		fail(&e);
-	took = -clock_mono_s();
-	if (metrics_add_log(m, argv[1], &lost, &e))
-		fail(&e);
-	took += clock_mono_s();
-	getrusage(RUSAGE_SELF, &after);
-	for (size_t i = 0, n = metrics_samples(m, &samples); i < n; i++)
-		if (samples[i].metric == METRIC_NSREAD)
-			messages += samples[i].count;
-	printf("%llu records in %.3f s: %.2f million a second; %llu requests; %ld KiB more at the peak\n",
-		(unsigned long long)records, took, (double)records / took / 1e6,
-		(unsigned long long)messages, after.ru_maxrss - before.ru_maxrss);
-	metrics_free(m);
+	measure(argv[1], records, OWNER_SERVER, false);
+	measure(argv[1], records, OWNER_SERVER, true);
+	measure(argv[1], records, OWNER_DAEMON, true);
 	unlink(argv[1]);
 	return 0;
 }

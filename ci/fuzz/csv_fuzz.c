@@ -1,6 +1,6 @@
-/* libFuzzer entry of the reader of other people's time series: make fuzz, then out/fuzz/csv_fuzz
- * CORPUS. What it takes in must be what it promises: finite times in order, names that there are,
- * and complaints that name a line. */
+/* libFuzzer entry of the reader of CSV time series: make fuzz, then out/fuzz/csv_fuzz CORPUS. What
+ * it accepts must have finite times in range and indexes of existing names; what it refuses must
+ * be refused with a line number. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* libFuzzer entry of the log reader: make fuzz, then out/fuzz/log_fuzz CORPUS. The checks are made
- * right first, so that the decoder behind them is what is tried. */
+/* libFuzzer entry of the log reader: make fuzz, then out/fuzz/log_fuzz CORPUS. The checksums are
+ * corrected first, so that the decoder behind them is tested. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -19,7 +19,7 @@ static void mend(uint8_t *p, size_t size)
 	if (size < LAYOUT_HEAD)
 		return;
 	memcpy(p, LAYOUT_MAGIC, 8);
-	layout_put32(p + 8, p[8] & 1 ? LAYOUT_VERSION : LAYOUT_OLDEST);
+	layout_put32(p + 8, LAYOUT_VERSION);
 	layout_put32(p + 12, (uint32_t)crc32(0, p + 16, LAYOUT_HEAD - 16));
 	while (at + LAYOUT_BLOCK_HEAD < size) {
 		uint32_t payload = layout_get32(p + at + 4);
@@ -33,7 +33,7 @@ static void mend(uint8_t *p, size_t size)
 	}
 }
 
-/* Reads all that is pointed to: the sanitizer tells whether it is there. */
+/* Reads everything that the record points to, so that the sanitizer checks it. */
 static void look_at(const struct record *rec)
 {
 	static volatile size_t sum;

@@ -1,4 +1,6 @@
 /* What moved last between a client daemon and each server, and how many requests have no answer. */
+#include "diag/derive/events_impl.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -6,56 +8,39 @@
 #include <sys/uio.h>
 
 #include "diag/derive/message.h"
-#include "diag/derive/events_impl.h"
+#include "harness/base/alloc.h"
 
 #define WAITING_S 0.5
 #define ANSWERED_S 5.0
 #define SETTLE_S 0.02
 
-struct link {
+struct links {
 	bool ended;
-	double since_s; /* of what moved last, or of the first end */
+	double since_s; /* when data moved last, or of the first end */
 	const char *call, *error;
 	uint32_t pid; /* the socket that data moved on last */
 	int32_t fd;
 
-	int64_t balance;   /* requests minus answers; see semantic.h */
+	int64_t balance;   /* requests minus answers; events.h says what counts */
 	double negative_s; /* since when it is below 0; INFINITY: it is not */
 	struct message answer;
-	uint32_t write_tid,
-		write_nr; /* of the last write that moved data; its record; memory, length, result */
+	/* The last write that moved data: thread, call, record, memory, length, result. */
+	uint32_t write_tid, write_nr;
 	uint64_t write_number, write_at, write_count, write_got;
-	bool write_blocked; /* the rest of a request waits for room */
+	bool write_blocked; /* the rest of a request waits for room in the socket */
 };
 
-struct links {
-	struct pollers polls; /* last wait for descriptors of each thread */
-	struct pollers calls; /* last call */
-	struct link link[];
-};
-
-int links_new(struct events *s)
+void links_new(struct events *s)
 {
-	s->links = calloc(1, sizeof(*s->links) + s->n_servers * sizeof(struct link));
-	for (size_t i = 0; s->links && i < s->n_servers; i++)
-		s->links->link[i] = (struct link){
-			.since_s = -1e9, .fd = -1, .negative_s = INFINITY};
-	return s->links ? 0 : -ENOMEM;
+	s->links = alloc_zero(s->n_servers, sizeof(*s->links));
+	for (size_t i = 0; i < s->n_servers; i++)
+		s->links[i] = (struct links){.since_s = -1e9, .fd = -1, .negative_s = INFINITY};
 }
 
-void links_free(struct links *l)
+/* A stretch ends at 'now_s': it is kept if it is long, or if the connection was down. */
+static void keep(struct events *s, size_t server, double now_s, bool open)
 {
-	if (!l)
-		return;
-	pollers_clear(&l->polls);
-	pollers_clear(&l->calls);
-	free(l);
-}
-
-/* The stretch until 'now_s' is over: kept if it is long, or if the connection was down in it. */
-static int keep(struct events *s, size_t server, double now_s, bool open)
-{
-	struct link *l = &s->links->link[server];
+	struct links *l = &s->links[server];
 	struct event ev = {.kind = EVENT_LINK_QUIET,
 		.server = (int32_t)server,
 		.client = s->client,
@@ -71,21 +56,20 @@ static int keep(struct events *s, size_t server, double now_s, bool open)
 	ev.waiting = l->balance > 0 ? (uint32_t)l->balance : 0;
 	ev.state = l->ended ? LINK_ENDED : ev.waiting ? LINK_WAITING : LINK_ANSWERED;
 	if (!l->ended && now_s - ev.first_s < (ev.waiting ? WAITING_S : ANSWERED_S))
-		return 0;
-	return events_put(s, &ev);
+		return;
+	events_put(s, &ev);
 }
 
-/* Is this write, the very next call of the thread that wrote last, about the rest of the same
- * request? A whole request may also be followed at once by the next one; but that lies elsewhere in
- * memory. */
-static bool goes_on(const struct events *s, const struct link *l, const struct record_call *c,
-	const struct call_info *info)
+/* Is this write, the next call of the thread that wrote last, the rest of the same request? The
+ * next request may follow at once, too, but lies elsewhere in memory. */
+static bool goes_on(const struct links *l, const struct stream_item *item)
 {
+	const struct record_call *c = &item->record->call;
+	const struct call_info *info = item->call;
 	uint64_t at = c->args[1], was = l->write_at;
 
 	if (!l->write_number || l->write_tid != c->tid || l->write_nr != c->nr ||
-		l->fd != (int32_t)c->args[info->fd] ||
-		pollers_get(&s->links->calls, c->tid) != l->write_number)
+		l->fd != (int32_t)c->args[info->fd] || item->thread->last_call != l->write_number)
 		return false;
 	if (!strcmp(info->name, "writev"))
 		return at >= was && at <= was + l->write_count * sizeof(struct iovec) &&
@@ -95,21 +79,22 @@ static bool goes_on(const struct events *s, const struct link *l, const struct r
 	return at == was + l->write_got && c->args[2] == l->write_count - l->write_got;
 }
 
-/* Before a read, whatever it brings: is the answer before it whole? */
-static void begin_read(const struct events *s, struct link *l, uint32_t tid)
+/* Before a read, whatever it returns: an answer that is whole by now is over. */
+static void begin_read(const struct events *s, struct links *l, uint32_t tid)
 {
-	if (message_is_whole(&l->answer, &s->links->polls, tid))
+	if (message_is_whole(&l->answer, s->stream, tid))
 		l->answer = (struct message){0};
 }
 
-static int moved(
-	struct events *s, size_t server, const struct record *rec, const struct call_info *info)
+static void moved(struct events *s, size_t server, const struct stream_item *item)
 {
+	const struct record *rec = item->record;
 	const struct record_call *c = &rec->call;
-	double now_s = events_time(s, c->start_ns + c->service_ns);
-	struct link *l = &s->links->link[server];
-	int rc = keep(s, server, now_s, false);
+	const struct call_info *info = item->call;
+	const double now_s = s->end_s;
+	struct links *l = &s->links[server];
 
+	keep(s, server, now_s, false);
 	if (l->ended || l->pid != c->pid || l->fd != (int32_t)c->args[info->fd]) {
 		l->balance = 0;
 		l->answer = (struct message){0};
@@ -117,7 +102,7 @@ static int moved(
 		l->write_blocked = false;
 	}
 	if (info->class == CALL_WRITE) {
-		if (!l->write_blocked && !goes_on(s, l, c, info))
+		if (!l->write_blocked && !goes_on(l, item))
 			l->balance++;
 		l->write_blocked = false;
 		l->write_tid = c->tid;
@@ -131,13 +116,10 @@ static int moved(
 		begin_read(s, l, c->tid);
 		if (!l->answer.bytes)
 			l->balance--;
-		l->answer.bytes += (uint64_t)c->result;
-		l->answer.tid = c->tid;
-		l->answer.last = rec->number;
-		l->answer.wanted_more = l->answer.answered = false;
+		message_read(&l->answer, rec);
 	}
-	/* An answer may be recorded before its request, when the writing thread is slow to return;
-	 * a balance that stays below 0 is a request that was taken for the rest of another. */
+	/* An answer may be recorded before its request if the writing thread returns late. If the
+	 * balance stays below 0, a request was taken for the rest of another. */
 	if (l->balance >= 0)
 		l->negative_s = INFINITY;
 	else if (l->negative_s == INFINITY)
@@ -150,13 +132,12 @@ static int moved(
 	l->error = NULL;
 	l->pid = c->pid;
 	l->fd = (int32_t)c->args[info->fd];
-	return rc;
 }
 
-/* The connection is down, or was not made: what happens next to it changes nothing until data
- * moves. */
-static int ended(struct events *s, size_t server, double now_s, const char *call, const char *error)
+/* The connection is down, or was not made; it stays so until data moves. */
+static void ended(struct events *s, size_t server, const char *call, const char *error)
 {
+	const double now_s = s->end_s;
 	struct event ev = {.kind = EVENT_LINK_END,
 		.server = (int32_t)server,
 		.client = s->client,
@@ -165,78 +146,56 @@ static int ended(struct events *s, size_t server, double now_s, const char *call
 		.count = 1,
 		.call = call,
 		.error = error};
-	struct link *l = &s->links->link[server];
-	int rc = burst_add(s, &ev);
+	struct links *l = &s->links[server];
 
-	if (rc || l->ended)
-		return rc;
-	rc = keep(s, server, now_s, false);
+	burst_add(s, &ev);
+	if (l->ended)
+		return;
+	keep(s, server, now_s, false);
 	l->ended = true;
 	l->since_s = now_s;
 	l->call = call;
 	l->error = error;
-	return rc;
 }
 
-int link_call(
-	struct events *s, size_t server, const struct record *rec, const struct call_info *info)
+void link_call(struct events *s, size_t server, const struct stream_item *item)
 {
-	const struct record_call *c = &rec->call;
-	double now_s = events_time(s, c->start_ns + c->service_ns);
-	bool data = info->class == CALL_READ || info->class == CALL_WRITE;
-	struct link *l = &s->links->link[server];
+	const struct record_call *c = &item->record->call;
+	const struct call_info *info = item->call;
+	const bool reads = info->class == CALL_READ, writes = info->class == CALL_WRITE;
+	struct links *l = &s->links[server];
 
 	if (c->unfinished || c->result <= -512 || c->result == -EINTR)
-		return 0;
-	if (data && c->result > 0)
-		return moved(s, server, rec, info);
+		return;
 	if (c->result == -EAGAIN) {
-		if (info->class == CALL_READ) {
+		if (reads) {
 			begin_read(s, l, c->tid);
 			l->answer.wanted_more = true;
-		} else if (info->class == CALL_WRITE && goes_on(s, l, c, info)) {
+		} else if (writes && goes_on(l, item)) {
 			l->write_blocked = true;
 		}
-		return 0;
+	} else if ((reads || writes) && c->result > 0) {
+		moved(s, server, item);
+	} else if (reads && c->result == 0) {
+		ended(s, server, info->name, "EOF");
+	} else if (c->result < 0 &&
+		(reads || writes ||
+			(!strcmp(info->name, "connect") && c->result != -EINPROGRESS))) {
+		ended(s, server, info->name, error_name(c->result));
 	}
-	if (data && c->result == 0 && info->class == CALL_READ)
-		return ended(s, server, now_s, info->name, "EOF");
-	if (c->result < 0 &&
-		(data || (!strcmp(info->name, "connect") && c->result != -EINPROGRESS)))
-		return ended(s, server, now_s, info->name, error_name(c->result));
-	return 0;
 }
 
-int links_note(struct events *s, const struct record *rec, const struct call_info *info)
+void link_closed(struct events *s, const struct object *o, const struct record_fd *f)
 {
-	int rc = pollers_set(&s->links->calls, rec->call.tid, rec->number);
+	const struct links *l = &s->links[o->server];
 
-	if (!rc && info && info->class == CALL_POLL)
-		rc = pollers_set(&s->links->polls, rec->call.tid, rec->number);
-	return rc;
+	/* Another socket than the one in use was an attempt of its own, or a spare. */
+	if (l->ended || l->fd < 0 || (l->pid == f->pid && l->fd == f->fd))
+		ended(s, o->server, "close", NULL);
 }
 
-void links_forget(struct events *s, uint32_t tid)
+void links_finish(struct events *s)
 {
-	pollers_remove(&s->links->calls, tid);
-	pollers_remove(&s->links->polls, tid);
-}
-
-int link_closed(struct events *s, size_t server, uint32_t pid, int32_t fd, double at_s)
-{
-	const struct link *l = &s->links->link[server];
-
-	/* Another socket than the one in use: an attempt of its own, or a spare. */
-	if (!l->ended && l->fd >= 0 && (l->pid != pid || l->fd != fd))
-		return 0;
-	return ended(s, server, at_s, "close", NULL);
-}
-
-int links_finish(struct events *s)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < s->n_servers && !rc; i++)
-		rc = keep(s, i, s->last_s, true);
-	return rc;
+	for (size_t i = 0; i < s->n_servers; i++)
+		keep(s, i, s->last_s, true);
 }

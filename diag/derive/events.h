@@ -1,52 +1,43 @@
 /*
- * Semantic reduction: from trace logs to a small table of events, what 001, section 7, looks at.
+ * Events: from trace logs to a small table of failures, slow calls and silent connections, for
+ * semantic diagnosis (Kasick et al. 2009, section 7).
  *
- *   server-error  failed calls of a server: call, errno, what the call was about
- *   server-signal signals that reached a server
- *   server-end    a server's process ended: by which signal, or with which status
- *   app-error     failed calls of an application on the mount (or on a path, see below)
- *   app-slow      calls of an application on the mount that took a second or longer, or never
- *   returned
- *   link-quiet    nothing moved between a client daemon and a server: what moved last, and how long
- *   ago
- *   link-end      the connection to a server ended, or could not be made
+ *   server-error   failed calls of a server: call, errno, what the call was about
+ *   server-signal  signals that reached a server
+ *   server-end     a server's process ended: by which signal, or with which status
+ *   app-error      failed calls of an application on the mount, or on a path (see Places)
+ *   app-slow       calls of an application, likewise, that took 1 s or longer or never returned
+ *   link-quiet     a stretch in which no data moved between a client daemon and a server
+ *   link-end       the connection to a server ended, or could not be made
  *
- * Bursts. Failures with the same call, errno and place, no further than 1 s apart, are one event
- * with a count and the times of the first and last. So a moment inside a burst is at most 0.5 s
- * from one of its failures, and comparing windows of 1 s and more with bursts loses nothing; the
- * table grows with seconds and with kinds of failures, not with calls.
+ * Bursts. Failures with the same call, errno and place that are at most 1 s apart are one event,
+ * with a count and the times of the first and the last. A moment inside a burst is then at most
+ * 0.5 s from one of its failures, so comparisons over windows of 1 s and more lose nothing. The
+ * table grows with seconds and kinds of failures, not with calls. Calls that were interrupted
+ * (EINTR and the kernel's restart codes) have not failed.
  *
- * Links. 001 asks for the last completed call of a client daemon to each server at the moment when
- * an application's call failed or took too long. That moment depends on a detector's time limit, so
- * what is kept answers for any moment: the stretches in which no data moved on a link, with what
- * moved before them: those that last 0.5 s or longer while an answer is owed, 5 s or longer while
- * none is, and all of them while the connection is down. At a moment that no stretch covers, the
- * link is busy, or at rest for a while. Data moves when a read or write call on the socket returns
- * more than 0; EAGAIN is not an end of anything.
- *   state "answered": no request is without an answer
- *   state "waiting":  so many requests are; 001 takes the last call for this (a write that no read
- *   follows),
- *                     but a client that sends several requests ahead (GlusterFS does) reads the
- *                     answer to one
- *                     while others have none: in the first hang that was tried by hand, the last
- *                     call of both
- *                     clients to the stopped server was a read
- *   state "ended":    end of stream, an error, a close, or a connection that could not be made;
- *                     it lasts until data moves again, and is kept however short
- * A request is a write. The rest of a request that did not fit is not counted again: a write that
- * is the very next call of the thread that wrote before and goes on where that one stopped (by its
- * address and length), or that follows EAGAIN in the middle of a request. An answer is a message as
- * metrics.h delimits it. A balance that stays below 0 is set to 0.
+ * Links. The rule of the paper needs the last call of a client daemon to each server at the moment
+ * when an application's call failed or took too long. That moment depends on the detector's time
+ * limit. So the table holds what answers the question for any moment: the stretches in which no
+ * data moved, if they last 0.5 s while a request has no answer, 5 s while none is open, or at all
+ * while the connection is down. At a moment outside these stretches the link is busy, or will be
+ * soon. Data moves when a read or write call on the socket returns more than 0.
+ *   state "answered"  no request is open
+ *   state "waiting"   'waiting' requests are open. The paper looks for a last call that is a write;
+ *                     a client that sends several requests ahead, as GlusterFS does, may have read
+ *                     one answer last and still wait for the others.
+ *   state "ended"     end of stream, an error, a close, or a connection that could not be made. It
+ *                     lasts until data moves again.
+ * A request is a write. The rest of a request that did not fit into the socket does not count
+ * again: a write that is the next call of the same thread and continues at the address where the
+ * last one stopped, or that follows EAGAIN in the middle of a request. An answer is a message as
+ * metrics.h delimits it. More answers than requests count as none open.
  *
- * Places. What a call was about: "storage" (below the server's folder), "mount" (below the
- * client's), "socket", "memory", "process", "path" and "other". What paths as arguments say is not
- * looked at (older logs do not hold them): a failed open has no descriptor, and is "path" for
- * servers and applications alike.
+ * Places. What a call was about: "storage" (below the server's storage folder), "mount" (below the
+ * client's mount), "socket", "memory", "process", "path" and "other". A call that has no known
+ * descriptor and takes a path (openat, rename) is "path"; the path itself is not looked at.
  *
- * A log of sums (RECORD_SUM, no calls) gives what it holds: signals and ends of processes.
- * Failures, slow calls and links need calls; there are none of them then, and that is no error.
- *
- * Calls that were only interrupted (EINTR and the kernel's restart codes) have not failed.
+ * A log of sums gives signals and ends of processes only: the rest needs calls.
  */
 #ifndef CULPRIT_DIAG_SEMANTIC_H
 #define CULPRIT_DIAG_SEMANTIC_H
@@ -55,8 +46,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "diag/derive/metrics.h"
 #include "harness/base/err.h"
+
+struct stream;
 
 enum event_kind {
 	EVENT_SERVER_ERROR,
@@ -86,19 +78,19 @@ enum link_state { LINK_NONE, LINK_ANSWERED, LINK_WAITING, LINK_ENDED };
 struct event {
 	enum event_kind kind;
 	int32_t server, client; /* index, or -1 */
-	double first_s,
-		last_s; /* ends of the first and the last call; app-slow: start and end of the call;
-	                         * link-quiet: of the last call, and of the next (or the end of the log) */
+	/* Ends of the first and the last call; app-slow: start and end of the call; link-quiet: end
+	 * of the call before the stretch, and of the one after it (or of the log). */
+	double first_s, last_s;
 	uint64_t count;
-	const char *call;  /* "openat"; NULL where there is none */
-	const char *error; /* "EMFILE", "EOF"; NULL where nothing failed */
+	const char *call;  /* "openat"; NULL: the event is about no call */
+	const char *error; /* "EMFILE", "EOF"; NULL: nothing failed */
 	enum event_place place;
 	enum link_state state; /* link-quiet */
 	uint32_t waiting;      /* link-quiet: requests without an answer */
 	double longest_s;      /* service time of the longest call */
-	bool open;          /* app-slow: it never returned; link-quiet: until the end of the log */
-	const char *signal; /* "KILL"; server-end: NULL if it exited by itself */
-	int32_t status;     /* server-end: exit code */
+	bool open;             /* app-slow: it never returned; link-quiet: until the log's end */
+	const char *signal;    /* "KILL"; server-end: NULL if it exited by itself */
+	int32_t status;        /* server-end: exit code */
 };
 
 const char *event_kind_name(enum event_kind k);
@@ -107,24 +99,20 @@ const char *link_state_name(enum link_state s);   /* NULL for none */
 
 struct events;
 
-/* Events that lie outside 0 .. seconds are left out. 'servers' is copied; -EINVAL if there is
- * none. */
-int events_new(const struct metrics_server *servers, size_t n_servers, int64_t start_ns,
-	int32_t seconds, struct events **out, struct err *e);
+/* Second 0 begins at 'start_ns' (CLOCK_REALTIME of the orchestrator). Events outside 0 .. seconds
+ * are left out. -EINVAL without a server or a second. */
+int events_new(
+	size_t n_servers, int64_t start_ns, int32_t seconds, struct events **out, struct err *e);
 void events_free(struct events *s);
 
-/* Each reads one whole log. 'clock_offset_ns' is the node's clock minus the orchestrator's. Memory
- * grows with what the log says about failures, and with open descriptors. -EBADMSG: the log is
- * damaged or cut short; 's' is good for freeing only. */
-int events_add_server(
-	struct events *s, int32_t server, int64_t clock_offset_ns, const char *path, struct err *e);
-int events_add_app(struct events *s, int32_t client, int64_t clock_offset_ns, const char *mount,
-	const char *path, struct err *e);
-int events_add_daemon(
-	struct events *s, int32_t client, int64_t clock_offset_ns, const char *path, struct err *e);
+/* Makes 's' a consumer of the stream, and so adds that log to the table: of a server, an
+ * application or a client daemon, as its stream_spec says. One stream at a time. -EINVAL if the
+ * log's architecture is not known. If the stream then fails, 's' is good for freeing only. Memory
+ * grows with the failures in the log. */
+int events_attach(struct events *s, struct stream *stream, struct err *e);
 
-/* All events so far, in the order of their first times; owned by 's', valid until the next call on
- * it. */
+/* All events so far, ordered by first_s; owned by 's', valid until the next call on it. Returns how
+ * many there are. */
 size_t events_list(struct events *s, const struct event **out);
 
 #endif

@@ -1,58 +1,53 @@
-/* What the files of the reduction share; not for others. */
-#ifndef CULPRIT_DIAG_SEMANTIC_IMPL_H
-#define CULPRIT_DIAG_SEMANTIC_IMPL_H
+/* Shared by events.c and event_links.c only. */
+#ifndef CULPRIT_DIAG_EVENTS_IMPL_H
+#define CULPRIT_DIAG_EVENTS_IMPL_H
 
-#include "diag/record/fdtable.h"
-#include "diag/record/log.h"
 #include "diag/derive/events.h"
+#include "diag/record/stream.h"
 
-struct burst; /* the newest event of one (call, error, place) of this log */
 struct links; /* a client daemon's traffic with each server */
 
+/* The newest event of one kind, call, error, signal, place and server in the log. */
+struct burst {
+	struct event key;
+	size_t event; /* index; SIZE_MAX: left out, since it lies outside the run */
+};
+
 struct events {
-	struct metrics_server *servers;
 	size_t n_servers;
 	int64_t start_ns;
 	int32_t seconds;
 
-	struct event *events;
+	struct event *list;
 	size_t n, room;
 
 	/* Of the log that is being read. */
+	const struct stream *stream;
 	int32_t server, client; /* whose it is; the other is -1 */
 	int64_t offset_ns;
-	const char *folder; /* storage or mount, without a slash at its end */
-	const struct call_arch *arch;
-	struct fdtable *fds;
 	struct burst *bursts;
 	size_t n_bursts;
 	struct links *links;       /* NULL unless it is a daemon's log */
 	size_t first_slow, n_slow; /* its app-slow events stand side by side */
-	bool calls;                /* it has any */
-	double last_s;             /* of the last record */
+	bool calls;                /* it has calls */
+	double end_s, last_s;      /* end of the record at hand; the latest so far */
 };
 
 /* Seconds since the start, on the orchestrator's clock. */
 double events_time(const struct events *s, int64_t ns);
 
-/* Appends one; -ENOMEM. Events that lie outside are left out without a word. */
-int events_put(struct events *s, const struct event *ev);
+/* Appends an event, unless it lies outside the run. */
+void events_put(struct events *s, const struct event *ev);
 
-/* Adds one failure (or signal) to the burst it belongs to, or begins one. */
-int burst_add(struct events *s, const struct event *ev);
+/* Adds one failure or signal to the burst that it belongs to, or begins one. */
+void burst_add(struct events *s, const struct event *ev);
 
-/* Links. A call on a socket to 'server'; after it, every call of the log; a thread that went; a
- * descriptor of a socket to 'server' that was closed; the end of the log. 0 or -ENOMEM. */
-int links_new(struct events *s);
-void links_free(struct links *l);
-int link_call(
-	struct events *s, size_t server, const struct record *rec, const struct call_info *info);
-int links_note(struct events *s, const struct record *rec, const struct call_info *info);
-void links_forget(struct events *s, uint32_t tid);
-int link_closed(struct events *s, size_t server, uint32_t pid, int32_t fd, double at_s);
-int links_finish(struct events *s);
+void links_new(struct events *s);
+void link_call(struct events *s, size_t server, const struct stream_item *item);
+void link_closed(struct events *s, const struct object *o, const struct record_fd *f);
+void links_finish(struct events *s); /* the log is over */
 
-/* "EMFILE" for -EMFILE; "EUNKNOWN" for one that has no name. */
+/* "EMFILE" for -EMFILE; "EUNKNOWN" for a number without a name. */
 const char *error_name(int64_t result);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * What the metrics are called.
- */
+/* Names, units and definitions of the metrics. */
 #include <errno.h>
 #include <string.h>
 

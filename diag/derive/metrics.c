@@ -3,143 +3,79 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "diag/record/address.h"
-#include "diag/record/fdtable.h"
-#include "diag/record/log.h"
 #include "diag/derive/message.h"
+#include "harness/base/alloc.h"
 
-/* What a descriptor is to us, in the low bits of fd_state.user; a message's index is above them. */
-enum { USE_UNKNOWN, USE_NONE, USE_STORAGE, USE_SOCKET, USE_BITS = 2 };
-
-enum { BLOCK = 256 }; /* messages per allocation */
-
-/* What the reading loop needs of a call, looked up once a number. */
-struct call_use {
-	uint8_t class, fd;
-	int8_t flags; /* index of the argument that may hold MSG_PEEK, or -1 */
-};
-
-enum { CALLS = 512 };
-
-struct cell {
+/* What one second of one metric and server came to. */
+struct bin {
 	uint64_t count, bytes;
 	double sum_s, max_s;
 };
 
-struct socket_slot {
+/* A connection, by object.id. */
+struct connection {
 	struct message msg;
+	uint64_t first; /* number of the first record that used it */
 	uint32_t server;
-	uint32_t next_free; /* index + 1, 0: none */
 };
 
 struct metrics {
-	struct metrics_spec spec;
-	struct metrics_server *servers;
-	struct cell **rows;     /* [metric][server] -> [second]; NULL: no sample */
+	size_t n_servers;
+	int64_t start_ns;
+	int32_t seconds;
+	struct bin **rows;      /* [metric][server] -> [second]; NULL: no sample */
 	struct sample *samples; /* room for all that the rows hold */
 	size_t n_rows, n_used;
 
 	/* Of the log that is being read. */
-	struct cell **calls_rows,
-		**sums_rows; /* as 'rows', of service times: from calls, from sums */
-	bool sums, full;     /* full: no memory for some cell */
-	struct fdtable *fds;
-	struct pollers pollers;
-	struct socket_slot **blocks;
-	size_t n_blocks, n_slots;
-	uint32_t free_slot; /* index + 1, 0: none */
-	struct call_use calls[CALLS];
+	const struct stream *stream;
+	int32_t self; /* index of the server whose log it is, or -1 */
+	int64_t offset_ns;
+	uint32_t recvfrom, recvmsg; /* numbers of the calls that may only peek */
+	struct bin **log_rows;      /* as 'rows', of service times: from calls, or from sums */
+	bool sums;                  /* it has sums: its calls do not count */
+	struct connection *connections;
+	size_t n_connections;
 };
 
-static int copy_servers(struct metrics *m, const struct metrics_spec *spec)
-{
-	m->servers = calloc(spec->n_servers, sizeof(*m->servers));
-	if (!m->servers)
-		return -ENOMEM;
-	for (size_t i = 0; i < spec->n_servers; i++) {
-		size_t n = strlen(spec->servers[i].storage ? spec->servers[i].storage : "");
-
-		m->servers[i] = spec->servers[i];
-		m->servers[i].name = NULL;
-		while (n && spec->servers[i].storage[n - 1] == '/')
-			n--;
-		m->servers[i].storage = strndup(
-			spec->servers[i].storage ? spec->servers[i].storage : "", n);
-		if (!m->servers[i].storage)
-			return -ENOMEM;
-	}
-	m->spec.servers = m->servers;
-	return 0;
-}
-
-int metrics_new(const struct metrics_spec *spec, struct metrics **out, struct err *e)
+int metrics_new(
+	size_t n_servers, int64_t start_ns, int32_t seconds, struct metrics **out, struct err *e)
 {
 	struct metrics *m;
-	int rc;
 
-	if (!spec->n_servers || spec->seconds <= 0)
+	if (!n_servers || seconds <= 0)
 		return err_set(e, -EINVAL,
 			"metrics need at least one server and one second, not %zu and %d",
-			spec->n_servers, spec->seconds);
-	m = calloc(1, sizeof(*m));
-	if (!m)
-		return err_errno(e, -ENOMEM, "cannot make metrics");
-	m->spec = *spec;
-	m->spec.servers = NULL;
-	m->spec.self = -1;
-	m->n_rows = METRIC_COUNT * spec->n_servers;
-	m->rows = calloc(m->n_rows, sizeof(*m->rows));
-	m->calls_rows = calloc(METRIC_SERVICE_TIMES * spec->n_servers, sizeof(*m->calls_rows));
-	m->sums_rows = calloc(METRIC_SERVICE_TIMES * spec->n_servers, sizeof(*m->sums_rows));
-	if (!m->rows || !m->calls_rows || !m->sums_rows || copy_servers(m, spec)) {
-		rc = err_errno(e, -ENOMEM, "cannot make metrics of %zu servers", spec->n_servers);
-		goto out;
-	}
-	rc = metrics_node(m, spec->self, spec->clock_offset_ns, e);
-	if (rc)
-		goto out;
+			n_servers, seconds);
+	m = alloc_zero(1, sizeof(*m));
+	m->n_servers = n_servers;
+	m->start_ns = start_ns;
+	m->seconds = seconds;
+	m->n_rows = METRIC_COUNT * n_servers;
+	m->rows = alloc_zero(m->n_rows, sizeof(*m->rows));
+	m->log_rows = alloc_zero(METRIC_SERVICE_TIMES * n_servers, sizeof(*m->log_rows));
 	*out = m;
-	m = NULL;
-out:
-	metrics_free(m);
-	return rc;
-}
-
-int metrics_node(struct metrics *m, int32_t self, int64_t clock_offset_ns, struct err *e)
-{
-	if (self < -1 || self >= (int32_t)m->spec.n_servers)
-		return err_set(
-			e, -EINVAL, "there is no server %d among %zu", self, m->spec.n_servers);
-	m->spec.self = self;
-	m->spec.clock_offset_ns = clock_offset_ns;
 	return 0;
 }
 
-static void forget_rows(struct cell **rows, size_t n)
+static void clear_rows(struct bin **rows, size_t n)
 {
-	for (size_t i = 0; rows && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		free(rows[i]);
 		rows[i] = NULL;
 	}
 }
 
-static void forget_log(struct metrics *m)
+static void forget_log(void *ctx)
 {
-	fdtable_free(m->fds);
-	m->fds = NULL;
-	pollers_clear(&m->pollers);
-	for (size_t i = 0; i < m->n_blocks; i++)
-		free(m->blocks[i]);
-	free(m->blocks);
-	m->blocks = NULL;
-	m->n_blocks = m->n_slots = 0;
-	m->free_slot = 0;
-	m->sums = false;
-	m->full = false;
-	forget_rows(m->calls_rows, METRIC_SERVICE_TIMES * m->spec.n_servers);
-	forget_rows(m->sums_rows, METRIC_SERVICE_TIMES * m->spec.n_servers);
+	struct metrics *m = ctx;
+
+	clear_rows(m->log_rows, METRIC_SERVICE_TIMES * m->n_servers);
+	free(m->connections);
+	m->connections = NULL;
+	m->n_connections = 0;
+	m->stream = NULL;
 }
 
 void metrics_free(struct metrics *m)
@@ -147,437 +83,267 @@ void metrics_free(struct metrics *m)
 	if (!m)
 		return;
 	forget_log(m);
-	for (size_t i = 0; m->servers && i < m->spec.n_servers; i++)
-		free((char *)m->servers[i].storage);
-	free(m->servers);
-	forget_rows(m->rows, m->n_rows);
+	clear_rows(m->rows, m->n_rows);
 	free(m->rows);
-	free(m->calls_rows);
-	free(m->sums_rows);
+	free(m->log_rows);
 	free(m->samples);
 	free(m);
 }
 
-static struct cell *cell_at(
-	struct metrics *m, struct cell **rows, enum metric metric, uint32_t server, int32_t second)
+/* The bin in which 'ns' of the node's clock lies; NULL: it is outside. */
+static struct bin *log_bin(struct metrics *m, enum metric metric, uint32_t server, int64_t ns)
 {
-	struct cell **row = &rows[(size_t)metric * m->spec.n_servers + server];
+	int64_t since = ns - m->offset_ns - m->start_ns;
+	struct bin **row = &m->log_rows[(size_t)metric * m->n_servers + server];
 
+	if (since < 0 || since / 1000000000 >= m->seconds)
+		return NULL;
 	if (!*row)
-		*row = calloc((size_t)m->spec.seconds, sizeof(**row));
-	m->full = m->full || !*row;
-	return *row ? *row + second : NULL;
+		*row = alloc_zero((size_t)m->seconds, sizeof(**row));
+	return *row + since / 1000000000;
 }
 
 static void add(struct metrics *m, enum metric metric, uint32_t server, int64_t end_ns,
 	int64_t took_ns, uint64_t bytes)
 {
-	int64_t since = end_ns - m->spec.clock_offset_ns - m->spec.start_ns;
+	struct bin *b = log_bin(m, metric, server, end_ns);
 	double took_s = (double)took_ns / 1e9;
-	struct cell *c;
 
-	if (since < 0 || since / 1000000000 >= m->spec.seconds)
+	if (!b)
 		return;
-	c = cell_at(m, m->calls_rows, metric, server, (int32_t)(since / 1000000000));
-	if (!c)
-		return;
-	c->count++;
-	c->bytes += bytes;
-	c->sum_s += took_s;
-	if (took_s > c->max_s)
-		c->max_s = took_s;
+	b->count++;
+	b->bytes += bytes;
+	b->sum_s += took_s;
+	if (took_s > b->max_s)
+		b->max_s = took_s;
 }
 
-/* The second here that a second of the node's clock overlaps most, or -1. */
-static int32_t nearest_second(const struct metrics *m, int64_t start_ns)
+static void add_sum(struct metrics *m, const struct record_sum *s, struct object o)
 {
-	int64_t since = start_ns - m->spec.clock_offset_ns - m->spec.start_ns + 500000000;
+	const bool service = s->messages && s->fd_class == FD_CLASS_SERVER;
+	const bool peer = s->messages && s->fd_class == FD_CLASS_CLIENT && m->self < 0;
+	enum metric metric;
+	struct bin *b;
 
-	return since < 0 || since / 1000000000 >= m->spec.seconds ? -1
-								  : (int32_t)(since / 1000000000);
-}
-
-static void add_sum_to(
-	struct metrics *m, enum metric metric, uint32_t server, const struct record_sum *s)
-{
-	int32_t second = nearest_second(m, s->start_ns);
-	struct cell *c;
-
-	if (s->count <= s->failed || second < 0)
-		return;
-	c = cell_at(m, m->sums_rows, metric, server, second);
-	if (!c)
-		return;
-	c->count += s->count - s->failed;
-	c->bytes += s->bytes;
-	c->sum_s += s->total_ns > s->failed_ns ? (double)(s->total_ns - s->failed_ns) / 1e9 : 0;
-	if ((double)s->max_ns / 1e9 > c->max_s)
-		c->max_s = (double)s->max_ns / 1e9;
-}
-
-static void add_sum(struct metrics *m, const struct record_sum *s)
-{
-	const int32_t self = m->spec.self;
-
+	if (!m->sums)
+		clear_rows(m->log_rows, METRIC_SERVICE_TIMES * m->n_servers);
 	m->sums = true;
-	if (s->messages && s->fd_class == FD_CLASS_SERVER && self >= 0 &&
-		address_is_service(&s->local, &m->servers[self].address))
-		add_sum_to(m, METRIC_NSREAD, (uint32_t)self, s);
-	for (size_t i = 0;
-		s->messages && s->fd_class == FD_CLASS_CLIENT && self < 0 && i < m->spec.n_servers;
-		i++)
-		if (address_is_service(&s->remote, &m->servers[i].address)) {
-			add_sum_to(m, METRIC_NCREAD, (uint32_t)i, s);
-			break;
-		}
-	if (!s->messages && s->fd_class == FD_CLASS_DISK && s->selected && self >= 0 &&
-		(s->class == CALL_READ || s->class == CALL_WRITE))
-		add_sum_to(
-			m, s->class == CALL_READ ? METRIC_DREAD : METRIC_DWRITE, (uint32_t)self, s);
+	if (o.kind == OBJECT_SERVICE && service)
+		metric = METRIC_NSREAD;
+	else if (o.kind == OBJECT_PEER && peer)
+		metric = METRIC_NCREAD;
+	else if (o.kind == OBJECT_STORAGE_FILE && !s->messages && s->class == CALL_READ)
+		metric = METRIC_DREAD;
+	else if (o.kind == OBJECT_STORAGE_FILE && !s->messages && s->class == CALL_WRITE)
+		metric = METRIC_DWRITE;
+	else
+		return;
+	/* Half a second later: the second here that a second of the node overlaps most. */
+	b = s->count > s->failed ? log_bin(m, metric, o.server, s->start_ns + 500000000) : NULL;
+	if (!b)
+		return;
+	b->count += s->count - s->failed;
+	b->bytes += s->bytes;
+	b->sum_s += s->total_ns > s->failed_ns ? (double)(s->total_ns - s->failed_ns) / 1e9 : 0;
+	b->max_s = fmax(b->max_s, (double)s->max_ns / 1e9);
 }
 
-/* The cells of a metric of a server, one a second, and room for their samples; NULL: no memory. */
-static struct cell *row_at(struct metrics *m, enum metric metric, uint32_t server)
+/* The bins of a metric of a server, one a second, and room for their samples. */
+static struct bin *row_at(struct metrics *m, size_t at)
 {
-	size_t at = (size_t)metric * m->spec.n_servers + server;
-	struct sample *more;
-
 	if (m->rows[at])
 		return m->rows[at];
-	more = realloc(m->samples, (m->n_used + 1) * (size_t)m->spec.seconds * sizeof(*more));
-	if (!more)
-		return NULL;
-	m->samples = more;
-	m->rows[at] = calloc((size_t)m->spec.seconds, sizeof(*m->rows[at]));
-	m->n_used += m->rows[at] != NULL;
-	return m->rows[at];
+	m->samples = alloc_resize(
+		m->samples, ++m->n_used * (size_t)m->seconds, sizeof(*m->samples));
+	return m->rows[at] = alloc_zero((size_t)m->seconds, sizeof(*m->rows[at]));
 }
 
-static int add_reading_to(struct metrics *m, enum metric metric, uint32_t server, int32_t second,
-	uint64_t count, double sum, double max)
+static void add_reading(struct metrics *m, const struct record_reading *r, struct object o)
 {
-	struct cell *row = row_at(m, metric, server), *c;
+	const int64_t since = r->start_ns - m->offset_ns - m->start_ns + 500000000;
+	const bool tcp = r->what >= READING_TCP_FIRST;
+	double sum = r->sum, max = r->max;
+	uint64_t count = r->count;
+	uint32_t server = o.server;
+	size_t metric = METRIC_SERVICE_TIMES + r->what;
+	struct bin *b;
 
-	if (!row)
-		return -ENOMEM;
-	c = &row[second];
-	c->max_s = c->count && c->max_s > max ? c->max_s : max;
-	c->count += count;
-	c->sum_s += sum;
-	return 0;
-}
-
-/* A peer counts as one, however many sockets it has. */
-static int add_peer(struct metrics *m, enum metric metric, uint32_t server, int32_t second,
-	const struct record_reading *r)
-{
-	double value = reading_kind((enum reading)r->what) == READING_LEVEL ? r->sum / r->count
-									    : r->sum;
-
-	return add_reading_to(m, metric, server, second, 1, value, value);
-}
-
-static int add_reading(struct metrics *m, const struct record_reading *r)
-{
-	const int32_t self = m->spec.self, second = nearest_second(m, r->start_ns);
-
-	if (second < 0 || !r->count || r->what >= READING_TOTAL)
-		return 0;
-	if (r->what < READING_TCP_FIRST)
-		return self < 0 ? 0
-				: add_reading_to(m, METRIC_SERVICE_TIMES + r->what, (uint32_t)self,
-					  second, r->count, r->sum, r->max);
-	if (self >= 0)
-		return r->accepted
-			? add_peer(m, METRIC_SERVICE_TIMES + r->what, (uint32_t)self, second, r)
-			: 0;
-	for (size_t i = 0; !r->accepted && i < m->spec.n_servers; i++)
-		if (address_is_service(&r->peer, &m->servers[i].address))
-			return add_peer(m, METRIC_CLIENT_TCP_SENT + (r->what - READING_TCP_FIRST),
-				(uint32_t)i, second, r);
-	return 0;
-}
-
-/* The log has been read: its sums, or else its calls, go to the rest. */
-static int take_cells(struct metrics *m)
-{
-	struct cell *const *from = m->sums ? m->sums_rows : m->calls_rows, *row;
-
-	for (size_t i = 0; i < METRIC_SERVICE_TIMES * m->spec.n_servers && !m->full; i++) {
-		if (!from[i])
-			continue;
-		row = row_at(
-			m, (enum metric)(i / m->spec.n_servers), (uint32_t)(i % m->spec.n_servers));
-		m->full = !row;
-		for (int32_t second = 0; row && second < m->spec.seconds; second++) {
-			const struct cell *c = &from[i][second];
-
-			row[second].count += c->count;
-			row[second].bytes += c->bytes;
-			row[second].sum_s += c->sum_s;
-			if (c->max_s > row[second].max_s)
-				row[second].max_s = c->max_s;
-		}
+	if (since < 0 || since / 1000000000 >= m->seconds || !r->count)
+		return;
+	if (m->self < 0 && o.kind == OBJECT_PEER)
+		metric = METRIC_CLIENT_TCP_SENT + (r->what - READING_TCP_FIRST);
+	else if (m->self >= 0 && !tcp)
+		server = (uint32_t)m->self;
+	else if (m->self < 0 || o.kind != OBJECT_SERVICE)
+		return;
+	if (tcp) { /* a peer counts as one, however many sockets it has */
+		sum = max = reading_kind(r->what) == READING_LEVEL ? r->sum / r->count : r->sum;
+		count = 1;
 	}
-	return m->full ? -ENOMEM : 0;
-}
-
-static struct socket_slot *slot_at(const struct metrics *m, size_t i)
-{
-	return &m->blocks[i / BLOCK][i % BLOCK];
-}
-
-static int slot_new(struct metrics *m, uint32_t server, size_t *index)
-{
-	size_t i = m->free_slot ? m->free_slot - 1 : m->n_slots;
-
-	if (i == m->n_blocks * BLOCK) {
-		struct socket_slot **more = realloc(m->blocks, (m->n_blocks + 1) * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		m->blocks = more;
-		more[m->n_blocks] = calloc(BLOCK, sizeof(**more));
-		if (!more[m->n_blocks])
-			return -ENOMEM;
-		m->n_blocks++;
-	}
-	if (m->free_slot)
-		m->free_slot = slot_at(m, i)->next_free;
-	else
-		m->n_slots++;
-	*slot_at(m, i) = (struct socket_slot){.server = server};
-	*index = i;
-	return 0;
+	b = &row_at(m, metric * m->n_servers + server)[since / 1000000000];
+	b->max_s = b->count && b->max_s > max ? b->max_s : max;
+	b->count += count;
+	b->sum_s += sum;
 }
 
 /* The message is over: counted if it is whole, dropped if not. */
-static void finish(struct metrics *m, struct socket_slot *s, uint32_t tid)
+static void finish_message(struct metrics *m, struct connection *c, uint32_t tid)
 {
-	if (message_is_whole(&s->msg, &m->pollers, tid))
-		add(m, m->spec.self < 0 ? METRIC_NCREAD : METRIC_NSREAD, s->server, s->msg.end_ns,
-			s->msg.end_ns - s->msg.start_ns, s->msg.bytes);
-	s->msg.bytes = 0;
-	s->msg.wanted_more = s->msg.answered = false;
+	if (message_is_whole(&c->msg, m->stream, tid))
+		add(m, m->self < 0 ? METRIC_NCREAD : METRIC_NSREAD, c->server, c->msg.end_ns,
+			c->msg.end_ns - c->msg.start_ns, c->msg.bytes);
+	c->msg = (struct message){0};
 }
 
-static void release(void *ctx, const struct fd_state *f)
+static struct connection *connection_of(struct metrics *m, const struct object *o)
+{
+	struct connection *c;
+	size_t n = m->n_connections;
+
+	if (o->id >= n) {
+		m->n_connections = o->id + 64;
+		m->connections = alloc_resize(
+			m->connections, m->n_connections, sizeof(*m->connections));
+		for (; n < m->n_connections; n++)
+			m->connections[n] = (struct connection){0};
+	}
+	c = &m->connections[o->id];
+	c->server = o->server;
+	return c;
+}
+
+static bool peeks(const struct metrics *m, const struct record_call *c)
+{
+	return (c->nr == m->recvfrom && c->args[3] & MSG_PEEK) ||
+		(c->nr == m->recvmsg && c->args[2] & MSG_PEEK);
+}
+
+static void socket_call(
+	struct metrics *m, const struct record *rec, enum call_class class, const struct object *o)
+{
+	const struct record_call *c = &rec->call;
+	struct connection *con = connection_of(m, o);
+
+	if (!con->first)
+		con->first = rec->number;
+	if (class == CALL_WRITE)
+		con->msg.answered |= c->tid == con->msg.tid;
+	if (class == CALL_WRITE || peeks(m, c))
+		return;
+	if (message_is_whole(&con->msg, m->stream, c->tid))
+		finish_message(m, con, c->tid);
+	if (c->result > 0)
+		message_read(&con->msg, rec);
+	else if (c->result == -EAGAIN)
+		con->msg.wanted_more = true;
+	else if (c->result != -EINTR)
+		con->msg = (struct message){0}; /* end of stream or an error inside a message */
+}
+
+static bool is_measured(const struct metrics *m, const struct object *o)
+{
+	return o->kind == (m->self < 0 ? OBJECT_PEER : OBJECT_SERVICE);
+}
+
+static void add_call(struct metrics *m, struct stream_item *item)
+{
+	const struct record_call *c = &item->record->call;
+	const enum call_class class = item->call->class;
+	const struct fd_state *f = c->unfinished || m->sums ? NULL : item_fd(item);
+
+	if (!f)
+		return;
+	if (f->object.kind == OBJECT_STORAGE_FILE && c->result >= 0)
+		add(m, class == CALL_READ ? METRIC_DREAD : METRIC_DWRITE, f->object.server,
+			c->start_ns + c->service_ns, c->service_ns, (uint64_t)c->result);
+	else if (is_measured(m, &f->object))
+		socket_call(m, item->record, class, &f->object);
+}
+
+static void end_connection(void *ctx, const struct fd_state *f)
 {
 	struct metrics *m = ctx;
-	struct socket_slot *s;
+	uint32_t id = f->object.id;
 
-	if ((f->user & ((1 << USE_BITS) - 1)) != USE_SOCKET)
+	if (!is_measured(m, &f->object) || id >= m->n_connections)
 		return;
-	s = slot_at(m, f->user >> USE_BITS);
-	finish(m, s, 0);
-	s->next_free = m->free_slot;
-	m->free_slot = (uint32_t)(f->user >> USE_BITS) + 1;
+	finish_message(m, &m->connections[id], 0);
+	m->connections[id] = (struct connection){0};
 }
 
-static int classify(struct metrics *m, struct fd_state *f)
+static int feed(void *ctx, struct stream_item *item, struct err *e)
 {
-	const struct record_fd *now = &f->now;
-	size_t i, slot;
-	int rc;
+	struct metrics *m = ctx;
+	const struct record *rec = item->record;
 
-	f->user = USE_NONE;
-	if (m->spec.self >= 0 && now->kind == FD_FILE &&
-		path_is_below(now->path, m->servers[m->spec.self].storage)) {
-		f->user = USE_STORAGE;
-		return 0;
-	}
-	if (now->kind != FD_SOCKET)
-		return 0;
-	for (i = 0; i < m->spec.n_servers; i++) {
-		if (m->spec.self >= 0 && (size_t)m->spec.self != i)
-			continue;
-		if (!address_is_service(
-			    m->spec.self >= 0 ? &now->local : &now->remote, &m->servers[i].address))
-			continue;
-		rc = slot_new(m, (uint32_t)i, &slot);
-		if (rc)
-			return rc;
-		f->user = USE_SOCKET | (uint64_t)slot << USE_BITS;
-		break;
+	(void)e;
+	switch (rec->type) {
+	case RECORD_CALL: add_call(m, item); break;
+	case RECORD_FD:
+	case RECORD_PROCESS: item_each_ending(item, end_connection, m); break;
+	case RECORD_SUM: add_sum(m, &rec->sum, item_object(item)); break;
+	case RECORD_READING: add_reading(m, &rec->reading, item_object(item)); break;
+	default: break;
 	}
 	return 0;
 }
 
-static void socket_read(
-	struct metrics *m, struct message *msg, struct socket_slot *s, const struct record *rec)
+static int by_first(const void *a, const void *b)
 {
-	const struct record_call *c = &rec->call;
+	const struct connection *x = a, *y = b;
 
-	if (message_is_whole(msg, &m->pollers, c->tid))
-		finish(m, s, c->tid);
-	if (c->result > 0) {
-		if (!msg->bytes)
-			msg->start_ns = c->start_ns;
-		msg->bytes += (uint64_t)c->result;
-		msg->end_ns = c->start_ns + c->service_ns;
-		msg->tid = c->tid;
-		msg->last = rec->number;
-		msg->wanted_more = msg->answered = false;
-	} else if (c->result == -EAGAIN) {
-		msg->wanted_more = true;
-	} else if (c->result != -EINTR) {
-		msg->bytes = 0; /* end of stream, or a broken connection, inside a message */
-		msg->wanted_more = msg->answered = false;
-	}
+	return (x->first > y->first) - (x->first < y->first);
 }
 
-static int add_call(struct metrics *m, const struct record *rec)
+/* The log is whole: what it came to is added to the rest. */
+static int take_log(void *ctx, struct err *e)
 {
-	const struct record_call *c = &rec->call;
-	const struct call_use *use;
-	struct fd_state *f;
-	struct socket_slot *s;
-	int rc;
+	struct metrics *m = ctx;
 
-	if (c->nr >= CALLS)
-		return 0;
-	use = &m->calls[c->nr];
-	if (use->class == CALL_OTHER)
-		return 0;
-	if (use->class == CALL_POLL)
-		return pollers_set(&m->pollers, c->tid, rec->number);
-	if (c->unfinished)
-		return 0;
-	f = fdtable_get(m->fds, c->pid, (int32_t)c->args[use->fd]);
-	if (!f)
-		return 0;
-	if (f->user == USE_UNKNOWN) {
-		rc = classify(m, f);
-		if (rc)
-			return rc;
-	}
-	switch (f->user & ((1 << USE_BITS) - 1)) {
-	case USE_STORAGE:
-		if (c->result >= 0)
-			add(m, use->class == CALL_READ ? METRIC_DREAD : METRIC_DWRITE,
-				(uint32_t)m->spec.self, c->start_ns + c->service_ns, c->service_ns,
-				(uint64_t)c->result);
-		break;
-	case USE_SOCKET:
-		s = slot_at(m, f->user >> USE_BITS);
-		if (use->class == CALL_WRITE)
-			s->msg.answered |= c->tid == s->msg.tid;
-		else if (use->flags < 0 || !(c->args[use->flags] & MSG_PEEK))
-			socket_read(m, &s->msg, s, rec);
-		break;
-	}
-	return 0;
-}
+	(void)e;
+	/* In an order that does not depend on descriptors: sums are rounded as they are added. */
+	if (m->n_connections)
+		qsort(m->connections, m->n_connections, sizeof(*m->connections), by_first);
+	for (size_t i = 0; i < m->n_connections && !m->sums; i++)
+		finish_message(m, &m->connections[i], 0);
+	for (size_t i = 0; i < METRIC_SERVICE_TIMES * m->n_servers; i++) {
+		const struct bin *from = m->log_rows[i];
+		struct bin *to = from ? row_at(m, i) : NULL;
 
-/* Before the table forgets what a descriptor was. */
-static void before_change(struct metrics *m, const struct record *rec)
-{
-	const struct fd_state *f;
-
-	if (rec->type == RECORD_FD) {
-		f = fdtable_get(m->fds, rec->fd.pid, rec->fd.fd);
-		if (f)
-			release(m, f);
-	} else if (rec->process.pid == rec->process.tid) {
-		fdtable_each(m->fds, rec->process.pid, release, m);
-	}
-	if (rec->type == RECORD_PROCESS && rec->process.what == PROCESS_EXIT)
-		pollers_remove(&m->pollers, rec->process.tid);
-}
-
-static int learn_calls(struct metrics *m, const char *arch, struct err *e)
-{
-	const struct call_arch *table = call_arch(arch);
-
-	if (!table)
-		return err_set(e, -EINVAL, "the calls of architecture '%s' are not known", arch);
-	for (uint32_t nr = 0; nr < CALLS; nr++) {
-		const struct call_info *info = call_info(table, nr);
-		bool used = info &&
-			(info->class == CALL_POLL ||
-				((info->class == CALL_READ || info->class == CALL_WRITE) &&
-					info->fd >= 0));
-
-		m->calls[nr] = (struct call_use){CALL_OTHER, 0, -1};
-		if (!used)
-			continue;
-		m->calls[nr].class = (uint8_t)info->class;
-		m->calls[nr].fd = info->class == CALL_POLL ? 0 : (uint8_t)info->fd;
-		if (!strcmp(info->name, "recvfrom"))
-			m->calls[nr].flags = 3;
-		else if (!strcmp(info->name, "recvmsg"))
-			m->calls[nr].flags = 2;
-	}
-	return 0;
-}
-
-static int read_log(struct metrics *m, struct log_reader *r, uint64_t *lost, struct err *e)
-{
-	const struct record *rec;
-	uint64_t counted = 0;
-	int rc;
-
-	while ((rc = log_next(r, &rec, e)) == 1) {
-		rc = 0;
-		switch (rec->type) {
-		case RECORD_CALL: rc = add_call(m, rec); break;
-		case RECORD_FD:
-		case RECORD_PROCESS:
-			before_change(m, rec);
-			rc = fdtable_feed(m->fds, rec);
-			break;
-		case RECORD_SUM: add_sum(m, &rec->sum); break;
-		case RECORD_READING: rc = add_reading(m, &rec->reading); break;
-		case RECORD_LOST: counted += rec->lost.count; break;
-		case RECORD_END:
-			if (rec->end.lost > counted)
-				counted = rec->end.lost;
-			break;
-		default: break;
+		for (int32_t second = 0; to && second < m->seconds; second++) {
+			to[second].count += from[second].count;
+			to[second].bytes += from[second].bytes;
+			to[second].sum_s += from[second].sum_s;
+			to[second].max_s = fmax(to[second].max_s, from[second].max_s);
 		}
-		if (rc)
-			return err_errno(e, rc, "cannot keep track of what is traced");
 	}
-	if (rc)
-		return rc;
-	for (size_t i = 0; i < m->n_slots; i++)
-		finish(m, slot_at(m, i), 0);
-	if (take_cells(m))
-		return err_errno(e, -ENOMEM, "cannot keep what was measured");
-	*lost = counted;
 	return 0;
 }
 
-int metrics_add_log(struct metrics *m, const char *path, uint64_t *lost, struct err *e)
+int metrics_attach(struct metrics *m, struct stream *s, struct err *e)
 {
-	struct log_reader *r = NULL;
-	uint64_t counted = 0;
-	int rc;
+	static const struct stream_consumer consumer = {.feed = feed,
+		.finish = take_log,
+		.free = forget_log,
+		.classes = 1 << CALL_READ | 1 << CALL_WRITE};
+	const struct stream_spec *spec = stream_spec(s);
+	const char *arch = stream_head(s)->arch;
 
-	rc = log_reader_new(path, &r, e);
-	if (rc)
-		return rc;
-	rc = learn_calls(m, log_reader_head(r)->arch, e);
-	if (rc)
-		goto out;
-	m->fds = fdtable_new();
-	if (!m->fds) {
-		rc = err_errno(e, -ENOMEM, "cannot read '%s'", path);
-		goto out;
-	}
-	rc = read_log(m, r, &counted, e);
-	if (!rc && lost)
-		*lost = counted;
-out:
-	forget_log(m);
-	log_reader_free(r);
-	return rc;
+	if (!stream_arch(s))
+		return err_set(e, -EINVAL, "the calls of architecture '%s' are not known", arch);
+	m->stream = s;
+	m->self = spec->owner == OWNER_SERVER ? spec->index : -1;
+	m->offset_ns = spec->clock_offset_ns;
+	m->recvfrom = (uint32_t)call_number(arch, "recvfrom");
+	m->recvmsg = (uint32_t)call_number(arch, "recvmsg");
+	m->sums = false;
+	stream_add(s, &consumer, m);
+	return 0;
 }
 
+/* Whole billionths take a third of the room in a store that binary fractions take. */
 static double rounded(double v)
 {
-	/* Sums of decimal fractions are none; kept as whole billionths they need a third of the
-	 * room. */
 	return fabs(v) < 9e6 ? nearbyint(v * 1e9) / 1e9 : v;
 }
 
@@ -586,21 +352,21 @@ size_t metrics_samples(struct metrics *m, const struct sample **out)
 	size_t k = 0;
 
 	for (size_t i = 0; i < m->n_rows; i++) {
-		bool reading = i / m->spec.n_servers >= METRIC_SERVICE_TIMES;
+		bool reading = i / m->n_servers >= METRIC_SERVICE_TIMES;
 
-		for (int32_t second = 0; m->rows[i] && second < m->spec.seconds; second++) {
-			const struct cell *c = &m->rows[i][second];
+		for (int32_t second = 0; m->rows[i] && second < m->seconds; second++) {
+			const struct bin *b = &m->rows[i][second];
 
-			if (!c->count)
+			if (!b->count)
 				continue;
 			m->samples[k++] = (struct sample){
-				.metric = (enum metric)(i / m->spec.n_servers),
-				.server = (uint32_t)(i % m->spec.n_servers),
+				.metric = (enum metric)(i / m->n_servers),
+				.server = (uint32_t)(i % m->n_servers),
 				.second = second,
-				.count = c->count,
-				.bytes = c->bytes,
-				.sum_s = reading ? rounded(c->sum_s) : c->sum_s,
-				.max_s = reading ? rounded(c->max_s) : c->max_s,
+				.count = b->count,
+				.bytes = b->bytes,
+				.sum_s = reading ? rounded(b->sum_s) : b->sum_s,
+				.max_s = reading ? rounded(b->max_s) : b->max_s,
 			};
 		}
 	}

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
+
 enum column { TIME, SERVER, METRIC, VALUE, COLUMNS };
 static const char *const column_names[] = {"time", "server", "metric", "value"};
 
@@ -115,7 +117,6 @@ static int find_name(struct reader *r, void **tree, char ***names, size_t *n, si
 	const char *name, uint32_t *index)
 {
 	struct named key = {.name = (char *)name}, *fresh, **found = tfind(&key, tree, by_name);
-	char **more;
 
 	if (found) {
 		*index = (*found)->index;
@@ -125,20 +126,12 @@ static int find_name(struct reader *r, void **tree, char ***names, size_t *n, si
 		return r->rc = err_set(r->e, -E2BIG,
 			       "%s:%lu: more than %zu names of this kind ('%.60s')", r->source,
 			       r->line, max, name);
-	more = realloc(*names, (*n + 1) * sizeof(*more));
-	if (more)
-		*names = more;
-	fresh = more ? malloc(sizeof(*fresh)) : NULL;
-	if (!fresh || !(fresh->name = strdup(name))) {
-		free(fresh);
-		return r->rc = err_errno(r->e, -ENOMEM, "cannot read '%s'", r->source);
-	}
+	fresh = alloc_zero(1, sizeof(*fresh));
+	fresh->name = alloc_copy(name);
 	fresh->index = (uint32_t)*n;
-	if (!tsearch(fresh, tree, by_name)) {
-		free(fresh->name);
-		free(fresh);
+	if (!tsearch(fresh, tree, by_name))
 		return r->rc = err_errno(r->e, -ENOMEM, "cannot read '%s'", r->source);
-	}
+	*names = alloc_resize(*names, *n + 1, sizeof(**names));
 	(*names)[(*n)++] = fresh->name; /* the tree's node owns it */
 	*index = fresh->index;
 	return 0;
@@ -177,7 +170,8 @@ static void read_head_field(struct reader *r, const char *name)
 			c = i;
 	if (c < 0)
 		complain(r,
-			"column '%.60s' is none of time (or time_ms, time_us, time_ns), server, metric, value",
+			"column '%.60s' is none of time (or time_ms, time_us, time_ns), server, "
+			"metric, value",
 			name);
 	else if (r->place[c] >= 0)
 		complain(r, "column '%s' stands twice", column_names[c]);
@@ -215,68 +209,53 @@ static void on_field(void *text, size_t size, void *ctx)
 		for (int c = 0; c < COLUMNS; c++)
 			if (r->place[c] == r->column) {
 				free(r->fields[c]);
-				r->fields[c] = strdup(text);
-				if (!r->fields[c])
-					r->rc = err_errno(
-						r->e, -ENOMEM, "cannot read '%s'", r->source);
+				r->fields[c] = alloc_copy(text);
 			}
 	}
 	r->column++;
 }
 
-/* Where the last time of a series is kept; NULL: no memory. */
+/* Where the last time of a series is kept. */
 static struct last *last_of(struct reader *r, uint32_t server, uint32_t metric)
 {
+	const size_t row = SERIES_METRICS_MAX;
+
 	if (server >= r->last_servers) {
 		size_t n = server + 8;
-		struct last *more = realloc(r->last, n * SERIES_METRICS_MAX * sizeof(*more));
 
-		if (!more)
-			return NULL;
-		memset(more + r->last_servers * SERIES_METRICS_MAX, 0,
-			(n - r->last_servers) * SERIES_METRICS_MAX * sizeof(*more));
-		r->last = more;
+		r->last = alloc_resize(r->last, n * row, sizeof(*r->last));
+		memset(r->last + r->last_servers * row, 0,
+			(n - r->last_servers) * row * sizeof(*r->last));
 		r->last_servers = n;
 	}
-	return &r->last[(size_t)server * SERIES_METRICS_MAX + metric];
+	return &r->last[server * row + metric];
 }
 
-static int add_step(struct reader *r, double step)
+static void add_step(struct reader *r, double step)
 {
 	if (r->n_steps == r->steps_room) {
-		size_t room = r->steps_room ? r->steps_room * 2 : 1024;
-		float *more = realloc(r->steps, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		r->steps = more;
-		r->steps_room = room;
+		r->steps_room = r->steps_room ? r->steps_room * 2 : 1024;
+		r->steps = alloc_resize(r->steps, r->steps_room, sizeof(*r->steps));
 	}
 	r->steps[r->n_steps++] = (float)step;
-	return 0;
 }
 
-static int add_point(struct reader *r, struct series_point p)
+static void add_point(struct reader *r, struct series_point p)
 {
 	struct series *s = r->out;
-	struct series_point *more;
 
-	if (s->n == SERIES_POINTS_MAX)
-		return r->rc = err_set(r->e, -E2BIG, "%s:%lu: more than %d rows", r->source,
-			       r->line, SERIES_POINTS_MAX);
+	if (s->n == SERIES_POINTS_MAX) {
+		r->rc = err_set(r->e, -E2BIG, "%s:%lu: more than %d rows", r->source, r->line,
+			SERIES_POINTS_MAX);
+		return;
+	}
 	if (s->n == r->room) {
-		size_t room = r->room ? r->room * 2 : 1024;
-
-		more = realloc(s->points, room * sizeof(*more));
-		if (!more)
-			return r->rc = err_errno(r->e, -ENOMEM, "cannot read '%s'", r->source);
-		s->points = more;
-		r->room = room;
+		r->room = r->room ? r->room * 2 : 1024;
+		s->points = alloc_resize(s->points, r->room, sizeof(*s->points));
 	}
 	s->from_s = !s->n || p.time_s < s->from_s ? p.time_s : s->from_s;
 	s->to_s = !s->n || p.time_s > s->to_s ? p.time_s : s->to_s;
 	s->points[s->n++] = p;
-	return 0;
 }
 
 static void end_data(struct reader *r)
@@ -295,11 +274,13 @@ static void end_data(struct reader *r)
 		complain(r, "time '%.60s' is no number", f[TIME]);
 	else if (!missing && !read_number(f[VALUE], &p.value))
 		complain(r,
-			"value '%.60s' is no decimal number (leave it empty where there is no sample)",
+			"value '%.60s' is no decimal number (leave it empty where there is no "
+			"sample)",
 			f[VALUE]);
 	else if (!good_name(f[SERVER]) || !good_name(f[METRIC]))
 		complain(r,
-			"a server and a metric need names, of UTF-8 and at most 200 bytes, not '%.60s' and '%.60s'",
+			"a server and a metric need names, of UTF-8 and at most 200 bytes, not "
+			"'%.60s' and '%.60s'",
 			f[SERVER], f[METRIC]);
 	else if (!strcmp(f[METRIC], "any"))
 		complain(r, "no metric can be called 'any'");
@@ -311,18 +292,14 @@ static void end_data(struct reader *r)
 		return;
 	p.time_s *= r->unit_s;
 	last = last_of(r, p.server, p.metric);
-	if (!last) {
-		r->rc = err_errno(r->e, -ENOMEM, "cannot read '%s'", r->source);
-		return;
-	}
 	if (last->any && p.time_s == last->time_s)
 		complain(r, "'%.60s' of '%.60s' has had this time in an earlier row", f[METRIC],
 			f[SERVER]);
 	else if (last->any && p.time_s < last->time_s)
 		complain(r, "'%.60s' of '%.60s' goes back in time; sort the rows by it", f[METRIC],
 			f[SERVER]);
-	else if (last->any && add_step(r, p.time_s - last->time_s))
-		r->rc = err_errno(r->e, -ENOMEM, "cannot read '%s'", r->source);
+	else if (last->any)
+		add_step(r, p.time_s - last->time_s);
 	*last = (struct last){p.time_s, true};
 	if (!r->rc && !missing)
 		add_point(r, p);
@@ -395,8 +372,8 @@ int series_read(
 		.unit_s = 1};
 	int rc;
 
-	if (!names->index && !(names->index = calloc(1, sizeof(*names->index))))
-		return err_errno(e, -ENOMEM, "cannot read '%s'", source);
+	if (!names->index)
+		names->index = alloc_zero(1, sizeof(*names->index));
 	rc = parse(&r, f);
 	if (!rc && r.n_steps) {
 		qsort(r.steps, r.n_steps, sizeof(*r.steps), by_size);
@@ -442,10 +419,10 @@ void series_names_clear(struct series_names *names)
 struct sample *series_samples(
 	const struct series *s, double from_s, double to_s, double step_s, size_t *n)
 {
-	struct sample *list = calloc(s->n + 1, sizeof(*list));
+	struct sample *list = alloc_zero(s->n, sizeof(*list));
 	size_t k = 0;
 
-	for (size_t i = 0; list && i < s->n; i++) {
+	for (size_t i = 0; i < s->n; i++) {
 		const struct series_point *p = &s->points[i];
 		/* A step is rarely a whole binary fraction: 0.3 / 0.1 is below 3. */
 		double second = floor((p->time_s - from_s) / step_s + 1e-6);

@@ -1,15 +1,15 @@
 /*
- * Time series from elsewhere: a CSV file that anybody's monitoring can write.
+ * Time series from elsewhere: a CSV file that any monitoring system can write.
  *
  *     time,server,metric,value
  *     0,s1,read_latency_ms,4.1
  *     0,s2,read_latency_ms,3.9
  *
- * RFC 4180 (quotes, CRLF or LF), UTF-8, a head line with these four names in any order, nothing
- * else. 'time' is a number of seconds from any zero; 'time_ms', 'time_us' and 'time_ns' say another
- * unit. 'value' is a decimal number in any unit, the same for all of one metric; an empty one is a
- * missing sample. Each server's metric must be in the order of its times, none of them twice;
- * series may be mixed or follow one another.
+ * RFC 4180 (quotes, CRLF or LF), UTF-8, a head line with these four names in any order and no
+ * others. 'time' is a number of seconds from any zero; 'time_ms', 'time_us' and 'time_ns' are other
+ * units. 'value' is a decimal number in any unit, the same for all of one metric; an empty value is
+ * a missing sample. The rows of one server and metric must be in the order of their times, without
+ * equal times; different series may be mixed or follow one another.
  */
 #ifndef CULPRIT_DIAG_SERIES_H
 #define CULPRIT_DIAG_SERIES_H
@@ -28,7 +28,7 @@ enum {
 	SERIES_POINTS_MAX = 20000000
 };
 
-/* Names in the order of their first row, for all files that were read with one of these. */
+/* Names in the order of their first row, over all files that were read into it. */
 struct series_names {
 	char **servers, **metrics;
 	size_t n_servers, n_metrics;
@@ -47,17 +47,16 @@ struct series {
 	double step_s; /* median time between two points of one series; 0 if there are no two */
 };
 
-/* Reads 'f' ('source' is its name, for complaints). -EINVAL with "FILE:LINE: sentence" for what
- * does not fit, -E2BIG for more than the maxima above, -EIO. 'names' is zero at first; what is new
- * is added to it, also on failure. */
+/* Reads 'f'; messages call it 'source'. -EINVAL with "FILE:LINE: sentence" for what is not allowed,
+ * -E2BIG for more than the maxima above, -EIO. '*names' is zero at first; new names are added to
+ * it, also on failure. */
 int series_read(
 	FILE *f, const char *source, struct series_names *names, struct series *out, struct err *e);
 void series_clear(struct series *s);
 void series_names_clear(struct series_names *names);
 
-/* The points from 'from_s' up to, but not at, 'to_s' as samples, whose second is the number of
- * 'step_s' since then and whose count, sum and maximum are of the values. malloced; '*n' of them.
- * NULL: no memory. */
+/* The points from 'from_s' up to, but not at, 'to_s' as samples: 'second' is the number of 'step_s'
+ * since from_s; count, sum and maximum are of the values. The caller frees; '*n' of them. */
 struct sample *series_samples(
 	const struct series *s, double from_s, double to_s, double step_s, size_t *n);
 

@@ -1,5 +1,6 @@
 #include "diag/record/calls.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@
 
 /* What the headers do not say. Calls that are not here have a name and nothing else. */
 static const struct meaning {
-	const char *name;
+	const char *names; /* separated by spaces */
 	enum call_class class;
 	int8_t fd, fd2;
 	const char *args;
@@ -24,7 +25,7 @@ static const struct meaning {
 	{"recvfrom", CALL_READ, 0, -1, "f fd,p buf,d len,x flags,p addr,p addrlen"},
 	{"recvmsg", CALL_READ, 0, -1, "f fd,p msg,x flags"},
 	{"recvmmsg", CALL_READ, 0, -1, "f fd,p msgvec,d vlen,x flags,p timeout"},
-	{"getdents64", CALL_OTHER, 0, -1, "f fd,p dirp,d count"},
+	{"getdents64 getdents", CALL_OTHER, 0, -1, "f fd,p dirp,d count"},
 	{"write", CALL_WRITE, 0, -1, "f fd,p buf,d count"},
 	{"pwrite64", CALL_WRITE, 0, -1, "f fd,p buf,d count,q offset"},
 	{"writev", CALL_WRITE, 0, -1, "f fd,p iov,d iovcnt"},
@@ -35,10 +36,9 @@ static const struct meaning {
 	{"sendmmsg", CALL_WRITE, 0, -1, "f fd,p msgvec,d vlen,x flags"},
 	{"vmsplice", CALL_WRITE, 0, -1, "f fd,p iov,d iovcnt,x flags"},
 	{"sendfile", CALL_COPY, 1, 0, "f out_fd,f in_fd,p offset,d count"},
-	{"splice", CALL_COPY, 0, 2, "f fd_in,p off_in,f fd_out,p off_out,d len,x flags"},
+	{"splice copy_file_range", CALL_COPY, 0, 2,
+		"f fd_in,p off_in,f fd_out,p off_out,d len,x flags"},
 	{"tee", CALL_COPY, 0, 1, "f fd_in,f fd_out,d len,x flags"},
-	{"copy_file_range", CALL_COPY, 0, 2, "f fd_in,p off_in,f fd_out,p off_out,d len,x flags"},
-
 	{"open", CALL_OPEN, -1, -1, "n pathname,O flags,o mode"},
 	{"openat", CALL_OPEN, 0, -1, "F dirfd,n pathname,O flags,o mode"},
 	{"openat2", CALL_OPEN, 0, -1, "F dirfd,n pathname,p how,d size"},
@@ -54,32 +54,26 @@ static const struct meaning {
 	{"accept", CALL_OPEN, 0, -1, "f fd,p addr,p addrlen"},
 	{"accept4", CALL_OPEN, 0, -1, "f fd,p addr,p addrlen,x flags"},
 	{"epoll_create", CALL_OPEN, -1, -1, "d size"},
-	{"epoll_create1", CALL_OPEN, -1, -1, "x flags"},
+	{"epoll_create1 memfd_secret inotify_init1 userfaultfd", CALL_OPEN, -1, -1, "x flags"},
 	{"eventfd", CALL_OPEN, -1, -1, "d initval"},
 	{"eventfd2", CALL_OPEN, -1, -1, "d initval,x flags"},
 	{"memfd_create", CALL_OPEN, -1, -1, "p name,x flags"},
-	{"memfd_secret", CALL_OPEN, -1, -1, "x flags"},
 	{"timerfd_create", CALL_OPEN, -1, -1, "d clockid,x flags"},
 	{"signalfd", CALL_OPEN, 0, -1, "f fd,p mask,d size"},
 	{"signalfd4", CALL_OPEN, 0, -1, "f fd,p mask,d size,x flags"},
 	{"inotify_init", CALL_OPEN, -1, -1, ""},
-	{"inotify_init1", CALL_OPEN, -1, -1, "x flags"},
 	{"fanotify_init", CALL_OPEN, -1, -1, "x flags,x event_f_flags"},
 	{"pidfd_open", CALL_OPEN, -1, -1, "d pid,x flags"},
 	{"pidfd_getfd", CALL_OPEN, 0, -1, "f pidfd,d targetfd,x flags"},
 	{"io_uring_setup", CALL_OPEN, -1, -1, "d entries,p params"},
-	{"userfaultfd", CALL_OPEN, -1, -1, "x flags"},
 	{"perf_event_open", CALL_OPEN, -1, -1, "p attr,d pid,d cpu,f group_fd,x flags"},
 	{"mq_open", CALL_OPEN, -1, -1, "p name,x oflag,o mode,p attr"},
 	{"fsopen", CALL_OPEN, -1, -1, "p fsname,x flags"},
-	{"fspick", CALL_OPEN, 0, -1, "F dirfd,n path,x flags"},
+	{"fspick open_tree", CALL_OPEN, 0, -1, "F dirfd,n path,x flags"},
 	{"fsmount", CALL_OPEN, 0, -1, "f fsfd,x flags,x attr_flags"},
-	{"open_tree", CALL_OPEN, 0, -1, "F dirfd,n path,x flags"},
 	{"landlock_create_ruleset", CALL_OPEN, -1, -1, "p attr,d size,x flags"},
-
 	{"close", CALL_CLOSE, 0, -1, "f fd"},
 	{"close_range", CALL_CLOSE, -1, -1, "d first,d last,x flags"},
-
 	{"poll", CALL_POLL, -1, -1, "p fds,d nfds,d timeout"},
 	{"ppoll", CALL_POLL, -1, -1, "p fds,d nfds,p timeout,p sigmask,d size"},
 	{"select", CALL_POLL, -1, -1, "d nfds,p readfds,p writefds,p exceptfds,p timeout"},
@@ -91,20 +85,14 @@ static const struct meaning {
 		"f epfd,p events,d maxevents,p timeout,p sigmask,d size"},
 	{"io_uring_enter", CALL_POLL, 0, -1,
 		"f fd,d to_submit,d min_complete,x flags,p sig,d size"},
-
-	{"fsync", CALL_SYNC, 0, -1, "f fd"},
-	{"fdatasync", CALL_SYNC, 0, -1, "f fd"},
+	{"fsync fdatasync syncfs", CALL_SYNC, 0, -1, "f fd"},
 	{"sync_file_range", CALL_SYNC, 0, -1, "f fd,d offset,d nbytes,x flags"},
-	{"syncfs", CALL_SYNC, 0, -1, "f fd"},
 	{"sync", CALL_SYNC, -1, -1, ""},
 	{"msync", CALL_SYNC, -1, -1, "p addr,d length,x flags"},
-
-	{"connect", CALL_OTHER, 0, -1, "f fd,p addr,d addrlen"},
-	{"bind", CALL_OTHER, 0, -1, "f fd,p addr,d addrlen"},
+	{"connect bind", CALL_OTHER, 0, -1, "f fd,p addr,d addrlen"},
 	{"listen", CALL_OTHER, 0, -1, "f fd,d backlog"},
 	{"shutdown", CALL_OTHER, 0, -1, "f fd,d how"},
-	{"getsockname", CALL_OTHER, 0, -1, "f fd,p addr,p addrlen"},
-	{"getpeername", CALL_OTHER, 0, -1, "f fd,p addr,p addrlen"},
+	{"getsockname getpeername", CALL_OTHER, 0, -1, "f fd,p addr,p addrlen"},
 	{"getsockopt", CALL_OTHER, 0, -1, "f fd,d level,d optname,p optval,p optlen"},
 	{"setsockopt", CALL_OTHER, 0, -1, "f fd,d level,d optname,p optval,d optlen"},
 	{"epoll_ctl", CALL_OTHER, 0, 2, "f epfd,d op,f fd,p event"},
@@ -117,8 +105,7 @@ static const struct meaning {
 	{"fallocate", CALL_OTHER, 0, -1, "f fd,x mode,d offset,d len"},
 	{"fadvise64", CALL_OTHER, 0, -1, "f fd,d offset,d len,d advice"},
 	{"readahead", CALL_OTHER, 0, -1, "f fd,d offset,d count"},
-	{"fstat", CALL_OTHER, 0, -1, "f fd,p statbuf"},
-	{"newfstat", CALL_OTHER, 0, -1, "f fd,p statbuf"},
+	{"fstat newfstat", CALL_OTHER, 0, -1, "f fd,p statbuf"},
 	{"fstatfs", CALL_OTHER, 0, -1, "f fd,p buf"},
 	{"fchmod", CALL_OTHER, 0, -1, "f fd,o mode"},
 	{"fchown", CALL_OTHER, 0, -1, "f fd,d owner,d group"},
@@ -135,45 +122,31 @@ static const struct meaning {
 	{"faccessat", CALL_OTHER, 0, -1, "F dirfd,n pathname,x mode"},
 	{"faccessat2", CALL_OTHER, 0, -1, "F dirfd,n pathname,x mode,x flags"},
 	{"readlinkat", CALL_OTHER, 0, -1, "F dirfd,n pathname,p buf,d size"},
-	{"mkdirat", CALL_OTHER, 0, -1, "F dirfd,n pathname,o mode"},
+	{"mkdirat fchmodat", CALL_OTHER, 0, -1, "F dirfd,n pathname,o mode"},
 	{"mknodat", CALL_OTHER, 0, -1, "F dirfd,n pathname,o mode,x dev"},
 	{"unlinkat", CALL_OTHER, 0, -1, "F dirfd,n pathname,x flags"},
-	{"fchmodat", CALL_OTHER, 0, -1, "F dirfd,n pathname,o mode"},
 	{"fchownat", CALL_OTHER, 0, -1, "F dirfd,n pathname,d owner,d group,x flags"},
 	{"utimensat", CALL_OTHER, 0, -1, "F dirfd,n pathname,p times,x flags"},
-	{"linkat", CALL_OTHER, 0, 2, "F olddirfd,n oldpath,F newdirfd,n newpath,x flags"},
+	{"linkat renameat2", CALL_OTHER, 0, 2, "F olddirfd,n oldpath,F newdirfd,n newpath,x flags"},
 	{"renameat", CALL_OTHER, 0, 2, "F olddirfd,n oldpath,F newdirfd,n newpath"},
-	{"renameat2", CALL_OTHER, 0, 2, "F olddirfd,n oldpath,F newdirfd,n newpath,x flags"},
 	{"symlinkat", CALL_OTHER, 1, -1, "n target,F newdirfd,n linkpath"},
 	{"mmap", CALL_OTHER, 4, -1, "p addr,d length,x prot,x flags,f fd,d offset"},
-
-	{"stat", CALL_OTHER, -1, -1, "n pathname,p statbuf"},
-	{"lstat", CALL_OTHER, -1, -1, "n pathname,p statbuf"},
+	{"stat lstat", CALL_OTHER, -1, -1, "n pathname,p statbuf"},
 	{"statfs", CALL_OTHER, -1, -1, "n pathname,p buf"},
 	{"access", CALL_OTHER, -1, -1, "n pathname,x mode"},
-	{"chdir", CALL_OTHER, -1, -1, "n path"},
-	{"mkdir", CALL_OTHER, -1, -1, "n pathname,o mode"},
-	{"rmdir", CALL_OTHER, -1, -1, "n pathname"},
-	{"unlink", CALL_OTHER, -1, -1, "n pathname"},
-	{"rename", CALL_OTHER, -1, -1, "n oldpath,n newpath"},
-	{"link", CALL_OTHER, -1, -1, "n oldpath,n newpath"},
+	{"chdir chroot swapoff", CALL_OTHER, -1, -1, "n path"},
+	{"mkdir chmod", CALL_OTHER, -1, -1, "n pathname,o mode"},
+	{"rmdir unlink acct", CALL_OTHER, -1, -1, "n pathname"},
+	{"rename link", CALL_OTHER, -1, -1, "n oldpath,n newpath"},
 	{"symlink", CALL_OTHER, -1, -1, "n target,n linkpath"},
 	{"readlink", CALL_OTHER, -1, -1, "n pathname,p buf,d size"},
-	{"getxattr", CALL_OTHER, -1, -1, "n path,p name,p value,d size"},
-	{"lgetxattr", CALL_OTHER, -1, -1, "n path,p name,p value,d size"},
-	{"setxattr", CALL_OTHER, -1, -1, "n path,p name,p value,d size,x flags"},
-	{"lsetxattr", CALL_OTHER, -1, -1, "n path,p name,p value,d size,x flags"},
-	{"chmod", CALL_OTHER, -1, -1, "n pathname,o mode"},
-	{"lchown", CALL_OTHER, -1, -1, "n pathname,d owner,d group"},
-	{"removexattr", CALL_OTHER, -1, -1, "n path,p name"},
-	{"lremovexattr", CALL_OTHER, -1, -1, "n path,p name"},
-	{"listxattr", CALL_OTHER, -1, -1, "n path,p list,d size"},
-	{"llistxattr", CALL_OTHER, -1, -1, "n path,p list,d size"},
+	{"getxattr lgetxattr", CALL_OTHER, -1, -1, "n path,p name,p value,d size"},
+	{"setxattr lsetxattr", CALL_OTHER, -1, -1, "n path,p name,p value,d size,x flags"},
+	{"lchown chown", CALL_OTHER, -1, -1, "n pathname,d owner,d group"},
+	{"removexattr lremovexattr", CALL_OTHER, -1, -1, "n path,p name"},
+	{"listxattr llistxattr", CALL_OTHER, -1, -1, "n path,p list,d size"},
 	{"mknod", CALL_OTHER, -1, -1, "n pathname,o mode,x dev"},
-	{"chown", CALL_OTHER, -1, -1, "n pathname,d owner,d group"},
-	{"chroot", CALL_OTHER, -1, -1, "n path"},
-	{"utime", CALL_OTHER, -1, -1, "n pathname,p times"},
-	{"utimes", CALL_OTHER, -1, -1, "n pathname,p times"},
+	{"utime utimes", CALL_OTHER, -1, -1, "n pathname,p times"},
 	{"futimesat", CALL_OTHER, 0, -1, "F dirfd,n pathname,p times"},
 	{"name_to_handle_at", CALL_OTHER, 0, -1, "F dirfd,n pathname,p handle,p mount_id,x flags"},
 	{"fanotify_mark", CALL_OTHER, 0, 3, "f fanotify_fd,x flags,x mask,F dirfd,n pathname"},
@@ -183,17 +156,14 @@ static const struct meaning {
 	{"umount2", CALL_OTHER, -1, -1, "n target,x flags"},
 	{"pivot_root", CALL_OTHER, -1, -1, "n new_root,n put_old"},
 	{"swapon", CALL_OTHER, -1, -1, "n path,x flags"},
-	{"swapoff", CALL_OTHER, -1, -1, "n path"},
-	{"acct", CALL_OTHER, -1, -1, "n pathname"},
-	{"getdents", CALL_OTHER, 0, -1, "f fd,p dirp,d count"},
 	{"umask", CALL_OTHER, -1, -1, "o mask"},
 	{"getcwd", CALL_OTHER, -1, -1, "p buf,d size"},
 	{"execve", CALL_OTHER, -1, -1, "n pathname,p argv,p envp"},
 	{"execveat", CALL_OTHER, 0, -1, "F dirfd,n pathname,p argv,p envp,x flags"},
-	{"exit", CALL_OTHER, -1, -1, "d status"},
-	{"exit_group", CALL_OTHER, -1, -1, "d status"},
-	{"fork", CALL_OTHER, -1, -1, ""},
-	{"vfork", CALL_OTHER, -1, -1, ""},
+	{"exit exit_group", CALL_OTHER, -1, -1, "d status"},
+	{"fork vfork rt_sigreturn pause getpid getppid gettid getuid geteuid getgid getegid "
+	 "sched_yield",
+		CALL_OTHER, -1, -1, ""},
 	{"clone3", CALL_OTHER, -1, -1, "p args,d size"},
 	{"wait4", CALL_OTHER, -1, -1, "d pid,p status,x options,p rusage"},
 	{"waitid", CALL_OTHER, -1, -1, "d idtype,d id,p info,x options,p rusage"},
@@ -202,8 +172,6 @@ static const struct meaning {
 	{"tgkill", CALL_OTHER, -1, -1, "d tgid,d tid,s signal"},
 	{"rt_sigaction", CALL_OTHER, -1, -1, "s signal,p act,p oldact,d size"},
 	{"rt_sigprocmask", CALL_OTHER, -1, -1, "d how,p set,p oldset,d size"},
-	{"rt_sigreturn", CALL_OTHER, -1, -1, ""},
-	{"pause", CALL_OTHER, -1, -1, ""},
 	{"brk", CALL_OTHER, -1, -1, "p addr"},
 	{"munmap", CALL_OTHER, -1, -1, "p addr,d length"},
 	{"mprotect", CALL_OTHER, -1, -1, "p addr,d length,x prot"},
@@ -212,16 +180,8 @@ static const struct meaning {
 	{"nanosleep", CALL_OTHER, -1, -1, "p req,p rem"},
 	{"clock_nanosleep", CALL_OTHER, -1, -1, "d clockid,x flags,p req,p rem"},
 	{"clock_gettime", CALL_OTHER, -1, -1, "d clockid,p tp"},
-	{"getpid", CALL_OTHER, -1, -1, ""},
-	{"getppid", CALL_OTHER, -1, -1, ""},
-	{"gettid", CALL_OTHER, -1, -1, ""},
-	{"getuid", CALL_OTHER, -1, -1, ""},
-	{"geteuid", CALL_OTHER, -1, -1, ""},
-	{"getgid", CALL_OTHER, -1, -1, ""},
-	{"getegid", CALL_OTHER, -1, -1, ""},
 	{"setfsuid", CALL_OTHER, -1, -1, "d uid"},
 	{"setfsgid", CALL_OTHER, -1, -1, "d gid"},
-	{"sched_yield", CALL_OTHER, -1, -1, ""},
 	{"prlimit64", CALL_OTHER, -1, -1, "d pid,d resource,p new,p old"},
 	{"getrandom", CALL_OTHER, -1, -1, "p buf,d len,x flags"},
 	{"set_tid_address", CALL_OTHER, -1, -1, "p tidptr"},
@@ -268,6 +228,19 @@ static void read_args(struct call_info *info, const char *args)
 	info->n_args = n;
 }
 
+/* Is 'name' one of 'names'? */
+static bool is_among(const char *name, const char *names)
+{
+	size_t n = strlen(name), length;
+
+	for (; *names; names += length + (names[length] == ' ')) {
+		length = strcspn(names, " ");
+		if (length == n && !memcmp(names, name, n))
+			return true;
+	}
+	return false;
+}
+
 static void describe(struct call_info *info, const char *name)
 {
 	*info = (struct call_info){.name = name,
@@ -280,7 +253,7 @@ static void describe(struct call_info *info, const char *name)
 	for (size_t i = 0; i < COUNT(meanings); i++) {
 		const struct meaning *m = &meanings[i];
 
-		if (strcmp(m->name, name))
+		if (!is_among(name, m->names))
 			continue;
 		info->class = m->class;
 		info->fd = m->fd;
@@ -338,7 +311,6 @@ const char *call_class_name(enum call_class class)
 
 	return class < CALL_CLASS_COUNT ? names[class] : "?";
 }
-
 enum call_class call_class(const char *arch, uint32_t nr, int *fd)
 {
 	const struct call_info *info = call_info(call_arch(arch), nr);

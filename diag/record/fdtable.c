@@ -156,7 +156,7 @@ static int feed_open(struct fdtable *t, const struct record_fd *f)
 	free((char *)en->state.now.path);
 	en->state.now = *f;
 	en->state.now.path = path;
-	en->state.user = 0;
+	en->state.object = (struct object){0};
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /*
- * What a descriptor means now: feed it the records of one log in their order, ask
- * about any process and descriptor at any moment. The rules are in record.h.
- * Memory grows with the descriptors that are open at once.
+ * Descriptor table: what each descriptor of each process means now. Feed it the records of one log
+ * in their order; record.h gives the rules. Memory grows with the descriptors that are open at
+ * once. Readers of a log use a stream (stream.h), which keeps one.
  */
 #ifndef CULPRIT_DIAG_LOG_FDTABLE_H
 #define CULPRIT_DIAG_LOG_FDTABLE_H
@@ -10,22 +10,40 @@
 
 struct fdtable;
 
+/* What a descriptor, or a record, is to the cluster (stream.h decides it). */
+enum object_kind {
+	OBJECT_UNKNOWN,      /* not decided, or no descriptor */
+	OBJECT_STORAGE_FILE, /* regular file below the storage folder of the log's server */
+	OBJECT_STORAGE,      /* that folder itself, or a directory or special file below it */
+	OBJECT_MOUNT,        /* at or below the mount of the log's application */
+	OBJECT_SERVICE,      /* socket at the service address of the log's server */
+	OBJECT_PEER,         /* socket connected to the service of server 'server' */
+	OBJECT_SOCKET,       /* any other socket */
+	OBJECT_OTHER,        /* any other file */
+};
+
+struct object {
+	enum object_kind kind;
+	uint32_t server; /* of all kinds but MOUNT, SOCKET and OTHER: index of the server */
+	uint32_t id;     /* SERVICE, PEER: small number that no other open socket of the log has */
+};
+
 struct fd_state {
 	struct record_fd now; /* the last record; its path is the table's */
-	uint64_t user;        /* the caller's; 0 whenever the meaning has changed */
+	struct object object; /* the stream's; zero whenever the meaning has changed */
 };
 
 struct fdtable *fdtable_new(void); /* NULL: out of memory */
 void fdtable_free(struct fdtable *t);
 
-/* Takes note of a record (others than FD and PROCESS are no concern of it). 0 or -ENOMEM. */
+/* Applies a RECORD_FD or RECORD_PROCESS, ignores others. 0 or -ENOMEM. */
 int fdtable_feed(struct fdtable *t, const struct record *rec);
 
-/* Meaning of 'fd' in thread group 'pid', or NULL if it is not open (or not known).
- * Valid until the next record about that process is fed. O(1). */
+/* Meaning of 'fd' in thread group 'pid', or NULL if it is not open or not known. Valid until the
+ * next record about that process is fed. O(1). */
 struct fd_state *fdtable_get(const struct fdtable *t, uint32_t pid, int32_t fd);
 
-/* Calls 'fn' for every open descriptor of 'pid', in no order; it may not feed. */
+/* Calls 'fn' for every open descriptor of 'pid', in no order. 'fn' must not feed. */
 void fdtable_each(const struct fdtable *t, uint32_t pid,
 	void (*fn)(void *ctx, const struct fd_state *s), void *ctx);
 

@@ -1,6 +1,5 @@
 /*
- * Layout of a trace log, version 3 (and 1 and 2, which are read but not written). Everything is
- * little-endian; crc is zlib's crc32.
+ * Layout of a trace log, version 3. All numbers are little-endian; crc is zlib's crc32.
  *
  *   head    192 bytes:
  *      0  "CULPRLOG"
@@ -12,47 +11,44 @@
  *      8  u32 records in it, u32 crc of bytes 0..11, 16..23 and the payload
  *     16  u64 number of its first record
  *     24  payload: records
- *   and, last, a block that holds the END record alone (fixed size, so that the end of
- *   a log can be read without the rest). Nothing follows it.
+ *   last, a block that holds the END record alone. Its size is fixed, so that the end of a log can
+ *   be read without the rest. Nothing follows it.
  *
- * Each block is decodable without earlier ones. "Last" below means the last record before
- * it in the block of which that field is known, 0 if there is none; v is a LEB128 varint, z
- * a zigzag varint. A record starts with one byte whose lowest 3 bits are its type (0: READING):
+ * Version. It changes whenever a program that knows the old layout would misread the new one or
+ * refuse a record of it. A program reads and writes one version; its refusal names both.
+ *
+ * Each block can be decoded without earlier ones. "Last" means the last record before it in the
+ * block that has the field, 0 if there is none. v is a LEB128 varint, z a zigzag varint. The first
+ * byte of a record holds its type in bits 0..2; READING, which does not fit, is type 0.
  *
  *   CALL    u64 control, then 0..8 bytes for each of 12 fields. Control, from bit 0:
- *           type:3 unfinished:1 (12 x length:4) offset:1 paths:1 nr:10. nr 1023: the number follows
- *           as u32 right after control. The fields:
+ *           type:3 unfinished:1 (12 x length:4) offset:1 paths:1 nr:10. If nr is 1023, the number
+ *           follows the control as u32. The fields:
  *              start    zigzag of the difference to the last start_ns of any record
  *              service  service_ns, zigzag
  *              pid tid  XOR with the last call's
  *              result   zigzag
  *              seq      zigzag of the difference to the last seq of a call or signal, less 1
  *              args     6, each XOR with the argument in the same slot
- *           Slots: 1024 sets of six arguments, all 0 at the block's begin; calls share one by
- *           layout_slot(nr, tid). A loop that repeats a call mostly stores no argument at all.
- *           If 'offset' (else it is -1): u8 how, see enum layout_offset; 'next' is where the last
- *           call in the
- *           same slot that had an offset ended: its offset plus what it read or wrote.
- *           If 'paths': path and path2, each v length with its NUL (0: there is none), path
+ *           Slots: 1024 sets of six arguments, all 0 at the start of a block; layout_slot(nr, tid)
+ *           is the slot of a call. A loop that repeats a call mostly stores no argument.
+ *           With 'offset' (without it the offset is -1): u8 enum layout_offset; 'next' is where
+ *           the last call in the slot that had an offset ended: its offset plus its result.
+ *           With 'paths': path and path2, each v length with its NUL (0: none), then the path
  *   SIGNAL  byte; z start; z seq-less-1; v pid, tid, signo; bit 3 of the byte: fatal
- *   FD      byte; z start; v pid; z fd; bit 3: open. If open: u8 kind, v path length with
- *           its NUL, path; if the kind is a socket: z sock_type, and for local, then remote:
- *           u8 length and that much of a sockaddr, trailing zeros left out; if bit 4 (tag):
- *           v device, v inode, z start less first_ns
+ *   FD      byte; z start; v pid; z fd; bit 3: open. If open: u8 kind; v path length with its NUL,
+ *           path. A socket: z sock_type, and local, then remote: u8 length and so many bytes of
+ *           the sockaddr, without trailing zeros. Bit 4 (tag): v device, inode, z start less
+ *           first_ns
  *   PROCESS byte; z start; v pid, tid, parent; u8 what; z status; v name length with NUL; name
  *   SUM     byte; z start; v pid; u8 class; u8 fd_class; bit 3 of the byte: messages, 4: selected.
- *   Bit 5: v device.
- *           Bit 6: local, remote as in FD. v count, errors, failed, failed_ns, bytes, total_ns,
- *           max_ns; v set of the
- *           histogram's buckets that are not 0, from bit 0; v each of those
- *   READING byte; z start; v what; bit 3 of the byte: peer as an address in FD, then accepted in
- *   bit 4; v count;
- *           8 bytes sum, 8 bytes max (little-endian doubles); bit 5: max is sum and left out
+ *           Bit 5: v device. Bit 6: local, remote as in FD. v count, errors, failed, failed_ns,
+ *           bytes, total_ns, max_ns; v set of the histogram's buckets that are not 0; v each of
+ *           them
+ *   READING byte; z start; v what; bit 3 of the byte: peer as an address in FD; bit 4: accepted;
+ *           v count; f64 sum; f64 max, left out if bit 5 (max is sum)
  *   LOST    byte; z start; v cpu, count
- *   END     byte; u64 start, records, lost, not compressed
- *
- * Version 2 had no READING. Version 1 had no SUM either, no tag, and a control word without offset
- * and paths: nr:12, with 4095 for a number that follows.
+ *   END     byte; u64 start, records, lost; not compressed
  */
 #ifndef CULPRIT_DIAG_LOG_LAYOUT_H
 #define CULPRIT_DIAG_LOG_LAYOUT_H
@@ -64,30 +60,29 @@
 #include "diag/record/log.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "trace logs are little-endian, and so is every host that culprit knows"
+#error "trace logs are little-endian, and culprit supports little-endian hosts only"
 #endif
 
 #define LAYOUT_MAGIC "CULPRLOG"
 enum {
 	LAYOUT_VERSION = 3,
-	LAYOUT_OLDEST = 1, /* that is read */
 	LAYOUT_HEAD = 192,
 	LAYOUT_BLOCK_MAGIC = 0x4b4c4243, /* "CBLK" */
 	LAYOUT_BLOCK_HEAD = 24,
 	LAYOUT_PAYLOAD = 65536 - LAYOUT_BLOCK_HEAD,
 	LAYOUT_END = 25,
 	LAYOUT_PATH = 8192,   /* longest path or name with its NUL */
-	LAYOUT_RECORD = 1024, /* no record is longer, its paths not counted */
+	LAYOUT_RECORD = 1024, /* no record is longer, not counting its paths */
 	LAYOUT_SLOTS = 1024,
 	LAYOUT_FIELDS = 12,
-	LAYOUT_BIG_NR = 1023, /* of version 1: 4095 */
+	LAYOUT_BIG_NR = 1023,
 };
 
 /* Bits of a call's control word. */
 #define CONTROL_OFFSET (1ull << 52)
 #define CONTROL_PATHS (1ull << 53)
 
-/* How a call's offset is said. */
+/* How a call's offset is stored. */
 enum layout_offset {
 	OFFSET_NEXT,   /* it is 'next' */
 	OFFSET_RESULT, /* it is the result (lseek) */
@@ -95,7 +90,7 @@ enum layout_offset {
 	OFFSET_OTHER,  /* zigzag of the difference to 'next' follows, as a varint */
 };
 
-/* What the two sides remember inside one block. */
+/* What reader and writer remember inside one block. */
 struct layout_state {
 	int64_t start_ns;
 	uint64_t seq;
@@ -157,7 +152,7 @@ static inline uint32_t layout_crc(const uint8_t *block, uint32_t payload)
 	return (uint32_t)crc32(crc, block + 16, LAYOUT_BLOCK_HEAD - 16 + payload);
 }
 
-/* Reads a head of LAYOUT_HEAD bytes; shared by the readers. */
+/* Decodes a head of LAYOUT_HEAD bytes. -EINVAL, with what to do. */
 int layout_head(const uint8_t *p, const char *path, struct log_head *head, struct err *e);
 
 #endif

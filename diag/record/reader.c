@@ -10,18 +10,17 @@
 struct log_reader {
 	int fd;
 	char *path;
-	uint64_t offset; /* in the file, of the block at hand */
+	uint64_t offset; /* in the file, of the block */
 	const uint8_t *pos, *end;
-	uint32_t block_left; /* records of the block at hand that are still to come */
+	uint32_t block_left; /* records of the block that are still to come */
 	uint64_t records;
-	unsigned nr_shift; /* of a call's control word, by the log's version */
-	uint64_t extras;   /* bits of it that say what follows the fields */
-	bool ended;        /* the END record has been read */
+	bool ended; /* the END record has been read */
 	struct log_head head;
 	struct layout_state state;
 	struct record rec;
-	/* 8 more than a block: a field is read as eight bytes and then masked. */
-	uint8_t block[LAYOUT_BLOCK_HEAD + LAYOUT_PAYLOAD + 8];
+	/* More than a block: a call's fields are read as eight bytes each, masked, and checked
+	 * against the end of the block only after the last one. */
+	uint8_t block[LAYOUT_BLOCK_HEAD + LAYOUT_PAYLOAD + 8 * (LAYOUT_FIELDS + 1)];
 };
 
 static ssize_t read_full(int fd, void *data, size_t size)
@@ -49,11 +48,11 @@ int layout_head(const uint8_t *p, const char *path, struct log_head *head, struc
 	if (memcmp(p, LAYOUT_MAGIC, 8))
 		return err_set(e, -EINVAL, "'%s' is not a trace log of culprit", path);
 	h.version = layout_get32(p + 8);
-	if (h.version < LAYOUT_OLDEST || h.version > LAYOUT_VERSION)
+	if (h.version != LAYOUT_VERSION)
 		return err_set(e, -EINVAL,
-			"'%s' is a trace log of version %u, and this program knows versions %d to %d: "
-			"read it with the culprit that wrote it",
-			path, h.version, LAYOUT_OLDEST, LAYOUT_VERSION);
+			"'%s' is a trace log of version %u; this program reads version %d: read "
+			"the log with the culprit that recorded it",
+			path, h.version, LAYOUT_VERSION);
 	if (layout_get32(p + 12) != (uint32_t)crc32(0, p + 16, LAYOUT_HEAD - 16))
 		return err_set(e, -EINVAL, "the head of the trace log '%s' is damaged", path);
 	h.start_ns = (int64_t)layout_get64(p + 16);
@@ -90,8 +89,6 @@ int log_reader_new(const char *path, struct log_reader **out, struct err *e)
 			path, n);
 	else
 		rc = layout_head(head, path, &r->head, e);
-	r->nr_shift = r->head.version == 1 ? 52 : 54;
-	r->extras = r->head.version == 1 ? 0 : CONTROL_OFFSET | CONTROL_PATHS;
 	r->offset = LAYOUT_HEAD;
 	r->pos = r->end = r->block + LAYOUT_BLOCK_HEAD;
 out:
@@ -132,7 +129,7 @@ static int damaged(const struct log_reader *r, uint64_t at, const char *what, st
 		r->path, (unsigned long long)at, (unsigned long long)r->records, what);
 }
 
-/* 1: a block is at hand; 0: the end. */
+/* Reads a block. 1: done; 0: the end of the log. */
 static int next_block(struct log_reader *r, struct err *e)
 {
 	uint64_t at = r->offset + (r->records ? (uint64_t)(r->end - r->block) : 0);
@@ -167,7 +164,7 @@ static int next_block(struct log_reader *r, struct err *e)
 	return 1;
 }
 
-/* The getters return false, and leave '*out' alone, where the block's end comes first. */
+/* The getters return false, and leave '*out' alone, if the block ends first. */
 static bool get_varint(struct log_reader *r, uint64_t *out)
 {
 	uint64_t v = 0;
@@ -298,7 +295,7 @@ static bool get_offset(struct log_reader *r, int64_t *next)
 
 static bool get_call(struct log_reader *r)
 {
-	static const uint64_t mask[16] = {
+	static const uint64_t mask[9] = {
 		0,
 		0xff,
 		0xffff,
@@ -319,21 +316,21 @@ static bool get_call(struct log_reader *r)
 		return false;
 	control = layout_get64(p);
 	p += 8;
-	c->nr = (uint32_t)(control >> r->nr_shift);
-	if (c->nr == UINT64_MAX >> r->nr_shift) {
+	c->nr = (uint32_t)(control >> 54);
+	if (c->nr == LAYOUT_BIG_NR) {
 		if (r->end - p < 4)
 			return false;
 		c->nr = layout_get32(p);
 		p += 4;
 	}
 	sizes = control >> 4;
+	/* No size is above 8: bit 3 of four is set only if the other three are not. */
+	if (((sizes & 0x777777777777) + 0x777777777777) & sizes & 0x888888888888)
+		return false;
+#pragma GCC unroll 12
 	for (int i = 0; i < LAYOUT_FIELDS; i++, sizes >>= 4) {
-		unsigned n = sizes & 15;
-
-		if (n > 8 || p > r->end)
-			return false;
-		field[i] = layout_get64(p) & mask[n];
-		p += n;
+		field[i] = layout_get64(p) & mask[sizes & 15];
+		p += sizes & 15;
 	}
 	if (p > r->end)
 		return false;
@@ -352,8 +349,7 @@ static bool get_call(struct log_reader *r)
 		c->args[i] = last[i] ^= field[6 + i];
 	c->offset = -1;
 	c->path = c->path2 = NULL;
-	control &= r->extras;
-	if (!control)
+	if (!(control & (CONTROL_OFFSET | CONTROL_PATHS)))
 		return true;
 	return (!(control & CONTROL_OFFSET) || get_offset(r, &st->next[slot])) &&
 		(!(control & CONTROL_PATHS) || (get_path(r, &c->path) && get_path(r, &c->path2)));
@@ -511,8 +507,8 @@ static bool get_record(struct log_reader *r)
 	case RECORD_PROCESS: return get_process(r);
 	case RECORD_LOST: return get_lost(r);
 	case RECORD_END: return get_end(r);
-	case RECORD_SUM: return r->head.version > 1 && get_sum(r, tag);
-	case RECORD_READING: return r->head.version > 2 && get_reading(r, tag);
+	case RECORD_SUM: return get_sum(r, tag);
+	case RECORD_READING: return get_reading(r, tag);
 	default: return false;
 	}
 }

@@ -1,17 +1,16 @@
 /*
- * Readings: what a sampler asks the kernel once a second, besides system calls (002 calls them
- * hardware statistics; sar, node_exporter and ss show the same). One table names them all:
- * X(enumerator, name, unit, kind, definition).
+ * Readings: what the sampler reads from the kernel once a second, in addition to system calls. One
+ * table names them all: X(enumerator, name, unit, kind, definition). sar, node_exporter and ss show
+ * the same; Dinh 2009 calls them hardware statistics.
  *
- * Kinds:
- *   COUNT   what came to pass within the second: the difference of a counter
- *   LEVEL   how it stood at the end of the second
+ *   COUNT   how much a counter grew within the second
+ *   LEVEL   a value at the end of the second
  *
- * The TCP readings (from TCP_FIRST on) are of the sockets of the processes that are sampled, one
- * reading a peer's address, added up over the sockets with that peer (a LEVEL: count is their
- * number, so that sum / count is the mean). Sources: sock_diag(7) with INET_DIAG_INFO (struct
- * tcp_info, linux/tcp.h), /proc/net/dev, /proc/diskstats, /proc/pressure, /proc/stat,
- * /proc/meminfo, /proc/PID/{stat,schedstat,io}.
+ * TCP readings (from TCP_FIRST on) cover the sockets of the sampled processes: one reading for each
+ * peer address, summed over the sockets with that peer ('count' of them; the mean of a LEVEL is sum
+ * / count). Sources: sock_diag(7) with INET_DIAG_INFO (struct tcp_info, linux/tcp.h),
+ * /proc/net/dev, /proc/diskstats, /proc/pressure, /proc/stat, /proc/meminfo,
+ * /proc/PID/{stat,schedstat,io}.
  */
 #ifndef CULPRIT_DIAG_LOG_READING_H
 #define CULPRIT_DIAG_LOG_READING_H

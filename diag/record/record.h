@@ -1,23 +1,22 @@
 /*
- * Trace records: what every tracer writes and every reader reads (001, section 4:
- * its sclog and fdlog, in one stream, so that a descriptor's meaning is known
- * before the first call that uses it).
+ * Trace records: what every tracer writes and every reader reads. They carry what the "sclog" and
+ * "fdlog" of Kasick et al. 2009 (section 4) do, in one stream, so that a descriptor's meaning is
+ * known before the first call that uses it.
  *
- * Times are nanoseconds: 'start_ns' of CLOCK_REALTIME at the start of the event,
- * so that nodes can be compared; durations of CLOCK_MONOTONIC.
- * Records stand in the order of event completion, as in 001.
+ * Times are in nanoseconds. 'start_ns' is CLOCK_REALTIME at the start of the event, so that nodes
+ * can be compared; durations are of CLOCK_MONOTONIC. Records stand in the order in which the events
+ * ended.
  *
- * Descriptor tables, as a consumer keeps them (fdtable.h does it for you):
+ * Descriptor tables (fdtable.h keeps one):
  *   - RECORD_FD open: (pid, fd) now means this, whatever it meant before;
- *   - RECORD_FD not open: it means nothing any more. It follows the call that closed it;
- *   - RECORD_PROCESS START or EXEC of a group leader (pid == tid): the table of pid is
- *     empty, and a RECORD_FD follows for everything that is inherited or survives;
- *   - RECORD_PROCESS EXIT of pid == tid: the table of pid is gone.
- * Threads share the table of their group. Two groups that share one table (clone with
- * CLONE_FILES and without CLONE_THREAD) are recorded as if each had its own.
+ *   - RECORD_FD not open: it means nothing any more; the record follows the call that closed it;
+ *   - RECORD_PROCESS START or EXEC of a group leader (pid == tid): the table of pid is empty, and
+ *     a RECORD_FD follows for each descriptor that is inherited or survives;
+ *   - RECORD_PROCESS EXIT of a group leader: the table of pid is gone.
+ * Threads share the table of their group. Two groups that share one table (clone with CLONE_FILES
+ * and without CLONE_THREAD) are recorded as if each had its own.
  *
- * A thread that calls execve has the leader's number afterwards, and so has the record of
- * that call.
+ * A thread that calls execve has the leader's number afterwards, also in the record of that call.
  */
 #ifndef CULPRIT_DIAG_LOG_RECORD_H
 #define CULPRIT_DIAG_LOG_RECORD_H
@@ -27,18 +26,18 @@
 #include <sys/socket.h>
 
 enum record_type {
-	RECORD_CALL = 1, /* a system call that completed, or was cut short */
-	RECORD_SIGNAL,   /* a signal delivered to a thread */
+	RECORD_CALL = 1, /* a system call that returned, or was cut short */
+	RECORD_SIGNAL,   /* a signal was delivered to a thread */
 	RECORD_FD,       /* a descriptor now means this, or is closed */
-	RECORD_PROCESS,  /* a process or thread appeared, changed its program, or went */
+	RECORD_PROCESS,  /* a process or thread started, changed its program, or ended */
 	RECORD_LOST,     /* records were lost here */
 	RECORD_END,      /* the tracer ended in order; a log without it was cut short */
-	RECORD_SUM,      /* what many calls came to in one second */
-	RECORD_READING,  /* what a sampler read of the kernel for one second */
+	RECORD_SUM,      /* sums over many calls of one second */
+	RECORD_READING,  /* what a sampler read from the kernel for one second */
 };
 
-/* Bit in record_call.nr: the number is of another architecture than the log's (a 32-bit
- * program on a 64-bit kernel), so that it has no name there. */
+/* Bit in record_call.nr: the number belongs to another architecture than the log's (a 32-bit
+ * program on a 64-bit kernel), so it has no name. */
 #define RECORD_FOREIGN_NR 0x80000000u
 
 struct record_call {
@@ -46,17 +45,18 @@ struct record_call {
 	int64_t start_ns;
 	int64_t service_ns; /* wall-clock service time */
 	uint32_t pid, tid;  /* thread group and thread, as the traced node sees them */
-	uint32_t nr;        /* number of the call on 'arch' (see log header) */
+	uint32_t nr;        /* number of the call on the log's architecture */
 	bool unfinished;    /* the thread died, or the tracer left, inside the call: no result */
 	uint64_t args[6];   /* registers */
-	int64_t result;     /* value, or negative errno; -512 .. -516: a signal (or stop) came, and
-				* the kernel restarts the call, or the program sees EINTR */
-	int64_t offset; /* position in the file at which a call on a descriptor of a file that has one
-				* began to read or write (also where the call carries none: read, write); for
-				* lseek the new one. -1: no such thing, or the tracer does not tell */
-	/* What the call's path arguments said (the first, and the second of rename, link ...), as
-	 * given: relative ones to the folder or descriptor that the call is relative to. NULL:
-	 * none, or the tracer does not tell. Valid until the next record. */
+	/* Value, or negative errno. -512 .. -516: a signal or stop interrupted the call, and the
+	 * kernel restarts it or the program sees EINTR. */
+	int64_t result;
+	/* Position in the file at which a read or write began, also of calls that do not name it;
+	 * the new position after lseek. -1: none, or not recorded. */
+	int64_t offset;
+	/* The call's path arguments (the second of rename, link ...) as given: relative ones start
+	 * at the working directory or the call's directory descriptor. NULL: none, or not
+	 * recorded. Valid until the next record. */
 	const char *path, *path2;
 };
 
@@ -71,9 +71,9 @@ struct record_signal {
 enum fd_kind { FD_OTHER, FD_FILE, FD_DIR, FD_DEVICE, FD_PIPE, FD_SOCKET };
 
 /*
- * Which file a descriptor means, however it is called and however often its number is used
- * again (004's file tag): device and inode number, and when this log's tracer first met it. A file
- * that is removed and made anew under the same inode number has another 'first_ns'.
+ * Identity of a file, under whatever name and descriptor (the file tag of DIO 2024): device and
+ * inode number, and when this log's tracer first met it. A new file that reuses the inode number of
+ * a removed one has another 'first_ns'.
  */
 struct file_tag {
 	uint64_t device; /* as st_dev; 0 with inode 0: not known, or no file */
@@ -110,7 +110,7 @@ struct record_lost {
 	uint64_t count;
 };
 
-/* What a descriptor is to the process, for sums. */
+/* What a descriptor is to its process, in sums. */
 enum fd_class {
 	FD_CLASS_NONE,   /* the call has no descriptor */
 	FD_CLASS_DISK,   /* regular file */
@@ -123,41 +123,41 @@ enum fd_class {
 enum { SUM_BUCKETS = 40 };
 
 /*
- * All calls of a class on descriptors of a class that one process ended within one second; or, with
- * 'messages', the whole messages that it read (diag/derive/metrics.h says what one is) and 'class'
+ * All calls of one class on descriptors of one class that a process ended within one second; or,
+ * with 'messages', the whole messages that it read (diag/derive/metrics.h defines them) and 'class'
  * CALL_READ.
  */
 struct record_sum {
-	int64_t start_ns; /* CLOCK_REALTIME: a whole second of this node's clock, which it covers */
+	int64_t start_ns; /* CLOCK_REALTIME: the whole second of this node's clock that it covers */
 	uint32_t pid;
 	uint8_t class;    /* enum call_class */
 	uint8_t fd_class; /* enum fd_class */
 	bool messages;
-	bool selected; /* disk: the file is at or below one of the filter's paths, or there is no such filter */
-	uint64_t device; /* FD_CLASS_DISK: as st_dev */
-	struct sockaddr_storage local,
-		remote; /* FD_CLASS_SERVER, FD_CLASS_CLIENT of families INET, INET6; SERVER: the
-				* remote port is 0 (clients' ports are not kept apart); CLIENT: the local port is 0 */
-	uint64_t count, errors; /* errors are among 'count'; those of EAGAIN are not errors */
-	uint64_t failed_ns;     /* of total_ns: what calls that failed (EAGAIN too) took */
-	uint64_t failed;        /* calls that failed, EAGAIN included */
-	uint64_t bytes;
-	uint64_t total_ns, max_ns; /* service time; max_ns of calls that did not fail */
-	uint32_t histogram
-		[SUM_BUCKETS]; /* calls that did not fail and took 2^i <= ns < 2^(i+1); 0 ns is in [0], what is
-				* longer in the last */
+	bool selected;   /* disk: the file matches the tracer's path filter, or there is none */
+	uint64_t device; /* disk: as st_dev */
+	/* SERVER, CLIENT of families INET, INET6. The port of the client's end is 0: sums do not
+	 * tell clients' ports apart. */
+	struct sockaddr_storage local, remote;
+	uint64_t count;
+	uint64_t errors;           /* of 'count': calls that failed, without EAGAIN */
+	uint64_t failed_ns;        /* of 'total_ns': calls that failed, with EAGAIN */
+	uint64_t failed;           /* of 'count': calls that failed, with EAGAIN */
+	uint64_t bytes;            /* that the calls moved */
+	uint64_t total_ns, max_ns; /* service time; max_ns without calls that failed */
+	/* Calls that did not fail and took 2^i <= ns < 2^(i+1); [0] has 0 ns, too, and the last
+	 * bucket all that took longer. */
+	uint32_t histogram[SUM_BUCKETS];
 };
 
-/* One reading of one second (reading.h). Zeros are written too: what was not read is missing. */
+/* One reading of one second (reading.h). Zeros are written, too: a missing reading is unknown. */
 struct record_reading {
-	int64_t start_ns; /* CLOCK_REALTIME: a whole second of this node's clock, which it covers */
+	int64_t start_ns; /* CLOCK_REALTIME: the whole second of this node's clock that it covers */
 	uint16_t what;    /* enum reading */
-	struct sockaddr_storage
-		peer;  /* TCP readings: the other end; of a socket that was accepted, its port is 0.
-				* AF_UNSPEC for all else */
-	bool accepted; /* TCP readings: of sockets that were accepted, not connected */
+	/* TCP readings: the other end (port 0 if the socket was accepted); else AF_UNSPEC. */
+	struct sockaddr_storage peer;
+	bool accepted;   /* TCP readings: the sockets were accepted, not connected */
 	uint32_t count;  /* sockets, devices or interfaces that it is the sum of */
-	double sum, max; /* over them; unit as reading_unit */
+	double sum, max; /* over them, in reading_unit */
 };
 
 struct record_end {
@@ -180,5 +180,11 @@ struct record {
 		struct record_reading reading;
 	};
 };
+
+/* Start and end of what a record tells, CLOCK_REALTIME; process and thread, 0 if it has none. */
+int64_t record_start_ns(const struct record *rec);
+int64_t record_end_ns(const struct record *rec);
+uint32_t record_pid(const struct record *rec);
+uint32_t record_tid(const struct record *rec);
 
 #endif

@@ -379,22 +379,6 @@ static size_t record_room(const struct record *rec)
 	return room;
 }
 
-static int64_t record_end_ns(const struct record *rec)
-{
-	switch (rec->type) {
-	case RECORD_CALL:
-		return (int64_t)((uint64_t)rec->call.start_ns + (uint64_t)rec->call.service_ns);
-	case RECORD_SIGNAL: return rec->signal.start_ns;
-	case RECORD_FD: return rec->fd.start_ns;
-	case RECORD_PROCESS: return rec->process.start_ns;
-	case RECORD_LOST: return rec->lost.start_ns;
-	case RECORD_END: return rec->end.start_ns;
-	case RECORD_SUM: return rec->sum.start_ns;
-	case RECORD_READING: return rec->reading.start_ns;
-	}
-	return 0;
-}
-
 int log_write(struct log_writer *w, struct record *rec, struct err *e)
 {
 	struct layout_state *st = &w->state;

@@ -47,32 +47,21 @@ static int choose_keys(struct view *v, const char *text)
 	return v->by ? 0 : -EINVAL;
 }
 
-static int show(struct view *v, struct log_reader *r, struct err *e)
+static int show(void *ctx, struct stream_item *item, struct err *e)
 {
-	const struct record *rec;
-	int rc;
+	struct view *v = ctx;
 
-	while ((rc = log_next(r, &rec, e)) > 0) {
-		/* A closed descriptor's path is known before the table hears of the close; a name
-		 * only after. */
-		bool before = rec->type == RECORD_FD, want = before && view_wants(v, rec);
-
-		if (view_feed(v, rec) < 0)
+	if (!view_wants(v, item))
+		return 0;
+	if (v->summary) {
+		if (totals_add(v, item) < 0)
 			return err_set(e, -ENOMEM, "out of memory");
-		if (before ? !want : !view_wants(v, rec))
-			continue;
-		if (v->summary) {
-			if (totals_add(v, rec) < 0)
-				return err_set(e, -ENOMEM, "out of memory");
-		} else if (v->json) {
-			json_record(v, rec);
-		} else {
-			text_record(v, rec);
-		}
-		if (ferror(stdout))
-			return err_errno(e, -EIO, "cannot write");
+	} else if (v->json) {
+		json_record(item);
+	} else {
+		text_record(v, item);
 	}
-	return rc;
+	return ferror(stdout) ? err_errno(e, -EIO, "cannot write") : 0;
 }
 
 struct options {
@@ -83,9 +72,12 @@ struct options {
 
 static int run(const struct call *c)
 {
+	static const struct stream_consumer consumer = {.feed = show, .names = true};
+	const struct stream_spec nothing_known = {0};
 	struct options *o = c->options;
 	struct view *v = &o->view;
-	struct log_reader *r;
+	const struct log_head *head;
+	struct stream *stream;
 	struct err e;
 	int rc;
 
@@ -99,28 +91,27 @@ static int run(const struct call *c)
 		v->n_paths++;
 	}
 	v->pid = (uint32_t)o->pid;
-	rc = log_reader_new(c->args[0], &r, &e);
+	rc = stream_new(c->args[0], &nothing_known, &stream, &e);
 	if (rc < 0)
 		return cmd_error("log", &e, ERR_USAGE);
-	v->arch = call_arch(log_reader_head(r)->arch);
-	v->fds = fdtable_new();
-	if (!v->fds)
-		rc = err_set(&e, -ENOMEM, "out of memory");
-	if (rc == 0 && v->calls)
-		rc = choose_calls(v, log_reader_head(r)->arch, &e);
+	stream_add(stream, &consumer, v);
+	v->stream = stream;
+	head = stream_head(stream);
+	if (v->calls)
+		rc = choose_calls(v, head->arch, &e);
 	if (rc == 0) {
 		if (!v->summary && v->json)
-			json_head(log_reader_head(r));
+			json_head(head);
 		else if (!v->summary)
-			text_head(log_reader_head(r));
-		rc = show(v, r, &e);
+			text_head(head);
+		rc = stream_run(stream, &e);
 		if (v->summary)
 			totals_print(v);
 	}
 	if (fflush(stdout) == EOF && rc == 0)
 		rc = err_errno(&e, -errno, "cannot write");
-	view_clear(v);
-	log_reader_free(r);
+	totals_free(v->totals);
+	stream_free(stream);
 	if (rc < 0)
 		return cmd_error(
 			"log", &e, rc == -EBADMSG || rc == -EINVAL ? ERR_DAMAGED : ERR_HARNESS);

@@ -37,6 +37,20 @@ static void json_name(json_t *o, const char *key, const char *s)
 	json_object_set_new(o, key, json_text(s));
 }
 
+/* Moves the members of 'more' behind those of 'o'. */
+static void json_add(json_t *o, json_t *more)
+{
+	json_object_update(o, more);
+	json_decref(more);
+}
+
+static void json_address(json_t *o, const char *key, const struct sockaddr_storage *a)
+{
+	char address[VIEW_ADDRESS];
+
+	json_name(o, key, format_address(a, address));
+}
+
 static json_t *json_paths(const struct record_call *c)
 {
 	json_t *paths = json_array();
@@ -50,9 +64,9 @@ static json_t *json_paths(const struct record_call *c)
 static void json_fd(json_t *o, const struct record_fd *f)
 {
 	static const char *const kinds[] = {"other", "file", "dir", "device", "pipe", "socket"};
-	char address[VIEW_ADDRESS];
+	int family = f->local.ss_family ? f->local.ss_family : f->remote.ss_family;
 
-	json_object_set_new(o, "kind", json_string(kinds[f->kind]));
+	json_name(o, "kind", kinds[f->kind]);
 	json_name(o, "path", f->path);
 	if (f->tag.inode)
 		json_object_set_new(o, "tag",
@@ -60,22 +74,21 @@ static void json_fd(json_t *o, const struct record_fd *f)
 				(json_int_t)f->tag.inode, "first_ns", (json_int_t)f->tag.first_ns));
 	if (f->kind != FD_SOCKET)
 		return;
-	json_object_set_new(o, "sock_type", json_integer(f->sock_type));
-	json_object_set_new(o, "family",
-		json_integer(f->local.ss_family ? f->local.ss_family : f->remote.ss_family));
-	json_name(o, "local", format_address(&f->local, address));
-	json_name(o, "remote", format_address(&f->remote, address));
+	json_add(o, json_pack("{s:i s:i}", "sock_type", f->sock_type, "family", family));
+	json_address(o, "local", &f->local);
+	json_address(o, "remote", &f->remote);
 }
 
-static void json_call(const struct view *v, json_t *o, const struct record_call *c)
+static void json_call(json_t *o, struct stream_item *item)
 {
-	const struct call_info *info = call_info(v->arch, c->nr);
+	const struct record_call *c = &item->record->call;
+	const struct call_info *info = item->call;
 	json_t *args = json_array();
 
-	json_object_set_new(o, "seq", json_integer((json_int_t)c->seq));
-	json_object_set_new(o, "service_ns", json_integer(c->service_ns));
-	json_object_set_new(o, "call", info ? json_string(info->name) : json_null());
-	json_object_set_new(o, "nr", json_integer(c->nr));
+	json_add(o,
+		json_pack("{s:I s:I s:s? s:I}", "seq", (json_int_t)c->seq, "service_ns",
+			(json_int_t)c->service_ns, "call", info ? info->name : NULL, "nr",
+			(json_int_t)c->nr));
 	for (int i = 0; i < 6; i++) {
 		char hex[24];
 
@@ -91,10 +104,9 @@ static void json_call(const struct view *v, json_t *o, const struct record_call 
 	if (c->path || c->path2)
 		json_object_set_new(o, "paths", json_paths(c));
 	if (info && info->fd >= 0) {
-		int32_t fd = (int32_t)c->args[info->fd];
-		const struct fd_state *s = fdtable_get(v->fds, c->pid, fd);
+		const struct fd_state *s = item_fd(item);
 
-		json_object_set_new(o, "fd", json_integer(fd));
+		json_object_set_new(o, "fd", json_integer((int32_t)c->args[info->fd]));
 		if (s)
 			json_fd(o, &s->now);
 	}
@@ -102,110 +114,107 @@ static void json_call(const struct view *v, json_t *o, const struct record_call 
 
 static void json_sum(json_t *o, const struct record_sum *s)
 {
-	char address[VIEW_ADDRESS];
 	json_t *histogram = json_array();
 	int n = SUM_BUCKETS;
 
-	json_object_set_new(o, "class", json_string(call_class_name(s->class)));
-	json_object_set_new(o, "fd_class", json_string(fd_class_name(s->fd_class)));
-	json_object_set_new(o, "messages", json_boolean(s->messages));
-	json_object_set_new(o, "selected", json_boolean(s->selected));
+	json_add(o,
+		json_pack("{s:s s:s s:b s:b}", "class", call_class_name(s->class), "fd_class",
+			fd_class_name(s->fd_class), "messages", s->messages, "selected",
+			s->selected));
 	if (s->fd_class == FD_CLASS_DISK)
 		json_object_set_new(o, "device", json_integer((json_int_t)s->device));
 	if (s->local.ss_family)
-		json_name(o, "local", format_address(&s->local, address));
+		json_address(o, "local", &s->local);
 	if (s->remote.ss_family)
-		json_name(o, "remote", format_address(&s->remote, address));
-	json_object_set_new(o, "count", json_integer((json_int_t)s->count));
-	json_object_set_new(o, "errors", json_integer((json_int_t)s->errors));
-	json_object_set_new(o, "failed", json_integer((json_int_t)s->failed));
-	json_object_set_new(o, "failed_ns", json_integer((json_int_t)s->failed_ns));
-	json_object_set_new(o, "bytes", json_integer((json_int_t)s->bytes));
-	json_object_set_new(o, "total_ns", json_integer((json_int_t)s->total_ns));
-	json_object_set_new(o, "max_ns", json_integer((json_int_t)s->max_ns));
+		json_address(o, "remote", &s->remote);
 	while (n && !s->histogram[n - 1])
 		n--;
 	for (int i = 0; i < n; i++)
 		json_array_append_new(histogram, json_integer(s->histogram[i]));
-	json_object_set_new(o, "histogram", histogram);
+	json_add(o,
+		json_pack("{s:I s:I s:I s:I s:I s:I s:I s:o}", "count", (json_int_t)s->count,
+			"errors", (json_int_t)s->errors, "failed", (json_int_t)s->failed,
+			"failed_ns", (json_int_t)s->failed_ns, "bytes", (json_int_t)s->bytes,
+			"total_ns", (json_int_t)s->total_ns, "max_ns", (json_int_t)s->max_ns,
+			"histogram", histogram));
 }
 
 static void json_reading(json_t *o, const struct record_reading *r)
 {
-	char address[VIEW_ADDRESS];
-
-	json_object_set_new(o, "reading", json_string(reading_name(r->what)));
-	json_object_set_new(o, "unit", json_string(reading_unit(r->what)));
+	json_name(o, "reading", reading_name(r->what));
+	json_name(o, "unit", reading_unit(r->what));
 	if (r->peer.ss_family) {
-		json_name(o, "peer", format_address(&r->peer, address));
+		json_address(o, "peer", &r->peer);
 		json_object_set_new(o, "accepted", json_boolean(r->accepted));
 	}
-	json_object_set_new(o, "count", json_integer(r->count));
-	json_object_set_new(o, "sum", json_real(r->sum));
-	json_object_set_new(o, "max", json_real(r->max));
+	json_add(o,
+		json_pack("{s:I s:f s:f}", "count", (json_int_t)r->count, "sum", r->sum, "max",
+			r->max));
 }
 
-void json_record(const struct view *v, const struct record *rec)
+static void json_print(json_t *o)
+{
+	json_dumpf(o, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(o);
+}
+
+void json_record(struct stream_item *item)
 {
 	static const char *const types[] = {
 		"", "call", "signal", "fd", "process", "lost", "end", "sum", "reading"};
 	static const char *const whats[] = {"start", "exec", "exit"};
+	const struct record *rec = item->record;
+	const uint32_t pid = record_pid(rec), tid = record_tid(rec);
 	json_t *o = json_object();
-	uint32_t pid, tid;
-	int64_t ns = 0;
 
-	record_where(rec, &ns, &pid, &tid);
-	json_object_set_new(o, "type", json_string(types[rec->type]));
-	json_object_set_new(o, "number", json_integer((json_int_t)rec->number));
-	json_object_set_new(o, "start_ns", json_integer(ns));
+	json_add(o,
+		json_pack("{s:s s:I s:I}", "type", types[rec->type], "number",
+			(json_int_t)rec->number, "start_ns", (json_int_t)record_start_ns(rec)));
 	if (pid)
 		json_object_set_new(o, "pid", json_integer(pid));
-	if (pid && rec->type != RECORD_PROCESS && *view_thread_name(v, pid, tid))
-		json_name(o, "name", view_thread_name(v, pid, tid));
+	if (pid && rec->type != RECORD_PROCESS && *stream_name(item->stream, pid, tid))
+		json_name(o, "name", stream_name(item->stream, pid, tid));
 	if (tid)
 		json_object_set_new(o, "tid", json_integer(tid));
 	switch (rec->type) {
-	case RECORD_CALL: json_call(v, o, &rec->call); break;
+	case RECORD_CALL: json_call(o, item); break;
 	case RECORD_SIGNAL:
-		json_object_set_new(o, "seq", json_integer((json_int_t)rec->signal.seq));
-		json_object_set_new(o, "signal", json_integer(rec->signal.signo));
-		json_object_set_new(o, "fatal", json_boolean(rec->signal.fatal));
+		json_add(o,
+			json_pack("{s:I s:I s:b}", "seq", (json_int_t)rec->signal.seq, "signal",
+				(json_int_t)rec->signal.signo, "fatal", rec->signal.fatal));
 		break;
 	case RECORD_FD:
-		json_object_set_new(o, "fd", json_integer(rec->fd.fd));
-		json_object_set_new(o, "open", json_boolean(rec->fd.open));
+		json_add(o, json_pack("{s:i s:b}", "fd", rec->fd.fd, "open", rec->fd.open));
 		if (rec->fd.open)
 			json_fd(o, &rec->fd);
 		break;
 	case RECORD_PROCESS:
-		json_object_set_new(o, "what", json_string(whats[rec->process.what]));
-		json_object_set_new(o, "parent", json_integer(rec->process.parent));
-		json_object_set_new(o, "status", json_integer(rec->process.status));
+		json_add(o,
+			json_pack("{s:s s:I s:i}", "what", whats[rec->process.what], "parent",
+				(json_int_t)rec->process.parent, "status", rec->process.status));
 		json_name(o, "name", rec->process.name);
 		break;
 	case RECORD_LOST:
-		json_object_set_new(o, "cpu", json_integer(rec->lost.cpu));
-		json_object_set_new(o, "count", json_integer((json_int_t)rec->lost.count));
+		json_add(o,
+			json_pack("{s:I s:I}", "cpu", (json_int_t)rec->lost.cpu, "count",
+				(json_int_t)rec->lost.count));
 		break;
 	case RECORD_SUM: json_sum(o, &rec->sum); break;
 	case RECORD_READING: json_reading(o, &rec->reading); break;
 	case RECORD_END:
-		json_object_set_new(o, "records", json_integer((json_int_t)rec->end.records));
-		json_object_set_new(o, "lost", json_integer((json_int_t)rec->end.lost));
+		json_add(o,
+			json_pack("{s:I s:I}", "records", (json_int_t)rec->end.records, "lost",
+				(json_int_t)rec->end.lost));
 		break;
 	}
-	json_dumpf(o, stdout, JSON_COMPACT);
-	putchar('\n');
-	json_decref(o);
+	json_print(o);
 }
 
 void json_head(const struct log_head *h)
 {
-	json_t *o = json_pack("{s:s s:i s:s s:s s:s s:s s:I s:I}", "type", "head", "version",
+	json_print(json_pack("{s:s s:i s:s s:s s:s s:s s:I s:I}", "type", "head", "version",
 		(int)h->version, "arch", h->arch, "tracer", h->tracer, "host", h->host, "boot_id",
-		h->boot_id, "start_ns", (json_int_t)h->start_ns, "bias_ns", (json_int_t)h->bias_ns);
-
-	json_dumpf(o, stdout, JSON_COMPACT);
-	putchar('\n');
-	json_decref(o);
+		h->boot_id, "start_ns", (json_int_t)h->start_ns, "bias_ns",
+		(json_int_t)h->bias_ns));
 }

@@ -1,4 +1,4 @@
-/* culprit log: records as text, as one who knows strace reads it. */
+/* culprit log: records as text, in the manner of strace. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/sysmacros.h>
@@ -8,7 +8,7 @@
 #include "diag/record/reading.h"
 #include "harness/cli/log_view.h"
 
-/* Flags of open have other values on other architectures. */
+/* The flags of open differ between architectures. */
 #if defined(__x86_64__)
 #define OWN_ARCH "x86_64"
 #else
@@ -29,7 +29,7 @@ static const char *socket_name(const struct record_fd *f)
 	return f->path;
 }
 
-/* Paths come from the traced node: nothing in them may steer the terminal. */
+/* Paths come from the traced node and may hold control characters. */
 void print_clean(FILE *f, const char *s)
 {
 	for (; *s; s++)
@@ -51,18 +51,9 @@ static void print_quoted(const char *s)
 	putchar('"');
 }
 
-static void print_tag(const struct file_tag *tag)
-{
-	char first[32];
-
-	format_clock(tag->first_ns, first, sizeof(first));
-	printf(" %u:%u|%llu|%s", major(tag->device), minor(tag->device),
-		(unsigned long long)tag->inode, first);
-}
-
 static void print_meaning(const struct view *v, const struct record_fd *f)
 {
-	char local[VIEW_ADDRESS], remote[VIEW_ADDRESS];
+	char local[VIEW_ADDRESS], remote[VIEW_ADDRESS], tag[VIEW_TAG];
 
 	putchar('<');
 	if (f->kind == FD_SOCKET) {
@@ -79,14 +70,14 @@ static void print_meaning(const struct view *v, const struct record_fd *f)
 	} else {
 		print_clean(stdout, f->path);
 		if (v->tags && f->tag.inode)
-			print_tag(&f->tag);
+			printf(" %s", format_tag(&f->tag, tag));
 	}
 	putchar('>');
 }
 
 static void print_fd(const struct view *v, uint32_t pid, uint64_t value, bool directory)
 {
-	const struct fd_state *s = fdtable_get(v->fds, pid, (int32_t)value);
+	const struct fd_state *s = stream_fd(v->stream, pid, (int32_t)value);
 
 	if (directory && (int32_t)value == -100)
 		fputs("AT_FDCWD", stdout);
@@ -166,7 +157,7 @@ static void print_args(
 			print_fd(v, c->pid, value, how == 'F');
 		else if (how == 'd' || how == 'q')
 			printf("%lld", value >> 32 ? (long long)value : (long long)(int32_t)value);
-		else if (how == 'O' && v->arch == call_arch(OWN_ARCH))
+		else if (how == 'O' && stream_arch(v->stream) == call_arch(OWN_ARCH))
 			print_open_flags(value);
 		else if (how == 'o')
 			printf("0%llo", value & 07777777);
@@ -179,7 +170,7 @@ static void print_args(
 	}
 }
 
-/* Then there is no need to say it again. */
+/* Do the arguments or the result give the offset already? */
 static bool says_offset(const struct record_call *c, const struct call_info *info)
 {
 	return info &&
@@ -187,9 +178,10 @@ static bool says_offset(const struct record_call *c, const struct call_info *inf
 			(info->offset >= 0 && c->args[info->offset] == (uint64_t)c->offset));
 }
 
-static void print_call(const struct view *v, const struct record_call *c)
+static void print_call(const struct view *v, const struct stream_item *item)
 {
-	const struct call_info *info = call_info(v->arch, c->nr);
+	const struct record_call *c = &item->record->call;
+	const struct call_info *info = item->call;
 	const char *name = call_error_name(c->result);
 
 	if (info)
@@ -275,16 +267,14 @@ static void print_reading(const struct record_reading *r)
 	putchar('\n');
 }
 
-void text_record(const struct view *v, const struct record *rec)
+void text_record(const struct view *v, struct stream_item *item)
 {
+	const struct record *rec = item->record;
+	const uint32_t pid = record_pid(rec), tid = record_tid(rec);
+	const char *name = pid ? stream_name(v->stream, pid, tid) : "";
 	char when[32], who[32];
-	const char *name;
-	uint32_t pid, tid;
-	int64_t ns = 0;
 
-	record_where(rec, &ns, &pid, &tid);
-	name = pid ? view_thread_name(v, pid, tid) : "";
-	format_clock(ns, when, sizeof(when));
+	format_clock(record_start_ns(rec), when, sizeof(when));
 	snprintf(who, sizeof(who), tid && tid != pid ? "%u/%u" : "%u", pid, tid);
 	if (rec->type == RECORD_END) {
 		printf("# end at %s: %llu records, %llu lost\n", when,
@@ -301,7 +291,7 @@ void text_record(const struct view *v, const struct record *rec)
 	print_clean(stdout, name);
 	printf("%*s ", (int)(NAME_WIDTH - strlen(name)), "");
 	switch (rec->type) {
-	case RECORD_CALL: print_call(v, &rec->call); break;
+	case RECORD_CALL: print_call(v, item); break;
 	case RECORD_SIGNAL:
 		fputs("--- ", stdout);
 		print_signal(rec->signal.signo);

@@ -1,10 +1,11 @@
-/* culprit log --summary: what calls, or a log's sums, came to; one row a call, path, process or
- * errno. */
+/* culprit log --summary: totals of calls or of sums; one row for each key. */
 #include <errno.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "harness/base/alloc.h"
 #include "harness/cli/log_view.h"
 
 struct row {
@@ -12,80 +13,52 @@ struct row {
 	bool messages; /* made of the reads that other rows count */
 	uint64_t count, errors, bytes, total_ns, max_ns;
 	uint64_t histogram[SUM_BUCKETS];
-	struct row *next;
 };
 
 struct totals {
-	struct row **bucket;
-	size_t mask, n;
-	bool sums;                 /* of what kind the rows are */
+	void *by_key; /* tsearch tree of the rows */
+	struct row **rows;
+	size_t n, room;
+	bool sums;                 /* the rows come from sums */
 	struct readings *readings; /* NULL: none */
 };
 
-static uint64_t hash(const char *s)
+static int by_key(const void *a, const void *b)
 {
-	uint64_t h = 1469598103934665603u;
-
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * 1099511628211u;
-	return h ^ h >> 29;
+	return strcmp(((const struct row *)a)->key, ((const struct row *)b)->key);
 }
 
-static int grow(struct totals *t)
-{
-	size_t mask = t->mask ? t->mask * 2 + 1 : 255;
-	struct row **bucket = calloc(mask + 1, sizeof(struct row *));
-
-	if (!bucket)
-		return -ENOMEM;
-	for (size_t i = 0; t->bucket && i <= t->mask; i++)
-		for (struct row *r = t->bucket[i], *next; r; r = next) {
-			struct row **at = &bucket[hash(r->key) & mask];
-
-			next = r->next;
-			r->next = *at;
-			*at = r;
-		}
-	free(t->bucket);
-	t->bucket = bucket;
-	t->mask = mask;
-	return 0;
-}
-
+/* The row of 'key', made if there is none; NULL: no memory. */
 static struct row *row_of(struct totals *t, const char *key)
 {
-	struct row **at, *r;
+	struct row want = {.key = (char *)key}, **found = tfind(&want, &t->by_key, by_key), *r;
 
-	if (t->n >= t->mask && grow(t) < 0)
-		return NULL;
-	at = &t->bucket[hash(key) & t->mask];
-	for (r = *at; r; r = r->next)
-		if (!strcmp(r->key, key))
-			return r;
-	r = calloc(1, sizeof(*r));
-	if (r)
-		r->key = strdup(key);
-	if (!r || !r->key) {
-		free(r);
-		return NULL;
+	if (found)
+		return *found;
+	if (t->n == t->room) {
+		t->room = t->room ? 2 * t->room : 64;
+		t->rows = alloc_resize(t->rows, t->room, sizeof(*t->rows));
 	}
-	r->next = *at;
-	*at = r;
-	t->n++;
-	return r;
+	r = t->rows[t->n++] = alloc_zero(1, sizeof(*r));
+	r->key = alloc_copy(key);
+	return tsearch(r, &t->by_key, by_key) ? r : NULL;
+}
+
+static void keep(void *row)
+{
+	(void)row;
 }
 
 void totals_free(struct totals *t)
 {
 	if (!t)
 		return;
-	for (size_t i = 0; t->bucket && i <= t->mask; i++)
-		for (struct row *r = t->bucket[i], *next; r; r = next) {
-			next = r->next;
-			free(r->key);
-			free(r);
-		}
-	free(t->bucket);
+	tdestroy(t->by_key, keep);
+	for (size_t i = 0; i < t->n; i++) {
+		free(t->rows[i]->key);
+		free(t->rows[i]);
+	}
+	free(t->rows);
 	readings_free(t->readings);
 	free(t);
 }
@@ -102,24 +75,17 @@ static void key_process(const struct view *v, char *key, size_t size, uint32_t p
 {
 	char text[48];
 
-	snprintf(text, sizeof(text), "%u %s", pid, view_thread_name(v, pid, pid));
+	snprintf(text, sizeof(text), "%u %s", pid, stream_name(v->stream, pid, pid));
 	key_add(key, size, text);
 }
 
-static const struct fd_state *call_fd(const struct view *v, const struct record_call *c)
+static void key_of_call(const struct view *v, struct stream_item *item, char *key, size_t size)
 {
-	const struct call_info *info = call_info(v->arch, c->nr);
-
-	return info && info->fd >= 0 ? fdtable_get(v->fds, c->pid, (int32_t)c->args[info->fd])
-				     : NULL;
-}
-
-static void key_of_call(const struct view *v, const struct record_call *c, char *key, size_t size)
-{
-	const struct call_info *info = call_info(v->arch, c->nr);
+	const struct record_call *c = &item->record->call;
+	const struct call_info *info = item->call;
 	unsigned by = v->by ? v->by : v->errors ? BY_CALL | BY_ERROR : BY_CALL;
 	const char *error = call_failed(c) ? call_error_name(c->result) : "ok";
-	char absolute[16384], tag[96];
+	char absolute[16384], tag[VIEW_TAG];
 	const struct fd_state *s;
 
 	*key = '\0';
@@ -130,21 +96,12 @@ static void key_of_call(const struct view *v, const struct record_call *c, char 
 	if (by & BY_ERROR)
 		key_add(key, size, error ? error : "E?");
 	if (by & BY_FILE) {
-		s = call_fd(v, c);
-		if (s && s->now.tag.inode) {
-			char first[32];
-
-			format_clock(s->now.tag.first_ns, first, sizeof(first));
-			snprintf(tag, sizeof(tag), "%u:%u|%llu|%s", major(s->now.tag.device),
-				minor(s->now.tag.device), (unsigned long long)s->now.tag.inode,
-				first);
-			key_add(key, size, tag);
-		} else {
-			key_add(key, size, "(no file)");
-		}
+		s = item_fd(item);
+		key_add(key, size,
+			s && s->now.tag.inode ? format_tag(&s->now.tag, tag) : "(no file)");
 	}
 	if (by & (BY_PATH | BY_FILE)) {
-		const char *path = call_file(v, c, false, absolute, sizeof(absolute));
+		const char *path = call_file(item, false, absolute, sizeof(absolute));
 
 		key_add(key, size, path && *path ? path : "(no path)");
 	}
@@ -176,14 +133,28 @@ static void key_of_sum(const struct view *v, const struct record_sum *s, char *k
 	key_add(key, size, text);
 }
 
-static int add_call(struct view *v, const struct record_call *c)
+static void add_row(struct row *to, const struct row *from)
 {
-	const struct call_info *info = call_info(v->arch, c->nr);
+	to->count += from->count;
+	to->errors += from->errors;
+	to->bytes += from->bytes;
+	to->total_ns += from->total_ns;
+	if (from->max_ns > to->max_ns)
+		to->max_ns = from->max_ns;
+	for (int i = 0; i < SUM_BUCKETS; i++)
+		to->histogram[i] += from->histogram[i];
+}
+
+static int add_call(struct view *v, struct stream_item *item)
+{
+	const struct record_call *c = &item->record->call;
+	const enum call_class class = item->call ? item->call->class : CALL_OTHER;
+	const bool moves = class == CALL_READ || class == CALL_WRITE || class == CALL_COPY;
 	uint64_t took_ns = c->service_ns > 0 ? (uint64_t)c->service_ns : 0;
 	char key[20000];
 	struct row *r;
 
-	key_of_call(v, c, key, sizeof(key));
+	key_of_call(v, item, key, sizeof(key));
 	r = row_of(v->totals, key);
 	if (!r)
 		return -ENOMEM;
@@ -193,42 +164,41 @@ static int add_call(struct view *v, const struct record_call *c)
 	if (took_ns > r->max_ns)
 		r->max_ns = took_ns;
 	r->histogram[histogram_bucket(took_ns)]++;
-	if (c->result > 0 && !c->unfinished && info &&
-		(info->class == CALL_READ || info->class == CALL_WRITE || info->class == CALL_COPY))
+	if (moves && c->result > 0 && !c->unfinished)
 		r->bytes += (uint64_t)c->result;
 	return 0;
 }
 
 static int add_sum(struct view *v, const struct record_sum *s)
 {
+	struct row one = {.count = s->count,
+			   .errors = s->errors,
+			   .bytes = s->bytes,
+			   .total_ns = s->total_ns,
+			   .max_ns = s->max_ns},
+		   *r;
 	char key[1024];
-	struct row *r;
 
+	for (int i = 0; i < SUM_BUCKETS; i++)
+		one.histogram[i] = s->histogram[i];
 	key_of_sum(v, s, key, sizeof(key));
 	r = row_of(v->totals, key);
 	if (!r)
 		return -ENOMEM;
 	r->messages = s->messages;
-	r->count += s->count;
-	r->errors += s->errors;
-	r->bytes += s->bytes;
-	r->total_ns += s->total_ns;
-	if (s->max_ns > r->max_ns)
-		r->max_ns = s->max_ns;
-	for (int i = 0; i < SUM_BUCKETS; i++)
-		r->histogram[i] += s->histogram[i];
+	add_row(r, &one);
 	v->totals->sums = true;
 	return 0;
 }
 
-int totals_add(struct view *v, const struct record *rec)
+int totals_add(struct view *v, struct stream_item *item)
 {
+	const struct record *rec = item->record;
+
 	if (!v->totals)
-		v->totals = calloc(1, sizeof(*v->totals));
-	if (!v->totals)
-		return -ENOMEM;
+		v->totals = alloc_zero(1, sizeof(*v->totals));
 	if (rec->type == RECORD_CALL)
-		return add_call(v, &rec->call);
+		return add_call(v, item);
 	if (rec->type == RECORD_READING)
 		return readings_add(&v->totals->readings, &rec->reading);
 	return rec->type == RECORD_SUM ? add_sum(v, &rec->sum) : 0;
@@ -272,45 +242,31 @@ static void header(unsigned by, char *out, size_t size)
 
 void totals_print(struct view *v)
 {
-	const struct totals *t = v->totals;
-	struct row all = {.key = (char *)"total"},
-		   **rows = t && t->n ? calloc(t->n, sizeof(struct row *)) : NULL;
-	size_t n = 0;
+	const struct totals none = {0}, *t = v->totals ? v->totals : &none;
+	struct row all = {.key = (char *)"total"};
 	char what[96];
 
-	if (t && t->readings) {
+	if (t->readings) {
 		readings_print(t->readings);
 		if (!t->n)
 			return;
 		putchar('\n');
 	}
-	for (size_t i = 0; rows && i <= t->mask; i++)
-		for (struct row *r = t->bucket[i]; r; r = r->next) {
-			rows[n++] = r;
-			if (r->messages)
-				continue;
-			all.count += r->count;
-			all.errors += r->errors;
-			all.bytes += r->bytes;
-			all.total_ns += r->total_ns;
-			if (r->max_ns > all.max_ns)
-				all.max_ns = r->max_ns;
-			for (int b = 0; b < SUM_BUCKETS; b++)
-				all.histogram[b] += r->histogram[b];
-		}
-	if (n)
-		qsort(rows, n, sizeof(rows[0]), by_total);
+	for (size_t i = 0; i < t->n; i++)
+		if (!t->rows[i]->messages)
+			add_row(&all, t->rows[i]);
+	if (t->n)
+		qsort(t->rows, t->n, sizeof(*t->rows), by_total);
 	if (v->by)
 		header(v->by, what, sizeof(what));
 	else
 		snprintf(what, sizeof(what), "%s",
-			t && t->sums        ? "class, descriptor"
+			t->sums             ? "class, descriptor"
 				: v->errors ? "call, error"
 					    : "call");
 	printf("%7s %11s %9s %9s %9s %10s %9s %7s %13s  %s\n", "% time", "seconds", "mean us",
 		"p50 us", "p99 us", "max us", "calls", "errors", "bytes", what);
-	for (size_t i = 0; i < n; i++)
-		print_row(rows[i], &all);
+	for (size_t i = 0; i < t->n; i++)
+		print_row(t->rows[i], &all);
 	print_row(&all, &all);
-	free(rows);
 }

@@ -1,101 +1,12 @@
 #include "harness/cli/log_view.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <time.h>
-
-struct thread_name {
-	uint32_t tid;
-	char name[16];
-};
-
-/* Kept in the order of thread numbers. */
-static size_t name_place(const struct view *v, uint32_t tid)
-{
-	size_t low = 0, high = v->n_names;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (v->names[middle].tid < tid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-static int name_set(struct view *v, uint32_t tid, const char *name)
-{
-	size_t at = name_place(v, tid);
-
-	if (at == v->n_names || v->names[at].tid != tid) {
-		if (v->n_names == v->room_names) {
-			size_t room = v->room_names ? v->room_names * 2 : 64;
-			struct thread_name *more = realloc(v->names, room * sizeof(*more));
-
-			if (!more)
-				return -ENOMEM;
-			v->names = more;
-			v->room_names = room;
-		}
-		memmove(&v->names[at + 1], &v->names[at], (v->n_names - at) * sizeof(*v->names));
-		v->n_names++;
-	}
-	v->names[at].tid = tid;
-	snprintf(v->names[at].name, sizeof(v->names[at].name), "%s", name);
-	return 0;
-}
-
-int view_feed(struct view *v, const struct record *rec)
-{
-	if (rec->type == RECORD_PROCESS && rec->process.what != PROCESS_EXIT &&
-		name_set(v, rec->process.tid, rec->process.name) < 0)
-		return -ENOMEM;
-	return fdtable_feed(v->fds, rec);
-}
-
-void view_clear(struct view *v)
-{
-	fdtable_free(v->fds);
-	totals_free(v->totals);
-	free(v->names);
-}
-
-const char *view_thread_name(const struct view *v, uint32_t pid, uint32_t tid)
-{
-	size_t at = name_place(v, tid ? tid : pid);
-
-	if (at < v->n_names && v->names[at].tid == (tid ? tid : pid))
-		return v->names[at].name;
-	return tid && tid != pid ? view_thread_name(v, pid, pid) : "";
-}
-
-void record_where(const struct record *rec, int64_t *start_ns, uint32_t *pid, uint32_t *tid)
-{
-	*start_ns = 0;
-	*pid = *tid = 0;
-	switch (rec->type) {
-	case RECORD_CALL:
-		*start_ns = rec->call.start_ns, *pid = rec->call.pid, *tid = rec->call.tid;
-		break;
-	case RECORD_SIGNAL:
-		*start_ns = rec->signal.start_ns, *pid = rec->signal.pid, *tid = rec->signal.tid;
-		break;
-	case RECORD_FD: *start_ns = rec->fd.start_ns, *pid = rec->fd.pid; break;
-	case RECORD_PROCESS:
-		*start_ns = rec->process.start_ns, *pid = rec->process.pid, *tid = rec->process.tid;
-		break;
-	case RECORD_LOST: *start_ns = rec->lost.start_ns; break;
-	case RECORD_SUM: *start_ns = rec->sum.start_ns, *pid = rec->sum.pid; break;
-	case RECORD_READING: *start_ns = rec->reading.start_ns; break;
-	case RECORD_END: *start_ns = rec->end.start_ns; break;
-	}
-}
 
 bool call_failed(const struct record_call *c)
 {
@@ -124,10 +35,10 @@ static int folder_of(const struct call_info *info, int path)
 	return path && *at == 'F' ? path - 1 : -1;
 }
 
-const char *call_file(
-	const struct view *v, const struct record_call *c, bool second, char *out, size_t size)
+const char *call_file(struct stream_item *item, bool second, char *out, size_t size)
 {
-	const struct call_info *info = call_info(v->arch, c->nr);
+	const struct call_info *info = item->call;
+	const struct record_call *c = &item->record->call;
 	const char *path = second ? c->path2 : c->path;
 	int arg = !info ? -1 : second ? info->path2 : info->path, folder, fd;
 	const struct fd_state *s = NULL;
@@ -136,12 +47,12 @@ const char *call_file(
 		return NULL;
 	if (!path || arg < 0) {
 		fd = second ? info->fd2 : info->fd;
-		s = fd >= 0 ? fdtable_get(v->fds, c->pid, (int32_t)c->args[fd]) : NULL;
+		s = fd >= 0 ? stream_fd(item->stream, c->pid, (int32_t)c->args[fd]) : NULL;
 		return s && s->now.kind != FD_SOCKET ? s->now.path : NULL;
 	}
 	folder = folder_of(info, arg);
 	if (*path != '/' && folder >= 0)
-		s = fdtable_get(v->fds, c->pid, (int32_t)c->args[folder]);
+		s = stream_fd(item->stream, c->pid, (int32_t)c->args[folder]);
 	if (!s)
 		return path;
 	snprintf(out, size, *path ? "%s/%s" : "%s%s", s->now.path, path);
@@ -165,36 +76,36 @@ static bool on_path(const struct view *v, const char *path)
 	return false;
 }
 
-static bool path_wanted(const struct view *v, const struct record *rec)
+static bool path_wanted(const struct view *v, struct stream_item *item)
 {
+	const struct record *rec = item->record;
 	char absolute[16384];
 	const struct fd_state *s;
 
 	switch (rec->type) {
 	case RECORD_CALL:
-		return on_path(v, call_file(v, &rec->call, false, absolute, sizeof(absolute))) ||
-			on_path(v, call_file(v, &rec->call, true, absolute, sizeof(absolute)));
+		return on_path(v, call_file(item, false, absolute, sizeof(absolute))) ||
+			on_path(v, call_file(item, true, absolute, sizeof(absolute)));
 	case RECORD_FD:
-		s = rec->fd.open ? NULL : fdtable_get(v->fds, rec->fd.pid, rec->fd.fd);
+		s = item_fd(item);
 		return on_path(v, rec->fd.open ? rec->fd.path : s ? s->now.path : NULL);
 	default: return false;
 	}
 }
 
-bool view_wants(const struct view *v, const struct record *rec)
+bool view_wants(const struct view *v, struct stream_item *item)
 {
-	uint32_t pid, tid;
-	int64_t ns;
+	const struct record *rec = item->record;
+	uint32_t pid = record_pid(rec), tid = record_tid(rec);
 
 	if (rec->type == RECORD_END || rec->type == RECORD_LOST)
 		return true;
-	record_where(rec, &ns, &pid, &tid);
 	if (v->pid && v->pid != pid && v->pid != tid)
 		return false;
-	if (v->name && strcmp(v->name, view_thread_name(v, pid, tid)) &&
-		strcmp(v->name, view_thread_name(v, pid, pid)))
+	if (v->name && strcmp(v->name, stream_name(item->stream, pid, tid)) &&
+		strcmp(v->name, stream_name(item->stream, pid, pid)))
 		return false;
-	if (v->n_paths && !path_wanted(v, rec))
+	if (v->n_paths && !path_wanted(v, item))
 		return false;
 	if (rec->type == RECORD_SUM)
 		return !v->some_calls && (!v->errors || rec->sum.errors);
@@ -257,6 +168,16 @@ void format_clock(int64_t ns, char *out, size_t size)
 	gmtime_r(&s, &tm);
 	strftime(text, sizeof(text), "%H:%M:%S", &tm);
 	snprintf(out, size, "%s.%06d", text, (int)(ns % 1000000000 / 1000));
+}
+
+const char *format_tag(const struct file_tag *t, char out[VIEW_TAG])
+{
+	char first[32];
+
+	format_clock(t->first_ns, first, sizeof(first));
+	snprintf(out, VIEW_TAG, "%u:%u|%llu|%s", major(t->device), minor(t->device),
+		(unsigned long long)t->inode, first);
+	return out;
 }
 
 const char *fd_class_name(unsigned class)

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diag/derive/metrics.h"
-#include "diag/derive/events.h"
+#include "diag/derive/derive.h"
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 
 /* A server or a client as the description has it. */
 struct place {
@@ -17,29 +18,23 @@ struct place {
 };
 
 struct reduction {
-	struct metrics_server *servers;
+	struct stream_server *servers;
 	struct place *places; /* servers, then clients */
 	size_t n_servers, n_clients;
 	char **names; /* of 'places'; borrowed */
 	struct metrics *metrics;
-	struct events *semantic;
+	struct events *events;
 };
-
-static const char *text(const json_t *v, const char *key)
-{
-	return json_string_value(json_object_get(v, key));
-}
 
 static int read_address(const json_t *v, struct sockaddr_storage *out, struct err *e)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
 				.ai_flags = AI_NUMERICSERV | AI_NUMERICHOST},
 			*list;
-	const char *address = text(v, "address");
+	const char *address = jget_text(v, "address");
 	char port[16];
 
-	snprintf(port, sizeof(port), "%lld",
-		(long long)json_integer_value(json_object_get(v, "port")));
+	snprintf(port, sizeof(port), "%lld", (long long)jget_int(v, "port"));
 	if (!address || getaddrinfo(address, port, &hints, &list))
 		return err_set(e, -EINVAL, "'%s' of a server is no address",
 			address ? address : "nothing");
@@ -52,38 +47,34 @@ static int read_place(struct reduction *r, const json_t *v, struct err *e)
 {
 	size_t i = r->n_servers + r->n_clients;
 
-	r->places[i] = (struct place){.name = text(v, "name"),
-		.mount = text(v, "mount"),
-		.offset_ns = json_integer_value(json_object_get(v, "clock_offset_ns")),
-		.sampled = json_is_true(json_object_get(v, "sampled"))};
+	r->places[i] = (struct place){.name = jget_text(v, "name"),
+		.mount = jget_text(v, "mount"),
+		.offset_ns = jget_int(v, "clock_offset_ns"),
+		.sampled = jget_true(v, "sampled")};
 	r->names[i] = (char *)r->places[i].name;
 	return r->names[i] ? 0 : err_set(e, -EINVAL, "a node without a name");
 }
 
 static int read_cluster(struct reduction *r, const json_t *cluster, struct err *e)
 {
-	const json_t *servers = json_object_get(cluster, "servers"),
-		     *clients = json_object_get(cluster, "clients");
+	json_t *servers = jget(cluster, "servers"), *clients = jget(cluster, "clients"), *v;
 	size_t n = json_array_size(servers) + json_array_size(clients), i;
-	json_t *v;
 	int rc = 0;
 
-	r->servers = calloc(n + 1, sizeof(*r->servers));
-	r->places = calloc(n + 1, sizeof(*r->places));
-	r->names = calloc(n + 1, sizeof(*r->names));
-	if (!r->servers || !r->places || !r->names)
-		return err_errno(e, -ENOMEM, "cannot reduce the traces");
-	json_array_foreach((json_t *)servers, i, v)
+	r->servers = alloc_zero(n, sizeof(*r->servers));
+	r->places = alloc_zero(n, sizeof(*r->places));
+	r->names = alloc_zero(n, sizeof(*r->names));
+	json_array_foreach(servers, i, v)
 	{
 		if (!rc)
 			rc = read_place(r, v, e);
 		if (!rc)
 			rc = read_address(v, &r->servers[i].address, e);
 		r->servers[i].name = r->places[i].name;
-		r->servers[i].storage = text(v, "storage");
+		r->servers[i].storage = jget_text(v, "storage");
 		r->n_servers++;
 	}
-	json_array_foreach((json_t *)clients, i, v)
+	json_array_foreach(clients, i, v)
 	{
 		if (!rc)
 			rc = read_place(r, v, e);
@@ -92,89 +83,56 @@ static int read_cluster(struct reduction *r, const json_t *cluster, struct err *
 	return rc;
 }
 
-static char *path_of(const struct reduce_spec *spec, const struct place *p, const char *file)
+/* Reads one file of a node once, for the metrics and (where asked) the events. */
+static int add_log(struct reduction *r, const struct reduce_spec *spec, const struct place *p,
+	enum stream_owner owner, const char *file, bool metrics, bool events, struct err *e)
 {
-	char *path;
-
-	return asprintf(&path, "%s/%s.%s", spec->folder, p->name, file) < 0 ? NULL : path;
-}
-
-static int add_logs(struct reduction *r, const struct reduce_spec *spec, const char *file,
-	bool samples, struct err *e)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < r->n_servers + r->n_clients && !rc; i++) {
-		const struct place *p = &r->places[i];
-		uint64_t lost = 0;
-		char *path;
-
-		if (samples && !p->sampled)
-			continue;
-		path = path_of(spec, p, file);
-		rc = path ? metrics_node(
-				    r->metrics, i < r->n_servers ? (int32_t)i : -1, p->offset_ns, e)
-			  : err_errno(e, -ENOMEM, "cannot read a trace");
-		if (!rc)
-			rc = metrics_add_log(r->metrics, path, &lost, e);
-		if (!rc && lost)
-			rc = err_set(e, -EBADMSG, "'%s' lost %llu records", path,
-				(unsigned long long)lost);
-		free(path);
-	}
+	const size_t i = (size_t)(p - r->places);
+	const struct stream_spec stream = {.servers = r->servers,
+		.n_servers = r->n_servers,
+		.owner = owner,
+		.index = (int32_t)(i < r->n_servers ? i : i - r->n_servers),
+		.mount = p->mount,
+		.clock_offset_ns = p->offset_ns};
+	uint64_t lost = 0;
+	char *path = alloc_format("%s/%s.%s", spec->folder, p->name, file);
+	int rc = derive_log(
+		path, &stream, metrics ? r->metrics : NULL, events ? r->events : NULL, &lost, e);
+	if (!rc && metrics && lost)
+		rc = err_set(e, -EBADMSG, "'%s' lost %llu records", path, (unsigned long long)lost);
+	free(path);
 	return rc;
 }
 
-/* Servers' logs, applications' and client daemons' as events. */
-static int add_events(struct reduction *r, const struct reduce_spec *spec, struct err *e)
+/* All logs of one node. A second tracer does not see the application, and gives metrics only. */
+static int add_node(
+	struct reduction *r, const struct reduce_spec *spec, const struct place *p, struct err *e)
 {
+	const bool server = p < r->places + r->n_servers, events = !spec->beside;
+	const enum stream_owner owner = server ? OWNER_SERVER : OWNER_DAEMON;
 	int rc = 0;
 
-	for (size_t i = 0; i < r->n_servers + 2 * r->n_clients && !rc; i++) {
-		bool server = i < r->n_servers, app = !server && (i - r->n_servers) % 2 == 0;
-		size_t k = server ? i : (i - r->n_servers) / 2;
-		const struct place *p = &r->places[server ? k : r->n_servers + k];
-		char *path = path_of(spec, p, app ? "app.trace" : "fs.trace");
-
-		if (!path)
-			rc = err_errno(e, -ENOMEM, "cannot read a trace");
-		else if (server)
-			rc = events_add_server(r->semantic, (int32_t)k, p->offset_ns, path, e);
-		else if (app)
-			rc = events_add_app(
-				r->semantic, (int32_t)k, p->offset_ns, p->mount, path, e);
-		else
-			rc = events_add_daemon(r->semantic, (int32_t)k, p->offset_ns, path, e);
-		free(path);
-	}
+	if (!server && events)
+		rc = add_log(r, spec, p, OWNER_APP, "app.trace", false, true, e);
+	if (!rc)
+		rc = add_log(r, spec, p, owner, spec->beside ? "fs.beside.trace" : "fs.trace", true,
+			events, e);
+	if (!rc && p->sampled)
+		rc = add_log(r, spec, p, owner, "fs.samples", true, false, e);
 	return rc;
 }
 
 int reduce_traces(const struct reduce_spec *spec, struct reduction **out, struct err *e)
 {
-	struct reduction *r = calloc(1, sizeof(*r));
-	int rc = r ? read_cluster(r, spec->cluster, e)
-		   : err_errno(e, -ENOMEM, "cannot reduce the traces");
+	struct reduction *r = alloc_zero(1, sizeof(*r));
+	int rc = read_cluster(r, spec->cluster, e);
 
-	if (!rc) {
-		struct metrics_spec m = {.servers = r->servers,
-			.n_servers = r->n_servers,
-			.start_ns = spec->start_ns,
-			.seconds = spec->seconds,
-			.self = -1};
-
-		rc = metrics_new(&m, &r->metrics, e);
-	}
 	if (!rc)
-		rc = add_logs(r, spec, spec->beside ? "fs.beside.trace" : "fs.trace", false, e);
+		rc = metrics_new(r->n_servers, spec->start_ns, spec->seconds, &r->metrics, e);
 	if (!rc)
-		rc = add_logs(r, spec, "fs.samples", true, e);
-	if (!rc)
-		rc = events_new(
-			r->servers, r->n_servers, spec->start_ns, spec->seconds, &r->semantic, e);
-	/* A second tracer does not see the application. */
-	if (!rc && !spec->beside)
-		rc = add_events(r, spec, e);
+		rc = events_new(r->n_servers, spec->start_ns, spec->seconds, &r->events, e);
+	for (size_t i = 0; !rc && i < r->n_servers + r->n_clients; i++)
+		rc = add_node(r, spec, &r->places[i], e);
 	if (rc)
 		reduce_free(r);
 	else
@@ -187,7 +145,7 @@ void reduce_free(struct reduction *r)
 	if (!r)
 		return;
 	metrics_free(r->metrics);
-	events_free(r->semantic);
+	events_free(r->events);
 	free(r->servers);
 	free(r->places);
 	free(r->names);
@@ -201,7 +159,7 @@ int reduce_store(const struct reduction *r, struct store *s, int64_t attempt, st
 	size_t n = metrics_samples(r->metrics, &samples);
 	int rc = n ? store_put_samples(s, attempt, r->names, samples, n, e) : 0;
 
-	n = events_list(r->semantic, &events);
+	n = events_list(r->events, &events);
 	return rc ? rc
 		  : store_put_events(s, attempt, r->names, r->names + r->n_servers, events, n, e);
 }

@@ -1,14 +1,16 @@
 /*
- * Reduction: the traces in an attempt's folder to samples and events, for the store.
+ * Reduction: turns the traces in an attempt's folder into samples and events, for the store. Each
+ * trace is read once.
  *
- * What it takes besides the traces is a description of the cluster as it was, kept with the attempt
- * (detail.reduction), so that a recorded run can be reduced again without it (remeasure.h):
+ * Besides the traces it needs a description of the cluster. It is kept with the attempt
+ * (detail.reduction), so that a recorded run can be reduced again without the cluster
+ * (remeasure.h):
  *
  *   {"servers": [{"name", "address", "port", "storage", "clock_offset_ns", "sampled"}],
  *    "clients": [{"name", "mount", "clock_offset_ns", "sampled"}]}
  *
- * address: as a number; storage, mount: null where there is none; clock_offset_ns: the node's clock
- * minus the orchestrator's; sampled: is there a log of its sampler?
+ * address: numeric; storage, mount: null if there is none; clock_offset_ns: the node's clock minus
+ * the orchestrator's; sampled: a log of the node's sampler exists
  */
 #ifndef CULPRIT_HARNESS_REDUCE_H
 #define CULPRIT_HARNESS_REDUCE_H
@@ -19,18 +21,18 @@ struct reduction;
 
 struct reduce_spec {
 	const char *folder;    /* of the attempt, as a path */
-	const json_t *cluster; /* as above; borrowed for as long as the reduction lives */
+	const json_t *cluster; /* as above; must outlive the reduction */
 	int64_t start_ns;
 	int32_t seconds;
 	bool beside; /* the second tracer's traces, not the first's */
 };
 
-/* -EBADMSG when a trace is damaged or lost records, -ENOENT where one is missing, -EINVAL for a
- * description that is none. */
+/* -EBADMSG if a trace is damaged or lost records, -ENOENT if one is missing, -EINVAL for a wrong
+ * description. */
 int reduce_traces(const struct reduce_spec *spec, struct reduction **out, struct err *e);
 void reduce_free(struct reduction *r);
 
-/* Writes samples and events of an attempt that has none, inside the caller's transaction. */
+/* Writes the samples and events of an attempt that has none, inside the caller's transaction. */
 int reduce_store(const struct reduction *r, struct store *s, int64_t attempt, struct err *e);
 
 #endif

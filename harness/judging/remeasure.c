@@ -5,16 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/judging/reduce.h"
-
-static json_int_t number(const json_t *v, const char *key)
-{
-	return json_integer_value(json_object_get(v, key));
-}
 
 static const json_t *cluster_of(const json_t *row)
 {
-	return json_object_get(json_object_get(row, "detail"), "reduction");
+	return jget(jget(row, "detail"), "reduction");
 }
 
 int remeasure_check(struct store *s, struct err *e)
@@ -42,15 +39,15 @@ int remeasure_check(struct store *s, struct err *e)
 			break;
 		if (!json_is_object(cluster_of(row)))
 			rc = err_set(e, -EINVAL,
-				"cell %lld was run by a culprit that did not keep what this takes: its "
-				"nodes' addresses and clocks",
-				(long long)number(row, "cell"));
-		else if (!number(row, "files"))
+				"cell %lld was run by a culprit that did not keep what this takes: "
+				"its nodes' addresses and clocks",
+				(long long)jget_int(row, "cell"));
+		else if (!jget_int(row, "files"))
 			rc = err_set(e, -EBADMSG, "cell %lld has no files listed",
-				(long long)number(row, "cell"));
-		else if ((rc = store_check_files(s, number(row, "attempt"), &why)))
+				(long long)jget_int(row, "cell"));
+		else if ((rc = store_check_files(s, jget_int(row, "attempt"), &why)))
 			rc = err_set(
-				e, rc, "cell %lld: %s", (long long)number(row, "cell"), why.text);
+				e, rc, "cell %lld: %s", (long long)jget_int(row, "cell"), why.text);
 	}
 	json_decref(rows);
 	return rc;
@@ -60,17 +57,15 @@ static int measure_again(
 	struct store *s, const char *traces, bool beside, const json_t *row, struct err *e)
 {
 	struct reduce_spec spec = {.cluster = cluster_of(row),
-		.start_ns = number(row, "start_ns"),
-		.seconds = (int32_t)number(row, "seconds"),
+		.start_ns = jget_int(row, "start_ns"),
+		.seconds = (int32_t)jget_int(row, "seconds"),
 		.beside = beside};
-	int64_t attempt = number(row, "attempt");
+	int64_t attempt = jget_int(row, "attempt");
 	struct reduction *r = NULL;
-	char *folder;
+	char *folder = alloc_format("%s/cells/%04lld.%lld", traces,
+		(long long)jget_int(row, "cell"), (long long)jget_int(row, "number"));
 	int rc;
 
-	if (asprintf(&folder, "%s/cells/%04lld.%lld", traces, (long long)number(row, "cell"),
-		    (long long)number(row, "number")) < 0)
-		return err_errno(e, -ENOMEM, "cannot measure again");
 	spec.folder = folder;
 	rc = reduce_traces(&spec, &r, e);
 	if (!rc)

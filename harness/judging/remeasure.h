@@ -1,6 +1,6 @@
 /*
- * Measuring a recorded run again: its kept traces are reduced as if it had just been run, for what
- * this program reads out of them that the one that ran it did not. No cluster and no privilege.
+ * Measuring a recorded run again: reduces its traces as if it had just been run, so that an old run
+ * gets what newer versions derive from traces. Needs no cluster and no privilege.
  */
 #ifndef CULPRIT_HARNESS_REMEASURE_H
 #define CULPRIT_HARNESS_REMEASURE_H
@@ -8,14 +8,13 @@
 #include "harness/judging/judge.h"
 #include "harness/store/store.h"
 
-/* Is everything there that it takes? -EINVAL: it is a corpus, or of run times, or was run by a
- * program that did not keep what a reduction takes; -EBADMSG: a file is missing or damaged, and
- * which. */
+/* Can the run be measured again? -EINVAL: it is a corpus, it measured run times, or its program did
+ * not keep the description of the cluster; -EBADMSG: a file is missing or damaged. */
 int remeasure_check(struct store *s, struct err *e);
 
-/* Puts new samples, events, models and verdicts ('j': of this store) in place of the old ones, all
- * or nothing. 'traces' is the run's folder that the traces lie in; 'beside': the second tracer's.
- * '*cells' is how many were measured. */
+/* Replaces samples, events, models and verdicts (judged by 'j', of this store), all or none.
+ * 'traces' is the run's folder with the traces; 'beside': uses the second tracer's. '*cells' gets
+ * the number of cells that were measured. */
 int remeasure_run(struct store *s, const char *traces, bool beside, struct judge *j, size_t *cells,
 	struct err *e);
 

@@ -29,7 +29,7 @@
 
 #include "ci/tests/built.h"
 #include "diag/record/log.h"
-#include "diag/derive/metrics.h"
+#include "diag/derive/derive.h"
 #include "harness/base/file.h"
 
 enum { ROUNDS = 250, HEAD = 4, SECONDS = 120 };
@@ -283,15 +283,16 @@ static void ended(pid_t *pid)
 
 static struct metrics *measure(const char *path, int32_t self, int64_t start_ns)
 {
-	struct metrics_server it = {.name = "s", .storage = storage};
-	struct metrics_spec spec = {&it, 1, start_ns, SECONDS, self, 0};
+	struct stream_server it = {.name = "s", .storage = storage};
+	struct stream_spec spec = {
+		.servers = &it, .n_servers = 1, .owner = self < 0 ? OWNER_DAEMON : OWNER_SERVER};
 	struct metrics *m;
 	uint64_t lost = 1;
 	struct err e;
 
 	memcpy(&it.address, &service, sizeof(service));
-	assert_int_equal(metrics_new(&spec, &m, &e), 0);
-	if (metrics_add_log(m, path, &lost, &e))
+	assert_int_equal(metrics_new(1, start_ns, SECONDS, &m, &e), 0);
+	if (derive_log(path, &spec, m, NULL, &lost, &e))
 		fail_msg("%s", e.text);
 	assert_int_equal(lost, 0);
 	return m;

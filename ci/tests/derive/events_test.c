@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "diag/record/log.h"
-#include "diag/derive/events.h"
+#include "diag/derive/derive.h"
 
 enum { PID = 50, SERVERS = 3, SECONDS = 30 };
 
@@ -28,7 +28,7 @@ static struct log {
 	uint64_t seq;
 } logs;
 
-static struct metrics_server servers[SERVERS];
+static struct stream_server servers[SERVERS];
 
 static void address(struct sockaddr_storage *out, int host, unsigned port)
 {
@@ -50,7 +50,7 @@ static struct events *new_table(void)
 		servers[i].storage = "/srv/brick/";
 		address(&servers[i].address, i + 1, 24007);
 	}
-	assert_int_equal(events_new(servers, SERVERS, start_ns, SECONDS, &s, &e), 0);
+	assert_int_equal(events_new(SERVERS, start_ns, SECONDS, &s, &e), 0);
 	return s;
 }
 
@@ -58,7 +58,7 @@ static void begin(void)
 {
 	struct err e;
 
-	snprintf(logs.path, sizeof(logs.path), "/tmp/semantic_test.%d", getpid());
+	snprintf(logs.path, sizeof(logs.path), "/tmp/events_test.%d", getpid());
 	unlink(logs.path);
 	assert_int_equal(log_writer_new(logs.path, "ptrace", &logs.w, &e), 0);
 }
@@ -205,13 +205,26 @@ static enum link_state state_at(struct events *s, int server, double at_s, uint3
 	return LINK_NONE;
 }
 
+static int add_log(
+	struct events *s, enum stream_owner owner, int32_t index, int64_t offset_ns, struct err *e)
+{
+	const struct stream_spec spec = {.servers = servers,
+		.n_servers = SERVERS,
+		.owner = owner,
+		.index = index,
+		.mount = "/mnt/fs",
+		.clock_offset_ns = offset_ns};
+
+	return derive_log(logs.path, &spec, NULL, s, NULL, e);
+}
+
 static struct events *read_server(int64_t offset_ns)
 {
 	struct events *s = new_table();
 	struct err e;
 
 	end();
-	assert_int_equal(events_add_server(s, 1, offset_ns, logs.path, &e), 0);
+	assert_int_equal(add_log(s, OWNER_SERVER, 1, offset_ns, &e), 0);
 	unlink(logs.path);
 	return s;
 }
@@ -222,7 +235,7 @@ static struct events *read_app(void)
 	struct err e;
 
 	end();
-	assert_int_equal(events_add_app(s, 4, 0, "/mnt/fs", logs.path, &e), 0);
+	assert_int_equal(add_log(s, OWNER_APP, 4, 0, &e), 0);
 	unlink(logs.path);
 	return s;
 }
@@ -233,7 +246,7 @@ static struct events *read_daemon(void)
 	struct err e;
 
 	end();
-	assert_int_equal(events_add_daemon(s, 0, 0, logs.path, &e), 0);
+	assert_int_equal(add_log(s, OWNER_DAEMON, 0, 0, &e), 0);
 	unlink(logs.path);
 	return s;
 }
@@ -599,10 +612,10 @@ static void a_log_cut_short_is_refused(void **state)
 	call(1, "openat", (uint64_t)-100, -EIO);
 	assert_int_equal(log_flush(logs.w, &e), 0);
 	log_writer_free(logs.w);
-	assert_int_equal(events_add_server(s, 0, 0, logs.path, &e), -EBADMSG);
+	assert_int_equal(add_log(s, OWNER_SERVER, 0, 0, &e), -EBADMSG);
 	unlink(logs.path);
-	assert_int_equal(events_add_server(s, SERVERS, 0, logs.path, &e), -EINVAL);
-	assert_int_equal(events_add_daemon(s, 0, 0, logs.path, &e), -ENOENT);
+	assert_int_equal(add_log(s, OWNER_SERVER, SERVERS, 0, &e), -EINVAL);
+	assert_int_equal(add_log(s, OWNER_DAEMON, 0, 0, &e), -ENOENT);
 	events_free(s);
 }
 

@@ -15,7 +15,7 @@
 #include <zlib.h>
 
 #include "diag/record/log.h"
-#include "diag/derive/metrics.h"
+#include "diag/derive/derive.h"
 #include "harness/base/home.h"
 
 #pragma GCC diagnostic ignored "-Wunused-function"
@@ -147,29 +147,41 @@ static void close_fd(struct maker *m, int fd)
 	put(m, &r);
 }
 
-static struct metrics_server servers[2] = {
+static struct stream_server servers[2] = {
 	{.name = "s1", .storage = "/srv/brick/"}, {.name = "s2", .storage = "/srv/brick"}};
 
-static struct metrics *new_metrics(int self, int seconds, int64_t offset_ns)
+static struct metrics *new_metrics(int seconds)
 {
-	struct metrics_spec spec = {servers, 2, start_ns, seconds, self, offset_ns};
 	struct metrics *m;
 	struct err e;
 
 	address(&servers[0].address, "10.0.0.1", 24007);
 	address(&servers[1].address, "10.0.0.2", 24007);
-	assert_int_equal(metrics_new(&spec, &m, &e), 0);
+	assert_int_equal(metrics_new(2, start_ns, seconds, &m, &e), 0);
 	return m;
+}
+
+/* Adds a log of server 'self', or (-1) of a client daemon. */
+static int add_log(struct metrics *m, const char *path, int self, int64_t offset_ns, uint64_t *lost,
+	struct err *e)
+{
+	const struct stream_spec spec = {.servers = servers,
+		.n_servers = 2,
+		.owner = self < 0 ? OWNER_DAEMON : OWNER_SERVER,
+		.index = self < 0 ? 0 : self,
+		.clock_offset_ns = offset_ns};
+
+	return derive_log(path, &spec, m, NULL, lost, e);
 }
 
 static struct metrics *read_log(struct maker *m, int self, int seconds, int64_t offset_ns)
 {
-	struct metrics *metrics = new_metrics(self, seconds, offset_ns);
+	struct metrics *metrics = new_metrics(seconds);
 	uint64_t lost = 99;
 	struct err e;
 
 	finish(m, 0);
-	assert_int_equal(metrics_add_log(metrics, m->path, &lost, &e), 0);
+	assert_int_equal(add_log(metrics, m->path, self, offset_ns, &lost, &e), 0);
 	assert_int_equal(lost, 0);
 	discard(m);
 	return metrics;

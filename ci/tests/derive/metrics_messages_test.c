@@ -226,8 +226,11 @@ static void interleaved_streams_come_apart_again(void **state)
 /* A recorded log unpacked into 'k'; the servers' one is where the record was taken. */
 static struct metrics *recorded(struct maker *k, const char *name, int self)
 {
-	struct metrics_server server = {"s1", .storage = "/tmp/diagx/brick"};
-	struct metrics_spec spec = {&server, 1, 0, 100, self, 0};
+	struct stream_server server = {"s1", .storage = "/tmp/diagx/brick"};
+	struct stream_spec spec = {.servers = &server,
+		.n_servers = 1,
+		.owner = self < 0 ? OWNER_DAEMON : OWNER_SERVER};
+	int64_t from_ns;
 	struct log_reader *r;
 	struct metrics *m;
 	char sub[96], *file, buf[65536];
@@ -252,11 +255,11 @@ static struct metrics *recorded(struct maker *k, const char *name, int self)
 	fclose(out);
 	free(file);
 	assert_int_equal(log_reader_new(k->path, &r, &e), 0);
-	spec.start_ns = log_reader_head(r)->start_ns;
+	from_ns = log_reader_head(r)->start_ns;
 	log_reader_free(r);
 	address(&server.address, "10.199.7.1", 24007);
-	assert_int_equal(metrics_new(&spec, &m, &e), 0);
-	if (metrics_add_log(m, k->path, &lost, &e))
+	assert_int_equal(metrics_new(1, from_ns, 100, &m, &e), 0);
+	if (derive_log(k->path, &spec, m, NULL, &lost, &e))
 		fail_msg("%s", e.text);
 	assert_int_equal(lost, 0);
 	discard(k);

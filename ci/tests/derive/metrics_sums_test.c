@@ -17,8 +17,7 @@
 
 #include "ci/tests/built.h"
 #include "diag/record/log.h"
-#include "diag/derive/metrics.h"
-#include "diag/derive/events.h"
+#include "diag/derive/derive.h"
 
 #define SECOND 1000000000LL
 
@@ -26,7 +25,7 @@ enum { PID = 50, SECONDS = 20 };
 
 static const int64_t start_ns = 1700000000 * SECOND;
 static char dir[] = "/tmp/culprit-metrics-sums-XXXXXX", calls_path[64], sums_path[64];
-static struct metrics_server servers[2];
+static struct stream_server servers[2];
 
 static void address(struct sockaddr_storage *out, const char *ip, unsigned port)
 {
@@ -45,8 +44,8 @@ static int setup(void **state)
 		return -1;
 	snprintf(calls_path, sizeof(calls_path), "%s/calls", dir);
 	snprintf(sums_path, sizeof(sums_path), "%s/sums", dir);
-	servers[0] = (struct metrics_server){.name = "s1", .storage = "/srv/brick"};
-	servers[1] = (struct metrics_server){.name = "s2", .storage = "/srv/brick"};
+	servers[0] = (struct stream_server){.name = "s1", .storage = "/srv/brick"};
+	servers[1] = (struct stream_server){.name = "s2", .storage = "/srv/brick"};
 	address(&servers[0].address, "10.0.0.1", 24007);
 	address(&servers[1].address, "10.0.0.2", 24007);
 	return 0;
@@ -85,15 +84,28 @@ static void end(struct log_writer *w)
 	assert_int_equal(log_writer_end(w, 0, &e), 0);
 }
 
+/* Adds a log of server 'self', or (-1) of a client daemon. */
+static void add_log(
+	struct metrics *m, struct events *ev, const char *path, int32_t self, int64_t offset_ns)
+{
+	const struct stream_spec spec = {.servers = servers,
+		.n_servers = 2,
+		.owner = self < 0 ? OWNER_DAEMON : OWNER_SERVER,
+		.index = self < 0 ? 0 : self,
+		.clock_offset_ns = offset_ns};
+	struct err e;
+
+	if (derive_log(path, &spec, m, ev, NULL, &e))
+		fail_msg("%s", e.text);
+}
+
 static struct metrics *measure(const char *path, int32_t self, int64_t offset_ns, int64_t from_ns)
 {
-	struct metrics_spec spec = {servers, 2, from_ns, SECONDS, self, offset_ns};
 	struct metrics *m;
 	struct err e;
 
-	assert_int_equal(metrics_new(&spec, &m, &e), 0);
-	if (metrics_add_log(m, path, NULL, &e))
-		fail_msg("%s", e.text);
+	assert_int_equal(metrics_new(2, from_ns, SECONDS, &m, &e), 0);
+	add_log(m, NULL, path, self, offset_ns);
 	return m;
 }
 
@@ -346,7 +358,6 @@ static void calls_beside_sums_are_not_counted_again(void **state)
 {
 	struct log_writer *w = begin(sums_path);
 	struct metrics *m;
-	struct err e;
 
 	(void)state;
 	open_file(w);
@@ -361,9 +372,9 @@ static void calls_beside_sums_are_not_counted_again(void **state)
 	m = measure(sums_path, 0, 0, start_ns);
 	assert_int_equal(only(m, METRIC_DREAD).count, 3);
 	/* Another log, of another node or time, adds to it as ever. */
-	assert_int_equal(metrics_add_log(m, calls_path, NULL, &e), 0);
+	add_log(m, NULL, calls_path, 0, 0);
 	assert_int_equal(only(m, METRIC_DREAD).count, 4);
-	assert_int_equal(metrics_add_log(m, sums_path, NULL, &e), 0);
+	add_log(m, NULL, sums_path, 0, 0);
 	assert_int_equal(only(m, METRIC_DREAD).count, 7);
 	metrics_free(m);
 }
@@ -404,11 +415,10 @@ static void sums_make_no_events(void **state)
 	put(w, socket);
 	put(w, gone);
 	end(w);
-	assert_int_equal(events_new(servers, 2, start_ns, SECONDS, &s, &e), 0);
-	assert_int_equal(events_add_daemon(s, 0, 0, sums_path, &e), 0);
-	assert_int_equal(events_add_app(s, 0, 0, "/mnt", sums_path, &e), 0);
+	assert_int_equal(events_new(2, start_ns, SECONDS, &s, &e), 0);
+	add_log(NULL, s, sums_path, -1, 0);
 	assert_int_equal(events_list(s, &ev), 0);
-	assert_int_equal(events_add_server(s, 0, 0, sums_path, &e), 0);
+	add_log(NULL, s, sums_path, 0, 0);
 	assert_int_equal(events_list(s, &ev), 1);
 	assert_int_equal(ev[0].kind, EVENT_SERVER_END);
 	assert_string_equal(ev[0].signal, "KILL");

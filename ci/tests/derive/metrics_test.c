@@ -117,7 +117,7 @@ static void events_count_in_the_second_they_end_in(void **state)
 static void logs_add_up_and_nodes_keep_apart(void **state)
 {
 	struct maker a, b;
-	struct metrics *m = new_metrics(0, 10, 0);
+	struct metrics *m = new_metrics(10);
 	uint64_t lost;
 	struct err e;
 
@@ -132,15 +132,14 @@ static void logs_add_up_and_nodes_keep_apart(void **state)
 	open_file(&b, 3, "/srv/brick/a");
 	call(&b, 51, "pread64", 3, 1, 4 * MS);
 	finish(&b, 0);
-	assert_int_equal(metrics_add_log(m, a.path, &lost, &e), 0);
+	assert_int_equal(add_log(m, a.path, 0, 0, &lost, &e), 0);
 	assert_int_equal(lost, 5);
-	assert_int_equal(metrics_node(m, 1, 0, &e), 0);
-	assert_int_equal(metrics_add_log(m, b.path, &lost, &e), 0);
+	assert_int_equal(add_log(m, b.path, 1, 0, &lost, &e), 0);
 	assert_int_equal(lost, 0);
 	expect(m, METRIC_DREAD, 0, 1, 0.001);
 	expect(m, METRIC_DREAD, 1, 1, 0.004);
-	assert_int_equal(metrics_node(m, 2, 0, &e), -EINVAL);
-	assert_non_null(strstr(e.text, "2"));
+	assert_int_equal(add_log(m, b.path, 2, 0, &lost, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "there is no server 2 among 2"));
 	metrics_free(m);
 	discard(&a);
 	discard(&b);
@@ -173,7 +172,7 @@ static void memory_does_not_grow_with_connections(void **state)
 static void a_log_cut_short_is_an_error(void **state)
 {
 	struct maker k;
-	struct metrics *m = new_metrics(0, 10, 0);
+	struct metrics *m = new_metrics(10);
 	uint64_t lost = 77;
 	struct err e;
 	FILE *f;
@@ -191,26 +190,24 @@ static void a_log_cut_short_is_an_error(void **state)
 	size = ftell(f);
 	fclose(f);
 	assert_int_equal(truncate(k.path, size - 7), 0);
-	assert_int_equal(metrics_add_log(m, k.path, &lost, &e), -EBADMSG);
+	assert_int_equal(add_log(m, k.path, 0, 0, &lost, &e), -EBADMSG);
 	assert_int_equal(lost, 77);
 	metrics_free(m);
 	discard(&k);
 
-	m = new_metrics(0, 10, 0);
-	assert_int_equal(metrics_add_log(m, "/nonexistent/log", &lost, &e), -ENOENT);
+	m = new_metrics(10);
+	assert_int_equal(add_log(m, "/nonexistent/log", 0, 0, &lost, &e), -ENOENT);
 	metrics_free(m);
 }
 
-static void a_spec_without_sense_is_refused(void **state)
+static void no_servers_and_no_seconds_are_refused(void **state)
 {
-	struct metrics_spec spec = {servers, 0, start_ns, 10, -1, 0};
 	struct metrics *m = NULL;
 	struct err e;
 
 	(void)state;
-	assert_int_equal(metrics_new(&spec, &m, &e), -EINVAL);
-	spec = (struct metrics_spec){servers, 2, start_ns, 10, 2, 0};
-	assert_int_equal(metrics_new(&spec, &m, &e), -EINVAL);
+	assert_int_equal(metrics_new(0, start_ns, 10, &m, &e), -EINVAL);
+	assert_int_equal(metrics_new(2, start_ns, 0, &m, &e), -EINVAL);
 	assert_null(m);
 }
 
@@ -223,7 +220,7 @@ int main(void)
 		cmocka_unit_test(logs_add_up_and_nodes_keep_apart),
 		cmocka_unit_test(memory_does_not_grow_with_connections),
 		cmocka_unit_test(a_log_cut_short_is_an_error),
-		cmocka_unit_test(a_spec_without_sense_is_refused),
+		cmocka_unit_test(no_servers_and_no_seconds_are_refused),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

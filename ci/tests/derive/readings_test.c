@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "diag/record/log.h"
-#include "diag/derive/metrics.h"
+#include "diag/derive/derive.h"
 
 #define SECOND 1000000000LL
 #define MS 1000000LL
@@ -24,7 +24,7 @@ enum { SECONDS = 10 };
 
 static const int64_t start_ns = 1700000000 * SECOND + 400 * MS;
 static char dir[] = "/tmp/culprit-readings-XXXXXX", path[64];
-static struct metrics_server servers[2];
+static struct stream_server servers[2];
 
 static struct sockaddr_storage address(const char *ip, unsigned port)
 {
@@ -44,9 +44,9 @@ static int setup(void **state)
 	if (!mkdtemp(dir))
 		return -1;
 	snprintf(path, sizeof(path), "%s/samples", dir);
-	servers[0] = (struct metrics_server){
+	servers[0] = (struct stream_server){
 		.name = "s1", .address = address("10.0.0.1", 24007), .storage = "/srv/brick"};
-	servers[1] = (struct metrics_server){
+	servers[1] = (struct stream_server){
 		.name = "s2", .address = address("10.0.0.2", 24007), .storage = "/srv/brick"};
 	return 0;
 }
@@ -102,21 +102,31 @@ static void put_peer(struct log_writer *w, int64_t ms, enum reading what, const 
 
 static struct metrics *measure_new(void)
 {
-	struct metrics_spec spec = {servers, 2, start_ns, SECONDS, -1, 0};
 	struct metrics *m;
 	struct err e;
 
-	assert_int_equal(metrics_new(&spec, &m, &e), 0);
+	assert_int_equal(metrics_new(2, start_ns, SECONDS, &m, &e), 0);
 	return m;
+}
+
+/* Adds the log of server 'self' of 'list', or (-1) of a client. */
+static void add_to(struct metrics *m, struct log_writer *w, const struct stream_server *list,
+	size_t n, int32_t self, int64_t offset_ms)
+{
+	const struct stream_spec spec = {.servers = list,
+		.n_servers = n,
+		.owner = self < 0 ? OWNER_DAEMON : OWNER_SERVER,
+		.index = self < 0 ? 0 : self,
+		.clock_offset_ns = offset_ms * MS};
+	struct err e;
+
+	if (log_writer_end(w, 0, &e) || derive_log(path, &spec, m, NULL, NULL, &e))
+		fail_msg("%s", e.text);
 }
 
 static void add(struct metrics *m, struct log_writer *w, int32_t self, int64_t offset_ms)
 {
-	struct err e;
-
-	if (log_writer_end(w, 0, &e) || metrics_node(m, self, offset_ms * MS, &e) ||
-		metrics_add_log(m, path, NULL, &e))
-		fail_msg("%s", e.text);
+	add_to(m, w, servers, 2, self, offset_ms);
 }
 
 static const struct sample *find(
@@ -287,8 +297,7 @@ static void every_reading_arrives(void **state)
 static void memory_is_for_what_there_is(void **state)
 {
 	enum { MANY = 1000, HOUR = 3600 };
-	struct metrics_server *many = calloc(MANY, sizeof(*many));
-	struct metrics_spec spec = {many, MANY, start_ns, HOUR, 0, 0};
+	struct stream_server *many = calloc(MANY, sizeof(*many));
 	struct metrics *m;
 	struct log_writer *w = begin();
 	const struct sample *s;
@@ -302,8 +311,8 @@ static void memory_is_for_what_there_is(void **state)
 	for (int i = 0; i < MANY; i++)
 		many[i].name = "s";
 	put(w, 0, READING_DISK_READS, 1, 3, 3);
-	assert_int_equal(metrics_new(&spec, &m, &e), 0);
-	add(m, w, 999, 0);
+	assert_int_equal(metrics_new(MANY, start_ns, HOUR, &m, &e), 0);
+	add_to(m, w, many, MANY, 999, 0);
 	assert_int_equal(metrics_samples(m, &s), 1);
 	f = fopen("/proc/self/status", "r");
 	assert_non_null(f);

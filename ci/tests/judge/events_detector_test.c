@@ -16,7 +16,7 @@
 
 #include "diag/judge/detector.h"
 #include "diag/record/log.h"
-#include "diag/derive/events.h"
+#include "diag/derive/derive.h"
 #include "harness/base/home.h"
 
 static const char *const names[] = {"s1", "s2", "s3", "s4"};
@@ -408,7 +408,7 @@ static json_t *as_json(const struct event *ev)
 static json_t *events_of_logs(const char *name)
 {
 	static const char *const files[] = {"s1.fs", "s2.fs", "c1.app", "c1.fs", "c2.app", "c2.fs"};
-	struct metrics_server servers[4] = {0};
+	struct stream_server servers[4] = {0};
 	struct events *s = NULL;
 	struct log_reader *r;
 	const struct event *ev;
@@ -425,23 +425,25 @@ static json_t *events_of_logs(const char *name)
 		in->sin_addr.s_addr = htonl(0x0a3f000bu + (unsigned)i);
 		servers[i].storage = "/srv/brick";
 	}
-	snprintf(log, sizeof(log), "/tmp/semantic_detector_test.%d", getpid());
+	snprintf(log, sizeof(log), "/tmp/events_detector_test.%d", getpid());
 	for (int i = 0; i < 6; i++) {
-		int rc;
+		struct stream_spec spec = {.servers = servers,
+			.n_servers = 4,
+			.owner = i < 2       ? OWNER_SERVER
+				: i % 2 == 0 ? OWNER_APP
+					     : OWNER_DAEMON,
+			.index = i < 2 ? i : i / 4,
+			.mount = "/mnt/fs"};
 
 		snprintf(sub, sizeof(sub), "lab-%s.%s.log.gz", name, files[i]);
 		unpack(sub, log);
 		if (!s) {
 			assert_int_equal(log_reader_new(log, &r, &e), 0);
 			assert_int_equal(
-				events_new(servers, 4, log_reader_head(r)->start_ns, 60, &s, &e),
-				0);
+				events_new(4, log_reader_head(r)->start_ns, 60, &s, &e), 0);
 			log_reader_free(r);
 		}
-		rc = i < 2           ? events_add_server(s, i, 0, log, &e)
-			: i % 2 == 0 ? events_add_app(s, i / 4, 0, "/mnt/fs", log, &e)
-				     : events_add_daemon(s, i / 4, 0, log, &e);
-		if (rc)
+		if (derive_log(log, &spec, NULL, s, NULL, &e))
 			fail_msg("%s", e.text);
 	}
 	unlink(log);

@@ -1,0 +1,419 @@
+#include "diag/record/stream.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/record/address.h"
+#include "diag/record/reading.h"
+
+enum { STREAM_CALLS = 1024 };
+
+struct stream {
+	struct log_reader *log;
+	char *path, *folder; /* 'folder': storage or mount, without slashes at its end; "": none */
+	struct stream_spec spec;
+	const struct call_arch *arch;
+	const struct call_info *calls[STREAM_CALLS]; /* by number */
+	struct fdtable *fds;
+	uint64_t lost;
+
+	struct {
+		struct stream_consumer c;
+		void *ctx;
+	} consumers[STREAM_CONSUMERS];
+	size_t n_consumers;
+	bool names;
+
+	/* Open addressing by tid; at most half full. */
+	struct stream_thread *threads, *current; /* 'current': of the last call */
+	size_t n_slots, n_used;
+
+	uint32_t *free_ids, n_free, n_ids, id_room;
+};
+
+static struct stream_thread *slot_of(const struct stream *s, uint32_t tid)
+{
+	size_t mask = s->n_slots - 1, i = (tid * 2654435769u >> 7) & mask;
+
+	while (s->threads[i].state != THREAD_FREE && s->threads[i].tid != tid)
+		i = (i + 1) & mask;
+	return &s->threads[i];
+}
+
+/* Doubles the table, or only drops the threads that are gone. */
+static int make_room(struct stream *s)
+{
+	struct stream_thread *old = s->threads;
+	size_t n_old = s->n_slots, kept = 0, room = 64;
+
+	for (size_t i = 0; i < n_old; i++)
+		kept += old[i].state == THREAD_LIVE || (s->names && old[i].named);
+	while (room < kept * 4)
+		room *= 2;
+	s->threads = calloc(room, sizeof(*s->threads));
+	if (!s->threads) {
+		s->threads = old;
+		return -ENOMEM;
+	}
+	s->n_slots = room;
+	s->n_used = kept;
+	s->current = NULL;
+	for (size_t i = 0; i < n_old; i++)
+		if (old[i].state == THREAD_LIVE || (s->names && old[i].named))
+			*slot_of(s, old[i].tid) = old[i];
+	free(old);
+	return 0;
+}
+
+static struct stream_thread *find_thread(const struct stream *s, uint32_t tid)
+{
+	struct stream_thread *t = slot_of(s, tid);
+
+	return t->state == THREAD_FREE ? NULL : t;
+}
+
+/* The thread's entry, made if there is none; NULL: no memory. */
+static struct stream_thread *thread_of(struct stream *s, uint32_t tid)
+{
+	struct stream_thread *t = slot_of(s, tid);
+
+	if (t->state == THREAD_FREE && s->n_used * 2 >= s->n_slots) {
+		if (make_room(s))
+			return NULL;
+		t = slot_of(s, tid);
+	}
+	s->n_used += t->state == THREAD_FREE;
+	t->tid = tid;
+	t->state = THREAD_LIVE;
+	return t;
+}
+
+int stream_new(const char *path, const struct stream_spec *spec, struct stream **out, struct err *e)
+{
+	struct stream *s;
+	const char *folder = "";
+	size_t n;
+	int rc;
+
+	if (spec->owner == OWNER_SERVER &&
+		(spec->index < 0 || (size_t)spec->index >= spec->n_servers))
+		return err_set(e, -EINVAL, "'%s': there is no server %d among %zu", path,
+			spec->index, spec->n_servers);
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_errno(e, -ENOMEM, "cannot read '%s'", path);
+	s->spec = *spec;
+	if (spec->owner == OWNER_SERVER && spec->servers[spec->index].storage)
+		folder = spec->servers[spec->index].storage;
+	else if (spec->owner == OWNER_APP && spec->mount)
+		folder = spec->mount;
+	for (n = strlen(folder); n && folder[n - 1] == '/';)
+		n--;
+	s->path = strdup(path);
+	s->folder = strndup(folder, n);
+	s->fds = fdtable_new();
+	rc = !s->path || !s->folder || !s->fds || make_room(s)
+		? err_errno(e, -ENOMEM, "cannot read '%s'", path)
+		: log_reader_new(path, &s->log, e);
+	if (rc) {
+		stream_free(s);
+		return rc;
+	}
+	s->arch = call_arch(stream_head(s)->arch);
+	for (uint32_t nr = 0; nr < STREAM_CALLS; nr++)
+		s->calls[nr] = call_info(s->arch, nr);
+	*out = s;
+	return 0;
+}
+
+void stream_free(struct stream *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->n_consumers; i++)
+		if (s->consumers[i].c.free)
+			s->consumers[i].c.free(s->consumers[i].ctx);
+	log_reader_free(s->log);
+	fdtable_free(s->fds);
+	free(s->threads);
+	free(s->free_ids);
+	free(s->folder);
+	free(s->path);
+	free(s);
+}
+
+void stream_add(struct stream *s, const struct stream_consumer *c, void *ctx)
+{
+	s->consumers[s->n_consumers].c = *c;
+	if (!c->classes)
+		s->consumers[s->n_consumers].c.classes = UINT_MAX;
+	s->consumers[s->n_consumers++].ctx = ctx;
+	s->names = s->names || c->names;
+}
+
+const struct log_head *stream_head(const struct stream *s)
+{
+	return log_reader_head(s->log);
+}
+
+const struct stream_spec *stream_spec(const struct stream *s)
+{
+	return &s->spec;
+}
+
+const struct call_arch *stream_arch(const struct stream *s)
+{
+	return s->arch;
+}
+
+uint64_t stream_lost(const struct stream *s)
+{
+	return s->lost;
+}
+
+const struct fd_state *stream_fd(const struct stream *s, uint32_t pid, int32_t fd)
+{
+	return fdtable_get(s->fds, pid, fd);
+}
+
+uint64_t stream_last_poll(const struct stream *s, uint32_t tid)
+{
+	const struct stream_thread *t = s->current;
+
+	if (!t || t->tid != tid)
+		t = find_thread(s, tid);
+	return t ? t->last_poll : 0;
+}
+
+const char *stream_name(const struct stream *s, uint32_t pid, uint32_t tid)
+{
+	const struct stream_thread *t = find_thread(s, tid ? tid : pid);
+
+	if (t && t->named)
+		return t->name;
+	return tid && tid != pid ? stream_name(s, pid, pid) : "";
+}
+
+/* A socket by its ends: the server's own service, or a connection to a server. */
+static struct object socket_object(const struct stream *s, const struct sockaddr_storage *local,
+	const struct sockaddr_storage *remote)
+{
+	const struct stream_spec *spec = &s->spec;
+
+	if (spec->owner == OWNER_SERVER &&
+		address_is_service(local, &spec->servers[spec->index].address))
+		return (struct object){OBJECT_SERVICE, (uint32_t)spec->index};
+	for (size_t i = 0; i < spec->n_servers; i++)
+		if (address_is_service(remote, &spec->servers[i].address))
+			return (struct object){OBJECT_PEER, (uint32_t)i};
+	return (struct object){OBJECT_SOCKET};
+}
+
+static struct object file_object(const struct stream *s, const struct record_fd *f)
+{
+	bool below = path_is_below(f->path, s->folder);
+
+	if (!below && (!*s->folder || !f->path || strcmp(f->path, s->folder)))
+		return (struct object){OBJECT_OTHER};
+	if (s->spec.owner == OWNER_APP)
+		return (struct object){OBJECT_MOUNT};
+	return (struct object){below && f->kind == FD_FILE ? OBJECT_STORAGE_FILE : OBJECT_STORAGE,
+		(uint32_t)s->spec.index};
+}
+
+static struct object sum_object(const struct stream *s, const struct record_sum *sum)
+{
+	static const struct sockaddr_storage none;
+
+	switch (sum->fd_class) {
+	case FD_CLASS_NONE: return (struct object){0};
+	case FD_CLASS_DISK:
+		return sum->selected && s->spec.owner == OWNER_SERVER
+			? (struct object){OBJECT_STORAGE_FILE, (uint32_t)s->spec.index}
+			: (struct object){OBJECT_OTHER};
+	case FD_CLASS_SERVER: return socket_object(s, &sum->local, &none);
+	case FD_CLASS_CLIENT: return socket_object(s, &none, &sum->remote);
+	default: return (struct object){OBJECT_OTHER};
+	}
+}
+
+static struct object reading_object(const struct stream *s, const struct record_reading *r)
+{
+	static const struct sockaddr_storage none;
+
+	if (r->what < READING_TCP_FIRST)
+		return (struct object){0};
+	if (r->accepted && s->spec.owner == OWNER_SERVER)
+		return (struct object){OBJECT_SERVICE, (uint32_t)s->spec.index};
+	return r->accepted ? (struct object){OBJECT_SOCKET} : socket_object(s, &none, &r->peer);
+}
+
+/* Gives a connection its number. */
+static int id_new(struct stream *s, uint32_t *id)
+{
+	if (s->n_ids == s->id_room) {
+		uint32_t room = s->id_room ? s->id_room * 2 : 64;
+		uint32_t *more = realloc(s->free_ids, room * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		s->free_ids = more;
+		s->id_room = room;
+	}
+	*id = s->n_free ? s->free_ids[--s->n_free] : s->n_ids++;
+	return 0;
+}
+
+static bool is_connection(const struct object *o)
+{
+	return o->kind == OBJECT_SERVICE || o->kind == OBJECT_PEER;
+}
+
+static int classify(struct stream *s, struct fd_state *f)
+{
+	f->object = f->now.kind == FD_SOCKET ? socket_object(s, &f->now.local, &f->now.remote)
+					     : file_object(s, &f->now);
+	return is_connection(&f->object) ? id_new(s, &f->object.id) : 0;
+}
+
+const struct fd_state *item_fd(struct stream_item *item)
+{
+	const struct record *rec = item->record;
+
+	if (item->fd_found)
+		return item->fd;
+	item->fd_found = true;
+	item->fd = NULL;
+	if (rec->type == RECORD_CALL && item->call && item->call->fd >= 0)
+		item->fd = fdtable_get(
+			item->stream->fds, rec->call.pid, (int32_t)rec->call.args[item->call->fd]);
+	else if (rec->type == RECORD_FD)
+		item->fd = fdtable_get(item->stream->fds, rec->fd.pid, rec->fd.fd);
+	return item->fd;
+}
+
+struct object item_object(struct stream_item *item)
+{
+	const struct fd_state *f;
+
+	switch (item->record->type) {
+	case RECORD_SUM: return sum_object(item->stream, &item->record->sum);
+	case RECORD_READING: return reading_object(item->stream, &item->record->reading);
+	default: f = item_fd(item); return f ? f->object : (struct object){0};
+	}
+}
+
+void item_each_ending(
+	const struct stream_item *item, void (*fn)(void *ctx, const struct fd_state *f), void *ctx)
+{
+	const struct record *rec = item->record;
+	const struct fd_state *f;
+
+	if (rec->type == RECORD_FD) {
+		f = fdtable_get(item->stream->fds, rec->fd.pid, rec->fd.fd);
+		if (f)
+			fn(ctx, f);
+	} else if (rec->type == RECORD_PROCESS && rec->process.pid == rec->process.tid) {
+		fdtable_each(item->stream->fds, rec->process.pid, fn, ctx);
+	}
+}
+
+static void release_id(void *ctx, const struct fd_state *f)
+{
+	struct stream *s = ctx;
+
+	if (is_connection(&f->object))
+		s->free_ids[s->n_free++] = f->object.id;
+}
+
+static int name_thread(struct stream *s, const struct record_process *p)
+{
+	struct stream_thread *t = thread_of(s, p->tid);
+
+	if (!t)
+		return -ENOMEM;
+	t->named = true;
+	snprintf(t->name, sizeof(t->name), "%s", p->name);
+	return 0;
+}
+
+/* What the record changes before the consumers see it: names, and the thread of a call. */
+static int prepare(struct stream *s, struct stream_item *item)
+{
+	const struct record *rec = item->record;
+
+	if (rec->type == RECORD_CALL) {
+		if (!s->current || s->current->tid != rec->call.tid)
+			s->current = thread_of(s, rec->call.tid);
+		item->thread = s->current;
+		item->call = rec->call.nr < STREAM_CALLS ? s->calls[rec->call.nr] : NULL;
+		item->classes = 1u << (item->call ? item->call->class : CALL_OTHER);
+		return s->current ? 0 : -ENOMEM;
+	}
+	item->classes = UINT_MAX;
+	if (rec->type == RECORD_LOST)
+		s->lost += rec->lost.count;
+	else if (rec->type == RECORD_END && rec->end.lost > s->lost)
+		s->lost = rec->end.lost;
+	else if (rec->type == RECORD_PROCESS && rec->process.what != PROCESS_EXIT && s->names)
+		return name_thread(s, &rec->process);
+	return 0;
+}
+
+/* What it changes after they have. */
+static int apply(struct stream *s, const struct stream_item *item)
+{
+	const struct record *rec = item->record;
+	struct stream_thread *gone;
+	struct fd_state *f;
+	int rc;
+
+	if (rec->type == RECORD_CALL) {
+		s->current->last_call = rec->number;
+		if (item->call && item->call->class == CALL_POLL)
+			s->current->last_poll = rec->number;
+		return 0;
+	}
+	if (rec->type != RECORD_FD && rec->type != RECORD_PROCESS)
+		return 0;
+	item_each_ending(item, release_id, s);
+	if (rec->type == RECORD_PROCESS && rec->process.what == PROCESS_EXIT &&
+		(gone = find_thread(s, rec->process.tid))) {
+		gone->state = THREAD_GONE;
+		gone->last_call = gone->last_poll = 0;
+		s->current = NULL;
+	}
+	rc = fdtable_feed(s->fds, rec);
+	if (rc || rec->type != RECORD_FD || !rec->fd.open)
+		return rc;
+	f = fdtable_get(s->fds, rec->fd.pid, rec->fd.fd);
+	return f ? classify(s, f) : 0;
+}
+
+int stream_run(struct stream *s, struct err *e)
+{
+	struct stream_item item = {.stream = s};
+	int rc;
+
+	while ((rc = log_next(s->log, &item.record, e)) == 1) {
+		item.fd_found = false;
+		if (prepare(s, &item))
+			return err_errno(e, -ENOMEM, "cannot read '%s'", s->path);
+		for (size_t i = 0; i < s->n_consumers; i++) {
+			if (!(item.classes & s->consumers[i].c.classes))
+				continue;
+			rc = s->consumers[i].c.feed(s->consumers[i].ctx, &item, e);
+			if (rc)
+				return rc;
+		}
+		if (apply(s, &item))
+			return err_errno(e, -ENOMEM, "cannot read '%s'", s->path);
+	}
+	for (size_t i = 0; i < s->n_consumers && !rc; i++)
+		if (s->consumers[i].c.finish)
+			rc = s->consumers[i].c.finish(s->consumers[i].ctx, e);
+	return rc;
+}
