@@ -72,7 +72,6 @@ unsigned histogram_bucket(uint64_t ns);
 
 void text_head(const struct log_head *h);
 void text_record(const struct view *v, const struct record *rec);
-void print_clean(FILE *f, const char *s); /* nothing in it steers the terminal */
 
 void json_head(const struct log_head *h);
 void json_record(const struct view *v, const struct record *rec);
