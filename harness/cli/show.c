@@ -8,6 +8,7 @@
 #include "harness/base/home.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/environment.h"
+#include "harness/cli/table_notes.h"
 #include "harness/experiment/attempt.h"
 #include "results/dose.h"
 #include "results/overhead.h"
@@ -130,17 +131,17 @@ static int publish(struct overhead *o, const char *against, struct err *e)
 /* Tracers and workloads in the scenario's order. */
 static int declare_runtimes(struct store *s, struct overhead *o, struct err *e)
 {
-	char *text = store_get(s, "axes");
-	json_t *axes = text ? json_loads(text, 0, NULL) : NULL, *name;
+	json_t *axes, *name;
 	size_t i;
-	int rc = 0;
+	int rc = store_get_json(s, "axes", &axes, e);
+
+	rc = rc < 0 ? rc : 0;
 
 	json_array_foreach(json_object_get(axes, "workloads"), i, name)
 		rc = rc ? rc : overhead_declare(o, json_string_value(name), NULL, e);
 	json_array_foreach(json_object_get(axes, "tracers"), i, name)
 		rc = rc ? rc : overhead_declare(o, NULL, json_string_value(name), e);
 	json_decref(axes);
-	free(text);
 	return rc;
 }
 
@@ -196,29 +197,38 @@ static int show_paper(struct store *s, const struct scoring *c, enum table_forma
 int show_table(struct store *s, struct scoring *c, enum table_format format, bool details,
 	const char *against, FILE *out, struct err *e)
 {
-	char *measure = store_get(s, "measure");
-	int rc = 0;
+	struct table_notes notes;
+	int rc = table_notes_make(s, scoring_range(c), &notes, e);
 
-	scoring_notes(c)->details = details;
-	if (measure && !strcmp(measure, "runtime"))
-		rc = show_runtimes(s, format, scoring_notes(c), against, out, e);
-	else if (against)
-		rc = show_paper(s, c, format, scoring_notes(c), against, out, e);
-	else if (table_render(scoring_table(c), format, scoring_notes(c), out))
+	if (rc)
+		return rc;
+	notes.details = details;
+	rc = store_has_runtimes(s, e);
+	if (rc == 1)
+		rc = show_runtimes(s, format, &notes, against, out, e);
+	else if (!rc && against)
+		rc = show_paper(s, c, format, &notes, against, out, e);
+	else if (!rc && table_render(scoring_table(c), format, &notes, out))
 		rc = err_errno(e, -EIO, "cannot print the table");
-	free(measure);
+	table_notes_clear(&notes);
 	return rc;
 }
 
 int show_doses(struct store *s, struct scoring *c, enum table_format format, bool details,
 	double level, FILE *out, struct err *e)
 {
-	json_t *params = scoring_fault_params(s);
-	int rc;
+	struct table_notes notes;
+	json_t *params = NULL;
+	int rc = table_notes_make(s, scoring_range(c), &notes, e);
 
-	scoring_notes(c)->details = details;
-	rc = dose_render(scoring_table(c), params, level, format, scoring_notes(c), out, e);
+	if (rc)
+		return rc;
+	notes.details = details;
+	rc = scoring_fault_params(s, &params, e);
+	if (!rc)
+		rc = dose_render(scoring_table(c), params, level, format, &notes, out, e);
 	json_decref(params);
+	table_notes_clear(&notes);
 	return rc;
 }
 
@@ -262,13 +272,15 @@ int show_parse_detector(const char *command, const char *text, json_t *list)
 
 int show_judge(struct store *s, const json_t *detectors, struct judge **out, struct err *e)
 {
-	json_t *servers = scoring_fact(s, "servers"), *own = scoring_fact(s, "detectors");
-	int rc;
+	json_t *servers = NULL, *own = NULL;
+	int rc = store_get_json(s, "servers", &servers, e);
 
-	if (!servers || !own)
+	if (rc >= 0)
+		rc = store_get_json(s, "detectors", &own, e);
+	if (rc >= 0 && (!servers || !own))
 		rc = err_set(e, -EINVAL, "'%s' was not written to the point where it can be judged",
 			store_folder(s));
-	else
+	else if (rc >= 0)
 		rc = judge_new(json_array_size(detectors) ? detectors : own, servers, s, out, e);
 	json_decref(servers);
 	json_decref(own);

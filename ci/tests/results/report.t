@@ -252,7 +252,7 @@ mkdir "$tmp/doses"
 zcat results/corpora/ci/run.db.gz >"$tmp/doses/run.db"
 sqlite3 "$tmp/doses/run.db" <<-SQL
 	UPDATE cell SET fault = 'disk-hog(share=25%)' WHERE fault = 'disk-hog' AND repeat <= 2;
-	INSERT OR REPLACE INTO fact VALUES ('makings', '{"fault disk-hog": {"params": {"block": 268435456, "share": 100}},
+	INSERT OR REPLACE INTO fact VALUES ('inputs', '{"fault disk-hog": {"params": {"block": 268435456, "share": 100}},
 		"fault disk-hog(share=25%)": {"params": {"block": 268435456, "share": 25}}}');
 SQL
 "$culprit" rescore "$tmp/doses" --detector peer-robust --detector peer-threshold --save >/dev/null

@@ -194,7 +194,8 @@ static struct store *a_run(const char *name)
 		"return { name = 't', workloads = { 'ddw' }, faults = { 'none', 'disk-hog' }, detectors = { 'always-healthy' },"
 		" training = { workloads = { 'ddw' } } }");
 	if (scenario_load(path, &sc, &e) || plan_new(sc, SERVERS, 1, NULL, &p, &e) ||
-		store_create(folder, &s, &e) || store_put_plan(s, sc, p, servers, &e))
+		store_create(folder, &s, &e) || store_put_plan(s, sc, p, servers, &e) ||
+		store_set(s, "judged_seconds", "999", &e))
 		fail_msg("%s", e.text);
 	assert_int_equal(p->n, CELLS);
 	for (size_t cell = 1; cell <= CELLS; cell++)
