@@ -54,7 +54,7 @@ static const char *keep_text(struct bag *b, const char *text)
 	return text ? bag_keep(b, strdup(text)) : NULL;
 }
 
-/* The strings of a list change hands, the list too. */
+/* Takes the strings of a list, and the list. */
 static const char *const *keep_list(struct bag *b, char ***list)
 {
 	char **mine = *list;
@@ -126,14 +126,14 @@ static int split_jump(char *text, char **user, char **host, unsigned *port, stru
 		*colon = '\0';
 		number = strtoul(colon + 1, &end, 10);
 		if (*end || !number || number > 65535)
-			return err_set(e, -EINVAL, "'%.20s' is no port", colon + 1);
+			return err_set(e, -EINVAL, "'%.20s' is not a port", colon + 1);
 		*port = (unsigned)number;
 	}
 	return *text && (!*user || **user) ? 0 : err_set(e, -EINVAL, "a host is missing");
 }
 
-/* The way that ssh takes: jump hosts, each looked up like any destination. The list grows from the
- * front: a first jump host may have jump hosts of its own. */
+/* The path through jump hosts, each looked up like any destination. A first jump host may have jump
+ * hosts of its own. */
 struct way {
 	struct inventory *inv;
 	struct ssh_config *config;
@@ -141,8 +141,7 @@ struct way {
 	size_t n;
 };
 
-/* What the configuration says of a host, as a spec; the settings keep what the caller still wants
- * to look at. */
+/* Makes a spec of a host's settings, which lose their lists. */
 static int spec_from(struct way *w, const char *name, struct ssh_settings *s,
 	struct node_spec *spec, struct err *e)
 {
@@ -193,7 +192,7 @@ static int add_jump(struct way *w, char *text, bool has_own, struct err *e)
 			e, -ELOOP, "more than %d jump hosts: do they lead in a circle?", JUMPS_MAX);
 	if (!rc)
 		rc = spec_from(w, host, &s, &spec, e);
-	/* As ssh does it: the user of a jump host is our own name, not root. */
+	/* As in ssh, the default user of a jump host is the caller, not root. */
 	if (!rc && (user || !spec.user)) {
 		const struct passwd *me = getpwuid(geteuid());
 
@@ -205,8 +204,8 @@ static int add_jump(struct way *w, char *text, bool has_own, struct err *e)
 	return rc;
 }
 
-/* Appends the hops of "a,b,...". Only the first one's own jump hosts count, since the others are
- * reached through it. */
+/* Appends the hops of "a,b,...". Only the first one's own jump hosts count: the others are reached
+ * through it. */
 static int add_jumps(struct way *w, const char *list, bool first_has_own, struct err *e)
 {
 	static int depth;
@@ -242,83 +241,67 @@ static int take_jumps(struct way *w, const char *list, struct node_spec *spec, s
 	return 0;
 }
 
-/* The file's word, which beats all others. */
+/* What the inventory says wins. Its texts are in the bag already. */
 static int override(
 	struct inventory *inv, const struct entry *en, struct node_spec *spec, struct err *e)
 {
-	char *identity = NULL;
-
 	if (en->ssh_port)
 		spec->port = (unsigned)en->ssh_port;
 	if (en->user)
-		spec->user = keep_text(inv->bag, en->user);
+		spec->user = en->user;
 	if (en->host_key)
-		spec->host_key = keep_text(inv->bag, en->host_key);
+		spec->host_key = en->host_key;
 	if (en->identity) {
-		identity = bag_keep(inv->bag, path_beside(inv->path, en->identity));
-		spec->identity = identity;
+		spec->identity = bag_keep(inv->bag, path_beside(inv->path, en->identity));
+		if (!spec->identity)
+			return err_errno(e, -ENOMEM, "cannot read '%s'", inv->path);
 	}
-	if ((en->identity && !identity) || (en->host_key && !spec->host_key) ||
-		(en->user && !spec->user))
-		return err_errno(e, -ENOMEM, "cannot read '%s'", inv->path);
 	spec->sudo = en->become != NULL;
 	return 0;
 }
 
-static void say_origins(struct host *h, const struct entry *en, const char *dest, const char *jump)
+/* Those of the files that exist, separated by blanks; 'otherwise' if there are none. */
+static const char *existing(const char *const *files, const char *otherwise, char text[400])
 {
-	const struct node_spec *s = &h->ssh;
-	char list[400] = "";
 	size_t len = 0;
 
-	for (size_t i = 0; s->identities && s->identities[i] && len < sizeof(list); i++)
-		if (!access(s->identities[i], F_OK))
-			len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
-				i ? " " : "", s->identities[i]);
-	origin(h, "destination", en->ssh || en->address ? FROM_FILE : FROM_DEFAULT, "%s", dest);
-	origin(h, "address",
-		strcmp(s->address, dest)         ? FROM_SSH
-			: en->ssh || en->address ? FROM_FILE
-						 : FROM_DEFAULT,
-		"%s", s->address);
-	origin(h, "port",
-		en->ssh_port            ? FROM_FILE
-			: s->port != 22 ? FROM_SSH
-					: FROM_DEFAULT,
-		"%u", s->port);
-	origin(h, "user",
-		en->user          ? FROM_FILE
-			: s->user ? FROM_SSH
-				  : FROM_DEFAULT,
-		"%s%s", s->user ? s->user : "root", s->sudo ? ", root by sudo" : "");
+	for (size_t i = 0; files && files[i] && len < 400; i++)
+		if (!access(files[i], F_OK))
+			len += (size_t)snprintf(
+				text + len, 400 - len, "%s%s", len ? " " : "", files[i]);
+	return !files ? otherwise : len ? text : "none of the files exists";
+}
+
+static const char *from(bool file, bool ssh)
+{
+	return file ? FROM_FILE : ssh ? FROM_SSH : FROM_DEFAULT;
+}
+
+static void say_origins(struct host *h, const struct entry *en, const char *dest)
+{
+	const struct node_spec *s = &h->ssh;
+	bool named = en->ssh || en->address, resolved = strcmp(s->address, dest) != 0,
+	     agent = !s->identities_only && (s->auth_socket || getenv("SSH_AUTH_SOCK"));
+	char list[400];
+
+	origin(h, "destination", from(named, false), "%s", dest);
+	origin(h, "address", from(named && !resolved, resolved), "%s", s->address);
+	origin(h, "port", from(en->ssh_port, s->port != 22), "%u", s->port);
+	origin(h, "user", from(en->user, s->user), "%s%s", s->user ? s->user : "root",
+		s->sudo ? ", root by sudo" : "");
 	if (s->identity)
 		origin(h, "key", FROM_FILE, "%s", s->identity);
 	else
-		origin(h, "key", s->identities ? FROM_SSH : FROM_DEFAULT, "%s%s",
-			!s->identities_only && (s->auth_socket || getenv("SSH_AUTH_SOCK"))
-				? "ssh-agent, "
-				: "",
-			!s->identities  ? "~/.ssh/id_*"
-				: *list ? list
-					: "none of the files is there");
-	if (s->n_jumps)
-		for (size_t i = 0; i < s->n_jumps; i++)
-			origin(h, "jump host", jump ? FROM_FILE : FROM_SSH, "%s@%s:%u",
-				s->jumps[i].user, s->jumps[i].address, s->jumps[i].port);
-	if (s->host_key) {
+		origin(h, "key", from(false, s->identities), "%s%s", agent ? "ssh-agent, " : "",
+			existing(s->identities, "~/.ssh/id_*", list));
+	for (size_t i = 0; i < s->n_jumps; i++)
+		origin(h, "jump host", from(en->jump, true), "%s@%s:%u", s->jumps[i].user,
+			s->jumps[i].address, s->jumps[i].port);
+	if (s->host_key)
 		origin(h, "host key", FROM_FILE, "%.60s...", s->host_key);
-	} else {
-		list[0] = '\0';
-		len = 0;
-		for (size_t i = 0; s->known_hosts && s->known_hosts[i] && len < sizeof(list); i++)
-			if (!access(s->known_hosts[i], F_OK))
-				len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
-					len ? " " : "", s->known_hosts[i]);
-		origin(h, "host key", s->known_hosts ? FROM_SSH : FROM_DEFAULT, "known hosts: %s",
-			!s->known_hosts ? "~/.ssh/known_hosts"
-				: len   ? list
-					: "none of the files is there");
-	}
+	else
+		origin(h, "host key", from(false, s->known_hosts), "known hosts: %s",
+			existing(s->known_hosts, "~/.ssh/known_hosts", list));
 }
 
 int reach(struct inventory *inv, struct ssh_config *config, const struct entry *en, struct host *h,
@@ -360,13 +343,12 @@ int reach(struct inventory *inv, struct ssh_config *config, const struct entry *
 		rc = take_jumps(&way, jump, &h->ssh, e);
 	if (rc)
 		goto out;
-	/* HostName is how we get there; that its peers know it by the same name is the best
-	 * guess. */
+	/* Without an address of its own, peers are assumed to know the host by its HostName. */
 	h->address = strdup(en->address ? en->address : h->ssh.address);
 	if (!h->address)
 		rc = err_errno(e, -ENOMEM, "cannot read '%s'", inv->path);
 	else
-		say_origins(h, en, dest, en->jump);
+		say_origins(h, en, dest);
 out:
 	ssh_settings_clear(&s);
 	return rc;

@@ -11,13 +11,13 @@
 #include "harness/base/file.h"
 #include "harness/base/proc.h"
 
-/* ssh -G prints defaults like settings. This stands where a default would, so that one can be told
- * from the other. */
+/* ssh -G prints defaults like settings. This value takes the place of the defaults, so that they can
+ * be told from settings. */
 #define UNSET "culprit.unset"
 #define TIMEOUT_S 10
 
 struct ssh_config {
-	char *path; /* of what ssh is given: includes of the user's, then UNSET; NULL: there is no ssh */
+	char *path; /* the file given to ssh: it includes the user's, then sets UNSET; NULL: no ssh */
 };
 
 static bool have_ssh(void)
@@ -126,7 +126,7 @@ static int list_add(char ***list, char *word)
 	return 0;
 }
 
-/* What tokens stand for; ssh_config(5), TOKENS. */
+/* Values of tokens: ssh_config(5), TOKENS. */
 struct tokens {
 	const char *destination, *user;
 	const struct ssh_settings *s;
@@ -156,7 +156,7 @@ static const char *token(char letter, const struct tokens *t, char *room, size_t
 	}
 }
 
-/* '~/', %-tokens and ${NAME} in a path. NULL and the sentence if one means nothing, or without
+/* Expands '~/', %-tokens and ${NAME} in a path. NULL with a sentence if one has no value, or without
  * memory. */
 static char *expand(const char *text, const struct tokens *t, struct err *e)
 {
@@ -188,7 +188,8 @@ static char *expand(const char *text, const struct tokens *t, struct err *e)
 			continue;
 		}
 		if (!with) {
-			err_set(e, -EINVAL, "'%s' has a part that cannot be told here", text);
+			err_set(e, -EINVAL, "'%s' has a token or variable without a value here",
+				text);
 			goto fail;
 		}
 		fputs(with, f);
@@ -201,17 +202,25 @@ fail:
 	return NULL;
 }
 
+/* '*text' expanded in place. */
+static int expand_text(char **text, const struct tokens *t, struct err *e)
+{
+	char *whole = expand(*text, t, e);
+
+	if (!whole)
+		return -EINVAL;
+	free(*text);
+	*text = whole;
+	return 0;
+}
+
 static int expand_list(char **list, const struct tokens *t, struct err *e)
 {
-	for (size_t i = 0; list && list[i]; i++) {
-		char *whole = expand(list[i], t, e);
+	int rc = 0;
 
-		if (!whole)
-			return -EINVAL;
-		free(list[i]);
-		list[i] = whole;
-	}
-	return 0;
+	for (size_t i = 0; list && list[i] && !rc; i++)
+		rc = expand_text(&list[i], t, e);
+	return rc;
 }
 
 static int take_text(char **out, const char *value)
@@ -224,38 +233,47 @@ static int take_text(char **out, const char *value)
 /* One line of ssh -G: keyword (lower case), value. */
 static int take_line(struct ssh_settings *s, char *line)
 {
-	char *value = strchr(line, ' '), *word, *rest;
+	const struct {
+		const char *name, *unset; /* the value that means nothing */
+		char **text, ***list; /* where it goes; lists grow by every blank-separated word */
+	} keywords[] = {
+		{"hostname", "", .text = &s->host_name},
+		{"user", UNSET, .text = &s->user},
+		{"identityfile", UNSET, .list = &s->identities},
+		{"identityagent", "SSH_AUTH_SOCK", .text = &s->auth_socket},
+		{"hostkeyalias", "", .text = &s->host_key_alias},
+		{"proxyjump", "none", .text = &s->proxy_jump},
+		{"proxycommand", "none", .text = &s->proxy_command},
+		{"userknownhostsfile", "none", .list = &s->known_hosts},
+		{"globalknownhostsfile", "none", .list = &s->known_hosts},
+	};
+	char *value = strchr(line, ' '), *word, *rest = NULL;
+	/* An identity is one file name, blanks included. */
+	const char *between = strncmp(line, "identityfile ", 13) ? " " : "\n";
 	int rc = 0;
 
 	if (!value)
 		return 0;
 	*value++ = '\0';
-	if (!strcmp(line, "hostname"))
-		return take_text(&s->host_name, value);
-	if (!strcmp(line, "user"))
-		return strcmp(value, UNSET) ? take_text(&s->user, value) : 0;
 	if (!strcmp(line, "port"))
 		s->port = (unsigned)strtoul(value, NULL, 10);
-	if (!strcmp(line, "identityfile") && strcmp(value, UNSET))
-		return list_add(&s->identities, strdup(value));
 	if (!strcmp(line, "identitiesonly"))
 		s->identities_only = !strcmp(value, "yes");
-	if (!strcmp(line, "identityagent") && strcmp(value, "SSH_AUTH_SOCK"))
-		return take_text(&s->auth_socket, value);
-	if (!strcmp(line, "hostkeyalias"))
-		return take_text(&s->host_key_alias, value);
-	if (!strcmp(line, "proxyjump") && strcmp(value, "none"))
-		return take_text(&s->proxy_jump, value);
-	if (!strcmp(line, "proxycommand") && strcmp(value, "none"))
-		return take_text(&s->proxy_command, value);
-	if (!strcmp(line, "userknownhostsfile") || !strcmp(line, "globalknownhostsfile"))
-		for (word = strtok_r(value, " ", &rest); word && !rc;
-			word = strtok_r(NULL, " ", &rest))
-			rc = strcmp(word, "none") ? list_add(&s->known_hosts, strdup(word)) : 0;
+	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++) {
+		if (strcmp(keywords[i].name, line))
+			continue;
+		if (keywords[i].text)
+			return strcmp(value, keywords[i].unset) ? take_text(keywords[i].text, value)
+								: 0;
+		for (word = strtok_r(value, between, &rest); word && !rc;
+			word = strtok_r(NULL, between, &rest))
+			if (strcmp(word, keywords[i].unset))
+				rc = list_add(keywords[i].list, strdup(word));
+	}
 	return rc;
 }
 
-/* What ssh printed before it gave up: its last line but for "terminating". */
+/* Reports the last line that ssh printed before it gave up, but for "terminating". */
 static void say_refusal(char *output, const char *destination, struct err *e)
 {
 	const char *why = "it did not say why";
@@ -325,16 +343,13 @@ int ssh_config_lookup(struct ssh_config *c, const char *destination, const char 
 		rc = expand_list(s.identities, &t, e);
 	if (!rc)
 		rc = expand_list(s.known_hosts, &t, e);
-	/* "$NAME" is a form of its own; "${NAME}" is like any path. */
-	if (!rc && s.auth_socket && (s.auth_socket[0] != '$' || s.auth_socket[1] == '{')) {
-		char *whole = expand(s.auth_socket, &t, e);
-
-		rc = whole ? take_text(&s.auth_socket, whole) : -EINVAL;
-		free(whole);
-	} else if (!rc && s.auth_socket) {
+	/* "$NAME" is a form of its own; "${NAME}" is expanded as in any path. */
+	if (!rc && s.auth_socket && s.auth_socket[0] == '$' && s.auth_socket[1] != '{') {
 		const char *value = getenv(s.auth_socket + 1);
 
 		rc = take_text(&s.auth_socket, value ? value : "none");
+	} else if (!rc && s.auth_socket) {
+		rc = expand_text(&s.auth_socket, &t, e);
 	}
 out:
 	free(output);
