@@ -129,7 +129,8 @@ static int check_entry(const struct luax_source *src, const struct inventory *in
 		if (en->address && en->service_port && !strcmp(other->address, en->address) &&
 			other->service_port == (unsigned)en->service_port)
 			return luax_complain(src, en->name, e,
-				"servers '%s' and '%s' have the same address and service_port, %s:%ld",
+				"servers '%s' and '%s' have the same address and service_port, "
+				"%s:%ld",
 				other->ssh.name, en->name, en->address, en->service_port);
 	}
 	rc = check_role(src, en, role, e);

@@ -94,8 +94,7 @@ static void origin(struct host *h, const char *what, const char *from, const cha
 		json_pack("{s:s, s:s, s:s}", "what", what, "value", value, "from", from));
 }
 
-/* "[user@]host[:port]", "[user@][host]:port", with or without "ssh://". In place; host points into
- * 'text'. */
+/* Splits "[user@]host[:port]" or "[user@][host]:port", with or without "ssh://", in place. */
 static int split_jump(char *text, char **user, char **host, unsigned *port, struct err *e)
 {
 	char *at, *colon, *end;
@@ -185,7 +184,8 @@ static int add_jump(struct way *w, char *text, bool has_own, struct err *e)
 		rc = add_jumps(w, s.proxy_jump, true, e);
 	else if (has_own && s.proxy_command)
 		rc = err_set(e, -EINVAL,
-			"jump host '%s' has a ProxyCommand, which culprit does not run: use ProxyJump",
+			"jump host '%s' has a ProxyCommand, which culprit does not run: use "
+			"ProxyJump",
 			host);
 	if (!rc && w->n == JUMPS_MAX)
 		rc = err_set(
@@ -333,12 +333,13 @@ int reach(struct inventory *inv, struct ssh_config *config, const struct entry *
 		jump = NULL;
 	if (!en->jump && !jump && s.proxy_command)
 		rc = err_set(e, -EINVAL,
-			"the SSH configuration has a ProxyCommand for '%s', which culprit does not run: use ProxyJump, or"
-			" give jump = \"none\" here",
+			"the SSH configuration has a ProxyCommand for '%s', which culprit does not "
+			"run: use ProxyJump, or give jump = \"none\" here",
 			dest);
 	if (!rc && jump && !config)
 		rc = err_set(e, -EINVAL,
-			"'jump' needs the SSH configuration, which ssh_config = \"none\" turns off");
+			"'jump' needs the SSH configuration, which ssh_config = \"none\" "
+			"turns off");
 	if (!rc && jump)
 		rc = take_jumps(&way, jump, &h->ssh, e);
 	if (rc)

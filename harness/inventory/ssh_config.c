@@ -11,13 +11,13 @@
 #include "harness/base/file.h"
 #include "harness/base/proc.h"
 
-/* ssh -G prints defaults like settings. This value takes the place of the defaults, so that they can
- * be told from settings. */
+/* ssh -G prints defaults like settings. This value takes the place of the defaults, so that they
+ * can be told from settings. */
 #define UNSET "culprit.unset"
 #define TIMEOUT_S 10
 
 struct ssh_config {
-	char *path; /* the file given to ssh: it includes the user's, then sets UNSET; NULL: no ssh */
+	char *path; /* given to ssh: includes the user's file, then sets UNSET; NULL: no ssh */
 };
 
 static bool have_ssh(void)
@@ -156,8 +156,8 @@ static const char *token(char letter, const struct tokens *t, char *room, size_t
 	}
 }
 
-/* Expands '~/', %-tokens and ${NAME} in a path. NULL with a sentence if one has no value, or without
- * memory. */
+/* Expands '~/', %-tokens and ${NAME} in a path. NULL with a sentence if one has no value, or
+ * without memory. */
 static char *expand(const char *text, const struct tokens *t, struct err *e)
 {
 	const struct passwd *me = getpwuid(geteuid());

@@ -11,7 +11,8 @@ enum { AT_ONCE_MAX = 8 }; /* runs that a detector is asked about in one call */
 /* A detector as it takes part in a run. */
 struct instance {
 	struct detector *detector;
-	/* In tables: the detector's name, with its parameters if another instance has that name, too. */
+	/* In tables: the detector's name, with its parameters if another instance has that name,
+	 * too. */
 	char *name;
 	json_t *model;
 	char *broken;      /* why it cannot judge at all, or NULL */

@@ -78,19 +78,19 @@ static uint64_t get_signed(struct reader *r)
 	return v >> 1 ^ (v & 1 ? UINT64_MAX : 0);
 }
 
-/* The whole number that 'bits' is with so many places; false: it is not exactly one. */
+/* The double 'bits' times 10^places as a whole number; false if that is not exact. */
 static bool scaled(uint64_t bits, int places, uint64_t *whole)
 {
 	double v = double_of(bits), n = nearbyint(v * powers[places]);
 
-	/* By way of the whole number, which has no -0. */
+	/* Through the whole number, which has no -0. */
 	if (!(fabs(n) < 9007199254740992.0) || bits_of((double)(int64_t)n / powers[places]) != bits)
 		return false;
 	*whole = (uint64_t)(int64_t)n;
 	return true;
 }
 
-/* The least number of places with which all can be written, or DOUBLES. */
+/* The least number of decimal places that represents all values exactly, or DOUBLES. */
 static int places_of(const struct column *c)
 {
 	uint64_t whole;
@@ -100,7 +100,7 @@ static int places_of(const struct column *c)
 		while (!scaled(c->v[i], places, &whole))
 			if (++places > PLACES_MAX)
 				return DOUBLES;
-	/* One that was good with fewer places may be too large with more. */
+	/* A value that fits with fewer places may be too large with more. */
 	for (size_t i = 0; i < c->n; i++)
 		if (!scaled(c->v[i], places, &whole))
 			return DOUBLES;

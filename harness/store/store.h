@@ -1,6 +1,7 @@
 /*
- * Run store: a run is a folder. run.db (SQLite) in it holds the plan, the attempts, the measurements
- * and the verdicts; traces and output are files in the same folder, listed with checksums.
+ * Run store: a run is a folder. run.db (SQLite) in it holds the plan, the attempts, the
+ * measurements and the verdicts; traces and output are files in the same folder, listed with
+ * checksums.
  *
  * An attempt is written in one transaction when it has ended; one that is not in run.db does not
  * count.
@@ -76,8 +77,8 @@ struct attempt_row {
 	long number; /* 1, 2 ... of this cell */
 	enum outcome outcome;
 	const char *reason; /* NULL when confirmed */
-	/* CLOCK_REALTIME; 0: not reached. start: all workloads run; onset: the fault was verified to
-	 * act; offset: it was verified to be gone. */
+	/* CLOCK_REALTIME; 0: not reached. start: all workloads run; onset: the fault was
+	 * verified to act; offset: it was verified to be gone. */
 	int64_t started_ns, start_ns, onset_ns, offset_ns, ended_ns;
 	int32_t seconds;      /* measured, from start_ns */
 	const json_t *detail; /* what verify saw, workloads' results, lost records, clock offsets */

@@ -91,11 +91,11 @@ out:
 }
 
 /* Deletes what judging does not need and what is private: hosts, keys, paths, verdicts. */
-static const char strip[] =
-	"DELETE FROM verdict; DELETE FROM model; DELETE FROM file;"
-	"UPDATE attempt SET detail = NULL;"
-	"DELETE FROM fact WHERE key IN ('inventory_text', 'hosts', 'inventory_path', 'scenario_path');"
-	"VACUUM";
+static const char strip[] = "DELETE FROM verdict; DELETE FROM model; DELETE FROM file;"
+			    "UPDATE attempt SET detail = NULL;"
+			    "DELETE FROM fact WHERE key IN"
+			    " ('inventory_text', 'hosts', 'inventory_path', 'scenario_path');"
+			    "VACUUM";
 
 /* Of a whole run only what means nothing elsewhere: its files are not packed. */
 static const char strip_whole[] =

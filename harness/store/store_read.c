@@ -63,8 +63,8 @@ int store_confirmed(struct store *s, json_t **rows, struct err *e)
 {
 	return store_query(s,
 		"SELECT cell.number AS cell, training, workload, fault, resource,"
-		" victims AS victims_json, repeat, attempt.id AS attempt, seconds, start_ns, onset_ns,"
-		" offset_ns FROM cell JOIN attempt ON attempt.cell = cell.number"
+		" victims AS victims_json, repeat, attempt.id AS attempt, seconds, start_ns,"
+		" onset_ns, offset_ns FROM cell JOIN attempt ON attempt.cell = cell.number"
 		" WHERE outcome = 'confirmed' ORDER BY cell.number",
 		0, rows, e);
 }
@@ -74,7 +74,8 @@ int store_runtimes(struct store *s, json_t **rows, struct err *e)
 	return store_query(s,
 		"SELECT cell.number AS cell, workload, tracer, repeat,"
 		" json_extract(detail, '$.runtime_s') AS runtime_s,"
-		" json_extract(detail, '$.lost') AS lost, json_extract(detail, '$.records') AS records"
+		" json_extract(detail, '$.lost') AS lost,"
+		" json_extract(detail, '$.records') AS records"
 		" FROM cell JOIN attempt ON attempt.cell = cell.number WHERE outcome = 'confirmed'"
 		" ORDER BY cell.number",
 		0, rows, e);
@@ -121,14 +122,16 @@ int store_traced(struct store *s, json_t **rows, struct err *e)
 int store_unjudged(struct store *s, json_t **rows, struct err *e)
 {
 	return store_query(s,
-		"SELECT attempt.id AS attempt, cell FROM attempt JOIN cell ON cell.number = attempt.cell"
+		"SELECT attempt.id AS attempt, cell"
+		" FROM attempt JOIN cell ON cell.number = attempt.cell"
 		" WHERE outcome = 'confirmed' AND NOT training"
 		" AND NOT EXISTS (SELECT 1 FROM verdict WHERE verdict.attempt = attempt.id)"
 		" ORDER BY cell",
 		0, rows, e);
 }
 
-/* The parts of a tally, each a query. Texts with "%s": the column of what was done to a workload. */
+/* The parts of a tally, each a query. Texts with "%s": the column of what was done to a
+ * workload. */
 static const struct {
 	const char *name, *sql;
 } tally_parts[] = {

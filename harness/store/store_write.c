@@ -50,7 +50,7 @@ int store_put_attempt(struct store *s, struct attempt_row *row, struct err *e)
 	return rc;
 }
 
-/* What an event says besides its kind, server, client and begin. */
+/* All of an event but its kind, server, client and begin. */
 static json_t *event_detail(const struct event *v)
 {
 	json_t *d = json_pack("{s:f, s:I, s:s*, s:s*, s:s*, s:s*, s:s*}", "last_s", v->last_s,
