@@ -1,32 +1,16 @@
 #include "harness/cli/table_notes.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "diag/judge/detector.h"
-#include "harness/base/json_get.h"
-
-/* Adds a line, which is left out without memory. */
-static void add_line(char **lines, size_t *n, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void add_line(char **lines, size_t *n, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	if (vasprintf(&lines[*n], fmt, ap) >= 0)
-		++*n;
-	va_end(ap);
-}
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 
 int table_notes_make(
 	struct store *s, struct cell_range range, struct table_notes *out, struct err *e)
 {
 	const json_t *missing, *skipped, *attempts;
-	char **lines[2] = {NULL, NULL};
+	char **lines[2];
 	json_t *tally, *row;
 	size_t i;
 	int rc = store_tally(s, &tally, e);
@@ -37,28 +21,23 @@ int table_notes_make(
 	skipped = json_object_get(tally, "skipped");
 	attempts = json_object_get(tally, "attempts");
 	*out = (struct table_notes){.run_id = store_run_id(s),
-		.planned = (unsigned)json_get_int(tally, "planned"),
-		.confirmed = (unsigned)json_get_int(tally, "confirmed"),
-		.invalid = (unsigned)json_get_int(attempts, "invalid"),
-		.error = (unsigned)json_get_int(attempts, "error"),
+		.planned = (unsigned)jget_int(tally, "planned"),
+		.confirmed = (unsigned)jget_int(tally, "confirmed"),
+		.invalid = (unsigned)jget_int(attempts, "invalid"),
+		.error = (unsigned)jget_int(attempts, "error"),
 		.nulls = detector_nulls()};
-	lines[0] = calloc(json_array_size(missing) + 1, sizeof(**lines));
-	lines[1] = calloc(json_array_size(skipped) + 2, sizeof(**lines));
+	lines[0] = alloc_zero(json_array_size(missing), sizeof(**lines));
+	lines[1] = alloc_zero(json_array_size(skipped) + 1, sizeof(**lines));
 	out->missing = (const char *const *)lines[0];
 	out->remarks = (const char *const *)lines[1];
-	if (!lines[0] || !lines[1]) {
-		table_notes_clear(out);
-		json_decref(tally);
-		return err_errno(e, -ENOMEM, "cannot make a table");
-	}
-	json_array_foreach((json_t *)missing, i, row) add_line(lines[0], &out->n_missing,
-		"%lld %s %s", (long long)json_get_int(row, "number"), json_get_text(row, "fault"),
-		json_get_text(row, "workload"));
-	json_array_foreach((json_t *)skipped, i, row) add_line(lines[1], &out->n_remarks,
-		"skipped: %s: %s", json_get_text(row, "fault"), json_get_text(row, "reason"));
+	json_array_foreach((json_t *)missing, i, row) lines[0][out->n_missing++] = alloc_format(
+		"%lld %s %s", (long long)jget_int(row, "number"), jget_text(row, "fault"),
+		jget_text(row, "workload"));
+	json_array_foreach((json_t *)skipped, i, row) lines[1][out->n_remarks++] = alloc_format(
+		"skipped: %s: %s", jget_text(row, "fault"), jget_text(row, "reason"));
 	if (range.to)
-		add_line(lines[1], &out->n_remarks, "scored here: cells %ld to %ld alone",
-			range.from, range.to);
+		lines[1][out->n_remarks++] = alloc_format(
+			"scored here: cells %ld to %ld alone", range.from, range.to);
 	json_decref(tally);
 	return 0;
 }

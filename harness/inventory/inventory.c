@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/name.h"
 #include "harness/lua/luax.h"
 #include "harness/inventory/reach.h"
@@ -153,8 +154,7 @@ static int add_host(lua_State *L, const struct luax_source *src, struct inventor
 		en.user, en.jump, en.become};
 
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
-		if (kept[i] && !bag_keep(inv->bag, kept[i]) && !rc)
-			rc = err_errno(e, -ENOMEM, "cannot read '%s'", src->path);
+		bag_keep(inv->bag, kept[i]);
 	*h = (struct host){.service_port = (unsigned)en.service_port,
 		.allow_restart = en.allow_restart,
 		.storage = en.storage,
@@ -173,15 +173,14 @@ static int add_host(lua_State *L, const struct luax_source *src, struct inventor
 static int open_ssh_config(
 	const struct luax_source *src, const char *name, struct ssh_config **out, struct err *e)
 {
-	char *path = NULL;
 	struct err why;
+	char *path;
 	int rc;
 
 	*out = NULL;
 	if (name && !strcmp(name, "none"))
 		return 0;
-	if (name && !(path = path_beside(src->path, name)))
-		return err_errno(e, -ENOMEM, "cannot read '%s'", src->path);
+	path = name ? path_beside(src->path, name) : NULL;
 	rc = ssh_config_open(path, out, &why);
 	free(path);
 	return rc ? luax_complain(src, "ssh_config", e, "%s", why.text) : 0;
@@ -198,9 +197,7 @@ static int read_nodes(lua_State *L, const struct luax_source *src, struct invent
 	if (!n || n > 100000)
 		return luax_complain(
 			src, "nodes", e, "inventory: 'nodes' must list at least one node");
-	inv->hosts = calloc(n, sizeof(*inv->hosts));
-	if (!inv->hosts)
-		return err_errno(e, -ENOMEM, "cannot read '%s'", src->path);
+	inv->hosts = alloc_zero(n, sizeof(*inv->hosts));
 	for (lua_Unsigned i = 1; i <= n && !rc; i++) {
 		lua_rawgeti(L, -1, (lua_Integer)i);
 		rc = add_host(L, src, inv, config, e);
@@ -249,25 +246,23 @@ out:
 int inventory_load(const char *path, struct inventory **out, struct err *e)
 {
 	struct luax_source src = {0};
-	struct inventory *inv = calloc(1, sizeof(*inv));
+	struct inventory *inv;
 	lua_State *L = luax_new();
 	int rc;
 
-	if (!inv || !L || !(inv->path = strdup(path)) || !(inv->bag = bag_new())) {
-		rc = err_errno(e, -ENOMEM, "cannot read '%s'", path);
-		goto out;
-	}
+	if (!L)
+		return err_errno(e, -ENOMEM, "cannot read '%s'", path);
+	inv = alloc_zero(1, sizeof(*inv));
+	inv->path = alloc_copy(path);
+	inv->bag = bag_new();
 	rc = luax_load_file(L, path, &src, e);
 	if (!rc)
 		rc = read_all(L, &src, inv, e);
-	if (!rc) {
+	if (rc)
+		inventory_free(inv);
+	else
 		*out = inv;
-		inv = NULL;
-	}
-out:
 	luax_source_clear(&src);
-	inventory_free(inv);
-	if (L)
-		lua_close(L);
+	lua_close(L);
 	return rc;
 }

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
+
 #define JUMPS_MAX 8
 #define FROM_FILE "inventory"
 #define FROM_SSH "SSH configuration"
@@ -21,7 +23,7 @@ struct bag {
 
 struct bag *bag_new(void)
 {
-	return calloc(1, sizeof(struct bag));
+	return alloc_zero(1, sizeof(struct bag));
 }
 
 void bag_free(struct bag *b)
@@ -37,21 +39,23 @@ void bag_free(struct bag *b)
 
 void *bag_keep(struct bag *b, void *thing)
 {
-	struct bag *more = thing ? calloc(1, sizeof(*more)) : NULL;
+	struct bag *more;
 
-	if (!more) {
-		free(thing);
-		return NULL;
+	if (thing) {
+		more = alloc_zero(1, sizeof(*more));
+		*more = (struct bag){.thing = thing, .next = b->next};
+		b->next = more;
 	}
-	more->thing = thing;
-	more->next = b->next;
-	b->next = more;
 	return thing;
 }
 
-static const char *keep_text(struct bag *b, const char *text)
+/* Takes the text behind 'text', which is NULL then. */
+static const char *keep_text(struct bag *b, char **text)
 {
-	return text ? bag_keep(b, strdup(text)) : NULL;
+	char *mine = *text;
+
+	*text = NULL;
+	return bag_keep(b, mine);
 }
 
 /* Takes the strings of a list, and the list. */
@@ -61,20 +65,15 @@ static const char *const *keep_list(struct bag *b, char ***list)
 
 	*list = NULL;
 	for (size_t i = 0; mine && mine[i]; i++)
-		if (!bag_keep(b, mine[i]))
-			mine[i--] = NULL;
+		bag_keep(b, mine[i]);
 	return bag_keep(b, mine);
 }
 
 char *path_beside(const char *file, const char *path)
 {
-	char *copy, *full = NULL;
+	char *copy = alloc_copy(file),
+	     *full = path[0] == '/' ? alloc_copy(path) : alloc_format("%s/%s", dirname(copy), path);
 
-	if (path[0] == '/')
-		return strdup(path);
-	copy = strdup(file);
-	if (copy && asprintf(&full, "%s/%s", dirname(copy), path) < 0)
-		full = NULL;
 	free(copy);
 	return full;
 }
@@ -140,28 +139,20 @@ struct way {
 	size_t n;
 };
 
-/* Makes a spec of a host's settings, which lose their lists. */
-static int spec_from(struct way *w, const char *name, struct ssh_settings *s,
-	struct node_spec *spec, struct err *e)
+/* Makes a spec of a host's settings; takes what it needs of them. */
+static struct node_spec spec_from(struct way *w, const char *name, struct ssh_settings *s)
 {
 	struct bag *bag = w->inv->bag;
 
-	*spec = (struct node_spec){
-		.name = keep_text(bag, name),
-		.address = keep_text(bag, s->host_name),
+	return (struct node_spec){.name = bag_keep(bag, alloc_copy(name)),
+		.address = keep_text(bag, &s->host_name),
 		.port = s->port,
-		.user = keep_text(bag, s->user),
+		.user = keep_text(bag, &s->user),
+		.identities = keep_list(bag, &s->identities),
 		.identities_only = s->identities_only,
-		.auth_socket = keep_text(bag, s->auth_socket),
-		.host_key_alias = keep_text(bag, s->host_key_alias),
-	};
-	if (s->identities)
-		spec->identities = keep_list(bag, &s->identities);
-	if (s->known_hosts)
-		spec->known_hosts = keep_list(bag, &s->known_hosts);
-	if (!spec->name || !spec->address)
-		return err_errno(e, -ENOMEM, "cannot look up '%s'", name);
-	return 0;
+		.auth_socket = keep_text(bag, &s->auth_socket),
+		.host_key_alias = keep_text(bag, &s->host_key_alias),
+		.known_hosts = keep_list(bag, &s->known_hosts)};
 }
 
 static int add_jumps(struct way *w, const char *list, bool first_has_own, struct err *e);
@@ -190,16 +181,17 @@ static int add_jump(struct way *w, char *text, bool has_own, struct err *e)
 	if (!rc && w->n == JUMPS_MAX)
 		rc = err_set(
 			e, -ELOOP, "more than %d jump hosts: do they lead in a circle?", JUMPS_MAX);
-	if (!rc)
-		rc = spec_from(w, host, &s, &spec, e);
-	/* As in ssh, the default user of a jump host is the caller, not root. */
-	if (!rc && (user || !spec.user)) {
-		const struct passwd *me = getpwuid(geteuid());
+	if (!rc) {
+		spec = spec_from(w, host, &s);
+		/* As in ssh, the default user of a jump host is the caller, not root. */
+		if (user || !spec.user) {
+			const struct passwd *me = getpwuid(geteuid());
 
-		spec.user = keep_text(w->inv->bag, user ? user : me ? me->pw_name : "root");
-	}
-	if (!rc)
+			user = user ? user : me ? me->pw_name : "root";
+			spec.user = bag_keep(w->inv->bag, alloc_copy(user));
+		}
 		w->specs[w->n++] = spec;
+	}
 	ssh_settings_clear(&s);
 	return rc;
 }
@@ -209,18 +201,17 @@ static int add_jump(struct way *w, char *text, bool has_own, struct err *e)
 static int add_jumps(struct way *w, const char *list, bool first_has_own, struct err *e)
 {
 	static int depth;
-	char *copy = strdup(list), *rest, *text;
-	int rc = copy ? 0 : err_errno(e, -ENOMEM, "cannot look up jump hosts");
+	char *copy = alloc_copy(list), *rest, *text;
+	int rc = 0;
 
-	if (!rc && ++depth > JUMPS_MAX)
+	if (++depth > JUMPS_MAX)
 		rc = err_set(
 			e, -ELOOP, "more than %d jump hosts: do they lead in a circle?", JUMPS_MAX);
-	for (text = copy ? strtok_r(copy, ", ", &rest) : NULL; text && !rc;
-		text = strtok_r(NULL, ", ", &rest)) {
+	for (text = strtok_r(copy, ", ", &rest); text && !rc; text = strtok_r(NULL, ", ", &rest)) {
 		rc = add_jump(w, text, first_has_own, e);
 		first_has_own = false;
 	}
-	depth -= copy != NULL;
+	depth--;
 	free(copy);
 	return rc;
 }
@@ -232,9 +223,7 @@ static int take_jumps(struct way *w, const char *list, struct node_spec *spec, s
 
 	if (rc)
 		return err_prefix(e, rc, "jump hosts '%.200s'", list);
-	specs = bag_keep(w->inv->bag, calloc(w->n + 1, sizeof(*specs)));
-	if (!specs)
-		return err_errno(e, -ENOMEM, "cannot look up jump hosts");
+	specs = bag_keep(w->inv->bag, alloc_zero(w->n, sizeof(*specs)));
 	memcpy(specs, w->specs, w->n * sizeof(*specs));
 	spec->jumps = specs;
 	spec->n_jumps = w->n;
@@ -242,8 +231,7 @@ static int take_jumps(struct way *w, const char *list, struct node_spec *spec, s
 }
 
 /* What the inventory says wins. Its texts are in the bag already. */
-static int override(
-	struct inventory *inv, const struct entry *en, struct node_spec *spec, struct err *e)
+static void override(struct inventory *inv, const struct entry *en, struct node_spec *spec)
 {
 	if (en->ssh_port)
 		spec->port = (unsigned)en->ssh_port;
@@ -251,13 +239,9 @@ static int override(
 		spec->user = en->user;
 	if (en->host_key)
 		spec->host_key = en->host_key;
-	if (en->identity) {
+	if (en->identity)
 		spec->identity = bag_keep(inv->bag, path_beside(inv->path, en->identity));
-		if (!spec->identity)
-			return err_errno(e, -ENOMEM, "cannot read '%s'", inv->path);
-	}
 	spec->sudo = en->become != NULL;
-	return 0;
 }
 
 /* Those of the files that exist, separated by blanks; 'otherwise' if there are none. */
@@ -311,22 +295,17 @@ int reach(struct inventory *inv, struct ssh_config *config, const struct entry *
 	struct way way = {.inv = inv, .config = config};
 	struct ssh_settings s = {.port = 22};
 	const char *jump = en->jump;
-	int rc;
+	int rc = 0;
 
-	if (config) {
+	if (config)
 		rc = ssh_config_lookup(config, dest, en->user, (unsigned)en->ssh_port, &s, e);
-	} else {
-		s.host_name = strdup(dest);
-		rc = s.host_name ? 0 : err_errno(e, -ENOMEM, "cannot read '%s'", inv->path);
-	}
+	else
+		s.host_name = alloc_copy(dest);
 	if (rc)
-		goto out;
+		return rc;
 	h->origins = json_array();
-	rc = spec_from(&way, en->name, &s, &h->ssh, e);
-	if (!rc)
-		rc = override(inv, en, &h->ssh, e);
-	if (rc)
-		goto out;
+	h->ssh = spec_from(&way, en->name, &s);
+	override(inv, en, &h->ssh);
 	if (!jump)
 		jump = s.proxy_jump;
 	if (jump && !strcmp(jump, "none"))
@@ -342,15 +321,11 @@ int reach(struct inventory *inv, struct ssh_config *config, const struct entry *
 			"turns off");
 	if (!rc && jump)
 		rc = take_jumps(&way, jump, &h->ssh, e);
-	if (rc)
-		goto out;
-	/* Without an address of its own, peers are assumed to know the host by its HostName. */
-	h->address = strdup(en->address ? en->address : h->ssh.address);
-	if (!h->address)
-		rc = err_errno(e, -ENOMEM, "cannot read '%s'", inv->path);
-	else
+	if (!rc) {
+		/* Without an address, peers are assumed to know the host by its HostName. */
+		h->address = alloc_copy(en->address ? en->address : h->ssh.address);
 		say_origins(h, en, dest);
-out:
+	}
 	ssh_settings_clear(&s);
 	return rc;
 }

@@ -17,11 +17,10 @@ struct entry {
 struct bag;
 struct bag *bag_new(void);
 void bag_free(struct bag *b);
-/* Takes 'thing', from malloc, and returns it; NULL if it is NULL or without memory, and then it is
- * freed. */
+/* Takes 'thing', from malloc, and returns it; NULL stays NULL. */
 void *bag_keep(struct bag *b, void *thing);
 
-/* 'path', relative to the folder of 'file'; malloced, NULL without memory. */
+/* 'path', relative to the folder of 'file'; malloced. */
 char *path_beside(const char *file, const char *path);
 
 /* Fills h->ssh, h->address and h->origins. 'config' NULL: without SSH configuration. What h->ssh

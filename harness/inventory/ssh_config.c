@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/file.h"
 #include "harness/base/proc.h"
 
@@ -40,41 +41,38 @@ static int write_config(const char *file, char **path, struct err *e)
 		return err_errno(e, -errno, "cannot write '%s'", name);
 	rc = fd_write_all(fd, text, strlen(text));
 	close(fd);
-	if (!rc && !(*path = strdup(name)))
-		rc = -ENOMEM;
 	if (rc) {
 		unlink(name);
 		return err_errno(e, rc, "cannot write '%s'", name);
 	}
+	*path = alloc_copy(name);
 	return 0;
 }
 
 int ssh_config_open(const char *file, struct ssh_config **out, struct err *e)
 {
 	struct ssh_config *c;
-	char *full = NULL;
+	char *full = NULL, *path = NULL;
 	int rc = 0;
 
 	if (file && !(full = realpath(file, NULL)))
 		return err_errno(e, -errno, "cannot read SSH configuration '%s'", file);
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		rc = err_errno(e, -ENOMEM, "cannot read the SSH configuration");
-	else if (full && (strpbrk(full, "\"*?[\n") || strlen(full) > 4000))
+	if (full && (strpbrk(full, "\"*?[\n") || strlen(full) > 4000))
 		rc = err_set(e, -EINVAL,
 			"SSH configuration '%.200s': its name has \", *, ? or [ in it", full);
 	else if (have_ssh())
-		rc = write_config(full, &c->path, e);
+		rc = write_config(full, &path, e);
 	else if (file)
 		rc = err_set(e, -ENOENT,
 			"SSH configuration '%s' needs the program ssh (openssh-client) to be read",
 			file);
 	free(full);
 	if (rc)
-		ssh_config_free(c);
-	else
-		*out = c;
-	return rc;
+		return rc;
+	c = alloc_zero(1, sizeof(*c));
+	c->path = path;
+	*out = c;
+	return 0;
 }
 
 void ssh_config_free(struct ssh_config *c)
@@ -107,23 +105,15 @@ void ssh_settings_clear(struct ssh_settings *s)
 	*s = (struct ssh_settings){0};
 }
 
-/* Takes 'word'. */
-static int list_add(char ***list, char *word)
+static void list_add(char ***list, const char *word)
 {
 	size_t n = 0;
-	char **more;
 
 	while (*list && (*list)[n])
 		n++;
-	more = word ? reallocarray(*list, n + 2, sizeof(*more)) : NULL;
-	if (!more) {
-		free(word);
-		return -ENOMEM;
-	}
-	more[n] = word;
-	more[n + 1] = NULL;
-	*list = more;
-	return 0;
+	*list = alloc_resize(*list, n + 2, sizeof(**list));
+	(*list)[n] = alloc_copy(word);
+	(*list)[n + 1] = NULL;
 }
 
 /* Values of tokens: ssh_config(5), TOKENS. */
@@ -156,30 +146,26 @@ static const char *token(char letter, const struct tokens *t, char *room, size_t
 	}
 }
 
-/* Expands '~/', %-tokens and ${NAME} in a path. NULL with a sentence if one has no value, or
- * without memory. */
-static char *expand(const char *text, const struct tokens *t, struct err *e)
+/* Expands '~/', %-tokens and ${NAME} in '*text', in place. -EINVAL if one has no value. */
+static int expand(char **text, const struct tokens *t, struct err *e)
 {
 	const struct passwd *me = getpwuid(geteuid());
-	const char *at = text, *with;
-	char *out = NULL, room[256], name[64];
+	const char *at = *text, *with = "";
+	char *out, room[256], name[64];
 	size_t size;
 	FILE *f = open_memstream(&out, &size);
 
-	if (!f) {
-		err_errno(e, -ENOMEM, "cannot read the SSH configuration");
-		return NULL;
-	}
+	if (!f)
+		return err_errno(e, -ENOMEM, "cannot read the SSH configuration");
 	if (at[0] == '~' && at[1] == '/' && me) {
 		fputs(me->pw_dir, f);
 		at++;
 	}
-	for (; *at; at++) {
+	for (; with && *at; at++) {
 		int len = 0;
 
 		if (at[0] == '%') {
-			with = token(at[1], t, room, sizeof(room));
-			at++;
+			with = token(*++at, t, room, sizeof(room));
 		} else if (sscanf(at, "${%63[A-Za-z0-9_]}%n", name, &len) == 1 && len) {
 			with = getenv(name);
 			at += len - 1;
@@ -187,30 +173,17 @@ static char *expand(const char *text, const struct tokens *t, struct err *e)
 			fputc(*at, f);
 			continue;
 		}
-		if (!with) {
-			err_set(e, -EINVAL, "'%s' has a token or variable without a value here",
-				text);
-			goto fail;
-		}
-		fputs(with, f);
+		if (with)
+			fputs(with, f);
 	}
 	fclose(f);
-	return out;
-fail:
-	fclose(f);
-	free(out);
-	return NULL;
-}
-
-/* '*text' expanded in place. */
-static int expand_text(char **text, const struct tokens *t, struct err *e)
-{
-	char *whole = expand(*text, t, e);
-
-	if (!whole)
-		return -EINVAL;
+	if (!with) {
+		free(out);
+		return err_set(
+			e, -EINVAL, "'%s' has a token or variable without a value here", *text);
+	}
 	free(*text);
-	*text = whole;
+	*text = out;
 	return 0;
 }
 
@@ -219,19 +192,18 @@ static int expand_list(char **list, const struct tokens *t, struct err *e)
 	int rc = 0;
 
 	for (size_t i = 0; list && list[i] && !rc; i++)
-		rc = expand_text(&list[i], t, e);
+		rc = expand(&list[i], t, e);
 	return rc;
 }
 
-static int take_text(char **out, const char *value)
+static void take_text(char **out, const char *value)
 {
 	free(*out);
-	*out = strdup(value);
-	return *out ? 0 : -ENOMEM;
+	*out = alloc_copy(value);
 }
 
 /* One line of ssh -G: keyword (lower case), value. */
-static int take_line(struct ssh_settings *s, char *line)
+static void take_line(struct ssh_settings *s, char *line)
 {
 	const struct {
 		const char *name, *unset; /* the value that means nothing */
@@ -250,10 +222,9 @@ static int take_line(struct ssh_settings *s, char *line)
 	char *value = strchr(line, ' '), *word, *rest = NULL;
 	/* An identity is one file name, blanks included. */
 	const char *between = strncmp(line, "identityfile ", 13) ? " " : "\n";
-	int rc = 0;
 
 	if (!value)
-		return 0;
+		return;
 	*value++ = '\0';
 	if (!strcmp(line, "port"))
 		s->port = (unsigned)strtoul(value, NULL, 10);
@@ -262,15 +233,13 @@ static int take_line(struct ssh_settings *s, char *line)
 	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++) {
 		if (strcmp(keywords[i].name, line))
 			continue;
-		if (keywords[i].text)
-			return strcmp(value, keywords[i].unset) ? take_text(keywords[i].text, value)
-								: 0;
-		for (word = strtok_r(value, between, &rest); word && !rc;
+		if (keywords[i].text && strcmp(value, keywords[i].unset))
+			take_text(keywords[i].text, value);
+		for (word = keywords[i].list ? strtok_r(value, between, &rest) : NULL; word;
 			word = strtok_r(NULL, between, &rest))
 			if (strcmp(word, keywords[i].unset))
-				rc = list_add(keywords[i].list, strdup(word));
+				list_add(keywords[i].list, word);
 	}
-	return rc;
 }
 
 /* Reports the last line that ssh printed before it gave up, but for "terminating". */
@@ -327,15 +296,11 @@ int ssh_config_lookup(struct ssh_config *c, const char *destination, const char 
 		rc = run_ssh(c, destination, user, port, &output, e);
 	if (rc)
 		goto out;
-	for (line = output ? strtok_r(output, "\n", &rest) : NULL; line && !rc;
+	for (line = output ? strtok_r(output, "\n", &rest) : NULL; line;
 		line = strtok_r(NULL, "\n", &rest))
-		rc = take_line(&s, line);
-	if (!rc && !s.host_name)
-		rc = take_text(&s.host_name, destination);
-	if (rc) {
-		err_errno(e, rc, "cannot read the SSH configuration");
-		goto out;
-	}
+		take_line(&s, line);
+	if (!s.host_name)
+		take_text(&s.host_name, destination);
 	if (!s.port || s.port > 65535)
 		rc = err_set(e, -EINVAL, "the SSH configuration for '%s' has no valid port",
 			destination);
@@ -347,9 +312,9 @@ int ssh_config_lookup(struct ssh_config *c, const char *destination, const char 
 	if (!rc && s.auth_socket && s.auth_socket[0] == '$' && s.auth_socket[1] != '{') {
 		const char *value = getenv(s.auth_socket + 1);
 
-		rc = take_text(&s.auth_socket, value ? value : "none");
+		take_text(&s.auth_socket, value ? value : "none");
 	} else if (!rc && s.auth_socket) {
-		rc = expand_text(&s.auth_socket, &t, e);
+		rc = expand(&s.auth_socket, &t, e);
 	}
 out:
 	free(output);

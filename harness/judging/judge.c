@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/json_get.h"
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/judging/judge_impl.h"
 
 /* A confirmed attempt. */
@@ -41,15 +42,13 @@ uint64_t judge_draw(const struct judge *j, const char *purpose, int64_t index)
 	return x;
 }
 
-static int give_aliases(struct judge *j, struct err *e)
+static void give_aliases(struct judge *j)
 {
 	size_t n = json_array_size(j->servers);
 
-	j->names = calloc(n + 1, sizeof(*j->names));
-	j->aliases = calloc(n + 1, sizeof(*j->aliases));
-	j->alias_list = calloc(n + 1, sizeof(*j->alias_list));
-	if (!j->names || !j->aliases || !j->alias_list)
-		return err_errno(e, -ENOMEM, "cannot judge");
+	j->names = alloc_zero(n, sizeof(*j->names));
+	j->aliases = alloc_zero(n, sizeof(*j->aliases));
+	j->alias_list = alloc_zero(n, sizeof(*j->alias_list));
 	j->n_servers = n;
 	for (size_t i = 0; i < n; i++) {
 		j->names[i] = json_string_value(json_array_get(j->servers, i));
@@ -63,23 +62,20 @@ static int give_aliases(struct judge *j, struct err *e)
 		j->names[k] = j->names[i - 1];
 		j->names[i - 1] = name;
 	}
-	return 0;
 }
 
 int judge_new(const json_t *detectors, const json_t *servers, struct store *store,
 	struct judge **out, struct err *e)
 {
-	struct judge *j = calloc(1, sizeof(*j));
+	struct judge *j = alloc_zero(1, sizeof(*j));
 	int rc;
 
-	if (!j)
-		return err_errno(e, -ENOMEM, "cannot judge");
 	*j = (struct judge){.servers = json_deep_copy(servers), .store = store};
 	rc = store ? store_blind_key(store, j->key, e) : 0;
-	if (!rc)
-		rc = give_aliases(j, e);
-	if (!rc)
+	if (!rc) {
+		give_aliases(j);
 		rc = instances_load(j, detectors, e);
+	}
 	if (rc)
 		judge_free(j);
 	else
@@ -107,28 +103,23 @@ static int list_confirmed(
 	struct judge *j, bool training, int64_t only, struct judged **out, size_t *n, struct err *e)
 {
 	json_t *rows, *row;
-	struct judged *list;
 	size_t i;
 	int rc = store_confirmed(j->store, &rows, e);
 
 	if (rc)
 		return rc;
 	*n = 0;
-	list = calloc(json_array_size(rows) + 1, sizeof(*list));
-	if (!list)
-		rc = err_errno(e, -ENOMEM, "cannot judge");
+	*out = alloc_zero(json_array_size(rows), sizeof(**out));
 	json_array_foreach(rows, i, row)
 	{
-		int64_t attempt = json_get_int(row, "attempt");
+		int64_t attempt = jget_int(row, "attempt");
 
-		if (list && training == (json_get_int(row, "training") != 0) &&
-			(!only || attempt == only))
-			list[(*n)++] = (struct judged){
-				attempt, (int32_t)json_get_int(row, "seconds")};
+		if (training == (jget_int(row, "training") != 0) && (!only || attempt == only))
+			(*out)[(*n)++] = (struct judged){
+				attempt, (int32_t)jget_int(row, "seconds")};
 	}
 	json_decref(rows);
-	*out = list;
-	return rc;
+	return 0;
 }
 
 static int train(struct judge *j, struct err *e)
@@ -142,17 +133,15 @@ static int train(struct judge *j, struct err *e)
 	rc = rc < 0 ? rc : read_length(j, e);
 	if (!rc)
 		rc = list_confirmed(j, true, 0, &training, &n, e);
-	runs = calloc(n + 1, sizeof(*runs));
-	list = calloc(n + 1, sizeof(*list));
-	if (!rc && (!runs || !list))
-		rc = err_errno(e, -ENOMEM, "cannot train");
+	runs = alloc_zero(n, sizeof(*runs));
+	list = alloc_zero(n, sizeof(*list));
 	for (size_t i = 0; i < n && !rc; i++) {
 		rc = evidence_read(j, training[i].attempt, training[i].seconds, &runs[i], e);
 		list[i] = runs[i].run;
 	}
 	for (size_t i = 0; i < j->n_instances && !rc; i++)
 		rc = instance_train(&j->instances[i], list, n, e);
-	for (size_t i = 0; runs && i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		evidence_clear(&runs[i]);
 	free(runs);
 	free(list);
@@ -164,7 +153,7 @@ static int train(struct judge *j, struct err *e)
 /* The server or client behind an alias; any other text as it is. */
 static const char *true_name(const struct judge *j, const struct evidence *ev, const char *alias)
 {
-	const char *client = json_get_text(ev->clients, alias);
+	const char *client = jget_text(ev->clients, alias);
 
 	for (size_t i = 0; i < j->n_servers; i++)
 		if (!strcmp(j->aliases[i], alias))
@@ -243,9 +232,9 @@ static void put_answer(struct judge *j, const char *name, int64_t attempt,
 static int judge_some(
 	struct judge *j, const struct judged *which, size_t n, json_t *rows, struct err *e)
 {
-	struct detector_answer *answers = calloc(j->n_instances * n + 1, sizeof(*answers));
+	struct detector_answer *answers = alloc_zero(j->n_instances * n, sizeof(*answers));
 	struct evidence ev[AT_ONCE_MAX] = {{{0}}};
-	int rc = answers ? 0 : err_errno(e, -ENOMEM, "cannot judge");
+	int rc = 0;
 
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = evidence_read(j, which[i].attempt,
@@ -258,7 +247,7 @@ static int judge_some(
 				&answers[k * n + i], rows);
 	for (size_t i = 0; i < n; i++)
 		evidence_clear(&ev[i]);
-	for (size_t i = 0; answers && i < j->n_instances * n; i++)
+	for (size_t i = 0; i < j->n_instances * n; i++)
 		json_decref(answers[i].verdicts);
 	free(answers);
 	return rc;
@@ -317,8 +306,8 @@ static int put_all(struct judge *j, const json_t *rows, struct err *e)
 	json_array_foreach((json_t *)rows, i, row)
 	{
 		if (!rc)
-			rc = store_put_verdict(j->store, json_get_int(row, "attempt"),
-				json_get_text(row, "detector"), json_object_get(row, "verdict"), e);
+			rc = store_put_verdict(j->store, jget_int(row, "attempt"),
+				jget_text(row, "detector"), json_object_get(row, "verdict"), e);
 	}
 	return rc;
 }
@@ -352,8 +341,8 @@ int judge_attempt(struct judge *j, int64_t attempt, char *text, size_t size, str
 		rc = store_end(j->store, put_all(j, rows, e), e);
 	json_array_foreach(rows, i, row)
 	{
-		if (!rc && text && !strcmp(json_get_text(row, "detector"), first) &&
-			!strcmp(json_get_text(row, "metric"), "any"))
+		if (!rc && text && !strcmp(jget_text(row, "detector"), first) &&
+			!strcmp(jget_text(row, "metric"), "any"))
 			describe(json_object_get(row, "verdict"), first, text, size);
 	}
 	json_decref(rows);

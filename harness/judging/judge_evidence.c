@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/base/json_get.h"
+#include "harness/base/jget.h"
 
 void evidence_clear(struct evidence *ev)
 {
@@ -43,14 +43,14 @@ static double shortest(const char *kind, const char *state)
 /* Cuts an event as if the log had ended after 'seconds'; false: there was no such event yet. */
 static bool cut_event(json_t *v, int32_t seconds)
 {
-	const char *kind = json_get_text(v, "kind");
-	double first = json_get_number(v, "time_s"), last = json_get_number(v, "last_s");
+	const char *kind = jget_text(v, "kind");
+	double first = jget_real(v, "time_s"), last = jget_real(v, "last_s");
 
 	if (first >= seconds)
 		return false;
 	if (last <= seconds)
 		return true;
-	if (kind && seconds - first < shortest(kind, json_get_text(v, "state")))
+	if (kind && seconds - first < shortest(kind, jget_text(v, "state")))
 		return false;
 	json_object_set_new(v, "last_s", json_real(seconds));
 	if (json_object_get(v, "open"))
@@ -81,8 +81,8 @@ static int events_read(
 	ev->clients = json_object();
 	json_array_foreach(rows, i, row)
 	{
-		const char *server = json_get_text(row, "server");
-		const char *client = json_get_text(row, "client");
+		const char *server = jget_text(row, "server");
+		const char *client = jget_text(row, "client");
 		json_t *v = json_deep_copy(json_object_get(row, "detail"));
 		size_t k = server ? server_index(j, server) : 0;
 

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/json_get.h"
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/judging/judge_impl.h"
 
 void instances_clear(struct judge *j)
@@ -23,7 +24,7 @@ void instances_clear(struct judge *j)
 /* A detector that draws random numbers gets a seed, unless the scenario gave one. */
 static int load_instance(struct judge *j, const json_t *choice, struct err *e)
 {
-	const char *name = json_get_text(choice, "name");
+	const char *name = jget_text(choice, "name");
 	json_t *params = json_deep_copy(json_object_get(choice, "params"));
 	struct detector **detector = &j->instances[j->n_instances].detector;
 	int rc = detector_load(name, params, detector, e);
@@ -53,7 +54,7 @@ static json_t *with_nulls(const json_t *detectors)
 		bool there = false;
 
 		json_array_foreach((json_t *)detectors, i, choice)
-			there = there || !strcmp(json_get_text(choice, "name"), *null);
+			there = there || !strcmp(jget_text(choice, "name"), *null);
 		if (!there)
 			json_array_append_new(
 				all, json_pack("{s:s, s:{}}", "name", *null, "params"));
@@ -64,31 +65,25 @@ static json_t *with_nulls(const json_t *detectors)
 /* "peer-threshold(margin=2,window=5)", with values as they were given. */
 static char *name_with_params(const char *name, const json_t *params)
 {
-	char *text = NULL;
-	size_t size = 0;
-	FILE *f = open_memstream(&text, &size);
-	const char *key, *before = "(";
+	char *text = alloc_copy(name), *longer, number[32];
+	const char *key, *shown;
 	json_t *value;
 
-	if (!f)
-		return NULL;
-	fputs(name, f);
 	json_object_foreach((json_t *)params, key, value)
 	{
-		fprintf(f, "%s%s=", before, key);
-		before = ",";
-		if (json_is_string(value))
-			fputs(json_string_value(value), f);
-		else if (json_is_number(value))
-			fprintf(f, "%.9g", json_number_value(value));
-		else
-			fputs(json_is_true(value) ? "true" : "false", f);
-	}
-	if (*before == ',')
-		fputc(')', f);
-	if (fclose(f)) {
+		snprintf(number, sizeof(number), "%.9g", json_number_value(value));
+		shown = json_is_string(value)   ? json_string_value(value)
+			: json_is_number(value) ? number
+			: json_is_true(value)   ? "true"
+						: "false";
+		longer = alloc_format("%s%s%s=%s", text, strchr(text, '(') ? "," : "(", key, shown);
 		free(text);
-		return NULL;
+		text = longer;
+	}
+	if (json_object_size(params)) {
+		longer = alloc_format("%s)", text);
+		free(text);
+		text = longer;
 	}
 	return text;
 }
@@ -123,10 +118,9 @@ int instances_load(struct judge *j, const json_t *detectors, struct err *e)
 {
 	json_t *all = with_nulls(detectors), *choice;
 	size_t i;
-	int rc;
+	int rc = 0;
 
-	j->instances = calloc(json_array_size(all) + 1, sizeof(*j->instances));
-	rc = j->instances ? 0 : err_errno(e, -ENOMEM, "cannot judge");
+	j->instances = alloc_zero(json_array_size(all), sizeof(*j->instances));
 	json_array_foreach(all, i, choice)
 	{
 		if (!rc)
@@ -145,7 +139,7 @@ int instance_train(struct instance *in, const struct detector_run *list, size_t 
 
 	if (!detector_trains(in->detector)) {
 		in->model = json_object();
-		return in->model ? 0 : err_errno(e, -ENOMEM, "cannot train");
+		return 0;
 	}
 	if (!n && !detector_external(in->detector))
 		return err_set(e, -EINVAL,
@@ -153,8 +147,8 @@ int instance_train(struct instance *in, const struct detector_run *list, size_t 
 			"training run; add 'training' to the scenario",
 			in->name);
 	rc = detector_train(in->detector, list, n, &in->model, &why);
-	if (rc && asprintf(&in->broken, "in training: %s", why.text) < 0)
-		return err_errno(e, -ENOMEM, "cannot train");
+	if (rc)
+		in->broken = alloc_format("in training: %s", why.text);
 	return 0;
 }
 
@@ -164,10 +158,9 @@ enum { TIMEOUTS_MAX = 3 };
 static void note_timeout(struct instance *in, int failed, const struct err *why)
 {
 	in->timeouts = failed == -ETIMEDOUT ? in->timeouts + 1 : 0;
-	if (in->timeouts == TIMEOUTS_MAX &&
-		asprintf(&in->broken, "%s; given up after %d such runs", why->text, TIMEOUTS_MAX) <
-			0)
-		in->broken = NULL;
+	if (in->timeouts == TIMEOUTS_MAX)
+		in->broken = alloc_format(
+			"%s; given up after %d such runs", why->text, TIMEOUTS_MAX);
 }
 
 int instance_ask(struct instance *in, const struct evidence *ev, size_t n,

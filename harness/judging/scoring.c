@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "diag/judge/detector.h"
-#include "harness/base/json_get.h"
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/judging/judge.h"
 
 struct scoring {
@@ -41,7 +42,7 @@ static const json_t *find_row(const json_t *rows, const char *key, const char *v
 
 	json_array_foreach((json_t *)rows, i, row)
 	{
-		if (!strcmp(json_get_text(row, key), value))
+		if (!strcmp(jget_text(row, key), value))
 			return row;
 	}
 	return NULL;
@@ -61,23 +62,23 @@ static int declare_axes(
 	rc = rc < 0 ? rc : 0;
 	json_array_foreach(detectors, i, row)
 	{
-		const char *name = json_get_text(row, "name");
+		const char *name = jget_text(row, "name");
 
 		if (!rc && find_row(verdicts, "detector", name))
 			rc = score_declare(t, SCORE_DETECTOR, name, e);
 	}
 	cells = json_object_get(tally, "cells");
 	for (i = json_array_size(cells); i-- > 0;)
-		if (json_get_int(json_array_get(cells, i), "training"))
+		if (jget_int(json_array_get(cells, i), "training"))
 			json_array_remove(cells, i);
 	if (!rc && find_row(cells, "fault", "none"))
 		rc = score_declare(t, SCORE_FAULT, "none", e);
 	json_array_foreach(cells, i, row)
 	{
 		if (!rc)
-			rc = score_declare(t, SCORE_FAULT, json_get_text(row, "fault"), e);
+			rc = score_declare(t, SCORE_FAULT, jget_text(row, "fault"), e);
 		if (!rc)
-			rc = score_declare(t, SCORE_WORKLOAD, json_get_text(row, "workload"), e);
+			rc = score_declare(t, SCORE_WORKLOAD, jget_text(row, "workload"), e);
 	}
 	json_decref(detectors);
 	json_decref(tally);
@@ -87,7 +88,7 @@ static int declare_axes(
 /* Seconds from the start of the run to the verified onset; -1: a control. */
 static double onset_of(const json_t *cell)
 {
-	json_int_t start = json_get_int(cell, "start_ns"), onset = json_get_int(cell, "onset_ns");
+	json_int_t start = jget_int(cell, "start_ns"), onset = jget_int(cell, "onset_ns");
 
 	if (!onset)
 		return -1;
@@ -99,11 +100,11 @@ static double onset_of(const json_t *cell)
 static void add_cell(
 	struct scoring *c, const json_t *row, const json_t *cell, const json_t *victims)
 {
-	const char *detector = json_get_text(row, "detector");
+	const char *detector = jget_text(row, "detector");
 	const json_t *verdict = json_object_get(row, "verdict");
 	bool right, wrong;
 
-	if (strcmp(json_get_text(verdict, "metric"), "any") || detector_is_null(detector))
+	if (strcmp(jget_text(verdict, "metric"), "any") || detector_is_null(detector))
 		return;
 	score_compare(victims, verdict, &right, &wrong);
 	json_array_append_new(c->cells,
@@ -117,13 +118,13 @@ static void add_cell(
 static int score_row(struct scoring *c, const json_t *row, const json_t *cell, struct err *e)
 {
 	const json_t *victims = json_object_get(cell, "victims");
-	struct score_cell truth = {.fault = json_get_text(cell, "fault"),
-		.workload = json_get_text(cell, "workload"),
+	struct score_cell truth = {.fault = jget_text(cell, "fault"),
+		.workload = jget_text(cell, "workload"),
 		.victims = json_is_null(victims) ? NULL : victims,
-		.resource = json_get_text(cell, "resource"),
+		.resource = jget_text(cell, "resource"),
 		.onset_s = onset_of(cell)};
-	int rc = score_add(c->table, json_get_text(row, "detector"), &truth,
-		json_object_get(row, "verdict"), e);
+	int rc = score_add(
+		c->table, jget_text(row, "detector"), &truth, json_object_get(row, "verdict"), e);
 
 	if (!rc)
 		add_cell(c, row, cell, truth.victims);
@@ -132,7 +133,7 @@ static int score_row(struct scoring *c, const json_t *row, const json_t *cell, s
 
 static const char *attempt_key(const json_t *row, char key[32])
 {
-	snprintf(key, 32, "%lld", (long long)json_get_int(row, "attempt"));
+	snprintf(key, 32, "%lld", (long long)jget_int(row, "attempt"));
 	return key;
 }
 
@@ -178,7 +179,7 @@ static int add_nulls(struct store *s, json_t *rows, struct err *e)
 		rc = judge_all(j, 0, &judged, e);
 	json_array_foreach(judged, i, row)
 	{
-		if (json_object_get(missing, json_get_text(row, "detector")))
+		if (json_object_get(missing, jget_text(row, "detector")))
 			json_array_append(rows, row);
 	}
 	judge_free(j);
@@ -198,12 +199,12 @@ static int keep_range(struct cell_range range, json_t *confirmed, struct err *e)
 		return 0;
 	for (size_t i = json_array_size(confirmed); i-- > 0;) {
 		const json_t *row = json_array_get(confirmed, i);
-		json_int_t number = json_get_int(row, "cell");
+		json_int_t number = jget_int(row, "cell");
 
 		if (number < range.from || number > range.to)
 			json_array_remove(confirmed, i);
 		else
-			kept += !json_get_int(row, "training");
+			kept += !jget_int(row, "training");
 	}
 	return kept ? 0
 		    : err_set(e, -ENOENT, "the run has no confirmed scored cell from %ld to %ld",
@@ -213,11 +214,13 @@ static int keep_range(struct cell_range range, json_t *confirmed, struct err *e)
 int scoring_new(struct store *s, const json_t *rows, struct cell_range cells, struct scoring **out,
 	struct err *e)
 {
-	struct scoring *c = calloc(1, sizeof(*c));
+	struct scoring *c = alloc_zero(1, sizeof(*c));
 	json_t *all = json_copy((json_t *)rows), *confirmed = NULL;
 	int rc = 0;
 
-	if (!c || !(c->table = score_table_new()) || !(c->cells = json_array()))
+	c->cells = json_array();
+	c->range = cells;
+	if (!(c->table = score_table_new()))
 		rc = err_errno(e, -ENOMEM, "cannot make a table");
 	if (!rc && !rows)
 		rc = store_verdicts(s, &all, e);
@@ -237,7 +240,6 @@ int scoring_new(struct store *s, const json_t *rows, struct cell_range cells, st
 		scoring_free(c);
 		return rc;
 	}
-	c->range = cells;
 	*out = c;
 	return 0;
 }

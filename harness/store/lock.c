@@ -7,14 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
+
 static int open_lock(const char *folder, int flags)
 {
-	char *path;
-	int fd;
+	char *path = alloc_format("%s/lock", folder);
+	int fd = open(path, flags | O_CLOEXEC, 0600);
 
-	if (asprintf(&path, "%s/lock", folder) < 0)
-		return -ENOMEM;
-	fd = open(path, flags | O_CLOEXEC, 0600);
 	fd = fd < 0 ? -errno : fd;
 	free(path);
 	return fd;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
+
 enum { PLACES_MAX = 9, DOUBLES, SAME, COUNTING, ALIKE = 0x80 };
 enum { COLUMNS = 5, SAMPLES_MAX = 1 << 22, NUMBER_MAX = 10 };
 
@@ -189,18 +191,12 @@ static void set_columns(struct column columns[COLUMNS], uint64_t *values, size_t
 		columns[i] = (struct column){.v = values + i * n, .n = n, .real = i == 2 || i == 3};
 }
 
-int series_encode(
-	const struct sample *samples, size_t n, unsigned char **out, size_t *size, struct err *e)
+void series_encode(const struct sample *samples, size_t n, unsigned char **out, size_t *size)
 {
 	struct column c[COLUMNS];
-	uint64_t *values = calloc(COLUMNS * n + 1, sizeof(*values));
-	struct writer w = {.p = malloc((COLUMNS * n + 1) * NUMBER_MAX + COLUMNS)};
+	uint64_t *values = alloc_zero(COLUMNS * n, sizeof(*values));
+	struct writer w = {.p = alloc_zero((COLUMNS * n + 1) * NUMBER_MAX + COLUMNS, 1)};
 
-	if (!values || !w.p) {
-		free(values);
-		free(w.p);
-		return err_errno(e, -ENOMEM, "cannot pack samples");
-	}
 	set_columns(c, values, n);
 	for (size_t i = 0; i < n; i++) {
 		c[0].v[i] = (uint64_t)(int64_t)samples[i].second;
@@ -215,7 +211,6 @@ int series_encode(
 	free(values);
 	*out = w.p;
 	*size = w.n;
-	return 0;
 }
 
 int series_decode(const void *data, size_t size, struct sample **out, size_t *n, struct err *e)
@@ -227,13 +222,8 @@ int series_decode(const void *data, size_t size, struct sample **out, size_t *n,
 
 	if (r.bad || number > SAMPLES_MAX)
 		return err_set(e, -EBADMSG, "samples do not unpack");
-	values = calloc(COLUMNS * number + 1, sizeof(*values));
-	samples = calloc(number + 1, sizeof(*samples));
-	if (!values || !samples) {
-		free(values);
-		free(samples);
-		return err_errno(e, -ENOMEM, "cannot unpack samples");
-	}
+	values = alloc_zero(COLUMNS * number, sizeof(*values));
+	samples = alloc_zero(number, sizeof(*samples));
 	set_columns(c, values, number);
 	for (size_t i = 0; i < COLUMNS; i++)
 		get_column(&r, &c[i], i ? &c[i - 1] : NULL);

@@ -18,9 +18,8 @@
 #include "harness/base/err.h"
 
 /* Packs 'n' samples, at least one, in the order of their seconds; their metric and server are not
- * written. '*out' is malloced. -ENOMEM. */
-int series_encode(
-	const struct sample *samples, size_t n, unsigned char **out, size_t *size, struct err *e);
+ * written. '*out' is malloced. */
+void series_encode(const struct sample *samples, size_t n, unsigned char **out, size_t *size);
 
 /* Unpacks; metric and server are 0. '*out' is malloced. -EBADMSG: not written by series_encode. */
 int series_decode(const void *data, size_t size, struct sample **out, size_t *n, struct err *e);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/file.h"
 
 #define VERSION "7"
@@ -133,26 +134,25 @@ int store_do(
 static int open_db(
 	const char *folder, const char *name, int flags, struct store **out, struct err *e)
 {
-	struct store *s = calloc(1, sizeof(*s));
 	char *real = realpath(folder, NULL);
-	int rc = 0;
+	struct store *s;
 
 	if (!real)
-		rc = err_errno(e, -errno, "cannot open the run '%s'", folder);
-	else if (!s || !(s->folder = strdup(folder)) || !(s->run_id = strdup(basename(real))) ||
-		asprintf(&s->path, "%s/%s", folder, name) < 0)
-		rc = err_errno(e, -ENOMEM, "cannot open the run '%s'", folder);
-	else if (sqlite3_open_v2(s->path, &s->db, flags, NULL) != SQLITE_OK)
-		rc = err_set(e, -EIO, "cannot open '%s': %s", s->path,
-			s->db ? sqlite3_errmsg(s->db) : "out of memory");
-	else
-		sqlite3_busy_timeout(s->db, BUSY_TIMEOUT_MS);
+		return err_errno(e, -errno, "cannot open the run '%s'", folder);
+	s = alloc_zero(1, sizeof(*s));
+	s->folder = alloc_copy(folder);
+	s->run_id = alloc_copy(basename(real));
+	s->path = alloc_format("%s/%s", folder, name);
 	free(real);
-	if (rc)
+	if (sqlite3_open_v2(s->path, &s->db, flags, NULL) != SQLITE_OK) {
+		err_set(e, -EIO, "cannot open '%s': %s", s->path,
+			s->db ? sqlite3_errmsg(s->db) : "out of memory");
 		store_close(s);
-	else
-		*out = s;
-	return rc;
+		return -EIO;
+	}
+	sqlite3_busy_timeout(s->db, BUSY_TIMEOUT_MS);
+	*out = s;
+	return 0;
 }
 
 /* Names and numbers that detectors see are drawn from this key, so that nobody can repeat the
@@ -213,8 +213,7 @@ static int find_db(const char *folder, bool *packed, struct err *e)
 	int rc;
 
 	for (int i = 0; i < 2; i++) {
-		if (asprintf(&path, "%s/%s", folder, names[i]) < 0)
-			return err_errno(e, -ENOMEM, "cannot open '%s'", folder);
+		path = alloc_format("%s/%s", folder, names[i]);
 		rc = access(path, R_OK) < 0 ? -errno : 0;
 		*packed = i == 1;
 		if (rc && rc != -ENOENT && rc != -ENOTDIR)
@@ -282,7 +281,7 @@ int store_open(const char *folder, struct store **out, struct err *e)
 		rc = check_version(s, e);
 	if (rc) {
 		store_close(s);
-		return err_blame(e, rc == -ENOMEM || rc == -EIO ? ERR_HARNESS : ERR_USAGE, rc);
+		return err_blame(e, rc == -EIO ? ERR_HARNESS : ERR_USAGE, rc);
 	}
 	*out = s;
 	return 0;
@@ -333,8 +332,8 @@ int store_get(struct store *s, const char *key, char **value, struct err *e)
 		return rc;
 	step = sqlite3_step(st);
 	if (step == SQLITE_ROW && (text = (const char *)sqlite3_column_text(st, 0))) {
-		*value = strdup(text);
-		rc = *value ? 1 : err_errno(e, -ENOMEM, "cannot read '%s'", s->path);
+		*value = alloc_copy(text);
+		rc = 1;
 	} else if (step != SQLITE_DONE && step != SQLITE_ROW) {
 		rc = store_fail(s, e, "read a fact");
 	}

@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/file.h"
 #include "harness/store/store_impl.h"
 
@@ -68,15 +69,14 @@ int store_load_packed(struct store *s, struct err *e)
 /* 'to' is then complete, or as it was. */
 static int pack(const char *from, const char *to, struct err *e)
 {
-	char *data = NULL, *tmp = NULL;
+	char *data = NULL, *tmp;
 	size_t size = 0;
-	gzFile f = NULL;
+	gzFile f;
 	int rc = file_read(from, &data, &size, e);
 
-	if (!rc && asprintf(&tmp, "%s.tmp", to) < 0)
-		rc = err_errno(e, -ENOMEM, "cannot write '%s'", to);
 	if (rc)
-		goto out;
+		return rc;
+	tmp = alloc_format("%s.tmp", to);
 	f = gzopen(tmp, "wb9");
 	errno = 0;
 	rc = !f || gzwrite(f, data, (unsigned)size) != (int)size ? -1 : 0;
@@ -84,7 +84,6 @@ static int pack(const char *from, const char *to, struct err *e)
 		rc = err_errno(e, errno ? -errno : -EIO, "cannot write '%s'", to);
 		unlink(tmp);
 	}
-out:
 	free(tmp);
 	free(data);
 	return rc;
@@ -105,8 +104,8 @@ static const char strip_whole[] =
 
 int store_pack(struct store *s, const char *folder, bool whole, struct err *e)
 {
-	char *copy = NULL, *packed = NULL;
 	struct store stripped = {.folder = (char *)folder};
+	char *packed;
 	int rc;
 
 	if (s->packed)
@@ -114,24 +113,19 @@ int store_pack(struct store *s, const char *folder, bool whole, struct err *e)
 	rc = file_mkdirs(folder, 0755, e);
 	if (rc)
 		return rc;
-	if (asprintf(&copy, "%s/run.db.tmp", folder) < 0 ||
-		asprintf(&packed, "%s/run.db.gz", folder) < 0)
-		rc = err_errno(e, -ENOMEM, "cannot pack '%s'", s->folder);
-	if (!rc) {
-		unlink(copy);
-		rc = store_do(s, e, "copy it", "VACUUM INTO ?", "s", copy);
-	}
-	stripped.path = copy;
-	if (!rc && sqlite3_open_v2(copy, &stripped.db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+	stripped.path = alloc_format("%s/run.db.tmp", folder);
+	packed = alloc_format("%s/run.db.gz", folder);
+	unlink(stripped.path);
+	rc = store_do(s, e, "copy it", "VACUUM INTO ?", "s", stripped.path);
+	if (!rc && sqlite3_open_v2(stripped.path, &stripped.db, SQLITE_OPEN_READWRITE, NULL))
 		rc = store_fail(&stripped, e, "open the copy");
 	if (!rc)
 		rc = store_exec(&stripped, whole ? strip_whole : strip, e, "strip the copy");
 	sqlite3_close(stripped.db);
 	if (!rc)
-		rc = pack(copy, packed, e);
-	if (copy)
-		unlink(copy);
-	free(copy);
+		rc = pack(stripped.path, packed, e);
+	unlink(stripped.path);
+	free(stripped.path);
 	free(packed);
 	return rc;
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/base/json_get.h"
+#include "harness/base/jget.h"
 
 static json_t *read_column(sqlite3_stmt *st, int i, bool parse)
 {
@@ -175,7 +175,7 @@ int store_tally(struct store *s, json_t **tally, struct err *e)
 		return rc;
 	}
 	cells = json_object_get(all, "cells");
-	json_array_foreach(cells, i, row) if (!json_get_int(row, "done"))
+	json_array_foreach(cells, i, row) if (!jget_int(row, "done"))
 		json_array_append(missing, row);
 	json_object_set(all, "attempts", json_array_get(json_object_get(all, "attempts"), 0));
 	json_object_set_new(all, "planned", json_integer((json_int_t)json_array_size(cells)));

@@ -10,11 +10,11 @@ static int put_series(struct store *s, int64_t attempt, const char *server,
 {
 	unsigned char *data = NULL;
 	size_t size;
-	int rc = series_encode(samples, n, &data, &size, e);
+	int rc;
 
-	if (!rc)
-		rc = store_do(s, e, "write samples", "INSERT INTO series VALUES (?, ?, ?, ?)",
-			"issb", attempt, metric_name(samples->metric), server, data, size);
+	series_encode(samples, n, &data, &size);
+	rc = store_do(s, e, "write samples", "INSERT INTO series VALUES (?, ?, ?, ?)", "issb",
+		attempt, metric_name(samples->metric), server, data, size);
 	free(data);
 	return rc;
 }

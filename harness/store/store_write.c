@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/base/json_get.h"
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 
 const char *outcome_name(enum outcome o)
 {
@@ -143,17 +144,12 @@ static int hash_file(
 {
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-	char buf[65536], *full = NULL;
+	char buf[65536], *full = alloc_format("%s/%s", s->folder, path);
+	int fd = open(full, O_RDONLY | O_CLOEXEC), rc = 0;
 	ssize_t n = -1;
-	int fd, rc = 0;
 
 	*size = 0;
-	if (!ctx || !EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) ||
-		asprintf(&full, "%s/%s", s->folder, path) < 0) {
-		EVP_MD_CTX_free(ctx);
-		return err_errno(e, -ENOMEM, "cannot read '%s'", path);
-	}
-	fd = open(full, O_RDONLY | O_CLOEXEC);
+	EVP_DigestInit_ex(ctx, EVP_sha256(), NULL);
 	while (fd >= 0 && (n = read(fd, buf, sizeof(buf))) > 0) {
 		EVP_DigestUpdate(ctx, buf, (size_t)n);
 		*size += n;
@@ -193,15 +189,14 @@ int store_check_files(struct store *s, int64_t attempt, struct err *why)
 
 	json_array_foreach(rows, i, row)
 	{
-		const char *path = json_get_text(row, "path");
+		const char *path = jget_text(row, "path");
 		char hex[65];
 		int64_t size;
 
 		if (hash_file(s, path, hex, &size, false, why))
 			rc = err_set(
 				why, -EBADMSG, "its file '%s' is missing or cannot be read", path);
-		else if (size != json_get_int(row, "size") ||
-			strcmp(hex, json_get_text(row, "sha256")))
+		else if (size != jget_int(row, "size") || strcmp(hex, jget_text(row, "sha256")))
 			rc = err_set(why, -EBADMSG,
 				"its file '%s' is not what was written: its checksum differs",
 				path);
@@ -222,7 +217,7 @@ int store_put_model(struct store *s, const char *detector, const json_t *params,
 int store_put_verdict(struct store *s, int64_t attempt, const char *detector, const json_t *verdict,
 	struct err *e)
 {
-	const char *metric = json_get_text(verdict, "metric");
+	const char *metric = jget_text(verdict, "metric");
 
 	return store_do(s, e, "write a verdict",
 		"INSERT OR REPLACE INTO verdict VALUES (?, ?, ?, ?)", "issj", attempt, detector,
