@@ -107,8 +107,9 @@ static int name_instances(struct judge *j, const json_t *choices, struct err *e)
 		for (size_t k = 0; k < i; k++)
 			if (!strcmp(all[k].name, all[i].name))
 				return err_set(e, -EINVAL,
-					"the detector '%s' is listed twice with the same parameters; "
-					"if these are two files, give one of them another name",
+					"the detector '%s' is listed twice with the same "
+					"parameters; if these are two files, give one of them "
+					"another name",
 					all[i].name);
 	}
 	return 0;
