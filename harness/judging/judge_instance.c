@@ -101,9 +101,7 @@ static int name_instances(struct judge *j, const json_t *choices, struct err *e)
 			twice = twice || (k != i && !strcmp(name, detector_name(all[k].detector)));
 		all[i].name = twice ? name_with_params(name,
 					      json_object_get(json_array_get(choices, i), "params"))
-				    : strdup(name);
-		if (!all[i].name)
-			return err_errno(e, -ENOMEM, "cannot judge");
+				    : alloc_copy(name);
 		for (size_t k = 0; k < i; k++)
 			if (!strcmp(all[k].name, all[i].name))
 				return err_set(e, -EINVAL,
