@@ -1,4 +1,4 @@
-/* The two clocks, in the two forms that are used. */
+/* Wall clock in nanoseconds, monotonic clock in seconds. */
 #ifndef CULPRIT_BASE_CLOCK_H
 #define CULPRIT_BASE_CLOCK_H
 

@@ -1,8 +1,12 @@
 #include "harness/base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,32 +75,162 @@ int fd_write_all(int fd, const void *data, size_t size)
 	return 0;
 }
 
-int file_write_atomic(const char *path, mode_t mode, const void *data, size_t size, struct err *e)
+/* Where 'path' leads, following links by hand so that the last one may dangle; malloced. Stops at
+ * /proc, where links show no path that could be replaced. */
+static char *follow_links(const char *path)
+{
+	enum { LINKS_MAX = 40 };
+	char *at = strdup(path), *next, target[PATH_MAX];
+	ssize_t n;
+
+	for (int i = 0; at && i < LINKS_MAX; i++) {
+		n = strncmp(at, "/proc/", 6) ? readlink(at, target, sizeof(target) - 1) : -1;
+		if (n < 0)
+			return at;
+		target[n] = '\0';
+		if (*target == '/')
+			next = strdup(target);
+		else if (asprintf(&next, "%s/%s", dirname(at), target) < 0)
+			next = NULL;
+		free(at);
+		at = next;
+	}
+	errno = at ? ELOOP : ENOMEM;
+	free(at);
+	return NULL;
+}
+
+/* Must 'path' be written to as it is? -errno: it is nothing that can be written to. */
+static int is_special(const char *path)
+{
+	struct stat st;
+
+	if (!strncmp(path, "/proc/", 6))
+		return 1;
+	if (stat(path, &st) < 0)
+		return 0;
+	return S_ISDIR(st.st_mode) ? -EISDIR : S_ISSOCK(st.st_mode) ? -ENXIO : !S_ISREG(st.st_mode);
+}
+
+static int write_through(const char *path, const void *data, size_t size)
+{
+	int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY), rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = fd_write_all(fd, data, size);
+	if (close(fd) < 0 && !rc)
+		rc = -errno;
+	return rc;
+}
+
+static int replace(const char *path, mode_t mode, const void *data, size_t size)
 {
 	char *tmp = NULL;
-	int fd = -1, rc;
+	int fd, rc;
 
 	if (asprintf(&tmp, "%s.XXXXXX", path) < 0)
-		return err_errno(e, -ENOMEM, "cannot write '%s'", path);
+		return -ENOMEM;
 	fd = mkostemp(tmp, O_CLOEXEC);
-	if (fd < 0) {
-		rc = err_errno(e, -errno, "cannot write '%s'", path);
-		goto out;
-	}
-	rc = fd_write_all(fd, data, size);
+	rc = fd < 0 ? -errno : fd_write_all(fd, data, size);
 	if (!rc && (fchmod(fd, mode) < 0 || fsync(fd) < 0))
 		rc = -errno;
-	if (close(fd) < 0 && !rc)
+	if (fd >= 0 && close(fd) < 0 && !rc)
 		rc = -errno;
 	if (!rc && rename(tmp, path) < 0)
 		rc = -errno;
-	if (rc) {
+	if (rc && fd >= 0)
 		unlink(tmp);
-		err_errno(e, rc, "cannot write '%s'", path);
-	}
-out:
 	free(tmp);
 	return rc;
+}
+
+int file_write_atomic(const char *path, mode_t mode, const void *data, size_t size, struct err *e)
+{
+	char *target = follow_links(path);
+	int rc = target ? is_special(target) : -errno;
+
+	if (rc == 1)
+		rc = write_through(target, data, size);
+	else if (!rc)
+		rc = replace(target, mode, data, size);
+	free(target);
+	return rc ? err_errno(e, rc, "cannot write '%s'", path) : 0;
+}
+
+int file_text_open(struct file_text *t, struct err *e)
+{
+	*t = (struct file_text){0};
+	t->f = open_memstream(&t->text, &t->size);
+	return t->f ? 0 : err_errno(e, -ENOMEM, "cannot write a file");
+}
+
+int file_text_save(struct file_text *t, const char *path, mode_t mode, struct err *e)
+{
+	bool bad = ferror(t->f);
+	int rc = 0;
+
+	if (fclose(t->f) || bad)
+		rc = err_errno(e, -ENOMEM, "cannot write '%s'", path ? path : "a file");
+	else if (path && !strcmp(path, "-"))
+		rc = (rc = fd_write_all(1, t->text, t->size))
+			? err_errno(e, rc, "cannot write to standard output")
+			: 0;
+	else if (path)
+		rc = file_write_atomic(path, mode, t->text, t->size, e);
+	free(t->text);
+	*t = (struct file_text){0};
+	return rc;
+}
+
+/* Gives what 'fd' (O_PATH) is, and what lies below it; works on descriptors only, since the user
+ * may replace names by links to files of others meanwhile. Takes 'fd'. */
+static void give(int fd, uid_t uid, gid_t gid)
+{
+	struct dirent *d;
+	struct stat st;
+	DIR *dir = NULL;
+	int child;
+
+	if (fd >= 0 && fstat(fd, &st) == 0) {
+		bool folder = S_ISDIR(st.st_mode);
+
+		if (st.st_uid == 0 && (folder || (S_ISREG(st.st_mode) && st.st_nlink == 1)) &&
+			fchownat(fd, "", uid, gid, AT_EMPTY_PATH) < 0)
+			folder = false;
+		if (folder && (child = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0 &&
+			!(dir = fdopendir(child)))
+			close(child);
+	}
+	while (dir && (d = readdir(dir)))
+		if (strcmp(d->d_name, ".") && strcmp(d->d_name, ".."))
+			give(openat(fd, d->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC), uid, gid);
+	if (dir)
+		closedir(dir);
+	if (fd >= 0)
+		close(fd);
+}
+
+void file_give_to_sudo_user(const char *path)
+{
+	const char *user = getenv("SUDO_UID"), *group = getenv("SUDO_GID");
+	char *real = geteuid() == 0 && user && group ? realpath(path, NULL) : NULL, *name;
+	struct stat st;
+	int parent;
+
+	name = real ? strrchr(real, '/') : NULL;
+	if (name && name[1]) {
+		uid_t uid = (uid_t)strtoul(user, NULL, 10);
+		gid_t gid = (gid_t)strtoul(group, NULL, 10);
+
+		*name = '\0';
+		parent = open(*real ? real : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (parent >= 0 && uid && fstat(parent, &st) == 0 && st.st_uid == uid)
+			give(openat(parent, name + 1, O_PATH | O_NOFOLLOW | O_CLOEXEC), uid, gid);
+		if (parent >= 0)
+			close(parent);
+	}
+	free(real);
 }
 
 int file_mkdirs(const char *path, mode_t mode, struct err *e)

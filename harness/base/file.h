@@ -1,10 +1,9 @@
-/*
- * Whole files: read, write atomically, hash, make and remove folders.
- */
+/* Whole files and trees of files: read, write atomically, make, give away, remove. */
 #ifndef CULPRIT_BASE_FILE_H
 #define CULPRIT_BASE_FILE_H
 
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "harness/base/err.h"
@@ -13,9 +12,27 @@
  * (may be NULL) is the length without the NUL. Works on /proc files. */
 int file_read(const char *path, char **data, size_t *size, struct err *e);
 
-/* Writes 'data' to a temporary file beside 'path', syncs it, and renames it over
- * 'path', so that a reader or a crash sees the old file or the new one whole. */
+/* Writes 'data' to a temporary file in the same folder, syncs it, and renames it over 'path', so
+ * that a reader or a crash sees the old file or the new one whole. If 'path' is a link, its target
+ * is replaced. Devices, FIFOs and what is below /proc (/dev/stdout) are written to as they are;
+ * sockets and folders are refused. */
 int file_write_atomic(const char *path, mode_t mode, const void *data, size_t size, struct err *e);
+
+/* A file of text that is written to 'f', kept in memory, and saved whole or not at all. */
+struct file_text {
+	FILE *f;
+	char *text;
+	size_t size;
+};
+int file_text_open(struct file_text *t, struct err *e);
+/* Writes it by file_write_atomic, or to standard output if 'path' is "-", or not at all if
+ * 'path' is NULL, and frees it. */
+int file_text_save(struct file_text *t, const char *path, mode_t mode, struct err *e);
+
+/* Under sudo (effective user 0, SUDO_UID and SUDO_GID set) and in a folder that belongs to that
+ * user: gives 'path' and all folders and files below it that belong to root to that user. Links are
+ * neither followed nor given, files with several names are left. Failures are not reported. */
+void file_give_to_sudo_user(const char *path);
 
 /* As mkdir -p; existing folders are left as they are. */
 int file_mkdirs(const char *path, mode_t mode, struct err *e);

@@ -1,6 +1,5 @@
-/*
- * What a machine has been busy with, from /proc: counters since boot, of which differences tell.
- */
+/* A machine's load from /proc: counters since boot, whose differences are the load of an
+ * interval. */
 #ifndef CULPRIT_BASE_LOAD_H
 #define CULPRIT_BASE_LOAD_H
 
@@ -13,10 +12,11 @@ enum { LOAD_CPU, LOAD_IO, LOAD_MEMORY, N_PRESSURES };
 struct load {
 	double at_s; /* CLOCK_MONOTONIC */
 	unsigned cpus;
-	double busy_s, iowait_s,
-		steal_s; /* CPU seconds of all processors; busy: neither idle nor waiting nor stolen */
-	double pressure_s
-		[N_PRESSURES]; /* time in which some task waited for it (PSI); negative: not known here */
+	/* CPU seconds of all processors; busy: neither idle nor waiting nor stolen. */
+	double busy_s, iowait_s, steal_s;
+	/* Seconds in which some task waited for the resource (PSI); negative: the kernel has no
+	 * PSI. */
+	double pressure_s[N_PRESSURES];
 	double load1;
 	uint64_t memory_bytes, available_bytes;
 };

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,26 +20,33 @@
 #define OUTPUT_MAX (1u << 20)
 #define IN_EXEC_MAX_S 2
 
-static pid_t start(const char *const argv[], int out_fd, int err_pipe[2])
+/* Starts argv[0] in a process group of its own, never with our input and output, which may carry a
+ * protocol. 0 or an errno. */
+static int start(const char *const argv[], int out_fd, pid_t *pid)
 {
-	pid_t pid = fork();
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attributes;
+	sigset_t defaults;
+	int rc;
 
-	if (pid)
-		return pid;
-	int null = open("/dev/null", O_RDONLY);
-
-	setpgid(0, 0);
-	signal(SIGPIPE, SIG_DFL);
-	/* Never with the input and output of ours, which may be a protocol's. */
-	if (null >= 0 && dup2(null, 0) >= 0 && dup2(out_fd, 1) >= 0 && dup2(out_fd, 2) >= 0)
-		execvp(argv[0], (char *const *)argv);
-	int code = errno;
-
-	if (write(err_pipe[1], &code, sizeof(code)) < 0)
-		_exit(126);
-	_exit(127);
+	sigemptyset(&defaults);
+	sigaddset(&defaults, SIGPIPE);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+	posix_spawnattr_setsigdefault(&attributes, &defaults);
+	posix_spawn_file_actions_init(&files);
+	if (posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0) ||
+		posix_spawn_file_actions_adddup2(&files, out_fd, 1) ||
+		posix_spawn_file_actions_adddup2(&files, out_fd, 2))
+		rc = ENOMEM;
+	else
+		rc = posix_spawnp(pid, argv[0], &files, &attributes, (char *const *)argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&attributes);
+	return rc;
 }
 
+/* All output until its end; what exceeds OUTPUT_MAX is dropped. 0 or -ETIMEDOUT. */
 static int collect(int fd, double deadline, char *buf, size_t *len)
 {
 	char scrap[4096];
@@ -55,16 +63,13 @@ static int collect(int fd, double deadline, char *buf, size_t *len)
 			return -ETIMEDOUT;
 		if (ready == 0)
 			continue;
-		if (*len < OUTPUT_MAX)
-			n = read(fd, buf + *len, OUTPUT_MAX - *len);
-		else
-			n = read(fd, scrap, sizeof(scrap));
+		n = *len < OUTPUT_MAX ? read(fd, buf + *len, OUTPUT_MAX - *len)
+				      : read(fd, scrap, sizeof(scrap));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			return 0;
-		if (*len < OUTPUT_MAX)
-			*len += (size_t)n;
+		*len += *len < OUTPUT_MAX ? (size_t)n : 0;
 	}
 }
 
@@ -87,26 +92,23 @@ static int wait_until(pid_t pid, double deadline, int *status)
 
 int proc_run(const char *const argv[], double timeout_s, char **output, struct err *e)
 {
-	int out[2] = {-1, -1}, fail[2] = {-1, -1}, rc, status, code = 0;
 	double deadline = timeout_s > 0 ? clock_mono_s() + timeout_s : 0;
 	char *buf = malloc(OUTPUT_MAX + 1);
+	int out[2], rc, status;
 	size_t len = 0;
 	pid_t pid;
 
-	if (!buf || pipe2(out, O_CLOEXEC) < 0 || pipe2(fail, O_CLOEXEC) < 0) {
-		rc = err_errno(e, -errno, "cannot run '%s'", argv[0]);
+	rc = !buf ? ENOMEM : pipe2(out, O_CLOEXEC) < 0 ? errno : 0;
+	if (!rc) {
+		rc = start(argv, out[1], &pid);
+		close(out[1]);
+		if (rc)
+			close(out[0]);
+	}
+	if (rc) {
+		rc = err_errno(e, -rc, "cannot run '%s'", argv[0]);
 		goto done;
 	}
-	pid = start(argv, out[1], fail);
-	if (pid < 0) {
-		rc = err_errno(e, -errno, "cannot run '%s'", argv[0]);
-		goto done;
-	}
-	close(out[1]);
-	close(fail[1]);
-	out[1] = fail[1] = -1;
-	if (read(fail[0], &code, sizeof(code)) != (ssize_t)sizeof(code))
-		code = 0;
 	rc = collect(out[0], deadline, buf, &len);
 	if (!rc)
 		rc = wait_until(pid, deadline, &status);
@@ -114,18 +116,11 @@ int proc_run(const char *const argv[], double timeout_s, char **output, struct e
 		kill(-pid, SIGKILL);
 		waitpid(pid, &status, 0);
 		rc = err_set(e, rc, "'%s' did not end within %g s", argv[0], timeout_s);
-	} else if (code) {
-		rc = err_errno(e, -code, "cannot run '%s'", argv[0]);
 	} else {
 		rc = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	}
+	close(out[0]);
 done:
-	for (int i = 0; i < 2; i++) {
-		if (out[i] >= 0)
-			close(out[i]);
-		if (fail[i] >= 0)
-			close(fail[i]);
-	}
 	if (buf)
 		buf[len] = '\0';
 	if (output)
@@ -159,17 +154,25 @@ int proc_run_ok(const char *const argv[], double timeout_s, char **output, struc
 	return rc;
 }
 
-/* Ended before we opened its file, or before we read it; or not ours to look at. Anything else (no
- * memory, no descriptor left) says nothing about it. */
+/* The process ended before its file was opened or read, or it may not be looked at. Any other error
+ * (no memory, no descriptor left) says nothing about the process. */
 static bool is_gone(int rc)
 {
 	return rc == -ENOENT || rc == -ESRCH || rc == -EACCES || rc == -EPERM;
 }
 
-int proc_start_time(pid_t pid, uint64_t *ticks)
+/* Fields of /proc/PID/stat by their numbers in proc_pid_stat(5). */
+struct stat_fields {
+	char state;               /* 3 */
+	unsigned flags;           /* 9 */
+	unsigned long long start; /* 22 */
+	unsigned long env_start;  /* 50 */
+};
+
+/* -ESRCH: there is no such process, or it is a zombie. */
+static int read_stat(pid_t pid, struct stat_fields *f)
 {
-	char path[64], *text = NULL, *p, state;
-	unsigned long long value;
+	char path[64], *text, *p;
 	int rc;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
@@ -178,45 +181,43 @@ int proc_start_time(pid_t pid, uint64_t *ticks)
 		return is_gone(rc) ? -ESRCH : rc;
 	/* The name in parentheses may itself hold spaces and parentheses. */
 	p = strrchr(text, ')');
-	rc = -ESRCH;
-	if (p &&
+	if (!p ||
 		sscanf(p + 1,
-			" %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-			&state, &value) == 2 &&
-		state != 'Z' && state != 'X') {
-		*ticks = value;
-		rc = 0;
-	}
+			" %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d"
+			" %*d %llu",
+			&f->state, &f->flags, &f->start) != 3 ||
+		f->state == 'Z' || f->state == 'X')
+		rc = -ESRCH;
+	/* Field 3 follows the parenthesis and one blank. */
+	for (int field = 2; p && field < 50; field++)
+		p = strchr(p + 1, ' ');
+	f->env_start = p ? strtoul(p, NULL, 10) : 1;
 	free(text);
 	return rc;
 }
 
-/* Between the new address space and its first page a process in exec shows no environment
- * (env_start, field 50 of its stat, is 0), and on a busy machine that can last. So does a kernel
- * thread or one that exits, which their flags (field 9) tell. */
-static bool in_exec(pid_t pid)
+int proc_start_time(pid_t pid, uint64_t *ticks)
 {
-	unsigned long env_start = 1;
-	char path[64], *text, *p, state;
-	unsigned flags;
-	bool is = false;
+	struct stat_fields f;
+	int rc = read_stat(pid, &f);
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (file_read(path, &text, NULL, NULL))
-		return false;
-	p = strrchr(text, ')');
-	if (p && sscanf(p + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) == 2 && state != 'Z' &&
-		state != 'X' && !(flags & (0x4 /* PF_EXITING */ | 0x200000 /* PF_KTHREAD */))) {
-		/* Field 3 follows the parenthesis and one blank. */
-		for (int field = 2; p && field < 50; field++)
-			p = strchr(p + 1, ' ');
-		is = p && sscanf(p, " %lu", &env_start) == 1 && env_start == 0;
-	}
-	free(text);
-	return is;
+	if (!rc)
+		*ticks = f.start;
+	return rc;
 }
 
-/* Of what is not ours to look at we are not shown field 50. */
+/* Between the new address space and its first page a process in exec shows no environment
+ * (env_start is 0), which can last on a busy machine. The same is true of kernel threads and of
+ * processes that exit, which their flags tell. */
+static bool in_exec(pid_t pid)
+{
+	enum { EXITING = 0x4 /* PF_EXITING */, KERNEL_THREAD = 0x200000 /* PF_KTHREAD */ };
+	struct stat_fields f;
+
+	return !read_stat(pid, &f) && !(f.flags & (EXITING | KERNEL_THREAD)) && f.env_start == 0;
+}
+
+/* The kernel hides field 50 of processes that we may not look at. */
 static bool may_look(pid_t pid)
 {
 	char path[64];
@@ -226,7 +227,7 @@ static bool may_look(pid_t pid)
 	return !stat(path, &st) && (geteuid() == 0 || st.st_uid == geteuid());
 }
 
-/* 1, 0, or -errno if that cannot be found out. */
+/* Does its environment hold the tag? 1, 0, or -errno if that cannot be read. */
 static int carries(pid_t pid, const char *tag, size_t tag_len, bool prefix, double deadline)
 {
 	struct timespec nap = {.tv_nsec = 1000000};
@@ -254,7 +255,7 @@ int proc_find_tagged(const char *name, const char *value, bool prefix, pid_t **p
 {
 	struct dirent *d;
 	pid_t *list = NULL;
-	int n = 0, room = 0, tag_len;
+	int n = 0, tag_len;
 	double deadline = clock_mono_s() + IN_EXEC_MAX_S;
 	char *tag;
 	DIR *dir;
@@ -268,26 +269,19 @@ int proc_find_tagged(const char *name, const char *value, bool prefix, pid_t **p
 		return -errno;
 	}
 	while (n >= 0 && (d = readdir(dir))) {
-		pid_t pid = (pid_t)atoi(d->d_name);
+		pid_t pid = (pid_t)atoi(d->d_name), *more;
 		uint64_t ticks;
-		int rc;
+		int rc = pid > 0 ? carries(pid, tag, (size_t)tag_len, prefix, deadline) : 0;
 
-		if (pid <= 0)
-			continue;
-		rc = carries(pid, tag, (size_t)tag_len, prefix, deadline);
-		if (rc > 0)
-			rc = proc_start_time(pid, &ticks) == 0;
-		if (rc > 0 && n == room) {
-			pid_t *more = realloc(list, (size_t)(room ? room * 2 : 16) * sizeof(*list));
-
-			room = room ? room * 2 : 16;
-			rc = more ? rc : -ENOMEM;
-			list = more ? more : list;
-		}
-		if (rc > 0)
-			list[n++] = pid;
-		else if (rc < 0)
+		if (rc < 0)
 			n = rc;
+		if (rc <= 0 || proc_start_time(pid, &ticks))
+			continue;
+		more = reallocarray(list, (size_t)n + 1, sizeof(*list));
+		if (more)
+			(list = more)[n++] = pid;
+		else
+			n = -ENOMEM;
 	}
 	closedir(dir);
 	free(tag);
@@ -318,7 +312,7 @@ int proc_kill_tagged(
 		free(pids);
 		if (n < 0)
 			return err_errno(e, n, "cannot look for processes with %s=%s", name, value);
-		/* Twice: one just forked may be behind the reader of /proc. */
+		/* Twice: the reader of /proc may have passed a process that was just forked. */
 		clear = survivor ? 0 : clear + 1;
 		if (clear == 2)
 			return 0;

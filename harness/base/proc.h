@@ -1,11 +1,10 @@
 /*
- * Processes: run a program and collect what it says, tell a process from a
- * later one with the same number, and find or kill all processes that carry a
- * tag in their environment.
+ * Processes: run a program and collect its output, tell a process from a later one with the same
+ * number, find or kill all processes that carry a tag in their environment.
  *
- * A tag is an environment variable that is set before exec and inherited by
- * every descendant, also by those that leave their process group or session.
- * It is how the lab and the agent find what is theirs, and only that.
+ * A tag is an environment variable that is set before exec and inherited by every descendant, also
+ * by those that leave their process group or session. It is how the lab and the agent find their
+ * own processes, and only these.
  */
 #ifndef CULPRIT_BASE_PROC_H
 #define CULPRIT_BASE_PROC_H
@@ -17,30 +16,28 @@
 
 #include "harness/base/err.h"
 
-/* Runs argv[0] (looked up in PATH) with standard input from /dev/null and waits
- * for it. '*output' (may be NULL) gets stdout and stderr together, at most 1 MiB,
- * NUL-terminated; the caller frees, also when the result is not 0.
- * Returns the exit code (0..255), 128+signal, or -errno: -ENOENT when there is
- * no such program, -ETIMEDOUT after 'timeout_s' (it is then killed; 0 = no limit). */
+/* Runs argv[0] (looked up in PATH) with standard input from /dev/null and waits for it. '*output'
+ * (may be NULL) gets stdout and stderr together, at most 1 MiB, NUL-terminated; the caller frees,
+ * also when the result is not 0. Returns the exit code (0..255), 128+signal, or -errno: -ENOENT
+ * when there is no such program, -ETIMEDOUT after 'timeout_s' (it is then killed; 0 = no limit). */
 int proc_run(const char *const argv[], double timeout_s, char **output, struct err *e);
 
-/* As proc_run, and any result but 0 is an error (-EIO) whose sentence holds the
- * command and the last line that it printed. */
+/* As proc_run, but every result other than 0 is an error (-EIO) whose sentence holds the command
+ * and the last line that it printed. */
 int proc_run_ok(const char *const argv[], double timeout_s, char **output, struct err *e);
 
-/* Start time in clock ticks since boot (/proc/PID/stat field 22): with the pid it
- * names one process for as long as the machine is up. -ESRCH when there is none.
- * A zombie counts as none. Another -errno when that cannot be found out. */
+/* Start time in clock ticks since boot (/proc/PID/stat field 22); with the pid it identifies a
+ * process for as long as the machine is up. -ESRCH when there is none, or a zombie; another -errno
+ * when it cannot be read. */
 int proc_start_time(pid_t pid, uint64_t *ticks);
 
-/* Pids of all live processes whose environment holds NAME=VALUE; any value that
- * begins with 'value' if 'prefix'. '*pids' is allocated. Returns the count or -errno.
- * A process in the middle of its exec shows no environment: it is waited for, 2 s at most in
- * all. */
+/* Pids of all live processes whose environment holds NAME=VALUE ('prefix': any value that begins
+ * with 'value'). '*pids' is allocated. Returns the count or -errno. A process in the middle of its
+ * exec shows no environment; it is waited for, at most 2 s in all. */
 int proc_find_tagged(const char *name, const char *value, bool prefix, pid_t **pids);
 
-/* Kills them with SIGKILL until none is left, but never the calling process;
- * -ETIMEDOUT with a sentence that names a survivor after 'timeout_s'. */
+/* Kills them with SIGKILL until none is left, but never the calling process. -ETIMEDOUT names a
+ * survivor after 'timeout_s'. */
 int proc_kill_tagged(
 	const char *name, const char *value, bool prefix, double timeout_s, struct err *e);
 

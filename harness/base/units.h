@@ -1,9 +1,9 @@
 /*
- * Quantities with units, as users write them in scenarios and on the command
- * line: "256MiB", "1MB", "10s", "500ms", "5%", "100Mbit/s", "8MB/s".
+ * Quantities with units, as users write them in scenarios and on the command line: "256MiB", "1MB",
+ * "10s", "500ms", "5%", "100Mbit/s", "8MB/s".
  *
- * A unit is required wherever one is possible (a bare number is refused, but
- * for 0): who writes "10" for a timeout meant either seconds or milliseconds.
+ * A unit is required wherever one is possible, except for 0: "10" for a timeout could mean seconds
+ * or milliseconds.
  */
 #ifndef CULPRIT_BASE_UNITS_H
 #define CULPRIT_BASE_UNITS_H

@@ -50,23 +50,20 @@ out:
 static int report(struct store *s, const char *output, struct err *e)
 {
 	struct page *p = NULL;
-	char *text = NULL;
-	size_t size = 0;
-	FILE *f = open_memstream(&text, &size);
-	int rc = f ? page_new(&p, e) : err_errno(e, -ENOMEM, "cannot make a report");
+	struct file_text t;
+	int rc = page_new(&p, e);
 
 	if (!rc)
-		rc = write_page(s, p, f, e);
-	if (f && fclose(f) && !rc)
-		rc = err_errno(e, -ENOMEM, "cannot make a report");
-	if (!rc && !strcmp(output, "-")) {
-		if (fwrite(text, 1, size, stdout) != size || fflush(stdout))
-			rc = err_errno(e, -errno, "cannot print the report");
-	} else if (!rc) {
-		rc = file_write_atomic(output, 0644, text, size, e);
-	}
+		rc = file_text_open(&t, e);
+	if (rc)
+		goto out;
+	rc = write_page(s, p, t.f, e);
+	if (rc)
+		file_text_save(&t, NULL, 0, NULL);
+	else
+		rc = file_text_save(&t, output, 0644, e);
+out:
 	page_free(p);
-	free(text);
 	return rc;
 }
 

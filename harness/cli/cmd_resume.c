@@ -17,15 +17,6 @@ struct record {
 	json_t *options, *inputs, *detectors;
 };
 
-static json_t *fact_json(struct store *s, const char *key)
-{
-	char *text = store_get(s, key);
-	json_t *v = text ? json_loads(text, 0, NULL) : NULL;
-
-	free(text);
-	return v;
-}
-
 static void record_clear(struct record *r)
 {
 	free(r->scenario_path);
@@ -40,21 +31,30 @@ static void record_clear(struct record *r)
 
 static int record_read(struct store *s, struct record *r, struct err *e)
 {
-	*r = (struct record){.scenario_path = store_get(s, "scenario_path"),
-		.inventory_path = store_get(s, "inventory_path"),
-		.scenario_text = store_get(s, "scenario_text"),
-		.inventory_text = store_get(s, "inventory_text"),
-		.seed = store_get(s, "seed"),
-		.options = fact_json(s, "options"),
-		.inputs = fact_json(s, "makings"),
-		.detectors = fact_json(s, "detector_texts")};
-	if (r->scenario_path && r->inventory_path && r->scenario_text && r->inventory_text &&
-		r->seed && r->options && r->inputs && r->detectors)
-		return 0;
-	return err_set(e, -EINVAL,
-		"'%s' was begun by an older culprit, or ended before its plan was written: it cannot be "
-		"resumed; 'culprit run' begins a new one",
-		store_folder(s));
+	const struct {
+		const char *key;
+		char **text;
+		json_t **json;
+	} facts[] = {{"scenario_path", .text = &r->scenario_path},
+		{"inventory_path", .text = &r->inventory_path},
+		{"scenario_text", .text = &r->scenario_text},
+		{"inventory_text", .text = &r->inventory_text}, {"seed", .text = &r->seed},
+		{"options", .json = &r->options}, {"inputs", .json = &r->inputs},
+		{"detector_texts", .json = &r->detectors}};
+
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+		int rc = facts[i].text ? store_get(s, facts[i].key, facts[i].text, e)
+				       : store_get_json(s, facts[i].key, facts[i].json, e);
+
+		if (rc < 0)
+			return rc;
+		if (!rc)
+			return err_set(e, -EINVAL,
+				"'%s' ended before its plan was written and cannot be resumed; "
+				"'culprit run' begins a new one",
+				store_folder(s));
+	}
+	return 0;
 }
 
 /* A file that is no longer where it was is written anew, into the run's folder. */

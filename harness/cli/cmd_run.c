@@ -34,7 +34,8 @@ static char *default_folder(const struct scenario *s)
 
 	gmtime_r(&now, &tm);
 	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
-	mkdir("runs", 0777);
+	if (mkdir("runs", 0777) == 0)
+		file_give_to_sudo_user("runs");
 	return asprintf(&folder, "runs/%s-%s", s->name, stamp) < 0 ? NULL : folder;
 }
 
@@ -259,7 +260,7 @@ static int record_start(
 	if (!rc)
 		rc = key_inputs(x->scenario, x->plan, x->cluster, o->only, &x->inputs, e);
 	if (!rc)
-		rc = running_set_json(x->store, "makings", x->inputs, e);
+		rc = running_set_json(x->store, "inputs", x->inputs, e);
 	json_decref(options);
 	json_decref(detectors);
 	return rc;

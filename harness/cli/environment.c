@@ -49,21 +49,24 @@ static const char *text_of(const json_t *object, const char *key, const char *ot
 	return text ? text : otherwise;
 }
 
-static void add_scenario(struct environment *env, struct store *s, const json_t *inputs)
+static int add_scenario(
+	struct environment *env, struct store *s, const json_t *inputs, struct err *e)
 {
-	char *scenario = store_get(s, "scenario"), *seed = store_get(s, "seed"),
-	     *tracer = store_get(s, "tracer"), *version = store_get(s, "culprit_version");
+	static const char *const keys[] = {"scenario", "seed", "tracer", "culprit_version"};
+	char *facts[4] = {NULL};
+	int rc = 0;
 
+	for (size_t i = 0; i < 4 && rc >= 0; i++)
+		rc = store_get(s, keys[i], &facts[i], e);
 	add(env, "scenario %s, seed %s, phases %g, %g, %g s, tracer %s, culprit %s",
-		scenario ? scenario : "?", seed ? seed : "?",
+		facts[0] ? facts[0] : "?", facts[1] ? facts[1] : "?",
 		json_number_value(json_object_get(inputs, "phases.before")),
 		json_number_value(json_object_get(inputs, "phases.fault")),
-		json_number_value(json_object_get(inputs, "phases.after")), tracer ? tracer : "?",
-		version ? version : "?");
-	free(scenario);
-	free(seed);
-	free(tracer);
-	free(version);
+		json_number_value(json_object_get(inputs, "phases.after")),
+		facts[2] ? facts[2] : "?", facts[3] ? facts[3] : "?");
+	for (size_t i = 0; i < 4; i++)
+		free(facts[i]);
+	return rc < 0 ? rc : 0;
 }
 
 static void add_hosts(struct environment *env, const json_t *inputs)
@@ -198,11 +201,12 @@ static int add_uses(struct environment *env, struct store *s, struct err *e)
 int environment_new(struct store *s, struct environment **out, struct err *e)
 {
 	struct environment *env = calloc(1, sizeof(*env));
-	json_t *inputs = scoring_fact(s, "makings");
-	int rc = env ? 0 : err_errno(e, -ENOMEM, "cannot describe the run");
+	json_t *inputs = NULL;
+	int rc = env ? store_get_json(s, "inputs", &inputs, e)
+		     : err_errno(e, -ENOMEM, "cannot describe the run");
 
-	if (!rc && inputs) {
-		add_scenario(env, s, inputs);
+	if (rc == 1) {
+		rc = add_scenario(env, s, inputs, e);
 		add_hosts(env, inputs);
 	}
 	if (!rc)

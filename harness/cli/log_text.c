@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "diag/record/reading.h"
+#include "harness/base/text.h"
 #include "harness/cli/log_view.h"
 
 /* The flags of open differ between architectures. */
@@ -29,24 +30,17 @@ static const char *socket_name(const struct record_fd *f)
 	return f->path;
 }
 
-/* Paths come from the traced node and may hold control characters. */
-void print_clean(FILE *f, const char *s)
-{
-	for (; *s; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f)
-			fprintf(f, "\\x%02x", (unsigned char)*s);
-		else
-			fputc(*s, f);
-}
-
 /* A path argument, quoted as C would. */
 static void print_quoted(const char *s)
 {
 	putchar('"');
-	for (; *s; s++) {
-		if (*s == '"' || *s == '\\')
-			putchar('\\');
-		print_clean(stdout, (const char[]){*s, '\0'});
+	while (*s) {
+		size_t n = strcspn(s, "\"\\");
+
+		text_print_clean(stdout, strndupa(s, n));
+		s += n;
+		if (*s)
+			printf("\\%c", *s++);
 	}
 	putchar('"');
 }
@@ -59,16 +53,16 @@ static void print_meaning(const struct view *v, const struct record_fd *f)
 	if (f->kind == FD_SOCKET) {
 		format_address(&f->local, local);
 		format_address(&f->remote, remote);
-		print_clean(stdout, socket_name(f));
+		text_print_clean(stdout, socket_name(f));
 		if (*local || *remote)
 			putchar(' ');
-		print_clean(stdout, local);
+		text_print_clean(stdout, local);
 		if (*remote) {
 			fputs(" -> ", stdout);
-			print_clean(stdout, remote);
+			text_print_clean(stdout, remote);
 		}
 	} else {
-		print_clean(stdout, f->path);
+		text_print_clean(stdout, f->path);
 		if (v->tags && f->tag.inode)
 			printf(" %s", format_tag(&f->tag, tag));
 	}
@@ -223,7 +217,7 @@ static void print_process(const struct record_process *p)
 		p->what == PROCESS_EXEC    ? "now runs"
 			: p->pid == p->tid ? "process"
 					   : "thread");
-	print_clean(stdout, p->name);
+	text_print_clean(stdout, p->name);
 	if (p->parent && p->pid == p->tid)
 		printf(", child of %u", p->parent);
 	puts(" +++");
@@ -288,7 +282,7 @@ void text_record(const struct view *v, struct stream_item *item)
 		return;
 	}
 	printf("%s %-11s ", when, who);
-	print_clean(stdout, name);
+	text_print_clean(stdout, name);
 	printf("%*s ", (int)(NAME_WIDTH - strlen(name)), "");
 	switch (rec->type) {
 	case RECORD_CALL: print_call(v, item); break;

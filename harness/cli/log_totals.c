@@ -6,6 +6,7 @@
 #include <sys/sysmacros.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/text.h"
 #include "harness/cli/log_view.h"
 
 struct row {
@@ -223,7 +224,7 @@ static void print_row(const struct row *r, const struct row *all)
 		histogram_quantile_ns(r->histogram, 0.99, r->max_ns) / 1e3, (double)r->max_ns / 1e3,
 		(unsigned long long)r->count, (unsigned long long)r->errors,
 		(unsigned long long)r->bytes);
-	print_clean(stdout, r->key);
+	text_print_clean(stdout, r->key);
 	putchar('\n');
 }
 

@@ -58,7 +58,6 @@ unsigned histogram_bucket(uint64_t ns);
 
 void text_head(const struct log_head *h);
 void text_record(const struct view *v, struct stream_item *item);
-void print_clean(FILE *f, const char *s); /* with control characters escaped */
 
 void json_head(const struct log_head *h);
 void json_record(struct stream_item *item);

@@ -202,32 +202,32 @@ static int write_baseline(
 	const char *path, const struct score_table *t, const char *run, struct err *e)
 {
 	json_t *baseline = baseline_make(t, run, detector_nulls());
-	char *text = baseline ? json_dumps(baseline, JSON_INDENT(1)) : NULL, *line = NULL;
-	int rc = text && asprintf(&line, "%s\n", text) > 0
-		? file_write_atomic(path, 0644, line, strlen(line), e)
-		: err_errno(e, -ENOMEM, "cannot write '%s'", path);
+	struct file_text f;
+	int rc = baseline ? file_text_open(&f, e)
+			  : err_errno(e, -ENOMEM, "cannot write '%s'", path);
 
-	free(line);
-	free(text);
+	if (!rc) {
+		json_dumpf(baseline, f.f, JSON_INDENT(1));
+		fputc('\n', f.f);
+		rc = file_text_save(&f, path, 0644, e);
+	}
 	json_decref(baseline);
 	return rc;
 }
 
 /* The tests of --tap and --junit. */
-static int tests_show(const struct outcome_options *o, struct scoring *c,
+static int tests_show(const struct outcome_options *o, struct scoring *c, const char *run,
 	const struct comparisons *compared, FILE *out, unsigned *failed, struct err *e)
 {
-	struct tests t = {.tap = o->tap ? out : NULL,
-		.cells_decide = !compared,
-		.run = scoring_notes(c)->run_id};
-	int rc = 0;
+	struct tests t = {.tap = o->tap ? out : NULL, .cells_decide = !compared, .run = run};
+	struct file_text junit = {0};
+	int rc = o->junit ? file_text_open(&junit, e) : 0;
 
-	if (o->junit && !(t.junit = fopen(o->junit, "we")))
-		return err_errno(e, -errno, "cannot write '%s'", o->junit);
+	if (rc)
+		return rc;
+	t.junit = junit.f;
 	*failed = put_tests(&t, scoring_cells(c), compared);
-	if (t.junit && fclose(t.junit))
-		rc = err_errno(e, -EIO, "cannot write '%s'", o->junit);
-	return rc;
+	return o->junit ? file_text_save(&junit, o->junit, 0644, e) : 0;
 }
 
 int outcome_show(const char *command, struct store *s, const json_t *rows,
@@ -260,7 +260,8 @@ int outcome_show(const char *command, struct store *s, const json_t *rows,
 	if (!rc && o->baseline)
 		rc = read_baseline(o->baseline, scoring_table(c), &compared, &e);
 	if (!rc && (o->tap || o->junit))
-		rc = tests_show(o, c, o->baseline ? &compared : NULL, out, &failed, &e);
+		rc = tests_show(
+			o, c, store_run_id(s), o->baseline ? &compared : NULL, out, &failed, &e);
 	if (rc) {
 		rc = cmd_fail(command, CULPRIT_EXIT_USAGE, "%s", e.text);
 		goto out;

@@ -6,6 +6,7 @@
 
 #include "harness/cli/cmd.h"
 #include "harness/cli/environment.h"
+#include "harness/cli/table_notes.h"
 #include "harness/experiment/attempt.h"
 #include "results/dose.h"
 #include "results/overhead.h"
@@ -98,18 +99,20 @@ static int64_t count_or_unknown(const json_t *row, const char *key)
 }
 
 /* Tracers and workloads in the scenario's order. */
-static void declare_runtimes(struct store *s, struct overhead *o)
+static int declare_runtimes(struct store *s, struct overhead *o, struct err *e)
 {
-	char *text = store_get(s, "axes");
-	json_t *axes = text ? json_loads(text, 0, NULL) : NULL, *name;
+	json_t *axes = NULL, *name;
 	size_t i;
+	int rc = store_get_json(s, "axes", &axes, e);
 
+	if (rc < 0)
+		return rc;
 	json_array_foreach(json_object_get(axes, "workloads"), i, name)
 		overhead_declare(o, json_string_value(name), NULL);
 	json_array_foreach(json_object_get(axes, "tracers"), i, name)
 		overhead_declare(o, NULL, json_string_value(name));
 	json_decref(axes);
-	free(text);
+	return 0;
 }
 
 /* The result of a renderer, described. */
@@ -131,7 +134,8 @@ static int show_runtimes(struct store *s, enum table_format format, const struct
 	size_t i;
 	int rc = store_runtimes(s, &rows, e);
 
-	declare_runtimes(s, o);
+	if (!rc)
+		rc = declare_runtimes(s, o, e);
 	json_array_foreach(rows, i, row)
 	{
 		if (!rc)
@@ -173,29 +177,38 @@ static int show_paper(struct store *s, const struct scoring *c, enum table_forma
 int show_table(struct store *s, struct scoring *c, enum table_format format, bool details,
 	const char *against, FILE *out, struct err *e)
 {
-	char *measure = store_get(s, "measure");
-	int rc = 0;
+	struct table_notes notes;
+	int rc = table_notes_make(s, scoring_range(c), &notes, e);
 
-	scoring_notes(c)->details = details;
-	if (measure && !strcmp(measure, "runtime"))
-		rc = show_runtimes(s, format, scoring_notes(c), against, out, e);
-	else if (against)
-		rc = show_paper(s, c, format, scoring_notes(c), against, out, e);
-	else
-		rc = printed(table_render(scoring_table(c), format, scoring_notes(c), out), e);
-	free(measure);
+	if (rc)
+		return rc;
+	notes.details = details;
+	rc = store_has_runtimes(s, e);
+	if (rc == 1)
+		rc = show_runtimes(s, format, &notes, against, out, e);
+	else if (!rc && against)
+		rc = show_paper(s, c, format, &notes, against, out, e);
+	else if (!rc)
+		rc = printed(table_render(scoring_table(c), format, &notes, out), e);
+	table_notes_clear(&notes);
 	return rc;
 }
 
 int show_doses(struct store *s, struct scoring *c, enum table_format format, bool details,
 	double level, FILE *out, struct err *e)
 {
-	json_t *params = scoring_fault_params(s);
-	int rc;
+	struct table_notes notes;
+	json_t *params = NULL;
+	int rc = table_notes_make(s, scoring_range(c), &notes, e);
 
-	scoring_notes(c)->details = details;
-	rc = dose_render(scoring_table(c), params, level, format, scoring_notes(c), out, e);
+	if (rc)
+		return rc;
+	notes.details = details;
+	rc = scoring_fault_params(s, &params, e);
+	if (!rc)
+		rc = dose_render(scoring_table(c), params, level, format, &notes, out, e);
 	json_decref(params);
+	table_notes_clear(&notes);
 	return rc;
 }
 
@@ -239,13 +252,15 @@ int show_parse_detector(const char *command, const char *text, json_t *list)
 
 int show_judge(struct store *s, const json_t *detectors, struct judge **out, struct err *e)
 {
-	json_t *servers = scoring_fact(s, "servers"), *own = scoring_fact(s, "detectors");
-	int rc;
+	json_t *servers = NULL, *own = NULL;
+	int rc = store_get_json(s, "servers", &servers, e);
 
-	if (!servers || !own)
+	if (rc >= 0)
+		rc = store_get_json(s, "detectors", &own, e);
+	if (rc >= 0 && (!servers || !own))
 		rc = err_set(e, -EINVAL, "'%s' was not written to the point where it can be judged",
 			store_folder(s));
-	else
+	else if (rc >= 0)
 		rc = judge_new(json_array_size(detectors) ? detectors : own, servers, s, out, e);
 	json_decref(servers);
 	json_decref(own);

@@ -534,11 +534,12 @@ int exec_judge_rest(struct executor *x, struct err *e)
  * programs. */
 static int identify(struct executor *x, struct err *e)
 {
-	char *text = store_get(x->store, "programs"), *difference;
-	json_t *was = text ? json_loads(text, 0, NULL) : NULL, *programs = json_object();
-	int rc;
+	json_t *was, *programs = json_object();
+	int rc = store_get_json(x->store, "programs", &was, e);
+	char *text, *difference;
 
-	free(text);
+	if (rc < 0)
+		goto out;
 	note_all(x, false, "being asked for its programs");
 	rc = key_add_programs(x->scenario, x->plan, x->cluster, programs, e);
 	/* What the scenario asks for, or what the nodes can. */
@@ -561,6 +562,7 @@ static int identify(struct executor *x, struct err *e)
 		rc = text ? store_set(x->store, "programs", text, e)
 			  : err_errno(e, -ENOMEM, "cannot write a fact");
 	free(text);
+out:
 	json_decref(was);
 	json_decref(programs);
 	return rc;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/name.h"
 #include "harness/lua/luax.h"
 #include "harness/inventory/reach.h"
 
@@ -14,15 +16,6 @@ static const char *const role_names[] = {
 const char *role_name(enum role role)
 {
 	return role_names[role];
-}
-
-static void entry_clear(struct entry *en)
-{
-	char *const all[] = {en->name, en->role, en->address, en->ssh, en->host_key, en->identity,
-		en->user, en->jump, en->become, en->storage, en->spare, en->mount};
-
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		free(all[i]);
 }
 
 void inventory_free(struct inventory *inv)
@@ -76,70 +69,78 @@ static int read_entry(lua_State *L, const struct luax_source *src, struct entry 
 	return luax_read(L, -1, src, what, fields, false, e);
 }
 
-/* Names become file names and Lua keys, so they are kept to what is safe in both. */
-static bool name_fits(const char *name)
+static int check_role(
+	const struct luax_source *src, const struct entry *en, enum role *role, struct err *e)
 {
-	size_t n = strspn(
-		name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_");
+	static const char *const names[] = {"server", "client", "outsider", NULL};
+	const char *near = luax_nearest(en->role, names);
+	int i = 0;
 
-	return n && n <= 64 && !name[n] && name[0] != '.' && name[0] != '-';
+	while (names[i] && strcmp(names[i], en->role))
+		i++;
+	if (!names[i])
+		return luax_complain(src, en->role, e,
+			"node '%s': unknown role '%s'%s%s%s; there are server, client, outsider",
+			en->name, en->role, near ? "; did you mean '" : "", near ? near : "",
+			near ? "'?" : "");
+	*role = (enum role)i;
+	return 0;
+}
+
+/* The keys that belong to one role, and paths. */
+static int check_places(
+	const struct luax_source *src, const struct entry *en, enum role role, struct err *e)
+{
+	const struct {
+		const char *key, *path;
+		bool given;
+		enum role role;
+	} places[] = {{"storage", en->storage, en->storage != NULL, ROLE_SERVER},
+		{"spare", en->spare, en->spare != NULL, ROLE_SERVER},
+		{"service_port", NULL, en->service_port != 0, ROLE_SERVER},
+		{"mount", en->mount, en->mount != NULL, ROLE_CLIENT}};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (places[i].given && role != places[i].role)
+			return luax_complain(src, en->name, e,
+				"node '%s': '%s' is for %ss, and its role is %s", en->name,
+				places[i].key, role_names[places[i].role], en->role);
+		if (places[i].path && places[i].path[0] != '/')
+			return luax_complain(src, places[i].path, e,
+				"node '%s': '%s' must be an absolute path", en->name,
+				places[i].key);
+	}
+	return 0;
 }
 
 static int check_entry(const struct luax_source *src, const struct inventory *inv,
 	const struct entry *en, enum role *role, struct err *e)
 {
-	static const char *const names[] = {"server", "client", "outsider", NULL};
-	const char *near;
-	int i;
+	struct err why;
+	int rc;
 
-	if (!name_fits(en->name))
-		return luax_complain(src, en->name, e,
-			"node name '%.64s' does not fit: letters, digits, '.', '-', '_', at most 64",
-			en->name);
-	for (size_t k = 0; k < inv->n_hosts; k++)
-		if (!strcmp(inv->hosts[k].ssh.name, en->name))
+	if (name_check("node", en->name, &why))
+		return luax_complain(src, en->name, e, "%s", why.text);
+	for (size_t k = 0; k < inv->n_hosts; k++) {
+		const struct host *other = &inv->hosts[k];
+
+		if (!strcmp(other->ssh.name, en->name))
 			return luax_complain(
 				src, en->name, e, "there are two nodes named '%s'", en->name);
-	for (size_t k = 0; k < inv->n_hosts && en->address && en->service_port; k++)
-		if (!strcmp(inv->hosts[k].address, en->address) &&
-			inv->hosts[k].service_port == (unsigned)en->service_port)
+		if (en->address && en->service_port && !strcmp(other->address, en->address) &&
+			other->service_port == (unsigned)en->service_port)
 			return luax_complain(src, en->name, e,
-				"servers '%s' and '%s' have the same address and service_port, %s:%ld",
-				inv->hosts[k].ssh.name, en->name, en->address, en->service_port);
-	for (i = 0; names[i] && strcmp(names[i], en->role); i++)
-		;
-	if (!names[i]) {
-		near = luax_nearest(en->role, names);
-		return luax_complain(src, en->role, e,
-			"node '%s': unknown role '%s'%s%s%s; there are server, client, outsider",
-			en->name, en->role, near ? "; did you mean '" : "", near ? near : "",
-			near ? "'?" : "");
+				"servers '%s' and '%s' have the same address and service_port, "
+				"%s:%ld",
+				other->ssh.name, en->name, en->address, en->service_port);
 	}
-	*role = (enum role)i;
-	if (*role != ROLE_SERVER && (en->storage || en->spare || en->service_port))
-		return luax_complain(src, en->name, e,
-			"node '%s': '%s' is for servers, and its role is %s", en->name,
-			en->storage         ? "storage"
-				: en->spare ? "spare"
-					    : "service_port",
-			en->role);
-	if (*role != ROLE_CLIENT && en->mount)
-		return luax_complain(src, en->name, e,
-			"node '%s': 'mount' is for clients, and its role is %s", en->name,
-			en->role);
-	if (en->become && strcmp(en->become, "sudo"))
-		return luax_complain(src, en->become, e,
+	rc = check_role(src, en, role, e);
+	if (!rc)
+		rc = check_places(src, en, *role, e);
+	if (!rc && en->become && strcmp(en->become, "sudo"))
+		rc = luax_complain(src, en->become, e,
 			"node '%s': 'become' can be \"sudo\", not '%.64s'", en->name, en->become);
-	if (en->storage && en->storage[0] != '/')
-		return luax_complain(src, en->storage, e,
-			"node '%s': 'storage' must be an absolute path", en->name);
-	if (en->spare && en->spare[0] != '/')
-		return luax_complain(
-			src, en->spare, e, "node '%s': 'spare' must be an absolute path", en->name);
-	if (en->mount && en->mount[0] != '/')
-		return luax_complain(
-			src, en->mount, e, "node '%s': 'mount' must be an absolute path", en->name);
-	return 0;
+	return rc;
 }
 
 static int add_host(lua_State *L, const struct luax_source *src, struct inventory *inv,
@@ -147,44 +148,39 @@ static int add_host(lua_State *L, const struct luax_source *src, struct inventor
 {
 	struct entry en = {.allow_restart = inv->allow_restart};
 	struct host *h = &inv->hosts[inv->n_hosts];
-	enum role role = ROLE_SERVER;
 	struct err why;
-	int rc;
+	int rc = read_entry(L, src, &en, e);
+	char *const kept[] = {en.name, en.role, en.address, en.ssh, en.host_key, en.identity,
+		en.user, en.jump, en.become};
 
-	rc = read_entry(L, src, &en, e);
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		bag_keep(inv->bag, kept[i]);
+	*h = (struct host){.service_port = (unsigned)en.service_port,
+		.allow_restart = en.allow_restart,
+		.storage = en.storage,
+		.spare = en.spare,
+		.mount = en.mount};
 	if (!rc)
-		rc = check_entry(src, inv, &en, &role, e);
-	if (rc)
-		goto out;
+		rc = check_entry(src, inv, &en, &h->role, e);
 	inv->n_hosts++;
-	*h = (struct host){.role = role,
-		.service_port = (unsigned)en.service_port,
-		.allow_restart = en.allow_restart};
-	rc = reach(inv, config, &en, h, &why);
 	if (rc)
-		rc = luax_complain(src, en.name, e, "node '%s': %s", en.name, why.text);
-	h->storage = en.storage;
-	h->spare = en.spare;
-	h->mount = en.mount;
-	en.storage = en.spare = en.mount = NULL;
-out:
-	entry_clear(&en);
-	return rc;
+		return rc;
+	rc = reach(inv, config, &en, h, &why);
+	return rc ? luax_complain(src, en.name, e, "node '%s': %s", en.name, why.text) : 0;
 }
 
-/* NULL in '*out': none is to be looked at. */
+/* '*out' is NULL if the file turns the SSH configuration off. */
 static int open_ssh_config(
 	const struct luax_source *src, const char *name, struct ssh_config **out, struct err *e)
 {
-	char *path = NULL;
 	struct err why;
+	char *path;
 	int rc;
 
 	*out = NULL;
 	if (name && !strcmp(name, "none"))
 		return 0;
-	if (name && !(path = path_beside(src->path, name)))
-		return err_errno(e, -ENOMEM, "cannot read '%s'", src->path);
+	path = name ? path_beside(src->path, name) : NULL;
 	rc = ssh_config_open(path, out, &why);
 	free(path);
 	return rc ? luax_complain(src, "ssh_config", e, "%s", why.text) : 0;
@@ -201,9 +197,7 @@ static int read_nodes(lua_State *L, const struct luax_source *src, struct invent
 	if (!n || n > 100000)
 		return luax_complain(
 			src, "nodes", e, "inventory: 'nodes' must list at least one node");
-	inv->hosts = calloc(n, sizeof(*inv->hosts));
-	if (!inv->hosts)
-		return err_errno(e, -ENOMEM, "cannot read '%s'", src->path);
+	inv->hosts = alloc_zero(n, sizeof(*inv->hosts));
 	for (lua_Unsigned i = 1; i <= n && !rc; i++) {
 		lua_rawgeti(L, -1, (lua_Integer)i);
 		rc = add_host(L, src, inv, config, e);
@@ -252,25 +246,23 @@ out:
 int inventory_load(const char *path, struct inventory **out, struct err *e)
 {
 	struct luax_source src = {0};
-	struct inventory *inv = calloc(1, sizeof(*inv));
+	struct inventory *inv;
 	lua_State *L = luax_new();
 	int rc;
 
-	if (!inv || !L || !(inv->path = strdup(path)) || !(inv->bag = bag_new())) {
-		rc = err_errno(e, -ENOMEM, "cannot read '%s'", path);
-		goto out;
-	}
+	if (!L)
+		return err_errno(e, -ENOMEM, "cannot read '%s'", path);
+	inv = alloc_zero(1, sizeof(*inv));
+	inv->path = alloc_copy(path);
+	inv->bag = bag_new();
 	rc = luax_load_file(L, path, &src, e);
 	if (!rc)
 		rc = read_all(L, &src, inv, e);
-	if (!rc) {
+	if (rc)
+		inventory_free(inv);
+	else
 		*out = inv;
-		inv = NULL;
-	}
-out:
 	luax_source_clear(&src);
-	inventory_free(inv);
-	if (L)
-		lua_close(L);
+	lua_close(L);
 	return rc;
 }

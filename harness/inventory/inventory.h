@@ -1,10 +1,10 @@
 /*
- * Inventory: which hosts there are, how to reach them, what each is for, and which file system runs
- * on them. A Lua file that returns a table of data. Written by hand for real hosts, by the lab for
- * its own; README.md here is its manual, harness/lua/culprit.meta.lua types it.
+ * Inventory: which hosts there are, how to reach them, the role of each, and which file system runs
+ * on them. A Lua file that returns a table of data, written by hand for real hosts and by the lab
+ * for its own. README.md here is its manual; harness/lua/culprit.meta.lua types it.
  *
- * How a host is reached is settled here, once: what the file says, else the user's SSH
- * configuration, else ssh's defaults.
+ * How a host is reached is decided here: by the file, else by the user's SSH configuration, else by
+ * ssh's defaults.
  */
 #ifndef CULPRIT_HARNESS_INVENTORY_H
 #define CULPRIT_HARNESS_INVENTORY_H
@@ -24,7 +24,7 @@ struct host {
 	unsigned service_port; /* servers; 0: to be found */
 	char *mount;           /* clients; NULL: to be found */
 	bool allow_restart;    /* servers there may be killed and restarted */
-	json_t *origins; /* how 'ssh' came about: array of {what, value, from}, in the order of ssh */
+	json_t *origins;       /* where 'ssh' comes from: array of {what, value, from} */
 };
 
 struct inventory {

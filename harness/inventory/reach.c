@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
+
 #define JUMPS_MAX 8
 #define FROM_FILE "inventory"
 #define FROM_SSH "SSH configuration"
@@ -21,7 +23,7 @@ struct bag {
 
 struct bag *bag_new(void)
 {
-	return calloc(1, sizeof(struct bag));
+	return alloc_zero(1, sizeof(struct bag));
 }
 
 void bag_free(struct bag *b)
@@ -37,44 +39,41 @@ void bag_free(struct bag *b)
 
 void *bag_keep(struct bag *b, void *thing)
 {
-	struct bag *more = thing ? calloc(1, sizeof(*more)) : NULL;
+	struct bag *more;
 
-	if (!more) {
-		free(thing);
-		return NULL;
+	if (thing) {
+		more = alloc_zero(1, sizeof(*more));
+		*more = (struct bag){.thing = thing, .next = b->next};
+		b->next = more;
 	}
-	more->thing = thing;
-	more->next = b->next;
-	b->next = more;
 	return thing;
 }
 
-static const char *keep_text(struct bag *b, const char *text)
+/* Takes the text behind 'text', which is NULL then. */
+static const char *keep_text(struct bag *b, char **text)
 {
-	return text ? bag_keep(b, strdup(text)) : NULL;
+	char *mine = *text;
+
+	*text = NULL;
+	return bag_keep(b, mine);
 }
 
-/* The strings of a list change hands, the list too. */
+/* Takes the strings of a list, and the list. */
 static const char *const *keep_list(struct bag *b, char ***list)
 {
 	char **mine = *list;
 
 	*list = NULL;
 	for (size_t i = 0; mine && mine[i]; i++)
-		if (!bag_keep(b, mine[i]))
-			mine[i--] = NULL;
+		bag_keep(b, mine[i]);
 	return bag_keep(b, mine);
 }
 
 char *path_beside(const char *file, const char *path)
 {
-	char *copy, *full = NULL;
+	char *copy = alloc_copy(file),
+	     *full = path[0] == '/' ? alloc_copy(path) : alloc_format("%s/%s", dirname(copy), path);
 
-	if (path[0] == '/')
-		return strdup(path);
-	copy = strdup(file);
-	if (copy && asprintf(&full, "%s/%s", dirname(copy), path) < 0)
-		full = NULL;
 	free(copy);
 	return full;
 }
@@ -94,8 +93,7 @@ static void origin(struct host *h, const char *what, const char *from, const cha
 		json_pack("{s:s, s:s, s:s}", "what", what, "value", value, "from", from));
 }
 
-/* "[user@]host[:port]", "[user@][host]:port", with or without "ssh://". In place; host points into
- * 'text'. */
+/* Splits "[user@]host[:port]" or "[user@][host]:port", with or without "ssh://", in place. */
 static int split_jump(char *text, char **user, char **host, unsigned *port, struct err *e)
 {
 	char *at, *colon, *end;
@@ -126,14 +124,14 @@ static int split_jump(char *text, char **user, char **host, unsigned *port, stru
 		*colon = '\0';
 		number = strtoul(colon + 1, &end, 10);
 		if (*end || !number || number > 65535)
-			return err_set(e, -EINVAL, "'%.20s' is no port", colon + 1);
+			return err_set(e, -EINVAL, "'%.20s' is not a port", colon + 1);
 		*port = (unsigned)number;
 	}
 	return *text && (!*user || **user) ? 0 : err_set(e, -EINVAL, "a host is missing");
 }
 
-/* The way that ssh takes: jump hosts, each looked up like any destination. The list grows from the
- * front: a first jump host may have jump hosts of its own. */
+/* The path through jump hosts, each looked up like any destination. A first jump host may have jump
+ * hosts of its own. */
 struct way {
 	struct inventory *inv;
 	struct ssh_config *config;
@@ -141,29 +139,20 @@ struct way {
 	size_t n;
 };
 
-/* What the configuration says of a host, as a spec; the settings keep what the caller still wants
- * to look at. */
-static int spec_from(struct way *w, const char *name, struct ssh_settings *s,
-	struct node_spec *spec, struct err *e)
+/* Makes a spec of a host's settings; takes what it needs of them. */
+static struct node_spec spec_from(struct way *w, const char *name, struct ssh_settings *s)
 {
 	struct bag *bag = w->inv->bag;
 
-	*spec = (struct node_spec){
-		.name = keep_text(bag, name),
-		.address = keep_text(bag, s->host_name),
+	return (struct node_spec){.name = bag_keep(bag, alloc_copy(name)),
+		.address = keep_text(bag, &s->host_name),
 		.port = s->port,
-		.user = keep_text(bag, s->user),
+		.user = keep_text(bag, &s->user),
+		.identities = keep_list(bag, &s->identities),
 		.identities_only = s->identities_only,
-		.auth_socket = keep_text(bag, s->auth_socket),
-		.host_key_alias = keep_text(bag, s->host_key_alias),
-	};
-	if (s->identities)
-		spec->identities = keep_list(bag, &s->identities);
-	if (s->known_hosts)
-		spec->known_hosts = keep_list(bag, &s->known_hosts);
-	if (!spec->name || !spec->address)
-		return err_errno(e, -ENOMEM, "cannot look up '%s'", name);
-	return 0;
+		.auth_socket = keep_text(bag, &s->auth_socket),
+		.host_key_alias = keep_text(bag, &s->host_key_alias),
+		.known_hosts = keep_list(bag, &s->known_hosts)};
 }
 
 static int add_jumps(struct way *w, const char *list, bool first_has_own, struct err *e);
@@ -186,42 +175,43 @@ static int add_jump(struct way *w, char *text, bool has_own, struct err *e)
 		rc = add_jumps(w, s.proxy_jump, true, e);
 	else if (has_own && s.proxy_command)
 		rc = err_set(e, -EINVAL,
-			"jump host '%s' has a ProxyCommand, which culprit does not run: use ProxyJump",
+			"jump host '%s' has a ProxyCommand, which culprit does not run: use "
+			"ProxyJump",
 			host);
 	if (!rc && w->n == JUMPS_MAX)
 		rc = err_set(
 			e, -ELOOP, "more than %d jump hosts: do they lead in a circle?", JUMPS_MAX);
-	if (!rc)
-		rc = spec_from(w, host, &s, &spec, e);
-	/* As ssh does it: the user of a jump host is our own name, not root. */
-	if (!rc && (user || !spec.user)) {
-		const struct passwd *me = getpwuid(geteuid());
+	if (!rc) {
+		spec = spec_from(w, host, &s);
+		/* As in ssh, the default user of a jump host is the caller, not root. */
+		if (user || !spec.user) {
+			const struct passwd *me = getpwuid(geteuid());
 
-		spec.user = keep_text(w->inv->bag, user ? user : me ? me->pw_name : "root");
-	}
-	if (!rc)
+			user = user ? user : me ? me->pw_name : "root";
+			spec.user = bag_keep(w->inv->bag, alloc_copy(user));
+		}
 		w->specs[w->n++] = spec;
+	}
 	ssh_settings_clear(&s);
 	return rc;
 }
 
-/* Appends the hops of "a,b,...". Only the first one's own jump hosts count, since the others are
- * reached through it. */
+/* Appends the hops of "a,b,...". Only the first one's own jump hosts count: the others are reached
+ * through it. */
 static int add_jumps(struct way *w, const char *list, bool first_has_own, struct err *e)
 {
 	static int depth;
-	char *copy = strdup(list), *rest, *text;
-	int rc = copy ? 0 : err_errno(e, -ENOMEM, "cannot look up jump hosts");
+	char *copy = alloc_copy(list), *rest, *text;
+	int rc = 0;
 
-	if (!rc && ++depth > JUMPS_MAX)
+	if (++depth > JUMPS_MAX)
 		rc = err_set(
 			e, -ELOOP, "more than %d jump hosts: do they lead in a circle?", JUMPS_MAX);
-	for (text = copy ? strtok_r(copy, ", ", &rest) : NULL; text && !rc;
-		text = strtok_r(NULL, ", ", &rest)) {
+	for (text = strtok_r(copy, ", ", &rest); text && !rc; text = strtok_r(NULL, ", ", &rest)) {
 		rc = add_jump(w, text, first_has_own, e);
 		first_has_own = false;
 	}
-	depth -= copy != NULL;
+	depth--;
 	free(copy);
 	return rc;
 }
@@ -233,92 +223,69 @@ static int take_jumps(struct way *w, const char *list, struct node_spec *spec, s
 
 	if (rc)
 		return err_prefix(e, rc, "jump hosts '%.200s'", list);
-	specs = bag_keep(w->inv->bag, calloc(w->n + 1, sizeof(*specs)));
-	if (!specs)
-		return err_errno(e, -ENOMEM, "cannot look up jump hosts");
+	specs = bag_keep(w->inv->bag, alloc_zero(w->n, sizeof(*specs)));
 	memcpy(specs, w->specs, w->n * sizeof(*specs));
 	spec->jumps = specs;
 	spec->n_jumps = w->n;
 	return 0;
 }
 
-/* The file's word, which beats all others. */
-static int override(
-	struct inventory *inv, const struct entry *en, struct node_spec *spec, struct err *e)
+/* What the inventory says wins. Its texts are in the bag already. */
+static void override(struct inventory *inv, const struct entry *en, struct node_spec *spec)
 {
-	char *identity = NULL;
-
 	if (en->ssh_port)
 		spec->port = (unsigned)en->ssh_port;
 	if (en->user)
-		spec->user = keep_text(inv->bag, en->user);
+		spec->user = en->user;
 	if (en->host_key)
-		spec->host_key = keep_text(inv->bag, en->host_key);
-	if (en->identity) {
-		identity = bag_keep(inv->bag, path_beside(inv->path, en->identity));
-		spec->identity = identity;
-	}
-	if ((en->identity && !identity) || (en->host_key && !spec->host_key) ||
-		(en->user && !spec->user))
-		return err_errno(e, -ENOMEM, "cannot read '%s'", inv->path);
+		spec->host_key = en->host_key;
+	if (en->identity)
+		spec->identity = bag_keep(inv->bag, path_beside(inv->path, en->identity));
 	spec->sudo = en->become != NULL;
-	return 0;
 }
 
-static void say_origins(struct host *h, const struct entry *en, const char *dest, const char *jump)
+/* Those of the files that exist, separated by blanks; 'otherwise' if there are none. */
+static const char *existing(const char *const *files, const char *otherwise, char text[400])
 {
-	const struct node_spec *s = &h->ssh;
-	char list[400] = "";
 	size_t len = 0;
 
-	for (size_t i = 0; s->identities && s->identities[i] && len < sizeof(list); i++)
-		if (!access(s->identities[i], F_OK))
-			len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
-				i ? " " : "", s->identities[i]);
-	origin(h, "destination", en->ssh || en->address ? FROM_FILE : FROM_DEFAULT, "%s", dest);
-	origin(h, "address",
-		strcmp(s->address, dest)         ? FROM_SSH
-			: en->ssh || en->address ? FROM_FILE
-						 : FROM_DEFAULT,
-		"%s", s->address);
-	origin(h, "port",
-		en->ssh_port            ? FROM_FILE
-			: s->port != 22 ? FROM_SSH
-					: FROM_DEFAULT,
-		"%u", s->port);
-	origin(h, "user",
-		en->user          ? FROM_FILE
-			: s->user ? FROM_SSH
-				  : FROM_DEFAULT,
-		"%s%s", s->user ? s->user : "root", s->sudo ? ", root by sudo" : "");
+	for (size_t i = 0; files && files[i] && len < 400; i++)
+		if (!access(files[i], F_OK))
+			len += (size_t)snprintf(
+				text + len, 400 - len, "%s%s", len ? " " : "", files[i]);
+	return !files ? otherwise : len ? text : "none of the files exists";
+}
+
+static const char *from(bool file, bool ssh)
+{
+	return file ? FROM_FILE : ssh ? FROM_SSH : FROM_DEFAULT;
+}
+
+static void say_origins(struct host *h, const struct entry *en, const char *dest)
+{
+	const struct node_spec *s = &h->ssh;
+	bool named = en->ssh || en->address, resolved = strcmp(s->address, dest) != 0,
+	     agent = !s->identities_only && (s->auth_socket || getenv("SSH_AUTH_SOCK"));
+	char list[400];
+
+	origin(h, "destination", from(named, false), "%s", dest);
+	origin(h, "address", from(named && !resolved, resolved), "%s", s->address);
+	origin(h, "port", from(en->ssh_port, s->port != 22), "%u", s->port);
+	origin(h, "user", from(en->user, s->user), "%s%s", s->user ? s->user : "root",
+		s->sudo ? ", root by sudo" : "");
 	if (s->identity)
 		origin(h, "key", FROM_FILE, "%s", s->identity);
 	else
-		origin(h, "key", s->identities ? FROM_SSH : FROM_DEFAULT, "%s%s",
-			!s->identities_only && (s->auth_socket || getenv("SSH_AUTH_SOCK"))
-				? "ssh-agent, "
-				: "",
-			!s->identities  ? "~/.ssh/id_*"
-				: *list ? list
-					: "none of the files is there");
-	if (s->n_jumps)
-		for (size_t i = 0; i < s->n_jumps; i++)
-			origin(h, "jump host", jump ? FROM_FILE : FROM_SSH, "%s@%s:%u",
-				s->jumps[i].user, s->jumps[i].address, s->jumps[i].port);
-	if (s->host_key) {
+		origin(h, "key", from(false, s->identities), "%s%s", agent ? "ssh-agent, " : "",
+			existing(s->identities, "~/.ssh/id_*", list));
+	for (size_t i = 0; i < s->n_jumps; i++)
+		origin(h, "jump host", from(en->jump, true), "%s@%s:%u", s->jumps[i].user,
+			s->jumps[i].address, s->jumps[i].port);
+	if (s->host_key)
 		origin(h, "host key", FROM_FILE, "%.60s...", s->host_key);
-	} else {
-		list[0] = '\0';
-		len = 0;
-		for (size_t i = 0; s->known_hosts && s->known_hosts[i] && len < sizeof(list); i++)
-			if (!access(s->known_hosts[i], F_OK))
-				len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
-					len ? " " : "", s->known_hosts[i]);
-		origin(h, "host key", s->known_hosts ? FROM_SSH : FROM_DEFAULT, "known hosts: %s",
-			!s->known_hosts ? "~/.ssh/known_hosts"
-				: len   ? list
-					: "none of the files is there");
-	}
+	else
+		origin(h, "host key", from(false, s->known_hosts), "known hosts: %s",
+			existing(s->known_hosts, "~/.ssh/known_hosts", list));
 }
 
 int reach(struct inventory *inv, struct ssh_config *config, const struct entry *en, struct host *h,
@@ -328,46 +295,37 @@ int reach(struct inventory *inv, struct ssh_config *config, const struct entry *
 	struct way way = {.inv = inv, .config = config};
 	struct ssh_settings s = {.port = 22};
 	const char *jump = en->jump;
-	int rc;
+	int rc = 0;
 
-	if (config) {
+	if (config)
 		rc = ssh_config_lookup(config, dest, en->user, (unsigned)en->ssh_port, &s, e);
-	} else {
-		s.host_name = strdup(dest);
-		rc = s.host_name ? 0 : err_errno(e, -ENOMEM, "cannot read '%s'", inv->path);
-	}
+	else
+		s.host_name = alloc_copy(dest);
 	if (rc)
-		goto out;
+		return rc;
 	h->origins = json_array();
-	rc = spec_from(&way, en->name, &s, &h->ssh, e);
-	if (!rc)
-		rc = override(inv, en, &h->ssh, e);
-	if (rc)
-		goto out;
+	h->ssh = spec_from(&way, en->name, &s);
+	override(inv, en, &h->ssh);
 	if (!jump)
 		jump = s.proxy_jump;
 	if (jump && !strcmp(jump, "none"))
 		jump = NULL;
 	if (!en->jump && !jump && s.proxy_command)
 		rc = err_set(e, -EINVAL,
-			"the SSH configuration has a ProxyCommand for '%s', which culprit does not run: use ProxyJump, or"
-			" give jump = \"none\" here",
+			"the SSH configuration has a ProxyCommand for '%s', which culprit does not "
+			"run: use ProxyJump, or give jump = \"none\" here",
 			dest);
 	if (!rc && jump && !config)
 		rc = err_set(e, -EINVAL,
-			"'jump' needs the SSH configuration, which ssh_config = \"none\" turns off");
+			"'jump' needs the SSH configuration, which ssh_config = \"none\" "
+			"turns off");
 	if (!rc && jump)
 		rc = take_jumps(&way, jump, &h->ssh, e);
-	if (rc)
-		goto out;
-	/* HostName is how we get there; that its peers know it by the same name is the best
-	 * guess. */
-	h->address = strdup(en->address ? en->address : h->ssh.address);
-	if (!h->address)
-		rc = err_errno(e, -ENOMEM, "cannot read '%s'", inv->path);
-	else
-		say_origins(h, en, dest, en->jump);
-out:
+	if (!rc) {
+		/* Without an address, peers are assumed to know the host by its HostName. */
+		h->address = alloc_copy(en->address ? en->address : h->ssh.address);
+		say_origins(h, en, dest);
+	}
 	ssh_settings_clear(&s);
 	return rc;
 }

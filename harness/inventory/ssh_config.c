@@ -8,16 +8,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/file.h"
 #include "harness/base/proc.h"
 
-/* ssh -G prints defaults like settings. This stands where a default would, so that one can be told
- * from the other. */
+/* ssh -G prints defaults like settings. This value takes the place of the defaults, so that they
+ * can be told from settings. */
 #define UNSET "culprit.unset"
 #define TIMEOUT_S 10
 
 struct ssh_config {
-	char *path; /* of what ssh is given: includes of the user's, then UNSET; NULL: there is no ssh */
+	char *path; /* given to ssh: includes the user's file, then sets UNSET; NULL: no ssh */
 };
 
 static bool have_ssh(void)
@@ -40,41 +41,38 @@ static int write_config(const char *file, char **path, struct err *e)
 		return err_errno(e, -errno, "cannot write '%s'", name);
 	rc = fd_write_all(fd, text, strlen(text));
 	close(fd);
-	if (!rc && !(*path = strdup(name)))
-		rc = -ENOMEM;
 	if (rc) {
 		unlink(name);
 		return err_errno(e, rc, "cannot write '%s'", name);
 	}
+	*path = alloc_copy(name);
 	return 0;
 }
 
 int ssh_config_open(const char *file, struct ssh_config **out, struct err *e)
 {
 	struct ssh_config *c;
-	char *full = NULL;
+	char *full = NULL, *path = NULL;
 	int rc = 0;
 
 	if (file && !(full = realpath(file, NULL)))
 		return err_errno(e, -errno, "cannot read SSH configuration '%s'", file);
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		rc = err_errno(e, -ENOMEM, "cannot read the SSH configuration");
-	else if (full && (strpbrk(full, "\"*?[\n") || strlen(full) > 4000))
+	if (full && (strpbrk(full, "\"*?[\n") || strlen(full) > 4000))
 		rc = err_set(e, -EINVAL,
 			"SSH configuration '%.200s': its name has \", *, ? or [ in it", full);
 	else if (have_ssh())
-		rc = write_config(full, &c->path, e);
+		rc = write_config(full, &path, e);
 	else if (file)
 		rc = err_set(e, -ENOENT,
 			"SSH configuration '%s' needs the program ssh (openssh-client) to be read",
 			file);
 	free(full);
 	if (rc)
-		ssh_config_free(c);
-	else
-		*out = c;
-	return rc;
+		return rc;
+	c = alloc_zero(1, sizeof(*c));
+	c->path = path;
+	*out = c;
+	return 0;
 }
 
 void ssh_config_free(struct ssh_config *c)
@@ -107,26 +105,18 @@ void ssh_settings_clear(struct ssh_settings *s)
 	*s = (struct ssh_settings){0};
 }
 
-/* Takes 'word'. */
-static int list_add(char ***list, char *word)
+static void list_add(char ***list, const char *word)
 {
 	size_t n = 0;
-	char **more;
 
 	while (*list && (*list)[n])
 		n++;
-	more = word ? reallocarray(*list, n + 2, sizeof(*more)) : NULL;
-	if (!more) {
-		free(word);
-		return -ENOMEM;
-	}
-	more[n] = word;
-	more[n + 1] = NULL;
-	*list = more;
-	return 0;
+	*list = alloc_resize(*list, n + 2, sizeof(**list));
+	(*list)[n] = alloc_copy(word);
+	(*list)[n + 1] = NULL;
 }
 
-/* What tokens stand for; ssh_config(5), TOKENS. */
+/* Values of tokens: ssh_config(5), TOKENS. */
 struct tokens {
 	const char *destination, *user;
 	const struct ssh_settings *s;
@@ -156,30 +146,26 @@ static const char *token(char letter, const struct tokens *t, char *room, size_t
 	}
 }
 
-/* '~/', %-tokens and ${NAME} in a path. NULL and the sentence if one means nothing, or without
- * memory. */
-static char *expand(const char *text, const struct tokens *t, struct err *e)
+/* Expands '~/', %-tokens and ${NAME} in '*text', in place. -EINVAL if one has no value. */
+static int expand(char **text, const struct tokens *t, struct err *e)
 {
 	const struct passwd *me = getpwuid(geteuid());
-	const char *at = text, *with;
-	char *out = NULL, room[256], name[64];
+	const char *at = *text, *with = "";
+	char *out, room[256], name[64];
 	size_t size;
 	FILE *f = open_memstream(&out, &size);
 
-	if (!f) {
-		err_errno(e, -ENOMEM, "cannot read the SSH configuration");
-		return NULL;
-	}
+	if (!f)
+		return err_errno(e, -ENOMEM, "cannot read the SSH configuration");
 	if (at[0] == '~' && at[1] == '/' && me) {
 		fputs(me->pw_dir, f);
 		at++;
 	}
-	for (; *at; at++) {
+	for (; with && *at; at++) {
 		int len = 0;
 
 		if (at[0] == '%') {
-			with = token(at[1], t, room, sizeof(room));
-			at++;
+			with = token(*++at, t, room, sizeof(room));
 		} else if (sscanf(at, "${%63[A-Za-z0-9_]}%n", name, &len) == 1 && len) {
 			with = getenv(name);
 			at += len - 1;
@@ -187,75 +173,76 @@ static char *expand(const char *text, const struct tokens *t, struct err *e)
 			fputc(*at, f);
 			continue;
 		}
-		if (!with) {
-			err_set(e, -EINVAL, "'%s' has a part that cannot be told here", text);
-			goto fail;
-		}
-		fputs(with, f);
+		if (with)
+			fputs(with, f);
 	}
 	fclose(f);
-	return out;
-fail:
-	fclose(f);
-	free(out);
-	return NULL;
+	if (!with) {
+		free(out);
+		return err_set(
+			e, -EINVAL, "'%s' has a token or variable without a value here", *text);
+	}
+	free(*text);
+	*text = out;
+	return 0;
 }
 
 static int expand_list(char **list, const struct tokens *t, struct err *e)
 {
-	for (size_t i = 0; list && list[i]; i++) {
-		char *whole = expand(list[i], t, e);
-
-		if (!whole)
-			return -EINVAL;
-		free(list[i]);
-		list[i] = whole;
-	}
-	return 0;
-}
-
-static int take_text(char **out, const char *value)
-{
-	free(*out);
-	*out = strdup(value);
-	return *out ? 0 : -ENOMEM;
-}
-
-/* One line of ssh -G: keyword (lower case), value. */
-static int take_line(struct ssh_settings *s, char *line)
-{
-	char *value = strchr(line, ' '), *word, *rest;
 	int rc = 0;
 
-	if (!value)
-		return 0;
-	*value++ = '\0';
-	if (!strcmp(line, "hostname"))
-		return take_text(&s->host_name, value);
-	if (!strcmp(line, "user"))
-		return strcmp(value, UNSET) ? take_text(&s->user, value) : 0;
-	if (!strcmp(line, "port"))
-		s->port = (unsigned)strtoul(value, NULL, 10);
-	if (!strcmp(line, "identityfile") && strcmp(value, UNSET))
-		return list_add(&s->identities, strdup(value));
-	if (!strcmp(line, "identitiesonly"))
-		s->identities_only = !strcmp(value, "yes");
-	if (!strcmp(line, "identityagent") && strcmp(value, "SSH_AUTH_SOCK"))
-		return take_text(&s->auth_socket, value);
-	if (!strcmp(line, "hostkeyalias"))
-		return take_text(&s->host_key_alias, value);
-	if (!strcmp(line, "proxyjump") && strcmp(value, "none"))
-		return take_text(&s->proxy_jump, value);
-	if (!strcmp(line, "proxycommand") && strcmp(value, "none"))
-		return take_text(&s->proxy_command, value);
-	if (!strcmp(line, "userknownhostsfile") || !strcmp(line, "globalknownhostsfile"))
-		for (word = strtok_r(value, " ", &rest); word && !rc;
-			word = strtok_r(NULL, " ", &rest))
-			rc = strcmp(word, "none") ? list_add(&s->known_hosts, strdup(word)) : 0;
+	for (size_t i = 0; list && list[i] && !rc; i++)
+		rc = expand(&list[i], t, e);
 	return rc;
 }
 
-/* What ssh printed before it gave up: its last line but for "terminating". */
+static void take_text(char **out, const char *value)
+{
+	free(*out);
+	*out = alloc_copy(value);
+}
+
+/* One line of ssh -G: keyword (lower case), value. */
+static void take_line(struct ssh_settings *s, char *line)
+{
+	const struct {
+		const char *name, *unset; /* the value that means nothing */
+		char **text, ***list; /* where it goes; lists grow by every blank-separated word */
+	} keywords[] = {
+		{"hostname", "", .text = &s->host_name},
+		{"user", UNSET, .text = &s->user},
+		{"identityfile", UNSET, .list = &s->identities},
+		{"identityagent", "SSH_AUTH_SOCK", .text = &s->auth_socket},
+		{"hostkeyalias", "", .text = &s->host_key_alias},
+		{"proxyjump", "none", .text = &s->proxy_jump},
+		{"proxycommand", "none", .text = &s->proxy_command},
+		{"userknownhostsfile", "none", .list = &s->known_hosts},
+		{"globalknownhostsfile", "none", .list = &s->known_hosts},
+	};
+	char *value = strchr(line, ' '), *word, *rest = NULL;
+	/* An identity is one file name, blanks included. */
+	const char *between = strncmp(line, "identityfile ", 13) ? " " : "\n";
+
+	if (!value)
+		return;
+	*value++ = '\0';
+	if (!strcmp(line, "port"))
+		s->port = (unsigned)strtoul(value, NULL, 10);
+	if (!strcmp(line, "identitiesonly"))
+		s->identities_only = !strcmp(value, "yes");
+	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++) {
+		if (strcmp(keywords[i].name, line))
+			continue;
+		if (keywords[i].text && strcmp(value, keywords[i].unset))
+			take_text(keywords[i].text, value);
+		for (word = keywords[i].list ? strtok_r(value, between, &rest) : NULL; word;
+			word = strtok_r(NULL, between, &rest))
+			if (strcmp(word, keywords[i].unset))
+				list_add(keywords[i].list, word);
+	}
+}
+
+/* Reports the last line that ssh printed before it gave up, but for "terminating". */
 static void say_refusal(char *output, const char *destination, struct err *e)
 {
 	const char *why = "it did not say why";
@@ -309,15 +296,11 @@ int ssh_config_lookup(struct ssh_config *c, const char *destination, const char 
 		rc = run_ssh(c, destination, user, port, &output, e);
 	if (rc)
 		goto out;
-	for (line = output ? strtok_r(output, "\n", &rest) : NULL; line && !rc;
+	for (line = output ? strtok_r(output, "\n", &rest) : NULL; line;
 		line = strtok_r(NULL, "\n", &rest))
-		rc = take_line(&s, line);
-	if (!rc && !s.host_name)
-		rc = take_text(&s.host_name, destination);
-	if (rc) {
-		err_errno(e, rc, "cannot read the SSH configuration");
-		goto out;
-	}
+		take_line(&s, line);
+	if (!s.host_name)
+		take_text(&s.host_name, destination);
 	if (!s.port || s.port > 65535)
 		rc = err_set(e, -EINVAL, "the SSH configuration for '%s' has no valid port",
 			destination);
@@ -325,16 +308,13 @@ int ssh_config_lookup(struct ssh_config *c, const char *destination, const char 
 		rc = expand_list(s.identities, &t, e);
 	if (!rc)
 		rc = expand_list(s.known_hosts, &t, e);
-	/* "$NAME" is a form of its own; "${NAME}" is like any path. */
-	if (!rc && s.auth_socket && (s.auth_socket[0] != '$' || s.auth_socket[1] == '{')) {
-		char *whole = expand(s.auth_socket, &t, e);
-
-		rc = whole ? take_text(&s.auth_socket, whole) : -EINVAL;
-		free(whole);
-	} else if (!rc && s.auth_socket) {
+	/* "$NAME" is a form of its own; "${NAME}" is expanded as in any path. */
+	if (!rc && s.auth_socket && s.auth_socket[0] == '$' && s.auth_socket[1] != '{') {
 		const char *value = getenv(s.auth_socket + 1);
 
-		rc = take_text(&s.auth_socket, value ? value : "none");
+		take_text(&s.auth_socket, value ? value : "none");
+	} else if (!rc && s.auth_socket) {
+		rc = expand(&s.auth_socket, &t, e);
 	}
 out:
 	free(output);

@@ -1,8 +1,7 @@
 /*
- * The user's SSH configuration, as OpenSSH itself reads it: 'ssh -G' says what holds for a
- * destination. So Host and Match blocks, Include, patterns and tokens mean here what they mean to
- * ssh; nothing of the grammar is written anew. ssh is run once a destination and connects to
- * nobody.
+ * The user's SSH configuration, as OpenSSH itself reads it: 'ssh -G' prints the settings of a
+ * destination, so that Host and Match blocks, Include, patterns and tokens mean here what they mean
+ * to ssh. ssh is run once for each destination and connects to nobody.
  */
 #ifndef CULPRIT_HARNESS_SSH_CONFIG_H
 #define CULPRIT_HARNESS_SSH_CONFIG_H
@@ -19,9 +18,9 @@ struct ssh_config;
 int ssh_config_open(const char *file, struct ssh_config **out, struct err *e);
 void ssh_config_free(struct ssh_config *c);
 
-/* What the configuration says; NULL: nothing. Of lists, the end is a NULL. */
+/* NULL: not set. Lists end with NULL. */
 struct ssh_settings {
-	char *host_name; /* never NULL: the destination itself, if nothing else is said */
+	char *host_name; /* never NULL; by default the destination itself */
 	unsigned port;   /* never 0 */
 	char *user;
 	char **identities; /* IdentityFile, tokens and ~ expanded */

@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/judging/judge_impl.h"
 
+/* A confirmed attempt. */
 struct judged {
 	int64_t attempt;
 	int32_t seconds;
@@ -17,7 +20,7 @@ void judge_free(struct judge *j)
 {
 	if (!j)
 		return;
-	entrants_clear(j);
+	instances_clear(j);
 	free(j->names);
 	free(j->aliases);
 	free(j->alias_list);
@@ -39,15 +42,13 @@ uint64_t judge_draw(const struct judge *j, const char *purpose, int64_t index)
 	return x;
 }
 
-static int give_aliases(struct judge *j, struct err *e)
+static void give_aliases(struct judge *j)
 {
 	size_t n = json_array_size(j->servers);
 
-	j->names = calloc(n + 1, sizeof(*j->names));
-	j->aliases = calloc(n + 1, sizeof(*j->aliases));
-	j->alias_list = calloc(n + 1, sizeof(*j->alias_list));
-	if (!j->names || !j->aliases || !j->alias_list)
-		return err_errno(e, -ENOMEM, "cannot judge");
+	j->names = alloc_zero(n, sizeof(*j->names));
+	j->aliases = alloc_zero(n, sizeof(*j->aliases));
+	j->alias_list = alloc_zero(n, sizeof(*j->alias_list));
 	j->n_servers = n;
 	for (size_t i = 0; i < n; i++) {
 		j->names[i] = json_string_value(json_array_get(j->servers, i));
@@ -61,23 +62,20 @@ static int give_aliases(struct judge *j, struct err *e)
 		j->names[k] = j->names[i - 1];
 		j->names[i - 1] = name;
 	}
-	return 0;
 }
 
 int judge_new(const json_t *detectors, const json_t *servers, struct store *store,
 	struct judge **out, struct err *e)
 {
-	struct judge *j = calloc(1, sizeof(*j));
+	struct judge *j = alloc_zero(1, sizeof(*j));
 	int rc;
 
-	if (!j)
-		return err_errno(e, -ENOMEM, "cannot judge");
 	*j = (struct judge){.servers = json_deep_copy(servers), .store = store};
-	if (store)
-		store_blind_key(store, j->key);
-	rc = give_aliases(j, e);
-	if (!rc)
-		rc = entrants_load(j, detectors, e);
+	rc = store ? store_blind_key(store, j->key, e) : 0;
+	if (!rc) {
+		give_aliases(j);
+		rc = instances_load(j, detectors, e);
+	}
 	if (rc)
 		judge_free(j);
 	else
@@ -85,100 +83,85 @@ int judge_new(const json_t *detectors, const json_t *servers, struct store *stor
 	return rc;
 }
 
-static void read_file_system(struct judge *j)
+/* The length that the scenario's phases make, which scored runs are cut to. */
+static int read_length(struct judge *j, struct err *e)
 {
-	char *text = store_get(j->store, "file_system");
+	char *text;
+	int rc = store_get(j->store, "judged_seconds", &text, e);
 
-	if (text && !j->file_system)
-		j->file_system = json_loads(text, 0, NULL);
+	j->seconds = rc == 1 ? atoi(text) : 0;
 	free(text);
+	if (rc >= 0 && j->seconds <= 0)
+		rc = err_set(e, -EINVAL, "'%s' does not record how long its cells are to be judged",
+			store_folder(j->store));
+	return rc < 0 ? rc : 0;
 }
 
-/* The length that every scored run can be cut to: what was planned, or else what the shortest one
- * has. */
-static void choose_length(struct judge *j, const json_t *rows)
+/* The confirmed attempts of training, or scored ones ('only': one of these; 0: all), in the order
+ * of cells. The caller frees. */
+static int list_confirmed(
+	struct judge *j, bool training, int64_t only, struct judged **out, size_t *n, struct err *e)
 {
-	char *text = store_get(j->store, "judged_seconds");
-	json_t *row;
+	json_t *rows, *row;
 	size_t i;
+	int rc = store_confirmed(j->store, &rows, e);
 
-	j->seconds = text ? atoi(text) : 0;
-	free(text);
-	if (j->seconds > 0)
-		return;
-	json_array_foreach((json_t *)rows, i, row)
+	if (rc)
+		return rc;
+	*n = 0;
+	*out = alloc_zero(json_array_size(rows), sizeof(**out));
+	json_array_foreach(rows, i, row)
 	{
-		int32_t seconds = (int32_t)json_integer_value(json_object_get(row, "seconds"));
+		int64_t attempt = jget_int(row, "attempt");
 
-		if (!json_integer_value(json_object_get(row, "training")) &&
-			(!j->seconds || seconds < j->seconds))
-			j->seconds = seconds;
+		if (training == (jget_int(row, "training") != 0) && (!only || attempt == only))
+			(*out)[(*n)++] = (struct judged){
+				attempt, (int32_t)jget_int(row, "seconds")};
 	}
+	json_decref(rows);
+	return 0;
 }
 
 static int train(struct judge *j, struct err *e)
 {
-	json_t *rows = NULL, *row;
-	struct evidence *runs = NULL;
-	struct detector_run *list = NULL;
-	size_t i, n = 0;
-	int rc = store_confirmed(j->store, &rows, e);
+	struct judged *training = NULL;
+	struct evidence *runs;
+	struct detector_run *list;
+	size_t n = 0;
+	int rc = store_get_json(j->store, "file_system", &j->file_system, e);
 
-	read_file_system(j);
-	if (!rc) {
-		choose_length(j, rows);
-		runs = calloc(json_array_size(rows) + 1, sizeof(*runs));
-		list = calloc(json_array_size(rows) + 1, sizeof(*list));
-		if (!runs || !list)
-			rc = err_errno(e, -ENOMEM, "cannot train");
+	rc = rc < 0 ? rc : read_length(j, e);
+	if (!rc)
+		rc = list_confirmed(j, true, 0, &training, &n, e);
+	runs = alloc_zero(n, sizeof(*runs));
+	list = alloc_zero(n, sizeof(*list));
+	for (size_t i = 0; i < n && !rc; i++) {
+		rc = evidence_read(j, training[i].attempt, training[i].seconds, &runs[i], e);
+		list[i] = runs[i].run;
 	}
-	json_array_foreach(rows, i, row)
-	{
-		if (rc || !json_integer_value(json_object_get(row, "training")))
-			continue;
-		rc = evidence_read(j, json_integer_value(json_object_get(row, "attempt")),
-			(int32_t)json_integer_value(json_object_get(row, "seconds")), &runs[n], e);
-		list[n] = runs[n].run;
-		n++;
-	}
-	for (i = 0; i < j->n_entrants && !rc; i++)
-		rc = entrant_train(&j->entrants[i], list, n, e);
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < j->n_instances && !rc; i++)
+		rc = instance_train(&j->instances[i], list, n, e);
+	for (size_t i = 0; i < n; i++)
 		evidence_clear(&runs[i]);
 	free(runs);
 	free(list);
-	json_decref(rows);
+	free(training);
 	j->trained = !rc;
 	return rc;
 }
 
-/* Models of a program are its training runs, which the store has anyway. */
-static int put_models(struct judge *j, struct err *e)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < j->n_entrants && !rc; i++) {
-		const struct entrant *s = &j->entrants[i];
-
-		if (detector_trains(s->detector) && !detector_external(s->detector) && s->model)
-			rc = store_put_model(
-				j->store, s->name, detector_params(s->detector), s->model, e);
-	}
-	return rc;
-}
-
-/* The server or client behind an alias, or else what it was. */
+/* The server or client behind an alias; any other text as it is. */
 static const char *true_name(const struct judge *j, const struct evidence *ev, const char *alias)
 {
+	const char *client = jget_text(ev->clients, alias);
+
 	for (size_t i = 0; i < j->n_servers; i++)
 		if (!strcmp(j->aliases[i], alias))
 			return j->names[i];
-	return json_object_get(ev->clients, alias)
-		? json_string_value(json_object_get(ev->clients, alias))
-		: alias;
+	return client ? client : alias;
 }
 
-/* What a detector said, with true names. New reference. */
+/* A detector's answer with true names. New reference. */
 static json_t *unmask(const struct judge *j, const struct evidence *ev, const json_t *v)
 {
 	const char *key;
@@ -200,15 +183,16 @@ static json_t *unmask(const struct judge *j, const struct evidence *ev, const js
 	}
 }
 
+/* Appends ", DETECTOR: what it said" to 'text'. */
 static void describe(const json_t *verdict, const char *detector, char *text, size_t size)
 {
 	const json_t *indicted = json_object_get(verdict, "indicted"), *name;
+	const char *said = json_is_true(json_object_get(verdict, "abstain")) ? "abstains"
+		: json_array_size(indicted)                                  ? ""
+									     : "healthy";
 	size_t i, n = strlen(text);
 
-	n += (size_t)snprintf(text + n, size - n, ", %s: %s", detector,
-		json_is_true(json_object_get(verdict, "abstain")) ? "abstains"
-			: json_array_size(indicted)               ? ""
-								  : "healthy");
+	n += (size_t)snprintf(text + n, size - n, ", %s: %s", detector, said);
 	json_array_foreach(indicted, i, name)
 	{
 		if (n < size)
@@ -217,7 +201,7 @@ static void describe(const json_t *verdict, const char *detector, char *text, si
 	}
 }
 
-/* What a detector that failed is written down with. */
+/* The verdict of a detector that failed. */
 static json_t *failure(struct judge *j, const char *detector, const struct err *why)
 {
 	if (!j->failures++)
@@ -226,48 +210,44 @@ static json_t *failure(struct judge *j, const char *detector, const struct err *
 		"error", why->text);
 }
 
-/* The answer is used up. */
 static void put_answer(struct judge *j, const char *name, int64_t attempt,
 	const struct evidence *ev, struct detector_answer *a, json_t *rows)
 {
-	json_t *verdict;
+	json_t *verdict, *named;
 	size_t k;
 
 	if (a->rc)
 		a->verdicts = failure(j, name, &a->why);
 	json_array_foreach(a->verdicts, k, verdict)
 	{
-		json_t *named = unmask(j, ev, verdict);
-
+		named = unmask(j, ev, verdict);
 		json_array_append_new(rows,
 			json_pack("{s:I, s:s, s:O, s:o}", "attempt", (json_int_t)attempt,
 				"detector", name, "metric", json_object_get(named, "metric"),
 				"verdict", named));
 	}
-	json_decref(a->verdicts);
-	a->verdicts = NULL;
 }
 
-/* What all detectors say of some attempts, appended to 'rows', attempt by attempt. */
+/* Appends what all detectors say of some attempts to 'rows', attempt by attempt. */
 static int judge_some(
 	struct judge *j, const struct judged *which, size_t n, json_t *rows, struct err *e)
 {
-	struct detector_answer *answers = calloc(j->n_entrants * n + 1, sizeof(*answers));
+	struct detector_answer *answers = alloc_zero(j->n_instances * n, sizeof(*answers));
 	struct evidence ev[AT_ONCE_MAX] = {{{0}}};
-	int rc = answers ? 0 : err_errno(e, -ENOMEM, "cannot judge");
+	int rc = 0;
 
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = evidence_read(j, which[i].attempt,
 			which[i].seconds < j->seconds ? which[i].seconds : j->seconds, &ev[i], e);
-	for (size_t k = 0; k < j->n_entrants && !rc; k++)
-		rc = entrant_ask(&j->entrants[k], ev, n, &answers[k * n], e);
+	for (size_t k = 0; k < j->n_instances && !rc; k++)
+		rc = instance_ask(&j->instances[k], ev, n, &answers[k * n], e);
 	for (size_t i = 0; i < n && !rc; i++)
-		for (size_t k = 0; k < j->n_entrants; k++)
-			put_answer(j, j->entrants[k].name, which[i].attempt, &ev[i],
+		for (size_t k = 0; k < j->n_instances; k++)
+			put_answer(j, j->instances[k].name, which[i].attempt, &ev[i],
 				&answers[k * n + i], rows);
 	for (size_t i = 0; i < n; i++)
 		evidence_clear(&ev[i]);
-	for (size_t i = 0; answers && i < j->n_entrants * n; i++)
+	for (size_t i = 0; i < j->n_instances * n; i++)
 		json_decref(answers[i].verdicts);
 	free(answers);
 	return rc;
@@ -275,45 +255,48 @@ static int judge_some(
 
 static size_t at_once(const struct judge *j)
 {
-	size_t most = 1;
+	size_t most = 1, n;
 
-	for (size_t i = 0; i < j->n_entrants; i++)
-		if (detector_at_once(j->entrants[i].detector) > most)
-			most = detector_at_once(j->entrants[i].detector);
+	for (size_t i = 0; i < j->n_instances; i++)
+		if ((n = detector_at_once(j->instances[i].detector)) > most)
+			most = n;
 	return most < AT_ONCE_MAX ? most : AT_ONCE_MAX;
 }
 
-/* Judges the scored attempts of 'only' (0: all). */
-static int judge_rows(struct judge *j, int64_t only, json_t *rows, struct err *e)
+int judge_all(struct judge *j, int64_t only, json_t **out, struct err *e)
 {
-	struct judged some[AT_ONCE_MAX];
-	json_t *attempts = NULL, *row;
-	size_t i, n = 0, most = at_once(j);
+	json_t *rows = json_array();
+	struct judged *list = NULL;
+	size_t n = 0, most = at_once(j);
 	int rc = j->trained ? 0 : train(j, e);
 
 	if (!rc)
-		rc = store_confirmed(j->store, &attempts, e);
-	json_array_foreach(attempts, i, row)
-	{
-		int64_t attempt = json_integer_value(json_object_get(row, "attempt"));
-
-		if (rc || json_integer_value(json_object_get(row, "training")) ||
-			(only && attempt != only))
-			continue;
-		some[n++] = (struct judged){
-			attempt, (int32_t)json_integer_value(json_object_get(row, "seconds"))};
-		if (n == most) {
-			rc = judge_some(j, some, n, rows, e);
-			n = 0;
-		}
-	}
-	if (!rc && n)
-		rc = judge_some(j, some, n, rows, e);
-	json_decref(attempts);
+		rc = list_confirmed(j, false, only, &list, &n, e);
+	for (size_t i = 0; i < n && !rc; i += most)
+		rc = judge_some(j, list + i, n - i < most ? n - i : most, rows, e);
+	free(list);
+	if (rc)
+		json_decref(rows);
+	else
+		*out = rows;
 	return rc;
 }
 
-/* Writes rows and models. */
+/* The model of an external program is its training runs, which the store has already. */
+static int put_models(struct judge *j, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < j->n_instances && !rc; i++) {
+		const struct instance *in = &j->instances[i];
+
+		if (detector_trains(in->detector) && !detector_external(in->detector) && in->model)
+			rc = store_put_model(
+				j->store, in->name, detector_params(in->detector), in->model, e);
+	}
+	return rc;
+}
+
 static int put_all(struct judge *j, const json_t *rows, struct err *e)
 {
 	json_t *row;
@@ -323,10 +306,8 @@ static int put_all(struct judge *j, const json_t *rows, struct err *e)
 	json_array_foreach((json_t *)rows, i, row)
 	{
 		if (!rc)
-			rc = store_put_verdict(j->store,
-				json_integer_value(json_object_get(row, "attempt")),
-				json_string_value(json_object_get(row, "detector")),
-				json_object_get(row, "verdict"), e);
+			rc = store_put_verdict(j->store, jget_int(row, "attempt"),
+				jget_text(row, "detector"), json_object_get(row, "verdict"), e);
 	}
 	return rc;
 }
@@ -338,72 +319,38 @@ int judge_replace(struct judge *j, const json_t *rows, struct err *e)
 	return rc ? rc : put_all(j, rows, e);
 }
 
-/* In one transaction; 'clear': instead of what is there. */
-static int save(struct judge *j, const json_t *rows, bool clear, struct err *e)
+int judge_save(struct judge *j, const json_t *rows, struct err *e)
 {
 	int rc = store_begin(j->store, e);
 
-	if (rc)
-		return rc;
-	rc = clear ? judge_replace(j, rows, e) : put_all(j, rows, e);
-	if (!rc)
-		rc = store_commit(j->store, e);
-	if (rc)
-		store_rollback(j->store);
-	return rc;
+	return rc ? rc : store_end(j->store, judge_replace(j, rows, e), e);
 }
 
 int judge_attempt(struct judge *j, int64_t attempt, char *text, size_t size, struct err *e)
 {
-	json_t *rows = json_array(), *row;
-	unsigned before = j->failures;
+	const char *first = j->instances[0].name;
+	json_t *rows = NULL, *row;
 	size_t i;
-	int rc = judge_rows(j, attempt, rows, e);
+	int rc;
 
+	j->failures = 0;
+	rc = judge_all(j, attempt, &rows, e);
 	if (!rc)
-		rc = save(j, rows, false, e);
+		rc = store_begin(j->store, e);
+	if (!rc)
+		rc = store_end(j->store, put_all(j, rows, e), e);
 	json_array_foreach(rows, i, row)
 	{
-		const char *detector = json_string_value(json_object_get(row, "detector"));
-
-		if (!rc && text && !strcmp(detector, j->entrants[0].name) &&
-			!strcmp(json_string_value(json_object_get(row, "metric")), "any"))
-			describe(json_object_get(row, "verdict"), detector, text, size);
-	}
-	if (!rc && j->failures > before) {
-		json_array_foreach(rows, i, row)
-		{
-			const json_t *verdict = json_object_get(row, "verdict");
-
-			if (!rc && json_object_get(verdict, "error"))
-				rc = err_set(e, -EPROTO, "%s: %s",
-					json_string_value(json_object_get(row, "detector")),
-					json_string_value(json_object_get(verdict, "error")));
-		}
+		if (!rc && text && !strcmp(jget_text(row, "detector"), first) &&
+			!strcmp(jget_text(row, "metric"), "any"))
+			describe(json_object_get(row, "verdict"), first, text, size);
 	}
 	json_decref(rows);
-	return rc;
-}
-
-int judge_all(struct judge *j, int64_t only, json_t **rows, struct err *e)
-{
-	json_t *list = json_array();
-	int rc = judge_rows(j, only, list, e);
-
-	if (rc)
-		json_decref(list);
-	else
-		*rows = list;
-	return rc;
+	return !rc && j->failures ? err_set(e, -EPROTO, "%s", j->failure.text) : rc;
 }
 
 unsigned judge_failures(const struct judge *j, const char **first)
 {
 	*first = j->failures ? j->failure.text : NULL;
 	return j->failures;
-}
-
-int judge_save(struct judge *j, const json_t *rows, struct err *e)
-{
-	return save(j, rows, true, e);
 }

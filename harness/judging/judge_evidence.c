@@ -1,11 +1,11 @@
-/*
- * What detectors are shown of an attempt: what was measured, under names that mean nothing.
- */
+/* What detectors see of an attempt: its measurements, under aliases. */
 #include "harness/judging/judge_impl.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "harness/base/jget.h"
 
 void evidence_clear(struct evidence *ev)
 {
@@ -14,8 +14,8 @@ void evidence_clear(struct evidence *ev)
 	json_decref(ev->clients);
 }
 
-/* The name by which a detector knows the client 'name': numbered as they come, in this run only.
- * 'known': {alias: name}. */
+/* The client's alias, numbered in the order of appearance, for this run only. 'known': {alias:
+ * name}. */
 static const char *client_alias(json_t *known, const char *name)
 {
 	const char *alias;
@@ -32,7 +32,7 @@ static const char *client_alias(json_t *known, const char *name)
 	return client_alias(known, name);
 }
 
-/* How long what an event says must last for there to be one (culprit.Event). */
+/* The shortest duration that makes an event (culprit.Event). */
 static double shortest(const char *kind, const char *state)
 {
 	if (!strcmp(kind, "link-quiet"))
@@ -40,19 +40,17 @@ static double shortest(const char *kind, const char *state)
 	return !strcmp(kind, "app-slow") ? 1 : 0;
 }
 
-/* As if the log had ended after 'seconds'; false: the event was not yet to be seen. */
+/* Cuts an event as if the log had ended after 'seconds'; false: there was no such event yet. */
 static bool cut_event(json_t *v, int32_t seconds)
 {
-	const char *kind = json_string_value(json_object_get(v, "kind"));
-	double first = json_number_value(json_object_get(v, "time_s")),
-	       last = json_number_value(json_object_get(v, "last_s"));
+	const char *kind = jget_text(v, "kind");
+	double first = jget_real(v, "time_s"), last = jget_real(v, "last_s");
 
 	if (first >= seconds)
 		return false;
 	if (last <= seconds)
 		return true;
-	if (kind &&
-		seconds - first < shortest(kind, json_string_value(json_object_get(v, "state"))))
+	if (kind && seconds - first < shortest(kind, jget_text(v, "state")))
 		return false;
 	json_object_set_new(v, "last_s", json_real(seconds));
 	if (json_object_get(v, "open"))
@@ -62,7 +60,16 @@ static bool cut_event(json_t *v, int32_t seconds)
 	return true;
 }
 
-/* The events of an attempt as detectors get them: flat, cut, and without the cluster's names. */
+static size_t server_index(const struct judge *j, const char *name)
+{
+	size_t k = 0;
+
+	while (k < j->n_servers && strcmp(j->names[k], name))
+		k++;
+	return k;
+}
+
+/* The events of an attempt as detectors get them: flat, cut, with aliases. */
 static int events_read(
 	struct judge *j, int64_t attempt, int32_t seconds, struct evidence *ev, struct err *e)
 {
@@ -74,13 +81,11 @@ static int events_read(
 	ev->clients = json_object();
 	json_array_foreach(rows, i, row)
 	{
-		const char *server = json_string_value(json_object_get(row, "server"));
-		const char *client = json_string_value(json_object_get(row, "client"));
+		const char *server = jget_text(row, "server");
+		const char *client = jget_text(row, "client");
 		json_t *v = json_deep_copy(json_object_get(row, "detail"));
-		size_t k = 0;
+		size_t k = server ? server_index(j, server) : 0;
 
-		while (server && k < j->n_servers && strcmp(j->names[k], server))
-			k++;
 		json_object_set(v, "kind", json_object_get(row, "kind"));
 		json_object_set(v, "time_s", json_object_get(row, "time_s"));
 		if (server && k < j->n_servers)
@@ -96,31 +101,28 @@ static int events_read(
 	return rc;
 }
 
-/* Where samples go as they are read. */
 struct taking {
 	const struct judge *judge;
-	struct evidence *ev;
+	struct columns *columns;
 };
 
 static int take_series(void *ctx, const char *metric, const char *server,
 	const struct sample *samples, size_t n, struct err *e)
 {
 	struct taking *t = ctx;
+	size_t k = server_index(t->judge, server);
 	enum metric m;
-	size_t k;
 
-	for (k = 0; k < t->judge->n_servers && strcmp(t->judge->names[k], server); k++)
-		;
 	if (k == t->judge->n_servers || metric_from_name(metric, &m))
 		return 0;
-	return columns_put_samples(t->ev->columns, m, k, samples, n, e);
+	return columns_put_samples(t->columns, m, k, samples, n, e);
 }
 
 int evidence_read(
 	struct judge *j, int64_t attempt, int32_t seconds, struct evidence *ev, struct err *e)
 {
-	struct taking t = {.judge = j, .ev = ev};
 	int rc = columns_new(METRIC_COUNT, j->n_servers, seconds, &ev->columns, e);
+	struct taking t = {j, ev->columns};
 
 	if (!rc)
 		rc = store_samples(j->store, attempt, take_series, &t, e);

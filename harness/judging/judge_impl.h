@@ -1,6 +1,4 @@
-/*
- * What the files of the judge share; nobody else includes it.
- */
+/* What the files of the judge share. */
 #ifndef CULPRIT_HARNESS_JUDGE_IMPL_H
 #define CULPRIT_HARNESS_JUDGE_IMPL_H
 
@@ -8,25 +6,28 @@
 #include "diag/judge/detector.h"
 #include "harness/judging/judge.h"
 
-enum { AT_ONCE_MAX = 8 }; /* runs that a seat is asked of */
+enum { AT_ONCE_MAX = 8 }; /* runs that a detector is asked about in one call */
 
-struct entrant {
+/* A detector as it takes part in a run. */
+struct instance {
 	struct detector *detector;
-	char *name; /* in tables: the detector's, with the parameters it was given where the name stands twice */
+	/* In tables: the detector's name, with its parameters if another instance has that name,
+	 * too. */
+	char *name;
 	json_t *model;
 	char *broken;      /* why it cannot judge at all, or NULL */
 	unsigned timeouts; /* one after the other */
 };
 
 struct judge {
-	struct entrant *entrants;
-	size_t n_entrants;
-	const char **names; /* alias i belongs to the server names[i]; borrowed from 'servers' */
+	struct instance *instances;
+	size_t n_instances;
+	const char **names; /* alias i stands for the server names[i]; borrowed from 'servers' */
 	char (*aliases)[24];
 	const char **alias_list;
 	size_t n_servers;
 	json_t *servers;
-	char key[80]; /* of all that is drawn here */
+	char key[80]; /* secret; all random draws start from it */
 	struct store *store;
 	json_t *file_system; /* what its errors mean; NULL: not known */
 	int32_t seconds;     /* that scored runs are cut to */
@@ -44,21 +45,21 @@ struct evidence {
 	char id[32];
 };
 
-/* A number for 'purpose' that nobody can tell who does not have the key. */
+/* A number for 'purpose' that cannot be predicted without the key. */
 uint64_t judge_draw(const struct judge *j, const char *purpose, int64_t index);
 
-/* judge_seat.c: loads these detectors ([{name, params}]) and the null detectors; on failure what
- * was loaded is left to entrants_clear. */
-int entrants_load(struct judge *j, const json_t *detectors, struct err *e);
-void entrants_clear(struct judge *j);
-/* A seat's model; a detector that fails in training fails in every run, and the others go on. */
-int entrant_train(struct entrant *s, const struct detector_run *list, size_t n, struct err *e);
-/* What one seat says of some runs; one that is broken says so of each. */
-int entrant_ask(struct entrant *s, const struct evidence *ev, size_t n,
+/* Loads these detectors ([{name, params}]) and the null detectors. On failure the caller clears
+ * what was loaded. */
+int instances_load(struct judge *j, const json_t *detectors, struct err *e);
+void instances_clear(struct judge *j);
+/* Makes the model. A detector that fails in training then fails in every run; the others go on. */
+int instance_train(struct instance *in, const struct detector_run *list, size_t n, struct err *e);
+/* Asks about 'n' runs, at most AT_ONCE_MAX; a broken detector answers each with its reason. */
+int instance_ask(struct instance *in, const struct evidence *ev, size_t n,
 	struct detector_answer *answers, struct err *e);
 
-/* judge_evidence.c: what of an attempt is shown, cut to 'seconds'; '*ev' is all zero before, and is
- * cleared by the caller, also in case of errors. */
+/* Reads an attempt's first 'seconds' as detectors see them. '*ev' is all zero before; the caller
+ * clears it, also in case of errors. */
 int evidence_read(
 	struct judge *j, int64_t attempt, int32_t seconds, struct evidence *ev, struct err *e);
 void evidence_clear(struct evidence *ev);

@@ -16,14 +16,14 @@ static const json_t *cluster_of(const json_t *row)
 
 int remeasure_check(struct store *s, struct err *e)
 {
-	char *measure = store_get(s, "measure");
-	bool runtime = measure && !strcmp(measure, "runtime");
+	int runtime = store_has_runtimes(s, e);
 	json_t *rows = NULL, *row;
 	struct err why;
 	size_t i;
 	int rc;
 
-	free(measure);
+	if (runtime < 0)
+		return runtime;
 	if (store_is_corpus(s))
 		return err_set(
 			e, -EINVAL, "'%s' is a corpus: the traces are not in it", store_folder(s));

@@ -1,106 +1,94 @@
 #include "harness/judging/scoring.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "diag/judge/detector.h"
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/judging/judge.h"
 
 struct scoring {
 	struct score_table *table;
-	struct table_notes notes;
-	char **missing, **remarks;
+	struct cell_range range;
 	json_t *cells;
 };
 
-json_t *scoring_fact(struct store *s, const char *key)
+int scoring_fault_params(struct store *s, json_t **params, struct err *e)
 {
-	char *text = store_get(s, key);
-	json_t *v = text ? json_loads(text, 0, NULL) : NULL;
+	json_t *inputs, *v;
+	const char *name;
+	int rc = store_get_json(s, "inputs", &inputs, e);
 
-	free(text);
-	return v;
+	if (rc < 0)
+		return rc;
+	*params = json_object();
+	json_object_foreach(inputs, name, v)
+	{
+		if (!strncmp(name, "fault ", 6) && json_object_get(v, "params"))
+			json_object_set(*params, name + 6, json_object_get(v, "params"));
+	}
+	json_decref(inputs);
+	return 0;
 }
 
-json_t *scoring_fault_params(struct store *s)
+/* The row whose text 'key' is 'value', or NULL. */
+static const json_t *find_row(const json_t *rows, const char *key, const char *value)
 {
-	json_t *inputs = scoring_fact(s, "makings"), *all = json_object(), *v;
-	const char *name;
+	json_t *row;
+	size_t i;
 
-	json_object_foreach(
-		inputs, name, v) if (!strncmp(name, "fault ", 6) && json_object_get(v, "params"))
-		json_object_set(all, name + 6, json_object_get(v, "params"));
-	json_decref(inputs);
-	return all;
+	json_array_foreach((json_t *)rows, i, row)
+	{
+		if (!strcmp(jget_text(row, key), value))
+			return row;
+	}
+	return NULL;
 }
 
 /* Detectors in the scenario's order, the control first, then faults and workloads in the plan's
  * order. */
-static int declare_axes(struct store *s, struct score_table *t, const json_t *cells,
-	const json_t *verdicts, struct err *e)
+static int declare_axes(
+	struct store *s, struct score_table *t, const json_t *verdicts, struct err *e)
 {
-	json_t *detectors = scoring_fact(s, "detectors"), *row;
-	size_t i, k;
-	int rc = 0;
+	json_t *detectors = NULL, *tally = NULL, *cells, *row;
+	size_t i;
+	int rc = store_tally(s, &tally, e);
 
+	if (!rc)
+		rc = store_get_json(s, "detectors", &detectors, e);
+	rc = rc < 0 ? rc : 0;
 	json_array_foreach(detectors, i, row)
 	{
-		const char *name = json_string_value(json_object_get(row, "name"));
+		const char *name = jget_text(row, "name");
 
-		for (k = 0; k < json_array_size(verdicts); k++)
-			if (!strcmp(name,
-				    json_string_value(json_object_get(
-					    json_array_get(verdicts, k), "detector"))))
-				break;
-		if (!rc && k < json_array_size(verdicts))
+		if (!rc && find_row(verdicts, "detector", name))
 			rc = score_declare(t, SCORE_DETECTOR, name, e);
 	}
-	json_array_foreach((json_t *)cells, i, row)
+	cells = json_object_get(tally, "cells");
+	for (i = json_array_size(cells); i-- > 0;)
+		if (jget_int(json_array_get(cells, i), "training"))
+			json_array_remove(cells, i);
+	if (!rc && find_row(cells, "fault", "none"))
+		rc = score_declare(t, SCORE_FAULT, "none", e);
+	json_array_foreach(cells, i, row)
 	{
-		const char *fault = json_string_value(json_object_get(row, "fault"));
-
-		if (!rc && !json_integer_value(json_object_get(row, "training")) &&
-			!strcmp(fault, "none"))
-			rc = score_declare(t, SCORE_FAULT, "none", e);
-	}
-	json_array_foreach((json_t *)cells, i, row)
-	{
-		if (json_integer_value(json_object_get(row, "training")))
-			continue;
 		if (!rc)
-			rc = score_declare(t, SCORE_FAULT,
-				json_string_value(json_object_get(row, "fault")), e);
+			rc = score_declare(t, SCORE_FAULT, jget_text(row, "fault"), e);
 		if (!rc)
-			rc = score_declare(t, SCORE_WORKLOAD,
-				json_string_value(json_object_get(row, "workload")), e);
+			rc = score_declare(t, SCORE_WORKLOAD, jget_text(row, "workload"), e);
 	}
 	json_decref(detectors);
+	json_decref(tally);
 	return rc;
-}
-
-static json_t *by_attempt(const json_t *rows)
-{
-	json_t *index = json_object(), *row;
-	char key[32];
-	size_t i;
-
-	json_array_foreach(rows, i, row)
-	{
-		snprintf(key, sizeof(key), "%lld",
-			(long long)json_integer_value(json_object_get(row, "attempt")));
-		json_object_set(index, key, row);
-	}
-	return index;
 }
 
 /* Seconds from the start of the run to the verified onset; -1: a control. */
 static double onset_of(const json_t *cell)
 {
-	json_int_t start = json_integer_value(json_object_get(cell, "start_ns"));
-	json_int_t onset = json_integer_value(json_object_get(cell, "onset_ns"));
+	json_int_t start = jget_int(cell, "start_ns"), onset = jget_int(cell, "onset_ns");
 
 	if (!onset)
 		return -1;
@@ -108,16 +96,15 @@ static double onset_of(const json_t *cell)
 	return onset > start ? (double)(onset - start) / 1e9 : 0;
 }
 
-/* One line of scoring_cells. */
+/* Adds an element of scoring_cells. */
 static void add_cell(
 	struct scoring *c, const json_t *row, const json_t *cell, const json_t *victims)
 {
-	const char *detector = json_string_value(json_object_get(row, "detector"));
+	const char *detector = jget_text(row, "detector");
 	const json_t *verdict = json_object_get(row, "verdict");
 	bool right, wrong;
 
-	if (strcmp(json_string_value(json_object_get(verdict, "metric")), "any") ||
-		detector_is_null(detector))
+	if (strcmp(jget_text(verdict, "metric"), "any") || detector_is_null(detector))
 		return;
 	score_compare(victims, verdict, &right, &wrong);
 	json_array_append_new(c->cells,
@@ -128,207 +115,139 @@ static void add_cell(
 			(right || !victims) && !wrong, "wrong", wrong));
 }
 
+static int score_row(struct scoring *c, const json_t *row, const json_t *cell, struct err *e)
+{
+	const json_t *victims = json_object_get(cell, "victims");
+	struct score_cell truth = {.fault = jget_text(cell, "fault"),
+		.workload = jget_text(cell, "workload"),
+		.victims = json_is_null(victims) ? NULL : victims,
+		.resource = jget_text(cell, "resource"),
+		.onset_s = onset_of(cell)};
+	int rc = score_add(
+		c->table, jget_text(row, "detector"), &truth, json_object_get(row, "verdict"), e);
+
+	if (!rc)
+		add_cell(c, row, cell, truth.victims);
+	return rc;
+}
+
+static const char *attempt_key(const json_t *row, char key[32])
+{
+	snprintf(key, 32, "%lld", (long long)jget_int(row, "attempt"));
+	return key;
+}
+
 static int score_all(
 	struct scoring *c, const json_t *confirmed, const json_t *verdicts, struct err *e)
 {
-	json_t *index = by_attempt(confirmed), *row;
+	json_t *index = json_object(), *row;
+	const json_t *cell;
+	char key[32];
 	size_t i;
 	int rc = 0;
 
+	json_array_foreach((json_t *)confirmed, i, row)
+		json_object_set(index, attempt_key(row, key), row);
 	json_array_foreach((json_t *)verdicts, i, row)
 	{
-		const json_t *cell, *victims;
-		struct score_cell truth;
-		char key[32];
-
-		snprintf(key, sizeof(key), "%lld",
-			(long long)json_integer_value(json_object_get(row, "attempt")));
-		cell = json_object_get(index, key);
-		if (rc || !cell)
-			continue;
-		victims = json_object_get(cell, "victims");
-		victims = json_is_null(victims) ? NULL : victims;
-		truth = (struct score_cell){
-			.fault = json_string_value(json_object_get(cell, "fault")),
-			.workload = json_string_value(json_object_get(cell, "workload")),
-			.victims = victims,
-			.resource = json_string_value(json_object_get(cell, "resource")),
-			.onset_s = onset_of(cell)};
-		rc = score_add(c->table, json_string_value(json_object_get(row, "detector")),
-			&truth, json_object_get(row, "verdict"), e);
-		if (!rc)
-			add_cell(c, row, cell, victims);
+		cell = json_object_get(index, attempt_key(row, key));
+		if (!rc && cell)
+			rc = score_row(c, row, cell, e);
 	}
 	json_decref(index);
 	return rc;
 }
 
-/* Verdicts of the null detectors that are not among 'rows', appended to a copy of it. */
-static int add_nulls(struct store *s, const json_t *rows, json_t **all, struct err *e)
+/* Appends to 'rows' the verdicts of the null detectors that it lacks. */
+static int add_nulls(struct store *s, json_t *rows, struct err *e)
 {
-	char *measure = store_get(s, "measure");
-	json_t *servers = measure && !strcmp(measure, "runtime") ? NULL
-								 : scoring_fact(s, "servers"),
-	       *none = json_array(), *judged = NULL, *row;
+	json_t *servers = NULL, *none = json_array(), *judged = NULL, *missing = json_object(),
+	       *row;
 	struct judge *j = NULL;
-	bool there[8] = {false};
 	size_t i;
-	int rc = 0;
+	int rc = store_has_runtimes(s, e);
 
-	json_array_foreach((json_t *)rows, i,
-		row) for (size_t k = 0; detector_nulls()[k];
-			  k++) if (!strcmp(detector_nulls()[k],
-					   json_string_value(json_object_get(row, "detector"))))
-		there[k] = true;
-	*all = json_copy((json_t *)rows);
-	for (i = 0; detector_nulls()[i] && there[i]; i++)
-		;
-	if (!servers || !detector_nulls()[i])
-		goto out;
-	rc = judge_new(none, servers, s, &j, e);
-	if (!rc)
+	for (const char *const *null = detector_nulls(); *null; null++)
+		if (!find_row(rows, "detector", *null))
+			json_object_set_new(missing, *null, json_true());
+	if (!rc && json_object_size(missing))
+		rc = store_get_json(s, "servers", &servers, e);
+	rc = rc < 0 ? rc : 0;
+	if (!rc && servers)
+		rc = judge_new(none, servers, s, &j, e);
+	if (!rc && j)
 		rc = judge_all(j, 0, &judged, e);
-	json_array_foreach(judged, i, row) for (size_t k = 0; detector_nulls()[k];
-						k++) if (!there[k] &&
-		!strcmp(detector_nulls()[k], json_string_value(json_object_get(row, "detector"))))
-		json_array_append(*all, row);
-out:
+	json_array_foreach(judged, i, row)
+	{
+		if (json_object_get(missing, jget_text(row, "detector")))
+			json_array_append(rows, row);
+	}
 	judge_free(j);
 	json_decref(judged);
 	json_decref(none);
+	json_decref(missing);
 	json_decref(servers);
-	free(measure);
 	return rc;
 }
 
-static unsigned count(const json_t *object, const char *key)
-{
-	return (unsigned)json_integer_value(json_object_get(object, key));
-}
-
-/* Takes a line if there is memory for it. */
-static void add_line(char **lines, size_t *n, char *line)
-{
-	if (line)
-		lines[(*n)++] = line;
-}
-
-static char *line_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-static char *line_of(const char *fmt, ...)
-{
-	char *line;
-	va_list ap;
-	int rc;
-
-	va_start(ap, fmt);
-	rc = vasprintf(&line, fmt, ap);
-	va_end(ap);
-	return rc < 0 ? NULL : line;
-}
-
-static int write_notes(struct scoring *c, const json_t *tally, struct err *e)
-{
-	const json_t *missing = json_object_get(tally, "missing"),
-		     *skipped = json_object_get(tally, "skipped");
-	const json_t *attempts = json_object_get(tally, "attempts");
-	json_t *row;
-	size_t i;
-
-	c->missing = calloc(json_array_size(missing) + 1, sizeof(*c->missing));
-	c->remarks = calloc(
-		json_array_size(skipped) + 2, sizeof(*c->remarks)); /* and keep_range's */
-	if (!c->missing || !c->remarks)
-		return err_errno(e, -ENOMEM, "cannot make a table");
-	json_array_foreach((json_t *)missing, i, row) add_line(c->missing, &c->notes.n_missing,
-		line_of("%lld %s %s", (long long)json_integer_value(json_object_get(row, "number")),
-			json_string_value(json_object_get(row, "fault")),
-			json_string_value(json_object_get(row, "workload"))));
-	json_array_foreach((json_t *)skipped, i, row) add_line(c->remarks, &c->notes.n_remarks,
-		line_of("skipped: %s: %s", json_string_value(json_object_get(row, "fault")),
-			json_string_value(json_object_get(row, "reason"))));
-	c->notes.planned = count(tally, "planned");
-	c->notes.confirmed = count(tally, "confirmed");
-	c->notes.invalid = count(attempts, "invalid");
-	c->notes.error = count(attempts, "error");
-	c->notes.missing = (const char *const *)c->missing;
-	c->notes.remarks = (const char *const *)c->remarks;
-	c->notes.nulls = detector_nulls();
-	return 0;
-}
-
-/* Leaves the cells out that are not asked for, and says so; -ENOENT if nothing is left. */
-static int keep_range(struct scoring *c, struct cell_range cells, json_t *confirmed, struct err *e)
+/* Removes the cells outside the range; -ENOENT if no scored one is left. */
+static int keep_range(struct cell_range range, json_t *confirmed, struct err *e)
 {
 	unsigned kept = 0;
 
-	if (!cells.to)
+	if (!range.to)
 		return 0;
 	for (size_t i = json_array_size(confirmed); i-- > 0;) {
 		const json_t *row = json_array_get(confirmed, i);
-		json_int_t number = json_integer_value(json_object_get(row, "cell"));
+		json_int_t number = jget_int(row, "cell");
 
-		if (number < cells.from || number > cells.to)
+		if (number < range.from || number > range.to)
 			json_array_remove(confirmed, i);
 		else
-			kept += !json_integer_value(json_object_get(row, "training"));
+			kept += !jget_int(row, "training");
 	}
-	if (!kept)
-		return err_set(e, -ENOENT, "the run has no confirmed scored cell from %ld to %ld",
-			cells.from, cells.to);
-	add_line(c->remarks, &c->notes.n_remarks,
-		line_of("scored here: cells %ld to %ld alone", cells.from, cells.to));
-	return 0;
+	return kept ? 0
+		    : err_set(e, -ENOENT, "the run has no confirmed scored cell from %ld to %ld",
+			      range.from, range.to);
 }
 
 int scoring_new(struct store *s, const json_t *rows, struct cell_range cells, struct scoring **out,
 	struct err *e)
 {
-	struct scoring *c = calloc(1, sizeof(*c));
-	json_t *tally = NULL, *stored = NULL, *all = NULL, *confirmed = NULL;
+	struct scoring *c = alloc_zero(1, sizeof(*c));
+	json_t *all = json_copy((json_t *)rows), *confirmed = NULL;
 	int rc = 0;
 
-	if (!c || !(c->table = score_table_new()) || !(c->cells = json_array()))
+	c->cells = json_array();
+	c->range = cells;
+	if (!(c->table = score_table_new()))
 		rc = err_errno(e, -ENOMEM, "cannot make a table");
-	if (!rc)
-		rc = store_tally(s, &tally, e);
+	if (!rc && !rows)
+		rc = store_verdicts(s, &all, e);
 	if (!rc)
 		rc = store_confirmed(s, &confirmed, e);
-	if (!rc && !rows)
-		rc = store_verdicts(s, &stored, e);
 	if (!rc)
-		rc = add_nulls(s, rows ? rows : stored, &all, e);
+		rc = add_nulls(s, all, e);
 	if (!rc)
-		rc = write_notes(c, tally, e);
+		rc = keep_range(cells, confirmed, e);
 	if (!rc)
-		rc = keep_range(c, cells, confirmed, e);
-	if (!rc)
-		rc = declare_axes(s, c->table, json_object_get(tally, "cells"), all, e);
+		rc = declare_axes(s, c->table, all, e);
 	if (!rc)
 		rc = score_all(c, confirmed, all, e);
-	if (!rc) {
-		c->notes.run_id = store_run_id(s);
-		*out = c;
-		c = NULL;
-	}
-	scoring_free(c);
 	json_decref(confirmed);
 	json_decref(all);
-	json_decref(stored);
-	json_decref(tally);
-	return rc;
+	if (rc) {
+		scoring_free(c);
+		return rc;
+	}
+	*out = c;
+	return 0;
 }
 
 void scoring_free(struct scoring *c)
 {
 	if (!c)
 		return;
-	for (size_t i = 0; c->missing && i < c->notes.n_missing; i++)
-		free(c->missing[i]);
-	for (size_t i = 0; c->remarks && i < c->notes.n_remarks; i++)
-		free(c->remarks[i]);
-	free(c->missing);
-	free(c->remarks);
 	json_decref(c->cells);
 	score_table_free(c->table);
 	free(c);
@@ -339,9 +258,9 @@ const struct score_table *scoring_table(const struct scoring *c)
 	return c->table;
 }
 
-struct table_notes *scoring_notes(struct scoring *c)
+struct cell_range scoring_range(const struct scoring *c)
 {
-	return &c->notes;
+	return c->range;
 }
 
 const json_t *scoring_cells(const struct scoring *c)

@@ -1,14 +1,13 @@
 /*
- * Scoring: the verdicts of a run beside what was true of its cells.
+ * Scoring: compares the verdicts of a run with what was injected into its cells.
  *
- * This is where the truth meets the verdicts, and the only place: detectors have all been asked by
- * then.
+ * Ground truth and verdicts meet nowhere else; by then all detectors have answered.
  */
 #ifndef CULPRIT_HARNESS_SCORING_H
 #define CULPRIT_HARNESS_SCORING_H
 
+#include "diag/judge/score.h"
 #include "harness/store/store.h"
-#include "results/table.h"
 
 struct scoring;
 
@@ -18,26 +17,22 @@ struct cell_range {
 };
 
 /* Scores 'rows' as judge_all gives them, or those in the store if NULL, of these cells; null
- * detectors that these lack are judged here. -EINVAL for a run that was not written to the point
- * where it can be judged. -ENOENT: none of these cells was run and is scored. */
+ * detectors that they lack are judged here. -EINVAL for a run that ended before it could be judged.
+ * -ENOENT: none of these cells is confirmed and scored. */
 int scoring_new(struct store *s, const json_t *rows, struct cell_range cells, struct scoring **out,
 	struct err *e);
 void scoring_free(struct scoring *c);
 
-/* Of one scoring; all borrowed. */
-const struct score_table *scoring_table(const struct scoring *c);
-struct table_notes *scoring_notes(struct scoring *c);
+const struct score_table *scoring_table(const struct scoring *c); /* borrowed */
+struct cell_range scoring_range(const struct scoring *c);
 
-/* [{cell, workload, fault, victims: [names]|null, detector, verdict, right, wrong}]: what each
- * detector that is no null detector said on 'any', in the order of cells. right: the fault's
+/* [{cell, workload, fault, victims: [names]|null, detector, verdict, right, wrong}], borrowed: what
+ * each detector but the null detectors said on 'any', in the order of cells. right: the faulty
  * servers and no other, or in a control nobody. */
 const json_t *scoring_cells(const struct scoring *c);
 
-/* {label of a fault: {parameter: number}}, as the scenario had them; empty for a run that was
- * recorded without. */
-json_t *scoring_fault_params(struct store *s);
-
-/* A fact of the run that is JSON: a new reference, or NULL. */
-json_t *scoring_fact(struct store *s, const char *key);
+/* {label of a fault: {parameter: number}}, as the scenario has them; empty if the run does not
+ * record them. New reference. */
+int scoring_fault_params(struct store *s, json_t **params, struct err *e);
 
 #endif

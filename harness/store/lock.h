@@ -1,6 +1,4 @@
-/*
- * One orchestrator a run: a lock on RUN/lock that goes with its process, however that ends.
- */
+/* One orchestrator for each run: a lock on RUN/lock that the kernel releases with its process. */
 #ifndef CULPRIT_HARNESS_LOCK_H
 #define CULPRIT_HARNESS_LOCK_H
 
@@ -9,11 +7,11 @@
 
 #include "harness/base/err.h"
 
-/* '*fd' is closed to give it back. -EBUSY: another process has it, and which. */
+/* Closing '*fd' releases the lock. -EBUSY names the process that holds it. */
 int run_lock(const char *folder, int *fd, struct err *e);
 
-/* Is somebody at it? Takes nothing, so that it can be asked at any time. '*pid' (may be NULL) is
- * who said so last. */
+/* Is the run in progress? Takes no lock, so that it can be asked at any time. '*pid' (may be NULL):
+ * the process that holds it. */
 bool run_is_locked(const char *folder, pid_t *pid);
 
 #endif

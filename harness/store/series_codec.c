@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
+
 enum { PLACES_MAX = 9, DOUBLES, SAME, COUNTING, ALIKE = 0x80 };
 enum { COLUMNS = 5, SAMPLES_MAX = 1 << 22, NUMBER_MAX = 10 };
 
@@ -78,19 +80,19 @@ static uint64_t get_signed(struct reader *r)
 	return v >> 1 ^ (v & 1 ? UINT64_MAX : 0);
 }
 
-/* The whole number that 'bits' is with so many places; false: it is not exactly one. */
+/* The double 'bits' times 10^places as a whole number; false if that is not exact. */
 static bool scaled(uint64_t bits, int places, uint64_t *whole)
 {
 	double v = double_of(bits), n = nearbyint(v * powers[places]);
 
-	/* By way of the whole number, which has no -0. */
+	/* Through the whole number, which has no -0. */
 	if (!(fabs(n) < 9007199254740992.0) || bits_of((double)(int64_t)n / powers[places]) != bits)
 		return false;
 	*whole = (uint64_t)(int64_t)n;
 	return true;
 }
 
-/* The least number of places with which all can be written, or DOUBLES. */
+/* The least number of decimal places that represents all values exactly, or DOUBLES. */
 static int places_of(const struct column *c)
 {
 	uint64_t whole;
@@ -100,7 +102,7 @@ static int places_of(const struct column *c)
 		while (!scaled(c->v[i], places, &whole))
 			if (++places > PLACES_MAX)
 				return DOUBLES;
-	/* One that was good with fewer places may be too large with more. */
+	/* A value that fits with fewer places may be too large with more. */
 	for (size_t i = 0; i < c->n; i++)
 		if (!scaled(c->v[i], places, &whole))
 			return DOUBLES;
@@ -189,18 +191,12 @@ static void set_columns(struct column columns[COLUMNS], uint64_t *values, size_t
 		columns[i] = (struct column){.v = values + i * n, .n = n, .real = i == 2 || i == 3};
 }
 
-int series_encode(
-	const struct sample *samples, size_t n, unsigned char **out, size_t *size, struct err *e)
+void series_encode(const struct sample *samples, size_t n, unsigned char **out, size_t *size)
 {
 	struct column c[COLUMNS];
-	uint64_t *values = calloc(COLUMNS * n + 1, sizeof(*values));
-	struct writer w = {.p = malloc((COLUMNS * n + 1) * NUMBER_MAX + COLUMNS)};
+	uint64_t *values = alloc_zero(COLUMNS * n, sizeof(*values));
+	struct writer w = {.p = alloc_zero((COLUMNS * n + 1) * NUMBER_MAX + COLUMNS, 1)};
 
-	if (!values || !w.p) {
-		free(values);
-		free(w.p);
-		return err_errno(e, -ENOMEM, "cannot pack samples");
-	}
 	set_columns(c, values, n);
 	for (size_t i = 0; i < n; i++) {
 		c[0].v[i] = (uint64_t)(int64_t)samples[i].second;
@@ -215,7 +211,6 @@ int series_encode(
 	free(values);
 	*out = w.p;
 	*size = w.n;
-	return 0;
 }
 
 int series_decode(const void *data, size_t size, struct sample **out, size_t *n, struct err *e)
@@ -227,13 +222,8 @@ int series_decode(const void *data, size_t size, struct sample **out, size_t *n,
 
 	if (r.bad || number > SAMPLES_MAX)
 		return err_set(e, -EBADMSG, "samples do not unpack");
-	values = calloc(COLUMNS * number + 1, sizeof(*values));
-	samples = calloc(number + 1, sizeof(*samples));
-	if (!values || !samples) {
-		free(values);
-		free(samples);
-		return err_errno(e, -ENOMEM, "cannot unpack samples");
-	}
+	values = alloc_zero(COLUMNS * number, sizeof(*values));
+	samples = alloc_zero(number, sizeof(*samples));
 	set_columns(c, values, number);
 	for (size_t i = 0; i < COLUMNS; i++)
 		get_column(&r, &c[i], i ? &c[i - 1] : NULL);

@@ -1,8 +1,10 @@
 /*
- * Run store: a run is a folder; run.db in it holds the plan, the attempts, what was measured
- * and what was said of it. Traces and output are files beside it, listed with checksums.
+ * Run store: a run is a folder. run.db (SQLite) in it holds the plan, the attempts, the
+ * measurements and the verdicts; traces and output are files in the same folder, listed with
+ * checksums.
  *
- * An attempt is written in one transaction when it has ended; what is not there did not happen.
+ * An attempt is written in one transaction when it has ended; one that is not in run.db does not
+ * count.
  */
 #ifndef CULPRIT_HARNESS_STORE_H
 #define CULPRIT_HARNESS_STORE_H
@@ -20,30 +22,38 @@ struct store;
 enum outcome { OUTCOME_CONFIRMED, OUTCOME_INVALID, OUTCOME_ERROR };
 const char *outcome_name(enum outcome o);
 
-/* Makes the folder (0700; -EEXIST if it is there) and an empty store in it. */
+/* Makes the folder (0700; -EEXIST if it is there) and an empty store in it. Under sudo the folder
+ * and what is later made in it go to the user who called sudo (file_give_to_sudo_user). */
 int store_create(const char *folder, struct store **out, struct err *e);
 
-/* -ENOENT where there is no run, -EINVAL where its version is not ours. */
+/* Opens and checks run.db or, where there is none, a corpus' run.db.gz, which is read into memory
+ * and is read-only. -ENOENT: there is no run; -EACCES: it may not be read; -EINVAL: another
+ * version; -EBADMSG (ERR_DAMAGED): it does not unpack, or its pages do not hang together. All are
+ * exit code 2. */
 int store_open(const char *folder, struct store **out, struct err *e);
 void store_close(struct store *s);
 
 /* Writes 'folder'/run.db.gz: a corpus, which is all that judging and scoring need (plan, attempts,
- * samples, events), and neither hosts nor verdicts; 'whole': with these and all details, as a run
- * to look at. store_open reads it where there is no run.db, into memory; it cannot be written
- * to. */
+ * samples, events) without hosts and verdicts; 'whole': with these and all details, for reports. */
 int store_pack(struct store *s, const char *folder, bool whole, struct err *e);
 
-/* The secret that detectors' view of the run is drawn from, as text; of a run that was recorded
- * before runs had any, a digest of what no detector knows whole. */
-void store_blind_key(struct store *s, char key[80]);
+/* The secret that detectors' view of the run is drawn from, as text. An error if it cannot be
+ * read: without it detectors could guess names. */
+int store_blind_key(struct store *s, char key[80], struct err *e);
 
 bool store_is_corpus(const struct store *s);
 const char *store_folder(const struct store *s);
 const char *store_run_id(const struct store *s); /* the folder's own name */
 
-/* Facts about the run as a whole: seed, scenario text, versions, hosts. */
+/* Facts about the run as a whole: seed, scenario text, versions, hosts. Reading: 1 with '*value'
+ * (the caller frees; JSON: a new reference), 0 with NULL if there is no such fact, or an error.
+ * -EBADMSG (ERR_DAMAGED): damaged, or no JSON. */
 int store_set(struct store *s, const char *key, const char *value, struct err *e);
-char *store_get(struct store *s, const char *key); /* malloced, or NULL */
+int store_get(struct store *s, const char *key, char **value, struct err *e);
+int store_get_json(struct store *s, const char *key, json_t **value, struct err *e);
+
+/* 1: the run measured run times; 0: verdicts; or an error. */
+int store_has_runtimes(struct store *s, struct err *e);
 
 /* The plan's cells, in order. */
 int store_put_plan(struct store *s, const struct scenario *sc, const struct plan *p,
@@ -58,6 +68,8 @@ int store_skip_tracer(struct store *s, const char *tracer, const char *reason, s
 int store_begin(struct store *s, struct err *e);
 int store_commit(struct store *s, struct err *e);
 void store_rollback(struct store *s);
+/* Commits if 'rc' is 0, rolls back if not; returns 'rc' or the error of the commit. */
+int store_end(struct store *s, int rc, struct err *e);
 
 struct attempt_row {
 	int64_t id; /* out */
@@ -65,17 +77,16 @@ struct attempt_row {
 	long number; /* 1, 2 ... of this cell */
 	enum outcome outcome;
 	const char *reason; /* NULL when confirmed */
-	int64_t started_ns, start_ns, onset_ns, offset_ns,
-		ended_ns; /* CLOCK_REALTIME; 0: not reached.
-	                       start: all workloads run; onset: verified to act; offset: verified gone */
-	int32_t seconds;  /* measured, from start_ns */
-	const json_t
-		*detail; /* what verify saw, workloads' results, lost records, clock offsets ... */
-	const char *key; /* of what it was measured under (key.h) */
+	/* CLOCK_REALTIME; 0: not reached. start: all workloads run; onset: the fault was
+	 * verified to act; offset: it was verified to be gone. */
+	int64_t started_ns, start_ns, onset_ns, offset_ns, ended_ns;
+	int32_t seconds;      /* measured, from start_ns */
+	const json_t *detail; /* what verify saw, workloads' results, lost records, clock offsets */
+	const char *key;      /* digest of what it was measured under (cell_key.h) */
 };
 
 int store_put_attempt(struct store *s, struct attempt_row *row, struct err *e);
-/* In the order of metrics_samples. -EINVAL: the store is older than version 5. */
+/* In the order of metrics_samples. */
 int store_put_samples(struct store *s, int64_t attempt, char *const servers[],
 	const struct sample *samples, size_t n, struct err *e);
 int store_drop_samples(struct store *s, int64_t attempt, struct err *e);
@@ -106,7 +117,7 @@ int store_runtimes(struct store *s, json_t **rows, struct err *e);
  * cells}]} */
 int store_tally(struct store *s, json_t **tally, struct err *e);
 /* The samples of one metric of one server, in the order of seconds, valid during the call; their
- * own 'metric' and 'server' are 0. What is not 0 ends it. */
+ * own 'metric' and 'server' are 0. A result other than 0 ends the reading. */
 typedef int (*store_series_fn)(void *ctx, const char *metric, const char *server,
 	const struct sample *samples, size_t n, struct err *e);
 /* Calls 'fn' for every metric and server of which the attempt has samples, in the order of their
@@ -115,28 +126,28 @@ int store_samples(struct store *s, int64_t attempt, store_series_fn fn, void *ct
 /* [{kind, server|null, client|null, time_s, detail: {last_s, count, call, ...}}] of one attempt.
  * New reference. */
 int store_events(struct store *s, int64_t attempt, json_t **rows, struct err *e);
-/* [{attempt, detector, verdict}] over all. New reference. */
+/* [{attempt, detector, metric, verdict}] of all attempts. New reference. */
 int store_verdicts(struct store *s, json_t **rows, struct err *e);
-/* All rows of one table ("fact", "cell", "attempt", "file", "model"), every column as it stands in
- * the store, JSON as text; in the order of the first column. For who shows a run whole. New
- * reference. */
+/* All rows of one table ("fact", "cell", "attempt", "file", "model") in the order of the first
+ * column, every column as it is stored, JSON as text. New reference. */
 int store_table(struct store *s, const char *table, json_t **rows, struct err *e);
 
-/* What a run that is resumed looks at and mends. */
+/* For resuming a run. */
 
 /* [{id, cell, number, outcome, key|null}], oldest first. New reference. */
 int store_attempts(struct store *s, json_t **rows, struct err *e);
 /* [{attempt, cell, number, start_ns, seconds, detail, files}] of confirmed attempts; files: how
  * many are listed. New reference. */
 int store_traced(struct store *s, json_t **rows, struct err *e);
-/* Are the attempt's files as they were written? -EBADMSG: which one is not. */
+/* Compares the attempt's files with their sizes and checksums. -EBADMSG names the first one that
+ * differs. */
 int store_check_files(struct store *s, int64_t attempt, struct err *why);
-/* A confirmed attempt whose files are damaged counts as invalid from now on; its verdicts go. */
+/* Makes a confirmed attempt whose files are damaged invalid and deletes its verdicts. */
 int store_spoil(struct store *s, int64_t cell, int64_t number, const char *reason, struct err *e);
-/* As if it had not been: what the store beside has of an attempt that the run's own store never
- * heard of. */
+/* Deletes an attempt with all that belongs to it: one that the second tracer's store has and the
+ * run's own store has not. */
 int store_drop_attempt(struct store *s, int64_t attempt, struct err *e);
-/* What was skipped is looked at anew. */
+/* Deletes all skip marks, so that a resumed run checks again. */
 int store_unskip(struct store *s, struct err *e);
 /* [{attempt, cell}] of confirmed scored attempts without any verdict. New reference. */
 int store_unjudged(struct store *s, json_t **rows, struct err *e);

@@ -1,3 +1,4 @@
+/* Attempts and verdicts: written, repaired, deleted. */
 #include "harness/store/store_impl.h"
 
 #include <errno.h>
@@ -5,38 +6,58 @@
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
+
+const char *outcome_name(enum outcome o)
+{
+	static const char *const names[] = {"confirmed", "invalid", "error"};
+
+	return names[o];
+}
+
+int store_skip_tracer(struct store *s, const char *tracer, const char *reason, struct err *e)
+{
+	return store_do(s, e, "write a skip", "UPDATE cell SET skipped = ? WHERE tracer = ?", "ss",
+		reason, tracer);
+}
+
+int store_skip(struct store *s, const char *fault, const char *reason, struct err *e)
+{
+	return store_do(s, e, "write a skip",
+		"UPDATE cell SET skipped = ? WHERE fault = ? AND NOT training", "ss", reason,
+		fault);
+}
+
+int store_unskip(struct store *s, struct err *e)
+{
+	return store_exec(s, "UPDATE cell SET skipped = NULL", e, "delete skip marks");
+}
 
 int store_put_attempt(struct store *s, struct attempt_row *row, struct err *e)
 {
-	sqlite3_stmt *st;
-	int rc;
-
-	rc = store_statement(s, &st, e,
+	int rc = store_do(s, e, "write an attempt",
 		"INSERT INTO attempt VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		"iissiiiiiijs", (int64_t)row->cell, (int64_t)row->number,
 		outcome_name(row->outcome), row->reason, row->started_ns, row->start_ns,
 		row->onset_ns, row->offset_ns, row->ended_ns, (int64_t)row->seconds, row->detail,
 		row->key);
-	if (!rc)
-		rc = store_finish(s, st, e, "write an attempt");
+
 	if (!rc)
 		row->id = sqlite3_last_insert_rowid(s->db);
 	return rc;
 }
 
-/* What an event says besides its kind, whose it is, and when it began. */
+/* All of an event but its kind, server, client and begin. */
 static json_t *event_detail(const struct event *v)
 {
-	json_t *d = json_pack("{s:f, s:I}", "last_s", v->last_s, "count", (json_int_t)v->count);
-	const struct {
-		const char *key, *value;
-	} texts[] = {{"call", v->call}, {"error", v->error}, {"signal", v->signal},
-		{"place", event_place_name(v->place)}, {"state", link_state_name(v->state)}};
+	json_t *d = json_pack("{s:f, s:I, s:s*, s:s*, s:s*, s:s*, s:s*}", "last_s", v->last_s,
+		"count", (json_int_t)v->count, "call", v->call, "error", v->error, "signal",
+		v->signal, "place", event_place_name(v->place), "state", link_state_name(v->state));
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		if (texts[i].value)
-			json_object_set_new(d, texts[i].key, json_string(texts[i].value));
 	if (v->place)
 		json_object_set_new(d, "longest_s", json_real(v->longest_s));
 	if (v->kind == EVENT_APP_SLOW || v->kind == EVENT_LINK_QUIET)
@@ -56,51 +77,92 @@ int store_put_events(struct store *s, int64_t attempt, char *const servers[], ch
 	for (size_t i = 0; i < n && !rc; i++) {
 		const struct event *v = &events[i];
 		json_t *detail = event_detail(v);
-		sqlite3_stmt *st;
 
-		rc = store_statement(s, &st, e, "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?)",
-			"iisssdj", attempt, (int64_t)i + 1, event_kind_name(v->kind),
+		rc = store_do(s, e, "write an event",
+			"INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?)", "iisssdj", attempt,
+			(int64_t)i + 1, event_kind_name(v->kind),
 			v->server < 0 ? NULL : servers[v->server],
 			v->client < 0 ? NULL : clients[v->client], v->first_s, detail);
 		json_decref(detail);
-		if (!rc)
-			rc = store_finish(s, st, e, "write an event");
 	}
 	return rc;
 }
 
-int store_drop_events(struct store *s, int64_t attempt, struct err *e)
+static int delete_from(struct store *s, const char *table, int64_t attempt, struct err *e)
 {
-	sqlite3_stmt *st;
-	int rc = store_statement(s, &st, e, "DELETE FROM event WHERE attempt = ?", "i", attempt);
+	char sql[96], doing[96];
 
-	return rc ? rc : store_finish(s, st, e, "drop events");
+	snprintf(sql, sizeof(sql), "DELETE FROM %s WHERE %s = ?", table,
+		strcmp(table, "attempt") ? "attempt" : "id");
+	snprintf(doing, sizeof(doing), "delete the %s rows of an attempt", table);
+	return store_do(s, e, doing, sql, "i", attempt);
 }
 
-int store_hash_file(const char *path, char hex[65], int64_t *size, bool sync, struct err *e)
+int store_drop_samples(struct store *s, int64_t attempt, struct err *e)
+{
+	return delete_from(s, "series", attempt, e);
+}
+
+int store_drop_events(struct store *s, int64_t attempt, struct err *e)
+{
+	return delete_from(s, "event", attempt, e);
+}
+
+int store_drop_attempt(struct store *s, int64_t attempt, struct err *e)
+{
+	static const char *const tables[] = {"verdict", "series", "event", "file", "attempt", NULL};
+	int rc = store_begin(s, e);
+
+	if (rc)
+		return rc;
+	for (const char *const *table = tables; *table && !rc; table++)
+		rc = delete_from(s, *table, attempt, e);
+	return store_end(s, rc, e);
+}
+
+int store_spoil(struct store *s, int64_t cell, int64_t number, const char *reason, struct err *e)
+{
+	int rc = store_begin(s, e);
+
+	if (rc)
+		return rc;
+	rc = store_do(s, e, "delete verdicts",
+		"DELETE FROM verdict WHERE attempt ="
+		" (SELECT id FROM attempt WHERE cell = ? AND number = ?)",
+		"ii", cell, number);
+	if (!rc)
+		rc = store_do(s, e, "make an attempt invalid",
+			"UPDATE attempt SET outcome = 'invalid', reason = ?"
+			" WHERE cell = ? AND number = ?",
+			"sii", reason, cell, number);
+	return store_end(s, rc, e);
+}
+
+/* Size and SHA-256 of the run's file 'path'; if 'sync', it is on the disk when this returns. */
+static int hash_file(
+	struct store *s, const char *path, char hex[65], int64_t *size, bool sync, struct err *e)
 {
 	unsigned char digest[EVP_MAX_MD_SIZE];
-	unsigned len = 0;
 	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-	char buf[65536];
+	char buf[65536], *full = alloc_format("%s/%s", s->folder, path);
+	int fd = open(full, O_RDONLY | O_CLOEXEC), rc = 0;
 	ssize_t n = -1;
-	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
 
 	*size = 0;
-	if (fd >= 0 && ctx && EVP_DigestInit_ex(ctx, EVP_sha256(), NULL)) {
-		while ((n = read(fd, buf, sizeof(buf))) > 0) {
-			EVP_DigestUpdate(ctx, buf, (size_t)n);
-			*size += n;
-		}
-		EVP_DigestFinal_ex(ctx, digest, &len);
+	EVP_DigestInit_ex(ctx, EVP_sha256(), NULL);
+	while (fd >= 0 && (n = read(fd, buf, sizeof(buf))) > 0) {
+		EVP_DigestUpdate(ctx, buf, (size_t)n);
+		*size += n;
 	}
 	if (n < 0)
-		rc = err_errno(e, -errno, "cannot read '%s'", path);
+		rc = err_errno(e, -errno, "cannot read '%s'", full);
 	else if (sync && fsync(fd) < 0)
-		rc = err_errno(e, -errno, "cannot write '%s' to the disk", path);
-	for (unsigned i = 0; i < len && i < 32; i++)
+		rc = err_errno(e, -errno, "cannot write '%s' to the disk", full);
+	EVP_DigestFinal_ex(ctx, digest, NULL);
+	for (int i = 0; i < 32; i++)
 		sprintf(hex + 2 * i, "%02x", digest[i]);
 	EVP_MD_CTX_free(ctx);
+	free(full);
 	if (fd >= 0)
 		close(fd);
 	return rc;
@@ -108,43 +170,61 @@ int store_hash_file(const char *path, char hex[65], int64_t *size, bool sync, st
 
 int store_put_file(struct store *s, int64_t attempt, const char *path, struct err *e)
 {
-	char hex[65], *full;
-	sqlite3_stmt *st;
+	char hex[65];
 	int64_t size;
-	int rc;
+	int rc = hash_file(s, path, hex, &size, true, e);
 
-	if (asprintf(&full, "%s/%s", s->folder, path) < 0)
-		return err_errno(e, -ENOMEM, "cannot list '%s'", path);
-	rc = store_hash_file(full, hex, &size, true, e);
-	free(full);
-	if (!rc)
-		rc = store_statement(s, &st, e, "INSERT INTO file VALUES (?, ?, ?, ?)", "isis",
-			attempt, path, size, hex);
-	return rc ? rc : store_finish(s, st, e, "list a file");
+	return rc ? rc
+		  : store_do(s, e, "list a file", "INSERT INTO file VALUES (?, ?, ?, ?)", "isis",
+			    attempt, path, size, hex);
+}
+
+int store_check_files(struct store *s, int64_t attempt, struct err *why)
+{
+	json_t *rows = NULL, *row;
+	size_t i;
+	int rc = store_query(s,
+		"SELECT path, size, sha256 FROM file WHERE attempt = ? ORDER BY path", attempt,
+		&rows, why);
+
+	json_array_foreach(rows, i, row)
+	{
+		const char *path = jget_text(row, "path");
+		char hex[65];
+		int64_t size;
+
+		if (hash_file(s, path, hex, &size, false, why))
+			rc = err_set(
+				why, -EBADMSG, "its file '%s' is missing or cannot be read", path);
+		else if (size != jget_int(row, "size") || strcmp(hex, jget_text(row, "sha256")))
+			rc = err_set(why, -EBADMSG,
+				"its file '%s' is not what was written: its checksum differs",
+				path);
+		if (rc)
+			break;
+	}
+	json_decref(rows);
+	return rc;
 }
 
 int store_put_model(struct store *s, const char *detector, const json_t *params,
 	const json_t *model, struct err *e)
 {
-	sqlite3_stmt *st;
-	int rc = store_statement(s, &st, e, "INSERT OR REPLACE INTO model VALUES (?, ?, ?)", "sjj",
-		detector, params, model);
-
-	return rc ? rc : store_finish(s, st, e, "write a model");
+	return store_do(s, e, "write a model", "INSERT OR REPLACE INTO model VALUES (?, ?, ?)",
+		"sjj", detector, params, model);
 }
 
 int store_put_verdict(struct store *s, int64_t attempt, const char *detector, const json_t *verdict,
 	struct err *e)
 {
-	const char *metric = json_string_value(json_object_get(verdict, "metric"));
-	sqlite3_stmt *st;
-	int rc = store_statement(s, &st, e, "INSERT OR REPLACE INTO verdict VALUES (?, ?, ?, ?)",
-		"issj", attempt, detector, metric ? metric : "any", verdict);
+	const char *metric = jget_text(verdict, "metric");
 
-	return rc ? rc : store_finish(s, st, e, "write a verdict");
+	return store_do(s, e, "write a verdict",
+		"INSERT OR REPLACE INTO verdict VALUES (?, ?, ?, ?)", "issj", attempt, detector,
+		metric ? metric : "any", verdict);
 }
 
 int store_clear_verdicts(struct store *s, struct err *e)
 {
-	return store_exec(s, "DELETE FROM verdict; DELETE FROM model", e, "clear the verdicts");
+	return store_exec(s, "DELETE FROM verdict; DELETE FROM model", e, "delete the verdicts");
 }

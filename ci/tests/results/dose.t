@@ -11,7 +11,7 @@ mkdir "$tmp/run"
 zcat results/corpora/ci/run.db.gz >"$tmp/run/run.db"
 sqlite3 "$tmp/run/run.db" "
 	UPDATE cell SET fault = 'disk-hog(share=25%)' WHERE fault = 'disk-hog' AND repeat <= 2;
-	INSERT OR REPLACE INTO fact VALUES ('makings', '{\"fault disk-hog\": {\"params\": {\"block\": 268435456, \"share\": 100}},
+	INSERT OR REPLACE INTO fact VALUES ('inputs', '{\"fault disk-hog\": {\"params\": {\"block\": 268435456, \"share\": 100}},
 		\"fault disk-hog: file\": \"sha256:0\", \"fault disk-hog(share=25%)\": {\"params\": {\"block\": 268435456, \"share\": 25}}}')"
 "$culprit" rescore "$tmp/run" --detector peer-threshold --by strength >"$tmp/text" 2>"$tmp/err"
 check "it is printed" [ $? = 0 ]

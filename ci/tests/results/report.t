@@ -118,7 +118,7 @@ check "the victim's line is drawn" line victim s1
 check "another server's is" line line0 s2
 browser_eval 'document.querySelector("#panel-2 figure details").open = true' >/dev/null
 check "values as a table, on demand" browser_wait 'document.querySelector("#panel-2 figure table")'
-sqlite3 "$tmp/errors/run.db" "SELECT second || ' ' || server || ' ' || round(sum_s / count * 1000, 1) FROM sample WHERE attempt = 2 AND metric = 'dwrite'" |
+"$culprit" samples "$tmp/errors" --metric dwrite | awk -F, '$2 == 2 { printf "%d %s %.1f\n", $5, $4, $7 / $6 * 1000 }' |
 	sort >"$tmp/samples"
 browser_eval 'const t = document.querySelector("#panel-2 figure table"), heads = [...t.tHead.rows[0].cells].map((c) => c.textContent.split(" ")[0]);
 	return [...t.tBodies[0].rows].flatMap((r) => [...r.cells].slice(1).map((c, i) => [parseInt(r.cells[0].textContent), heads[i + 1],
@@ -197,7 +197,7 @@ check "... nor is a picture asked for" is "$(requests | grep refused)" "refused:
 evil='</script><img src=x onerror="document.title=1"><s>&amp;'
 cp -r results/runs/errors-20261121 "$tmp/<b>&evil"
 sqlite3 "$tmp/<b>&evil/run.db" <<-SQL
-	UPDATE sample SET server = '$evil' WHERE server = 's1';
+	UPDATE series SET server = '$evil' WHERE server = 's1';
 	UPDATE event SET server = '$evil', client = '$evil';
 	UPDATE cell SET victims = replace(victims, 's1', '</script><img src=x onerror=document.title=1>') WHERE victims IS NOT NULL;
 	UPDATE cell SET fault = '$evil' WHERE fault = 'kill';
@@ -265,7 +265,7 @@ mkdir "$tmp/doses"
 zcat results/corpora/ci/run.db.gz >"$tmp/doses/run.db"
 sqlite3 "$tmp/doses/run.db" <<-SQL
 	UPDATE cell SET fault = 'disk-hog(share=25%)' WHERE fault = 'disk-hog' AND repeat <= 2;
-	INSERT OR REPLACE INTO fact VALUES ('makings', '{"fault disk-hog": {"params": {"block": 268435456, "share": 100}},
+	INSERT OR REPLACE INTO fact VALUES ('inputs', '{"fault disk-hog": {"params": {"block": 268435456, "share": 100}},
 		"fault disk-hog(share=25%)": {"params": {"block": 268435456, "share": 25}}}');
 SQL
 "$culprit" rescore "$tmp/doses" --detector peer-robust --detector peer-threshold --save >/dev/null
@@ -283,11 +283,10 @@ check "no word on the console from it" is "$(console)" ""
 # A run of times under tracers
 cp -r results/runs/errors-20261121 "$tmp/timed"
 sqlite3 "$tmp/timed/run.db" <<-SQL
-	ALTER TABLE cell ADD tracer TEXT;
 	UPDATE cell SET fault = 'none', victims = NULL, training = 0, tracer = CASE number % 2 WHEN 1 THEN 'none' ELSE 'ptrace' END,
 		repeat = (number + 1) / 2, workload = 'ddw';
 	UPDATE attempt SET detail = json_set(detail, '$.runtime_s', 10 + cell % 2 * -2 + cell % 3);
-	INSERT OR REPLACE INTO fact VALUES ('measure', 'runtime'), ('store_version', '4');
+	INSERT OR REPLACE INTO fact VALUES ('measure', 'runtime');
 	DELETE FROM verdict;
 SQL
 "$culprit" report "$tmp/timed" -o "$tmp/timed.html" >/dev/null

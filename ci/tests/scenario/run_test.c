@@ -281,6 +281,7 @@ static void a_detector_is_shown_no_name_fault_or_workload(void **state)
 	assert_int_equal(store_put_samples(st, row.id, names, samples, 2, &e), 0);
 	assert_int_equal(store_put_events(st, row.id, names, clients, events, EVENTS, &e), 0);
 	assert_int_equal(store_set(st, "file_system", errors, &e), 0);
+	assert_int_equal(store_set(st, "judged_seconds", "10", &e), 0);
 	if (judge_new(detectors, servers, st, &j, &e))
 		fail_msg("%s", e.text);
 	if (judge_all(j, 0, &rows, &e))
@@ -365,6 +366,7 @@ static void events_have_the_fields_that_the_manual_names(void **state)
 	assert_int_equal(store_put_plan(st, s, p, names, &e), 0);
 	assert_int_equal(store_put_attempt(st, &row, &e), 0);
 	assert_int_equal(store_put_events(st, row.id, names, clients, events, EVENTS, &e), 0);
+	assert_int_equal(store_set(st, "judged_seconds", "10", &e), 0);
 	assert_int_equal(judge_new(detectors, servers, st, &j, &e), 0);
 	assert_int_equal(judge_all(j, 0, &rows, &e), 0);
 	evidence = json_object_get(json_object_get(json_array_get(rows, 0), "verdict"), "evidence");

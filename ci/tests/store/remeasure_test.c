@@ -38,7 +38,8 @@ static const char deepest[] =
 	"      local depth = queues[s] and queues[s].mean:sum() or 0 / 0\n"
 	"      if depth > most then worst, most = s, depth end\n"
 	"    end\n"
-	"    return { { metric = 'any', indicted = { worst }, abstain = worst == nil, evidence = { most = most } } }\n"
+	"    return { { metric = 'any', indicted = { worst }, abstain = worst == nil, evidence = "
+	"{ most = most } } }\n"
 	"  end }\n";
 
 static void write_text(const char *name, const char *text)
@@ -191,10 +192,12 @@ static struct store *a_run(const char *name)
 	snprintf(path, sizeof(path), "%s/scenario.lua", dir);
 	write_text("deepest.lua", deepest);
 	write_text("scenario.lua",
-		"return { name = 't', workloads = { 'ddw' }, faults = { 'none', 'disk-hog' }, detectors = { 'always-healthy' },"
+		"return { name = 't', workloads = { 'ddw' }, faults = { 'none', 'disk-hog' }, "
+		"detectors = { 'always-healthy' },"
 		" training = { workloads = { 'ddw' } } }");
 	if (scenario_load(path, &sc, &e) || plan_new(sc, SERVERS, 1, NULL, &p, &e) ||
-		store_create(folder, &s, &e) || store_put_plan(s, sc, p, servers, &e))
+		store_create(folder, &s, &e) || store_put_plan(s, sc, p, servers, &e) ||
+		store_set(s, "judged_seconds", "999", &e))
 		fail_msg("%s", e.text);
 	assert_int_equal(p->n, CELLS);
 	for (size_t cell = 1; cell <= CELLS; cell++)

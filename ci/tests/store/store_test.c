@@ -1,0 +1,179 @@
+/* A store that fails is told apart from one that lacks a fact; judging refuses without its key. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants those four first */
+#include <cmocka.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ci/tests/scratch.h"
+#include "harness/judging/judge.h"
+
+static char folder[128], db[160];
+
+static struct store *new_store(const char *name)
+{
+	struct store *s;
+	struct err e;
+
+	snprintf(folder, sizeof(folder), "%s/%s", dir, name);
+	snprintf(db, sizeof(db), "%s/run.db", folder);
+	if (store_create(folder, &s, &e))
+		fail_msg("%s", e.text);
+	return s;
+}
+
+static void sql(const char *text)
+{
+	char *why = NULL;
+	sqlite3 *other;
+
+	assert_int_equal(sqlite3_open(db, &other), SQLITE_OK);
+	if (sqlite3_exec(other, text, NULL, NULL, &why) != SQLITE_OK)
+		fail_msg("%s", why);
+	sqlite3_close(other);
+}
+
+static void overwrite(off_t at, size_t size)
+{
+	char junk[4096];
+	int fd = open(db, O_WRONLY | O_CLOEXEC);
+
+	memset(junk, 0xa5, sizeof(junk));
+	assert_true(size <= sizeof(junk));
+	assert_int_equal(pwrite(fd, junk, size, at), size);
+	close(fd);
+}
+
+static int try_judge(struct store *s, struct err *e)
+{
+	json_t *detectors = json_array(), *servers = json_pack("[s, s]", "s1", "s2");
+	struct judge *j = NULL;
+	int rc = judge_new(detectors, servers, s, &j, e);
+
+	judge_free(j);
+	json_decref(detectors);
+	json_decref(servers);
+	return rc;
+}
+
+static void absent_is_no_error(void **state)
+{
+	struct store *s = new_store("absent");
+	char *value = (char *)"untouched";
+	json_t *json;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(store_get(s, "nothing", &value, &e), 0);
+	assert_null(value);
+	assert_int_equal(store_get_json(s, "nothing", &json, &e), 0);
+	assert_null(json);
+	assert_int_equal(store_set(s, "list", "[1, 2]", &e), 0);
+	assert_int_equal(store_get_json(s, "list", &json, &e), 1);
+	assert_int_equal(json_array_size(json), 2);
+	json_decref(json);
+	assert_int_equal(store_set(s, "list", "[1, ", &e), 0);
+	assert_int_equal(store_get_json(s, "list", &json, &e), -EBADMSG);
+	assert_int_equal(e.class, ERR_DAMAGED);
+	assert_int_equal(store_has_runtimes(s, &e), 0);
+	assert_int_equal(store_set(s, "measure", "runtime", &e), 0);
+	assert_int_equal(store_has_runtimes(s, &e), 1);
+	assert_int_equal(try_judge(s, &e), 0);
+	store_close(s);
+}
+
+static void judging_refuses_without_the_key(void **state)
+{
+	struct store *s = new_store("no-key");
+	char *value, key[80];
+	struct err e;
+
+	(void)state;
+	sql("DELETE FROM fact WHERE key = 'blind_key'");
+	assert_int_equal(try_judge(s, &e), -EBADMSG);
+	assert_int_equal(e.class, ERR_DAMAGED);
+	sql("DROP TABLE fact");
+	assert_true(store_get(s, "seed", &value, &e) < 0);
+	assert_null(value);
+	assert_true(store_blind_key(s, key, &e) < 0);
+	assert_true(try_judge(s, &e) < 0);
+	assert_true(store_has_runtimes(s, &e) < 0);
+	store_close(s);
+}
+
+/* The pages are damaged while the store is open. */
+static void judging_refuses_a_database_that_fails(void **state)
+{
+	struct store *s = new_store("fails");
+	char *value;
+	struct err e;
+
+	(void)state;
+	overwrite(0, 4096);
+	assert_int_equal(store_get(s, "blind_key", &value, &e), -EBADMSG);
+	assert_null(value);
+	assert_int_equal(e.class, ERR_DAMAGED);
+	assert_int_equal(try_judge(s, &e), -EBADMSG);
+	store_close(s);
+}
+
+static void damage_is_told_at_opening(void **state)
+{
+	struct store *s = new_store("damaged");
+	struct stat st;
+	struct err e;
+
+	(void)state;
+	for (int i = 0; i < 2000; i++) {
+		char key[32];
+
+		snprintf(key, sizeof(key), "fact %d", i);
+		assert_int_equal(store_set(s, key, "some text that takes room in a page", &e), 0);
+		if (i == 0)
+			assert_int_equal(store_begin(s, &e), 0);
+	}
+	assert_int_equal(store_commit(s, &e), 0);
+	store_close(s);
+	assert_int_equal(stat(db, &st), 0);
+	overwrite(st.st_size - 8192, 4096);
+	assert_int_equal(store_open(folder, &s, &e), -EBADMSG);
+	assert_int_equal(e.class, ERR_DAMAGED);
+	assert_int_equal(err_exit_code(&e), 2);
+	assert_non_null(strstr(e.text, "run.db' is damaged"));
+}
+
+static void an_old_version_is_refused(void **state)
+{
+	struct store *s = new_store("old");
+	struct err e;
+
+	(void)state;
+	assert_int_equal(store_set(s, "store_version", "6", &e), 0);
+	store_close(s);
+	assert_int_equal(store_open(folder, &s, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "version 6"));
+	assert_int_equal(err_exit_code(&e), 2);
+	sql("DROP TABLE fact");
+	assert_int_equal(store_open(folder, &s, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "is no run store"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(absent_is_no_error),
+		cmocka_unit_test(judging_refuses_without_the_key),
+		cmocka_unit_test(judging_refuses_a_database_that_fails),
+		cmocka_unit_test(damage_is_told_at_opening),
+		cmocka_unit_test(an_old_version_is_refused),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

@@ -1,0 +1,188 @@
+/* The detectors that judge a run, under their names in tables. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
+#include "harness/judging/judge_impl.h"
+
+void instances_clear(struct judge *j)
+{
+	for (size_t i = 0; i < j->n_instances; i++) {
+		detector_free(j->instances[i].detector);
+		json_decref(j->instances[i].model);
+		free(j->instances[i].broken);
+		free(j->instances[i].name);
+	}
+	free(j->instances);
+	j->instances = NULL;
+	j->n_instances = 0;
+}
+
+/* A detector that draws random numbers gets a seed, unless the scenario gave one. */
+static int load_instance(struct judge *j, const json_t *choice, struct err *e)
+{
+	const char *name = jget_text(choice, "name");
+	json_t *params = json_deep_copy(json_object_get(choice, "params"));
+	struct detector **detector = &j->instances[j->n_instances].detector;
+	int rc = detector_load(name, params, detector, e);
+
+	if (!rc && json_object_get(detector_params(*detector), "seed") &&
+		!json_object_get(params, "seed")) {
+		detector_free(*detector);
+		*detector = NULL;
+		params = params ? params : json_object();
+		json_object_set_new(params, "seed",
+			json_integer((json_int_t)(judge_draw(j, "seed", 0) & 0x7fffffff)));
+		rc = detector_load(name, params, detector, e);
+	}
+	json_decref(params);
+	j->n_instances += !rc;
+	return rc;
+}
+
+/* 'detectors' and the null detectors that are not among them. New reference. */
+static json_t *with_nulls(const json_t *detectors)
+{
+	json_t *all = json_array(), *choice;
+	size_t i;
+
+	json_array_extend(all, (json_t *)detectors);
+	for (const char *const *null = detector_nulls(); *null; null++) {
+		bool there = false;
+
+		json_array_foreach((json_t *)detectors, i, choice)
+			there = there || !strcmp(jget_text(choice, "name"), *null);
+		if (!there)
+			json_array_append_new(
+				all, json_pack("{s:s, s:{}}", "name", *null, "params"));
+	}
+	return all;
+}
+
+/* "peer-threshold(margin=2,window=5)", with values as they were given. */
+static char *name_with_params(const char *name, const json_t *params)
+{
+	char *text = alloc_copy(name), *longer, number[32];
+	const char *key, *shown;
+	json_t *value;
+
+	json_object_foreach((json_t *)params, key, value)
+	{
+		snprintf(number, sizeof(number), "%.9g", json_number_value(value));
+		shown = json_is_string(value)   ? json_string_value(value)
+			: json_is_number(value) ? number
+			: json_is_true(value)   ? "true"
+						: "false";
+		longer = alloc_format("%s%s%s=%s", text, strchr(text, '(') ? "," : "(", key, shown);
+		free(text);
+		text = longer;
+	}
+	if (json_object_size(params)) {
+		longer = alloc_format("%s)", text);
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+/* 'choices' has the order of the instances. */
+static int name_instances(struct judge *j, const json_t *choices, struct err *e)
+{
+	struct instance *all = j->instances;
+
+	for (size_t i = 0; i < j->n_instances; i++) {
+		const char *name = detector_name(all[i].detector);
+		bool twice = false;
+
+		for (size_t k = 0; k < j->n_instances; k++)
+			twice = twice || (k != i && !strcmp(name, detector_name(all[k].detector)));
+		all[i].name = twice ? name_with_params(name,
+					      json_object_get(json_array_get(choices, i), "params"))
+				    : alloc_copy(name);
+		for (size_t k = 0; k < i; k++)
+			if (!strcmp(all[k].name, all[i].name))
+				return err_set(e, -EINVAL,
+					"the detector '%s' is listed twice with the same "
+					"parameters; if these are two files, give one of them "
+					"another name",
+					all[i].name);
+	}
+	return 0;
+}
+
+int instances_load(struct judge *j, const json_t *detectors, struct err *e)
+{
+	json_t *all = with_nulls(detectors), *choice;
+	size_t i;
+	int rc = 0;
+
+	j->instances = alloc_zero(json_array_size(all), sizeof(*j->instances));
+	json_array_foreach(all, i, choice)
+	{
+		if (!rc)
+			rc = load_instance(j, choice, e);
+	}
+	if (!rc)
+		rc = name_instances(j, all, e);
+	json_decref(all);
+	return rc;
+}
+
+int instance_train(struct instance *in, const struct detector_run *list, size_t n, struct err *e)
+{
+	struct err why;
+	int rc;
+
+	if (!detector_trains(in->detector)) {
+		in->model = json_object();
+		return 0;
+	}
+	if (!n && !detector_external(in->detector))
+		return err_set(e, -EINVAL,
+			"the detector '%s' must be trained, and there is no confirmed fault-free "
+			"training run; add 'training' to the scenario",
+			in->name);
+	rc = detector_train(in->detector, list, n, &in->model, &why);
+	if (rc)
+		in->broken = alloc_format("in training: %s", why.text);
+	return 0;
+}
+
+enum { TIMEOUTS_MAX = 3 };
+
+/* A detector that hangs in every run would delay all others: it is given up. */
+static void note_timeout(struct instance *in, int failed, const struct err *why)
+{
+	in->timeouts = failed == -ETIMEDOUT ? in->timeouts + 1 : 0;
+	if (in->timeouts == TIMEOUTS_MAX)
+		in->broken = alloc_format(
+			"%s; given up after %d such runs", why->text, TIMEOUTS_MAX);
+}
+
+int instance_ask(struct instance *in, const struct evidence *ev, size_t n,
+	struct detector_answer *answers, struct err *e)
+{
+	const struct detector_run *runs[AT_ONCE_MAX];
+	int rc;
+
+	for (size_t i = 0; i < n; i++) {
+		runs[i] = &ev[i].run;
+		answers[i] = (struct detector_answer){.rc = -EPROTO};
+		if (in->broken)
+			err_set(&answers[i].why, -EPROTO, "%s", in->broken);
+	}
+	if (in->broken)
+		return 0;
+	rc = detector_diagnose_all(in->detector, in->model, runs, answers, n, e);
+	for (size_t i = 0; i < n && !rc; i++) {
+		if (!in->broken)
+			note_timeout(in, answers[i].rc, &answers[i].why);
+		if (answers[i].rc == -EPERM ||
+			answers[i].rc == -ENOMEM) /* these concern every run */
+			rc = err_set(e, answers[i].rc, "%s", answers[i].why.text);
+	}
+	return rc;
+}
