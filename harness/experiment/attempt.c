@@ -10,6 +10,7 @@
 
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
+#include "harness/experiment/gates.h"
 #include "harness/experiment/measure.h"
 #include "harness/experiment/trial.h"
 

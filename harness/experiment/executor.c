@@ -13,6 +13,7 @@
 #include "harness/lua/luajson.h"
 #include "harness/lua/luax.h"
 #include "harness/experiment/cell_key.h"
+#include "harness/experiment/gates.h"
 #include "harness/experiment/resume.h"
 #include "harness/experiment/needs.h"
 #include "harness/experiment/sampling.h"
@@ -378,7 +379,9 @@ static int reconnect(struct executor *x, struct err *e)
 /* No cell is run before every host is as it was when the run began, and quiet. */
 static int wait_clean(struct executor *x, json_t **report, struct err *e)
 {
-	double wait_s = gates_wait_s(&x->scenario->gates), deadline = clock_mono_s() + wait_s;
+	double given_s = x->scenario->gates.wait_s,
+	       wait_s = given_s < 0 ? gate_defaults.wait_s : given_s,
+	       deadline = clock_mono_s() + wait_s;
 	char said[sizeof(e->text)] = "";
 
 	for (;;) {

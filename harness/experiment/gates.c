@@ -14,56 +14,6 @@
 
 #define HEALTHY_S 60
 
-static const struct gates defaults = {.load_pct = 30,
-	.process_pct = 50,
-	.steal_pct = 10,
-	.pressure_pct = 50,
-	.memory_pct = 5,
-	.disk_bytes = 64 << 20,
-	.clock_s = 0.05,
-	.drift_s = 0.02,
-	.window_s = 0.5,
-	.wait_s = 300};
-
-void gates_init(struct gates *g)
-{
-	*g = (struct gates){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-}
-
-int gates_read(lua_State *L, const struct luax_source *src, struct gates *g, struct err *e)
-{
-	const struct luax_field fields[] = {
-		{"load", LUAX_QUANTITY, .unit = UNIT_PERCENT, .min = 0, .max = 100,
-			.out = &g->load_pct},
-		{"process", LUAX_QUANTITY, .unit = UNIT_PERCENT, .min = 0, .max = 100000,
-			.out = &g->process_pct},
-		{"steal", LUAX_QUANTITY, .unit = UNIT_PERCENT, .min = 0, .max = 100,
-			.out = &g->steal_pct},
-		{"pressure", LUAX_QUANTITY, .unit = UNIT_PERCENT, .min = 0, .max = 100,
-			.out = &g->pressure_pct},
-		{"memory", LUAX_QUANTITY, .unit = UNIT_PERCENT, .min = 0, .max = 100,
-			.out = &g->memory_pct},
-		{"disk", LUAX_QUANTITY, .unit = UNIT_BYTES, .min = 0, .max = 1e15,
-			.out = &g->disk_bytes},
-		{"clock", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0, .max = 1e9,
-			.out = &g->clock_s},
-		{"drift", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0, .max = 1e9,
-			.out = &g->drift_s},
-		{"window", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0.1, .max = 600,
-			.out = &g->window_s},
-		{"wait", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0, .max = 86400,
-			.out = &g->wait_s},
-		{NULL},
-	};
-
-	return luax_read(L, -1, src, "gates", fields, false, e);
-}
-
-double gates_wait_s(const struct gates *g)
-{
-	return g->wait_s < 0 ? defaults.wait_s : g->wait_s;
-}
-
 static double or_default(double given, double standard)
 {
 	return given < 0 ? standard : given;
@@ -181,28 +131,28 @@ static int check_load(const struct gates *g, const char *host, const json_t *l, 
 	bool quiet, bool before, int code, struct err *e)
 {
 	static const char *const pressures[] = {"io", "memory"};
-	double most = limit(g->load_pct, defaults.load_pct, shared),
+	double most = limit(g->load_pct, gate_defaults.load_pct, shared),
 	       others = number(l, "others_pct"), seconds = number(l, "seconds");
 	const json_t *heavy = json_object_get(l, "heavy"), *first = json_array_get(heavy, 0);
 	double cpu = seconds > 0 ? 100 * number(first, "cpu_s") / seconds : 0;
 
-	if (first && cpu > limit(g->process_pct, defaults.process_pct, shared))
+	if (first && cpu > limit(g->process_pct, gate_defaults.process_pct, shared))
 		return err_set(e, code,
 			"%s: process %d (%s) used %.0f %% of a processor; %.0f %% are allowed (gates: 'process')",
 			host, (int)json_integer_value(json_object_get(first, "pid")),
 			json_string_value(json_object_get(first, "comm")), cpu,
-			limit(g->process_pct, defaults.process_pct, shared));
+			limit(g->process_pct, gate_defaults.process_pct, shared));
 	if (quiet && others > most)
 		return err_set(e, code,
 			"%s: others used %.0f %% of its processors%s%s; %.0f %% are allowed (gates: 'load')",
 			host, others, first ? ", most of all " : "",
 			first ? json_string_value(json_object_get(first, "comm")) : "", most);
-	most = limit(g->steal_pct, defaults.steal_pct, shared);
+	most = limit(g->steal_pct, gate_defaults.steal_pct, shared);
 	if (number(l, "steal_pct") > most)
 		return err_set(e, code,
 			"%s: its hypervisor took %.0f %% of its processors' time; %.0f %% are allowed (gates: 'steal')",
 			host, number(l, "steal_pct"), most);
-	most = limit(g->pressure_pct, defaults.pressure_pct, shared);
+	most = limit(g->pressure_pct, gate_defaults.pressure_pct, shared);
 	for (size_t i = 0; i < sizeof(pressures) / sizeof(pressures[0]) && before; i++)
 		if (number(json_object_get(l, "pressure_pct"), pressures[i]) > most)
 			return err_set(e, code,
@@ -210,7 +160,7 @@ static int check_load(const struct gates *g, const char *host, const json_t *l, 
 				"'pressure')",
 				host, pressures[i],
 				number(json_object_get(l, "pressure_pct"), pressures[i]), most);
-	most = or_default(g->memory_pct, defaults.memory_pct);
+	most = or_default(g->memory_pct, gate_defaults.memory_pct);
 	if (number(l, "available_pct") < most)
 		return err_set(e, code,
 			"%s: %.1f %% of its memory is available; %.0f %% must be (gates: 'memory')",
@@ -257,7 +207,7 @@ static int measure_clocks(struct cluster *c, json_t **out, struct err *e)
 /* What the measuring cannot explain must be within the bound. */
 static int check_clocks(const struct gates *g, const json_t *clocks, int code, struct err *e)
 {
-	double most = or_default(g->clock_s, defaults.clock_s);
+	double most = or_default(g->clock_s, gate_defaults.clock_s);
 	const char *name, *other;
 	json_t *a, *b;
 
@@ -279,7 +229,7 @@ static int check_clocks(const struct gates *g, const json_t *clocks, int code, s
 static int check_drift(
 	const struct gates *g, const json_t *before, const json_t *after, struct err *e)
 {
-	double most = or_default(g->drift_s, defaults.drift_s);
+	double most = or_default(g->drift_s, gate_defaults.drift_s);
 	const char *name;
 	json_t *was;
 
@@ -298,7 +248,7 @@ static int check_drift(
 
 static int check_disk(struct executor *x, struct err *e)
 {
-	double least = or_default(x->scenario->gates.disk_bytes, defaults.disk_bytes);
+	double least = or_default(x->scenario->gates.disk_bytes, gate_defaults.disk_bytes);
 	struct statvfs st;
 	char room[32], wanted[32];
 
@@ -362,7 +312,7 @@ static void on_event(void *ctx, struct node *n, const json_t *event)
 
 static int wait_window(struct executor *x, double begin, struct err *e)
 {
-	double until = begin + or_default(x->scenario->gates.window_s, defaults.window_s);
+	double until = begin + or_default(x->scenario->gates.window_s, gate_defaults.window_s);
 
 	for (double left; (left = until - clock_mono_s()) > 0;) {
 		if (*x->interrupted)

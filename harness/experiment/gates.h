@@ -14,30 +14,9 @@
 
 #include <jansson.h>
 
-#include "harness/lua/luax.h"
+#include "harness/base/err.h"
 
 struct executor;
-
-/* Negative: not given; the default is then in gates.c. */
-struct gates {
-	double load_pct;    /* of all processors of a host, used by others than this run */
-	double process_pct; /* of one processor, used by one process that is not ours */
-	double steal_pct;   /* of all processors, taken by the hypervisor */
-	double pressure_pct; /* of the time, in which something waited for memory or storage; before an attempt only */
-	double memory_pct; /* of a host's memory, available at the least */
-	double disk_bytes; /* free at the least where the run is kept */
-	double clock_s;    /* between any two hosts' clocks */
-	double drift_s;    /* of one host's clock against ours, in one attempt */
-	double window_s;   /* for which a host's load is looked at */
-	double wait_s;     /* for which a host may be in quarantine */
-};
-
-void gates_init(struct gates *g);
-/* The scenario's table 'gates' is on top of the stack. */
-int gates_read(lua_State *L, const struct luax_source *src, struct gates *g, struct err *e);
-
-/* How long a host may be in quarantine. */
-double gates_wait_s(const struct gates *g);
 
 /* One look at everything: the file system's processes, health, the fingerprint that the run began
  * with, clocks (taken over into the cluster), load, disk. '*report' gets what was seen, a new

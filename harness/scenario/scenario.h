@@ -5,7 +5,7 @@
 #ifndef CULPRIT_HARNESS_SCENARIO_H
 #define CULPRIT_HARNESS_SCENARIO_H
 
-#include "harness/experiment/gates.h"
+#include "harness/scenario/gate_limits.h"
 #include "harness/scenario/part.h"
 #include "harness/scenario/tracing.h"
 
