@@ -8,10 +8,11 @@
 #include "harness/cli/groups.h"
 #include "harness/cli/running.h"
 #include "harness/experiment/cell_key.h"
+#include "harness/experiment/signals.h"
 #include "harness/store/lock.h"
 #include "harness/experiment/resume.h"
 
-/* What the run has on record of how it was begun. */
+/* How the run was begun, as its store has it. */
 struct record {
 	char *scenario_path, *inventory_path, *scenario_text, *inventory_text, *seed;
 	json_t *options, *inputs, *detectors;
@@ -57,7 +58,7 @@ static int record_read(struct store *s, struct record *r, struct err *e)
 		store_folder(s));
 }
 
-/* A file that is no longer where it was is written anew, into the run's folder. */
+/* Writes a file that is no longer where it was into the run's folder. */
 static int find_file(
 	struct store *s, const char *name, const char *text, char **path, struct err *e)
 {
@@ -74,7 +75,7 @@ static int find_file(
 	return rc;
 }
 
-/* The same options, with which the same scenario makes the same plan. */
+/* Uses the options of the run's begin: with them the same scenario makes the same plan. */
 static int prepare(
 	struct executor *x, struct record *r, const struct run_options *given, struct err *e)
 {
@@ -92,7 +93,7 @@ static int prepare(
 	o.inventory = given->inventory ? given->inventory : r->inventory_path;
 	o.only = json_string_value(json_object_get(r->options, "only"));
 	o.tracer = json_string_value(json_object_get(r->options, "tracer"));
-	o.second = json_string_value(json_object_get(r->options, "beside"));
+	o.second = json_string_value(json_object_get(r->options, "second"));
 	o.repeats = (long)json_integer_value(json_object_get(r->options, "repeats"));
 	o.lease_s = json_number_value(json_object_get(r->options, "lease_s"));
 	o.seed = strtol(r->seed, NULL, 10);
@@ -103,36 +104,32 @@ static int prepare(
 static int refuse_changes(struct executor *x, const struct record *r, struct err *e)
 {
 	char *text = key_difference(r->inputs, x->inputs);
-	int rc = text
-		? err_set(e, -EINVAL,
-			  "it is not the same run any more: %.800s; 'culprit run' begins a new one",
-			  text)
-		: 0;
+	int rc = text ? key_refuse(text, e) : 0;
 
 	free(text);
 	return rc;
 }
 
-static int open_beside(struct executor *x, struct err *e)
+static int open_second(struct executor *x, struct err *e)
 {
 	char *path;
 	int rc;
 
-	if (!x->scenario->beside.name)
+	if (!x->scenario->second.name)
 		return 0;
-	if (asprintf(&path, "%s/beside", store_folder(x->store)) < 0)
+	if (asprintf(&path, "%s/second", store_folder(x->store)) < 0)
 		return err_errno(e, -ENOMEM, "cannot resume");
-	rc = store_open(path, &x->beside, e);
+	rc = store_open(path, &x->second_store, e);
 	free(path);
 	return rc;
 }
 
-/* Verdicts and models go, of both stores; they are given anew. */
+/* Removes verdicts and models from both stores; all cells are judged again. */
 static int forget_verdicts(struct executor *x, struct err *e)
 {
 	int rc = store_clear_verdicts(x->store, e);
 
-	return rc || !x->beside ? rc : store_clear_verdicts(x->beside, e);
+	return rc || !x->second_store ? rc : store_clear_verdicts(x->second_store, e);
 }
 
 static int take_detectors(struct executor *x, const struct record *r, struct err *e)
@@ -149,15 +146,16 @@ static int take_detectors(struct executor *x, const struct record *r, struct err
 			"detectors have changed, all cells are judged anew: %.800s", difference);
 		rc = forget_verdicts(x, e);
 	}
-	for (struct store *s = x->store; s && difference && !rc;
-		s = s == x->store ? x->beside : NULL)
-		rc = running_set_json(s, "detectors", detectors, e);
+	if (difference && !rc)
+		rc = running_set_json(x->store, "detectors", detectors, e);
+	if (difference && !rc && x->second_store)
+		rc = running_set_json(x->second_store, "detectors", detectors, e);
 	if (difference && !rc)
 		rc = running_set_json(x->store, "detector_texts", texts, e);
 	if (!rc && x->scenario->measure == MEASURE_VERDICTS)
 		rc = judge_new(detectors, servers, x->store, &x->judge, e);
-	if (!rc && x->beside)
-		rc = judge_new(detectors, servers, x->beside, &x->judge_beside, e);
+	if (!rc && x->second_store)
+		rc = judge_new(detectors, servers, x->second_store, &x->second_judge, e);
 	free(difference);
 	json_decref(texts);
 	json_decref(detectors);
@@ -202,7 +200,7 @@ static int resume(
 	if (!rc)
 		rc = refuse_changes(x, &r, e);
 	if (!rc)
-		rc = open_beside(x, e);
+		rc = open_second(x, e);
 	if (!rc)
 		rc = progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet,
 			&x->progress, e);
@@ -221,10 +219,31 @@ static int run(const struct call *c)
 	struct err e;
 	int rc, code;
 
-	x.interrupted = exec_catch_signals();
-	rc = resume(&x, c->args[0], o, &e);
+	while ((opt = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
+		switch (opt) {
+		case SCENARIO: o.scenario = optarg; break;
+		case INVENTORY: o.inventory = optarg; break;
+		case QUIET: o.quiet = true; break;
+		case 'h': usage(stdout); return CULPRIT_EXIT_OK;
+		default:
+			if (opt >= OUTCOME_TAP &&
+				!outcome_option("resume", opt, optarg, &o.outcome))
+				break;
+			fputs("culprit resume: 'culprit resume --help' lists the options\n",
+				stderr);
+			return CULPRIT_EXIT_USAGE;
+		}
+	}
+	if (argc - optind != 1)
+		return cmd_fail(
+			"resume", CULPRIT_EXIT_USAGE, "which run? 'culprit resume runs/NAME'");
+	x.interrupted = signals_catch();
+	rc = resume(&x, argv[optind], &o, &e);
+	/* Before the run goes on, what it is resumed from or with is wrong. */
 	if (rc && !x.progress)
-		code = cmd_error("resume", &e, ERR_USAGE);
+		err_blame(&e, ERR_USAGE, rc);
+	if (rc && !x.progress)
+		code = cmd_fail("resume", err_exit_code(&e), "%s", e.text);
 	else
 		code = running_conclude(&x, "resume", &o->outcome, rc, &e);
 	running_clear(&x);

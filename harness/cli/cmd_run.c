@@ -15,7 +15,104 @@
 #include "harness/cli/show.h"
 #include "harness/fs/fs.h"
 #include "harness/experiment/cell_key.h"
+#include "harness/experiment/signals.h"
 #include "harness/store/lock.h"
+
+static void usage(FILE *f)
+{
+	fputs("usage: culprit run SCENARIO [-o RUN] [--inventory FILE] [--only KEY=VALUE,...]\n"
+	      "                   [--tracer NAME] [--beside NAME] [--repeats N] [--seed N] [--lease TIME]\n"
+	      "                   [--dry-run] [--quiet] [--json]\n\n"
+	      "Runs every cell of the scenario's plan on the cluster and prints the table.\n\n"
+	      "  -o, --output RUN   the run's folder (default: runs/NAME-TIME); must not exist\n"
+	      "  --inventory FILE   the hosts (default: the scenario's own, $CULPRIT_INVENTORY,\n"
+	      "                     or the lab's: /run/culprit/lab/inventory.lua)\n"
+	      "  --only K=V,...     only scored cells with workload=, fault=, tracer=, repeat=, cell=\n"
+	      "  --tracer NAME      ebpf or ptrace, in place of the scenario's\n"
+	      "  --beside NAME      trace the file system with this one too, at once; what it sees is a\n"
+	      "                     run of its own, in RUN/beside, judged alike\n"
+	      "  --repeats N        overrides the scenario's repeats\n"
+	      "  --seed N           order and victims are drawn from it (default: the scenario's,\n"
+	      "                     or a random one, which is recorded)\n"
+	      "  --lease TIME       after so long without a word from here, a node undoes everything\n"
+	      "                     (default: 10s, from 1s)\n"
+	      "  --dry-run          print the plan and touch nothing\n"
+	      "  --quiet            no progress, only complaints and the table\n\n"
+	      "What it ends with, as 'culprit table' (--json: the plan of --dry-run, too):\n" OUTCOME_USAGE
+	      "\nExit codes: 0 every cell has a confirmed attempt; 1 a regression, or without --baseline a\n"
+	      "wrong verdict under --tap or --junit; 2 the scenario, the inventory or the\n"
+	      "usage is wrong; 3 a cell is without a confirmed attempt, or the run was interrupted\n"
+	      "(Ctrl-C undoes the fault first; a second one leaves that to the nodes, within the lease);\n"
+	      "'culprit resume RUN' goes on with it.\n",
+		f);
+}
+
+/* 0, 1 (help was asked for), or -EINVAL (said). */
+static int parse(int argc, char **argv, struct run_options *o)
+{
+	enum { INVENTORY = 256, ONLY, TRACER, BESIDE, REPEATS, SEED, LEASE, DRY_RUN, QUIET };
+	static const struct option longs[] = {
+		{"output", required_argument, NULL, 'o'},
+		{"inventory", required_argument, NULL, INVENTORY},
+		{"only", required_argument, NULL, ONLY},
+		{"repeats", required_argument, NULL, REPEATS},
+		{"seed", required_argument, NULL, SEED},
+		{"dry-run", no_argument, NULL, DRY_RUN},
+		{"lease", required_argument, NULL, LEASE},
+		{"tracer", required_argument, NULL, TRACER},
+		{"beside", required_argument, NULL, BESIDE},
+		{"quiet", no_argument, NULL, QUIET},
+		OUTCOME_LONGS,
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	struct err e;
+	int opt;
+
+	*o = (struct run_options){.repeats = -1, .seed = -1};
+	while ((opt = getopt_long(argc, argv, "o:h", longs, NULL)) != -1) {
+		switch (opt) {
+		case 'o': o->folder = optarg; break;
+		case INVENTORY: o->inventory = optarg; break;
+		case ONLY: o->only = optarg; break;
+		case TRACER: o->tracer = optarg; break;
+		case BESIDE: o->second = optarg; break;
+		case REPEATS:
+			if (show_parse_whole("run", "--repeats", optarg, 1, 10000, &o->repeats))
+				return -EINVAL;
+			break;
+		case SEED:
+			if (show_parse_whole("run", "--seed", optarg, 0, 4294967295, &o->seed))
+				return -EINVAL;
+			break;
+		case LEASE:
+			if (unit_parse(UNIT_SECONDS, optarg, &o->lease_s, &e) || o->lease_s < 1 ||
+				o->lease_s > 600) {
+				cmd_fail("run", 0,
+					"--lease takes a time from 1s to 10min, like 10s, not '%s'",
+					optarg);
+				return -EINVAL;
+			}
+			break;
+		case DRY_RUN: o->dry_run = true; break;
+		case QUIET: o->quiet = true; break;
+		case 'h': usage(stdout); return 1;
+		default:
+			if (opt >= OUTCOME_TAP && !outcome_option("run", opt, optarg, &o->outcome))
+				break;
+			fputs("culprit run: 'culprit run --help' lists the options\n", stderr);
+			return -EINVAL;
+		}
+	}
+	if (argc - optind != 1) {
+		cmd_fail("run", 0,
+			argc == optind ? "which scenario? 'culprit run scenarios/quick.lua'"
+				       : "one scenario at a time");
+		return -EINVAL;
+	}
+	o->scenario = argv[optind];
+	return 0;
+}
 
 static uint64_t draw_seed(void)
 {
@@ -77,7 +174,7 @@ int running_set_json(struct store *s, const char *key, const json_t *v, struct e
 	return rc;
 }
 
-/* What the file system's errors mean goes with the run, so that it is judged alike anywhere. */
+/* Records what the file system's errors mean, so that the run is judged alike on any machine. */
 static int record_file_system(struct store *s, const char *fs_type, struct err *e)
 {
 	struct fs *fs = NULL;
@@ -93,7 +190,7 @@ static int record_file_system(struct store *s, const char *fs_type, struct err *
 	return rc;
 }
 
-/* Labels in the scenario's order, which the plan's is not. */
+/* Labels in the scenario's order, which is not the plan's. */
 static json_t *axes_json(const struct scenario *s)
 {
 	json_t *workloads = json_array(), *tracers = json_array();
@@ -105,97 +202,90 @@ static json_t *axes_json(const struct scenario *s)
 	return json_pack("{s:o, s:o}", "workloads", workloads, "tracers", tracers);
 }
 
+/* A fact is a text, or else a value. */
+struct fact {
+	const char *key, *text;
+	const json_t *value;
+};
+
 static int record_facts(struct store *s, const struct scenario *sc, const struct plan *p,
 	const char *inventory, const char *fs_type, const char *tracer, const json_t *detectors,
 	const json_t *servers, struct err *e)
 {
-	char seed[32], seconds[32], *text = NULL;
+	char seed[32], seconds[32], *inventory_text = NULL;
 	json_t *axes = axes_json(sc);
-	int rc;
+	int rc = file_read(inventory, &inventory_text, NULL, e);
+	const struct fact facts[] = {{"scenario", sc->name, NULL},
+		{"measure", sc->measure == MEASURE_RUNTIME ? "runtime" : "verdicts", NULL},
+		{"tracer", tracer, NULL}, {"scenario_text", sc->text, NULL}, {"seed", seed, NULL},
+		{"judged_seconds", seconds, NULL}, {"culprit_version", CULPRIT_VERSION, NULL},
+		{"inventory_text", inventory_text, NULL}, {"axes", NULL, axes},
+		{"detectors", NULL, detectors}, {"servers", NULL, servers}};
 
 	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)p->seed);
-	rc = store_set(s, "scenario", sc->name, e);
-	if (!rc)
-		rc = store_set(
-			s, "measure", sc->measure == MEASURE_RUNTIME ? "runtime" : "verdicts", e);
-	if (!rc)
-		rc = store_set(s, "tracer", tracer, e);
-	if (!rc)
-		rc = store_set(s, "scenario_text", sc->text, e);
-	if (!rc)
-		rc = store_set(s, "seed", seed, e);
-	if (!rc) {
-		snprintf(seconds, sizeof(seconds), "%d", (int)attempt_phases_s(sc));
-		rc = store_set(s, "judged_seconds", seconds, e);
-	}
-	if (!rc)
-		rc = store_set(s, "culprit_version", CULPRIT_VERSION, e);
-	if (!rc)
-		rc = running_set_json(s, "axes", axes, e);
-	json_decref(axes);
-	if (!rc)
-		rc = running_set_json(s, "detectors", detectors, e);
-	if (!rc)
-		rc = running_set_json(s, "servers", servers, e);
+	snprintf(seconds, sizeof(seconds), "%d", (int)attempt_phases_s(sc));
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]) && !rc; i++)
+		rc = facts[i].text ? store_set(s, facts[i].key, facts[i].text, e)
+				   : running_set_json(s, facts[i].key, facts[i].value, e);
 	if (!rc)
 		rc = record_file_system(s, fs_type, e);
-	if (!rc)
-		rc = file_read(inventory, &text, NULL, e);
-	if (!rc)
-		rc = store_set(s, "inventory_text", text, e);
-	free(text);
+	json_decref(axes);
+	free(inventory_text);
 	return rc;
 }
 
-/* The cells are run; what is left is to say how it went. */
+/* Complains of an error that ended the run, and returns the exit code. */
+static int conclude_error(struct executor *x, const char *command, const struct err *why)
+{
+	int code = err_exit_code(why);
+
+	if (why->class == ERR_INTERRUPTED)
+		return cmd_fail(command, code,
+			"interrupted: %s; what was confirmed is kept, and 'culprit resume %s' goes on",
+			x->undo_failed ? "a node did not answer, and undoes its fault by itself "
+					 "within the lease ('culprit undo' asks it)"
+				       : "every fault is undone",
+			store_folder(x->store));
+	if (code == CULPRIT_EXIT_INVALID)
+		return cmd_fail(command, code, "%s; 'culprit resume %s' goes on", why->text,
+			store_folder(x->store));
+	return cmd_fail(command, code, "%s", why->text);
+}
+
 int running_conclude(struct executor *x, const char *command, const struct outcome_options *o,
 	int rc, const struct err *why)
 {
+	const char *folder = store_folder(x->store);
 	json_t *tally = NULL;
 	struct err e;
-	int code = CULPRIT_EXIT_OK;
+	size_t missing;
+	int code;
 
 	progress_free(x->progress);
 	x->progress = NULL;
-	if (rc == -EINTR) {
-		cmd_fail(command, 0,
-			"interrupted: %s; what was confirmed is kept, and 'culprit resume %s' goes on",
-			x->undo_failed
-				? "a node did not answer, and undoes its fault by itself within the lease "
-				  "('culprit undo' asks it)"
-				: "every fault is undone",
-			store_folder(x->store));
-		return CULPRIT_EXIT_INVALID;
-	}
-	if (rc && x->store && rc != -EINVAL && rc != -ENOENT && rc != -EKEYREJECTED)
-		return cmd_fail(command, CULPRIT_EXIT_INVALID, "%s; 'culprit resume %s' goes on",
-			why->text, store_folder(x->store));
 	if (rc)
-		return cmd_fail(command,
-			rc == -EINVAL || rc == -ENOENT || rc == -EKEYREJECTED
-				? CULPRIT_EXIT_USAGE
-				: CULPRIT_EXIT_INVALID,
-			"%s", why->text);
+		return conclude_error(x, command, why);
 	code = outcome_show(command, x->store, NULL, o, stdout);
-	if (!store_tally(x->store, &tally, &e) &&
-		json_array_size(json_object_get(tally, "missing")))
+	missing = store_tally(x->store, &tally, &e)
+		? 0
+		: json_array_size(json_object_get(tally, "missing"));
+	if (missing)
 		code = cmd_fail(command, CULPRIT_EXIT_INVALID,
-			"%zu cells have no confirmed attempt; '%s/run.log' says why; 'culprit resume %s' tries them again",
-			json_array_size(json_object_get(tally, "missing")), store_folder(x->store),
-			store_folder(x->store));
+			"%zu cells have no confirmed attempt; '%s/run.log' has the reasons; "
+			"'culprit resume %s' tries them again",
+			missing, folder, folder);
 	if (json_integer_value(json_object_get(json_object_get(tally, "attempts"), "error")))
 		code = cmd_fail(command, CULPRIT_EXIT_USAGE,
 			"the scenario or one of its files is wrong; '%s/run.log' has the place",
-			store_folder(x->store));
+			folder);
 	if (x->judge_failed)
 		code = cmd_fail(command, CULPRIT_EXIT_USAGE,
-			"a detector failed; mend it, then 'culprit rescore --save %s'",
-			store_folder(x->store));
+			"a detector failed; mend it, then 'culprit rescore --save %s'", folder);
 	json_decref(tally);
 	return code;
 }
 
-/* An empty run in 'folder' with its plan, and its judge. */
+/* Creates a run with its plan in 'folder', and its judge. */
 static int begin_run(struct executor *x, const char *folder, const char *inventory,
 	const char *tracer, const json_t *detectors, const json_t *servers, struct store **store,
 	struct judge **judge, struct err *e)
@@ -210,18 +300,18 @@ static int begin_run(struct executor *x, const char *folder, const char *invento
 	return rc ? rc : store_put_plan(*store, x->scenario, x->plan, x->server_names, e);
 }
 
-static int begin_beside(struct executor *x, const char *folder, const char *inventory,
+static int begin_second(struct executor *x, const char *folder, const char *inventory,
 	const json_t *detectors, const json_t *servers, struct err *e)
 {
 	char *path;
 	int rc;
 
-	if (!x->scenario->beside.name)
+	if (!x->scenario->second.name)
 		return 0;
-	if (asprintf(&path, "%s/beside", folder) < 0)
+	if (asprintf(&path, "%s/second", folder) < 0)
 		return err_errno(e, -ENOMEM, "cannot begin a run");
-	rc = begin_run(x, path, inventory, x->scenario->beside.label, detectors, servers,
-		&x->beside, &x->judge_beside, e);
+	rc = begin_run(x, path, inventory, x->scenario->second.label, detectors, servers,
+		&x->second_store, &x->second_judge, e);
 	free(path);
 	return rc;
 }
@@ -229,7 +319,7 @@ static int begin_beside(struct executor *x, const char *folder, const char *inve
 static json_t *options_json(const struct run_options *o)
 {
 	return json_pack("{s:s?, s:s?, s:s?, s:I, s:f}", "only", o->only, "tracer", o->tracer,
-		"beside", o->second, "repeats", (json_int_t)o->repeats, "lease_s", o->lease_s);
+		"second", o->second, "repeats", (json_int_t)o->repeats, "lease_s", o->lease_s);
 }
 
 static int set_path(struct store *s, const char *key, const char *path, struct err *e)
@@ -241,23 +331,24 @@ static int set_path(struct store *s, const char *key, const char *path, struct e
 	return rc;
 }
 
-/* What 'culprit resume' needs besides. Once the inputs are there, it is all there. */
+/* Records what 'culprit resume' needs besides. The inputs come last: a run that has them ("makings")
+ * can be resumed. */
 static int record_start(
 	struct executor *x, const struct run_options *o, const char *inventory, struct err *e)
 {
 	json_t *options = options_json(o), *detectors = NULL;
-	int rc = set_path(x->store, "scenario_path", o->scenario, e);
+	int rc = key_inputs(x->scenario, x->plan, x->cluster, o->only, &x->inputs, e);
 
+	if (!rc)
+		rc = key_detectors(x->scenario, &detectors, e);
+	if (!rc)
+		rc = set_path(x->store, "scenario_path", o->scenario, e);
 	if (!rc)
 		rc = set_path(x->store, "inventory_path", inventory, e);
 	if (!rc)
 		rc = running_set_json(x->store, "options", options, e);
 	if (!rc)
-		rc = key_detectors(x->scenario, &detectors, e);
-	if (!rc)
 		rc = running_set_json(x->store, "detector_texts", detectors, e);
-	if (!rc)
-		rc = key_inputs(x->scenario, x->plan, x->cluster, o->only, &x->inputs, e);
 	if (!rc)
 		rc = running_set_json(x->store, "makings", x->inputs, e);
 	json_decref(options);
@@ -272,8 +363,7 @@ static int run_plan(struct executor *x, const struct run_options *o, const char 
 	char *folder = o->folder ? strdup(o->folder) : default_folder(x->scenario);
 	int rc;
 
-	/* Detectors are loaded before the folder is made: a mistake in one leaves nothing
-	 * behind. */
+	/* Loads the detectors before it creates the folder: a mistake in one leaves nothing. */
 	rc = judge_new(detectors, servers, NULL, &x->judge, e);
 	judge_free(x->judge);
 	x->judge = NULL;
@@ -285,7 +375,7 @@ static int run_plan(struct executor *x, const struct run_options *o, const char 
 	if (!rc)
 		rc = run_lock(folder, &x->lock, e);
 	if (!rc)
-		rc = begin_beside(x, folder, inventory, detectors, servers, e);
+		rc = begin_second(x, folder, inventory, detectors, servers, e);
 	if (!rc)
 		rc = record_start(x, o, inventory, e);
 	if (!rc)
@@ -317,7 +407,7 @@ int running_prepare(
 	if (o->tracer)
 		rc = scenario_set_tracer(x->scenario, o->tracer, e);
 	if (!rc && o->second)
-		rc = scenario_set_beside(x->scenario, o->second, e);
+		rc = scenario_set_second(x->scenario, o->second, e);
 	if (rc)
 		return rc;
 	*inventory = choose_inventory(o, x->scenario);
@@ -346,14 +436,13 @@ void running_clear(struct executor *x)
 {
 	progress_free(x->progress);
 	judge_free(x->judge);
-	judge_free(x->judge_beside);
+	judge_free(x->second_judge);
 	store_close(x->store);
-	store_close(x->beside);
+	store_close(x->second_store);
 	plan_free(x->plan);
 	cluster_free(x->cluster);
 	scenario_free(x->scenario);
 	json_decref(x->inputs);
-	json_decref(x->clean);
 	free(x->server_names);
 	if (x->lock >= 0)
 		close(x->lock);
@@ -365,14 +454,17 @@ static int run(const struct call *c)
 	struct run_options *o = c->options;
 	const char *inventory = NULL;
 	json_t *detectors = NULL;
-	struct err e;
+	struct err e = {""};
 	int rc, code;
 
-	o->scenario = c->args[0];
-	x.interrupted = exec_catch_signals();
-	rc = running_prepare(&x, o, &inventory, &e);
+	rc = parse(argc, argv, &o);
+	if (rc)
+		return rc > 0 ? CULPRIT_EXIT_OK : CULPRIT_EXIT_USAGE;
+	x.interrupted = signals_catch();
+	rc = running_prepare(&x, &o, &inventory, &e);
 	if (rc) {
-		code = cmd_error("run", &e, ERR_USAGE);
+		err_blame(&e, ERR_USAGE, rc);
+		code = cmd_fail("run", err_exit_code(&e), "%s", e.text);
 		goto out;
 	}
 	detectors = running_detectors(x.scenario);
@@ -381,14 +473,18 @@ static int run(const struct call *c)
 
 		rc = judge_new(detectors, servers, NULL, &x.judge, &e);
 		json_decref(servers);
-		code = rc ? cmd_error("run", &e, ERR_USAGE)
+		err_blame(&e, ERR_USAGE, rc);
+		code = rc ? cmd_fail("run", err_exit_code(&e), "%s", e.text)
 			  : show_plan(x.scenario, x.plan, x.server_names,
 				    o->outcome.format == TABLE_JSON, stdout);
 		goto out;
 	}
-	rc = run_plan(&x, o, inventory, detectors, &e);
-	code = x.store ? running_conclude(&x, "run", &o->outcome, rc, &e)
-		       : cmd_error("run", &e, ERR_USAGE);
+	rc = run_plan(&x, &o, inventory, detectors, &e);
+	/* Without a store the folder or a detector is wrong. */
+	if (!x.store)
+		err_blame(&e, ERR_USAGE, rc);
+	code = x.store ? running_conclude(&x, "run", &o.outcome, rc, &e)
+		       : cmd_fail("run", err_exit_code(&e), "%s", e.text);
 out:
 	json_decref(detectors);
 	running_clear(&x);

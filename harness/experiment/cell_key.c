@@ -184,8 +184,8 @@ int key_inputs(const struct scenario *s, const struct plan *p, const struct clus
 		rc = add_part(all, &s->faults[i], e);
 	for (size_t i = 0; i < s->n_tracers; i++)
 		add_tracing(all, "tracer", &s->tracers[i]);
-	if (s->beside.name)
-		add_tracing(all, "beside", &s->beside);
+	if (s->second.name)
+		add_tracing(all, "second tracer", &s->second);
 	add_hosts(all, c);
 	snprintf(sub, sizeof(sub), "harness/fs/%.64s.lua", c->inv->fs_type);
 	if (!rc)
@@ -254,22 +254,25 @@ static json_t *needed_programs(struct scenario *s, const struct plan *p)
 	return names;
 }
 
-static json_t *hash_command(const struct member *m, const json_t *programs)
+/* cluster_args_fn; 'programs' has a key for each program on the clients. */
+static int hash_args(void *programs, const struct member *m, json_t **args, struct err *e)
 {
 	json_t *argv = json_pack("[s, s, s, s]", "sh", "-c", hash_programs, "sh");
 	json_int_t pid = json_integer_value(json_array_get(m->pids, 0));
 	const char *name;
 	json_t *v;
 
+	(void)e;
 	if (m->host->role == ROLE_CLIENT)
 		json_object_foreach((json_t *)programs, name, v)
 			json_array_append_new(argv, json_string(name));
 	if (pid)
 		json_array_append_new(argv, json_sprintf("/proc/%lld/exe", (long long)pid));
-	return json_pack("{s:o, s:i}", "argv", argv, "timeout_s", HASH_TIMEOUT_S);
+	*args = json_pack("{s:o, s:i}", "argv", argv, "timeout_s", HASH_TIMEOUT_S);
+	return 0;
 }
 
-static void read_hashes(const struct member *m, const char *output, json_t *inputs)
+static void read_hashes(const char *node, const char *output, json_t *inputs)
 {
 	char *copy = strdup(output ? output : ""), *save = NULL;
 
@@ -280,10 +283,9 @@ static void read_hashes(const struct member *m, const char *output, json_t *inpu
 		if (!hash)
 			continue;
 		*hash++ = '\0';
-		/* The process's number says nothing. */
+		/* A process's number is of no concern. */
 		snprintf(name, sizeof(name), "program %s on %s",
-			strncmp(line, "/proc/", 6) ? line : "of the file system",
-			m->host->ssh.name);
+			strncmp(line, "/proc/", 6) ? line : "of the file system", node);
 		json_object_set_new(inputs, name,
 			json_sprintf("%s%s", strlen(hash) == 64 ? "sha256:" : "", hash));
 	}
@@ -293,24 +295,13 @@ static void read_hashes(const struct member *m, const char *output, json_t *inpu
 int key_add_programs(
 	struct scenario *s, const struct plan *p, struct cluster *c, json_t *inputs, struct err *e)
 {
-	struct node_request *requests = calloc(c->n_members, sizeof(*requests));
-	json_t *programs = needed_programs(s, p);
-	int rc = requests ? 0 : err_errno(e, -ENOMEM, "cannot hash programs");
+	json_t *programs = needed_programs(s, p), *results, *result;
+	const char *name;
+	int rc = cluster_ask(c, "run", hash_args, programs, HASH_TIMEOUT_S + 10, &results, e);
 
-	for (size_t i = 0; i < c->n_members && !rc; i++)
-		requests[i] = (struct node_request){.node = c->members[i].node,
-			.op = "run",
-			.args = hash_command(&c->members[i], programs)};
-	if (!rc)
-		rc = node_call_all(requests, c->n_members, HASH_TIMEOUT_S + 10, e);
-	for (size_t i = 0; i < c->n_members && requests; i++) {
-		if (!rc)
-			read_hashes(&c->members[i],
-				json_string_value(json_object_get(requests[i].result, "output")),
-				inputs);
-		json_decref(requests[i].result);
-	}
-	free(requests);
+	json_object_foreach(results, name, result)
+		read_hashes(name, json_string_value(json_object_get(result, "output")), inputs);
+	json_decref(results);
 	json_decref(programs);
 	return rc;
 }
@@ -365,7 +356,15 @@ char *key_difference(const json_t *was, const json_t *is)
 	return text;
 }
 
-/* Copies what a label has in the inputs. */
+int key_refuse(const char *difference, struct err *e)
+{
+	return err_blame(e, ERR_SCENARIO,
+		err_set(e, -EINVAL,
+			"it is not the same run any more: %.800s; 'culprit run' begins a new one",
+			difference));
+}
+
+/* Copies a label's inputs. */
 static void take(json_t *into, const json_t *inputs, const char *kind, const char *label)
 {
 	char name[512];

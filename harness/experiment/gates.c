@@ -10,8 +10,10 @@
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/base/load.h"
-#include "harness/experiment/trial.h"
+#include "harness/cluster/cluster.h"
+#include "harness/experiment/fingerprint.h"
 
+#define CALL_TIMEOUT_S 30
 #define HEALTHY_S 60
 
 static double or_default(double given, double standard)
@@ -51,16 +53,16 @@ static double number(const json_t *object, const char *key)
 	return json_number_value(json_object_get(object, key));
 }
 
-/* What all hosts on the machine of 'm' used for us: each sees the whole machine, but only its own
- * processes. */
-static double own_s(
-	const struct cluster *c, const struct member *m, const struct node_request *requests)
+/* What all hosts on the machine of 'm' used for this run: each sees the whole machine, but only its
+ * own processes. */
+static double own_s(const struct cluster *c, const struct member *m, const json_t *results)
 {
 	double sum = 0;
 
 	for (size_t i = 0; i < c->n_members; i++)
 		if (!strcmp(machine_of(&c->members[i]), machine_of(m)))
-			sum += number(requests[i].result, "own_s");
+			sum += number(
+				json_object_get(results, c->members[i].host->ssh.name), "own_s");
 	return sum;
 }
 
@@ -87,28 +89,22 @@ static json_t *host_load(const json_t *r, double own)
 	return out;
 }
 
-/* {host: load} since it was last asked. New reference. */
+/* {host: load} since the last call. New reference. */
 static int ask_load(struct cluster *c, json_t **out, struct err *e)
 {
-	struct node_request *requests = calloc(c->n_members, sizeof(*requests));
-	int rc;
+	json_t *results;
+	int rc = cluster_ask(c, "load", fingerprint_pids, NULL, CALL_TIMEOUT_S, &results, e);
 
-	if (!requests)
-		return err_errno(e, -ENOMEM, "cannot ask for the nodes' load");
-	for (size_t i = 0; i < c->n_members; i++)
-		requests[i] = (struct node_request){.node = c->members[i].node,
-			.op = "load",
-			.args = json_array_size(c->members[i].pids)
-				? json_pack("{s:O}", "pids", c->members[i].pids)
-				: NULL};
-	rc = node_call_all(requests, c->n_members, CALL_TIMEOUT_S, e);
-	if (!rc) {
+	if (!rc)
 		*out = json_object();
-		for (size_t i = 0; i < c->n_members; i++)
-			json_object_set_new(*out, c->members[i].host->ssh.name,
-				host_load(requests[i].result, own_s(c, &c->members[i], requests)));
+	for (size_t i = 0; i < c->n_members && !rc; i++) {
+		const char *name = c->members[i].host->ssh.name;
+
+		json_object_set_new(*out, name,
+			host_load(
+				json_object_get(results, name), own_s(c, &c->members[i], results)));
 	}
-	trial_drop_results(requests, c->n_members);
+	json_decref(results);
 	return rc;
 }
 
@@ -169,15 +165,15 @@ static int check_load(const struct gates *g, const char *host, const json_t *l, 
 }
 
 static int check_loads(
-	struct executor *x, const json_t *loads, bool quiet, bool before, int code, struct err *e)
+	struct gate *g, const json_t *loads, bool quiet, bool before, int code, struct err *e)
 {
-	struct cluster *c = x->cluster;
+	struct cluster *c = g->cluster;
 	int rc = 0;
 
 	for (size_t i = 0; i < c->n_members && !rc; i++) {
 		const char *name = c->members[i].host->ssh.name;
 
-		rc = check_load(&x->scenario->gates, name, json_object_get(loads, name),
+		rc = check_load(g->limits, name, json_object_get(loads, name),
 			is_shared(c, &c->members[i]), quiet, before, code, e);
 	}
 	return rc;
@@ -192,7 +188,7 @@ static int measure_clocks(struct cluster *c, json_t **out, struct err *e)
 	for (size_t i = 0; i < c->n_members && !rc; i++) {
 		double offset, error;
 
-		rc = node_clock_offset(c->members[i].node, &offset, &error, e);
+		rc = cluster_blame(node_clock_offset(c->members[i].node, &offset, &error, e), e);
 		if (!rc)
 			json_object_set_new(all, c->members[i].host->ssh.name,
 				json_pack("{s:f, s:f}", "offset_s", offset, "error_s", error));
@@ -246,60 +242,58 @@ static int check_drift(
 	return 0;
 }
 
-static int check_disk(struct executor *x, struct err *e)
+static int check_disk(struct gate *g, struct err *e)
 {
-	double least = or_default(x->scenario->gates.disk_bytes, gate_defaults.disk_bytes);
+	double least = or_default(g->limits->disk_bytes, gate_defaults.disk_bytes);
 	struct statvfs st;
 	char room[32], wanted[32];
 
-	if (statvfs(store_folder(x->store), &st) < 0)
-		return err_errno(e, -errno, "cannot see how full the disk of '%s' is",
-			store_folder(x->store));
+	if (statvfs(g->folder, &st) < 0)
+		return err_errno(e, -errno, "cannot see how full the disk of '%s' is", g->folder);
 	if ((double)st.f_bavail * (double)st.f_frsize >= least)
 		return 0;
 	return err_set(e, -EAGAIN,
-		"the disk that '%s' is kept on has %s left; %s must be (gates: 'disk')",
-		store_folder(x->store),
+		"the disk that '%s' is kept on has %s left; %s must be (gates: 'disk')", g->folder,
 		unit_format(
 			UNIT_BYTES, (double)st.f_bavail * (double)st.f_frsize, room, sizeof(room)),
 		unit_format(UNIT_BYTES, least, wanted, sizeof(wanted)));
 }
 
 /* As the run began, or as it was when it was clean. */
-static int check_fingerprint(struct executor *x, struct err *e)
+static int check_fingerprint(struct gate *g, struct err *e)
 {
 	json_t *now = NULL;
-	int rc = trial_fingerprint(x, &now, e);
+	int rc = fingerprint_take(g->cluster, &now, e);
 
 	if (rc)
 		return rc;
-	if (!x->clean)
-		x->clean = json_incref(now);
-	else if (trial_compare(x->clean, now, e))
+	if (!g->clean)
+		g->clean = json_incref(now);
+	else if (fingerprint_compare(g->clean, now, e))
 		rc = -EAGAIN;
 	json_decref(now);
 	return rc;
 }
 
 /* The look at the load goes on meanwhile. */
-static int look_around(struct executor *x, json_t *report, struct err *e)
+static int look_around(struct gate *g, json_t *report, struct err *e)
 {
 	json_t *clocks = NULL;
-	int rc = cluster_find_processes(x->cluster, e);
+	int rc = cluster_find_processes(g->cluster, e);
 
-	if (!rc && x->unsettled)
-		rc = cluster_wait_healthy(x->cluster, HEALTHY_S, e);
+	if (!rc && g->unsettled)
+		rc = cluster_wait_healthy(g->cluster, HEALTHY_S, e);
 	if (rc == -ENOENT || rc == -ETIMEDOUT)
 		return -EAGAIN;
 	if (!rc)
-		x->unsettled = false;
+		g->unsettled = false;
 	if (!rc)
-		rc = check_fingerprint(x, e);
+		rc = check_fingerprint(g, e);
 	if (!rc)
-		rc = measure_clocks(x->cluster, &clocks, e);
+		rc = measure_clocks(g->cluster, &clocks, e);
 	if (!rc)
 		json_object_set_new(report, "clocks", clocks);
-	return rc ? rc : check_clocks(&x->scenario->gates, clocks, -EAGAIN, e);
+	return rc ? rc : check_clocks(g->limits, clocks, -EAGAIN, e);
 }
 
 /* Of an attempt that has ended. */
@@ -310,50 +304,50 @@ static void on_event(void *ctx, struct node *n, const json_t *event)
 	(void)event;
 }
 
-static int wait_window(struct executor *x, double begin, struct err *e)
+static int wait_window(struct gate *g, double begin, struct err *e)
 {
-	double until = begin + or_default(x->scenario->gates.window_s, gate_defaults.window_s);
+	double until = begin + or_default(g->limits->window_s, gate_defaults.window_s);
 
 	for (double left; (left = until - clock_mono_s()) > 0;) {
-		if (*x->interrupted)
+		if (*g->interrupted)
 			return err_set(e, -EINTR, "interrupted");
-		if (node_events(x->cluster->set, left > 0.25 ? 0.25 : left, on_event, NULL) ==
+		if (node_events(g->cluster->set, left > 0.25 ? 0.25 : left, on_event, NULL) ==
 			-EINTR)
 			return err_set(e, -EINTR, "interrupted");
-		if (cluster_lost(x->cluster, e))
+		if (cluster_lost(g->cluster, e))
 			return -ENOTCONN;
 	}
 	return 0;
 }
 
-int gates_before(struct executor *x, json_t **out, struct err *e)
+int gates_before(struct gate *g, json_t **out, struct err *e)
 {
 	json_t *report = json_object(), *loads = NULL;
 	double begin = clock_mono_s();
 	struct load was, is;
-	int rc = check_disk(x, e);
+	int rc = check_disk(g, e);
 
 	if (!rc)
 		rc = load_read(&was, e);
 	if (!rc)
-		rc = ask_load(x->cluster, &loads, e);
+		rc = ask_load(g->cluster, &loads, e);
 	json_decref(loads);
 	loads = NULL;
 	if (!rc)
-		rc = look_around(x, report, e);
+		rc = look_around(g, report, e);
 	if (!rc)
-		rc = wait_window(x, begin, e);
+		rc = wait_window(g, begin, e);
 	if (!rc)
-		rc = ask_load(x->cluster, &loads, e);
+		rc = ask_load(g->cluster, &loads, e);
 	if (!rc)
 		rc = load_read(&is, e);
 	if (!rc) {
 		json_object_set(report, "before", loads);
 		json_object_set_new(report, "orchestrator", orchestrator_load(&was, &is));
-		rc = check_loads(x, loads, true, true, -EAGAIN, e);
+		rc = check_loads(g, loads, true, true, -EAGAIN, e);
 	}
-	for (size_t i = 0; i < x->cluster->n_members && !rc; i++) {
-		struct member *m = &x->cluster->members[i];
+	for (size_t i = 0; i < g->cluster->n_members && !rc; i++) {
+		struct member *m = &g->cluster->members[i];
 		const json_t *clock = json_object_get(
 			json_object_get(report, "clocks"), m->host->ssh.name);
 
@@ -368,35 +362,35 @@ int gates_before(struct executor *x, json_t **out, struct err *e)
 	return rc;
 }
 
-int gates_during(struct executor *x, json_t *report, struct err *e)
+int gates_during(struct gate *g, json_t *report, struct err *e)
 {
 	json_t *loads = NULL;
-	int rc = ask_load(x->cluster, &loads, e);
+	int rc = ask_load(g->cluster, &loads, e);
 
 	if (!rc)
 		json_object_set(report, "during", loads);
 	if (!rc)
-		rc = check_loads(x, loads, false, false, -EBUSY, e);
+		rc = check_loads(g, loads, false, false, -EBUSY, e);
 	json_decref(loads);
 	return rc;
 }
 
-int gates_after(struct executor *x, json_t *report, double since_s, struct err *e)
+int gates_after(struct gate *g, json_t *report, double since_s, struct err *e)
 {
 	json_t *loads = NULL, *clocks = NULL;
-	int rc = measure_clocks(x->cluster, &clocks, e);
+	int rc = measure_clocks(g->cluster, &clocks, e);
 
 	if (!rc) {
 		json_object_set(report, "clocks_after", clocks);
-		rc = check_drift(&x->scenario->gates, json_object_get(report, "clocks"), clocks, e);
+		rc = check_drift(g->limits, json_object_get(report, "clocks"), clocks, e);
 	}
 	if (!rc)
-		rc = wait_window(x, since_s, e);
+		rc = wait_window(g, since_s, e);
 	if (!rc)
-		rc = ask_load(x->cluster, &loads, e);
+		rc = ask_load(g->cluster, &loads, e);
 	if (!rc) {
 		json_object_set(report, "after", loads);
-		rc = check_loads(x, loads, true, false, -EBUSY, e);
+		rc = check_loads(g, loads, true, false, -EBUSY, e);
 	}
 	json_decref(loads);
 	json_decref(clocks);

@@ -22,6 +22,11 @@ static json_t *entry_of(json_t *list, const char *program)
 	return entry;
 }
 
+static int malformed(const struct part *w, const char *what, struct err *e)
+{
+	return err_blame(e, ERR_SCENARIO, err_set(e, -EINVAL, "%s: %s", w->path, what));
+}
+
 /* The list 'needs' is at 'needs', the table 'packages' (or nil) above it. */
 static int add_all(lua_State *L, int needs, const struct part *w, json_t *list, struct err *e)
 {
@@ -32,16 +37,14 @@ static int add_all(lua_State *L, int needs, const struct part *w, json_t *list, 
 
 		lua_settop(L, needs + 1);
 		if (lua_rawgeti(L, needs, i) != LUA_TSTRING)
-			return err_set(
-				e, -EINVAL, "%s: 'needs' must be a list of programs", w->path);
+			return malformed(w, "'needs' must be a list of programs", e);
 		entry = entry_of(list, lua_tostring(L, -1));
 		json_array_append_new(json_object_get(entry, "workloads"), json_string(w->name));
 		if (!named || lua_getfield(L, needs + 1, lua_tostring(L, -1)) == LUA_TNIL)
 			continue;
 		if (lua_type(L, -1) != LUA_TSTRING)
-			return err_set(e, -EINVAL,
-				"%s: 'packages' must give a package's name for each program",
-				w->path);
+			return malformed(
+				w, "'packages' must give a package's name for each program", e);
 		json_object_set_new(entry, "package", json_string(lua_tostring(L, -1)));
 	}
 	return 0;
@@ -98,6 +101,8 @@ static int ask(struct node *n, const json_t *list, char **output, struct err *e)
 	json_array_foreach((json_t *)list, i, entry)
 		json_array_append(argv, json_object_get(entry, "program"));
 	rc = node_call(n, "run", json_pack("{s:o}", "argv", argv), CALL_TIMEOUT_S, &result, e);
+	if (rc)
+		err_blame(e, ERR_CLUSTER, rc);
 	if (!rc && !(*output = strdup(json_string_value(json_object_get(result, "output")))))
 		rc = err_errno(e, -ENOMEM, "cannot look for programs");
 	json_decref(result);

@@ -166,14 +166,14 @@ int reduce_traces(const struct reduce_spec *spec, struct reduction **out, struct
 		rc = metrics_new(&m, &r->metrics, e);
 	}
 	if (!rc)
-		rc = add_logs(r, spec, spec->beside ? "fs.beside.trace" : "fs.trace", false, e);
+		rc = add_logs(r, spec, spec->second ? "fs.second.trace" : "fs.trace", false, e);
 	if (!rc)
 		rc = add_logs(r, spec, "fs.samples", true, e);
 	if (!rc)
 		rc = events_new(
 			r->servers, r->n_servers, spec->start_ns, spec->seconds, &r->semantic, e);
 	/* A second tracer does not see the application. */
-	if (!rc && !spec->beside)
+	if (!rc && !spec->second)
 		rc = add_events(r, spec, e);
 	if (rc)
 		reduce_free(r);

@@ -22,7 +22,7 @@ struct reduce_spec {
 	const json_t *cluster; /* as above; borrowed for as long as the reduction lives */
 	int64_t start_ns;
 	int32_t seconds;
-	bool beside; /* the second tracer's traces, not the first's */
+	bool second; /* the second tracer's traces, not the first's */
 };
 
 /* -EBADMSG when a trace is damaged or lost records, -ENOENT where one is missing, -EINVAL for a

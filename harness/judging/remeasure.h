@@ -14,9 +14,9 @@
 int remeasure_check(struct store *s, struct err *e);
 
 /* Puts new samples, events, models and verdicts ('j': of this store) in place of the old ones, all
- * or nothing. 'traces' is the run's folder that the traces lie in; 'beside': the second tracer's.
+ * or nothing. 'traces' is the run's folder that the traces lie in; 'second': the second tracer's.
  * '*cells' is how many were measured. */
-int remeasure_run(struct store *s, const char *traces, bool beside, struct judge *j, size_t *cells,
+int remeasure_run(struct store *s, const char *traces, bool second, struct judge *j, size_t *cells,
 	struct err *e);
 
 #endif

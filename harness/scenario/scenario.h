@@ -25,8 +25,7 @@ struct scenario {
 	enum measure measure;
 	struct tracing *tracers; /* one, but for MEASURE_RUNTIME */
 	size_t n_tracers;
-	struct tracing
-		beside; /* traces the file system a second time, into a run of its own; name NULL: none */
+	struct tracing second; /* second tracer, whose records are a run of its own; name NULL: none */
 	lua_State *L; /* holds the parts' functions */
 	struct part *workloads, *faults;
 	size_t n_workloads, n_faults;
@@ -52,7 +51,7 @@ int scenario_load(const char *path, struct scenario **out, struct err *e);
 
 /* What the command line says in place of the file. -EINVAL as for the file. */
 int scenario_set_tracer(struct scenario *s, const char *name, struct err *e);
-int scenario_set_beside(struct scenario *s, const char *name, struct err *e);
+int scenario_set_second(struct scenario *s, const char *name, struct err *e);
 void scenario_free(struct scenario *s);
 
 #endif
