@@ -23,8 +23,8 @@ unpack() {
 check "the lab comes up" "$culprit" lab up --dir "$lab" --subnet 10.75.0.0/24
 inventory=$lab/inventory.lua
 
-# Traced by both tracers at once, the default one and ptrace beside it.
-"$culprit" run --inventory "$inventory" --seed 1 --second-tracer ptrace -o quick "$scenarios/quick.lua" >table 2>log
+# Traced by two tracers at once: the default one, and ptrace as the second.
+"$culprit" run --inventory "$inventory" --seed 1 --beside ptrace -o quick "$scenarios/quick.lua" >table 2>log
 code=$?
 sed 's/^/# /' log table
 check "the quick scenario ends with 0" [ $code -eq 0 ]
@@ -49,25 +49,25 @@ check "peer-threshold names it, by dread" \
 	[ "$(sql quick "SELECT verdict->>'indicted' = victims FROM verdict JOIN attempt ON attempt.id = attempt
 		JOIN cell ON cell.number = cell WHERE detector = 'peer-threshold' AND metric = 'dread' AND fault = 'disk-hog'
 		AND workload = 'ddr'")" = 1 ]
-check "those of the store beside, too" unpack quick/beside
-both() { sqlite3 quick/run.db "ATTACH 'quick/beside/run.db' AS beside; ATTACH 'quick/samples.db' AS samples;
-	ATTACH 'quick/beside/samples.db' AS samples_beside; $1"; }
-check "the tracer is ebpf, and ptrace beside it" [ "$(both "SELECT a.value || ' ' || b.value FROM fact a, beside.fact b
+check "those of the second tracer, too" unpack quick/second
+both() { sqlite3 quick/run.db "ATTACH 'quick/second/run.db' AS second; ATTACH 'quick/samples.db' AS samples;
+	ATTACH 'quick/second/samples.db' AS samples_second; $1"; }
+check "the tracer is ebpf, and the second one ptrace" [ "$(both "SELECT a.value || ' ' || b.value FROM fact a, second.fact b
 	WHERE a.key = 'tracer' AND b.key = 'tracer'")" = "ebpf ptrace" ]
 differ=$(both "SELECT a.attempt, a.metric, a.verdict->>'indicted', b.verdict->>'indicted' FROM verdict a
-	JOIN beside.verdict b USING (attempt, detector, metric)
+	JOIN second.verdict b USING (attempt, detector, metric)
 	WHERE detector = 'peer-threshold' AND a.verdict->>'indicted' <> b.verdict->>'indicted'")
 check "peer-threshold says the same of what either saw ($differ)" [ -z "$differ" ]
-check "of every cell" [ "$(both "SELECT count(DISTINCT a.attempt) FROM verdict a JOIN beside.verdict b USING (attempt, detector, metric)
+check "of every cell" [ "$(both "SELECT count(DISTINCT a.attempt) FROM verdict a JOIN second.verdict b USING (attempt, detector, metric)
 	WHERE detector = 'peer-threshold'")" = 6 ]
 # What was served is the same, whoever counted, but for what ends at the very edge of the measured seconds.
 differ=$(both "SELECT attempt, metric, server, n, m, x, y FROM
 	(SELECT attempt, metric, server, sum(count) n, sum(bytes) x FROM samples.sample GROUP BY 1, 2, 3) JOIN
-	(SELECT attempt, metric, server, sum(count) m, sum(bytes) y FROM samples_beside.sample GROUP BY 1, 2, 3) USING (attempt, metric, server)
+	(SELECT attempt, metric, server, sum(count) m, sum(bytes) y FROM samples_second.sample GROUP BY 1, 2, 3) USING (attempt, metric, server)
 	WHERE abs(n - m) > 3 + n / 200 OR abs(x - y) > 400000 + x / 200")
 check "both saw the same calls, messages and bytes ($differ)" [ -z "$differ" ]
 check "on the same servers" [ "$(both "SELECT count(*) FROM (SELECT DISTINCT attempt, metric, server FROM samples.sample)")" = \
-	"$(both "SELECT count(*) FROM (SELECT DISTINCT attempt, metric, server FROM samples_beside.sample)")" ]
+	"$(both "SELECT count(*) FROM (SELECT DISTINCT attempt, metric, server FROM samples_second.sample)")" ]
 check "the table fits 80 columns" awk 'length > 80 { bad = 1 } END { exit bad }' table
 check "and names its run" grep -q 'run quick: 8 of 8 cells confirmed' table
 "$culprit" rescore quick >again

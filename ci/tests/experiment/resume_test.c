@@ -228,20 +228,20 @@ struct torn {
 
 static void begin(struct torn *t, const char *name, const char *body)
 {
-	char beside[128];
+	char second[128];
 	struct err e = {""};
 
 	memset(t, 0, sizeof(*t));
 	snprintf(t->folder, sizeof(t->folder), "%s/%s", dir, name);
-	snprintf(beside, sizeof(beside), "%s/beside", t->folder);
+	snprintf(second, sizeof(second), "%s/second", t->folder);
 	t->names = json_pack("[s, s, s, s]", servers[0], servers[1], servers[2], servers[3]);
 	t->detectors = json_pack("[{s:s, s:{}}]", "name", "peer-threshold", "params");
 	if (scenario_load(write_file("scenario.lua", body), &t->x.scenario, &e) ||
 		plan_new(t->x.scenario, SERVERS, 1, NULL, &t->x.plan, &e) ||
 		store_create(t->folder, &t->x.store, &e) ||
-		store_create(beside, &t->x.beside, &e) ||
+		store_create(second, &t->x.second_store, &e) ||
 		store_put_plan(t->x.store, t->x.scenario, t->x.plan, servers, &e) ||
-		store_put_plan(t->x.beside, t->x.scenario, t->x.plan, servers, &e) ||
+		store_put_plan(t->x.second_store, t->x.scenario, t->x.plan, servers, &e) ||
 		judge_new(t->detectors, t->names, t->x.store, &t->x.judge, &e) ||
 		progress_new(t->folder, t->x.plan->n, 1, true, &t->x.progress, &e))
 		fail_msg("%s", e.text);
@@ -252,7 +252,7 @@ static void end(struct torn *t)
 	progress_free(t->x.progress);
 	judge_free(t->x.judge);
 	store_close(t->x.store);
-	store_close(t->x.beside);
+	store_close(t->x.second_store);
 	plan_free(t->x.plan);
 	scenario_free(t->x.scenario);
 	json_decref(t->detectors);
@@ -349,11 +349,12 @@ static void what_a_torn_run_left_is_mended(void **state)
 	begin(&t, "torn", small);
 	c = t.x.plan->cells;
 	for (size_t i = 0; i < 5; i++) {
-		attempt(&t, t.x.beside, &c[i], 1, i == 1 ? OUTCOME_INVALID : OUTCOME_CONFIRMED);
+		attempt(&t, t.x.second_store, &c[i], 1,
+			i == 1 ? OUTCOME_INVALID : OUTCOME_CONFIRMED);
 		attempt(&t, t.x.store, &c[i], 1, i == 1 ? OUTCOME_INVALID : OUTCOME_CONFIRMED);
 	}
-	/* Killed between the store beside and the run's own; and before the attempt's end. */
-	attempt(&t, t.x.beside, &c[5], 1, OUTCOME_CONFIRMED);
+	/* Killed between the second tracer's store and the run's own; and before the attempt's end. */
+	attempt(&t, t.x.second_store, &c[5], 1, OUTCOME_CONFIRMED);
 	snprintf(path, sizeof(path), "%s/cells/0007.1", t.folder);
 	assert_int_equal(file_mkdirs(path, 0700, &e), 0);
 	damage(&t, "cells/0003.1/s1.fs.trace");
@@ -384,10 +385,10 @@ static void what_a_torn_run_left_is_mended(void **state)
 			"cells/0003.1/s1.fs.trace"));
 	json_decref(tally);
 	for (size_t i = 1; i < 4; i++) {
-		attempt(&t, t.x.beside, &c[i], c[i].attempts + 1, OUTCOME_CONFIRMED);
+		attempt(&t, t.x.second_store, &c[i], c[i].attempts + 1, OUTCOME_CONFIRMED);
 		attempt(&t, t.x.store, &c[i], c[i].attempts + 1, OUTCOME_CONFIRMED);
 	}
-	attempt(&t, t.x.beside, &c[5], 1, OUTCOME_CONFIRMED);
+	attempt(&t, t.x.second_store, &c[5], 1, OUTCOME_CONFIRMED);
 	attempt(&t, t.x.store, &c[5], 1, OUTCOME_CONFIRMED);
 	assert_int_equal(resume_scan(&t.x, &found, &e), 0);
 	assert_int_equal(found.done, 6);
@@ -461,7 +462,7 @@ static void score(struct torn *t)
 	scoring_free(c);
 }
 
-/* As exec.c does, but for the nodes. */
+/* As the executor does, without nodes. */
 static void run_simulated(struct torn *t, size_t from, size_t to)
 {
 	for (size_t i = from; i < to; i++) {
