@@ -16,17 +16,6 @@
 #define CALL_TIMEOUT_S 30
 #define HEALTHY_S 60
 
-static double or_default(double given, double standard)
-{
-	return given < 0 ? standard : given;
-}
-
-/* Infinite where it is not given and the host shares its machine. */
-static double limit(double given, double standard, bool shared)
-{
-	return given < 0 && shared ? INFINITY : or_default(given, standard);
-}
-
 static const char *machine_of(const struct member *m)
 {
 	const char *boot = json_string_value(json_object_get(node_hello(m->node), "boot_id"));
@@ -34,7 +23,7 @@ static const char *machine_of(const struct member *m)
 	return boot ? boot : m->host->ssh.name;
 }
 
-/* With another host of the run, or with ourselves. */
+/* Is its machine that of another host of the run, or of the orchestrator? */
 static bool is_shared(const struct cluster *c, const struct member *m)
 {
 	char *boot = NULL;
@@ -46,6 +35,27 @@ static bool is_shared(const struct cluster *c, const struct member *m)
 	for (size_t i = 0; i < c->n_members; i++)
 		n += !strcmp(machine_of(&c->members[i]), machine_of(m));
 	return n > 1;
+}
+
+/* The limits that hold for a host: defaults where the scenario gives none, or none at all where the
+ * host shares its machine. */
+static struct gates limits_of(const struct gates *given, bool shared)
+{
+	struct gates l = *given;
+
+#define DEFAULT(limit, unlimited)                                                                  \
+	l.limit = l.limit >= 0 ? l.limit : (unlimited) ? INFINITY : gate_defaults.limit
+	DEFAULT(load_pct, shared);
+	DEFAULT(process_pct, shared);
+	DEFAULT(steal_pct, shared);
+	DEFAULT(pressure_pct, shared);
+	DEFAULT(memory_pct, false);
+	DEFAULT(disk_bytes, false);
+	DEFAULT(clock_s, false);
+	DEFAULT(drift_s, false);
+	DEFAULT(window_s, false);
+#undef DEFAULT
+	return l;
 }
 
 static double number(const json_t *object, const char *key)
@@ -66,7 +76,7 @@ static double own_s(const struct cluster *c, const struct member *m, const json_
 	return sum;
 }
 
-/* Shares instead of seconds. */
+/* The agent's seconds as shares. */
 static json_t *host_load(const json_t *r, double own)
 {
 	double seconds = number(r, "seconds"), all = seconds * number(r, "cpus"),
@@ -108,7 +118,7 @@ static int ask_load(struct cluster *c, json_t **out, struct err *e)
 	return rc;
 }
 
-/* Of the machine that we run on ourselves; for the record. */
+/* The orchestrator's own machine; for the record. */
 static json_t *orchestrator_load(const struct load *was, const struct load *is)
 {
 	double all = (is->at_s - was->at_s) * is->cpus;
@@ -121,60 +131,66 @@ static json_t *orchestrator_load(const struct load *was, const struct load *is)
 			(double)(is->memory_bytes ? is->memory_bytes : 1));
 }
 
-/* Processes are looked at while an attempt goes on, too: others' short work among ours cannot be
- * told apart then. */
-static int check_load(const struct gates *g, const char *host, const json_t *l, bool shared,
-	bool quiet, bool before, int code, struct err *e)
+enum when { BEFORE, DURING, AFTER };
+
+/* During an attempt, others' short work cannot be told from the run's own, so only whole processes
+ * are checked; pressure before it only. */
+static int check_load(
+	const struct gates *g, const char *host, const json_t *l, enum when when, struct err *e)
 {
 	static const char *const pressures[] = {"io", "memory"};
-	double most = limit(g->load_pct, gate_defaults.load_pct, shared),
-	       others = number(l, "others_pct"), seconds = number(l, "seconds");
-	const json_t *heavy = json_object_get(l, "heavy"), *first = json_array_get(heavy, 0);
-	double cpu = seconds > 0 ? 100 * number(first, "cpu_s") / seconds : 0;
+	const json_t *heavy = json_array_get(json_object_get(l, "heavy"), 0),
+		     *pressure = json_object_get(l, "pressure_pct");
+	const char *comm = json_string_value(json_object_get(heavy, "comm"));
+	double others = number(l, "others_pct"), seconds = number(l, "seconds"),
+	       cpu = seconds > 0 ? 100 * number(heavy, "cpu_s") / seconds : 0;
+	int code = when == BEFORE ? -EAGAIN : -EBUSY;
 
-	if (first && cpu > limit(g->process_pct, gate_defaults.process_pct, shared))
+	if (heavy && cpu > g->process_pct)
 		return err_set(e, code,
-			"%s: process %d (%s) used %.0f %% of a processor; %.0f %% are allowed (gates: 'process')",
-			host, (int)json_integer_value(json_object_get(first, "pid")),
-			json_string_value(json_object_get(first, "comm")), cpu,
-			limit(g->process_pct, gate_defaults.process_pct, shared));
-	if (quiet && others > most)
+			"%s: process %d (%s) used %.0f %% of a processor; %.0f %% are allowed "
+			"(gates: 'process')",
+			host, (int)number(heavy, "pid"), comm, cpu, g->process_pct);
+	if (when != DURING && others > g->load_pct)
 		return err_set(e, code,
-			"%s: others used %.0f %% of its processors%s%s; %.0f %% are allowed (gates: 'load')",
-			host, others, first ? ", most of all " : "",
-			first ? json_string_value(json_object_get(first, "comm")) : "", most);
-	most = limit(g->steal_pct, gate_defaults.steal_pct, shared);
-	if (number(l, "steal_pct") > most)
+			"%s: others used %.0f %% of its processors%s%s; %.0f %% are allowed "
+			"(gates: 'load')",
+			host, others, heavy ? ", most of all " : "", heavy ? comm : "",
+			g->load_pct);
+	if (number(l, "steal_pct") > g->steal_pct)
 		return err_set(e, code,
-			"%s: its hypervisor took %.0f %% of its processors' time; %.0f %% are allowed (gates: 'steal')",
-			host, number(l, "steal_pct"), most);
-	most = limit(g->pressure_pct, gate_defaults.pressure_pct, shared);
-	for (size_t i = 0; i < sizeof(pressures) / sizeof(pressures[0]) && before; i++)
-		if (number(json_object_get(l, "pressure_pct"), pressures[i]) > most)
+			"%s: its hypervisor took %.0f %% of its processors' time; %.0f %% are "
+			"allowed (gates: 'steal')",
+			host, number(l, "steal_pct"), g->steal_pct);
+	for (size_t i = 0; i < sizeof(pressures) / sizeof(pressures[0]) && when == BEFORE; i++)
+		if (number(pressure, pressures[i]) > g->pressure_pct)
 			return err_set(e, code,
-				"%s: something waited for %s in %.0f %% of the time; %.0f %% are allowed (gates: "
-				"'pressure')",
-				host, pressures[i],
-				number(json_object_get(l, "pressure_pct"), pressures[i]), most);
-	most = or_default(g->memory_pct, gate_defaults.memory_pct);
-	if (number(l, "available_pct") < most)
+				"%s: something waited for %s in %.0f %% of the time; %.0f %% are "
+				"allowed (gates: 'pressure')",
+				host, pressures[i], number(pressure, pressures[i]),
+				g->pressure_pct);
+	if (number(l, "available_pct") < g->memory_pct)
 		return err_set(e, code,
 			"%s: %.1f %% of its memory is available; %.0f %% must be (gates: 'memory')",
-			host, number(l, "available_pct"), most);
+			host, number(l, "available_pct"), g->memory_pct);
 	return 0;
 }
 
+/* Asks for the load, puts it into the report under 'key', checks it. */
 static int check_loads(
-	struct gate *g, const json_t *loads, bool quiet, bool before, int code, struct err *e)
+	struct gate *g, json_t *report, const char *key, enum when when, struct err *e)
 {
 	struct cluster *c = g->cluster;
-	int rc = 0;
+	json_t *loads = NULL;
+	int rc = ask_load(c, &loads, e);
 
+	if (!rc)
+		json_object_set_new(report, key, loads);
 	for (size_t i = 0; i < c->n_members && !rc; i++) {
 		const char *name = c->members[i].host->ssh.name;
+		const struct gates limits = limits_of(g->limits, is_shared(c, &c->members[i]));
 
-		rc = check_load(g->limits, name, json_object_get(loads, name),
-			is_shared(c, &c->members[i]), quiet, before, code, e);
+		rc = check_load(&limits, name, json_object_get(loads, name), when, e);
 	}
 	return rc;
 }
@@ -200,10 +216,10 @@ static int measure_clocks(struct cluster *c, json_t **out, struct err *e)
 	return rc;
 }
 
-/* What the measuring cannot explain must be within the bound. */
+/* Any two clocks must agree within the limit and the errors of measuring them. */
 static int check_clocks(const struct gates *g, const json_t *clocks, int code, struct err *e)
 {
-	double most = or_default(g->clock_s, gate_defaults.clock_s);
+	double most = limits_of(g, false).clock_s;
 	const char *name, *other;
 	json_t *a, *b;
 
@@ -225,7 +241,7 @@ static int check_clocks(const struct gates *g, const json_t *clocks, int code, s
 static int check_drift(
 	const struct gates *g, const json_t *before, const json_t *after, struct err *e)
 {
-	double most = or_default(g->drift_s, gate_defaults.drift_s);
+	double most = limits_of(g, false).drift_s;
 	const char *name;
 	json_t *was;
 
@@ -244,7 +260,7 @@ static int check_drift(
 
 static int check_disk(struct gate *g, struct err *e)
 {
-	double least = or_default(g->limits->disk_bytes, gate_defaults.disk_bytes);
+	double least = limits_of(g->limits, false).disk_bytes;
 	struct statvfs st;
 	char room[32], wanted[32];
 
@@ -259,7 +275,7 @@ static int check_disk(struct gate *g, struct err *e)
 		unit_format(UNIT_BYTES, least, wanted, sizeof(wanted)));
 }
 
-/* As the run began, or as it was when it was clean. */
+/* The fingerprint must be that of the run's first check. */
 static int check_fingerprint(struct gate *g, struct err *e)
 {
 	json_t *now = NULL;
@@ -275,8 +291,8 @@ static int check_fingerprint(struct gate *g, struct err *e)
 	return rc;
 }
 
-/* The look at the load goes on meanwhile. */
-static int look_around(struct gate *g, json_t *report, struct err *e)
+/* Checks all but the load, which the nodes measure meanwhile. */
+static int check_state(struct gate *g, json_t *report, struct err *e)
 {
 	json_t *clocks = NULL;
 	int rc = cluster_find_processes(g->cluster, e);
@@ -296,7 +312,7 @@ static int look_around(struct gate *g, json_t *report, struct err *e)
 	return rc ? rc : check_clocks(g->limits, clocks, -EAGAIN, e);
 }
 
-/* Of an attempt that has ended. */
+/* Events of an attempt that has ended are dropped. */
 static void on_event(void *ctx, struct node *n, const json_t *event)
 {
 	(void)ctx;
@@ -306,14 +322,14 @@ static void on_event(void *ctx, struct node *n, const json_t *event)
 
 static int wait_window(struct gate *g, double begin, struct err *e)
 {
-	double until = begin + or_default(g->limits->window_s, gate_defaults.window_s);
+	double until = begin + limits_of(g->limits, false).window_s;
 
 	for (double left; (left = until - clock_mono_s()) > 0;) {
 		if (*g->interrupted)
-			return err_set(e, -EINTR, "interrupted");
+			return err_blame(e, ERR_INTERRUPTED, err_set(e, -EINTR, "interrupted"));
 		if (node_events(g->cluster->set, left > 0.25 ? 0.25 : left, on_event, NULL) ==
 			-EINTR)
-			return err_set(e, -EINTR, "interrupted");
+			return err_blame(e, ERR_INTERRUPTED, err_set(e, -EINTR, "interrupted"));
 		if (cluster_lost(g->cluster, e))
 			return -ENOTCONN;
 	}
@@ -322,7 +338,7 @@ static int wait_window(struct gate *g, double begin, struct err *e)
 
 int gates_before(struct gate *g, json_t **out, struct err *e)
 {
-	json_t *report = json_object(), *loads = NULL;
+	json_t *report = json_object(), *ignored = NULL;
 	double begin = clock_mono_s();
 	struct load was, is;
 	int rc = check_disk(g, e);
@@ -330,23 +346,22 @@ int gates_before(struct gate *g, json_t **out, struct err *e)
 	if (!rc)
 		rc = load_read(&was, e);
 	if (!rc)
-		rc = ask_load(g->cluster, &loads, e);
-	json_decref(loads);
-	loads = NULL;
+		rc = ask_load(g->cluster, &ignored, e); /* begins the nodes' measurement */
+	json_decref(ignored);
 	if (!rc)
-		rc = look_around(g, report, e);
+		rc = check_state(g, report, e);
 	if (!rc)
 		rc = wait_window(g, begin, e);
 	if (!rc)
-		rc = ask_load(g->cluster, &loads, e);
+		rc = check_loads(g, report, "before", BEFORE, e);
 	if (!rc)
 		rc = load_read(&is, e);
-	if (!rc) {
-		json_object_set(report, "before", loads);
-		json_object_set_new(report, "orchestrator", orchestrator_load(&was, &is));
-		rc = check_loads(g, loads, true, true, -EAGAIN, e);
+	if (rc) {
+		json_decref(report);
+		return rc;
 	}
-	for (size_t i = 0; i < g->cluster->n_members && !rc; i++) {
+	json_object_set_new(report, "orchestrator", orchestrator_load(&was, &is));
+	for (size_t i = 0; i < g->cluster->n_members; i++) {
 		struct member *m = &g->cluster->members[i];
 		const json_t *clock = json_object_get(
 			json_object_get(report, "clocks"), m->host->ssh.name);
@@ -354,45 +369,25 @@ int gates_before(struct gate *g, json_t **out, struct err *e)
 		m->offset_s = number(clock, "offset_s");
 		m->offset_error_s = number(clock, "error_s");
 	}
-	json_decref(loads);
-	if (rc)
-		json_decref(report);
-	else
-		*out = report;
-	return rc;
+	*out = report;
+	return 0;
 }
 
 int gates_during(struct gate *g, json_t *report, struct err *e)
 {
-	json_t *loads = NULL;
-	int rc = ask_load(g->cluster, &loads, e);
-
-	if (!rc)
-		json_object_set(report, "during", loads);
-	if (!rc)
-		rc = check_loads(g, loads, false, false, -EBUSY, e);
-	json_decref(loads);
-	return rc;
+	return check_loads(g, report, "during", DURING, e);
 }
 
 int gates_after(struct gate *g, json_t *report, double since_s, struct err *e)
 {
-	json_t *loads = NULL, *clocks = NULL;
+	json_t *clocks = NULL;
 	int rc = measure_clocks(g->cluster, &clocks, e);
 
 	if (!rc) {
-		json_object_set(report, "clocks_after", clocks);
+		json_object_set_new(report, "clocks_after", clocks);
 		rc = check_drift(g->limits, json_object_get(report, "clocks"), clocks, e);
 	}
 	if (!rc)
 		rc = wait_window(g, since_s, e);
-	if (!rc)
-		rc = ask_load(g->cluster, &loads, e);
-	if (!rc) {
-		json_object_set(report, "after", loads);
-		rc = check_loads(g, loads, true, false, -EBUSY, e);
-	}
-	json_decref(loads);
-	json_decref(clocks);
-	return rc;
+	return rc ? rc : check_loads(g, report, "after", AFTER, e);
 }
