@@ -8,10 +8,20 @@
 #include "harness/store/lock.h"
 #include "harness/store/store.h"
 
-#define SILENT_S                                                                                   \
-	120 /* a running run writes once a second; whoever is silent for so long hangs, or was stopped */
+/* A running run writes once a second. One that is silent for so long hangs, or was stopped. */
+#define SILENT_S 120
 
-/* What the run's own process wrote last; an empty object if nothing. */
+static void usage(FILE *f)
+{
+	fputs("usage: culprit status RUN [--json]\n\n"
+	      "Says whether a run is going on, and how far it is: cells done and left, the current cell and\n"
+	      "its phase, the time that is left, what each node does, the last lines. A run that is going on\n"
+	      "is not disturbed: its status.json is read, not its store.\n\n"
+	      "Exit codes: 0, whatever the run's state; 2 there is no such run.\n",
+		f);
+}
+
+/* The last status that the run's process wrote; an empty object if there is none. */
 static json_t *read_status(const char *folder)
 {
 	json_t *v = NULL;
@@ -24,9 +34,11 @@ static json_t *read_status(const char *folder)
 	return json_is_object(v) ? v : json_object();
 }
 
-/* Nobody writes: the store itself tells. */
+/* Replaces the status of a run that is not going on by what its store has. */
 static int add_tally(const char *folder, json_t *status, struct err *e)
 {
+	static const char *const of_running[] = {
+		"failed", "eta_s", "cell", "phase", "left_s", "nodes"};
 	json_t *tally = NULL, *attempts;
 	struct store *s = NULL;
 	int rc = store_open(folder, &s, e);
@@ -44,12 +56,8 @@ static int add_tally(const char *folder, json_t *status, struct err *e)
 	json_object_set(status, "invalid", json_object_get(attempts, "invalid"));
 	json_object_set(status, "error", json_object_get(attempts, "error"));
 	json_object_set_new(status, "state", json_string(left ? "stopped" : "complete"));
-	json_object_del(status, "failed");
-	json_object_del(status, "eta_s");
-	json_object_del(status, "cell");
-	json_object_del(status, "phase");
-	json_object_del(status, "left_s");
-	json_object_del(status, "nodes");
+	for (size_t i = 0; i < sizeof(of_running) / sizeof(of_running[0]); i++)
+		json_object_del(status, of_running[i]);
 	json_decref(tally);
 	return 0;
 }
@@ -114,7 +122,7 @@ static void show_running(const char *folder, const json_t *s)
 		puts("nodes:");
 	show_nodes(json_object_get(s, "nodes"));
 	if (silent > SILENT_S)
-		printf("it has not said anything for %.0f s\n", silent);
+		printf("it has not written its status for %.0f s\n", silent);
 }
 
 static void show_stopped(const char *folder, const json_t *s)

@@ -29,19 +29,30 @@ int key_hash(const void *data, size_t size, char hex[65], struct err *e)
 	return 0;
 }
 
-/* inputs[name] = SHA-256 of the file. */
-static int add_file(json_t *inputs, const char *name, const char *path, struct err *e)
+enum { HASH_SIZE = sizeof("sha256:") + 64 };
+
+/* "sha256:..." of the file's text. */
+static int hash_file(const char *path, char hash[HASH_SIZE], struct err *e)
 {
-	char hex[65], *text;
+	char *text;
 	size_t size;
 	int rc = file_read(path, &text, &size, e);
 
 	if (rc)
 		return rc;
-	rc = key_hash(text, size, hex, e);
-	if (!rc)
-		json_object_set_new(inputs, name, json_sprintf("sha256:%s", hex));
+	rc = key_hash(text, size, hash + strlen(strcpy(hash, "sha256:")), e);
 	free(text);
+	return rc;
+}
+
+/* inputs[name] = hash of the file. */
+static int add_file(json_t *inputs, const char *name, const char *path, struct err *e)
+{
+	char hash[HASH_SIZE];
+	int rc = hash_file(path, hash, e);
+
+	if (!rc)
+		json_object_set_new(inputs, name, json_string(hash));
 	return rc;
 }
 
@@ -54,57 +65,58 @@ static json_t *texts(char *const *list)
 	return all;
 }
 
+/* inputs["KIND LABEL" and 'suffix'] = v, whose reference is stolen. */
+static void set(json_t *inputs, const char *kind, const char *label, const char *suffix, json_t *v)
+{
+	char name[512];
+
+	snprintf(name, sizeof(name), "%s %s%s", kind, label, suffix);
+	json_object_set_new(inputs, name, v);
+}
+
 static int add_part(json_t *inputs, const struct part *p, struct err *e)
 {
 	const char *kind = p->kind == PART_FAULT ? "fault" : "workload";
-	char name[512];
 	json_t *v = json_pack("{s:O}", "params", p->params);
+	char hash[HASH_SIZE];
+	int rc;
 
 	if (p->kind == PART_FAULT) {
 		json_object_set_new(v, "victims", json_integer(p->victims));
 		json_object_set_new(v, "after_s", json_real(p->after_s));
 		json_object_set_new(v, "workloads", texts(p->under));
 	}
-	snprintf(name, sizeof(name), "%s %s", kind, p->label);
-	json_object_set_new(inputs, name, v);
+	set(inputs, kind, p->label, "", v);
 	if (!p->path)
 		return 0;
-	snprintf(name, sizeof(name), "%s %s: file", kind, p->label);
-	return add_file(inputs, name, p->path, e);
+	rc = hash_file(p->path, hash, e);
+	if (!rc)
+		set(inputs, kind, p->label, ": file", json_string(hash));
+	return rc;
 }
 
 static void add_tracing(json_t *inputs, const char *role, const struct tracing *t)
 {
-	char name[256];
 	json_t *v = tracing_args(t, "", NULL);
 
 	json_object_set_new(v, "one_server", json_boolean(t->one_server));
 	json_object_set_new(v, "workloads", texts(t->under));
-	snprintf(name, sizeof(name), "%s %s", role, t->label);
-	json_object_set_new(inputs, name, v);
+	set(inputs, role, t->label, "", v);
 }
 
-/* Addresses, keys and users are ways to a host, not what is measured there. */
+/* Addresses, keys and users are ways to reach a host and no part of what is measured there. */
 static void add_hosts(json_t *inputs, const struct cluster *c)
 {
-	char name[256];
-
 	for (size_t i = 0; i < c->n_members; i++) {
 		const struct host *h = c->members[i].host;
 
-		snprintf(name, sizeof(name), "host %s", h->ssh.name);
-		json_object_set_new(inputs, name,
+		set(inputs, "host", h->ssh.name, "",
 			json_pack("{s:s, s:s?, s:s?, s:i, s:s?}", "role", role_name(h->role),
 				"storage", h->storage, "spare", h->spare, "service_port",
 				(int)h->service_port, "mount", h->mount));
 	}
 	json_object_set_new(inputs, "file system",
 		json_pack("{s:s, s:s?}", "type", c->inv->fs_type, "layout", c->inv->layout));
-}
-
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
 static int is_file(const struct dirent *d)
@@ -120,16 +132,14 @@ static int add_agent(json_t *inputs, struct err *e)
 	json_t *hashes = json_object();
 	int rc = home_agent_dir(&dir, e), n = 0;
 
-	if (!rc && (n = scandir(dir, &list, is_file, by_name)) < 0)
+	if (!rc && (n = scandir(dir, &list, is_file, NULL)) < 0)
 		rc = err_errno(e, -errno, "cannot list '%s'", dir);
 	for (int i = 0; i < n; i++) {
-		char *path = NULL;
+		char path[4096];
 
-		if (!rc && asprintf(&path, "%s/%s", dir, list[i]->d_name) < 0)
-			rc = err_errno(e, -ENOMEM, "cannot hash the agent");
+		snprintf(path, sizeof(path), "%s/%s", dir, list[i]->d_name);
 		if (!rc)
 			rc = add_file(hashes, list[i]->d_name, path, e);
-		free(path);
 		free(list[i]);
 	}
 	all = json_dumps(hashes, JSON_COMPACT | JSON_SORT_KEYS);
@@ -274,19 +284,19 @@ static int hash_args(void *programs, const struct member *m, json_t **args, stru
 
 static void read_hashes(const char *node, const char *output, json_t *inputs)
 {
-	char *copy = strdup(output ? output : ""), *save = NULL;
+	char *copy = strdup(output ? output : ""), *save = NULL, on[256];
 
 	for (char *line = copy ? strtok_r(copy, "\n", &save) : NULL; line;
 		line = strtok_r(NULL, "\n", &save)) {
-		char name[512], *hash = strrchr(line, ' ');
+		char *hash = strrchr(line, ' ');
 
 		if (!hash)
 			continue;
 		*hash++ = '\0';
-		/* A process's number is of no concern. */
-		snprintf(name, sizeof(name), "program %s on %s",
-			strncmp(line, "/proc/", 6) ? line : "of the file system", node);
-		json_object_set_new(inputs, name,
+		/* The number of a process is not the same in the next run. */
+		line = strncmp(line, "/proc/", 6) ? line : "of the file system";
+		snprintf(on, sizeof(on), " on %s", node);
+		set(inputs, "program", line, on,
 			json_sprintf("%s%s", strlen(hash) == 64 ? "sha256:" : "", hash));
 	}
 	free(copy);
@@ -306,22 +316,13 @@ int key_add_programs(
 	return rc;
 }
 
-static void show_value(FILE *f, const json_t *v)
-{
-	char *text = v
-		? json_dumps(v,
-			  JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY | JSON_REAL_PRECISION(6))
-		: NULL;
-
-	fprintf(f, "%s", text ? text : "?");
-	free(text);
-}
-
 char *key_difference(const json_t *was, const json_t *is)
 {
 	char *text = NULL;
 	size_t size, n = 0;
 	FILE *f = open_memstream(&text, &size);
+	const size_t flags = JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY |
+		JSON_REAL_PRECISION(6);
 	const char *name;
 	json_t *v;
 
@@ -341,9 +342,9 @@ char *key_difference(const json_t *was, const json_t *is)
 			fputs(" has changed", f);
 		} else {
 			fputs(" is ", f);
-			show_value(f, now);
+			json_dumpf(now, f, flags);
 			fputs(", was ", f);
-			show_value(f, v);
+			json_dumpf(v, f, flags);
 		}
 	}
 	json_object_foreach((json_t *)is, name, v) if (!json_object_get(was, name))
@@ -367,12 +368,13 @@ int key_refuse(const char *difference, struct err *e)
 /* Copies a label's inputs. */
 static void take(json_t *into, const json_t *inputs, const char *kind, const char *label)
 {
+	static const char *const suffixes[] = {"", ": file"};
 	char name[512];
 
-	snprintf(name, sizeof(name), "%s %s", kind, label);
-	json_object_set(into, name, json_object_get(inputs, name));
-	snprintf(name, sizeof(name), "%s %s: file", kind, label);
-	json_object_set(into, name, json_object_get(inputs, name));
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(name, sizeof(name), "%s %s%s", kind, label, suffixes[i]);
+		json_object_set(into, name, json_object_get(inputs, name));
+	}
 }
 
 static bool is_of_all(const char *name)

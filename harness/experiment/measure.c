@@ -43,14 +43,14 @@ static char *file_path(const struct trial *t, const struct member *m, const char
 	return asprintf(&path, "%s/%s.%s", t->folder, m->host->ssh.name, file) < 0 ? NULL : path;
 }
 
+/* The same as a path of this machine. */
 static char *local_path(const struct trial *t, const struct member *m, const char *file)
 {
-	char *path;
+	char *below = file_path(t, m, file), *path;
+	bool done = below && asprintf(&path, "%s/%s", store_folder(t->x->store), below) >= 0;
 
-	return asprintf(&path, "%s/%s/%s.%s", store_folder(t->x->store), t->folder,
-		       m->host->ssh.name, file) < 0
-		? NULL
-		: path;
+	free(below);
+	return done ? path : NULL;
 }
 
 static int remove_args(void *ctx, const struct member *m, json_t **args, struct err *e)

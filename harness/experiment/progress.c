@@ -99,8 +99,7 @@ static void erase(struct progress *p)
 	p->painted = 0;
 }
 
-/* A line of at most 'width' columns; what is not ASCII counts as wider than it is, which is on the
- * safe side. */
+/* Paints a line of at most 'width' bytes: multi-byte characters make it narrower than allowed. */
 static void paint_line(struct progress *p, int width, const char *text)
 {
 	int n = (int)strlen(text);
@@ -112,7 +111,7 @@ static void paint_line(struct progress *p, int width, const char *text)
 	p->painted++;
 }
 
-/* "serving, traced by ebpf: s1 s3 s4", a line for all that do the same. */
+/* "serving, traced by ebpf: s1 s3 s4", one line for all nodes that do the same. */
 static void paint_nodes(struct progress *p, int width)
 {
 	char text[TEXT];
@@ -177,7 +176,7 @@ static void paint(struct progress *p)
 	fflush(stderr);
 }
 
-/* Nothing of it is worth ending a run for: a full disk, say. */
+/* A failure (a full disk, say) is ignored: it is no reason to end a run. */
 static void write_status(struct progress *p, bool running)
 {
 	json_t *last = json_array(), *nodes = json_array(), *all;
@@ -253,16 +252,27 @@ void progress_attempt(struct progress *p, size_t cell, long attempt, const char 
 	snprintf(p->title, sizeof(p->title), "%s", title);
 }
 
+/* Formats a function's variable arguments. */
+#define FORMAT(text, size, fmt)                                                                    \
+	do {                                                                                       \
+		va_list ap;                                                                        \
+		va_start(ap, fmt);                                                                 \
+		vsnprintf(text, size, fmt, ap);                                                    \
+		va_end(ap);                                                                        \
+	} while (0)
+
+static void replace(struct progress *p, char *old, const char *text, size_t size)
+{
+	p->changed = p->changed || strcmp(text, old);
+	memcpy(old, text, size);
+}
+
 void progress_now(struct progress *p, double left_s, const char *fmt, ...)
 {
 	char text[sizeof(p->phase)];
-	va_list ap;
 
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	p->changed = p->changed || strcmp(text, p->phase);
-	memcpy(p->phase, text, sizeof(text));
+	FORMAT(text, sizeof(text), fmt);
+	replace(p, p->phase, text, sizeof(text));
 	p->left_s = left_s;
 	progress_refresh(p);
 }
@@ -274,7 +284,7 @@ void progress_refresh(struct progress *p)
 	paint(p);
 }
 
-/* For want of memory a node is not shown. */
+/* The node's line, made if it is new. NULL, and the node is not shown, when memory is short. */
 static struct node_line *find_node(struct progress *p, const char *node)
 {
 	struct node_line *more;
@@ -294,36 +304,25 @@ void progress_node(struct progress *p, const char *node, const char *fmt, ...)
 {
 	struct node_line *line = find_node(p, node);
 	char text[sizeof(line->doing)];
-	va_list ap;
 
-	if (!line)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	p->changed = p->changed || strcmp(text, line->doing);
-	memcpy(line->doing, text, sizeof(text));
+	FORMAT(text, sizeof(text), fmt);
+	if (line)
+		replace(p, line->doing, text, sizeof(text));
 }
 
 void progress_note(struct progress *p, const char *fmt, ...)
 {
 	char text[TEXT];
-	va_list ap;
 
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
+	FORMAT(text, sizeof(text), fmt);
 	log_line(p, text);
 }
 
 void progress_say(struct progress *p, const char *fmt, ...)
 {
 	char *text = p->last[p->n_last++ % LAST];
-	va_list ap;
 
-	va_start(ap, fmt);
-	vsnprintf(text, TEXT, fmt, ap);
-	va_end(ap);
+	FORMAT(text, TEXT, fmt);
 	log_line(p, text);
 	write_status(p, true);
 	if (p->quiet)
