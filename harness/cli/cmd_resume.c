@@ -80,7 +80,6 @@ static int prepare(
 	struct executor *x, struct record *r, const struct run_options *given, struct err *e)
 {
 	struct run_options o = {.quiet = given->quiet, .outcome = given->outcome};
-	const char *inventory;
 	int rc = given->scenario
 		? 0
 		: find_file(x->store, "scenario.lua", r->scenario_text, &r->scenario_path, e);
@@ -97,7 +96,7 @@ static int prepare(
 	o.repeats = (long)json_integer_value(json_object_get(r->options, "repeats"));
 	o.lease_s = json_number_value(json_object_get(r->options, "lease_s"));
 	o.seed = strtol(r->seed, NULL, 10);
-	rc = running_prepare(x, &o, &inventory, e);
+	rc = running_prepare(x, &o, e);
 	return rc ? rc : key_inputs(x->scenario, x->plan, x->cluster, o.only, &x->inputs, e);
 }
 
@@ -132,34 +131,30 @@ static int forget_verdicts(struct executor *x, struct err *e)
 	return rc || !x->second_store ? rc : store_clear_verdicts(x->second_store, e);
 }
 
+/* Uses the scenario's detectors. If they have changed, all cells are judged again. */
 static int take_detectors(struct executor *x, const struct record *r, struct err *e)
 {
-	json_t *detectors = running_detectors(x->scenario), *servers = running_servers(x->cluster),
-	       *texts = NULL;
-	char *difference = NULL;
+	struct store *const stores[] = {x->store, x->second_store};
+	json_t *detectors = running_detectors(x->scenario), *texts = NULL;
 	int rc = key_detectors(x->scenario, &texts, e);
+	char *difference = rc ? NULL : key_difference(r->detectors, texts);
 
-	if (!rc)
-		difference = key_difference(r->detectors, texts);
 	if (difference) {
 		progress_say(x->progress,
 			"detectors have changed, all cells are judged anew: %.800s", difference);
 		rc = forget_verdicts(x, e);
+		for (size_t i = 0; i < 2 && stores[i] && !rc; i++)
+			rc = running_set_json(stores[i], "detectors", detectors, e);
+		if (!rc)
+			rc = running_set_json(x->store, "detector_texts", texts, e);
 	}
-	if (difference && !rc)
-		rc = running_set_json(x->store, "detectors", detectors, e);
-	if (difference && !rc && x->second_store)
-		rc = running_set_json(x->second_store, "detectors", detectors, e);
-	if (difference && !rc)
-		rc = running_set_json(x->store, "detector_texts", texts, e);
-	if (!rc && x->scenario->measure == MEASURE_VERDICTS)
-		rc = judge_new(detectors, servers, x->store, &x->judge, e);
+	if (!rc)
+		rc = running_judge(x, x->store, &x->judge, e);
 	if (!rc && x->second_store)
-		rc = judge_new(detectors, servers, x->second_store, &x->second_judge, e);
+		rc = running_judge(x, x->second_store, &x->second_judge, e);
 	free(difference);
 	json_decref(texts);
 	json_decref(detectors);
-	json_decref(servers);
 	return rc;
 }
 
@@ -239,13 +234,7 @@ static int run(const struct call *c)
 			"resume", CULPRIT_EXIT_USAGE, "which run? 'culprit resume runs/NAME'");
 	x.interrupted = signals_catch();
 	rc = resume(&x, argv[optind], &o, &e);
-	/* Before the run goes on, what it is resumed from or with is wrong. */
-	if (rc && !x.progress)
-		err_blame(&e, ERR_USAGE, rc);
-	if (rc && !x.progress)
-		code = cmd_fail("resume", err_exit_code(&e), "%s", e.text);
-	else
-		code = running_conclude(&x, "resume", &o->outcome, rc, &e);
+	code = running_conclude(&x, "resume", &o.outcome, rc, &e);
 	running_clear(&x);
 	return code;
 }

@@ -18,6 +18,8 @@
 #include "harness/experiment/signals.h"
 #include "harness/store/lock.h"
 
+#define LAB_INVENTORY "/run/culprit/lab/inventory.lua"
+
 static void usage(FILE *f)
 {
 	fputs("usage: culprit run SCENARIO [-o RUN] [--inventory FILE] [--only KEY=VALUE,...]\n"
@@ -135,16 +137,6 @@ static char *default_folder(const struct scenario *s)
 	return asprintf(&folder, "runs/%s-%s", s->name, stamp) < 0 ? NULL : folder;
 }
 
-static const char *choose_inventory(const struct run_options *o, const struct scenario *s)
-{
-	const char *env = getenv("CULPRIT_INVENTORY");
-
-	return o->inventory    ? o->inventory
-		: s->inventory ? s->inventory
-		: env          ? env
-			       : "/run/culprit/lab/inventory.lua";
-}
-
 json_t *running_detectors(const struct scenario *s)
 {
 	json_t *list = json_array();
@@ -156,13 +148,25 @@ json_t *running_detectors(const struct scenario *s)
 	return list;
 }
 
-json_t *running_servers(const struct cluster *c)
+static json_t *server_list(const struct cluster *c)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < c->n_servers; i++)
 		json_array_append_new(list, json_string(c->servers[i]->host->ssh.name));
 	return list;
+}
+
+int running_judge(const struct executor *x, struct store *store, struct judge **out, struct err *e)
+{
+	json_t *detectors = running_detectors(x->scenario), *servers = server_list(x->cluster);
+	int rc = 0;
+
+	if (!store || x->scenario->measure == MEASURE_VERDICTS)
+		rc = judge_new(detectors, servers, store, out, e);
+	json_decref(detectors);
+	json_decref(servers);
+	return rc;
 }
 
 int running_set_json(struct store *s, const char *key, const json_t *v, struct err *e)
@@ -208,12 +212,13 @@ struct fact {
 	const json_t *value;
 };
 
-static int record_facts(struct store *s, const struct scenario *sc, const struct plan *p,
-	const char *inventory, const char *fs_type, const char *tracer, const json_t *detectors,
-	const json_t *servers, struct err *e)
+static int record_facts(struct store *s, const struct executor *x, const char *inventory,
+	const char *tracer, struct err *e)
 {
+	const struct scenario *sc = x->scenario;
 	char seed[32], seconds[32], *inventory_text = NULL;
-	json_t *axes = axes_json(sc);
+	json_t *axes = axes_json(sc), *detectors = running_detectors(sc),
+	       *servers = server_list(x->cluster);
 	int rc = file_read(inventory, &inventory_text, NULL, e);
 	const struct fact facts[] = {{"scenario", sc->name, NULL},
 		{"measure", sc->measure == MEASURE_RUNTIME ? "runtime" : "verdicts", NULL},
@@ -222,23 +227,30 @@ static int record_facts(struct store *s, const struct scenario *sc, const struct
 		{"inventory_text", inventory_text, NULL}, {"axes", NULL, axes},
 		{"detectors", NULL, detectors}, {"servers", NULL, servers}};
 
-	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)p->seed);
+	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)x->plan->seed);
 	snprintf(seconds, sizeof(seconds), "%d", (int)attempt_phases_s(sc));
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]) && !rc; i++)
 		rc = facts[i].text ? store_set(s, facts[i].key, facts[i].text, e)
 				   : running_set_json(s, facts[i].key, facts[i].value, e);
 	if (!rc)
-		rc = record_file_system(s, fs_type, e);
+		rc = record_file_system(s, x->cluster->inv->fs_type, e);
 	json_decref(axes);
+	json_decref(detectors);
+	json_decref(servers);
 	free(inventory_text);
 	return rc;
 }
 
 /* Complains of an error that ended the run, and returns the exit code. */
-static int conclude_error(struct executor *x, const char *command, const struct err *why)
+static int conclude_error(
+	const struct executor *x, const char *command, bool begun, struct err *why)
 {
-	int code = err_exit_code(why);
+	int code;
 
+	/* Before the run begins or goes on, what it is made of is wrong unless blamed otherwise. */
+	if (!begun)
+		err_blame(why, ERR_USAGE, 0);
+	code = err_exit_code(why);
 	if (why->class == ERR_INTERRUPTED)
 		return cmd_fail(command, code,
 			"interrupted: %s; what was confirmed is kept, and 'culprit resume %s' goes on",
@@ -246,16 +258,17 @@ static int conclude_error(struct executor *x, const char *command, const struct 
 					 "within the lease ('culprit undo' asks it)"
 				       : "every fault is undone",
 			store_folder(x->store));
-	if (code == CULPRIT_EXIT_INVALID)
+	if (code == CULPRIT_EXIT_INVALID && begun)
 		return cmd_fail(command, code, "%s; 'culprit resume %s' goes on", why->text,
 			store_folder(x->store));
 	return cmd_fail(command, code, "%s", why->text);
 }
 
 int running_conclude(struct executor *x, const char *command, const struct outcome_options *o,
-	int rc, const struct err *why)
+	int rc, struct err *why)
 {
-	const char *folder = store_folder(x->store);
+	bool begun = x->progress != NULL;
+	const char *folder;
 	json_t *tally = NULL;
 	struct err e;
 	size_t missing;
@@ -264,7 +277,8 @@ int running_conclude(struct executor *x, const char *command, const struct outco
 	progress_free(x->progress);
 	x->progress = NULL;
 	if (rc)
-		return conclude_error(x, command, why);
+		return conclude_error(x, command, begun, why);
+	folder = store_folder(x->store);
 	code = outcome_show(command, x->store, NULL, o, stdout);
 	missing = store_tally(x->store, &tally, &e)
 		? 0
@@ -287,21 +301,19 @@ int running_conclude(struct executor *x, const char *command, const struct outco
 
 /* Creates a run with its plan in 'folder', and its judge. */
 static int begin_run(struct executor *x, const char *folder, const char *inventory,
-	const char *tracer, const json_t *detectors, const json_t *servers, struct store **store,
-	struct judge **judge, struct err *e)
+	const char *tracer, struct store **store, struct judge **judge, struct err *e)
 {
 	int rc = store_create(folder, store, e);
 
-	if (!rc && x->scenario->measure == MEASURE_VERDICTS)
-		rc = judge_new(detectors, servers, *store, judge, e);
 	if (!rc)
-		rc = record_facts(*store, x->scenario, x->plan, inventory, x->cluster->inv->fs_type,
-			tracer, detectors, servers, e);
+		rc = running_judge(x, *store, judge, e);
+	if (!rc)
+		rc = record_facts(*store, x, inventory, tracer, e);
 	return rc ? rc : store_put_plan(*store, x->scenario, x->plan, x->server_names, e);
 }
 
-static int begin_second(struct executor *x, const char *folder, const char *inventory,
-	const json_t *detectors, const json_t *servers, struct err *e)
+static int begin_second(
+	struct executor *x, const char *folder, const char *inventory, struct err *e)
 {
 	char *path;
 	int rc;
@@ -310,8 +322,8 @@ static int begin_second(struct executor *x, const char *folder, const char *inve
 		return 0;
 	if (asprintf(&path, "%s/second", folder) < 0)
 		return err_errno(e, -ENOMEM, "cannot begin a run");
-	rc = begin_run(x, path, inventory, x->scenario->second.label, detectors, servers,
-		&x->second_store, &x->second_judge, e);
+	rc = begin_run(x, path, inventory, x->scenario->second.label, &x->second_store,
+		&x->second_judge, e);
 	free(path);
 	return rc;
 }
@@ -333,8 +345,7 @@ static int set_path(struct store *s, const char *key, const char *path, struct e
 
 /* Records what 'culprit resume' needs besides. The inputs come last: a run that has them ("makings")
  * can be resumed. */
-static int record_start(
-	struct executor *x, const struct run_options *o, const char *inventory, struct err *e)
+static int record_start(struct executor *x, const struct run_options *o, struct err *e)
 {
 	json_t *options = options_json(o), *detectors = NULL;
 	int rc = key_inputs(x->scenario, x->plan, x->cluster, o->only, &x->inputs, e);
@@ -344,7 +355,7 @@ static int record_start(
 	if (!rc)
 		rc = set_path(x->store, "scenario_path", o->scenario, e);
 	if (!rc)
-		rc = set_path(x->store, "inventory_path", inventory, e);
+		rc = set_path(x->store, "inventory_path", o->inventory, e);
 	if (!rc)
 		rc = running_set_json(x->store, "options", options, e);
 	if (!rc)
@@ -356,65 +367,67 @@ static int record_start(
 	return rc;
 }
 
-static int run_plan(struct executor *x, const struct run_options *o, const char *inventory,
-	const json_t *detectors, struct err *e)
+static int begin_all(
+	struct executor *x, const struct run_options *o, const char *folder, struct err *e)
 {
-	json_t *servers = running_servers(x->cluster);
-	char *folder = o->folder ? strdup(o->folder) : default_folder(x->scenario);
-	int rc;
+	/* A mistake in a detector is found before the folder is created. */
+	int rc = running_judge(x, NULL, &x->judge, e);
 
-	/* Loads the detectors before it creates the folder: a mistake in one leaves nothing. */
-	rc = judge_new(detectors, servers, NULL, &x->judge, e);
 	judge_free(x->judge);
 	x->judge = NULL;
-	if (!rc && !folder)
-		rc = err_errno(e, -ENOMEM, "cannot begin a run");
 	if (!rc)
-		rc = begin_run(x, folder, inventory, x->scenario->tracers[0].label, detectors,
-			servers, &x->store, &x->judge, e);
+		rc = begin_run(x, folder, o->inventory, x->scenario->tracers[0].label, &x->store,
+			&x->judge, e);
 	if (!rc)
 		rc = run_lock(folder, &x->lock, e);
 	if (!rc)
-		rc = begin_second(x, folder, inventory, detectors, servers, e);
-	if (!rc)
-		rc = record_start(x, o, inventory, e);
+		rc = begin_second(x, folder, o->inventory, e);
+	return rc ? rc : record_start(x, o, e);
+}
+
+static int run_plan(struct executor *x, const struct run_options *o, struct err *e)
+{
+	char *folder = o->folder ? strdup(o->folder) : default_folder(x->scenario);
+	int rc = folder ? begin_all(x, o, folder, e) : err_errno(e, -ENOMEM, "cannot begin a run");
+
 	if (!rc)
 		rc = progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet,
 			&x->progress, e);
-	if (!rc) {
-		progress_say(x->progress, "run %s: %zu cells, seed %llu, %zu servers, %zu clients",
-			store_run_id(x->store), x->plan->n, (unsigned long long)x->plan->seed,
-			x->cluster->n_servers, x->cluster->n_clients);
-		rc = exec_run(x, e);
-		if (rc)
-			progress_say(x->progress, "ended: %s", e->text);
-	}
-	json_decref(servers);
 	free(folder);
+	if (rc)
+		return rc;
+	progress_say(x->progress, "run %s: %zu cells, seed %llu, %zu servers, %zu clients",
+		store_run_id(x->store), x->plan->n, (unsigned long long)x->plan->seed,
+		x->cluster->n_servers, x->cluster->n_clients);
+	rc = exec_run(x, e);
+	if (rc)
+		progress_say(x->progress, "ended: %s", e->text);
 	return rc;
 }
 
-int running_prepare(
-	struct executor *x, const struct run_options *o, const char **inventory, struct err *e)
+int running_prepare(struct executor *x, struct run_options *o, struct err *e)
 {
+	const char *env = getenv("CULPRIT_INVENTORY");
 	uint64_t seed;
 	int rc = scenario_load(o->scenario, &x->scenario, e);
 
-	if (rc)
-		return rc;
-	if (o->repeats > 0)
-		x->scenario->repeats = o->repeats;
-	if (o->tracer)
+	if (!rc && o->tracer)
 		rc = scenario_set_tracer(x->scenario, o->tracer, e);
 	if (!rc && o->second)
 		rc = scenario_set_second(x->scenario, o->second, e);
 	if (rc)
 		return rc;
-	*inventory = choose_inventory(o, x->scenario);
-	rc = cluster_load(*inventory, &x->cluster, e);
-	if (rc == -ENOENT && !strcmp(*inventory, "/run/culprit/lab/inventory.lua"))
+	if (o->repeats > 0)
+		x->scenario->repeats = o->repeats;
+	if (!o->inventory)
+		o->inventory = x->scenario->inventory ? x->scenario->inventory
+			: env                         ? env
+						      : LAB_INVENTORY;
+	rc = cluster_load(o->inventory, &x->cluster, e);
+	if (rc == -ENOENT && !strcmp(o->inventory, LAB_INVENTORY))
 		return err_set(e, rc,
-			"there is no inventory and no lab is up; 'culprit lab up' makes one, or give --inventory");
+			"there is no inventory and no lab is up; 'culprit lab up' makes one, or give "
+			"--inventory");
 	if (rc)
 		return rc;
 	x->cluster->lease_s = o->lease_s;
@@ -451,9 +464,7 @@ void running_clear(struct executor *x)
 static int run(const struct call *c)
 {
 	struct executor x = {.lock = -1};
-	struct run_options *o = c->options;
-	const char *inventory = NULL;
-	json_t *detectors = NULL;
+	struct run_options o;
 	struct err e = {""};
 	int rc, code;
 
@@ -461,32 +472,14 @@ static int run(const struct call *c)
 	if (rc)
 		return rc > 0 ? CULPRIT_EXIT_OK : CULPRIT_EXIT_USAGE;
 	x.interrupted = signals_catch();
-	rc = running_prepare(&x, &o, &inventory, &e);
-	if (rc) {
-		err_blame(&e, ERR_USAGE, rc);
-		code = cmd_fail("run", err_exit_code(&e), "%s", e.text);
-		goto out;
-	}
-	detectors = running_detectors(x.scenario);
-	if (o->dry_run) {
-		json_t *servers = running_servers(x.cluster);
-
-		rc = judge_new(detectors, servers, NULL, &x.judge, &e);
-		json_decref(servers);
-		err_blame(&e, ERR_USAGE, rc);
-		code = rc ? cmd_fail("run", err_exit_code(&e), "%s", e.text)
-			  : show_plan(x.scenario, x.plan, x.server_names,
-				    o->outcome.format == TABLE_JSON, stdout);
-		goto out;
-	}
-	rc = run_plan(&x, &o, inventory, detectors, &e);
-	/* Without a store the folder or a detector is wrong. */
-	if (!x.store)
-		err_blame(&e, ERR_USAGE, rc);
-	code = x.store ? running_conclude(&x, "run", &o.outcome, rc, &e)
-		       : cmd_fail("run", err_exit_code(&e), "%s", e.text);
-out:
-	json_decref(detectors);
+	rc = running_prepare(&x, &o, &e);
+	if (!rc)
+		rc = o.dry_run ? running_judge(&x, NULL, &x.judge, &e) : run_plan(&x, &o, &e);
+	if (!rc && o.dry_run)
+		code = show_plan(
+			x.scenario, x.plan, x.server_names, o.outcome.format == TABLE_JSON, stdout);
+	else
+		code = running_conclude(&x, "run", &o.outcome, rc, &e);
 	running_clear(&x);
 	return code;
 }

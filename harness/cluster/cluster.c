@@ -14,15 +14,6 @@
 #define CALL_TIMEOUT_S 20
 #define PROBE_TIMEOUT_S 30
 
-static struct member ***role_list(struct cluster *c, enum role role, size_t **count)
-{
-	switch (role) {
-	case ROLE_SERVER: *count = &c->n_servers; return &c->servers;
-	case ROLE_CLIENT: *count = &c->n_clients; return &c->clients;
-	default: *count = &c->n_outsiders; return &c->outsiders;
-	}
-}
-
 int cluster_load(const char *path, struct cluster **out, struct err *e)
 {
 	struct cluster *c = calloc(1, sizeof(*c));
@@ -44,11 +35,14 @@ int cluster_load(const char *path, struct cluster **out, struct err *e)
 		goto out;
 	}
 	for (size_t i = 0; i < n; i++) {
-		size_t *count;
-		struct member ***list = role_list(c, c->inv->hosts[i].role, &count);
+		struct member *m = &c->members[i];
 
-		c->members[i].host = &c->inv->hosts[i];
-		(*list)[(*count)++] = &c->members[i];
+		m->host = &c->inv->hosts[i];
+		switch (m->host->role) {
+		case ROLE_SERVER: c->servers[c->n_servers++] = m; break;
+		case ROLE_CLIENT: c->clients[c->n_clients++] = m; break;
+		default: c->outsiders[c->n_outsiders++] = m;
+		}
 	}
 	c->n_members = n;
 	if (!c->n_servers || !c->n_clients)

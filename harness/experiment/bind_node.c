@@ -308,20 +308,13 @@ static struct lua_handle *check_handle(lua_State *L)
 	return h;
 }
 
-static int handle_status(lua_State *L)
+/* 'status' and 'counters'; the upvalue is the operation. */
+static int ask_handle(lua_State *L)
 {
 	struct lua_handle *h = check_handle(L);
 
-	return call_and_push(
-		L, h->act.node, "process.status", json_pack("{s:s}", "handle", h->act.handle));
-}
-
-static int handle_counters(lua_State *L)
-{
-	struct lua_handle *h = check_handle(L);
-
-	return call_and_push(
-		L, h->act.node, "packets.counters", json_pack("{s:s}", "handle", h->act.handle));
+	return call_and_push(L, h->act.node, lua_tostring(L, lua_upvalueindex(1)),
+		json_pack("{s:s}", "handle", h->act.handle));
 }
 
 static int handle_undo(lua_State *L)
@@ -347,8 +340,6 @@ int bind_open(lua_State *L, struct acts **out, struct err *e)
 {
 	static const luaL_Reg node_meta[] = {
 		{"__index", node_index}, {"__tostring", node_tostring}, {NULL, NULL}};
-	static const luaL_Reg handle_methods[] = {{"status", handle_status},
-		{"counters", handle_counters}, {"undo", handle_undo}, {NULL, NULL}};
 	struct acts *a = calloc(1, sizeof(*a));
 
 	if (!a)
@@ -366,7 +357,14 @@ int bind_open(lua_State *L, struct acts **out, struct err *e)
 	lua_setfield(L, -2, "methods");
 	luaL_newmetatable(L, HANDLE_TYPE);
 	lua_newtable(L);
-	luaL_setfuncs(L, handle_methods, 0);
+	lua_pushcfunction(L, handle_undo);
+	lua_setfield(L, -2, "undo");
+	lua_pushliteral(L, "process.status");
+	lua_pushcclosure(L, ask_handle, 1);
+	lua_setfield(L, -2, "status");
+	lua_pushliteral(L, "packets.counters");
+	lua_pushcclosure(L, ask_handle, 1);
+	lua_setfield(L, -2, "counters");
 	lua_setfield(L, -2, "__index");
 	lua_pop(L, 2);
 	lua_newtable(L);

@@ -9,6 +9,7 @@
 
 #include "harness/base/file.h"
 #include "harness/base/home.h"
+#include "harness/experiment/needs.h"
 
 #define HASH_TIMEOUT_S 60
 
@@ -240,42 +241,35 @@ int key_detectors(const struct scenario *s, json_t **out, struct err *e)
 	return rc;
 }
 
-/* 'needs' of the workloads that the plan has, each once. */
-static json_t *needed_programs(struct scenario *s, const struct plan *p)
+/* The programs that the plan's workloads need (needs.h). New reference. */
+static int needed_programs(struct scenario *s, const struct plan *p, json_t **out, struct err *e)
 {
-	json_t *names = json_object();
-	lua_State *L = s->L;
-	int top = lua_gettop(L);
+	json_t *list = json_array();
+	int rc = 0;
 
-	for (size_t i = 0; i < p->n; i++) {
-		lua_rawgeti(L, LUA_REGISTRYINDEX, s->workloads[p->cells[i].workload].def_ref);
-		lua_getfield(L, -1, "needs");
-		for (lua_Integer k = 1; lua_istable(L, -1); k++) {
-			bool more = lua_rawgeti(L, -1, k) == LUA_TSTRING;
-
-			if (more)
-				json_object_set_new(names, lua_tostring(L, -1), json_true());
-			lua_pop(L, 1);
-			if (!more)
-				break;
+	for (size_t w = 0; w < s->n_workloads && !rc; w++)
+		for (size_t i = 0; i < p->n; i++) {
+			if (p->cells[i].workload != w)
+				continue;
+			rc = needs_add(s->L, &s->workloads[w], list, e);
+			break;
 		}
-		lua_settop(L, top);
-	}
-	return names;
+	*out = list;
+	return rc;
 }
 
-/* cluster_args_fn; 'programs' has a key for each program on the clients. */
+/* cluster_args_fn; 'programs' run on the clients. */
 static int hash_args(void *programs, const struct member *m, json_t **args, struct err *e)
 {
 	json_t *argv = json_pack("[s, s, s, s]", "sh", "-c", hash_programs, "sh");
 	json_int_t pid = json_integer_value(json_array_get(m->pids, 0));
-	const char *name;
-	json_t *v;
+	json_t *entry;
+	size_t i;
 
 	(void)e;
 	if (m->host->role == ROLE_CLIENT)
-		json_object_foreach((json_t *)programs, name, v)
-			json_array_append_new(argv, json_string(name));
+		json_array_foreach((json_t *)programs, i, entry)
+			json_array_append(argv, json_object_get(entry, "program"));
 	if (pid)
 		json_array_append_new(argv, json_sprintf("/proc/%lld/exe", (long long)pid));
 	*args = json_pack("{s:o, s:i}", "argv", argv, "timeout_s", HASH_TIMEOUT_S);
@@ -305,10 +299,12 @@ static void read_hashes(const char *node, const char *output, json_t *inputs)
 int key_add_programs(
 	struct scenario *s, const struct plan *p, struct cluster *c, json_t *inputs, struct err *e)
 {
-	json_t *programs = needed_programs(s, p), *results, *result;
+	json_t *programs, *results = NULL, *result;
 	const char *name;
-	int rc = cluster_ask(c, "run", hash_args, programs, HASH_TIMEOUT_S + 10, &results, e);
+	int rc = needed_programs(s, p, &programs, e);
 
+	if (!rc)
+		rc = cluster_ask(c, "run", hash_args, programs, HASH_TIMEOUT_S + 10, &results, e);
 	json_object_foreach(results, name, result)
 		read_hashes(name, json_string_value(json_object_get(result, "output")), inputs);
 	json_decref(results);

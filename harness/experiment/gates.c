@@ -231,7 +231,8 @@ static int check_clocks(const struct gates *g, const json_t *clocks, int code, s
 
 			if (apart - number(a, "error_s") - number(b, "error_s") > most)
 				return err_set(e, code,
-					"%s: its clock is %.3f s before %s's; %.3f s are allowed (gates: 'clock')",
+					"%s: its clock is %.3f s before %s's; %.3f s are "
+					"allowed (gates: 'clock')",
 					name, apart, other, most);
 		}
 	}
@@ -252,7 +253,8 @@ static int check_drift(
 
 		if (drift - number(is, "error_s") - number(was, "error_s") > most)
 			return err_set(e, -EBUSY,
-				"%s: its clock moved by %.3f s against ours; %.3f s are allowed (gates: 'drift')",
+				"%s: its clock moved by %.3f s against ours; %.3f s are "
+				"allowed (gates: 'drift')",
 				name, drift, most);
 	}
 	return 0;

@@ -10,33 +10,13 @@
 #include "harness/lua/luajson.h"
 #include "harness/lua/luax.h"
 
-static bool is_traced(const struct trial *t, const struct member *m)
+/* A tracer of the file system's processes on the member; 1: none there. */
+static int trace_args(const struct trial *t, const struct tracing *how, const char *out,
+	const struct member *m, json_t **args)
 {
-	return !tracing_none(t->tracing) &&
-		(t->tracing->one_server ? m == t->x->cluster->servers[0]
-					: m->host->role != ROLE_OUTSIDER);
-}
-
-static bool is_traced_twice(const struct trial *t, const struct member *m)
-{
-	return t->x->scenario->second.name && m->host->role != ROLE_OUTSIDER;
-}
-
-static bool is_sampled(const struct trial *t, const struct member *m)
-{
-	(void)t;
-	return m->sampled;
-}
-
-static bool is_client(const struct trial *t, const struct member *m)
-{
-	(void)t;
-	return m->host->role == ROLE_CLIENT;
-}
-
-static int trace_args(
-	const struct tracing *how, const char *out, const struct member *m, json_t **args)
-{
+	if (m->host->role == ROLE_OUTSIDER || !how->name || tracing_none(how) ||
+		(how->one_server && m != t->x->cluster->servers[0]))
+		return 1;
 	*args = tracing_args(how, out, m->host->storage);
 	json_object_set(*args, "pids", m->pids);
 	return 0;
@@ -45,18 +25,20 @@ static int trace_args(
 static int tracer_args(struct trial *t, struct member *m, json_t **args, struct err *e)
 {
 	(void)e;
-	return trace_args(t->tracing, "fs.trace", m, args);
+	return trace_args(t, t->tracing, "fs.trace", m, args);
 }
 
 static int second_args(struct trial *t, struct member *m, json_t **args, struct err *e)
 {
 	(void)e;
-	return trace_args(&t->x->scenario->second, "fs.second.trace", m, args);
+	return trace_args(t, &t->x->scenario->second, "fs.second.trace", m, args);
 }
 
 static int sampler_args(struct trial *t, struct member *m, json_t **args, struct err *e)
 {
 	(void)t, (void)e;
+	if (!m->sampled)
+		return 1;
 	*args = json_pack(
 		"{s:s, s:s, s:O}", "tracer", "sampler", "out", "fs.samples", "pids", m->pids);
 	if (m->host->storage)
@@ -97,7 +79,8 @@ static int call_workload(
 static int workload_args(struct trial *t, struct member *client, json_t **out, struct err *e)
 {
 	json_t *args = NULL;
-	int rc = call_workload(t, "command", client, &args, e);
+	int rc = client->host->role == ROLE_CLIENT ? call_workload(t, "command", client, &args, e)
+						   : 1;
 
 	if (rc)
 		return rc;
@@ -126,7 +109,6 @@ const struct job_kind job_kinds[JOB_KINDS] = {
 		.start = "process.start",
 		.stop = "process.stop",
 		.signal = "INT",
-		.runs_on = is_client,
 		.args = workload_args,
 		.sink = "workload_exits",
 		.summary = "trace",
@@ -137,7 +119,6 @@ const struct job_kind job_kinds[JOB_KINDS] = {
 	[JOB_TRACER] = {.name = "the tracer",
 		.start = "trace.start",
 		.stop = "trace.stop",
-		.runs_on = is_traced,
 		.args = tracer_args,
 		.sink = "traces",
 		.is_log = true,
@@ -145,7 +126,6 @@ const struct job_kind job_kinds[JOB_KINDS] = {
 	[JOB_SECOND_TRACER] = {.name = "the second tracer",
 		.start = "trace.start",
 		.stop = "trace.stop",
-		.runs_on = is_traced_twice,
 		.args = second_args,
 		.sink = "second_traces",
 		.is_log = true,
@@ -153,7 +133,6 @@ const struct job_kind job_kinds[JOB_KINDS] = {
 	[JOB_SAMPLER] = {.name = "the sampler",
 		.start = "trace.start",
 		.stop = "trace.stop",
-		.runs_on = is_sampled,
 		.args = sampler_args,
 		.sink = "samples",
 		.files = {{"fs.samples", VERDICTS}}},
@@ -176,9 +155,8 @@ struct jobs_of {
 static int start_args(void *ctx, const struct member *m, json_t **args, struct err *e)
 {
 	struct jobs_of *s = ctx;
-	const struct job_kind *kind = &job_kinds[s->kind];
 
-	return kind->runs_on(s->t, m) ? kind->args(s->t, (struct member *)m, args, e) : 1;
+	return job_kinds[s->kind].args(s->t, (struct member *)m, args, e);
 }
 
 /* Starts a kind's jobs on all their nodes at once. Those that run are in t->jobs, in case of errors

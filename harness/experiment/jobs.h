@@ -23,9 +23,8 @@ struct job_kind {
 	const char *name;         /* for messages: "the tracer" */
 	const char *start, *stop; /* operations of the agent */
 	const char *signal;       /* argument of 'stop'; NULL: none */
-	bool (*runs_on)(const struct trial *t, const struct member *m);
-	int (*args)(
-		struct trial *t, struct member *m, json_t **args, struct err *e); /* of 'start' */
+	/* Makes the arguments of 'start': 0, 1 where the kind does not run, or an error. */
+	int (*args)(struct trial *t, struct member *m, json_t **args, struct err *e);
 	const char *sink; /* key of the attempt's detail that takes {node: result of 'stop'} */
 	const char *
 		summary; /* key of the recording's summary in that result; NULL: the result is it */

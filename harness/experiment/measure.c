@@ -15,23 +15,16 @@
 
 typedef int (*file_fn)(void *ctx, const struct member *m, const char *file, struct err *e);
 
-/* Calls 'fn' for every file that the attempt's jobs leave and its measure needs. What does not
- * return 0 ends it. */
+/* Calls 'fn' for every file that the attempt's jobs leave and its measure needs, until it fails. */
 static int each_file(const struct trial *t, file_fn fn, void *ctx, struct err *e)
 {
-	const struct cluster *c = t->x->cluster;
 	unsigned measure = 1u << t->x->scenario->measure;
 	int rc = 0;
 
-	for (size_t i = 0; i < c->n_members; i++) {
-		for (size_t k = 0; k < JOB_KINDS; k++) {
-			const struct job_file *f = job_kinds[k].files;
-
-			for (; f->name && !rc && job_kinds[k].runs_on(t, &c->members[i]); f++)
-				if (f->measures & measure)
-					rc = fn(ctx, &c->members[i], f->name, e);
-		}
-	}
+	for (size_t i = 0; i < t->n_jobs; i++)
+		for (const struct job_file *f = job_kinds[t->jobs[i].kind].files; f->name; f++)
+			if (!rc && (f->measures & measure))
+				rc = fn(ctx, t->jobs[i].member, f->name, e);
 	return rc;
 }
 

@@ -1,9 +1,9 @@
 /*
  * Progress: what a person sees while a run goes on.
  *
- * On a terminal (stderr) there are lines that stay and, below them, a few that are painted again and
- * again: cells done, ETA, the cell and its phase, what each node does. The cursor rests below them,
- * so that the terminal is in order however the program ends. Elsewhere there is a line per cell.
+ * On a terminal (stderr) there are lines that stay and, below them, a few that are repainted: cells
+ * done, ETA, the cell and its phase, what each node does. The cursor rests below them, so that the
+ * terminal is in order however the program ends. Elsewhere there is a line per cell.
  * RUN/run.log gets every line with its time, and each step of each attempt. RUN/status.json is for
  * 'culprit status'; it is replaced as a whole, so that readers never hold up the run.
  */

@@ -8,6 +8,11 @@
 
 #include "harness/base/file.h"
 
+static json_int_t whole(const json_t *row, const char *key)
+{
+	return json_integer_value(json_object_get(row, key));
+}
+
 static struct cell *find_cell(struct plan *p, json_int_t number)
 {
 	for (size_t i = 0; i < p->n; i++)
@@ -22,8 +27,7 @@ static json_t *find_row(const json_t *rows, json_int_t cell, json_int_t number)
 	size_t i;
 
 	json_array_foreach((json_t *)rows, i,
-		row) if (json_integer_value(json_object_get(row, "cell")) == cell &&
-		json_integer_value(json_object_get(row, "number")) == number) return row;
+		row) if (whole(row, "cell") == cell && whole(row, "number") == number) return row;
 	return NULL;
 }
 
@@ -36,11 +40,8 @@ static int drop_incomplete(struct executor *x, const json_t *rows, struct err *e
 
 	json_array_foreach(second, i, row)
 	{
-		if (!rc &&
-			!find_row(rows, json_integer_value(json_object_get(row, "cell")),
-				json_integer_value(json_object_get(row, "number"))))
-			rc = store_drop_attempt(
-				x->second_store, json_integer_value(json_object_get(row, "id")), e);
+		if (!rc && !find_row(rows, whole(row, "cell"), whole(row, "number")))
+			rc = store_drop_attempt(x->second_store, whole(row, "id"), e);
 	}
 	json_decref(second);
 	return rc;
@@ -78,8 +79,8 @@ static int remove_halves(struct executor *x, const json_t *rows, size_t *removed
 
 static int scan_attempt(struct executor *x, const json_t *row, struct resume *t, struct err *e)
 {
-	json_int_t cell = json_integer_value(json_object_get(row, "cell"));
-	json_int_t number = json_integer_value(json_object_get(row, "number"));
+	json_int_t cell = whole(row, "cell");
+	json_int_t number = whole(row, "number");
 	struct cell *c = find_cell(x->plan, cell);
 	struct err why;
 	int rc;
@@ -95,7 +96,7 @@ static int scan_attempt(struct executor *x, const json_t *row, struct resume *t,
 		    outcome_name(OUTCOME_CONFIRMED)))
 		return 0;
 	progress_now(x->progress, 0, "checking what is there: cell %lld", (long long)cell);
-	rc = store_check_files(x->store, json_integer_value(json_object_get(row, "id")), &why);
+	rc = store_check_files(x->store, whole(row, "id"), &why);
 	if (!rc) {
 		c->done = true;
 		t->done++;
@@ -143,8 +144,7 @@ int resume_check_keys(struct executor *x, struct err *e)
 	json_array_foreach(rows, i, row)
 	{
 		const char *key = json_string_value(json_object_get(row, "key"));
-		const struct cell *c = find_cell(
-			x->plan, json_integer_value(json_object_get(row, "cell")));
+		const struct cell *c = find_cell(x->plan, whole(row, "cell"));
 
 		if (!rc && c && c->done && (!key || strcmp(key, c->key)))
 			rc = err_blame(e, ERR_SCENARIO,

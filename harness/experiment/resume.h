@@ -11,7 +11,7 @@ struct resume {
 	size_t done;    /* cells that need no attempt */
 	size_t damaged; /* confirmed attempts with damaged files; they are invalid from now on */
 	size_t halves;  /* folders of attempts that never ended, removed */
-	bool training_lost; /* a training cell is among the damaged: all verdicts must be made anew */
+	bool training_lost; /* a training cell is damaged: all cells must be judged again */
 };
 
 /* Reads every file and compares it with its checksum. Works on x->store and x->second_store (may be

@@ -15,8 +15,8 @@ static int event_fd;
 /* Async-signal-safe. Never waits for a reader of stderr. */
 static _Noreturn void die(int signo)
 {
-	static const char text[] =
-		"\nculprit: killed by the third signal; each node's guard undoes what is left there\n";
+	static const char text[] = "\nculprit: killed by the third signal; "
+				   "each node's guard undoes what is left there\n";
 	struct pollfd p = {.fd = 2, .events = POLLOUT};
 	sigset_t set;
 
