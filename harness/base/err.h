@@ -40,7 +40,7 @@ int err_prefix(struct err *e, int code, const char *fmt, ...) __attribute__((for
  * 'code'. */
 int err_blame(struct err *e, enum err_class class, int code);
 
-/* The program's exit code for an error: 2 for usage, scenario and damaged input, 3 for all others. */
+/* The program's exit code for an error: 2 for usage, scenario and damaged input, else 3. */
 int err_exit_code(const struct err *e);
 
 #endif

@@ -53,8 +53,8 @@ static int record_read(struct store *s, struct record *r, struct err *e)
 		r->seed && r->options && r->inputs && r->detectors)
 		return 0;
 	return err_set(e, -EINVAL,
-		"'%s' was begun by an older culprit, or ended before its plan was written: it cannot be "
-		"resumed; 'culprit run' begins a new one",
+		"'%s' was begun by an older culprit, or ended before its plan was written: "
+		"it cannot be resumed; 'culprit run' begins a new one",
 		store_folder(s));
 }
 

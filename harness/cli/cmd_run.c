@@ -32,7 +32,7 @@ static void usage(FILE *f)
 	      "  --only K=V,...     only scored cells with workload=, fault=, tracer=, repeat=, cell=\n"
 	      "  --tracer NAME      ebpf or ptrace, in place of the scenario's\n"
 	      "  --beside NAME      trace the file system with this one too, at once; what it sees is a\n"
-	      "                     run of its own, in RUN/beside, judged alike\n"
+	      "                     run of its own, in RUN/second, judged alike\n"
 	      "  --repeats N        overrides the scenario's repeats\n"
 	      "  --seed N           order and victims are drawn from it (default: the scenario's,\n"
 	      "                     or a random one, which is recorded)\n"
@@ -253,7 +253,8 @@ static int conclude_error(
 	code = err_exit_code(why);
 	if (why->class == ERR_INTERRUPTED)
 		return cmd_fail(command, code,
-			"interrupted: %s; what was confirmed is kept, and 'culprit resume %s' goes on",
+			"interrupted: %s; what was confirmed is kept, and "
+			"'culprit resume %s' goes on",
 			x->undo_failed ? "a node did not answer, and undoes its fault by itself "
 					 "within the lease ('culprit undo' asks it)"
 				       : "every fault is undone",
@@ -343,7 +344,7 @@ static int set_path(struct store *s, const char *key, const char *path, struct e
 	return rc;
 }
 
-/* Records what 'culprit resume' needs besides. The inputs come last: a run that has them ("makings")
+/* Records what else 'culprit resume' needs. The inputs ("makings") come last: a run that has them
  * can be resumed. */
 static int record_start(struct executor *x, const struct run_options *o, struct err *e)
 {
@@ -426,8 +427,8 @@ int running_prepare(struct executor *x, struct run_options *o, struct err *e)
 	rc = cluster_load(o->inventory, &x->cluster, e);
 	if (rc == -ENOENT && !strcmp(o->inventory, LAB_INVENTORY))
 		return err_set(e, rc,
-			"there is no inventory and no lab is up; 'culprit lab up' makes one, or give "
-			"--inventory");
+			"there is no inventory and no lab is up; 'culprit lab up' makes one, "
+			"or give --inventory");
 	if (rc)
 		return rc;
 	x->cluster->lease_s = o->lease_s;

@@ -129,7 +129,8 @@ static void show_stopped(const char *folder, const json_t *s)
 {
 	bool complete = !strcmp(json_string_value(json_object_get(s, "state")), "complete");
 
-	printf("%s: %s: %lld of %lld cells have a confirmed attempt; %lld attempts invalid, %lld in error\n",
+	printf("%s: %s: %lld of %lld cells have a confirmed attempt; %lld attempts invalid, "
+	       "%lld in error\n",
 		folder, complete ? "complete" : "not running", whole(s, "done"), whole(s, "cells"),
 		whole(s, "invalid"), whole(s, "error"));
 	if (complete)

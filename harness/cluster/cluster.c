@@ -265,7 +265,7 @@ int cluster_connect(struct cluster *c, struct err *e)
 {
 	int rc = connect_all(c, e);
 
-	/* A host key that is not the pinned one: waiting mends neither inventory nor known_hosts. */
+	/* Waiting does not mend an unknown host key; the inventory or known_hosts is wrong. */
 	if (rc == -EKEYREJECTED)
 		err_blame(e, ERR_SCENARIO, rc);
 	if (!rc)

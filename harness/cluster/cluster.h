@@ -35,9 +35,9 @@ int cluster_load(const char *path, struct cluster **out, struct err *e);
 
 /* Connects to every host, measures clocks, finds what the inventory leaves out and the file
  * system's processes. -EBUSY: a node is quarantined, an earlier fault's undo is still under way
- * there. -ENOENT, -ENOTUNIQ: what the inventory leaves out is not found, or is ambiguous. -ENOENT: a
- * server or client has no process of the file system. -EKEYREJECTED: a host key is not the known
- * one. The class is ERR_SCENARIO where the inventory must be mended, else ERR_CLUSTER. */
+ * there. -ENOENT, -ENOTUNIQ: what the inventory leaves out is not found, or is ambiguous; -ENOENT
+ * also when a server or client has no process of the file system. -EKEYREJECTED: a host key is not
+ * the known one. The class is ERR_SCENARIO where the inventory must be mended, else ERR_CLUSTER. */
 int cluster_connect(struct cluster *c, struct err *e);
 
 /* Finds the file system's processes again, as cluster_connect does. */
