@@ -18,7 +18,8 @@ static const char hash_programs[] =
 	"for p; do f=$(command -v \"$p\") || f=; s=$(sha256sum <\"$f\" 2>/dev/null) || s=unknown; "
 	"echo \"$p ${s%% *}\"; done";
 
-int key_hash(const void *data, size_t size, char hex[65], struct err *e)
+/* SHA-256 in hex. */
+static int hash(const void *data, size_t size, char hex[65], struct err *e)
 {
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	unsigned len = 0;
@@ -33,7 +34,7 @@ int key_hash(const void *data, size_t size, char hex[65], struct err *e)
 enum { HASH_SIZE = sizeof("sha256:") + 64 };
 
 /* "sha256:..." of the file's text. */
-static int hash_file(const char *path, char hash[HASH_SIZE], struct err *e)
+static int hash_file(const char *path, char out[HASH_SIZE], struct err *e)
 {
 	char *text;
 	size_t size;
@@ -41,7 +42,7 @@ static int hash_file(const char *path, char hash[HASH_SIZE], struct err *e)
 
 	if (rc)
 		return rc;
-	rc = key_hash(text, size, hash + strlen(strcpy(hash, "sha256:")), e);
+	rc = hash(text, size, out + strlen(strcpy(out, "sha256:")), e);
 	free(text);
 	return rc;
 }
@@ -49,11 +50,11 @@ static int hash_file(const char *path, char hash[HASH_SIZE], struct err *e)
 /* inputs[name] = hash of the file. */
 static int add_file(json_t *inputs, const char *name, const char *path, struct err *e)
 {
-	char hash[HASH_SIZE];
-	int rc = hash_file(path, hash, e);
+	char text[HASH_SIZE];
+	int rc = hash_file(path, text, e);
 
 	if (!rc)
-		json_object_set_new(inputs, name, json_string(hash));
+		json_object_set_new(inputs, name, json_string(text));
 	return rc;
 }
 
@@ -79,7 +80,7 @@ static int add_part(json_t *inputs, const struct part *p, struct err *e)
 {
 	const char *kind = p->kind == PART_FAULT ? "fault" : "workload";
 	json_t *v = json_pack("{s:O}", "params", p->params);
-	char hash[HASH_SIZE];
+	char text[HASH_SIZE];
 	int rc;
 
 	if (p->kind == PART_FAULT) {
@@ -90,9 +91,9 @@ static int add_part(json_t *inputs, const struct part *p, struct err *e)
 	set(inputs, kind, p->label, "", v);
 	if (!p->path)
 		return 0;
-	rc = hash_file(p->path, hash, e);
+	rc = hash_file(p->path, text, e);
 	if (!rc)
-		set(inputs, kind, p->label, ": file", json_string(hash));
+		set(inputs, kind, p->label, ": file", json_string(text));
 	return rc;
 }
 
@@ -145,7 +146,7 @@ static int add_agent(json_t *inputs, struct err *e)
 	}
 	all = json_dumps(hashes, JSON_COMPACT | JSON_SORT_KEYS);
 	if (!rc && all)
-		rc = key_hash(all, strlen(all), hex, e);
+		rc = hash(all, strlen(all), hex, e);
 	if (!rc)
 		json_object_set_new(inputs, "agent", json_sprintf("sha256:%s", hex));
 	free(all);
@@ -405,7 +406,7 @@ int key_cells(const struct scenario *s, struct plan *p, const struct cluster *c,
 			json_pack("{s:b, s:I, s:o}", "training", cell->training, "repeat",
 				(json_int_t)cell->repeat, "victims", victims));
 		text = json_dumps(own, JSON_COMPACT | JSON_SORT_KEYS);
-		rc = text ? key_hash(text, strlen(text), cell->key, e)
+		rc = text ? hash(text, strlen(text), cell->key, e)
 			  : err_errno(e, -ENOMEM, "cannot make a key");
 		free(text);
 		json_decref(own);

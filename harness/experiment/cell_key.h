@@ -38,7 +38,4 @@ int key_refuse(const char *difference, struct err *e);
 int key_cells(const struct scenario *s, struct plan *p, const struct cluster *c,
 	const json_t *inputs, struct err *e);
 
-/* SHA-256 of 'size' bytes in hex. */
-int key_hash(const void *data, size_t size, char hex[65], struct err *e);
-
 #endif

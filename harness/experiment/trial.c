@@ -69,7 +69,7 @@ static void show_nodes(struct trial *t)
 		show_node(t, &t->x->cluster->members[i]);
 }
 
-void trial_note_phase(struct trial *t, double left_s, const char *what)
+static void note_phase(struct trial *t, double left_s, const char *what)
 {
 	t->doing = NULL;
 	show_nodes(t);
@@ -164,7 +164,7 @@ int trial_wait_until(struct trial *t, double until_s, const char *what, struct e
 
 		if (rc || left <= 0)
 			return rc;
-		trial_note_phase(t, until_s - clock_mono_s(), what);
+		note_phase(t, until_s - clock_mono_s(), what);
 	}
 }
 
@@ -184,6 +184,6 @@ int trial_wait_ended(struct trial *t, struct err *e)
 			return err_set(e, -ETIMEDOUT,
 				"%s did not end within %g s on %zu clients (scenario: 'limit')",
 				t->workload->label, limit_s, left);
-		trial_note_phase(t, 0, "running to its end");
+		note_phase(t, 0, "running to its end");
 	}
 }

@@ -42,9 +42,8 @@ struct trial {
 bool trial_stop_asked(const struct trial *t);
 /* Does the fault's or workload's file define the function 'name'? */
 bool trial_has(const struct trial *t, const struct part *p, const char *name);
-/* What the progress line and each node show: during a phase, or between phases, when all servers
- * and clients (or all clients) do the same. */
-void trial_note_phase(struct trial *t, double left_s, const char *what);
+/* Shows on the progress line and for each node what all servers and clients (or all clients) do
+ * between phases. */
 void trial_note_between(struct trial *t, bool clients, const char *what);
 /* Writes the step to run.log before it is taken. The victims show the fault's steps: "inject",
  * "verify", "onset", "verify-again", "undo", "offset". */

@@ -38,14 +38,19 @@ static char *servers[] = {"s1", "s2", "s3", "s4"};
 
 static const char inventory[] =
 	"return { file_system = { type = 'glusterfs' }, nodes = {\n"
-	"{ name = 's1', role = 'server', address = '192.0.2.1', storage = '/b', service_port = 1 },\n"
-	"{ name = 's2', role = 'server', address = '192.0.2.2', storage = '/b', service_port = 1 },\n"
-	"{ name = 's3', role = 'server', address = '192.0.2.3', storage = '/b', service_port = 1 },\n"
-	"{ name = 's4', role = 'server', address = '192.0.2.4', storage = '/b', service_port = 1 },\n"
+	"{ name = 's1', role = 'server', address = '192.0.2.1', storage = '/b', service_port = "
+	"1 },\n"
+	"{ name = 's2', role = 'server', address = '192.0.2.2', storage = '/b', service_port = "
+	"1 },\n"
+	"{ name = 's3', role = 'server', address = '192.0.2.3', storage = '/b', service_port = "
+	"1 },\n"
+	"{ name = 's4', role = 'server', address = '192.0.2.4', storage = '/b', service_port = "
+	"1 },\n"
 	"{ name = 'c1', role = 'client', address = '192.0.2.9', mount = '/m' } } }\n";
 
 static const char own_fault[] =
-	"return { summary = 'x', resource = 'disk', inject = function() end, verify = function() return true end }\n";
+	"return { summary = 'x', resource = 'disk', inject = function() end, verify = "
+	"function() return true end }\n";
 
 static char *write_file(const char *name, const char *text)
 {
@@ -86,11 +91,13 @@ static void unmake(struct made *m)
 	scenario_free(m->s);
 }
 
-#define BODY(phases, loss, detectors)                                                                            \
-	"return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 2, training = { workloads = { 'ddw' } }, " \
-	"phases = { fault = '" phases "' }, "                                                                    \
-	"faults = { 'none', './own.lua', { 'receive-pktloss', loss = '" loss                                     \
-	"' } }, detectors = { '" detectors "' } }\n"
+#define BODY(phases, loss, detectors)                                                              \
+	"return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 2, training = { workloads "  \
+	"= { 'ddw' } }, "                                                                          \
+	"phases = { fault = '" phases "' }, "                                                      \
+	""                                                                                         \
+	"faults = { 'none', './own.lua', { 'receive-pktloss', loss = "                             \
+	"'" loss "' } }, detectors = { '" detectors "' } }\n"
 
 /* How many cells have another key. */
 static size_t changed(const struct made *a, const struct made *b)
@@ -150,7 +157,8 @@ static void a_key_depends_on_what_decides_its_cell_and_on_nothing_else(void **st
 	free(other);
 
 	write_file("own.lua",
-		"-- the same, said otherwise\nreturn { summary = 'x', resource = 'disk', inject = function() end, "
+		"-- the same, said otherwise\nreturn { summary = 'x', resource = 'disk', inject "
+		"= function() end, "
 		"verify = function() return 1 end }\n");
 	expect_change(&was, body, inventory, 7, 4, "fault own: file has changed");
 	unmake(&was);
@@ -163,7 +171,8 @@ static void training_and_scored_cells_are_run_in_blocks_each_in_its_own_order(vo
 
 	(void)state;
 	make(&m,
-		"return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 20, training = { workloads = { 'ddw', 'ddr' }, repeats "
+		"return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 20, training = { "
+		"workloads = { 'ddw', 'ddr' }, repeats "
 		"= 20 }, faults = { 'none', 'disk-hog' }, detectors = { 'always-healthy' } }\n",
 		inventory, 3);
 	assert_int_equal(m.p->n, 20 * 2 + 20 * 4);
@@ -333,7 +342,8 @@ static void damage(const struct torn *t, const char *name)
 }
 
 static const char small[] =
-	"return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 2, training = { workloads = { 'ddw' } }, faults = { 'none', "
+	"return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 2, training = { workloads "
+	"= { 'ddw' } }, faults = { 'none', "
 	"'disk-hog' }, detectors = { 'peer-threshold' } }\n";
 
 static void what_a_torn_run_left_is_mended(void **state)
@@ -353,7 +363,7 @@ static void what_a_torn_run_left_is_mended(void **state)
 			i == 1 ? OUTCOME_INVALID : OUTCOME_CONFIRMED);
 		attempt(&t, t.x.store, &c[i], 1, i == 1 ? OUTCOME_INVALID : OUTCOME_CONFIRMED);
 	}
-	/* Killed between the second tracer's store and the run's own; and before the attempt's end. */
+	/* Killed between the two stores, and before the attempt's end. */
 	attempt(&t, t.x.second_store, &c[5], 1, OUTCOME_CONFIRMED);
 	snprintf(path, sizeof(path), "%s/cells/0007.1", t.folder);
 	assert_int_equal(file_mkdirs(path, 0700, &e), 0);
@@ -493,7 +503,8 @@ static void memory_and_handles_are_flat_over_500_cells(void **state)
 
 	(void)state;
 	begin(&t, "long",
-		"return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 125, training = { workloads = { 'ddw' } }, "
+		"return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 125, training = { "
+		"workloads = { 'ddw' } }, "
 		"faults = { 'none', 'disk-hog' }, detectors = { 'peer-threshold' } }\n");
 	assert_int_equal(t.x.plan->n, 501);
 	/* By then the database's cache is full. */
@@ -504,7 +515,8 @@ static void memory_and_handles_are_flat_over_500_cells(void **state)
 	run_simulated(&t, 201, 501);
 	grown = mallinfo2().uordblks > bytes ? mallinfo2().uordblks - bytes : 0;
 	resident = resident_pages();
-	printf("# %zu bytes in use after 201 cells, %zu more after 501; %zu pages resident, then %zu; %zu handles, then %zu\n",
+	printf("# %zu bytes in use after 201 cells, %zu more after 501; %zu pages resident, "
+	       "then %zu; %zu handles, then %zu\n",
 		bytes, grown, pages, resident, handles, open_handles());
 	assert_int_equal(open_handles(), handles);
 #ifndef __SANITIZE_ADDRESS__ /* which keeps what is freed */

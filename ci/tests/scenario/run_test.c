@@ -43,8 +43,10 @@ static struct scenario *load(const char *body)
 }
 
 static const char body[] =
-	"return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 50, training = { workloads = { 'ddw', 'ddr' } },\n"
-	"faults = { 'none', 'disk-hog', { 'receive-pktloss', loss = '1%' } }, detectors = { 'always-healthy' } }\n";
+	"return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 50, training = { "
+	"workloads = { 'ddw', 'ddr' } },\n"
+	"faults = { 'none', 'disk-hog', { 'receive-pktloss', loss = '1%' } }, detectors = { "
+	"'always-healthy' } }\n";
 
 static void a_plan_has_every_cell_once_a_block_and_spreads_its_victims(void **state)
 {
@@ -241,12 +243,14 @@ static const char spy[] =
 	"  for k in pairs(v) do keys[#keys + 1] = tostring(k) end\n"
 	"  table.sort(keys)\n"
 	"  local out = {}\n"
-	"  for _, k in ipairs(keys) do out[#out + 1] = k .. '=' .. dump(v[k] == nil and v[tonumber(k)] or v[k], depth + 1) end\n"
+	"  for _, k in ipairs(keys) do out[#out + 1] = k .. '=' .. dump(v[k] == nil and "
+	"v[tonumber(k)] or v[k], depth + 1) end\n"
 	"  return '{' .. table.concat(out, ' ') .. '}'\n"
 	"end\n"
 	"return { name = 'spy', summary = 'tells what it is shown',\n"
 	"  diagnose = function(run, model, params)\n"
-	"    return { { metric = 'any', indicted = { run.servers[1] }, evidence = { shown = dump(run, 0) .. dump(model, 0) .. dump(params, 0) } } }\n"
+	"    return { { metric = 'any', indicted = { run.servers[1] }, evidence = { shown = "
+	"dump(run, 0) .. dump(model, 0) .. dump(params, 0) } } }\n"
 	"  end }\n";
 
 static void a_detector_is_shown_no_name_fault_or_workload(void **state)
@@ -312,7 +316,8 @@ static const char clerk[] =
 	"    local fields, order = {}, {}\n"
 	"    for _, ev in ipairs(run.events) do\n"
 	"      for key in pairs(ev) do fields[key] = true end\n"
-	"      order[#order + 1] = ev.kind .. ' ' .. (ev.server or '-') .. ' ' .. (ev.client or '-')\n"
+	"      order[#order + 1] = ev.kind .. ' ' .. (ev.server or '-') .. ' ' .. (ev.client or "
+	"'-')\n"
 	"    end\n"
 	"    return { { metric = 'any', evidence = { fields = fields, order = order } } }\n"
 	"  end }\n";
