@@ -13,7 +13,7 @@
 
 #define HASH_TIMEOUT_S 60
 
-/* Words after its name: programs by their names, or absolute paths. A line each: "NAME SHA256". */
+/* Its arguments are names of programs or absolute paths. It prints a line each: "NAME SHA256". */
 static const char hash_programs[] =
 	"for p; do f=$(command -v \"$p\") || f=; s=$(sha256sum <\"$f\" 2>/dev/null) || s=unknown; "
 	"echo \"$p ${s%% *}\"; done";
@@ -126,7 +126,7 @@ static int is_file(const struct dirent *d)
 	return d->d_name[0] != '.';
 }
 
-/* The agent with the libraries that travel beside it. */
+/* The agent with its libraries. */
 static int add_agent(json_t *inputs, struct err *e)
 {
 	struct dirent **list = NULL;

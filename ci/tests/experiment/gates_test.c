@@ -1,7 +1,7 @@
 /*
- * Gates on hosts of their own. The lab's nodes are all one machine, on which most gates only write
- * down what they see; here hosts are made up: what their agents would answer goes through the gates
- * themselves, from the first look to the last.
+ * Gates on hosts that are machines of their own. The lab's nodes are one machine, on which most
+ * gates only record. Here the hosts are made up, and their agents' answers go through the real
+ * gates.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* The only things that are not the real ones: nodes, and what is asked of them. */
+/* Only the nodes and their answers are made up. */
 #define node_hello made_up_hello
 #define cluster_ask made_up_ask
 #define node_clock_offset made_up_clock_offset
@@ -22,7 +22,7 @@
 
 enum { HOSTS = 3 };
 
-/* A host as its agent would tell of it, over a second. */
+/* What a host's agent would report for one second. */
 static struct fake {
 	const char *name, *boot_id;
 	double busy_s, own_s, steal_s, memory_wait_s, io_wait_s; /* of 4 processors' 4 s */
@@ -53,7 +53,7 @@ const json_t *made_up_hello(const struct node *n)
 
 	const char *told = json_string_value(json_object_get(hellos[i], "boot_id"));
 
-	/* What was told stays the caller's for as long as it is true. */
+	/* The hello is replaced only when it changes: callers borrow it. */
 	if (!told || strcmp(told, fakes[i].boot_id))
 		json_object_set_new(hellos[i], "boot_id", json_string(fakes[i].boot_id));
 	return hellos[i];
@@ -165,7 +165,7 @@ static int before(void)
 	return gates_before(&gate, &report, &e);
 }
 
-/* 'words' and no other host. */
+/* The error names 'host' with 'words', and no other host. */
 static void names_only(const char *host, const char *words)
 {
 	if (strncmp(e.text, host, strlen(host)) || e.text[strlen(host)] != ':' ||
@@ -176,7 +176,7 @@ static void names_only(const char *host, const char *words)
 			fail_msg("%s is named, too: %s", fakes[i].name, e.text);
 }
 
-static void hosts_that_are_quiet_pass_and_are_written_down(void **state)
+static void quiet_hosts_pass_and_are_recorded(void **state)
 {
 	(void)state;
 	fakes[1].offset_s = 0.01;
@@ -221,7 +221,7 @@ static void others_work_quarantines_its_host_alone(void **state)
 	assert_int_equal(before(), 0);
 }
 
-/* What the run itself uses is not held against a host. */
+/* The run's own work does not count. */
 static void our_own_work_is_not_others(void **state)
 {
 	(void)state;
@@ -230,11 +230,11 @@ static void our_own_work_is_not_others(void **state)
 	fakes[0].own_s = 2;
 	assert_int_equal(before(), -EAGAIN);
 	names_only("s1", "others used 38 %");
-	/* Two hosts that are one machine: each sees what the other does for us. */
+	/* Two hosts that are one machine: each sees the other's work for this run. */
 	fakes[1].boot_id = fakes[0].boot_id;
 	fakes[1].busy_s = fakes[0].busy_s;
 	fakes[1].own_s = 1.5;
-	limits.load_pct = 30; /* given, so it holds there, too */
+	limits.load_pct = 30; /* given, so it holds on a shared machine as well */
 	assert_int_equal(before(), 0);
 	fakes[1].own_s = 0;
 	assert_int_equal(before(), -EAGAIN);
@@ -260,7 +260,7 @@ static void what_contaminates_an_attempt_makes_it_invalid(void **state)
 		1e-9);
 }
 
-static void clocks_apart_are_seen_as_far_as_they_can_be_measured(void **state)
+static void clocks_that_differ_by_more_than_the_error_of_measuring_them_are_refused(void **state)
 {
 	(void)state;
 	fakes[2].offset_s = 0.2;
@@ -269,14 +269,14 @@ static void clocks_apart_are_seen_as_far_as_they_can_be_measured(void **state)
 	fakes[2].offset_s = -0.2;
 	assert_int_equal(before(), -EAGAIN);
 	assert_non_null(strstr(e.text, " before s3's"));
-	/* Bounds: 0.05 s beyond what measuring leaves open. */
+	/* The limit is 0.05 s plus the errors of measuring. */
 	fakes[2].offset_s = 0.0505;
 	assert_int_equal(before(), 0);
 	fakes[2].offset_s = 0.0515;
 	assert_int_equal(before(), -EAGAIN);
 	fakes[2].error_s = 0.01;
 	assert_int_equal(before(), 0);
-	/* None are bad that are all wrong alike: they are compared with each other. */
+	/* Clocks are compared with each other, so all may be wrong by the same offset. */
 	for (size_t i = 0; i < HOSTS; i++)
 		fakes[i].offset_s = 3600;
 	assert_int_equal(before(), 0);
@@ -337,14 +337,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			hosts_that_are_quiet_pass_and_are_written_down, set_up, tear_down),
+			quiet_hosts_pass_and_are_recorded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			others_work_quarantines_its_host_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(our_own_work_is_not_others, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			what_contaminates_an_attempt_makes_it_invalid, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			clocks_apart_are_seen_as_far_as_they_can_be_measured, set_up, tear_down),
+			clocks_that_differ_by_more_than_the_error_of_measuring_them_are_refused,
+			set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_clock_that_moves_makes_the_attempt_invalid, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(

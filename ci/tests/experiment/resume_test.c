@@ -99,7 +99,7 @@ static void unmake(struct made *m)
 	"faults = { 'none', './own.lua', { 'receive-pktloss', loss = "                             \
 	"'" loss "' } }, detectors = { '" detectors "' } }\n"
 
-/* How many cells have another key. */
+/* The number of cells with another key. */
 static size_t changed(const struct made *a, const struct made *b)
 {
 	size_t n = 0;
@@ -148,7 +148,7 @@ static void a_key_depends_on_what_decides_its_cell_and_on_nothing_else(void **st
 		"fault receive-pktloss(loss=4%) is new");
 	expect_change(&was, body, inventory, 8, was.p->n, "seed is 8, was 7");
 
-	/* Another way to the same host; another host. */
+	/* Another address of the same host, then another host. */
 	other = strdup(inventory);
 	memcpy(strstr(other, "192.0.2.4"), "192.0.2.5", 9);
 	expect_change(&was, body, other, 7, 0, NULL);
@@ -195,7 +195,7 @@ static void training_and_scored_cells_are_run_in_blocks_each_in_its_own_order(vo
 	unmake(&m);
 }
 
-static void a_run_has_one_orchestrator_and_anyone_may_ask_who(void **state)
+static void a_run_has_one_orchestrator_whose_process_is_known(void **state)
 {
 	int fd, other, status, ready[2];
 	struct err e;
@@ -228,7 +228,7 @@ static void a_run_has_one_orchestrator_and_anyone_may_ask_who(void **state)
 	close(fd);
 }
 
-/* A run that is written as the executor would; without a cluster. */
+/* A run written as by the executor, without a cluster. */
 struct torn {
 	struct executor x;
 	json_t *detectors, *names;
@@ -346,7 +346,7 @@ static const char small[] =
 	"= { 'ddw' } }, faults = { 'none', "
 	"'disk-hog' }, detectors = { 'peer-threshold' } }\n";
 
-static void what_a_torn_run_left_is_mended(void **state)
+static void a_run_that_was_killed_is_mended(void **state)
 {
 	struct torn t;
 	struct resume found;
@@ -383,7 +383,7 @@ static void what_a_torn_run_left_is_mended(void **state)
 	assert_false(exists(&t, "cells/0006.1") || exists(&t, "cells/0007.1"));
 	assert_true(exists(&t, "cells/0002.1") && exists(&t, "cells/0003.1"));
 
-	/* Kept, counted, said why; and made good, once. */
+	/* Damaged attempts are kept, counted and explained; their cells are run once more. */
 	assert_int_equal(store_tally(t.x.store, &tally, &e), 0);
 	assert_int_equal(json_integer_value(json_object_get(tally, "confirmed")), 2);
 	assert_int_equal(
@@ -454,7 +454,7 @@ static size_t resident_pages(void)
 	return pages;
 }
 
-/* The table of what there is so far. */
+/* Renders the table of the cells so far. */
 static void score(struct torn *t)
 {
 	struct scoring *c = NULL;
@@ -532,8 +532,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_key_depends_on_what_decides_its_cell_and_on_nothing_else),
 		cmocka_unit_test(training_and_scored_cells_are_run_in_blocks_each_in_its_own_order),
-		cmocka_unit_test(a_run_has_one_orchestrator_and_anyone_may_ask_who),
-		cmocka_unit_test(what_a_torn_run_left_is_mended),
+		cmocka_unit_test(a_run_has_one_orchestrator_whose_process_is_known),
+		cmocka_unit_test(a_run_that_was_killed_is_mended),
 		cmocka_unit_test(a_cell_is_completed_once),
 		cmocka_unit_test(memory_and_handles_are_flat_over_500_cells),
 	};
