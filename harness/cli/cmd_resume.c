@@ -3,6 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/base/file.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/groups.h"
@@ -67,8 +69,7 @@ static int find_file(
 
 	if (!access(*path, R_OK))
 		return 0;
-	if (asprintf(&own, "%s/%s", store_folder(s), name) < 0)
-		return err_errno(e, -ENOMEM, "cannot resume");
+	own = alloc_format("%s/%s", store_folder(s), name);
 	rc = file_write_atomic(own, 0600, text, strlen(text), e);
 	free(*path);
 	*path = own;
@@ -90,11 +91,11 @@ static int prepare(
 		return rc;
 	o.scenario = given->scenario ? given->scenario : r->scenario_path;
 	o.inventory = given->inventory ? given->inventory : r->inventory_path;
-	o.only = json_string_value(json_object_get(r->options, "only"));
-	o.tracer = json_string_value(json_object_get(r->options, "tracer"));
-	o.second = json_string_value(json_object_get(r->options, "second"));
-	o.repeats = (long)json_integer_value(json_object_get(r->options, "repeats"));
-	o.lease_s = json_number_value(json_object_get(r->options, "lease_s"));
+	o.only = jget_text(r->options, "only");
+	o.tracer = jget_text(r->options, "tracer");
+	o.second = jget_text(r->options, "second");
+	o.repeats = (long)jget_int(r->options, "repeats");
+	o.lease_s = jget_real(r->options, "lease_s");
 	o.seed = strtol(r->seed, NULL, 10);
 	rc = running_prepare(x, &o, e);
 	return rc ? rc : key_inputs(x->scenario, x->plan, x->cluster, o.only, &x->inputs, e);
@@ -116,8 +117,7 @@ static int open_second(struct executor *x, struct err *e)
 
 	if (!x->scenario->second.name)
 		return 0;
-	if (asprintf(&path, "%s/second", store_folder(x->store)) < 0)
-		return err_errno(e, -ENOMEM, "cannot resume");
+	path = alloc_format("%s/second", store_folder(x->store));
 	rc = store_open(path, &x->second_store, e);
 	free(path);
 	return rc;

@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/cli/cmd.h"
@@ -128,13 +130,13 @@ static uint64_t draw_seed(void)
 static char *default_folder(const struct scenario *s)
 {
 	time_t now = time(NULL);
-	char stamp[32], *folder;
+	char stamp[32];
 	struct tm tm;
 
 	gmtime_r(&now, &tm);
 	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
 	mkdir("runs", 0777);
-	return asprintf(&folder, "runs/%s-%s", s->name, stamp) < 0 ? NULL : folder;
+	return alloc_format("runs/%s-%s", s->name, stamp);
 }
 
 json_t *running_detectors(const struct scenario *s)
@@ -172,7 +174,7 @@ int running_judge(const struct executor *x, struct store *store, struct judge **
 int running_set_json(struct store *s, const char *key, const json_t *v, struct err *e)
 {
 	char *text = json_dumps(v, JSON_COMPACT);
-	int rc = text ? store_set(s, key, text, e) : err_errno(e, -ENOMEM, "cannot write a fact");
+	int rc = store_set(s, key, text, e);
 
 	free(text);
 	return rc;
@@ -281,15 +283,13 @@ int running_conclude(struct executor *x, const char *command, const struct outco
 		return conclude_error(x, command, begun, why);
 	folder = store_folder(x->store);
 	code = outcome_show(command, x->store, NULL, o, stdout);
-	missing = store_tally(x->store, &tally, &e)
-		? 0
-		: json_array_size(json_object_get(tally, "missing"));
+	missing = store_tally(x->store, &tally, &e) ? 0 : json_array_size(jget(tally, "missing"));
 	if (missing)
 		code = cmd_fail(command, CULPRIT_EXIT_INVALID,
 			"%zu cells have no confirmed attempt; '%s/run.log' has the reasons; "
 			"'culprit resume %s' tries them again",
 			missing, folder, folder);
-	if (json_integer_value(json_object_get(json_object_get(tally, "attempts"), "error")))
+	if (jget_int(jget(tally, "attempts"), "error"))
 		code = cmd_fail(command, CULPRIT_EXIT_USAGE,
 			"the scenario or one of its files is wrong; '%s/run.log' has the place",
 			folder);
@@ -321,8 +321,7 @@ static int begin_second(
 
 	if (!x->scenario->second.name)
 		return 0;
-	if (asprintf(&path, "%s/second", folder) < 0)
-		return err_errno(e, -ENOMEM, "cannot begin a run");
+	path = alloc_format("%s/second", folder);
 	rc = begin_run(x, path, inventory, x->scenario->second.label, &x->second_store,
 		&x->second_judge, e);
 	free(path);
@@ -388,8 +387,8 @@ static int begin_all(
 
 static int run_plan(struct executor *x, const struct run_options *o, struct err *e)
 {
-	char *folder = o->folder ? strdup(o->folder) : default_folder(x->scenario);
-	int rc = folder ? begin_all(x, o, folder, e) : err_errno(e, -ENOMEM, "cannot begin a run");
+	char *folder = o->folder ? alloc_copy(o->folder) : default_folder(x->scenario);
+	int rc = begin_all(x, o, folder, e);
 
 	if (!rc)
 		rc = progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet,
@@ -438,9 +437,7 @@ int running_prepare(struct executor *x, struct run_options *o, struct err *e)
 	rc = plan_new(x->scenario, x->cluster->n_servers, seed, o->only, &x->plan, e);
 	if (rc)
 		return rc;
-	x->server_names = calloc(x->cluster->n_servers, sizeof(*x->server_names));
-	if (!x->server_names)
-		return err_errno(e, -ENOMEM, "cannot begin a run");
+	x->server_names = alloc_zero(x->cluster->n_servers, sizeof(*x->server_names));
 	for (size_t i = 0; i < x->cluster->n_servers; i++)
 		x->server_names[i] = (char *)x->cluster->servers[i]->host->ssh.name;
 	return 0;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/base/clock.h"
 #include "harness/base/home.h"
 #include "harness/fs/fs.h"
@@ -16,24 +18,14 @@
 
 int cluster_load(const char *path, struct cluster **out, struct err *e)
 {
-	struct cluster *c = calloc(1, sizeof(*c));
-	size_t n;
-	int rc;
+	struct cluster *c = alloc_zero(1, sizeof(*c));
+	int rc = inventory_load(path, &c->inv, e);
+	size_t n = rc ? 0 : c->inv->n_hosts;
 
-	if (!c)
-		return err_errno(e, -ENOMEM, "cannot load '%s'", path);
-	rc = inventory_load(path, &c->inv, e);
-	if (rc)
-		goto out;
-	n = c->inv->n_hosts;
-	c->members = calloc(n, sizeof(*c->members));
-	c->servers = calloc(n, sizeof(*c->servers));
-	c->clients = calloc(n, sizeof(*c->clients));
-	c->outsiders = calloc(n, sizeof(*c->outsiders));
-	if (!c->members || !c->servers || !c->clients || !c->outsiders) {
-		rc = err_errno(e, -ENOMEM, "cannot load '%s'", path);
-		goto out;
-	}
+	c->members = alloc_zero(n, sizeof(*c->members));
+	c->servers = alloc_zero(n, sizeof(*c->servers));
+	c->clients = alloc_zero(n, sizeof(*c->clients));
+	c->outsiders = alloc_zero(n, sizeof(*c->outsiders));
 	for (size_t i = 0; i < n; i++) {
 		struct member *m = &c->members[i];
 
@@ -45,10 +37,9 @@ int cluster_load(const char *path, struct cluster **out, struct err *e)
 		}
 	}
 	c->n_members = n;
-	if (!c->n_servers || !c->n_clients)
+	if (!rc && (!c->n_servers || !c->n_clients))
 		rc = err_set(
 			e, -EINVAL, "%s: a cluster needs at least one server and one client", path);
-out:
 	if (rc)
 		cluster_free(c);
 	else
@@ -59,9 +50,9 @@ out:
 static int connect_all(struct cluster *c, struct err *e)
 {
 	struct node_options opts = {0};
-	struct node_spec *specs = calloc(c->n_members, sizeof(*specs));
+	struct node_spec *specs = alloc_zero(c->n_members, sizeof(*specs));
 	char *agent_dir = NULL;
-	int rc = specs ? home_agent_dir(&agent_dir, e) : err_errno(e, -ENOMEM, "cannot connect");
+	int rc = home_agent_dir(&agent_dir, e);
 
 	if (!rc) {
 		for (size_t i = 0; i < c->n_members; i++)
@@ -86,10 +77,10 @@ int cluster_blame(int rc, struct err *e)
 int cluster_ask(struct cluster *c, const char *op, cluster_args_fn args, void *ctx,
 	double timeout_s, json_t **results, struct err *e)
 {
-	struct node_request *requests = calloc(c->n_members, sizeof(*requests));
+	struct node_request *requests = alloc_zero(c->n_members, sizeof(*requests));
 	json_t *all = json_object();
 	size_t n = 0;
-	int rc = requests && all ? 0 : err_errno(e, -ENOMEM, "cannot ask the nodes for '%s'", op);
+	int rc = 0;
 
 	for (size_t i = 0; i < c->n_members && rc >= 0; i++) {
 		json_t *own = NULL;
@@ -128,7 +119,7 @@ int cluster_find_processes(struct cluster *c, struct err *e)
 
 		json_decref(m->pids);
 		m->pids = NULL;
-		rc = fs_pids(fs, m->host, json_object_get(found, m->host->ssh.name), &m->pids, e);
+		rc = fs_pids(fs, m->host, jget(found, m->host->ssh.name), &m->pids, e);
 		if (!rc && m->host->role != ROLE_OUTSIDER && !json_array_size(m->pids))
 			rc = err_set(e, -ENOENT,
 				"%s: no %s process of the %s is running there; start the file "
@@ -159,9 +150,9 @@ static int probe_clients(struct cluster *c, struct fs *fs, struct err *e)
 
 	json_object_foreach(results, name, result)
 	{
-		if (!rc && json_integer_value(json_object_get(result, "exit")))
+		if (!rc && jget_int(result, "exit"))
 			rc = err_set(e, -EAGAIN, "%s: the file system is not whole: %.200s", name,
-				json_string_value(json_object_get(result, "output")));
+				jget_text(result, "output"));
 	}
 	json_decref(results);
 	return rc == -ETIMEDOUT ? -EAGAIN : rc;
@@ -207,8 +198,8 @@ static int number_address(struct cluster *c, size_t i, struct err *e)
 		json_pack("{s:[s, s, s]}", "argv", "getent", "ahosts", h->address), 40, &result, e);
 	if (rc)
 		return cluster_blame(rc, e);
-	if (!json_integer_value(json_object_get(result, "exit")))
-		sscanf(json_string_value(json_object_get(result, "output")), "%63s", number);
+	if (!jget_int(result, "exit"))
+		sscanf(jget_text(result, "output"), "%63s", number);
 	json_decref(result);
 	if (!*number && !getaddrinfo(h->address, NULL, NULL, &list)) {
 		getnameinfo(list->ai_addr, list->ai_addrlen, number, sizeof(number), NULL, 0,
@@ -220,8 +211,8 @@ static int number_address(struct cluster *c, size_t i, struct err *e)
 			"%s: its peers cannot resolve '%s': give 'address' in the inventory",
 			h->ssh.name, h->address);
 	free(h->address);
-	h->address = strdup(number);
-	return h->address ? 0 : err_errno(e, -ENOMEM, "cannot examine the cluster");
+	h->address = alloc_copy(number);
+	return 0;
 }
 
 /* Finds on the hosts what the inventory leaves out. */
@@ -250,7 +241,7 @@ static int complete_hosts(struct cluster *c, struct err *e)
 static int refuse_quarantined(struct cluster *c, struct err *e)
 {
 	for (size_t i = 0; i < c->n_members; i++) {
-		const json_t *list = json_object_get(node_hello(c->members[i].node), "quarantined");
+		const json_t *list = jget(node_hello(c->members[i].node), "quarantined");
 
 		if (json_array_size(list))
 			return err_set(e, -EBUSY,

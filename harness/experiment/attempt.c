@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/experiment/fingerprint.h"
@@ -118,10 +119,8 @@ static int sync_folders(struct trial *t, struct err *e)
 	int rc = 0;
 
 	for (size_t i = 0; i < 2 && !rc; i++) {
-		char *path = NULL;
-		int fd = asprintf(&path, "%s/%s", store_folder(t->x->store), names[i]) < 0
-			? -1
-			: open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		char *path = alloc_format("%s/%s", store_folder(t->x->store), names[i]);
+		int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		if (fd < 0 || fsync(fd) < 0)
 			rc = err_errno(e, -errno, "cannot write '%s' to the disk", names[i]);
@@ -199,12 +198,12 @@ static int record(struct trial *t, int rc, struct attempt_result *result, struct
 	t->row.ended_ns = clock_real_ns();
 	failed = record_both(t, m, second, e);
 	if (failed == -ENOSPC) {
-		char full[1200];
+		char *full = alloc_format("%s/%s", store_folder(t->x->store), t->folder);
 
 		/* Removing its files makes room for its row. The gates wait for more room before
 		 * the next attempt, so this one is invalid. */
-		snprintf(full, sizeof(full), "%s/%s", store_folder(t->x->store), t->folder);
 		file_remove_tree(full, NULL);
+		free(full);
 		t->row.outcome = OUTCOME_INVALID;
 		*why = *e;
 		t->row.reason = why->text;
@@ -229,11 +228,9 @@ static int begin(struct trial *t, char **full, struct err *e)
 			n += (size_t)snprintf(t->victim_names + n, sizeof(t->victim_names) - n,
 				"%s%s", i ? "+" : "", x->server_names[c->victims[i]]);
 	}
-	t->jobs = calloc(JOB_KINDS * x->cluster->n_members, sizeof(*t->jobs));
-	if (!t->detail || !t->jobs ||
-		asprintf(&t->folder, "cells/%04zu.%ld", c->number, t->row.number) < 0 ||
-		asprintf(full, "%s/%s", store_folder(x->store), t->folder) < 0)
-		return err_errno(e, -ENOMEM, "cannot begin an attempt");
+	t->jobs = alloc_zero(JOB_KINDS * x->cluster->n_members, sizeof(*t->jobs));
+	t->folder = alloc_format("cells/%04zu.%ld", c->number, t->row.number);
+	*full = alloc_format("%s/%s", store_folder(x->store), t->folder);
 	json_object_set(t->detail, "gates", t->gates);
 	return file_mkdirs(*full, 0700, e);
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/lua/luajson.h"
 #include "harness/lua/luax.h"
 
@@ -41,16 +43,10 @@ struct lua_handle {
 };
 
 /* Makes room for one more act. */
-static int reserve(struct acts *a)
+static void reserve(struct acts *a)
 {
-	size_t room = a->room ? a->room * 2 : 8;
-	struct act *more = a->n < a->room ? a->list : realloc(a->list, room * sizeof(*more));
-
-	if (!more)
-		return -ENOMEM;
-	a->room = a->n < a->room ? a->room : room;
-	a->list = more;
-	return 0;
+	if (a->n == a->room)
+		a->list = alloc_resize(a->list, a->room += 16, sizeof(*a->list));
 }
 
 size_t acts_count(const struct acts *a)
@@ -121,7 +117,7 @@ static int raise_blamed(lua_State *L, int rc, struct err *e)
 /* Calls 'op' and pushes its result; raises an error if it fails. Takes 'args'. */
 static int call_and_push(lua_State *L, struct node *node, const char *op, json_t *args)
 {
-	double timeout = json_number_value(json_object_get(args, "timeout_s"));
+	double timeout = jget_real(args, "timeout_s");
 	json_t *result = NULL;
 	struct err e;
 	int rc = node_call(
@@ -153,13 +149,12 @@ static int act_and_push(lua_State *L, struct lua_node *n, const char *op, double
 	struct err e;
 	int rc;
 
-	if (reserve(n->acts))
-		return raise_blamed(L, err_errno(&e, -ENOMEM, "cannot remember '%s'", op), &e);
+	reserve(n->acts);
 	args = arguments(L, 2);
 	rc = node_call(n->member->node, op, args, timeout_s, &result, &e);
 	if (rc)
 		return raise_blamed(L, rc, &e);
-	name = json_string_value(json_object_get(result, "handle"));
+	name = jget_text(result, "handle");
 	snprintf(h->act.handle, sizeof(h->act.handle), "%s", name ? name : "");
 	json_decref(result);
 	n->acts->list[n->acts->n++] = h->act;
@@ -245,9 +240,9 @@ static int node_can(lua_State *L)
 			CALL_TIMEOUT_S, &result, &e);
 	if (rc)
 		return raise_blamed(L, rc, &e);
-	able = json_is_true(json_object_get(result, "able"));
+	able = jget_true(result, "able");
 	if (!reason)
-		reason = json_string_value(json_object_get(result, "reason"));
+		reason = jget_text(result, "reason");
 	if (able) {
 		lua_pushboolean(L, 1);
 	} else {
@@ -336,14 +331,12 @@ static int handle_undo(lua_State *L)
 	return 0;
 }
 
-int bind_open(lua_State *L, struct acts **out, struct err *e)
+struct acts *bind_open(lua_State *L)
 {
 	static const luaL_Reg node_meta[] = {
 		{"__index", node_index}, {"__tostring", node_tostring}, {NULL, NULL}};
-	struct acts *a = calloc(1, sizeof(*a));
+	struct acts *a = alloc_zero(1, sizeof(*a));
 
-	if (!a)
-		return err_errno(e, -ENOMEM, "cannot open the Lua binding");
 	luaL_newmetatable(L, NODE_TYPE);
 	luaL_setfuncs(L, node_meta, 0);
 	lua_newtable(L);
@@ -369,8 +362,7 @@ int bind_open(lua_State *L, struct acts **out, struct err *e)
 	lua_pop(L, 2);
 	lua_newtable(L);
 	lua_setfield(L, LUA_REGISTRYINDEX, SHARED);
-	*out = a;
-	return 0;
+	return a;
 }
 
 void bind_close(struct acts *a)

@@ -16,7 +16,7 @@
 struct acts;
 
 /* Makes the metatables in 'L' (once a state) and an empty list of acts. */
-int bind_open(lua_State *L, struct acts **out, struct err *e);
+struct acts *bind_open(lua_State *L);
 void bind_close(struct acts *a);
 
 /* Pushes a context for 'p': victim (NULL: none), servers, clients, outsiders, params, state

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/jget.h"
 #include "harness/base/file.h"
 #include "harness/base/home.h"
 #include "harness/experiment/needs.h"
@@ -270,7 +271,7 @@ static int hash_args(void *programs, const struct member *m, json_t **args, stru
 	(void)e;
 	if (m->host->role == ROLE_CLIENT)
 		json_array_foreach((json_t *)programs, i, entry)
-			json_array_append(argv, json_object_get(entry, "program"));
+			json_array_append(argv, jget(entry, "program"));
 	if (pid)
 		json_array_append_new(argv, json_sprintf("/proc/%lld/exe", (long long)pid));
 	*args = json_pack("{s:o, s:i}", "argv", argv, "timeout_s", HASH_TIMEOUT_S);
@@ -307,7 +308,7 @@ int key_add_programs(
 	if (!rc)
 		rc = cluster_ask(c, "run", hash_args, programs, HASH_TIMEOUT_S + 10, &results, e);
 	json_object_foreach(results, name, result)
-		read_hashes(name, json_string_value(json_object_get(result, "output")), inputs);
+		read_hashes(name, jget_text(result, "output"), inputs);
 	json_decref(results);
 	json_decref(programs);
 	return rc;
@@ -327,7 +328,7 @@ char *key_difference(const json_t *was, const json_t *is)
 		return strdup("?");
 	json_object_foreach((json_t *)was, name, v)
 	{
-		const json_t *now = json_object_get(is, name);
+		const json_t *now = jget(is, name);
 		bool hash = json_is_string(v) && !strncmp(json_string_value(v), "sha256:", 7);
 
 		if (json_equal(v, now))
@@ -344,7 +345,7 @@ char *key_difference(const json_t *was, const json_t *is)
 			json_dumpf(v, f, flags);
 		}
 	}
-	json_object_foreach((json_t *)is, name, v) if (!json_object_get(was, name))
+	json_object_foreach((json_t *)is, name, v) if (!jget(was, name))
 		fprintf(f, "%s%s is new", n++ ? "; " : "", name);
 	fclose(f);
 	if (!n) {
@@ -370,7 +371,7 @@ static void take(json_t *into, const json_t *inputs, const char *kind, const cha
 
 	for (size_t i = 0; i < 2; i++) {
 		snprintf(name, sizeof(name), "%s %s%s", kind, label, suffixes[i]);
-		json_object_set(into, name, json_object_get(inputs, name));
+		json_object_set(into, name, jget(inputs, name));
 	}
 }
 
@@ -406,8 +407,7 @@ int key_cells(const struct scenario *s, struct plan *p, const struct cluster *c,
 			json_pack("{s:b, s:I, s:o}", "training", cell->training, "repeat",
 				(json_int_t)cell->repeat, "victims", victims));
 		text = json_dumps(own, JSON_COMPACT | JSON_SORT_KEYS);
-		rc = text ? hash(text, strlen(text), cell->key, e)
-			  : err_errno(e, -ENOMEM, "cannot make a key");
+		rc = hash(text, strlen(text), cell->key, e);
 		free(text);
 		json_decref(own);
 	}

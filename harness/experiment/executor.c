@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/jget.h"
 #include "harness/base/clock.h"
 #include "harness/experiment/prepare.h"
 #include "harness/experiment/signals.h"
@@ -171,10 +172,8 @@ static int judge_rest_of(struct executor *x, struct judge *j, struct store *s, s
 		if (*x->interrupted)
 			break;
 		progress_now(x->progress, 0, "judging what was measured before");
-		if (judge_attempt(j, json_integer_value(json_object_get(row, "attempt")), ignored,
-			    sizeof(ignored), &why))
-			say_not_judged(
-				x, (size_t)json_integer_value(json_object_get(row, "cell")), &why);
+		if (judge_attempt(j, jget_int(row, "attempt"), ignored, sizeof(ignored), &why))
+			say_not_judged(x, (size_t)jget_int(row, "cell"), &why);
 	}
 	json_decref(rows);
 	return rc;
@@ -203,10 +202,9 @@ int exec_run(struct executor *x, struct err *e)
 	progress_now(x->progress, 0, "connecting to %zu nodes", x->cluster->n_members);
 	x->cluster->interrupt_fd = signals_fd();
 	rc = cluster_connect(x->cluster, e);
-	if (!rc) {
+	if (!rc)
 		signals_interrupt(x->cluster->set);
-		rc = bind_open(x->scenario->L, &x->acts, e);
-	}
+	x->acts = bind_open(x->scenario->L);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !rc; i++)
 		rc = steps[i](x, e);
 	if (x->cluster->set) {

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include "harness/base/jget.h"
+
 #define CALL_TIMEOUT_S 30
 
 int fingerprint_pids(void *ctx, const struct member *m, json_t **args, struct err *e)
@@ -48,7 +50,7 @@ int fingerprint_compare(const json_t *before, const json_t *after, struct err *e
 	{
 		json_object_foreach(was, key, value)
 		{
-			const json_t *is = json_object_get(json_object_get(after, name), key);
+			const json_t *is = jget(jget(after, name), key);
 			const char *lost = first_not_in(value, is), *new = first_not_in(is, value);
 
 			if (lost || new)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include "harness/base/jget.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/base/load.h"
@@ -18,7 +19,7 @@
 
 static const char *machine_of(const struct member *m)
 {
-	const char *boot = json_string_value(json_object_get(node_hello(m->node), "boot_id"));
+	const char *boot = jget_text(node_hello(m->node), "boot_id");
 
 	return boot ? boot : m->host->ssh.name;
 }
@@ -58,11 +59,6 @@ static struct gates limits_of(const struct gates *given, bool shared)
 	return l;
 }
 
-static double number(const json_t *object, const char *key)
-{
-	return json_number_value(json_object_get(object, key));
-}
-
 /* What all hosts on the machine of 'm' used for this run: each sees the whole machine, but only its
  * own processes. */
 static double own_s(const struct cluster *c, const struct member *m, const json_t *results)
@@ -71,19 +67,18 @@ static double own_s(const struct cluster *c, const struct member *m, const json_
 
 	for (size_t i = 0; i < c->n_members; i++)
 		if (!strcmp(machine_of(&c->members[i]), machine_of(m)))
-			sum += number(
-				json_object_get(results, c->members[i].host->ssh.name), "own_s");
+			sum += jget_real(jget(results, c->members[i].host->ssh.name), "own_s");
 	return sum;
 }
 
 /* The agent's seconds as shares. */
 static json_t *host_load(const json_t *r, double own)
 {
-	double seconds = number(r, "seconds"), all = seconds * number(r, "cpus"),
-	       others = number(r, "busy_s") - own;
-	const json_t *pressure = json_object_get(r, "pressure_s"), *v;
+	double seconds = jget_real(r, "seconds"), all = seconds * jget_real(r, "cpus"),
+	       others = jget_real(r, "busy_s") - own;
+	const json_t *pressure = jget(r, "pressure_s"), *v;
 	json_t *shares = json_object(), *out;
-	double memory = number(r, "memory_bytes");
+	double memory = jget_real(r, "memory_bytes");
 	const char *name;
 
 	if (seconds <= 0)
@@ -92,10 +87,11 @@ static json_t *host_load(const json_t *r, double own)
 		json_is_number(v) ? json_real(100 * json_number_value(v) / seconds) : json_null());
 	out = json_pack("{s:f, s:f, s:f, s:f, s:o, s:f, s:f, s:O}", "seconds", seconds,
 		"others_pct", others > 0 ? 100 * others / all : 0.0, "steal_pct",
-		100 * number(r, "steal_s") / all, "iowait_pct", 100 * number(r, "iowait_s") / all,
-		"pressure_pct", shares, "load1", number(r, "load1"), "available_pct",
-		memory > 0 ? 100 * number(r, "available_bytes") / memory : 100.0, "heavy",
-		json_object_get(r, "heavy"));
+		100 * jget_real(r, "steal_s") / all, "iowait_pct",
+		100 * jget_real(r, "iowait_s") / all, "pressure_pct", shares, "load1",
+		jget_real(r, "load1"), "available_pct",
+		memory > 0 ? 100 * jget_real(r, "available_bytes") / memory : 100.0, "heavy",
+		jget(r, "heavy"));
 	return out;
 }
 
@@ -111,8 +107,7 @@ static int ask_load(struct cluster *c, json_t **out, struct err *e)
 		const char *name = c->members[i].host->ssh.name;
 
 		json_object_set_new(*out, name,
-			host_load(
-				json_object_get(results, name), own_s(c, &c->members[i], results)));
+			host_load(jget(results, name), own_s(c, &c->members[i], results)));
 	}
 	json_decref(results);
 	return rc;
@@ -139,40 +134,40 @@ static int check_load(
 	const struct gates *g, const char *host, const json_t *l, enum when when, struct err *e)
 {
 	static const char *const pressures[] = {"io", "memory"};
-	const json_t *heavy = json_array_get(json_object_get(l, "heavy"), 0),
-		     *pressure = json_object_get(l, "pressure_pct");
-	const char *comm = json_string_value(json_object_get(heavy, "comm"));
-	double others = number(l, "others_pct"), seconds = number(l, "seconds"),
-	       cpu = seconds > 0 ? 100 * number(heavy, "cpu_s") / seconds : 0;
+	const json_t *heavy = json_array_get(jget(l, "heavy"), 0),
+		     *pressure = jget(l, "pressure_pct");
+	const char *comm = jget_text(heavy, "comm");
+	double others = jget_real(l, "others_pct"), seconds = jget_real(l, "seconds"),
+	       cpu = seconds > 0 ? 100 * jget_real(heavy, "cpu_s") / seconds : 0;
 	int code = when == BEFORE ? -EAGAIN : -EBUSY;
 
 	if (heavy && cpu > g->process_pct)
 		return err_set(e, code,
 			"%s: process %d (%s) used %.0f %% of a processor; %.0f %% are allowed "
 			"(gates: 'process')",
-			host, (int)number(heavy, "pid"), comm, cpu, g->process_pct);
+			host, (int)jget_real(heavy, "pid"), comm, cpu, g->process_pct);
 	if (when != DURING && others > g->load_pct)
 		return err_set(e, code,
 			"%s: others used %.0f %% of its processors%s%s; %.0f %% are allowed "
 			"(gates: 'load')",
 			host, others, heavy ? ", most of all " : "", heavy ? comm : "",
 			g->load_pct);
-	if (number(l, "steal_pct") > g->steal_pct)
+	if (jget_real(l, "steal_pct") > g->steal_pct)
 		return err_set(e, code,
 			"%s: its hypervisor took %.0f %% of its processors' time; %.0f %% are "
 			"allowed (gates: 'steal')",
-			host, number(l, "steal_pct"), g->steal_pct);
+			host, jget_real(l, "steal_pct"), g->steal_pct);
 	for (size_t i = 0; i < sizeof(pressures) / sizeof(pressures[0]) && when == BEFORE; i++)
-		if (number(pressure, pressures[i]) > g->pressure_pct)
+		if (jget_real(pressure, pressures[i]) > g->pressure_pct)
 			return err_set(e, code,
 				"%s: something waited for %s in %.0f %% of the time; %.0f %% are "
 				"allowed (gates: 'pressure')",
-				host, pressures[i], number(pressure, pressures[i]),
+				host, pressures[i], jget_real(pressure, pressures[i]),
 				g->pressure_pct);
-	if (number(l, "available_pct") < g->memory_pct)
+	if (jget_real(l, "available_pct") < g->memory_pct)
 		return err_set(e, code,
 			"%s: %.1f %% of its memory is available; %.0f %% must be (gates: 'memory')",
-			host, number(l, "available_pct"), g->memory_pct);
+			host, jget_real(l, "available_pct"), g->memory_pct);
 	return 0;
 }
 
@@ -190,7 +185,7 @@ static int check_loads(
 		const char *name = c->members[i].host->ssh.name;
 		const struct gates limits = limits_of(g->limits, is_shared(c, &c->members[i]));
 
-		rc = check_load(&limits, name, json_object_get(loads, name), when, e);
+		rc = check_load(&limits, name, jget(loads, name), when, e);
 	}
 	return rc;
 }
@@ -227,9 +222,9 @@ static int check_clocks(const struct gates *g, const json_t *clocks, int code, s
 	{
 		json_object_foreach((json_t *)clocks, other, b)
 		{
-			double apart = number(a, "offset_s") - number(b, "offset_s");
+			double apart = jget_real(a, "offset_s") - jget_real(b, "offset_s");
 
-			if (apart - number(a, "error_s") - number(b, "error_s") > most)
+			if (apart - jget_real(a, "error_s") - jget_real(b, "error_s") > most)
 				return err_set(e, code,
 					"%s: its clock is %.3f s before %s's; %.3f s are "
 					"allowed (gates: 'clock')",
@@ -248,10 +243,10 @@ static int check_drift(
 
 	json_object_foreach((json_t *)before, name, was)
 	{
-		const json_t *is = json_object_get(after, name);
-		double drift = fabs(number(is, "offset_s") - number(was, "offset_s"));
+		const json_t *is = jget(after, name);
+		double drift = fabs(jget_real(is, "offset_s") - jget_real(was, "offset_s"));
 
-		if (drift - number(is, "error_s") - number(was, "error_s") > most)
+		if (drift - jget_real(is, "error_s") - jget_real(was, "error_s") > most)
 			return err_set(e, -EBUSY,
 				"%s: its clock moved by %.3f s against ours; %.3f s are "
 				"allowed (gates: 'drift')",
@@ -365,11 +360,10 @@ int gates_before(struct gate *g, json_t **out, struct err *e)
 	json_object_set_new(report, "orchestrator", orchestrator_load(&was, &is));
 	for (size_t i = 0; i < g->cluster->n_members; i++) {
 		struct member *m = &g->cluster->members[i];
-		const json_t *clock = json_object_get(
-			json_object_get(report, "clocks"), m->host->ssh.name);
+		const json_t *clock = jget(jget(report, "clocks"), m->host->ssh.name);
 
-		m->offset_s = number(clock, "offset_s");
-		m->offset_error_s = number(clock, "error_s");
+		m->offset_s = jget_real(clock, "offset_s");
+		m->offset_error_s = jget_real(clock, "error_s");
 	}
 	*out = report;
 	return 0;
@@ -387,7 +381,7 @@ int gates_after(struct gate *g, json_t *report, double since_s, struct err *e)
 
 	if (!rc) {
 		json_object_set_new(report, "clocks_after", clocks);
-		rc = check_drift(g->limits, json_object_get(report, "clocks"), clocks, e);
+		rc = check_drift(g->limits, jget(report, "clocks"), clocks, e);
 	}
 	if (!rc)
 		rc = wait_window(g, since_s, e);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/jget.h"
 #include "harness/base/clock.h"
 #include "harness/experiment/trial_impl.h"
 #include "harness/lua/luajson.h"
@@ -171,7 +172,7 @@ static int start(struct trial *t, enum job_kind_id kind, struct err *e)
 
 	json_object_foreach(results, name, result)
 	{
-		const char *handle = json_string_value(json_object_get(result, "handle"));
+		const char *handle = jget_text(result, "handle");
 		struct job *job = &t->jobs[t->n_jobs++];
 
 		*job = (struct job){
@@ -243,15 +244,13 @@ static int check_recordings(const struct job_kind *kind, json_t *results, json_i
 
 	json_object_foreach(results, name, result)
 	{
-		const json_t *summary = kind->summary ? json_object_get(result, kind->summary)
-						      : result;
-		json_int_t missed = json_integer_value(json_object_get(summary, "lost"));
-		bool whole = json_is_true(json_object_get(summary, "whole"));
+		const json_t *summary = kind->summary ? jget(result, kind->summary) : result;
+		json_int_t missed = jget_int(summary, "lost");
+		bool whole = jget_true(summary, "whole");
 
 		if (!summary)
 			continue;
-		*records += kind->is_log ? json_integer_value(json_object_get(summary, "records"))
-					 : 0;
+		*records += kind->is_log ? jget_int(summary, "records") : 0;
 		*lost += kind->is_log ? missed : 0;
 		if (missed || !whole)
 			return err_set(e, -EBADMSG,
@@ -294,8 +293,8 @@ static int clean_client(struct trial *t, struct member *client, struct err *e)
 	rc = node_call(client->node, "run",
 		json_pack("{s:o, s:i}", "argv", argv, "timeout_s", CLEAN_TIMEOUT_S),
 		CLEAN_TIMEOUT_S + 10, &result, e);
-	if (!rc && json_integer_value(json_object_get(result, "exit")))
-		rc = err_set(e, -EIO, "%s", json_string_value(json_object_get(result, "output")));
+	if (!rc && jget_int(result, "exit"))
+		rc = err_set(e, -EIO, "%s", jget_text(result, "output"));
 	json_decref(result);
 	return rc;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/base/file.h"
 #include "harness/experiment/trial_impl.h"
 #include "harness/fs/fs.h"
@@ -28,22 +30,16 @@ static int each_file(const struct trial *t, file_fn fn, void *ctx, struct err *e
 	return rc;
 }
 
-/* Path of a member's file below the run's folder. The caller frees; NULL: out of memory. */
+/* Paths of a member's file, below the run's folder and on this machine. The caller frees. */
 static char *file_path(const struct trial *t, const struct member *m, const char *file)
 {
-	char *path;
-
-	return asprintf(&path, "%s/%s.%s", t->folder, m->host->ssh.name, file) < 0 ? NULL : path;
+	return alloc_format("%s/%s.%s", t->folder, m->host->ssh.name, file);
 }
 
-/* The same as a path of this machine. */
 static char *local_path(const struct trial *t, const struct member *m, const char *file)
 {
-	char *below = file_path(t, m, file), *path;
-	bool done = below && asprintf(&path, "%s/%s", store_folder(t->x->store), below) >= 0;
-
-	free(below);
-	return done ? path : NULL;
+	return alloc_format(
+		"%s/%s/%s.%s", store_folder(t->x->store), t->folder, m->host->ssh.name, file);
 }
 
 static int remove_args(void *ctx, const struct member *m, json_t **args, struct err *e)
@@ -76,8 +72,7 @@ static int read_result(struct trial *t, const struct member *m, json_t **value, 
 	char *path = local_path(t, m, "app.out"), *text = NULL;
 	int top = lua_gettop(L), given;
 	size_t size;
-	int rc = path ? file_read(path, &text, &size, e)
-		      : err_errno(e, -ENOMEM, "cannot read a result");
+	int rc = file_read(path, &text, &size, e);
 
 	if (!rc) {
 		lua_rawgeti(L, LUA_REGISTRYINDEX, t->workload->def_ref);
@@ -129,16 +124,11 @@ struct transfers {
 static int add_transfer(void *ctx, const struct member *m, const char *file, struct err *e)
 {
 	struct transfers *all = ctx;
-	struct node_transfer *more = realloc(all->list, (all->n + 1) * sizeof(*more));
-	char *local = local_path(all->t, m, file);
 
-	if (more)
-		all->list = more;
-	if (!more || !local) {
-		free(local);
-		return err_errno(e, -ENOMEM, "cannot fetch files");
-	}
-	more[all->n++] = (struct node_transfer){.node = m->node, .remote = file, .local = local};
+	(void)e;
+	all->list = alloc_resize(all->list, all->n + 1, sizeof(*all->list));
+	all->list[all->n++] = (struct node_transfer){
+		.node = m->node, .remote = file, .local = local_path(all->t, m, file)};
 	return 0;
 }
 
@@ -218,17 +208,14 @@ int measure_describe(struct trial *t, json_t **out, struct err *e)
 int measure_reduce(
 	struct trial *t, const json_t *cluster, bool second, struct reduction **out, struct err *e)
 {
-	struct reduce_spec spec = {.cluster = cluster,
+	char *full = alloc_format("%s/%s", store_folder(t->x->store), t->folder);
+	struct reduce_spec spec = {.folder = full,
+		.cluster = cluster,
 		.start_ns = t->row.start_ns,
 		.seconds = t->row.seconds,
 		.second = second};
-	char *full;
-	int rc;
+	int rc = reduce_traces(&spec, out, e);
 
-	if (asprintf(&full, "%s/%s", store_folder(t->x->store), t->folder) < 0)
-		return err_errno(e, -ENOMEM, "cannot reduce the traces");
-	spec.folder = full;
-	rc = reduce_traces(&spec, out, e);
 	free(full);
 	return rc;
 }
@@ -237,8 +224,7 @@ static int store_file(void *ctx, const struct member *m, const char *file, struc
 {
 	struct trial *t = ctx;
 	char *path = file_path(t, m, file);
-	int rc = path ? store_put_file(t->x->store, t->row.id, path, e)
-		      : err_errno(e, -ENOMEM, "cannot list the files");
+	int rc = store_put_file(t->x->store, t->row.id, path, e);
 
 	free(path);
 	return rc;
@@ -263,9 +249,9 @@ int measure_runtime(struct trial *t, struct err *e)
 	for (size_t i = 0; i < c->n_clients && !rc; i++) {
 		const char *name = c->clients[i]->host->ssh.name;
 		char *path = local_path(t, c->clients[i], "app.times");
-		json_error_t why = {.text = "out of memory"};
-		json_t *line = path ? json_load_file(path, 0, &why) : NULL;
-		double seconds = json_number_value(json_object_get(line, "seconds"));
+		json_error_t why;
+		json_t *line = json_load_file(path, 0, &why);
+		double seconds = jget_real(line, "seconds");
 
 		if (!line || seconds <= 0)
 			rc = err_set(e, -EBADMSG, "%s: no run time in '%s': %s", name, path,

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/experiment/cell_key.h"
 #include "harness/experiment/needs.h"
 #include "harness/experiment/resume.h"
@@ -83,9 +85,8 @@ static int check_tracer(struct cluster *c, const struct tracing *t, struct err *
 	rc = cluster_ask(c, "check", tracer_check_args, &check, CALL_TIMEOUT_S, &results, e);
 	json_object_foreach(results, name, result)
 	{
-		if (!rc && !json_is_true(json_object_get(result, "able")))
-			rc = err_set(e, -EOPNOTSUPP, "%s: %s", name,
-				json_string_value(json_object_get(result, "reason")));
+		if (!rc && !jget_true(result, "able"))
+			rc = err_set(e, -EOPNOTSUPP, "%s: %s", name, jget_text(result, "reason"));
 	}
 	json_decref(results);
 	return rc;
@@ -154,10 +155,10 @@ static int check_samplers(struct executor *x, struct err *e)
 		x->cluster, "check", tracer_check_args, &check, CALL_TIMEOUT_S, &results, e);
 	json_object_foreach(results, name, result)
 	{
-		bool able = json_is_true(json_object_get(result, "able"));
+		bool able = jget_true(result, "able");
 
 		cluster_member(x->cluster, name)->sampled = able;
-		reason = json_string_value(json_object_get(result, "reason"));
+		reason = jget_text(result, "reason");
 		if (!able && n < sizeof(without))
 			n += (size_t)snprintf(without + n, sizeof(without) - n, "%s%s: %s",
 				n ? "; " : "", name, reason ? reason : "no reason given");
@@ -193,8 +194,7 @@ static int identify(struct executor *x, struct err *e)
 		rc = resume_check_keys(x, e);
 	text = rc ? NULL : json_dumps(programs, JSON_COMPACT | JSON_SORT_KEYS);
 	if (!rc)
-		rc = text ? store_set(x->store, "programs", text, e)
-			  : err_errno(e, -ENOMEM, "cannot write a fact");
+		rc = store_set(x->store, "programs", text, e);
 	free(text);
 	json_decref(was);
 	json_decref(programs);
@@ -280,7 +280,7 @@ struct commands {
 static int command_args(void *ctx, const struct member *m, json_t **args, struct err *e)
 {
 	const struct commands *c = ctx;
-	json_t *argv = json_array_get(json_object_get(c->lists, m->host->ssh.name), c->step);
+	json_t *argv = json_array_get(jget(c->lists, m->host->ssh.name), c->step);
 
 	(void)e;
 	if (argv)
@@ -307,13 +307,12 @@ static int run_commands_once(struct cluster *cluster, struct commands *c, struct
 		more = json_object_size(results) > 0;
 		json_object_foreach(results, name, result)
 		{
-			int code = (int)json_integer_value(json_object_get(result, "exit"));
+			int code = (int)jget_int(result, "exit");
 
 			if (rc || !code)
 				continue;
 			rc = err_set(e, -EIO, "%s: preparing '%s' ended with %d: %.300s", name,
-				c->label, code,
-				json_string_value(json_object_get(result, "output")));
+				c->label, code, jget_text(result, "output"));
 			err_blame(e, code == 126 || code == 127 ? ERR_SCENARIO : ERR_CLUSTER, rc);
 		}
 		json_decref(results);
@@ -381,13 +380,11 @@ static int make_folder(struct executor *x, struct err *e)
 static int prepare_parts(struct executor *x, struct err *e)
 {
 	const struct scenario *s = x->scenario;
-	bool *workloads = calloc(s->n_workloads + s->n_faults, sizeof(*workloads)), *faults;
+	bool *workloads = alloc_zero(s->n_workloads + s->n_faults, sizeof(*workloads)),
+	     *faults = workloads + s->n_workloads;
 	char what[160];
 	int rc = 0;
 
-	if (!workloads)
-		return err_errno(e, -ENOMEM, "cannot prepare");
-	faults = workloads + s->n_workloads;
 	for (size_t i = 0; i < x->plan->n; i++) {
 		workloads[x->plan->cells[i].workload] = true;
 		if (x->plan->cells[i].fault != SIZE_MAX)

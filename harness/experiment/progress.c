@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/clock.h"
 
 #define TEXT 1200
@@ -49,38 +50,27 @@ static bool is_terminal(void)
 int progress_new(const char *folder, size_t cells, double cell_s, bool quiet, struct progress **out,
 	struct err *e)
 {
-	struct progress *p = calloc(1, sizeof(*p));
 	const char *no_colour = getenv("NO_COLOR");
-	char *path = NULL;
-	int rc = 0;
+	char *path = alloc_format("%s/run.log", folder);
+	FILE *log = fopen(path, "ae");
+	int rc = log ? 0 : err_errno(e, -errno, "cannot open '%s'", path);
+	struct progress *p;
 
-	if (!p || asprintf(&path, "%s/run.log", folder) < 0 ||
-		asprintf(&p->status, "%s/status.json", folder) < 0 ||
-		asprintf(&p->status_new, "%s/.status.json", folder) < 0) {
-		rc = err_errno(e, -ENOMEM, "cannot log to '%s'", folder);
-		goto out;
-	}
-	p->cells = cells;
-	p->cell_s = cell_s;
-	p->quiet = quiet;
-	p->terminal = is_terminal() && !quiet;
-	p->colour = p->terminal && !(no_colour && *no_colour);
-	p->log = fopen(path, "ae");
-	if (!p->log) {
-		rc = err_errno(e, -errno, "cannot open '%s'", path);
-		goto out;
-	}
-	setvbuf(p->log, NULL, _IOLBF, 0);
-	*out = p;
-	p = NULL;
-out:
-	if (p) {
-		free(p->status);
-		free(p->status_new);
-		free(p);
-	}
 	free(path);
-	return rc;
+	if (rc)
+		return rc;
+	setvbuf(log, NULL, _IOLBF, 0);
+	p = alloc_zero(1, sizeof(*p));
+	*p = (struct progress){.log = log,
+		.status = alloc_format("%s/status.json", folder),
+		.status_new = alloc_format("%s/.status.json", folder),
+		.cells = cells,
+		.cell_s = cell_s,
+		.quiet = quiet,
+		.terminal = is_terminal() && !quiet};
+	p->colour = p->terminal && !(no_colour && *no_colour);
+	*out = p;
+	return 0;
 }
 
 static double eta_s(const struct progress *p)
@@ -284,20 +274,15 @@ void progress_refresh(struct progress *p)
 	paint(p);
 }
 
-/* The node's line, made if it is new. NULL, and the node is not shown, when memory is short. */
+/* The node's line, made if it is new. */
 static struct node_line *find_node(struct progress *p, const char *node)
 {
-	struct node_line *more;
-
 	for (size_t i = 0; i < p->n_nodes; i++)
 		if (!strcmp(p->nodes[i].name, node))
 			return &p->nodes[i];
-	more = realloc(p->nodes, (p->n_nodes + 1) * sizeof(*more));
-	if (!more)
-		return NULL;
-	p->nodes = more;
-	more[p->n_nodes] = (struct node_line){.name = strdup(node)};
-	return more[p->n_nodes].name ? &more[p->n_nodes++] : NULL;
+	p->nodes = alloc_resize(p->nodes, p->n_nodes + 1, sizeof(*p->nodes));
+	p->nodes[p->n_nodes] = (struct node_line){.name = alloc_copy(node)};
+	return &p->nodes[p->n_nodes++];
 }
 
 void progress_node(struct progress *p, const char *node, const char *fmt, ...)
@@ -306,8 +291,7 @@ void progress_node(struct progress *p, const char *node, const char *fmt, ...)
 	char text[sizeof(line->doing)];
 
 	FORMAT(text, sizeof(text), fmt);
-	if (line)
-		replace(p, line->doing, text, sizeof(text));
+	replace(p, line->doing, text, sizeof(text));
 }
 
 void progress_note(struct progress *p, const char *fmt, ...)

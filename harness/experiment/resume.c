@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/base/file.h"
 
 static json_int_t whole(const json_t *row, const char *key)
 {
-	return json_integer_value(json_object_get(row, key));
+	return jget_int(row, key);
 }
 
 static struct cell *find_cell(struct plan *p, json_int_t number)
@@ -50,13 +52,10 @@ static int drop_incomplete(struct executor *x, const json_t *rows, struct err *e
 /* Removes the folders of attempts that the store does not have: they never ended. */
 static int remove_halves(struct executor *x, const json_t *rows, size_t *removed, struct err *e)
 {
-	char *cells = NULL;
-	DIR *dir = NULL;
+	char *cells = alloc_format("%s/cells", store_folder(x->store));
+	DIR *dir = opendir(cells);
 	int rc = 0;
 
-	if (asprintf(&cells, "%s/cells", store_folder(x->store)) < 0)
-		return err_errno(e, -ENOMEM, "cannot scan the run");
-	dir = opendir(cells);
 	/* A run that was interrupted before its first cell has no such folder. */
 	for (struct dirent *d; dir && !rc && (d = readdir(dir));) {
 		long cell, number;
@@ -65,8 +64,7 @@ static int remove_halves(struct executor *x, const json_t *rows, size_t *removed
 		if (sscanf(d->d_name, "%ld.%ld%c", &cell, &number, &rest) != 2 ||
 			find_row(rows, cell, number))
 			continue;
-		if (asprintf(&path, "%s/%s", cells, d->d_name) < 0)
-			return err_errno(e, -ENOMEM, "cannot scan the run");
+		path = alloc_format("%s/%s", cells, d->d_name);
 		rc = file_remove_tree(path, e);
 		*removed += !rc;
 		free(path);
@@ -92,8 +90,7 @@ static int scan_attempt(struct executor *x, const json_t *row, struct resume *t,
 				(long long)cell));
 	if (c->attempts < number)
 		c->attempts = (long)number;
-	if (strcmp(json_string_value(json_object_get(row, "outcome")),
-		    outcome_name(OUTCOME_CONFIRMED)))
+	if (strcmp(jget_text(row, "outcome"), outcome_name(OUTCOME_CONFIRMED)))
 		return 0;
 	progress_now(x->progress, 0, "checking what is there: cell %lld", (long long)cell);
 	rc = store_check_files(x->store, whole(row, "id"), &why);
@@ -143,7 +140,7 @@ int resume_check_keys(struct executor *x, struct err *e)
 
 	json_array_foreach(rows, i, row)
 	{
-		const char *key = json_string_value(json_object_get(row, "key"));
+		const char *key = jget_text(row, "key");
 		const struct cell *c = find_cell(x->plan, whole(row, "cell"));
 
 		if (!rc && c && c->done && (!key || strcmp(key, c->key)))

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "harness/base/jget.h"
 #include "harness/base/clock.h"
 
 #define POLL_S 0.25
@@ -110,10 +111,10 @@ static struct job *find_job(struct trial *t, const struct node *n, const char *h
 static void on_event(void *ctx, struct node *n, const json_t *event)
 {
 	struct trial *t = ctx;
-	const char *what = json_string_value(json_object_get(event, "event"));
-	const char *handle = json_string_value(json_object_get(event, "handle"));
-	const char *why = json_string_value(json_object_get(event, "why"));
-	int code = (int)json_integer_value(json_object_get(event, "exit"));
+	const char *what = jget_text(event, "event");
+	const char *handle = jget_text(event, "handle");
+	const char *why = jget_text(event, "why");
+	int code = (int)jget_int(event, "exit");
 	const struct job_kind *kind;
 	struct job *job;
 

@@ -183,8 +183,8 @@ static void quiet_hosts_pass_and_are_recorded(void **state)
 	assert_int_equal(before(), 0);
 	assert_int_equal(json_object_size(json_object_get(report, "before")), HOSTS);
 	assert_float_equal(
-		number(json_object_get(json_object_get(report, "before"), "s1"), "others_pct"), 2.5,
-		1e-9);
+		jget_real(json_object_get(json_object_get(report, "before"), "s1"), "others_pct"),
+		2.5, 1e-9);
 	assert_float_equal(members[1].offset_s, 0.01, 1e-9);
 	assert_int_equal(gates_during(&gate, report, &e), 0);
 	assert_int_equal(gates_after(&gate, report, 0, &e), 0);
@@ -256,8 +256,8 @@ static void what_contaminates_an_attempt_makes_it_invalid(void **state)
 	assert_int_equal(gates_after(&gate, report, 0, &e), -EBUSY);
 	names_only("s2", "others used 100 %");
 	assert_float_equal(
-		number(json_object_get(json_object_get(report, "after"), "s2"), "others_pct"), 100,
-		1e-9);
+		jget_real(json_object_get(json_object_get(report, "after"), "s2"), "others_pct"),
+		100, 1e-9);
 }
 
 static void clocks_that_differ_by_more_than_the_error_of_measuring_them_are_refused(void **state)
@@ -321,8 +321,8 @@ static void hosts_that_are_one_machine_are_told_by_their_boot(void **state)
 	fakes[2].process_s = fakes[2].steal_s = fakes[2].io_wait_s = 1;
 	assert_int_equal(before(), 0);
 	assert_float_equal(
-		number(json_object_get(json_object_get(report, "before"), "s3"), "others_pct"), 100,
-		1e-9);
+		jget_real(json_object_get(json_object_get(report, "before"), "s3"), "others_pct"),
+		100, 1e-9);
 	limits.process_pct = 50;
 	assert_int_equal(before(), -EAGAIN);
 	names_only("s3", "updatedb");
