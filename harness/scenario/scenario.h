@@ -25,8 +25,8 @@ struct scenario {
 	enum measure measure;
 	struct tracing *tracers; /* one, but for MEASURE_RUNTIME */
 	size_t n_tracers;
-	struct tracing second; /* second tracer, whose records are a run of its own; name NULL: none */
-	lua_State *L; /* holds the parts' functions */
+	struct tracing second; /* its records are a run of their own; name NULL: none */
+	lua_State *L;          /* holds the parts' functions */
 	struct part *workloads, *faults;
 	size_t n_workloads, n_faults;
 	size_t n_matrix; /* of the workloads: those under which faults are run; the rest is for training */
