@@ -127,12 +127,17 @@ static void a_mistake_in_lua_is_the_scenarios(void **state)
 {
 	struct acts *a;
 	lua_State *L = open_state(&a, "local node = ... return node:processs()");
+	json_t *value = NULL;
 	struct err e;
 
 	(void)state;
 	assert_int_equal(luax_call(L, 1, 1, &e), -EINVAL);
 	assert_int_equal(e.class, ERR_SCENARIO);
 	assert_non_null(strstr(e.text, "a node has no 'processs'"));
+	/* So is a value that cannot be kept: 'verify' returned a function as its evidence, say. */
+	lua_pushcfunction(L, node_tostring);
+	assert_int_equal(luajson_get(L, -1, &value, &e), -EINVAL);
+	assert_int_equal(e.class, ERR_SCENARIO);
 	lua_close(L);
 	bind_close(a);
 }
