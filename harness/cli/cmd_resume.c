@@ -234,6 +234,9 @@ static int run(const struct call *c)
 			"resume", CULPRIT_EXIT_USAGE, "which run? 'culprit resume runs/NAME'");
 	x.interrupted = signals_catch();
 	rc = resume(&x, argv[optind], &o, &e);
+	/* Before it goes on, the run or what it is resumed with is wrong. */
+	if (rc && !x.progress)
+		err_blame(&e, ERR_USAGE, rc);
 	code = running_conclude(&x, "resume", &o.outcome, rc, &e);
 	running_clear(&x);
 	return code;

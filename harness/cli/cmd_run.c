@@ -249,8 +249,8 @@ static int conclude_error(
 {
 	int code;
 
-	/* Before the run begins or goes on, what it is made of is wrong unless blamed otherwise. */
-	if (!begun)
+	/* Without a store, the files or options that the run is made of are wrong. */
+	if (!x->store)
 		err_blame(why, ERR_USAGE, 0);
 	code = err_exit_code(why);
 	if (why->class == ERR_INTERRUPTED)
