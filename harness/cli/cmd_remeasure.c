@@ -10,35 +10,22 @@
 #include "harness/store/lock.h"
 #include "harness/judging/remeasure.h"
 
-static void usage(FILE *f)
-{
-	fputs("usage: culprit remeasure RUN [--detector NAME|FILE]... [--trust]\n\n"
-	      "Reduces the kept traces of every confirmed cell again, as this program does it, and puts the\n"
-	      "new metrics, events and verdicts in place of the run's: all of them or, where a trace is\n"
-	      "missing or damaged, none. What was measured, when and where stays as it was recorded. No\n"
-	      "cluster, no root. RUN/second, if there is one, goes along.\n\n"
-	      "  --detector NAME   judge with these instead of those of the run's scenario; as in rescore\n"
-	      "  --trust           run programs also where they cannot be confined\n\n"
-	      "Exit codes: 0 done; 2 usage, input, or a detector that failed (its cells are abstentions).\n",
-		f);
-}
-
-/* The store in 'folder' with the traces of the run 'traces'. */
+/* Measures the run in 'folder' again, from the traces of the run 'traces'. */
 static int remeasure(const char *folder, const char *traces, const json_t *detectors, size_t *cells,
 	unsigned *failures, struct err *e)
 {
-	bool second = strcmp(folder, traces) != 0;
+	bool is_second = strcmp(folder, traces) != 0;
 	struct judge *judge = NULL;
 	struct store *s = NULL;
 	const char *first;
 	int rc = store_open(folder, &s, e);
 
-	if (!rc && !second)
+	if (!rc && !is_second)
 		rc = remeasure_check(s, e);
 	if (!rc)
 		rc = show_judge(s, detectors, &judge, e);
 	if (!rc)
-		rc = remeasure_run(s, traces, second, judge, cells, e);
+		rc = remeasure_run(s, traces, is_second, judge, cells, e);
 	if (judge && !rc) {
 		unsigned n = judge_failures(judge, &first);
 
@@ -55,23 +42,21 @@ static int remeasure(const char *folder, const char *traces, const json_t *detec
 static int remeasure_both(
 	const char *run, const json_t *detectors, size_t *cells, unsigned *failures, struct err *e)
 {
-	char *second = NULL, *db = NULL, *db_second = NULL;
+	char *db = alloc_format("%s/run.db", run), *second = alloc_format("%s/second", run),
+	     *second_db = alloc_format("%s/run.db", second);
 	int lock = -1, rc = 0;
 
-	if (asprintf(&db, "%s/run.db", run) < 0 || asprintf(&second, "%s/second", run) < 0 ||
-		asprintf(&db_second, "%s/second/run.db", run) < 0)
-		rc = err_errno(e, -ENOMEM, "cannot measure again");
-	/* What is no run, or a corpus, is refused without leaving a lock in it. */
-	else if (access(db, F_OK) == 0)
+	/* A folder that is not a run, or a corpus, is refused without leaving a lock in it. */
+	if (access(db, F_OK) == 0)
 		rc = run_lock(run, &lock, e);
 	if (!rc)
 		rc = remeasure(run, run, detectors, cells, failures, e);
-	if (!rc && access(db_second, F_OK) == 0)
+	if (!rc && access(second_db, F_OK) == 0)
 		rc = remeasure(second, run, detectors, cells, failures, e);
 	if (lock >= 0)
 		close(lock);
 	free(second);
-	free(db_second);
+	free(second_db);
 	free(db);
 	return rc;
 }
@@ -102,7 +87,7 @@ const struct command remeasure_command = {.name = "remeasure",
 	.about = "Derives metrics and events from the traces of every confirmed cell again, as "
 		 "this version of culprit does it, judges them, and replaces the run's: all of "
 		 "them or, if a trace is missing or damaged, none. It needs no cluster and no "
-		 "root. The run of a second tracer, RUN/beside, is measured again, too.",
+		 "root. The run of a second tracer, RUN/second, is measured again, too.",
 	.examples = "culprit remeasure runs/NAME",
 	.exits = "0 done; 2 usage or input error, or a detector that failed (its cells count as "
 		 "abstentions); 3 the run cannot be written.",

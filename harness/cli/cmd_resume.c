@@ -214,30 +214,12 @@ static int run(const struct call *c)
 	struct err e;
 	int rc, code;
 
-	while ((opt = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		switch (opt) {
-		case SCENARIO: o.scenario = optarg; break;
-		case INVENTORY: o.inventory = optarg; break;
-		case QUIET: o.quiet = true; break;
-		case 'h': usage(stdout); return CULPRIT_EXIT_OK;
-		default:
-			if (opt >= OUTCOME_TAP &&
-				!outcome_option("resume", opt, optarg, &o.outcome))
-				break;
-			fputs("culprit resume: 'culprit resume --help' lists the options\n",
-				stderr);
-			return CULPRIT_EXIT_USAGE;
-		}
-	}
-	if (argc - optind != 1)
-		return cmd_fail(
-			"resume", CULPRIT_EXIT_USAGE, "which run? 'culprit resume runs/NAME'");
 	x.interrupted = signals_catch();
-	rc = resume(&x, argv[optind], &o, &e);
+	rc = resume(&x, c->args[0], o, &e);
 	/* Before it goes on, the run or what it is resumed with is wrong. */
 	if (rc && !x.progress)
 		err_blame(&e, ERR_USAGE, rc);
-	code = running_conclude(&x, "resume", &o.outcome, rc, &e);
+	code = running_conclude(&x, "resume", &o->outcome, rc, &e);
 	running_clear(&x);
 	return code;
 }

@@ -22,102 +22,6 @@
 
 #define LAB_INVENTORY "/run/culprit/lab/inventory.lua"
 
-static void usage(FILE *f)
-{
-	fputs("usage: culprit run SCENARIO [-o RUN] [--inventory FILE] [--only KEY=VALUE,...]\n"
-	      "                   [--tracer NAME] [--beside NAME] [--repeats N] [--seed N] [--lease TIME]\n"
-	      "                   [--dry-run] [--quiet] [--json]\n\n"
-	      "Runs every cell of the scenario's plan on the cluster and prints the table.\n\n"
-	      "  -o, --output RUN   the run's folder (default: runs/NAME-TIME); must not exist\n"
-	      "  --inventory FILE   the hosts (default: the scenario's own, $CULPRIT_INVENTORY,\n"
-	      "                     or the lab's: /run/culprit/lab/inventory.lua)\n"
-	      "  --only K=V,...     only scored cells with workload=, fault=, tracer=, repeat=, cell=\n"
-	      "  --tracer NAME      ebpf or ptrace, in place of the scenario's\n"
-	      "  --beside NAME      trace the file system with this one too, at once; what it sees is a\n"
-	      "                     run of its own, in RUN/second, judged alike\n"
-	      "  --repeats N        overrides the scenario's repeats\n"
-	      "  --seed N           order and victims are drawn from it (default: the scenario's,\n"
-	      "                     or a random one, which is recorded)\n"
-	      "  --lease TIME       after so long without a word from here, a node undoes everything\n"
-	      "                     (default: 10s, from 1s)\n"
-	      "  --dry-run          print the plan and touch nothing\n"
-	      "  --quiet            no progress, only complaints and the table\n\n"
-	      "What it ends with, as 'culprit table' (--json: the plan of --dry-run, too):\n" OUTCOME_USAGE
-	      "\nExit codes: 0 every cell has a confirmed attempt; 1 a regression, or without --baseline a\n"
-	      "wrong verdict under --tap or --junit; 2 the scenario, the inventory or the\n"
-	      "usage is wrong; 3 a cell is without a confirmed attempt, or the run was interrupted\n"
-	      "(Ctrl-C undoes the fault first; a second one leaves that to the nodes, within the lease);\n"
-	      "'culprit resume RUN' goes on with it.\n",
-		f);
-}
-
-/* 0, 1 (help was asked for), or -EINVAL (said). */
-static int parse(int argc, char **argv, struct run_options *o)
-{
-	enum { INVENTORY = 256, ONLY, TRACER, BESIDE, REPEATS, SEED, LEASE, DRY_RUN, QUIET };
-	static const struct option longs[] = {
-		{"output", required_argument, NULL, 'o'},
-		{"inventory", required_argument, NULL, INVENTORY},
-		{"only", required_argument, NULL, ONLY},
-		{"repeats", required_argument, NULL, REPEATS},
-		{"seed", required_argument, NULL, SEED},
-		{"dry-run", no_argument, NULL, DRY_RUN},
-		{"lease", required_argument, NULL, LEASE},
-		{"tracer", required_argument, NULL, TRACER},
-		{"beside", required_argument, NULL, BESIDE},
-		{"quiet", no_argument, NULL, QUIET},
-		OUTCOME_LONGS,
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	struct err e;
-	int opt;
-
-	*o = (struct run_options){.repeats = -1, .seed = -1};
-	while ((opt = getopt_long(argc, argv, "o:h", longs, NULL)) != -1) {
-		switch (opt) {
-		case 'o': o->folder = optarg; break;
-		case INVENTORY: o->inventory = optarg; break;
-		case ONLY: o->only = optarg; break;
-		case TRACER: o->tracer = optarg; break;
-		case BESIDE: o->second = optarg; break;
-		case REPEATS:
-			if (show_parse_whole("run", "--repeats", optarg, 1, 10000, &o->repeats))
-				return -EINVAL;
-			break;
-		case SEED:
-			if (show_parse_whole("run", "--seed", optarg, 0, 4294967295, &o->seed))
-				return -EINVAL;
-			break;
-		case LEASE:
-			if (unit_parse(UNIT_SECONDS, optarg, &o->lease_s, &e) || o->lease_s < 1 ||
-				o->lease_s > 600) {
-				cmd_fail("run", 0,
-					"--lease takes a time from 1s to 10min, like 10s, not '%s'",
-					optarg);
-				return -EINVAL;
-			}
-			break;
-		case DRY_RUN: o->dry_run = true; break;
-		case QUIET: o->quiet = true; break;
-		case 'h': usage(stdout); return 1;
-		default:
-			if (opt >= OUTCOME_TAP && !outcome_option("run", opt, optarg, &o->outcome))
-				break;
-			fputs("culprit run: 'culprit run --help' lists the options\n", stderr);
-			return -EINVAL;
-		}
-	}
-	if (argc - optind != 1) {
-		cmd_fail("run", 0,
-			argc == optind ? "which scenario? 'culprit run scenarios/quick.lua'"
-				       : "one scenario at a time");
-		return -EINVAL;
-	}
-	o->scenario = argv[optind];
-	return 0;
-}
-
 static uint64_t draw_seed(void)
 {
 	uint32_t seed;
@@ -462,22 +366,20 @@ void running_clear(struct executor *x)
 static int run(const struct call *c)
 {
 	struct executor x = {.lock = -1};
-	struct run_options o;
+	struct run_options *o = c->options;
 	struct err e = {""};
 	int rc, code;
 
-	rc = parse(argc, argv, &o);
-	if (rc)
-		return rc > 0 ? CULPRIT_EXIT_OK : CULPRIT_EXIT_USAGE;
+	o->scenario = c->args[0];
 	x.interrupted = signals_catch();
-	rc = running_prepare(&x, &o, &e);
+	rc = running_prepare(&x, o, &e);
 	if (!rc)
-		rc = o.dry_run ? running_judge(&x, NULL, &x.judge, &e) : run_plan(&x, &o, &e);
-	if (!rc && o.dry_run)
-		code = show_plan(
-			x.scenario, x.plan, x.server_names, o.outcome.format == TABLE_JSON, stdout);
+		rc = o->dry_run ? running_judge(&x, NULL, &x.judge, &e) : run_plan(&x, o, &e);
+	if (!rc && o->dry_run)
+		code = show_plan(x.scenario, x.plan, x.server_names,
+			o->outcome.format == TABLE_JSON, stdout);
 	else
-		code = running_conclude(&x, "run", &o.outcome, rc, &e);
+		code = running_conclude(&x, "run", &o->outcome, rc, &e);
 	running_clear(&x);
 	return code;
 }
@@ -496,7 +398,7 @@ static const struct option_row rows[] = {
 		"trace with ebpf or ptrace, whatever the scenario says"},
 	{"second-tracer", 0, OPTION_TEXT, AT(second), "NAME",
 		"trace the file system with this tracer, too, at the same time; what it records "
-		"is a run of its own in RUN/beside, judged in the same way"},
+		"is a run of its own in RUN/second, judged in the same way"},
 	{"repeats", 0, OPTION_WHOLE, AT(repeats), "N", "repeats of each cell, 1 to 10000", 1,
 		10000},
 	{"seed", 0, OPTION_WHOLE, AT(seed), "N",

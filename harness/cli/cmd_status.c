@@ -12,16 +12,6 @@
 /* A running run writes once a second. One that is silent for so long hangs, or was stopped. */
 #define SILENT_S 120
 
-static void usage(FILE *f)
-{
-	fputs("usage: culprit status RUN [--json]\n\n"
-	      "Says whether a run is going on, and how far it is: cells done and left, the current cell and\n"
-	      "its phase, the time that is left, what each node does, the last lines. A run that is going on\n"
-	      "is not disturbed: its status.json is read, not its store.\n\n"
-	      "Exit codes: 0, whatever the run's state; 2 there is no such run.\n",
-		f);
-}
-
 /* The last status that the run's process wrote; an empty object if there is none. */
 static json_t *read_status(const char *folder)
 {

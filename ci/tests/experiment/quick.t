@@ -24,7 +24,7 @@ check "the lab comes up" "$culprit" lab up --dir "$lab" --subnet 10.75.0.0/24
 inventory=$lab/inventory.lua
 
 # Traced by two tracers at once: the default one, and ptrace as the second.
-"$culprit" run --inventory "$inventory" --seed 1 --beside ptrace -o quick "$scenarios/quick.lua" >table 2>log
+"$culprit" run --inventory "$inventory" --seed 1 --second-tracer ptrace -o quick "$scenarios/quick.lua" >table 2>log
 code=$?
 sed 's/^/# /' log table
 check "the quick scenario ends with 0" [ $code -eq 0 ]
