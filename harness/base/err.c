@@ -1,5 +1,6 @@
 #include "harness/base/err.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +35,7 @@ int err_errno(struct err *e, int code, const char *fmt, ...)
 	va_end(ap);
 	n = strlen(e->text);
 	snprintf(e->text + n, sizeof(e->text) - n, ": %s", strerror(-code));
-	return code;
+	return code == -ENOMEM ? err_blame(e, ERR_HARNESS, code) : code;
 }
 
 int err_prefix(struct err *e, int code, const char *fmt, ...)

@@ -10,11 +10,12 @@
 #ifndef CULPRIT_BASE_ERR_H
 #define CULPRIT_BASE_ERR_H
 
-/* Who can mend it. From the class follow the exit code (err_exit_code) and an attempt's outcome. */
+/* Who can mend it. The exit code (err_exit_code) and an attempt's outcome (attempt_outcome) follow
+ * from the class. */
 enum err_class {
-	ERR_UNCLASSED, /* nobody has said yet: counts as ERR_HARNESS */
-	ERR_USAGE,     /* the command line */
-	ERR_SCENARIO, /* a file that the user wrote: scenario, inventory, fault, workload, detector */
+	ERR_UNCLASSED,   /* nobody has said yet: counts as ERR_HARNESS */
+	ERR_USAGE,       /* the command line */
+	ERR_SCENARIO,    /* a file of the user: scenario, inventory, fault, workload, detector */
 	ERR_CLUSTER,     /* a node or the network; trying again may help */
 	ERR_DAMAGED,     /* a run, trace or corpus is not what was written */
 	ERR_INTERRUPTED, /* the user asked to stop */
@@ -29,16 +30,17 @@ struct err {
 /* Fills 'e' (may be NULL) and returns 'code', which must be a negative errno. */
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* As err_set, with ": strerror(-code)" appended. */
+/* As err_set, with ": strerror(-code)" appended. -ENOMEM is of the class ERR_HARNESS. */
 int err_errno(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* Puts "prefix: " before the sentence already in 'e'; returns 'code'. */
 int err_prefix(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* Says whose error 'e' (may be NULL) is, unless something nearer to its cause has said so; returns 'code'. */
+/* Says whose error 'e' (may be NULL) is, unless code nearer to its cause has said so; returns
+ * 'code'. */
 int err_blame(struct err *e, enum err_class class, int code);
 
-/* The program's exit code for an error: 2 for usage, scenario and damaged input, 3 for all others. */
+/* The program's exit code for an error: 2 for usage, scenario and damaged input, else 3. */
 int err_exit_code(const struct err *e);
 
 #endif

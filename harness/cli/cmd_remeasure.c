@@ -42,7 +42,7 @@ static int remeasure(const char *folder, const char *traces, const json_t *detec
 static int remeasure_both(
 	const char *run, const json_t *detectors, size_t *cells, unsigned *failures, struct err *e)
 {
-	char *db = alloc_format("%s/run.db", run), *second = alloc_format("%s/beside", run),
+	char *db = alloc_format("%s/run.db", run), *second = alloc_format("%s/second", run),
 	     *second_db = alloc_format("%s/run.db", second);
 	int lock = -1, rc = 0;
 
@@ -87,7 +87,7 @@ const struct command remeasure_command = {.name = "remeasure",
 	.about = "Derives metrics and events from the traces of every confirmed cell again, as "
 		 "this version of culprit does it, judges them, and replaces the run's: all of "
 		 "them or, if a trace is missing or damaged, none. It needs no cluster and no "
-		 "root. The run of a second tracer, RUN/beside, is measured again, too.",
+		 "root. The run of a second tracer, RUN/second, is measured again, too.",
 	.examples = "culprit remeasure runs/NAME",
 	.exits = "0 done; 2 usage or input error, or a detector that failed (its cells count as "
 		 "abstentions); 3 the run cannot be written.",

@@ -3,15 +3,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/base/file.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/groups.h"
 #include "harness/cli/running.h"
 #include "harness/experiment/cell_key.h"
+#include "harness/experiment/signals.h"
 #include "harness/store/lock.h"
 #include "harness/experiment/resume.h"
 
-/* What the run has on record of how it was begun. */
+/* How the run was begun, as its store has it. */
 struct record {
 	char *scenario_path, *inventory_path, *scenario_text, *inventory_text, *seed;
 	json_t *options, *inputs, *detectors;
@@ -57,7 +60,7 @@ static int record_read(struct store *s, struct record *r, struct err *e)
 	return 0;
 }
 
-/* A file that is no longer where it was is written anew, into the run's folder. */
+/* Writes a file that is no longer where it was into the run's folder. */
 static int find_file(
 	struct store *s, const char *name, const char *text, char **path, struct err *e)
 {
@@ -66,20 +69,18 @@ static int find_file(
 
 	if (!access(*path, R_OK))
 		return 0;
-	if (asprintf(&own, "%s/%s", store_folder(s), name) < 0)
-		return err_errno(e, -ENOMEM, "cannot resume");
+	own = alloc_format("%s/%s", store_folder(s), name);
 	rc = file_write_atomic(own, 0600, text, strlen(text), e);
 	free(*path);
 	*path = own;
 	return rc;
 }
 
-/* The same options, with which the same scenario makes the same plan. */
+/* Uses the options of the run's begin: with them the same scenario makes the same plan. */
 static int prepare(
 	struct executor *x, struct record *r, const struct run_options *given, struct err *e)
 {
 	struct run_options o = {.quiet = given->quiet, .outcome = given->outcome};
-	const char *inventory;
 	int rc = given->scenario
 		? 0
 		: find_file(x->store, "scenario.lua", r->scenario_text, &r->scenario_path, e);
@@ -90,78 +91,70 @@ static int prepare(
 		return rc;
 	o.scenario = given->scenario ? given->scenario : r->scenario_path;
 	o.inventory = given->inventory ? given->inventory : r->inventory_path;
-	o.only = json_string_value(json_object_get(r->options, "only"));
-	o.tracer = json_string_value(json_object_get(r->options, "tracer"));
-	o.second = json_string_value(json_object_get(r->options, "beside"));
-	o.repeats = (long)json_integer_value(json_object_get(r->options, "repeats"));
-	o.lease_s = json_number_value(json_object_get(r->options, "lease_s"));
+	o.only = jget_text(r->options, "only");
+	o.tracer = jget_text(r->options, "tracer");
+	o.second = jget_text(r->options, "second");
+	o.repeats = (long)jget_int(r->options, "repeats");
+	o.lease_s = jget_real(r->options, "lease_s");
 	o.seed = strtol(r->seed, NULL, 10);
-	rc = running_prepare(x, &o, &inventory, e);
+	rc = running_prepare(x, &o, e);
 	return rc ? rc : key_inputs(x->scenario, x->plan, x->cluster, o.only, &x->inputs, e);
 }
 
 static int refuse_changes(struct executor *x, const struct record *r, struct err *e)
 {
 	char *text = key_difference(r->inputs, x->inputs);
-	int rc = text
-		? err_set(e, -EINVAL,
-			  "it is not the same run any more: %.800s; 'culprit run' begins a new one",
-			  text)
-		: 0;
+	int rc = text ? key_refuse(text, e) : 0;
 
 	free(text);
 	return rc;
 }
 
-static int open_beside(struct executor *x, struct err *e)
+static int open_second(struct executor *x, struct err *e)
 {
 	char *path;
 	int rc;
 
-	if (!x->scenario->beside.name)
+	if (!x->scenario->second.name)
 		return 0;
-	if (asprintf(&path, "%s/beside", store_folder(x->store)) < 0)
-		return err_errno(e, -ENOMEM, "cannot resume");
-	rc = store_open(path, &x->beside, e);
+	path = alloc_format("%s/second", store_folder(x->store));
+	rc = store_open(path, &x->second_store, e);
 	free(path);
 	return rc;
 }
 
-/* Verdicts and models go, of both stores; they are given anew. */
+/* Removes verdicts and models from both stores; all cells are judged again. */
 static int forget_verdicts(struct executor *x, struct err *e)
 {
 	int rc = store_clear_verdicts(x->store, e);
 
-	return rc || !x->beside ? rc : store_clear_verdicts(x->beside, e);
+	return rc || !x->second_store ? rc : store_clear_verdicts(x->second_store, e);
 }
 
+/* Uses the scenario's detectors. If they have changed, all cells are judged again. */
 static int take_detectors(struct executor *x, const struct record *r, struct err *e)
 {
-	json_t *detectors = running_detectors(x->scenario), *servers = running_servers(x->cluster),
-	       *texts = NULL;
-	char *difference = NULL;
+	struct store *const stores[] = {x->store, x->second_store};
+	json_t *detectors = running_detectors(x->scenario), *texts = NULL;
 	int rc = key_detectors(x->scenario, &texts, e);
+	char *difference = rc ? NULL : key_difference(r->detectors, texts);
 
-	if (!rc)
-		difference = key_difference(r->detectors, texts);
 	if (difference) {
 		progress_say(x->progress,
 			"detectors have changed, all cells are judged anew: %.800s", difference);
 		rc = forget_verdicts(x, e);
+		for (size_t i = 0; i < 2 && stores[i] && !rc; i++)
+			rc = running_set_json(stores[i], "detectors", detectors, e);
+		if (!rc)
+			rc = running_set_json(x->store, "detector_texts", texts, e);
 	}
-	for (struct store *s = x->store; s && difference && !rc;
-		s = s == x->store ? x->beside : NULL)
-		rc = running_set_json(s, "detectors", detectors, e);
-	if (difference && !rc)
-		rc = running_set_json(x->store, "detector_texts", texts, e);
-	if (!rc && x->scenario->measure == MEASURE_VERDICTS)
-		rc = judge_new(detectors, servers, x->store, &x->judge, e);
-	if (!rc && x->beside)
-		rc = judge_new(detectors, servers, x->beside, &x->judge_beside, e);
+	if (!rc)
+		rc = running_judge(x, x->store, &x->judge, e);
+	if (!rc && x->second_store)
+		rc = running_judge(x, x->second_store, &x->second_judge, e);
 	free(difference);
 	json_decref(texts);
 	json_decref(detectors);
-	json_decref(servers);
 	return rc;
 }
 
@@ -202,7 +195,7 @@ static int resume(
 	if (!rc)
 		rc = refuse_changes(x, &r, e);
 	if (!rc)
-		rc = open_beside(x, e);
+		rc = open_second(x, e);
 	if (!rc)
 		rc = progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet,
 			&x->progress, e);
@@ -221,12 +214,12 @@ static int run(const struct call *c)
 	struct err e;
 	int rc, code;
 
-	x.interrupted = exec_catch_signals();
+	x.interrupted = signals_catch();
 	rc = resume(&x, c->args[0], o, &e);
+	/* Before it goes on, the run or what it is resumed with is wrong. */
 	if (rc && !x.progress)
-		code = cmd_error("resume", &e, ERR_USAGE);
-	else
-		code = running_conclude(&x, "resume", &o->outcome, rc, &e);
+		err_blame(&e, ERR_USAGE, rc);
+	code = running_conclude(&x, "resume", &o->outcome, rc, &e);
 	running_clear(&x);
 	return code;
 }

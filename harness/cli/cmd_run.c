@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/cli/cmd.h"
@@ -15,7 +17,10 @@
 #include "harness/cli/show.h"
 #include "harness/fs/fs.h"
 #include "harness/experiment/cell_key.h"
+#include "harness/experiment/signals.h"
 #include "harness/store/lock.h"
+
+#define LAB_INVENTORY "/run/culprit/lab/inventory.lua"
 
 static uint64_t draw_seed(void)
 {
@@ -29,24 +34,14 @@ static uint64_t draw_seed(void)
 static char *default_folder(const struct scenario *s)
 {
 	time_t now = time(NULL);
-	char stamp[32], *folder;
+	char stamp[32];
 	struct tm tm;
 
 	gmtime_r(&now, &tm);
 	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
 	if (mkdir("runs", 0777) == 0)
 		file_give_to_sudo_user("runs");
-	return asprintf(&folder, "runs/%s-%s", s->name, stamp) < 0 ? NULL : folder;
-}
-
-static const char *choose_inventory(const struct run_options *o, const struct scenario *s)
-{
-	const char *env = getenv("CULPRIT_INVENTORY");
-
-	return o->inventory    ? o->inventory
-		: s->inventory ? s->inventory
-		: env          ? env
-			       : "/run/culprit/lab/inventory.lua";
+	return alloc_format("runs/%s-%s", s->name, stamp);
 }
 
 json_t *running_detectors(const struct scenario *s)
@@ -60,7 +55,7 @@ json_t *running_detectors(const struct scenario *s)
 	return list;
 }
 
-json_t *running_servers(const struct cluster *c)
+static json_t *server_list(const struct cluster *c)
 {
 	json_t *list = json_array();
 
@@ -69,16 +64,28 @@ json_t *running_servers(const struct cluster *c)
 	return list;
 }
 
+int running_judge(const struct executor *x, struct store *store, struct judge **out, struct err *e)
+{
+	json_t *detectors = running_detectors(x->scenario), *servers = server_list(x->cluster);
+	int rc = 0;
+
+	if (!store || x->scenario->measure == MEASURE_VERDICTS)
+		rc = judge_new(detectors, servers, store, out, e);
+	json_decref(detectors);
+	json_decref(servers);
+	return rc;
+}
+
 int running_set_json(struct store *s, const char *key, const json_t *v, struct err *e)
 {
 	char *text = json_dumps(v, JSON_COMPACT);
-	int rc = text ? store_set(s, key, text, e) : err_errno(e, -ENOMEM, "cannot write a fact");
+	int rc = store_set(s, key, text, e);
 
 	free(text);
 	return rc;
 }
 
-/* What the file system's errors mean goes with the run, so that it is judged alike anywhere. */
+/* Records what the file system's errors mean, so that the run is judged alike on any machine. */
 static int record_file_system(struct store *s, const char *fs_type, struct err *e)
 {
 	struct fs *fs = NULL;
@@ -94,7 +101,7 @@ static int record_file_system(struct store *s, const char *fs_type, struct err *
 	return rc;
 }
 
-/* Labels in the scenario's order, which the plan's is not. */
+/* Labels in the scenario's order, which is not the plan's. */
 static json_t *axes_json(const struct scenario *s)
 {
 	json_t *workloads = json_array(), *tracers = json_array();
@@ -106,123 +113,122 @@ static json_t *axes_json(const struct scenario *s)
 	return json_pack("{s:o, s:o}", "workloads", workloads, "tracers", tracers);
 }
 
-static int record_facts(struct store *s, const struct scenario *sc, const struct plan *p,
-	const char *inventory, const char *fs_type, const char *tracer, const json_t *detectors,
-	const json_t *servers, struct err *e)
-{
-	char seed[32], seconds[32], *text = NULL;
-	json_t *axes = axes_json(sc);
-	int rc;
+/* A fact is a text, or else a value. */
+struct fact {
+	const char *key, *text;
+	const json_t *value;
+};
 
-	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)p->seed);
-	rc = store_set(s, "scenario", sc->name, e);
+static int record_facts(struct store *s, const struct executor *x, const char *inventory,
+	const char *tracer, struct err *e)
+{
+	const struct scenario *sc = x->scenario;
+	char seed[32], seconds[32], *inventory_text = NULL;
+	json_t *axes = axes_json(sc), *detectors = running_detectors(sc),
+	       *servers = server_list(x->cluster);
+	int rc = file_read(inventory, &inventory_text, NULL, e);
+	const struct fact facts[] = {{"scenario", sc->name, NULL},
+		{"measure", sc->measure == MEASURE_RUNTIME ? "runtime" : "verdicts", NULL},
+		{"tracer", tracer, NULL}, {"scenario_text", sc->text, NULL}, {"seed", seed, NULL},
+		{"judged_seconds", seconds, NULL}, {"culprit_version", CULPRIT_VERSION, NULL},
+		{"inventory_text", inventory_text, NULL}, {"axes", NULL, axes},
+		{"detectors", NULL, detectors}, {"servers", NULL, servers}};
+
+	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)x->plan->seed);
+	snprintf(seconds, sizeof(seconds), "%d", (int)attempt_phases_s(sc));
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]) && !rc; i++)
+		rc = facts[i].text ? store_set(s, facts[i].key, facts[i].text, e)
+				   : running_set_json(s, facts[i].key, facts[i].value, e);
 	if (!rc)
-		rc = store_set(
-			s, "measure", sc->measure == MEASURE_RUNTIME ? "runtime" : "verdicts", e);
-	if (!rc)
-		rc = store_set(s, "tracer", tracer, e);
-	if (!rc)
-		rc = store_set(s, "scenario_text", sc->text, e);
-	if (!rc)
-		rc = store_set(s, "seed", seed, e);
-	if (!rc) {
-		snprintf(seconds, sizeof(seconds), "%d", (int)attempt_phases_s(sc));
-		rc = store_set(s, "judged_seconds", seconds, e);
-	}
-	if (!rc)
-		rc = store_set(s, "culprit_version", CULPRIT_VERSION, e);
-	if (!rc)
-		rc = running_set_json(s, "axes", axes, e);
+		rc = record_file_system(s, x->cluster->inv->fs_type, e);
 	json_decref(axes);
-	if (!rc)
-		rc = running_set_json(s, "detectors", detectors, e);
-	if (!rc)
-		rc = running_set_json(s, "servers", servers, e);
-	if (!rc)
-		rc = record_file_system(s, fs_type, e);
-	if (!rc)
-		rc = file_read(inventory, &text, NULL, e);
-	if (!rc)
-		rc = store_set(s, "inventory_text", text, e);
-	free(text);
+	json_decref(detectors);
+	json_decref(servers);
+	free(inventory_text);
 	return rc;
 }
 
-/* The cells are run; what is left is to say how it went. */
-int running_conclude(struct executor *x, const char *command, const struct outcome_options *o,
-	int rc, const struct err *why)
+/* Complains of an error that ended the run, and returns the exit code. */
+static int conclude_error(
+	const struct executor *x, const char *command, bool begun, struct err *why)
 {
+	int code;
+
+	/* Without a store, the files or options that the run is made of are wrong. */
+	if (!x->store)
+		err_blame(why, ERR_USAGE, 0);
+	code = err_exit_code(why);
+	if (why->class == ERR_INTERRUPTED)
+		return cmd_fail(command, code,
+			"interrupted: %s; what was confirmed is kept, and "
+			"'culprit resume %s' goes on",
+			x->undo_failed ? "a node did not answer, and undoes its fault by itself "
+					 "within the lease ('culprit undo' asks it)"
+				       : "every fault is undone",
+			store_folder(x->store));
+	if (code == CULPRIT_EXIT_INVALID && begun)
+		return cmd_fail(command, code, "%s; 'culprit resume %s' goes on", why->text,
+			store_folder(x->store));
+	return cmd_fail(command, code, "%s", why->text);
+}
+
+int running_conclude(struct executor *x, const char *command, const struct outcome_options *o,
+	int rc, struct err *why)
+{
+	bool begun = x->progress != NULL;
+	const char *folder;
 	json_t *tally = NULL;
 	struct err e;
-	int code = CULPRIT_EXIT_OK;
+	size_t missing;
+	int code;
 
 	progress_free(x->progress);
 	x->progress = NULL;
-	if (rc == -EINTR) {
-		cmd_fail(command, 0,
-			"interrupted: %s; what was confirmed is kept, and 'culprit resume %s' goes on",
-			x->undo_failed
-				? "a node did not answer, and undoes its fault by itself within the lease "
-				  "('culprit undo' asks it)"
-				: "every fault is undone",
-			store_folder(x->store));
-		return CULPRIT_EXIT_INVALID;
-	}
-	if (rc && x->store && rc != -EINVAL && rc != -ENOENT && rc != -EKEYREJECTED)
-		return cmd_fail(command, CULPRIT_EXIT_INVALID, "%s; 'culprit resume %s' goes on",
-			why->text, store_folder(x->store));
 	if (rc)
-		return cmd_fail(command,
-			rc == -EINVAL || rc == -ENOENT || rc == -EKEYREJECTED
-				? CULPRIT_EXIT_USAGE
-				: CULPRIT_EXIT_INVALID,
-			"%s", why->text);
+		return conclude_error(x, command, begun, why);
+	folder = store_folder(x->store);
 	code = outcome_show(command, x->store, NULL, o, stdout);
-	if (!store_tally(x->store, &tally, &e) &&
-		json_array_size(json_object_get(tally, "missing")))
+	missing = store_tally(x->store, &tally, &e) ? 0 : json_array_size(jget(tally, "missing"));
+	if (missing)
 		code = cmd_fail(command, CULPRIT_EXIT_INVALID,
-			"%zu cells have no confirmed attempt; '%s/run.log' says why; 'culprit resume %s' tries them again",
-			json_array_size(json_object_get(tally, "missing")), store_folder(x->store),
-			store_folder(x->store));
-	if (json_integer_value(json_object_get(json_object_get(tally, "attempts"), "error")))
+			"%zu cells have no confirmed attempt; '%s/run.log' has the reasons; "
+			"'culprit resume %s' tries them again",
+			missing, folder, folder);
+	if (jget_int(jget(tally, "attempts"), "error"))
 		code = cmd_fail(command, CULPRIT_EXIT_USAGE,
 			"the scenario or one of its files is wrong; '%s/run.log' has the place",
-			store_folder(x->store));
+			folder);
 	if (x->judge_failed)
 		code = cmd_fail(command, CULPRIT_EXIT_USAGE,
-			"a detector failed; mend it, then 'culprit rescore --save %s'",
-			store_folder(x->store));
+			"a detector failed; mend it, then 'culprit rescore --save %s'", folder);
 	json_decref(tally);
 	return code;
 }
 
-/* An empty run in 'folder' with its plan, and its judge. */
+/* Creates a run with its plan in 'folder', and its judge. */
 static int begin_run(struct executor *x, const char *folder, const char *inventory,
-	const char *tracer, const json_t *detectors, const json_t *servers, struct store **store,
-	struct judge **judge, struct err *e)
+	const char *tracer, struct store **store, struct judge **judge, struct err *e)
 {
 	int rc = store_create(folder, store, e);
 
-	if (!rc && x->scenario->measure == MEASURE_VERDICTS)
-		rc = judge_new(detectors, servers, *store, judge, e);
 	if (!rc)
-		rc = record_facts(*store, x->scenario, x->plan, inventory, x->cluster->inv->fs_type,
-			tracer, detectors, servers, e);
+		rc = running_judge(x, *store, judge, e);
+	if (!rc)
+		rc = record_facts(*store, x, inventory, tracer, e);
 	return rc ? rc : store_put_plan(*store, x->scenario, x->plan, x->server_names, e);
 }
 
-static int begin_beside(struct executor *x, const char *folder, const char *inventory,
-	const json_t *detectors, const json_t *servers, struct err *e)
+static int begin_second(
+	struct executor *x, const char *folder, const char *inventory, struct err *e)
 {
 	char *path;
 	int rc;
 
-	if (!x->scenario->beside.name)
+	if (!x->scenario->second.name)
 		return 0;
-	if (asprintf(&path, "%s/beside", folder) < 0)
-		return err_errno(e, -ENOMEM, "cannot begin a run");
-	rc = begin_run(x, path, inventory, x->scenario->beside.label, detectors, servers,
-		&x->beside, &x->judge_beside, e);
+	path = alloc_format("%s/second", folder);
+	rc = begin_run(x, path, inventory, x->scenario->second.label, &x->second_store,
+		&x->second_judge, e);
 	free(path);
 	return rc;
 }
@@ -230,7 +236,7 @@ static int begin_beside(struct executor *x, const char *folder, const char *inve
 static json_t *options_json(const struct run_options *o)
 {
 	return json_pack("{s:s?, s:s?, s:s?, s:I, s:f}", "only", o->only, "tracer", o->tracer,
-		"beside", o->second, "repeats", (json_int_t)o->repeats, "lease_s", o->lease_s);
+		"second", o->second, "repeats", (json_int_t)o->repeats, "lease_s", o->lease_s);
 }
 
 static int set_path(struct store *s, const char *key, const char *path, struct err *e)
@@ -242,23 +248,23 @@ static int set_path(struct store *s, const char *key, const char *path, struct e
 	return rc;
 }
 
-/* What 'culprit resume' needs besides. Once the inputs are there, it is all there. */
-static int record_start(
-	struct executor *x, const struct run_options *o, const char *inventory, struct err *e)
+/* Records what else 'culprit resume' needs. The inputs ("makings") come last: a run that has them
+ * can be resumed. */
+static int record_start(struct executor *x, const struct run_options *o, struct err *e)
 {
 	json_t *options = options_json(o), *detectors = NULL;
-	int rc = set_path(x->store, "scenario_path", o->scenario, e);
+	int rc = key_inputs(x->scenario, x->plan, x->cluster, o->only, &x->inputs, e);
 
-	if (!rc)
-		rc = set_path(x->store, "inventory_path", inventory, e);
-	if (!rc)
-		rc = running_set_json(x->store, "options", options, e);
 	if (!rc)
 		rc = key_detectors(x->scenario, &detectors, e);
 	if (!rc)
-		rc = running_set_json(x->store, "detector_texts", detectors, e);
+		rc = set_path(x->store, "scenario_path", o->scenario, e);
 	if (!rc)
-		rc = key_inputs(x->scenario, x->plan, x->cluster, o->only, &x->inputs, e);
+		rc = set_path(x->store, "inventory_path", o->inventory, e);
+	if (!rc)
+		rc = running_set_json(x->store, "options", options, e);
+	if (!rc)
+		rc = running_set_json(x->store, "detector_texts", detectors, e);
 	if (!rc)
 		rc = running_set_json(x->store, "inputs", x->inputs, e);
 	json_decref(options);
@@ -266,66 +272,67 @@ static int record_start(
 	return rc;
 }
 
-static int run_plan(struct executor *x, const struct run_options *o, const char *inventory,
-	const json_t *detectors, struct err *e)
+static int begin_all(
+	struct executor *x, const struct run_options *o, const char *folder, struct err *e)
 {
-	json_t *servers = running_servers(x->cluster);
-	char *folder = o->folder ? strdup(o->folder) : default_folder(x->scenario);
-	int rc;
+	/* A mistake in a detector is found before the folder is created. */
+	int rc = running_judge(x, NULL, &x->judge, e);
 
-	/* Detectors are loaded before the folder is made: a mistake in one leaves nothing
-	 * behind. */
-	rc = judge_new(detectors, servers, NULL, &x->judge, e);
 	judge_free(x->judge);
 	x->judge = NULL;
-	if (!rc && !folder)
-		rc = err_errno(e, -ENOMEM, "cannot begin a run");
 	if (!rc)
-		rc = begin_run(x, folder, inventory, x->scenario->tracers[0].label, detectors,
-			servers, &x->store, &x->judge, e);
+		rc = begin_run(x, folder, o->inventory, x->scenario->tracers[0].label, &x->store,
+			&x->judge, e);
 	if (!rc)
 		rc = run_lock(folder, &x->lock, e);
 	if (!rc)
-		rc = begin_beside(x, folder, inventory, detectors, servers, e);
-	if (!rc)
-		rc = record_start(x, o, inventory, e);
+		rc = begin_second(x, folder, o->inventory, e);
+	return rc ? rc : record_start(x, o, e);
+}
+
+static int run_plan(struct executor *x, const struct run_options *o, struct err *e)
+{
+	char *folder = o->folder ? alloc_copy(o->folder) : default_folder(x->scenario);
+	int rc = begin_all(x, o, folder, e);
+
 	if (!rc)
 		rc = progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet,
 			&x->progress, e);
-	if (!rc) {
-		progress_say(x->progress, "run %s: %zu cells, seed %llu, %zu servers, %zu clients",
-			store_run_id(x->store), x->plan->n, (unsigned long long)x->plan->seed,
-			x->cluster->n_servers, x->cluster->n_clients);
-		rc = exec_run(x, e);
-		if (rc)
-			progress_say(x->progress, "ended: %s", e->text);
-	}
-	json_decref(servers);
 	free(folder);
+	if (rc)
+		return rc;
+	progress_say(x->progress, "run %s: %zu cells, seed %llu, %zu servers, %zu clients",
+		store_run_id(x->store), x->plan->n, (unsigned long long)x->plan->seed,
+		x->cluster->n_servers, x->cluster->n_clients);
+	rc = exec_run(x, e);
+	if (rc)
+		progress_say(x->progress, "ended: %s", e->text);
 	return rc;
 }
 
-int running_prepare(
-	struct executor *x, const struct run_options *o, const char **inventory, struct err *e)
+int running_prepare(struct executor *x, struct run_options *o, struct err *e)
 {
+	const char *env = getenv("CULPRIT_INVENTORY");
 	uint64_t seed;
 	int rc = scenario_load(o->scenario, &x->scenario, e);
 
+	if (!rc && o->tracer)
+		rc = scenario_set_tracer(x->scenario, o->tracer, e);
+	if (!rc && o->second)
+		rc = scenario_set_second(x->scenario, o->second, e);
 	if (rc)
 		return rc;
 	if (o->repeats > 0)
 		x->scenario->repeats = o->repeats;
-	if (o->tracer)
-		rc = scenario_set_tracer(x->scenario, o->tracer, e);
-	if (!rc && o->second)
-		rc = scenario_set_beside(x->scenario, o->second, e);
-	if (rc)
-		return rc;
-	*inventory = choose_inventory(o, x->scenario);
-	rc = cluster_load(*inventory, &x->cluster, e);
-	if (rc == -ENOENT && !strcmp(*inventory, "/run/culprit/lab/inventory.lua"))
+	if (!o->inventory)
+		o->inventory = x->scenario->inventory ? x->scenario->inventory
+			: env                         ? env
+						      : LAB_INVENTORY;
+	rc = cluster_load(o->inventory, &x->cluster, e);
+	if (rc == -ENOENT && !strcmp(o->inventory, LAB_INVENTORY))
 		return err_set(e, rc,
-			"there is no inventory and no lab is up; 'culprit lab up' makes one, or give --inventory");
+			"there is no inventory and no lab is up; 'culprit lab up' makes one, "
+			"or give --inventory");
 	if (rc)
 		return rc;
 	x->cluster->lease_s = o->lease_s;
@@ -335,9 +342,7 @@ int running_prepare(
 	rc = plan_new(x->scenario, x->cluster->n_servers, seed, o->only, &x->plan, e);
 	if (rc)
 		return rc;
-	x->server_names = calloc(x->cluster->n_servers, sizeof(*x->server_names));
-	if (!x->server_names)
-		return err_errno(e, -ENOMEM, "cannot begin a run");
+	x->server_names = alloc_zero(x->cluster->n_servers, sizeof(*x->server_names));
 	for (size_t i = 0; i < x->cluster->n_servers; i++)
 		x->server_names[i] = (char *)x->cluster->servers[i]->host->ssh.name;
 	return 0;
@@ -347,14 +352,13 @@ void running_clear(struct executor *x)
 {
 	progress_free(x->progress);
 	judge_free(x->judge);
-	judge_free(x->judge_beside);
+	judge_free(x->second_judge);
 	store_close(x->store);
-	store_close(x->beside);
+	store_close(x->second_store);
 	plan_free(x->plan);
 	cluster_free(x->cluster);
 	scenario_free(x->scenario);
 	json_decref(x->inputs);
-	json_decref(x->clean);
 	free(x->server_names);
 	if (x->lock >= 0)
 		close(x->lock);
@@ -364,34 +368,19 @@ static int run(const struct call *c)
 {
 	struct executor x = {.lock = -1};
 	struct run_options *o = c->options;
-	const char *inventory = NULL;
-	json_t *detectors = NULL;
-	struct err e;
+	struct err e = {""};
 	int rc, code;
 
 	o->scenario = c->args[0];
-	x.interrupted = exec_catch_signals();
-	rc = running_prepare(&x, o, &inventory, &e);
-	if (rc) {
-		code = cmd_error("run", &e, ERR_USAGE);
-		goto out;
-	}
-	detectors = running_detectors(x.scenario);
-	if (o->dry_run) {
-		json_t *servers = running_servers(x.cluster);
-
-		rc = judge_new(detectors, servers, NULL, &x.judge, &e);
-		json_decref(servers);
-		code = rc ? cmd_error("run", &e, ERR_USAGE)
-			  : show_plan(x.scenario, x.plan, x.server_names,
-				    o->outcome.format == TABLE_JSON, stdout);
-		goto out;
-	}
-	rc = run_plan(&x, o, inventory, detectors, &e);
-	code = x.store ? running_conclude(&x, "run", &o->outcome, rc, &e)
-		       : cmd_error("run", &e, ERR_USAGE);
-out:
-	json_decref(detectors);
+	x.interrupted = signals_catch();
+	rc = running_prepare(&x, o, &e);
+	if (!rc)
+		rc = o->dry_run ? running_judge(&x, NULL, &x.judge, &e) : run_plan(&x, o, &e);
+	if (!rc && o->dry_run)
+		code = show_plan(x.scenario, x.plan, x.server_names,
+			o->outcome.format == TABLE_JSON, stdout);
+	else
+		code = running_conclude(&x, "run", &o->outcome, rc, &e);
 	running_clear(&x);
 	return code;
 }
@@ -410,7 +399,7 @@ static const struct option_row rows[] = {
 		"trace with ebpf or ptrace, whatever the scenario says"},
 	{"second-tracer", 0, OPTION_TEXT, AT(second), "NAME",
 		"trace the file system with this tracer, too, at the same time; what it records "
-		"is a run of its own in RUN/beside, judged in the same way"},
+		"is a run of its own in RUN/second, judged in the same way"},
 	{"repeats", 0, OPTION_WHOLE, AT(repeats), "N", "repeats of each cell, 1 to 10000", 1,
 		10000},
 	{"seed", 0, OPTION_WHOLE, AT(seed), "N",

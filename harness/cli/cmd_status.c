@@ -3,15 +3,16 @@
 #include <string.h>
 #include <time.h>
 
+#include "harness/base/jget.h"
 #include "harness/base/clock.h"
 #include "harness/cli/cmd.h"
 #include "harness/store/lock.h"
 #include "harness/store/store.h"
 
-#define SILENT_S                                                                                   \
-	120 /* a running run writes once a second; whoever is silent for so long hangs, or was stopped */
+/* A running run writes once a second. One that is silent for so long hangs, or was stopped. */
+#define SILENT_S 120
 
-/* What the run's own process wrote last; an empty object if nothing. */
+/* The last status that the run's process wrote; an empty object if there is none. */
 static json_t *read_status(const char *folder)
 {
 	json_t *v = NULL;
@@ -24,9 +25,11 @@ static json_t *read_status(const char *folder)
 	return json_is_object(v) ? v : json_object();
 }
 
-/* Nobody writes: the store itself tells. */
+/* Replaces the status of a run that is not going on by what its store has. */
 static int add_tally(const char *folder, json_t *status, struct err *e)
 {
+	static const char *const of_running[] = {
+		"failed", "eta_s", "cell", "phase", "left_s", "nodes"};
 	json_t *tally = NULL, *attempts;
 	struct store *s = NULL;
 	int rc = store_open(folder, &s, e);
@@ -37,58 +40,49 @@ static int add_tally(const char *folder, json_t *status, struct err *e)
 	store_close(s);
 	if (rc)
 		return rc;
-	attempts = json_object_get(tally, "attempts");
-	left = (json_int_t)json_array_size(json_object_get(tally, "missing"));
-	json_object_set(status, "cells", json_object_get(tally, "planned"));
-	json_object_set(status, "done", json_object_get(tally, "confirmed"));
-	json_object_set(status, "invalid", json_object_get(attempts, "invalid"));
-	json_object_set(status, "error", json_object_get(attempts, "error"));
+	attempts = jget(tally, "attempts");
+	left = (json_int_t)json_array_size(jget(tally, "missing"));
+	json_object_set(status, "cells", jget(tally, "planned"));
+	json_object_set(status, "done", jget(tally, "confirmed"));
+	json_object_set(status, "invalid", jget(attempts, "invalid"));
+	json_object_set(status, "error", jget(attempts, "error"));
 	json_object_set_new(status, "state", json_string(left ? "stopped" : "complete"));
-	json_object_del(status, "failed");
-	json_object_del(status, "eta_s");
-	json_object_del(status, "cell");
-	json_object_del(status, "phase");
-	json_object_del(status, "left_s");
-	json_object_del(status, "nodes");
+	for (size_t i = 0; i < sizeof(of_running) / sizeof(of_running[0]); i++)
+		json_object_del(status, of_running[i]);
 	json_decref(tally);
 	return 0;
 }
 
 static long long whole(const json_t *v, const char *key)
 {
-	return (long long)json_integer_value(json_object_get(v, key));
+	return (long long)jget_int(v, key);
 }
 
 /* "  serving, traced by ebpf: s1 s3" */
 static void show_nodes(const json_t *nodes)
 {
 	for (size_t i = 0; i < json_array_size(nodes); i++) {
-		const json_t *doing = json_object_get(json_array_get(nodes, i), "doing");
+		const json_t *doing = jget(json_array_get(nodes, i), "doing");
 		size_t k = 0;
 
-		while (k < i &&
-			!json_equal(json_object_get(json_array_get(nodes, k), "doing"), doing))
+		while (k < i && !json_equal(jget(json_array_get(nodes, k), "doing"), doing))
 			k++;
 		if (k < i)
 			continue;
 		printf("  %s:", json_string_value(doing));
 		for (; k < json_array_size(nodes); k++)
-			if (json_equal(json_object_get(json_array_get(nodes, k), "doing"), doing))
-				printf(" %s",
-					json_string_value(
-						json_object_get(json_array_get(nodes, k), "name")));
+			if (json_equal(jget(json_array_get(nodes, k), "doing"), doing))
+				printf(" %s", jget_text(json_array_get(nodes, k), "name"));
 		putchar('\n');
 	}
 }
 
 static void show_running(const char *folder, const json_t *s)
 {
-	const json_t *cell = json_object_get(s, "cell");
-	const char *phase = json_string_value(json_object_get(s, "phase"));
-	double left = json_number_value(json_object_get(s, "left_s")),
-	       eta = json_number_value(json_object_get(s, "eta_s"));
-	double silent = (double)clock_real_ns() / 1e9 -
-		json_number_value(json_object_get(s, "updated_s"));
+	const json_t *cell = jget(s, "cell");
+	const char *phase = jget_text(s, "phase");
+	double left = jget_real(s, "left_s"), eta = jget_real(s, "eta_s");
+	double silent = (double)clock_real_ns() / 1e9 - jget_real(s, "updated_s");
 	time_t end = time(NULL) + (time_t)eta;
 	char at[32];
 	struct tm tm;
@@ -102,26 +96,26 @@ static void show_running(const char *folder, const json_t *s)
 	printf("; %lld attempts invalid\n", whole(s, "invalid"));
 	if (cell)
 		printf("now: cell %lld %s, attempt %lld: %s", whole(cell, "number"),
-			json_string_value(json_object_get(cell, "title")), whole(cell, "attempt"),
-			phase ? phase : "");
+			jget_text(cell, "title"), whole(cell, "attempt"), phase ? phase : "");
 	else
 		printf("now: %s", phase ? phase : "");
 	if (left >= 1)
 		printf(" (%.0f s left)", left);
 	printf("\nleft: %d:%02d:%02d, until about %s\n", (int)eta / 3600, (int)eta / 60 % 60,
 		(int)eta % 60, at);
-	if (json_array_size(json_object_get(s, "nodes")))
+	if (json_array_size(jget(s, "nodes")))
 		puts("nodes:");
-	show_nodes(json_object_get(s, "nodes"));
+	show_nodes(jget(s, "nodes"));
 	if (silent > SILENT_S)
-		printf("it has not said anything for %.0f s\n", silent);
+		printf("it has not written its status for %.0f s\n", silent);
 }
 
 static void show_stopped(const char *folder, const json_t *s)
 {
-	bool complete = !strcmp(json_string_value(json_object_get(s, "state")), "complete");
+	bool complete = !strcmp(jget_text(s, "state"), "complete");
 
-	printf("%s: %s: %lld of %lld cells have a confirmed attempt; %lld attempts invalid, %lld in error\n",
+	printf("%s: %s: %lld of %lld cells have a confirmed attempt; %lld attempts invalid, "
+	       "%lld in error\n",
 		folder, complete ? "complete" : "not running", whole(s, "done"), whole(s, "cells"),
 		whole(s, "invalid"), whole(s, "error"));
 	if (complete)
@@ -139,7 +133,7 @@ static void show(const char *folder, const json_t *s, bool running)
 		show_running(folder, s);
 	else
 		show_stopped(folder, s);
-	json_array_foreach(json_object_get(s, "last"), i, line)
+	json_array_foreach(jget(s, "last"), i, line)
 		printf("%s%s\n", i ? "  " : "last:\n  ", json_string_value(line));
 }
 

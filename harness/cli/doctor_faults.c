@@ -43,8 +43,8 @@ static int ask_fault(void *ctx, lua_State *L, const struct part *p)
 
 	if (!p->path)
 		return 0;
-	if (!a->acts && bind_open(L, &a->acts, &e))
-		return -ENOMEM;
+	if (!a->acts)
+		a->acts = bind_open(L);
 	for (size_t i = 0; i < a->cluster->n_servers; i++) {
 		if (!ask(a, L, p, a->cluster->servers[i], &e))
 			able++;

@@ -1,6 +1,6 @@
 /*
  * What 'culprit run' and 'culprit resume' share: from a scenario and an inventory to an executor,
- * and from its end to an exit code.
+ * and from the end of its run to an exit code.
  */
 #ifndef CULPRIT_CLI_RUNNING_H
 #define CULPRIT_CLI_RUNNING_H
@@ -18,21 +18,23 @@ struct run_options {
 	struct outcome_options outcome;
 };
 
-/* Loads the scenario and the inventory and makes the plan. '*inventory' gets the path that was
- * chosen. */
-int running_prepare(
-	struct executor *x, const struct run_options *o, const char **inventory, struct err *e);
+/* Loads the scenario and the inventory and makes the plan. Sets o->inventory to the inventory's
+ * path if it is NULL. */
+int running_prepare(struct executor *x, struct run_options *o, struct err *e);
 
-/* [{name, params}] and [names]. New references. */
+/* [{name, params}]. New reference. */
 json_t *running_detectors(const struct scenario *s);
-json_t *running_servers(const struct cluster *c);
+
+/* Makes the judge of a run's store, unless run times are measured. 'store' NULL: a judge that only
+ * shows that all detectors load. */
+int running_judge(const struct executor *x, struct store *store, struct judge **out, struct err *e);
 
 int running_set_json(struct store *s, const char *key, const json_t *v, struct err *e);
 
-/* The cells are run, or 'rc' and 'why' say what kept them from it: table, complaints in the name of
- * 'command', exit code. */
+/* Prints how the run went, complaints under the name of 'command', and returns the exit code. 'rc'
+ * and 'why': the error that ended it. */
 int running_conclude(struct executor *x, const char *command, const struct outcome_options *o,
-	int rc, const struct err *why);
+	int rc, struct err *why);
 
 void running_clear(struct executor *x);
 

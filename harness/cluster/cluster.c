@@ -7,53 +7,39 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/base/clock.h"
 #include "harness/base/home.h"
 #include "harness/fs/fs.h"
 
 #define CALL_TIMEOUT_S 20
-
-static struct member ***role_list(struct cluster *c, enum role role, size_t **count)
-{
-	switch (role) {
-	case ROLE_SERVER: *count = &c->n_servers; return &c->servers;
-	case ROLE_CLIENT: *count = &c->n_clients; return &c->clients;
-	default: *count = &c->n_outsiders; return &c->outsiders;
-	}
-}
+#define PROBE_TIMEOUT_S 30
 
 int cluster_load(const char *path, struct cluster **out, struct err *e)
 {
-	struct cluster *c = calloc(1, sizeof(*c));
-	size_t n;
-	int rc;
+	struct cluster *c = alloc_zero(1, sizeof(*c));
+	int rc = inventory_load(path, &c->inv, e);
+	size_t n = rc ? 0 : c->inv->n_hosts;
 
-	if (!c)
-		return err_errno(e, -ENOMEM, "cannot load '%s'", path);
-	rc = inventory_load(path, &c->inv, e);
-	if (rc)
-		goto out;
-	n = c->inv->n_hosts;
-	c->members = calloc(n, sizeof(*c->members));
-	c->servers = calloc(n, sizeof(*c->servers));
-	c->clients = calloc(n, sizeof(*c->clients));
-	c->outsiders = calloc(n, sizeof(*c->outsiders));
-	if (!c->members || !c->servers || !c->clients || !c->outsiders) {
-		rc = err_errno(e, -ENOMEM, "cannot load '%s'", path);
-		goto out;
-	}
+	c->members = alloc_zero(n, sizeof(*c->members));
+	c->servers = alloc_zero(n, sizeof(*c->servers));
+	c->clients = alloc_zero(n, sizeof(*c->clients));
+	c->outsiders = alloc_zero(n, sizeof(*c->outsiders));
 	for (size_t i = 0; i < n; i++) {
-		size_t *count;
-		struct member ***list = role_list(c, c->inv->hosts[i].role, &count);
+		struct member *m = &c->members[i];
 
-		c->members[i].host = &c->inv->hosts[i];
-		(*list)[(*count)++] = &c->members[i];
+		m->host = &c->inv->hosts[i];
+		switch (m->host->role) {
+		case ROLE_SERVER: c->servers[c->n_servers++] = m; break;
+		case ROLE_CLIENT: c->clients[c->n_clients++] = m; break;
+		default: c->outsiders[c->n_outsiders++] = m;
+		}
 	}
 	c->n_members = n;
-	if (!c->n_servers || !c->n_clients)
+	if (!rc && (!c->n_servers || !c->n_clients))
 		rc = err_set(
 			e, -EINVAL, "%s: a cluster needs at least one server and one client", path);
-out:
 	if (rc)
 		cluster_free(c);
 	else
@@ -64,9 +50,9 @@ out:
 static int connect_all(struct cluster *c, struct err *e)
 {
 	struct node_options opts = {0};
-	struct node_spec *specs = calloc(c->n_members, sizeof(*specs));
+	struct node_spec *specs = alloc_zero(c->n_members, sizeof(*specs));
 	char *agent_dir = NULL;
-	int rc = specs ? home_agent_dir(&agent_dir, e) : err_errno(e, -ENOMEM, "cannot connect");
+	int rc = home_agent_dir(&agent_dir, e);
 
 	if (!rc) {
 		for (size_t i = 0; i < c->n_members; i++)
@@ -83,67 +69,93 @@ static int connect_all(struct cluster *c, struct err *e)
 	return rc;
 }
 
+int cluster_blame(int rc, struct err *e)
+{
+	return rc ? err_blame(e, rc == -EINVAL ? ERR_SCENARIO : ERR_CLUSTER, rc) : 0;
+}
+
+int cluster_ask(struct cluster *c, const char *op, cluster_args_fn args, void *ctx,
+	double timeout_s, json_t **results, struct err *e)
+{
+	struct node_request *requests = alloc_zero(c->n_members, sizeof(*requests));
+	json_t *all = json_object();
+	size_t n = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < c->n_members && rc >= 0; i++) {
+		json_t *own = NULL;
+
+		rc = args ? args(ctx, &c->members[i], &own, e) : 0;
+		if (!rc)
+			requests[n++] = (struct node_request){
+				.node = c->members[i].node, .op = op, .args = own};
+	}
+	if (rc >= 0)
+		rc = cluster_blame(node_call_all(requests, n, timeout_s, e), e);
+	else
+		for (size_t i = 0; i < n; i++)
+			json_decref(requests[i].args);
+	for (size_t i = 0; i < n; i++)
+		if (requests[i].result)
+			json_object_set_new(all, node_name(requests[i].node), requests[i].result);
+	free(requests);
+	if (results)
+		*results = all;
+	else
+		json_decref(all);
+	return rc;
+}
+
 int cluster_find_processes(struct cluster *c, struct err *e)
 {
-	struct node_request *requests = calloc(c->n_members, sizeof(*requests));
+	json_t *found = NULL;
 	struct fs *fs = NULL;
-	int rc = requests ? fs_load(c->inv->fs_type, &fs, e)
-			  : err_errno(e, -ENOMEM, "cannot look for processes");
+	int rc = fs_load(c->inv->fs_type, &fs, e);
 
-	if (rc)
-		goto out;
-	for (size_t i = 0; i < c->n_members; i++)
-		requests[i] = (struct node_request){.node = c->members[i].node, .op = "processes"};
-	rc = node_call_all(requests, c->n_members, CALL_TIMEOUT_S, e);
+	if (!rc)
+		rc = cluster_ask(c, "processes", NULL, NULL, CALL_TIMEOUT_S, &found, e);
 	for (size_t i = 0; i < c->n_members && !rc; i++) {
 		struct member *m = &c->members[i];
 
 		json_decref(m->pids);
 		m->pids = NULL;
-		rc = fs_pids(fs, m->host, requests[i].result, &m->pids, e);
+		rc = fs_pids(fs, m->host, jget(found, m->host->ssh.name), &m->pids, e);
 		if (!rc && m->host->role != ROLE_OUTSIDER && !json_array_size(m->pids))
 			rc = err_set(e, -ENOENT,
-				"%s: no %s process of the %s is running there; start the file system first",
+				"%s: no %s process of the %s is running there; start the file "
+				"system first",
 				m->host->ssh.name, c->inv->fs_type, role_name(m->host->role));
 	}
-	for (size_t i = 0; i < c->n_members; i++)
-		json_decref(requests[i].result);
-out:
+	json_decref(found);
 	fs_free(fs);
-	free(requests);
-	return rc;
+	return rc == -ENOENT ? err_blame(e, ERR_CLUSTER, rc) : rc;
 }
 
-/* One round: 0 if every client's probe ended with 0, -EAGAIN with the complaint of one that did
- * not. */
+static int probe_args(void *fs, const struct member *m, json_t **args, struct err *e)
+{
+	json_t *argv = NULL;
+	int rc = m->host->role == ROLE_CLIENT ? fs_probe(fs, m->host, &argv, e) : 0;
+
+	if (argv)
+		*args = json_pack("{s:o, s:i}", "argv", argv, "timeout_s", PROBE_TIMEOUT_S);
+	return rc || argv ? rc : 1;
+}
+
+/* Runs every client's probe once. -EAGAIN with the output of one that failed. */
 static int probe_clients(struct cluster *c, struct fs *fs, struct err *e)
 {
-	struct node_request *requests = calloc(c->n_clients, sizeof(*requests));
-	size_t n = 0;
-	int rc = requests ? 0 : err_errno(e, -ENOMEM, "cannot probe the clients");
+	json_t *results, *result;
+	const char *name;
+	int rc = cluster_ask(c, "run", probe_args, fs, PROBE_TIMEOUT_S + 10, &results, e);
 
-	for (size_t i = 0; i < c->n_clients && !rc; i++) {
-		json_t *argv = NULL;
-
-		rc = fs_probe(fs, c->clients[i]->host, &argv, e);
-		if (argv)
-			requests[n++] = (struct node_request){.node = c->clients[i]->node,
-				.op = "run",
-				.args = json_pack("{s:o, s:i}", "argv", argv, "timeout_s", 30)};
+	json_object_foreach(results, name, result)
+	{
+		if (!rc && jget_int(result, "exit"))
+			rc = err_set(e, -EAGAIN, "%s: the file system is not whole: %.200s", name,
+				jget_text(result, "output"));
 	}
-	if (!rc)
-		rc = node_call_all(requests, n, 40, e);
-	if (rc == -ETIMEDOUT)
-		rc = -EAGAIN;
-	for (size_t i = 0; i < n; i++) {
-		if (!rc && json_integer_value(json_object_get(requests[i].result, "exit")))
-			rc = err_set(e, -EAGAIN, "%s: the file system is not whole: %.200s",
-				node_name(requests[i].node),
-				json_string_value(json_object_get(requests[i].result, "output")));
-		json_decref(requests[i].result);
-	}
-	free(requests);
-	return rc;
+	json_decref(results);
+	return rc == -ETIMEDOUT ? -EAGAIN : rc;
 }
 
 int cluster_wait_healthy(struct cluster *c, double patience_s, struct err *e)
@@ -158,7 +170,7 @@ int cluster_wait_healthy(struct cluster *c, double patience_s, struct err *e)
 		if (rc != -EAGAIN)
 			break;
 		if (clock_mono_s() > deadline) {
-			rc = -ETIMEDOUT;
+			rc = err_blame(e, ERR_CLUSTER, -ETIMEDOUT);
 			break;
 		}
 		rc = 0;
@@ -168,8 +180,8 @@ int cluster_wait_healthy(struct cluster *c, double patience_s, struct err *e)
 	return rc;
 }
 
-/* Packets are known by numbers; what a name means is asked of another host of the cluster, then
- * here. */
+/* Makes the host's address numeric: packets carry numbers. Another host of the cluster resolves the
+ * name, or else this machine. */
 static int number_address(struct cluster *c, size_t i, struct err *e)
 {
 	struct host *h = &c->inv->hosts[i];
@@ -185,9 +197,9 @@ static int number_address(struct cluster *c, size_t i, struct err *e)
 	rc = node_call(c->members[(i + 1) % c->n_members].node, "run",
 		json_pack("{s:[s, s, s]}", "argv", "getent", "ahosts", h->address), 40, &result, e);
 	if (rc)
-		return rc;
-	if (!json_integer_value(json_object_get(result, "exit")))
-		sscanf(json_string_value(json_object_get(result, "output")), "%63s", number);
+		return cluster_blame(rc, e);
+	if (!jget_int(result, "exit"))
+		sscanf(jget_text(result, "output"), "%63s", number);
 	json_decref(result);
 	if (!*number && !getaddrinfo(h->address, NULL, NULL, &list)) {
 		getnameinfo(list->ai_addr, list->ai_addrlen, number, sizeof(number), NULL, 0,
@@ -195,14 +207,15 @@ static int number_address(struct cluster *c, size_t i, struct err *e)
 		freeaddrinfo(list);
 	}
 	if (!*number)
-		return err_set(e, -EINVAL, "%s: '%s' means no address to its peers: give 'address'",
+		return err_set(e, -EINVAL,
+			"%s: its peers cannot resolve '%s': give 'address' in the inventory",
 			h->ssh.name, h->address);
 	free(h->address);
-	h->address = strdup(number);
-	return h->address ? 0 : err_errno(e, -ENOMEM, "cannot look at the cluster");
+	h->address = alloc_copy(number);
+	return 0;
 }
 
-/* What the inventory leaves out. */
+/* Finds on the hosts what the inventory leaves out. */
 static int complete_hosts(struct cluster *c, struct err *e)
 {
 	struct fs *fs = NULL;
@@ -215,20 +228,20 @@ static int complete_hosts(struct cluster *c, struct err *e)
 		rc = number_address(c, i, e);
 		if (rc || fs_complete_already(h))
 			continue;
-		rc = fs_look(fs, h, c->members[i].node, &found, e);
+		rc = cluster_blame(fs_look(fs, h, c->members[i].node, &found, e), e);
 		if (!rc)
 			rc = fs_complete(h, c->inv->volume, found, e);
 		json_decref(found);
 	}
 	fs_free(fs);
-	return rc;
+	return rc ? err_blame(e, ERR_SCENARIO, rc) : 0;
 }
 
-/* An earlier fault's undo that takes its time (a file-system check) goes on there. */
+/* Refuses a node where an earlier fault's undo (a file-system check, say) is still under way. */
 static int refuse_quarantined(struct cluster *c, struct err *e)
 {
 	for (size_t i = 0; i < c->n_members; i++) {
-		const json_t *list = json_object_get(node_hello(c->members[i].node), "quarantined");
+		const json_t *list = jget(node_hello(c->members[i].node), "quarantined");
 
 		if (json_array_size(list))
 			return err_set(e, -EBUSY,
@@ -243,9 +256,11 @@ int cluster_connect(struct cluster *c, struct err *e)
 {
 	int rc = connect_all(c, e);
 
+	/* Waiting does not mend an unknown host key; the inventory or known_hosts is wrong. */
+	if (rc == -EKEYREJECTED)
+		err_blame(e, ERR_SCENARIO, rc);
 	if (!rc)
 		rc = refuse_quarantined(c, e);
-
 	for (size_t i = 0; !rc && i < c->n_members; i++)
 		rc = node_clock_offset(c->members[i].node, &c->members[i].offset_s,
 			&c->members[i].offset_error_s, e);
@@ -255,7 +270,7 @@ int cluster_connect(struct cluster *c, struct err *e)
 		rc = cluster_find_processes(c, e);
 	if (rc)
 		cluster_disconnect(c);
-	return rc;
+	return rc ? err_blame(e, ERR_CLUSTER, rc) : 0;
 }
 
 void cluster_disconnect(struct cluster *c)
@@ -292,8 +307,11 @@ struct member *cluster_member(struct cluster *c, const char *name)
 
 bool cluster_lost(struct cluster *c, struct err *why)
 {
-	for (size_t i = 0; i < c->n_members; i++)
-		if (node_lost(c->members[i].node, why))
+	for (size_t i = 0; i < c->n_members; i++) {
+		if (node_lost(c->members[i].node, why)) {
+			err_blame(why, ERR_CLUSTER, 0);
 			return true;
+		}
+	}
 	return false;
 }

@@ -12,17 +12,17 @@
 struct member {
 	const struct host *host;
 	struct node *node;
-	json_t *pids; /* array: the file system's processes there (servers' bricks, client daemons) */
+	json_t *pids;    /* array: the file system's processes (servers' bricks, client daemons) */
 	double offset_s; /* its clock minus ours */
 	double offset_error_s;
-	bool sampled; /* the sampler works there, and runs beside the tracer (sampling.h) */
+	bool sampled; /* the sampler works there (harness/experiment/prepare.h) */
 };
 
 struct cluster {
 	struct inventory *inv;
 	struct nodeset *set;
 	double lease_s;         /* of the agents; 0: node_options' default */
-	int interrupt_fd;       /* connecting gives up once this is readable; 0: never */
+	int interrupt_fd;       /* connecting stops once this is readable; 0: never */
 	struct member *members; /* in the inventory's order */
 	size_t n_members;
 	struct member **servers, **clients, **outsiders;
@@ -33,20 +33,35 @@ struct cluster {
  * cluster_connect. */
 int cluster_load(const char *path, struct cluster **out, struct err *e);
 
-/* Connects to every host, measures clocks, fills in what the inventory leaves out, finds the file
- * system's processes. -EBUSY when a node is quarantined: an earlier fault's undo takes its time
- * there. -ENOENT, -ENOTUNIQ when what is left out cannot be found, or is ambiguous; -ENOENT when a
- * server's or client's processes are not there, with where it was looked. */
+/* Connects to every host, measures clocks, finds what the inventory leaves out and the file
+ * system's processes. -EBUSY: a node is quarantined, an earlier fault's undo is still under way
+ * there. -ENOENT, -ENOTUNIQ: what the inventory leaves out is not found, or is ambiguous; -ENOENT
+ * also when a server or client has no process of the file system. -EKEYREJECTED: a host key is not
+ * the known one. The class is ERR_SCENARIO where the inventory must be mended, else ERR_CLUSTER. */
 int cluster_connect(struct cluster *c, struct err *e);
 
-/* Finds the file system's processes anew; as cluster_connect does. */
+/* Finds the file system's processes again, as cluster_connect does. */
 int cluster_find_processes(struct cluster *c, struct err *e);
 
-/* Waits until every client can use every server, 'patience_s' at most: after servers were
- * restarted, clients take their time to come back. -ETIMEDOUT with the last complaint. */
+/* Waits until every client can use every server, for at most 'patience_s': clients need a while to
+ * find a restarted server. -ETIMEDOUT with the last failure. */
 int cluster_wait_healthy(struct cluster *c, double patience_s, struct err *e);
 
-/* Says bye; the cluster can be connected again. */
+/* Makes a request's arguments for one member: 0 with '*args' (NULL: no arguments), 1 to leave the
+ * member out, or a negative errno. */
+typedef int (*cluster_args_fn)(void *ctx, const struct member *m, json_t **args, struct err *e);
+
+/* Sends 'op' to the members side by side; 'args' NULL: to all, without arguments. '*results' (may
+ * be NULL) is {name: result} of those that answered, in case of errors as well: a new reference.
+ * Returns the first failure, blamed as by cluster_blame. */
+int cluster_ask(struct cluster *c, const char *op, cluster_args_fn args, void *ctx,
+	double timeout_s, json_t **results, struct err *e);
+
+/* Blames a failed call of a node and returns 'rc'. -EINVAL is the agent's code for malformed
+ * arguments, which follow from the scenario: ERR_SCENARIO. Any other failure is ERR_CLUSTER. */
+int cluster_blame(int rc, struct err *e);
+
+/* Closes the connections; the cluster can be connected again. */
 void cluster_disconnect(struct cluster *c);
 void cluster_free(struct cluster *c);
 

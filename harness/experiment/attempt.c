@@ -5,13 +5,13 @@
 #include <lauxlib.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
-#include "harness/experiment/measure.h"
-#include "harness/experiment/trial.h"
+#include "harness/experiment/fingerprint.h"
+#include "harness/experiment/trial_impl.h"
 
 #define RUNTIME_GUESS_S 8 /* for the first ETA only */
 
@@ -21,22 +21,42 @@ double attempt_phases_s(const struct scenario *s)
 					     : s->before_s + s->fault_s + s->after_s;
 }
 
-/* After a failure: whatever still runs or acts is stopped as far as the nodes can be reached. */
+enum outcome attempt_outcome(enum err_class class)
+{
+	return class == ERR_CLUSTER || class == ERR_DAMAGED ? OUTCOME_INVALID : OUTCOME_ERROR;
+}
+
+/* After a failure: undoes and stops what is left on the nodes that can be reached. */
 static void clean_up(struct trial *t)
 {
-	struct err ignored;
+	json_t *ignored[JOB_KINDS];
+	struct err e;
 
 	nodeset_resume(t->x->cluster->set);
 	trial_note_between(t, false, "undoing and stopping what is left");
-	if (acts_undo(t->x->acts, &ignored))
+	if (acts_undo(t->x->acts, &e))
 		t->x->undo_failed = true;
-	trial_stop_jobs(t->apps, t->n_apps, "process.stop", NULL, &ignored);
-	trial_stop_jobs(t->tracers, t->n_tracers, "trace.stop", NULL, &ignored);
-	trial_stop_jobs(t->beside, t->n_beside, "trace.stop", NULL, &ignored);
-	trial_stop_jobs(t->samplers, t->n_samplers, "trace.stop", NULL, &ignored);
-	if (t->n_apps && !cluster_lost(t->x->cluster, &ignored))
+	trial_stop(t, ignored, &e);
+	for (size_t k = 0; k < JOB_KINDS; k++)
+		json_decref(ignored[k]);
+	if (t->has_begun && !cluster_lost(t->x->cluster, &e))
 		trial_clean_workload(t);
 	measure_discard(t->x->cluster);
+}
+
+/* Compares the nodes with the trial's begin. The file system's processes may have been restarted,
+ * which changes their numbers. */
+static int compare_nodes(struct trial *t, struct err *e)
+{
+	json_t *after = NULL;
+	int rc = cluster_find_processes(t->x->cluster, e);
+
+	if (!rc)
+		rc = fingerprint_take(t->x->cluster, &after, e);
+	if (!rc)
+		rc = fingerprint_compare(t->before, after, e);
+	json_decref(after);
+	return rc;
 }
 
 static int run_trial(struct trial *t, struct err *e)
@@ -47,8 +67,8 @@ static int run_trial(struct trial *t, struct err *e)
 
 	trial_note_between(t, false, "looking at the nodes as they are");
 	trial_note_step(t, "begin");
-	t->x->unsettled = t->fault && t->fault->may_fail;
-	rc = trial_fingerprint(t->x, &t->before, e);
+	t->x->gate.unsettled = t->may_fail;
+	rc = fingerprint_take(t->x->cluster, &t->before, e);
 	if (!rc)
 		rc = trial_early_fault(t, e);
 	trial_note_between(t, false, "starting tracers");
@@ -75,51 +95,32 @@ static int run_trial(struct trial *t, struct err *e)
 		trial_clean_workload(t);
 	}
 	if (!rc)
-		rc = gates_during(t->x, t->report, e);
+		rc = gates_during(&t->x->gate, t->gates, e);
 	stopped_s = clock_mono_s();
 	trial_note_between(t, false, runtime ? "fetching output" : "fetching traces");
 	if (!rc)
-		rc = measure_fetch(
-			t->x, t->folder, t->workload, t->fault && t->fault->may_fail, t->detail, e);
+		rc = measure_fetch(t, e);
 	if (!rc && runtime)
-		rc = measure_runtime(t->x, t->folder, t->detail, e);
+		rc = measure_runtime(t, e);
 	if (!rc) {
-		json_t *after = NULL;
-
 		trial_note_between(t, false, "comparing the nodes with before");
-		/* Started again, the file system's processes have other numbers. */
-		rc = cluster_find_processes(t->x->cluster, e);
-		if (!rc)
-			rc = trial_fingerprint(t->x, &after, e);
-		if (!rc)
-			rc = trial_compare(t->before, after, e);
-		json_decref(after);
+		rc = compare_nodes(t, e);
 	}
 	if (!rc)
-		rc = gates_after(t->x, t->report, stopped_s, e);
-	return rc;
+		rc = gates_after(&t->x->gate, t->gates, stopped_s, e);
+	/* Code that knows better has blamed already; all else befell the nodes. */
+	return rc ? err_blame(e, ERR_CLUSTER, rc) : 0;
 }
 
-/* Faults of the script or the harness are errors; what befell the nodes makes the attempt
- * invalid. */
-static enum outcome outcome_of(int rc)
-{
-	if (!rc)
-		return OUTCOME_CONFIRMED;
-	return rc == -EINVAL || rc == -ENOMEM ? OUTCOME_ERROR : OUTCOME_INVALID;
-}
-
-/* The names of an attempt's files, and its own in 'cells'. */
+/* Makes the names of an attempt's files, and its folder's own in 'cells', durable. */
 static int sync_folders(struct trial *t, struct err *e)
 {
 	const char *const names[] = {t->folder, "cells"};
 	int rc = 0;
 
 	for (size_t i = 0; i < 2 && !rc; i++) {
-		char *path = NULL;
-		int fd = asprintf(&path, "%s/%s", store_folder(t->x->store), names[i]) < 0
-			? -1
-			: open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		char *path = alloc_format("%s/%s", store_folder(t->x->store), names[i]);
+		int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		if (fd < 0 || fsync(fd) < 0)
 			rc = err_errno(e, -errno, "cannot write '%s' to the disk", names[i]);
@@ -130,17 +131,18 @@ static int sync_folders(struct trial *t, struct err *e)
 	return rc;
 }
 
-/* The attempt's row with what was measured, in one transaction: it is there whole, its files on the
- * disk, or not. */
+/* Writes the attempt's row and measurements in one transaction, its files on the disk before it is
+ * committed. */
 static int record_in(struct trial *t, struct store *s, const struct reduction *m, struct err *e)
 {
+	bool confirmed = t->row.outcome == OUTCOME_CONFIRMED;
 	int rc = store_begin(s, e);
 
 	if (!rc)
 		rc = store_put_attempt(s, &t->row, e);
-	if (!rc && t->row.outcome == OUTCOME_CONFIRMED)
-		rc = measure_store(t->x, s, t->folder, t->row.id, m, e);
-	if (!rc && t->row.outcome == OUTCOME_CONFIRMED)
+	if (!rc && confirmed)
+		rc = measure_store(t, s, m, e);
+	if (!rc && confirmed)
 		rc = sync_folders(t, e);
 	if (!rc)
 		rc = store_commit(s, e);
@@ -149,68 +151,88 @@ static int record_in(struct trial *t, struct store *s, const struct reduction *m
 	return rc;
 }
 
-/* In both stores, or in none; the one beside first, so that what only it has can be told from what
- * is complete. */
+/* Writes both stores, or none. The second tracer's comes first: an attempt that only it has, as
+ * after a kill between the two, is then known to be incomplete. */
 static int record_both(
-	struct trial *t, const struct reduction *m, const struct reduction *beside, struct err *e)
+	struct trial *t, const struct reduction *m, const struct reduction *second, struct err *e)
 {
-	int rc = 0;
+	struct store *other = t->x->second_store;
+	int rc = other ? record_in(t, other, second, e) : 0;
 
-	if (t->x->beside) {
-		rc = record_in(t, t->x->beside, beside, e);
-		t->beside_id = t->row.id;
-	}
 	if (rc)
 		return rc;
+	t->second_id = t->row.id;
 	rc = record_in(t, t->x->store, m, e);
-	if (rc && t->x->beside)
-		store_drop_attempt(t->x->beside, t->beside_id, NULL);
+	if (rc && other)
+		store_drop_attempt(other, t->second_id, NULL);
 	return rc;
 }
 
-/* 'rc' and 'why' say how the trial went; 'why' is kept up to date. */
-static int record(struct trial *t, int rc, struct err *why, struct err *e)
+/* Reduces the traces. Data that cannot be read was damaged on its way. */
+static int reduce(struct trial *t, struct reduction **m, struct reduction **second, struct err *e)
 {
-	const struct scenario *sc = t->x->scenario;
-	struct reduction *m = NULL, *beside = NULL;
 	json_t *cluster = NULL;
-	bool reduced = !rc && sc->measure == MEASURE_VERDICTS;
+	int rc = measure_describe(t, &cluster, e);
+
+	if (!rc)
+		rc = measure_reduce(t, cluster, false, m, e);
+	if (!rc && t->x->second_store)
+		rc = measure_reduce(t, cluster, true, second, e);
+	if (cluster)
+		json_object_set_new(t->detail, "reduction", cluster);
+	return rc ? err_blame(e, ERR_DAMAGED, rc) : 0;
+}
+
+/* Writes the attempt. 'rc' and 'result->why' tell how the trial went. */
+static int record(struct trial *t, int rc, struct attempt_result *result, struct err *e)
+{
+	struct reduction *m = NULL, *second = NULL;
+	struct err *why = &result->why;
 	int failed;
 
-	if (reduced) {
-		rc = measure_describe(t->x, &cluster, why);
-		if (!rc)
-			rc = measure_reduce(t->x, t->folder, cluster, t->row.start_ns,
-				t->row.seconds, false, &m, why);
-		if (!rc && t->x->beside)
-			rc = measure_reduce(t->x, t->folder, cluster, t->row.start_ns,
-				t->row.seconds, true, &beside, why);
-		if (!rc)
-			json_object_set(t->detail, "reduction", cluster);
-	}
-	/* What cannot be read was damaged on its way; no script is to blame. */
-	if (rc == -EINVAL && reduced)
-		rc = -EBADMSG;
-	t->row.outcome = outcome_of(rc);
+	if (!rc && t->x->scenario->measure == MEASURE_VERDICTS)
+		rc = reduce(t, &m, &second, why);
+	t->row.outcome = rc ? attempt_outcome(why->class) : OUTCOME_CONFIRMED;
 	t->row.reason = rc ? why->text : NULL;
 	t->row.detail = t->detail;
 	t->row.ended_ns = clock_real_ns();
-	failed = record_both(t, m, beside, e);
+	failed = record_both(t, m, second, e);
 	if (failed == -ENOSPC) {
-		char full[1200];
+		char *full = alloc_format("%s/%s", store_folder(t->x->store), t->folder);
 
-		/* Its files make room for the word that it was. */
-		snprintf(full, sizeof(full), "%s/%s", store_folder(t->x->store), t->folder);
+		/* Removing its files makes room for its row. The gates wait for more room before
+		 * the next attempt, so this one is invalid. */
 		file_remove_tree(full, NULL);
+		free(full);
 		t->row.outcome = OUTCOME_INVALID;
-		err_set(why, -ENOSPC, "%s", e->text);
+		*why = *e;
 		t->row.reason = why->text;
 		failed = record_both(t, NULL, NULL, e);
 	}
-	reduce_free(beside);
+	reduce_free(second);
 	reduce_free(m);
-	json_decref(cluster);
+	result->outcome = t->row.outcome;
+	result->id = t->row.id;
+	result->second_id = t->second_id;
 	return failed;
+}
+
+static int begin(struct trial *t, char **full, struct err *e)
+{
+	struct executor *x = t->x;
+	const struct cell *c = t->cell;
+
+	for (size_t i = 0, n = 0; i < c->n_victims; i++) {
+		t->victims[t->n_victims++] = x->cluster->servers[c->victims[i]];
+		if (n < sizeof(t->victim_names))
+			n += (size_t)snprintf(t->victim_names + n, sizeof(t->victim_names) - n,
+				"%s%s", i ? "+" : "", x->server_names[c->victims[i]]);
+	}
+	t->jobs = alloc_zero(JOB_KINDS * x->cluster->n_members, sizeof(*t->jobs));
+	t->folder = alloc_format("cells/%04zu.%ld", c->number, t->row.number);
+	*full = alloc_format("%s/%s", store_folder(x->store), t->folder);
+	json_object_set(t->detail, "gates", t->gates);
+	return file_mkdirs(*full, 0700, e);
 }
 
 static void trial_clear(struct trial *t)
@@ -219,58 +241,44 @@ static void trial_clear(struct trial *t)
 		luaL_unref(t->x->scenario->L, LUA_REGISTRYINDEX, t->contexts[--t->n_contexts]);
 	json_decref(t->before);
 	json_decref(t->detail);
-	free(t->tracers);
-	free(t->beside);
-	free(t->samplers);
-	free(t->apps);
+	free(t->jobs);
 	free(t->folder);
 }
 
-int attempt_run(struct executor *x, const struct cell *c, long number, enum outcome *outcome,
-	struct err *why, json_t *report, int64_t *id, int64_t *beside_id, struct err *e)
+int attempt_run(struct executor *x, const struct attempt_request *request,
+	struct attempt_result *result, struct err *e)
 {
+	const struct cell *c = request->cell;
 	struct trial t = {.x = x,
 		.cell = c,
 		.workload = &x->scenario->workloads[c->workload],
+		.fault = c->n_victims ? &x->scenario->faults[c->fault] : NULL,
 		.tracing = &x->scenario->tracers[c->tracer],
 		.detail = json_object(),
-		.report = report};
+		.gates = request->gates,
+		.row = {.cell = c->number,
+			.number = request->number,
+			.started_ns = clock_real_ns(),
+			.key = c->key}};
 	char *full = NULL;
-	int rc = 0;
+	int rc;
 
-	t.row = (struct attempt_row){
-		.cell = c->number, .number = number, .started_ns = clock_real_ns(), .key = c->key};
-	if (c->n_victims)
-		t.fault = &x->scenario->faults[c->fault];
-	for (size_t i = 0, n = 0; i < c->n_victims; i++) {
-		t.victims[t.n_victims++] = x->cluster->servers[c->victims[i]];
-		if (n < sizeof(t.victim_names))
-			n += (size_t)snprintf(t.victim_names + n, sizeof(t.victim_names) - n,
-				"%s%s", i ? "+" : "", x->server_names[c->victims[i]]);
-	}
-	if (!t.detail || asprintf(&t.folder, "cells/%04zu.%ld", c->number, number) < 0 ||
-		asprintf(&full, "%s/%s", store_folder(x->store), t.folder) < 0) {
-		rc = err_errno(e, -ENOMEM, "cannot begin an attempt");
-		goto out;
-	}
-	json_object_set(t.detail, "gates", report);
-	rc = file_mkdirs(full, 0700, e);
+	*result = (struct attempt_result){.outcome = OUTCOME_ERROR};
+	t.may_fail = t.fault && t.fault->may_fail;
+	rc = begin(&t, &full, e);
 	if (rc)
 		goto out;
-	rc = run_trial(&t, why);
+	rc = run_trial(&t, &result->why);
 	if (rc) {
 		clean_up(&t);
-		x->unsettled = true;
+		x->gate.unsettled = true;
 	}
-	if (rc == -EINTR || trial_stop_asked(&t)) {
+	if (trial_stop_asked(&t)) {
 		file_remove_tree(full, NULL);
-		rc = err_set(e, -EINTR, "interrupted");
-		goto out;
+		rc = err_blame(e, ERR_INTERRUPTED, err_set(e, -EINTR, "interrupted"));
+	} else {
+		rc = record(&t, rc, result, e);
 	}
-	rc = record(&t, rc, why, e);
-	*outcome = t.row.outcome;
-	*id = t.row.id;
-	*beside_id = t.beside_id;
 out:
 	free(full);
 	trial_clear(&t);

@@ -4,19 +4,20 @@
  *   fingerprint - tracers on - workload on - [before] - inject, verify (onset) - [fault] -
  *   verify, undo (offset) - [after] - workload off - tracers off - fetch - fingerprint - reduce
  *
- * A fault that acts from the start (a server misconfigured before anybody uses it) is injected
- * before the tracers and undone after them.
+ * A fault that acts from the start (a server misconfigured before it is used) is injected before
+ * the tracers start and undone after they stop.
  */
 #ifndef CULPRIT_HARNESS_ATTEMPT_H
 #define CULPRIT_HARNESS_ATTEMPT_H
 
 #include <signal.h>
 
-#include "harness/experiment/bind_node.h"
 #include "harness/cluster/cluster.h"
+#include "harness/experiment/bind_node.h"
+#include "harness/experiment/gates.h"
+#include "harness/experiment/progress.h"
 #include "harness/judging/judge.h"
 #include "harness/scenario/plan.h"
-#include "harness/experiment/progress.h"
 #include "harness/store/store.h"
 
 /* What all attempts of a run share. */
@@ -25,31 +26,43 @@ struct executor {
 	struct plan *plan;
 	struct cluster *cluster;
 	struct store *store;
-	struct judge *judge;
-	struct store
-		*beside; /* of the second tracer: a run of its own, with the same plan; or NULL */
-	struct judge *judge_beside;
-	bool undo_failed;  /* interrupted, and a node could not be asked to undo: its guard will */
-	bool judge_failed; /* some attempt could not be judged; the log says why */
+	struct judge *judge;        /* NULL: run times are measured, nobody judges */
+	struct store *second_store; /* the second tracer's run, of the same plan; or NULL */
+	struct judge *second_judge;
 	struct progress *progress;
-	json_t *clean;  /* the hosts' fingerprints as the run began */
-	bool unsettled; /* the last attempt may have left clients without a server for a while */
-	json_t *inputs; /* what the cells depend on (key.h), as far as it is known */
-	int lock;       /* of the run's folder (lock.h); -1: none */
-	bool resumed;   /* the run was begun before */
+	struct gate gate;
 	struct acts *acts;
+	json_t *inputs;      /* what the cells depend on (cell_key.h), as far as it is known */
 	char **server_names; /* in the order of cluster.servers; used as sample.server */
-	volatile sig_atomic_t *interrupted; /* number of SIGINT and SIGTERM so far */
+	volatile sig_atomic_t *interrupted; /* number of signals so far (signals.h) */
+	int lock;                           /* of the run's folder (lock.h); -1: none */
+	bool resumed;                       /* the run was begun before */
+	bool undo_failed;  /* a node could not be asked to undo: its guard does it */
+	bool judge_failed; /* an attempt could not be judged; the log has the reason */
 };
 
 /* The scenario's phases together, in seconds. */
 double attempt_phases_s(const struct scenario *s);
 
-/* Runs one attempt and writes it to the store, whatever its outcome; '*outcome' gets it and 'why'
- * its reason. 'report' is what gates_before saw; the rest of what the gates see is put there, and
- * it goes with the attempt. 0, -EINTR (interrupted: the fault is undone, nothing is written), or
- * another negative errno when the run cannot go on (the store cannot be written). */
-int attempt_run(struct executor *x, const struct cell *c, long number, enum outcome *outcome,
-	struct err *why, json_t *report, int64_t *id, int64_t *beside_id, struct err *e);
+struct attempt_request {
+	const struct cell *cell;
+	long number;   /* of the attempt at this cell: 1, 2 ... */
+	json_t *gates; /* report of gates_before; later gates add to it */
+};
+
+struct attempt_result {
+	enum outcome outcome;
+	struct err why;        /* unless confirmed */
+	int64_t id, second_id; /* in the run's own and in the second tracer's store */
+};
+
+/* Runs one attempt and writes it to the stores, whatever its outcome. An error ends the run:
+ * ERR_INTERRUPTED (the fault is undone, nothing is written), or a store cannot be written. */
+int attempt_run(struct executor *x, const struct attempt_request *request,
+	struct attempt_result *result, struct err *e);
+
+/* The outcome of an attempt that ended with an error of this class. Only failures of the cluster
+ * and damaged data are invalid, which is worth another attempt. */
+enum outcome attempt_outcome(enum err_class class);
 
 #endif

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/lua/luajson.h"
 #include "harness/lua/luax.h"
 
@@ -13,14 +15,14 @@
 #define HANDLE_TYPE "culprit.Handle"
 #define SHARED "culprit.shared" /* registry key of the table that all contexts share */
 #define CALL_TIMEOUT_S 30
-/* A server that ends and starts, and a file system that is checked, take their time; a node that is
- * lost is noticed meanwhile. */
+/* The end and start of a server and the check of a file system take long. The loss of a node is
+ * noticed meanwhile. */
 #define SERVER_TIMEOUT_S 180
 #define UNDO_TIMEOUT_S 1800
 
 struct act {
 	struct node *node;
-	char *handle;
+	char handle[64];
 };
 
 struct acts {
@@ -34,28 +36,17 @@ struct lua_node {
 	struct acts *acts;
 };
 
+/* Closed, with an empty handle, until its act is done. */
 struct lua_handle {
-	struct node *node;
+	struct act act;
 	struct acts *acts;
-	char handle[64];
 };
 
-static int remember(struct acts *a, struct node *node, const char *handle)
+/* Makes room for one more act. */
+static void reserve(struct acts *a)
 {
-	if (a->n == a->room) {
-		size_t room = a->room ? a->room * 2 : 8;
-		struct act *more = realloc(a->list, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		a->list = more;
-		a->room = room;
-	}
-	a->list[a->n] = (struct act){.node = node, .handle = strdup(handle)};
-	if (!a->list[a->n].handle)
-		return -ENOMEM;
-	a->n++;
-	return 0;
+	if (a->n == a->room)
+		a->list = alloc_resize(a->list, a->room += 16, sizeof(*a->list));
 }
 
 size_t acts_count(const struct acts *a)
@@ -65,8 +56,14 @@ size_t acts_count(const struct acts *a)
 
 void acts_forget(struct acts *a)
 {
-	while (a->n)
-		free(a->list[--a->n].handle);
+	a->n = 0;
+}
+
+static int undo(const struct act *act, struct err *e)
+{
+	return cluster_blame(node_call(act->node, "undo", json_pack("{s:s}", "handle", act->handle),
+				     UNDO_TIMEOUT_S, NULL, e),
+		e);
 }
 
 int acts_undo(struct acts *a, struct err *e)
@@ -74,20 +71,18 @@ int acts_undo(struct acts *a, struct err *e)
 	int first = 0;
 
 	while (a->n) {
-		struct act *act = &a->list[a->n - 1];
 		struct err why;
-		int rc = node_call(act->node, "undo", json_pack("{s:s}", "handle", act->handle),
-			UNDO_TIMEOUT_S, NULL, &why);
+		int rc = undo(&a->list[--a->n], &why);
 
-		if (rc && !first)
-			first = err_set(e, rc, "%s", why.text);
-		free(act->handle);
-		a->n--;
+		if (rc && !first) {
+			first = rc;
+			*e = why;
+		}
 	}
 	return first;
 }
 
-/* The table at 'index' (nil: none) as a request's arguments; raises on what is no data. */
+/* The table at 'index' (nil: none) as a request's arguments; raises an error for other values. */
 static json_t *arguments(lua_State *L, int index)
 {
 	struct err e;
@@ -109,193 +104,154 @@ static json_t *arguments(lua_State *L, int index)
 	return args;
 }
 
-/* Calls 'op' and pushes its result; raises on failure. Takes 'args'. */
-static int call_and_push(lua_State *L, struct node *node, const char *op, json_t *args)
-{
-	double timeout = json_number_value(json_object_get(args, "timeout_s"));
-	json_t *result = NULL;
-	struct err e;
-	int rc;
-
-	rc = node_call(node, op, args, (timeout > 0 ? timeout : 0) + CALL_TIMEOUT_S, &result, &e);
-	if (rc)
-		return luax_raise(L, rc, &e);
-	luajson_push(L, result);
-	json_decref(result);
-	return 1;
-}
-
-/* As call_and_push for an op that acts: pushes a handle and remembers it. */
-static int act_and_push_for(
-	lua_State *L, struct lua_node *n, const char *op, json_t *args, double timeout_s)
-{
-	json_t *result = NULL;
-	struct lua_handle *h;
-	const char *name;
-	struct err e;
-	int rc;
-
-	rc = node_call(n->member->node, op, args, timeout_s, &result, &e);
-	if (rc)
-		return luax_raise(L, rc, &e);
-	h = lua_newuserdatauv(L, sizeof(*h), 0);
-	*h = (struct lua_handle){.node = n->member->node, .acts = n->acts};
-	name = json_string_value(json_object_get(result, "handle"));
-	strncpy(h->handle, name ? name : "", sizeof(h->handle) - 1);
-	luaL_setmetatable(L, HANDLE_TYPE);
-	json_decref(result);
-	/* Out of memory here leaves the act to the guard, which undoes it when the session ends. */
-	if (remember(n->acts, n->member->node, h->handle))
-		return luaL_error(L, "out of memory");
-	return 1;
-}
-
-static int act_and_push(lua_State *L, struct lua_node *n, const char *op, json_t *args)
-{
-	return act_and_push_for(L, n, op, args, CALL_TIMEOUT_S);
-}
-
 static struct lua_node *check_node(lua_State *L)
 {
 	return luaL_checkudata(L, 1, NODE_TYPE);
 }
 
-static int node_process(lua_State *L)
+static int raise_blamed(lua_State *L, int rc, struct err *e)
 {
-	struct lua_node *n = check_node(L);
-
-	return act_and_push(L, n, "process.start", arguments(L, 2));
+	return luax_raise(L, cluster_blame(rc, e), e);
 }
 
-static int node_command(lua_State *L)
+/* Calls 'op' and pushes its result; raises an error if it fails. Takes 'args'. */
+static int call_and_push(lua_State *L, struct node *node, const char *op, json_t *args)
 {
-	struct lua_node *n = check_node(L);
+	double timeout = jget_real(args, "timeout_s");
+	json_t *result = NULL;
+	struct err e;
+	int rc = node_call(
+		node, op, args, (timeout > 0 ? timeout : 0) + CALL_TIMEOUT_S, &result, &e);
 
-	return act_and_push(L, n, "command", arguments(L, 2));
-}
-
-static int node_drop_packets(lua_State *L)
-{
-	struct lua_node *n = check_node(L);
-
-	return act_and_push(L, n, "packets.drop", arguments(L, 2));
-}
-
-static int node_limit(lua_State *L)
-{
-	struct lua_node *n = check_node(L);
-
-	return act_and_push(L, n, "limits.set", arguments(L, 2));
-}
-
-static int node_limits(lua_State *L)
-{
-	struct lua_node *n = check_node(L);
-
-	return call_and_push(L, n->member->node, "limits.get",
-		json_pack("{s:I}", "pid", (json_int_t)luaL_checkinteger(L, 2)));
-}
-
-static int node_hold(lua_State *L)
-{
-	struct lua_node *n = check_node(L);
-
-	return act_and_push(L, n, "signal.stop", arguments(L, 2));
-}
-
-static int node_processes(lua_State *L)
-{
-	struct lua_node *n = check_node(L);
-
-	call_and_push(L, n->member->node, "processes", NULL);
-	lua_getfield(L, -1, "processes");
+	if (rc)
+		return raise_blamed(L, rc, &e);
+	luajson_push(L, result);
+	json_decref(result);
 	return 1;
 }
 
-static const char
-	no_restart[] = "the inventory does not allow restarts of its server (allow_restart = true)";
-
-/* Ops that end a server, or may have to when they are undone. */
-static bool restarts(const char *op)
+static struct lua_handle *push_closed_handle(lua_State *L, struct node *node, struct acts *acts)
 {
-	return !strncmp(op, "service.", 8) || !strcmp(op, "fs.readonly");
+	struct lua_handle *h = lua_newuserdatauv(L, sizeof(*h), 0);
+
+	*h = (struct lua_handle){.act.node = node, .acts = acts};
+	luaL_setmetatable(L, HANDLE_TYPE);
+	return h;
 }
 
-static int act_on_server(lua_State *L, const char *op)
+/* Calls 'op', which acts, and pushes its handle. All memory is there before the node is asked: an
+ * act that was done is always remembered. */
+static int act_and_push(lua_State *L, struct lua_node *n, const char *op, double timeout_s)
 {
+	struct lua_handle *h = push_closed_handle(L, n->member->node, n->acts);
+	json_t *args, *result = NULL;
+	const char *name;
+	struct err e;
+	int rc;
+
+	reserve(n->acts);
+	args = arguments(L, 2);
+	rc = node_call(n->member->node, op, args, timeout_s, &result, &e);
+	if (rc)
+		return raise_blamed(L, rc, &e);
+	name = jget_text(result, "handle");
+	snprintf(h->act.handle, sizeof(h->act.handle), "%s", name ? name : "");
+	json_decref(result);
+	n->acts->list[n->acts->n++] = h->act;
+	return 1;
+}
+
+/* What a method does with its operation of the agent. */
+enum method_kind {
+	ACTS,     /* takes a table, returns a handle */
+	RESTARTS, /* as ACTS; ends a server, or may have to when it is undone */
+	ASKS,     /* returns the operation's result */
+};
+
+static const struct node_method {
+	const char *name, *op;
+	enum method_kind kind;
+	const char *number, *text; /* of ASKS: the one argument's name; both NULL: a table */
+	const char *field;         /* of ASKS: the part of the result that is returned; NULL: all */
+} node_methods[] = {
+	{"process", "process.start", ACTS},
+	{"command", "command", ACTS},
+	{"drop_packets", "packets.drop", ACTS},
+	{"limit", "limits.set", ACTS},
+	{"hold", "signal.stop", ACTS},
+	{"kill_service", "service.kill", RESTARTS},
+	{"limit_service", "service.limit", RESTARTS},
+	{"restart_service", "service.restart", RESTARTS},
+	{"make_readonly", "fs.readonly", RESTARTS},
+	{"limits", "limits.get", ASKS, .number = "pid"},
+	{"fs_info", "fs.info", ASKS, .text = "path"},
+	{"processes", "processes", ASKS, .field = "processes"},
+	{"run", "run", ASKS},
+};
+
+enum { N_METHODS = sizeof(node_methods) / sizeof(node_methods[0]) };
+
+/* NULL, or why an operation that restarts the server is not allowed. */
+static const char *refusal(const struct lua_node *n, enum method_kind kind)
+{
+	return kind == RESTARTS && !n->member->host->allow_restart
+		? "the inventory does not allow restarts of its server (allow_restart = true)"
+		: NULL;
+}
+
+/* Every method but 'can'; its upvalue is its row of the table. */
+static int call_method(lua_State *L)
+{
+	const struct node_method *m = lua_touserdata(L, lua_upvalueindex(1));
 	struct lua_node *n = check_node(L);
+	const char *refused = refusal(n, m->kind);
+	json_t *args;
 
-	if (!n->member->host->allow_restart)
-		return luaL_error(L, "%s: %s", n->member->host->ssh.name, no_restart);
-	return act_and_push_for(L, n, op, arguments(L, 2), SERVER_TIMEOUT_S);
-}
-
-static int node_kill_service(lua_State *L)
-{
-	return act_on_server(L, "service.kill");
-}
-
-static int node_limit_service(lua_State *L)
-{
-	return act_on_server(L, "service.limit");
-}
-
-static int node_restart_service(lua_State *L)
-{
-	return act_on_server(L, "service.restart");
-}
-
-static int node_make_readonly(lua_State *L)
-{
-	return act_on_server(L, "fs.readonly");
-}
-
-static int node_fs_info(lua_State *L)
-{
-	struct lua_node *n = check_node(L);
-
-	return call_and_push(
-		L, n->member->node, "fs.info", json_pack("{s:s}", "path", luaL_checkstring(L, 2)));
-}
-
-static int node_run(lua_State *L)
-{
-	struct lua_node *n = check_node(L);
-
-	return call_and_push(L, n->member->node, "run", arguments(L, 2));
+	lua_settop(L, 2);
+	if (refused)
+		return luaL_error(L, "%s: %s", n->member->host->ssh.name, refused);
+	if (m->kind != ASKS)
+		return act_and_push(
+			L, n, m->op, m->kind == RESTARTS ? SERVER_TIMEOUT_S : CALL_TIMEOUT_S);
+	args = m->number  ? json_pack("{s:I}", m->number, (json_int_t)luaL_checkinteger(L, 2))
+		: m->text ? json_pack("{s:s}", m->text, luaL_checkstring(L, 2))
+			  : arguments(L, 2);
+	call_and_push(L, n->member->node, m->op, args);
+	if (m->field)
+		lua_getfield(L, -1, m->field);
+	return 1;
 }
 
 /* can(op): true, or nil and the reason. */
 static int node_can(lua_State *L)
 {
 	struct lua_node *n = check_node(L);
+	const char *op = luaL_checkstring(L, 2), *reason = NULL;
 	json_t *result = NULL;
 	struct err e;
-	int rc;
+	bool able;
+	int rc = 0;
 
-	if (restarts(luaL_checkstring(L, 2)) && !n->member->host->allow_restart) {
-		lua_pushnil(L);
-		lua_pushfstring(L, "%s: %s", n->member->host->ssh.name, no_restart);
-		return 2;
-	}
-
-	rc = node_call(n->member->node, "check", json_pack("{s:s}", "what", luaL_checkstring(L, 2)),
-		CALL_TIMEOUT_S, &result, &e);
+	for (size_t i = 0; i < N_METHODS; i++)
+		if (!strcmp(node_methods[i].op, op))
+			reason = refusal(n, node_methods[i].kind);
+	if (!reason)
+		rc = node_call(n->member->node, "check", json_pack("{s:s}", "what", op),
+			CALL_TIMEOUT_S, &result, &e);
 	if (rc)
-		return luax_raise(L, rc, &e);
-	if (json_is_true(json_object_get(result, "able"))) {
+		return raise_blamed(L, rc, &e);
+	able = jget_true(result, "able");
+	if (!reason)
+		reason = jget_text(result, "reason");
+	if (able) {
 		lua_pushboolean(L, 1);
-		rc = 1;
 	} else {
-		const char *reason = json_string_value(json_object_get(result, "reason"));
-
 		lua_pushnil(L);
 		lua_pushfstring(L, "%s: %s", n->member->host->ssh.name,
 			reason ? reason : "no reason given");
-		rc = 2;
 	}
 	json_decref(result);
-	return rc;
+	return able ? 1 : 2;
 }
 
 static int node_tostring(lua_State *L)
@@ -303,13 +259,6 @@ static int node_tostring(lua_State *L)
 	lua_pushstring(L, check_node(L)->member->host->ssh.name);
 	return 1;
 }
-
-static const luaL_Reg node_methods[] = {{"process", node_process}, {"command", node_command},
-	{"drop_packets", node_drop_packets}, {"limit", node_limit}, {"limits", node_limits},
-	{"hold", node_hold}, {"processes", node_processes}, {"kill_service", node_kill_service},
-	{"limit_service", node_limit_service}, {"restart_service", node_restart_service},
-	{"make_readonly", node_make_readonly}, {"fs_info", node_fs_info}, {"run", node_run},
-	{"can", node_can}, {NULL, NULL}};
 
 static int node_index(lua_State *L)
 {
@@ -345,38 +294,36 @@ static int node_index(lua_State *L)
 	return 1;
 }
 
+/* The handle at 1; raises an error if it is closed. */
 static struct lua_handle *check_handle(lua_State *L)
 {
-	return luaL_checkudata(L, 1, HANDLE_TYPE);
+	struct lua_handle *h = luaL_checkudata(L, 1, HANDLE_TYPE);
+
+	luaL_argcheck(L, h->act.handle[0], 1, "the handle is closed");
+	return h;
 }
 
-static int handle_call(lua_State *L, const char *op)
+/* 'status' and 'counters'; the upvalue is the operation. */
+static int ask_handle(lua_State *L)
 {
 	struct lua_handle *h = check_handle(L);
 
-	return call_and_push(L, h->node, op, json_pack("{s:s}", "handle", h->handle));
-}
-
-static int handle_status(lua_State *L)
-{
-	return handle_call(L, "process.status");
-}
-
-static int handle_counters(lua_State *L)
-{
-	return handle_call(L, "packets.counters");
+	return call_and_push(L, h->act.node, lua_tostring(L, lua_upvalueindex(1)),
+		json_pack("{s:s}", "handle", h->act.handle));
 }
 
 static int handle_undo(lua_State *L)
 {
 	struct lua_handle *h = check_handle(L);
+	struct err e;
+	int rc = undo(&h->act, &e);
 
-	handle_call(L, "undo");
+	if (rc)
+		return luax_raise(L, rc, &e);
 	for (size_t i = 0; i < h->acts->n; i++) {
 		struct act *a = &h->acts->list[i];
 
-		if (a->node == h->node && !strcmp(a->handle, h->handle)) {
-			free(a->handle);
+		if (a->node == h->act.node && !strcmp(a->handle, h->act.handle)) {
 			memmove(a, a + 1, (--h->acts->n - i) * sizeof(*a));
 			break;
 		}
@@ -384,37 +331,44 @@ static int handle_undo(lua_State *L)
 	return 0;
 }
 
-int bind_open(lua_State *L, struct acts **out, struct err *e)
+struct acts *bind_open(lua_State *L)
 {
 	static const luaL_Reg node_meta[] = {
 		{"__index", node_index}, {"__tostring", node_tostring}, {NULL, NULL}};
-	static const luaL_Reg handle_methods[] = {{"status", handle_status},
-		{"counters", handle_counters}, {"undo", handle_undo}, {NULL, NULL}};
-	struct acts *a = calloc(1, sizeof(*a));
+	struct acts *a = alloc_zero(1, sizeof(*a));
 
-	if (!a)
-		return err_errno(e, -ENOMEM, "cannot open the Lua binding");
 	luaL_newmetatable(L, NODE_TYPE);
 	luaL_setfuncs(L, node_meta, 0);
 	lua_newtable(L);
-	luaL_setfuncs(L, node_methods, 0);
+	for (size_t i = 0; i < N_METHODS; i++) {
+		lua_pushlightuserdata(L, (void *)&node_methods[i]);
+		lua_pushcclosure(L, call_method, 1);
+		lua_setfield(L, -2, node_methods[i].name);
+	}
+	lua_pushcfunction(L, node_can);
+	lua_setfield(L, -2, "can");
 	lua_setfield(L, -2, "methods");
 	luaL_newmetatable(L, HANDLE_TYPE);
 	lua_newtable(L);
-	luaL_setfuncs(L, handle_methods, 0);
+	lua_pushcfunction(L, handle_undo);
+	lua_setfield(L, -2, "undo");
+	lua_pushliteral(L, "process.status");
+	lua_pushcclosure(L, ask_handle, 1);
+	lua_setfield(L, -2, "status");
+	lua_pushliteral(L, "packets.counters");
+	lua_pushcclosure(L, ask_handle, 1);
+	lua_setfield(L, -2, "counters");
 	lua_setfield(L, -2, "__index");
 	lua_pop(L, 2);
 	lua_newtable(L);
 	lua_setfield(L, LUA_REGISTRYINDEX, SHARED);
-	*out = a;
-	return 0;
+	return a;
 }
 
 void bind_close(struct acts *a)
 {
 	if (!a)
 		return;
-	acts_forget(a);
 	free(a->list);
 	free(a);
 }
@@ -429,11 +383,9 @@ void bind_push_node(lua_State *L, struct acts *a, struct member *m)
 
 void bind_push_handle(lua_State *L, struct acts *a, struct member *m, const char *handle)
 {
-	struct lua_handle *h = lua_newuserdatauv(L, sizeof(*h), 0);
+	struct lua_handle *h = push_closed_handle(L, m->node, a);
 
-	*h = (struct lua_handle){.node = m->node, .acts = a};
-	snprintf(h->handle, sizeof(h->handle), "%s", handle);
-	luaL_setmetatable(L, HANDLE_TYPE);
+	snprintf(h->act.handle, sizeof(h->act.handle), "%s", handle);
 }
 
 static void push_list(lua_State *L, struct acts *a, struct member **list, size_t n, const char *key)

@@ -1,9 +1,9 @@
 /*
- * What a fault's or workload's Lua functions can do to the cluster: the context they are
- * given, nodes, and handles of what acts on a node. Typed for authors in culprit.meta.lua.
+ * What the Lua functions of a fault or workload can do to the cluster: the context they are given,
+ * nodes, and handles of acts on a node. culprit.meta.lua documents them for authors.
  *
- * Every act is remembered here, so that the executor undoes all of them, newest first,
- * whatever the script did or failed to do; the node's guard does so if we cannot.
+ * Every act is remembered in C, so that the executor undoes all of them, newest first, whatever the
+ * script did or failed to do. If the orchestrator cannot, the node's guard does.
  */
 #ifndef CULPRIT_HARNESS_BIND_NODE_H
 #define CULPRIT_HARNESS_BIND_NODE_H
@@ -16,7 +16,7 @@
 struct acts;
 
 /* Makes the metatables in 'L' (once a state) and an empty list of acts. */
-int bind_open(lua_State *L, struct acts **out, struct err *e);
+struct acts *bind_open(lua_State *L);
 void bind_close(struct acts *a);
 
 /* Pushes a context for 'p': victim (NULL: none), servers, clients, outsiders, params, state
@@ -28,16 +28,16 @@ void bind_push_context(lua_State *L, struct acts *a, struct cluster *c, struct m
 /* Pushes a node, for callbacks that are given one. */
 void bind_push_node(lua_State *L, struct acts *a, struct member *m);
 
-/* Pushes a handle of what runs already, for asking only: it is not remembered as an act. */
+/* Pushes a handle of a running job, for asking only: it is not remembered as an act. */
 void bind_push_handle(lua_State *L, struct acts *a, struct member *m, const char *handle);
 
 size_t acts_count(const struct acts *a);
 
-/* Undoes every act, newest first, each verified by its node. Goes on after a failure and
- * returns the first. The list is empty afterwards. */
+/* Undoes every act, newest first, each verified by its node. Goes on after a failure and returns
+ * the first. The list is empty afterwards. */
 int acts_undo(struct acts *a, struct err *e);
 
-/* Forgets them without a word to the nodes (their guards have undone them). */
+/* Empties the list without calling the nodes: their guards have undone the acts. */
 void acts_forget(struct acts *a);
 
 #endif

@@ -7,17 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/jget.h"
 #include "harness/base/file.h"
 #include "harness/base/home.h"
+#include "harness/experiment/needs.h"
 
 #define HASH_TIMEOUT_S 60
 
-/* Words after its name: programs by their names, or absolute paths. A line each: "NAME SHA256". */
+/* Its arguments are names of programs or absolute paths. It prints a line each: "NAME SHA256". */
 static const char hash_programs[] =
 	"for p; do f=$(command -v \"$p\") || f=; s=$(sha256sum <\"$f\" 2>/dev/null) || s=unknown; "
 	"echo \"$p ${s%% *}\"; done";
 
-int key_hash(const void *data, size_t size, char hex[65], struct err *e)
+/* SHA-256 in hex. */
+static int hash(const void *data, size_t size, char hex[65], struct err *e)
 {
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	unsigned len = 0;
@@ -29,19 +32,30 @@ int key_hash(const void *data, size_t size, char hex[65], struct err *e)
 	return 0;
 }
 
-/* inputs[name] = SHA-256 of the file. */
-static int add_file(json_t *inputs, const char *name, const char *path, struct err *e)
+enum { HASH_SIZE = sizeof("sha256:") + 64 };
+
+/* "sha256:..." of the file's text. */
+static int hash_file(const char *path, char out[HASH_SIZE], struct err *e)
 {
-	char hex[65], *text;
+	char *text;
 	size_t size;
 	int rc = file_read(path, &text, &size, e);
 
 	if (rc)
 		return rc;
-	rc = key_hash(text, size, hex, e);
-	if (!rc)
-		json_object_set_new(inputs, name, json_sprintf("sha256:%s", hex));
+	rc = hash(text, size, out + strlen(strcpy(out, "sha256:")), e);
 	free(text);
+	return rc;
+}
+
+/* inputs[name] = hash of the file. */
+static int add_file(json_t *inputs, const char *name, const char *path, struct err *e)
+{
+	char text[HASH_SIZE];
+	int rc = hash_file(path, text, e);
+
+	if (!rc)
+		json_object_set_new(inputs, name, json_string(text));
 	return rc;
 }
 
@@ -54,46 +68,52 @@ static json_t *texts(char *const *list)
 	return all;
 }
 
+/* inputs["KIND LABEL" and 'suffix'] = v, whose reference is stolen. */
+static void set(json_t *inputs, const char *kind, const char *label, const char *suffix, json_t *v)
+{
+	char name[512];
+
+	snprintf(name, sizeof(name), "%s %s%s", kind, label, suffix);
+	json_object_set_new(inputs, name, v);
+}
+
 static int add_part(json_t *inputs, const struct part *p, struct err *e)
 {
 	const char *kind = p->kind == PART_FAULT ? "fault" : "workload";
-	char name[512];
 	json_t *v = json_pack("{s:O}", "params", p->params);
+	char text[HASH_SIZE];
+	int rc;
 
 	if (p->kind == PART_FAULT) {
 		json_object_set_new(v, "victims", json_integer(p->victims));
 		json_object_set_new(v, "after_s", json_real(p->after_s));
 		json_object_set_new(v, "workloads", texts(p->under));
 	}
-	snprintf(name, sizeof(name), "%s %s", kind, p->label);
-	json_object_set_new(inputs, name, v);
+	set(inputs, kind, p->label, "", v);
 	if (!p->path)
 		return 0;
-	snprintf(name, sizeof(name), "%s %s: file", kind, p->label);
-	return add_file(inputs, name, p->path, e);
+	rc = hash_file(p->path, text, e);
+	if (!rc)
+		set(inputs, kind, p->label, ": file", json_string(text));
+	return rc;
 }
 
 static void add_tracing(json_t *inputs, const char *role, const struct tracing *t)
 {
-	char name[256];
 	json_t *v = tracing_args(t, "", NULL);
 
 	json_object_set_new(v, "one_server", json_boolean(t->one_server));
 	json_object_set_new(v, "workloads", texts(t->under));
-	snprintf(name, sizeof(name), "%s %s", role, t->label);
-	json_object_set_new(inputs, name, v);
+	set(inputs, role, t->label, "", v);
 }
 
-/* Addresses, keys and users are ways to a host, not what is measured there. */
+/* Addresses, keys and users are ways to reach a host and no part of what is measured there. */
 static void add_hosts(json_t *inputs, const struct cluster *c)
 {
-	char name[256];
-
 	for (size_t i = 0; i < c->n_members; i++) {
 		const struct host *h = c->members[i].host;
 
-		snprintf(name, sizeof(name), "host %s", h->ssh.name);
-		json_object_set_new(inputs, name,
+		set(inputs, "host", h->ssh.name, "",
 			json_pack("{s:s, s:s?, s:s?, s:i, s:s?}", "role", role_name(h->role),
 				"storage", h->storage, "spare", h->spare, "service_port",
 				(int)h->service_port, "mount", h->mount));
@@ -102,17 +122,12 @@ static void add_hosts(json_t *inputs, const struct cluster *c)
 		json_pack("{s:s, s:s?}", "type", c->inv->fs_type, "layout", c->inv->layout));
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-	return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 static int is_file(const struct dirent *d)
 {
 	return d->d_name[0] != '.';
 }
 
-/* The agent with the libraries that travel beside it. */
+/* The agent with its libraries. */
 static int add_agent(json_t *inputs, struct err *e)
 {
 	struct dirent **list = NULL;
@@ -120,21 +135,19 @@ static int add_agent(json_t *inputs, struct err *e)
 	json_t *hashes = json_object();
 	int rc = home_agent_dir(&dir, e), n = 0;
 
-	if (!rc && (n = scandir(dir, &list, is_file, by_name)) < 0)
+	if (!rc && (n = scandir(dir, &list, is_file, NULL)) < 0)
 		rc = err_errno(e, -errno, "cannot list '%s'", dir);
 	for (int i = 0; i < n; i++) {
-		char *path = NULL;
+		char path[4096];
 
-		if (!rc && asprintf(&path, "%s/%s", dir, list[i]->d_name) < 0)
-			rc = err_errno(e, -ENOMEM, "cannot hash the agent");
+		snprintf(path, sizeof(path), "%s/%s", dir, list[i]->d_name);
 		if (!rc)
 			rc = add_file(hashes, list[i]->d_name, path, e);
-		free(path);
 		free(list[i]);
 	}
 	all = json_dumps(hashes, JSON_COMPACT | JSON_SORT_KEYS);
 	if (!rc && all)
-		rc = key_hash(all, strlen(all), hex, e);
+		rc = hash(all, strlen(all), hex, e);
 	if (!rc)
 		json_object_set_new(inputs, "agent", json_sprintf("sha256:%s", hex));
 	free(all);
@@ -184,8 +197,8 @@ int key_inputs(const struct scenario *s, const struct plan *p, const struct clus
 		rc = add_part(all, &s->faults[i], e);
 	for (size_t i = 0; i < s->n_tracers; i++)
 		add_tracing(all, "tracer", &s->tracers[i]);
-	if (s->beside.name)
-		add_tracing(all, "beside", &s->beside);
+	if (s->second.name)
+		add_tracing(all, "second tracer", &s->second);
 	add_hosts(all, c);
 	snprintf(sub, sizeof(sub), "harness/fs/%.64s.lua", c->inv->fs_type);
 	if (!rc)
@@ -230,61 +243,56 @@ int key_detectors(const struct scenario *s, json_t **out, struct err *e)
 	return rc;
 }
 
-/* 'needs' of the workloads that the plan has, each once. */
-static json_t *needed_programs(struct scenario *s, const struct plan *p)
+/* The programs that the plan's workloads need (needs.h). New reference. */
+static int needed_programs(struct scenario *s, const struct plan *p, json_t **out, struct err *e)
 {
-	json_t *names = json_object();
-	lua_State *L = s->L;
-	int top = lua_gettop(L);
+	json_t *list = json_array();
+	int rc = 0;
 
-	for (size_t i = 0; i < p->n; i++) {
-		lua_rawgeti(L, LUA_REGISTRYINDEX, s->workloads[p->cells[i].workload].def_ref);
-		lua_getfield(L, -1, "needs");
-		for (lua_Integer k = 1; lua_istable(L, -1); k++) {
-			bool more = lua_rawgeti(L, -1, k) == LUA_TSTRING;
-
-			if (more)
-				json_object_set_new(names, lua_tostring(L, -1), json_true());
-			lua_pop(L, 1);
-			if (!more)
-				break;
+	for (size_t w = 0; w < s->n_workloads && !rc; w++)
+		for (size_t i = 0; i < p->n; i++) {
+			if (p->cells[i].workload != w)
+				continue;
+			rc = needs_add(s->L, &s->workloads[w], list, e);
+			break;
 		}
-		lua_settop(L, top);
-	}
-	return names;
+	*out = list;
+	return rc;
 }
 
-static json_t *hash_command(const struct member *m, const json_t *programs)
+/* cluster_args_fn; 'programs' run on the clients. */
+static int hash_args(void *programs, const struct member *m, json_t **args, struct err *e)
 {
 	json_t *argv = json_pack("[s, s, s, s]", "sh", "-c", hash_programs, "sh");
 	json_int_t pid = json_integer_value(json_array_get(m->pids, 0));
-	const char *name;
-	json_t *v;
+	json_t *entry;
+	size_t i;
 
+	(void)e;
 	if (m->host->role == ROLE_CLIENT)
-		json_object_foreach((json_t *)programs, name, v)
-			json_array_append_new(argv, json_string(name));
+		json_array_foreach((json_t *)programs, i, entry)
+			json_array_append(argv, jget(entry, "program"));
 	if (pid)
 		json_array_append_new(argv, json_sprintf("/proc/%lld/exe", (long long)pid));
-	return json_pack("{s:o, s:i}", "argv", argv, "timeout_s", HASH_TIMEOUT_S);
+	*args = json_pack("{s:o, s:i}", "argv", argv, "timeout_s", HASH_TIMEOUT_S);
+	return 0;
 }
 
-static void read_hashes(const struct member *m, const char *output, json_t *inputs)
+static void read_hashes(const char *node, const char *output, json_t *inputs)
 {
-	char *copy = strdup(output ? output : ""), *save = NULL;
+	char *copy = strdup(output ? output : ""), *save = NULL, on[256];
 
 	for (char *line = copy ? strtok_r(copy, "\n", &save) : NULL; line;
 		line = strtok_r(NULL, "\n", &save)) {
-		char name[512], *hash = strrchr(line, ' ');
+		char *hash = strrchr(line, ' ');
 
 		if (!hash)
 			continue;
 		*hash++ = '\0';
-		/* The process's number says nothing. */
-		snprintf(name, sizeof(name), "program %s on %s",
-			strncmp(line, "/proc/", 6) ? line : "of the file system",
-			m->host->ssh.name);
-		json_object_set_new(inputs, name,
+		/* The number of a process is not the same in the next run. */
+		line = strncmp(line, "/proc/", 6) ? line : "of the file system";
+		snprintf(on, sizeof(on), " on %s", node);
+		set(inputs, "program", line, on,
 			json_sprintf("%s%s", strlen(hash) == 64 ? "sha256:" : "", hash));
 	}
 	free(copy);
@@ -293,37 +301,17 @@ static void read_hashes(const struct member *m, const char *output, json_t *inpu
 int key_add_programs(
 	struct scenario *s, const struct plan *p, struct cluster *c, json_t *inputs, struct err *e)
 {
-	struct node_request *requests = calloc(c->n_members, sizeof(*requests));
-	json_t *programs = needed_programs(s, p);
-	int rc = requests ? 0 : err_errno(e, -ENOMEM, "cannot hash programs");
+	json_t *programs, *results = NULL, *result;
+	const char *name;
+	int rc = needed_programs(s, p, &programs, e);
 
-	for (size_t i = 0; i < c->n_members && !rc; i++)
-		requests[i] = (struct node_request){.node = c->members[i].node,
-			.op = "run",
-			.args = hash_command(&c->members[i], programs)};
 	if (!rc)
-		rc = node_call_all(requests, c->n_members, HASH_TIMEOUT_S + 10, e);
-	for (size_t i = 0; i < c->n_members && requests; i++) {
-		if (!rc)
-			read_hashes(&c->members[i],
-				json_string_value(json_object_get(requests[i].result, "output")),
-				inputs);
-		json_decref(requests[i].result);
-	}
-	free(requests);
+		rc = cluster_ask(c, "run", hash_args, programs, HASH_TIMEOUT_S + 10, &results, e);
+	json_object_foreach(results, name, result)
+		read_hashes(name, jget_text(result, "output"), inputs);
+	json_decref(results);
 	json_decref(programs);
 	return rc;
-}
-
-static void show_value(FILE *f, const json_t *v)
-{
-	char *text = v
-		? json_dumps(v,
-			  JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY | JSON_REAL_PRECISION(6))
-		: NULL;
-
-	fprintf(f, "%s", text ? text : "?");
-	free(text);
 }
 
 char *key_difference(const json_t *was, const json_t *is)
@@ -331,6 +319,8 @@ char *key_difference(const json_t *was, const json_t *is)
 	char *text = NULL;
 	size_t size, n = 0;
 	FILE *f = open_memstream(&text, &size);
+	const size_t flags = JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY |
+		JSON_REAL_PRECISION(6);
 	const char *name;
 	json_t *v;
 
@@ -338,7 +328,7 @@ char *key_difference(const json_t *was, const json_t *is)
 		return strdup("?");
 	json_object_foreach((json_t *)was, name, v)
 	{
-		const json_t *now = json_object_get(is, name);
+		const json_t *now = jget(is, name);
 		bool hash = json_is_string(v) && !strncmp(json_string_value(v), "sha256:", 7);
 
 		if (json_equal(v, now))
@@ -350,12 +340,12 @@ char *key_difference(const json_t *was, const json_t *is)
 			fputs(" has changed", f);
 		} else {
 			fputs(" is ", f);
-			show_value(f, now);
+			json_dumpf(now, f, flags);
 			fputs(", was ", f);
-			show_value(f, v);
+			json_dumpf(v, f, flags);
 		}
 	}
-	json_object_foreach((json_t *)is, name, v) if (!json_object_get(was, name))
+	json_object_foreach((json_t *)is, name, v) if (!jget(was, name))
 		fprintf(f, "%s%s is new", n++ ? "; " : "", name);
 	fclose(f);
 	if (!n) {
@@ -365,15 +355,24 @@ char *key_difference(const json_t *was, const json_t *is)
 	return text;
 }
 
-/* Copies what a label has in the inputs. */
+int key_refuse(const char *difference, struct err *e)
+{
+	return err_blame(e, ERR_SCENARIO,
+		err_set(e, -EINVAL,
+			"it is not the same run any more: %.800s; 'culprit run' begins a new one",
+			difference));
+}
+
+/* Copies a label's inputs. */
 static void take(json_t *into, const json_t *inputs, const char *kind, const char *label)
 {
+	static const char *const suffixes[] = {"", ": file"};
 	char name[512];
 
-	snprintf(name, sizeof(name), "%s %s", kind, label);
-	json_object_set(into, name, json_object_get(inputs, name));
-	snprintf(name, sizeof(name), "%s %s: file", kind, label);
-	json_object_set(into, name, json_object_get(inputs, name));
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(name, sizeof(name), "%s %s%s", kind, label, suffixes[i]);
+		json_object_set(into, name, jget(inputs, name));
+	}
 }
 
 static bool is_of_all(const char *name)
@@ -408,8 +407,7 @@ int key_cells(const struct scenario *s, struct plan *p, const struct cluster *c,
 			json_pack("{s:b, s:I, s:o}", "training", cell->training, "repeat",
 				(json_int_t)cell->repeat, "victims", victims));
 		text = json_dumps(own, JSON_COMPACT | JSON_SORT_KEYS);
-		rc = text ? key_hash(text, strlen(text), cell->key, e)
-			  : err_errno(e, -ENOMEM, "cannot make a key");
+		rc = hash(text, strlen(text), cell->key, e);
 		free(text);
 		json_decref(own);
 	}

@@ -7,82 +7,24 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include "harness/base/jget.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/base/load.h"
-#include "harness/experiment/trial.h"
+#include "harness/cluster/cluster.h"
+#include "harness/experiment/fingerprint.h"
 
+#define CALL_TIMEOUT_S 30
 #define HEALTHY_S 60
-
-static const struct gates defaults = {.load_pct = 30,
-	.process_pct = 50,
-	.steal_pct = 10,
-	.pressure_pct = 50,
-	.memory_pct = 5,
-	.disk_bytes = 64 << 20,
-	.clock_s = 0.05,
-	.drift_s = 0.02,
-	.window_s = 0.5,
-	.wait_s = 300};
-
-void gates_init(struct gates *g)
-{
-	*g = (struct gates){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-}
-
-int gates_read(lua_State *L, const struct luax_source *src, struct gates *g, struct err *e)
-{
-	const struct luax_field fields[] = {
-		{"load", LUAX_QUANTITY, .unit = UNIT_PERCENT, .min = 0, .max = 100,
-			.out = &g->load_pct},
-		{"process", LUAX_QUANTITY, .unit = UNIT_PERCENT, .min = 0, .max = 100000,
-			.out = &g->process_pct},
-		{"steal", LUAX_QUANTITY, .unit = UNIT_PERCENT, .min = 0, .max = 100,
-			.out = &g->steal_pct},
-		{"pressure", LUAX_QUANTITY, .unit = UNIT_PERCENT, .min = 0, .max = 100,
-			.out = &g->pressure_pct},
-		{"memory", LUAX_QUANTITY, .unit = UNIT_PERCENT, .min = 0, .max = 100,
-			.out = &g->memory_pct},
-		{"disk", LUAX_QUANTITY, .unit = UNIT_BYTES, .min = 0, .max = 1e15,
-			.out = &g->disk_bytes},
-		{"clock", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0, .max = 1e9,
-			.out = &g->clock_s},
-		{"drift", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0, .max = 1e9,
-			.out = &g->drift_s},
-		{"window", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0.1, .max = 600,
-			.out = &g->window_s},
-		{"wait", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0, .max = 86400,
-			.out = &g->wait_s},
-		{NULL},
-	};
-
-	return luax_read(L, -1, src, "gates", fields, false, e);
-}
-
-double gates_wait_s(const struct gates *g)
-{
-	return g->wait_s < 0 ? defaults.wait_s : g->wait_s;
-}
-
-static double or_default(double given, double standard)
-{
-	return given < 0 ? standard : given;
-}
-
-/* Infinite where it is not given and the host shares its machine. */
-static double limit(double given, double standard, bool shared)
-{
-	return given < 0 && shared ? INFINITY : or_default(given, standard);
-}
 
 static const char *machine_of(const struct member *m)
 {
-	const char *boot = json_string_value(json_object_get(node_hello(m->node), "boot_id"));
+	const char *boot = jget_text(node_hello(m->node), "boot_id");
 
 	return boot ? boot : m->host->ssh.name;
 }
 
-/* With another host of the run, or with ourselves. */
+/* Is its machine that of another host of the run, or of the orchestrator? */
 static bool is_shared(const struct cluster *c, const struct member *m)
 {
 	char *boot = NULL;
@@ -96,32 +38,47 @@ static bool is_shared(const struct cluster *c, const struct member *m)
 	return n > 1;
 }
 
-static double number(const json_t *object, const char *key)
+/* The limits that hold for a host: defaults where the scenario gives none, or none at all where the
+ * host shares its machine. */
+static struct gates limits_of(const struct gates *given, bool shared)
 {
-	return json_number_value(json_object_get(object, key));
+	struct gates l = *given;
+
+#define DEFAULT(limit, unlimited)                                                                  \
+	l.limit = l.limit >= 0 ? l.limit : (unlimited) ? INFINITY : gate_defaults.limit
+	DEFAULT(load_pct, shared);
+	DEFAULT(process_pct, shared);
+	DEFAULT(steal_pct, shared);
+	DEFAULT(pressure_pct, shared);
+	DEFAULT(memory_pct, false);
+	DEFAULT(disk_bytes, false);
+	DEFAULT(clock_s, false);
+	DEFAULT(drift_s, false);
+	DEFAULT(window_s, false);
+#undef DEFAULT
+	return l;
 }
 
-/* What all hosts on the machine of 'm' used for us: each sees the whole machine, but only its own
- * processes. */
-static double own_s(
-	const struct cluster *c, const struct member *m, const struct node_request *requests)
+/* What all hosts on the machine of 'm' used for this run: each sees the whole machine, but only its
+ * own processes. */
+static double own_s(const struct cluster *c, const struct member *m, const json_t *results)
 {
 	double sum = 0;
 
 	for (size_t i = 0; i < c->n_members; i++)
 		if (!strcmp(machine_of(&c->members[i]), machine_of(m)))
-			sum += number(requests[i].result, "own_s");
+			sum += jget_real(jget(results, c->members[i].host->ssh.name), "own_s");
 	return sum;
 }
 
-/* Shares instead of seconds. */
+/* The agent's seconds as shares. */
 static json_t *host_load(const json_t *r, double own)
 {
-	double seconds = number(r, "seconds"), all = seconds * number(r, "cpus"),
-	       others = number(r, "busy_s") - own;
-	const json_t *pressure = json_object_get(r, "pressure_s"), *v;
+	double seconds = jget_real(r, "seconds"), all = seconds * jget_real(r, "cpus"),
+	       others = jget_real(r, "busy_s") - own;
+	const json_t *pressure = jget(r, "pressure_s"), *v;
 	json_t *shares = json_object(), *out;
-	double memory = number(r, "memory_bytes");
+	double memory = jget_real(r, "memory_bytes");
 	const char *name;
 
 	if (seconds <= 0)
@@ -130,39 +87,33 @@ static json_t *host_load(const json_t *r, double own)
 		json_is_number(v) ? json_real(100 * json_number_value(v) / seconds) : json_null());
 	out = json_pack("{s:f, s:f, s:f, s:f, s:o, s:f, s:f, s:O}", "seconds", seconds,
 		"others_pct", others > 0 ? 100 * others / all : 0.0, "steal_pct",
-		100 * number(r, "steal_s") / all, "iowait_pct", 100 * number(r, "iowait_s") / all,
-		"pressure_pct", shares, "load1", number(r, "load1"), "available_pct",
-		memory > 0 ? 100 * number(r, "available_bytes") / memory : 100.0, "heavy",
-		json_object_get(r, "heavy"));
+		100 * jget_real(r, "steal_s") / all, "iowait_pct",
+		100 * jget_real(r, "iowait_s") / all, "pressure_pct", shares, "load1",
+		jget_real(r, "load1"), "available_pct",
+		memory > 0 ? 100 * jget_real(r, "available_bytes") / memory : 100.0, "heavy",
+		jget(r, "heavy"));
 	return out;
 }
 
-/* {host: load} since it was last asked. New reference. */
+/* {host: load} since the last call. New reference. */
 static int ask_load(struct cluster *c, json_t **out, struct err *e)
 {
-	struct node_request *requests = calloc(c->n_members, sizeof(*requests));
-	int rc;
+	json_t *results;
+	int rc = cluster_ask(c, "load", fingerprint_pids, NULL, CALL_TIMEOUT_S, &results, e);
 
-	if (!requests)
-		return err_errno(e, -ENOMEM, "cannot ask for the nodes' load");
-	for (size_t i = 0; i < c->n_members; i++)
-		requests[i] = (struct node_request){.node = c->members[i].node,
-			.op = "load",
-			.args = json_array_size(c->members[i].pids)
-				? json_pack("{s:O}", "pids", c->members[i].pids)
-				: NULL};
-	rc = node_call_all(requests, c->n_members, CALL_TIMEOUT_S, e);
-	if (!rc) {
+	if (!rc)
 		*out = json_object();
-		for (size_t i = 0; i < c->n_members; i++)
-			json_object_set_new(*out, c->members[i].host->ssh.name,
-				host_load(requests[i].result, own_s(c, &c->members[i], requests)));
+	for (size_t i = 0; i < c->n_members && !rc; i++) {
+		const char *name = c->members[i].host->ssh.name;
+
+		json_object_set_new(*out, name,
+			host_load(jget(results, name), own_s(c, &c->members[i], results)));
 	}
-	trial_drop_results(requests, c->n_members);
+	json_decref(results);
 	return rc;
 }
 
-/* Of the machine that we run on ourselves; for the record. */
+/* The orchestrator's own machine; for the record. */
 static json_t *orchestrator_load(const struct load *was, const struct load *is)
 {
 	double all = (is->at_s - was->at_s) * is->cpus;
@@ -175,60 +126,66 @@ static json_t *orchestrator_load(const struct load *was, const struct load *is)
 			(double)(is->memory_bytes ? is->memory_bytes : 1));
 }
 
-/* Processes are looked at while an attempt goes on, too: others' short work among ours cannot be
- * told apart then. */
-static int check_load(const struct gates *g, const char *host, const json_t *l, bool shared,
-	bool quiet, bool before, int code, struct err *e)
+enum when { BEFORE, DURING, AFTER };
+
+/* During an attempt, others' short work cannot be told from the run's own, so only whole processes
+ * are checked; pressure before it only. */
+static int check_load(
+	const struct gates *g, const char *host, const json_t *l, enum when when, struct err *e)
 {
 	static const char *const pressures[] = {"io", "memory"};
-	double most = limit(g->load_pct, defaults.load_pct, shared),
-	       others = number(l, "others_pct"), seconds = number(l, "seconds");
-	const json_t *heavy = json_object_get(l, "heavy"), *first = json_array_get(heavy, 0);
-	double cpu = seconds > 0 ? 100 * number(first, "cpu_s") / seconds : 0;
+	const json_t *heavy = json_array_get(jget(l, "heavy"), 0),
+		     *pressure = jget(l, "pressure_pct");
+	const char *comm = jget_text(heavy, "comm");
+	double others = jget_real(l, "others_pct"), seconds = jget_real(l, "seconds"),
+	       cpu = seconds > 0 ? 100 * jget_real(heavy, "cpu_s") / seconds : 0;
+	int code = when == BEFORE ? -EAGAIN : -EBUSY;
 
-	if (first && cpu > limit(g->process_pct, defaults.process_pct, shared))
+	if (heavy && cpu > g->process_pct)
 		return err_set(e, code,
-			"%s: process %d (%s) used %.0f %% of a processor; %.0f %% are allowed (gates: 'process')",
-			host, (int)json_integer_value(json_object_get(first, "pid")),
-			json_string_value(json_object_get(first, "comm")), cpu,
-			limit(g->process_pct, defaults.process_pct, shared));
-	if (quiet && others > most)
+			"%s: process %d (%s) used %.0f %% of a processor; %.0f %% are allowed "
+			"(gates: 'process')",
+			host, (int)jget_real(heavy, "pid"), comm, cpu, g->process_pct);
+	if (when != DURING && others > g->load_pct)
 		return err_set(e, code,
-			"%s: others used %.0f %% of its processors%s%s; %.0f %% are allowed (gates: 'load')",
-			host, others, first ? ", most of all " : "",
-			first ? json_string_value(json_object_get(first, "comm")) : "", most);
-	most = limit(g->steal_pct, defaults.steal_pct, shared);
-	if (number(l, "steal_pct") > most)
+			"%s: others used %.0f %% of its processors%s%s; %.0f %% are allowed "
+			"(gates: 'load')",
+			host, others, heavy ? ", most of all " : "", heavy ? comm : "",
+			g->load_pct);
+	if (jget_real(l, "steal_pct") > g->steal_pct)
 		return err_set(e, code,
-			"%s: its hypervisor took %.0f %% of its processors' time; %.0f %% are allowed (gates: 'steal')",
-			host, number(l, "steal_pct"), most);
-	most = limit(g->pressure_pct, defaults.pressure_pct, shared);
-	for (size_t i = 0; i < sizeof(pressures) / sizeof(pressures[0]) && before; i++)
-		if (number(json_object_get(l, "pressure_pct"), pressures[i]) > most)
+			"%s: its hypervisor took %.0f %% of its processors' time; %.0f %% are "
+			"allowed (gates: 'steal')",
+			host, jget_real(l, "steal_pct"), g->steal_pct);
+	for (size_t i = 0; i < sizeof(pressures) / sizeof(pressures[0]) && when == BEFORE; i++)
+		if (jget_real(pressure, pressures[i]) > g->pressure_pct)
 			return err_set(e, code,
-				"%s: something waited for %s in %.0f %% of the time; %.0f %% are allowed (gates: "
-				"'pressure')",
-				host, pressures[i],
-				number(json_object_get(l, "pressure_pct"), pressures[i]), most);
-	most = or_default(g->memory_pct, defaults.memory_pct);
-	if (number(l, "available_pct") < most)
+				"%s: something waited for %s in %.0f %% of the time; %.0f %% are "
+				"allowed (gates: 'pressure')",
+				host, pressures[i], jget_real(pressure, pressures[i]),
+				g->pressure_pct);
+	if (jget_real(l, "available_pct") < g->memory_pct)
 		return err_set(e, code,
 			"%s: %.1f %% of its memory is available; %.0f %% must be (gates: 'memory')",
-			host, number(l, "available_pct"), most);
+			host, jget_real(l, "available_pct"), g->memory_pct);
 	return 0;
 }
 
+/* Asks for the load, puts it into the report under 'key', checks it. */
 static int check_loads(
-	struct executor *x, const json_t *loads, bool quiet, bool before, int code, struct err *e)
+	struct gate *g, json_t *report, const char *key, enum when when, struct err *e)
 {
-	struct cluster *c = x->cluster;
-	int rc = 0;
+	struct cluster *c = g->cluster;
+	json_t *loads = NULL;
+	int rc = ask_load(c, &loads, e);
 
+	if (!rc)
+		json_object_set_new(report, key, loads);
 	for (size_t i = 0; i < c->n_members && !rc; i++) {
 		const char *name = c->members[i].host->ssh.name;
+		const struct gates limits = limits_of(g->limits, is_shared(c, &c->members[i]));
 
-		rc = check_load(&x->scenario->gates, name, json_object_get(loads, name),
-			is_shared(c, &c->members[i]), quiet, before, code, e);
+		rc = check_load(&limits, name, jget(loads, name), when, e);
 	}
 	return rc;
 }
@@ -242,7 +199,7 @@ static int measure_clocks(struct cluster *c, json_t **out, struct err *e)
 	for (size_t i = 0; i < c->n_members && !rc; i++) {
 		double offset, error;
 
-		rc = node_clock_offset(c->members[i].node, &offset, &error, e);
+		rc = cluster_blame(node_clock_offset(c->members[i].node, &offset, &error, e), e);
 		if (!rc)
 			json_object_set_new(all, c->members[i].host->ssh.name,
 				json_pack("{s:f, s:f}", "offset_s", offset, "error_s", error));
@@ -254,10 +211,10 @@ static int measure_clocks(struct cluster *c, json_t **out, struct err *e)
 	return rc;
 }
 
-/* What the measuring cannot explain must be within the bound. */
+/* Any two clocks must agree within the limit and the errors of measuring them. */
 static int check_clocks(const struct gates *g, const json_t *clocks, int code, struct err *e)
 {
-	double most = or_default(g->clock_s, defaults.clock_s);
+	double most = limits_of(g, false).clock_s;
 	const char *name, *other;
 	json_t *a, *b;
 
@@ -265,11 +222,12 @@ static int check_clocks(const struct gates *g, const json_t *clocks, int code, s
 	{
 		json_object_foreach((json_t *)clocks, other, b)
 		{
-			double apart = number(a, "offset_s") - number(b, "offset_s");
+			double apart = jget_real(a, "offset_s") - jget_real(b, "offset_s");
 
-			if (apart - number(a, "error_s") - number(b, "error_s") > most)
+			if (apart - jget_real(a, "error_s") - jget_real(b, "error_s") > most)
 				return err_set(e, code,
-					"%s: its clock is %.3f s before %s's; %.3f s are allowed (gates: 'clock')",
+					"%s: its clock is %.3f s before %s's; %.3f s are "
+					"allowed (gates: 'clock')",
 					name, apart, other, most);
 		}
 	}
@@ -279,80 +237,79 @@ static int check_clocks(const struct gates *g, const json_t *clocks, int code, s
 static int check_drift(
 	const struct gates *g, const json_t *before, const json_t *after, struct err *e)
 {
-	double most = or_default(g->drift_s, defaults.drift_s);
+	double most = limits_of(g, false).drift_s;
 	const char *name;
 	json_t *was;
 
 	json_object_foreach((json_t *)before, name, was)
 	{
-		const json_t *is = json_object_get(after, name);
-		double drift = fabs(number(is, "offset_s") - number(was, "offset_s"));
+		const json_t *is = jget(after, name);
+		double drift = fabs(jget_real(is, "offset_s") - jget_real(was, "offset_s"));
 
-		if (drift - number(is, "error_s") - number(was, "error_s") > most)
+		if (drift - jget_real(is, "error_s") - jget_real(was, "error_s") > most)
 			return err_set(e, -EBUSY,
-				"%s: its clock moved by %.3f s against ours; %.3f s are allowed (gates: 'drift')",
+				"%s: its clock moved by %.3f s against ours; %.3f s are "
+				"allowed (gates: 'drift')",
 				name, drift, most);
 	}
 	return 0;
 }
 
-static int check_disk(struct executor *x, struct err *e)
+static int check_disk(struct gate *g, struct err *e)
 {
-	double least = or_default(x->scenario->gates.disk_bytes, defaults.disk_bytes);
+	double least = limits_of(g->limits, false).disk_bytes;
 	struct statvfs st;
 	char room[32], wanted[32];
 
-	if (statvfs(store_folder(x->store), &st) < 0)
-		return err_errno(e, -errno, "cannot see how full the disk of '%s' is",
-			store_folder(x->store));
+	if (statvfs(g->folder, &st) < 0)
+		return err_errno(e, -errno, "cannot see how full the disk of '%s' is", g->folder);
 	if ((double)st.f_bavail * (double)st.f_frsize >= least)
 		return 0;
 	return err_set(e, -EAGAIN,
-		"the disk that '%s' is kept on has %s left; %s must be (gates: 'disk')",
-		store_folder(x->store),
+		"the disk that '%s' is kept on has %s left; %s must be (gates: 'disk')", g->folder,
 		unit_format(
 			UNIT_BYTES, (double)st.f_bavail * (double)st.f_frsize, room, sizeof(room)),
 		unit_format(UNIT_BYTES, least, wanted, sizeof(wanted)));
 }
 
-/* As the run began, or as it was when it was clean. */
-static int check_fingerprint(struct executor *x, struct err *e)
+/* The fingerprint must be that of the run's first check. */
+static int check_fingerprint(struct gate *g, struct err *e)
 {
 	json_t *now = NULL;
-	int rc = trial_fingerprint(x, &now, e);
+	int rc = fingerprint_take(g->cluster, &now, e);
 
 	if (rc)
 		return rc;
-	if (!x->clean)
-		x->clean = json_incref(now);
-	else if (trial_compare(x->clean, now, e))
+	if (!g->clean)
+		g->clean = json_incref(now);
+	else if (fingerprint_compare(g->clean, now, e))
 		rc = -EAGAIN;
 	json_decref(now);
 	return rc;
 }
 
-/* The look at the load goes on meanwhile. */
-static int look_around(struct executor *x, json_t *report, struct err *e)
+/* Checks all but the load, which the nodes measure meanwhile. */
+static int check_state(struct gate *g, json_t *report, struct err *e)
 {
 	json_t *clocks = NULL;
-	int rc = cluster_find_processes(x->cluster, e);
+	int rc = cluster_find_processes(g->cluster, e);
 
-	if (!rc && x->unsettled)
-		rc = cluster_wait_healthy(x->cluster, HEALTHY_S, e);
+	if (!rc && g->unsettled)
+		rc = cluster_wait_healthy(g->cluster, HEALTHY_S, e);
 	if (rc == -ENOENT || rc == -ETIMEDOUT)
 		return -EAGAIN;
 	if (!rc)
-		x->unsettled = false;
+		g->unsettled = false;
 	if (!rc)
-		rc = check_fingerprint(x, e);
+		rc = check_fingerprint(g, e);
 	if (!rc)
-		rc = measure_clocks(x->cluster, &clocks, e);
+		rc = measure_clocks(g->cluster, &clocks, e);
 	if (!rc)
 		json_object_set_new(report, "clocks", clocks);
-	return rc ? rc : check_clocks(&x->scenario->gates, clocks, -EAGAIN, e);
+	return rc ? rc : check_clocks(g->limits, clocks, -EAGAIN, e);
 }
 
-/* Of an attempt that has ended. */
+/* Events of an attempt that has ended are dropped. */
 static void on_event(void *ctx, struct node *n, const json_t *event)
 {
 	(void)ctx;
@@ -360,95 +317,73 @@ static void on_event(void *ctx, struct node *n, const json_t *event)
 	(void)event;
 }
 
-static int wait_window(struct executor *x, double begin, struct err *e)
+static int wait_window(struct gate *g, double begin, struct err *e)
 {
-	double until = begin + or_default(x->scenario->gates.window_s, defaults.window_s);
+	double until = begin + limits_of(g->limits, false).window_s;
 
 	for (double left; (left = until - clock_mono_s()) > 0;) {
-		if (*x->interrupted)
-			return err_set(e, -EINTR, "interrupted");
-		if (node_events(x->cluster->set, left > 0.25 ? 0.25 : left, on_event, NULL) ==
+		if (*g->interrupted)
+			return err_blame(e, ERR_INTERRUPTED, err_set(e, -EINTR, "interrupted"));
+		if (node_events(g->cluster->set, left > 0.25 ? 0.25 : left, on_event, NULL) ==
 			-EINTR)
-			return err_set(e, -EINTR, "interrupted");
-		if (cluster_lost(x->cluster, e))
+			return err_blame(e, ERR_INTERRUPTED, err_set(e, -EINTR, "interrupted"));
+		if (cluster_lost(g->cluster, e))
 			return -ENOTCONN;
 	}
 	return 0;
 }
 
-int gates_before(struct executor *x, json_t **out, struct err *e)
+int gates_before(struct gate *g, json_t **out, struct err *e)
 {
-	json_t *report = json_object(), *loads = NULL;
+	json_t *report = json_object(), *ignored = NULL;
 	double begin = clock_mono_s();
 	struct load was, is;
-	int rc = check_disk(x, e);
+	int rc = check_disk(g, e);
 
 	if (!rc)
 		rc = load_read(&was, e);
 	if (!rc)
-		rc = ask_load(x->cluster, &loads, e);
-	json_decref(loads);
-	loads = NULL;
+		rc = ask_load(g->cluster, &ignored, e); /* begins the nodes' measurement */
+	json_decref(ignored);
 	if (!rc)
-		rc = look_around(x, report, e);
+		rc = check_state(g, report, e);
 	if (!rc)
-		rc = wait_window(x, begin, e);
+		rc = wait_window(g, begin, e);
 	if (!rc)
-		rc = ask_load(x->cluster, &loads, e);
+		rc = check_loads(g, report, "before", BEFORE, e);
 	if (!rc)
 		rc = load_read(&is, e);
-	if (!rc) {
-		json_object_set(report, "before", loads);
-		json_object_set_new(report, "orchestrator", orchestrator_load(&was, &is));
-		rc = check_loads(x, loads, true, true, -EAGAIN, e);
-	}
-	for (size_t i = 0; i < x->cluster->n_members && !rc; i++) {
-		struct member *m = &x->cluster->members[i];
-		const json_t *clock = json_object_get(
-			json_object_get(report, "clocks"), m->host->ssh.name);
-
-		m->offset_s = number(clock, "offset_s");
-		m->offset_error_s = number(clock, "error_s");
-	}
-	json_decref(loads);
-	if (rc)
+	if (rc) {
 		json_decref(report);
-	else
-		*out = report;
-	return rc;
+		return rc;
+	}
+	json_object_set_new(report, "orchestrator", orchestrator_load(&was, &is));
+	for (size_t i = 0; i < g->cluster->n_members; i++) {
+		struct member *m = &g->cluster->members[i];
+		const json_t *clock = jget(jget(report, "clocks"), m->host->ssh.name);
+
+		m->offset_s = jget_real(clock, "offset_s");
+		m->offset_error_s = jget_real(clock, "error_s");
+	}
+	*out = report;
+	return 0;
 }
 
-int gates_during(struct executor *x, json_t *report, struct err *e)
+int gates_during(struct gate *g, json_t *report, struct err *e)
 {
-	json_t *loads = NULL;
-	int rc = ask_load(x->cluster, &loads, e);
-
-	if (!rc)
-		json_object_set(report, "during", loads);
-	if (!rc)
-		rc = check_loads(x, loads, false, false, -EBUSY, e);
-	json_decref(loads);
-	return rc;
+	return check_loads(g, report, "during", DURING, e);
 }
 
-int gates_after(struct executor *x, json_t *report, double since_s, struct err *e)
+int gates_after(struct gate *g, json_t *report, double since_s, struct err *e)
 {
-	json_t *loads = NULL, *clocks = NULL;
-	int rc = measure_clocks(x->cluster, &clocks, e);
+	json_t *clocks = NULL;
+	int rc = measure_clocks(g->cluster, &clocks, e);
 
 	if (!rc) {
-		json_object_set(report, "clocks_after", clocks);
-		rc = check_drift(&x->scenario->gates, json_object_get(report, "clocks"), clocks, e);
+		json_object_set_new(report, "clocks_after", clocks);
+		rc = check_drift(g->limits, jget(report, "clocks"), clocks, e);
 	}
 	if (!rc)
-		rc = wait_window(x, since_s, e);
-	if (!rc)
-		rc = ask_load(x->cluster, &loads, e);
-	if (!rc) {
-		json_object_set(report, "after", loads);
-		rc = check_loads(x, loads, true, false, -EBUSY, e);
-	}
-	json_decref(loads);
-	json_decref(clocks);
-	return rc;
+		rc = wait_window(g, since_s, e);
+	return rc ? rc : check_loads(g, report, "after", AFTER, e);
 }

@@ -1,55 +1,43 @@
 /*
- * Gates: what must hold of hosts and clocks for an attempt to count, looked at before and after
- * each.
+ * Gates: what must hold of hosts and clocks for an attempt to count, checked before and after each.
  *
- * Before an attempt, until all holds, no cell is run: a host that does not fit is quarantined, and
- * the run ends when that lasts too long. After it, what does not hold makes the attempt invalid.
+ * Before an attempt, a host that does not meet the limits is quarantined: no cell is run until it
+ * does, and the run ends when that takes too long. After an attempt, a limit that does not hold
+ * makes the attempt invalid.
  *
  * Where several of the run's hosts, or one and the orchestrator, are one machine (the lab), each
- * sees the others' work, ours among it: there, load, process, steal and pressure are only written
- * down, unless the scenario gives them.
+ * sees the others' work, including this run's. There, load, process, steal and pressure are only
+ * recorded unless the scenario gives their limits.
  */
 #ifndef CULPRIT_HARNESS_GATES_H
 #define CULPRIT_HARNESS_GATES_H
 
 #include <jansson.h>
+#include <signal.h>
 
-#include "harness/lua/luax.h"
+#include "harness/cluster/cluster.h"
+#include "harness/scenario/gate_limits.h"
 
-struct executor;
-
-/* Negative: not given; the default is then in gates.c. */
-struct gates {
-	double load_pct;    /* of all processors of a host, used by others than this run */
-	double process_pct; /* of one processor, used by one process that is not ours */
-	double steal_pct;   /* of all processors, taken by the hypervisor */
-	double pressure_pct; /* of the time, in which something waited for memory or storage; before an attempt only */
-	double memory_pct; /* of a host's memory, available at the least */
-	double disk_bytes; /* free at the least where the run is kept */
-	double clock_s;    /* between any two hosts' clocks */
-	double drift_s;    /* of one host's clock against ours, in one attempt */
-	double window_s;   /* for which a host's load is looked at */
-	double wait_s;     /* for which a host may be in quarantine */
+struct gate {
+	struct cluster *cluster;
+	const struct gates *limits;
+	const char *folder; /* where the run is kept */
+	volatile sig_atomic_t *interrupted;
+	json_t *clean;  /* the hosts' fingerprints as the run began; the owner drops it */
+	bool unsettled; /* the last attempt may have left clients without a server for a while */
 };
 
-void gates_init(struct gates *g);
-/* The scenario's table 'gates' is on top of the stack. */
-int gates_read(lua_State *L, const struct luax_source *src, struct gates *g, struct err *e);
+/* One check of everything: the file system's processes, health, the fingerprint that the run began
+ * with, clocks (the cluster's are updated), load, disk. '*report' gets what was measured, a new
+ * reference. -EAGAIN with the host and the limit that does not hold; another errno when that could
+ * not be found out, of the class ERR_CLUSTER where a node did not answer. */
+int gates_before(struct gate *g, json_t **report, struct err *e);
 
-/* How long a host may be in quarantine. */
-double gates_wait_s(const struct gates *g);
+/* Adds the load since gates_before as report.during; the workload has stopped. -EBUSY as below. */
+int gates_during(struct gate *g, json_t *report, struct err *e);
 
-/* One look at everything: the file system's processes, health, the fingerprint that the run began
- * with, clocks (taken over into the cluster), load, disk. '*report' gets what was seen, a new
- * reference. -EAGAIN: the host and what does not hold; another errno when that could not be found
- * out. */
-int gates_before(struct executor *x, json_t **report, struct err *e);
-
-/* The workload has stopped: what went on since gates_before is put into report.during. */
-int gates_during(struct executor *x, json_t *report, struct err *e);
-
-/* Load since gates_during, which was at 'since_s' (monotonic), and clocks. -EBUSY: the host and
- * what does not hold. */
-int gates_after(struct executor *x, json_t *report, double since_s, struct err *e);
+/* Checks the load since gates_during, which was at 'since_s' (monotonic), and the clocks. -EBUSY
+ * with the host and the limit that does not hold. */
+int gates_after(struct gate *g, json_t *report, double since_s, struct err *e);
 
 #endif

@@ -1,108 +1,50 @@
-#include "harness/experiment/trial.h"
+#include "harness/experiment/jobs.h"
 
 #include <errno.h>
 #include <lauxlib.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/jget.h"
 #include "harness/base/clock.h"
+#include "harness/experiment/trial_impl.h"
 #include "harness/lua/luajson.h"
 #include "harness/lua/luax.h"
-#include "harness/experiment/sampling.h"
 
-void trial_drop_results(struct node_request *requests, size_t n)
+/* A tracer of the file system's processes on the member; 1: none there. */
+static int trace_args(const struct trial *t, const struct tracing *how, const char *out,
+	const struct member *m, json_t **args)
 {
-	for (size_t i = 0; i < n; i++)
-		json_decref(requests[i].result);
-	free(requests);
+	if (m->host->role == ROLE_OUTSIDER || !how->name || tracing_none(how) ||
+		(how->one_server && m != t->x->cluster->servers[0]))
+		return 1;
+	*args = tracing_args(how, out, m->host->storage);
+	json_object_set(*args, "pids", m->pids);
+	return 0;
 }
 
-static void take_handle(struct job *job, struct member *m, const json_t *result)
+static int tracer_args(struct trial *t, struct member *m, json_t **args, struct err *e)
 {
-	const char *handle = json_string_value(json_object_get(result, "handle"));
-
-	job->member = m;
-	job->running = true;
-	snprintf(job->handle, sizeof(job->handle), "%s", handle ? handle : "");
+	(void)e;
+	return trace_args(t, t->tracing, "fs.trace", m, args);
 }
 
-/* One tracer a node, on the file system's processes there: servers, then clients. */
-static int start_tracers(struct trial *t, const struct tracing *tracing, const char *out,
-	struct job **jobs, size_t *count, struct err *e)
+static int second_args(struct trial *t, struct member *m, json_t **args, struct err *e)
 {
-	struct cluster *c = t->x->cluster;
-	size_t n = tracing_none(tracing) ? 0
-		: tracing->one_server    ? 1
-					 : c->n_servers + c->n_clients;
-	struct node_request *requests = calloc(n + 1, sizeof(*requests));
-	int rc;
-
-	*jobs = calloc(n + 1, sizeof(**jobs));
-	if (!requests || !*jobs) {
-		free(requests);
-		return err_errno(e, -ENOMEM, "cannot start the tracers");
-	}
-	for (size_t i = 0; i < n; i++) {
-		struct member *m = i < c->n_servers ? c->servers[i] : c->clients[i - c->n_servers];
-
-		(*jobs)[i].member = m;
-		requests[i] = (struct node_request){.node = m->node,
-			.op = "trace.start",
-			.args = tracing_args(tracing, out, m->host->storage)};
-		json_object_set(requests[i].args, "pids", m->pids);
-	}
-	*count = n;
-	rc = node_call_all(requests, n, CALL_TIMEOUT_S, e);
-	for (size_t i = 0; i < n; i++)
-		if (requests[i].result)
-			take_handle(&(*jobs)[i], (*jobs)[i].member, requests[i].result);
-	trial_drop_results(requests, n);
-	return rc;
+	(void)e;
+	return trace_args(t, &t->x->scenario->second, "fs.second.trace", m, args);
 }
 
-/* As start_tracers, where there is a sampler. */
-static int start_samplers(struct trial *t, struct err *e)
+static int sampler_args(struct trial *t, struct member *m, json_t **args, struct err *e)
 {
-	struct cluster *c = t->x->cluster;
-	size_t all = c->n_servers + c->n_clients, n = 0;
-	struct node_request *requests = calloc(all, sizeof(*requests));
-	int rc;
-
-	t->samplers = calloc(all, sizeof(*t->samplers));
-	if (!requests || !t->samplers) {
-		free(requests);
-		return err_errno(e, -ENOMEM, "cannot start the samplers");
-	}
-	for (size_t i = 0; i < all; i++) {
-		struct member *m = i < c->n_servers ? c->servers[i] : c->clients[i - c->n_servers];
-
-		if (!m->sampled)
-			continue;
-		t->samplers[n].member = m;
-		requests[n++] = (struct node_request){.node = m->node,
-			.op = "trace.start",
-			.args = sampling_args(m, "fs.samples")};
-	}
-	t->n_samplers = n;
-	rc = node_call_all(requests, n, CALL_TIMEOUT_S, e);
-	for (size_t i = 0; i < n; i++)
-		if (requests[i].result)
-			take_handle(&t->samplers[i], t->samplers[i].member, requests[i].result);
-	trial_drop_results(requests, n);
-	return rc;
-}
-
-int trial_start_tracers(struct trial *t, struct err *e)
-{
-	const struct tracing *beside = &t->x->scenario->beside;
-	int rc = start_tracers(t, t->tracing, "fs.trace", &t->tracers, &t->n_tracers, e);
-
-	if (!rc && beside->name)
-		rc = start_tracers(t, beside, "fs.beside.trace", &t->beside, &t->n_beside, e);
-	if (!rc && t->x->scenario->measure == MEASURE_VERDICTS)
-		rc = start_samplers(t, e);
-	return rc;
+	(void)t, (void)e;
+	if (!m->sampled)
+		return 1;
+	*args = json_pack(
+		"{s:s, s:s, s:O}", "tracer", "sampler", "out", "fs.samples", "pids", m->pids);
+	if (m->host->storage)
+		json_object_set_new(*args, "paths", json_pack("[s]", m->host->storage));
+	return 0;
 }
 
 static void push_workload_context(struct trial *t)
@@ -117,204 +59,255 @@ static void push_workload_context(struct trial *t)
 	lua_setfield(L, -2, "once");
 }
 
-/* The workload's own cleaning after an attempt. That it fails spoils nothing that was measured: it
- * is noted. */
-void trial_clean_workload(struct trial *t)
-{
-	lua_State *L = t->x->scenario->L;
-	struct cluster *c = t->x->cluster;
-	int top = lua_gettop(L);
-
-	for (size_t i = 0; i < c->n_clients; i++) {
-		json_t *argv = NULL, *result = NULL;
-		struct err why = {""};
-		int rc;
-
-		lua_rawgeti(L, LUA_REGISTRYINDEX, t->workload->def_ref);
-		if (lua_getfield(L, -1, "cleanup") != LUA_TFUNCTION)
-			break;
-		push_workload_context(t);
-		bind_push_node(L, t->x->acts, c->clients[i]);
-		rc = luax_call(L, 2, 1, &why);
-		if (!rc)
-			rc = luajson_get(L, -1, &argv, &why);
-		if (!rc && !json_is_array(argv)) {
-			json_decref(argv);
-			continue;
-		}
-		if (!rc)
-			rc = node_call(c->clients[i]->node, "run",
-				json_pack("{s:o, s:i}", "argv", argv, "timeout_s", 60), 70, &result,
-				&why);
-		if (!rc && json_integer_value(json_object_get(result, "exit")))
-			rc = err_set(&why, -EIO, "%s",
-				json_string_value(json_object_get(result, "output")));
-		if (rc)
-			progress_note(t->x->progress, "cell %zu: cleaning after %s failed: %s",
-				t->cell->number, t->workload->label, why.text);
-		json_decref(result);
-		lua_settop(L, top);
-	}
-	lua_settop(L, top);
-}
-
-/* The workload's command for one client, as process.start's arguments. */
-static int workload_command(struct trial *t, struct member *client, json_t **args, struct err *e)
+/* Calls the workload's function 'name' (context, client); '*out' gets what it returns. */
+static int call_workload(
+	struct trial *t, const char *name, struct member *client, json_t **out, struct err *e)
 {
 	lua_State *L = t->x->scenario->L;
 	int top = lua_gettop(L), rc;
 
 	lua_rawgeti(L, LUA_REGISTRYINDEX, t->workload->def_ref);
-	lua_getfield(L, -1, "command");
+	lua_getfield(L, -1, name);
 	push_workload_context(t);
 	bind_push_node(L, t->x->acts, client);
 	rc = luax_call(L, 2, 1, e);
 	if (!rc)
-		rc = luajson_get(L, -1, args, e);
+		rc = luajson_get(L, -1, out, e);
 	lua_settop(L, top);
-	if (!rc && !json_is_object(*args)) {
-		json_decref(*args);
-		rc = err_set(e, -EINVAL, "%s: 'command' must return a table with 'argv'",
+	return rc ? err_blame(e, ERR_SCENARIO, rc) : 0;
+}
+
+static int workload_args(struct trial *t, struct member *client, json_t **out, struct err *e)
+{
+	json_t *args = NULL;
+	int rc = client->host->role == ROLE_CLIENT ? call_workload(t, "command", client, &args, e)
+						   : 1;
+
+	if (rc)
+		return rc;
+	if (!json_is_object(args)) {
+		json_decref(args);
+		err_set(e, -EINVAL, "%s: 'command' must return a table with 'argv'",
 			t->workload->path);
+		return err_blame(e, ERR_SCENARIO, -EINVAL);
 	}
-	if (!rc) {
-		json_object_set_new(*args, "stdout", json_string("app.out"));
-		json_object_set_new(*args, "stderr", json_string("app.out"));
-		if (!tracing_none(t->tracing) && !t->tracing->one_server)
-			json_object_set_new(
-				*args, "trace", tracing_args(t->tracing, "app.trace", NULL));
-		if (t->x->scenario->measure == MEASURE_RUNTIME) {
-			json_object_del(*args, "loop");
-			json_object_set_new(*args, "times", json_string("app.times"));
-		}
+	json_object_set_new(args, "stdout", json_string("app.out"));
+	json_object_set_new(args, "stderr", json_string("app.out"));
+	if (!tracing_none(t->tracing) && !t->tracing->one_server)
+		json_object_set_new(args, "trace", tracing_args(t->tracing, "app.trace", NULL));
+	if (t->x->scenario->measure == MEASURE_RUNTIME) {
+		json_object_del(args, "loop");
+		json_object_set_new(args, "times", json_string("app.times"));
 	}
+	*out = args;
+	return 0;
+}
+
+enum { VERDICTS = 1 << MEASURE_VERDICTS, RUNTIME = 1 << MEASURE_RUNTIME };
+
+const struct job_kind job_kinds[JOB_KINDS] = {
+	[JOB_WORKLOAD] = {.name = "the workload",
+		.start = "process.start",
+		.stop = "process.stop",
+		.signal = "INT",
+		.args = workload_args,
+		.sink = "workload_exits",
+		.summary = "trace",
+		.is_log = true,
+		.may_end = true,
+		.files = {{"app.trace", VERDICTS}, {"app.out", VERDICTS | RUNTIME},
+			{"app.times", RUNTIME}}},
+	[JOB_TRACER] = {.name = "the tracer",
+		.start = "trace.start",
+		.stop = "trace.stop",
+		.args = tracer_args,
+		.sink = "traces",
+		.is_log = true,
+		.files = {{"fs.trace", VERDICTS}}},
+	[JOB_SECOND_TRACER] = {.name = "the second tracer",
+		.start = "trace.start",
+		.stop = "trace.stop",
+		.args = second_args,
+		.sink = "second_traces",
+		.is_log = true,
+		.files = {{"fs.second.trace", VERDICTS}}},
+	[JOB_SAMPLER] = {.name = "the sampler",
+		.start = "trace.start",
+		.stop = "trace.stop",
+		.args = sampler_args,
+		.sink = "samples",
+		.files = {{"fs.samples", VERDICTS}}},
+};
+
+const struct job *trial_job(const struct trial *t, enum job_kind_id kind, const struct member *m)
+{
+	for (size_t i = 0; i < t->n_jobs; i++)
+		if (t->jobs[i].kind == kind && t->jobs[i].member == m && t->jobs[i].running)
+			return &t->jobs[i];
+	return NULL;
+}
+
+/* Context of the functions that make a kind's arguments. */
+struct jobs_of {
+	struct trial *t;
+	enum job_kind_id kind;
+};
+
+static int start_args(void *ctx, const struct member *m, json_t **args, struct err *e)
+{
+	struct jobs_of *s = ctx;
+
+	return job_kinds[s->kind].args(s->t, (struct member *)m, args, e);
+}
+
+/* Starts a kind's jobs on all their nodes at once. Those that run are in t->jobs, in case of errors
+ * as well. */
+static int start(struct trial *t, enum job_kind_id kind, struct err *e)
+{
+	struct jobs_of s = {t, kind};
+	json_t *results, *result;
+	const char *name;
+	int rc = cluster_ask(
+		t->x->cluster, job_kinds[kind].start, start_args, &s, CALL_TIMEOUT_S, &results, e);
+
+	json_object_foreach(results, name, result)
+	{
+		const char *handle = jget_text(result, "handle");
+		struct job *job = &t->jobs[t->n_jobs++];
+
+		*job = (struct job){
+			kind, .member = cluster_member(t->x->cluster, name), .running = true};
+		snprintf(job->handle, sizeof(job->handle), "%s", handle ? handle : "");
+	}
+	json_decref(results);
+	return rc;
+}
+
+int trial_start_tracers(struct trial *t, struct err *e)
+{
+	int rc = 0;
+
+	for (enum job_kind_id k = 0; k < JOB_KINDS && !rc; k++)
+		rc = k == JOB_WORKLOAD ? 0 : start(t, k, e);
 	return rc;
 }
 
 int trial_start_workload(struct trial *t, struct err *e)
 {
-	struct cluster *c = t->x->cluster;
-	struct node_request *requests = calloc(c->n_clients, sizeof(*requests));
-	int rc = 0;
+	int rc;
 
-	t->apps = calloc(c->n_clients, sizeof(*t->apps));
-	if (!requests || !t->apps) {
-		free(requests);
-		return err_errno(e, -ENOMEM, "cannot start the workload");
-	}
-	for (size_t i = 0; i < c->n_clients && !rc; i++) {
-		requests[i] = (struct node_request){
-			.node = c->clients[i]->node, .op = "process.start"};
-		rc = workload_command(t, c->clients[i], &requests[i].args, e);
-	}
-	if (rc) {
-		for (size_t i = 0; i < c->n_clients; i++)
-			json_decref(requests[i].args);
-		free(requests);
-		return rc;
-	}
-	t->n_apps = c->n_clients;
-	rc = node_call_all(requests, c->n_clients, CALL_TIMEOUT_S, e);
-	for (size_t i = 0; i < c->n_clients; i++)
-		if (requests[i].result)
-			take_handle(&t->apps[i], c->clients[i], requests[i].result);
-	trial_drop_results(requests, c->n_clients);
-	/* The seconds of tracers that sum in the kernel are the clock's. */
+	t->has_begun = true;
+	rc = start(t, JOB_WORKLOAD, e);
+	/* Tracers that sum in the kernel count seconds by the clock. */
 	t->row.start_ns = (clock_real_ns() / 1000000000 + 1) * 1000000000;
 	return rc;
 }
 
-/* Stops what of 'jobs' runs, all at once; results (may be NULL) gets {node: result}. */
-int trial_stop_jobs(struct job *jobs, size_t n, const char *op, json_t *results, struct err *e)
+static int stop_args(void *ctx, const struct member *m, json_t **args, struct err *e)
 {
-	struct node_request *requests = calloc(n + 1, sizeof(*requests));
-	size_t k = 0;
-	int rc;
+	struct jobs_of *s = ctx;
+	struct job *job = (struct job *)trial_job(s->t, s->kind, m);
 
-	if (!requests)
-		return err_errno(e, -ENOMEM, "cannot stop what was started");
-	for (size_t i = 0; i < n; i++) {
-		json_t *args;
-
-		if (!jobs[i].running)
-			continue;
-		args = json_pack("{s:s}", "handle", jobs[i].handle);
-		if (!strcmp(op, "process.stop"))
-			json_object_set_new(args, "signal", json_string("INT"));
-		requests[k++] = (struct node_request){
-			.node = jobs[i].member->node, .op = op, .args = args};
-		jobs[i].running = false;
-	}
-	rc = node_call_all(requests, k, CALL_TIMEOUT_S, e);
-	for (size_t i = 0; i < k && results; i++)
-		if (requests[i].result)
-			json_object_set(results, node_name(requests[i].node), requests[i].result);
-	trial_drop_results(requests, k);
-	return rc;
+	(void)e;
+	if (!job)
+		return 1;
+	*args = json_pack(
+		"{s:s, s:s*}", "handle", job->handle, "signal", job_kinds[s->kind].signal);
+	job->running = false;
+	return 0;
 }
 
-/* Complains of the first trace of {node: summary} that is not whole; 'member' names the summary in
- * a result, NULL: the result is it. Adds up what was recorded. */
-static int check_traces(const json_t *results, const char *member, json_int_t *records,
+int trial_stop(struct trial *t, json_t *results[JOB_KINDS], struct err *e)
+{
+	int first = 0;
+
+	for (enum job_kind_id k = 0; k < JOB_KINDS; k++) {
+		struct jobs_of s = {t, k};
+		struct err why = {""};
+		int rc = cluster_ask(t->x->cluster, job_kinds[k].stop, stop_args, &s,
+			CALL_TIMEOUT_S, &results[k], &why);
+
+		if (rc && !first) {
+			first = rc;
+			*e = why;
+		}
+	}
+	return first;
+}
+
+/* Adds up what the kind's jobs recorded. -EBADMSG with the first recording that is not whole. */
+static int check_recordings(const struct job_kind *kind, json_t *results, json_int_t *records,
 	json_int_t *lost, struct err *e)
 {
 	const char *name;
-	json_t *v;
+	json_t *result;
 
-	json_object_foreach((json_t *)results, name, v)
+	json_object_foreach(results, name, result)
 	{
-		const json_t *summary = member ? json_object_get(v, member) : v;
-		json_int_t missed = json_integer_value(json_object_get(summary, "lost"));
+		const json_t *summary = kind->summary ? jget(result, kind->summary) : result;
+		json_int_t missed = jget_int(summary, "lost");
+		bool whole = jget_true(summary, "whole");
 
 		if (!summary)
 			continue;
-		*records += json_integer_value(json_object_get(summary, "records"));
-		*lost += missed;
-		if (missed || !json_is_true(json_object_get(summary, "whole")))
+		*records += kind->is_log ? jget_int(summary, "records") : 0;
+		*lost += kind->is_log ? missed : 0;
+		if (missed || !whole)
 			return err_set(e, -EBADMSG,
 				"%s: the trace is not whole: %lld records lost%s", name,
-				(long long)missed,
-				json_is_true(json_object_get(summary, "whole")) ? ""
-										: ", cut short");
+				(long long)missed, whole ? "" : ", cut short");
 	}
 	return 0;
 }
 
 int trial_stop_all(struct trial *t, struct err *e)
 {
-	json_t *apps = json_object(), *tracers = json_object(), *beside = json_object(),
-	       *samples = json_object();
-	json_int_t records = 0, lost = 0, ignored = 0;
-	int rc, rc2;
-	struct err e2;
+	json_t *results[JOB_KINDS];
+	json_int_t records = 0, lost = 0;
+	int rc = trial_stop(t, results, e);
 
-	rc = trial_stop_jobs(t->apps, t->n_apps, "process.stop", apps, e);
-	rc2 = trial_stop_jobs(t->tracers, t->n_tracers, "trace.stop", tracers, &e2);
-	if (!rc2)
-		rc2 = trial_stop_jobs(t->beside, t->n_beside, "trace.stop", beside, &e2);
-	if (!rc2)
-		rc2 = trial_stop_jobs(t->samplers, t->n_samplers, "trace.stop", samples, &e2);
-	if (!rc && rc2)
-		rc = err_set(e, rc2, "%s", e2.text);
-	if (!rc)
-		rc = check_traces(tracers, NULL, &records, &lost, e);
-	if (!rc)
-		rc = check_traces(beside, NULL, &records, &lost, e);
-	if (!rc)
-		rc = check_traces(apps, "trace", &records, &lost, e);
-	if (!rc)
-		rc = check_traces(samples, NULL, &ignored, &ignored, e);
+	for (enum job_kind_id k = 0; k < JOB_KINDS; k++) {
+		if (!rc)
+			rc = check_recordings(&job_kinds[k], results[k], &records, &lost, e);
+		if (json_object_size(results[k]))
+			json_object_set(t->detail, job_kinds[k].sink, results[k]);
+		json_decref(results[k]);
+	}
 	if (tracing_has_log(t->tracing)) {
 		json_object_set_new(t->detail, "records", json_integer(records));
 		json_object_set_new(t->detail, "lost", json_integer(lost));
 	}
-	json_object_set_new(t->detail, "workload_exits", apps);
-	json_object_set_new(t->detail, "traces", tracers);
-	if (t->n_beside)
-		json_object_set(t->detail, "beside_traces", beside);
-	if (t->n_samplers)
-		json_object_set(t->detail, "samples", samples);
-	json_decref(beside);
-	json_decref(samples);
 	return rc;
+}
+
+/* Runs the command that the workload's 'cleanup' names for one client. */
+static int clean_client(struct trial *t, struct member *client, struct err *e)
+{
+	json_t *argv = NULL, *result = NULL;
+	int rc = call_workload(t, "cleanup", client, &argv, e);
+
+	if (rc || !json_is_array(argv)) {
+		json_decref(argv);
+		return rc;
+	}
+	rc = node_call(client->node, "run",
+		json_pack("{s:o, s:i}", "argv", argv, "timeout_s", CLEAN_TIMEOUT_S),
+		CLEAN_TIMEOUT_S + 10, &result, e);
+	if (!rc && jget_int(result, "exit"))
+		rc = err_set(e, -EIO, "%s", jget_text(result, "output"));
+	json_decref(result);
+	return rc;
+}
+
+void trial_clean_workload(struct trial *t)
+{
+	struct cluster *c = t->x->cluster;
+	struct err why = {""};
+
+	if (!trial_has(t, t->workload, "cleanup"))
+		return;
+	for (size_t i = 0; i < c->n_clients; i++)
+		if (clean_client(t, c->clients[i], &why))
+			progress_note(t->x->progress, "cell %zu: cleaning after %s failed: %s",
+				t->cell->number, t->workload->label, why.text);
 }

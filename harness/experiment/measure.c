@@ -1,5 +1,3 @@
-#include "harness/experiment/measure.h"
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -7,74 +5,59 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/base/file.h"
+#include "harness/experiment/trial_impl.h"
+#include "harness/fs/fs.h"
 #include "harness/lua/luajson.h"
 #include "harness/lua/luax.h"
-#include "harness/fs/fs.h"
 
 #define FETCH_TIMEOUT_S 120
-#define CALL_TIMEOUT_S 30
 
-/* The files that a member of each role leaves in its session's folder. */
-static const char *const all_files[] = {
-	"fs.trace", "fs.beside.trace", "fs.samples", "app.trace", "app.out", "app.times", NULL};
-static const char *const server_files[] = {"fs.trace", "fs.samples", "fs.beside.trace", NULL};
-static const char *const client_files[] = {
-	"fs.trace", "fs.samples", "app.trace", "app.out", "fs.beside.trace", NULL};
-static const char *const timed_files[] = {"app.out", "app.times", NULL};
-static const char *const no_files[] = {NULL};
+typedef int (*file_fn)(void *ctx, const struct member *m, const char *file, struct err *e);
 
-enum { MAX_FILES = 5 };
-
-/* What is fetched from a member: a list ended by NULL. */
-static const char *const *files_of(const struct executor *x, const struct member *m)
+/* Calls 'fn' for every file that the attempt's jobs leave and its measure needs, until it fails. */
+static int each_file(const struct trial *t, file_fn fn, void *ctx, struct err *e)
 {
-	if (x->scenario->measure == MEASURE_RUNTIME)
-		return m->host->role == ROLE_CLIENT ? timed_files : no_files;
-	return m->host->role == ROLE_SERVER    ? server_files
-		: m->host->role == ROLE_CLIENT ? client_files
-					       : no_files;
+	unsigned measure = 1u << t->x->scenario->measure;
+	int rc = 0;
+
+	for (size_t i = 0; i < t->n_jobs; i++)
+		for (const struct job_file *f = job_kinds[t->jobs[i].kind].files; f->name; f++)
+			if (!rc && (f->measures & measure))
+				rc = fn(ctx, t->jobs[i].member, f->name, e);
+	return rc;
 }
 
-static bool is_fetched(const struct executor *x, const struct member *m, const char *file)
+/* Paths of a member's file, below the run's folder and on this machine. The caller frees. */
+static char *file_path(const struct trial *t, const struct member *m, const char *file)
 {
-	if (!strcmp(file, "fs.samples"))
-		return m->sampled;
-	return x->scenario->beside.name || strcmp(file, "fs.beside.trace");
+	return alloc_format("%s/%s.%s", t->folder, m->host->ssh.name, file);
 }
 
-static char *local_path(
-	struct executor *x, const char *folder, const struct member *m, const char *file)
+static char *local_path(const struct trial *t, const struct member *m, const char *file)
 {
-	char *path;
+	return alloc_format(
+		"%s/%s/%s.%s", store_folder(t->x->store), t->folder, m->host->ssh.name, file);
+}
 
-	if (asprintf(&path, "%s/%s/%s.%s", store_folder(x->store), folder, m->host->ssh.name,
-		    file) < 0)
-		return NULL;
-	return path;
+static int remove_args(void *ctx, const struct member *m, json_t **args, struct err *e)
+{
+	json_t *argv = json_pack("[s, s, s]", "rm", "-f", "--");
+
+	(void)ctx, (void)e;
+	for (size_t k = 0; k < JOB_KINDS; k++)
+		for (const struct job_file *f = job_kinds[k].files; f->name; f++)
+			json_array_append_new(
+				argv, json_sprintf("%s/%s", node_dir(m->node), f->name));
+	*args = json_pack("{s:o}", "argv", argv);
+	return 0;
 }
 
 static int remove_remote(struct cluster *c, struct err *e)
 {
-	struct node_request *requests = calloc(c->n_members, sizeof(*requests));
-	int rc;
-
-	if (!requests)
-		return err_errno(e, -ENOMEM, "cannot remove files on the nodes");
-	for (size_t i = 0; i < c->n_members; i++) {
-		struct member *m = &c->members[i];
-		json_t *argv = json_pack("[s, s, s]", "rm", "-f", "--");
-
-		for (const char *const *f = all_files; *f; f++)
-			json_array_append_new(argv, json_sprintf("%s/%s", node_dir(m->node), *f));
-		requests[i] = (struct node_request){
-			.node = m->node, .op = "run", .args = json_pack("{s:o}", "argv", argv)};
-	}
-	rc = node_call_all(requests, c->n_members, CALL_TIMEOUT_S, e);
-	for (size_t i = 0; i < c->n_members; i++)
-		json_decref(requests[i].result);
-	free(requests);
-	return rc;
+	return cluster_ask(c, "run", remove_args, NULL, CALL_TIMEOUT_S, NULL, e);
 }
 
 void measure_discard(struct cluster *c)
@@ -82,83 +65,91 @@ void measure_discard(struct cluster *c)
 	remove_remote(c, NULL);
 }
 
-/* The workload's reading of its own output: {client: {bytes =, seconds =, ...}}. */
-static int read_results(struct executor *x, const char *folder, const struct part *workload,
-	bool may_fail, json_t *detail, struct err *e)
+/* One client's result: {bytes =, seconds =, ...} as the workload reads its output. */
+static int read_result(struct trial *t, const struct member *m, json_t **value, struct err *e)
 {
-	lua_State *L = x->scenario->L;
-	json_t *results = json_object();
-	int top = lua_gettop(L), rc = 0;
+	lua_State *L = t->x->scenario->L;
+	char *path = local_path(t, m, "app.out"), *text = NULL;
+	int top = lua_gettop(L), given;
+	size_t size;
+	int rc = file_read(path, &text, &size, e);
 
-	json_object_set_new(detail, "results", results);
-	for (size_t i = 0; i < x->cluster->n_clients && !rc; i++) {
-		struct member *m = x->cluster->clients[i];
-		char *path = local_path(x, folder, m, "app.out"), *text = NULL;
-		json_t *value = NULL;
-		size_t size;
-
-		lua_rawgeti(L, LUA_REGISTRYINDEX, workload->def_ref);
+	if (!rc) {
+		lua_rawgeti(L, LUA_REGISTRYINDEX, t->workload->def_ref);
 		lua_getfield(L, -1, "result");
-		if (lua_isnil(L, -1)) {
-			free(path);
-			break;
-		}
-		rc = path ? file_read(path, &text, &size, e)
-			  : err_errno(e, -ENOMEM, "cannot read a result");
-		if (!rc) {
-			lua_pushlstring(L, text, size);
-			rc = luax_call(L, 1, 2, e);
-		}
-		if (!rc && lua_isnil(L, -2) && may_fail)
-			lua_pushvalue(L, -1), lua_replace(L, -3);
-		else if (!rc && lua_isnil(L, -2))
-			rc = err_set(e, -EIO, "%s: %s: %s", m->host->ssh.name, workload->label,
+		lua_pushlstring(L, text, size);
+		rc = luax_call(L, 1, 2, e);
+	}
+	if (!rc) {
+		/* nil and a reason: the reason stands for the result where a failure is allowed. */
+		given = lua_isnil(L, -2) && t->may_fail ? -1 : -2;
+		if (lua_isnil(L, given) && !t->may_fail)
+			rc = err_set(e, -EIO, "%s: %s: %s", m->host->ssh.name, t->workload->label,
 				lua_isstring(L, -1) ? lua_tostring(L, -1)
 						    : "it reported no result");
-		if (!rc)
-			rc = luajson_get(L, -2, &value, e);
-		if (!rc)
-			json_object_set_new(results, m->host->ssh.name, value);
-		free(text);
-		free(path);
-		lua_settop(L, top);
+		else
+			rc = luajson_get(L, given, value, e);
 	}
+	free(text);
+	free(path);
 	lua_settop(L, top);
 	return rc;
 }
 
-int measure_fetch(struct executor *x, const char *folder, const struct part *workload,
-	bool may_fail, json_t *detail, struct err *e)
+static int read_results(struct trial *t, struct err *e)
 {
-	struct cluster *c = x->cluster;
-	struct node_transfer *transfers = calloc(c->n_members * MAX_FILES, sizeof(*transfers));
-	size_t n = 0;
-	int rc = transfers ? 0 : err_errno(e, -ENOMEM, "cannot fetch files");
+	const struct cluster *c = t->x->cluster;
+	json_t *results = json_object();
+	int rc = 0;
 
-	for (size_t i = 0; i < c->n_members && !rc; i++) {
-		for (const char *const *f = files_of(x, &c->members[i]); *f && !rc; f++) {
-			if (!is_fetched(x, &c->members[i], *f))
-				continue;
-			transfers[n] = (struct node_transfer){.node = c->members[i].node,
-				.remote = *f,
-				.local = local_path(x, folder, &c->members[i], *f)};
-			if (!transfers[n++].local)
-				rc = err_errno(e, -ENOMEM, "cannot fetch files");
-		}
+	json_object_set_new(t->detail, "results", results);
+	if (!trial_has(t, t->workload, "result"))
+		return 0;
+	for (size_t i = 0; i < c->n_clients && !rc; i++) {
+		json_t *value = NULL;
+
+		rc = read_result(t, c->clients[i], &value, e);
+		if (!rc)
+			json_object_set_new(results, c->clients[i]->host->ssh.name, value);
 	}
-	if (!rc)
-		rc = node_fetch_all(transfers, n, FETCH_TIMEOUT_S, e);
-	if (!rc)
-		rc = remove_remote(c, e);
-	if (!rc)
-		rc = read_results(x, folder, workload, may_fail, detail, e);
-	for (size_t i = 0; i < n; i++)
-		free((char *)transfers[i].local);
-	free(transfers);
 	return rc;
 }
 
-/* Where its clients reach the server, as numbers: {address, port}, added to 'v'. */
+struct transfers {
+	const struct trial *t;
+	struct node_transfer *list;
+	size_t n;
+};
+
+static int add_transfer(void *ctx, const struct member *m, const char *file, struct err *e)
+{
+	struct transfers *all = ctx;
+
+	(void)e;
+	all->list = alloc_resize(all->list, all->n + 1, sizeof(*all->list));
+	all->list[all->n++] = (struct node_transfer){
+		.node = m->node, .remote = file, .local = local_path(all->t, m, file)};
+	return 0;
+}
+
+int measure_fetch(struct trial *t, struct err *e)
+{
+	struct transfers all = {.t = t};
+	int rc = each_file(t, add_transfer, &all, e);
+
+	if (!rc)
+		rc = node_fetch_all(all.list, all.n, FETCH_TIMEOUT_S, e);
+	if (!rc)
+		rc = remove_remote(t->x->cluster, e);
+	if (!rc)
+		rc = read_results(t, e);
+	while (all.n)
+		free((char *)all.list[--all.n].local);
+	free(all.list);
+	return rc;
+}
+
+/* Adds the address and port at which clients reach the server, as numbers, to 'v'. */
 static int add_service(struct fs *fs, const struct host *h, json_t *v, struct err *e)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *list;
@@ -185,9 +176,9 @@ static int add_service(struct fs *fs, const struct host *h, json_t *v, struct er
 	return rc;
 }
 
-int measure_describe(struct executor *x, json_t **out, struct err *e)
+int measure_describe(struct trial *t, json_t **out, struct err *e)
 {
-	struct cluster *c = x->cluster;
+	struct cluster *c = t->x->cluster;
 	json_t *servers = json_array(), *clients = json_array();
 	struct fs *fs = NULL;
 	int rc = fs_load(c->inv->fs_type, &fs, e);
@@ -214,78 +205,64 @@ int measure_describe(struct executor *x, json_t **out, struct err *e)
 	return rc;
 }
 
-int measure_reduce(struct executor *x, const char *folder, const json_t *cluster, int64_t start_ns,
-	int32_t seconds, bool beside, struct reduction **out, struct err *e)
+int measure_reduce(
+	struct trial *t, const json_t *cluster, bool second, struct reduction **out, struct err *e)
 {
-	struct reduce_spec spec = {
-		.cluster = cluster, .start_ns = start_ns, .seconds = seconds, .beside = beside};
-	char *full;
-	int rc;
+	char *full = alloc_format("%s/%s", store_folder(t->x->store), t->folder);
+	struct reduce_spec spec = {.folder = full,
+		.cluster = cluster,
+		.start_ns = t->row.start_ns,
+		.seconds = t->row.seconds,
+		.second = second};
+	int rc = reduce_traces(&spec, out, e);
 
-	if (asprintf(&full, "%s/%s", store_folder(x->store), folder) < 0)
-		return err_errno(e, -ENOMEM, "cannot reduce the traces");
-	spec.folder = full;
-	rc = reduce_traces(&spec, out, e);
 	free(full);
 	return rc;
 }
 
-static int store_files(
-	struct executor *x, struct store *s, const char *folder, int64_t attempt, struct err *e)
+static int store_file(void *ctx, const struct member *m, const char *file, struct err *e)
 {
-	int rc = 0;
+	struct trial *t = ctx;
+	char *path = file_path(t, m, file);
+	int rc = store_put_file(t->x->store, t->row.id, path, e);
 
-	for (size_t i = 0; i < x->cluster->n_members && !rc; i++) {
-		const struct member *member = &x->cluster->members[i];
-
-		for (const char *const *f = files_of(x, member); *f && !rc; f++) {
-			char *path;
-
-			if (!is_fetched(x, member, *f))
-				continue;
-			if (asprintf(&path, "%s/%s.%s", folder, member->host->ssh.name, *f) < 0)
-				return err_errno(e, -ENOMEM, "cannot list the files");
-			rc = store_put_file(s, attempt, path, e);
-			free(path);
-		}
-	}
+	free(path);
 	return rc;
 }
 
-int measure_store(struct executor *x, struct store *s, const char *folder, int64_t attempt,
-	const struct reduction *r, struct err *e)
+int measure_store(struct trial *t, struct store *s, const struct reduction *r, struct err *e)
 {
-	int rc = r ? reduce_store(r, s, attempt, e) : 0;
+	int rc = r ? reduce_store(r, s, t->row.id, e) : 0;
 
-	/* The files lie in the run's own folder. */
-	return rc || s != x->store ? rc : store_files(x, s, folder, attempt, e);
+	/* All files lie in the run's own folder. */
+	return rc || s != t->x->store ? rc : each_file(t, store_file, t, e);
 }
 
-int measure_runtime(struct executor *x, const char *folder, json_t *detail, struct err *e)
+int measure_runtime(struct trial *t, struct err *e)
 {
-	struct cluster *c = x->cluster;
+	struct cluster *c = t->x->cluster;
 	json_t *times = json_object();
 	double sum = 0;
 	int rc = 0;
 
-	json_object_set_new(detail, "times", times);
+	json_object_set_new(t->detail, "times", times);
 	for (size_t i = 0; i < c->n_clients && !rc; i++) {
-		char *path = local_path(x, folder, c->clients[i], "app.times");
+		const char *name = c->clients[i]->host->ssh.name;
+		char *path = local_path(t, c->clients[i], "app.times");
 		json_error_t why;
-		json_t *line = path ? json_load_file(path, 0, &why) : NULL;
-		double seconds = json_number_value(json_object_get(line, "seconds"));
+		json_t *line = json_load_file(path, 0, &why);
+		double seconds = jget_real(line, "seconds");
 
 		if (!line || seconds <= 0)
-			rc = err_set(e, -EBADMSG, "%s: no run time in '%s': %s",
-				c->clients[i]->host->ssh.name, path,
+			rc = err_set(e, -EBADMSG, "%s: no run time in '%s': %s", name, path,
 				line ? "not a positive number" : why.text);
 		else
-			json_object_set(times, c->clients[i]->host->ssh.name, line);
+			json_object_set(times, name, line);
 		sum += seconds;
 		json_decref(line);
 		free(path);
 	}
 	if (!rc)
-		json_object_set_new(detail, "runtime_s", json_real(sum / (double)c->n_clients));
+		json_object_set_new(t->detail, "runtime_s", json_real(sum / (double)c->n_clients));
 	return rc;
 }

@@ -7,6 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
+
 #define CALL_TIMEOUT_S 30
 
 static json_t *entry_of(json_t *list, const char *program)
@@ -15,11 +18,15 @@ static json_t *entry_of(json_t *list, const char *program)
 	size_t i;
 
 	json_array_foreach(
-		list, i, entry) if (!strcmp(json_string_value(json_object_get(entry, "program")),
-					    program)) return entry;
+		list, i, entry) if (!strcmp(jget_text(entry, "program"), program)) return entry;
 	entry = json_pack("{s:s, s:n, s:[]}", "program", program, "package", "workloads");
 	json_array_append_new(list, entry);
 	return entry;
+}
+
+static int malformed(const struct part *w, const char *what, struct err *e)
+{
+	return err_blame(e, ERR_SCENARIO, err_set(e, -EINVAL, "%s: %s", w->path, what));
 }
 
 /* The list 'needs' is at 'needs', the table 'packages' (or nil) above it. */
@@ -32,16 +39,14 @@ static int add_all(lua_State *L, int needs, const struct part *w, json_t *list, 
 
 		lua_settop(L, needs + 1);
 		if (lua_rawgeti(L, needs, i) != LUA_TSTRING)
-			return err_set(
-				e, -EINVAL, "%s: 'needs' must be a list of programs", w->path);
+			return malformed(w, "'needs' must be a list of programs", e);
 		entry = entry_of(list, lua_tostring(L, -1));
-		json_array_append_new(json_object_get(entry, "workloads"), json_string(w->name));
+		json_array_append_new(jget(entry, "workloads"), json_string(w->name));
 		if (!named || lua_getfield(L, needs + 1, lua_tostring(L, -1)) == LUA_TNIL)
 			continue;
 		if (lua_type(L, -1) != LUA_TSTRING)
-			return err_set(e, -EINVAL,
-				"%s: 'packages' must give a package's name for each program",
-				w->path);
+			return malformed(
+				w, "'packages' must give a package's name for each program", e);
 		json_object_set_new(entry, "package", json_string(lua_tostring(L, -1)));
 	}
 	return 0;
@@ -96,10 +101,12 @@ static int ask(struct node *n, const json_t *list, char **output, struct err *e)
 	int rc;
 
 	json_array_foreach((json_t *)list, i, entry)
-		json_array_append(argv, json_object_get(entry, "program"));
+		json_array_append(argv, jget(entry, "program"));
 	rc = node_call(n, "run", json_pack("{s:o}", "argv", argv), CALL_TIMEOUT_S, &result, e);
-	if (!rc && !(*output = strdup(json_string_value(json_object_get(result, "output")))))
-		rc = err_errno(e, -ENOMEM, "cannot look for programs");
+	if (rc)
+		err_blame(e, ERR_CLUSTER, rc);
+	else
+		*output = alloc_copy(jget_text(result, "output"));
 	json_decref(result);
 	return rc;
 }
@@ -119,7 +126,7 @@ int needs_missing(struct node *n, const json_t *list, json_t **missing, struct e
 	*missing = json_array();
 	json_array_foreach((json_t *)list, i, entry)
 	{
-		const char *program = json_string_value(json_object_get(entry, "program"));
+		const char *program = jget_text(entry, "program");
 
 		if (n ? !in_output(output, program) : !in_path(program))
 			json_array_append(*missing, entry);
@@ -130,12 +137,11 @@ int needs_missing(struct node *n, const json_t *list, json_t **missing, struct e
 
 char *needs_text(const json_t *entry, char *buf, size_t size)
 {
-	const json_t *workloads = json_object_get(entry, "workloads");
-	const char *package = json_string_value(json_object_get(entry, "package"));
+	const json_t *workloads = jget(entry, "workloads");
+	const char *package = jget_text(entry, "package");
 	size_t n;
 
-	n = (size_t)snprintf(buf, size, "%s (workload%s",
-		json_string_value(json_object_get(entry, "program")),
+	n = (size_t)snprintf(buf, size, "%s (workload%s", jget_text(entry, "program"),
 		json_array_size(workloads) > 1 ? "s" : "");
 	for (size_t i = 0; i < json_array_size(workloads) && n < size; i++)
 		n += (size_t)snprintf(buf + n, size - n, "%s %s", i ? "," : "",

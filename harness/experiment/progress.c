@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/clock.h"
 
 #define TEXT 1200
@@ -49,38 +50,27 @@ static bool is_terminal(void)
 int progress_new(const char *folder, size_t cells, double cell_s, bool quiet, struct progress **out,
 	struct err *e)
 {
-	struct progress *p = calloc(1, sizeof(*p));
 	const char *no_colour = getenv("NO_COLOR");
-	char *path = NULL;
-	int rc = 0;
+	char *path = alloc_format("%s/run.log", folder);
+	FILE *log = fopen(path, "ae");
+	int rc = log ? 0 : err_errno(e, -errno, "cannot open '%s'", path);
+	struct progress *p;
 
-	if (!p || asprintf(&path, "%s/run.log", folder) < 0 ||
-		asprintf(&p->status, "%s/status.json", folder) < 0 ||
-		asprintf(&p->status_new, "%s/.status.json", folder) < 0) {
-		rc = err_errno(e, -ENOMEM, "cannot log to '%s'", folder);
-		goto out;
-	}
-	p->cells = cells;
-	p->cell_s = cell_s;
-	p->quiet = quiet;
-	p->terminal = is_terminal() && !quiet;
-	p->colour = p->terminal && !(no_colour && *no_colour);
-	p->log = fopen(path, "ae");
-	if (!p->log) {
-		rc = err_errno(e, -errno, "cannot open '%s'", path);
-		goto out;
-	}
-	setvbuf(p->log, NULL, _IOLBF, 0);
-	*out = p;
-	p = NULL;
-out:
-	if (p) {
-		free(p->status);
-		free(p->status_new);
-		free(p);
-	}
 	free(path);
-	return rc;
+	if (rc)
+		return rc;
+	setvbuf(log, NULL, _IOLBF, 0);
+	p = alloc_zero(1, sizeof(*p));
+	*p = (struct progress){.log = log,
+		.status = alloc_format("%s/status.json", folder),
+		.status_new = alloc_format("%s/.status.json", folder),
+		.cells = cells,
+		.cell_s = cell_s,
+		.quiet = quiet,
+		.terminal = is_terminal() && !quiet};
+	p->colour = p->terminal && !(no_colour && *no_colour);
+	*out = p;
+	return 0;
 }
 
 static double eta_s(const struct progress *p)
@@ -99,8 +89,7 @@ static void erase(struct progress *p)
 	p->painted = 0;
 }
 
-/* A line of at most 'width' columns; what is not ASCII counts as wider than it is, which is on the
- * safe side. */
+/* Paints a line of at most 'width' bytes: multi-byte characters make it narrower than allowed. */
 static void paint_line(struct progress *p, int width, const char *text)
 {
 	int n = (int)strlen(text);
@@ -112,7 +101,7 @@ static void paint_line(struct progress *p, int width, const char *text)
 	p->painted++;
 }
 
-/* "serving, traced by ebpf: s1 s3 s4", a line for all that do the same. */
+/* "serving, traced by ebpf: s1 s3 s4", one line for all nodes that do the same. */
 static void paint_nodes(struct progress *p, int width)
 {
 	char text[TEXT];
@@ -177,7 +166,7 @@ static void paint(struct progress *p)
 	fflush(stderr);
 }
 
-/* Nothing of it is worth ending a run for: a full disk, say. */
+/* A failure (a full disk, say) is ignored: it is no reason to end a run. */
 static void write_status(struct progress *p, bool running)
 {
 	json_t *last = json_array(), *nodes = json_array(), *all;
@@ -253,16 +242,27 @@ void progress_attempt(struct progress *p, size_t cell, long attempt, const char 
 	snprintf(p->title, sizeof(p->title), "%s", title);
 }
 
+/* Formats a function's variable arguments. */
+#define FORMAT(text, size, fmt)                                                                    \
+	do {                                                                                       \
+		va_list ap;                                                                        \
+		va_start(ap, fmt);                                                                 \
+		vsnprintf(text, size, fmt, ap);                                                    \
+		va_end(ap);                                                                        \
+	} while (0)
+
+static void replace(struct progress *p, char *old, const char *text, size_t size)
+{
+	p->changed = p->changed || strcmp(text, old);
+	memcpy(old, text, size);
+}
+
 void progress_now(struct progress *p, double left_s, const char *fmt, ...)
 {
 	char text[sizeof(p->phase)];
-	va_list ap;
 
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	p->changed = p->changed || strcmp(text, p->phase);
-	memcpy(p->phase, text, sizeof(text));
+	FORMAT(text, sizeof(text), fmt);
+	replace(p, p->phase, text, sizeof(text));
 	p->left_s = left_s;
 	progress_refresh(p);
 }
@@ -274,56 +274,39 @@ void progress_refresh(struct progress *p)
 	paint(p);
 }
 
-/* For want of memory a node is not shown. */
+/* The node's line, made if it is new. */
 static struct node_line *find_node(struct progress *p, const char *node)
 {
-	struct node_line *more;
-
 	for (size_t i = 0; i < p->n_nodes; i++)
 		if (!strcmp(p->nodes[i].name, node))
 			return &p->nodes[i];
-	more = realloc(p->nodes, (p->n_nodes + 1) * sizeof(*more));
-	if (!more)
-		return NULL;
-	p->nodes = more;
-	more[p->n_nodes] = (struct node_line){.name = strdup(node)};
-	return more[p->n_nodes].name ? &more[p->n_nodes++] : NULL;
+	p->nodes = alloc_resize(p->nodes, p->n_nodes + 1, sizeof(*p->nodes));
+	p->nodes[p->n_nodes] = (struct node_line){.name = alloc_copy(node)};
+	return &p->nodes[p->n_nodes++];
 }
 
 void progress_node(struct progress *p, const char *node, const char *fmt, ...)
 {
 	struct node_line *line = find_node(p, node);
 	char text[sizeof(line->doing)];
-	va_list ap;
 
-	if (!line)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	p->changed = p->changed || strcmp(text, line->doing);
-	memcpy(line->doing, text, sizeof(text));
+	FORMAT(text, sizeof(text), fmt);
+	replace(p, line->doing, text, sizeof(text));
 }
 
 void progress_note(struct progress *p, const char *fmt, ...)
 {
 	char text[TEXT];
-	va_list ap;
 
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
+	FORMAT(text, sizeof(text), fmt);
 	log_line(p, text);
 }
 
 void progress_say(struct progress *p, const char *fmt, ...)
 {
 	char *text = p->last[p->n_last++ % LAST];
-	va_list ap;
 
-	va_start(ap, fmt);
-	vsnprintf(text, TEXT, fmt, ap);
-	va_end(ap);
+	FORMAT(text, TEXT, fmt);
 	log_line(p, text);
 	write_status(p, true);
 	if (p->quiet)

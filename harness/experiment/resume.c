@@ -6,7 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/base/file.h"
+
+static json_int_t whole(const json_t *row, const char *key)
+{
+	return jget_int(row, key);
+}
 
 static struct cell *find_cell(struct plan *p, json_int_t number)
 {
@@ -22,41 +29,34 @@ static json_t *find_row(const json_t *rows, json_int_t cell, json_int_t number)
 	size_t i;
 
 	json_array_foreach((json_t *)rows, i,
-		row) if (json_integer_value(json_object_get(row, "cell")) == cell &&
-		json_integer_value(json_object_get(row, "number")) == number) return row;
+		row) if (whole(row, "cell") == cell && whole(row, "number") == number) return row;
 	return NULL;
 }
 
-/* The store beside is written first: it may have an attempt that the run's own has not. */
-static int drop_unheard_of(struct executor *x, const json_t *rows, struct err *e)
+/* The second tracer's store is written first: it may have an attempt that the run's own lacks. */
+static int drop_incomplete(struct executor *x, const json_t *rows, struct err *e)
 {
-	json_t *beside = NULL, *row;
+	json_t *second = NULL, *row;
 	size_t i;
-	int rc = store_attempts(x->beside, &beside, e);
+	int rc = store_attempts(x->second_store, &second, e);
 
-	json_array_foreach(beside, i, row)
+	json_array_foreach(second, i, row)
 	{
-		if (!rc &&
-			!find_row(rows, json_integer_value(json_object_get(row, "cell")),
-				json_integer_value(json_object_get(row, "number"))))
-			rc = store_drop_attempt(
-				x->beside, json_integer_value(json_object_get(row, "id")), e);
+		if (!rc && !find_row(rows, whole(row, "cell"), whole(row, "number")))
+			rc = store_drop_attempt(x->second_store, whole(row, "id"), e);
 	}
-	json_decref(beside);
+	json_decref(second);
 	return rc;
 }
 
-/* Folders that no attempt in the store tells of. */
+/* Removes the folders of attempts that the store does not have: they never ended. */
 static int remove_halves(struct executor *x, const json_t *rows, size_t *removed, struct err *e)
 {
-	char *cells = NULL;
-	DIR *dir = NULL;
+	char *cells = alloc_format("%s/cells", store_folder(x->store));
+	DIR *dir = opendir(cells);
 	int rc = 0;
 
-	if (asprintf(&cells, "%s/cells", store_folder(x->store)) < 0)
-		return err_errno(e, -ENOMEM, "cannot look through the run");
-	dir = opendir(cells);
-	/* Interrupted before its first cell, it has none. */
+	/* A run that was interrupted before its first cell has no such folder. */
 	for (struct dirent *d; dir && !rc && (d = readdir(dir));) {
 		long cell, number;
 		char rest, *path;
@@ -64,8 +64,7 @@ static int remove_halves(struct executor *x, const json_t *rows, size_t *removed
 		if (sscanf(d->d_name, "%ld.%ld%c", &cell, &number, &rest) != 2 ||
 			find_row(rows, cell, number))
 			continue;
-		if (asprintf(&path, "%s/%s", cells, d->d_name) < 0)
-			return err_errno(e, -ENOMEM, "cannot look through the run");
+		path = alloc_format("%s/%s", cells, d->d_name);
 		rc = file_remove_tree(path, e);
 		*removed += !rc;
 		free(path);
@@ -76,37 +75,41 @@ static int remove_halves(struct executor *x, const json_t *rows, size_t *removed
 	return rc;
 }
 
-static int look_at(struct executor *x, const json_t *row, struct resume *t, struct err *e)
+static int scan_attempt(struct executor *x, const json_t *row, struct resume *t, struct err *e)
 {
-	json_int_t cell = json_integer_value(json_object_get(row, "cell"));
-	json_int_t number = json_integer_value(json_object_get(row, "number"));
+	json_int_t cell = whole(row, "cell");
+	json_int_t number = whole(row, "number");
 	struct cell *c = find_cell(x->plan, cell);
 	struct err why;
 	int rc;
 
 	if (!c)
-		return err_set(e, -EINVAL,
-			"the run has a cell %lld that its scenario does not have", (long long)cell);
+		return err_blame(e, ERR_SCENARIO,
+			err_set(e, -EINVAL,
+				"the run has a cell %lld that its scenario does not have",
+				(long long)cell));
 	if (c->attempts < number)
 		c->attempts = (long)number;
-	if (strcmp(json_string_value(json_object_get(row, "outcome")),
-		    outcome_name(OUTCOME_CONFIRMED)))
+	if (strcmp(jget_text(row, "outcome"), outcome_name(OUTCOME_CONFIRMED)))
 		return 0;
 	progress_now(x->progress, 0, "checking what is there: cell %lld", (long long)cell);
-	rc = store_check_files(x->store, json_integer_value(json_object_get(row, "id")), &why);
+	rc = store_check_files(x->store, whole(row, "id"), &why);
 	if (!rc) {
 		c->done = true;
 		t->done++;
 		return 0;
 	}
-	if (rc != -EBADMSG)
-		return err_set(e, rc, "%s", why.text);
+	if (rc != -EBADMSG) {
+		*e = why;
+		return rc;
+	}
 	progress_say(x->progress, "cell %lld attempt %lld: %s: the cell is run again",
 		(long long)cell, (long long)number, why.text);
 	t->damaged++;
 	t->training_lost = t->training_lost || c->training;
 	rc = store_spoil(x->store, cell, number, why.text, e);
-	return rc || !x->beside ? rc : store_spoil(x->beside, cell, number, why.text, e);
+	return rc || !x->second_store ? rc
+				      : store_spoil(x->second_store, cell, number, why.text, e);
 }
 
 int resume_scan(struct executor *x, struct resume *t, struct err *e)
@@ -116,15 +119,15 @@ int resume_scan(struct executor *x, struct resume *t, struct err *e)
 	int rc = store_attempts(x->store, &rows, e);
 
 	*t = (struct resume){0};
-	if (!rc && x->beside)
-		rc = drop_unheard_of(x, rows, e);
+	if (!rc && x->second_store)
+		rc = drop_incomplete(x, rows, e);
 	if (!rc)
 		rc = remove_halves(x, rows, &t->halves, e);
-	json_array_foreach(rows, i, row) if (!rc) rc = look_at(x, row, t, e);
+	json_array_foreach(rows, i, row) if (!rc) rc = scan_attempt(x, row, t, e);
 	if (!rc)
 		rc = store_unskip(x->store, e);
-	if (!rc && x->beside)
-		rc = store_unskip(x->beside, e);
+	if (!rc && x->second_store)
+		rc = store_unskip(x->second_store, e);
 	json_decref(rows);
 	return rc;
 }
@@ -137,14 +140,14 @@ int resume_check_keys(struct executor *x, struct err *e)
 
 	json_array_foreach(rows, i, row)
 	{
-		const char *key = json_string_value(json_object_get(row, "key"));
-		const struct cell *c = find_cell(
-			x->plan, json_integer_value(json_object_get(row, "cell")));
+		const char *key = jget_text(row, "key");
+		const struct cell *c = find_cell(x->plan, whole(row, "cell"));
 
 		if (!rc && c && c->done && (!key || strcmp(key, c->key)))
-			rc = err_set(e, -EINVAL,
-				"cell %zu was measured under another key than it has now",
-				c->number);
+			rc = err_blame(e, ERR_SCENARIO,
+				err_set(e, -EINVAL,
+					"cell %zu was measured under another key than it has now",
+					c->number));
 	}
 	json_decref(rows);
 	return rc;

@@ -1,6 +1,6 @@
 /*
- * Taking a run up where it stopped: what its folder holds is looked through, mended, and put into
- * the plan.
+ * Resume: scans what an interrupted run's folder holds, mends it, and marks in the plan what is
+ * done.
  */
 #ifndef CULPRIT_HARNESS_RESUME_H
 #define CULPRIT_HARNESS_RESUME_H
@@ -8,18 +8,17 @@
 #include "harness/experiment/attempt.h"
 
 struct resume {
-	size_t done; /* cells that need nothing more */
-	size_t damaged; /* confirmed attempts whose files are not what they were: invalid from now on */
-	size_t halves;      /* folders of attempts that never ended, removed */
-	bool training_lost; /* a damaged one is for training: all verdicts are given anew */
+	size_t done;    /* cells that need no attempt */
+	size_t damaged; /* confirmed attempts with damaged files; they are invalid from now on */
+	size_t halves;  /* folders of attempts that never ended, removed */
+	bool training_lost; /* a training cell is damaged: all cells must be judged again */
 };
 
-/* Works on x->store and x->beside (may be NULL), fills 'done' and 'attempts' of x->plan's cells.
- * Every file is read and compared with its checksum; what came of it is said through
- * x->progress. */
+/* Reads every file and compares it with its checksum. Works on x->store and x->second_store (may be
+ * NULL), fills 'done' and 'attempts' of x->plan's cells, reports to x->progress. */
 int resume_scan(struct executor *x, struct resume *t, struct err *e);
 
-/* The keys of the cells' attempts are those of the plan's cells: -EINVAL where one is not. */
+/* -EINVAL where the key of a confirmed attempt is not its cell's. */
 int resume_check_keys(struct executor *x, struct err *e);
 
 #endif

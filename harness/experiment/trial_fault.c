@@ -1,18 +1,16 @@
-#include "harness/experiment/trial.h"
+#include "harness/experiment/trial_impl.h"
 
 #include <errno.h>
 #include <lauxlib.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "harness/base/clock.h"
 #include "harness/lua/luajson.h"
 #include "harness/lua/luax.h"
 
 #define VERIFY_PERIOD_S 0.2
-#define RECONNECT_S                                                                                \
-	10 /* for clients to find a restarted server, under a fault that may keep them from it */
+/* For clients to find a restarted server; a fault that acts from the start may prevent it. */
+#define RECONNECT_S 10
 
 /* Calls the fault's function 'name' for the victim 'v'; leaves 'results' values. 'number' is a
  * further argument unless it is negative. */
@@ -30,19 +28,8 @@ static int call_fault(
 	return luax_call(L, number >= 0 ? 2 : 1, results, e);
 }
 
-static bool fault_has(const struct trial *t, const char *name)
-{
-	lua_State *L = t->x->scenario->L;
-	bool has;
-
-	lua_rawgeti(L, LUA_REGISTRYINDEX, t->fault->def_ref);
-	has = lua_getfield(L, -1, name) == LUA_TFUNCTION;
-	lua_pop(L, 2);
-	return has;
-}
-
-/* Asks 'name' of one victim until it says yes; its evidence goes into '*evidence'. -ETIME if it
- * never does within 'patience_s' (0: asks for ever, as long as the phase may last). */
+/* Calls 'name' for one victim until it returns true; '*evidence' gets its value. -ETIME if it does
+ * not within 'patience_s'. */
 static int ask_until(struct trial *t, size_t v, const char *name, double patience_s,
 	const char *what, json_t **evidence, struct err *e)
 {
@@ -75,7 +62,7 @@ static int ask_until(struct trial *t, size_t v, const char *name, double patienc
 	return rc;
 }
 
-/* Verified on every victim: {victim: evidence} goes into detail[key]. */
+/* Verifies the fault on every victim; detail[key] gets {victim: evidence}. */
 static int verify(struct trial *t, const char *key, struct err *e)
 {
 	json_t *all = json_object();
@@ -99,10 +86,12 @@ static void make_contexts(struct trial *t)
 	for (; t->n_contexts < t->n_victims; t->n_contexts++) {
 		bind_push_context(L, t->x->acts, t->x->cluster, t->victims[t->n_contexts], t->fault,
 			store_run_id(t->x->store));
-		lua_createtable(L, (int)t->n_apps, 0);
-		for (size_t i = 0; i < t->n_apps; i++) {
-			bind_push_handle(L, t->x->acts, t->apps[i].member, t->apps[i].handle);
-			lua_rawseti(L, -2, (lua_Integer)i + 1);
+		lua_newtable(L);
+		for (size_t i = 0, n = 0; i < t->n_jobs; i++) {
+			if (t->jobs[i].kind != JOB_WORKLOAD)
+				continue;
+			bind_push_handle(L, t->x->acts, t->jobs[i].member, t->jobs[i].handle);
+			lua_rawseti(L, -2, (lua_Integer)++n);
 		}
 		lua_setfield(L, -2, "workload");
 		t->contexts[t->n_contexts] = luaL_ref(L, LUA_REGISTRYINDEX);
@@ -138,16 +127,16 @@ int trial_fault_off(struct trial *t, struct err *e)
 		t->row.offset_ns = clock_real_ns();
 	trial_note_step(t, "offset");
 	if (!rc && undo)
-		rc = err_set(e, undo, "%s", why.text);
-	return rc;
+		*e = why;
+	return rc ? rc : undo;
 }
 
-/* The phase in which the fault acts; a fault with 'step' is called once a second, for ramps and
+/* The phase in which the fault acts. A fault's 'step' is called once a second, for ramps and
  * sequences. */
 static int fault_phase(struct trial *t, double onset, struct err *e)
 {
 	double end = onset + t->x->scenario->fault_s;
-	bool steps = fault_has(t, "step");
+	bool steps = trial_has(t, t->fault, "step");
 	char what[160];
 	int rc = 0;
 
@@ -160,8 +149,7 @@ static int fault_phase(struct trial *t, double onset, struct err *e)
 	return rc ? rc : trial_wait_until(t, end, what, e);
 }
 
-/* Until the time before the fault is over and the fault's own trigger, if it has one, has come
- * true. */
+/* Waits for the end of the phase before the fault, then for the fault's own trigger, if any. */
 static int before_phase(struct trial *t, double begin, struct err *e)
 {
 	const struct scenario *s = t->x->scenario;
@@ -171,7 +159,7 @@ static int before_phase(struct trial *t, double begin, struct err *e)
 
 	if (!rc)
 		make_contexts(t);
-	if (!rc && fault_has(t, "trigger")) {
+	if (!rc && trial_has(t, t->fault, "trigger")) {
 		rc = ask_until(t, 0, "trigger", attempt_phases_s(s), "waiting for the trigger",
 			&evidence, e);
 		if (!rc)
@@ -201,8 +189,8 @@ int trial_phases(struct trial *t, struct err *e)
 	return rc;
 }
 
-/* A fault that acts from the start is on before anything is traced, as a misconfigured server would
- * be. */
+/* Injects a fault that acts from the start before anything is traced: so does a misconfigured
+ * server. */
 int trial_early_fault(struct trial *t, struct err *e)
 {
 	struct err still;
@@ -212,8 +200,8 @@ int trial_early_fault(struct trial *t, struct err *e)
 		return 0;
 	make_contexts(t);
 	rc = fault_on(t, e);
-	/* Clients take a while to find a server that was restarted: that is not the fault. What
-	 * stays broken is. */
+	/* Clients need a while to find a restarted server, which is not the fault's effect. What
+	 * stays broken is its effect. */
 	if (!rc && cluster_wait_healthy(t->x->cluster, RECONNECT_S, &still))
 		progress_note(t->x->progress, "cell %zu: under %s from the start: %s",
 			t->cell->number, t->fault->label, still.text);

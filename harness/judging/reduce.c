@@ -108,14 +108,14 @@ static int add_log(struct reduction *r, const struct reduce_spec *spec, const st
 static int add_node(
 	struct reduction *r, const struct reduce_spec *spec, const struct place *p, struct err *e)
 {
-	const bool server = p < r->places + r->n_servers, events = !spec->beside;
+	const bool server = p < r->places + r->n_servers, events = !spec->second;
 	const enum stream_owner owner = server ? OWNER_SERVER : OWNER_DAEMON;
 	int rc = 0;
 
 	if (!server && events)
 		rc = add_log(r, spec, p, OWNER_APP, "app.trace", false, true, e);
 	if (!rc)
-		rc = add_log(r, spec, p, owner, spec->beside ? "fs.beside.trace" : "fs.trace", true,
+		rc = add_log(r, spec, p, owner, spec->second ? "fs.second.trace" : "fs.trace", true,
 			events, e);
 	if (!rc && p->sampled)
 		rc = add_log(r, spec, p, owner, "fs.samples", true, false, e);

@@ -24,7 +24,7 @@ struct reduce_spec {
 	const json_t *cluster; /* as above; must outlive the reduction */
 	int64_t start_ns;
 	int32_t seconds;
-	bool beside; /* the second tracer's traces, not the first's */
+	bool second; /* the second tracer's traces, not the first's */
 };
 
 /* -EBADMSG if a trace is damaged or lost records, -ENOENT if one is missing, -EINVAL for a wrong

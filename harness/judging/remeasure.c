@@ -54,12 +54,12 @@ int remeasure_check(struct store *s, struct err *e)
 }
 
 static int measure_again(
-	struct store *s, const char *traces, bool beside, const json_t *row, struct err *e)
+	struct store *s, const char *traces, bool second, const json_t *row, struct err *e)
 {
 	struct reduce_spec spec = {.cluster = cluster_of(row),
 		.start_ns = jget_int(row, "start_ns"),
 		.seconds = (int32_t)jget_int(row, "seconds"),
-		.beside = beside};
+		.second = second};
 	int64_t attempt = jget_int(row, "attempt");
 	struct reduction *r = NULL;
 	char *folder = alloc_format("%s/cells/%04lld.%lld", traces,
@@ -79,7 +79,7 @@ static int measure_again(
 	return rc;
 }
 
-int remeasure_run(struct store *s, const char *traces, bool beside, struct judge *j, size_t *cells,
+int remeasure_run(struct store *s, const char *traces, bool second, struct judge *j, size_t *cells,
 	struct err *e)
 {
 	json_t *rows = NULL, *row, *verdicts = NULL;
@@ -89,7 +89,7 @@ int remeasure_run(struct store *s, const char *traces, bool beside, struct judge
 	if (rc)
 		return rc;
 	rc = store_traced(s, &rows, e);
-	json_array_foreach(rows, i, row) if (!rc) rc = measure_again(s, traces, beside, row, e);
+	json_array_foreach(rows, i, row) if (!rc) rc = measure_again(s, traces, second, row, e);
 	if (!rc)
 		rc = judge_all(j, 0, &verdicts, e);
 	if (!rc)

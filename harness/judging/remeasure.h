@@ -13,9 +13,9 @@
 int remeasure_check(struct store *s, struct err *e);
 
 /* Replaces samples, events, models and verdicts (judged by 'j', of this store), all or none.
- * 'traces' is the run's folder with the traces; 'beside': uses the second tracer's. '*cells' gets
+ * 'traces' is the run's folder with the traces; 'second': uses the second tracer's. '*cells' gets
  * the number of cells that were measured. */
-int remeasure_run(struct store *s, const char *traces, bool beside, struct judge *j, size_t *cells,
+int remeasure_run(struct store *s, const char *traces, bool second, struct judge *j, size_t *cells,
 	struct err *e);
 
 #endif

@@ -26,7 +26,7 @@
 ---@field tracer? culprit.Tracer       default "ebpf" (sums; events if a detector looks at them), or ptrace where the nodes'
 ---kernels refuse it
 ---@field beside? culprit.Tracer       traces the file system a second time, at once; what it sees becomes a run of its
----own, in RUN/beside, with the same plan, judged alike (without the application's errors)
+---own, in RUN/second, with the same plan, judged alike (without the application's errors)
 ---@field tracers? culprit.Tracer[]    "none" among them: what the others are compared with
 ---@field limit? string                quantity, seconds: a workload that runs longer makes its attempt invalid (default "10min")
 ---@field prepare_limit? string        quantity, seconds: a command that prepares a workload, once a run, is killed then and

@@ -114,5 +114,7 @@ static int get(lua_State *L, int index, int depth, json_t **out, struct err *e)
 
 int luajson_get(lua_State *L, int index, json_t **out, struct err *e)
 {
-	return get(L, lua_absindex(L, index), 0, out, e);
+	int rc = get(L, lua_absindex(L, index), 0, out, e);
+
+	return rc ? err_blame(e, ERR_SCENARIO, rc) : 0;
 }

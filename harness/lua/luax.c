@@ -12,8 +12,8 @@
 
 #include "harness/base/file.h"
 
-/* Registry key of the code that luax_raise hands to luax_call. */
-static const char raised_code;
+/* Registry keys of the code and the class that luax_raise hands to luax_call. */
+static const char raised_code, raised_class;
 
 lua_State *luax_new(void)
 {
@@ -46,18 +46,22 @@ lua_State *luax_new(void)
 
 static int take_error(lua_State *L, struct err *e)
 {
+	enum err_class class = ERR_SCENARIO;
 	int code = -EINVAL;
 
 	lua_rawgetp(L, LUA_REGISTRYINDEX, &raised_code);
 	if (lua_isinteger(L, -1)) {
 		code = (int)lua_tointeger(L, -1);
+		lua_rawgetp(L, LUA_REGISTRYINDEX, &raised_class);
+		class = (enum err_class)lua_tointeger(L, -1);
+		lua_pop(L, 1);
 		lua_pushnil(L);
 		lua_rawsetp(L, LUA_REGISTRYINDEX, &raised_code);
 	}
 	lua_pop(L, 1);
 	err_set(e, code, "%s", luaL_tolstring(L, -1, NULL));
 	lua_pop(L, 2);
-	return code;
+	return err_blame(e, class, code);
 }
 
 int luax_call(lua_State *L, int nargs, int nresults, struct err *e)
@@ -71,6 +75,8 @@ int luax_raise(lua_State *L, int code, const struct err *e)
 {
 	lua_pushinteger(L, code);
 	lua_rawsetp(L, LUA_REGISTRYINDEX, &raised_code);
+	lua_pushinteger(L, e->class);
+	lua_rawsetp(L, LUA_REGISTRYINDEX, &raised_class);
 	return luaL_error(L, "%s", e->text);
 }
 

@@ -31,8 +31,9 @@ lua_State *luax_new(void);
 int luax_load_file(lua_State *L, const char *path, struct luax_source *src, struct err *e);
 void luax_source_clear(struct luax_source *src);
 
-/* lua_pcall whose failure becomes a sentence: -EINVAL. A C error raised by luax_raise
- * comes back as its own code. Pops the function and its arguments either way. */
+/* lua_pcall whose failure becomes a sentence: -EINVAL of the class ERR_SCENARIO. A C error raised
+ * by luax_raise comes back with its own code and class. Pops the function and its arguments either
+ * way. */
 int luax_call(lua_State *L, int nargs, int nresults, struct err *e);
 
 /* Raises 'code' and the sentence in 'e' as a Lua error, with the Lua caller's file and line. */

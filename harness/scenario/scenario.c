@@ -33,7 +33,7 @@ void scenario_free(struct scenario *s)
 	for (size_t i = 0; i < s->n_tracers; i++)
 		tracing_clear(&s->tracers[i]);
 	free(s->tracers);
-	tracing_clear(&s->beside);
+	tracing_clear(&s->second);
 	free(s->text);
 	if (s->L)
 		lua_close(s->L);
@@ -304,9 +304,9 @@ static int read_many_tracers(struct scenario *s, const struct luax_source *src, 
 	return read_tracers(s, src, true, e);
 }
 
-static int read_beside(struct scenario *s, const struct luax_source *src, struct err *e)
+static int read_second(struct scenario *s, const struct luax_source *src, struct err *e)
 {
-	return tracing_load(s->L, src, &s->beside, e);
+	return tracing_load(s->L, src, &s->second, e);
 }
 
 /* Name of the first detector that looks at events, or NULL. What a detector's own file has wrong is
@@ -400,11 +400,11 @@ static int check_tracer(const struct scenario *s, const struct luax_source *src,
 			"detector '%s' looks at events, which sums have not: say "
 			"tracer = { \"%s\", mode = \"events\" }",
 			wants_events(s), t->name);
-	if (s->beside.name && (!tracing_has_log(&s->beside) || !strcmp(s->beside.label, t->label)))
+	if (s->second.name && (!tracing_has_log(&s->second) || !strcmp(s->second.label, t->label)))
 		return luax_complain(src, "beside", e,
 			"beside '%s' tracer '%s' nothing is to be seen: it takes ebpf or ptrace, "
 			"the other one",
-			t->label, s->beside.label);
+			t->label, s->second.label);
 	return 0;
 }
 
@@ -428,7 +428,7 @@ int scenario_set_tracer(struct scenario *s, const char *name, struct err *e)
 	return rc ? rc : check_tracer(s, &command_line, e);
 }
 
-int scenario_set_beside(struct scenario *s, const char *name, struct err *e)
+int scenario_set_second(struct scenario *s, const char *name, struct err *e)
 {
 	struct tracing t;
 	int rc = refuse_runtime(s, e);
@@ -437,8 +437,8 @@ int scenario_set_beside(struct scenario *s, const char *name, struct err *e)
 		rc = tracing_named(name, wants_events(s) != NULL, &t, e);
 	if (rc)
 		return rc;
-	tracing_clear(&s->beside);
-	s->beside = t;
+	tracing_clear(&s->second);
+	s->second = t;
 	return check_tracer(s, &command_line, e);
 }
 
@@ -458,7 +458,7 @@ static int read_scenario(struct scenario *s, const struct luax_source *src, stru
 		const char *key;
 		int (*read)(struct scenario *, const struct luax_source *, struct err *);
 	} lists[] = {{"faults", read_faults}, {"tracer", read_one_tracer},
-		{"tracers", read_many_tracers}, {"beside", read_beside},
+		{"tracers", read_many_tracers}, {"beside", read_second},
 		{"detectors", read_detectors}, {"phases", read_phases}, {"training", read_training},
 		{"gates", read_gates}};
 	char *measure = NULL;

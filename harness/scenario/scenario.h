@@ -5,7 +5,7 @@
 #ifndef CULPRIT_HARNESS_SCENARIO_H
 #define CULPRIT_HARNESS_SCENARIO_H
 
-#include "harness/experiment/gates.h"
+#include "harness/scenario/gate_limits.h"
 #include "harness/scenario/part.h"
 #include "harness/scenario/tracing.h"
 
@@ -25,9 +25,8 @@ struct scenario {
 	enum measure measure;
 	struct tracing *tracers; /* one, but for MEASURE_RUNTIME */
 	size_t n_tracers;
-	struct tracing
-		beside; /* traces the file system a second time, into a run of its own; name NULL: none */
-	lua_State *L; /* holds the parts' functions */
+	struct tracing second; /* its records are a run of their own; name NULL: none */
+	lua_State *L;          /* holds the parts' functions */
 	struct part *workloads, *faults;
 	size_t n_workloads, n_faults;
 	size_t n_matrix; /* of the workloads: those under which faults are run; the rest is for training */
@@ -52,7 +51,7 @@ int scenario_load(const char *path, struct scenario **out, struct err *e);
 
 /* What the command line says in place of the file. -EINVAL as for the file. */
 int scenario_set_tracer(struct scenario *s, const char *name, struct err *e);
-int scenario_set_beside(struct scenario *s, const char *name, struct err *e);
+int scenario_set_second(struct scenario *s, const char *name, struct err *e);
 void scenario_free(struct scenario *s);
 
 #endif

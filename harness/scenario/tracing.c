@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/cluster/cluster.h"
 #include "harness/scenario/part.h"
-
-#define CHECK_TIMEOUT_S 30
 
 static const char *const names[] = {"none", "ebpf", "ptrace", "strace", "sysstat", NULL};
 
@@ -143,32 +140,6 @@ int tracing_load(lua_State *L, const struct luax_source *src, struct tracing *ou
 		tracing_clear(&t);
 	else
 		*out = t;
-	return rc;
-}
-
-int tracing_check(const struct tracing *t, struct cluster *c, struct err *e)
-{
-	size_t n = tracing_none(t) ? 0 : t->one_server ? 1 : c->n_servers + c->n_clients;
-	struct node_request *requests = calloc(n + 1, sizeof(*requests));
-	int rc;
-
-	if (!requests)
-		return err_errno(e, -ENOMEM, "cannot check the tracer '%s'", t->name);
-	for (size_t i = 0; i < n; i++) {
-		struct member *m = i < c->n_servers ? c->servers[i] : c->clients[i - c->n_servers];
-
-		requests[i] = (struct node_request){.node = m->node,
-			.op = "check",
-			.args = json_pack("{s:o}", "what", json_sprintf("trace.%s", t->name))};
-	}
-	rc = node_call_all(requests, n, CHECK_TIMEOUT_S, e);
-	for (size_t i = 0; i < n; i++) {
-		if (!rc && !json_is_true(json_object_get(requests[i].result, "able")))
-			rc = err_set(e, -EOPNOTSUPP, "%s: %s", node_name(requests[i].node),
-				json_string_value(json_object_get(requests[i].result, "reason")));
-		json_decref(requests[i].result);
-	}
-	free(requests);
 	return rc;
 }
 

@@ -34,12 +34,6 @@ bool tracing_none(const struct tracing *t);
 /* Does it write our log format, so that metrics and events can be had of it? */
 bool tracing_has_log(const struct tracing *t);
 
-struct cluster;
-
-/* Can every node that it would trace have it? Asked of all at once. 0; -EOPNOTSUPP with the first
- * that cannot and why; another errno where a node did not answer. */
-int tracing_check(const struct tracing *t, struct cluster *c, struct err *e);
-
 /* Arguments of trace.start, or of process.start's member 'trace', without pids; 'storage' (may be
  * NULL) is the folder whose files are the server's. New reference. */
 json_t *tracing_args(const struct tracing *t, const char *out, const char *storage);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Semantic diagnosis from end to end, on a lab of its own: a server that hangs is named from the logs, the control is
-# silent, training on a session sees what is normal, and a recorded run is judged again as it was.
+# Semantic diagnosis end to end on a lab of its own: a server that hangs is indicted from the logs, the control is not,
+# training on a session learns the normal errnos, and a recorded run gets the same verdicts again.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/lab/lab_lib.sh
 command -v sqlite3 >/dev/null || skip_all "there is no sqlite3"
@@ -19,23 +19,23 @@ L
 "$culprit" run --inventory "$dir/inventory.lua" -o run scenario.lua >table 2>log
 is "the run ends well" "$?" 0
 sed 's/^/# /' log table
-said() { # DETECTOR FAULT: whether it indicted exactly the victims; for the control, nobody
+said() { # DETECTOR FAULT: did it indict exactly the victims (of the control: none)?
 	sql "SELECT group_concat(verdict->>'indicted' = coalesce(victims, '[]')) FROM verdict JOIN attempt ON attempt.id = attempt
 		JOIN cell ON cell.number = cell WHERE detector = '$1' AND metric = 'any' AND fault = '$2'"
 }
 is "crash-hang names the server that hangs" "$(said crash-hang hang)" 1
-is "crash-hang is silent when nothing is wrong" "$(said crash-hang none)" 1
-is "errno-propagation is silent when nothing is wrong" "$(said errno-propagation none)" 1
-check "it names the link that owed an answer" [ "$(sql "SELECT count(*) FROM verdict JOIN attempt ON attempt.id = attempt JOIN cell
+is "crash-hang indicts no server of the control" "$(said crash-hang none)" 1
+is "errno-propagation indicts no server of the control" "$(said errno-propagation none)" 1
+check "it names the connection that waited for an answer" [ "$(sql "SELECT count(*) FROM verdict JOIN attempt ON attempt.id = attempt JOIN cell
 	ON cell.number = cell WHERE detector = 'crash-hang' AND fault = 'hang' AND verdict LIKE '%\"state\":\"waiting\"%'")" = 1 ]
 is "the session shows the errnos of normal operation" \
 	"$(sql "SELECT count(*) FROM model, json_each(model, '$.normal') WHERE detector = 'errno-propagation' AND key IN ('ENOENT', 'ENODATA')")" 2
 check "the session is whole on every client" [ "$(sql "SELECT min(value->>'sessions') > 0 FROM attempt JOIN cell ON
 	cell.number = cell, json_each(detail, '$.results') WHERE training")" = 1 ]
-check "files are made, and none fails, when nothing is wrong" [ "$(sql "SELECT min(value->>'files') > 5 AND max(value->>'failed') = 0
+check "the control creates files, and none fails" [ "$(sql "SELECT min(value->>'files') > 5 AND max(value->>'failed') = 0
 	FROM attempt JOIN cell ON cell.number = cell, json_each(detail, '$.results') WHERE fault = 'none' AND NOT training")" = 1 ]
-check "no event tells a path or a run" [ "$(sql "SELECT count(*) FROM event WHERE detail LIKE '%/%'")" = 0 ]
-check "judged again without the cluster" "$culprit" diagnose run
+check "no event contains a path or a run" [ "$(sql "SELECT count(*) FROM event WHERE detail LIKE '%/%'")" = 0 ]
+check "it is judged again without the cluster" "$culprit" diagnose run
 is "the verdict is the same" "$(said crash-hang hang)" 1
 check "the lab goes down" down
 done_testing

@@ -1,7 +1,7 @@
 /*
- * Gates on hosts of their own. The lab's nodes are all one machine, on which most gates only write
- * down what they see; here hosts are made up: what their agents would answer goes through the gates
- * themselves, from the first look to the last.
+ * Gates on hosts that are machines of their own. The lab's nodes are one machine, on which most
+ * gates only record. Here the hosts are made up, and their agents' answers go through the real
+ * gates.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,20 +10,19 @@
 
 #include <cmocka.h>
 
-/* The only things that are not the real ones: nodes, and what is asked of them. */
+/* Only the nodes and their answers are made up. */
 #define node_hello made_up_hello
-#define node_call_all made_up_call_all
+#define cluster_ask made_up_ask
 #define node_clock_offset made_up_clock_offset
 #define node_events made_up_events
 #define cluster_find_processes made_up_find_processes
 #define cluster_lost made_up_lost
-#define trial_fingerprint made_up_fingerprint
-#define store_folder made_up_folder
+#define fingerprint_take made_up_fingerprint
 #include "harness/experiment/gates.c"
 
 enum { HOSTS = 3 };
 
-/* A host as its agent would tell of it, over a second. */
+/* What a host's agent would report for one second. */
 static struct fake {
 	const char *name, *boot_id;
 	double busy_s, own_s, steal_s, memory_wait_s, io_wait_s; /* of 4 processors' 4 s */
@@ -37,8 +36,8 @@ static json_t *hellos[HOSTS];
 static struct host hosts[HOSTS];
 static struct member members[HOSTS];
 static struct cluster cluster = {.members = members, .n_members = HOSTS};
-static struct scenario scenario;
-static struct executor x;
+static struct gates limits;
+static struct gate gate;
 static volatile sig_atomic_t interrupted;
 static json_t *report;
 static struct err e;
@@ -54,29 +53,33 @@ const json_t *made_up_hello(const struct node *n)
 
 	const char *told = json_string_value(json_object_get(hellos[i], "boot_id"));
 
-	/* What was told stays the caller's for as long as it is true. */
+	/* The hello is replaced only when it changes: callers borrow it. */
 	if (!told || strcmp(told, fakes[i].boot_id))
 		json_object_set_new(hellos[i], "boot_id", json_string(fakes[i].boot_id));
 	return hellos[i];
 }
 
-int made_up_call_all(struct node_request *requests, size_t n, double timeout_s, struct err *err)
+int made_up_ask(struct cluster *c, const char *op, cluster_args_fn args, void *ctx,
+	double timeout_s, json_t **results, struct err *err)
 {
-	(void)timeout_s, (void)err;
-	for (size_t i = 0; i < n; i++) {
-		const struct fake *f = fake_of(requests[i].node);
+	(void)args, (void)ctx, (void)timeout_s, (void)err;
+	assert_string_equal(op, "load");
+	*results = json_object();
+	for (size_t i = 0; i < c->n_members; i++) {
+		const struct fake *f = fake_of(c->members[i].node);
 
-		assert_string_equal(requests[i].op, "load");
-		json_decref(requests[i].args);
-		requests[i].result = json_pack(
-			"{s:f, s:i, s:f, s:f, s:f, s:f, s:{s:f, s:f, s:n}, s:f, s:f, s:f, s:o}",
-			"seconds", 1.0, "cpus", 4, "busy_s", f->busy_s, "own_s", f->own_s,
-			"steal_s", f->steal_s, "iowait_s", 0.0, "pressure_s", "memory",
-			f->memory_wait_s, "io", f->io_wait_s, "cpu", "load1", 0.5, "memory_bytes",
-			1e9, "available_bytes", 1e9 * f->available, "heavy",
-			f->process_s > 0 ? json_pack("[{s:i, s:s, s:f}]", "pid", 4711, "comm",
-						   "updatedb", "cpu_s", f->process_s)
-					 : json_array());
+		json_object_set_new(*results, f->name,
+			json_pack(
+				"{s:f, s:i, s:f, s:f, s:f, s:f, s:{s:f, s:f, s:n}, s:f, s:f, s:f, "
+				"s:o}",
+				"seconds", 1.0, "cpus", 4, "busy_s", f->busy_s, "own_s", f->own_s,
+				"steal_s", f->steal_s, "iowait_s", 0.0, "pressure_s", "memory",
+				f->memory_wait_s, "io", f->io_wait_s, "cpu", "load1", 0.5,
+				"memory_bytes", 1e9, "available_bytes", 1e9 * f->available, "heavy",
+				f->process_s > 0
+					? json_pack("[{s:i, s:s, s:f}]", "pid", 4711, "comm",
+						  "updatedb", "cpu_s", f->process_s)
+					: json_array()));
 	}
 	return 0;
 }
@@ -107,7 +110,7 @@ bool made_up_lost(struct cluster *c, struct err *why)
 	return false;
 }
 
-int made_up_fingerprint(struct executor *of, json_t **out, struct err *err)
+int made_up_fingerprint(struct cluster *of, json_t **out, struct err *err)
 {
 	(void)of, (void)err;
 	*out = json_object();
@@ -115,12 +118,6 @@ int made_up_fingerprint(struct executor *of, json_t **out, struct err *err)
 		json_object_set_new(
 			*out, fakes[i].name, json_pack("{s:[s]}", "mounts", fakes[i].mount));
 	return 0;
-}
-
-const char *made_up_folder(const struct store *s)
-{
-	(void)s;
-	return "/tmp";
 }
 
 /* Three quiet hosts, each a machine of its own. */
@@ -141,10 +138,12 @@ static int set_up(void **state)
 		hellos[i] = json_object();
 		members[i] = (struct member){.host = &hosts[i], .node = (struct node *)&fakes[i]};
 	}
-	gates_init(&scenario.gates);
-	scenario.gates.window_s = 0;
-	x = (struct executor){
-		.cluster = &cluster, .scenario = &scenario, .interrupted = &interrupted};
+	gates_init(&limits);
+	limits.window_s = 0;
+	gate = (struct gate){.cluster = &cluster,
+		.limits = &limits,
+		.folder = "/tmp",
+		.interrupted = &interrupted};
 	return 0;
 }
 
@@ -153,7 +152,7 @@ static int tear_down(void **state)
 	(void)state;
 	json_decref(report);
 	report = NULL;
-	json_decref(x.clean);
+	json_decref(gate.clean);
 	for (size_t i = 0; i < HOSTS; i++)
 		json_decref(hellos[i]);
 	return 0;
@@ -163,10 +162,10 @@ static int before(void)
 {
 	json_decref(report);
 	report = NULL;
-	return gates_before(&x, &report, &e);
+	return gates_before(&gate, &report, &e);
 }
 
-/* 'words' and no other host. */
+/* The error names 'host' with 'words', and no other host. */
 static void names_only(const char *host, const char *words)
 {
 	if (strncmp(e.text, host, strlen(host)) || e.text[strlen(host)] != ':' ||
@@ -177,18 +176,18 @@ static void names_only(const char *host, const char *words)
 			fail_msg("%s is named, too: %s", fakes[i].name, e.text);
 }
 
-static void hosts_that_are_quiet_pass_and_are_written_down(void **state)
+static void quiet_hosts_pass_and_are_recorded(void **state)
 {
 	(void)state;
 	fakes[1].offset_s = 0.01;
 	assert_int_equal(before(), 0);
 	assert_int_equal(json_object_size(json_object_get(report, "before")), HOSTS);
 	assert_float_equal(
-		number(json_object_get(json_object_get(report, "before"), "s1"), "others_pct"), 2.5,
-		1e-9);
+		jget_real(json_object_get(json_object_get(report, "before"), "s1"), "others_pct"),
+		2.5, 1e-9);
 	assert_float_equal(members[1].offset_s, 0.01, 1e-9);
-	assert_int_equal(gates_during(&x, report, &e), 0);
-	assert_int_equal(gates_after(&x, report, 0, &e), 0);
+	assert_int_equal(gates_during(&gate, report, &e), 0);
+	assert_int_equal(gates_after(&gate, report, 0, &e), 0);
 }
 
 static void others_work_quarantines_its_host_alone(void **state)
@@ -222,7 +221,7 @@ static void others_work_quarantines_its_host_alone(void **state)
 	assert_int_equal(before(), 0);
 }
 
-/* What the run itself uses is not held against a host. */
+/* The run's own work does not count. */
 static void our_own_work_is_not_others(void **state)
 {
 	(void)state;
@@ -231,11 +230,11 @@ static void our_own_work_is_not_others(void **state)
 	fakes[0].own_s = 2;
 	assert_int_equal(before(), -EAGAIN);
 	names_only("s1", "others used 38 %");
-	/* Two hosts that are one machine: each sees what the other does for us. */
+	/* Two hosts that are one machine: each sees the other's work for this run. */
 	fakes[1].boot_id = fakes[0].boot_id;
 	fakes[1].busy_s = fakes[0].busy_s;
 	fakes[1].own_s = 1.5;
-	scenario.gates.load_pct = 30; /* given, so it holds there, too */
+	limits.load_pct = 30; /* given, so it holds on a shared machine as well */
 	assert_int_equal(before(), 0);
 	fakes[1].own_s = 0;
 	assert_int_equal(before(), -EAGAIN);
@@ -249,19 +248,19 @@ static void what_contaminates_an_attempt_makes_it_invalid(void **state)
 	 * can. */
 	fakes[1].busy_s = 4;
 	fakes[1].memory_wait_s = 1;
-	assert_int_equal(gates_during(&x, report, &e), 0);
+	assert_int_equal(gates_during(&gate, report, &e), 0);
 	fakes[1].process_s = 0.9;
-	assert_int_equal(gates_during(&x, report, &e), -EBUSY);
+	assert_int_equal(gates_during(&gate, report, &e), -EBUSY);
 	names_only("s2", "updatedb");
 	fakes[1].process_s = 0;
-	assert_int_equal(gates_after(&x, report, 0, &e), -EBUSY);
+	assert_int_equal(gates_after(&gate, report, 0, &e), -EBUSY);
 	names_only("s2", "others used 100 %");
 	assert_float_equal(
-		number(json_object_get(json_object_get(report, "after"), "s2"), "others_pct"), 100,
-		1e-9);
+		jget_real(json_object_get(json_object_get(report, "after"), "s2"), "others_pct"),
+		100, 1e-9);
 }
 
-static void clocks_apart_are_seen_as_far_as_they_can_be_measured(void **state)
+static void clocks_that_differ_by_more_than_the_error_of_measuring_them_are_refused(void **state)
 {
 	(void)state;
 	fakes[2].offset_s = 0.2;
@@ -270,18 +269,18 @@ static void clocks_apart_are_seen_as_far_as_they_can_be_measured(void **state)
 	fakes[2].offset_s = -0.2;
 	assert_int_equal(before(), -EAGAIN);
 	assert_non_null(strstr(e.text, " before s3's"));
-	/* Bounds: 0.05 s beyond what measuring leaves open. */
+	/* The limit is 0.05 s plus the errors of measuring. */
 	fakes[2].offset_s = 0.0505;
 	assert_int_equal(before(), 0);
 	fakes[2].offset_s = 0.0515;
 	assert_int_equal(before(), -EAGAIN);
 	fakes[2].error_s = 0.01;
 	assert_int_equal(before(), 0);
-	/* None are bad that are all wrong alike: they are compared with each other. */
+	/* Clocks are compared with each other, so all may be wrong by the same offset. */
 	for (size_t i = 0; i < HOSTS; i++)
 		fakes[i].offset_s = 3600;
 	assert_int_equal(before(), 0);
-	scenario.gates.clock_s = 0.5;
+	limits.clock_s = 0.5;
 	fakes[1].offset_s += 0.4;
 	assert_int_equal(before(), 0);
 }
@@ -291,13 +290,13 @@ static void a_clock_that_moves_makes_the_attempt_invalid(void **state)
 	(void)state;
 	assert_int_equal(before(), 0);
 	fakes[0].offset_s = 0.0205;
-	assert_int_equal(gates_after(&x, report, 0, &e), 0);
+	assert_int_equal(gates_after(&gate, report, 0, &e), 0);
 	fakes[0].offset_s = -0.03;
-	assert_int_equal(gates_after(&x, report, 0, &e), -EBUSY);
+	assert_int_equal(gates_after(&gate, report, 0, &e), -EBUSY);
 	names_only("s1",
 		"its clock moved by 0.030 s against ours; 0.020 s are allowed (gates: 'drift')");
-	scenario.gates.drift_s = 0.1;
-	assert_int_equal(gates_after(&x, report, 0, &e), 0);
+	limits.drift_s = 0.1;
+	assert_int_equal(gates_after(&gate, report, 0, &e), 0);
 	/* The next attempt begins with the clocks as they are then. */
 	assert_int_equal(before(), 0);
 	assert_float_equal(members[0].offset_s, -0.03, 1e-9);
@@ -322,12 +321,12 @@ static void hosts_that_are_one_machine_are_told_by_their_boot(void **state)
 	fakes[2].process_s = fakes[2].steal_s = fakes[2].io_wait_s = 1;
 	assert_int_equal(before(), 0);
 	assert_float_equal(
-		number(json_object_get(json_object_get(report, "before"), "s3"), "others_pct"), 100,
-		1e-9);
-	scenario.gates.process_pct = 50;
+		jget_real(json_object_get(json_object_get(report, "before"), "s3"), "others_pct"),
+		100, 1e-9);
+	limits.process_pct = 50;
 	assert_int_equal(before(), -EAGAIN);
 	names_only("s3", "updatedb");
-	scenario.gates.process_pct = -1;
+	limits.process_pct = -1;
 	fakes[2].available = 0.01;
 	assert_int_equal(before(), -EAGAIN);
 	names_only("s3", "memory");
@@ -338,14 +337,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			hosts_that_are_quiet_pass_and_are_written_down, set_up, tear_down),
+			quiet_hosts_pass_and_are_recorded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			others_work_quarantines_its_host_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(our_own_work_is_not_others, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			what_contaminates_an_attempt_makes_it_invalid, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			clocks_apart_are_seen_as_far_as_they_can_be_measured, set_up, tear_down),
+			clocks_that_differ_by_more_than_the_error_of_measuring_them_are_refused,
+			set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_clock_that_moves_makes_the_attempt_invalid, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(

@@ -68,7 +68,7 @@ static void show_on(int fd, bool quiet)
 	close(saved);
 }
 
-static void on_a_terminal_it_is_seen_what_each_node_does(void **state)
+static void a_terminal_shows_what_each_node_does(void **state)
 {
 	struct winsize ws = {.ws_col = WIDTH, .ws_row = 24};
 	char text[32768], *line, *save = NULL;
@@ -94,7 +94,7 @@ static void on_a_terminal_it_is_seen_what_each_node_does(void **state)
 	assert_non_null(strstr(text, "    under disk-hog, traced by ebpf: s2\r"));
 	assert_non_null(strstr(text, "    running ddw, traced by ebpf, in words that are longer "));
 	assert_null(strstr(text, "running ddw:"));
-	/* What it paints it can erase only as long as no line is broken. */
+	/* Painted lines can be erased only if none wraps. */
 	for (line = strtok_r(text, "\r\n", &save); line; line = strtok_r(NULL, "\r\n", &save))
 		if (*line != '\033')
 			assert_true(strlen(line) < WIDTH);
@@ -119,7 +119,7 @@ static void elsewhere_there_are_plain_lines(void **state)
 	}
 }
 
-static void whoever_asks_is_told(void **state)
+static void status_json_has_the_current_state(void **state)
 {
 	struct progress *p = NULL;
 	struct err e = {""};
@@ -141,7 +141,7 @@ static void whoever_asks_is_told(void **state)
 		json_string_value(json_object_get(json_array_get(nodes, 1), "doing")), "lost");
 	json_decref(s);
 
-	/* A node's news are written at once, in the same phase too. */
+	/* A node's change is written at once, within a phase as well. */
 	progress_node(p, "s2", "serving");
 	progress_refresh(p);
 	s = status();
@@ -159,9 +159,9 @@ static void whoever_asks_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(on_a_terminal_it_is_seen_what_each_node_does),
+		cmocka_unit_test(a_terminal_shows_what_each_node_does),
 		cmocka_unit_test(elsewhere_there_are_plain_lines),
-		cmocka_unit_test(whoever_asks_is_told),
+		cmocka_unit_test(status_json_has_the_current_state),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

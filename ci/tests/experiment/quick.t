@@ -1,5 +1,5 @@
 #!/bin/bash
-# The whole thing on a lab of its own: the quick scenario, then runs that are interrupted and killed in the
+# The product end to end on a lab of its own: the quick scenario, then runs that are interrupted or killed in the
 # middle of a fault. Whatever happens to the orchestrator, the nodes end as they were.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
@@ -13,7 +13,7 @@ cd "$tmp" || exit 1
 node() { "$culprit" lab exec --dir "$lab" "$@"; }
 sql() { sqlite3 "$1/run.db" "$2"; }
 
-# Samples stand in a run packed; as a table they can be asked.
+# A run packs its samples; as a table they can be queried.
 unpack() {
 	"$culprit" samples "$1" >"$1/samples.csv" &&
 		sqlite3 "$1/samples.db" "CREATE TABLE sample (cell INTEGER, attempt INTEGER, metric TEXT, server TEXT, second INTEGER,
@@ -23,7 +23,7 @@ unpack() {
 check "the lab comes up" "$culprit" lab up --dir "$lab" --subnet 10.75.0.0/24
 inventory=$lab/inventory.lua
 
-# Traced by both tracers at once, the default one and ptrace beside it.
+# Traced by two tracers at once: the default one, and ptrace as the second.
 "$culprit" run --inventory "$inventory" --seed 1 --second-tracer ptrace -o quick "$scenarios/quick.lua" >table 2>log
 code=$?
 sed 's/^/# /' log table
@@ -37,41 +37,41 @@ check "packets were dropped and the hog has read" \
 		((SELECT max(coalesce(value->>'dropped', 0) > 0 OR coalesce(value->>'read_bytes', 0) > 1000000)
 		FROM json_each(detail->'verified_still_on')))")" = 4 ]
 # The effect itself, as a ratio in one cell: reads of the victim's storage while the hog runs, over those before.
-check "samples can be had as CSV" unpack quick
+check "samples are exported as CSV" unpack quick
 ratio=$(sql quick "ATTACH 'quick/samples.db' AS samples;
 	WITH a AS (SELECT attempt.id, victims->>0 AS victim, (onset_ns - start_ns) / 1000000000 AS onset, (offset_ns - start_ns) / 1000000000 AS offset
 		FROM attempt JOIN cell ON cell.number = cell WHERE fault = 'disk-hog' AND workload = 'ddr' AND outcome = 'confirmed'),
 	s AS (SELECT second, sum_s, count, onset, offset FROM sample JOIN a ON attempt = a.id AND server = victim WHERE metric = 'dread')
 	SELECT (SELECT sum(sum_s) / sum(count) FROM s WHERE second > onset AND second < offset) /
 	       (SELECT sum(sum_s) / sum(count) FROM s WHERE second < onset)")
-check "the hog makes the victim's reads half as slow again at the least (measured: $ratio times)" awk "BEGIN { exit !($ratio > 1.5) }"
+check "the hog makes the victim's reads at least 1.5 times as slow (measured: $ratio times)" awk "BEGIN { exit !($ratio > 1.5) }"
 check "peer-threshold names it, by dread" \
 	[ "$(sql quick "SELECT verdict->>'indicted' = victims FROM verdict JOIN attempt ON attempt.id = attempt
 		JOIN cell ON cell.number = cell WHERE detector = 'peer-threshold' AND metric = 'dread' AND fault = 'disk-hog'
 		AND workload = 'ddr'")" = 1 ]
-check "those of the store beside, too" unpack quick/beside
-both() { sqlite3 quick/run.db "ATTACH 'quick/beside/run.db' AS beside; ATTACH 'quick/samples.db' AS samples;
-	ATTACH 'quick/beside/samples.db' AS samples_beside; $1"; }
-check "the tracer is ebpf, and ptrace beside it" [ "$(both "SELECT a.value || ' ' || b.value FROM fact a, beside.fact b
+check "those of the second tracer, too" unpack quick/second
+both() { sqlite3 quick/run.db "ATTACH 'quick/second/run.db' AS second; ATTACH 'quick/samples.db' AS samples;
+	ATTACH 'quick/second/samples.db' AS samples_second; $1"; }
+check "the tracer is ebpf, and the second one ptrace" [ "$(both "SELECT a.value || ' ' || b.value FROM fact a, second.fact b
 	WHERE a.key = 'tracer' AND b.key = 'tracer'")" = "ebpf ptrace" ]
 differ=$(both "SELECT a.attempt, a.metric, a.verdict->>'indicted', b.verdict->>'indicted' FROM verdict a
-	JOIN beside.verdict b USING (attempt, detector, metric)
+	JOIN second.verdict b USING (attempt, detector, metric)
 	WHERE detector = 'peer-threshold' AND a.verdict->>'indicted' <> b.verdict->>'indicted'")
-check "peer-threshold says the same of what either saw ($differ)" [ -z "$differ" ]
-check "of every cell" [ "$(both "SELECT count(DISTINCT a.attempt) FROM verdict a JOIN beside.verdict b USING (attempt, detector, metric)
+check "peer-threshold gives the same verdict on both traces ($differ)" [ -z "$differ" ]
+check "for every cell" [ "$(both "SELECT count(DISTINCT a.attempt) FROM verdict a JOIN second.verdict b USING (attempt, detector, metric)
 	WHERE detector = 'peer-threshold'")" = 6 ]
-# What was served is the same, whoever counted, but for what ends at the very edge of the measured seconds.
+# Both tracers count the same, except calls that end at the edge of the measured seconds.
 differ=$(both "SELECT attempt, metric, server, n, m, x, y FROM
 	(SELECT attempt, metric, server, sum(count) n, sum(bytes) x FROM samples.sample GROUP BY 1, 2, 3) JOIN
-	(SELECT attempt, metric, server, sum(count) m, sum(bytes) y FROM samples_beside.sample GROUP BY 1, 2, 3) USING (attempt, metric, server)
+	(SELECT attempt, metric, server, sum(count) m, sum(bytes) y FROM samples_second.sample GROUP BY 1, 2, 3) USING (attempt, metric, server)
 	WHERE abs(n - m) > 3 + n / 200 OR abs(x - y) > 400000 + x / 200")
-check "both saw the same calls, messages and bytes ($differ)" [ -z "$differ" ]
+check "both recorded the same calls, messages and bytes ($differ)" [ -z "$differ" ]
 check "on the same servers" [ "$(both "SELECT count(*) FROM (SELECT DISTINCT attempt, metric, server FROM samples.sample)")" = \
-	"$(both "SELECT count(*) FROM (SELECT DISTINCT attempt, metric, server FROM samples_beside.sample)")" ]
+	"$(both "SELECT count(*) FROM (SELECT DISTINCT attempt, metric, server FROM samples_second.sample)")" ]
 check "the table fits 80 columns" awk 'length > 80 { bad = 1 } END { exit bad }' table
 check "and names its run" grep -q 'run quick: 8 of 8 cells confirmed' table
 "$culprit" rescore quick >again
-check "judged again from the store, it is the same table" cmp table again
+check "the store, judged again, gives the same table" cmp table again
 check "every trace listed has its checksum" bash -c "sqlite3 quick/run.db \"SELECT sha256 || '  quick/' || path FROM file\" | sha256sum --quiet -c"
 
 # Faults that last, so that there is time to kill.
@@ -103,11 +103,11 @@ for fault in receive-pktloss disk-hog; do
 		wait $pid 2>/dev/null
 		code=$?
 		if [ $signal = INT ]; then
-			check "interrupted, it ends with 3 and says that all is undone" \
+			check "interrupted, it ends with 3 and reports that every fault is undone" \
 				bash -c "[ $code -eq 3 ] && grep -q 'interrupted: every fault is undone' said"
-			check "and so it is" clean
+			check "and no fault is left" clean
 		else
-			# The lease is 10 s; a hog's last read and the guard's look around come on top.
+			# The lease is 10 s; a hog's last read and the guard's verification take longer.
 			check "killed, it leaves nothing on any node" until_true 40 clean
 		fi
 	done

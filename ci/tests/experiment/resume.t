@@ -1,6 +1,6 @@
 #!/bin/bash
-# A night on a lab of its own: the orchestrator of scenarios/matrix.lua killed at random moments and resumed until the matrix
-# is done, a full disk, a trace damaged before it is read and after, a host that is busy with others' work. In CI three kills, one
+# Resuming, on a lab of its own: the orchestrator of scenarios/matrix.lua is killed at random moments and resumed until the matrix
+# is done; the disk is full; a trace is damaged before it is read and after; a host is busy with other work. In CI three kills, one
 # workload, one repeat; CULPRIT_SOAK=N: 50 kills, all workloads, two repeats. CULPRIT_SEED=N: the moments of the kills; printed.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
@@ -56,9 +56,9 @@ scenario night '' 1
 check "the lab comes up" "$culprit" lab up --dir "$lab" --subnet 10.76.0.0/24 --servers 3 --clients 1
 check "the matrix is cut to cells of seconds" [ "$(grep -c 'before = "1s"\|records = 1 }, .*records = 1 }\|repeats = 1 }' matrix.lua)" = 3 ]
 "${run[@]}" -o whole "${cut[@]}" matrix.lua >table 2>log || sed 's/^/# /' log
-check "a matrix that nobody disturbs is whole" once whole $cells
+check "an undisturbed matrix is complete" once whole $cells
 
-# Killed, and resumed at once: what the last one left on the nodes is still being undone then.
+# Killed, and resumed at once, while the nodes still undo what the killed one left.
 "${run[@]}" -o torn "${cut[@]}" matrix.lua >/dev/null 2>log &
 pid=$!
 until_true 60 test -e torn/status.json
@@ -82,17 +82,18 @@ wait $pid
 check "killed and resumed, it ends with 0" test $? -eq 0
 check "it was killed $kills times before it was done" test $killed -eq $kills
 check "every cell is complete, once" once torn $cells
-check "the table and the plan are those of the run that nobody disturbed" diff <(structure whole) <(structure torn)
+check "the table and the plan are those of the undisturbed run" diff <(structure whole) <(structure torn)
 check "nothing is left on any node" clean
 sed 's/^/# /' log
 
-check "a run that is complete says so" grep -q 'nothing is left to run' <("$culprit" resume torn 2>&1 >/dev/null)
+"$culprit" resume torn >/dev/null 2>said # ended before its status is asked for
+check "a run that is complete says so" grep -q 'nothing is left to run' said
 check "and 'culprit status' too" grep -q '^torn: complete' <("$culprit" status torn)
 
-# Interrupted: it says how to go on. What has changed is named; two at once are refused.
+# An interrupted run names the command that resumes it. A changed scenario and a second orchestrator are refused.
 "${run[@]}" -o asked night.lua >/dev/null 2>said &
 pid=$!
-check "it comes to its first cell" begins asked said
+check "it begins its first cell" begins asked said
 check "'culprit status' sees it" [ "$("$culprit" status asked --json | grep -Ec '"state": "running"|"number": 1,')" = 2 ]
 check "and what each node does" until_true 60 eval "'$culprit' status asked | grep -q '^  running ddr, traced by [a-z]*: c1$'"
 check "servers, too" [ "$("$culprit" status asked --json | grep -Ec '"name": "s[123]",|"doing": "(serving|under|injecting|looking|undoing)')" = 6 ]
@@ -109,15 +110,15 @@ sed 's/fault = "2s"/fault = "3s"/' night.lua >other.lua
 check "a changed scenario is refused" test $? -eq 2
 check "and what has changed is named" grep -q 'phases.fault is 3.0, was 2.0' refused
 
-# Damaged after it was written down: seen by its checksum, run again, kept and counted.
+# A trace damaged after its attempt was recorded: the checksum tells, the cell is run again, the attempt is kept and counted.
 printf X | dd of=torn/cells/"$(ls torn/cells | tail -1)"/s2.fs.trace bs=1 seek=64 conv=notrunc status=none
 "$culprit" resume torn >table 2>log
 check "a trace damaged afterwards has its cell run again" test $? -eq 0
-check "and it is said which" grep -q "s2.fs.trace' is not what was written" log
+check "and the trace is named" grep -q "s2.fs.trace' is not what was written" log
 check "every cell is complete, once" once torn $cells
 check "the table counts the attempt" grep -Eq 'not scored: [1-9][0-9]* attempts? *$|not scored: [1-9][0-9]* attempts? invalid' table
 
-# Damaged between its way here and its reading.
+# A trace damaged between its transfer and its reading.
 scenario damaged 'window = "2s"' 1
 "${run[@]}" -o damaged --only cell=2 damaged.lua >table 2>log &
 pid=$!
@@ -134,7 +135,7 @@ mount -t tmpfs -o size=8M none small
 scenario full 'disk = "8MiB", wait = "3s"' 1
 "${run[@]}" -o small/full --only cell=2 full.lua >table 2>log
 check "a full disk ends the run with 3" test $? -eq 3
-check "and it is said" logged "that 'small/full' is kept on has .* left" small/full
+check "and the reason is given" logged "that 'small/full' is kept on has .* left" small/full
 check "what is in the store is whole" [ "$(sql small/full "PRAGMA integrity_check")" = ok ]
 mount -o remount,size=100M small
 "$culprit" resume small/full --quiet >table 2>log
@@ -154,7 +155,7 @@ rm small/filler
 check "with room again it is resumed" test $? -eq 0
 check "every cell is complete, once" once small/tight 2
 
-# The cluster fails before the first cell: that is no mistake of the scenario, and once it is well the run goes on.
+# A cluster that fails before the first cell is no error of the scenario: the run can be resumed.
 cat >filed.lua <<'L'
 return { summary = "reads what is on the file system", command = function() return { argv = { "sleep", "0.3" }, loop = true } end,
          prepare = function(_, client)
@@ -164,22 +165,22 @@ L
 sed 's|"ddw", "ddr"|"./filed.lua"|; s|"receive-pktloss"||; s|"peer-threshold", ||; s|training = .*}, repeats|repeats|' night.lua >unwell.lua
 sed -i 's|name *= |prepare_limit = "10s", name = |' unwell.lua
 "${run[@]}" -o unwell unwell.lua >table 2>log
-check "what cannot be prepared ends the run with 3" test $? -eq 3
+check "a failed preparation ends the run with 3" test $? -eq 3
 check "after three tries" [ "$(grep -c 'trying again' unwell/run.log)" = 2 ]
 check "and it says what failed, and how to go on" grep -q "preparing '.*filed.*' ended with 2: .*'culprit resume unwell' goes on" <(tr '\n' ' ' <log)
 node c1 -- touch /mnt/fs/wanted
 "$culprit" resume unwell --quiet >table 2>log
 check "once it can, it is resumed" test $? -eq 0
-check "though a command hangs: it is killed, and tried again" [ "$(grep -c "'prepare_limit', 10 s.*trying again" unwell/run.log)" = 1 ]
+check "a command that hangs is killed, and tried again" [ "$(grep -c "'prepare_limit', 10 s.*trying again" unwell/run.log)" = 1 ]
 sed 's/^/# /' log
 
-# A host that is busy with something else.
+# A host that is busy with other work.
 scenario busy 'process = "10%", wait = "120s"' 1
 node s2 -- timeout 300 sh -c 'while :; do :; done' &
 hog=$!
 "${run[@]}" -o busy --only cell=2 busy.lua >table 2>log &
 pid=$!
-check "a busy host is quarantined, and it is said why" until_true 120 grep -qs 'quarantined: s2: process [0-9]* (sh)' busy/run.log
+check "a busy host is quarantined, with the reason" until_true 120 grep -qs 'quarantined: s2: process [0-9]* (sh)' busy/run.log
 node s2 -- pkill -f 'while :'
 wait $hog
 wait $pid
@@ -187,7 +188,7 @@ check "once it is quiet, the run goes on" test $? -eq 0
 sed 's/^/# /' log
 check "and says so" grep -q 'quarantine is over' busy/run.log
 check "every cell is complete, once" [ "$(sql busy "SELECT count(*) FROM attempt WHERE outcome = 'confirmed'")" = 2 ]
-check "what was looked at is with the attempt" [ "$(sql busy "SELECT count(*) FROM attempt WHERE
+check "the attempt has the report of the gates" [ "$(sql busy "SELECT count(*) FROM attempt WHERE
 	detail->>'$.gates.clocks.s1.error_s' > 0 AND detail->>'$.gates.before.s2.seconds' > 0.4 AND outcome = 'confirmed'")" = 2 ]
 check "the lab goes down" "$culprit" lab down --dir "$lab"
 done_testing

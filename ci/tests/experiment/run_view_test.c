@@ -26,7 +26,8 @@ static const char spy[] =
 	"    for k, v in pairs(run.units) do units[#units + 1] = k .. '=' .. v end\n"
 	"    for k in pairs(run.series) do series[#series + 1] = k end\n"
 	"    table.sort(units); table.sort(series)\n"
-	"    return { { metric = 'any', evidence = { metrics = list(run.metrics), service_times = list(run.service_times),\n"
+	"    return { { metric = 'any', evidence = { metrics = list(run.metrics), service_times "
+	"= list(run.service_times),\n"
 	"      units = list(units), series = list(series) } } }\n"
 	"  end }\n";
 
@@ -36,8 +37,10 @@ static const char program[] =
 	"use strict; use JSON::PP;\n"
 	"my $run; while (<STDIN>) { $run = decode_json($_)->{run} }\n"
 	"my $units = join ' ', map { \"$_=$run->{units}{$_}\" } sort keys %{$run->{units}};\n"
-	"print encode_json({ metric => 'any', indicted => [], evidence => { metrics => join(' ', @{$run->{metrics}}),\n"
-	"  service_times => join(' ', @{$run->{service_times}}), units => $units, series => join(' ', sort keys %{$run->{series}}) } });\n";
+	"print encode_json({ metric => 'any', indicted => [], evidence => { metrics => join(' "
+	"', @{$run->{metrics}}),\n"
+	"  service_times => join(' ', @{$run->{service_times}}), units => $units, series => "
+	"join(' ', sort keys %{$run->{series}}) } });\n";
 
 static json_t *ask(const char *path, const struct detector_run *run)
 {
@@ -116,9 +119,11 @@ static void what_was_read_is_listed_with_its_unit(void **state)
 	(void)state;
 	/* No count is no sample, and what lies outside of the run was not in it. */
 	expect(&run,
-		"dread dwrite nsread ncread disk_queue_s tcp_delivery_rate client_tcp_retransmitted_segments",
+		"dread dwrite nsread ncread disk_queue_s tcp_delivery_rate "
+		"client_tcp_retransmitted_segments",
 		all_times,
-		"client_tcp_retransmitted_segments=segments disk_queue_s=s dread=s dwrite=s ncread=s nsread=s tcp_delivery_rate=bytes/s");
+		"client_tcp_retransmitted_segments=segments disk_queue_s=s dread=s dwrite=s "
+		"ncread=s nsread=s tcp_delivery_rate=bytes/s");
 }
 
 static void other_peoples_metrics_are_service_times_unless_they_have_our_name(void **state)

@@ -39,14 +39,19 @@ static char *servers[] = {"s1", "s2", "s3", "s4"};
 
 static const char inventory[] =
 	"return { file_system = { type = 'glusterfs' }, nodes = {\n"
-	"{ name = 's1', role = 'server', address = '192.0.2.1', storage = '/b', service_port = 1 },\n"
-	"{ name = 's2', role = 'server', address = '192.0.2.2', storage = '/b', service_port = 1 },\n"
-	"{ name = 's3', role = 'server', address = '192.0.2.3', storage = '/b', service_port = 1 },\n"
-	"{ name = 's4', role = 'server', address = '192.0.2.4', storage = '/b', service_port = 1 },\n"
+	"{ name = 's1', role = 'server', address = '192.0.2.1', storage = '/b', service_port = "
+	"1 },\n"
+	"{ name = 's2', role = 'server', address = '192.0.2.2', storage = '/b', service_port = "
+	"1 },\n"
+	"{ name = 's3', role = 'server', address = '192.0.2.3', storage = '/b', service_port = "
+	"1 },\n"
+	"{ name = 's4', role = 'server', address = '192.0.2.4', storage = '/b', service_port = "
+	"1 },\n"
 	"{ name = 'c1', role = 'client', address = '192.0.2.9', mount = '/m' } } }\n";
 
 static const char own_fault[] =
-	"return { summary = 'x', resource = 'disk', inject = function() end, verify = function() return true end }\n";
+	"return { summary = 'x', resource = 'disk', inject = function() end, verify = "
+	"function() return true end }\n";
 
 static char *write_file(const char *name, const char *text)
 {
@@ -87,13 +92,15 @@ static void unmake(struct made *m)
 	scenario_free(m->s);
 }
 
-#define BODY(phases, loss, detectors)                                                                            \
-	"return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 2, training = { workloads = { 'ddw' } }, " \
-	"phases = { fault = '" phases "' }, "                                                                    \
-	"faults = { 'none', './own.lua', { 'receive-pktloss', loss = '" loss                                     \
-	"' } }, detectors = { '" detectors "' } }\n"
+#define BODY(phases, loss, detectors)                                                              \
+	"return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 2, training = { workloads "  \
+	"= { 'ddw' } }, "                                                                          \
+	"phases = { fault = '" phases "' }, "                                                      \
+	""                                                                                         \
+	"faults = { 'none', './own.lua', { 'receive-pktloss', loss = "                             \
+	"'" loss "' } }, detectors = { '" detectors "' } }\n"
 
-/* How many cells have another key. */
+/* The number of cells with another key. */
 static size_t changed(const struct made *a, const struct made *b)
 {
 	size_t n = 0;
@@ -142,7 +149,7 @@ static void a_key_depends_on_what_decides_its_cell_and_on_nothing_else(void **st
 		"fault receive-pktloss(loss=4%) is new");
 	expect_change(&was, body, inventory, 8, was.p->n, "seed is 8, was 7");
 
-	/* Another way to the same host; another host. */
+	/* Another address of the same host, then another host. */
 	other = strdup(inventory);
 	memcpy(strstr(other, "192.0.2.4"), "192.0.2.5", 9);
 	expect_change(&was, body, other, 7, 0, NULL);
@@ -151,7 +158,8 @@ static void a_key_depends_on_what_decides_its_cell_and_on_nothing_else(void **st
 	free(other);
 
 	write_file("own.lua",
-		"-- the same, said otherwise\nreturn { summary = 'x', resource = 'disk', inject = function() end, "
+		"-- the same, said otherwise\nreturn { summary = 'x', resource = 'disk', inject "
+		"= function() end, "
 		"verify = function() return 1 end }\n");
 	expect_change(&was, body, inventory, 7, 4, "fault own: file has changed");
 	unmake(&was);
@@ -164,7 +172,8 @@ static void training_and_scored_cells_are_run_in_blocks_each_in_its_own_order(vo
 
 	(void)state;
 	make(&m,
-		"return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 20, training = { workloads = { 'ddw', 'ddr' }, repeats "
+		"return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 20, training = { "
+		"workloads = { 'ddw', 'ddr' }, repeats "
 		"= 20 }, faults = { 'none', 'disk-hog' }, detectors = { 'always-healthy' } }\n",
 		inventory, 3);
 	assert_int_equal(m.p->n, 20 * 2 + 20 * 4);
@@ -187,7 +196,7 @@ static void training_and_scored_cells_are_run_in_blocks_each_in_its_own_order(vo
 	unmake(&m);
 }
 
-static void a_run_has_one_orchestrator_and_anyone_may_ask_who(void **state)
+static void a_run_has_one_orchestrator_whose_process_is_known(void **state)
 {
 	int fd, other, status, ready[2];
 	struct err e;
@@ -220,7 +229,7 @@ static void a_run_has_one_orchestrator_and_anyone_may_ask_who(void **state)
 	close(fd);
 }
 
-/* A run that is written as the executor would; without a cluster. */
+/* A run written as by the executor, without a cluster. */
 struct torn {
 	struct executor x;
 	json_t *detectors, *names;
@@ -229,20 +238,20 @@ struct torn {
 
 static void begin(struct torn *t, const char *name, const char *body)
 {
-	char beside[128];
+	char second[128];
 	struct err e = {""};
 
 	memset(t, 0, sizeof(*t));
 	snprintf(t->folder, sizeof(t->folder), "%s/%s", dir, name);
-	snprintf(beside, sizeof(beside), "%s/beside", t->folder);
+	snprintf(second, sizeof(second), "%s/second", t->folder);
 	t->names = json_pack("[s, s, s, s]", servers[0], servers[1], servers[2], servers[3]);
 	t->detectors = json_pack("[{s:s, s:{}}]", "name", "peer-threshold", "params");
 	if (scenario_load(write_file("scenario.lua", body), &t->x.scenario, &e) ||
 		plan_new(t->x.scenario, SERVERS, 1, NULL, &t->x.plan, &e) ||
 		store_create(t->folder, &t->x.store, &e) ||
-		store_create(beside, &t->x.beside, &e) ||
+		store_create(second, &t->x.second_store, &e) ||
 		store_put_plan(t->x.store, t->x.scenario, t->x.plan, servers, &e) ||
-		store_put_plan(t->x.beside, t->x.scenario, t->x.plan, servers, &e) ||
+		store_put_plan(t->x.second_store, t->x.scenario, t->x.plan, servers, &e) ||
 		store_set(t->x.store, "judged_seconds", "999", &e) ||
 		judge_new(t->detectors, t->names, t->x.store, &t->x.judge, &e) ||
 		progress_new(t->folder, t->x.plan->n, 1, true, &t->x.progress, &e))
@@ -254,7 +263,7 @@ static void end(struct torn *t)
 	progress_free(t->x.progress);
 	judge_free(t->x.judge);
 	store_close(t->x.store);
-	store_close(t->x.beside);
+	store_close(t->x.second_store);
 	plan_free(t->x.plan);
 	scenario_free(t->x.scenario);
 	json_decref(t->detectors);
@@ -335,10 +344,11 @@ static void damage(const struct torn *t, const char *name)
 }
 
 static const char small[] =
-	"return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 2, training = { workloads = { 'ddw' } }, faults = { 'none', "
+	"return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 2, training = { workloads "
+	"= { 'ddw' } }, faults = { 'none', "
 	"'disk-hog' }, detectors = { 'peer-threshold' } }\n";
 
-static void what_a_torn_run_left_is_mended(void **state)
+static void a_run_that_was_killed_is_mended(void **state)
 {
 	struct torn t;
 	struct resume found;
@@ -351,11 +361,12 @@ static void what_a_torn_run_left_is_mended(void **state)
 	begin(&t, "torn", small);
 	c = t.x.plan->cells;
 	for (size_t i = 0; i < 5; i++) {
-		attempt(&t, t.x.beside, &c[i], 1, i == 1 ? OUTCOME_INVALID : OUTCOME_CONFIRMED);
+		attempt(&t, t.x.second_store, &c[i], 1,
+			i == 1 ? OUTCOME_INVALID : OUTCOME_CONFIRMED);
 		attempt(&t, t.x.store, &c[i], 1, i == 1 ? OUTCOME_INVALID : OUTCOME_CONFIRMED);
 	}
-	/* Killed between the store beside and the run's own; and before the attempt's end. */
-	attempt(&t, t.x.beside, &c[5], 1, OUTCOME_CONFIRMED);
+	/* Killed between the two stores, and before the attempt's end. */
+	attempt(&t, t.x.second_store, &c[5], 1, OUTCOME_CONFIRMED);
 	snprintf(path, sizeof(path), "%s/cells/0007.1", t.folder);
 	assert_int_equal(file_mkdirs(path, 0700, &e), 0);
 	damage(&t, "cells/0003.1/s1.fs.trace");
@@ -374,7 +385,7 @@ static void what_a_torn_run_left_is_mended(void **state)
 	assert_false(exists(&t, "cells/0006.1") || exists(&t, "cells/0007.1"));
 	assert_true(exists(&t, "cells/0002.1") && exists(&t, "cells/0003.1"));
 
-	/* Kept, counted, said why; and made good, once. */
+	/* Damaged attempts are kept, counted and explained; their cells are run once more. */
 	assert_int_equal(store_tally(t.x.store, &tally, &e), 0);
 	assert_int_equal(json_integer_value(json_object_get(tally, "confirmed")), 2);
 	assert_int_equal(
@@ -386,10 +397,10 @@ static void what_a_torn_run_left_is_mended(void **state)
 			"cells/0003.1/s1.fs.trace"));
 	json_decref(tally);
 	for (size_t i = 1; i < 4; i++) {
-		attempt(&t, t.x.beside, &c[i], c[i].attempts + 1, OUTCOME_CONFIRMED);
+		attempt(&t, t.x.second_store, &c[i], c[i].attempts + 1, OUTCOME_CONFIRMED);
 		attempt(&t, t.x.store, &c[i], c[i].attempts + 1, OUTCOME_CONFIRMED);
 	}
-	attempt(&t, t.x.beside, &c[5], 1, OUTCOME_CONFIRMED);
+	attempt(&t, t.x.second_store, &c[5], 1, OUTCOME_CONFIRMED);
 	attempt(&t, t.x.store, &c[5], 1, OUTCOME_CONFIRMED);
 	assert_int_equal(resume_scan(&t.x, &found, &e), 0);
 	assert_int_equal(found.done, 6);
@@ -445,7 +456,7 @@ static size_t resident_pages(void)
 	return pages;
 }
 
-/* The table of what there is so far. */
+/* Renders the table of the cells so far. */
 static void score(struct torn *t)
 {
 	struct scoring *c = NULL;
@@ -466,7 +477,7 @@ static void score(struct torn *t)
 	scoring_free(c);
 }
 
-/* As exec.c does, but for the nodes. */
+/* As the executor does, without nodes. */
 static void run_simulated(struct torn *t, size_t from, size_t to)
 {
 	for (size_t i = from; i < to; i++) {
@@ -497,7 +508,8 @@ static void memory_and_handles_are_flat_over_500_cells(void **state)
 
 	(void)state;
 	begin(&t, "long",
-		"return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 125, training = { workloads = { 'ddw' } }, "
+		"return { name = 't', workloads = { 'ddw', 'ddr' }, repeats = 125, training = { "
+		"workloads = { 'ddw' } }, "
 		"faults = { 'none', 'disk-hog' }, detectors = { 'peer-threshold' } }\n");
 	assert_int_equal(t.x.plan->n, 501);
 	/* By then the database's cache is full. */
@@ -508,7 +520,8 @@ static void memory_and_handles_are_flat_over_500_cells(void **state)
 	run_simulated(&t, 201, 501);
 	grown = mallinfo2().uordblks > bytes ? mallinfo2().uordblks - bytes : 0;
 	resident = resident_pages();
-	printf("# %zu bytes in use after 201 cells, %zu more after 501; %zu pages resident, then %zu; %zu handles, then %zu\n",
+	printf("# %zu bytes in use after 201 cells, %zu more after 501; %zu pages resident, "
+	       "then %zu; %zu handles, then %zu\n",
 		bytes, grown, pages, resident, handles, open_handles());
 	assert_int_equal(open_handles(), handles);
 #ifndef __SANITIZE_ADDRESS__ /* which keeps what is freed */
@@ -530,8 +543,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_key_depends_on_what_decides_its_cell_and_on_nothing_else),
 		cmocka_unit_test(training_and_scored_cells_are_run_in_blocks_each_in_its_own_order),
-		cmocka_unit_test(a_run_has_one_orchestrator_and_anyone_may_ask_who),
-		cmocka_unit_test(what_a_torn_run_left_is_mended),
+		cmocka_unit_test(a_run_has_one_orchestrator_whose_process_is_known),
+		cmocka_unit_test(a_run_that_was_killed_is_mended),
 		cmocka_unit_test(a_cell_is_completed_once),
 		cmocka_unit_test(memory_and_handles_are_flat_over_500_cells),
 	};

@@ -1,0 +1,31 @@
+/*
+ * Gate limits: what a scenario demands of hosts and clocks before an attempt counts. The gates
+ * themselves (harness/experiment/gates.h) measure and decide.
+ */
+#ifndef CULPRIT_HARNESS_GATE_LIMITS_H
+#define CULPRIT_HARNESS_GATE_LIMITS_H
+
+#include "harness/lua/luax.h"
+
+/* Negative: the scenario does not give it; gate_defaults then holds. */
+struct gates {
+	double load_pct;     /* of all processors of a host, used by others than this run */
+	double process_pct;  /* of one processor, used by one process that is not ours */
+	double steal_pct;    /* of all processors, taken by the hypervisor */
+	double pressure_pct; /* of the time, in which a task waited for memory or storage */
+	double memory_pct;   /* of a host's memory, available at the least */
+	double disk_bytes;   /* free at the least where the run is kept */
+	double clock_s;      /* between any two hosts' clocks */
+	double drift_s;      /* of one host's clock against ours, in one attempt */
+	double window_s;     /* for which a host's load is measured */
+	double wait_s;       /* for which a host may be in quarantine */
+};
+
+extern const struct gates gate_defaults;
+
+void gates_init(struct gates *g);
+
+/* Reads the scenario's table 'gates', which is on top of the stack. -EINVAL with FILE:LINE. */
+int gates_read(lua_State *L, const struct luax_source *src, struct gates *g, struct err *e);
+
+#endif
