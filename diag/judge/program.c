@@ -108,7 +108,7 @@ static json_t *open_run(const struct detector_run *run, double *buf)
 	return top;
 }
 
-json_t *external_run(const struct detector_run *given)
+static json_t *program_run(const struct detector_run *given)
 {
 	double *buf = calloc((size_t)given->seconds + 1, sizeof(*buf));
 	struct detector_run run;
@@ -166,7 +166,7 @@ static int write_question(const struct detector *d, const char *training, const 
 	else
 		fputs(training, f);
 	if (run)
-		json_object_set_new(last, "run", external_run(run));
+		json_object_set_new(last, "run", program_run(run));
 	rc = put_line(f, last, e);
 	return fclose(f) && !rc ? err_errno(e, -ENOMEM, "cannot put a question to a detector") : rc;
 }
@@ -358,7 +358,7 @@ struct round {
 	const char *training;
 	const json_t *model; /* the program's own, or NULL */
 	const struct detector_run *const *runs;
-	struct external_answer *answers;
+	struct detector_answer *answers;
 	size_t n;
 	atomic_size_t next;
 };
@@ -368,12 +368,12 @@ static void *work(void *arg)
 	struct round *r = arg;
 
 	for (size_t i; (i = atomic_fetch_add(&r->next, 1)) < r->n;)
-		r->answers[i].rc = ask(r->d, r->training, r->model, r->runs[i], &r->answers[i].said,
-			&r->answers[i].why);
+		r->answers[i].rc = ask(r->d, r->training, r->model, r->runs[i],
+			&r->answers[i].verdicts, &r->answers[i].why);
 	return NULL;
 }
 
-size_t external_at_once(void)
+static size_t at_once(void)
 {
 	cpu_set_t set;
 	int n = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
@@ -389,7 +389,7 @@ static void ignore_pipes(struct sigaction *before)
 	sigaction(SIGPIPE, &ignore, before);
 }
 
-int external_train(const struct detector *d, const struct detector_run *runs, size_t n,
+int program_train(const struct detector *d, const struct detector_run *runs, size_t n,
 	json_t **model, struct err *e)
 {
 	json_t *list = json_array(), *said = NULL, *own;
@@ -398,7 +398,7 @@ int external_train(const struct detector *d, const struct detector_run *runs, si
 	int rc;
 
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(list, external_run(&runs[i]));
+		json_array_append_new(list, program_run(&runs[i]));
 	rc = write_training(list, &text, e);
 	ignore_pipes(&before);
 	/* One that does not know the question, whatever it answers, is shown the training runs with
@@ -422,8 +422,8 @@ int external_train(const struct detector *d, const struct detector_run *runs, si
 	return rc || *model ? rc : err_errno(e, -ENOMEM, "cannot make a model");
 }
 
-int external_ask(const struct detector *d, const json_t *model,
-	const struct detector_run *const *runs, struct external_answer *answers, size_t n,
+int program_ask(const struct detector *d, const json_t *model,
+	const struct detector_run *const *runs, struct detector_answer *answers, size_t n,
 	struct err *e)
 {
 	struct round r = {.d = d,
@@ -432,7 +432,7 @@ int external_ask(const struct detector *d, const json_t *model,
 		.n = n,
 		.model = json_object_get(model, "model")};
 	struct sigaction before;
-	size_t wanted = n < external_at_once() ? n : external_at_once(), started = 0;
+	size_t wanted = n < at_once() ? n : at_once(), started = 0;
 	pthread_t threads[AT_ONCE_MAX];
 	char *text = NULL;
 	int rc = write_training(json_object_get(model, "training"), &text, e);

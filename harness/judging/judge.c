@@ -273,6 +273,8 @@ static int judge_some(
 	return rc;
 }
 
+enum { SERVER_SECONDS_MAX = 50000 };
+
 static size_t at_once(const struct judge *j)
 {
 	size_t most = 1;
@@ -302,7 +304,8 @@ static int judge_rows(struct judge *j, int64_t only, json_t *rows, struct err *e
 			continue;
 		some[n++] = (struct judged){
 			attempt, (int32_t)json_integer_value(json_object_get(row, "seconds"))};
-		if (n == most) {
+		/* Large runs take much memory: fewer of them are held at once. */
+		if (n == most || n * j->n_servers * (size_t)j->seconds > SERVER_SECONDS_MAX) {
 			rc = judge_some(j, some, n, rows, e);
 			n = 0;
 		}

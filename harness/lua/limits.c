@@ -23,6 +23,7 @@ struct account {
 	double time_s;
 	bool limited;               /* a call is running */
 	bool timed_out, memory_out; /* in the last call */
+	bool located;               /* 'where' is the line at which time ran out */
 	char where[512];            /* "FILE:LINE: " where the limit was reached */
 };
 
@@ -79,7 +80,7 @@ static void *counted_alloc(void *ud, void *p, size_t old, size_t new)
 	return got;
 }
 
-static double time_limit(void)
+double luax_seconds(void)
 {
 	const char *text = getenv("CULPRIT_LUA_SECONDS");
 	double given = text ? strtod(text, NULL) : 0;
@@ -97,7 +98,7 @@ lua_State *limits_new_state(void)
 		return NULL;
 	}
 	a->L = L;
-	a->time_s = time_limit();
+	a->time_s = luax_seconds();
 	a->alloc = lua_getallocf(L, &a->alloc_ud);
 	a->bytes = (size_t)lua_gc(L, LUA_GCCOUNT) * 1024 + (size_t)lua_gc(L, LUA_GCCOUNTB);
 	lua_setallocf(L, counted_alloc, a);
@@ -121,7 +122,13 @@ void luax_advise(const char *advice)
 
 static void raise_timeout(lua_State *L, lua_Debug *ar)
 {
+	struct account *a = account_of(L);
+
 	(void)ar;
+	/* Only here is the current line exact. */
+	if (!a->located)
+		locate(a, NULL);
+	a->located = true;
 	luaL_error(L, "the time limit is reached");
 }
 
@@ -133,7 +140,7 @@ static void stop(struct account *a)
 
 	locate(a, &function);
 	snprintf(text, sizeof(text),
-		"%s%s%s%s does not return: stopped after %g s of processor time", a->where,
+		"%s%s%s%s does not return: stopped after %.1f s of processor time", a->where,
 		function ? "'" : "", function ? function : "a C function", function ? "'" : "",
 		a->time_s + GRACE_S);
 	if (stop_fn) {
@@ -196,7 +203,7 @@ int limits_pcall(lua_State *L, int nargs, int nresults)
 	timer_t timer;
 
 	if (!was)
-		a->timed_out = a->memory_out = false;
+		a->timed_out = a->memory_out = a->located = false;
 	if (mine && arm(a, &timer)) {
 		watched = NULL;
 		lua_settop(L, base);
@@ -223,7 +230,7 @@ int limits_load(lua_State *L, const char *text, size_t size, const char *chunk)
 	bool was = a->limited;
 	int status;
 
-	a->timed_out = a->memory_out = false;
+	a->timed_out = a->memory_out = a->located = false;
 	a->limited = true;
 	status = luaL_loadbufferx(L, text, size, chunk, "t");
 	a->limited = was;
@@ -237,7 +244,7 @@ int limits_explain(lua_State *L, struct err *e)
 	const struct account *a = account_of(L);
 
 	if (a->timed_out)
-		return err_set(e, -ETIMEDOUT, "%sit used up its %g s of processor time", a->where,
+		return err_set(e, -ETIMEDOUT, "%sit used up its %.1f s of processor time", a->where,
 			a->time_s);
 	/* A refusal that was no failure: Lua collected garbage, or the script caught the error. */
 	if (!a->memory_out ||

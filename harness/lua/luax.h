@@ -36,6 +36,8 @@ lua_State *luax_new(void);
 /* Sets entries of a global table ("_G", "math") to nil; 'names' ends with NULL. */
 void luax_remove(lua_State *L, const char *table, const char *const names[]);
 
+/* The limit on a call's processor time. */
+double luax_seconds(void);
 /* Each further call on this state may use so much more processor time. */
 void luax_allow(lua_State *L, double seconds);
 
