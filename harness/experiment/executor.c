@@ -591,6 +591,7 @@ int exec_run(struct executor *x, struct err *e)
 {
 	int rc;
 
+	luax_advise("; the nodes' guards undo what is left, and 'culprit resume' goes on");
 	note_all(x, false, "being connected, and given the agent");
 	progress_now(x->progress, 0, "connecting to %zu nodes", x->cluster->n_members);
 	x->cluster->interrupt_fd = exec_interrupt_fd();
