@@ -1,9 +1,9 @@
 /*
  * Calls of Lua detectors in a child process: whatever a detector does, the others go on.
  *
- * The child has a copy of this process's memory, no descriptor but a pipe, and ends with its parent.
- * It answers question after question; if it ends in the middle of one, the next child goes on after
- * that one.
+ * The child has a copy of this process's memory, no descriptor but a pipe, and ends with its
+ * parent. It answers question after question; if it ends in the middle of one, the next child goes
+ * on after that one.
  */
 #ifndef CULPRIT_JUDGE_CHILD_H
 #define CULPRIT_JUDGE_CHILD_H

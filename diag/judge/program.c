@@ -286,7 +286,8 @@ static int read_answer(struct talk *t, int status, json_t **said, struct err *e)
 	v = json_loadb(t->answer, t->answered, JSON_REJECT_DUPLICATES, &bad);
 	if (!v)
 		return err_set(e, -EPROTO,
-			"%s: the detector's answer is not one line of JSON: line %d, column %d: %.200s",
+			"%s: the detector's answer is not one line of JSON: line %d, column %d: "
+			"%.200s",
 			t->path, bad.line, bad.column, bad.text);
 	if (json_is_object(v))
 		v = json_pack("[o]", v);

@@ -250,7 +250,8 @@ static int check_form(
 	if ((indicted && !json_is_array(indicted)) || (abstain && !json_is_boolean(abstain)) ||
 		(reason && !json_is_string(reason)) || (resource && !json_is_string(resource)))
 		return luax_complain(&d->src, NULL, e,
-			"a verdict's 'indicted' is a list, 'abstain' a boolean, 'reason' and 'resource' are "
+			"a verdict's 'indicted' is a list, 'abstain' a boolean, 'reason' and "
+			"'resource' are "
 			"strings");
 	if (resource && !is_resource(json_string_value(resource)))
 		return luax_complain(&d->src, "resource", e,

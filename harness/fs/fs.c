@@ -181,7 +181,8 @@ int fs_service(
 		rc = luax_call(L, 1, 2, e);
 		if (!rc && (!lua_isstring(L, -2) || !lua_isinteger(L, -1)))
 			rc = luax_complain(NULL, NULL, e,
-				"%s: the file-system adapter's 'service' must return address and port",
+				"%s: the file-system adapter's 'service' must return address and "
+				"port",
 				server->ssh.name);
 		if (!rc) {
 			at = lua_tostring(L, -2);

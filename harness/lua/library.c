@@ -215,7 +215,8 @@ static int declare(lua_State *L, const struct luax_source *own, struct param *p,
 	rc = luax_read(L, -1, own, what, form, false, e);
 	if (!rc && unit && unit_from_name(unit, &p->unit))
 		rc = luax_complain(own, unit, e,
-			"%s: unknown unit '%s'; there are number, bytes, seconds, percent, bytes_per_second",
+			"%s: unknown unit '%s'; there are number, bytes, seconds, percent, "
+			"bytes_per_second",
 			what, unit);
 	free(unit);
 	if (rc)

@@ -22,8 +22,9 @@ void library_free_names(char **names);
 /* Is 'name' a path, rather than the name of one of culprit's own files? */
 bool library_is_path(const char *name);
 
-/* Path of the file that 'name' means; the caller frees. 'src' is the file that names it (NULL: the
- * command line; paths are then relative to the working directory). -ENOENT with the nearest name. */
+/* Path of the file that 'name' means; the caller frees. 'src' is the file that names it (NULL:
+ * the command line; paths are then relative to the working directory). -ENOENT with the nearest
+ * name. */
 int library_find(enum library_kind kind, const char *name, const struct luax_source *src,
 	char **path, struct err *e);
 

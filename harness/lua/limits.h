@@ -4,7 +4,8 @@
  * Memory is refused by the allocator. Time is measured by a timer on the thread's processor-time
  * clock, so waiting for a node costs nothing. When it expires, a hook raises an error at the next
  * Lua instruction, and again at each one after it, so pcall cannot hold it. Code that is still in a
- * C function one second later (pattern matching can take years) cannot be unwound: the process ends.
+ * C function one second later (pattern matching can take years) cannot be unwound: the process
+ * ends.
  */
 #ifndef CULPRIT_LUA_LIMITS_H
 #define CULPRIT_LUA_LIMITS_H
@@ -23,7 +24,8 @@ int limits_pcall(lua_State *L, int nargs, int nresults);
 /* luaL_loadbufferx of text, within the memory limit. */
 int limits_load(lua_State *L, const char *text, size_t size, const char *chunk);
 
-/* After a failure: -ETIMEDOUT or -E2BIG with "FILE:LINE: sentence" if a limit was reached; else 0. */
+/* After a failure: -ETIMEDOUT or -E2BIG with "FILE:LINE: sentence" if a limit was reached; else
+ * 0. */
 int limits_explain(lua_State *L, struct err *e);
 
 #endif

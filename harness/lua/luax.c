@@ -53,7 +53,8 @@ lua_State *luax_new(void)
 	static const luaL_Reg libs[] = {{LUA_GNAME, luaopen_base}, {LUA_STRLIBNAME, luaopen_string},
 		{LUA_TABLIBNAME, luaopen_table}, {LUA_MATHLIBNAME, luaopen_math},
 		{LUA_UTF8LIBNAME, luaopen_utf8}, {NULL, NULL}};
-	/* Metamethods would run outside luax_call, where no limit holds: __gc, __index of a table. */
+	/* Metamethods would run outside luax_call, where no limit holds: __gc, __index of a
+	 * table. */
 	static const char *const removed[] = {"dofile", "loadfile", "load", "collectgarbage",
 		"print", "warn", "setmetatable", "getmetatable", NULL};
 	/* Randomness comes from the plan's seed, not from a script. */

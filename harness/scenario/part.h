@@ -1,6 +1,6 @@
 /*
- * Parts: the faults and workloads that a scenario names, each a Lua file that returns a table (typed
- * in harness/lua/culprit.meta.lua), with the parameters that the scenario gives it.
+ * Parts: the faults and workloads that a scenario names, each a Lua file that returns a table
+ * (typed in harness/lua/culprit.meta.lua), with the parameters that the scenario gives it.
  */
 #ifndef CULPRIT_SCENARIO_PART_H
 #define CULPRIT_SCENARIO_PART_H
@@ -31,16 +31,16 @@ struct part {
 	int params_ref; /* Lua registry: the parameters as a table */
 };
 
-/* Loads the part that the value on top of the stack names: "NAME", or { "NAME", param = value, ...
- * }; pops the value. NAME is as library_find takes it. Complaints point into 'src', the scenario, or
- * into the part's own file. The caller calls part_clear. */
+/* Loads the part that the value on top of the stack names: "NAME", or { "NAME", param = value,
+ * ... }; pops the value. NAME is as library_find takes it. Complaints point into 'src', the
+ * scenario, or into the part's own file. The caller calls part_clear. */
 int part_load(lua_State *L, enum part_kind kind, const struct luax_source *src, struct part *out,
 	struct err *e);
 void part_clear(lua_State *L, struct part *p);
 
 /* The key 'workloads' of the table at 'given': names or labels, ended by NULL; '*under' is not
- * written if there is no such key. 'whose' ("fault 'kill'") is for complaints; the caller frees with
- * part_under_free. */
+ * written if there is no such key. 'whose' ("fault 'kill'") is for complaints; the caller frees
+ * with part_under_free. */
 int part_under_read(lua_State *L, int given, const struct luax_source *src, const char *whose,
 	char ***under, struct err *e);
 bool part_under_has(char *const *under, const struct part *workload); /* a NULL list has all */

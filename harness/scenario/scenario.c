@@ -145,8 +145,8 @@ static int read_detectors(struct scenario *s, const struct luax_source *src, str
 	return rc;
 }
 
-/* The index of the training workload on top of the stack, which is popped: one of the scenario's own
- * by its name, or else one that is loaded for training only. */
+/* The index of the training workload on top of the stack, which is popped: one of the scenario's
+ * own by its name, or else one that is loaded for training only. */
 static int training_workload(
 	struct scenario *s, const struct luax_source *src, size_t *index, struct err *e)
 {
@@ -372,7 +372,8 @@ static int check_tracer(const struct scenario *s, const struct luax_source *src,
 		return 0;
 	if (!tracing_has_log(t) || t->one_server || t->under)
 		return luax_complain(src, t->name, e,
-			"tracer '%s' gives detectors nothing to look at; use ebpf or ptrace on all nodes",
+			"tracer '%s' gives detectors nothing to look at; use ebpf or ptrace on "
+			"all nodes",
 			t->label);
 	if (t->mode && !strcmp(t->mode, "sums") && wants_events(s))
 		return luax_complain(src, wants_events(s), e,
@@ -391,7 +392,8 @@ static int refuse_runtime(const struct scenario *s, struct err *e)
 {
 	if (s->measure == MEASURE_RUNTIME)
 		return err_set(e, -EINVAL,
-			"'%s' measures the run times of its own 'tracers': --only tracer=NAME leaves some out",
+			"'%s' measures the run times of its own 'tracers': --only tracer=NAME "
+			"leaves some out",
 			s->name);
 	return 0;
 }
