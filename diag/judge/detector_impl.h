@@ -38,6 +38,19 @@ bool run_lists(const struct detector_run *run, size_t i);
  * 'before' is the number of series (metrics times servers) in the runs pushed before. */
 void run_push(lua_State *L, const struct detector_run *run, size_t before);
 
+/* What a series has for each second. */
+enum series_field {
+	SERIES_MEAN,
+	SERIES_SUM,
+	SERIES_COUNT,
+	SERIES_MAX,
+	SERIES_BYTES,
+	SERIES_FIELDS
+};
+extern const char *const series_fields[];
+void run_series(const struct columns *c, size_t metric, size_t server, enum series_field field,
+	double *out);
+
 /* What a program knows before it judges: {"model": its own}, or, if it makes none, {"training": the
  * runs}. */
 int program_train(const struct detector *d, const struct detector_run *runs, size_t n,

@@ -4,7 +4,7 @@
  *   TP          share of the faulty cells in which every faulty server is indicted (Kasick et al.
  *               2009, footnote 4)
  *   FP          share of the cells in which at least one healthy server is indicted (the same)
- *   detected    share of the faulty cells in which any server is indicted; compare it with the FP of
+ *   detected    share of the faulty cells in which any server is indicted; compare with the FP of
  *               the controls
  *   classified  share of the faulty cells in which every faulty server is indicted and the verdict
  *               names the fault's resource, without what follows a slash ("network" of

@@ -44,7 +44,7 @@ int library_open(lua_State *L, enum library_kind kind, const char *name,
  * (number, boolean, string; a string with a unit is a number) is the parameter's.
  * '*params' becomes an object of name -> value in the base unit. '*changes' (may be NULL) becomes
  * "loss=1 %,size=4 KiB", what differs from the defaults; the caller frees both.
- * 'own' is the declaring file, 'src' the giving one, 'what' names it in complaints ("fault 'kill'").
+ * 'own' is the declaring file, 'src' the giving one, 'what' is for complaints ("fault 'kill'").
  * 'reserved' (may be NULL) are further keys of 'given'; they are read as luax_read does. */
 int library_params(lua_State *L, int definition, const struct luax_source *own, int given,
 	const struct luax_source *src, const char *what, const struct luax_field *reserved,
