@@ -22,7 +22,7 @@ check "they make a scenario" plan
 check "the plan names the fault by its file, and the parameter" bash -c \
 	"'$culprit' run --inventory inventory.lua --dry-run scenario.lua | grep -q 'my-fault(block=4 MiB)'"
 said=$("$culprit" new fault my-fault 2>&1)
-check "what is there is not written over" [ "$? $said" = "2 culprit new: 'my-fault.lua' exists already" ]
+check "what is there is not written over" [ "$? $said" = "2 culprit new: 'my-fault.lua' is there already" ]
 said=$("$culprit" new fault ../x 2>&1)
 check "a name is no path" [ $? -eq 2 ]
 
