@@ -1,12 +1,14 @@
--- A server that computes for somebody else (002, section 6.3.2, the unbalanced experiment: all processors of
--- one node kept busy). Nodes of a lab share their processors: there it slows all of them.
+-- A foreign process keeps the victim's processors busy (Dinh 2009, section 6.3.2, the unbalanced experiment). Nodes of a
+-- lab share their processors, so there the fault slows all of them.
+
+local culprit = require "culprit"
 
 ---@type culprit.Fault
 return {
 	summary  = "processors of the victim are kept busy",
 	resource = "cpu",
 	params   = {
-		threads = { default = 0, integer = true, min = 0, max = 1024, help = "busy threads; 0: one a processor" },
+		threads = { default = 0, integer = true, min = 0, max = 1024, help = "busy threads; 0: one for each processor" },
 	},
 
 	check = function(ctx)
@@ -19,15 +21,9 @@ return {
 		ctx.state.hog = ctx.victim:process { self = true, argv = argv }
 	end,
 
-	-- By effect: it has computed since the last look.
+	-- By effect: it has computed for 50 ms since the last look.
 	verify = function(ctx)
-		local now = ctx.state.hog:status()
-		local before = ctx.state.cpu_s or 0
-		ctx.state.cpu_s = now.cpu_s
-		if not now.running then return nil, "the hog has ended (exit " .. tostring(now.exit) .. ")" end
-		if now.cpu_s < before + 0.05 then
-			return nil, ("the hog has computed for %.2f s, not 50 ms since the last look"):format(now.cpu_s)
-		end
-		return { cpu_s = now.cpu_s }
+		local cpu_s, why = culprit.growth(ctx, ctx.state.hog, "cpu_s", 0.05)
+		return cpu_s and { cpu_s = cpu_s }, why
 	end,
 }

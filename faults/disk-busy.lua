@@ -1,15 +1,17 @@
--- A RAID controller that looks for media defects while the server works (001, sections 3 and 5): raw
--- 1 MB reads that pass by the page cache. sgm_dd speaks SCSI to a generic node (/dev/sg*); sg_dd reads any
--- other block device directly. Requests stay at 1 MB each: a process in the middle of one cannot be killed
--- until the disk has delivered it. For less than all the time (share = "25%"; see disk-hog) the agent's own
--- reader makes the same requests of a block device, with rests between them.
+-- A RAID controller scans for media defects while the server works (Kasick et al. 2009, sections 3 and 5): raw reads of
+-- 1 MB that bypass the page cache. sgm_dd sends SCSI commands to a generic node (/dev/sg*); sg_dd reads any other block
+-- device directly. Requests stay at 1 MB: a process in the middle of one cannot be killed until the disk has delivered
+-- it. With a share below 100%, the agent's own reader makes the same requests of a block device, with pauses between
+-- them.
+
+local culprit = require "culprit"
 
 local function program(ctx)
 	return ctx.victim.spare:match("^/dev/sg%d+$") and "sgm_dd" or "sg_dd"
 end
 
--- The command that reads the device, or nil and why it cannot be read. One request moves bpt blocks of
--- bs bytes, and a SCSI command wants the disk's own block size.
+-- The command that reads the device, or nil and the reason. A request moves bpt blocks of bs bytes; a SCSI command needs
+-- the disk's own block size.
 local function reader(ctx)
 	local why
 	if ctx.params.share < 100 and program(ctx) == "sgm_dd" then
@@ -33,51 +35,32 @@ return {
 	needs    = "a spare device, sg3-utils",
 	params   = {
 		block = { default = "1MiB", unit = "bytes", min = "4KiB", max = "4MiB", help = "bytes of one read" },
-		share = { default = "100%", unit = "percent", min = "1%", max = "100%",
-		          help = "share of the time in which it reads" },
+		share = { default = "100%", unit = "percent", min = "1%", max = "100%", help = "share of the time spent reading" },
 	},
 
 	check = function(ctx)
-		local victim = ctx.victim
-		if not victim.spare then
-			return nil, victim.name .. ": the inventory names no 'spare' device on its storage disk"
-		end
-		if victim:run { argv = { "sh", "-c", "command -v " .. program(ctx) } }.exit ~= 0 then
+		local spare, why = culprit.has_spare(ctx)
+		if not spare then return nil, why end
+		if ctx.victim:run { argv = { "sh", "-c", "command -v " .. program(ctx) } }.exit ~= 0 then
 			return nil, ("%s: has no %s; install sg3-utils there (Debian: apt install sg3-utils)"):format(
-				victim.name, program(ctx))
+				ctx.victim.name, program(ctx))
 		end
 		return reader(ctx)
 	end,
 
 	inject = function(ctx)
-		if ctx.params.share < 100 then
-			local block = ctx.params.block // 4096 * 4096
-			ctx.state.reader = ctx.victim:process {
-				self = true,
-				argv = { "read", "--share", ctx.params.share .. "%", "--block", tostring(block), ctx.victim.spare },
-			}
-			return
-		end
-		-- It ends at the end of the partition: again and again, until it is undone.
-		ctx.state.reader = ctx.victim:process { argv = assert(reader(ctx)), loop = true }
+		ctx.state.reader = ctx.params.share < 100 and culprit.read_spare(ctx, ctx.params.block)
+			-- sg_dd ends at the end of the partition, and is started again.
+			or ctx.victim:process { argv = assert(reader(ctx)), loop = true }
 	end,
 
-	-- By effect: bytes have come off the device since the last look. SCSI commands pass by the kernel's
-	-- accounts of reading; there the reader runs and ends with an error when a command fails.
+	-- By effect: bytes have come off the device since the last look. The kernel does not account for SCSI commands;
+	-- sgm_dd runs, and ends with an error if a command fails.
 	verify = function(ctx)
-		local now = ctx.state.reader:status()
-		local before = ctx.state.read_bytes or 0
-		if not now.running then return nil, "the reader has ended (exit " .. tostring(now.exit) .. ")" end
-		if program(ctx) == "sgm_dd" then
-			local cpu = ctx.state.cpu_s
-			ctx.state.cpu_s = now.cpu_s
-			if not cpu or now.cpu_s <= cpu then return nil, "the reader runs, but has not worked since the last look" end
-			return { cpu_s = now.cpu_s }
-		end
-		ctx.state.read_bytes = now.read_bytes
-		if now.read_bytes <= before then
-			return nil, ("%d bytes read, none since the last look"):format(now.read_bytes)
-		end
-		return { read_bytes = now.read_bytes }
+		local field = program(ctx) == "sgm_dd" and "cpu_s" or "read_bytes"
+		local first = field == "cpu_s" and not ctx.state.cpu_s
+		local value, why = culprit.growth(ctx, ctx.state.reader, field, field == "cpu_s" and 0.001 or 1)
+		if first then return nil, why or "the reader was seen once" end
+		return value and { [field] = value }, why
 	end,
 }

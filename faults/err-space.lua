@@ -1,9 +1,11 @@
--- Too little space for the server's data (001, section 5).
--- The server is restarted on a small file system that holds the folders of its storage, but none of its files.
+-- The storage has too little space (Kasick et al. 2009, section 5). The server is restarted on a small file system with the
+-- folders of its storage but without its files.
 --
--- GlusterFS 10.3 (distribute): pwrite64 in the server fails with ENOSPC, the client's write with ENOSPC ("No space left on
--- device"), and dd ends. It takes the time that clients need to fill it: 24 MiB in the lab some 15 s. Nothing crashes or
--- hangs (in 001, PVFS hung).
+-- GlusterFS 10.3 (distribute): pwrite64 in the server and the client's write fail with ENOSPC ("No space left on device"),
+-- and dd ends, once clients have filled the storage: 24 MiB take some 15 s in the lab. Nothing crashes or hangs (PVFS hung
+-- in the paper).
+
+local culprit = require "culprit"
 
 ---@type culprit.Fault
 return {
@@ -17,22 +19,18 @@ return {
 	},
 
 	check = function(ctx)
-		if #ctx.victim.pids ~= 1 then
-			return nil, ("%s: %d server processes, there must be one"):format(ctx.victim.name, #ctx.victim.pids)
-		end
-		return ctx.victim:can("service.restart")
+		return culprit.one_server(ctx, "service.restart")
 	end,
 
+	-- 'prune': GlusterFS makes a folder for two first bytes of its files' ids when it needs it.
 	inject = function(ctx)
-		-- GlusterFS makes a folder for every two first bytes of its files' ids when it needs it.
 		ctx.victim:restart_service {
 			pid = ctx.victim.pids[1],
-			storage = { path = ctx.victim.storage, size_bytes = ctx.params.size,
-			            prune = ".glusterfs/*/*" },
+			storage = { path = ctx.victim.storage, size_bytes = ctx.params.size, prune = ".glusterfs/*/*" },
 		}
 	end,
 
-	-- By effect: what the file system under the storage folder says of itself.
+	-- By effect: the size of the file system under the storage folder.
 	verify = function(ctx)
 		local now = ctx.victim:fs_info(ctx.victim.storage)
 		if now.point ~= ctx.victim.storage or now.size_bytes > ctx.params.size then

@@ -1,7 +1,7 @@
--- A server that hangs: its process is stopped (SIGSTOP) with all its threads. Its sockets stay open, and
--- the kernel goes on acknowledging what arrives, so that clients see a server that is there and silent.
+-- A server hangs: its process is stopped (SIGSTOP) with all its threads. Its sockets stay open, and the kernel still
+-- acknowledges what arrives, so clients see a server that is connected but silent.
 
--- 'T': stopped; 't': so under a tracer.
+-- 'T': stopped; 't': stopped under a tracer.
 local function stopped(node)
 	local state = {}
 	for _, p in ipairs(node:processes()) do state[p.pid] = p.state end
@@ -27,7 +27,7 @@ return {
 		for _, pid in ipairs(ctx.victim.pids) do ctx.victim:hold { pid = pid } end
 	end,
 
-	-- By effect, at two looks in a row: a traced process that runs may be seen in state 't' for a moment.
+	-- By effect, twice in a row: a traced process that runs may be in state 't' for a moment.
 	verify = function(ctx)
 		local is, why = stopped(ctx.victim)
 		local was = ctx.state.stopped

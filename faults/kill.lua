@@ -1,8 +1,10 @@
--- A server that crashes: SIGKILL. Its sockets are closed by the kernel, so clients hear of it at once.
+-- A server crashes: SIGKILL. The kernel closes its sockets, so clients learn of it at once.
 --
--- GlusterFS 10.3 (distribute, pieces of 4 MiB): a client's write to the victim fails with ENOTCONN and
--- dd ends; new names that belong to the victim fail with EIO or ENOTCONN at open. Clients find the server again
--- within 4 s of its start, and what was on it is there.
+-- GlusterFS 10.3 (distribute, shards of 4 MiB): a client's write to the victim fails with ENOTCONN and dd ends; open of new
+-- names that belong to the victim fails with EIO or ENOTCONN. Clients reconnect within 4 s of the server's restart, and its
+-- data is there.
+
+local culprit = require "culprit"
 
 local function alive(node, pid)
 	for _, p in ipairs(node:processes()) do
@@ -18,10 +20,7 @@ return {
 	workload_may_fail = true,
 
 	check = function(ctx)
-		if #ctx.victim.pids ~= 1 then
-			return nil, ("%s: %d server processes, there must be one"):format(ctx.victim.name, #ctx.victim.pids)
-		end
-		return ctx.victim:can("service.kill")
+		return culprit.one_server(ctx, "service.kill")
 	end,
 
 	inject = function(ctx)
@@ -29,7 +28,7 @@ return {
 		ctx.victim:kill_service { pid = ctx.state.pid }
 	end,
 
-	-- By effect: it is gone, and nothing listens in its place.
+	-- By effect: the process is gone.
 	verify = function(ctx)
 		if alive(ctx.victim, ctx.state.pid) then return nil, ("process %d is there"):format(ctx.state.pid) end
 		return { killed = ctx.state.pid }

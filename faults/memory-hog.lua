@@ -1,6 +1,6 @@
--- A server short of memory (002, section 6.3.2, the unbalanced experiment: 200 MB of one node left free),
--- so that its caches shrink. That is asked for with bytes = 0; it is not the default, since nodes of a lab
--- share one memory. The hog is the first to be killed if memory runs out.
+-- A server is short of memory, so that its caches shrink (Dinh 2009, section 6.3.2, the unbalanced experiment: 200 MB of
+-- one node left free). bytes = 0 asks for that; it is not the default, because nodes of a lab share one memory. The hog is
+-- the first to be killed if memory runs out.
 
 local function available_bytes(node)
 	local text = node:run { argv = { "cat", "/proc/meminfo" } }.output
@@ -13,8 +13,8 @@ return {
 	resource = "memory",
 	params   = {
 		bytes = { default = "512MiB", unit = "bytes", min = "0B", max = "1TiB",
-		          help = "memory taken; 0: all but 'leave', as 002 did" },
-		leave = { default = "200MB", unit = "bytes", min = "50MB", max = "1TiB", help = "memory left free at least" },
+		          help = "memory taken; 0: all but 'leave', as in Dinh 2009" },
+		leave = { default = "200MB", unit = "bytes", min = "50MB", max = "1TiB", help = "least memory left free" },
 	},
 
 	check = function(ctx)
@@ -33,7 +33,7 @@ return {
 		ctx.state.hog = ctx.victim:process { self = true, argv = { "memory", "--bytes", ("%d"):format(ctx.state.bytes) } }
 	end,
 
-	-- By effect: it holds what it was told to, within 2 %.
+	-- By effect: it holds what was asked for, within 2 %.
 	verify = function(ctx)
 		local now = ctx.state.hog:status()
 		if not now.running then return nil, "the hog has ended (exit " .. tostring(now.exit) .. ")" end

@@ -1,5 +1,5 @@
--- A faulty switch port (001, sections 3 and 5): what one server sends is lost at random. It is dropped
--- where it arrives, at every client, so that the server's own TCP does not learn of it.
+-- A faulty switch port (Kasick et al. 2009, sections 3 and 5): packets that one server sends are lost at random. They are
+-- dropped at every client, where they arrive, so that the server's own TCP does not learn of the loss.
 
 ---@type culprit.Fault
 return {
@@ -27,9 +27,9 @@ return {
 		end
 	end,
 
-	-- By effect: the clients' rules have together dropped packets since the last time this held. A client without files on
-	-- the victim gets no packets of it, and one with few may lose none for a while: only a rule that let pass so many
-	-- that ten should be lost does not act (chance below 1 in 20,000).
+	-- By effect: the clients' rules together have dropped packets since the last success. A client without files on the
+	-- victim gets no packets from it, and one with few may lose none for a while: a rule does not act only if it let pass so
+	-- many packets that ten should have been lost (an acting one does so less than once in 20,000 times).
 	verify = function(ctx)
 		local seen, dropped, before = 0, 0, ctx.state.before or 0
 		for i, client in ipairs(ctx.clients) do

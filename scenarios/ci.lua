@@ -1,10 +1,10 @@
--- A detector's regression test on a small lab ('culprit lab up'): a slow server, a lossy one and a hung one, and controls
--- beside them. 16 cells of half a minute, training included.
+-- A regression test for detectors on a small lab ('culprit lab up'): a slow, a lossy and a hung server, and controls.
+-- 16 cells of half a minute, training included.
 
 ---@type culprit.Scenario
 return {
 	name      = "ci",
-	summary   = "a slow, a lossy and a hung server beside controls, for detectors in CI (8 minutes)",
+	summary   = "a slow, a lossy and a hung server, and controls, for detectors in CI (8 minutes)",
 	workloads = { "ddw", "ddr" },
 	faults    = { "none", "disk-hog", "receive-pktloss", { "hang", workloads = { "ddw" } } },
 	detectors = {

@@ -1,15 +1,15 @@
--- The smallest dose found: the six performance faults of 001, each from weak to full strength, under three workloads.
+-- The smallest strength at which detectors notice a fault: the six performance faults of Kasick et al. 2009, each at four
+-- strengths, under three workloads.
 --
 -- The lab:
 --
 --   culprit lab up --servers 6 --clients 4 --layout disperse --disk-rate 6MB/s --nic 80Mbit/s
 --
--- Stripes over six servers, other disks and other NICs: neither the lab of scenarios/matrix.lua, where
--- detectors were tuned, nor that of table1.lua. A hog at 25% is the hog for a quarter of the time; 001 lost 5 %
--- of the packets.
+-- Stripes over six servers, other disks and other NICs: neither the lab of scenarios/matrix.lua, on which detectors were
+-- tuned, nor that of table1.lua. A hog at 25% is active for a quarter of the time; the paper lost 5 % of the packets.
 --
--- 132 cells a repeat, of some 29 s each: a little over an hour; 60 of them are controls, to have a hundred and more
--- beside Table 1's. Each repeat has everything once, so that it is a sweep by itself. Then:
+-- A repeat has 132 cells of about 29 s: a little over an hour. 60 of them are controls. Each repeat has every combination
+-- once, so that it is a sweep by itself. Then:
 --
 --   culprit table RUN --by strength
 
@@ -29,8 +29,8 @@ return {
 	workloads = { { "ddw", per_server = "1MiB", records = 16 }, { "ddr", per_server = "1MiB", records = 16 }, "postmark" },
 	faults    = faults,
 	detectors = { "peer-robust", "peer-threshold", "always-healthy", "always-same", "seeded-random" },
-	phases    = { before = "5s", fault = "12.5s", after = "7.5s" }, -- 001: 120 s, 300 s, the rest of about 600 s
-	training  = { workloads = { "ddw", "ddr" }, repeats = 2 },      -- 001: ddw and ddr
+	phases    = { before = "5s", fault = "12.5s", after = "7.5s" }, -- paper: 120 s, 300 s, the rest of about 600 s
+	training  = { workloads = { "ddw", "ddr" }, repeats = 2 },      -- paper: ddw and ddr
 	repeats   = 2,
 	controls  = 20,
 }

@@ -1,5 +1,5 @@
--- Propagated errors, crashes and hangs (001, sections 5 and 7), each under the workload that brings it out.
--- Sizes are scaled to the lab's disks (8 MB/s; 001's wrote some 60 MB/s): 001's own values are the faults' defaults.
+-- Propagated errors, crashes and hangs (Kasick et al. 2009, sections 5 and 7), each under the workload that brings it out.
+-- Sizes are scaled to the lab's disks (8 MB/s; the paper's wrote about 60 MB/s). The faults' defaults are the paper's values.
 
 ---@type culprit.Scenario
 return {
@@ -9,9 +9,9 @@ return {
 	faults    = {
 		"none",
 		-- propagated errors
-		{ "err-inodes", workloads = { "create" }, spare = 30 }, -- free at first; 001: 2048 in all
+		{ "err-inodes", workloads = { "create" }, spare = 30 }, -- free at first; the paper: 2048 in all
 		{ "err-files", workloads = { "create" } },
-		"err-remount", -- under create an error, under ddw a hang (in 001)
+		"err-remount", -- under create an error, under ddw a hang (in the paper)
 		-- crashes and hangs
 		{ "err-space", workloads = { "ddw" }, size = "24MiB" },
 		{ "err-fsize", workloads = { "ddw" }, limit = "2MiB" }, -- GlusterFS shards are 4 MiB files
@@ -20,7 +20,7 @@ return {
 		{ "hang", workloads = { "ddw" } },
 	},
 	detectors = { "errno-propagation", { "crash-hang", timeout = "5s" }, "always-healthy", "always-same", "seeded-random" },
-	phases    = { before = "4s", fault = "12s", after = "1s" }, -- 001: about 60 s, the fault throughout
+	phases    = { before = "4s", fault = "12s", after = "1s" }, -- paper: about 60 s, the fault throughout
 	training  = { workloads = { "session" } }, -- one whole client session
 	repeats   = 5,
 }

@@ -1,9 +1,9 @@
--- What tracing costs (001, Table 2): each workload is run once to its end under each tracer, in random order
+-- What tracing costs (Kasick et al. 2009, Table 2): each workload is run once to its end under each tracer, in random order
 -- within blocks, and compared with the untraced run of its block.
 --
--- All servers and clients are traced, as in 001. On the lab all nodes share one kernel, so that the system calls of each
--- pass by the in-kernel tracers of all, which hosts of their own would spare them: the two cells "one server"
--- trace a single server, as a tracer on a host of its own does.
+-- All servers and clients are traced, as in the paper. In the lab all nodes share one kernel, so the in-kernel tracers of all
+-- nodes see the system calls of each, which does not happen on separate hosts: the two cells "one server" trace a single
+-- server, as a tracer on a host of its own does.
 
 ---@type culprit.Scenario
 return {
@@ -15,7 +15,7 @@ return {
 		{ "ebpf", nodes = "one-server", workloads = { "postmark" } },
 		{ "ebpf", mode = "events", nodes = "one-server", workloads = { "postmark" } },
 	},
-	-- Sizes for the lab's disks: a few seconds a pass, untraced (001: some 600 s).
+	-- Sizes for the lab's disks: a few seconds a pass, untraced (the paper: some 600 s).
 	workloads = {
 		{ "ddr", records = 1 }, { "ddw", records = 1 }, { "iozoner", file = "8MiB", record = "8MiB" },
 		{ "iozonew", file = "16MiB" }, { "postmark", transactions = 100, files = 40 },

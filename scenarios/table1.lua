@@ -1,22 +1,22 @@
--- 001's Table 1: six faults that slow a server down x five workloads, and controls.
+-- Table 1 of Kasick et al. 2009: six faults that slow a server down x five workloads, and controls.
 --
 -- The lab:
 --
 --   culprit lab up --servers 10 --clients 10 --disk-rate 4MB/s --disk-seek 6ms --nic 50Mbit/s
 --
--- Ten servers and ten clients as in 001; NICs move about one and a half times what disks do, as there (1 Gbit/s beside some
--- 70 MB/s). It is another shape, and other speeds, than that of scenarios/matrix.lua: detectors are tuned there.
+-- Ten servers and ten clients as in the paper; NICs move about one and a half times what disks do, as there (1 Gbit/s NICs,
+-- disks of some 70 MB/s). Its shape and speeds differ from those of scenarios/matrix.lua, on which detectors were tuned.
 --
--- The detectors' parameters are their defaults. peer-threshold's window of 10 s is not 001's proportion (1 s of 600 s, which
--- here would be less than one call), it is what its one-second means need; a fault of 12.5 s is longer than half of it,
--- which is what it takes to be seen. Decided before any cell was run.
+-- The detectors' parameters are their defaults, chosen before any cell was run. peer-threshold's window of 10 s is not
+-- the paper's proportion (1 s of 600 s, which here would be less than one call) but what its one-second means need. A fault of
+-- 12.5 s is longer than half of the window, so it can be noticed.
 
 ---@type culprit.Scenario
 return {
 	name      = "table1",
-	summary   = "Table 1 of 001: six faults x five workloads on ten servers, with 100 controls",
+	summary   = "Table 1 of Kasick et al. 2009: six faults x five workloads on ten servers, with 100 controls",
 	workloads = {
-		-- 001: 17 GB and 27 GB a client in records of 40 MB; 8 GB in records of 16 MB; 9,000 transactions. A record here
+		-- paper: 17 GB and 27 GB a client in records of 40 MB; 8 GB in records of 16 MB; 9,000 transactions. A record here
 		-- takes some 4 s (with 40 MB, 15 s: a program in the middle of one cannot be ended).
 		{ "ddw", per_server = "1MiB", records = 8 }, { "ddr", per_server = "1MiB", records = 8 },
 		{ "iozonew", file = "32MiB", record = "8MiB" }, { "iozoner", file = "32MiB", record = "8MiB" },
@@ -26,7 +26,7 @@ return {
 		"none", "disk-hog", "disk-busy", "write-network-hog", "read-network-hog", "receive-pktloss", "send-pktloss",
 	},
 	detectors = { "peer-robust", "peer-threshold", "always-healthy", "always-same", "seeded-random" },
-	phases    = { before = "5s", fault = "12.5s", after = "7.5s" }, -- 001: 120 s, 300 s, the rest of about 600 s
+	phases    = { before = "5s", fault = "12.5s", after = "7.5s" }, -- paper: 120 s, 300 s, the rest of about 600 s
 	training  = { workloads = { "ddw", "ddr" }, repeats = 2 },
 	repeats   = 10,  -- 400 cells, some four hours; each block of 40 has everything once, so that half of them is a table, too
 	controls  = 2,   -- a workload and repeat: 100 in all

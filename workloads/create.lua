@@ -1,6 +1,6 @@
--- The custom workload of 001, section 5: open a new file, write one null byte, wait half a second, again and again.
--- So the next operation after a fault is an open, not a write. One shell does it all, with its
--- built-ins, so that every call is that of one process; what fails is said on its output, and it goes on.
+-- The custom workload of Kasick et al. 2009, section 5: open a new file, write one null byte, wait half a second, and
+-- repeat. So the next operation after a fault is an open, not a write. One shell does it with built-ins, so that one
+-- process makes every call; it prints failures and goes on.
 
 local script = [[
 i=0
@@ -13,11 +13,11 @@ done
 
 ---@type culprit.Workload
 return {
-	summary = "a new file with one null byte, and half a second of rest, again and again",
+	summary = "a new file with one null byte every half second",
 	params  = {
-		pause = { default = "0.5s", unit = "seconds", min = "0.01s", max = "60s", help = "rest between two files" },
+		pause = { default = "0.5s", unit = "seconds", min = "0.01s", max = "60s", help = "pause between two files" },
 		files = { default = 20, unit = "number", min = 1, max = 1000000, integer = true,
-		          help = "made by a client whose cell has no length of its own" },
+		          help = "files per client, in cells without a fixed length" },
 	},
 	needs = { "sh", "sleep" },
 
@@ -25,7 +25,7 @@ return {
 		return { { "mkdir", "-p", client.mount .. "/" .. ctx.run .. "/create" } }
 	end,
 
-	-- A name of its own for every start: files are new each time.
+	-- Every start has its own names, so that files are always new.
 	command = function(ctx, client)
 		ctx.shared.create = (ctx.shared.create or 0) + 1
 		local files = ("%s/%s/create/%s.%d"):format(client.mount, ctx.run, client.name, ctx.shared.create)

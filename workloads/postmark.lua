@@ -1,6 +1,6 @@
--- PostMark (001, section 5): many small files, created, read, appended to and removed, as a mail server's. Metadata-heavy;
--- no write is above 64 kB, so each goes to one server. All settings that are not parameters are PostMark's
--- own: equal biases, blocks of 512 bytes, buffered I/O, seed 42. 001: transactions = 9000, files = 500.
+-- PostMark (Kasick et al. 2009, section 5): many small files are created, read, appended to and removed, as on a mail
+-- server. Metadata-heavy; no write is above 64 kB, so each goes to one server. Settings that are not parameters are
+-- PostMark's defaults: equal biases, blocks of 512 bytes, buffered I/O, seed 42. The paper: transactions = 9000, files = 500.
 
 local function folder(ctx, client)
 	return ("%s/%s/postmark.%s"):format(client.mount, ctx.run, client.name)
@@ -16,11 +16,11 @@ return {
 		transactions = { default = 400, unit = "number", min = 10, max = 100000000, integer = true,
 		                 help = "in a pass; each reads or appends, and creates or deletes" },
 		files        = { default = 100, unit = "number", min = 1, max = 1000000, integer = true,
-		                 help = "made before the transactions; what is there after them is removed" },
+		                 help = "files made before the transactions; those left after them are removed" },
 		smallest     = { default = "500B", unit = "bytes", min = "1B", max = "64kB", integer = true,
-		                 help = "size of a file at the least" },
+		                 help = "least size of a file" },
 		largest      = { default = "10kB", unit = "bytes", min = "1B", max = "64kB", integer = true,
-		                 help = "size of a file at the most" },
+		                 help = "largest size of a file" },
 	},
 	needs = { "postmark", "find" },
 	packages = { postmark = "postmark", find = "findutils" },
@@ -44,7 +44,7 @@ return {
 		return { "find", folder(ctx, client), "-mindepth", "1", "-delete" }
 	end,
 
-	-- PostMark's report, one a pass. It counts in whole seconds, of which it makes at least one.
+	-- PostMark prints one report per pass. It counts whole seconds, at least one.
 	result = function(output)
 		local sum = { passes = 0, seconds = 0, transaction_seconds = 0, created_files = 0, deleted_files = 0,
 		              read_files = 0, appended_files = 0, read_bytes = 0, written_bytes = 0 }

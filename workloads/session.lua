@@ -1,6 +1,6 @@
--- A whole client session, in the manner of pvfs2-ping that 001 trains with (section 7): every kind of operation that
--- an application may ask of the file system, by standard programs, over and over. Meant for training: it
--- shows which calls fail on servers when nothing is wrong.
+-- A whole client session, like pvfs2-ping, with which Kasick et al. 2009 train (section 7): every kind of operation that an
+-- application may ask of the file system, by standard programs, repeatedly. It is meant for training: it shows which calls
+-- fail on servers when nothing is wrong.
 
 local script = [[
 set -e
@@ -42,7 +42,7 @@ return {
 		return { { "mkdir", "-p", client.mount .. "/" .. ctx.run } }
 	end,
 
-	-- A name of its own for every start, so that a session that was cut short leaves nothing in the way.
+	-- Every start has its own name, so that a session that was cut short is not in the way.
 	command = function(ctx, client)
 		ctx.shared.session = (ctx.shared.session or 0) + 1
 		return { argv = { "sh", "-c", script, "session",

@@ -11,7 +11,7 @@
  *
  *     servers seconds diagnosis_s rss_mib before_mib indicted
  *
- * where diagnosis_s is processor time of this process for detector_diagnose alone, rss_mib the most
+ * where diagnosis_s is processor time of this process and its children for detector_diagnose alone, rss_mib the most
  * memory that the process had, the measurements included, and before_mib that before the diagnosis.
  */
 #include <errno.h>
@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <time.h>
 
 #include "diag/judge/columns.h"
@@ -196,10 +197,14 @@ static int make_columns(const struct recordings *all, size_t servers, int32_t se
 
 static double cpu_s(void)
 {
-	struct timespec t;
+	struct rusage own, children; /* detectors run in child processes */
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+	getrusage(RUSAGE_SELF, &own);
+	getrusage(RUSAGE_CHILDREN, &children);
+	timeradd(&own.ru_utime, &own.ru_stime, &own.ru_utime);
+	timeradd(&children.ru_utime, &children.ru_stime, &children.ru_utime);
+	timeradd(&own.ru_utime, &children.ru_utime, &own.ru_utime);
+	return (double)own.ru_utime.tv_sec + (double)own.ru_utime.tv_usec / 1e6;
 }
 
 static double rss_mib(void)

@@ -1,15 +1,15 @@
--- crash-hang: 001, section 7. When an application's call fails because a server is lost, or takes too long, the
+-- crash-hang: Kasick et al. 2009, section 7. When an application's call fails because a server is lost, or takes too long, the
 -- server whose connection to the client daemons differs from the others' is the culprit.
 --
--- From 001: an application's I/O call that fails with a connection error says that a server crashed, one that
+-- From the paper: an application's I/O call that fails with a connection error says that a server crashed, one that
 -- exceeds a timeout of 30 s that one hangs; of the client daemon's calls to each server's socket the last
 -- completed one until that moment is looked at, and the culprit is the server where it differs from the
 -- others': the client has had no answer to its last request.
 --
--- 001 leaves open what follows. It was settled from logs of GlusterFS 10.3 with one brick killed, stopped, out
--- of memory, and healthy, all made by hand.
+-- The paper leaves the following open. These rules were derived from logs of GlusterFS
+-- 10.3 with one brick killed, stopped, out of memory, and healthy, all recorded by hand.
 --
--- Which errnos mean a lost server is the file system's business: its adapter lists them ('lost_errnos').
+-- Which errnos mean a lost server depends on the file system: its adapter lists them ('lost_errnos').
 -- Which calls: those on a descriptor below the mount, and those on paths, of which a log does not say
 --   where they led; of the latter none but a file system's own can wait that long or be 'not connected'.
 -- Moments: of a failed call, its end (of a burst, the first's and the last's). Of a long one, the timeout
@@ -141,7 +141,7 @@ end
 ---@type culprit.Detector
 return {
 	name = "crash-hang",
-	summary = "applications lose a server, and one connection differs from the others (001, section 7)",
+	summary = "applications lose a server, and one connection differs from the others (Kasick et al. 2009, section 7)",
 	events = true,
 	params = {
 		timeout = { default = "30s", unit = "seconds", min = "1s", max = "3600s", help = "a call that takes longer hangs" },

@@ -38,7 +38,7 @@
 ---@field events culprit.Event[] in the order of time_s; empty where nothing but metrics is known
 ---@field file_system culprit.FileSystemErrors
 
---- One thing that a log says, or a burst of the same thing, no two of it further than 1 s apart (001, section 7). How
+--- One thing that a log says, or a burst of the same thing, no two of it further than 1 s apart (Kasick et al. 2009, section 7). How
 --- logs become events is said in diag/derive/events.h. No paths: only what they led to.
 ---   server-error   calls of a server that failed
 ---   server-signal  a signal reached a server

@@ -1,12 +1,12 @@
--- errno-propagation: 001, section 7. A server whose call failed with an errno that fault-free training did
+-- errno-propagation: Kasick et al. 2009, section 7. A server whose call failed with an errno that fault-free training did
 -- not see, and that an application got at about the same time, is the culprit.
 --
--- From 001: training on a whole client session flags the errnos of calls that fail on servers in normal
+-- From the paper: training on a whole client session flags the errnos of calls that fail on servers in normal
 -- operation; an errno that was not flagged, and that reaches the application within a window of 3 seconds around
 -- the server's call, indicts the server on which it arose.
 --
--- 001 leaves open what follows. It was settled from logs of failures that were made by hand (a brick of
--- GlusterFS made read-only, full, out of descriptors, under a file-size limit) and from healthy ones.
+-- The paper leaves the following open. The rules were derived from logs of failures made by hand (a brick of
+-- GlusterFS read-only, full, out of descriptors, under a file-size limit) and from healthy ones.
 --
 -- Errno alone is flagged, not (call, errno), and for all servers together, not for each. Which call
 --   finds out that a file is not there is an accident of the code path (GlusterFS asks lgetxattr, newfstatat,
@@ -18,7 +18,7 @@
 --   piece of it that a server refused (1.3 s with records of 16 MB on disks of 8 MB/s).
 -- "The same errno" is the errno itself, or what the file system's adapter says that it becomes.
 -- A failure that a majority shows. When more than half of the servers show the same unexpected errno, it is
---   not what sets one apart: 001 assumes that most servers are healthy. Healthy GlusterFS bricks, say,
+--   not what sets one apart: the paper assumes that most servers are healthy. Healthy GlusterFS bricks, say,
 --   begin to return EEXIST when several writers make the same shard, which a short session may not.
 -- Failures in silence. A server's unexpected errno that no application saw is named in the evidence
 --   ('silent'), but indicts only if asked for ('silent = true'). Two reasons. Without the application as a witness,
@@ -130,7 +130,7 @@ end
 ---@type culprit.Detector
 return {
 	name = "errno-propagation",
-	summary = "an errno that training did not see, from a server to an application (001, section 7)",
+	summary = "an errno that training did not see, from a server to an application (Kasick et al. 2009, section 7)",
 	events = true,
 	params = {
 		window = { default = "3s", unit = "seconds", min = "1s", max = "600s", help = "around a server's failed call" },

@@ -1,13 +1,13 @@
--- peer-threshold: 001, section 6. A server whose mean service time is longer than that of its
+-- peer-threshold: Kasick et al. 2009, section 6. A server whose mean service time is longer than that of its
 -- peers by more than it ever was in fault-free training is the culprit.
 --
--- From 001: one mean a server, metric and second; the representative is the median over the servers
+-- From the paper: one mean a server, metric and second; the representative is the median over the servers
 -- that are not saturated; a server's deviation is its value minus the representative; its threshold
 -- comes from the largest deviation that it had in fault-free ddw and ddr; saturated servers are found in
 -- training, kept out of the representative, and judged by their own, larger threshold. Every server
 -- above its threshold is indicted.
 --
--- 001 leaves open what follows. All of it was chosen before any scored run was looked at, from
+-- The paper leaves the following open. All of it was chosen before any scored run was looked at, from
 -- the paper's hypotheses, from statistics, and from made-up series (ci/bench/metrics_peer.c).
 --
 -- Smoothing. A second of a small cluster holds few calls, with heavy tails, and the largest of
@@ -20,13 +20,13 @@
 --   same second: a slow server answers seldom. A server without samples is not judged: absence is the
 --   business of crash-hang, not of service times.
 -- How many peers. The representative needs windows of 3 servers that are not saturated, and
---   of more than half of all servers, since 001 assumes that a majority is healthy; of two that
---   differ, nobody can tell which is slow. The judged server is one of them, as in 001.
--- Sides. Longer times only: a faulty server is expected to be slower (001, section 2), and with
+--   of more than half of all servers, since the paper assumes that a majority is healthy; of two that
+--   differ, nobody can tell which is slow. The judged server is one of them, as in the paper.
+-- Sides. Longer times only: a faulty server is expected to be slower (Kasick et al. 2009, section 2), and with
 --   clients that wait for all servers, a slow one starves its peers, whose times then shrink.
 -- Margin. The largest deviation in a new fault-free run exceeds the largest in k training runs with
 --   probability 1 / (k + 1), again whatever the distribution, and smoothing does not change that,
---   it only makes the excess small. So the threshold is 'margin' times the largest deviation. 001
+--   it only makes the excess small. So the threshold is 'margin' times the largest deviation. the paper
 --   wants few false alarms above all; 3 is the least margin that kept them under one in ten cells
 --   on made-up series (4 servers, heavy tails, correlated, one training run of 30 s): 5 % of clean
 --   cells; 66 %, 97 %, 100 % of the faults that lengthen times 3, 5 and 10 times were found.
@@ -35,7 +35,7 @@
 -- Lucky servers. With few training windows, a server's own maximum may be small by chance. Fault-free
 --   servers behave alike by hypothesis, so no threshold is below that of the worst server that is
 --   not saturated.
--- Differences, not ratios: as 001 says; and the times of tiny requests vary tenfold without meaning
+-- Differences, not ratios: as the paper says; and the times of tiny requests vary tenfold without meaning
 --   anything, which would spoil the ratios of the metric for the large ones.
 -- Saturated. In training the server's windows are typically (median) above 'saturation' times the
 --   representative of all servers, in most of the runs in which the metric occurs; the worst first, and
@@ -159,7 +159,7 @@ local function abstain(metric, reason)
 	return { metric = metric, indicted = {}, abstain = true, reason = reason }
 end
 
--- What a metric's slowness speaks of: 001 has storage metrics and network metrics. A verdict on "any" names the
+-- What a metric's slowness speaks of: the paper has storage metrics and network metrics. A verdict on "any" names the
 -- first that indicts, storage before network: a slow disk also delays what the network waits for.
 local resources = { dread = "disk", dwrite = "disk", nsread = "network", ncread = "network" }
 
@@ -216,7 +216,7 @@ end
 ---@type culprit.Detector
 return {
 	name = "peer-threshold",
-	summary = "slower than its peers by more than in fault-free training (001, section 6)",
+	summary = "slower than its peers by more than in fault-free training (Kasick et al. 2009, section 6)",
 	params = {
 		window = { default = 10, min = 1, max = 600, integer = true, help = "seconds that a median is taken over" },
 		least = { default = "50%", unit = "percent", min = 0, max = "100%", help = "seconds of a window that need samples" },

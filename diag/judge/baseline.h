@@ -1,16 +1,15 @@
 /*
- * Baselines: scores kept in a file, and whether later ones have become worse.
+ * Baselines: scores kept in a file, to find out whether later scores are worse.
  *
  * A file holds, for each detector and fault, the number of cells n, in how many of them the right
  * server was indicted, and in how many a wrong one (see score.h; metric 'any', workloads together).
- * Compared are, fault by fault and over all faults that both have: right servers, and wrong ones. A
- * rate is a regression if it is worse and Fisher's exact test, one-sided, gives less than
- * BASELINE_LEVEL for as bad a result from an unchanged detector. A raw difference is none:
- * 4 of 5 after 5 of 5 has p = 0.5. By chance alone, at most one comparison in a hundred is called a
- *   regression.
+ * Both rates are compared for each fault and for all common faults together. A rate is a regression
+ * if it is worse and Fisher's exact test, one-sided, gives a probability below BASELINE_LEVEL for
+ * as bad a result from an unchanged detector. A raw difference is not enough: 4 of 5 after 5 of 5
+ * has p = 0.5. By chance alone, at most one comparison in a hundred is called a regression.
  */
-#ifndef CULPRIT_DIAG_BASELINE_H
-#define CULPRIT_DIAG_BASELINE_H
+#ifndef CULPRIT_JUDGE_BASELINE_H
+#define CULPRIT_JUDGE_BASELINE_H
 
 #include "diag/judge/score.h"
 
@@ -34,14 +33,15 @@ struct comparisons {
  * NULL: no memory. */
 json_t *baseline_make(const struct score_table *t, const char *run, const char *const *except);
 
-/* Compares what a baseline and a table both have. 'source' is the baseline's path, for complaints.
- * -EINVAL for JSON of another form, or if there is nothing in both. The caller clears. */
+/* Compares the detectors and faults that a baseline and a table have in common. 'source' is the
+ * baseline's path, for complaints. -EINVAL for JSON of another form, or if they have none. The
+ * caller clears. */
 int baseline_compare(const struct score_table *t, const json_t *baseline, const char *source,
 	struct comparisons *out, struct err *e);
 void comparisons_clear(struct comparisons *c);
 
-/* P(at most 'now' of 'n_now', or at least if 'more') when all of 'before' + 'now' hits fall on
- * n_before + n_now cells by chance: Fisher's exact test, one-sided. */
+/* Fisher's exact test, one-sided: the probability of at most 'now' (if 'more': at least) of
+ * 'n_now', if 'before' + 'now' hits fall on n_before + n_now cells by chance. */
 double fisher_p(unsigned before, unsigned n_before, unsigned now, unsigned n_now, bool more);
 
 #endif

@@ -26,7 +26,7 @@
 enum { NOBODY = 65534, REPORT = 3, MIB = 1 << 20 };
 enum { SPACES = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS };
 
-/* What the child did not manage, for its parent: the child can say it in no other way. */
+/* A child's failure, for its parent. */
 struct report {
 	int code;
 	char what[120];
@@ -40,7 +40,7 @@ static void refuse(const char *what, int code)
 
 	snprintf(r.what, sizeof(r.what), "%s", what);
 	if (fd_write_all(REPORT, &r, sizeof(r))) {
-		/* The parent is gone, and with it the one who would care. */
+		/* The parent is gone. */
 	}
 	_exit(127);
 }
@@ -60,8 +60,7 @@ static void write_map(const char *path, const char *text)
 	close(fd);
 }
 
-/* As nobody in a user namespace: with the caller's rights outside it, and none of them named
- * inside. */
+/* Nobody in the user namespace is the caller outside it. */
 static void map_user(uid_t uid, gid_t gid)
 {
 	char map[64];
@@ -73,7 +72,7 @@ static void map_user(uid_t uid, gid_t gid)
 	write_map("/proc/self/gid_map", map);
 }
 
-/* A folder or file of the host, seen below the new root; one that is not there is left out. */
+/* Mounts a folder or file of the host below the new root; ignores one that does not exist. */
 static void show(const char *folder, const char *path, bool read_only)
 {
 	char place[256], target[256];
@@ -100,7 +99,7 @@ static void show(const char *folder, const char *path, bool read_only)
 		close(fd);
 	}
 	must(mount(path, place, NULL, MS_BIND | MS_REC, NULL), path);
-	/* Flags that the mount has must be repeated, or a user namespace may not change it. */
+	/* A user namespace may change a mount only if it repeats the mount's flags. */
 	if (read_only && !statvfs(place, &fs))
 		must(mount(NULL, place, NULL,
 			     MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID |
@@ -111,7 +110,7 @@ static void show(const char *folder, const char *path, bool read_only)
 			path);
 }
 
-/* The one file, without its place, owner and times. */
+/* A copy does not tell path, owner and times. */
 static void copy_program(const char *program, const char *copy)
 {
 	char buf[65536];
@@ -144,7 +143,7 @@ static void make_tree(const char *folder, const char *program)
 		snprintf(path, sizeof(path), "%s%s", folder, own[i]);
 		must(mkdir(path, 0755), path);
 	}
-	/* The last one: /tmp, the only place to write to. */
+	/* 'path' is the last one, /tmp: the only writable folder. */
 	must(mount("detector", path, "tmpfs", MS_NOSUID | MS_NODEV, "size=64m,mode=1777"),
 		"mounting a tmpfs");
 	for (int i = 0; system[i]; i++)
@@ -166,7 +165,7 @@ static void limit(int resource, rlim_t value)
 {
 	struct rlimit now;
 
-	/* A hard limit that is lower already stays. */
+	/* Keep a hard limit that is lower. */
 	if (getrlimit(resource, &now) == 0 && now.rlim_max < value)
 		value = now.rlim_max;
 	must(setrlimit(resource, &(struct rlimit){value, value}), "setting limits");
@@ -180,14 +179,14 @@ enum { NATIVE = AUDIT_ARCH_AARCH64 };
 #error "confine.c: which AUDIT_ARCH has this machine?"
 #endif
 
-/* Keyrings are a user's, not a namespace's: what one run puts there the next one would find. */
+/* Keyrings belong to a user, not to a namespace: the next run would find what one puts there. */
 static void forbid_keys(void)
 {
 	static struct sock_filter rules[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 0, 5),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		/* From here on up they are numbered for x32. */
+		/* x32 numbers start here. */
 		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 3, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_add_key, 2, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_request_key, 1, 0),
@@ -215,7 +214,7 @@ static void become(const char *path, char *name, bool root)
 		must(setresgid(NOBODY, NOBODY, NOBODY), "becoming nobody");
 		must(setresuid(NOBODY, NOBODY, NOBODY), "becoming nobody");
 	}
-	limit(RLIMIT_NPROC, 1024); /* it counts a user's, so those beside it, too */
+	limit(RLIMIT_NPROC, 1024); /* counts all processes of the user */
 	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "giving privileges up");
 	forbid_keys();
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "binding its life to its parent's");
@@ -237,8 +236,8 @@ static int wait_for(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* The first process of the namespace, for whom signals mean less than for others: so it is not the
- * program's. */
+/* The first process of the namespace ignores signals without a handler, so the program is
+ * another. */
 static void init(const char *program, const char *folder, char *name, bool root)
 	__attribute__((noreturn));
 
@@ -287,7 +286,7 @@ static void arrange(int in, int out, int error, int report)
 {
 	int fds[4] = {in, out, error, report};
 
-	/* First all out of the way of the numbers that they shall have. */
+	/* First move all out of the way of the target numbers. */
 	for (int i = 0; i < 4; i++)
 		fds[i] = fcntl(fds[i], F_DUPFD, 10);
 	for (int i = 0; i < 4; i++)
@@ -301,8 +300,10 @@ static int explain(const struct report *r, const char *program, struct err *e)
 {
 	if (!strcmp(r->what, "namespaces"))
 		return err_set(e, -EPERM,
-			"the detector '%s' cannot be kept from what it must not know: namespaces are not to be "
-			"had here; run culprit as root, allow user namespaces, or trust it with --trust",
+			"the detector '%s' cannot be kept from what it must not know: namespaces "
+			"are not "
+			"available here; run culprit as root, allow user namespaces, or trust it "
+			"with --trust",
 			program);
 	return err_errno(e, -r->code, "cannot start the detector '%s': %s", program, r->what);
 }

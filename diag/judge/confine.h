@@ -6,11 +6,11 @@
  * processes. Its file tree holds /usr and what belongs to it (/bin, /lib*, /etc/alternatives, the
  * loader's cache), /dev/null, zero and urandom, a copy of the program in /detector, and an empty
  * /tmp, where it starts. There is no /proc, no /sys, no network, no keyring and nothing that
- * outlives it, so it can find neither the run's folder nor its caller, and it cannot remember an
- * earlier run. What a program needs besides its one file must lie below /usr.
+ * outlives it. So it can find neither the run's folder nor its caller, and cannot remember an
+ * earlier run. Anything else that a program needs must be below /usr.
  */
-#ifndef CULPRIT_DIAG_CONFINE_H
-#define CULPRIT_DIAG_CONFINE_H
+#ifndef CULPRIT_JUDGE_CONFINE_H
+#define CULPRIT_JUDGE_CONFINE_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -19,12 +19,12 @@
 
 struct confined {
 	pid_t pid; /* SIGKILL to it ends all that the program started */
-	char folder
-		[128]; /* where its tree is mounted, in its own namespace only; below $TMPDIR or /tmp */
+	/* Below $TMPDIR or /tmp; its tree is mounted there in its own namespace only. */
+	char folder[128];
 };
 
-/* Starts 'program' with the three descriptors, which stay the caller's. -EPERM where namespaces are
- * not to be had, with what to do; if 'trust', it then runs without them (as nobody if the caller is
+/* Starts 'program' with the three descriptors, which stay the caller's. -EPERM if namespaces are
+ * not available, with advice; if 'trust', it then runs without them (as nobody if the caller is
  * root). Another -errno if the program cannot be started. */
 int confine_start(const char *program, int in, int out, int error, bool trust, struct confined *c,
 	struct err *e);

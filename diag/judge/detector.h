@@ -1,24 +1,25 @@
 /*
- * Detectors: Lua files, or programs, that look at measurements and name the guilty server, or
+ * Detectors: Lua files, or programs, that look at measurements and name the guilty servers, or
  * nobody.
  *
- * A detector sees opaque run ids, the servers' names as the caller gives them, and samples; what it
- * can know is its text, its parameters, its model and the run. Its form and everything it can call
- * is typed in detector.meta.lua. It runs without io, os, load, require, debug, coroutines and
- * metatables, and with a limit on instructions and memory; every call begins in a state of its own,
- * so that nothing is carried from one run to the next.
+ * A detector sees opaque run ids, server names as the caller gives them, and samples; it can know
+ * its text, its parameters, its model and the run. Its form and its library are typed in
+ * detector.meta.lua. It has no io, os, load, require, debug, coroutines or metatables. Each call is
+ * made in a fresh state and in a child process, with the limits of luax.h on memory and processor
+ * time (more time for large runs), so nothing is carried from one run to the next, and a detector
+ * that crashes or does not end fails alone.
  *
- * A program reads JSON lines and answers with one (README.md has the protocol). It is started anew
- * for each run, as nobody, in namespaces of its own that hold /usr, its own file and an empty /tmp:
+ * A program reads JSON lines and answers with one (the protocol is in diag/detectors/README.md). It
+ * is started for each run, as nobody, in namespaces that hold /usr, its own file and an empty /tmp:
  * see confine.h.
  *
- * Servers' names must mean the same server in every run of one detector (thresholds are per
+ * A server's name must mean the same server in every run of one detector (thresholds are per
  * server); a caller that does not trust the names gives aliases.
  *
- * Complaints read "FILE:LINE: sentence" wherever the fault is in the detector's file.
+ * Complaints read "FILE:LINE: sentence" if the mistake is in the detector's file.
  */
-#ifndef CULPRIT_DIAG_DETECTOR_H
-#define CULPRIT_DIAG_DETECTOR_H
+#ifndef CULPRIT_JUDGE_DETECTOR_H
+#define CULPRIT_JUDGE_DETECTOR_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -36,19 +37,17 @@ struct detector_run {
 	int32_t seconds;            /* seconds 0 .. seconds-1 */
 	const char *const *servers; /* names or aliases */
 	size_t n_servers;
-	const struct sample
-		*samples; /* 'server' is an index into 'servers'; in any order, added up */
+	/* In any order; those of one second are added up. 'server' is an index into 'servers'. */
+	const struct sample *samples;
 	size_t n_samples;
-	const struct columns *
-		columns; /* the same in less room, for large runs; NULL: made from samples for each call */
-	/* Names of the metrics, which samples' 'metric' is an index into; NULL: those of enum
-	 * metric. */
+	/* The same in less memory, for large runs; NULL: made from samples for each call. */
+	const struct columns *columns;
+	/* What samples' 'metric' is an index into; NULL: the names of enum metric. */
 	const char *const *metrics;
 	size_t n_metrics;
-	/* What the logs say besides: an array of objects as detector.meta.lua types them
-	 * (culprit.Event), in the order of time_s, servers by the names above, clients by names
-	 * that mean nothing else; and what the file system's errors mean
-	 * (culprit.FileSystemErrors). NULL: none, not known. */
+	/* Events of the logs: an array of culprit.Event (detector.meta.lua), in the order of
+	 * time_s, servers by the names above, clients by opaque names; and the meaning of the file
+	 * system's errors (culprit.FileSystemErrors). NULL: not known. */
 	const json_t *events;
 	const json_t *file_system;
 };
@@ -58,7 +57,7 @@ struct detector;
 /* 'name' is a built-in one ("peer-threshold") or the path of a Lua file or program (with a slash or
  * ending in ".lua"; what does not end in ".lua" must be executable). 'params' (may be NULL;
  * borrowed) is an object of name -> number, boolean or string with unit. -EINVAL for a file that
- * does not fit its form, or a parameter that it does not have; -ENOENT where there is no such
+ * does not fit its form, or a parameter that it does not have; -ENOENT if there is no such
  * detector, with the nearest name. */
 int detector_load(const char *name, const json_t *params, struct detector **out, struct err *e);
 void detector_free(struct detector *d);
@@ -67,50 +66,48 @@ const char *detector_name(const struct detector *d); /* as the file says */
 const char *detector_summary(const struct detector *d);
 bool detector_trains(const struct detector *d);       /* does it want fault-free runs? */
 bool detector_wants_events(const struct detector *d); /* does it look at more than samples? */
-bool detector_external(
-	const struct detector *d); /* is it a program? (it does without, if there are none) */
+/* Is it a program? Programs do without training runs if there are none. */
+bool detector_external(const struct detector *d);
 const json_t *detector_params(const struct detector *d); /* all of them, in base units; borrowed */
 
 /* Fault-free runs -> model, a JSON object (empty for a detector that does not train); the caller's.
- * -EINVAL when the detector fails; -E2BIG when it used up its instructions or memory. */
+ * -EINVAL if the detector fails; -E2BIG if it needs too much memory; -ETIMEDOUT if too much time;
+ * -EPROTO if its process crashes. */
 int detector_train(struct detector *d, const struct detector_run *runs, size_t n, json_t **model,
 	struct err *e);
 
 /* Run -> verdicts, an array of
  *     { "metric": "dread"|...|"any", "indicted": ["B"], "abstain": false, "reason": "...",
- *     "evidence": {...},
- *       "time_s": {"B": 12}, "resource": "disk" }
- * where indicted is sorted, has no doubles and is empty for an abstention; time_s says when each of
+ *       "evidence": {...}, "time_s": {"B": 12}, "resource": "disk" }
+ * "indicted" is sorted, without duplicates, and empty for an abstention; "time_s" is when each of
  * them would first have been indicted. "reason", "evidence", "time_s" and "resource" may be
- * missing. At most one verdict a metric. "any" is always there, last: the detector's own, or else
- * the union over the metrics that did not abstain (an abstention if all did), with the earliest
- * times, and the resource of the first metric that indicts. 'model' is what detector_train gave, or
- * its equal read back from a file; borrowed. */
+ * missing. There is at most one verdict for a metric. "any" is always there and last: the
+ * detector's own, or else the union over the metrics that did not abstain (an abstention if all
+ * did), with the earliest times, and the resource of the first metric that indicts. 'model' is what
+ * detector_train returned, or an equal object from a file; borrowed. */
 int detector_diagnose(struct detector *d, const json_t *model, const struct detector_run *run,
 	json_t **verdicts, struct err *e);
 
 struct detector_answer {
-	int rc;           /* as of detector_diagnose */
+	int rc;           /* as detector_train's */
 	json_t *verdicts; /* the caller's; NULL on failure */
 	struct err why;
 };
 
-/* The same of 'n' runs, and nothing of one is known in another: programs for several of them run
- * side by side, each in a confinement of its own. 0, and an answer to each; an error where nothing
- * could be asked at all. */
+/* The same for 'n' runs, each kept from what is known of the others. 0, and an answer to each; an
+ * error if nothing could be asked. */
 int detector_diagnose_all(struct detector *d, const json_t *model,
 	const struct detector_run *const *runs, struct detector_answer *answers, size_t n,
 	struct err *e);
-/* So many runs are worth giving to it at a time. */
+/* Runs that it should be given at once, for speed. */
 size_t detector_at_once(const struct detector *d);
 
-/* Names of the null detectors, built in, ended by NULL: what every table shows beside the
- * others. */
+/* Names of the null detectors, which every table shows for comparison; ended by NULL. */
 const char *const *detector_nulls(void);
 bool detector_is_null(const char *name);
 
-/* Programs run unconfined (but still without privilege) where they cannot be confined; else that is
- * an error. */
+/* 'yes': a program runs unconfined (but without privilege) where it cannot be confined. The default
+ * is an error. */
 void detector_trust_programs(bool yes);
 
 /* Calls 'fn' for each built-in detector, by name; stops at the first result that is not 0. */

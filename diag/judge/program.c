@@ -21,8 +21,8 @@
 
 enum { ANSWER_MAX = 1 << 20, COMPLAINT_MAX = 4096, TIME_LIMIT_S = 30, AT_ONCE_MAX = 4 };
 
-#define DIGITS                                                                                     \
-	9 /* of a number: more than a nanosecond in a service time of a second, and half of what 17 take to read */
+/* Of a number: below a nanosecond in a service time of a second, and half as long to read as 17. */
+enum { DIGITS = 9 };
 
 static bool trusted;
 
@@ -31,7 +31,7 @@ void detector_trust_programs(bool yes)
 	trusted = yes;
 }
 
-/* What goes in, and what came out, of one conversation. */
+/* One question and its answer. */
 struct talk {
 	const char *path;
 	char *question;
@@ -59,18 +59,15 @@ static json_t *numbers(const double *v, size_t n)
 static json_t *series_json(
 	const struct detector_run *run, size_t metric, size_t server, double *buf)
 {
-	const struct columns *c = run->columns;
-	size_t n = (size_t)run->seconds;
+	static const enum series_field fields[] = {
+		SERIES_MEAN, SERIES_COUNT, SERIES_MAX, SERIES_BYTES};
 	json_t *series = json_object();
 
-	columns_mean(c, metric, server, buf);
-	json_object_set_new(series, "mean", numbers(buf, n));
-	columns_read(c, metric, server, COLUMN_COUNT, buf);
-	json_object_set_new(series, "count", numbers(buf, n));
-	columns_sampled(c, metric, server, COLUMN_MAX, buf);
-	json_object_set_new(series, "max", numbers(buf, n));
-	columns_read(c, metric, server, COLUMN_BYTES, buf);
-	json_object_set_new(series, "bytes", numbers(buf, n));
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+		run_series(run->columns, metric, server, fields[i], buf);
+		json_object_set_new(
+			series, series_fields[fields[i]], numbers(buf, (size_t)run->seconds));
+	}
 	return series;
 }
 
@@ -108,7 +105,7 @@ static json_t *open_run(const struct detector_run *run, double *buf)
 	return top;
 }
 
-json_t *external_run(const struct detector_run *given)
+static json_t *program_run(const struct detector_run *given)
 {
 	double *buf = calloc((size_t)given->seconds + 1, sizeof(*buf));
 	struct detector_run run;
@@ -138,41 +135,41 @@ static int write_training(const json_t *training, char **text, struct err *e)
 	size_t length, i;
 	FILE *f = open_memstream(text, &length);
 	json_t *one;
-	int rc = 0;
+	int rc = f ? 0 : -ENOMEM;
 
-	if (!f)
-		return err_errno(e, -ENOMEM, "cannot put a question to a detector");
 	json_array_foreach((json_t *)training, i, one) if (!rc)
 		rc = put_line(f, json_pack("{s:s, s:O}", "type", "train", "run", one), e);
-	return fclose(f) && !rc ? err_errno(e, -ENOMEM, "cannot put a question to a detector") : rc;
+	if (f && fclose(f))
+		rc = -ENOMEM;
+	return rc ? err_errno(e, rc, "cannot put a question to a detector") : 0;
 }
 
-/* What it learned of the training runs, 'run' NULL; or what it says of a run, which comes after the
- * training unless it has made a model of that. */
+/* Without 'run': asks for a model of the training runs. With it: asks about the run, after the
+ * training runs or with the program's model of them. */
 static int write_question(const struct detector *d, const char *training, const json_t *model,
 	const struct detector_run *run, struct talk *t, struct err *e)
 {
 	FILE *f = open_memstream(&t->question, &t->length);
 	json_t *last = json_pack(
 		"{s:s, s:o}", "type", run ? "judge" : "model", "params", json_deep_copy(d->params));
-	int rc;
+	int rc = f ? 0 : -ENOMEM;
 
-	if (!f) {
-		json_decref(last);
-		return err_errno(e, -ENOMEM, "cannot put a question to a detector");
-	}
 	if (model)
 		json_object_set_new(last, "model", json_deep_copy(model));
-	else
+	else if (f)
 		fputs(training, f);
 	if (run)
-		json_object_set_new(last, "run", external_run(run));
-	rc = put_line(f, last, e);
-	return fclose(f) && !rc ? err_errno(e, -ENOMEM, "cannot put a question to a detector") : rc;
+		json_object_set_new(last, "run", program_run(run));
+	if (f)
+		rc = put_line(f, last, e);
+	else
+		json_decref(last);
+	if (f && fclose(f))
+		rc = -ENOMEM;
+	return rc ? err_errno(e, rc, "cannot put a question to a detector") : 0;
 }
 
-/* Reads what there is; 0 at the end, -EMSGSIZE when there is more than 'max'. What does not fit in
- * a complaint is dropped. */
+/* Reads what is available; 0 at the end. More than 'max' is -EMSGSIZE, or is dropped. */
 static ssize_t take(int fd, char *into, size_t *n, size_t max, bool drop)
 {
 	char spare[4096];
@@ -192,8 +189,7 @@ static ssize_t take(int fd, char *into, size_t *n, size_t max, bool drop)
 	return got;
 }
 
-/* Writes the question and reads the answer, at the same time, until the program has closed its
- * output. */
+/* Writes the question and reads the answer at the same time, until the program closes its output. */
 static int converse(struct talk *t, int *in, int out, int error, struct err *e)
 {
 	struct pollfd fds[] = {{.fd = *in, .events = POLLOUT}, {.fd = out, .events = POLLIN},
@@ -211,7 +207,7 @@ static int converse(struct talk *t, int *in, int out, int error, struct err *e)
 		if (fds[0].revents) {
 			n = write(*in, t->question + t->asked, t->length - t->asked);
 			t->asked += n > 0 ? (size_t)n : 0;
-			/* One that answers before it has read all has its reasons. */
+			/* A program may answer before it has read all. */
 			if ((n < 0 && errno != EAGAIN && errno != EINTR) || t->asked == t->length) {
 				close(*in);
 				fds[0].fd = *in = -1;
@@ -235,7 +231,7 @@ static int converse(struct talk *t, int *in, int out, int error, struct err *e)
 	return 0;
 }
 
-/* A program may close its output and go on. */
+/* A program may close its output and run on. */
 static int await_end(const struct talk *t, pid_t pid, struct err *e)
 {
 	double left = t->deadline - clock_mono_s();
@@ -251,7 +247,7 @@ static int await_end(const struct talk *t, pid_t pid, struct err *e)
 			       t->limit_s);
 }
 
-/* The last line that the program wrote to standard error, made fit for a terminal. */
+/* The last line that the program wrote to standard error, without control characters. */
 static const char *last_words(struct talk *t)
 {
 	char *line;
@@ -273,7 +269,7 @@ static int read_answer(struct talk *t, int status, json_t **said, struct err *e)
 	json_t *v;
 
 	t->answer[t->answered] = 0;
-	/* Codes above those of signals are the program's own: perl's die is 255. */
+	/* Codes above those of signals are the program's: perl's die ends with 255. */
 	if (status > 128 && status <= 128 + SIGRTMAX)
 		return err_set(e, -EPROTO, "%s: the detector was ended by signal %d (%s)%s%.200s",
 			t->path, status - 128, strsignal(status - 128), *words ? ": " : "", words);
@@ -286,7 +282,8 @@ static int read_answer(struct talk *t, int status, json_t **said, struct err *e)
 	v = json_loadb(t->answer, t->answered, JSON_REJECT_DUPLICATES, &bad);
 	if (!v)
 		return err_set(e, -EPROTO,
-			"%s: the detector's answer is not one line of JSON: line %d, column %d: %.200s",
+			"%s: the detector's answer is not one line of JSON: line %d, column %d: "
+			"%.200s",
 			t->path, bad.line, bad.column, bad.text);
 	if (json_is_object(v))
 		v = json_pack("[o]", v);
@@ -317,7 +314,7 @@ static void close_all(int fds[3][2], int side)
 	}
 }
 
-/* One question, one process. In a thread of its own: what threads share is only read. */
+/* One question, one process. Runs in several threads: shared data are only read. */
 static int ask(const struct detector *d, const char *training, const json_t *model,
 	const struct detector_run *run, json_t **said, struct err *e)
 {
@@ -352,13 +349,13 @@ static int ask(const struct detector *d, const char *training, const json_t *mod
 	return rc;
 }
 
-/* Runs that are asked about side by side. */
+/* Runs that are judged side by side. */
 struct round {
 	const struct detector *d;
 	const char *training;
 	const json_t *model; /* the program's own, or NULL */
 	const struct detector_run *const *runs;
-	struct external_answer *answers;
+	struct detector_answer *answers;
 	size_t n;
 	atomic_size_t next;
 };
@@ -368,12 +365,12 @@ static void *work(void *arg)
 	struct round *r = arg;
 
 	for (size_t i; (i = atomic_fetch_add(&r->next, 1)) < r->n;)
-		r->answers[i].rc = ask(r->d, r->training, r->model, r->runs[i], &r->answers[i].said,
-			&r->answers[i].why);
+		r->answers[i].rc = ask(r->d, r->training, r->model, r->runs[i],
+			&r->answers[i].verdicts, &r->answers[i].why);
 	return NULL;
 }
 
-size_t external_at_once(void)
+static size_t at_once(void)
 {
 	cpu_set_t set;
 	int n = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
@@ -381,7 +378,7 @@ size_t external_at_once(void)
 	return n < 1 ? 1 : n > AT_ONCE_MAX ? AT_ONCE_MAX : (size_t)n;
 }
 
-/* A program that ends without reading all must not end us. */
+/* A program that ends without reading all must not end this one. */
 static void ignore_pipes(struct sigaction *before)
 {
 	const struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -389,41 +386,34 @@ static void ignore_pipes(struct sigaction *before)
 	sigaction(SIGPIPE, &ignore, before);
 }
 
-int external_train(const struct detector *d, const struct detector_run *runs, size_t n,
+int program_train(const struct detector *d, const struct detector_run *runs, size_t n,
 	json_t **model, struct err *e)
 {
-	json_t *list = json_array(), *said = NULL, *own;
+	json_t *list = json_array(), *said = NULL, *own = NULL;
 	struct sigaction before;
 	char *text = NULL;
 	int rc;
 
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(list, external_run(&runs[i]));
+		json_array_append_new(list, program_run(&runs[i]));
 	rc = write_training(list, &text, e);
 	ignore_pipes(&before);
-	/* One that does not know the question, whatever it answers, is shown the training runs with
-	 * each run. */
-	if (!rc && n && !ask(d, text, NULL, NULL, &said, NULL)) {
+	/* A program that answers anything else gets the training runs with each run. */
+	if (!rc && n && !ask(d, text, NULL, NULL, &said, NULL) && json_array_size(said) == 1 &&
+		json_object_size(json_array_get(said, 0)) == 1)
 		own = json_object_get(json_array_get(said, 0), "model");
-		if (json_is_object(own) && json_array_size(said) == 1 &&
-			json_object_size(json_array_get(said, 0)) == 1)
-			*model = json_pack("{s:O}", "model", own);
-		else
-			own = NULL;
-	} else {
-		own = NULL;
-	}
 	sigaction(SIGPIPE, &before, NULL);
-	if (!rc && !own)
-		*model = json_pack("{s:O}", "training", list);
+	if (!rc)
+		*model = json_is_object(own) ? json_pack("{s:O}", "model", own)
+					     : json_pack("{s:O}", "training", list);
 	json_decref(said);
 	json_decref(list);
 	free(text);
 	return rc || *model ? rc : err_errno(e, -ENOMEM, "cannot make a model");
 }
 
-int external_ask(const struct detector *d, const json_t *model,
-	const struct detector_run *const *runs, struct external_answer *answers, size_t n,
+int program_ask(const struct detector *d, const json_t *model,
+	const struct detector_run *const *runs, struct detector_answer *answers, size_t n,
 	struct err *e)
 {
 	struct round r = {.d = d,
@@ -432,14 +422,14 @@ int external_ask(const struct detector *d, const json_t *model,
 		.n = n,
 		.model = json_object_get(model, "model")};
 	struct sigaction before;
-	size_t wanted = n < external_at_once() ? n : external_at_once(), started = 0;
+	size_t wanted = n < at_once() ? n : at_once(), started = 0;
 	pthread_t threads[AT_ONCE_MAX];
 	char *text = NULL;
 	int rc = write_training(json_object_get(model, "training"), &text, e);
 
 	r.training = text;
 	ignore_pipes(&before);
-	/* The caller works, too; alone, if need be. */
+	/* The caller works too, and alone if no thread can be started. */
 	while (!rc && started + 1 < wanted && !pthread_create(&threads[started], NULL, work, &r))
 		started++;
 	if (!rc)

@@ -1,6 +1,6 @@
 /*
- * Runs as detectors see them: which metrics there are, and the Lua table. A large run has more
- * numbers than a detector looks at, so vecs are made from the columns when they are asked for.
+ * Runs as detectors see them: their metrics, and the Lua table. A large run has more numbers than a
+ * detector reads, so vecs are made from the columns on access.
  */
 #include <errno.h>
 #include <lauxlib.h>
@@ -42,7 +42,7 @@ const char *run_metric(const struct detector_run *run, size_t i)
 	return run->metrics ? run->metrics[i] : metric_name((enum metric)i);
 }
 
-/* One of ours by its name, or METRIC_COUNT. */
+/* culprit's own metric of that name, or METRIC_COUNT. */
 static enum metric own_metric(const struct detector_run *run, size_t i)
 {
 	enum metric m = METRIC_COUNT;
@@ -53,7 +53,7 @@ static enum metric own_metric(const struct detector_run *run, size_t i)
 	return m;
 }
 
-/* Of other people's metrics nothing is known but that detectors were written for service times. */
+/* Unknown metrics are taken for service times, for which detectors were written. */
 bool run_is_service_time(const struct detector_run *run, size_t i)
 {
 	enum metric m = own_metric(run, i);
@@ -77,7 +77,7 @@ bool run_lists(const struct detector_run *run, size_t i)
 	return listed;
 }
 
-/* culprit.Series: knows where its numbers are. */
+/* culprit.Series: where its numbers are. */
 struct series {
 	const struct columns *columns;
 	size_t metric, server;
@@ -85,37 +85,47 @@ struct series {
 };
 
 static const char series_type[] = "culprit.Series";
-enum field { MEAN, SUM, COUNT, MAX, BYTES, FIELDS };
-static const char *const fields[] = {"mean", "sum", "count", "max", "bytes", NULL};
+const char *const series_fields[] = {"mean", "sum", "count", "max", "bytes", NULL};
 
-static void fill(const struct series *s, int field, double *out)
+void run_series(
+	const struct columns *c, size_t metric, size_t server, enum series_field field, double *out)
 {
-	if (field == MEAN)
-		columns_mean(s->columns, s->metric, s->server, out);
-	else if (field == SUM || field == MAX)
-		columns_sampled(s->columns, s->metric, s->server,
-			field == SUM ? COLUMN_SUM : COLUMN_MAX, out);
+	static const enum column columns[] = {[SERIES_SUM] = COLUMN_SUM,
+		[SERIES_COUNT] = COLUMN_COUNT,
+		[SERIES_MAX] = COLUMN_MAX,
+		[SERIES_BYTES] = COLUMN_BYTES};
+
+	if (field == SERIES_MEAN)
+		columns_mean(c, metric, server, out);
+	else if (field == SERIES_SUM || field == SERIES_MAX)
+		columns_sampled(c, metric, server, columns[field], out);
 	else
-		columns_read(s->columns, s->metric, s->server,
-			field == COUNT ? COLUMN_COUNT : COLUMN_BYTES, out);
+		columns_read(c, metric, server, columns[field], out);
 }
 
-/* The upvalue holds on to the vecs that the detector holds on to, so that asking for one again
- * costs nothing. */
+/* Index of a field's name, or SERIES_FIELDS. */
+static int field_index(const char *name)
+{
+	int field = 0;
+
+	while (series_fields[field] && strcmp(series_fields[field], name))
+		field++;
+	return field;
+}
+
+/* The upvalue refers weakly to the vecs that were made, so that a second access costs nothing. */
 static int series_index(lua_State *L)
 {
 	const struct series *s = luaL_checkudata(L, 1, series_type);
-	const char *name = luaL_checkstring(L, 2);
-	int field = 0;
+	int field = field_index(luaL_checkstring(L, 2));
 
-	while (fields[field] && strcmp(fields[field], name))
-		field++;
-	if (!fields[field]) {
+	if (field == SERIES_FIELDS) {
 		lua_pushnil(L);
 		return 1;
 	}
 	if (lua_rawgeti(L, lua_upvalueindex(1), s->first + field) == LUA_TNIL) {
-		fill(s, field, vec_push_raw(L, (size_t)columns_seconds(s->columns))->v);
+		run_series(s->columns, s->metric, s->server, (enum series_field)field,
+			vec_push_raw(L, (size_t)columns_seconds(s->columns))->v);
 		lua_pushvalue(L, -1);
 		lua_rawseti(L, lua_upvalueindex(1), s->first + field);
 	}
@@ -125,19 +135,14 @@ static int series_index(lua_State *L)
 /* next(series, name), with the value from __index. */
 static int series_next(lua_State *L)
 {
-	int field = 0;
+	int field = lua_isnoneornil(L, 2) ? 0 : field_index(luaL_checkstring(L, 2)) + 1;
 
-	if (!lua_isnoneornil(L, 2)) {
-		while (fields[field] && strcmp(fields[field], luaL_checkstring(L, 2)))
-			field++;
-		field += fields[field] != NULL;
-	}
-	if (!fields[field]) {
+	if (field >= SERIES_FIELDS) {
 		lua_pushnil(L);
 		return 1;
 	}
-	lua_pushstring(L, fields[field]);
-	lua_getfield(L, 1, fields[field]);
+	lua_pushstring(L, series_fields[field]);
+	lua_getfield(L, 1, series_fields[field]);
 	return 2;
 }
 
@@ -149,7 +154,7 @@ static int series_pairs(lua_State *L)
 	return 3;
 }
 
-/* What Lua says of a userdata would tell its address. */
+/* Lua's own tostring shows an address. */
 static int series_tostring(lua_State *L)
 {
 	lua_pushliteral(L, "series");
@@ -176,7 +181,7 @@ static void open_series(lua_State *L)
 	lua_pop(L, 1);
 }
 
-/* An empty list or table where nothing is known, so that no detector need ask. */
+/* Unknown values are empty tables, so that no detector need check. */
 static void push_semantics(lua_State *L, const struct detector_run *run)
 {
 	static const char *const keys[] = {"lost_errnos", "errno_map"};
@@ -207,7 +212,7 @@ static void push_series(lua_State *L, const struct detector_run *run, size_t met
 		struct series *one = lua_newuserdatauv(L, sizeof(*one), 0);
 
 		*one = (struct series){
-			run->columns, metric, s, (lua_Integer)((first + s) * FIELDS)};
+			run->columns, metric, s, (lua_Integer)((first + s) * SERIES_FIELDS)};
 		luaL_setmetatable(L, series_type);
 		lua_setfield(L, -2, run->servers[s]);
 	}

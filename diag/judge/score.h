@@ -1,29 +1,25 @@
 /*
- * Scores: verdicts beside the truth.
+ * Scores: verdicts compared with the truth.
  *
- *   TP  share of the faulty cells in which every faulty server is indicted (001, footnote 4): the
- *   right server
- *   FP  share of the cells in which at least one healthy server is indicted (the same): a wrong
- *   server
- *   detected    share of the faulty cells in which any server is indicted; to be read beside FP of
- *   the controls
- *   classified  share of the faulty cells in which every faulty server is indicted and the resource
- *   that the verdict
- *               names is the fault's, what is behind a slash aside ("network" of "network/hog");
- *               for detectors that
- *               name any
- *   explained   the same with all of it: the cause. The same as 'classified' where the fault's has
- *   no part behind a slash
- *   delay       seconds from the verified onset to the first indictment of a faulty server, where
- *   the verdict
- *               says when; the victim that was indicted last counts
+ *   TP          share of the faulty cells in which every faulty server is indicted (Kasick et al.
+ *               2009, footnote 4)
+ *   FP          share of the cells in which at least one healthy server is indicted (the same)
+ *   detected    share of the faulty cells in which any server is indicted; compare with the FP of
+ *               the controls
+ *   classified  share of the faulty cells in which every faulty server is indicted and the verdict
+ *               names the fault's resource, without what follows a slash ("network" of
+ *               "network/hog"); for detectors that name one
+ *   explained   the same with what follows the slash, the cause; equal to 'classified' if the
+ *               fault's resource has no such part
+ *   delay       seconds from the verified onset to the first indictment of a faulty server, if the
+ *               verdict has times; of several victims the last one counts
  *
  * Rates are kept per detector, fault, workload and metric; a control (no victim) has FP only. A
- * cell in which the detector abstained, or failed, counts: nobody was indicted in it.
- * Intervals are exact (Clopper-Pearson, 95 %).
+ * cell in which the detector abstained or failed counts: nobody was indicted in it. Intervals are
+ * exact (Clopper-Pearson, 95 %).
  */
-#ifndef CULPRIT_DIAG_SCORE_H
-#define CULPRIT_DIAG_SCORE_H
+#ifndef CULPRIT_JUDGE_SCORE_H
+#define CULPRIT_JUDGE_SCORE_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -44,8 +40,8 @@ struct score {
 	bool causes;        /* the fault's resource has such a part */
 	unsigned abstained,
 		failed;   /* failed: of the abstentions, those that are errors of the detector */
-	unsigned early;   /* hits that, as the verdict has it, were there before the onset */
-	double *delays_s; /* of the other hits that say when, sorted */
+	unsigned early;   /* hits with a time before the onset */
+	double *delays_s; /* of the other hits with a time, sorted */
 	size_t n_delays;
 };
 
@@ -62,17 +58,17 @@ struct score_table;
 struct score_table *score_table_new(void); /* NULL: out of memory */
 void score_table_free(struct score_table *t);
 
-/* Adds a name to an axis, so that it has its place and is shown though nothing was scored. Names
- * that are not declared come in the order of their first verdict; the metrics are dread, dwrite,
- * nsread, ncread, any, always. 0 or -ENOMEM. */
+/* Adds a name to an axis, so that it is shown even if nothing was scored. Other names follow in the
+ * order of their first verdict; the first metrics are always dread, dwrite, nsread, ncread, any. 0
+ * or -ENOMEM. */
 int score_declare(struct score_table *t, enum score_axis axis, const char *name, struct err *e);
 
-/* Counts one verdict of detector_diagnose. The names of victims must be of the same kind as those
- * in the verdict. -EINVAL for JSON of another form. */
+/* Counts one verdict of detector_diagnose; both name servers in the same way. -EINVAL for JSON of
+ * another form. */
 int score_add(struct score_table *t, const char *detector, const struct score_cell *cell,
 	const json_t *verdict, struct err *e);
 
-/* How a verdict stands to the truth: is every victim in it, is anybody else? */
+/* Does a verdict indict every victim; does it indict anybody else? */
 void score_compare(const json_t *victims, const json_t *verdict, bool *right, bool *wrong);
 
 size_t score_names(const struct score_table *t, enum score_axis axis, const char *const **names);
@@ -88,15 +84,13 @@ void score_join(struct score *sum, const struct score *s);
  * frees delays_s. */
 struct score score_sum(const struct score_table *t, size_t detector, size_t metric, bool control);
 
-/* Has any fault that was scored a part behind the slash of its resource? If not, causes say no more
- * than resources. */
+/* Does the resource of any scored fault have a part after a slash? If not, causes add nothing. */
 bool score_causes(const struct score_table *t);
 
-/* The median of what is sorted; n > 0. */
+/* The median of sorted numbers; n > 0. */
 double score_median(const double *sorted, size_t n);
 
-/* Is the first rate above the second, their exact 95 % intervals apart? 0: they overlap; 1: above;
- * -1: below. */
+/* 1: the first rate is above the second; -1: below; 0: their exact 95 % intervals overlap. */
 int score_order(unsigned hits1, unsigned n1, unsigned hits2, unsigned n2);
 
 /* Clopper-Pearson interval of 'hits' out of 'n' at 'confidence' (0.95). [0, 1] for n = 0. */

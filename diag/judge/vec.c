@@ -49,25 +49,20 @@ double *vec_scratch(lua_State *L, size_t n)
 	return lua_newuserdatauv(L, (n ? n : 1) * sizeof(double), 0);
 }
 
-static size_t finite_of(const struct vec *x, size_t from, size_t to, double *out)
+size_t vec_finite(const double *x, size_t n, double *out)
 {
-	size_t n = 0;
+	size_t count = 0;
 
-	for (size_t i = from; i < to; i++)
-		if (isfinite(x->v[i]))
-			out[n++] = x->v[i];
-	return n;
+	for (size_t i = 0; i < n; i++)
+		if (isfinite(x[i]))
+			out[count++] = x[i];
+	return count;
 }
 
 /* Median of n values, whose order is lost; NaN for none. */
 double vec_median_of(double *a, size_t n)
 {
 	return n ? gsl_stats_median(a, 1, n) : NAN;
-}
-
-static double mean_of(const double *a, size_t n)
-{
-	return n ? gsl_stats_mean(a, 1, n) : NAN;
 }
 
 /* vec.new(n [, value]) */
@@ -99,79 +94,94 @@ static int f_of(lua_State *L)
 	return 1;
 }
 
-/* The k-th smallest of n, whose order is lost. */
-static double smallest(double *a, size_t n, size_t k)
-{
-	return gsl_stats_select(a, 1, n, k);
-}
-
 /* As gsl_stats_quantile_from_sorted_data, without sorting. */
 static double quantile_of(double *a, size_t n, double q)
 {
-	double at = q * (double)(n - 1), low = smallest(a, n, (size_t)at);
+	double at = q * (double)(n - 1), low = gsl_stats_select(a, 1, n, (size_t)at);
 
-	return at == floor(at) ? low
-			       : low + (at - floor(at)) * (smallest(a, n, (size_t)at + 1) - low);
+	return at == floor(at)
+		? low
+		: low + (at - floor(at)) * (gsl_stats_select(a, 1, n, (size_t)at + 1) - low);
+}
+
+/* The finite elements of the vec at 1, in scratch memory on top of the stack. */
+static double *finite_args(lua_State *L, size_t *n)
+{
+	const struct vec *x = vec_check(L, 1);
+	double *a = vec_scratch(L, x->n);
+
+	*n = vec_finite(x->v, x->n, a);
+	return a;
 }
 
 static int m_count(lua_State *L)
 {
-	const struct vec *x = vec_check(L, 1);
-	lua_Integer n = 0;
+	size_t n;
 
-	for (size_t i = 0; i < x->n; i++)
-		n += isfinite(x->v[i]);
-	lua_pushinteger(L, n);
+	finite_args(L, &n);
+	lua_pushinteger(L, (lua_Integer)n);
 	return 1;
 }
 
 static int m_sum(lua_State *L)
 {
-	const struct vec *x = vec_check(L, 1);
-	double sum = 0;
+	size_t n;
+	double *a = finite_args(L, &n), sum = 0;
 
-	for (size_t i = 0; i < x->n; i++)
-		if (isfinite(x->v[i]))
-			sum += x->v[i];
+	for (size_t i = 0; i < n; i++)
+		sum += a[i];
 	lua_pushnumber(L, sum);
 	return 1;
 }
 
 static int m_mean(lua_State *L)
 {
-	const struct vec *x = vec_check(L, 1);
-	double *a = vec_scratch(L, x->n);
+	size_t n;
+	double *a = finite_args(L, &n);
 
-	lua_pushnumber(L, mean_of(a, finite_of(x, 0, x->n, a)));
+	lua_pushnumber(L, n ? gsl_stats_mean(a, 1, n) : NAN);
 	return 1;
 }
 
 static int m_median(lua_State *L)
 {
-	const struct vec *x = vec_check(L, 1);
-	double *a = vec_scratch(L, x->n);
+	size_t n;
+	double *a = finite_args(L, &n);
 
-	lua_pushnumber(L, vec_median_of(a, finite_of(x, 0, x->n, a)));
+	lua_pushnumber(L, vec_median_of(a, n));
 	return 1;
 }
 
 static int m_quantile(lua_State *L)
 {
-	const struct vec *x = vec_check(L, 1);
 	double q = luaL_checknumber(L, 2), *a;
 	size_t n;
 
 	luaL_argcheck(L, q >= 0 && q <= 1, 2, "a quantile is between 0 and 1");
-	a = vec_scratch(L, x->n);
-	n = finite_of(x, 0, x->n, a);
+	a = finite_args(L, &n);
 	lua_pushnumber(L, n ? quantile_of(a, n, q) : NAN);
 	return 1;
 }
 
-/* Value and index of the largest (sign 1) or smallest (-1); NaN and nil for none. */
-static int extreme(lua_State *L, double sign)
+/* v:above(limit): how many elements are */
+static int m_above(lua_State *L)
+{
+	double limit = luaL_checknumber(L, 2);
+	lua_Integer count = 0;
+	size_t n;
+	double *a = finite_args(L, &n);
+
+	for (size_t i = 0; i < n; i++)
+		count += a[i] > limit;
+	lua_pushinteger(L, count);
+	return 1;
+}
+
+/* Value and index of the largest (the upvalue is 1) or smallest (-1); NaN and nil for none. */
+static int m_extreme(lua_State *L)
 {
 	const struct vec *x = vec_check(L, 1);
+	double sign = lua_tonumber(L, lua_upvalueindex(1));
 	size_t at = 0;
 
 	for (size_t i = 0; i < x->n; i++)
@@ -183,16 +193,6 @@ static int extreme(lua_State *L, double sign)
 	else
 		lua_pushnil(L);
 	return 2;
-}
-
-static int m_max(lua_State *L)
-{
-	return extreme(L, 1);
-}
-
-static int m_min(lua_State *L)
-{
-	return extreme(L, -1);
 }
 
 static int m_abs(lua_State *L)
@@ -229,19 +229,6 @@ static int m_slice(lua_State *L)
 	return 1;
 }
 
-/* v:above(limit): how many elements are */
-static int m_above(lua_State *L)
-{
-	const struct vec *x = vec_check(L, 1);
-	double limit = luaL_checknumber(L, 2);
-	lua_Integer n = 0;
-
-	for (size_t i = 0; i < x->n; i++)
-		n += isfinite(x->v[i]) && x->v[i] > limit;
-	lua_pushinteger(L, n);
-	return 1;
-}
-
 /* Windows end at their element; NaN where fewer than 'least' of the window have a sample. */
 static const struct vec *rolling_args(lua_State *L, size_t *width, size_t *least)
 {
@@ -255,13 +242,15 @@ static const struct vec *rolling_args(lua_State *L, size_t *width, size_t *least
 	return x;
 }
 
-static int rolling_sum(lua_State *L, bool mean)
+/* The mean, if the upvalue is true. */
+static int m_rolling_sum(lua_State *L)
 {
+	bool mean = lua_tointeger(L, lua_upvalueindex(1)) != 0;
 	size_t width, least;
 	const struct vec *x = rolling_args(L, &width, &least);
 	struct vec *out = vec_push(L, x->n);
 
-	/* Each window anew: what is added and taken away again leaves rounding errors behind. */
+	/* Each window anew: a running sum would accumulate rounding errors. */
 	for (size_t i = least - 1; i < x->n; i++) {
 		size_t n = 0;
 		double sum = 0;
@@ -323,17 +312,7 @@ static int m_rolling_median(lua_State *L)
 	return 1;
 }
 
-static int m_rolling_mean(lua_State *L)
-{
-	return rolling_sum(L, true);
-}
-
-static int m_rolling_sum(lua_State *L)
-{
-	return rolling_sum(L, false);
-}
-
-/* The loops are simple ones, which compilers turn into a few values a step. */
+/* Simple loops, which compilers vectorise. */
 #define EACH(n, out, a, x, b, y, op)                                                               \
 	do {                                                                                       \
 		if ((a) && (b))                                                                    \
@@ -347,8 +326,10 @@ static int m_rolling_sum(lua_State *L)
 				(out)[i] = (x)op(b)->v[i];                                         \
 	} while (0)
 
-static int arithmetic(lua_State *L, char op)
+/* The upvalue is the operator. */
+static int m_arithmetic(lua_State *L)
 {
+	int op = (int)lua_tointeger(L, lua_upvalueindex(1));
 	const struct vec *a = vec_test(L, 1), *b = vec_test(L, 2);
 	double x = a ? 0 : luaL_checknumber(L, 1), y = b ? 0 : luaL_checknumber(L, 2);
 	struct vec *out;
@@ -408,31 +389,14 @@ static int m_lag(lua_State *L)
 	return 1;
 }
 
-static int m_add(lua_State *L)
-{
-	return arithmetic(L, '+');
-}
-
-static int m_sub(lua_State *L)
-{
-	return arithmetic(L, '-');
-}
-
-static int m_mul(lua_State *L)
-{
-	return arithmetic(L, '*');
-}
-
-static int m_div(lua_State *L)
-{
-	return arithmetic(L, '/');
-}
-
 static int m_unm(lua_State *L)
 {
-	lua_settop(L, 1);
-	lua_pushnumber(L, -1);
-	return arithmetic(L, '*');
+	const struct vec *x = vec_check(L, 1);
+	struct vec *out = vec_push_raw(L, x->n);
+
+	for (size_t i = 0; i < x->n; i++)
+		out->v[i] = x->v[i] * -1;
+	return 1;
 }
 
 static int m_len(lua_State *L)
@@ -441,31 +405,33 @@ static int m_len(lua_State *L)
 	return 1;
 }
 
-static int m_index(lua_State *L)
-{
-	const struct vec *x = vec_check(L, 1);
-	lua_Integer i;
-
-	if (lua_type(L, 2) == LUA_TSTRING) {
-		lua_pushvalue(L, 2);
-		lua_rawget(L, lua_upvalueindex(1));
-		if (lua_isnil(L, -1))
-			return luaL_error(L, "a vec has no method '%s'", lua_tostring(L, 2));
-		return 1;
-	}
-	i = luaL_checkinteger(L, 2);
-	luaL_argcheck(L, i >= 1 && i <= (lua_Integer)x->n, 2, "index out of range");
-	lua_pushnumber(L, x->v[i - 1]);
-	return 1;
-}
-
-static int m_newindex(lua_State *L)
+static double *element(lua_State *L)
 {
 	struct vec *x = vec_check(L, 1);
 	lua_Integer i = luaL_checkinteger(L, 2);
 
 	luaL_argcheck(L, i >= 1 && i <= (lua_Integer)x->n, 2, "index out of range");
-	x->v[i - 1] = luaL_checknumber(L, 3);
+	return &x->v[i - 1];
+}
+
+/* v[i], or v.method from the upvalue */
+static int m_index(lua_State *L)
+{
+	if (lua_type(L, 2) != LUA_TSTRING) {
+		lua_pushnumber(L, *element(L));
+		return 1;
+	}
+	lua_pushvalue(L, 2);
+	if (lua_rawget(L, lua_upvalueindex(1)) == LUA_TNIL)
+		return luaL_error(L, "a vec has no method '%s'", lua_tostring(L, 2));
+	return 1;
+}
+
+static int m_newindex(lua_State *L)
+{
+	double *at = element(L);
+
+	*at = luaL_checknumber(L, 3);
 	return 0;
 }
 
@@ -475,63 +441,53 @@ static int m_tostring(lua_State *L)
 	return 1;
 }
 
-static const luaL_Reg functions[] = {
-	{"least", vec_list_least},
-	{"likelihood", vec_likelihood},
-	{"new", f_new},
-	{"of", f_of},
-	{"median", vec_list_median},
-	{"others", vec_list_others},
-	{"present", vec_list_present},
-	{NULL, NULL},
+/* A function, and its upvalue if several names share it. */
+struct entry {
+	const char *name;
+	lua_CFunction function;
+	int value;
 };
 
-static const luaL_Reg methods[] = {
-	{"abs", m_abs},
-	{"above", m_above},
-	{"clamp", m_clamp},
-	{"count", m_count},
-	{"fill", m_fill},
-	{"lag", m_lag},
-	{"log", m_log},
-	{"max", m_max},
-	{"mean", m_mean},
-	{"median", m_median},
-	{"min", m_min},
-	{"quantile", m_quantile},
-	{"rolling_mean", m_rolling_mean},
-	{"rolling_median", m_rolling_median},
-	{"rolling_sum", m_rolling_sum},
-	{"slice", m_slice},
-	{"sum", m_sum},
-	{NULL, NULL},
-};
+static const struct entry functions[] = {{"least", vec_list_least}, {"likelihood", vec_likelihood},
+	{"new", f_new}, {"of", f_of}, {"median", vec_list_median}, {"others", vec_list_others},
+	{"present", vec_list_present}, {NULL}};
 
-static const luaL_Reg metamethods[] = {
-	{"__add", m_add},
-	{"__sub", m_sub},
-	{"__mul", m_mul},
-	{"__div", m_div},
-	{"__unm", m_unm},
-	{"__len", m_len},
-	{"__newindex", m_newindex},
-	{"__tostring", m_tostring},
-	{NULL, NULL},
-};
+static const struct entry methods[] = {{"abs", m_abs}, {"above", m_above}, {"clamp", m_clamp},
+	{"count", m_count}, {"fill", m_fill}, {"lag", m_lag}, {"log", m_log}, {"max", m_extreme, 1},
+	{"mean", m_mean}, {"median", m_median}, {"min", m_extreme, -1}, {"quantile", m_quantile},
+	{"rolling_mean", m_rolling_sum, true}, {"rolling_median", m_rolling_median},
+	{"rolling_sum", m_rolling_sum, false}, {"slice", m_slice}, {"sum", m_sum}, {NULL}};
+
+static const struct entry metamethods[] = {{"__add", m_arithmetic, '+'},
+	{"__sub", m_arithmetic, '-'}, {"__mul", m_arithmetic, '*'}, {"__div", m_arithmetic, '/'},
+	{"__unm", m_unm}, {"__len", m_len}, {"__newindex", m_newindex}, {"__tostring", m_tostring},
+	{NULL}};
+
+/* Into the table on top of the stack. */
+static void set_entries(lua_State *L, const struct entry *e)
+{
+	for (; e->name; e++) {
+		lua_pushinteger(L, e->value);
+		lua_pushcclosure(L, e->function, 1);
+		lua_setfield(L, -2, e->name);
+	}
+}
 
 void vec_open(lua_State *L)
 {
 	luaL_newmetatable(L, vec_type);
-	luaL_setfuncs(L, metamethods, 0);
-	luaL_newlib(L, methods);
+	set_entries(L, metamethods);
+	lua_newtable(L);
+	set_entries(L, methods);
 	lua_pushcclosure(L, m_index, 1);
 	lua_setfield(L, -2, "__index");
 	lua_pop(L, 1);
-	luaL_newlib(L, functions);
+	lua_newtable(L);
+	set_entries(L, functions);
 	lua_setglobal(L, "vec");
 }
 
-static const char *const *names_of(const luaL_Reg *list, const char **names)
+static const char *const *names_of(const struct entry *list, const char **names)
 {
 	for (size_t i = 0; list[i].name; i++)
 		names[i] = list[i].name;

@@ -1,12 +1,12 @@
 /*
  * vec: arrays of doubles for detectors, so that no loop over seconds runs in Lua.
  *
- * NaN means that there is no sample. Arithmetic passes NaN on; everything that condenses (mean,
- * median, max, quantile, rolling ...) looks at the finite elements only and is NaN where there is
- * none. Indices begin at 1. What detectors can call is typed in detector.meta.lua.
+ * NaN means that there is no sample. Arithmetic passes NaN on; functions that condense (mean,
+ * median, max, quantile, rolling ...) use the finite elements only and are NaN if there is none.
+ * Indices begin at 1. The functions are typed in detector.meta.lua.
  */
-#ifndef CULPRIT_DIAG_VEC_H
-#define CULPRIT_DIAG_VEC_H
+#ifndef CULPRIT_JUDGE_VEC_H
+#define CULPRIT_JUDGE_VEC_H
 
 #include <lua.h>
 #include <stddef.h>

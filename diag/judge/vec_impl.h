@@ -1,6 +1,6 @@
-/* What the parts of vec share; not for others. */
-#ifndef CULPRIT_DIAG_VEC_IMPL_H
-#define CULPRIT_DIAG_VEC_IMPL_H
+/* What the parts of vec share. */
+#ifndef CULPRIT_JUDGE_VEC_IMPL_H
+#define CULPRIT_JUDGE_VEC_IMPL_H
 
 #include "diag/judge/vec.h"
 
@@ -8,6 +8,9 @@ struct vec *vec_test(lua_State *L, int index); /* NULL if it is none */
 
 /* Room for n doubles that the collector frees; on the stack's top. */
 double *vec_scratch(lua_State *L, size_t n);
+
+/* Copies the finite ones of n values; their number. */
+size_t vec_finite(const double *x, size_t n, double *out);
 
 /* Median of n values, whose order is lost; NaN for none. */
 double vec_median_of(double *a, size_t n);

@@ -70,16 +70,6 @@ static size_t gather(const struct vec *const *list, size_t count, size_t from, d
 	return n;
 }
 
-static size_t finite_only(const double *x, size_t n, double *out)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (isfinite(x[i]))
-			out[count++] = x[i];
-	return count;
-}
-
 /* vec.median(list [, least]): second by second; NaN where fewer than 'least' have a sample */
 int vec_list_median(lua_State *L)
 {
@@ -91,7 +81,7 @@ int vec_list_median(lua_State *L)
 
 	for (size_t from = 0; from < out->n; from += ABREAST)
 		for (size_t j = 0, seconds = gather(list, count, from, abreast); j < seconds; j++) {
-			size_t n = finite_only(abreast + j * count, count, a);
+			size_t n = vec_finite(abreast + j * count, count, a);
 
 			if ((lua_Integer)n >= least)
 				out->v[from + j] = vec_median_of(a, n);
@@ -116,7 +106,7 @@ int vec_list_least(lua_State *L)
 /* In place: for each of 'count' values the median of the others that are finite. */
 static void medians_of_others(double *x, size_t count, lua_Integer least, double *a)
 {
-	size_t n = finite_only(x, count, a);
+	size_t n = vec_finite(x, count, a);
 	struct middle m = {NAN, NAN, NAN, NAN};
 	double all = n == 1 ? a[0] : NAN;
 

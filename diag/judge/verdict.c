@@ -1,119 +1,162 @@
 /*
- * The other half of the runtime: runs and models into Lua (run.c), models and verdicts out of it.
+ * Asking detectors: runs and models into Lua (run_view.c), models and verdicts out of it.
  */
 #include <errno.h>
 #include <lauxlib.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "diag/judge/detector_impl.h"
+#include "harness/base/name.h"
 #include "harness/lua/luajson.h"
+
+enum { SERVER_SECONDS_PER_S = 50000, LOAD_MAX = 30 };
 
 struct inputs {
 	struct detector *d;
-	const struct detector_run *runs;
-	size_t n;
-	const json_t *model;
+	const char *function; /* "train", "diagnose" */
+	const struct detector_run *const *runs;
+	const json_t *model; /* of diagnose */
+	size_t n;            /* runs of one call; those of diagnose are asked about one by one */
 };
 
-/* Leaves what train or diagnose is called with; protected, since memory may run out. */
+/* What one call sees: 'n' open runs. */
+struct call {
+	const struct inputs *in;
+	struct detector_run *runs;
+	size_t n;
+};
+
+/* Leaves the function and its arguments; protected, because memory may run out. */
 static int push_inputs(lua_State *L)
 {
-	const struct inputs *in = lua_touserdata(L, 1);
+	const struct call *c = lua_touserdata(L, 1);
 
 	lua_settop(L, 0);
-	if (in->model) {
-		run_push(L, in->runs, 0);
-		luajson_push(L, in->model);
+	if (c->in->model) {
+		run_push(L, c->runs, 0);
+		luajson_push(L, c->in->model);
 	} else {
-		lua_createtable(L, (int)in->n, 0);
-		for (size_t i = 0, before = 0; i < in->n; i++) {
-			run_push(L, &in->runs[i], before);
+		lua_createtable(L, (int)c->n, 0);
+		for (size_t i = 0, before = 0; i < c->n; i++) {
+			run_push(L, &c->runs[i], before);
 			lua_rawseti(L, -2, (lua_Integer)i + 1);
-			before += run_metrics(&in->runs[i]) * in->runs[i].n_servers;
+			before += run_metrics(&c->runs[i]) * c->runs[i].n_servers;
 		}
 	}
-	luajson_push(L, in->d->params);
+	luajson_push(L, c->in->d->params);
 	return lua_gettop(L);
 }
 
-static int call_open(
-	struct detector *d, const char *name, struct inputs *in, json_t **out, struct err *e)
+/* Large runs may take longer. */
+static double more_time_s(const struct detector_run *run)
 {
+	return (double)run->n_servers * run->seconds / SERVER_SECONDS_PER_S;
+}
+
+static int call_open(const struct call *c, json_t **out, struct err *e)
+{
+	struct detector *d = c->in->d;
+	const char *function = c->in->function;
 	int rc = sandbox_load(d, e);
 
 	if (rc)
 		return rc;
-	in->d = d;
-	for (size_t i = 0; i < in->n; i++)
-		sandbox_allow(d, (double)in->runs[i].n_servers * in->runs[i].seconds);
+	for (size_t i = 0; i < c->n; i++)
+		luax_allow(d->L, more_time_s(&c->runs[i]));
 	lua_pushcfunction(d->L, push_inputs);
-	lua_pushlightuserdata(d->L, in);
+	lua_pushlightuserdata(d->L, (void *)c);
 	rc = luax_call(d->L, 1, LUA_MULTRET, e);
-	if (!rc)
-		rc = detector_call(d, name, lua_gettop(d->L) - 1, e);
+	if (!rc) {
+		lua_getfield(d->L, 1, function);
+		lua_insert(d->L, 2);
+		rc = luax_call(d->L, lua_gettop(d->L) - 2, 1, e);
+	}
 	if (!rc && !lua_istable(d->L, -1))
 		rc = err_set(e, -EINVAL, "%s: '%s' must return a table, not a %s", d->src.path,
-			name, luaL_typename(d->L, -1));
-	if (!rc) {
-		rc = luajson_get(d->L, -1, out, e);
-		if (rc)
-			err_prefix(e, rc, "%s: what '%s' returned", d->src.path, name);
-	}
-	sandbox_close(d);
+			function, luaL_typename(d->L, -1));
+	else if (!rc && (rc = luajson_get(d->L, -1, out, e)))
+		err_prefix(e, rc, "%s: what '%s' returned", d->src.path, function);
 	return rc;
 }
 
-/* Calls 'name' on the inputs; its result is JSON. */
-static int call(
-	struct detector *d, const char *name, struct inputs *in, json_t **out, struct err *e)
+/* Runs in the child. */
+static int call(void *ctx, size_t i, json_t **out, struct err *e)
 {
-	const struct detector_run *given = in->runs;
-	struct detector_run *runs = calloc(in->n + 1, sizeof(*runs));
-	size_t opened = 0;
-	int rc = runs ? 0 : err_errno(e, -ENOMEM, "cannot ask '%s'", d->name);
+	const struct inputs *in = ctx;
+	const struct detector_run *const *given = in->model ? in->runs + i : in->runs;
+	struct call c = {.in = in, .runs = calloc(in->n + 1, sizeof(*c.runs))};
+	size_t n = in->model ? 1 : in->n;
+	int rc = c.runs ? 0 : err_errno(e, -ENOMEM, "cannot ask '%s'", in->d->name);
 
-	while (opened < in->n && !rc) {
-		rc = run_open(&given[opened], &runs[opened], e);
-		opened += !rc;
-	}
-	in->runs = runs;
+	for (; c.n < n && !rc; c.n += !rc)
+		rc = run_open(given[c.n], &c.runs[c.n], e);
 	if (!rc)
-		rc = call_open(d, name, in, out, e);
-	for (size_t i = 0; i < opened; i++)
-		run_close(&given[i], &runs[i]);
-	free(runs);
+		rc = call_open(&c, out, e);
+	sandbox_close(in->d);
+	for (size_t k = 0; k < c.n; k++)
+		run_close(given[k], &c.runs[k]);
+	free(c.runs);
 	return rc;
+}
+
+/* Asks a Lua detector 'questions' times; the time limit is for a machine under heavy load. */
+static int ask_lua(
+	struct inputs *in, size_t questions, struct detector_answer *answers, struct err *e)
+{
+	double seconds = luax_seconds();
+
+	for (size_t i = 0; i < in->n; i++)
+		seconds += more_time_s(in->runs[i]);
+	return child_ask(call, in, questions, in->d->path, 60 + LOAD_MAX * seconds, answers, e);
 }
 
 int detector_train(struct detector *d, const struct detector_run *runs, size_t n, json_t **model,
 	struct err *e)
 {
-	struct inputs in = {.runs = runs, .n = n};
-	json_t *m = NULL;
+	const struct detector_run **list;
+	struct detector_answer a = {0};
 	int rc;
 
 	if (d->external)
-		return external_train(d, runs, n, model, e);
+		return program_train(d, runs, n, model, e);
 	if (!d->trains) {
 		*model = json_object();
 		return *model ? 0 : err_errno(e, -ENOMEM, "cannot make a model");
 	}
-	rc = call(d, "train", &in, &m, e);
-	if (rc)
-		return rc;
-	/* An empty Lua table may be either; a model is an object. */
-	if (json_is_array(m) && !json_array_size(m)) {
-		json_decref(m);
-		m = json_object();
+	list = calloc(n + 1, sizeof(*list));
+	if (!list)
+		return err_errno(e, -ENOMEM, "cannot train '%s'", d->name);
+	for (size_t i = 0; i < n; i++)
+		list[i] = &runs[i];
+	rc = ask_lua(&(struct inputs){.d = d, .function = "train", .runs = list, .n = n}, 1, &a, e);
+	free(list);
+	if (!rc && a.rc) {
+		*e = a.why;
+		return a.rc;
 	}
-	if (!json_is_object(m)) {
-		json_decref(m);
-		return err_set(e, -EINVAL, "%s: 'train' must return a table with named entries",
-			d->src.path);
+	/* An empty Lua table is an empty array; a model is an object. */
+	if (!rc && json_is_array(a.verdicts) && !json_array_size(a.verdicts)) {
+		json_decref(a.verdicts);
+		a.verdicts = json_object();
 	}
-	*model = m;
-	return 0;
+	if (!rc && !json_is_object(a.verdicts)) {
+		json_decref(a.verdicts);
+		rc = luax_complain(
+			&d->src, NULL, e, "'train' must return a table with named entries");
+	}
+	if (!rc)
+		*model = a.verdicts;
+	return rc;
+}
+
+static bool is_server(const struct detector_run *run, const char *name)
+{
+	for (size_t s = 0; name && s < run->n_servers; s++)
+		if (!strcmp(run->servers[s], name))
+			return true;
+	return false;
 }
 
 static int by_text(const void *a, const void *b)
@@ -121,48 +164,75 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The list, sorted, every name a server's and there once. New reference. */
+/* The list, sorted and without duplicates; every name must be a server's. New reference. */
 static int read_indicted(const struct detector *d, const struct detector_run *run,
 	const json_t *list, json_t **out, struct err *e)
 {
-	size_t n = json_array_size(list);
-	const char **names = calloc(n ? n : 1, sizeof(*names));
-	int rc = 0;
+	size_t n = json_array_size(list), i;
+	const char **names = calloc(n + 1, sizeof(*names));
+	json_t *item;
+	int rc = names ? 0 : err_errno(e, -ENOMEM, "cannot read a verdict");
 
-	if (!names)
-		return err_errno(e, -ENOMEM, "cannot read a verdict");
-	for (size_t i = 0; i < n && !rc; i++) {
-		const char *name = json_string_value(json_array_get(list, i));
-		size_t s = 0;
+	json_array_foreach((json_t *)list, i, item)
+	{
+		const char *name = json_string_value(item);
 
-		while (name && s < run->n_servers && strcmp(run->servers[s], name))
-			s++;
-		if (!name || s == run->n_servers)
-			rc = err_set(e, -EINVAL,
-				"%s: a verdict indicts '%s', which is no server of the run",
-				d->src.path, name ? name : "something that is not a name");
-		names[i] = name;
+		if (!rc && !is_server(run, name))
+			rc = luax_complain(&d->src, NULL, e,
+				"a verdict indicts '%s', which is no server of the run",
+				name ? name : "something that is not a name");
+		if (!rc)
+			names[i] = name;
 	}
 	if (!rc) {
 		qsort(names, n, sizeof(*names), by_text);
 		*out = json_array();
-		for (size_t i = 0; i < n; i++)
-			if (!i || strcmp(names[i - 1], names[i]))
-				json_array_append_new(*out, json_string(names[i]));
 	}
+	for (i = 0; i < n && !rc; i++)
+		if (!i || strcmp(names[i - 1], names[i]))
+			json_array_append_new(*out, json_string(names[i]));
 	free(names);
 	return rc;
 }
 
-static int check_keys(const struct detector *d, const json_t *v, struct err *e)
+/* "disk", "network/hog": names, because they are printed in tables and TAP. */
+static bool is_resource(const char *text)
+{
+	const char *slash = strchr(text, '/');
+	char first[NAME_LENGTH_MAX + 2];
+
+	snprintf(first, sizeof(first), "%.*s", slash ? (int)(slash - text) : INT_MAX, text);
+	return !name_check("resource", first, NULL) &&
+		(!slash || !name_check("resource", slash + 1, NULL));
+}
+
+static bool knows_metric(const struct detector_run *run, const char *name)
+{
+	bool known = !strcmp(name, "any");
+
+	for (size_t i = 0; i < run_metrics(run) && !known; i++)
+		known = !strcmp(run_metric(run, i), name);
+	return known;
+}
+
+/* Keys and types. */
+static int check_form(
+	const struct detector *d, const struct detector_run *run, const json_t *v, struct err *e)
 {
 	static const char *const keys[] = {
 		"metric", "indicted", "abstain", "reason", "evidence", "time_s", "resource", NULL};
-	const char *key, *near;
+	const char *metric = json_string_value(json_object_get(v, "metric")), *key;
+	const json_t *indicted = json_object_get(v, "indicted"),
+		     *abstain = json_object_get(v, "abstain"),
+		     *reason = json_object_get(v, "reason"),
+		     *resource = json_object_get(v, "resource");
 	json_t *item;
 
+	if (!json_is_object(v))
+		return luax_complain(&d->src, NULL, e, "'diagnose' must return a list of verdicts");
 	json_object_foreach((json_t *)v, key, item)
 	{
+		const char *near;
 		size_t i = 0;
 
 		while (keys[i] && strcmp(keys[i], key))
@@ -173,21 +243,27 @@ static int check_keys(const struct detector *d, const json_t *v, struct err *e)
 		return luax_complain(&d->src, key, e, "verdict: unknown key '%s'%s%s%s", key,
 			near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 	}
+	if (!metric || !knows_metric(run, metric))
+		return luax_complain(&d->src, NULL, e,
+			"a verdict's metric is one of the run's (%s ...) or 'any'",
+			run_metrics(run) ? run_metric(run, 0) : "none");
+	if ((indicted && !json_is_array(indicted)) || (abstain && !json_is_boolean(abstain)) ||
+		(reason && !json_is_string(reason)) || (resource && !json_is_string(resource)))
+		return luax_complain(&d->src, NULL, e,
+			"a verdict's 'indicted' is a list, 'abstain' a boolean, 'reason' and "
+			"'resource' are "
+			"strings");
+	if (resource && !is_resource(json_string_value(resource)))
+		return luax_complain(&d->src, "resource", e,
+			"a verdict's 'resource' is a name, or two with a slash between them");
+	if (json_is_true(abstain) && json_array_size(indicted))
+		return luax_complain(
+			&d->src, NULL, e, "a verdict on '%s' abstains and indicts", metric);
 	return 0;
 }
 
-static bool knows_metric(const struct detector_run *run, const char *name)
-{
-	if (!strcmp(name, "any"))
-		return true;
-	for (size_t i = 0; i < run_metrics(run); i++)
-		if (!strcmp(run_metric(run, i), name))
-			return true;
-	return false;
-}
-
-/* 'given': one time for all that are indicted, or one each; NULL: not told. '*out' is {server:
- * seconds}, or NULL. */
+/* 'given' is one time for all that are indicted, or a time for each; NULL: none. '*out' becomes
+ * {server: seconds}, or stays NULL. */
 static int read_times(const struct detector *d, const json_t *indicted, const json_t *given,
 	json_t **out, struct err *e)
 {
@@ -198,11 +274,11 @@ static int read_times(const struct detector *d, const json_t *indicted, const js
 	if (!given || json_is_null(given) || (json_is_array(given) && !json_array_size(given)))
 		return 0;
 	if (!json_is_number(given) && !json_is_object(given))
-		return err_set(e, -EINVAL,
-			"%s: a verdict's 'time_s' is a number, or a table of server and number",
-			d->src.path);
-	json_object_foreach((json_t *)given, server, v) if (!json_is_number(v)) return err_set(
-		e, -EINVAL, "%s: a verdict's 'time_s' of '%s' is no number", d->src.path, server);
+		return luax_complain(&d->src, NULL, e,
+			"a verdict's 'time_s' is a number, or a table of server and number");
+	json_object_foreach(
+		(json_t *)given, server, v) if (!json_is_number(v)) return luax_complain(&d->src,
+		NULL, e, "a verdict's 'time_s' of '%s' is no number", server);
 	*out = json_object();
 	json_array_foreach((json_t *)indicted, i, name)
 	{
@@ -219,53 +295,30 @@ static int read_times(const struct detector *d, const json_t *indicted, const js
 static int read_verdict(const struct detector *d, const struct detector_run *run, const json_t *v,
 	json_t **out, struct err *e)
 {
-	const json_t *metric = json_object_get(v, "metric"),
-		     *indicted = json_object_get(v, "indicted");
-	const json_t *abstain = json_object_get(v, "abstain"),
-		     *reason = json_object_get(v, "reason");
-	const json_t *resource = json_object_get(v, "resource");
+	static const char *const kept[] = {"reason", "evidence", "resource", NULL};
 	json_t *list = NULL, *times = NULL;
-	int rc;
+	int rc = check_form(d, run, v, e);
 
-	if (!json_is_object(v))
-		return err_set(
-			e, -EINVAL, "%s: 'diagnose' must return a list of verdicts", d->src.path);
-	rc = check_keys(d, v, e);
-	if (rc)
-		return rc;
-	if (!json_is_string(metric) || !knows_metric(run, json_string_value(metric)))
-		return err_set(e, -EINVAL,
-			"%s: a verdict's metric is one of the run's (%s ...) or 'any'", d->src.path,
-			run_metrics(run) ? run_metric(run, 0) : "none");
-	if ((indicted && !json_is_array(indicted)) || (abstain && !json_is_boolean(abstain)) ||
-		(reason && !json_is_string(reason)) || (resource && !json_is_string(resource)))
-		return err_set(e, -EINVAL,
-			"%s: a verdict's 'indicted' is a list, 'abstain' a boolean, 'reason' and 'resource' are strings",
-			d->src.path);
-	if (json_is_true(abstain) && json_array_size(indicted))
-		return err_set(e, -EINVAL, "%s: a verdict on '%s' abstains and indicts",
-			d->src.path, json_string_value(metric));
-	rc = read_indicted(d, run, indicted, &list, e);
+	if (!rc)
+		rc = read_indicted(d, run, json_object_get(v, "indicted"), &list, e);
 	if (!rc)
 		rc = read_times(d, list, json_object_get(v, "time_s"), &times, e);
 	if (rc) {
 		json_decref(list);
 		return rc;
 	}
-	*out = json_pack("{s:O, s:o, s:b}", "metric", metric, "indicted", list, "abstain",
-		json_is_true(abstain));
-	if (reason)
-		json_object_set(*out, "reason", (json_t *)reason);
-	if (json_object_get(v, "evidence"))
-		json_object_set(*out, "evidence", json_object_get(v, "evidence"));
+	*out = json_pack("{s:O, s:o, s:b}", "metric", json_object_get(v, "metric"), "indicted",
+		list, "abstain", json_is_true(json_object_get(v, "abstain")));
+	for (size_t i = 0; kept[i]; i++)
+		if (json_object_get(v, kept[i]) &&
+			(strcmp(kept[i], "resource") || json_array_size(list)))
+			json_object_set(*out, kept[i], json_object_get(v, kept[i]));
 	if (times)
 		json_object_set_new(*out, "time_s", times);
-	if (resource && json_array_size(list))
-		json_object_set(*out, "resource", (json_t *)resource);
 	return 0;
 }
 
-/* Into 'all' goes each server's earliest time. */
+/* Each server's earliest time goes into 'all'. */
 static void earliest(json_t *all, const json_t *times)
 {
 	const char *server;
@@ -280,7 +333,7 @@ static void earliest(json_t *all, const json_t *times)
 	}
 }
 
-/* The union of what the metrics say. */
+/* The union of the verdicts on metrics. */
 static int add_any(
 	const struct detector *d, const struct detector_run *run, json_t *verdicts, struct err *e)
 {
@@ -313,53 +366,38 @@ static int add_any(
 	return rc;
 }
 
-static bool has_metric(const json_t *verdicts, const char *metric)
-{
-	json_t *v;
-	size_t i;
-
-	json_array_foreach((json_t *)verdicts, i,
-		v) if (!strcmp(json_string_value(json_object_get(v, "metric")),
-			       metric)) return true;
-	return false;
-}
-
 /* What a detector returned -> what detector_diagnose promises. */
 static int read_verdicts(struct detector *d, const struct detector_run *run, const json_t *raw,
 	json_t **verdicts, struct err *e)
 {
-	json_t *done = json_array(), *any = NULL, *v, *one = NULL;
+	json_t *done = json_array(), *by_metric = json_object(), *any, *v;
 	size_t i;
-	int rc = 0;
+	int rc = json_is_array(raw)
+		? 0
+		: luax_complain(&d->src, NULL, e, "'diagnose' must return a list of verdicts");
 
-	if (!json_is_array(raw))
-		rc = err_set(
-			e, -EINVAL, "%s: 'diagnose' must return a list of verdicts", d->src.path);
 	json_array_foreach((json_t *)raw, i, v)
 	{
+		json_t *one = NULL;
+		const char *metric;
+
+		if (!rc)
+			rc = read_verdict(d, run, v, &one, e);
 		if (rc)
 			break;
-		rc = read_verdict(d, run, v, &one, e);
-		if (rc)
-			break;
-		if (has_metric(done, json_string_value(json_object_get(one, "metric"))) ||
-			(any &&
-				!strcmp(json_string_value(json_object_get(one, "metric")),
-					"any"))) {
-			rc = err_set(e, -EINVAL, "%s: two verdicts on '%s'", d->src.path,
-				json_string_value(json_object_get(one, "metric")));
-			json_decref(one);
-		} else if (!strcmp(json_string_value(json_object_get(one, "metric")), "any")) {
-			any = one;
-		} else {
-			json_array_append_new(done, one);
-		}
+		metric = json_string_value(json_object_get(one, "metric"));
+		if (json_object_get(by_metric, metric))
+			rc = luax_complain(&d->src, NULL, e, "two verdicts on '%s'", metric);
+		else if (strcmp(metric, "any"))
+			json_array_append(done, one);
+		json_object_set_new(by_metric, metric, one);
 	}
+	any = json_object_get(by_metric, "any");
 	if (!rc && any)
 		json_array_append(done, any);
 	else if (!rc)
 		rc = add_any(d, run, done, e);
-	json_decref(any);
+	json_decref(by_metric);
 	if (rc)
 		json_decref(done);
 	else
@@ -367,49 +405,26 @@ static int read_verdicts(struct detector *d, const struct detector_run *run, con
 	return rc;
 }
 
-static int ask_programs(struct detector *d, const json_t *model,
-	const struct detector_run *const *runs, struct detector_answer *answers, size_t n,
-	struct err *e)
-{
-	struct external_answer *said = calloc(n + 1, sizeof(*said));
-	int rc = said ? external_ask(d, model, runs, said, n, e)
-		      : err_errno(e, -ENOMEM, "cannot ask '%s'", d->path);
-
-	for (size_t i = 0; i < n && !rc; i++) {
-		struct detector_answer *a = &answers[i];
-
-		a->rc = said[i].rc;
-		if (a->rc)
-			a->why = said[i].why;
-		else
-			a->rc = read_verdicts(d, runs[i], said[i].said, &a->verdicts, &a->why);
-		json_decref(said[i].said);
-	}
-	free(said);
-	return rc;
-}
-
 int detector_diagnose_all(struct detector *d, const json_t *model,
 	const struct detector_run *const *runs, struct detector_answer *answers, size_t n,
 	struct err *e)
 {
-	struct inputs in = {.n = 1, .model = model};
+	struct inputs in = {.d = d, .function = "diagnose", .runs = runs, .model = model, .n = n};
+	int rc;
 
 	for (size_t i = 0; i < n; i++)
 		answers[i] = (struct detector_answer){0};
-	if (d->external)
-		return ask_programs(d, model, runs, answers, n, e);
-	for (size_t i = 0; i < n; i++) {
+	rc = d->external ? program_ask(d, model, runs, answers, n, e) : ask_lua(&in, n, answers, e);
+	for (size_t i = 0; i < n && !rc; i++) {
 		struct detector_answer *a = &answers[i];
-		json_t *raw = NULL;
+		json_t *raw = a->verdicts;
 
-		in.runs = runs[i];
-		a->rc = call(d, "diagnose", &in, &raw, &a->why);
+		a->verdicts = NULL;
 		if (!a->rc)
 			a->rc = read_verdicts(d, runs[i], raw, &a->verdicts, &a->why);
 		json_decref(raw);
 	}
-	return 0;
+	return rc;
 }
 
 int detector_diagnose(struct detector *d, const json_t *model, const struct detector_run *run,
@@ -418,10 +433,9 @@ int detector_diagnose(struct detector *d, const json_t *model, const struct dete
 	struct detector_answer a;
 	int rc = detector_diagnose_all(d, model, &run, &a, 1, e);
 
-	if (rc)
-		return rc;
-	if (a.rc)
-		return err_set(e, a.rc, "%s", a.why.text);
-	*verdicts = a.verdicts;
-	return 0;
+	if (!rc && a.rc && e)
+		*e = a.why;
+	if (!rc && !a.rc)
+		*verdicts = a.verdicts;
+	return rc ? rc : a.rc;
 }

@@ -5,14 +5,8 @@
 
 #include "harness/base/file.h"
 #include "harness/base/home.h"
+#include "harness/base/name.h"
 #include "harness/cli/cmd.h"
-
-static bool name_fits(const char *name)
-{
-	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
-
-	return n && n <= 40 && !name[n] && name[0] != '-';
-}
 
 static int copy_template(const char *kind, const char *path, struct err *e)
 {
@@ -34,13 +28,11 @@ static int copy_template(const char *kind, const char *path, struct err *e)
 static int run(const struct call *c)
 {
 	const char *kind = c->args[0], *name = c->args[1];
-	char path[64];
+	char path[NAME_LENGTH_MAX + 8];
 	struct err e;
 
-	if (!name_fits(name))
-		return cmd_fail("new", CULPRIT_EXIT_USAGE,
-			"'%s' cannot be a name: use letters, digits, '-' and '_', at most 40",
-			name);
+	if (name_check(kind, name, &e))
+		return cmd_fail("new", CULPRIT_EXIT_USAGE, "%s", e.text);
 	snprintf(path, sizeof(path), "%s.lua", name);
 	if (access(path, F_OK) == 0)
 		return cmd_fail("new", CULPRIT_EXIT_USAGE, "'%s' is there already", path);

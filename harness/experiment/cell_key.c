@@ -205,6 +205,12 @@ int key_inputs(const struct scenario *s, const struct plan *p, const struct clus
 		rc = home_path(sub, &path, e);
 	if (!rc)
 		rc = add_file(all, "file system's adapter", path, e);
+	free(path);
+	path = NULL;
+	if (!rc)
+		rc = home_path(LUAX_PRELUDE, &path, e);
+	if (!rc)
+		rc = add_file(all, "prelude", path, e);
 	if (!rc)
 		rc = add_agent(all, e);
 	free(path);

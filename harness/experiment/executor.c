@@ -194,6 +194,7 @@ int exec_run(struct executor *x, struct err *e)
 		prepare_run, run_cells, exec_judge_rest};
 	int rc;
 
+	luax_advise("; the nodes' guards undo what is left, and 'culprit resume' goes on");
 	x->gate = (struct gate){.cluster = x->cluster,
 		.limits = &x->scenario->gates,
 		.folder = store_folder(x->store),

@@ -1,5 +1,5 @@
 /*
- * What the inventory leaves out of a host, from what was found on it: only where one alone fits.
+ * Completes a host that the inventory describes in part, from what was found on it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static bool fits(const struct host *h, const char *volume, const json_t *one)
 {
 	json_int_t port = json_integer_value(json_object_get(one, "service_port"));
 
-	/* A volume that cannot be told (volume files made by hand) does not speak against it. */
+	/* An unknown volume (volume files made by hand) fits any. */
 	if (volume && text_of(one, "volume") && !same(volume, one, "volume"))
 		return false;
 	if (h->role == ROLE_CLIENT)
@@ -128,7 +128,8 @@ int fs_complete(struct host *h, const char *volume, const json_t *found, struct 
 			"%s: there are several to choose from; give %s, or file_system.volume: %s",
 			h->ssh.name, h->role == ROLE_CLIENT ? "'mount'" : "'storage'", all);
 	return err_set(e, -ENOENT,
-		"%s: no %s of the file system was found there%s%s%s (found: %s); start it, or give %s",
+		"%s: no %s of the file system was found there%s%s%s (found: %s); start it, or "
+		"give %s",
 		h->ssh.name, h->role == ROLE_CLIENT ? "mount" : "server process",
 		volume ? ", volume '" : "", volume ? volume : "", volume ? "'" : "", all,
 		h->role == ROLE_CLIENT ? "'mount'" : "'storage' and 'service_port'");

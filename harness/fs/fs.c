@@ -5,19 +5,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "harness/base/home.h"
 #include "harness/lua/luajson.h"
-#include "harness/lua/luax.h"
+#include "harness/lua/library.h"
 
 struct fs {
-	lua_State *L; /* its stack holds the adapter's table at 1 */
+	lua_State *L; /* the adapter's table is at stack index 1 */
 };
 
-static int check(lua_State *L, const struct luax_source *src, struct err *e)
+int fs_load(const char *type, struct fs **out, struct err *e)
 {
-	const struct luax_field fields[] = {
+	static const struct luax_field fields[] = {
 		{"summary", LUAX_STRING, .required = true},
 		{"server_pids", LUAX_FUNCTION, .required = true},
 		{"client_pids", LUAX_FUNCTION, .required = true},
@@ -28,30 +26,15 @@ static int check(lua_State *L, const struct luax_source *src, struct err *e)
 		{"probe", LUAX_FUNCTION},
 		{NULL},
 	};
-
-	return luax_read(L, 1, src, "file-system adapter", fields, false, e);
-}
-
-int fs_load(const char *type, struct fs **out, struct err *e)
-{
 	struct luax_source src = {0};
 	struct fs *fs = calloc(1, sizeof(*fs));
-	char sub[128], *path = NULL;
-	int rc;
+	int rc = 0;
 
-	snprintf(sub, sizeof(sub), "harness/fs/%s.lua", type);
-	rc = home_path(sub, &path, e);
-	if (!rc && access(path, R_OK) < 0)
-		rc = err_set(e, -ENOENT, "file system '%s' is not known: there is no adapter '%s'",
-			type, path);
-	if (!rc && (!fs || !(fs->L = luax_new())))
-		rc = err_errno(e, -ENOMEM, "cannot load '%s'", path);
+	if (!fs || !(fs->L = luax_new()))
+		rc = err_errno(e, -ENOMEM, "cannot load the file system '%s'", type);
 	if (!rc)
-		rc = luax_load_file(fs->L, path, &src, e);
-	if (!rc)
-		rc = check(fs->L, &src, e);
+		rc = library_open(fs->L, LIBRARY_FILE_SYSTEM, type, NULL, fields, &src, e);
 	luax_source_clear(&src);
-	free(path);
 	if (rc)
 		fs_free(fs);
 	else
@@ -84,6 +67,26 @@ static void push_host(lua_State *L, const struct host *h)
 	lua_setfield(L, -2, "service_port");
 }
 
+/* Calls the function below its 'nargs' arguments and takes its one result; clears the stack. */
+static int ask(struct fs *fs, int nargs, json_t **answer, struct err *e)
+{
+	int rc = luax_call(fs->L, nargs, 1, e);
+
+	if (!rc)
+		rc = luajson_get(fs->L, -1, answer, e);
+	lua_settop(fs->L, 1);
+	return rc;
+}
+
+/* An empty Lua table is an empty array. */
+static json_t *as_type(json_t *v, json_type type)
+{
+	if (v && json_typeof(v) == type)
+		return v;
+	json_decref(v);
+	return type == JSON_ARRAY ? json_array() : json_object();
+}
+
 int fs_pids(struct fs *fs, const struct host *host, const json_t *processes, json_t **pids,
 	struct err *e)
 {
@@ -98,20 +101,18 @@ int fs_pids(struct fs *fs, const struct host *host, const json_t *processes, jso
 	lua_getfield(L, 1, host->role == ROLE_SERVER ? "server_pids" : "client_pids");
 	push_host(L, host);
 	luajson_push(L, json_object_get(processes, "processes"));
-	rc = luax_call(L, 2, 1, e);
-	if (!rc)
-		rc = luajson_get(L, -1, &found, e);
-	lua_settop(L, 1);
+	rc = ask(fs, 2, &found, e);
 	if (!rc && !json_is_array(found)) {
 		json_decref(found);
-		rc = err_set(e, -EINVAL, "the file-system adapter must return a list of pids");
+		return luax_complain(
+			NULL, NULL, e, "the file-system adapter must return a list of pids");
 	}
 	if (!rc)
 		*pids = found;
 	return rc;
 }
 
-/* run(argv): the adapter's way to look at a host: what the command printed, or nil. */
+/* run(argv), for the adapter: what the command printed, or nil. */
 static int run_there(lua_State *L)
 {
 	struct node *node = lua_touserdata(L, lua_upvalueindex(1));
@@ -146,36 +147,24 @@ int fs_look(
 		luajson_push(L, json_object_get(processes, "processes"));
 		lua_pushlightuserdata(L, node);
 		lua_pushcclosure(L, run_there, 1);
-		rc = luax_call(L, 3, 1, e);
+		rc = ask(fs, 3, &list, e);
 	}
-	if (!rc)
-		rc = luajson_get(L, -1, &list, e);
 	lua_settop(L, 1);
 	json_decref(processes);
-	/* An empty Lua table may be either. */
-	if (!rc && !json_is_array(list)) {
-		json_decref(list);
-		list = json_array();
-	}
 	if (!rc)
-		*found = list;
+		*found = as_type(list, JSON_ARRAY);
 	return rc;
 }
 
 int fs_probe(struct fs *fs, const struct host *host, json_t **argv, struct err *e)
 {
-	lua_State *L = fs->L;
-	int rc = 0;
-
 	*argv = NULL;
-	if (lua_getfield(L, 1, "probe") == LUA_TFUNCTION) {
-		push_host(L, host);
-		rc = luax_call(L, 1, 1, e);
-		if (!rc)
-			rc = luajson_get(L, -1, argv, e);
+	if (lua_getfield(fs->L, 1, "probe") != LUA_TFUNCTION) {
+		lua_settop(fs->L, 1);
+		return 0;
 	}
-	lua_settop(L, 1);
-	return rc;
+	push_host(fs->L, host);
+	return ask(fs, 1, argv, e);
 }
 
 int fs_service(
@@ -184,15 +173,16 @@ int fs_service(
 	lua_State *L = fs->L;
 	const char *at = server->address;
 	lua_Integer number = server->service_port;
+	char *copy = NULL;
 	int rc = 0;
 
-	lua_getfield(L, 1, "service");
-	if (lua_isfunction(L, -1)) {
+	if (lua_getfield(L, 1, "service") == LUA_TFUNCTION) {
 		push_host(L, server);
 		rc = luax_call(L, 1, 2, e);
 		if (!rc && (!lua_isstring(L, -2) || !lua_isinteger(L, -1)))
-			rc = err_set(e, -EINVAL,
-				"%s: the file-system adapter's 'service' must return address and port",
+			rc = luax_complain(NULL, NULL, e,
+				"%s: the file-system adapter's 'service' must return address and "
+				"port",
 				server->ssh.name);
 		if (!rc) {
 			at = lua_tostring(L, -2);
@@ -200,17 +190,13 @@ int fs_service(
 		}
 	}
 	if (!rc && (number < 0 || number > 65535))
-		rc = err_set(
-			e, -EINVAL, "%s: %lld is no port", server->ssh.name, (long long)number);
+		rc = luax_complain(
+			NULL, NULL, e, "%s: %lld is no port", server->ssh.name, (long long)number);
+	if (!rc && !(copy = strdup(at)))
+		rc = err_errno(e, -ENOMEM, "cannot ask the file-system adapter");
 	if (!rc) {
-		char *copy = strdup(at);
-
-		if (copy) {
-			*address = copy;
-			*port = (uint16_t)number;
-		} else {
-			rc = err_errno(e, -ENOMEM, "cannot ask the file-system adapter");
-		}
+		*address = copy;
+		*port = (uint16_t)number;
 	}
 	lua_settop(L, 1);
 	return rc;
@@ -224,18 +210,12 @@ int fs_errors(struct fs *fs, json_t **out, struct err *e)
 
 	lua_getfield(L, 1, "lost_errnos");
 	rc = luajson_get(L, -1, &lost, e);
-	lua_getfield(L, 1, "errno_map");
-	if (!rc && !lua_isnil(L, -1))
+	if (!rc && lua_getfield(L, 1, "errno_map") == LUA_TTABLE)
 		rc = luajson_get(L, -1, &map, e);
 	lua_settop(L, 1);
-	/* An empty Lua table may be either. */
-	if (!json_is_object(map)) {
-		json_decref(map);
-		map = json_object();
-	}
 	if (!rc)
-		*out = json_pack("{s:O, s:O}", "lost_errnos", lost, "errno_map", map);
+		*out = json_pack(
+			"{s:O, s:o}", "lost_errnos", lost, "errno_map", as_type(map, JSON_OBJECT));
 	json_decref(lost);
-	json_decref(map);
 	return rc;
 }

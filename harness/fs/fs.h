@@ -1,9 +1,9 @@
 /*
- * File-system adapters: what the harness must know of one file system, as a Lua file
+ * File-system adapters: what the harness must know about one file system, in a Lua file
  * harness/fs/TYPE.lua (typed in harness/lua/culprit.meta.lua).
  */
-#ifndef CULPRIT_HARNESS_FS_H
-#define CULPRIT_HARNESS_FS_H
+#ifndef CULPRIT_FS_FS_H
+#define CULPRIT_FS_FS_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 
 struct fs;
 
-/* The adapter for 'type' ("glusterfs"). -ENOENT, with the types that there are. */
+/* The adapter for 'type' ("glusterfs"), or at a path. -ENOENT with the types that exist. */
 int fs_load(const char *type, struct fs **out, struct err *e);
 void fs_free(struct fs *fs);
 
@@ -24,34 +24,35 @@ void fs_free(struct fs *fs);
 int fs_pids(struct fs *fs, const struct host *host, const json_t *processes, json_t **pids,
 	struct err *e);
 
-/* What of the file system is on 'host', as the adapter's 'discover' finds it: new reference to an
- * array of objects with storage, service_port (servers), mount, source (clients), volume, pid, how;
- * what could not be told is missing. Empty for outsiders, and where the adapter cannot look. */
+/* The file system's servers or mounts on 'host', as the adapter's 'discover' finds them: new
+ * reference to an array of objects with storage, service_port (servers), mount, source (clients),
+ * volume, pid, how; unknown values are missing. Empty for outsiders, and if the adapter has no
+ * 'discover'. */
 int fs_look(
 	struct fs *fs, const struct host *host, struct node *node, json_t **found, struct err *e);
 
-/* Fills in what the inventory leaves out of 'host' (storage, service_port, mount) from 'found',
- * where one alone fits what it says; 'volume' may be NULL. -ENOENT: none fits; -ENOTUNIQ: several
- * do; the sentence lists them. */
+/* Fills in what the inventory omits of 'host' (storage, service_port, mount) from 'found', if
+ * exactly one entry fits; 'volume' may be NULL. -ENOENT: none fits; -ENOTUNIQ: several do; the
+ * sentence lists them. */
 int fs_complete(struct host *host, const char *volume, const json_t *found, struct err *e);
 
-/* Nothing is missing that fs_complete would fill in. */
+/* Has 'host' all that fs_complete would fill in? */
 bool fs_complete_already(const struct host *host);
 
 /* One of 'found' in a few words, for people. */
 void fs_describe(const json_t *one, char *buf, size_t size);
 
 /* A command that ends with 0 on the client 'host' only if every server takes part. New reference to
- * an array of words; NULL where the adapter knows no such command. */
+ * an array of words; NULL if the adapter has no such command. */
 int fs_probe(struct fs *fs, const struct host *host, json_t **argv, struct err *e);
 
-/* Address (a name or a number, malloced; the caller's) and port at which 'server' serves its
- * clients: the adapter's 'service', or else the inventory's address and service_port. Sockets are
- * known by it. */
+/* Address (a name or a number; the caller frees) and port at which 'server' serves its clients: the
+ * adapter's 'service', or else the inventory's address and service_port. Sockets are recognised by
+ * it. */
 int fs_service(
 	struct fs *fs, const struct host *server, char **address, uint16_t *port, struct err *e);
 
-/* What diagnosers must know of errors: {"lost_errnos": [...], "errno_map": {...}}. New
+/* What detectors must know about errors: {"lost_errnos": [...], "errno_map": {...}}. New
  * reference. */
 int fs_errors(struct fs *fs, json_t **out, struct err *e);
 

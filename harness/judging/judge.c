@@ -253,25 +253,30 @@ static int judge_some(
 	return rc;
 }
 
+/* Large runs take much memory: fewer of them are held at once. */
+enum { SERVER_SECONDS_MAX = 50000 };
+
 static size_t at_once(const struct judge *j)
 {
-	size_t most = 1, n;
+	size_t most = 1, n, room = SERVER_SECONDS_MAX / (j->n_servers * (size_t)j->seconds + 1) + 1;
 
 	for (size_t i = 0; i < j->n_instances; i++)
 		if ((n = detector_at_once(j->instances[i].detector)) > most)
 			most = n;
-	return most < AT_ONCE_MAX ? most : AT_ONCE_MAX;
+	most = most < AT_ONCE_MAX ? most : AT_ONCE_MAX;
+	return most < room ? most : room;
 }
 
 int judge_all(struct judge *j, int64_t only, json_t **out, struct err *e)
 {
 	json_t *rows = json_array();
 	struct judged *list = NULL;
-	size_t n = 0, most = at_once(j);
+	size_t n = 0, most;
 	int rc = j->trained ? 0 : train(j, e);
 
 	if (!rc)
 		rc = list_confirmed(j, false, only, &list, &n, e);
+	most = rc ? 1 : at_once(j);
 	for (size_t i = 0; i < n && !rc; i += most)
 		rc = judge_some(j, list + i, n - i < most ? n - i : most, rows, e);
 	free(list);

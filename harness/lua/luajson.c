@@ -4,7 +4,7 @@
 #include <lauxlib.h>
 #include <math.h>
 
-#define MAX_DEPTH 32
+enum { DEPTH_MAX = 32, VALUES_MAX = 4000000 };
 
 void luajson_push(lua_State *L, const json_t *v)
 {
@@ -39,56 +39,53 @@ void luajson_push(lua_State *L, const json_t *v)
 	}
 }
 
-static int get(lua_State *L, int index, int depth, json_t **out, struct err *e);
+/* '*left' counts down: tables that share others can hold more values than memory has bytes. */
+static int get(lua_State *L, int index, int depth, long *left, json_t **out, struct err *e);
 
-static int get_table(lua_State *L, int index, int depth, json_t **out, struct err *e)
+/* The array or object of the table at 'index'; '*v' is the caller's, even on failure. */
+static int get_table(lua_State *L, int index, int depth, long *left, json_t **v, struct err *e)
 {
 	lua_Unsigned n = lua_rawlen(L, index), keys = 0;
-	json_t *v, *item;
+	json_t *item;
 	int rc = 0;
 
-	if (depth > MAX_DEPTH)
-		return err_set(e, -EINVAL, "a table is nested deeper than %d (or holds itself)",
-			MAX_DEPTH);
+	if (depth > DEPTH_MAX)
+		return err_set(e, -EINVAL, "a table is nested deeper than %d (or contains itself)",
+			DEPTH_MAX);
 	for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1))
 		keys++;
-	if (keys == n) {
-		v = json_array();
-		for (lua_Integer i = 1; (lua_Unsigned)i <= n && !rc; i++) {
-			lua_rawgeti(L, index, i);
-			rc = get(L, lua_gettop(L), depth + 1, &item, e);
-			if (!rc)
-				json_array_append_new(v, item);
-			lua_pop(L, 1);
-		}
-	} else {
-		v = json_object();
-		for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
-			if (lua_type(L, -2) != LUA_TSTRING)
-				rc = err_set(
-					e, -EINVAL, "a table mixes numbered and named entries");
-			else
-				rc = get(L, lua_gettop(L), depth + 1, &item, e);
-			if (rc) {
-				lua_pop(L, 2);
-				break;
-			}
-			json_object_set_new(v, lua_tostring(L, -2), item);
-		}
+	*v = keys == n ? json_array() : json_object();
+	for (lua_Integer i = 1; keys == n && (lua_Unsigned)i <= n && !rc; i++) {
+		lua_rawgeti(L, index, i);
+		rc = get(L, lua_gettop(L), depth + 1, left, &item, e);
+		if (!rc)
+			json_array_append_new(*v, item);
+		lua_pop(L, 1);
 	}
-	if (rc)
-		json_decref(v);
-	else
-		*out = v;
+	if (keys == n)
+		return rc;
+	for (lua_pushnil(L); !rc && lua_next(L, index); lua_pop(L, 1)) {
+		if (lua_type(L, -2) != LUA_TSTRING)
+			rc = err_set(e, -EINVAL, "a table mixes numbered and named entries");
+		else
+			rc = get(L, lua_gettop(L), depth + 1, left, &item, e);
+		if (!rc)
+			json_object_set_new(*v, lua_tostring(L, -2), item);
+	}
 	return rc;
 }
 
-static int get(lua_State *L, int index, int depth, json_t **out, struct err *e)
+static int get(lua_State *L, int index, int depth, long *left, json_t **out, struct err *e)
 {
 	json_t *v = NULL;
+	const char *s;
+	size_t len;
+	int rc = 0;
 
 	if (!lua_checkstack(L, 4))
 		return err_set(e, -ENOMEM, "a table is nested too deeply");
+	if (--*left < 0)
+		return err_set(e, -EINVAL, "a table has more than %d values", VALUES_MAX);
 	switch (lua_type(L, index)) {
 	case LUA_TNIL: v = json_null(); break;
 	case LUA_TBOOLEAN: v = json_boolean(lua_toboolean(L, index)); break;
@@ -96,25 +93,27 @@ static int get(lua_State *L, int index, int depth, json_t **out, struct err *e)
 		v = lua_isinteger(L, index) ? json_integer(lua_tointeger(L, index))
 					    : json_real(lua_tonumber(L, index));
 		break;
-	case LUA_TSTRING: {
-		size_t len;
-		const char *s = lua_tolstring(L, index, &len);
-
+	case LUA_TSTRING:
+		s = lua_tolstring(L, index, &len);
 		v = json_stringn(s, len);
 		break;
-	}
-	case LUA_TTABLE: return get_table(L, index, depth, out, e);
+	case LUA_TTABLE: rc = get_table(L, index, depth, left, &v, e); break;
 	default: return err_set(e, -EINVAL, "a %s cannot be kept as data", luaL_typename(L, index));
 	}
-	if (!v)
-		return err_set(e, -EINVAL, "a value is not finite, or a string is not UTF-8");
-	*out = v;
-	return 0;
+	if (!rc && !v)
+		rc = err_set(e, -EINVAL, "a value is not finite, or a string is not UTF-8");
+	if (rc)
+		json_decref(v);
+	else
+		*out = v;
+	return rc;
 }
 
 int luajson_get(lua_State *L, int index, json_t **out, struct err *e)
 {
-	int rc = get(L, lua_absindex(L, index), 0, out, e);
+	long left = VALUES_MAX;
+	int top = lua_gettop(L), rc = get(L, lua_absindex(L, index), 0, &left, out, e);
 
+	lua_settop(L, top);
 	return rc ? err_blame(e, ERR_SCENARIO, rc) : 0;
 }

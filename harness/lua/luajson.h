@@ -1,9 +1,9 @@
 /*
- * Values between Lua and JSON. A Lua table with elements 1..n and no other key is an
- * array (an empty table is one, too); one with string keys only is an object.
+ * Values between Lua and JSON. A Lua table with elements 1..n and no other key is an array (also an
+ * empty table); one with string keys only is an object.
  */
-#ifndef CULPRIT_BASE_LUA_LUAJSON_H
-#define CULPRIT_BASE_LUA_LUAJSON_H
+#ifndef CULPRIT_LUA_LUAJSON_H
+#define CULPRIT_LUA_LUAJSON_H
 
 #include <jansson.h>
 #include <lua.h>
@@ -14,7 +14,7 @@
 void luajson_push(lua_State *L, const json_t *v);
 
 /* New reference in '*out' from the value at 'index', which stays. -EINVAL for functions, userdata,
- * mixed tables, NaN, and tables nested deeper than 32. */
+ * mixed tables, NaN, tables nested deeper than 32, and more than 4 million values. */
 int luajson_get(lua_State *L, int index, json_t **out, struct err *e);
 
 #endif

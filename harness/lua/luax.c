@@ -11,18 +11,50 @@
 #include <string.h>
 
 #include "harness/base/file.h"
+#include "harness/base/home.h"
+#include "harness/lua/limits.h"
 
-/* Registry keys of the code and the class that luax_raise hands to luax_call. */
-static const char raised_code, raised_class;
+/* Registry keys: the code and the class that luax_raise hands to luax_call, and the prelude. */
+static const char raised_code, raised_class, prelude_key;
+
+static int require_prelude(lua_State *L)
+{
+	const char *name = luaL_checkstring(L, 1);
+	char *path, *text = NULL;
+	struct err e;
+	size_t size;
+	int status;
+
+	if (strcmp(name, "culprit"))
+		return luaL_error(
+			L, "there is no module '%s'; require \"culprit\" is all there is", name);
+	if (lua_rawgetp(L, LUA_REGISTRYINDEX, &prelude_key) != LUA_TNIL)
+		return 1;
+	if (home_path(LUAX_PRELUDE, &path, &e) || file_read(path, &text, &size, &e))
+		return luaL_error(L, "%s", e.text);
+	free(path);
+	status = luaL_loadbufferx(L, text, size, "@culprit.lua", "t");
+	free(text);
+	if (status != LUA_OK)
+		return lua_error(L);
+	lua_call(L, 0, 1);
+	lua_pushvalue(L, -1);
+	lua_rawsetp(L, LUA_REGISTRYINDEX, &prelude_key);
+	return 1;
+}
 
 lua_State *luax_new(void)
 {
 	static const luaL_Reg libs[] = {{LUA_GNAME, luaopen_base}, {LUA_STRLIBNAME, luaopen_string},
 		{LUA_TABLIBNAME, luaopen_table}, {LUA_MATHLIBNAME, luaopen_math},
 		{LUA_UTF8LIBNAME, luaopen_utf8}, {NULL, NULL}};
-	static const char *const removed[] = {
-		"dofile", "loadfile", "load", "require", "collectgarbage", "print", NULL};
-	lua_State *L = luaL_newstate();
+	/* Metamethods would run outside luax_call, where no limit holds: __gc, __index of a
+	 * table. */
+	static const char *const removed[] = {"dofile", "loadfile", "load", "collectgarbage",
+		"print", "warn", "setmetatable", "getmetatable", NULL};
+	/* Randomness comes from the plan's seed, not from a script. */
+	static const char *const removed_math[] = {"random", "randomseed", NULL};
+	lua_State *L = limits_new_state();
 
 	if (!L)
 		return NULL;
@@ -30,45 +62,49 @@ lua_State *luax_new(void)
 		luaL_requiref(L, l->name, l->func, 1);
 		lua_pop(L, 1);
 	}
-	for (int i = 0; removed[i]; i++) {
-		lua_pushnil(L);
-		lua_setglobal(L, removed[i]);
-	}
-	/* Randomness comes from the plan's seed, not from a script. */
-	lua_getglobal(L, "math");
-	lua_pushnil(L);
-	lua_setfield(L, -2, "random");
-	lua_pushnil(L);
-	lua_setfield(L, -2, "randomseed");
-	lua_pop(L, 1);
+	luax_remove(L, LUA_GNAME, removed);
+	luax_remove(L, LUA_MATHLIBNAME, removed_math);
+	lua_register(L, "require", require_prelude);
 	return L;
 }
 
+void luax_remove(lua_State *L, const char *table, const char *const names[])
+{
+	lua_getglobal(L, table);
+	for (; *names; names++) {
+		lua_pushnil(L);
+		lua_setfield(L, -2, *names);
+	}
+	lua_pop(L, 1);
+}
+
+/* Pops the error object; the sentence, and whose mistake it is, go to 'e'. */
 static int take_error(lua_State *L, struct err *e)
 {
 	enum err_class class = ERR_SCENARIO;
-	int code = -EINVAL;
+	int code = limits_explain(L, e);
 
-	lua_rawgetp(L, LUA_REGISTRYINDEX, &raised_code);
-	if (lua_isinteger(L, -1)) {
-		code = (int)lua_tointeger(L, -1);
-		lua_rawgetp(L, LUA_REGISTRYINDEX, &raised_class);
-		class = (enum err_class)lua_tointeger(L, -1);
+	if (!code) {
+		code = -EINVAL;
+		if (lua_rawgetp(L, LUA_REGISTRYINDEX, &raised_code) == LUA_TNUMBER) {
+			code = (int)lua_tointeger(L, -1);
+			lua_rawgetp(L, LUA_REGISTRYINDEX, &raised_class);
+			class = (enum err_class)lua_tointeger(L, -1);
+			lua_pop(L, 1);
+		}
 		lua_pop(L, 1);
-		lua_pushnil(L);
-		lua_rawsetp(L, LUA_REGISTRYINDEX, &raised_code);
+		err_set(e, code, "%s",
+			lua_isstring(L, -1) ? lua_tostring(L, -1) : "the error is not a string");
 	}
+	lua_pushnil(L);
+	lua_rawsetp(L, LUA_REGISTRYINDEX, &raised_code);
 	lua_pop(L, 1);
-	err_set(e, code, "%s", luaL_tolstring(L, -1, NULL));
-	lua_pop(L, 2);
 	return err_blame(e, class, code);
 }
 
 int luax_call(lua_State *L, int nargs, int nresults, struct err *e)
 {
-	if (lua_pcall(L, nargs, nresults, 0) == LUA_OK)
-		return 0;
-	return take_error(L, e);
+	return limits_pcall(L, nargs, nresults) == LUA_OK ? 0 : take_error(L, e);
 }
 
 int luax_raise(lua_State *L, int code, const struct err *e)
@@ -80,32 +116,35 @@ int luax_raise(lua_State *L, int code, const struct err *e)
 	return luaL_error(L, "%s", e->text);
 }
 
-int luax_load_file(lua_State *L, const char *path, struct luax_source *src, struct err *e)
+int luax_load_text(lua_State *L, const struct luax_source *src, struct err *e)
 {
-	struct luax_source mine = {0};
-	char *chunk = NULL;
-	size_t size;
+	char *chunk;
 	int rc;
 
-	rc = file_read(path, &mine.text, &size, e);
-	if (rc)
-		return rc;
-	mine.path = strdup(path);
-	if (!mine.path || asprintf(&chunk, "@%s", path) < 0) {
-		rc = err_errno(e, -ENOMEM, "cannot load '%s'", path);
-		goto out;
-	}
-	if (luaL_loadbufferx(L, mine.text, size, chunk, "t") != LUA_OK)
-		rc = take_error(L, e);
-	else
+	if (asprintf(&chunk, "@%s", src->path) < 0)
+		return err_errno(e, -ENOMEM, "cannot load '%s'", src->path);
+	rc = limits_load(L, src->text, strlen(src->text), chunk) == LUA_OK ? 0 : take_error(L, e);
+	free(chunk);
+	if (!rc)
 		rc = luax_call(L, 0, 1, e);
 	if (!rc && !lua_istable(L, -1)) {
 		lua_pop(L, 1);
-		rc = err_set(
-			e, -EINVAL, "%s: the file must return a table ('return { ... }')", path);
+		rc = err_set(e, -EINVAL, "%s: the file must return a table ('return { ... }')",
+			src->path);
 	}
-out:
-	free(chunk);
+	return rc ? err_blame(e, ERR_SCENARIO, rc) : 0;
+}
+
+int luax_load_file(lua_State *L, const char *path, struct luax_source *src, struct err *e)
+{
+	struct luax_source mine = {.path = strdup(path)};
+	int rc = mine.path ? file_read(path, &mine.text, NULL, e)
+			   : err_errno(e, -ENOMEM, "cannot load '%s'", path);
+
+	if (rc)
+		err_blame(e, ERR_SCENARIO, rc);
+	else
+		rc = luax_load_text(L, &mine, e);
 	if (rc || !src)
 		luax_source_clear(&mine);
 	else
@@ -158,18 +197,18 @@ static int line_of(const char *text, const char *word)
 int luax_complain(
 	const struct luax_source *src, const char *word, struct err *e, const char *fmt, ...)
 {
-	char sentence[900];
-	va_list ap;
+	const char *path = src && src->path ? src->path : "";
 	int line = src && word && src->text ? line_of(src->text, word) : 0;
+	char sentence[900], number[16] = "";
+	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(sentence, sizeof(sentence), fmt, ap);
 	va_end(ap);
-	if (!src || !src->path)
-		return err_set(e, -EINVAL, "%s", sentence);
-	if (!line)
-		return err_set(e, -EINVAL, "%s: %s", src->path, sentence);
-	return err_set(e, -EINVAL, "%s:%d: %s", src->path, line, sentence);
+	if (line)
+		snprintf(number, sizeof(number), ":%d", line);
+	err_set(e, -EINVAL, "%s%s%s%s", path, number, *path ? ": " : "", sentence);
+	return err_blame(e, ERR_SCENARIO, -EINVAL);
 }
 
 static unsigned distance(const char *a, const char *b)

@@ -1,14 +1,20 @@
 /*
- * Lua files as input: load one, call into it, and read tables strictly.
+ * Lua files as input: load a file, call its functions, and read its tables strictly.
  *
- * Every complaint reads "FILE:LINE: sentence". Lua keeps no line for a key of a
- * table, so the line is looked up in the source text (comments and strings apart).
+ * Complaints read "FILE:LINE: sentence". Lua keeps no line numbers for table keys, so the line is
+ * searched in the source text.
  *
- * Files see string, table, math and utf8; no io, os, require, load or debug: what a
- * scenario says depends on its text alone.
+ * Files see string, table, math (without random), utf8 and require "culprit" (prelude.lua). They
+ * see no io, os, load, debug, coroutine or metatables: what a scenario says depends on its text
+ * alone, and no code of it runs outside luax_call.
+ *
+ * Each call is limited to 256 MiB of memory and 10 s of processor time ($CULPRIT_LUA_SECONDS
+ * overrides; waiting for nodes does not count). A call that exceeds them fails with file and line.
+ * If it is inside a C function that does not return, the process prints file and line and exits
+ * with 2.
  */
-#ifndef CULPRIT_BASE_LUA_LUAX_H
-#define CULPRIT_BASE_LUA_LUAX_H
+#ifndef CULPRIT_LUA_LUAX_H
+#define CULPRIT_LUA_LUAX_H
 
 #include <lua.h>
 #include <stdbool.h>
@@ -17,23 +23,43 @@
 #include "harness/base/err.h"
 #include "harness/base/units.h"
 
-/* A source text, for the lines in complaints. */
+#define LUAX_PRELUDE "harness/lua/prelude.lua"
+
+/* A source text; complaints take their line numbers from it. */
 struct luax_source {
 	char *path, *text;
 };
 
-/* A state with the safe libraries; NULL when out of memory. The caller lua_close()s it. */
+/* A state with the safe libraries; NULL when out of memory. The caller calls lua_close. */
 lua_State *luax_new(void);
 
-/* Runs the file and leaves the one table that it must return on the stack.
- * -EINVAL, or -ENOENT where there is no such file. 'src' (may be NULL) gets the text; the
- * caller clears it, in case of success only. */
+/* Sets entries of a global table ("_G", "math") to nil; 'names' ends with NULL. */
+void luax_remove(lua_State *L, const char *table, const char *const names[]);
+
+/* The limit on a call's processor time. */
+double luax_seconds(void);
+/* Each further call on this state may use so much more processor time. */
+void luax_allow(lua_State *L, double seconds);
+
+/* What to do when a C function called by Lua does not return, in place of printing 'text' (file,
+ * line, function) to stderr. It runs in a signal handler; afterwards the process exits. */
+typedef void luax_stop_fn(const char *text);
+void luax_on_stop(luax_stop_fn *fn);
+
+/* Appended to what is printed then: what the user can do. A string literal. */
+void luax_advise(const char *advice);
+
+/* Runs a file and leaves the one table that it must return on the stack. -EINVAL, or file_read's
+ * error; -E2BIG and -ETIMEDOUT as luax_call. 'src' (may be NULL) gets the text on success; the
+ * caller clears it. */
 int luax_load_file(lua_State *L, const char *path, struct luax_source *src, struct err *e);
+/* The same for a text that has been read. */
+int luax_load_text(lua_State *L, const struct luax_source *src, struct err *e);
 void luax_source_clear(struct luax_source *src);
 
-/* lua_pcall whose failure becomes a sentence: -EINVAL of the class ERR_SCENARIO. A C error raised
- * by luax_raise comes back with its own code and class. Pops the function and its arguments either
- * way. */
+/* lua_pcall with limits; its failure becomes a sentence and -EINVAL (-E2BIG: out of memory,
+ * -ETIMEDOUT: out of time). A C error raised by luax_raise keeps its code and class. Pops the
+ * function and its arguments in any case. */
 int luax_call(lua_State *L, int nargs, int nresults, struct err *e);
 
 /* Raises 'code' and the sentence in 'e' as a Lua error, with the Lua caller's file and line. */
@@ -45,9 +71,9 @@ enum luax_type {
 	LUAX_NUMBER,   /* double; 'unit' UNIT_NONE */
 	LUAX_QUANTITY, /* double, in the base unit of 'unit'; a string with unit, or 0 */
 	LUAX_BOOLEAN,  /* bool */
-	LUAX_TABLE,    /* only checked to be one; read it with lua_getfield */
-	LUAX_FUNCTION, /* likewise */
-	LUAX_ANY,      /* present or not */
+	LUAX_TABLE,    /* the type is checked; the caller reads it */
+	LUAX_FUNCTION, /* the same */
+	LUAX_ANY,      /* any type */
 };
 
 struct luax_field {
@@ -59,18 +85,18 @@ struct luax_field {
 	void *out;       /* written if the key is present; NULL: only checked */
 };
 
-/* Reads the table at 'index' by 'fields' (ended by a NULL name). An unknown key is
- * refused with its nearest match, so is a wrong type. 'what' names the table in
- * complaints ("scenario", "node 's1'"). 'array': numbered elements are allowed beside. */
+/* Reads the table at 'index' according to 'fields' (ended by a NULL name). Unknown keys are refused
+ * with the nearest known one, and so are wrong types. 'what' names the table in complaints
+ * ("scenario", "node 's1'"). 'array': numbered elements are allowed as well. */
 int luax_read(lua_State *L, int index, const struct luax_source *src, const char *what,
 	const struct luax_field *fields, bool array, struct err *e);
 
-/* -EINVAL with "FILE:LINE: ..." where LINE is the first at which 'word' stands in the source as a
- * key or as a quoted string (0 lines known: just FILE). */
+/* -EINVAL, ERR_SCENARIO and "FILE:LINE: ...". LINE is the first where 'word' is a key or a quoted
+ * string in the source; without one, only FILE is given. 'src' and 'word' may be NULL. */
 int luax_complain(const struct luax_source *src, const char *word, struct err *e, const char *fmt,
 	...) __attribute__((format(printf, 4, 5)));
 
-/* The entry of 'names' (ended by NULL) nearest to 'word', or NULL if none is near. */
+/* The entry of 'names' (ended by NULL) that is nearest to 'word', or NULL if none is near. */
 const char *luax_nearest(const char *word, const char *const names[]);
 
 #endif

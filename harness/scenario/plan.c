@@ -124,7 +124,8 @@ static int keep_only(struct plan *p, const struct scenario *s, const char *only,
 			;
 		if (!value || !keys[k]) {
 			rc = err_set(e, -EINVAL,
-				"--only: '%s' is not one of workload=, fault=, tracer=, repeat=, cell=",
+				"--only: '%s' is not one of workload=, fault=, tracer=, repeat=, "
+				"cell=",
 				item);
 			break;
 		}
@@ -159,7 +160,8 @@ int plan_new(const struct scenario *s, size_t n_servers, uint64_t seed, const ch
 	for (size_t f = 0; f < s->n_faults && !rc; f++)
 		if ((size_t)s->faults[f].victims >= n_servers && strcmp(s->faults[f].name, "none"))
 			rc = err_set(e, -EINVAL,
-				"fault '%s' has %ld victims of %zu servers: no healthy one would be left",
+				"fault '%s' has %ld victims of %zu servers: no healthy one would "
+				"be left",
 				s->faults[f].label, s->faults[f].victims, n_servers);
 	if (rc) {
 		/* said */

@@ -1,17 +1,17 @@
 /*
- * Plan: the cells that a scenario makes, in the order in which they will run.
+ * Plan: the cells of a scenario, in the order in which they will run.
  *
- * Training cells come first (a model must exist before it can judge). Scored cells follow in
- * blocks, one block a repeat, each holding every workload x fault that the scenario asks for once
- * (the control 'controls' times) in an order drawn from the seed, so that a slow change of the
- * machine cannot pose as a fault. Victims are drawn from the same seed. The plan is a function of
- * (scenario, number of servers, seed) alone; filtering by 'only' leaves out cells but changes none.
+ * Training cells come first, because a detector needs its model to judge. Scored cells follow in
+ * blocks, one for each repeat, with every workload x fault once (the control 'controls' times) in
+ * an order drawn from the seed, so that a slow change of the machine cannot look like a fault.
+ * Victims are drawn from the same seed. The plan is a function of (scenario, number of servers,
+ * seed) alone; filtering by 'only' removes cells but changes none.
  *
- * A scenario that measures run times has cells workload x tracer instead, untraced ones among them
- * in each block: those of a block are compared with each other.
+ * A scenario that measures run times has cells workload x tracer instead, with untraced ones in
+ * each block; those of a block are compared with each other.
  */
-#ifndef CULPRIT_HARNESS_PLAN_H
-#define CULPRIT_HARNESS_PLAN_H
+#ifndef CULPRIT_SCENARIO_PLAN_H
+#define CULPRIT_SCENARIO_PLAN_H
 
 #include <stdint.h>
 
@@ -28,8 +28,8 @@ struct cell {
 	long repeat;     /* 1 .. repeats */
 	size_t victims[MAX_VICTIMS]; /* servers' indices among the servers, ascending */
 	size_t n_victims;            /* 0: control */
-	char key[65];                /* of all that decides it (key.h); "" until that is known */
-	long attempts;               /* that a run which is resumed has already */
+	char key[65];                /* hash of its inputs (cell_key.h); "" until known */
+	long attempts;               /* made before the run was resumed */
 	bool done;                   /* one of them is confirmed, and its files are whole */
 };
 
@@ -39,16 +39,14 @@ struct plan {
 	size_t n;
 };
 
-/* -EINVAL for a fault with as many victims as there are servers: no healthy one would be left.
- * 'only' (may be NULL) is "workload=ddw,fault=disk-hog,tracer=ebpf,repeat=1,cell=7": scored cells
- * that do not match are left out, training cells stay. -EINVAL for a key or value that matches
- * nothing. */
+/* 'only' (may be NULL) is "workload=ddw,fault=disk-hog,tracer=ebpf,repeat=1,cell=7": scored cells
+ * that do not match are removed, training cells stay. -EINVAL for a key or value that matches
+ * nothing, and for a fault with as many victims as there are servers: none would be healthy. */
 int plan_new(const struct scenario *s, size_t n_servers, uint64_t seed, const char *only,
 	struct plan **out, struct err *e);
 void plan_free(struct plan *p);
 
-/* What is done to a cell's workload: its fault's label, or, where run times are measured, its
- * tracer's. */
+/* Label of a cell's fault, or, if run times are measured, of its tracer. */
 const char *cell_treatment(const struct scenario *s, const struct cell *c);
 /* Label of a cell's fault: "none" for training. */
 const char *cell_fault(const struct scenario *s, const struct cell *c);

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "diag/judge/detector.h"
+#include "harness/base/name.h"
 
 #define DEFAULT_TRACER "ebpf"
+enum { LIST_MAX = 1000 };
 
 void scenario_free(struct scenario *s)
 {
@@ -40,102 +42,111 @@ void scenario_free(struct scenario *s)
 	free(s);
 }
 
-/* The list is on top of the stack. */
-static int read_parts(
-	struct scenario *s, enum part_kind kind, const struct luax_source *src, struct err *e)
+/* Element i (from 1) of the list on top of the stack, on top of it. */
+static int push_element(struct scenario *s, size_t i)
 {
-	struct part **list = kind == PART_FAULT ? &s->faults : &s->workloads;
-	size_t *count = kind == PART_FAULT ? &s->n_faults : &s->n_workloads;
-	const char *key = kind == PART_FAULT ? "faults" : "workloads";
-	size_t n = lua_rawlen(s->L, -1);
-	int rc = 0;
+	return lua_rawgeti(s->L, -1, (lua_Integer)i);
+}
 
-	if (!n || n > 1000)
-		return luax_complain(src, key, e, "scenario: '%s' must list at least one", key);
-	*list = calloc(n, sizeof(**list));
-	if (!*list)
-		return err_errno(e, -ENOMEM, "cannot load '%s'", src->path);
+/* Room for as many elements of 'size' bytes as the list on top of the stack has. */
+static int list_room(struct scenario *s, const struct luax_source *src, const char *key,
+	size_t size, void *list, size_t *n, struct err *e)
+{
+	*n = lua_rawlen(s->L, -1);
+	if (!*n || *n > LIST_MAX)
+		return luax_complain(
+			src, key, e, "scenario: '%s' must list 1 to %d entries", key, LIST_MAX);
+	*(void **)list = calloc(*n, size);
+	return *(void **)list ? 0 : err_errno(e, -ENOMEM, "cannot load '%s'", src->path);
+}
+
+static int refuse_double(const struct luax_source *src, const char *name, const char *label,
+	const char *key, struct err *e)
+{
+	return luax_complain(src, name, e, "scenario: '%s' stands twice in '%s'", label, key);
+}
+
+static int read_parts(struct scenario *s, enum part_kind kind, const char *key,
+	const struct luax_source *src, struct part **list, size_t *count, struct err *e)
+{
+	size_t n;
+	int rc = list_room(s, src, key, sizeof(**list), list, &n, e);
+
 	for (size_t i = 0; i < n && !rc; i++) {
-		lua_rawgeti(s->L, -1, (lua_Integer)i + 1);
+		push_element(s, i + 1);
 		rc = part_load(s->L, kind, src, &(*list)[i], e);
-		if (rc)
-			break;
-		(*count)++;
-		for (size_t k = 0; k < i; k++)
+		*count += !rc;
+		for (size_t k = 0; k < i && !rc; k++)
 			if (!strcmp((*list)[k].label, (*list)[i].label))
-				return luax_complain(src, (*list)[i].name, e,
-					"scenario: '%s' stands twice in '%s'", (*list)[i].label,
-					key);
+				rc = refuse_double(src, (*list)[i].name, (*list)[i].label, key, e);
 	}
 	return rc;
 }
 
-static int read_param_value(lua_State *L, json_t *into, const char *key)
+static int read_workloads(struct scenario *s, const struct luax_source *src, struct err *e)
 {
-	json_t *v = NULL;
-
-	if (lua_isinteger(L, -1))
-		v = json_integer(lua_tointeger(L, -1));
-	else if (lua_type(L, -1) == LUA_TNUMBER)
-		v = json_real(lua_tonumber(L, -1));
-	else if (lua_type(L, -1) == LUA_TSTRING)
-		v = json_string(lua_tostring(L, -1));
-	else if (lua_isboolean(L, -1))
-		v = json_boolean(lua_toboolean(L, -1));
-	return v ? json_object_set_new(into, key, v) : -1;
+	return read_parts(s, PART_WORKLOAD, "workloads", src, &s->workloads, &s->n_workloads, e);
 }
 
-/* One entry of 'detectors': "name", or { "name", param = value }. */
-static int read_detector(struct scenario *s, const struct luax_source *src, struct err *e)
+static int read_faults(struct scenario *s, const struct luax_source *src, struct err *e)
 {
-	struct detector_choice *d = &s->detectors[s->n_detectors];
+	return read_parts(s, PART_FAULT, "faults", src, &s->faults, &s->n_faults, e);
+}
+
+/* One entry of 'detectors', on top of the stack: "name", or { "name", param = value }. */
+static int read_detector(
+	struct scenario *s, struct detector_choice *d, const struct luax_source *src, struct err *e)
+{
 	lua_State *L = s->L;
+	bool table = lua_istable(L, -1);
 	int rc = 0;
 
 	d->params = json_object();
-	if (lua_istable(L, -1)) {
-		lua_rawgeti(L, -1, 1);
-		if (lua_type(L, -1) == LUA_TSTRING)
-			d->name = strdup(lua_tostring(L, -1));
-		lua_pop(L, 1);
-		for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
-			if (lua_type(L, -2) == LUA_TSTRING &&
-				read_param_value(L, d->params, lua_tostring(L, -2)) && !rc)
-				rc = luax_complain(src, lua_tostring(L, -2), e,
-					"detector parameter '%s' must be a number, string or boolean",
-					lua_tostring(L, -2));
-		}
-	} else if (lua_type(L, -1) == LUA_TSTRING) {
-		d->name = strdup(lua_tostring(L, -1));
+	for (lua_pushnil(L); table && !rc && lua_next(L, -2); lua_pop(L, 1)) {
+		const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
+		json_t *value = NULL;
+
+		if (key && !lua_istable(L, -1) && !luajson_get(L, -1, &value, NULL))
+			json_object_set_new(d->params, key, value);
+		else if (key)
+			rc = luax_complain(src, key, e,
+				"detector parameter '%s' must be a number, string or boolean", key);
 	}
-	s->n_detectors++;
-	if (!rc && !d->name)
-		rc = luax_complain(src, "detectors", e,
+	if (!table)
+		lua_pop(L, 1);
+	if (rc)
+		return rc;
+	if (table)
+		push_element(s, 1);
+	if (lua_type(L, -1) != LUA_TSTRING)
+		return luax_complain(src, "detectors", e,
 			"detectors: each entry is a name or { \"name\", param = value }");
-	return rc;
+	d->name = strdup(lua_tostring(L, -1));
+	/* A path is relative to the scenario. */
+	if (d->name && library_is_path(d->name)) {
+		free(d->name);
+		d->name = NULL;
+		return library_find(LIBRARY_DETECTOR, lua_tostring(L, -1), src, &d->name, e);
+	}
+	return d->name ? 0 : err_errno(e, -ENOMEM, "cannot load '%s'", src->path);
 }
 
 static int read_detectors(struct scenario *s, const struct luax_source *src, struct err *e)
 {
-	size_t n = lua_rawlen(s->L, -1);
-	int rc = 0;
+	int top = lua_gettop(s->L), rc;
+	size_t n;
 
-	if (!n)
-		return luax_complain(
-			src, "detectors", e, "scenario: 'detectors' must list at least one");
-	s->detectors = calloc(n, sizeof(*s->detectors));
-	if (!s->detectors)
-		return err_errno(e, -ENOMEM, "cannot load '%s'", src->path);
+	rc = list_room(s, src, "detectors", sizeof(*s->detectors), &s->detectors, &n, e);
 	for (size_t i = 0; i < n && !rc; i++) {
-		lua_rawgeti(s->L, -1, (lua_Integer)i + 1);
-		rc = read_detector(s, src, e);
-		lua_pop(s->L, 1);
+		push_element(s, i + 1);
+		rc = read_detector(s, &s->detectors[s->n_detectors++], src, e);
+		lua_settop(s->L, top);
 	}
 	return rc;
 }
 
-/* The index of the training workload on top of the stack, popped: one of the scenario's own by its
- * name alone, or else one that is loaded for training only. */
+/* The index of the training workload on top of the stack, which is popped: one of the scenario's
+ * own by its name, or else one that is loaded for training only. */
 static int training_workload(
 	struct scenario *s, const struct luax_source *src, size_t *index, struct err *e)
 {
@@ -143,10 +154,9 @@ static int training_workload(
 	struct part *more;
 	int rc;
 
-	for (size_t k = 0; name && k < s->n_workloads; k++) {
-		if (!strcmp(s->workloads[k].name, name)) {
+	for (*index = 0; name && *index < s->n_workloads; ++*index) {
+		if (!strcmp(s->workloads[*index].name, name)) {
 			lua_pop(s->L, 1);
-			*index = k;
 			return 0;
 		}
 	}
@@ -154,9 +164,9 @@ static int training_workload(
 	if (!more)
 		return err_errno(e, -ENOMEM, "cannot load '%s'", src->path);
 	s->workloads = more;
-	rc = part_load(s->L, PART_WORKLOAD, src, &s->workloads[s->n_workloads], e);
-	if (!rc)
-		*index = s->n_workloads++;
+	*index = s->n_workloads;
+	rc = part_load(s->L, PART_WORKLOAD, src, &more[*index], e);
+	s->n_workloads += !rc;
 	return rc;
 }
 
@@ -168,36 +178,30 @@ static int read_training(struct scenario *s, const struct luax_source *src, stru
 		{NULL},
 	};
 	int rc = luax_read(s->L, -1, src, "training", fields, false, e);
-	size_t n;
+	size_t n = 0;
 
-	if (rc)
-		return rc;
-	lua_getfield(s->L, -1, "workloads");
-	n = lua_rawlen(s->L, -1);
-	s->training = calloc(n + 1, sizeof(*s->training));
-	if (!s->training)
-		rc = err_errno(e, -ENOMEM, "cannot load '%s'", src->path);
+	if (!rc) {
+		lua_getfield(s->L, -1, "workloads");
+		rc = list_room(s, src, "workloads", sizeof(*s->training), &s->training, &n, e);
+	}
 	for (size_t i = 0; i < n && !rc; i++) {
-		lua_rawgeti(s->L, -1, (lua_Integer)i + 1);
+		push_element(s, i + 1);
 		rc = training_workload(s, src, &s->training[i], e);
 		s->n_training += !rc;
 	}
-	lua_settop(s->L, 1);
 	return rc;
 }
 
-/* Every fault's 'workloads' are among the scenario's, and every workload has a fault or a
- * control. */
+/* The workloads that a fault or tracer is limited to must be the scenario's. */
 static int check_under(const struct scenario *s, char *const *under, const char *kind,
 	const char *whose, const struct luax_source *src, struct err *e)
 {
 	for (size_t i = 0; under && under[i]; i++) {
-		size_t w;
+		char *const one[] = {under[i], NULL};
+		size_t w = 0;
 
-		for (w = 0; w < s->n_matrix && strcmp(s->workloads[w].name, under[i]) &&
-			strcmp(s->workloads[w].label, under[i]);
-			w++)
-			;
+		while (w < s->n_matrix && !part_under_has(one, &s->workloads[w]))
+			w++;
 		if (w == s->n_matrix)
 			return luax_complain(src, under[i], e,
 				"%s '%s': '%s' is not among the scenario's 'workloads'", kind,
@@ -216,7 +220,6 @@ static int check_matrix(const struct scenario *s, const struct luax_source *src,
 	if (!none)
 		return luax_complain(src, "controls", e,
 			"'controls' says how often, but \"none\" is not among the 'faults'");
-
 	for (size_t f = 0; f < s->n_faults && !rc; f++)
 		rc = check_under(s, s->faults[f].under, "fault", s->faults[f].name, src, e);
 	for (size_t k = 0; k < s->n_tracers && !rc; k++)
@@ -234,16 +237,6 @@ static int read_list(struct scenario *s, const char *key, const struct luax_sour
 		rc = read(s, src, e);
 	lua_settop(s->L, 1);
 	return rc;
-}
-
-static int read_workloads(struct scenario *s, const struct luax_source *src, struct err *e)
-{
-	return read_parts(s, PART_WORKLOAD, src, e);
-}
-
-static int read_faults(struct scenario *s, const struct luax_source *src, struct err *e)
-{
-	return read_parts(s, PART_FAULT, src, e);
 }
 
 static int read_phases(struct scenario *s, const struct luax_source *src, struct err *e)
@@ -266,42 +259,29 @@ static int read_gates(struct scenario *s, const struct luax_source *src, struct 
 	return gates_read(s->L, src, &s->gates, e);
 }
 
-/* 'tracer', or 'tracers': the list is on top of the stack if 'many'. */
-static int read_tracers(struct scenario *s, const struct luax_source *src, bool many, struct err *e)
-{
-	size_t n = many ? lua_rawlen(s->L, -1) : 1;
-	int rc = 0;
-
-	if (!n || n > 100)
-		return luax_complain(
-			src, "tracers", e, "scenario: 'tracers' must list at least one");
-	s->tracers = calloc(n, sizeof(*s->tracers));
-	if (!s->tracers)
-		return err_errno(e, -ENOMEM, "cannot load '%s'", src->path);
-	for (size_t i = 0; i < n && !rc; i++) {
-		if (many)
-			lua_rawgeti(s->L, -1, (lua_Integer)i + 1);
-		else
-			lua_pushvalue(s->L, -1);
-		rc = tracing_load(s->L, src, &s->tracers[i], e);
-		s->n_tracers += !rc;
-		for (size_t k = 0; k < i && !rc; k++)
-			if (!strcmp(s->tracers[k].label, s->tracers[i].label))
-				rc = luax_complain(src, s->tracers[i].name, e,
-					"scenario: '%s' stands twice in 'tracers'",
-					s->tracers[i].label);
-	}
-	return rc;
-}
-
 static int read_one_tracer(struct scenario *s, const struct luax_source *src, struct err *e)
 {
-	return read_tracers(s, src, false, e);
+	s->tracers = calloc(1, sizeof(*s->tracers));
+	s->n_tracers = s->tracers != NULL;
+	return s->tracers ? tracing_load(s->L, src, s->tracers, e)
+			  : err_errno(e, -ENOMEM, "cannot load '%s'", src->path);
 }
 
 static int read_many_tracers(struct scenario *s, const struct luax_source *src, struct err *e)
 {
-	return read_tracers(s, src, true, e);
+	size_t n;
+	int rc = list_room(s, src, "tracers", sizeof(*s->tracers), &s->tracers, &n, e);
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		push_element(s, i + 1);
+		rc = tracing_load(s->L, src, &s->tracers[i], e);
+		s->n_tracers += !rc;
+		for (size_t k = 0; k < i && !rc; k++)
+			if (!strcmp(s->tracers[k].label, s->tracers[i].label))
+				rc = refuse_double(
+					src, s->tracers[i].name, s->tracers[i].label, "tracers", e);
+	}
+	return rc;
 }
 
 static int read_second(struct scenario *s, const struct luax_source *src, struct err *e)
@@ -309,8 +289,8 @@ static int read_second(struct scenario *s, const struct luax_source *src, struct
 	return tracing_load(s->L, src, &s->second, e);
 }
 
-/* Name of the first detector that looks at events, or NULL. What a detector's own file has wrong is
- * said where it is loaded to judge. */
+/* Name of the first detector that looks at events, or NULL. Mistakes in a detector's own file are
+ * reported when it is loaded to judge. */
 static const char *wants_events(const struct scenario *s)
 {
 	for (size_t i = 0; i < s->n_detectors; i++) {
@@ -327,7 +307,7 @@ static const char *wants_events(const struct scenario *s)
 	return NULL;
 }
 
-/* The tracer 'name' as the detectors need it: sums, unless one of them looks at events. */
+/* The tracer 'name', in the mode that the detectors need: sums, unless one looks at events. */
 static int fit_tracer(struct scenario *s, const char *name, struct err *e)
 {
 	struct tracing t;
@@ -355,12 +335,12 @@ static bool has(struct scenario *s, const char *key)
 	return there;
 }
 
-/* What a scenario of its kind must say, and what it may not. */
+/* Keys that a scenario of its kind must have, and may not have. */
 static int check_kind(struct scenario *s, const struct luax_source *src, struct err *e)
 {
 	static const char *const verdicts[] = {"faults", "detectors", NULL};
 	static const char *const not_runtime[] = {
-		"faults", "detectors", "phases", "training", "tracer", "beside", "controls", NULL};
+		"faults", "detectors", "phases", "training", "tracer", "second_tracer", "controls", NULL};
 	bool untraced = false;
 
 	for (size_t i = 0; s->measure == MEASURE_VERDICTS && verdicts[i]; i++)
@@ -383,7 +363,7 @@ static int check_kind(struct scenario *s, const struct luax_source *src, struct 
 				  "'tracers' needs \"none\": what the others are compared with");
 }
 
-/* Verdicts are given on what our own log says. */
+/* Detectors judge logs in culprit's own format. */
 static int check_tracer(const struct scenario *s, const struct luax_source *src, struct err *e)
 {
 	const struct tracing *t = s->tracers;
@@ -392,18 +372,18 @@ static int check_tracer(const struct scenario *s, const struct luax_source *src,
 		return 0;
 	if (!tracing_has_log(t) || t->one_server || t->under)
 		return luax_complain(src, t->name, e,
-			"tracer '%s' gives detectors nothing to look at; ebpf and ptrace on all "
-			"nodes do",
+			"tracer '%s' gives detectors nothing to look at; use ebpf or ptrace on "
+			"all nodes",
 			t->label);
 	if (t->mode && !strcmp(t->mode, "sums") && wants_events(s))
 		return luax_complain(src, wants_events(s), e,
-			"detector '%s' looks at events, which sums have not: say "
+			"detector '%s' needs events, which sums do not hold: use "
 			"tracer = { \"%s\", mode = \"events\" }",
 			wants_events(s), t->name);
 	if (s->second.name && (!tracing_has_log(&s->second) || !strcmp(s->second.label, t->label)))
-		return luax_complain(src, "beside", e,
-			"beside '%s' tracer '%s' nothing is to be seen: it takes ebpf or ptrace, "
-			"the other one",
+		return luax_complain(src, "second_tracer", e,
+			"the second tracer of '%s' cannot be '%s': use ebpf or ptrace, the one "
+			"that is not the first",
 			t->label, s->second.label);
 	return 0;
 }
@@ -412,7 +392,8 @@ static int refuse_runtime(const struct scenario *s, struct err *e)
 {
 	if (s->measure == MEASURE_RUNTIME)
 		return err_set(e, -EINVAL,
-			"'%s' measures the run times of its own 'tracers': --only tracer=NAME leaves some out",
+			"'%s' measures the run times of its own 'tracers': --only tracer=NAME "
+			"leaves some out",
 			s->name);
 	return 0;
 }
@@ -458,7 +439,7 @@ static int read_scenario(struct scenario *s, const struct luax_source *src, stru
 		const char *key;
 		int (*read)(struct scenario *, const struct luax_source *, struct err *);
 	} lists[] = {{"faults", read_faults}, {"tracer", read_one_tracer},
-		{"tracers", read_many_tracers}, {"beside", read_second},
+		{"tracers", read_many_tracers}, {"second_tracer", read_second},
 		{"detectors", read_detectors}, {"phases", read_phases}, {"training", read_training},
 		{"gates", read_gates}};
 	char *measure = NULL;
@@ -469,7 +450,7 @@ static int read_scenario(struct scenario *s, const struct luax_source *src, stru
 		{"measure", LUAX_STRING, .out = &measure},
 		{"tracer", LUAX_ANY},
 		{"tracers", LUAX_TABLE},
-		{"beside", LUAX_ANY},
+		{"second_tracer", LUAX_ANY},
 		{"workloads", LUAX_TABLE, .required = true},
 		{"faults", LUAX_TABLE},
 		{"detectors", LUAX_TABLE},
@@ -487,7 +468,10 @@ static int read_scenario(struct scenario *s, const struct luax_source *src, stru
 		{NULL},
 	};
 	int rc = luax_read(s->L, -1, src, "scenario", fields, false, e);
+	struct err why;
 
+	if (!rc && name_check("scenario", s->name, &why))
+		rc = luax_complain(src, "name", e, "%s", why.text);
 	if (!rc)
 		rc = read_measure(s, src, measure, e);
 	free(measure);

@@ -28,13 +28,13 @@ bool tracing_has_log(const struct tracing *t)
 	return !strcmp(t->name, "ebpf") || !strcmp(t->name, "ptrace");
 }
 
-/* What a scenario's tracer could be taken for. */
+/* The sampler is a common mistake. */
 static const char *no_choice(const char *name)
 {
 	return strcmp(name, "sampler")
 		? ""
-		: "; the sampler is no choice: it runs beside each of them, in every run that "
-		  "gives verdicts";
+		: "; the sampler cannot be chosen: it always runs, in every run that gives "
+		  "verdicts";
 }
 
 static bool known(const char *name)
@@ -45,7 +45,7 @@ static bool known(const char *name)
 	return false;
 }
 
-/* Sums are what peers are compared by; ptrace knows events alone. */
+/* Sums suffice for peer comparison; ptrace has events only. */
 static int complete(struct tracing *t, struct err *e)
 {
 	bool ebpf = !strcmp(t->name, "ebpf");
@@ -129,7 +129,8 @@ int tracing_load(lua_State *L, const struct luax_source *src, struct tracing *ou
 		const char *near = luax_nearest(t.name, names);
 
 		rc = luax_complain(src, t.name, e,
-			"there is no tracer '%s'%s%s%s; there are ebpf, ptrace, strace and sysstat%s",
+			"there is no tracer '%s'%s%s%s; there are ebpf, ptrace, strace and "
+			"sysstat%s",
 			t.name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "",
 			no_choice(t.name));
 	}
@@ -152,8 +153,7 @@ json_t *tracing_args(const struct tracing *t, const char *out, const char *stora
 	if (t->memory_bytes > 0)
 		json_object_set_new(
 			args, "memory_bytes", json_integer((json_int_t)t->memory_bytes));
-	/* Events hold the path of each descriptor; sums must be told what counts as the server's
-	 * disk. */
+	/* Events hold the path of each descriptor; sums need to know the server's storage. */
 	if (storage && t->mode && !strcmp(t->mode, "sums"))
 		json_object_set_new(args, "paths", json_pack("[s]", storage));
 	return args;

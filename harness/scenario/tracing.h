@@ -3,13 +3,12 @@
  *
  *   tracer  = "ebpf"                                          one for all cells
  *   tracer  = { "ebpf", mode = "events", memory = "16MiB" }
- *   tracers = { "none", "ebpf", { "ebpf", mode = "events", nodes = "one-server", workloads = {
- *   "postmark" } } }
+ *   tracers = { "none", "ebpf", { "ebpf", nodes = "one-server", workloads = { "postmark" } } }
  *
  * 'tracers' is a dimension of the plan, for scenarios that measure run times (measure = "runtime").
  */
-#ifndef CULPRIT_HARNESS_TRACING_H
-#define CULPRIT_HARNESS_TRACING_H
+#ifndef CULPRIT_SCENARIO_TRACING_H
+#define CULPRIT_SCENARIO_TRACING_H
 
 #include <jansson.h>
 
@@ -31,11 +30,11 @@ int tracing_named(const char *name, bool events, struct tracing *out, struct err
 void tracing_clear(struct tracing *t);
 
 bool tracing_none(const struct tracing *t);
-/* Does it write our log format, so that metrics and events can be had of it? */
+/* Does it write culprit's log format, from which metrics and events are derived? */
 bool tracing_has_log(const struct tracing *t);
 
 /* Arguments of trace.start, or of process.start's member 'trace', without pids; 'storage' (may be
- * NULL) is the folder whose files are the server's. New reference. */
+ * NULL) is the folder with the server's data. New reference. */
 json_t *tracing_args(const struct tracing *t, const char *out, const char *storage);
 
 #endif

@@ -93,5 +93,6 @@ int main(void)
 		cmocka_unit_test(no_escape_is_cut_in_two),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,10 +59,9 @@ int made_up_call(struct node *n, const char *op, json_t *args, double timeout_s,
 static struct host host = {.ssh = {.name = "s1"}, .allow_restart = true};
 static struct member member = {.host = &host};
 
-static lua_State *open_state(struct acts **a, const char *chunk)
+/* A chunk with the node as its argument, on 'L'. */
+static lua_State *open_chunk(lua_State *L, struct acts **a, const char *chunk)
 {
-	lua_State *L = lua_newstate(lua_alloc, NULL);
-
 	*a = bind_open(L);
 	assert_int_equal(luaL_loadstring(L, chunk), LUA_OK);
 	bind_push_node(L, *a, &member);
@@ -77,8 +76,8 @@ static void no_act_is_lost_whichever_allocation_fails(void **state)
 	(void)state;
 	for (n = 1; failed; n++) {
 		struct acts *a;
-		lua_State *L = open_state(
-			&a, "local node = ... return node:process { argv = { 'dd' } }");
+		lua_State *L = open_chunk(lua_newstate(lua_alloc, NULL), &a,
+			"local node = ... return node:process { argv = { 'dd' } }");
 		struct err e;
 
 		running = 0;
@@ -108,7 +107,8 @@ static void a_refused_act_leaves_no_handle_and_its_class_tells_whose_error_it_is
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct acts *a;
-		lua_State *L = open_state(&a, "local node = ... return node:kill_service()");
+		lua_State *L = open_chunk(
+			luax_new(), &a, "local node = ... return node:kill_service()");
 		struct err e;
 
 		made_up_error = cases[i].rc;
@@ -126,7 +126,7 @@ static void a_refused_act_leaves_no_handle_and_its_class_tells_whose_error_it_is
 static void a_mistake_in_lua_is_the_scenarios(void **state)
 {
 	struct acts *a;
-	lua_State *L = open_state(&a, "local node = ... return node:processs()");
+	lua_State *L = open_chunk(luax_new(), &a, "local node = ... return node:processs()");
 	json_t *value = NULL;
 	struct err e;
 

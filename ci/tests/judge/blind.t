@@ -256,7 +256,7 @@ if [ "$(id -u)" -eq 0 ]; then
 	refused() { setpriv --bounding-set -sys_admin --inh-caps -sys_admin "$culprit" diagnose run --cell 2 --detector ./thief.pl; }
 	refused >said 2>err
 	code=$?
-	check "where it cannot be kept blind, it is not started, and that is said" bash -c "[ $code -eq 2 ] && grep -q 'namespaces are not to be had here' err"
+	check "where it cannot be kept blind, it is not started, and that is said" bash -c "[ $code -eq 2 ] && grep -q 'namespaces are not available here' err"
 	cat >who.sh <<'L'
 #!/bin/sh
 printf '{"metric": "any", "evidence": {"told": "%s"}}\n' "$(id -u) $(id -G) $(ls | wc -l) $(env | grep -c SECRET)"

@@ -102,56 +102,150 @@ static void the_sandbox_has_no_way_out(void **state)
 
 static void limits_hold(void **state)
 {
-	static const char *const hogs[] = {
-		"while true do end",
-		"while true do pcall(function() while true do end end) end",
-		"local t = {} for i = 1, 1e12 do t[i] = i end",
-		"local s = 'x' while true do s = s .. s end",
-		"local t = {} while true do t[#t + 1] = vec.new(1000000) end",
-		"local t = {} while true do pcall(function() t[#t + 1] = vec.new(10000000) end) end",
+	static const struct {
+		const char *body;
+		int code;
+		const char *says;
+	} hogs[] = {
+		{"while true do end", -ETIMEDOUT, ":3: it used up its 0.5 s of processor time"},
+		{"while true do pcall(function() while true do end end) end", -ETIMEDOUT,
+			":3: it used up"},
+		{"return pcall(function() while true do end end)", -ETIMEDOUT, ":3: it used up"},
+		{"local t = {} for i = 1, 1e12 do t[i] = i end", -E2BIG,
+			":3: it used up its 256 MiB of memory"},
+		{"local s = 'x' while true do s = s .. s end", -E2BIG,
+			":3: it used up its 256 MiB"},
+		{"local s = ('x'):rep(1 << 30)", -E2BIG, ":3: it used up its 256 MiB"},
+		{"local s = ('x'):rep(1e10)", -EINVAL, ":3: resulting string too large"},
+		{"local t = {} while true do t[#t + 1] = vec.new(1000000) end", -E2BIG,
+			":3: it used up"},
+		{"local t = {} while true do pcall(function() t[#t + 1] = vec.new(10000000) end) end",
+			-ETIMEDOUT, ":3: it used up"},
+		/* Inside C functions. */
+		{"local n = (('a'):rep(50)):find(('a*'):rep(40) .. 'b')", -ETIMEDOUT,
+			":3: 'find' does not return"},
+		{"local v = vec.new(10000000, 1):rolling_sum(10000000, 1)", -ETIMEDOUT,
+			":3: 'rolling_sum' does not return"},
 	};
 	struct err e;
 
 	(void)state;
+	setenv("CULPRIT_LUA_SECONDS", "0.5", 1);
 	for (size_t i = 0; i < sizeof(hogs) / sizeof(*hogs); i++) {
-		int rc = attempt_body(hogs[i], &e);
+		int rc = attempt_body(hogs[i].body, &e);
 
-		if (rc != -E2BIG || !strstr(e.text, "used up"))
-			fail_msg("%s: %d '%s'", hogs[i], rc, e.text);
+		if (rc != hogs[i].code || !strstr(e.text, path) || !strstr(e.text, hogs[i].says))
+			fail_msg("%s: %d '%s'", hogs[i].body, rc, e.text);
 	}
-	assert_int_equal(attempt("while true do end", &e), -E2BIG); /* while it loads */
+	assert_int_equal(attempt("while true do end", &e), -ETIMEDOUT); /* while it loads */
+	unsetenv("CULPRIT_LUA_SECONDS");
 	/* Garbage does not count: 800 MB in all, 80 MB at once. */
 	if (attempt_body("local v for i = 1, 10 do v = vec.new(10000000) end do return {} end", &e))
 		fail_msg("%s", e.text);
 }
 
-/* Instructions grow with what there is to look at: 150 million are too many for a small run, not
- * for a large one. */
+/* What one run does to the detector does not reach the others. */
+static void a_crash_and_an_endless_loop_concern_one_run(void **state)
+{
+	static const char text[] =
+		"return { name = 'm', summary = 's', diagnose = function(run)\n"
+		"if run.id == 'loops' then while true do end end\n"
+		"if run.id == 'hangs' then return (('a'):rep(50)):find(('a*'):rep(40) .. 'b') end\n"
+		"if run.id == 'fails' then error('mine') end\n"
+		"return { { metric = 'any', indicted = { run.servers[1] } } } end }";
+	static const char *const ids[] = {
+		"good", "loops", "good", "hangs", "good", "fails", "good"};
+	static const int codes[] = {0, -ETIMEDOUT, 0, -ETIMEDOUT, 0, -EINVAL, 0};
+	enum { N = sizeof(ids) / sizeof(*ids) };
+	static const char *const servers[] = {"A", "B"};
+	const struct detector_run *list[N];
+	struct detector_answer answers[N];
+	struct detector_run runs[N];
+	json_t *model = json_object();
+	struct detector *d;
+	struct err e;
+
+	(void)state;
+	setenv("CULPRIT_LUA_SECONDS", "0.3", 1);
+	assert_int_equal(file_write_atomic(path, 0600, text, strlen(text), &e), 0);
+	d = load(path, NULL);
+	for (size_t i = 0; i < N; i++) {
+		runs[i] = (struct detector_run){
+			.id = ids[i], .seconds = 10, .servers = servers, .n_servers = 2};
+		list[i] = &runs[i];
+	}
+	assert_int_equal(detector_diagnose_all(d, model, list, answers, N, &e), 0);
+	for (size_t i = 0; i < N; i++) {
+		assert_int_equal(answers[i].rc, codes[i]);
+		if (!codes[i])
+			assert_string_equal(verdict(answers[i].verdicts, "any"), "A");
+		json_decref(answers[i].verdicts);
+	}
+	/* One that never ends does not hold up a night's run. */
+	for (size_t i = 0; i < N; i++)
+		runs[i].id = "hangs";
+	assert_int_equal(detector_diagnose_all(d, model, list, answers, N, &e), 0);
+	for (size_t i = 0; i < N; i++)
+		assert_int_equal(answers[i].rc, -ETIMEDOUT);
+	json_decref(model);
+	detector_free(d);
+	unsetenv("CULPRIT_LUA_SECONDS");
+}
+
+/* The processor time grows with what there is to look at. */
 static void large_runs_may_take_longer(void **state)
 {
 	static const char text[] =
 		"return { name = 'm', summary = 's', diagnose = function() for _ = 1, 150000000 do end return {} end }";
 	const char *many[300];
-	struct detector_run run = {.id = "r", .seconds = 1000, .servers = many, .n_servers = 1};
+	struct detector_run run = {.id = "r", .seconds = 10, .servers = many, .n_servers = 300};
 	struct detector *d;
 	json_t *model = json_object(), *v = NULL;
 	char own[300][8];
 	struct err e;
 
 	(void)state;
+	setenv("CULPRIT_LUA_SECONDS", "0.1", 1);
 	for (size_t i = 0; i < 300; i++) {
 		snprintf(own[i], sizeof(own[i]), "s%zu", i);
 		many[i] = own[i];
 	}
 	assert_int_equal(file_write_atomic(path, 0600, text, strlen(text), &e), 0);
 	d = load(path, NULL);
-	assert_int_equal(detector_diagnose(d, model, &run, &v, &e), -E2BIG);
-	assert_non_null(strstr(e.text, "101 million"));
-	run.n_servers = 300;
+	assert_int_equal(detector_diagnose(d, model, &run, &v, &e), -ETIMEDOUT);
+	run.seconds = 10000;
 	assert_int_equal(detector_diagnose(d, model, &run, &v, &e), 0);
 	json_decref(v);
 	json_decref(model);
 	detector_free(d);
+	unsetenv("CULPRIT_LUA_SECONDS");
+}
+
+static void names_and_resources_are_checked(void **state)
+{
+	static const char *const resources[] = {
+		"disk\\nnot ok 1", "", "a/b/c", "/", "disk/", "\\27[31m"};
+	char body[256];
+	struct err e;
+
+	(void)state;
+	assert_int_equal(attempt("return { name = '../../etc', summary = 's',\n"
+				 "diagnose = function() return {} end }",
+				 &e),
+		-EINVAL);
+	assert_non_null(strstr(e.text, "mine.lua:1: detector name '../../etc'"));
+	for (size_t i = 0; i < sizeof(resources) / sizeof(*resources); i++) {
+		snprintf(body, sizeof(body),
+			"do return { { metric = 'any', indicted = { 'A' },\nresource = '%s' } } end",
+			resources[i]);
+		if (attempt_body(body, &e) != -EINVAL ||
+			!strstr(e.text, ":4: a verdict's 'resource'"))
+			fail_msg("'%s': %s", resources[i], e.text);
+	}
+	assert_int_equal(attempt_body("do return { { metric = 'any', indicted = { 'A' }, "
+				      "resource = 'network/hog' } } end",
+				 &e),
+		0);
 }
 
 /* Series look like tables of vecs, though they are made when they are asked for. */
@@ -236,7 +330,7 @@ static void parameters_are_checked(void **state)
 		const char *params, *says;
 	} bad[] = {
 		{"{\"windw\": 3}",
-			"detector 'peer-threshold' has no parameter 'windw'; did you mean 'window'?"},
+			"detector 'peer-threshold': unknown key 'windw'; did you mean 'window'?"},
 		{"{\"window\": 0}", "between 1 and 600"},
 		{"{\"window\": 2.5}", "whole number"},
 		{"{\"window\": \"5\"}", "must be a number"},
@@ -387,7 +481,9 @@ int main(void)
 		cmocka_unit_test(built_in_detectors_load),
 		cmocka_unit_test(the_sandbox_has_no_way_out),
 		cmocka_unit_test(limits_hold),
+		cmocka_unit_test(a_crash_and_an_endless_loop_concern_one_run),
 		cmocka_unit_test(large_runs_may_take_longer),
+		cmocka_unit_test(names_and_resources_are_checked),
 		cmocka_unit_test(series_are_made_when_asked_for),
 		cmocka_unit_test(what_does_not_fit_is_refused_with_its_line),
 		cmocka_unit_test(parameters_are_checked),

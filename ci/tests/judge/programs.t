@@ -128,7 +128,7 @@ else
 fi
 chmod -x talks.sh
 check "what is neither Lua nor executable is refused at once" bash -c "'$culprit' rescore '$corpus' --detector ./talks.sh 2>&1 | grep -q 'neither a Lua file'"
-check "so is what is not there" bash -c "'$culprit' rescore '$corpus' --detector ./nowhere.py 2>&1 | grep -q \"no detector './nowhere.py'\""
+check "so is what is not there" bash -c "'$culprit' rescore '$corpus' --detector ./nowhere.py 2>&1 | grep -q \"cannot read the detector './nowhere.py'\""
 # Big questions: more than a pipe holds, unread.
 printf '#!/bin/sh\necho "{\\"metric\\": \\"any\\", \\"indicted\\": []}"\n' | program rude.sh
 check "one that answers before it has read is heard" bash -c "'$culprit' diagnose '$corpus' --cell 5 --detector ./rude.sh | grep -q 'rude: healthy'"

@@ -43,4 +43,13 @@ same Param
 echo 'return { name = "x", workloads = { "./w.lua" }, detectors = { "always-healthy" }, faults = { "none" } }' >scenario.lua
 echo 'return { zzzzqqqq_ = 1 }' >w.lua
 same Workload
+
+# The prelude has exactly the functions and fields that the manual names, and nothing else can be required.
+echo 'local names = {} for name in pairs(require "culprit") do names[#names + 1] = name end
+table.sort(names) error("prelude: " .. table.concat(names, " "), 0)' >scenario.lua
+prelude=$("$culprit" run --inventory inventory.lua --dry-run scenario.lua 2>&1 | sed -n 's/.*prelude: //p')
+manual=$({ sed -n 's/^function Prelude\.\([a-z_]*\)(.*/\1/p' "$meta"; documented Prelude; } | sort | xargs)
+check "the prelude: $prelude" [ -n "$prelude" ] && check "is in the manual" [ "$prelude" = "$manual" ]
+echo 'return require "os"' >scenario.lua
+check "no other module" bash -c "'$culprit' run --inventory inventory.lua --dry-run scenario.lua 2>&1 | grep -q \"scenario.lua:1: there is no module 'os'\""
 done_testing

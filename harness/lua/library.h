@@ -1,0 +1,53 @@
+/*
+ * The Lua files that a user names: faults, workloads, detectors, file systems. A kind is a row in a
+ * table (library.c): its name and the folder with culprit's own files.
+ *
+ * A name with a slash, or that ends in ".lua", is a path relative to the file that names it.
+ */
+#ifndef CULPRIT_LUA_LIBRARY_H
+#define CULPRIT_LUA_LIBRARY_H
+
+#include <jansson.h>
+
+#include "harness/lua/luax.h"
+
+enum library_kind { LIBRARY_FAULT, LIBRARY_WORKLOAD, LIBRARY_DETECTOR, LIBRARY_FILE_SYSTEM };
+
+const char *library_kind_name(enum library_kind kind); /* "fault" */
+
+/* Names of culprit's own files of a kind, sorted, ended by NULL. NULL: out of memory. */
+char **library_names(enum library_kind kind);
+void library_free_names(char **names);
+
+/* Is 'name' a path, rather than the name of one of culprit's own files? */
+bool library_is_path(const char *name);
+
+/* Path of the file that 'name' means; the caller frees. 'src' is the file that names it (NULL:
+ * the command line; paths are then relative to the working directory). -ENOENT with the nearest
+ * name. */
+int library_find(enum library_kind kind, const char *name, const struct luax_source *src,
+	char **path, struct err *e);
+
+/* The name of a file: without its folder and what follows the first dot (programs) or ".lua".
+ * -EINVAL if that is not a valid name. The caller frees. */
+int library_name(enum library_kind kind, const char *path, char **name, struct err *e);
+
+/* Loads what library_find finds, checks it against 'fields' and leaves its table on the stack.
+ * 'own' gets its path and text; the caller clears it, in case of success only. */
+int library_open(lua_State *L, enum library_kind kind, const char *name,
+	const struct luax_source *src, const struct luax_field *fields, struct luax_source *own,
+	struct err *e);
+
+/* Parameters: what the table at 'definition' declares in 'params' as
+ *     name = { default = , unit = , min = , max = , integer = , help = }
+ * overridden by the table at 'given' (0: none; it may have numbered elements). The default's type
+ * (number, boolean, string; a string with a unit is a number) is the parameter's.
+ * '*params' becomes an object of name -> value in the base unit. '*changes' (may be NULL) becomes
+ * "loss=1 %,size=4 KiB", what differs from the defaults; the caller frees both.
+ * 'own' is the declaring file, 'src' the giving one, 'what' is for complaints ("fault 'kill'").
+ * 'reserved' (may be NULL) are further keys of 'given'; they are read as luax_read does. */
+int library_params(lua_State *L, int definition, const struct luax_source *own, int given,
+	const struct luax_source *src, const char *what, const struct luax_field *reserved,
+	json_t **params, char **changes, struct err *e);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * Limits of Lua states: memory, and processor time for each call.
+ *
+ * Memory is refused by the allocator. Time is measured by a timer on the thread's processor-time
+ * clock, so waiting for a node costs nothing. When it expires, a hook raises an error at the next
+ * Lua instruction, and again at each one after it, so pcall cannot hold it. Code that is still in a
+ * C function one second later (pattern matching can take years) cannot be unwound: the process
+ * ends.
+ */
+#ifndef CULPRIT_LUA_LIMITS_H
+#define CULPRIT_LUA_LIMITS_H
+
+#include <lua.h>
+
+#include "harness/base/err.h"
+
+/* A state with limits and no libraries; NULL when out of memory. lua_close frees it. */
+lua_State *limits_new_state(void);
+
+/* lua_pcall within the limits. On failure the error object is on the stack, as after lua_pcall, and
+ * limits_explain knows whether a limit was the reason. */
+int limits_pcall(lua_State *L, int nargs, int nresults);
+
+/* luaL_loadbufferx of text, within the memory limit. */
+int limits_load(lua_State *L, const char *text, size_t size, const char *chunk);
+
+/* After a failure: -ETIMEDOUT or -E2BIG with "FILE:LINE: sentence" if a limit was reached; else
+ * 0. */
+int limits_explain(lua_State *L, struct err *e);
+
+#endif
