@@ -339,8 +339,8 @@ static bool has(struct scenario *s, const char *key)
 static int check_kind(struct scenario *s, const struct luax_source *src, struct err *e)
 {
 	static const char *const verdicts[] = {"faults", "detectors", NULL};
-	static const char *const not_runtime[] = {
-		"faults", "detectors", "phases", "training", "tracer", "second_tracer", "controls", NULL};
+	static const char *const not_runtime[] = {"faults", "detectors", "phases", "training",
+		"tracer", "second_tracer", "controls", NULL};
 	bool untraced = false;
 
 	for (size_t i = 0; s->measure == MEASURE_VERDICTS && verdicts[i]; i++)
