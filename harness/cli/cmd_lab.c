@@ -131,18 +131,11 @@ static int enter(const struct call *c)
 static int part(const struct call *c)
 {
 	const struct options *o = c->options;
-	const char *name = c->command->name;
+	const char *what = strchr(c->command->name, ' ') + 1;
+	bool of_node = !strcmp(what, "node") || !strcmp(what, "disk");
 
-	if (!getenv(LAB_TAG))
-		return CULPRIT_EXIT_USAGE;
-	if (!strcmp(name, "lab build"))
-		return lab_build_main(o->lab.dir);
-	if (!strcmp(name, "lab switch"))
-		return lab_switch_main(o->lab.dir);
-	if (!o->name)
-		return CULPRIT_EXIT_USAGE;
-	return strcmp(name, "lab disk") ? lab_node_main(o->lab.dir, o->name)
-					: lab_disk_main(o->lab.dir, o->name);
+	return getenv(LAB_TAG) && !of_node == !o->name ? lab_child_main(what, o->lab.dir, o->name)
+						       : CULPRIT_EXIT_USAGE;
 }
 
 /* Sets the absolute path of --dir, without slashes at its end. */

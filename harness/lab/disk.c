@@ -14,9 +14,9 @@
 
 #include "harness/base/alloc.h"
 #include "harness/base/clock.h"
+#include "harness/lab/disk_memory.h"
 #include "harness/lab/disk_model.h"
 #include "harness/lab/lab_impl.h"
-#include "harness/lab/disk_memory.h"
 
 #define REQUEST_MAX (128u << 10)
 #define FOREVER 1e9
@@ -33,39 +33,31 @@ struct pending {
 
 struct disk {
 	struct disk_model model, speed; /* 'speed' takes effect when formatting is over */
-	struct disk_memory *memory;
+	int memory;                     /* disk_memory.h */
 	struct fuse_session *session;
-	struct {
+	struct part {
 		const char *name;
 		uint64_t start, size;
-	} part[2];
+	} part[2]; /* inodes 2 and 3 */
 	struct pending *head, **tail;
 	char *buffer;
 	int timer;
 };
 
-static int part_of(const struct disk *d, fuse_ino_t ino)
+static const struct part *part_of(const struct disk *d, fuse_ino_t ino)
 {
-	return ino >= 2 && ino < 2 + sizeof(d->part) / sizeof(d->part[0]) ? (int)ino - 2 : -1;
+	return ino == 2 || ino == 3 ? &d->part[ino - 2] : NULL;
 }
 
-static bool describe(const struct disk *d, fuse_ino_t ino, struct stat *st)
+static struct stat describe(const struct disk *d, fuse_ino_t ino)
 {
-	int p = part_of(d, ino);
+	const struct part *p = part_of(d, ino);
 
-	memset(st, 0, sizeof(*st));
-	st->st_ino = ino;
-	st->st_nlink = 1;
-	st->st_blksize = 4096;
-	if (ino == FUSE_ROOT_ID) {
-		st->st_mode = S_IFDIR | 0700;
-		return true;
-	}
-	if (p < 0)
-		return false;
-	st->st_mode = S_IFREG | 0600;
-	st->st_size = (off_t)d->part[p].size;
-	return true;
+	return (struct stat){.st_ino = ino,
+		.st_nlink = 1,
+		.st_blksize = 4096,
+		.st_mode = p ? S_IFREG | 0600 : S_IFDIR | 0700,
+		.st_size = p ? (off_t)p->size : 0};
 }
 
 static void op_init(void *ctx, struct fuse_conn_info *conn)
@@ -85,7 +77,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		if (strcmp(name, d->part[i].name))
 			continue;
 		entry.ino = 2 + i;
-		describe(d, entry.ino, &entry.attr);
+		entry.attr = describe(d, entry.ino);
 		fuse_reply_entry(req, &entry);
 		return;
 	}
@@ -94,40 +86,32 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	struct stat st;
+	struct stat st = describe(fuse_req_userdata(req), ino);
 
 	(void)fi;
-	if (describe(fuse_req_userdata(req), ino, &st))
-		fuse_reply_attr(req, &st, FOREVER);
-	else
-		fuse_reply_err(req, ENOENT);
+	fuse_reply_attr(req, &st, FOREVER);
 }
 
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	if (part_of(fuse_req_userdata(req), ino) < 0) {
-		fuse_reply_err(req, EISDIR);
-		return;
-	}
 	fi->direct_io = 1;
-	fuse_reply_open(req, fi);
+	if (part_of(fuse_req_userdata(req), ino))
+		fuse_reply_open(req, fi);
+	else
+		fuse_reply_err(req, EISDIR);
 }
 
 static void answer(struct disk *d, struct pending *p)
 {
-	int rc = 0;
+	int rc = p->what == DO_READ ? disk_memory_read(d->memory, d->buffer, p->size, p->position)
+				    : 0;
 
-	switch (p->what) {
-	case DO_READ:
-		rc = disk_memory_read(d->memory, d->buffer, p->size, p->position);
-		if (rc)
-			fuse_reply_err(p->req, -rc);
-		else
-			fuse_reply_buf(p->req, d->buffer, p->size);
-		break;
-	case DO_WRITTEN: fuse_reply_write(p->req, p->size); break;
-	case DO_FLUSHED: fuse_reply_err(p->req, 0); break;
-	}
+	if (rc || p->what == DO_FLUSHED)
+		fuse_reply_err(p->req, -rc);
+	else if (p->what == DO_READ)
+		fuse_reply_buf(p->req, d->buffer, p->size);
+	else
+		fuse_reply_write(p->req, p->size);
 	free(p);
 }
 
@@ -157,12 +141,12 @@ static void accept_request(fuse_req_t req, int what, uint64_t position, size_t s
 	struct pending *p = alloc_zero(1, sizeof(*p));
 	int64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	p->req = req;
-	p->what = what;
-	p->position = position;
-	p->size = size;
-	p->due_ns = what == DO_FLUSHED ? disk_model_idle(&d->model, now)
-				       : disk_model_request(&d->model, now, position, size);
+	*p = (struct pending){.req = req,
+		.what = what,
+		.position = position,
+		.size = size,
+		.due_ns = what == DO_FLUSHED ? disk_model_idle(&d->model, now)
+					     : disk_model_request(&d->model, now, position, size)};
 	*d->tail = p;
 	d->tail = &p->next;
 	if (d->head == p)
@@ -172,15 +156,15 @@ static void accept_request(fuse_req_t req, int what, uint64_t position, size_t s
 /* The disk position of a file's range. '*size' is cut at the end of the file. */
 static int place(struct disk *d, fuse_ino_t ino, off_t off, size_t *size, uint64_t *position)
 {
-	int p = part_of(d, ino);
+	const struct part *p = part_of(d, ino);
 
-	if (p < 0 || off < 0)
+	if (!p || off < 0)
 		return -EINVAL;
-	if ((uint64_t)off >= d->part[p].size)
+	if ((uint64_t)off >= p->size)
 		*size = 0;
-	else if (*size > d->part[p].size - (uint64_t)off)
-		*size = d->part[p].size - (uint64_t)off;
-	*position = d->part[p].start + (uint64_t)off;
+	else if (*size > p->size - (uint64_t)off)
+		*size = p->size - (uint64_t)off;
+	*position = p->start + (uint64_t)off;
 	return 0;
 }
 
@@ -234,14 +218,11 @@ static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, of
 	struct disk *d = fuse_req_userdata(req);
 	size_t size = (size_t)length;
 	uint64_t position;
-	int rc;
+	int rc = mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)
+		? place(d, ino, off, &size, &position)
+		: -EOPNOTSUPP;
 
 	(void)fi;
-	if (!(mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE))) {
-		fuse_reply_err(req, EOPNOTSUPP);
-		return;
-	}
-	rc = place(d, ino, off, &size, &position);
 	if (!rc && size)
 		rc = disk_memory_zero(d->memory, size, position);
 	fuse_reply_err(req, -rc);
@@ -267,42 +248,36 @@ static void hurry(struct disk *d)
 	answer_due(d);
 }
 
-static int serve(struct disk *d, int control)
+/* Until the lab goes down. */
+static void serve(struct disk *d)
 {
 	struct fuse_buf buf = {0};
+	struct signalfd_siginfo info;
+	uint64_t times;
+	sigset_t set;
 	struct pollfd fds[] = {
 		{.fd = fuse_session_fd(d->session), .events = POLLIN},
 		{.fd = d->timer, .events = POLLIN},
-		{.fd = -1, .events = POLLIN},
-		{.fd = control, .events = POLLIN},
+		{.events = POLLIN},
+		{.fd = LAB_CONTROL_FD, .events = POLLIN},
 	};
-	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	fds[2].fd = signalfd(-1, &set, SFD_CLOEXEC);
 	fcntl(fds[0].fd, F_SETFL, O_NONBLOCK);
-	child_say(control, "ready");
+	child_ready();
 	while (!fuse_session_exited(d->session)) {
 		if (poll(fds, 4, -1) < 0 && errno != EINTR)
-			return -errno;
-		if (fds[1].revents) {
-			uint64_t times;
-
-			if (read(d->timer, &times, sizeof(times)) > 0)
-				answer_due(d);
-		}
-		if (fds[2].revents) {
-			struct signalfd_siginfo info;
-
-			if (read(fds[2].fd, &info, sizeof(info)) > 0)
-				hurry(d);
-		}
+			child_die("cannot wait for requests: %s", strerror(errno));
+		if (fds[1].revents && read(d->timer, &times, sizeof(times)) > 0)
+			answer_due(d);
+		if (fds[2].revents && read(fds[2].fd, &info, sizeof(info)) > 0)
+			hurry(d);
 		if (fds[3].revents) {
-			if (!child_wait(control))
-				return -EPIPE;
-			child_commit(control);
+			child_wait();
+			child_commit();
 			fds[3].fd = -1;
 			d->model = d->speed;
 		}
@@ -315,49 +290,28 @@ static int serve(struct disk *d, int control)
 				break;
 		}
 	}
-	return 0;
 }
 
-int lab_disk_main(const char *dir, const char *name)
+int disk_main(const struct lab_options *o, const char *name)
 {
-	struct lab_options o;
-	struct disk d = {.timer = -1};
-	char point[PATH_MAX];
+	uint64_t storage = (uint64_t)o->storage_bytes, spare = (uint64_t)o->spare_bytes;
+	struct disk d = {
+		.speed = {.rate = o->disk_rate, .seek_ns = (int64_t)(o->disk_seek_s * 1e9)},
+		.part = {{"storage", 0, storage}, {"spare", storage, spare}},
+		.tail = &d.head,
+		.buffer = alloc_zero(1, REQUEST_MAX),
+		.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
+	struct lab_path point = lab_path(o->dir, "disk/%s", name);
 	char *args_v[] = {"culprit-disk", "-ofsname=culprit-disk", NULL};
 	struct fuse_args args = FUSE_ARGS_INIT(2, args_v);
-	struct err e;
-	int rc;
 
-	d.tail = &d.head;
-	child_begin(LAB_CONTROL_FD);
-	rc = lab_options_load(dir, &o, &e);
-	if (rc)
-		goto fail;
-	d.part[0].name = "storage";
-	d.part[0].size = (uint64_t)o.storage_bytes;
-	d.part[1].name = "spare";
-	d.part[1].start = d.part[0].size;
-	d.part[1].size = (uint64_t)o.spare_bytes;
-	d.speed.rate = o.disk_rate;
-	d.speed.seek_ns = (int64_t)(o.disk_seek_s * 1e9);
-	snprintf(point, sizeof(point), "%s/disk/%s", dir, name);
-	rc = disk_memory_new(name, d.part[0].size + d.part[1].size, &d.memory, &e);
-	if (rc)
-		goto fail;
-	d.buffer = alloc_zero(1, REQUEST_MAX);
-	d.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	d.memory = disk_memory_new(name, storage + spare, &child_err);
+	child_must(d.memory);
 	d.session = fuse_session_new(&args, &ops, sizeof(ops), &d);
-	if (d.timer < 0 || !d.session || fuse_session_mount(d.session, point)) {
-		rc = err_set(&e, -EIO, "cannot mount a FUSE file system on '%s'", point);
-		goto fail;
-	}
-	rc = serve(&d, LAB_CONTROL_FD);
+	if (d.timer < 0 || !d.session || fuse_session_mount(d.session, point.s))
+		child_die("cannot mount a FUSE file system on '%s'", point.s);
+	serve(&d);
 	fuse_session_unmount(d.session);
 	fuse_session_destroy(d.session);
-	disk_memory_free(d.memory);
-	return rc ? 1 : 0;
-fail:
-	child_fail(LAB_CONTROL_FD, &e);
-	disk_memory_free(d.memory);
-	return 1;
+	return 0;
 }

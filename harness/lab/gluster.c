@@ -23,96 +23,79 @@ static const char brick_volfile[] =
 	"  option transport.socket.listen-port %d\n  option transport.socket.nodelay on\n"
 	"  option auth.addr.brick.allow *\n  subvolumes brick\nend-volume\n";
 
-static void client_volfile(const struct lab_options *o, FILE *f)
+static void client_volfile(const struct lab_options *o, struct lab_text *t)
 {
+	bool disperse = o->layout == LAB_DISPERSE;
+
 	for (unsigned i = 0; i < o->servers; i++) {
 		struct lab_node n = lab_node_at(o, i);
 
-		fprintf(f,
+		lab_put(t,
 			"volume %s\n  type protocol/client\n  option transport-type tcp\n"
 			"  option remote-host %s\n"
 			"  option remote-port %d\n  option remote-subvolume brick\n"
 			"  option transport.socket.nodelay on\nend-volume\n",
 			n.name, n.address, LAB_PORT);
 	}
-	if (o->layout == LAB_DISPERSE)
-		fputs("volume files\n  type cluster/disperse\n  option redundancy 1\n  subvolumes",
-			f);
-	else
-		fputs("volume files\n  type cluster/distribute\n  subvolumes", f);
+	lab_put(t, "volume files\n  type cluster/%s\n%s  subvolumes", lab_layout_name(o),
+		disperse ? "  option redundancy 1\n" : "");
 	for (unsigned i = 0; i < o->servers; i++)
-		fprintf(f, " %s", lab_node_at(o, i).name);
-	fputs("\nend-volume\n", f);
-	if (o->layout == LAB_DISTRIBUTE)
-		fputs("volume pieces\n  type features/shard\n  option shard-block-size 4MB\n"
-		      "  subvolumes files\nend-volume\n",
-			f);
-	fprintf(f, "volume fs\n  type debug/io-stats\n  subvolumes %s\nend-volume\n",
-		o->layout == LAB_DISTRIBUTE ? "pieces" : "files");
+		lab_put(t, " %s", lab_node_at(o, i).name);
+	lab_put(t,
+		"\nend-volume\n%svolume fs\n  type debug/io-stats\n  subvolumes %s\nend-volume\n",
+		disperse ? ""
+			 : "volume pieces\n  type features/shard\n  option shard-block-size 4MB\n"
+			   "  subvolumes files\nend-volume\n",
+		disperse ? "files" : "pieces");
 }
 
-int gluster_write_volfiles(const struct lab_options *o, struct err *e)
+void gluster_write_volfiles(const struct lab_options *o)
 {
-	char brick[sizeof(brick_volfile) + 16], *client = NULL;
-	size_t size;
-	FILE *f = open_memstream(&client, &size);
-	int rc = 0;
+	struct lab_text brick = {0}, client = {0};
 
-	if (!f)
-		return err_errno(e, -errno, "cannot write volume files");
-	client_volfile(o, f);
-	fclose(f);
-	snprintf(brick, sizeof(brick), brick_volfile, LAB_PORT);
-	for (unsigned i = 0; i < o->servers + o->clients && !rc; i++) {
+	lab_put(&brick, brick_volfile, LAB_PORT);
+	client_volfile(o, &client);
+	for (unsigned i = 0; i < o->servers + o->clients; i++) {
 		bool server = i < o->servers;
-		char name[64];
 
-		snprintf(name, sizeof(name), "node/%s/%s.vol", lab_node_at(o, i).name,
-			server ? "brick" : "client");
-		rc = lab_save(o->dir, name, false, server ? brick : client, e);
+		lab_save(lab_path(o->dir, "node/%s/%s.vol", lab_node_at(o, i).name,
+				 server ? "brick" : "client"),
+			0644, server ? brick.s : client.s);
 	}
-	free(client);
-	return rc;
 }
 
-/* Appends the last error line of a GlusterFS log to the sentence in 'e'. */
-static void last_error(const char *log, struct err *e)
+/* Dies with the sentence in 'e' and the last error line of GlusterFS's log. */
+static void __attribute__((noreturn)) fail(const char *log, const struct err *e)
 {
-	char *text = NULL, *last = NULL;
+	char *text, *last = NULL;
 
 	if (file_read(log, &text, NULL, NULL))
-		return;
+		child_die("%s", e->text);
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
 		if (line[0] == '[' && (strstr(line, "] E [") || strstr(line, "] C [")))
 			last = line;
-	if (last) {
-		struct err was = *e;
-
-		err_set(e, -EIO, "%.400s; its log: %.500s", was.text, last);
-	}
-	free(text);
+	child_die("%.400s%s%.500s", e->text, last ? "; its log: " : "", last ? last : "");
 }
 
-int gluster_brick(struct err *e)
+void gluster_brick(void)
 {
 	/* It forks into the background; the foreground process ends when the brick listens. */
 	static const char log[] = LAB_NODE_RUN "/log/brick.log";
 	static const char *const argv[] = {
 		"glusterfsd", "-f", LAB_NODE_RUN "/brick.vol", "-l", log, NULL};
-	int rc = proc_run_ok(argv, 30, NULL, e);
+	struct err e;
 
-	if (rc)
-		last_error(log, e);
-	return rc;
+	if (proc_run_ok(argv, 30, NULL, &e))
+		fail(log, &e);
 }
 
 static bool connected(const char *brick)
 {
-	char path[128], *text = NULL;
+	char *text;
 	bool yes;
 
-	snprintf(path, sizeof(path), LAB_MOUNT "/.meta/graphs/active/%s/private", brick);
-	if (file_read(path, &text, NULL, NULL))
+	if (file_read(lab_path(LAB_MOUNT "/.meta/graphs/active", "%s/private", brick).s, &text,
+		    NULL, NULL))
 		return false;
 	yes = strstr(text, "connected = 1") != NULL;
 	free(text);
@@ -150,7 +133,7 @@ static int try_file(const char *name, struct err *e)
 	return rc;
 }
 
-int gluster_client(const struct lab_options *o, const char *name, struct err *e)
+void gluster_client(const struct lab_options *o, const char *name)
 {
 	static const char log[] = LAB_NODE_RUN "/log/client.log";
 	/* With "disable" the requests of one O_DIRECT call go out in parallel, so that a record
@@ -160,24 +143,19 @@ int gluster_client(const struct lab_options *o, const char *name, struct err *e)
 		o->no_cache ? "--direct-io-mode=enable" : "--direct-io-mode=disable", LAB_MOUNT,
 		NULL};
 	double deadline = clock_mono_s() + 30;
-	int rc;
+	struct err e;
+	int rc = proc_run_ok(argv, 30, NULL, &e);
 
-	rc = proc_run_ok(argv, 30, NULL, e);
-	for (unsigned i = 0; i < o->servers && !rc; i++) {
+	for (unsigned i = 0; i < o->servers && !rc;) {
 		struct lab_node n = lab_node_at(o, i);
 
-		while (!connected(n.name)) {
-			if (clock_mono_s() > deadline) {
-				rc = err_set(e, -ETIMEDOUT, "the client is not connected to '%s'",
-					n.name);
-				break;
-			}
+		if (connected(n.name))
+			i++;
+		else if (clock_mono_s() > deadline)
+			rc = err_set(&e, -ETIMEDOUT, "the client is not connected to '%s'", n.name);
+		else
 			usleep(10000);
-		}
 	}
-	if (!rc)
-		rc = try_file(name, e);
-	if (rc)
-		last_error(log, e);
-	return rc;
+	if (rc || try_file(name, &e))
+		fail(log, &e);
 }

@@ -15,6 +15,7 @@
 
 #include "harness/base/alloc.h"
 #include "harness/base/file.h"
+#include "harness/base/jget.h"
 #include "harness/base/proc.h"
 #include "harness/lab/lab_impl.h"
 
@@ -34,18 +35,18 @@ enum folder {
 	FOLDER_NONE, /* no folder, or an empty one */
 	FOLDER_BARE, /* only a lab's lock */
 	FOLDER_LAB,
-	FOLDER_FOREIGN, /* not a lab's */
 };
 
-static int folder_look(const char *dir, enum folder *what, struct err *e)
+/* Which of these it is; -EEXIST if it is not a lab's. */
+static int folder_look(const char *dir, struct err *e)
 {
 	bool lock = false, other = false;
 	DIR *folder = opendir(dir);
 	struct dirent *d;
 
-	*what = FOLDER_NONE;
 	if (!folder)
-		return errno == ENOENT ? 0 : err_errno(e, -errno, "cannot open '%s'", dir);
+		return errno == ENOENT ? FOLDER_NONE
+				       : err_errno(e, -errno, "cannot open '%s'", dir);
 	while ((d = readdir(folder))) {
 		if (!strcmp(d->d_name, "lock"))
 			lock = true;
@@ -53,15 +54,8 @@ static int folder_look(const char *dir, enum folder *what, struct err *e)
 			other = true;
 	}
 	closedir(folder);
-	if (lock)
-		*what = other ? FOLDER_LAB : FOLDER_BARE;
-	else if (other)
-		*what = FOLDER_FOREIGN;
-	return 0;
-}
-
-static int foreign(const char *dir, struct err *e)
-{
+	if (lock || !other)
+		return !lock ? FOLDER_NONE : other ? FOLDER_LAB : FOLDER_BARE;
 	err_set(e, -EEXIST, "'%s' is not empty and not a lab's folder; choose another with --dir",
 		dir);
 	return err_blame(e, ERR_USAGE, -EEXIST);
@@ -93,14 +87,13 @@ static int clear_way(const struct lab_options *o, struct err *e)
 {
 	struct lab_options there;
 	json_t *state = NULL;
-	enum folder what;
 	char why[64];
 	bool whole;
-	int rc = folder_look(o->dir, &what, e);
+	int rc = folder_look(o->dir, e);
 
-	if (rc)
+	if (rc < 0)
 		return rc;
-	if (what == FOLDER_BARE && !haunted(o->dir))
+	if (rc == FOLDER_BARE && !haunted(o->dir))
 		return 0;
 	whole = !lab_options_load(o->dir, &there, NULL) && !state_load(o->dir, &state, NULL) &&
 		state_whole(&there, state, why);
@@ -115,22 +108,31 @@ static int clear_way(const struct lab_options *o, struct err *e)
 	return rc ? err_blame(e, ERR_HARNESS, rc) : -EAGAIN;
 }
 
+/* Waits until a child has ended; returns its exit code (128+signal). */
+static int await_exit(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return 126;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 static int oversee(const struct lab_options *o, struct err *e)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction act = {.sa_handler = on_interrupt}, was[3];
 	struct child build = {.sock = -1};
-	struct err left;
-	char log[PATH_MAX + 32];
-	int rc, status;
+	struct err left, first;
+	int rc;
 
-	snprintf(log, sizeof(log), "%s/build.log", o->dir);
 	interrupted = 0;
 	for (int i = 0; i < 3; i++)
 		sigaction(signals[i], &act, &was[i]);
 	/* All processes of the lab inherit it; this one must not carry it. */
 	setenv(LAB_TAG, o->dir, 1);
-	rc = child_start(&build, o->dir, "build", NULL, 0, NULL, log, e);
+	rc = child_start(&build, o->dir, "build", NULL, 0, NULL, lab_path(o->dir, "build.log"), e);
 	unsetenv(LAB_TAG);
 	if (!rc) {
 		builder = build.pid;
@@ -139,16 +141,14 @@ static int oversee(const struct lab_options *o, struct err *e)
 		rc = child_wait_ready(&build, 1, BUILD_S, e);
 		if (rc)
 			kill(build.pid, SIGKILL);
-		while (waitpid(build.pid, &status, 0) < 0 && errno == EINTR)
-			;
+		await_exit(build.pid);
 		builder = 0;
 		close(build.sock);
 	}
 	if (interrupted)
 		rc = err_set(e, -EINTR, "interrupted");
 	if (rc && sweep(o->dir, &left)) {
-		struct err first = *e;
-
+		first = *e;
 		err_set(e, rc, "%.500s; and not everything that was made could be removed: %.400s",
 			first.text, left.text);
 	}
@@ -160,54 +160,45 @@ static int oversee(const struct lab_options *o, struct err *e)
 /* Makes and locks the folder, and removes the remains of a lab. 0, or 1: this very lab is up. */
 static int take_folder(const struct lab_options *o, int *lock, struct err *e)
 {
-	enum folder what;
 	int rc;
 
-	for (;;) {
-		rc = folder_look(o->dir, &what, e);
-		if (!rc && what == FOLDER_FOREIGN)
-			rc = foreign(o->dir, e);
-		if (!rc)
+	do {
+		if (*lock >= 0)
+			close(*lock);
+		*lock = -1;
+		rc = folder_look(o->dir, e);
+		if (rc >= 0)
 			rc = file_mkdirs(o->dir, 0755, e);
 		if (!rc)
 			rc = state_lock(o->dir, true, lock, e);
-		if (rc)
-			return rc;
-		rc = clear_way(o, e);
-		if (rc >= 0)
-			return rc;
-		close(*lock);
-		*lock = -1;
-		if (rc != -EAGAIN)
-			return rc;
-	}
+		if (!rc)
+			rc = clear_way(o, e);
+	} while (rc == -EAGAIN);
+	return rc;
 }
 
 int lab_up(const struct lab_options *o, struct err *e)
 {
 	struct err ignored;
-	int lock = -1, rc;
+	int lock = -1, rc = lab_options_check(o, e);
 
-	rc = lab_options_check(o, e);
 	if (!rc)
 		rc = lab_prerequisites(e);
 	if (!rc)
 		rc = take_folder(o, &lock, e);
-	if (rc) {
-		if (rc < 0)
-			err_blame(e, ERR_USAGE, rc);
-		goto out;
-	}
-	rc = network_check(o, e);
-	if (rc)
+	if (rc < 0)
 		err_blame(e, ERR_USAGE, rc);
-	else
-		rc = lab_options_save(o, e);
-	if (rc)
-		sweep(o->dir, &ignored);
-	else
-		rc = oversee(o, e);
-out:
+	if (!rc) {
+		rc = network_check(o, e);
+		if (rc)
+			err_blame(e, ERR_USAGE, rc);
+		else
+			rc = lab_options_save(o, e);
+		if (rc)
+			sweep(o->dir, &ignored);
+		else
+			rc = oversee(o, e);
+	}
 	if (lock >= 0)
 		close(lock);
 	return rc;
@@ -215,15 +206,11 @@ out:
 
 int lab_down(const char *dir, struct err *e)
 {
-	enum folder what;
-	int lock = -1, rc = need_root("down", e);
+	int lock = -1, what, rc = need_root("down", e);
 
-	if (!rc)
-		rc = folder_look(dir, &what, e);
-	if (rc)
-		return rc;
-	if (what == FOLDER_FOREIGN)
-		return foreign(dir, e);
+	what = rc ? rc : folder_look(dir, e);
+	if (what < 0)
+		return what;
 	if (what == FOLDER_NONE && !haunted(dir)) {
 		if (rmdir(dir) < 0 && errno != ENOENT)
 			return err_errno(e, -errno, "cannot remove '%s'", dir);
@@ -248,7 +235,7 @@ static json_t *describe_nodes(const struct lab_options *o, const json_t *state)
 		pid_t pid = state_pid(state, n.name);
 
 		json_array_append_new(nodes,
-			json_pack("{ss ss ss so}", "name", n.name, "role", lab_role_name(n.role),
+			json_pack("{ss ss ss so}", "name", n.name, "role", role_name(n.role),
 				"address", n.address, "pid",
 				pid ? json_integer(pid) : json_null()));
 	}
@@ -257,18 +244,16 @@ static json_t *describe_nodes(const struct lab_options *o, const json_t *state)
 
 int lab_status(const char *dir, json_t **out, struct err *e)
 {
-	char inventory[PATH_MAX + 32], host_link[IFNAMSIZ];
+	char host_link[IFNAMSIZ];
 	struct lab_options o;
 	json_t *state = NULL;
-	enum folder what;
 	char why[64];
 	bool whole;
-	int rc;
+	int rc, what = folder_look(dir, e);
 
-	rc = folder_look(dir, &what, e);
-	if (rc)
-		return rc;
-	if ((what == FOLDER_NONE || what == FOLDER_FOREIGN) && !haunted(dir)) {
+	if (what < 0 && what != -EEXIST)
+		return what;
+	if (what <= FOLDER_NONE && !haunted(dir)) {
 		*out = json_pack("{ss ss}", "state", "none", "dir", dir);
 		return 0;
 	}
@@ -283,10 +268,10 @@ int lab_status(const char *dir, json_t **out, struct err *e)
 	}
 	lab_host_link(dir, host_link);
 	whole = state_whole(&o, state, why);
-	snprintf(inventory, sizeof(inventory), "%s/inventory.lua", dir);
 	*out = json_pack("{ss ss sO ss ss so so}", "state", whole ? "up" : "broken", "dir", dir,
-		"since", json_object_get(state, "since"), "inventory", inventory, "link", host_link,
-		"options", lab_options_json(&o), "nodes", describe_nodes(&o, state));
+		"since", jget(state, "since"), "inventory", lab_path(dir, "inventory.lua").s,
+		"link", host_link, "options", lab_options_json(&o), "nodes",
+		describe_nodes(&o, state));
 	if (!whole)
 		json_object_set_new(*out, "why", json_string(why));
 	json_decref(state);
@@ -297,7 +282,6 @@ int lab_status(const char *dir, json_t **out, struct err *e)
 static void __attribute__((noreturn)) enter(int pidfd, char **argv)
 {
 	pid_t pid;
-	int status;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (setns(pidfd, CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS) < 0 ||
@@ -315,9 +299,7 @@ static void __attribute__((noreturn)) enter(int pidfd, char **argv)
 		_exit(errno == ENOENT ? 127 : 126);
 	}
 	signal(SIGINT, SIG_IGN);
-	if (pid < 0 || waitpid(pid, &status, 0) != pid)
-		_exit(126);
-	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+	_exit(await_exit(pid));
 }
 
 int lab_exec(const char *dir, const char *node, char **argv, struct err *e)
@@ -325,7 +307,7 @@ int lab_exec(const char *dir, const char *node, char **argv, struct err *e)
 	struct lab_options o;
 	struct lab_node n;
 	json_t *state = NULL;
-	int rc = need_root("exec", e), pidfd = -1, status;
+	int rc = need_root("exec", e), pidfd = -1;
 	pid_t pid;
 
 	if (!rc)
@@ -335,32 +317,25 @@ int lab_exec(const char *dir, const char *node, char **argv, struct err *e)
 	if (!rc)
 		rc = lab_node_find(&o, node, &n, e);
 	pid = rc ? 0 : state_pid(state, node);
+	json_decref(state);
 	pidfd = pid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 	if (!rc && pidfd < 0)
 		rc = err_set(
 			e, -ESRCH, "node '%s' is dead; 'culprit lab up' builds the lab anew", node);
-	if (rc) {
-		err_blame(e, ERR_USAGE, rc);
-		goto out;
-	}
+	if (rc)
+		return err_blame(e, ERR_USAGE, rc);
 	setenv(LAB_TAG, dir, 1);
 	pid = fork();
 	if (pid == 0)
 		enter(pidfd, argv);
+	rc = pid < 0 ? err_errno(e, -errno, "cannot enter '%s'", node) : 0;
 	unsetenv(LAB_TAG);
-	if (pid < 0) {
-		rc = err_errno(e, -errno, "cannot enter '%s'", node);
-		goto out;
-	}
+	close(pidfd);
+	if (rc)
+		return rc;
 	signal(SIGINT, SIG_IGN);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
+	rc = await_exit(pid);
 	signal(SIGINT, SIG_DFL);
-	rc = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-out:
-	if (pidfd >= 0)
-		close(pidfd);
-	json_decref(state);
 	return rc;
 }
 
@@ -380,12 +355,8 @@ static bool program_there(const char *name)
 	char *folders = alloc_copy(getenv("PATH")), *rest;
 	bool found = false;
 
-	for (char *f = strtok_r(folders, ":", &rest); f && !found; f = strtok_r(NULL, ":", &rest)) {
-		char path[PATH_MAX];
-
-		found = snprintf(path, sizeof(path), "%s/%s", f, name) < (int)sizeof(path) &&
-			!access(path, X_OK);
-	}
+	for (char *f = strtok_r(folders, ":", &rest); f && !found; f = strtok_r(NULL, ":", &rest))
+		found = !access(lab_path(f, "%s", name).s, X_OK);
 	free(folders);
 	return found;
 }

@@ -14,13 +14,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/types.h>
 
 #include "harness/inventory/inventory.h"
 #include "harness/lab/lab.h"
 
-#define LAB_CONTROL_FD 3 /* in children: the control socket; then passed descriptors */
+/* In children: the control socket; of a server, then its two loop devices. */
+#define LAB_CONTROL_FD 3
 #define LAB_STORAGE_FD 4
 #define LAB_SPARE_FD 5
 
@@ -28,36 +28,43 @@
 #define LAB_STORAGE "/srv/brick"
 #define LAB_MOUNT "/mnt/fs"
 #define LAB_NODE_RUN "/run/culprit" /* a node's own folder, inside the node */
-#define LAB_LINE_ROOM 1200          /* longest message of a child, in bytes */
 
 /* Requests that a disk holds at a time, like a drive's own queue. */
 #define LAB_DISK_QUEUE 16
+
+/* A path below a lab's folder. It lasts as long as the statement: lab_path(dir, "log/%s", n).s */
+struct lab_path {
+	char s[PATH_MAX + 2 * NAME_MAX];
+};
+struct lab_path lab_path(const char *dir, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* --- layout.c: the nodes that follow from the options --- */
 
 struct lab_node {
 	char name[16]; /* "s1" */
 	enum role role;
-	unsigned number; /* 1, 2 ... within its role */
 	char address[INET_ADDRSTRLEN];
 };
 
-const char *lab_role_name(enum role role);
 unsigned lab_node_count(const struct lab_options *o);
 /* i-th node: servers first, then clients, then outsiders. */
 struct lab_node lab_node_at(const struct lab_options *o, unsigned i);
 int lab_node_find(const struct lab_options *o, const char *name, struct lab_node *n, struct err *e);
-/* This machine's own address in the lab's network, and the network's prefix length. */
-void lab_host_address(const struct lab_options *o, char address[INET_ADDRSTRLEN], unsigned *prefix);
+/* The lab's network, in host order, and the length of its prefix. -EINVAL if it is none. */
+int lab_network(const struct lab_options *o, uint32_t *network, unsigned *prefix);
+/* The address at 'offset' in it; this machine's own is at 1. */
+void lab_address(const struct lab_options *o, unsigned offset, char address[INET_ADDRSTRLEN]);
 /* Name of this machine's one interface to the lab, from the folder's name. */
 void lab_host_link(const char *dir, char name[IFNAMSIZ]);
 
+const char *lab_layout_name(const struct lab_options *o);
 json_t *lab_options_json(const struct lab_options *o);
 int lab_options_save(const struct lab_options *o, struct err *e);
 int lab_options_load(const char *dir, struct lab_options *o, struct err *e);
 bool lab_options_same(const struct lab_options *a, const struct lab_options *b);
 
-/* --- child.c: the control socket --- */
+/* --- child.c: the lab's own processes --- */
 
 struct child {
 	char name[32]; /* for messages: "s1", "disk of s1" */
@@ -67,70 +74,89 @@ struct child {
 };
 
 /* Starts this program as 'lab WHAT --dir DIR [--name NAME]' in new namespaces ('flags' of
- * clone(2)). fds (ending with -1) become LAB_STORAGE_FD and so on. stderr goes to 'log'. */
+ * clone(2)). 'disk' (may be NULL) becomes LAB_STORAGE_FD and LAB_SPARE_FD. stdout and stderr go to
+ * 'log'. */
 int child_start(struct child *c, const char *dir, const char *what, const char *name, int flags,
-	const int *fds, const char *log, struct err *e);
-/* Tells the children to go on to their next step. */
-int child_go(struct child *c, size_t n, struct err *e);
+	const int disk[2], struct lab_path log, struct err *e);
 /* Waits until each says "ready". A child's error or death and the timeout are errors. */
 int child_wait_ready(struct child *c, size_t n, double timeout_s, struct err *e);
 
-/* In the child, first: it dies with the parent until child_commit. */
-void child_begin(int sock);
-void child_say(int sock, const char *word);
-void child_fail(int sock, const struct err *e);
-/* Waits for child_go; false if the parent is gone. */
-bool child_wait(int sock);
+/* All below are called in children only. An error ends the process, and with it the lab that is
+ * being built: it goes to standard error, and to the parent as the reason. */
+void child_die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
+/* Dies with the sentence in child_err if 'rc' is negative. */
+void child_must(int rc);
+extern struct err child_err;
+/* Dies with the sentence and errno if 'result' is negative, else returns it. */
+int child_try(int result, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Tells the child's own children to go on to their next step. */
+void child_go(struct child *c, size_t n);
+/* Tells the parent that this step is done. */
+void child_ready(void);
+/* Waits for child_go. */
+void child_wait(void);
 /* Stays alive without the parent; closes the socket. */
-void child_commit(int sock);
-/* Reports the error if 'rc' is one; else says "ready", waits for the word to go on, and commits.
- * False if the child must end. */
-bool child_settle(int sock, int rc, const struct err *e);
+void child_commit(void);
+/* The end of setting up: all three. */
+void child_settle(void);
+
+void build_main(const struct lab_options *o);
+void node_main(const struct lab_options *o, const struct lab_node *n) __attribute__((noreturn));
+void switch_main(const struct lab_options *o) __attribute__((noreturn));
+/* Returns an exit code. */
+int disk_main(const struct lab_options *o, const char *name);
 
 /* --- network.c --- */
 
-/* Each writes its commands for ip(8) and tc(8) to files and runs them. */
-int network_links(
-	const struct lab_options *o, pid_t switch_pid, const struct child *nodes, struct err *e);
-int network_switch(const struct lab_options *o, struct err *e);
-int network_node(const struct lab_options *o, const struct lab_node *n, struct err *e);
+/* In children: each writes its commands for ip(8) and tc(8) to files and runs them. */
+void network_links(const struct lab_options *o, pid_t switch_pid, const struct child *nodes);
+void network_switch(const struct lab_options *o);
+void network_node(const struct lab_options *o, const struct lab_node *n);
 /* -EADDRINUSE if an interface or route of this machine overlaps with the lab's subnet. */
 int network_check(const struct lab_options *o, struct err *e);
 
 /* --- loop.c --- */
 
-/* Attaches 'backing' to a free loop device that detaches itself at the last close. '*fd' is
- * open. */
-int loop_attach(const char *backing, int *fd, struct err *e);
+/* In a child: attaches 'backing' to a free loop device that detaches itself at the last close;
+ * returns its descriptor. */
+int loop_attach(const char *backing);
+/* N of /dev/loopN. */
+unsigned loop_number(int fd);
 /* Waits until no loop device's backing file lies under 'dir'; detaches them by force at
  * 'timeout_s'. */
 int loop_sweep(const char *dir, double timeout_s, struct err *e);
 
-/* --- keys.c --- */
+/* --- keys.c, in children --- */
 
 /* Makes DIR/id_ed25519, hosts, known_hosts, and each node's folder with key and sshd_config. */
-int keys_make(const struct lab_options *o, struct err *e);
+void keys_make(const struct lab_options *o);
 /* "ssh-ed25519 AAAA...": a node's public host key; the caller frees. */
-int keys_host_key(const char *dir, const char *node, char **key, struct err *e);
+char *keys_host_key(const char *dir, const char *node);
 
-/* --- gluster.c --- */
+/* --- gluster.c, in children --- */
 
-int gluster_write_volfiles(const struct lab_options *o, struct err *e);
+void gluster_write_volfiles(const struct lab_options *o);
 /* Starts the brick; returns when it listens. For pid 1 of a server. */
-int gluster_brick(struct err *e);
+void gluster_brick(void);
 /* Mounts the client; returns when every brick is connected and a file was written and read. */
-int gluster_client(const struct lab_options *o, const char *name, struct err *e);
+void gluster_client(const struct lab_options *o, const char *name);
 
-/* --- state.c: what was built, and is it alive --- */
+/* --- state.c: the lab's files; what was built, and is it alive --- */
 
-/* Writes DIR/NAME, readable by all or, if 'secret', by root only. */
-int lab_save(const char *dir, const char *name, bool secret, const char *text, struct err *e);
-/* Writes 'v' (stolen; NULL: out of memory) to DIR/NAME. */
-int lab_save_json(const char *dir, const char *name, json_t *v, struct err *e);
+/* The text of a file, which grows by lab_put. Its room is for the largest lab. */
+struct lab_text {
+	size_t n;
+	char s[32768];
+};
+void lab_put(struct lab_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* In a child: writes a file of the lab. */
+void lab_save(struct lab_path path, mode_t mode, const char *text);
 
 int state_lock(const char *dir, bool make, int *fd, struct err *e);
-int state_save(const struct lab_options *o, const struct child *children, size_t n, struct err *e);
-int state_inventory(const struct lab_options *o, const dev_t *spares, struct err *e);
+/* In a child. 'loops': the servers' storage and spare. */
+void state_save(const struct lab_options *o, const struct child *children, size_t n);
+void state_inventory(const struct lab_options *o, const int (*loops)[2]);
 /* -ENOENT: no whole lab in 'dir'. '*state' is the caller's. */
 int state_load(const char *dir, json_t **state, struct err *e);
 /* The pid of a process of the lab by its name; 0 if it is dead. */

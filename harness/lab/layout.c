@@ -4,22 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/file.h"
 #include "harness/lab/lab_impl.h"
 
-/* First address of each role, counted from the subnet's own. */
-static const unsigned first_address[] = {
-	[ROLE_SERVER] = 11,
-	[ROLE_CLIENT] = 31,
-	[ROLE_OUTSIDER] = 51,
-};
-
-static int subnet_parse(const char *text, uint32_t *network, unsigned *prefix)
+int lab_network(const struct lab_options *o, uint32_t *network, unsigned *prefix)
 {
 	char address[24], rest;
 	struct in_addr in;
 
-	if (strlen(text) >= sizeof(address) ||
-		sscanf(text, "%23[0-9.]/%u%c", address, prefix, &rest) != 2 ||
+	if (sscanf(o->subnet, "%23[0-9.]/%u%c", address, prefix, &rest) != 2 ||
 		inet_pton(AF_INET, address, &in) != 1 || *prefix < 8 || *prefix > 26)
 		return -EINVAL;
 	*network = ntohl(in.s_addr);
@@ -36,7 +29,7 @@ int lab_options_check(const struct lab_options *o, struct err *e)
 			e, -EINVAL, "--dir '%s' must be an absolute path without quotes", o->dir);
 	if (strlen(o->dir) > 200)
 		return err_set(e, -EINVAL, "--dir '%s' is longer than 200 characters", o->dir);
-	if (subnet_parse(o->subnet, &network, &prefix))
+	if (lab_network(o, &network, &prefix))
 		return err_set(e, -EINVAL,
 			"--subnet '%s' must be an IPv4 network of /8 to /26, as 10.77.0.0/24",
 			o->subnet);
@@ -48,24 +41,18 @@ int lab_options_check(const struct lab_options *o, struct err *e)
 	return 0;
 }
 
-const char *lab_role_name(enum role role)
+const char *lab_layout_name(const struct lab_options *o)
 {
-	static const char *const names[] = {
-		[ROLE_SERVER] = "server",
-		[ROLE_CLIENT] = "client",
-		[ROLE_OUTSIDER] = "outsider",
-	};
-
-	return names[role];
+	return o->layout == LAB_DISPERSE ? "disperse" : "distribute";
 }
 
-static void address_at(const struct lab_options *o, unsigned offset, char address[INET_ADDRSTRLEN])
+void lab_address(const struct lab_options *o, unsigned offset, char address[INET_ADDRSTRLEN])
 {
 	uint32_t network = 0;
 	unsigned prefix;
 	struct in_addr in;
 
-	subnet_parse(o->subnet, &network, &prefix);
+	lab_network(o, &network, &prefix);
 	in.s_addr = htonl(network + offset);
 	inet_ntop(AF_INET, &in, address, INET_ADDRSTRLEN);
 }
@@ -77,19 +64,13 @@ unsigned lab_node_count(const struct lab_options *o)
 
 struct lab_node lab_node_at(const struct lab_options *o, unsigned i)
 {
+	const unsigned counts[] = {o->servers, o->clients};
 	struct lab_node n = {.role = ROLE_SERVER};
 
-	if (i >= o->servers) {
-		n.role = ROLE_CLIENT;
-		i -= o->servers;
-	}
-	if (n.role == ROLE_CLIENT && i >= o->clients) {
-		n.role = ROLE_OUTSIDER;
-		i -= o->clients;
-	}
-	n.number = i + 1;
-	snprintf(n.name, sizeof(n.name), "%c%u", lab_role_name(n.role)[0], n.number);
-	address_at(o, first_address[n.role] + i, n.address);
+	for (; n.role < ROLE_OUTSIDER && i >= counts[n.role]; n.role++)
+		i -= counts[n.role];
+	snprintf(n.name, sizeof(n.name), "%c%u", role_name(n.role)[0], i + 1);
+	lab_address(o, 11 + LAB_MAX_OF_A_ROLE * n.role + i, n.address);
 	return n;
 }
 
@@ -101,15 +82,6 @@ int lab_node_find(const struct lab_options *o, const char *name, struct lab_node
 			return 0;
 	}
 	return err_set(e, -ENOENT, "the lab has no node '%s'", name);
-}
-
-void lab_host_address(const struct lab_options *o, char address[INET_ADDRSTRLEN], unsigned *prefix)
-{
-	uint32_t network;
-
-	*prefix = 0;
-	subnet_parse(o->subnet, &network, prefix);
-	address_at(o, 1, address);
 }
 
 void lab_host_link(const char *dir, char name[IFNAMSIZ])
@@ -125,37 +97,40 @@ json_t *lab_options_json(const struct lab_options *o)
 {
 	return json_pack("{ss ss si si si ss sf sf sf sf sf sb}", "dir", o->dir, "subnet",
 		o->subnet, "servers", (int)o->servers, "clients", (int)o->clients, "outsiders",
-		(int)o->outsiders, "layout", o->layout == LAB_DISPERSE ? "disperse" : "distribute",
-		"disk_rate", o->disk_rate, "disk_seek_s", o->disk_seek_s, "storage_bytes",
-		o->storage_bytes, "spare_bytes", o->spare_bytes, "nic_rate", o->nic_rate,
-		"no_cache", o->no_cache);
+		(int)o->outsiders, "layout", lab_layout_name(o), "disk_rate", o->disk_rate,
+		"disk_seek_s", o->disk_seek_s, "storage_bytes", o->storage_bytes, "spare_bytes",
+		o->spare_bytes, "nic_rate", o->nic_rate, "no_cache", o->no_cache);
 }
 
 int lab_options_save(const struct lab_options *o, struct err *e)
 {
-	return lab_save_json(o->dir, "options.json", lab_options_json(o), e);
+	json_t *j = lab_options_json(o);
+	char *text = json_dumps(j, JSON_INDENT(2));
+	int rc = file_write_atomic(lab_path(o->dir, "options.json").s, 0644, text, strlen(text), e);
+
+	free(text);
+	json_decref(j);
+	return rc;
 }
 
 int lab_options_load(const char *dir, struct lab_options *o, struct err *e)
 {
-	char path[PATH_MAX + 16];
+	struct lab_path path = lab_path(dir, "options.json");
 	const char *layout, *at, *subnet;
 	struct lab_options got = {0};
 	json_error_t je;
+	json_t *j = json_load_file(path.s, 0, &je);
 	int rc, no_cache;
-	json_t *j;
 
-	snprintf(path, sizeof(path), "%s/options.json", dir);
-	j = json_load_file(path, 0, &je);
 	if (!j)
-		return err_set(e, -ENOENT, "cannot read '%s': %s", path, je.text);
+		return err_set(e, -ENOENT, "cannot read '%s': %s", path.s, je.text);
 	rc = json_unpack_ex(j, &je, 0, "{ss ss si si si ss sF sF sF sF sF sb}", "dir", &at,
 		"subnet", &subnet, "servers", &got.servers, "clients", &got.clients, "outsiders",
 		&got.outsiders, "layout", &layout, "disk_rate", &got.disk_rate, "disk_seek_s",
 		&got.disk_seek_s, "storage_bytes", &got.storage_bytes, "spare_bytes",
 		&got.spare_bytes, "nic_rate", &got.nic_rate, "no_cache", &no_cache);
 	if (rc) {
-		rc = err_set(e, -EINVAL, "'%s': %s", path, je.text);
+		rc = err_set(e, -EINVAL, "'%s': %s", path.s, je.text);
 	} else {
 		snprintf(got.dir, sizeof(got.dir), "%s", at);
 		snprintf(got.subnet, sizeof(got.subnet), "%s", subnet);

@@ -1,106 +1,84 @@
 #include <errno.h>
-#include <dirent.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <linux/loop.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/lab/lab_impl.h"
 
-int loop_attach(const char *backing, int *fd, struct err *e)
+int loop_attach(const char *backing)
 {
-	int file = -1, control = -1, dev = -1, rc = 0;
+	int file = child_try(
+		open(backing, O_RDWR | O_DIRECT | O_CLOEXEC), "cannot open '%s'", backing);
+	int control = child_try(
+		open("/dev/loop-control", O_RDWR | O_CLOEXEC), "cannot open '/dev/loop-control'");
+	int dev = -1, rc = -1;
 
-	file = open(backing, O_RDWR | O_DIRECT | O_CLOEXEC);
-	control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
-	if (file < 0 || control < 0) {
-		rc = err_errno(
-			e, -errno, "cannot open '%s'", file < 0 ? backing : "/dev/loop-control");
-		goto out;
-	}
 	/* If another program takes the free device first, try the next one. */
-	for (int tries = 0; tries < 64; tries++) {
+	for (int tries = 0; tries < 64 && rc < 0; tries++) {
 		struct loop_config config = {
 			.fd = (uint32_t)file,
 			.info.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO,
 		};
-		int number = ioctl(control, LOOP_CTL_GET_FREE);
-		char path[32];
+		int number = child_try(ioctl(control, LOOP_CTL_GET_FREE), "no free loop device");
 
-		if (number < 0) {
-			rc = err_errno(e, -errno, "no free loop device");
-			goto out;
-		}
-		snprintf(path, sizeof(path), "/dev/loop%d", number);
-		dev = open(path, O_RDWR | O_CLOEXEC);
-		if (dev >= 0 && !ioctl(dev, LOOP_CONFIGURE, &config)) {
-			*fd = dev;
-			rc = 0;
-			goto out;
-		}
-		rc = -errno;
 		if (dev >= 0)
 			close(dev);
-		dev = -1;
-		if (rc != -EBUSY)
+		dev = open(lab_path("/dev", "loop%d", number).s, O_RDWR | O_CLOEXEC);
+		rc = dev < 0 ? -1 : ioctl(dev, LOOP_CONFIGURE, &config);
+		if (rc < 0 && errno != EBUSY)
 			break;
 	}
-	rc = err_errno(e, rc, "cannot attach '%s' to a loop device", backing);
-out:
-	if (file >= 0)
-		close(file);
-	if (control >= 0)
-		close(control);
-	return rc;
+	child_try(rc, "cannot attach '%s' to a loop device", backing);
+	close(file);
+	close(control);
+	return dev;
 }
 
-static bool lies_under(const char *device, const char *dir)
+unsigned loop_number(int fd)
 {
-	char path[300], *backing = NULL;
-	size_t n = strlen(dir);
-	bool yes;
+	struct stat st;
 
-	snprintf(path, sizeof(path), "/sys/block/%s/loop/backing_file", device);
-	if (file_read(path, &backing, NULL, NULL))
-		return false;
-	yes = !strncmp(backing, dir, n) && backing[n] == '/';
-	free(backing);
-	return yes;
+	child_try(fstat(fd, &st), "cannot look at a loop device");
+	return minor(st.st_rdev);
 }
 
 int loop_sweep(const char *dir, double timeout_s, struct err *e)
 {
 	double deadline = clock_mono_s() + timeout_s;
+	size_t n = strlen(dir);
 
 	for (;;) {
-		bool late = clock_mono_s() > deadline;
-		char left[32] = "";
-		struct dirent *d;
-		DIR *block = opendir("/sys/block");
+		char left[32] = "", *backing;
+		glob_t loops;
 
-		if (!block)
-			return err_errno(e, -errno, "cannot open '/sys/block'");
-		while ((d = readdir(block))) {
-			char path[32];
-			int fd;
+		if (glob("/sys/block/loop*/loop/backing_file", 0, NULL, &loops))
+			return 0;
+		for (size_t i = 0; i < loops.gl_pathc; i++) {
+			int fd = -1;
 
-			if (strncmp(d->d_name, "loop", 4) || !lies_under(d->d_name, dir))
+			if (file_read(loops.gl_pathv[i], &backing, NULL, NULL))
 				continue;
-			snprintf(left, sizeof(left), "%.20s", d->d_name);
-			if (!late)
-				continue;
-			snprintf(path, sizeof(path), "/dev/%.20s", d->d_name);
-			fd = open(path, O_RDONLY | O_CLOEXEC);
+			if (!strncmp(backing, dir, n) && backing[n] == '/') {
+				sscanf(loops.gl_pathv[i], "/sys/block/%31[^/]", left);
+				if (clock_mono_s() > deadline)
+					fd = open(lab_path("/dev", "%s", left).s,
+						O_RDONLY | O_CLOEXEC);
+			}
+			free(backing);
 			if (fd >= 0) {
 				ioctl(fd, LOOP_CLR_FD);
 				close(fd);
 			}
 		}
-		closedir(block);
+		globfree(&loops);
 		if (!*left)
 			return 0;
 		if (clock_mono_s() > deadline + 5)

@@ -1,6 +1,7 @@
 /* Pid 1 of a node, and the switch between the nodes. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/major.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,24 +15,21 @@
 #include "harness/base/proc.h"
 #include "harness/lab/lab_impl.h"
 
-static int mount_at(const char *source, const char *target, const char *type, unsigned long flags,
-	const char *data, struct err *e)
+static void mount_at(const char *source, const char *target, const char *type, unsigned long flags,
+	const char *data)
 {
-	if (mount(source, target, type, flags, data) < 0)
-		return err_errno(
-			e, -errno, "cannot mount %s on '%s'", type ? type : source, target);
-	return 0;
+	child_try(mount(source, target, type, flags, data), "cannot mount %s on '%s'",
+		type ? type : source, target);
 }
 
-static int device(const char *path, mode_t mode, dev_t dev, struct err *e)
+static void device(const char *path, mode_t mode, dev_t dev)
 {
-	if (mknod(path, mode, dev) < 0 || chmod(path, mode & 07777) < 0)
-		return err_errno(e, -errno, "cannot make device '%s'", path);
-	return 0;
+	child_try(mknod(path, mode, dev), "cannot make device '%s'", path);
+	child_try(chmod(path, mode & 07777), "cannot make device '%s'", path);
 }
 
 /* The node's own /dev, whose only block devices are the node's. */
-static int make_dev(const struct lab_node *n, struct err *e)
+static void make_dev(const struct lab_node *n)
 {
 	static const struct {
 		const char *path;
@@ -54,50 +52,36 @@ static int make_dev(const struct lab_node *n, struct err *e)
 		{"/dev/stderr", "/proc/self/fd/2"},
 		{"/dev/ptmx", "pts/ptmx"},
 	};
-	int rc = mount_at("tmpfs", "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=755", e);
 
-	for (size_t i = 0; i < sizeof(chars) / sizeof(chars[0]) && !rc; i++)
-		rc = device(
-			chars[i].path, S_IFCHR | 0666, makedev(chars[i].major, chars[i].minor), e);
-	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]) && !rc; i++)
-		if (symlink(links[i].target, links[i].path) < 0)
-			rc = err_errno(e, -errno, "cannot make '%s'", links[i].path);
-	for (int fd = LAB_STORAGE_FD; n->role == ROLE_SERVER && fd <= LAB_SPARE_FD && !rc; fd++) {
-		char path[32];
-		struct stat st;
-
-		fstat(fd, &st);
-		snprintf(path, sizeof(path), "/dev/loop%u", minor(st.st_rdev));
-		rc = device(path, S_IFBLK | 0660, st.st_rdev, e);
-	}
-	if (rc)
-		return rc;
+	mount_at("tmpfs", "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=755");
+	for (size_t i = 0; i < sizeof(chars) / sizeof(chars[0]); i++)
+		device(chars[i].path, S_IFCHR | 0666, makedev(chars[i].major, chars[i].minor));
+	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
+		child_try(
+			symlink(links[i].target, links[i].path), "cannot make '%s'", links[i].path);
+	for (int fd = LAB_STORAGE_FD; n->role == ROLE_SERVER && fd <= LAB_SPARE_FD; fd++)
+		device(lab_path("/dev", "loop%u", loop_number(fd)).s, S_IFBLK | 0660,
+			makedev(LOOP_MAJOR, loop_number(fd)));
 	mkdir("/dev/pts", 0755);
 	mkdir("/dev/shm", 01777);
-	rc = mount_at("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
-		"newinstance,mode=620,ptmxmode=666", e);
-	if (!rc)
-		rc = mount_at("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777", e);
-	return rc;
+	mount_at("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+		"newinstance,mode=620,ptmxmode=666");
+	mount_at("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
 }
 
 /* Binds 'name' (absolute, or in folder 'fd') to 'target'. Through the descriptor the folder is
  * reached even when its path has been mounted over. */
-static int bind_from(int fd, const char *name, const char *target, struct err *e)
+static void bind_from(int fd, const char *name, const char *target)
 {
-	char source[64];
-	int rc, file = openat(fd, name, O_PATH | O_CLOEXEC);
+	int file = child_try(
+		openat(fd, name, O_PATH | O_CLOEXEC), "cannot open the lab's '%s'", name);
 
-	if (file < 0)
-		return err_errno(e, -errno, "cannot open the lab's '%s'", name);
-	snprintf(source, sizeof(source), "/proc/self/fd/%d", file);
-	rc = mount_at(source, target, NULL, MS_BIND, NULL, e);
+	mount_at(lab_path("/proc/self/fd", "%d", file).s, target, NULL, MS_BIND, NULL);
 	close(file);
-	return rc;
 }
 
 /* The folders that a node writes to are in memory of its own and go with it. */
-static int make_mounts(const struct lab_options *o, const struct lab_node *n, struct err *e)
+static void make_mounts(const struct lab_options *o, const struct lab_node *n)
 {
 	static const struct {
 		const char *path, *mode;
@@ -106,119 +90,71 @@ static int make_mounts(const struct lab_options *o, const struct lab_node *n, st
 		{"/var/log", "mode=755"}, {"/var/tmp", "mode=1777"}};
 	static const char *const folders[] = {"/run/sshd", "/run/lock", "/run/gluster",
 		LAB_NODE_RUN, LAB_STORAGE, LAB_MOUNT, "/var/log/glusterfs", "/var/lib/culprit"};
-	char path[PATH_MAX + 32], node[32], log[32];
-	const struct {
-		const char *from, *to;
-	} binds[] = {{node, LAB_NODE_RUN}, {log, LAB_NODE_RUN "/log"}, {"hosts", "/etc/hosts"},
-		{LAB_NODE_RUN "/shadow", "/etc/shadow"},
-		{LAB_NODE_RUN "/hostname", "/etc/hostname"}};
-	int rc, dir = open(o->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int dir = child_try(
+		open(o->dir, O_PATH | O_DIRECTORY | O_CLOEXEC), "cannot open '%s'", o->dir);
 
-	if (dir < 0)
-		return err_errno(e, -errno, "cannot open '%s'", o->dir);
-	for (unsigned i = 0; i < o->servers; i++) {
-		snprintf(path, sizeof(path), "%s/disk/%s", o->dir, lab_node_at(o, i).name);
-		umount2(path, MNT_DETACH);
-	}
-	rc = mount_at("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL, e);
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]) && !rc; i++)
-		rc = mount_at("tmpfs", own[i].path, "tmpfs", MS_NOSUID | MS_NODEV, own[i].mode, e);
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && !rc; i++)
-		rc = file_mkdirs(folders[i], 0755, e);
-	snprintf(node, sizeof(node), "node/%s", n->name);
-	snprintf(log, sizeof(log), "log/%s", n->name);
-	for (size_t i = 0; i < sizeof(binds) / sizeof(binds[0]) && !rc; i++) {
-		rc = bind_from(dir, binds[i].from, binds[i].to, e);
-		if (!rc && !i)
-			rc = file_mkdirs(LAB_NODE_RUN "/log", 0755, e);
-	}
-	if (!rc)
-		rc = make_dev(n, e);
+	for (unsigned i = 0; i < o->servers; i++)
+		umount2(lab_path(o->dir, "disk/%s", lab_node_at(o, i).name).s, MNT_DETACH);
+	mount_at("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		mount_at("tmpfs", own[i].path, "tmpfs", MS_NOSUID | MS_NODEV, own[i].mode);
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		child_must(file_mkdirs(folders[i], 0755, &child_err));
+	bind_from(dir, lab_path("node", "%s", n->name).s, LAB_NODE_RUN);
+	child_must(file_mkdirs(LAB_NODE_RUN "/log", 0755, &child_err));
+	bind_from(dir, lab_path("log", "%s", n->name).s, LAB_NODE_RUN "/log");
+	bind_from(dir, "hosts", "/etc/hosts");
+	bind_from(dir, LAB_NODE_RUN "/shadow", "/etc/shadow");
+	bind_from(dir, LAB_NODE_RUN "/hostname", "/etc/hostname");
 	close(dir);
-	return rc;
+	make_dev(n);
 }
 
 /* No background initialisation afterwards: the disk must be idle when nobody uses it. */
-static int make_storage(struct err *e)
+static void make_storage(void)
 {
-	struct stat st;
-	char path[32];
+	struct lab_path path = lab_path("/dev", "loop%u", loop_number(LAB_STORAGE_FD));
 	const char *const argv[] = {"mkfs.ext4", "-q", "-F", "-m", "0", "-J", "size=16", "-E",
-		"nodiscard,lazy_itable_init=0,lazy_journal_init=0", path, NULL};
-	int rc;
+		"nodiscard,lazy_itable_init=0,lazy_journal_init=0", path.s, NULL};
 
-	fstat(LAB_STORAGE_FD, &st);
-	snprintf(path, sizeof(path), "/dev/loop%u", minor(st.st_rdev));
-	rc = proc_run_ok(argv, 60, NULL, e);
-	if (!rc)
-		rc = mount_at(path, LAB_STORAGE, "ext4", MS_NOATIME, "errors=remount-ro", e);
-	if (!rc && rmdir(LAB_STORAGE "/lost+found") < 0)
-		rc = err_errno(e, -errno, "cannot empty '%s'", LAB_STORAGE);
-	return rc;
+	child_must(proc_run_ok(argv, 60, NULL, &child_err));
+	mount_at(path.s, LAB_STORAGE, "ext4", MS_NOATIME, "errors=remount-ro");
+	child_try(rmdir(LAB_STORAGE "/lost+found"), "cannot empty '%s'", LAB_STORAGE);
 }
 
-static int start_sshd(struct err *e)
+static void start_sshd(void)
 {
 	static const char *const argv[] = {"/usr/sbin/sshd", "-D", "-f",
 		LAB_NODE_RUN "/sshd_config", "-E", LAB_NODE_RUN "/log/sshd.log", NULL};
-	pid_t pid = fork();
 
-	if (pid < 0)
-		return err_errno(e, -errno, "cannot start sshd");
-	if (pid)
-		return 0;
+	if (child_try(fork(), "cannot start sshd"))
+		return;
 	/* sshd must be started by its full path, because it executes itself again. */
 	setsid();
 	execv(argv[0], (char *const *)argv);
 	_exit(127);
 }
 
-static int set_up(const char *dir, const char *name, struct err *e)
+void node_main(const struct lab_options *o, const struct lab_node *n)
 {
-	struct lab_options o;
-	struct lab_node n;
-	int rc;
-
-	rc = lab_options_load(dir, &o, e);
-	if (!rc)
-		rc = lab_node_find(&o, name, &n, e);
-	if (rc)
-		return rc;
-	if (sethostname(name, strlen(name)) < 0)
-		return err_errno(e, -errno, "cannot set the host name");
-	if (!child_wait(LAB_CONTROL_FD))
-		return err_set(e, -EPIPE, "the builder is gone");
-	rc = network_node(&o, &n, e);
-	if (!rc)
-		rc = make_mounts(&o, &n, e);
-	if (!rc)
-		rc = start_sshd(e);
-	if (!rc && n.role == ROLE_SERVER)
-		rc = make_storage(e);
-	if (!rc && n.role == ROLE_SERVER)
-		rc = gluster_brick(e);
-	if (rc || n.role != ROLE_CLIENT)
-		return rc;
-	child_say(LAB_CONTROL_FD, "ready");
-	if (!child_wait(LAB_CONTROL_FD))
-		return err_set(e, -EPIPE, "the builder is gone");
-	return gluster_client(&o, name, e);
-}
-
-int lab_node_main(const char *dir, const char *name)
-{
-	struct err e;
-	int rc;
-
-	child_begin(LAB_CONTROL_FD);
-	if (chdir("/") < 0)
-		return 1;
+	child_try(chdir("/"), "cannot enter '/'");
 	umask(022);
 	for (int fd = LAB_STORAGE_FD; fd <= LAB_SPARE_FD; fd++)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
-	rc = set_up(dir, name, &e);
-	if (!child_settle(LAB_CONTROL_FD, rc, &e))
-		return 1;
+	child_try(sethostname(n->name, strlen(n->name)), "cannot set the host name");
+	child_wait();
+	network_node(o, n);
+	make_mounts(o, n);
+	start_sshd();
+	if (n->role == ROLE_SERVER) {
+		make_storage();
+		gluster_brick();
+	} else if (n->role == ROLE_CLIENT) {
+		child_ready();
+		child_wait();
+		gluster_client(o, n->name);
+	}
+	child_settle();
 	for (;;) {
 		siginfo_t info;
 
@@ -228,20 +164,11 @@ int lab_node_main(const char *dir, const char *name)
 	}
 }
 
-int lab_switch_main(const char *dir)
+void switch_main(const struct lab_options *o)
 {
-	struct lab_options o;
-	struct err e;
-	int rc;
-
-	child_begin(LAB_CONTROL_FD);
-	rc = lab_options_load(dir, &o, &e);
-	if (!rc && !child_wait(LAB_CONTROL_FD))
-		return 1;
-	if (!rc)
-		rc = network_switch(&o, &e);
-	if (!child_settle(LAB_CONTROL_FD, rc, &e))
-		return 1;
+	child_wait();
+	network_switch(o);
+	child_settle();
 	for (;;)
 		pause();
 }

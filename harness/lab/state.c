@@ -1,11 +1,12 @@
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,26 +17,26 @@
 
 int state_lock(const char *dir, bool make, int *fd, struct err *e)
 {
-	char path[PATH_MAX + 16];
+	struct lab_path path = lab_path(dir, "lock");
 	struct stat held, named;
-	int lock, rc;
 
-	snprintf(path, sizeof(path), "%s/lock", dir);
 	for (;;) {
-		lock = open(path, O_RDWR | O_CLOEXEC | (make ? O_CREAT : 0), 0600);
+		int lock = open(path.s, O_RDWR | O_CLOEXEC | (make ? O_CREAT : 0), 0600);
+
 		if (lock < 0)
-			return err_errno(e, -errno, "cannot open '%s'", path);
+			return err_errno(e, -errno, "cannot open '%s'", path.s);
 		if (flock(lock, LOCK_EX | LOCK_NB) < 0) {
-			rc = errno == EWOULDBLOCK
+			int rc = errno == EWOULDBLOCK
 				? err_blame(e, ERR_USAGE,
 					  err_set(e, -EBUSY,
 						  "another 'culprit lab' is at work on '%s'", dir))
-				: err_errno(e, -errno, "cannot lock '%s'", path);
+				: err_errno(e, -errno, "cannot lock '%s'", path.s);
+
 			close(lock);
 			return rc;
 		}
 		/* 'down' removes the file: then this lock protects nothing. */
-		if (!fstat(lock, &held) && !stat(path, &named) && held.st_ino == named.st_ino &&
+		if (!fstat(lock, &held) && !stat(path.s, &named) && held.st_ino == named.st_ino &&
 			held.st_dev == named.st_dev) {
 			*fd = lock;
 			return 0;
@@ -44,28 +45,38 @@ int state_lock(const char *dir, bool make, int *fd, struct err *e)
 	}
 }
 
-int lab_save(const char *dir, const char *name, bool secret, const char *text, struct err *e)
+struct lab_path lab_path(const char *dir, const char *fmt, ...)
 {
-	char path[PATH_MAX + 64];
+	struct lab_path path;
+	size_t n = (size_t)snprintf(path.s, sizeof(path.s), "%.*s/", PATH_MAX, dir);
+	va_list ap;
 
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	return file_write_atomic(path, secret ? 0600 : 0644, text, strlen(text), e);
+	va_start(ap, fmt);
+	vsnprintf(path.s + n, sizeof(path.s) - n, fmt, ap);
+	va_end(ap);
+	return path;
 }
 
-int lab_save_json(const char *dir, const char *name, json_t *v, struct err *e)
+void lab_put(struct lab_text *t, const char *fmt, ...)
 {
-	char *text = v ? json_dumps(v, JSON_INDENT(2)) : NULL;
-	int rc = text ? lab_save(dir, name, false, text, e)
-		      : err_errno(e, -ENOMEM, "cannot write '%s/%s'", dir, name);
+	va_list ap;
 
-	free(text);
-	json_decref(v);
-	return rc;
+	va_start(ap, fmt);
+	t->n += (size_t)vsnprintf(t->s + t->n, sizeof(t->s) - t->n, fmt, ap);
+	va_end(ap);
+	if (t->n >= sizeof(t->s))
+		child_die("too many nodes for one file");
 }
 
-int state_save(const struct lab_options *o, const struct child *children, size_t n, struct err *e)
+void lab_save(struct lab_path path, mode_t mode, const char *text)
 {
-	json_t *list = json_array();
+	child_must(file_write_atomic(path.s, mode, text, strlen(text), &child_err));
+}
+
+void state_save(const struct lab_options *o, const struct child *children, size_t n)
+{
+	json_t *list = json_array(), *state;
+	char *text;
 
 	for (size_t i = 0; i < n; i++) {
 		uint64_t start = 0;
@@ -75,17 +86,16 @@ int state_save(const struct lab_options *o, const struct child *children, size_t
 			json_pack("{ss si sI}", "name", children[i].name, "pid",
 				(int)children[i].pid, "start", (json_int_t)start));
 	}
-	return lab_save_json(o->dir, "state.json",
-		json_pack("{sI so}", "since", (json_int_t)time(NULL), "processes", list), e);
+	state = json_pack("{sI so}", "since", (json_int_t)time(NULL), "processes", list);
+	text = json_dumps(state, JSON_INDENT(2));
+	lab_save(lab_path(o->dir, "state.json"), 0644, text);
+	free(text);
+	json_decref(state);
 }
 
 int state_load(const char *dir, json_t **state, struct err *e)
 {
-	char path[PATH_MAX + 32];
-	json_error_t je;
-
-	snprintf(path, sizeof(path), "%s/state.json", dir);
-	*state = json_load_file(path, 0, &je);
+	*state = json_load_file(lab_path(dir, "state.json").s, 0, NULL);
 	return *state ? 0 : err_set(e, -ENOENT, "there is no whole lab in '%s'", dir);
 }
 
@@ -119,35 +129,25 @@ pid_t state_pid(const json_t *state, const char *name)
  * tag: it may have been started again over SSH. */
 static bool has_daemon(pid_t init)
 {
-	char path[64], wanted[64], its[64];
-	struct dirent *d;
+	struct stat wanted, its;
+	uint64_t start;
+	char *comm;
+	glob_t all;
 	bool found = false;
-	DIR *proc;
-	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)init);
-	n = readlink(path, wanted, sizeof(wanted) - 1);
-	proc = n > 0 ? opendir("/proc") : NULL;
-	if (!proc)
+	if (stat(lab_path("/proc", "%d/ns/pid", (int)init).s, &wanted) < 0 ||
+		glob("/proc/[0-9]*", 0, NULL, &all))
 		return false;
-	wanted[n] = '\0';
-	while (!found && (d = readdir(proc))) {
-		pid_t pid = (pid_t)atoi(d->d_name);
-		uint64_t start;
-		char *comm = NULL;
+	for (size_t i = 0; i < all.gl_pathc && !found; i++) {
+		const char *path = all.gl_pathv[i];
 
-		if (pid <= 0)
+		if (stat(lab_path(path, "ns/pid").s, &its) < 0 || its.st_ino != wanted.st_ino ||
+			file_read(lab_path(path, "comm").s, &comm, NULL, NULL))
 			continue;
-		snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-		if (!file_read(path, &comm, NULL, NULL) && !strncmp(comm, "glusterfs", 9)) {
-			snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
-			n = readlink(path, its, sizeof(its) - 1);
-			its[n > 0 ? n : 0] = '\0';
-			found = !strcmp(its, wanted) && !proc_start_time(pid, &start);
-		}
+		found = !strncmp(comm, "glusterfs", 9) && !proc_start_time(atoi(path + 6), &start);
 		free(comm);
 	}
-	closedir(proc);
+	globfree(&all);
 	return found;
 }
 
@@ -175,45 +175,33 @@ bool state_whole(const struct lab_options *o, const json_t *state, char why[64])
 	return true;
 }
 
-int state_inventory(const struct lab_options *o, const dev_t *spares, struct err *e)
+void state_inventory(const struct lab_options *o, const int (*loops)[2])
 {
-	char *text = NULL;
-	size_t size;
-	FILE *f = open_memstream(&text, &size);
-	int rc = 0;
+	struct lab_text t = {0};
 
-	if (!f)
-		return err_errno(e, -errno, "cannot write the inventory");
-	fprintf(f,
+	lab_put(&t,
 		"-- Written by 'culprit lab up'.\nreturn {\n"
 		"  file_system = { type = \"glusterfs\", layout = \"%s\" },\n"
 		"  ssh_config = \"none\",\n  allow_restart = true,\n  nodes = {\n",
-		o->layout == LAB_DISPERSE ? "disperse" : "distribute");
-	for (unsigned i = 0; i < lab_node_count(o) && !rc; i++) {
+		lab_layout_name(o));
+	for (unsigned i = 0; i < lab_node_count(o); i++) {
 		struct lab_node n = lab_node_at(o, i);
-		char *key = NULL;
+		char *key = keys_host_key(o->dir, n.name);
 
-		rc = keys_host_key(o->dir, n.name, &key, e);
-		if (rc)
-			break;
-		fprintf(f,
+		lab_put(&t,
 			"    { name = \"%s\", role = \"%s\", address = \"%s\",\n"
 			"      host_key = \"%s\", identity = \"id_ed25519\"",
-			n.name, lab_role_name(n.role), n.address, key);
+			n.name, role_name(n.role), n.address, key);
 		if (n.role == ROLE_SERVER)
-			fprintf(f,
+			lab_put(&t,
 				",\n      storage = \"%s\", service_port = %d,"
 				" spare = \"/dev/loop%u\"",
-				LAB_STORAGE, LAB_PORT, minor(spares[i]));
+				LAB_STORAGE, LAB_PORT, loop_number(loops[i][1]));
 		if (n.role == ROLE_CLIENT)
-			fprintf(f, ", mount = \"%s\"", LAB_MOUNT);
-		fputs(" },\n", f);
+			lab_put(&t, ", mount = \"%s\"", LAB_MOUNT);
+		lab_put(&t, " },\n");
 		free(key);
 	}
-	fputs("  },\n}\n", f);
-	fclose(f);
-	if (!rc)
-		rc = lab_save(o->dir, "inventory.lua", false, text, e);
-	free(text);
-	return rc;
+	lab_put(&t, "  },\n}\n");
+	lab_save(lab_path(o->dir, "inventory.lua"), 0644, t.s);
 }

@@ -14,12 +14,11 @@
 static bool is_disk(pid_t pid)
 {
 	static const char start[] = "culprit\0lab\0disk";
-	char path[64], *line = NULL;
-	size_t size = 0;
+	char *line;
+	size_t size;
 	bool yes;
 
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-	if (file_read(path, &line, &size, NULL))
+	if (file_read(lab_path("/proc", "%d/cmdline", (int)pid).s, &line, &size, NULL))
 		return false;
 	yes = size >= sizeof(start) && !memcmp(line, start, sizeof(start));
 	free(line);
@@ -32,26 +31,23 @@ static int kill_users(const char *dir, double timeout_s, struct err *e)
 	double deadline = clock_mono_s() + timeout_s;
 
 	for (;;) {
-		pid_t *pids = NULL, survivor = 0;
+		pid_t *pids = NULL;
+		bool survivor = false;
 		int n = proc_find_tagged(LAB_TAG, dir, false, &pids);
 
 		for (int i = 0; i < n; i++) {
+			bool disk = is_disk(pids[i]);
+
 			if (pids[i] == getpid())
 				continue;
-			if (is_disk(pids[i])) {
-				kill(pids[i], SIGUSR1);
-				continue;
-			}
-			survivor = pids[i];
-			kill(pids[i], SIGKILL);
+			kill(pids[i], disk ? SIGUSR1 : SIGKILL);
+			survivor |= !disk;
 		}
 		free(pids);
 		if (n < 0)
 			return err_errno(e, n, "cannot look for the lab's processes");
-		if (!survivor)
-			return 0;
 		/* A node that hangs in its disk ends when the disk does, next. */
-		if (clock_mono_s() > deadline)
+		if (!survivor || clock_mono_s() > deadline)
 			return 0;
 		usleep(5000);
 	}
@@ -75,7 +71,6 @@ static int remove_link(const char *dir, struct err *e)
 static int remove_folder(const char *dir, struct err *e)
 {
 	DIR *folder = opendir(dir);
-	char path[PATH_MAX + NAME_MAX + 2];
 	struct dirent *d;
 	int rc = 0;
 
@@ -85,15 +80,13 @@ static int remove_folder(const char *dir, struct err *e)
 		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..") ||
 			!strcmp(d->d_name, "lock"))
 			continue;
-		snprintf(path, sizeof(path), "%s/%s", dir, d->d_name);
-		rc = file_remove_tree(path, e);
+		rc = file_remove_tree(lab_path(dir, "%s", d->d_name).s, e);
 	}
 	closedir(folder);
 	if (rc)
 		return rc;
-	snprintf(path, sizeof(path), "%s/lock", dir);
-	if (unlink(path) < 0 && errno != ENOENT)
-		return err_errno(e, -errno, "cannot remove '%s'", path);
+	if (unlink(lab_path(dir, "lock").s) < 0 && errno != ENOENT)
+		return err_errno(e, -errno, "cannot remove '%s/lock'", dir);
 	/* Another 'up' may have made its lock there meanwhile. */
 	if (rmdir(dir) < 0 && errno != ENOTEMPTY && errno != ENOENT)
 		return err_errno(e, -errno, "cannot remove '%s'", dir);
@@ -104,16 +97,11 @@ int sweep(const char *dir, struct err *e)
 {
 	int rc = kill_users(dir, 10, e);
 
-	if (!rc)
-		rc = loop_sweep(dir, 10, e);
-	if (!rc)
-		rc = proc_kill_tagged(LAB_TAG, dir, false, 10, e);
-	if (!rc)
-		rc = loop_sweep(dir, 0, e);
-	if (!rc)
-		rc = remove_link(dir, e);
-	if (!rc)
-		rc = remove_folder(dir, e);
+	rc = rc ? rc : loop_sweep(dir, 10, e);
+	rc = rc ? rc : proc_kill_tagged(LAB_TAG, dir, false, 10, e);
+	rc = rc ? rc : loop_sweep(dir, 0, e);
+	rc = rc ? rc : remove_link(dir, e);
+	rc = rc ? rc : remove_folder(dir, e);
 	if (!rc && !strcmp(dir, LAB_DIR))
 		rmdir("/run/culprit");
 	return rc;

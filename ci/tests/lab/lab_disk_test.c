@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -77,22 +78,21 @@ static void without_a_rate_all_is_done_at_once(void **state)
 	assert_int_equal(disk_model_idle(&m, 8), 8);
 }
 
-static struct disk_memory *store;
+static int store;
 
 static int setup(void **state)
 {
 	struct err e;
 
 	(void)state;
-	return disk_memory_new("test", 1 << 20, &store, &e);
+	store = disk_memory_new("test", 1 << 20, &e);
+	return store < 0;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	disk_memory_free(store);
-	store = NULL;
-	return 0;
+	return close(store);
 }
 
 static void fresh_blocks_read_as_zeros(void **state)
