@@ -9,11 +9,10 @@ enum { WIDTH = 80, OPTION_INDENT = 25 };
 
 void print_wrapped(FILE *f, int indent, const char *text)
 {
-	char one, *clean;
-	size_t size = text_clean(text, &one, 1) + 1;
+	size_t size = 4 * strlen(text) + 1;
+	char *clean = alloc_zero(size, 1);
 	int column = indent;
 
-	clean = alloc_zero(size, 1);
 	text_clean(text, clean, size);
 	for (char *rest = clean, *word; (word = strsep(&rest, " "));) {
 		int length = (int)strlen(word);
@@ -40,6 +39,14 @@ static void each_line(const char *text, void (*put)(FILE *f, const char *line), 
 	free(copy);
 }
 
+/* The next command of a list (may be NULL) that is not hidden, or NULL. */
+static const struct command *next_shown(const struct command *const **list)
+{
+	while (*list && **list && (**list)->hidden)
+		++*list;
+	return *list && **list ? *(*list)++ : NULL;
+}
+
 static void put_paragraph(FILE *f, const char *line)
 {
 	print_wrapped(f, 0, line);
@@ -50,48 +57,42 @@ static void put_indented(FILE *f, const char *line)
 	fprintf(f, "  %s\n", line);
 }
 
-static const struct option_row help_row[] = {
-	{.name = "help", .letter = 'h', .help = "print this text"}, {0}};
+static const struct option_row help_row = {
+	.name = "help", .letter = 'h', .help = "print this text"};
 
-/* Calls 'put' for every option of the command, and with a heading before every group. */
-static void each_row(const struct option_row *rows,
-	void (*put)(FILE *, const char *prefix, const struct option_row *), const char *prefix,
-	FILE *f)
+/* "-o, --option VALUE", with what stands in place of a letter. */
+static void name_option(const struct option_row *o, const char *none, char *text, size_t size)
 {
-	for (; rows && rows->name; rows++) {
-		put(f, prefix, rows);
-		if (rows->type == OPTION_GROUP)
-			each_row(rows->group, put, prefix, f);
-	}
+	char letter[] = {'-', o->letter, ',', ' ', '\0'};
+
+	snprintf(text, size, "%s--%s%s%s", o->letter ? letter : none, o->name, o->value ? " " : "",
+		o->value ? o->value : "");
 }
 
-static void each_option(const struct command *c,
-	void (*put)(FILE *, const char *prefix, const struct option_row *), const char *prefix,
-	FILE *f)
+static void put_option(FILE *f, const struct option_row *o)
 {
-	if (!c->parts)
-		each_row(help_row, put, prefix, f);
-	each_row(c->options, put, prefix, f);
-}
+	char left[128] = "  ";
 
-static void put_option(FILE *f, const char *prefix, const struct option_row *o)
-{
-	char left[128];
-	int n;
-
-	(void)prefix;
 	if (o->type == OPTION_GROUP) {
 		fprintf(f, "%s%s%s", *o->help ? "\n" : "", o->help, *o->help ? ":\n" : "");
 		return;
 	}
-	n = snprintf(left, sizeof(left), "  %c%c%c --%s%s%s", o->letter ? '-' : ' ',
-		o->letter ? o->letter : ' ', o->letter ? ',' : ' ', o->name, o->value ? " " : "",
-		o->value ? o->value : "");
-	if (n < OPTION_INDENT)
+	name_option(o, "    ", left + 2, sizeof(left) - 2);
+	if (strlen(left) < OPTION_INDENT)
 		fprintf(f, "%-*s", OPTION_INDENT, left);
 	else
 		fprintf(f, "%s\n%*s", left, OPTION_INDENT, "");
 	print_wrapped(f, OPTION_INDENT, o->help);
+}
+
+/* Calls 'put' for every option of the command, and for the heading of every group. */
+static void each_option(
+	const struct command *c, void (*put)(FILE *, const struct option_row *), FILE *f)
+{
+	struct option_walk w = {c->options};
+
+	for (const struct option_row *o; (o = option_next(&w));)
+		put(f, o);
 }
 
 static void put_usage(const struct command *c, const char *start, FILE *f)
@@ -110,27 +111,23 @@ static const char usual_exits[] = "0 done; 2 usage or input error; 3 it failed."
 
 void help_command(const struct command *c, FILE *f)
 {
-	const char *start = "usage: ";
+	const struct command *const *parts = c->parts, *p;
 
-	if (!c->parts)
-		put_usage(c, start, f);
-	for (const struct command *const *p = c->parts; p && *p; p++) {
-		if ((*p)->hidden)
-			continue;
-		put_usage(*p, start, f);
-		start = "       ";
-	}
+	if (!parts)
+		put_usage(c, "usage: ", f);
+	while ((p = next_shown(&parts)))
+		put_usage(p, p == *c->parts ? "usage: " : "       ", f);
 	fputc('\n', f);
 	each_line(c->about, put_paragraph, f);
-	if (!c->parts)
+	if (!c->parts) {
 		fputs("\noptions:\n", f);
-	each_option(c, put_option, "", f);
-	for (const struct command *const *p = c->parts; p && *p; p++) {
-		if ((*p)->hidden)
-			continue;
-		fprintf(f, "\n%s: ", (*p)->name);
-		print_wrapped(f, (int)strlen((*p)->name) + 2, (*p)->summary);
-		each_row((*p)->options, put_option, "", f);
+		put_option(f, &help_row);
+	}
+	each_option(c, put_option, f);
+	for (parts = c->parts; (p = next_shown(&parts));) {
+		fprintf(f, "\n%s: ", p->name);
+		print_wrapped(f, (int)strlen(p->name) + 2, p->summary);
+		each_option(p, put_option, f);
 	}
 	if (c->examples) {
 		fputs("\nexamples:\n", f);
@@ -142,15 +139,15 @@ void help_command(const struct command *c, FILE *f)
 
 void help_list(FILE *f)
 {
+	const struct command *const *list = commands, *c;
+
 	fputs("usage: culprit COMMAND [ARGUMENT ...]\n\n"
 	      "Injects a known fault into one server of a storage cluster under load, lets\n"
 	      "detectors judge what was traced, and scores their verdicts.\n\n",
 		f);
-	for (const struct command *const *c = commands; *c; c++) {
-		if ((*c)->hidden)
-			continue;
-		fprintf(f, "  %-11s", (*c)->name);
-		print_wrapped(f, 13, (*c)->summary);
+	while ((c = next_shown(&list))) {
+		fprintf(f, "  %-11s", c->name);
+		print_wrapped(f, 13, c->summary);
 	}
 	fputs("\n'culprit COMMAND --help' or 'culprit help COMMAND' describes a command.\n"
 	      "exit codes: 0 all as expected; 1 a detector fell short; 2 usage or input error;\n"
@@ -160,26 +157,14 @@ void help_list(FILE *f)
 
 /* --- completion --- */
 
-/* The last word of a command's name. */
-static const char *short_name(const struct command *c)
-{
-	const char *last = strrchr(c->name, ' ');
-
-	return last ? last + 1 : c->name;
-}
-
-static void offer(FILE *f, const char *begun, const char *word, size_t length)
-{
-	if (!strncmp(word, begun, strlen(begun)) && strlen(begun) <= length)
-		fprintf(f, "%.*s\n", (int)length, word);
-}
-
-static void offer_words(FILE *f, const char *begun, const char *words)
+/* Prints those of the words "one|two" that begin with 'begun'. */
+static void offer(FILE *f, const char *begun, const char *words)
 {
 	for (; words && *words; words += strspn(words, "|")) {
 		size_t length = strcspn(words, "|");
 
-		offer(f, begun, words, length);
+		if (strlen(begun) <= length && !strncmp(words, begun, strlen(begun)))
+			fprintf(f, "%.*s\n", (int)length, words);
 		words += length;
 	}
 }
@@ -190,15 +175,15 @@ static void offer_option(FILE *f, const char *begun, const struct option_row *o)
 
 	snprintf(name, sizeof(name), "--%s", o->name);
 	if (o->type != OPTION_GROUP)
-		offer(f, begun, name, strlen(name));
+		offer(f, begun, name);
 }
 
 void help_complete(int n, char **words, FILE *f)
 {
-	const struct command *const *list = commands;
-	const struct option_row *o = NULL;
-	const struct command *c = NULL;
+	const struct command *const *list = commands, *c = NULL, *offered;
 	const char *begun = n ? words[n - 1] : "", *before = "";
+	const struct option_row *o = NULL;
+	struct option_walk w;
 
 	for (int i = 0; i < n - 1; i++) {
 		if (list && !(c = command_find(list, words[i])))
@@ -210,20 +195,23 @@ void help_complete(int n, char **words, FILE *f)
 	}
 	if (!strcmp(begun, "="))
 		begun = "";
-	for (; list && *list; list++)
-		if (!(*list)->hidden)
-			offer(f, begun, short_name(*list), strlen(short_name(*list)));
+	while ((offered = next_shown(&list)))
+		offer(f, begun, command_short_name(offered));
 	if (!c || c->parts)
 		return;
+	w = (struct option_walk){c->options};
 	if (!strncmp(before, "--", 2))
-		o = option_find(c->options, before + 2, strlen(before + 2), 0, NULL);
+		o = option_find(&w, before + 2, strlen(before + 2), 0);
 	if (o && o->type == OPTION_CHOICE)
-		offer_words(f, begun, o->value);
+		offer(f, begun, o->value);
 	if (o && option_takes_value(o))
 		return;
-	offer_words(f, begun, c->words);
-	if (*begun == '-')
-		each_option(c, offer_option, begun, f);
+	offer(f, begun, c->words);
+	if (*begun != '-')
+		return;
+	offer_option(f, begun, &help_row);
+	for (w = (struct option_walk){c->options}; (o = option_next(&w));)
+		offer_option(f, begun, o);
 }
 
 /* --- the manual page --- */
@@ -245,19 +233,17 @@ static void roff_paragraph(FILE *f, const char *line)
 		fputs(".PP\n", f);
 }
 
-static void roff_option(FILE *f, const char *prefix, const struct option_row *o)
+static void roff_option(FILE *f, const struct option_row *o)
 {
 	char name[128];
 
-	(void)prefix;
 	if (o->type == OPTION_GROUP) {
 		if (*o->help)
 			fprintf(f, ".PP\n%s:\n", o->help);
 		return;
 	}
 	fputs(".TP\n.B ", f);
-	snprintf(name, sizeof(name), "%s%.1s%s--%s%s%s", o->letter ? "-" : "", &o->letter,
-		o->letter ? ", " : "", o->name, o->value ? " " : "", o->value ? o->value : "");
+	name_option(o, "", name, sizeof(name));
 	put_roff(f, name);
 	put_roff(f, o->help);
 }
@@ -275,7 +261,9 @@ static void roff_command(FILE *f, const struct command *c)
 	free(copy);
 	fputs(".PP\n", f);
 	each_line(c->about ? c->about : c->summary, roff_paragraph, f);
-	each_option(c, roff_option, "", f);
+	if (!c->parts)
+		roff_option(f, &help_row);
+	each_option(c, roff_option, f);
 	if (c->examples) {
 		fputs(".PP\nExamples:\n.PP\n.nf\n", f);
 		each_line(c->examples, put_roff, f);
@@ -289,6 +277,8 @@ static void roff_command(FILE *f, const struct command *c)
 
 void help_manual(FILE *f)
 {
+	const struct command *const *list = commands, *c, *p;
+
 	fputs(".TH CULPRIT 1 \"\" \"culprit " CULPRIT_VERSION "\" \"User Commands\"\n"
 	      ".SH NAME\nculprit \\- fault injection and diagnosis for storage clusters\n"
 	      ".SH SYNOPSIS\n.B culprit\n.I COMMAND\n[\\fIARGUMENT\\fR ...]\n"
@@ -297,12 +287,12 @@ void help_manual(FILE *f)
 	      "detectors judge what was traced, and scores their verdicts.\n"
 	      ".SH COMMANDS\n",
 		f);
-	for (const struct command *const *c = commands; *c; c++) {
-		if (!(*c)->hidden)
-			roff_command(f, *c);
-		for (const struct command *const *p = (*c)->parts; p && *p; p++)
-			if (!(*p)->hidden)
-				roff_command(f, *p);
+	while ((c = next_shown(&list))) {
+		const struct command *const *parts = c->parts;
+
+		roff_command(f, c);
+		while ((p = next_shown(&parts)))
+			roff_command(f, p);
 	}
 	fputs(".SH EXIT STATUS\n"
 	      "0: all as expected.  1: a detector fell short, or a score became worse.\n"

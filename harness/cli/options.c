@@ -9,6 +9,8 @@
 #include "harness/cli/cmd.h"
 #include "harness/lua/luax.h"
 
+#define usage(c, ...) cmd_fail((c)->name, CULPRIT_EXIT_USAGE, __VA_ARGS__)
+
 /* One parse: argv[at] is read next. */
 struct parse {
 	const struct call *call;
@@ -16,24 +18,35 @@ struct parse {
 	char **argv;
 };
 
-const struct option_row *option_find(
-	const struct option_row *rows, const char *name, size_t length, char letter, size_t *at)
+const struct option_row *option_next(struct option_walk *w)
 {
-	for (; rows && rows->name; rows++) {
-		const struct option_row *found = rows;
-		bool group = rows->type == OPTION_GROUP;
+	const struct option_row *o = w->next;
 
-		if (group)
-			found = option_find(rows->group, name, length, letter, at);
-		else if (name ? strlen(rows->name) != length || memcmp(rows->name, name, length)
-			      : rows->letter != letter)
-			found = NULL;
-		if (found && at)
-			*at = rows->at + (group ? *at : 0);
-		if (found)
-			return found;
+	if (o && !o->name && w->after) {
+		o = w->after;
+		w->after = NULL;
+		w->base = 0;
 	}
-	return NULL;
+	if (!o || !o->name)
+		return NULL;
+	w->at = w->base + o->at;
+	w->next = o + 1;
+	if (o->type == OPTION_GROUP)
+		*w = (struct option_walk){.next = o->group, .after = o + 1, .base = o->at};
+	return o;
+}
+
+const struct option_row *option_find(
+	struct option_walk *w, const char *name, size_t length, char letter)
+{
+	const struct option_row *o;
+
+	while ((o = option_next(w)))
+		if (o->type != OPTION_GROUP &&
+			(name ? strlen(o->name) == length && !memcmp(o->name, name, length)
+			      : o->letter == letter))
+			break;
+	return o;
 }
 
 bool option_takes_value(const struct option_row *o)
@@ -103,15 +116,10 @@ static int set_choice(const struct option_row *o, char *field, const char *text,
 	return 0;
 }
 
-static int add_to_list(struct option_list *list, const char *text)
-{
-	list->v = alloc_resize(list->v, list->n + 1, sizeof(*list->v));
-	list->v[list->n++] = text;
-	return 0;
-}
-
 static int set_field(const struct option_row *o, char *field, const char *text, struct err *e)
 {
+	struct option_list *list = (struct option_list *)field;
+
 	switch (o->type) {
 	case OPTION_FLAG: *(bool *)field = true; return 0;
 	case OPTION_TEXT: *(const char **)field = text; return 0;
@@ -119,58 +127,51 @@ static int set_field(const struct option_row *o, char *field, const char *text, 
 	case OPTION_COUNT: return set_whole(o, field, text, e);
 	case OPTION_QUANTITY: return set_quantity(o, field, text, e);
 	case OPTION_CHOICE: return set_choice(o, field, text, e);
-	case OPTION_LIST: return add_to_list((struct option_list *)field, text);
+	case OPTION_LIST:
+		list->v = alloc_resize(list->v, list->n + 1, sizeof(*list->v));
+		list->v[list->n++] = text;
+		return 0;
 	default: return o->set(field, text, e);
 	}
-}
-
-static size_t names_of(const struct option_row *rows, const char *names[], size_t n)
-{
-	for (; rows && rows->name && n < 63; rows++) {
-		if (rows->type == OPTION_GROUP)
-			n = names_of(rows->group, names, n);
-		else
-			names[n++] = rows->name;
-	}
-	return n;
 }
 
 /* 'option' is "--name" or "-x"; 'length' without its value. */
 static int refuse(const struct command *c, const char *option, size_t length)
 {
-	const char *names[65], *near = NULL;
+	const char *names[65] = {"help"}, *near = NULL;
+	struct option_walk w = {c->options};
+	const struct option_row *o;
 	char name[64];
-	size_t n = names_of(c->options, names, 0);
 
-	names[n++] = "help";
-	names[n] = NULL;
+	for (size_t n = 1; n < 64 && (o = option_next(&w));)
+		if (o->type != OPTION_GROUP)
+			names[n++] = o->name;
 	if (length > 2) {
 		snprintf(name, sizeof(name), "%.*s", (int)length - 2, option + 2);
 		near = luax_nearest(name, names);
 	}
-	return cmd_fail(c->name, CULPRIT_EXIT_USAGE, "there is no option '%.*s'; %s%s%s",
-		(int)length, option, near ? "did you mean '--" : "'culprit ", near ? near : c->name,
-		near ? "'?" : " --help' lists the options");
+	return near ? usage(c, "there is no option '%.*s'; did you mean '--%s'?", (int)length,
+			      option, near)
+		    : usage(c, "there is no option '%.*s'; 'culprit %s --help' lists the options",
+			      (int)length, option, c->name);
 }
 
 /* Sets the option whose field is at 'at'. 'value' is what stands in the same word, or NULL. 0, or
  * an exit code. */
 static int take(struct parse *p, const struct option_row *o, size_t at, const char *value)
 {
-	const char *command = p->call->command->name;
+	const struct command *c = p->call->command;
 	bool wants = option_takes_value(o);
 	struct err e;
 
 	if (!wants && value)
-		return cmd_fail(command, CULPRIT_EXIT_USAGE, "--%s takes no value, not '%s'",
-			o->name, value);
+		return usage(c, "--%s takes no value, not '%s'", o->name, value);
 	if (wants && !value && p->at >= p->argc)
-		return cmd_fail(command, CULPRIT_EXIT_USAGE, "--%s needs a value: --%s %s", o->name,
-			o->name, o->value);
+		return usage(c, "--%s needs a value: --%s %s", o->name, o->name, o->value);
 	if (wants && !value)
 		value = p->argv[p->at++];
 	if (set_field(o, (char *)p->call->options + at, value, &e))
-		return cmd_fail(command, CULPRIT_EXIT_USAGE, "--%s %s", o->name, e.text);
+		return usage(c, "--%s %s", o->name, e.text);
 	return 0;
 }
 
@@ -179,26 +180,30 @@ static int take_word(struct parse *p, const char *word)
 {
 	const struct command *c = p->call->command;
 	const struct option_row *o;
-	size_t length = strcspn(word, "="), at = 0;
+	size_t length = strcspn(word, "=");
 	int code = 0;
 
 	if (!strcmp(word, "--help"))
 		return -1;
 	if (word[1] == '-') {
-		o = option_find(c->options, word + 2, length - 2, 0, &at);
-		return o ? take(p, o, at, word[length] ? word + length + 1 : NULL)
+		struct option_walk w = {c->options};
+
+		o = option_find(&w, word + 2, length - 2, 0);
+		return o ? take(p, o, w.at, word[length] ? word + length + 1 : NULL)
 			 : refuse(c, word, length);
 	}
 	/* Letters without a value may stand together: -xy. */
 	for (const char *l = word + 1; *l && !code; l++) {
+		struct option_walk w = {c->options};
+
 		if (*l == 'h')
 			return -1;
-		o = option_find(c->options, NULL, 0, *l, &at);
+		o = option_find(&w, NULL, 0, *l);
 		if (!o)
 			return refuse(c, (char[]){'-', *l, '\0'}, 2);
 		if (option_takes_value(o))
-			return take(p, o, at, l[1] ? l + 1 : NULL);
-		code = take(p, o, at, NULL);
+			return take(p, o, w.at, l[1] ? l + 1 : NULL);
+		code = take(p, o, w.at, NULL);
 	}
 	return code;
 }
@@ -209,19 +214,16 @@ static int check_arguments(const struct call *call)
 	char first[32];
 
 	if (call->n > c->max)
-		return cmd_fail(c->name, CULPRIT_EXIT_USAGE,
-			"'%s' is one argument too many; see 'culprit %s --help'",
+		return usage(c, "'%s' is one argument too many; see 'culprit %s --help'",
 			call->args[c->max], c->name);
 	if (c->words && call->n && word_index(c->words, call->args[0]) < 0)
-		return cmd_fail(c->name, CULPRIT_EXIT_USAGE, "'%s' is not one of %s", call->args[0],
-			c->words);
+		return usage(c, "'%s' is not one of %s", call->args[0], c->words);
 	if (call->n >= c->min)
 		return 0;
 	snprintf(first, sizeof(first), "%.*s", (int)strcspn(c->arguments, " "), c->arguments);
 	for (char *p = first; *p; p++)
 		*p = (char)tolower((unsigned char)*p);
-	return cmd_fail(c->name, CULPRIT_EXIT_USAGE, "which %s? 'culprit %s %s'", first, c->name,
-		c->arguments);
+	return usage(c, "which %s? 'culprit %s %s'", first, c->name, c->arguments);
 }
 
 int options_parse(struct call *c, int argc, char **argv, int *code)
@@ -256,37 +258,38 @@ int options_parse(struct call *c, int argc, char **argv, int *code)
 
 void options_clear(const struct option_row *rows, void *options)
 {
-	for (; rows && rows->name; rows++) {
-		char *field = (char *)options + rows->at;
+	struct option_walk w = {rows};
 
-		if (rows->type == OPTION_GROUP)
-			options_clear(rows->group, field);
-		else if (rows->type == OPTION_LIST)
-			free(((struct option_list *)field)->v);
-	}
+	for (const struct option_row *o; (o = option_next(&w));)
+		if (o->type == OPTION_LIST)
+			free(((struct option_list *)(void *)((char *)options + w.at))->v);
+}
+
+const char *command_short_name(const struct command *c)
+{
+	const char *last = strrchr(c->name, ' ');
+
+	return last ? last + 1 : c->name;
 }
 
 const struct command *command_find(const struct command *const *list, const char *name)
 {
-	for (; *list; list++) {
-		const char *last = strrchr((*list)->name, ' ');
-
-		if (!strcmp(last ? last + 1 : (*list)->name, name))
-			return *list;
-	}
-	return NULL;
+	while (*list && strcmp(command_short_name(*list), name))
+		list++;
+	return *list;
 }
 
 static int run_part(const struct command *c, int argc, char **argv)
 {
-	const struct command *part = argc > 1 ? command_find(c->parts, argv[1]) : NULL;
+	const char *name = argc > 1 ? argv[1] : NULL;
+	const struct command *part = name ? command_find(c->parts, name) : NULL;
 
 	if (part)
 		return command_run(part, argc - 1, argv + 1);
-	if (argc < 2 || (strcmp(argv[1], "--help") && strcmp(argv[1], "-h")))
-		return cmd_fail(c->name, CULPRIT_EXIT_USAGE, "%s%s%s; see 'culprit %s --help'",
-			argc < 2 ? "which command?" : "there is no command '",
-			argc < 2 ? "" : argv[1], argc < 2 ? "" : "'", c->name);
+	if (!name)
+		return usage(c, "which command?; see 'culprit %s --help'", c->name);
+	if (strcmp(name, "--help") && strcmp(name, "-h"))
+		return usage(c, "there is no command '%s'; see 'culprit %s --help'", name, c->name);
 	help_command(c, stdout);
 	return CULPRIT_EXIT_OK;
 }

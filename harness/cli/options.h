@@ -86,12 +86,20 @@ int command_run(const struct command *c, int argc, char **argv);
 int options_parse(struct call *c, int argc, char **argv, int *code);
 void options_clear(const struct option_row *rows, void *options);
 
-/* The option of this name or, if 'name' is NULL, of this letter; NULL if there is none. '*at' (may
- * be NULL) gets the offset of its field. */
+/* A walk over a table: a group's row, its own rows, and on. Begins as {rows}. */
+struct option_walk {
+	const struct option_row *next, *after; /* 'after': where it goes on behind the group */
+	size_t base, at;                       /* 'at': offset of the field of the last row */
+};
+/* The next row, or NULL. */
+const struct option_row *option_next(struct option_walk *w);
+/* The next option of this name or, if 'name' is NULL, of this letter; NULL if there is none. */
 const struct option_row *option_find(
-	const struct option_row *rows, const char *name, size_t length, char letter, size_t *at);
+	struct option_walk *w, const char *name, size_t length, char letter);
 bool option_takes_value(const struct option_row *o);
 
+/* The last word of a command's name. */
+const char *command_short_name(const struct command *c);
 /* The command of this name in a list ended by NULL, or NULL. */
 const struct command *command_find(const struct command *const *list, const char *name);
 
