@@ -37,12 +37,13 @@ void doctor_add_brief(struct report *r, enum level level, const char *what, cons
 static void check_agent(struct report *r)
 {
 	char *dir = NULL, *path = NULL, *output = NULL;
-	struct err e = {""};
+	struct err e;
 	int rc = home_agent_dir(&dir, &e);
 
-	path = alloc_format("%s/culprit-agent", rc ? "" : dir);
-	if (!rc)
+	if (!rc) {
+		path = alloc_format("%s/culprit-agent", dir);
 		rc = proc_run_ok((const char *const[]){path, "--version", NULL}, 10, &output, &e);
+	}
 	if (rc)
 		doctor_add(r, LEVEL_BAD, "agent", "%s; run 'make' again", e.text);
 	else
@@ -55,7 +56,7 @@ static void check_agent(struct report *r)
 
 static void check_lab(struct report *r)
 {
-	struct err e = {""};
+	struct err e;
 
 	if (lab_prerequisites(&e) < 0)
 		doctor_add(r, LEVEL_NOTE, "lab", "no embedded lab: %s", e.text);
@@ -65,29 +66,31 @@ static void check_lab(struct report *r)
 }
 
 /* Looks for a default key, unless inventory or SSH configuration name one for every host. */
-static void check_keys(struct report *r, const struct inventory *inv)
+static void check_keys(struct report *r)
 {
 	static const char *const names[] = {"id_ed25519", "id_ecdsa", "id_rsa"};
-	const char *home = getenv("HOME");
-	char path[4096];
-	size_t i;
+	const char *home = getenv("HOME"), *agent = getenv("SSH_AUTH_SOCK");
+	const struct inventory *inv = r->inventory;
+	size_t named = 0;
 
-	for (i = 0; inv && i < inv->n_hosts &&
-		(inv->hosts[i].ssh.identity || inv->hosts[i].ssh.identities);
-		i++)
-		;
-	if (inv && i == inv->n_hosts)
+	while (inv && named < inv->n_hosts &&
+		(inv->hosts[named].ssh.identity || inv->hosts[named].ssh.identities))
+		named++;
+	if (inv && named == inv->n_hosts)
 		return;
-	if (getenv("SSH_AUTH_SOCK") && !access(getenv("SSH_AUTH_SOCK"), R_OK | W_OK)) {
-		doctor_add(r, LEVEL_OK, "ssh keys", "ssh-agent at %s", getenv("SSH_AUTH_SOCK"));
+	if (agent && !access(agent, R_OK | W_OK)) {
+		doctor_add(r, LEVEL_OK, "ssh keys", "ssh-agent at %s", agent);
 		return;
 	}
-	for (i = 0; home && i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(path, sizeof(path), "%s/.ssh/%s", home, names[i]);
-		if (!access(path, R_OK)) {
+	for (size_t i = 0; home && i < sizeof(names) / sizeof(names[0]); i++) {
+		char *path = alloc_format("%s/.ssh/%s", home, names[i]);
+		bool there = !access(path, R_OK);
+
+		if (there)
 			doctor_add(r, LEVEL_OK, "ssh keys", "%s", path);
+		free(path);
+		if (there)
 			return;
-		}
 	}
 	doctor_add(r, LEVEL_NOTE, "ssh keys",
 		"no ssh-agent and no default key: hosts in an inventory need their 'identity'");
@@ -97,6 +100,7 @@ static void check_space(struct report *r)
 {
 	struct statvfs v;
 	double free_bytes;
+	bool little;
 
 	if (statvfs(".", &v) < 0) {
 		doctor_add(r, LEVEL_BAD, "disk space", "cannot look at this folder: %s",
@@ -104,17 +108,18 @@ static void check_space(struct report *r)
 		return;
 	}
 	free_bytes = (double)v.f_bavail * (double)v.f_frsize;
-	doctor_add(r, free_bytes < DOCTOR_SPACE_LIMIT_BYTES ? LEVEL_NOTE : LEVEL_OK, "disk space",
+	little = free_bytes < DOCTOR_SPACE_LIMIT_BYTES;
+	doctor_add(r, little ? LEVEL_NOTE : LEVEL_OK, "disk space",
 		"%.1f GB free for runs in this folder%s", free_bytes / 1e9,
-		free_bytes < DOCTOR_SPACE_LIMIT_BYTES ? ": traces may need more" : "");
+		little ? ": traces may need more" : "");
 }
 
 void doctor_programs(struct report *r, struct node *n)
 {
-	json_t *missing = NULL, *entry;
+	json_t *missing, *entry;
 	char text[1100] = "";
 	size_t i, len = 0;
-	struct err e = {""};
+	struct err e;
 
 	if (needs_missing(n, r->needs, &missing, &e) < 0) {
 		doctor_add(r, LEVEL_BAD, "programs", "%s", e.text);
@@ -129,17 +134,6 @@ void doctor_programs(struct report *r, struct node *n)
 	json_decref(missing);
 }
 
-static void check_here(struct report *r, const struct inventory *inv)
-{
-	r->where = "here";
-	check_agent(r);
-	check_lab(r);
-	check_keys(r, inv);
-	check_space(r);
-	if (!inv)
-		doctor_programs(r, NULL);
-}
-
 static int add_needs(void *list, lua_State *L, const struct part *p)
 {
 	struct err ignored;
@@ -148,18 +142,16 @@ static int add_needs(void *list, lua_State *L, const struct part *p)
 }
 
 /* The programs of the scenario's workloads, or of all built-in ones. */
-static int find_needs(struct report *r, const char *path, struct err *e)
+static int find_needs(json_t *needs, const char *path, struct err *e)
 {
 	struct scenario *s = NULL;
 	int rc;
 
-	r->needs = json_array();
-	r->asked = path;
 	if (!path)
-		return part_each(PART_WORKLOAD, add_needs, r->needs, e);
+		return part_each(PART_WORKLOAD, add_needs, needs, e);
 	rc = scenario_load(path, &s, e);
 	for (size_t i = 0; !rc && i < s->n_workloads; i++)
-		rc = needs_add(s->L, &s->workloads[i], r->needs, e);
+		rc = needs_add(s->L, &s->workloads[i], needs, e);
 	scenario_free(s);
 	return rc;
 }
@@ -169,18 +161,24 @@ struct options {
 	bool ssh, json;
 };
 
-static int look(struct report *r, const struct options *o, const struct inventory *inv)
+static int look(struct report *r, bool json)
 {
 	struct err e;
 	int code = CULPRIT_EXIT_OK;
 
 	r->checks = json_array();
-	check_here(r, inv);
-	if (inv && doctor_nodes(r, inv, &e) < 0)
+	r->where = "here";
+	check_agent(r);
+	check_lab(r);
+	check_keys(r);
+	check_space(r);
+	if (!r->inventory)
+		doctor_programs(r, NULL);
+	else if (doctor_nodes(r, &e) < 0)
 		code = cmd_error("doctor", &e, ERR_HARNESS);
-	else if (inv && !r->bad)
-		doctor_cluster(r, o->inventory);
-	if (o->json)
+	else if (!r->bad)
+		doctor_cluster(r);
+	if (json)
 		cmd_print_json(json_pack("{s:b, s:O}", "able", !r->bad, "checks", r->checks));
 	else
 		doctor_print(r->checks);
@@ -192,20 +190,23 @@ static int run(const struct call *c)
 {
 	const struct options *o = c->options;
 	struct inventory *inv = NULL;
-	struct report r = {0};
+	struct report r = {.asked = c->args[0]};
 	struct err e;
 	int code = CULPRIT_EXIT_OK;
 
 	if (o->ssh && !o->inventory)
 		return cmd_fail(
 			"doctor", CULPRIT_EXIT_USAGE, "--ssh needs an inventory: --inventory FILE");
-	if (find_needs(&r, c->args[0], &e) < 0 ||
+	r.needs = json_array();
+	if (find_needs(r.needs, c->args[0], &e) < 0 ||
 		(o->inventory && inventory_load(o->inventory, &inv, &e) < 0))
 		code = cmd_error("doctor", &e, ERR_USAGE);
 	else if (o->ssh)
 		doctor_print_ssh(inv, o->json);
-	else
-		code = look(&r, o, inv);
+	else {
+		r.inventory = inv;
+		code = look(&r, o->json);
+	}
 	json_decref(r.needs);
 	inventory_free(inv);
 	return code;

@@ -1,41 +1,31 @@
 #include "harness/cli/contact.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "harness/base/alloc.h"
 #include "harness/base/home.h"
 
-struct job {
-	pthread_t thread;
-	bool started;
-	void (*fn)(struct contact *c);
-	struct contact *contact;
-};
-
-static void *run_job(void *arg)
+static void *call(void *contact)
 {
-	const struct job *j = arg;
+	struct contact *c = contact;
 
-	j->fn(j->contact);
+	c->fn(c);
 	return NULL;
 }
 
 void contacts_each(struct contact *contacts, size_t n, void (*fn)(struct contact *c))
 {
-	struct job *jobs = alloc_zero(n, sizeof(*jobs));
-
 	for (size_t i = 0; i < n; i++) {
-		jobs[i] = (struct job){.fn = fn, .contact = &contacts[i]};
-		jobs[i].started = !pthread_create(&jobs[i].thread, NULL, run_job, &jobs[i]);
+		contacts[i].fn = fn;
+		contacts[i].threaded = !pthread_create(
+			&contacts[i].thread, NULL, call, &contacts[i]);
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (jobs[i].started)
-			pthread_join(jobs[i].thread, NULL);
+		if (contacts[i].threaded)
+			pthread_join(contacts[i].thread, NULL);
 		else
 			fn(&contacts[i]);
 	}
-	free(jobs);
 }
 
 static void connect_one(struct contact *c)

@@ -2,6 +2,9 @@
 #ifndef CULPRIT_CLI_CONTACT_H
 #define CULPRIT_CLI_CONTACT_H
 
+#include <pthread.h>
+#include <stdbool.h>
+
 #include "harness/inventory/inventory.h"
 #include "harness/remote/node.h"
 
@@ -12,6 +15,11 @@ struct contact {
 	int rc; /* of node_connect_all */
 	struct err err;
 	void *visitor; /* the caller's, for contacts_each */
+
+	/* of contacts_each */
+	void (*fn)(struct contact *c);
+	pthread_t thread;
+	bool threaded;
 };
 
 /* Connects to all hosts in parallel. '*out' has inv->n_hosts entries, for contacts_free. Fails only

@@ -15,6 +15,7 @@ struct report {
 	json_t *checks;    /* {where, what, level, text, short?} in order */
 	const char *where; /* "here", a node's name, "cluster" or "faults" */
 	bool bad;
+	const struct inventory *inventory; /* or NULL */
 	json_t *needs; /* programs of workloads, see harness/experiment/needs.h */
 	bool asked;    /* a scenario was named: missing programs are bad, not only noted */
 };
@@ -28,11 +29,11 @@ __attribute__((format(printf, 5, 6))) void doctor_add_brief(struct report *r, en
 void doctor_programs(struct report *r, struct node *n);
 
 /* doctor_node.c: checks all hosts in parallel. Fails only as contacts_new does. */
-int doctor_nodes(struct report *r, const struct inventory *inv, struct err *e);
+int doctor_nodes(struct report *r, struct err *e);
 
 /* doctor_faults.c: checks the cluster as a whole, and which faults can run, by their own checks.
  * It connects to all nodes, so every one must have passed. */
-void doctor_cluster(struct report *r, const char *inventory_path);
+void doctor_cluster(struct report *r);
 
 /* doctor_print.c: prints in 80 columns all checks of this machine, then for each node a line and
  * what is not ok, then a table of the nodes. */

@@ -15,19 +15,20 @@ struct asking {
 	struct acts *acts;
 };
 
-/* 0, or 1 with the reason why the fault cannot run on this server. */
-static int ask(
-	struct asking *a, lua_State *L, const struct part *p, struct member *server, struct err *e)
+/* Why the fault cannot run on this server, if it cannot: true, and 'why'. */
+static bool refused(struct asking *a, lua_State *L, const struct part *p, struct member *server,
+	struct err *why)
 {
-	int top = lua_gettop(L), no = 0;
+	int top = lua_gettop(L);
+	bool no = false;
 
 	lua_rawgeti(L, LUA_REGISTRYINDEX, p->def_ref);
 	lua_getfield(L, -1, "check");
 	if (!lua_isnil(L, -1)) {
 		bind_push_context(L, a->acts, a->cluster, server, p, "doctor");
-		no = luax_call(L, 1, 2, e) ? 1 : 0;
+		no = luax_call(L, 1, 2, why) != 0;
 		if (!no && !lua_toboolean(L, -2))
-			no = err_set(e, 1, "%s",
+			no = err_set(why, 1, "%s",
 				lua_isstring(L, -1) ? lua_tostring(L, -1)
 						    : "its check gave no reason");
 	}
@@ -38,23 +39,19 @@ static int ask(
 static int ask_fault(void *ctx, lua_State *L, const struct part *p)
 {
 	struct asking *a = ctx;
-	struct err e = {""}, why = {""};
-	size_t able = 0;
+	struct err e;
+	bool no = false;
 
 	if (!p->path)
 		return 0;
 	if (!a->acts)
 		a->acts = bind_open(L);
-	for (size_t i = 0; i < a->cluster->n_servers; i++) {
-		if (!ask(a, L, p, a->cluster->servers[i], &e))
-			able++;
-		else if (!*why.text)
-			why = e;
-	}
-	if (able == a->cluster->n_servers)
-		doctor_add(a->report, LEVEL_OK, p->name, "can run");
+	for (size_t i = 0; i < a->cluster->n_servers && !no; i++)
+		no = refused(a, L, p, a->cluster->servers[i], &e);
+	if (no)
+		doctor_add(a->report, LEVEL_NOTE, p->name, "cannot run: %s", e.text);
 	else
-		doctor_add(a->report, LEVEL_NOTE, p->name, "cannot run: %s", why.text);
+		doctor_add(a->report, LEVEL_OK, p->name, "can run");
 	return 0;
 }
 
@@ -70,13 +67,13 @@ static void check_roles(struct report *r, const struct cluster *c)
 			: ": peers are compared with each other, which takes three servers");
 }
 
-void doctor_cluster(struct report *r, const char *inventory_path)
+void doctor_cluster(struct report *r)
 {
 	struct asking a = {.report = r};
 	struct err e = {""};
 
 	r->where = "cluster";
-	if (cluster_load(inventory_path, &a.cluster, &e)) {
+	if (cluster_load(r->inventory->path, &a.cluster, &e)) {
 		doctor_add(r, LEVEL_BAD, "roles", "%s", e.text);
 		return;
 	}

@@ -16,24 +16,33 @@
 /* Detectors compare servers second by second; a larger difference of clocks spoils that. */
 #define CLOCK_LIMIT_S 0.1
 
-static void check_op(struct report *r, struct node *n, const char *op)
+/* Can the node do 'what'? LEVEL_BAD: it did not answer. 'reason' gets what it says, or the error. */
+static enum level ask(struct node *n, const char *what, double timeout_s, char reason[1024])
 {
 	json_t *result = NULL;
-	const char *reason = "";
-	struct err e = {""};
-	int rc;
+	struct err e;
+	int rc = node_call(n, "check", json_pack("{s:s}", "what", what), timeout_s, &result, &e);
+	const char *text = rc < 0 ? e.text : jget_text(result, "reason");
+	enum level level = rc < 0 ? LEVEL_BAD : jget_true(result, "able") ? LEVEL_OK : LEVEL_NOTE;
 
-	rc = node_call(n, "check", json_pack("{s:s}", "what", op), 20, &result, &e);
-	if (json_is_string(json_object_get(result, "reason")))
-		reason = jget_text(result, "reason");
-	if (rc < 0)
-		doctor_add(r, LEVEL_BAD, op, "%s", e.text);
-	else if (!json_is_true(json_object_get(result, "able")))
-		doctor_add_brief(r, LEVEL_NOTE, op, "no", "not possible: %s", reason);
-	else
-		doctor_add_brief(r, LEVEL_OK, op, *reason ? reason : "yes", "possible%s%s",
-			*reason ? ", by " : "", reason);
+	snprintf(reason, 1024, "%s", text ? text : "");
 	json_decref(result);
+	return level;
+}
+
+static void check_drops(struct report *r, struct node *n)
+{
+	static const char op[] = "packets.drop";
+	char reason[1024];
+	enum level level = ask(n, op, 20, reason);
+
+	if (level == LEVEL_BAD)
+		doctor_add(r, level, op, "%s", reason);
+	else if (level == LEVEL_NOTE)
+		doctor_add_brief(r, level, op, "no", "not possible: %s", reason);
+	else
+		doctor_add_brief(r, level, op, *reason ? reason : "yes", "possible%s%s",
+			*reason ? ", by " : "", reason);
 }
 
 /* Runs 'argv' (stolen) on the node; returns its output (the caller frees) if it exits with 0. */
@@ -87,10 +96,12 @@ static void check_node_space(struct report *r, struct node *n)
 	if (!line || sscanf(line + 1, "%*s %*s %*s %lf", &kib) != 1) {
 		doctor_add(r, LEVEL_NOTE, "disk space", "unknown: df does not work there");
 	} else {
+		bool little = kib * 1024 < DOCTOR_SPACE_LIMIT_BYTES;
+
 		snprintf(brief, sizeof(brief), "%.1f GB", kib * 1024 / 1e9);
-		doctor_add_brief(r, kib * 1024 < DOCTOR_SPACE_LIMIT_BYTES ? LEVEL_NOTE : LEVEL_OK,
-			"disk space", brief, "%s free for traces in %s%s", brief, node_dir(n),
-			kib * 1024 < DOCTOR_SPACE_LIMIT_BYTES ? ": they may need more" : "");
+		doctor_add_brief(r, little ? LEVEL_NOTE : LEVEL_OK, "disk space", brief,
+			"%s free for traces in %s%s", brief, node_dir(n),
+			little ? ": they may need more" : "");
 	}
 	free(output);
 }
@@ -115,39 +126,29 @@ static void check_clock(struct report *r, struct node *n)
 			"%+.3f ms from ours, to within %.3f ms", offset_s * 1e3, error_s * 1e3);
 }
 
-static void check_tracer(
-	struct report *r, struct node *n, const char *name, char *brief, size_t size)
-{
-	json_t *result = NULL;
-	const char *reason;
-	char what[32];
-	struct err e = {""};
-	int rc;
-
-	snprintf(what, sizeof(what), "trace.%s", name);
-	rc = node_call(n, "check", json_pack("{s:s}", "what", what), 40, &result, &e);
-	reason = jget_text(result, "reason");
-	if (rc < 0) {
-		doctor_add(r, LEVEL_BAD, name, "%s", e.text);
-	} else if (!json_is_true(json_object_get(result, "able"))) {
-		doctor_add(r, LEVEL_NOTE, name, "this tracer does not work there: %s",
-			reason ? reason : "no reason given");
-	} else {
-		doctor_add(r, LEVEL_OK, name, "this tracer works");
-		snprintf(brief + strlen(brief), size - strlen(brief), "%s%s", *brief ? " " : "",
-			name);
-	}
-	json_decref(result);
-}
-
 static void check_tracers(struct report *r, struct node *n)
 {
-	static const char *const names[] = {"ebpf", "ptrace", "strace", "sysstat"};
-	char brief[64] = "", unused[16] = "";
+	static const char *const names[] = {"ebpf", "ptrace", "strace", "sysstat", "sampler"};
+	char brief[64] = "", what[32], reason[1024];
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		check_tracer(r, n, names[i], brief, sizeof(brief));
-	check_tracer(r, n, "sampler", unused, sizeof(unused));
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		enum level level;
+		size_t used = strlen(brief);
+
+		snprintf(what, sizeof(what), "trace.%s", names[i]);
+		level = ask(n, what, 40, reason);
+		if (level == LEVEL_BAD)
+			doctor_add(r, level, names[i], "%s", reason);
+		else if (level == LEVEL_NOTE)
+			doctor_add(r, level, names[i], "this tracer does not work there: %s",
+				*reason ? reason : "no reason given");
+		else
+			doctor_add(r, level, names[i], "this tracer works");
+		/* The sampler measures no calls. */
+		if (level == LEVEL_OK && strcmp(names[i], "sampler"))
+			snprintf(brief + used, sizeof(brief) - used, "%s%s", used ? " " : "",
+				names[i]);
+	}
 	if (*brief)
 		doctor_add_brief(r, LEVEL_OK, "tracers", brief, "%s", brief);
 	else
@@ -171,54 +172,54 @@ static void check_path(struct report *r, struct node *n, const char *what, const
 
 /* Compares what the file system's adapter finds on the node with the inventory, completed by what
  * was found; then checks the paths. */
-static void check_file_system(struct report *r, struct contact *c, const struct inventory *inv)
+static void check_file_system(struct report *r, struct contact *c)
 {
 	struct host copy = *c->host, *h = &copy;
-	json_t *found = NULL, *info = NULL;
-	char text[300] = "", device[200] = "";
+	bool server = h->role == ROLE_SERVER;
+	json_t *found = NULL, *info = NULL, *one;
+	char text[300] = "", device[200] = "", all[200];
 	struct fs *fs = NULL;
-	struct err e = {""};
-	int rc = fs_load(inv->fs_type, &fs, &e);
+	struct err e;
+	size_t i;
+	int rc = fs_load(r->inventory->fs_type, &fs, &e);
 
 	if (!rc)
 		rc = fs_look(fs, h, c->node, &found, &e);
 	if (!rc)
-		rc = fs_complete(h, inv->volume, found, &e);
-	if (rc < 0) {
+		rc = fs_complete(h, r->inventory->volume, found, &e);
+	if (rc < 0)
 		doctor_add(r, LEVEL_BAD, "file system", "%s", e.text);
-		goto out;
-	}
-	for (size_t i = 0; i < json_array_size(found); i++) {
-		const json_t *one = json_array_get(found, i);
-		const char *path = json_string_value(
-			json_object_get(one, h->role == ROLE_SERVER ? "storage" : "mount"));
-		const char *wanted = h->role == ROLE_SERVER ? h->storage : h->mount;
+	json_array_foreach(found, i, one)
+	{
+		const char *path = jget_text(one, server ? "storage" : "mount");
+		const char *wanted = server ? h->storage : h->mount;
 
-		if (path && wanted && !strcmp(path, wanted)) {
-			char all[200];
-
-			fs_describe(one, all, sizeof(all));
-			snprintf(text, sizeof(text), "%s, by %s", all, jget_text(one, "how"));
-		}
+		if (!path || !wanted || strcmp(path, wanted))
+			continue;
+		fs_describe(one, all, sizeof(all));
+		snprintf(text, sizeof(text), "%s, by %s", all, jget_text(one, "how"));
 	}
-	if (h->role == ROLE_SERVER) {
+	if (!rc && server) {
 		check_path(r, c->node, "storage", "-d", h->storage,
 			"there is no folder %s there: correct 'storage'");
 		if (!node_call(c->node, "fs.info", json_pack("{s:s}", "path", h->storage), 20,
 			    &info, &e))
 			snprintf(device, sizeof(device), ", on %s (%s)", jget_text(info, "source"),
 				jget_text(info, "type"));
-		doctor_add(r, *text ? LEVEL_OK : LEVEL_NOTE, "file system", "%s%s",
-			*text ? text : "no server process names this folder", device);
-	} else if (h->role == ROLE_CLIENT) {
+	} else if (!rc && h->role == ROLE_CLIENT) {
 		check_path(r, c->node, "mount", "mountpoint", h->mount,
 			"nothing is mounted on %s there: mount the file system, or correct "
 			"'mount'");
-		doctor_add(r, *text ? LEVEL_OK : LEVEL_NOTE, "file system", "%s",
-			*text ? text : "no mount of this file system is there");
 	}
-	check_path(r, c->node, "spare", "-e", h->spare, "there is no %s there: correct 'spare'");
-out:
+	if (!rc && h->role != ROLE_OUTSIDER)
+		doctor_add(r, *text ? LEVEL_OK : LEVEL_NOTE, "file system", "%s%s",
+			*text            ? text
+				: server ? "no server process names this folder"
+					 : "no mount of this file system is there",
+			device);
+	if (!rc)
+		check_path(r, c->node, "spare", "-e", h->spare,
+			"there is no %s there: correct 'spare'");
 	/* fs_complete replaced what the inventory left out. */
 	if (h->storage != c->host->storage)
 		free(h->storage);
@@ -229,10 +230,12 @@ out:
 	fs_free(fs);
 }
 
-static void check_contact(struct report *r, struct contact *c, const struct inventory *inv)
+static void check_contact(struct contact *c)
 {
+	struct report *r = c->visitor;
 	const struct host *h = c->host;
-	const json_t *hello, *unclean;
+	const json_t *hello;
+	json_t *left;
 	char via[400] = "";
 	size_t i;
 
@@ -249,7 +252,7 @@ static void check_contact(struct report *r, struct contact *c, const struct inve
 	doctor_add(r, LEVEL_OK, "connection", "%s, %s@%s:%u%s, host key %s", role_name(h->role),
 		h->ssh.user ? h->ssh.user : "root", h->ssh.address, h->ssh.port ? h->ssh.port : 22,
 		via, h->ssh.host_key ? "as pinned" : "in known_hosts");
-	if (json_is_true(json_object_get(hello, "root")))
+	if (jget_true(hello, "root"))
 		doctor_add_brief(r, LEVEL_OK, "agent", h->ssh.sudo ? "sudo" : "root",
 			"%s, as root%s", jget_text(hello, "version"),
 			h->ssh.sudo ? " by sudo" : "");
@@ -258,54 +261,40 @@ static void check_contact(struct report *r, struct contact *c, const struct inve
 			"%s, not as root: most faults and tracers need root there (become = "
 			"\"sudo\")",
 			jget_text(hello, "version"));
-	unclean = json_object_get(hello, "unclean");
-	for (i = 0; i < json_array_size(unclean); i++)
-		doctor_add(r, LEVEL_BAD, "left over", "%s",
-			json_string_value(json_array_get(unclean, i)));
-	check_op(r, c->node, "packets.drop");
+	json_array_foreach(jget(hello, "unclean"), i, left)
+		doctor_add(r, LEVEL_BAD, "left over", "%s", json_string_value(left));
+	check_drops(r, c->node);
 	check_tracers(r, c->node);
 	check_sftp(r, c->node);
 	check_node_space(r, c->node);
 	check_clock(r, c->node);
-	check_file_system(r, c, inv);
+	check_file_system(r, c);
 	if (h->role == ROLE_CLIENT)
 		doctor_programs(r, c->node);
 }
 
-struct visit {
-	struct report report;
-	const struct inventory *inv;
-};
-
-static void visit(struct contact *c)
+int doctor_nodes(struct report *r, struct err *e)
 {
-	struct visit *v = c->visitor;
-
-	check_contact(&v->report, c, v->inv);
-}
-
-int doctor_nodes(struct report *r, const struct inventory *inv, struct err *e)
-{
+	size_t n = r->inventory->n_hosts;
 	struct contact *contacts;
-	struct visit *visits;
-	int rc = contacts_new(inv, &contacts, e);
+	struct report *reports;
+	int rc = contacts_new(r->inventory, &contacts, e);
 
 	if (rc)
 		return rc;
-	visits = alloc_zero(inv->n_hosts, sizeof(*visits));
-	for (size_t i = 0; i < inv->n_hosts; i++) {
-		visits[i].report = (struct report){
-			.checks = json_array(), .needs = r->needs, .asked = r->asked};
-		visits[i].inv = inv;
-		contacts[i].visitor = &visits[i];
+	reports = alloc_zero(n, sizeof(*reports));
+	for (size_t i = 0; i < n; i++) {
+		reports[i] = *r;
+		reports[i].checks = json_array();
+		contacts[i].visitor = &reports[i];
 	}
-	contacts_each(contacts, inv->n_hosts, visit);
-	for (size_t i = 0; i < inv->n_hosts; i++) {
-		json_array_extend(r->checks, visits[i].report.checks);
-		json_decref(visits[i].report.checks);
-		r->bad |= visits[i].report.bad;
+	contacts_each(contacts, n, check_contact);
+	for (size_t i = 0; i < n; i++) {
+		json_array_extend(r->checks, reports[i].checks);
+		json_decref(reports[i].checks);
+		r->bad |= reports[i].bad;
 	}
-	contacts_free(contacts, inv->n_hosts);
-	free(visits);
+	contacts_free(contacts, n);
+	free(reports);
 	return 0;
 }

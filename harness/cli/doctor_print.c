@@ -1,81 +1,79 @@
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/jget.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/doctor.h"
 
-static void print_line(
-	const char *level, const char *indent, const char *what, int width, const char *text)
+/* Level, the member 'name', and text. */
+static void print_line(const json_t *check, const char *indent, const char *name, int width)
 {
+	const char *level = jget_text(check, "level");
+
 	printf("  %-4s  %s%-*s  ", strcmp(level, "bad") ? level : "BAD", indent,
-		width - (int)strlen(indent), what);
-	print_wrapped(stdout, width + 10, text);
+		width - (int)strlen(indent), jget_text(check, name));
+	print_wrapped(stdout, width + 10, jget_text(check, "text"));
 }
 
-static const char *member(const json_t *check, const char *name)
+static bool is(const json_t *check, const char *key, const char *text)
 {
-	const char *text = json_string_value(json_object_get(check, name));
-
-	return text ? text : "";
+	return !strcmp(jget_text(check, key), text);
 }
 
 static bool is_node(const json_t *check)
 {
-	const char *where = member(check, "where");
-
-	return strcmp(where, "here") && strcmp(where, "cluster") && strcmp(where, "faults");
+	return !is(check, "where", "here") && !is(check, "where", "cluster") &&
+		!is(check, "where", "faults");
 }
 
 /* Prints the checks of one section: this machine, the cluster, or the faults. */
 static void print_section(const json_t *checks, const char *where)
 {
 	bool any = false;
+	json_t *c;
+	size_t i;
 
-	for (size_t i = 0; i < json_array_size(checks); i++) {
-		const json_t *c = json_array_get(checks, i);
-
-		if (strcmp(member(c, "where"), where))
+	json_array_foreach(checks, i, c)
+	{
+		if (!is(c, "where", where))
 			continue;
 		if (!any)
 			printf("%s%s\n", strcmp(where, "here") ? "\n" : "", where);
 		any = true;
-		print_line(member(c, "level"), "", member(c, "what"),
-			strcmp(where, "faults") ? 14 : 17, member(c, "text"));
+		print_line(c, "", "what", strcmp(where, "faults") ? 14 : 17);
 	}
 }
 
 static void print_nodes(const json_t *checks)
 {
 	const char *where = "";
+	json_t *c;
+	size_t i;
 
-	for (size_t i = 0; i < json_array_size(checks); i++) {
-		const json_t *c = json_array_get(checks, i);
-
+	json_array_foreach(checks, i, c)
+	{
 		if (!is_node(c))
 			continue;
 		if (!*where)
 			puts("\nnodes");
-		if (strcmp(where, member(c, "where")))
-			print_line(
-				member(c, "level"), "", member(c, "where"), 14, member(c, "text"));
-		else if (strcmp(member(c, "level"), "ok") ||
-			!strcmp(member(c, "what"), "file system"))
-			print_line(
-				member(c, "level"), "  ", member(c, "what"), 14, member(c, "text"));
-		where = member(c, "where");
+		if (!is(c, "where", where))
+			print_line(c, "", "where", 14);
+		else if (!is(c, "level", "ok") || is(c, "what", "file system"))
+			print_line(c, "  ", "what", 14);
+		where = jget_text(c, "where");
 	}
 }
 
 /* The table's entry for check 'what' of node 'where', or "". */
 static const char *cell(const json_t *checks, const char *where, const char *what)
 {
-	for (size_t i = 0; i < json_array_size(checks); i++) {
-		const json_t *c = json_array_get(checks, i);
+	json_t *c;
+	size_t i;
 
-		if (!strcmp(member(c, "where"), where) && !strcmp(member(c, "what"), what) &&
-			*member(c, "short"))
-			return member(c, "short");
+	json_array_foreach(checks, i, c)
+	{
+		if (is(c, "where", where) && is(c, "what", what) && jget(c, "short"))
+			return jget_text(c, "short");
 	}
 	return "";
 }
@@ -89,13 +87,14 @@ static void print_table(const json_t *checks)
 		{"tracers", "tracers", 26}, {"disk space", "disk", 8}, {"clock", "clock", 0}};
 	const char *where = "";
 	bool any = false;
+	json_t *c;
+	size_t i;
 
-	for (size_t i = 0; i < json_array_size(checks); i++) {
-		const json_t *c = json_array_get(checks, i);
-
-		if (!is_node(c) || !strcmp(where, member(c, "where")))
+	json_array_foreach(checks, i, c)
+	{
+		if (!is_node(c) || is(c, "where", where))
 			continue;
-		where = member(c, "where");
+		where = jget_text(c, "where");
 		if (!*cell(checks, where, "agent"))
 			continue;
 		for (int row = any; row < 2; row++) {
@@ -121,7 +120,8 @@ void doctor_print(const json_t *checks)
 
 void doctor_print_ssh(const struct inventory *inv, bool json)
 {
-	json_t *all = json_object();
+	json_t *all = json_object(), *o;
+	size_t k;
 
 	for (size_t i = 0; i < inv->n_hosts; i++) {
 		const struct host *h = &inv->hosts[i];
@@ -130,11 +130,10 @@ void doctor_print_ssh(const struct inventory *inv, bool json)
 		if (json)
 			continue;
 		puts(h->ssh.name);
-		for (size_t k = 0; k < json_array_size(h->origins); k++) {
-			const json_t *o = json_array_get(h->origins, k);
-
-			printf("  %-12s %-18s ", member(o, "what"), member(o, "from"));
-			print_wrapped(stdout, 34, member(o, "value"));
+		json_array_foreach(h->origins, k, o)
+		{
+			printf("  %-12s %-18s ", jget_text(o, "what"), jget_text(o, "from"));
+			print_wrapped(stdout, 34, jget_text(o, "value"));
 		}
 	}
 	if (json)

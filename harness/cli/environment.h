@@ -8,13 +8,13 @@
 
 #include "harness/store/store.h"
 
-struct environment;
+struct environment {
+	char *lines[64];
+	size_t n;
+};
 
-/* What was not recorded is left out. */
-int environment_new(struct store *s, struct environment **out, struct err *e);
-void environment_free(struct environment *env);
-
-/* Of one environment; borrowed. */
-const char *const *environment_lines(const struct environment *env, size_t *n);
+/* What was not recorded is left out. '*env' is empty before, and cleared by the caller in any case. */
+int environment_read(struct store *s, struct environment *env, struct err *e);
+void environment_clear(struct environment *env);
 
 #endif

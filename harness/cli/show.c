@@ -157,19 +157,20 @@ static int show_runtimes(struct store *s, enum table_format format, const struct
 static int show_paper(struct store *s, const struct scoring *c, enum table_format format,
 	struct table_notes *notes, const char *against, FILE *out, struct err *e)
 {
-	struct environment *env = NULL;
+	struct environment env = {0};
 	struct paper *p = NULL;
 	int rc = paper_read(against, &p, e);
 
 	if (!rc)
-		rc = environment_new(s, &env, e);
+		rc = environment_read(s, &env, e);
 	if (!rc) {
-		notes->environment = environment_lines(env, &notes->n_environment);
+		notes->environment = (const char *const *)env.lines;
+		notes->n_environment = env.n;
 		rc = printed(paper_render(p, scoring_table(c), format, notes, out), e);
 		notes->environment = NULL;
 		notes->n_environment = 0;
 	}
-	environment_free(env);
+	environment_clear(&env);
 	paper_free(p);
 	return rc;
 }
