@@ -41,84 +41,60 @@ static void list_params(lua_State *L)
 	}
 }
 
+/* Adds the entry (stolen) to the JSON, or prints its name, in 'width' columns, and the text. */
+static void put(
+	const struct listing *l, json_t *entry, int width, const char *name, const char *text)
+{
+	if (l->json) {
+		json_array_append_new(l->json, entry);
+		return;
+	}
+	printf("  %-*s ", width, name);
+	print_wrapped(stdout, width + 3, text);
+	json_decref(entry);
+}
+
 static int list_part(void *ctx, lua_State *L, const struct part *p)
 {
-	struct listing *l = ctx;
-	char text[512];
+	const struct listing *l = ctx;
+	bool fault = p->kind == PART_FAULT;
+	char name[64], text[512];
 
-	if (l->json) {
-		json_array_append_new(l->json,
-			json_pack("{s:s, s:s, s:s?, s:s?, s:O}", "name", p->name, "summary",
-				p->summary, "resource", p->resource, "needs", p->needs, "params",
-				p->params));
-		return 0;
-	}
-	if (p->kind == PART_FAULT)
-		printf("  %-18s %-8.*s ", p->name, (int)strcspn(p->resource, "/"), p->resource);
-	else
-		printf("  %-18s ", p->name);
+	snprintf(name, sizeof(name), fault ? "%-18s %.*s" : "%s", p->name,
+		fault ? (int)strcspn(p->resource, "/") : 0, p->resource);
 	snprintf(text, sizeof(text), "%s%s%s", p->summary, p->needs ? "; needs " : "",
 		p->needs ? p->needs : "");
-	print_wrapped(stdout, p->kind == PART_FAULT ? 30 : 21, text);
-	if (l->details && lua_istable(L, -1))
+	put(l,
+		json_pack("{s:s, s:s, s:s?, s:s?, s:O}", "name", p->name, "summary", p->summary,
+			"resource", p->resource, "needs", p->needs, "params", p->params),
+		fault ? 27 : 18, name, text);
+	if (!l->json && l->details && lua_istable(L, -1))
 		list_params(L);
 	return 0;
 }
 
 static int list_detector(void *ctx, const struct detector *d)
 {
-	struct listing *l = ctx;
-
-	if (l->json)
-		json_array_append_new(l->json,
-			json_pack("{s:s, s:s, s:b, s:O}", "name", detector_name(d), "summary",
-				detector_summary(d), "trains", detector_trains(d), "params",
-				detector_params(d)));
-	else {
-		printf("  %-18s ", detector_name(d));
-		print_wrapped(stdout, 21, detector_summary(d));
-	}
+	put(ctx,
+		json_pack("{s:s, s:s, s:b, s:O}", "name", detector_name(d), "summary",
+			detector_summary(d), "trains", detector_trains(d), "params",
+			detector_params(d)),
+		18, detector_name(d), detector_summary(d));
 	return 0;
 }
 
-static void list_metrics(struct listing *l)
+static void list_metrics(const struct listing *l)
 {
 	char text[512];
 
-	for (int i = 0; i < METRIC_COUNT; i++) {
-		enum metric m = (enum metric)i;
-
-		if (l->json) {
-			json_array_append_new(l->json,
-				json_pack("{s:s, s:s, s:b, s:s}", "name", metric_name(m), "unit",
-					metric_unit(m), "service_time", m < METRIC_SERVICE_TIMES,
-					"definition", metric_definition(m)));
-			continue;
-		}
-		printf("  %-33s ", metric_name(m));
+	for (enum metric m = 0; m < METRIC_COUNT; m++) {
 		snprintf(text, sizeof(text), "%s: %s", metric_unit(m), metric_definition(m));
-		print_wrapped(stdout, 36, text);
+		put(l,
+			json_pack("{s:s, s:s, s:b, s:s}", "name", metric_name(m), "unit",
+				metric_unit(m), "service_time", m < METRIC_SERVICE_TIMES,
+				"definition", metric_definition(m)),
+			33, metric_name(m), text);
 	}
-}
-
-static int list_kind(const char *kind, bool details, json_t *all, struct err *e)
-{
-	struct listing l = {.details = details, .json = all ? json_array() : NULL};
-	int rc = 0;
-
-	if (!all)
-		printf("%s\n", kind);
-	if (!strcmp(kind, "faults"))
-		rc = part_each(PART_FAULT, list_part, &l, e);
-	else if (!strcmp(kind, "workloads"))
-		rc = part_each(PART_WORKLOAD, list_part, &l, e);
-	else if (!strcmp(kind, "detectors"))
-		rc = detector_each(list_detector, &l, e);
-	else
-		list_metrics(&l);
-	if (all)
-		json_object_set_new(all, kind, l.json);
-	return rc;
 }
 
 struct options {
@@ -129,8 +105,8 @@ static int run(const struct call *c)
 {
 	static const char *const kinds[] = {"faults", "workloads", "detectors", "metrics"};
 	const struct options *o = c->options;
-	json_t *all = o->json ? json_object() : NULL;
 	const char *only = c->args[0];
+	json_t *all = json_object();
 	char *home = NULL;
 	struct err e;
 	/* A program without its files would list nothing. */
@@ -139,13 +115,23 @@ static int run(const struct call *c)
 	free(home);
 	/* Metrics only when asked for. */
 	for (size_t i = 0; i < (only ? 4 : 3) && !rc; i++) {
+		struct listing l = {.details = only};
+
 		if (only && strcmp(only, kinds[i]))
 			continue;
-		if (!all && !only && i)
-			putchar('\n');
-		rc = list_kind(kinds[i], only != NULL, all, &e);
+		l.json = o->json ? json_array() : NULL;
+		if (!o->json)
+			printf("%s%s\n", !only && i ? "\n" : "", kinds[i]);
+		if (i < 2)
+			rc = part_each(i ? PART_WORKLOAD : PART_FAULT, list_part, &l, &e);
+		else if (i == 2)
+			rc = detector_each(list_detector, &l, &e);
+		else
+			list_metrics(&l);
+		if (o->json)
+			json_object_set_new(all, kinds[i], l.json);
 	}
-	if (!rc && all)
+	if (!rc && o->json)
 		cmd_print_json(json_incref(all));
 	json_decref(all);
 	return rc ? cmd_error("list", &e, ERR_USAGE) : CULPRIT_EXIT_OK;

@@ -69,9 +69,7 @@ static void make_folders(const struct lab_options *o)
 
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
 		child_must(file_mkdirs(lab_path(o->dir, "%s", folders[i]).s, 0755, &child_err));
-	for (unsigned i = 0; i < lab_node_count(o); i++) {
-		struct lab_node n = lab_node_at(o, i);
-
+	lab_each(n, o, lab_node_count(o)) {
 		child_must(file_mkdirs(lab_path(o->dir, "log/%s", n.name).s, 0755, &child_err));
 		if (n.role == ROLE_SERVER)
 			child_must(file_mkdirs(
@@ -105,19 +103,15 @@ static void commit(struct child *c, size_t n)
 
 static void start_disks(const struct lab_options *o, struct child *disks, int (*loops)[2])
 {
-	for (unsigned i = 0; i < o->servers; i++) {
-		struct lab_node n = lab_node_at(o, i);
-
-		child_must(child_start(&disks[i], o->dir, "disk", n.name, 0, NULL,
+	lab_each(n, o, o->servers) {
+		child_must(child_start(&disks[n.i], o->dir, "disk", n.name, 0, NULL,
 			lab_path(o->dir, "log/%s/disk.log", n.name), &child_err));
 	}
 	await(disks, o->servers);
 	stage("disks");
-	for (unsigned i = 0; i < o->servers; i++) {
-		struct lab_node n = lab_node_at(o, i);
-
-		loops[i][0] = loop_attach(lab_path(o->dir, "disk/%s/storage", n.name).s);
-		loops[i][1] = loop_attach(lab_path(o->dir, "disk/%s/spare", n.name).s);
+	lab_each(n, o, o->servers) {
+		loops[n.i][0] = loop_attach(lab_path(o->dir, "disk/%s/storage", n.name).s);
+		loops[n.i][1] = loop_attach(lab_path(o->dir, "disk/%s/spare", n.name).s);
 	}
 	stage("loops");
 }
@@ -127,12 +121,10 @@ static void start_nodes(const struct lab_options *o, struct child *bridge, struc
 {
 	child_must(child_start(bridge, o->dir, "switch", NULL, CLONE_NEWNET, NULL,
 		lab_path(o->dir, "log/switch.log"), &child_err));
-	for (unsigned i = 0; i < lab_node_count(o); i++) {
-		struct lab_node n = lab_node_at(o, i);
-
-		child_must(child_start(&nodes[i], o->dir, "node", n.name,
+	lab_each(n, o, lab_node_count(o)) {
+		child_must(child_start(&nodes[n.i], o->dir, "node", n.name,
 			CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS,
-			n.role == ROLE_SERVER ? loops[i] : NULL,
+			n.role == ROLE_SERVER ? loops[n.i] : NULL,
 			lab_path(o->dir, "log/%s/init.log", n.name), &child_err));
 	}
 	network_links(o, bridge->pid, nodes);
@@ -188,11 +180,8 @@ void build_main(const struct lab_options *o)
 	step(nodes + o->servers, o->clients);
 	stage("clients");
 	deadline = clock_mono_s() + STEP_S;
-	for (unsigned i = 0; i < n; i++) {
-		struct lab_node node = lab_node_at(o, i);
-
+	lab_each(node, o, n)
 		greet(&node, deadline);
-	}
 	state_inventory(o, loops);
 	stage("inventory");
 	commit(disks, o->servers);

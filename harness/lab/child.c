@@ -55,7 +55,7 @@ int child_start(struct child *c, const char *dir, const char *what, const char *
 	close(pair[1]);
 	if (rc)
 		close(pair[0]);
-	c->sock = rc ? -1 : pair[0];
+	c->sock = pair[0];
 	c->waiting = true;
 	return rc;
 }

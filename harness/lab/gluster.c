@@ -27,9 +27,7 @@ static void client_volfile(const struct lab_options *o, struct lab_text *t)
 {
 	bool disperse = o->layout == LAB_DISPERSE;
 
-	for (unsigned i = 0; i < o->servers; i++) {
-		struct lab_node n = lab_node_at(o, i);
-
+	lab_each(n, o, o->servers) {
 		lab_put(t,
 			"volume %s\n  type protocol/client\n  option transport-type tcp\n"
 			"  option remote-host %s\n"
@@ -39,8 +37,8 @@ static void client_volfile(const struct lab_options *o, struct lab_text *t)
 	}
 	lab_put(t, "volume files\n  type cluster/%s\n%s  subvolumes", lab_layout_name(o),
 		disperse ? "  option redundancy 1\n" : "");
-	for (unsigned i = 0; i < o->servers; i++)
-		lab_put(t, " %s", lab_node_at(o, i).name);
+	lab_each(n, o, o->servers)
+		lab_put(t, " %s", n.name);
 	lab_put(t,
 		"\nend-volume\n%svolume fs\n  type debug/io-stats\n  subvolumes %s\nend-volume\n",
 		disperse ? ""
@@ -55,11 +53,10 @@ void gluster_write_volfiles(const struct lab_options *o)
 
 	lab_put(&brick, brick_volfile, LAB_PORT);
 	client_volfile(o, &client);
-	for (unsigned i = 0; i < o->servers + o->clients; i++) {
-		bool server = i < o->servers;
+	lab_each(n, o, o->servers + o->clients) {
+		bool server = n.i < o->servers;
 
-		lab_save(lab_path(o->dir, "node/%s/%s.vol", lab_node_at(o, i).name,
-				 server ? "brick" : "client"),
+		lab_save(lab_path(o->dir, "node/%s/%s.vol", n.name, server ? "brick" : "client"),
 			0644, server ? brick.s : client.s);
 	}
 }
@@ -146,15 +143,13 @@ void gluster_client(const struct lab_options *o, const char *name)
 	struct err e;
 	int rc = proc_run_ok(argv, 30, NULL, &e);
 
-	for (unsigned i = 0; i < o->servers && !rc;) {
-		struct lab_node n = lab_node_at(o, i);
-
-		if (connected(n.name))
-			i++;
-		else if (clock_mono_s() > deadline)
-			rc = err_set(&e, -ETIMEDOUT, "the client is not connected to '%s'", n.name);
-		else
+	lab_each(n, o, o->servers) {
+		while (!rc && !connected(n.name)) {
+			if (clock_mono_s() > deadline)
+				rc = err_set(&e, -ETIMEDOUT, "the client is not connected to '%s'",
+					n.name);
 			usleep(10000);
+		}
 	}
 	if (rc || try_file(name, &e))
 		fail(log, &e);

@@ -51,8 +51,7 @@ void keys_make(const struct lab_options *o)
 	struct lab_text known = {0}, hosts = {0};
 
 	lab_put(&hosts, "127.0.0.1 localhost\n");
-	for (unsigned i = 0; i < lab_node_count(o); i++) {
-		struct lab_node n = lab_node_at(o, i);
+	lab_each(n, o, lab_node_count(o)) {
 		struct lab_path folder = lab_path(o->dir, "node/%s", n.name);
 		const struct {
 			const char *name, *text;
@@ -71,14 +70,4 @@ void keys_make(const struct lab_options *o)
 	lab_save(lab_path(o->dir, "known_hosts"), 0644, known.s);
 	lab_save(lab_path(o->dir, "hosts"), 0644, hosts.s);
 	free(user_key);
-}
-
-char *keys_host_key(const char *dir, const char *node)
-{
-	char *key;
-
-	child_must(
-		file_read(lab_path(dir, "node/%s/host_key.pub", node).s, &key, NULL, &child_err));
-	key[strcspn(key, "\n")] = '\0';
-	return key;
 }

@@ -230,8 +230,7 @@ static json_t *describe_nodes(const struct lab_options *o, const json_t *state)
 {
 	json_t *nodes = json_array();
 
-	for (unsigned i = 0; i < lab_node_count(o); i++) {
-		struct lab_node n = lab_node_at(o, i);
+	lab_each(n, o, lab_node_count(o)) {
 		pid_t pid = state_pid(state, n.name);
 
 		json_array_append_new(nodes,

@@ -42,14 +42,17 @@ struct lab_path lab_path(const char *dir, const char *fmt, ...)
 /* --- layout.c: the nodes that follow from the options --- */
 
 struct lab_node {
+	unsigned i;    /* servers first, then clients, then outsiders */
 	char name[16]; /* "s1" */
 	enum role role;
 	char address[INET_ADDRSTRLEN];
 };
 
 unsigned lab_node_count(const struct lab_options *o);
-/* i-th node: servers first, then clients, then outsiders. */
 struct lab_node lab_node_at(const struct lab_options *o, unsigned i);
+/* The first 'count' nodes. */
+#define lab_each(n, o, count)                                                                      \
+	for (struct lab_node n = lab_node_at(o, 0); n.i < (count); n = lab_node_at(o, n.i + 1))
 int lab_node_find(const struct lab_options *o, const char *name, struct lab_node *n, struct err *e);
 /* The lab's network, in host order, and the length of its prefix. -EINVAL if it is none. */
 int lab_network(const struct lab_options *o, uint32_t *network, unsigned *prefix);
@@ -90,7 +93,7 @@ extern struct err child_err;
 /* Dies with the sentence and errno if 'result' is negative, else returns it. */
 int child_try(int result, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Tells the child's own children to go on to their next step. */
+/* Tells the child's own children to go on with their next step. */
 void child_go(struct child *c, size_t n);
 /* Tells the parent that this step is done. */
 void child_ready(void);
@@ -127,12 +130,10 @@ unsigned loop_number(int fd);
  * 'timeout_s'. */
 int loop_sweep(const char *dir, double timeout_s, struct err *e);
 
-/* --- keys.c, in children --- */
+/* --- keys.c --- */
 
-/* Makes DIR/id_ed25519, hosts, known_hosts, and each node's folder with key and sshd_config. */
+/* In a child: makes DIR/id_ed25519, hosts, known_hosts, and each node's folder with key and sshd_config. */
 void keys_make(const struct lab_options *o);
-/* "ssh-ed25519 AAAA...": a node's public host key; the caller frees. */
-char *keys_host_key(const char *dir, const char *node);
 
 /* --- gluster.c, in children --- */
 

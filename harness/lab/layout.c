@@ -65,7 +65,7 @@ unsigned lab_node_count(const struct lab_options *o)
 struct lab_node lab_node_at(const struct lab_options *o, unsigned i)
 {
 	const unsigned counts[] = {o->servers, o->clients};
-	struct lab_node n = {.role = ROLE_SERVER};
+	struct lab_node n = {.i = i};
 
 	for (; n.role < ROLE_OUTSIDER && i >= counts[n.role]; n.role++)
 		i -= counts[n.role];
@@ -76,11 +76,9 @@ struct lab_node lab_node_at(const struct lab_options *o, unsigned i)
 
 int lab_node_find(const struct lab_options *o, const char *name, struct lab_node *n, struct err *e)
 {
-	for (unsigned i = 0; i < lab_node_count(o); i++) {
-		*n = lab_node_at(o, i);
+	for (*n = lab_node_at(o, 0); n->i < lab_node_count(o); *n = lab_node_at(o, n->i + 1))
 		if (!strcmp(n->name, name))
 			return 0;
-	}
 	return err_set(e, -ENOENT, "the lab has no node '%s'", name);
 }
 

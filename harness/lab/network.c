@@ -1,6 +1,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <math.h>
 #include <string.h>
 
 #include "harness/base/proc.h"
@@ -24,16 +25,8 @@ static void run(const struct lab_text *commands, const struct lab_options *o, co
 /* The bucket must hold the largest packet that offloading makes, and at least 2 ms of the rate. */
 static void shape(struct lab_text *t, const struct lab_options *o, const char *link)
 {
-	double burst = o->nic_rate / 500 > 65536 ? o->nic_rate / 500 : 65536;
-
 	lab_put(t, "qdisc add dev %s root tbf rate %.0fbit burst %.0f latency 50ms\n", link,
-		o->nic_rate * 8, burst);
-}
-
-/* "/24" */
-static const char *prefix_of(const struct lab_options *o)
-{
-	return strchr(o->subnet, '/');
+		o->nic_rate * 8, fmax(o->nic_rate / 500, 65536));
 }
 
 void network_links(const struct lab_options *o, pid_t switch_pid, const struct child *nodes)
@@ -41,9 +34,9 @@ void network_links(const struct lab_options *o, pid_t switch_pid, const struct c
 	char host[IFNAMSIZ], address[INET_ADDRSTRLEN];
 	struct lab_text ip = {0};
 
-	for (unsigned i = 0; i < lab_node_count(o); i++)
+	lab_each(n, o, lab_node_count(o))
 		lab_put(&ip, "link add name %s netns %d type veth peer name eth0 netns %d\n",
-			lab_node_at(o, i).name, (int)switch_pid, (int)nodes[i].pid);
+			n.name, (int)switch_pid, (int)nodes[n.i].pid);
 	lab_host_link(o->dir, host);
 	lab_address(o, 1, address);
 	lab_put(&ip,
@@ -51,7 +44,8 @@ void network_links(const struct lab_options *o, pid_t switch_pid, const struct c
 		"link set dev %s addrgenmode none up\n"
 		"address add %s%s dev %s\n"
 		"route replace %s dev %s src %s " ROUTE "\n",
-		host, (int)switch_pid, host, address, prefix_of(o), host, o->subnet, host, address);
+		host, (int)switch_pid, host, address, strchr(o->subnet, '/'), host, o->subnet, host,
+		address);
 	run(&ip, o, "links", "ip");
 }
 
@@ -63,12 +57,11 @@ void network_switch(const struct lab_options *o)
 		"link add name bridge type bridge stp_state 0 mcast_snooping 0\n"
 		"link set dev bridge addrgenmode none up\n"
 		"link set dev host master bridge addrgenmode none up\n");
-	for (unsigned i = 0; i < lab_node_count(o); i++)
-		lab_put(&ip, "link set dev %s master bridge addrgenmode none up\n",
-			lab_node_at(o, i).name);
+	lab_each(n, o, lab_node_count(o))
+		lab_put(&ip, "link set dev %s master bridge addrgenmode none up\n", n.name);
 	run(&ip, o, "switch", "ip");
-	for (unsigned i = 0; i < o->servers + o->clients; i++)
-		shape(&tc, o, lab_node_at(o, i).name);
+	lab_each(n, o, o->servers + o->clients)
+		shape(&tc, o, n.name);
 	run(&tc, o, "switch", "tc");
 }
 
@@ -80,7 +73,7 @@ void network_node(const struct lab_options *o, const struct lab_node *n)
 		"link set dev lo up\nlink set dev eth0 addrgenmode none up\n"
 		"address add %s%s dev eth0\n"
 		"route replace %s dev eth0 src %s " ROUTE "\n",
-		n->address, prefix_of(o), o->subnet, n->address);
+		n->address, strchr(o->subnet, '/'), o->subnet, n->address);
 	run(&ip, o, n->name, "ip");
 	if (n->role == ROLE_OUTSIDER)
 		return;

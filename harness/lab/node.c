@@ -24,8 +24,8 @@ static void mount_at(const char *source, const char *target, const char *type, u
 
 static void device(const char *path, mode_t mode, dev_t dev)
 {
-	child_try(mknod(path, mode, dev), "cannot make device '%s'", path);
-	child_try(chmod(path, mode & 07777), "cannot make device '%s'", path);
+	child_try(mknod(path, mode, dev) < 0 ? -1 : chmod(path, mode & 07777),
+		"cannot make device '%s'", path);
 }
 
 /* The node's own /dev, whose only block devices are the node's. */
@@ -93,8 +93,8 @@ static void make_mounts(const struct lab_options *o, const struct lab_node *n)
 	int dir = child_try(
 		open(o->dir, O_PATH | O_DIRECTORY | O_CLOEXEC), "cannot open '%s'", o->dir);
 
-	for (unsigned i = 0; i < o->servers; i++)
-		umount2(lab_path(o->dir, "disk/%s", lab_node_at(o, i).name).s, MNT_DETACH);
+	lab_each(server, o, o->servers)
+		umount2(lab_path(o->dir, "disk/%s", server.name).s, MNT_DETACH);
 	mount_at("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		mount_at("tmpfs", own[i].path, "tmpfs", MS_NOSUID | MS_NODEV, own[i].mode);

@@ -163,9 +163,7 @@ bool state_whole(const struct lab_options *o, const json_t *state, char why[64])
 		snprintf(why, 64, "%s is dead", jget_text(process, "name"));
 		return false;
 	}
-	for (unsigned i = 0; i < o->servers + o->clients; i++) {
-		struct lab_node n = lab_node_at(o, i);
-
+	lab_each(n, o, o->servers + o->clients) {
 		if (has_daemon(state_pid(state, n.name)))
 			continue;
 		snprintf(why, 64, "%s has no %s", n.name,
@@ -184,19 +182,20 @@ void state_inventory(const struct lab_options *o, const int (*loops)[2])
 		"  file_system = { type = \"glusterfs\", layout = \"%s\" },\n"
 		"  ssh_config = \"none\",\n  allow_restart = true,\n  nodes = {\n",
 		lab_layout_name(o));
-	for (unsigned i = 0; i < lab_node_count(o); i++) {
-		struct lab_node n = lab_node_at(o, i);
-		char *key = keys_host_key(o->dir, n.name);
+	lab_each(n, o, lab_node_count(o)) {
+		char *key;
 
+		child_must(file_read(lab_path(o->dir, "node/%s/host_key.pub", n.name).s, &key, NULL,
+			&child_err));
 		lab_put(&t,
 			"    { name = \"%s\", role = \"%s\", address = \"%s\",\n"
-			"      host_key = \"%s\", identity = \"id_ed25519\"",
-			n.name, role_name(n.role), n.address, key);
+			"      host_key = \"%.*s\", identity = \"id_ed25519\"",
+			n.name, role_name(n.role), n.address, (int)strcspn(key, "\n"), key);
 		if (n.role == ROLE_SERVER)
 			lab_put(&t,
 				",\n      storage = \"%s\", service_port = %d,"
 				" spare = \"/dev/loop%u\"",
-				LAB_STORAGE, LAB_PORT, loop_number(loops[i][1]));
+				LAB_STORAGE, LAB_PORT, loop_number(loops[n.i][1]));
 		if (n.role == ROLE_CLIENT)
 			lab_put(&t, ", mount = \"%s\"", LAB_MOUNT);
 		lab_put(&t, " },\n");
