@@ -60,30 +60,32 @@ static void print_options(const json_t *o)
 		char text[32];
 
 		printf("; %s %s", rows[i].label,
-			unit_format(rows[i].unit,
-				json_number_value(json_object_get(o, rows[i].key)), text,
-				sizeof(text)));
+			unit_format(rows[i].unit, jget_real(o, rows[i].key), text, sizeof(text)));
 	}
 	putchar('\n');
 }
 
-/* The state as text; 'state' is "up" or "broken". */
-static void print_status(const json_t *s, const char *dir, const char *state)
+static void print_status(const json_t *s)
 {
-	const char *why = jget_text(s, "why");
+	const char *state = jget_text(s, "state"), *why = jget_text(s, "why");
 	json_t *node;
 	size_t i;
 
-	printf("the lab in %s is %s%s%s\n", dir, state, why ? ": " : "", why ? why : "");
-	if (json_object_get(s, "options"))
-		print_options(json_object_get(s, "options"));
-	json_array_foreach(json_object_get(s, "nodes"), i, node)
+	if (!strcmp(state, "none")) {
+		puts("no lab");
+		return;
+	}
+	printf("the lab in %s is %s%s%s\n", jget_text(s, "dir"), state, why ? ": " : "",
+		why ? why : "");
+	if (jget(s, "options"))
+		print_options(jget(s, "options"));
+	json_array_foreach(jget(s, "nodes"), i, node)
 	{
 		printf("  %-4s %-9s %-15s %s\n", jget_text(node, "name"), jget_text(node, "role"),
 			jget_text(node, "address"),
-			json_is_null(json_object_get(node, "pid")) ? "dead" : "up");
+			json_is_null(jget(node, "pid")) ? "dead" : "up");
 	}
-	if (json_object_get(s, "inventory"))
+	if (jget(s, "inventory"))
 		printf("inventory %s\n", jget_text(s, "inventory"));
 	if (!strcmp(state, "broken"))
 		puts("'culprit lab down' removes it, 'culprit lab up' builds it anew");
@@ -92,23 +94,19 @@ static void print_status(const json_t *s, const char *dir, const char *state)
 static int status(const struct call *c)
 {
 	const struct options *o = c->options;
-	const char *state;
 	struct err e;
 	json_t *s;
-	int code;
+	bool broken;
 
 	if (lab_status(o->lab.dir, &s, &e) < 0)
 		return cmd_error("lab status", &e, ERR_HARNESS);
-	state = jget_text(s, "state");
-	code = strcmp(state, "broken") ? CULPRIT_EXIT_OK : CULPRIT_EXIT_INVALID;
+	broken = !strcmp(jget_text(s, "state"), "broken");
 	if (o->json)
 		cmd_print_json(json_incref(s));
-	else if (!strcmp(state, "none"))
-		puts("no lab");
 	else
-		print_status(s, o->lab.dir, state);
+		print_status(s);
 	json_decref(s);
-	return code;
+	return broken ? CULPRIT_EXIT_INVALID : CULPRIT_EXIT_OK;
 }
 
 static int enter(const struct call *c)

@@ -5,6 +5,10 @@
 #include "harness/base/text.h"
 #include "harness/cli/options.h"
 
+#define ABOUT                                                                                      \
+	"Injects a known fault into one server of a storage cluster under load, lets\n"            \
+	"detectors judge what was traced, and scores their verdicts.\n"
+
 enum { WIDTH = 80, OPTION_INDENT = 25 };
 
 void print_wrapped(FILE *f, int indent, const char *text)
@@ -141,10 +145,7 @@ void help_list(FILE *f)
 {
 	const struct command *const *list = commands, *c;
 
-	fputs("usage: culprit COMMAND [ARGUMENT ...]\n\n"
-	      "Injects a known fault into one server of a storage cluster under load, lets\n"
-	      "detectors judge what was traced, and scores their verdicts.\n\n",
-		f);
+	fputs("usage: culprit COMMAND [ARGUMENT ...]\n\n" ABOUT "\n", f);
 	while ((c = next_shown(&list))) {
 		fprintf(f, "  %-11s", c->name);
 		print_wrapped(f, 13, c->summary);
@@ -282,10 +283,7 @@ void help_manual(FILE *f)
 	fputs(".TH CULPRIT 1 \"\" \"culprit " CULPRIT_VERSION "\" \"User Commands\"\n"
 	      ".SH NAME\nculprit \\- fault injection and diagnosis for storage clusters\n"
 	      ".SH SYNOPSIS\n.B culprit\n.I COMMAND\n[\\fIARGUMENT\\fR ...]\n"
-	      ".SH DESCRIPTION\n"
-	      "Injects a known fault into one server of a storage cluster under load, lets\n"
-	      "detectors judge what was traced, and scores their verdicts.\n"
-	      ".SH COMMANDS\n",
+	      ".SH DESCRIPTION\n" ABOUT ".SH COMMANDS\n",
 		f);
 	while ((c = next_shown(&list))) {
 		const struct command *const *parts = c->parts;

@@ -96,29 +96,18 @@ static int word_index(const char *words, const char *text)
 	size_t length = strlen(text);
 	int i = 0;
 
-	for (const char *w = words; *w; w += *w == '|', i++) {
-		size_t n = strcspn(w, "|");
-
-		if (n == length && !memcmp(w, text, n))
+	for (size_t n; *words; words += n + (words[n] == '|'), i++) {
+		n = strcspn(words, "|");
+		if (n == length && !memcmp(words, text, n))
 			return i;
-		w += n;
 	}
 	return -1;
-}
-
-static int set_choice(const struct option_row *o, char *field, const char *text, struct err *e)
-{
-	int i = word_index(o->value, text);
-
-	if (i < 0)
-		return err_set(e, -EINVAL, "takes %s, not '%s'", o->value, text);
-	*(unsigned *)field = (unsigned)i;
-	return 0;
 }
 
 static int set_field(const struct option_row *o, char *field, const char *text, struct err *e)
 {
 	struct option_list *list = (struct option_list *)field;
+	int i;
 
 	switch (o->type) {
 	case OPTION_FLAG: *(bool *)field = true; return 0;
@@ -126,7 +115,12 @@ static int set_field(const struct option_row *o, char *field, const char *text, 
 	case OPTION_WHOLE:
 	case OPTION_COUNT: return set_whole(o, field, text, e);
 	case OPTION_QUANTITY: return set_quantity(o, field, text, e);
-	case OPTION_CHOICE: return set_choice(o, field, text, e);
+	case OPTION_CHOICE:
+		i = word_index(o->value, text);
+		if (i < 0)
+			return err_set(e, -EINVAL, "takes %s, not '%s'", o->value, text);
+		*(unsigned *)field = (unsigned)i;
+		return 0;
 	case OPTION_LIST:
 		list->v = alloc_resize(list->v, list->n + 1, sizeof(*list->v));
 		list->v[list->n++] = text;
@@ -241,14 +235,11 @@ int options_parse(struct call *c, int argc, char **argv, int *code)
 			only_arguments |= c->command->in_order;
 		} else if (!strcmp(word, "--")) {
 			only_arguments = true;
-		} else {
-			*code = take_word(&p, word);
+		} else if ((*code = take_word(&p, word)) < 0) {
+			help_command(c->command, stdout);
+			*code = CULPRIT_EXIT_OK;
+			return 1;
 		}
-	}
-	if (*code < 0) {
-		help_command(c->command, stdout);
-		*code = CULPRIT_EXIT_OK;
-		return 1;
 	}
 	argv[c->n] = NULL;
 	if (!*code)

@@ -12,7 +12,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "harness/base/alloc.h"
 #include "harness/base/clock.h"
 #include "harness/lab/lab_impl.h"
 
@@ -60,12 +59,14 @@ int child_start(struct child *c, const char *dir, const char *what, const char *
 	return rc;
 }
 
-/* Receives one word of a child: 0 if it is "ready". */
+/* What the child has said: 0 if "ready", -EAGAIN if nothing yet. */
 static int hear(struct child *c, struct err *e)
 {
 	char word[sizeof(e->text)];
-	ssize_t n = recv(c->sock, word, sizeof(word) - 1, 0);
+	ssize_t n = recv(c->sock, word, sizeof(word) - 1, MSG_DONTWAIT);
 
+	if (n < 0 && errno == EAGAIN)
+		return -EAGAIN;
 	if (n <= 0)
 		return err_set(e, -EIO, "%s died while it was being set up", c->name);
 	word[n] = '\0';
@@ -80,32 +81,24 @@ static int hear(struct child *c, struct err *e)
 int child_wait_ready(struct child *c, size_t n, double timeout_s, struct err *e)
 {
 	double deadline = clock_mono_s() + timeout_s;
-	struct pollfd *fds = alloc_zero(n, sizeof(*fds));
-	int rc = 0;
 
-	while (!rc) {
+	for (;; usleep(2000)) {
 		const struct child *late = NULL;
-		double left = deadline - clock_mono_s();
 
 		for (size_t i = 0; i < n; i++) {
-			fds[i] = (struct pollfd){
-				.fd = c[i].waiting ? c[i].sock : -1, .events = POLLIN};
-			if (c[i].waiting)
+			int rc = c[i].waiting ? hear(&c[i], e) : 0;
+
+			if (rc && rc != -EAGAIN)
+				return rc;
+			if (rc)
 				late = &c[i];
 		}
 		if (!late)
-			break;
-		if (left <= 0)
-			rc = err_set(e, -ETIMEDOUT, "%s was not ready within %g s", late->name,
+			return 0;
+		if (clock_mono_s() > deadline)
+			return err_set(e, -ETIMEDOUT, "%s was not ready within %g s", late->name,
 				timeout_s);
-		else if (poll(fds, n, (int)(left * 1000) + 1) < 0 && errno != EINTR)
-			rc = err_errno(e, -errno, "cannot wait for the nodes");
-		for (size_t i = 0; i < n && !rc; i++)
-			if (fds[i].fd >= 0 && fds[i].revents)
-				rc = hear(&c[i], e);
 	}
-	free(fds);
-	return rc;
 }
 
 void child_die(const char *fmt, ...)
