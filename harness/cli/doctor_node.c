@@ -16,7 +16,7 @@
 /* Detectors compare servers second by second; a larger difference of clocks spoils that. */
 #define CLOCK_LIMIT_S 0.1
 
-/* Can the node do 'what'? LEVEL_BAD: it did not answer. 'reason' gets what it says, or the error. */
+/* Can the node do 'what'? LEVEL_BAD: it did not answer. 'reason': what it says, or the error. */
 static enum level ask(struct node *n, const char *what, double timeout_s, char reason[1024])
 {
 	json_t *result = NULL;

@@ -13,7 +13,7 @@ struct environment {
 	size_t n;
 };
 
-/* What was not recorded is left out. '*env' is empty before, and cleared by the caller in any case. */
+/* What was not recorded is left out. '*env' is empty before; the caller clears it in any case. */
 int environment_read(struct store *s, struct environment *env, struct err *e);
 void environment_clear(struct environment *env);
 

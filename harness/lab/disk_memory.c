@@ -18,7 +18,7 @@ int disk_memory_new(const char *name, uint64_t size, struct err *e)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_NOEXEC_SEAL);
 
-	/* Linux before 6.3 refuses the flag; a later one may require it (sysctl vm.memfd_noexec). */
+	/* Linux before 6.3 refuses the flag; a later one may require it (vm.memfd_noexec). */
 	if (fd < 0 && errno == EINVAL)
 		fd = memfd_create(name, MFD_CLOEXEC);
 	if (fd >= 0 && !ftruncate(fd, (off_t)size))

@@ -11,7 +11,7 @@
 
 #include "harness/base/err.h"
 
-/* Makes 'size' bytes of zeros; /proc shows the name. Returns a descriptor, which the caller closes. */
+/* Makes 'size' bytes of zeros; /proc shows the name. Returns a descriptor; the caller closes it. */
 int disk_memory_new(const char *name, uint64_t size, struct err *e);
 
 /* The bytes of memory in use, or -errno. */

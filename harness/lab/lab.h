@@ -67,8 +67,8 @@ int lab_status(const char *dir, json_t **out, struct err *e);
  * Returns its exit code (128+signal). -ENOENT: no such lab or node. */
 int lab_exec(const char *dir, const char *node, char **argv, struct err *e);
 
-/* The lab's own processes, 'culprit lab build|switch|node|disk', which only lab_up starts. 'name' is
- * the node's, for the last two. Returns an exit code. */
+/* The lab's own processes, 'culprit lab build|switch|node|disk', which only lab_up starts. 'name'
+ * is the node's, for the last two. Returns an exit code. */
 int lab_child_main(const char *what, const char *dir, const char *name);
 
 #endif

@@ -132,7 +132,8 @@ int loop_sweep(const char *dir, double timeout_s, struct err *e);
 
 /* --- keys.c --- */
 
-/* In a child: makes DIR/id_ed25519, hosts, known_hosts, and each node's folder with key and sshd_config. */
+/* In a child: makes DIR/id_ed25519, hosts, known_hosts, and each node's folder with key and
+ * sshd_config. */
 void keys_make(const struct lab_options *o);
 
 /* --- gluster.c, in children --- */
