@@ -10,8 +10,7 @@
 
 #include "harness/remote/node_impl.h"
 
-/* Never asks anybody: not on a terminal that somebody else may be reading. */
-static int no_passphrase(
+int login_no_passphrase(
 	const char *prompt, char *buf, size_t len, int echo, int verify, void *userdata)
 {
 	(void)prompt, (void)buf, (void)len, (void)echo, (void)verify, (void)userdata;
@@ -28,7 +27,7 @@ static int import_key(const char *path, ssh_key *key, struct err *e)
 		return err_set(e, -EACCES,
 			"private key '%s' can be used by others than its owner: chmod 600 it",
 			path);
-	if (ssh_pki_import_privkey_file(path, NULL, no_passphrase, NULL, key) != SSH_OK)
+	if (ssh_pki_import_privkey_file(path, NULL, login_no_passphrase, NULL, key) != SSH_OK)
 		return err_set(e, -EACCES,
 			"cannot read private key '%s': it is damaged, or has a passphrase (then"
 			" add it to ssh-agent and leave identity out)",

@@ -248,7 +248,7 @@ static void transfers_that_cannot_be_say_why_and_leave_nothing(void **state)
 
 	(void)state;
 	assert_int_equal(node_fetch_all(&t, 1, 20, &e), -ENOENT);
-	contains(e.text, "s1: cannot open '/nowhere/file' there: no such file");
+	contains(e.text, "s1: cannot open '/nowhere/file' there: No such file");
 	assert_int_equal(node_put_all(&t, 1, 20, &e), -ENOENT);
 	contains(e.text, "/tmp/culprit-node-test/none");
 	t.local = "/nowhere/here";

@@ -183,6 +183,15 @@ static inline char *sshd_log(void)
 	return text;
 }
 
+/* The real agent's folder, which lies beside the tests' (or is named in CULPRIT_TEST_AGENT). */
+static inline const char *sshd_built_agent(void)
+{
+	static char path[4096];
+	const char *dir = getenv("CULPRIT_TEST_AGENT");
+
+	return dir ? dir : built("agent", path);
+}
+
 /* An agent that speaks hello and ping, and misbehaves on demand: 'exit' says why on stderr and
  * ends, 'junk' sends what is no JSON, 'long' a line without end, 'mute' answers no more, 'event'
  * sends one; 'pings' counts the pings so far. */
@@ -190,6 +199,7 @@ static inline void sshd_standin(void)
 {
 	static const char script[] =
 		"#!/bin/bash\n"
+		"[ $1 = file ] && exec /tmp/culprit-node-test/real \"$@\"\n"
 		"printf '{\"event\":\"hello\",\"protocol\":1,\"dir\":\"/var/lib/culprit\",\"pid\":%d}\\n' $$\n"
 		"mute=\n"
 		"while IFS= read -r line; do\n"
@@ -214,19 +224,13 @@ static inline void sshd_standin(void)
 	mkdir(sshd_agent, 0700);
 	snprintf(path, sizeof(path), "%s/culprit-agent", sshd_agent);
 	assert_int_equal(file_write_atomic(path, 0755, script, sizeof(script) - 1, NULL), 0);
+	sshd_sh("cp '%s/culprit-agent' %s/real", sshd_built_agent(), sshd_dir);
 }
 
-/* A copy of the real agent's folder, which lies beside the tests' (or is named in
- * CULPRIT_TEST_AGENT). */
 static inline void sshd_real_agent(void)
 {
-	const char *dir = getenv("CULPRIT_TEST_AGENT");
-	char path[4096];
-
-	if (!dir)
-		dir = built("agent", path);
 	snprintf(sshd_agent, sizeof(sshd_agent), "%s/agent", sshd_dir);
-	sshd_sh("cp -r '%s' %s", dir, sshd_agent);
+	sshd_sh("cp -r '%s' %s", sshd_built_agent(), sshd_agent);
 }
 
 static inline struct node_spec sshd_spec(const char *name)
