@@ -15,6 +15,7 @@ static void submit(struct node *n, struct op *op)
 {
 	struct op **at;
 
+	op->node = n;
 	pthread_mutex_lock(&n->set->lock);
 	if (n->state == NODE_LOST) {
 		op->rc = -ENOTCONN;
@@ -40,8 +41,10 @@ static bool all_done(struct nodeset *set, void *ctx)
 	size_t i;
 
 	(void)set;
+	/* A transfer that the thread holds does not end while libssh holds the thread. */
 	for (i = 0; i < w->n; i++)
-		if (w->ops[i] && w->ops[i]->state != OP_DONE)
+		if (w->ops[i] && w->ops[i]->state != OP_DONE &&
+			!atomic_load(&w->ops[i]->node->stuck))
 			return false;
 	return true;
 }
@@ -77,6 +80,8 @@ static int collect(struct node *n, struct op **op, int waited, double timeout_s,
 
 	if (!reclaim(n, *op)) {
 		*op = NULL;
+		if (node_lost(n, e))
+			return -ENOTCONN;
 		if (waited == -EINTR)
 			return err_set(e, -EINTR, "%s: %s: interrupted", n->name, what);
 		return err_set(

@@ -15,30 +15,42 @@
 #include "harness/base/clock.h"
 #include "harness/remote/node_impl.h"
 
-/* Watches for threads that libssh holds longer than they may be held. */
+/* How long libssh has after its connection was cut, and how long a thread has to end. */
+#define STUCK_NS 2000000000
+#define JOIN_S 10
+
+/* Cuts the connection of a thread that libssh holds longer than it may. libssh then comes back with
+ * an error. If it does not (libssh 0.10 has loops that do not look at the connection), the node is
+ * lost all the same, and its thread is left to itself. */
+static void watch(struct node *n, bool giving_up)
+{
+	struct nodeset *set = n->set;
+	int64_t until = atomic_load(&n->watch_ns), now = clock_ns(CLOCK_MONOTONIC);
+	struct err why;
+
+	pthread_mutex_lock(&set->lock);
+	if ((until && now > until) || (giving_up && n->state == NODE_CONNECTING)) {
+		atomic_store(&n->stalled, true);
+		if (n->fd >= 0)
+			shutdown(n->fd, SHUT_RDWR);
+	}
+	n->stuck = until && now > until + STUCK_NS;
+	pthread_mutex_unlock(&set->lock);
+	if (n->stuck)
+		node_lose(n,
+			err_set(&why, -ETIMEDOUT, "no answer in time, and libssh does not return"),
+			&why);
+}
+
 static void *watchdog(void *arg)
 {
 	struct nodeset *set = arg;
 	struct pollfd p = {.fd = set->watch_quit, .events = POLLIN};
-	size_t i;
 
-	while (poll(&p, 1, 200) <= 0) {
-		bool giving_up = atomic_load(&set->closing) && clock_mono_s() > set->closing_s + 1;
-
-		for (i = 0; i < set->n; i++) {
-			struct node *n = &set->nodes[i];
-			int64_t until = atomic_load(&n->watch_ns);
-
-			pthread_mutex_lock(&set->lock);
-			if ((until && clock_ns(CLOCK_MONOTONIC) > until) ||
-				(giving_up && n->state == NODE_CONNECTING)) {
-				atomic_store(&n->stalled, true);
-				if (n->fd >= 0)
-					shutdown(n->fd, SHUT_RDWR);
-			}
-			pthread_mutex_unlock(&set->lock);
-		}
-	}
+	while (poll(&p, 1, 200) <= 0)
+		for (size_t i = 0; i < set->n; i++)
+			watch(&set->nodes[i],
+				atomic_load(&set->closing) && clock_mono_s() > set->closing_s + 1);
 	return NULL;
 }
 
@@ -282,9 +294,19 @@ static void node_clear(struct node *n)
 	close(n->wake);
 }
 
+/* False if it does not end. */
+static bool join(struct node *n)
+{
+	double until_s = atomic_load(&n->stuck) ? 0 : n->set->closing_s + JOIN_S;
+	const struct timespec until = {.tv_sec = (time_t)until_s + 1};
+
+	return !pthread_clockjoin_np(n->thread, NULL, CLOCK_MONOTONIC, &until);
+}
+
 void nodeset_free(struct nodeset *set)
 {
 	struct node_event *ev;
+	bool all_ended = true;
 	size_t i;
 
 	if (!set)
@@ -296,12 +318,14 @@ void nodeset_free(struct nodeset *set)
 	for (i = 0; i < set->n; i++)
 		event_post(set->nodes[i].wake);
 	for (i = 0; i < set->n; i++)
-		if (set->nodes[i].started)
-			pthread_join(set->nodes[i].thread, NULL);
+		all_ended &= !set->nodes[i].started || join(&set->nodes[i]);
 	if (set->watching) {
 		event_post(set->watch_quit);
 		pthread_join(set->watchdog, NULL);
 	}
+	/* A thread that libssh does not give back uses all of it. */
+	if (!all_ended)
+		return;
 	for (i = 0; i < set->n; i++)
 		node_clear(&set->nodes[i]);
 	while ((ev = set->events)) {

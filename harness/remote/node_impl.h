@@ -86,6 +86,7 @@ enum op_state { OP_QUEUED, OP_RUNNING, OP_DONE };
 
 struct op {
 	struct op *next;
+	struct node *node;
 	enum op_kind kind;
 	enum op_state state;  /* lock */
 	bool abandoned;       /* lock: the caller has gone; the thread frees */
@@ -131,6 +132,7 @@ struct node {
 	int fd;   /* lock: the socket of the hop that is used or being opened; -1 before */
 	_Atomic int64_t watch_ns; /* CLOCK_MONOTONIC; 0: the thread is in no blocking call */
 	atomic_bool stalled;      /* the watchdog has cut the connection */
+	atomic_bool stuck;        /* libssh does not return although it was cut */
 
 	enum node_state state; /* lock */
 	int rc;                /* lock: why it is lost */
@@ -147,7 +149,7 @@ struct node {
 	size_t in_len, in_room;
 	double heard_s, ping_s; /* clock_mono_s: last word of the agent; first ping since, or 0 */
 	double next_ping_s;
-	bool bye_sent;
+	atomic_bool bye_sent;
 	struct transfer *transfer;
 };
 
@@ -185,6 +187,9 @@ void node_wait(struct node *n, double until_s, bool ended);
 
 /* Begins a stretch in which the thread may block for 'seconds' at most; 0 ends it. */
 void node_watch(struct node *n, double seconds);
+
+/* The node is lost: ends its calls, and tells the caller. Once; later calls do nothing. */
+void node_lose(struct node *n, int rc, const struct err *why);
 
 /* The thread of a node; 'arg' is the struct node. */
 void *node_thread(void *arg);

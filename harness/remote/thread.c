@@ -421,25 +421,28 @@ static int bring_up(struct node *n, struct err *e)
 	n->heard_s = clock_mono_s();
 	n->next_ping_s = n->heard_s + ping_interval(n);
 	pthread_mutex_lock(&n->set->lock);
-	n->state = NODE_UP;
+	if (n->state == NODE_CONNECTING)
+		n->state = NODE_UP;
 	pthread_mutex_unlock(&n->set->lock);
 	event_post(n->set->done);
 	return 0;
 }
 
-static void lose(struct node *n, int rc, const struct err *why)
+void node_lose(struct node *n, int rc, const struct err *why)
 {
 	struct nodeset *set = n->set;
+	enum node_state was;
 	struct op *op;
-	bool was_up;
 
 	pthread_mutex_lock(&set->lock);
-	was_up = n->state == NODE_UP;
-	n->state = NODE_LOST;
-	n->rc = rc;
-	n->why = *why;
-	if (!set->failed && !atomic_load(&set->closing))
-		set->failed = n;
+	was = n->state;
+	if (was != NODE_LOST) {
+		n->state = NODE_LOST;
+		n->rc = rc;
+		n->why = *why;
+		if (!set->failed && !atomic_load(&set->closing))
+			set->failed = n;
+	}
 	while ((op = n->ops)) {
 		n->ops = op->next;
 		op->rc = -ENOTCONN;
@@ -447,8 +450,7 @@ static void lose(struct node *n, int rc, const struct err *why)
 		op->state = OP_DONE;
 	}
 	pthread_mutex_unlock(&set->lock);
-	transfer_abort(n, -ENOTCONN, why);
-	if (was_up && !n->bye_sent)
+	if (was == NODE_UP && !n->bye_sent)
 		add_event(n, json_pack("{s:s,s:s}", "event", "lost", "why", why->text));
 	event_post(set->done);
 }
@@ -466,7 +468,8 @@ void *node_thread(void *arg)
 	if (rc == -ETIMEDOUT && n->fd >= 0)
 		shutdown(n->fd, SHUT_RDWR);
 	node_watch(n, 2);
-	lose(n, rc, &why);
+	node_lose(n, rc, &why);
+	transfer_abort(n, -ENOTCONN, &why);
 	session_close(n);
 	return NULL;
 }

@@ -25,7 +25,7 @@ cat >sshd_config <<-END
 	StrictModes no
 	UsePAM no
 	PidFile none
-	Subsystem sftp /usr/lib/openssh/sftp-server
+	Subsystem sftp /bin/sh -c 'echo cannot open /dev/null >&2; exit 1'
 	SetEnv HOME=$dir
 END
 mkfifo log
@@ -82,6 +82,19 @@ check "a wrong option is a usage error" exits 2 "$culprit" doctor --nonsense
 check "undo finds clean nodes clean" exits 0 "$culprit" undo --inventory good.lua
 check "and says so of each" sh -c '[ $(grep -c "clean$" said) = 3 ]'
 check "undo without an inventory is a usage error" exits 2 "$culprit" undo
+
+# A host on which every command hangs.
+sed 's/2222/2223/' sshd_config >hanging_config
+echo 'ForceCommand echo waiting for the home folder >&2; sleep 1000' >>hanging_config
+/usr/sbin/sshd -D -e -f $dir/hanging_config 2>hanging.log &
+hanging=$!
+until grep -q 'Server listening' hanging.log; do sleep 0.05; done
+inventory 2223 $dir/brick >hanging.lua
+for command in doctor undo; do
+	check "$command ends where a host runs no command" exits 3 timeout 60 "$culprit" $command --inventory hanging.lua
+	check "and quotes the host" says 'the command did not end within 10 s; last it printed: waiting for the home folder'
+done
+kill $hanging
 
 # An agent and its guard are killed in the middle of a fault.
 agent=$(dirname "$culprit")/agent
