@@ -23,18 +23,43 @@ struct options {
 	const char *paths[MAX_PATHS];
 };
 
-static const struct tracer {
-	const char *name;
-	trace_fn run;
-	bool asked; /* never taken by "auto" */
-} tracers[] = {
-	{"ebpf", ebpf_trace, false},
-	{"ptrace", ptrace_trace, false},
-	{"strace", strace_trace, true},
-	{"sysstat", sysstat_trace, true},
-	{"sampler", sampler_trace, true},
+#define EVENTS (1u << TRACE_EVENTS)
+#define SUMS (1u << TRACE_SUMS)
+
+const struct trace_kind trace_kinds[] = {
+	{"ebpf", ebpf_trace, EVENTS | SUMS,
+		FILTER_CALLS | FILTER_TIDS | FILTER_CGROUP | FILTER_PATHS, OUTPUT_LOG, true, NULL},
+	{"ptrace", ptrace_trace, EVENTS, FILTER_CALLS | FILTER_TIDS, OUTPUT_LOG, true,
+		"ptrace knows no sums, and cannot filter by cgroup or path; ebpf can"},
+	{"strace", strace_trace, EVENTS, 0, OUTPUT_OTHER, false,
+		"strace, as a tracer here, records every call: no sums, no filters"},
+	{"sysstat", sysstat_trace, EVENTS, 0, OUTPUT_OTHER, false,
+		"sysstat looks at the whole machine: it has no modes and no filters"},
+	{"sampler", sampler_trace, EVENTS, FILTER_PATHS, OUTPUT_LOG, false,
+		"the sampler records no calls: it has no modes, and takes --path only, whose disk it"
+		" reads"},
+	{0},
 };
-enum { N_TRACERS = sizeof(tracers) / sizeof(tracers[0]) };
+
+const struct trace_kind *trace_kind(const char *name)
+{
+	const struct trace_kind *k = trace_kinds;
+
+	while (k->name && strcmp(k->name, name))
+		k++;
+	return k->name ? k : NULL;
+}
+
+int trace_run(const struct trace_kind *k, const struct trace_request *r, struct err *why)
+{
+	const struct trace_filter *f = &r->filter;
+	unsigned filters = (f->n_calls ? FILTER_CALLS : 0) | (f->n_tids ? FILTER_TIDS : 0) |
+		(f->cgroup ? FILTER_CGROUP : 0) | (f->n_paths ? FILTER_PATHS : 0);
+
+	if (!(k->modes & 1u << r->mode) || filters & ~k->filters)
+		return err_set(why, -EOPNOTSUPP, "%s", k->limits);
+	return k->trace(r, why);
+}
 
 static volatile sig_atomic_t stop_signal, ticked;
 
@@ -266,40 +291,36 @@ static int parse(int argc, char **argv, struct options *o)
 	return code ? code : finish(o, argc, argv);
 }
 
-/* The first tracer that this kernel allows: they stand in the order of preference. */
-static int run_auto(const struct options *o)
+/* The first tracer that this kernel allows. */
+static int trace_auto(const struct trace_request *r, struct err *why)
 {
-	struct trace_request r = o->r;
-	struct err why;
 	int code = -EOPNOTSUPP;
 
-	for (size_t i = 0; i < N_TRACERS && code == -EOPNOTSUPP && !tracers[i].asked; i++) {
-		if (i)
-			fprintf(stderr, "culprit-agent trace: %s; using %s\n", why.text,
-				tracers[i].name);
-		r.tracer = tracers[i].name;
-		code = tracers[i].run(&r, &why);
+	for (const struct trace_kind *k = trace_kinds; k->name && code == -EOPNOTSUPP; k++) {
+		if (!k->automatic)
+			continue;
+		if (k > trace_kinds)
+			fprintf(stderr, "culprit-agent trace: %s; using %s\n", why->text, k->name);
+		code = trace_run(k, r, why);
 	}
-	return code == -EOPNOTSUPP ? trace_complain(TRACE_EXIT_USAGE, why.text) : code;
+	return code;
 }
 
 int trace_main(int argc, char **argv)
 {
 	static struct options o;
-	struct err why;
+	const struct trace_kind *kind;
+	struct err why = {""};
 	int code;
 
 	code = parse(argc, argv, &o);
 	if (code)
 		return code < 0 ? 0 : code;
-	if (!strcmp(o.r.tracer, "auto"))
-		return run_auto(&o);
-	for (size_t i = 0; i < N_TRACERS; i++) {
-		if (strcmp(tracers[i].name, o.r.tracer))
-			continue;
-		code = tracers[i].run(&o.r, &why);
-		return code == -EOPNOTSUPP ? trace_complain(TRACE_EXIT_USAGE, why.text) : code;
-	}
-	return bad("there is no tracer '%s'; there are ebpf, ptrace, strace, sysstat and sampler",
-		o.r.tracer);
+	kind = trace_kind(o.r.tracer);
+	if (!kind && strcmp(o.r.tracer, "auto"))
+		return bad(
+			"there is no tracer '%s'; there are ebpf, ptrace, strace, sysstat and sampler",
+			o.r.tracer);
+	code = kind ? trace_run(kind, &o.r, &why) : trace_auto(&o.r, &why);
+	return code == -EOPNOTSUPP ? trace_complain(TRACE_EXIT_USAGE, why.text) : code;
 }

@@ -4,6 +4,7 @@
  * filters by path, sums.h adds up.
  */
 #include "diag/capture/ebpf/sums.h"
+#include "diag/capture/ebpf/tables.h"
 
 char LICENSE[] SEC("license") = "GPL";
 

@@ -67,12 +67,6 @@ int strace_trace(const struct trace_request *r, struct err *why)
 	size_t n = 0;
 	int code;
 
-	if (r->mode != TRACE_EVENTS || r->filter.n_calls || r->filter.n_tids || r->filter.cgroup ||
-		r->filter.n_paths) {
-		free(program);
-		return err_set(why, -EOPNOTSUPP,
-			"strace, as a tracer here, records every call: no sums, no filters");
-	}
 	if (!program)
 		return err_set(why, -EOPNOTSUPP,
 			"there is no strace here; on Debian: apt-get install strace");
