@@ -16,7 +16,7 @@
 
 enum { MAX_PIDS = 1024, MAX_CALLS = 512, MAX_PATHS = 16, MAX_PID = 1 << 22 };
 
-struct options {
+struct trace_options {
 	struct trace_request r;
 	pid_t pids[MAX_PIDS], tids[MAX_PIDS];
 	uint32_t calls[MAX_CALLS];
@@ -142,7 +142,7 @@ static void usage(FILE *f)
 	      "                    second) are those programs, and FILE is as they write it. sampler\n"
 	      "                    records no calls: each second it reads their TCP sockets, processor\n"
 	      "                    time and memory, and the node's interfaces, processors and disk\n"
-	      "  --mode MODE       events (default): a record a call; sums: a record a second, process,\n"
+	      "  --mode MODE       events (default): one record for each call; sums: one for each second, process,\n"
 	      "                    class of call and of descriptor\n"
 	      "  --call NAME,...   only these system calls\n"
 	      "  --tid TID         only this thread; may be repeated\n"
@@ -175,7 +175,7 @@ static int add_number(const char *text, pid_t *list, size_t *n)
 	return 0;
 }
 
-static int add_calls(struct options *o, char *names)
+static int add_calls(struct trace_options *o, char *names)
 {
 	struct utsname u;
 	char *save = NULL;
@@ -193,7 +193,7 @@ static int add_calls(struct options *o, char *names)
 	return 0;
 }
 
-static int set_memory(struct options *o, const char *text)
+static int set_memory(struct trace_options *o, const char *text)
 {
 	struct err e;
 	double bytes;
@@ -206,7 +206,7 @@ static int set_memory(struct options *o, const char *text)
 	return 0;
 }
 
-static int set_mode(struct options *o, const char *text)
+static int set_mode(struct trace_options *o, const char *text)
 {
 	if (strcmp(text, "events") && strcmp(text, "sums"))
 		return bad("--mode takes events or sums, not '%s'", text);
@@ -214,7 +214,7 @@ static int set_mode(struct options *o, const char *text)
 	return 0;
 }
 
-static int set_ready(struct options *o, const char *text)
+static int set_ready(struct trace_options *o, const char *text)
 {
 	char *end;
 	long fd = strtol(text, &end, 10);
@@ -225,7 +225,7 @@ static int set_ready(struct options *o, const char *text)
 	return 0;
 }
 
-static int add_path(struct options *o, const char *path)
+static int add_path(struct trace_options *o, const char *path)
 {
 	if (*path != '/')
 		return bad("--path takes an absolute path, not '%s'", path);
@@ -235,7 +235,7 @@ static int add_path(struct options *o, const char *path)
 	return 0;
 }
 
-static int finish(struct options *o, int argc, char **argv)
+static int finish(struct trace_options *o, int argc, char **argv)
 {
 	o->r.pids = o->pids;
 	o->r.filter.calls = o->calls;
@@ -252,7 +252,7 @@ static int finish(struct options *o, int argc, char **argv)
 }
 
 /* 0, an exit code, or -1: help was printed. */
-static int parse(int argc, char **argv, struct options *o)
+static int parse(int argc, char **argv, struct trace_options *o)
 {
 	static const struct option longs[] = {
 		{"out", required_argument, NULL, 'o'},
@@ -308,7 +308,7 @@ static int trace_auto(const struct trace_request *r, struct err *why)
 
 int trace_main(int argc, char **argv)
 {
-	static struct options o;
+	static struct trace_options o;
 	const struct trace_kind *kind;
 	struct err why = {""};
 	int code;

@@ -6,7 +6,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/home.h"
 
-struct job {
+struct contact_job {
 	pthread_t thread;
 	bool started;
 	void (*fn)(struct contact *c);
@@ -15,7 +15,7 @@ struct job {
 
 static void *run_job(void *arg)
 {
-	const struct job *j = arg;
+	const struct contact_job *j = arg;
 
 	j->fn(j->contact);
 	return NULL;
@@ -23,10 +23,10 @@ static void *run_job(void *arg)
 
 void contacts_each(struct contact *contacts, size_t n, void (*fn)(struct contact *c))
 {
-	struct job *jobs = alloc_zero(n, sizeof(*jobs));
+	struct contact_job *jobs = alloc_zero(n, sizeof(*jobs));
 
 	for (size_t i = 0; i < n; i++) {
-		jobs[i] = (struct job){.fn = fn, .contact = &contacts[i]};
+		jobs[i] = (struct contact_job){.fn = fn, .contact = &contacts[i]};
 		jobs[i].started = !pthread_create(&jobs[i].thread, NULL, run_job, &jobs[i]);
 	}
 	for (size_t i = 0; i < n; i++) {

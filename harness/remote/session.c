@@ -246,8 +246,8 @@ out:
 	return rc;
 }
 
-/* An sshd turns away whom it does not know yet at random once there are ten of them (MaxStartups),
- * and all nodes may have the same jump host. */
+/* An sshd refuses connections at random once ten of them have not logged in yet (MaxStartups), and
+ * all nodes may share one jump host. */
 #define GATE_WIDTH 8
 
 static sem_t gate;

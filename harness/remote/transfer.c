@@ -19,7 +19,7 @@ struct transfer {
 	struct op *op;
 	struct node_command there;
 	int fd;
-	char *tmp;      /* fetch: what is written, beside op->local */
+	char *tmp;      /* fetch: temporary name of op->local */
 	bool headed;    /* the answer's first line has come */
 	uint64_t left;  /* of the file */
 	uint32_t crc;   /* of what went by */

@@ -58,7 +58,7 @@ static uint64_t value(const struct thing *t, enum reading r)
 
 static void interfaces_are_read_lo_apart(void **state)
 {
-	struct snapshot s = {0};
+	struct sampler_snapshot s = {0};
 
 	(void)state;
 	text_net_dev(net_dev, &s);
@@ -94,7 +94,7 @@ static void disks_are_found_by_number(void **state)
 
 static void node_texts_are_read(void **state)
 {
-	struct snapshot s = {0};
+	struct sampler_snapshot s = {0};
 	char source[64];
 	uint64_t v;
 
@@ -176,7 +176,7 @@ static size_t put_done(size_t at, int code)
 
 static void sockets_have_what_the_kernel_has(void **state)
 {
-	struct snapshot s = {0};
+	struct sampler_snapshot s = {0};
 	size_t n;
 
 	(void)state;
@@ -208,7 +208,7 @@ static void sockets_have_what_the_kernel_has(void **state)
  * that size. */
 static void feed(const char *text, size_t n)
 {
-	struct snapshot s = {0};
+	struct sampler_snapshot s = {0};
 	struct process_stat st;
 	struct thing t = {0};
 	char *copy = malloc(n + 1), source[8];
@@ -267,7 +267,7 @@ static void damaged_messages_do_no_harm(void **state)
 	srand(7);
 	memcpy(sound, buffer, whole);
 	for (size_t n = 0; clock_mono_s() < end; n++) {
-		struct snapshot s = {0};
+		struct sampler_snapshot s = {0};
 		size_t size = n <= whole ? n : whole;
 		char *copy = malloc(size + 1);
 
@@ -306,12 +306,12 @@ static const struct sampled *of(const struct seen *x, enum reading r)
 }
 
 static struct thing *socket_of(
-	struct snapshot *s, uint64_t id, uint8_t last_byte, uint64_t sent, uint64_t again)
+	struct sampler_snapshot *s, uint64_t id, uint8_t last_byte, uint64_t sent, uint64_t again)
 {
 	struct thing *t = snapshot_add(s, THING_SOCKET, id);
 
 	t->judged = t->ours = true;
-	t->peer = (struct peer){
+	t->peer = (struct socket_peer){
 		.family = AF_INET, .address = {10, 0, 0, last_byte}, .port = htons(80)};
 	thing_set(t, READING_TCP_SENT, sent);
 	thing_set(t, READING_TCP_RETRANSMITTED, again);
@@ -321,7 +321,7 @@ static struct thing *socket_of(
 
 static void differences_are_of_both_ends(void **state)
 {
-	struct snapshot a = {0}, b = {0};
+	struct sampler_snapshot a = {0}, b = {0};
 	struct seen x = {.n = 0};
 	struct thing *t;
 
@@ -372,7 +372,7 @@ static void differences_are_of_both_ends(void **state)
 
 static void one_thing_is_counted_once(void **state)
 {
-	struct snapshot s = {0};
+	struct sampler_snapshot s = {0};
 
 	(void)state;
 	for (int i = 0; i < 1000; i++)
@@ -386,7 +386,7 @@ static void one_thing_is_counted_once(void **state)
 
 static void paths_lead_to_disks(void **state)
 {
-	struct disk d = {0};
+	struct disk_device d = {0};
 	struct err e;
 
 	(void)state;

@@ -51,7 +51,7 @@ struct ebpf {
 	struct rings *rings;
 	uint32_t ring_bytes;
 	int cpus;
-	struct events *events;
+	struct ebpf_events *events;
 	struct sums *sums; /* NULL in events mode */
 	int64_t clock_ns;  /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
 	struct log_writer *log;

@@ -1,4 +1,4 @@
-/* syscap, the ptrace tracer (001, section 4), as one of the tracers. */
+/* The ptrace tracer: syscap of Kasick et al. 2009, section 4. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -34,8 +34,8 @@ struct sampler {
 	struct log_writer *log;
 	struct tcp *tcp;
 	struct processes *processes;
-	struct disk disk;
-	struct snapshot snapshots[2], *now, *before;
+	struct disk_device disk;
+	struct sampler_snapshot snapshots[2], *now, *before;
 	bool good;       /* the last tick was in time */
 	int64_t tick_ns; /* the second at which it was taken */
 	int timer;
@@ -81,7 +81,7 @@ static int write_reading(void *ctx, const struct sampled *g)
 /* False: nobody is left. */
 static bool take(struct sampler *x)
 {
-	struct snapshot *s = x->before, *before = x->now;
+	struct sampler_snapshot *s = x->before, *before = x->now;
 	struct err ignored;
 	bool left;
 
@@ -105,7 +105,7 @@ static bool take(struct sampler *x)
 static bool tick(struct sampler *x)
 {
 	bool left = take(x), was_good = x->good, counts;
-	const struct snapshot *s = x->now;
+	const struct sampler_snapshot *s = x->now;
 	int64_t last_ns = x->tick_ns, apart_ns = s->mono_ns - x->before->mono_ns, late_ns;
 
 	x->tick_ns = s->real_ns / SECOND_NS * SECOND_NS;

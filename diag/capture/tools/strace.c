@@ -1,5 +1,5 @@
-/* strace(1), beside which other tracers are measured (001, table 2): every call with its time, as
- * text. */
+/* strace(1), to which Kasick et al. 2009 (table 2) compare their tracer: every call with its time,
+ * as text. */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>

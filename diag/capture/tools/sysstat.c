@@ -1,5 +1,5 @@
 /*
- * sysstat's sadc(8), the sampler of 001's table 2: CPU, memory, disks and network, once a second,
+ * sysstat's sadc(8), the sampler in table 2 of Kasick et al. 2009: CPU, memory, disks and network, once a second,
  * to its binary file, which sar(1) and sadf(1) read. It looks at the machine, not at processes:
  * these only say when it ends.
  */
