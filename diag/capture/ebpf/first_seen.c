@@ -1,4 +1,4 @@
-/* When a file was first met (the file tag of DIO 2024). Device and inode number are given again when a file
+/* When a file was first met (the file tag of Esteves et al. 2023). Device and inode number are given again when a file
  * is removed; the generation, which file systems count or draw for every use of an inode, tells one
  * use from the next. */
 #include <stdlib.h>
