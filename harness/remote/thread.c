@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/clock.h"
 #include "harness/remote/node_impl.h"
 
@@ -70,12 +71,8 @@ void op_finish(struct node *n, struct op *op, int rc)
 static void add_event(struct node *n, json_t *json)
 {
 	struct nodeset *set = n->set;
-	struct node_event *ev = calloc(1, sizeof(*ev));
+	struct node_event *ev = alloc_zero(1, sizeof(*ev));
 
-	if (!ev) {
-		json_decref(json);
-		return;
-	}
 	ev->node = n;
 	ev->json = json;
 	pthread_mutex_lock(&set->lock);
@@ -171,13 +168,8 @@ static int take_input(struct node *n, const char *data, size_t len, struct err *
 	int rc = 0;
 
 	if (n->in_len + len > n->in_room) {
-		size_t room = (n->in_len + len) * 2;
-		char *more = realloc(n->in, room);
-
-		if (!more)
-			return err_errno(e, -ENOMEM, "cannot read the agent's answer");
-		n->in = more;
-		n->in_room = room;
+		n->in_room = (n->in_len + len) * 2;
+		n->in = alloc_resize(n->in, n->in_room, 1);
 	}
 	memcpy(n->in + n->in_len, data, len);
 	/* Only what is new can hold a newline. */

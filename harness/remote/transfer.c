@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/remote/node_impl.h"
@@ -46,8 +47,7 @@ static int start(struct node *n, struct transfer *t)
 	json_t *ask;
 	size_t size;
 
-	if (asprintf(&t->tmp, "%s.part-%d-%s", op->local, (int)getpid(), n->name) < 0)
-		return err_errno(&op->err, -ENOMEM, "cannot begin a transfer");
+	t->tmp = alloc_format("%s.part-%d-%s", op->local, (int)getpid(), n->name);
 	t->fd = fetch ? open(t->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)
 		      : open(op->local, O_RDONLY | O_CLOEXEC);
 	if (t->fd < 0 || (!fetch && fstat(t->fd, &st) < 0))
@@ -192,13 +192,9 @@ static void transfer_end(struct node *n, int rc)
 
 void transfer_begin(struct node *n, struct op *op)
 {
-	struct transfer *t = calloc(1, sizeof(*t));
+	struct transfer *t = alloc_zero(1, sizeof(*t));
 	int rc;
 
-	if (!t) {
-		op_finish(n, op, err_errno(&op->err, -ENOMEM, "cannot begin a transfer"));
-		return;
-	}
 	t->op = op;
 	t->fd = -1;
 	n->transfer = t;
