@@ -46,7 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t at = 1; at < size && !rc; at += piece)
 		rc = take_input(
 			&n, (const char *)data + at, size - at < piece ? size - at : piece, &e);
-	if (rc > 0 || (rc && !*e.text) || n.in_len > n.in_room || n.agent.printed.len > NODE_TAIL_MAX)
+	if (rc > 0 || (rc && !*e.text) || n.in_len > n.in_room ||
+		n.agent.printed.len > NODE_TAIL_MAX)
 		abort();
 	text_tail_line(&n.agent.printed, e.text, sizeof(e.text));
 	for (int i = 0; i < 3; i++) {

@@ -28,7 +28,7 @@
 
 enum trace_mode {
 	TRACE_EVENTS, /* every selected call is a record */
-	TRACE_SUMS, /* per second, process, class of call and of descriptor: one record (RECORD_SUM) */
+	TRACE_SUMS,   /* one RECORD_SUM per second, process, class of call and of descriptor */
 };
 
 /* What is recorded; all that is given must hold ("any of" within one list). All zero: everything.
@@ -39,15 +39,15 @@ struct trace_filter {
 	const pid_t *tids; /* threads, as this process sees their numbers */
 	size_t n_tids;
 	const char *cgroup; /* folder of a cgroup v2: its processes and those of cgroups below it */
-	const char *const
-		*paths; /* absolute path prefixes: calls on descriptors of files at or below
-	                             * one, and calls that name such a file */
+	/* Absolute path prefixes: calls on descriptors of files at or below one, and calls that
+	 * name such a file. */
+	const char *const *paths;
 	size_t n_paths;
 };
 
 struct trace_request {
-	const char *
-		tracer; /* "auto": ebpf, or ptrace with a word on standard error where the kernel refuses */
+	/* "auto": ebpf, or ptrace with a word on standard error where the kernel refuses. */
+	const char *tracer;
 	enum trace_mode mode;
 	const char *out; /* file to make */
 	int ready_fd;    /* -1: none */
@@ -66,9 +66,9 @@ enum trace_exit {
 	TRACE_EXIT_NO_PROGRAM = 127
 };
 
-/* Runs until it is told to stop and returns an exit code as above, having said on standard error why
- * it is not 0. -EOPNOTSUPP with the reason in 'why', nothing touched: this kernel, or this user,
- * cannot run it. */
+/* Runs until it is told to stop and returns an exit code as above. The reason for one that is not 0
+ * goes to standard error. -EOPNOTSUPP with the reason in 'why', nothing touched: this kernel, or
+ * this user, cannot run it. */
 typedef int (*trace_fn)(const struct trace_request *r, struct err *why);
 
 enum trace_output {

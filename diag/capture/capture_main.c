@@ -36,7 +36,8 @@ const struct trace_kind trace_kinds[] = {
 	{"sysstat", sysstat_trace, EVENTS, 0, OUTPUT_OTHER, false,
 		"sysstat looks at the whole machine: it has no modes and no filters"},
 	{"sampler", sampler_trace, EVENTS, FILTER_PATHS, OUTPUT_LOG, false,
-		"the sampler records no calls: it has no modes, and takes --path only, whose disk it"
+		"the sampler records no calls: it has no modes, and takes --path only, whose disk "
+		"it"
 		" reads"},
 	{0},
 };
@@ -132,25 +133,34 @@ static void usage(FILE *f)
 {
 	fputs("usage: culprit-agent trace [OPTIONS] --out FILE (-p PID ... | -- COMMAND ...)\n"
 	      "\n"
-	      "Writes the system calls, signals and descriptors of the processes (and of all that they\n"
+	      "Writes the system calls, signals and descriptors of the processes (and of all that "
+	      "they\n"
 	      "start) to FILE, which may not exist yet. 'culprit log FILE' prints it.\n"
 	      "\n"
 	      "  -p, --pid PID     attach; may be repeated. SIGTERM or SIGINT detaches\n"
 	      "  -o, --out FILE    the log\n"
-	      "  --tracer NAME     ebpf, ptrace, strace, sysstat, sampler; default auto: ebpf where the\n"
-	      "                    kernel allows it, else ptrace. strace and sysstat (its sadc, each\n"
-	      "                    second) are those programs, and FILE is as they write it. sampler\n"
-	      "                    records no calls: each second it reads their TCP sockets, processor\n"
-	      "                    time and memory, and the node's interfaces, processors and disk\n"
-	      "  --mode MODE       events (default): one record for each call; sums: one for each second, process,\n"
+	      "  --tracer NAME     ebpf, ptrace, strace, sysstat, sampler; default auto: ebpf "
+	      "where the\n"
+	      "                    kernel allows it, else ptrace. strace and sysstat (its sadc, "
+	      "each\n"
+	      "                    second) are those programs, and FILE is as they write it. "
+	      "sampler\n"
+	      "                    records no calls: each second it reads their TCP sockets, "
+	      "processor\n"
+	      "                    time and memory, and the node's interfaces, processors and "
+	      "disk\n"
+	      "  --mode MODE       events (default): one record for each call; sums: one for each "
+	      "second, process,\n"
 	      "                    class of call and of descriptor\n"
 	      "  --call NAME,...   only these system calls\n"
 	      "  --tid TID         only this thread; may be repeated\n"
 	      "  --cgroup DIR      only processes in this cgroup (v2) or below\n"
-	      "  --path PREFIX     only files at or below this path; may be repeated. sampler: the disk\n"
+	      "  --path PREFIX     only files at or below this path; may be repeated. sampler: "
+	      "the disk\n"
 	      "                    that this path lies on\n"
 	      "  --memory SIZE     most that buffers in the kernel may take (default 64MiB)\n"
-	      "  --ready-fd N      write the line ready to descriptor N once everything is attached\n",
+	      "  --ready-fd N      write the line ready to descriptor N once everything is "
+	      "attached\n",
 		f);
 }
 
@@ -318,8 +328,8 @@ int trace_main(int argc, char **argv)
 		return code < 0 ? 0 : code;
 	kind = trace_kind(o.r.tracer);
 	if (!kind && strcmp(o.r.tracer, "auto"))
-		return bad(
-			"there is no tracer '%s'; there are ebpf, ptrace, strace, sysstat and sampler",
+		return bad("there is no tracer '%s'; there are ebpf, ptrace, strace, sysstat and "
+			   "sampler",
 			o.r.tracer);
 	code = kind ? trace_run(kind, &o.r, &why) : trace_auto(&o.r, &why);
 	return code == -EOPNOTSUPP ? trace_complain(TRACE_EXIT_USAGE, why.text) : code;

@@ -75,10 +75,10 @@ int trace_able(const char *tracer, const char *dir, struct err *why)
 	close(said);
 	unlink(out);
 	if (WIFSIGNALED(status))
-		return err_set(why, -EOPNOTSUPP, "%s was killed by signal %d", tracer,
-			WTERMSIG(status));
+		return err_set(
+			why, -EOPNOTSUPP, "%s was killed by signal %d", tracer, WTERMSIG(status));
 	if (WEXITSTATUS(status))
-		return err_set(why, -EOPNOTSUPP, "%s",
-			*text ? last_line(text) : "it does not say why");
+		return err_set(
+			why, -EOPNOTSUPP, "%s", *text ? last_line(text) : "it does not say why");
 	return 0;
 }

@@ -68,7 +68,7 @@ struct node_command {
 	double ended_s;           /* clock_mono_s when the end of its output was seen, or 0 */
 };
 
-/* Starts 'command', which the user's login shell reads. command_close is needed also after errors. */
+/* Starts 'command', which the user's login shell reads. Needs command_close after errors too. */
 int command_open(struct node *n, struct node_command *x, const char *command, struct err *e);
 void command_close(struct node_command *x);
 /* Neither waits. Bytes read or written; 0: none now; -EPIPE: the command has ended, of which

@@ -21,7 +21,8 @@
 
 static const char net_dev[] =
 	"Inter-|   Receive                                                |  Transmit\n"
-	" face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n"
+	" face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs "
+	"drop fifo colls carrier compressed\n"
 	"    lo: 4407446  4000 0 0 0 0 0 0 4407446 4000 0 0 0 0 0 0\n"
 	"  eth0:1500 10 1 2 0 0 0 0 2500 20 4 8 0 0 0 0\n"
 	"veth@1: 18446744073709551615 3 0 0 0 0 0 0 5 6 0 0 0 0 0 0\n"
@@ -40,14 +41,18 @@ static const char stat_text[] = "cpu  30 3 30 300 6 0 3 0 0 0\n"
 static const char
 	meminfo[] = "MemTotal:       24684096 kB\nMemFree: 1 kB\nMemAvailable:   23340000 kB\n";
 static const char pressure[] =
-	"some avg10=0.00 avg60=0.12 avg300=0.05 total=123456\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=9\n";
+	"some avg10=0.00 avg60=0.12 avg300=0.05 total=123456\nfull avg10=0.00 avg60=0.00 "
+	"avg300=0.00 total=9\n";
 static const char process[] =
-	"1234 (a) b (\n) R 5) S 1 1234 1234 0 -1 4194304 10 0 0 0 150 50 9 9 20 0 31 0 98765 123456 789 "
+	"1234 (a) b (\n) R 5) S 1 1234 1234 0 -1 4194304 10 0 0 0 150 50 9 9 20 0 31 0 98765 "
+	"123456 789 "
 	"18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
-static const char io[] =
-	"rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 8192\nwrite_bytes: 4096\ncancelled_write_bytes: 1\n";
+static const char
+	io[] = "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 8192\nwrite_bytes: 4096\n"
+	       "cancelled_write_bytes: 1\n";
 static const char mountinfo[] =
-	"22 1 0:21 / /proc rw - proc proc rw\n36 35 0:42 /mnt1 /mnt2 rw,noatime master:1 - btrfs /dev/vdb rw\n"
+	"22 1 0:21 / /proc rw - proc proc rw\n36 35 0:42 /mnt1 /mnt2 rw,noatime master:1 - btrfs "
+	"/dev/vdb rw\n"
 	"37 35 8:1 / /x rw shared:3 - ext4 /dev/sda1 rw\n38 35 8:2 / /y rw - ext4\n";
 
 static uint64_t value(const struct thing *t, enum reading r)

@@ -166,7 +166,8 @@ static void bye_leaves_no_session_behind(void **state)
 	nodeset_free(set);
 	assert_int_not_equal(access(dir, F_OK), 0);
 	free(dir);
-	sshd_sh("(! pgrep -f [c]ulprit-agent); (! pgrep -x sleep); ls -A /var/lib/culprit | (! grep -v -e "
+	sshd_sh("(! pgrep -f [c]ulprit-agent); (! pgrep -x sleep); ls -A /var/lib/culprit | (! "
+		"grep -v -e "
 		"agent -e undo);"
 		"test -z \"$(ls /var/lib/culprit/undo)\"");
 	set = sshd_far_connect(10, 10);

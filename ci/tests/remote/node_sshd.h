@@ -103,14 +103,15 @@ static inline pid_t sshd_start(const char *dir, int port, bool new_net)
 	int fd, i;
 
 	snprintf(config, sizeof(config), "%s/sshd_config", dir);
-	assert_true(
-		asprintf(&text,
-			"%sPort %d\nListenAddress 0.0.0.0\nHostKey %s/host\nAuthorizedKeysFile %s/authorized\n"
-			"StrictModes no\nUsePAM no\nPidFile none\nLogLevel DEBUG1\nMaxStartups 200\n"
-			"PermitRootLogin yes\nPasswordAuthentication yes\n"
-			/* This machine's .bashrc is not the test's business. */
-			"SetEnv HOME=%s\n",
-			sshd_more, port, sshd_dir, sshd_dir, sshd_dir) > 0);
+	assert_true(asprintf(&text,
+			    "%sPort %d\nListenAddress 0.0.0.0\nHostKey %s/host\nAuthorizedKeysFile "
+			    "%s/authorized\n"
+			    "StrictModes no\nUsePAM no\nPidFile none\nLogLevel DEBUG1\nMaxStartups "
+			    "200\n"
+			    "PermitRootLogin yes\nPasswordAuthentication yes\n"
+			    /* This machine's .bashrc is not the test's business. */
+			    "SetEnv HOME=%s\n",
+			    sshd_more, port, sshd_dir, sshd_dir, sshd_dir) > 0);
 	assert_int_equal(file_write_atomic(config, 0600, text, strlen(text), NULL), 0);
 	free(text);
 	pid = fork();
@@ -155,7 +156,8 @@ static inline void sshd_setup(void)
 		mount("tmpfs", "/var/lib/culprit", "tmpfs", 0, "mode=0700"))
 		fail_msg("cannot mount tmpfs: %s", strerror(errno));
 	sshd_sh("ip link set lo up; cd %s; ssh-keygen -q -t ed25519 -N '' -f host;"
-		"ssh-keygen -q -t ed25519 -N '' -f id; ssh-keygen -q -t ed25519 -N '' -f other; cp id.pub authorized",
+		"ssh-keygen -q -t ed25519 -N '' -f id; ssh-keygen -q -t ed25519 -N '' -f other; "
+		"cp id.pub authorized",
 		sshd_dir);
 	snprintf(path, sizeof(path), "%s/host.pub", sshd_dir);
 	assert_int_equal(file_read(path, &key, NULL, NULL), 0);
@@ -201,22 +203,26 @@ static inline void sshd_standin(void)
 	static const char script[] =
 		"#!/bin/bash\n"
 		"[ $1 = file ] && exec /tmp/culprit-node-test/real \"$@\"\n"
-		"printf '{\"event\":\"hello\",\"protocol\":1,\"dir\":\"/var/lib/culprit\",\"pid\":%d}\\n' $$\n"
+		"printf '{\"event\":\"hello\",\"protocol\":1,"
+		"\"dir\":\"/var/lib/culprit\",\"pid\":%d}\\n' $$\n"
 		"mute=\n"
 		"while IFS= read -r line; do\n"
 		"  [[ $line =~ \\\"id\\\":([0-9]+) ]] && id=${BASH_REMATCH[1]}\n"
 		"  [[ $line =~ \\\"op\\\":\\\"([a-z.]+)\\\" ]] && op=${BASH_REMATCH[1]}\n"
 		"  [[ $mute ]] && continue\n"
 		"  case $op in\n"
-		"  ping) pings=$((pings + 1)); echo \"{\\\"id\\\":$id,\\\"result\\\":{\\\"time_ns\\\":${EPOCHREALTIME/./}000}}\" ;;\n"
+		"  ping) pings=$((pings + 1)); echo "
+		"\"{\\\"id\\\":$id,\\\"result\\\":{\\\"time_ns\\\":${EPOCHREALTIME/./}000}}\" ;;\n"
 		"  pings) echo \"{\\\"id\\\":$id,\\\"result\\\":{\\\"pings\\\":$pings}}\" ;;\n"
 		"  exit) echo 'first line' >&2; echo 'the disk is on fire' >&2; exit 7 ;;\n"
 		"  junk) echo 'this is no JSON' ;;\n"
 		"  long) head -c 1200000 /dev/zero | tr '\\0' x; sleep 100 ;;\n"
 		"  mute) mute=1 ;;\n"
-		"  event) echo '{\"event\":\"undone\",\"handle\":\"d1\",\"why\":\"max_s\"}'; echo \"{\\\"id\\\":$id,\\\"result\\\":{}}\" ;;\n"
+		"  event) echo '{\"event\":\"undone\",\"handle\":\"d1\",\"why\":\"max_s\"}'; echo "
+		"\"{\\\"id\\\":$id,\\\"result\\\":{}}\" ;;\n"
 		"  bye) echo \"{\\\"id\\\":$id,\\\"result\\\":{}}\"; exit 0 ;;\n"
-		"  *) echo \"{\\\"id\\\":$id,\\\"error\\\":\\\"there is no op '$op'\\\",\\\"code\\\":-22}\" ;;\n"
+		"  *) echo \"{\\\"id\\\":$id,\\\"error\\\":\\\"there is no op "
+		"'$op'\\\",\\\"code\\\":-22}\" ;;\n"
 		"  esac\n"
 		"done\n";
 	char path[128];
@@ -253,7 +259,8 @@ static inline pid_t sshd_far(void)
 	snprintf(dir, sizeof(dir), "%s/far", sshd_dir);
 	sshd_sh("rm -rf %s; mkdir %s", dir, dir);
 	pid = sshd_start(dir, SSHD_PORT, true);
-	sshd_sh("ip link add near type veth peer name far netns %d; ip addr add 10.99.0.1/24 dev near;"
+	sshd_sh("ip link add near type veth peer name far netns %d; ip addr add 10.99.0.1/24 dev "
+		"near;"
 		"ip link set near up; nsenter -t %d -n ip addr add 10.99.0.2/24 dev far;"
 		"nsenter -t %d -n ip link set far up",
 		pid, pid, pid);

@@ -253,7 +253,7 @@ static int64_t measure_bias_ns(struct ebpf *x)
 	else
 		kill(l.pid, SIGKILL);
 	waitpid(l.pid, NULL, 0);
-	bpf_map_delete_elem(bpf_map__fd(targets), &(uint32_t){(uint32_t)l.pid});
+	bpf_map_delete_elem(bpf_map__fd(targets), &l.pid);
 out:
 	launch_close(&l);
 	if (x->skel->bss->n_bias < BIAS_CALLS)

@@ -10,8 +10,8 @@ const volatile bool sums, has_cgroup, has_tids;
 const volatile struct prefix prefixes[PREFIXES];
 const volatile char prefix_text[PREFIXES][PREFIX_MAX];
 const volatile u32 n_prefixes;
-const volatile u64
-	call_room; /* bytes of a ring that calls may fill; the rest is for all else, which is lost last */
+/* Bytes of a ring that calls may fill; the rest is for all other events, which are lost last. */
+const volatile u64 call_room;
 const volatile u64 wake_at; /* bytes in a ring at which the agent is woken */
 
 u32 level; /* of the agent's PID namespace */
@@ -24,8 +24,8 @@ s64 clock_ns;   /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
 u32 renames;    /* what was decided about files before is to be decided again */
 u32 n_bias;
 u64 bias_ns[BIAS_CALLS];
-u8 listening
-	[65536]; /* ports that processes under trace listen on: what has them is a server's socket */
+/* Ports on which traced processes listen: a connected socket with such a port is a server's. */
+u8 listening[65536];
 
 /* A thread under trace. */
 struct traced_thread {

@@ -215,7 +215,8 @@ static void say_missed(const struct sampler *x)
 {
 	if (x->missed)
 		fprintf(stderr,
-			"culprit-agent trace: %llu of %llu seconds were missed, their readings are not written: a tick "
+			"culprit-agent trace: %llu of %llu seconds were missed, their readings "
+			"are not written: a tick "
 			"was late by up to %lld ms (%lld are too many), or the clock was set\n",
 			(unsigned long long)x->missed, (unsigned long long)(x->missed + x->written),
 			(long long)(x->latest_ns / 1000000), LATE_NS / 1000000);

@@ -181,8 +181,7 @@ bool text_process_stat(const char *text, struct process_stat *out)
 	at += 3;
 	for (int i = FIRST; i <= RSS; i++) {
 		at += strspn(at, " ");
-		if (*at ==
-			'-') /* tpgid of who has no terminal, priorities: of no interest, unlike all that follows */
+		if (*at == '-') /* negative: tpgid without a terminal, priorities; not used here */
 			at++;
 		if (!number(&at, &v[i]))
 			return false;

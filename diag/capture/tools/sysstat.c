@@ -1,7 +1,7 @@
 /*
- * sysstat's sadc(8), the sampler in table 2 of Kasick et al. 2009: CPU, memory, disks and network, once a second,
- * to its binary file, which sar(1) and sadf(1) read. It looks at the machine, not at processes:
- * these only say when it ends.
+ * sysstat's sadc(8), the sampler in table 2 of Kasick et al. 2009: CPU, memory, disks and network,
+ * once a second, to its binary file, which sar(1) and sadf(1) read. It looks at the machine, not
+ * at processes: these only say when it ends.
  */
 #include <errno.h>
 #include <signal.h>
