@@ -139,31 +139,31 @@ void bundle_clear(struct bundle *b)
  * its sessions and journals in it), 'd' the agent's folder.
  */
 #define SH(script)                                                                                 \
-	"exec %s/bin/sh -c 's=/var/lib/culprit; [ $(id -u) = 0 ] || s=$(pwd)/.cache/culprit; "
-"b=$s/agent; d=$b/%s; " script "'"
+	"exec %s/bin/sh -c 's=/var/lib/culprit; [ $(id -u) = 0 ] || s=$(pwd)/.cache/culprit; "     \
+	"b=$s/agent; d=$b/%s; " script "'"
 
-	static const char start[] = SH("exec %s \"$d/" AGENT "\" %s");
-static const char check[] = SH(
-	"echo culprit: ready; cd \"$d\" 2>/dev/null && sha256sum -c >/dev/null 2>&1 && "
-	"[ -x " AGENT " ] && [ -x %s ] && echo culprit: whole; exit 0");
+static const char start[] = SH("exec %s \"$d/" AGENT "\" %s");
+
+static const char check[] = SH("echo culprit: ready; cd \"$d\" 2>/dev/null && "
+			       "sha256sum -c >/dev/null 2>&1 && [ -x " AGENT " ] && [ -x %s ] && "
+			       "echo culprit: whole; exit 0");
+
 /* Input: lines of mode, size and name, an empty line, the files' bytes. mv -T is rename(2): it
  * fails where another orchestrator was quicker, whose folder will do if it is whole. If not, it is
  * damaged; a running agent keeps its files open. */
 static const char upload[] = SH(
 	"umask 077; t=$b/.tmp-%016llx; clean() { cd /; rm -rf \"$t\"; }; "
 	"whole() { ( cd \"$d\" && sha256sum -c \"$t/.sums\" ) >/dev/null 2>&1; }; "
-	"mkdir -p \"$b\" && mkdir \"$t\" && cd \"$t\" || exit 1; trap clean EXIT; trap \"exit 1\" "
-	"HUP TERM PIPE; "
-	"for o in \"$b\"/.tmp-*; do a=$(stat -c %%Y \"$o\") && [ $(($(date +%%s) - a)) -gt 600 ] "
-	"&& rm -rf \"$o\"; done; "
+	"mkdir -p \"$b\" && mkdir \"$t\" && cd \"$t\" || exit 1; "
+	"trap clean EXIT; trap \"exit 1\" HUP TERM PIPE; "
+	"for o in \"$b\"/.tmp-*; do a=$(stat -c %%Y \"$o\") && [ $(($(date +%%s) - a)) -gt 600 ] && "
+	"rm -rf \"$o\"; done; "
 	"while read -r m z f && [ \"$f\" ]; do echo $m $z $f; done >.list && cat >.all || exit 1; "
-	"at=1; "
-	"while read -r m z f; do tail -c +$at .all | head -c $z >$f && chmod $m $f || exit 1; "
-	"at=$((at + z)); done <.list; "
+	"at=1; while read -r m z f; do "
+	"tail -c +$at .all | head -c $z >$f && chmod $m $f || exit 1; at=$((at + z)); done <.list; "
 	"sha256sum -c .sums >/dev/null && rm .all .list && "
-	"{ mv -T \"$t\" \"$d\" 2>/dev/null || whole || { rm -rf \"$d\"; mv -T \"$t\" \"$d\"; } || "
-	"whole; } && "
-	"echo culprit: whole");
+	"{ mv -T \"$t\" \"$d\" 2>/dev/null || whole || "
+	"{ rm -rf \"$d\"; mv -T \"$t\" \"$d\"; } || whole; } && echo culprit: whole");
 
 /* -EACCES: sudo, or the account, does not let us run anything. */
 static int check_there(struct node *n, bool *whole, struct err *e)
