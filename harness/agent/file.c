@@ -1,6 +1,8 @@
 /* culprit-agent file: carries one file over standard input and output (PROTOCOL.md, "Files"). */
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
