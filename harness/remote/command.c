@@ -1,8 +1,8 @@
 /*
  * A command on the node, on a channel of its own: its output, its end, and what it printed.
  *
- * Only command_open and ssh_channel_write may block, and the watchdog limits both. Everything else
- * takes what has arrived and returns. libssh's SFTP client and ssh_channel_read are not used: in
+ * Only node_command_open and ssh_channel_write may block, and the watchdog limits both. Everything
+ * else takes what has arrived and returns. libssh's SFTP client and ssh_channel_read are not used: in
  * libssh 0.10 they spin for ever on a channel that ended with unread standard error.
  */
 #include <errno.h>
@@ -50,7 +50,7 @@ static void on_exit_signal(ssh_session s, ssh_channel c, const char *name, int c
 	on_end(s, c, arg);
 }
 
-int command_open(struct node *n, struct node_command *x, const char *command, struct err *e)
+int node_command_open(struct node *n, struct node_command *x, const char *command, struct err *e)
 {
 	*x = (struct node_command){.node = n, .status = -1};
 	x->callbacks = (struct ssh_channel_callbacks_struct){.userdata = x,
@@ -70,7 +70,7 @@ int command_open(struct node *n, struct node_command *x, const char *command, st
 	return 0;
 }
 
-void command_close(struct node_command *x)
+void node_command_close(struct node_command *x)
 {
 	if (x->ssh) {
 		/* libssh keeps a channel until the other side has closed it, too. */
@@ -123,7 +123,7 @@ static void take_stderr(struct node_command *x)
 	}
 }
 
-int command_read(struct node_command *x, char *buf, size_t size)
+int node_command_read(struct node_command *x, char *buf, size_t size)
 {
 	ssh_session session = x->node->session;
 	double now_s = clock_mono_s();
@@ -149,7 +149,7 @@ int command_read(struct node_command *x, char *buf, size_t size)
 	return -EPIPE;
 }
 
-int command_write(struct node_command *x, const void *data, size_t len)
+int node_command_write(struct node_command *x, const void *data, size_t len)
 {
 	size_t room = ssh_channel_window_size(x->ssh);
 	int sent;
@@ -164,7 +164,7 @@ int command_write(struct node_command *x, const void *data, size_t len)
 	return sent < 0 ? -EPIPE : sent;
 }
 
-int command_error(struct node_command *x, struct err *e, const char *what)
+int node_command_error(struct node_command *x, struct err *e, const char *what)
 {
 	struct node *n = x->node;
 	char last[300];
@@ -183,7 +183,7 @@ int command_error(struct node_command *x, struct err *e, const char *what)
 	return err_set(e, -ECONNRESET, "%s", what);
 }
 
-int command_run(struct node *n, const char *what, const char *command, const struct iovec *in,
+int node_command_run(struct node *n, const char *what, const char *command, const struct iovec *in,
 	size_t n_in, struct text_tail *out, struct err *e)
 {
 	const double limit_s = n->set->opt.timeout_s;
@@ -195,18 +195,19 @@ int command_run(struct node *n, const char *what, const char *command, const str
 	int rc, got, sent;
 
 	node_watch(n, limit_s);
-	rc = command_open(n, &x, command, e);
+	rc = node_command_open(n, &x, command, e);
 	while (!rc) {
 		n->fresh = false;
 		node_watch(n, limit_s);
 		/* Reading comes first: it takes in what makes room for writing. */
-		got = command_read(&x, buf, sizeof(buf));
+		got = node_command_read(&x, buf, sizeof(buf));
 		if (got > 0)
 			text_tail_add(out, buf, (size_t)got);
 		if (got < 0)
 			break;
 		while (sending && i < n_in) {
-			sent = command_write(&x, (char *)in[i].iov_base + at, in[i].iov_len - at);
+			sent = node_command_write(
+				&x, (char *)in[i].iov_base + at, in[i].iov_len - at);
 			sending = sent >= 0; /* what it says of its end explains the error */
 			if (sent <= 0 && at < in[i].iov_len)
 				break;
@@ -235,9 +236,9 @@ int command_run(struct node *n, const char *what, const char *command, const str
 	if (!rc && (x.status || atomic_load(&n->stalled))) {
 		if (!x.printed.len)
 			text_tail_add(&x.printed, out->text, out->len);
-		rc = command_error(&x, e, what);
+		rc = node_command_error(&x, e, what);
 	}
-	command_close(&x);
+	node_command_close(&x);
 	node_watch(n, 0);
 	return rc;
 }

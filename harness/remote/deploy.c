@@ -182,7 +182,7 @@ static int check_there(struct node *n, bool *whole, struct err *e)
 		n->user, h->address, h->port);
 	command = alloc_format(
 		check, n->sudo ? "sudo -n " : "", b->hash, b->loader ? b->loader : AGENT);
-	rc = command_run(n, what, command, &in, 1, &out, e);
+	rc = node_command_run(n, what, command, &in, 1, &out, e);
 	free(command);
 	*whole = strstr(out.text, "culprit: whole\n");
 	if (strstr(out.text, "culprit: ready\n"))
@@ -217,7 +217,7 @@ static int upload_all(struct node *n, struct err *e)
 	if (getrandom(&tag, sizeof(tag), 0) != sizeof(tag))
 		tag = (unsigned long long)clock_real_ns() ^ (unsigned long long)getpid() << 48;
 	command = alloc_format(upload, n->sudo ? "sudo -n " : "", b->hash, tag);
-	rc = command_run(n, "cannot upload the agent", command, in, b->n + 2, &out, e);
+	rc = node_command_run(n, "cannot upload the agent", command, in, b->n + 2, &out, e);
 	if (!rc && !strstr(out.text, "culprit: whole\n"))
 		rc = err_set(e, -EIO, "the upload of the agent ended without a word");
 	free(command);

@@ -68,17 +68,17 @@ struct node_command {
 	double ended_s;           /* clock_mono_s when the end of its output was seen, or 0 */
 };
 
-/* Starts 'command', which the user's login shell reads. Needs command_close after errors too. */
-int command_open(struct node *n, struct node_command *x, const char *command, struct err *e);
-void command_close(struct node_command *x);
+/* Starts 'command', which the login shell reads. Needs node_command_close after errors too. */
+int node_command_open(struct node *n, struct node_command *x, const char *command, struct err *e);
+void node_command_close(struct node_command *x);
 /* Neither waits. Bytes read or written; 0: none now; -EPIPE: the command has ended, of which
- * command_error says how ("WHAT: its last line"). */
-int command_read(struct node_command *x, char *buf, size_t size);
-int command_write(struct node_command *x, const void *data, size_t len);
-int command_error(struct node_command *x, struct err *e, const char *what);
+ * node_command_error says how ("WHAT: its last line"). */
+int node_command_read(struct node_command *x, char *buf, size_t size);
+int node_command_write(struct node_command *x, const void *data, size_t len);
+int node_command_error(struct node_command *x, struct err *e, const char *what);
 /* Runs 'command' to its end with 'in' as its input; adds its output to 'out'. An exit code other
  * than 0, and no progress within the node's time limit, are errors ("WHAT: ..."). */
-int command_run(struct node *n, const char *what, const char *command, const struct iovec *in,
+int node_command_run(struct node *n, const char *what, const char *command, const struct iovec *in,
 	size_t n_in, struct text_tail *out, struct err *e);
 
 enum op_kind { OP_CALL, OP_FETCH, OP_PUT };

@@ -312,7 +312,7 @@ int session_open(struct node *n, struct err *e)
 void session_close(struct node *n)
 {
 	node_watch(n, 2);
-	command_close(&n->agent);
+	node_command_close(&n->agent);
 	n->session = NULL;
 	for (size_t i = n->n_hops; i-- > 0;) {
 		struct hop *h = &n->hops[i];

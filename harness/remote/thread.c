@@ -197,11 +197,11 @@ static int drain(struct node *n, struct err *e)
 
 	/* A limit, because it may print faster than this reads. */
 	for (int i = 0; i < 64 && !rc; i++) {
-		got = command_read(&n->agent, buf, sizeof(buf));
+		got = node_command_read(&n->agent, buf, sizeof(buf));
 		if (got == 0)
 			return 0;
 		if (got < 0)
-			return command_error(&n->agent, e, "agent ended");
+			return node_command_error(&n->agent, e, "agent ended");
 		n->heard_s = clock_mono_s();
 		n->ping_s = 0;
 		rc = take_input(n, buf, (size_t)got, e);
@@ -217,7 +217,7 @@ static int send_line(struct node *n, const char *line, size_t len, struct err *e
 	/* What the agent said last explains it better, if it has ended. */
 	if (drain(n, e) < 0)
 		return -ECONNRESET;
-	return command_error(&n->agent, e, "agent ended");
+	return node_command_error(&n->agent, e, "agent ended");
 }
 
 static int send_own(struct node *n, const char *op, struct err *e)
@@ -376,7 +376,7 @@ static int start_agent(struct node *n, const char *command, struct err *e)
 	int rc;
 
 	node_watch(n, limit_s);
-	rc = command_open(n, &n->agent, command, e);
+	rc = node_command_open(n, &n->agent, command, e);
 	while (!rc) {
 		n->fresh = false;
 		node_watch(n, n->set->opt.timeout_s);

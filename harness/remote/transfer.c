@@ -66,7 +66,7 @@ static int start(struct node *n, struct transfer *t)
 	t->left = (uint64_t)st.st_size;
 	t->sent_all = fetch;
 	t->moved_s = clock_mono_s();
-	return command_open(n, &t->there, n->file_command, &op->err);
+	return node_command_open(n, &t->there, n->file_command, &op->err);
 }
 
 /* Puts what comes next into 't->out'; nothing once all is sent. 1 or -errno. */
@@ -180,7 +180,7 @@ static void transfer_end(struct node *n, int rc)
 	struct transfer *t = n->transfer;
 
 	n->transfer = NULL;
-	command_close(&t->there);
+	node_command_close(&t->there);
 	if (t->fd >= 0)
 		close(t->fd);
 	if (t->tmp && t->op->kind == OP_FETCH)
@@ -209,15 +209,15 @@ static int advance(struct transfer *t, bool *moved)
 	double limit_s = t->there.node->set->opt.timeout_s;
 	char data[NODE_SLICE + 1];
 	/* Reading comes first: it takes in what makes room for writing. */
-	int got = command_read(&t->there, data, NODE_SLICE), sent = 0, rc = 1;
+	int got = node_command_read(&t->there, data, NODE_SLICE), sent = 0, rc = 1;
 
 	if (got < 0)
-		return command_error(&t->there, &t->op->err, "the transfer ended");
+		return node_command_error(&t->there, &t->op->err, "the transfer ended");
 	data[got] = '\0';
 	if (got > 0)
 		rc = take(t, data, (size_t)got);
 	if (rc == 1 && (rc = fill(t)) == 1)
-		sent = command_write(&t->there, t->out, t->out_len);
+		sent = node_command_write(&t->there, t->out, t->out_len);
 	if (sent > 0) {
 		t->out += sent;
 		t->out_len -= (size_t)sent;
