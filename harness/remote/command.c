@@ -1,9 +1,9 @@
 /*
  * A command on the node, on a channel of its own: its output, its end, and what it printed.
  *
- * Only node_command_open and ssh_channel_write may block, and the watchdog limits both. Everything
- * else takes what has arrived and returns. libssh's SFTP client and ssh_channel_read are not used: in
- * libssh 0.10 they spin for ever on a channel that ended with unread standard error.
+ * Only node_command_open and ssh_channel_write may block, and the watchdog limits both. All other
+ * functions take what has arrived and return. libssh's SFTP client and ssh_channel_read are not
+ * used: in libssh 0.10 sftp_init spins for ever on a channel that ended with unread standard error.
  */
 #include <errno.h>
 #include <stdio.h>
