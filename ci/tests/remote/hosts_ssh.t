@@ -10,7 +10,7 @@ if [ -z "$HOSTS_SSH_INSIDE" ]; then
 	HOSTS_SSH_INSIDE=1 exec unshare --pid --fork --kill-child --mount-proc --net --mount "$0"
 fi
 culprit=$PWD/${OUT:-out}/culprit
-dir=/tmp/culprit-hosts-ssh
+dir=$(mktemp -d /tmp/culprit-hosts-ssh.XXXXXX)
 mkdir -p $dir /run/sshd /var/lib/culprit /root/.ssh
 for m in $dir /var/lib/culprit /root/.ssh; do mount -t tmpfs -o mode=0711 tmpfs $m || exit 1; done
 trap 'cd /; umount -l $dir /var/lib/culprit /root/.ssh; rmdir $dir' EXIT

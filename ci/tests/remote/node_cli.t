@@ -8,7 +8,7 @@ if [ -z "$NODE_CLI_INSIDE" ]; then
 	NODE_CLI_INSIDE=1 exec unshare --pid --fork --kill-child --mount-proc --net --mount "$0"
 fi
 culprit=$PWD/${OUT:-out}/culprit
-dir=/tmp/culprit-node-cli
+dir=$(mktemp -d /tmp/culprit-node-cli.XXXXXX)
 mkdir -p $dir /run/sshd /var/lib/culprit
 mount -t tmpfs tmpfs $dir && mount -t tmpfs tmpfs /var/lib/culprit || exit 1
 trap 'cd /; umount -l $dir /var/lib/culprit; rmdir $dir' EXIT
@@ -109,7 +109,7 @@ pkill -KILL '^culprit-'
 while pgrep '^culprit-' >/dev/null; do sleep 0.05; done
 check "undo cleans what was left" exits 0 "$culprit" undo --inventory good.lua
 check "and says what it was" says 'undone: '
-check "there was something to undo" grep handle <<<"$answer"
+check "there was something to undo" bash -c 'echo "$1"; grep handle <<<"$1"' sh "$answer"
 check "undo where a node is not reached is not all" exits 3 "$culprit" undo --inventory bad.lua
 check "the node is named" says 's2 .*not reached'
 kill $sshd

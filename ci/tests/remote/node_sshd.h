@@ -148,7 +148,11 @@ static inline void sshd_setup(void)
 {
 	char path[128], *key = NULL;
 
-	snprintf(sshd_dir, sizeof(sshd_dir), "/tmp/culprit-node-test");
+	snprintf(sshd_dir, sizeof(sshd_dir), "/run/culprit-node-test");
+	/* Of this namespace alone: removing a folder anywhere would take the mounts from another run
+	 * that has the same one. */
+	if (mount("tmpfs", "/run", "tmpfs", 0, "mode=0755"))
+		fail_msg("cannot mount tmpfs: %s", strerror(errno));
 	mkdir(sshd_dir, 0700);
 	mkdir("/var/lib/culprit", 0700);
 	mkdir("/run/sshd", 0755);
@@ -202,7 +206,7 @@ static inline void sshd_standin(void)
 {
 	static const char script[] =
 		"#!/bin/bash\n"
-		"[ $1 = file ] && exec /tmp/culprit-node-test/real \"$@\"\n"
+		"[ $1 = file ] && exec /run/culprit-node-test/real \"$@\"\n"
 		"printf '{\"event\":\"hello\",\"protocol\":1,"
 		"\"dir\":\"/var/lib/culprit\",\"pid\":%d}\\n' $$\n"
 		"mute=\n"
