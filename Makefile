@@ -154,7 +154,7 @@ $(OUT)/fuzz/%.o: %.c
 $(OUT)/fuzz/diag/record/calls.o: CPPFLAGS += -I$(OUT)/gen
 $(OUT)/fuzz/diag/record/calls.o: $(OUT)/gen/call_names.h
 
-lint: format ## static checks of C, Lua and shell
+lint: format headers ## static checks of C, Lua and shell
 	$(Q)luacheck --quiet --no-color faults workloads scenarios diag harness
 	$(Q)shellcheck -s bash -S warning -e SC2154,SC2155 ci/*.sh ci/bench/*.sh $(wildcard ci/tests/*.t ci/tests/*/*.t ci/tests/*.sh ci/tests/*/*.sh) .ci/run
 	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning \
@@ -165,6 +165,15 @@ c_files := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
 format: ## check the layout of C sources (.clang-format, 100 columns)
 	$(Q)clang-format --dry-run -Werror $(c_files)
 	$(Q)for f in $(c_files); do expand "$$f" | awk -v f="$$f" 'length > 100 { print f ":" NR ": wider than 100 columns"; bad = 1 } END { exit bad }' || bad=1; done; exit $${bad:-0}
+
+# Headers of the programs in the kernel are clang's alone; shared.h is both sides'.
+bpf_headers := $(filter-out %/ebpf.h %/rings.h %/shared.h,$(wildcard diag/capture/ebpf/*.h))
+alone = printf '%s\n' $(1) | xargs -P $(JOBS) -I{} $(2) -I. -Werror=implicit-function-declaration -fsyntax-only -x c {}
+headers: ## compile each header alone: it includes what it uses
+	$(Q)$(call alone,$(filter-out $(bpf_headers),$(filter %.h,$(c_files))),\
+		$(CC) $(CPPFLAGS) -std=c17 $(shell $(PKG) --cflags $(CORE_PKGS) $(AGENT_PKGS)))
+	$(Q)$(call alone,$(bpf_headers) diag/capture/ebpf/shared.h,\
+		clang -target bpf -D__TARGET_ARCH_$(bpf_arch) -I/usr/include/$(shell $(CC) -print-multiarch))
 
 figures: all ## draw the pages' figures anew from the recorded corpora and runs (python3)
 	$(Q)OUT=$(OUT) results/figures/detectors.py
@@ -193,6 +202,6 @@ clean: ## remove everything that was built
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-.PHONY: all demo check check-all soak bench fuzz lint format figures install deps clean help
+.PHONY: all demo check check-all soak bench fuzz lint format headers figures install deps clean help
 .DELETE_ON_ERROR:
 .SECONDARY:

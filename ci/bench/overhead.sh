@@ -5,7 +5,7 @@
 #   WAYS="none ebpf:sums ebpf:events" ci/bench/overhead.sh 20     these ways only
 #
 # In each round every way of tracing comes once, in random order, on the same cluster and file set; its ratio is to the
-# same round's untraced run. First all servers, the client and the program are traced (as in 001's table 2): all nodes share one
+# same round's untraced run. First all servers, the client and the program are traced (as in table 2 of Kasick et al. 2009): all nodes share one
 # kernel, so what a tracer does to every call of the machine is paid six times over. Then one server alone, as on
 # a host of its own. Then a program that does nothing but call, on all processors. Needs root, and a quiet machine.
 set -euo pipefail

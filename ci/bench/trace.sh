@@ -1,5 +1,5 @@
 #!/bin/bash
-# syscap beside strace -f -T on a syscall-heavy load, both writing to a file, in alternation; then the rate at
+# syscap compared with strace -f -T on a syscall-heavy load, both writing to a file, in alternation; then the rate at
 # which logs are read. Ratios of medians of $1 pairs (7); wanted: slowdown at most half of strace's.
 set -eu
 out=${OUT:-out}

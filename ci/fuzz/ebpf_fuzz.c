@@ -21,7 +21,7 @@ static void take(void *ctx, struct record *rec)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct call_rule rules[RULES];
-	static struct events *x; /* dear to make: for many inputs */
+	static struct ebpf_events *x; /* dear to make: for many inputs */
 	static unsigned inputs;
 	static size_t total;
 

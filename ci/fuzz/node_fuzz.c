@@ -32,7 +32,7 @@ static void look_at(const struct op *op)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct nodeset set = {.lock = PTHREAD_MUTEX_INITIALIZER, .done = eventfd(0, EFD_NONBLOCK)};
-	struct node n = {.set = &set, .name = "s1", .exit_status = -1};
+	struct node n = {.set = &set, .name = "s1"};
 	struct op *ops[3];
 	size_t piece = size ? (data[0] & 63) + 1u : 1;
 	struct err e = {""};
@@ -46,9 +46,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t at = 1; at < size && !rc; at += piece)
 		rc = take_input(
 			&n, (const char *)data + at, size - at < piece ? size - at : piece, &e);
-	if (rc > 0 || (rc && !*e.text) || n.in_len > n.in_room || n.errs_len > NODE_STDERR_MAX)
+	if (rc > 0 || (rc && !*e.text) || n.in_len > n.in_room ||
+		n.agent.printed.len > NODE_TAIL_MAX)
 		abort();
-	last_stderr(&n, e.text, sizeof(e.text));
+	text_tail_line(&n.agent.printed, e.text, sizeof(e.text));
 	for (int i = 0; i < 3; i++) {
 		look_at(ops[i]);
 		op_free(ops[i]);

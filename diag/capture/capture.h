@@ -28,7 +28,7 @@
 
 enum trace_mode {
 	TRACE_EVENTS, /* every selected call is a record */
-	TRACE_SUMS, /* per second, process, class of call and of descriptor: one record (RECORD_SUM) */
+	TRACE_SUMS,   /* one RECORD_SUM per second, process, class of call and of descriptor */
 };
 
 /* What is recorded; all that is given must hold ("any of" within one list). All zero: everything.
@@ -39,15 +39,15 @@ struct trace_filter {
 	const pid_t *tids; /* threads, as this process sees their numbers */
 	size_t n_tids;
 	const char *cgroup; /* folder of a cgroup v2: its processes and those of cgroups below it */
-	const char *const
-		*paths; /* absolute path prefixes: calls on descriptors of files at or below
-	                             * one, and calls that name such a file */
+	/* Absolute path prefixes: calls on descriptors of files at or below one, and calls that
+	 * name such a file. */
+	const char *const *paths;
 	size_t n_paths;
 };
 
 struct trace_request {
-	const char *
-		tracer; /* "auto": ebpf, or ptrace with a word on standard error where the kernel refuses */
+	/* "auto": ebpf, or ptrace with a word on standard error where the kernel refuses. */
+	const char *tracer;
 	enum trace_mode mode;
 	const char *out; /* file to make */
 	int ready_fd;    /* -1: none */
@@ -66,20 +66,48 @@ enum trace_exit {
 	TRACE_EXIT_NO_PROGRAM = 127
 };
 
-/* A tracer runs until it is told to stop and returns an exit code as above, having said on standard
- * error why it is not 0. -EOPNOTSUPP with the reason in 'why', nothing touched: this kernel, or
- * this user, can't have it. */
+/* Runs until it is told to stop and returns an exit code as above. The reason for one that is not 0
+ * goes to standard error. -EOPNOTSUPP with the reason in 'why', nothing touched: this kernel, or
+ * this user, cannot run it. */
 typedef int (*trace_fn)(const struct trace_request *r, struct err *why);
 
-int ptrace_trace(
-	const struct trace_request *r, struct err *why); /* diag/capture/ptrace: 001's syscap */
-int strace_trace(const struct trace_request *r,
-	struct err *why); /* diag/capture/tools: the program, its text */
-int sysstat_trace(const struct trace_request *r,
-	struct err *why); /* diag/capture/tools: sadc, its binary file */
-int sampler_trace(const struct trace_request *r,
-	struct err *why); /* diag/capture/sampler: readings, once a second */
-int ebpf_trace(const struct trace_request *r, struct err *why); /* diag/capture/ebpf */
+enum trace_output {
+	OUTPUT_LOG,   /* diag/record: 'culprit log' prints it */
+	OUTPUT_OTHER, /* as the program of that name writes it */
+};
+
+enum {
+	FILTER_CALLS = 1,
+	FILTER_TIDS = 2,
+	FILTER_CGROUP = 4,
+	FILTER_PATHS = 8,
+};
+
+/* All that the rest of the program knows of a tracer. */
+struct trace_kind {
+	const char *name;
+	trace_fn trace;
+	unsigned modes;   /* bits 1 << enum trace_mode */
+	unsigned filters; /* FILTER_* */
+	enum trace_output output;
+	bool automatic;     /* "auto" may take it; in the order of the table */
+	const char *limits; /* the sentence for a mode or filter that it does not have */
+};
+
+/* Ended by an entry without a name. */
+extern const struct trace_kind trace_kinds[];
+
+/* NULL: there is none of that name. */
+const struct trace_kind *trace_kind(const char *name);
+
+/* Traces with 'k', or -EOPNOTSUPP if it does not have the request's mode or filters. */
+int trace_run(const struct trace_kind *k, const struct trace_request *r, struct err *why);
+
+int ptrace_trace(const struct trace_request *r, struct err *why);  /* Kasick et al. 2009: syscap */
+int strace_trace(const struct trace_request *r, struct err *why);  /* the program, its text */
+int sysstat_trace(const struct trace_request *r, struct err *why); /* sadc, its binary file */
+int sampler_trace(const struct trace_request *r, struct err *why); /* readings, once a second */
+int ebpf_trace(const struct trace_request *r, struct err *why);
 
 int trace_main(int argc, char **argv);
 

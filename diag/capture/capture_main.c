@@ -16,25 +16,51 @@
 
 enum { MAX_PIDS = 1024, MAX_CALLS = 512, MAX_PATHS = 16, MAX_PID = 1 << 22 };
 
-struct options {
+struct trace_options {
 	struct trace_request r;
 	pid_t pids[MAX_PIDS], tids[MAX_PIDS];
 	uint32_t calls[MAX_CALLS];
 	const char *paths[MAX_PATHS];
 };
 
-static const struct tracer {
-	const char *name;
-	trace_fn run;
-	bool asked; /* never taken by "auto" */
-} tracers[] = {
-	{"ebpf", ebpf_trace, false},
-	{"ptrace", ptrace_trace, false},
-	{"strace", strace_trace, true},
-	{"sysstat", sysstat_trace, true},
-	{"sampler", sampler_trace, true},
+#define EVENTS (1u << TRACE_EVENTS)
+#define SUMS (1u << TRACE_SUMS)
+
+const struct trace_kind trace_kinds[] = {
+	{"ebpf", ebpf_trace, EVENTS | SUMS,
+		FILTER_CALLS | FILTER_TIDS | FILTER_CGROUP | FILTER_PATHS, OUTPUT_LOG, true, NULL},
+	{"ptrace", ptrace_trace, EVENTS, FILTER_CALLS | FILTER_TIDS, OUTPUT_LOG, true,
+		"ptrace knows no sums, and cannot filter by cgroup or path; ebpf can"},
+	{"strace", strace_trace, EVENTS, 0, OUTPUT_OTHER, false,
+		"strace, as a tracer here, records every call: no sums, no filters"},
+	{"sysstat", sysstat_trace, EVENTS, 0, OUTPUT_OTHER, false,
+		"sysstat looks at the whole machine: it has no modes and no filters"},
+	{"sampler", sampler_trace, EVENTS, FILTER_PATHS, OUTPUT_LOG, false,
+		"the sampler records no calls: it has no modes, and takes --path only, whose disk "
+		"it"
+		" reads"},
+	{0},
 };
-enum { N_TRACERS = sizeof(tracers) / sizeof(tracers[0]) };
+
+const struct trace_kind *trace_kind(const char *name)
+{
+	const struct trace_kind *k = trace_kinds;
+
+	while (k->name && strcmp(k->name, name))
+		k++;
+	return k->name ? k : NULL;
+}
+
+int trace_run(const struct trace_kind *k, const struct trace_request *r, struct err *why)
+{
+	const struct trace_filter *f = &r->filter;
+	unsigned filters = (f->n_calls ? FILTER_CALLS : 0) | (f->n_tids ? FILTER_TIDS : 0) |
+		(f->cgroup ? FILTER_CGROUP : 0) | (f->n_paths ? FILTER_PATHS : 0);
+
+	if (!(k->modes & 1u << r->mode) || filters & ~k->filters)
+		return err_set(why, -EOPNOTSUPP, "%s", k->limits);
+	return k->trace(r, why);
+}
 
 static volatile sig_atomic_t stop_signal, ticked;
 
@@ -107,25 +133,26 @@ static void usage(FILE *f)
 {
 	fputs("usage: culprit-agent trace [OPTIONS] --out FILE (-p PID ... | -- COMMAND ...)\n"
 	      "\n"
-	      "Writes the system calls, signals and descriptors of the processes (and of all that they\n"
-	      "start) to FILE, which may not exist yet. 'culprit log FILE' prints it.\n"
+	      "Writes the system calls, signals and descriptors of the processes (and of all\n"
+	      "that they start) to FILE, which may not exist yet. 'culprit log FILE' prints it.\n"
 	      "\n"
 	      "  -p, --pid PID     attach; may be repeated. SIGTERM or SIGINT detaches\n"
 	      "  -o, --out FILE    the log\n"
-	      "  --tracer NAME     ebpf, ptrace, strace, sysstat, sampler; default auto: ebpf where the\n"
-	      "                    kernel allows it, else ptrace. strace and sysstat (its sadc, each\n"
-	      "                    second) are those programs, and FILE is as they write it. sampler\n"
-	      "                    records no calls: each second it reads their TCP sockets, processor\n"
-	      "                    time and memory, and the node's interfaces, processors and disk\n"
-	      "  --mode MODE       events (default): a record a call; sums: a record a second, process,\n"
-	      "                    class of call and of descriptor\n"
+	      "  --tracer NAME     ebpf, ptrace, strace, sysstat, sampler; default auto: ebpf\n"
+	      "                    where the kernel allows it, else ptrace. strace and sysstat\n"
+	      "                    (its sadc, each second) are those programs, and FILE is as\n"
+	      "                    they write it. sampler records no calls: each second it\n"
+	      "                    reads the processes' TCP sockets, processor time and\n"
+	      "                    memory, and the node's interfaces, processors and disk\n"
+	      "  --mode MODE       events (default): one record for each call; sums: one for\n"
+	      "                    each second, process, class of call and of descriptor\n"
 	      "  --call NAME,...   only these system calls\n"
 	      "  --tid TID         only this thread; may be repeated\n"
 	      "  --cgroup DIR      only processes in this cgroup (v2) or below\n"
-	      "  --path PREFIX     only files at or below this path; may be repeated. sampler: the disk\n"
-	      "                    that this path lies on\n"
+	      "  --path PREFIX     only files at or below this path; may be repeated. sampler:\n"
+	      "                    the disk that this path lies on\n"
 	      "  --memory SIZE     most that buffers in the kernel may take (default 64MiB)\n"
-	      "  --ready-fd N      write the line ready to descriptor N once everything is attached\n",
+	      "  --ready-fd N      write the line ready to descriptor N once all is attached\n",
 		f);
 }
 
@@ -150,7 +177,7 @@ static int add_number(const char *text, pid_t *list, size_t *n)
 	return 0;
 }
 
-static int add_calls(struct options *o, char *names)
+static int add_calls(struct trace_options *o, char *names)
 {
 	struct utsname u;
 	char *save = NULL;
@@ -168,7 +195,7 @@ static int add_calls(struct options *o, char *names)
 	return 0;
 }
 
-static int set_memory(struct options *o, const char *text)
+static int set_memory(struct trace_options *o, const char *text)
 {
 	struct err e;
 	double bytes;
@@ -181,7 +208,7 @@ static int set_memory(struct options *o, const char *text)
 	return 0;
 }
 
-static int set_mode(struct options *o, const char *text)
+static int set_mode(struct trace_options *o, const char *text)
 {
 	if (strcmp(text, "events") && strcmp(text, "sums"))
 		return bad("--mode takes events or sums, not '%s'", text);
@@ -189,7 +216,7 @@ static int set_mode(struct options *o, const char *text)
 	return 0;
 }
 
-static int set_ready(struct options *o, const char *text)
+static int set_ready(struct trace_options *o, const char *text)
 {
 	char *end;
 	long fd = strtol(text, &end, 10);
@@ -200,7 +227,7 @@ static int set_ready(struct options *o, const char *text)
 	return 0;
 }
 
-static int add_path(struct options *o, const char *path)
+static int add_path(struct trace_options *o, const char *path)
 {
 	if (*path != '/')
 		return bad("--path takes an absolute path, not '%s'", path);
@@ -210,7 +237,7 @@ static int add_path(struct options *o, const char *path)
 	return 0;
 }
 
-static int finish(struct options *o, int argc, char **argv)
+static int finish(struct trace_options *o, int argc, char **argv)
 {
 	o->r.pids = o->pids;
 	o->r.filter.calls = o->calls;
@@ -227,7 +254,7 @@ static int finish(struct options *o, int argc, char **argv)
 }
 
 /* 0, an exit code, or -1: help was printed. */
-static int parse(int argc, char **argv, struct options *o)
+static int parse(int argc, char **argv, struct trace_options *o)
 {
 	static const struct option longs[] = {
 		{"out", required_argument, NULL, 'o'},
@@ -266,40 +293,36 @@ static int parse(int argc, char **argv, struct options *o)
 	return code ? code : finish(o, argc, argv);
 }
 
-/* The first tracer that this kernel allows: they stand in the order of preference. */
-static int run_auto(const struct options *o)
+/* The first tracer that this kernel allows. */
+static int trace_auto(const struct trace_request *r, struct err *why)
 {
-	struct trace_request r = o->r;
-	struct err why;
 	int code = -EOPNOTSUPP;
 
-	for (size_t i = 0; i < N_TRACERS && code == -EOPNOTSUPP && !tracers[i].asked; i++) {
-		if (i)
-			fprintf(stderr, "culprit-agent trace: %s; using %s\n", why.text,
-				tracers[i].name);
-		r.tracer = tracers[i].name;
-		code = tracers[i].run(&r, &why);
+	for (const struct trace_kind *k = trace_kinds; k->name && code == -EOPNOTSUPP; k++) {
+		if (!k->automatic)
+			continue;
+		if (k > trace_kinds)
+			fprintf(stderr, "culprit-agent trace: %s; using %s\n", why->text, k->name);
+		code = trace_run(k, r, why);
 	}
-	return code == -EOPNOTSUPP ? trace_complain(TRACE_EXIT_USAGE, why.text) : code;
+	return code;
 }
 
 int trace_main(int argc, char **argv)
 {
-	static struct options o;
-	struct err why;
+	static struct trace_options o;
+	const struct trace_kind *kind;
+	struct err why = {""};
 	int code;
 
 	code = parse(argc, argv, &o);
 	if (code)
 		return code < 0 ? 0 : code;
-	if (!strcmp(o.r.tracer, "auto"))
-		return run_auto(&o);
-	for (size_t i = 0; i < N_TRACERS; i++) {
-		if (strcmp(tracers[i].name, o.r.tracer))
-			continue;
-		code = tracers[i].run(&o.r, &why);
-		return code == -EOPNOTSUPP ? trace_complain(TRACE_EXIT_USAGE, why.text) : code;
-	}
-	return bad("there is no tracer '%s'; there are ebpf, ptrace, strace, sysstat and sampler",
-		o.r.tracer);
+	kind = trace_kind(o.r.tracer);
+	if (!kind && strcmp(o.r.tracer, "auto"))
+		return bad("there is no tracer '%s'; there are ebpf, ptrace, strace, sysstat and "
+			   "sampler",
+			o.r.tracer);
+	code = kind ? trace_run(kind, &o.r, &why) : trace_auto(&o.r, &why);
+	return code == -EOPNOTSUPP ? trace_complain(TRACE_EXIT_USAGE, why.text) : code;
 }

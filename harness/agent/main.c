@@ -12,6 +12,7 @@ static const struct {
 } commands[] = {
 	{"serve", serve_main, "perform requests on standard input (harness/agent/PROTOCOL.md)"},
 	{"trace", trace_main, "record the system calls of processes"},
+	{"file", file_main, "carry a file over standard input and output"},
 	{"loop", loop_main, "run a command again and again until told to stop"},
 	{"sink", sink_main, "take and drop what one host sends"},
 	{"send", send_main, "send zeros to a port"},

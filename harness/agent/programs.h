@@ -8,6 +8,7 @@
 #include "harness/base/err.h"
 
 int serve_main(int argc, char **argv);
+int file_main(int argc, char **argv); /* file.c */
 int loop_main(int argc, char **argv);
 int sink_main(int argc, char **argv); /* net.c */
 int send_main(int argc, char **argv);

@@ -59,7 +59,7 @@ static char *run_there(struct node *n, json_t *argv)
 	return output;
 }
 
-static void check_sftp(struct report *r, struct node *n)
+static void check_files(struct report *r, struct node *n)
 {
 	char local[] = "/tmp/culprit-doctor-XXXXXX", back[64], *one = NULL, *two = NULL;
 	struct node_transfer put = {.node = n, .local = local, .remote = "doctor"};
@@ -70,14 +70,14 @@ static void check_sftp(struct report *r, struct node *n)
 	fd = mkstemp(local);
 	snprintf(back, sizeof(back), "%s.back", local);
 	if (fd < 0 || write(fd, "there and back", 14) != 14)
-		doctor_add(r, LEVEL_BAD, "sftp", "cannot write '%s': %s", local, strerror(errno));
+		doctor_add(r, LEVEL_BAD, "files", "cannot write '%s': %s", local, strerror(errno));
 	else if (node_put_all(&put, 1, 20, &e) < 0 || node_fetch_all(&fetch, 1, 20, &e) < 0 ||
 		file_read(local, &one, NULL, &e) < 0 || file_read(back, &two, NULL, &e) < 0)
-		doctor_add(r, LEVEL_BAD, "sftp", "%s", e.text);
+		doctor_add(r, LEVEL_BAD, "files", "%s", e.text);
 	else if (strcmp(one, two))
-		doctor_add(r, LEVEL_BAD, "sftp", "a file came back changed");
+		doctor_add(r, LEVEL_BAD, "files", "a file came back changed");
 	else
-		doctor_add(r, LEVEL_OK, "sftp", "a file went there and back");
+		doctor_add(r, LEVEL_OK, "files", "a file went there and back");
 	free(one);
 	free(two);
 	if (fd >= 0) {
@@ -265,7 +265,7 @@ static void check_contact(struct contact *c)
 		doctor_add(r, LEVEL_BAD, "left over", "%s", json_string_value(left));
 	check_drops(r, c->node);
 	check_tracers(r, c->node);
-	check_sftp(r, c->node);
+	check_files(r, c->node);
 	check_node_space(r, c->node);
 	check_clock(r, c->node);
 	check_file_system(r, c);

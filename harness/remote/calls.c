@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
 #include "harness/remote/node_impl.h"
 
 /* Queues 'op'; on a node that is lost, ends it at once. */
@@ -15,6 +16,7 @@ static void submit(struct node *n, struct op *op)
 {
 	struct op **at;
 
+	op->node = n;
 	pthread_mutex_lock(&n->set->lock);
 	if (n->state == NODE_LOST) {
 		op->rc = -ENOTCONN;
@@ -40,8 +42,10 @@ static bool all_done(struct nodeset *set, void *ctx)
 	size_t i;
 
 	(void)set;
+	/* A transfer that the thread holds does not end while libssh holds the thread. */
 	for (i = 0; i < w->n; i++)
-		if (w->ops[i] && w->ops[i]->state != OP_DONE)
+		if (w->ops[i] && w->ops[i]->state != OP_DONE &&
+			!atomic_load(&w->ops[i]->node->stuck))
 			return false;
 	return true;
 }
@@ -77,14 +81,20 @@ static int collect(struct node *n, struct op **op, int waited, double timeout_s,
 
 	if (!reclaim(n, *op)) {
 		*op = NULL;
+		if (node_lost(n, e))
+			return -ENOTCONN;
 		if (waited == -EINTR)
-			return err_set(e, -EINTR, "%s: %s: interrupted", n->name, what);
-		return err_set(
-			e, -ETIMEDOUT, "%s: %s: no answer within %g s", n->name, what, timeout_s);
+			return err_blame(e, ERR_INTERRUPTED,
+				err_set(e, -EINTR, "%s: %s: interrupted", n->name, what));
+		return err_blame(e, ERR_CLUSTER,
+			err_set(e, -ETIMEDOUT, "%s: %s: no answer within %g s", n->name, what,
+				timeout_s));
 	}
 	rc = (*op)->rc;
 	if (rc < 0)
 		err_set(e, rc, "%s: %s", n->name, (*op)->err.text);
+	if (rc == -ENOTCONN)
+		err_blame(e, ERR_CLUSTER, rc);
 	return rc;
 }
 
@@ -95,12 +105,20 @@ static int check_interrupt(struct node *n, const char *what, struct err *e)
 
 	if (poll(&p, 1, 0) <= 0)
 		return 0;
-	return err_set(e, -EINTR, "%s: %s: interrupted", n->name, what);
+	return err_blame(
+		e, ERR_INTERRUPTED, err_set(e, -EINTR, "%s: %s: interrupted", n->name, what));
+}
+
+static int first_error(struct err *e, int rc, const struct err *why)
+{
+	if (e)
+		*e = *why;
+	return rc;
 }
 
 static int make_call(struct node *n, const char *name, json_t *args, struct op **out, struct err *e)
 {
-	struct op *op = calloc(1, sizeof(*op));
+	struct op *op = alloc_zero(1, sizeof(*op));
 	json_t *msg = json_object();
 	char *text = NULL;
 	int rc;
@@ -108,10 +126,6 @@ static int make_call(struct node *n, const char *name, json_t *args, struct op *
 	rc = check_interrupt(n, name, e);
 	if (rc < 0)
 		goto out;
-	if (!op || !msg) {
-		rc = err_errno(e, -ENOMEM, "%s: %s", n->name, name);
-		goto out;
-	}
 	pthread_mutex_lock(&n->set->lock);
 	op->id = ++n->last_id;
 	pthread_mutex_unlock(&n->set->lock);
@@ -122,11 +136,13 @@ static int make_call(struct node *n, const char *name, json_t *args, struct op *
 		goto out;
 	}
 	text = json_dumps(msg, JSON_COMPACT);
-	if (!text || asprintf(&op->line, "%s\n", text) < 0)
+	if (!text)
 		rc = err_set(e, -EINVAL, "%s: %s: the arguments cannot be written as JSON", n->name,
 			name);
 	else if (strlen(text) > NODE_LINE_MAX)
 		rc = err_set(e, -E2BIG, "%s: %s: arguments of more than 1 MiB", n->name, name);
+	else
+		op->line = alloc_format("%s\n", text);
 out:
 	free(text);
 	json_decref(msg);
@@ -140,7 +156,7 @@ out:
 
 int node_call_all(struct node_request *requests, size_t n, double timeout_s, struct err *e)
 {
-	struct op **ops = calloc(n + 1, sizeof(*ops));
+	struct op **ops = alloc_zero(n, sizeof(*ops));
 	struct waiting w = {ops, n};
 	int rc = 0, waited = 0;
 	size_t i;
@@ -149,17 +165,12 @@ int node_call_all(struct node_request *requests, size_t n, double timeout_s, str
 		struct node_request *r = &requests[i];
 
 		r->result = NULL;
-		if (ops) {
-			r->rc = make_call(r->node, r->op, r->args, &ops[i], &r->err);
-		} else {
-			json_decref(r->args);
-			r->rc = err_errno(&r->err, -ENOMEM, "%s: %s", r->node->name, r->op);
-		}
+		r->rc = make_call(r->node, r->op, r->args, &ops[i], &r->err);
 		r->args = NULL;
 		if (r->rc == 0)
 			submit(r->node, ops[i]);
 	}
-	if (n && ops)
+	if (n)
 		waited = nodeset_wait(requests[0].node->set, all_done, &w, timeout_s, 0);
 	for (i = 0; i < n; i++) {
 		struct node_request *r = &requests[i];
@@ -169,9 +180,9 @@ int node_call_all(struct node_request *requests, size_t n, double timeout_s, str
 		if (r->rc == 0)
 			r->result = json_incref(ops[i]->result);
 		if (r->rc < 0 && !rc)
-			rc = err_set(e, r->rc, "%s", r->err.text);
+			rc = first_error(e, r->rc, &r->err);
 	}
-	for (i = 0; i < n && ops; i++)
+	for (i = 0; i < n; i++)
 		op_free(ops[i]);
 	free(ops);
 	return rc;
@@ -267,33 +278,22 @@ static int make_transfer(
 	rc = check_interrupt(n, t->remote, e);
 	if (rc < 0)
 		return rc;
-	op = calloc(1, sizeof(*op));
-	if (!op)
-		return err_errno(e, -ENOMEM, "%s: %s", n->name, t->remote);
+	*out = op = alloc_zero(1, sizeof(*op));
 	op->kind = kind;
-	op->local = strdup(t->local);
-	if (t->remote[0] == '/')
-		op->remote = strdup(t->remote);
-	else if (asprintf(&op->remote, "%s/%s", node_dir(n), t->remote) < 0)
-		op->remote = NULL;
-	if (!op->local || !op->remote) {
-		op_free(op);
-		return err_errno(e, -ENOMEM, "%s: %s", n->name, t->remote);
-	}
-	*out = op;
+	op->local = alloc_copy(t->local);
+	op->remote = t->remote[0] == '/' ? alloc_copy(t->remote)
+					 : alloc_format("%s/%s", node_dir(n), t->remote);
 	return 0;
 }
 
 static int transfer_all(struct node_transfer *transfers, size_t n, enum op_kind kind,
 	double timeout_s, struct err *e)
 {
-	struct op **ops = calloc(n + 1, sizeof(*ops));
+	struct op **ops = alloc_zero(n, sizeof(*ops));
 	struct waiting w = {ops, n};
 	int rc = 0, waited = 0;
 	size_t i;
 
-	if (!ops)
-		return err_errno(e, -ENOMEM, "cannot begin a transfer");
 	for (i = 0; i < n; i++) {
 		struct node_transfer *t = &transfers[i];
 
@@ -309,7 +309,7 @@ static int transfer_all(struct node_transfer *transfers, size_t n, enum op_kind 
 		if (t->rc == 0)
 			t->rc = collect(t->node, &ops[i], waited, timeout_s, t->remote, &t->err);
 		if (t->rc < 0 && !rc)
-			rc = err_set(e, t->rc, "%s", t->err.text);
+			rc = first_error(e, t->rc, &t->err);
 		op_free(ops[i]);
 	}
 	free(ops);

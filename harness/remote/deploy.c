@@ -1,13 +1,12 @@
 /*
- * The agent's way to a node: a folder named by its content, uploaded under a
- * temporary name beside its place and renamed once every byte was read back.
+ * Upload of the agent: a folder named by its content, written under a temporary name in the same
+ * folder and renamed once its checksums are right. So a folder with the final name is whole,
+ * whoever made it, and of two orchestrators that upload at once the slower uses the other's.
  *
- * So a folder with the final name is whole, whoever made it, and of two orchestrators
- * that upload at once the second's rename fails and it uses the first's.
+ * The host needs sshd, sh and coreutils (or busybox), nothing else: no SFTP server.
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,16 +14,18 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/remote/node_impl.h"
 
 #define AGENT "culprit-agent"
 
-/* What may stand in a command line that a remote shell reads, whatever shell that is. */
+/* Whether a name needs no quoting in a shell. */
 static bool plain(const char *s)
 {
 	return *s &&
-		!s[strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-")];
+		!s[strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")];
 }
 
 static int by_name(const void *a, const void *b)
@@ -34,64 +35,58 @@ static int by_name(const void *a, const void *b)
 
 static int add_file(struct bundle *b, const char *dir, const char *name, struct err *e)
 {
-	struct bundle_file *more, *f;
+	char *path = alloc_format("%s/%s", dir, name);
+	struct bundle_file *f;
 	struct stat st;
-	char *path;
 	int rc = 0;
 
-	if (asprintf(&path, "%s/%s", dir, name) < 0)
-		return err_errno(e, -ENOMEM, "cannot read '%s'", dir);
 	if (stat(path, &st) < 0) {
 		rc = err_errno(e, -errno, "cannot read '%s'", path);
-		goto out;
-	}
-	if (!S_ISREG(st.st_mode))
-		goto out;
-	if (!plain(name)) {
+	} else if (S_ISREG(st.st_mode) && !plain(name)) {
 		rc = err_set(e, -EINVAL,
 			"cannot deploy '%s': letters, digits and ._- only in its name", path);
-		goto out;
+	} else if (S_ISREG(st.st_mode)) {
+		b->files = alloc_resize(b->files, b->n + 1, sizeof(*b->files));
+		f = &b->files[b->n++];
+		*f = (struct bundle_file){
+			.name = alloc_copy(name), .mode = st.st_mode & 0100 ? 0700 : 0600};
+		rc = file_read(path, &f->data, &f->size, e);
+		if (!rc && !strncmp(name, "ld-linux", 8))
+			b->loader = f->name;
 	}
-	more = reallocarray(b->files, b->n + 1, sizeof(*more));
-	if (!more) {
-		rc = err_errno(e, -ENOMEM, "cannot read '%s'", dir);
-		goto out;
-	}
-	b->files = more;
-	f = &b->files[b->n++];
-	*f = (struct bundle_file){.name = strdup(name), .mode = st.st_mode & 0100 ? 0700 : 0600};
-	rc = file_read(path, &f->data, &f->size, e);
-	if (!rc && !strncmp(name, "ld-linux", 8))
-		b->loader = f->name;
-out:
 	free(path);
 	return rc;
 }
 
+static int hex_sha256(const void *data, size_t size, char hex[65], struct err *e)
+{
+	unsigned char sum[EVP_MAX_MD_SIZE];
+
+	if (!EVP_Digest(data, size, sum, NULL, EVP_sha256(), NULL))
+		return err_set(e, -EIO, "cannot hash the agent's files");
+	for (size_t i = 0; i < 32; i++)
+		snprintf(hex + 2 * i, 3, "%02x", sum[i]);
+	return 0;
+}
+
 static int hash_files(struct bundle *b, struct err *e)
 {
-	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-	unsigned char sum[EVP_MAX_MD_SIZE];
-	bool ok;
-	size_t i;
+	char hex[65];
+	size_t size;
+	int rc = 0;
+	FILE *f = open_memstream(&b->sums, &size);
 
-	ok = ctx && EVP_DigestInit_ex(ctx, EVP_sha256(), NULL);
-	for (i = 0; i < b->n && ok; i++) {
-		const struct bundle_file *f = &b->files[i];
-		char head[300];
-		int len = snprintf(
-			head, sizeof(head), "%s %o %zu\n", f->name, (unsigned)f->mode, f->size);
-
-		ok = EVP_DigestUpdate(ctx, head, (size_t)len) &&
-			EVP_DigestUpdate(ctx, f->data, f->size);
+	for (size_t i = 0; f && i < b->n && !rc; i++) {
+		rc = hex_sha256(b->files[i].data, b->files[i].size, hex, e);
+		fprintf(f, "%s  %s\n", hex, b->files[i].name);
 	}
-	ok = ok && EVP_DigestFinal_ex(ctx, sum, NULL);
-	EVP_MD_CTX_free(ctx);
-	if (!ok)
-		return err_set(e, -EIO, "cannot hash the agent's files");
-	for (i = 0; i < 8; i++)
-		snprintf(b->hash + 2 * i, 3, "%02x", sum[i]);
-	return 0;
+	if (!f || fclose(f))
+		return err_errno(e, -ENOMEM, "cannot hash the agent's files");
+	if (!rc)
+		rc = hex_sha256(b->sums, size, hex, e);
+	if (!rc)
+		snprintf(b->hash, sizeof(b->hash), "%.16s", hex);
+	return rc;
 }
 
 int bundle_load(const char *dir, struct bundle *b, struct err *e)
@@ -130,245 +125,132 @@ void bundle_clear(struct bundle *b)
 		free(b->files[i].data);
 	}
 	free(b->files);
+	free(b->sums);
 	*b = (struct bundle){0};
 }
 
-/* What is culprit's on the node; the agents are in its folder "agent", and the agent keeps its
- * sessions and journals in it. '*state' is the caller's to free. */
-static int state_dir(struct node *n, char **state, struct err *e)
-{
-	char *home = NULL;
-	int rc = 0;
+/*
+ * The commands. The user's login shell reads them, whatever shell that is: so each is one word of
+ * constant text for sh(1), with neither ' ! \ nor a newline in it. All that is put into them is
+ * our own: hexadecimal names, numbers, and the loader's name, which bundle_load has checked. All
+ * else goes through standard input.
+ *
+ * The shell begins in the user's home folder. 's' is what is culprit's on the node (the agent keeps
+ * its sessions and journals in it), 'd' the agent's folder.
+ */
+#define SH(script)                                                                                 \
+	"exec %s/bin/sh -c 's=/var/lib/culprit; [ $(id -u) = 0 ] || s=$(pwd)/.cache/culprit; "     \
+	"b=$s/agent; d=$b/%s; " script "'"
 
-	if (n->sudo || !strcmp(n->user, "root")) {
-		*state = strdup("/var/lib/culprit");
-		return 0;
-	}
-	home = sftp_canonicalize_path(n->sftp, ".");
-	if (!home)
-		return sftp_error(n, e, "cannot find the home folder of", n->user);
-	if (!plain(home) || home[0] != '/')
-		rc = err_set(e, -EINVAL,
-			"home folder '%s' there has a name that a shell might misread", home);
-	else if (asprintf(state, "%s/.cache/culprit", home) < 0)
-		rc = err_set(e, -ENOMEM, "cannot prepare the upload");
-	ssh_string_free_char(home);
-	return rc;
-}
+static const char start[] = SH("exec %s \"$d/" AGENT "\" %s");
 
-static int remote_mkdirs(struct node *n, const char *path, struct err *e)
-{
-	char *part = strdup(path), *slash;
-	int rc = 0;
+static const char check[] = SH("echo culprit: ready; cd \"$d\" 2>/dev/null && "
+			       "sha256sum -c >/dev/null 2>&1 && [ -x " AGENT " ] && [ -x %s ] && "
+			       "echo culprit: whole; exit 0");
 
-	for (slash = part + 1; !rc; *slash++ = '/') {
-		sftp_attributes a;
+/* Input: lines of mode, size and name, an empty line, the files' bytes. mv -T is rename(2): it
+ * fails where another orchestrator was quicker, whose folder will do if it is whole. If not, it is
+ * damaged; a running agent keeps its files open. */
+static const char upload[] = SH(
+	"umask 077; t=$b/.tmp-%016llx; clean() { cd /; rm -rf \"$t\"; }; "
+	"whole() { ( cd \"$d\" && sha256sum -c \"$t/.sums\" ) >/dev/null 2>&1; }; "
+	"mkdir -p \"$b\" && mkdir \"$t\" && cd \"$t\" || exit 1; "
+	"trap clean EXIT; trap \"exit 1\" HUP TERM PIPE; "
+	"for o in \"$b\"/.tmp-*; do a=$(stat -c %%Y \"$o\") && "
+	"[ $(($(date +%%s) - a)) -gt 600 ] && rm -rf \"$o\"; done; "
+	"while read -r m z f && [ \"$f\" ]; do echo $m $z $f; done >.list && cat >.all || exit 1; "
+	"at=1; while read -r m z f; do "
+	"tail -c +$at .all | head -c $z >$f && chmod $m $f || exit 1; at=$((at + z)); done <.list; "
+	"sha256sum -c .sums >/dev/null && rm .all .list && "
+	"{ mv -T \"$t\" \"$d\" 2>/dev/null || whole || "
+	"{ rm -rf \"$d\"; mv -T \"$t\" \"$d\"; } || whole; } && echo culprit: whole");
 
-		slash = strchrnul(slash, '/');
-		bool last = !*slash;
-		*slash = '\0';
-		a = sftp_stat(n->sftp, part);
-		if (!a && sftp_mkdir(n->sftp, part, 0700) < 0) {
-			/* Another orchestrator may have been quicker. */
-			a = sftp_stat(n->sftp, part);
-			if (!a)
-				rc = sftp_error(n, e, "cannot make folder", part);
-		}
-		sftp_attributes_free(a);
-		if (last)
-			break;
-	}
-	free(part);
-	return rc;
-}
-
-static void remote_remove(struct node *n, const char *dir)
-{
-	sftp_dir handle = sftp_opendir(n->sftp, dir);
-	sftp_attributes a;
-
-	while (handle && (a = sftp_readdir(n->sftp, handle))) {
-		char *path;
-
-		if (strcmp(a->name, ".") && strcmp(a->name, "..") &&
-			asprintf(&path, "%s/%s", dir, a->name) >= 0) {
-			sftp_unlink(n->sftp, path);
-			free(path);
-		}
-		sftp_attributes_free(a);
-		node_watch(n, n->set->opt.timeout_s);
-	}
-	if (handle)
-		sftp_closedir(handle);
-	sftp_rmdir(n->sftp, dir);
-}
-
-/* Whether 'dir' holds our files, by name and size: someone may have tidied up in it. */
-static bool remote_whole(struct node *n, const char *dir)
+/* -EACCES: sudo, or the account, does not let us run anything. */
+static int check_there(struct node *n, bool *whole, struct err *e)
 {
 	const struct bundle *b = &n->set->bundle;
-	sftp_dir handle = sftp_opendir(n->sftp, dir);
-	sftp_attributes a;
-	size_t i, found = 0;
-
-	while (handle && (a = sftp_readdir(n->sftp, handle))) {
-		for (i = 0; i < b->n; i++)
-			found += !strcmp(b->files[i].name, a->name) &&
-				b->files[i].size == a->size &&
-				(a->permissions & 0777) == b->files[i].mode;
-		sftp_attributes_free(a);
-	}
-	if (handle)
-		sftp_closedir(handle);
-	return found == b->n;
-}
-
-/* Leftovers of uploads that were cut off: those that were old when 'now' was made. */
-static void remove_stale(struct node *n, const char *base, const char *now)
-{
-	sftp_attributes a = sftp_stat(n->sftp, now);
-	sftp_dir handle = sftp_opendir(n->sftp, base);
-	uint32_t limit = a && a->mtime > 600 ? a->mtime - 600 : 0;
-
-	sftp_attributes_free(a);
-	while (handle && (a = sftp_readdir(n->sftp, handle))) {
-		char *path;
-
-		if (!strncmp(a->name, ".tmp-", 5) && a->mtime < limit &&
-			asprintf(&path, "%s/%s", base, a->name) >= 0) {
-			remote_remove(n, path);
-			free(path);
-		}
-		sftp_attributes_free(a);
-	}
-	if (handle)
-		sftp_closedir(handle);
-}
-
-static int upload_file(
-	struct node *n, const struct bundle_file *f, const char *path, char *buf, struct err *e)
-{
-	sftp_file file;
-	size_t done, len;
-	ssize_t got;
-	int rc = 0;
-
-	file = sftp_open(n->sftp, path, O_CREAT | O_EXCL | O_RDWR, f->mode);
-	if (!file)
-		return sftp_error(n, e, "cannot make", path);
-	/* The server's umask had its say in open. */
-	if (sftp_chmod(n->sftp, path, f->mode) < 0)
-		rc = sftp_error(n, e, "cannot set the mode of", path);
-	for (done = 0; done < f->size && !rc; done += len) {
-		len = f->size - done < NODE_SLICE ? f->size - done : NODE_SLICE;
-		node_watch(n, n->set->opt.timeout_s);
-		if (sftp_write(file, f->data + done, len) != (ssize_t)len)
-			rc = sftp_error(n, e, "cannot write", path);
-		if (!rc && atomic_load(&n->set->closing))
-			rc = err_set(e, -ECANCELED, "given up");
-	}
-	if (!rc)
-		sftp_rewind(file);
-	for (done = 0; done < f->size && !rc; done += (size_t)got) {
-		node_watch(n, n->set->opt.timeout_s);
-		got = sftp_read(file, buf, NODE_SLICE);
-		if (got < 0)
-			rc = sftp_error(n, e, "cannot read", path);
-		else if (!got || (size_t)got > f->size - done ||
-			memcmp(buf, f->data + done, (size_t)got))
-			rc = err_set(e, -EIO,
-				"'%s' is not there as it was sent: is its disk full or failing?",
-				path);
-	}
-	if (sftp_close(file) != SSH_OK && !rc)
-		rc = sftp_error(n, e, "cannot write", path);
-	return rc;
-}
-
-static int upload(struct node *n, const char *base, const char *dir, struct err *e)
-{
-	const struct bundle *b = &n->set->bundle;
-	char *tmp = NULL, *path, *buf = NULL;
-	uint64_t tag;
-	size_t i;
+	const struct hop *h = &n->hops[n->n_hops - 1];
+	const struct iovec in = {b->sums, strlen(b->sums)};
+	struct text_tail out = {""};
+	char *command, what[400], said[300];
 	int rc;
 
-	rc = remote_mkdirs(n, base, e);
-	if (rc < 0)
+	snprintf(what, sizeof(what),
+		n->sudo ? "%.100s@%.200s:%u cannot become root; let it run sudo without a password"
+			  " (NOPASSWD)"
+			: "%.100s@%.200s:%u cannot run /bin/sh",
+		n->user, h->address, h->port);
+	command = alloc_format(
+		check, n->sudo ? "sudo -n " : "", b->hash, b->loader ? b->loader : AGENT);
+	rc = node_command_run(n, what, command, &in, 1, &out, e);
+	free(command);
+	*whole = strstr(out.text, "culprit: whole\n");
+	if (strstr(out.text, "culprit: ready\n"))
 		return rc;
-	buf = malloc(NODE_SLICE);
-	if (!buf || getrandom(&tag, sizeof(tag), 0) != sizeof(tag) ||
-		asprintf(&tmp, "%s/.tmp-%016llx", base, (unsigned long long)tag) < 0) {
-		rc = err_set(e, -ENOMEM, "cannot prepare the upload");
-		goto out;
+	text_tail_line(&out, said, sizeof(said));
+	if (rc)
+		return rc == -ECONNRESET ? -EACCES : rc;
+	return err_set(e, -EACCES, "%s: %s", what, said[0] ? said : "it ended without a word");
+}
+
+static int upload_all(struct node *n, struct err *e)
+{
+	const struct bundle *b = &n->set->bundle;
+	struct iovec *in = alloc_zero(b->n + 2, sizeof(*in));
+	struct text_tail out = {""};
+	char *list = alloc_format("0600 %zu .sums\n", strlen(b->sums)), *command;
+	unsigned long long tag;
+	int rc;
+
+	for (size_t i = 0; i < b->n; i++) {
+		const struct bundle_file *f = &b->files[i];
+		char *more = alloc_format("%s0%o %zu %s\n", list, f->mode, f->size, f->name);
+
+		free(list);
+		list = more;
+		in[i + 2] = (struct iovec){f->data, f->size};
 	}
-	if (sftp_mkdir(n->sftp, tmp, 0700) < 0) {
-		rc = sftp_error(n, e, "cannot make folder", tmp);
-		goto out;
-	}
-	remove_stale(n, base, tmp);
-	for (i = 0; i < b->n && !rc; i++) {
-		if (asprintf(&path, "%s/%s", tmp, b->files[i].name) < 0) {
-			rc = err_set(e, -ENOMEM, "cannot prepare the upload");
-			break;
-		}
-		rc = upload_file(n, &b->files[i], path, buf, e);
-		free(path);
-	}
-	node_watch(n, n->set->opt.timeout_s);
-	if (!rc && sftp_rename(n->sftp, tmp, dir) < 0 && !remote_whole(n, dir)) {
-		/* Damaged, or it would not have been uploaded anew; a running agent keeps its files
-		 * open. */
-		remote_remove(n, dir);
-		if (sftp_rename(n->sftp, tmp, dir) < 0 && !remote_whole(n, dir))
-			rc = sftp_error(n, e, "cannot make folder", dir);
-	}
-	/* Gone already if it was renamed. */
-	if (!atomic_load(&n->stalled))
-		remote_remove(n, tmp);
-out:
-	free(tmp);
-	free(buf);
+	/* With its NUL as the newline that ends the list. */
+	in[0] = (struct iovec){list, strlen(list) + 1};
+	list[strlen(list)] = '\n';
+	in[1] = (struct iovec){b->sums, strlen(b->sums)};
+	if (getrandom(&tag, sizeof(tag), 0) != sizeof(tag))
+		tag = (unsigned long long)clock_real_ns() ^ (unsigned long long)getpid() << 48;
+	command = alloc_format(upload, n->sudo ? "sudo -n " : "", b->hash, tag);
+	rc = node_command_run(n, "cannot upload the agent", command, in, b->n + 2, &out, e);
+	if (!rc && !strstr(out.text, "culprit: whole\n"))
+		rc = err_set(e, -EIO, "the upload of the agent ended without a word");
+	free(command);
+	free(list);
+	free(in);
 	return rc;
 }
 
-int deploy(struct node *n, char **command, struct err *e)
+/* 'words': what the agent is to do. */
+static char *agent_command(struct node *n, const char *words)
 {
 	const struct bundle *b = &n->set->bundle;
-	long lease_ms = (long)(n->set->opt.lease_s * 1000);
-	const char *sudo = n->sudo ? "sudo -n " : "";
-	char *state = NULL, *base = NULL, *dir = NULL;
-	int rc, len;
+	char loader[320] = "";
 
-	node_watch(n, n->set->opt.timeout_s);
-	rc = session_sftp(n, e);
-	if (rc < 0)
-		goto out;
-	rc = state_dir(n, &state, e);
-	if (rc < 0)
-		goto out;
-	if (asprintf(&base, "%s/agent", state) < 0 || asprintf(&dir, "%s/%s", base, b->hash) < 0) {
-		rc = err_set(e, -ENOMEM, "cannot prepare the upload");
-		goto out;
-	}
-	if (!remote_whole(n, dir)) {
-		rc = upload(n, base, dir, e);
-		if (rc < 0)
-			goto out;
-	}
 	if (b->loader)
-		len = asprintf(command,
-			"%s%s/%s --library-path %s %s/" AGENT " serve --lease %ldms --dir %s", sudo,
-			dir, b->loader, dir, dir, lease_ms, state);
-	else
-		len = asprintf(command, "%s%s/" AGENT " serve --lease %ldms --dir %s", sudo, dir,
-			lease_ms, state);
-	if (len < 0)
-		rc = err_set(e, -ENOMEM, "cannot prepare the agent's start");
-out:
-	node_watch(n, 0);
-	free(dir);
-	free(base);
-	free(state);
-	return rc;
+		snprintf(loader, sizeof(loader), "\"$d/%s\" --library-path \"$d\"", b->loader);
+	return alloc_format(start, n->sudo ? "sudo -n " : "", b->hash, loader, words);
+}
+
+int deploy(struct node *n, char **serve, struct err *e)
+{
+	bool whole = false;
+	char words[64];
+	int rc;
+
+	rc = check_there(n, &whole, e);
+	if (!rc && !whole)
+		rc = upload_all(n, e);
+	if (rc < 0)
+		return rc;
+	snprintf(words, sizeof(words), "serve --lease %ldms --dir \"$s\"",
+		(long)(n->set->opt.lease_s * 1000));
+	*serve = agent_command(n, words);
+	n->file_command = agent_command(n, "file");
+	return 0;
 }

@@ -3,6 +3,7 @@
  * files.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,7 @@
 
 #include "harness/remote/node_impl.h"
 
-/* Never asks anybody: not on a terminal that somebody else may be reading. */
-static int no_passphrase(
+int login_no_passphrase(
 	const char *prompt, char *buf, size_t len, int echo, int verify, void *userdata)
 {
 	(void)prompt, (void)buf, (void)len, (void)echo, (void)verify, (void)userdata;
@@ -28,7 +28,7 @@ static int import_key(const char *path, ssh_key *key, struct err *e)
 		return err_set(e, -EACCES,
 			"private key '%s' can be used by others than its owner: chmod 600 it",
 			path);
-	if (ssh_pki_import_privkey_file(path, NULL, no_passphrase, NULL, key) != SSH_OK)
+	if (ssh_pki_import_privkey_file(path, NULL, login_no_passphrase, NULL, key) != SSH_OK)
 		return err_set(e, -EACCES,
 			"cannot read private key '%s': it is damaged, or has a passphrase (then"
 			" add it to ssh-agent and leave identity out)",
@@ -78,6 +78,65 @@ static int try_all(struct hop *h, struct err *why)
 	return auth;
 }
 
+__attribute__((format(printf, 2, 3))) static void append(struct err *e, const char *fmt, ...)
+{
+	size_t n = strlen(e->text);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(e->text + n, sizeof(e->text) - n, fmt, ap);
+	va_end(ap);
+}
+
+/* What the host said about logins: methods and the end of its banner. */
+static void add_host_words(struct hop *h, struct err *e)
+{
+	static const struct {
+		int bit;
+		const char *name;
+	} methods[] = {{SSH_AUTH_METHOD_PUBLICKEY, "public keys"},
+		{SSH_AUTH_METHOD_PASSWORD, "password"},
+		{SSH_AUTH_METHOD_INTERACTIVE, "keyboard-interactive"},
+		{SSH_AUTH_METHOD_HOSTBASED, "hostbased"}, {SSH_AUTH_METHOD_GSSAPI_MIC, "gssapi"}};
+	int offered = ssh_userauth_list(h->session, NULL);
+	char *banner = ssh_get_issue_banner(h->session), line[200];
+	const char *before = "; the host accepts ";
+	struct text_tail tail = {""};
+
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+		if (offered & methods[i].bit) {
+			append(e, "%s%s", before, methods[i].name);
+			before = ", ";
+		}
+	if (banner)
+		text_tail_add(&tail, banner, strlen(banner));
+	text_tail_line(&tail, line, sizeof(line));
+	if (line[0])
+		append(e, "; its banner ends with '%s'", line);
+	ssh_string_free_char(banner);
+}
+
+/* -EACCES. */
+static int refused(struct hop *h, int auth, const struct err *why, struct err *e)
+{
+	if (auth == SSH_AUTH_PARTIAL)
+		return err_set(e, -EACCES,
+			"%s@%s:%u wants more than a key (a password or a code), which culprit"
+			" does not send",
+			h->user, h->address, h->port);
+	if (h->identity)
+		return err_set(e, -EACCES,
+			"%s@%s:%u does not accept key '%s': add its public half to"
+			" ~/.ssh/authorized_keys there",
+			h->user, h->address, h->port, h->identity);
+	return err_set(e, -EACCES,
+		"%s@%s:%u accepts no key of ssh-agent or %s: give identity in the"
+		" inventory, or add a key to ~/.ssh/authorized_keys there%s%.300s",
+		h->user, h->address, h->port,
+		h->identities && h->identities[0] ? h->identities[0] : "~/.ssh",
+		*why->text ? "; " : "", why->text);
+}
+
 int hop_authenticate(struct hop *h, struct err *e)
 {
 	struct err why = {""};
@@ -97,20 +156,7 @@ int hop_authenticate(struct hop *h, struct err *e)
 		return 0;
 	if (auth == SSH_AUTH_ERROR)
 		return hop_error(h, e, "authentication failed");
-	if (auth == SSH_AUTH_PARTIAL)
-		return err_set(e, -EACCES,
-			"%s@%s:%u wants more than a key (a password or a code), which culprit"
-			" does not send",
-			h->user, h->address, h->port);
-	if (h->identity)
-		return err_set(e, -EACCES,
-			"%s@%s:%u does not accept key '%s': add its public half to"
-			" ~/.ssh/authorized_keys there",
-			h->user, h->address, h->port, h->identity);
-	return err_set(e, -EACCES,
-		"%s@%s:%u accepts no key of ssh-agent or %s: give identity in the"
-		" inventory, or add a key to ~/.ssh/authorized_keys there%s%.300s",
-		h->user, h->address, h->port,
-		h->identities && h->identities[0] ? h->identities[0] : "~/.ssh",
-		*why.text ? "; " : "", why.text);
+	rc = refused(h, auth, &why, e);
+	add_host_words(h, e);
+	return rc;
 }

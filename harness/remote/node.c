@@ -12,33 +12,46 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/clock.h"
 #include "harness/remote/node_impl.h"
 
-/* Watches for threads that libssh holds longer than they may be held. */
+/* How long libssh has after its connection was cut, and how long a thread has to end. */
+#define STUCK_NS 2000000000
+#define JOIN_S 10
+
+/* Cuts the connection of a thread that libssh holds longer than it may. libssh then comes back with
+ * an error. If it does not (libssh 0.10 has loops that do not look at the connection), the node is
+ * lost all the same, and its thread is left to itself. */
+static void watch(struct node *n, bool giving_up)
+{
+	struct nodeset *set = n->set;
+	int64_t until = atomic_load(&n->watch_ns), now = clock_ns(CLOCK_MONOTONIC);
+	struct err why;
+
+	pthread_mutex_lock(&set->lock);
+	if ((until && now > until) || (giving_up && n->state == NODE_CONNECTING)) {
+		atomic_store(&n->stalled, true);
+		if (n->fd >= 0)
+			shutdown(n->fd, SHUT_RDWR);
+	}
+	n->stuck = until && now > until + STUCK_NS;
+	pthread_mutex_unlock(&set->lock);
+	if (n->stuck)
+		node_lose(n,
+			err_set(&why, -ETIMEDOUT, "no answer in time, and libssh does not return"),
+			&why);
+}
+
 static void *watchdog(void *arg)
 {
 	struct nodeset *set = arg;
 	struct pollfd p = {.fd = set->watch_quit, .events = POLLIN};
-	size_t i;
 
-	while (poll(&p, 1, 200) <= 0) {
-		bool giving_up = atomic_load(&set->closing) && clock_mono_s() > set->closing_s + 1;
-
-		for (i = 0; i < set->n; i++) {
-			struct node *n = &set->nodes[i];
-			int64_t until = atomic_load(&n->watch_ns);
-
-			pthread_mutex_lock(&set->lock);
-			if ((until && clock_ns(CLOCK_MONOTONIC) > until) ||
-				(giving_up && n->state == NODE_CONNECTING)) {
-				atomic_store(&n->stalled, true);
-				if (n->fd >= 0)
-					shutdown(n->fd, SHUT_RDWR);
-			}
-			pthread_mutex_unlock(&set->lock);
-		}
-	}
+	while (poll(&p, 1, 200) <= 0)
+		for (size_t i = 0; i < set->n; i++)
+			watch(&set->nodes[i],
+				atomic_load(&set->closing) && clock_mono_s() > set->closing_s + 1);
 	return NULL;
 }
 
@@ -75,7 +88,7 @@ int nodeset_wait(struct nodeset *set, bool (*check)(struct nodeset *, void *), v
 
 static char *copy(const char *s)
 {
-	return s ? strdup(s) : NULL;
+	return s ? alloc_copy(s) : NULL;
 }
 
 static char **copy_list(const char *const *list)
@@ -87,8 +100,8 @@ static char **copy_list(const char *const *list)
 		return NULL;
 	while (list[n])
 		n++;
-	copies = calloc(n + 1, sizeof(*copies));
-	for (size_t i = 0; copies && i < n; i++)
+	copies = alloc_zero(n + 1, sizeof(*copies));
+	for (size_t i = 0; i < n; i++)
 		copies[i] = copy(list[i]);
 	return copies;
 }
@@ -141,9 +154,7 @@ static int node_init(struct node *n, const struct node_spec *spec, struct err *e
 	n->name = copy(spec->name);
 	n->sudo = spec->sudo;
 	n->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	n->hops = calloc(spec->n_jumps + 1, sizeof(*n->hops));
-	if (!n->hops)
-		return err_errno(e, -ENOMEM, "cannot connect");
+	n->hops = alloc_zero(spec->n_jumps + 1, sizeof(*n->hops));
 	for (size_t i = 0; i < spec->n_jumps; i++)
 		hop_init(&n->hops[i], n, &spec->jumps[i]);
 	hop_init(&n->hops[spec->n_jumps], n, spec);
@@ -170,12 +181,10 @@ static int check_specs(const struct node_spec *specs, size_t n, struct err *e)
 static int make_set(const struct node_spec *specs, size_t n, const struct node_options *opts,
 	struct nodeset **out, struct err *e)
 {
-	struct nodeset *set = calloc(1, sizeof(*set));
-	size_t i;
+	struct nodeset *set = alloc_zero(1, sizeof(*set));
+	int rc = 0;
 
 	*out = set;
-	if (!set)
-		return err_errno(e, -ENOMEM, "cannot connect");
 	set->opt = *opts;
 	if (set->opt.connect_timeout_s <= 0)
 		set->opt.connect_timeout_s = 10;
@@ -190,21 +199,12 @@ static int make_set(const struct node_spec *specs, size_t n, const struct node_o
 	set->watch_quit = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (set->done < 0 || set->interrupt < 0 || set->watch_quit < 0)
 		return err_errno(e, -errno, "cannot make an eventfd");
-	set->nodes = calloc(n ? n : 1, sizeof(*set->nodes));
-	if (!set->nodes)
-		return err_errno(e, -ENOMEM, "cannot connect");
-	for (i = 0; i < n; i++) {
-		struct node *node = &set->nodes[i];
-
-		int rc;
-
-		node->set = set;
-		set->n = i + 1;
-		rc = node_init(node, &specs[i], e);
-		if (rc < 0)
-			return rc;
+	set->nodes = alloc_zero(n, sizeof(*set->nodes));
+	for (; set->n < n && !rc; set->n++) {
+		set->nodes[set->n].set = set;
+		rc = node_init(&set->nodes[set->n], &specs[set->n], e);
 	}
-	return bundle_load(opts->agent_dir ? opts->agent_dir : ".", &set->bundle, e);
+	return rc ? rc : bundle_load(opts->agent_dir ? opts->agent_dir : ".", &set->bundle, e);
 }
 
 /* Signals are for the caller's thread. */
@@ -255,12 +255,15 @@ int node_connect_all(const struct node_spec *specs, size_t n, const struct node_
 	rc = nodeset_wait(set, all_up_or_one_lost, NULL, 0, opts->interrupt_fd);
 	if (rc < 0) {
 		err_set(e, rc, "interrupted while connecting");
+		err_blame(e, ERR_INTERRUPTED, rc);
 		goto out;
 	}
 	pthread_mutex_lock(&set->lock);
-	if (set->failed)
+	if (set->failed) {
 		rc = err_set(
 			e, set->failed->rc, "%s: %s", set->failed->name, set->failed->why.text);
+		err_blame(e, ERR_CLUSTER, rc);
+	}
 	pthread_mutex_unlock(&set->lock);
 	if (rc < 0)
 		goto out;
@@ -279,12 +282,23 @@ static void node_clear(struct node *n)
 	free(n->hops);
 	free(n->name);
 	free(n->in);
+	free(n->file_command);
 	close(n->wake);
+}
+
+/* False if it does not end. */
+static bool join(struct node *n)
+{
+	double until_s = atomic_load(&n->stuck) ? 0 : n->set->closing_s + JOIN_S;
+	const struct timespec until = {.tv_sec = (time_t)until_s + 1};
+
+	return !pthread_clockjoin_np(n->thread, NULL, CLOCK_MONOTONIC, &until);
 }
 
 void nodeset_free(struct nodeset *set)
 {
 	struct node_event *ev;
+	bool all_ended = true;
 	size_t i;
 
 	if (!set)
@@ -296,12 +310,14 @@ void nodeset_free(struct nodeset *set)
 	for (i = 0; i < set->n; i++)
 		event_post(set->nodes[i].wake);
 	for (i = 0; i < set->n; i++)
-		if (set->nodes[i].started)
-			pthread_join(set->nodes[i].thread, NULL);
+		all_ended &= !set->nodes[i].started || join(&set->nodes[i]);
 	if (set->watching) {
 		event_post(set->watch_quit);
 		pthread_join(set->watchdog, NULL);
 	}
+	/* A thread that libssh does not give back uses all of it. */
+	if (!all_ended)
+		return;
 	for (i = 0; i < set->n; i++)
 		node_clear(&set->nodes[i]);
 	while ((ev = set->events)) {
@@ -376,7 +392,8 @@ bool node_lost(struct node *n, struct err *why)
 	pthread_mutex_lock(&n->set->lock);
 	lost = n->state == NODE_LOST;
 	if (lost)
-		err_set(why, -ENOTCONN, "%s: %s", n->name, n->why.text);
+		err_blame(
+			why, ERR_CLUSTER, err_set(why, -ENOTCONN, "%s: %s", n->name, n->why.text));
 	pthread_mutex_unlock(&n->set->lock);
 	return lost;
 }

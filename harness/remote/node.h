@@ -34,31 +34,29 @@ struct node_spec {
 	const char *address; /* IP address or host name */
 	unsigned port;       /* 0: 22 */
 	const char *user;    /* NULL: root */
-	const char *
-		identity; /* private key file: this one, and no other; NULL: ssh-agent's, then 'identities' */
-	const char *host_key; /* "ssh-ed25519 AAAA..."; pinned. NULL: 'known_hosts' must know it */
-
-	const char *const
-		*identities; /* key files, those that are there; NULL: the user's default keys */
-	bool identities_only; /* ssh-agent only for want of another way to use 'identities' (a passphrase) */
-	const char *
-		auth_socket; /* ssh-agent's; NULL: $SSH_AUTH_SOCK; "none": ssh-agent is not asked */
-	const char
-		*host_key_alias; /* its name in 'known_hosts'; NULL: address, and port unless 22 */
-	const char *const
-		*known_hosts; /* files; NULL: ~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts */
-	const struct node_spec *
-		jumps; /* hosts to go through, the first one first; their own 'jumps' are not looked at */
+	/* Private key file: this one, and no other. NULL: ssh-agent's keys, then 'identities'. */
+	const char *identity;
+	/* "ssh-ed25519 AAAA...": pinned. NULL: 'known_hosts' must know the host. */
+	const char *host_key;
+	const char *const *identities; /* key files that exist; NULL: the user's default keys */
+	/* ssh-agent only for want of another way to use 'identities' (a passphrase). */
+	bool identities_only;
+	const char *auth_socket; /* ssh-agent's; NULL: $SSH_AUTH_SOCK; "none": not asked */
+	/* The host's name in 'known_hosts'; NULL: address, and port unless 22. */
+	const char *host_key_alias;
+	/* Files; NULL: ~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts. */
+	const char *const *known_hosts;
+	/* Hosts to go through, the first one first; their own 'jumps' are ignored. */
+	const struct node_spec *jumps;
 	size_t n_jumps;
-	bool sudo; /* the agent and SFTP run as root through 'sudo -n' */
+	bool sudo; /* the agent runs as root through 'sudo -n' */
 };
 
 struct node_options {
 	double connect_timeout_s; /* 0: 10 */
 	double timeout_s;         /* silence after which a node is lost; 0: 10 */
 	double lease_s;           /* given to the agent; 0: 10 */
-	const char
-		*agent_dir; /* local folder with the agent's files (see harness/agent/README.md) */
+	const char *agent_dir; /* local folder with the agent's files (harness/agent/README.md) */
 	int interrupt_fd; /* node_connect_all gives up with -EINTR once this is readable; 0: none */
 };
 
@@ -134,9 +132,9 @@ struct node_transfer {
 	struct err err; /* out */
 };
 
-/* SFTP, side by side over nodes (one after the other on one node); what is written, there or here,
- * has a temporary name beside its place until it is whole. timeout_s as in node_call. Files with a
- * size only: not for /proc. -ENOENT, -EACCES: as the node says; -EIO: anything else there. */
+/* Files, on all nodes at once (one after the other on one node). What is written has a temporary
+ * name in the same folder until it is whole and its checksum is right. timeout_s as in node_call.
+ * Regular files only: not for /proc. The node's own error comes back as its code and sentence. */
 int node_fetch_all(struct node_transfer *transfers, size_t n, double timeout_s, struct err *e);
 int node_put_all(struct node_transfer *transfers, size_t n, double timeout_s, struct err *e);
 

@@ -15,15 +15,18 @@
 
 #include <libssh/callbacks.h>
 #include <libssh/libssh.h>
-#include <libssh/sftp.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 #include "harness/remote/node.h"
 
-enum { NODE_LINE_MAX = 1 << 20, NODE_SLICE = 128 << 10, NODE_STDERR_MAX = 4096 };
+enum { NODE_LINE_MAX = 1 << 20, NODE_SLICE = 32 << 10, NODE_TAIL_MAX = 4096 };
+
+/* How long the exit code may come after the end of the output. */
+#define COMMAND_LINGER_S 0.5
 
 struct bundle_file {
 	char *name;
@@ -35,19 +38,55 @@ struct bundle_file {
 /* The agent's folder, in memory, and the name that its content has. */
 struct bundle {
 	char hash[17];
-	char *loader; /* "ld-linux-x86-64.so.2"; NULL: the agent is static */
+	const char *loader; /* "ld-linux-x86-64.so.2"; NULL: the agent is static */
 	struct bundle_file *files;
 	size_t n;
+	char *sums; /* as sha256sum(1) writes and checks them */
 };
 
 int bundle_load(const char *dir, struct bundle *b, struct err *e);
 void bundle_clear(struct bundle *b);
+
+/* The end of a text. */
+struct text_tail {
+	char text[NODE_TAIL_MAX + 1];
+	size_t len;
+};
+
+void text_tail_add(struct text_tail *t, const char *data, size_t len);
+/* Its last line with anything in it, fit for a terminal; "" if there is none. */
+void text_tail_line(const struct text_tail *t, char *buf, size_t size);
+
+/* command.c: a command on the node. All zero: none. */
+struct node_command {
+	struct node *node;
+	ssh_channel ssh;
+	struct ssh_channel_callbacks_struct callbacks;
+	int status; /* -1: not known */
+	char signal[16];
+	struct text_tail printed; /* its standard error */
+	double ended_s;           /* clock_mono_s when the end of its output was seen, or 0 */
+};
+
+/* Starts 'command', which the login shell reads. Needs node_command_close after errors too. */
+int node_command_open(struct node *n, struct node_command *x, const char *command, struct err *e);
+void node_command_close(struct node_command *x);
+/* Neither waits. Bytes read or written; 0: none now; -EPIPE: the command has ended, of which
+ * node_command_error says how ("WHAT: its last line"). */
+int node_command_read(struct node_command *x, char *buf, size_t size);
+int node_command_write(struct node_command *x, const void *data, size_t len);
+int node_command_error(struct node_command *x, struct err *e, const char *what);
+/* Runs 'command' to its end with 'in' as its input; adds its output to 'out'. An exit code other
+ * than 0, and no progress within the node's time limit, are errors ("WHAT: ..."). */
+int node_command_run(struct node *n, const char *what, const char *command, const struct iovec *in,
+	size_t n_in, struct text_tail *out, struct err *e);
 
 enum op_kind { OP_CALL, OP_FETCH, OP_PUT };
 enum op_state { OP_QUEUED, OP_RUNNING, OP_DONE };
 
 struct op {
 	struct op *next;
+	struct node *node;
 	enum op_kind kind;
 	enum op_state state;  /* lock */
 	bool abandoned;       /* lock: the caller has gone; the thread frees */
@@ -93,6 +132,7 @@ struct node {
 	int fd;   /* lock: the socket of the hop that is used or being opened; -1 before */
 	_Atomic int64_t watch_ns; /* CLOCK_MONOTONIC; 0: the thread is in no blocking call */
 	atomic_bool stalled;      /* the watchdog has cut the connection */
+	atomic_bool stuck;        /* libssh does not return although it was cut */
 
 	enum node_state state; /* lock */
 	int rc;                /* lock: why it is lost */
@@ -102,19 +142,14 @@ struct node {
 	json_t *hello;         /* set before NODE_UP, then constant */
 
 	ssh_session session; /* thread, as all below; the last hop's */
-	ssh_channel channel;
-	sftp_session sftp;
-	struct ssh_channel_callbacks_struct callbacks;
-	int exit_status; /* -1: not known */
-	char exit_signal[16];
-	char *in; /* received, no newline yet */
+	bool fresh;          /* packets came for some channel */
+	struct node_command agent;
+	char *file_command; /* see deploy */
+	char *in;           /* received, no newline yet */
 	size_t in_len, in_room;
-	char errs[NODE_STDERR_MAX + 1]; /* the end of the agent's standard error */
-	size_t errs_len;
 	double heard_s, ping_s; /* clock_mono_s: last word of the agent; first ping since, or 0 */
 	double next_ping_s;
-	double ended_s; /* when the channel's end was seen, or 0 */
-	bool bye_sent;
+	atomic_bool bye_sent;
 	struct transfer *transfer;
 };
 
@@ -146,8 +181,15 @@ struct nodeset {
 int nodeset_wait(struct nodeset *set, bool (*check)(struct nodeset *, void *), void *ctx,
 	double timeout_s, int also_fd);
 
+/* Sleeps until packets or work for the thread come, or until 'until_s' (clock_mono_s). 'ended': the
+ * socket is readable because the other side has gone. */
+void node_wait(struct node *n, double until_s, bool ended);
+
 /* Begins a stretch in which the thread may block for 'seconds' at most; 0 ends it. */
 void node_watch(struct node *n, double seconds);
+
+/* The node is lost: ends its calls, and tells the caller. Once; later calls do nothing. */
+void node_lose(struct node *n, int rc, const struct err *why);
 
 /* The thread of a node; 'arg' is the struct node. */
 void *node_thread(void *arg);
@@ -169,7 +211,10 @@ int hop_error(struct hop *h, struct err *e, const char *what);
 int hop_pin(struct hop *h, ssh_key *pinned, char **type, struct err *e);
 int hop_trust(struct hop *h, ssh_key pinned, struct err *e);
 
-/* login.c: what proves us. -EACCES. */
+/* login.c: what proves us. -EACCES. The callback answers no question for a passphrase: it would
+ * read a terminal that somebody else may be using. */
+int login_no_passphrase(
+	const char *prompt, char *buf, size_t len, int echo, int verify, void *userdata);
 int hop_authenticate(struct hop *h, struct err *e);
 
 /* relay.c: opens a way from jump host 'h' to the next hop and serves it in a thread, to which
@@ -178,19 +223,14 @@ int relay_start(struct hop *h, struct hop *next, struct err *e);
 /* Ends it and joins; the session is the caller's again. Fine where none runs. */
 void relay_stop(struct hop *h);
 
-/* Opens the SFTP channel unless it is open. */
-int session_sftp(struct node *n, struct err *e);
+/* deploy.c: puts the bundle on the node unless it is there. '*serve' (the caller frees) is the
+ * command that starts the agent; n->file_command the one that carries a file. */
+int deploy(struct node *n, char **serve, struct err *e);
 
-/* As session_error, from the SFTP server's last status. -ENOENT, -EACCES, -EIO, -ETIMEDOUT. */
-int sftp_error(struct node *n, struct err *e, const char *what, const char *path);
-
-/* deploy.c: puts the bundle on the node unless it is there; '*command' (the caller frees) starts
- * the agent from it. Only [A-Za-z0-9/._-] and spaces are in it. */
-int deploy(struct node *n, char **command, struct err *e);
-
-/* transfer.c: one slice of n->transfer at a time. */
+/* transfer.c: n->transfer, a part at a time. */
 void transfer_begin(struct node *n, struct op *op);
-void transfer_step(struct node *n); /* sets n->transfer to NULL when it has ended */
+/* True if anything moved, or it has ended (n->transfer is NULL then). */
+bool transfer_step(struct node *n);
 void transfer_abort(struct node *n, int rc, const struct err *why);
 
 /* Ends a transfer's 'op' for the caller, or frees it if nobody waits. */

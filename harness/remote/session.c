@@ -1,5 +1,5 @@
 /*
- * The way to a node: a socket or a relay, a session on it, hop after hop; then its SFTP channel.
+ * The way to a node: a socket or a relay, a session on it, hop after hop.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,14 +22,6 @@
 static void quiet(int priority, const char *function, const char *buffer, void *userdata)
 {
 	(void)priority, (void)function, (void)buffer, (void)userdata;
-}
-
-/* Never asks anybody: not on a terminal that somebody else may be reading. */
-static int no_passphrase(
-	const char *prompt, char *buf, size_t len, int echo, int verify, void *userdata)
-{
-	(void)prompt, (void)buf, (void)len, (void)echo, (void)verify, (void)userdata;
-	return -1;
 }
 
 static int connect_error(int code, struct hop *h, struct err *e)
@@ -212,7 +204,7 @@ static int gather_known(struct hop *h, int *fd, struct err *e)
 static int open_hop(struct hop *h, struct err *e)
 {
 	static struct ssh_callbacks_struct callbacks = {
-		.size = sizeof(callbacks), .auth_function = no_passphrase};
+		.size = sizeof(callbacks), .auth_function = login_no_passphrase};
 	char known_path[32] = "/dev/null", *type = NULL;
 	ssh_key pinned = NULL;
 	int known = -1, rc;
@@ -254,8 +246,8 @@ out:
 	return rc;
 }
 
-/* An sshd turns away whom it does not know yet at random once there are ten of them (MaxStartups),
- * and all nodes may have the same jump host. */
+/* An sshd refuses connections at random once ten of them have not logged in yet (MaxStartups), and
+ * all nodes may share one jump host. */
 #define GATE_WIDTH 8
 
 static sem_t gate;
@@ -320,12 +312,7 @@ int session_open(struct node *n, struct err *e)
 void session_close(struct node *n)
 {
 	node_watch(n, 2);
-	if (n->sftp)
-		sftp_free(n->sftp);
-	n->sftp = NULL;
-	if (n->channel)
-		ssh_channel_free(n->channel);
-	n->channel = NULL;
+	node_command_close(&n->agent);
 	n->session = NULL;
 	for (size_t i = n->n_hops; i-- > 0;) {
 		struct hop *h = &n->hops[i];
@@ -341,91 +328,4 @@ void session_close(struct node *n)
 		h->session = NULL;
 	}
 	node_watch(n, 0);
-}
-
-/* The SFTP server's place differs from one distribution to the next, and root's shell need not be
- * sshd's subsystem. Without standard error: while some of it is unread, libssh does not see that a
- * channel has ended. */
-static const char sudo_sftp[] =
-	"sudo -n /bin/sh -c 'for f in /usr/lib/openssh/sftp-server /usr/libexec/openssh/sftp-server"
-	" /usr/lib/ssh/sftp-server /usr/libexec/sftp-server; do test -x $f && exec $f; done; exit 127' 2>/dev/null";
-
-static ssh_channel exec_channel(struct node *n, const char *command)
-{
-	ssh_channel channel = ssh_channel_new(n->session);
-
-	if (channel && ssh_channel_open_session(channel) == SSH_OK &&
-		ssh_channel_request_exec(channel, command) == SSH_OK)
-		return channel;
-	if (channel)
-		ssh_channel_free(channel);
-	return NULL;
-}
-
-/* Whether sudo lets the user be root; what it says if it does not. */
-static int check_sudo(struct node *n, struct err *e)
-{
-	const struct hop *h = &n->hops[n->n_hops - 1];
-	ssh_channel channel = exec_channel(n, "sudo -n true");
-	char said[300];
-	size_t len = 0;
-	int got, rc = 0;
-
-	if (!channel)
-		return session_error(n, e, "cannot run sudo");
-	while (len < sizeof(said) - 1 &&
-		(got = ssh_channel_read(
-			 channel, said + len, (uint32_t)(sizeof(said) - 1 - len), 1)) > 0)
-		len += (size_t)got;
-	said[len] = '\0';
-	said[strcspn(said, "\r\n")] = '\0';
-	if (ssh_channel_get_exit_status(channel))
-		rc = err_set(e, -EACCES,
-			"%s@%s:%u cannot become root: '%s'; let it run sudo without a password (NOPASSWD)",
-			n->user, h->address, h->port, said);
-	ssh_channel_free(channel);
-	return rc;
-}
-
-int session_sftp(struct node *n, struct err *e)
-{
-	ssh_channel channel = NULL;
-	int rc = 0;
-
-	if (n->sftp)
-		return 0;
-	if (n->sudo) {
-		rc = check_sudo(n, e);
-		if (rc < 0)
-			return rc;
-		channel = exec_channel(n, sudo_sftp);
-		if (!channel)
-			return session_error(n, e, "cannot run an SFTP server by sudo");
-	}
-	n->sftp = channel ? sftp_new_channel(n->session, channel) : sftp_new(n->session);
-	if (!n->sftp)
-		return session_error(
-			n, e, "no SFTP channel (is Subsystem sftp on in its sshd_config?)");
-	if (sftp_init(n->sftp) != SSH_OK) {
-		rc = session_error(
-			n, e, channel ? "no SFTP by sudo (is there an sftp-server?)" : "no SFTP");
-		sftp_free(n->sftp);
-		n->sftp = NULL;
-	}
-	return rc;
-}
-
-int sftp_error(struct node *n, struct err *e, const char *what, const char *path)
-{
-	if (atomic_load(&n->stalled) || !ssh_is_connected(n->session))
-		return session_error(n, e, what);
-	switch (sftp_get_error(n->sftp)) {
-	case SSH_FX_NO_SUCH_FILE:
-	case SSH_FX_NO_SUCH_PATH:
-		return err_set(e, -ENOENT, "%s '%s' there: no such file or folder", what, path);
-	case SSH_FX_PERMISSION_DENIED:
-		return err_set(e, -EACCES, "%s '%s' there: permission denied", what, path);
-	default:
-		return err_set(e, -EIO, "%s '%s' there: it failed (is the disk full?)", what, path);
-	}
 }

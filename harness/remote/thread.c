@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/clock.h"
 #include "harness/remote/node_impl.h"
 
@@ -70,12 +71,8 @@ void op_finish(struct node *n, struct op *op, int rc)
 static void add_event(struct node *n, json_t *json)
 {
 	struct nodeset *set = n->set;
-	struct node_event *ev = calloc(1, sizeof(*ev));
+	struct node_event *ev = alloc_zero(1, sizeof(*ev));
 
-	if (!ev) {
-		json_decref(json);
-		return;
-	}
 	ev->node = n;
 	ev->json = json;
 	pthread_mutex_lock(&set->lock);
@@ -83,38 +80,6 @@ static void add_event(struct node *n, json_t *json)
 	set->events_end = &ev->next;
 	pthread_mutex_unlock(&set->lock);
 	event_post(set->done);
-}
-
-/* The agent's standard error, and what a login shell prints before the hello. */
-static void add_stderr(struct node *n, const char *data, size_t len)
-{
-	size_t drop;
-
-	if (len > NODE_STDERR_MAX) {
-		data += len - NODE_STDERR_MAX;
-		len = NODE_STDERR_MAX;
-	}
-	drop = n->errs_len + len > NODE_STDERR_MAX ? n->errs_len + len - NODE_STDERR_MAX : 0;
-	memmove(n->errs, n->errs + drop, n->errs_len - drop);
-	n->errs_len -= drop;
-	memcpy(n->errs + n->errs_len, data, len);
-	n->errs_len += len;
-	n->errs[n->errs_len] = '\0';
-}
-
-/* Last line of it with anything in it, fit for a terminal; "" if there is none. */
-static void last_stderr(const struct node *n, char *buf, size_t size)
-{
-	size_t end = n->errs_len, start, i;
-
-	while (end && strchr("\r\n\t ", n->errs[end - 1]))
-		end--;
-	for (start = end; start && n->errs[start - 1] != '\n';)
-		start--;
-	snprintf(buf, size, "%.*s", (int)(end - start), n->errs + start);
-	for (i = 0; buf[i]; i++)
-		if ((unsigned char)buf[i] < ' ' || buf[i] == 127)
-			buf[i] = '?';
 }
 
 static int answer_error(struct op *op, json_t *msg)
@@ -179,8 +144,9 @@ static int take_line(struct node *n, const char *line, size_t len, int64_t got_n
 		if (event && !strcmp(event, "hello")) {
 			rc = take_hello(n, msg, e);
 		} else {
-			add_stderr(n, line, len);
-			add_stderr(n, "\n", 1);
+			/* What a login shell prints. */
+			text_tail_add(&n->agent.printed, line, len);
+			text_tail_add(&n->agent.printed, "\n", 1);
 		}
 	} else if (event) {
 		add_event(n, msg);
@@ -202,13 +168,8 @@ static int take_input(struct node *n, const char *data, size_t len, struct err *
 	int rc = 0;
 
 	if (n->in_len + len > n->in_room) {
-		size_t room = (n->in_len + len) * 2;
-		char *more = realloc(n->in, room);
-
-		if (!more)
-			return err_errno(e, -ENOMEM, "cannot read the agent's answer");
-		n->in = more;
-		n->in_room = room;
+		n->in_room = (n->in_len + len) * 2;
+		n->in = alloc_resize(n->in, n->in_room, 1);
 	}
 	memcpy(n->in + n->in_len, data, len);
 	/* Only what is new can hold a newline. */
@@ -228,68 +189,35 @@ static int take_input(struct node *n, const char *data, size_t len, struct err *
 	return rc;
 }
 
-static int why_ended(struct node *n, struct err *e)
-{
-	char last[300];
-
-	last_stderr(n, last, sizeof(last));
-	if (atomic_load(&n->stalled))
-		return err_set(e, -ETIMEDOUT, "no answer for %g s", n->set->opt.timeout_s);
-	if (!ssh_is_connected(n->session))
-		return err_set(e, -ECONNRESET, "connection lost: %s", ssh_get_error(n->session));
-	if (n->exit_signal[0])
-		return err_set(e, -ECONNRESET, "agent ended: killed by SIG%s", n->exit_signal);
-	if (last[0])
-		return err_set(e, -ECONNRESET, "agent ended: %s", last);
-	if (n->exit_status >= 0)
-		return err_set(e, -ECONNRESET, "agent ended with exit code %d", n->exit_status);
-	return err_set(e, -ECONNRESET, "agent ended");
-}
-
-/* Takes all that has come. -ECONNRESET and the reason once the agent has ended. */
+/* Takes what has come. -ECONNRESET and the reason once the agent has ended. */
 static int drain(struct node *n, struct err *e)
 {
 	char buf[16384];
-	double now_s = clock_mono_s();
-	bool ended = false;
-	int got, rc;
+	int got, rc = 0;
 
-	while ((got = ssh_channel_read_nonblocking(n->channel, buf, sizeof(buf), 1)) > 0)
-		add_stderr(n, buf, (size_t)got);
-	while ((got = ssh_channel_read_nonblocking(n->channel, buf, sizeof(buf), 0)) > 0) {
-		n->heard_s = now_s;
+	/* A limit, because it may print faster than this reads. */
+	for (int i = 0; i < 64 && !rc; i++) {
+		got = node_command_read(&n->agent, buf, sizeof(buf));
+		if (got == 0)
+			return 0;
+		if (got < 0)
+			return node_command_error(&n->agent, e, "agent ended");
+		n->heard_s = clock_mono_s();
 		n->ping_s = 0;
 		rc = take_input(n, buf, (size_t)got, e);
-		if (rc < 0)
-			return rc;
 	}
-	ended = got == SSH_ERROR || got == SSH_EOF || ssh_channel_is_eof(n->channel) ||
-		ssh_channel_is_closed(n->channel) || !ssh_is_connected(n->session);
-	if (!ended)
-		return 0;
-	if (!n->ended_s)
-		n->ended_s = now_s;
-	/* The exit code comes a little after the end of the output; reading takes no packets
-	 * then. */
-	ssh_set_blocking(n->session, 0);
-	ssh_channel_get_exit_status(n->channel);
-	ssh_set_blocking(n->session, 1);
-	if (n->exit_status < 0 && !n->exit_signal[0] && ssh_is_connected(n->session) &&
-		!ssh_channel_is_closed(n->channel) && now_s - n->ended_s < 0.5)
-		return 0;
-	while ((got = ssh_channel_read_nonblocking(n->channel, buf, sizeof(buf), 1)) > 0)
-		add_stderr(n, buf, (size_t)got);
-	return why_ended(n, e);
+	n->fresh = true;
+	return rc;
 }
 
 static int send_line(struct node *n, const char *line, size_t len, struct err *e)
 {
-	if (ssh_channel_write(n->channel, line, (uint32_t)len) == (int)len)
+	if (ssh_channel_write(n->agent.ssh, line, (uint32_t)len) == (int)len)
 		return 0;
 	/* What the agent said last explains it better, if it has ended. */
 	if (drain(n, e) < 0)
 		return -ECONNRESET;
-	return why_ended(n, e);
+	return node_command_error(&n->agent, e, "agent ended");
 }
 
 static int send_own(struct node *n, const char *op, struct err *e)
@@ -369,18 +297,20 @@ static int heartbeat(struct node *n, struct err *e)
 	return rc;
 }
 
-static void wait_input(struct node *n, double until_s)
+void node_wait(struct node *n, double until_s, bool ended)
 {
 	struct pollfd p[2] = {{.fd = n->fd, .events = POLLIN}, {.fd = n->wake, .events = POLLIN}};
 	double left_s = until_s - clock_mono_s();
 
+	if (n->fresh)
+		return;
 	node_watch(n, 0);
 	if (ssh_get_poll_flags(n->session) & SSH_WRITE_PENDING)
 		p[0].events |= POLLOUT;
 	if (left_s < 0)
 		left_s = 0;
-	/* The other side's end makes the socket readable until the exit code's wait is over. */
-	if (n->ended_s && !ssh_is_connected(n->session))
+	/* Until the exit code's wait is over. */
+	if (ended && !ssh_is_connected(n->session))
 		p[0].fd = -1;
 	poll(p, 2, (int)(left_s * 1000) + 1);
 	if (p[1].revents)
@@ -388,66 +318,53 @@ static void wait_input(struct node *n, double until_s)
 	node_watch(n, n->set->opt.timeout_s);
 }
 
+static int say_bye(struct node *n, double *until_s, struct err *e)
+{
+	const struct err why = {"the nodeset is being freed"};
+
+	transfer_abort(n, -ECANCELED, &why);
+	*until_s = clock_mono_s() + 5;
+	n->bye_sent = true;
+	return send_own(n, "bye", e);
+}
+
+/* When the loop must look again though nothing comes. */
+static double next_turn_s(const struct node *n, double bye_until_s)
+{
+	double until_s = n->next_ping_s, limit_s = n->set->opt.timeout_s;
+
+	if (n->agent.ended_s)
+		return n->agent.ended_s + COMMAND_LINGER_S;
+	if (n->bye_sent)
+		return bye_until_s;
+	return n->ping_s && n->ping_s + limit_s < until_s ? n->ping_s + limit_s : until_s;
+}
+
 static int serve(struct node *n, struct err *e)
 {
-	double bye_until_s = 0, until_s;
+	double bye_until_s = 0;
 	int rc;
 
 	for (;;) {
+		n->fresh = false;
 		node_watch(n, n->set->opt.timeout_s);
 		rc = drain(n, e);
 		if (rc < 0)
 			return n->bye_sent ? 0 : rc;
-		if (atomic_load(&n->set->closing)) {
-			if (n->bye_sent && clock_mono_s() > bye_until_s)
-				return 0;
-			if (!n->bye_sent) {
-				const struct err why = {"the nodeset is being freed"};
-
-				transfer_abort(n, -ECANCELED, &why);
-				bye_until_s = clock_mono_s() + 5;
-				n->bye_sent = true;
-				if (send_own(n, "bye", e) < 0)
-					return 0;
-			}
-		} else {
+		if (!atomic_load(&n->set->closing)) {
 			rc = send_queued(n, e);
 			if (!rc)
 				rc = heartbeat(n, e);
 			if (rc < 0)
 				return rc;
+		} else if (n->bye_sent ? clock_mono_s() > bye_until_s
+				       : say_bye(n, &bye_until_s, e) < 0) {
+			return 0;
 		}
-		if (n->transfer) {
-			node_watch(n, n->set->opt.timeout_s);
-			transfer_step(n);
+		if (n->transfer && transfer_step(n))
 			continue;
-		}
-		until_s = n->next_ping_s;
-		if (n->ping_s && n->ping_s + n->set->opt.timeout_s < until_s)
-			until_s = n->ping_s + n->set->opt.timeout_s;
-		if (n->bye_sent)
-			until_s = bye_until_s;
-		if (n->ended_s)
-			until_s = n->ended_s + 0.5;
-		wait_input(n, until_s);
+		node_wait(n, next_turn_s(n, bye_until_s), n->agent.ended_s);
 	}
-}
-
-static void on_exit_status(ssh_session session, ssh_channel channel, int status, void *userdata)
-{
-	struct node *n = userdata;
-
-	(void)session, (void)channel;
-	n->exit_status = status;
-}
-
-static void on_exit_signal(ssh_session session, ssh_channel channel, const char *signal_name,
-	int core, const char *text, const char *lang, void *userdata)
-{
-	struct node *n = userdata;
-
-	(void)session, (void)channel, (void)core, (void)text, (void)lang;
-	snprintf(n->exit_signal, sizeof(n->exit_signal), "%s", signal_name);
 }
 
 static int start_agent(struct node *n, const char *command, struct err *e)
@@ -459,34 +376,25 @@ static int start_agent(struct node *n, const char *command, struct err *e)
 	int rc;
 
 	node_watch(n, limit_s);
-	n->channel = ssh_channel_new(n->session);
-	if (!n->channel || ssh_channel_open_session(n->channel) != SSH_OK)
-		return session_error(n, e, "no channel for the agent");
-	n->callbacks.userdata = n;
-	n->callbacks.channel_exit_status_function = on_exit_status;
-	n->callbacks.channel_exit_signal_function = on_exit_signal;
-	ssh_callbacks_init(&n->callbacks);
-	ssh_set_channel_callbacks(n->channel, &n->callbacks);
-	if (ssh_channel_request_exec(n->channel, command) != SSH_OK)
-		return session_error(n, e, "cannot start the agent");
-	while (!n->hello) {
+	rc = node_command_open(n, &n->agent, command, e);
+	while (!rc) {
+		n->fresh = false;
 		node_watch(n, n->set->opt.timeout_s);
 		rc = drain(n, e);
-		if (rc < 0)
-			return rc;
-		if (n->hello)
+		if (rc < 0 || n->hello)
 			break;
 		if (atomic_load(&n->set->closing))
 			return err_set(e, -ECANCELED, "given up");
 		if (clock_mono_s() > until_s) {
-			last_stderr(n, last, sizeof(last));
+			text_tail_line(&n->agent.printed, last, sizeof(last));
 			return err_set(e, -ETIMEDOUT,
 				"the agent was started but said no hello in %g s%s%s", limit_s,
 				last[0] ? "; last it printed: " : "", last);
 		}
-		wait_input(n, n->ended_s ? n->ended_s + 0.5 : until_s);
+		node_wait(n, n->agent.ended_s ? n->agent.ended_s + COMMAND_LINGER_S : until_s,
+			n->agent.ended_s);
 	}
-	return 0;
+	return rc;
 }
 
 static int bring_up(struct node *n, struct err *e)
@@ -505,25 +413,28 @@ static int bring_up(struct node *n, struct err *e)
 	n->heard_s = clock_mono_s();
 	n->next_ping_s = n->heard_s + ping_interval(n);
 	pthread_mutex_lock(&n->set->lock);
-	n->state = NODE_UP;
+	if (n->state == NODE_CONNECTING)
+		n->state = NODE_UP;
 	pthread_mutex_unlock(&n->set->lock);
 	event_post(n->set->done);
 	return 0;
 }
 
-static void lose(struct node *n, int rc, const struct err *why)
+void node_lose(struct node *n, int rc, const struct err *why)
 {
 	struct nodeset *set = n->set;
+	enum node_state was;
 	struct op *op;
-	bool was_up;
 
 	pthread_mutex_lock(&set->lock);
-	was_up = n->state == NODE_UP;
-	n->state = NODE_LOST;
-	n->rc = rc;
-	n->why = *why;
-	if (!set->failed && !atomic_load(&set->closing))
-		set->failed = n;
+	was = n->state;
+	if (was != NODE_LOST) {
+		n->state = NODE_LOST;
+		n->rc = rc;
+		n->why = *why;
+		if (!set->failed && !atomic_load(&set->closing))
+			set->failed = n;
+	}
 	while ((op = n->ops)) {
 		n->ops = op->next;
 		op->rc = -ENOTCONN;
@@ -531,8 +442,7 @@ static void lose(struct node *n, int rc, const struct err *why)
 		op->state = OP_DONE;
 	}
 	pthread_mutex_unlock(&set->lock);
-	transfer_abort(n, -ENOTCONN, why);
-	if (was_up && !n->bye_sent)
+	if (was == NODE_UP && !n->bye_sent)
 		add_event(n, json_pack("{s:s,s:s}", "event", "lost", "why", why->text));
 	event_post(set->done);
 }
@@ -543,7 +453,6 @@ void *node_thread(void *arg)
 	struct err why = {"the nodeset is being freed"};
 	int rc;
 
-	n->exit_status = -1;
 	rc = bring_up(n, &why);
 	if (!rc)
 		rc = serve(n, &why);
@@ -551,7 +460,8 @@ void *node_thread(void *arg)
 	if (rc == -ETIMEDOUT && n->fd >= 0)
 		shutdown(n->fd, SHUT_RDWR);
 	node_watch(n, 2);
-	lose(n, rc, &why);
+	node_lose(n, rc, &why);
+	transfer_abort(n, -ENOTCONN, &why);
 	session_close(n);
 	return NULL;
 }

@@ -1,6 +1,7 @@
 /*
- * Files over SFTP, a slice at a time, so that the agent's heartbeat goes on between
- * two slices of a long transfer.
+ * One file, there or back, through 'culprit-agent file' (harness/agent/PROTOCOL.md) on a channel of
+ * its own: a line of JSON with the size, the bytes, a line with their CRC-32. It moves a part at a
+ * time, so that the agent's heartbeat goes on meanwhile.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -8,17 +9,28 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/remote/node_impl.h"
 
 struct transfer {
 	struct op *op;
-	sftp_file file;
+	struct node_command there;
 	int fd;
-	char *tmp; /* what is written to: here for a fetch, there for a put */
-	bool tmp_made;
-	uint64_t size, done;
+	char *tmp;      /* fetch: temporary name of op->local */
+	bool headed;    /* the answer's first line has come */
+	uint64_t left;  /* of the file */
+	uint32_t crc;   /* of what went by */
+	double moved_s; /* clock_mono_s when the last byte moved */
+	bool sent_all;  /* with its last line */
+	char *out;      /* to be sent: a line, or 'buf' */
+	size_t out_len;
+	char line[2048]; /* being received */
+	size_t line_len;
+	char head[4200]; /* being sent */
 	char buf[NODE_SLICE];
 };
 
@@ -27,103 +39,140 @@ static int local_error(struct err *e, const char *what, const char *path)
 	return err_errno(e, -errno, "cannot %s '%s'", what, path);
 }
 
-static int start_fetch(struct node *n, struct transfer *t)
+static int start(struct node *n, struct transfer *t)
 {
 	struct op *op = t->op;
-	sftp_attributes a;
+	bool fetch = op->kind == OP_FETCH;
+	struct stat st = {0};
+	json_t *ask;
+	size_t size;
 
-	t->file = sftp_open(n->sftp, op->remote, O_RDONLY, 0);
-	if (!t->file)
-		return sftp_error(n, &op->err, "cannot open", op->remote);
-	a = sftp_fstat(t->file);
-	if (!a)
-		return sftp_error(n, &op->err, "cannot stat", op->remote);
-	t->size = a->size;
-	sftp_attributes_free(a);
-	if (asprintf(&t->tmp, "%s.part-%d-%s", op->local, (int)getpid(), n->name) < 0)
-		return err_errno(&op->err, -ENOMEM, "cannot fetch '%s'", op->remote);
-	t->fd = open(t->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (t->fd < 0)
-		return local_error(&op->err, "make", t->tmp);
-	t->tmp_made = true;
-	return 0;
+	t->tmp = alloc_format("%s.part-%d-%s", op->local, (int)getpid(), n->name);
+	t->fd = fetch ? open(t->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)
+		      : open(op->local, O_RDONLY | O_CLOEXEC);
+	if (t->fd < 0 || (!fetch && fstat(t->fd, &st) < 0))
+		return local_error(&op->err, fetch ? "make" : "open", fetch ? t->tmp : op->local);
+	ask = fetch ? json_pack("{s:s}", "get", op->remote)
+		    : json_pack("{s:s, s:i, s:I}", "put", op->remote, "mode",
+			      (int)(st.st_mode & 0777), "size", (json_int_t)st.st_size);
+	size = json_dumpb(ask, t->head, sizeof(t->head) - 1, JSON_COMPACT);
+	json_decref(ask);
+	if (!size || size >= sizeof(t->head))
+		return err_set(
+			&op->err, -ENAMETOOLONG, "the path '%.100s...' is too long", op->remote);
+	t->head[size] = '\n';
+	t->out = t->head;
+	t->out_len = size + 1;
+	t->left = (uint64_t)st.st_size;
+	t->sent_all = fetch;
+	t->moved_s = clock_mono_s();
+	return node_command_open(n, &t->there, n->file_command, &op->err);
 }
 
-static int start_put(struct node *n, struct transfer *t)
-{
-	struct op *op = t->op;
-	struct stat st;
-
-	t->fd = open(op->local, O_RDONLY | O_CLOEXEC);
-	if (t->fd < 0 || fstat(t->fd, &st) < 0)
-		return local_error(&op->err, "open", op->local);
-	t->size = (uint64_t)st.st_size;
-	if (asprintf(&t->tmp, "%s.part-%d", op->remote, (int)getpid()) < 0)
-		return err_errno(&op->err, -ENOMEM, "cannot put '%s'", op->remote);
-	t->file = sftp_open(n->sftp, t->tmp, O_WRONLY | O_CREAT | O_TRUNC, st.st_mode & 0777);
-	if (!t->file)
-		return sftp_error(n, &op->err, "cannot make", t->tmp);
-	t->tmp_made = true;
-	return 0;
-}
-
-/* 1: there is more, 0: all is there. */
-static int fetch_slice(struct node *n, struct transfer *t)
+/* Puts what comes next into 't->out'; nothing once all is sent. 1 or -errno. */
+static int fill(struct transfer *t)
 {
 	struct op *op = t->op;
 	ssize_t got;
-	int rc;
 
-	if (t->done == t->size) {
-		if (close(t->fd) < 0) {
-			t->fd = -1;
-			return local_error(&op->err, "write", t->tmp);
-		}
-		t->fd = -1;
-		if (rename(t->tmp, op->local) < 0)
-			return local_error(&op->err, "make", op->local);
-		t->tmp_made = false;
-		return 0;
+	if (t->out_len || t->sent_all)
+		return 1;
+	if (!t->left) {
+		t->out = t->head;
+		t->out_len = (size_t)sprintf(t->head, "{\"crc32\":%u}\n", t->crc);
+		t->sent_all = true;
+		return 1;
 	}
-	got = sftp_read(
-		t->file, t->buf, t->size - t->done < NODE_SLICE ? t->size - t->done : NODE_SLICE);
+	got = read(t->fd, t->buf, t->left < sizeof(t->buf) ? t->left : sizeof(t->buf));
 	if (got < 0)
-		return sftp_error(n, &op->err, "cannot read", op->remote);
+		return local_error(&op->err, "read", op->local);
 	if (got == 0)
-		return err_set(&op->err, -EIO, "'%s' shrank while it was fetched", op->remote);
-	rc = fd_write_all(t->fd, t->buf, (size_t)got);
-	if (rc < 0)
-		return err_errno(&op->err, rc, "cannot write '%s'", t->tmp);
-	t->done += (uint64_t)got;
+		return err_set(&op->err, -EIO, "'%s' shrank while it was sent", op->local);
+	t->crc = (uint32_t)crc32(t->crc, (void *)t->buf, (uInt)got);
+	t->left -= (uint64_t)got;
+	t->out = t->buf;
+	t->out_len = (size_t)got;
 	return 1;
 }
 
-static int put_slice(struct node *n, struct transfer *t)
+static int fetch_end(struct transfer *t, json_t *msg)
 {
 	struct op *op = t->op;
-	ssize_t got;
 	int rc;
 
-	got = read(t->fd, t->buf, NODE_SLICE);
-	if (got < 0)
-		return local_error(&op->err, "read", op->local);
-	if (got > 0) {
-		if (sftp_write(t->file, t->buf, (size_t)got) != got)
-			return sftp_error(n, &op->err, "cannot write", t->tmp);
-		return 1;
-	}
-	rc = sftp_close(t->file);
-	t->file = NULL;
-	if (rc != SSH_OK)
-		return sftp_error(n, &op->err, "cannot write", t->tmp);
-	if (sftp_rename(n->sftp, t->tmp, op->remote) < 0) {
-		/* Servers without OpenSSH's rename refuse to replace a file. */
-		sftp_unlink(n->sftp, op->remote);
-		if (sftp_rename(n->sftp, t->tmp, op->remote) < 0)
-			return sftp_error(n, &op->err, "cannot make", op->remote);
-	}
-	t->tmp_made = false;
+	if (json_integer_value(json_object_get(msg, "crc32")) != t->crc)
+		return err_set(&op->err, -EIO, "'%s' was changed on its way", op->remote);
+	rc = close(t->fd);
+	t->fd = -1;
+	if (rc < 0)
+		return local_error(&op->err, "write", t->tmp);
+	if (rename(t->tmp, op->local) < 0)
+		return local_error(&op->err, "make", op->local);
+	free(t->tmp);
+	t->tmp = NULL;
 	return 0;
+}
+
+/* 1: there is more to come, 0: all is there. What a login shell prints first is no JSON. */
+static int take_message(struct transfer *t)
+{
+	json_t *msg = json_loadb(t->line, t->line_len, 0, NULL),
+	       *size = json_object_get(msg, "size");
+	const char *text = json_string_value(json_object_get(msg, "error"));
+	json_int_t code = json_integer_value(json_object_get(msg, "code"));
+	int rc = 1;
+
+	if (text) {
+		rc = err_set(&t->op->err, code < 0 && code > -4096 ? (int)code : -EIO, "%s", text);
+	} else if (t->headed) {
+		rc = fetch_end(t, msg);
+	} else if (json_is_integer(size)) {
+		t->headed = true;
+		t->left = (uint64_t)json_integer_value(size);
+		rc = t->op->kind == OP_FETCH;
+	} else {
+		text_tail_add(&t->there.printed, t->line, t->line_len);
+		text_tail_add(&t->there.printed, "\n", 1);
+	}
+	json_decref(msg);
+	t->line_len = 0;
+	return rc;
+}
+
+/* As take_message. */
+static int take(struct transfer *t, const char *data, size_t len)
+{
+	int rc = 1;
+
+	while (len && rc == 1) {
+		size_t part = len;
+
+		if (t->headed && t->left) {
+			if (part > t->left)
+				part = t->left;
+			rc = fd_write_all(t->fd, data, part);
+			if (rc < 0)
+				return err_errno(&t->op->err, rc, "cannot write '%s'", t->tmp);
+			t->crc = (uint32_t)crc32(t->crc, (const void *)data, (uInt)part);
+			t->left -= part;
+			rc = 1;
+		} else if (*data == '\n') {
+			part = 1;
+			rc = take_message(t);
+		} else {
+			part = strcspn(data, "\n") < len ? strcspn(data, "\n") : len;
+			if (t->line_len + part > sizeof(t->line))
+				t->line_len = 0; /* no message of ours is as long */
+			if (part > sizeof(t->line))
+				return err_set(
+					&t->op->err, -EPROTO, "the agent sent a line too long");
+			memcpy(t->line + t->line_len, data, part);
+			t->line_len += part;
+		}
+		data += part;
+		len -= part;
+	}
+	return rc;
 }
 
 static void transfer_end(struct node *n, int rc)
@@ -131,14 +180,11 @@ static void transfer_end(struct node *n, int rc)
 	struct transfer *t = n->transfer;
 
 	n->transfer = NULL;
-	if (t->file)
-		sftp_close(t->file);
+	node_command_close(&t->there);
 	if (t->fd >= 0)
 		close(t->fd);
-	if (t->tmp_made && t->op->kind == OP_FETCH)
+	if (t->tmp && t->op->kind == OP_FETCH)
 		unlink(t->tmp);
-	else if (t->tmp_made)
-		sftp_unlink(n->sftp, t->tmp);
 	free(t->tmp);
 	op_finish(n, t->op, rc);
 	free(t);
@@ -146,41 +192,62 @@ static void transfer_end(struct node *n, int rc)
 
 void transfer_begin(struct node *n, struct op *op)
 {
-	struct transfer *t = calloc(1, sizeof(*t));
+	struct transfer *t = alloc_zero(1, sizeof(*t));
 	int rc;
 
-	if (!t) {
-		op_finish(n, op, err_errno(&op->err, -ENOMEM, "cannot begin a transfer"));
-		return;
-	}
 	t->op = op;
 	t->fd = -1;
 	n->transfer = t;
-	rc = session_sftp(n, &op->err);
-	if (!rc)
-		rc = op->kind == OP_FETCH ? start_fetch(n, t) : start_put(n, t);
+	rc = start(n, t);
 	if (rc < 0)
 		transfer_end(n, rc);
 }
 
-void transfer_step(struct node *n)
+/* As take_message; '*moved' if any byte did. */
+static int advance(struct transfer *t, bool *moved)
+{
+	double limit_s = t->there.node->set->opt.timeout_s;
+	char data[NODE_SLICE + 1];
+	/* Reading comes first: it takes in what makes room for writing. */
+	int got = node_command_read(&t->there, data, NODE_SLICE), sent = 0, rc = 1;
+
+	if (got < 0)
+		return node_command_error(&t->there, &t->op->err, "the transfer ended");
+	data[got] = '\0';
+	if (got > 0)
+		rc = take(t, data, (size_t)got);
+	if (rc == 1 && (rc = fill(t)) == 1)
+		sent = node_command_write(&t->there, t->out, t->out_len);
+	if (sent > 0) {
+		t->out += sent;
+		t->out_len -= (size_t)sent;
+	}
+	*moved = sent > 0 || got > 0;
+	if (*moved)
+		t->moved_s = clock_mono_s();
+	else if (clock_mono_s() - t->moved_s > limit_s)
+		return err_set(&t->op->err, -ETIMEDOUT, "the transfer of '%s' stood still for %g s",
+			t->op->remote, limit_s);
+	return rc;
+}
+
+bool transfer_step(struct node *n)
 {
 	struct transfer *t = n->transfer;
-	bool abandoned;
+	bool abandoned, moved = true;
 	int rc;
 
 	pthread_mutex_lock(&n->set->lock);
 	abandoned = t->op->abandoned;
 	pthread_mutex_unlock(&n->set->lock);
-	if (abandoned)
-		rc = -ECANCELED;
-	else
-		rc = t->op->kind == OP_FETCH ? fetch_slice(n, t) : put_slice(n, t);
-	/* Then the node is lost, and transfer_abort comes with the reason. */
-	if (rc < 0 && (atomic_load(&n->stalled) || !ssh_is_connected(n->session)))
-		return;
-	if (rc <= 0)
-		transfer_end(n, rc);
+	rc = abandoned ? -ECANCELED : advance(t, &moved);
+	if (rc == 1)
+		return moved;
+	/* Where the node is lost, transfer_abort comes with the reason. */
+	if (rc < 0 && !abandoned && (atomic_load(&n->stalled) || !ssh_is_connected(n->session)))
+		return false;
+	transfer_end(n, rc);
+	return true;
 }
 
 void transfer_abort(struct node *n, int rc, const struct err *why)

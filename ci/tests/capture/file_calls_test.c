@@ -1,7 +1,7 @@
 /*
- * What every tracer tells of calls on files: 004's 42 calls and their newer siblings each with its
- * path or its descriptor's file, offsets, file tags. The program that is traced is this one,
- * started again with --calls.
+ * What every tracer tells of calls on files: the 42 calls of Esteves et al. 2023 and their newer
+ * siblings each with its path or its descriptor's file, offsets, file tags. The program that is
+ * traced is this one, started again with --calls.
  */
 #include <setjmp.h>
 #include <stdarg.h>

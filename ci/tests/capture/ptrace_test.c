@@ -8,7 +8,7 @@ static void test_sockets_from_tables(void **state)
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int listener = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0);
 	int six = socket(AF_INET6, SOCK_DGRAM, 0);
-	struct process self = {.pid = getpid(), .pidfd = -1};
+	struct tracee_process self = {.pid = getpid(), .pidfd = -1};
 	const int fds[] = {listener, client, six};
 	socklen_t n = sizeof(at);
 

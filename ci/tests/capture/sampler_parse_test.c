@@ -21,7 +21,8 @@
 
 static const char net_dev[] =
 	"Inter-|   Receive                                                |  Transmit\n"
-	" face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n"
+	" face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs "
+	"drop fifo colls carrier compressed\n"
 	"    lo: 4407446  4000 0 0 0 0 0 0 4407446 4000 0 0 0 0 0 0\n"
 	"  eth0:1500 10 1 2 0 0 0 0 2500 20 4 8 0 0 0 0\n"
 	"veth@1: 18446744073709551615 3 0 0 0 0 0 0 5 6 0 0 0 0 0 0\n"
@@ -40,14 +41,18 @@ static const char stat_text[] = "cpu  30 3 30 300 6 0 3 0 0 0\n"
 static const char
 	meminfo[] = "MemTotal:       24684096 kB\nMemFree: 1 kB\nMemAvailable:   23340000 kB\n";
 static const char pressure[] =
-	"some avg10=0.00 avg60=0.12 avg300=0.05 total=123456\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=9\n";
+	"some avg10=0.00 avg60=0.12 avg300=0.05 total=123456\nfull avg10=0.00 avg60=0.00 "
+	"avg300=0.00 total=9\n";
 static const char process[] =
-	"1234 (a) b (\n) R 5) S 1 1234 1234 0 -1 4194304 10 0 0 0 150 50 9 9 20 0 31 0 98765 123456 789 "
+	"1234 (a) b (\n) R 5) S 1 1234 1234 0 -1 4194304 10 0 0 0 150 50 9 9 20 0 31 0 98765 "
+	"123456 789 "
 	"18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
-static const char io[] =
-	"rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 8192\nwrite_bytes: 4096\ncancelled_write_bytes: 1\n";
+static const char
+	io[] = "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 8192\nwrite_bytes: 4096\n"
+	       "cancelled_write_bytes: 1\n";
 static const char mountinfo[] =
-	"22 1 0:21 / /proc rw - proc proc rw\n36 35 0:42 /mnt1 /mnt2 rw,noatime master:1 - btrfs /dev/vdb rw\n"
+	"22 1 0:21 / /proc rw - proc proc rw\n36 35 0:42 /mnt1 /mnt2 rw,noatime master:1 - btrfs "
+	"/dev/vdb rw\n"
 	"37 35 8:1 / /x rw shared:3 - ext4 /dev/sda1 rw\n38 35 8:2 / /y rw - ext4\n";
 
 static uint64_t value(const struct thing *t, enum reading r)
@@ -58,7 +63,7 @@ static uint64_t value(const struct thing *t, enum reading r)
 
 static void interfaces_are_read_lo_apart(void **state)
 {
-	struct snapshot s = {0};
+	struct sampler_snapshot s = {0};
 
 	(void)state;
 	text_net_dev(net_dev, &s);
@@ -94,7 +99,7 @@ static void disks_are_found_by_number(void **state)
 
 static void node_texts_are_read(void **state)
 {
-	struct snapshot s = {0};
+	struct sampler_snapshot s = {0};
 	char source[64];
 	uint64_t v;
 
@@ -176,7 +181,7 @@ static size_t put_done(size_t at, int code)
 
 static void sockets_have_what_the_kernel_has(void **state)
 {
-	struct snapshot s = {0};
+	struct sampler_snapshot s = {0};
 	size_t n;
 
 	(void)state;
@@ -208,7 +213,7 @@ static void sockets_have_what_the_kernel_has(void **state)
  * that size. */
 static void feed(const char *text, size_t n)
 {
-	struct snapshot s = {0};
+	struct sampler_snapshot s = {0};
 	struct process_stat st;
 	struct thing t = {0};
 	char *copy = malloc(n + 1), source[8];
@@ -267,7 +272,7 @@ static void damaged_messages_do_no_harm(void **state)
 	srand(7);
 	memcpy(sound, buffer, whole);
 	for (size_t n = 0; clock_mono_s() < end; n++) {
-		struct snapshot s = {0};
+		struct sampler_snapshot s = {0};
 		size_t size = n <= whole ? n : whole;
 		char *copy = malloc(size + 1);
 
@@ -306,12 +311,12 @@ static const struct sampled *of(const struct seen *x, enum reading r)
 }
 
 static struct thing *socket_of(
-	struct snapshot *s, uint64_t id, uint8_t last_byte, uint64_t sent, uint64_t again)
+	struct sampler_snapshot *s, uint64_t id, uint8_t last_byte, uint64_t sent, uint64_t again)
 {
 	struct thing *t = snapshot_add(s, THING_SOCKET, id);
 
 	t->judged = t->ours = true;
-	t->peer = (struct peer){
+	t->peer = (struct socket_peer){
 		.family = AF_INET, .address = {10, 0, 0, last_byte}, .port = htons(80)};
 	thing_set(t, READING_TCP_SENT, sent);
 	thing_set(t, READING_TCP_RETRANSMITTED, again);
@@ -321,7 +326,7 @@ static struct thing *socket_of(
 
 static void differences_are_of_both_ends(void **state)
 {
-	struct snapshot a = {0}, b = {0};
+	struct sampler_snapshot a = {0}, b = {0};
 	struct seen x = {.n = 0};
 	struct thing *t;
 
@@ -372,7 +377,7 @@ static void differences_are_of_both_ends(void **state)
 
 static void one_thing_is_counted_once(void **state)
 {
-	struct snapshot s = {0};
+	struct sampler_snapshot s = {0};
 
 	(void)state;
 	for (int i = 0; i < 1000; i++)
@@ -386,7 +391,7 @@ static void one_thing_is_counted_once(void **state)
 
 static void paths_lead_to_disks(void **state)
 {
-	struct disk d = {0};
+	struct disk_device d = {0};
 	struct err e;
 
 	(void)state;

@@ -683,7 +683,7 @@ static void filters_are_refused(void **state)
 		r.pids = &me;
 		r.n_pids = 1;
 		r.out = "/nowhere/at/all";
-		assert_int_equal(sampler_trace(&r, &e), -EOPNOTSUPP);
+		assert_int_equal(trace_run(trace_kind("sampler"), &r, &e), -EOPNOTSUPP);
 		assert_non_null(strstr(e.text, "the sampler"));
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * The same load, traced by two tracers at once: one makes a record a call, the other adds up in the
- * kernel. The metrics from both are equal in counts and bytes, and alike in times.
+ * The same load, traced by two tracers at once: one writes a record for each call, the other adds
+ * up in the kernel. The metrics from both are equal in counts and bytes, and alike in times.
  */
 #include <setjmp.h>
 #include <stdarg.h>

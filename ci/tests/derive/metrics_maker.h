@@ -3,6 +3,13 @@
 #ifndef CULPRIT_TESTS_METRICS_MAKER_H
 #define CULPRIT_TESTS_METRICS_MAKER_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /*
  * stale_tail stale|correct FOLDER: a log writer (app) and a program that ships logs (shipper), as
- * in 004, Fig. 2.
+ * in Esteves et al. 2023, figure 2.
  *
  * The app writes 26 bytes to FOLDER/app.log; the shipper reads them and remembers, by name and
  * inode number, how far it got. The app removes the file, makes it anew under the same inode

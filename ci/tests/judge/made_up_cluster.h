@@ -3,6 +3,13 @@
 #ifndef CULPRIT_TESTS_MADE_UP_CLUSTER_H
 #define CULPRIT_TESTS_MADE_UP_CLUSTER_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
 #include <math.h>

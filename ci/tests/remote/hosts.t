@@ -49,7 +49,7 @@ volume_up() {
 		inside s1 gluster --mode=script volume start gv0 &&
 		inside c1 sh -c 'mkdir -p /mnt/gluster && mount -t glusterfs s1:/gv0 /mnt/gluster'
 }
-check "GlusterFS's own tools make a volume there" timeout 50 bash -c "$(declare -f glusterd_up volume_up inside); culprit=$culprit dir=$dir; volume_up"
+check "GlusterFS's own tools make a volume there" timeout 300 bash -c "$(declare -f glusterd_up volume_up inside); culprit=$culprit dir=$dir; volume_up"
 
 # Port 2200 everywhere but on the jump host, a key under another name, hosts under other names than the lab's.
 for n in s1 s2 s3 c1; do inside $n /usr/sbin/sshd -f "$(inside $n sh -c 'ls /run/*/sshd_config | head -n 1')" -p 2200; done

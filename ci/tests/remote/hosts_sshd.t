@@ -17,7 +17,7 @@ check "the attempt is over at once" until_true 20 said_lost comes-back
 check "the node's guard undoes the fault, whoever listens" until_true 30 eval '! acting'
 sshd_starts
 ended 0 "the run goes on, and ends well"
-check "with a second attempt" [ "$(attempts comes-back)" = invalid,confirmed ]
+check "with another attempt" recovered comes-back
 check "the first one's reason names the node" bash -c 'grep -qE "s[12]: (connection lost|agent ended)" <<<"$1"' sh "$(reason comes-back)"
 check "nothing is left on any node" nothing_left
 
@@ -38,6 +38,6 @@ was=$(grep -n "name = \"$(victim)\"" "$dir/inventory.lua" | cut -d: -f1)
 sed -i "$was,$((was + 2))s,host_key = \"[^\"]*\",host_key = \"$new\"," "$dir/inventory.lua"
 go_on other-key
 ended 0 "with the new key in the inventory, 'culprit resume' goes on with it"
-check "to its end" [ "$(attempts other-key)" = invalid,confirmed ]
+check "to its end" recovered other-key
 check "the lab goes down" down
 done_testing

@@ -8,7 +8,7 @@ if [ -z "$NODE_CLI_INSIDE" ]; then
 	NODE_CLI_INSIDE=1 exec unshare --pid --fork --kill-child --mount-proc --net --mount "$0"
 fi
 culprit=$PWD/${OUT:-out}/culprit
-dir=/tmp/culprit-node-cli
+dir=$(mktemp -d /tmp/culprit-node-cli.XXXXXX)
 mkdir -p $dir /run/sshd /var/lib/culprit
 mount -t tmpfs tmpfs $dir && mount -t tmpfs tmpfs /var/lib/culprit || exit 1
 trap 'cd /; umount -l $dir /var/lib/culprit; rmdir $dir' EXIT
@@ -25,7 +25,7 @@ cat >sshd_config <<-END
 	StrictModes no
 	UsePAM no
 	PidFile none
-	Subsystem sftp /usr/lib/openssh/sftp-server
+	Subsystem sftp /bin/sh -c 'echo cannot open /dev/null >&2; exit 1'
 	SetEnv HOME=$dir
 END
 mkfifo log
@@ -83,6 +83,19 @@ check "undo finds clean nodes clean" exits 0 "$culprit" undo --inventory good.lu
 check "and says so of each" sh -c '[ $(grep -c "clean$" said) = 3 ]'
 check "undo without an inventory is a usage error" exits 2 "$culprit" undo
 
+# A host on which every command hangs.
+sed 's/2222/2223/' sshd_config >hanging_config
+echo 'ForceCommand echo waiting for the home folder >&2; sleep 1000' >>hanging_config
+/usr/sbin/sshd -D -e -f $dir/hanging_config 2>hanging.log &
+hanging=$!
+until grep -q 'Server listening' hanging.log; do sleep 0.05; done
+inventory 2223 $dir/brick >hanging.lua
+for command in doctor undo; do
+	check "$command ends where a host runs no command" exits 3 timeout 60 "$culprit" $command --inventory hanging.lua
+	check "and quotes the host" says 'waiting for'
+done
+kill $hanging
+
 # An agent and its guard are killed in the middle of a fault.
 agent=$(dirname "$culprit")/agent
 coproc "$agent/culprit-agent" serve
@@ -96,7 +109,7 @@ pkill -KILL '^culprit-'
 while pgrep '^culprit-' >/dev/null; do sleep 0.05; done
 check "undo cleans what was left" exits 0 "$culprit" undo --inventory good.lua
 check "and says what it was" says 'undone: '
-check "there was something to undo" grep handle <<<"$answer"
+check "there was something to undo" bash -c 'echo "$1"; grep handle <<<"$1"' sh "$answer"
 check "undo where a node is not reached is not all" exits 3 "$culprit" undo --inventory bad.lua
 check "the node is named" says 's2 .*not reached'
 kill $sshd

@@ -145,7 +145,7 @@ static void events_of_the_agent_reach_the_caller(void **state)
 
 static void a_network_that_goes_away_is_a_lost_node(void **state)
 {
-	struct node_transfer fetch = {.remote = "/tmp/culprit-node-test/big"};
+	struct node_transfer fetch = {.remote = "/run/culprit-node-test/big"};
 	struct nodeset *set;
 	struct err e = {""};
 	char local[128];
@@ -201,10 +201,10 @@ static void a_large_fetch_is_whole_and_the_heartbeat_goes_on(void **state)
 	snprintf(local, sizeof(local), "%s/fetched", sshd_dir);
 	snprintf(more, sizeof(more), "%s/fetched-small", sshd_dir);
 	t[0] = (struct node_transfer){
-		.node = nodeset_at(set, 0), .local = local, .remote = "/tmp/culprit-node-test/big"};
+		.node = nodeset_at(set, 0), .local = local, .remote = "/run/culprit-node-test/big"};
 	t[1] = (struct node_transfer){.node = nodeset_at(set, 0),
 		.local = more,
-		.remote = "/tmp/culprit-node-test/small"};
+		.remote = "/run/culprit-node-test/small"};
 	if (node_fetch_all(t, 2, 40, &e))
 		fail_msg("%s", e.text);
 	sshd_sh("tc qdisc del dev lo root; cmp %s/big %s; cmp %s/small %s", sshd_dir, local,
@@ -220,7 +220,7 @@ static void what_is_put_is_whole_and_replaces(void **state)
 {
 	struct nodeset *set = sshd_connect(0);
 	struct node_transfer t = {.node = nodeset_at(set, 0),
-		.local = "/tmp/culprit-node-test/here",
+		.local = "/run/culprit-node-test/here",
 		.remote = "there"};
 	struct err e = {""};
 
@@ -242,26 +242,26 @@ static void transfers_that_cannot_be_say_why_and_leave_nothing(void **state)
 {
 	struct nodeset *set = sshd_connect(0);
 	struct node_transfer t = {.node = nodeset_at(set, 0),
-		.local = "/tmp/culprit-node-test/none",
+		.local = "/run/culprit-node-test/none",
 		.remote = "/nowhere/file"};
 	struct err e = {""};
 
 	(void)state;
 	assert_int_equal(node_fetch_all(&t, 1, 20, &e), -ENOENT);
-	contains(e.text, "s1: cannot open '/nowhere/file' there: no such file");
+	contains(e.text, "s1: cannot open '/nowhere/file' there: No such file");
 	assert_int_equal(node_put_all(&t, 1, 20, &e), -ENOENT);
-	contains(e.text, "/tmp/culprit-node-test/none");
+	contains(e.text, "/run/culprit-node-test/none");
 	t.local = "/nowhere/here";
 	t.remote = "/etc/hostname";
 	assert_int_equal(node_fetch_all(&t, 1, 20, &e), -ENOENT);
 	contains(e.text, "/nowhere/here");
 	sshd_sh("truncate -s 300M %s/big", sshd_dir);
-	t.remote = "/tmp/culprit-node-test/big";
-	t.local = "/tmp/culprit-node-test/part-of-big";
+	t.remote = "/run/culprit-node-test/big";
+	t.local = "/run/culprit-node-test/part-of-big";
 	assert_int_equal(node_fetch_all(&t, 1, 0.2, &e), -ETIMEDOUT);
 	/* The thread has let go of it at the next slice: a small one gets through at once. */
 	t.remote = "/etc/hostname";
-	t.local = "/tmp/culprit-node-test/hostname";
+	t.local = "/run/culprit-node-test/hostname";
 	assert_int_equal(node_fetch_all(&t, 1, 20, &e), 0);
 	sshd_sh("cd %s; cmp hostname /etc/hostname; rm big hostname; ls | (! grep part)", sshd_dir);
 	nodeset_free(set);

@@ -34,6 +34,7 @@ static char sshd_host_key[512]; /* "ssh-ed25519 AAAA..." */
 static char sshd_identity[96];
 static char sshd_agent[96]; /* folder with an agent */
 static pid_t sshd_pid;
+static const char *sshd_more = ""; /* first lines for the next sshd_config */
 
 enum { SSHD_PORT = 2222 };
 
@@ -102,14 +103,15 @@ static inline pid_t sshd_start(const char *dir, int port, bool new_net)
 	int fd, i;
 
 	snprintf(config, sizeof(config), "%s/sshd_config", dir);
-	assert_true(
-		asprintf(&text,
-			"Port %d\nListenAddress 0.0.0.0\nHostKey %s/host\nAuthorizedKeysFile %s/authorized\n"
-			"StrictModes no\nUsePAM no\nPidFile none\nLogLevel DEBUG1\nMaxStartups 200\n"
-			"PermitRootLogin yes\nPasswordAuthentication yes\n"
-			/* This machine's .bashrc is not the test's business. */
-			"Subsystem sftp /usr/lib/openssh/sftp-server\nSetEnv HOME=%s\n",
-			port, sshd_dir, sshd_dir, sshd_dir) > 0);
+	assert_true(asprintf(&text,
+			    "%sPort %d\nListenAddress 0.0.0.0\nHostKey %s/host\nAuthorizedKeysFile "
+			    "%s/authorized\n"
+			    "StrictModes no\nUsePAM no\nPidFile none\nLogLevel DEBUG1\nMaxStartups "
+			    "200\n"
+			    "PermitRootLogin yes\nPasswordAuthentication yes\n"
+			    /* This machine's .bashrc is not the test's business. */
+			    "SetEnv HOME=%s\n",
+			    sshd_more, port, sshd_dir, sshd_dir, sshd_dir) > 0);
 	assert_int_equal(file_write_atomic(config, 0600, text, strlen(text), NULL), 0);
 	free(text);
 	pid = fork();
@@ -146,7 +148,11 @@ static inline void sshd_setup(void)
 {
 	char path[128], *key = NULL;
 
-	snprintf(sshd_dir, sizeof(sshd_dir), "/tmp/culprit-node-test");
+	snprintf(sshd_dir, sizeof(sshd_dir), "/run/culprit-node-test");
+	/* Of this namespace alone: removing a folder anywhere would take the mounts from another run
+	 * that has the same one. */
+	if (mount("tmpfs", "/run", "tmpfs", 0, "mode=0755"))
+		fail_msg("cannot mount tmpfs: %s", strerror(errno));
 	mkdir(sshd_dir, 0700);
 	mkdir("/var/lib/culprit", 0700);
 	mkdir("/run/sshd", 0755);
@@ -154,7 +160,8 @@ static inline void sshd_setup(void)
 		mount("tmpfs", "/var/lib/culprit", "tmpfs", 0, "mode=0700"))
 		fail_msg("cannot mount tmpfs: %s", strerror(errno));
 	sshd_sh("ip link set lo up; cd %s; ssh-keygen -q -t ed25519 -N '' -f host;"
-		"ssh-keygen -q -t ed25519 -N '' -f id; ssh-keygen -q -t ed25519 -N '' -f other; cp id.pub authorized",
+		"ssh-keygen -q -t ed25519 -N '' -f id; ssh-keygen -q -t ed25519 -N '' -f other; "
+		"cp id.pub authorized",
 		sshd_dir);
 	snprintf(path, sizeof(path), "%s/host.pub", sshd_dir);
 	assert_int_equal(file_read(path, &key, NULL, NULL), 0);
@@ -183,6 +190,15 @@ static inline char *sshd_log(void)
 	return text;
 }
 
+/* The real agent's folder, which lies beside the tests' (or is named in CULPRIT_TEST_AGENT). */
+static inline const char *sshd_built_agent(void)
+{
+	static char path[4096];
+	const char *dir = getenv("CULPRIT_TEST_AGENT");
+
+	return dir ? dir : built("agent", path);
+}
+
 /* An agent that speaks hello and ping, and misbehaves on demand: 'exit' says why on stderr and
  * ends, 'junk' sends what is no JSON, 'long' a line without end, 'mute' answers no more, 'event'
  * sends one; 'pings' counts the pings so far. */
@@ -190,22 +206,27 @@ static inline void sshd_standin(void)
 {
 	static const char script[] =
 		"#!/bin/bash\n"
-		"printf '{\"event\":\"hello\",\"protocol\":1,\"dir\":\"/var/lib/culprit\",\"pid\":%d}\\n' $$\n"
+		"[ $1 = file ] && exec /run/culprit-node-test/real \"$@\"\n"
+		"printf '{\"event\":\"hello\",\"protocol\":1,"
+		"\"dir\":\"/var/lib/culprit\",\"pid\":%d}\\n' $$\n"
 		"mute=\n"
 		"while IFS= read -r line; do\n"
 		"  [[ $line =~ \\\"id\\\":([0-9]+) ]] && id=${BASH_REMATCH[1]}\n"
 		"  [[ $line =~ \\\"op\\\":\\\"([a-z.]+)\\\" ]] && op=${BASH_REMATCH[1]}\n"
 		"  [[ $mute ]] && continue\n"
 		"  case $op in\n"
-		"  ping) pings=$((pings + 1)); echo \"{\\\"id\\\":$id,\\\"result\\\":{\\\"time_ns\\\":${EPOCHREALTIME/./}000}}\" ;;\n"
+		"  ping) pings=$((pings + 1)); echo "
+		"\"{\\\"id\\\":$id,\\\"result\\\":{\\\"time_ns\\\":${EPOCHREALTIME/./}000}}\" ;;\n"
 		"  pings) echo \"{\\\"id\\\":$id,\\\"result\\\":{\\\"pings\\\":$pings}}\" ;;\n"
 		"  exit) echo 'first line' >&2; echo 'the disk is on fire' >&2; exit 7 ;;\n"
 		"  junk) echo 'this is no JSON' ;;\n"
 		"  long) head -c 1200000 /dev/zero | tr '\\0' x; sleep 100 ;;\n"
 		"  mute) mute=1 ;;\n"
-		"  event) echo '{\"event\":\"undone\",\"handle\":\"d1\",\"why\":\"max_s\"}'; echo \"{\\\"id\\\":$id,\\\"result\\\":{}}\" ;;\n"
+		"  event) echo '{\"event\":\"undone\",\"handle\":\"d1\",\"why\":\"max_s\"}'; echo "
+		"\"{\\\"id\\\":$id,\\\"result\\\":{}}\" ;;\n"
 		"  bye) echo \"{\\\"id\\\":$id,\\\"result\\\":{}}\"; exit 0 ;;\n"
-		"  *) echo \"{\\\"id\\\":$id,\\\"error\\\":\\\"there is no op '$op'\\\",\\\"code\\\":-22}\" ;;\n"
+		"  *) echo \"{\\\"id\\\":$id,\\\"error\\\":\\\"there is no op "
+		"'$op'\\\",\\\"code\\\":-22}\" ;;\n"
 		"  esac\n"
 		"done\n";
 	char path[128];
@@ -214,19 +235,13 @@ static inline void sshd_standin(void)
 	mkdir(sshd_agent, 0700);
 	snprintf(path, sizeof(path), "%s/culprit-agent", sshd_agent);
 	assert_int_equal(file_write_atomic(path, 0755, script, sizeof(script) - 1, NULL), 0);
+	sshd_sh("cp '%s/culprit-agent' %s/real", sshd_built_agent(), sshd_dir);
 }
 
-/* A copy of the real agent's folder, which lies beside the tests' (or is named in
- * CULPRIT_TEST_AGENT). */
 static inline void sshd_real_agent(void)
 {
-	const char *dir = getenv("CULPRIT_TEST_AGENT");
-	char path[4096];
-
-	if (!dir)
-		dir = built("agent", path);
 	snprintf(sshd_agent, sizeof(sshd_agent), "%s/agent", sshd_dir);
-	sshd_sh("cp -r '%s' %s", dir, sshd_agent);
+	sshd_sh("cp -r '%s' %s", sshd_built_agent(), sshd_agent);
 }
 
 static inline struct node_spec sshd_spec(const char *name)
@@ -248,7 +263,8 @@ static inline pid_t sshd_far(void)
 	snprintf(dir, sizeof(dir), "%s/far", sshd_dir);
 	sshd_sh("rm -rf %s; mkdir %s", dir, dir);
 	pid = sshd_start(dir, SSHD_PORT, true);
-	sshd_sh("ip link add near type veth peer name far netns %d; ip addr add 10.99.0.1/24 dev near;"
+	sshd_sh("ip link add near type veth peer name far netns %d; ip addr add 10.99.0.1/24 dev "
+		"near;"
 		"ip link set near up; nsenter -t %d -n ip addr add 10.99.0.2/24 dev far;"
 		"nsenter -t %d -n ip link set far up",
 		pid, pid, pid);

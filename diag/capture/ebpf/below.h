@@ -85,7 +85,8 @@ static __noinline bool is_below(struct file *file)
  * above the filter's, is not seen here: what is opened by it is, by the file that it turns out to
  * be.
  */
-static __noinline bool names_below(struct task_struct *task, struct thread *t, s32 path, s32 dir)
+static __noinline bool names_below(
+	struct task_struct *task, struct traced_thread *t, s32 path, s32 dir)
 {
 	u32 zero = 0;
 	struct scratch *s = bpf_map_lookup_elem(&scratches, &zero);
@@ -124,7 +125,7 @@ static __noinline bool names_below(struct task_struct *task, struct thread *t, s
 
 /* Is a call selected by the filter of paths? */
 static __always_inline bool call_is_below(
-	struct task_struct *task, struct thread *t, const volatile struct call_rule *rule)
+	struct task_struct *task, struct traced_thread *t, const volatile struct call_rule *rule)
 {
 	struct file *file;
 

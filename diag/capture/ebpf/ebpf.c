@@ -26,6 +26,7 @@
 
 #include "diag/capture/ebpf/ebpf.h"
 #include "diag/capture/ebpf/rings.h"
+#include "diag/capture/launch.h"
 #include "diag/record/log.h"
 #include "ebpf.skel.h"
 #include "harness/base/clock.h"
@@ -50,7 +51,7 @@ struct ebpf {
 	struct rings *rings;
 	uint32_t ring_bytes;
 	int cpus;
-	struct events *events;
+	struct ebpf_events *events;
 	struct sums *sums; /* NULL in events mode */
 	int64_t clock_ns;  /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
 	struct log_writer *log;
@@ -140,56 +141,66 @@ static int set_prefixes(struct ebpf *x, struct err *e)
 	return 0;
 }
 
-static int load(struct ebpf *x, struct err *e)
+/* The life of the programs: prepared (opened, their constants set), loaded (verified by the kernel,
+ * their maps made; nothing runs), attached (they run for every call), detached, closed. */
+static int prepare(struct ebpf *x, struct err *e)
 {
-	const struct trace_filter *f = &x->r->filter;
+	const struct trace_request *r = x->r;
 	struct ebpf_bpf *skel;
-	int rc;
 
 	*last_words = '\0';
 	libbpf_set_print(keep_words);
 	x->cpus = libbpf_num_possible_cpus();
 	if (x->cpus <= 0)
 		return err_set(e, -EOPNOTSUPP, "cannot count the CPUs");
-	x->ring_bytes = ring_size(x->r, x->cpus);
+	x->ring_bytes = ring_size(r, x->cpus);
 	skel = x->skel = ebpf_bpf__open();
 	if (!skel)
 		return err_errno(e, -EOPNOTSUPP, "cannot open the programs");
-	rules_fill(x->r, x->rules);
+	rules_fill(r, x->rules);
 	memcpy((void *)skel->rodata->rules, x->rules, sizeof(x->rules));
-	skel->rodata->sums = x->r->mode == TRACE_SUMS;
-	skel->rodata->has_cgroup = f->cgroup != NULL;
-	skel->rodata->has_tids = f->n_tids > 0;
-	rc = set_prefixes(x, e);
-	if (rc < 0)
-		return rc;
+	skel->rodata->sums = r->mode == TRACE_SUMS;
+	skel->rodata->has_cgroup = r->filter.cgroup != NULL;
+	skel->rodata->has_tids = r->filter.n_tids > 0;
 	skel->rodata->call_room = x->ring_bytes - x->ring_bytes / 8;
 	skel->rodata->wake_at = x->ring_bytes / 4;
 	bpf_map__set_max_entries(skel->maps.rings, (uint32_t)x->cpus);
-	if (x->r->mode == TRACE_SUMS) {
-		bpf_map__set_max_entries(skel->maps.second_sums, sum_entries(x->r, x->cpus));
+	if (r->mode == TRACE_SUMS) {
+		bpf_map__set_max_entries(skel->maps.second_sums, sum_entries(r, x->cpus));
 		bpf_map__set_max_entries(skel->maps.messages, SOCKETS);
 		bpf_map__set_max_entries(skel->maps.pollers, SOCKETS);
 	}
-	rc = ebpf_bpf__load(skel);
+	return set_prefixes(x, e);
+}
+
+static int load(struct ebpf *x, struct err *e)
+{
+	int rc = ebpf_bpf__load(x->skel);
+
 	if (rc < 0)
 		return err_set(e, -EOPNOTSUPP,
-			"the kernel, or who you are, does not allow eBPF (%s%s%s)", strerror(-rc),
+			"the kernel does not allow eBPF to this user (%s%s%s)", strerror(-rc),
 			*last_words ? "; " : "", last_words);
-	x->each_task = bpf_program__attach_iter(skel->progs.each_task, NULL);
+	if (rings_new(bpf_map__fd(x->skel->maps.rings), x->cpus, x->ring_bytes, &x->rings, e) < 0)
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+static int attach(struct ebpf *x, struct err *e)
+{
+	x->each_task = bpf_program__attach_iter(x->skel->progs.each_task, NULL);
 	if (!x->each_task)
 		return err_errno(e, -EOPNOTSUPP, "the kernel has no eBPF iterator over tasks");
-	rc = rings_new(bpf_map__fd(skel->maps.rings), x->cpus, x->ring_bytes, &x->rings, e);
-	if (rc == 0)
-		rc = walk_tasks(x, ITER_LEARN, e);
-	if (rc == 0 && ebpf_bpf__attach(skel) < 0)
-		rc = err_set(
-			e, -errno, "cannot attach to the kernel's tracepoints (%s)", last_words);
-	return rc < 0 ? -EOPNOTSUPP : 0;
+	if (walk_tasks(x, ITER_LEARN, e) < 0)
+		return -EOPNOTSUPP;
+	if (ebpf_bpf__attach(x->skel) < 0)
+		return err_set(e, -EOPNOTSUPP, "cannot attach to the kernel's tracepoints (%s)",
+			last_words);
+	return 0;
 }
 
 static int add_numbers(
-	struct bpf_map *map, const pid_t *numbers, size_t n, uint32_t value, struct err *e)
+	const struct bpf_map *map, const pid_t *numbers, size_t n, uint32_t value, struct err *e)
 {
 	for (size_t i = 0; i < n; i++) {
 		uint32_t key = (uint32_t)numbers[i];
@@ -214,31 +225,6 @@ static int set_cgroup(struct ebpf *x, const char *path, struct err *e)
 	return rc;
 }
 
-/* Forks a process that waits until a byte comes on '*go'. In it, returns 0. */
-static pid_t fork_waiting(int *go)
-{
-	int p[2];
-	pid_t pid;
-	char c;
-
-	if (pipe2(p, O_CLOEXEC) < 0)
-		return -errno;
-	pid = fork();
-	if (pid == 0) {
-		close(p[1]);
-		if (read(p[0], &c, 1) != 1)
-			_exit(127);
-		return 0;
-	}
-	close(p[0]);
-	*go = p[1];
-	if (pid < 0) {
-		pid = -errno;
-		close(p[1]);
-	}
-	return pid;
-}
-
 static int compare(const void *a, const void *b)
 {
 	uint64_t p = *(const uint64_t *)a, q = *(const uint64_t *)b;
@@ -246,27 +232,30 @@ static int compare(const void *a, const void *b)
 	return p < q ? -1 : p > q;
 }
 
-/* Median service time of a call that does nothing, traced as here; 0 if it cannot be had. */
+static void do_nothing(void)
+{
+	for (int i = 0; i < BIAS_CALLS; i++)
+		syscall(SYS_getppid);
+}
+
+/* Median service time of a call that does nothing, traced as here; 0 if it cannot be measured. */
 static int64_t measure_bias_ns(struct ebpf *x)
 {
+	const struct bpf_map *targets = x->skel->maps.targets;
 	uint64_t ns[BIAS_CALLS];
-	pid_t pid;
-	int go;
+	struct launch l;
 
-	pid = fork_waiting(&go);
-	if (pid < 0)
-		return 0;
-	if (pid == 0) {
-		for (int i = 0; i < BIAS_CALLS; i++)
-			syscall(SYS_getppid);
-		_exit(0);
-	}
-	if (add_numbers(x->skel->maps.targets, &pid, 1, TARGET_BIAS, NULL) == 0 &&
-		walk_tasks(x, ITER_ATTACH, NULL) == 0 && write(go, "", 1) < 0)
-		kill(pid, SIGKILL);
-	close(go);
-	waitpid(pid, NULL, 0);
-	bpf_map_delete_elem(bpf_map__fd(x->skel->maps.targets), &(uint32_t){(uint32_t)pid});
+	if (launch_fork(&l, NULL, do_nothing, NULL) < 0)
+		goto out;
+	if (add_numbers(targets, &l.pid, 1, TARGET_BIAS, NULL) == 0 &&
+		walk_tasks(x, ITER_ATTACH, NULL) == 0)
+		launch_go(&l, NULL);
+	else
+		kill(l.pid, SIGKILL);
+	waitpid(l.pid, NULL, 0);
+	bpf_map_delete_elem(bpf_map__fd(targets), &l.pid);
+out:
+	launch_close(&l);
 	if (x->skel->bss->n_bias < BIAS_CALLS)
 		return 0;
 	memcpy(ns, x->skel->bss->bias_ns, sizeof(ns));
@@ -326,7 +315,7 @@ static bool is_process(pid_t pid)
 	return yes;
 }
 
-static int attach(struct ebpf *x, struct err *e)
+static int follow_pids(struct ebpf *x, struct err *e)
 {
 	const struct trace_request *r = x->r;
 	uint64_t before;
@@ -349,43 +338,22 @@ static int attach(struct ebpf *x, struct err *e)
 	return rc;
 }
 
-static int launch(struct ebpf *x, struct err *e)
+static int follow_command(struct ebpf *x, struct err *e)
 {
-	char **argv = x->r->command;
-	int failed[2], go, code = 0, rc;
-	pid_t pid;
+	struct launch l;
+	int rc = launch_fork(&l, x->r->command, NULL, e);
 
-	if (pipe2(failed, O_CLOEXEC) < 0)
-		return err_errno(e, -errno, "cannot make a pipe");
-	pid = fork_waiting(&go);
-	if (pid == 0) {
-		signal(SIGPIPE, SIG_DFL);
-		signal(SIGTTOU, SIG_DFL);
-		signal(SIGXFSZ, SIG_DFL);
-		execvp(argv[0], argv);
-		code = errno;
-		if (write(failed[1], &code, sizeof(code)) < 0)
-			_exit(126);
-		_exit(127);
-	}
-	close(failed[1]);
-	if (pid < 0) {
-		close(failed[0]);
-		return err_errno(e, pid, "cannot fork");
-	}
-	x->child = pid;
+	x->child = l.pid;
 	x->skel->bss->recording = true;
-	rc = add_numbers(x->skel->maps.targets, &pid, 1, TARGET_COMMAND, e);
+	if (rc == 0)
+		rc = add_numbers(x->skel->maps.targets, &l.pid, 1, TARGET_COMMAND, e);
 	if (rc == 0)
 		rc = walk_tasks(x, ITER_ATTACH, e);
-	if (rc == 0 && write(go, "", 1) != 1)
-		rc = err_errno(e, -errno, "cannot start '%s'", argv[0]);
-	close(go);
-	if (rc == 0 && read(failed[0], &code, sizeof(code)) == sizeof(code))
-		rc = err_errno(e, -code, "cannot run '%s'", argv[0]);
-	close(failed[0]);
-	if (rc < 0)
-		waitpid(pid, NULL, 0);
+	if (rc == 0)
+		rc = launch_go(&l, e);
+	launch_close(&l);
+	if (rc < 0 && l.pid)
+		waitpid(l.pid, NULL, 0);
 	return rc;
 }
 
@@ -416,7 +384,7 @@ static void run(struct ebpf *x)
 
 /* Takes the programs off; what threads are inside of is recorded as such. Returns what was lost in
  * all. */
-static uint64_t leave(struct ebpf *x)
+static uint64_t detach(struct ebpf *x)
 {
 	struct account accounts[x->cpus];
 	uint32_t zero = 0;
@@ -470,7 +438,7 @@ static int start(struct ebpf *x, struct err *e)
 	if (rc == 0)
 		rc = add_numbers(x->skel->maps.tids, f->tids, f->n_tids, 0, e);
 	if (rc == 0)
-		rc = x->r->command ? launch(x, e) : attach(x, e);
+		rc = x->r->command ? follow_command(x, e) : follow_pids(x, e);
 	return rc;
 }
 
@@ -481,7 +449,11 @@ int ebpf_trace(const struct trace_request *r, struct err *why)
 	struct err e;
 	int rc, code = 0;
 
-	rc = load(&x, why);
+	rc = prepare(&x, why);
+	if (rc == 0)
+		rc = load(&x, why);
+	if (rc == 0)
+		rc = attach(&x, why);
 	if (rc < 0) {
 		close_all(&x);
 		return rc == -EOPNOTSUPP ? rc : trace_complain(TRACE_EXIT_USAGE, why->text);
@@ -513,7 +485,7 @@ int ebpf_trace(const struct trace_request *r, struct err *why)
 	}
 	trace_ready(r);
 	run(&x);
-	lost = leave(&x);
+	lost = detach(&x);
 	if (r->command) {
 		while (waitpid(x.child, &x.child_status, 0) < 0 && errno == EINTR)
 			;

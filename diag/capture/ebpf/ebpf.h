@@ -14,26 +14,26 @@ void rules_fill(const struct trace_request *r, struct call_rule rules[RULES]);
  * Events to records. They may be cut short or make no sense: what does not hold together is
  * dropped.
  */
-struct events;
+struct ebpf_events;
 
 /* Takes a record; it is valid until the function returns. */
 typedef void (*record_fn)(void *ctx, struct record *rec);
 
 /* 'rules' must outlive it. NULL: out of memory. */
-struct events *events_new(const struct call_rule *rules, record_fn fn, void *ctx);
-void events_free(struct events *x);
+struct ebpf_events *events_new(const struct call_rule *rules, record_fn fn, void *ctx);
+void events_free(struct ebpf_events *x);
 
 /* CLOCK_REALTIME minus CLOCK_MONOTONIC, from now on. */
-void events_clock(struct events *x, int64_t offset_ns);
+void events_clock(struct ebpf_events *x, int64_t offset_ns);
 
 /* 0, or -ENOMEM. */
-int events_feed(struct events *x, const struct ev *ev, uint32_t size);
+int events_feed(struct ebpf_events *x, const struct ev *ev, uint32_t size);
 
 /* A RECORD_LOST of 'count'. */
-void events_lost(struct events *x, uint32_t cpu, uint64_t count, uint64_t at_ns);
+void events_lost(struct ebpf_events *x, uint32_t cpu, uint64_t count, uint64_t at_ns);
 
 /* Writes what was held back. */
-void events_end(struct events *x);
+void events_end(struct ebpf_events *x);
 
 /* What a descriptor is, from its event: kind, path (into 'path'), addresses; not the tag. False:
  * makes no sense. */

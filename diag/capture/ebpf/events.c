@@ -10,21 +10,21 @@
 
 enum { MAX_PID = 1 << 22 /* PID_MAX_LIMIT of 64-bit kernels */ };
 
-struct process {
+struct event_process {
 	unsigned threads;
 	bool fatal; /* the signal that kills it has been recorded */
 	bool leader_gone, group_dead;
 	int status; /* of the leader; of the group, if that is how it ends */
 };
 
-struct thread {
+struct event_thread {
 	uint32_t pid;
 	char *paths;                 /* of the call that it is in; or NULL */
 	uint32_t path2;              /* where the second begins, 0: none */
 	struct record_signal signal; /* may be its end: written when that is known; signo 0: none */
 };
 
-struct events {
+struct ebpf_events {
 	const struct call_rule *rules;
 	record_fn fn;
 	void *ctx;
@@ -32,15 +32,15 @@ struct events {
 	uint64_t base_ns; /* seq counts from here */
 	struct fdtable *fds;
 	struct first_seen *seen;
-	struct thread **thread; /* by number */
-	struct process **process;
+	struct event_thread **thread; /* by number */
+	struct event_process **process;
 	uint32_t top; /* highest number so far */
 	char path[PARTS_MAX + 256];
 };
 
-struct events *events_new(const struct call_rule *rules, record_fn fn, void *ctx)
+struct ebpf_events *events_new(const struct call_rule *rules, record_fn fn, void *ctx)
 {
-	struct events *x = calloc(1, sizeof(*x));
+	struct ebpf_events *x = calloc(1, sizeof(*x));
 
 	if (!x)
 		return NULL;
@@ -48,8 +48,8 @@ struct events *events_new(const struct call_rule *rules, record_fn fn, void *ctx
 	x->fn = fn;
 	x->ctx = ctx;
 	/* Untouched pages of these cost nothing. */
-	x->thread = calloc(MAX_PID, sizeof(struct thread *));
-	x->process = calloc(MAX_PID, sizeof(struct process *));
+	x->thread = calloc(MAX_PID, sizeof(struct event_thread *));
+	x->process = calloc(MAX_PID, sizeof(struct event_process *));
 	x->fds = fdtable_new();
 	x->seen = first_seen_new();
 	if (!x->thread || !x->process || !x->fds || !x->seen) {
@@ -59,7 +59,7 @@ struct events *events_new(const struct call_rule *rules, record_fn fn, void *ctx
 	return x;
 }
 
-void events_free(struct events *x)
+void events_free(struct ebpf_events *x)
 {
 	if (!x)
 		return;
@@ -76,12 +76,12 @@ void events_free(struct events *x)
 	free(x);
 }
 
-void events_clock(struct events *x, int64_t offset_ns)
+void events_clock(struct ebpf_events *x, int64_t offset_ns)
 {
 	x->offset_ns = offset_ns;
 }
 
-static int emit(struct events *x, struct record *rec)
+static int emit(struct ebpf_events *x, struct record *rec)
 {
 	int rc = fdtable_feed(x->fds, rec);
 
@@ -89,21 +89,21 @@ static int emit(struct events *x, struct record *rec)
 	return rc;
 }
 
-static int64_t real_ns(const struct events *x, uint64_t ns)
+static int64_t real_ns(const struct ebpf_events *x, uint64_t ns)
 {
 	return (int64_t)ns + x->offset_ns;
 }
 
-static uint64_t seq(struct events *x, uint64_t start_ns)
+static uint64_t seq(struct ebpf_events *x, uint64_t start_ns)
 {
 	if (!x->base_ns)
 		x->base_ns = start_ns - 1;
 	return start_ns - x->base_ns;
 }
 
-static struct thread *thread_get(struct events *x, const struct ev *ev)
+static struct event_thread *thread_get(struct ebpf_events *x, const struct ev *ev)
 {
-	struct thread *t = x->thread[ev->tid];
+	struct event_thread *t = x->thread[ev->tid];
 
 	if (t)
 		return t;
@@ -113,7 +113,7 @@ static struct thread *thread_get(struct events *x, const struct ev *ev)
 	t->pid = ev->pid;
 	x->thread[ev->tid] = t;
 	if (!x->process[ev->pid]) {
-		x->process[ev->pid] = calloc(1, sizeof(struct process));
+		x->process[ev->pid] = calloc(1, sizeof(struct event_process));
 		if (!x->process[ev->pid])
 			return NULL;
 	}
@@ -125,7 +125,7 @@ static struct thread *thread_get(struct events *x, const struct ev *ev)
 	return t;
 }
 
-static int flush_signal(struct events *x, struct thread *t, bool fatal)
+static int flush_signal(struct ebpf_events *x, struct event_thread *t, bool fatal)
 {
 	struct record rec = {.type = RECORD_SIGNAL};
 
@@ -137,9 +137,9 @@ static int flush_signal(struct events *x, struct thread *t, bool fatal)
 	return emit(x, &rec);
 }
 
-static int feed_signal(struct events *x, const struct ev *ev, uint32_t signo, bool deadly)
+static int feed_signal(struct ebpf_events *x, const struct ev *ev, uint32_t signo, bool deadly)
 {
-	struct thread *t = thread_get(x, ev);
+	struct event_thread *t = thread_get(x, ev);
 	int rc;
 
 	if (!t)
@@ -155,15 +155,15 @@ static int feed_signal(struct events *x, const struct ev *ev, uint32_t signo, bo
 	return rc < 0 || deadly ? rc : flush_signal(x, t, false);
 }
 
-static void drop_paths(struct thread *t)
+static void drop_paths(struct event_thread *t)
 {
 	free(t->paths);
 	t->paths = NULL;
 }
 
-static int feed_paths(struct events *x, const struct ev_paths *ev, uint32_t size)
+static int feed_paths(struct ebpf_events *x, const struct ev_paths *ev, uint32_t size)
 {
-	struct thread *t;
+	struct event_thread *t;
 	uint32_t room, n, m;
 
 	if (size < sizeof(*ev))
@@ -185,7 +185,7 @@ static int feed_paths(struct events *x, const struct ev_paths *ev, uint32_t size
 	return 0;
 }
 
-static int closed(struct events *x, uint32_t pid, int32_t fd, int64_t now_ns)
+static int closed(struct ebpf_events *x, uint32_t pid, int32_t fd, int64_t now_ns)
 {
 	struct record rec = {.type = RECORD_FD, .fd = {.start_ns = now_ns, .pid = pid, .fd = fd}};
 
@@ -220,7 +220,7 @@ static void range_add(void *ctx, const struct fd_state *s)
 
 /* A number that was closed may have been given to another file, and that been recorded, before the
  * call that closed it is over: what is newer than the call's start stays. */
-static int feed_closes(struct events *x, const struct ev_call *ev, uint8_t action)
+static int feed_closes(struct ebpf_events *x, const struct ev_call *ev, uint8_t action)
 {
 	struct range r = {.before_ns = real_ns(x, ev->start_ns)};
 	int64_t now_ns = real_ns(x, ev->h.at_ns);
@@ -245,10 +245,10 @@ static int feed_closes(struct events *x, const struct ev_call *ev, uint8_t actio
 	return rc;
 }
 
-static int feed_call(struct events *x, const struct ev_call *ev, uint32_t size)
+static int feed_call(struct ebpf_events *x, const struct ev_call *ev, uint32_t size)
 {
 	struct record rec = {.type = RECORD_CALL};
-	struct thread *t;
+	struct event_thread *t;
 	int rc = 0;
 
 	if (size < sizeof(*ev))
@@ -280,7 +280,7 @@ static int feed_call(struct events *x, const struct ev_call *ev, uint32_t size)
 	return rc;
 }
 
-static int feed_fd(struct events *x, const struct ev_fd *ev, uint32_t size)
+static int feed_fd(struct ebpf_events *x, const struct ev_fd *ev, uint32_t size)
 {
 	struct record rec = {.type = RECORD_FD};
 
@@ -296,7 +296,7 @@ static int feed_fd(struct events *x, const struct ev_fd *ev, uint32_t size)
 	return emit(x, &rec);
 }
 
-static int process_record(struct events *x, const struct ev *ev, int what, uint32_t tid,
+static int process_record(struct ebpf_events *x, const struct ev *ev, int what, uint32_t tid,
 	uint32_t parent, int status, const char *name)
 {
 	struct record rec = {.type = RECORD_PROCESS};
@@ -313,17 +313,17 @@ static int process_record(struct events *x, const struct ev *ev, int what, uint3
 	return emit(x, &rec);
 }
 
-static void thread_drop(struct events *x, uint32_t tid)
+static void thread_drop(struct ebpf_events *x, uint32_t tid)
 {
 	drop_paths(x->thread[tid]);
 	free(x->thread[tid]);
 	x->thread[tid] = NULL;
 }
 
-static void forget(struct events *x, uint32_t tid)
+static void forget(struct ebpf_events *x, uint32_t tid)
 {
 	uint32_t pid = x->thread[tid]->pid;
-	struct process *p = x->process[pid];
+	struct event_process *p = x->process[pid];
 
 	thread_drop(x, tid);
 	if (p && --p->threads == 0) {
@@ -333,9 +333,10 @@ static void forget(struct events *x, uint32_t tid)
 }
 
 /* How the thread ends is known now, and so whether a signal was the end of the process. */
-static int flush_fatal(struct events *x, const struct ev *ev, struct thread *t, int status)
+static int flush_fatal(
+	struct ebpf_events *x, const struct ev *ev, struct event_thread *t, int status)
 {
-	struct process *p = x->process[t->pid];
+	struct event_process *p = x->process[t->pid];
 	int rc = 0;
 
 	if (!WIFSIGNALED(status) || p->fatal)
@@ -347,10 +348,10 @@ static int flush_fatal(struct events *x, const struct ev *ev, struct thread *t, 
 }
 
 /* A leader that has ended is there until the last thread has, which is when the process ends. */
-static int feed_exit(struct events *x, const struct ev_process *ev)
+static int feed_exit(struct ebpf_events *x, const struct ev_process *ev)
 {
-	struct thread *t = thread_get(x, &ev->h);
-	struct process *p = x->process[ev->h.pid];
+	struct event_thread *t = thread_get(x, &ev->h);
+	struct event_process *p = x->process[ev->h.pid];
 	int rc;
 
 	if (!t || !p)
@@ -374,10 +375,10 @@ static int feed_exit(struct events *x, const struct ev_process *ev)
 	return rc;
 }
 
-static int feed_process(struct events *x, const struct ev_process *ev, uint32_t size)
+static int feed_process(struct ebpf_events *x, const struct ev_process *ev, uint32_t size)
 {
 	char name[sizeof(ev->name) + 1] = "";
-	struct thread *t;
+	struct event_thread *t;
 	int rc = 0;
 
 	if (size < sizeof(*ev))
@@ -409,7 +410,7 @@ static int feed_process(struct events *x, const struct ev_process *ev, uint32_t 
 	return rc;
 }
 
-void events_lost(struct events *x, uint32_t cpu, uint64_t count, uint64_t at_ns)
+void events_lost(struct ebpf_events *x, uint32_t cpu, uint64_t count, uint64_t at_ns)
 {
 	struct record rec = {.type = RECORD_LOST};
 
@@ -417,9 +418,9 @@ void events_lost(struct events *x, uint32_t cpu, uint64_t count, uint64_t at_ns)
 	emit(x, &rec);
 }
 
-int events_feed(struct events *x, const struct ev *ev, uint32_t size)
+int events_feed(struct ebpf_events *x, const struct ev *ev, uint32_t size)
 {
-	struct thread *t;
+	struct event_thread *t;
 
 	if (size < sizeof(*ev) || !ev->pid || ev->pid >= MAX_PID || !ev->tid || ev->tid >= MAX_PID)
 		return 0;
@@ -449,7 +450,7 @@ int events_feed(struct events *x, const struct ev *ev, uint32_t size)
 	}
 }
 
-void events_end(struct events *x)
+void events_end(struct ebpf_events *x)
 {
 	for (uint32_t tid = 1; tid <= x->top; tid++)
 		if (x->thread[tid])

@@ -1,6 +1,6 @@
-/* When a file was first met (004's file tag). Device and inode number are given again when a file
- * is removed; the generation, which file systems count or draw for every use of an inode, tells one
- * use from the next. */
+/* When a file was first seen (the file tag of Esteves et al. 2023). Device and inode number are
+ * reused after a file is removed. The generation, which a file system sets anew for every use of an
+ * inode, distinguishes the uses. */
 #include <stdlib.h>
 #include <string.h>
 

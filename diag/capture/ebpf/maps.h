@@ -4,14 +4,14 @@
 
 #include "diag/capture/ebpf/kernel.h"
 
-/* Constant once loaded, so that what is not asked for costs nothing. */
+/* Constant once loaded: the kernel drops the code that they switch off. */
 const volatile struct call_rule rules[RULES];
 const volatile bool sums, has_cgroup, has_tids;
 const volatile struct prefix prefixes[PREFIXES];
 const volatile char prefix_text[PREFIXES][PREFIX_MAX];
 const volatile u32 n_prefixes;
-const volatile u64
-	call_room; /* bytes of a ring that calls may fill; the rest is for all else, which is lost last */
+/* Bytes of a ring that calls may fill; the rest is for all other events, which are lost last. */
+const volatile u64 call_room;
 const volatile u64 wake_at; /* bytes in a ring at which the agent is woken */
 
 u32 level; /* of the agent's PID namespace */
@@ -24,11 +24,11 @@ s64 clock_ns;   /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
 u32 renames;    /* what was decided about files before is to be decided again */
 u32 n_bias;
 u64 bias_ns[BIAS_CALLS];
-u8 listening
-	[65536]; /* ports that processes under trace listen on: what has them is a server's socket */
+/* Ports on which traced processes listen: a connected socket with such a port is a server's. */
+u8 listening[65536];
 
 /* A thread under trace. */
-struct thread {
+struct traced_thread {
 	u32 pid, tid;
 	u8 silent;      /* the command, before its exec */
 	u8 bias;        /* measures the tracer: its calls are no records */
@@ -50,7 +50,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct thread);
+	__type(value, struct traced_thread);
 } threads SEC(".maps");
 
 /* Processes to attach to, by number; the value is 0 or TARGET_*. */
@@ -75,7 +75,7 @@ struct {
 	__type(value, u32);
 } cgroups SEC(".maps");
 
-struct ring {
+struct ring_map {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
 };
@@ -84,7 +84,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1); /* CPUs: set before load */
 	__type(key, u32);
-	__array(values, struct ring);
+	__array(values, struct ring_map);
 } rings SEC(".maps");
 
 struct {

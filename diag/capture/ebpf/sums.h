@@ -74,7 +74,7 @@ static __always_inline void socket_key(struct file *file, struct sum_key *k)
 
 /* What a call that begins counts as. */
 static __always_inline void key_of(
-	struct task_struct *task, struct thread *t, const volatile struct call_rule *rule)
+	struct task_struct *task, struct traced_thread *t, const volatile struct call_rule *rule)
 {
 	struct sum_key *k = &t->key;
 	struct file *file;
@@ -173,7 +173,7 @@ static __noinline void sum_add(struct sum_key *k, u64 end_ns, u64 took_ns, s64 r
 
 /* The message is over: counted if it is whole, that is, if the next read were by 'tid' (0:
  * nobody's). */
-static __always_inline bool message_end(struct thread *t, struct message_state *m, u32 tid)
+static __always_inline bool message_end(struct traced_thread *t, struct message_state *m, u32 tid)
 {
 	u64 polled_ns = t->polled_ns, *other;
 	u32 reader = m->tid;
@@ -199,7 +199,7 @@ static __always_inline void message_clear(struct message_state *m)
 }
 
 /* The descriptor means something else, or nothing, from here on. */
-static __noinline void message_drop(struct thread *t, u32 pid, s32 fd)
+static __noinline void message_drop(struct traced_thread *t, u32 pid, s32 fd)
 {
 	struct message_key key = {.pid = pid, .fd = fd};
 	struct message_state *m = bpf_map_lookup_elem(&messages, &key);
@@ -210,7 +210,7 @@ static __noinline void message_drop(struct thread *t, u32 pid, s32 fd)
 	bpf_map_delete_elem(&messages, &key);
 }
 
-static __noinline void message_read(struct thread *t, s64 result, u64 now_ns, s32 fd)
+static __noinline void message_read(struct traced_thread *t, s64 result, u64 now_ns, s32 fd)
 {
 	struct message_key key = {.pid = t->pid, .fd = fd};
 	struct message_state *m = bpf_map_lookup_elem(&messages, &key);
@@ -244,7 +244,7 @@ static __noinline void message_read(struct thread *t, s64 result, u64 now_ns, s3
 	}
 }
 
-static __noinline void message_answer(struct thread *t, s32 fd)
+static __noinline void message_answer(struct traced_thread *t, s32 fd)
 {
 	struct message_key key = {.pid = t->pid, .fd = fd};
 	struct message_state *m = bpf_map_lookup_elem(&messages, &key);
@@ -259,7 +259,7 @@ static __always_inline bool is_peer(const struct sum_key *k)
 }
 
 static __always_inline void sum_call(
-	struct thread *t, const volatile struct call_rule *rule, s64 result, u64 now_ns)
+	struct traced_thread *t, const volatile struct call_rule *rule, s64 result, u64 now_ns)
 {
 	u32 tid = t->tid;
 

@@ -4,12 +4,13 @@
  * filters by path, sums.h adds up.
  */
 #include "diag/capture/ebpf/sums.h"
+#include "diag/capture/ebpf/tables.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-static __always_inline struct thread *thread_new(struct task_struct *task)
+static __always_inline struct traced_thread *thread_new(struct task_struct *task)
 {
-	struct thread *t = bpf_task_storage_get(
+	struct traced_thread *t = bpf_task_storage_get(
 		&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	u32 tid = tid_of(task);
 
@@ -26,7 +27,7 @@ static __always_inline struct thread *thread_new(struct task_struct *task)
 }
 
 static __always_inline void put_process(
-	struct task_struct *task, struct thread *t, u8 type, u32 former, u64 at_ns)
+	struct task_struct *task, struct traced_thread *t, u8 type, u32 former, u64 at_ns)
 {
 	struct ev_process e = {.former = former};
 	struct task_struct *parent = BPF_CORE_READ(task, real_parent);
@@ -38,7 +39,7 @@ static __always_inline void put_process(
 }
 
 /* The path arguments, as an event of their own. False if one is not in memory. */
-static __noinline bool put_paths(struct thread *t, u64 at_ns)
+static __noinline bool put_paths(struct traced_thread *t, u64 at_ns)
 {
 	const volatile struct call_rule *rule;
 	struct scratch *s;
@@ -70,7 +71,7 @@ static __noinline bool put_paths(struct thread *t, u64 at_ns)
 
 /* Where in its file a call begins to read or write; -1: it does not, or there is no such place. */
 static __always_inline s64 offset_of(
-	struct task_struct *task, struct thread *t, const volatile struct call_rule *rule)
+	struct task_struct *task, struct traced_thread *t, const volatile struct call_rule *rule)
 {
 	struct file *file = file_at(task->files, t->args[rule->fd & 3]);
 	struct inode *inode;
@@ -96,7 +97,7 @@ static __always_inline s64 offset_of(
 	return BPF_CORE_READ(file, f_pos);
 }
 
-static __always_inline void read_args(struct thread *t, struct pt_regs *regs)
+static __always_inline void read_args(struct traced_thread *t, struct pt_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)
 	if (t->nr & NR_FOREIGN) {
@@ -135,7 +136,7 @@ int BPF_PROG(on_enter, struct pt_regs *regs, long id)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	const volatile struct call_rule *rule;
-	struct thread *t;
+	struct traced_thread *t;
 	u32 nr = id;
 
 	if (!task->bpf_storage)
@@ -178,7 +179,7 @@ int BPF_PROG(on_enter, struct pt_regs *regs, long id)
 	return 0;
 }
 
-static __always_inline void put_call(struct thread *t, s64 result, u64 now_ns, u8 flags)
+static __always_inline void put_call(struct traced_thread *t, s64 result, u64 now_ns, u8 flags)
 {
 	struct account *a = account();
 	void *ring = own_ring();
@@ -209,7 +210,8 @@ static __always_inline void put_call(struct thread *t, s64 result, u64 now_ns, u
 	bpf_ringbuf_submit(e, wake_flags(ring, filled, sizeof(*e)));
 }
 
-static __noinline void put_pair(struct task_struct *task, struct thread *t, u64 address, u64 now_ns)
+static __noinline void put_pair(
+	struct task_struct *task, struct traced_thread *t, u64 address, u64 now_ns)
 {
 	s32 fd[2];
 
@@ -227,7 +229,7 @@ static __always_inline bool makes_descriptor(u32 fcntl_cmd)
 /* The descriptors that a call has made or changed. Those that it closed the agent takes from the
  * call. */
 static __always_inline void put_changes(
-	struct task_struct *task, struct thread *t, u8 action, s64 result, u64 now_ns)
+	struct task_struct *task, struct traced_thread *t, u8 action, s64 result, u64 now_ns)
 {
 	u32 cmd = t->args[1], fd = result;
 
@@ -257,7 +259,8 @@ static __always_inline bool is_dying(struct task_struct *task)
 			signal->group_exec_task != task);
 }
 
-static __noinline void exit_sums(struct task_struct *task, struct thread *t, s64 result, u64 now_ns)
+static __noinline void exit_sums(
+	struct task_struct *task, struct traced_thread *t, s64 result, u64 now_ns)
 {
 	const volatile struct call_rule *rule = &rules[t->nr < RULES ? t->nr : RULES - 1];
 
@@ -284,7 +287,7 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	const volatile struct call_rule *rule;
-	struct thread *t;
+	struct traced_thread *t;
 	u64 now_ns;
 	u32 nr;
 	u8 action;
@@ -344,7 +347,7 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long result)
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
-	struct thread *p, *t;
+	struct traced_thread *p, *t;
 	u64 now_ns;
 
 	if (!parent->bpf_storage)
@@ -365,7 +368,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task, int old_pid, struct linux_binprm *binprm)
 {
-	struct thread *t;
+	struct traced_thread *t;
 	u32 former, type = EV_EXEC;
 	u64 now_ns;
 
@@ -392,7 +395,7 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_end, struct task_struct *task)
 {
 	struct signal_struct *signal;
-	struct thread *t;
+	struct traced_thread *t;
 	u64 now_ns;
 
 	if (!task->bpf_storage)
@@ -430,7 +433,7 @@ int BPF_PROG(on_signal, int signo, struct kernel_siginfo *info, struct k_sigacti
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct ev_signal e = {};
-	struct thread *t;
+	struct traced_thread *t;
 
 	/* A SIGKILL is told by the end of the thread; here it may also be exec's or
 	 * exit_group's. */
@@ -451,7 +454,7 @@ SEC("iter/task")
 int each_task(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
-	struct thread *t;
+	struct traced_thread *t;
 	u32 pid, *target;
 
 	if (iter_mode == ITER_LEARN) {

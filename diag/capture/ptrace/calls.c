@@ -36,7 +36,7 @@ static const char *peek_string(pid_t tid, uint64_t address, char out[PATH_MAX])
 	return out;
 }
 
-static void read_paths(struct thread *th, const struct call_info *info)
+static void read_paths(struct tracee_thread *th, const struct call_info *info)
 {
 	struct record_call *c = &th->call;
 
@@ -53,7 +53,7 @@ static void read_paths(struct thread *th, const struct call_info *info)
 		c->path2 = peek_string(th->tid, c->args[info->path2], th->paths + PATH_MAX);
 }
 
-void call_enter(struct thread *th, const struct call_info *info)
+void call_enter(struct tracee_thread *th, const struct call_info *info)
 {
 	struct record_call *c = &th->call;
 	bool data = info && (info->class == CALL_READ || info->class == CALL_WRITE);

@@ -1,5 +1,5 @@
 /* What descriptors mean: read from /proc and from the sockets themselves, when a call has
- * changed one (001, section 4: fdlog). */
+ * changed one (fdlog of Kasick et al. 2009, section 4). */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -69,7 +69,7 @@ int fds_actions(struct tracer *t)
 }
 
 /* Fills kind, path, tag and addresses; false if there is no such descriptor. */
-static bool describe(struct tracer *t, struct process *p, int fd, int64_t now_ns,
+static bool describe(struct tracer *t, struct tracee_process *p, int fd, int64_t now_ns,
 	struct record_fd *f, char target[PATH_MAX])
 {
 	char link[48];
@@ -97,7 +97,7 @@ static bool describe(struct tracer *t, struct process *p, int fd, int64_t now_ns
 }
 
 static void fd_open(
-	struct tracer *t, struct process *p, int fd, const struct sockaddr_storage *peer)
+	struct tracer *t, struct tracee_process *p, int fd, const struct sockaddr_storage *peer)
 {
 	struct record rec = {.type = RECORD_FD};
 	char target[PATH_MAX];
@@ -109,7 +109,7 @@ static void fd_open(
 	tracer_emit(t, &rec);
 }
 
-static void fd_closed(struct tracer *t, struct process *p, int fd)
+static void fd_closed(struct tracer *t, struct tracee_process *p, int fd)
 {
 	struct record rec = {.type = RECORD_FD};
 
@@ -119,7 +119,7 @@ static void fd_closed(struct tracer *t, struct process *p, int fd)
 
 /* A close frees the number at once, so another thread's open may have got it, and been
  * recorded, before the close itself returns: what is newer than the call stays. */
-static bool known_before(const struct tracer *t, struct process *p, int fd, int64_t start_ns)
+static bool known_before(const struct tracer *t, struct tracee_process *p, int fd, int64_t start_ns)
 {
 	const struct fd_state *s = fdtable_get(t->fds, (uint32_t)p->pid, fd);
 
@@ -151,7 +151,8 @@ static void list_add(void *ctx, const struct fd_state *s)
 	l->fd[l->n++] = s->now.fd;
 }
 
-static void close_range_call(struct tracer *t, struct process *p, const struct record_call *c)
+static void close_range_call(
+	struct tracer *t, struct tracee_process *p, const struct record_call *c)
 {
 	struct list l = {.before_ns = c->start_ns};
 
@@ -171,7 +172,7 @@ static void close_range_call(struct tracer *t, struct process *p, const struct r
 	free(l.fd);
 }
 
-void fds_scan(struct tracer *t, struct process *p, int64_t since_ns)
+void fds_scan(struct tracer *t, struct tracee_process *p, int64_t since_ns)
 {
 	struct list l = {.first = 0, .last = INT32_MAX, .before_ns = since_ns};
 	char path[32], target[PATH_MAX];
@@ -207,14 +208,14 @@ void fds_scan(struct tracer *t, struct process *p, int64_t since_ns)
 	free(l.fd);
 }
 
-static bool peek(struct process *p, uint64_t address, void *out, size_t size)
+static bool peek(struct tracee_process *p, uint64_t address, void *out, size_t size)
 {
 	struct iovec local = {out, size}, remote = {(void *)(uintptr_t)address, size};
 
 	return process_vm_readv(p->pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
-static void pair(struct tracer *t, struct process *p, const struct record_call *c, int arg)
+static void pair(struct tracer *t, struct tracee_process *p, const struct record_call *c, int arg)
 {
 	int fd[2];
 
@@ -224,7 +225,7 @@ static void pair(struct tracer *t, struct process *p, const struct record_call *
 	fd_open(t, p, fd[1], NULL);
 }
 
-static void connect_call(struct tracer *t, struct process *p, const struct record_call *c)
+static void connect_call(struct tracer *t, struct tracee_process *p, const struct record_call *c)
 {
 	struct sockaddr_storage peer = {0};
 	uint32_t n = (uint32_t)c->args[2];
@@ -237,7 +238,7 @@ static void connect_call(struct tracer *t, struct process *p, const struct recor
 	fd_open(t, p, (int)c->args[0], &peer);
 }
 
-static void received(struct tracer *t, struct process *p, const struct msghdr *m)
+static void received(struct tracer *t, struct tracee_process *p, const struct msghdr *m)
 {
 	size_t n = m->msg_controllen;
 	struct cmsghdr *cmsg;
@@ -267,7 +268,7 @@ static void received(struct tracer *t, struct process *p, const struct msghdr *m
 	free(control);
 }
 
-static void recvmsg_call(struct tracer *t, struct process *p, const struct record_call *c)
+static void recvmsg_call(struct tracer *t, struct tracee_process *p, const struct record_call *c)
 {
 	struct msghdr m;
 
@@ -275,7 +276,7 @@ static void recvmsg_call(struct tracer *t, struct process *p, const struct recor
 		received(t, p, &m);
 }
 
-static void recvmmsg_call(struct tracer *t, struct process *p, const struct record_call *c)
+static void recvmmsg_call(struct tracer *t, struct tracee_process *p, const struct record_call *c)
 {
 	struct mmsghdr m;
 
@@ -284,7 +285,7 @@ static void recvmmsg_call(struct tracer *t, struct process *p, const struct reco
 			received(t, p, &m.msg_hdr);
 }
 
-void fds_call(struct tracer *t, struct process *p, const struct record_call *c)
+void fds_call(struct tracer *t, struct tracee_process *p, const struct record_call *c)
 {
 	int fd = (int)c->args[0], cmd = (int)c->args[1];
 

@@ -94,7 +94,7 @@ bool socket_from_tables(pid_t pid, unsigned long inode, struct record_fd *f)
 	return false;
 }
 
-void socket_addresses(struct process *p, int fd, struct record_fd *f)
+void socket_addresses(struct tracee_process *p, int fd, struct record_fd *f)
 {
 	int own = -1;
 

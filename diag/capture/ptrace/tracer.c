@@ -78,9 +78,9 @@ static void emit_process(struct tracer *t, int what, pid_t pid, pid_t tid, int s
 	free(name);
 }
 
-static struct process *process_add(struct tracer *t, pid_t pid, bool running)
+static struct tracee_process *process_add(struct tracer *t, pid_t pid, bool running)
 {
-	struct process *p = t->process[pid];
+	struct tracee_process *p = t->process[pid];
 
 	if (p)
 		return p;
@@ -98,7 +98,7 @@ static struct process *process_add(struct tracer *t, pid_t pid, bool running)
 	return p;
 }
 
-static void process_drop(struct tracer *t, struct process *p)
+static void process_drop(struct tracer *t, struct tracee_process *p)
 {
 	t->process[p->pid] = NULL;
 	if (p->pidfd >= 0)
@@ -106,9 +106,9 @@ static void process_drop(struct tracer *t, struct process *p)
 	free(p);
 }
 
-static struct thread *thread_add(struct tracer *t, struct process *p, pid_t tid)
+static struct tracee_thread *thread_add(struct tracer *t, struct tracee_process *p, pid_t tid)
 {
-	struct thread *th = calloc(1, sizeof(*th));
+	struct tracee_thread *th = calloc(1, sizeof(*th));
 
 	if (!th) {
 		t->failed = err_set(&t->err, -ENOMEM, "out of memory");
@@ -124,9 +124,9 @@ static struct thread *thread_add(struct tracer *t, struct process *p, pid_t tid)
 	return th;
 }
 
-static void thread_drop(struct tracer *t, struct thread *th)
+static void thread_drop(struct tracer *t, struct tracee_thread *th)
 {
-	struct process *p = th->process;
+	struct tracee_process *p = th->process;
 
 	if (!th->live) {
 		p->unstopped--;
@@ -148,8 +148,8 @@ int tracer_new(struct log_writer *log, struct tracer **out, struct err *e)
 		return err_set(e, -ENOMEM, "out of memory");
 	t->log = log;
 	/* Untouched pages of these cost nothing. */
-	t->thread = calloc(MAX_PID, sizeof(struct thread *));
-	t->process = calloc(MAX_PID, sizeof(struct process *));
+	t->thread = calloc(MAX_PID, sizeof(struct tracee_thread *));
+	t->process = calloc(MAX_PID, sizeof(struct tracee_process *));
 	t->fds = fdtable_new();
 	t->tags = tags_new();
 	if (!t->thread || !t->process || !t->fds || !t->tags || fds_actions(t) < 0) {
@@ -172,9 +172,9 @@ void tracer_free(struct tracer *t)
 	free(t);
 }
 
-static int attach_thread(struct tracer *t, struct process *p, pid_t tid)
+static int attach_thread(struct tracer *t, struct tracee_process *p, pid_t tid)
 {
-	struct thread *th;
+	struct tracee_thread *th;
 
 	if (ptrace(PTRACE_SEIZE, tid, 0, OPTIONS) < 0) {
 		/* Attached already: made by a thread that we hold, its stop is on the way. */
@@ -192,7 +192,7 @@ static int attach_thread(struct tracer *t, struct process *p, pid_t tid)
 
 int tracer_attach(struct tracer *t, pid_t pid, struct err *e)
 {
-	struct process *p;
+	struct tracee_process *p;
 	struct dirent *d;
 	char path[32];
 	bool found;
@@ -244,7 +244,7 @@ int tracer_attach(struct tracer *t, pid_t pid, struct err *e)
 int tracer_launch(struct tracer *t, char **argv, struct err *e)
 {
 	int go[2], failed[2], code = 0;
-	struct process *p;
+	struct tracee_process *p;
 	pid_t pid;
 
 	if (pipe2(go, O_CLOEXEC) < 0)
@@ -306,7 +306,7 @@ bool tracer_ready(const struct tracer *t)
 }
 
 /* Writes the signal that is pending in our books. */
-static void flush_signal(struct tracer *t, struct thread *th, bool fatal)
+static void flush_signal(struct tracer *t, struct tracee_thread *th, bool fatal)
 {
 	struct record rec = {.type = RECORD_SIGNAL};
 
@@ -319,7 +319,7 @@ static void flush_signal(struct tracer *t, struct thread *th, bool fatal)
 	tracer_emit(t, &rec);
 }
 
-static void keep_signal(struct tracer *t, struct thread *th, int signo)
+static void keep_signal(struct tracer *t, struct tracee_thread *th, int signo)
 {
 	th->signal = (struct record_signal){
 		.seq = ++t->seq,
@@ -331,7 +331,7 @@ static void keep_signal(struct tracer *t, struct thread *th, int signo)
 }
 
 /* 'status' (as waitpid's) is how the thread ends. */
-static void flush_fatal(struct tracer *t, struct thread *th, int status)
+static void flush_fatal(struct tracer *t, struct tracee_thread *th, int status)
 {
 	if (!WIFSIGNALED(status) || th->process->fatal) {
 		flush_signal(t, th, false);
@@ -344,7 +344,7 @@ static void flush_fatal(struct tracer *t, struct thread *th, int status)
 	flush_signal(t, th, true);
 }
 
-static void call_end(struct tracer *t, struct thread *th, int64_t now_ns, bool unfinished)
+static void call_end(struct tracer *t, struct tracee_thread *th, int64_t now_ns, bool unfinished)
 {
 	struct record rec = {.type = RECORD_CALL};
 
@@ -359,7 +359,7 @@ static void call_end(struct tracer *t, struct thread *th, int64_t now_ns, bool u
 }
 
 /* 'now_ns' is CLOCK_MONOTONIC right after the wait. */
-static void syscall_stop(struct tracer *t, struct thread *th, int64_t now_ns)
+static void syscall_stop(struct tracer *t, struct tracee_thread *th, int64_t now_ns)
 {
 	struct __ptrace_syscall_info info;
 	struct record_call *c = &th->call;
@@ -394,14 +394,14 @@ static void syscall_stop(struct tracer *t, struct thread *th, int64_t now_ns)
 }
 
 /* exec leaves one thread, with the leader's number, whichever thread called it. */
-static struct thread *exec_stop(struct tracer *t, struct thread *th)
+static struct tracee_thread *exec_stop(struct tracer *t, struct tracee_thread *th)
 {
-	struct process *p = th->process;
+	struct tracee_process *p = th->process;
 	unsigned long former = (unsigned long)th->tid;
 
 	ptrace(PTRACE_GETEVENTMSG, th->tid, 0, &former);
 	if (former != (unsigned long)th->tid && former < MAX_PID && t->thread[former]) {
-		struct thread *caller = t->thread[former];
+		struct tracee_thread *caller = t->thread[former];
 		pid_t tid = th->tid;
 
 		call_end(t, th, clock_ns(CLOCK_MONOTONIC), true);
@@ -425,7 +425,7 @@ static struct thread *exec_stop(struct tracer *t, struct thread *th)
 	return th;
 }
 
-static void exit_stop(struct tracer *t, struct thread *th, int64_t now_ns)
+static void exit_stop(struct tracer *t, struct tracee_thread *th, int64_t now_ns)
 {
 	unsigned long status = 0;
 
@@ -434,9 +434,9 @@ static void exit_stop(struct tracer *t, struct thread *th, int64_t now_ns)
 	call_end(t, th, now_ns, true);
 }
 
-static void thread_gone(struct tracer *t, struct thread *th, int status, int64_t now_ns)
+static void thread_gone(struct tracer *t, struct tracee_thread *th, int status, int64_t now_ns)
 {
-	struct process *p = th->process;
+	struct tracee_process *p = th->process;
 
 	if (p->pid == t->child && th->tid == t->child)
 		t->child_status = status;
@@ -449,11 +449,11 @@ static void thread_gone(struct tracer *t, struct thread *th, int status, int64_t
 }
 
 /* First stop of a thread that the kernel attached for us. */
-static struct thread *thread_new(struct tracer *t, pid_t tid)
+static struct tracee_thread *thread_new(struct tracer *t, pid_t tid)
 {
 	long pid = status_field(tid, "\nTgid:");
-	struct process *p;
-	struct thread *th;
+	struct tracee_process *p;
+	struct tracee_thread *th;
 
 	if (pid <= 0)
 		pid = tid; /* killed already; its end will be reported */
@@ -471,9 +471,9 @@ static struct thread *thread_new(struct tracer *t, pid_t tid)
 	return th;
 }
 
-static void thread_live(struct tracer *t, struct thread *th)
+static void thread_live(struct tracer *t, struct tracee_thread *th)
 {
-	struct process *p = th->process;
+	struct tracee_process *p = th->process;
 
 	th->live = true;
 	t->unstopped--;
@@ -484,7 +484,7 @@ static void thread_live(struct tracer *t, struct thread *th)
 		fds_scan(t, p, p->attached_ns);
 }
 
-static void detach_thread(struct tracer *t, struct thread *th, int signo, int64_t now_ns)
+static void detach_thread(struct tracer *t, struct tracee_thread *th, int signo, int64_t now_ns)
 {
 	if (ptrace(PTRACE_DETACH, th->tid, 0, signo) < 0 && errno == ESRCH)
 		return; /* killed; its end will be reported */
@@ -493,7 +493,7 @@ static void detach_thread(struct tracer *t, struct thread *th, int signo, int64_
 	thread_drop(t, th);
 }
 
-static void handle_stop(struct tracer *t, struct thread *th, int status, int64_t now_ns)
+static void handle_stop(struct tracer *t, struct tracee_thread *th, int status, int64_t now_ns)
 {
 	int event = (status >> 16) & 0xff, sig = WSTOPSIG(status), request = PTRACE_SYSCALL,
 	    inject = 0;
@@ -525,7 +525,7 @@ static void handle_stop(struct tracer *t, struct thread *th, int status, int64_t
 
 static void handle_event(struct tracer *t)
 {
-	struct thread *th;
+	struct tracee_thread *th;
 	int64_t now_ns;
 	int status;
 	pid_t tid = wait_event(t->last, &status);

@@ -15,7 +15,7 @@
 #include "diag/capture/capture.h"
 #include "harness/base/err.h"
 
-struct process {
+struct tracee_process {
 	pid_t pid;
 	unsigned threads;
 	unsigned unstopped;  /* attached by us and not seen to stop yet */
@@ -24,9 +24,9 @@ struct process {
 	int64_t attached_ns; /* CLOCK_REALTIME, before its first thread was stopped */
 };
 
-struct thread {
+struct tracee_thread {
 	pid_t tid;
-	struct process *process;
+	struct tracee_process *process;
 	bool live; /* has stopped once: its calls are seen from here on */
 	bool in_call;
 	int64_t entry_ns; /* CLOCK_MONOTONIC of call.start_ns */
@@ -46,10 +46,10 @@ struct tracer {
 	struct fdtable *fds;
 	struct tags *tags;
 	const struct call_arch *calls;
-	struct trace_filter filter; /* of it, calls and tids: whose calls are written */
-	struct thread **thread;     /* by tid */
-	struct process **process;   /* by pid */
-	pid_t top_tid;              /* highest number in 'thread' so far */
+	struct trace_filter filter;      /* of it, calls and tids: whose calls are written */
+	struct tracee_thread **thread;   /* by tid */
+	struct tracee_process **process; /* by pid */
+	pid_t top_tid;                   /* highest number in 'thread' so far */
 	unsigned threads, unstopped;
 	uint64_t seq;
 	pid_t last;      /* thread that was resumed last */
@@ -88,11 +88,11 @@ void tracer_emit(struct tracer *t, struct record *rec);
 
 /* fds.c: which calls change descriptors, and the records for them. */
 int fds_actions(struct tracer *t);
-void fds_scan(struct tracer *t, struct process *p, int64_t since_ns);
-void fds_call(struct tracer *t, struct process *p, const struct record_call *c);
+void fds_scan(struct tracer *t, struct tracee_process *p, int64_t since_ns);
+void fds_call(struct tracer *t, struct tracee_process *p, const struct record_call *c);
 
 /* sockets.c: fills addresses and type of the socket 'fd' (f->path is its link's target). */
-void socket_addresses(struct process *p, int fd, struct record_fd *f);
+void socket_addresses(struct tracee_process *p, int fd, struct record_fd *f);
 /* The same from /proc/PID/net/{tcp,udp}*, by inode; false where it is not there. */
 bool socket_from_tables(pid_t pid, unsigned long inode, struct record_fd *f);
 
@@ -105,7 +105,7 @@ bool tags_describe(struct tags *t, const char *link, int64_t now_ns, struct reco
 
 /* calls.c: fills path, path2 and offset of the call that the thread enters ('info' may be NULL); is
  * it to be written? */
-void call_enter(struct thread *th, const struct call_info *info);
+void call_enter(struct tracee_thread *th, const struct call_info *info);
 bool call_wanted(const struct trace_filter *f, const struct record_call *c);
 
 /* bias.c: median service time of a call that does nothing, traced as here; 0 if it cannot be

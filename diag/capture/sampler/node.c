@@ -11,7 +11,7 @@
 #include "harness/base/file.h"
 
 /* A partition's folder lies in its disk's. */
-static void whole_disk(struct disk *d)
+static void whole_disk(struct disk_device *d)
 {
 	char path[64], *real, *slash, *text;
 	unsigned major, minor;
@@ -38,10 +38,10 @@ static void whole_disk(struct disk *d)
 	free(real);
 }
 
-int disk_find(const char *path, struct disk *out, struct err *why)
+int disk_find(const char *path, struct disk_device *out, struct err *why)
 {
 	char *mounts = NULL, source[4096];
-	struct disk d = {.there = true};
+	struct disk_device d = {.there = true};
 	struct stat st;
 
 	if (stat(path, &st) < 0)
@@ -77,7 +77,7 @@ static void read_pressure(const char *path, enum reading r, struct thing *node)
 	free(text);
 }
 
-void node_read(const struct disk *d, struct snapshot *s)
+void node_read(const struct disk_device *d, struct sampler_snapshot *s)
 {
 	struct thing *t;
 	uint64_t kib;

@@ -138,7 +138,8 @@ bool processes_refresh(struct processes *p)
 	return p->n > 0;
 }
 
-static void read_tasks(const struct one *one, uint64_t process_id, bool fresh, struct snapshot *s)
+static void read_tasks(
+	const struct one *one, uint64_t process_id, bool fresh, struct sampler_snapshot *s)
 {
 	DIR *dir = open_tasks(one->pid);
 	struct dirent *d;
@@ -160,7 +161,8 @@ static void read_tasks(const struct one *one, uint64_t process_id, bool fresh, s
 		closedir(dir);
 }
 
-void processes_read(const struct processes *p, const struct snapshot *before, struct snapshot *s)
+void processes_read(const struct processes *p, const struct sampler_snapshot *before,
+	struct sampler_snapshot *s)
 {
 	const uint64_t tick_ns = 1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK);
 

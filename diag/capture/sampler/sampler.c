@@ -10,7 +10,6 @@
 #include "diag/capture/sampler/sampler.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -24,6 +23,7 @@
 
 #include "diag/record/log.h"
 #include "diag/capture/capture.h"
+#include "diag/capture/launch.h"
 #include "harness/base/clock.h"
 
 #define SECOND_NS 1000000000ll
@@ -34,12 +34,13 @@ struct sampler {
 	struct log_writer *log;
 	struct tcp *tcp;
 	struct processes *processes;
-	struct disk disk;
-	struct snapshot snapshots[2], *now, *before;
+	struct disk_device disk;
+	struct sampler_snapshot snapshots[2], *now, *before;
 	bool good;       /* the last tick was in time */
 	int64_t tick_ns; /* the second at which it was taken */
 	int timer;
-	pid_t child;
+	struct launch launch;
+	pid_t child; /* the command; 0: none, or it has ended */
 	int child_status;
 	uint64_t written, missed; /* seconds */
 	int64_t latest_ns;
@@ -80,7 +81,7 @@ static int write_reading(void *ctx, const struct sampled *g)
 /* False: nobody is left. */
 static bool take(struct sampler *x)
 {
-	struct snapshot *s = x->before, *before = x->now;
+	struct sampler_snapshot *s = x->before, *before = x->now;
 	struct err ignored;
 	bool left;
 
@@ -104,7 +105,7 @@ static bool take(struct sampler *x)
 static bool tick(struct sampler *x)
 {
 	bool left = take(x), was_good = x->good, counts;
-	const struct snapshot *s = x->now;
+	const struct sampler_snapshot *s = x->now;
 	int64_t last_ns = x->tick_ns, apart_ns = s->mono_ns - x->before->mono_ns, late_ns;
 
 	x->tick_ns = s->real_ns / SECOND_NS * SECOND_NS;
@@ -178,72 +179,7 @@ static void run(struct sampler *x)
 	}
 }
 
-struct gate {
-	int go[2], failed[2];
-};
-
-static _Noreturn void wait_and_run(char **command, const struct gate *g)
-{
-	char c;
-	int code;
-
-	close(g->go[1]);
-	if (read(g->go[0], &c, 1) != 1)
-		_exit(TRACE_EXIT_NO_PROGRAM);
-	signal(SIGPIPE, SIG_DFL);
-	signal(SIGTTOU, SIG_DFL);
-	signal(SIGXFSZ, SIG_DFL);
-	execvp(command[0], command);
-	code = errno;
-	if (write(g->failed[1], &code, sizeof(code)) < 0)
-		_exit(126);
-	_exit(TRACE_EXIT_NO_PROGRAM);
-}
-
-/* The command's process, which waits to be let go. */
-static int fork_command(struct sampler *x, struct gate *g, struct err *e)
-{
-	if (pipe2(g->go, O_CLOEXEC) < 0 || pipe2(g->failed, O_CLOEXEC) < 0 ||
-		(x->child = fork()) < 0) {
-		x->child = 0;
-		return err_errno(e, -errno, "cannot start '%s'", x->r->command[0]);
-	}
-	if (x->child == 0)
-		wait_and_run(x->r->command, g);
-	close(g->go[0]);
-	close(g->failed[1]);
-	g->go[0] = g->failed[1] = -1;
-	return 0;
-}
-
-static int let_go(struct sampler *x, struct gate *g, struct err *e)
-{
-	int code = 0;
-
-	if (write(g->go[1], "g", 1) != 1)
-		return err_errno(e, -errno, "cannot start '%s'", x->r->command[0]);
-	while (read(g->failed[0], &code, sizeof(code)) < 0 && errno == EINTR)
-		;
-	return code ? err_errno(e, -code, "cannot run '%s'", x->r->command[0]) : 0;
-}
-
-static int refuse(const struct trace_request *r, struct err *why)
-{
-	const struct trace_filter *f = &r->filter;
-
-	if (r->mode != TRACE_EVENTS)
-		return err_set(why, -EOPNOTSUPP,
-			"the sampler has no modes: what it reads are readings, once a second");
-	if (f->n_calls || f->n_tids || f->cgroup)
-		return err_set(why, -EOPNOTSUPP,
-			"the sampler looks at no calls: it takes --path, whose disk it reads, and "
-			"no other filter");
-	if (f->n_paths > 1)
-		return err_set(why, -EOPNOTSUPP, "the sampler reads one disk: it takes one --path");
-	return 0;
-}
-
-static int open_all(struct sampler *x, struct gate *g, struct err *e)
+static int open_all(struct sampler *x, struct err *e)
 {
 	const struct trace_request *r = x->r;
 	struct err why;
@@ -256,7 +192,8 @@ static int open_all(struct sampler *x, struct gate *g, struct err *e)
 		return err_errno(e, -errno, "cannot make a timer");
 	trace_signals();
 	if (r->command)
-		rc = fork_command(x, g, e);
+		rc = launch_fork(&x->launch, r->command, NULL, e);
+	x->child = x->launch.pid;
 	if (!rc)
 		rc = processes_new(r->command ? &x->child : r->pids, r->command ? 1 : r->n_pids,
 			&x->processes, e);
@@ -274,18 +211,12 @@ static void on_time(void)
 		setpriority(PRIO_PROCESS, 0, -10);
 }
 
-static void close_pair(int fd[2])
-{
-	for (int i = 0; i < 2; i++)
-		if (fd[i] >= 0)
-			close(fd[i]);
-}
-
 static void say_missed(const struct sampler *x)
 {
 	if (x->missed)
 		fprintf(stderr,
-			"culprit-agent trace: %llu of %llu seconds were missed, their readings are not written: a tick "
+			"culprit-agent trace: %llu of %llu seconds were missed, their readings "
+			"are not written: a tick "
 			"was late by up to %lld ms (%lld are too many), or the clock was set\n",
 			(unsigned long long)x->missed, (unsigned long long)(x->missed + x->written),
 			(long long)(x->latest_ns / 1000000), LATE_NS / 1000000);
@@ -293,16 +224,20 @@ static void say_missed(const struct sampler *x)
 
 int sampler_trace(const struct trace_request *r, struct err *why)
 {
-	struct sampler x = {.r = r, .timer = -1, .now = &x.snapshots[0], .before = &x.snapshots[1]};
-	struct gate g = {{-1, -1}, {-1, -1}};
-	int rc = refuse(r, why), code;
+	struct sampler x = {.r = r,
+		.timer = -1,
+		.now = &x.snapshots[0],
+		.before = &x.snapshots[1],
+		.launch = {.go = -1, .failed = -1}};
 	struct err e;
+	int rc, code;
 
-	if (!rc)
-		rc = tcp_new(&x.tcp, why);
+	if (r->filter.n_paths > 1)
+		return err_set(why, -EOPNOTSUPP, "the sampler reads one disk: it takes one --path");
+	rc = tcp_new(&x.tcp, why);
 	if (rc)
 		return rc;
-	rc = open_all(&x, &g, &e);
+	rc = open_all(&x, &e);
 	if (rc) {
 		code = trace_complain(TRACE_EXIT_USAGE, e.text);
 		goto out;
@@ -311,7 +246,7 @@ int sampler_trace(const struct trace_request *r, struct err *why)
 	take(&x);
 	set_timer(&x);
 	trace_ready(r);
-	rc = r->command ? let_go(&x, &g, &e) : 0;
+	rc = r->command ? launch_go(&x.launch, &e) : 0;
 	if (rc) {
 		code = trace_complain(TRACE_EXIT_NO_PROGRAM, e.text);
 		unlink(r->out);
@@ -328,8 +263,7 @@ int sampler_trace(const struct trace_request *r, struct err *why)
 	if (x.failed)
 		code = trace_complain(TRACE_EXIT_NOT_WHOLE, x.err.text);
 out:
-	close_pair(g.go); /* a command that waits ends with that */
-	close_pair(g.failed);
+	launch_close(&x.launch); /* a command that waits ends with that */
 	if (x.child)
 		waitpid(x.child, NULL, 0);
 	if (x.timer >= 0)

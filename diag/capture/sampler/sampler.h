@@ -32,7 +32,7 @@ enum thing_kind {
 };
 
 /* The other end of a socket; of one that was accepted without its port. Compared byte by byte. */
-struct peer {
+struct socket_peer {
 	uint8_t family; /* AF_INET (also ::ffff:1.2.3.4), AF_INET6 */
 	uint8_t accepted;
 	uint16_t port; /* network order */
@@ -52,10 +52,10 @@ struct thing {
 	bool listening;
 	bool judged, ours; /* is it known whether it belongs to a sampled process; does it */
 	uint8_t missing;   /* ticks since it was last listed */
-	struct peer peer;
+	struct socket_peer peer;
 };
 
-struct snapshot {
+struct sampler_snapshot {
 	int64_t real_ns, mono_ns, boot_ns; /* when its reading began */
 	int64_t end_ns;                    /* CLOCK_REALTIME: when it ended */
 	bool sockets_listed;               /* completely */
@@ -65,18 +65,18 @@ struct snapshot {
 };
 
 /* Adds a thing without values; NULL when memory runs out. Valid until the next one is added. */
-struct thing *snapshot_add(struct snapshot *s, enum thing_kind kind, uint64_t id);
+struct thing *snapshot_add(struct sampler_snapshot *s, enum thing_kind kind, uint64_t id);
 void thing_set(struct thing *t, enum reading r, uint64_t value);
 /* Sorts; of things with the same kind and id one stays. */
-void snapshot_sort(struct snapshot *s);
-struct thing *snapshot_find(const struct snapshot *s, enum thing_kind kind, uint64_t id);
-void snapshot_clear(struct snapshot *s); /* keeps the memory */
-void snapshot_free(struct snapshot *s);
+void snapshot_sort(struct sampler_snapshot *s);
+struct thing *snapshot_find(const struct sampler_snapshot *s, enum thing_kind kind, uint64_t id);
+void snapshot_clear(struct sampler_snapshot *s); /* keeps the memory */
+void snapshot_free(struct sampler_snapshot *s);
 
 /* One record to be: as struct record_reading. */
 struct sampled {
 	enum reading what;
-	const struct peer *peer; /* NULL: no TCP reading */
+	const struct socket_peer *peer; /* NULL: no TCP reading */
 	uint32_t count;
 	double sum, max;
 };
@@ -84,8 +84,8 @@ struct sampled {
 /* Calls 'each' for all readings of 'now', the COUNTs if 'counts' says that 'before' lies a second
  * before it; in the order of the readings, and of the peers. Stops at and returns the first result
  * that is not 0. */
-int snapshot_readings(const struct snapshot *before, struct snapshot *now, bool counts,
-	int (*each)(void *ctx, const struct sampled *r), void *ctx);
+int snapshot_readings(const struct sampler_snapshot *before, struct sampler_snapshot *now,
+	bool counts, int (*each)(void *ctx, const struct sampled *r), void *ctx);
 
 /* text.c: the kernel's texts, ended by NUL; what is not as expected is left out. */
 struct process_stat {
@@ -93,8 +93,8 @@ struct process_stat {
 	uint64_t cpu_ticks, start_ticks, rss_pages;
 };
 
-void text_net_dev(const char *text, struct snapshot *s);
-void text_cpus(const char *text, struct snapshot *s); /* /proc/stat */
+void text_net_dev(const char *text, struct sampler_snapshot *s);
+void text_cpus(const char *text, struct sampler_snapshot *s); /* /proc/stat */
 bool text_diskstats(const char *text, unsigned major, unsigned minor, struct thing *t);
 bool text_pressure(const char *text, uint64_t *some_us);
 bool text_available(const char *text, uint64_t *kib); /* /proc/meminfo */
@@ -107,21 +107,22 @@ bool text_mount_source(
 	const char *mountinfo, unsigned major, unsigned minor, char *source, size_t size);
 
 /* node.c */
-struct disk {
+struct disk_device {
 	bool there;
 	unsigned major, minor;
 };
 
 /* The device below 'path': the whole disk of a partition. -ENODEV: it is on none, with why. */
-int disk_find(const char *path, struct disk *out, struct err *why);
-void node_read(const struct disk *d, struct snapshot *s);
+int disk_find(const char *path, struct disk_device *out, struct err *why);
+void node_read(const struct disk_device *d, struct sampler_snapshot *s);
 
 /* process.c: the processes that are sampled: those that were named, and what they start. */
 struct processes;
 int processes_new(const pid_t *pids, size_t n, struct processes **out, struct err *e);
 /* Looks anew who is there; false: nobody any more. */
 bool processes_refresh(struct processes *p);
-void processes_read(const struct processes *p, const struct snapshot *before, struct snapshot *s);
+void processes_read(const struct processes *p, const struct sampler_snapshot *before,
+	struct sampler_snapshot *s);
 /* Inode numbers of their sockets, sorted: n of them. They stay the processes'. */
 const uint32_t *processes_sockets(struct processes *p, size_t *n);
 void processes_free(struct processes *p);
@@ -132,11 +133,11 @@ struct tcp;
 int tcp_new(struct tcp **out, struct err *e);
 /* Adds a thing a socket to 's', which is sorted afterwards, and says of each whose it is, looking
  * at 'before' first. */
-int tcp_read(struct tcp *t, struct processes *p, const struct snapshot *before, struct snapshot *s,
-	struct err *e);
+int tcp_read(struct tcp *t, struct processes *p, const struct sampler_snapshot *before,
+	struct sampler_snapshot *s, struct err *e);
 /* Part of tcp_read: adds the sockets of a netlink message, however damaged. 1: more follow; 0: that
  * was all; -errno as the kernel says. */
-int tcp_parse(const void *data, size_t size, struct snapshot *s);
+int tcp_parse(const void *data, size_t size, struct sampler_snapshot *s);
 void tcp_free(struct tcp *t);
 
 #endif

@@ -15,7 +15,7 @@ static bool has(const struct thing *t, enum reading r)
 	return t->has >> r & 1;
 }
 
-struct thing *snapshot_add(struct snapshot *s, enum thing_kind kind, uint64_t id)
+struct thing *snapshot_add(struct sampler_snapshot *s, enum thing_kind kind, uint64_t id)
 {
 	struct thing *t;
 
@@ -50,7 +50,7 @@ static int by_id(const void *a, const void *b)
 	return p->id < q->id ? -1 : p->id > q->id;
 }
 
-void snapshot_sort(struct snapshot *s)
+void snapshot_sort(struct sampler_snapshot *s)
 {
 	size_t kept = 0;
 
@@ -62,23 +62,23 @@ void snapshot_sort(struct snapshot *s)
 	s->n = kept;
 }
 
-struct thing *snapshot_find(const struct snapshot *s, enum thing_kind kind, uint64_t id)
+struct thing *snapshot_find(const struct sampler_snapshot *s, enum thing_kind kind, uint64_t id)
 {
 	const struct thing key = {.kind = kind, .id = id};
 
 	return s->n ? bsearch(&key, s->things, s->n, sizeof(*s->things), by_id) : NULL;
 }
 
-void snapshot_clear(struct snapshot *s)
+void snapshot_clear(struct sampler_snapshot *s)
 {
 	s->n = 0;
 	s->failed = s->sockets_listed = false;
 }
 
-void snapshot_free(struct snapshot *s)
+void snapshot_free(struct sampler_snapshot *s)
 {
 	free(s->things);
-	*s = (struct snapshot){0};
+	*s = (struct sampler_snapshot){0};
 }
 
 /* What a reading's raw values are in its unit. */
@@ -168,7 +168,7 @@ static int by_peer(const void *a, const void *b)
 
 /* Of 'n' things from 'list' on: one reading each of [first, end) that any of them has. */
 static int sum_up(struct thing *const *list, size_t n, enum reading first, enum reading end,
-	const struct snapshot *before, bool counts, const struct peer *peer,
+	const struct sampler_snapshot *before, bool counts, const struct socket_peer *peer,
 	int (*each)(void *ctx, const struct sampled *r), void *ctx)
 {
 	struct sampled all[READING_TOTAL] = {0};
@@ -190,8 +190,8 @@ static int sum_up(struct thing *const *list, size_t n, enum reading first, enum 
 	return rc;
 }
 
-int snapshot_readings(const struct snapshot *before, struct snapshot *now, bool counts,
-	int (*each)(void *ctx, const struct sampled *r), void *ctx)
+int snapshot_readings(const struct sampler_snapshot *before, struct sampler_snapshot *now,
+	bool counts, int (*each)(void *ctx, const struct sampled *r), void *ctx)
 {
 	struct thing **list = malloc((now->n + 1) * sizeof(struct thing *));
 	size_t n = 0;

@@ -90,7 +90,7 @@ static void take_info(const struct nlattr *a, struct thing *t)
 }
 
 /* An IPv4 address in an IPv6 socket is the same peer as in an IPv4 one. */
-static void take_peer(const struct inet_diag_msg *m, struct peer *p)
+static void take_peer(const struct inet_diag_msg *m, struct socket_peer *p)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 	const uint8_t *address = (const uint8_t *)m->id.idiag_dst;
@@ -105,7 +105,7 @@ static void take_peer(const struct inet_diag_msg *m, struct peer *p)
 	memcpy(p->address, address, v4 ? 4 : 16);
 }
 
-static void take_socket(const struct nlmsghdr *h, struct snapshot *s)
+static void take_socket(const struct nlmsghdr *h, struct sampler_snapshot *s)
 {
 	const struct inet_diag_msg *m = mnl_nlmsg_get_payload(h);
 	const struct nlattr *a;
@@ -129,7 +129,7 @@ static void take_socket(const struct nlmsghdr *h, struct snapshot *s)
 		take_info(a, t);
 }
 
-int tcp_parse(const void *data, size_t size, struct snapshot *s)
+int tcp_parse(const void *data, size_t size, struct sampler_snapshot *s)
 {
 	const struct nlmsghdr *h = data;
 	int left = (int)size;
@@ -152,7 +152,7 @@ int tcp_parse(const void *data, size_t size, struct snapshot *s)
 	return 1;
 }
 
-static int dump(struct tcp *t, uint8_t family, struct snapshot *s)
+static int dump(struct tcp *t, uint8_t family, struct sampler_snapshot *s)
 {
 	char request[MNL_ALIGN(sizeof(struct nlmsghdr)) +
 		MNL_ALIGN(sizeof(struct inet_diag_req_v2))] __attribute__((aligned(8)));
@@ -185,7 +185,7 @@ static int dump(struct tcp *t, uint8_t family, struct snapshot *s)
 	return rc;
 }
 
-static int list_sockets(struct tcp *t, struct snapshot *s, struct err *e)
+static int list_sockets(struct tcp *t, struct sampler_snapshot *s, struct err *e)
 {
 	int rc = dump(t, AF_INET, s);
 
@@ -230,8 +230,8 @@ static int by_number(const void *a, const void *b)
 
 /* Whose a socket is stays: after its process has closed it, it still sends what is left, and has no
  * inode any more. */
-static int judge(
-	struct tcp *t, struct processes *p, const struct snapshot *before, struct snapshot *s)
+static int judge(struct tcp *t, struct processes *p, const struct sampler_snapshot *before,
+	struct sampler_snapshot *s)
 {
 	const uint32_t *inodes = NULL;
 	bool asked = false;
@@ -275,13 +275,13 @@ static int judge(
 	return rc;
 }
 
-static void keep_missing(const struct snapshot *before, struct snapshot *s)
+static void keep_missing(const struct sampler_snapshot *before, struct sampler_snapshot *s)
 {
 	size_t n = s->n;
 
 	for (size_t i = 0; i < before->n; i++) {
 		const struct thing *old = &before->things[i];
-		const struct snapshot listed = {.things = s->things, .n = n};
+		const struct sampler_snapshot listed = {.things = s->things, .n = n};
 		struct thing *t;
 
 		if (old->kind != THING_SOCKET || old->listening || (old->judged && !old->ours) ||
@@ -297,8 +297,8 @@ static void keep_missing(const struct snapshot *before, struct snapshot *s)
 	snapshot_sort(s);
 }
 
-int tcp_read(struct tcp *t, struct processes *p, const struct snapshot *before, struct snapshot *s,
-	struct err *e)
+int tcp_read(struct tcp *t, struct processes *p, const struct sampler_snapshot *before,
+	struct sampler_snapshot *s, struct err *e)
 {
 	int rc = list_sockets(t, s, e);
 
@@ -313,7 +313,7 @@ int tcp_read(struct tcp *t, struct processes *p, const struct snapshot *before, 
 int tcp_new(struct tcp **out, struct err *e)
 {
 	const struct timeval patience = {.tv_sec = 1};
-	struct snapshot probe = {0};
+	struct sampler_snapshot probe = {0};
 	struct tcp *t = calloc(1, sizeof(*t));
 	int rc;
 

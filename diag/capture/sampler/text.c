@@ -48,7 +48,7 @@ static uint64_t hash(const char *name, size_t n)
 	return h;
 }
 
-void text_net_dev(const char *text, struct snapshot *s)
+void text_net_dev(const char *text, struct sampler_snapshot *s)
 {
 	enum { BYTES, PACKETS, ERRORS, DROPS, SENT = 8, FIELDS = 16 };
 
@@ -77,7 +77,7 @@ void text_net_dev(const char *text, struct snapshot *s)
 
 /* "cpu0 user nice system idle iowait irq softirq steal ...": guests' time is in user and nice
  * already. */
-void text_cpus(const char *text, struct snapshot *s)
+void text_cpus(const char *text, struct sampler_snapshot *s)
 {
 	enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, FIELDS };
 
@@ -181,8 +181,7 @@ bool text_process_stat(const char *text, struct process_stat *out)
 	at += 3;
 	for (int i = FIRST; i <= RSS; i++) {
 		at += strspn(at, " ");
-		if (*at ==
-			'-') /* tpgid of who has no terminal, priorities: of no interest, unlike all that follows */
+		if (*at == '-') /* negative: tpgid without a terminal, priorities; not used here */
 			at++;
 		if (!number(&at, &v[i]))
 			return false;

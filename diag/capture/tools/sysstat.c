@@ -1,7 +1,7 @@
 /*
- * sysstat's sadc(8), the sampler of 001's table 2: CPU, memory, disks and network, once a second,
- * to its binary file, which sar(1) and sadf(1) read. It looks at the machine, not at processes:
- * these only say when it ends.
+ * sysstat's sadc(8), the sampler in table 2 of Kasick et al. 2009: CPU, memory, disks and network,
+ * once a second, to its binary file, which sar(1) and sadf(1) read. It looks at the machine, not
+ * at processes: these only say when it ends.
  */
 #include <errno.h>
 #include <signal.h>
@@ -83,12 +83,6 @@ int sysstat_trace(const struct trace_request *r, struct err *why)
 	const char *const argv[] = {program, "-S", "DISK", "1", r->out, NULL};
 	int code;
 
-	if (r->mode != TRACE_EVENTS || r->filter.n_calls || r->filter.n_tids || r->filter.cgroup ||
-		r->filter.n_paths) {
-		free(program);
-		return err_set(why, -EOPNOTSUPP,
-			"sysstat looks at the whole machine: it has no modes and no filters");
-	}
 	if (!program)
 		return err_set(why, -EOPNOTSUPP,
 			"there is no sadc here; on Debian: apt-get install sysstat");

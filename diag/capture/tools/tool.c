@@ -44,69 +44,6 @@ static void nap(void)
 	nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
 }
 
-/* What trace_signals ignores for us is not to be ignored by programs that we start. */
-static void usual_signals(void)
-{
-	const int ignored[] = {SIGPIPE, SIGTTOU, SIGXFSZ};
-
-	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
-		signal(ignored[i], SIG_DFL);
-}
-
-struct gate {
-	int open[2];   /* closed by us without a byte: the command shall not start */
-	int failed[2]; /* errno of a failed exec */
-};
-
-static struct gate gate = {{-1, -1}, {-1, -1}};
-
-static void close_both(int fd[2])
-{
-	for (int i = 0; i < 2; i++) {
-		if (fd[i] >= 0)
-			close(fd[i]);
-		fd[i] = -1;
-	}
-}
-
-static void close_gate(void)
-{
-	close_both(gate.open);
-	close_both(gate.failed);
-}
-
-static _Noreturn void wait_and_run(char **command)
-{
-	char go;
-	int code;
-
-	close(gate.open[1]);
-	while ((code = (int)read(gate.open[0], &go, 1)) < 0 && errno == EINTR)
-		;
-	if (code != 1)
-		_exit(TRACE_EXIT_USAGE);
-	usual_signals();
-	execvp(command[0], command);
-	code = errno;
-	if (write(gate.failed[1], &code, sizeof(code)) < 0)
-		_exit(126);
-	_exit(TRACE_EXIT_NO_PROGRAM);
-}
-
-/* 0, or the errno of the command's exec. */
-static int open_gate(void)
-{
-	int code = 0;
-
-	close(gate.failed[1]);
-	gate.failed[1] = -1;
-	if (write(gate.open[1], "g", 1) != 1)
-		return EPIPE;
-	while (read(gate.failed[0], &code, sizeof(code)) < 0 && errno == EINTR)
-		;
-	return code;
-}
-
 static int complain(const struct external *x, int code, const char *what, int errnum)
 {
 	char text[512];
@@ -119,8 +56,10 @@ static int complain(const struct external *x, int code, const char *what, int er
 int external_begin(struct external *x)
 {
 	const struct trace_request *r = x->request;
+	struct err e;
 	int fd;
 
+	x->launch.go = x->launch.failed = -1;
 	for (size_t i = 0; i < r->n_pids; i++) {
 		char text[64];
 
@@ -140,16 +79,12 @@ int external_begin(struct external *x)
 	trace_signals();
 	if (!r->command)
 		return 0;
-	if (pipe2(gate.open, O_CLOEXEC) < 0 || pipe2(gate.failed, O_CLOEXEC) < 0 ||
-		(x->command = fork()) < 0) {
-		x->command = 0;
-		fd = complain(x, TRACE_EXIT_USAGE, "cannot start", errno);
-		close_gate();
+	if (launch_fork(&x->launch, r->command, NULL, &e) < 0) {
+		launch_close(&x->launch);
 		unlink(r->out);
-		return fd;
+		return trace_complain(TRACE_EXIT_USAGE, e.text);
 	}
-	if (x->command == 0)
-		wait_and_run(r->command);
+	x->command = x->launch.pid;
 	x->pids = &x->command;
 	x->n_pids = 1;
 	return 0;
@@ -197,7 +132,7 @@ static _Noreturn void be_keeper(const struct external *x, pid_t maker, int tell)
 		_exit(126);
 	/* No one else's descriptors are to be held open by us. */
 	close(tell);
-	close_gate();
+	launch_close((struct launch *)&x->launch);
 	if (x->request->ready_fd >= 0)
 		close(x->request->ready_fd);
 	waitpid(tool, &status, 0);
@@ -245,7 +180,7 @@ static bool all_gone(const struct external *x)
 /* Ends what did not come to run. */
 static int abandon(struct external *x, int code)
 {
-	close_gate();
+	launch_close(&x->launch);
 	if (x->command)
 		waitpid(x->command, NULL, 0);
 	if (x->tool)
@@ -320,10 +255,8 @@ int external_run(struct external *x)
 		nap();
 	}
 	trace_ready(r);
-	rc = r->command ? open_gate() : 0;
-	if (rc)
-		return abandon(x, complain(x, TRACE_EXIT_NO_PROGRAM, "cannot run", rc));
-	close_gate();
+	if (r->command && launch_go(&x->launch, &e) < 0)
+		return abandon(x, trace_complain(TRACE_EXIT_NO_PROGRAM, e.text));
 	told = watch(x, &command_status, &status);
 	code = r->command ? trace_exit_code(command_status) : TRACE_EXIT_OK;
 	if (!told && trace_exit_code(status))

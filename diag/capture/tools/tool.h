@@ -1,6 +1,6 @@
 /*
  * External tracers: a program that records to a file of its own format, started, watched and
- * stopped as trace.h promises of tracers. The command that is to be recorded, if there is one, is
+ * stopped as capture.h promises of tracers. The command that is to be recorded, if there is one, is
  * our own child, as with every tracer, and waits until the tool is ready. Between us and the tool
  * stands a keeper, which is deaf to signals: whoever stops a traced program signals all our
  * children.
@@ -9,13 +9,15 @@
 #define CULPRIT_DIAG_EXTERNAL_H
 
 #include "diag/capture/capture.h"
+#include "diag/capture/launch.h"
 
 struct external {
 	const struct trace_request *request;
-	const char *name;  /* for sentences */
-	pid_t tool;        /* 0: ended */
-	pid_t keeper;      /* its parent; 0: ended */
-	pid_t command;     /* 0: none, or ended */
+	const char *name; /* for sentences */
+	pid_t tool;       /* 0: ended */
+	pid_t keeper;     /* its parent; 0: ended */
+	pid_t command;    /* 0: none, or ended */
+	struct launch launch;
 	const pid_t *pids; /* what is recorded: the request's, or the command */
 	size_t n_pids;
 

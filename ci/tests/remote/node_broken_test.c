@@ -1,0 +1,196 @@
+/* harness/remote against hosts on which no command runs as it should: each attempt ends within its
+ * time limit, and says what the host said. */
+#include "ci/tests/remote/node_sshd.h"
+
+#include <dlfcn.h>
+#include <libssh/libssh.h>
+
+enum { BROKEN_PORT = 2300 };
+
+/* libssh itself may loop without looking at the connection. Takes the place of its function. */
+static volatile bool spin;
+
+int ssh_channel_request_exec(ssh_channel channel, const char *command)
+{
+	int (*real)(ssh_channel, const char *) = dlsym(RTLD_NEXT, "ssh_channel_request_exec");
+
+	while (spin)
+		;
+	return real(channel, command);
+}
+
+static void contains(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("'%s' is not in: %s", part, text);
+}
+
+static int connect_to(int port, double *took_s, struct err *e)
+{
+	const struct node_options opt = {
+		.agent_dir = sshd_agent, .connect_timeout_s = 3, .timeout_s = 3, .lease_s = 3};
+	struct node_spec spec = sshd_spec("s1");
+	struct nodeset *set = NULL;
+	double start_s = clock_mono_s();
+	int rc;
+
+	spec.port = (unsigned)port;
+	rc = node_connect_all(&spec, 1, &opt, &set, e);
+	*took_s = clock_mono_s() - start_s;
+	nodeset_free(set);
+	return rc;
+}
+
+/* A host whose sshd_config has these lines. */
+static int connect_broken(const char *lines, struct err *e)
+{
+	char dir[128], more[1000];
+	double took_s;
+	pid_t pid;
+	int rc;
+
+	snprintf(dir, sizeof(dir), "%s/broken", sshd_dir);
+	sshd_sh("rm -rf %s; mkdir %s", dir, dir);
+	/* At DEBUG1, sshd writes into the standard error of commands. */
+	snprintf(more, sizeof(more), "LogLevel INFO\n%s", lines);
+	sshd_more = more;
+	pid = sshd_start(dir, BROKEN_PORT, false);
+	sshd_more = "";
+	rc = connect_to(BROKEN_PORT, &took_s, e);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	/* The limits of login, of the upload and of the agent's start come one after the other. */
+	assert_true(took_s < 20);
+	return rc;
+}
+
+static void an_sftp_server_is_not_needed(void **state)
+{
+	struct err e = {""};
+
+	(void)state;
+	/* With libssh 0.10's client, the first one hung for ever. */
+	assert_int_equal(
+		connect_broken("Subsystem sftp /bin/sh -c 'echo no /dev/null >&2; exit 1'\n", &e),
+		0);
+	assert_int_equal(connect_broken("Subsystem sftp /bin/sleep 1000\n", &e), 0);
+	assert_int_equal(connect_broken("", &e), 0);
+}
+
+static void a_command_that_fails_is_quoted(void **state)
+{
+	struct err e = {""};
+
+	(void)state;
+	assert_int_equal(
+		connect_broken("ForceCommand echo the account is locked >&2; exit 1\n", &e),
+		-EACCES);
+	contains(e.text, "s1: root@127.0.0.1:2300 cannot run /bin/sh: the account is locked");
+	assert_int_equal(
+		connect_broken("ForceCommand echo This account is closed.; exit 1\n", &e), -EACCES);
+	contains(e.text, "This account is closed.");
+	assert_int_equal(connect_broken("ForceCommand kill -9 $$\n", &e), -EACCES);
+	contains(e.text, "killed by SIGKILL");
+	assert_int_equal(connect_broken("ForceCommand internal-sftp\n", &e), -EACCES);
+	contains(e.text, "cannot run /bin/sh");
+}
+
+static void a_command_that_hangs_is_given_up(void **state)
+{
+	struct err e = {""};
+
+	(void)state;
+	assert_int_equal(
+		connect_broken("ForceCommand echo waiting for the licence >&2; sleep 1000\n", &e),
+		-ETIMEDOUT);
+	contains(e.text, "did not end within 3 s; last it printed: waiting for the licence");
+}
+
+static void a_command_that_prints_without_end_is_given_up(void **state)
+{
+	struct err e = {""};
+
+	(void)state;
+	assert_int_equal(connect_broken("ForceCommand yes garbage\n", &e), -ETIMEDOUT);
+	contains(e.text, "last it printed: garbage");
+	assert_int_equal(connect_broken("ForceCommand yes garbage >&2\n", &e), -ETIMEDOUT);
+	contains(e.text, "last it printed: garbage");
+	/* Only the agent's start does so. */
+	assert_int_equal(
+		connect_broken(
+			"ForceCommand case \"$SSH_ORIGINAL_COMMAND\" in *serve*) yes garbage;; *)"
+			" eval \"$SSH_ORIGINAL_COMMAND\";; esac\n",
+			&e),
+		-ETIMEDOUT);
+	contains(e.text, "said no hello in 6 s; last it printed: garbage");
+}
+
+static void a_login_shell_that_greets_does_no_harm(void **state)
+{
+	struct err e = {""};
+
+	(void)state;
+	sshd_sh("rm -rf /var/lib/culprit/agent");
+	if (connect_broken(
+		    "ForceCommand echo Welcome; echo to s1 >&2; eval \"$SSH_ORIGINAL_COMMAND\"\n",
+		    &e))
+		fail_msg("%s", e.text);
+}
+
+static void what_the_host_says_of_a_refused_login_is_passed_on(void **state)
+{
+	char lines[200];
+	struct err e = {""};
+
+	(void)state;
+	sshd_sh("echo 'Maintenance until noon.' >%s/banner", sshd_dir);
+	snprintf(lines, sizeof(lines), "Banner %s/banner\nPubkeyAuthentication no\n", sshd_dir);
+	assert_int_equal(connect_broken(lines, &e), -EACCES);
+	contains(e.text, "the host accepts password");
+	contains(e.text, "its banner ends with 'Maintenance until noon.'");
+}
+
+static void a_library_that_does_not_return_is_left_behind(void **state)
+{
+	struct err e = {""};
+	double took_s;
+
+	(void)state;
+	spin = true;
+	assert_int_equal(connect_to(SSHD_PORT, &took_s, &e), -ETIMEDOUT);
+	contains(e.text, "s1: no answer in time, and libssh does not return");
+	assert_true(took_s < 15);
+	spin = false;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	sshd_setup();
+	sshd_real_agent();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	sshd_stop();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_sftp_server_is_not_needed),
+		cmocka_unit_test(a_command_that_fails_is_quoted),
+		cmocka_unit_test(a_command_that_hangs_is_given_up),
+		cmocka_unit_test(a_command_that_prints_without_end_is_given_up),
+		cmocka_unit_test(a_login_shell_that_greets_does_no_harm),
+		cmocka_unit_test(what_the_host_says_of_a_refused_login_is_passed_on),
+		cmocka_unit_test(a_library_that_does_not_return_is_left_behind),
+	};
+
+	sshd_isolate();
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

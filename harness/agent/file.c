@@ -1,0 +1,140 @@
+/* culprit-agent file: carries one file over standard input and output (PROTOCOL.md, "Files"). */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "harness/agent/programs.h"
+#include "harness/base/file.h"
+
+/* An orchestrator that takes and sends nothing for so long is gone: SIGALRM ends us. */
+enum { SILENCE_S = 60, FILE_SLICE = 64 << 10 };
+
+static int answer(json_t *msg)
+{
+	int rc = !msg || json_dumpfd(msg, STDOUT_FILENO, JSON_COMPACT) ||
+		fd_write_all(STDOUT_FILENO, "\n", 1);
+
+	json_decref(msg);
+	return rc;
+}
+
+static int refuse(int code, const char *what, const char *path)
+{
+	struct err e;
+
+	err_errno(&e, code, "cannot %s '%s' there", what, path);
+	answer(json_pack("{s:s, s:i}", "error", e.text, "code", code));
+	return 1;
+}
+
+/* 'size' bytes from 'in' to 'out'. 0, -errno of a failed write, or 1: there are no more. */
+static int copy(int in, int out, json_int_t size, uint32_t *crc)
+{
+	static char buf[FILE_SLICE];
+	ssize_t got;
+	int rc = 0;
+
+	for (*crc = 0; size && !rc; size -= got) {
+		alarm(SILENCE_S);
+		got = read(in, buf, (size_t)(size < FILE_SLICE ? size : FILE_SLICE));
+		if (got <= 0)
+			return 1;
+		*crc = (uint32_t)crc32(*crc, (void *)buf, (uInt)got);
+		rc = fd_write_all(out, buf, (size_t)got);
+	}
+	return rc;
+}
+
+static int get(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	uint32_t crc;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return refuse(-errno, "open", path);
+	if (!S_ISREG(st.st_mode))
+		return refuse(-EINVAL, "open", path);
+	if (answer(json_pack("{s:I}", "size", (json_int_t)st.st_size)))
+		return 1;
+	if (copy(fd, STDOUT_FILENO, st.st_size, &crc)) {
+		fprintf(stderr, "'%s' shrank while it was read, or its disk fails\n", path);
+		return 1;
+	}
+	return answer(json_pack("{s:I}", "crc32", (json_int_t)crc));
+}
+
+/* One line of our input, of which no byte behind it is taken. */
+static json_t *read_line(void)
+{
+	char line[4200];
+	size_t n = 0;
+
+	while (n < sizeof(line) && read(STDIN_FILENO, line + n, 1) == 1 && line[n] != '\n')
+		n++;
+	return json_loadb(line, n, 0, NULL);
+}
+
+static int put(const char *path, mode_t mode, json_int_t size)
+{
+	char *tmp = NULL;
+	uint32_t crc;
+	json_t *end;
+	bool whole;
+	int fd, rc;
+
+	if (asprintf(&tmp, "%s.part-%d", path, (int)getpid()) < 0)
+		return refuse(-ENOMEM, "make", path);
+	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+	if (fd < 0) {
+		rc = refuse(-errno, "make", tmp);
+		goto out;
+	}
+	rc = copy(STDIN_FILENO, fd, size, &crc);
+	end = rc ? NULL : read_line();
+	whole = end && json_integer_value(json_object_get(end, "crc32")) == crc;
+	json_decref(end);
+	if (close(fd) < 0 && !rc)
+		rc = -errno;
+	if (!rc && !whole)
+		rc = -EIO;
+	if (!rc && rename(tmp, path) < 0)
+		rc = -errno;
+	if (rc) {
+		unlink(tmp);
+		rc = refuse(rc < 0 ? rc : -EIO, "write", path);
+	} else {
+		rc = answer(json_pack("{s:I}", "size", size));
+	}
+out:
+	free(tmp);
+	return rc;
+}
+
+int file_main(int argc, char **argv)
+{
+	const char *from = NULL, *to = NULL;
+	json_int_t size = 0;
+	int mode = 0600, rc;
+	json_t *ask;
+
+	(void)argc, (void)argv;
+	alarm(SILENCE_S);
+	ask = read_line();
+	if (!json_unpack(ask, "{s:s !}", "get", &from))
+		rc = get(from);
+	else if (!json_unpack(ask, "{s:s, s:i, s:I !}", "put", &to, "mode", &mode, "size", &size) &&
+		size >= 0)
+		rc = put(to, (mode_t)mode & 0777, size);
+	else
+		rc = refuse(-EINVAL, "understand", "the request");
+	json_decref(ask);
+	return rc;
+}
