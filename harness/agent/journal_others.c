@@ -13,6 +13,7 @@
 #include "harness/agent/journal_impl.h"
 #include "harness/agent/node_id.h"
 #include "harness/base/file.h"
+#include "harness/base/jget.h"
 
 /* What is asked of each journal, and what was found. */
 struct journal_search {
@@ -36,35 +37,26 @@ static bool is_here(const char *text)
 
 static int each(const char *state, each_fn fn, struct journal_search *s, struct err *e)
 {
-	char *folder, *path, *text;
+	char folder[PATH_MAX], path[PATH_MAX];
+	auto_dir DIR *dir = NULL;
 	struct dirent *d;
-	DIR *dir;
-	int rc = 0;
 
-	if (asprintf(&folder, "%s/undo", state) < 0)
-		return err_errno(e, -ENOMEM, "cannot list journals");
+	snprintf(folder, sizeof(folder), "%s/undo", state);
 	dir = opendir(folder);
-	if (!dir && errno != ENOENT)
-		rc = err_errno(e, -errno, "cannot list '%s'", folder);
-	while (dir && (d = readdir(dir))) {
+	if (!dir)
+		return errno == ENOENT ? 0 : err_errno(e, -errno, "cannot list '%s'", folder);
+	while ((d = readdir(dir))) {
+		auto_free char *text = NULL;
 		size_t n = strlen(d->d_name);
 
-		if (d->d_name[0] == '.' || n < 5 || strcmp(d->d_name + n - 5, ".json") ||
-			(s->session && strlen(s->session) == n - 5 &&
-				!strncmp(d->d_name, s->session, n - 5)) ||
-			asprintf(&path, "%s/%s", folder, d->d_name) < 0)
-			continue;
-		if (!file_read(path, &text, NULL, NULL)) {
-			if (is_here(text))
-				fn(path, d->d_name, text, s);
-			free(text);
-		}
-		free(path);
+		if (d->d_name[0] != '.' && n >= 5 && !strcmp(d->d_name + n - 5, ".json") &&
+			!(s->session && strlen(s->session) == n - 5 &&
+				!strncmp(d->d_name, s->session, n - 5)) &&
+			snprintf(path, sizeof(path), "%s/%s", folder, d->d_name) < PATH_MAX &&
+			!file_read(path, &text, NULL, NULL) && is_here(text))
+			fn(path, d->d_name, text, s);
 	}
-	if (dir)
-		closedir(dir);
-	free(folder);
-	return rc;
+	return 0;
 }
 
 static void clean_each(const char *path, const char *name, char *text, struct journal_search *s)
@@ -109,15 +101,13 @@ int journal_list(const char *state, const char *session, json_t *list, struct er
 /* When it was last written, if somebody holds its lock; else 0. */
 static int64_t locked_since_ns(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
-	int64_t ns = 0;
 
-	if (locked && !fstat(fd, &st))
-		ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
-	fd_close(fd);
-	return ns;
+	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK &&
+			!fstat(fd, &st)
+		? st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec
+		: 0;
 }
 
 /* Its last word is that a slow undo has begun. */
@@ -151,26 +141,22 @@ int journal_silent(const char *state, const char *session, int64_t since_ns)
 static void quarantine_each(
 	const char *path, const char *name, char *text, struct journal_search *s)
 {
-	json_t *begun = json_object(), *names = json_object(), *what;
+	auto_json json_t *begun = json_object(), *names = json_object();
 	bool locked = locked_since_ns(path);
 	const char *handle;
-	char *save = NULL;
+	json_t *what;
 
-	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		json_t *value = json_loads(line, 0, NULL);
+	PROCFS_EACH_LINE(line, text)
+	{
+		auto_json json_t *value = json_loads(line, 0, NULL);
 
-		if (!json_unpack(value, "{s:s}", "add", &handle)) {
-			char *described = journal_describe(value);
-
+		if (!json_unpack(value, "{s:s}", "add", &handle))
 			json_object_set_new(
-				names, handle, json_string(described ? described : "?"));
-			free(described);
-		} else if (!json_unpack(value, "{s:s}", "repairing", &handle)) {
-			json_object_set(begun, handle, json_object_get(names, handle));
-		} else if (!json_unpack(value, "{s:s}", "done", &handle)) {
+				names, handle, journal_describe(value) ?: json_string("?"));
+		else if (!json_unpack(value, "{s:s}", "repairing", &handle))
+			json_object_set(begun, handle, jget(names, handle));
+		else if (!json_unpack(value, "{s:s}", "done", &handle))
 			json_object_del(begun, handle);
-		}
-		json_decref(value);
 	}
 	json_object_foreach(begun, handle, what)
 	{
@@ -179,8 +165,6 @@ static void quarantine_each(
 			json_sprintf("%s of session %.8s %s", json_string_value(what), name,
 				locked ? "is still being undone" : "could not be undone yet"));
 	}
-	json_decref(begun);
-	json_decref(names);
 }
 
 int journal_quarantined(

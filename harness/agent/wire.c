@@ -5,9 +5,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "harness/base/auto.h"
+
 int wire_send(int sock, json_t *message)
 {
-	char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
+	auto_free char *text = json_dumps(message, JSON_COMPACT);
 	int rc = text ? 0 : -ENOMEM;
 
 	if (text && strlen(text) > WIRE_MAX)
@@ -15,7 +17,6 @@ int wire_send(int sock, json_t *message)
 	while (!rc && send(sock, text, strlen(text), MSG_NOSIGNAL) < 0)
 		if (errno != EINTR)
 			rc = -errno;
-	free(text);
 	json_decref(message);
 	return rc;
 }
