@@ -41,8 +41,8 @@ struct agent {
 	const char *state; /* /var/lib/culprit */
 	const char *dir;   /* the session's folder */
 	double lease_s;
-	const char *packets_backend; /* forced, or NULL */
-	struct handle *handles;
+	const char *packets_backend;    /* forced, or NULL */
+	struct handle *handles, *begun; /* begun: by the operation that is being performed */
 	unsigned next_number;
 	struct bytes in, out; /* read and not yet a line; not yet written */
 	const char *end;      /* why the session is to end; NULL: it goes on */
