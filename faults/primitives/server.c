@@ -321,14 +321,12 @@ int server_start(
 	const json_t *server, const struct server_change *c, int lock, pid_t *pid, struct err *e)
 {
 	pid_t pids[1];
-	int n = server_find(server, pids, 1), rc = 0;
+	int n = server_find(server, pids, 1);
 
 	if (n < 0)
 		return err_errno(e, n, "cannot look for the server");
 	/* Its own supervisor may have been quicker. */
-	if (!n)
-		rc = launch(server, c, lock, e);
-	return rc ? rc : wait_listening(server, pid, e);
+	return (n ? 0 : launch(server, c, lock, e)) ?: wait_listening(server, pid, e);
 }
 
 static bool is_learnt_one(const json_t *server, pid_t pid)

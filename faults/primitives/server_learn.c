@@ -352,42 +352,28 @@ static json_t *bytes_of(pid_t pid, const char *name)
 	return procfs_read(pid, name, &text, NULL) ? NULL : text_bytes(text);
 }
 
-/* All but the user. Fails if anything is missing, since the server would be started without it. */
-static bool learn_process(pid_t pid, uint64_t ticks, const char *exe, const char *cwd, json_t *s)
+/* All but the user; NULL if anything is missing, since the server would be started without it. */
+static json_t *learn_process(pid_t pid, uint64_t ticks, const char *exe, const char *cwd)
 {
 	json_t *argv = NULL, *env = NULL;
-	bool whole = !procfs_words(pid, "cmdline", bytes_json, &argv) &&
-		!procfs_words(pid, "environ", bytes_json, &env) && json_array_size(argv);
-	const struct {
-		const char *key;
-		json_t *value;
-	} members[] = {
-		{"argv", argv},
-		{"env", env},
-		{"cgroups", bytes_of(pid, "cgroup")},
-		{"pid", json_integer(pid)},
-		{"start_ticks", json_integer((json_int_t)ticks)},
-		{"exe", text_bytes(exe)},
-		{"cwd", text_bytes(cwd)},
-		{"limits", limits_of(pid)},
-		{"oom_score_adj", number_of(pid, "oom_score_adj")},
-		{"nice", json_integer(getpriority(PRIO_PROCESS, (id_t)pid))},
-		{"descriptors",
-			json_pack("[o, o, o]", descriptor(pid, 0), descriptor(pid, 1),
-				descriptor(pid, 2))},
-		{"listens", listening(pid)},
-	};
 
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
-		if (json_object_set_new(s, members[i].key, members[i].value))
-			whole = false;
-	return whole;
+	if (procfs_words(pid, "cmdline", bytes_json, &argv) || !json_array_size(argv) ||
+		procfs_words(pid, "environ", bytes_json, &env)) {
+		json_decref(argv);
+		return NULL;
+	}
+	return json_pack("{s:o, s:o, s:o, s:i, s:I, s:o, s:o, s:o, s:o, s:i, s:[o, o, o], s:o}",
+		"argv", argv, "env", env, "cgroups", bytes_of(pid, "cgroup"), "pid", (int)pid,
+		"start_ticks", (json_int_t)ticks, "exe", text_bytes(exe), "cwd", text_bytes(cwd),
+		"limits", limits_of(pid), "oom_score_adj", number_of(pid, "oom_score_adj"), "nice",
+		getpriority(PRIO_PROCESS, (id_t)pid), "descriptors", descriptor(pid, 0),
+		descriptor(pid, 1), descriptor(pid, 2), "listens", listening(pid));
 }
 
 int server_learn(pid_t pid, json_t **out, struct err *e)
 {
 	char exe[PATH_MAX], cwd[PATH_MAX];
-	auto_json json_t *s = json_object();
+	auto_json json_t *s = NULL;
 	const char *differs = "";
 	uint64_t ticks;
 	pid_t same[2];
@@ -404,7 +390,7 @@ int server_learn(pid_t pid, json_t **out, struct err *e)
 	else if (access(exe, X_OK) < 0)
 		rc = err_errno(e, -errno, "process %d could not be started again: its program '%s'",
 			(int)pid, exe);
-	else if (!learn_process(pid, ticks, exe, cwd, s) || learn_user(pid, s))
+	else if (!(s = learn_process(pid, ticks, exe, cwd)) || learn_user(pid, s))
 		rc = err_set(e, -ESRCH, "cannot learn how process %d was started", (int)pid);
 	else
 		rc = check_limits(s, pid, e);

@@ -3,7 +3,6 @@
  * file-system check) goes on after the hello, even if this agent dies, and the node is quarantined
  * meanwhile.
  */
-#include "harness/agent/clean.h"
 
 #include <errno.h>
 #include <fcntl.h>

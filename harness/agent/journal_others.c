@@ -15,17 +15,20 @@
 #include "harness/base/file.h"
 #include "harness/base/jget.h"
 
-/* What is asked of each journal, and what was found. */
+/* What is asked of each journal, that journal, and what was found. */
 struct journal_search {
 	const char *session; /* the asking one, which is left out; NULL: none is left out */
 	json_t *list, *failed;
 	int64_t since_ns;
+
+	const char *path, *name;
+	char *text;
+
 	int found;
 	bool working;
 };
 
-/* 'text' is the journal's. */
-typedef void (*each_fn)(const char *path, const char *name, char *text, struct journal_search *s);
+typedef void (*each_fn)(struct journal_search *s);
 
 /* Of this node: the head of another node's journal names other namespaces. */
 static bool is_here(const char *text)
@@ -53,20 +56,22 @@ static int each(const char *state, each_fn fn, struct journal_search *s, struct 
 			!(s->session && strlen(s->session) == n - 5 &&
 				!strncmp(d->d_name, s->session, n - 5)) &&
 			snprintf(path, sizeof(path), "%s/%s", folder, d->d_name) < PATH_MAX &&
-			!file_read(path, &text, NULL, NULL) && is_here(text))
-			fn(path, d->d_name, text, s);
+			!file_read(path, &text, NULL, NULL) && is_here(text)) {
+			s->path = path;
+			s->name = d->d_name;
+			s->text = text;
+			fn(s);
+		}
 	}
 	return 0;
 }
 
-static void clean_each(const char *path, const char *name, char *text, struct journal_search *s)
+static void clean_each(struct journal_search *s)
 {
 	struct journal *j;
 	struct err e;
-	int rc = journal_open(path, 0, &j, &e);
+	int rc = journal_open(s->path, 0, &j, &e);
 
-	(void)name;
-	(void)text;
 	if (rc == -EWOULDBLOCK || rc == -ENOENT || rc == -EXDEV)
 		return;
 	if (!rc)
@@ -84,11 +89,9 @@ void journal_clean_left(const char *state, json_t *cleaned, json_t *unclean)
 		json_array_append_new(unclean, json_string(e.text));
 }
 
-static void list_each(const char *path, const char *name, char *text, struct journal_search *s)
+static void list_each(struct journal_search *s)
 {
-	(void)path;
-	(void)text;
-	json_array_append_new(s->list, json_string(name));
+	json_array_append_new(s->list, json_string(s->name));
 }
 
 int journal_list(const char *state, const char *session, json_t *list, struct err *e)
@@ -120,13 +123,12 @@ static bool is_repairing(const char *text)
 	return begun && !strstr(begun, "\n{\"done\"");
 }
 
-static void silence_each(const char *path, const char *name, char *text, struct journal_search *s)
+static void silence_each(struct journal_search *s)
 {
-	int64_t heard_ns = locked_since_ns(path);
+	int64_t heard_ns = locked_since_ns(s->path);
 
-	(void)name;
-	if (heard_ns && !is_repairing(text) &&
-		(strstr(text, "\n{\"ending\"") || heard_ns < s->since_ns))
+	if (heard_ns && !is_repairing(s->text) &&
+		(strstr(s->text, "\n{\"ending\"") || heard_ns < s->since_ns))
 		s->found++;
 }
 
@@ -138,15 +140,14 @@ int journal_silent(const char *state, const char *session, int64_t since_ns)
 	return s.found;
 }
 
-static void quarantine_each(
-	const char *path, const char *name, char *text, struct journal_search *s)
+static void quarantine_each(struct journal_search *s)
 {
 	auto_json json_t *begun = json_object(), *names = json_object();
-	bool locked = locked_since_ns(path);
+	bool locked = locked_since_ns(s->path);
 	const char *handle;
 	json_t *what;
 
-	PROCFS_EACH_LINE(line, text)
+	PROCFS_EACH_LINE(line, s->text)
 	{
 		auto_json json_t *value = json_loads(line, 0, NULL);
 
@@ -162,7 +163,7 @@ static void quarantine_each(
 	{
 		s->working = s->working || locked;
 		json_array_append_new(s->list,
-			json_sprintf("%s of session %.8s %s", json_string_value(what), name,
+			json_sprintf("%s of session %.8s %s", json_string_value(what), s->name,
 				locked ? "is still being undone" : "could not be undone yet"));
 	}
 }
