@@ -44,7 +44,7 @@ struct nft_batch {
 	const char *table;
 	char *buf;
 	size_t used, room;
-	uint32_t seq, wanted; /* wanted: how many answers */
+	uint32_t seq, wanted;    /* wanted: how many answers */
 	struct nftnl_rule *rule; /* between rule_begin and rule_end */
 	int rc;
 };
@@ -347,8 +347,7 @@ static int dump_once(uint16_t type, uint16_t family, uint32_t seq, mnl_cb_t cb, 
 		ssize_t n = mnl_socket_recvfrom(nl, buf, sizeof(buf));
 
 		more = n < 0 ? -1
-			     : mnl_cb_run(
-				       buf, (size_t)n, seq, mnl_socket_get_portid(nl), cb, data);
+			     : mnl_cb_run(buf, (size_t)n, seq, mnl_socket_get_portid(nl), cb, data);
 	}
 	return !more ? 0 : errno == EAGAIN ? -ETIMEDOUT : -errno;
 }
@@ -387,8 +386,11 @@ static bool has_text(const json_t *list, const char *text)
 static int on_table(const struct nlmsghdr *nlh, void *data)
 {
 	static const char *const families[NFPROTO_NUMPROTO] = {[NFPROTO_INET] = "inet",
-		[NFPROTO_IPV4] = "ip", [NFPROTO_IPV6] = "ip6", [NFPROTO_ARP] = "arp",
-		[NFPROTO_BRIDGE] = "bridge", [NFPROTO_NETDEV] = "netdev"};
+		[NFPROTO_IPV4] = "ip",
+		[NFPROTO_IPV6] = "ip6",
+		[NFPROTO_ARP] = "arp",
+		[NFPROTO_BRIDGE] = "bridge",
+		[NFPROTO_NETDEV] = "netdev"};
 	auto_of(table) struct nftnl_table *t = nftnl_table_alloc();
 	uint32_t family;
 	char text[300];

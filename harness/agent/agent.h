@@ -67,8 +67,8 @@ json_t *text_json(const char *text, size_t size);
 /* 'path' if absolute, else below the session's folder; the caller frees. */
 char *agent_path(const struct agent *a, const char *path);
 
-/* clean.c: undoes what earlier sessions left, waiting for 5 s at most. The arrays get: names of what
- * was undone; sentences on journals that could not be undone; sentences on what is still being
+/* clean.c: undoes what earlier sessions left, waiting for 5 s at most. The arrays get: names of
+ * what was undone; sentences on journals that could not be undone; sentences on what is still being
  * undone. */
 void clean_left(struct agent *a, json_t *cleaned, json_t *unclean, json_t *quarantined);
 

@@ -8,6 +8,7 @@
 
 struct child_spec {
 	const char **argv; /* the list is allocated */
+	size_t n;
 	const json_t *env;
 	const char *cwd;
 	int in, out, err; /* -1: /dev/null */

@@ -85,17 +85,26 @@ static int wait_for_code(struct guard *g, const char *what, struct err *e)
 
 AUTO_DEFINE(guard, struct guard *, guard_free)
 
+static struct guard *guard_alloc(void)
+{
+	struct guard *g = calloc(1, sizeof(*g));
+
+	if (g) {
+		g->sock = g->life = -1;
+		g->waiting = json_array();
+	}
+	return g;
+}
+
 int guard_start(
 	const char *state, const char *session, double lease_s, struct guard **out, struct err *e)
 {
-	auto_of(guard) struct guard *g = calloc(1, sizeof(*g));
+	auto_of(guard) struct guard *g = guard_alloc();
 	auto_fd int guards_end = -1, standbys_end = -1;
 	pid_t agent = getpid();
 	int pair[2], life[2], rc;
 
-	if (g)
-		g->sock = g->life = -1;
-	if (!g || !(g->waiting = json_array()))
+	if (!g || !g->waiting)
 		return err_errno(e, -ENOMEM, "cannot start the guard");
 	snprintf(g->dir, sizeof(g->dir), "%s/%s", state, session);
 	snprintf(g->journal, sizeof(g->journal), "%s/undo/%s.json", state, session);

@@ -27,6 +27,15 @@ struct journal {
 
 AUTO_DEFINE(journal, struct journal *, journal_free)
 
+static struct journal *journal_alloc(void)
+{
+	struct journal *j = calloc(1, sizeof(*j));
+
+	if (j)
+		j->fd = -1;
+	return j;
+}
+
 /* 'line' stays the caller's. */
 static int append(struct journal *j, const json_t *line, bool sync, struct err *e)
 {
@@ -77,7 +86,7 @@ static int publish(
 
 int journal_new(const char *state, const char *session, struct journal **out, struct err *e)
 {
-	auto_of(journal) struct journal *j = calloc(1, sizeof(*j));
+	auto_of(journal) struct journal *j = journal_alloc();
 	auto_json json_t *head = NULL;
 	char undo[PATH_MAX], hidden[PATH_MAX];
 	struct node_id id;
@@ -85,7 +94,6 @@ int journal_new(const char *state, const char *session, struct journal **out, st
 
 	if (!j)
 		return err_errno(e, -ENOMEM, "cannot make an undo journal");
-	j->fd = -1;
 	j->entries = json_array();
 	snprintf(undo, sizeof(undo), "%s/undo", state);
 	snprintf(j->path, sizeof(j->path), "%s/undo/%s.json", state, session);
@@ -186,7 +194,7 @@ static int load(struct journal *j, struct err *e)
 
 int journal_open(const char *path, double wait_s, struct journal **out, struct err *e)
 {
-	auto_of(journal) struct journal *j = calloc(1, sizeof(*j));
+	auto_of(journal) struct journal *j = journal_alloc();
 	double deadline = clock_mono_s() + wait_s;
 	struct stat st;
 	int rc;

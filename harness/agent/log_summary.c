@@ -1,5 +1,5 @@
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "diag/record/log.h"
@@ -11,14 +11,14 @@
 static bool is_foreign(const char *path, bool *complete)
 {
 	unsigned char head[2] = {0}, last = 0;
-	auto_file FILE *f = fopen(path, "re");
+	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	bool text;
 
-	if (!f || fread(head, 1, sizeof(head), f) != sizeof(head))
+	if (fd < 0 || read(fd, head, sizeof(head)) != sizeof(head))
 		return false;
 	text = head[0] >= '0' && head[0] <= '9';
 	*complete = !text ||
-		(!fseek(f, -1, SEEK_END) && fread(&last, 1, 1, f) == 1 && last == '\n');
+		(lseek(fd, -1, SEEK_END) >= 0 && read(fd, &last, 1) == 1 && last == '\n');
 	return text || (head[0] == 0x96 && head[1] == 0xd5);
 }
 

@@ -25,48 +25,38 @@ static void auto_child_spec_(struct child_spec *s)
 
 /* ---- what a program gets ---- */
 
-/* Appends to a list that NULL ends and is NULL at first. The words stay the caller's. False: no
- * memory. */
-static bool add_word(const char ***list, const char *word)
+/* Room for all the words of a request, so that to add one cannot fail. */
+static int begin_words(struct child_spec *s, const json_t *args, struct err *e)
 {
-	const char **more;
-	size_t n = 0;
+	/* Ours are fewer than 96, with the 16 'paths' that there may be. */
+	size_t room = 96 + json_array_size(jget(args, "argv")) +
+		2 * json_array_size(jget(args, "pids"));
 
-	while (*list && (*list)[n])
-		n++;
-	more = realloc(*list, (n + 2) * sizeof(*more));
-	if (!more)
-		return false;
-	*list = more;
-	more[n] = word;
-	more[n + 1] = NULL;
-	return true;
+	s->argv = calloc(room, sizeof(*s->argv));
+	return s->argv ? 0 : err_errno(e, -ENOMEM, "cannot start a program");
 }
 
-static bool add_words(const char ***list, const char *const *words)
+/* The words stay the caller's. */
+static void add_words(struct child_spec *s, const char *const *words)
 {
-	bool done = true;
-
-	for (; done && *words; words++)
-		done = add_word(list, *words);
-	return done;
+	while (*words)
+		s->argv[s->n++] = *words++;
 }
 
-#define ADD(list, ...) add_words(list, (const char *const[]){__VA_ARGS__, NULL})
+#define ADD(s, ...) add_words(s, (const char *const[]){__VA_ARGS__, NULL})
 
 /* All of a JSON list; each after 'option', if that is not NULL. */
-static bool add_list(const char ***list, const char *option, const json_t *texts)
+static void add_list(struct child_spec *s, const char *option, const json_t *texts)
 {
 	const json_t *text;
-	bool done = true;
 	size_t i;
 
 	json_array_foreach((json_t *)texts, i, text)
 	{
-		done = done && (!option || add_word(list, option)) &&
-			add_word(list, json_string_value(text));
+		if (option)
+			s->argv[s->n++] = option;
+		s->argv[s->n++] = json_string_value(text);
 	}
-	return done;
 }
 
 static int open_output(const struct agent *a, const char *path, int *fd, struct err *e)
@@ -103,10 +93,12 @@ int op_run(struct agent *a, json_t *id, json_t *args, struct err *e)
 	struct handle *h;
 	int rc = handle_new(a, HANDLE_RUN, &h, e);
 
-	if (!rc && !add_list(&s.argv, NULL, jget(args, "argv")))
-		rc = err_errno(e, -ENOMEM, "cannot run a command");
-	rc = rc ?: open_input(jget_text(args, "stdin"), &s.in, e) ?: child_open_pipe(&s, e);
-	rc = rc ?: child_start(a, h, &s, e);
+	rc = rc ?: begin_words(&s, args, e) ?: open_input(jget_text(args, "stdin"), &s.in, e) ?:
+		child_open_pipe(&s, e);
+	if (rc)
+		return rc;
+	add_list(&s, NULL, jget(args, "argv"));
+	rc = child_start(a, h, &s, e);
 	if (rc)
 		return rc;
 	h->deadline = clock_mono_s() + arg_number(args, "timeout_s", 30);
@@ -119,44 +111,42 @@ int op_run(struct agent *a, json_t *id, json_t *args, struct err *e)
 /* Appends the words of our own tracer, up to where what is traced begins. 'spec' has the arguments
  * that process.start and trace.start share. 'number' keeps a word's text. */
 static int add_tracer(struct agent *a, struct handle *h, const json_t *spec, char number[32],
-	const char ***words, struct err *e)
+	struct child_spec *s, struct err *e)
 {
 	const char *mode = jget_text(spec, "mode");
-	json_int_t memory = jget_int(spec, "memory_bytes");
+	int64_t memory = jget_int(spec, "memory_bytes");
 
 	h->log = agent_path(a, jget_text(spec, "out"));
-	snprintf(number, 32, "%lldB", (long long)memory);
-	if (!h->log || !add_words(words, self_argv()) ||
-		!ADD(words, "trace", "--tracer", jget_text(spec, "tracer"), "--out", h->log) ||
-		(mode && !ADD(words, "--mode", mode)) ||
-		(memory && !ADD(words, "--memory", number)) ||
-		!add_list(words, "--path", jget(spec, "paths")))
+	if (!h->log)
 		return err_errno(e, -ENOMEM, "cannot trace");
+	snprintf(number, 32, "%lldB", (long long)memory);
+	add_words(s, self_argv());
+	ADD(s, "trace", "--tracer", jget_text(spec, "tracer"), "--out", h->log);
+	if (mode)
+		ADD(s, "--mode", mode);
+	if (memory)
+		ADD(s, "--memory", number);
+	add_list(s, "--path", jget(spec, "paths"));
 	return 0;
 }
 
-/* The words that run 'argv': our tracer, our loop, ourselves, as asked. 'times' is a path of ours,
- * or NULL. */
-static int make_argv(struct agent *a, struct handle *h, const json_t *args, const char *times,
-	char number[32], const char ***words, struct err *e)
+/* The words that run 'argv': our loop, ourselves, as asked. 'times' is a path of ours, or NULL. */
+static void add_program(struct child_spec *s, const json_t *args, const char *times)
 {
-	const json_t *trace = jget(args, "trace");
-	bool loop = jget_true(args, "loop"), done = true;
-	int rc = trace ? add_tracer(a, h, trace, number, words, e) : 0;
+	bool loop = jget_true(args, "loop");
 
-	if (rc)
-		return rc;
-	if (trace)
-		done = add_word(words, "--");
-	if (done && (times || loop))
-		done = add_words(words, self_argv()) && add_word(words, "loop") &&
-			(!times || ADD(words, "--times", times)) &&
-			(loop || ADD(words, "--max-runs", "1")) && add_word(words, "--");
-	if (done && jget_true(args, "self"))
-		done = add_words(words, self_argv());
-	if (!done || !add_list(words, NULL, jget(args, "argv")))
-		return err_errno(e, -ENOMEM, "cannot start a process");
-	return 0;
+	if (times || loop) {
+		add_words(s, self_argv());
+		ADD(s, "loop");
+		if (times)
+			ADD(s, "--times", times);
+		if (!loop)
+			ADD(s, "--max-runs", "1");
+		ADD(s, "--");
+	}
+	if (jget_true(args, "self"))
+		add_words(s, self_argv());
+	add_list(s, NULL, jget(args, "argv"));
 }
 
 int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
@@ -171,12 +161,19 @@ int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 
 	if (rc)
 		return rc;
-	h->traced = jget(args, "trace");
-	s.grace_s = h->traced ? TRACER_GRACE_S : 0;
 	if (times && !times_file)
 		return err_errno(e, -ENOMEM, "cannot start a process");
-	rc = make_argv(a, h, args, times_file, number, &s.argv, e) ?:
-		open_input(jget_text(args, "stdin"), &s.in, e) ?:
+	rc = begin_words(&s, args, e);
+	h->traced = jget(args, "trace");
+	if (!rc && h->traced) {
+		s.grace_s = TRACER_GRACE_S;
+		rc = add_tracer(a, h, jget(args, "trace"), number, &s, e);
+		ADD(&s, "--");
+	}
+	if (rc)
+		return rc;
+	add_program(&s, args, times_file);
+	rc = open_input(jget_text(args, "stdin"), &s.in, e) ?:
 		open_output(a, jget_text(args, "stdout"), &s.out, e) ?:
 		open_output(a, jget_text(args, "stderr"), &s.err, e) ?:
 		child_start(a, h, &s, e);
@@ -235,15 +232,19 @@ int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 		return rc;
 	json_array_foreach(jget(args, "pids"), i, value)
 	{
-		json_array_append_new(pids, json_sprintf("%lld", json_integer_value(value)));
+		if (json_array_append_new(pids, json_sprintf("%lld", json_integer_value(value))))
+			return err_errno(e, -ENOMEM, "cannot trace");
 	}
 	if (asprintf(&h->error_log, "%s/%s.err", a->dir, h->name) < 0)
 		return err_errno(e, -ENOMEM, "cannot trace");
-	rc = child_open_pipe(&s, e) ?: add_tracer(a, h, args, number, &s.argv, e);
+	rc = child_open_pipe(&s, e) ?: begin_words(&s, args, e) ?:
+		add_tracer(a, h, args, number, &s, e) ?: open_output(a, h->error_log, &s.err, e);
+	if (rc)
+		return rc;
 	snprintf(ready_fd, sizeof(ready_fd), "%d", s.pipe[1]);
-	if (!rc && (!ADD(&s.argv, "--ready-fd", ready_fd) || !add_list(&s.argv, "-p", pids)))
-		rc = err_errno(e, -ENOMEM, "cannot trace");
-	rc = rc ?: open_output(a, h->error_log, &s.err, e) ?: child_start(a, h, &s, e);
+	ADD(&s, "--ready-fd", ready_fd);
+	add_list(&s, "-p", pids);
+	rc = child_start(a, h, &s, e);
 	if (rc)
 		return rc;
 	h->state = HANDLE_STARTING;
