@@ -23,6 +23,7 @@ int wire_send(int sock, json_t *message)
 
 int wire_receive(int sock, json_t **message)
 {
+	auto_json json_t *m = NULL;
 	char buf[WIRE_MAX];
 	ssize_t n;
 
@@ -33,11 +34,10 @@ int wire_receive(int sock, json_t **message)
 		return 0;
 	if (n <= 0)
 		return -EPIPE;
-	*message = json_loadb(buf, (size_t)n, 0, NULL);
+	m = json_loadb(buf, (size_t)n, 0, NULL);
 	/* Both ends are ours: anything else is a broken peer, as good as dead. */
-	if (!json_is_string(json_object_get(*message, "what"))) {
-		json_decref(*message);
+	if (!json_is_string(json_object_get(m, "what")))
 		return -EPIPE;
-	}
+	*message = AUTO_TAKE(m);
 	return 1;
 }
