@@ -138,12 +138,12 @@ static int apply(const struct limit *l, struct err *e)
 {
 	const __rlimit_resource_t which = (__rlimit_resource_t)l->r->number;
 	const char *name = l->r->name;
-	int pid = (int)l->t.pid, rc = target_alive(&l->t, e);
+	int pid = (int)l->t.pid, rc = target_require(&l->t, e);
 	struct rlimit limit;
 	int64_t is;
 
-	if (rc <= 0)
-		return rc ?: err_set(e, -ESRCH, "process %d has ended", pid);
+	if (rc)
+		return rc;
 	if (prlimit(pid, which, NULL, &limit) < 0)
 		return err_errno(e, -errno, "cannot read limit %s of process %d", name, pid);
 	limit.rlim_cur = l->soft == LIMITS_UNLIMITED ? RLIM_INFINITY : (rlim_t)l->soft;

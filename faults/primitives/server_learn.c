@@ -120,37 +120,31 @@ int server_find(const json_t *server, pid_t *pids, int room)
 
 /* ---- ports ---- */
 
-/* Numbers of the process's sockets, ended by 0; NULL if that cannot be found out. */
-static unsigned long *sockets_of(pid_t pid)
+/* The numbers of the process's sockets, as the keys of an object; NULL if that cannot be found
+ * out. */
+static json_t *sockets_of(pid_t pid)
 {
-	auto_free unsigned long *list = calloc(1, sizeof(*list));
-	unsigned long *more, inode;
-	char path[64], link[64];
+	auto_json json_t *set = json_object();
 	auto_dir DIR *dir = NULL;
+	char path[64], link[64], inode[32];
 	struct dirent *d;
-	size_t n = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	dir = opendir(path);
-	if (!dir || !list)
+	if (!dir)
 		return NULL;
 	while ((d = readdir(dir))) {
 		ssize_t len = readlinkat(dirfd(dir), d->d_name, link, sizeof(link) - 1);
 
 		link[len < 0 ? 0 : len] = '\0';
-		if (sscanf(link, "socket:[%lu]", &inode) != 1)
-			continue;
-		more = realloc(list, (n + 2) * sizeof(*more));
-		if (!more)
+		if (sscanf(link, "socket:[%31[0-9]", inode) == 1 &&
+			json_object_set_new(set, inode, json_true()))
 			return NULL;
-		list = more;
-		list[n++] = inode;
-		list[n] = 0;
 	}
-	return AUTO_TAKE(list);
+	return AUTO_TAKE(set);
 }
 
-static int add_ports(json_t *list, pid_t pid, const char *file, const unsigned long *sockets)
+static int add_ports(json_t *list, pid_t pid, const char *file, const json_t *sockets)
 {
 	auto_free char *text = NULL;
 	int rc = procfs_read(pid, file, &text, NULL);
@@ -160,19 +154,15 @@ static int add_ports(json_t *list, pid_t pid, const char *file, const unsigned l
 		return rc == -ENOENT ? 0 : rc;
 	PROCFS_EACH_LINE(line, text)
 	{
-		char local[64];
-		unsigned long inode;
+		char local[64], inode[32];
 		unsigned state;
 
-		if (sscanf(line, " %*d: %63s %*s %x %*s %*s %*s %*s %*s %lu", local, &state,
-			    &inode) != 3 ||
-			state != TCP_LISTEN)
-			continue;
-		for (const unsigned long *s = sockets; *s; s++)
-			if (*s == inode &&
-				json_array_append_new(
-					list, json_sprintf("%s %s", strchr(file, '/') + 1, local)))
-				rc = -ENOMEM;
+		if (sscanf(line, " %*d: %63s %*s %x %*s %*s %*s %*s %*s %31s", local, &state,
+			    inode) == 3 &&
+			state == TCP_LISTEN && jget(sockets, inode) &&
+			json_array_append_new(
+				list, json_sprintf("%s %s", strchr(file, '/') + 1, local)))
+			rc = -ENOMEM;
 	}
 	return rc;
 }
@@ -180,8 +170,7 @@ static int add_ports(json_t *list, pid_t pid, const char *file, const unsigned l
 /* NULL if that cannot be found out. */
 static json_t *listening(pid_t pid)
 {
-	auto_free unsigned long *sockets = sockets_of(pid);
-	auto_json json_t *list = json_array();
+	auto_json json_t *sockets = sockets_of(pid), *list = json_array();
 
 	return !list || !sockets || add_ports(list, pid, "net/tcp", sockets) ||
 			add_ports(list, pid, "net/tcp6", sockets)

@@ -65,11 +65,10 @@ static int wait_stopped(const struct target *t, struct err *e)
 	int right = 0;
 
 	for (;;) {
-		int found, n = count_threads(t->pid, "TtD", &found), alive = target_alive(t, e);
+		int found, n = count_threads(t->pid, "TtD", &found), rc = target_require(t, e);
 
-		if (alive <= 0)
-			return alive ? alive
-				     : err_set(e, -ESRCH, "process %d has ended", (int)t->pid);
+		if (rc)
+			return rc;
 		if (n < 0)
 			return err_errno(e, n, "cannot look at process %d", (int)t->pid);
 		right = n > 0 && found == n ? right + 1 : 0;
@@ -83,10 +82,10 @@ static int wait_stopped(const struct target *t, struct err *e)
 int signal_stop(const json_t *inverse, struct err *e)
 {
 	struct target t;
-	int rc = target_read(inverse, &t, e) ?: target_alive(&t, e);
+	int rc = target_read(inverse, &t, e) ?: target_require(&t, e);
 
-	if (rc <= 0)
-		return rc ?: err_set(e, -ESRCH, "process %d has ended", (int)t.pid);
+	if (rc)
+		return rc;
 	if (kill(t.pid, SIGSTOP) < 0)
 		return err_errno(e, -errno, "cannot stop process %d", (int)t.pid);
 	return wait_stopped(&t, e);

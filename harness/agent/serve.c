@@ -264,10 +264,9 @@ static int finish(struct agent *a)
 
 static int serve(struct agent *a, struct err *e)
 {
-	int signals,
-		rc = make_session(a, e)
-		?: guard_start(a->state, a->session, a->lease_s, &a->guard, e);
+	int signals, rc = make_session(a, e);
 
+	rc = rc ?: guard_start(a->state, a->session, a->lease_s, &a->guard, e);
 	if (rc)
 		return rc;
 	a->dir = guard_dir(a->guard);
