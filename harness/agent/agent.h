@@ -29,9 +29,6 @@ struct bytes {
 	size_t size, room;
 };
 
-/* Makes room for 'more' bytes after the 'size' that are there. -ENOMEM. */
-int bytes_reserve(struct bytes *b, size_t more);
-
 /* Reads what is there now. The count, 0 at the end, or -errno. */
 ssize_t bytes_read(struct bytes *b, int fd);
 

@@ -254,7 +254,7 @@ int child_open_pipe(struct child_spec *s, struct err *e)
 
 void child_spec_clear(struct child_spec *s)
 {
-	const int all[] = {s->in, s->out, s->err, s->pipe[0], s->pipe[1]};
+	const int all[] = {s->p.in, s->p.out, s->p.err, s->pipe[0], s->pipe[1]};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		fd_close(all[i]);
@@ -278,6 +278,7 @@ static void child_readable(struct agent *a, struct handle *h)
 
 int child_start(struct agent *a, struct handle *h, struct child_spec *s, struct err *e)
 {
+	struct process_spec p = s->p;
 	struct process_gate gate;
 	json_t *inverse;
 	char tag[64];
@@ -287,16 +288,13 @@ int child_start(struct agent *a, struct handle *h, struct child_spec *s, struct 
 	rc = process_account_new(tag, &h->account);
 	if (rc)
 		return err_errno(e, rc, "cannot start '%s'", s->argv[0]);
-	rc = process_fork(&(struct process_spec){.argv = s->argv,
-				  .tag = tag,
-				  .env = s->env,
-				  .cwd = s->cwd,
-				  .in = s->in,
-				  .out = s->pipe_output ? s->pipe[1] : s->out,
-				  .err = s->pipe_output ? s->pipe[1] : s->err,
-				  .pass = s->pipe_output ? -1 : s->pipe[1],
-				  .grace_s = s->grace_s},
-		&gate, &inverse, e);
+	p.argv = s->argv;
+	p.tag = tag;
+	if (s->pipe_output)
+		p.out = p.err = s->pipe[1];
+	else
+		p.pass = s->pipe[1];
+	rc = process_fork(&p, &gate, &inverse, e);
 	if (rc)
 		return rc;
 	rc = handle_record(a, h, inverse, s->max_s, e);

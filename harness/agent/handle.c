@@ -63,7 +63,7 @@ void handle_free(struct agent *a, struct handle *h)
 	free(h);
 }
 
-struct handle *handle_find(struct agent *a, const char *name)
+static struct handle *handle_find(struct agent *a, const char *name)
 {
 	struct handle *h = a->handles;
 

@@ -69,8 +69,6 @@ struct handle {
 int handle_new(struct agent *a, enum handle_kind kind, struct handle **out, struct err *e);
 void handle_free(struct agent *a, struct handle *h);
 
-struct handle *handle_find(struct agent *a, const char *name);
-
 /* The handle that the argument "handle" names. -ENOENT: none of this name and kind; -EBUSY:
  * another request waits for it. */
 int handle_get(struct agent *a, const json_t *args, enum handle_kind kind, struct handle **out,

@@ -93,7 +93,7 @@ int op_run(struct agent *a, json_t *id, json_t *args, struct err *e)
 	struct handle *h;
 	int rc = handle_new(a, HANDLE_RUN, &h, e);
 
-	rc = rc ?: begin_words(&s, args, e) ?: open_input(jget_text(args, "stdin"), &s.in, e) ?:
+	rc = rc ?: begin_words(&s, args, e) ?: open_input(jget_text(args, "stdin"), &s.p.in, e) ?:
 		child_open_pipe(&s, e);
 	if (rc)
 		return rc;
@@ -154,8 +154,8 @@ int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 	const char *times = jget_text(args, "times");
 	auto_free char *times_file = times ? agent_path(a, times) : NULL;
 	char number[32];
-	auto_of(child_spec) struct child_spec s = {CHILD_SPEC_INIT, .env = jget(args, "env"),
-		.cwd = jget_text(args, "cwd"), .max_s = arg_number(args, "max_s", 0)};
+	auto_of(child_spec) struct child_spec s = {
+		CHILD_SPEC_INIT, .max_s = arg_number(args, "max_s", 0)};
 	struct handle *h;
 	int rc = handle_new(a, HANDLE_PROCESS, &h, e);
 
@@ -164,18 +164,20 @@ int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 	if (times && !times_file)
 		return err_errno(e, -ENOMEM, "cannot start a process");
 	rc = begin_words(&s, args, e);
+	s.p.env = jget(args, "env");
+	s.p.cwd = jget_text(args, "cwd");
 	h->traced = jget(args, "trace");
 	if (!rc && h->traced) {
-		s.grace_s = TRACER_GRACE_S;
+		s.p.grace_s = TRACER_GRACE_S;
 		rc = add_tracer(a, h, jget(args, "trace"), number, &s, e);
 		ADD(&s, "--");
 	}
 	if (rc)
 		return rc;
 	add_program(&s, args, times_file);
-	rc = open_input(jget_text(args, "stdin"), &s.in, e) ?:
-		open_output(a, jget_text(args, "stdout"), &s.out, e) ?:
-		open_output(a, jget_text(args, "stderr"), &s.err, e) ?:
+	rc = open_input(jget_text(args, "stdin"), &s.p.in, e) ?:
+		open_output(a, jget_text(args, "stdout"), &s.p.out, e) ?:
+		open_output(a, jget_text(args, "stderr"), &s.p.err, e) ?:
 		child_start(a, h, &s, e);
 	if (!rc)
 		agent_answer(a, id, json_pack("{s:s, s:i}", "handle", h->name, "pid", (int)h->pid));
@@ -220,7 +222,7 @@ int op_process_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
 
 int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	auto_of(child_spec) struct child_spec s = {CHILD_SPEC_INIT, .grace_s = TRACER_GRACE_S};
+	auto_of(child_spec) struct child_spec s = {CHILD_SPEC_INIT};
 	auto_json json_t *pids = json_array();
 	char number[32], ready_fd[16];
 	struct handle *h;
@@ -230,6 +232,7 @@ int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 
 	if (rc)
 		return rc;
+	s.p.grace_s = TRACER_GRACE_S;
 	json_array_foreach(jget(args, "pids"), i, value)
 	{
 		if (json_array_append_new(pids, json_sprintf("%lld", json_integer_value(value))))
@@ -238,7 +241,7 @@ int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 	if (asprintf(&h->error_log, "%s/%s.err", a->dir, h->name) < 0)
 		return err_errno(e, -ENOMEM, "cannot trace");
 	rc = child_open_pipe(&s, e) ?: begin_words(&s, args, e) ?:
-		add_tracer(a, h, args, number, &s, e) ?: open_output(a, h->error_log, &s.err, e);
+		add_tracer(a, h, args, number, &s, e) ?: open_output(a, h->error_log, &s.p.err, e);
 	if (rc)
 		return rc;
 	snprintf(ready_fd, sizeof(ready_fd), "%d", s.pipe[1]);

@@ -13,7 +13,8 @@
 #define OUT_MAX (16u << 20)
 #define READ_SIZE 65536
 
-int bytes_reserve(struct bytes *b, size_t more)
+/* Makes room for 'more' bytes after the 'size' that are there. -ENOMEM. */
+static int bytes_reserve(struct bytes *b, size_t more)
 {
 	size_t room = (b->size + more) * 2;
 	char *data;
