@@ -1,5 +1,6 @@
 /* What the processes of one tag have read, written and computed. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@ struct seen {
 };
 
 struct process_account {
-	char *tag;
+	char tag[64];
 	struct seen *seen;
 	size_t n;
 	struct process_usage gone; /* of processes that ended and were not counted to a parent */
@@ -27,46 +28,39 @@ int process_account_new(const char *tag, struct process_account **out)
 {
 	struct process_account *a = calloc(1, sizeof(*a));
 
-	if (a)
-		a->tag = strdup(tag);
-	if (!a || !a->tag) {
-		free(a);
+	if (!a)
 		return -ENOMEM;
-	}
+	snprintf(a->tag, sizeof(a->tag), "%s", tag);
 	*out = a;
 	return 0;
 }
 
 void process_account_free(struct process_account *a)
 {
-	if (!a)
-		return;
-	free(a->tag);
-	free(a->seen);
+	if (a)
+		free(a->seen);
 	free(a);
 }
 
 static uint64_t field(const char *text, const char *name)
 {
-	const char *p = strstr(text, name);
+	const char *p = procfs_after(text, name);
 
-	return p ? strtoull(p + strlen(name), NULL, 10) : 0;
+	return p ? strtoull(p, NULL, 10) : 0;
 }
 
 /* Also of a zombie. */
 static bool usage_read(pid_t pid, struct procfs_stat *st, struct process_usage *u)
 {
-	char *io;
+	auto_free char *io = NULL;
 
-	if (procfs_read(pid, "io", &io, NULL))
+	if (procfs_read(pid, "io", &io, NULL) || !procfs_stat(pid, 0, st))
 		return false;
 	u->rchar = field(io, "rchar: ");
 	u->wchar = field(io, "wchar: ");
 	u->read_bytes = field(io, "\nread_bytes: ");
 	u->write_bytes = field(io, "\nwrite_bytes: ");
-	free(io);
-	if (!procfs_stat(pid, 0, st))
-		return false;
+
 	u->cpu_s = (double)(st->user + st->system + st->child_user + st->child_system) /
 		(double)sysconf(_SC_CLK_TCK);
 	u->rss_bytes = st->rss_pages * (uint64_t)sysconf(_SC_PAGESIZE);

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "harness/base/auto.h"
+#include "harness/base/jget.h"
 #include "harness/base/proc.h"
 
 json_t *command_inverse(const json_t *inverse, const json_t *check, double timeout_s)
@@ -14,29 +16,22 @@ json_t *command_inverse(const json_t *inverse, const json_t *check, double timeo
 static const char **words(const json_t *argv)
 {
 	size_t n = json_array_size(argv);
-	const char **list = n ? calloc(n + 1, sizeof(*list)) : NULL;
+	auto_free const char **list = n ? calloc(n + 1, sizeof(*list)) : NULL;
 
-	for (size_t i = 0; list && i < n; i++) {
-		list[i] = json_string_value(json_array_get(argv, i));
-		if (!list[i]) {
-			free(list);
+	for (size_t i = 0; list && i < n; i++)
+		if (!(list[i] = json_string_value(json_array_get(argv, i))))
 			return NULL;
-		}
-	}
-	return list;
+	return AUTO_TAKE(list);
 }
 
 /* Exit code, or -errno. */
 static int run(const json_t *argv, double timeout_s, bool must_work, struct err *e)
 {
-	const char **list = words(argv);
-	int rc;
+	auto_free const char **list = words(argv);
 
 	if (!list)
 		return err_set(e, -EBADMSG, "a command must be a list of strings, at least one");
-	rc = must_work ? proc_run_ok(list, timeout_s, NULL, e) : proc_run(list, timeout_s, NULL, e);
-	free(list);
-	return rc;
+	return (must_work ? proc_run_ok : proc_run)(list, timeout_s, NULL, e);
 }
 
 int command_act(const json_t *argv, double timeout_s, struct err *e)
@@ -46,8 +41,7 @@ int command_act(const json_t *argv, double timeout_s, struct err *e)
 
 static int check(const json_t *inverse, struct err *e)
 {
-	return run(json_object_get(inverse, "check"),
-		json_number_value(json_object_get(inverse, "timeout_s")), false, e);
+	return run(jget(inverse, "check"), jget_real(inverse, "timeout_s"), false, e);
 }
 
 static int undo(const json_t *inverse, bool *was_there, struct err *e)
@@ -55,8 +49,7 @@ static int undo(const json_t *inverse, bool *was_there, struct err *e)
 	/* A check that does not end tells nothing, and the act must be undone all the same. */
 	if (check(inverse, e) <= 0)
 		*was_there = true;
-	return run(json_object_get(inverse, "inverse"),
-		json_number_value(json_object_get(inverse, "timeout_s")), true, e);
+	return run(jget(inverse, "inverse"), jget_real(inverse, "timeout_s"), true, e);
 }
 
 static int verify_undone(const json_t *inverse, struct err *e)

@@ -50,25 +50,23 @@ static int64_t number(const char *word)
  * a zombie is empty. */
 static int read_all(pid_t pid, struct limit_pair all[N_RESOURCES], struct err *e)
 {
-	char *text;
+	auto_free char *text = NULL;
 	int rc = procfs_read(pid, "limits", &text, NULL);
 
 	if (rc == -ENOENT)
 		return err_set(e, -ESRCH, "there is no process %d", (int)pid);
 	if (rc)
 		return err_errno(e, rc, "cannot read the limits of process %d", (int)pid);
-	for (size_t i = 0; i < N_RESOURCES && !rc; i++) {
-		const char *label = resources[i].label, *line = strstr(text, label);
+	for (size_t i = 0; i < N_RESOURCES; i++) {
+		const char *line = procfs_after(text, resources[i].label);
 		char soft[32], hard[32];
 
-		if (!line || sscanf(line + strlen(label), " %31s %31s", soft, hard) != 2)
-			rc = err_set(
+		if (!line || sscanf(line, " %31s %31s", soft, hard) != 2)
+			return err_set(
 				e, -ESRCH, "process %d shows no limits: it has ended", (int)pid);
-		else
-			all[i] = (struct limit_pair){number(soft), number(hard)};
+		all[i] = (struct limit_pair){number(soft), number(hard)};
 	}
-	free(text);
-	return rc;
+	return 0;
 }
 
 static int read_one(pid_t pid, const struct resource *r, int64_t *soft, struct err *e)
@@ -84,22 +82,17 @@ static int read_one(pid_t pid, const struct resource *r, int64_t *soft, struct e
 int limits_read(pid_t pid, json_t **out, struct err *e)
 {
 	struct limit_pair all[N_RESOURCES];
-	json_t *object;
+	auto_json json_t *object = json_object();
 	int rc = read_all(pid, all, e);
 
-	if (rc)
-		return rc;
-	object = json_object();
 	for (size_t i = 0; i < N_RESOURCES && !rc; i++)
-		rc = json_object_set_new(object, resources[i].name,
-			json_pack("{s:I, s:I}", "soft", (json_int_t)all[i].soft, "hard",
-				(json_int_t)all[i].hard));
-	if (rc) {
-		json_decref(object);
-		return err_errno(e, -ENOMEM, "cannot read limits");
-	}
-	*out = object;
-	return 0;
+		if (json_object_set_new(object, resources[i].name,
+			    json_pack("{s:I, s:I}", "soft", (json_int_t)all[i].soft, "hard",
+				    (json_int_t)all[i].hard)))
+			rc = err_errno(e, -ENOMEM, "cannot read limits");
+	if (!rc)
+		*out = AUTO_TAKE(object);
+	return rc;
 }
 
 int limits_inverse(pid_t pid, const char *resource, json_t **inverse, struct err *e)
@@ -107,7 +100,6 @@ int limits_inverse(pid_t pid, const char *resource, json_t **inverse, struct err
 	const struct resource *r = resource_find(resource);
 	int64_t soft;
 	struct target t;
-	json_t *inv;
 	int rc;
 
 	if (!r)
@@ -115,70 +107,70 @@ int limits_inverse(pid_t pid, const char *resource, json_t **inverse, struct err
 			"there is no resource '%s'; there are as, core, cpu, data, fsize, memlock, "
 			"nofile, nproc, rss and stack",
 			resource);
-	rc = target_open(pid, &t, e);
-	if (!rc)
-		rc = read_one(pid, r, &soft, e);
+	rc = target_open(pid, &t, e) ?: read_one(pid, r, &soft, e);
 	if (rc)
 		return rc;
-	inv = json_pack("{s:i, s:I, s:s, s:I}", "pid", (int)pid, "start_ticks", (json_int_t)t.ticks,
-		"resource", resource, "soft", (json_int_t)soft);
-	if (!inv)
-		return err_errno(e, -ENOMEM, "cannot set a limit");
-	*inverse = inv;
-	return 0;
+	*inverse = json_pack("{s:i, s:I, s:s, s:I}", "pid", (int)pid, "start_ticks",
+		(json_int_t)t.ticks, "resource", resource, "soft", (json_int_t)soft);
+	return *inverse ? 0 : err_errno(e, -ENOMEM, "cannot set a limit");
 }
 
-static int inverse_read(const json_t *inverse, struct target *t, const struct resource **r,
-	int64_t *soft, struct err *e)
+/* The inverse, read: soft limit 'soft' of resource 'r' of process 't'. */
+struct limit {
+	struct target t;
+	const struct resource *r;
+	int64_t soft;
+};
+
+static int inverse_read(const json_t *inverse, struct limit *l, struct err *e)
 {
 	const char *name;
-	json_int_t value;
+	json_int_t soft;
 
-	if (json_unpack((json_t *)inverse, "{s:s, s:I}", "resource", &name, "soft", &value) < 0 ||
-		value < LIMITS_UNLIMITED || !(*r = resource_find(name)))
+	if (json_unpack((json_t *)inverse, "{s:s, s:I}", "resource", &name, "soft", &soft) < 0 ||
+		soft < LIMITS_UNLIMITED || !(l->r = resource_find(name)))
 		return err_set(e, -EBADMSG, "the inverse of limits is damaged");
-	*soft = value;
-	return target_read(inverse, t, e);
+	l->soft = soft;
+	return target_read(inverse, &l->t, e);
 }
 
-static int apply(const struct target *t, const struct resource *r, int64_t soft, struct err *e)
+static int apply(const struct limit *l, struct err *e)
 {
+	const __rlimit_resource_t which = (__rlimit_resource_t)l->r->number;
+	const char *name = l->r->name;
+	int pid = (int)l->t.pid, rc = target_require(&l->t, e);
 	struct rlimit limit;
 	int64_t is;
-	int rc = target_alive(t, e);
 
-	if (rc <= 0)
-		return rc ? rc : err_set(e, -ESRCH, "process %d has ended", (int)t->pid);
-	if (prlimit(t->pid, (__rlimit_resource_t)r->number, NULL, &limit) < 0)
-		return err_errno(
-			e, -errno, "cannot read limit %s of process %d", r->name, (int)t->pid);
-	limit.rlim_cur = soft == LIMITS_UNLIMITED ? RLIM_INFINITY : (rlim_t)soft;
+	if (rc)
+		return rc;
+	if (prlimit(pid, which, NULL, &limit) < 0)
+		return err_errno(e, -errno, "cannot read limit %s of process %d", name, pid);
+	limit.rlim_cur = l->soft == LIMITS_UNLIMITED ? RLIM_INFINITY : (rlim_t)l->soft;
 	if (limit.rlim_cur > limit.rlim_max)
 		return err_set(e, -EINVAL,
-			"the hard limit %s of process %d is %ju, below what is asked for", r->name,
-			(int)t->pid, (uintmax_t)limit.rlim_max);
-	if (prlimit(t->pid, (__rlimit_resource_t)r->number, &limit, NULL) < 0)
-		return err_errno(
-			e, -errno, "cannot set limit %s of process %d", r->name, (int)t->pid);
-	rc = read_one(t->pid, r, &is, e);
-	if (!rc && is != soft)
+			"the hard limit %s of process %d is %ju, below what is asked for", name,
+			pid, (uintmax_t)limit.rlim_max);
+	if (prlimit(pid, which, &limit, NULL) < 0)
+		return err_errno(e, -errno, "cannot set limit %s of process %d", name, pid);
+	rc = read_one(pid, l->r, &is, e);
+	if (!rc && is != l->soft)
 		rc = err_set(e, -EIO, "limit %s of process %d is %" PRId64 " still, not %" PRId64,
-			r->name, (int)t->pid, is, soft);
+			name, pid, is, l->soft);
 	return rc;
 }
 
 int limits_set(const json_t *inverse, int64_t soft, struct err *e)
 {
-	const struct resource *r;
-	struct target t;
-	int64_t old;
+	struct limit l;
 	int rc;
 
 	if (soft < LIMITS_UNLIMITED)
 		return err_set(
 			e, -EINVAL, "a limit must be 0 or above, or %d for none", LIMITS_UNLIMITED);
-	rc = inverse_read(inverse, &t, &r, &old, e);
-	return rc ? rc : apply(&t, r, soft, e);
+	rc = inverse_read(inverse, &l, e);
+	l.soft = soft;
+	return rc ?: apply(&l, e);
 }
 
 /* 0 if 'rc' came from the end of the process, which may come at any moment. */
@@ -188,43 +180,38 @@ static int unless_ended(const struct target *t, int rc)
 }
 
 /* Is the limit other than the inverse says? 1, 0 (also once the process has ended), or -errno. */
-static int differs(const json_t *inverse, struct target *t, const struct resource **r,
-	int64_t *wanted, int64_t *is, struct err *e)
+static int differs(const json_t *inverse, struct limit *l, int64_t *is, struct err *e)
 {
-	int rc = inverse_read(inverse, t, r, wanted, e);
+	int rc = inverse_read(inverse, l, e) ?: target_alive(&l->t, e);
 
-	if (!rc)
-		rc = target_alive(t, e);
 	if (rc <= 0)
 		return rc;
-	rc = read_one(t->pid, *r, is, e);
-	return rc ? unless_ended(t, rc) : *is != *wanted;
+	rc = read_one(l->t.pid, l->r, is, e);
+	return rc ? unless_ended(&l->t, rc) : *is != l->soft;
 }
 
 static int limits_undo(const json_t *inverse, bool *was_there, struct err *e)
 {
-	const struct resource *r;
-	int64_t soft, is;
-	struct target t;
-	int rc = differs(inverse, &t, &r, &soft, &is, e);
+	struct limit l;
+	int64_t is;
+	int rc = differs(inverse, &l, &is, e);
 
 	if (rc <= 0)
 		return rc;
 	*was_there = true;
-	return unless_ended(&t, apply(&t, r, soft, e));
+	return unless_ended(&l.t, apply(&l, e));
 }
 
 static int limits_verify(const json_t *inverse, struct err *e)
 {
-	const struct resource *r;
-	int64_t soft, is;
-	struct target t;
-	int rc = differs(inverse, &t, &r, &soft, &is, e);
+	struct limit l;
+	int64_t is;
+	int rc = differs(inverse, &l, &is, e);
 
 	return rc <= 0
 		? rc
 		: err_set(e, -EBUSY, "limit %s of process %d is still %" PRId64 ", not %" PRId64,
-			  r->name, (int)t.pid, is, soft);
+			  l.r->name, (int)l.t.pid, is, l.soft);
 }
 
 const struct primitive limits_primitive = {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mount.h>
 
+#include "faults/primitives/procfs.h"
 #include "harness/base/file.h"
 
 /* Blanks and the like are written in octal: "\040". */
@@ -43,38 +44,31 @@ static bool read_line(const char *line, struct mounted *m)
 
 int mounted_at(const char *path, struct mounted *out, struct err *e)
 {
-	char real[PATH_MAX], *text, *line, *save = NULL;
-	struct mounted *m = malloc(sizeof(*m));
+	auto_free char *text = NULL;
+	char real[PATH_MAX];
+	struct mounted m;
 	size_t best = 0;
 	int rc;
 
-	if (!m)
-		return err_errno(e, -ENOMEM, "cannot look at '%s'", path);
-	if (!realpath(path, real)) {
-		rc = err_errno(e, -errno, "cannot look at '%s'", path);
-		goto out;
-	}
+	if (!realpath(path, real))
+		return err_errno(e, -errno, "cannot look at '%s'", path);
 	rc = file_read("/proc/self/mountinfo", &text, NULL, e);
 	if (rc)
-		goto out;
+		return rc;
 	/* Of mounts over one another the last is the one that is seen. */
-	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+	PROCFS_EACH_LINE(line, text)
+	{
 		size_t n;
 
-		if (!read_line(line, m))
+		if (!read_line(line, &m))
 			continue;
-		n = strlen(m->point);
-		if (strncmp(real, m->point, n) || (n > 1 && real[n] && real[n] != '/') || n < best)
+		n = strlen(m.point);
+		if (strncmp(real, m.point, n) || (n > 1 && real[n] && real[n] != '/') || n < best)
 			continue;
 		best = n;
-		*out = *m;
+		*out = m;
 	}
-	free(text);
-	if (!best)
-		rc = err_set(e, -ENOENT, "'%s' lies on no mount", path);
-out:
-	free(m);
-	return rc;
+	return best ? 0 : err_set(e, -ENOENT, "'%s' lies on no mount", path);
 }
 
 static bool has_word(const char *list, const char *word)

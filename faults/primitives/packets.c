@@ -79,60 +79,55 @@ json_t *packets_inverse(
 	return json_pack("{s:s, s:s}", "backend", backend->name, "table", name);
 }
 
-static int inverse_read(const json_t *inverse, const struct packets_backend **backend,
-	const char **table, struct err *e)
-{
+/* The inverse, read. */
+struct packets_table {
+	const struct packets_backend *backend;
 	const char *name;
+};
 
-	if (json_unpack((json_t *)inverse, "{s:s, s:s}", "backend", &name, "table", table) < 0 ||
-		strncmp(*table, "culprit_", 8) || strlen(*table) > 28 ||
-		!(*backend = packets_backend_find(name)))
+static int inverse_read(const json_t *inverse, struct packets_table *t, struct err *e)
+{
+	const char *backend;
+
+	if (json_unpack((json_t *)inverse, "{s:s, s:s}", "backend", &backend, "table", &t->name) <
+			0 ||
+		strncmp(t->name, "culprit_", 8) || strlen(t->name) > 28 ||
+		!(t->backend = packets_backend_find(backend)))
 		return err_set(e, -EBADMSG, "the inverse of packets is damaged");
 	return 0;
 }
 
 int packets_drop(const struct packets_spec *s, const json_t *inverse, struct err *e)
 {
-	const struct packets_backend *backend;
-	const char *table;
-	int rc = inverse_read(inverse, &backend, &table, e);
+	struct packets_table t;
 
-	return rc ? rc : backend->drop(s, table, e);
+	return inverse_read(inverse, &t, e) ?: t.backend->drop(s, t.name, e);
 }
 
 int packets_read(const json_t *inverse, struct packets_counters *c, struct err *e)
 {
-	const struct packets_backend *backend;
-	const char *table;
-	int rc = inverse_read(inverse, &backend, &table, e);
+	struct packets_table t;
 
-	return rc ? rc : backend->read(table, c, e);
+	return inverse_read(inverse, &t, e) ?: t.backend->read(t.name, c, e);
 }
 
 static int packets_undo(const json_t *inverse, bool *was_there, struct err *e)
 {
-	const struct packets_backend *backend;
-	const char *table;
-	int rc = inverse_read(inverse, &backend, &table, e);
+	struct packets_table t;
+	int rc = inverse_read(inverse, &t, e) ?: t.backend->has(t.name, was_there, e);
 
-	if (!rc)
-		rc = backend->has(table, was_there, e);
-	return rc || !*was_there ? rc : backend->remove(table, e);
+	return rc || !*was_there ? rc : t.backend->remove(t.name, e);
 }
 
 static int packets_verify(const json_t *inverse, struct err *e)
 {
-	const struct packets_backend *backend;
-	const char *table;
+	struct packets_table t;
 	bool found;
-	int rc = inverse_read(inverse, &backend, &table, e);
+	int rc = inverse_read(inverse, &t, e) ?: t.backend->has(t.name, &found, e);
 
-	if (!rc)
-		rc = backend->has(table, &found, e);
-	if (!rc && found)
-		rc = err_set(
-			e, -EBUSY, "the %s rules of '%s' are still there", backend->name, table);
-	return rc;
+	return !rc && found ? err_set(e, -EBUSY, "the %s rules of '%s' are still there",
+				      t.backend->name, t.name)
+			    : rc;
 }
 
 const struct primitive packets_primitive = {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "faults/primitives/packets_impl.h"
+#include "faults/primitives/procfs.h"
 #include "harness/base/proc.h"
 
 #define TIMEOUT_S 10
@@ -28,21 +29,20 @@ static __attribute__((format(printf, 4, 5))) int iptables(
 	size_t version, char **output, struct err *e, const char *format, ...)
 {
 	const char *argv[48] = {versions[version].program, "-w", "5"};
-	char *line, *save = NULL;
+	auto_free char *line = NULL;
+	char *save = NULL;
 	size_t n = 3;
 	va_list args;
-	int rc;
 
 	va_start(args, format);
-	rc = vasprintf(&line, format, args);
+	if (vasprintf(&line, format, args) < 0)
+		line = NULL;
 	va_end(args);
-	if (rc < 0)
+	if (!line)
 		return err_errno(e, -ENOMEM, "cannot run '%s'", argv[0]);
 	for (char *w = strtok_r(line, " ", &save); w && n < 47; w = strtok_r(NULL, " ", &save))
 		argv[n++] = w;
-	rc = proc_run_ok(argv, TIMEOUT_S, output, e);
-	free(line);
-	return rc;
+	return proc_run_ok(argv, TIMEOUT_S, output, e);
 }
 
 /* Calls 'fn' for each IP version of the node, until one fails. */
@@ -59,12 +59,10 @@ static int each_version(
 
 static int check_version(size_t v, void *ctx, struct err *e)
 {
-	char *output = NULL;
-	int rc = iptables(v, &output, e, "-S INPUT");
+	auto_free char *output = NULL;
 
 	(void)ctx;
-	free(output);
-	return rc;
+	return iptables(v, &output, e, "-S INPUT");
 }
 
 static int iptables_check(struct err *e)
@@ -96,20 +94,17 @@ static int drop_version(size_t v, void *ctx, struct err *e)
 {
 	struct iptables_drop *d = ctx;
 	char chance[64] = "";
-	int rc;
 
 	d->version = v;
 	d->e = e;
 	if (d->spec->percent < 100)
 		snprintf(chance, sizeof(chance), "-m statistic --mode random --probability %.8f",
 			d->spec->percent / 100);
-	rc = iptables(v, NULL, e, "-N %s", d->chain);
-	if (!rc)
-		rc = iptables(v, NULL, e, "-A %s -m comment --comment culprit-seen", d->chain);
-	if (!rc)
-		rc = iptables(v, NULL, e, "-A %s %s -m comment --comment culprit-dropped -j DROP",
-			d->chain, chance);
-	return rc ? rc : packets_each_pair(d->spec, jump, d);
+	return iptables(v, NULL, e, "-N %s", d->chain) ?:
+		iptables(v, NULL, e, "-A %s -m comment --comment culprit-seen", d->chain) ?:
+		iptables(v, NULL, e, "-A %s %s -m comment --comment culprit-dropped -j DROP",
+			d->chain, chance) ?:
+		packets_each_pair(d->spec, jump, d);
 }
 
 static int iptables_drop(const struct packets_spec *s, const char *chain, struct err *e)
@@ -139,22 +134,20 @@ static int read_version(size_t v, void *ctx, struct err *e)
 {
 	unsigned long long seen, seen_bytes, dropped, dropped_bytes;
 	struct iptables_reading *r = ctx;
-	char *text = NULL;
+	auto_free char *text = NULL;
 	int rc = iptables(v, &text, e, "-n -v -x -L %s", r->chain);
 
-	if (!rc &&
-		(!counter(text, "culprit-seen", &seen, &seen_bytes) ||
-			!counter(text, "culprit-dropped", &dropped, &dropped_bytes)))
-		rc = err_set(e, -EBADMSG, "cannot read what '%s' prints for the chain '%s'",
+	if (rc)
+		return rc;
+	if (!counter(text, "culprit-seen", &seen, &seen_bytes) ||
+		!counter(text, "culprit-dropped", &dropped, &dropped_bytes))
+		return err_set(e, -EBADMSG, "cannot read what '%s' prints for the chain '%s'",
 			versions[v].program, r->chain);
-	if (!rc) {
-		r->sum.seen += seen;
-		r->sum.seen_bytes += seen_bytes;
-		r->sum.dropped += dropped;
-		r->sum.dropped_bytes += dropped_bytes;
-	}
-	free(text);
-	return rc;
+	r->sum.seen += seen;
+	r->sum.seen_bytes += seen_bytes;
+	r->sum.dropped += dropped;
+	r->sum.dropped_bytes += dropped_bytes;
+	return 0;
 }
 
 static int iptables_read(const char *chain, struct packets_counters *c, struct err *e)
@@ -176,12 +169,12 @@ struct iptables_chain {
 static int find_version(size_t v, void *ctx, struct err *e)
 {
 	struct iptables_chain *c = ctx;
-	char *text = NULL, mark[64];
+	auto_free char *text = NULL;
+	char mark[64];
 	int rc = iptables(v, &text, e, "-S");
 
 	snprintf(mark, sizeof(mark), "-N %s\n", c->name);
 	c->found = c->found || (!rc && strstr(text, mark));
-	free(text);
 	return rc;
 }
 
@@ -197,21 +190,21 @@ static int iptables_has(const char *chain, bool *has, struct err *e)
 
 static int remove_chain(size_t v, const char *chain, struct err *e)
 {
-	char *rules = NULL, *save = NULL, target[64];
+	auto_free char *rules = NULL;
+	char target[64];
 	int rc = iptables(v, &rules, e, "-S");
 	size_t m = (size_t)snprintf(target, sizeof(target), " -j %s", chain);
 
-	for (char *line = rc ? NULL : strtok_r(rules, "\n", &save); line && !rc;
-		line = strtok_r(NULL, "\n", &save)) {
+	if (rc)
+		return rc;
+	PROCFS_EACH_LINE(line, rules)
+	{
 		size_t n = strlen(line);
 
-		if (!strncmp(line, "-A ", 3) && n >= m && !strcmp(line + n - m, target))
+		if (!rc && !strncmp(line, "-A ", 3) && n >= m && !strcmp(line + n - m, target))
 			rc = iptables(v, NULL, e, "-D %s", line + 3);
 	}
-	free(rules);
-	if (!rc)
-		rc = iptables(v, NULL, e, "-F %s", chain);
-	return rc ? rc : iptables(v, NULL, e, "-X %s", chain);
+	return rc ?: iptables(v, NULL, e, "-F %s", chain) ?: iptables(v, NULL, e, "-X %s", chain);
 }
 
 /* Goes on after a failure, so that one IP version does not keep the other's rules. */

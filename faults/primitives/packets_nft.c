@@ -32,6 +32,7 @@
 #include <time.h>
 
 #include "faults/primitives/packets_impl.h"
+#include "harness/base/auto.h"
 
 #define CHAIN_HOOK "hook"
 #define CHAIN_LOSS "loss"
@@ -43,33 +44,41 @@ struct nft_batch {
 	const char *table;
 	char *buf;
 	size_t used, room;
-	uint32_t seq, wanted; /* wanted: how many answers */
+	uint32_t seq, wanted;    /* wanted: how many answers */
+	struct nftnl_rule *rule; /* between rule_begin and rule_end */
 	int rc;
 };
+
+/* Keeps the first failure; false after one. */
+static bool batch_ok(struct nft_batch *b, bool done)
+{
+	if (!b->rc && !done)
+		b->rc = -ENOMEM;
+	return !b->rc;
+}
 
 /* Room for one message; NULL after a failure. */
 static char *batch_room(struct nft_batch *b)
 {
-	char *more;
+	size_t room = b->room * 2 + (size_t)MNL_SOCKET_BUFFER_SIZE;
 
 	if (!b->rc && b->room - b->used < (size_t)MNL_SOCKET_BUFFER_SIZE) {
-		more = realloc(b->buf, b->room * 2 + (size_t)MNL_SOCKET_BUFFER_SIZE);
-		b->rc = more ? 0 : -ENOMEM;
-		b->buf = more ? more : b->buf;
-		b->room = b->room * 2 + (size_t)MNL_SOCKET_BUFFER_SIZE;
+		char *more = realloc(b->buf, room);
+
+		if (batch_ok(b, more)) {
+			b->buf = more;
+			b->room = room;
+		}
 	}
 	return b->rc ? NULL : b->buf + b->used;
 }
 
-static void batch_mark(struct nft_batch *b, bool begin)
+static void batch_mark(struct nft_batch *b, struct nlmsghdr *(*build)(char *buf, uint32_t seq))
 {
 	char *at = batch_room(b);
-	const struct nlmsghdr *nlh;
 
-	if (!at)
-		return;
-	nlh = begin ? nftnl_batch_begin(at, b->seq++) : nftnl_batch_end(at, b->seq++);
-	b->used += NLMSG_ALIGN(nlh->nlmsg_len);
+	if (at)
+		b->used += NLMSG_ALIGN(build(at, b->seq++)->nlmsg_len);
 }
 
 /* Appends a message on 'object' of 'kind' (table, chain, rule), and frees the object. */
@@ -93,8 +102,7 @@ static void put_table(struct nft_batch *b, uint16_t type, uint16_t flags)
 {
 	struct nftnl_table *t = nftnl_table_alloc();
 
-	if (!t || nftnl_table_set_str(t, NFTNL_TABLE_NAME, b->table) < 0)
-		b->rc = -ENOMEM;
+	batch_ok(b, t && !nftnl_table_set_str(t, NFTNL_TABLE_NAME, b->table));
 	PUT(b, type, flags, table, t);
 }
 
@@ -102,11 +110,11 @@ static void put_chain(struct nft_batch *b, const char *name, int hook)
 {
 	struct nftnl_chain *c = nftnl_chain_alloc();
 
-	if (!c || nftnl_chain_set_str(c, NFTNL_CHAIN_TABLE, b->table) < 0 ||
-		nftnl_chain_set_str(c, NFTNL_CHAIN_NAME, name) < 0 ||
-		(hook >= 0 && nftnl_chain_set_str(c, NFTNL_CHAIN_TYPE, "filter") < 0)) {
-		b->rc = -ENOMEM;
-	} else if (hook >= 0) {
+	if (batch_ok(b,
+		    c && !nftnl_chain_set_str(c, NFTNL_CHAIN_TABLE, b->table) &&
+			    !nftnl_chain_set_str(c, NFTNL_CHAIN_NAME, name) &&
+			    (hook < 0 || !nftnl_chain_set_str(c, NFTNL_CHAIN_TYPE, "filter"))) &&
+		hook >= 0) {
 		nftnl_chain_set_u32(c, NFTNL_CHAIN_HOOKNUM, (uint32_t)hook);
 		nftnl_chain_set_s32(c, NFTNL_CHAIN_PRIO, 0);
 		nftnl_chain_set_u32(c, NFTNL_CHAIN_POLICY, NF_ACCEPT);
@@ -114,138 +122,126 @@ static void put_chain(struct nft_batch *b, const char *name, int hook)
 	PUT(b, NFT_MSG_NEWCHAIN, NLM_F_CREATE | NLM_F_EXCL, chain, c);
 }
 
-static struct nftnl_rule *rule_begin(struct nft_batch *b, const char *chain)
+static void rule_begin(struct nft_batch *b, const char *chain)
 {
-	struct nftnl_rule *r = b->rc ? NULL : nftnl_rule_alloc();
+	struct nftnl_rule *r = b->rule = nftnl_rule_alloc();
 
-	if (!b->rc &&
-		(!r || nftnl_rule_set_str(r, NFTNL_RULE_TABLE, b->table) < 0 ||
-			nftnl_rule_set_str(r, NFTNL_RULE_CHAIN, chain) < 0))
-		b->rc = -ENOMEM;
-	return r;
+	batch_ok(b,
+		r && !nftnl_rule_set_str(r, NFTNL_RULE_TABLE, b->table) &&
+			!nftnl_rule_set_str(r, NFTNL_RULE_CHAIN, chain));
 }
 
-static struct nftnl_expr *rule_expr(struct nft_batch *b, struct nftnl_rule *r, const char *name)
+static void rule_end(struct nft_batch *b)
+{
+	PUT(b, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND, rule, b->rule);
+}
+
+/* Adds an expression to the rule, with numbers as {attribute, value}. NULL after a failure. */
+#define EXPR(b, name, ...) put_expr(b, name, (const uint32_t[][2]){__VA_ARGS__, {0}})
+
+static struct nftnl_expr *put_expr(struct nft_batch *b, const char *name, const uint32_t (*set)[2])
 {
 	struct nftnl_expr *x = b->rc ? NULL : nftnl_expr_alloc(name);
 
-	if (x)
-		nftnl_rule_add_expr(r, x);
-	else if (!b->rc)
-		b->rc = -ENOMEM;
+	if (!batch_ok(b, x))
+		return NULL;
+	nftnl_rule_add_expr(b->rule, x);
+	for (; (*set)[0]; set++)
+		nftnl_expr_set_u32(x, (uint16_t)(*set)[0], (*set)[1]);
 	return x;
 }
 
-static void rule_end(struct nft_batch *b, struct nftnl_rule *r)
+static void put_meta(struct nft_batch *b, uint32_t key)
 {
-	PUT(b, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND, rule, r);
+	EXPR(b, "meta", {NFTNL_EXPR_META_KEY, key}, {NFTNL_EXPR_META_DREG, NFT_REG_1});
 }
 
-/* Numbers of an expression, as attribute and value. */
-#define SET(x, ...)                                                                                \
-	set_all(x, (const uint32_t[][2]){__VA_ARGS__},                                             \
-		sizeof((const uint32_t[][2]){__VA_ARGS__}) / sizeof(uint32_t[2]))
-
-static void set_all(struct nftnl_expr *x, const uint32_t (*list)[2], size_t n)
+static void put_cmp(struct nft_batch *b, uint32_t op, const void *data, uint32_t size)
 {
-	for (size_t i = 0; x && i < n; i++)
-		nftnl_expr_set_u32(x, (uint16_t)list[i][0], list[i][1]);
+	struct nftnl_expr *x = EXPR(
+		b, "cmp", {NFTNL_EXPR_CMP_SREG, NFT_REG_1}, {NFTNL_EXPR_CMP_OP, op});
+
+	batch_ok(b, x && !nftnl_expr_set(x, NFTNL_EXPR_CMP_DATA, data, size));
 }
 
-static void put_meta(struct nft_batch *b, struct nftnl_rule *r, uint32_t key)
-{
-	SET(rule_expr(b, r, "meta"), {NFTNL_EXPR_META_KEY, key}, {NFTNL_EXPR_META_DREG, NFT_REG_1});
-}
-
-static void put_cmp(
-	struct nft_batch *b, struct nftnl_rule *r, uint32_t op, const void *data, uint32_t size)
-{
-	struct nftnl_expr *x = rule_expr(b, r, "cmp");
-
-	SET(x, {NFTNL_EXPR_CMP_SREG, NFT_REG_1}, {NFTNL_EXPR_CMP_OP, op});
-	if (x && nftnl_expr_set(x, NFTNL_EXPR_CMP_DATA, data, size) < 0)
-		b->rc = -ENOMEM;
-}
-
-static void put_address(
-	struct nft_batch *b, struct nftnl_rule *r, const struct packets_address *a, bool source)
+static void put_address(struct nft_batch *b, const struct packets_address *a, bool source)
 {
 	uint32_t size = a->family == AF_INET ? 4 : 16;
 	uint32_t offset = a->family == AF_INET ? (source ? 12 : 16) : (source ? 8 : 24);
 
-	SET(rule_expr(b, r, "payload"), {NFTNL_EXPR_PAYLOAD_BASE, NFT_PAYLOAD_NETWORK_HEADER},
+	EXPR(b, "payload", {NFTNL_EXPR_PAYLOAD_BASE, NFT_PAYLOAD_NETWORK_HEADER},
 		{NFTNL_EXPR_PAYLOAD_OFFSET, offset}, {NFTNL_EXPR_PAYLOAD_LEN, size},
 		{NFTNL_EXPR_PAYLOAD_DREG, NFT_REG_1});
-	put_cmp(b, r, NFT_CMP_EQ, a->bytes, size);
+	put_cmp(b, NFT_CMP_EQ, a->bytes, size);
 }
 
-static void put_verdict(struct nft_batch *b, struct nftnl_rule *r, int verdict, const char *chain)
+/* Ends the rule. */
+static void put_verdict(struct nft_batch *b, int verdict, const char *chain)
 {
-	struct nftnl_expr *x = rule_expr(b, r, "immediate");
+	struct nftnl_expr *x = EXPR(b, "immediate", {NFTNL_EXPR_IMM_DREG, NFT_REG_VERDICT},
+		{NFTNL_EXPR_IMM_VERDICT, (uint32_t)verdict});
 
-	SET(x, {NFTNL_EXPR_IMM_DREG, NFT_REG_VERDICT}, {NFTNL_EXPR_IMM_VERDICT, (uint32_t)verdict});
-	if (x && chain && nftnl_expr_set_str(x, NFTNL_EXPR_IMM_CHAIN, chain) < 0)
-		b->rc = -ENOMEM;
+	batch_ok(b, x && (!chain || !nftnl_expr_set_str(x, NFTNL_EXPR_IMM_CHAIN, chain)));
+	rule_end(b);
 }
 
 static void put_loss_rules(struct nft_batch *b, double percent)
 {
 	uint32_t threshold = (uint32_t)llround(percent * SCALE / 100);
 	uint32_t limit = htonl(threshold ? threshold : 1);
-	struct nftnl_rule *r = rule_begin(b, CHAIN_LOSS);
 
-	rule_expr(b, r, "counter");
-	rule_end(b, r);
+	rule_begin(b, CHAIN_LOSS);
+	EXPR(b, "counter", {0});
+	rule_end(b);
 
-	r = rule_begin(b, CHAIN_LOSS);
+	rule_begin(b, CHAIN_LOSS);
 	if (threshold < SCALE) {
-		SET(rule_expr(b, r, "numgen"), {NFTNL_EXPR_NG_DREG, NFT_REG_1},
-			{NFTNL_EXPR_NG_MODULUS, SCALE}, {NFTNL_EXPR_NG_TYPE, NFT_NG_RANDOM});
+		EXPR(b, "numgen", {NFTNL_EXPR_NG_DREG, NFT_REG_1}, {NFTNL_EXPR_NG_MODULUS, SCALE},
+			{NFTNL_EXPR_NG_TYPE, NFT_NG_RANDOM});
 		/* Comparisons are bytewise, so numbers must be big-endian. */
-		SET(rule_expr(b, r, "byteorder"), {NFTNL_EXPR_BYTEORDER_SREG, NFT_REG_1},
+		EXPR(b, "byteorder", {NFTNL_EXPR_BYTEORDER_SREG, NFT_REG_1},
 			{NFTNL_EXPR_BYTEORDER_DREG, NFT_REG_1},
 			{NFTNL_EXPR_BYTEORDER_OP, NFT_BYTEORDER_HTON},
 			{NFTNL_EXPR_BYTEORDER_LEN, 4}, {NFTNL_EXPR_BYTEORDER_SIZE, 4});
-		put_cmp(b, r, NFT_CMP_LT, &limit, sizeof(limit));
+		put_cmp(b, NFT_CMP_LT, &limit, sizeof(limit));
 	}
-	rule_expr(b, r, "counter");
-	put_verdict(b, r, NF_DROP, NULL);
-	rule_end(b, r);
+	EXPR(b, "counter", {0});
+	put_verdict(b, NF_DROP, NULL);
 }
 
 static int put_jump(
 	void *batch, const struct packets_address *from, const struct packets_address *to)
 {
 	struct nft_batch *b = batch;
-	struct nftnl_rule *r = rule_begin(b, CHAIN_HOOK);
 
+	rule_begin(b, CHAIN_HOOK);
 	if (from || to) {
 		uint8_t family = (from ? from : to)->family == AF_INET ? NFPROTO_IPV4
 								       : NFPROTO_IPV6;
 
-		put_meta(b, r, NFT_META_NFPROTO);
-		put_cmp(b, r, NFT_CMP_EQ, &family, 1);
+		put_meta(b, NFT_META_NFPROTO);
+		put_cmp(b, NFT_CMP_EQ, &family, 1);
 	}
 	if (from)
-		put_address(b, r, from, true);
+		put_address(b, from, true);
 	if (to)
-		put_address(b, r, to, false);
-	put_verdict(b, r, NFT_JUMP, CHAIN_LOSS);
-	rule_end(b, r);
+		put_address(b, to, false);
+	put_verdict(b, NFT_JUMP, CHAIN_LOSS);
 	return 0;
 }
 
 static void put_hook_rules(struct nft_batch *b, const struct packets_spec *s)
 {
 	const uint16_t loopback = ARPHRD_LOOPBACK;
-	struct nftnl_rule *r = rule_begin(b, CHAIN_HOOK);
 
-	put_meta(b, r, s->out ? NFT_META_OIFTYPE : NFT_META_IIFTYPE);
-	put_cmp(b, r, NFT_CMP_EQ, &loopback, sizeof(loopback));
-	put_verdict(b, r, NF_ACCEPT, NULL);
-	rule_end(b, r);
+	rule_begin(b, CHAIN_HOOK);
+	put_meta(b, s->out ? NFT_META_OIFTYPE : NFT_META_IIFTYPE);
+	put_cmp(b, NFT_CMP_EQ, &loopback, sizeof(loopback));
+	put_verdict(b, NF_ACCEPT, NULL);
 	packets_each_pair(s, put_jump, b);
 }
+
+AUTO_DEFINE(socket, struct mnl_socket *, mnl_socket_close)
 
 static struct mnl_socket *socket_open(struct err *e)
 {
@@ -287,30 +283,25 @@ static int receive_acks(struct mnl_socket *nl, uint32_t wanted)
 /* Sends all at once, and frees the batch. */
 static int batch_send(struct nft_batch *b, struct err *e)
 {
-	int rc = b->rc, room = (int)b->used * 2;
-	struct mnl_socket *nl;
+	auto_free char *buf = b->buf;
+	auto_of(socket) struct mnl_socket *nl = NULL;
+	int rc, room = (int)b->used * 2;
 
-	if (rc) {
-		err_errno(e, rc, "cannot build the nftables table '%s'", b->table);
-	} else if (!(nl = socket_open(e))) {
-		rc = -errno;
-	} else {
-		setsockopt(mnl_socket_get_fd(nl), SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
-		rc = mnl_socket_sendto(nl, b->buf, b->used) < 0 ? -errno
-								: receive_acks(nl, b->wanted);
-		mnl_socket_close(nl);
-		if (rc)
-			err_errno(e, rc, "nftables refuses the table '%s'", b->table);
-	}
-	free(b->buf);
-	return rc;
+	if (b->rc)
+		return err_errno(e, b->rc, "cannot build the nftables table '%s'", b->table);
+	nl = socket_open(e);
+	if (!nl)
+		return -errno;
+	setsockopt(mnl_socket_get_fd(nl), SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	rc = mnl_socket_sendto(nl, buf, b->used) < 0 ? -errno : receive_acks(nl, b->wanted);
+	return rc ? err_errno(e, rc, "nftables refuses the table '%s'", b->table) : 0;
 }
 
 static int make_table(const struct packets_spec *s, const char *table, bool commit, struct err *e)
 {
 	struct nft_batch b = {.table = table, .seq = (uint32_t)time(NULL)};
 
-	batch_mark(&b, true);
+	batch_mark(&b, nftnl_batch_begin);
 	put_table(&b, NFT_MSG_NEWTABLE, NLM_F_CREATE | NLM_F_EXCL);
 	put_chain(&b, CHAIN_LOSS, -1);
 	put_chain(&b, CHAIN_HOOK, s->out ? NF_INET_LOCAL_OUT : NF_INET_LOCAL_IN);
@@ -318,7 +309,7 @@ static int make_table(const struct packets_spec *s, const char *table, bool comm
 	put_hook_rules(&b, s);
 	/* The kernel checks a batch without an end, and then drops it. */
 	if (commit)
-		batch_mark(&b, false);
+		batch_mark(&b, nftnl_batch_end);
 	return batch_send(&b, e);
 }
 
@@ -338,108 +329,105 @@ static int nft_remove(const char *table, struct err *e)
 {
 	struct nft_batch b = {.table = table, .seq = (uint32_t)time(NULL)};
 
-	batch_mark(&b, true);
+	batch_mark(&b, nftnl_batch_begin);
 	put_table(&b, NFT_MSG_DELTABLE, 0);
-	batch_mark(&b, false);
+	batch_mark(&b, nftnl_batch_end);
 	return batch_send(&b, e);
+}
+
+/* One dump. -EINTR: somebody changed the rules under it. */
+static int dump_once(uint16_t type, uint16_t family, uint32_t seq, mnl_cb_t cb, void *data,
+	struct mnl_socket *nl)
+{
+	char buf[MNL_SOCKET_BUFFER_SIZE];
+	struct nlmsghdr *nlh = nftnl_nlmsg_build_hdr(buf, type, family, NLM_F_DUMP, seq);
+	int more = mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0 ? -1 : 1;
+
+	while (more > 0) {
+		ssize_t n = mnl_socket_recvfrom(nl, buf, sizeof(buf));
+
+		more = n < 0 ? -1
+			     : mnl_cb_run(buf, (size_t)n, seq, mnl_socket_get_portid(nl), cb, data);
+	}
+	return !more ? 0 : errno == EAGAIN ? -ETIMEDOUT : -errno;
 }
 
 static int dump(uint16_t type, uint16_t family, mnl_cb_t cb, void *data, struct err *e)
 {
-	char buf[MNL_SOCKET_BUFFER_SIZE];
-	uint32_t seq = (uint32_t)time(NULL);
-	struct mnl_socket *nl;
-	struct nlmsghdr *nlh;
-	ssize_t n;
-	int rc = 0, more = 1;
+	int rc = -EINTR;
 
-	for (int tries = 0; tries < 10; tries++, seq++) {
-		nl = socket_open(e);
+	for (uint32_t tries = 0; tries < 10 && rc == -EINTR; tries++) {
+		auto_of(socket) struct mnl_socket *nl = socket_open(e);
+
 		if (!nl)
 			return -errno;
-		nlh = nftnl_nlmsg_build_hdr(buf, type, family, NLM_F_DUMP, seq);
-		more = 1;
-		rc = mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0 ? -errno : 0;
-		while (!rc && more > 0) {
-			n = mnl_socket_recvfrom(nl, buf, sizeof(buf));
-			more = n < 0 ? -1
-				     : mnl_cb_run(buf, (size_t)n, seq, mnl_socket_get_portid(nl),
-					       cb, data);
-			if (more < 0)
-				rc = errno == EAGAIN ? -ETIMEDOUT : -errno;
-		}
-		mnl_socket_close(nl);
-		/* Somebody changed the rules under the dump. */
-		if (rc != -EINTR)
-			break;
+		rc = dump_once(type, family, (uint32_t)time(NULL) + tries, cb, data, nl);
 	}
 	return rc ? err_errno(e, rc, "cannot list nftables") : 0;
 }
 
-static int on_table(const struct nlmsghdr *nlh, void *data)
+AUTO_DEFINE(table, struct nftnl_table *, nftnl_table_free)
+AUTO_DEFINE(rule, struct nftnl_rule *, nftnl_rule_free)
+AUTO_DEFINE(iter, struct nftnl_expr_iter *, nftnl_expr_iter_destroy)
+
+static bool has_text(const json_t *list, const char *text)
 {
-	static const struct {
-		uint32_t family;
-		const char *name;
-	} families[] = {{NFPROTO_INET, "inet"}, {NFPROTO_IPV4, "ip"}, {NFPROTO_IPV6, "ip6"},
-		{NFPROTO_ARP, "arp"}, {NFPROTO_BRIDGE, "bridge"}, {NFPROTO_NETDEV, "netdev"}};
-	struct nftnl_table *t = nftnl_table_alloc();
-	const char *family = "other";
-	json_t *list = data, *name;
-	char text[300];
+	json_t *name;
 	size_t i;
 
-	if (!t || nftnl_table_nlmsg_parse(nlh, t) < 0)
-		goto out;
-	for (i = 0; i < sizeof(families) / sizeof(families[0]); i++)
-		if (families[i].family == nftnl_table_get_u32(t, NFTNL_TABLE_FAMILY))
-			family = families[i].name;
-	snprintf(text, sizeof(text), "%s %s", family, nftnl_table_get_str(t, NFTNL_TABLE_NAME));
-	/* A dump that was begun anew has some names twice. */
-	json_array_foreach(list, i, name)
+	json_array_foreach((json_t *)list, i, name)
 	{
 		if (!strcmp(json_string_value(name), text))
-			goto out;
+			return true;
 	}
-	json_array_append_new(list, json_string(text));
-out:
-	if (t)
-		nftnl_table_free(t);
+	return false;
+}
+
+static int on_table(const struct nlmsghdr *nlh, void *data)
+{
+	static const char *const families[NFPROTO_NUMPROTO] = {[NFPROTO_INET] = "inet",
+		[NFPROTO_IPV4] = "ip",
+		[NFPROTO_IPV6] = "ip6",
+		[NFPROTO_ARP] = "arp",
+		[NFPROTO_BRIDGE] = "bridge",
+		[NFPROTO_NETDEV] = "netdev"};
+	auto_of(table) struct nftnl_table *t = nftnl_table_alloc();
+	uint32_t family;
+	char text[300];
+
+	if (!t || nftnl_table_nlmsg_parse(nlh, t) < 0)
+		return MNL_CB_OK;
+	family = nftnl_table_get_u32(t, NFTNL_TABLE_FAMILY);
+	snprintf(text, sizeof(text), "%s %s",
+		family < NFPROTO_NUMPROTO && families[family] ? families[family] : "other",
+		nftnl_table_get_str(t, NFTNL_TABLE_NAME));
+	/* A dump that was begun anew has some names twice. */
+	if (!has_text(data, text))
+		json_array_append_new(data, json_string(text));
 	return MNL_CB_OK;
 }
 
 int nft_list(json_t **out, struct err *e)
 {
-	json_t *list = json_array();
-	int rc;
+	auto_json json_t *list = json_array();
+	int rc = list ? dump(NFT_MSG_GETTABLE, NFPROTO_UNSPEC, on_table, list, e)
+		      : err_errno(e, -ENOMEM, "cannot list nftables");
 
-	if (!list)
-		return err_errno(e, -ENOMEM, "cannot list nftables");
-	rc = dump(NFT_MSG_GETTABLE, NFPROTO_UNSPEC, on_table, list, e);
-	if (rc)
-		json_decref(list);
-	else
-		*out = list;
+	if (!rc)
+		*out = AUTO_TAKE(list);
 	return rc;
 }
 
 static int nft_has(const char *table, bool *found, struct err *e)
 {
-	json_t *list, *value;
+	auto_json json_t *list = NULL;
 	char wanted[64];
-	size_t i;
 	int rc = nft_list(&list, e);
 
-	if (rc)
-		return rc;
-	*found = false;
 	snprintf(wanted, sizeof(wanted), "inet %s", table);
-	json_array_foreach(list, i, value)
-	{
-		*found = *found || !strcmp(json_string_value(value), wanted);
-	}
-	json_decref(list);
-	return 0;
+	if (!rc)
+		*found = has_text(list, wanted);
+	return rc;
 }
 
 struct nft_reading {
@@ -451,17 +439,16 @@ struct nft_reading {
 static int on_rule(const struct nlmsghdr *nlh, void *data)
 {
 	struct nft_reading *reading = data;
-	struct nftnl_rule *r = nftnl_rule_alloc();
-	struct nftnl_expr_iter *iter = NULL;
+	auto_of(rule) struct nftnl_rule *r = nftnl_rule_alloc();
+	auto_of(iter) struct nftnl_expr_iter *iter = NULL;
 	struct nftnl_expr *x;
 	bool drops = false;
 	uint64_t packets = 0, bytes = 0;
-	int counters = 0;
 
 	if (!r || nftnl_rule_nlmsg_parse(nlh, r) < 0 ||
 		strcmp(nftnl_rule_get_str(r, NFTNL_RULE_TABLE), reading->table) ||
 		strcmp(nftnl_rule_get_str(r, NFTNL_RULE_CHAIN), CHAIN_LOSS))
-		goto out;
+		return MNL_CB_OK;
 	iter = nftnl_expr_iter_create(r);
 	while (iter && (x = nftnl_expr_iter_next(iter))) {
 		const char *name = nftnl_expr_get_str(x, NFTNL_EXPR_NAME);
@@ -469,23 +456,12 @@ static int on_rule(const struct nlmsghdr *nlh, void *data)
 		if (!strcmp(name, "counter")) {
 			packets = nftnl_expr_get_u64(x, NFTNL_EXPR_CTR_PACKETS);
 			bytes = nftnl_expr_get_u64(x, NFTNL_EXPR_CTR_BYTES);
-			counters++;
+			reading->found++;
 		}
 		drops = drops || !strcmp(name, "immediate");
 	}
-	reading->found += counters;
-	if (drops) {
-		reading->c.dropped = packets;
-		reading->c.dropped_bytes = bytes;
-	} else {
-		reading->c.seen = packets;
-		reading->c.seen_bytes = bytes;
-	}
-out:
-	if (iter)
-		nftnl_expr_iter_destroy(iter);
-	if (r)
-		nftnl_rule_free(r);
+	*(drops ? &reading->c.dropped : &reading->c.seen) = packets;
+	*(drops ? &reading->c.dropped_bytes : &reading->c.seen_bytes) = bytes;
 	return MNL_CB_OK;
 }
 

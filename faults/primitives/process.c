@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "faults/primitives/procfs.h"
+#include "faults/primitives/target.h"
 #include "harness/base/clock.h"
 #include "harness/base/proc.h"
 
@@ -86,13 +87,11 @@ static char **make_environ(const json_t *extra, const char *tag)
 		return NULL;
 	for (size_t i = 0; i < n; i++) {
 		size_t len = strcspn(environ[i], "=");
-		bool replaced = len == strlen(PROCESS_TAG) &&
-			!strncmp(environ[i], PROCESS_TAG, len);
+		bool replaced = !strncmp(environ[i], PROCESS_TAG "=", sizeof(PROCESS_TAG));
 
 		json_object_foreach((json_t *)extra, key, value)
 		{
-			replaced = replaced ||
-				(strlen(key) == len && !strncmp(environ[i], key, len));
+			replaced |= strlen(key) == len && !strncmp(environ[i], key, len);
 		}
 		if (!replaced)
 			env[used++] = environ[i];
@@ -151,35 +150,27 @@ int process_fork(
 	uint64_t ticks;
 	pid_t pid = -1;
 
-	if (pipe2(gate, O_CLOEXEC) < 0 || pipe2(failed, O_CLOEXEC) < 0 || (pid = fork()) < 0) {
-		rc = err_errno(e, -errno, "cannot start '%s'", s->argv[0]);
-		goto out;
-	}
+	if (pipe2(gate, O_CLOEXEC) < 0 || pipe2(failed, O_CLOEXEC) < 0 || (pid = fork()) < 0)
+		rc = -errno;
 	if (pid == 0)
 		child(s, gate[0], failed[1]);
-	rc = proc_start_time(pid, &ticks);
-	if (rc) {
-		err_errno(e, rc, "cannot start '%s'", s->argv[0]);
-		goto out;
+	rc = rc ?: proc_start_time(pid, &ticks);
+	if (!rc &&
+		!(inv = json_pack("{s:s, s:i, s:I, s:f}", "tag", s->tag, "pid", (int)pid,
+			  "start_ticks", (json_int_t)ticks, "grace_s", s->grace_s)))
+		rc = -ENOMEM;
+	fd_close(gate[0]);
+	fd_close(failed[1]);
+	if (!rc) {
+		*g = (struct process_gate){.pid = pid, .open = gate[1], .failed = failed[0]};
+		*inverse = inv;
+		return 0;
 	}
-	inv = json_pack("{s:s, s:i, s:I, s:f}", "tag", s->tag, "pid", (int)pid, "start_ticks",
-		(json_int_t)ticks, "grace_s", s->grace_s);
-	if (!inv) {
-		rc = err_errno(e, -ENOMEM, "cannot start '%s'", s->argv[0]);
-		goto out;
-	}
-	*g = (struct process_gate){.pid = pid, .open = gate[1], .failed = failed[0]};
-	*inverse = inv;
-	gate[1] = failed[0] = -1;
-	pid = -1;
-out:
-	for (int i = 0; i < 2; i++) {
-		fd_close(gate[i]);
-		fd_close(failed[i]);
-	}
+	fd_close(gate[1]);
+	fd_close(failed[0]);
 	if (pid > 0)
 		waitpid(pid, NULL, 0);
-	return rc;
+	return err_errno(e, rc, "cannot start '%s'", s->argv[0]);
 }
 
 void process_abandon(struct process_gate *g)
@@ -214,21 +205,16 @@ int process_release(struct process_gate *g, const char *name, struct err *e)
 
 struct process_inverse {
 	const char *tag;
-	pid_t pid;
-	uint64_t ticks;
+	struct target first; /* what was started */
 	double grace_s;
 };
 
 static int inverse_read(const json_t *inverse, struct process_inverse *out, struct err *e)
 {
-	json_int_t pid, ticks;
-
-	if (json_unpack((json_t *)inverse, "{s:s, s:I, s:I, s:F}", "tag", &out->tag, "pid", &pid,
-		    "start_ticks", &ticks, "grace_s", &out->grace_s) < 0 ||
-		!strchr(out->tag, '/') || pid <= 1 || ticks < 0)
+	if (json_unpack((json_t *)inverse, "{s:s, s:F}", "tag", &out->tag, "grace_s",
+		    &out->grace_s) < 0 ||
+		!strchr(out->tag, '/') || target_read(inverse, &out->first, NULL))
 		return err_set(e, -EBADMSG, "the inverse of a process is damaged");
-	out->pid = (pid_t)pid;
-	out->ticks = (uint64_t)ticks;
 	return 0;
 }
 
@@ -236,11 +222,9 @@ static int inverse_read(const json_t *inverse, struct process_inverse *out, stru
  * them. */
 static int signal_all(const struct process_inverse *inv, int signo, pid_t *who)
 {
-	uint64_t ticks;
-	pid_t *pids = NULL;
-	int n, found = 0, rc;
+	auto_free pid_t *pids = NULL;
+	int n = proc_find_tagged(PROCESS_TAG, inv->tag, false, &pids), found = 0, alive;
 
-	n = proc_find_tagged(PROCESS_TAG, inv->tag, false, &pids);
 	if (n < 0)
 		return n;
 	for (int i = 0; i < n; i++) {
@@ -250,15 +234,13 @@ static int signal_all(const struct process_inverse *inv, int signo, pid_t *who)
 		found++;
 		kill(pids[i], signo);
 	}
-	free(pids);
 	/* At its gate, or in the middle of its exec, it does not show the tag yet. */
-	rc = proc_start_time(inv->pid, &ticks);
-	if (!rc && ticks == inv->ticks) {
-		*who = inv->pid;
-		found++;
-		kill(inv->pid, signo);
+	alive = target_alive(&inv->first, NULL);
+	if (alive > 0) {
+		*who = inv->first.pid;
+		kill(*who, signo);
 	}
-	return rc && rc != -ESRCH ? rc : found;
+	return alive < 0 ? alive : found + alive;
 }
 
 /* Until two looks in a row find none: one just forked may not have been listed yet. */
@@ -292,12 +274,9 @@ static int process_undo(const json_t *inverse, bool *was_there, struct err *e)
 
 	if (rc)
 		return rc;
-	if (inv.grace_s > 0) {
-		rc = signal_all(&inv, SIGTERM, &who);
-		if (rc > 0) {
-			*was_there = true;
-			rc = wait_gone(&inv, 0, inv.grace_s, &who);
-		}
+	if (inv.grace_s > 0 && signal_all(&inv, SIGTERM, &who) > 0) {
+		*was_there = true;
+		wait_gone(&inv, 0, inv.grace_s, &who);
 	}
 	rc = wait_gone(&inv, SIGKILL, 5, &who);
 	if (rc == -EBUSY)

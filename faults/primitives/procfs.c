@@ -33,7 +33,8 @@ bool procfs_stat(pid_t pid, pid_t tid, struct procfs_stat *out)
 {
 	unsigned long long user, system, start;
 	long long child_user, child_system, rss;
-	char name[64] = "stat", *text, *open, *close;
+	char name[64] = "stat", *open, *close;
+	auto_free char *text = NULL;
 	int n = 0;
 
 	if (tid)
@@ -58,7 +59,6 @@ bool procfs_stat(pid_t pid, pid_t tid, struct procfs_stat *out)
 		out->rss_pages = (uint64_t)rss;
 		snprintf(out->comm, sizeof(out->comm), "%.*s", (int)(close - open - 1), open + 1);
 	}
-	free(text);
 	return n == 9;
 }
 
@@ -75,6 +75,37 @@ pid_t procfs_next(DIR *dir)
 	while (dir && !pid && (d = readdir(dir)))
 		pid = atoi(d->d_name);
 	return pid;
+}
+
+const char *procfs_after(const char *text, const char *label)
+{
+	const char *p = strstr(text, label);
+
+	return p ? p + strlen(label) : NULL;
+}
+
+int procfs_line(const char *path, char *buf, size_t size, struct err *e)
+{
+	auto_free char *text = NULL;
+	int rc = file_read(path, &text, NULL, e);
+
+	snprintf(buf, size, "%.*s", rc ? 0 : (int)strcspn(text, "\n"), rc ? "" : text);
+	return rc;
+}
+
+int procfs_words(
+	pid_t pid, const char *name, json_t *(*make)(const char *text, size_t size), json_t **out)
+{
+	auto_json json_t *list = json_array();
+	auto_free char *text = NULL;
+	size_t size = 0;
+	int rc = procfs_read(pid, name, &text, &size);
+
+	for (const char *p = text; !rc && p < text + size; p += strlen(p) + 1)
+		rc = json_array_append_new(list, make(p, strlen(p))) ? -ENOMEM : 0;
+	if (!rc)
+		*out = AUTO_TAKE(list);
+	return rc;
 }
 
 const char *procfs_variable(const char *env, size_t size, const char *name)

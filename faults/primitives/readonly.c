@@ -16,7 +16,6 @@
 #include "faults/primitives/server.h"
 #include "faults/primitives/storage.h"
 #include "harness/base/clock.h"
-#include "harness/base/file.h"
 
 #define LOCK_WAIT_S 900 /* another e2fsck may hold it */
 #define CHECK_S 3600
@@ -48,42 +47,31 @@ static int read_inverse(const json_t *j, struct readonly_inverse *i, struct err 
 static int read_uuid(const char *device, char out[33], struct err *e)
 {
 	unsigned char uuid[16], magic[2];
-	int fd = open(device, O_RDONLY | O_CLOEXEC), rc = 0;
+	auto_fd int fd = open(device, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return err_errno(e, -errno, "cannot open '%s'", device);
 	if (pread(fd, magic, 2, 1024 + 0x38) != 2 || pread(fd, uuid, 16, 1024 + 0x68) != 16)
-		rc = err_errno(e, errno ? -errno : -EIO, "cannot read '%s'", device);
-	else if (magic[0] != 0x53 || magic[1] != 0xef)
-		rc = err_set(e, -EINVAL, "there is no ext4 on '%s'", device);
-	for (int i = 0; i < 16 && !rc; i++)
+		return err_errno(e, errno ? -errno : -EIO, "cannot read '%s'", device);
+	if (magic[0] != 0x53 || magic[1] != 0xef)
+		return err_set(e, -EINVAL, "there is no ext4 on '%s'", device);
+	for (int i = 0; i < 16; i++)
 		snprintf(out + 2 * i, 3, "%02x", uuid[i]);
-	close(fd);
-	return rc;
+	return 0;
 }
 
-static char *read_boot(void)
+static int read_boot(char out[64], struct err *e)
 {
-	char *text = NULL;
-
-	if (!file_read("/proc/sys/kernel/random/boot_id", &text, NULL, NULL))
-		text[strcspn(text, "\n")] = '\0';
-	return text;
+	return procfs_line("/proc/sys/kernel/random/boot_id", out, 64, e);
 }
 
 /* -errno if that cannot be found out. */
 static long errors_count(const char *sysfs, struct err *e)
 {
-	char path[128], *text;
-	long n;
+	char path[128], text[32];
 
 	snprintf(path, sizeof(path), "%s/errors_count", sysfs);
-	n = file_read(path, &text, NULL, e);
-	if (!n) {
-		n = atol(text);
-		free(text);
-	}
-	return n;
+	return procfs_line(path, text, sizeof(text), e) ?: atol(text);
 }
 
 /* "/sys/fs/ext4/DEV", under the kernel's own name of the device. 1, 0 if errors cannot be triggered
@@ -103,74 +91,65 @@ static int find_sysfs(const struct mounted *m, char *out, size_t size)
 	return !access(trigger, W_OK);
 }
 
+static int check_mount(const char *path, const struct mounted *m, const char *dir, struct err *e)
+{
+	struct mounted own;
+	int rc = mounted_at(dir, &own, e);
+
+	if (rc)
+		return rc;
+	if (geteuid() != 0)
+		return err_set(e, -EPERM, "making '%s' read-only needs root", path);
+	if (!strcmp(m->point, "/"))
+		return err_set(e, -EPERM,
+			"'%s' lies on the root file system: the storage must be a mount of its own",
+			path);
+	if (m->major == own.major && m->minor == own.minor)
+		return err_set(e, -EPERM,
+			"'%s' lies on the same file system as the agent's journal in '%s'", path,
+			dir);
+	return mounted_readonly(m) ? err_set(e, -EROFS, "'%s' is read-only already", m->point) : 0;
+}
+
 int readonly_prepare(const char *path, pid_t pid, const char *dir, json_t **out, struct err *e)
 {
-	struct mounted *m = calloc(2, sizeof(*m)), *own = m ? m + 1 : NULL;
-	char uuid[33] = "", sysfs[128] = "", data[512], *boot = read_boot();
-	json_t *server = NULL, *inverse;
+	char uuid[33] = "", sysfs[128] = "", data[512], boot[64];
+	auto_json json_t *server = NULL;
+	struct mounted m;
 	struct stat st;
 	unsigned long flags;
 	long errors = 0;
-	int by_error = 0, rc = -ENOMEM;
+	int by_error = 0, rc = read_boot(boot, e) ?: mounted_at(path, &m, e);
 
-	if (!m || !boot) {
-		err_errno(e, rc, "cannot look at '%s'", path);
-		goto out;
-	}
-	rc = mounted_at(path, m, e);
-	if (!rc)
-		rc = mounted_at(dir, own, e);
+	rc = rc ?: check_mount(path, &m, dir, e);
 	if (rc)
-		goto out;
-	if (geteuid() != 0)
-		rc = err_set(e, -EPERM, "making '%s' read-only needs root", path);
-	else if (!strcmp(m->point, "/"))
-		rc = err_set(e, -EPERM,
-			"'%s' lies on the root file system: the storage must be a mount of its own",
-			path);
-	else if (m->major == own->major && m->minor == own->minor)
-		rc = err_set(e, -EPERM,
-			"'%s' lies on the same file system as the agent's journal in '%s'", path,
-			dir);
-	else if (mounted_readonly(m))
-		rc = err_set(e, -EROFS, "'%s' is read-only already", m->point);
-	if (rc)
-		goto out;
-	if (!strcmp(m->type, "ext4") && !strcmp(m->root, "/") && !stat(m->source, &st) &&
-		S_ISBLK(st.st_mode) && st.st_rdev == makedev(m->major, m->minor))
-		by_error = find_sysfs(m, sysfs, sizeof(sysfs));
+		return rc;
+	if (!strcmp(m.type, "ext4") && !strcmp(m.root, "/") && !stat(m.source, &st) &&
+		S_ISBLK(st.st_mode) && st.st_rdev == makedev(m.major, m.minor))
+		by_error = find_sysfs(&m, sysfs, sizeof(sysfs));
 	if (by_error < 0)
-		rc = err_errno(e, by_error, "cannot look at the device of '%s'", path);
-	else if (by_error)
-		rc = read_uuid(m->source, uuid, e);
-	if (!rc && by_error && (errors = errors_count(sysfs, e)) < 0)
-		rc = (int)errors;
-	if (!rc && pid)
-		rc = server_learn(pid, &server, e);
+		return err_errno(e, by_error, "cannot look at the device of '%s'", path);
+	if (by_error) {
+		rc = read_uuid(m.source, uuid, e);
+		if (!rc && (errors = errors_count(sysfs, e)) < 0)
+			rc = (int)errors;
+	}
+	rc = rc ?: (pid ? server_learn(pid, &server, e) : 0);
 	if (rc)
-		goto out;
-	flags = mounted_flags(m, data);
-	inverse = json_pack(
-		"{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:b, s:O?}", "dir",
-		dir, "point", m->point, "source", m->source, "super", m->super, "data", data,
+		return rc;
+	flags = mounted_flags(&m, data);
+	*out = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:b, s:O?}",
+		"dir", dir, "point", m.point, "source", m.source, "super", m.super, "data", data,
 		"uuid", uuid, "boot", boot, "sysfs", sysfs, "flags", (json_int_t)flags, "errors",
-		(json_int_t)errors, "major", (int)m->major, "minor", (int)m->minor, "by_error",
+		(json_int_t)errors, "major", (int)m.major, "minor", (int)m.minor, "by_error",
 		by_error, "server", server);
-	if (inverse)
-		*out = inverse;
-	else
-		rc = err_errno(e, -ENOMEM, "cannot describe '%s'", path);
-out:
-	json_decref(server);
-	free(boot);
-	free(m);
-	return rc;
+	return *out ? 0 : err_errno(e, -ENOMEM, "cannot describe '%s'", path);
 }
 
 static int trigger(const struct readonly_inverse *i, struct err *e)
 {
 	char path[200], with[600];
-	int fd, rc = 0;
+	auto_fd int top = -1, fd = -1;
 
 	/* errors=panic would stop the host, and errors=continue would do nothing. */
 	if (!strstr(i->super, "errors=remount-ro")) {
@@ -179,42 +158,41 @@ static int trigger(const struct readonly_inverse *i, struct err *e)
 			return err_errno(
 				e, -errno, "cannot set errors=remount-ro on '%s'", i->point);
 	}
-	fd = open(i->point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0) {
-		if (syncfs(fd) < 0)
-			rc = err_errno(e, -errno, "cannot sync '%s'", i->point);
-		close(fd);
-	}
-	if (rc)
-		return rc;
+	top = open(i->point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (top >= 0 && syncfs(top) < 0)
+		return err_errno(e, -errno, "cannot sync '%s'", i->point);
 	snprintf(path, sizeof(path), "%.120s/trigger_fs_error", i->sysfs);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return err_errno(e, -errno, "cannot open '%s'", path);
-	if (write(fd, "1", 1) < 0)
-		rc = err_errno(e, -errno, "cannot write '%s'", path);
-	close(fd);
-	return rc;
+	return write(fd, "1", 1) < 0 ? err_errno(e, -errno, "cannot write '%s'", path) : 0;
+}
+
+static int remount(const struct readonly_inverse *i, unsigned long flags)
+{
+	return mount(NULL, i->point, NULL, MS_REMOUNT | flags | (unsigned long)i->flags, i->data);
+}
+
+/* Reads the inverse and takes the lock; the caller closes it. */
+static int open_inverse(const json_t *inverse, struct readonly_inverse *i, int *lock, struct err *e)
+{
+	return read_inverse(inverse, i, e) ?: server_lock(i->dir, LOCK_WAIT_S, lock, e);
 }
 
 int readonly_act(const json_t *inverse, struct err *e)
 {
 	struct readonly_inverse i;
-	int lock, rc;
+	auto_fd int lock = -1;
+	int rc = open_inverse(inverse, &i, &lock, e);
 
-	rc = read_inverse(inverse, &i, e);
-	if (!rc)
-		rc = server_lock(i.dir, LOCK_WAIT_S, &lock, e);
 	if (rc)
 		return rc;
 	if (i.by_error)
-		rc = trigger(&i, e);
-	else if (mount(NULL, i.point, NULL, MS_REMOUNT | MS_RDONLY | (unsigned long)i.flags,
-			 i.data) < 0)
-		rc = err_errno(e, -errno, "cannot remount '%s' read-only%s", i.point,
-			errno == EBUSY ? ": files are open for writing" : "");
-	close(lock);
-	return rc;
+		return trigger(&i, e);
+	return remount(&i, MS_RDONLY) < 0
+		? err_errno(e, -errno, "cannot remount '%s' read-only%s", i.point,
+			  errno == EBUSY ? ": files are open for writing" : "")
+		: 0;
 }
 
 /* ---- undo ---- */
@@ -227,16 +205,11 @@ static bool is_mounted(const struct readonly_inverse *i, struct mounted *m)
 
 static bool is_healthy(const struct readonly_inverse *i)
 {
-	struct mounted *m = malloc(sizeof(*m));
-	bool healthy;
-	long errors = 0;
+	long errors = i->by_error ? errors_count(i->sysfs, NULL) : 0;
+	struct mounted m;
 
-	if (i->by_error)
-		errors = errors_count(i->sysfs, NULL);
-	healthy = m && is_mounted(i, m) && !mounted_readonly(m) && !strcmp(m->super, i->super) &&
+	return is_mounted(i, &m) && !mounted_readonly(&m) && !strcmp(m.super, i->super) &&
 		errors >= 0 && errors <= i->errors;
-	free(m);
-	return healthy;
 }
 
 /* The kernel keeps the device busy for a moment after the last unmount. */
@@ -256,80 +229,66 @@ static int wait_unused(const char *device, struct err *e)
 static int unmount(const struct readonly_inverse *i, struct err *e)
 {
 	double deadline = clock_mono_s() + BUSY_S;
-	struct mounted *m = malloc(sizeof(*m));
-	int rc = m ? 0 : err_errno(e, -ENOMEM, "cannot unmount '%s'", i->point);
+	struct mounted m;
 
-	while (!rc && is_mounted(i, m))
+	while (is_mounted(i, &m))
 		if (umount2(i->point, UMOUNT_NOFOLLOW) < 0 &&
 			(errno != EBUSY || !procfs_nap(deadline)))
-			rc = err_errno(e, -errno, "cannot unmount '%s' to check it", i->point);
-	free(m);
-	return rc;
+			return err_errno(e, -errno, "cannot unmount '%s' to check it", i->point);
+	return 0;
 }
 
 static int repair(const struct readonly_inverse *i, int lock, struct err *e)
 {
 	const char *const argv[] = {"e2fsck", "-fy", i->source, NULL};
 	/* A loop device may be detached at its last close, so one descriptor stays open. */
-	int hold = open(i->source, O_RDONLY);
+	auto_fd int hold = open(i->source, O_RDONLY);
 	char uuid[33];
 	int rc = hold < 0 ? err_errno(e, -errno, "cannot open '%s'", i->source)
 			  : read_uuid(i->source, uuid, e);
 
-	/* After a reboot the name may be another disk's. */
-	if (!rc && strcmp(uuid, i->uuid))
-		rc = err_set(e, -EXDEV,
-			"'%s' is not the file system any more that was made read-only", i->source);
 	if (rc)
-		goto out;
-	rc = unmount(i, e);
-	if (!rc)
-		rc = wait_unused(i->source, e);
-	if (!rc)
-		rc = storage_run(argv, lock, CHECK_S, 3, e);
+		return rc;
+	/* After a reboot the name may be another disk's. */
+	if (strcmp(uuid, i->uuid))
+		return err_set(e, -EXDEV,
+			"'%s' is not the file system any more that was made read-only", i->source);
+	rc = unmount(i, e) ?: wait_unused(i->source, e) ?: storage_run(argv, lock, CHECK_S, 3, e);
 	if (!rc && mount(i->source, i->point, "ext4", (unsigned long)i->flags, i->data) < 0)
 		rc = err_errno(e, -errno, "cannot mount '%s' on '%s'", i->source, i->point);
 	/* Keeps the loop device for the next try. Refused if it is still mounted. */
 	if (rc)
 		mount(i->source, i->point, "ext4", MS_RDONLY | (unsigned long)i->flags, i->data);
-out:
-	fd_close(hold);
 	return rc;
 }
 
 static bool same_boot(const struct readonly_inverse *i)
 {
-	char *boot = read_boot();
-	bool same = boot && !strcmp(boot, i->boot);
+	char boot[64];
 
-	free(boot);
-	return same;
+	return !read_boot(boot, NULL) && !strcmp(boot, i->boot);
 }
 
 static int readonly_undo(const json_t *inverse, bool *was_there, struct err *e)
 {
 	struct readonly_inverse i;
-	int lock, rc;
+	auto_fd int lock = -1;
+	int rc = open_inverse(inverse, &i, &lock, e);
 
-	rc = read_inverse(inverse, &i, e);
-	if (!rc)
-		rc = server_lock(i.dir, LOCK_WAIT_S, &lock, e);
 	if (rc)
 		return rc;
 	if (!is_healthy(&i)) {
 		*was_there = true;
-		if (!i.by_error &&
-			mount(NULL, i.point, NULL, MS_REMOUNT | (unsigned long)i.flags, i.data) < 0)
-			rc = err_errno(e, -errno, "cannot remount '%s'", i.point);
+		if (!i.by_error && remount(&i, 0) < 0)
+			return err_errno(e, -errno, "cannot remount '%s'", i.point);
 		if (i.by_error && i.server && same_boot(&i))
 			rc = server_stop(i.server, GRACE_S, was_there, e);
-		if (i.by_error && !rc)
-			rc = repair(&i, lock, e);
+		if (i.by_error)
+			rc = rc ?: repair(&i, lock, e);
 	}
 	/* After a reboot, servers were started by the boot. */
 	if (!rc && i.server && same_boot(&i))
 		rc = server_restore(i.server, false, lock, was_there, e);
-	close(lock);
 	return rc;
 }
 

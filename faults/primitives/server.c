@@ -16,6 +16,7 @@
 #include "faults/primitives/server_impl.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
+#include "harness/base/jget.h"
 #include "harness/base/proc.h"
 
 #define GONE_S 60
@@ -27,11 +28,11 @@
 int server_lock(const char *dir, double wait_s, int *out, struct err *e)
 {
 	double deadline = clock_mono_s() + wait_s;
+	auto_fd int fd = -1;
 	char path[PATH_MAX];
-	int fd, rc;
-
 	/* After a reboot the folder may be gone with the memory that it was in. */
-	rc = file_mkdirs(dir, 0700, e);
+	int rc = file_mkdirs(dir, 0700, e);
+
 	if (rc)
 		return rc;
 	snprintf(path, sizeof(path), "%s/server.lock", dir);
@@ -40,12 +41,12 @@ int server_lock(const char *dir, double wait_s, int *out, struct err *e)
 		return err_errno(e, -errno, "cannot open '%s'", path);
 	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		rc = -errno;
-		if (rc == -EWOULDBLOCK && procfs_nap(deadline))
-			continue;
-		close(fd);
-		return err_errno(e, rc, "something else is still changing the server: '%s'", path);
+		if (rc != -EWOULDBLOCK || !procfs_nap(deadline))
+			return err_errno(
+				e, rc, "something else is still changing the server: '%s'", path);
 	}
 	*out = fd;
+	fd = -1;
 	return 0;
 }
 
@@ -117,15 +118,23 @@ static char **words(const json_t *list)
 	return all;
 }
 
+static int put_text(const char *path, const char *text)
+{
+	auto_fd int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
+}
+
 /* Back to its cgroup: a login session's cgroup may be killed with the session. Best effort. */
 static void join_cgroups(const json_t *server)
 {
-	char *text = server_bytes(json_object_get(server, "cgroups")), *line, *save = NULL;
+	auto_free char *text = server_bytes(jget(server, "cgroups"));
 
-	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;
-		line = strtok_r(NULL, "\n", &save)) {
+	if (!text)
+		return;
+	PROCFS_EACH_LINE(line, text)
+	{
 		char path[PATH_MAX + 64], *controller = strchr(line, ':'), *at;
-		int fd;
 
 		if (!controller || !(at = strchr(controller + 1, ':')))
 			continue;
@@ -134,94 +143,102 @@ static void join_cgroups(const json_t *server)
 		if (!strncmp(controller, "name=", 5))
 			controller += 5;
 		snprintf(path, sizeof(path), "/sys/fs/cgroup/%s%s/cgroup.procs", controller, at);
-		fd = open(path, O_WRONLY | O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		if (write(fd, "0", 1) < 0)
-			errno = 0;
-		close(fd);
+		put_text(path, "0");
 	}
-	free(text);
+}
+
+static int put_descriptor(const json_t *pair, int fd)
+{
+	char *path = server_bytes(json_array_get(pair, 0));
+	int got;
+
+	if (!path)
+		return -ENOMEM;
+	got = open(path, (int)json_integer_value(json_array_get(pair, 1)) | O_NOCTTY | O_CLOEXEC);
+	/* A log may have been moved away since. */
+	if (got < 0 && errno != EMFILE && errno != ENFILE && errno != ENOMEM)
+		got = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (got < 0 || (got != fd && dup2(got, fd) < 0))
+		return -errno;
+	if (got == fd)
+		fcntl(got, F_SETFD, 0);
+	return 0;
 }
 
 static int put_descriptors(const json_t *server)
 {
 	json_t *pair;
 	size_t fd;
+	int rc = 0;
 
-	json_array_foreach(json_object_get(server, "descriptors"), fd, pair)
+	json_array_foreach(jget(server, "descriptors"), fd, pair)
 	{
-		char *path;
-		int got;
-
-		if (!json_is_array(pair)) {
+		if (!json_is_array(pair))
 			close((int)fd);
-			continue;
-		}
-		path = server_bytes(json_array_get(pair, 0));
-		if (!path)
-			return -ENOMEM;
-		got = open(path,
-			(int)json_integer_value(json_array_get(pair, 1)) | O_NOCTTY | O_CLOEXEC);
-		/* A log may have been moved away since. */
-		if (got < 0 && errno != EMFILE && errno != ENFILE && errno != ENOMEM)
-			got = open("/dev/null", O_RDWR | O_CLOEXEC);
-		if (got < 0 || (got != (int)fd && dup2(got, (int)fd) < 0))
-			return -errno;
-		if (got == (int)fd)
-			fcntl(got, F_SETFD, 0);
+		else
+			rc = rc ?: put_descriptor(pair, (int)fd);
 	}
-	return 0;
+	return rc;
+}
+
+static id_t id_at(const json_t *list, size_t i)
+{
+	return (id_t)json_integer_value(json_array_get(list, i));
 }
 
 static int become_user(const json_t *server, const struct server_change *c)
 {
-	const json_t *groups = json_object_get(server, "groups");
-	const json_t *u = json_object_get(server, "uid"), *g = json_object_get(server, "gid");
+	const json_t *groups = jget(server, "groups"), *u = jget(server, "uid"),
+		     *g = jget(server, "gid");
 	gid_t list[64];
 	size_t n = json_array_size(groups);
-	int rc;
 
 	if (c && c->as_user)
 		return setgroups(0, NULL) || setresgid(c->gid, c->gid, c->gid) ||
 				setresuid(c->uid, c->uid, c->uid)
 			? -errno
 			: 0;
-	for (size_t i = 0; i < n && i < 64; i++)
-		list[i] = (gid_t)json_integer_value(json_array_get(groups, i));
-#define ID(list, i) ((id_t)json_integer_value(json_array_get(list, i)))
-	if (geteuid() == 0 && setgroups(n < 64 ? n : 64, list))
-		return -errno;
-	rc = setresgid(ID(g, 0), ID(g, 1), ID(g, 2)) || setresuid(ID(u, 0), ID(u, 1), ID(u, 2))
+	n = n < 64 ? n : 64;
+	for (size_t i = 0; i < n; i++)
+		list[i] = id_at(groups, i);
+	return (geteuid() == 0 && setgroups(n, list)) ||
+			setresgid(id_at(g, 0), id_at(g, 1), id_at(g, 2)) ||
+			setresuid(id_at(u, 0), id_at(u, 1), id_at(u, 2))
 		? -errno
 		: 0;
-#undef ID
-	return rc;
 }
 
 /* An agent that is not root may not lower it: then it stays as it is. */
-static int put_number(const char *path, json_int_t value)
+static int put_oom_score(int64_t value)
 {
 	char text[32];
-	int fd = open(path, O_WRONLY | O_CLOEXEC),
-	    n = snprintf(text, sizeof(text), "%lld", (long long)value);
+	int rc;
 
-	int rc = fd < 0 || write(fd, text, (size_t)n) < 0 ? -errno : 0;
-
-	fd_close(fd);
+	snprintf(text, sizeof(text), "%lld", (long long)value);
+	rc = put_text("/proc/self/oom_score_adj", text);
 	return rc == -EACCES || rc == -EPERM ? 0 : rc;
+}
+
+/* Without the right to raise a limit, the current one will do if it is the same. */
+static int put_limits(const struct rlimit *l)
+{
+	struct rlimit now;
+
+	for (int i = 0; i < RLIM_NLIMITS; i++)
+		if ((getrlimit(i, &now) || now.rlim_cur != l[i].rlim_cur ||
+			    now.rlim_max != l[i].rlim_max) &&
+			setrlimit(i, &l[i]) < 0)
+			return -errno;
+	return 0;
 }
 
 /* In a grandchild. The lock ends with exec, when the server can be found by its arguments. */
 static int become(const json_t *server, const struct server_change *c, int lock, int failed)
 {
-	char **argv = words(json_object_get(server, "argv")),
-	     **env = words(json_object_get(server, "env"));
-	char *exe = server_bytes(json_object_get(server, "exe")),
-	     *cwd = server_bytes(json_object_get(server, "cwd"));
+	char **argv = words(jget(server, "argv")), **env = words(jget(server, "env"));
+	char *exe = server_bytes(jget(server, "exe")), *cwd = server_bytes(jget(server, "cwd"));
 	const int keep[] = {lock, failed};
 	struct rlimit limits[RLIM_NLIMITS];
-	const struct rlimit *l = c && c->limits ? c->limits : limits;
 	int rc;
 
 	if (!argv || !env || !exe || !cwd)
@@ -229,29 +246,15 @@ static int become(const json_t *server, const struct server_change *c, int lock,
 	process_close_others(keep, 2);
 	process_default_signals();
 	join_cgroups(server);
-	rc = put_number("/proc/self/oom_score_adj",
-		json_integer_value(json_object_get(server, "oom_score_adj")));
-	setpriority(PRIO_PROCESS, 0, (int)json_integer_value(json_object_get(server, "nice")));
-	umask((mode_t)json_integer_value(json_object_get(server, "umask")));
-	if (!rc)
-		rc = put_descriptors(server);
-	if (!rc && chdir(cwd) < 0)
-		rc = -errno;
-	if (!rc)
-		rc = server_limits(server, limits);
-	/* Without the right to raise a limit, the current one will do if it is the same. */
-	for (int i = 0; i < RLIM_NLIMITS && !rc; i++) {
-		struct rlimit now;
-
-		if (getrlimit(i, &now) || now.rlim_cur != l[i].rlim_cur ||
-			now.rlim_max != l[i].rlim_max)
-			rc = setrlimit(i, &l[i]) < 0 ? -errno : 0;
-	}
-	if (!rc)
-		rc = become_user(server, c);
+	rc = put_oom_score(jget_int(server, "oom_score_adj"));
+	setpriority(PRIO_PROCESS, 0, (int)jget_int(server, "nice"));
+	umask((mode_t)jget_int(server, "umask"));
+	rc = rc ?: put_descriptors(server) ?: (chdir(cwd) < 0 ? -errno : 0);
+	rc = rc ?: server_limits(server, limits);
+	rc = rc ?: put_limits(c && c->limits ? c->limits : limits) ?: become_user(server, c);
 	if (!rc)
 		execve(exe, argv, env);
-	return rc ? rc : -errno;
+	return rc ?: -errno;
 }
 
 static int launch(const json_t *server, const struct server_change *c, int lock, struct err *e)
@@ -318,55 +321,51 @@ int server_start(
 	const json_t *server, const struct server_change *c, int lock, pid_t *pid, struct err *e)
 {
 	pid_t pids[1];
-	int n = server_find(server, pids, 1), rc = 0;
+	int n = server_find(server, pids, 1);
 
 	if (n < 0)
 		return err_errno(e, n, "cannot look for the server");
 	/* Its own supervisor may have been quicker. */
-	if (!n)
-		rc = launch(server, c, lock, e);
-	return rc ? rc : wait_listening(server, pid, e);
+	return (n ? 0 : launch(server, c, lock, e)) ?: wait_listening(server, pid, e);
 }
 
 static bool is_learnt_one(const json_t *server, pid_t pid)
 {
 	uint64_t ticks;
 
-	return pid == json_integer_value(json_object_get(server, "pid")) &&
-		!proc_start_time(pid, &ticks) &&
-		(json_int_t)ticks == json_integer_value(json_object_get(server, "start_ticks"));
+	return pid == jget_int(server, "pid") && !proc_start_time(pid, &ticks) &&
+		(int64_t)ticks == jget_int(server, "start_ticks");
 }
 
 int server_restore(const json_t *server, bool again, int lock, bool *was_there, struct err *e)
 {
 	pid_t pid;
-	int rc;
 
 	if (!server_verify(server, again, NULL))
 		return 0;
 	*was_there = true;
-	rc = server_stop(server, GRACE_S, was_there, e);
-	return rc ? rc : server_start(server, NULL, lock, &pid, e);
+	return server_stop(server, GRACE_S, was_there, e)
+		?: server_start(server, NULL, lock, &pid, e);
 }
 
 int server_verify(const json_t *server, bool again, struct err *e)
 {
 	pid_t pids[2];
-	int n = server_find(server, pids, 2);
+	int n = server_find(server, pids, 2), who;
 
 	if (n < 0)
 		return err_errno(e, n, "cannot look for the server");
 	if (n != 1)
 		return err_set(e, -EBUSY, "the server %s", n ? "runs twice" : "does not run");
+	who = (int)pids[0];
 	if (again && is_learnt_one(server, pids[0]))
-		return err_set(e, -EBUSY, "the server, process %d, has not been started again",
-			(int)pids[0]);
+		return err_set(
+			e, -EBUSY, "the server, process %d, has not been started again", who);
 	if (!server_unchanged(server, pids[0]))
 		return err_set(e, -EBUSY,
-			"the server, process %d, has not the user and limits that it had",
-			(int)pids[0]);
+			"the server, process %d, has not the user and limits that it had", who);
 	if (!server_listens(server, pids[0]))
-		return err_set(e, -EBUSY, "the server, process %d, does not listen where it did",
-			(int)pids[0]);
+		return err_set(
+			e, -EBUSY, "the server, process %d, does not listen where it did", who);
 	return 0;
 }

@@ -9,18 +9,17 @@
 
 #include "faults/primitives/procfs.h"
 #include "faults/primitives/server_impl.h"
+#include "harness/base/jget.h"
 #include "harness/base/proc.h"
 
-#define STD_FDS 3
 #define TCP_LISTEN 0x0a
 
 /* ---- bytes as JSON text: each becomes a code point, since they may not be UTF-8 ---- */
 
 static json_t *bytes_json(const char *bytes, size_t n)
 {
-	char *text = malloc(2 * n + 1);
+	auto_free char *text = malloc(2 * n + 1);
 	size_t used = 0;
-	json_t *value;
 
 	for (size_t i = 0; text && i < n; i++) {
 		unsigned char c = (unsigned char)bytes[i];
@@ -29,9 +28,12 @@ static json_t *bytes_json(const char *bytes, size_t n)
 			text[used++] = (char)(0xc0 | c >> 6);
 		text[used++] = (char)(c >= 0x80 ? 0x80 | (c & 0x3f) : c);
 	}
-	value = text ? json_stringn_nocheck(text, used) : NULL;
-	free(text);
-	return value;
+	return text ? json_stringn_nocheck(text, used) : NULL;
+}
+
+static json_t *text_bytes(const char *text)
+{
+	return bytes_json(text, strlen(text));
 }
 
 char *server_bytes(const json_t *value)
@@ -53,29 +55,6 @@ char *server_bytes(const json_t *value)
 }
 
 /* ---- /proc ---- */
-
-/* A list of words, each ended by a NUL. */
-static int words_of(pid_t pid, const char *name, json_t **out)
-{
-	json_t *list;
-	size_t size;
-	char *text;
-	int rc = procfs_read(pid, name, &text, &size);
-
-	if (rc)
-		return rc;
-	list = json_array();
-	rc = list ? 0 : -ENOMEM;
-	for (char *p = text; !rc && p < text + size; p += strlen(p) + 1)
-		if (json_array_append_new(list, bytes_json(p, strlen(p))))
-			rc = -ENOMEM;
-	free(text);
-	if (rc)
-		json_decref(list);
-	else
-		*out = list;
-	return rc;
-}
 
 /* 1, 0, or -errno if that cannot be found out. */
 static int same_namespaces(pid_t pid, const char **differs)
@@ -106,32 +85,29 @@ static int same_namespaces(pid_t pid, const char **differs)
 /* 1, 0, or -errno if that cannot be found out. */
 static int is_it(const json_t *argv, const char *exe, pid_t pid)
 {
+	auto_json json_t *words = NULL;
 	const char *differs;
 	char link[PATH_MAX];
-	json_t *words = NULL;
 	int rc = procfs_link(pid, "exe", link);
 
 	if (!rc && strcmp(link, exe))
 		return 0;
-	if (!rc)
-		rc = words_of(pid, "cmdline", &words);
+	rc = rc ?: procfs_words(pid, "cmdline", bytes_json, &words);
 	if (rc)
 		return procfs_is_gone(rc) ? 0 : rc;
-	rc = json_array_size(words) && json_equal(words, argv) ? same_namespaces(pid, &differs) : 0;
-	json_decref(words);
-	return rc;
+	return json_array_size(words) && json_equal(words, argv) ? same_namespaces(pid, &differs)
+								 : 0;
 }
 
 int server_find(const json_t *server, pid_t *pids, int room)
 {
-	const json_t *argv = json_object_get(server, "argv");
-	char *exe = server_bytes(json_object_get(server, "exe"));
-	DIR *dir = exe ? opendir("/proc") : NULL;
+	auto_free char *exe = server_bytes(jget(server, "exe"));
+	auto_dir DIR *dir = exe ? opendir("/proc") : NULL;
 	int n = 0, rc = dir ? 0 : exe ? -errno : -ENOMEM;
 	uint64_t ticks;
 
 	for (pid_t pid; rc >= 0 && (pid = procfs_next(dir));) {
-		rc = pid != getpid() ? is_it(argv, exe, pid) : 0;
+		rc = pid != getpid() ? is_it(jget(server, "argv"), exe, pid) : 0;
 		/* A zombie has no arguments, unless it has threads that still run in the kernel and
 		 * hold files. */
 		if (rc > 0 && (rc = proc_start_time(pid, &ticks)) == 0 && n < room)
@@ -139,97 +115,77 @@ int server_find(const json_t *server, pid_t *pids, int room)
 		if (rc == -ESRCH)
 			rc = 0;
 	}
-	if (dir)
-		closedir(dir);
-	free(exe);
 	return rc < 0 ? rc : n;
 }
 
 /* ---- ports ---- */
 
-/* Numbers of the process's sockets, ended by 0; NULL if that cannot be found out. */
-static unsigned long *sockets_of(pid_t pid)
+/* The numbers of the process's sockets, as the keys of an object; NULL if that cannot be found
+ * out. */
+static json_t *sockets_of(pid_t pid)
 {
-	unsigned long *list = calloc(1, sizeof(*list)), *more, inode;
-	char path[64], link[64];
+	auto_json json_t *set = json_object();
+	auto_dir DIR *dir = NULL;
+	char path[64], link[64], inode[32];
 	struct dirent *d;
-	size_t n = 0;
-	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	dir = opendir(path);
-	while (dir && list && (d = readdir(dir))) {
+	if (!dir)
+		return NULL;
+	while ((d = readdir(dir))) {
 		ssize_t len = readlinkat(dirfd(dir), d->d_name, link, sizeof(link) - 1);
 
 		link[len < 0 ? 0 : len] = '\0';
-		if (sscanf(link, "socket:[%lu]", &inode) != 1)
-			continue;
-		more = realloc(list, (n + 2) * sizeof(*more));
-		if (!more)
-			free(list);
-		list = more;
-		if (!list)
-			break;
-		list[n++] = inode;
-		list[n] = 0;
+		if (sscanf(link, "socket:[%31[0-9]", inode) == 1 &&
+			json_object_set_new(set, inode, json_true()))
+			return NULL;
 	}
-	if (!dir) {
-		free(list);
-		return NULL;
-	}
-	closedir(dir);
-	return list;
+	return AUTO_TAKE(set);
 }
 
-static int add_ports(json_t *list, pid_t pid, const char *file, const unsigned long *sockets)
+static int add_ports(json_t *list, pid_t pid, const char *file, const json_t *sockets)
 {
-	char *text, *save = NULL;
+	auto_free char *text = NULL;
 	int rc = procfs_read(pid, file, &text, NULL);
 
 	/* A kernel without IPv6 has no such file. */
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
-	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		char local[64];
-		unsigned long inode;
+	PROCFS_EACH_LINE(line, text)
+	{
+		char local[64], inode[32];
 		unsigned state;
 
-		if (sscanf(line, " %*d: %63s %*s %x %*s %*s %*s %*s %*s %lu", local, &state,
-			    &inode) != 3 ||
-			state != TCP_LISTEN)
-			continue;
-		for (const unsigned long *s = sockets; *s; s++)
-			if (*s == inode &&
-				json_array_append_new(
-					list, json_sprintf("%s %s", strchr(file, '/') + 1, local)))
-				rc = -ENOMEM;
+		if (sscanf(line, " %*d: %63s %*s %x %*s %*s %*s %*s %*s %31s", local, &state,
+			    inode) == 3 &&
+			state == TCP_LISTEN && jget(sockets, inode) &&
+			json_array_append_new(
+				list, json_sprintf("%s %s", strchr(file, '/') + 1, local)))
+			rc = -ENOMEM;
 	}
-	free(text);
 	return rc;
 }
 
 /* NULL if that cannot be found out. */
 static json_t *listening(pid_t pid)
 {
-	unsigned long *sockets = sockets_of(pid);
-	json_t *list = json_array();
+	auto_json json_t *sockets = sockets_of(pid), *list = json_array();
 
-	if (!list || !sockets || add_ports(list, pid, "net/tcp", sockets) ||
-		add_ports(list, pid, "net/tcp6", sockets)) {
-		json_decref(list);
-		list = NULL;
-	}
-	free(sockets);
-	return list;
+	return !list || !sockets || add_ports(list, pid, "net/tcp", sockets) ||
+			add_ports(list, pid, "net/tcp6", sockets)
+		? NULL
+		: AUTO_TAKE(list);
 }
 
 bool server_listens(const json_t *server, pid_t pid)
 {
-	json_t *now = listening(pid), *value;
+	auto_json json_t *now = listening(pid);
+	json_t *value;
 	bool all = now != NULL;
 	size_t i, j;
 
-	json_array_foreach(json_object_get(server, "listens"), i, value)
+	json_array_foreach(jget(server, "listens"), i, value)
 	{
 		bool found = false;
 
@@ -237,7 +193,6 @@ bool server_listens(const json_t *server, pid_t pid)
 			found = json_equal(value, json_array_get(now, j));
 		all = all && found;
 	}
-	json_decref(now);
 	return all;
 }
 
@@ -245,34 +200,27 @@ bool server_listens(const json_t *server, pid_t pid)
 
 static bool may_raise_limits(void)
 {
-	char *text, *p;
-	unsigned long long caps = 0;
+	auto_free char *text = NULL;
+	const char *caps = procfs_read(getpid(), "status", &text, NULL)
+		? NULL
+		: procfs_after(text, "\nCapEff:");
 
-	if (!procfs_read(getpid(), "status", &text, NULL)) {
-		p = strstr(text, "\nCapEff:");
-		if (p)
-			sscanf(p, "\nCapEff: %llx", &caps);
-		free(text);
-	}
-	return caps >> 24 & 1; /* CAP_SYS_RESOURCE */
+	return caps && strtoull(caps, NULL, 16) >> 24 & 1; /* CAP_SYS_RESOURCE */
 }
 
 static json_t *limits_of(pid_t pid)
 {
-	json_t *list = json_array();
+	auto_json json_t *list = json_array();
 	struct rlimit l;
 
 	/* RLIM_INFINITY becomes -1. */
-	for (int i = 0; i < RLIM_NLIMITS; i++) {
+	for (int i = 0; i < RLIM_NLIMITS; i++)
 		if (prlimit(pid, i, NULL, &l) < 0 ||
 			json_array_append_new(list,
-				json_pack("[I, I]", (json_int_t)l.rlim_cur,
-					(json_int_t)l.rlim_max))) {
-			json_decref(list);
+				json_pack(
+					"[I, I]", (json_int_t)l.rlim_cur, (json_int_t)l.rlim_max)))
 			return NULL;
-		}
-	}
-	return list;
+	return AUTO_TAKE(list);
 }
 
 int server_limits(const json_t *server, struct rlimit *limits)
@@ -302,8 +250,7 @@ static int check_limits(const json_t *server, pid_t pid, struct err *e)
 		if (!getrlimit(i, &ours) && theirs[i].rlim_max > ours.rlim_max)
 			return err_set(e, -EPERM,
 				"process %d could not be started again as it is: its hard limit "
-				"%d is "
-				"above the agent's, which may not raise it",
+				"%d is above the agent's, which may not raise it",
 				(int)pid, i);
 	return 0;
 }
@@ -311,30 +258,29 @@ static int check_limits(const json_t *server, pid_t pid, struct err *e)
 /* Real, effective and saved number after 'label'; NULL: it is not there. */
 static json_t *ids(const char *text, const char *label)
 {
-	const char *p = strstr(text, label);
+	const char *p = procfs_after(text, label);
 	unsigned id[3];
 
-	if (!p || sscanf(p + strlen(label), " %u %u %u", &id[0], &id[1], &id[2]) != 3)
-		return NULL;
-	return json_pack("[i, i, i]", id[0], id[1], id[2]);
+	return p && sscanf(p, " %u %u %u", &id[0], &id[1], &id[2]) == 3
+		? json_pack("[i, i, i]", id[0], id[1], id[2])
+		: NULL;
 }
 
 /* uid, gid, umask and groups from /proc/PID/status. */
 static int learn_user(pid_t pid, json_t *server)
 {
-	json_t *groups = json_array();
+	auto_json json_t *groups = json_array();
+	auto_free char *text = NULL;
 	unsigned mask = 022, group;
-	char *text, *p;
+	const char *p;
 	int rc = 0, n;
 
-	if (procfs_read(pid, "status", &text, NULL)) {
-		json_decref(groups);
+	if (procfs_read(pid, "status", &text, NULL))
 		return -ESRCH;
-	}
-	if ((p = strstr(text, "\nUmask:")))
-		sscanf(p, "\nUmask: %o", &mask);
-	if ((p = strstr(text, "\nGroups:")))
-		for (p += 8; sscanf(p, "%*[ \t]%u%n", &group, &n) == 1; p += n)
+	if ((p = procfs_after(text, "\nUmask:")))
+		sscanf(p, " %o", &mask);
+	if ((p = procfs_after(text, "\nGroups:")))
+		for (; sscanf(p, "%*[ \t]%u%n", &group, &n) == 1; p += n)
 			if (json_array_append_new(groups, json_integer(group)))
 				rc = -ENOMEM;
 	if (json_object_set_new(server, "uid", ids(text, "\nUid:")) ||
@@ -342,23 +288,17 @@ static int learn_user(pid_t pid, json_t *server)
 		json_object_set_new(server, "umask", json_integer(mask)) ||
 		json_object_set(server, "groups", groups))
 		rc = -ESRCH;
-	free(text);
-	json_decref(groups);
 	return rc;
 }
 
 bool server_unchanged(const json_t *server, pid_t pid)
 {
-	json_t *limits = limits_of(pid), *user = json_object();
-	bool same;
+	auto_json json_t *limits = limits_of(pid), *user = json_object();
 
-	same = limits && user && !learn_user(pid, user) &&
-		json_equal(limits, json_object_get(server, "limits")) &&
-		json_equal(json_object_get(user, "uid"), json_object_get(server, "uid")) &&
-		json_equal(json_object_get(user, "gid"), json_object_get(server, "gid"));
-	json_decref(limits);
-	json_decref(user);
-	return same;
+	return limits && user && !learn_user(pid, user) &&
+		json_equal(limits, jget(server, "limits")) &&
+		json_equal(jget(user, "uid"), jget(server, "uid")) &&
+		json_equal(jget(user, "gid"), jget(server, "gid"));
 }
 
 /* ---- all of it ---- */
@@ -366,7 +306,9 @@ bool server_unchanged(const json_t *server, pid_t pid)
 /* NULL if that cannot be found out. */
 static json_t *descriptor(pid_t pid, int fd)
 {
-	char name[32], link[PATH_MAX], *text, *p;
+	char name[32], link[PATH_MAX];
+	auto_free char *text = NULL;
+	const char *p;
 	unsigned flags = O_RDWR;
 	struct stat st;
 	int rc;
@@ -378,86 +320,49 @@ static json_t *descriptor(pid_t pid, int fd)
 	snprintf(name, sizeof(name), "fdinfo/%d", fd);
 	if (procfs_read(pid, name, &text, NULL))
 		return NULL;
-	if ((p = strstr(text, "flags:")))
-		sscanf(p, "flags: %o", &flags);
-	free(text);
+	if ((p = procfs_after(text, "flags:")))
+		sscanf(p, " %o", &flags);
 	if (link[0] != '/' || stat(link, &st) < 0 || (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode)))
 		strcpy(link, "/dev/null");
-	return json_pack(
-		"[o, i]", bytes_json(link, strlen(link)), (int)(flags & (O_ACCMODE | O_APPEND)));
-}
-
-static json_t *descriptors(pid_t pid)
-{
-	json_t *list = json_array();
-
-	for (int fd = 0; fd < STD_FDS; fd++) {
-		if (json_array_append_new(list, descriptor(pid, fd))) {
-			json_decref(list);
-			return NULL;
-		}
-	}
-	return list;
+	return json_pack("[o, i]", text_bytes(link), (int)(flags & (O_ACCMODE | O_APPEND)));
 }
 
 static json_t *number_of(pid_t pid, const char *name)
 {
-	json_t *value = NULL;
-	char *text;
+	auto_free char *text = NULL;
 
-	if (!procfs_read(pid, name, &text, NULL)) {
-		value = json_integer(atoll(text));
-		free(text);
-	}
-	return value;
+	return procfs_read(pid, name, &text, NULL) ? NULL : json_integer(atoll(text));
 }
 
 static json_t *bytes_of(pid_t pid, const char *name)
 {
-	json_t *value = NULL;
-	char *text;
+	auto_free char *text = NULL;
 
-	if (!procfs_read(pid, name, &text, NULL)) {
-		value = bytes_json(text, strlen(text));
-		free(text);
-	}
-	return value;
+	return procfs_read(pid, name, &text, NULL) ? NULL : text_bytes(text);
 }
 
-/* All but the user. Fails if anything is missing, since the server would be started without it. */
-static bool learn_process(pid_t pid, uint64_t ticks, const char *exe, const char *cwd, json_t *s)
+/* All but the user; NULL if anything is missing, since the server would be started without it. */
+static json_t *learn_process(pid_t pid, uint64_t ticks, const char *exe, const char *cwd)
 {
 	json_t *argv = NULL, *env = NULL;
-	bool whole = !words_of(pid, "cmdline", &argv) && !words_of(pid, "environ", &env) &&
-		json_array_size(argv);
-	const struct {
-		const char *key;
-		json_t *value;
-	} members[] = {
-		{"argv", argv},
-		{"env", env},
-		{"cgroups", bytes_of(pid, "cgroup")},
-		{"pid", json_integer(pid)},
-		{"start_ticks", json_integer((json_int_t)ticks)},
-		{"exe", bytes_json(exe, strlen(exe))},
-		{"cwd", bytes_json(cwd, strlen(cwd))},
-		{"limits", limits_of(pid)},
-		{"oom_score_adj", number_of(pid, "oom_score_adj")},
-		{"nice", json_integer(getpriority(PRIO_PROCESS, (id_t)pid))},
-		{"descriptors", descriptors(pid)},
-		{"listens", listening(pid)},
-	};
 
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
-		if (json_object_set_new(s, members[i].key, members[i].value))
-			whole = false;
-	return whole;
+	if (procfs_words(pid, "cmdline", bytes_json, &argv) || !json_array_size(argv) ||
+		procfs_words(pid, "environ", bytes_json, &env)) {
+		json_decref(argv);
+		return NULL;
+	}
+	return json_pack("{s:o, s:o, s:o, s:i, s:I, s:o, s:o, s:o, s:o, s:i, s:[o, o, o], s:o}",
+		"argv", argv, "env", env, "cgroups", bytes_of(pid, "cgroup"), "pid", (int)pid,
+		"start_ticks", (json_int_t)ticks, "exe", text_bytes(exe), "cwd", text_bytes(cwd),
+		"limits", limits_of(pid), "oom_score_adj", number_of(pid, "oom_score_adj"), "nice",
+		getpriority(PRIO_PROCESS, (id_t)pid), "descriptors", descriptor(pid, 0),
+		descriptor(pid, 1), descriptor(pid, 2), "listens", listening(pid));
 }
 
 int server_learn(pid_t pid, json_t **out, struct err *e)
 {
 	char exe[PATH_MAX], cwd[PATH_MAX];
-	json_t *s = json_object();
+	auto_json json_t *s = NULL;
 	const char *differs = "";
 	uint64_t ticks;
 	pid_t same[2];
@@ -469,13 +374,12 @@ int server_learn(pid_t pid, json_t **out, struct err *e)
 	else if (same_namespaces(pid, &differs) <= 0)
 		rc = err_set(e, -EXDEV,
 			"process %d has another %s than the agent, so it could not be started "
-			"again "
-			"as it is",
+			"again as it is",
 			(int)pid, strcmp(differs, "root") ? "namespace" : "root folder");
 	else if (access(exe, X_OK) < 0)
 		rc = err_errno(e, -errno, "process %d could not be started again: its program '%s'",
 			(int)pid, exe);
-	else if (!learn_process(pid, ticks, exe, cwd, s) || learn_user(pid, s))
+	else if (!(s = learn_process(pid, ticks, exe, cwd)) || learn_user(pid, s))
 		rc = err_set(e, -ESRCH, "cannot learn how process %d was started", (int)pid);
 	else
 		rc = check_limits(s, pid, e);
@@ -483,10 +387,7 @@ int server_learn(pid_t pid, json_t **out, struct err *e)
 		rc = err_set(e, -EBUSY,
 			"another process has the same program and arguments as process %d",
 			(int)pid);
-	if (!rc) {
-		*out = s;
-		s = NULL;
-	}
-	json_decref(s);
+	if (!rc)
+		*out = AUTO_TAKE(s);
 	return rc;
 }

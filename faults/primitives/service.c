@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "faults/primitives/procfs.h"
 #include "faults/primitives/server.h"
 #include "faults/primitives/storage.h"
 #include "harness/base/file.h"
@@ -22,7 +23,7 @@ static const int resources[] = {
  * services. */
 static int find_user(const char *user, struct server_change *c, struct err *e)
 {
-	char *text, *line, *save = NULL;
+	auto_free char *text = NULL;
 	size_t n = strlen(user);
 	unsigned uid, gid;
 	int rc;
@@ -35,46 +36,36 @@ static int find_user(const char *user, struct server_change *c, struct err *e)
 	rc = file_read("/etc/passwd", &text, NULL, e);
 	if (rc)
 		return rc;
-	rc = err_set(e, -ENOENT, "there is no user '%s' in /etc/passwd", user);
-	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+	PROCFS_EACH_LINE(line, text)
+	{
 		if (strncmp(line, user, n) || line[n] != ':' ||
 			sscanf(line + n + 1, "%*[^:]:%u:%u", &uid, &gid) != 2)
 			continue;
 		c->uid = uid;
 		c->gid = gid;
-		rc = 0;
+		return 0;
 	}
-	free(text);
-	return rc;
+	return err_set(e, -ENOENT, "there is no user '%s' in /etc/passwd", user);
 }
 
 int service_prepare(const struct service_spec *s, const char *dir, const char *name, json_t **out,
 	struct err *e)
 {
-	json_t *server = NULL, *storage = NULL, *inverse;
+	auto_json json_t *server = NULL, *storage = NULL;
 	struct server_change ignored;
-	int rc = 0;
+	int rc = s->user ? find_user(s->user, &ignored, e) : 0;
 
-	if (s->user)
-		rc = find_user(s->user, &ignored, e);
-	if (!rc)
-		rc = server_learn(s->pid, &server, e);
+	rc = rc ?: server_learn(s->pid, &server, e);
 	if (!rc && s->storage) {
 		storage = storage_describe(
 			s->storage, s->prune, dir, name, s->size_bytes, s->inodes, s->spare);
 		rc = storage_check(storage, e);
 	}
-	if (!rc) {
-		inverse = json_pack("{s:s, s:O, s:O?, s:b}", "dir", dir, "server", server,
-			"storage", storage, "again", !s->kill && !s->restart);
-		if (inverse)
-			*out = inverse;
-		else
-			rc = err_errno(e, -ENOMEM, "cannot describe the server");
-	}
-	json_decref(server);
-	json_decref(storage);
-	return rc;
+	if (rc)
+		return rc;
+	*out = json_pack("{s:s, s:O, s:O?, s:b}", "dir", dir, "server", server, "storage", storage,
+		"again", !s->kill && !s->restart);
+	return *out ? 0 : err_errno(e, -ENOMEM, "cannot describe the server");
 }
 
 /* Soft limits of a running server. They come last, since a program may raise its own at its
@@ -99,113 +90,92 @@ static int set_limits(const struct service_spec *s, pid_t pid, struct err *e)
 	return 0;
 }
 
-static int restart(
-	const struct service_spec *s, const json_t *inverse, int lock, pid_t *pid, struct err *e)
+/* The inverse, read. */
+struct service_inverse {
+	const char *dir;
+	json_t *server, *storage; /* storage NULL: none */
+	int again;
+};
+
+/* Reads it and, unless 'lock' is NULL, takes the lock, which the caller closes. */
+static int open_inverse(const json_t *inverse, struct service_inverse *i, int *lock, struct err *e)
 {
-	const json_t *server = json_object_get(inverse, "server"),
-		     *storage = json_object_get(inverse, "storage");
+	if (json_unpack((json_t *)inverse, "{s:s, s:o, s:o, s?b}", "dir", &i->dir, "server",
+		    &i->server, "storage", &i->storage, "again", &i->again) < 0 ||
+		i->dir[0] != '/' || !json_is_array(json_object_get(i->server, "argv")))
+		return err_set(e, -EBADMSG, "the inverse of a server is damaged");
+	i->storage = json_is_object(i->storage) ? i->storage : NULL;
+	return lock ? server_lock(i->dir, LOCK_WAIT_S, lock, e) : 0;
+}
+
+static int restart(const struct service_spec *s, const struct service_inverse *i, int lock,
+	pid_t *pid, struct err *e)
+{
 	struct rlimit limits[RLIM_NLIMITS];
 	struct server_change c = {.limits = limits};
-	bool ignored;
 	pid_t by_itself[1];
-	int rc = server_limits(server, limits);
+	bool ignored;
+	int rc = server_limits(i->server, limits);
 
 	/* Soft and hard, so that an unprivileged server cannot raise them at its start. */
-	for (int i = 0; i < SERVICE_LIMITS; i++)
-		if (s->limits[i])
-			limits[resources[i]] = (struct rlimit){
-				(rlim_t)s->limits[i], (rlim_t)s->limits[i]};
+	for (int l = 0; l < SERVICE_LIMITS; l++)
+		if (s->limits[l])
+			limits[resources[l]] = (struct rlimit){
+				(rlim_t)s->limits[l], (rlim_t)s->limits[l]};
 	if (s->user)
 		rc = find_user(s->user, &c, e);
-	if (!rc)
-		rc = server_stop(server, GRACE_S, &ignored, e);
-	if (!rc && json_is_object(storage))
-		rc = storage_make(storage, lock, e);
-	if (!rc && server_find(server, by_itself, 1) > 0 && (json_is_object(storage) || s->user))
+	rc = rc ?: server_stop(i->server, GRACE_S, &ignored, e);
+	rc = rc ?: (i->storage ? storage_make(i->storage, lock, e) : 0);
+	if (!rc && server_find(i->server, by_itself, 1) > 0 && (i->storage || s->user))
 		rc = err_set(
 			e, -EBUSY, "a supervisor has already started the server again, as it was");
-	return rc ? rc : server_start(server, &c, lock, pid, e);
+	return rc ?: server_start(i->server, &c, lock, pid, e);
 }
 
 int service_act(const struct service_spec *s, const json_t *inverse, pid_t *pid, struct err *e)
 {
-	const json_t *server = json_object_get(inverse, "server");
+	struct service_inverse i = {0};
+	auto_fd int lock = -1;
 	pid_t found[1];
 	bool was = false;
-	int lock, rc;
+	int rc = open_inverse(inverse, &i, &lock, e);
 
-	rc = server_lock(json_string_value(json_object_get(inverse, "dir")), LOCK_WAIT_S, &lock, e);
 	if (rc)
 		return rc;
 	*pid = 0;
-	if (server_find(server, found, 1) != 1)
-		rc = err_set(e, -ESRCH, "the server has just ended by itself");
-	else if (s->kill)
-		rc = server_stop(server, 0, &was, e);
-	else if (s->restart)
-		rc = restart(s, inverse, lock, pid, e);
+	if (server_find(i.server, found, 1) != 1)
+		return err_set(e, -ESRCH, "the server has just ended by itself");
+	if (s->kill)
+		return server_stop(i.server, 0, &was, e);
+	if (s->restart)
+		rc = restart(s, &i, lock, pid, e);
 	else
 		*pid = found[0];
-	if (!rc && *pid)
-		rc = set_limits(s, *pid, e);
-	close(lock);
-	return rc;
-}
-
-static int read_inverse(const json_t *inverse, const char **dir, const json_t **server,
-	const json_t **storage, struct err *e)
-{
-	json_t *s, *t;
-
-	if (json_unpack((json_t *)inverse, "{s:s, s:o, s:o}", "dir", dir, "server", &s, "storage",
-		    &t) < 0 ||
-		(*dir)[0] != '/' || !json_is_object(s) ||
-		!json_is_array(json_object_get(s, "argv")))
-		return err_set(e, -EBADMSG, "the inverse of a server is damaged");
-	*server = s;
-	*storage = json_is_object(t) ? t : NULL;
-	return 0;
-}
-
-static bool is_again(const json_t *inverse)
-{
-	return json_is_true(json_object_get(inverse, "again"));
+	return rc ?: set_limits(s, *pid, e);
 }
 
 static int service_undo(const json_t *inverse, bool *was_there, struct err *e)
 {
-	const json_t *server, *storage;
-	const char *dir;
-	int lock, rc;
+	struct service_inverse i = {0};
+	auto_fd int lock = -1;
+	int rc = open_inverse(inverse, &i, &lock, e);
 
-	rc = read_inverse(inverse, &dir, &server, &storage, e);
-	if (!rc)
-		rc = server_lock(dir, LOCK_WAIT_S, &lock, e);
-	if (rc)
-		return rc;
-	if (storage)
-		rc = storage_is_mounted(storage, e);
-	if (rc > 0)
-		rc = server_stop(server, GRACE_S, was_there, e);
-	if (!rc && storage)
-		rc = storage_remove(storage, was_there, e);
-	if (!rc)
-		rc = server_restore(server, is_again(inverse), lock, was_there, e);
-	close(lock);
-	return rc;
+	if (!rc && i.storage) {
+		rc = storage_is_mounted(i.storage, e);
+		if (rc > 0)
+			rc = server_stop(i.server, GRACE_S, was_there, e);
+		rc = rc ?: storage_remove(i.storage, was_there, e);
+	}
+	return rc ?: server_restore(i.server, i.again, lock, was_there, e);
 }
 
 static int service_verify(const json_t *inverse, struct err *e)
 {
-	const json_t *server, *storage;
-	const char *dir;
-	int rc = read_inverse(inverse, &dir, &server, &storage, e);
+	struct service_inverse i = {0};
+	int rc = open_inverse(inverse, &i, NULL, e);
 
-	if (!rc && storage)
-		rc = storage_verify_gone(storage, e);
-	if (rc)
-		return rc;
-	return server_verify(server, is_again(inverse), e);
+	rc = rc ?: (i.storage ? storage_verify_gone(i.storage, e) : 0);
+	return rc ?: server_verify(i.server, i.again, e);
 }
 
 const struct primitive service_primitive = {

@@ -16,10 +16,10 @@
  * that has ended does not count. */
 static int count_threads(pid_t pid, const char *states, int *found)
 {
+	auto_dir DIR *dir = NULL;
 	struct procfs_stat st;
 	char path[64];
 	int n = 0;
-	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	dir = opendir(path);
@@ -32,7 +32,6 @@ static int count_threads(pid_t pid, const char *states, int *found)
 		n++;
 		*found += strchr(states, st.state) != NULL;
 	}
-	closedir(dir);
 	return n;
 }
 
@@ -48,18 +47,14 @@ int signal_inverse(pid_t pid, json_t **inverse, struct err *e)
 {
 	struct procfs_stat st;
 	struct target t;
-	json_t *inv;
 	int rc = target_open(pid, &t, e);
 
 	if (rc)
 		return rc;
 	if (procfs_stat(pid, 0, &st) && st.state == 'T')
 		return err_set(e, -EALREADY, "process %d is stopped already", (int)pid);
-	inv = json_pack("{s:i, s:I}", "pid", (int)pid, "start_ticks", (json_int_t)t.ticks);
-	if (!inv)
-		return err_errno(e, -ENOMEM, "cannot stop process %d", (int)pid);
-	*inverse = inv;
-	return 0;
+	*inverse = json_pack("{s:i, s:I}", "pid", (int)pid, "start_ticks", (json_int_t)t.ticks);
+	return *inverse ? 0 : err_errno(e, -ENOMEM, "cannot stop process %d", (int)pid);
 }
 
 /* Until two looks in a row find all threads stopped: a traced one is in 't' for a moment with every
@@ -70,11 +65,10 @@ static int wait_stopped(const struct target *t, struct err *e)
 	int right = 0;
 
 	for (;;) {
-		int found, n = count_threads(t->pid, "TtD", &found), alive = target_alive(t, e);
+		int found, n = count_threads(t->pid, "TtD", &found), rc = target_require(t, e);
 
-		if (alive <= 0)
-			return alive ? alive
-				     : err_set(e, -ESRCH, "process %d has ended", (int)t->pid);
+		if (rc)
+			return rc;
 		if (n < 0)
 			return err_errno(e, n, "cannot look at process %d", (int)t->pid);
 		right = n > 0 && found == n ? right + 1 : 0;
@@ -88,13 +82,10 @@ static int wait_stopped(const struct target *t, struct err *e)
 int signal_stop(const json_t *inverse, struct err *e)
 {
 	struct target t;
-	int rc = target_read(inverse, &t, e);
+	int rc = target_read(inverse, &t, e) ?: target_require(&t, e);
 
 	if (rc)
 		return rc;
-	rc = target_alive(&t, e);
-	if (rc <= 0)
-		return rc ? rc : err_set(e, -ESRCH, "process %d has ended", (int)t.pid);
 	if (kill(t.pid, SIGSTOP) < 0)
 		return err_errno(e, -errno, "cannot stop process %d", (int)t.pid);
 	return wait_stopped(&t, e);
@@ -103,10 +94,8 @@ int signal_stop(const json_t *inverse, struct err *e)
 static int signal_undo(const json_t *inverse, bool *was_there, struct err *e)
 {
 	struct target t;
-	int rc = target_read(inverse, &t, e);
+	int rc = target_read(inverse, &t, e) ?: target_alive(&t, e);
 
-	if (!rc)
-		rc = target_alive(&t, e);
 	if (rc <= 0)
 		return rc;
 	*was_there = signal_is_stopped(t.pid);

@@ -20,7 +20,6 @@
 #include "faults/primitives/mounts.h"
 #include "faults/primitives/procfs.h"
 #include "harness/base/clock.h"
-#include "harness/base/file.h"
 #include "harness/base/proc.h"
 
 #define BUSY_S 20
@@ -28,8 +27,8 @@
 
 struct storage {
 	const char *path, *prune, *dir, *name;
-	char image[PATH_MAX];
-	char control[128], device[128]; /* made by us where /dev lacks them */
+	char image[PATH_MAX], in_path[300]; /* its end, by which a loop device's file is known */
+	char control[128], device[128];     /* made by us where /dev lacks them */
 	json_int_t size, inodes, spare;
 };
 
@@ -49,6 +48,7 @@ static int read_storage(const json_t *j, struct storage *s, struct err *e)
 		s->path[0] != '/' || s->dir[0] != '/' || strlen(s->name) < 8 ||
 		strchr(s->name, '/'))
 		return err_set(e, -EBADMSG, "the inverse of a small storage is damaged");
+	snprintf(s->in_path, sizeof(s->in_path), "/%.200s.img", s->name);
 	snprintf(s->image, sizeof(s->image), "%s/%s.img", s->dir, s->name);
 	/* In /dev, since the session's folder may lie on a mount that allows no devices. */
 	snprintf(s->control, sizeof(s->control), "/dev/.%.100s-control", s->name);
@@ -58,24 +58,21 @@ static int read_storage(const json_t *j, struct storage *s, struct err *e)
 
 int storage_run(const char *const *argv, int lock, double timeout_s, int ok_mask, struct err *e)
 {
-	char *output = NULL, *end;
+	auto_free char *output = NULL;
+	char *end;
 	int rc;
 
 	fcntl(lock, F_SETFD, 0);
 	rc = proc_run(argv, timeout_s, &output, e);
 	fcntl(lock, F_SETFD, FD_CLOEXEC);
-	if (rc > 0 && (rc & ~ok_mask)) {
-		/* The last line, without its newline. */
-		if (output && (end = strrchr(output, '\n')))
-			*end = '\0';
-		end = output ? strrchr(output, '\n') : NULL;
-		rc = err_set(e, -EIO, "'%s' ended with %d: %s", argv[0], rc,
-			end              ? end + 1
-				: output ? output
-					 : "");
-	}
-	free(output);
-	return rc > 0 ? 0 : rc;
+	if (rc <= 0 || !(rc & ~ok_mask))
+		return rc < 0 ? rc : 0;
+	/* The last line, without its newline. */
+	if (output && (end = strrchr(output, '\n')))
+		*end = '\0';
+	end = output ? strrchr(output, '\n') : NULL;
+	return err_set(e, -EIO, "'%s' ended with %d: %s", argv[0], rc,
+		end ? end + 1 : output ?: "");
 }
 
 int storage_check(const json_t *j, struct err *e)
@@ -121,36 +118,35 @@ static int open_device(
 static int attach(
 	const struct storage *s, int *out, const char **used, char path[32], struct err *e)
 {
-	int image = open(s->image, O_RDWR | O_CLOEXEC), control, rc;
+	auto_fd int image = open(s->image, O_RDWR | O_CLOEXEC), control = -1;
 	const char *ignored;
+	int rc = -EBUSY;
 
 	if (image < 0)
 		return err_errno(e, -errno, "cannot open '%s'", s->image);
 	control = open_device(
 		"/dev/loop-control", s->control, S_IFCHR, makedev(10, 237), &ignored, e);
-	rc = control < 0 ? control : -EBUSY;
+	if (control < 0)
+		return control;
 	/* Another program may take the free one first. */
-	for (int tries = 0, fd; rc == -EBUSY && tries < 32; tries++) {
+	for (int tries = 0; rc == -EBUSY && tries < 32; tries++) {
 		struct loop_config config = {.fd = (uint32_t)image,
 			.info.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO};
-		int number = ioctl(control, LOOP_CTL_GET_FREE);
+		int fd, number = ioctl(control, LOOP_CTL_GET_FREE);
 
-		if (number < 0) {
-			rc = err_errno(e, -errno, "there is no free loop device");
-			break;
-		}
+		if (number < 0)
+			return err_errno(e, -errno, "there is no free loop device");
 		snprintf(path, 32, "/dev/loop%d", number);
 		fd = open_device(path, s->device, S_IFBLK, makedev(7, (unsigned)number), used, e);
-		rc = fd < 0 ? fd : 0;
-		if (!rc && ioctl(fd, LOOP_CONFIGURE, &config) < 0) {
-			rc = err_errno(e, -errno, "cannot attach '%s' to a loop device", s->image);
-			close(fd);
-		}
-		if (!rc)
+		if (fd < 0)
+			return fd;
+		if (!ioctl(fd, LOOP_CONFIGURE, &config)) {
 			*out = fd;
+			return 0;
+		}
+		rc = err_errno(e, -errno, "cannot attach '%s' to a loop device", s->image);
+		close(fd);
 	}
-	fd_close(control);
-	close(image);
 	return rc;
 }
 
@@ -158,32 +154,25 @@ static int attach(
  * be found out. */
 static int find_loop(const struct storage *s, struct err *e)
 {
-	char want[300], path[300], *file;
-	DIR *dir = opendir("/sys/block");
+	auto_dir DIR *dir = opendir("/sys/block");
+	char path[300], file[PATH_MAX];
 	struct dirent *d;
-	int found = -ENODEV, rc;
+	int rc;
 
 	if (!dir)
 		return err_errno(e, -errno, "cannot look for loop devices");
-	snprintf(want, sizeof(want), "/%.200s.img", s->name);
-	while (found == -ENODEV && (d = readdir(dir))) {
+	while ((d = readdir(dir))) {
 		if (strncmp(d->d_name, "loop", 4))
 			continue;
 		snprintf(path, sizeof(path), "/sys/block/%s/loop/backing_file", d->d_name);
-		rc = file_read(path, &file, NULL, e);
+		rc = procfs_line(path, file, sizeof(file), e);
 		/* Not attached; or detached while we read. */
 		if (rc == -ENOENT || rc == -ENXIO || rc == -ENODEV)
 			continue;
-		if (rc) {
-			found = rc;
-			break;
-		}
-		if (strstr(file, want))
-			found = atoi(d->d_name + 4);
-		free(file);
+		if (rc || strstr(file, s->in_path))
+			return rc ?: atoi(d->d_name + 4);
 	}
-	closedir(dir);
-	return found;
+	return -ENODEV;
 }
 
 /* ---- folders ---- */
@@ -203,14 +192,12 @@ static void copy_attributes(const char *from, const char *to)
 
 static bool holds_link(const char *path)
 {
-	DIR *dir = opendir(path);
+	auto_dir DIR *dir = opendir(path);
 	struct dirent *d;
 	bool holds = false;
 
 	while (dir && !holds && (d = readdir(dir)))
 		holds = d->d_type == DT_LNK;
-	if (dir)
-		closedir(dir);
 	return holds;
 }
 
@@ -225,10 +212,10 @@ static int copy_one(const FTSENT *f, const char *path, int to)
 		if (n <= 0)
 			return 0;
 		link[n] = '\0';
-		if (symlinkat(link, to, path) < 0 ||
-			fchownat(to, path, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW) < 0)
-			return -errno;
-		return 0;
+		return symlinkat(link, to, path) < 0 ||
+				fchownat(to, path, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW) < 0
+			? -errno
+			: 0;
 	}
 	if ((f->fts_level && mkdirat(to, path, 0700) < 0) ||
 		fchownat(to, path, st->st_uid, st->st_gid, 0) < 0 ||
@@ -276,13 +263,13 @@ static int copy_folders(int from, int to, const char *prune, json_int_t *count)
 /* What the folders take, 'spare' more, and those that ext4 reserves. */
 static int count_inodes(struct storage *s, struct err *e)
 {
-	int fd = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
+	auto_fd int fd = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	json_int_t count = 0;
+	int rc;
 
 	if (fd < 0)
 		return err_errno(e, -errno, "cannot open '%s'", s->path);
 	rc = copy_folders(fd, -1, s->prune, &count);
-	close(fd);
 	s->inodes = count + s->spare + EXT4_OWN_INODES;
 	return rc ? err_errno(e, rc, "cannot read the folders of '%s'", s->path) : 0;
 }
@@ -294,15 +281,10 @@ static int make_image(const struct storage *s, int lock, struct err *e)
 	char inodes[32];
 	const char *argv[] = {"mkfs.ext4", "-q", "-F", "-m", "0", "-E",
 		"nodiscard,lazy_itable_init=0,lazy_journal_init=0", s->image, NULL, NULL, NULL};
-	int fd = open(s->image, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	auto_fd int fd = open(s->image, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
-	if (fd < 0 || ftruncate(fd, s->size) < 0) {
-		int rc = err_errno(e, -errno, "cannot make '%s'", s->image);
-
-		fd_close(fd);
-		return rc;
-	}
-	close(fd);
+	if (fd < 0 || ftruncate(fd, s->size) < 0)
+		return err_errno(e, -errno, "cannot make '%s'", s->image);
 	if (s->inodes) {
 		snprintf(inodes, sizeof(inodes), "%lld", (long long)s->inodes);
 		argv[7] = "-N";
@@ -312,40 +294,40 @@ static int make_image(const struct storage *s, int lock, struct err *e)
 	return storage_run(argv, lock, 120, 0, e);
 }
 
-int storage_make(const json_t *j, int lock, struct err *e)
+/* Mounts it, with the folders that it covers. */
+static int mount_image(const struct storage *s, struct err *e)
 {
-	int below = -1, loop = -1, top = -1;
+	auto_fd int below = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), loop = -1, top = -1;
 	const char *used = NULL;
 	json_int_t ignored = 0;
 	char path[32] = "";
+	int rc;
+
+	if (below < 0)
+		return err_errno(e, -errno, "cannot open '%s'", s->path);
+	rc = attach(s, &loop, &used, path, e);
+	if (rc)
+		return rc;
+	if (mount(used, s->path, "ext4", MS_NOATIME, NULL) < 0)
+		return err_errno(e, -errno, "cannot mount the small storage on '%s'", s->path);
+	top = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (top < 0)
+		return err_errno(e, -errno, "cannot open '%s'", s->path);
+	unlinkat(top, "lost+found", AT_REMOVEDIR);
+	rc = copy_folders(below, top, s->prune, &ignored);
+	return rc ? err_errno(e, rc, "the folders of '%s' do not fit on the small storage", s->path)
+		  : 0;
+}
+
+int storage_make(const json_t *j, int lock, struct err *e)
+{
 	struct storage s;
 	int rc = read_storage(j, &s, e);
 
-	if (!rc && s.spare)
-		rc = count_inodes(&s, e);
-	if (!rc)
-		rc = make_image(&s, lock, e);
+	rc = rc ?: (s.spare ? count_inodes(&s, e) : 0) ?: make_image(&s, lock, e);
 	if (rc)
 		return rc;
-	below = open(s.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (below < 0)
-		rc = err_errno(e, -errno, "cannot open '%s'", s.path);
-	if (!rc)
-		rc = attach(&s, &loop, &used, path, e);
-	if (!rc && mount(used, s.path, "ext4", MS_NOATIME, NULL) < 0)
-		rc = err_errno(e, -errno, "cannot mount the small storage on '%s'", s.path);
-	if (!rc && (top = open(s.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
-		rc = err_errno(e, -errno, "cannot open '%s'", s.path);
-	if (!rc) {
-		unlinkat(top, "lost+found", AT_REMOVEDIR);
-		rc = copy_folders(below, top, s.prune, &ignored);
-		if (rc)
-			err_errno(e, rc, "the folders of '%s' do not fit on the small storage",
-				s.path);
-	}
-	fd_close(below);
-	fd_close(top);
-	fd_close(loop);
+	rc = mount_image(&s, e);
 	unlink(s.control);
 	unlink(s.device);
 	return rc;
@@ -354,31 +336,24 @@ int storage_make(const json_t *j, int lock, struct err *e)
 /* 1, 0, or -errno if that cannot be found out. */
 static int is_mounted(const struct storage *s, struct err *e)
 {
-	struct mounted *m = malloc(sizeof(*m));
-	char path[64], want[300], *file = NULL;
-	int rc = m ? mounted_at(s->path, m, e)
-		   : err_errno(e, -ENOMEM, "cannot look at '%s'", s->path);
+	char path[64], file[PATH_MAX];
+	struct mounted m;
+	int rc = mounted_at(s->path, &m, e);
 
 	if (!rc) {
-		snprintf(want, sizeof(want), "/%.200s.img", s->name);
-		snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/loop/backing_file", m->major,
-			m->minor);
-		rc = file_read(path, &file, NULL, e);
+		snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/loop/backing_file", m.major,
+			m.minor);
+		rc = procfs_line(path, file, sizeof(file), e);
 	}
-	if (!rc)
-		rc = strstr(file, want) != NULL;
-	free(file);
-	free(m);
 	/* No such folder, or no loop device. */
-	return rc == -ENOENT ? 0 : rc;
+	return !rc ? strstr(file, s->in_path) != NULL : rc == -ENOENT ? 0 : rc;
 }
 
 int storage_is_mounted(const json_t *j, struct err *e)
 {
 	struct storage s;
-	int rc = read_storage(j, &s, e);
 
-	return rc ? rc : is_mounted(&s, e);
+	return read_storage(j, &s, e) ?: is_mounted(&s, e);
 }
 
 int storage_remove(const json_t *j, bool *was_there, struct err *e)
@@ -419,15 +394,12 @@ int storage_remove(const json_t *j, bool *was_there, struct err *e)
 int storage_verify_gone(const json_t *j, struct err *e)
 {
 	struct storage s;
-	int rc = read_storage(j, &s, e);
+	int rc = read_storage(j, &s, e) ?: is_mounted(&s, e);
 
 	if (rc)
-		return rc;
-	rc = is_mounted(&s, e);
-	if (rc < 0)
-		return rc;
-	if (rc)
-		return err_set(e, -EBUSY, "the small storage is still mounted on '%s'", s.path);
+		return rc < 0
+			? rc
+			: err_set(e, -EBUSY, "the small storage is still mounted on '%s'", s.path);
 	rc = find_loop(&s, e);
 	if (rc < 0 && rc != -ENODEV)
 		return rc;

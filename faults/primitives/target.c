@@ -44,3 +44,10 @@ int target_alive(const struct target *t, struct err *e)
 		return err_errno(e, rc, "cannot look at process %d", (int)t->pid);
 	return !rc && ticks == t->ticks;
 }
+
+int target_require(const struct target *t, struct err *e)
+{
+	int rc = target_alive(t, e);
+
+	return rc ? (rc > 0 ? 0 : rc) : err_set(e, -ESRCH, "process %d has ended", (int)t->pid);
+}

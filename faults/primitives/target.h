@@ -25,4 +25,7 @@ int target_read(const json_t *inverse, struct target *t, struct err *e);
 /* 1, or 0 once it has ended, a zombie included; -errno when that cannot be found out. */
 int target_alive(const struct target *t, struct err *e);
 
+/* As target_alive, but 0 while it lives, and -ESRCH once it has ended. */
+int target_require(const struct target *t, struct err *e);
+
 #endif

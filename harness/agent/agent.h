@@ -29,9 +29,6 @@ struct bytes {
 	size_t size, room;
 };
 
-/* Makes room for 'more' bytes after the 'size' that are there. -ENOMEM. */
-int bytes_reserve(struct bytes *b, size_t more);
-
 /* Reads what is there now. The count, 0 at the end, or -errno. */
 ssize_t bytes_read(struct bytes *b, int fd);
 
@@ -41,8 +38,8 @@ struct agent {
 	const char *state; /* /var/lib/culprit */
 	const char *dir;   /* the session's folder */
 	double lease_s;
-	const char *packets_backend; /* forced, or NULL */
-	struct handle *handles;
+	const char *packets_backend;    /* forced, or NULL */
+	struct handle *handles, *begun; /* begun: by the operation that is being performed */
 	unsigned next_number;
 	struct bytes in, out; /* read and not yet a line; not yet written */
 	const char *end;      /* why the session is to end; NULL: it goes on */
@@ -66,6 +63,11 @@ json_t *text_json(const char *text, size_t size);
 
 /* 'path' if absolute, else below the session's folder; the caller frees. */
 char *agent_path(const struct agent *a, const char *path);
+
+/* clean.c: undoes what earlier sessions left, waiting for 5 s at most. The arrays get: names of
+ * what was undone; sentences on journals that could not be undone; sentences on what is still being
+ * undone. */
+void clean_left(struct agent *a, json_t *cleaned, json_t *unclean, json_t *quarantined);
 
 /* dispatch.c: one line of input. */
 void agent_line(struct agent *a, const char *line, size_t size);

@@ -141,8 +141,7 @@ static void begin_summary(struct agent *a, struct handle *h)
 {
 	h->state = HANDLE_SUMMARY;
 	h->deadline = 0;
-	fd_close(h->read_fd);
-	h->read_fd = -1;
+	handle_close(h);
 	h->failed = handle_fork(h, summarize, h, end_summary, &h->failure);
 	if (h->failed)
 		handle_undo(a, h, child_undone);
@@ -151,19 +150,18 @@ static void begin_summary(struct agent *a, struct handle *h)
 /* The last line that a tracer wrote to its standard error. */
 static void last_complaint(const struct handle *h, char *buf, size_t size)
 {
-	char *text = NULL, *line;
+	auto_free char *text = NULL;
+	char *line;
 	size_t n;
 
 	snprintf(buf, size, "it said nothing");
-	if (!h->error_log || file_read(h->error_log, &text, &n, NULL) || !n)
-		goto out;
+	if (!h->error_log || file_read(h->error_log, &text, &n, NULL))
+		return;
 	while (n && text[n - 1] == '\n')
 		text[--n] = '\0';
 	line = strrchr(text, '\n');
 	if (n)
 		snprintf(buf, size, "%.300s", line ? line + 1 : text);
-out:
-	free(text);
 }
 
 static void fail_start(struct agent *a, struct handle *h, int code)
@@ -182,7 +180,7 @@ static void fail_start(struct agent *a, struct handle *h, int code)
  * many there were. */
 static int signal_children(pid_t parent, int signo)
 {
-	DIR *dir = opendir("/proc");
+	auto_dir DIR *dir = opendir("/proc");
 	struct procfs_stat st;
 	int n = 0;
 
@@ -192,8 +190,6 @@ static int signal_children(pid_t parent, int signo)
 			n++;
 		}
 	}
-	if (dir)
-		closedir(dir);
 	return n;
 }
 
@@ -258,11 +254,10 @@ int child_open_pipe(struct child_spec *s, struct err *e)
 
 void child_spec_clear(struct child_spec *s)
 {
-	fd_close(s->in);
-	fd_close(s->out);
-	fd_close(s->err);
-	fd_close(s->pipe[0]);
-	fd_close(s->pipe[1]);
+	const int all[] = {s->p.in, s->p.out, s->p.err, s->pipe[0], s->pipe[1]};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		fd_close(all[i]);
 	free(s->argv);
 }
 
@@ -272,12 +267,9 @@ static void child_readable(struct agent *a, struct handle *h)
 
 	if (n == -EAGAIN || n == -EINTR)
 		return;
-	if (n <= 0) {
-		close(h->read_fd);
-		h->read_fd = -1;
-		return;
-	}
-	if (h->state == HANDLE_STARTING && h->output.size >= 6 &&
+	if (n <= 0)
+		handle_close(h);
+	else if (h->state == HANDLE_STARTING && h->output.size >= 6 &&
 		!memcmp(h->output.data, "ready\n", 6)) {
 		h->deadline = 0;
 		handle_answer(a, h, json_pack("{s:s, s:i}", "handle", h->name, "pid", (int)h->pid));
@@ -286,6 +278,7 @@ static void child_readable(struct agent *a, struct handle *h)
 
 int child_start(struct agent *a, struct handle *h, struct child_spec *s, struct err *e)
 {
+	struct process_spec p = s->p;
 	struct process_gate gate;
 	json_t *inverse;
 	char tag[64];
@@ -295,16 +288,13 @@ int child_start(struct agent *a, struct handle *h, struct child_spec *s, struct 
 	rc = process_account_new(tag, &h->account);
 	if (rc)
 		return err_errno(e, rc, "cannot start '%s'", s->argv[0]);
-	rc = process_fork(&(struct process_spec){.argv = s->argv,
-				  .tag = tag,
-				  .env = s->env,
-				  .cwd = s->cwd,
-				  .in = s->in,
-				  .out = s->pipe_output ? s->pipe[1] : s->out,
-				  .err = s->pipe_output ? s->pipe[1] : s->err,
-				  .pass = s->pipe_output ? -1 : s->pipe[1],
-				  .grace_s = s->grace_s},
-		&gate, &inverse, e);
+	p.argv = s->argv;
+	p.tag = tag;
+	if (s->pipe_output)
+		p.out = p.err = s->pipe[1];
+	else
+		p.pass = s->pipe[1];
+	rc = process_fork(&p, &gate, &inverse, e);
 	if (rc)
 		return rc;
 	rc = handle_record(a, h, inverse, s->max_s, e);

@@ -7,16 +7,16 @@
 #define TRACER_GRACE_S 3 /* for a tracer to detach and close its log */
 
 struct child_spec {
-	const char **argv; /* the list is allocated */
-	const json_t *env;
-	const char *cwd;
-	int in, out, err; /* -1: /dev/null */
+	struct process_spec p; /* but for 'argv' and 'tag' */
+	const char **argv;     /* the list is allocated */
+	size_t n;
+
 	int pipe[2];      /* from the child to 'readable'; -1: none */
 	bool pipe_output; /* it takes stdout and stderr; else the child gets it as one more */
-	double max_s, grace_s;
+	double max_s;
 };
 
-#define CHILD_SPEC_INIT .in = -1, .out = -1, .err = -1, .pipe = {-1, -1}
+#define CHILD_SPEC_INIT .p = {.in = -1, .out = -1, .err = -1, .pass = -1}, .pipe = {-1, -1}
 
 int child_open_pipe(struct child_spec *s, struct err *e);
 void child_spec_clear(struct child_spec *s);

@@ -3,7 +3,6 @@
  * file-system check) goes on after the hello, even if this agent dies, and the node is quarantined
  * meanwhile.
  */
-#include "harness/agent/clean.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,25 +22,32 @@
 
 static _Noreturn void cleaner(int out, const char *state)
 {
-	json_t *cleaned = json_array(), *unclean = json_array(), *both;
+	json_t *cleaned = json_array(), *unclean = json_array();
 	char *text;
 
 	process_detach("culprit-cleaner", &out, 1);
 	journal_clean_left(state, cleaned, unclean);
-	both = json_pack("{s:O, s:O}", "cleaned", cleaned, "unclean", unclean);
-	text = json_dumps(both, JSON_COMPACT);
+	text = json_dumps(
+		json_pack("{s:o, s:o}", "cleaned", cleaned, "unclean", unclean), JSON_COMPACT);
 	/* Nobody may be listening any more. */
-	if (text && fd_write_all(out, text, strlen(text)))
-		_exit(1);
-	_exit(0);
+	_exit(text && fd_write_all(out, text, strlen(text)) ? 1 : 0);
+}
+
+/* Is a slow undo of another session under way? 'list' gets them. */
+static bool still_working(struct agent *a, json_t *list)
+{
+	bool working;
+
+	json_array_clear(list);
+	return !journal_quarantined(a->state, a->session, list, &working, NULL) && working;
 }
 
 void clean_left(struct agent *a, json_t *cleaned, json_t *unclean, json_t *quarantined)
 {
 	double patience = clock_mono_s() + PATIENCE_S;
-	bool working = false, ended = false;
+	auto_json json_t *both = NULL;
 	struct bytes said = {0};
-	json_t *both = NULL;
+	bool ended = false;
 	ssize_t n;
 	int p[2];
 	pid_t pid;
@@ -60,40 +66,30 @@ void clean_left(struct agent *a, json_t *cleaned, json_t *unclean, json_t *quara
 		if (poll(&f, 1, 100) > 0) {
 			n = bytes_read(&said, p[0]);
 			ended = n <= 0 && n != -EINTR;
-			continue;
+		} else if (clock_mono_s() >= patience) {
+			ended = still_working(a, quarantined);
 		}
-		if (clock_mono_s() < patience)
-			continue;
-		json_array_clear(quarantined);
-		if (!journal_quarantined(a->state, a->session, quarantined, &working, NULL) &&
-			working)
-			break;
 	}
 	close(p[0]);
-	both = said.size ? json_loadb(said.data, said.size, 0, NULL) : NULL;
-	json_array_extend(cleaned, json_object_get(both, "cleaned"));
-	json_array_extend(unclean, json_object_get(both, "unclean"));
-	json_decref(both);
+	both = json_loadb(said.data ?: "", said.size, 0, NULL);
+	json_array_extend(cleaned, jget(both, "cleaned"));
+	json_array_extend(unclean, jget(both, "unclean"));
 	free(said.data);
 	/* The guard of the session that left it may be undoing it, too. */
-	do {
-		json_array_clear(quarantined);
+	do
 		guard_beat(a->guard);
-	} while (!journal_quarantined(a->state, a->session, quarantined, &working, NULL) &&
-		working && procfs_nap(patience));
+	while (still_working(a, quarantined) && procfs_nap(patience));
 }
 
 int op_quarantine(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	json_t *list = json_array();
+	auto_json json_t *list = json_array();
 	bool working;
-	int rc;
+	int rc = journal_quarantined(a->state, a->session, list, &working, e);
 
 	(void)args;
-	rc = journal_quarantined(a->state, a->session, list, &working, e);
 	if (!rc)
 		agent_answer(
 			a, id, json_pack("{s:O, s:b}", "quarantined", list, "working", working));
-	json_decref(list);
 	return rc;
 }

@@ -2,18 +2,15 @@
 #include <errno.h>
 #include <string.h>
 
+#include "harness/agent/handle.h"
 #include "harness/agent/operations.h"
 #include "harness/agent/ops.h"
+#include "harness/base/auto.h"
 
 static const op_fn handlers[] = {
 #define OPERATION(handler, ...) op_##handler,
 #include "harness/agent/operations.def"
 };
-
-const char *arg_text(const json_t *args, const char *name)
-{
-	return json_string_value(json_object_get(args, name));
-}
 
 double arg_number(const json_t *args, const char *name, double missing)
 {
@@ -22,14 +19,9 @@ double arg_number(const json_t *args, const char *name, double missing)
 	return v ? json_number_value(v) : missing;
 }
 
-json_int_t arg_integer(const json_t *args, const char *name)
-{
-	return json_integer_value(json_object_get(args, name));
-}
-
 static int dispatch(struct agent *a, json_t *id, json_t *request, struct err *e)
 {
-	const char *name = arg_text(request, "op");
+	const char *name = jget_text(request, "op");
 	const struct operation *op;
 	int rc;
 
@@ -40,24 +32,26 @@ static int dispatch(struct agent *a, json_t *id, json_t *request, struct err *e)
 	op = operation_find(name);
 	if (!op)
 		return err_set(e, -ENOSYS, "there is no op '%s'", name);
-	rc = operation_check(op, request, e);
-	return rc ? rc : handlers[op - operations](a, id, request, e);
+	a->begun = NULL;
+	rc = operation_check(op, request, e) ?: handlers[op - operations](a, id, request, e);
+	if (rc)
+		handle_free(a, a->begun);
+	return rc;
 }
 
 void agent_line(struct agent *a, const char *line, size_t size)
 {
-	json_t *request = json_loadb(line, size, JSON_REJECT_DUPLICATES, NULL), *id;
+	auto_json json_t *request = json_loadb(line, size, JSON_REJECT_DUPLICATES, NULL);
+	json_t *id = jget(request, "id");
 	struct err e;
 	int rc;
 
 	guard_beat(a->guard);
 	if (!json_is_object(request)) {
 		agent_end(a, 2, "a line was not a JSON object");
-	} else {
-		id = json_object_get(request, "id");
-		rc = dispatch(a, id, request, &e);
-		if (rc)
-			agent_refuse(a, json_is_integer(id) ? id : NULL, rc, &e);
+		return;
 	}
-	json_decref(request);
+	rc = dispatch(a, id, request, &e);
+	if (rc)
+		agent_refuse(a, json_is_integer(id) ? id : NULL, rc, &e);
 }

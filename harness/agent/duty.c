@@ -8,19 +8,14 @@
 
 #define CATCH_UP_S 1 /* of rest that was too long */
 
-int duty_parse(const char *text, struct duty *d)
+bool duty_option(const char *text, void *duty)
 {
 	double percent;
 
 	if (unit_parse(UNIT_PERCENT, text, &percent, NULL) || !(percent > 0 && percent <= 100))
-		return -EINVAL;
-	*d = (struct duty){.share = percent / 100};
-	return 0;
-}
-
-bool duty_option(const char *text, void *duty)
-{
-	return !duty_parse(text, duty);
+		return false;
+	*(struct duty *)duty = (struct duty){.share = percent / 100};
+	return true;
 }
 
 void duty_begin(struct duty *d)

@@ -19,9 +19,8 @@ struct duty {
 	double since_s; /* when this work began */
 };
 
-/* "25%": above 0 and at most 100 %; else -EINVAL. */
-int duty_parse(const char *text, struct duty *d);
-bool duty_option(const char *text, void *duty); /* the same, for program_options */
+/* "25%": above 0 and at most 100 %, for program_options. */
+bool duty_option(const char *text, void *duty);
 
 /* Around each piece of work. */
 void duty_begin(struct duty *d);

@@ -38,17 +38,16 @@ static int by_text(const void *a, const void *b)
 static json_t *sorted(const json_t *list)
 {
 	size_t n = json_array_size(list);
-	const char **text = calloc(n + 1, sizeof(*text));
-	json_t *out = text ? json_array() : NULL;
+	auto_free const char **text = calloc(n + 1, sizeof(*text));
+	json_t *out = text && list ? json_array() : NULL;
 
-	for (size_t i = 0; out && i < n; i++)
+	for (size_t i = 0; text && i < n; i++)
 		text[i] = json_string_value(json_array_get(list, i));
 	if (out)
 		qsort(text, n, sizeof(*text), by_text);
 	for (size_t i = 0; out && i < n; i++)
 		if (!i || strcmp(text[i], text[i - 1]))
 			json_array_append_new(out, json_string(text[i]));
-	free(text);
 	return out;
 }
 
@@ -65,37 +64,21 @@ static __attribute__((format(printf, 2, 3))) void add(json_t *list, const char *
 	va_end(args);
 }
 
-/* The first line of a file below /sys; "" if there is none. */
-static void sys_line(const char *path, char *buf, size_t size)
-{
-	char *text;
-
-	*buf = '\0';
-	if (file_read(path, &text, NULL, NULL))
-		return;
-	snprintf(buf, size, "%.*s", (int)strcspn(text, "\n"), text);
-	free(text);
-}
-
 static int tagged(json_t *list, struct err *e)
 {
-	pid_t *pids;
+	auto_free pid_t *pids = NULL;
 	int n = proc_find_tagged(PROCESS_TAG, "", true, &pids);
 
 	if (n < 0)
 		return err_errno(e, n, "cannot look for tagged processes");
 	for (int i = 0; i < n; i++) {
-		const char *tag;
+		auto_free char *env = NULL;
 		size_t size;
-		char *env;
 
-		if (procfs_read(pids[i], "environ", &env, &size))
-			continue;
-		tag = procfs_variable(env, size, PROCESS_TAG);
-		add(list, "%d %s", (int)pids[i], tag ? tag : "");
-		free(env);
+		if (!procfs_read(pids[i], "environ", &env, &size))
+			add(list, "%d %s", (int)pids[i],
+				procfs_variable(env, size, PROCESS_TAG) ?: "");
 	}
-	free(pids);
 	return 0;
 }
 
@@ -105,7 +88,7 @@ static void ext4_errors(const char *device, char *buf, size_t size)
 	char path[128], count[32];
 
 	snprintf(path, sizeof(path), "/sys/fs/ext4/%.64s/errors_count", device);
-	sys_line(path, count, sizeof(count));
+	procfs_line(path, count, sizeof(count), NULL);
 	snprintf(buf, size, *count && strcmp(count, "0") ? " errors=%.16s" : "", count);
 }
 
@@ -113,42 +96,48 @@ static void ext4_errors(const char *device, char *buf, size_t size)
  * the file system's: only there does one show that has made itself read-only. */
 static int mounts(json_t *list, struct err *e)
 {
-	char *text, *line, *save = NULL;
+	auto_free char *text = NULL;
 	int rc = file_read("/proc/self/mountinfo", &text, NULL, e);
 
 	if (rc)
 		return rc;
-	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		char *part[5] = {NULL}, errors[32] = "", *dash = strstr(line, " - "), *slash;
+	PROCFS_EACH_LINE(line, text)
+	{
+		auto_free char *point = NULL, *options = NULL, *type = NULL, *source = NULL,
+			       *state = NULL;
+		char errors[32] = "", *dash = strstr(line, " - "), *slash;
 
-		/* Point and options; type, source and state. */
-		if (dash && sscanf(line, "%*s %*s %*s %*s %ms %ms", &part[0], &part[1]) == 2 &&
-			sscanf(dash, " - %ms %ms %ms", &part[2], &part[3], &part[4]) == 3) {
-			slash = strrchr(part[3], '/');
-			if (!strcmp(part[2], "ext4"))
-				ext4_errors(slash ? slash + 1 : part[3], errors, sizeof(errors));
-			add(list, "%s %s %s %s %s%s", part[0], part[2], part[3], part[1], part[4],
-				errors);
-		}
-		for (int i = 0; i < 5; i++)
-			free(part[i]);
+		if (!dash || sscanf(line, "%*s %*s %*s %*s %ms %ms", &point, &options) != 2 ||
+			sscanf(dash, " - %ms %ms %ms", &type, &source, &state) != 3)
+			continue;
+		slash = strrchr(source, '/');
+		if (!strcmp(type, "ext4"))
+			ext4_errors(slash ? slash + 1 : source, errors, sizeof(errors));
+		add(list, "%s %s %s %s %s%s", point, type, source, options, state, errors);
 	}
-	free(text);
 	return 0;
+}
+
+/* The first line of the file 'name' of a device in 'sys'; "" if there is none. */
+static void device_line(const char *sys, const char *name, char *buf, size_t size)
+{
+	char path[192];
+
+	snprintf(path, sizeof(path), "%s/%s", sys, name);
+	procfs_line(path, buf, size, NULL);
 }
 
 /* "NAME BYTES" and a loop's file, of each block device in /dev that is set up. /dev is this node's
  * own, while /sys may be shared with other nodes (the lab). */
 static int block_devices(json_t *list, struct err *e)
 {
-	DIR *dir = opendir("/dev");
+	auto_dir DIR *dir = opendir("/dev");
 	struct dirent *d;
 
 	if (!dir)
 		return err_errno(e, -errno, "cannot list '/dev'");
 	while ((d = readdir(dir))) {
-		char sys[128], path[192], bytes[32], ro[8], backing[PATH_MAX];
-		unsigned long long sectors;
+		char sys[128], sectors[32], ro[8], backing[PATH_MAX];
 		struct stat st;
 
 		if (fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
@@ -156,20 +145,15 @@ static int block_devices(json_t *list, struct err *e)
 			continue;
 		snprintf(sys, sizeof(sys), "/sys/dev/block/%u:%u", major(st.st_rdev),
 			minor(st.st_rdev));
-		snprintf(path, sizeof(path), "%s/size", sys);
-		sys_line(path, bytes, sizeof(bytes));
-		sectors = strtoull(bytes, NULL, 10);
+		device_line(sys, "size", sectors, sizeof(sectors));
 		/* A loop device that is not set up. */
-		if (!sectors)
+		if (!strtoull(sectors, NULL, 10))
 			continue;
-		snprintf(path, sizeof(path), "%s/ro", sys);
-		sys_line(path, ro, sizeof(ro));
-		snprintf(path, sizeof(path), "%s/loop/backing_file", sys);
-		sys_line(path, backing, sizeof(backing));
-		add(list, "%s %llu%s%s%s", d->d_name, sectors * 512, *ro == '1' ? " ro" : "",
-			*backing ? " " : "", backing);
+		device_line(sys, "ro", ro, sizeof(ro));
+		device_line(sys, "loop/backing_file", backing, sizeof(backing));
+		add(list, "%s %llu%s%s%s", d->d_name, strtoull(sectors, NULL, 10) * 512,
+			*ro == '1' ? " ro" : "", *backing ? " " : "", backing);
 	}
-	closedir(dir);
 	return 0;
 }
 
@@ -177,7 +161,7 @@ static int block_devices(json_t *list, struct err *e)
  * many. */
 static void listening(const char *path, const char *name, json_t *list)
 {
-	FILE *f = fopen(path, "re");
+	auto_file FILE *f = fopen(path, "re");
 	char line[512], address[64], state[4];
 	unsigned port;
 
@@ -186,34 +170,27 @@ static void listening(const char *path, const char *name, json_t *list)
 		if (sscanf(line, " %*d: %63[0-9A-F]:%x %*s %3s", address, &port, state) != 3)
 			continue;
 		if (strcmp(state, TCP_LISTEN))
-			break;
+			return;
 		add(list, "%s %s port %u", name, address, port);
 	}
-	if (f)
-		fclose(f);
 }
 
 static long id_of(pid_t pid, const char *name)
 {
-	char *text, *at;
-	long id = -1;
+	auto_free char *text = NULL;
+	const char *at = procfs_read(pid, "status", &text, NULL) ? NULL : procfs_after(text, name);
 
-	if (procfs_read(pid, "status", &text, NULL))
-		return -1;
-	at = strstr(text, name);
-	if (at)
-		id = strtol(at + strlen(name), NULL, 10);
-	free(text);
-	return id;
+	return at ? strtol(at, NULL, 10) : -1;
 }
 
 /* A process by what it is, not by its number: a server that was started again as it was is the
  * same. "gone" if it is not there. */
 static void add_service(json_t *list, pid_t pid)
 {
-	char folder[PATH_MAX], *command = NULL, *limits;
+	auto_free char *command = NULL, *limits = NULL;
+	auto_json json_t *all = NULL;
+	char folder[PATH_MAX];
 	size_t size = 0;
-	json_t *all;
 
 	if (limits_read(pid, &all, NULL)) {
 		add(list, "gone");
@@ -226,60 +203,35 @@ static void add_service(json_t *list, pid_t pid)
 	procfs_link(pid, "cwd", folder);
 	limits = json_dumps(all, JSON_COMPACT | JSON_SORT_KEYS);
 	add(list, "%s%.2047s; user %ld, group %ld, in %s; limits %s",
-		signal_is_stopped(pid) ? "stopped: " : "", command ? command : "",
-		id_of(pid, "\nUid:"), id_of(pid, "\nGid:"), folder, limits ? limits : "?");
-	free(command);
-	free(limits);
-	json_decref(all);
+		signal_is_stopped(pid) ? "stopped: " : "", command ?: "", id_of(pid, "\nUid:"),
+		id_of(pid, "\nGid:"), folder, limits ?: "?");
 }
-
-enum part { NFT, PROCESSES, JOURNALS, MOUNTS, BLOCK, SOCKETS, SERVICES, N_PARTS };
 
 int op_fingerprint(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	static const char *const names[] = {[NFT] = "nft",
-		[PROCESSES] = "processes",
-		[JOURNALS] = "journals",
-		[MOUNTS] = "mounts",
-		[BLOCK] = "block_devices",
-		[SOCKETS] = "sockets",
-		[SERVICES] = "services"};
-	json_t *parts[N_PARTS] = {NULL}, *result = json_object(), *value;
-	int rc = result ? 0 : -ENOMEM;
+	auto_json json_t *nft = NULL, *processes = json_array(), *journals = json_array(),
+			 *mounted = json_array(), *devices = json_array(), *sockets = json_array(),
+			 *services = json_array();
+	json_t *result, *value;
 	size_t i;
+	int rc = packets_tables(&nft, e) ?: tagged(processes, e) ?:
+		journal_list(a->state, a->session, journals, e) ?: mounts(mounted, e) ?:
+		block_devices(devices, e);
 
-	for (i = PROCESSES; i < N_PARTS && !rc; i++)
-		rc = (parts[i] = json_array()) ? 0 : -ENOMEM;
-	if (rc) {
-		err_errno(e, rc, "cannot take a fingerprint");
-		goto out;
-	}
-	rc = packets_tables(&parts[NFT], e);
-	if (!rc)
-		rc = tagged(parts[PROCESSES], e);
-	if (!rc)
-		rc = journal_list(a->state, a->session, parts[JOURNALS], e);
-	if (!rc)
-		rc = mounts(parts[MOUNTS], e);
-	if (!rc)
-		rc = block_devices(parts[BLOCK], e);
 	if (rc)
-		goto out;
-	listening("/proc/net/tcp", "tcp", parts[SOCKETS]);
-	listening("/proc/net/tcp6", "tcp6", parts[SOCKETS]);
-	json_array_foreach(json_object_get(args, "pids"), i, value)
+		return rc;
+	listening("/proc/net/tcp", "tcp", sockets);
+	listening("/proc/net/tcp6", "tcp6", sockets);
+	json_array_foreach(jget(args, "pids"), i, value)
 	{
-		add_service(parts[SERVICES], (pid_t)json_integer_value(value));
+		add_service(services, (pid_t)json_integer_value(value));
 	}
-	for (i = 0; i < N_PARTS && !rc; i++)
-		rc = json_object_set_new(result, names[i], sorted(parts[i]));
-	if (rc)
-		rc = err_errno(e, -ENOMEM, "cannot take a fingerprint");
-	else
-		agent_answer(a, id, json_incref(result));
-out:
-	for (i = 0; i < N_PARTS; i++)
-		json_decref(parts[i]);
-	json_decref(result);
-	return rc;
+	result = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "nft", sorted(nft), "processes",
+		sorted(processes), "journals", sorted(journals), "mounts", sorted(mounted),
+		"block_devices", sorted(devices), "sockets", sorted(sockets), "services",
+		sorted(services));
+	if (!result)
+		return err_errno(e, -ENOMEM, "cannot take a fingerprint");
+	agent_answer(a, id, result);
+	return 0;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,9 @@
 
 #include "faults/primitives/procfs.h"
 #include "harness/agent/wire.h"
+#include "harness/base/auto.h"
 #include "harness/base/clock.h"
+#include "harness/base/jget.h"
 
 #define ANSWER_TIMEOUT_S 60
 
@@ -21,7 +24,8 @@ struct guard {
 	int sock, life; /* life: our end of the standby's pipe */
 	pid_t pid, standby;
 	double lease_s, last_beat;
-	char *dir, *journal;
+	char dir[PATH_MAX], journal[PATH_MAX];
+
 	json_t *waiting; /* messages that came while another one was waited for */
 };
 
@@ -60,7 +64,7 @@ static int wait_for(struct guard *g, const char *what, json_t **out, struct err 
 			return err_set(e, -EPIPE, "the guard is dead");
 		if (rc == 0)
 			continue;
-		if (!strcmp(json_string_value(json_object_get(m, "what")), what)) {
+		if (!strcmp(jget_text(m, "what"), what)) {
 			*out = m;
 			return 0;
 		}
@@ -68,62 +72,64 @@ static int wait_for(struct guard *g, const char *what, json_t **out, struct err 
 	}
 }
 
-static int answer_code(json_t *m, struct err *e)
+/* As wait_for; the message says how it went. */
+static int wait_for_code(struct guard *g, const char *what, struct err *e)
 {
-	int rc = (int)json_integer_value(json_object_get(m, "rc"));
+	auto_json json_t *m = NULL;
+	int rc = wait_for(g, what, &m, e);
 
-	if (rc)
-		err_set(e, rc, "%s", json_string_value(json_object_get(m, "text")));
-	json_decref(m);
+	if (!rc && (rc = (int)jget_int(m, "rc")))
+		err_set(e, rc, "%s", jget_text(m, "text"));
 	return rc;
+}
+
+AUTO_DEFINE(guard, struct guard *, guard_free)
+
+static struct guard *guard_alloc(void)
+{
+	struct guard *g = calloc(1, sizeof(*g));
+
+	if (g) {
+		g->sock = g->life = -1;
+		g->waiting = json_array();
+	}
+	return g;
 }
 
 int guard_start(
 	const char *state, const char *session, double lease_s, struct guard **out, struct err *e)
 {
-	struct guard *g = calloc(1, sizeof(*g));
-	int pair[2] = {-1, -1}, life[2] = {-1, -1}, rc = -ENOMEM;
+	auto_of(guard) struct guard *g = guard_alloc();
+	auto_fd int guards_end = -1, standbys_end = -1;
 	pid_t agent = getpid();
-	json_t *m;
+	int pair[2], life[2], rc;
 
-	if (g)
-		g->sock = g->life = -1;
-	if (!g || !(g->waiting = json_array()) || asprintf(&g->dir, "%s/%s", state, session) < 0 ||
-		asprintf(&g->journal, "%s/undo/%s.json", state, session) < 0) {
-		err_errno(e, rc, "cannot start the guard");
-		goto out;
-	}
+	if (!g || !g->waiting)
+		return err_errno(e, -ENOMEM, "cannot start the guard");
+	snprintf(g->dir, sizeof(g->dir), "%s/%s", state, session);
+	snprintf(g->journal, sizeof(g->journal), "%s/undo/%s.json", state, session);
 	g->lease_s = lease_s;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ||
-		pipe2(life, O_CLOEXEC) < 0 || (g->standby = fork()) < 0) {
-		rc = err_errno(e, -errno, "cannot start the guard");
-		goto out;
-	}
-	if (g->standby == 0)
-		standby_main(life[0], g->journal);
-	g->life = life[1];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_errno(e, -errno, "cannot start the guard");
 	g->sock = pair[0];
-	life[1] = pair[0] = -1;
-	g->pid = fork();
+	guards_end = pair[1];
+	if (pipe2(life, O_CLOEXEC) < 0)
+		return err_errno(e, -errno, "cannot start the guard");
+	g->life = life[1];
+	standbys_end = life[0];
+	g->standby = fork();
+	if (g->standby == 0)
+		standby_main(standbys_end, g->journal);
+	g->pid = g->standby < 0 ? -1 : fork();
 	if (g->pid == 0)
-		guard_main(pair[1], g->life, state, session, lease_s, agent);
-	rc = g->pid < 0 ? err_errno(e, -errno, "cannot start the guard") : 0;
-	close(pair[1]);
-	pair[1] = -1;
+		guard_main(guards_end, g->life, state, session, lease_s, agent);
+	if (g->pid < 0)
+		return err_errno(e, -errno, "cannot start the guard");
+	close(guards_end);
+	guards_end = -1;
+	rc = wait_for_code(g, "ready", e);
 	if (!rc)
-		rc = wait_for(g, "ready", &m, e);
-	if (!rc)
-		rc = answer_code(m, e);
-	if (rc)
-		goto out;
-	*out = g;
-	g = NULL;
-out:
-	for (int i = 0; i < 2; i++) {
-		fd_close(pair[i]);
-		fd_close(life[i]);
-	}
-	guard_free(g);
+		*out = AUTO_TAKE(g);
 	return rc;
 }
 
@@ -137,15 +143,13 @@ void guard_free(struct guard *g)
 	fd_close(g->life);
 	fd_close(g->sock);
 	json_decref(g->waiting);
-	free(g->dir);
-	free(g->journal);
+
 	free(g);
 }
 
 int guard_record(struct guard *g, const char *handle, const char *primitive, const json_t *inverse,
 	double max_s, struct err *e)
 {
-	json_t *m;
 	int rc = wire_send(g->sock,
 		json_pack("{s:s, s:s, s:s, s:O, s:f}", "what", "add", "handle", handle, "primitive",
 			primitive, "inverse", inverse, "max_s", max_s));
@@ -153,8 +157,7 @@ int guard_record(struct guard *g, const char *handle, const char *primitive, con
 	if (rc)
 		return err_errno(
 			e, rc == -ENOMEM ? rc : -EPIPE, "cannot tell the guard about '%s'", handle);
-	rc = wait_for(g, "added", &m, e);
-	return rc ? rc : answer_code(m, e);
+	return wait_for_code(g, "added", e);
 }
 
 /* Failures of these are not reported here: a dead guard shows as the end of its socket. */
@@ -187,22 +190,21 @@ int guard_next(struct guard *g, struct guard_message *out)
 {
 	const char *handle = "", *text = "";
 	int asked = 0, was = 0, code = 0, rc;
-	json_t *m = json_array_get(g->waiting, 0);
+	auto_json json_t *m = json_incref(json_array_get(g->waiting, 0));
 
 	if (m) {
-		json_incref(m);
 		json_array_remove(g->waiting, 0);
 	} else {
 		rc = wire_receive(g->sock, &m);
 		if (rc <= 0)
-			return rc < 0 ? -EPIPE : 0;
+			return rc;
 	}
 	json_unpack(m, "{s?s, s?b, s?b, s:i, s?s}", "handle", &handle, "asked", &asked, "was_there",
 		&was, "rc", &code, "text", &text);
 	*out = (struct guard_message){.asked = asked, .was_there = was, .rc = code};
 	snprintf(out->handle, sizeof(out->handle), "%s", handle);
 	err_set(&out->err, 0, "%s", text);
-	json_decref(m);
+
 	return 1;
 }
 

@@ -13,6 +13,7 @@
 #include "harness/agent/journal.h"
 #include "harness/agent/wire.h"
 #include "harness/base/clock.h"
+#include "harness/base/jget.h"
 
 #define RETRY_S 30 /* how long an undo that fails is tried again at the end */
 #define RETRY_EVERY_S 1
@@ -58,14 +59,9 @@ static void add(struct watch *w, json_t *m)
 	answer(w, "added", handle, true, false, rc, &e);
 }
 
-static double deadline_of(const json_t *maximum)
-{
-	return json_real_value(json_object_get(maximum, "deadline"));
-}
-
 static void set_deadline(json_t *maximum, double at)
 {
-	json_real_set(json_object_get(maximum, "deadline"), at);
+	json_real_set(jget(maximum, "deadline"), at);
 }
 
 static void revert(struct watch *w, const char *handle, bool asked)
@@ -82,18 +78,16 @@ static void revert(struct watch *w, const char *handle, bool asked)
 
 static void handle_message(struct watch *w, json_t *m)
 {
-	const char *what = json_string_value(json_object_get(m, "what"));
-	const char *handle = json_string_value(json_object_get(m, "handle"));
+	const char *what = jget_text(m, "what"), *handle = jget_text(m, "handle");
 
 	if (!strcmp(what, "add")) {
 		add(w, m);
 	} else if (!strcmp(what, "undo") && handle) {
 		revert(w, handle, true);
 	} else if (!strcmp(what, "acted") && handle) {
-		json_t *maximum = json_object_get(w->maxima, handle);
+		json_t *maximum = jget(w->maxima, handle);
 
-		set_deadline(maximum,
-			clock_mono_s() + json_real_value(json_object_get(maximum, "max_s")));
+		set_deadline(maximum, clock_mono_s() + jget_real(maximum, "max_s"));
 	} else if (!strcmp(what, "bye")) {
 		w->bye = true;
 	}
@@ -123,7 +117,7 @@ static const char *next_maximum(const struct watch *w, double *deadline)
 
 	json_object_foreach(w->maxima, handle, maximum)
 	{
-		double at = deadline_of(maximum);
+		double at = jget_real(maximum, "deadline");
 
 		if (at > 0 && (!first || at < *deadline)) {
 			first = handle;
@@ -152,7 +146,7 @@ static void revert_overdue(struct watch *w)
 		char handle[32];
 
 		snprintf(handle, sizeof(handle), "%s", next);
-		set_deadline(json_object_get(w->maxima, handle), now + RETRY_EVERY_S);
+		set_deadline(jget(w->maxima, handle), now + RETRY_EVERY_S);
 		revert(w, handle, false);
 		/* The undo's time does not count as the agent's silence. */
 		w->lease_end += clock_mono_s() - now;
@@ -215,7 +209,7 @@ int guard_revert_left(const char *path, double retry_s, struct err *e)
 	/* An agent that has just started on the node may hold the lock, and undo it. */
 	int rc = journal_open(path, LOCK_WAIT_S, &j, e);
 
-	return rc == -ENOENT ? 0 : rc ? rc : journal_finish(j, retry_s, NULL, e);
+	return rc == -ENOENT ? 0 : rc ?: journal_finish(j, retry_s, NULL, e);
 }
 
 void standby_main(int life, const char *journal)

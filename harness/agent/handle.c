@@ -11,6 +11,7 @@
 
 #include "faults/primitives/procfs.h"
 #include "harness/base/file.h"
+#include "harness/base/jget.h"
 
 static const struct {
 	char letter; /* handles are named d1, p2, ... */
@@ -37,7 +38,7 @@ int handle_new(struct agent *a, enum handle_kind kind, struct handle **out, stru
 	h->kind = kind;
 	h->read_fd = -1;
 	h->next = a->handles;
-	a->handles = h;
+	a->handles = a->begun = h;
 	*out = h;
 	return 0;
 }
@@ -48,10 +49,9 @@ void handle_free(struct agent *a, struct handle *h)
 
 	if (!h)
 		return;
-	while (*at && *at != h)
+	while (*at != h)
 		at = &(*at)->next;
-	if (*at)
-		*at = h->next;
+	*at = h->next;
 	fd_close(h->read_fd);
 	process_account_free(h->account);
 	json_decref(h->inverse);
@@ -63,7 +63,7 @@ void handle_free(struct agent *a, struct handle *h)
 	free(h);
 }
 
-struct handle *handle_find(struct agent *a, const char *name)
+static struct handle *handle_find(struct agent *a, const char *name)
 {
 	struct handle *h = a->handles;
 
@@ -75,7 +75,7 @@ struct handle *handle_find(struct agent *a, const char *name)
 int handle_get(struct agent *a, const json_t *args, enum handle_kind kind, struct handle **out,
 	struct err *e)
 {
-	const char *name = json_string_value(json_object_get(args, "handle"));
+	const char *name = jget_text(args, "handle");
 	struct handle *h = handle_find(a, name);
 
 	if (!h || (kind != HANDLE_ANY && h->kind != kind))
@@ -97,17 +97,15 @@ int handle_record(struct agent *a, struct handle *h, json_t *inverse, double max
 
 int handle_acted(struct agent *a, json_t *id, struct handle *h, int rc, json_t *more)
 {
-	json_t *result = more ? more : json_object();
+	auto_json json_t *result = more ?: json_object();
 
 	guard_acted(a->guard, h->name);
 	if (rc) {
 		guard_undo(a->guard, h->name);
-		handle_free(a, h);
-		json_decref(result);
 		return rc;
 	}
 	json_object_set_new(result, "handle", json_string(h->name));
-	agent_answer(a, id, result);
+	agent_answer(a, id, AUTO_TAKE(result));
 	return 0;
 }
 
@@ -133,19 +131,23 @@ void handle_undo(struct agent *a, struct handle *h,
 	guard_undo(a->guard, h->name);
 }
 
+void handle_close(struct handle *h)
+{
+	fd_close(h->read_fd);
+	h->read_fd = -1;
+}
+
 /* The value is complete when the child closes the pipe. */
 static void forked_readable(struct agent *a, struct handle *h)
 {
 	ssize_t n = bytes_read(&h->output, h->read_fd);
-	json_t *value;
+	auto_json json_t *value = NULL;
 
 	if (n > 0 || n == -EAGAIN || n == -EINTR)
 		return;
-	close(h->read_fd);
-	h->read_fd = -1;
-	value = h->output.size ? json_loadb(h->output.data, h->output.size, 0, NULL) : NULL;
+	handle_close(h);
+	value = json_loadb(h->output.data ?: "", h->output.size, 0, NULL);
 	h->forked_done(a, h, value);
-	json_decref(value);
 }
 
 static _Noreturn void forked_child(

@@ -65,11 +65,9 @@ struct handle {
 	json_t *summary; /* of its log: see log_summary */
 };
 
-/* -ENOMEM. */
+/* -ENOMEM. If the operation that begins it fails, dispatch.c frees it. */
 int handle_new(struct agent *a, enum handle_kind kind, struct handle **out, struct err *e);
 void handle_free(struct agent *a, struct handle *h);
-
-struct handle *handle_find(struct agent *a, const char *name);
 
 /* The handle that the argument "handle" names. -ENOENT: none of this name and kind; -EBUSY:
  * another request waits for it. */
@@ -81,8 +79,11 @@ int handle_get(struct agent *a, const json_t *args, enum handle_kind kind, struc
 int handle_record(struct agent *a, struct handle *h, json_t *inverse, double max_s, struct err *e);
 
 /* Ends an act whose result is 'rc': answers 'id' with the handle's name and the members of 'more'
- * (stolen, may be NULL); or has the guard undo it, frees it and returns 'rc'. */
+ * (stolen, may be NULL); or has the guard undo it and returns 'rc'. */
 int handle_acted(struct agent *a, json_t *id, struct handle *h, int rc, json_t *more);
+
+/* Closes what is read from its child, if anything is. */
+void handle_close(struct handle *h);
 
 /* Answers the request that waits for it. 'result' is stolen. */
 void handle_answer(struct agent *a, struct handle *h, json_t *result);

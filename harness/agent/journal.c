@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,18 +16,30 @@
 #include "harness/agent/node_id.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
+#include "harness/base/jget.h"
 
 struct journal {
-	char *path, *dir;
+	char path[PATH_MAX], dir[PATH_MAX];
 	int fd;
 	bool rebooted;
 	json_t *entries; /* [{add, primitive, inverse}], the lines themselves, oldest first */
 };
 
-/* 'line' stays the caller's. */
-static int append(struct journal *j, json_t *line, bool sync, struct err *e)
+AUTO_DEFINE(journal, struct journal *, journal_free)
+
+static struct journal *journal_alloc(void)
 {
-	char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+	struct journal *j = calloc(1, sizeof(*j));
+
+	if (j)
+		j->fd = -1;
+	return j;
+}
+
+/* 'line' stays the caller's. */
+static int append(struct journal *j, const json_t *line, bool sync, struct err *e)
+{
+	auto_free char *text = json_dumps(line, JSON_COMPACT);
 	off_t size = lseek(j->fd, 0, SEEK_END);
 	int rc = text && size >= 0 ? 0 : -ENOMEM;
 
@@ -40,74 +53,61 @@ static int append(struct journal *j, json_t *line, bool sync, struct err *e)
 		if (rc && ftruncate(j->fd, size) < 0)
 			rc = -errno;
 	}
-	free(text);
 	return rc ? err_errno(e, rc, "cannot write the undo journal '%s'", j->path) : 0;
 }
 
 static int sync_folder(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+	auto_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (fd < 0)
-		return -errno;
-	if (fsync(fd) < 0)
-		rc = -errno;
-	close(fd);
-	return rc;
+	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
-int journal_new(const char *state, const char *session, struct journal **out, struct err *e)
+/* Gives the journal its name only when it is locked, so that no other agent undoes it. */
+static int publish(
+	struct journal *j, const char *undo, const char *hidden, const json_t *head, struct err *e)
 {
-	char *undo = NULL, *hidden = NULL;
-	struct journal *j = calloc(1, sizeof(*j));
-	struct node_id id;
-	json_t *head = NULL;
-	int rc = -ENOMEM;
+	int rc;
 
-	if (j)
-		j->fd = -1;
-	if (!j || asprintf(&undo, "%s/undo", state) < 0 ||
-		asprintf(&hidden, "%s/.%s.new", undo, session) < 0 ||
-		asprintf(&j->path, "%s/%s.json", undo, session) < 0 ||
-		asprintf(&j->dir, "%s/%s", state, session) < 0) {
-		err_errno(e, rc, "cannot make an undo journal");
-		goto out;
-	}
-	rc = node_id_read(&id, e);
-	if (!rc)
-		rc = file_mkdirs(state, 0755, e);
-	if (!rc)
-		rc = file_mkdirs(undo, 0700, e);
-	if (rc)
-		goto out;
-	j->entries = json_array();
-	head = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s}", "journal", 1, "session", session,
-		"boot_id", id.boot_id, "net", id.net, "pid", id.pid, "dir", j->dir);
-	/* It gets its name only when locked, so that no other agent undoes it. */
 	j->fd = open(hidden, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
-	if (j->fd < 0 || flock(j->fd, LOCK_EX | LOCK_NB) < 0) {
-		rc = err_errno(e, -errno, "cannot make the undo journal '%s'", j->path);
-		goto out;
-	}
+	if (j->fd < 0 || flock(j->fd, LOCK_EX | LOCK_NB) < 0)
+		return err_errno(e, -errno, "cannot make the undo journal '%s'", j->path);
 	rc = append(j, head, true, e);
-	if (!rc && rename(hidden, j->path) < 0)
-		rc = err_errno(e, -errno, "cannot make the undo journal '%s'", j->path);
-	if (!rc && (rc = sync_folder(undo)))
+	if (!rc && (rc = rename(hidden, j->path) < 0 ? -errno : sync_folder(undo)))
 		err_errno(e, rc, "cannot make the undo journal '%s'", j->path);
 	if (!rc && mkdir(j->dir, 0700) < 0)
 		rc = err_errno(e, -errno, "cannot make the folder '%s'", j->dir);
 	if (rc) {
 		unlink(hidden);
 		unlink(j->path);
-		goto out;
 	}
-	*out = j;
-	j = NULL;
-out:
-	free(undo);
-	free(hidden);
-	json_decref(head);
-	journal_free(j);
+	return rc;
+}
+
+int journal_new(const char *state, const char *session, struct journal **out, struct err *e)
+{
+	auto_of(journal) struct journal *j = journal_alloc();
+	auto_json json_t *head = NULL;
+	char undo[PATH_MAX], hidden[PATH_MAX];
+	struct node_id id;
+	int rc;
+
+	if (!j)
+		return err_errno(e, -ENOMEM, "cannot make an undo journal");
+	j->entries = json_array();
+	snprintf(undo, sizeof(undo), "%s/undo", state);
+	snprintf(j->path, sizeof(j->path), "%s/undo/%s.json", state, session);
+	snprintf(j->dir, sizeof(j->dir), "%s/%s", state, session);
+	if (snprintf(hidden, sizeof(hidden), "%s/undo/.%s.new", state, session) >= PATH_MAX)
+		return err_errno(e, -ENAMETOOLONG, "cannot make an undo journal");
+	rc = node_id_read(&id, e) ?: file_mkdirs(state, 0755, e) ?: file_mkdirs(undo, 0700, e);
+	if (rc)
+		return rc;
+	head = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s}", "journal", 1, "session", session,
+		"boot_id", id.boot_id, "net", id.net, "pid", id.pid, "dir", j->dir);
+	rc = publish(j, undo, hidden, head, e);
+	if (!rc)
+		*out = AUTO_TAKE(j);
 	return rc;
 }
 
@@ -119,7 +119,7 @@ static size_t find(const struct journal *j, const char *handle)
 
 	json_array_foreach(j->entries, i, entry)
 	{
-		if (!strcmp(json_string_value(json_object_get(entry, "add")), handle))
+		if (!strcmp(jget_text(entry, "add"), handle))
 			return i;
 	}
 	return SIZE_MAX;
@@ -128,10 +128,9 @@ static size_t find(const struct journal *j, const char *handle)
 /* Best effort: if the line is lost, an undo is done once more, which does no harm. */
 static void append_word(struct journal *j, const char *word, const json_t *entry)
 {
-	json_t *line = json_pack("{s:O}", word, json_object_get(entry, "add"));
+	auto_json json_t *line = json_pack("{s:O}", word, jget(entry, "add"));
 
 	append(j, line, false, NULL);
-	json_decref(line);
 }
 
 /* One line after the head. */
@@ -158,83 +157,64 @@ static int replay(struct journal *j, json_t *line)
 
 static int load(struct journal *j, struct err *e)
 {
-	const char *boot, *net, *pid, *dir, *session;
-	char *text = NULL, *line, *save = NULL, *slash;
+	const char *boot, *net, *pid, *dir, *session, *slash;
+	auto_json json_t *head = NULL;
+	auto_free char *text = NULL;
+	char *line, *save = NULL;
 	struct node_id id;
-	json_t *head = NULL;
-	int rc = node_id_read(&id, e);
+	int rc = node_id_read(&id, e) ?: file_read(j->path, &text, NULL, e);
 
-	if (!rc)
-		rc = file_read(j->path, &text, NULL, e);
 	if (rc)
-		goto out;
+		return rc;
 	line = strtok_r(text, "\n", &save);
 	head = line ? json_loads(line, 0, NULL) : NULL;
 	if (json_unpack(head, "{s:s, s:s, s:s, s:s, s:s}", "boot_id", &boot, "net", &net, "pid",
 		    &pid, "dir", &dir, "session", &session) < 0 ||
-		!(slash = strrchr(dir, '/')) || !*session || strcmp(slash + 1, session)) {
-		rc = err_set(e, -EBADMSG, "the undo journal '%s' is damaged", j->path);
-		goto out;
-	}
+		!(slash = strrchr(dir, '/')) || !*session || strcmp(slash + 1, session) ||
+		snprintf(j->dir, sizeof(j->dir), "%s", dir) >= PATH_MAX)
+		return err_set(e, -EBADMSG, "the undo journal '%s' is damaged", j->path);
 	j->rebooted = strcmp(boot, id.boot_id) != 0;
-	if (!j->rebooted && (strcmp(net, id.net) || strcmp(pid, id.pid))) {
-		rc = err_set(e, -EXDEV, "the undo journal '%s' is another node's", j->path);
-		goto out;
-	}
-	j->dir = strdup(dir);
+	if (!j->rebooted && (strcmp(net, id.net) || strcmp(pid, id.pid)))
+		return err_set(e, -EXDEV, "the undo journal '%s' is another node's", j->path);
 	j->entries = json_array();
-	rc = j->dir && j->entries ? 0 : err_errno(e, -ENOMEM, "cannot read '%s'", j->path);
-	while (!rc && (line = strtok_r(NULL, "\n", &save))) {
-		json_t *value = json_loads(line, 0, NULL);
+	if (!j->entries)
+		return err_errno(e, -ENOMEM, "cannot read '%s'", j->path);
+	while ((line = strtok_r(NULL, "\n", &save))) {
+		auto_json json_t *value = json_loads(line, 0, NULL);
 
 		/* A last line that is cut short was never acknowledged, so nothing was done. */
 		if (!value && !*save)
 			break;
 		rc = value ? replay(j, value) : -EBADMSG;
-		json_decref(value);
 		if (rc)
-			err_set(e, rc, "the undo journal '%s' is damaged", j->path);
+			return err_set(e, rc, "the undo journal '%s' is damaged", j->path);
 	}
-out:
-	json_decref(head);
-	free(text);
-	return rc;
+	return 0;
 }
 
 int journal_open(const char *path, double wait_s, struct journal **out, struct err *e)
 {
+	auto_of(journal) struct journal *j = journal_alloc();
 	double deadline = clock_mono_s() + wait_s;
-	struct journal *j = calloc(1, sizeof(*j));
 	struct stat st;
-	int rc = 0;
+	int rc;
 
-	if (!j || !(j->path = strdup(path))) {
-		free(j);
+	if (!j)
 		return err_errno(e, -ENOMEM, "cannot open '%s'", path);
-	}
 	j->fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC);
-	if (j->fd < 0) {
-		rc = err_errno(e, -errno, "cannot open '%s'", path);
-		goto out;
-	}
+	if (j->fd < 0)
+		return err_errno(e, -errno, "cannot open '%s'", path);
+	snprintf(j->path, sizeof(j->path), "%s", path);
 	while (flock(j->fd, LOCK_EX | LOCK_NB) < 0) {
 		rc = -errno;
-		if (rc != -EWOULDBLOCK || wait_s <= 0 || !procfs_nap(deadline)) {
-			err_errno(e, rc, "cannot lock '%s'", path);
-			goto out;
-		}
+		if (rc != -EWOULDBLOCK || wait_s <= 0 || !procfs_nap(deadline))
+			return err_errno(e, rc, "cannot lock '%s'", path);
 	}
-	if (fstat(j->fd, &st) < 0 || !st.st_nlink) {
-		rc = err_errno(e, -ENOENT, "cannot open '%s'", path);
-		goto out;
-	}
+	if (fstat(j->fd, &st) < 0 || !st.st_nlink)
+		return err_errno(e, -ENOENT, "cannot open '%s'", path);
 	rc = load(j, e);
-	if (!rc) {
-		*out = j;
-		j = NULL;
-	}
-out:
-	journal_free(j);
+	if (!rc)
+		*out = AUTO_TAKE(j);
 	return rc;
 }
 
@@ -242,32 +222,28 @@ int journal_add(struct journal *j, const char *handle, const char *primitive, co
 	struct err *e)
 {
 	const struct primitive *p = primitive_find(primitive);
-	json_t *line = json_pack(
+	auto_json json_t *line = json_pack(
 		"{s:s, s:s, s:O}", "add", handle, "primitive", primitive, "inverse", inverse);
 	int rc;
 
-	if (!p) {
-		rc = err_set(e, -EINVAL, "there is no primitive '%s'", primitive);
-	} else if (find(j, handle) != SIZE_MAX) {
-		rc = err_set(e, -EEXIST, "there is a '%s' already", handle);
-	} else if (!line || json_array_append(j->entries, line)) {
-		rc = err_errno(e, -ENOMEM, "cannot record '%s'", handle);
-	} else {
-		/* Only an act that outlives a reboot must be on disk. Others do not wait for a disk
-		 * that the fault itself may have saturated. */
-		rc = append(j, line, !p->ends_with_boot, e);
-		if (rc)
-			json_array_remove(j->entries, json_array_size(j->entries) - 1);
-	}
-	json_decref(line);
+	if (!p)
+		return err_set(e, -EINVAL, "there is no primitive '%s'", primitive);
+	if (find(j, handle) != SIZE_MAX)
+		return err_set(e, -EEXIST, "there is a '%s' already", handle);
+	if (!line || json_array_append(j->entries, line))
+		return err_errno(e, -ENOMEM, "cannot record '%s'", handle);
+	/* Only an act that outlives a reboot must be on disk. Others do not wait for a disk that
+	 * the fault itself may have saturated. */
+	rc = append(j, line, !p->ends_with_boot, e);
+	if (rc)
+		json_array_remove(j->entries, json_array_size(j->entries) - 1);
 	return rc;
 }
 
 static int revert_at(struct journal *j, size_t i, bool *was_there, struct err *e)
 {
 	json_t *entry = json_array_get(j->entries, i);
-	const struct primitive *p = primitive_find(
-		json_string_value(json_object_get(entry, "primitive")));
+	const struct primitive *p = primitive_find(jget_text(entry, "primitive"));
 	bool needed = !j->rebooted || !p->ends_with_boot;
 	int rc = 0;
 
@@ -275,7 +251,7 @@ static int revert_at(struct journal *j, size_t i, bool *was_there, struct err *e
 	if (p->slow && needed)
 		append_word(j, "repairing", entry);
 	if (needed)
-		rc = primitive_revert(p, json_object_get(entry, "inverse"), was_there, e);
+		rc = primitive_revert(p, jget(entry, "inverse"), was_there, e);
 	if (rc)
 		return rc;
 	append_word(j, "done", entry);
@@ -292,18 +268,15 @@ int journal_revert(struct journal *j, const char *handle, bool *was_there, struc
 	return revert_at(j, i, was_there, e);
 }
 
-char *journal_describe(const json_t *entry)
+json_t *journal_describe(const json_t *entry)
 {
-	const char *primitive = json_string_value(json_object_get(entry, "primitive"));
-	const json_t *inverse = json_object_get(entry, "inverse");
-	const char *name = NULL;
-	char *text;
+	json_t *inverse = jget(entry, "inverse");
+	const char *name = "";
 
 	/* A process, a packet drop, a file system, or a server. */
-	json_unpack((json_t *)inverse, "{s:{s:s}}", "server", "exe", &name);
-	json_unpack(
-		(json_t *)inverse, "{s?s, s?s, s?s}", "tag", &name, "table", &name, "point", &name);
-	return asprintf(&text, "%s %s", primitive, name ? name : "") < 0 ? NULL : text;
+	json_unpack(inverse, "{s:{s:s}}", "server", "exe", &name);
+	json_unpack(inverse, "{s?s, s?s, s?s}", "tag", &name, "table", &name, "point", &name);
+	return json_sprintf("%s %s", jget_text(entry, "primitive"), name);
 }
 
 void journal_heard(struct journal *j)
@@ -323,13 +296,12 @@ static int revert_all(struct journal *j, double retry_s, json_t *cleaned, struct
 	do {
 		rc = 0;
 		for (size_t i = json_array_size(j->entries); i-- > 0;) {
-			char *name = journal_describe(json_array_get(j->entries, i));
+			auto_json json_t *name = journal_describe(json_array_get(j->entries, i));
 			bool was_there;
 			int one = revert_at(j, i, &was_there, rc ? NULL : e);
 
-			if (!one && was_there && cleaned && name)
-				json_array_append_new(cleaned, json_string(name));
-			free(name);
+			if (!one && was_there && cleaned)
+				json_array_append(cleaned, name);
 			rc = rc ? rc : one;
 		}
 		if (!rc || clock_mono_s() > deadline)
@@ -340,11 +312,10 @@ static int revert_all(struct journal *j, double retry_s, json_t *cleaned, struct
 
 int journal_finish(struct journal *j, double retry_s, json_t *cleaned, struct err *e)
 {
-	json_t *line = json_pack("{s:b}", "ending", true);
+	auto_json json_t *line = json_pack("{s:b}", "ending", true);
 	int rc;
 
 	append(j, line, false, NULL);
-	json_decref(line);
 	rc = revert_all(j, retry_s, cleaned, e);
 	if (!rc)
 		rc = file_remove_tree(j->dir, e);
@@ -360,7 +331,6 @@ void journal_free(struct journal *j)
 		return;
 	fd_close(j->fd);
 	json_decref(j->entries);
-	free(j->path);
-	free(j->dir);
+
 	free(j);
 }

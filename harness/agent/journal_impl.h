@@ -4,7 +4,7 @@
 
 #include "harness/agent/journal.h"
 
-/* "packets culprit_...": an entry in a few words; the caller frees. NULL: no memory. */
-char *journal_describe(const json_t *entry);
+/* "packets culprit_...": an entry in a few words, a new string. NULL: no memory. */
+json_t *journal_describe(const json_t *entry);
 
 #endif

@@ -13,18 +13,22 @@
 #include "harness/agent/journal_impl.h"
 #include "harness/agent/node_id.h"
 #include "harness/base/file.h"
+#include "harness/base/jget.h"
 
-/* What is asked of each journal, and what was found. */
+/* What is asked of each journal, that journal, and what was found. */
 struct journal_search {
 	const char *session; /* the asking one, which is left out; NULL: none is left out */
 	json_t *list, *failed;
 	int64_t since_ns;
+
+	const char *path, *name;
+	char *text;
+
 	int found;
 	bool working;
 };
 
-/* 'text' is the journal's. */
-typedef void (*each_fn)(const char *path, const char *name, char *text, struct journal_search *s);
+typedef void (*each_fn)(struct journal_search *s);
 
 /* Of this node: the head of another node's journal names other namespaces. */
 static bool is_here(const char *text)
@@ -36,45 +40,38 @@ static bool is_here(const char *text)
 
 static int each(const char *state, each_fn fn, struct journal_search *s, struct err *e)
 {
-	char *folder, *path, *text;
+	char folder[PATH_MAX], path[PATH_MAX];
+	auto_dir DIR *dir = NULL;
 	struct dirent *d;
-	DIR *dir;
-	int rc = 0;
 
-	if (asprintf(&folder, "%s/undo", state) < 0)
-		return err_errno(e, -ENOMEM, "cannot list journals");
+	snprintf(folder, sizeof(folder), "%s/undo", state);
 	dir = opendir(folder);
-	if (!dir && errno != ENOENT)
-		rc = err_errno(e, -errno, "cannot list '%s'", folder);
-	while (dir && (d = readdir(dir))) {
+	if (!dir)
+		return errno == ENOENT ? 0 : err_errno(e, -errno, "cannot list '%s'", folder);
+	while ((d = readdir(dir))) {
+		auto_free char *text = NULL;
 		size_t n = strlen(d->d_name);
 
-		if (d->d_name[0] == '.' || n < 5 || strcmp(d->d_name + n - 5, ".json") ||
-			(s->session && strlen(s->session) == n - 5 &&
-				!strncmp(d->d_name, s->session, n - 5)) ||
-			asprintf(&path, "%s/%s", folder, d->d_name) < 0)
-			continue;
-		if (!file_read(path, &text, NULL, NULL)) {
-			if (is_here(text))
-				fn(path, d->d_name, text, s);
-			free(text);
+		if (d->d_name[0] != '.' && n >= 5 && !strcmp(d->d_name + n - 5, ".json") &&
+			!(s->session && strlen(s->session) == n - 5 &&
+				!strncmp(d->d_name, s->session, n - 5)) &&
+			snprintf(path, sizeof(path), "%s/%s", folder, d->d_name) < PATH_MAX &&
+			!file_read(path, &text, NULL, NULL) && is_here(text)) {
+			s->path = path;
+			s->name = d->d_name;
+			s->text = text;
+			fn(s);
 		}
-		free(path);
 	}
-	if (dir)
-		closedir(dir);
-	free(folder);
-	return rc;
+	return 0;
 }
 
-static void clean_each(const char *path, const char *name, char *text, struct journal_search *s)
+static void clean_each(struct journal_search *s)
 {
 	struct journal *j;
 	struct err e;
-	int rc = journal_open(path, 0, &j, &e);
+	int rc = journal_open(s->path, 0, &j, &e);
 
-	(void)name;
-	(void)text;
 	if (rc == -EWOULDBLOCK || rc == -ENOENT || rc == -EXDEV)
 		return;
 	if (!rc)
@@ -92,11 +89,9 @@ void journal_clean_left(const char *state, json_t *cleaned, json_t *unclean)
 		json_array_append_new(unclean, json_string(e.text));
 }
 
-static void list_each(const char *path, const char *name, char *text, struct journal_search *s)
+static void list_each(struct journal_search *s)
 {
-	(void)path;
-	(void)text;
-	json_array_append_new(s->list, json_string(name));
+	json_array_append_new(s->list, json_string(s->name));
 }
 
 int journal_list(const char *state, const char *session, json_t *list, struct err *e)
@@ -109,15 +104,13 @@ int journal_list(const char *state, const char *session, json_t *list, struct er
 /* When it was last written, if somebody holds its lock; else 0. */
 static int64_t locked_since_ns(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
-	int64_t ns = 0;
 
-	if (locked && !fstat(fd, &st))
-		ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
-	fd_close(fd);
-	return ns;
+	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK &&
+			!fstat(fd, &st)
+		? st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec
+		: 0;
 }
 
 /* Its last word is that a slow undo has begun. */
@@ -130,13 +123,12 @@ static bool is_repairing(const char *text)
 	return begun && !strstr(begun, "\n{\"done\"");
 }
 
-static void silence_each(const char *path, const char *name, char *text, struct journal_search *s)
+static void silence_each(struct journal_search *s)
 {
-	int64_t heard_ns = locked_since_ns(path);
+	int64_t heard_ns = locked_since_ns(s->path);
 
-	(void)name;
-	if (heard_ns && !is_repairing(text) &&
-		(strstr(text, "\n{\"ending\"") || heard_ns < s->since_ns))
+	if (heard_ns && !is_repairing(s->text) &&
+		(strstr(s->text, "\n{\"ending\"") || heard_ns < s->since_ns))
 		s->found++;
 }
 
@@ -148,39 +140,32 @@ int journal_silent(const char *state, const char *session, int64_t since_ns)
 	return s.found;
 }
 
-static void quarantine_each(
-	const char *path, const char *name, char *text, struct journal_search *s)
+static void quarantine_each(struct journal_search *s)
 {
-	json_t *begun = json_object(), *names = json_object(), *what;
-	bool locked = locked_since_ns(path);
+	auto_json json_t *begun = json_object(), *names = json_object();
+	bool locked = locked_since_ns(s->path);
 	const char *handle;
-	char *save = NULL;
+	json_t *what;
 
-	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		json_t *value = json_loads(line, 0, NULL);
+	PROCFS_EACH_LINE(line, s->text)
+	{
+		auto_json json_t *value = json_loads(line, 0, NULL);
 
-		if (!json_unpack(value, "{s:s}", "add", &handle)) {
-			char *described = journal_describe(value);
-
+		if (!json_unpack(value, "{s:s}", "add", &handle))
 			json_object_set_new(
-				names, handle, json_string(described ? described : "?"));
-			free(described);
-		} else if (!json_unpack(value, "{s:s}", "repairing", &handle)) {
-			json_object_set(begun, handle, json_object_get(names, handle));
-		} else if (!json_unpack(value, "{s:s}", "done", &handle)) {
+				names, handle, journal_describe(value) ?: json_string("?"));
+		else if (!json_unpack(value, "{s:s}", "repairing", &handle))
+			json_object_set(begun, handle, jget(names, handle));
+		else if (!json_unpack(value, "{s:s}", "done", &handle))
 			json_object_del(begun, handle);
-		}
-		json_decref(value);
 	}
 	json_object_foreach(begun, handle, what)
 	{
 		s->working = s->working || locked;
 		json_array_append_new(s->list,
-			json_sprintf("%s of session %.8s %s", json_string_value(what), name,
+			json_sprintf("%s of session %.8s %s", json_string_value(what), s->name,
 				locked ? "is still being undone" : "could not be undone yet"));
 	}
-	json_decref(begun);
-	json_decref(names);
 }
 
 int journal_quarantined(

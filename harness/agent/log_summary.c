@@ -1,27 +1,25 @@
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "diag/record/log.h"
 #include "harness/agent/child.h"
+#include "harness/base/auto.h"
 
 /* strace's lines begin with a process number, sadc's file with its magic number (sysstat 9 and
  * later). */
 static bool is_foreign(const char *path, bool *complete)
 {
 	unsigned char head[2] = {0}, last = 0;
-	FILE *f = fopen(path, "re");
-	bool text, yes = false;
+	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool text;
 
-	if (f && fread(head, 1, sizeof(head), f) == sizeof(head)) {
-		text = head[0] >= '0' && head[0] <= '9';
-		yes = text || (head[0] == 0x96 && head[1] == 0xd5);
-		*complete = !text ||
-			(!fseek(f, -1, SEEK_END) && fread(&last, 1, 1, f) == 1 && last == '\n');
-	}
-	if (f)
-		fclose(f);
-	return yes;
+	if (fd < 0 || read(fd, head, sizeof(head)) != sizeof(head))
+		return false;
+	text = head[0] >= '0' && head[0] <= '9';
+	*complete = !text ||
+		(lseek(fd, -1, SEEK_END) >= 0 && read(fd, &last, 1) == 1 && last == '\n');
+	return text || (head[0] == 0x96 && head[1] == 0xd5);
 }
 
 json_t *log_summary(const char *path, bool ended_in_order)

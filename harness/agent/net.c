@@ -25,8 +25,13 @@
 
 static char chunk[CHUNK];
 
+struct address {
+	struct sockaddr_storage at;
+	socklen_t size;
+};
+
 /* "10.0.0.1:5001" or "[fe80::1]:5001"; numbers only, nothing is looked up. */
-static int address_parse(const char *text, struct sockaddr_storage *to, socklen_t *size)
+static int address_parse(const char *text, struct address *a)
 {
 	const struct addrinfo hints = {
 		.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
@@ -44,25 +49,33 @@ static int address_parse(const char *text, struct sockaddr_storage *to, socklen_
 	}
 	if (!n || n >= sizeof(host))
 		return -EINVAL;
-	memcpy(host, text, n);
-	host[n] = '\0';
+	snprintf(host, sizeof(host), "%.*s", (int)n, text);
 	if (getaddrinfo(host, colon + 1, &hints, &found))
 		return -EINVAL;
-	memcpy(to, found->ai_addr, found->ai_addrlen);
-	*size = found->ai_addrlen;
+	memcpy(&a->at, found->ai_addr, found->ai_addrlen);
+	a->size = found->ai_addrlen;
 	freeaddrinfo(found);
 	return 0;
 }
 
-static int listen_at(const struct sockaddr_storage *at, socklen_t size)
+/* As address_parse; says what is wrong. */
+static bool read_address(const char *who, const char *text, struct address *a)
 {
-	int on = 1, fd = socket(at->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (!address_parse(text, a))
+		return true;
+	fprintf(stderr, "culprit-agent %s takes ADDRESS:PORT in numbers, not '%s'\n", who, text);
+	return false;
+}
+
+static int listen_at(const struct address *a)
+{
+	int on = 1, fd = socket(a->at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
 		return -1;
 	/* Connections of the hog before may still be in TIME_WAIT. */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (!bind(fd, (const struct sockaddr *)at, size) && !listen(fd, CONNECTIONS_MAX))
+	if (!bind(fd, (const struct sockaddr *)&a->at, a->size) && !listen(fd, CONNECTIONS_MAX))
 		return fd;
 	close(fd);
 	return -1;
@@ -123,9 +136,8 @@ int sink_main(int argc, char **argv)
 	const char *at = NULL, *from = NULL;
 	const struct program_option options[] = {
 		{"listen", option_text, &at}, {"from", option_text, &from}, {0}};
-	struct sockaddr_storage address;
+	struct address address;
 	struct packets_address peer;
-	socklen_t size;
 	struct err e;
 	int code, fd;
 
@@ -135,17 +147,13 @@ int sink_main(int argc, char **argv)
 		fputs(usage, stderr);
 		return 2;
 	}
-	if (address_parse(at, &address, &size)) {
-		fprintf(stderr,
-			"culprit-agent sink: --listen takes ADDRESS:PORT in numbers, not '%s'\n",
-			at);
+	if (!read_address("sink: --listen", at, &address))
 		return 2;
-	}
 	if (packets_address_parse(from, &peer, &e)) {
 		fprintf(stderr, "culprit-agent sink: --from: %s\n", e.text);
 		return 2;
 	}
-	fd = listen_at(&address, size);
+	fd = listen_at(&address);
 	if (fd < 0)
 		return program_failed("sink", "listen at", at, errno);
 	return take_all(fd, peer.text);
@@ -194,26 +202,22 @@ int send_main(int argc, char **argv)
 	struct duty duty = {.share = 1};
 	const struct program_option options[] = {{"share", duty_option, &duty}, {0}};
 	struct timespec nap = {.tv_nsec = 100000000};
-	struct sockaddr_storage address;
+	struct address address;
 	const char *to;
-	socklen_t size;
 	int code, first = program_options(argc, argv, options, 1, usage, &code);
 
 	if (first < 0)
 		return code;
 	to = argv[first];
-	if (address_parse(to, &address, &size)) {
-		fprintf(stderr, "culprit-agent send: takes ADDRESS:PORT in numbers, not '%s'\n",
-			to);
+	if (!read_address("send:", to, &address))
 		return 2;
-	}
 	signal(SIGPIPE, SIG_IGN);
 	for (;;) {
-		int fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		int fd = socket(address.at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 		if (fd < 0)
 			return program_failed("send", "make a socket for", to, errno);
-		if (!connect(fd, (struct sockaddr *)&address, size))
+		if (!connect(fd, (struct sockaddr *)&address.at, address.size))
 			send_zeros(fd, &duty);
 		close(fd);
 		nanosleep(&nap, NULL);

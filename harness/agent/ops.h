@@ -7,6 +7,8 @@
 #define CULPRIT_AGENT_OPS_H
 
 #include "harness/agent/agent.h"
+#include "harness/base/auto.h"
+#include "harness/base/jget.h"
 
 typedef int (*op_fn)(struct agent *a, json_t *id, json_t *args, struct err *e);
 
@@ -14,9 +16,7 @@ typedef int (*op_fn)(struct agent *a, json_t *id, json_t *args, struct err *e);
 	int op_##handler(struct agent *a, json_t *id, json_t *args, struct err *e);
 #include "harness/agent/operations.def"
 
-/* The argument, or what stands in for one that is missing. */
-const char *arg_text(const json_t *args, const char *name);
+/* The argument, or 'missing'. Of the others jget.h is enough. */
 double arg_number(const json_t *args, const char *name, double missing);
-json_int_t arg_integer(const json_t *args, const char *name);
 
 #endif

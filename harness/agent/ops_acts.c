@@ -19,7 +19,7 @@
 
 static int pid_of(const struct agent *a, const json_t *args, pid_t *pid, struct err *e)
 {
-	*pid = (pid_t)arg_integer(args, "pid");
+	*pid = (pid_t)jget_int(args, "pid");
 	return *pid == guard_pid(a->guard)
 		? err_set(e, -EINVAL, "process %d is the agent's guard", (int)*pid)
 		: 0;
@@ -27,8 +27,7 @@ static int pid_of(const struct agent *a, const json_t *args, pid_t *pid, struct 
 
 static bool same(const json_t *a, const json_t *b, const char *key)
 {
-	return json_equal(json_object_get(a, key), json_object_get(b, key)) ||
-		(!json_object_get(a, key) && !json_object_get(b, key));
+	return json_equal(jget(a, key), jget(b, key)) || (!jget(a, key) && !jget(b, key));
 }
 
 /* Two acts of one kind on one thing: the second's inverse would be what the first did. */
@@ -40,7 +39,7 @@ static int check_not_held(
 			same(h->inverse, inverse, "start_ticks") &&
 			same(h->inverse, inverse, "resource"))
 			return err_set(e, -EBUSY, "'%s' holds that of process %lld already",
-				h->name, (long long)arg_integer(inverse, "pid"));
+				h->name, (long long)jget_int(inverse, "pid"));
 	return 0;
 }
 
@@ -48,27 +47,19 @@ static int check_not_held(
 static int begin(struct agent *a, enum handle_kind kind, json_t *inverse, const json_t *args,
 	struct handle **out, struct err *e)
 {
-	struct handle *h = NULL;
-	int rc = check_not_held(a, kind, inverse, e);
+	int rc = check_not_held(a, kind, inverse, e) ?: handle_new(a, kind, out, e);
 
-	if (!rc)
-		rc = handle_new(a, kind, &h, e);
 	if (rc) {
 		json_decref(inverse);
 		return rc;
 	}
-	rc = handle_record(a, h, inverse, arg_number(args, "max_s", 0), e);
-	if (rc)
-		handle_free(a, h);
-	else
-		*out = h;
-	return rc;
+	return handle_record(a, *out, inverse, arg_number(args, "max_s", 0), e);
 }
 
 int op_limits_get(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
 	json_t *limits;
-	int rc = limits_read((pid_t)arg_integer(args, "pid"), &limits, e);
+	int rc = limits_read((pid_t)jget_int(args, "pid"), &limits, e);
 
 	if (!rc)
 		agent_answer(a, id, limits);
@@ -80,15 +71,12 @@ int op_limits_set(struct agent *a, json_t *id, json_t *args, struct err *e)
 	json_t *inverse;
 	struct handle *h;
 	pid_t pid;
-	int rc = pid_of(a, args, &pid, e);
+	int rc = pid_of(a, args, &pid, e) ?:
+		limits_inverse(pid, jget_text(args, "resource"), &inverse, e) ?:
+		begin(a, HANDLE_LIMIT, inverse, args, &h, e);
 
-	if (!rc)
-		rc = limits_inverse(pid, arg_text(args, "resource"), &inverse, e);
-	if (!rc)
-		rc = begin(a, HANDLE_LIMIT, inverse, args, &h, e);
-	return rc ? rc
-		  : handle_acted(
-			    a, id, h, limits_set(h->inverse, arg_integer(args, "soft"), e), NULL);
+	return rc
+		?: handle_acted(a, id, h, limits_set(h->inverse, jget_int(args, "soft"), e), NULL);
 }
 
 int op_signal_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
@@ -96,13 +84,10 @@ int op_signal_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
 	json_t *inverse;
 	struct handle *h;
 	pid_t pid;
-	int rc = pid_of(a, args, &pid, e);
+	int rc = pid_of(a, args, &pid, e) ?: signal_inverse(pid, &inverse, e) ?:
+		begin(a, HANDLE_STOP, inverse, args, &h, e);
 
-	if (!rc)
-		rc = signal_inverse(pid, &inverse, e);
-	if (!rc)
-		rc = begin(a, HANDLE_STOP, inverse, args, &h, e);
-	return rc ? rc : handle_acted(a, id, h, signal_stop(h->inverse, e), NULL);
+	return rc ?: handle_acted(a, id, h, signal_stop(h->inverse, e), NULL);
 }
 
 /* ---- commands ---- */
@@ -110,20 +95,16 @@ int op_signal_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
 int op_command(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
 	struct handle *h;
-	int rc = handle_new(a, HANDLE_COMMAND, &h, e);
+	int rc = handle_new(a, HANDLE_COMMAND, &h, e)
+		?: handle_record(a, h,
+			   command_inverse(
+				   jget(args, "inverse"), jget(args, "check"), COMMAND_UNDO_S),
+			   arg_number(args, "max_s", 0), e);
 
 	if (rc)
 		return rc;
-	rc = handle_record(a, h,
-		command_inverse(json_object_get(args, "inverse"), json_object_get(args, "check"),
-			COMMAND_UNDO_S),
-		arg_number(args, "max_s", 0), e);
-	if (rc) {
-		handle_free(a, h);
-		return rc;
-	}
 	/* No request is read meanwhile, so it must be over well before the lease is. */
-	rc = command_act(json_object_get(args, "argv"), a->lease_s / 2, e);
+	rc = command_act(jget(args, "argv"), a->lease_s / 2, e);
 	return handle_acted(a, id, h, rc, NULL);
 }
 
@@ -156,45 +137,35 @@ static bool families_meet(const struct packets_spec *s)
 
 int op_packets_drop(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	const char *direction = arg_text(args, "direction");
-	struct packets_address *from = NULL, *to = NULL;
+	const char *direction = jget_text(args, "direction");
+	auto_free struct packets_address *from = NULL, *to = NULL;
 	struct packets_spec s = {.percent = arg_number(args, "percent", 0),
 		.out = direction && !strcmp(direction, "out")};
 	const struct packets_backend *backend;
-	struct handle *h = NULL;
-	int rc = parse_addresses(json_object_get(args, "from"), &from, &s.n_from, e);
+	struct handle *h;
+	int rc = parse_addresses(jget(args, "from"), &from, &s.n_from, e)
+		?: parse_addresses(jget(args, "to"), &to, &s.n_to, e);
 
-	if (!rc)
-		rc = parse_addresses(json_object_get(args, "to"), &to, &s.n_to, e);
 	s.from = from;
 	s.to = to;
 	if (!rc && !families_meet(&s))
 		rc = err_set(e, -EINVAL, "'from' and 'to' have no IP version in common");
-	if (!rc)
-		rc = packets_check(a->packets_backend, &backend, e);
-	if (!rc)
-		rc = handle_new(a, HANDLE_PACKETS, &h, e);
-	if (!rc)
-		rc = handle_record(a, h, packets_inverse(backend, a->session, h->name),
-			arg_number(args, "max_s", 0), e);
-	if (rc)
-		handle_free(a, h);
-	else
-		rc = handle_acted(a, id, h, packets_drop(&s, h->inverse, e),
-			json_pack("{s:s}", "backend", backend->name));
-	free(from);
-	free(to);
-	return rc;
+	rc = rc ?: packets_check(a->packets_backend, &backend, e);
+	rc = rc ?: handle_new(a, HANDLE_PACKETS, &h, e);
+	rc = rc
+		?: handle_record(a, h, packets_inverse(backend, a->session, h->name),
+			   arg_number(args, "max_s", 0), e);
+	return rc
+		?: handle_acted(a, id, h, packets_drop(&s, h->inverse, e),
+			   json_pack("{s:s}", "backend", backend->name));
 }
 
 int op_packets_counters(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
 	struct packets_counters c;
 	struct handle *h;
-	int rc = handle_get(a, args, HANDLE_PACKETS, &h, e);
+	int rc = handle_get(a, args, HANDLE_PACKETS, &h, e) ?: packets_read(h->inverse, &c, e);
 
-	if (!rc)
-		rc = packets_read(h->inverse, &c, e);
 	if (!rc)
 		agent_answer(a, id,
 			json_pack("{s:I, s:I, s:I, s:I}", "seen", (json_int_t)c.seen, "dropped",

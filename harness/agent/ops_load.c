@@ -38,8 +38,9 @@ static int by_pid(const void *a, const void *b)
 static int take_snapshot(struct cpu_snapshot *out, struct err *e)
 {
 	struct cpu_snapshot s = {0};
+	auto_free struct cpu_user *list = NULL;
+	auto_dir DIR *dir = NULL;
 	size_t room = 0;
-	DIR *dir;
 	int rc = load_read(&s.load, e);
 
 	if (rc)
@@ -47,25 +48,19 @@ static int take_snapshot(struct cpu_snapshot *out, struct err *e)
 	dir = opendir("/proc");
 	if (!dir)
 		return err_errno(e, -errno, "cannot list '/proc'");
-	for (pid_t pid; !rc && (pid = procfs_next(dir));) {
-		struct cpu_user *more = s.list;
+	for (pid_t pid; (pid = procfs_next(dir));) {
+		struct cpu_user *more = list;
 
 		if (s.n == room)
-			more = realloc(s.list, (room += 512) * sizeof(*more));
-		if (!more) {
-			rc = err_errno(e, -ENOMEM, "cannot list processes");
-			break;
-		}
-		s.list = more;
-		more[s.n].pid = pid;
-		s.n += procfs_stat(pid, 0, &more[s.n].st);
+			more = realloc(list, (room += 512) * sizeof(*more));
+		if (!more)
+			return err_errno(e, -ENOMEM, "cannot list processes");
+		list = more;
+		list[s.n].pid = pid;
+		s.n += procfs_stat(pid, 0, &list[s.n].st);
 	}
-	closedir(dir);
-	if (rc) {
-		free(s.list);
-		return rc;
-	}
-	qsort(s.list, s.n, sizeof(*s.list), by_pid);
+	qsort(list, s.n, sizeof(*list), by_pid);
+	s.list = AUTO_TAKE(list);
 	*out = s;
 	return 0;
 }
@@ -79,15 +74,10 @@ static const struct cpu_user *find(const struct cpu_snapshot *s, pid_t pid)
 
 static bool has_tag(pid_t pid)
 {
+	auto_free char *env = NULL;
 	size_t size;
-	bool found;
-	char *env;
 
-	if (procfs_read(pid, "environ", &env, &size))
-		return false;
-	found = procfs_variable(env, size, PROCESS_TAG);
-	free(env);
-	return found;
+	return !procfs_read(pid, "environ", &env, &size) && procfs_variable(env, size, PROCESS_TAG);
 }
 
 /* The file system's, what agents started, and the SSH session that this agent and its file
@@ -102,10 +92,10 @@ static bool is_own(const struct cpu_snapshot *s, const struct cpu_user *p, const
 		if (json_integer_value(v) == p->pid)
 			return true;
 	}
+	if (has_tag(p->pid))
+		return true;
 	for (int depth = 0; p && depth < 16; depth++, p = find(s, p->st.parent))
 		if (p->pid == getpid() || (p->pid == getppid() && p->pid != 1))
-			return true;
-		else if (depth == 0 && has_tag(p->pid))
 			return true;
 	return false;
 }
@@ -141,11 +131,6 @@ static json_t *pressures(const struct load *was, const struct load *is)
 	return all;
 }
 
-static json_t *comm_json(const struct cpu_user *p)
-{
-	return text_json(p->st.comm, strlen(p->st.comm));
-}
-
 static json_t *difference(
 	const struct cpu_snapshot *was, const struct cpu_snapshot *is, const json_t *pids)
 {
@@ -171,8 +156,10 @@ static json_t *difference(
 		if (heaviest[i].cpu_s > HEAVY_SHARE * seconds)
 			json_array_append_new(heavy,
 				json_pack("{s:i, s:o, s:f}", "pid", (int)heaviest[i].process->pid,
-					"comm", comm_json(heaviest[i].process), "cpu_s",
-					heaviest[i].cpu_s));
+					"comm",
+					text_json(heaviest[i].process->st.comm,
+						strlen(heaviest[i].process->st.comm)),
+					"cpu_s", heaviest[i].cpu_s));
 	return json_pack("{s:f, s:i, s:f, s:f, s:f, s:f, s:o, s:f, s:I, s:I, s:o}", "seconds",
 		seconds, "cpus", (int)is->load.cpus, "busy_s", is->load.busy_s - was->load.busy_s,
 		"own_s", own_s, "iowait_s", is->load.iowait_s - was->load.iowait_s, "steal_s",
@@ -189,8 +176,7 @@ int op_load(struct agent *a, json_t *id, json_t *args, struct err *e)
 
 	if (rc)
 		return rc;
-	agent_answer(
-		a, id, difference(last.list ? &last : &now, &now, json_object_get(args, "pids")));
+	agent_answer(a, id, difference(last.list ? &last : &now, &now, jget(args, "pids")));
 	free(last.list);
 	last = now;
 	return 0;

@@ -26,16 +26,9 @@ int op_ping(struct agent *a, json_t *id, json_t *args, struct err *e)
 /* /proc/PID/cmdline as a list; empty if it is gone. */
 static json_t *command_line(pid_t pid)
 {
-	json_t *list = json_array();
-	size_t size;
-	char *text;
+	json_t *list;
 
-	if (procfs_read(pid, "cmdline", &text, &size))
-		return list;
-	for (char *p = text; p < text + size; p += strlen(p) + 1)
-		json_array_append_new(list, text_json(p, strlen(p)));
-	free(text);
-	return list;
+	return procfs_words(pid, "cmdline", text_json, &list) ? json_array() : list;
 }
 
 /* NULL if it is gone, or its program is not 'wanted'. */
@@ -62,21 +55,17 @@ static json_t *describe_process(pid_t pid, const char *wanted)
 
 int op_processes(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	json_t *list = json_array(), *one;
-	DIR *dir = opendir("/proc");
+	auto_json json_t *list = json_array();
+	auto_dir DIR *dir = opendir("/proc");
+	json_t *one;
 	pid_t pid;
 
-	if (!dir) {
-		json_decref(list);
+	if (!dir)
 		return err_errno(e, -errno, "cannot list '/proc'");
-	}
-	while ((pid = procfs_next(dir))) {
-		one = describe_process(pid, arg_text(args, "exe"));
-		if (one)
+	while ((pid = procfs_next(dir)))
+		if ((one = describe_process(pid, jget_text(args, "exe"))))
 			json_array_append_new(list, one);
-	}
-	closedir(dir);
-	agent_answer(a, id, json_pack("{s:o}", "processes", list));
+	agent_answer(a, id, json_pack("{s:O}", "processes", list));
 	return 0;
 }
 
@@ -87,7 +76,7 @@ static bool begins(const char *text, const char *with)
 
 int op_check(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	const char *what = arg_text(args, "what");
+	const char *what = jget_text(args, "what");
 	const struct packets_backend *backend;
 	struct err why = {""};
 	int rc = 0;

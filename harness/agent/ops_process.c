@@ -18,66 +18,57 @@
 #define TRACER_READY_S 30
 #define TRACER_STOP_S 10
 
+static void auto_child_spec_(struct child_spec *s)
+{
+	child_spec_clear(s);
+}
+
 /* ---- what a program gets ---- */
 
-/* Appends to a list that NULL ends and is NULL at first. The words stay the caller's. False: no
- * memory. */
-static bool add_word(const char ***list, const char *word)
+/* Room for all the words of a request, so that to add one cannot fail. */
+static int begin_words(struct child_spec *s, const json_t *args, struct err *e)
 {
-	const char **more;
-	size_t n = 0;
+	/* Ours are fewer than 96, with the 16 'paths' that there may be. */
+	size_t room = 96 + json_array_size(jget(args, "argv")) +
+		2 * json_array_size(jget(args, "pids"));
 
-	while (*list && (*list)[n])
-		n++;
-	more = realloc(*list, (n + 2) * sizeof(*more));
-	if (!more)
-		return false;
-	*list = more;
-	more[n] = word;
-	more[n + 1] = NULL;
-	return true;
+	s->argv = calloc(room, sizeof(*s->argv));
+	return s->argv ? 0 : err_errno(e, -ENOMEM, "cannot start a program");
 }
 
-static bool add_words(const char ***list, const char *const *words)
+/* The words stay the caller's. */
+static void add_words(struct child_spec *s, const char *const *words)
 {
-	bool done = true;
-
-	for (; done && *words; words++)
-		done = add_word(list, *words);
-	return done;
+	while (*words)
+		s->argv[s->n++] = *words++;
 }
 
-#define ADD(list, ...) add_words(list, (const char *const[]){__VA_ARGS__, NULL})
+#define ADD(s, ...) add_words(s, (const char *const[]){__VA_ARGS__, NULL})
 
 /* All of a JSON list; each after 'option', if that is not NULL. */
-static bool add_list(const char ***list, const char *option, const json_t *texts)
+static void add_list(struct child_spec *s, const char *option, const json_t *texts)
 {
 	const json_t *text;
-	bool done = true;
 	size_t i;
 
 	json_array_foreach((json_t *)texts, i, text)
 	{
-		done = done && (!option || add_word(list, option)) &&
-			add_word(list, json_string_value(text));
+		if (option)
+			s->argv[s->n++] = option;
+		s->argv[s->n++] = json_string_value(text);
 	}
-	return done;
 }
 
 static int open_output(const struct agent *a, const char *path, int *fd, struct err *e)
 {
-	char *full = path ? agent_path(a, path) : NULL;
-	int rc = 0;
+	auto_free char *full = path ? agent_path(a, path) : NULL;
 
 	if (!path)
 		return 0;
 	if (!full)
 		return err_errno(e, -ENOMEM, "cannot open '%s'", path);
 	*fd = open(full, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
-	if (*fd < 0)
-		rc = err_errno(e, -errno, "cannot open '%s'", full);
-	free(full);
-	return rc;
+	return *fd < 0 ? err_errno(e, -errno, "cannot open '%s'", full) : 0;
 }
 
 /* 'text' as a file, which each run of a loop can read from its start. */
@@ -98,25 +89,18 @@ static int open_input(const char *text, int *fd, struct err *e)
 
 int op_run(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	struct child_spec s = {CHILD_SPEC_INIT, .pipe_output = true};
+	auto_of(child_spec) struct child_spec s = {CHILD_SPEC_INIT, .pipe_output = true};
 	struct handle *h;
 	int rc = handle_new(a, HANDLE_RUN, &h, e);
 
+	rc = rc ?: begin_words(&s, args, e) ?: open_input(jget_text(args, "stdin"), &s.p.in, e) ?:
+		child_open_pipe(&s, e);
 	if (rc)
 		return rc;
-	if (!add_list(&s.argv, NULL, json_object_get(args, "argv")))
-		rc = err_errno(e, -ENOMEM, "cannot run a command");
-	if (!rc)
-		rc = open_input(arg_text(args, "stdin"), &s.in, e);
-	if (!rc)
-		rc = child_open_pipe(&s, e);
-	if (!rc)
-		rc = child_start(a, h, &s, e);
-	child_spec_clear(&s);
-	if (rc) {
-		handle_free(a, h);
+	add_list(&s, NULL, jget(args, "argv"));
+	rc = child_start(a, h, &s, e);
+	if (rc)
 		return rc;
-	}
 	h->deadline = clock_mono_s() + arg_number(args, "timeout_s", 30);
 	h->request_id = json_incref(id);
 	return 0;
@@ -127,77 +111,76 @@ int op_run(struct agent *a, json_t *id, json_t *args, struct err *e)
 /* Appends the words of our own tracer, up to where what is traced begins. 'spec' has the arguments
  * that process.start and trace.start share. 'number' keeps a word's text. */
 static int add_tracer(struct agent *a, struct handle *h, const json_t *spec, char number[32],
-	const char ***words, struct err *e)
+	struct child_spec *s, struct err *e)
 {
-	const char *mode = arg_text(spec, "mode");
-	json_int_t memory = arg_integer(spec, "memory_bytes");
+	const char *mode = jget_text(spec, "mode");
+	int64_t memory = jget_int(spec, "memory_bytes");
 
-	h->log = agent_path(a, arg_text(spec, "out"));
-	snprintf(number, 32, "%lldB", (long long)memory);
-	if (!h->log || !add_words(words, self_argv()) ||
-		!ADD(words, "trace", "--tracer", arg_text(spec, "tracer"), "--out", h->log) ||
-		(mode && !ADD(words, "--mode", mode)) ||
-		(memory && !ADD(words, "--memory", number)) ||
-		!add_list(words, "--path", json_object_get(spec, "paths")))
+	h->log = agent_path(a, jget_text(spec, "out"));
+	if (!h->log)
 		return err_errno(e, -ENOMEM, "cannot trace");
+	snprintf(number, 32, "%lldB", (long long)memory);
+	add_words(s, self_argv());
+	ADD(s, "trace", "--tracer", jget_text(spec, "tracer"), "--out", h->log);
+	if (mode)
+		ADD(s, "--mode", mode);
+	if (memory)
+		ADD(s, "--memory", number);
+	add_list(s, "--path", jget(spec, "paths"));
 	return 0;
 }
 
-/* The words that run 'argv': our tracer, our loop, ourselves, as asked. 'times' is a path of ours,
- * or NULL. */
-static int make_argv(struct agent *a, struct handle *h, const json_t *args, const char *times,
-	char number[32], const char ***words, struct err *e)
+/* The words that run 'argv': our loop, ourselves, as asked. 'times' is a path of ours, or NULL. */
+static void add_program(struct child_spec *s, const json_t *args, const char *times)
 {
-	const json_t *trace = json_object_get(args, "trace");
-	bool loop = json_is_true(json_object_get(args, "loop")), done = true;
-	int rc = trace ? add_tracer(a, h, trace, number, words, e) : 0;
+	bool loop = jget_true(args, "loop");
 
-	if (rc)
-		return rc;
-	if (trace)
-		done = add_word(words, "--");
-	if (done && (times || loop))
-		done = add_words(words, self_argv()) && add_word(words, "loop") &&
-			(!times || ADD(words, "--times", times)) &&
-			(loop || ADD(words, "--max-runs", "1")) && add_word(words, "--");
-	if (done && json_is_true(json_object_get(args, "self")))
-		done = add_words(words, self_argv());
-	if (!done || !add_list(words, NULL, json_object_get(args, "argv")))
-		return err_errno(e, -ENOMEM, "cannot start a process");
-	return 0;
+	if (times || loop) {
+		add_words(s, self_argv());
+		ADD(s, "loop");
+		if (times)
+			ADD(s, "--times", times);
+		if (!loop)
+			ADD(s, "--max-runs", "1");
+		ADD(s, "--");
+	}
+	if (jget_true(args, "self"))
+		add_words(s, self_argv());
+	add_list(s, NULL, jget(args, "argv"));
 }
 
 int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	const char *times = arg_text(args, "times");
-	char number[32], *times_file = NULL;
-	struct child_spec s = {CHILD_SPEC_INIT, .env = json_object_get(args, "env"),
-		.cwd = arg_text(args, "cwd"), .max_s = arg_number(args, "max_s", 0)};
+	const char *times = jget_text(args, "times");
+	auto_free char *times_file = times ? agent_path(a, times) : NULL;
+	char number[32];
+	auto_of(child_spec) struct child_spec s = {
+		CHILD_SPEC_INIT, .max_s = arg_number(args, "max_s", 0)};
 	struct handle *h;
 	int rc = handle_new(a, HANDLE_PROCESS, &h, e);
 
 	if (rc)
 		return rc;
-	h->traced = json_object_get(args, "trace");
-	s.grace_s = h->traced ? TRACER_GRACE_S : 0;
-	if (times && !(times_file = agent_path(a, times)))
-		rc = err_errno(e, -ENOMEM, "cannot start a process");
-	if (!rc)
-		rc = make_argv(a, h, args, times_file, number, &s.argv, e);
-	if (!rc)
-		rc = open_input(arg_text(args, "stdin"), &s.in, e);
-	if (!rc)
-		rc = open_output(a, arg_text(args, "stdout"), &s.out, e);
-	if (!rc)
-		rc = open_output(a, arg_text(args, "stderr"), &s.err, e);
-	if (!rc)
-		rc = child_start(a, h, &s, e);
+	if (times && !times_file)
+		return err_errno(e, -ENOMEM, "cannot start a process");
+	rc = begin_words(&s, args, e);
+	s.p.env = jget(args, "env");
+	s.p.cwd = jget_text(args, "cwd");
+	h->traced = jget(args, "trace");
+	if (!rc && h->traced) {
+		s.p.grace_s = TRACER_GRACE_S;
+		rc = add_tracer(a, h, jget(args, "trace"), number, &s, e);
+		ADD(&s, "--");
+	}
 	if (rc)
-		handle_free(a, h);
-	else
+		return rc;
+	add_program(&s, args, times_file);
+	rc = open_input(jget_text(args, "stdin"), &s.p.in, e) ?:
+		open_output(a, jget_text(args, "stdout"), &s.p.out, e) ?:
+		open_output(a, jget_text(args, "stderr"), &s.p.err, e) ?:
+		child_start(a, h, &s, e);
+	if (!rc)
 		agent_answer(a, id, json_pack("{s:s, s:i}", "handle", h->name, "pid", (int)h->pid));
-	child_spec_clear(&s);
-	free(times_file);
 	return rc;
 }
 
@@ -230,7 +213,7 @@ int op_process_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
 	int rc = handle_get(a, args, HANDLE_PROCESS, &h, e);
 
 	if (!rc)
-		child_stop(a, id, h, signal_number(arg_text(args, "signal")),
+		child_stop(a, id, h, signal_number(jget_text(args, "signal")),
 			arg_number(args, "grace_s", 5));
 	return rc;
 }
@@ -239,39 +222,34 @@ int op_process_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
 
 int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	struct child_spec s = {CHILD_SPEC_INIT, .grace_s = TRACER_GRACE_S};
+	auto_of(child_spec) struct child_spec s = {CHILD_SPEC_INIT};
+	auto_json json_t *pids = json_array();
 	char number[32], ready_fd[16];
-	json_t *pids, *value;
 	struct handle *h;
+	json_t *value;
 	size_t i;
 	int rc = handle_new(a, HANDLE_TRACE, &h, e);
 
 	if (rc)
 		return rc;
-	pids = json_array();
-	json_array_foreach(json_object_get(args, "pids"), i, value)
+	s.p.grace_s = TRACER_GRACE_S;
+	json_array_foreach(jget(args, "pids"), i, value)
 	{
-		json_array_append_new(pids, json_sprintf("%lld", json_integer_value(value)));
+		if (json_array_append_new(pids, json_sprintf("%lld", json_integer_value(value))))
+			return err_errno(e, -ENOMEM, "cannot trace");
 	}
 	if (asprintf(&h->error_log, "%s/%s.err", a->dir, h->name) < 0)
-		rc = err_errno(e, -ENOMEM, "cannot trace");
-	if (!rc)
-		rc = child_open_pipe(&s, e);
-	snprintf(ready_fd, sizeof(ready_fd), "%d", s.pipe[1]);
-	if (!rc)
-		rc = add_tracer(a, h, args, number, &s.argv, e);
-	if (!rc && (!ADD(&s.argv, "--ready-fd", ready_fd) || !add_list(&s.argv, "-p", pids)))
-		rc = err_errno(e, -ENOMEM, "cannot trace");
-	if (!rc)
-		rc = open_output(a, h->error_log, &s.err, e);
-	if (!rc)
-		rc = child_start(a, h, &s, e);
-	child_spec_clear(&s);
-	json_decref(pids);
-	if (rc) {
-		handle_free(a, h);
+		return err_errno(e, -ENOMEM, "cannot trace");
+	rc = child_open_pipe(&s, e) ?: begin_words(&s, args, e) ?:
+		add_tracer(a, h, args, number, &s, e) ?: open_output(a, h->error_log, &s.p.err, e);
+	if (rc)
 		return rc;
-	}
+	snprintf(ready_fd, sizeof(ready_fd), "%d", s.pipe[1]);
+	ADD(&s, "--ready-fd", ready_fd);
+	add_list(&s, "-p", pids);
+	rc = child_start(a, h, &s, e);
+	if (rc)
+		return rc;
 	h->state = HANDLE_STARTING;
 	h->deadline = clock_mono_s() + TRACER_READY_S;
 	h->request_id = json_incref(id);

@@ -62,19 +62,17 @@ static void performed(struct agent *a, struct handle *h, json_t *said)
 	handle_answer(a, h, result);
 }
 
-/* Records 'inverse' and lets a child act; the answer follows. Frees 'h' on failure. */
+/* Records 'inverse' and lets a child act; the answer follows. */
 static int begin(struct agent *a, json_t *id, struct handle *h, json_t *inverse, const json_t *args,
 	const struct service_spec *spec, struct err *e)
 {
 	int rc = handle_record(a, h, inverse, arg_number(args, "max_s", 0), e);
 
-	if (!rc) {
-		rc = handle_fork(h, perform, &(struct server_act){spec, inverse}, performed, e);
-		if (rc)
-			guard_undo(a->guard, h->name);
-	}
+	if (rc)
+		return rc;
+	rc = handle_fork(h, perform, &(struct server_act){spec, inverse}, performed, e);
 	if (rc) {
-		handle_free(a, h);
+		guard_undo(a->guard, h->name);
 		return rc;
 	}
 	h->request_id = json_incref(id);
@@ -86,9 +84,9 @@ static int begin(struct agent *a, json_t *id, struct handle *h, json_t *inverse,
 
 static void read_limits(const json_t *limits, struct service_spec *s)
 {
-	s->limits[SERVICE_NOFILE] = arg_integer(limits, "nofile");
-	s->limits[SERVICE_FSIZE] = arg_integer(limits, "fsize");
-	s->limits[SERVICE_AS] = arg_integer(limits, "as");
+	s->limits[SERVICE_NOFILE] = jget_int(limits, "nofile");
+	s->limits[SERVICE_FSIZE] = jget_int(limits, "fsize");
+	s->limits[SERVICE_AS] = jget_int(limits, "as");
 }
 
 static int begin_service(
@@ -101,13 +99,10 @@ static int begin_service(
 
 	if (rc)
 		return rc;
-	s->pid = (pid_t)arg_integer(args, "pid");
+	s->pid = (pid_t)jget_int(args, "pid");
 	snprintf(name, sizeof(name), "culprit-%.16s-%s", a->session, h->name);
 	rc = service_prepare(s, a->dir, name, &inverse, e);
-	if (!rc)
-		return begin(a, id, h, inverse, args, s, e);
-	handle_free(a, h);
-	return rc;
+	return rc ?: begin(a, id, h, inverse, args, s, e);
 }
 
 int op_service_kill(struct agent *a, json_t *id, json_t *args, struct err *e)
@@ -121,22 +116,22 @@ int op_service_limit(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
 	struct service_spec s = {0};
 
-	read_limits(json_object_get(args, "limits"), &s);
+	read_limits(jget(args, "limits"), &s);
 	return begin_service(a, id, args, &s, e);
 }
 
 int op_service_restart(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	const json_t *storage = json_object_get(args, "storage");
+	const json_t *storage = jget(args, "storage");
 	struct service_spec s = {.restart = true,
-		.user = arg_text(args, "user"),
-		.storage = arg_text(storage, "path"),
-		.prune = arg_text(storage, "prune"),
-		.size_bytes = arg_integer(storage, "size_bytes"),
-		.inodes = arg_integer(storage, "inodes"),
-		.spare = arg_integer(storage, "spare_inodes")};
+		.user = jget_text(args, "user"),
+		.storage = jget_text(storage, "path"),
+		.prune = jget_text(storage, "prune"),
+		.size_bytes = jget_int(storage, "size_bytes"),
+		.inodes = jget_int(storage, "inodes"),
+		.spare = jget_int(storage, "spare_inodes")};
 
-	read_limits(json_object_get(args, "limits"), &s);
+	read_limits(jget(args, "limits"), &s);
 	return begin_service(a, id, args, &s, e);
 }
 
@@ -146,39 +141,30 @@ int op_fs_readonly(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
 	struct handle *h;
 	json_t *inverse;
-	int rc = handle_new(a, HANDLE_READONLY, &h, e);
+	int rc = handle_new(a, HANDLE_READONLY, &h, e)
+		?: readonly_prepare(jget_text(args, "path"), (pid_t)jget_int(args, "pid"), a->dir,
+			   &inverse, e);
 
-	if (rc)
-		return rc;
-	rc = readonly_prepare(
-		arg_text(args, "path"), (pid_t)arg_integer(args, "pid"), a->dir, &inverse, e);
-	if (!rc)
-		return begin(a, id, h, inverse, args, NULL, e);
-	handle_free(a, h);
-	return rc;
+	return rc ?: begin(a, id, h, inverse, args, NULL, e);
 }
 
 int op_fs_info(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	const char *path = arg_text(args, "path");
-	struct mounted *m = malloc(sizeof(*m));
+	const char *path = jget_text(args, "path");
+	struct mounted m;
 	struct statvfs v;
-	int rc;
+	int rc = mounted_at(path, &m, e);
 
-	if (!m)
-		return err_errno(e, -ENOMEM, "cannot look at '%s'", path);
-	rc = mounted_at(path, m, e);
 	if (!rc && statvfs(path, &v) < 0)
 		rc = err_errno(e, -errno, "cannot look at '%s'", path);
 	if (!rc)
 		agent_answer(a, id,
 			json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:I}", "type",
-				m->type, "source", m->source, "point", m->point, "options",
-				m->options, "super_options", m->super, "readonly",
-				mounted_readonly(m), "size_bytes",
-				(json_int_t)(v.f_blocks * v.f_frsize), "free_bytes",
+				m.type, "source", m.source, "point", m.point, "options", m.options,
+				"super_options", m.super, "readonly", mounted_readonly(&m),
+				"size_bytes", (json_int_t)(v.f_blocks * v.f_frsize), "free_bytes",
 				(json_int_t)(v.f_bavail * v.f_frsize), "inodes",
 				(json_int_t)v.f_files, "free_inodes", (json_int_t)v.f_ffree));
-	free(m);
+
 	return rc;
 }

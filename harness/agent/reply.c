@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include "harness/agent/agent.h"
+#include "harness/base/auto.h"
 
 #define OUT_MAX (16u << 20)
 #define READ_SIZE 65536
 
-int bytes_reserve(struct bytes *b, size_t more)
+/* Makes room for 'more' bytes after the 'size' that are there. -ENOMEM. */
+static int bytes_reserve(struct bytes *b, size_t more)
 {
 	size_t room = (b->size + more) * 2;
 	char *data;
@@ -42,7 +44,7 @@ ssize_t bytes_read(struct bytes *b, int fd)
 
 void agent_event(struct agent *a, json_t *message)
 {
-	char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
+	auto_free char *text = json_dumps(message, JSON_COMPACT);
 	size_t n = text ? strlen(text) : 0;
 
 	json_decref(message);
@@ -51,11 +53,10 @@ void agent_event(struct agent *a, json_t *message)
 	} else if (bytes_reserve(&a->out, n + 1)) {
 		agent_end(a, 3, "out of memory");
 	} else if (text) {
-		memcpy(a->out.data + a->out.size, text, n);
-		a->out.data[a->out.size + n] = '\n';
+		text[n] = '\n';
+		memcpy(a->out.data + a->out.size, text, n + 1);
 		a->out.size += n + 1;
 	}
-	free(text);
 }
 
 void agent_answer(struct agent *a, json_t *id, json_t *result)
@@ -131,7 +132,7 @@ static size_t sequence(const char *p, size_t left)
 json_t *text_json(const char *text, size_t size)
 {
 	json_t *value = memchr(text, '\0', size) ? NULL : json_stringn(text, size);
-	char *copy = value ? NULL : malloc(size + 1);
+	auto_free char *copy = value ? NULL : malloc(size + 1);
 
 	if (!copy)
 		return value;
@@ -141,7 +142,5 @@ json_t *text_json(const char *text, size_t size)
 		if (!n)
 			copy[i] = '?';
 	}
-	value = json_stringn(copy, size);
-	free(copy);
-	return value;
+	return json_stringn(copy, size);
 }

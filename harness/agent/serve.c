@@ -25,10 +25,10 @@
 #include <unistd.h>
 
 #include "harness/agent/child.h"
-#include "harness/agent/clean.h"
 #include "harness/agent/journal.h"
 #include "harness/agent/node_id.h"
 #include "harness/agent/programs.h"
+#include "harness/base/auto.h"
 #include "harness/base/clock.h"
 #include "harness/base/units.h"
 
@@ -109,8 +109,8 @@ enum { AT_IN, AT_OUT, AT_GUARD, AT_SIGNALS, AT_FIRST_HANDLE };
 static int turn(struct agent *a, int signals)
 {
 	size_t n = AT_FIRST_HANDLE, i = AT_FIRST_HANDLE;
+	auto_free struct pollfd *p = NULL;
 	struct handle *h, *next;
-	struct pollfd *p;
 
 	for (h = a->handles; h; h = h->next)
 		n++;
@@ -123,10 +123,8 @@ static int turn(struct agent *a, int signals)
 	p[AT_SIGNALS] = (struct pollfd){.fd = signals, .events = POLLIN};
 	for (h = a->handles; h; h = h->next)
 		p[i++] = (struct pollfd){.fd = h->read_fd, .events = POLLIN};
-	if (poll(p, n, next_timeout(a)) < 0 && errno != EINTR) {
-		free(p);
+	if (poll(p, n, next_timeout(a)) < 0 && errno != EINTR)
 		return -errno;
-	}
 	/* Handles first, since those that follow may add and free handles. */
 	for (h = a->handles, i = AT_FIRST_HANDLE; h; h = next, i++) {
 		next = h->next;
@@ -143,7 +141,6 @@ static int turn(struct agent *a, int signals)
 	read_guard(a);
 	if (a->out.size)
 		agent_write(a);
-	free(p);
 	return 0;
 }
 
@@ -168,13 +165,14 @@ static void wait_for_earlier(struct agent *a, int signals)
 
 static int hello(struct agent *a, int signals, struct err *e)
 {
-	json_t *cleaned = json_array(), *unclean = json_array(), *quarantined = json_array();
+	auto_json json_t *cleaned = json_array(), *unclean = json_array(),
+			 *quarantined = json_array();
 	char host[65] = "";
 	struct node_id id;
 	int rc = node_id_read(&id, e);
 
 	if (rc)
-		goto out;
+		return rc;
 	gethostname(host, sizeof(host) - 1);
 	wait_for_earlier(a, signals);
 	clean_left(a, cleaned, unclean, quarantined);
@@ -185,11 +183,7 @@ static int hello(struct agent *a, int signals, struct err *e)
 			"dir", a->dir, "lease_s", a->lease_s, "cleaned", cleaned, "unclean",
 			unclean, "quarantined", quarantined, "root", geteuid() == 0, "time_ns",
 			(json_int_t)clock_real_ns()));
-out:
-	json_decref(cleaned);
-	json_decref(unclean);
-	json_decref(quarantined);
-	return rc;
+	return 0;
 }
 
 static int make_session(struct agent *a, struct err *e)
@@ -270,11 +264,9 @@ static int finish(struct agent *a)
 
 static int serve(struct agent *a, struct err *e)
 {
-	int signals, rc;
+	int signals, rc = make_session(a, e);
 
-	rc = make_session(a, e);
-	if (!rc)
-		rc = guard_start(a->state, a->session, a->lease_s, &a->guard, e);
+	rc = rc ?: guard_start(a->state, a->session, a->lease_s, &a->guard, e);
 	if (rc)
 		return rc;
 	a->dir = guard_dir(a->guard);

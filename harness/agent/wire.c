@@ -5,9 +5,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "harness/base/auto.h"
+
 int wire_send(int sock, json_t *message)
 {
-	char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
+	auto_free char *text = json_dumps(message, JSON_COMPACT);
 	int rc = text ? 0 : -ENOMEM;
 
 	if (text && strlen(text) > WIRE_MAX)
@@ -15,13 +17,13 @@ int wire_send(int sock, json_t *message)
 	while (!rc && send(sock, text, strlen(text), MSG_NOSIGNAL) < 0)
 		if (errno != EINTR)
 			rc = -errno;
-	free(text);
 	json_decref(message);
 	return rc;
 }
 
 int wire_receive(int sock, json_t **message)
 {
+	auto_json json_t *m = NULL;
 	char buf[WIRE_MAX];
 	ssize_t n;
 
@@ -32,11 +34,10 @@ int wire_receive(int sock, json_t **message)
 		return 0;
 	if (n <= 0)
 		return -EPIPE;
-	*message = json_loadb(buf, (size_t)n, 0, NULL);
+	m = json_loadb(buf, (size_t)n, 0, NULL);
 	/* Both ends are ours: anything else is a broken peer, as good as dead. */
-	if (!json_is_string(json_object_get(*message, "what"))) {
-		json_decref(*message);
+	if (!json_is_string(json_object_get(m, "what")))
 		return -EPIPE;
-	}
+	*message = AUTO_TAKE(m);
 	return 1;
 }

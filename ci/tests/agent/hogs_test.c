@@ -115,7 +115,7 @@ static void a_share_of_the_time_is_kept(void **unused)
 		struct timespec piece = {.tv_nsec = cases[i].piece_ns};
 		double begin = clock_mono_s(), worked = 0, from;
 
-		assert_int_equal(duty_parse(cases[i].text, &d), 0);
+		assert_true(duty_option(cases[i].text, &d));
 		do {
 			from = clock_mono_s();
 			duty_begin(&d);
@@ -130,7 +130,7 @@ static void a_share_of_the_time_is_kept(void **unused)
 	for (const char *const *bad =
 			(const char *const[]){"0", "0%", "101%", "-5%", "5", "x", "", "nan%", NULL};
 		*bad; bad++)
-		assert_int_equal(duty_parse(*bad, &d), -EINVAL);
+		assert_false(duty_option(*bad, &d));
 }
 
 static double counter(struct peer *p, const char *handle, const char *member)

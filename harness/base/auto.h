@@ -1,0 +1,54 @@
+/*
+ * Locals that are released where their scope ends, on every path (the cleanup attribute of GCC and
+ * Clang). Each must be initialised. AUTO_TAKE hands over what one holds.
+ *
+ * In functions of this kind 'a() ?: b()' does steps until one fails, and is the first failure.
+ */
+#ifndef CULPRIT_BASE_AUTO_H
+#define CULPRIT_BASE_AUTO_H
+
+#include <dirent.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Defines what auto_of(name) does with a variable of 'type'. */
+#define AUTO_DEFINE(name, type, release)                                                           \
+	static inline void auto_##name##_(type *p)                                                 \
+	{                                                                                          \
+		if (*p)                                                                            \
+			release(*p);                                                               \
+	}
+
+#define auto_of(name) __attribute__((cleanup(auto_##name##_)))
+
+AUTO_DEFINE(json, json_t *, json_decref)
+AUTO_DEFINE(dir, DIR *, closedir)
+AUTO_DEFINE(file, FILE *, fclose)
+
+static inline void auto_free_(void *p)
+{
+	free(*(void **)p);
+}
+
+static inline void auto_fd_(const int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+#define auto_free auto_of(free)
+#define auto_fd auto_of(fd) /* below 0: none */
+#define auto_json auto_of(json)
+#define auto_dir auto_of(dir)
+#define auto_file auto_of(file)
+
+#define AUTO_TAKE(p)                                                                               \
+	({                                                                                         \
+		__typeof__(p) taken_ = (p);                                                        \
+		(p) = NULL;                                                                        \
+		taken_;                                                                            \
+	})
+
+#endif
