@@ -132,8 +132,8 @@ struct mapping {
 	int32_t second;
 };
 
-static int make_series(struct columns *c, enum metric m, size_t server, const struct mapping *map,
-	const size_t *which, int32_t seconds, bool ill, struct sample *out, struct err *e)
+static void make_series(struct columns *c, enum metric m, size_t server, const struct mapping *map,
+	const size_t *which, int32_t seconds, bool ill, struct sample *out)
 {
 	size_t n = 0;
 
@@ -163,7 +163,7 @@ static int make_series(struct columns *c, enum metric m, size_t server, const st
 		}
 		n++;
 	}
-	return columns_put_samples(c, m, server, out, n, e);
+	columns_put_samples(c, m, server, out, n);
 }
 
 static int make_columns(const struct recordings *all, size_t servers, int32_t seconds,
@@ -172,8 +172,9 @@ static int make_columns(const struct recordings *all, size_t servers, int32_t se
 	struct mapping *map = calloc((size_t)seconds, sizeof(*map));
 	struct sample *room = calloc((size_t)seconds, sizeof(*room));
 	size_t *which = calloc((size_t)seconds, sizeof(*which));
-	int rc = map && room && which ? columns_new(METRIC_COUNT, servers, seconds, out, e)
-				      : err_errno(e, -ENOMEM, "cannot make a run");
+	int rc = map && room && which ? 0 : err_errno(e, -ENOMEM, "cannot make a run");
+
+	*out = columns_new(METRIC_COUNT, servers, seconds);
 
 	for (int32_t t = 0; t < seconds && !rc; t++) {
 		const struct recorded *r = &all->attempts[draw() % all->n];
@@ -186,8 +187,8 @@ static int make_columns(const struct recordings *all, size_t servers, int32_t se
 		for (int32_t t = 0; t <= seconds / STRETCH && t < seconds; t++)
 			which[t] = (size_t)draw();
 		for (int m = 0; m < METRIC_COUNT && !rc; m++)
-			rc = make_series(*out, (enum metric)m, s, map, which, seconds,
-				s == servers / 2 && is_disk((enum metric)m), room, e);
+			make_series(*out, (enum metric)m, s, map, which, seconds,
+				s == servers / 2 && is_disk((enum metric)m), room);
 	}
 	free(map);
 	free(room);

@@ -79,7 +79,8 @@ void events_free(struct events *s)
 	free(s);
 }
 
-double events_time(const struct events *s, int64_t ns)
+/* Seconds since the start, on the orchestrator's clock. */
+static double events_time(const struct events *s, int64_t ns)
 {
 	return (double)(ns - s->offset_ns - s->start_ns) / 1e9;
 }

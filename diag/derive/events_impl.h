@@ -33,9 +33,6 @@ struct events {
 	double end_s, last_s;      /* end of the record at hand; the latest so far */
 };
 
-/* Seconds since the start, on the orchestrator's clock. */
-double events_time(const struct events *s, int64_t ns);
-
 /* Appends an event, unless it lies outside the run. */
 void events_put(struct events *s, const struct event *ev);
 

@@ -90,17 +90,25 @@ void metrics_free(struct metrics *m)
 	free(m);
 }
 
-/* The bin in which 'ns' of the node's clock lies; NULL: it is outside. */
-static struct bin *log_bin(struct metrics *m, enum metric metric, uint32_t server, int64_t ns)
+/* The second in which 'ns' of the node's clock lies; -1: it is outside. */
+static int64_t second_of(const struct metrics *m, int64_t ns)
 {
 	int64_t since = ns - m->offset_ns - m->start_ns;
+
+	return since < 0 || since / 1000000000 >= m->seconds ? -1 : since / 1000000000;
+}
+
+/* The bin of that second; NULL: it is outside. */
+static struct bin *log_bin(struct metrics *m, enum metric metric, uint32_t server, int64_t ns)
+{
+	int64_t second = second_of(m, ns);
 	struct bin **row = &m->log_rows[(size_t)metric * m->n_servers + server];
 
-	if (since < 0 || since / 1000000000 >= m->seconds)
+	if (second < 0)
 		return NULL;
 	if (!*row)
 		*row = alloc_zero((size_t)m->seconds, sizeof(**row));
-	return *row + since / 1000000000;
+	return *row + second;
 }
 
 static void add(struct metrics *m, enum metric metric, uint32_t server, int64_t end_ns,
@@ -160,7 +168,7 @@ static struct bin *row_at(struct metrics *m, size_t at)
 
 static void add_reading(struct metrics *m, const struct record_reading *r, struct object o)
 {
-	const int64_t since = r->start_ns - m->offset_ns - m->start_ns + 500000000;
+	const int64_t second = second_of(m, r->start_ns + 500000000);
 	const bool tcp = r->what >= READING_TCP_FIRST;
 	double sum = r->sum, max = r->max;
 	uint64_t count = r->count;
@@ -168,7 +176,7 @@ static void add_reading(struct metrics *m, const struct record_reading *r, struc
 	size_t metric = METRIC_SERVICE_TIMES + r->what;
 	struct bin *b;
 
-	if (since < 0 || since / 1000000000 >= m->seconds || !r->count)
+	if (second < 0 || !r->count)
 		return;
 	if (m->self < 0 && o.kind == OBJECT_PEER)
 		metric = METRIC_CLIENT_TCP_SENT + (r->what - READING_TCP_FIRST);
@@ -180,7 +188,7 @@ static void add_reading(struct metrics *m, const struct record_reading *r, struc
 		sum = max = reading_kind(r->what) == READING_LEVEL ? r->sum / r->count : r->sum;
 		count = 1;
 	}
-	b = &row_at(m, metric * m->n_servers + server)[since / 1000000000];
+	b = &row_at(m, metric * m->n_servers + server)[second];
 	b->max_s = b->count && b->max_s > max ? b->max_s : max;
 	b->count += count;
 	b->sum_s += sum;

@@ -2,6 +2,8 @@
 
 #include <csv.h>
 #include <errno.h>
+#include <gsl/gsl_statistics_float.h>
+#include <jansson.h>
 #include <math.h>
 #include <search.h>
 #include <stdarg.h>
@@ -54,29 +56,20 @@ struct reader {
 /* UTF-8 without control characters. */
 static bool good_text(const char *s)
 {
-	const unsigned char *p = (const unsigned char *)s;
+	bool ascii = true, good;
+	json_t *v;
 
-	while (*p) {
-		int more = *p < 0x80              ? 0
-			: *p >= 0xc2 && *p < 0xe0 ? 1
-			: *p >= 0xe0 && *p < 0xf0 ? 2
-			: *p >= 0xf0 && *p < 0xf5 ? 3
-						  : -1;
-		unsigned long code = more > 0 ? *p & (0x3f >> more) : *p;
-
-		if (more < 0 || *p < ' ' || *p == 0x7f)
+	for (const unsigned char *p = (const unsigned char *)s; *p; p++) {
+		if (*p < ' ' || *p == 0x7f)
 			return false;
-		for (p++; more > 0; more--, p++) {
-			if ((*p & 0xc0) != 0x80)
-				return false;
-			code = code << 6 | (*p & 0x3f);
-			if (more == 1 &&
-				(code < 0x80 || (code >= 0xd800 && code < 0xe000) ||
-					code > 0x10ffff))
-				return false;
-		}
+		ascii = ascii && *p < 0x80;
 	}
-	return true;
+	if (ascii)
+		return true;
+	v = json_string(s); /* NULL: no UTF-8 */
+	good = v != NULL;
+	json_decref(v);
+	return good;
 }
 
 /* A name that can stand in JSON and on a terminal. */
@@ -311,21 +304,10 @@ static void on_row(int end, void *ctx)
 	struct reader *r = ctx;
 
 	(void)end;
-	if (!r->rc) {
-		if (!r->columns)
-			end_head(r);
-		else
-			end_data(r);
-	}
+	if (!r->rc)
+		(r->columns ? end_data : end_head)(r);
 	r->column = 0;
 	r->begun = false;
-}
-
-static int by_size(const void *a, const void *b)
-{
-	float x = *(const float *)a, y = *(const float *)b;
-
-	return (x > y) - (x < y);
 }
 
 /* Line by line, so that it is known which one is being parsed. */
@@ -336,8 +318,7 @@ static int parse(struct reader *r, FILE *f)
 	size_t room = 0;
 	ssize_t n;
 
-	if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL))
-		return err_errno(r->e, -ENOMEM, "cannot read '%s'", r->source);
+	csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL);
 	while (!r->rc && (n = getline(&line, &room, f)) > 0) {
 		r->now++;
 		if (csv_parse(&parser, line, (size_t)n, on_field, on_row, r) != (size_t)n) {
@@ -375,10 +356,8 @@ int series_read(
 	if (!names->index)
 		names->index = alloc_zero(1, sizeof(*names->index));
 	rc = parse(&r, f);
-	if (!rc && r.n_steps) {
-		qsort(r.steps, r.n_steps, sizeof(*r.steps), by_size);
-		s.step_s = (double)r.steps[r.n_steps / 2];
-	}
+	if (!rc && r.n_steps)
+		s.step_s = (double)gsl_stats_float_select(r.steps, 1, r.n_steps, r.n_steps / 2);
 	for (int c = 0; c < COLUMNS; c++)
 		free(r.fields[c]);
 	free(r.last);

@@ -5,9 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is compared of one fault, or of all. */
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
+
+/* What is compared of one fault, or of all: cells, and of those wrong ones; faulty ones, right ones. */
 struct counts {
-	unsigned n, right, wrong, n_faulty;
+	unsigned n[2], hits[2]; /* [wrong] */
 };
 
 double fisher_p(unsigned before, unsigned n_before, unsigned now, unsigned n_now, bool more)
@@ -21,21 +24,23 @@ double fisher_p(unsigned before, unsigned n_before, unsigned now, unsigned n_now
 	return now ? gsl_cdf_hypergeometric_Q(now - 1, hits, misses, n_now) : 1;
 }
 
-static size_t metric_any(const struct score_table *t)
+/* Place of a name on an axis, or the number of its names. */
+static size_t index_of(const struct score_table *t, enum score_axis axis, const char *name)
 {
 	const char *const *names;
-	size_t n = score_names(t, SCORE_METRIC, &names), m = 0;
+	size_t n = score_names(t, axis, &names), i = 0;
 
-	while (m + 1 < n && strcmp(names[m], "any"))
-		m++;
-	return m;
+	while (i < n && strcmp(names[i], name))
+		i++;
+	return i;
 }
 
 /* All workloads together. */
 static struct counts counts_at(const struct score_table *t, size_t detector, size_t fault)
 {
 	const char *const *names;
-	size_t workloads = score_names(t, SCORE_WORKLOAD, &names), any = metric_any(t);
+	size_t workloads = score_names(t, SCORE_WORKLOAD, &names),
+	       any = index_of(t, SCORE_METRIC, "any");
 	struct counts c = {0};
 
 	for (size_t w = 0; w < workloads; w++) {
@@ -43,10 +48,10 @@ static struct counts counts_at(const struct score_table *t, size_t detector, siz
 
 		if (!s)
 			continue;
-		c.n += s->n;
-		c.n_faulty += s->control ? 0 : s->n;
-		c.right += s->hits;
-		c.wrong += s->alarms;
+		c.n[true] += s->n;
+		c.hits[true] += s->alarms;
+		c.n[false] += s->control ? 0 : s->n;
+		c.hits[false] += s->hits;
 	}
 	return c;
 }
@@ -74,11 +79,12 @@ json_t *baseline_make(const struct score_table *t, const char *run, const char *
 			struct counts c = counts_at(t, d, f);
 			json_t *row;
 
-			if (!c.n)
+			if (!c.n[true])
 				continue;
-			row = json_pack("{s:i, s:i}", "n", (int)c.n, "wrong", (int)c.wrong);
-			if (c.n_faulty)
-				json_object_set_new(row, "right", json_integer(c.right));
+			row = json_pack(
+				"{s:i, s:i}", "n", (int)c.n[true], "wrong", (int)c.hits[true]);
+			if (c.n[false])
+				json_object_set_new(row, "right", json_integer(c.hits[false]));
 			json_object_set_new(of, faults[f], row);
 		}
 		json_object_set_new(all, detectors[d], of);
@@ -86,127 +92,108 @@ json_t *baseline_make(const struct score_table *t, const char *run, const char *
 	return json_pack("{s:i, s:s, s:o}", "culprit_baseline", 1, "run", run, "detectors", all);
 }
 
-static int bad(const char *source, const char *detector, const char *fault, struct err *e)
+/* The member 'key': a whole number from 'least' to 'most'. */
+static bool read_count(
+	const json_t *row, const char *key, json_int_t least, json_int_t most, unsigned *out)
 {
-	return err_set(e, -EINVAL,
-		"%s: the counts of '%s' under '%s' must be whole numbers, none above n", source,
-		detector, fault);
+	json_int_t n = jget_int(row, key);
+
+	*out = (unsigned)n;
+	return json_is_integer(jget(row, key)) && n >= least && n <= most;
 }
 
 static int read_counts(const json_t *row, const char *source, const char *detector,
 	const char *fault, struct counts *c, struct err *e)
 {
-	const json_t *n = json_object_get(row, "n"), *right = json_object_get(row, "right"),
-		     *wrong = json_object_get(row, "wrong");
-	json_int_t most = json_integer_value(n);
-
-	if (!json_is_integer(n) || !json_is_integer(wrong) || (right && !json_is_integer(right)) ||
-		most < 1 || most > 1000000)
-		return bad(source, detector, fault, e);
-	if (json_integer_value(wrong) < 0 || json_integer_value(wrong) > most ||
-		json_integer_value(right) < 0 || json_integer_value(right) > most)
-		return bad(source, detector, fault, e);
-	*c = (struct counts){.n = (unsigned)most,
-		.n_faulty = right ? (unsigned)most : 0,
-		.right = (unsigned)json_integer_value(right),
-		.wrong = (unsigned)json_integer_value(wrong)};
+	*c = (struct counts){0};
+	if (!read_count(row, "n", 1, 1000000, &c->n[true]) ||
+		!read_count(row, "wrong", 0, c->n[true], &c->hits[true]) ||
+		(jget(row, "right") && !read_count(row, "right", 0, c->n[true], &c->hits[false])))
+		return err_set(e, -EINVAL,
+			"%s: the counts of '%s' under '%s' must be whole numbers, none above n",
+			source, detector, fault);
+	c->n[false] = jget(row, "right") ? c->n[true] : 0;
 	return 0;
 }
 
-static int add(struct comparisons *out, const char *detector, const char *fault, bool wrong,
-	const struct counts *before, const struct counts *now, struct err *e)
+/* Right servers, then wrong ones. */
+static void compare(struct comparisons *out, const char *detector, const char *fault,
+	const struct counts *before, const struct counts *now)
 {
-	struct comparison c = {.wrong = wrong,
-		.before = wrong ? before->wrong : before->right,
-		.n_before = wrong ? before->n : before->n_faulty,
-		.now = wrong ? now->wrong : now->right,
-		.n_now = wrong ? now->n : now->n_faulty};
-	struct comparison *more;
+	for (int w = 0; w < 2; w++) {
+		struct comparison c = {.wrong = w,
+			.before = before->hits[w],
+			.n_before = before->n[w],
+			.now = now->hits[w],
+			.n_now = now->n[w]};
 
-	if (!c.n_before || !c.n_now)
-		return 0;
-	c.p = fisher_p(c.before, c.n_before, c.now, c.n_now, wrong);
-	c.regression = c.p < BASELINE_LEVEL;
-	c.improvement = fisher_p(c.before, c.n_before, c.now, c.n_now, !wrong) < BASELINE_LEVEL;
-	more = realloc(out->list, (out->n + 1) * sizeof(*more));
-	if (more)
-		out->list = more;
-	c.detector = strdup(detector);
-	c.fault = fault ? strdup(fault) : NULL;
-	if (!more || !c.detector || (fault && !c.fault)) {
-		free(c.detector);
-		free(c.fault);
-		return err_errno(e, -ENOMEM, "cannot compare with a baseline");
+		if (!c.n_before || !c.n_now)
+			continue;
+		c.p = fisher_p(c.before, c.n_before, c.now, c.n_now, w);
+		c.regression = c.p < BASELINE_LEVEL;
+		c.improvement = fisher_p(c.before, c.n_before, c.now, c.n_now, !w) < BASELINE_LEVEL;
+		c.detector = alloc_copy(detector);
+		c.fault = fault ? alloc_copy(fault) : NULL;
+		out->list = alloc_resize(out->list, out->n + 1, sizeof(c));
+		out->list[out->n++] = c;
+		out->regressions += c.regression;
 	}
-	out->list[out->n++] = c;
-	out->regressions += c.regression;
-	return 0;
+}
+
+static void add(struct counts *sum, const struct counts *c)
+{
+	for (int w = 0; w < 2; w++) {
+		sum->n[w] += c->n[w];
+		sum->hits[w] += c->hits[w];
+	}
 }
 
 /* A detector's faults that both have, and their sums. */
-static int compare_detector(const struct score_table *t, size_t d, const char *name,
-	const json_t *faults, const char *source, struct comparisons *out, struct err *e)
+static int compare_detector(const struct score_table *t, const char *name, const json_t *faults,
+	const char *source, struct comparisons *out, struct err *e)
 {
-	struct counts all_before = {0}, all_now = {0};
-	const char *const *ours;
-	size_t n = score_names(t, SCORE_FAULT, &ours), shared = 0;
+	struct counts all_before = {0}, all_now = {0}, before, now;
+	const char *const *names;
+	size_t d = index_of(t, SCORE_DETECTOR, name), f, shared = 0;
 	const char *fault;
 	json_t *row;
-	int rc = 0;
+	int rc;
 
+	if (d == score_names(t, SCORE_DETECTOR, &names))
+		return 0;
 	json_object_foreach((json_t *)faults, fault, row)
 	{
-		struct counts before, now;
-		size_t f = 0;
-
-		if (!rc)
-			rc = read_counts(row, source, name, fault, &before, e);
-		while (f < n && strcmp(ours[f], fault))
-			f++;
-		if (rc || f == n || !(now = counts_at(t, d, f)).n)
+		if ((rc = read_counts(row, source, name, fault, &before, e)))
+			return rc;
+		f = index_of(t, SCORE_FAULT, fault);
+		if (f == score_names(t, SCORE_FAULT, &names) || !(now = counts_at(t, d, f)).n[true])
 			continue;
 		shared++;
-		all_before.n += before.n;
-		all_before.n_faulty += before.n_faulty;
-		all_before.right += before.right;
-		all_before.wrong += before.wrong;
-		all_now.n += now.n;
-		all_now.n_faulty += now.n_faulty;
-		all_now.right += now.right;
-		all_now.wrong += now.wrong;
-		rc = add(out, name, fault, false, &before, &now, e);
-		if (!rc)
-			rc = add(out, name, fault, true, &before, &now, e);
+		add(&all_before, &before);
+		add(&all_now, &now);
+		compare(out, name, fault, &before, &now);
 	}
-	if (!rc && shared > 1)
-		rc = add(out, name, NULL, false, &all_before, &all_now, e);
-	if (!rc && shared > 1)
-		rc = add(out, name, NULL, true, &all_before, &all_now, e);
-	return rc;
+	if (shared > 1)
+		compare(out, name, NULL, &all_before, &all_now);
+	return 0;
 }
 
 int baseline_compare(const struct score_table *t, const json_t *baseline, const char *source,
 	struct comparisons *out, struct err *e)
 {
-	const json_t *detectors = json_object_get(baseline, "detectors");
-	const char *const *ours, *name;
-	size_t n = score_names(t, SCORE_DETECTOR, &ours);
+	const json_t *detectors = jget(baseline, "detectors");
+	const char *name, *run = jget_text(baseline, "run");
 	struct comparisons c = {0};
 	json_t *faults;
 	int rc = 0;
 
-	if (json_integer_value(json_object_get(baseline, "culprit_baseline")) != 1 ||
-		!json_is_object(detectors))
+	if (jget_int(baseline, "culprit_baseline") != 1 || !json_is_object(detectors))
 		return err_set(e, -EINVAL,
 			"'%s' is no baseline of version 1 ('--write-baseline' writes one)", source);
 	json_object_foreach((json_t *)detectors, name, faults)
 	{
-		size_t d = 0;
-
-		while (d < n && strcmp(ours[d], name))
-			d++;
-		if (!rc && d < n)
-			rc = compare_detector(t, d, name, faults, source, &c, e);
+		if (!rc)
+			rc = compare_detector(t, name, faults, source, &c, e);
 	}
 	if (!rc && !c.n)
 		rc = err_set(e, -EINVAL,
@@ -215,8 +202,7 @@ int baseline_compare(const struct score_table *t, const json_t *baseline, const 
 		comparisons_clear(&c);
 		return rc;
 	}
-	name = json_string_value(json_object_get(baseline, "run"));
-	c.run = strdup(name ? name : "-");
+	c.run = alloc_copy(run ? run : "-");
 	*out = c;
 	return 0;
 }

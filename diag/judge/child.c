@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/lua/luax.h"
@@ -100,10 +101,12 @@ static int receive_answer(int fd, double limit_s, const char *who, struct detect
 	struct head h;
 	int rc = receive(fd, &h, sizeof(h), deadline);
 
-	if (!rc && (h.length > LENGTH_MAX || !(text = calloc(1, (size_t)h.length + 1))))
+	if (!rc && h.length > LENGTH_MAX)
 		rc = -ENODATA;
-	if (!rc)
+	if (!rc) {
+		text = alloc_zero(1, (size_t)h.length + 1);
 		rc = receive(fd, text, h.length, deadline);
+	}
 	if (!rc) {
 		a->rc = h.rc;
 		if (h.rc)

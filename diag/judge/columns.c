@@ -1,9 +1,10 @@
 #include "diag/judge/columns.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "harness/base/alloc.h"
 
 enum form { ONE, AS_SUM, SHORT, FLOAT, DOUBLE };
 
@@ -27,24 +28,16 @@ struct columns {
 	struct block *blocks[]; /* [metric * n_servers + server]; NULL: no sample */
 };
 
-int columns_new(
-	size_t n_metrics, size_t n_servers, int32_t seconds, struct columns **out, struct err *e)
+struct columns *columns_new(size_t n_metrics, size_t n_servers, int32_t seconds)
 {
-	struct columns *c = calloc(1, sizeof(*c) + n_metrics * n_servers * sizeof(c->blocks[0]));
-	size_t width = seconds > 0 ? (size_t)seconds : 0;
-	double *scratch = malloc((COLUMNS * width + 1) * sizeof(*scratch));
+	struct columns *c = alloc_zero(
+		1, sizeof(*c) + n_metrics * n_servers * sizeof(c->blocks[0]));
 
-	if (!c || !scratch) {
-		free(c);
-		free(scratch);
-		return err_errno(e, -ENOMEM, "cannot hold a run's measurements");
-	}
 	c->n_metrics = n_metrics;
 	c->n_servers = n_servers;
-	c->seconds = width;
-	c->scratch = scratch;
-	*out = c;
-	return 0;
+	c->seconds = seconds > 0 ? (size_t)seconds : 0;
+	c->scratch = alloc_zero(COLUMNS * c->seconds, sizeof(*c->scratch));
+	return c;
 }
 
 void columns_free(struct columns *c)
@@ -82,8 +75,7 @@ static void pack(char *to, enum form form, const double *v, size_t n)
 	}
 }
 
-int columns_put(
-	struct columns *c, size_t metric, size_t server, const double *values, struct err *e)
+void columns_put(struct columns *c, size_t metric, size_t server, const double *values)
 {
 	struct block head = {0}, *b, **place = &c->blocks[metric * c->n_servers + server];
 	size_t n = c->seconds, size = 0;
@@ -104,20 +96,17 @@ int columns_put(
 				head.at[k] = (uint32_t)size;
 				size += n * widths[form];
 			}
-	b = malloc(sizeof(*b) + size);
-	if (!b)
-		return err_errno(e, -ENOMEM, "cannot hold a run's measurements");
+	b = alloc_zero(1, sizeof(*b) + size);
 	*b = head;
 	for (int k = 0; k < COLUMNS; k++)
 		if (widths[head.form[k]])
 			pack(b->data + head.at[k], head.form[k], values + (size_t)k * n, n);
 	free(*place);
 	*place = b;
-	return 0;
 }
 
-int columns_put_samples(struct columns *c, size_t metric, size_t server,
-	const struct sample *samples, size_t n, struct err *e)
+void columns_put_samples(
+	struct columns *c, size_t metric, size_t server, const struct sample *samples, size_t n)
 {
 	size_t width = c->seconds;
 	bool any = false;
@@ -137,25 +126,18 @@ int columns_put_samples(struct columns *c, size_t metric, size_t server,
 		at[COLUMN_SUM * width] += s->sum_s;
 		at[COLUMN_BYTES * width] += (double)s->bytes;
 	}
-	return any ? columns_put(c, metric, server, c->scratch, e) : 0;
+	if (any)
+		columns_put(c, metric, server, c->scratch);
 }
 
-int columns_from_samples(const struct sample *samples, size_t n, size_t n_metrics, size_t n_servers,
-	int32_t seconds, struct columns **out, struct err *e)
+struct columns *columns_from_samples(
+	const struct sample *samples, size_t n, size_t n_metrics, size_t n_servers, int32_t seconds)
 {
 	size_t keys = n_metrics * n_servers;
-	size_t *starts = calloc(keys + 2, sizeof(*starts));
-	struct sample *sorted = malloc((n + 1) * sizeof(*sorted));
-	struct columns *c = NULL;
-	int rc = -ENOMEM;
+	size_t *starts = alloc_zero(keys + 2, sizeof(*starts));
+	struct sample *sorted = alloc_resize(NULL, n + 1, sizeof(*sorted));
+	struct columns *c = columns_new(n_metrics, n_servers, seconds);
 
-	if (!starts || !sorted) {
-		err_errno(e, rc, "cannot hold a run's measurements");
-		goto out;
-	}
-	rc = columns_new(n_metrics, n_servers, seconds, &c, e);
-	if (rc)
-		goto out;
 	/* A counting sort; what is left out has a key of its own, the last. */
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; i < n; i++) {
@@ -172,21 +154,13 @@ int columns_from_samples(const struct sample *samples, size_t n, size_t n_metric
 			starts[k + 1] += starts[k];
 	}
 	/* starts[k] is now where key k ends. */
-	for (size_t k = 0; k < keys && !rc; k++) {
-		size_t from = k ? starts[k - 1] : 0;
-
+	for (size_t k = 0, from = 0; k < keys; from = starts[k++])
 		if (from < starts[k])
-			rc = columns_put_samples(c, k / n_servers, k % n_servers, sorted + from,
-				starts[k] - from, e);
-	}
-out:
+			columns_put_samples(
+				c, k / n_servers, k % n_servers, sorted + from, starts[k] - from);
 	free(starts);
 	free(sorted);
-	if (rc)
-		columns_free(c);
-	else
-		*out = c;
-	return rc;
+	return c;
 }
 
 int32_t columns_seconds(const struct columns *c)
@@ -199,58 +173,39 @@ bool columns_has(const struct columns *c, size_t metric, size_t server)
 	return c->blocks[metric * c->n_servers + server] != NULL;
 }
 
+/* One number of a column that takes room. */
+static inline double number_of(enum form form, const char *data, size_t i)
+{
+	return form == SHORT    ? ((const uint16_t *)data)[i]
+		: form == FLOAT ? (double)((const float *)data)[i]
+				: ((const double *)data)[i];
+}
+
 void columns_read(
 	const struct columns *c, size_t metric, size_t server, enum column which, double *out)
 {
 	const struct block *b = c->blocks[metric * c->n_servers + server];
 	int k = b && b->form[which] == AS_SUM ? COLUMN_SUM : which;
-	const char *data = b ? b->data + b->at[k] : NULL;
-	double one = b ? b->one[k] : 0;
+	enum form form = b ? (enum form)b->form[k] : ONE;
 
-	switch (b ? (enum form)b->form[k] : ONE) {
-	case SHORT:
-		for (size_t i = 0; i < c->seconds; i++)
-			out[i] = ((const uint16_t *)data)[i];
-		break;
-	case FLOAT:
-		for (size_t i = 0; i < c->seconds; i++)
-			out[i] = (double)((const float *)data)[i];
-		break;
-	case DOUBLE: memcpy(out, data, c->seconds * sizeof(*out)); break;
-	default:
-		for (size_t i = 0; i < c->seconds; i++)
-			out[i] = one;
-	}
+	for (size_t i = 0; i < c->seconds; i++)
+		out[i] = !b ? 0 : form == ONE ? b->one[k] : number_of(form, b->data + b->at[k], i);
 }
 
-/* Sets to NaN what has no sample, and divides the rest by the count if it is a sum. */
-static void by_count(
-	const struct columns *c, size_t metric, size_t server, bool divide, double *out)
-{
-	const struct block *b = c->blocks[metric * c->n_servers + server];
-	enum form form = b ? (enum form)b->form[COLUMN_COUNT] : ONE;
-	const char *data = b ? b->data + b->at[COLUMN_COUNT] : NULL;
-
-	for (size_t i = 0; i < c->seconds; i++) {
-		double n = form == SHORT ? ((const uint16_t *)data)[i]
-			: form == FLOAT  ? (double)((const float *)data)[i]
-			: form == DOUBLE ? ((const double *)data)[i]
-			: b              ? b->one[COLUMN_COUNT]
-					 : 0;
-
-		out[i] = n == 0 ? NAN : divide ? out[i] / n : out[i];
-	}
-}
-
-void columns_mean(const struct columns *c, size_t metric, size_t server, double *out)
-{
-	columns_read(c, metric, server, COLUMN_SUM, out);
-	by_count(c, metric, server, true, out);
-}
-
-void columns_sampled(
+void columns_series(
 	const struct columns *c, size_t metric, size_t server, enum column which, double *out)
 {
-	columns_read(c, metric, server, which, out);
-	by_count(c, metric, server, false, out);
+	const struct block *b = c->blocks[metric * c->n_servers + server];
+	const enum form form = b ? (enum form)b->form[COLUMN_COUNT] : ONE;
+
+	columns_read(c, metric, server, which == COLUMN_MEAN ? COLUMN_SUM : which, out);
+	if (which == COLUMN_COUNT || which == COLUMN_BYTES)
+		return;
+	for (size_t i = 0; i < c->seconds; i++) {
+		double n = !b         ? 0
+			: form == ONE ? b->one[COLUMN_COUNT]
+				      : number_of(form, b->data + b->at[COLUMN_COUNT], i);
+
+		out[i] = n == 0 ? NAN : which == COLUMN_MEAN ? out[i] / n : out[i];
+	}
 }

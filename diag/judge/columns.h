@@ -12,43 +12,45 @@
 #include <stdint.h>
 
 #include "diag/derive/metrics.h"
-#include "harness/base/err.h"
 
 /* As in struct sample. A count of 0 means that there is no sample; the others are then 0. */
-enum column { COLUMN_COUNT, COLUMN_SUM, COLUMN_MAX, COLUMN_BYTES, COLUMNS };
+enum column {
+	COLUMN_MEAN = -1, /* not kept, but computed */
+	COLUMN_SUM,
+	COLUMN_COUNT,
+	COLUMN_MAX,
+	COLUMN_BYTES,
+	COLUMNS
+};
 
 struct columns;
 
-/* Empty ones. -ENOMEM. */
-int columns_new(
-	size_t n_metrics, size_t n_servers, int32_t seconds, struct columns **out, struct err *e);
+/* Empty ones. */
+struct columns *columns_new(size_t n_metrics, size_t n_servers, int32_t seconds);
 void columns_free(struct columns *c);
 
-/* Sets one metric of one server: COLUMNS arrays of 'seconds' numbers, one after the other; copied.
- * -ENOMEM. */
-int columns_put(
-	struct columns *c, size_t metric, size_t server, const double *values, struct err *e);
+/* Sets one metric of one server: COLUMNS arrays of 'seconds' numbers, one after the other; copied. */
+void columns_put(struct columns *c, size_t metric, size_t server, const double *values);
 
 /* The same from samples in any order; their own metric and server are ignored. Samples of one
  * second are added up (maximum: the largest). Samples of seconds outside the run, or with count
  * 0, are ignored. */
-int columns_put_samples(struct columns *c, size_t metric, size_t server,
-	const struct sample *samples, size_t n, struct err *e);
+void columns_put_samples(
+	struct columns *c, size_t metric, size_t server, const struct sample *samples, size_t n);
 
 /* All columns from samples, as above; unknown metrics and servers are ignored. Needs memory for a
  * copy of the samples while it runs. */
-int columns_from_samples(const struct sample *samples, size_t n, size_t n_metrics, size_t n_servers,
-	int32_t seconds, struct columns **out, struct err *e);
+struct columns *columns_from_samples(const struct sample *samples, size_t n, size_t n_metrics,
+	size_t n_servers, int32_t seconds);
 
 int32_t columns_seconds(const struct columns *c);
 bool columns_has(const struct columns *c, size_t metric, size_t server); /* any sample? */
 
-/* All write 'seconds' numbers. The last two write NaN where there is no sample: sum / count; and
- * the sum or the maximum. */
+/* Both write 'seconds' numbers; columns_series those that detectors see: NaN for a mean, sum or maximum
+ * where there is no sample. */
 void columns_read(
 	const struct columns *c, size_t metric, size_t server, enum column which, double *out);
-void columns_mean(const struct columns *c, size_t metric, size_t server, double *out);
-void columns_sampled(
+void columns_series(
 	const struct columns *c, size_t metric, size_t server, enum column which, double *out);
 
 #endif

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "diag/judge/detector_impl.h"
+#include "harness/base/alloc.h"
 #include "harness/base/name.h"
 #include "harness/lua/library.h"
 #include "harness/lua/luajson.h"
@@ -45,20 +46,17 @@ static int read_program(struct detector *d, const json_t *params, struct err *e)
 		return err_blame(e, ERR_SCENARIO, -EINVAL);
 	}
 	d->external = d->trains = true;
-	d->src.path = strdup(d->path);
-	d->summary = strdup("a program");
+	d->src.path = alloc_copy(d->path);
+	d->summary = alloc_copy("a program");
 	d->params = params ? json_deep_copy(params) : json_object();
-	if (!d->src.path || !d->summary || !d->params)
-		return err_errno(e, -ENOMEM, "cannot load the detector '%s'", d->path);
 	return library_name(LIBRARY_DETECTOR, d->path, &d->name, e);
 }
 
 int detector_load(const char *name, const json_t *params, struct detector **out, struct err *e)
 {
-	struct detector *d = calloc(1, sizeof(*d));
+	struct detector *d = alloc_zero(1, sizeof(*d));
 	size_t len;
-	int rc = d ? library_find(LIBRARY_DETECTOR, name, NULL, &d->path, e)
-		   : err_errno(e, -ENOMEM, "cannot load the detector '%s'", name);
+	int rc = library_find(LIBRARY_DETECTOR, name, NULL, &d->path, e);
 
 	len = rc ? 0 : strlen(d->path);
 	if (!rc && (len < 5 || strcmp(d->path + len - 4, ".lua"))) {
@@ -111,13 +109,6 @@ bool detector_trains(const struct detector *d)
 bool detector_external(const struct detector *d)
 {
 	return d->external;
-}
-
-/* A fork, or the start of threads, for so many runs at once costs little per run. */
-size_t detector_at_once(const struct detector *d)
-{
-	(void)d;
-	return 64;
 }
 
 const char *const *detector_nulls(void)

@@ -99,8 +99,6 @@ struct detector_answer {
 int detector_diagnose_all(struct detector *d, const json_t *model,
 	const struct detector_run *const *runs, struct detector_answer *answers, size_t n,
 	struct err *e);
-/* Runs that it should be given at once, for speed. */
-size_t detector_at_once(const struct detector *d);
 
 /* Names of the null detectors, which every table shows for comparison; ended by NULL. */
 const char *const *detector_nulls(void);

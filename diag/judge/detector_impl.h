@@ -23,7 +23,7 @@ int sandbox_load(struct detector *d, struct err *e);
 void sandbox_close(struct detector *d);
 
 /* A run with columns; made from its samples if it has none. Closed with the one that was given. */
-int run_open(const struct detector_run *given, struct detector_run *run, struct err *e);
+struct detector_run run_open(const struct detector_run *given);
 void run_close(const struct detector_run *given, struct detector_run *run);
 
 /* All metrics that a run may have: names, and units (NULL: not known). */
@@ -38,27 +38,15 @@ bool run_lists(const struct detector_run *run, size_t i);
  * 'before' is the number of series (metrics times servers) in the runs pushed before. */
 void run_push(lua_State *L, const struct detector_run *run, size_t before);
 
-/* What a series has for each second. */
-enum series_field {
-	SERIES_MEAN,
-	SERIES_SUM,
-	SERIES_COUNT,
-	SERIES_MAX,
-	SERIES_BYTES,
-	SERIES_FIELDS
-};
+/* What a series has for each second: names of the columns, of COLUMN_MEAN first; ended by NULL. */
 extern const char *const series_fields[];
-void run_series(const struct columns *c, size_t metric, size_t server, enum series_field field,
-	double *out);
 
 /* What a program knows before it judges: {"model": its own}, or, if it makes none, {"training": the
- * runs}. */
-int program_train(const struct detector *d, const struct detector_run *runs, size_t n,
-	json_t **model, struct err *e);
-/* Puts each run to a new process, several side by side. 0 and an answer to each (in 'verdicts',
- * unchecked); an error if nothing could be asked. */
-int program_ask(const struct detector *d, const json_t *model,
-	const struct detector_run *const *runs, struct detector_answer *answers, size_t n,
-	struct err *e);
+ * runs}. New reference. */
+json_t *program_train(const struct detector *d, const struct detector_run *runs, size_t n);
+/* Puts each run to a new process, several side by side; an answer to each (in 'verdicts',
+ * unchecked). */
+void program_ask(const struct detector *d, const json_t *model,
+	const struct detector_run *const *runs, struct detector_answer *answers, size_t n);
 
 #endif

@@ -17,7 +17,9 @@
 
 #include "diag/judge/confine.h"
 #include "diag/judge/detector_impl.h"
+#include "harness/base/alloc.h"
 #include "harness/base/clock.h"
+#include "harness/base/jget.h"
 
 enum { ANSWER_MAX = 1 << 20, COMPLAINT_MAX = 4096, TIME_LIMIT_S = 30, AT_ONCE_MAX = 4 };
 
@@ -59,23 +61,23 @@ static json_t *numbers(const double *v, size_t n)
 static json_t *series_json(
 	const struct detector_run *run, size_t metric, size_t server, double *buf)
 {
-	static const enum series_field fields[] = {
-		SERIES_MEAN, SERIES_COUNT, SERIES_MAX, SERIES_BYTES};
+	static const enum column columns[] = {COLUMN_MEAN, COLUMN_COUNT, COLUMN_MAX, COLUMN_BYTES};
 	json_t *series = json_object();
 
-	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
-		run_series(run->columns, metric, server, fields[i], buf);
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
+		columns_series(run->columns, metric, server, columns[i], buf);
 		json_object_set_new(
-			series, series_fields[fields[i]], numbers(buf, (size_t)run->seconds));
+			series, series_fields[columns[i] + 1], numbers(buf, (size_t)run->seconds));
 	}
 	return series;
 }
 
-static json_t *open_run(const struct detector_run *run, double *buf)
+static json_t *program_run(const struct detector_run *given)
 {
+	struct detector_run opened = run_open(given), *run = &opened;
+	double *buf = alloc_zero((size_t)run->seconds, sizeof(*buf));
 	json_t *servers = json_array(), *metrics = json_array(), *times = json_array(),
-	       *units = json_object();
-	json_t *series = json_object(), *top;
+	       *units = json_object(), *series = json_object(), *top;
 
 	for (size_t s = 0; s < run->n_servers; s++)
 		json_array_append_new(servers, json_string(run->servers[s]));
@@ -102,91 +104,71 @@ static json_t *open_run(const struct detector_run *run, double *buf)
 		top, "events", run->events ? json_deep_copy(run->events) : json_array());
 	json_object_set_new(top, "file_system",
 		run->file_system ? json_deep_copy(run->file_system) : json_object());
+	run_close(given, run);
+	free(buf);
 	return top;
 }
 
-static json_t *program_run(const struct detector_run *given)
+static void put_line(FILE *f, json_t *line)
 {
-	double *buf = calloc((size_t)given->seconds + 1, sizeof(*buf));
-	struct detector_run run;
-	struct err why;
-	json_t *v = NULL;
-
-	if (buf && !run_open(given, &run, &why)) {
-		v = open_run(&run, buf);
-		run_close(given, &run);
-	}
-	free(buf);
-	return v;
-}
-
-static int put_line(FILE *f, json_t *line, struct err *e)
-{
-	int rc = json_dumpf(line, f, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)) ||
-		fputc('\n', f) == EOF;
-
+	json_dumpf(line, f, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
+	fputc('\n', f);
 	json_decref(line);
-	return rc ? err_errno(e, -ENOMEM, "cannot put a question to a detector") : 0;
 }
 
 /* The lines of training: the same for all runs, so they are made once. */
-static int write_training(const json_t *training, char **text, struct err *e)
+static char *training_text(const json_t *training)
 {
 	size_t length, i;
-	FILE *f = open_memstream(text, &length);
+	char *text;
+	FILE *f = alloc_text(&text, &length);
 	json_t *one;
-	int rc = f ? 0 : -ENOMEM;
 
-	json_array_foreach((json_t *)training, i, one) if (!rc)
-		rc = put_line(f, json_pack("{s:s, s:O}", "type", "train", "run", one), e);
-	if (f && fclose(f))
-		rc = -ENOMEM;
-	return rc ? err_errno(e, rc, "cannot put a question to a detector") : 0;
+	json_array_foreach((json_t *)training, i, one)
+		put_line(f, json_pack("{s:s, s:O}", "type", "train", "run", one));
+	fclose(f);
+	return text;
 }
 
 /* Without 'run': asks for a model of the training runs. With it: asks about the run, after the
  * training runs or with the program's model of them. */
-static int write_question(const struct detector *d, const char *training, const json_t *model,
-	const struct detector_run *run, struct talk *t, struct err *e)
+static void write_question(const struct detector *d, const char *training, const json_t *model,
+	const struct detector_run *run, struct talk *t)
 {
-	FILE *f = open_memstream(&t->question, &t->length);
+	FILE *f = alloc_text(&t->question, &t->length);
 	json_t *last = json_pack(
 		"{s:s, s:o}", "type", run ? "judge" : "model", "params", json_deep_copy(d->params));
-	int rc = f ? 0 : -ENOMEM;
 
 	if (model)
 		json_object_set_new(last, "model", json_deep_copy(model));
-	else if (f)
+	else
 		fputs(training, f);
 	if (run)
 		json_object_set_new(last, "run", program_run(run));
-	if (f)
-		rc = put_line(f, last, e);
-	else
-		json_decref(last);
-	if (f && fclose(f))
-		rc = -ENOMEM;
-	return rc ? err_errno(e, rc, "cannot put a question to a detector") : 0;
+	put_line(f, last);
+	fclose(f);
 }
 
-/* Reads what is available; 0 at the end. More than 'max' is -EMSGSIZE, or is dropped. */
+/* Reads what is available, up to 'max'; 0 at the end. What is more is -EMSGSIZE, or is dropped. */
 static ssize_t take(int fd, char *into, size_t *n, size_t max, bool drop)
 {
 	char spare[4096];
 	ssize_t got = read(fd, spare, sizeof(spare));
+	size_t kept = got > 0 && (size_t)got > max - *n ? max - *n : (size_t)got;
 
 	if (got < 0)
 		return errno == EAGAIN || errno == EINTR ? 1 : -errno;
-	if (*n + (size_t)got > max) {
-		if (!drop)
-			return -EMSGSIZE;
-		got = (ssize_t)(max - *n) ? (ssize_t)(max - *n) : 1;
-		if (*n == max)
-			return 1;
-	}
-	memcpy(into + *n, spare, (size_t)got);
-	*n += (size_t)got;
+	if (kept < (size_t)got && !drop)
+		return -EMSGSIZE;
+	memcpy(into + *n, spare, kept);
+	*n += kept;
 	return got;
+}
+
+static int too_late(const struct talk *t, struct err *e)
+{
+	return err_set(
+		e, -ETIMEDOUT, "%s: the detector did not end within %g s", t->path, t->limit_s);
 }
 
 /* Writes the question and reads the answer at the same time, until the program closes its output. */
@@ -200,8 +182,7 @@ static int converse(struct talk *t, int *in, int out, int error, struct err *e)
 		ssize_t n;
 
 		if (left <= 0)
-			return err_set(e, -ETIMEDOUT, "%s: the detector did not end within %g s",
-				t->path, t->limit_s);
+			return too_late(t, e);
 		if (poll(fds, 3, (int)(left * 1000) + 1) < 0 && errno != EINTR)
 			return err_errno(e, -errno, "%s: cannot talk to the detector", t->path);
 		if (fds[0].revents) {
@@ -242,9 +223,7 @@ static int await_end(const struct talk *t, pid_t pid, struct err *e)
 		return err_errno(e, -errno, "%s: cannot wait for the detector", t->path);
 	n = poll(&fd, 1, left > 0 ? (int)(left * 1000) + 1 : 0);
 	close(fd.fd);
-	return n > 0 ? 0
-		     : err_set(e, -ETIMEDOUT, "%s: the detector did not end within %g s", t->path,
-			       t->limit_s);
+	return n > 0 ? 0 : too_late(t, e);
 }
 
 /* The last line that the program wrote to standard error, without control characters. */
@@ -264,7 +243,7 @@ static const char *last_words(struct talk *t)
 
 static int read_answer(struct talk *t, int status, json_t **said, struct err *e)
 {
-	const char *words = last_words(t);
+	const char *words = last_words(t), *colon = *words ? ": " : "";
 	json_error_t bad;
 	json_t *v;
 
@@ -272,13 +251,13 @@ static int read_answer(struct talk *t, int status, json_t **said, struct err *e)
 	/* Codes above those of signals are the program's: perl's die ends with 255. */
 	if (status > 128 && status <= 128 + SIGRTMAX)
 		return err_set(e, -EPROTO, "%s: the detector was ended by signal %d (%s)%s%.200s",
-			t->path, status - 128, strsignal(status - 128), *words ? ": " : "", words);
+			t->path, status - 128, strsignal(status - 128), colon, words);
 	if (status)
 		return err_set(e, -EPROTO, "%s: the detector ended with exit code %d%s%.200s",
-			t->path, status, *words ? ": " : "", words);
+			t->path, status, colon, words);
 	if (!t->answered)
-		return err_set(e, -EPROTO, "%s: the detector said nothing%s%.200s", t->path,
-			*words ? ": " : "", words);
+		return err_set(
+			e, -EPROTO, "%s: the detector said nothing%s%.200s", t->path, colon, words);
 	v = json_loadb(t->answer, t->answered, JSON_REJECT_DUPLICATES, &bad);
 	if (!v)
 		return err_set(e, -EPROTO,
@@ -318,17 +297,15 @@ static void close_all(int fds[3][2], int side)
 static int ask(const struct detector *d, const char *training, const json_t *model,
 	const struct detector_run *run, json_t **said, struct err *e)
 {
-	struct talk *t = calloc(1, sizeof(*t));
-	int fds[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}}, rc, status;
-	const json_t *limit = json_object_get(d->params, "time_limit_s");
+	struct talk *t = alloc_zero(1, sizeof(*t));
+	int fds[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}}, rc = 0, status;
+	const json_t *limit = jget(d->params, "time_limit_s");
 	struct confined c;
 
-	if (!t)
-		return err_errno(e, -ENOMEM, "cannot ask '%s'", d->path);
 	t->path = d->path;
 	t->limit_s = json_is_number(limit) ? json_number_value(limit) : TIME_LIMIT_S;
-	rc = write_question(d, training, model, run, t, e);
-	if (!rc && make_pipes(fds))
+	write_question(d, training, model, run, t);
+	if (make_pipes(fds))
 		rc = err_errno(e, -errno, "cannot ask '%s'", d->path);
 	if (!rc)
 		rc = confine_start(d->path, fds[0][0], fds[1][1], fds[2][1], trusted, &c, e);
@@ -386,57 +363,50 @@ static void ignore_pipes(struct sigaction *before)
 	sigaction(SIGPIPE, &ignore, before);
 }
 
-int program_train(const struct detector *d, const struct detector_run *runs, size_t n,
-	json_t **model, struct err *e)
+json_t *program_train(const struct detector *d, const struct detector_run *runs, size_t n)
 {
-	json_t *list = json_array(), *said = NULL, *own = NULL;
+	json_t *list = json_array(), *said = NULL, *own = NULL, *model;
 	struct sigaction before;
-	char *text = NULL;
-	int rc;
+	char *text;
 
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(list, program_run(&runs[i]));
-	rc = write_training(list, &text, e);
+	text = training_text(list);
 	ignore_pipes(&before);
 	/* A program that answers anything else gets the training runs with each run. */
-	if (!rc && n && !ask(d, text, NULL, NULL, &said, NULL) && json_array_size(said) == 1 &&
+	if (n && !ask(d, text, NULL, NULL, &said, NULL) && json_array_size(said) == 1 &&
 		json_object_size(json_array_get(said, 0)) == 1)
-		own = json_object_get(json_array_get(said, 0), "model");
+		own = jget(json_array_get(said, 0), "model");
 	sigaction(SIGPIPE, &before, NULL);
-	if (!rc)
-		*model = json_is_object(own) ? json_pack("{s:O}", "model", own)
-					     : json_pack("{s:O}", "training", list);
+	model = json_is_object(own) ? json_pack("{s:O}", "model", own)
+				    : json_pack("{s:O}", "training", list);
 	json_decref(said);
 	json_decref(list);
 	free(text);
-	return rc || *model ? rc : err_errno(e, -ENOMEM, "cannot make a model");
+	return model;
 }
 
-int program_ask(const struct detector *d, const json_t *model,
-	const struct detector_run *const *runs, struct detector_answer *answers, size_t n,
-	struct err *e)
+void program_ask(const struct detector *d, const json_t *model,
+	const struct detector_run *const *runs, struct detector_answer *answers, size_t n)
 {
+	char *text = training_text(jget(model, "training"));
 	struct round r = {.d = d,
+		.training = text,
 		.runs = runs,
 		.answers = answers,
 		.n = n,
-		.model = json_object_get(model, "model")};
+		.model = jget(model, "model")};
 	struct sigaction before;
 	size_t wanted = n < at_once() ? n : at_once(), started = 0;
 	pthread_t threads[AT_ONCE_MAX];
-	char *text = NULL;
-	int rc = write_training(json_object_get(model, "training"), &text, e);
 
-	r.training = text;
 	ignore_pipes(&before);
 	/* The caller works too, and alone if no thread can be started. */
-	while (!rc && started + 1 < wanted && !pthread_create(&threads[started], NULL, work, &r))
+	while (started + 1 < wanted && !pthread_create(&threads[started], NULL, work, &r))
 		started++;
-	if (!rc)
-		work(&r);
+	work(&r);
 	while (started)
 		pthread_join(threads[--started], NULL);
 	sigaction(SIGPIPE, &before, NULL);
 	free(text);
-	return rc;
 }

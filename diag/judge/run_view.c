@@ -2,7 +2,6 @@
  * Runs as detectors see them: their metrics, and the Lua table. A large run has more numbers than a
  * detector reads, so vecs are made from the columns on access.
  */
-#include <errno.h>
 #include <lauxlib.h>
 #include <string.h>
 
@@ -10,20 +9,14 @@
 #include "diag/judge/vec.h"
 #include "harness/lua/luajson.h"
 
-int run_open(const struct detector_run *given, struct detector_run *run, struct err *e)
+struct detector_run run_open(const struct detector_run *given)
 {
-	struct columns *c = NULL;
-	int rc = 0;
+	struct detector_run run = *given;
 
-	if (!given->columns)
-		rc = columns_from_samples(given->samples, given->n_samples, run_metrics(given),
-			given->n_servers, given->seconds, &c, e);
-	if (rc)
-		return rc;
-	*run = *given;
-	if (c)
-		run->columns = c;
-	return 0;
+	if (!run.columns)
+		run.columns = columns_from_samples(given->samples, given->n_samples,
+			run_metrics(given), given->n_servers, given->seconds);
+	return run;
 }
 
 void run_close(const struct detector_run *given, struct detector_run *run)
@@ -87,21 +80,7 @@ struct series {
 static const char series_type[] = "culprit.Series";
 const char *const series_fields[] = {"mean", "sum", "count", "max", "bytes", NULL};
 
-void run_series(
-	const struct columns *c, size_t metric, size_t server, enum series_field field, double *out)
-{
-	static const enum column columns[] = {[SERIES_SUM] = COLUMN_SUM,
-		[SERIES_COUNT] = COLUMN_COUNT,
-		[SERIES_MAX] = COLUMN_MAX,
-		[SERIES_BYTES] = COLUMN_BYTES};
-
-	if (field == SERIES_MEAN)
-		columns_mean(c, metric, server, out);
-	else if (field == SERIES_SUM || field == SERIES_MAX)
-		columns_sampled(c, metric, server, columns[field], out);
-	else
-		columns_read(c, metric, server, columns[field], out);
-}
+enum { SERIES_FIELDS = COLUMNS + 1 };
 
 /* Index of a field's name, or SERIES_FIELDS. */
 static int field_index(const char *name)
@@ -119,12 +98,10 @@ static int series_index(lua_State *L)
 	const struct series *s = luaL_checkudata(L, 1, series_type);
 	int field = field_index(luaL_checkstring(L, 2));
 
-	if (field == SERIES_FIELDS) {
-		lua_pushnil(L);
-		return 1;
-	}
+	if (field == SERIES_FIELDS)
+		return 0;
 	if (lua_rawgeti(L, lua_upvalueindex(1), s->first + field) == LUA_TNIL) {
-		run_series(s->columns, s->metric, s->server, (enum series_field)field,
+		columns_series(s->columns, s->metric, s->server, (enum column)(field - 1),
 			vec_push_raw(L, (size_t)columns_seconds(s->columns))->v);
 		lua_pushvalue(L, -1);
 		lua_rawseti(L, lua_upvalueindex(1), s->first + field);
@@ -137,10 +114,8 @@ static int series_next(lua_State *L)
 {
 	int field = lua_isnoneornil(L, 2) ? 0 : field_index(luaL_checkstring(L, 2)) + 1;
 
-	if (field >= SERIES_FIELDS) {
-		lua_pushnil(L);
-		return 1;
-	}
+	if (field >= SERIES_FIELDS)
+		return 0;
 	lua_pushstring(L, series_fields[field]);
 	lua_getfield(L, 1, series_fields[field]);
 	return 2;
@@ -163,45 +138,31 @@ static int series_tostring(lua_State *L)
 
 static void open_series(lua_State *L)
 {
-	if (!luaL_newmetatable(L, series_type)) {
-		lua_pop(L, 1);
-		return;
+	static const luaL_Reg metamethods[] = {
+		{"__pairs", series_pairs}, {"__tostring", series_tostring}, {NULL}};
+
+	if (luaL_newmetatable(L, series_type)) {
+		luaL_setfuncs(L, metamethods, 0);
+		lua_newtable(L);
+		lua_newtable(L);
+		lua_pushliteral(L, "v");
+		lua_setfield(L, -2, "__mode");
+		lua_setmetatable(L, -2);
+		lua_pushcclosure(L, series_index, 1);
+		lua_setfield(L, -2, "__index");
 	}
-	lua_newtable(L);
-	lua_newtable(L);
-	lua_pushliteral(L, "v");
-	lua_setfield(L, -2, "__mode");
-	lua_setmetatable(L, -2);
-	lua_pushcclosure(L, series_index, 1);
-	lua_setfield(L, -2, "__index");
-	lua_pushcfunction(L, series_pairs);
-	lua_setfield(L, -2, "__pairs");
-	lua_pushcfunction(L, series_tostring);
-	lua_setfield(L, -2, "__tostring");
 	lua_pop(L, 1);
 }
 
-/* Unknown values are empty tables, so that no detector need check. */
-static void push_semantics(lua_State *L, const struct detector_run *run)
+/* Sets a field of the table on top; what is not known is an empty table, so that no detector need
+ * check. */
+static void set_json(lua_State *L, const char *field, const json_t *v)
 {
-	static const char *const keys[] = {"lost_errnos", "errno_map"};
-
-	if (run->events)
-		luajson_push(L, run->events);
+	if (v)
+		luajson_push(L, v);
 	else
 		lua_newtable(L);
-	lua_setfield(L, -2, "events");
-	lua_createtable(L, 0, 2);
-	for (size_t i = 0; i < 2; i++) {
-		const json_t *v = json_object_get(run->file_system, keys[i]);
-
-		if (v)
-			luajson_push(L, v);
-		else
-			lua_newtable(L);
-		lua_setfield(L, -2, keys[i]);
-	}
-	lua_setfield(L, -2, "file_system");
+	lua_setfield(L, -2, field);
 }
 
 /* 'first': number of series before it, in all runs of the call. */
@@ -263,5 +224,9 @@ void run_push(lua_State *L, const struct detector_run *run, size_t before)
 	}
 	lua_setfield(L, -2, "servers");
 	push_metrics(L, run, before);
-	push_semantics(L, run);
+	set_json(L, "events", run->events);
+	lua_newtable(L);
+	set_json(L, "lost_errnos", json_object_get(run->file_system, "lost_errnos"));
+	set_json(L, "errno_map", json_object_get(run->file_system, "errno_map"));
+	lua_setfield(L, -2, "file_system");
 }

@@ -2,10 +2,14 @@
 
 #include <errno.h>
 #include <gsl/gsl_cdf.h>
+#include <gsl/gsl_sort.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "diag/derive/metrics.h"
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 
 struct axis {
 	char **names;
@@ -29,15 +33,12 @@ void score_interval(unsigned hits, unsigned n, double confidence, double *low, d
 
 struct score_table *score_table_new(void)
 {
-	struct score_table *t = calloc(1, sizeof(*t));
+	struct score_table *t = alloc_zero(1, sizeof(*t));
 
-	/* Others have their place once a detector gives a verdict on them. */
-	for (int m = 0; t && m <= METRIC_SERVICE_TIMES; m++)
-		if (score_declare(t, SCORE_METRIC,
-			    m < METRIC_SERVICE_TIMES ? metric_name((enum metric)m) : "any", NULL)) {
-			score_table_free(t);
-			t = NULL;
-		}
+	/* These are there even if no detector gives a verdict on them. */
+	for (int m = 0; m < METRIC_SERVICE_TIMES; m++)
+		score_declare(t, SCORE_METRIC, metric_name((enum metric)m));
+	score_declare(t, SCORE_METRIC, "any");
 	return t;
 }
 
@@ -56,31 +57,16 @@ void score_table_free(struct score_table *t)
 	free(t);
 }
 
-static int place(
-	struct score_table *t, enum score_axis axis, const char *name, size_t *index, struct err *e)
+size_t score_declare(struct score_table *t, enum score_axis axis, const char *name)
 {
 	struct axis *a = &t->axes[axis];
-	char **more;
 
 	for (size_t i = 0; i < a->n; i++)
-		if (!strcmp(a->names[i], name)) {
-			*index = i;
-			return 0;
-		}
-	more = realloc(a->names, (a->n + 1) * sizeof(*more));
-	if (more)
-		a->names = more;
-	if (!more || !(more[a->n] = strdup(name)))
-		return err_errno(e, -ENOMEM, "cannot score '%s'", name);
-	*index = a->n++;
-	return 0;
-}
-
-int score_declare(struct score_table *t, enum score_axis axis, const char *name, struct err *e)
-{
-	size_t index;
-
-	return place(t, axis, name, &index, e);
+		if (!strcmp(a->names[i], name))
+			return i;
+	a->names = alloc_resize(a->names, a->n + 1, sizeof(*a->names));
+	a->names[a->n] = alloc_copy(name);
+	return a->n++;
 }
 
 size_t score_names(const struct score_table *t, enum score_axis axis, const char *const **names)
@@ -105,15 +91,19 @@ const struct score *score_at(
 	return find(t, at);
 }
 
+/* A list of names, of which there may be one or none: the 'i'th, or NULL. */
+static const char *name_at(const json_t *list, size_t i)
+{
+	return json_string_value(json_is_string(list) && !i ? list : json_array_get(list, i));
+}
+
 static bool holds(const json_t *list, const char *name)
 {
-	json_t *item;
-	size_t i;
+	const char *one;
 
-	if (json_is_string(list))
-		return !strcmp(json_string_value(list), name);
-	json_array_foreach((json_t *)list, i, item) if (json_is_string(item) &&
-		!strcmp(json_string_value(item), name)) return true;
+	for (size_t i = 0; (one = name_at(list, i)); i++)
+		if (!strcmp(one, name))
+			return true;
 	return false;
 }
 
@@ -122,75 +112,51 @@ static int check_names(const json_t *list, const char *what, struct err *e)
 	json_t *item;
 	size_t i;
 
-	if (!list || json_is_null(list) || json_is_string(list))
-		return 0;
-	if (!json_is_array(list))
+	if (list && !json_is_null(list) && !json_is_string(list) && !json_is_array(list))
 		return err_set(e, -EINVAL, "'%s' must be a list of servers", what);
-	json_array_foreach((json_t *)list, i, item) if (!json_is_string(item)) return err_set(
-		e, -EINVAL, "'%s' must hold names of servers", what);
+	json_array_foreach((json_t *)list, i, item)
+	{
+		if (!json_is_string(item))
+			return err_set(e, -EINVAL, "'%s' must hold names of servers", what);
+	}
 	return 0;
 }
 
 void score_compare(const json_t *victims, const json_t *verdict, bool *right, bool *wrong)
 {
-	const json_t *indicted = json_object_get(verdict, "indicted");
-	json_t *item;
-	size_t i;
+	const json_t *indicted = jget(verdict, "indicted");
+	const char *name;
 
-	*right = json_is_string(victims) ? holds(indicted, json_string_value(victims))
-					 : json_array_size(victims) > 0;
+	*right = name_at(victims, 0) != NULL;
 	*wrong = false;
-	json_array_foreach((json_t *)victims, i, item) *right = *right &&
-		holds(indicted, json_string_value(item));
-	json_array_foreach((json_t *)indicted, i, item) *wrong = *wrong ||
-		!holds(victims, json_string_value(item));
+	for (size_t i = 0; (name = name_at(victims, i)); i++)
+		*right = *right && holds(indicted, name);
+	for (size_t i = 0; (name = name_at(indicted, i)); i++)
+		*wrong = *wrong || !holds(victims, name);
 }
 
 /* When the last of the victims was indicted; below 0 if the verdict does not say. */
 static double indicted_s(const json_t *victims, const json_t *times)
 {
 	double latest = -1;
-	json_t *item;
-	size_t i;
+	const char *name;
 
-	if (json_is_string(victims)) {
-		const json_t *v = json_object_get(times, json_string_value(victims));
-
-		return v ? json_number_value(v) : -1;
-	}
-	json_array_foreach((json_t *)victims, i, item)
-	{
-		const json_t *v = json_object_get(times, json_string_value(item));
-
-		if (!v)
+	for (size_t i = 0; (name = name_at(victims, i)); i++) {
+		if (!jget(times, name))
 			return -1;
-		if (json_number_value(v) > latest)
-			latest = json_number_value(v);
+		latest = fmax(latest, jget_real(times, name));
 	}
 	return latest;
 }
 
-static int by_number(const void *a, const void *b)
+static void add_delays(struct score *s, const double *delays, size_t n)
 {
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static int add_delays(struct score *s, const double *delays, size_t n)
-{
-	double *more;
-
 	if (!n)
-		return 0;
-	more = realloc(s->delays_s, (s->n_delays + n) * sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	memcpy(more + s->n_delays, delays, n * sizeof(*more));
-	s->delays_s = more;
+		return;
+	s->delays_s = alloc_resize(s->delays_s, s->n_delays + n, sizeof(*s->delays_s));
+	memcpy(s->delays_s + s->n_delays, delays, n * sizeof(*delays));
 	s->n_delays += n;
-	qsort(s->delays_s, s->n_delays, sizeof(*more), by_number);
-	return 0;
+	gsl_sort(s->delays_s, 1, s->n_delays);
 }
 
 /* The same up to a slash? */
@@ -201,85 +167,75 @@ static bool same_resource(const char *a, const char *b)
 	return n == strcspn(b, "/") && !strncmp(a, b, n);
 }
 
-static int count(struct score *s, const struct score_cell *cell, const json_t *verdict)
+static void count(struct score *s, const struct score_cell *cell, const json_t *verdict)
 {
-	const char *resource = json_string_value(json_object_get(verdict, "resource"));
-	double when = indicted_s(cell->victims, json_object_get(verdict, "time_s")),
+	const char *resource = jget_text(verdict, "resource"),
+		   *cause = cell->resource ? strchr(cell->resource, '/') : NULL;
+	double when = indicted_s(cell->victims, jget(verdict, "time_s")),
 	       delay = when - cell->onset_s;
 	bool right, wrong;
 
 	score_compare(cell->victims, verdict, &right, &wrong);
 	s->n++;
-	s->causes = s->causes || (cell->resource && strchr(cell->resource, '/'));
+	s->causes = s->causes || cause;
 	s->alarms += wrong;
-	s->abstained += json_is_true(json_object_get(verdict, "abstain"));
-	s->failed += json_object_get(verdict, "error") != NULL;
-	s->detected += json_array_size(json_object_get(verdict, "indicted")) > 0;
+	s->abstained += jget_true(verdict, "abstain");
+	s->failed += jget(verdict, "error") != NULL;
+	s->detected += json_array_size(jget(verdict, "indicted")) > 0;
 	if (!right)
-		return 0;
+		return;
 	s->hits++;
 	s->named += resource != NULL;
-	s->classified += resource && cell->resource && same_resource(resource, cell->resource);
-	/* A fault whose resource has one part cannot be named closer. */
-	s->explained += resource && cell->resource &&
-		(strchr(cell->resource, '/') ? !strcmp(resource, cell->resource)
-					     : same_resource(resource, cell->resource));
+	if (resource && cell->resource && same_resource(resource, cell->resource)) {
+		s->classified++;
+		/* A fault whose resource has one part cannot be named closer. */
+		s->explained += !cause || !strcmp(resource, cell->resource);
+	}
 	if (when < 0 || cell->onset_s < 0)
-		return 0;
-	s->early += delay < 0;
-	return delay < 0 ? 0 : add_delays(s, &delay, 1);
+		return;
+	if (delay < 0)
+		s->early++;
+	else
+		add_delays(s, &delay, 1);
 }
 
 int score_add(struct score_table *t, const char *detector, const struct score_cell *cell,
 	const json_t *verdict, struct err *e)
 {
-	const char *metric = json_string_value(json_object_get(verdict, "metric"));
-	const json_t *indicted = json_object_get(verdict, "indicted");
-	const char *names[SCORE_AXES] = {detector, cell->fault, cell->workload, metric};
-	struct score fresh = {0}, *s;
-	int rc = 0;
+	const json_t *indicted = jget(verdict, "indicted");
+	const char *names[SCORE_AXES] = {
+		detector, cell->fault, cell->workload, jget_text(verdict, "metric")};
+	struct score fresh = {.control = !name_at(cell->victims, 0)}, *s;
+	int rc;
 
-	if (!metric || !json_is_array(indicted))
+	if (!names[SCORE_METRIC] || !json_is_array(indicted))
 		return err_set(e, -EINVAL,
 			"a verdict of '%s' has no metric, or no list of indicted servers",
 			detector);
-	rc = check_names(cell->victims, "victims", e);
-	if (!rc)
-		rc = check_names(indicted, "indicted", e);
-	fresh.control = !json_is_string(cell->victims) && !json_array_size(cell->victims);
-	for (int a = 0; a < SCORE_AXES && !rc; a++)
-		rc = place(t, (enum score_axis)a, names[a], &fresh.at[a], e);
-	if (rc)
+	if ((rc = check_names(cell->victims, "victims", e)) ||
+		(rc = check_names(indicted, "indicted", e)))
 		return rc;
+	for (int a = 0; a < SCORE_AXES; a++)
+		fresh.at[a] = score_declare(t, (enum score_axis)a, names[a]);
 	s = find(t, fresh.at);
 	if (s && s->control != fresh.control)
 		return err_set(e, -EINVAL,
 			"the cells of fault '%s' must all have a victim, or none", cell->fault);
 	if (!s) {
-		s = realloc(t->scores, (t->n + 1) * sizeof(*s));
-		if (!s)
-			return err_errno(e, -ENOMEM, "cannot score '%s'", detector);
-		t->scores = s;
+		t->scores = alloc_resize(t->scores, t->n + 1, sizeof(*s));
 		s = &t->scores[t->n++];
 		*s = fresh;
 	}
-	return count(s, cell, verdict) ? err_errno(e, -ENOMEM, "cannot score '%s'", detector) : 0;
+	count(s, cell, verdict);
+	return 0;
 }
 
 void score_join(struct score *sum, const struct score *s)
 {
 	sum->control = s->control;
-	sum->n += s->n;
-	sum->hits += s->hits;
-	sum->alarms += s->alarms;
-	sum->detected += s->detected;
-	sum->named += s->named;
-	sum->classified += s->classified;
-	sum->explained += s->explained;
 	sum->causes = sum->causes || s->causes;
-	sum->abstained += s->abstained;
-	sum->failed += s->failed;
-	sum->early += s->early;
+	for (size_t i = 0; i < sizeof(s->counts) / sizeof(*s->counts); i++)
+		sum->counts[i] += s->counts[i];
 	add_delays(sum, s->delays_s, s->n_delays);
 }
 

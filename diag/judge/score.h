@@ -32,15 +32,22 @@ enum score_axis { SCORE_DETECTOR, SCORE_FAULT, SCORE_WORKLOAD, SCORE_METRIC, SCO
 struct score {
 	size_t at[SCORE_AXES]; /* indices into the names of each axis */
 	bool control;          /* no victim: hits mean nothing */
-	unsigned n;            /* cells */
-	unsigned hits, alarms; /* of which: every victim indicted; some healthy server indicted */
-	unsigned detected;     /* anybody indicted */
-	unsigned named, classified; /* hits that name a resource; of those, the fault's own */
-	unsigned explained; /* of those, with the part behind the slash, or both without one */
-	bool causes;        /* the fault's resource has such a part */
-	unsigned abstained,
-		failed;   /* failed: of the abstentions, those that are errors of the detector */
-	unsigned early;   /* hits with a time before the onset */
+	bool causes;           /* the fault's resource has a part behind a slash */
+	union {
+		struct {
+			unsigned n; /* cells */
+			unsigned hits,
+				alarms;    /* every victim indicted; some healthy server indicted */
+			unsigned detected; /* anybody indicted */
+			unsigned named;    /* hits that name a resource */
+			unsigned classified; /* of those, the fault's own */
+			unsigned explained;  /* of those, with the part behind the slash, if any */
+			unsigned abstained;
+			unsigned failed; /* of those, errors of the detector */
+			unsigned early;  /* hits with a time before the onset */
+		};
+		unsigned counts[10];
+	};
 	double *delays_s; /* of the other hits with a time, sorted */
 	size_t n_delays;
 };
@@ -55,13 +62,13 @@ struct score_cell {
 
 struct score_table;
 
-struct score_table *score_table_new(void); /* NULL: out of memory */
+struct score_table *score_table_new(void);
 void score_table_free(struct score_table *t);
 
 /* Adds a name to an axis, so that it is shown even if nothing was scored. Other names follow in the
- * order of their first verdict; the first metrics are always dread, dwrite, nsread, ncread, any. 0
- * or -ENOMEM. */
-int score_declare(struct score_table *t, enum score_axis axis, const char *name, struct err *e);
+ * order of their first verdict; the first metrics are always dread, dwrite, nsread, ncread, any.
+ * Returns its index. */
+size_t score_declare(struct score_table *t, enum score_axis axis, const char *name);
 
 /* Counts one verdict of detector_diagnose; both name servers in the same way. -EINVAL for JSON of
  * another form. */

@@ -38,9 +38,16 @@ struct vec *vec_test(lua_State *L, int index)
 	return luaL_testudata(L, index, vec_type);
 }
 
-struct vec *vec_check(lua_State *L, int index)
+/* The one at 'index', or a Lua error. */
+static struct vec *vec_check(lua_State *L, int index)
 {
 	return luaL_checkudata(L, index, vec_type);
+}
+
+void vec_check_lengths(lua_State *L, const struct vec *a, const struct vec *b)
+{
+	if (a->n != b->n)
+		luaL_error(L, "vecs of different lengths (%d and %d)", (int)a->n, (int)b->n);
 }
 
 /* Room for n doubles that the collector frees; on the stack's top. */
@@ -114,15 +121,6 @@ static double *finite_args(lua_State *L, size_t *n)
 	return a;
 }
 
-static int m_count(lua_State *L)
-{
-	size_t n;
-
-	finite_args(L, &n);
-	lua_pushinteger(L, (lua_Integer)n);
-	return 1;
-}
-
 static int m_sum(lua_State *L)
 {
 	size_t n;
@@ -163,10 +161,10 @@ static int m_quantile(lua_State *L)
 	return 1;
 }
 
-/* v:above(limit): how many elements are */
+/* v:above(limit): how many elements are; with the upvalue 1, v:count(): all that have a sample */
 static int m_above(lua_State *L)
 {
-	double limit = luaL_checknumber(L, 2);
+	double limit = lua_tointeger(L, lua_upvalueindex(1)) ? -INFINITY : luaL_checknumber(L, 2);
 	lua_Integer count = 0;
 	size_t n;
 	double *a = finite_args(L, &n);
@@ -195,25 +193,30 @@ static int m_extreme(lua_State *L)
 	return 2;
 }
 
-static int m_abs(lua_State *L)
-{
-	const struct vec *x = vec_check(L, 1);
-	struct vec *out = vec_push_raw(L, x->n);
+/* A method that makes each element 'x' of a vec into 'value', which may use two arguments. */
+#define ELEMENTWISE(name, first, second, value)                                                    \
+	static int name(lua_State *L)                                                              \
+	{                                                                                          \
+		const struct vec *in = vec_check(L, 1);                                            \
+		const double a __attribute__((unused)) = first;                                    \
+		const double b __attribute__((unused)) = second;                                   \
+		struct vec *out = vec_push_raw(L, in->n);                                          \
+                                                                                                   \
+		for (size_t i = 0; i < in->n; i++) {                                               \
+			const double x = in->v[i];                                                 \
+                                                                                                   \
+			out->v[i] = value;                                                         \
+		}                                                                                  \
+		return 1;                                                                          \
+	}
 
-	for (size_t i = 0; i < x->n; i++)
-		out->v[i] = fabs(x->v[i]);
-	return 1;
-}
-
-static int m_log(lua_State *L)
-{
-	const struct vec *x = vec_check(L, 1);
-	struct vec *out = vec_push_raw(L, x->n);
-
-	for (size_t i = 0; i < x->n; i++)
-		out->v[i] = x->v[i] > 0 ? log(x->v[i]) : NAN;
-	return 1;
-}
+ELEMENTWISE(m_abs, 0, 0, fabs(x))
+ELEMENTWISE(m_log, 0, 0, x > 0 ? log(x) : NAN)
+ELEMENTWISE(m_unm, 0, 0, x * -1)
+/* v:fill(value): value where there is no sample */
+ELEMENTWISE(m_fill, luaL_checknumber(L, 2), 0, isfinite(x) ? x : a)
+/* v:clamp(low [, high]) */
+ELEMENTWISE(m_clamp, luaL_checknumber(L, 2), luaL_optnumber(L, 3, INFINITY), x<a ? a : x> b ? b : x)
 
 /* v:slice(from, to), both included */
 static int m_slice(lua_State *L)
@@ -334,8 +337,8 @@ static int m_arithmetic(lua_State *L)
 	double x = a ? 0 : luaL_checknumber(L, 1), y = b ? 0 : luaL_checknumber(L, 2);
 	struct vec *out;
 
-	if (a && b && a->n != b->n)
-		return luaL_error(L, "vecs of different lengths (%d and %d)", (int)a->n, (int)b->n);
+	if (a && b)
+		vec_check_lengths(L, a, b);
 	out = vec_push_raw(L, a ? a->n : b->n);
 	switch (op) {
 	case '+': EACH(out->n, out->v, a, x, b, y, +); break;
@@ -343,30 +346,6 @@ static int m_arithmetic(lua_State *L)
 	case '*': EACH(out->n, out->v, a, x, b, y, *); break;
 	default: EACH(out->n, out->v, a, x, b, y, /);
 	}
-	return 1;
-}
-
-/* v:fill(value): value where there is no sample */
-static int m_fill(lua_State *L)
-{
-	const struct vec *x = vec_check(L, 1);
-	double value = luaL_checknumber(L, 2);
-	struct vec *out = vec_push_raw(L, x->n);
-
-	for (size_t i = 0; i < x->n; i++)
-		out->v[i] = isfinite(x->v[i]) ? x->v[i] : value;
-	return 1;
-}
-
-/* v:clamp(low [, high]) */
-static int m_clamp(lua_State *L)
-{
-	const struct vec *x = vec_check(L, 1);
-	double low = luaL_checknumber(L, 2), high = luaL_optnumber(L, 3, INFINITY);
-	struct vec *out = vec_push_raw(L, x->n);
-
-	for (size_t i = 0; i < x->n; i++)
-		out->v[i] = x->v[i] < low ? low : x->v[i] > high ? high : x->v[i];
 	return 1;
 }
 
@@ -386,16 +365,6 @@ static int m_lag(lua_State *L)
 		out->v[i] = before;
 	for (size_t i = n; i < x->n; i++)
 		out->v[i] = x->v[i - n];
-	return 1;
-}
-
-static int m_unm(lua_State *L)
-{
-	const struct vec *x = vec_check(L, 1);
-	struct vec *out = vec_push_raw(L, x->n);
-
-	for (size_t i = 0; i < x->n; i++)
-		out->v[i] = x->v[i] * -1;
 	return 1;
 }
 
@@ -453,10 +422,11 @@ static const struct entry functions[] = {{"least", vec_list_least}, {"likelihood
 	{"present", vec_list_present}, {NULL}};
 
 static const struct entry methods[] = {{"abs", m_abs}, {"above", m_above}, {"clamp", m_clamp},
-	{"count", m_count}, {"fill", m_fill}, {"lag", m_lag}, {"log", m_log}, {"max", m_extreme, 1},
-	{"mean", m_mean}, {"median", m_median}, {"min", m_extreme, -1}, {"quantile", m_quantile},
-	{"rolling_mean", m_rolling_sum, true}, {"rolling_median", m_rolling_median},
-	{"rolling_sum", m_rolling_sum, false}, {"slice", m_slice}, {"sum", m_sum}, {NULL}};
+	{"count", m_above, true}, {"fill", m_fill}, {"lag", m_lag}, {"log", m_log},
+	{"max", m_extreme, 1}, {"mean", m_mean}, {"median", m_median}, {"min", m_extreme, -1},
+	{"quantile", m_quantile}, {"rolling_mean", m_rolling_sum, true},
+	{"rolling_median", m_rolling_median}, {"rolling_sum", m_rolling_sum, false},
+	{"slice", m_slice}, {"sum", m_sum}, {NULL}};
 
 static const struct entry metamethods[] = {{"__add", m_arithmetic, '+'},
 	{"__sub", m_arithmetic, '-'}, {"__mul", m_arithmetic, '*'}, {"__div", m_arithmetic, '/'},
@@ -487,23 +457,12 @@ void vec_open(lua_State *L)
 	lua_setglobal(L, "vec");
 }
 
-static const char *const *names_of(const struct entry *list, const char **names)
+const char *const *vec_names(bool of_methods)
 {
+	static const char *names[2][sizeof(methods) / sizeof(*methods)];
+	const struct entry *list = of_methods ? methods : functions;
+
 	for (size_t i = 0; list[i].name; i++)
-		names[i] = list[i].name;
-	return names;
-}
-
-const char *const *vec_functions(void)
-{
-	static const char *names[sizeof(functions) / sizeof(*functions)];
-
-	return names_of(functions, names);
-}
-
-const char *const *vec_methods(void)
-{
-	static const char *names[sizeof(methods) / sizeof(*methods)];
-
-	return names_of(methods, names);
+		names[of_methods][i] = list[i].name;
+	return names[of_methods];
 }

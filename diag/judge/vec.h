@@ -9,6 +9,7 @@
 #define CULPRIT_JUDGE_VEC_H
 
 #include <lua.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct vec {
@@ -22,14 +23,10 @@ struct vec *vec_push(lua_State *L, size_t n);
 /* The same, for the caller to write all of. */
 struct vec *vec_push_raw(lua_State *L, size_t n);
 
-/* The one at 'index', or a Lua error. */
-struct vec *vec_check(lua_State *L, int index);
-
 /* Sets the global table 'vec'. */
 void vec_open(lua_State *L);
 
-/* Names of the functions and methods, ended by NULL, for the test of the meta file. */
-const char *const *vec_functions(void);
-const char *const *vec_methods(void);
+/* Names of the functions or methods, ended by NULL, for the test of the meta file. */
+const char *const *vec_names(bool of_methods);
 
 #endif

@@ -6,6 +6,9 @@
 
 struct vec *vec_test(lua_State *L, int index); /* NULL if it is none */
 
+/* Raises a Lua error unless both are of one length. */
+void vec_check_lengths(lua_State *L, const struct vec *a, const struct vec *b);
+
 /* Room for n doubles that the collector frees; on the stack's top. */
 double *vec_scratch(lua_State *L, size_t n);
 

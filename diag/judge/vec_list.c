@@ -24,9 +24,7 @@ static const struct vec **list_of(lua_State *L, int index, size_t *count)
 		if (!list[i])
 			luaL_error(L, "element %d of the list is a %s, not a vec", (int)i + 1,
 				luaL_typename(L, -1));
-		if (list[i]->n != list[0]->n)
-			luaL_error(L, "vecs of different lengths (%d and %d)", (int)list[0]->n,
-				(int)list[i]->n);
+		vec_check_lengths(L, list[0], list[i]);
 		lua_pop(L, 1);
 	}
 	*count = n;
@@ -43,15 +41,10 @@ struct middle {
 static struct middle middle_of(double *a, size_t n)
 {
 	size_t h = n / 2;
-	double x, y, z;
+	double x = gsl_stats_select(a, 1, n, h - 1), y = gsl_stats_select(a, 1, n, h), z;
 
-	if (n % 2 == 0) {
-		x = gsl_stats_select(a, 1, n, h - 1);
-		y = gsl_stats_select(a, 1, n, h);
+	if (n % 2 == 0)
 		return (struct middle){x, x, y, y};
-	}
-	x = gsl_stats_select(a, 1, n, h - 1);
-	y = gsl_stats_select(a, 1, n, h);
 	z = gsl_stats_select(a, 1, n, h + 1);
 	return (struct middle){(x + y) / 2, (x + z) / 2, (y + z) / 2, y};
 }
@@ -180,9 +173,8 @@ int vec_likelihood(lua_State *L)
 		all[a] = of[a] ? 0 : luaL_checknumber(L, a + 1);
 		if (!first)
 			first = of[a];
-		else if (of[a] && of[a]->n != first->n)
-			return luaL_error(L, "vecs of different lengths (%d and %d)", (int)first->n,
-				(int)of[a]->n);
+		else if (of[a])
+			vec_check_lengths(L, first, of[a]);
 	}
 	luaL_argcheck(L, first, 1, "one of the three is a vec");
 	out = vec_push(L, first->n);

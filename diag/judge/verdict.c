@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "diag/judge/detector_impl.h"
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/base/name.h"
 #include "harness/lua/luajson.h"
 
@@ -86,14 +88,13 @@ static int call(void *ctx, size_t i, json_t **out, struct err *e)
 {
 	const struct inputs *in = ctx;
 	const struct detector_run *const *given = in->model ? in->runs + i : in->runs;
-	struct call c = {.in = in, .runs = calloc(in->n + 1, sizeof(*c.runs))};
-	size_t n = in->model ? 1 : in->n;
-	int rc = c.runs ? 0 : err_errno(e, -ENOMEM, "cannot ask '%s'", in->d->name);
+	struct call c = {.in = in, .n = in->model ? 1 : in->n};
+	int rc;
 
-	for (; c.n < n && !rc; c.n += !rc)
-		rc = run_open(given[c.n], &c.runs[c.n], e);
-	if (!rc)
-		rc = call_open(&c, out, e);
+	c.runs = alloc_zero(c.n, sizeof(*c.runs));
+	for (size_t k = 0; k < c.n; k++)
+		c.runs[k] = run_open(given[k]);
+	rc = call_open(&c, out, e);
 	sandbox_close(in->d);
 	for (size_t k = 0; k < c.n; k++)
 		run_close(given[k], &c.runs[k]);
@@ -119,36 +120,33 @@ int detector_train(struct detector *d, const struct detector_run *runs, size_t n
 	struct detector_answer a = {0};
 	int rc;
 
-	if (d->external)
-		return program_train(d, runs, n, model, e);
-	if (!d->trains) {
-		*model = json_object();
-		return *model ? 0 : err_errno(e, -ENOMEM, "cannot make a model");
+	if (d->external || !d->trains) {
+		*model = d->external ? program_train(d, runs, n) : json_object();
+		return 0;
 	}
-	list = calloc(n + 1, sizeof(*list));
-	if (!list)
-		return err_errno(e, -ENOMEM, "cannot train '%s'", d->name);
+	list = alloc_zero(n, sizeof(*list));
 	for (size_t i = 0; i < n; i++)
 		list[i] = &runs[i];
 	rc = ask_lua(&(struct inputs){.d = d, .function = "train", .runs = list, .n = n}, 1, &a, e);
 	free(list);
-	if (!rc && a.rc) {
+	if (rc)
+		return rc;
+	if (a.rc) {
 		*e = a.why;
 		return a.rc;
 	}
 	/* An empty Lua table is an empty array; a model is an object. */
-	if (!rc && json_is_array(a.verdicts) && !json_array_size(a.verdicts)) {
+	if (json_is_array(a.verdicts) && !json_array_size(a.verdicts)) {
 		json_decref(a.verdicts);
 		a.verdicts = json_object();
 	}
-	if (!rc && !json_is_object(a.verdicts)) {
+	if (!json_is_object(a.verdicts)) {
 		json_decref(a.verdicts);
-		rc = luax_complain(
+		return luax_complain(
 			&d->src, NULL, e, "'train' must return a table with named entries");
 	}
-	if (!rc)
-		*model = a.verdicts;
-	return rc;
+	*model = a.verdicts;
+	return 0;
 }
 
 static bool is_server(const struct detector_run *run, const char *name)
@@ -169,9 +167,9 @@ static int read_indicted(const struct detector *d, const struct detector_run *ru
 	const json_t *list, json_t **out, struct err *e)
 {
 	size_t n = json_array_size(list), i;
-	const char **names = calloc(n + 1, sizeof(*names));
+	const char **names = alloc_zero(n, sizeof(*names));
 	json_t *item;
-	int rc = names ? 0 : err_errno(e, -ENOMEM, "cannot read a verdict");
+	int rc = 0;
 
 	json_array_foreach((json_t *)list, i, item)
 	{
@@ -221,11 +219,9 @@ static int check_form(
 {
 	static const char *const keys[] = {
 		"metric", "indicted", "abstain", "reason", "evidence", "time_s", "resource", NULL};
-	const char *metric = json_string_value(json_object_get(v, "metric")), *key;
-	const json_t *indicted = json_object_get(v, "indicted"),
-		     *abstain = json_object_get(v, "abstain"),
-		     *reason = json_object_get(v, "reason"),
-		     *resource = json_object_get(v, "resource");
+	const char *metric = jget_text(v, "metric"), *key;
+	const json_t *indicted = jget(v, "indicted"), *abstain = jget(v, "abstain"),
+		     *reason = jget(v, "reason"), *resource = jget(v, "resource");
 	json_t *item;
 
 	if (!json_is_object(v))
@@ -284,7 +280,7 @@ static int read_times(const struct detector *d, const json_t *indicted, const js
 	{
 		const char *key = json_string_value(name);
 
-		v = json_is_number(given) ? (json_t *)given : json_object_get(given, key);
+		v = json_is_number(given) ? (json_t *)given : jget(given, key);
 		if (v)
 			json_object_set_new(*out, key, json_real(json_number_value(v)));
 	}
@@ -300,19 +296,18 @@ static int read_verdict(const struct detector *d, const struct detector_run *run
 	int rc = check_form(d, run, v, e);
 
 	if (!rc)
-		rc = read_indicted(d, run, json_object_get(v, "indicted"), &list, e);
+		rc = read_indicted(d, run, jget(v, "indicted"), &list, e);
 	if (!rc)
-		rc = read_times(d, list, json_object_get(v, "time_s"), &times, e);
+		rc = read_times(d, list, jget(v, "time_s"), &times, e);
 	if (rc) {
 		json_decref(list);
 		return rc;
 	}
-	*out = json_pack("{s:O, s:o, s:b}", "metric", json_object_get(v, "metric"), "indicted",
-		list, "abstain", json_is_true(json_object_get(v, "abstain")));
+	*out = json_pack("{s:O, s:o, s:b}", "metric", jget(v, "metric"), "indicted", list,
+		"abstain", jget_true(v, "abstain"));
 	for (size_t i = 0; kept[i]; i++)
-		if (json_object_get(v, kept[i]) &&
-			(strcmp(kept[i], "resource") || json_array_size(list)))
-			json_object_set(*out, kept[i], json_object_get(v, kept[i]));
+		if (strcmp(kept[i], "resource") || json_array_size(list))
+			json_object_set(*out, kept[i], jget(v, kept[i]));
 	if (times)
 		json_object_set_new(*out, "time_s", times);
 	return 0;
@@ -326,7 +321,7 @@ static void earliest(json_t *all, const json_t *times)
 
 	json_object_foreach((json_t *)times, server, v)
 	{
-		const json_t *had = json_object_get(all, server);
+		const json_t *had = jget(all, server);
 
 		if (!had || json_number_value(v) < json_number_value(had))
 			json_object_set(all, server, v);
@@ -345,11 +340,11 @@ static int add_any(
 
 	json_array_foreach(verdicts, i, v)
 	{
-		abstain = abstain && json_is_true(json_object_get(v, "abstain"));
-		json_array_extend(all, json_object_get(v, "indicted"));
-		earliest(times, json_object_get(v, "time_s"));
+		abstain = abstain && jget_true(v, "abstain");
+		json_array_extend(all, jget(v, "indicted"));
+		earliest(times, jget(v, "time_s"));
 		if (!resource)
-			resource = json_object_get(v, "resource");
+			resource = jget(v, "resource");
 	}
 	rc = read_indicted(d, run, all, &list, e);
 	if (!rc) {
@@ -385,14 +380,14 @@ static int read_verdicts(struct detector *d, const struct detector_run *run, con
 			rc = read_verdict(d, run, v, &one, e);
 		if (rc)
 			break;
-		metric = json_string_value(json_object_get(one, "metric"));
-		if (json_object_get(by_metric, metric))
+		metric = jget_text(one, "metric");
+		if (jget(by_metric, metric))
 			rc = luax_complain(&d->src, NULL, e, "two verdicts on '%s'", metric);
 		else if (strcmp(metric, "any"))
 			json_array_append(done, one);
 		json_object_set_new(by_metric, metric, one);
 	}
-	any = json_object_get(by_metric, "any");
+	any = jget(by_metric, "any");
 	if (!rc && any)
 		json_array_append(done, any);
 	else if (!rc)
@@ -410,11 +405,13 @@ int detector_diagnose_all(struct detector *d, const json_t *model,
 	struct err *e)
 {
 	struct inputs in = {.d = d, .function = "diagnose", .runs = runs, .model = model, .n = n};
-	int rc;
+	int rc = 0;
 
-	for (size_t i = 0; i < n; i++)
-		answers[i] = (struct detector_answer){0};
-	rc = d->external ? program_ask(d, model, runs, answers, n, e) : ask_lua(&in, n, answers, e);
+	memset(answers, 0, n * sizeof(*answers));
+	if (d->external)
+		program_ask(d, model, runs, answers, n);
+	else
+		rc = ask_lua(&in, n, answers, e);
 	for (size_t i = 0; i < n && !rc; i++) {
 		struct detector_answer *a = &answers[i];
 		json_t *raw = a->verdicts;

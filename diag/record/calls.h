@@ -40,11 +40,9 @@ const struct call_arch *call_arch(const char *arch);
 /* Call 'nr', or NULL if there is none. O(1). */
 const struct call_info *call_info(const struct call_arch *arch, uint32_t nr);
 
-/* Shorthands: name of a number, or NULL; number of a name, or -1; class of a number, with the index
- * of its descriptor argument, or -1, in '*fd' (may be NULL). */
+/* Shorthands: name of a number, or NULL; number of a name, or -1. */
 const char *call_name(const char *arch, uint32_t nr);
 int call_number(const char *arch, const char *name);
-enum call_class call_class(const char *arch, uint32_t nr, int *fd);
 
 const char *call_class_name(enum call_class class); /* "read" */
 

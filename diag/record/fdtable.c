@@ -6,7 +6,7 @@
 
 /* One chained hash of entries by (pid, fd); fd PROCESS_HEAD is the anchor of its
  * process's ring, so that a whole table can be dropped without a search. */
-enum { PROCESS_HEAD = INT32_MIN };
+enum { PROCESS_HEAD = INT32_MIN, FIRST_BUCKETS = 1024 };
 
 struct entry {
 	struct fd_state state;
@@ -31,14 +31,11 @@ struct fdtable *fdtable_new(void)
 {
 	struct fdtable *t = calloc(1, sizeof(*t));
 
-	if (!t)
-		return NULL;
-	t->mask = 1023;
-	t->bucket = calloc(t->mask + 1, sizeof(struct entry *));
-	if (!t->bucket) {
+	if (!t || !(t->bucket = calloc(FIRST_BUCKETS, sizeof(struct entry *)))) {
 		free(t);
 		return NULL;
 	}
+	t->mask = FIRST_BUCKETS - 1;
 	return t;
 }
 

@@ -152,7 +152,4 @@ static inline uint32_t layout_crc(const uint8_t *block, uint32_t payload)
 	return (uint32_t)crc32(crc, block + 16, LAYOUT_BLOCK_HEAD - 16 + payload);
 }
 
-/* Decodes a head of LAYOUT_HEAD bytes. -EINVAL, with what to do. */
-int layout_head(const uint8_t *p, const char *path, struct log_head *head, struct err *e);
-
 #endif

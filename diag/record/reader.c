@@ -41,7 +41,8 @@ static ssize_t read_full(int fd, void *data, size_t size)
 	return (ssize_t)done;
 }
 
-int layout_head(const uint8_t *p, const char *path, struct log_head *head, struct err *e)
+/* Decodes a head of LAYOUT_HEAD bytes. */
+static int read_head(const uint8_t *p, const char *path, struct log_head *head, struct err *e)
 {
 	struct log_head h = {0};
 
@@ -69,29 +70,25 @@ int log_reader_new(const char *path, struct log_reader **out, struct err *e)
 {
 	struct log_reader *r = calloc(1, sizeof(*r));
 	uint8_t head[LAYOUT_HEAD];
-	ssize_t n;
-	int rc = 0;
+	ssize_t n = 0;
+	int rc;
 
 	if (!r || !(r->path = strdup(path))) {
 		free(r);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
 	r->fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
-	if (r->fd < 0) {
+	if (r->fd < 0)
 		rc = err_errno(e, -errno, "cannot open the log '%s'", path);
-		goto out;
-	}
-	n = read_full(r->fd, head, sizeof(head));
-	if (n < 0)
+	else if ((n = read_full(r->fd, head, sizeof(head))) < 0)
 		rc = err_errno(e, (int)n, "cannot read the log '%s'", path);
 	else if (n < LAYOUT_HEAD)
 		rc = err_set(e, -EINVAL, "'%s' is not a trace log of culprit: it is %zd bytes long",
 			path, n);
 	else
-		rc = layout_head(head, path, &r->head, e);
+		rc = read_head(head, path, &r->head, e);
 	r->offset = LAYOUT_HEAD;
 	r->pos = r->end = r->block + LAYOUT_BLOCK_HEAD;
-out:
 	if (rc < 0) {
 		log_reader_free(r);
 		return rc;
@@ -164,7 +161,7 @@ static int next_block(struct log_reader *r, struct err *e)
 	return 1;
 }
 
-/* The getters return false, and leave '*out' alone, if the block ends first. */
+/* The getters return false if the block ends first, or the value is out of range. */
 static bool get_varint(struct log_reader *r, uint64_t *out)
 {
 	uint64_t v = 0;
@@ -185,24 +182,14 @@ static bool get_u32(struct log_reader *r, uint32_t *out)
 {
 	uint64_t v;
 
-	if (!get_varint(r, &v) || v > UINT32_MAX)
-		return false;
-	*out = (uint32_t)v;
-	return true;
+	return get_varint(r, &v) && (*out = (uint32_t)v) == v;
 }
 
 static bool get_i32(struct log_reader *r, int32_t *out)
 {
 	uint64_t v;
-	int64_t s;
 
-	if (!get_varint(r, &v))
-		return false;
-	s = layout_unzigzag(v);
-	if (s < INT32_MIN || s > INT32_MAX)
-		return false;
-	*out = (int32_t)s;
-	return true;
+	return get_varint(r, &v) && (*out = (int32_t)layout_unzigzag(v)) == layout_unzigzag(v);
 }
 
 static bool get_byte(struct log_reader *r, uint8_t *out)
@@ -551,7 +538,7 @@ int log_read_end(const char *path, struct record_end *end, uint64_t *bytes, stru
 	if (pread(fd, head, sizeof(head), 0) != sizeof(head))
 		rc = err_set(e, -EINVAL, "'%s' is not a trace log of culprit", path);
 	else
-		rc = layout_head(head, path, &ignored, e);
+		rc = read_head(head, path, &ignored, e);
 	if (rc == 0 &&
 		(pread(fd, block, sizeof(block), size - (off_t)sizeof(block)) != sizeof(block) ||
 			layout_get32(block) != LAYOUT_BLOCK_MAGIC ||

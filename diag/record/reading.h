@@ -15,8 +15,6 @@
 #ifndef CULPRIT_DIAG_LOG_READING_H
 #define CULPRIT_DIAG_LOG_READING_H
 
-#include <errno.h>
-
 enum reading_kind { READING_COUNT, READING_LEVEL };
 
 #define READINGS(X)                                                                                \
@@ -111,7 +109,5 @@ enum reading {
 const char *reading_name(enum reading r); /* "tcp_retransmitted_segments" */
 const char *reading_unit(enum reading r); /* "segments" */
 enum reading_kind reading_kind(enum reading r);
-const char *reading_definition(enum reading r);
-int reading_from_name(const char *name, enum reading *r); /* 0, or -ENOENT */
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "diag/record/address.h"
 #include "diag/record/reading.h"
+#include "harness/base/alloc.h"
 
 enum { STREAM_CALLS = 1024 };
 
@@ -44,7 +45,7 @@ static struct stream_thread *slot_of(const struct stream *s, uint32_t tid)
 }
 
 /* Doubles the table, or only drops the threads that are gone. */
-static int make_room(struct stream *s)
+static void make_room(struct stream *s)
 {
 	struct stream_thread *old = s->threads;
 	size_t n_old = s->n_slots, kept = 0, room = 64;
@@ -53,11 +54,7 @@ static int make_room(struct stream *s)
 		kept += old[i].state == THREAD_LIVE || (s->names && old[i].named);
 	while (room < kept * 4)
 		room *= 2;
-	s->threads = calloc(room, sizeof(*s->threads));
-	if (!s->threads) {
-		s->threads = old;
-		return -ENOMEM;
-	}
+	s->threads = alloc_zero(room, sizeof(*s->threads));
 	s->n_slots = room;
 	s->n_used = kept;
 	s->current = NULL;
@@ -65,7 +62,6 @@ static int make_room(struct stream *s)
 		if (old[i].state == THREAD_LIVE || (s->names && old[i].named))
 			*slot_of(s, old[i].tid) = old[i];
 	free(old);
-	return 0;
 }
 
 static struct stream_thread *find_thread(const struct stream *s, uint32_t tid)
@@ -75,14 +71,13 @@ static struct stream_thread *find_thread(const struct stream *s, uint32_t tid)
 	return t->state == THREAD_FREE ? NULL : t;
 }
 
-/* The thread's entry, made if there is none; NULL: no memory. */
+/* The thread's entry, made if there is none. */
 static struct stream_thread *thread_of(struct stream *s, uint32_t tid)
 {
 	struct stream_thread *t = slot_of(s, tid);
 
 	if (t->state == THREAD_FREE && s->n_used * 2 >= s->n_slots) {
-		if (make_room(s))
-			return NULL;
+		make_room(s);
 		t = slot_of(s, tid);
 	}
 	s->n_used += t->state == THREAD_FREE;
@@ -102,9 +97,7 @@ int stream_new(const char *path, const struct stream_spec *spec, struct stream *
 		(spec->index < 0 || (size_t)spec->index >= spec->n_servers))
 		return err_set(e, -EINVAL, "'%s': there is no server %d among %zu", path,
 			spec->index, spec->n_servers);
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return err_errno(e, -ENOMEM, "cannot read '%s'", path);
+	s = alloc_zero(1, sizeof(*s));
 	s->spec = *spec;
 	if (spec->owner == OWNER_SERVER && spec->servers[spec->index].storage)
 		folder = spec->servers[spec->index].storage;
@@ -112,12 +105,12 @@ int stream_new(const char *path, const struct stream_spec *spec, struct stream *
 		folder = spec->mount;
 	for (n = strlen(folder); n && folder[n - 1] == '/';)
 		n--;
-	s->path = strdup(path);
-	s->folder = strndup(folder, n);
+	s->path = alloc_copy(path);
+	s->folder = alloc_format("%.*s", (int)n, folder);
 	s->fds = fdtable_new();
-	rc = !s->path || !s->folder || !s->fds || make_room(s)
-		? err_errno(e, -ENOMEM, "cannot read '%s'", path)
-		: log_reader_new(path, &s->log, e);
+	make_room(s);
+	rc = s->fds ? log_reader_new(path, &s->log, e)
+		    : err_errno(e, -ENOMEM, "cannot read '%s'", path);
 	if (rc) {
 		stream_free(s);
 		return rc;
@@ -251,20 +244,14 @@ static struct object reading_object(const struct stream *s, const struct record_
 	return r->accepted ? (struct object){OBJECT_SOCKET} : socket_object(s, &none, &r->peer);
 }
 
-/* Gives a connection its number. */
-static int id_new(struct stream *s, uint32_t *id)
+/* A number for a connection. */
+static uint32_t id_new(struct stream *s)
 {
 	if (s->n_ids == s->id_room) {
-		uint32_t room = s->id_room ? s->id_room * 2 : 64;
-		uint32_t *more = realloc(s->free_ids, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		s->free_ids = more;
-		s->id_room = room;
+		s->id_room = s->id_room ? s->id_room * 2 : 64;
+		s->free_ids = alloc_resize(s->free_ids, s->id_room, sizeof(*s->free_ids));
 	}
-	*id = s->n_free ? s->free_ids[--s->n_free] : s->n_ids++;
-	return 0;
+	return s->n_free ? s->free_ids[--s->n_free] : s->n_ids++;
 }
 
 static bool is_connection(const struct object *o)
@@ -272,11 +259,12 @@ static bool is_connection(const struct object *o)
 	return o->kind == OBJECT_SERVICE || o->kind == OBJECT_PEER;
 }
 
-static int classify(struct stream *s, struct fd_state *f)
+static void classify(struct stream *s, struct fd_state *f)
 {
 	f->object = f->now.kind == FD_SOCKET ? socket_object(s, &f->now.local, &f->now.remote)
 					     : file_object(s, &f->now);
-	return is_connection(&f->object) ? id_new(s, &f->object.id) : 0;
+	if (is_connection(&f->object))
+		f->object.id = id_new(s);
 }
 
 const struct fd_state *item_fd(struct stream_item *item)
@@ -329,38 +317,29 @@ static void release_id(void *ctx, const struct fd_state *f)
 		s->free_ids[s->n_free++] = f->object.id;
 }
 
-static int name_thread(struct stream *s, const struct record_process *p)
-{
-	struct stream_thread *t = thread_of(s, p->tid);
-
-	if (!t)
-		return -ENOMEM;
-	t->named = true;
-	snprintf(t->name, sizeof(t->name), "%s", p->name);
-	return 0;
-}
-
 /* What the record changes before the consumers see it: names, and the thread of a call. */
-static int prepare(struct stream *s, struct stream_item *item)
+static void prepare(struct stream *s, struct stream_item *item)
 {
 	const struct record *rec = item->record;
+	struct stream_thread *t;
 
+	item->fd_found = false;
+	item->classes = UINT_MAX;
 	if (rec->type == RECORD_CALL) {
 		if (!s->current || s->current->tid != rec->call.tid)
 			s->current = thread_of(s, rec->call.tid);
 		item->thread = s->current;
 		item->call = rec->call.nr < STREAM_CALLS ? s->calls[rec->call.nr] : NULL;
 		item->classes = 1u << (item->call ? item->call->class : CALL_OTHER);
-		return s->current ? 0 : -ENOMEM;
-	}
-	item->classes = UINT_MAX;
-	if (rec->type == RECORD_LOST)
+	} else if (rec->type == RECORD_LOST) {
 		s->lost += rec->lost.count;
-	else if (rec->type == RECORD_END && rec->end.lost > s->lost)
+	} else if (rec->type == RECORD_END && rec->end.lost > s->lost) {
 		s->lost = rec->end.lost;
-	else if (rec->type == RECORD_PROCESS && rec->process.what != PROCESS_EXIT && s->names)
-		return name_thread(s, &rec->process);
-	return 0;
+	} else if (rec->type == RECORD_PROCESS && rec->process.what != PROCESS_EXIT && s->names) {
+		t = thread_of(s, rec->process.tid);
+		t->named = true;
+		snprintf(t->name, sizeof(t->name), "%s", rec->process.name);
+	}
 }
 
 /* What it changes after they have. */
@@ -387,10 +366,10 @@ static int apply(struct stream *s, const struct stream_item *item)
 		s->current = NULL;
 	}
 	rc = fdtable_feed(s->fds, rec);
-	if (rc || rec->type != RECORD_FD || !rec->fd.open)
-		return rc;
-	f = fdtable_get(s->fds, rec->fd.pid, rec->fd.fd);
-	return f ? classify(s, f) : 0;
+	if (!rc && rec->type == RECORD_FD && rec->fd.open &&
+		(f = fdtable_get(s->fds, rec->fd.pid, rec->fd.fd)))
+		classify(s, f);
+	return rc;
 }
 
 int stream_run(struct stream *s, struct err *e)
@@ -399,9 +378,7 @@ int stream_run(struct stream *s, struct err *e)
 	int rc;
 
 	while ((rc = log_next(s->log, &item.record, e)) == 1) {
-		item.fd_found = false;
-		if (prepare(s, &item))
-			return err_errno(e, -ENOMEM, "cannot read '%s'", s->path);
+		prepare(s, &item);
 		for (size_t i = 0; i < s->n_consumers; i++) {
 			if (!(item.classes & s->consumers[i].c.classes))
 				continue;

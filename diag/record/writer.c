@@ -310,6 +310,8 @@ static uint8_t *put_lost(struct layout_state *st, uint8_t *p, const struct recor
 
 static uint8_t *put_sum(struct layout_state *st, uint8_t *p, const struct record_sum *s)
 {
+	const uint64_t figures[] = {
+		s->count, s->errors, s->failed, s->failed_ns, s->bytes, s->total_ns, s->max_ns};
 	bool addresses = s->local.ss_family || s->remote.ss_family;
 	uint64_t set = 0;
 
@@ -325,13 +327,8 @@ static uint8_t *put_sum(struct layout_state *st, uint8_t *p, const struct record
 		p = put_address(p, &s->local);
 		p = put_address(p, &s->remote);
 	}
-	p = put_varint(p, s->count);
-	p = put_varint(p, s->errors);
-	p = put_varint(p, s->failed);
-	p = put_varint(p, s->failed_ns);
-	p = put_varint(p, s->bytes);
-	p = put_varint(p, s->total_ns);
-	p = put_varint(p, s->max_ns);
+	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
+		p = put_varint(p, figures[i]);
 	for (int i = 0; i < SUM_BUCKETS; i++)
 		set |= (uint64_t)(s->histogram[i] != 0) << i;
 	p = put_varint(p, set);

@@ -44,3 +44,8 @@ char *alloc_format(const char *fmt, ...)
 	va_end(ap);
 	return or_end(text);
 }
+
+FILE *alloc_text(char **text, size_t *size)
+{
+	return or_end(open_memstream(text, size));
+}

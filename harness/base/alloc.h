@@ -8,6 +8,7 @@
 #define CULPRIT_BASE_ALLOC_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 /* 'n' elements of 'size' bytes, all zero; one byte at least. The caller frees, as of all functions here. */
 void *alloc_zero(size_t n, size_t size) __attribute__((malloc, returns_nonnull));
@@ -21,5 +22,8 @@ char *alloc_copy(const char *s) __attribute__((malloc, returns_nonnull));
 /* As asprintf. */
 char *alloc_format(const char *fmt, ...)
 	__attribute__((malloc, returns_nonnull, format(printf, 1, 2)));
+
+/* As open_memstream: the text is the caller's after fclose. */
+FILE *alloc_text(char **text, size_t *size) __attribute__((returns_nonnull));
 
 #endif

@@ -258,13 +258,9 @@ enum { SERVER_SECONDS_MAX = 50000 };
 
 static size_t at_once(const struct judge *j)
 {
-	size_t most = 1, n, room = SERVER_SECONDS_MAX / (j->n_servers * (size_t)j->seconds + 1) + 1;
+	size_t room = SERVER_SECONDS_MAX / (j->n_servers * (size_t)j->seconds + 1) + 1;
 
-	for (size_t i = 0; i < j->n_instances; i++)
-		if ((n = detector_at_once(j->instances[i].detector)) > most)
-			most = n;
-	most = most < AT_ONCE_MAX ? most : AT_ONCE_MAX;
-	return most < room ? most : room;
+	return AT_ONCE_MAX < room ? AT_ONCE_MAX : room;
 }
 
 int judge_all(struct judge *j, int64_t only, json_t **out, struct err *e)

@@ -113,19 +113,19 @@ static int take_series(void *ctx, const char *metric, const char *server,
 	size_t k = server_index(t->judge, server);
 	enum metric m;
 
+	(void)e;
 	if (k == t->judge->n_servers || metric_from_name(metric, &m))
 		return 0;
-	return columns_put_samples(t->columns, m, k, samples, n, e);
+	columns_put_samples(t->columns, m, k, samples, n);
+	return 0;
 }
 
 int evidence_read(
 	struct judge *j, int64_t attempt, int32_t seconds, struct evidence *ev, struct err *e)
 {
-	int rc = columns_new(METRIC_COUNT, j->n_servers, seconds, &ev->columns, e);
-	struct taking t = {j, ev->columns};
+	struct taking t = {j, ev->columns = columns_new(METRIC_COUNT, j->n_servers, seconds)};
+	int rc = store_samples(j->store, attempt, take_series, &t, e);
 
-	if (!rc)
-		rc = store_samples(j->store, attempt, take_series, &t, e);
 	if (!rc)
 		rc = events_read(j, attempt, seconds, ev, e);
 	if (rc)

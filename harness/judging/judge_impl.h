@@ -6,7 +6,9 @@
 #include "diag/judge/detector.h"
 #include "harness/judging/judge.h"
 
-enum { AT_ONCE_MAX = 64 }; /* runs that a detector is asked about in one call */
+enum {
+	AT_ONCE_MAX = 64
+}; /* runs that a detector is asked about in one call: a fork costs little then */
 
 /* A detector as it takes part in a run. */
 struct instance {

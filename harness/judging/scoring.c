@@ -65,20 +65,20 @@ static int declare_axes(
 		const char *name = jget_text(row, "name");
 
 		if (!rc && find_row(verdicts, "detector", name))
-			rc = score_declare(t, SCORE_DETECTOR, name, e);
+			score_declare(t, SCORE_DETECTOR, name);
 	}
 	cells = json_object_get(tally, "cells");
 	for (i = json_array_size(cells); i-- > 0;)
 		if (jget_int(json_array_get(cells, i), "training"))
 			json_array_remove(cells, i);
 	if (!rc && find_row(cells, "fault", "none"))
-		rc = score_declare(t, SCORE_FAULT, "none", e);
+		score_declare(t, SCORE_FAULT, "none");
 	json_array_foreach(cells, i, row)
 	{
-		if (!rc)
-			rc = score_declare(t, SCORE_FAULT, jget_text(row, "fault"), e);
-		if (!rc)
-			rc = score_declare(t, SCORE_WORKLOAD, jget_text(row, "workload"), e);
+		if (rc)
+			break;
+		score_declare(t, SCORE_FAULT, jget_text(row, "fault"));
+		score_declare(t, SCORE_WORKLOAD, jget_text(row, "workload"));
 	}
 	json_decref(detectors);
 	json_decref(tally);
@@ -220,8 +220,7 @@ int scoring_new(struct store *s, const json_t *rows, struct cell_range cells, st
 
 	c->cells = json_array();
 	c->range = cells;
-	if (!(c->table = score_table_new()))
-		rc = err_errno(e, -ENOMEM, "cannot make a table");
+	c->table = score_table_new();
 	if (!rc && !rows)
 		rc = store_verdicts(s, &all, e);
 	if (!rc)

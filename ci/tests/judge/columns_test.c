@@ -34,10 +34,9 @@ static void every_form_is_exact(void **state)
 	double values[COLUMNS * SECONDS], out[SECONDS];
 	enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 	struct columns *c;
-	struct err e;
 
 	(void)state;
-	assert_int_equal(columns_new(METRICS, SERVERS, SECONDS, &c, &e), 0);
+	c = columns_new(METRICS, SERVERS, SECONDS);
 	assert_int_equal(columns_seconds(c), SECONDS);
 	for (int round = 0; round < KINDS * KINDS; round++) {
 		for (int k = 0; k < COLUMNS; k++)
@@ -48,7 +47,7 @@ static void every_form_is_exact(void **state)
 		if (round % 3 == 0)
 			memcpy(values + COLUMN_MAX * SECONDS, values + COLUMN_SUM * SECONDS,
 				sizeof(out));
-		assert_int_equal(columns_put(c, 2, 1, values, &e), 0);
+		columns_put(c, 2, 1, values);
 		for (int k = 0; k < COLUMNS; k++) {
 			columns_read(c, 2, 1, (enum column)k, out);
 			assert_same(out, values + k * SECONDS);
@@ -56,7 +55,7 @@ static void every_form_is_exact(void **state)
 	}
 	assert_true(columns_has(c, 2, 1));
 	assert_false(columns_has(c, 2, 2));
-	columns_mean(c, 0, 0, out);
+	columns_series(c, 0, 0, COLUMN_MEAN, out);
 	for (int i = 0; i < SECONDS; i++)
 		assert_true(isnan(out[i]));
 	columns_read(c, 0, 0, COLUMN_COUNT, out);
@@ -73,7 +72,6 @@ static void samples_become_columns(void **state)
 	       max[METRICS][SERVERS][SECONDS];
 	double bytes[METRICS][SERVERS][SECONDS] = {0}, out[SECONDS], want[SECONDS];
 	struct columns *c;
-	struct err e;
 
 	(void)state;
 	srand(5);
@@ -95,24 +93,24 @@ static void samples_become_columns(void **state)
 		sum[s->metric][s->server][s->second] += s->sum_s;
 		bytes[s->metric][s->server][s->second] += (double)s->bytes;
 	}
-	assert_int_equal(columns_from_samples(samples, 400, METRICS, SERVERS, SECONDS, &c, &e), 0);
+	c = columns_from_samples(samples, 400, METRICS, SERVERS, SECONDS);
 	for (size_t m = 0; m < METRICS; m++)
 		for (size_t s = 0; s < SERVERS; s++) {
 			columns_read(c, m, s, COLUMN_COUNT, out);
 			assert_same(out, count[m][s]);
 			columns_read(c, m, s, COLUMN_BYTES, out);
 			assert_same(out, bytes[m][s]);
-			columns_mean(c, m, s, out);
+			columns_series(c, m, s, COLUMN_MEAN, out);
 			for (int i = 0; i < SECONDS; i++)
 				want[i] = sum[m][s][i] / count[m][s][i];
 			assert_same(out, want);
-			columns_sampled(c, m, s, COLUMN_MAX, out);
+			columns_series(c, m, s, COLUMN_MAX, out);
 			for (int i = 0; i < SECONDS; i++)
 				want[i] = count[m][s][i] > 0 ? max[m][s][i] : NAN;
 			assert_same(out, want);
 		}
 	columns_free(c);
-	assert_int_equal(columns_from_samples(NULL, 0, METRICS, SERVERS, 0, &c, &e), 0);
+	c = columns_from_samples(NULL, 0, METRICS, SERVERS, 0);
 	columns_free(c);
 }
 

@@ -57,7 +57,7 @@ int fds_actions(struct tracer *t)
 	if (!t->action)
 		return -ENOMEM;
 	for (uint32_t nr = 0; nr < MAX_ACTION; nr++)
-		if (call_class(arch, nr, NULL) == CALL_OPEN)
+		if (call_info(t->calls, nr) && call_info(t->calls, nr)->class == CALL_OPEN)
 			t->action[nr] = ACT_RESULT;
 	for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++) {
 		int nr = call_number(arch, special[i].name);
