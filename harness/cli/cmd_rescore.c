@@ -12,10 +12,8 @@ struct options {
 static int rescore(struct store *s, const json_t *detectors, bool save, struct judge **judge,
 	json_t **rows, struct err *e)
 {
-	int rc = show_judge(s, detectors, judge, e);
+	int rc = show_judge(s, detectors, judge, e) ?: judge_all(*judge, 0, rows, e);
 
-	if (!rc)
-		rc = judge_all(*judge, 0, rows, e);
 	if (!rc && save)
 		rc = judge_save(*judge, *rows, e);
 	return rc;

@@ -98,7 +98,7 @@ static int prepare(
 	o.lease_s = jget_real(r->options, "lease_s");
 	o.seed = strtol(r->seed, NULL, 10);
 	rc = running_prepare(x, &o, e);
-	return rc ? rc : key_inputs(x->scenario, x->plan, x->cluster, o.only, &x->inputs, e);
+	return rc ?: key_inputs(x->scenario, x->plan, x->cluster, o.only, &x->inputs, e);
 }
 
 static int refuse_changes(struct executor *x, const struct record *r, struct err *e)
@@ -184,25 +184,17 @@ static int resume(
 	struct executor *x, const char *folder, const struct run_options *o, struct err *e)
 {
 	struct record r = {0};
-	int rc = store_open(folder, &x->store, e);
+	int rc = store_open(folder, &x->store, e)
+		?: run_lock(folder, &x->lock, e)
+		?: record_read(x->store, &r, e)
+		?: prepare(x, &r, o, e)
+		?: refuse_changes(x, &r, e)
+		?: open_second(x, e)
+		?: progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet,
+			&x->progress, e)
+		?: take_detectors(x, &r, e)
+		?: go_on(x, e);
 
-	if (!rc)
-		rc = run_lock(folder, &x->lock, e);
-	if (!rc)
-		rc = record_read(x->store, &r, e);
-	if (!rc)
-		rc = prepare(x, &r, o, e);
-	if (!rc)
-		rc = refuse_changes(x, &r, e);
-	if (!rc)
-		rc = open_second(x, e);
-	if (!rc)
-		rc = progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet,
-			&x->progress, e);
-	if (!rc)
-		rc = take_detectors(x, &r, e);
-	if (!rc)
-		rc = go_on(x, e);
 	record_clear(&r);
 	return rc;
 }

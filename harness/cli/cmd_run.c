@@ -90,12 +90,10 @@ static int record_file_system(struct store *s, const char *fs_type, struct err *
 {
 	struct fs *fs = NULL;
 	json_t *errors = NULL;
-	int rc = fs_load(fs_type, &fs, e);
+	int rc = fs_load(fs_type, &fs, e)
+		?: fs_errors(fs, &errors, e)
+		?: running_set_json(s, "file_system", errors, e);
 
-	if (!rc)
-		rc = fs_errors(fs, &errors, e);
-	if (!rc)
-		rc = running_set_json(s, "file_system", errors, e);
 	json_decref(errors);
 	fs_free(fs);
 	return rc;
@@ -209,13 +207,10 @@ int running_conclude(struct executor *x, const char *command, const struct outco
 static int begin_run(struct executor *x, const char *folder, const char *inventory,
 	const char *tracer, struct store **store, struct judge **judge, struct err *e)
 {
-	int rc = store_create(folder, store, e);
-
-	if (!rc)
-		rc = running_judge(x, *store, judge, e);
-	if (!rc)
-		rc = record_facts(*store, x, inventory, tracer, e);
-	return rc ? rc : store_put_plan(*store, x->scenario, x->plan, x->server_names, e);
+	return store_create(folder, store, e)
+		?: running_judge(x, *store, judge, e)
+		?: record_facts(*store, x, inventory, tracer, e)
+		?: store_put_plan(*store, x->scenario, x->plan, x->server_names, e);
 }
 
 static int begin_second(
@@ -253,20 +248,14 @@ static int set_path(struct store *s, const char *key, const char *path, struct e
 static int record_start(struct executor *x, const struct run_options *o, struct err *e)
 {
 	json_t *options = options_json(o), *detectors = NULL;
-	int rc = key_inputs(x->scenario, x->plan, x->cluster, o->only, &x->inputs, e);
+	int rc = key_inputs(x->scenario, x->plan, x->cluster, o->only, &x->inputs, e)
+		?: key_detectors(x->scenario, &detectors, e)
+		?: set_path(x->store, "scenario_path", o->scenario, e)
+		?: set_path(x->store, "inventory_path", o->inventory, e)
+		?: running_set_json(x->store, "options", options, e)
+		?: running_set_json(x->store, "detector_texts", detectors, e)
+		?: running_set_json(x->store, "inputs", x->inputs, e);
 
-	if (!rc)
-		rc = key_detectors(x->scenario, &detectors, e);
-	if (!rc)
-		rc = set_path(x->store, "scenario_path", o->scenario, e);
-	if (!rc)
-		rc = set_path(x->store, "inventory_path", o->inventory, e);
-	if (!rc)
-		rc = running_set_json(x->store, "options", options, e);
-	if (!rc)
-		rc = running_set_json(x->store, "detector_texts", detectors, e);
-	if (!rc)
-		rc = running_set_json(x->store, "inputs", x->inputs, e);
 	json_decref(options);
 	json_decref(detectors);
 	return rc;
@@ -287,17 +276,16 @@ static int begin_all(
 		rc = run_lock(folder, &x->lock, e);
 	if (!rc)
 		rc = begin_second(x, folder, o->inventory, e);
-	return rc ? rc : record_start(x, o, e);
+	return rc ?: record_start(x, o, e);
 }
 
 static int run_plan(struct executor *x, const struct run_options *o, struct err *e)
 {
 	char *folder = o->folder ? alloc_copy(o->folder) : default_folder(x->scenario);
-	int rc = begin_all(x, o, folder, e);
+	int rc = begin_all(x, o, folder, e)
+		?: progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet,
+			   &x->progress, e);
 
-	if (!rc)
-		rc = progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet,
-			&x->progress, e);
 	free(folder);
 	if (rc)
 		return rc;

@@ -110,10 +110,9 @@ int cluster_find_processes(struct cluster *c, struct err *e)
 {
 	json_t *found = NULL;
 	struct fs *fs = NULL;
-	int rc = fs_load(c->inv->fs_type, &fs, e);
+	int rc = fs_load(c->inv->fs_type, &fs, e)
+		?: cluster_ask(c, "processes", NULL, NULL, CALL_TIMEOUT_S, &found, e);
 
-	if (!rc)
-		rc = cluster_ask(c, "processes", NULL, NULL, CALL_TIMEOUT_S, &found, e);
 	for (size_t i = 0; i < c->n_members && !rc; i++) {
 		struct member *m = &c->members[i];
 
@@ -228,9 +227,8 @@ static int complete_hosts(struct cluster *c, struct err *e)
 		rc = number_address(c, i, e);
 		if (rc || fs_complete_already(h))
 			continue;
-		rc = cluster_blame(fs_look(fs, h, c->members[i].node, &found, e), e);
-		if (!rc)
-			rc = fs_complete(h, c->inv->volume, found, e);
+		rc = cluster_blame(fs_look(fs, h, c->members[i].node, &found, e), e)
+			?: fs_complete(h, c->inv->volume, found, e);
 		json_decref(found);
 	}
 	fs_free(fs);

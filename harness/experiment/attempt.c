@@ -49,12 +49,10 @@ static void clean_up(struct trial *t)
 static int compare_nodes(struct trial *t, struct err *e)
 {
 	json_t *after = NULL;
-	int rc = cluster_find_processes(t->x->cluster, e);
+	int rc = cluster_find_processes(t->x->cluster, e)
+		?: fingerprint_take(t->x->cluster, &after, e)
+		?: fingerprint_compare(t->before, after, e);
 
-	if (!rc)
-		rc = fingerprint_take(t->x->cluster, &after, e);
-	if (!rc)
-		rc = fingerprint_compare(t->before, after, e);
 	json_decref(after);
 	return rc;
 }
@@ -68,9 +66,7 @@ static int run_trial(struct trial *t, struct err *e)
 	trial_note_between(t, false, "looking at the nodes as they are");
 	trial_note_step(t, "begin");
 	t->x->gate.unsettled = t->may_fail;
-	rc = fingerprint_take(t->x->cluster, &t->before, e);
-	if (!rc)
-		rc = trial_early_fault(t, e);
+	rc = fingerprint_take(t->x->cluster, &t->before, e) ?: trial_early_fault(t, e);
 	trial_note_between(t, false, "starting tracers");
 	trial_note_step(t, "trace");
 	if (!rc)
@@ -136,10 +132,8 @@ static int sync_folders(struct trial *t, struct err *e)
 static int record_in(struct trial *t, struct store *s, const struct reduction *m, struct err *e)
 {
 	bool confirmed = t->row.outcome == OUTCOME_CONFIRMED;
-	int rc = store_begin(s, e);
+	int rc = store_begin(s, e) ?: store_put_attempt(s, &t->row, e);
 
-	if (!rc)
-		rc = store_put_attempt(s, &t->row, e);
 	if (!rc && confirmed)
 		rc = measure_store(t, s, m, e);
 	if (!rc && confirmed)
@@ -172,10 +166,8 @@ static int record_both(
 static int reduce(struct trial *t, struct reduction **m, struct reduction **second, struct err *e)
 {
 	json_t *cluster = NULL;
-	int rc = measure_describe(t, &cluster, e);
+	int rc = measure_describe(t, &cluster, e) ?: measure_reduce(t, cluster, false, m, e);
 
-	if (!rc)
-		rc = measure_reduce(t, cluster, false, m, e);
 	if (!rc && t->x->second_store)
 		rc = measure_reduce(t, cluster, true, second, e);
 	if (cluster)

@@ -309,10 +309,9 @@ int key_add_programs(
 {
 	json_t *programs, *results = NULL, *result;
 	const char *name;
-	int rc = needed_programs(s, p, &programs, e);
+	int rc = needed_programs(s, p, &programs, e)
+		?: cluster_ask(c, "run", hash_args, programs, HASH_TIMEOUT_S + 10, &results, e);
 
-	if (!rc)
-		rc = cluster_ask(c, "run", hash_args, programs, HASH_TIMEOUT_S + 10, &results, e);
 	json_object_foreach(results, name, result)
 		read_hashes(name, jget_text(result, "output"), inputs);
 	json_decref(results);

@@ -118,9 +118,7 @@ static int run_cell(struct executor *x, size_t place, const struct cell *c, stru
 		int rc;
 
 		progress_attempt(x->progress, c->number, n, title);
-		rc = wait_clean(x, &request.gates, e);
-		if (!rc)
-			rc = attempt_run(x, &request, &r, e);
+		rc = wait_clean(x, &request.gates, e) ?: attempt_run(x, &request, &r, e);
 		json_decref(request.gates);
 		if (rc)
 			return rc;

@@ -306,7 +306,7 @@ static int check_state(struct gate *g, json_t *report, struct err *e)
 		rc = measure_clocks(g->cluster, &clocks, e);
 	if (!rc)
 		json_object_set_new(report, "clocks", clocks);
-	return rc ? rc : check_clocks(g->limits, clocks, -EAGAIN, e);
+	return rc ?: check_clocks(g->limits, clocks, -EAGAIN, e);
 }
 
 /* Events of an attempt that has ended are dropped. */
@@ -338,10 +338,8 @@ int gates_before(struct gate *g, json_t **out, struct err *e)
 	json_t *report = json_object(), *ignored = NULL;
 	double begin = clock_mono_s();
 	struct load was, is;
-	int rc = check_disk(g, e);
+	int rc = check_disk(g, e) ?: load_read(&was, e);
 
-	if (!rc)
-		rc = load_read(&was, e);
 	if (!rc)
 		rc = ask_load(g->cluster, &ignored, e); /* begins the nodes' measurement */
 	json_decref(ignored);
@@ -385,5 +383,5 @@ int gates_after(struct gate *g, json_t *report, double since_s, struct err *e)
 	}
 	if (!rc)
 		rc = wait_window(g, since_s, e);
-	return rc ? rc : check_loads(g, report, "after", AFTER, e);
+	return rc ?: check_loads(g, report, "after", AFTER, e);
 }

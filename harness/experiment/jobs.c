@@ -70,9 +70,7 @@ static int call_workload(
 	lua_getfield(L, -1, name);
 	push_workload_context(t);
 	bind_push_node(L, t->x->acts, client);
-	rc = luax_call(L, 2, 1, e);
-	if (!rc)
-		rc = luajson_get(L, -1, out, e);
+	rc = luax_call(L, 2, 1, e) ?: luajson_get(L, -1, out, e);
 	lua_settop(L, top);
 	return rc ? err_blame(e, ERR_SCENARIO, rc) : 0;
 }

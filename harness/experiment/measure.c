@@ -135,14 +135,11 @@ static int add_transfer(void *ctx, const struct member *m, const char *file, str
 int measure_fetch(struct trial *t, struct err *e)
 {
 	struct transfers all = {.t = t};
-	int rc = each_file(t, add_transfer, &all, e);
+	int rc = each_file(t, add_transfer, &all, e)
+		?: node_fetch_all(all.list, all.n, FETCH_TIMEOUT_S, e)
+		?: remove_remote(t->x->cluster, e)
+		?: read_results(t, e);
 
-	if (!rc)
-		rc = node_fetch_all(all.list, all.n, FETCH_TIMEOUT_S, e);
-	if (!rc)
-		rc = remove_remote(t->x->cluster, e);
-	if (!rc)
-		rc = read_results(t, e);
 	while (all.n)
 		free((char *)all.list[--all.n].local);
 	free(all.list);

@@ -132,7 +132,7 @@ static int check_tracers(struct executor *x, struct err *e)
 		progress_say(
 			x->progress, "tracing with ptrace in place of %s: %s", t->label, e->text);
 		rc = scenario_set_tracer(s, "ptrace", e);
-		return rc ? rc : store_set(x->store, "tracer", s->tracers[k].label, e);
+		return rc ?: store_set(x->store, "tracer", s->tracers[k].label, e);
 	}
 	if (!rc && s->second.name)
 		rc = check_tracer(x->cluster, &s->second, e);
@@ -351,9 +351,7 @@ static int prepare_workload(struct executor *x, const struct part *w, struct err
 			break;
 		bind_push_context(L, x->acts, c, NULL, w, store_run_id(x->store));
 		bind_push_node(L, x->acts, c->clients[i]);
-		rc = luax_call(L, 2, 1, e);
-		if (!rc)
-			rc = luajson_get(L, -1, &list, e);
+		rc = luax_call(L, 2, 1, e) ?: luajson_get(L, -1, &list, e);
 		if (!rc)
 			json_object_set_new(lists, c->clients[i]->host->ssh.name, list);
 		lua_settop(L, top);

@@ -128,7 +128,7 @@ int trial_fault_off(struct trial *t, struct err *e)
 	trial_note_step(t, "offset");
 	if (!rc && undo)
 		*e = why;
-	return rc ? rc : undo;
+	return rc ?: undo;
 }
 
 /* The phase in which the fault acts. A fault's 'step' is called once a second, for ramps and
@@ -146,7 +146,7 @@ static int fault_phase(struct trial *t, double onset, struct err *e)
 		for (size_t v = 0; v < t->n_victims && !rc; v++)
 			rc = call_fault(t, v, "step", at - onset, 0, e);
 	}
-	return rc ? rc : trial_wait_until(t, end, what, e);
+	return rc ?: trial_wait_until(t, end, what, e);
 }
 
 /* Waits for the end of the phase before the fault, then for the fault's own trigger, if any. */
@@ -177,15 +177,11 @@ int trial_phases(struct trial *t, struct err *e)
 	if (!t->fault || t->fault->from_start)
 		return trial_wait_until(t, begin + attempt_phases_s(s),
 			t->fault ? "fault from the start" : "no fault", e);
-	rc = before_phase(t, begin, e);
-	if (!rc)
-		rc = fault_on(t, e);
-	if (!rc)
-		rc = fault_phase(t, clock_mono_s(), e);
-	if (!rc)
-		rc = trial_fault_off(t, e);
-	if (!rc)
-		rc = trial_wait_until(t, clock_mono_s() + s->after_s, "after the fault", e);
+	rc = before_phase(t, begin, e)
+		?: fault_on(t, e)
+		?: fault_phase(t, clock_mono_s(), e)
+		?: trial_fault_off(t, e)
+		?: trial_wait_until(t, clock_mono_s() + s->after_s, "after the fault", e);
 	return rc;
 }
 
@@ -205,5 +201,5 @@ int trial_early_fault(struct trial *t, struct err *e)
 	if (!rc && cluster_wait_healthy(t->x->cluster, RECONNECT_S, &still))
 		progress_note(t->x->progress, "cell %zu: under %s from the start: %s",
 			t->cell->number, t->fault->label, still.text);
-	return rc ? rc : cluster_find_processes(t->x->cluster, e);
+	return rc ?: cluster_find_processes(t->x->cluster, e);
 }
