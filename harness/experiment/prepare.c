@@ -190,7 +190,7 @@ static int identify(struct executor *x, struct err *e)
 	free(difference);
 	json_object_update(x->inputs, programs);
 	if (!rc)
-		rc = key_cells(x->scenario, x->plan, x->cluster, x->inputs, e);
+		key_cells(x->scenario, x->plan, x->cluster, x->inputs);
 	if (!rc && x->resumed)
 		rc = resume_check_keys(x, e);
 	text = rc ? NULL : json_dumps(programs, JSON_COMPACT | JSON_SORT_KEYS);
