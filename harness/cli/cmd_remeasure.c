@@ -63,7 +63,7 @@ static int remeasure_both(
 
 static int run(const struct call *c)
 {
-	json_t *detectors;
+	json_auto_t *detectors = NULL;
 	unsigned failures = 0;
 	size_t cells = 0;
 	struct err e;
@@ -77,7 +77,6 @@ static int run(const struct call *c)
 		printf("%s: %zu cell%s measured again\n", c->args[0], cells, cells == 1 ? "" : "s");
 		code = failures ? CULPRIT_EXIT_USAGE : CULPRIT_EXIT_OK;
 	}
-	json_decref(detectors);
 	return code;
 }
 

@@ -135,7 +135,7 @@ static int forget_verdicts(struct executor *x, struct err *e)
 static int take_detectors(struct executor *x, const struct record *r, struct err *e)
 {
 	struct store *const stores[] = {x->store, x->second_store};
-	json_t *detectors = running_detectors(x->scenario), *texts = NULL;
+	json_auto_t *texts = NULL, *detectors = running_detectors(x->scenario);
 	int rc = key_detectors(x->scenario, &texts, e);
 	char *difference = rc ? NULL : key_difference(r->detectors, texts);
 
@@ -153,8 +153,6 @@ static int take_detectors(struct executor *x, const struct record *r, struct err
 	if (!rc && x->second_store)
 		rc = running_judge(x, x->second_store, &x->second_judge, e);
 	free(difference);
-	json_decref(texts);
-	json_decref(detectors);
 	return rc;
 }
 

@@ -89,12 +89,11 @@ int running_set_json(struct store *s, const char *key, const json_t *v, struct e
 static int record_file_system(struct store *s, const char *fs_type, struct err *e)
 {
 	struct fs *fs = NULL;
-	json_t *errors = NULL;
+	json_auto_t *errors = NULL;
 	int rc = fs_load(fs_type, &fs, e)
 		?: fs_errors(fs, &errors, e)
 		?: running_set_json(s, "file_system", errors, e);
 
-	json_decref(errors);
 	fs_free(fs);
 	return rc;
 }
@@ -122,8 +121,8 @@ static int record_facts(struct store *s, const struct executor *x, const char *i
 {
 	const struct scenario *sc = x->scenario;
 	char seed[32], seconds[32], *inventory_text = NULL;
-	json_t *axes = axes_json(sc), *detectors = running_detectors(sc),
-	       *servers = server_list(x->cluster);
+	json_auto_t *axes = axes_json(sc), *detectors = running_detectors(sc);
+	json_auto_t *servers = server_list(x->cluster);
 	int rc = file_read(inventory, &inventory_text, NULL, e);
 	const struct fact facts[] = {{"scenario", sc->name, NULL},
 		{"measure", sc->measure == MEASURE_RUNTIME ? "runtime" : "verdicts", NULL},
@@ -139,9 +138,6 @@ static int record_facts(struct store *s, const struct executor *x, const char *i
 				   : running_set_json(s, facts[i].key, facts[i].value, e);
 	if (!rc)
 		rc = record_file_system(s, x->cluster->inv->fs_type, e);
-	json_decref(axes);
-	json_decref(detectors);
-	json_decref(servers);
 	free(inventory_text);
 	return rc;
 }
@@ -175,7 +171,7 @@ int running_conclude(struct executor *x, const char *command, const struct outco
 {
 	bool begun = x->progress != NULL;
 	const char *folder;
-	json_t *tally = NULL;
+	json_auto_t *tally = NULL;
 	struct err e;
 	size_t missing;
 	int code;
@@ -199,7 +195,6 @@ int running_conclude(struct executor *x, const char *command, const struct outco
 	if (x->judge_failed)
 		code = cmd_fail(command, CULPRIT_EXIT_USAGE,
 			"a detector failed; mend it, then 'culprit rescore --save %s'", folder);
-	json_decref(tally);
 	return code;
 }
 
@@ -247,18 +242,15 @@ static int set_path(struct store *s, const char *key, const char *path, struct e
  * can be resumed. */
 static int record_start(struct executor *x, const struct run_options *o, struct err *e)
 {
-	json_t *options = options_json(o), *detectors = NULL;
-	int rc = key_inputs(x->scenario, x->plan, x->cluster, o->only, &x->inputs, e)
+	json_auto_t *options = options_json(o), *detectors = NULL;
+
+	return key_inputs(x->scenario, x->plan, x->cluster, o->only, &x->inputs, e)
 		?: key_detectors(x->scenario, &detectors, e)
 		?: set_path(x->store, "scenario_path", o->scenario, e)
 		?: set_path(x->store, "inventory_path", o->inventory, e)
 		?: running_set_json(x->store, "options", options, e)
 		?: running_set_json(x->store, "detector_texts", detectors, e)
 		?: running_set_json(x->store, "inputs", x->inputs, e);
-
-	json_decref(options);
-	json_decref(detectors);
-	return rc;
 }
 
 static int begin_all(

@@ -30,7 +30,8 @@ static int add_tally(const char *folder, json_t *status, struct err *e)
 {
 	static const char *const of_running[] = {
 		"failed", "eta_s", "cell", "phase", "left_s", "nodes"};
-	json_t *tally = NULL, *attempts;
+	json_auto_t *tally = NULL;
+	json_t *attempts;
 	struct store *s = NULL;
 	int rc = store_open(folder, &s, e);
 	json_int_t left;
@@ -49,7 +50,6 @@ static int add_tally(const char *folder, json_t *status, struct err *e)
 	json_object_set_new(status, "state", json_string(left ? "stopped" : "complete"));
 	for (size_t i = 0; i < sizeof(of_running) / sizeof(of_running[0]); i++)
 		json_object_del(status, of_running[i]);
-	json_decref(tally);
 	return 0;
 }
 

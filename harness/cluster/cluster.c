@@ -108,7 +108,7 @@ int cluster_ask(struct cluster *c, const char *op, cluster_args_fn args, void *c
 
 int cluster_find_processes(struct cluster *c, struct err *e)
 {
-	json_t *found = NULL;
+	json_auto_t *found = NULL;
 	struct fs *fs = NULL;
 	int rc = fs_load(c->inv->fs_type, &fs, e)
 		?: cluster_ask(c, "processes", NULL, NULL, CALL_TIMEOUT_S, &found, e);
@@ -125,7 +125,6 @@ int cluster_find_processes(struct cluster *c, struct err *e)
 				"system first",
 				m->host->ssh.name, c->inv->fs_type, role_name(m->host->role));
 	}
-	json_decref(found);
 	fs_free(fs);
 	return rc == -ENOENT ? err_blame(e, ERR_CLUSTER, rc) : rc;
 }
@@ -143,7 +142,8 @@ static int probe_args(void *fs, const struct member *m, json_t **args, struct er
 /* Runs every client's probe once. -EAGAIN with the output of one that failed. */
 static int probe_clients(struct cluster *c, struct fs *fs, struct err *e)
 {
-	json_t *results, *result;
+	json_auto_t *results = NULL;
+	json_t *result;
 	const char *name;
 	int rc = cluster_ask(c, "run", probe_args, fs, PROBE_TIMEOUT_S + 10, &results, e);
 
@@ -153,7 +153,6 @@ static int probe_clients(struct cluster *c, struct fs *fs, struct err *e)
 			rc = err_set(e, -EAGAIN, "%s: the file system is not whole: %.200s", name,
 				jget_text(result, "output"));
 	}
-	json_decref(results);
 	return rc == -ETIMEDOUT ? -EAGAIN : rc;
 }
 

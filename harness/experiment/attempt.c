@@ -11,6 +11,7 @@
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/experiment/fingerprint.h"
+#include "harness/experiment/signals.h"
 #include "harness/experiment/trial_impl.h"
 
 #define RUNTIME_GUESS_S 8 /* for the first ETA only */
@@ -48,13 +49,11 @@ static void clean_up(struct trial *t)
  * which changes their numbers. */
 static int compare_nodes(struct trial *t, struct err *e)
 {
-	json_t *after = NULL;
-	int rc = cluster_find_processes(t->x->cluster, e)
+	json_auto_t *after = NULL;
+
+	return cluster_find_processes(t->x->cluster, e)
 		?: fingerprint_take(t->x->cluster, &after, e)
 		?: fingerprint_compare(t->before, after, e);
-
-	json_decref(after);
-	return rc;
 }
 
 static int run_trial(struct trial *t, struct err *e)
@@ -267,7 +266,7 @@ int attempt_run(struct executor *x, const struct attempt_request *request,
 	}
 	if (trial_stop_asked(&t)) {
 		file_remove_tree(full, NULL);
-		rc = err_blame(e, ERR_INTERRUPTED, err_set(e, -EINTR, "interrupted"));
+		rc = signals_interrupted(e);
 	} else {
 		rc = record(&t, rc, result, e);
 	}

@@ -115,10 +115,9 @@ static json_t *call(lua_State *L, struct node *node, const struct operation *op,
 
 static int call_and_push(lua_State *L, struct node *node, const struct operation *op, json_t *args)
 {
-	json_t *result = call(L, node, op, args);
+	json_auto_t *result = call(L, node, op, args);
 
 	luajson_push(L, result);
-	json_decref(result);
 	return 1;
 }
 
@@ -191,9 +190,10 @@ static int node_can(lua_State *L)
 {
 	struct lua_node *n = check_node(L);
 	const char *op = luaL_checkstring(L, 2), *reason = refusal(n, operation_find(op));
-	json_t *result = reason ? NULL
-				: call(L, n->member->node, lua_touserdata(L, lua_upvalueindex(1)),
-					  json_pack("{s:s}", "what", op));
+	json_auto_t *result = reason
+		? NULL
+		: call(L, n->member->node, lua_touserdata(L, lua_upvalueindex(1)),
+			  json_pack("{s:s}", "what", op));
 	bool able = jget_true(result, "able");
 
 	if (!reason)
@@ -205,7 +205,6 @@ static int node_can(lua_State *L)
 		lua_pushfstring(L, "%s: %s", n->member->host->ssh.name,
 			reason ? reason : "no reason given");
 	}
-	json_decref(result);
 	return able ? 1 : 2;
 }
 

@@ -139,7 +139,7 @@ static int add_agent(json_t *inputs, struct err *e)
 {
 	struct dirent **list = NULL;
 	char *dir = NULL, hex[65];
-	json_t *hashes = json_object();
+	json_auto_t *hashes = json_object();
 	int rc = home_agent_dir(&dir, e), n = 0;
 
 	if (!rc && (n = scandir(dir, &list, is_file, NULL)) < 0)
@@ -156,7 +156,6 @@ static int add_agent(json_t *inputs, struct err *e)
 	json_object_set_new(inputs, "agent", json_sprintf("sha256:%s", hex));
 	free(list);
 	free(dir);
-	json_decref(hashes);
 	return rc;
 }
 
@@ -289,15 +288,14 @@ static void read_hashes(const char *node, const char *output, json_t *inputs)
 int key_add_programs(
 	struct scenario *s, const struct plan *p, struct cluster *c, json_t *inputs, struct err *e)
 {
-	json_t *programs, *results = NULL, *result;
+	json_auto_t *results = NULL, *programs = NULL;
+	json_t *result;
 	const char *name;
 	int rc = needed_programs(s, p, &programs, e)
 		?: cluster_ask(c, "run", hash_args, programs, HASH_TIMEOUT_S + 10, &results, e);
 
 	json_object_foreach(results, name, result)
 		read_hashes(name, jget_text(result, "output"), inputs);
-	json_decref(results);
-	json_decref(programs);
 	return rc;
 }
 
@@ -372,7 +370,8 @@ static bool is_of_all(const char *name)
 void key_cells(
 	const struct scenario *s, struct plan *p, const struct cluster *c, const json_t *inputs)
 {
-	json_t *common = json_object(), *v;
+	json_auto_t *common = json_object();
+	json_t *v;
 	const char *name;
 
 	json_object_foreach((json_t *)inputs, name, v) if (is_of_all(name))
@@ -394,5 +393,4 @@ void key_cells(
 		hash_json(own, cell->key);
 		json_decref(own);
 	}
-	json_decref(common);
 }

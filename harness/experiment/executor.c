@@ -159,7 +159,8 @@ static int run_cells(struct executor *x, struct err *e)
  * changed since. */
 static int judge_rest_of(struct executor *x, struct judge *j, struct store *s, struct err *e)
 {
-	json_t *rows = NULL, *row;
+	json_auto_t *rows = NULL;
+	json_t *row;
 	char ignored[160];
 	struct err why;
 	size_t i;
@@ -173,7 +174,6 @@ static int judge_rest_of(struct executor *x, struct judge *j, struct store *s, s
 		if (judge_attempt(j, jget_int(row, "attempt"), ignored, sizeof(ignored), &why))
 			say_not_judged(x, (size_t)jget_int(row, "cell"), &why);
 	}
-	json_decref(rows);
 	return rc;
 }
 
@@ -215,6 +215,5 @@ int exec_run(struct executor *x, struct err *e)
 	x->acts = NULL;
 	cluster_disconnect(x->cluster);
 	json_decref(x->gate.clean);
-	return *x->interrupted ? err_blame(e, ERR_INTERRUPTED, err_set(e, -EINTR, "interrupted"))
-			       : rc;
+	return *x->interrupted ? signals_interrupted(e) : rc;
 }

@@ -13,6 +13,7 @@
 #include "harness/base/load.h"
 #include "harness/cluster/cluster.h"
 #include "harness/experiment/fingerprint.h"
+#include "harness/experiment/signals.h"
 
 #define CALL_TIMEOUT_S 30
 #define HEALTHY_S 60
@@ -275,7 +276,7 @@ static int check_disk(struct gate *g, struct err *e)
 /* The fingerprint must be that of the run's first check. */
 static int check_fingerprint(struct gate *g, struct err *e)
 {
-	json_t *now = NULL;
+	json_auto_t *now = NULL;
 	int rc = fingerprint_take(g->cluster, &now, e);
 
 	if (rc)
@@ -284,7 +285,6 @@ static int check_fingerprint(struct gate *g, struct err *e)
 		g->clean = json_incref(now);
 	else if (fingerprint_compare(g->clean, now, e))
 		rc = -EAGAIN;
-	json_decref(now);
 	return rc;
 }
 
@@ -322,11 +322,10 @@ static int wait_window(struct gate *g, double begin, struct err *e)
 	double until = begin + limits_of(g->limits, false).window_s;
 
 	for (double left; (left = until - clock_mono_s()) > 0;) {
-		if (*g->interrupted)
-			return err_blame(e, ERR_INTERRUPTED, err_set(e, -EINTR, "interrupted"));
-		if (node_events(g->cluster->set, left > 0.25 ? 0.25 : left, on_event, NULL) ==
-			-EINTR)
-			return err_blame(e, ERR_INTERRUPTED, err_set(e, -EINTR, "interrupted"));
+		if (*g->interrupted ||
+			node_events(g->cluster->set, left > 0.25 ? 0.25 : left, on_event, NULL) ==
+				-EINTR)
+			return signals_interrupted(e);
 		if (cluster_lost(g->cluster, e))
 			return -ENOTCONN;
 	}

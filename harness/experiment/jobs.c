@@ -163,7 +163,8 @@ static int start_args(void *ctx, const struct member *m, json_t **args, struct e
 static int start(struct trial *t, enum job_kind_id kind, struct err *e)
 {
 	struct jobs_of s = {t, kind};
-	json_t *results, *result;
+	json_auto_t *results = NULL;
+	json_t *result;
 	const char *name;
 	int rc = cluster_ask(
 		t->x->cluster, job_kinds[kind].start, start_args, &s, CALL_TIMEOUT_S, &results, e);
@@ -177,7 +178,6 @@ static int start(struct trial *t, enum job_kind_id kind, struct err *e)
 			kind, .member = cluster_member(t->x->cluster, name), .running = true};
 		snprintf(job->handle, sizeof(job->handle), "%s", handle ? handle : "");
 	}
-	json_decref(results);
 	return rc;
 }
 

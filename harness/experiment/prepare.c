@@ -76,7 +76,8 @@ static int tracer_check_args(void *ctx, const struct member *m, json_t **args, s
 static int check_tracer(struct cluster *c, const struct tracing *t, struct err *e)
 {
 	struct tracer_check check = {t->name, t->one_server ? c->servers[0] : NULL};
-	json_t *results, *result;
+	json_auto_t *results = NULL;
+	json_t *result;
 	const char *name;
 	int rc;
 
@@ -88,7 +89,6 @@ static int check_tracer(struct cluster *c, const struct tracing *t, struct err *
 		if (!rc && !jget_true(result, "able"))
 			rc = err_set(e, -EOPNOTSUPP, "%s: %s", name, jget_text(result, "reason"));
 	}
-	json_decref(results);
 	return rc;
 }
 
@@ -172,7 +172,8 @@ static int check_samplers(struct executor *x, struct err *e)
 /* Completes what the cells depend on. A resumed run must be made of the same programs. */
 static int identify(struct executor *x, struct err *e)
 {
-	json_t *was = NULL, *programs = json_object();
+	json_auto_t *was = NULL;
+	json_t *programs = json_object();
 	int rc = store_get_json(x->store, "programs", &was, e);
 	char *text, *difference;
 
@@ -198,7 +199,6 @@ static int identify(struct executor *x, struct err *e)
 		rc = store_set(x->store, "programs", text, e);
 	free(text);
 out:
-	json_decref(was);
 	json_decref(programs);
 	return rc;
 }
@@ -251,7 +251,7 @@ static int check_or_skip(struct executor *x, size_t fault, struct err *e)
 /* Every client must have the programs that the workload needs. */
 static int check_workload(struct executor *x, const struct part *w, struct err *e)
 {
-	json_t *list = json_array();
+	json_auto_t *list = json_array();
 	int rc = needs_add(x->scenario->L, w, list, e);
 
 	for (size_t k = 0; k < x->cluster->n_clients && !rc && json_array_size(list); k++) {
@@ -267,7 +267,6 @@ static int check_workload(struct executor *x, const struct part *w, struct err *
 						json_array_get(missing, 0), text, sizeof(text))));
 		json_decref(missing);
 	}
-	json_decref(list);
 	return rc;
 }
 
@@ -368,12 +367,10 @@ static int prepare_workload(struct executor *x, const struct part *w, struct err
 static int make_folder(struct executor *x, struct err *e)
 {
 	const struct host *client = x->cluster->clients[0]->host;
-	json_t *lists = json_pack("{s:[[s, s, o]]}", client->ssh.name, "mkdir", "-p",
+	json_auto_t *lists = json_pack("{s:[[s, s, o]]}", client->ssh.name, "mkdir", "-p",
 		json_sprintf("%s/%s", client->mount, store_run_id(x->store)));
-	int rc = run_commands(x, "the run's folder", lists, e);
 
-	json_decref(lists);
-	return rc;
+	return run_commands(x, "the run's folder", lists, e);
 }
 
 /* Checks and prepares the faults and workloads that the plan uses ('--only' may leave some out). */

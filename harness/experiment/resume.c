@@ -36,7 +36,8 @@ static json_t *find_row(const json_t *rows, json_int_t cell, json_int_t number)
 /* The second tracer's store is written first: it may have an attempt that the run's own lacks. */
 static int drop_incomplete(struct executor *x, const json_t *rows, struct err *e)
 {
-	json_t *second = NULL, *row;
+	json_auto_t *second = NULL;
+	json_t *row;
 	size_t i;
 	int rc = store_attempts(x->second_store, &second, e);
 
@@ -45,7 +46,6 @@ static int drop_incomplete(struct executor *x, const json_t *rows, struct err *e
 		if (!rc && !find_row(rows, whole(row, "cell"), whole(row, "number")))
 			rc = store_drop_attempt(x->second_store, whole(row, "id"), e);
 	}
-	json_decref(second);
 	return rc;
 }
 
@@ -114,7 +114,8 @@ static int scan_attempt(struct executor *x, const json_t *row, struct resume *t,
 
 int resume_scan(struct executor *x, struct resume *t, struct err *e)
 {
-	json_t *rows = NULL, *row;
+	json_auto_t *rows = NULL;
+	json_t *row;
 	size_t i;
 	int rc = store_attempts(x->store, &rows, e);
 
@@ -128,13 +129,13 @@ int resume_scan(struct executor *x, struct resume *t, struct err *e)
 		rc = store_unskip(x->store, e);
 	if (!rc && x->second_store)
 		rc = store_unskip(x->second_store, e);
-	json_decref(rows);
 	return rc;
 }
 
 int resume_check_keys(struct executor *x, struct err *e)
 {
-	json_t *rows = NULL, *row;
+	json_auto_t *rows = NULL;
+	json_t *row;
 	size_t i;
 	int rc = store_attempts(x->store, &rows, e);
 
@@ -149,6 +150,5 @@ int resume_check_keys(struct executor *x, struct err *e)
 					"cell %zu was measured under another key than it has now",
 					c->number));
 	}
-	json_decref(rows);
 	return rc;
 }

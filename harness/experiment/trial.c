@@ -5,6 +5,7 @@
 
 #include "harness/base/jget.h"
 #include "harness/base/clock.h"
+#include "harness/experiment/signals.h"
 
 #define POLL_S 0.25
 
@@ -143,7 +144,7 @@ static void on_event(void *ctx, struct node *n, const json_t *event)
 static int watch(struct trial *t, double wait_s, struct err *e)
 {
 	if (trial_stop_asked(t))
-		return err_blame(e, ERR_INTERRUPTED, err_set(e, -EINTR, "interrupted"));
+		return signals_interrupted(e);
 	node_events(t->x->cluster->set,
 		wait_s > POLL_S      ? POLL_S
 			: wait_s > 0 ? wait_s
