@@ -60,7 +60,7 @@ static json_t *server_list(const struct cluster *c)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < c->n_servers; i++)
-		json_array_append_new(list, json_string(c->servers[i]->host->ssh.name));
+		json_array_append_new(list, json_string(c->servers[i]->name));
 	return list;
 }
 
@@ -324,7 +324,7 @@ int running_prepare(struct executor *x, struct run_options *o, struct err *e)
 		return rc;
 	x->server_names = alloc_zero(x->cluster->n_servers, sizeof(*x->server_names));
 	for (size_t i = 0; i < x->cluster->n_servers; i++)
-		x->server_names[i] = (char *)x->cluster->servers[i]->host->ssh.name;
+		x->server_names[i] = (char *)x->cluster->servers[i]->name;
 	return 0;
 }
 

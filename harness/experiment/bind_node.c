@@ -168,7 +168,7 @@ static int call_method(lua_State *L)
 
 	lua_settop(L, 2);
 	if (refused)
-		return luaL_error(L, "%s: %s", n->member->host->ssh.name, refused);
+		return luaL_error(L, "%s: %s", n->member->name, refused);
 	if (op->effect == OP_ACTS)
 		return act_and_push(L, n, op);
 	/* The only argument is given without its name. */
@@ -202,15 +202,14 @@ static int node_can(lua_State *L)
 		lua_pushboolean(L, 1);
 	} else {
 		lua_pushnil(L);
-		lua_pushfstring(L, "%s: %s", n->member->host->ssh.name,
-			reason ? reason : "no reason given");
+		lua_pushfstring(L, "%s: %s", n->member->name, reason ? reason : "no reason given");
 	}
 	return able ? 1 : 2;
 }
 
 static int node_tostring(lua_State *L)
 {
-	lua_pushstring(L, check_node(L)->member->host->ssh.name);
+	lua_pushstring(L, check_node(L)->member->name);
 	return 1;
 }
 
@@ -326,6 +325,19 @@ void bind_close(struct acts *a)
 		return;
 	free(a->list);
 	free(a);
+}
+
+bool bind_push_function(lua_State *L, const struct part *p, const char *name)
+{
+	int top = lua_gettop(L);
+
+	lua_rawgeti(L, LUA_REGISTRYINDEX, p->def_ref);
+	if (lua_istable(L, -1) && lua_getfield(L, -1, name) == LUA_TFUNCTION) {
+		lua_remove(L, -2);
+		return true;
+	}
+	lua_settop(L, top);
+	return false;
 }
 
 void bind_push_node(lua_State *L, struct acts *a, struct member *m)

@@ -116,8 +116,9 @@ static void add_tracing(json_t *inputs, const char *role, const struct tracing *
 /* Addresses, keys and users are ways to reach a host and no part of what is measured there. */
 static void add_hosts(json_t *inputs, const struct cluster *c)
 {
-	for (size_t i = 0; i < c->n_members; i++) {
-		const struct host *h = c->members[i].host;
+	cluster_each(m, c)
+	{
+		const struct host *h = m->host;
 
 		set(inputs,
 			json_pack("{s:s, s:s?, s:s?, s:i, s:s?}", "role", role_name(h->role),
@@ -382,7 +383,7 @@ void key_cells(
 
 		for (size_t k = 0; k < cell->n_victims; k++)
 			json_array_append_new(
-				victims, json_string(c->servers[cell->victims[k]]->host->ssh.name));
+				victims, json_string(c->servers[cell->victims[k]]->name));
 		take(own, inputs, "workload", s->workloads[cell->workload].label);
 		if (cell->fault != SIZE_MAX)
 			take(own, inputs, "fault", s->faults[cell->fault].label);

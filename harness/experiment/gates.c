@@ -22,7 +22,7 @@ static const char *machine_of(const struct member *m)
 {
 	const char *boot = jget_text(node_hello(m->node), "boot_id");
 
-	return boot ? boot : m->host->ssh.name;
+	return boot ? boot : m->name;
 }
 
 /* Is its machine that of another host of the run, or of the orchestrator? */
@@ -34,8 +34,10 @@ static bool is_shared(const struct cluster *c, const struct member *m)
 	if (!file_read("/proc/sys/kernel/random/boot_id", &boot, NULL, NULL))
 		n += !strncmp(boot, machine_of(m), strcspn(boot, "\n"));
 	free(boot);
-	for (size_t i = 0; i < c->n_members; i++)
-		n += !strcmp(machine_of(&c->members[i]), machine_of(m));
+	cluster_each(other, c)
+	{
+		n += !strcmp(machine_of(other), machine_of(m));
+	}
 	return n > 1;
 }
 
@@ -66,9 +68,11 @@ static double own_s(const struct cluster *c, const struct member *m, const json_
 {
 	double sum = 0;
 
-	for (size_t i = 0; i < c->n_members; i++)
-		if (!strcmp(machine_of(&c->members[i]), machine_of(m)))
-			sum += jget_real(jget(results, c->members[i].host->ssh.name), "own_s");
+	cluster_each(other, c)
+	{
+		if (!strcmp(machine_of(other), machine_of(m)))
+			sum += jget_real(jget(results, other->name), "own_s");
+	}
 	return sum;
 }
 
@@ -104,11 +108,11 @@ static int ask_load(struct cluster *c, json_t **out, struct err *e)
 
 	if (!rc)
 		*out = json_object();
-	for (size_t i = 0; i < c->n_members && !rc; i++) {
-		const char *name = c->members[i].host->ssh.name;
-
-		json_object_set_new(*out, name,
-			host_load(jget(results, name), own_s(c, &c->members[i], results)));
+	cluster_each(m, c)
+	{
+		if (!rc)
+			json_object_set_new(*out, m->name,
+				host_load(jget(results, m->name), own_s(c, m, results)));
 	}
 	json_decref(results);
 	return rc;
@@ -182,11 +186,11 @@ static int check_loads(
 
 	if (!rc)
 		json_object_set_new(report, key, loads);
-	for (size_t i = 0; i < c->n_members && !rc; i++) {
-		const char *name = c->members[i].host->ssh.name;
-		const struct gates limits = limits_of(g->limits, is_shared(c, &c->members[i]));
+	cluster_each(m, c)
+	{
+		const struct gates limits = limits_of(g->limits, is_shared(c, m));
 
-		rc = check_load(&limits, name, jget(loads, name), when, e);
+		rc = rc ?: check_load(&limits, m->name, jget(loads, m->name), when, e);
 	}
 	return rc;
 }
@@ -197,12 +201,15 @@ static int measure_clocks(struct cluster *c, json_t **out, struct err *e)
 	json_t *all = json_object();
 	int rc = 0;
 
-	for (size_t i = 0; i < c->n_members && !rc; i++) {
+	cluster_each(m, c)
+	{
 		double offset, error;
 
-		rc = cluster_blame(node_clock_offset(c->members[i].node, &offset, &error, e), e);
+		if (rc)
+			break;
+		rc = cluster_blame(node_clock_offset(m->node, &offset, &error, e), e);
 		if (!rc)
-			json_object_set_new(all, c->members[i].host->ssh.name,
+			json_object_set_new(all, m->name,
 				json_pack("{s:f, s:f}", "offset_s", offset, "error_s", error));
 	}
 	if (rc)
@@ -355,9 +362,9 @@ int gates_before(struct gate *g, json_t **out, struct err *e)
 		return rc;
 	}
 	json_object_set_new(report, "orchestrator", orchestrator_load(&was, &is));
-	for (size_t i = 0; i < g->cluster->n_members; i++) {
-		struct member *m = &g->cluster->members[i];
-		const json_t *clock = jget(jget(report, "clocks"), m->host->ssh.name);
+	cluster_each(m, g->cluster)
+	{
+		const json_t *clock = jget(jget(report, "clocks"), m->name);
 
 		m->offset_s = jget_real(clock, "offset_s");
 		m->offset_error_s = jget_real(clock, "error_s");

@@ -66,8 +66,7 @@ static int call_workload(
 	lua_State *L = t->x->scenario->L;
 	int top = lua_gettop(L), rc;
 
-	lua_rawgeti(L, LUA_REGISTRYINDEX, t->workload->def_ref);
-	lua_getfield(L, -1, name);
+	bind_push_function(L, t->workload, name);
 	push_workload_context(t);
 	bind_push_node(L, t->x->acts, client);
 	rc = luax_call(L, 2, 1, e) ?: luajson_get(L, -1, out, e);

@@ -18,10 +18,8 @@ bool trial_has(const struct trial *t, const struct part *p, const char *name)
 {
 	lua_State *L = t->x->scenario->L;
 	int top = lua_gettop(L);
-	bool has;
+	bool has = bind_push_function(L, p, name);
 
-	lua_rawgeti(L, LUA_REGISTRYINDEX, p->def_ref);
-	has = lua_istable(L, -1) && lua_getfield(L, -1, name) == LUA_TFUNCTION;
 	lua_settop(L, top);
 	return has;
 }
@@ -45,7 +43,7 @@ static void show_node(struct trial *t, const struct member *m)
 {
 	const struct job *app = trial_job(t, JOB_WORKLOAD, m);
 	bool is_traced = trial_job(t, JOB_TRACER, m) != NULL;
-	const char *name = m->host->ssh.name, *traced = is_traced ? ", traced by " : "",
+	const char *name = m->name, *traced = is_traced ? ", traced by " : "",
 		   *by = is_traced ? t->tracing->label : "";
 	struct progress *p = t->x->progress;
 
@@ -67,8 +65,10 @@ static void show_node(struct trial *t, const struct member *m)
 
 static void show_nodes(struct trial *t)
 {
-	for (size_t i = 0; i < t->x->cluster->n_members; i++)
-		show_node(t, &t->x->cluster->members[i]);
+	cluster_each(m, t->x->cluster)
+	{
+		show_node(t, m);
+	}
 }
 
 static void note_phase(struct trial *t, double left_s, const char *what)

@@ -19,9 +19,7 @@ static int call_fault(
 {
 	lua_State *L = t->x->scenario->L;
 
-	lua_rawgeti(L, LUA_REGISTRYINDEX, t->fault->def_ref);
-	lua_getfield(L, -1, name);
-	lua_remove(L, -2);
+	bind_push_function(L, t->fault, name);
 	lua_rawgeti(L, LUA_REGISTRYINDEX, t->contexts[v]);
 	if (number >= 0)
 		lua_pushnumber(L, number);
@@ -49,7 +47,7 @@ static int ask_until(struct trial *t, size_t v, const char *name, double patienc
 			const char *seen = lua_tostring(L, top + 2);
 
 			rc = err_set(e, -ETIME, "%s on %s: %s did not come true within %g s: %s",
-				t->fault->label, t->victims[v]->host->ssh.name, name, patience_s,
+				t->fault->label, t->victims[v]->name, name, patience_s,
 				seen ? seen : "no reason given");
 			break;
 		}
@@ -73,7 +71,7 @@ static int verify(struct trial *t, const char *key, struct err *e)
 
 		rc = ask_until(t, v, "verify", t->fault->verify_s, "verifying", &evidence, e);
 		if (!rc)
-			json_object_set_new(all, t->victims[v]->host->ssh.name, evidence);
+			json_object_set_new(all, t->victims[v]->name, evidence);
 	}
 	json_object_set_new(t->detail, key, all);
 	return rc;
