@@ -145,11 +145,9 @@ static int take_detectors(struct executor *x, const struct record *r, struct err
 		rc = forget_verdicts(x, e);
 		for (size_t i = 0; i < 2 && stores[i] && !rc; i++)
 			rc = running_set_json(stores[i], "detectors", detectors, e);
-		if (!rc)
-			rc = running_set_json(x->store, "detector_texts", texts, e);
+		rc = rc ?: running_set_json(x->store, "detector_texts", texts, e);
 	}
-	if (!rc)
-		rc = running_judge(x, x->store, &x->judge, e);
+	rc = rc ?: running_judge(x, x->store, &x->judge, e);
 	if (!rc && x->second_store)
 		rc = running_judge(x, x->second_store, &x->second_judge, e);
 	free(difference);

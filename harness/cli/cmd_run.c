@@ -35,10 +35,8 @@ static char *default_folder(const struct scenario *s)
 {
 	time_t now = time(NULL);
 	char stamp[32];
-	struct tm tm;
 
-	gmtime_r(&now, &tm);
-	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
+	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", gmtime(&now));
 	if (mkdir("runs", 0777) == 0)
 		file_give_to_sudo_user("runs");
 	return alloc_format("runs/%s-%s", s->name, stamp);
@@ -136,8 +134,7 @@ static int record_facts(struct store *s, const struct executor *x, const char *i
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]) && !rc; i++)
 		rc = facts[i].text ? store_set(s, facts[i].key, facts[i].text, e)
 				   : running_set_json(s, facts[i].key, facts[i].value, e);
-	if (!rc)
-		rc = record_file_system(s, x->cluster->inv->fs_type, e);
+	rc = rc ?: record_file_system(s, x->cluster->inv->fs_type, e);
 	free(inventory_text);
 	return rc;
 }
@@ -261,14 +258,12 @@ static int begin_all(
 
 	judge_free(x->judge);
 	x->judge = NULL;
-	if (!rc)
-		rc = begin_run(x, folder, o->inventory, x->scenario->tracers[0].label, &x->store,
-			&x->judge, e);
-	if (!rc)
-		rc = run_lock(folder, &x->lock, e);
-	if (!rc)
-		rc = begin_second(x, folder, o->inventory, e);
-	return rc ?: record_start(x, o, e);
+	return rc
+		?: begin_run(x, folder, o->inventory, x->scenario->tracers[0].label, &x->store,
+			   &x->judge, e)
+		?: run_lock(folder, &x->lock, e)
+		?: begin_second(x, folder, o->inventory, e)
+		?: record_start(x, o, e);
 }
 
 static int run_plan(struct executor *x, const struct run_options *o, struct err *e)

@@ -260,16 +260,12 @@ int cluster_connect(struct cluster *c, struct err *e)
 	/* Waiting does not mend an unknown host key; the inventory or known_hosts is wrong. */
 	if (rc == -EKEYREJECTED)
 		err_blame(e, ERR_SCENARIO, rc);
-	if (!rc)
-		rc = refuse_quarantined(c, e);
+	rc = rc ?: refuse_quarantined(c, e);
 	cluster_each(m, c)
 	{
 		rc = rc ?: node_clock_offset(m->node, &m->offset_s, &m->offset_error_s, e);
 	}
-	if (!rc)
-		rc = complete_hosts(c, e);
-	if (!rc)
-		rc = cluster_find_processes(c, e);
+	rc = rc ?: complete_hosts(c, e) ?: cluster_find_processes(c, e);
 	if (rc)
 		cluster_disconnect(c);
 	return rc ? err_blame(e, ERR_CLUSTER, rc) : 0;

@@ -68,12 +68,10 @@ static int run_trial(struct trial *t, struct err *e)
 	rc = fingerprint_take(t->x->cluster, &t->before, e) ?: trial_early_fault(t, e);
 	trial_note_between(t, false, "starting tracers");
 	trial_note_step(t, "trace");
-	if (!rc)
-		rc = trial_start_tracers(t, e);
+	rc = rc ?: trial_start_tracers(t, e);
 	trial_note_between(t, true, "starting the workload");
 	trial_note_step(t, "workload");
-	if (!rc)
-		rc = trial_start_workload(t, e);
+	rc = rc ?: trial_start_workload(t, e);
 	if (!rc)
 		rc = runtime ? trial_wait_ended(t, e) : trial_phases(t, e);
 	if (!rc) {
@@ -89,20 +87,17 @@ static int run_trial(struct trial *t, struct err *e)
 		trial_note_step(t, "collect");
 		trial_clean_workload(t);
 	}
-	if (!rc)
-		rc = gates_during(&t->x->gate, t->gates, e);
+	rc = rc ?: gates_during(&t->x->gate, t->gates, e);
 	stopped_s = clock_mono_s();
 	trial_note_between(t, false, runtime ? "fetching output" : "fetching traces");
-	if (!rc)
-		rc = measure_fetch(t, e);
+	rc = rc ?: measure_fetch(t, e);
 	if (!rc && runtime)
 		rc = measure_runtime(t, e);
 	if (!rc) {
 		trial_note_between(t, false, "comparing the nodes with before");
 		rc = compare_nodes(t, e);
 	}
-	if (!rc)
-		rc = gates_after(&t->x->gate, t->gates, stopped_s, e);
+	rc = rc ?: gates_after(&t->x->gate, t->gates, stopped_s, e);
 	/* Code that knows better has blamed already; all else befell the nodes. */
 	return rc ? err_blame(e, ERR_CLUSTER, rc) : 0;
 }
@@ -133,12 +128,9 @@ static int record_in(struct trial *t, struct store *s, const struct reduction *m
 	bool confirmed = t->row.outcome == OUTCOME_CONFIRMED;
 	int rc = store_begin(s, e) ?: store_put_attempt(s, &t->row, e);
 
-	if (!rc && confirmed)
-		rc = measure_store(t, s, m, e);
-	if (!rc && confirmed)
-		rc = sync_folders(t, e);
-	if (!rc)
-		rc = store_commit(s, e);
+	if (confirmed)
+		rc = rc ?: measure_store(t, s, m, e) ?: sync_folders(t, e);
+	rc = rc ?: store_commit(s, e);
 	if (rc)
 		store_rollback(s);
 	return rc;

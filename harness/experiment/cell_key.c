@@ -149,8 +149,7 @@ static int add_agent(json_t *inputs, struct err *e)
 		char path[4096];
 
 		snprintf(path, sizeof(path), "%s/%s", dir, list[i]->d_name);
-		if (!rc)
-			rc = add_file(hashes, list[i]->d_name, path, e);
+		rc = rc ?: add_file(hashes, list[i]->d_name, path, e);
 		free(list[i]);
 	}
 	hash_json(hashes, hex);

@@ -307,10 +307,7 @@ static int check_state(struct gate *g, json_t *report, struct err *e)
 		return -EAGAIN;
 	if (!rc)
 		g->unsettled = false;
-	if (!rc)
-		rc = check_fingerprint(g, e);
-	if (!rc)
-		rc = measure_clocks(g->cluster, &clocks, e);
+	rc = rc ?: check_fingerprint(g, e) ?: measure_clocks(g->cluster, &clocks, e);
 	if (!rc)
 		json_object_set_new(report, "clocks", clocks);
 	return rc ?: check_clocks(g->limits, clocks, -EAGAIN, e);
@@ -349,14 +346,10 @@ int gates_before(struct gate *g, json_t **out, struct err *e)
 	if (!rc)
 		rc = ask_load(g->cluster, &ignored, e); /* begins the nodes' measurement */
 	json_decref(ignored);
-	if (!rc)
-		rc = check_state(g, report, e);
-	if (!rc)
-		rc = wait_window(g, begin, e);
-	if (!rc)
-		rc = check_loads(g, report, "before", BEFORE, e);
-	if (!rc)
-		rc = load_read(&is, e);
+	rc = rc ?: check_state(g, report, e)
+		?: wait_window(g, begin, e)
+		?: check_loads(g, report, "before", BEFORE, e)
+		?: load_read(&is, e);
 	if (rc) {
 		json_decref(report);
 		return rc;
@@ -387,7 +380,5 @@ int gates_after(struct gate *g, json_t *report, double since_s, struct err *e)
 		json_object_set_new(report, "clocks_after", clocks);
 		rc = check_drift(g->limits, jget(report, "clocks"), clocks, e);
 	}
-	if (!rc)
-		rc = wait_window(g, since_s, e);
-	return rc ?: check_loads(g, report, "after", AFTER, e);
+	return rc ?: wait_window(g, since_s, e) ?: check_loads(g, report, "after", AFTER, e);
 }

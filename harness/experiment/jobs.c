@@ -264,8 +264,7 @@ int trial_stop_all(struct trial *t, struct err *e)
 	int rc = trial_stop(t, results, e);
 
 	for (enum job_kind_id k = 0; k < JOB_KINDS; k++) {
-		if (!rc)
-			rc = check_recordings(&job_kinds[k], results[k], &records, &lost, e);
+		rc = rc ?: check_recordings(&job_kinds[k], results[k], &records, &lost, e);
 		if (json_object_size(results[k]))
 			json_object_set(t->detail, job_kinds[k].sink, results[k]);
 		json_decref(results[k]);

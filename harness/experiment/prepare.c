@@ -345,8 +345,7 @@ static int prepare_workload(struct executor *x, const struct part *w, struct err
 			json_object_set_new(lists, c->clients[i]->name, list);
 		lua_settop(L, top);
 	}
-	if (!rc)
-		rc = run_commands(x, w->label, lists, e);
+	rc = rc ?: run_commands(x, w->label, lists, e);
 	json_decref(lists);
 	return rc;
 }
@@ -381,8 +380,7 @@ static int prepare_parts(struct executor *x, struct err *e)
 		rc = faults[i] ? check_or_skip(x, i, e) : 0;
 	for (size_t i = 0; i < s->n_workloads && !rc; i++)
 		rc = workloads[i] ? check_workload(x, &s->workloads[i], e) : 0;
-	if (!rc)
-		rc = make_folder(x, e);
+	rc = rc ?: make_folder(x, e);
 	for (size_t i = 0; i < s->n_workloads && !rc; i++) {
 		if (!workloads[i])
 			continue;

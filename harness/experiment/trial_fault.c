@@ -104,8 +104,7 @@ static int fault_on(struct trial *t, struct err *e)
 	for (size_t v = 0; v < t->n_victims && !rc; v++)
 		rc = call_fault(t, v, "inject", -1, 0, e);
 	trial_note_step(t, "verify");
-	if (!rc)
-		rc = verify(t, "verified_on", e);
+	rc = rc ?: verify(t, "verified_on", e);
 	if (!rc)
 		t->row.onset_ns = clock_real_ns();
 	trial_note_step(t, "onset");
