@@ -53,14 +53,12 @@ static int show(void *ctx, struct stream_item *item, struct err *e)
 
 	if (!view_wants(v, item))
 		return 0;
-	if (v->summary) {
-		if (totals_add(v, item) < 0)
-			return err_set(e, -ENOMEM, "out of memory");
-	} else if (v->json) {
+	if (v->summary)
+		totals_add(v, item);
+	else if (v->json)
 		json_record(item);
-	} else {
+	else
 		text_record(v, item);
-	}
 	return ferror(stdout) ? err_errno(e, -EIO, "cannot write") : 0;
 }
 
@@ -100,10 +98,8 @@ static int run(const struct call *c)
 	if (v->calls)
 		rc = choose_calls(v, head->arch, &e);
 	if (rc == 0) {
-		if (!v->summary && v->json)
-			json_head(head);
-		else if (!v->summary)
-			text_head(head);
+		if (!v->summary)
+			(v->json ? json_head : text_head)(head);
 		rc = stream_run(stream, &e);
 		if (v->summary)
 			totals_print(v);

@@ -22,10 +22,8 @@ static int remeasure(const char *folder, const char *traces, const json_t *detec
 
 	if (!rc && !is_second)
 		rc = remeasure_check(s, e);
-	if (!rc)
-		rc = show_judge(s, detectors, &judge, e);
-	if (!rc)
-		rc = remeasure_run(s, traces, is_second, judge, cells, e);
+	rc = rc ?: show_judge(s, detectors, &judge, e)
+		?: remeasure_run(s, traces, is_second, judge, cells, e);
 	if (judge && !rc) {
 		unsigned n = judge_failures(judge, &first);
 
@@ -49,8 +47,7 @@ static int remeasure_both(
 	/* A folder that is not a run, or a corpus, is refused without leaving a lock in it. */
 	if (access(db, F_OK) == 0)
 		rc = run_lock(run, &lock, e);
-	if (!rc)
-		rc = remeasure(run, run, detectors, cells, failures, e);
+	rc = rc ?: remeasure(run, run, detectors, cells, failures, e);
 	if (!rc && access(second_db, F_OK) == 0)
 		rc = remeasure(second, run, detectors, cells, failures, e);
 	if (lock >= 0)
@@ -63,7 +60,7 @@ static int remeasure_both(
 
 static int run(const struct call *c)
 {
-	json_t *detectors;
+	json_auto_t *detectors = NULL;
 	unsigned failures = 0;
 	size_t cells = 0;
 	struct err e;
@@ -77,7 +74,6 @@ static int run(const struct call *c)
 		printf("%s: %zu cell%s measured again\n", c->args[0], cells, cells == 1 ? "" : "s");
 		code = failures ? CULPRIT_EXIT_USAGE : CULPRIT_EXIT_OK;
 	}
-	json_decref(detectors);
 	return code;
 }
 

@@ -12,10 +12,8 @@ struct options {
 static int rescore(struct store *s, const json_t *detectors, bool save, struct judge **judge,
 	json_t **rows, struct err *e)
 {
-	int rc = show_judge(s, detectors, judge, e);
+	int rc = show_judge(s, detectors, judge, e) ?: judge_all(*judge, 0, rows, e);
 
-	if (!rc)
-		rc = judge_all(*judge, 0, rows, e);
 	if (!rc && save)
 		rc = judge_save(*judge, *rows, e);
 	return rc;
@@ -24,7 +22,7 @@ static int rescore(struct store *s, const json_t *detectors, bool save, struct j
 static int run(const struct call *c)
 {
 	const struct options *o = c->options;
-	json_t *detectors, *rows = NULL;
+	json_auto_t *rows = NULL, *detectors = NULL;
 	struct judge *judge = NULL;
 	struct store *s = NULL;
 	const char *first;
@@ -42,10 +40,8 @@ static int run(const struct call *c)
 	if (judge && (failures = judge_failures(judge, &first)))
 		code = cmd_fail("rescore", CULPRIT_EXIT_USAGE,
 			"%s (%u verdicts failed; they count as abstentions)", first, failures);
-	json_decref(rows);
 	judge_free(judge);
 	store_close(s);
-	json_decref(detectors);
 	return code;
 }
 

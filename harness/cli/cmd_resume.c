@@ -98,7 +98,7 @@ static int prepare(
 	o.lease_s = jget_real(r->options, "lease_s");
 	o.seed = strtol(r->seed, NULL, 10);
 	rc = running_prepare(x, &o, e);
-	return rc ? rc : key_inputs(x->scenario, x->plan, x->cluster, o.only, &x->inputs, e);
+	return rc ?: key_inputs(x->scenario, x->plan, x->cluster, o.only, &x->inputs, e);
 }
 
 static int refuse_changes(struct executor *x, const struct record *r, struct err *e)
@@ -135,7 +135,7 @@ static int forget_verdicts(struct executor *x, struct err *e)
 static int take_detectors(struct executor *x, const struct record *r, struct err *e)
 {
 	struct store *const stores[] = {x->store, x->second_store};
-	json_t *detectors = running_detectors(x->scenario), *texts = NULL;
+	json_auto_t *texts = NULL, *detectors = running_detectors(x->scenario);
 	int rc = key_detectors(x->scenario, &texts, e);
 	char *difference = rc ? NULL : key_difference(r->detectors, texts);
 
@@ -145,16 +145,12 @@ static int take_detectors(struct executor *x, const struct record *r, struct err
 		rc = forget_verdicts(x, e);
 		for (size_t i = 0; i < 2 && stores[i] && !rc; i++)
 			rc = running_set_json(stores[i], "detectors", detectors, e);
-		if (!rc)
-			rc = running_set_json(x->store, "detector_texts", texts, e);
+		rc = rc ?: running_set_json(x->store, "detector_texts", texts, e);
 	}
-	if (!rc)
-		rc = running_judge(x, x->store, &x->judge, e);
+	rc = rc ?: running_judge(x, x->store, &x->judge, e);
 	if (!rc && x->second_store)
 		rc = running_judge(x, x->second_store, &x->second_judge, e);
 	free(difference);
-	json_decref(texts);
-	json_decref(detectors);
 	return rc;
 }
 
@@ -184,25 +180,17 @@ static int resume(
 	struct executor *x, const char *folder, const struct run_options *o, struct err *e)
 {
 	struct record r = {0};
-	int rc = store_open(folder, &x->store, e);
+	int rc = store_open(folder, &x->store, e)
+		?: run_lock(folder, &x->lock, e)
+		?: record_read(x->store, &r, e)
+		?: prepare(x, &r, o, e)
+		?: refuse_changes(x, &r, e)
+		?: open_second(x, e)
+		?: progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet,
+			&x->progress, e)
+		?: take_detectors(x, &r, e)
+		?: go_on(x, e);
 
-	if (!rc)
-		rc = run_lock(folder, &x->lock, e);
-	if (!rc)
-		rc = record_read(x->store, &r, e);
-	if (!rc)
-		rc = prepare(x, &r, o, e);
-	if (!rc)
-		rc = refuse_changes(x, &r, e);
-	if (!rc)
-		rc = open_second(x, e);
-	if (!rc)
-		rc = progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet,
-			&x->progress, e);
-	if (!rc)
-		rc = take_detectors(x, &r, e);
-	if (!rc)
-		rc = go_on(x, e);
 	record_clear(&r);
 	return rc;
 }

@@ -35,10 +35,8 @@ static char *default_folder(const struct scenario *s)
 {
 	time_t now = time(NULL);
 	char stamp[32];
-	struct tm tm;
 
-	gmtime_r(&now, &tm);
-	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
+	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", gmtime(&now));
 	if (mkdir("runs", 0777) == 0)
 		file_give_to_sudo_user("runs");
 	return alloc_format("runs/%s-%s", s->name, stamp);
@@ -60,7 +58,7 @@ static json_t *server_list(const struct cluster *c)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < c->n_servers; i++)
-		json_array_append_new(list, json_string(c->servers[i]->host->ssh.name));
+		json_array_append_new(list, json_string(c->servers[i]->name));
 	return list;
 }
 
@@ -89,14 +87,11 @@ int running_set_json(struct store *s, const char *key, const json_t *v, struct e
 static int record_file_system(struct store *s, const char *fs_type, struct err *e)
 {
 	struct fs *fs = NULL;
-	json_t *errors = NULL;
-	int rc = fs_load(fs_type, &fs, e);
+	json_auto_t *errors = NULL;
+	int rc = fs_load(fs_type, &fs, e)
+		?: fs_errors(fs, &errors, e)
+		?: running_set_json(s, "file_system", errors, e);
 
-	if (!rc)
-		rc = fs_errors(fs, &errors, e);
-	if (!rc)
-		rc = running_set_json(s, "file_system", errors, e);
-	json_decref(errors);
 	fs_free(fs);
 	return rc;
 }
@@ -124,8 +119,8 @@ static int record_facts(struct store *s, const struct executor *x, const char *i
 {
 	const struct scenario *sc = x->scenario;
 	char seed[32], seconds[32], *inventory_text = NULL;
-	json_t *axes = axes_json(sc), *detectors = running_detectors(sc),
-	       *servers = server_list(x->cluster);
+	json_auto_t *axes = axes_json(sc), *detectors = running_detectors(sc);
+	json_auto_t *servers = server_list(x->cluster);
 	int rc = file_read(inventory, &inventory_text, NULL, e);
 	const struct fact facts[] = {{"scenario", sc->name, NULL},
 		{"measure", sc->measure == MEASURE_RUNTIME ? "runtime" : "verdicts", NULL},
@@ -139,11 +134,7 @@ static int record_facts(struct store *s, const struct executor *x, const char *i
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]) && !rc; i++)
 		rc = facts[i].text ? store_set(s, facts[i].key, facts[i].text, e)
 				   : running_set_json(s, facts[i].key, facts[i].value, e);
-	if (!rc)
-		rc = record_file_system(s, x->cluster->inv->fs_type, e);
-	json_decref(axes);
-	json_decref(detectors);
-	json_decref(servers);
+	rc = rc ?: record_file_system(s, x->cluster->inv->fs_type, e);
 	free(inventory_text);
 	return rc;
 }
@@ -177,7 +168,7 @@ int running_conclude(struct executor *x, const char *command, const struct outco
 {
 	bool begun = x->progress != NULL;
 	const char *folder;
-	json_t *tally = NULL;
+	json_auto_t *tally = NULL;
 	struct err e;
 	size_t missing;
 	int code;
@@ -201,7 +192,6 @@ int running_conclude(struct executor *x, const char *command, const struct outco
 	if (x->judge_failed)
 		code = cmd_fail(command, CULPRIT_EXIT_USAGE,
 			"a detector failed; mend it, then 'culprit rescore --save %s'", folder);
-	json_decref(tally);
 	return code;
 }
 
@@ -209,13 +199,10 @@ int running_conclude(struct executor *x, const char *command, const struct outco
 static int begin_run(struct executor *x, const char *folder, const char *inventory,
 	const char *tracer, struct store **store, struct judge **judge, struct err *e)
 {
-	int rc = store_create(folder, store, e);
-
-	if (!rc)
-		rc = running_judge(x, *store, judge, e);
-	if (!rc)
-		rc = record_facts(*store, x, inventory, tracer, e);
-	return rc ? rc : store_put_plan(*store, x->scenario, x->plan, x->server_names, e);
+	return store_create(folder, store, e)
+		?: running_judge(x, *store, judge, e)
+		?: record_facts(*store, x, inventory, tracer, e)
+		?: store_put_plan(*store, x->scenario, x->plan, x->server_names, e);
 }
 
 static int begin_second(
@@ -252,24 +239,15 @@ static int set_path(struct store *s, const char *key, const char *path, struct e
  * can be resumed. */
 static int record_start(struct executor *x, const struct run_options *o, struct err *e)
 {
-	json_t *options = options_json(o), *detectors = NULL;
-	int rc = key_inputs(x->scenario, x->plan, x->cluster, o->only, &x->inputs, e);
+	json_auto_t *options = options_json(o), *detectors = NULL;
 
-	if (!rc)
-		rc = key_detectors(x->scenario, &detectors, e);
-	if (!rc)
-		rc = set_path(x->store, "scenario_path", o->scenario, e);
-	if (!rc)
-		rc = set_path(x->store, "inventory_path", o->inventory, e);
-	if (!rc)
-		rc = running_set_json(x->store, "options", options, e);
-	if (!rc)
-		rc = running_set_json(x->store, "detector_texts", detectors, e);
-	if (!rc)
-		rc = running_set_json(x->store, "inputs", x->inputs, e);
-	json_decref(options);
-	json_decref(detectors);
-	return rc;
+	return key_inputs(x->scenario, x->plan, x->cluster, o->only, &x->inputs, e)
+		?: key_detectors(x->scenario, &detectors, e)
+		?: set_path(x->store, "scenario_path", o->scenario, e)
+		?: set_path(x->store, "inventory_path", o->inventory, e)
+		?: running_set_json(x->store, "options", options, e)
+		?: running_set_json(x->store, "detector_texts", detectors, e)
+		?: running_set_json(x->store, "inputs", x->inputs, e);
 }
 
 static int begin_all(
@@ -280,24 +258,21 @@ static int begin_all(
 
 	judge_free(x->judge);
 	x->judge = NULL;
-	if (!rc)
-		rc = begin_run(x, folder, o->inventory, x->scenario->tracers[0].label, &x->store,
-			&x->judge, e);
-	if (!rc)
-		rc = run_lock(folder, &x->lock, e);
-	if (!rc)
-		rc = begin_second(x, folder, o->inventory, e);
-	return rc ? rc : record_start(x, o, e);
+	return rc
+		?: begin_run(x, folder, o->inventory, x->scenario->tracers[0].label, &x->store,
+			   &x->judge, e)
+		?: run_lock(folder, &x->lock, e)
+		?: begin_second(x, folder, o->inventory, e)
+		?: record_start(x, o, e);
 }
 
 static int run_plan(struct executor *x, const struct run_options *o, struct err *e)
 {
 	char *folder = o->folder ? alloc_copy(o->folder) : default_folder(x->scenario);
-	int rc = begin_all(x, o, folder, e);
+	int rc = begin_all(x, o, folder, e)
+		?: progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet,
+			   &x->progress, e);
 
-	if (!rc)
-		rc = progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet,
-			&x->progress, e);
 	free(folder);
 	if (rc)
 		return rc;
@@ -344,7 +319,7 @@ int running_prepare(struct executor *x, struct run_options *o, struct err *e)
 		return rc;
 	x->server_names = alloc_zero(x->cluster->n_servers, sizeof(*x->server_names));
 	for (size_t i = 0; i < x->cluster->n_servers; i++)
-		x->server_names[i] = (char *)x->cluster->servers[i]->host->ssh.name;
+		x->server_names[i] = (char *)x->cluster->servers[i]->name;
 	return 0;
 }
 

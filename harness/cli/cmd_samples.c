@@ -50,7 +50,8 @@ static int print_series(void *ctx, const char *metric, const char *server,
 
 static int print_all(struct store *s, const struct options *o, struct err *e)
 {
-	json_t *rows = NULL, *row;
+	json_auto_t *rows = NULL;
+	json_t *row;
 	bool found = false;
 	size_t i;
 	int rc = store_confirmed(s, &rows, e);
@@ -70,7 +71,6 @@ static int print_all(struct store *s, const struct options *o, struct err *e)
 			continue;
 		rc = store_samples(s, p.attempt, print_series, &p, e);
 	}
-	json_decref(rows);
 	return rc;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/jget.h"
 #include "harness/base/clock.h"
 #include "harness/cli/cmd.h"
@@ -15,12 +16,9 @@
 /* The last status that the run's process wrote; an empty object if there is none. */
 static json_t *read_status(const char *folder)
 {
-	json_t *v = NULL;
-	char *path;
+	char *path = alloc_format("%s/status.json", folder);
+	json_t *v = json_load_file(path, 0, NULL);
 
-	if (asprintf(&path, "%s/status.json", folder) < 0)
-		return json_object();
-	v = json_load_file(path, 0, NULL);
 	free(path);
 	return json_is_object(v) ? v : json_object();
 }
@@ -30,13 +28,13 @@ static int add_tally(const char *folder, json_t *status, struct err *e)
 {
 	static const char *const of_running[] = {
 		"failed", "eta_s", "cell", "phase", "left_s", "nodes"};
-	json_t *tally = NULL, *attempts;
+	json_auto_t *tally = NULL;
+	json_t *attempts;
 	struct store *s = NULL;
 	int rc = store_open(folder, &s, e);
 	json_int_t left;
 
-	if (!rc)
-		rc = store_tally(s, &tally, e);
+	rc = rc ?: store_tally(s, &tally, e);
 	store_close(s);
 	if (rc)
 		return rc;
@@ -49,7 +47,6 @@ static int add_tally(const char *folder, json_t *status, struct err *e)
 	json_object_set_new(status, "state", json_string(left ? "stopped" : "complete"));
 	for (size_t i = 0; i < sizeof(of_running) / sizeof(of_running[0]); i++)
 		json_object_del(status, of_running[i]);
-	json_decref(tally);
 	return 0;
 }
 
@@ -146,27 +143,24 @@ static int run(const struct call *c)
 	const struct options *o = c->options;
 	const char *folder = c->args[0];
 	int code = CULPRIT_EXIT_OK;
-	json_t *status;
-	bool running;
 	pid_t pid = 0;
+	bool running = run_is_locked(folder, &pid);
+	json_t *status = read_status(folder);
 	struct err e;
 
-	running = run_is_locked(folder, &pid);
-	status = read_status(folder);
 	json_object_set_new(status, "running", json_boolean(running));
 	if (running) {
 		json_object_set_new(status, "state", json_string("running"));
 		json_object_set_new(status, "pid", json_integer(pid));
 	} else if (add_tally(folder, status, &e)) {
 		code = cmd_error("status", &e, ERR_USAGE);
-		goto out;
 	}
-	if (o->json)
-		cmd_print_json(json_incref(status));
-	else
+	if (!code && !o->json)
 		show(folder, status, running);
-out:
-	json_decref(status);
+	if (!code && o->json)
+		cmd_print_json(status);
+	else
+		json_decref(status);
 	return code;
 }
 

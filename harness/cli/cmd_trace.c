@@ -102,9 +102,7 @@ static int live(int log)
 	int p[2], pidfd = (int)syscall(SYS_pidfd_open, tracer, 0);
 	pid_t pid;
 
-	if (pidfd < 0)
-		return -errno;
-	if (pipe2(p, O_CLOEXEC) < 0)
+	if (pidfd < 0 || pipe2(p, O_CLOEXEC) < 0)
 		return -errno;
 	pid = fork();
 	if (pid == 0) {

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/jget.h"
 #include "harness/base/text.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/contact.h"
@@ -25,33 +26,30 @@ static void print_names(const char *name, const char *what, const json_t *list)
 /* Waits while a long undo (a file-system check) runs on the node; false if it failed. */
 static bool wait_quarantine(const struct contact *c, bool say)
 {
-	const json_t *list = json_object_get(node_hello(c->node), "quarantined");
-	const char *name = c->host->ssh.name;
-	bool working = json_array_size(list) > 0, over = !working;
+	const json_t *list = jget(node_hello(c->node), "quarantined");
 
-	if (working && say) {
-		print_names(name, "waiting: ", list);
+	if (!json_array_size(list))
+		return true;
+	if (say) {
+		print_names(c->host->ssh.name, "waiting: ", list);
 		fflush(stdout);
 	}
-	while (working) {
-		json_t *now = NULL;
-		struct err e;
+	for (;;) {
+		json_auto_t *now = NULL;
 
 		usleep(500000);
-		if (node_call(c->node, "quarantine", NULL, 20, &now, &e) < 0)
-			break;
-		working = json_is_true(json_object_get(now, "working"));
-		if (!working && !json_array_size(json_object_get(now, "quarantined")))
-			over = true;
-		json_decref(now);
+		if (node_call(c->node, "quarantine", NULL, 20, &now, NULL) < 0)
+			return false;
+		if (!jget_true(now, "working"))
+			return !json_array_size(jget(now, "quarantined"));
 	}
-	return over;
 }
 
 /* Reports on one node; true if it is clean now. */
 static bool report(const struct contact *c, json_t *all)
 {
 	const char *name = c->host->ssh.name;
+	const json_t *hello;
 	json_t *cleaned, *unclean, *quarantined;
 	bool over;
 
@@ -64,9 +62,10 @@ static bool report(const struct contact *c, json_t *all)
 			print_line(name, "not reached: ", c->err.text);
 		return false;
 	}
-	cleaned = json_object_get(node_hello(c->node), "cleaned");
-	unclean = json_object_get(node_hello(c->node), "unclean");
-	quarantined = json_object_get(node_hello(c->node), "quarantined");
+	hello = node_hello(c->node);
+	cleaned = jget(hello, "cleaned");
+	unclean = jget(hello, "unclean");
+	quarantined = jget(hello, "quarantined");
 	over = wait_quarantine(c, !all);
 	if (all) {
 		json_array_append_new(all,

@@ -4,32 +4,28 @@
 #include <string.h>
 
 #include "diag/record/reading.h"
+#include "harness/base/alloc.h"
 #include "harness/cli/log_view.h"
 
+/* A path need not be UTF-8; JSON must. Bytes above 0x7f then go as Latin-1 would. */
 static json_t *json_text(const char *s)
 {
 	json_t *value = json_string(s);
-	size_t n = strlen(s);
-	char *ascii;
+	char *latin, *out;
 
-	/* A path need not be UTF-8; JSON must. Bytes above 0x7f then go as Latin-1 would. */
-	if (!value && (ascii = malloc(2 * n + 1))) {
-		char *out = ascii;
+	if (value)
+		return value;
+	out = latin = alloc_zero(2 * strlen(s) + 1, 1);
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
 
-		for (; *s; s++) {
-			unsigned char c = (unsigned char)*s;
-
-			if (c >= 0x80) {
-				*out++ = (char)(0xc0 | c >> 6);
-				c = (unsigned char)(0x80 | (c & 0x3f));
-			}
-			*out++ = (char)c;
-		}
-		*out = '\0';
-		value = json_string(ascii);
-		free(ascii);
+		if (c >= 0x80)
+			*out++ = (char)(0xc0 | c >> 6);
+		*out++ = (char)(c >= 0x80 ? 0x80 | (c & 0x3f) : c);
 	}
-	return value ? value : json_null();
+	value = json_string(latin);
+	free(latin);
+	return value;
 }
 
 static void json_name(json_t *o, const char *key, const char *s)
@@ -37,11 +33,9 @@ static void json_name(json_t *o, const char *key, const char *s)
 	json_object_set_new(o, key, json_text(s));
 }
 
-/* Moves the members of 'more' behind those of 'o'. */
-static void json_add(json_t *o, json_t *more)
+static void json_int(json_t *o, const char *key, json_int_t n)
 {
-	json_object_update(o, more);
-	json_decref(more);
+	json_object_set_new(o, key, json_integer(n));
 }
 
 static void json_address(json_t *o, const char *key, const struct sockaddr_storage *a)
@@ -74,7 +68,8 @@ static void json_fd(json_t *o, const struct record_fd *f)
 				(json_int_t)f->tag.inode, "first_ns", (json_int_t)f->tag.first_ns));
 	if (f->kind != FD_SOCKET)
 		return;
-	json_add(o, json_pack("{s:i s:i}", "sock_type", f->sock_type, "family", family));
+	json_object_update_new(
+		o, json_pack("{s:i s:i}", "sock_type", f->sock_type, "family", family));
 	json_address(o, "local", &f->local);
 	json_address(o, "remote", &f->remote);
 }
@@ -85,7 +80,7 @@ static void json_call(json_t *o, struct stream_item *item)
 	const struct call_info *info = item->call;
 	json_t *args = json_array();
 
-	json_add(o,
+	json_object_update_new(o,
 		json_pack("{s:I s:I s:s? s:I}", "seq", (json_int_t)c->seq, "service_ns",
 			(json_int_t)c->service_ns, "call", info ? info->name : NULL, "nr",
 			(json_int_t)c->nr));
@@ -100,13 +95,13 @@ static void json_call(json_t *o, struct stream_item *item)
 	if (call_failed(c) && call_error_name(c->result))
 		json_object_set_new(o, "errno", json_string(call_error_name(c->result)));
 	if (c->offset != -1)
-		json_object_set_new(o, "offset", json_integer(c->offset));
+		json_int(o, "offset", c->offset);
 	if (c->path || c->path2)
 		json_object_set_new(o, "paths", json_paths(c));
 	if (info && info->fd >= 0) {
 		const struct fd_state *s = item_fd(item);
 
-		json_object_set_new(o, "fd", json_integer((int32_t)c->args[info->fd]));
+		json_int(o, "fd", (int32_t)c->args[info->fd]);
 		if (s)
 			json_fd(o, &s->now);
 	}
@@ -117,12 +112,12 @@ static void json_sum(json_t *o, const struct record_sum *s)
 	json_t *histogram = json_array();
 	int n = SUM_BUCKETS;
 
-	json_add(o,
+	json_object_update_new(o,
 		json_pack("{s:s s:s s:b s:b}", "class", call_class_name(s->class), "fd_class",
 			fd_class_name(s->fd_class), "messages", s->messages, "selected",
 			s->selected));
 	if (s->fd_class == FD_CLASS_DISK)
-		json_object_set_new(o, "device", json_integer((json_int_t)s->device));
+		json_int(o, "device", (json_int_t)s->device);
 	if (s->local.ss_family)
 		json_address(o, "local", &s->local);
 	if (s->remote.ss_family)
@@ -131,7 +126,7 @@ static void json_sum(json_t *o, const struct record_sum *s)
 		n--;
 	for (int i = 0; i < n; i++)
 		json_array_append_new(histogram, json_integer(s->histogram[i]));
-	json_add(o,
+	json_object_update_new(o,
 		json_pack("{s:I s:I s:I s:I s:I s:I s:I s:o}", "count", (json_int_t)s->count,
 			"errors", (json_int_t)s->errors, "failed", (json_int_t)s->failed,
 			"failed_ns", (json_int_t)s->failed_ns, "bytes", (json_int_t)s->bytes,
@@ -147,7 +142,7 @@ static void json_reading(json_t *o, const struct record_reading *r)
 		json_address(o, "peer", &r->peer);
 		json_object_set_new(o, "accepted", json_boolean(r->accepted));
 	}
-	json_add(o,
+	json_object_update_new(o,
 		json_pack("{s:I s:f s:f}", "count", (json_int_t)r->count, "sum", r->sum, "max",
 			r->max));
 }
@@ -168,42 +163,43 @@ void json_record(struct stream_item *item)
 	const uint32_t pid = record_pid(rec), tid = record_tid(rec);
 	json_t *o = json_object();
 
-	json_add(o,
+	json_object_update_new(o,
 		json_pack("{s:s s:I s:I}", "type", types[rec->type], "number",
 			(json_int_t)rec->number, "start_ns", (json_int_t)record_start_ns(rec)));
 	if (pid)
-		json_object_set_new(o, "pid", json_integer(pid));
+		json_int(o, "pid", pid);
 	if (pid && rec->type != RECORD_PROCESS && *stream_name(item->stream, pid, tid))
 		json_name(o, "name", stream_name(item->stream, pid, tid));
 	if (tid)
-		json_object_set_new(o, "tid", json_integer(tid));
+		json_int(o, "tid", tid);
 	switch (rec->type) {
 	case RECORD_CALL: json_call(o, item); break;
 	case RECORD_SIGNAL:
-		json_add(o,
+		json_object_update_new(o,
 			json_pack("{s:I s:I s:b}", "seq", (json_int_t)rec->signal.seq, "signal",
 				(json_int_t)rec->signal.signo, "fatal", rec->signal.fatal));
 		break;
 	case RECORD_FD:
-		json_add(o, json_pack("{s:i s:b}", "fd", rec->fd.fd, "open", rec->fd.open));
+		json_object_update_new(
+			o, json_pack("{s:i s:b}", "fd", rec->fd.fd, "open", rec->fd.open));
 		if (rec->fd.open)
 			json_fd(o, &rec->fd);
 		break;
 	case RECORD_PROCESS:
-		json_add(o,
+		json_object_update_new(o,
 			json_pack("{s:s s:I s:i}", "what", whats[rec->process.what], "parent",
 				(json_int_t)rec->process.parent, "status", rec->process.status));
 		json_name(o, "name", rec->process.name);
 		break;
 	case RECORD_LOST:
-		json_add(o,
+		json_object_update_new(o,
 			json_pack("{s:I s:I}", "cpu", (json_int_t)rec->lost.cpu, "count",
 				(json_int_t)rec->lost.count));
 		break;
 	case RECORD_SUM: json_sum(o, &rec->sum); break;
 	case RECORD_READING: json_reading(o, &rec->reading); break;
 	case RECORD_END:
-		json_add(o,
+		json_object_update_new(o,
 			json_pack("{s:I s:I}", "records", (json_int_t)rec->end.records, "lost",
 				(json_int_t)rec->end.lost));
 		break;

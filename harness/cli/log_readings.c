@@ -1,11 +1,9 @@
 /* culprit log --summary of a sampler's log: one row a reading and peer. */
-#include <errno.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "diag/record/reading.h"
-#include "harness/base/alloc.h"
 #include "harness/cli/log_view.h"
 
 /* What a reading was over all its seconds: the sum over things (the mean, of a LEVEL of sockets) in
@@ -18,10 +16,7 @@ struct reading_row {
 	double sum, least, most;
 };
 
-struct readings {
-	void *tree; /* tsearch, in the order in which the rows are printed */
-};
-
+/* In the order in which the rows are printed. */
 static int compare(const void *a, const void *b)
 {
 	const struct reading_row *x = a, *y = b;
@@ -33,26 +28,12 @@ static int compare(const void *a, const void *b)
 	return memcmp(&x->peer, &y->peer, sizeof(x->peer));
 }
 
-static struct reading_row *row_of(struct readings *t, const struct record_reading *r)
+void readings_add(void **rows, const struct record_reading *r)
 {
 	const struct reading_row want = {.what = r->what, .accepted = r->accepted, .peer = r->peer};
-	struct reading_row **found = tfind(&want, &t->tree, compare), *row;
-
-	if (found)
-		return *found;
-	row = alloc_zero(1, sizeof(*row));
-	*row = want;
-	return tsearch(row, &t->tree, compare) ? row : NULL;
-}
-
-int readings_add(struct readings **all, const struct record_reading *r)
-{
-	struct readings *t = *all ? *all : (*all = alloc_zero(1, sizeof(**all)));
-	struct reading_row *row = row_of(t, r);
+	struct reading_row *row = row_find(rows, &want, sizeof(want), compare);
 	double value = r->sum;
 
-	if (!row)
-		return -ENOMEM;
 	if (r->what >= READING_TCP_FIRST && reading_kind(r->what) == READING_LEVEL && r->count)
 		value /= r->count;
 	if (!row->seconds || value < row->least)
@@ -61,7 +42,6 @@ int readings_add(struct readings **all, const struct record_reading *r)
 		row->most = value;
 	row->sum += value;
 	row->seconds++;
-	return 0;
 }
 
 static void print_row(const void *node, VISIT visit, int depth)
@@ -80,17 +60,9 @@ static void print_row(const void *node, VISIT visit, int depth)
 	putchar('\n');
 }
 
-void readings_print(const struct readings *t)
+void readings_print(const void *rows)
 {
 	printf("%7s %14s %14s %14s  %-9s %s\n", "seconds", "mean", "least", "most", "unit",
 		"each second");
-	twalk(t->tree, print_row);
-}
-
-void readings_free(struct readings *t)
-{
-	if (!t)
-		return;
-	tdestroy(t->tree, free);
-	free(t);
+	twalk(rows, print_row);
 }

@@ -1,5 +1,4 @@
 /* culprit log --summary: totals of calls or of sums; one row for each key. */
-#include <errno.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +18,9 @@ struct row {
 struct totals {
 	void *by_key; /* tsearch tree of the rows */
 	struct row **rows;
-	size_t n, room;
-	bool sums;                 /* the rows come from sums */
-	struct readings *readings; /* NULL: none */
+	size_t n;
+	bool sums;      /* the rows come from sums */
+	void *readings; /* tree of readings_add */
 };
 
 static int by_key(const void *a, const void *b)
@@ -29,38 +28,32 @@ static int by_key(const void *a, const void *b)
 	return strcmp(((const struct row *)a)->key, ((const struct row *)b)->key);
 }
 
-/* The row of 'key', made if there is none; NULL: no memory. */
-static struct row *row_of(struct totals *t, const char *key)
+void *row_find(
+	void **rows, const void *want, size_t size, int (*compare)(const void *, const void *))
 {
-	struct row want = {.key = (char *)key}, **found = tfind(&want, &t->by_key, by_key), *r;
+	void **found = tfind(want, rows, compare), *row;
 
 	if (found)
 		return *found;
-	if (t->n == t->room) {
-		t->room = t->room ? 2 * t->room : 64;
-		t->rows = alloc_resize(t->rows, t->room, sizeof(*t->rows));
-	}
-	r = t->rows[t->n++] = alloc_zero(1, sizeof(*r));
-	r->key = alloc_copy(key);
-	return tsearch(r, &t->by_key, by_key) ? r : NULL;
+	row = memcpy(alloc_zero(1, size), want, size);
+	if (!tsearch(row, rows, compare)) /* no memory */
+		abort();
+	return row;
 }
 
-static void keep(void *row)
+static void free_row(void *row)
 {
-	(void)row;
+	free(((struct row *)row)->key);
+	free(row);
 }
 
 void totals_free(struct totals *t)
 {
 	if (!t)
 		return;
-	tdestroy(t->by_key, keep);
-	for (size_t i = 0; i < t->n; i++) {
-		free(t->rows[i]->key);
-		free(t->rows[i]);
-	}
+	tdestroy(t->by_key, free_row);
+	tdestroy(t->readings, free);
 	free(t->rows);
-	readings_free(t->readings);
 	free(t);
 }
 
@@ -146,63 +139,67 @@ static void add_row(struct row *to, const struct row *from)
 		to->histogram[i] += from->histogram[i];
 }
 
-static int add_call(struct view *v, struct stream_item *item)
+/* Adds 'from' to the row of 'key'. */
+static void add(struct totals *t, char *key, const struct row *from)
+{
+	const struct row want = {.key = key, .messages = from->messages};
+	struct row *r = row_find(&t->by_key, &want, sizeof(want), by_key);
+
+	if (r->key == key) { /* it is new */
+		r->key = alloc_copy(key);
+		if (t->n % 64 == 0)
+			t->rows = alloc_resize(t->rows, t->n + 64, sizeof(*t->rows));
+		t->rows[t->n++] = r;
+	}
+	add_row(r, from);
+}
+
+static void add_call(struct view *v, struct stream_item *item)
 {
 	const struct record_call *c = &item->record->call;
 	const enum call_class class = item->call ? item->call->class : CALL_OTHER;
 	const bool moves = class == CALL_READ || class == CALL_WRITE || class == CALL_COPY;
 	uint64_t took_ns = c->service_ns > 0 ? (uint64_t)c->service_ns : 0;
+	struct row one = {
+		.count = 1, .errors = call_failed(c), .total_ns = took_ns, .max_ns = took_ns};
 	char key[20000];
-	struct row *r;
 
-	key_of_call(v, item, key, sizeof(key));
-	r = row_of(v->totals, key);
-	if (!r)
-		return -ENOMEM;
-	r->count++;
-	r->errors += call_failed(c);
-	r->total_ns += took_ns;
-	if (took_ns > r->max_ns)
-		r->max_ns = took_ns;
-	r->histogram[histogram_bucket(took_ns)]++;
+	one.histogram[histogram_bucket(took_ns)] = 1;
 	if (moves && c->result > 0 && !c->unfinished)
-		r->bytes += (uint64_t)c->result;
-	return 0;
+		one.bytes = (uint64_t)c->result;
+	key_of_call(v, item, key, sizeof(key));
+	add(v->totals, key, &one);
 }
 
-static int add_sum(struct view *v, const struct record_sum *s)
+static void add_sum(struct view *v, const struct record_sum *s)
 {
-	struct row one = {.count = s->count,
-			   .errors = s->errors,
-			   .bytes = s->bytes,
-			   .total_ns = s->total_ns,
-			   .max_ns = s->max_ns},
-		   *r;
+	struct row one = {.messages = s->messages,
+		.count = s->count,
+		.errors = s->errors,
+		.bytes = s->bytes,
+		.total_ns = s->total_ns,
+		.max_ns = s->max_ns};
 	char key[1024];
 
 	for (int i = 0; i < SUM_BUCKETS; i++)
 		one.histogram[i] = s->histogram[i];
 	key_of_sum(v, s, key, sizeof(key));
-	r = row_of(v->totals, key);
-	if (!r)
-		return -ENOMEM;
-	r->messages = s->messages;
-	add_row(r, &one);
+	add(v->totals, key, &one);
 	v->totals->sums = true;
-	return 0;
 }
 
-int totals_add(struct view *v, struct stream_item *item)
+void totals_add(struct view *v, struct stream_item *item)
 {
 	const struct record *rec = item->record;
 
 	if (!v->totals)
 		v->totals = alloc_zero(1, sizeof(*v->totals));
 	if (rec->type == RECORD_CALL)
-		return add_call(v, item);
-	if (rec->type == RECORD_READING)
-		return readings_add(&v->totals->readings, &rec->reading);
-	return rec->type == RECORD_SUM ? add_sum(v, &rec->sum) : 0;
+		add_call(v, item);
+	else if (rec->type == RECORD_READING)
+		readings_add(&v->totals->readings, &rec->reading);
+	else if (rec->type == RECORD_SUM)
+		add_sum(v, &rec->sum);
 }
 
 static int by_total(const void *a, const void *b)

@@ -62,15 +62,18 @@ void text_record(const struct view *v, struct stream_item *item);
 void json_head(const struct log_head *h);
 void json_record(struct stream_item *item);
 
-/* --summary: totals of calls and sums. 0 or -ENOMEM. */
-int totals_add(struct view *v, struct stream_item *item);
+/* --summary: totals of calls and sums. */
+void totals_add(struct view *v, struct stream_item *item);
 void totals_print(struct view *v);
 void totals_free(struct totals *t);
 
-/* --summary of readings; the first one creates '*all'. 0 or -ENOMEM. */
-struct readings;
-int readings_add(struct readings **all, const struct record_reading *r);
-void readings_print(const struct readings *t);
-void readings_free(struct readings *t);
+/* --summary of readings: '*rows' is a tree of tsearch, NULL at first; its rows are freed as they
+ * are. */
+void readings_add(void **rows, const struct record_reading *r);
+void readings_print(const void *rows);
+
+/* The row in such a tree that is equal to 'want', of 'size' bytes; else a copy of it, added. */
+void *row_find(
+	void **rows, const void *want, size_t size, int (*compare)(const void *, const void *));
 
 #endif

@@ -30,6 +30,7 @@ int cluster_load(const char *path, struct cluster **out, struct err *e)
 		struct member *m = &c->members[i];
 
 		m->host = &c->inv->hosts[i];
+		m->name = m->host->ssh.name;
 		switch (m->host->role) {
 		case ROLE_SERVER: c->servers[c->n_servers++] = m; break;
 		case ROLE_CLIENT: c->clients[c->n_clients++] = m; break;
@@ -82,13 +83,15 @@ int cluster_ask(struct cluster *c, const char *op, cluster_args_fn args, void *c
 	size_t n = 0;
 	int rc = 0;
 
-	for (size_t i = 0; i < c->n_members && rc >= 0; i++) {
+	cluster_each(m, c)
+	{
 		json_t *own = NULL;
 
-		rc = args ? args(ctx, &c->members[i], &own, e) : 0;
+		if (rc >= 0)
+			rc = args ? args(ctx, m, &own, e) : 0;
 		if (!rc)
 			requests[n++] = (struct node_request){
-				.node = c->members[i].node, .op = op, .args = own};
+				.node = m->node, .op = op, .args = own};
 	}
 	if (rc >= 0)
 		rc = cluster_blame(node_call_all(requests, n, timeout_s, e), e);
@@ -108,25 +111,24 @@ int cluster_ask(struct cluster *c, const char *op, cluster_args_fn args, void *c
 
 int cluster_find_processes(struct cluster *c, struct err *e)
 {
-	json_t *found = NULL;
+	json_auto_t *found = NULL;
 	struct fs *fs = NULL;
-	int rc = fs_load(c->inv->fs_type, &fs, e);
+	int rc = fs_load(c->inv->fs_type, &fs, e)
+		?: cluster_ask(c, "processes", NULL, NULL, CALL_TIMEOUT_S, &found, e);
 
-	if (!rc)
-		rc = cluster_ask(c, "processes", NULL, NULL, CALL_TIMEOUT_S, &found, e);
-	for (size_t i = 0; i < c->n_members && !rc; i++) {
-		struct member *m = &c->members[i];
-
+	cluster_each(m, c)
+	{
+		if (rc)
+			break;
 		json_decref(m->pids);
 		m->pids = NULL;
-		rc = fs_pids(fs, m->host, jget(found, m->host->ssh.name), &m->pids, e);
+		rc = fs_pids(fs, m->host, jget(found, m->name), &m->pids, e);
 		if (!rc && m->host->role != ROLE_OUTSIDER && !json_array_size(m->pids))
 			rc = err_set(e, -ENOENT,
 				"%s: no %s process of the %s is running there; start the file "
 				"system first",
-				m->host->ssh.name, c->inv->fs_type, role_name(m->host->role));
+				m->name, c->inv->fs_type, role_name(m->host->role));
 	}
-	json_decref(found);
 	fs_free(fs);
 	return rc == -ENOENT ? err_blame(e, ERR_CLUSTER, rc) : rc;
 }
@@ -144,7 +146,8 @@ static int probe_args(void *fs, const struct member *m, json_t **args, struct er
 /* Runs every client's probe once. -EAGAIN with the output of one that failed. */
 static int probe_clients(struct cluster *c, struct fs *fs, struct err *e)
 {
-	json_t *results, *result;
+	json_auto_t *results = NULL;
+	json_t *result;
 	const char *name;
 	int rc = cluster_ask(c, "run", probe_args, fs, PROBE_TIMEOUT_S + 10, &results, e);
 
@@ -154,7 +157,6 @@ static int probe_clients(struct cluster *c, struct fs *fs, struct err *e)
 			rc = err_set(e, -EAGAIN, "%s: the file system is not whole: %.200s", name,
 				jget_text(result, "output"));
 	}
-	json_decref(results);
 	return rc == -ETIMEDOUT ? -EAGAIN : rc;
 }
 
@@ -228,9 +230,8 @@ static int complete_hosts(struct cluster *c, struct err *e)
 		rc = number_address(c, i, e);
 		if (rc || fs_complete_already(h))
 			continue;
-		rc = cluster_blame(fs_look(fs, h, c->members[i].node, &found, e), e);
-		if (!rc)
-			rc = fs_complete(h, c->inv->volume, found, e);
+		rc = cluster_blame(fs_look(fs, h, c->members[i].node, &found, e), e)
+			?: fs_complete(h, c->inv->volume, found, e);
 		json_decref(found);
 	}
 	fs_free(fs);
@@ -240,14 +241,14 @@ static int complete_hosts(struct cluster *c, struct err *e)
 /* Refuses a node where an earlier fault's undo (a file-system check, say) is still under way. */
 static int refuse_quarantined(struct cluster *c, struct err *e)
 {
-	for (size_t i = 0; i < c->n_members; i++) {
-		const json_t *list = jget(node_hello(c->members[i].node), "quarantined");
+	cluster_each(m, c)
+	{
+		const json_t *list = jget(node_hello(m->node), "quarantined");
 
 		if (json_array_size(list))
 			return err_set(e, -EBUSY,
 				"%s is quarantined: %s; 'culprit undo' waits until it is over",
-				node_name(c->members[i].node),
-				json_string_value(json_array_get(list, 0)));
+				node_name(m->node), json_string_value(json_array_get(list, 0)));
 	}
 	return 0;
 }
@@ -259,15 +260,12 @@ int cluster_connect(struct cluster *c, struct err *e)
 	/* Waiting does not mend an unknown host key; the inventory or known_hosts is wrong. */
 	if (rc == -EKEYREJECTED)
 		err_blame(e, ERR_SCENARIO, rc);
-	if (!rc)
-		rc = refuse_quarantined(c, e);
-	for (size_t i = 0; !rc && i < c->n_members; i++)
-		rc = node_clock_offset(c->members[i].node, &c->members[i].offset_s,
-			&c->members[i].offset_error_s, e);
-	if (!rc)
-		rc = complete_hosts(c, e);
-	if (!rc)
-		rc = cluster_find_processes(c, e);
+	rc = rc ?: refuse_quarantined(c, e);
+	cluster_each(m, c)
+	{
+		rc = rc ?: node_clock_offset(m->node, &m->offset_s, &m->offset_error_s, e);
+	}
+	rc = rc ?: complete_hosts(c, e) ?: cluster_find_processes(c, e);
 	if (rc)
 		cluster_disconnect(c);
 	return rc ? err_blame(e, ERR_CLUSTER, rc) : 0;
@@ -277,10 +275,11 @@ void cluster_disconnect(struct cluster *c)
 {
 	nodeset_free(c->set);
 	c->set = NULL;
-	for (size_t i = 0; i < c->n_members; i++) {
-		c->members[i].node = NULL;
-		json_decref(c->members[i].pids);
-		c->members[i].pids = NULL;
+	cluster_each(m, c)
+	{
+		m->node = NULL;
+		json_decref(m->pids);
+		m->pids = NULL;
 	}
 }
 
@@ -299,16 +298,19 @@ void cluster_free(struct cluster *c)
 
 struct member *cluster_member(struct cluster *c, const char *name)
 {
-	for (size_t i = 0; i < c->n_members; i++)
-		if (!strcmp(c->members[i].host->ssh.name, name))
-			return &c->members[i];
+	cluster_each(m, c)
+	{
+		if (!strcmp(m->name, name))
+			return m;
+	}
 	return NULL;
 }
 
 bool cluster_lost(struct cluster *c, struct err *why)
 {
-	for (size_t i = 0; i < c->n_members; i++) {
-		if (node_lost(c->members[i].node, why)) {
+	cluster_each(m, c)
+	{
+		if (node_lost(m->node, why)) {
 			err_blame(why, ERR_CLUSTER, 0);
 			return true;
 		}

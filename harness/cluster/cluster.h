@@ -11,6 +11,7 @@
 
 struct member {
 	const struct host *host;
+	const char *name; /* of the host */
 	struct node *node;
 	json_t *pids;    /* array: the file system's processes (servers' bricks, client daemons) */
 	double offset_s; /* its clock minus ours */
@@ -28,6 +29,10 @@ struct cluster {
 	struct member **servers, **clients, **outsiders;
 	size_t n_servers, n_clients, n_outsiders;
 };
+
+/* A loop over the members. */
+#define cluster_each(m, c)                                                                         \
+	for (struct member *m = (c)->members; m < (c)->members + (c)->n_members; m++)
 
 /* Loads the inventory at 'path'. No host is contacted: members' node is NULL until
  * cluster_connect. */

@@ -11,6 +11,7 @@
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/experiment/fingerprint.h"
+#include "harness/experiment/signals.h"
 #include "harness/experiment/trial_impl.h"
 
 #define RUNTIME_GUESS_S 8 /* for the first ETA only */
@@ -48,15 +49,11 @@ static void clean_up(struct trial *t)
  * which changes their numbers. */
 static int compare_nodes(struct trial *t, struct err *e)
 {
-	json_t *after = NULL;
-	int rc = cluster_find_processes(t->x->cluster, e);
+	json_auto_t *after = NULL;
 
-	if (!rc)
-		rc = fingerprint_take(t->x->cluster, &after, e);
-	if (!rc)
-		rc = fingerprint_compare(t->before, after, e);
-	json_decref(after);
-	return rc;
+	return cluster_find_processes(t->x->cluster, e)
+		?: fingerprint_take(t->x->cluster, &after, e)
+		?: fingerprint_compare(t->before, after, e);
 }
 
 static int run_trial(struct trial *t, struct err *e)
@@ -68,17 +65,13 @@ static int run_trial(struct trial *t, struct err *e)
 	trial_note_between(t, false, "looking at the nodes as they are");
 	trial_note_step(t, "begin");
 	t->x->gate.unsettled = t->may_fail;
-	rc = fingerprint_take(t->x->cluster, &t->before, e);
-	if (!rc)
-		rc = trial_early_fault(t, e);
+	rc = fingerprint_take(t->x->cluster, &t->before, e) ?: trial_early_fault(t, e);
 	trial_note_between(t, false, "starting tracers");
 	trial_note_step(t, "trace");
-	if (!rc)
-		rc = trial_start_tracers(t, e);
+	rc = rc ?: trial_start_tracers(t, e);
 	trial_note_between(t, true, "starting the workload");
 	trial_note_step(t, "workload");
-	if (!rc)
-		rc = trial_start_workload(t, e);
+	rc = rc ?: trial_start_workload(t, e);
 	if (!rc)
 		rc = runtime ? trial_wait_ended(t, e) : trial_phases(t, e);
 	if (!rc) {
@@ -94,20 +87,17 @@ static int run_trial(struct trial *t, struct err *e)
 		trial_note_step(t, "collect");
 		trial_clean_workload(t);
 	}
-	if (!rc)
-		rc = gates_during(&t->x->gate, t->gates, e);
+	rc = rc ?: gates_during(&t->x->gate, t->gates, e);
 	stopped_s = clock_mono_s();
 	trial_note_between(t, false, runtime ? "fetching output" : "fetching traces");
-	if (!rc)
-		rc = measure_fetch(t, e);
+	rc = rc ?: measure_fetch(t, e);
 	if (!rc && runtime)
 		rc = measure_runtime(t, e);
 	if (!rc) {
 		trial_note_between(t, false, "comparing the nodes with before");
 		rc = compare_nodes(t, e);
 	}
-	if (!rc)
-		rc = gates_after(&t->x->gate, t->gates, stopped_s, e);
+	rc = rc ?: gates_after(&t->x->gate, t->gates, stopped_s, e);
 	/* Code that knows better has blamed already; all else befell the nodes. */
 	return rc ? err_blame(e, ERR_CLUSTER, rc) : 0;
 }
@@ -136,16 +126,11 @@ static int sync_folders(struct trial *t, struct err *e)
 static int record_in(struct trial *t, struct store *s, const struct reduction *m, struct err *e)
 {
 	bool confirmed = t->row.outcome == OUTCOME_CONFIRMED;
-	int rc = store_begin(s, e);
+	int rc = store_begin(s, e) ?: store_put_attempt(s, &t->row, e);
 
-	if (!rc)
-		rc = store_put_attempt(s, &t->row, e);
-	if (!rc && confirmed)
-		rc = measure_store(t, s, m, e);
-	if (!rc && confirmed)
-		rc = sync_folders(t, e);
-	if (!rc)
-		rc = store_commit(s, e);
+	if (confirmed)
+		rc = rc ?: measure_store(t, s, m, e) ?: sync_folders(t, e);
+	rc = rc ?: store_commit(s, e);
 	if (rc)
 		store_rollback(s);
 	return rc;
@@ -172,10 +157,8 @@ static int record_both(
 static int reduce(struct trial *t, struct reduction **m, struct reduction **second, struct err *e)
 {
 	json_t *cluster = NULL;
-	int rc = measure_describe(t, &cluster, e);
+	int rc = measure_describe(t, &cluster, e) ?: measure_reduce(t, cluster, false, m, e);
 
-	if (!rc)
-		rc = measure_reduce(t, cluster, false, m, e);
 	if (!rc && t->x->second_store)
 		rc = measure_reduce(t, cluster, true, second, e);
 	if (cluster)
@@ -275,7 +258,7 @@ int attempt_run(struct executor *x, const struct attempt_request *request,
 	}
 	if (trial_stop_asked(&t)) {
 		file_remove_tree(full, NULL);
-		rc = err_blame(e, ERR_INTERRUPTED, err_set(e, -EINTR, "interrupted"));
+		rc = signals_interrupted(e);
 	} else {
 		rc = record(&t, rc, result, e);
 	}

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/agent/operations.h"
 #include "harness/base/alloc.h"
 #include "harness/base/jget.h"
 #include "harness/lua/luajson.h"
@@ -14,11 +15,6 @@
 #define NODE_TYPE "culprit.Node"
 #define HANDLE_TYPE "culprit.Handle"
 #define SHARED "culprit.shared" /* registry key of the table that all contexts share */
-#define CALL_TIMEOUT_S 30
-/* The end and start of a server and the check of a file system take long. The loss of a node is
- * noticed meanwhile. */
-#define SERVER_TIMEOUT_S 180
-#define UNDO_TIMEOUT_S 1800
 
 struct act {
 	struct node *node;
@@ -42,13 +38,6 @@ struct lua_handle {
 	struct acts *acts;
 };
 
-/* Makes room for one more act. */
-static void reserve(struct acts *a)
-{
-	if (a->n == a->room)
-		a->list = alloc_resize(a->list, a->room += 16, sizeof(*a->list));
-}
-
 size_t acts_count(const struct acts *a)
 {
 	return a->n;
@@ -61,9 +50,10 @@ void acts_forget(struct acts *a)
 
 static int undo(const struct act *act, struct err *e)
 {
-	return cluster_blame(node_call(act->node, "undo", json_pack("{s:s}", "handle", act->handle),
-				     UNDO_TIMEOUT_S, NULL, e),
-		e);
+	json_t *args = json_pack("{s:s}", "handle", act->handle);
+
+	return cluster_blame(
+		node_call(act->node, "undo", args, operation_find("undo")->wait_s, NULL, e), e);
 }
 
 int acts_undo(struct acts *a, struct err *e)
@@ -109,24 +99,25 @@ static struct lua_node *check_node(lua_State *L)
 	return luaL_checkudata(L, 1, NODE_TYPE);
 }
 
-static int raise_blamed(lua_State *L, int rc, struct err *e)
-{
-	return luax_raise(L, cluster_blame(rc, e), e);
-}
-
-/* Calls 'op' and pushes its result; raises an error if it fails. Takes 'args'. */
-static int call_and_push(lua_State *L, struct node *node, const char *op, json_t *args)
+/* Calls 'op' and returns its result; raises an error if it fails. Takes 'args'. */
+static json_t *call(lua_State *L, struct node *node, const struct operation *op, json_t *args)
 {
 	double timeout = jget_real(args, "timeout_s");
 	json_t *result = NULL;
 	struct err e;
 	int rc = node_call(
-		node, op, args, (timeout > 0 ? timeout : 0) + CALL_TIMEOUT_S, &result, &e);
+		node, op->name, args, (timeout > 0 ? timeout : 0) + op->wait_s, &result, &e);
 
 	if (rc)
-		return raise_blamed(L, rc, &e);
+		luax_raise(L, cluster_blame(rc, &e), &e);
+	return result;
+}
+
+static int call_and_push(lua_State *L, struct node *node, const struct operation *op, json_t *args)
+{
+	json_auto_t *result = call(L, node, op, args);
+
 	luajson_push(L, result);
-	json_decref(result);
 	return 1;
 }
 
@@ -141,84 +132,56 @@ static struct lua_handle *push_closed_handle(lua_State *L, struct node *node, st
 
 /* Calls 'op', which acts, and pushes its handle. All memory is there before the node is asked: an
  * act that was done is always remembered. */
-static int act_and_push(lua_State *L, struct lua_node *n, const char *op, double timeout_s)
+static int act_and_push(lua_State *L, struct lua_node *n, const struct operation *op)
 {
 	struct lua_handle *h = push_closed_handle(L, n->member->node, n->acts);
-	json_t *args, *result = NULL;
+	struct acts *a = n->acts;
 	const char *name;
-	struct err e;
-	int rc;
+	json_t *result;
 
-	reserve(n->acts);
-	args = arguments(L, 2);
-	rc = node_call(n->member->node, op, args, timeout_s, &result, &e);
-	if (rc)
-		return raise_blamed(L, rc, &e);
+	if (a->n == a->room)
+		a->list = alloc_resize(a->list, a->room += 16, sizeof(*a->list));
+	result = call(L, n->member->node, op, arguments(L, 2));
 	name = jget_text(result, "handle");
 	snprintf(h->act.handle, sizeof(h->act.handle), "%s", name ? name : "");
 	json_decref(result);
-	n->acts->list[n->acts->n++] = h->act;
+	a->list[a->n++] = h->act;
 	return 1;
 }
 
-/* What a method does with its operation of the agent. */
-enum method_kind {
-	ACTS,     /* takes a table, returns a handle */
-	RESTARTS, /* as ACTS; ends a server, or may have to when it is undone */
-	ASKS,     /* returns the operation's result */
-};
-
-static const struct node_method {
-	const char *name, *op;
-	enum method_kind kind;
-	const char *number, *text; /* of ASKS: the one argument's name; both NULL: a table */
-	const char *field;         /* of ASKS: the part of the result that is returned; NULL: all */
-} node_methods[] = {
-	{"process", "process.start", ACTS},
-	{"command", "command", ACTS},
-	{"drop_packets", "packets.drop", ACTS},
-	{"limit", "limits.set", ACTS},
-	{"hold", "signal.stop", ACTS},
-	{"kill_service", "service.kill", RESTARTS},
-	{"limit_service", "service.limit", RESTARTS},
-	{"restart_service", "service.restart", RESTARTS},
-	{"make_readonly", "fs.readonly", RESTARTS},
-	{"limits", "limits.get", ASKS, .number = "pid"},
-	{"fs_info", "fs.info", ASKS, .text = "path"},
-	{"processes", "processes", ASKS, .field = "processes"},
-	{"run", "run", ASKS},
-};
-
-enum { N_METHODS = sizeof(node_methods) / sizeof(node_methods[0]) };
-
 /* NULL, or why an operation that restarts the server is not allowed. */
-static const char *refusal(const struct lua_node *n, enum method_kind kind)
+static const char *refusal(const struct lua_node *n, const struct operation *op)
 {
-	return kind == RESTARTS && !n->member->host->allow_restart
+	return op && op->restarts && !n->member->host->allow_restart
 		? "the inventory does not allow restarts of its server (allow_restart = true)"
 		: NULL;
 }
 
-/* Every method but 'can'; its upvalue is its row of the table. */
+/* Every method of a node but 'can'; its upvalue is the operation. */
 static int call_method(lua_State *L)
 {
-	const struct node_method *m = lua_touserdata(L, lua_upvalueindex(1));
+	const struct operation *op = lua_touserdata(L, lua_upvalueindex(1));
+	const struct op_argument *first = op->arguments;
 	struct lua_node *n = check_node(L);
-	const char *refused = refusal(n, m->kind);
+	const char *refused = refusal(n, op);
 	json_t *args;
 
 	lua_settop(L, 2);
 	if (refused)
-		return luaL_error(L, "%s: %s", n->member->host->ssh.name, refused);
-	if (m->kind != ASKS)
-		return act_and_push(
-			L, n, m->op, m->kind == RESTARTS ? SERVER_TIMEOUT_S : CALL_TIMEOUT_S);
-	args = m->number  ? json_pack("{s:I}", m->number, (json_int_t)luaL_checkinteger(L, 2))
-		: m->text ? json_pack("{s:s}", m->text, luaL_checkstring(L, 2))
-			  : arguments(L, 2);
-	call_and_push(L, n->member->node, m->op, args);
-	if (m->field)
-		lua_getfield(L, -1, m->field);
+		return luaL_error(L, "%s: %s", n->member->name, refused);
+	if (op->effect == OP_ACTS)
+		return act_and_push(L, n, op);
+	/* The only argument is given without its name. */
+	if (!first->required || first[1].name)
+		args = arguments(L, 2);
+	else if (first->type == OP_INTEGER)
+		args = json_pack("{s:I}", first->name, (json_int_t)luaL_checkinteger(L, 2));
+	else
+		args = json_pack("{s:s}", first->name, luaL_checkstring(L, 2));
+	call_and_push(L, n->member->node, op, args);
+	/* So is the only part of a result: that of 'processes' is {processes = ...}. */
+	if (lua_getfield(L, -1, op->name) == LUA_TNIL)
+		lua_pop(L, 1);
 	return 1;
 }
 
@@ -226,37 +189,27 @@ static int call_method(lua_State *L)
 static int node_can(lua_State *L)
 {
 	struct lua_node *n = check_node(L);
-	const char *op = luaL_checkstring(L, 2), *reason = NULL;
-	json_t *result = NULL;
-	struct err e;
-	bool able;
-	int rc = 0;
+	const char *op = luaL_checkstring(L, 2), *reason = refusal(n, operation_find(op));
+	json_auto_t *result = reason
+		? NULL
+		: call(L, n->member->node, lua_touserdata(L, lua_upvalueindex(1)),
+			  json_pack("{s:s}", "what", op));
+	bool able = jget_true(result, "able");
 
-	for (size_t i = 0; i < N_METHODS; i++)
-		if (!strcmp(node_methods[i].op, op))
-			reason = refusal(n, node_methods[i].kind);
-	if (!reason)
-		rc = node_call(n->member->node, "check", json_pack("{s:s}", "what", op),
-			CALL_TIMEOUT_S, &result, &e);
-	if (rc)
-		return raise_blamed(L, rc, &e);
-	able = jget_true(result, "able");
 	if (!reason)
 		reason = jget_text(result, "reason");
 	if (able) {
 		lua_pushboolean(L, 1);
 	} else {
 		lua_pushnil(L);
-		lua_pushfstring(L, "%s: %s", n->member->host->ssh.name,
-			reason ? reason : "no reason given");
+		lua_pushfstring(L, "%s: %s", n->member->name, reason ? reason : "no reason given");
 	}
-	json_decref(result);
 	return able ? 1 : 2;
 }
 
 static int node_tostring(lua_State *L)
 {
-	lua_pushstring(L, check_node(L)->member->host->ssh.name);
+	lua_pushstring(L, check_node(L)->member->name);
 	return 1;
 }
 
@@ -303,12 +256,12 @@ static struct lua_handle *check_handle(lua_State *L)
 	return h;
 }
 
-/* 'status' and 'counters'; the upvalue is the operation. */
+/* Every method of a handle but 'undo'; its upvalue is the operation. */
 static int ask_handle(lua_State *L)
 {
 	struct lua_handle *h = check_handle(L);
 
-	return call_and_push(L, h->act.node, lua_tostring(L, lua_upvalueindex(1)),
+	return call_and_push(L, h->act.node, lua_touserdata(L, lua_upvalueindex(1)),
 		json_pack("{s:s}", "handle", h->act.handle));
 }
 
@@ -331,38 +284,39 @@ static int handle_undo(lua_State *L)
 	return 0;
 }
 
+/* Pushes a table of the operations' methods that begin with 'type' ("Node:"): 'fn', or 'own_fn' for
+ * the method 'own'. The upvalue is the operation. */
+static void push_methods(
+	lua_State *L, const char *type, lua_CFunction fn, const char *own, lua_CFunction own_fn)
+{
+	size_t n = strlen(type);
+
+	lua_newtable(L);
+	for (const struct operation *op = operations; op < operations + n_operations; op++) {
+		if (!op->method || strncmp(op->method, type, n))
+			continue;
+		lua_pushlightuserdata(L, (void *)op);
+		lua_pushcclosure(L, strcmp(op->method + n, own) ? fn : own_fn, 1);
+		lua_setfield(L, -2, op->method + n);
+	}
+}
+
 struct acts *bind_open(lua_State *L)
 {
 	static const luaL_Reg node_meta[] = {
 		{"__index", node_index}, {"__tostring", node_tostring}, {NULL, NULL}};
-	struct acts *a = alloc_zero(1, sizeof(*a));
 
 	luaL_newmetatable(L, NODE_TYPE);
 	luaL_setfuncs(L, node_meta, 0);
-	lua_newtable(L);
-	for (size_t i = 0; i < N_METHODS; i++) {
-		lua_pushlightuserdata(L, (void *)&node_methods[i]);
-		lua_pushcclosure(L, call_method, 1);
-		lua_setfield(L, -2, node_methods[i].name);
-	}
-	lua_pushcfunction(L, node_can);
-	lua_setfield(L, -2, "can");
+	push_methods(L, "Node:", call_method, "can", node_can);
 	lua_setfield(L, -2, "methods");
 	luaL_newmetatable(L, HANDLE_TYPE);
-	lua_newtable(L);
-	lua_pushcfunction(L, handle_undo);
-	lua_setfield(L, -2, "undo");
-	lua_pushliteral(L, "process.status");
-	lua_pushcclosure(L, ask_handle, 1);
-	lua_setfield(L, -2, "status");
-	lua_pushliteral(L, "packets.counters");
-	lua_pushcclosure(L, ask_handle, 1);
-	lua_setfield(L, -2, "counters");
+	push_methods(L, "Handle:", ask_handle, "undo", handle_undo);
 	lua_setfield(L, -2, "__index");
 	lua_pop(L, 2);
 	lua_newtable(L);
 	lua_setfield(L, LUA_REGISTRYINDEX, SHARED);
-	return a;
+	return alloc_zero(1, sizeof(struct acts));
 }
 
 void bind_close(struct acts *a)
@@ -371,6 +325,19 @@ void bind_close(struct acts *a)
 		return;
 	free(a->list);
 	free(a);
+}
+
+bool bind_push_function(lua_State *L, const struct part *p, const char *name)
+{
+	int top = lua_gettop(L);
+
+	lua_rawgeti(L, LUA_REGISTRYINDEX, p->def_ref);
+	if (lua_istable(L, -1) && lua_getfield(L, -1, name) == LUA_TFUNCTION) {
+		lua_remove(L, -2);
+		return true;
+	}
+	lua_settop(L, top);
+	return false;
 }
 
 void bind_push_node(lua_State *L, struct acts *a, struct member *m)

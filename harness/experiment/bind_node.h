@@ -25,6 +25,9 @@ void bind_close(struct acts *a);
 void bind_push_context(lua_State *L, struct acts *a, struct cluster *c, struct member *victim,
 	const struct part *p, const char *run_id);
 
+/* Pushes the part's function 'name' and returns true; without one it pushes nothing. */
+bool bind_push_function(lua_State *L, const struct part *p, const char *name);
+
 /* Pushes a node, for callbacks that are given one. */
 void bind_push_node(lua_State *L, struct acts *a, struct member *m);
 

@@ -2,11 +2,13 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <openssl/evp.h>
+#include <openssl/sha.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/jget.h"
 #include "harness/base/file.h"
 #include "harness/base/home.h"
@@ -20,42 +22,61 @@ static const char hash_programs[] =
 	"echo \"$p ${s%% *}\"; done";
 
 /* SHA-256 in hex. */
-static int hash(const void *data, size_t size, char hex[65], struct err *e)
+static void hash(const void *data, size_t size, char hex[65])
 {
-	unsigned char digest[EVP_MAX_MD_SIZE];
-	unsigned len = 0;
+	unsigned char digest[SHA256_DIGEST_LENGTH];
 
-	if (!EVP_Digest(data, size, digest, &len, EVP_sha256(), NULL) || len != 32)
-		return err_set(e, -EIO, "cannot hash");
-	for (unsigned i = 0; i < len; i++)
+	/* It fails for want of memory only. */
+	if (!SHA256(data, size, digest))
+		abort();
+	for (unsigned i = 0; i < sizeof(digest); i++)
 		sprintf(hex + 2 * i, "%02x", digest[i]);
-	return 0;
 }
 
-enum { HASH_SIZE = sizeof("sha256:") + 64 };
-
-/* "sha256:..." of the file's text. */
-static int hash_file(const char *path, char out[HASH_SIZE], struct err *e)
+/* SHA-256 in hex of a value's text; members are sorted by name. */
+static void hash_json(const json_t *v, char hex[65])
 {
-	char *text;
+	char *text = json_dumps(v, JSON_COMPACT | JSON_SORT_KEYS);
+
+	hash(text, strlen(text), hex);
+	free(text);
+}
+
+/* inputs[name, formatted] = v, whose reference is stolen. */
+__attribute__((format(printf, 3, 4))) static void set(
+	json_t *inputs, json_t *v, const char *fmt, ...)
+{
+	char name[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(name, sizeof(name), fmt, ap);
+	va_end(ap);
+	json_object_set_new(inputs, name, v);
+}
+
+/* inputs[name] = "sha256:..." of the file's text. */
+static int add_file(json_t *inputs, const char *name, const char *path, struct err *e)
+{
+	char *text, hex[65];
 	size_t size;
 	int rc = file_read(path, &text, &size, e);
 
 	if (rc)
 		return rc;
-	rc = hash(text, size, out + strlen(strcpy(out, "sha256:")), e);
+	hash(text, size, hex);
 	free(text);
-	return rc;
+	json_object_set_new(inputs, name, json_sprintf("sha256:%s", hex));
+	return 0;
 }
 
-/* inputs[name] = hash of the file. */
-static int add_file(json_t *inputs, const char *name, const char *path, struct err *e)
+/* The same of a file of culprit's own, by its path below culprit's folder. */
+static int add_own_file(json_t *inputs, const char *name, const char *sub, struct err *e)
 {
-	char text[HASH_SIZE];
-	int rc = hash_file(path, text, e);
+	char *path = NULL;
+	int rc = home_path(sub, &path, e) ?: add_file(inputs, name, path, e);
 
-	if (!rc)
-		json_object_set_new(inputs, name, json_string(text));
+	free(path);
 	return rc;
 }
 
@@ -68,34 +89,19 @@ static json_t *texts(char *const *list)
 	return all;
 }
 
-/* inputs["KIND LABEL" and 'suffix'] = v, whose reference is stolen. */
-static void set(json_t *inputs, const char *kind, const char *label, const char *suffix, json_t *v)
-{
-	char name[512];
-
-	snprintf(name, sizeof(name), "%s %s%s", kind, label, suffix);
-	json_object_set_new(inputs, name, v);
-}
-
 static int add_part(json_t *inputs, const struct part *p, struct err *e)
 {
 	const char *kind = p->kind == PART_FAULT ? "fault" : "workload";
 	json_t *v = json_pack("{s:O}", "params", p->params);
-	char text[HASH_SIZE];
-	int rc;
+	char name[512];
 
-	if (p->kind == PART_FAULT) {
-		json_object_set_new(v, "victims", json_integer(p->victims));
-		json_object_set_new(v, "after_s", json_real(p->after_s));
-		json_object_set_new(v, "workloads", texts(p->under));
-	}
-	set(inputs, kind, p->label, "", v);
-	if (!p->path)
-		return 0;
-	rc = hash_file(p->path, text, e);
-	if (!rc)
-		set(inputs, kind, p->label, ": file", json_string(text));
-	return rc;
+	if (p->kind == PART_FAULT)
+		json_object_update_new(v,
+			json_pack("{s:I, s:f, s:o}", "victims", (json_int_t)p->victims, "after_s",
+				p->after_s, "workloads", texts(p->under)));
+	set(inputs, v, "%s %s", kind, p->label);
+	snprintf(name, sizeof(name), "%s %s: file", kind, p->label);
+	return p->path ? add_file(inputs, name, p->path, e) : 0;
 }
 
 static void add_tracing(json_t *inputs, const char *role, const struct tracing *t)
@@ -104,19 +110,21 @@ static void add_tracing(json_t *inputs, const char *role, const struct tracing *
 
 	json_object_set_new(v, "one_server", json_boolean(t->one_server));
 	json_object_set_new(v, "workloads", texts(t->under));
-	set(inputs, role, t->label, "", v);
+	set(inputs, v, "%s %s", role, t->label);
 }
 
 /* Addresses, keys and users are ways to reach a host and no part of what is measured there. */
 static void add_hosts(json_t *inputs, const struct cluster *c)
 {
-	for (size_t i = 0; i < c->n_members; i++) {
-		const struct host *h = c->members[i].host;
+	cluster_each(m, c)
+	{
+		const struct host *h = m->host;
 
-		set(inputs, "host", h->ssh.name, "",
+		set(inputs,
 			json_pack("{s:s, s:s?, s:s?, s:i, s:s?}", "role", role_name(h->role),
 				"storage", h->storage, "spare", h->spare, "service_port",
-				(int)h->service_port, "mount", h->mount));
+				(int)h->service_port, "mount", h->mount),
+			"host %s", h->ssh.name);
 	}
 	json_object_set_new(inputs, "file system",
 		json_pack("{s:s, s:s?}", "type", c->inv->fs_type, "layout", c->inv->layout));
@@ -131,8 +139,8 @@ static int is_file(const struct dirent *d)
 static int add_agent(json_t *inputs, struct err *e)
 {
 	struct dirent **list = NULL;
-	char *dir = NULL, *all = NULL, hex[65];
-	json_t *hashes = json_object();
+	char *dir = NULL, hex[65];
+	json_auto_t *hashes = json_object();
 	int rc = home_agent_dir(&dir, e), n = 0;
 
 	if (!rc && (n = scandir(dir, &list, is_file, NULL)) < 0)
@@ -141,53 +149,43 @@ static int add_agent(json_t *inputs, struct err *e)
 		char path[4096];
 
 		snprintf(path, sizeof(path), "%s/%s", dir, list[i]->d_name);
-		if (!rc)
-			rc = add_file(hashes, list[i]->d_name, path, e);
+		rc = rc ?: add_file(hashes, list[i]->d_name, path, e);
 		free(list[i]);
 	}
-	all = json_dumps(hashes, JSON_COMPACT | JSON_SORT_KEYS);
-	if (!rc && all)
-		rc = hash(all, strlen(all), hex, e);
-	if (!rc)
-		json_object_set_new(inputs, "agent", json_sprintf("sha256:%s", hex));
-	free(all);
+	hash_json(hashes, hex);
+	json_object_set_new(inputs, "agent", json_sprintf("sha256:%s", hex));
 	free(list);
 	free(dir);
-	json_decref(hashes);
 	return rc;
 }
 
 static void add_values(
 	json_t *inputs, const struct scenario *s, const struct plan *p, const char *only)
 {
+	bool runtime = s->measure == MEASURE_RUNTIME;
 	json_t *training = json_array();
 
-	json_object_set_new(inputs, "measure",
-		json_string(s->measure == MEASURE_RUNTIME ? "runtime" : "verdicts"));
-	json_object_set_new(inputs, "seed", json_integer((json_int_t)p->seed));
-	json_object_set_new(inputs, "repeats", json_integer(s->repeats));
-	if (s->controls != 1)
-		json_object_set_new(inputs, "controls", json_integer(s->controls));
-	json_object_set_new(inputs, "only", only ? json_string(only) : json_null());
-	if (s->measure == MEASURE_RUNTIME) {
-		json_object_set_new(inputs, "limit", json_real(s->limit_s));
-	} else {
-		json_object_set_new(inputs, "phases.before", json_real(s->before_s));
-		json_object_set_new(inputs, "phases.fault", json_real(s->fault_s));
-		json_object_set_new(inputs, "phases.after", json_real(s->after_s));
-	}
 	for (size_t i = 0; i < s->n_training; i++)
 		json_array_append_new(training, json_string(s->workloads[s->training[i]].label));
-	json_object_set_new(inputs, "training.workloads", training);
-	json_object_set_new(inputs, "training.repeats", json_integer(s->training_repeats));
-	json_object_set_new(inputs, "culprit", json_string(CULPRIT_VERSION));
+	json_object_update_new(inputs,
+		json_pack("{s:s, s:I, s:I, s:o*, s:s?}", "measure",
+			runtime ? "runtime" : "verdicts", "seed", (json_int_t)p->seed, "repeats",
+			(json_int_t)s->repeats, "controls",
+			s->controls != 1 ? json_integer(s->controls) : NULL, "only", only));
+	json_object_update_new(inputs,
+		runtime ? json_pack("{s:f}", "limit", s->limit_s)
+			: json_pack("{s:f, s:f, s:f}", "phases.before", s->before_s, "phases.fault",
+				  s->fault_s, "phases.after", s->after_s));
+	json_object_update_new(inputs,
+		json_pack("{s:o, s:I, s:s}", "training.workloads", training, "training.repeats",
+			(json_int_t)s->training_repeats, "culprit", CULPRIT_VERSION));
 }
 
 int key_inputs(const struct scenario *s, const struct plan *p, const struct cluster *c,
 	const char *only, json_t **inputs, struct err *e)
 {
 	json_t *all = json_object();
-	char sub[128], *path = NULL;
+	char sub[128];
 	int rc = 0;
 
 	add_values(all, s, p, only);
@@ -201,19 +199,9 @@ int key_inputs(const struct scenario *s, const struct plan *p, const struct clus
 		add_tracing(all, "second tracer", &s->second);
 	add_hosts(all, c);
 	snprintf(sub, sizeof(sub), "harness/fs/%.64s.lua", c->inv->fs_type);
-	if (!rc)
-		rc = home_path(sub, &path, e);
-	if (!rc)
-		rc = add_file(all, "file system's adapter", path, e);
-	free(path);
-	path = NULL;
-	if (!rc)
-		rc = home_path(LUAX_PRELUDE, &path, e);
-	if (!rc)
-		rc = add_file(all, "prelude", path, e);
-	if (!rc)
-		rc = add_agent(all, e);
-	free(path);
+	rc = rc ?: add_own_file(all, "file system's adapter", sub, e)
+		?: add_own_file(all, "prelude", LUAX_PRELUDE, e)
+		?: add_agent(all, e);
 	if (rc)
 		json_decref(all);
 	else
@@ -228,19 +216,14 @@ int key_detectors(const struct scenario *s, json_t **out, struct err *e)
 
 	for (size_t i = 0; i < s->n_detectors && !rc; i++) {
 		const char *name = s->detectors[i].name;
-		char sub[256], *path = NULL;
 		json_t *v = json_object();
+		char sub[256];
 
 		snprintf(sub, sizeof(sub), "diag/detectors/%.200s.lua", name);
-		if (strchr(name, '/') || strstr(name, ".lua"))
-			path = strdup(name);
-		else
-			rc = home_path(sub, &path, e);
-		if (!rc && path)
-			rc = add_file(v, "file", path, e);
+		rc = strchr(name, '/') || strstr(name, ".lua") ? add_file(v, "file", name, e)
+							       : add_own_file(v, "file", sub, e);
 		json_object_set(v, "params", s->detectors[i].params);
 		json_object_set_new(all, name, v);
-		free(path);
 	}
 	if (rc)
 		json_decref(all);
@@ -286,20 +269,18 @@ static int hash_args(void *programs, const struct member *m, json_t **args, stru
 
 static void read_hashes(const char *node, const char *output, json_t *inputs)
 {
-	char *copy = strdup(output ? output : ""), *save = NULL, on[256];
+	char *copy = alloc_copy(output ? output : ""), *save;
 
-	for (char *line = copy ? strtok_r(copy, "\n", &save) : NULL; line;
-		line = strtok_r(NULL, "\n", &save)) {
-		char *hash = strrchr(line, ' ');
+	for (char *line = strtok_r(copy, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *digest = strrchr(line, ' ');
 
-		if (!hash)
+		if (!digest)
 			continue;
-		*hash++ = '\0';
+		*digest++ = '\0';
 		/* The number of a process is not the same in the next run. */
 		line = strncmp(line, "/proc/", 6) ? line : "of the file system";
-		snprintf(on, sizeof(on), " on %s", node);
-		set(inputs, "program", line, on,
-			json_sprintf("%s%s", strlen(hash) == 64 ? "sha256:" : "", hash));
+		set(inputs, json_sprintf("%s%s", strlen(digest) == 64 ? "sha256:" : "", digest),
+			"program %s on %s", line, node);
 	}
 	free(copy);
 }
@@ -307,16 +288,14 @@ static void read_hashes(const char *node, const char *output, json_t *inputs)
 int key_add_programs(
 	struct scenario *s, const struct plan *p, struct cluster *c, json_t *inputs, struct err *e)
 {
-	json_t *programs, *results = NULL, *result;
+	json_auto_t *results = NULL, *programs = NULL;
+	json_t *result;
 	const char *name;
-	int rc = needed_programs(s, p, &programs, e);
+	int rc = needed_programs(s, p, &programs, e)
+		?: cluster_ask(c, "run", hash_args, programs, HASH_TIMEOUT_S + 10, &results, e);
 
-	if (!rc)
-		rc = cluster_ask(c, "run", hash_args, programs, HASH_TIMEOUT_S + 10, &results, e);
 	json_object_foreach(results, name, result)
 		read_hashes(name, jget_text(result, "output"), inputs);
-	json_decref(results);
-	json_decref(programs);
 	return rc;
 }
 
@@ -331,7 +310,7 @@ char *key_difference(const json_t *was, const json_t *is)
 	json_t *v;
 
 	if (!f)
-		return strdup("?");
+		return alloc_copy("?");
 	json_object_foreach((json_t *)was, name, v)
 	{
 		const json_t *now = jget(is, name);
@@ -388,23 +367,22 @@ static bool is_of_all(const char *name)
 		strcmp(name, "repeats") && strcmp(name, "controls") && strcmp(name, "only");
 }
 
-int key_cells(const struct scenario *s, struct plan *p, const struct cluster *c,
-	const json_t *inputs, struct err *e)
+void key_cells(
+	const struct scenario *s, struct plan *p, const struct cluster *c, const json_t *inputs)
 {
-	json_t *common = json_object(), *v;
+	json_auto_t *common = json_object();
+	json_t *v;
 	const char *name;
-	int rc = 0;
 
 	json_object_foreach((json_t *)inputs, name, v) if (is_of_all(name))
 		json_object_set(common, name, v);
-	for (size_t i = 0; i < p->n && !rc; i++) {
+	for (size_t i = 0; i < p->n; i++) {
 		struct cell *cell = &p->cells[i];
 		json_t *own = json_copy(common), *victims = json_array();
-		char *text;
 
 		for (size_t k = 0; k < cell->n_victims; k++)
 			json_array_append_new(
-				victims, json_string(c->servers[cell->victims[k]]->host->ssh.name));
+				victims, json_string(c->servers[cell->victims[k]]->name));
 		take(own, inputs, "workload", s->workloads[cell->workload].label);
 		if (cell->fault != SIZE_MAX)
 			take(own, inputs, "fault", s->faults[cell->fault].label);
@@ -412,11 +390,7 @@ int key_cells(const struct scenario *s, struct plan *p, const struct cluster *c,
 		json_object_set_new(own, "cell",
 			json_pack("{s:b, s:I, s:o}", "training", cell->training, "repeat",
 				(json_int_t)cell->repeat, "victims", victims));
-		text = json_dumps(own, JSON_COMPACT | JSON_SORT_KEYS);
-		rc = hash(text, strlen(text), cell->key, e);
-		free(text);
+		hash_json(own, cell->key);
 		json_decref(own);
 	}
-	json_decref(common);
-	return rc;
 }

@@ -35,7 +35,7 @@ char *key_difference(const json_t *was, const json_t *is);
 int key_refuse(const char *difference, struct err *e);
 
 /* Fills the key of every cell of the plan. */
-int key_cells(const struct scenario *s, struct plan *p, const struct cluster *c,
-	const json_t *inputs, struct err *e);
+void key_cells(
+	const struct scenario *s, struct plan *p, const struct cluster *c, const json_t *inputs);
 
 #endif

@@ -118,9 +118,7 @@ static int run_cell(struct executor *x, size_t place, const struct cell *c, stru
 		int rc;
 
 		progress_attempt(x->progress, c->number, n, title);
-		rc = wait_clean(x, &request.gates, e);
-		if (!rc)
-			rc = attempt_run(x, &request, &r, e);
+		rc = wait_clean(x, &request.gates, e) ?: attempt_run(x, &request, &r, e);
 		json_decref(request.gates);
 		if (rc)
 			return rc;
@@ -161,7 +159,8 @@ static int run_cells(struct executor *x, struct err *e)
  * changed since. */
 static int judge_rest_of(struct executor *x, struct judge *j, struct store *s, struct err *e)
 {
-	json_t *rows = NULL, *row;
+	json_auto_t *rows = NULL;
+	json_t *row;
 	char ignored[160];
 	struct err why;
 	size_t i;
@@ -175,7 +174,6 @@ static int judge_rest_of(struct executor *x, struct judge *j, struct store *s, s
 		if (judge_attempt(j, jget_int(row, "attempt"), ignored, sizeof(ignored), &why))
 			say_not_judged(x, (size_t)jget_int(row, "cell"), &why);
 	}
-	json_decref(rows);
 	return rc;
 }
 
@@ -217,6 +215,5 @@ int exec_run(struct executor *x, struct err *e)
 	x->acts = NULL;
 	cluster_disconnect(x->cluster);
 	json_decref(x->gate.clean);
-	return *x->interrupted ? err_blame(e, ERR_INTERRUPTED, err_set(e, -EINTR, "interrupted"))
-			       : rc;
+	return *x->interrupted ? signals_interrupted(e) : rc;
 }

@@ -13,6 +13,7 @@
 #include "harness/base/load.h"
 #include "harness/cluster/cluster.h"
 #include "harness/experiment/fingerprint.h"
+#include "harness/experiment/signals.h"
 
 #define CALL_TIMEOUT_S 30
 #define HEALTHY_S 60
@@ -21,7 +22,7 @@ static const char *machine_of(const struct member *m)
 {
 	const char *boot = jget_text(node_hello(m->node), "boot_id");
 
-	return boot ? boot : m->host->ssh.name;
+	return boot ? boot : m->name;
 }
 
 /* Is its machine that of another host of the run, or of the orchestrator? */
@@ -33,8 +34,10 @@ static bool is_shared(const struct cluster *c, const struct member *m)
 	if (!file_read("/proc/sys/kernel/random/boot_id", &boot, NULL, NULL))
 		n += !strncmp(boot, machine_of(m), strcspn(boot, "\n"));
 	free(boot);
-	for (size_t i = 0; i < c->n_members; i++)
-		n += !strcmp(machine_of(&c->members[i]), machine_of(m));
+	cluster_each(other, c)
+	{
+		n += !strcmp(machine_of(other), machine_of(m));
+	}
 	return n > 1;
 }
 
@@ -65,9 +68,11 @@ static double own_s(const struct cluster *c, const struct member *m, const json_
 {
 	double sum = 0;
 
-	for (size_t i = 0; i < c->n_members; i++)
-		if (!strcmp(machine_of(&c->members[i]), machine_of(m)))
-			sum += jget_real(jget(results, c->members[i].host->ssh.name), "own_s");
+	cluster_each(other, c)
+	{
+		if (!strcmp(machine_of(other), machine_of(m)))
+			sum += jget_real(jget(results, other->name), "own_s");
+	}
 	return sum;
 }
 
@@ -103,11 +108,11 @@ static int ask_load(struct cluster *c, json_t **out, struct err *e)
 
 	if (!rc)
 		*out = json_object();
-	for (size_t i = 0; i < c->n_members && !rc; i++) {
-		const char *name = c->members[i].host->ssh.name;
-
-		json_object_set_new(*out, name,
-			host_load(jget(results, name), own_s(c, &c->members[i], results)));
+	cluster_each(m, c)
+	{
+		if (!rc)
+			json_object_set_new(*out, m->name,
+				host_load(jget(results, m->name), own_s(c, m, results)));
 	}
 	json_decref(results);
 	return rc;
@@ -181,11 +186,11 @@ static int check_loads(
 
 	if (!rc)
 		json_object_set_new(report, key, loads);
-	for (size_t i = 0; i < c->n_members && !rc; i++) {
-		const char *name = c->members[i].host->ssh.name;
-		const struct gates limits = limits_of(g->limits, is_shared(c, &c->members[i]));
+	cluster_each(m, c)
+	{
+		const struct gates limits = limits_of(g->limits, is_shared(c, m));
 
-		rc = check_load(&limits, name, jget(loads, name), when, e);
+		rc = rc ?: check_load(&limits, m->name, jget(loads, m->name), when, e);
 	}
 	return rc;
 }
@@ -196,12 +201,15 @@ static int measure_clocks(struct cluster *c, json_t **out, struct err *e)
 	json_t *all = json_object();
 	int rc = 0;
 
-	for (size_t i = 0; i < c->n_members && !rc; i++) {
+	cluster_each(m, c)
+	{
 		double offset, error;
 
-		rc = cluster_blame(node_clock_offset(c->members[i].node, &offset, &error, e), e);
+		if (rc)
+			break;
+		rc = cluster_blame(node_clock_offset(m->node, &offset, &error, e), e);
 		if (!rc)
-			json_object_set_new(all, c->members[i].host->ssh.name,
+			json_object_set_new(all, m->name,
 				json_pack("{s:f, s:f}", "offset_s", offset, "error_s", error));
 	}
 	if (rc)
@@ -275,7 +283,7 @@ static int check_disk(struct gate *g, struct err *e)
 /* The fingerprint must be that of the run's first check. */
 static int check_fingerprint(struct gate *g, struct err *e)
 {
-	json_t *now = NULL;
+	json_auto_t *now = NULL;
 	int rc = fingerprint_take(g->cluster, &now, e);
 
 	if (rc)
@@ -284,7 +292,6 @@ static int check_fingerprint(struct gate *g, struct err *e)
 		g->clean = json_incref(now);
 	else if (fingerprint_compare(g->clean, now, e))
 		rc = -EAGAIN;
-	json_decref(now);
 	return rc;
 }
 
@@ -300,13 +307,10 @@ static int check_state(struct gate *g, json_t *report, struct err *e)
 		return -EAGAIN;
 	if (!rc)
 		g->unsettled = false;
-	if (!rc)
-		rc = check_fingerprint(g, e);
-	if (!rc)
-		rc = measure_clocks(g->cluster, &clocks, e);
+	rc = rc ?: check_fingerprint(g, e) ?: measure_clocks(g->cluster, &clocks, e);
 	if (!rc)
 		json_object_set_new(report, "clocks", clocks);
-	return rc ? rc : check_clocks(g->limits, clocks, -EAGAIN, e);
+	return rc ?: check_clocks(g->limits, clocks, -EAGAIN, e);
 }
 
 /* Events of an attempt that has ended are dropped. */
@@ -322,11 +326,10 @@ static int wait_window(struct gate *g, double begin, struct err *e)
 	double until = begin + limits_of(g->limits, false).window_s;
 
 	for (double left; (left = until - clock_mono_s()) > 0;) {
-		if (*g->interrupted)
-			return err_blame(e, ERR_INTERRUPTED, err_set(e, -EINTR, "interrupted"));
-		if (node_events(g->cluster->set, left > 0.25 ? 0.25 : left, on_event, NULL) ==
-			-EINTR)
-			return err_blame(e, ERR_INTERRUPTED, err_set(e, -EINTR, "interrupted"));
+		if (*g->interrupted ||
+			node_events(g->cluster->set, left > 0.25 ? 0.25 : left, on_event, NULL) ==
+				-EINTR)
+			return signals_interrupted(e);
 		if (cluster_lost(g->cluster, e))
 			return -ENOTCONN;
 	}
@@ -338,29 +341,23 @@ int gates_before(struct gate *g, json_t **out, struct err *e)
 	json_t *report = json_object(), *ignored = NULL;
 	double begin = clock_mono_s();
 	struct load was, is;
-	int rc = check_disk(g, e);
+	int rc = check_disk(g, e) ?: load_read(&was, e);
 
-	if (!rc)
-		rc = load_read(&was, e);
 	if (!rc)
 		rc = ask_load(g->cluster, &ignored, e); /* begins the nodes' measurement */
 	json_decref(ignored);
-	if (!rc)
-		rc = check_state(g, report, e);
-	if (!rc)
-		rc = wait_window(g, begin, e);
-	if (!rc)
-		rc = check_loads(g, report, "before", BEFORE, e);
-	if (!rc)
-		rc = load_read(&is, e);
+	rc = rc ?: check_state(g, report, e)
+		?: wait_window(g, begin, e)
+		?: check_loads(g, report, "before", BEFORE, e)
+		?: load_read(&is, e);
 	if (rc) {
 		json_decref(report);
 		return rc;
 	}
 	json_object_set_new(report, "orchestrator", orchestrator_load(&was, &is));
-	for (size_t i = 0; i < g->cluster->n_members; i++) {
-		struct member *m = &g->cluster->members[i];
-		const json_t *clock = jget(jget(report, "clocks"), m->host->ssh.name);
+	cluster_each(m, g->cluster)
+	{
+		const json_t *clock = jget(jget(report, "clocks"), m->name);
 
 		m->offset_s = jget_real(clock, "offset_s");
 		m->offset_error_s = jget_real(clock, "error_s");
@@ -383,7 +380,5 @@ int gates_after(struct gate *g, json_t *report, double since_s, struct err *e)
 		json_object_set_new(report, "clocks_after", clocks);
 		rc = check_drift(g->limits, jget(report, "clocks"), clocks, e);
 	}
-	if (!rc)
-		rc = wait_window(g, since_s, e);
-	return rc ? rc : check_loads(g, report, "after", AFTER, e);
+	return rc ?: wait_window(g, since_s, e) ?: check_loads(g, report, "after", AFTER, e);
 }

@@ -66,13 +66,10 @@ static int call_workload(
 	lua_State *L = t->x->scenario->L;
 	int top = lua_gettop(L), rc;
 
-	lua_rawgeti(L, LUA_REGISTRYINDEX, t->workload->def_ref);
-	lua_getfield(L, -1, name);
+	bind_push_function(L, t->workload, name);
 	push_workload_context(t);
 	bind_push_node(L, t->x->acts, client);
-	rc = luax_call(L, 2, 1, e);
-	if (!rc)
-		rc = luajson_get(L, -1, out, e);
+	rc = luax_call(L, 2, 1, e) ?: luajson_get(L, -1, out, e);
 	lua_settop(L, top);
 	return rc ? err_blame(e, ERR_SCENARIO, rc) : 0;
 }
@@ -165,7 +162,8 @@ static int start_args(void *ctx, const struct member *m, json_t **args, struct e
 static int start(struct trial *t, enum job_kind_id kind, struct err *e)
 {
 	struct jobs_of s = {t, kind};
-	json_t *results, *result;
+	json_auto_t *results = NULL;
+	json_t *result;
 	const char *name;
 	int rc = cluster_ask(
 		t->x->cluster, job_kinds[kind].start, start_args, &s, CALL_TIMEOUT_S, &results, e);
@@ -179,7 +177,6 @@ static int start(struct trial *t, enum job_kind_id kind, struct err *e)
 			kind, .member = cluster_member(t->x->cluster, name), .running = true};
 		snprintf(job->handle, sizeof(job->handle), "%s", handle ? handle : "");
 	}
-	json_decref(results);
 	return rc;
 }
 
@@ -267,8 +264,7 @@ int trial_stop_all(struct trial *t, struct err *e)
 	int rc = trial_stop(t, results, e);
 
 	for (enum job_kind_id k = 0; k < JOB_KINDS; k++) {
-		if (!rc)
-			rc = check_recordings(&job_kinds[k], results[k], &records, &lost, e);
+		rc = rc ?: check_recordings(&job_kinds[k], results[k], &records, &lost, e);
 		if (json_object_size(results[k]))
 			json_object_set(t->detail, job_kinds[k].sink, results[k]);
 		json_decref(results[k]);

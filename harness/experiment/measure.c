@@ -33,13 +33,12 @@ static int each_file(const struct trial *t, file_fn fn, void *ctx, struct err *e
 /* Paths of a member's file, below the run's folder and on this machine. The caller frees. */
 static char *file_path(const struct trial *t, const struct member *m, const char *file)
 {
-	return alloc_format("%s/%s.%s", t->folder, m->host->ssh.name, file);
+	return alloc_format("%s/%s.%s", t->folder, m->name, file);
 }
 
 static char *local_path(const struct trial *t, const struct member *m, const char *file)
 {
-	return alloc_format(
-		"%s/%s/%s.%s", store_folder(t->x->store), t->folder, m->host->ssh.name, file);
+	return alloc_format("%s/%s/%s.%s", store_folder(t->x->store), t->folder, m->name, file);
 }
 
 static int remove_args(void *ctx, const struct member *m, json_t **args, struct err *e)
@@ -75,8 +74,7 @@ static int read_result(struct trial *t, const struct member *m, json_t **value, 
 	int rc = file_read(path, &text, &size, e);
 
 	if (!rc) {
-		lua_rawgeti(L, LUA_REGISTRYINDEX, t->workload->def_ref);
-		lua_getfield(L, -1, "result");
+		bind_push_function(L, t->workload, "result");
 		lua_pushlstring(L, text, size);
 		rc = luax_call(L, 1, 2, e);
 	}
@@ -84,7 +82,7 @@ static int read_result(struct trial *t, const struct member *m, json_t **value, 
 		/* nil and a reason: the reason stands for the result where a failure is allowed. */
 		given = lua_isnil(L, -2) && t->may_fail ? -1 : -2;
 		if (lua_isnil(L, given) && !t->may_fail)
-			rc = err_set(e, -EIO, "%s: %s: %s", m->host->ssh.name, t->workload->label,
+			rc = err_set(e, -EIO, "%s: %s: %s", m->name, t->workload->label,
 				lua_isstring(L, -1) ? lua_tostring(L, -1)
 						    : "it reported no result");
 		else
@@ -110,7 +108,7 @@ static int read_results(struct trial *t, struct err *e)
 
 		rc = read_result(t, c->clients[i], &value, e);
 		if (!rc)
-			json_object_set_new(results, c->clients[i]->host->ssh.name, value);
+			json_object_set_new(results, c->clients[i]->name, value);
 	}
 	return rc;
 }
@@ -135,14 +133,11 @@ static int add_transfer(void *ctx, const struct member *m, const char *file, str
 int measure_fetch(struct trial *t, struct err *e)
 {
 	struct transfers all = {.t = t};
-	int rc = each_file(t, add_transfer, &all, e);
+	int rc = each_file(t, add_transfer, &all, e)
+		?: node_fetch_all(all.list, all.n, FETCH_TIMEOUT_S, e)
+		?: remove_remote(t->x->cluster, e)
+		?: read_results(t, e);
 
-	if (!rc)
-		rc = node_fetch_all(all.list, all.n, FETCH_TIMEOUT_S, e);
-	if (!rc)
-		rc = remove_remote(t->x->cluster, e);
-	if (!rc)
-		rc = read_results(t, e);
 	while (all.n)
 		free((char *)all.list[--all.n].local);
 	free(all.list);
@@ -186,8 +181,8 @@ int measure_describe(struct trial *t, json_t **out, struct err *e)
 	for (size_t i = 0; i < c->n_servers + c->n_clients && !rc; i++) {
 		bool server = i < c->n_servers;
 		const struct member *m = server ? c->servers[i] : c->clients[i - c->n_servers];
-		json_t *v = json_pack("{s:s, s:I, s:b}", "name", m->host->ssh.name,
-			"clock_offset_ns", (json_int_t)(m->offset_s * 1e9), "sampled", m->sampled);
+		json_t *v = json_pack("{s:s, s:I, s:b}", "name", m->name, "clock_offset_ns",
+			(json_int_t)(m->offset_s * 1e9), "sampled", m->sampled);
 
 		json_object_set_new(v, server ? "storage" : "mount",
 			json_pack("s?", server ? m->host->storage : m->host->mount));
@@ -247,7 +242,7 @@ int measure_runtime(struct trial *t, struct err *e)
 
 	json_object_set_new(t->detail, "times", times);
 	for (size_t i = 0; i < c->n_clients && !rc; i++) {
-		const char *name = c->clients[i]->host->ssh.name;
+		const char *name = c->clients[i]->name;
 		char *path = local_path(t, c->clients[i], "app.times");
 		json_error_t why;
 		json_t *line = json_load_file(path, 0, &why);

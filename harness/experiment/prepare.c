@@ -21,8 +21,9 @@
 
 void prepare_note(struct executor *x, bool clients, const char *what)
 {
-	for (size_t i = 0; i < x->cluster->n_members; i++) {
-		const struct host *h = x->cluster->members[i].host;
+	cluster_each(m, x->cluster)
+	{
+		const struct host *h = m->host;
 
 		progress_node(x->progress, h->ssh.name, "%s",
 			!clients || h->role == ROLE_CLIENT ? what : "ready");
@@ -36,10 +37,9 @@ static int record_hosts(struct executor *x, struct err *e)
 	char *text;
 	int rc;
 
-	for (size_t i = 0; i < x->cluster->n_members; i++) {
-		struct member *m = &x->cluster->members[i];
-
-		json_object_set_new(hosts, m->host->ssh.name,
+	cluster_each(m, x->cluster)
+	{
+		json_object_set_new(hosts, m->name,
 			json_pack("{s:s, s:O, s:O, s:f, s:f}", "role", role_name(m->host->role),
 				"agent", node_hello(m->node), "pids", m->pids, "clock_offset_s",
 				m->offset_s, "clock_error_s", m->offset_error_s));
@@ -76,7 +76,8 @@ static int tracer_check_args(void *ctx, const struct member *m, json_t **args, s
 static int check_tracer(struct cluster *c, const struct tracing *t, struct err *e)
 {
 	struct tracer_check check = {t->name, t->one_server ? c->servers[0] : NULL};
-	json_t *results, *result;
+	json_auto_t *results = NULL;
+	json_t *result;
 	const char *name;
 	int rc;
 
@@ -88,7 +89,6 @@ static int check_tracer(struct cluster *c, const struct tracing *t, struct err *
 		if (!rc && !jget_true(result, "able"))
 			rc = err_set(e, -EOPNOTSUPP, "%s: %s", name, jget_text(result, "reason"));
 	}
-	json_decref(results);
 	return rc;
 }
 
@@ -132,7 +132,7 @@ static int check_tracers(struct executor *x, struct err *e)
 		progress_say(
 			x->progress, "tracing with ptrace in place of %s: %s", t->label, e->text);
 		rc = scenario_set_tracer(s, "ptrace", e);
-		return rc ? rc : store_set(x->store, "tracer", s->tracers[k].label, e);
+		return rc ?: store_set(x->store, "tracer", s->tracers[k].label, e);
 	}
 	if (!rc && s->second.name)
 		rc = check_tracer(x->cluster, &s->second, e);
@@ -172,12 +172,12 @@ static int check_samplers(struct executor *x, struct err *e)
 /* Completes what the cells depend on. A resumed run must be made of the same programs. */
 static int identify(struct executor *x, struct err *e)
 {
-	json_t *was = NULL, *programs = json_object();
-	int rc = store_get_json(x->store, "programs", &was, e);
+	json_auto_t *was = NULL, *programs = json_object();
 	char *text, *difference;
+	int rc = store_get_json(x->store, "programs", &was, e);
 
 	if (rc < 0)
-		goto out;
+		return rc;
 	prepare_note(x, false, "being asked for its programs");
 	rc = key_add_programs(x->scenario, x->plan, x->cluster, programs, e);
 	/* The tracer is the scenario's choice, or what the nodes allow. */
@@ -189,17 +189,13 @@ static int identify(struct executor *x, struct err *e)
 		rc = key_refuse(difference, e);
 	free(difference);
 	json_object_update(x->inputs, programs);
-	if (!rc)
-		rc = key_cells(x->scenario, x->plan, x->cluster, x->inputs, e);
-	if (!rc && x->resumed)
-		rc = resume_check_keys(x, e);
-	text = rc ? NULL : json_dumps(programs, JSON_COMPACT | JSON_SORT_KEYS);
-	if (!rc)
-		rc = store_set(x->store, "programs", text, e);
+	if (rc)
+		return rc;
+	key_cells(x->scenario, x->plan, x->cluster, x->inputs);
+	text = json_dumps(programs, JSON_COMPACT | JSON_SORT_KEYS);
+	rc = x->resumed ? resume_check_keys(x, e) : 0;
+	rc = rc ?: store_set(x->store, "programs", text, e);
 	free(text);
-out:
-	json_decref(was);
-	json_decref(programs);
 	return rc;
 }
 
@@ -210,10 +206,8 @@ static int check_fault(struct executor *x, const struct part *f, struct err *e)
 	lua_State *L = x->scenario->L;
 	int top = lua_gettop(L), rc = 0;
 
-	for (size_t i = 0; i < x->cluster->n_servers && !rc; i++) {
-		lua_rawgeti(L, LUA_REGISTRYINDEX, f->def_ref);
-		if (!lua_istable(L, -1) || lua_getfield(L, -1, "check") == LUA_TNIL)
-			break;
+	for (size_t i = 0; i < x->cluster->n_servers && !rc && bind_push_function(L, f, "check");
+		i++) {
 		bind_push_context(
 			L, x->acts, x->cluster, x->cluster->servers[i], f, store_run_id(x->store));
 		rc = luax_call(L, 1, 2, e);
@@ -223,7 +217,6 @@ static int check_fault(struct executor *x, const struct part *f, struct err *e)
 						    : "its check gave no reason");
 		lua_settop(L, top);
 	}
-	lua_settop(L, top);
 	return rc;
 }
 
@@ -251,7 +244,7 @@ static int check_or_skip(struct executor *x, size_t fault, struct err *e)
 /* Every client must have the programs that the workload needs. */
 static int check_workload(struct executor *x, const struct part *w, struct err *e)
 {
-	json_t *list = json_array();
+	json_auto_t *list = json_array();
 	int rc = needs_add(x->scenario->L, w, list, e);
 
 	for (size_t k = 0; k < x->cluster->n_clients && !rc && json_array_size(list); k++) {
@@ -262,12 +255,11 @@ static int check_workload(struct executor *x, const struct part *w, struct err *
 		if (!rc && json_array_size(missing))
 			rc = err_blame(e, ERR_SCENARIO,
 				err_set(e, -EINVAL, "%s: there is no program %s",
-					x->cluster->clients[k]->host->ssh.name,
+					x->cluster->clients[k]->name,
 					needs_text(
 						json_array_get(missing, 0), text, sizeof(text))));
 		json_decref(missing);
 	}
-	json_decref(list);
 	return rc;
 }
 
@@ -282,7 +274,7 @@ struct commands {
 static int command_args(void *ctx, const struct member *m, json_t **args, struct err *e)
 {
 	const struct commands *c = ctx;
-	json_t *argv = json_array_get(jget(c->lists, m->host->ssh.name), c->step);
+	json_t *argv = json_array_get(jget(c->lists, m->name), c->step);
 
 	(void)e;
 	if (argv)
@@ -345,22 +337,15 @@ static int prepare_workload(struct executor *x, const struct part *w, struct err
 	json_t *lists = json_object(), *list;
 	int top = lua_gettop(L), rc = 0;
 
-	for (size_t i = 0; i < c->n_clients && !rc; i++) {
-		lua_rawgeti(L, LUA_REGISTRYINDEX, w->def_ref);
-		if (lua_getfield(L, -1, "prepare") == LUA_TNIL)
-			break;
+	for (size_t i = 0; i < c->n_clients && !rc && bind_push_function(L, w, "prepare"); i++) {
 		bind_push_context(L, x->acts, c, NULL, w, store_run_id(x->store));
 		bind_push_node(L, x->acts, c->clients[i]);
-		rc = luax_call(L, 2, 1, e);
+		rc = luax_call(L, 2, 1, e) ?: luajson_get(L, -1, &list, e);
 		if (!rc)
-			rc = luajson_get(L, -1, &list, e);
-		if (!rc)
-			json_object_set_new(lists, c->clients[i]->host->ssh.name, list);
+			json_object_set_new(lists, c->clients[i]->name, list);
 		lua_settop(L, top);
 	}
-	lua_settop(L, top);
-	if (!rc)
-		rc = run_commands(x, w->label, lists, e);
+	rc = rc ?: run_commands(x, w->label, lists, e);
 	json_decref(lists);
 	return rc;
 }
@@ -370,12 +355,10 @@ static int prepare_workload(struct executor *x, const struct part *w, struct err
 static int make_folder(struct executor *x, struct err *e)
 {
 	const struct host *client = x->cluster->clients[0]->host;
-	json_t *lists = json_pack("{s:[[s, s, o]]}", client->ssh.name, "mkdir", "-p",
+	json_auto_t *lists = json_pack("{s:[[s, s, o]]}", client->ssh.name, "mkdir", "-p",
 		json_sprintf("%s/%s", client->mount, store_run_id(x->store)));
-	int rc = run_commands(x, "the run's folder", lists, e);
 
-	json_decref(lists);
-	return rc;
+	return run_commands(x, "the run's folder", lists, e);
 }
 
 /* Checks and prepares the faults and workloads that the plan uses ('--only' may leave some out). */
@@ -397,8 +380,7 @@ static int prepare_parts(struct executor *x, struct err *e)
 		rc = faults[i] ? check_or_skip(x, i, e) : 0;
 	for (size_t i = 0; i < s->n_workloads && !rc; i++)
 		rc = workloads[i] ? check_workload(x, &s->workloads[i], e) : 0;
-	if (!rc)
-		rc = make_folder(x, e);
+	rc = rc ?: make_folder(x, e);
 	for (size_t i = 0; i < s->n_workloads && !rc; i++) {
 		if (!workloads[i])
 			continue;

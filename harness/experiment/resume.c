@@ -10,11 +10,6 @@
 #include "harness/base/jget.h"
 #include "harness/base/file.h"
 
-static json_int_t whole(const json_t *row, const char *key)
-{
-	return jget_int(row, key);
-}
-
 static struct cell *find_cell(struct plan *p, json_int_t number)
 {
 	for (size_t i = 0; i < p->n; i++)
@@ -28,24 +23,24 @@ static json_t *find_row(const json_t *rows, json_int_t cell, json_int_t number)
 	json_t *row;
 	size_t i;
 
-	json_array_foreach((json_t *)rows, i,
-		row) if (whole(row, "cell") == cell && whole(row, "number") == number) return row;
+	json_array_foreach((json_t *)rows, i, row) if (jget_int(row, "cell") == cell &&
+		jget_int(row, "number") == number) return row;
 	return NULL;
 }
 
 /* The second tracer's store is written first: it may have an attempt that the run's own lacks. */
 static int drop_incomplete(struct executor *x, const json_t *rows, struct err *e)
 {
-	json_t *second = NULL, *row;
+	json_auto_t *second = NULL;
+	json_t *row;
 	size_t i;
 	int rc = store_attempts(x->second_store, &second, e);
 
 	json_array_foreach(second, i, row)
 	{
-		if (!rc && !find_row(rows, whole(row, "cell"), whole(row, "number")))
-			rc = store_drop_attempt(x->second_store, whole(row, "id"), e);
+		if (!rc && !find_row(rows, jget_int(row, "cell"), jget_int(row, "number")))
+			rc = store_drop_attempt(x->second_store, jget_int(row, "id"), e);
 	}
-	json_decref(second);
 	return rc;
 }
 
@@ -77,8 +72,8 @@ static int remove_halves(struct executor *x, const json_t *rows, size_t *removed
 
 static int scan_attempt(struct executor *x, const json_t *row, struct resume *t, struct err *e)
 {
-	json_int_t cell = whole(row, "cell");
-	json_int_t number = whole(row, "number");
+	json_int_t cell = jget_int(row, "cell");
+	json_int_t number = jget_int(row, "number");
 	struct cell *c = find_cell(x->plan, cell);
 	struct err why;
 	int rc;
@@ -93,7 +88,7 @@ static int scan_attempt(struct executor *x, const json_t *row, struct resume *t,
 	if (strcmp(jget_text(row, "outcome"), outcome_name(OUTCOME_CONFIRMED)))
 		return 0;
 	progress_now(x->progress, 0, "checking what is there: cell %lld", (long long)cell);
-	rc = store_check_files(x->store, whole(row, "id"), &why);
+	rc = store_check_files(x->store, jget_int(row, "id"), &why);
 	if (!rc) {
 		c->done = true;
 		t->done++;
@@ -114,34 +109,33 @@ static int scan_attempt(struct executor *x, const json_t *row, struct resume *t,
 
 int resume_scan(struct executor *x, struct resume *t, struct err *e)
 {
-	json_t *rows = NULL, *row;
+	json_auto_t *rows = NULL;
+	json_t *row;
 	size_t i;
 	int rc = store_attempts(x->store, &rows, e);
 
 	*t = (struct resume){0};
 	if (!rc && x->second_store)
 		rc = drop_incomplete(x, rows, e);
-	if (!rc)
-		rc = remove_halves(x, rows, &t->halves, e);
+	rc = rc ?: remove_halves(x, rows, &t->halves, e);
 	json_array_foreach(rows, i, row) if (!rc) rc = scan_attempt(x, row, t, e);
-	if (!rc)
-		rc = store_unskip(x->store, e);
+	rc = rc ?: store_unskip(x->store, e);
 	if (!rc && x->second_store)
 		rc = store_unskip(x->second_store, e);
-	json_decref(rows);
 	return rc;
 }
 
 int resume_check_keys(struct executor *x, struct err *e)
 {
-	json_t *rows = NULL, *row;
+	json_auto_t *rows = NULL;
+	json_t *row;
 	size_t i;
 	int rc = store_attempts(x->store, &rows, e);
 
 	json_array_foreach(rows, i, row)
 	{
 		const char *key = jget_text(row, "key");
-		const struct cell *c = find_cell(x->plan, whole(row, "cell"));
+		const struct cell *c = find_cell(x->plan, jget_int(row, "cell"));
 
 		if (!rc && c && c->done && (!key || strcmp(key, c->key)))
 			rc = err_blame(e, ERR_SCENARIO,
@@ -149,6 +143,5 @@ int resume_check_keys(struct executor *x, struct err *e)
 					"cell %zu was measured under another key than it has now",
 					c->number));
 	}
-	json_decref(rows);
 	return rc;
 }

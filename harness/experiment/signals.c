@@ -71,6 +71,11 @@ void signals_interrupt(struct nodeset *set)
 	interrupted_set = set;
 }
 
+int signals_interrupted(struct err *e)
+{
+	return err_blame(e, ERR_INTERRUPTED, err_set(e, -EINTR, "interrupted"));
+}
+
 void signals_nap(void)
 {
 	struct pollfd p = {.fd = event_fd, .events = POLLIN};

@@ -8,6 +8,8 @@
 
 #include <signal.h>
 
+#include "harness/base/err.h"
+
 struct nodeset;
 
 /* Installs the handler. The result counts the signals. */
@@ -18,6 +20,9 @@ int signals_fd(void);
 
 /* Each signal also interrupts calls of these nodes; NULL: of none. */
 void signals_interrupt(struct nodeset *set);
+
+/* The error of what a signal ended: -EINTR, ERR_INTERRUPTED. */
+int signals_interrupted(struct err *e);
 
 /* Sleeps a second, or until a signal comes. */
 void signals_nap(void);

@@ -5,6 +5,7 @@
 
 #include "harness/base/jget.h"
 #include "harness/base/clock.h"
+#include "harness/experiment/signals.h"
 
 #define POLL_S 0.25
 
@@ -17,10 +18,8 @@ bool trial_has(const struct trial *t, const struct part *p, const char *name)
 {
 	lua_State *L = t->x->scenario->L;
 	int top = lua_gettop(L);
-	bool has;
+	bool has = bind_push_function(L, p, name);
 
-	lua_rawgeti(L, LUA_REGISTRYINDEX, p->def_ref);
-	has = lua_istable(L, -1) && lua_getfield(L, -1, name) == LUA_TFUNCTION;
 	lua_settop(L, top);
 	return has;
 }
@@ -44,7 +43,7 @@ static void show_node(struct trial *t, const struct member *m)
 {
 	const struct job *app = trial_job(t, JOB_WORKLOAD, m);
 	bool is_traced = trial_job(t, JOB_TRACER, m) != NULL;
-	const char *name = m->host->ssh.name, *traced = is_traced ? ", traced by " : "",
+	const char *name = m->name, *traced = is_traced ? ", traced by " : "",
 		   *by = is_traced ? t->tracing->label : "";
 	struct progress *p = t->x->progress;
 
@@ -66,8 +65,10 @@ static void show_node(struct trial *t, const struct member *m)
 
 static void show_nodes(struct trial *t)
 {
-	for (size_t i = 0; i < t->x->cluster->n_members; i++)
-		show_node(t, &t->x->cluster->members[i]);
+	cluster_each(m, t->x->cluster)
+	{
+		show_node(t, m);
+	}
 }
 
 static void note_phase(struct trial *t, double left_s, const char *what)
@@ -143,7 +144,7 @@ static void on_event(void *ctx, struct node *n, const json_t *event)
 static int watch(struct trial *t, double wait_s, struct err *e)
 {
 	if (trial_stop_asked(t))
-		return err_blame(e, ERR_INTERRUPTED, err_set(e, -EINTR, "interrupted"));
+		return signals_interrupted(e);
 	node_events(t->x->cluster->set,
 		wait_s > POLL_S      ? POLL_S
 			: wait_s > 0 ? wait_s

@@ -19,9 +19,7 @@ static int call_fault(
 {
 	lua_State *L = t->x->scenario->L;
 
-	lua_rawgeti(L, LUA_REGISTRYINDEX, t->fault->def_ref);
-	lua_getfield(L, -1, name);
-	lua_remove(L, -2);
+	bind_push_function(L, t->fault, name);
 	lua_rawgeti(L, LUA_REGISTRYINDEX, t->contexts[v]);
 	if (number >= 0)
 		lua_pushnumber(L, number);
@@ -49,7 +47,7 @@ static int ask_until(struct trial *t, size_t v, const char *name, double patienc
 			const char *seen = lua_tostring(L, top + 2);
 
 			rc = err_set(e, -ETIME, "%s on %s: %s did not come true within %g s: %s",
-				t->fault->label, t->victims[v]->host->ssh.name, name, patience_s,
+				t->fault->label, t->victims[v]->name, name, patience_s,
 				seen ? seen : "no reason given");
 			break;
 		}
@@ -73,7 +71,7 @@ static int verify(struct trial *t, const char *key, struct err *e)
 
 		rc = ask_until(t, v, "verify", t->fault->verify_s, "verifying", &evidence, e);
 		if (!rc)
-			json_object_set_new(all, t->victims[v]->host->ssh.name, evidence);
+			json_object_set_new(all, t->victims[v]->name, evidence);
 	}
 	json_object_set_new(t->detail, key, all);
 	return rc;
@@ -106,8 +104,7 @@ static int fault_on(struct trial *t, struct err *e)
 	for (size_t v = 0; v < t->n_victims && !rc; v++)
 		rc = call_fault(t, v, "inject", -1, 0, e);
 	trial_note_step(t, "verify");
-	if (!rc)
-		rc = verify(t, "verified_on", e);
+	rc = rc ?: verify(t, "verified_on", e);
 	if (!rc)
 		t->row.onset_ns = clock_real_ns();
 	trial_note_step(t, "onset");
@@ -128,7 +125,7 @@ int trial_fault_off(struct trial *t, struct err *e)
 	trial_note_step(t, "offset");
 	if (!rc && undo)
 		*e = why;
-	return rc ? rc : undo;
+	return rc ?: undo;
 }
 
 /* The phase in which the fault acts. A fault's 'step' is called once a second, for ramps and
@@ -146,7 +143,7 @@ static int fault_phase(struct trial *t, double onset, struct err *e)
 		for (size_t v = 0; v < t->n_victims && !rc; v++)
 			rc = call_fault(t, v, "step", at - onset, 0, e);
 	}
-	return rc ? rc : trial_wait_until(t, end, what, e);
+	return rc ?: trial_wait_until(t, end, what, e);
 }
 
 /* Waits for the end of the phase before the fault, then for the fault's own trigger, if any. */
@@ -177,15 +174,11 @@ int trial_phases(struct trial *t, struct err *e)
 	if (!t->fault || t->fault->from_start)
 		return trial_wait_until(t, begin + attempt_phases_s(s),
 			t->fault ? "fault from the start" : "no fault", e);
-	rc = before_phase(t, begin, e);
-	if (!rc)
-		rc = fault_on(t, e);
-	if (!rc)
-		rc = fault_phase(t, clock_mono_s(), e);
-	if (!rc)
-		rc = trial_fault_off(t, e);
-	if (!rc)
-		rc = trial_wait_until(t, clock_mono_s() + s->after_s, "after the fault", e);
+	rc = before_phase(t, begin, e)
+		?: fault_on(t, e)
+		?: fault_phase(t, clock_mono_s(), e)
+		?: trial_fault_off(t, e)
+		?: trial_wait_until(t, clock_mono_s() + s->after_s, "after the fault", e);
 	return rc;
 }
 
@@ -205,5 +198,5 @@ int trial_early_fault(struct trial *t, struct err *e)
 	if (!rc && cluster_wait_healthy(t->x->cluster, RECONNECT_S, &still))
 		progress_note(t->x->progress, "cell %zu: under %s from the start: %s",
 			t->cell->number, t->fault->label, still.text);
-	return rc ? rc : cluster_find_processes(t->x->cluster, e);
+	return rc ?: cluster_find_processes(t->x->cluster, e);
 }

@@ -57,7 +57,7 @@ int made_up_call(struct node *n, const char *op, json_t *args, double timeout_s,
 }
 
 static struct host host = {.ssh = {.name = "s1"}, .allow_restart = true};
-static struct member member = {.host = &host};
+static struct member member = {.host = &host, .name = "s1"};
 
 /* A chunk with the node as its argument, on 'L'. */
 static lua_State *open_chunk(lua_State *L, struct acts **a, const char *chunk)

@@ -136,7 +136,8 @@ static int set_up(void **state)
 			.mount = "/srv"};
 		hosts[i] = (struct host){.ssh = {.name = names[i]}};
 		hellos[i] = json_object();
-		members[i] = (struct member){.host = &hosts[i], .node = (struct node *)&fakes[i]};
+		members[i] = (struct member){
+			.host = &hosts[i], .name = names[i], .node = (struct node *)&fakes[i]};
 	}
 	gates_init(&limits);
 	limits.window_s = 0;

@@ -79,9 +79,9 @@ static void make(struct made *m, const char *body, const char *hosts, uint64_t s
 	if (scenario_load(write_file("scenario.lua", body), &m->s, &e) ||
 		cluster_load(write_file("inventory.lua", hosts), &m->c, &e) ||
 		plan_new(m->s, m->c->n_servers, seed, NULL, &m->p, &e) ||
-		key_inputs(m->s, m->p, m->c, NULL, &m->inputs, &e) ||
-		key_cells(m->s, m->p, m->c, m->inputs, &e))
+		key_inputs(m->s, m->p, m->c, NULL, &m->inputs, &e))
 		fail_msg("%s", e.text);
+	key_cells(m->s, m->p, m->c, m->inputs);
 }
 
 static void unmake(struct made *m)
