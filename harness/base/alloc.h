@@ -8,6 +8,8 @@
 #define CULPRIT_BASE_ALLOC_H
 
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 /* 'n' elements of 'size' bytes, all zero; one byte at least. The caller frees, as of all functions here. */
 void *alloc_zero(size_t n, size_t size) __attribute__((malloc, returns_nonnull));
@@ -21,5 +23,21 @@ char *alloc_copy(const char *s) __attribute__((malloc, returns_nonnull));
 /* As asprintf. */
 char *alloc_format(const char *fmt, ...)
 	__attribute__((malloc, returns_nonnull, format(printf, 1, 2)));
+
+/* As open_memstream. */
+FILE *alloc_stream(char **text, size_t *size) __attribute__((returns_nonnull));
+
+/* What the others do when there is no memory left. */
+void alloc_end(void) __attribute__((noreturn));
+
+/* Frees a list of texts that ends with NULL (or is NULL), and its texts. */
+void alloc_free_list(char **list);
+
+/* Of a local pointer, which must be set where it is declared: it is freed where its scope ends. */
+#define AUTO_FREE __attribute__((cleanup(alloc_free_at)))
+static inline void alloc_free_at(void *pointer)
+{
+	free(*(void **)pointer);
+}
 
 #endif

@@ -180,7 +180,7 @@ static int open_ssh_config(
 	*out = NULL;
 	if (name && !strcmp(name, "none"))
 		return 0;
-	path = name ? path_beside(src->path, name) : NULL;
+	path = name ? luax_beside(src->path, name) : NULL;
 	rc = ssh_config_open(path, out, &why);
 	free(path);
 	return rc ? luax_complain(src, "ssh_config", e, "%s", why.text) : 0;

@@ -1,7 +1,6 @@
 #include "harness/inventory/reach.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "harness/base/alloc.h"
+#include "harness/lua/luax.h"
 
 #define JUMPS_MAX 8
 #define FROM_FILE "inventory"
@@ -67,15 +67,6 @@ static const char *const *keep_list(struct bag *b, char ***list)
 	for (size_t i = 0; mine && mine[i]; i++)
 		bag_keep(b, mine[i]);
 	return bag_keep(b, mine);
-}
-
-char *path_beside(const char *file, const char *path)
-{
-	char *copy = alloc_copy(file),
-	     *full = path[0] == '/' ? alloc_copy(path) : alloc_format("%s/%s", dirname(copy), path);
-
-	free(copy);
-	return full;
 }
 
 static void origin(struct host *h, const char *what, const char *from, const char *fmt, ...)
@@ -240,7 +231,7 @@ static void override(struct inventory *inv, const struct entry *en, struct node_
 	if (en->host_key)
 		spec->host_key = en->host_key;
 	if (en->identity)
-		spec->identity = bag_keep(inv->bag, path_beside(inv->path, en->identity));
+		spec->identity = bag_keep(inv->bag, luax_beside(inv->path, en->identity));
 	spec->sudo = en->become != NULL;
 }
 

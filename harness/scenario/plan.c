@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
+
 void plan_free(struct plan *p)
 {
 	if (!p)
@@ -51,8 +53,6 @@ static void fill_runtime(struct plan *p, const struct scenario *s, gsl_rng *rng)
 						.repeat = r};
 		gsl_ran_shuffle(rng, &p->cells[first], p->n - first, sizeof(*p->cells));
 	}
-	for (size_t i = 0; i < p->n; i++)
-		p->cells[i].number = i + 1;
 }
 
 static void fill(
@@ -83,8 +83,6 @@ static void fill(
 		}
 		gsl_ran_shuffle(rng, &p->cells[first], p->n - first, sizeof(*p->cells));
 	}
-	for (size_t i = 0; i < p->n; i++)
-		p->cells[i].number = i + 1;
 }
 
 static bool matches(
@@ -110,11 +108,10 @@ static bool matches(
 static int keep_only(struct plan *p, const struct scenario *s, const char *only, struct err *e)
 {
 	static const char *const keys[] = {"workload", "fault", "tracer", "repeat", "cell", NULL};
-	char *copy = strdup(only), *save = NULL;
-	int rc = copy ? 0 : err_errno(e, -ENOMEM, "cannot plan");
+	AUTO_FREE char *copy = alloc_copy(only);
+	char *save;
 
-	for (char *item = copy ? strtok_r(copy, ",", &save) : NULL; item && !rc;
-		item = strtok_r(NULL, ",", &save)) {
+	for (char *item = strtok_r(copy, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
 		char *value = strchr(item, '=');
 		size_t kept = 0, scored = 0, k;
 
@@ -122,13 +119,11 @@ static int keep_only(struct plan *p, const struct scenario *s, const char *only,
 			*value++ = '\0';
 		for (k = 0; keys[k] && strcmp(keys[k], item); k++)
 			;
-		if (!value || !keys[k]) {
-			rc = err_set(e, -EINVAL,
+		if (!value || !keys[k])
+			return err_set(e, -EINVAL,
 				"--only: '%s' is not one of workload=, fault=, tracer=, repeat=, "
 				"cell=",
 				item);
-			break;
-		}
 		for (size_t i = 0; i < p->n; i++) {
 			bool keep = p->cells[i].training || matches(s, &p->cells[i], item, value);
 
@@ -138,10 +133,9 @@ static int keep_only(struct plan *p, const struct scenario *s, const char *only,
 		}
 		p->n = kept;
 		if (!scored)
-			rc = err_set(e, -EINVAL, "--only: no cell has %s=%s", item, value);
+			return err_set(e, -EINVAL, "--only: no cell has %s=%s", item, value);
 	}
-	free(copy);
-	return rc;
+	return 0;
 }
 
 int plan_new(const struct scenario *s, size_t n_servers, uint64_t seed, const char *only,
@@ -150,35 +144,31 @@ int plan_new(const struct scenario *s, size_t n_servers, uint64_t seed, const ch
 	size_t kinds = s->measure == MEASURE_RUNTIME ? s->n_tracers : s->n_faults;
 	size_t most = s->n_training * (size_t)s->training_repeats +
 		s->n_matrix * (kinds + (size_t)s->controls) * (size_t)s->repeats;
-	struct plan *p = calloc(1, sizeof(*p));
-	size_t *servers = calloc(n_servers, sizeof(*servers));
-	gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
-	int rc = 0;
+	AUTO_FREE size_t *servers = alloc_zero(n_servers, sizeof(*servers));
+	struct plan *p;
+	gsl_rng *rng;
+	int rc;
 
-	if (p)
-		p->cells = calloc(most, sizeof(*p->cells));
-	for (size_t f = 0; f < s->n_faults && !rc; f++)
+	for (size_t f = 0; f < s->n_faults; f++)
 		if ((size_t)s->faults[f].victims >= n_servers && strcmp(s->faults[f].name, "none"))
-			rc = err_set(e, -EINVAL,
+			return err_set(e, -EINVAL,
 				"fault '%s' has %ld victims of %zu servers: no healthy one would "
 				"be left",
 				s->faults[f].label, s->faults[f].victims, n_servers);
-	if (rc) {
-		/* said */
-	} else if (!p || !p->cells || !rng || !servers) {
-		rc = err_errno(e, -ENOMEM, "cannot plan");
-	} else {
-		p->seed = seed;
-		gsl_rng_set(rng, (unsigned long)seed);
-		if (s->measure == MEASURE_RUNTIME)
-			fill_runtime(p, s, rng);
-		else
-			fill(p, s, n_servers, servers, rng);
-		if (only)
-			rc = keep_only(p, s, only, e);
-	}
+	rng = gsl_rng_alloc(gsl_rng_mt19937);
+	if (!rng)
+		alloc_end();
+	p = alloc_zero(1, sizeof(*p));
+	*p = (struct plan){.seed = seed, .cells = alloc_zero(most, sizeof(*p->cells))};
+	gsl_rng_set(rng, (unsigned long)seed);
+	if (s->measure == MEASURE_RUNTIME)
+		fill_runtime(p, s, rng);
+	else
+		fill(p, s, n_servers, servers, rng);
 	gsl_rng_free(rng);
-	free(servers);
+	for (size_t i = 0; i < p->n; i++)
+		p->cells[i].number = i + 1;
+	rc = only ? keep_only(p, s, only, e) : 0;
 	if (rc)
 		plan_free(p);
 	else
