@@ -38,7 +38,7 @@ static int drop_incomplete(struct executor *x, const json_t *rows, struct err *e
 {
 	json_t *second = NULL, *row;
 	size_t i;
-	int rc = store_attempts(x->second_store, &second, e);
+	int rc = store_rows(x->second_store, ROWS_ATTEMPTS, 0, &second, e);
 
 	json_array_foreach(second, i, row)
 	{
@@ -116,7 +116,7 @@ int resume_scan(struct executor *x, struct resume *t, struct err *e)
 {
 	json_t *rows = NULL, *row;
 	size_t i;
-	int rc = store_attempts(x->store, &rows, e);
+	int rc = store_rows(x->store, ROWS_ATTEMPTS, 0, &rows, e);
 
 	*t = (struct resume){0};
 	if (!rc && x->second_store)
@@ -136,7 +136,7 @@ int resume_check_keys(struct executor *x, struct err *e)
 {
 	json_t *rows = NULL, *row;
 	size_t i;
-	int rc = store_attempts(x->store, &rows, e);
+	int rc = store_rows(x->store, ROWS_ATTEMPTS, 0, &rows, e);
 
 	json_array_foreach(rows, i, row)
 	{

@@ -28,24 +28,19 @@ struct bag *bag_new(void)
 
 void bag_free(struct bag *b)
 {
-	while (b) {
-		struct bag *next = b->next;
-
+	for (struct bag *next; b; b = next) {
+		next = b->next;
 		free(b->thing);
 		free(b);
-		b = next;
 	}
 }
 
 void *bag_keep(struct bag *b, void *thing)
 {
-	struct bag *more;
+	struct bag *more = alloc_zero(1, sizeof(*more));
 
-	if (thing) {
-		more = alloc_zero(1, sizeof(*more));
-		*more = (struct bag){.thing = thing, .next = b->next};
-		b->next = more;
-	}
+	*more = (struct bag){.thing = thing, .next = b->next};
+	b->next = more;
 	return thing;
 }
 
@@ -192,7 +187,8 @@ static int add_jump(struct way *w, char *text, bool has_own, struct err *e)
 static int add_jumps(struct way *w, const char *list, bool first_has_own, struct err *e)
 {
 	static int depth;
-	char *copy = alloc_copy(list), *rest, *text;
+	AUTO_FREE char *copy = alloc_copy(list);
+	char *rest, *text;
 	int rc = 0;
 
 	if (++depth > JUMPS_MAX)
@@ -203,7 +199,6 @@ static int add_jumps(struct way *w, const char *list, bool first_has_own, struct
 		first_has_own = false;
 	}
 	depth--;
-	free(copy);
 	return rc;
 }
 

@@ -51,11 +51,11 @@ static int write_config(const char *file, char **path, struct err *e)
 
 int ssh_config_open(const char *file, struct ssh_config **out, struct err *e)
 {
-	struct ssh_config *c;
-	char *full = NULL, *path = NULL;
+	AUTO_FREE char *full = file ? realpath(file, NULL) : NULL;
+	char *path = NULL;
 	int rc = 0;
 
-	if (file && !(full = realpath(file, NULL)))
+	if (file && !full)
 		return err_errno(e, -errno, "cannot read SSH configuration '%s'", file);
 	if (full && (strpbrk(full, "\"*?[\n") || strlen(full) > 4000))
 		rc = err_set(e, -EINVAL,
@@ -66,12 +66,10 @@ int ssh_config_open(const char *file, struct ssh_config **out, struct err *e)
 		rc = err_set(e, -ENOENT,
 			"SSH configuration '%s' needs the program ssh (openssh-client) to be read",
 			file);
-	free(full);
 	if (rc)
 		return rc;
-	c = alloc_zero(1, sizeof(*c));
-	c->path = path;
-	*out = c;
+	*out = alloc_zero(1, sizeof(**out));
+	(*out)->path = path;
 	return 0;
 }
 
@@ -85,21 +83,14 @@ void ssh_config_free(struct ssh_config *c)
 	free(c);
 }
 
-static void list_free(char **list)
-{
-	for (size_t i = 0; list && list[i]; i++)
-		free(list[i]);
-	free(list);
-}
-
 void ssh_settings_clear(struct ssh_settings *s)
 {
 	free(s->host_name);
 	free(s->user);
-	list_free(s->identities);
+	alloc_free_list(s->identities);
 	free(s->auth_socket);
 	free(s->host_key_alias);
-	list_free(s->known_hosts);
+	alloc_free_list(s->known_hosts);
 	free(s->proxy_jump);
 	free(s->proxy_command);
 	*s = (struct ssh_settings){0};
@@ -153,10 +144,8 @@ static int expand(char **text, const struct tokens *t, struct err *e)
 	const char *at = *text, *with = "";
 	char *out, room[256], name[64];
 	size_t size;
-	FILE *f = open_memstream(&out, &size);
+	FILE *f = alloc_stream(&out, &size);
 
-	if (!f)
-		return err_errno(e, -ENOMEM, "cannot read the SSH configuration");
 	if (at[0] == '~' && at[1] == '/' && me) {
 		fputs(me->pw_dir, f);
 		at++;
@@ -287,7 +276,8 @@ int ssh_config_lookup(struct ssh_config *c, const char *destination, const char 
 {
 	struct ssh_settings s = {.port = port ? port : 22};
 	const struct tokens t = {destination, user, &s};
-	char *output = NULL, *line, *rest;
+	AUTO_FREE char *output = NULL;
+	char *line, *rest;
 	int rc = 0;
 
 	if (destination[0] == '-' || strpbrk(destination, " \t\r\n/"))
@@ -295,7 +285,7 @@ int ssh_config_lookup(struct ssh_config *c, const char *destination, const char 
 	if (c->path)
 		rc = run_ssh(c, destination, user, port, &output, e);
 	if (rc)
-		goto out;
+		return rc;
 	for (line = output ? strtok_r(output, "\n", &rest) : NULL; line;
 		line = strtok_r(NULL, "\n", &rest))
 		take_line(&s, line);
@@ -316,8 +306,6 @@ int ssh_config_lookup(struct ssh_config *c, const char *destination, const char 
 	} else if (!rc && s.auth_socket) {
 		rc = expand(&s.auth_socket, &t, e);
 	}
-out:
-	free(output);
 	if (rc)
 		ssh_settings_clear(&s);
 	else

@@ -11,12 +11,10 @@
 
 static int open_lock(const char *folder, int flags)
 {
-	char *path = alloc_format("%s/lock", folder);
+	AUTO_FREE char *path = alloc_format("%s/lock", folder);
 	int fd = open(path, flags | O_CLOEXEC, 0600);
 
-	fd = fd < 0 ? -errno : fd;
-	free(path);
-	return fd;
+	return fd < 0 ? -errno : fd;
 }
 
 static pid_t read_pid(int fd)

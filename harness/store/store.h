@@ -103,14 +103,35 @@ int store_put_verdict(struct store *s, int64_t attempt, const char *detector, co
 	struct err *e);
 int store_clear_verdicts(struct store *s, struct err *e);
 
-/* Rows for judging, in the order of cells: {cell, training, workload, fault, resource, victims:
- * [names]|null, attempt, seconds, start_ns, onset_ns} for every cell that has a confirmed attempt.
- * New reference. */
-int store_confirmed(struct store *s, json_t **rows, struct err *e);
-/* Of a run that measures run times: [{cell, workload, tracer, repeat, runtime_s, records, lost}]
- * for every cell with a confirmed attempt; records and lost are null where the tracer does not
- * count. New reference. */
-int store_runtimes(struct store *s, json_t **rows, struct err *e);
+/* Rows, as objects: */
+enum store_rows {
+	/* For judging, in the order of cells: {cell, training, workload, fault, resource, victims:
+	 * [names]|null, attempt, seconds, start_ns, onset_ns} for every cell that has a confirmed
+	 * attempt. */
+	ROWS_CONFIRMED,
+	/* Of a run that measures run times: {cell, workload, tracer, repeat, runtime_s, records,
+	 * lost} for every cell with a confirmed attempt; records and lost are null where the tracer
+	 * does not count. */
+	ROWS_RUNTIMES,
+	/* {kind, server|null, client|null, time_s, detail: {last_s, count, call, ...}} of one
+	 * attempt. */
+	ROWS_EVENTS,
+	/* {attempt, detector, metric, verdict} of all attempts. */
+	ROWS_VERDICTS,
+	/* {id, cell, number, outcome, key|null}, oldest first. */
+	ROWS_ATTEMPTS,
+	/* {attempt, cell, number, start_ns, seconds, detail, files} of confirmed attempts; files:
+	 * how many are listed. */
+	ROWS_TRACED,
+	/* {attempt, cell} of confirmed scored attempts without any verdict. */
+	ROWS_UNJUDGED,
+	/* {path, size, sha256} of one attempt. */
+	ROWS_FILES,
+};
+
+/* 'attempt': of rows of one attempt, else 0. '*rows' is a new reference to an array. */
+int store_rows(
+	struct store *s, enum store_rows which, int64_t attempt, json_t **rows, struct err *e);
 /* Where run times are measured, 'fault' is the cell's tracer. {planned, confirmed, attempts:
  * {confirmed, invalid, error}, missing: [{number, training, workload, fault}], failed: [{cell,
  * number, outcome, reason}], cells: [as missing, all of them, and done], skipped: [{fault, reason,
@@ -123,22 +144,12 @@ typedef int (*store_series_fn)(void *ctx, const char *metric, const char *server
 /* Calls 'fn' for every metric and server of which the attempt has samples, in the order of their
  * names. -EBADMSG: the store is damaged. */
 int store_samples(struct store *s, int64_t attempt, store_series_fn fn, void *ctx, struct err *e);
-/* [{kind, server|null, client|null, time_s, detail: {last_s, count, call, ...}}] of one attempt.
- * New reference. */
-int store_events(struct store *s, int64_t attempt, json_t **rows, struct err *e);
-/* [{attempt, detector, metric, verdict}] of all attempts. New reference. */
-int store_verdicts(struct store *s, json_t **rows, struct err *e);
 /* All rows of one table ("fact", "cell", "attempt", "file", "model") in the order of the first
  * column, every column as it is stored, JSON as text. New reference. */
 int store_table(struct store *s, const char *table, json_t **rows, struct err *e);
 
 /* For resuming a run. */
 
-/* [{id, cell, number, outcome, key|null}], oldest first. New reference. */
-int store_attempts(struct store *s, json_t **rows, struct err *e);
-/* [{attempt, cell, number, start_ns, seconds, detail, files}] of confirmed attempts; files: how
- * many are listed. New reference. */
-int store_traced(struct store *s, json_t **rows, struct err *e);
 /* Compares the attempt's files with their sizes and checksums. -EBADMSG names the first one that
  * differs. */
 int store_check_files(struct store *s, int64_t attempt, struct err *why);
@@ -149,7 +160,5 @@ int store_spoil(struct store *s, int64_t cell, int64_t number, const char *reaso
 int store_drop_attempt(struct store *s, int64_t attempt, struct err *e);
 /* Deletes all skip marks, so that a resumed run checks again. */
 int store_unskip(struct store *s, struct err *e);
-/* [{attempt, cell}] of confirmed scored attempts without any verdict. New reference. */
-int store_unjudged(struct store *s, json_t **rows, struct err *e);
 
 #endif

@@ -76,14 +76,13 @@ int store_put_events(struct store *s, int64_t attempt, char *const servers[], ch
 
 	for (size_t i = 0; i < n && !rc; i++) {
 		const struct event *v = &events[i];
-		json_t *detail = event_detail(v);
+		json_auto_t *detail = event_detail(v);
 
 		rc = store_do(s, e, "write an event",
 			"INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?)", "iisssdj", attempt,
 			(int64_t)i + 1, event_kind_name(v->kind),
 			v->server < 0 ? NULL : servers[v->server],
 			v->client < 0 ? NULL : clients[v->client], v->first_s, detail);
-		json_decref(detail);
 	}
 	return rc;
 }
@@ -144,7 +143,8 @@ static int hash_file(
 {
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-	char buf[65536], *full = alloc_format("%s/%s", s->folder, path);
+	AUTO_FREE char *full = alloc_format("%s/%s", s->folder, path);
+	char buf[65536];
 	int fd = open(full, O_RDONLY | O_CLOEXEC), rc = 0;
 	ssize_t n = -1;
 
@@ -162,7 +162,6 @@ static int hash_file(
 	for (int i = 0; i < 32; i++)
 		sprintf(hex + 2 * i, "%02x", digest[i]);
 	EVP_MD_CTX_free(ctx);
-	free(full);
 	if (fd >= 0)
 		close(fd);
 	return rc;
@@ -181,11 +180,10 @@ int store_put_file(struct store *s, int64_t attempt, const char *path, struct er
 
 int store_check_files(struct store *s, int64_t attempt, struct err *why)
 {
-	json_t *rows = NULL, *row;
+	json_auto_t *rows = NULL;
+	json_t *row;
 	size_t i;
-	int rc = store_query(s,
-		"SELECT path, size, sha256 FROM file WHERE attempt = ? ORDER BY path", attempt,
-		&rows, why);
+	int rc = store_rows(s, ROWS_FILES, attempt, &rows, why);
 
 	json_array_foreach(rows, i, row)
 	{
@@ -194,16 +192,13 @@ int store_check_files(struct store *s, int64_t attempt, struct err *why)
 		int64_t size;
 
 		if (hash_file(s, path, hex, &size, false, why))
-			rc = err_set(
+			return err_set(
 				why, -EBADMSG, "its file '%s' is missing or cannot be read", path);
-		else if (size != jget_int(row, "size") || strcmp(hex, jget_text(row, "sha256")))
-			rc = err_set(why, -EBADMSG,
+		if (size != jget_int(row, "size") || strcmp(hex, jget_text(row, "sha256")))
+			return err_set(why, -EBADMSG,
 				"its file '%s' is not what was written: its checksum differs",
 				path);
-		if (rc)
-			break;
 	}
-	json_decref(rows);
 	return rc;
 }
 

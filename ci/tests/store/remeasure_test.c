@@ -228,10 +228,10 @@ static json_t *all_of(struct store *s)
 
 	for (int64_t attempt = 1; attempt <= CELLS; attempt++) {
 		assert_int_equal(store_samples(s, attempt, list_series, samples, &e), 0);
-		assert_int_equal(store_events(s, attempt, &rows, &e), 0);
+		assert_int_equal(store_rows(s, ROWS_EVENTS, attempt, &rows, &e), 0);
 		json_array_append_new(events, rows);
 	}
-	assert_int_equal(store_verdicts(s, &verdicts, &e), 0);
+	assert_int_equal(store_rows(s, ROWS_VERDICTS, 0, &verdicts, &e), 0);
 	return json_pack("[o, o, o]", samples, events, verdicts);
 }
 
