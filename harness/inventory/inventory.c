@@ -73,16 +73,15 @@ static int check_role(
 	const struct luax_source *src, const struct entry *en, enum role *role, struct err *e)
 {
 	static const char *const names[] = {"server", "client", "outsider", NULL};
-	const char *near = luax_nearest(en->role, names);
+	char hint[96];
 	int i = 0;
 
 	while (names[i] && strcmp(names[i], en->role))
 		i++;
 	if (!names[i])
 		return luax_complain(src, en->role, e,
-			"node '%s': unknown role '%s'%s%s%s; there are server, client, outsider",
-			en->name, en->role, near ? "; did you mean '" : "", near ? near : "",
-			near ? "'?" : "");
+			"node '%s': unknown role '%s'%s; there are server, client, outsider",
+			en->name, en->role, luax_hint(en->role, names, hint));
 	*role = (enum role)i;
 	return 0;
 }

@@ -16,54 +16,6 @@
 #define FROM_SSH "SSH configuration"
 #define FROM_DEFAULT "default"
 
-struct bag {
-	struct bag *next;
-	void *thing;
-};
-
-struct bag *bag_new(void)
-{
-	return alloc_zero(1, sizeof(struct bag));
-}
-
-void bag_free(struct bag *b)
-{
-	for (struct bag *next; b; b = next) {
-		next = b->next;
-		free(b->thing);
-		free(b);
-	}
-}
-
-void *bag_keep(struct bag *b, void *thing)
-{
-	struct bag *more = alloc_zero(1, sizeof(*more));
-
-	*more = (struct bag){.thing = thing, .next = b->next};
-	b->next = more;
-	return thing;
-}
-
-/* Takes the text behind 'text', which is NULL then. */
-static const char *keep_text(struct bag *b, char **text)
-{
-	char *mine = *text;
-
-	*text = NULL;
-	return bag_keep(b, mine);
-}
-
-/* Takes the strings of a list, and the list. */
-static const char *const *keep_list(struct bag *b, char ***list)
-{
-	char **mine = *list;
-
-	*list = NULL;
-	for (size_t i = 0; mine && mine[i]; i++)
-		bag_keep(b, mine[i]);
-	return bag_keep(b, mine);
-}
-
 static void origin(struct host *h, const char *what, const char *from, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
@@ -125,20 +77,17 @@ struct way {
 	size_t n;
 };
 
-/* Makes a spec of a host's settings; takes what it needs of them. */
-static struct node_spec spec_from(struct way *w, const char *name, struct ssh_settings *s)
+static struct node_spec spec_from(struct way *w, const char *name, const struct ssh_settings *s)
 {
-	struct bag *bag = w->inv->bag;
-
-	return (struct node_spec){.name = bag_keep(bag, alloc_copy(name)),
-		.address = keep_text(bag, &s->host_name),
+	return (struct node_spec){.name = bag_keep(w->inv->bag, alloc_copy(name)),
+		.address = s->host_name,
 		.port = s->port,
-		.user = keep_text(bag, &s->user),
-		.identities = keep_list(bag, &s->identities),
+		.user = s->user,
+		.identities = s->identities,
 		.identities_only = s->identities_only,
-		.auth_socket = keep_text(bag, &s->auth_socket),
-		.host_key_alias = keep_text(bag, &s->host_key_alias),
-		.known_hosts = keep_list(bag, &s->known_hosts)};
+		.auth_socket = s->auth_socket,
+		.host_key_alias = s->host_key_alias,
+		.known_hosts = s->known_hosts};
 }
 
 static int add_jumps(struct way *w, const char *list, bool first_has_own, struct err *e);
@@ -154,7 +103,7 @@ static int add_jump(struct way *w, char *text, bool has_own, struct err *e)
 	rc = split_jump(text, &user, &host, &port, e);
 	if (rc)
 		return rc;
-	rc = ssh_config_lookup(w->config, host, user, port, &s, e);
+	rc = ssh_config_lookup(w->config, host, user, port, w->inv->bag, &s, e);
 	if (rc)
 		return rc;
 	if (has_own && s.proxy_jump)
@@ -178,7 +127,6 @@ static int add_jump(struct way *w, char *text, bool has_own, struct err *e)
 		}
 		w->specs[w->n++] = spec;
 	}
-	ssh_settings_clear(&s);
 	return rc;
 }
 
@@ -284,9 +232,10 @@ int reach(struct inventory *inv, struct ssh_config *config, const struct entry *
 	int rc = 0;
 
 	if (config)
-		rc = ssh_config_lookup(config, dest, en->user, (unsigned)en->ssh_port, &s, e);
+		rc = ssh_config_lookup(
+			config, dest, en->user, (unsigned)en->ssh_port, inv->bag, &s, e);
 	else
-		s.host_name = alloc_copy(dest);
+		s.host_name = bag_keep(inv->bag, alloc_copy(dest));
 	if (rc)
 		return rc;
 	h->origins = json_array();
@@ -312,6 +261,5 @@ int reach(struct inventory *inv, struct ssh_config *config, const struct entry *
 		h->address = alloc_copy(en->address ? en->address : h->ssh.address);
 		say_origins(h, en, dest);
 	}
-	ssh_settings_clear(&s);
 	return rc;
 }

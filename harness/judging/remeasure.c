@@ -66,9 +66,9 @@ static int measure_again(
 	int rc = reduce_traces(&spec, &r, e);
 
 	if (!rc)
-		rc = store_drop_samples(s, attempt, e);
+		rc = store_drop(s, "series", attempt, e);
 	if (!rc)
-		rc = store_drop_events(s, attempt, e);
+		rc = store_drop(s, "event", attempt, e);
 	if (!rc)
 		rc = reduce_store(r, s, attempt, e);
 	reduce_free(r);

@@ -256,6 +256,16 @@ const char *luax_nearest(const char *word, const char *const names[])
 	return best && least <= 1 + strlen(word) / 3 ? best : NULL;
 }
 
+char *luax_hint(const char *word, const char *const names[], char text[96])
+{
+	const char *near = luax_nearest(word, names);
+
+	*text = '\0';
+	if (near)
+		snprintf(text, 96, "; did you mean '%.64s'?", near);
+	return text;
+}
+
 static int refuse_unknown(lua_State *L, const struct luax_source *src, const char *what,
 	const struct luax_field *fields, bool array, struct err *e)
 {

@@ -39,25 +39,12 @@ static void draw_victims(
 	c->n_victims = strcmp(fault->name, "none") ? n : 0;
 }
 
-static void fill_runtime(struct plan *p, const struct scenario *s, gsl_rng *rng)
-{
-	for (long r = 1; r <= s->repeats; r++) {
-		size_t first = p->n;
-
-		for (size_t w = 0; w < s->n_matrix; w++)
-			for (size_t k = 0; k < s->n_tracers; k++)
-				if (part_under_has(s->tracers[k].under, &s->workloads[w]))
-					p->cells[p->n++] = (struct cell){.workload = w,
-						.fault = SIZE_MAX,
-						.tracer = k,
-						.repeat = r};
-		gsl_ran_shuffle(rng, &p->cells[first], p->n - first, sizeof(*p->cells));
-	}
-}
-
 static void fill(
 	struct plan *p, const struct scenario *s, size_t n_servers, size_t *servers, gsl_rng *rng)
 {
+	const bool runtime = s->measure == MEASURE_RUNTIME;
+	size_t n = runtime ? s->n_tracers : s->n_faults;
+
 	for (long r = 1; r <= s->training_repeats; r++)
 		for (size_t i = 0; i < s->n_training; i++)
 			p->cells[p->n++] = (struct cell){.training = true,
@@ -67,22 +54,29 @@ static void fill(
 	for (long r = 1; r <= s->repeats; r++) {
 		size_t first = p->n;
 
-		for (size_t w = 0; w < s->n_matrix; w++) {
-			for (size_t f = 0; f < s->n_faults; f++) {
-				struct cell *c = &p->cells[p->n];
+		for (size_t i = 0; i < s->n_matrix * n; i++) {
+			const size_t w = i / n, k = i % n;
+			const struct part *fault = runtime ? NULL : &s->faults[k];
+			struct cell *c = &p->cells[p->n];
 
-				if (!part_under_has(s->faults[f].under, &s->workloads[w]))
-					continue;
-				*c = (struct cell){.workload = w, .fault = f, .repeat = r};
-				draw_victims(c, &s->faults[f], n_servers, servers, rng);
-				p->n++;
-				for (long k = 1;
-					k < s->controls && !strcmp(s->faults[f].name, "none"); k++)
-					p->cells[p->n++] = *c;
-			}
+			if (!part_under_has(
+				    fault ? fault->under : s->tracers[k].under, &s->workloads[w]))
+				continue;
+			*c = (struct cell){.workload = w,
+				.fault = fault ? k : SIZE_MAX,
+				.tracer = fault ? 0 : k,
+				.repeat = r};
+			p->n++;
+			if (fault)
+				draw_victims(c, fault, n_servers, servers, rng);
+			for (long more = 1;
+				fault && more < s->controls && !strcmp(fault->name, "none"); more++)
+				p->cells[p->n++] = *c;
 		}
 		gsl_ran_shuffle(rng, &p->cells[first], p->n - first, sizeof(*p->cells));
 	}
+	for (size_t i = 0; i < p->n; i++)
+		p->cells[i].number = i + 1;
 }
 
 static bool matches(
@@ -161,13 +155,8 @@ int plan_new(const struct scenario *s, size_t n_servers, uint64_t seed, const ch
 	p = alloc_zero(1, sizeof(*p));
 	*p = (struct plan){.seed = seed, .cells = alloc_zero(most, sizeof(*p->cells))};
 	gsl_rng_set(rng, (unsigned long)seed);
-	if (s->measure == MEASURE_RUNTIME)
-		fill_runtime(p, s, rng);
-	else
-		fill(p, s, n_servers, servers, rng);
+	fill(p, s, n_servers, servers, rng);
 	gsl_rng_free(rng);
-	for (size_t i = 0; i < p->n; i++)
-		p->cells[i].number = i + 1;
 	rc = only ? keep_only(p, s, only, e) : 0;
 	if (rc)
 		plan_free(p);

@@ -114,13 +114,11 @@ int tracing_load(lua_State *L, const struct luax_source *src, struct tracing *ou
 	else if (table)
 		rc = read_table(L, src, &t, e);
 	if (!rc && !known(t.name)) {
-		const char *near = luax_nearest(t.name, names);
+		char hint[96];
 
 		rc = luax_complain(src, t.name, e,
-			"there is no tracer '%s'%s%s%s; there are ebpf, ptrace, strace and "
-			"sysstat%s",
-			t.name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "",
-			no_choice(t.name));
+			"there is no tracer '%s'%s; there are ebpf, ptrace, strace and sysstat%s",
+			t.name, luax_hint(t.name, names, hint), no_choice(t.name));
 	}
 	lua_settop(L, top - 1);
 	if (rc) {

@@ -360,22 +360,12 @@ int store_begin(struct store *s, struct err *e)
 	return store_exec(s, "BEGIN IMMEDIATE", e, "begin");
 }
 
-int store_commit(struct store *s, struct err *e)
-{
-	return store_exec(s, "COMMIT", e, "commit");
-}
-
-void store_rollback(struct store *s)
-{
-	sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
-}
-
 int store_end(struct store *s, int rc, struct err *e)
 {
 	if (!rc)
-		rc = store_commit(s, e);
+		rc = store_exec(s, "COMMIT", e, "commit");
 	if (rc)
-		store_rollback(s);
+		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
 	return rc;
 }
 

@@ -59,15 +59,12 @@ int store_has_runtimes(struct store *s, struct err *e);
 int store_put_plan(struct store *s, const struct scenario *sc, const struct plan *p,
 	char *const servers[], struct err *e);
 
-/* Marks the cells of a fault (its label) as skipped; they are then not missing. */
-int store_skip(struct store *s, const char *fault, const char *reason, struct err *e);
-
-/* The same for the cells of a tracer (its label). */
-int store_skip_tracer(struct store *s, const char *tracer, const char *reason, struct err *e);
+/* Marks the scored cells of a "fault" or "tracer" ('what'; its label) as skipped; they are then not
+ * missing. */
+int store_skip(
+	struct store *s, const char *what, const char *label, const char *reason, struct err *e);
 
 int store_begin(struct store *s, struct err *e);
-int store_commit(struct store *s, struct err *e);
-void store_rollback(struct store *s);
 /* Commits if 'rc' is 0, rolls back if not; returns 'rc' or the error of the commit. */
 int store_end(struct store *s, int rc, struct err *e);
 
@@ -89,8 +86,8 @@ int store_put_attempt(struct store *s, struct attempt_row *row, struct err *e);
 /* In the order of metrics_samples. */
 int store_put_samples(struct store *s, int64_t attempt, char *const servers[],
 	const struct sample *samples, size_t n, struct err *e);
-int store_drop_samples(struct store *s, int64_t attempt, struct err *e);
-int store_drop_events(struct store *s, int64_t attempt, struct err *e);
+/* Deletes the attempt's rows of a table: "series" (samples), "event", ... */
+int store_drop(struct store *s, const char *table, int64_t attempt, struct err *e);
 /* Events in their order; 'servers' and 'clients' are the names that their indices stand for. */
 int store_put_events(struct store *s, int64_t attempt, char *const servers[], char *const clients[],
 	const struct event *events, size_t n, struct err *e);

@@ -19,17 +19,14 @@ const char *outcome_name(enum outcome o)
 	return names[o];
 }
 
-int store_skip_tracer(struct store *s, const char *tracer, const char *reason, struct err *e)
+int store_skip(
+	struct store *s, const char *what, const char *label, const char *reason, struct err *e)
 {
-	return store_do(s, e, "write a skip", "UPDATE cell SET skipped = ? WHERE tracer = ?", "ss",
-		reason, tracer);
-}
+	char sql[96];
 
-int store_skip(struct store *s, const char *fault, const char *reason, struct err *e)
-{
-	return store_do(s, e, "write a skip",
-		"UPDATE cell SET skipped = ? WHERE fault = ? AND NOT training", "ss", reason,
-		fault);
+	snprintf(sql, sizeof(sql), "UPDATE cell SET skipped = ? WHERE %s = ? AND NOT training",
+		what);
+	return store_do(s, e, "write a skip", sql, "ss", reason, label);
 }
 
 int store_unskip(struct store *s, struct err *e)
@@ -87,7 +84,7 @@ int store_put_events(struct store *s, int64_t attempt, char *const servers[], ch
 	return rc;
 }
 
-static int delete_from(struct store *s, const char *table, int64_t attempt, struct err *e)
+int store_drop(struct store *s, const char *table, int64_t attempt, struct err *e)
 {
 	char sql[96], doing[96];
 
@@ -95,16 +92,6 @@ static int delete_from(struct store *s, const char *table, int64_t attempt, stru
 		strcmp(table, "attempt") ? "attempt" : "id");
 	snprintf(doing, sizeof(doing), "delete the %s rows of an attempt", table);
 	return store_do(s, e, doing, sql, "i", attempt);
-}
-
-int store_drop_samples(struct store *s, int64_t attempt, struct err *e)
-{
-	return delete_from(s, "series", attempt, e);
-}
-
-int store_drop_events(struct store *s, int64_t attempt, struct err *e)
-{
-	return delete_from(s, "event", attempt, e);
 }
 
 int store_drop_attempt(struct store *s, int64_t attempt, struct err *e)
@@ -115,7 +102,7 @@ int store_drop_attempt(struct store *s, int64_t attempt, struct err *e)
 	if (rc)
 		return rc;
 	for (const char *const *table = tables; *table && !rc; table++)
-		rc = delete_from(s, *table, attempt, e);
+		rc = store_drop(s, *table, attempt, e);
 	return store_end(s, rc, e);
 }
 

@@ -318,7 +318,7 @@ static int64_t attempt(
 	if (!rc && outcome == OUTCOME_CONFIRMED && s == t->x.store)
 		rc = store_put_file(s, row.id, file, &e);
 	if (!rc)
-		rc = store_commit(s, &e);
+		rc = store_end(s, 0, &e);
 	if (rc)
 		fail_msg("%s", e.text);
 	return row.id;
