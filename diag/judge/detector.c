@@ -134,7 +134,7 @@ const json_t *detector_params(const struct detector *d)
 int detector_each(int (*fn)(void *ctx, const struct detector *d), void *ctx, struct err *e)
 {
 	char **names = library_names(LIBRARY_DETECTOR);
-	int rc = names ? 0 : err_errno(e, -ENOMEM, "cannot list the detectors");
+	int rc = 0;
 
 	for (size_t i = 0; !rc && names[i]; i++) {
 		struct detector *d;
@@ -145,6 +145,6 @@ int detector_each(int (*fn)(void *ctx, const struct detector *d), void *ctx, str
 		rc = fn(ctx, d);
 		detector_free(d);
 	}
-	library_free_names(names);
+	alloc_free_list(names);
 	return rc;
 }

@@ -7,15 +7,20 @@
 #include <string.h>
 #include <unistd.h>
 
-static void *or_end(void *p)
+void alloc_end(void)
 {
 	static const char said[] = "culprit: out of memory\n";
 
-	if (p)
-		return p;
 	if (write(STDERR_FILENO, said, sizeof(said) - 1) < 0)
 		_exit(3);
 	_exit(3);
+}
+
+static void *or_end(void *p)
+{
+	if (!p)
+		alloc_end();
+	return p;
 }
 
 void *alloc_zero(size_t n, size_t size)
@@ -48,4 +53,11 @@ char *alloc_format(const char *fmt, ...)
 FILE *alloc_text(char **text, size_t *size)
 {
 	return or_end(open_memstream(text, size));
+}
+
+void alloc_free_list(char **list)
+{
+	for (size_t i = 0; list && list[i]; i++)
+		free(list[i]);
+	free(list);
 }

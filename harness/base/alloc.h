@@ -1,8 +1,10 @@
 /*
- * Memory of the orchestrator: these functions never return NULL. When there is none left they print one line and end the
- * program with exit code 3; the nodes' guards undo what acts. So that callers need no branch that no test reaches.
+ * Memory of the orchestrator: these functions never return NULL. When there is none left they print
+ * one line and end the program with exit code 3; the nodes' guards undo what acts. So that callers
+ * need no branch that no test reaches.
  *
- * The agent and everything else that runs on a node must not use them: what acts on a node handles every failure.
+ * The agent and everything else that runs on a node must not use them: what acts on a node handles
+ * every failure.
  */
 #ifndef CULPRIT_BASE_ALLOC_H
 #define CULPRIT_BASE_ALLOC_H
@@ -10,7 +12,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* 'n' elements of 'size' bytes, all zero; one byte at least. The caller frees, as of all functions here. */
+/* 'n' elements of 'size' bytes, all zero; one byte at least. The caller frees, as of all functions
+ * here. */
 void *alloc_zero(size_t n, size_t size) __attribute__((malloc, returns_nonnull));
 
 /* realloc of 'p' (may be NULL) to 'n' elements of 'size' bytes; what is new is not zero. */
@@ -25,5 +28,11 @@ char *alloc_format(const char *fmt, ...)
 
 /* As open_memstream: the text is the caller's after fclose. */
 FILE *alloc_text(char **text, size_t *size) __attribute__((returns_nonnull));
+
+/* What the others do when there is no memory left. */
+void alloc_end(void) __attribute__((noreturn));
+
+/* Frees a list of texts that ends with NULL (or is NULL), and its texts. */
+void alloc_free_list(char **list);
 
 #endif

@@ -1,4 +1,5 @@
-/* Members of a JSON object by name, for objects and names that may be missing. Borrowed; 'v' may be NULL. */
+/* Members of a JSON object by name, for objects and names that may be missing. Borrowed; 'v' may be
+ * NULL. */
 #ifndef CULPRIT_BASE_JGET_H
 #define CULPRIT_BASE_JGET_H
 

@@ -82,7 +82,7 @@ static int diagnose_run(
 	if (!rc)
 		rc = show_judge(s, o->detectors, judge, e);
 	if (!rc)
-		rc = store_confirmed(s, &confirmed, e);
+		rc = store_rows(s, ROWS_CONFIRMED, 0, &confirmed, e);
 	if (!rc && o->cell && !(only = attempt_of(confirmed, o->cell)))
 		rc = err_set(e, -EINVAL, "the run has no confirmed cell %ld to be judged", o->cell);
 	if (!rc)

@@ -19,7 +19,7 @@ static int write_page(struct store *s, struct page *p, FILE *f, struct err *e)
 	if (!rc)
 		rc = store_table(s, "attempt", &attempts, e);
 	if (!rc)
-		rc = store_verdicts(s, &verdicts, e);
+		rc = store_rows(s, ROWS_VERDICTS, 0, &verdicts, e);
 	if (!rc)
 		rc = store_table(s, "file", &files, e);
 	if (rc)

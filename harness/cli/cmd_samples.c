@@ -54,7 +54,7 @@ static int print_all(struct store *s, const struct options *o, struct err *e)
 	json_t *row;
 	bool found = false;
 	size_t i;
-	int rc = store_confirmed(s, &rows, e);
+	int rc = store_rows(s, ROWS_CONFIRMED, 0, &rows, e);
 
 	json_array_foreach(rows, i, row)
 		found = found || !o->cell || o->cell == jget_int(row, "cell");

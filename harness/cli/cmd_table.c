@@ -8,7 +8,7 @@
 static int judge_corpus(struct store *s, struct judge **judge, json_t **rows, struct err *e)
 {
 	json_t *recorded = NULL;
-	int rc = store_is_corpus(s) ? store_verdicts(s, &recorded, e) : 0;
+	int rc = store_is_corpus(s) ? store_rows(s, ROWS_VERDICTS, 0, &recorded, e) : 0;
 
 	if (!rc && recorded && !json_array_size(recorded))
 		rc = show_judge(s, NULL, judge, e);

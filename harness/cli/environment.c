@@ -144,7 +144,7 @@ static int add_uses(struct environment *env, struct store *s, struct err *e)
 {
 	json_t *rows = NULL, *row;
 	size_t n = 0, i, k;
-	int rc = store_confirmed(s, &rows, e);
+	int rc = store_rows(s, ROWS_CONFIRMED, 0, &rows, e);
 	struct use *uses = alloc_zero(json_array_size(rows), sizeof(*uses));
 
 	json_array_foreach(rows, i, row)

@@ -99,7 +99,7 @@ static int read_verdicts(struct store *s, json_t *index, struct err *e)
 {
 	json_t *rows = NULL, *row, *list = json_array();
 	size_t i;
-	int rc = store_verdicts(s, &rows, e);
+	int rc = store_rows(s, ROWS_VERDICTS, 0, &rows, e);
 
 	json_array_foreach(rows, i, row)
 	{
@@ -240,7 +240,7 @@ int report_block(struct store *s, const json_t *attempt, const json_t *verdicts,
 	int rc = read_columns(s, id, &samples, e);
 
 	if (!rc)
-		rc = store_events(s, id, &events, e);
+		rc = store_rows(s, ROWS_EVENTS, id, &events, e);
 	if (rc) {
 		json_decref(samples);
 		return rc;

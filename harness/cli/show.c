@@ -132,7 +132,7 @@ static int show_runtimes(struct store *s, enum table_format format, const struct
 	struct overhead *o = overhead_new();
 	json_t *rows = NULL, *row;
 	size_t i;
-	int rc = store_runtimes(s, &rows, e);
+	int rc = store_rows(s, ROWS_RUNTIMES, 0, &rows, e);
 
 	if (!rc)
 		rc = declare_runtimes(s, o, e);

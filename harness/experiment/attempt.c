@@ -130,10 +130,7 @@ static int record_in(struct trial *t, struct store *s, const struct reduction *m
 
 	if (confirmed)
 		rc = rc ?: measure_store(t, s, m, e) ?: sync_folders(t, e);
-	rc = rc ?: store_commit(s, e);
-	if (rc)
-		store_rollback(s);
-	return rc;
+	return store_end(s, rc, e);
 }
 
 /* Writes both stores, or none. The second tracer's comes first: an attempt that only it has, as

@@ -164,7 +164,7 @@ static int judge_rest_of(struct executor *x, struct judge *j, struct store *s, s
 	char ignored[160];
 	struct err why;
 	size_t i;
-	int rc = j ? store_unjudged(s, &rows, e) : 0;
+	int rc = j ? store_rows(s, ROWS_UNJUDGED, 0, &rows, e) : 0;
 
 	json_array_foreach(rows, i, row)
 	{

@@ -123,7 +123,7 @@ static int check_tracers(struct executor *x, struct err *e)
 			continue;
 		if (s->measure == MEASURE_RUNTIME) {
 			progress_say(x->progress, "skipped: tracer %s: %s", t->label, e->text);
-			rc = store_skip_tracer(x->store, t->label, e->text, e);
+			rc = store_skip(x->store, "tracer", t->label, e->text, e);
 			drop_cells(x->plan, true, k);
 			continue;
 		}
@@ -238,7 +238,7 @@ static int check_or_skip(struct executor *x, size_t fault, struct err *e)
 	}
 	drop_cells(p, false, fault);
 	progress_say(x->progress, "skipped: fault %s: %s", f->label, e->text);
-	return store_skip(x->store, f->label, e->text, e);
+	return store_skip(x->store, "fault", f->label, e->text, e);
 }
 
 /* Every client must have the programs that the workload needs. */

@@ -34,7 +34,7 @@ static int drop_incomplete(struct executor *x, const json_t *rows, struct err *e
 	json_auto_t *second = NULL;
 	json_t *row;
 	size_t i;
-	int rc = store_attempts(x->second_store, &second, e);
+	int rc = store_rows(x->second_store, ROWS_ATTEMPTS, 0, &second, e);
 
 	json_array_foreach(second, i, row)
 	{
@@ -112,7 +112,7 @@ int resume_scan(struct executor *x, struct resume *t, struct err *e)
 	json_auto_t *rows = NULL;
 	json_t *row;
 	size_t i;
-	int rc = store_attempts(x->store, &rows, e);
+	int rc = store_rows(x->store, ROWS_ATTEMPTS, 0, &rows, e);
 
 	*t = (struct resume){0};
 	if (!rc && x->second_store)
@@ -130,7 +130,7 @@ int resume_check_keys(struct executor *x, struct err *e)
 	json_auto_t *rows = NULL;
 	json_t *row;
 	size_t i;
-	int rc = store_attempts(x->store, &rows, e);
+	int rc = store_rows(x->store, ROWS_ATTEMPTS, 0, &rows, e);
 
 	json_array_foreach(rows, i, row)
 	{

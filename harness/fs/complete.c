@@ -6,26 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/fs/fs.h"
-
-static const char *text_of(const json_t *one, const char *key)
-{
-	return json_string_value(json_object_get(one, key));
-}
 
 static bool same(const char *wanted, const json_t *one, const char *key)
 {
-	const char *has = text_of(one, key);
+	const char *has = jget_text(one, key);
 
 	return !wanted || (has && !strcmp(wanted, has));
 }
 
 static bool fits(const struct host *h, const char *volume, const json_t *one)
 {
-	json_int_t port = json_integer_value(json_object_get(one, "service_port"));
+	json_int_t port = jget_int(one, "service_port");
 
 	/* An unknown volume (volume files made by hand) fits any. */
-	if (volume && text_of(one, "volume") && !same(volume, one, "volume"))
+	if (volume && jget_text(one, "volume") && !same(volume, one, "volume"))
 		return false;
 	if (h->role == ROLE_CLIENT)
 		return same(h->mount, one, "mount");
@@ -35,10 +32,10 @@ static bool fits(const struct host *h, const char *volume, const json_t *one)
 
 void fs_describe(const json_t *one, char *buf, size_t size)
 {
-	const char *storage = text_of(one, "storage"), *mount = text_of(one, "mount"),
-		   *volume = text_of(one, "volume");
-	json_int_t port = json_integer_value(json_object_get(one, "service_port"));
-	json_int_t pid = json_integer_value(json_object_get(one, "pid"));
+	const char *storage = jget_text(one, "storage"), *mount = jget_text(one, "mount"),
+		   *volume = jget_text(one, "volume");
+	json_int_t port = jget_int(one, "service_port");
+	json_int_t pid = jget_int(one, "pid");
 	char where[32] = "", process[32] = ", no process";
 
 	if (port)
@@ -73,35 +70,25 @@ bool fs_complete_already(const struct host *h)
 	}
 }
 
+/* Fills in what 'h' lacks, all or nothing. */
 static int take(struct host *h, const json_t *one, struct err *e)
 {
-	json_int_t port = json_integer_value(json_object_get(one, "service_port"));
-	char *storage = NULL, *mount = NULL, all[300];
+	const bool client = h->role == ROLE_CLIENT;
+	const char *place = jget_text(one, client ? "mount" : "storage");
+	char **to = client ? &h->mount : &h->storage, all[300];
+	json_int_t port = jget_int(one, "service_port");
 
 	fs_describe(one, all, sizeof(all));
-	if (h->role == ROLE_CLIENT) {
-		mount = text_of(one, "mount") ? strdup(text_of(one, "mount")) : NULL;
-		if (!mount)
-			return err_set(e, -ENOENT,
-				"%s: cannot tell where %s is mounted; give 'mount'", h->ssh.name,
-				all);
-		h->mount = mount;
-		return 0;
-	}
-	if (!h->storage && text_of(one, "storage"))
-		storage = strdup(text_of(one, "storage"));
-	if (!h->storage && !storage)
-		return err_set(e, -ENOENT,
-			"%s: cannot tell where %s keeps its data; give 'storage'", h->ssh.name,
-			all);
-	if (!h->service_port && (port < 1 || port > 65535)) {
-		free(storage);
+	if (!place && (client || !h->storage))
+		return err_set(e, -ENOENT, "%s: cannot tell where %s %s; give '%s'", h->ssh.name,
+			all, client ? "is mounted" : "keeps its data",
+			client ? "mount" : "storage");
+	if (!client && !h->service_port && (port < 1 || port > 65535))
 		return err_set(e, -ENOENT, "%s: cannot tell where %s listens; give 'service_port'",
 			h->ssh.name, all);
-	}
-	if (storage)
-		h->storage = storage;
-	if (!h->service_port)
+	if (!*to)
+		*to = alloc_copy(place);
+	if (!client && !h->service_port)
 		h->service_port = (unsigned)port;
 	return 0;
 }

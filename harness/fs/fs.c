@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/lua/luajson.h"
 #include "harness/lua/library.h"
 
@@ -27,13 +29,11 @@ int fs_load(const char *type, struct fs **out, struct err *e)
 		{NULL},
 	};
 	struct luax_source src = {0};
-	struct fs *fs = calloc(1, sizeof(*fs));
-	int rc = 0;
+	struct fs *fs = alloc_zero(1, sizeof(*fs));
+	int rc;
 
-	if (!fs || !(fs->L = luax_new()))
-		rc = err_errno(e, -ENOMEM, "cannot load the file system '%s'", type);
-	if (!rc)
-		rc = library_open(fs->L, LIBRARY_FILE_SYSTEM, type, NULL, fields, &src, e);
+	fs->L = luax_new();
+	rc = library_open(fs->L, LIBRARY_FILE_SYSTEM, type, NULL, fields, &src, e);
 	luax_source_clear(&src);
 	if (rc)
 		fs_free(fs);
@@ -46,8 +46,7 @@ void fs_free(struct fs *fs)
 {
 	if (!fs)
 		return;
-	if (fs->L)
-		lua_close(fs->L);
+	lua_close(fs->L);
 	free(fs);
 }
 
@@ -100,7 +99,7 @@ int fs_pids(struct fs *fs, const struct host *host, const json_t *processes, jso
 	}
 	lua_getfield(L, 1, host->role == ROLE_SERVER ? "server_pids" : "client_pids");
 	push_host(L, host);
-	luajson_push(L, json_object_get(processes, "processes"));
+	luajson_push(L, jget(processes, "processes"));
 	rc = ask(fs, 2, &found, e);
 	if (!rc && !json_is_array(found)) {
 		json_decref(found);
@@ -116,16 +115,16 @@ int fs_pids(struct fs *fs, const struct host *host, const json_t *processes, jso
 static int run_there(lua_State *L)
 {
 	struct node *node = lua_touserdata(L, lua_upvalueindex(1));
-	json_t *argv = NULL, *result = NULL;
+	json_auto_t *result = NULL;
+	json_t *argv;
 	struct err e;
 
 	if (luajson_get(L, 1, &argv, &e))
 		return luaL_error(L, "%s", e.text);
 	if (!node_call(node, "run", json_pack("{s:o}", "argv", argv), 40, &result, &e))
-		lua_pushstring(L, json_string_value(json_object_get(result, "output")));
+		lua_pushstring(L, jget_text(result, "output"));
 	else
 		lua_pushnil(L);
-	json_decref(result);
 	return 1;
 }
 
@@ -133,7 +132,8 @@ int fs_look(
 	struct fs *fs, const struct host *host, struct node *node, json_t **found, struct err *e)
 {
 	lua_State *L = fs->L;
-	json_t *processes = NULL, *list = NULL;
+	json_auto_t *processes = NULL;
+	json_t *list = NULL;
 	int rc;
 
 	if (host->role == ROLE_OUTSIDER || lua_getfield(L, 1, "discover") != LUA_TFUNCTION) {
@@ -144,13 +144,12 @@ int fs_look(
 	rc = node_call(node, "processes", NULL, 20, &processes, e);
 	if (!rc) {
 		push_host(L, host);
-		luajson_push(L, json_object_get(processes, "processes"));
+		luajson_push(L, jget(processes, "processes"));
 		lua_pushlightuserdata(L, node);
 		lua_pushcclosure(L, run_there, 1);
 		rc = ask(fs, 3, &list, e);
 	}
 	lua_settop(L, 1);
-	json_decref(processes);
 	if (!rc)
 		*found = as_type(list, JSON_ARRAY);
 	return rc;
@@ -173,7 +172,6 @@ int fs_service(
 	lua_State *L = fs->L;
 	const char *at = server->address;
 	lua_Integer number = server->service_port;
-	char *copy = NULL;
 	int rc = 0;
 
 	if (lua_getfield(L, 1, "service") == LUA_TFUNCTION) {
@@ -192,10 +190,8 @@ int fs_service(
 	if (!rc && (number < 0 || number > 65535))
 		rc = luax_complain(
 			NULL, NULL, e, "%s: %lld is no port", server->ssh.name, (long long)number);
-	if (!rc && !(copy = strdup(at)))
-		rc = err_errno(e, -ENOMEM, "cannot ask the file-system adapter");
 	if (!rc) {
-		*address = copy;
+		*address = alloc_copy(at);
 		*port = (uint16_t)number;
 	}
 	lua_settop(L, 1);
@@ -205,17 +201,17 @@ int fs_service(
 int fs_errors(struct fs *fs, json_t **out, struct err *e)
 {
 	lua_State *L = fs->L;
-	json_t *lost = NULL, *map = NULL;
+	json_t *lost, *map = NULL;
 	int rc;
 
 	lua_getfield(L, 1, "lost_errnos");
 	rc = luajson_get(L, -1, &lost, e);
-	if (!rc && lua_getfield(L, 1, "errno_map") == LUA_TTABLE)
-		rc = luajson_get(L, -1, &map, e);
+	if (!rc && lua_getfield(L, 1, "errno_map") == LUA_TTABLE &&
+		(rc = luajson_get(L, -1, &map, e)))
+		json_decref(lost);
 	lua_settop(L, 1);
 	if (!rc)
 		*out = json_pack(
-			"{s:O, s:o}", "lost_errnos", lost, "errno_map", as_type(map, JSON_OBJECT));
-	json_decref(lost);
+			"{s:o, s:o}", "lost_errnos", lost, "errno_map", as_type(map, JSON_OBJECT));
 	return rc;
 }

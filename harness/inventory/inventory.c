@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/name.h"
 #include "harness/lua/luax.h"
 #include "harness/inventory/reach.h"
@@ -73,16 +74,15 @@ static int check_role(
 	const struct luax_source *src, const struct entry *en, enum role *role, struct err *e)
 {
 	static const char *const names[] = {"server", "client", "outsider", NULL};
-	const char *near = luax_nearest(en->role, names);
+	char hint[96];
 	int i = 0;
 
 	while (names[i] && strcmp(names[i], en->role))
 		i++;
 	if (!names[i])
 		return luax_complain(src, en->role, e,
-			"node '%s': unknown role '%s'%s%s%s; there are server, client, outsider",
-			en->name, en->role, near ? "; did you mean '" : "", near ? near : "",
-			near ? "'?" : "");
+			"node '%s': unknown role '%s'%s; there are server, client, outsider",
+			en->name, en->role, luax_hint(en->role, names, hint));
 	*role = (enum role)i;
 	return 0;
 }
@@ -173,16 +173,14 @@ static int add_host(lua_State *L, const struct luax_source *src, struct inventor
 static int open_ssh_config(
 	const struct luax_source *src, const char *name, struct ssh_config **out, struct err *e)
 {
+	auto_free char *path = name ? luax_beside(src->path, name) : NULL;
 	struct err why;
-	char *path;
 	int rc;
 
 	*out = NULL;
 	if (name && !strcmp(name, "none"))
 		return 0;
-	path = name ? path_beside(src->path, name) : NULL;
 	rc = ssh_config_open(path, out, &why);
-	free(path);
 	return rc ? luax_complain(src, "ssh_config", e, "%s", why.text) : 0;
 }
 
@@ -210,7 +208,7 @@ static int read_nodes(lua_State *L, const struct luax_source *src, struct invent
 static int read_all(
 	lua_State *L, const struct luax_source *src, struct inventory *inv, struct err *e)
 {
-	char *ssh_config = NULL;
+	auto_free char *ssh_config = NULL;
 	const struct luax_field fields[] = {
 		{"file_system", LUAX_TABLE, .required = true},
 		{"nodes", LUAX_TABLE, .required = true},
@@ -229,7 +227,7 @@ static int read_all(
 
 	rc = luax_read(L, -1, src, "inventory", fields, false, e);
 	if (rc)
-		goto out;
+		return rc;
 	lua_getfield(L, -1, "file_system");
 	rc = luax_read(L, -1, src, "file_system", fs_fields, false, e);
 	lua_pop(L, 1);
@@ -238,8 +236,6 @@ static int read_all(
 	if (!rc)
 		rc = read_nodes(L, src, inv, config, e);
 	ssh_config_free(config);
-out:
-	free(ssh_config);
 	return rc;
 }
 
@@ -250,8 +246,6 @@ int inventory_load(const char *path, struct inventory **out, struct err *e)
 	lua_State *L = luax_new();
 	int rc;
 
-	if (!L)
-		return err_errno(e, -ENOMEM, "cannot read '%s'", path);
 	inv = alloc_zero(1, sizeof(*inv));
 	inv->path = alloc_copy(path);
 	inv->bag = bag_new();

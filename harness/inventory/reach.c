@@ -1,7 +1,6 @@
 #include "harness/inventory/reach.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,73 +9,13 @@
 #include <unistd.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/auto.h"
+#include "harness/lua/luax.h"
 
 #define JUMPS_MAX 8
 #define FROM_FILE "inventory"
 #define FROM_SSH "SSH configuration"
 #define FROM_DEFAULT "default"
-
-struct bag {
-	struct bag *next;
-	void *thing;
-};
-
-struct bag *bag_new(void)
-{
-	return alloc_zero(1, sizeof(struct bag));
-}
-
-void bag_free(struct bag *b)
-{
-	while (b) {
-		struct bag *next = b->next;
-
-		free(b->thing);
-		free(b);
-		b = next;
-	}
-}
-
-void *bag_keep(struct bag *b, void *thing)
-{
-	struct bag *more;
-
-	if (thing) {
-		more = alloc_zero(1, sizeof(*more));
-		*more = (struct bag){.thing = thing, .next = b->next};
-		b->next = more;
-	}
-	return thing;
-}
-
-/* Takes the text behind 'text', which is NULL then. */
-static const char *keep_text(struct bag *b, char **text)
-{
-	char *mine = *text;
-
-	*text = NULL;
-	return bag_keep(b, mine);
-}
-
-/* Takes the strings of a list, and the list. */
-static const char *const *keep_list(struct bag *b, char ***list)
-{
-	char **mine = *list;
-
-	*list = NULL;
-	for (size_t i = 0; mine && mine[i]; i++)
-		bag_keep(b, mine[i]);
-	return bag_keep(b, mine);
-}
-
-char *path_beside(const char *file, const char *path)
-{
-	char *copy = alloc_copy(file),
-	     *full = path[0] == '/' ? alloc_copy(path) : alloc_format("%s/%s", dirname(copy), path);
-
-	free(copy);
-	return full;
-}
 
 static void origin(struct host *h, const char *what, const char *from, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
@@ -139,20 +78,17 @@ struct way {
 	size_t n;
 };
 
-/* Makes a spec of a host's settings; takes what it needs of them. */
-static struct node_spec spec_from(struct way *w, const char *name, struct ssh_settings *s)
+static struct node_spec spec_from(struct way *w, const char *name, const struct ssh_settings *s)
 {
-	struct bag *bag = w->inv->bag;
-
-	return (struct node_spec){.name = bag_keep(bag, alloc_copy(name)),
-		.address = keep_text(bag, &s->host_name),
+	return (struct node_spec){.name = bag_keep(w->inv->bag, alloc_copy(name)),
+		.address = s->host_name,
 		.port = s->port,
-		.user = keep_text(bag, &s->user),
-		.identities = keep_list(bag, &s->identities),
+		.user = s->user,
+		.identities = s->identities,
 		.identities_only = s->identities_only,
-		.auth_socket = keep_text(bag, &s->auth_socket),
-		.host_key_alias = keep_text(bag, &s->host_key_alias),
-		.known_hosts = keep_list(bag, &s->known_hosts)};
+		.auth_socket = s->auth_socket,
+		.host_key_alias = s->host_key_alias,
+		.known_hosts = s->known_hosts};
 }
 
 static int add_jumps(struct way *w, const char *list, bool first_has_own, struct err *e);
@@ -168,7 +104,7 @@ static int add_jump(struct way *w, char *text, bool has_own, struct err *e)
 	rc = split_jump(text, &user, &host, &port, e);
 	if (rc)
 		return rc;
-	rc = ssh_config_lookup(w->config, host, user, port, &s, e);
+	rc = ssh_config_lookup(w->config, host, user, port, w->inv->bag, &s, e);
 	if (rc)
 		return rc;
 	if (has_own && s.proxy_jump)
@@ -192,7 +128,6 @@ static int add_jump(struct way *w, char *text, bool has_own, struct err *e)
 		}
 		w->specs[w->n++] = spec;
 	}
-	ssh_settings_clear(&s);
 	return rc;
 }
 
@@ -201,7 +136,8 @@ static int add_jump(struct way *w, char *text, bool has_own, struct err *e)
 static int add_jumps(struct way *w, const char *list, bool first_has_own, struct err *e)
 {
 	static int depth;
-	char *copy = alloc_copy(list), *rest, *text;
+	auto_free char *copy = alloc_copy(list);
+	char *rest, *text;
 	int rc = 0;
 
 	if (++depth > JUMPS_MAX)
@@ -212,7 +148,6 @@ static int add_jumps(struct way *w, const char *list, bool first_has_own, struct
 		first_has_own = false;
 	}
 	depth--;
-	free(copy);
 	return rc;
 }
 
@@ -240,7 +175,7 @@ static void override(struct inventory *inv, const struct entry *en, struct node_
 	if (en->host_key)
 		spec->host_key = en->host_key;
 	if (en->identity)
-		spec->identity = bag_keep(inv->bag, path_beside(inv->path, en->identity));
+		spec->identity = bag_keep(inv->bag, luax_beside(inv->path, en->identity));
 	spec->sudo = en->become != NULL;
 }
 
@@ -298,9 +233,10 @@ int reach(struct inventory *inv, struct ssh_config *config, const struct entry *
 	int rc = 0;
 
 	if (config)
-		rc = ssh_config_lookup(config, dest, en->user, (unsigned)en->ssh_port, &s, e);
+		rc = ssh_config_lookup(
+			config, dest, en->user, (unsigned)en->ssh_port, inv->bag, &s, e);
 	else
-		s.host_name = alloc_copy(dest);
+		s.host_name = bag_keep(inv->bag, alloc_copy(dest));
 	if (rc)
 		return rc;
 	h->origins = json_array();
@@ -326,6 +262,5 @@ int reach(struct inventory *inv, struct ssh_config *config, const struct entry *
 		h->address = alloc_copy(en->address ? en->address : h->ssh.address);
 		say_origins(h, en, dest);
 	}
-	ssh_settings_clear(&s);
 	return rc;
 }

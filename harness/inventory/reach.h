@@ -13,16 +13,6 @@ struct entry {
 	bool allow_restart;
 };
 
-/* Allocations that are freed together. */
-struct bag;
-struct bag *bag_new(void);
-void bag_free(struct bag *b);
-/* Takes 'thing', from malloc, and returns it; NULL stays NULL. */
-void *bag_keep(struct bag *b, void *thing);
-
-/* 'path', relative to the folder of 'file'; malloced. */
-char *path_beside(const char *file, const char *path);
-
 /* Fills h->ssh, h->address and h->origins. 'config' NULL: without SSH configuration. What h->ssh
  * points to, and the texts of 'en', are in inv->bag. */
 int reach(struct inventory *inv, struct ssh_config *config, const struct entry *en, struct host *h,

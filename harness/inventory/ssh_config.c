@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/file.h"
 #include "harness/base/proc.h"
 
@@ -51,11 +52,11 @@ static int write_config(const char *file, char **path, struct err *e)
 
 int ssh_config_open(const char *file, struct ssh_config **out, struct err *e)
 {
-	struct ssh_config *c;
-	char *full = NULL, *path = NULL;
+	auto_free char *full = file ? realpath(file, NULL) : NULL;
+	char *path = NULL;
 	int rc = 0;
 
-	if (file && !(full = realpath(file, NULL)))
+	if (file && !full)
 		return err_errno(e, -errno, "cannot read SSH configuration '%s'", file);
 	if (full && (strpbrk(full, "\"*?[\n") || strlen(full) > 4000))
 		rc = err_set(e, -EINVAL,
@@ -66,12 +67,10 @@ int ssh_config_open(const char *file, struct ssh_config **out, struct err *e)
 		rc = err_set(e, -ENOENT,
 			"SSH configuration '%s' needs the program ssh (openssh-client) to be read",
 			file);
-	free(full);
 	if (rc)
 		return rc;
-	c = alloc_zero(1, sizeof(*c));
-	c->path = path;
-	*out = c;
+	*out = alloc_zero(1, sizeof(**out));
+	(*out)->path = path;
 	return 0;
 }
 
@@ -85,41 +84,54 @@ void ssh_config_free(struct ssh_config *c)
 	free(c);
 }
 
-static void list_free(char **list)
+struct bag {
+	struct bag *next;
+	void *thing;
+};
+
+struct bag *bag_new(void)
 {
-	for (size_t i = 0; list && list[i]; i++)
-		free(list[i]);
-	free(list);
+	return alloc_zero(1, sizeof(struct bag));
 }
 
-void ssh_settings_clear(struct ssh_settings *s)
+void bag_free(struct bag *b)
 {
-	free(s->host_name);
-	free(s->user);
-	list_free(s->identities);
-	free(s->auth_socket);
-	free(s->host_key_alias);
-	list_free(s->known_hosts);
-	free(s->proxy_jump);
-	free(s->proxy_command);
-	*s = (struct ssh_settings){0};
+	for (struct bag *next; b; b = next) {
+		next = b->next;
+		free(b->thing);
+		free(b);
+	}
 }
 
-static void list_add(char ***list, const char *word)
+void *bag_keep(struct bag *b, void *thing)
 {
+	struct bag *more = alloc_zero(1, sizeof(*more));
+
+	*more = (struct bag){.thing = thing, .next = b->next};
+	b->next = more;
+	return thing;
+}
+
+/* Grows the list by a word; the lists that were are left in the bag. */
+static void list_add(struct bag *bag, const char ***list, const char *word)
+{
+	const char **more;
 	size_t n = 0;
 
 	while (*list && (*list)[n])
 		n++;
-	*list = alloc_resize(*list, n + 2, sizeof(**list));
-	(*list)[n] = alloc_copy(word);
-	(*list)[n + 1] = NULL;
+	more = bag_keep(bag, alloc_zero(n + 2, sizeof(*more)));
+	for (size_t i = 0; i < n; i++)
+		more[i] = (*list)[i];
+	more[n] = bag_keep(bag, alloc_copy(word));
+	*list = more;
 }
 
-/* Values of tokens: ssh_config(5), TOKENS. */
+/* Settings while they are read, with the values of tokens: ssh_config(5), TOKENS. */
 struct tokens {
 	const char *destination, *user;
-	const struct ssh_settings *s;
+	struct ssh_settings *s;
+	struct bag *bag;
 };
 
 static const char *token(char letter, const struct tokens *t, char *room, size_t size)
@@ -147,16 +159,14 @@ static const char *token(char letter, const struct tokens *t, char *room, size_t
 }
 
 /* Expands '~/', %-tokens and ${NAME} in '*text', in place. -EINVAL if one has no value. */
-static int expand(char **text, const struct tokens *t, struct err *e)
+static int expand(const char **text, const struct tokens *t, struct err *e)
 {
 	const struct passwd *me = getpwuid(geteuid());
 	const char *at = *text, *with = "";
 	char *out, room[256], name[64];
 	size_t size;
-	FILE *f = open_memstream(&out, &size);
+	FILE *f = alloc_text(&out, &size);
 
-	if (!f)
-		return err_errno(e, -ENOMEM, "cannot read the SSH configuration");
 	if (at[0] == '~' && at[1] == '/' && me) {
 		fputs(me->pw_dir, f);
 		at++;
@@ -182,12 +192,11 @@ static int expand(char **text, const struct tokens *t, struct err *e)
 		return err_set(
 			e, -EINVAL, "'%s' has a token or variable without a value here", *text);
 	}
-	free(*text);
-	*text = out;
+	*text = bag_keep(t->bag, out);
 	return 0;
 }
 
-static int expand_list(char **list, const struct tokens *t, struct err *e)
+static int expand_list(const char **list, const struct tokens *t, struct err *e)
 {
 	int rc = 0;
 
@@ -196,18 +205,14 @@ static int expand_list(char **list, const struct tokens *t, struct err *e)
 	return rc;
 }
 
-static void take_text(char **out, const char *value)
-{
-	free(*out);
-	*out = alloc_copy(value);
-}
-
 /* One line of ssh -G: keyword (lower case), value. */
-static void take_line(struct ssh_settings *s, char *line)
+static void take_line(const struct tokens *t, char *line)
 {
+	struct ssh_settings *s = t->s;
 	const struct {
 		const char *name, *unset; /* the value that means nothing */
-		char **text, ***list; /* where it goes; lists grow by every blank-separated word */
+		const char **text,
+			***list; /* where it goes; lists grow by every blank-separated word */
 	} keywords[] = {
 		{"hostname", "", .text = &s->host_name},
 		{"user", UNSET, .text = &s->user},
@@ -234,11 +239,11 @@ static void take_line(struct ssh_settings *s, char *line)
 		if (strcmp(keywords[i].name, line))
 			continue;
 		if (keywords[i].text && strcmp(value, keywords[i].unset))
-			take_text(keywords[i].text, value);
+			*keywords[i].text = bag_keep(t->bag, alloc_copy(value));
 		for (word = keywords[i].list ? strtok_r(value, between, &rest) : NULL; word;
 			word = strtok_r(NULL, between, &rest))
 			if (strcmp(word, keywords[i].unset))
-				list_add(keywords[i].list, word);
+				list_add(t->bag, keywords[i].list, word);
 	}
 }
 
@@ -283,11 +288,12 @@ static int run_ssh(struct ssh_config *c, const char *destination, const char *us
 }
 
 int ssh_config_lookup(struct ssh_config *c, const char *destination, const char *user,
-	unsigned port, struct ssh_settings *out, struct err *e)
+	unsigned port, struct bag *bag, struct ssh_settings *out, struct err *e)
 {
 	struct ssh_settings s = {.port = port ? port : 22};
-	const struct tokens t = {destination, user, &s};
-	char *output = NULL, *line, *rest;
+	const struct tokens t = {destination, user, &s, bag};
+	auto_free char *output = NULL;
+	char *line, *rest;
 	int rc = 0;
 
 	if (destination[0] == '-' || strpbrk(destination, " \t\r\n/"))
@@ -295,12 +301,12 @@ int ssh_config_lookup(struct ssh_config *c, const char *destination, const char 
 	if (c->path)
 		rc = run_ssh(c, destination, user, port, &output, e);
 	if (rc)
-		goto out;
+		return rc;
 	for (line = output ? strtok_r(output, "\n", &rest) : NULL; line;
 		line = strtok_r(NULL, "\n", &rest))
-		take_line(&s, line);
+		take_line(&t, line);
 	if (!s.host_name)
-		take_text(&s.host_name, destination);
+		s.host_name = bag_keep(bag, alloc_copy(destination));
 	if (!s.port || s.port > 65535)
 		rc = err_set(e, -EINVAL, "the SSH configuration for '%s' has no valid port",
 			destination);
@@ -312,15 +318,11 @@ int ssh_config_lookup(struct ssh_config *c, const char *destination, const char 
 	if (!rc && s.auth_socket && s.auth_socket[0] == '$' && s.auth_socket[1] != '{') {
 		const char *value = getenv(s.auth_socket + 1);
 
-		take_text(&s.auth_socket, value ? value : "none");
+		s.auth_socket = bag_keep(bag, alloc_copy(value ? value : "none"));
 	} else if (!rc && s.auth_socket) {
 		rc = expand(&s.auth_socket, &t, e);
 	}
-out:
-	free(output);
-	if (rc)
-		ssh_settings_clear(&s);
-	else
+	if (!rc)
 		*out = s;
 	return rc;
 }

@@ -10,6 +10,13 @@
 
 #include "harness/base/err.h"
 
+/* Allocations that are freed together. */
+struct bag;
+struct bag *bag_new(void);
+void bag_free(struct bag *b);
+/* Takes 'thing', from malloc, and returns it; NULL stays NULL. */
+void *bag_keep(struct bag *b, void *thing);
+
 struct ssh_config;
 
 /* 'file' NULL: ~/.ssh/config and /etc/ssh/ssh_config, those that are there; else that one alone.
@@ -20,24 +27,23 @@ void ssh_config_free(struct ssh_config *c);
 
 /* NULL: not set. Lists end with NULL. */
 struct ssh_settings {
-	char *host_name; /* never NULL; by default the destination itself */
-	unsigned port;   /* never 0 */
-	char *user;
-	char **identities; /* IdentityFile, tokens and ~ expanded */
+	const char *host_name; /* never NULL; by default the destination itself */
+	unsigned port;         /* never 0 */
+	const char *user;
+	const char **identities; /* IdentityFile, tokens and ~ expanded */
 	bool identities_only;
-	char *auth_socket; /* IdentityAgent */
-	char *host_key_alias;
-	char **known_hosts; /* user's and system's files, tokens and ~ expanded */
-	char *proxy_jump;   /* "[user@]host[:port],..." */
-	char *proxy_command;
+	const char *auth_socket; /* IdentityAgent */
+	const char *host_key_alias;
+	const char **known_hosts; /* user's and system's files, tokens and ~ expanded */
+	const char *proxy_jump;   /* "[user@]host[:port],..." */
+	const char *proxy_command;
 };
 
 /* For 'destination' as it would be given to ssh; 'user' and 'port' (NULL, 0: none) are what
  * overrides the configuration, since patterns and tokens may depend on them. -EINVAL: ssh refuses
- * its configuration, or a value here means nothing to culprit; the sentence says what. The caller
- * clears '*out', in case of success only. */
+ * its configuration, or a value here means nothing to culprit; the sentence says what. What '*out'
+ * points to is in 'bag'. */
 int ssh_config_lookup(struct ssh_config *c, const char *destination, const char *user,
-	unsigned port, struct ssh_settings *out, struct err *e);
-void ssh_settings_clear(struct ssh_settings *s);
+	unsigned port, struct bag *bag, struct ssh_settings *out, struct err *e);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/jget.h"
 #include "harness/judging/judge_impl.h"
 
@@ -86,11 +87,10 @@ int judge_new(const json_t *detectors, const json_t *servers, struct store *stor
 /* The length that the scenario's phases make, which scored runs are cut to. */
 static int read_length(struct judge *j, struct err *e)
 {
-	char *text;
+	auto_free char *text = NULL;
 	int rc = store_get(j->store, "judged_seconds", &text, e);
 
 	j->seconds = rc == 1 ? atoi(text) : 0;
-	free(text);
 	if (rc >= 0 && j->seconds <= 0)
 		rc = err_set(e, -EINVAL, "'%s' does not record how long its cells are to be judged",
 			store_folder(j->store));
@@ -102,9 +102,10 @@ static int read_length(struct judge *j, struct err *e)
 static int list_confirmed(
 	struct judge *j, bool training, int64_t only, struct judged **out, size_t *n, struct err *e)
 {
-	json_t *rows, *row;
+	json_auto_t *rows = NULL;
+	json_t *row;
 	size_t i;
-	int rc = store_confirmed(j->store, &rows, e);
+	int rc = store_rows(j->store, ROWS_CONFIRMED, 0, &rows, e);
 
 	if (rc)
 		return rc;
@@ -118,15 +119,14 @@ static int list_confirmed(
 			(*out)[(*n)++] = (struct judged){
 				attempt, (int32_t)jget_int(row, "seconds")};
 	}
-	json_decref(rows);
 	return 0;
 }
 
 static int train(struct judge *j, struct err *e)
 {
-	struct judged *training = NULL;
-	struct evidence *runs;
-	struct detector_run *list;
+	auto_free struct judged *training = NULL;
+	auto_free struct evidence *runs = NULL;
+	auto_free struct detector_run *list = NULL;
 	size_t n = 0;
 	int rc = store_get_json(j->store, "file_system", &j->file_system, e);
 
@@ -143,9 +143,6 @@ static int train(struct judge *j, struct err *e)
 		rc = instance_train(&j->instances[i], list, n, e);
 	for (size_t i = 0; i < n; i++)
 		evidence_clear(&runs[i]);
-	free(runs);
-	free(list);
-	free(training);
 	j->trained = !rc;
 	return rc;
 }
@@ -186,10 +183,10 @@ static json_t *unmask(const struct judge *j, const struct evidence *ev, const js
 /* Appends ", DETECTOR: what it said" to 'text'. */
 static void describe(const json_t *verdict, const char *detector, char *text, size_t size)
 {
-	const json_t *indicted = json_object_get(verdict, "indicted"), *name;
-	const char *said = json_is_true(json_object_get(verdict, "abstain")) ? "abstains"
-		: json_array_size(indicted)                                  ? ""
-									     : "healthy";
+	const json_t *indicted = jget(verdict, "indicted"), *name;
+	const char *said = jget_true(verdict, "abstain") ? "abstains"
+		: json_array_size(indicted)              ? ""
+							 : "healthy";
 	size_t i, n = strlen(text);
 
 	n += (size_t)snprintf(text + n, size - n, ", %s: %s", detector, said);
@@ -223,8 +220,8 @@ static void put_answer(struct judge *j, const char *name, int64_t attempt,
 		named = unmask(j, ev, verdict);
 		json_array_append_new(rows,
 			json_pack("{s:I, s:s, s:O, s:o}", "attempt", (json_int_t)attempt,
-				"detector", name, "metric", json_object_get(named, "metric"),
-				"verdict", named));
+				"detector", name, "metric", jget(named, "metric"), "verdict",
+				named));
 	}
 }
 
@@ -232,7 +229,8 @@ static void put_answer(struct judge *j, const char *name, int64_t attempt,
 static int judge_some(
 	struct judge *j, const struct judged *which, size_t n, json_t *rows, struct err *e)
 {
-	struct detector_answer *answers = alloc_zero(j->n_instances * n, sizeof(*answers));
+	auto_free struct detector_answer *answers = alloc_zero(
+		j->n_instances * n, sizeof(*answers));
 	struct evidence ev[AT_ONCE_MAX] = {{{0}}};
 	int rc = 0;
 
@@ -249,7 +247,6 @@ static int judge_some(
 		evidence_clear(&ev[i]);
 	for (size_t i = 0; i < j->n_instances * n; i++)
 		json_decref(answers[i].verdicts);
-	free(answers);
 	return rc;
 }
 
@@ -265,8 +262,8 @@ static size_t at_once(const struct judge *j)
 
 int judge_all(struct judge *j, int64_t only, json_t **out, struct err *e)
 {
-	json_t *rows = json_array();
-	struct judged *list = NULL;
+	json_auto_t *rows = json_array();
+	auto_free struct judged *list = NULL;
 	size_t n = 0, most;
 	int rc = j->trained ? 0 : train(j, e);
 
@@ -275,11 +272,8 @@ int judge_all(struct judge *j, int64_t only, json_t **out, struct err *e)
 	most = rc ? 1 : at_once(j);
 	for (size_t i = 0; i < n && !rc; i += most)
 		rc = judge_some(j, list + i, n - i < most ? n - i : most, rows, e);
-	free(list);
-	if (rc)
-		json_decref(rows);
-	else
-		*out = rows;
+	if (!rc)
+		*out = json_incref(rows);
 	return rc;
 }
 
@@ -308,7 +302,7 @@ static int put_all(struct judge *j, const json_t *rows, struct err *e)
 	{
 		if (!rc)
 			rc = store_put_verdict(j->store, jget_int(row, "attempt"),
-				jget_text(row, "detector"), json_object_get(row, "verdict"), e);
+				jget_text(row, "detector"), jget(row, "verdict"), e);
 	}
 	return rc;
 }
@@ -330,7 +324,8 @@ int judge_save(struct judge *j, const json_t *rows, struct err *e)
 int judge_attempt(struct judge *j, int64_t attempt, char *text, size_t size, struct err *e)
 {
 	const char *first = j->instances[0].name;
-	json_t *rows = NULL, *row;
+	json_auto_t *rows = NULL;
+	json_t *row;
 	size_t i;
 	int rc;
 
@@ -344,9 +339,8 @@ int judge_attempt(struct judge *j, int64_t attempt, char *text, size_t size, str
 	{
 		if (!rc && text && !strcmp(jget_text(row, "detector"), first) &&
 			!strcmp(jget_text(row, "metric"), "any"))
-			describe(json_object_get(row, "verdict"), first, text, size);
+			describe(jget(row, "verdict"), first, text, size);
 	}
-	json_decref(rows);
 	return !rc && j->failures ? err_set(e, -EPROTO, "%s", j->failure.text) : rc;
 }
 

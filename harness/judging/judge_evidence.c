@@ -53,7 +53,7 @@ static bool cut_event(json_t *v, int32_t seconds)
 	if (kind && seconds - first < shortest(kind, jget_text(v, "state")))
 		return false;
 	json_object_set_new(v, "last_s", json_real(seconds));
-	if (json_object_get(v, "open"))
+	if (jget(v, "open"))
 		json_object_set_new(v, "open", json_true());
 	if (kind && !strcmp(kind, "app-slow"))
 		json_object_set_new(v, "longest_s", json_real(seconds - first));
@@ -73,9 +73,10 @@ static size_t server_index(const struct judge *j, const char *name)
 static int events_read(
 	struct judge *j, int64_t attempt, int32_t seconds, struct evidence *ev, struct err *e)
 {
-	json_t *rows = NULL, *row;
+	json_auto_t *rows = NULL;
+	json_t *row;
 	size_t i;
-	int rc = store_events(j->store, attempt, &rows, e);
+	int rc = store_rows(j->store, ROWS_EVENTS, attempt, &rows, e);
 
 	ev->events = json_array();
 	ev->clients = json_object();
@@ -83,11 +84,11 @@ static int events_read(
 	{
 		const char *server = jget_text(row, "server");
 		const char *client = jget_text(row, "client");
-		json_t *v = json_deep_copy(json_object_get(row, "detail"));
+		json_auto_t *v = json_deep_copy(jget(row, "detail"));
 		size_t k = server ? server_index(j, server) : 0;
 
-		json_object_set(v, "kind", json_object_get(row, "kind"));
-		json_object_set(v, "time_s", json_object_get(row, "time_s"));
+		json_object_set(v, "kind", jget(row, "kind"));
+		json_object_set(v, "time_s", jget(row, "time_s"));
 		if (server && k < j->n_servers)
 			json_object_set_new(v, "server", json_string(j->aliases[k]));
 		if (client)
@@ -95,9 +96,7 @@ static int events_read(
 				v, "client", json_string(client_alias(ev->clients, client)));
 		if ((!server || k < j->n_servers) && cut_event(v, seconds))
 			json_array_append(ev->events, v);
-		json_decref(v);
 	}
-	json_decref(rows);
 	return rc;
 }
 

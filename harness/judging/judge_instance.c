@@ -17,20 +17,17 @@ void instances_clear(struct judge *j)
 		free(j->instances[i].name);
 	}
 	free(j->instances);
-	j->instances = NULL;
-	j->n_instances = 0;
 }
 
 /* A detector that draws random numbers gets a seed, unless the scenario gave one. */
 static int load_instance(struct judge *j, const json_t *choice, struct err *e)
 {
 	const char *name = jget_text(choice, "name");
-	json_t *params = json_deep_copy(json_object_get(choice, "params"));
+	json_auto_t *params = json_deep_copy(jget(choice, "params"));
 	struct detector **detector = &j->instances[j->n_instances].detector;
 	int rc = detector_load(name, params, detector, e);
 
-	if (!rc && json_object_get(detector_params(*detector), "seed") &&
-		!json_object_get(params, "seed")) {
+	if (!rc && jget(detector_params(*detector), "seed") && !jget(params, "seed")) {
 		detector_free(*detector);
 		*detector = NULL;
 		params = params ? params : json_object();
@@ -38,7 +35,6 @@ static int load_instance(struct judge *j, const json_t *choice, struct err *e)
 			json_integer((json_int_t)(judge_draw(j, "seed", 0) & 0x7fffffff)));
 		rc = detector_load(name, params, detector, e);
 	}
-	json_decref(params);
 	j->n_instances += !rc;
 	return rc;
 }
@@ -65,10 +61,13 @@ static json_t *with_nulls(const json_t *detectors)
 /* "peer-threshold(margin=2,window=5)", with values as they were given. */
 static char *name_with_params(const char *name, const json_t *params)
 {
-	char *text = alloc_copy(name), *longer, number[32];
-	const char *key, *shown;
+	char *text, number[32];
+	const char *key, *shown, *before = "(";
 	json_t *value;
+	size_t size;
+	FILE *f = alloc_text(&text, &size);
 
+	fputs(name, f);
 	json_object_foreach((json_t *)params, key, value)
 	{
 		snprintf(number, sizeof(number), "%.9g", json_number_value(value));
@@ -76,15 +75,11 @@ static char *name_with_params(const char *name, const json_t *params)
 			: json_is_number(value) ? number
 			: json_is_true(value)   ? "true"
 						: "false";
-		longer = alloc_format("%s%s%s=%s", text, strchr(text, '(') ? "," : "(", key, shown);
-		free(text);
-		text = longer;
+		fprintf(f, "%s%s=%s", before, key, shown);
+		before = ",";
 	}
-	if (json_object_size(params)) {
-		longer = alloc_format("%s)", text);
-		free(text);
-		text = longer;
-	}
+	fputs(json_object_size(params) ? ")" : "", f);
+	fclose(f);
 	return text;
 }
 
@@ -99,9 +94,9 @@ static int name_instances(struct judge *j, const json_t *choices, struct err *e)
 
 		for (size_t k = 0; k < j->n_instances; k++)
 			twice = twice || (k != i && !strcmp(name, detector_name(all[k].detector)));
-		all[i].name = twice ? name_with_params(name,
-					      json_object_get(json_array_get(choices, i), "params"))
-				    : alloc_copy(name);
+		all[i].name = twice
+			? name_with_params(name, jget(json_array_get(choices, i), "params"))
+			: alloc_copy(name);
 		for (size_t k = 0; k < i; k++)
 			if (!strcmp(all[k].name, all[i].name))
 				return err_set(e, -EINVAL,
@@ -115,7 +110,8 @@ static int name_instances(struct judge *j, const json_t *choices, struct err *e)
 
 int instances_load(struct judge *j, const json_t *detectors, struct err *e)
 {
-	json_t *all = with_nulls(detectors), *choice;
+	json_auto_t *all = with_nulls(detectors);
+	json_t *choice;
 	size_t i;
 	int rc = 0;
 
@@ -127,7 +123,6 @@ int instances_load(struct judge *j, const json_t *detectors, struct err *e)
 	}
 	if (!rc)
 		rc = name_instances(j, all, e);
-	json_decref(all);
 	return rc;
 }
 

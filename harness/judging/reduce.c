@@ -8,6 +8,7 @@
 
 #include "diag/derive/derive.h"
 #include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/jget.h"
 
 /* A server or a client as the description has it. */
@@ -95,12 +96,11 @@ static int add_log(struct reduction *r, const struct reduce_spec *spec, const st
 		.mount = p->mount,
 		.clock_offset_ns = p->offset_ns};
 	uint64_t lost = 0;
-	char *path = alloc_format("%s/%s.%s", spec->folder, p->name, file);
+	auto_free char *path = alloc_format("%s/%s.%s", spec->folder, p->name, file);
 	int rc = derive_log(
 		path, &stream, metrics ? r->metrics : NULL, events ? r->events : NULL, &lost, e);
 	if (!rc && metrics && lost)
 		rc = err_set(e, -EBADMSG, "'%s' lost %llu records", path, (unsigned long long)lost);
-	free(path);
 	return rc;
 }
 

@@ -18,7 +18,8 @@ struct scoring {
 
 int scoring_fault_params(struct store *s, json_t **params, struct err *e)
 {
-	json_t *inputs, *v;
+	json_auto_t *inputs = NULL;
+	json_t *v;
 	const char *name;
 	int rc = store_get_json(s, "inputs", &inputs, e);
 
@@ -27,10 +28,9 @@ int scoring_fault_params(struct store *s, json_t **params, struct err *e)
 	*params = json_object();
 	json_object_foreach(inputs, name, v)
 	{
-		if (!strncmp(name, "fault ", 6) && json_object_get(v, "params"))
-			json_object_set(*params, name + 6, json_object_get(v, "params"));
+		if (!strncmp(name, "fault ", 6) && jget(v, "params"))
+			json_object_set(*params, name + 6, jget(v, "params"));
 	}
-	json_decref(inputs);
 	return 0;
 }
 
@@ -53,7 +53,8 @@ static const json_t *find_row(const json_t *rows, const char *key, const char *v
 static int declare_axes(
 	struct store *s, struct score_table *t, const json_t *verdicts, struct err *e)
 {
-	json_t *detectors = NULL, *tally = NULL, *cells, *row;
+	json_auto_t *detectors = NULL, *tally = NULL;
+	json_t *cells, *row;
 	size_t i;
 	int rc = store_tally(s, &tally, e);
 
@@ -67,7 +68,7 @@ static int declare_axes(
 		if (!rc && find_row(verdicts, "detector", name))
 			score_declare(t, SCORE_DETECTOR, name);
 	}
-	cells = json_object_get(tally, "cells");
+	cells = jget(tally, "cells");
 	for (i = json_array_size(cells); i-- > 0;)
 		if (jget_int(json_array_get(cells, i), "training"))
 			json_array_remove(cells, i);
@@ -80,8 +81,6 @@ static int declare_axes(
 		score_declare(t, SCORE_FAULT, jget_text(row, "fault"));
 		score_declare(t, SCORE_WORKLOAD, jget_text(row, "workload"));
 	}
-	json_decref(detectors);
-	json_decref(tally);
 	return rc;
 }
 
@@ -101,30 +100,28 @@ static void add_cell(
 	struct scoring *c, const json_t *row, const json_t *cell, const json_t *victims)
 {
 	const char *detector = jget_text(row, "detector");
-	const json_t *verdict = json_object_get(row, "verdict");
+	const json_t *verdict = jget(row, "verdict");
 	bool right, wrong;
 
 	if (strcmp(jget_text(verdict, "metric"), "any") || detector_is_null(detector))
 		return;
 	score_compare(victims, verdict, &right, &wrong);
 	json_array_append_new(c->cells,
-		json_pack("{s:O, s:O, s:O, s:O?, s:s, s:O, s:b, s:b}", "cell",
-			json_object_get(cell, "cell"), "workload",
-			json_object_get(cell, "workload"), "fault", json_object_get(cell, "fault"),
-			"victims", victims, "detector", detector, "verdict", verdict, "right",
+		json_pack("{s:O, s:O, s:O, s:O?, s:s, s:O, s:b, s:b}", "cell", jget(cell, "cell"),
+			"workload", jget(cell, "workload"), "fault", jget(cell, "fault"), "victims",
+			victims, "detector", detector, "verdict", verdict, "right",
 			(right || !victims) && !wrong, "wrong", wrong));
 }
 
 static int score_row(struct scoring *c, const json_t *row, const json_t *cell, struct err *e)
 {
-	const json_t *victims = json_object_get(cell, "victims");
+	const json_t *victims = jget(cell, "victims");
 	struct score_cell truth = {.fault = jget_text(cell, "fault"),
 		.workload = jget_text(cell, "workload"),
 		.victims = json_is_null(victims) ? NULL : victims,
 		.resource = jget_text(cell, "resource"),
 		.onset_s = onset_of(cell)};
-	int rc = score_add(
-		c->table, jget_text(row, "detector"), &truth, json_object_get(row, "verdict"), e);
+	int rc = score_add(c->table, jget_text(row, "detector"), &truth, jget(row, "verdict"), e);
 
 	if (!rc)
 		add_cell(c, row, cell, truth.victims);
@@ -140,7 +137,8 @@ static const char *attempt_key(const json_t *row, char key[32])
 static int score_all(
 	struct scoring *c, const json_t *confirmed, const json_t *verdicts, struct err *e)
 {
-	json_t *index = json_object(), *row;
+	json_auto_t *index = json_object();
+	json_t *row;
 	const json_t *cell;
 	char key[32];
 	size_t i;
@@ -150,19 +148,18 @@ static int score_all(
 		json_object_set(index, attempt_key(row, key), row);
 	json_array_foreach((json_t *)verdicts, i, row)
 	{
-		cell = json_object_get(index, attempt_key(row, key));
+		cell = jget(index, attempt_key(row, key));
 		if (!rc && cell)
 			rc = score_row(c, row, cell, e);
 	}
-	json_decref(index);
 	return rc;
 }
 
 /* Appends to 'rows' the verdicts of the null detectors that it lacks. */
 static int add_nulls(struct store *s, json_t *rows, struct err *e)
 {
-	json_t *servers = NULL, *none = json_array(), *judged = NULL, *missing = json_object(),
-	       *row;
+	json_auto_t *servers = NULL, *none = json_array(), *judged = NULL, *missing = json_object();
+	json_t *row;
 	struct judge *j = NULL;
 	size_t i;
 	int rc = store_has_runtimes(s, e);
@@ -170,23 +167,20 @@ static int add_nulls(struct store *s, json_t *rows, struct err *e)
 	for (const char *const *null = detector_nulls(); *null; null++)
 		if (!find_row(rows, "detector", *null))
 			json_object_set_new(missing, *null, json_true());
-	if (!rc && json_object_size(missing))
-		rc = store_get_json(s, "servers", &servers, e);
-	rc = rc < 0 ? rc : 0;
-	if (!rc && servers)
-		rc = judge_new(none, servers, s, &j, e);
-	if (!rc && j)
+	if (rc || !json_object_size(missing))
+		return rc < 0 ? rc : 0;
+	rc = store_get_json(s, "servers", &servers, e);
+	if (rc != 1)
+		return rc;
+	rc = judge_new(none, servers, s, &j, e);
+	if (!rc)
 		rc = judge_all(j, 0, &judged, e);
 	json_array_foreach(judged, i, row)
 	{
-		if (json_object_get(missing, jget_text(row, "detector")))
+		if (jget(missing, jget_text(row, "detector")))
 			json_array_append(rows, row);
 	}
 	judge_free(j);
-	json_decref(judged);
-	json_decref(none);
-	json_decref(missing);
-	json_decref(servers);
 	return rc;
 }
 
@@ -215,16 +209,16 @@ int scoring_new(struct store *s, const json_t *rows, struct cell_range cells, st
 	struct err *e)
 {
 	struct scoring *c = alloc_zero(1, sizeof(*c));
-	json_t *all = json_copy((json_t *)rows), *confirmed = NULL;
+	json_auto_t *all = json_copy((json_t *)rows), *confirmed = NULL;
 	int rc = 0;
 
 	c->cells = json_array();
 	c->range = cells;
 	c->table = score_table_new();
 	if (!rc && !rows)
-		rc = store_verdicts(s, &all, e);
+		rc = store_rows(s, ROWS_VERDICTS, 0, &all, e);
 	if (!rc)
-		rc = store_confirmed(s, &confirmed, e);
+		rc = store_rows(s, ROWS_CONFIRMED, 0, &confirmed, e);
 	if (!rc)
 		rc = add_nulls(s, all, e);
 	if (!rc)
@@ -233,14 +227,11 @@ int scoring_new(struct store *s, const json_t *rows, struct cell_range cells, st
 		rc = declare_axes(s, c->table, all, e);
 	if (!rc)
 		rc = score_all(c, confirmed, all, e);
-	json_decref(confirmed);
-	json_decref(all);
-	if (rc) {
+	if (rc)
 		scoring_free(c);
-		return rc;
-	}
-	*out = c;
-	return 0;
+	else
+		*out = c;
+	return rc;
 }
 
 void scoring_free(struct scoring *c)

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/home.h"
 #include "harness/base/name.h"
 
@@ -28,10 +30,22 @@ struct param {
 	char name[NAME_LENGTH_MAX + 1];
 	enum luax_type type; /* LUAX_NUMBER, LUAX_QUANTITY, LUAX_BOOLEAN or LUAX_STRING */
 	enum unit unit;
-	double value, fallback, min, max;
-	bool integer, flag, flag_fallback;
-	char *text, *text_fallback;
+	bool integer;
+	double min, max;
+	struct value {
+		double number;
+		bool flag;
+		char *text;
+	} value, fallback;
 };
+
+/* The member of 'v' that holds a value of the parameter's type. */
+static void *member_of(const struct param *p, struct value *v)
+{
+	return p->type == LUAX_BOOLEAN   ? (void *)&v->flag
+		: p->type == LUAX_STRING ? (void *)&v->text
+					 : (void *)&v->number;
+}
 
 const char *library_kind_name(enum library_kind kind)
 {
@@ -63,42 +77,34 @@ static int by_text(const void *a, const void *b)
 char **library_names(enum library_kind kind)
 {
 	struct dirent **found = NULL;
-	char *folder = NULL, **names;
+	auto_free char *folder = NULL;
+	char **names;
 	int n = 0;
 
 	if (!home_path(kinds[kind].folder, &folder, NULL))
 		n = scandir(folder, &found, is_own, NULL);
 	n = n < 0 ? 0 : n;
-	names = calloc((size_t)n + 2, sizeof(*names));
+	names = alloc_zero((size_t)n + 2, sizeof(*names));
 	for (int i = 0; i < n; i++) {
-		if (names)
-			names[i] = strndup(found[i]->d_name, strlen(found[i]->d_name) - 4);
+		names[i] = alloc_copy(found[i]->d_name);
+		names[i][strlen(names[i]) - 4] = '\0';
 		free(found[i]);
 	}
-	if (names && kinds[kind].without_file)
-		names[n++] = strdup(kinds[kind].without_file);
-	if (names)
-		qsort(names, (size_t)n, sizeof(*names), by_text);
+	if (kinds[kind].without_file)
+		names[n++] = alloc_copy(kinds[kind].without_file);
+	qsort(names, (size_t)n, sizeof(*names), by_text);
 	free(found);
-	free(folder);
 	return names;
-}
-
-void library_free_names(char **names)
-{
-	for (size_t i = 0; names && names[i]; i++)
-		free(names[i]);
-	free(names);
 }
 
 static int refuse_name(
 	enum library_kind kind, const char *name, const struct luax_source *src, struct err *e)
 {
 	char **names = library_names(kind), all[512] = "";
-	const char *near = names ? luax_nearest(name, (const char *const *)names) : NULL;
+	const char *near = luax_nearest(name, (const char *const *)names);
 	size_t n = 0;
 
-	for (size_t i = 0; names && names[i] && n < sizeof(all); i++)
+	for (size_t i = 0; names[i] && n < sizeof(all); i++)
 		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", i ? ", " : "", names[i]);
 	if (near)
 		luax_complain(src, name, e, "there is no %s '%s'; did you mean '%s'?",
@@ -107,7 +113,7 @@ static int refuse_name(
 		luax_complain(src, name, e,
 			"there is no %s '%s'; there are %s, or the path of a file ('./my.lua')",
 			kinds[kind].name, name, all);
-	library_free_names(names);
+	alloc_free_list(names);
 	return -ENOENT;
 }
 
@@ -115,44 +121,34 @@ static int refuse_name(
 static char *beside(const struct luax_source *src, const char *name)
 {
 	const char *plain = strncmp(name, "./", 2) || !is_lua(name) ? name : name + 2, *folder;
-	char *copy = strdup(src && src->path ? src->path : "."), *path = NULL;
+	auto_free char *copy = alloc_copy(src && src->path ? src->path : ".");
 
-	folder = copy ? dirname(copy) : "";
-	if (*name == '/' || !strcmp(folder, "."))
-		path = strdup(plain);
-	else if (asprintf(&path, "%s/%s", folder, plain) < 0)
-		path = NULL;
-	free(copy);
-	return path;
+	folder = dirname(copy);
+	return *name == '/' || !strcmp(folder, ".") ? alloc_copy(plain)
+						    : alloc_format("%s/%s", folder, plain);
 }
 
 int library_find(enum library_kind kind, const char *name, const struct luax_source *src,
 	char **path, struct err *e)
 {
 	bool is_path = library_is_path(name);
-	char *sub = NULL, *found = NULL;
-	int rc = 0;
+	auto_free char *sub = alloc_format("%s/%s.lua", kinds[kind].folder, name);
+	auto_free char *found = is_path ? beside(src, name) : NULL;
+	int rc = is_path ? 0 : home_path(sub, &found, e);
 
-	if (is_path)
-		found = beside(src, name);
-	else if (asprintf(&sub, "%s/%s.lua", kinds[kind].folder, name) >= 0)
-		rc = home_path(sub, &found, e);
-	free(sub);
-	if (!rc && !found)
-		return err_errno(e, -ENOMEM, "cannot find '%s'", name);
-	if (!rc && (access(found, R_OK) < 0 || (!is_path && strstr(name, ".meta")))) {
-		rc = errno == ENOENT || !is_path ? -ENOENT : -errno;
-		if (is_path)
-			luax_complain(src, name, e, "cannot read the %s '%s': %s", kinds[kind].name,
-				name, strerror(errno));
-		else
-			refuse_name(kind, name, src, e);
-	}
 	if (rc)
-		free(found);
-	else
-		*path = found;
-	return rc;
+		return rc;
+	if (access(found, R_OK) < 0 || (!is_path && strstr(name, ".meta"))) {
+		rc = errno == ENOENT ? -ENOENT : -errno;
+		if (!is_path)
+			return refuse_name(kind, name, src, e);
+		luax_complain(src, name, e, "cannot read the %s '%s': %s", kinds[kind].name, name,
+			strerror(errno));
+		return rc;
+	}
+	*path = found;
+	found = NULL;
+	return 0;
 }
 
 int library_name(enum library_kind kind, const char *path, char **name, struct err *e)
@@ -161,9 +157,7 @@ int library_name(enum library_kind kind, const char *path, char **name, struct e
 	size_t len = is_lua(base) ? strlen(base) - 4 : strcspn(base, ".");
 	struct err why;
 
-	*name = strndup(base, len ? len : strlen(base));
-	if (!*name)
-		return err_errno(e, -ENOMEM, "cannot load '%s'", path);
+	*name = alloc_format("%.*s", (int)(len ? len : strlen(base)), base);
 	if (!name_check(kinds[kind].name, *name, &why))
 		return 0;
 	free(*name);
@@ -177,14 +171,13 @@ int library_open(lua_State *L, enum library_kind kind, const char *name,
 	struct err *e)
 {
 	struct luax_source file = {0};
-	char *path = NULL;
+	auto_free char *path = NULL;
 	int rc = library_find(kind, name, src, &path, e);
 
 	if (!rc)
 		rc = luax_load_file(L, path, &file, e);
 	if (!rc)
 		rc = luax_read(L, -1, &file, kinds[kind].name, fields, false, e);
-	free(path);
 	if (rc)
 		luax_source_clear(&file);
 	else
@@ -195,7 +188,8 @@ int library_open(lua_State *L, enum library_kind kind, const char *name,
 /* Reads one declaration; the declaring table is on top of the stack, its name below it. */
 static int declare(lua_State *L, const struct luax_source *own, struct param *p, struct err *e)
 {
-	char *unit = NULL, what[128];
+	auto_free char *unit = NULL;
+	char what[128];
 	const struct luax_field form[] = {
 		{"default", LUAX_ANY, .required = true},
 		{"unit", LUAX_STRING, .out = &unit},
@@ -218,7 +212,6 @@ static int declare(lua_State *L, const struct luax_source *own, struct param *p,
 			"%s: unknown unit '%s'; there are number, bytes, seconds, percent, "
 			"bytes_per_second",
 			what, unit);
-	free(unit);
 	if (rc)
 		return rc;
 	type = lua_getfield(L, -1, "default");
@@ -229,10 +222,7 @@ static int declare(lua_State *L, const struct luax_source *own, struct param *p,
 							      : LUAX_QUANTITY;
 	const bool number = p->type == LUAX_NUMBER || p->type == LUAX_QUANTITY;
 	const struct luax_field values[] = {
-		{"default", p->type, .unit = p->unit,
-			.out = number                     ? (void *)&p->fallback
-				: p->type == LUAX_BOOLEAN ? (void *)&p->flag_fallback
-							  : (void *)&p->text_fallback},
+		{"default", p->type, .unit = p->unit, .out = member_of(p, &p->fallback)},
 		{"min", number ? p->type : LUAX_ANY, .unit = p->unit,
 			.out = number ? &p->min : NULL},
 		{"max", number ? p->type : LUAX_ANY, .unit = p->unit,
@@ -245,8 +235,8 @@ static int declare(lua_State *L, const struct luax_source *own, struct param *p,
 
 	rc = luax_read(L, -1, own, what, values, false, e);
 	p->value = p->fallback;
-	p->flag = p->flag_fallback;
-	p->text = p->text_fallback ? strdup(p->text_fallback) : NULL;
+	if (p->fallback.text)
+		p->value.text = alloc_copy(p->fallback.text);
 	return rc;
 }
 
@@ -274,30 +264,29 @@ static int declare_all(lua_State *L, int definition, const struct luax_source *o
 	return rc;
 }
 
-static json_t *value_of(const struct param *p)
+static json_t *json_of(const struct param *p, const struct value *v)
 {
 	if (p->type == LUAX_BOOLEAN)
-		return json_boolean(p->flag);
+		return json_boolean(v->flag);
 	if (p->type == LUAX_STRING)
-		return json_string(p->text);
-	return p->value == floor(p->value) && fabs(p->value) < 1e15
-		? json_integer((json_int_t)p->value)
-		: json_real(p->value);
+		return json_string(v->text);
+	return v->number == floor(v->number) && fabs(v->number) < 1e15
+		? json_integer((json_int_t)v->number)
+		: json_real(v->number);
 }
 
 /* "name=value", if that is not the default. */
 static void print_change(FILE *f, const struct param *p)
 {
-	const char *comma = ftell(f) ? "," : "";
-	char text[64];
+	json_auto_t *value = json_of(p, &p->value), *fallback = json_of(p, &p->fallback);
+	char number[64];
 
-	if (p->type == LUAX_BOOLEAN && p->flag != p->flag_fallback)
-		fprintf(f, "%s%s=%s", comma, p->name, p->flag ? "true" : "false");
-	else if (p->type == LUAX_STRING && strcmp(p->text, p->text_fallback))
-		fprintf(f, "%s%s=%s", comma, p->name, p->text);
-	else if (p->value != p->fallback)
-		fprintf(f, "%s%s=%s", comma, p->name,
-			unit_format(p->unit, p->value, text, sizeof(text)));
+	if (!json_equal(value, fallback))
+		fprintf(f, "%s%s=%s", ftell(f) ? "," : "", p->name,
+			json_is_boolean(value) ? p->value.flag ? "true" : "false"
+				: json_is_string(value)
+				? p->value.text
+				: unit_format(p->unit, p->value.number, number, sizeof(number)));
 }
 
 static int override(lua_State *L, int given, const struct luax_source *src, const char *what,
@@ -314,16 +303,14 @@ static int override(lua_State *L, int given, const struct luax_source *src, cons
 			.type = p->type,
 			.unit = p->unit,
 			.min = p->min,
-			.max = p->max};
-		fields[i].out = p->type == LUAX_BOOLEAN ? (void *)&p->flag
-			: p->type == LUAX_STRING        ? (void *)&p->text
-							: (void *)&p->value;
+			.max = p->max,
+			.out = member_of(p, &p->value)};
 	}
 	for (; reserved && reserved->name && k < FIELDS_MAX; reserved++)
 		fields[k++] = *reserved;
 	rc = luax_read(L, given, src, what, fields, true, e);
 	for (size_t i = 0; i < n && !rc; i++)
-		if (params[i].integer && params[i].value != floor(params[i].value))
+		if (params[i].integer && params[i].value.number != floor(params[i].value.number))
 			rc = luax_complain(src, params[i].name, e,
 				"%s: '%s' must be a whole number", what, params[i].name);
 	return rc;
@@ -335,27 +322,27 @@ int library_params(lua_State *L, int definition, const struct luax_source *own, 
 {
 	struct param list[PARAMS_MAX];
 	size_t n = 0, size;
-	char *text = NULL;
+	auto_free char *text = NULL;
 	json_t *values = json_object();
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = alloc_text(&text, &size);
 	int rc = declare_all(L, definition, own, list, &n, e);
 
 	if (!rc && given)
 		rc = override(L, given, src, what, reserved, list, n, e);
 	for (size_t i = 0; i < n; i++) {
-		if (!rc && (!f || json_object_set_new(values, list[i].name, value_of(&list[i]))))
-			rc = err_errno(e, -ENOMEM, "cannot load the %s", what);
-		if (!rc)
+		if (!rc) {
+			json_object_set_new(
+				values, list[i].name, json_of(&list[i], &list[i].value));
 			print_change(f, &list[i]);
-		free(list[i].text);
-		free(list[i].text_fallback);
+		}
+		free(list[i].value.text);
+		free(list[i].fallback.text);
 	}
-	if (f)
-		fclose(f);
-	if (!rc && changes)
+	fclose(f);
+	if (!rc && changes) {
 		*changes = text;
-	else
-		free(text);
+		text = NULL;
+	}
 	if (rc)
 		json_decref(values);
 	else

@@ -15,9 +15,8 @@ enum library_kind { LIBRARY_FAULT, LIBRARY_WORKLOAD, LIBRARY_DETECTOR, LIBRARY_F
 
 const char *library_kind_name(enum library_kind kind); /* "fault" */
 
-/* Names of culprit's own files of a kind, sorted, ended by NULL. NULL: out of memory. */
+/* Names of culprit's own files of a kind, sorted, ended by NULL; for alloc_free_list. */
 char **library_names(enum library_kind kind);
-void library_free_names(char **names);
 
 /* Is 'name' a path, rather than the name of one of culprit's own files? */
 bool library_is_path(const char *name);

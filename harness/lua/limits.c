@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
 #include "harness/lua/luax.h"
 
 enum { MEMORY_MAX_MIB = 256, TIME_S = 10, GRACE_S = 1, STOPPED = 2 };
@@ -90,15 +91,12 @@ double luax_seconds(void)
 
 lua_State *limits_new_state(void)
 {
-	struct account *a = calloc(1, sizeof(*a));
-	lua_State *L = a ? luaL_newstate() : NULL;
+	struct account *a = alloc_zero(1, sizeof(*a));
+	lua_State *L = luaL_newstate();
 
-	if (!L) {
-		free(a);
-		return NULL;
-	}
-	a->L = L;
-	a->time_s = luax_seconds();
+	if (!L)
+		alloc_end();
+	*a = (struct account){.L = L, .time_s = luax_seconds()};
 	a->alloc = lua_getallocf(L, &a->alloc_ud);
 	a->bytes = (size_t)lua_gc(L, LUA_GCCOUNT) * 1024 + (size_t)lua_gc(L, LUA_GCCOUNTB);
 	lua_setallocf(L, counted_alloc, a);

@@ -14,7 +14,7 @@
 
 #include "harness/base/err.h"
 
-/* A state with limits and no libraries; NULL when out of memory. lua_close frees it. */
+/* A state with limits and no libraries. lua_close frees it. */
 lua_State *limits_new_state(void);
 
 /* lua_pcall within the limits. On failure the error object is on the stack, as after lua_pcall, and

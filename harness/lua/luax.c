@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <lauxlib.h>
+#include <libgen.h>
 #include <lualib.h>
 #include <math.h>
 #include <stdarg.h>
@@ -10,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/file.h"
 #include "harness/base/home.h"
 #include "harness/lua/limits.h"
@@ -56,8 +59,6 @@ lua_State *luax_new(void)
 	static const char *const removed_math[] = {"random", "randomseed", NULL};
 	lua_State *L = limits_new_state();
 
-	if (!L)
-		return NULL;
 	for (const luaL_Reg *l = libs; l->name; l++) {
 		luaL_requiref(L, l->name, l->func, 1);
 		lua_pop(L, 1);
@@ -118,13 +119,10 @@ int luax_raise(lua_State *L, int code, const struct err *e)
 
 int luax_load_text(lua_State *L, const struct luax_source *src, struct err *e)
 {
-	char *chunk;
-	int rc;
+	auto_free char *chunk = alloc_format("@%s", src->path);
+	int rc = limits_load(L, src->text, strlen(src->text), chunk) == LUA_OK ? 0
+									       : take_error(L, e);
 
-	if (asprintf(&chunk, "@%s", src->path) < 0)
-		return err_errno(e, -ENOMEM, "cannot load '%s'", src->path);
-	rc = limits_load(L, src->text, strlen(src->text), chunk) == LUA_OK ? 0 : take_error(L, e);
-	free(chunk);
 	if (!rc)
 		rc = luax_call(L, 0, 1, e);
 	if (!rc && !lua_istable(L, -1)) {
@@ -137,14 +135,10 @@ int luax_load_text(lua_State *L, const struct luax_source *src, struct err *e)
 
 int luax_load_file(lua_State *L, const char *path, struct luax_source *src, struct err *e)
 {
-	struct luax_source mine = {.path = strdup(path)};
-	int rc = mine.path ? file_read(path, &mine.text, NULL, e)
-			   : err_errno(e, -ENOMEM, "cannot load '%s'", path);
+	struct luax_source mine = {.path = alloc_copy(path)};
+	int rc = file_read(path, &mine.text, NULL, e);
 
-	if (rc)
-		err_blame(e, ERR_SCENARIO, rc);
-	else
-		rc = luax_load_text(L, &mine, e);
+	rc = rc ? err_blame(e, ERR_SCENARIO, rc) : luax_load_text(L, &mine, e);
 	if (rc || !src)
 		luax_source_clear(&mine);
 	else
@@ -157,6 +151,13 @@ void luax_source_clear(struct luax_source *src)
 	free(src->path);
 	free(src->text);
 	*src = (struct luax_source){0};
+}
+
+char *luax_beside(const char *file, const char *path)
+{
+	auto_free char *copy = alloc_copy(file);
+
+	return *path == '/' ? alloc_copy(path) : alloc_format("%s/%s", dirname(copy), path);
 }
 
 static bool word_char(char c)
@@ -211,6 +212,11 @@ int luax_complain(
 	return err_blame(e, ERR_SCENARIO, -EINVAL);
 }
 
+static unsigned less(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
+
 static unsigned distance(const char *a, const char *b)
 {
 	size_t n = strlen(b);
@@ -225,14 +231,11 @@ static unsigned distance(const char *a, const char *b)
 
 		row[0] = (unsigned)i;
 		for (size_t j = 1; j <= n; j++) {
-			unsigned best = diagonal + (a[i - 1] != b[j - 1]);
+			unsigned other = less(row[j], row[j - 1]) + 1;
 
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
+			other = less(other, diagonal + (a[i - 1] != b[j - 1]));
 			diagonal = row[j];
-			row[j] = best;
+			row[j] = other;
 		}
 	}
 	return row[n];
@@ -252,6 +255,16 @@ const char *luax_nearest(const char *word, const char *const names[])
 		}
 	}
 	return best && least <= 1 + strlen(word) / 3 ? best : NULL;
+}
+
+char *luax_hint(const char *word, const char *const names[], char text[96])
+{
+	const char *near = luax_nearest(word, names);
+
+	*text = '\0';
+	if (near)
+		snprintf(text, 96, "; did you mean '%.64s'?", near);
+	return text;
 }
 
 static int refuse_unknown(lua_State *L, const struct luax_source *src, const char *what,
@@ -352,12 +365,8 @@ static int read_field(lua_State *L, const struct luax_source *src, const char *w
 	if (f->out && f->type == LUAX_BOOLEAN) {
 		*(bool *)f->out = lua_toboolean(L, -1);
 	} else if (f->out && f->type == LUAX_STRING) {
-		char *copy = strdup(lua_tostring(L, -1));
-
-		if (!copy)
-			return err_errno(e, -ENOMEM, "cannot read '%s'", f->name);
 		free(*(char **)f->out);
-		*(char **)f->out = copy;
+		*(char **)f->out = alloc_copy(lua_tostring(L, -1));
 	}
 	return 0;
 }

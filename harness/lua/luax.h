@@ -30,7 +30,7 @@ struct luax_source {
 	char *path, *text;
 };
 
-/* A state with the safe libraries; NULL when out of memory. The caller calls lua_close. */
+/* A state with the safe libraries. The caller calls lua_close. */
 lua_State *luax_new(void);
 
 /* Sets entries of a global table ("_G", "math") to nil; 'names' ends with NULL. */
@@ -56,6 +56,9 @@ int luax_load_file(lua_State *L, const char *path, struct luax_source *src, stru
 /* The same for a text that has been read. */
 int luax_load_text(lua_State *L, const struct luax_source *src, struct err *e);
 void luax_source_clear(struct luax_source *src);
+
+/* 'path', relative to the folder of 'file'; the caller frees. */
+char *luax_beside(const char *file, const char *path);
 
 /* lua_pcall with limits; its failure becomes a sentence and -EINVAL (-E2BIG: out of memory,
  * -ETIMEDOUT: out of time). A C error raised by luax_raise keeps its code and class. Pops the
@@ -98,5 +101,8 @@ int luax_complain(const struct luax_source *src, const char *word, struct err *e
 
 /* The entry of 'names' (ended by NULL) that is nearest to 'word', or NULL if none is near. */
 const char *luax_nearest(const char *word, const char *const names[]);
+
+/* "; did you mean 'NAME'?" with the nearest of 'names', or "". Returns 'text'. */
+char *luax_hint(const char *word, const char *const names[], char text[96]);
 
 #endif

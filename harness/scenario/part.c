@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/scenario/plan.h"
 
 void part_clear(lua_State *L, struct part *p)
@@ -16,16 +18,11 @@ void part_clear(lua_State *L, struct part *p)
 	free(p->summary);
 	free(p->resource);
 	free(p->needs);
-	part_under_free(p->under);
+	alloc_free_list(p->under);
 	json_decref(p->params);
 	luaL_unref(L, LUA_REGISTRYINDEX, p->def_ref);
 	luaL_unref(L, LUA_REGISTRYINDEX, p->params_ref);
 	*p = (struct part){.def_ref = LUA_NOREF, .params_ref = LUA_NOREF};
-}
-
-void part_under_free(char **under)
-{
-	library_free_names(under);
 }
 
 bool part_under_has(char *const *under, const struct part *workload)
@@ -43,7 +40,7 @@ int part_under_read(lua_State *L, int given, const struct luax_source *src, cons
 {
 	int top = lua_gettop(L), type = lua_getfield(L, given, "workloads");
 	size_t n = type == LUA_TTABLE ? lua_rawlen(L, -1) : 0;
-	char **list = calloc(n + 1, sizeof(*list));
+	char **list = alloc_zero(n + 1, sizeof(*list));
 	int rc = 0;
 
 	if (type != LUA_TNIL && !n)
@@ -53,13 +50,13 @@ int part_under_read(lua_State *L, int given, const struct luax_source *src, cons
 		if (lua_rawgeti(L, top + 1, (lua_Integer)i + 1) != LUA_TSTRING)
 			rc = luax_complain(src, "workloads", e,
 				"%s: 'workloads' must be a list of names", whose);
-		else if (!list || !(list[i] = strdup(lua_tostring(L, -1))))
-			rc = err_errno(e, -ENOMEM, "cannot read 'workloads'");
+		else
+			list[i] = alloc_copy(lua_tostring(L, -1));
 		lua_pop(L, 1);
 	}
 	lua_settop(L, top);
 	if (rc || type == LUA_TNIL)
-		part_under_free(list);
+		alloc_free_list(list);
 	else
 		*under = list;
 	return rc;
@@ -115,7 +112,8 @@ static int take_given(lua_State *L, int definition, int given, const struct luax
 		{NULL},
 	};
 	bool fault = p->kind == PART_FAULT;
-	char what[96], *changes = NULL;
+	auto_free char *changes = NULL;
+	char what[96];
 	int rc;
 
 	snprintf(what, sizeof(what), "%s '%s'", library_kind_name((enum library_kind)p->kind),
@@ -124,15 +122,9 @@ static int take_given(lua_State *L, int definition, int given, const struct luax
 		&p->params, &changes, e);
 	if (!rc && given && fault)
 		rc = part_under_read(L, given, src, what, &p->under, e);
-	if (!rc &&
-		(*changes ? asprintf(&p->label, "%s(%s)", p->name, changes)
-			  : asprintf(&p->label, "%s", p->name)) < 0) {
-		p->label = NULL;
-		rc = err_errno(e, -ENOMEM, "cannot load the %s", what);
-	}
-	free(changes);
 	if (rc)
 		return rc;
+	p->label = *changes ? alloc_format("%s(%s)", p->name, changes) : alloc_copy(p->name);
 	luajson_push(L, p->params);
 	p->params_ref = luaL_ref(L, LUA_REGISTRYINDEX);
 	return 0;
@@ -145,13 +137,11 @@ static int load_none(
 	const struct luax_field fields[] = {{"workloads", LUAX_TABLE}, {NULL}};
 	int rc = given ? luax_read(L, given, src, "fault 'none'", fields, true, e) : 0;
 
-	p->name = strdup("none");
-	p->label = strdup("none");
-	p->summary = strdup("no fault: the control");
-	p->resource = strdup("-");
+	p->name = alloc_copy("none");
+	p->label = alloc_copy("none");
+	p->summary = alloc_copy("no fault: the control");
+	p->resource = alloc_copy("-");
 	p->params = json_object();
-	if (!p->name || !p->label || !p->summary || !p->resource || !p->params)
-		return err_errno(e, -ENOMEM, "cannot load the fault 'none'");
 	return given && !rc ? part_under_read(L, given, src, "fault 'none'", &p->under, e) : rc;
 }
 
@@ -203,9 +193,6 @@ int part_each(enum part_kind kind, part_fn fn, void *ctx, struct err *e)
 	lua_State *L = luax_new();
 	int rc = 0;
 
-	if (!names || !L)
-		rc = err_errno(e, -ENOMEM, "cannot list the %ss",
-			library_kind_name((enum library_kind)kind));
 	for (size_t i = 0; !rc && names[i]; i++) {
 		struct part p;
 
@@ -222,8 +209,7 @@ int part_each(enum part_kind kind, part_fn fn, void *ctx, struct err *e)
 		lua_settop(L, 0);
 		part_clear(L, &p);
 	}
-	if (L)
-		lua_close(L);
-	library_free_names(names);
+	lua_close(L);
+	alloc_free_list(names);
 	return rc;
 }

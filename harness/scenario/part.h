@@ -40,11 +40,10 @@ void part_clear(lua_State *L, struct part *p);
 
 /* The key 'workloads' of the table at 'given': names or labels, ended by NULL; '*under' is not
  * written if there is no such key. 'whose' ("fault 'kill'") is for complaints; the caller frees
- * with part_under_free. */
+ * with alloc_free_list. */
 int part_under_read(lua_State *L, int given, const struct luax_source *src, const char *whose,
 	char ***under, struct err *e);
 bool part_under_has(char *const *under, const struct part *workload); /* a NULL list has all */
-void part_under_free(char **under);
 
 /* Calls 'fn' for each built-in part of a kind, in the order of names, with its table 'params' on
  * top of the Lua stack; stops at the first result that is not 0. */

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/auto.h"
+
 void plan_free(struct plan *p)
 {
 	if (!p)
@@ -37,27 +40,12 @@ static void draw_victims(
 	c->n_victims = strcmp(fault->name, "none") ? n : 0;
 }
 
-static void fill_runtime(struct plan *p, const struct scenario *s, gsl_rng *rng)
-{
-	for (long r = 1; r <= s->repeats; r++) {
-		size_t first = p->n;
-
-		for (size_t w = 0; w < s->n_matrix; w++)
-			for (size_t k = 0; k < s->n_tracers; k++)
-				if (part_under_has(s->tracers[k].under, &s->workloads[w]))
-					p->cells[p->n++] = (struct cell){.workload = w,
-						.fault = SIZE_MAX,
-						.tracer = k,
-						.repeat = r};
-		gsl_ran_shuffle(rng, &p->cells[first], p->n - first, sizeof(*p->cells));
-	}
-	for (size_t i = 0; i < p->n; i++)
-		p->cells[i].number = i + 1;
-}
-
 static void fill(
 	struct plan *p, const struct scenario *s, size_t n_servers, size_t *servers, gsl_rng *rng)
 {
+	const bool runtime = s->measure == MEASURE_RUNTIME;
+	size_t n = runtime ? s->n_tracers : s->n_faults;
+
 	for (long r = 1; r <= s->training_repeats; r++)
 		for (size_t i = 0; i < s->n_training; i++)
 			p->cells[p->n++] = (struct cell){.training = true,
@@ -67,19 +55,24 @@ static void fill(
 	for (long r = 1; r <= s->repeats; r++) {
 		size_t first = p->n;
 
-		for (size_t w = 0; w < s->n_matrix; w++) {
-			for (size_t f = 0; f < s->n_faults; f++) {
-				struct cell *c = &p->cells[p->n];
+		for (size_t i = 0; i < s->n_matrix * n; i++) {
+			const size_t w = i / n, k = i % n;
+			const struct part *fault = runtime ? NULL : &s->faults[k];
+			struct cell *c = &p->cells[p->n];
 
-				if (!part_under_has(s->faults[f].under, &s->workloads[w]))
-					continue;
-				*c = (struct cell){.workload = w, .fault = f, .repeat = r};
-				draw_victims(c, &s->faults[f], n_servers, servers, rng);
-				p->n++;
-				for (long k = 1;
-					k < s->controls && !strcmp(s->faults[f].name, "none"); k++)
-					p->cells[p->n++] = *c;
-			}
+			if (!part_under_has(
+				    fault ? fault->under : s->tracers[k].under, &s->workloads[w]))
+				continue;
+			*c = (struct cell){.workload = w,
+				.fault = fault ? k : SIZE_MAX,
+				.tracer = fault ? 0 : k,
+				.repeat = r};
+			p->n++;
+			if (fault)
+				draw_victims(c, fault, n_servers, servers, rng);
+			for (long more = 1;
+				fault && more < s->controls && !strcmp(fault->name, "none"); more++)
+				p->cells[p->n++] = *c;
 		}
 		gsl_ran_shuffle(rng, &p->cells[first], p->n - first, sizeof(*p->cells));
 	}
@@ -110,11 +103,10 @@ static bool matches(
 static int keep_only(struct plan *p, const struct scenario *s, const char *only, struct err *e)
 {
 	static const char *const keys[] = {"workload", "fault", "tracer", "repeat", "cell", NULL};
-	char *copy = strdup(only), *save = NULL;
-	int rc = copy ? 0 : err_errno(e, -ENOMEM, "cannot plan");
+	auto_free char *copy = alloc_copy(only);
+	char *save;
 
-	for (char *item = copy ? strtok_r(copy, ",", &save) : NULL; item && !rc;
-		item = strtok_r(NULL, ",", &save)) {
+	for (char *item = strtok_r(copy, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
 		char *value = strchr(item, '=');
 		size_t kept = 0, scored = 0, k;
 
@@ -122,13 +114,11 @@ static int keep_only(struct plan *p, const struct scenario *s, const char *only,
 			*value++ = '\0';
 		for (k = 0; keys[k] && strcmp(keys[k], item); k++)
 			;
-		if (!value || !keys[k]) {
-			rc = err_set(e, -EINVAL,
+		if (!value || !keys[k])
+			return err_set(e, -EINVAL,
 				"--only: '%s' is not one of workload=, fault=, tracer=, repeat=, "
 				"cell=",
 				item);
-			break;
-		}
 		for (size_t i = 0; i < p->n; i++) {
 			bool keep = p->cells[i].training || matches(s, &p->cells[i], item, value);
 
@@ -138,10 +128,9 @@ static int keep_only(struct plan *p, const struct scenario *s, const char *only,
 		}
 		p->n = kept;
 		if (!scored)
-			rc = err_set(e, -EINVAL, "--only: no cell has %s=%s", item, value);
+			return err_set(e, -EINVAL, "--only: no cell has %s=%s", item, value);
 	}
-	free(copy);
-	return rc;
+	return 0;
 }
 
 int plan_new(const struct scenario *s, size_t n_servers, uint64_t seed, const char *only,
@@ -150,35 +139,26 @@ int plan_new(const struct scenario *s, size_t n_servers, uint64_t seed, const ch
 	size_t kinds = s->measure == MEASURE_RUNTIME ? s->n_tracers : s->n_faults;
 	size_t most = s->n_training * (size_t)s->training_repeats +
 		s->n_matrix * (kinds + (size_t)s->controls) * (size_t)s->repeats;
-	struct plan *p = calloc(1, sizeof(*p));
-	size_t *servers = calloc(n_servers, sizeof(*servers));
-	gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
-	int rc = 0;
+	auto_free size_t *servers = alloc_zero(n_servers, sizeof(*servers));
+	struct plan *p;
+	gsl_rng *rng;
+	int rc;
 
-	if (p)
-		p->cells = calloc(most, sizeof(*p->cells));
-	for (size_t f = 0; f < s->n_faults && !rc; f++)
+	for (size_t f = 0; f < s->n_faults; f++)
 		if ((size_t)s->faults[f].victims >= n_servers && strcmp(s->faults[f].name, "none"))
-			rc = err_set(e, -EINVAL,
+			return err_set(e, -EINVAL,
 				"fault '%s' has %ld victims of %zu servers: no healthy one would "
 				"be left",
 				s->faults[f].label, s->faults[f].victims, n_servers);
-	if (rc) {
-		/* said */
-	} else if (!p || !p->cells || !rng || !servers) {
-		rc = err_errno(e, -ENOMEM, "cannot plan");
-	} else {
-		p->seed = seed;
-		gsl_rng_set(rng, (unsigned long)seed);
-		if (s->measure == MEASURE_RUNTIME)
-			fill_runtime(p, s, rng);
-		else
-			fill(p, s, n_servers, servers, rng);
-		if (only)
-			rc = keep_only(p, s, only, e);
-	}
+	rng = gsl_rng_alloc(gsl_rng_mt19937);
+	if (!rng)
+		alloc_end();
+	p = alloc_zero(1, sizeof(*p));
+	*p = (struct plan){.seed = seed, .cells = alloc_zero(most, sizeof(*p->cells))};
+	gsl_rng_set(rng, (unsigned long)seed);
+	fill(p, s, n_servers, servers, rng);
 	gsl_rng_free(rng);
-	free(servers);
+	rc = only ? keep_only(p, s, only, e) : 0;
 	if (rc)
 		plan_free(p);
 	else

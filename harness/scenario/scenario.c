@@ -1,12 +1,13 @@
 #include "harness/scenario/scenario.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "diag/judge/detector.h"
+#include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/name.h"
 
 #define DEFAULT_TRACER "ebpf"
@@ -37,256 +38,222 @@ void scenario_free(struct scenario *s)
 	free(s->tracers);
 	tracing_clear(&s->second);
 	free(s->text);
-	if (s->L)
-		lua_close(s->L);
+	lua_close(s->L);
 	free(s);
 }
 
-/* Element i (from 1) of the list on top of the stack, on top of it. */
-static int push_element(struct scenario *s, size_t i)
-{
-	return lua_rawgeti(s->L, -1, (lua_Integer)i);
-}
+/* A scenario while it is read. Its table is at stack index 1, the value of the key that is being
+ * read on top of the stack. */
+struct loading {
+	struct scenario *s;
+	lua_State *L;
+	const struct luax_source *src;
+	struct err *e;
+};
 
-/* Room for as many elements of 'size' bytes as the list on top of the stack has. */
-static int list_room(struct scenario *s, const struct luax_source *src, const char *key,
-	size_t size, void *list, size_t *n, struct err *e)
-{
-	*n = lua_rawlen(s->L, -1);
-	if (!*n || *n > LIST_MAX)
-		return luax_complain(
-			src, key, e, "scenario: '%s' must list 1 to %d entries", key, LIST_MAX);
-	*(void **)list = calloc(*n, size);
-	return *(void **)list ? 0 : err_errno(e, -ENOMEM, "cannot load '%s'", src->path);
-}
+/* Reads the element on top of the stack, which may stay there, into element i of 'list'. On failure
+ * the element holds nothing. */
+typedef int read_fn(struct loading *r, void *list, size_t i);
 
-static int refuse_double(const struct luax_source *src, const char *name, const char *label,
-	const char *key, struct err *e)
+static int read_elements(
+	struct loading *r, const char *key, size_t size, void *list, size_t *count, read_fn *read)
 {
-	return luax_complain(src, name, e, "scenario: '%s' stands twice in '%s'", label, key);
-}
+	int top = lua_gettop(r->L), rc = 0;
+	size_t n = lua_rawlen(r->L, top);
 
-static int read_parts(struct scenario *s, enum part_kind kind, const char *key,
-	const struct luax_source *src, struct part **list, size_t *count, struct err *e)
-{
-	size_t n;
-	int rc = list_room(s, src, key, sizeof(**list), list, &n, e);
-
+	if (!n || n > LIST_MAX)
+		return luax_complain(r->src, key, r->e, "scenario: '%s' must list 1 to %d entries",
+			key, LIST_MAX);
+	*(void **)list = alloc_zero(n, size);
 	for (size_t i = 0; i < n && !rc; i++) {
-		push_element(s, i + 1);
-		rc = part_load(s->L, kind, src, &(*list)[i], e);
+		lua_rawgeti(r->L, top, (lua_Integer)i + 1);
+		rc = read(r, *(void **)list, i);
 		*count += !rc;
-		for (size_t k = 0; k < i && !rc; k++)
-			if (!strcmp((*list)[k].label, (*list)[i].label))
-				rc = refuse_double(src, (*list)[i].name, (*list)[i].label, key, e);
+		lua_settop(r->L, top);
 	}
 	return rc;
 }
 
-static int read_workloads(struct scenario *s, const struct luax_source *src, struct err *e)
+static int refuse_double(struct loading *r, const char *name, const char *label, const char *key)
 {
-	return read_parts(s, PART_WORKLOAD, "workloads", src, &s->workloads, &s->n_workloads, e);
+	return luax_complain(r->src, name, r->e, "scenario: '%s' stands twice in '%s'", label, key);
 }
 
-static int read_faults(struct scenario *s, const struct luax_source *src, struct err *e)
+static int read_part(
+	struct loading *r, enum part_kind kind, const char *key, struct part *list, size_t i)
 {
-	return read_parts(s, PART_FAULT, "faults", src, &s->faults, &s->n_faults, e);
+	int rc = part_load(r->L, kind, r->src, &list[i], r->e);
+
+	for (size_t k = 0; k < i && !rc; k++)
+		if (!strcmp(list[k].label, list[i].label)) {
+			rc = refuse_double(r, list[i].name, list[i].label, key);
+			part_clear(r->L, &list[i]);
+		}
+	return rc;
 }
 
-/* One entry of 'detectors', on top of the stack: "name", or { "name", param = value }. */
-static int read_detector(
-	struct scenario *s, struct detector_choice *d, const struct luax_source *src, struct err *e)
+static int read_workload(struct loading *r, void *list, size_t i)
 {
-	lua_State *L = s->L;
+	return read_part(r, PART_WORKLOAD, "workloads", list, i);
+}
+
+static int read_fault(struct loading *r, void *list, size_t i)
+{
+	return read_part(r, PART_FAULT, "faults", list, i);
+}
+
+/* "name", or { "name", param = value }. */
+static int read_detector(struct loading *r, void *list, size_t i)
+{
+	struct detector_choice *d = (struct detector_choice *)list + i;
+	lua_State *L = r->L;
+	json_auto_t *params = json_object();
 	bool table = lua_istable(L, -1);
-	int rc = 0;
-
-	d->params = json_object();
-	for (lua_pushnil(L); table && !rc && lua_next(L, -2); lua_pop(L, 1)) {
-		const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
-		json_t *value = NULL;
-
-		if (key && !lua_istable(L, -1) && !luajson_get(L, -1, &value, NULL))
-			json_object_set_new(d->params, key, value);
-		else if (key)
-			rc = luax_complain(src, key, e,
-				"detector parameter '%s' must be a number, string or boolean", key);
-	}
-	if (!table)
-		lua_pop(L, 1);
-	if (rc)
-		return rc;
-	if (table)
-		push_element(s, 1);
-	if (lua_type(L, -1) != LUA_TSTRING)
-		return luax_complain(src, "detectors", e,
-			"detectors: each entry is a name or { \"name\", param = value }");
-	d->name = strdup(lua_tostring(L, -1));
-	/* A path is relative to the scenario. */
-	if (d->name && library_is_path(d->name)) {
-		free(d->name);
-		d->name = NULL;
-		return library_find(LIBRARY_DETECTOR, lua_tostring(L, -1), src, &d->name, e);
-	}
-	return d->name ? 0 : err_errno(e, -ENOMEM, "cannot load '%s'", src->path);
-}
-
-static int read_detectors(struct scenario *s, const struct luax_source *src, struct err *e)
-{
-	int top = lua_gettop(s->L), rc;
-	size_t n;
-
-	rc = list_room(s, src, "detectors", sizeof(*s->detectors), &s->detectors, &n, e);
-	for (size_t i = 0; i < n && !rc; i++) {
-		push_element(s, i + 1);
-		rc = read_detector(s, &s->detectors[s->n_detectors++], src, e);
-		lua_settop(s->L, top);
-	}
-	return rc;
-}
-
-/* The index of the training workload on top of the stack, which is popped: one of the scenario's
- * own by its name, or else one that is loaded for training only. */
-static int training_workload(
-	struct scenario *s, const struct luax_source *src, size_t *index, struct err *e)
-{
-	const char *name = lua_type(s->L, -1) == LUA_TSTRING ? lua_tostring(s->L, -1) : NULL;
-	struct part *more;
+	const char *name;
 	int rc;
 
-	for (*index = 0; name && *index < s->n_workloads; ++*index) {
-		if (!strcmp(s->workloads[*index].name, name)) {
-			lua_pop(s->L, 1);
-			return 0;
+	if (table)
+		for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+			const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2)
+									 : NULL;
+			json_t *value;
+
+			if (key && (lua_istable(L, -1) || luajson_get(L, -1, &value, NULL)))
+				return luax_complain(r->src, key, r->e,
+					"detector parameter '%s' must be a number, string or "
+					"boolean",
+					key);
+			if (key)
+				json_object_set_new(params, key, value);
 		}
+	if (table)
+		lua_rawgeti(L, -1, 1);
+	if (lua_type(L, -1) != LUA_TSTRING)
+		return luax_complain(r->src, "detectors", r->e,
+			"detectors: each entry is a name or { \"name\", param = value }");
+	name = lua_tostring(L, -1);
+	/* A path is relative to the scenario. */
+	if (!library_is_path(name))
+		d->name = alloc_copy(name);
+	else if ((rc = library_find(LIBRARY_DETECTOR, name, r->src, &d->name, r->e)))
+		return rc;
+	d->params = json_incref(params);
+	return 0;
+}
+
+/* A workload for training: one of the scenario's own by its name, or else one that is loaded for
+ * training only. */
+static int read_training_workload(struct loading *r, void *list, size_t i)
+{
+	struct scenario *s = r->s;
+	const char *name = lua_type(r->L, -1) == LUA_TSTRING ? lua_tostring(r->L, -1) : NULL;
+	size_t k = 0;
+	int rc = 0;
+
+	while (k < s->n_workloads && !(name && !strcmp(s->workloads[k].name, name)))
+		k++;
+	if (k == s->n_workloads) {
+		s->workloads = alloc_resize(s->workloads, k + 1, sizeof(*s->workloads));
+		rc = part_load(r->L, PART_WORKLOAD, r->src, &s->workloads[k], r->e);
+		s->n_workloads += !rc;
 	}
-	more = realloc(s->workloads, (s->n_workloads + 1) * sizeof(*more));
-	if (!more)
-		return err_errno(e, -ENOMEM, "cannot load '%s'", src->path);
-	s->workloads = more;
-	*index = s->n_workloads;
-	rc = part_load(s->L, PART_WORKLOAD, src, &more[*index], e);
-	s->n_workloads += !rc;
+	((size_t *)list)[i] = k;
 	return rc;
 }
 
-static int read_training(struct scenario *s, const struct luax_source *src, struct err *e)
+static int read_training(struct loading *r)
 {
+	struct scenario *s = r->s;
 	const struct luax_field fields[] = {
 		{"workloads", LUAX_TABLE, .required = true},
 		{"repeats", LUAX_INTEGER, .min = 1, .max = 1000, .out = &s->training_repeats},
 		{NULL},
 	};
-	int rc = luax_read(s->L, -1, src, "training", fields, false, e);
-	size_t n = 0;
+	int rc = luax_read(r->L, -1, r->src, "training", fields, false, r->e);
 
-	if (!rc) {
-		lua_getfield(s->L, -1, "workloads");
-		rc = list_room(s, src, "workloads", sizeof(*s->training), &s->training, &n, e);
-	}
-	for (size_t i = 0; i < n && !rc; i++) {
-		push_element(s, i + 1);
-		rc = training_workload(s, src, &s->training[i], e);
-		s->n_training += !rc;
-	}
-	return rc;
+	lua_getfield(r->L, -1, "workloads");
+	return rc ? rc
+		  : read_elements(r, "workloads", sizeof(*s->training), &s->training,
+			    &s->n_training, read_training_workload);
 }
 
 /* The workloads that a fault or tracer is limited to must be the scenario's. */
-static int check_under(const struct scenario *s, char *const *under, const char *kind,
-	const char *whose, const struct luax_source *src, struct err *e)
+static int check_under(struct loading *r, char *const *under, const char *kind, const char *whose)
 {
 	for (size_t i = 0; under && under[i]; i++) {
 		char *const one[] = {under[i], NULL};
 		size_t w = 0;
 
-		while (w < s->n_matrix && !part_under_has(one, &s->workloads[w]))
+		while (w < r->s->n_matrix && !part_under_has(one, &r->s->workloads[w]))
 			w++;
-		if (w == s->n_matrix)
-			return luax_complain(src, under[i], e,
+		if (w == r->s->n_matrix)
+			return luax_complain(r->src, under[i], r->e,
 				"%s '%s': '%s' is not among the scenario's 'workloads'", kind,
 				whose, under[i]);
 	}
 	return 0;
 }
 
-static int check_matrix(const struct scenario *s, const struct luax_source *src, struct err *e)
+static int check_matrix(struct loading *r)
 {
+	const struct scenario *s = r->s;
 	bool none = s->controls == 1;
 	int rc = 0;
 
 	for (size_t f = 0; f < s->n_faults; f++)
 		none = none || !strcmp(s->faults[f].name, "none");
 	if (!none)
-		return luax_complain(src, "controls", e,
+		return luax_complain(r->src, "controls", r->e,
 			"'controls' says how often, but \"none\" is not among the 'faults'");
 	for (size_t f = 0; f < s->n_faults && !rc; f++)
-		rc = check_under(s, s->faults[f].under, "fault", s->faults[f].name, src, e);
+		rc = check_under(r, s->faults[f].under, "fault", s->faults[f].name);
 	for (size_t k = 0; k < s->n_tracers && !rc; k++)
-		rc = check_under(s, s->tracers[k].under, "tracer", s->tracers[k].name, src, e);
+		rc = check_under(r, s->tracers[k].under, "tracer", s->tracers[k].name);
 	return rc;
 }
 
-static int read_list(struct scenario *s, const char *key, const struct luax_source *src,
-	struct err *e, int (*read)(struct scenario *, const struct luax_source *, struct err *))
+static int read_phases(struct loading *r)
 {
-	int rc = 0;
-
-	lua_getfield(s->L, -1, key);
-	if (!lua_isnil(s->L, -1))
-		rc = read(s, src, e);
-	lua_settop(s->L, 1);
-	return rc;
-}
-
-static int read_phases(struct scenario *s, const struct luax_source *src, struct err *e)
-{
-	const struct luax_field fields[] = {
-		{"before", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0, .max = 86400,
-			.out = &s->before_s},
-		{"fault", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 1, .max = 86400,
-			.out = &s->fault_s},
-		{"after", LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = 0, .max = 86400,
-			.out = &s->after_s},
-		{NULL},
-	};
-
-	return luax_read(s->L, -1, src, "phases", fields, false, e);
-}
-
-static int read_gates(struct scenario *s, const struct luax_source *src, struct err *e)
-{
-	return gates_read(s->L, src, &s->gates, e);
-}
-
-static int read_one_tracer(struct scenario *s, const struct luax_source *src, struct err *e)
-{
-	s->tracers = calloc(1, sizeof(*s->tracers));
-	s->n_tracers = s->tracers != NULL;
-	return s->tracers ? tracing_load(s->L, src, s->tracers, e)
-			  : err_errno(e, -ENOMEM, "cannot load '%s'", src->path);
-}
-
-static int read_many_tracers(struct scenario *s, const struct luax_source *src, struct err *e)
-{
-	size_t n;
-	int rc = list_room(s, src, "tracers", sizeof(*s->tracers), &s->tracers, &n, e);
-
-	for (size_t i = 0; i < n && !rc; i++) {
-		push_element(s, i + 1);
-		rc = tracing_load(s->L, src, &s->tracers[i], e);
-		s->n_tracers += !rc;
-		for (size_t k = 0; k < i && !rc; k++)
-			if (!strcmp(s->tracers[k].label, s->tracers[i].label))
-				rc = refuse_double(
-					src, s->tracers[i].name, s->tracers[i].label, "tracers", e);
+#define PHASE(key, least, to)                                                                      \
+	{                                                                                          \
+		.name = key, .type = LUAX_QUANTITY, .unit = UNIT_SECONDS, .min = least,            \
+		.max = 86400, .out = to                                                            \
 	}
+	const struct luax_field fields[] = {PHASE("before", 0, &r->s->before_s),
+		PHASE("fault", 1, &r->s->fault_s), PHASE("after", 0, &r->s->after_s), {NULL}};
+#undef PHASE
+
+	return luax_read(r->L, -1, r->src, "phases", fields, false, r->e);
+}
+
+static int read_gates(struct loading *r)
+{
+	return gates_read(r->L, r->src, &r->s->gates, r->e);
+}
+
+static int read_tracer(struct loading *r, void *list, size_t i)
+{
+	struct tracing *tracers = list;
+	int rc = tracing_load(r->L, r->src, &tracers[i], r->e);
+
+	for (size_t k = 0; k < i && !rc; k++)
+		if (!strcmp(tracers[k].label, tracers[i].label)) {
+			rc = refuse_double(r, tracers[i].name, tracers[i].label, "tracers");
+			tracing_clear(&tracers[i]);
+		}
 	return rc;
 }
 
-static int read_second(struct scenario *s, const struct luax_source *src, struct err *e)
+static int read_one_tracer(struct loading *r)
 {
-	return tracing_load(s->L, src, &s->second, e);
+	r->s->tracers = alloc_zero(1, sizeof(*r->s->tracers));
+	r->s->n_tracers = 1;
+	return tracing_load(r->L, r->src, r->s->tracers, r->e);
+}
+
+static int read_second(struct loading *r)
+{
+	return tracing_load(r->L, r->src, &r->s->second, r->e);
 }
 
 /* Name of the first detector that looks at events, or NULL. Mistakes in a detector's own file are
@@ -308,65 +275,59 @@ static const char *wants_events(const struct scenario *s)
 }
 
 /* The tracer 'name', in the mode that the detectors need: sums, unless one looks at events. */
-static int fit_tracer(struct scenario *s, const char *name, struct err *e)
+static int fit_tracer(struct scenario *s, const char *name, struct tracing *out, struct err *e)
 {
 	struct tracing t;
 	int rc = tracing_named(name, wants_events(s) != NULL, &t, e);
 
 	if (rc)
 		return rc;
-	if (!s->tracers)
-		s->tracers = calloc(1, sizeof(*s->tracers));
-	if (!s->tracers) {
-		tracing_clear(&t);
-		return err_errno(e, -ENOMEM, "cannot choose a tracer");
-	}
-	tracing_clear(s->tracers);
-	*s->tracers = t;
-	s->n_tracers = 1;
+	tracing_clear(out);
+	*out = t;
 	return 0;
 }
 
-static bool has(struct scenario *s, const char *key)
+static bool has(struct loading *r, const char *key)
 {
-	bool there = lua_getfield(s->L, 1, key) != LUA_TNIL;
+	bool there = lua_getfield(r->L, 1, key) != LUA_TNIL;
 
-	lua_pop(s->L, 1);
+	lua_pop(r->L, 1);
 	return there;
 }
 
 /* Keys that a scenario of its kind must have, and may not have. */
-static int check_kind(struct scenario *s, const struct luax_source *src, struct err *e)
+static int check_kind(struct loading *r)
 {
 	static const char *const verdicts[] = {"faults", "detectors", NULL};
 	static const char *const not_runtime[] = {"faults", "detectors", "phases", "training",
 		"tracer", "second_tracer", "controls", NULL};
-	bool untraced = false;
+	const struct scenario *s = r->s;
 
-	for (size_t i = 0; s->measure == MEASURE_VERDICTS && verdicts[i]; i++)
-		if (!has(s, verdicts[i]))
-			return luax_complain(
-				src, NULL, e, "scenario: '%s' is missing", verdicts[i]);
-	for (size_t i = 0; s->measure == MEASURE_RUNTIME && not_runtime[i]; i++)
-		if (has(s, not_runtime[i]))
-			return luax_complain(src, not_runtime[i], e,
-				"a scenario that measures run times has no '%s'", not_runtime[i]);
-	if (s->measure == MEASURE_VERDICTS && has(s, "tracers"))
-		return luax_complain(src, "tracers", e,
-			"'tracers' is for measure = \"runtime\"; verdicts have one 'tracer'");
-	if (s->measure == MEASURE_VERDICTS)
-		return 0;
+	if (s->measure == MEASURE_VERDICTS) {
+		for (const char *const *key = verdicts; *key; key++)
+			if (!has(r, *key))
+				return luax_complain(
+					r->src, NULL, r->e, "scenario: '%s' is missing", *key);
+		return !has(r, "tracers") ? 0
+					  : luax_complain(r->src, "tracers", r->e,
+						    "'tracers' is for measure = \"runtime\"; "
+						    "verdicts have one 'tracer'");
+	}
+	for (const char *const *key = not_runtime; *key; key++)
+		if (has(r, *key))
+			return luax_complain(r->src, *key, r->e,
+				"a scenario that measures run times has no '%s'", *key);
 	for (size_t i = 0; i < s->n_tracers; i++)
-		untraced = untraced || tracing_none(&s->tracers[i]);
-	return untraced ? 0
-			: luax_complain(src, "tracers", e,
-				  "'tracers' needs \"none\": what the others are compared with");
+		if (tracing_none(&s->tracers[i]))
+			return 0;
+	return luax_complain(r->src, "tracers", r->e,
+		"'tracers' needs \"none\": what the others are compared with");
 }
 
 /* Detectors judge logs in culprit's own format. */
-static int check_tracer(const struct scenario *s, const struct luax_source *src, struct err *e)
+static int check_tracer(struct scenario *s, const struct luax_source *src, struct err *e)
 {
-	const struct tracing *t = s->tracers;
+	const struct tracing *t = s->tracers, *second = &s->second;
 
 	if (s->measure == MEASURE_RUNTIME)
 		return 0;
@@ -380,69 +341,93 @@ static int check_tracer(const struct scenario *s, const struct luax_source *src,
 			"detector '%s' needs events, which sums do not hold: use "
 			"tracer = { \"%s\", mode = \"events\" }",
 			wants_events(s), t->name);
-	if (s->second.name && (!tracing_has_log(&s->second) || !strcmp(s->second.label, t->label)))
+	if (second->name && (!tracing_has_log(second) || !strcmp(second->label, t->label)))
 		return luax_complain(src, "second_tracer", e,
 			"the second tracer of '%s' cannot be '%s': use ebpf or ptrace, the one "
 			"that is not the first",
-			t->label, s->second.label);
+			t->label, second->label);
 	return 0;
 }
 
-static int refuse_runtime(const struct scenario *s, struct err *e)
+/* Sets 'which', a tracer of 's', for the command line. */
+static int set_tracer(struct scenario *s, const char *name, struct tracing *which, struct err *e)
 {
+	static const struct luax_source command_line = {.path = (char *)"command line"};
+	int rc = 0;
+
 	if (s->measure == MEASURE_RUNTIME)
 		return err_set(e, -EINVAL,
 			"'%s' measures the run times of its own 'tracers': --only tracer=NAME "
 			"leaves some out",
 			s->name);
-	return 0;
+	rc = fit_tracer(s, name, which, e);
+	return rc ? rc : check_tracer(s, &command_line, e);
 }
-
-static const struct luax_source command_line = {.path = (char *)"command line"};
 
 int scenario_set_tracer(struct scenario *s, const char *name, struct err *e)
 {
-	int rc = refuse_runtime(s, e);
-
-	if (!rc)
-		rc = fit_tracer(s, name, e);
-	return rc ? rc : check_tracer(s, &command_line, e);
+	return set_tracer(s, name, s->tracers, e);
 }
 
 int scenario_set_second(struct scenario *s, const char *name, struct err *e)
 {
-	struct tracing t;
-	int rc = refuse_runtime(s, e);
-
-	if (!rc)
-		rc = tracing_named(name, wants_events(s) != NULL, &t, e);
-	if (rc)
-		return rc;
-	tracing_clear(&s->second);
-	s->second = t;
-	return check_tracer(s, &command_line, e);
+	return set_tracer(s, name, &s->second, e);
 }
 
-static int read_measure(
-	struct scenario *s, const struct luax_source *src, const char *text, struct err *e)
+static int read_measure(struct loading *r, const char *text)
 {
 	if (text && strcmp(text, "verdicts") && strcmp(text, "runtime"))
-		return luax_complain(src, text, e,
+		return luax_complain(r->src, text, r->e,
 			"scenario: measure is \"verdicts\" or \"runtime\", not '%s'", text);
-	s->measure = text && *text == 'r' ? MEASURE_RUNTIME : MEASURE_VERDICTS;
+	r->s->measure = text && *text == 'r' ? MEASURE_RUNTIME : MEASURE_VERDICTS;
 	return 0;
 }
 
-static int read_scenario(struct scenario *s, const struct luax_source *src, struct err *e)
+/* Reads the members that are tables, in an order in which each finds what it refers to. */
+static int read_tables(struct loading *r)
 {
-	static const struct {
+	struct scenario *s = r->s;
+	const struct {
 		const char *key;
-		int (*read)(struct scenario *, const struct luax_source *, struct err *);
-	} lists[] = {{"faults", read_faults}, {"tracer", read_one_tracer},
-		{"tracers", read_many_tracers}, {"second_tracer", read_second},
-		{"detectors", read_detectors}, {"phases", read_phases}, {"training", read_training},
-		{"gates", read_gates}};
-	char *measure = NULL;
+		/* A table with members of its own ... */
+		int (*read)(struct loading *);
+		/* ... or a list, of elements of one size. */
+		size_t size;
+		void *list;
+		size_t *count;
+		read_fn *read_element;
+	} tables[] = {
+		{"workloads", NULL, sizeof(*s->workloads), &s->workloads, &s->n_workloads,
+			read_workload},
+		{"faults", NULL, sizeof(*s->faults), &s->faults, &s->n_faults, read_fault},
+		{"tracer", read_one_tracer},
+		{"tracers", NULL, sizeof(*s->tracers), &s->tracers, &s->n_tracers, read_tracer},
+		{"second_tracer", read_second},
+		{"detectors", NULL, sizeof(*s->detectors), &s->detectors, &s->n_detectors,
+			read_detector},
+		{"phases", read_phases},
+		{"training", read_training},
+		{"gates", read_gates},
+	};
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && !rc; i++) {
+		if (lua_getfield(r->L, 1, tables[i].key) != LUA_TNIL)
+			rc = tables[i].read
+				? tables[i].read(r)
+				: read_elements(r, tables[i].key, tables[i].size, tables[i].list,
+					  tables[i].count, tables[i].read_element);
+		lua_settop(r->L, 1);
+		if (i == 0)
+			s->n_matrix = s->n_workloads;
+	}
+	return rc;
+}
+
+static int read_scenario(struct loading *r)
+{
+	struct scenario *s = r->s;
+	auto_free char *measure = NULL;
 	const struct luax_field fields[] = {
 		{"name", LUAX_STRING, .required = true, .out = &s->name},
 		{"summary", LUAX_STRING, .out = &s->summary},
@@ -467,56 +452,30 @@ static int read_scenario(struct scenario *s, const struct luax_source *src, stru
 		{"seed", LUAX_INTEGER, .min = 0, .max = 4294967295.0, .out = &s->seed},
 		{NULL},
 	};
-	int rc = luax_read(s->L, -1, src, "scenario", fields, false, e);
+	int rc = luax_read(r->L, -1, r->src, "scenario", fields, false, r->e);
 	struct err why;
 
 	if (!rc && name_check("scenario", s->name, &why))
-		rc = luax_complain(src, "name", e, "%s", why.text);
-	if (!rc)
-		rc = read_measure(s, src, measure, e);
-	free(measure);
-	if (!rc)
-		rc = read_list(s, "workloads", src, e, read_workloads);
-	s->n_matrix = s->n_workloads;
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]) && !rc; i++)
-		rc = read_list(s, lists[i].key, src, e, lists[i].read);
-	if (!rc)
-		rc = check_kind(s, src, e);
-	if (!rc && !s->n_tracers)
-		rc = fit_tracer(s, DEFAULT_TRACER, e);
-	if (!rc)
-		rc = check_tracer(s, src, e);
-	if (!rc)
-		rc = check_matrix(s, src, e);
-	return rc;
-}
-
-/* A path in the scenario is relative to the scenario's folder. */
-static int resolve_inventory(struct scenario *s)
-{
-	char *copy, *full;
-
-	if (!s->inventory || s->inventory[0] == '/')
-		return 0;
-	copy = strdup(s->path);
-	if (!copy || asprintf(&full, "%s/%s", dirname(copy), s->inventory) < 0) {
-		free(copy);
-		return -ENOMEM;
+		rc = luax_complain(r->src, "name", r->e, "%s", why.text);
+	if (rc || (rc = read_measure(r, measure)) || (rc = read_tables(r)) || (rc = check_kind(r)))
+		return rc;
+	if (!s->n_tracers) {
+		s->tracers = alloc_zero(1, sizeof(*s->tracers));
+		s->n_tracers = 1;
+		rc = fit_tracer(s, DEFAULT_TRACER, s->tracers, r->e);
 	}
-	free(copy);
-	free(s->inventory);
-	s->inventory = full;
-	return 0;
+	if (!rc)
+		rc = check_tracer(s, r->src, r->e);
+	return rc ? rc : check_matrix(r);
 }
 
 int scenario_load(const char *path, struct scenario **out, struct err *e)
 {
-	struct scenario *s = calloc(1, sizeof(*s));
+	struct scenario *s = alloc_zero(1, sizeof(*s));
 	struct luax_source src = {0};
+	struct loading r = {s, luax_new(), &src, e};
 	int rc;
 
-	if (!s)
-		return err_errno(e, -ENOMEM, "cannot load '%s'", path);
 	*s = (struct scenario){.before_s = 10,
 		.fault_s = 25,
 		.after_s = 15,
@@ -526,28 +485,27 @@ int scenario_load(const char *path, struct scenario **out, struct err *e)
 		.limit_s = 600,
 		.prepare_limit_s = 600,
 		.attempts = 3,
-		.seed = -1};
+		.seed = -1,
+		.L = r.L,
+		.path = alloc_copy(path)};
 	gates_init(&s->gates);
-	s->L = luax_new();
-	s->path = strdup(path);
-	if (!s->L || !s->path) {
-		rc = err_errno(e, -ENOMEM, "cannot load '%s'", path);
-		goto out;
-	}
 	rc = luax_load_file(s->L, path, &src, e);
 	if (!rc)
-		rc = read_scenario(s, &src, e);
-	if (!rc)
-		rc = resolve_inventory(s);
-	if (!rc) {
+		rc = read_scenario(&r);
+	if (rc) {
+		scenario_free(s);
+	} else {
+		/* A path in the scenario is relative to the scenario's folder. */
+		if (s->inventory) {
+			auto_free char *given = s->inventory;
+
+			s->inventory = luax_beside(path, given);
+		}
 		s->text = src.text;
 		src.text = NULL;
 		lua_settop(s->L, 0);
 		*out = s;
-		s = NULL;
 	}
-out:
 	luax_source_clear(&src);
-	scenario_free(s);
 	return rc;
 }

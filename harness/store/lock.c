@@ -8,15 +8,14 @@
 #include <unistd.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 
 static int open_lock(const char *folder, int flags)
 {
-	char *path = alloc_format("%s/lock", folder);
+	auto_free char *path = alloc_format("%s/lock", folder);
 	int fd = open(path, flags | O_CLOEXEC, 0600);
 
-	fd = fd < 0 ? -errno : fd;
-	free(path);
-	return fd;
+	return fd < 0 ? -errno : fd;
 }
 
 static pid_t read_pid(int fd)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/file.h"
 
 #define VERSION "7"
@@ -134,7 +135,7 @@ int store_do(
 static int open_db(
 	const char *folder, const char *name, int flags, struct store **out, struct err *e)
 {
-	char *real = realpath(folder, NULL);
+	auto_free char *real = realpath(folder, NULL);
 	struct store *s;
 
 	if (!real)
@@ -143,7 +144,6 @@ static int open_db(
 	s->folder = alloc_copy(folder);
 	s->run_id = alloc_copy(basename(real));
 	s->path = alloc_format("%s/%s", folder, name);
-	free(real);
 	if (sqlite3_open_v2(s->path, &s->db, flags, NULL) != SQLITE_OK) {
 		err_set(e, -EIO, "cannot open '%s': %s", s->path,
 			s->db ? sqlite3_errmsg(s->db) : "out of memory");
@@ -171,17 +171,15 @@ static int put_blind_key(struct store *s, struct err *e)
 
 int store_blind_key(struct store *s, char key[80], struct err *e)
 {
-	char *own;
+	auto_free char *own = NULL;
 	int rc = store_get(s, "blind_key", &own, e);
 
 	if (rc < 0)
 		return rc;
 	if (!rc || !*own || strlen(own) >= 80)
-		rc = damaged(s, e, "it has no valid key to hide names from detectors with");
-	else
-		strcpy(key, own);
-	free(own);
-	return rc < 0 ? rc : 0;
+		return damaged(s, e, "it has no valid key to hide names from detectors with");
+	strcpy(key, own);
+	return 0;
 }
 
 int store_create(const char *folder, struct store **out, struct err *e)
@@ -209,18 +207,15 @@ int store_create(const char *folder, struct store **out, struct err *e)
 static int find_db(const char *folder, bool *packed, struct err *e)
 {
 	static const char *const names[] = {"run.db", "run.db.gz"};
-	char *path;
-	int rc;
 
 	for (int i = 0; i < 2; i++) {
-		path = alloc_format("%s/%s", folder, names[i]);
-		rc = access(path, R_OK) < 0 ? -errno : 0;
+		auto_free char *path = alloc_format("%s/%s", folder, names[i]);
+
 		*packed = i == 1;
-		if (rc && rc != -ENOENT && rc != -ENOTDIR)
-			err_errno(e, rc, "cannot open '%s'", path);
-		free(path);
-		if (rc != -ENOENT && rc != -ENOTDIR)
-			return rc;
+		if (access(path, R_OK) == 0)
+			return 0;
+		if (errno != ENOENT && errno != ENOTDIR)
+			return err_errno(e, -errno, "cannot open '%s'", path);
 	}
 	return err_set(e, -ENOENT, "'%s' is no run: there is no run.db in it", folder);
 }
@@ -247,21 +242,17 @@ static int check_pages(struct store *s, struct err *e)
 
 static int check_version(struct store *s, struct err *e)
 {
-	char *version;
+	auto_free char *version = NULL;
 	int rc = store_get(s, "store_version", &version, e);
 
 	if (rc == -EBADMSG)
 		return rc;
 	if (rc != 1)
-		rc = err_set(e, -EINVAL, "'%s' is no run store", s->path);
-	else if (strcmp(version, VERSION))
-		rc = err_set(e, -EINVAL,
-			"'%s' is of version %s; this program reads version " VERSION, s->path,
-			version);
-	else
-		rc = 0;
-	free(version);
-	return rc;
+		return err_set(e, -EINVAL, "'%s' is no run store", s->path);
+	return !strcmp(version, VERSION)
+		? 0
+		: err_set(e, -EINVAL, "'%s' is of version %s; this program reads version " VERSION,
+			  s->path, version);
 }
 
 int store_open(const char *folder, struct store **out, struct err *e)
@@ -343,11 +334,11 @@ int store_get(struct store *s, const char *key, char **value, struct err *e)
 
 int store_get_json(struct store *s, const char *key, json_t **value, struct err *e)
 {
-	char *text, why[80];
+	auto_free char *text = NULL;
+	char why[80];
 	int rc = store_get(s, key, &text, e);
 
 	*value = rc == 1 ? json_loads(text, 0, NULL) : NULL;
-	free(text);
 	if (rc == 1 && !*value) {
 		snprintf(why, sizeof(why), "its fact '%.40s' is no JSON", key);
 		rc = damaged(s, e, why);
@@ -357,12 +348,10 @@ int store_get_json(struct store *s, const char *key, json_t **value, struct err 
 
 int store_has_runtimes(struct store *s, struct err *e)
 {
-	char *measure;
+	auto_free char *measure = NULL;
 	int rc = store_get(s, "measure", &measure, e);
 
-	rc = rc == 1 ? !strcmp(measure, "runtime") : rc;
-	free(measure);
-	return rc;
+	return rc == 1 ? !strcmp(measure, "runtime") : rc;
 }
 
 int store_begin(struct store *s, struct err *e)
@@ -372,22 +361,12 @@ int store_begin(struct store *s, struct err *e)
 	return store_exec(s, "BEGIN IMMEDIATE", e, "begin");
 }
 
-int store_commit(struct store *s, struct err *e)
-{
-	return store_exec(s, "COMMIT", e, "commit");
-}
-
-void store_rollback(struct store *s)
-{
-	sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
-}
-
 int store_end(struct store *s, int rc, struct err *e)
 {
 	if (!rc)
-		rc = store_commit(s, e);
+		rc = store_exec(s, "COMMIT", e, "commit");
 	if (rc)
-		store_rollback(s);
+		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
 	return rc;
 }
 
@@ -396,18 +375,15 @@ static int put_cell(struct store *s, const struct scenario *sc, const struct cel
 {
 	const struct part *w = &sc->workloads[c->workload],
 			  *f = c->fault == SIZE_MAX ? NULL : &sc->faults[c->fault];
-	json_t *victims = c->n_victims ? json_array() : NULL;
-	int rc;
+	json_auto_t *victims = c->n_victims ? json_array() : NULL;
 
 	for (size_t k = 0; k < c->n_victims; k++)
 		json_array_append_new(victims, json_string(servers[c->victims[k]]));
-	rc = store_do(s, e, "write the plan",
+	return store_do(s, e, "write the plan",
 		"INSERT INTO cell VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?)", "iisjsjsijs",
 		(int64_t)c->number, (int64_t)c->training, w->label, w->params, cell_fault(sc, c),
 		f ? f->params : NULL, f ? f->resource : NULL, (int64_t)c->repeat, victims,
 		sc->tracers[c->tracer].label);
-	json_decref(victims);
-	return rc;
 }
 
 int store_put_plan(struct store *s, const struct scenario *sc, const struct plan *p,

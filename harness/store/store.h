@@ -59,15 +59,12 @@ int store_has_runtimes(struct store *s, struct err *e);
 int store_put_plan(struct store *s, const struct scenario *sc, const struct plan *p,
 	char *const servers[], struct err *e);
 
-/* Marks the cells of a fault (its label) as skipped; they are then not missing. */
-int store_skip(struct store *s, const char *fault, const char *reason, struct err *e);
-
-/* The same for the cells of a tracer (its label). */
-int store_skip_tracer(struct store *s, const char *tracer, const char *reason, struct err *e);
+/* Marks the scored cells of a "fault" or "tracer" ('what'; its label) as skipped; they are then not
+ * missing. */
+int store_skip(
+	struct store *s, const char *what, const char *label, const char *reason, struct err *e);
 
 int store_begin(struct store *s, struct err *e);
-int store_commit(struct store *s, struct err *e);
-void store_rollback(struct store *s);
 /* Commits if 'rc' is 0, rolls back if not; returns 'rc' or the error of the commit. */
 int store_end(struct store *s, int rc, struct err *e);
 
@@ -89,8 +86,8 @@ int store_put_attempt(struct store *s, struct attempt_row *row, struct err *e);
 /* In the order of metrics_samples. */
 int store_put_samples(struct store *s, int64_t attempt, char *const servers[],
 	const struct sample *samples, size_t n, struct err *e);
-int store_drop_samples(struct store *s, int64_t attempt, struct err *e);
-int store_drop_events(struct store *s, int64_t attempt, struct err *e);
+/* Deletes the attempt's rows of a table: "series" (samples), "event", ... */
+int store_drop(struct store *s, const char *table, int64_t attempt, struct err *e);
 /* Events in their order; 'servers' and 'clients' are the names that their indices stand for. */
 int store_put_events(struct store *s, int64_t attempt, char *const servers[], char *const clients[],
 	const struct event *events, size_t n, struct err *e);
@@ -103,14 +100,35 @@ int store_put_verdict(struct store *s, int64_t attempt, const char *detector, co
 	struct err *e);
 int store_clear_verdicts(struct store *s, struct err *e);
 
-/* Rows for judging, in the order of cells: {cell, training, workload, fault, resource, victims:
- * [names]|null, attempt, seconds, start_ns, onset_ns} for every cell that has a confirmed attempt.
- * New reference. */
-int store_confirmed(struct store *s, json_t **rows, struct err *e);
-/* Of a run that measures run times: [{cell, workload, tracer, repeat, runtime_s, records, lost}]
- * for every cell with a confirmed attempt; records and lost are null where the tracer does not
- * count. New reference. */
-int store_runtimes(struct store *s, json_t **rows, struct err *e);
+/* Rows, as objects: */
+enum store_rows {
+	/* For judging, in the order of cells: {cell, training, workload, fault, resource, victims:
+	 * [names]|null, attempt, seconds, start_ns, onset_ns} for every cell that has a confirmed
+	 * attempt. */
+	ROWS_CONFIRMED,
+	/* Of a run that measures run times: {cell, workload, tracer, repeat, runtime_s, records,
+	 * lost} for every cell with a confirmed attempt; records and lost are null where the tracer
+	 * does not count. */
+	ROWS_RUNTIMES,
+	/* {kind, server|null, client|null, time_s, detail: {last_s, count, call, ...}} of one
+	 * attempt. */
+	ROWS_EVENTS,
+	/* {attempt, detector, metric, verdict} of all attempts. */
+	ROWS_VERDICTS,
+	/* {id, cell, number, outcome, key|null}, oldest first. */
+	ROWS_ATTEMPTS,
+	/* {attempt, cell, number, start_ns, seconds, detail, files} of confirmed attempts; files:
+	 * how many are listed. */
+	ROWS_TRACED,
+	/* {attempt, cell} of confirmed scored attempts without any verdict. */
+	ROWS_UNJUDGED,
+	/* {path, size, sha256} of one attempt. */
+	ROWS_FILES,
+};
+
+/* 'attempt': of rows of one attempt, else 0. '*rows' is a new reference to an array. */
+int store_rows(
+	struct store *s, enum store_rows which, int64_t attempt, json_t **rows, struct err *e);
 /* Where run times are measured, 'fault' is the cell's tracer. {planned, confirmed, attempts:
  * {confirmed, invalid, error}, missing: [{number, training, workload, fault}], failed: [{cell,
  * number, outcome, reason}], cells: [as missing, all of them, and done], skipped: [{fault, reason,
@@ -123,22 +141,12 @@ typedef int (*store_series_fn)(void *ctx, const char *metric, const char *server
 /* Calls 'fn' for every metric and server of which the attempt has samples, in the order of their
  * names. -EBADMSG: the store is damaged. */
 int store_samples(struct store *s, int64_t attempt, store_series_fn fn, void *ctx, struct err *e);
-/* [{kind, server|null, client|null, time_s, detail: {last_s, count, call, ...}}] of one attempt.
- * New reference. */
-int store_events(struct store *s, int64_t attempt, json_t **rows, struct err *e);
-/* [{attempt, detector, metric, verdict}] of all attempts. New reference. */
-int store_verdicts(struct store *s, json_t **rows, struct err *e);
 /* All rows of one table ("fact", "cell", "attempt", "file", "model") in the order of the first
  * column, every column as it is stored, JSON as text. New reference. */
 int store_table(struct store *s, const char *table, json_t **rows, struct err *e);
 
 /* For resuming a run. */
 
-/* [{id, cell, number, outcome, key|null}], oldest first. New reference. */
-int store_attempts(struct store *s, json_t **rows, struct err *e);
-/* [{attempt, cell, number, start_ns, seconds, detail, files}] of confirmed attempts; files: how
- * many are listed. New reference. */
-int store_traced(struct store *s, json_t **rows, struct err *e);
 /* Compares the attempt's files with their sizes and checksums. -EBADMSG names the first one that
  * differs. */
 int store_check_files(struct store *s, int64_t attempt, struct err *why);
@@ -149,7 +157,5 @@ int store_spoil(struct store *s, int64_t cell, int64_t number, const char *reaso
 int store_drop_attempt(struct store *s, int64_t attempt, struct err *e);
 /* Deletes all skip marks, so that a resumed run checks again. */
 int store_unskip(struct store *s, struct err *e);
-/* [{attempt, cell}] of confirmed scored attempts without any verdict. New reference. */
-int store_unjudged(struct store *s, json_t **rows, struct err *e);
 
 #endif

@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/file.h"
 #include "harness/store/store_impl.h"
 
@@ -69,23 +70,20 @@ int store_load_packed(struct store *s, struct err *e)
 /* 'to' is then complete, or as it was. */
 static int pack(const char *from, const char *to, struct err *e)
 {
-	char *data = NULL, *tmp;
+	auto_free char *tmp = alloc_format("%s.tmp", to), *data = NULL;
 	size_t size = 0;
 	gzFile f;
 	int rc = file_read(from, &data, &size, e);
 
 	if (rc)
 		return rc;
-	tmp = alloc_format("%s.tmp", to);
 	f = gzopen(tmp, "wb9");
 	errno = 0;
-	rc = !f || gzwrite(f, data, (unsigned)size) != (int)size ? -1 : 0;
+	rc = !f || gzwrite(f, data, (unsigned)size) != (int)size;
 	if ((f && gzclose(f) != Z_OK) || rc || rename(tmp, to) < 0) {
 		rc = err_errno(e, errno ? -errno : -EIO, "cannot write '%s'", to);
 		unlink(tmp);
 	}
-	free(tmp);
-	free(data);
 	return rc;
 }
 
@@ -104,8 +102,9 @@ static const char strip_whole[] =
 
 int store_pack(struct store *s, const char *folder, bool whole, struct err *e)
 {
-	struct store stripped = {.folder = (char *)folder};
-	char *packed;
+	auto_free char *copy = alloc_format("%s/run.db.tmp", folder),
+		       *packed = alloc_format("%s/run.db.gz", folder);
+	struct store stripped = {.folder = (char *)folder, .path = copy};
 	int rc;
 
 	if (s->packed)
@@ -113,19 +112,15 @@ int store_pack(struct store *s, const char *folder, bool whole, struct err *e)
 	rc = file_mkdirs(folder, 0755, e);
 	if (rc)
 		return rc;
-	stripped.path = alloc_format("%s/run.db.tmp", folder);
-	packed = alloc_format("%s/run.db.gz", folder);
-	unlink(stripped.path);
-	rc = store_do(s, e, "copy it", "VACUUM INTO ?", "s", stripped.path);
-	if (!rc && sqlite3_open_v2(stripped.path, &stripped.db, SQLITE_OPEN_READWRITE, NULL))
+	unlink(copy);
+	rc = store_do(s, e, "copy it", "VACUUM INTO ?", "s", copy);
+	if (!rc && sqlite3_open_v2(copy, &stripped.db, SQLITE_OPEN_READWRITE, NULL))
 		rc = store_fail(&stripped, e, "open the copy");
 	if (!rc)
 		rc = store_exec(&stripped, whole ? strip_whole : strip, e, "strip the copy");
 	sqlite3_close(stripped.db);
 	if (!rc)
-		rc = pack(stripped.path, packed, e);
-	unlink(stripped.path);
-	free(stripped.path);
-	free(packed);
+		rc = pack(copy, packed, e);
+	unlink(copy);
 	return rc;
 }

@@ -59,41 +59,43 @@ int store_query(struct store *s, const char *sql, int64_t arg, json_t **rows, st
 	return rc;
 }
 
-int store_confirmed(struct store *s, json_t **rows, struct err *e)
+int store_rows(
+	struct store *s, enum store_rows which, int64_t attempt, json_t **rows, struct err *e)
 {
-	return store_query(s,
-		"SELECT cell.number AS cell, training, workload, fault, resource,"
-		" victims AS victims_json, repeat, attempt.id AS attempt, seconds, start_ns,"
-		" onset_ns, offset_ns FROM cell JOIN attempt ON attempt.cell = cell.number"
-		" WHERE outcome = 'confirmed' ORDER BY cell.number",
-		0, rows, e);
-}
+	static const char *const queries[] = {
+		[ROWS_CONFIRMED] =
+			"SELECT cell.number AS cell, training, workload, fault, resource,"
+			" victims AS victims_json, repeat, attempt.id AS attempt, seconds,"
+			" start_ns, onset_ns, offset_ns"
+			" FROM cell JOIN attempt ON attempt.cell = cell.number"
+			" WHERE outcome = 'confirmed' ORDER BY cell.number",
+		[ROWS_RUNTIMES] = "SELECT cell.number AS cell, workload, tracer, repeat,"
+				  " json_extract(detail, '$.runtime_s') AS runtime_s,"
+				  " json_extract(detail, '$.lost') AS lost,"
+				  " json_extract(detail, '$.records') AS records"
+				  " FROM cell JOIN attempt ON attempt.cell = cell.number"
+				  " WHERE outcome = 'confirmed' ORDER BY cell.number",
+		[ROWS_EVENTS] =
+			"SELECT kind, server, client, time_s, detail AS detail_json FROM event"
+			" WHERE attempt = ? ORDER BY number",
+		[ROWS_VERDICTS] =
+			"SELECT attempt, detector, metric, verdict AS verdict_json FROM verdict",
+		[ROWS_ATTEMPTS] = "SELECT id, cell, number, outcome, key FROM attempt ORDER BY id",
+		[ROWS_TRACED] =
+			"SELECT id AS attempt, cell, number, start_ns, seconds,"
+			" detail AS detail_json,"
+			" (SELECT count(*) FROM file WHERE file.attempt = attempt.id) AS files"
+			" FROM attempt WHERE outcome = 'confirmed' ORDER BY id",
+		[ROWS_UNJUDGED] = "SELECT attempt.id AS attempt, cell"
+				  " FROM attempt JOIN cell ON cell.number = attempt.cell"
+				  " WHERE outcome = 'confirmed' AND NOT training AND NOT EXISTS"
+				  " (SELECT 1 FROM verdict WHERE verdict.attempt = attempt.id)"
+				  " ORDER BY cell",
+		[ROWS_FILES] =
+			"SELECT path, size, sha256 FROM file WHERE attempt = ? ORDER BY path",
+	};
 
-int store_runtimes(struct store *s, json_t **rows, struct err *e)
-{
-	return store_query(s,
-		"SELECT cell.number AS cell, workload, tracer, repeat,"
-		" json_extract(detail, '$.runtime_s') AS runtime_s,"
-		" json_extract(detail, '$.lost') AS lost,"
-		" json_extract(detail, '$.records') AS records"
-		" FROM cell JOIN attempt ON attempt.cell = cell.number WHERE outcome = 'confirmed'"
-		" ORDER BY cell.number",
-		0, rows, e);
-}
-
-int store_events(struct store *s, int64_t attempt, json_t **rows, struct err *e)
-{
-	return store_query(s,
-		"SELECT kind, server, client, time_s, detail AS detail_json FROM event"
-		" WHERE attempt = ? ORDER BY number",
-		attempt, rows, e);
-}
-
-int store_verdicts(struct store *s, json_t **rows, struct err *e)
-{
-	return store_query(s,
-		"SELECT attempt, detector, metric, verdict AS verdict_json FROM verdict", 0, rows,
-		e);
+	return store_query(s, queries[which], attempt, rows, e);
 }
 
 int store_table(struct store *s, const char *table, json_t **rows, struct err *e)
@@ -102,32 +104,6 @@ int store_table(struct store *s, const char *table, json_t **rows, struct err *e
 
 	sqlite3_snprintf(sizeof(sql), sql, "SELECT * FROM \"%w\" ORDER BY 1", table);
 	return store_query(s, sql, 0, rows, e);
-}
-
-int store_attempts(struct store *s, json_t **rows, struct err *e)
-{
-	return store_query(
-		s, "SELECT id, cell, number, outcome, key FROM attempt ORDER BY id", 0, rows, e);
-}
-
-int store_traced(struct store *s, json_t **rows, struct err *e)
-{
-	return store_query(s,
-		"SELECT id AS attempt, cell, number, start_ns, seconds, detail AS detail_json,"
-		" (SELECT count(*) FROM file WHERE file.attempt = attempt.id) AS files"
-		" FROM attempt WHERE outcome = 'confirmed' ORDER BY id",
-		0, rows, e);
-}
-
-int store_unjudged(struct store *s, json_t **rows, struct err *e)
-{
-	return store_query(s,
-		"SELECT attempt.id AS attempt, cell"
-		" FROM attempt JOIN cell ON cell.number = attempt.cell"
-		" WHERE outcome = 'confirmed' AND NOT training"
-		" AND NOT EXISTS (SELECT 1 FROM verdict WHERE verdict.attempt = attempt.id)"
-		" ORDER BY cell",
-		0, rows, e);
 }
 
 /* The parts of a tally, each a query. Texts with "%s": the column of what was done to a
@@ -154,34 +130,30 @@ static const struct {
 int store_tally(struct store *s, json_t **tally, struct err *e)
 {
 	int rc = 0, runtimes = store_has_runtimes(s, e);
-	json_t *all = json_object(), *missing = json_array(), *cells, *row, *rows;
+	json_auto_t *all = json_object();
+	json_t *missing = json_array(), *cells, *row, *rows;
 	char sql[320];
 	size_t i;
 
+	json_object_set_new(all, "missing", missing);
 	if (runtimes < 0)
-		rc = runtimes;
-	for (i = 0; i < sizeof(tally_parts) / sizeof(tally_parts[0]) && !rc; i++) {
+		return runtimes;
+	for (i = 0; i < sizeof(tally_parts) / sizeof(tally_parts[0]); i++) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 		snprintf(sql, sizeof(sql), tally_parts[i].sql, runtimes ? "tracer" : "fault");
 #pragma GCC diagnostic pop
-		rc = store_query(s, sql, 0, &rows, e);
-		if (!rc)
-			json_object_set_new(all, tally_parts[i].name, rows);
+		if ((rc = store_query(s, sql, 0, &rows, e)))
+			return rc;
+		json_object_set_new(all, tally_parts[i].name, rows);
 	}
-	if (rc) {
-		json_decref(missing);
-		json_decref(all);
-		return rc;
-	}
-	cells = json_object_get(all, "cells");
+	cells = jget(all, "cells");
 	json_array_foreach(cells, i, row) if (!jget_int(row, "done"))
 		json_array_append(missing, row);
-	json_object_set(all, "attempts", json_array_get(json_object_get(all, "attempts"), 0));
+	json_object_set(all, "attempts", json_array_get(jget(all, "attempts"), 0));
 	json_object_set_new(all, "planned", json_integer((json_int_t)json_array_size(cells)));
 	json_object_set_new(all, "confirmed",
 		json_integer((json_int_t)(json_array_size(cells) - json_array_size(missing))));
-	json_object_set_new(all, "missing", missing);
-	*tally = all;
+	*tally = json_incref(all);
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/jget.h"
 
 const char *outcome_name(enum outcome o)
@@ -19,17 +20,14 @@ const char *outcome_name(enum outcome o)
 	return names[o];
 }
 
-int store_skip_tracer(struct store *s, const char *tracer, const char *reason, struct err *e)
+int store_skip(
+	struct store *s, const char *what, const char *label, const char *reason, struct err *e)
 {
-	return store_do(s, e, "write a skip", "UPDATE cell SET skipped = ? WHERE tracer = ?", "ss",
-		reason, tracer);
-}
+	char sql[96];
 
-int store_skip(struct store *s, const char *fault, const char *reason, struct err *e)
-{
-	return store_do(s, e, "write a skip",
-		"UPDATE cell SET skipped = ? WHERE fault = ? AND NOT training", "ss", reason,
-		fault);
+	snprintf(sql, sizeof(sql), "UPDATE cell SET skipped = ? WHERE %s = ? AND NOT training",
+		what);
+	return store_do(s, e, "write a skip", sql, "ss", reason, label);
 }
 
 int store_unskip(struct store *s, struct err *e)
@@ -76,19 +74,18 @@ int store_put_events(struct store *s, int64_t attempt, char *const servers[], ch
 
 	for (size_t i = 0; i < n && !rc; i++) {
 		const struct event *v = &events[i];
-		json_t *detail = event_detail(v);
+		json_auto_t *detail = event_detail(v);
 
 		rc = store_do(s, e, "write an event",
 			"INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?)", "iisssdj", attempt,
 			(int64_t)i + 1, event_kind_name(v->kind),
 			v->server < 0 ? NULL : servers[v->server],
 			v->client < 0 ? NULL : clients[v->client], v->first_s, detail);
-		json_decref(detail);
 	}
 	return rc;
 }
 
-static int delete_from(struct store *s, const char *table, int64_t attempt, struct err *e)
+int store_drop(struct store *s, const char *table, int64_t attempt, struct err *e)
 {
 	char sql[96], doing[96];
 
@@ -96,16 +93,6 @@ static int delete_from(struct store *s, const char *table, int64_t attempt, stru
 		strcmp(table, "attempt") ? "attempt" : "id");
 	snprintf(doing, sizeof(doing), "delete the %s rows of an attempt", table);
 	return store_do(s, e, doing, sql, "i", attempt);
-}
-
-int store_drop_samples(struct store *s, int64_t attempt, struct err *e)
-{
-	return delete_from(s, "series", attempt, e);
-}
-
-int store_drop_events(struct store *s, int64_t attempt, struct err *e)
-{
-	return delete_from(s, "event", attempt, e);
 }
 
 int store_drop_attempt(struct store *s, int64_t attempt, struct err *e)
@@ -116,7 +103,7 @@ int store_drop_attempt(struct store *s, int64_t attempt, struct err *e)
 	if (rc)
 		return rc;
 	for (const char *const *table = tables; *table && !rc; table++)
-		rc = delete_from(s, *table, attempt, e);
+		rc = store_drop(s, *table, attempt, e);
 	return store_end(s, rc, e);
 }
 
@@ -144,7 +131,8 @@ static int hash_file(
 {
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-	char buf[65536], *full = alloc_format("%s/%s", s->folder, path);
+	auto_free char *full = alloc_format("%s/%s", s->folder, path);
+	char buf[65536];
 	int fd = open(full, O_RDONLY | O_CLOEXEC), rc = 0;
 	ssize_t n = -1;
 
@@ -162,7 +150,6 @@ static int hash_file(
 	for (int i = 0; i < 32; i++)
 		sprintf(hex + 2 * i, "%02x", digest[i]);
 	EVP_MD_CTX_free(ctx);
-	free(full);
 	if (fd >= 0)
 		close(fd);
 	return rc;
@@ -181,11 +168,10 @@ int store_put_file(struct store *s, int64_t attempt, const char *path, struct er
 
 int store_check_files(struct store *s, int64_t attempt, struct err *why)
 {
-	json_t *rows = NULL, *row;
+	json_auto_t *rows = NULL;
+	json_t *row;
 	size_t i;
-	int rc = store_query(s,
-		"SELECT path, size, sha256 FROM file WHERE attempt = ? ORDER BY path", attempt,
-		&rows, why);
+	int rc = store_rows(s, ROWS_FILES, attempt, &rows, why);
 
 	json_array_foreach(rows, i, row)
 	{
@@ -194,16 +180,13 @@ int store_check_files(struct store *s, int64_t attempt, struct err *why)
 		int64_t size;
 
 		if (hash_file(s, path, hex, &size, false, why))
-			rc = err_set(
+			return err_set(
 				why, -EBADMSG, "its file '%s' is missing or cannot be read", path);
-		else if (size != jget_int(row, "size") || strcmp(hex, jget_text(row, "sha256")))
-			rc = err_set(why, -EBADMSG,
+		if (size != jget_int(row, "size") || strcmp(hex, jget_text(row, "sha256")))
+			return err_set(why, -EBADMSG,
 				"its file '%s' is not what was written: its checksum differs",
 				path);
-		if (rc)
-			break;
 	}
-	json_decref(rows);
 	return rc;
 }
 

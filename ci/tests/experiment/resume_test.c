@@ -318,7 +318,7 @@ static int64_t attempt(
 	if (!rc && outcome == OUTCOME_CONFIRMED && s == t->x.store)
 		rc = store_put_file(s, row.id, file, &e);
 	if (!rc)
-		rc = store_commit(s, &e);
+		rc = store_end(s, 0, &e);
 	if (rc)
 		fail_msg("%s", e.text);
 	return row.id;
@@ -405,7 +405,7 @@ static void a_run_that_was_killed_is_mended(void **state)
 	assert_int_equal(resume_scan(&t.x, &found, &e), 0);
 	assert_int_equal(found.done, 6);
 	assert_int_equal(found.damaged + found.halves, 0);
-	assert_int_equal(store_unjudged(t.x.store, &rows, &e), 0);
+	assert_int_equal(store_rows(t.x.store, ROWS_UNJUDGED, 0, &rows, &e), 0);
 	assert_int_equal(json_array_size(rows), 5); /* the sixth is for training */
 	json_decref(rows);
 

@@ -145,14 +145,14 @@ static void a_store_keeps_an_attempt_whole_or_not_at_all(void **state)
 	assert_int_equal(store_put_attempt(st, &row, &e), 0);
 	store_close(st); /* as a crash would: no commit */
 	assert_int_equal(store_open(folder, &st, &e), 0);
-	assert_int_equal(store_confirmed(st, &rows, &e), 0);
+	assert_int_equal(store_rows(st, ROWS_CONFIRMED, 0, &rows, &e), 0);
 	assert_int_equal(json_array_size(rows), 0);
 	json_decref(rows);
 
 	assert_int_equal(store_begin(st, &e), 0);
 	assert_int_equal(store_put_attempt(st, &row, &e), 0);
 	assert_int_equal(store_put_samples(st, row.id, servers, samples, 1, &e), 0);
-	assert_int_equal(store_commit(st, &e), 0);
+	assert_int_equal(store_end(st, 0, &e), 0);
 	assert_int_not_equal(store_put_attempt(st, &row, &e), 0); /* one attempt has one outcome */
 	assert_int_equal(store_samples(st, row.id, expect_seven_reads, NULL, &e), 0);
 	assert_int_equal(store_set(st, "store_version", "999", &e), 0);

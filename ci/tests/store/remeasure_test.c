@@ -228,10 +228,10 @@ static json_t *all_of(struct store *s)
 
 	for (int64_t attempt = 1; attempt <= CELLS; attempt++) {
 		assert_int_equal(store_samples(s, attempt, list_series, samples, &e), 0);
-		assert_int_equal(store_events(s, attempt, &rows, &e), 0);
+		assert_int_equal(store_rows(s, ROWS_EVENTS, attempt, &rows, &e), 0);
 		json_array_append_new(events, rows);
 	}
-	assert_int_equal(store_verdicts(s, &verdicts, &e), 0);
+	assert_int_equal(store_rows(s, ROWS_VERDICTS, 0, &verdicts, &e), 0);
 	return json_pack("[o, o, o]", samples, events, verdicts);
 }
 
@@ -269,7 +269,7 @@ static void what_an_older_program_left_out_is_there_afterwards(void **state)
 				json_object_get(json_object_get(row, "verdict"), "indicted"), 0)),
 			"s2");
 	for (int64_t attempt = 1; attempt <= CELLS; attempt++) {
-		assert_int_equal(store_drop_samples(s, attempt, &e), 0);
+		assert_int_equal(store_drop(s, "series", attempt, &e), 0);
 		assert_int_equal(store_put_samples(s, attempt, servers, less, 1, &e), 0);
 	}
 	row = json_pack("{s:s, s:[s]}", "metric", "any", "indicted", "s3");
@@ -335,7 +335,7 @@ static void a_trace_that_fails_late_undoes_what_was_done(void **state)
 	(void)state;
 	assert_int_equal(again(s, &e), 0);
 	for (int64_t attempt = 1; attempt <= CELLS; attempt++)
-		assert_int_equal(store_drop_samples(s, attempt, &e), 0);
+		assert_int_equal(store_drop(s, "series", attempt, &e), 0);
 	before = all_of(s);
 	append("cells/0003.1/s3.fs.trace", "no record");
 	j = judge_of(s);

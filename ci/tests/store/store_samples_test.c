@@ -265,7 +265,7 @@ static void samples_come_back_and_a_cell_is_small(void **state)
 		n = a_cell(samples);
 		put(s, cell, samples, n);
 	}
-	assert_int_equal(store_commit(s, &e), 0);
+	assert_int_equal(store_end(s, 0, &e), 0);
 	s = reopen(s, folder);
 	expect_samples(s, CELLS, samples, n);
 	expect_samples(s, CELLS + 1, samples, 0);
@@ -293,7 +293,7 @@ static void samples_can_be_dropped(void **state)
 	(void)state;
 	put(s, 1, samples, 1);
 	put(s, 2, samples, 1);
-	assert_int_equal(store_drop_samples(s, 1, &e), 0);
+	assert_int_equal(store_drop(s, "series", 1, &e), 0);
 	expect_samples(s, 1, samples, 0);
 	expect_samples(s, 2, samples, 1);
 	store_close(s);

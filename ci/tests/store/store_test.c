@@ -138,7 +138,7 @@ static void damage_is_told_at_opening(void **state)
 		if (i == 0)
 			assert_int_equal(store_begin(s, &e), 0);
 	}
-	assert_int_equal(store_commit(s, &e), 0);
+	assert_int_equal(store_end(s, 0, &e), 0);
 	store_close(s);
 	assert_int_equal(stat(db, &st), 0);
 	overwrite(st.st_size - 8192, 4096);
