@@ -74,7 +74,7 @@ for way in "${ways[@]}"; do
 	check "in diagnose: ${way%%|*}" bash -c "[ $code -eq 2 ] && grep -q 'always-same: s' out && [ \$(wc -l <err) = 1 ] && grep -q 'detector.lua${way#*|}' err || { cat out err; false; }"
 done
 
-# Tables that share tables hold more than memory can.
+# Tables that share tables can expand to more values than memory holds.
 { echo 'local t = { 1, 2 }'; echo 'for _ = 1, 28 do t = { t, t } end'
 	echo 'return { name = "mine", summary = "s", diagnose = function(run) return t end }'; } >detector.lua
 check "an answer that is larger than memory" bash -c "timeout 60 '$culprit' diagnose '$corpus' --cell 5 --detector ./detector.lua 2>&1 | grep -q 'more than 4000000 values'"
@@ -86,7 +86,7 @@ named() { # NAME PATTERN
 	said=$("${plan[@]}" 2>&1)
 	[ $? -eq 2 ] && [ "$(wc -l <<<"$said")" -eq 1 ] && grep -q "scenario.lua:2: scenario name .*$2" <<<"$said" || { echo "$said"; return 1; }
 }
-check "a scenario's name is no path" named '"../../etc"' "starts with '\.'"
+check "a scenario's name cannot be a path" named '"../../etc"' "starts with '\.'"
 check "nor has it a slash" named '"a/b"' "letters, digits"
 check "it is not empty" named '""' "is empty"
 check "it is one line" named '"a\nb"' 'letters, digits'
