@@ -134,7 +134,7 @@ return {
 	summary = "an errno unknown from training reaches an application from a server (Kasick et al. 2009, section 7)",
 	events = true,
 	params = {
-		window = { default = "3s", unit = "seconds", min = "1s", max = "600s", help = "length of the window around a server's failed call" },
+		window = { default = "3s", unit = "seconds", min = "1s", max = "600s", help = "window around a server's failed call" },
 		silent = { default = false, help = "also indict for unexpected errnos that no application saw" },
 	},
 	train = train,

@@ -220,7 +220,7 @@ return {
 	summary = "slower than its peers by more than in fault-free training (Kasick et al. 2009, section 6)",
 	params = {
 		window = { default = 10, min = 1, max = 600, integer = true, help = "seconds over which the median is taken" },
-		least = { default = "50%", unit = "percent", min = 0, max = "100%", help = "share of a window's seconds that must have samples" },
+		least = { default = "50%", unit = "percent", min = 0, max = "100%", help = "share of seconds that must have samples" },
 		margin = { default = 3, min = 1, max = 100, help = "ratio of the threshold to the largest deviation in training" },
 		saturation = { default = 1.5, min = 1, max = 100, help = "ratio to its peers above which a server is saturated" },
 	},
