@@ -232,7 +232,7 @@ L
 chmod +x thief.pl
 perl -MSocket -e 'socket($s, 1, 1, 0); bind($s, pack("Sa*", 1, "\0culprit-blind-test-'$$'")) or die; listen($s, 5); print "up\n"; close STDOUT; sleep 300' >sock &
 listener=$!
-for _ in $(seq 200); do [ -s sock ] && break; sleep 0.05; done
+until_true 60 test -s sock
 check "(the test offers a socket to find)" [ -s sock ]
 exec 7<run/run.db
 SECRET_OF_THE_CALLER=s1 "$culprit" diagnose run --cell 2 --detector ./thief.pl --json 2>err | evidence >said

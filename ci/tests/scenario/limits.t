@@ -34,7 +34,7 @@ ends() {
 	shift
 	for way in "${ways[@]}"; do
 		printf -- '-- x\n%s\nreturn {}\n' "${way%%|*}" >"$file"
-		said=$(timeout 60 "$@" 2>&1)
+		said=$(timeout 300 "$@" 2>&1)
 		code=$?
 		[ $code -eq 2 ] && [ "$(wc -l <<<"$said")" -eq 1 ] && grep -q "$file${way#*|}" <<<"$said" && continue
 		echo "exit $code: $said"
@@ -77,7 +77,7 @@ done
 # Tables that share tables can expand to more values than memory holds.
 { echo 'local t = { 1, 2 }'; echo 'for _ = 1, 28 do t = { t, t } end'
 	echo 'return { name = "mine", summary = "s", diagnose = function(run) return t end }'; } >detector.lua
-check "an answer that is larger than memory" bash -c "timeout 60 '$culprit' diagnose '$corpus' --cell 5 --detector ./detector.lua 2>&1 | grep -q 'more than 4000000 values'"
+check "an answer that is larger than memory" bash -c "timeout 300 '$culprit' diagnose '$corpus' --cell 5 --detector ./detector.lua 2>&1 | grep -q 'more than 4000000 values'"
 
 # No name leads out of the run's folder, or onto a terminal.
 named() { # NAME PATTERN
@@ -93,7 +93,7 @@ check "it is one line" named '"a\nb"' 'letters, digits'
 check "it has no escapes" named '"a\27[31mb"' 'letters, digits'
 scenario ddw './not so.lua'
 echo 'return { summary = "", resource = "r", inject = function() end, verify = function() end }' >'not so.lua'
-check "a fault is named for its file" bash -c "timeout 60 ${plan[*]} 2>&1 | grep -q \"fault name 'not so' may hold\""
+check "a fault is named for its file" bash -c "timeout 300 ${plan[*]} 2>&1 | grep -q \"fault name 'not so' may hold\""
 mkdir sub
 echo 'return { name = "mine", summary = "s", diagnose = function() return {} end, events = true }' >sub/detector.lua
 scenario ddw disk-hog ./detector.lua

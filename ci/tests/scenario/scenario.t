@@ -25,7 +25,7 @@ good='name = "x", workloads = { "ddw" }, faults = { "none", "disk-hog" }, detect
 refuses() {
 	local name=$1 pattern=$2 said code
 	shift 2
-	said=$(timeout 20 "$culprit" run --inventory inventory.lua --dry-run "$@" scenario.lua 2>&1)
+	said=$(timeout 120 "$culprit" run --inventory inventory.lua --dry-run "$@" scenario.lua 2>&1)
 	code=$?
 	if [ $code -eq 2 ] && [ "$(wc -l <<<"$said")" -eq 1 ] && grep -qE -- "$pattern" <<<"$said"; then
 		ok "$name"
