@@ -1,18 +1,20 @@
 /*
- * A detector on large synthetic runs: time and memory of one diagnosis, for many servers and seconds.
+ * A detector on large synthetic runs: time and memory of one diagnosis, for many servers and
+ * seconds.
  *
  *     scale RUN DETECTOR SERVERS SECONDS
  *
  * The run is assembled from the controls of a recorded run, in pieces of ten seconds. All servers
  * use the same seconds, because peers share their workload. In each piece a synthetic server has
- * all metrics of one recorded server; values that are not integers vary by some per cent, so that no
- * two servers are equal. The disk of the middle server is five times slower in the middle third of
- * the run. Prints
+ * all metrics of one recorded server; values that are not integers vary by some per cent, so that
+ * no two servers are equal. The disk of the middle server is five times slower in the middle third
+ * of the run. Prints
  *
  *     servers seconds diagnosis_s rss_mib before_mib indicted
  *
- * where diagnosis_s is processor time of this process and its children for detector_diagnose alone, rss_mib the most
- * memory that the process had, the measurements included, and before_mib that before the diagnosis.
+ * where diagnosis_s is processor time of this process and its children for detector_diagnose alone,
+ * rss_mib the largest memory of the process, measurements included, and before_mib that before the
+ * diagnosis.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -140,7 +142,7 @@ static int make_series(struct columns *c, enum metric m, size_t server, const st
 	for (int32_t t = 0; t < seconds; t++) {
 		const struct source *s = &map[t].attempt
 						  ->sources[which[t / STRETCH] % map[t].attempt->n];
-		/* Without gaps a second's samples are at its own index; otherwise they are searched. */
+		/* Without gaps a second is at its own index; otherwise it is searched. */
 		size_t at = (size_t)map[t].second;
 
 		if (!s->n[m])
