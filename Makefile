@@ -1,4 +1,4 @@
-# culprit: settings first, then what is built, then what one does with it.
+# culprit: settings, then rules that build, then targets for users.
 # make V=1 shows the commands; make help lists the targets.
 
 OUT      ?= out
@@ -23,7 +23,7 @@ LDFLAGS  += -pthread $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
-# Sources by part. The agent never sees Lua, libssh or SQLite.
+# Sources by part. The agent links neither Lua nor libssh nor SQLite.
 BASE_SRC   := $(wildcard harness/base/*.c)
 RECORD_SRC := $(wildcard diag/record/*.c)
 CORE_DIRS  := harness/lua harness/inventory harness/fs harness/lab harness/remote harness/cluster harness/scenario harness/store \
@@ -42,7 +42,7 @@ bench_bin := $(patsubst ci/bench/%.c,$(OUT)/bench/%,$(wildcard ci/bench/*.c))
 
 all: $(OUT)/culprit $(OUT)/agent/culprit-agent $(test_bin) $(helper_bin) $(bench_bin) ## build everything
 
-# Programs and tests take from the archives what they use.
+# Programs and tests link only the objects that they use from the archives.
 $(OUT)/libcore.a: $(filter-out $(OUT)/harness/cli/main.o,$(core_obj))
 $(OUT)/libagent.a: $(filter-out $(OUT)/harness/agent/main.o,$(agent_obj))
 $(OUT)/lib%.a:
@@ -66,7 +66,7 @@ $(OUT)/tests/%: $(OUT)/ci/tests/%.o $(OUT)/libcore.a $(OUT)/libagent.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS) $(AGENT_PKGS) cmocka) $(CORE_LIBS) -lm
 
-# Programs that tests start and look at; they are no tests, and link nothing of ours.
+# Programs that tests start and observe; they link nothing of the product.
 $(OUT)/helpers/%: $(OUT)/ci/tests/helpers/%.o
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -83,7 +83,7 @@ $(OUT)/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(shell $(PKG) --cflags $(CORE_PKGS) $(AGENT_PKGS)) -MMD -MP -c -o $@ $<
 
-# Call names come from the kernel's headers: our own machine's, and the generic ones for arm64.
+# Call names come from the kernel's headers: the build machine's, and the generic ones for arm64.
 arm64_unistd := -D__BITS_PER_LONG=64 -D__ARCH_WANT_RENAMEAT -D__ARCH_WANT_NEW_STAT -D__ARCH_WANT_SET_GET_RLIMIT \
                 -D__ARCH_WANT_TIME32_SYSCALLS -D__ARCH_WANT_SYS_CLONE3 -D__ARCH_WANT_MEMFD_SECRET -include asm-generic/unistd.h
 $(OUT)/gen/call_names.h: diag/record/call_names.awk
@@ -94,7 +94,7 @@ $(OUT)/gen/call_names.h: diag/record/call_names.awk
 $(OUT)/diag/record/calls.o: CPPFLAGS += -I$(OUT)/gen
 $(OUT)/diag/record/calls.o: $(OUT)/gen/call_names.h
 
-# The tracer's programs in the kernel: compiled for BPF, and carried in the agent by a skeleton.
+# The tracer's kernel programs: compiled for BPF, and embedded in the agent as a skeleton.
 bpf_arch := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
 $(OUT)/gen/ebpf.bpf.o: diag/capture/ebpf/trace.bpf.c $(wildcard diag/capture/ebpf/*.h)
 	$(call say,BPF,$@)
@@ -110,7 +110,7 @@ $(OUT)/diag/capture/ebpf/ebpf.o: $(OUT)/gen/ebpf.skel.h
 
 -include $(shell find $(OUT) -name '*.d' 2>/dev/null)
 
-demo: deps ## the whole way once: lab, faults, diagnosis, table, clean-up
+demo: deps ## one whole experiment: lab, faults, diagnosis, table, clean-up
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all
 	$(Q)OUT=$(OUT) ci/demo.sh
 
@@ -125,10 +125,10 @@ check-all: ## as check, with the packages that only some tests need (a browser)
 soak: all ## the long tests: every kill at every step (as root)
 	$(Q)CULPRIT_SOAK=40 OUT=$(OUT) prove --timer --merge ci/tests/lab/lab_kill.t ci/tests/primitives/faults_kill.t ci/tests/experiment/resume.t
 
-bench: all ## measure what the project promises, as ratios in one run
+bench: all ## measure the performance goals, as ratios in one run
 	$(Q)for b in ci/bench/*.sh; do echo "== $$b"; OUT=$(OUT) "$$b" || exit; done
 
-# Each fuzzer instruments what it tries, and links the rest as it is. Not part of all.
+# Each fuzzer instruments the code that it tests, and links the rest uninstrumented. Not part of all.
 fuzz_of_log       := $(RECORD_SRC) $(BASE_SRC)
 fuzz_of_ebpf      := $(RECORD_SRC) $(BASE_SRC) diag/capture/ebpf/events.c diag/capture/ebpf/describe.c diag/capture/ebpf/first_seen.c
 fuzz_of_csv       := diag/derive/series.c $(BASE_SRC)

@@ -28,6 +28,6 @@ return {
 	detectors = { "peer-robust", "peer-threshold", "always-healthy", "always-same", "seeded-random" },
 	phases    = { before = "5s", fault = "12.5s", after = "7.5s" }, -- paper: 120 s, 300 s, the rest of about 600 s
 	training  = { workloads = { "ddw", "ddr" }, repeats = 2 },
-	repeats   = 10,  -- 400 cells, some four hours; each block of 40 has everything once, so that half of them is a table, too
-	controls  = 2,   -- a workload and repeat: 100 in all
+	repeats   = 10,  -- 400 cells, about four hours; each block of 40 has every combination once, so half a run is a table, too
+	controls  = 2,   -- per workload and repeat: 100 in all
 }

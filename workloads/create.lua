@@ -25,7 +25,7 @@ return {
 		return { { "mkdir", "-p", client.mount .. "/" .. ctx.run .. "/create" } }
 	end,
 
-	-- Every start has its own names, so that files are always new.
+	-- Every start uses new names, so every open creates a file.
 	command = function(ctx, client)
 		ctx.shared.create = (ctx.shared.create or 0) + 1
 		local files = ("%s/%s/create/%s.%d"):format(client.mount, ctx.run, client.name, ctx.shared.create)
@@ -35,7 +35,7 @@ return {
 
 	result = function(output)
 		local made, failed = select(2, output:gsub("ok\n", "")), select(2, output:gsub("failed\n", ""))
-		if made + failed == 0 then return nil, "no file was tried" end
+		if made + failed == 0 then return nil, "the program tried no file" end
 		return { files = made, failed = failed }
 	end,
 }

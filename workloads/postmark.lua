@@ -14,7 +14,7 @@ return {
 	params  = {
 		-- Below ten PostMark divides by zero.
 		transactions = { default = 400, unit = "number", min = 10, max = 100000000, integer = true,
-		                 help = "in a pass; each reads or appends, and creates or deletes" },
+		                 help = "per pass; each reads or appends, and creates or deletes" },
 		files        = { default = 100, unit = "number", min = 1, max = 1000000, integer = true,
 		                 help = "files made before the transactions; those left after them are removed" },
 		smallest     = { default = "500B", unit = "bytes", min = "1B", max = "64kB", integer = true,
@@ -39,7 +39,7 @@ return {
 		}
 	end,
 
-	-- A pass that was cut short leaves its files.
+	-- An interrupted pass leaves files behind.
 	cleanup = function(ctx, client)
 		return { "find", folder(ctx, client), "-mindepth", "1", "-delete" }
 	end,

@@ -42,7 +42,7 @@ return {
 		return { { "mkdir", "-p", client.mount .. "/" .. ctx.run } }
 	end,
 
-	-- Every start has its own name, so that a session that was cut short is not in the way.
+	-- Every start uses a new folder, so that an interrupted session does not disturb the next.
 	command = function(ctx, client)
 		ctx.shared.session = (ctx.shared.session or 0) + 1
 		return { argv = { "sh", "-c", script, "session",

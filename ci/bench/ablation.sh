@@ -1,11 +1,11 @@
 #!/bin/bash
-# What each idea of peer-robust is worth: the detector without it, on a recorded run or corpus.
+# What each part of peer-robust contributes: scores without it, on a recorded run or corpus.
 #
 #     ci/bench/ablation.sh [RUN]       default: results/corpora/matrix, which it was tuned on
 #
-# A line each: cells with the right server and no other, with the right cause (of those), with a wrong server, controls with an
-# alarm; and how far victims lay above what is needed (lowest of all cells, by their true cause) and healthy servers below it
-# (highest of all cells and causes): score over limit, as logarithms where the score is a ratio. 1 is the threshold.
+# One line per variant: cells with the right server and no other; of those, cells with the right cause; cells with a wrong
+# server; controls with an alarm; the lowest score of any victim by its true cause; the highest score of any healthy server by
+# any cause. Scores are divided by their limit (as logarithms if the score is a ratio), so 1 is the threshold.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 culprit=${OUT:-out}/culprit run=${1:-results/corpora/matrix} source=diag/detectors/peer-robust.lua
@@ -45,7 +45,7 @@ printf "| %s | %d of %d | %d of %d | %d | %d of %d | %s | %s |\n", $name, $right
 	map { defined $_ ? sprintf("%.2f", $_) : "-" } $low, $high;
 P
 
-# A perl expression makes the variant; one that changes nothing is a mistake in here.
+# A perl expression makes the variant from the detector's source; one that changes nothing is an error in this script.
 variant() {
 	perl -0pe "$2" $source >"$tmp/variant.lua"
 	if [ "$2" ] && cmp -s $source "$tmp/variant.lua"; then

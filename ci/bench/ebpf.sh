@@ -1,7 +1,7 @@
 #!/bin/bash
-# What the in-kernel tracer costs, as medians of $1 (9) interleaved rounds: CPU time of a call that does nothing and of
-# a small pread, untraced, untraced while another process is traced, traced as events, traced as sums; then what is lost
-# when both cores do nothing but calls; then the tracer's own CPU in sums mode at 100,000 calls a second.
+# Cost of the in-kernel tracer, as medians of $1 (9) interleaved rounds: CPU time of a getppid and of a small pread,
+# untraced, untraced while another process is traced, traced as events, and traced as sums; then the share of lost records
+# when all cores only make calls; then the tracer's own CPU time in sums mode at 100,000 calls a second.
 set -eu
 out=${OUT:-out}
 rounds=${1:-9}

@@ -1,6 +1,6 @@
 /*
- * What a system call costs, in CPU time of the thread that makes it, which other load on the
- * machine does not count in:
+ * Cost of a system call, in CPU time of the calling thread, so that other load on the machine does
+ * not count:
  *
  *     ebpf_calls cost CALLS            prints ns for one getppid and for one pread of 512 bytes
  *     ebpf_calls load THREADS SECONDS  getppid as fast as can be; prints how many were made

@@ -1,5 +1,5 @@
 #!/bin/bash
-# How long the lab takes to come up, and a cell outside its phases. Goals: 4+2 nodes 10 s, 10+10 nodes
+# Time until the lab is up, and time of a cell outside its phases. Goals: 4+2 nodes 10 s, 10+10 nodes
 # 30 s, a cell 6 s. Needs root.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -1,8 +1,8 @@
 #!/bin/bash
-# What tracing costs: PostMark on a lab, run times under each tracer over those under none, paired by round.
+# Cost of tracing: PostMark on a lab, run times under each tracer divided by untraced ones, paired by round.
 #
 #   ci/bench/overhead.sh [ROUNDS [TRANSACTIONS]]     (5, 300)
-#   WAYS="none ebpf:sums ebpf:events" ci/bench/overhead.sh 20     these ways only
+#   WAYS="none ebpf:sums ebpf:events" ci/bench/overhead.sh 20     these tracers only
 #
 # In each round every way of tracing comes once, in random order, on the same cluster and file set; its ratio is to the
 # same round's untraced run. First all servers, the client and the program are traced (as in table 2 of Kasick et al. 2009): all nodes share one
@@ -21,7 +21,7 @@ tools=() # pids of the tracers of the moment
 app=
 mkfifo "$tmp/to" "$tmp/from"
 lab() { "$culprit" lab "$1" --dir "$tmp/lab" "${@:2}"; }
-# Told to end in the middle of it, 'lab up' may still be at work, and 'lab down' then has to wait for it.
+# If this script is ended during 'lab up', that may still be running, and 'lab down' must wait for it.
 finish() {
 	local pid n=0
 	for pid in "${tools[@]}" $app; do kill -KILL "$pid" 2>/dev/null || true; done
@@ -38,7 +38,7 @@ trap 'exit 143' TERM
 
 # ---- tracers: start WAY PIDS..., once it is ready; stop WAY, then $calls $lost $cpu ----
 
-# A way of ours is TRACER:MODE, one tracer a process, as on nodes of their own.
+# culprit's tracers are named TRACER:MODE; each traced process has a tracer of its own, as on separate nodes.
 read -ra ways <<<"${WAYS:-none ebpf:sums ebpf:events ptrace:events strace:events sysstat:events perf-trace bpftrace-count bpftrace-print}"
 usable() {
 	case $1 in
@@ -109,7 +109,7 @@ start_tools() {
 	esac
 }
 
-# perf and bpftrace do not say when they have attached: they have so many events open then, and sleep.
+# perf and bpftrace do not report when they have attached. They have attached once they sleep with so many events open.
 attached() { # PID EVENTS
 	[[ $(find "/proc/$1/fd" -lname '*perf_event*' 2>/dev/null | wc -l) -ge $2 ]] && grep -q '^State:.S' "/proc/$1/status"
 }
@@ -128,7 +128,7 @@ tools_cpu() { # seconds of processor time of the tracers so far
 		awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); t += $12 + $13 } END { printf "%.2f", t / hz }'
 }
 
-# What the tracers took in all, which the shell is told when they have ended, but for their start.
+# Processor time of the tracers without their start; the shell knows it once they have ended.
 children_cpu() {
 	awk -v began="$begin_cpu" 'function s(t) { split(t, p, /[ms]/); return p[1] * 60 + p[2] }
 		FNR == 2 { t[++n] = s($1) + s($2) } END { printf "%.2f", t[2] - t[1] - began }' "$tmp/times.before" "$tmp/times.after"
@@ -189,7 +189,7 @@ run() { # WAY PIDS ... ('app' among them: the program, too): $seconds, and what 
 	local way=$1 who=() p runner begin end word to from
 	shift
 	settle
-	# It lives on until the tracers have stopped, which then tell the whole of their processor time.
+	# It stays alive until the tracers have stopped, so that their processor time is complete.
 	lab exec c1 -- sh -c 'read w; postmark /tmp/postmark.conf; echo "ended $?"; read w' "$tmp" <"$tmp/to" >"$tmp/from" 2>&1 &
 	runner=$!
 	exec {to}>"$tmp/to" {from}<"$tmp/from"

@@ -1,18 +1,20 @@
 /*
- * A detector on large made-up runs: time and memory of one diagnosis, for many servers and seconds.
+ * A detector on large synthetic runs: time and memory of one diagnosis, for many servers and
+ * seconds.
  *
  *     scale RUN DETECTOR SERVERS SECONDS
  *
- * The run is put together from the controls of a recorded one, ten seconds at a time, the same
- * seconds for all servers, as peers share their workload; each made-up server is one of the
- * recorded ones then, with all its metrics; what is no whole number varies by some per cent, so
- * that no two are the same. The disk of the server in the middle is five times as slow from a third
- * of the run to two thirds. Prints
+ * The run is assembled from the controls of a recorded run, in pieces of ten seconds. All servers
+ * use the same seconds, because peers share their workload. In each piece a synthetic server has
+ * all metrics of one recorded server; values that are not integers vary by some per cent, so that
+ * no two servers are equal. The disk of the middle server is five times slower in the middle third
+ * of the run. Prints
  *
  *     servers seconds diagnosis_s rss_mib before_mib indicted
  *
- * where diagnosis_s is processor time of this process and its children for detector_diagnose alone, rss_mib the most
- * memory that the process had, the measurements included, and before_mib that before the diagnosis.
+ * where diagnosis_s is processor time of this process and its children for detector_diagnose alone,
+ * rss_mib the largest memory of the process, measurements included, and before_mib that before the
+ * diagnosis.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -126,7 +128,7 @@ static bool is_disk(enum metric m)
 		m == METRIC_DISK_WRITE_TIME || m == METRIC_DISK_BUSY || m == METRIC_DISK_QUEUE;
 }
 
-/* Which recorded second stands for which. */
+/* The recorded second that each synthetic second is copied from. */
 struct mapping {
 	const struct recorded *attempt;
 	int32_t second;
@@ -140,7 +142,7 @@ static void make_series(struct columns *c, enum metric m, size_t server, const s
 	for (int32_t t = 0; t < seconds; t++) {
 		const struct source *s = &map[t].attempt
 						  ->sources[which[t / STRETCH] % map[t].attempt->n];
-		/* Seconds without gaps lie where they belong; others are looked for. */
+		/* Without gaps a second is at its own index; otherwise it is searched. */
 		size_t at = (size_t)map[t].second;
 
 		if (!s->n[m])
@@ -246,7 +248,7 @@ int main(int argc, char **argv)
 	rc = detector_load(argv[2], NULL, &d, &e);
 	if (!rc)
 		rc = read_run(argv[1], r, &e);
-	/* One that must be trained is: on a small healthy run of the same servers. */
+	/* A detector that needs training gets a small healthy run of the same servers. */
 	if (!rc && detector_trains(d)) {
 		struct detector_run training = run;
 

@@ -3,7 +3,7 @@
 #
 #     ci/bench/scale.sh [RUN [PLOT.svg]]       default: results/corpora/matrix, no plot
 #
-# Each time is the least processor time of three. The last lines hold growth against the promise: no faster than linearly.
+# Each time is the least processor time of three runs. The last lines compare growth with the goal: at most linear.
 set -eu
 cd "$(dirname "$0")/../.."
 run=${1:-results/corpora/matrix} plot=${2:-} scale=${OUT:-out}/bench/scale

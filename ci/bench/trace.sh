@@ -15,14 +15,14 @@ for i in $(seq "$pairs"); do
 	"$load" "$dir" "$files" >>"$dir/plain"
 	strace -f -T -o "$dir/strace.log" "$load" "$dir" "$files" >>"$dir/strace"
 	rm -f "$dir/strace.log"
-	"$out/agent/culprit-agent" trace --tracer ptrace --out "$dir/log" -- "$load" "$dir" "$files" >>"$dir/syscap"
+	"$out/agent/culprit-agent" trace --tracer ptrace --out "$dir/log" -- "$load" "$dir" "$files" >>"$dir/ptrace"
 	"$out/culprit" log --summary "$dir/log" | tail -n 1 >"$dir/total"
 	[ "$i" = "$pairs" ] || rm -f "$dir/log"
 done
-plain=$(median "$dir/plain") strace=$(median "$dir/strace") syscap=$(median "$dir/syscap")
-awk -v p="$plain" -v t="$strace" -v s="$syscap" -v n="$pairs" -v calls="$(awk '{print $7}' "$dir/total")" 'BEGIN {
-	printf "%d calls, medians of %d: plain %.3f s, strace -f -T -o FILE %.3f s, syscap %.3f s\n", calls, n, p, t, s
-	printf "time added: strace %.0f %%, syscap %.0f %%; syscap / strace = %.2f (wanted: at most 0.50)\n",
+plain=$(median "$dir/plain") strace=$(median "$dir/strace") ptrace=$(median "$dir/ptrace")
+awk -v p="$plain" -v t="$strace" -v s="$ptrace" -v n="$pairs" -v calls="$(awk '{print $7}' "$dir/total")" 'BEGIN {
+	printf "%d calls, medians of %d: plain %.3f s, strace -f -T -o FILE %.3f s, ptrace %.3f s\n", calls, n, p, t, s
+	printf "time added: strace %.0f %%, ptrace %.0f %%; ptrace / strace = %.2f (wanted: at most 0.50)\n",
 		100 * (t / p - 1), 100 * (s / p - 1), (s - p) / (t - p)
 }'
 "$out/culprit" log "$dir/log" | sed -n 2p

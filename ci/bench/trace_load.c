@@ -1,5 +1,5 @@
 /*
- * A syscall-heavy load, as PostMark's: many small files, created, written, read, looked at and
+ * A syscall-heavy load, as PostMark's: many small files, created, written, read, statted and
  * removed, one after the other. trace_load DIR FILES; prints seconds.
  */
 #include <fcntl.h>

@@ -1,6 +1,6 @@
-/* What the agent reads from the orchestrator: a line becomes a call of a handler whose arguments
- * are as the table of operations promises, or it is refused with a sentence. The handlers
- * themselves are not run, since they act on the machine. */
+/* The agent's reader of requests: a line becomes a call of a handler with arguments as the table of
+ * operations declares them, or it is refused with a message. The handlers themselves do not run,
+ * since they change the machine. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Events of the in-kernel tracer to records: whatever the rings hold, nothing is read beyond an
- * event's end. Input: a byte of size (in words of 8), then so much of an event, and so on. */
+/* Events of the in-kernel tracer to records: for any content of the rings, nothing is read beyond
+ * an event's end. Input: a byte of size (in words of 8), then so much of an event, and so on. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,12 +33,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	while (x && size) {
 		size_t n = (size_t)data[0] * 8 < size - 1 ? (size_t)data[0] * 8 : size - 1;
-		struct ev *ev = malloc(n + 1); /* of its own: so that a byte too far is seen */
+		struct ev *ev = malloc(n + 1); /* for the sanitizer to see reads beyond it */
 
 		if (!ev)
 			break;
 		memcpy(ev, data + 1, n);
-		/* Small numbers meet each other again. */
+		/* Small numbers, so that inputs use the same ones again. */
 		if (n >= sizeof(*ev)) {
 			ev->pid &= 7;
 			ev->tid &= 15;

@@ -1,5 +1,5 @@
-/* libFuzzer entry of the reader of inventories. What it takes has hosts with names of their own and
- * ways to them. There is no ssh here to ask: an inventory that does not say ssh_config = "none" is
+/* libFuzzer entry of the reader of inventories. What it accepts has hosts with unique names and
+ * addresses. There is no ssh to ask here, so an inventory without ssh_config = "none" is
  * refused. */
 #include <stdint.h>
 #include <stdlib.h>

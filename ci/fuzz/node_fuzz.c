@@ -1,10 +1,10 @@
-/* What the orchestrator takes in from an agent: bytes, in pieces of any size, become a hello,
- * answers and events. Whatever comes, each answer reaches the one call that it is for, and a line
- * that is no message is complained of. Input: a byte for the size of the pieces and whether the
- * hello was there, then what the agent says. */
+/* The orchestrator's reader of an agent's output: bytes, in pieces of any size, become a hello,
+ * answers and events. For any input, each answer must reach its own call, and a line that is not a
+ * message must give an error. Input: a byte with the size of the pieces and whether the hello has
+ * been read, then the agent's output. */
 #include <sys/eventfd.h>
 
-#include "harness/remote/thread.c" /* its insides are what is tried */
+#include "harness/remote/thread.c" /* its static functions are fuzzed */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -19,7 +19,7 @@ static struct op *wait_for(struct node *n, int64_t id)
 	return n->ops = op;
 }
 
-/* Once and only once; an error has its sentence and a code that is one. */
+/* Called exactly once; an error has a message and a valid code. */
 static void look_at(const struct op *op)
 {
 	if (op->state == OP_RUNNING)

@@ -1,5 +1,4 @@
-/* libFuzzer entry of the reader of scenarios, and of what a scenario may be: a plan can be made of
- * each that is taken. */
+/* libFuzzer entry of the reader of scenarios. Each scenario that is accepted must give a plan. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rc = scenario_load(path, &s, &e);
 	if (rc > 0 || (rc && (!*e.text || s)))
 		abort();
-	/* Large plans are no news. */
+	/* Large plans only take time. */
 	if (!rc && s->repeats < 100 && s->training_repeats < 100) {
 		rc = plan_new(s, 4, 1, NULL, &p, &e);
 		if (rc ? !*e.text : !p->n)

@@ -1,10 +1,10 @@
--- always-healthy: the null detector that never indicts. No detector with any false positive is
--- better than it on the controls, and it bounds what a TP of 0 means.
+-- always-healthy: a null detector that never indicts. Its TP and FP are 0. A detector that indicts
+-- anybody on controls is worse than this one there.
 
 ---@type culprit.Detector
 return {
 	name = "always-healthy",
-	summary = "null detector: nobody is ever guilty",
+	summary = "null detector: never indicts",
 	diagnose = function()
 		return { { metric = "any", indicted = {} } }
 	end,

@@ -1,10 +1,10 @@
--- always-same: the null detector that always indicts one server. Its TP is how often the victim
--- happens to be that one; its FP on the controls is 1.
+-- always-same: a null detector that always indicts the same server. Its TP is the share of cells in
+-- which that server happens to be the victim; its FP on the controls is 1.
 
 ---@type culprit.Detector
 return {
 	name = "always-same",
-	summary = "null detector: always the same server",
+	summary = "null detector: always indicts the same server",
 	params = {
 		server = { default = 1, min = 1, max = 10000, integer = true, help = "which server, in the order of the run" },
 	},

@@ -1,31 +1,34 @@
--- crash-hang: Kasick et al. 2009, section 7. When an application's call fails because a server is lost, or takes too long, the
--- server whose connection to the client daemons differs from the others' is the culprit.
+-- crash-hang: Kasick et al. 2009, section 7. When an application's call fails because a server is lost, or
+-- takes too long, the server whose connection to the client daemons differs from the others is indicted.
 --
--- From the paper: an application's I/O call that fails with a connection error says that a server crashed, one that
--- exceeds a timeout of 30 s that one hangs; of the client daemon's calls to each server's socket the last
--- completed one until that moment is looked at, and the culprit is the server where it differs from the
--- others': the client has had no answer to its last request.
+-- The paper's algorithm. An application's I/O call that fails with a connection error means that a server
+-- crashed; one that exceeds a timeout of 30 s means that a server hangs. For each server, the last call
+-- that the client daemon completed on its socket until that moment is looked at. The server for which
+-- it differs from the others is indicted: the client has no answer to its last request.
 --
--- The paper leaves the following open. These rules were derived from logs of GlusterFS
--- 10.3 with one brick killed, stopped, out of memory, and healthy, all recorded by hand.
+-- The paper leaves the following open. The rules were derived from logs of GlusterFS 10.3 recorded by hand:
+-- with one brick killed, stopped, out of memory, and healthy.
 --
--- Which errnos mean a lost server depends on the file system: its adapter lists them ('lost_errnos').
--- Which calls: those on a descriptor below the mount, and those on paths, of which a log does not say
---   where they led; of the latter none but a file system's own can wait that long or be 'not connected'.
--- Moments: of a failed call, its end (of a burst, the first's and the last's). Of a long one, the timeout
---   after its start, and again every timeout until it ends: the server may have hung in the middle of a call.
--- What differs. A link is 'ended' (end of stream, reset, refused, closed), 'waiting' (requests have no
---   answer) or 'answered'. The last call alone does not tell the last two apart when a client sends requests
---   ahead: of the two clients of a stopped brick that ran dd, both read the answer to one request last, with
---   45 and 49 others open. So requests and answers are counted (diag/derive/events.h). An ended
---   or waiting link accuses; an answered one never does, even if it is the only one of its kind.
--- Patience. A link waits only if nothing moved on it for 'silence': a busy server has open requests, too.
--- The majority. A moment counts if fewer than half of the servers are accused; if all wait, it is the client,
---   the network, or the wrong question.
--- Keep-alives need no rule: GlusterFS pings a server every 42 s, and the answer to a ping is one like any other.
--- Votes. A client accuses the servers that differed in more than half of its moments that count; indicted is
---   who is accused by more than half of the clients that accuse anybody. So clients whose files
---   are elsewhere do not outvote those that wait, and two dead servers of five are both found.
+-- Errnos. Which errnos mean a lost server depends on the file system; its adapter lists them ('lost_errnos').
+-- Calls. Calls on descriptors below the mount, and calls on paths. A log does not say where a path led, but
+--   only a path on the file system can wait that long or fail as 'not connected'.
+-- Moments. For a failed call, its end (for a burst, the ends of its first and last call). For a long call, the
+--   timeout after its start and every further timeout until its end: the server may have hung in the
+--   middle of the call.
+-- Links. The link between a client and a server is 'ended' (end of stream, reset, refused, closed), 'waiting'
+--   (requests have no answer) or 'answered'. The last call alone cannot tell the last two apart if a client
+--   sends several requests at once: when a brick was stopped under dd, the last call of both clients read
+--   the answer to one request, and 45 and 49 others were open. So requests and answers are counted
+--   (diag/derive/events.h). An ended or waiting link accuses its server; an answered one never does, even
+--   if it is the only one that is answered.
+-- Silence. A waiting link accuses only after nothing moved on it for 'silence': a busy server has open
+--   requests, too.
+-- Majority. A moment counts if fewer than half of the servers are accused. If all links wait, the cause is
+--   the client, the network, or something else that they share.
+-- Keep-alives need no rule: GlusterFS pings a server every 42 s, and pings count as requests and answers.
+-- Votes. A client accuses the servers that are accused in more than half of its moments that count. A server
+--   is indicted if more than half of the clients that accuse any server accuse it. So clients whose files
+--   are on other servers do not outvote those that wait, and of five servers two dead ones are both found.
 
 local EVIDENCE_MAX = 20
 
@@ -35,7 +38,7 @@ local function set_of(list)
 	return set
 end
 
--- List of { client, at_s, call, error or nil, took_s }.
+-- Returns a list of { client, at_s, call, and error or took_s and unfinished }.
 local function find_moments(run, params)
 	local lost, moments = set_of(run.file_system.lost_errnos), {}
 	for _, ev in ipairs(run.events) do
@@ -53,7 +56,7 @@ local function find_moments(run, params)
 	return moments
 end
 
--- client -> server -> its stretches of quiet.
+-- Returns client -> server -> list of 'link-quiet' events.
 local function find_links(run)
 	local links = {}
 	for _, ev in ipairs(run.events) do
@@ -66,7 +69,7 @@ local function find_links(run)
 	return links
 end
 
--- The stretch of a link that accuses the server at this moment, or nil.
+-- The 'link-quiet' event that accuses the server at this moment, or nil.
 local function accusation(stretches, at_s, silence)
 	for _, ev in ipairs(stretches or {}) do
 		if ev.time_s <= at_s and (at_s <= ev.last_s or ev.open) then
@@ -78,7 +81,7 @@ local function accusation(stretches, at_s, silence)
 	return nil
 end
 
--- Adds what the links of its client said at that moment; server -> true, or nil if it does not count.
+-- Adds the state of the client's links to the moment. Returns accused server -> true, or nil if the moment does not count.
 local function judge_moment(run, moment, links, params)
 	local accused, n = {}, 0
 	moment.links = {}
@@ -94,7 +97,7 @@ local function judge_moment(run, moment, links, params)
 	return moment.counts and accused or nil
 end
 
--- name -> true for those with more than half of 'total'.
+-- Returns name -> true for those with more than half of 'total' votes.
 local function majority(votes, total)
 	local winners = {}
 	for name, n in pairs(votes) do
@@ -141,12 +144,12 @@ end
 ---@type culprit.Detector
 return {
 	name = "crash-hang",
-	summary = "applications lose a server, and one connection differs from the others (Kasick et al. 2009, section 7)",
+	summary = "applications lose a server whose connection differs from the others (Kasick et al. 2009, section 7)",
 	events = true,
 	params = {
-		timeout = { default = "30s", unit = "seconds", min = "1s", max = "3600s", help = "a call that takes longer hangs" },
+		timeout = { default = "30s", unit = "seconds", min = "1s", max = "3600s", help = "a call that takes longer counts as hung" },
 		silence = { default = "1s", unit = "seconds", min = "0.5s", max = "600s",
-			help = "a server with open requests is silent after so long" },
+			help = "a link with open requests accuses its server after so long without traffic" },
 	},
 	diagnose = diagnose,
 }

@@ -1,22 +1,22 @@
 ---@meta
--- What a detector is and what it can call. This is the manual; ci/tests/judge/detector_test.c
--- holds it against what the program registers, both ways. Every call begins in a fresh state: nothing is carried from one
--- run to the next but the model. Besides this, a detector has Lua's
--- string, table, math (without random) and utf8, and assert, error, ipairs, next, pairs, pcall, rawequal,
--- rawget, rawlen, select, tonumber, tostring, type, xpcall.
+-- The manual of detectors: what a detector file returns and which functions it can call.
+-- ci/tests/judge/detector_test.c checks that it lists exactly what the program provides. Every call of a
+-- detector's function starts in a new Lua state; only the model is kept between runs. Besides the functions
+-- below, a detector has Lua's string, table, math (without random) and utf8, and assert, error, ipairs, next,
+-- pairs, pcall, rawequal, rawget, rawlen, select, tonumber, tostring, type, xpcall.
 
---- A detector file returns one of these. Nothing else may be in the table.
+--- The table that a detector file returns. It has no other keys.
 ---@class culprit.Detector
 ---@field name string
 ---@field summary string one line
 ---@field params? table<string, culprit.DetectorParam>
----@field events? boolean it looks at run.events: calls must then be traced one by one (sums in the kernel have none)
----@field train? fun(runs: culprit.Run[], params: table): table fault-free runs -> model (plain data, named entries)
+---@field events? boolean it uses run.events, so calls must be traced one by one: sums made in the kernel hold no events
+---@field train? fun(runs: culprit.Run[], params: table): table makes the model (plain data, named entries) from fault-free runs
 ---@field diagnose fun(run: culprit.Run, model: table, params: table): culprit.Verdict[]
 
---- A parameter of a detector, as the scenario may set it. The function gets its value in base units.
+--- A parameter of a detector. A scenario may set it. The detector gets its value in the base unit.
 ---@class culprit.DetectorParam
----@field default number|string|boolean a number, or a quantity in quotes ("5s") where there is a unit
+---@field default number|string|boolean a number, or a quantity in quotes ("5s") if the parameter has a unit
 ---@field unit? "number"|"bytes"|"seconds"|"percent"|"bytes_per_second"
 ---@field min? number|string
 ---@field max? number|string
@@ -27,26 +27,26 @@
 ---@class culprit.Run
 ---@field id string opaque
 ---@field seconds integer length of every vec below
----@field servers string[] their names, or aliases; the same ones in every run
----@field metrics string[] service times, and what else was sampled in this run, which may be less than in another:
---- readings ("disk_queue_s", "tcp_retransmitted_segments": a server's own) and what its clients' ends say of it
---- ("client_tcp_rtt_s"); 'culprit list metrics' has all. Of a CSV file, those that are in it
----@field service_times string[] those of metrics that are service times, longer being worse: "dread", "dwrite", "nsread",
---- "ncread", with samples or without; of a CSV file, all whose name is not that of a reading
----@field units table<string, string> "s", "bytes", ... by metric; of a CSV file, of readings only
+---@field servers string[] names or aliases; the same in every run
+---@field metrics string[] service times, and the readings that were sampled in this run: those of servers
+--- ("disk_queue_s", "tcp_retransmitted_segments") and those of their clients' sockets ("client_tcp_rtt_s"). Runs may have
+--- different readings; 'culprit list metrics' lists all. For a CSV file, the metrics in the file
+---@field service_times string[] the metrics that are service times (longer is worse): "dread", "dwrite", "nsread",
+--- "ncread", with or without samples; for a CSV file, every metric that is not named like a reading
+---@field units table<string, string> metric -> "s", "bytes", ...; for a CSV file, of readings only
 ---@field series table<string, table<string, culprit.Series>> series[metric][server]
----@field events culprit.Event[] in the order of time_s; empty where nothing but metrics is known
+---@field events culprit.Event[] in the order of time_s; empty if only metrics are known
 ---@field file_system culprit.FileSystemErrors
 
---- One thing that a log says, or a burst of the same thing, no two of it further than 1 s apart (Kasick et al. 2009, section 7). How
---- logs become events is said in diag/derive/events.h. No paths: only what they led to.
+--- An event in a log, or a burst of equal events with gaps of at most 1 s (Kasick et al. 2009, section 7).
+--- diag/derive/events.h says how events are derived from logs. Events hold no paths, only what a path led to.
 ---   server-error   calls of a server that failed
----   server-signal  a signal reached a server
+---   server-signal  a signal was delivered to a server
 ---   server-end     a process of a server ended
----   app-error      calls of an application on the mount (or on a path that is not known) that failed
----   app-slow       one such call that took 1 s or longer; of one application the 64 longest
----   link-quiet     nothing moved between a client daemon and a server: 0.5 s or longer while requests have no
----                  answer, 5 s or longer while all have, or while the connection is down
+---   app-error      calls of an application that failed, on the mount or on a path that the log does not hold
+---   app-slow       one such call that took 1 s or longer; the 64 longest of each application
+---   link-quiet     no data moved between a client daemon and a server: for 0.5 s or longer while requests had no
+---                  answer, for 5 s or longer while all had one or the connection was down
 ---   link-end       such a connection ended, or could not be made
 ---@class culprit.Event
 ---@field kind "server-error"|"server-signal"|"server-end"|"app-error"|"app-slow"|"link-quiet"|"link-end"
@@ -58,47 +58,47 @@
 ---@field count integer calls in the burst
 ---@field call? string "openat"
 ---@field error? string name of the errno, or "EOF"
----@field place? "storage"|"mount"|"socket"|"memory"|"process"|"path"|"other" what the call was about; "path": one that the
---- log does not hold
----@field longest_s? number service time of the longest of these calls, seconds
----@field open? boolean app-slow: it never returned; link-quiet: it lasted to the end of the log
+---@field place? "storage"|"mount"|"socket"|"memory"|"process"|"path"|"other" what the call accessed; "path": a path that
+--- the log does not hold
+---@field longest_s? number seconds that the longest of these calls took
+---@field open? boolean app-slow: the call never returned; link-quiet: it lasted until the end of the log
 ---@field state? "answered"|"waiting"|"ended" link-quiet
 ---@field waiting? integer link-quiet: requests without an answer
----@field signal? string "KILL": server-signal, or what ended the server
----@field status? integer server-end: exit code of one that no signal ended
+---@field signal? string "KILL"; server-signal, and server-end if a signal ended the process
+---@field status? integer server-end: exit code, if the process exited
 
---- What the file system's adapter says of errors.
+--- What the file system's adapter says about errnos.
 ---@class culprit.FileSystemErrors
----@field lost_errnos string[] errnos by which an application learns that a server is lost; empty: not known
----@field errno_map table<string, string[]> errno of a server -> what it may become on the way to the application, if not itself
+---@field lost_errnos string[] errnos that tell an application that a server is lost; empty: not known
+---@field errno_map table<string, string[]> errno of a server -> errnos that the application may get instead
 
---- One metric of one server, an element a second. Service times: of the calls or messages. Readings: of the devices,
---- of the clients (so sum is over the clients, and max is the largest client's). A vec is made when it is asked for, so
---- what is written to one does not last.
+--- One metric of one server, one element per second. Service times are taken over calls or messages, readings over the
+--- server's devices or over its clients (then sum is over all clients, and max is the largest client's). Each access makes
+--- a new vec, so changes to one are not kept.
 ---@class culprit.Series
 ---@field mean culprit.Vec in the metric's unit; NaN where there is no sample
 ---@field sum culprit.Vec mean * count
 ---@field count culprit.Vec calls, messages, devices or clients; 0 where there is no sample
 ---@field max culprit.Vec in the metric's unit; NaN where there is no sample
----@field bytes culprit.Vec that those calls or messages moved; 0 where there is no sample, and of readings
+---@field bytes culprit.Vec moved by those calls or messages; 0 where there is no sample, and for readings
 
---- What a detector says of one metric. At most one a metric; a verdict on "any" is
---- formed from the others (their union) unless the detector gives it.
+--- A detector's verdict on one metric; at most one per metric. The verdict on "any" is the union of the others unless the
+--- detector gives one.
 ---@class culprit.Verdict
 ---@field metric string one of run.metrics, or "any"
----@field indicted? string[] servers; none: nobody is guilty
----@field abstain? boolean it cannot tell; then nobody is indicted
+---@field indicted? string[] servers; an empty list says that no server is faulty
+---@field abstain? boolean the detector cannot tell; it then indicts no server
 ---@field reason? string why it abstains
----@field time_s? number|table<string, number> seconds since the start of the run at which each indicted server would first
---- have been indicted; a number stands for all of them. Scored as the delay from the fault's onset
+---@field time_s? number|table<string, number> seconds from the start of the run until each indicted server could first
+--- have been indicted; one number applies to all. Scored as the delay from the fault's onset
 ---@field resource? string what is wrong with them: "disk" (slow), "storage" (full, read-only), "network", "cpu", "memory", "files"
---- (their limits), "service" (the process); with a cause after a slash, if it can be told: "network/hog",
---- "network/receive-loss", "network/send-loss". Scored beside the right server; nothing is lost by not naming any
+--- (limits on files), "service" (the process); with a cause after a slash if it is known: "network/hog",
+--- "network/receive-loss", "network/send-loss". Scored separately from the server; omitting it costs nothing there
 ---@field evidence? table plain data: numbers, strings, booleans, tables; no NaN
 
---- Numbers, one a second. NaN means no sample. + - * / and unary minus work element by element,
---- with another vec of the same length or with a number, and pass NaN on; #v is the length; v[i] reads and
---- writes, from 1. The methods look at the finite elements only and give NaN where there is none.
+--- A vector of numbers, one per second. NaN means no sample. + - * / and unary minus work element by element, with another
+--- vec of the same length or with a number; NaN in, NaN out. #v is the length. v[i] reads and writes elements, from 1. The
+--- methods use the finite elements only, and return NaN if there are none.
 ---@class culprit.Vec
 ---@field [integer] number
 ---@operator add(culprit.Vec|number): culprit.Vec
@@ -118,7 +118,7 @@ function Vec:abs() end
 ---@return integer
 function Vec:above(limit) end
 
---- Elements below low become low, those above high become high.
+--- Elements below 'low' become 'low', those above 'high' become 'high'.
 ---@param low number
 ---@param high? number default: no limit
 ---@return culprit.Vec
@@ -128,18 +128,18 @@ function Vec:clamp(low, high) end
 ---@return integer
 function Vec:count() end
 
---- 'value' for elements that are not finite.
+--- Replaces elements that are not finite by 'value'.
 ---@param value number
 ---@return culprit.Vec
 function Vec:fill(value) end
 
---- What was so many elements before; in the first ones 'before' (default: NaN).
+--- Shifted: element i is the former element i - 'elements'; the first ones are 'before' (default: NaN).
 ---@param elements integer
 ---@param before? number
 ---@return culprit.Vec
 function Vec:lag(elements, before) end
 
---- Natural logarithms; NaN for what is not positive.
+--- Natural logarithms; NaN for elements that are not positive.
 ---@return culprit.Vec
 function Vec:log() end
 
@@ -193,12 +193,12 @@ function Vec:sum() end
 
 vec = {}
 
---- Element by element, the smallest of those of several vecs of one length that are finite.
+--- Element by element, the smallest finite element of several vecs of one length.
 ---@param list culprit.Vec[]
 ---@return culprit.Vec
 function vec.least(list) end
 
---- Element by element, the log likelihood of k of n with a chance of p each: k ln p + (n - k) ln(1 - p), without the
+--- Element by element, the log likelihood of k hits in n trials with probability p: k ln p + (n - k) ln(1 - p), without the
 --- binomial coefficient; 0 ln 0 is 0. Each is a vec or a number, one of them a vec.
 ---@param k culprit.Vec|number
 ---@param n culprit.Vec|number
@@ -231,7 +231,7 @@ function vec.of(list) end
 ---@return culprit.Vec[]
 function vec.others(list, least) end
 
---- Element by element, in how many of several vecs it is finite.
+--- Element by element, the number of vecs in which it is finite.
 ---@param list culprit.Vec[]
 ---@return culprit.Vec
 function vec.present(list) end

@@ -1,35 +1,35 @@
--- errno-propagation: Kasick et al. 2009, section 7. A server whose call failed with an errno that fault-free training did
--- not see, and that an application got at about the same time, is the culprit.
+-- errno-propagation: Kasick et al. 2009, section 7. Indicts a server if one of its calls failed with an errno
+-- that did not occur in fault-free training, and an application got that errno at about the same time.
 --
--- From the paper: training on a whole client session flags the errnos of calls that fail on servers in normal
--- operation; an errno that was not flagged, and that reaches the application within a window of 3 seconds around
--- the server's call, indicts the server on which it arose.
+-- The paper's algorithm. Training on a whole client session flags the errnos of calls that fail on servers in
+-- normal operation. An errno that is not flagged, and that reaches the application within a window of
+-- 3 seconds around the server's call, indicts the server on which it occurred.
 --
--- The paper leaves the following open. The rules were derived from logs of failures made by hand (a brick of
--- GlusterFS read-only, full, out of descriptors, under a file-size limit) and from healthy ones.
+-- The paper leaves the following open. The rules were derived from logs of failures made by hand (a GlusterFS
+-- brick read-only, full, out of descriptors, under a file-size limit) and from logs of healthy bricks.
 --
--- Errno alone is flagged, not (call, errno), and for all servers together, not for each. Which call
---   finds out that a file is not there is an accident of the code path (GlusterFS asks lgetxattr, newfstatat,
---   openat and readlinkat), and files go to servers by hash: a short session cannot show every pair on every
---   server, and each that it does not show would be a false alarm. The price: a fault whose errno is an
---   everyday one (ENOENT, EAGAIN) goes unseen here.
--- The window is 1.5 s to either side. Bursts (see culprit.Event) are compared as intervals, which says the same.
---   An application's call counts from its start: a write of one large record fails at its end, seconds after the
---   piece of it that a server refused (1.3 s with records of 16 MB on disks of 8 MB/s).
--- "The same errno" is the errno itself, or what the file system's adapter says that it becomes.
--- A failure that a majority shows. When more than half of the servers show the same unexpected errno, it is
---   not what sets one apart: the paper assumes that most servers are healthy. Healthy GlusterFS bricks, say,
---   begin to return EEXIST when several writers make the same shard, which a short session may not.
--- Failures in silence. A server's unexpected errno that no application saw is named in the evidence
---   ('silent'), but indicts only if asked for ('silent = true'). Two reasons. Without the application as a witness,
---   the verdict would rest on the completeness of training alone: every healthy brick that was looked at
---   had errnos under load (EEXIST, ERANGE) that a session of small files does not produce. And
---   a failure that nobody saw is no propagated error. But whoever runs a file system that loses failed
---   writes can have them as verdicts, after training on the workloads that are judged.
+-- Flags. The errno alone is flagged, not (call, errno), and for all servers together. Which call finds that a
+--   file is missing depends on the code path (GlusterFS uses lgetxattr, newfstatat, openat and readlinkat),
+--   and files are placed on servers by hash. A short session cannot show every pair on every server, and each
+--   missing pair would cause a false alarm. The price: a fault whose errno is common in normal operation
+--   (ENOENT, EAGAIN) is not detected.
+-- Window. 1.5 s to either side. Bursts (see culprit.Event) are compared as intervals. An application's call
+--   counts from its start: a write of one large record fails at its end, seconds after a server refused a
+--   part of it (1.3 s with records of 16 MB on disks of 8 MB/s).
+-- Same errno. The errno itself, or those into which the file system's adapter says it is translated.
+-- Majority. An unexpected errno on more than half of the servers indicts none of them, because the paper assumes
+--   that most servers are healthy. Example: healthy GlusterFS bricks return EEXIST when several writers
+--   create the same shard, which may not happen in a short session.
+-- Silent failures. A server's unexpected errno that no application saw is listed in the evidence ('silent'), and
+--   indicts only with 'silent = true', for two reasons. Without the application as a witness the verdict
+--   depends on complete training alone: every healthy brick that was examined had errnos under load (EEXIST,
+--   ERANGE) that a session of small files does not produce. And a failure that no application saw is not a
+--   propagated error. Where a file system loses failed writes, 'silent = true' is useful after training on
+--   the workloads that are judged.
 
 local EVIDENCE_MAX = 20
 
--- What ran out or was taken away, as far as the errno's own meaning says it.
+-- The resource that an errno points to.
 local resources = { ENOSPC = "storage", EDQUOT = "storage", EROFS = "storage", EIO = "disk", EMFILE = "files", ENFILE = "files",
 	EFBIG = "files", ENOMEM = "memory" }
 
@@ -46,7 +46,7 @@ local function train(runs)
 	return { normal = normal, bursts = seen, runs = #runs }
 end
 
--- errno -> true: what applications may see of a server's 'errno'.
+-- Returns errno -> true for those that applications may get when a server's call fails with 'errno'.
 local function becomes(run, errno)
 	local set = {}
 	for _, name in ipairs(run.file_system.errno_map[errno] or { errno }) do
@@ -55,7 +55,8 @@ local function becomes(run, errno)
 	return set
 end
 
--- The application's failure nearest in time, within half a window of the server's; or nil.
+-- The application's failure with one of 'errnos' that is nearest in time to the server's, and the distance in seconds; nil if
+-- none is within 'half' a window.
 local function witness(server, failures, errnos, half)
 	local best, least
 	for _, app in ipairs(failures) do
@@ -73,7 +74,7 @@ local function describe(ev)
 		count = ev.count, first_s = ev.time_s, last_s = ev.last_s }
 end
 
--- errno -> set of servers that show it without having been expected to.
+-- Returns errno -> number of servers on which it occurred unexpectedly.
 local function spread(unexpected)
 	local servers, counts = {}, {}
 	for _, ev in ipairs(unexpected) do
@@ -88,7 +89,7 @@ end
 
 local function diagnose(run, model, params)
 	if (model.bursts or 0) == 0 then
-		return { { metric = "any", abstain = true, reason = "in training no call of any server failed: nothing tells what is normal" } }
+		return { { metric = "any", abstain = true, reason = "in training no call of any server failed: nothing shows what is normal" } }
 	end
 	local unexpected, failures = {}, {}
 	for _, ev in ipairs(run.events) do
@@ -113,7 +114,7 @@ local function diagnose(run, model, params)
 		elseif app then
 			told.application, told.apart_s = describe(app), apart
 			if #propagated < EVIDENCE_MAX then propagated[#propagated + 1] = told end
-			indict(ev, math.max(ev.time_s, app.time_s)) -- when both are known
+			indict(ev, math.max(ev.time_s, app.time_s)) -- when both had happened
 		else
 			if #silent < EVIDENCE_MAX then silent[#silent + 1] = told end
 			if params.silent then indict(ev, ev.time_s) end
@@ -124,17 +125,17 @@ local function diagnose(run, model, params)
 	end
 	return { { metric = "any", indicted = indicted, time_s = times, resource = resource,
 		evidence = { propagated = propagated, silent = silent, on_most_servers = common,
-			note = #propagated == 0 and #silent > 0 and "servers failed, and the clients saw nothing of it" or nil } } }
+			note = #propagated == 0 and #silent > 0 and "calls failed on servers, and no application got their errnos" or nil } } }
 end
 
 ---@type culprit.Detector
 return {
 	name = "errno-propagation",
-	summary = "an errno that training did not see, from a server to an application (Kasick et al. 2009, section 7)",
+	summary = "an errno unknown from training reaches an application from a server (Kasick et al. 2009, section 7)",
 	events = true,
 	params = {
-		window = { default = "3s", unit = "seconds", min = "1s", max = "600s", help = "around a server's failed call" },
-		silent = { default = false, help = "indict for unexpected errnos that no application saw, too" },
+		window = { default = "3s", unit = "seconds", min = "1s", max = "600s", help = "window around a server's failed call" },
+		silent = { default = false, help = "also indict for unexpected errnos that no application saw" },
 	},
 	train = train,
 	diagnose = diagnose,

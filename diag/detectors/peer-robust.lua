@@ -1,51 +1,64 @@
--- peer-robust: names the server that has lately been unlike its peers, and what ails it, without training.
+-- peer-robust: indicts a server that differs from its peers for several seconds, and names the cause.
+-- It needs no training.
 --
--- Each server is asked the same questions: how long is your disk busy for a request, how often do segments get lost on
--- the way to you, how much does your network carry that is none of the file system's? An answer is an *amount*
--- (seconds, bytes) over an *exposure* (requests, bytes: what it was earned with), so that a server that has more or
--- less to do than others is none the worse for it. What is usual is the median of the others' rates; what is expected of a
--- server is its own exposure at that rate.
+-- Terms. Each server is measured by the same ratios, for example: seconds that its disk is busy per
+-- request; share of seconds in which segments to it get lost; bytes on its network that do not belong
+-- to the file system. Each is a rate: an *amount* (seconds, bytes) over an *exposure* (requests, bytes:
+-- the work that the amount was spent on), so that a server with more work than its peers is not
+-- thereby suspect. The usual rate is the median of the rates of the other servers. A server's expected
+-- amount is its own exposure times the usual rate.
 --
---   1. Time: the last 'span' seconds. What is to be seen must last: the rate over the whole span must be high, and so must
---      the median of those of its seconds, which three bad seconds of eight do not move.
---   2. Views: a cause has one or more, and each may have several exposures. All that the run has must agree, the least
---      counts. Why that is right: if a request costs a + b * bytes on every healthy disk, whatever a and b, then a healthy
---      server's time per request or its time per byte is no more than its peers', however different their requests are. Likewise
---      for a disk between one head (the time in which it is busy is shared out) and many (each request's time in
---      the queue is its own).
---   3. Rates: log((amount + floor) / (expected + floor)); the floor is what harms nobody. It must exceed the log of
---      'least', the smallest ratio that is called a fault, and the noise times z. Noise is how far servers of this very run
---      stand above their peers, typically: the upper quartile over time, the median over servers, which the guilty
---      cannot move while they are a minority.
---   4. Counts: in k of n seconds there was loss, and its peers had it in a share of theirs. Not how much was lost: a queue
---      that runs over loses hundreds of segments at once and then none for seconds, a bad link loses some all the time. The
---      score is a G test's: the log likelihood with a chance of its own for the server, less that with one for all; peers that
---      were seen for few seconds say little. A queue runs over where the link is full, so there is one chance for seconds
---      that carry, with the one before, as much as the busiest second of any server, and another for the rest, in which healthy
---      servers lose next to nothing. The two scores are added, each if the server has more than its peers, so that a sum
---      above x has a chance of at most exp(-x) (1 + 1/sqrt(pi x)) / 4 (a quarter of chi-square with two degrees of
---      freedom, half of that with one), which must be below 1/M. The peers' share is that of all others, since what is congested
---      may be any few of them. Such seconds are rare where there is little to lose, so here twice the span is looked at. Loss
---      shows in what is sent again and in what never comes: the one or the other is enough, and M counts both.
---   5. M is servers times causes times stretches of the run, over 'alarm', and z the normal quantile of 1 - 1/M: the bounds
---      are those of the largest of so many. More servers, metrics and seconds raise the threshold, and not the
---      false alarms: by design 'alarm' a run.
---   6. A score counts once it has stood above its limit for 'hold' seconds in a row. From one second to the next a span
---      changes by its first and its last second only, and what hangs on one of these does not last.
---   7. Causes are looked at in the order below, and the first that indicts is the verdict: what comes first explains
---      what comes after it (a hog's traffic makes segments get lost), not the other way round.
---   8. Peers cannot always tell. If several, and more than a third of all, would be indicted, or if the noise alone asks for
---      more than a factor of 'BLUR', it is the workload that shifted, or there is no majority: abstention.
+--   1. Time. Each second is judged by the last 'span' seconds. A fault must last: both the rate over the
+--      whole span and the median of the rates of its single seconds must be high. Three bad seconds of
+--      eight do not move the median.
+--   2. Views. A cause has one view or more (ways to measure it), and a view may have several exposures.
+--      All views that the run has data for must agree: the smallest score counts. Reason: if a request
+--      costs a + b * bytes on every healthy disk, for any a and b, then a healthy server exceeds its
+--      peers at most in one of time per request and time per byte, however their request sizes differ.
+--      The same holds between a disk that serves one request at a time (its busy time is shared by the
+--      requests) and one that serves many (each request has its own time in the queue).
+--   3. Rates. The score is log((amount + floor) / (expected + floor)); 'floor' is an amount that is
+--      harmless. A server is indicted if its score exceeds both log('least'), where 'least' is the
+--      smallest ratio that is called a fault, and z times the noise. The noise is how far servers of
+--      this run typically stand above their peers: of each server's scores the upper quartile over time,
+--      then the median over the servers. Faulty servers cannot move it while they are a minority.
+--   4. Loss. Here the share of seconds with loss is compared with that of the peers, not the number of
+--      lost segments: a full queue loses hundreds of segments at once and then none for seconds, a bad
+--      link loses some all the time. The score is that of a G test: the log likelihood if the server
+--      has its own probability of loss, minus that if it has the same as its peers; peers with few
+--      observed seconds therefore weigh little. A queue overflows where the link is full. So the
+--      seconds are split in two classes with a probability each: full seconds, which together with the
+--      second before carry as much as any server's busiest second, and all others, in which healthy
+--      servers lose next to nothing. The scores of the two classes are added, each only if the server
+--      has more loss than its peers. A sum above x then has a probability of at most
+--      exp(-x) (1 + 1/sqrt(pi x)) / 4 (a quarter of chi-square with two degrees of freedom, half of
+--      that with one), and this must be below 1/M. The peers' share is that of all other servers
+--      together, because congestion may hit any few of them. Loss is rare where little is sent, so two
+--      spans are looked at. Loss shows in segments that are sent again and in segments that never
+--      arrive: either is enough, and M counts both.
+--   5. Number of comparisons. M is servers times causes times spans in the run, divided by 'alarm'; z is
+--      the normal quantile of 1 - 1/M. These are the bounds for the largest of so many scores: more
+--      servers, metrics and seconds raise the threshold and leave the rate of false alarms at 'alarm'
+--      per run, by design.
+--   6. Hold. A score counts once it has exceeded its limit for 'hold' seconds in a row. From one second
+--      to the next a span changes by its first and its last second only; what depends on one of these
+--      does not last.
+--   7. Order. Causes are examined in the order below, and the first that indicts a server is the verdict.
+--      An earlier cause explains the later ones (the traffic of a network hog makes segments get lost),
+--      not the other way round.
+--   8. Abstention. Peers cannot always tell. The detector abstains if it would indict several servers and
+--      more than a third of all, or if the noise alone requires a ratio above 'BLUR': then the workload
+--      shifted, or there is no healthy majority.
 
 local nan = 0 / 0
-local SHOWN = 5    -- servers in the evidence
-local BLUR = 4
-local NEVER = -1e300
-local MERGED = 100 -- segments in a second of which more than half never came
+local SHOWN = 5    -- servers per cause in the evidence
+local BLUR = 4     -- largest ratio that the noise may require (rule 8)
+local NEVER = -1e300 -- a score below every limit
+local MERGED = 100 -- if more segments than this are sent in a second and over half are not received, the receiver merges them
 local HEADERS = 66 -- bytes of Ethernet, IP and TCP with timestamps, a packet
 
--- What views are made of: functions of 'of', where of(name) is a metric's sum in every second, 0 where it has no
--- sample, and of(name, "count") and of(name, "bytes") likewise.
+-- Amounts and exposures of views are functions of 'of'. of(name) is the vec of a metric's sums, second by second,
+-- and 0 where there is no sample; of(name, "count") and of(name, "bytes") are its counts and bytes.
 local function metric(name, field)
 	return function(of) return of(name, field) end
 end
@@ -54,8 +67,9 @@ local function plus(one, other)
 	return function(of) return of(one) + of(other) end
 end
 
--- Payload that the interfaces carried and the server's sockets did not. What is sent again, or dropped behind the interface,
--- is carried too: so the clients' word counts as well as the server's own.
+-- Payload that the interfaces carried and that does not belong to the file system. Interfaces also count segments that are
+-- sent again, or dropped behind the interface, and the server's sockets do not. So the bytes that the clients' sockets
+-- report are subtracted as an alternative, and the smaller difference counts.
 local function foreign(way, other)
 	local all, packets = "nic_" .. way .. "_bytes", "nic_" .. way .. "_packets"
 	local own, theirs = "tcp_" .. way .. "_bytes", "client_tcp_" .. other .. "_bytes"
@@ -69,8 +83,9 @@ local function foreign(way, other)
 	}
 end
 
--- Seconds with loss, by what the sender sent again, and not in vain (a spurious timeout is told by the acknowledgement of
--- a duplicate). Requests and answers one at a time get lost without a gap, so the receiver is asked only if the sender cannot be.
+-- Seconds with loss, by the segments that the sender sent again. Needless ones are subtracted: after a spurious timeout the
+-- receiver acknowledges a duplicate. The receiver's counts (segments beyond a gap) are used only if the run has none of
+-- the sender: single requests and answers that get lost leave no gap.
 local function lossy(from, to)
 	local again, sent = from .. "tcp_retransmitted_segments", from .. "tcp_sent_bytes"
 	local gaps, received = to .. "tcp_out_of_order_segments", to .. "tcp_received_bytes"
@@ -79,8 +94,8 @@ local function lossy(from, to)
 		{ { says = "segments beyond a gap", needs = { gaps, received }, lost = metric(gaps), load = metric(received) } }
 end
 
--- What one end sent and the other never got: acknowledgements, too, which nobody sends again. Less than a fiftieth is not
--- told from what is under way.
+-- Segments that one end sent and the other never received. This includes acknowledgements, which are never sent again. Less
+-- than a fiftieth cannot be distinguished from segments that are still on their way.
 local function unbalanced(from, to)
 	local sent, got = from .. "tcp_sent_segments", to .. "tcp_received_segments"
 	return { says = "segments that never came", needs = { sent, got }, load = metric(from .. "tcp_sent_bytes"), sent = sent,
@@ -92,7 +107,7 @@ local function loss(cause, from, to)
 	return { cause = cause, views = views, instead = instead, also = unbalanced(from, to) }
 end
 
--- Where there are no bytes (in a CSV file), that exposure has no rates and no say.
+-- Mean time per request and per byte. Where bytes are not known (in a CSV file), only the first has values.
 local function service(name, says, floor)
 	return { says = says, needs = { name }, amount = metric(name), floor = floor or 0.05,
 		per = { metric(name, "count"), metric(name, "bytes") } }
@@ -100,8 +115,9 @@ end
 
 local requests, bytes = plus("disk_reads", "disk_writes"), plus("disk_read_bytes", "disk_written_bytes")
 
--- 'least' may be a parameter's name. 'instead': where the views need what the run does not have. Service times grow with
--- the queue, too, and a server may well have more to do than others: hence the larger 'least'.
+-- 'least' may be the name of a parameter. 'instead' holds the views for runs that lack the metrics of 'views'. 'unless' names
+-- a metric: runs that have it skip the cause. Service times also grow with the length of the queue, and a healthy
+-- server may have more work than others: hence their larger 'least'.
 local BY_SERVICE_TIME = 4
 local known_times = { dread = true, dwrite = true, nsread = true, ncread = true }
 local causes = {
@@ -131,7 +147,7 @@ local causes = {
 	},
 }
 
--- Those, and one for each metric that only the run knows (of a CSV file).
+-- The causes above, and one for each service time with another name (from a CSV file).
 local function causes_of(run)
 	local list = {}
 	for _, cause in ipairs(causes) do
@@ -152,7 +168,7 @@ local function sampled(run, name)
 	return false
 end
 
--- The views of a list that the run has samples for.
+-- The views in a list for which the run has samples.
 local function known(run, views)
 	local list = {}
 	for _, view in ipairs(views or {}) do
@@ -171,7 +187,7 @@ local function reader(run, server)
 	end
 end
 
--- What a server's rate is to what its peers would have, as a logarithm; a vec a server.
+-- Rule 3's score: log of (amount / expected amount). Returns one vec per server, and a function that describes one score.
 local function log_ratios(run, view, span)
 	local amounts, exposures, sizes, ratios = {}, {}, {}, {}
 	for i, server in ipairs(run.servers) do
@@ -181,7 +197,7 @@ local function log_ratios(run, view, span)
 		for _, name in ipairs(view.of or {}) do sizes[i] = math.max(sizes[i], of(name):mean()) end
 	end
 	local floor = view.floor * (view.of and vec.of(sizes):median() or 1)
-	-- Of so many seconds at once, and the median of so many of these.
+	-- Scores by the k-th exposure: rates over windows of 'width' seconds, then the median of 'of' such windows.
 	local function compare(k, width, of)
 		local rates, earned, compared = {}, {}, {}
 		for i in ipairs(run.servers) do
@@ -198,7 +214,7 @@ local function log_ratios(run, view, span)
 	for k in ipairs(view.per) do
 		local whole, typical = compare(k, span, 1), compare(k, 1, span)
 		for i in ipairs(run.servers) do
-			-- Nothing before the first span is over.
+			-- NaN until the first span is complete.
 			ratios[i][k] = vec.least { whole[i], typical[i] } + 0 * whole[i]
 		end
 	end
@@ -208,8 +224,8 @@ local function log_ratios(run, view, span)
 	end
 end
 
--- 1 in seconds in which something was lost, and 1 where there was something to lose; told a second later, when what was sent
--- again in vain has been acknowledged.
+-- Returns three vecs: 1 in seconds with loss; 1 in seconds in which something was sent; load of a second and the one before.
+-- All are shifted by one second, since needless segments are acknowledged up to a second later.
 local function sent_again(view, of, load)
 	local k = view.lost(of):lag(1, 0)
 	if view.needless then k = k - view.needless(of):rolling_sum(2, 1) end
@@ -217,11 +233,12 @@ local function sent_again(view, of, load)
 	return k, (load:lag(1, 0) + k):clamp(0, 1), load:rolling_sum(2, 1):lag(1, 0)
 end
 
--- The same by what is missing for good: how far it has grown beyond all that was missing in the two seconds before, and
--- stays so in the two seconds after. What is under way comes and goes, and so does what one end counted before the other was
--- sampled: a second's growth must be more than it mostly goes down by. Told two seconds later, of seconds in which all
--- ends were sampled. An end that merges segments before it counts them, as some NICs do, gets a fraction of what is
--- sent, which no loss would leave: there this tells nothing.
+-- The same by segments that never arrived. The number missing (sent - received, cumulated) must grow beyond its largest value
+-- of the two seconds before, and stay there for the two seconds after: segments on their way, and those that one end
+-- counted before the other end was sampled, make it rise and fall again. A second's growth must also exceed what it
+-- usually falls by (the 0.9 quantile of its falls). All is shifted by two seconds, and only seconds in which every end was
+-- sampled count. An end that merges segments before it counts them, as some NICs do, counts fewer than were sent, by
+-- more than any loss explains: then this view gives no loss.
 local function never_came(view, of, load)
 	local sent, ends = of(view.sent), vec.least { of(view.sent, "count"), of(view.got, "count") }
 	local now = sent - of(view.got)
@@ -243,7 +260,7 @@ local function never_came(view, of, load)
 	return k, n, carried
 end
 
--- What each server's seconds were, light and full ones apart: how many with loss, and how many with something to lose.
+-- For each server, two pairs of vecs { other seconds, full seconds }: 1 in seconds with loss; 1 in seconds with anything sent.
 local function seconds_with_loss(run, view)
 	local loads, most, lost, had = {}, 0, {}, {}
 	for i, server in ipairs(run.servers) do
@@ -258,7 +275,8 @@ local function seconds_with_loss(run, view)
 	return lost, had
 end
 
--- What each server has lately and in all, and what all have, of one load.
+-- Counts of seconds of one class ('load': 1 other, 2 full): each server's over the last two spans and over the run, and the
+-- sums of both over all servers.
 local function pool(run, of, load, span)
 	local each, own, all, total = {}, {}, 0, 0
 	for i in ipairs(run.servers) do
@@ -268,7 +286,7 @@ local function pool(run, of, load, span)
 	return { each = each, own = own, all = all, total = total }
 end
 
--- How much likelier a server's seconds are with a share of loss of its own than with its peers': the logarithm.
+-- Rule 4's score: log likelihood with the server's own share of loss, minus that with its peers'. Returned as log_ratios does.
 local function surprises(run, view, span)
 	local lost, had = seconds_with_loss(run, view)
 	local ks, ns, surprise, count = {}, {}, {}, { k = {}, n = {} }
@@ -300,7 +318,7 @@ local function surprises(run, view, span)
 	end
 end
 
--- How far a server stands above its peers, typically, as a standard deviation.
+-- Rule 3's noise, as a standard deviation (0.6745 is the upper quartile of a standard normal distribution).
 local function noise_of(scores)
 	local each = {}
 	for _, of in ipairs(scores) do
@@ -310,14 +328,14 @@ local function noise_of(scores)
 	return #each > 0 and vec.of(each):median() or nan
 end
 
--- What it has had for so many seconds in a row; NEVER where it has none.
+-- Rule 6: the smallest score of the last 'seconds' seconds; NEVER where one of them has none.
 local function held(score, seconds)
 	local all = { score:fill(NEVER) }
 	for k = 1, seconds - 1 do all[k + 1] = all[1]:lag(k, NEVER) end
 	return vec.least(all)
 end
 
--- The few servers that stand highest, as name -> score.
+-- The SHOWN servers with the highest scores, as name -> score.
 local function highest(run, most, shape)
 	local order, shown = {}, {}
 	for i in ipairs(run.servers) do
@@ -332,7 +350,7 @@ end
 
 local function as_is(x) return x end
 
--- Whom a cause indicts, as a list, worst first; and what there was to see, nil if there was nothing.
+-- Examines one cause. Returns the servers that it indicts, highest score first, and the evidence (nil if the run has no data).
 local function look(run, cause, log_m, params)
 	local views, least, span = known(run, cause.views), params[cause.least] or cause.least, params.span
 	if #views == 0 and cause.instead then views, least = known(run, cause.instead), cause.instead.least end
@@ -344,14 +362,14 @@ local function look(run, cause, log_m, params)
 		scores[i] = vec.least(all)
 	end
 	local also = params.balance and scores[1] and known(run, { cause.also })[1]
-	if also then -- the one or the other
+	if also then -- either is enough: the larger score counts
 		local k = #views + 1
 		by_view[k], tell[k] = surprises(run, also, span)
 		for i in ipairs(run.servers) do scores[i] = -vec.least { -scores[i], -by_view[k][i] } end
 	end
 	local noise = noise_of(scores)
 	if noise ~= noise then return found, nil end
-	local z = math.sqrt(2 * log_m - math.log(4 * math.pi * log_m)) -- the quantile, to a few per cent
+	local z = math.sqrt(2 * log_m - math.log(4 * math.pi * log_m)) -- the normal quantile, within a few per cent
 	local limit = least and math.max(math.log(least), z * noise) or log_m + math.log((1 + 1 / math.sqrt(math.pi * log_m)) / 4)
 	local shape = least and math.exp or as_is
 	for i in ipairs(scores) do scores[i] = held(scores[i], params.hold) end
@@ -405,14 +423,14 @@ end
 ---@type culprit.Detector
 return {
 	name = "peer-robust",
-	summary = "unlike its peers for long, by device, socket and service times; names the cause; needs no training",
+	summary = "differs from its peers for seconds, by device, socket and service times; names the cause; needs no training",
 	params = {
-		span = { default = 8, min = 4, max = 600, integer = true, help = "seconds that a server is compared over" },
+		span = { default = 8, min = 4, max = 600, integer = true, help = "seconds over which servers are compared" },
 		disk = { default = 1.25, min = 1.01, max = 1000,
-			help = "a disk must be so many times as slow as its peers' (more, where disks are mixed)" },
-		hold = { default = 2, min = 1, max = 60, integer = true, help = "seconds in a row for which a server must stand out" },
-		alarm = { default = "0.1%", unit = "percent", min = "0.0001%", max = "50%", help = "false alarms a run, by design" },
-		balance = { default = true, help = "loss also by what one end sent and the other never got" },
+			help = "least ratio at which a disk is called slow (raise it where disks differ)" },
+		hold = { default = 2, min = 1, max = 60, integer = true, help = "seconds in a row for which a score must exceed its limit" },
+		alarm = { default = "0.1%", unit = "percent", min = "0.0001%", max = "50%", help = "false alarms per run, by design" },
+		balance = { default = true, help = "also detect loss by segments that one end sent and the other never received" },
 	},
 	diagnose = diagnose,
 }

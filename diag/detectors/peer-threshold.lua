@@ -1,47 +1,48 @@
--- peer-threshold: Kasick et al. 2009, section 6. A server whose mean service time is longer than that of its
--- peers by more than it ever was in fault-free training is the culprit.
+-- peer-threshold: Kasick et al. 2009, section 6. Indicts a server whose mean service time exceeds that of
+-- its peers by more than it did in fault-free training.
 --
--- From the paper: one mean a server, metric and second; the representative is the median over the servers
--- that are not saturated; a server's deviation is its value minus the representative; its threshold
--- comes from the largest deviation that it had in fault-free ddw and ddr; saturated servers are found in
--- training, kept out of the representative, and judged by their own, larger threshold. Every server
--- above its threshold is indicted.
+-- The paper's algorithm. For each server, metric and second there is one mean service time. The
+-- representative is the median over the servers that are not saturated. A server's deviation is its mean
+-- minus the representative. Its threshold comes from its largest deviation in fault-free ddw and ddr
+-- runs. Saturated servers are found in training; they are left out of the representative and have their
+-- own, larger threshold. Every server above its threshold is indicted.
 --
--- The paper leaves the following open. All of it was chosen before any scored run was looked at, from
--- the paper's hypotheses, from statistics, and from made-up series (ci/bench/metrics_peer.c).
+-- The paper leaves the following open. All of it was decided before any scored run was looked at: from
+-- the paper's hypotheses, from statistics, and from synthetic series (ci/bench/metrics_peer.c).
 --
--- Smoothing. A second of a small cluster holds few calls, with heavy tails, and the largest of
---   n fresh seconds exceeds the largest of N trained ones with probability n / (n + N), whatever
---   their distribution: with single seconds false alarms are certain. So each server's means are
---   first replaced by their median over the last 'window' seconds, in training and in diagnosis
---   alike. A fault is seen once it has lasted for more than half a window.
--- Gaps. A window needs samples in half of its seconds ('least'): the median of fewer is too easily
---   a tail. Smoothing comes before the comparison, so that servers need not have samples in the
---   same second: a slow server answers seldom. A server without samples is not judged: absence is the
---   business of crash-hang, not of service times.
--- How many peers. The representative needs windows of 3 servers that are not saturated, and
---   of more than half of all servers, since the paper assumes that a majority is healthy; of two that
---   differ, nobody can tell which is slow. The judged server is one of them, as in the paper.
--- Sides. Longer times only: a faulty server is expected to be slower (Kasick et al. 2009, section 2), and with
---   clients that wait for all servers, a slow one starves its peers, whose times then shrink.
+-- Smoothing. In a small cluster a second holds few calls, and their times have heavy tails. The largest
+--   of n new seconds exceeds the largest of N training seconds with probability n / (n + N), for any
+--   distribution: single seconds would certainly give false alarms. So each server's means are first
+--   replaced by their median over the last 'window' seconds, in training and in diagnosis. A fault is
+--   seen once it has lasted for more than half a window.
+-- Gaps. A window needs samples in half of its seconds ('least'); the median of fewer too often is an
+--   outlier. Smoothing comes before the comparison, so servers need not have samples in the same
+--   second: a slow server answers rarely. A server without samples is not judged; servers that do not
+--   answer at all are left to crash-hang.
+-- Number of peers. The representative needs windows of at least 3 servers that are not saturated, and of
+--   more than half of all servers, since the paper assumes a healthy majority: if two servers differ,
+--   nothing shows which one is slow. The judged server is among them, as in the paper.
+-- Direction. Only longer times count. A faulty server is expected to be slower (Kasick et al. 2009,
+--   section 2). Where clients wait for all servers, a slow server leaves its peers idle, and their times
+--   become shorter.
 -- Margin. The largest deviation in a new fault-free run exceeds the largest in k training runs with
---   probability 1 / (k + 1), again whatever the distribution, and smoothing does not change that,
---   it only makes the excess small. So the threshold is 'margin' times the largest deviation. the paper
---   wants few false alarms above all; 3 is the least margin that kept them under one in ten cells
---   on made-up series (4 servers, heavy tails, correlated, one training run of 30 s): 5 % of clean
---   cells; 66 %, 97 %, 100 % of the faults that lengthen times 3, 5 and 10 times were found.
---   Windows and margins were compared on those same series, so these are design figures, and likely
---   better than what a cluster will show: only its own controls can say.
--- Lucky servers. With few training windows, a server's own maximum may be small by chance. Fault-free
---   servers behave alike by hypothesis, so no threshold is below that of the worst server that is
---   not saturated.
--- Differences, not ratios: as the paper says; and the times of tiny requests vary tenfold without meaning
---   anything, which would spoil the ratios of the metric for the large ones.
--- Saturated. In training the server's windows are typically (median) above 'saturation' times the
---   representative of all servers, in most of the runs in which the metric occurs; the worst first, and
---   never so many that fewer than 3 or no majority remain.
--- No training. A metric, or a server, for which no training run has a window is abstained
---   from: a threshold of nothing would indict everybody.
+--   probability 1 / (k + 1), again for any distribution. Smoothing does not change that; it only makes
+--   the excess small. So the threshold is 'margin' times the largest deviation. The paper's first aim is
+--   few false alarms. On synthetic series (4 servers, heavy tails, correlated, one training run of 30 s)
+--   3 is the smallest margin with false alarms in fewer than one cell of ten: in 5 % of the clean cells.
+--   With it, 66 %, 97 % and 100 % of the faults that lengthen times 3, 5 and 10 times were found.
+--   Windows and margins were selected on these same series, so these figures are likely better than
+--   those of a real cluster; the controls of its own runs give the true ones.
+-- Common threshold. With few training windows a server's own maximum may be small by chance. By hypothesis
+--   fault-free servers behave alike, so no threshold is below that of the worst server that is not
+--   saturated.
+-- Differences, not ratios, as in the paper. The times of tiny requests vary tenfold without a fault, which
+--   would make ratios useless for large requests, too.
+-- Saturated servers. A server is saturated if the median of its windows exceeds 'saturation' times the
+--   representative of all servers, in most of the training runs that have the metric. The worst come
+--   first; at least 3 servers and a majority always remain unsaturated.
+-- No training. The detector abstains from a metric, and does not judge a server, for which no training run
+--   has a window.
 
 local function sorted_copy(list)
 	local copy = table.move(list, 1, #list, 1, {})
@@ -49,19 +50,19 @@ local function sorted_copy(list)
 	return copy
 end
 
--- Median of a list of numbers, which is not empty.
+-- Median of a list of numbers; the list is not empty.
 local function median(list)
 	local s = sorted_copy(list)
 	local half = #s // 2
 	return #s % 2 == 1 and s[half + 1] or (s[half] + s[half + 1]) / 2
 end
 
--- How many servers a representative needs, of n.
+-- How many of n servers a representative needs.
 local function quorum(n)
 	return math.max(3, n // 2 + 1)
 end
 
--- server -> smoothed series of a metric.
+-- Returns server -> smoothed series of the metric.
 local function smooth(run, metric, params)
 	local smoothed, least = {}, math.max(1, math.ceil(params.window * params.least / 100))
 	for _, server in ipairs(run.servers) do
@@ -85,9 +86,9 @@ local function representative(run, smoothed, saturated)
 	return vec.median(peers, least)
 end
 
--- server -> true for those that are saturated in most of the runs.
+-- Returns server -> true for the servers that are saturated in most of the runs.
 local function find_saturated(runs, metric, params)
-	local ratios = {} -- server -> one typical ratio a run
+	local ratios = {} -- server -> list with its median ratio in each run
 	for _, run in ipairs(runs) do
 		local smoothed = smooth(run, metric, params)
 		local rep = representative(run, smoothed, {})
@@ -159,11 +160,11 @@ local function abstain(metric, reason)
 	return { metric = metric, indicted = {}, abstain = true, reason = reason }
 end
 
--- What a metric's slowness speaks of: the paper has storage metrics and network metrics. A verdict on "any" names the
--- first that indicts, storage before network: a slow disk also delays what the network waits for.
+-- The resource that a slow metric points to: the paper has storage metrics and network metrics. A verdict on "any" takes
+-- the first that indicts, storage before network, because a slow disk also delays the answers on the network.
 local resources = { dread = "disk", dwrite = "disk", nsread = "network", ncread = "network" }
 
--- The first second above the threshold, counted at its end.
+-- The end of the first second above the threshold.
 local function first_above(deviation, threshold)
 	for second = 1, #deviation do
 		if deviation[second] > threshold then return second end
@@ -218,10 +219,10 @@ return {
 	name = "peer-threshold",
 	summary = "slower than its peers by more than in fault-free training (Kasick et al. 2009, section 6)",
 	params = {
-		window = { default = 10, min = 1, max = 600, integer = true, help = "seconds that a median is taken over" },
-		least = { default = "50%", unit = "percent", min = 0, max = "100%", help = "seconds of a window that need samples" },
-		margin = { default = 3, min = 1, max = 100, help = "threshold over the largest deviation in training" },
-		saturation = { default = 1.5, min = 1, max = 100, help = "ratio to the peers above which a server is saturated" },
+		window = { default = 10, min = 1, max = 600, integer = true, help = "seconds over which the median is taken" },
+		least = { default = "50%", unit = "percent", min = 0, max = "100%", help = "share of seconds that must have samples" },
+		margin = { default = 3, min = 1, max = 100, help = "ratio of the threshold to the largest deviation in training" },
+		saturation = { default = 1.5, min = 1, max = 100, help = "ratio to its peers above which a server is saturated" },
 	},
 	train = train,
 	diagnose = diagnose,

@@ -1,8 +1,8 @@
--- seeded-random: the null detector that throws dice. It indicts one server, each with the same
--- chance, in 'indict' of the runs. Its verdict is a function of the seed and the run's id; the seed
--- must not be the one that victims are drawn from.
+-- seeded-random: a null detector that guesses. In a share 'indict' of the runs it indicts one server,
+-- each with the same probability. Its verdict is a function of the seed and the run's id. The seed must
+-- differ from the plan's, from which victims are drawn.
 
--- One step of splitmix64; the high 53 bits as a number in [0, 1).
+-- One step of splitmix64. Returns its high 53 bits as a number in [0, 1), and the next state.
 local function uniform(state)
 	local z = state + 0x9E3779B97F4A7C15
 	z = (z ~ (z >> 30)) * 0xBF58476D1CE4E5B9
@@ -14,10 +14,10 @@ end
 ---@type culprit.Detector
 return {
 	name = "seeded-random",
-	summary = "null detector: a random server, or none",
+	summary = "null detector: indicts a random server, or none",
 	params = {
-		seed = { default = 1, integer = true, help = "of the dice; not the plan's" },
-		indict = { default = "50%", unit = "percent", min = 0, max = "100%", help = "chance of indicting anybody" },
+		seed = { default = 1, integer = true, help = "seed of the random numbers; must differ from the plan's" },
+		indict = { default = "50%", unit = "percent", min = 0, max = "100%", help = "probability of indicting a server" },
 	},
 	diagnose = function(run, _, params)
 		local state = params.seed

@@ -235,8 +235,8 @@ static int set_path(struct store *s, const char *key, const char *path, struct e
 	return rc;
 }
 
-/* Records what else 'culprit resume' needs. The inputs ("makings") come last: a run that has them
- * can be resumed. */
+/* Records what else 'culprit resume' needs. The inputs come last: a run that has them can be
+ * resumed. */
 static int record_start(struct executor *x, const struct run_options *o, struct err *e)
 {
 	json_auto_t *options = options_json(o), *detectors = NULL;

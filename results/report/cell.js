@@ -1,5 +1,5 @@
 "use strict";
-/* One cell opened: every attempt with its chart, its verdicts and what they rest on. */
+/* An opened cell: every attempt with its chart, its verdicts and their evidence. */
 
 const MOST_ROWS = 12;
 
@@ -7,12 +7,12 @@ function isObject(v) {
 	return v !== null && typeof v === "object" && !Array.isArray(v);
 }
 
-/* "worst_second": "worst second"; units go with the values. */
+/* "worst_second" -> "worst second"; units are shown with the values. */
 function word(key) {
 	return key.replace(/_s$/, "").replace(/bytes_per_second$/, "rate").replaceAll("_", " ");
 }
 
-/* Any value in one line. */
+/* Any value as one line of text. */
 function flat(v, key) {
 	if (v === null || v === undefined)
 		return "-";
@@ -39,7 +39,7 @@ function rowsOf(entries, caption, head) {
 		" more")] : table;
 }
 
-/* Any object: what is simple as a list, what has parts as tables below it. */
+/* Any object: simple members as a list, members with parts as tables below it. */
 function shown(v, title) {
 	if (Array.isArray(v) && v.length && v.every(isObject))
 		return rowsOf(v.map((x, i) => [String(i + 1), x]), title, "");
@@ -55,7 +55,7 @@ function shown(v, title) {
 		entries.filter(parts).map(([k, x]) => shown(x, word(k)))];
 }
 
-/* Guesses are shown, but do not call for attention. */
+/* Null detectors are shown without emphasis. */
 function badge(result, detector) {
 	return el("span.badge." + result.kind +
 		(run.real.includes(detector) ? result.wrong ? ".wrong" : "" : ".guess"), null, el("span",
@@ -93,7 +93,7 @@ function verdictRows(cell, data) {
 	});
 }
 
-/* Events with the same kind, place and error, put together. */
+/* Events grouped by kind, place and error. */
 function eventTable(events) {
 	const groups = new Map();
 
@@ -113,7 +113,7 @@ function eventTable(events) {
 	const rows = [...groups.values()].sort((a, b) => a.kind.localeCompare(b.kind) || a.who.localeCompare(b.who) ||
 		b.n - a.n);
 
-	return grid("What the traces say besides times: failed and slow calls, quiet and ended connections", ["kind",
+	return grid("Events in the traces: failed and slow calls, quiet and ended connections", ["kind",
 		"where", "what", "times", "first", "last"],
 		rows.map((g) => [g.kind, g.who, g.about, String(g.n), duration(g.from), duration(g.to)]),
 			{numeric: [3, 4, 5]});

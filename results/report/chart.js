@@ -19,7 +19,7 @@ const shortUnits = {bytes: "B", "bytes/s": "B/s"};
 const dashes = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
 const charts = new Set(); /* those on the page, to be drawn anew when the colours change */
 
-/* The metric as it is defined; of one that this program does not know, as of a service time. */
+/* The metric's definition; an unknown metric is treated as a service time. */
 function metricNamed(name) {
 	return run.metrics.find((m) => m.name === name) || {name, service_time: true};
 }
@@ -64,7 +64,7 @@ function chartData(samples, metric, measure, attempt, victims) {
 	return {seconds: Array.from({length: n}, (_, i) => i), lines};
 }
 
-/* When the fault acted, in seconds of the measurement; null for a control. */
+/* When the fault was active, in seconds of the measurement; null for a control. */
 function faultWindow(attempt, victims) {
 	if (!victims.length || !attempt.onset_ns || !attempt.start_ns)
 		return null;
@@ -88,7 +88,7 @@ function unitOf(measure, values) {
 	return [measure.unit, 1];
 }
 
-/* What the chart says, for those who do not see it. */
+/* Text description of the chart, for screen readers. */
 function chartText(data, window_, unit, factor, title) {
 	const inside = (t) => window_ && t >= window_.shown_from && t < window_.shown_to;
 	const middle = (line, during) => median(line.values.filter((_, t) => window_ === null || inside(t) === during));
@@ -203,7 +203,7 @@ function option(value, label, selected) {
 	return el("option", {value, selected: value === selected}, label);
 }
 
-/* How far apart victim and peers are during the fault, whichever way: the ratio of their medians, 1 or more. */
+/* Ratio of the medians of victim and peers during the fault, inverted if below 1. */
 function apart(samples, metric, attempt, victims, window_) {
 	const data = chartData(samples, metric, measures[0], attempt, victims);
 	const inside = (line) => line.values.filter((_, t) => t >= window_.shown_from && t < window_.shown_to);
@@ -224,7 +224,7 @@ function firstMetric(samples, verdicts, attempt, victims) {
 
 	if (right)
 		return right.metric;
-	const many = most(size); /* where little was measured, a ratio says little */
+	const many = most(size); /* with few samples a ratio means little */
 	const out = window_ ? most((m) => 4 * size(m) < many[0] ? 0 : apart(samples, m, attempt, victims, window_)) : [1];
 
 	return out[0] > 1 ? out[1] : many[1];
@@ -289,7 +289,7 @@ function chart(id, samples, verdicts, attempt, victims) {
 	const measureSelect = el("select", {onchange: choose((t) => {
 		state.measure = measuresOf(state.metric).find((m) => m.name === t.value);
 	})});
-	/* Among metrics of one kind, what is shown of them stays as it was chosen. */
+	/* The chosen measure is kept when the metric changes to one of the same kind. */
 	const offer = (same) => {
 		const all = measuresOf(state.metric);
 
@@ -323,7 +323,7 @@ function windowText(w) {
 		" to " + duration(w.to);
 }
 
-/* Draws what has just been put in the page, or all that is there. */
+/* Draws the charts that were just added to the page, or all of them. */
 function drawCharts(within) {
 	for (const place of charts) {
 		if (!place.isConnected)

@@ -1,5 +1,5 @@
 "use strict";
-/* The run: the index that stands in the page, joined; the rest of each attempt when it is asked for. */
+/* The run: the joined index of the page; the details of each attempt are unpacked on demand. */
 
 const run = JSON.parse(document.getElementById("index").textContent);
 
@@ -11,7 +11,7 @@ function parsed(text) {
 	}
 }
 
-/* What one verdict is worth beside the truth: {kind, mark, text, wrong}. 'victims' is empty for a control. */
+/* One verdict compared with the truth: {kind, mark, text, wrong}. 'victims' is empty for a control. */
 function judged(indicted, abstain, victims) {
 	const healthy = indicted.filter((s) => !victims.includes(s));
 	const all = victims.length > 0 && victims.every((v) => indicted.includes(v));
@@ -40,7 +40,7 @@ function joinRun() {
 	for (const c of run.cells) {
 		c.victims = parsed(c.victims) || [];
 		c.attempts = [];
-		c.results = Object.create(null); /* names may be those of what objects inherit */
+		c.results = Object.create(null); /* a detector's name may be that of an inherited member */
 		cells.set(c.number, c);
 	}
 	for (const a of run.attempts) {
@@ -74,7 +74,7 @@ function joinRun() {
 	run.totals = run.table.summary ? run.table.summary.detectors : [];
 	run.real = run.totals.filter((d) => !d.null).map((d) => d.detector);
 	run.detectors = [...run.real,
-		...run.totals.filter((d) => d.null).map((d) => d.detector)]; /* those that guess come last */
+		...run.totals.filter((d) => d.null).map((d) => d.detector)]; /* null detectors come last */
 	run.servers = parsed(run.facts.servers) || [];
 	run.hosts = parsed(run.facts.hosts) || {};
 	run.scored = run.cells.filter((c) => !c.training);
@@ -99,7 +99,7 @@ async function block(id) {
 		const coded = document.getElementById("attempt-" + id);
 
 		if (!coded)
-			throw new Error("nothing is kept of attempt " + id);
+			throw new Error("there are no details of attempt " + id);
 		if (typeof DecompressionStream === "undefined")
 			throw new Error("this browser cannot unpack the measurements (it has no DecompressionStream)");
 		const packed = Uint8Array.from(atob(coded.textContent), (c) => c.charCodeAt(0));

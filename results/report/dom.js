@@ -1,5 +1,5 @@
 "use strict";
-/* Elements and numbers as text. What comes from a run becomes text nodes and attributes' values, never markup. */
+/* Elements, and numbers as text. Text from a run becomes text nodes and attribute values, never markup. */
 
 /* el("p.muted", {id: "x"}, child, ...): children are nodes, texts, arrays of them, or null. */
 function el(what, attributes, ...children) {
@@ -44,13 +44,13 @@ function breakable(text) {
 	return text.split(/(?<=[,(=/])/).flatMap((part, i) => i ? [el("wbr"), part] : [part]);
 }
 
-/* [{term, what}] as a definition list; entries without anything to say are left out. */
+/* [{term, what}] as a definition list; entries without a value are left out. */
 function list(entries) {
 	return el("dl.facts", null, entries.filter((x) => x && x[1] !== null && x[1] !== undefined && x[1] !== "").map(
 		([term, what]) => el("div", null, el("dt", null, term), el("dd", null, what))));
 }
 
-/* It stays in view where the table is scrolled to the side. */
+/* The caption stays in view while the table is scrolled sideways. */
 function tableCaption(...text) {
 	return el("caption", null, el("span", null, ...text));
 }
@@ -148,7 +148,7 @@ function median(values) {
 	return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 }
 
-/* Has it a rate, or were there no cells to take one of? */
+/* False if there were no cells to compute a rate from. */
 function hasRate(rate) {
 	return Boolean(rate) && rate.rate !== null;
 }

@@ -1,5 +1,5 @@
 "use strict";
-/* The headline: what was run, when, on what, and how much of it counts. */
+/* The head of the page: what was run, when, on which hosts, and how many cells count. */
 
 function tile(number, of, label, note) {
 	return el("div.tile", null, el("span.number", null, String(number), of === null ? null : el("small", null,
@@ -20,7 +20,7 @@ function delayText(delay) {
 		delay.early ? el("span.ci", null, delay.early + " before the onset") : null];
 }
 
-/* Over all cells, as 'culprit table' has it first. Rates apart: that something is wrong, where, and what. */
+/* Rates over all cells, as in the first table of 'culprit table': fault detected, right server, right resource. */
 function totalsTable() {
 	/* A column in which no detector has a figure is left out. */
 	const columns = [["faulty", "detected", "detected", "faulty cells in which anybody is indicted"],

@@ -1,5 +1,5 @@
 "use strict";
-/* Puts the page together; colours; printing. */
+/* Assembles the page; colours; printing. */
 
 const printing = window.matchMedia("print");
 
@@ -39,7 +39,7 @@ setTheme(savedTheme());
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawCharts());
 printing.addEventListener("change", () => drawCharts());
 
-/* What is open is printed, with what its verdicts rest on. */
+/* Opened cells are printed with the evidence of their verdicts. */
 let folded = [];
 window.addEventListener("beforeprint", () => {
 	folded = [...document.querySelectorAll(".verdicts details:not([open])")];

@@ -1,5 +1,5 @@
 "use strict";
-/* The matrix: a row a fault, workload and metric; for each detector how often the victim was named (TP) and how often a
+/* The matrix: one row per fault, workload and metric; for each detector how often the victim was named (TP) and how often a
  * healthy server was (FP), with counts and exact intervals. Colour repeats what the numbers say. */
 
 const other_axes = ["tracer"]; /* of a score, besides detector, fault, workload and metric, where a run has them */
@@ -29,12 +29,12 @@ function rateCell(score, which, name) {
 	const silent = score && score.metric !== "any" && score.abstained === score.n;
 
 	if (!hasRate(rate) || silent)
-		return emptyCell(silent ? "always abstained" : score && score.control ? "no fault here" : "not scored", name);
+		return emptyCell(silent ? "always abstained" : score && score.control ? "control" : "not scored", name);
 	return heatCell(rate, score.n, which === "tp", name,
 		score.abstained ? el("span.ci", null, score.abstained + " abst.") : null);
 }
 
-/* Rows of the matrix: {fault, workload, axis, metric}, in the table's order. A metric is shown where it said something. */
+/* Rows of the matrix: {fault, workload, axis, metric}, in the table's order. Metrics without verdicts are left out. */
 function matrixRows(by_metric) {
 	const rows = new Map();
 

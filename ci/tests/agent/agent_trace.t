@@ -1,5 +1,5 @@
 #!/bin/bash
-# What the agent answers on tracers, and the times of what it runs; typed by hand, as PROTOCOL.md allows.
+# The agent's answers about tracers, and the times of programs that it runs. Requests are written by hand (PROTOCOL.md).
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 [ "$(id -u)" -eq 0 ] || skip_all "the agent's tracers need root"
@@ -24,7 +24,7 @@ check "an unknown tracer does not, and the reason names it" grep -q "\"able\": *
 said=$(ask "{\"id\":3,\"op\":\"process.start\",\"argv\":[\"sleep\",\"0.2\"],\"times\":\"$tmp/times\"}")
 handle=$(sed -n 's/.*"handle": *"\([^"]*\)".*/\1/p' <<<"$said")
 for _ in $(seq 300); do [ -s "$tmp/times" ] && break; sleep 0.1; done
-check "a run's time is in the file that was asked for, once" \
+check "the time of a run is written once, to the requested file" \
 	awk -F'[:,}]' 'NR == 1 && $1 == "{\"start_ns\"" && $4 >= 0.2 && $4 < 30 && $6 == 0 { good = 1 } END { exit !(good && NR == 1) }' "$tmp/times"
 ask "{\"id\":4,\"op\":\"process.stop\",\"handle\":\"$handle\"}" >/dev/null
 said=$(ask '{"id":5,"op":"process.start","argv":["true"],"trace":{"out":"x","tracer":"ptrace","speed":1}}')

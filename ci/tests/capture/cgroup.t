@@ -30,7 +30,7 @@ P
 }
 touch "$tmp/before" "$tmp/within" "$tmp/after"
 is() { if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "got '$2', expected '$3'"; fi; }
-is "in the cgroup: what is done there alone" "$(calls "$group")" "within "
-is "in one below it, too" "$(calls "$group/below")" "within "
-is "outside: nothing" "$(calls "$root")" ""
+is "of a process in the cgroup only its calls inside are recorded" "$(calls "$group")" "within "
+is "the same in a cgroup below it" "$(calls "$group/below")" "within "
+is "outside the cgroup nothing is recorded" "$(calls "$root")" ""
 done_testing

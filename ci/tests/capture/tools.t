@@ -1,6 +1,6 @@
 #!/bin/bash
 # strace and sysstat as tracers: ready, stopped and ended as all tracers are; their files whole, as the real tools read
-# them; what is traced none the worse; nothing left.
+# them; the traced process goes on; nothing is left.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 agent=$PWD/${OUT:-out}/agent/culprit-agent
@@ -20,7 +20,7 @@ start_busy() { # a process that works, in $pid; it ends when we do
 	pid=$!
 	started+=("$pid")
 	exec {hold}>in.$1
-	until_true 20 grep -q 'Threads:[[:space:]]*[2-9]' /proc/$pid/status
+	until_true 60 grep -q 'Threads:[[:space:]]*[2-9]' /proc/$pid/status
 }
 tracer() { # TRACER FILE PID: once it is ready; its pid is $tracer
 	mkfifo ready.$2
@@ -34,7 +34,7 @@ untraced() { [[ $(tracer_of $1) == 0 ]]; }
 progress() { # the process goes on
 	local seen
 	seen=$(od -An -tu8 -N8 side.$1)
-	until_true 20 eval '[[ $(od -An -tu8 -N8 side.'"$1"') -gt '"$seen"' ]]'
+	until_true 60 eval '[[ $(od -An -tu8 -N8 side.'"$1"') -gt '"$seen"' ]]'
 }
 below() { # PID: its descendants
 	local child
@@ -56,8 +56,8 @@ tools=$(below $tracer)
 kill -TERM $tracer
 wait $tracer
 check "stopped, it ends with 0" [ $? = 0 ]
-check "its programs are gone" until_true 20 gone $tools
-check "it has let go" untraced $pid
+check "its programs are gone" until_true 60 gone $tools
+check "the process is no longer traced" untraced $pid
 check "the process goes on after it" progress a
 check "the file is whole, line by line" sound st
 check "it holds calls with their times" grep -qE ' = [0-9]+ <[0-9]+\.[0-9]+>$' st
@@ -70,7 +70,7 @@ check "from its beginning" grep -q execve st2
 "$agent" trace --tracer strace -o st3 -- sh -c 'trap "exit 5" INT; echo; while :; do sleep 0.05; done' >up &
 tracer=$!
 started+=("$tracer")
-until_true 20 test -s up
+until_true 60 test -s up
 pkill -INT -P $tracer
 wait $tracer
 check "a signal to all its children ends the command, and strace with it" [ "$? $(tail -n 1 st3 | grep -o '+++.*')" = "5 +++ exited with 5 +++" ]
@@ -79,12 +79,12 @@ check "a signal to all its children ends the command, and strace with it" [ "$? 
 tracer sysstat sa $pid
 check "sysstat is ready" [ "$ready" = ready ]
 check "it does not touch the process" untraced $pid
-until_true 20 eval '[[ $(sar -f sa 2>/dev/null | grep -c all) -ge 2 ]]'
+until_true 60 eval '[[ $(sar -f sa 2>/dev/null | grep -c all) -ge 2 ]]'
 tools=$(below $tracer)
 kill -TERM $tracer
 wait $tracer
 check "stopped, it ends with 0" [ $? = 0 ]
-check "its programs are gone" until_true 20 gone $tools
+check "its programs are gone" until_true 60 gone $tools
 check "the process goes on after it" progress a
 check "sar reads CPU, memory, disks and network, and complains of nothing" [ -z "$(sar -u -r -d -n DEV -f sa 2>&1 >/dev/null)" -a \
 	"$(sar -u -r -d -n DEV -f sa | grep -c -E '%idle|kbmemfree|rkB/s|rxkB/s')" -ge 4 ]
@@ -92,40 +92,40 @@ check "sar reads CPU, memory, disks and network, and complains of nothing" [ -z 
 check "a command's exit code is its own" [ $? = 6 ]
 check "its file is one too" [ -z "$(sadf -j sa2 2>&1 >/dev/null)" ]
 
-# Hardship
+# Failures
 for t in strace sysstat; do
 	tracer $t hard.$t $pid
 	tools=$(below $tracer)
 	kill -KILL $tracer
 	wait $tracer 2>/dev/null
-	check "$t: its programs end if the tracer is killed" until_true 20 gone $tools
-	check "$t: the process lives on, untraced" until_true 20 untraced $pid
+	check "$t: its programs end if the tracer is killed" until_true 60 gone $tools
+	check "$t: the process lives on, untraced" until_true 60 untraced $pid
 	tracer $t hard2.$t $pid
 	tool=$(below $tracer | tail -n 1)
 	kill -KILL $tool
 	wait $tracer
-	check "$t: killed itself, the file is said not to be whole" [ $? = 3 ]
+	check "$t: the tracer is killed: it reports that the file is incomplete" [ $? = 3 ]
 	said=$("$agent" trace --tracer $t -o st -p $pid 2>&1)
-	check "$t: what is there is not written over" [ "$?$(grep -c "cannot create 'st'" <<<"$said")" = 21 ]
+	check "$t: an existing file is not overwritten" [ "$?$(grep -c "cannot create 'st'" <<<"$said")" = 21 ]
 	said=$("$agent" trace --tracer $t --mode sums -o no -p $pid 2>&1)
-	check "$t: no sums" [ "$?$(ls no 2>/dev/null)" = 2 ]
+	check "$t: it has no mode for sums, and refuses it" [ "$?$(ls no 2>/dev/null)" = 2 ]
 	said=$("$agent" trace --tracer $t -o no -- /no/such 2>&1)
-	check "$t: no such command" [ "$?$(ls no 2>/dev/null)" = 127 ]
+	check "$t: a command that does not exist: 127, no file" [ "$?$(ls no 2>/dev/null)" = 127 ]
 	said=$("$agent" trace --tracer $t -o no -p 4000000 2>&1)
-	check "$t: no such process" [ "$?$(ls no 2>/dev/null)" = 2 ]
+	check "$t: a process that does not exist: 2, no file" [ "$?$(ls no 2>/dev/null)" = 2 ]
 done
 "$agent" trace -o other --tracer ptrace -p $pid --ready-fd 3 3>other.ready 2>/dev/null &
 other=$!
 started+=("$other")
-until_true 20 test -s other.ready
+until_true 60 test -s other.ready
 said=$("$agent" trace --tracer strace -o no -p $pid 2>&1)
-check "a process that is traced already: strace's own word on it is the last" [ "$?$(tail -n 1 <<<"$said" | grep -c 'strace: .*not permitted')" = 21 ]
+check "a process that is traced already: strace's message comes last" [ "$?$(tail -n 1 <<<"$said" | grep -c 'strace: .*not permitted')" = 21 ]
 kill -TERM $other
 wait $other
 said=$(PATH=/none "$agent" trace --tracer strace -o no -p $pid 2>&1)
-check "how to get strace" [ "$? $said" = "2 culprit-agent trace: there is no strace here; on Debian: apt-get install strace" ]
+check "without strace: 2, and the package is named" [ "$? $said" = "2 culprit-agent trace: there is no strace here; on Debian: apt-get install strace" ]
 said=$(unshare -m sh -c "mount -t tmpfs none /usr/lib/sysstat && exec '$agent' trace --tracer sysstat -o no -p $pid" 2>&1)
-check "how to get sysstat" [ "$? $said" = "2 culprit-agent trace: there is no sadc here; on Debian: apt-get install sysstat" ]
+check "without sysstat: 2, and the package is named" [ "$? $said" = "2 culprit-agent trace: there is no sadc here; on Debian: apt-get install sysstat" ]
 
 # As the agent answers for them.
 coproc serve { "$agent" serve --dir "$tmp/agent" 2>&1; }
@@ -139,10 +139,10 @@ for t in strace sysstat; do
 	ask '{"id":1,"op":"trace.start","tracer":"'$t'","pids":['$pid'],"out":"'$tmp/agent.$t'"}'
 	handle=$(sed 's/.*"handle":"\([^"]*\)".*/\1/' <<<"$answer")
 	ask '{"id":2,"op":"trace.stop","handle":"'$handle'"}'
-	check "$t: trace.stop counts nothing, and says that it is whole" grep -q '"records":null.*"lost":null.*"whole":true' <<<"$answer"
+	check "$t: trace.stop reports a complete file, without counts" grep -q '"records":null.*"lost":null.*"whole":true' <<<"$answer"
 	ask '{"id":3,"op":"process.start","argv":["sh","-c","trap \"exit 5\" INT; echo; while :; do sleep 0.05; done"],"stdout":"'$tmp/app.$t.out'","trace":{"tracer":"'$t'","out":"'$tmp/app.$t'"}}'
 	handle=$(sed 's/.*"handle":"\([^"]*\)".*/\1/' <<<"$answer")
-	until_true 20 test -s app.$t.out
+	until_true 60 test -s app.$t.out
 	ask '{"id":4,"op":"process.stop","handle":"'$handle'","signal":"INT"}'
 	check "$t: a traced program is stopped, its exit code kept, the file whole" grep -q '"exit":5.*"records":null.*"whole":true' <<<"$answer"
 done

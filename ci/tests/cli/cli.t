@@ -25,8 +25,8 @@ done
 
 check "no command: 2, with the list" exits 2 "$culprit"
 check "an unknown command is refused" exits 2 "$culprit" rnu x
-check "... with the nearest" grep -q "did you mean 'run'" "$tmp/said"
-check "what it is given reaches the terminal clean" bash -c "! '$culprit' \$'a\\033[2J' 2>&1 | grep -q \$'\\033'"
+check "... with the nearest name" grep -q "did you mean 'run'" "$tmp/said"
+check "control characters in a command's name are escaped" bash -c "! '$culprit' \$'a\\033[2J' 2>&1 | grep -q \$'\\033'"
 check "... as an argument, too" bash -c "! '$culprit' table \$'a\\033[2J' 2>&1 | grep -q \$'\\033'"
 check "help of a subcommand" bash -c "'$culprit' help lab up | grep -q -- --disk-rate"
 check "help of no command: 2" exits 2 "$culprit" help lab nothing
@@ -39,10 +39,10 @@ completes() { # WORDS EXPECTED: what completion offers for the last word
 check "completion of a command" completes "culprit resc" "rescore"
 check "completion of a subcommand" completes "culprit lab st" "status"
 check "... and its options" completes "culprit lab up --disk" "--disk-rate --disk-seek"
-check "... but no process of the lab's own" completes "culprit lab bu" ""
+check "... but not the lab's internal commands" completes "culprit lab bu" ""
 check "completion of a shared option" completes "culprit rescore x --write" "--write-baseline"
 check "completion of a choice" completes "culprit table x --format m" "markdown"
-check "... also behind a sign" completes "culprit table x --format = m" "markdown"
+check "... also after an equals sign" completes "culprit table x --format = m" "markdown"
 check "no candidates where a file is expected" completes "culprit table x --junit " ""
 check "completion of a kind" completes "culprit new det" "detector"
 for shell in zsh fish; do

@@ -1,5 +1,5 @@
 #!/bin/bash
-# ci/demo.sh with a stub for the program: what it ends with can be pasted, and is the user's.
+# ci/demo.sh with a stub for the program: its last line can be pasted, and its run belongs to the user.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 [ "$(id -u)" = 0 ] || skip_all "needs root: gives a run to another user"

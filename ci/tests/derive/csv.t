@@ -1,5 +1,5 @@
 #!/bin/bash
-# culprit diagnose --csv: other people's time series are judged as they are, and what is wrong with a file is said with its line.
+# culprit diagnose --csv: time series of other tools are judged without conversion, and an error in a file is reported with its line.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 culprit=$PWD/${OUT:-out}/culprit
@@ -17,18 +17,18 @@ series 2 0 240 1 0 >well.csv
 
 "$culprit" diagnose --csv ill.csv --train-until 100 >out
 check "the slow server is named, by its metric" grep -q '^    by latency_ms: s3 (since 15[0-9] s)$' out
-check "and nobody by the other" bash -c '! grep -q "by queue: s" out'
-check "its twin is healthy" bash -c "'$culprit' diagnose --csv well.csv --train-until 100 | grep -q 'peer-threshold: healthy'"
+check "the other metric indicts nobody" bash -c '! grep -q "by queue: s" out'
+check "the same series without the fault is healthy" bash -c "'$culprit' diagnose --csv well.csv --train-until 100 | grep -q 'peer-threshold: healthy'"
 "$culprit" diagnose --csv ill.csv --train well.csv --window 60s >out
-check "in windows, it is that of the fault that accuses, and the one after" \
+check "by windows, the window of the fault and the one after it indict" \
 	[ "$(grep -B1 'peer-threshold: s3' out | grep -c '^\(120 .. 180\|180 .. 240\) s$')" -ge 1 ]
 check "the windows before are healthy" [ "$(grep -A1 -e '^0 .. 60 s' -e '^60 .. 120 s' out | grep -c healthy)" = 2 ]
-check "one line a window and detector at the least" [ "$(grep -c ' \.\. ' out)" = 4 ]
+check "at least one line per window and detector" [ "$(grep -c ' \.\. ' out)" = 4 ]
 
-check "without training the slow server is named, too" bash -c "'$culprit' diagnose --csv ill.csv | grep -q 'peer-robust: s3 (since 1[56][0-9] s)'"
-check "and its twin is healthy" bash -c "'$culprit' diagnose --csv well.csv | grep -q 'peer-robust: healthy'"
+check "the slow server is also named without training" bash -c "'$culprit' diagnose --csv ill.csv | grep -q 'peer-robust: s3 (since 1[56][0-9] s)'"
+check "and the series without the fault is healthy" bash -c "'$culprit' diagnose --csv well.csv | grep -q 'peer-robust: healthy'"
 
-# The same in other forms.
+# The same series in other forms.
 judged() { "$culprit" diagnose --csv - --train-until 100 --json | perl -MJSON::PP -0777 -ne 'for (@{decode_json($_)}) {
 	my $v = $_->{verdict}; print "$v->{metric} @{$v->{indicted}} ", join(",", map { "$_=$v->{time_s}{$_}" } sort keys %{$v->{time_s}}), "\n" }'; }
 judged <ill.csv >want
@@ -40,7 +40,7 @@ check "times in milliseconds" diff want <(awk -F, 'NR == 1 { print "time_ms,serv
 check "series one after the other" diff <(sort want) <({ head -n 1 ill.csv; tail -n +2 ill.csv | sort -t, -k2,2 -k3,3 -s; } | judged | sort)
 check "without the last newline" diff want <(printf '%s' "$(cat ill.csv)" | judged)
 series 1 0 14400 60 0 | awk -F, -v OFS=, 'NR > 1 && $2 == "s3" && $3 == "latency_ms" && $1 >= 9000 && $4 != "" { $4 *= 6 } { print }' >slow.csv
-check "of minutes it takes minutes" bash -c "'$culprit' diagnose --csv slow.csv --train-until 6000 | grep -q 'latency_ms: s3 (since 9[0-9]*0 s)'"
+check "steps of a minute are detected" bash -c "'$culprit' diagnose --csv slow.csv --train-until 6000 | grep -q 'latency_ms: s3 (since 9[0-9]*0 s)'"
 cat >mine.lua <<'L'
 return { name = "mine", summary = "says what there is", diagnose = function(run)
 	return { { metric = "any", evidence = { seconds = run.seconds, metrics = run.metrics, servers = run.servers } } } end }
@@ -57,19 +57,19 @@ refused() {
 	local code=$?
 	[ $code -eq 2 ] && [ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] && grep -q "^culprit diagnose: bad.csv:$(($# + 1)): .*$what" err || { echo "code $code"; cat err; return 1; }
 }
-check "a number that is none" refused "value '12x' is no decimal number" 1,a,m,1 2,a,m,12x
-check "an infinite one" refused "value 'inf'" 1,a,m,inf
-check "a hexadecimal one" refused "value '0x10'" 1,a,m,0x10
-check "a huge one" refused "value '1e999'" 1,a,m,1e999
-check "a time that is none" refused "time '12:30' is no number" 1,a,m,1 12:30,a,m,1
+check "a value that is not a number" refused "value '12x' is no decimal number" 1,a,m,1 2,a,m,12x
+check "an infinite value" refused "value 'inf'" 1,a,m,inf
+check "a hexadecimal value" refused "value '0x10'" 1,a,m,0x10
+check "a value that is too large" refused "value '1e999'" 1,a,m,1e999
+check "a time that is not a number" refused "time '12:30' is no number" 1,a,m,1 12:30,a,m,1
 check "a missing time" refused "time '' is no number" ,a,m,1
 check "too few fields" refused "fewer fields" 1,a,m,1 2,a,m
 check "too many fields" refused "more fields" 1,a,m,1 2,a,m,1,1
 check "a row twice" refused "has had this time" 1,a,m,1 1,a,m,1
 check "rows out of order" refused "goes back in time" 2,a,m,1 1,a,m,1
 check "no server" refused "need names" 1,,m,1
-check "a name that is no text" refused "need names" "1,$(printf 'a\377b'),m,1"
-check "the complaint is text" bash -c "iconv -f utf-8 -t utf-8 err >/dev/null"
+check "a name that is not UTF-8" refused "need names" "1,$(printf 'a\377b'),m,1"
+check "the message is valid UTF-8" bash -c "iconv -f utf-8 -t utf-8 err >/dev/null"
 check "a metric called any" refused "called 'any'" 1,a,any,1
 check "an open quote" refused "quote is not closed" '1,"a,m,1'
 check "a quote in the middle" refused "quote where none can be" '1,a"b",m,1'
@@ -79,9 +79,9 @@ check "a missing column" head_refused "no column 'metric'" time,server,value
 check "a column twice" head_refused "'time' stands twice" time,time_ms,server,metric,value
 check "an empty file" bash -c ": >bad.csv; '$culprit' diagnose --csv bad.csv 2>&1 | grep -q 'bad.csv:1: it is empty'"
 check "a file without a value" bash -c "echo time,server,metric,value >bad.csv; '$culprit' diagnose --csv bad.csv 2>&1 | grep -q 'not one value'"
-check "a mistake in the training file is said of that" bash -c "echo 1,a >>bad.csv; '$culprit' diagnose --csv ill.csv --train bad.csv 2>&1 | grep -q 'bad.csv:2: fewer'"
+check "an error in the training file names that file" bash -c "echo 1,a >>bad.csv; '$culprit' diagnose --csv ill.csv --train bad.csv 2>&1 | grep -q 'bad.csv:2: fewer'"
 check "no training where it is needed" bash -c "'$culprit' diagnose --csv ill.csv --detector peer-threshold 2>&1 | grep -q -- '--train'"
 printf 'time,server,metric,value\n0,a,m,1\n1e12,a,m,1\n' >bad.csv
-check "times too far apart for steps that short" bash -c "'$culprit' diagnose --csv bad.csv --interval 1s --detector always-same 2>&1 | grep -q 'too much for one run'"
+check "times too far apart for the given interval" bash -c "'$culprit' diagnose --csv bad.csv --interval 1s --detector always-same 2>&1 | grep -q 'too much for one run'"
 check "a run and a file at once" bash -c "'$culprit' diagnose run --csv ill.csv 2>/dev/null; [ \$? -eq 2 ]"
 done_testing

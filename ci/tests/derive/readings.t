@@ -16,7 +16,7 @@ says() { grep -q -- "$1" "$tmp/said" || { cat "$tmp/said"; return 1; }; }
 # What there is
 names=$(sed -n 's/^\tX([A-Z_]*, "\([a-z_]*\)".*/\1/p' diag/record/reading.h)
 tcp=$(grep -c '^tcp_' <<<"$names")
-check "every reading is a metric, a socket's also as its client sees it" \
+check "every reading is a metric; readings of sockets also exist for the client's end" \
 	is "$("$culprit" list metrics --json | grep -c '"definition"')" $((4 + $(wc -l <<<"$names") + tcp))
 check "... by name" is "$(for n in $names; do "$culprit" list metrics | grep -q "^  $n " || echo "$n"; done)" ""
 check "... in 80 columns" is "$("$culprit" list metrics | awk 'length > 80')" ""
@@ -28,15 +28,15 @@ sqlite3 "$tmp/all.db" "CREATE TABLE sample (cell INTEGER, attempt INTEGER, metri
 	".import --csv --skip 1 $tmp/all.csv sample"
 check "samples are printed, of every cell, metric and server" \
 	is "$(sqlite3 "$tmp/all.db" "SELECT count(DISTINCT cell) || ' ' || count(DISTINCT server) || ' ' || (count(DISTINCT metric) >= 58) FROM sample")" "3 3 1"
-check "of a client's reading the largest is no more than all, which count two clients" \
+check "a client reading counts two clients, and its largest value is at most its sum" \
 	is "$(sqlite3 "$tmp/all.db" "SELECT min(max <= sum) || max(count) FROM sample WHERE metric = 'client_tcp_sent_bytes'")" 12
-check "the hog stands in the victim's queue" \
+check "the hog is visible in the victim's disk queue" \
 	is "$(sqlite3 "$tmp/all.db" "SELECT server FROM sample WHERE cell = 3 AND metric = 'disk_queue_s' GROUP BY 1 ORDER BY sum(sum) DESC LIMIT 1")" s2
 check "one cell and metric" is "$("$culprit" samples "$sampled" --cell 3 --metric disk_queue_s | cut -d, -f1,3 | sort -u | tr '\n' ' ')" \
 	"3,disk_queue_s cell,metric "
 check "a cell that is not there: 2" exits 2 "$culprit" samples "$sampled" --cell 99
 check "... and says so" says "no confirmed cell 99"
-check "a metric that there is not: 2" exits 2 "$culprit" samples "$sampled" --metric dreads
+check "an unknown metric: 2" exits 2 "$culprit" samples "$sampled" --metric dreads
 check "--help" exits 0 "$culprit" samples --help
 check "no run: 2" exits 2 "$culprit" samples
 
@@ -54,11 +54,11 @@ LUA
 "$culprit" diagnose "$sampled" --cell 3 --detector "$tmp/queue.lua" >"$tmp/said"
 check "a detector that reads the queue names the victim" says '^    by disk_queue_s: s2, resource disk'
 "$culprit" rescore "$sampled" --detector "$tmp/queue.lua" >"$tmp/said"
-check "the table has a row of that metric, and none of those that nobody spoke of" \
+check "the table has a row for that metric, and none for metrics without verdicts" \
 	is "$(grep -cE '^  (disk_queue_s|tcp_|client_|nic_|cpu_)' "$tmp/said")" "$(grep -c '^  disk_queue_s$' "$tmp/said")"
 check "... in 80 columns" is "$(awk 'length > 80' "$tmp/said")" ""
 
-# Other people's series
+# Time series of other tools
 perl -e 'print "time,server,metric,value\n"; for my $t (0 .. 59) { for my $s (1 .. 4) {
 	my $slow = $t >= 30 && $s == 2 ? 100 : 1;
 	print "$t,s$s,$_,", ($slow + ($t * 7 + $s) % 3 / 10), "\n" for "latency", "disk_queue_s" } }' >"$tmp/other.csv"
@@ -70,13 +70,13 @@ check "... and others are" says '"s2"'
 # Measuring again: 'remeasure_test' does it, here is what cannot be
 check "remeasure --help" exits 0 "$culprit" remeasure --help
 check "a corpus has no traces: 2" exits 2 "$culprit" remeasure "$sampled"
-check "... in a sentence" says "is a corpus: the traces are not in it"
+check "... with one sentence as the reason" says "is a corpus: the traces are not in it"
 check "... and nothing is left in it" is "$(ls "$sampled")" run.db.gz
 cp -r results/runs/errors-20261121 "$tmp/old"
 before=$(sha256sum <"$tmp/old/run.db")
-check "a run without what it takes: 2" exits 2 "$culprit" remeasure "$tmp/old"
-check "... in a sentence" says "cell 1 was run by a culprit that did not keep what this takes"
-check "... which is as it was" is "$(sha256sum <"$tmp/old/run.db")" "$before"
+check "a run without the inputs it needs: 2" exits 2 "$culprit" remeasure "$tmp/old"
+check "... with one sentence as the reason" says "cell 1 was run by a culprit that did not keep what this takes"
+check "... and it is unchanged" is "$(sha256sum <"$tmp/old/run.db")" "$before"
 check "no run: 2" exits 2 "$culprit" remeasure "$tmp"
-check "... in a sentence" says "is no run"
+check "... with one sentence as the reason" says "is no run"
 done_testing

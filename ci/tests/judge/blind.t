@@ -54,8 +54,8 @@ L
 chmod +x spy.pl
 look() { "$culprit" diagnose "$1" --detector ./spy.lua --json | evidence >"$2.lua"; "$culprit" diagnose "$1" --detector ./spy.pl --json | evidence >"$2.pl"; }
 look run seen
-check "there is something to see of every cell" [ "$(grep -c '^diagnose {.*dread={server-0001' seen.lua)" = 12 ]
-check "also for a program" [ "$(grep -c '^[0-9a-f]\{32\} ' seen.pl)" = 12 ]
+check "the spy detector reports something for every cell" [ "$(grep -c '^diagnose {.*dread={server-0001' seen.lua)" = 12 ]
+check "so does the spy program" [ "$(grep -c '^[0-9a-f]\{32\} ' seen.pl)" = 12 ]
 cp -r run rewritten
 sqlite3 rewritten/run.db "
 	UPDATE cell SET workload = 'other', workload_params = '{}', fault = 'no-such-fault' || (number % 3), fault_params = '{}', resource = 'cpu',
@@ -69,7 +69,7 @@ sqlite3 rewritten/run.db "
 	DELETE FROM verdict; DELETE FROM model; DELETE FROM file;"
 look rewritten again
 check "fault, victim, workload, onset, seed, lengths, hosts rewritten: a Lua detector sees the same, to the last byte" cmp seen.lua again.lua
-check "and so does a program" cmp seen.pl again.pl
+check "a program, too" cmp seen.pl again.pl
 sqlite3 rewritten/run.db "UPDATE fact SET value = 'another key' WHERE key = 'blind_key'"
 look rewritten again
 check "(the comparison can fail: of another key they see other names)" bash -c '! cmp -s seen.lua again.lua && ! cmp -s seen.pl again.pl'
@@ -169,7 +169,7 @@ L
 check "a Lua detector remembers no earlier run, and no training but its model" grep -qx ' *12 remembers: ' said
 [ "$(wc -l <said)" = 1 ] || sed 's/^/# /' said
 "$culprit" rescore run --detector ./memory.lua --detector peer-threshold --json >/dev/null 2>err
-check "and spoils nothing for others" [ ! -s err ]
+check "and changes nothing for other detectors" [ ! -s err ]
 
 # A clock: how long a call took says nothing that could be measured, since there is no clock; and limits end those that spin.
 cat >spin.lua <<'L'
@@ -232,8 +232,8 @@ L
 chmod +x thief.pl
 perl -MSocket -e 'socket($s, 1, 1, 0); bind($s, pack("Sa*", 1, "\0culprit-blind-test-'$$'")) or die; listen($s, 5); print "up\n"; close STDOUT; sleep 300' >sock &
 listener=$!
-for _ in $(seq 200); do [ -s sock ] && break; sleep 0.05; done
-check "(a socket is there to be found)" [ -s sock ]
+until_true 60 test -s sock
+check "(the test offers a socket to find)" [ -s sock ]
 exec 7<run/run.db
 SECRET_OF_THE_CALLER=s1 "$culprit" diagnose run --cell 2 --detector ./thief.pl --json 2>err | evidence >said
 check "a program that tries everything gets nothing" [ "$(cat said)" = "got: " ]
@@ -241,7 +241,7 @@ cat said err | sed 's/^/# /'
 "$culprit" diagnose run --detector ./thief.pl --json 2>/dev/null | evidence | sort -u >said
 check "not of any cell, and not of an earlier one" [ "$(cat said)" = "got: " ]
 HARMLESS=1 perl thief.pl </dev/null >self 2>/dev/null # only what it looks at
-check "(outside, it gets a lot)" [ "$(grep -o , self | wc -l)" -gt 10 ]
+check "(outside the sandbox it gets a lot)" [ "$(grep -o , self | wc -l)" -gt 10 ]
 if [ "$(id -u)" -eq 0 ]; then
 	as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
 	cp -r run nobodys && chown -R 65534 nobodys && sed -i "s|$run|$(realpath nobodys)|" thief.pl

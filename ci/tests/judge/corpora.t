@@ -1,6 +1,6 @@
 #!/bin/bash
 # The recorded corpora judge every built-in detector as they did when their baselines were written; a detector that has become
-# worse is found out; and the templates for other people's CI run what ours runs. No root, no cluster.
+# worse is reported; and the templates for users' CI run the same commands as ours. No root, no cluster.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 culprit=$PWD/${OUT:-out}/culprit
@@ -44,7 +44,7 @@ check "and scores what the README says" bash -c "[ \$(wc -l <'$tmp/said') = 2 ] 
 
 # One detector in several settings.
 "$culprit" rescore results/corpora/matrix --detector peer-threshold --detector peer-threshold,margin=1 >"$tmp/table"
-check "settings stand side by side" [ "$(grep -cxE 'peer-threshold( +[01]\.[0-9].*)?|peer-threshold\(margin=1\)' "$tmp/table")" = 4 ]
+check "several settings of one detector have a row each" [ "$(grep -cxE 'peer-threshold( +[01]\.[0-9].*)?|peer-threshold\(margin=1\)' "$tmp/table")" = 4 ]
 check "a lower margin finds more" bash -c "[ \$(sed -n 's/^peer-threshold  *\([0-9.]*\) .*/\1/p' '$tmp/table' | tr -d .) -lt \
 	\$(sed -n '/^peer-threshold(margin=1)\$/{n;s/^ *\([0-9.]*\) .*/\1/p;q}' '$tmp/table' | tr -d .) ]"
 check "the same setting twice is refused" ends 2 "$culprit" rescore results/corpora/matrix --detector peer-threshold,margin=1 --detector peer-threshold,margin=1
@@ -53,22 +53,22 @@ check "the same setting twice is refused" ends 2 "$culprit" rescore results/corp
 sed 's|most > threshold then|most > threshold / 4 then|' diag/detectors/peer-threshold.lua >"$tmp/mutant.lua"
 check "a detector that accuses too easily is a regression" ends 1 "$culprit" rescore results/corpora/ci --detector "$tmp/mutant.lua" \
 	--baseline results/corpora/ci/baseline.json
-check "and it is said which, with counts" grep -q '^regression: peer-threshold: wrong server, .* of .*, before .* of .* (p = ' "$tmp/out"
+check "and the report names the cells' group, with counts" grep -q '^regression: peer-threshold: wrong server, .* of .*, before .* of .* (p = ' "$tmp/out"
 sed 's/indicted\[#indicted + 1\] = server/indicted = {}/' diag/detectors/crash-hang.lua >"$tmp/mutant.lua"
-check "so is one that finds nothing more" ends 1 "$culprit" rescore results/corpora/errors --detector "$tmp/mutant.lua,timeout=5s" \
+check "so is a detector that no longer finds anything" ends 1 "$culprit" rescore results/corpora/errors --detector "$tmp/mutant.lua,timeout=5s" \
 	--baseline results/corpora/errors/baseline.json --junit "$tmp/tests.xml"
-check "JUnit says it, too" grep -q '<failure message="0 of 45, before 1[0-9] of 45' "$tmp/tests.xml"
-check "one cell less is none" bash -c "sed -z 's/\"right\": 5/\"right\": 6/' results/corpora/ci/baseline.json >$tmp/b.json &&
+check "the JUnit file reports it, too" grep -q '<failure message="0 of 45, before 1[0-9] of 45' "$tmp/tests.xml"
+check "one cell less is not a regression" bash -c "sed -z 's/\"right\": 5/\"right\": 6/' results/corpora/ci/baseline.json >$tmp/b.json &&
 	'$culprit' rescore results/corpora/ci --detector peer-threshold --baseline $tmp/b.json >/dev/null"
 
 printf '{\n "culprit_baseline": 1,\n "detectors": {"peer-threshold": {"none": {"n": 3, "wrong": 4}}}}\n' >"$tmp/b.json"
-check "a baseline that cannot be is an input error" ends 2 "$culprit" rescore results/corpora/ci --detector peer-threshold --baseline "$tmp/b.json"
+check "a baseline with impossible counts is an input error" ends 2 "$culprit" rescore results/corpora/ci --detector peer-threshold --baseline "$tmp/b.json"
 echo '{' >"$tmp/b.json"
-check "so is one that is no JSON" ends 2 "$culprit" rescore results/corpora/ci --baseline "$tmp/b.json"
-check "its line is said" grep -q "b.json:[0-9]" "$tmp/err"
+check "so is a baseline that is not JSON" ends 2 "$culprit" rescore results/corpora/ci --baseline "$tmp/b.json"
+check "its line is named" grep -q "b.json:[0-9]" "$tmp/err"
 check "a baseline of other detectors decides nothing" bash -c "echo '{\"culprit_baseline\": 1, \"detectors\": {}}' >$tmp/b.json; ! '$culprit' rescore results/corpora/ci --baseline $tmp/b.json >/dev/null 2>&1"
-check "a corpus is not written to" ends 2 "$culprit" rescore results/corpora/ci --save
-check "it says so" grep -q 'is a corpus' "$tmp/err"
+check "a corpus is read-only" ends 2 "$culprit" rescore results/corpora/ci --save
+check "the message says so" grep -q 'is a corpus' "$tmp/err"
 
 # A corpus is made from a run, and gives the same verdicts.
 run=results/runs/errors-20261121
@@ -76,7 +76,7 @@ check "a run is packed" "$culprit" corpus "$run" -o "$tmp/packed"
 "$culprit" diagnose "$run" --json >"$tmp/1"
 "$culprit" diagnose "$tmp/packed" --json >"$tmp/2"
 check "packed, it is judged the same, to the last figure of the evidence" cmp "$tmp/1" "$tmp/2"
-check "and it was something" [ "$(wc -c <"$tmp/1")" -gt 10000 ]
+check "and there were verdicts to compare" [ "$(wc -c <"$tmp/1")" -gt 10000 ]
 shown() { "$culprit" "$@" | sed '/^run /,$d'; } # up to the folder's name
 same_whole() {
 	"$culprit" corpus "$run" -o "$tmp/whole" --whole && cmp <(shown table "$run") <(shown table "$tmp/whole") &&

@@ -1,5 +1,5 @@
 #!/bin/bash
-# culprit trace and culprit log, as a person uses them.
+# culprit trace and culprit log on the command line.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 out=${OUT:-out}
@@ -40,12 +40,12 @@ check "the last line counts what was lost" says '^# end at .* records, 0 lost$' 
 check "--json prints JSON lines" json_lines
 check "--errors prints failed calls only" errors_only
 check "--summary sums up" says ' 100.00 .* total$' "$culprit" log --summary "$dir/log"
-check "--call refuses what is no call" ends 2 "$culprit" log --call frobnicate "$dir/log"
-check "a log comes from standard input, too" says '^# end at' "$culprit" log - <"$dir/log"
+check "--call refuses an unknown call" ends 2 "$culprit" log --call frobnicate "$dir/log"
+check "a log can be read from standard input" says '^# end at' "$culprit" log - <"$dir/log"
 check "without -o the log is printed" says 'execve|\+\+\+ process true' "$culprit" trace -- true
-check "a program that is not there: exit code 127" ends 127 "$culprit" trace -o "$dir/log2" -- "$dir/no-such-program"
+check "a missing program: exit code 127" ends 127 "$culprit" trace -o "$dir/log2" -- "$dir/no-such-program"
 check "and leaves no log" test ! -e "$dir/log2"
-check "a process that is not there: exit code 2" ends 2 "$culprit" trace -o "$dir/log3" -p 4194303
+check "a missing process: exit code 2" ends 2 "$culprit" trace -o "$dir/log3" -p 4194303
 check "neither process nor command is a usage error" ends 2 "$culprit" trace -o "$dir/log3"
 # What a user of strace would look for.
 "$culprit" trace -o "$dir/files" --tracer ptrace -- sh -c "echo more >>$dir/file; grep more $dir/file; mv $dir/file '$dir/a b'; rm $dir/none" >"$dir/err" 2>&1
@@ -56,14 +56,14 @@ only_path() { # every call shown is about that file
 		grep ' = ' "$dir/said" | grep -v "$dir/file" | not_any
 }
 not_any() { ! grep .; }
-check "--path shows what concerns a file" only_path
+check "--path shows the records of one file" only_path
 check "--tags tells files apart" says "<$dir/file [0-9]+:[0-9]+\|$(stat -c %i "$dir/a b")\|[0-9:.]{15}>" "$culprit" log --tags "$dir/files"
 only_name() { "$culprit" log --name mv "$dir/files" >"$dir/said" && grep -q ' mv ' "$dir/said" && grep -v '^#' "$dir/said" | grep -v ' mv ' | not_any; }
 check "--name shows a program's records" only_name
 check "-c --errors counts failures by call and errno" says ' unlink(at)?  ENOENT$' "$culprit" log -c --errors "$dir/files"
 check "--by path names the files" says " [1-9][0-9]* +0  ENOENT  $dir/none\$" "$culprit" log -c --errors --by error,path "$dir/files"
 check "--by process names the programs" says ' [0-9]+ grep$' "$culprit" log -c --by process "$dir/files"
-check "--by refuses what is no key" ends 2 "$culprit" log -c --by colour "$dir/files"
+check "--by refuses an unknown key" ends 2 "$culprit" log -c --by colour "$dir/files"
 json_paths() {
 	"$culprit" log --json "$dir/files" | python3 -c 'import json, sys
 calls = [r for r in map(json.loads, sys.stdin) if r["type"] == "call"]
@@ -112,7 +112,7 @@ gone() { # nothing reads any more: the next lines end it
 	done
 	return 1
 }
-check "and ends with its reader" gone
+check "and ends when its reader ends" gone
 check "the process goes on" kill -0 $cat
 exec 9>&-
 wait $cat
@@ -131,11 +131,11 @@ check "with the number of things and the largest" \
 	says '^18:15:[0-9]{2} cpu_busy_s = [0-9.]+ s \(of 2, most [0-9.]+\)$' "$culprit" log "$dir/samples"
 check "and summed up: seconds, mean, least, most" \
 	says '^ +11 +33\.0909 +0 +116  requests  disk_writes$' "$culprit" log -c "$dir/samples"
-check "the sampler needs no privilege for one's own" says 'process_cpu_s = ' \
+check "the sampler needs no privilege for the user's own processes" says 'process_cpu_s = ' \
 	setpriv --reuid 65534 --regid 65534 --clear-groups "$culprit" trace --tracer sampler -- sleep 5.5
 head -c 1000 "$dir/log" >"$dir/cut"
-check "a cut log is told from a whole one" ends 2 "$culprit" log "$dir/cut"
-check "with the place" says "cut short at byte 1000" "$culprit" log "$dir/cut"
+check "a log that was cut short is reported" ends 2 "$culprit" log "$dir/cut"
+check "with the offset" says "cut short at byte 1000" "$culprit" log "$dir/cut"
 printf 'X' | dd of="$dir/log" bs=1 seek=600 conv=notrunc status=none
-check "damage is told with its place" says "damaged at byte 192" "$culprit" log "$dir/log"
+check "damage is reported with its offset" says "damaged at byte 192" "$culprit" log "$dir/log"
 done_testing

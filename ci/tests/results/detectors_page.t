@@ -36,7 +36,7 @@ done
 shown "rescore results/corpora/matrix --detector ./busiest-disk.lua --detector peer-robust" diag/detectors/README.md >"$tmp/shown"
 check "README.md: its detector prints what is shown" in_order "$tmp/shown" <"$tmp/out"
 
-check "HOW.md: it finds 9 of the 12 disk faults, and nobody wrongly" [ "$(counts "$tmp/busy-disk.lua" '^disk-' busy-disk)" = "9 0" ]
+check "HOW.md: it finds 9 of the 12 disk faults, with no false indictment" [ "$(counts "$tmp/busy-disk.lua" '^disk-' busy-disk)" = "9 0" ]
 check "it finds nothing else" [ "$(counts "$tmp/busy-disk.lua" . busy-disk)" = "9 0" ]
 check "the README's finds 8 of them" [ "$(counts "$tmp/busiest-disk.lua" '^disk-' busiest-disk | cut -d' ' -f1)" = 8 ]
 sed 's|{ by_request\[i\] / requests\[i\], by_byte|{ by_byte|' "$tmp/busy-disk.lua" >"$tmp/bytes.lua"
@@ -47,8 +47,8 @@ check "where no disk was sampled, it abstains" bash -c "'$culprit' diagnose resu
 if command -v python3 >/dev/null; then
 	mkdir "$tmp/figures"
 	check "the figures are what the detectors say" python3 results/figures/detectors.py "$tmp/figures"
-	check "and what sweeps found" python3 results/figures/doses.py "$tmp/figures"
-	check "and what thresholds cost and bring" python3 results/figures/roc.py "$tmp/figures"
+	check "and the results of the sweeps" python3 results/figures/doses.py "$tmp/figures"
+	check "and the effects of thresholds" python3 results/figures/roc.py "$tmp/figures"
 	for figure in results/figures/*.svg; do
 		check "$(basename "$figure"): drawn anew (make figures), it is the same" cmp "$figure" "$tmp/figures/$(basename "$figure")"
 		check "$(basename "$figure"): a page shows it, and says in words what is on it" bash -c "cat $page results/*.md |

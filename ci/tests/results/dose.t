@@ -16,8 +16,8 @@ sqlite3 "$tmp/run/run.db" "
 "$culprit" rescore "$tmp/run" --detector peer-threshold --by strength >"$tmp/text" 2>"$tmp/err"
 check "it is printed" [ $? = 0 ]
 check "the fault by its parameter" grep -qx 'disk-hog, share' "$tmp/text"
-check "a row a strength, weak to strong" diff <(grep -o '^  [0-9]*%' "$tmp/text" | head -n 2) <(printf '  25%%\n  100%%\n')
-check "others are no sweep" bash -c "! grep -q '^receive-pktloss' '$tmp/text'"
+check "one row per strength, weak to strong" diff <(grep -o '^  [0-9]*%' "$tmp/text" | head -n 2) <(printf '  25%%\n  100%%\n')
+check "faults with one strength have no sweep" bash -c "! grep -q '^receive-pktloss' '$tmp/text'"
 check "the counts are the run's" [ "$("$culprit" rescore "$tmp/run" --detector peer-threshold --by strength --json |
 	perl -MJSON::PP -0777 -ne 'my @s = grep { $_->{detector} eq "peer-threshold" } @{decode_json($_)->{sweeps}};
 		print scalar @s, map { " $_->{scores}{all}{n}" } @{$s[0]{strengths}}')" = "1 4 4" ]
@@ -25,7 +25,7 @@ check "a run without strengths says so" bash -c "'$culprit' table results/corpor
 "$culprit" table results/corpora/ci --by strength >"$tmp/none" 2>/dev/null
 check "and ends with 2, nothing printed" [ "$? $(stat -c %s "$tmp/none")" = "2 0" ]
 "$culprit" table results/corpora/ci --by day 2>/dev/null
-check "there is nothing else to go by" [ $? = 2 ]
+check "--by accepts nothing else" [ $? = 2 ]
 for level in 0 1.5 x; do
 	"$culprit" table results/corpora/ci --by strength --level $level 2>/dev/null
 	check "no level is $level" [ $? = 2 ]

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Names and words from a run or a detector cannot inject lines or control characters into text, TAP or JUnit. No root, no cluster.
+# Names and texts from a run or a detector cannot inject lines or control characters into text, TAP or JUnit. No root, no cluster.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 culprit=$PWD/${OUT:-out}/culprit

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The Lua API's manual (harness/lua/culprit.meta.lua) lists exactly the keys that files may have. What
-# the program takes is read from its own complaint about a key that it cannot know.
+# The Lua API's manual (harness/lua/culprit.meta.lua) lists exactly the keys that files may have. The
+# program's keys are read from its own error message about an unknown key.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 culprit=$PWD/${OUT:-out}/culprit

@@ -15,11 +15,11 @@ workload one "{ 'sh', 'no-such-program' }" "{ ['no-such-program'] = 'no-such-pac
 workload two "{ 'no-such-program', 'nor-this' }" "{ sh = 'dash' }"
 echo 'return { name = "x", workloads = { "./one.lua", "./two.lua" }, faults = { "none" }, detectors = { "always-same" } }' >x.lua
 said=$(doctor x.lua)
-check "a program that is missing is bad news for the scenario" [ $? = 3 ]
+check "a missing program makes doctor fail for the scenario" [ $? = 3 ]
 check "it says who needs it, and how to get it" grep -q \
 	'"bad", "text": "there is no no-such-program (workloads one, two); on Debian: apt-get install no-such-package, from non-free"' <<<"$said"
-check "without a package, it says what is known" grep -q '"bad", "text": "there is no nor-this (workload two)"' <<<"$said"
-check "what is there is not complained of" eval '! grep -q "there is no sh " <<<"$said"'
+check "without a package it names the program and its workload" grep -q '"bad", "text": "there is no nor-this (workload two)"' <<<"$said"
+check "installed programs are not reported" eval '! grep -q "there is no sh " <<<"$said"'
 workload one "{ 'sh' }" "nil"
 workload two "{ 'sh' }" "{}"
 said=$(doctor x.lua)
@@ -34,5 +34,5 @@ said=$(doctor)
 check "without a scenario, all workloads of culprit's own" grep -q 'iozone' <<<"$said"
 check "and postmark" grep -q 'postmark' <<<"$said"
 said=$(doctor no.lua)
-check "a scenario that is not there" [ $? = 2 ]
+check "a missing scenario" [ $? = 2 ]
 done_testing

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Templates run as they stand: they load, and are refused nothing. (That they act is shown on the lab.)
+# Templates load unchanged. (Tests on the lab show that they work.)
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 culprit=$PWD/${OUT:-out}/culprit
@@ -18,13 +18,13 @@ plan() { "$culprit" run --inventory inventory.lua --dry-run scenario.lua; }
 for kind in fault workload detector; do check "new $kind" "$culprit" new $kind my-$kind; done
 echo 'return { name = "own", workloads = { "./my-workload.lua" }, faults = { "none", { "./my-fault.lua", block = "4MiB" } },
 	detectors = { "./my-detector.lua" } }' >scenario.lua
-check "they make a scenario" plan
+check "together they make a valid scenario" plan
 check "the plan names the fault by its file, and the parameter" bash -c \
 	"'$culprit' run --inventory inventory.lua --dry-run scenario.lua | grep -q 'my-fault(block=4 MiB)'"
 said=$("$culprit" new fault my-fault 2>&1)
-check "what is there is not written over" [ "$? $said" = "2 culprit new: 'my-fault.lua' is there already" ]
+check "an existing file is not overwritten" [ "$? $said" = "2 culprit new: 'my-fault.lua' is there already" ]
 said=$("$culprit" new fault ../x 2>&1)
-check "a name is no path" [ $? -eq 2 ]
+check "a name with a slash is refused" [ $? -eq 2 ]
 
 # The README's scenario and fault are what the program takes.
 awk '/^```lua$/ { on = 1; n++; next } /^```$/ { on = 0 } on { print > ("readme" n ".lua") }' "$readme"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A wrong scenario, inventory or command line is one message with file and line, exit code 2, and no
-# node is touched: the inventory here names hosts that do not exist.
+# node is contacted: the inventory names hosts that do not exist.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
 culprit=$PWD/${OUT:-out}/culprit
@@ -25,7 +25,7 @@ good='name = "x", workloads = { "ddw" }, faults = { "none", "disk-hog" }, detect
 refuses() {
 	local name=$1 pattern=$2 said code
 	shift 2
-	said=$(timeout 20 "$culprit" run --inventory inventory.lua --dry-run "$@" scenario.lua 2>&1)
+	said=$(timeout 120 "$culprit" run --inventory inventory.lua --dry-run "$@" scenario.lua 2>&1)
 	code=$?
 	if [ $code -eq 2 ] && [ "$(wc -l <<<"$said")" -eq 1 ] && grep -qE -- "$pattern" <<<"$said"; then
 		ok "$name"
@@ -50,7 +50,7 @@ refuses "a missing unit" "scenario.lua:2: phases: 'fault': '20' has no unit"
 scenario "return { $good," 'phases = { fault = "0s" } }'
 refuses "a phase out of range" "scenario.lua:2: phases: 'fault' must be between 1 s and"
 scenario "return { $good," 'repeats = 1.5 }'
-refuses "a broken number of repeats" "scenario.lua:2: scenario: 'repeats' must be a whole number"
+refuses "a fractional number of repeats" "scenario.lua:2: scenario: 'repeats' must be a whole number"
 scenario 'return { name = "x", workloads = { "ddw" }, faults = { "disk-hog" }, detectors = { "always-healthy" },' 'controls = 3 }'
 refuses "controls without a control" "scenario.lua:2: 'controls' says how often, but \"none\" is not among the 'faults'"
 scenario "return { $good," 'repeats = "two" }'
@@ -60,9 +60,9 @@ refuses "a syntax error" "scenario.lua:3: "
 scenario 'local t = nil' 'return { name = t.x }'
 refuses "a runtime error" "scenario.lua:2: attempt to index a nil value"
 scenario 'return 5'
-refuses "no table" "scenario.lua: the file must return a table"
+refuses "a file that returns no table" "scenario.lua: the file must return a table"
 scenario 'os.exit(0)'
-refuses "os is not there" "scenario.lua:1: attempt to index a nil value \(global 'os'\)"
+refuses "the os library is not available" "scenario.lua:1: attempt to index a nil value \(global 'os'\)"
 scenario 'return { name = "x", workloads = { "ddw" }, detectors = { "always-healthy" },' \
 	'faults = { { "receive-pktloss", loss = "500%" } } }'
 refuses "a strength out of range" "scenario.lua:2: fault 'receive-pktloss': 'loss' must be between 0.01% and 100%"
@@ -70,7 +70,7 @@ scenario 'return { name = "x", workloads = { "ddw" }, detectors = { "always-heal
 	'faults = { { "receive-pktloss", los = "5%" } } }'
 refuses "an unknown parameter" "scenario.lua:2: .*unknown key 'los'; did you mean 'loss'\?"
 scenario "return { $good," 'training = { workloads = { "ddx" } } }'
-refuses "training on what is not there" "scenario.lua:2: there is no workload 'ddx'"
+refuses "training on an unknown workload" "scenario.lua:2: there is no workload 'ddx'"
 scenario 'return { name = "x", workloads = { "ddw" }, detectors = { "always-healthy" },' \
 	'faults = { { "disk-hog", workloads = { "ddr" } } } }'
 refuses "a fault under a workload that is not run" "scenario.lua:2: fault 'disk-hog': 'ddr' is not among"
@@ -78,29 +78,29 @@ scenario 'return { name = "x", workloads = { "ddw" }, detectors = { "always-heal
 	'faults = { { "disk-hog", victims = 3 } } }'
 refuses "as many victims as servers" "fault 'disk-hog' has 3 victims of 3 servers"
 scenario 'return { name = "x", workloads = { "ddw" }, faults = { "disk-hog", "disk-hog" }, detectors = { "always-healthy" } }'
-refuses "a fault twice" "stands twice"
+refuses "a fault listed twice" "stands twice"
 scenario "return { $good," 'tracer = "magic" }'
 refuses "an unknown tracer" "scenario.lua:2: there is no tracer 'magic'"
 scenario 'return { name = "x", workloads = { "ddw" }, detectors = { "always-healthy" }, faults = { "./mine.lua" } }'
-refuses "a fault's file that is not there" "cannot read the fault './mine.lua'"
+refuses "a missing fault file" "cannot read the fault './mine.lua'"
 printf 'return {\n  summary = "s", resource = "r",\n  inject = 5,\n}\n' >mine.lua
-refuses "a fault of the wrong form, in its own file" "mine.lua:3: fault: 'inject' must be a function"
+refuses "an invalid fault, reported with its own file" "mine.lua:3: fault: 'inject' must be a function"
 printf 'return { summary = "s", resource = "r", inject = function() end, verify = function() end,\nparams = { p = { default = "5", unit = "parsec", help = "" } } }\n' >mine.lua
-refuses "a parameter of an unknown unit" "mine.lua:2: parameter 'p': unknown unit 'parsec'"
+refuses "a parameter with an unknown unit" "mine.lua:2: parameter 'p': unknown unit 'parsec'"
 
 scenario "return { $good }"
 refuses "--only with an unknown key" "--only: 'colour' is not one of" --only colour=red
 refuses "--only that fits no cell" "--only: no cell has workload=ddr" --only workload=ddr
-refuses "a seed that is no number" "--seed takes a whole number" --seed abc
+refuses "a seed that is not a number" "--seed takes a whole number" --seed abc
 cp inventory.lua good.lua
 sed -i 's/role = "client"/role = "cleint"/' inventory.lua
 refuses "a wrong inventory" "inventory.lua:7: node 'c1': unknown role 'cleint'; did you mean 'client'\?"
 sed 's/name = "s2"/name = "s1"/' good.lua >inventory.lua
 refuses "two nodes of one name" "inventory.lua:4: there are two nodes named 's1'"
 grep -v 'name = "c1"' good.lua >inventory.lua
-refuses "no client" "needs at least one server and one client"
+refuses "an inventory without a client" "needs at least one server and one client"
 rm inventory.lua
-refuses "no inventory" "inventory.lua"
+refuses "a missing inventory" "inventory.lua"
 cp good.lua inventory.lua
 
 plan() { "$culprit" run --inventory inventory.lua --dry-run --json "$@" scenario.lua; }
@@ -114,5 +114,5 @@ scenario 'return { name = "x", workloads = { "ddw", "ddr" }, detectors = { "alwa
 	'faults = { "none", { "disk-hog", workloads = { "ddr" }, victims = 2 } } }'
 check "a fault runs under its own workloads only, on as many victims" \
 	[ "$("$culprit" run --inventory inventory.lua --dry-run scenario.lua | grep disk-hog | grep -c 'ddr .* s.+s.')" = 20 ]
-check "a dry run leaves nothing behind" [ ! -e runs ]
+check "a dry run creates no files" [ ! -e runs ]
 done_testing

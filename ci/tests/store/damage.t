@@ -48,7 +48,7 @@ damaged "a corpus of random bytes" "$tmp/junk"
 
 check "a whole run is read" bash -c "'$culprit' table '$good' >/dev/null"
 said=$("$culprit" table "$tmp" 2>&1)
-check "no run: $said" [ "$?$said" = "2culprit table: '$tmp' is no run: there is no run.db in it" ]
+check "not a run: $said" [ "$?$said" = "2culprit table: '$tmp' is no run: there is no run.db in it" ]
 
 if [ "$(id -u)" -eq 0 ] && setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$culprit"; then
 	copy private && chmod 700 "$tmp/private" && chmod 755 "$tmp"
@@ -56,8 +56,8 @@ if [ "$(id -u)" -eq 0 ] && setpriv --reuid=65534 --regid=65534 --clear-groups te
 	check "another's run: $said" bash -c "[ $? = 2 ] && [[ \"\$1\" == *'Permission denied'* ]]" - "$said"
 	mkdir -p "$tmp/home/runs/mine" && cp $good/run.db "$tmp/home/runs/mine/" && chown 65534:65534 "$tmp/home/runs"
 	SUDO_UID=65534 SUDO_GID=65534 "$culprit" rescore "$tmp/home/runs/mine" --save >/dev/null
-	check "what sudo wrote is the user's" [ "$(stat -c %u "$tmp/home/runs/mine" "$tmp/home/runs/mine/run.db" | tr '\n' ' ')" = "65534 65534 " ]
-	check "who can go on with it" setpriv --reuid=65534 --regid=65534 --clear-groups "$culprit" table "$tmp/home/runs/mine"
+	check "files written under sudo belong to the user" [ "$(stat -c %u "$tmp/home/runs/mine" "$tmp/home/runs/mine/run.db" | tr '\n' ' ')" = "65534 65534 " ]
+	check "the user can go on with it" setpriv --reuid=65534 --regid=65534 --clear-groups "$culprit" table "$tmp/home/runs/mine"
 else
 	ok "another's run # SKIP needs root, and a program that everybody may run"
 fi

@@ -29,7 +29,7 @@
 #elif defined(__aarch64__)
 #define NATIVE_ARCH AUDIT_ARCH_AARCH64
 #else
-#error "syscap knows x86_64 and aarch64"
+#error "the ptrace tracer supports x86_64 and aarch64 only"
 #endif
 
 void tracer_emit(struct tracer *t, struct record *rec)

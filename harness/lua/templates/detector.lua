@@ -1,10 +1,10 @@
 -- Indicts a server whose mean read time over the whole run is a multiple of its peers' median.
--- What a run holds, and what vectors can do: diag/detectors/detector.meta.lua.
+-- diag/detectors/detector.meta.lua documents runs, vectors and verdicts.
 
 return {
 	name    = "many-times-slower",
 	summary = "mean disk read time far above the peers' median",
-	params  = { factor = { default = 3, help = "how many times the median is too much" } },
+	params  = { factor = { default = 3, help = "ratio to the median above which a server is indicted" } },
 
 	diagnose = function(run, model, params)
 		local means, sorted = {}, {}

@@ -1,27 +1,27 @@
--- What goes wrong, and where one sees it in the field.
+-- Describe the fault here, and where it occurs in practice.
 
 ---@type culprit.Fault
 return {
 	summary  = "a log that nobody rotates: a process writes to the victim's storage",
-	resource = "disk", -- what a diagnoser should name: "disk", "network/hog", "cpu", "memory", "process"
+	resource = "disk", -- what a detector should name: "disk", "network/hog", "cpu", "memory", "process"
 
-	-- Parameters: the scenario may give others, { "./NAME.lua", block = "4MiB" }. In ctx.params they are
-	-- numbers in the base unit (here bytes).
+	-- Parameters and their defaults. A scenario sets others by { "./NAME.lua", block = "4MiB" }. In ctx.params
+	-- they are numbers in the base unit (here bytes).
 	params = {
 		block = { default = "1MiB", unit = "bytes", min = "4KiB", max = "64MiB", help = "bytes written at once" },
 	},
 
-	-- Can it run with this victim? true, or nil and why not: its cells are then skipped, with that reason.
+	-- Returns true if the fault can run on this victim, or nil and the reason: its cells are then skipped.
 	check = function(ctx)
 		local probe = ctx.victim:run { argv = { "test", "-w", ctx.victim.storage } }
 		if probe.exit ~= 0 then return nil, ctx.victim.name .. ": cannot write to " .. ctx.victim.storage end
 		return true
 	end,
 
-	-- Begins it. No undo is written here: the node's guard knows how to take back what these methods do
-	-- (node:process, node:drop_packets, ...). Anything else is a command that comes with its inverse:
+	-- Starts the fault. It needs no undo: the node's guard undoes what these methods do (node:process,
+	-- node:drop_packets, ...). For anything else, use a command with its inverse:
 	--   ctx.victim:command { argv = {...}, inverse = {...}, check = {...} }
-	-- Here the file is made by such a command, so that it is gone afterwards, and written by a process.
+	-- Here such a command creates the file, so that it is removed afterwards, and a process writes to it.
 	inject = function(ctx)
 		local file = ctx.victim.storage .. "/culprit-log"
 		ctx.victim:command {
@@ -35,8 +35,8 @@ return {
 		}
 	end,
 
-	-- Does it act? Look at its effect, not at what was asked for. Asked every 0.2 s until it is true, then
-	-- once more when the fault's phase ends. What you return is kept as evidence.
+	-- Checks that the fault has an effect: measure the effect, not the request. Called every 0.2 s until it
+	-- returns a true value, and once more when the fault's phase ends. The value is kept as evidence.
 	verify = function(ctx)
 		local now, before = ctx.state.writer:status(), ctx.state.write_bytes or 0
 		ctx.state.write_bytes = now.write_bytes

@@ -1,18 +1,18 @@
--- Hosts for culprit. Fill in, then try every one of them:  culprit doctor --inventory THIS-FILE
--- All keys: harness/inventory/README.md. Nothing here is asked for twice: ports, users, keys and jump hosts come
--- from your SSH configuration, bricks and mounts from the hosts.
+-- The hosts of your cluster. Fill in, then check them all:  culprit doctor --inventory THIS-FILE
+-- harness/inventory/README.md lists all keys. What is left out is looked up: ports, users, keys and jump hosts
+-- in your SSH configuration, bricks and mounts on the hosts.
 
 ---@type culprit.Inventory
 return {
   file_system = { type = "glusterfs" },       -- volume = "gv0", if hosts serve more than one
   nodes = {
-    -- What 'ssh s1' reaches. Peers are compared with each other: three servers at the least.
+    -- Names as in 'ssh s1'. Servers are compared with each other, so at least three are needed.
     { name = "s1", role = "server" },
     { name = "s2", role = "server" },
     { name = "s3", role = "server" },
     { name = "c1", role = "client" },
     -- { name = "s4", role = "server", ssh = "s4.example.org", user = "admin", become = "sudo" },
-    -- { name = "o1", role = "outsider" },    -- takes part in nothing: for network hogs
+    -- { name = "o1", role = "outsider" },    -- not part of the file system: for network hogs
 
     -- For disk hogs, an unused partition on the brick's disk; it is overwritten:
     --   spare = "/dev/sdb2"

@@ -1,4 +1,4 @@
--- What this workload stands for.
+-- Describe here which application this workload stands for.
 
 ---@type culprit.Workload
 return {
@@ -8,17 +8,17 @@ return {
 		size = { default = "64KiB", unit = "bytes", min = "1B", max = "64MiB", help = "bytes in a file" },
 	},
 
-	-- Programs that every client must have, and the Debian packages that bring those that may be missing.
+	-- Programs that every client must have, and the Debian packages that contain them.
 	needs = { "dd", "mkdir" },
 	packages = { dd = "coreutils", mkdir = "coreutils" },
 
-	-- Once a run, before the first cell: commands for a client, one after the other.
+	-- Returns commands that run on a client once, in order, before the first cell.
 	prepare = function(ctx, client)
 		return { { "mkdir", "-p", client.mount .. "/" .. ctx.run } }
 	end,
 
-	-- What runs on a client for the length of a cell: again and again, or (ctx.once: the cell ends with the work) a
-	-- single time. No shell is involved; 'stdin' may give the program a text to read.
+	-- Returns the program that runs on a client during a cell: repeatedly, or once if ctx.once is set (the cell then
+	-- ends with the program). It is started without a shell; 'stdin' may give it a text to read.
 	command = function(ctx, client)
 		return {
 			argv = { "dd", "if=/dev/zero", "of=" .. client.mount .. "/" .. ctx.run .. "/small." .. client.name,
@@ -27,7 +27,7 @@ return {
 		}
 	end,
 
-	-- What the program printed -> figures that are kept with the run.
+	-- Turns the program's output into figures, which are kept with the run.
 	result = function(output)
 		local files = select(2, output:gsub("copied", ""))
 		if files == 0 then return nil, "no file was written" end
