@@ -95,7 +95,8 @@ static void measure(const char *path, uint64_t n)
 		stat(path, &st);
 		cpu_s = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
 			(double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
-		printf("read %8llu calls: %5.2f million records/s of CPU, %4.1f bytes/record, %ld KiB resident%s\n",
+		printf("read %8llu calls: %5.2f million records/s of CPU, %4.1f bytes/record, %ld "
+		       "KiB resident%s\n",
 			(unsigned long long)n, (double)n / cpu_s / 1e6,
 			(double)st.st_size / (double)n, use.ru_maxrss, sum ? "" : " (empty)");
 		fflush(stdout);

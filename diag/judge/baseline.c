@@ -8,7 +8,8 @@
 #include "harness/base/alloc.h"
 #include "harness/base/jget.h"
 
-/* What is compared of one fault, or of all: cells, and of those wrong ones; faulty ones, right ones. */
+/* What is compared of one fault, or of all: cells, and of those wrong ones; faulty ones, right
+ * ones. */
 struct counts {
 	unsigned n[2], hits[2]; /* [wrong] */
 };

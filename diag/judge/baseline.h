@@ -29,7 +29,8 @@ struct comparisons {
 	char *run; /* that the baseline is from */
 };
 
-/* The file's text as JSON, of all detectors but those in 'except' (ended by NULL). New reference. */
+/* The file's text as JSON, of all detectors but those in 'except' (ended by NULL). New
+ * reference. */
 json_t *baseline_make(const struct score_table *t, const char *run, const char *const *except);
 
 /* Compares the detectors and faults that a baseline and a table have in common. 'source' is the

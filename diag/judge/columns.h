@@ -29,7 +29,8 @@ struct columns;
 struct columns *columns_new(size_t n_metrics, size_t n_servers, int32_t seconds);
 void columns_free(struct columns *c);
 
-/* Sets one metric of one server: COLUMNS arrays of 'seconds' numbers, one after the other; copied. */
+/* Sets one metric of one server: COLUMNS arrays of 'seconds' numbers, one after the other;
+ * copied. */
 void columns_put(struct columns *c, size_t metric, size_t server, const double *values);
 
 /* The same from samples in any order; their own metric and server are ignored. Samples of one
@@ -46,8 +47,8 @@ struct columns *columns_from_samples(const struct sample *samples, size_t n, siz
 int32_t columns_seconds(const struct columns *c);
 bool columns_has(const struct columns *c, size_t metric, size_t server); /* any sample? */
 
-/* Both write 'seconds' numbers; columns_series those that detectors see: NaN for a mean, sum or maximum
- * where there is no sample. */
+/* Both write 'seconds' numbers; columns_series those that detectors see: NaN for a mean, sum or
+ * maximum where there is no sample. */
 void columns_read(
 	const struct columns *c, size_t metric, size_t server, enum column which, double *out);
 void columns_series(

@@ -171,7 +171,8 @@ static int too_late(const struct talk *t, struct err *e)
 		e, -ETIMEDOUT, "%s: the detector did not end within %g s", t->path, t->limit_s);
 }
 
-/* Writes the question and reads the answer at the same time, until the program closes its output. */
+/* Writes the question and reads the answer at the same time, until the program closes its
+ * output. */
 static int converse(struct talk *t, int *in, int out, int error, struct err *e)
 {
 	struct pollfd fds[] = {{.fd = *in, .events = POLLOUT}, {.fd = out, .events = POLLIN},

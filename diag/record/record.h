@@ -72,8 +72,8 @@ enum fd_kind { FD_OTHER, FD_FILE, FD_DIR, FD_DEVICE, FD_PIPE, FD_SOCKET };
 
 /*
  * Identity of a file, under any name and descriptor (the file tag of Esteves et al. 2023): device
- * and inode number, and when this log's tracer first met it. A new file that reuses the inode number of
- * a removed one has another 'first_ns'.
+ * and inode number, and when this log's tracer first met it. A new file that reuses the inode
+ * number of a removed one has another 'first_ns'.
  */
 struct file_tag {
 	uint64_t device; /* as st_dev; 0 with inode 0: not known, or no file */

@@ -61,7 +61,8 @@ static int attempt_body(const char *body, struct err *e)
 	char text[2048];
 
 	snprintf(text, sizeof(text),
-		"return { name = 'mine', summary = 'x', diagnose = function(run, model, params)\n\n%s\nend }\n",
+		"return { name = 'mine', summary = 'x', diagnose = function(run, model, params)\n"
+		"\n%s\nend }\n",
 		body);
 	return attempt(text, e);
 }
@@ -119,7 +120,8 @@ static void limits_hold(void **state)
 		{"local s = ('x'):rep(1e10)", -EINVAL, ":3: resulting string too large"},
 		{"local t = {} while true do t[#t + 1] = vec.new(1000000) end", -E2BIG,
 			":3: it used up"},
-		{"local t = {} while true do pcall(function() t[#t + 1] = vec.new(10000000) end) end",
+		{"local t = {} while true do pcall(function() t[#t + 1] = vec.new(10000000) end) "
+		 "end",
 			-ETIMEDOUT, ":3: it used up"},
 		/* Inside C functions. */
 		{"local n = (('a'):rep(50)):find(('a*'):rep(40) .. 'b')", -ETIMEDOUT,
@@ -196,7 +198,8 @@ static void a_crash_and_an_endless_loop_concern_one_run(void **state)
 static void large_runs_may_take_longer(void **state)
 {
 	static const char text[] =
-		"return { name = 'm', summary = 's', diagnose = function() for _ = 1, 150000000 do end return {} end }";
+		"return { name = 'm', summary = 's', diagnose = function() for _ = 1, 150000000 "
+		"do end return {} end }";
 	const char *many[300];
 	struct detector_run run = {.id = "r", .seconds = 10, .servers = many, .n_servers = 300};
 	struct detector *d;
@@ -236,7 +239,8 @@ static void names_and_resources_are_checked(void **state)
 	assert_non_null(strstr(e.text, "mine.lua:1: detector name '../../etc'"));
 	for (size_t i = 0; i < sizeof(resources) / sizeof(*resources); i++) {
 		snprintf(body, sizeof(body),
-			"do return { { metric = 'any', indicted = { 'A' },\nresource = '%s' } } end",
+			"do return { { metric = 'any', indicted = { 'A' },\nresource = '%s' } } "
+			"end",
 			resources[i]);
 		if (attempt_body(body, &e) != -EINVAL ||
 			!strstr(e.text, ":4: a verdict's 'resource'"))
@@ -256,14 +260,19 @@ static void series_are_made_when_asked_for(void **state)
 	(void)state;
 	if (attempt_body(
 		    "local s, n = run.series.dread.A, 0\n"
-		    "for name, v in pairs(s) do n = n + 1 assert(s[name] == v and #v == run.seconds) end\n"
-		    "assert(n == 5 and s.nothing == nil and tostring(s) == 'series' and #run.metrics == 4)\n"
+		    "for name, v in pairs(s) do n = n + 1 assert(s[name] == v and #v == "
+		    "run.seconds) end\n"
+		    "assert(n == 5 and s.nothing == nil and tostring(s) == 'series' and "
+		    "#run.metrics == 4)\n"
 		    "local mean, count, sum, max = s.mean, s.count, s.sum, s.max\n"
 		    "for t = 1, #mean do\n"
-		    "  if count[t] == 0 then assert(mean[t] ~= mean[t] and sum[t] ~= sum[t] and max[t] ~= max[t] and s.bytes[t] == 0)\n"
-		    "  else assert(count[t] == 2 and s.bytes[t] == 100 and math.abs(mean[t] * 2 - sum[t]) < 1e-12) end\n"
+		    "  if count[t] == 0 then assert(mean[t] ~= mean[t] and sum[t] ~= sum[t] and "
+		    "max[t] ~= max[t] and s.bytes[t] == 0)\n"
+		    "  else assert(count[t] == 2 and s.bytes[t] == 100 and math.abs(mean[t] * 2 - "
+		    "sum[t]) < 1e-12) end\n"
 		    "end\n"
-		    "assert(run.series.ncread.B.sum:count() == 0 and run.series.ncread.B.count:max() == 0)\n"
+		    "assert(run.series.ncread.B.sum:count() == 0 and "
+		    "run.series.ncread.B.count:max() == 0)\n"
 		    "assert(not pcall(function() s.mean = 3 end))\n"
 		    "do return {} end",
 		    &e))
@@ -283,34 +292,44 @@ static void what_does_not_fit_is_refused_with_its_line(void **state)
 			"'diagnose' must be a function"},
 		{"return 3", "must return a table"},
 		{"return {\n name = = }", ":2: unexpected symbol"},
-		{"return { name = 'm', summary = 's', diagnose = function() end,\n params = { w = { default = 1 } } }",
+		{"return { name = 'm', summary = 's', diagnose = function() end,\n params = { w = "
+		 "{ default = 1 } } }",
 			"parameter 'w': 'help' is missing"},
 		{"return { name = 'm', summary = 's', diagnose = function() end }",
 			"must return a table, not a nil"},
 		{"return { name = 'm', summary = 's', diagnose = function() return { 3 } end }",
 			"list of verdicts"},
-		{"return { name = 'm', summary = 's', diagnose = function() return { { metric = 'dred' } } end }",
+		{"return { name = 'm', summary = 's', diagnose = function() return { { metric = "
+		 "'dred' } } end }",
 			"a verdict's metric is"},
-		{"return { name = 'm', summary = 's', diagnose = function()\n return { { metric = 'any',\n indited = {} } } end }",
+		{"return { name = 'm', summary = 's', diagnose = function()\n return { { metric = "
+		 "'any',\n indited = {} } } end }",
 			":3: verdict: unknown key 'indited'; did you mean 'indicted'?"},
-		{"return { name = 'm', summary = 's', diagnose = function()\n return { { metric = 'any', indicted = { 'Z' } } } "
+		{"return { name = 'm', summary = 's', diagnose = function()\n return { { metric = "
+		 "'any', indicted = { 'Z' } } } "
 		 "end }",
 			"'Z', which is no server"},
-		{"return { name = 'm', summary = 's', diagnose = function()\n return { { metric = 'any', indicted = { 'A' }, "
+		{"return { name = 'm', summary = 's', diagnose = function()\n return { { metric = "
+		 "'any', indicted = { 'A' }, "
 		 "abstain = true } } end }",
 			"abstains and indicts"},
-		{"return { name = 'm', summary = 's', diagnose = function()\n return { { metric = 'dread' }, { metric = 'dread' } } "
+		{"return { name = 'm', summary = 's', diagnose = function()\n return { { metric = "
+		 "'dread' }, { metric = 'dread' } } "
 		 "end }",
 			"two verdicts on 'dread'"},
-		{"return { name = 'm', summary = 's', diagnose = function(run)\n return { { metric = 'any', evidence = { x = 0/0 } } } "
+		{"return { name = 'm', summary = 's', diagnose = function(run)\n return { { "
+		 "metric = 'any', evidence = { x = 0/0 } } } "
 		 "end }",
 			"not finite"},
-		{"return { name = 'm', summary = 's', diagnose = function(run)\n local x = run.series.dread.A.mean + vec.new(3) "
+		{"return { name = 'm', summary = 's', diagnose = function(run)\n local x = "
+		 "run.series.dread.A.mean + vec.new(3) "
 		 "end }",
 			":2: vecs of different lengths (60 and 3)"},
-		{"return { name = 'm', summary = 's', diagnose = function(run)\n return run.nothing.x end }",
+		{"return { name = 'm', summary = 's', diagnose = function(run)\n return "
+		 "run.nothing.x end }",
 			":2: attempt to index"},
-		{"return { name = 'm', summary = 's', train = function() return { 1 } end, diagnose = function() return {} end }",
+		{"return { name = 'm', summary = 's', train = function() return { 1 } end, "
+		 "diagnose = function() return {} end }",
 			"named entries"},
 	};
 	struct err e;
@@ -362,7 +381,8 @@ static void the_union_is_formed_where_the_detector_gives_none(void **state)
 {
 	static const char text[] =
 		"return { name = 'm', summary = 's', diagnose = function() return {\n"
-		"{ metric = 'dread', indicted = { 'C', 'A', 'C' } }, { metric = 'dwrite', abstain = true },\n"
+		"{ metric = 'dread', indicted = { 'C', 'A', 'C' } }, { metric = 'dwrite', abstain "
+		"= true },\n"
 		"{ metric = 'nsread', indicted = { 'B' } } } end }";
 	struct series *s = series_new(4, 1);
 	struct detector *d;

@@ -144,12 +144,12 @@ static void an_errno_that_reaches_an_application_indicts(void **state)
 		"s2");
 	/* A call of the application counts from its start. */
 	assert_string_equal(
-		propagation(
-			"server-error s2 10 10 error=EROFS;app-error c1 17 17 error=EROFS longest_s=6"),
+		propagation("server-error s2 10 10 error=EROFS;app-error c1 17 17 error=EROFS "
+			    "longest_s=6"),
 		"s2");
 	assert_string_equal(
-		propagation(
-			"server-error s2 10 10 error=EROFS;app-error c1 17 17 error=EROFS longest_s=5"),
+		propagation("server-error s2 10 10 error=EROFS;app-error c1 17 17 error=EROFS "
+			    "longest_s=5"),
 		"");
 	/* Bursts reach from their first to their last failure. */
 	assert_string_equal(
@@ -288,8 +288,9 @@ static void clients_vote(void **state)
 	(void)state;
 	/* Two of three clients blame s2; the third has trouble of its own with s4. */
 	assert_string_equal(
-		hang("app-error c1 9 9 error=ENOTCONN;app-error c2 9 9 error=ENOTCONN;app-error c3 9 9 error=ENOTCONN;" ENDED(
-			"c1", "s2") ENDED("c2", "s2") ENDED("c3", "s4")),
+		hang("app-error c1 9 9 error=ENOTCONN;app-error c2 9 9 error=ENOTCONN;app-error "
+		     "c3 9 9 error=ENOTCONN;" ENDED("c1", "s2") ENDED("c2", "s2")
+				ENDED("c3", "s4")),
 		"s2");
 	/* A client that needs nothing of the dead server, or waits for nobody, has no vote. */
 	assert_string_equal(
@@ -303,8 +304,9 @@ static void clients_vote(void **state)
 		"");
 	/* Many moments of one client are one vote, and a slip in one of them is none. */
 	assert_string_equal(
-		hang("app-error c1 9 9 error=ENOTCONN;app-error c1 12 12 error=ENOTCONN;app-error c1 20 20 error=ENOTCONN;" ENDED(
-			"c1", "s2") "link-quiet c1>s3 19.9 20.1 state=ended;"),
+		hang("app-error c1 9 9 error=ENOTCONN;app-error c1 12 12 error=ENOTCONN;app-error "
+		     "c1 20 20 error=ENOTCONN;" ENDED(
+			     "c1", "s2") "link-quiet c1>s3 19.9 20.1 state=ended;"),
 		"s2");
 }
 

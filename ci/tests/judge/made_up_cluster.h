@@ -45,7 +45,8 @@ struct cluster {
 	bool silently;   /* of the segments that are lost, nobody sends one again */
 	bool under_way;  /* up to fifty of a second's segments arrive in the next one */
 	bool skewed;     /* servers are sampled up to 50 ms after the clients, or before */
-	size_t merges; /* the server whose NIC merges what it gets, three at a time; SERVERS_MAX: none */
+	/* the server whose NIC merges what it gets, three at a time; SERVERS_MAX: none */
+	size_t merges;
 	bool no_balance; /* the detector's parameter 'balance' off */
 	int hold;        /* the detector's parameter; 0: its default */
 	bool (*has)(enum metric m, size_t server, int second); /* NULL: all */

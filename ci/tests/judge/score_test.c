@@ -150,10 +150,12 @@ static void detection_localisation_and_resource_are_scored_apart(void **state)
 		"{\"metric\": \"any\", \"indicted\": [\"A\"], \"resource\": \"network\"}");
 	add_timed(t, "\"A\"", "{\"metric\": \"any\", \"indicted\": [\"A\"]}");
 	add_timed(t, "\"A\"",
-		"{\"metric\": \"any\", \"indicted\": [\"B\"], \"resource\": \"disk\"}"); /* the right
+		"{\"metric\": \"any\", \"indicted\": [\"B\"], \"resource\": "
+		"\"disk\"}"); /* the right
 		resource of the wrong server is no diagnosis */
 	add_timed(t, "\"A\"",
-		"{\"metric\": \"any\", \"indicted\": [], \"abstain\": true, \"error\": \"it died\"}");
+		"{\"metric\": \"any\", \"indicted\": [], \"abstain\": true, \"error\": \"it "
+		"died\"}");
 	s = only(t, 0);
 	assert_int_equal(s->n, 5);
 	assert_int_equal(s->detected, 4);
@@ -210,13 +212,16 @@ static void delays_run_from_the_onset_to_the_last_right_server(void **state)
 	add_timed(t, "\"A\"",
 		"{\"metric\": \"any\", \"indicted\": [\"A\"], \"time_s\": {\"A\": 17.5}}");
 	add_timed(t, "\"A\"",
-		"{\"metric\": \"any\", \"indicted\": [\"A\", \"B\"], \"time_s\": {\"A\": 12, \"B\": 1}}");
+		"{\"metric\": \"any\", \"indicted\": [\"A\", \"B\"], \"time_s\": {\"A\": 12, "
+		"\"B\": 1}}");
 	add_timed(t, "\"A\"",
-		"{\"metric\": \"any\", \"indicted\": [\"A\"], \"time_s\": {\"A\": 9}}"); /* before it was there */
+		/* before it was there */
+		"{\"metric\": \"any\", \"indicted\": [\"A\"], \"time_s\": {\"A\": 9}}");
 	add_timed(t, "\"A\"",
 		"{\"metric\": \"any\", \"indicted\": [\"B\"], \"time_s\": {\"B\": 11}}");
 	add_timed(t, "[\"A\", \"B\"]",
-		"{\"metric\": \"any\", \"indicted\": [\"A\", \"B\"], \"time_s\": {\"A\": 11, \"B\": 30}}");
+		"{\"metric\": \"any\", \"indicted\": [\"A\", \"B\"], \"time_s\": {\"A\": 11, "
+		"\"B\": 30}}");
 	add_timed(t, "[\"A\", \"B\"]",
 		"{\"metric\": \"any\", \"indicted\": [\"A\", \"B\"], \"time_s\": {\"A\": 11}}");
 	s = only(t, 0);

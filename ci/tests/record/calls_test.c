@@ -37,7 +37,8 @@ static void test_call_names(void **state)
 	}
 }
 
-/* The calls of Esteves et al. 2023, Table I, and newer variants: each with its path or descriptor. */
+/* The calls of Esteves et al. 2023, Table I, and newer variants: each with its path or
+ * descriptor. */
 static void test_calls_on_files(void **state)
 {
 	static const char *const paths[] = {

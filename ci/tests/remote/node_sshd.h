@@ -149,8 +149,8 @@ static inline void sshd_setup(void)
 	char path[128], *key = NULL;
 
 	snprintf(sshd_dir, sizeof(sshd_dir), "/run/culprit-node-test");
-	/* Of this namespace alone: removing a folder anywhere would take the mounts from another run
-	 * that has the same one. */
+	/* Of this namespace alone: removing a folder anywhere would take the mounts from another
+	 * run that has the same one. */
 	if (mount("tmpfs", "/run", "tmpfs", 0, "mode=0755"))
 		fail_msg("cannot mount tmpfs: %s", strerror(errno));
 	mkdir(sshd_dir, 0700);

@@ -180,7 +180,8 @@ static void markdown_and_csv_are_regular(void **state)
 
 	(void)state;
 	has(text,
-		"| disk-hog | share | 25% | 10 | 0.90 [.55,1] | 10 | 1.00 [.69,1] | 10 | 1.00 [.69,1] | 30 | 0.97 [.82,1] | 30 | 0.00 [0,.12] |\n");
+		"| disk-hog | share | 25% | 10 | 0.90 [.55,1] | 10 | 1.00 [.69,1] | 10 | 1.00 "
+		"[.69,1] | 30 | 0.97 [.82,1] | 30 | 0.00 [0,.12] |\n");
 	has(csv, "\nfinder,loss,loss,0.5%,0.5,\"ddw(per_server=1 MiB,records=8)\",2,0,");
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		size_t bars = 0;

@@ -115,7 +115,8 @@ static void both_begin_with_all_in_one_look(void **state)
 		"false alarms      -   -   -  |-   -   -  |-   -   0  |-   -   -\n"
 		"\n";
 	static const char *const rows[] = {
-		"by-metric, at-last; of 2\n  to 5 cells each\n\n| fault | ddr | postmark | ddw | mine |\n|---|---|---|---|---|\n"
+		"by-metric, at-last; of 2\n  to 5 cells each\n\n| fault | ddr | postmark | ddw | "
+		"mine |\n|---|---|---|---|---|\n"
 		"| disk-hog | *1* 1 - | *1* - - | *.40* - - | *0* - - |\n",
 		"\n| false alarms | *-* - - | *-* - - | *-* - 0 | *-* - - |\n",
 		NULL,
@@ -153,15 +154,21 @@ static void text_has_both_halves_and_says_what_is_missing(void **state)
 		"          measured  1.00      0.00      -         -\n",
 		"  nsread  published 0         0         0.8       0\n"
 		"          measured  0.00      0.00      -         -\n",
-		"\nno such row or column there: disk-hog, dread, ddw: TP 1.00 [.15,1], FP 0.00\n  [0,.85], n=2\n",
+		"\nno such row or column there: disk-hog, dread, ddw: TP 1.00 [.15,1], FP 0.00\n  "
+		"[0,.85], n=2\n",
 		"\nat-last              n TP             FP             cause          delay (s)\n",
-		"\nsend-pktloss\n  ddw                4 1.00 [.39,1]   0.00 [0,.61]   0.75 [.19,1]   3.5\n",
-		"\ncpu-hog\n  mine               2 0.00 [0,.85]   1.00 [.15,1]   -              -\n",
-		"\nnone (control)\n  ddw               20 -              0.00 [0,.17]   -              -\n",
-		"\n  always-same        -              -              -              1.00 [.83,1]\n",
+		"\nsend-pktloss\n  ddw                4 1.00 [.39,1]   0.00 [0,.61]   0.75 "
+		"[.19,1]   3.5\n",
+		"\ncpu-hog\n  mine               2 0.00 [0,.85]   1.00 [.15,1]   -              "
+		"-\n",
+		"\nnone (control)\n  ddw               20 -              0.00 [0,.17]   -         "
+		"     -\n",
+		"\n  always-same        -              -              -              1.00 "
+		"[.83,1]\n",
 		"\nA paper, its Table 1.\n",
 		"\n* the detector abstained in some",
-		"\nten servers and ten clients\nrun the-run: 11 of 12 cells confirmed; not scored: 2 attempts invalid, 1 in\n  error\n",
+		"\nten servers and ten clients\nrun the-run: 11 of 12 cells confirmed; not "
+		"scored: 2 attempts invalid, 1 in\n  error\n",
 		NULL,
 	};
 	char *text = render(TABLE_TEXT);
@@ -180,9 +187,12 @@ static void text_has_both_halves_and_says_what_is_missing(void **state)
 static void markdown_has_the_halves_side_by_side(void **state)
 {
 	static const char *const lines[] = {
-		"\n| fault | metric | ddr TP | ddr FP | postmark TP | postmark FP | metric | ddw TP | ddw FP | postmark TP | postmark FP |\n",
-		"\n| disk-hog | dread | *1*<br>**0.80**<br>[.28,1]<br>n=5 | *0*<br>**0.20**<br>[0,.72] | "
-		"*0.9*<br>**0.50**\\*<br>[.01,.99]<br>n=2 | *0.1*<br>**0.00**<br>[0,.85] | dwrite | *0.4*<br>- | *0*<br>- |",
+		"\n| fault | metric | ddr TP | ddr FP | postmark TP | postmark FP | metric | ddw "
+		"TP | ddw FP | postmark TP | postmark FP |\n",
+		"\n| disk-hog | dread | *1*<br>**0.80**<br>[.28,1]<br>n=5 | "
+		"*0*<br>**0.20**<br>[0,.72] | "
+		"*0.9*<br>**0.50**\\*<br>[.01,.99]<br>n=2 | *0.1*<br>**0.00**<br>[0,.85] | dwrite "
+		"| *0.4*<br>- | *0*<br>- |",
 		"\n| send-pktloss |  | | | | | dwrite | *(0)*<br>**1.00**<br>[.02,1]<br>n=1 |",
 		"\n|  |  | | | | | nsread | *0*<br>**0.00**<br>[0,.71]<br>n=3 |",
 		"\n| send-pktloss | ddw | 4 | 1.00 [.39,1] | 0.00 [0,.61] | 0.75 [.19,1] | 3.5 |\n",
@@ -213,7 +223,8 @@ static void programs_get_every_cell(void **state)
 	static const char *const rows[] = {
 		"\nby-metric,disk-hog,ddr,dread,1,0,5,0,4,0.800000,",
 		"\nby-metric,disk-hog,postmark,dread,0.9,0.1,2,1,1,0.500000,",
-		"\nby-metric,disk-hog,ddw,dwrite,0.4,0,0,0,,,,,,,,,,,,,,,,,0,\n", /* published, not measured */
+		/* published, not measured */
+		"\nby-metric,disk-hog,ddw,dwrite,0.4,0,0,0,,,,,,,,,,,,,,,,,0,\n",
 		"\nby-metric,disk-hog,ddw,nsread,0,0,2,0,0,0.000000,", /* published as 0 */
 		"\nby-metric,disk-hog,ddw,dread,,,2,0,2,1.000000,",
 		"\nat-last,send-pktloss,ddw,any,,,4,0,4,1.000000,",

@@ -16,7 +16,8 @@
 
 static const char *const missing[] = {"12 receive-pktloss ddr"};
 static const char *const remarks[] = {
-	"a long remark that certainly does not fit on one line of eighty columns and must therefore be wrapped somewhere"};
+	"a long remark that certainly does not fit on one line of eighty columns and must "
+	"therefore be wrapped somewhere"};
 static const char *const nulls[] = {"always-same", NULL};
 static const struct table_notes notes = {
 	"2026-11-21-quick", 12, 11, 2, 1, missing, 1, remarks, 1, .nulls = nulls};
@@ -109,7 +110,8 @@ static void text_says_what_was_measured(void **state)
 		"\n  dread     5 -              -                5 1.00 [.47,1]   0.00 [0,.53]\n",
 		"\n  dwrite    5 0.80 [.28,1]   0.00 [0,.53]     5*0.80 [.28,1]   0.00 [0,.53]\n",
 		"\n  any       5 0.80 [.28,1]   0.20 [0,.72]     5 0.80 [.28,1]   0.20 [0,.72]\n",
-		"run 2026-11-21-quick: 11 of 12 cells confirmed; not scored: 2 attempts invalid,\n  1 in error\n",
+		"run 2026-11-21-quick: 11 of 12 cells confirmed; not scored: 2 attempts invalid,\n"
+		"  1 in error\n",
 		"missing: cell 12 receive-pktloss ddr\n",
 		"* the detector abstained",
 	};
@@ -131,8 +133,10 @@ static void the_summary_says_who_can_be_told_from_whom(void **state)
 	static const char *const lines[] = {
 		"all cells            detected       right server   wrong server   false alarm\n",
 		"\n                     10 faulty                                    10 controls\n",
-		"\npeer-threshold       1.00 [.69,1]   0.80 [.44,.98] 0.20 [.02,.56] 0.20 [.02,.56]\n",
-		"\nnull detectors\n  always-same        1.00 [.69,1]   0.00 [0,.31]   1.00 [.69,1]   1.00 [.69,1]\n",
+		"\npeer-threshold       1.00 [.69,1]   0.80 [.44,.98] 0.20 [.02,.56] 0.20 "
+		"[.02,.56]\n",
+		"\nnull detectors\n  always-same        1.00 [.69,1]   0.00 [0,.31]   1.00 "
+		"[.69,1]   1.00 [.69,1]\n",
 		"\nright server: peer-threshold is above always-same\n",
 	};
 	struct score_table *t = example(2), *few = example(1);
@@ -159,11 +163,13 @@ static void details_give_resource_and_delay(void **state)
 	(void)state;
 	assert_non_null(strstr(text, "\nalways-same (null)\n"));
 	if (!strstr(text,
-		    "\ndisk-hog, ddw, any: detected 1.00 [.47,1], resource 0.80 [.28,1], delay 6.5\n"
+		    "\ndisk-hog, ddw, any: detected 1.00 [.47,1], resource 0.80 [.28,1], delay "
+		    "6.5\n"
 		    "  (6.5-6.5; n=4), early 0, abstained 0 of 5\n"))
 		fail_msg("%s", text);
 	assert_non_null(strstr(markdown,
-		"\n| disk-hog | ddw | any | 5 | 1.00 [.47,1] | 0.80 [.28,1] | 6.5 (6.5-6.5; n=4) | 0 | 0 |\n"));
+		"\n| disk-hog | ddw | any | 5 | 1.00 [.47,1] | 0.80 [.28,1] | 6.5 (6.5-6.5; n=4) "
+		"| 0 | 0 |\n"));
 	free(text);
 	free(markdown);
 	score_table_free(t);
@@ -197,13 +203,16 @@ static void causes_are_shown_where_faults_have_them(void **state)
 		"\nof the 4 right servers of finder, the resource is right for 0.75 [.19,1], the\n"
 		"  cause for 0.50 [.06,.94]\n"));
 	assert_non_null(strstr(text,
-		"\nwrite-network-hog, ddw, any: detected 1.00 [.39,1], resource 0.75 [.19,1], cause\n"
+		"\nwrite-network-hog, ddw, any: detected 1.00 [.39,1], resource 0.75 [.19,1], "
+		"cause\n"
 		"  0.50 [.06,.94], delay -, early 0, abstained 0 of 4\n"));
 	assert_non_null(strstr(markdown,
-		"\n| write-network-hog | ddw | any | 4 | 1.00 [.39,1] | 0.75 [.19,1] | 0.50 [.06,.94] | - "
+		"\n| write-network-hog | ddw | any | 4 | 1.00 [.39,1] | 0.75 [.19,1] | 0.50 "
+		"[.06,.94] | - "
 		"| 0 | 0 |\n"));
 	assert_non_null(strstr(markdown,
-		"| finder | 4 | 1.00 [.39,1] | 1.00 [.39,1] | 0.00 [0,.61] | 0.75 [.19,1] | 0.50 [.06,.94] "
+		"| finder | 4 | 1.00 [.39,1] | 1.00 [.39,1] | 0.00 [0,.61] | 0.75 [.19,1] | 0.50 "
+		"[.06,.94] "
 		"| - | 0 | - | 0 |\n"));
 	assert_non_null(strstr(csv, ",,,,2,0.500000,0.067586,0.932414\n"));
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
