@@ -249,7 +249,7 @@ static void put_sweep(const struct doses *d, struct grid *g, size_t detector, co
 				continue;
 			}
 			count(d, detector, s->list[k].fault, c, &hits, &n);
-			grid_count(g, n, false);
+			grid_count(g, n);
 			grid_rate(g, true, hits, n);
 		}
 	}
@@ -266,11 +266,12 @@ static void print_detector(struct doses *d, size_t detector)
 	struct grid g = {.out = &d->v.out, .a_block = COLUMNS_A_BLOCK};
 	char name[64];
 
-	grid_columns(&g, lead, sizeof(lead) / sizeof(*lead));
+	GRID_COLUMNS(&g, lead);
 	for (size_t i = 0; i < n_columns(d); i++) {
 		grid_group(&g, "");
-		grid_add(&g, "n", NULL, GRID_RIGHT, 1, 3);
-		grid_add(&g, column_text(d, column_at(d, i), name), NULL, 0, 1, RATE);
+		GRID_COLUMN(&g, .head = "n", .flags = GRID_RIGHT, .gap = 1, .width = 3);
+		GRID_COLUMN(
+			&g, .head = column_text(d, column_at(d, i), name), .gap = 1, .width = RATE);
 	}
 	for (size_t i = 0; i < d->n; i++)
 		put_sweep(d, &g, detector, &d->sweeps[i]);
@@ -288,12 +289,10 @@ static void print_page(struct doses *d)
 	}
 	sheet_words(&d->v.out,
 		"By strength: TP, the share of cells in which every faulty server was indicted "
-		"(right server), "
-		"with exact 95 %% intervals. found from: the smallest strength from which on TP "
-		"is at least %g, "
-		"and in brackets the smallest from which on the lower end of its interval is; - "
-		"for none. wrong "
-		"server: share of all cells in which some healthy server was indicted.",
+		"(right server), with exact 95 %% intervals. found from: the smallest strength "
+		"from which on TP is at least %g, and in brackets the smallest from which on the "
+		"lower end of its interval is; - for none. wrong server: share of all cells in "
+		"which some healthy server was indicted.",
 		d->level);
 	table_footer(&d->v);
 }
@@ -305,7 +304,7 @@ static void print_csv(struct doses *d)
 		{"tp", .flags = GRID_BOUNDS}, {"wrong", .flags = GRID_BOUNDS}};
 	struct grid g = {.out = &d->v.out};
 
-	grid_columns(&g, columns, sizeof(columns) / sizeof(*columns));
+	GRID_COLUMNS(&g, columns);
 	for (size_t k = 0; k < d->v.n[SCORE_DETECTOR]; k++)
 		for (const struct sweep *s = d->sweeps; s < d->sweeps + d->n; s++)
 			for (size_t i = 0; i < s->n * d->v.n[SCORE_WORKLOAD]; i++) {
@@ -322,7 +321,7 @@ static void print_csv(struct doses *d)
 				grid_words(&g, "%s", dose->text);
 				grid_number(&g, dose->value);
 				grid_words(&g, "%s", d->v.names[SCORE_WORKLOAD][w]);
-				grid_count(&g, at->n, false);
+				grid_count(&g, at->n);
 				grid_rate(&g, true, at->hits, at->n);
 				grid_rate(&g, true, at->alarms, at->n);
 			}

@@ -252,16 +252,13 @@ static void columns(const struct overhead *o, struct grid *g, bool headed)
 {
 	char head[COLUMN + 1];
 
-	grid_add(g, NULL, "tracer", GRID_LABEL | GRID_CUT, 0, LABEL);
+	GRID_COLUMN(g, .title = "tracer", .flags = GRID_LABEL | GRID_CUT, .width = LABEL);
 	for (size_t w = 0; w < o->workloads.n; w++) {
 		const char *name = o->workloads.list[w];
 
 		snprintf(head, sizeof(head), "%.*s", (int)strcspn(name, "("), name);
-		grid_column(g,
-			(struct grid_column){.head = headed ? head : "",
-				.title = name,
-				.gap = 1,
-				.width = COLUMN});
+		GRID_COLUMN(
+			g, .head = headed ? head : "", .title = name, .gap = 1, .width = COLUMN);
 	}
 }
 
@@ -388,7 +385,7 @@ static void put_counter(struct grid *g, int64_t n)
 	if (n < 0)
 		grid_cell(g, (struct grid_cell){.kind = GRID_ABSENT});
 	else
-		grid_count(g, n, false);
+		grid_count(g, n);
 }
 
 static void fill(const struct overhead *o, struct grid *g)
@@ -399,7 +396,7 @@ static void fill(const struct overhead *o, struct grid *g)
 		{"high_pct", .number = "%.3f"}, {"records"}, {"lost"}};
 	struct overhead_cell c;
 
-	grid_columns(g, list, sizeof(list) / sizeof(*list));
+	GRID_COLUMNS(g, list);
 	for (size_t i = 0; i < o->tracers.n * o->workloads.n; i++) {
 		size_t k = i / o->workloads.n, w = i % o->workloads.n;
 
@@ -408,7 +405,7 @@ static void fill(const struct overhead *o, struct grid *g)
 			continue;
 		grid_words(g, "%s", o->tracers.list[k]);
 		grid_words(g, "%s", o->workloads.list[w]);
-		grid_count(g, c.pairs, false);
+		grid_count(g, c.pairs);
 		grid_number(g, c.mean_s);
 		grid_number(g, c.untraced_mean_s);
 		grid_number(g, c.pct);

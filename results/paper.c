@@ -243,7 +243,7 @@ bool paper_by_metric(const struct paper_view *b, size_t detector)
 	while ((s = tables_next(&b->v, &place)))
 		for (size_t i = 0; s->at[SCORE_DETECTOR] == detector && i < b->p->n_parts; i++)
 			if (holds(b->p->parts[i].metrics, b->p->parts[i].n_metrics,
-				    tables_name(&b->v, s, SCORE_METRIC)))
+				    b->v.names[SCORE_METRIC][s->at[SCORE_METRIC]]))
 				return true;
 	return false;
 }
@@ -278,44 +278,29 @@ static const char **names_of(const struct paper_view *b, enum score_axis axis, s
 	return names;
 }
 
-static void render_json(struct paper_view *b)
-{
-	const struct table_notes *notes = b->v.notes;
-	json_t *all = json_object(), *environment = json_array();
-	struct grid g = {.out = &b->v.out};
-
-	paper_fill(b, &g);
-	table_json_notes(&b->v, all);
-	json_object_set_new(all, "published",
-		json_pack("{s:s, s:s}", "table", b->p->name, "source", b->p->source));
-	for (size_t i = 0; i < notes->n_environment; i++)
-		json_array_append_new(environment, json_string(notes->environment[i]));
-	json_object_set_new(all, "environment", environment);
-	json_object_set_new(all, "confidence", json_real(0.95));
-	json_object_set_new(all, "summary", table_summary_json(&b->v));
-	json_object_set_new(all, "scores", grid_json(&g));
-	sheet_json(&b->v.out, all);
-}
-
 int paper_render(const struct paper *p, const struct score_table *t, enum table_format format,
 	const struct table_notes *notes, FILE *f)
 {
 	struct paper_view b = {.p = p};
 	struct grid g = {.out = &b.v.out};
+	json_t *all;
 	int rc = 0;
 
 	tables_init(&b.v, t, format, notes, f);
 	b.faults = names_of(&b, SCORE_FAULT, &b.n_faults);
 	b.workloads = names_of(&b, SCORE_WORKLOAD, &b.n_workloads);
-	switch (format) {
-	case TABLE_JSON: render_json(&b); break;
-	case TABLE_CSV:
+	if (format == TABLE_SVG) {
+		rc = paper_look(&b);
+	} else if (tables_is_page(&b.v)) {
+		paper_page(&b);
+	} else {
 		paper_fill(&b, &g);
-		grid_print(&g);
-		break;
-	case TABLE_SVG: rc = paper_look(&b); break;
-	case TABLE_TEXT:
-	case TABLE_MARKDOWN: paper_page(&b); break;
+		all = table_json_notes(&b.v);
+		json_object_update_new(all,
+			json_pack("{s:{s:s, s:s}, s:o}", "published", "table", p->name, "source",
+				p->source, "environment",
+				json_lines(b.v.notes->environment, b.v.notes->n_environment)));
+		tables_data(&b.v, &g, all);
 	}
 	free(b.faults);
 	free(b.workloads);

@@ -63,20 +63,16 @@ static void columns(const struct look *l, struct grid *g)
 {
 	const struct tables *v = &l->b->v;
 
-	grid_add(g, NULL, "fault", GRID_LABEL | GRID_CUT, 0, LABEL);
+	GRID_COLUMN(g, .title = "fault", .flags = GRID_LABEL | GRID_CUT, .width = LABEL);
 	for (size_t w = 0; w < l->b->n_workloads; w++) {
 		grid_group(g, l->b->workloads[w]);
 		for (size_t i = 0; i < 1 + DETECTORS; i++)
-			grid_column(g,
-				(struct grid_column){.key = !i ? "published (best metric)"
-						: i <= l->n
-						? v->names[SCORE_DETECTOR][l->list[i - 1]]
-						: NULL,
-					.flags = GRID_TEXT | GRID_SVG,
-					.gap = 1,
-					.width = SHARE});
-		grid_column(g,
-			(struct grid_column){.title = l->b->workloads[w], .flags = GRID_MARKDOWN});
+			GRID_COLUMN(g,
+				.key = !i           ? "published (best metric)"
+					: i <= l->n ? v->names[SCORE_DETECTOR][l->list[i - 1]]
+						    : NULL,
+				.flags = GRID_TEXT | GRID_SVG, .gap = 1, .width = SHARE);
+		GRID_COLUMN(g, .title = l->b->workloads[w], .flags = GRID_MARKDOWN);
 	}
 }
 

@@ -96,10 +96,10 @@ static void part_text(
 	struct grid g = {.out = &b->v.out, .blank = true};
 	struct paper_cell cells[PAPER_WORKLOADS];
 
-	grid_columns(&g, lead, 2);
+	GRID_COLUMNS(&g, lead);
 	for (size_t w = first; w < last; w++) {
 		grid_group(&g, part->workloads[w]);
-		grid_columns(&g, figures, 2);
+		GRID_COLUMNS(&g, figures);
 	}
 	for (size_t k = 0; k < b->p->n_faults; k++)
 		for (size_t m = 0; m < part->n_metrics; m++) {
@@ -163,13 +163,13 @@ static void parts_markdown(struct paper_view *b, size_t d)
 	struct grid g = {.out = &b->v.out, .groups_once = true};
 	char title[PAPER_NAME + 4];
 
-	grid_add(&g, NULL, "fault", GRID_GROUP, 0, 0);
+	GRID_COLUMN(&g, .title = "fault", .flags = GRID_GROUP);
 	for (size_t i = 0; i < b->p->n_parts; i++) {
-		grid_add(&g, NULL, "metric", 0, 0, 0);
+		GRID_COLUMN(&g, .title = "metric");
 		for (size_t w = 0; w < 2 * b->p->parts[i].n_workloads; w++) {
 			snprintf(title, sizeof(title), "%s %s", b->p->parts[i].workloads[w / 2],
 				rates[w % 2]);
-			grid_add(&g, NULL, title, 0, 0, 0);
+			GRID_COLUMN(&g, .title = title);
 		}
 	}
 	for (size_t k = 0; k < b->p->n_faults; k++)
@@ -220,26 +220,25 @@ static void print_any(struct paper_view *b, size_t d, const char *name)
 			GRID_LABEL | GRID_CUT,
 			.width = LABEL,
 			.indent = 2},
-		{.head = "n ", .title = "n", GRID_RIGHT | GRID_STARS, .gap = 1, .width = 5},
-		{.head = "TP", .width = RATE}, {.head = "FP", .width = RATE},
-		{.head = score_causes(b->v.t) ? "cause" : "resource", .width = RATE},
-		{.head = "delay (s)", .flags = GRID_RIGHT, .number = "%.1f"}};
+		{.head = "n ", .title = "n", GRID_RIGHT | GRID_STARS, 1, 5, .of = OF_N_STARRED},
+		{.head = "TP", .width = RATE, .of = OF_RIGHT},
+		{.head = "FP", .width = RATE, .of = OF_WRONG},
+		{.head = score_causes(b->v.t) ? "cause" : "resource",
+			.width = RATE,
+			.of = OF_EXPLAINED},
+		{.head = "delay (s)", .flags = GRID_RIGHT, .number = "%.1f", .of = OF_MEDIAN}};
 	struct grid g = {.out = &b->v.out, .groups_once = true};
 
-	grid_columns(&g, columns, sizeof(columns) / sizeof(*columns));
+	GRID_COLUMNS(&g, columns);
 	for (size_t k = 0; k < b->n_faults; k++)
 		for (size_t w = 0; w < b->n_workloads; w++) {
 			struct score s = paper_gather(b, d, b->faults[k], b->workloads[w], "any");
 
-			if (!s.n)
-				continue;
-			grid_words(&g, "%s%s", b->faults[k], s.control ? " (control)" : "");
-			grid_words(&g, "%s", b->workloads[w]);
-			grid_count(&g, s.n, s.abstained);
-			grid_rate(&g, !s.control, s.hits, s.n);
-			grid_rate(&g, true, s.alarms, s.n);
-			grid_rate(&g, s.named, s.explained, s.n);
-			grid_number(&g, s.n_delays ? score_median(s.delays_s, s.n_delays) : NAN);
+			if (s.n) {
+				grid_words(&g, "%s%s", b->faults[k], s.control ? " (control)" : "");
+				grid_names(&g, 1, &b->workloads[w]);
+				tables_score(&g, &s, 5);
+			}
 			free(s.delays_s);
 		}
 	grid_print(&g);
@@ -286,13 +285,10 @@ static void print_notes(struct paper_view *b)
 	sheet_words(out, "%s", b->p->source);
 	sheet_words(out,
 		"TP: share of cells in which every faulty server was indicted. FP: share of "
-		"cells in which "
-		"some healthy server was. In brackets: exact 95 %% intervals. (0): the published "
-		"table "
-		"leaves the row out, for it shows only what is not 0. resource, cause: the right "
-		"server, "
-		"and what is wrong with it. delay: median seconds from verified onset to the right "
-		"server's indictment.");
+		"cells in which some healthy server was. In brackets: exact 95 %% intervals. "
+		"(0): the published table leaves the row out, for it shows only what is not 0. "
+		"resource, cause: the right server, and what is wrong with it. delay: median "
+		"seconds from verified onset to the right server's indictment.");
 	if (somebody_abstained(&b->v))
 		sheet_words(out,
 			"%s* the detector abstained in some of these cells; they count as nobody "
