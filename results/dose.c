@@ -374,8 +374,10 @@ int dose_render(const struct score_table *t, const json_t *params, double level,
 	find_sweeps(&d);
 	make_columns(&d);
 	if (!d.n) {
-		rc = err_set(e, -ENOENT,
-			"no fault of the run comes in several strengths: with one parameter changed");
+		rc = err_blame(e, ERR_USAGE,
+			err_set(e, -ENOENT,
+				"no fault of the run comes in several strengths: with one "
+				"parameter changed"));
 	} else if (format == TABLE_SVG) {
 		rc = err_blame(e, ERR_USAGE,
 			err_set(e, -EINVAL, "scores by strength have no picture (--format svg)"));
