@@ -58,7 +58,8 @@ bool paper_has(const struct paper *p, const char *metric, const char *workload)
 	return false;
 }
 
-static int read_row(struct paper *p, const char *line, size_t number, struct err *e)
+/* What is wrong with the row, or NULL. */
+static const char *read_row(struct paper *p, const char *line)
 {
 	struct paper_row *r;
 	char rest;
@@ -67,25 +68,22 @@ static int read_row(struct paper *p, const char *line, size_t number, struct err
 	r = &p->rows[p->n];
 	if (sscanf(line, "%47[^,],%47[^,],%47[^,],%lf,%lf %c", r->fault, r->metric, r->workload,
 		    &r->tp, &r->fp, &rest) != 5)
-		return err_set(e, -EINVAL, "%s:%zu: %s", p->name, number,
-			"a row is fault,metric,workload,tp,fp");
+		return "a row is fault,metric,workload,tp,fp";
 	if (!(r->tp >= 0 && r->tp <= 1) || !(r->fp >= 0 && r->fp <= 1))
-		return err_set(
-			e, -EINVAL, "%s:%zu: %s", p->name, number, "TP and FP are from 0 to 1");
+		return "TP and FP are from 0 to 1";
 	if (paper_at(p, r->fault, r->metric, r->workload))
-		return err_set(
-			e, -EINVAL, "%s:%zu: %s", p->name, number, "a cell that was there before");
+		return "a cell that was there before";
 	p->n++;
-	return 0;
+	return NULL;
 }
 
 static int read_rows(struct paper *p, char *text, struct err *e)
 {
+	const char *wrong = NULL;
 	bool head = false;
 	size_t number = 0;
-	int rc = 0;
 
-	for (char *line = text, *next; line && *line && !rc; line = next) {
+	for (char *line = text, *next; line && *line && !wrong; line = next) {
 		next = strchr(line, '\n');
 		if (next)
 			*next++ = '\0';
@@ -95,17 +93,16 @@ static int read_rows(struct paper *p, char *text, struct err *e)
 		if (*line == '#' || !*line)
 			continue;
 		if (head)
-			rc = read_row(p, line, number, e);
+			wrong = read_row(p, line);
 		else if (strcmp(line, "fault,metric,workload,tp,fp"))
-			rc = err_set(e, -EINVAL, "%s:%zu: %s", p->name, number,
-				"this is no table of TP and FP (fault,metric,workload,tp,fp)");
+			wrong = "this is no table of TP and FP (fault,metric,workload,tp,fp)";
 		head = true;
 	}
-	if (!rc && !p->n)
-		rc = err_set(e, -EINVAL, "%s:%zu: %s", p->name, number, "there are no rows");
-	if (!rc && !p->source)
+	if (!wrong && !p->n)
+		wrong = "there are no rows";
+	if (!p->source)
 		p->source = alloc_copy(p->name);
-	return rc;
+	return wrong ? err_set(e, -EINVAL, "%s:%zu: %s", p->name, number, wrong) : 0;
 }
 
 /* The metric's workloads, in the order of its rows. */
@@ -252,26 +249,22 @@ bool paper_by_metric(const struct paper_view *b, size_t detector)
 static const char **names_of(const struct paper_view *b, enum score_axis axis, size_t *n)
 {
 	const char *const *labels = b->v.names[axis];
-	size_t n_labels = b->v.n[axis], k = 0, theirs;
+	size_t n_labels = b->v.n[axis], k = 0, theirs, j;
 	const char **names = alloc_zero(b->p->n + n_labels, sizeof(*names));
 
-	for (size_t i = 0; i < b->p->n; i++) {
-		const struct paper_row *r = &b->p->rows[i];
+	for (const struct paper_row *r = b->p->rows; r < b->p->rows + b->p->n; r++) {
 		const char *name = axis == SCORE_FAULT ? r->fault : r->workload;
-		bool measured = false;
 
-		for (size_t j = 0; j < n_labels; j++)
-			measured = measured || is_named(labels[j], name);
-		if (measured && !holds(names, k, name))
+		for (j = 0; j < n_labels && !is_named(labels[j], name);)
+			j++;
+		if (j < n_labels && !holds(names, k, name))
 			names[k++] = name;
 	}
 	theirs = k;
 	for (size_t i = 0; i < n_labels; i++) {
-		bool known = false;
-
-		for (size_t j = 0; j < theirs; j++)
-			known = known || is_named(labels[i], names[j]);
-		if (!known)
+		for (j = 0; j < theirs && !is_named(labels[i], names[j]);)
+			j++;
+		if (j == theirs)
 			names[k++] = labels[i];
 	}
 	*n = k;

@@ -86,18 +86,6 @@ static bool is_control(const struct look *l, const char *fault)
 	return false;
 }
 
-static void fill(const struct look *l, struct grid *g)
-{
-	const struct paper_view *b = l->b;
-
-	columns(l, g);
-	for (size_t k = 0; k < b->n_faults; k++) {
-		grid_words(g, "%s", is_control(l, b->faults[k]) ? "false alarms" : b->faults[k]);
-		for (size_t w = 0; w < b->n_workloads; w++)
-			put_shares(l, g, b->faults[k], b->workloads[w]);
-	}
-}
-
 static void draw(const struct look *l, struct grid *g, const char *cells)
 {
 	const char *run = l->b->v.notes->run_id;
@@ -172,7 +160,13 @@ int paper_look(struct paper_view *b)
 				l.list[l.n++] = d;
 		if (!l.n)
 			break;
-		fill(&l, &g);
+		columns(&l, &g);
+		for (size_t k = 0; k < b->n_faults; k++) {
+			grid_words(&g, "%s",
+				is_control(&l, b->faults[k]) ? "false alarms" : b->faults[k]);
+			for (size_t w = 0; w < b->n_workloads; w++)
+				put_shares(&l, &g, b->faults[k], b->workloads[w]);
+		}
 		if (v->out.format == TABLE_SVG) {
 			draw(&l, &g, cells);
 			return 0;

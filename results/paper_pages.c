@@ -86,19 +86,19 @@ static void put_lines(struct grid *g, const char *fault, const char *metric,
 }
 
 /* A part of the paper in text: those of its workloads that fit side by side. */
-static void part_text(
-	struct paper_view *b, size_t d, const struct paper_part *part, size_t first, size_t last)
+static void part_text(struct paper_view *b, size_t d, const struct paper_part *part, size_t first)
 {
 	static const struct grid_column lead[] = {{.flags = GRID_GROUP},
 		{.flags = GRID_LABEL, .width = LINE_LABEL}},
 					figures[] = {{.head = "TP", .width = FIGURE},
 						{.head = "FP", .width = FIGURE}};
 	struct grid g = {.out = &b->v.out, .blank = true};
-	struct paper_cell cells[PAPER_WORKLOADS];
+	struct paper_cell cells[WORKLOADS_A_BLOCK];
+	size_t last = first;
 
 	GRID_COLUMNS(&g, lead);
-	for (size_t w = first; w < last; w++) {
-		grid_group(&g, part->workloads[w]);
+	for (; last < part->n_workloads && last < first + WORKLOADS_A_BLOCK; last++) {
+		grid_group(&g, part->workloads[last]);
 		GRID_COLUMNS(&g, figures);
 	}
 	for (size_t k = 0; k < b->p->n_faults; k++)
@@ -116,15 +116,14 @@ static void part_text(
 
 static void put_cell_markdown(struct grid *g, const struct paper_cell *c)
 {
-	if (c->n) {
-		grid_words(g, "*%s*<br>**%s**%s%s<br>%s<br>n=%u", c->tp[PUBLISHED], c->tp[MEASURED],
-			*c->star ? "\\" : "", c->star, c->tp[INTERVAL], c->n);
-		grid_words(g, "*%s*<br>**%s**<br>%s", c->fp[PUBLISHED], c->fp[MEASURED],
-			c->fp[INTERVAL]);
-	} else {
+	if (!c->n) {
 		grid_words(g, "*%s*<br>-", c->tp[PUBLISHED]);
 		grid_words(g, "*%s*<br>-", c->fp[PUBLISHED]);
+		return;
 	}
+	grid_words(g, "*%s*<br>**%s**%s%s<br>%s<br>n=%u", c->tp[PUBLISHED], c->tp[MEASURED],
+		*c->star ? "\\" : "", c->star, c->tp[INTERVAL], c->n);
+	grid_words(g, "*%s*<br>**%s**<br>%s", c->fp[PUBLISHED], c->fp[MEASURED], c->fp[INTERVAL]);
 }
 
 /* A row of the paper's own layout; false after the last of a fault. */
@@ -254,14 +253,9 @@ static void print_by_metric(struct paper_view *b, size_t d, const char *name)
 			 : " by metric, as published");
 	if (markdown)
 		parts_markdown(b, d);
-	for (size_t i = 0; !markdown && i < b->p->n_parts; i++) {
-		const struct paper_part *part = &b->p->parts[i];
-
-		for (size_t w = 0; w < part->n_workloads; w += WORKLOADS_A_BLOCK)
-			part_text(b, d, part, w,
-				w + WORKLOADS_A_BLOCK < part->n_workloads ? w + WORKLOADS_A_BLOCK
-									  : part->n_workloads);
-	}
+	for (size_t i = 0; !markdown && i < b->p->n_parts; i++)
+		for (size_t w = 0; w < b->p->parts[i].n_workloads; w += WORKLOADS_A_BLOCK)
+			part_text(b, d, &b->p->parts[i], w);
 	print_strays(b, d);
 }
 
