@@ -54,6 +54,8 @@ static void names_clear(struct name_list *s)
 
 void overhead_free(struct overhead *o)
 {
+	if (!o)
+		return;
 	names_clear(&o->workloads);
 	names_clear(&o->tracers);
 	names_clear(&o->instruments);

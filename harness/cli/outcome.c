@@ -198,7 +198,8 @@ static int write_baseline(
 {
 	json_t *baseline = baseline_make(t, run, detector_nulls());
 	struct file_text f;
-	int rc = file_text_open(&f, e);
+	int rc = baseline ? file_text_open(&f, e) /* NULL: the run's name is not UTF-8 */
+			  : err_errno(e, -ENOMEM, "cannot write '%s'", path);
 
 	if (!rc) {
 		json_dumpf(baseline, f.f, JSON_INDENT(1));
