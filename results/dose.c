@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/base/units.h"
 #include "results/table_impl.h"
 
-enum { TEXT = 32, FOUND = 2 * TEXT + 8, COLUMNS_A_BLOCK = 3, LABEL = 14, RATE = 16 };
+enum { TEXT = 32, COLUMNS_A_BLOCK = 3, LABEL = 14, RATE = 16 };
 
 struct strength {
 	size_t fault; /* its place on the axis of faults */
@@ -23,17 +24,21 @@ struct sweep {
 	size_t n;
 };
 
+/* TP of the workloads from 'first' to before 'last', or FP of them ("wrong server"). */
+struct dose_column {
+	const char *name;
+	char head[64]; /* on pages: without parameters, if no other column has the same name */
+	size_t first, last;
+	bool wrong;
+};
+
 struct doses {
 	struct tables v;
 	double level;
+	const json_t *params;
 	struct sweep *sweeps;
-	size_t n;
-};
-
-/* A column: TP of a workload, TP of all workloads, or FP of all ("wrong server"). */
-struct dose_column {
-	size_t workload;
-	bool all, wrong;
+	struct dose_column *columns; /* each workload, then all, then wrong server */
+	size_t n, n_columns;
 };
 
 static size_t name_length(const char *label)
@@ -46,26 +51,26 @@ static bool same_name(const char *a, const char *b)
 	return name_length(a) == name_length(b) && !strncmp(a, b, name_length(a));
 }
 
-static const json_t *value_of(const json_t *params, const char *label, const char *param)
+static const json_t *value_of(const struct doses *d, size_t fault, const char *param)
 {
-	return json_object_get(json_object_get(params, label), param);
+	return jget(jget(d->params, d->v.names[SCORE_FAULT][fault]), param);
 }
 
 /* The one parameter in which the labels of a fault differ; NULL if there is none, or more than
  * one. */
-static const char *varying(const struct doses *d, const json_t *params, size_t fault)
+static const char *varying(const struct doses *d, size_t fault)
 {
 	const char *const *labels = d->v.names[SCORE_FAULT], *found = NULL, *key;
 	json_t *value;
 
-	json_object_foreach(json_object_get(params, labels[fault]), key, value)
+	json_object_foreach(jget(d->params, labels[fault]), key, value)
 	{
 		bool differs = false;
 
 		for (size_t f = 0; f < d->v.n[SCORE_FAULT]; f++)
 			differs = differs ||
 				(same_name(labels[f], labels[fault]) &&
-					!json_equal(value, value_of(params, labels[f], key)));
+					!json_equal(value, value_of(d, f, key)));
 		if (differs && found)
 			return NULL;
 		if (differs)
@@ -74,21 +79,14 @@ static const char *varying(const struct doses *d, const json_t *params, size_t f
 	return found;
 }
 
-/* "25%" of "disk-hog(share=25%)"; false if the label does not have the parameter. */
-static bool label_text(const char *label, const char *param, char out[TEXT])
+/* "25%" of "disk-hog(share=25%)"; "" if the label does not have the parameter. */
+static void label_text(const char *label, const char *param, char out[TEXT])
 {
-	const char *at = label + name_length(label);
 	size_t len = strlen(param);
 
-	while (*at && *at != ')') {
-		at++;
-		if (!strncmp(at, param, len) && at[len] == '=') {
-			snprintf(out, TEXT, "%.*s", (int)strcspn(at + len + 1, ",)"), at + len + 1);
-			return true;
-		}
-		at += strcspn(at, ",)");
-	}
-	return false;
+	for (const char *at = strchr(label, '('); at; at = strpbrk(at + 1, ",)"))
+		if (!strncmp(at + 1, param, len) && at[1 + len] == '=')
+			snprintf(out, TEXT, "%.*s", (int)strcspn(at + len + 2, ",)"), at + len + 2);
 }
 
 /* The label of a default lacks the parameter; its value is written in the unit of the others. */
@@ -97,19 +95,16 @@ static void texts(const struct doses *d, struct sweep *s)
 	enum unit unit = UNIT_NONE;
 	double value;
 
-	for (size_t i = 0; i < s->n; i++) {
-		bool said = label_text(
-			d->v.names[SCORE_FAULT][s->list[i].fault], s->param, s->list[i].text);
-
-		for (int u = UNIT_NONE; said && u <= UNIT_BYTE_RATE; u++)
-			if (!unit_parse((enum unit)u, s->list[i].text, &value, NULL) &&
-				fabs(value - s->list[i].value) <= 1e-5 * fabs(value))
+	for (struct strength *i = s->list; i < s->list + s->n; i++) {
+		label_text(d->v.names[SCORE_FAULT][i->fault], s->param, i->text);
+		for (int u = UNIT_NONE; *i->text && u <= UNIT_BYTE_RATE; u++)
+			if (!unit_parse((enum unit)u, i->text, &value, NULL) &&
+				fabs(value - i->value) <= 1e-5 * fabs(value))
 				unit = (enum unit)u;
 	}
-	for (size_t i = 0; i < s->n; i++)
-		if (!label_text(
-			    d->v.names[SCORE_FAULT][s->list[i].fault], s->param, s->list[i].text))
-			unit_format(unit, s->list[i].value, s->list[i].text, TEXT);
+	for (struct strength *i = s->list; i < s->list + s->n; i++)
+		if (!*i->text)
+			unit_format(unit, i->value, i->text, TEXT);
 }
 
 static int by_value(const void *a, const void *b)
@@ -119,14 +114,14 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void collect(struct doses *d, const json_t *params)
+static void find_sweeps(struct doses *d)
 {
 	const char *const *labels = d->v.names[SCORE_FAULT];
 	size_t n = d->v.n[SCORE_FAULT];
 
 	d->sweeps = alloc_zero(n, sizeof(*d->sweeps));
 	for (size_t f = 0; f < n; f++) {
-		const char *param = varying(d, params, f);
+		const char *param = varying(d, f);
 		struct sweep *s = &d->sweeps[d->n];
 		bool seen = false;
 
@@ -141,71 +136,65 @@ static void collect(struct doses *d, const json_t *params)
 		for (size_t i = f; i < n; i++)
 			if (same_name(labels[i], labels[f]))
 				s->list[s->n++] = (struct strength){.fault = i,
-					.value = json_number_value(
-						value_of(params, labels[i], param))};
+					.value = json_number_value(value_of(d, i, param))};
 		qsort(s->list, s->n, sizeof(*s->list), by_value);
 		texts(d, s);
 	}
 }
 
-static struct dose_column column_at(const struct doses *d, size_t i)
+static void make_columns(struct doses *d)
 {
+	const char *const *names = d->v.names[SCORE_WORKLOAD];
 	size_t n = d->v.n[SCORE_WORKLOAD];
 
-	return (struct dose_column){.workload = i, .all = i >= n, .wrong = i > n};
-}
+	d->n_columns = n + 2;
+	d->columns = alloc_zero(n + 2, sizeof(*d->columns));
+	for (size_t i = 0; i < n + 2; i++) {
+		struct dose_column *c = &d->columns[i];
+		size_t same = 0;
 
-static size_t n_columns(const struct doses *d)
-{
-	return d->v.n[SCORE_WORKLOAD] + 2;
-}
-
-static const char *column_name(const struct doses *d, struct dose_column c)
-{
-	return c.wrong ? "wrong server" : c.all ? "all" : d->v.names[SCORE_WORKLOAD][c.workload];
-}
-
-/* Heading of a page: the name without parameters, if no other column has the same. */
-static const char *column_text(const struct doses *d, struct dose_column c, char out[64])
-{
-	const char *label = column_name(d, c);
-	size_t same = 0;
-
-	for (size_t w = 0; !c.all && w < d->v.n[SCORE_WORKLOAD]; w++)
-		same += same_name(d->v.names[SCORE_WORKLOAD][w], label);
-	snprintf(out, 64, "%.*s", same == 1 ? (int)name_length(label) : 63, label);
-	return out;
-}
-
-/* Cells, and how many of them count, of a column at a strength. */
-static void count(const struct doses *d, size_t detector, size_t fault, struct dose_column c,
-	unsigned *hits, unsigned *n)
-{
-	*hits = *n = 0;
-	for (size_t w = 0; w < d->v.n[SCORE_WORKLOAD]; w++) {
-		const struct score *s = c.all || w == c.workload
-			? score_at(d->v.t, detector, fault, w, d->v.any)
-			: NULL;
-
-		*n += s ? s->n : 0;
-		*hits += s ? c.wrong ? s->alarms : s->hits : 0;
+		*c = i < n ? (struct dose_column){names[i], .first = i, .last = i + 1}
+			   : (struct dose_column){
+				     i > n ? "wrong server" : "all", .last = n, .wrong = i > n};
+		for (size_t w = 0; i < n && w < n; w++)
+			same += same_name(names[w], c->name);
+		snprintf(c->head, sizeof(c->head), "%.*s",
+			same == 1 ? (int)name_length(c->name) : 63, c->name);
 	}
+}
+
+/* Cells of a column at a strength, and how many of them count. */
+struct share {
+	unsigned hits, n;
+};
+
+static struct share count(
+	const struct doses *d, size_t detector, size_t fault, const struct dose_column *c)
+{
+	struct share sum = {0};
+
+	for (size_t w = c->first; w < c->last; w++) {
+		const struct score *s = score_at(d->v.t, detector, fault, w, d->v.any);
+
+		sum.n += s ? s->n : 0;
+		sum.hits += s ? c->wrong ? s->alarms : s->hits : 0;
+	}
+	return sum;
 }
 
 /* The weakest strength from which on the rate, or the lower end of its interval, is at least the
  * level; NULL: none. */
 static const struct strength *smallest(const struct doses *d, size_t detector,
-	const struct sweep *s, struct dose_column c, bool surely)
+	const struct sweep *s, const struct dose_column *c, bool surely)
 {
 	const struct strength *found = NULL;
 
 	for (size_t i = s->n; i-- > 0; found = &s->list[i]) {
+		struct share sum = count(d, detector, s->list[i].fault, c);
 		double low, high;
-		unsigned hits, n;
 
-		count(d, detector, s->list[i].fault, c, &hits, &n);
-		score_interval(hits, n, 0.95, &low, &high);
-		if (!n || (surely ? low : (double)hits / n) < d->level - 1e-9)
+		score_interval(sum.hits, sum.n, 0.95, &low, &high);
+		if (!sum.n || (surely ? low : (double)sum.hits / sum.n) < d->level - 1e-9)
 			break;
 	}
 	return found;
@@ -213,14 +202,14 @@ static const struct strength *smallest(const struct doses *d, size_t detector,
 
 /* "25% (50%)": by TP itself, and by its lower end. */
 static void put_smallest(const struct doses *d, struct grid *g, size_t detector,
-	const struct sweep *s, struct dose_column c)
+	const struct sweep *s, const struct dose_column *c)
 {
 	const struct strength *by_rate = smallest(d, detector, s, c, false),
 			      *surely = smallest(d, detector, s, c, true);
 
-	if (c.wrong && d->v.out.format == TABLE_TEXT)
+	if (c->wrong && d->v.out.format == TABLE_TEXT)
 		grid_none(g, 1); /* so that a block of this column alone has no such row */
-	else if (c.wrong)
+	else if (c->wrong)
 		grid_words(g, "%s", "");
 	else
 		grid_words(
@@ -232,25 +221,24 @@ static void put_sweep(const struct doses *d, struct grid *g, size_t detector, co
 	bool markdown = d->v.out.format == TABLE_MARKDOWN;
 
 	for (size_t k = 0; k <= s->n; k++) {
+		const char *names[] = {
+			s->name, s->param, markdown ? "**found from**" : "found from"};
+
+		if (k < s->n)
+			names[2] = s->list[k].text;
 		grid_words(g, "%.50s, %.20s", s->name, s->param);
-		grid_words(g, "%s", s->name);
-		grid_words(g, "%s", s->param);
-		grid_words(g, "%s",
-			k < s->n           ? s->list[k].text
-				: markdown ? "**found from**"
-					   : "found from");
-		for (size_t i = 0; i < n_columns(d); i++) {
-			struct dose_column c = column_at(d, i);
-			unsigned hits, n;
+		grid_names(g, 3, names);
+		for (const struct dose_column *c = d->columns; c < d->columns + d->n_columns; c++) {
+			struct share sum;
 
 			if (k == s->n) {
 				grid_none(g, 1);
 				put_smallest(d, g, detector, s, c);
 				continue;
 			}
-			count(d, detector, s->list[k].fault, c, &hits, &n);
-			grid_count(g, n, false);
-			grid_rate(g, true, hits, n);
+			sum = count(d, detector, s->list[k].fault, c);
+			grid_count(g, sum.n);
+			grid_rate(g, true, sum.hits, sum.n);
 		}
 	}
 }
@@ -264,13 +252,12 @@ static void print_detector(struct doses *d, size_t detector)
 			.width = LABEL,
 			.indent = 2}};
 	struct grid g = {.out = &d->v.out, .a_block = COLUMNS_A_BLOCK};
-	char name[64];
 
-	grid_columns(&g, lead, sizeof(lead) / sizeof(*lead));
-	for (size_t i = 0; i < n_columns(d); i++) {
+	GRID_COLUMNS(&g, lead);
+	for (size_t i = 0; i < d->n_columns; i++) {
 		grid_group(&g, "");
-		grid_add(&g, "n", NULL, GRID_RIGHT, 1, 3);
-		grid_add(&g, column_text(d, column_at(d, i), name), NULL, 0, 1, RATE);
+		GRID_COLUMN(&g, .head = "n", .flags = GRID_RIGHT, .gap = 1, .width = 3);
+		GRID_COLUMN(&g, .head = d->columns[i].head, .gap = 1, .width = RATE);
 	}
 	for (size_t i = 0; i < d->n; i++)
 		put_sweep(d, &g, detector, &d->sweeps[i]);
@@ -288,12 +275,10 @@ static void print_page(struct doses *d)
 	}
 	sheet_words(&d->v.out,
 		"By strength: TP, the share of cells in which every faulty server was indicted "
-		"(right server), "
-		"with exact 95 %% intervals. found from: the smallest strength from which on TP "
-		"is at least %g, "
-		"and in brackets the smallest from which on the lower end of its interval is; - "
-		"for none. wrong "
-		"server: share of all cells in which some healthy server was indicted.",
+		"(right server), with exact 95 %% intervals. found from: the smallest strength "
+		"from which on TP is at least %g, and in brackets the smallest from which on the "
+		"lower end of its interval is; - for none. wrong server: share of all cells in "
+		"which some healthy server was indicted.",
 		d->level);
 	table_footer(&d->v);
 }
@@ -304,25 +289,25 @@ static void print_csv(struct doses *d)
 		{"strength"}, {"value", .number = "%.17g"}, {"workload"}, {"n"},
 		{"tp", .flags = GRID_BOUNDS}, {"wrong", .flags = GRID_BOUNDS}};
 	struct grid g = {.out = &d->v.out};
+	size_t workloads = d->v.n[SCORE_WORKLOAD];
 
-	grid_columns(&g, columns, sizeof(columns) / sizeof(*columns));
+	GRID_COLUMNS(&g, columns);
 	for (size_t k = 0; k < d->v.n[SCORE_DETECTOR]; k++)
 		for (const struct sweep *s = d->sweeps; s < d->sweeps + d->n; s++)
-			for (size_t i = 0; i < s->n * d->v.n[SCORE_WORKLOAD]; i++) {
-				const struct strength *dose = &s->list[i / d->v.n[SCORE_WORKLOAD]];
-				size_t w = i % d->v.n[SCORE_WORKLOAD];
+			for (size_t i = 0; i < s->n * workloads; i++) {
+				const struct strength *dose = &s->list[i / workloads];
+				size_t w = i % workloads;
 				const struct score *at = score_at(
 					d->v.t, k, dose->fault, w, d->v.any);
+				const char *const names[] = {d->v.names[SCORE_DETECTOR][k], s->name,
+					s->param, dose->text};
 
 				if (!at)
 					continue;
-				grid_words(&g, "%s", d->v.names[SCORE_DETECTOR][k]);
-				grid_words(&g, "%s", s->name);
-				grid_words(&g, "%s", s->param);
-				grid_words(&g, "%s", dose->text);
+				grid_names(&g, 4, names);
 				grid_number(&g, dose->value);
-				grid_words(&g, "%s", d->v.names[SCORE_WORKLOAD][w]);
-				grid_count(&g, at->n, false);
+				grid_names(&g, 1, &d->v.names[SCORE_WORKLOAD][w]);
+				grid_count(&g, at->n);
 				grid_rate(&g, true, at->hits, at->n);
 				grid_rate(&g, true, at->alarms, at->n);
 			}
@@ -331,19 +316,17 @@ static void print_csv(struct doses *d)
 
 static json_t *strength_json(const struct doses *d, size_t detector, const struct strength *s)
 {
-	json_t *columns = json_object();
-	unsigned hits, n;
+	json_t *scores = json_object();
 
-	for (size_t i = 0; i < n_columns(d); i++) {
-		struct dose_column c = column_at(d, i);
+	for (const struct dose_column *c = d->columns; c < d->columns + d->n_columns; c++) {
+		struct share sum = count(d, detector, s->fault, c);
 
-		count(d, detector, s->fault, c, &hits, &n);
-		json_object_set_new(columns, column_name(d, c),
-			json_pack("{s:i, s:o}", "n", (int)n, c.wrong ? "fp" : "tp",
-				grid_rate_json(hits, n)));
+		json_object_set_new(scores, c->name,
+			json_pack("{s:i, s:o}", "n", (int)sum.n, c->wrong ? "fp" : "tp",
+				grid_rate_json(sum.hits, sum.n)));
 	}
 	return json_pack("{s:s, s:f, s:s, s:o}", "strength", s->text, "value", s->value, "label",
-		d->v.names[SCORE_FAULT][s->fault], "scores", columns);
+		d->v.names[SCORE_FAULT][s->fault], "scores", scores);
 }
 
 static json_t *value_json(const struct strength *s)
@@ -357,15 +340,11 @@ static json_t *sweep_json(const struct doses *d, size_t detector, const struct s
 
 	for (size_t i = 0; i < s->n; i++)
 		json_array_append_new(strengths, strength_json(d, detector, &s->list[i]));
-	for (size_t i = 0; i < n_columns(d); i++) {
-		struct dose_column c = column_at(d, i);
-
-		if (!c.wrong)
-			json_object_set_new(found, column_name(d, c),
-				json_pack("{s:o, s:o}", "tp",
-					value_json(smallest(d, detector, s, c, false)), "tp_low",
-					value_json(smallest(d, detector, s, c, true))));
-	}
+	for (const struct dose_column *c = d->columns; !c->wrong; c++)
+		json_object_set_new(found, c->name,
+			json_pack("{s:o, s:o}", "tp",
+				value_json(smallest(d, detector, s, c, false)), "tp_low",
+				value_json(smallest(d, detector, s, c, true))));
 	return json_pack("{s:s, s:s, s:s, s:o, s:o}", "detector",
 		d->v.names[SCORE_DETECTOR][detector], "fault", s->name, "parameter", s->param,
 		"strengths", strengths, "found_from", found);
@@ -386,23 +365,24 @@ static void print_json(struct doses *d)
 int dose_render(const struct score_table *t, const json_t *params, double level,
 	enum table_format format, const struct table_notes *notes, FILE *f, struct err *e)
 {
-	struct doses d = {.level = level};
+	static void (*const printers[])(struct doses *) = {
+		print_page, print_page, print_csv, print_json};
+	struct doses d = {.level = level, .params = params};
 	int rc;
 
 	tables_init(&d.v, t, format, notes, f);
-	collect(&d, params);
+	find_sweeps(&d);
+	make_columns(&d);
 	if (!d.n) {
-		rc = err_set(e, -ENOENT,
-			"no fault of the run comes in several strengths: with one parameter "
-			"changed");
+		rc = err_blame(e, ERR_USAGE,
+			err_set(e, -ENOENT,
+				"no fault of the run comes in several strengths: with one "
+				"parameter changed"));
 	} else if (format == TABLE_SVG) {
 		rc = err_blame(e, ERR_USAGE,
 			err_set(e, -EINVAL, "scores by strength have no picture (--format svg)"));
 	} else {
-		if (tables_is_page(&d.v))
-			print_page(&d);
-		else
-			(format == TABLE_CSV ? print_csv : print_json)(&d);
+		printers[format](&d);
 		rc = sheet_end(&d.v.out);
 		if (rc)
 			err_errno(e, rc, "cannot print the table");
@@ -410,5 +390,6 @@ int dose_render(const struct score_table *t, const json_t *params, double level,
 	for (size_t i = 0; i < d.n; i++)
 		free(d.sweeps[i].list);
 	free(d.sweeps);
+	free(d.columns);
 	return rc;
 }

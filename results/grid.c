@@ -101,28 +101,19 @@ void grid_group(struct grid *g, const char *head)
 	g->heads[g->n_heads++] = alloc_copy(head);
 }
 
-void grid_column(struct grid *g, struct grid_column look)
-{
-	const char *title = look.title ? look.title : look.head;
-
-	g->columns = grow(g->columns, g->n_columns, sizeof(*g->columns));
-	look.title = alloc_copy(title ? title : "");
-	look.head = alloc_copy(look.head ? look.head : "");
-	if (!(look.flags & 0xff))
-		look.flags |= 0xff;
-	g->columns[g->n_columns++] = (struct grid_place){look, g->n_heads};
-}
-
 void grid_columns(struct grid *g, const struct grid_column *looks, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		grid_column(g, looks[i]);
-}
+	for (; n--; looks++) {
+		struct grid_column look = *looks;
+		const char *head = look.head ? look.head : "";
 
-void grid_add(
-	struct grid *g, const char *head, const char *title, unsigned flags, int gap, int width)
-{
-	grid_column(g, (struct grid_column){NULL, head, title, flags, gap, width});
+		g->columns = grow(g->columns, g->n_columns, sizeof(*g->columns));
+		look.title = alloc_copy(look.title ? look.title : head);
+		look.head = alloc_copy(head);
+		if (!(look.flags & 0xff))
+			look.flags |= 0xff;
+		g->columns[g->n_columns++] = (struct grid_place){look, g->n_heads};
+	}
 }
 
 void grid_cell(struct grid *g, struct grid_cell cell)
@@ -145,9 +136,15 @@ void grid_words(struct grid *g, const char *fmt, ...)
 	grid_cell(g, c);
 }
 
-void grid_count(struct grid *g, long long count, bool star)
+void grid_names(struct grid *g, size_t n, const char *const names[])
 {
-	grid_cell(g, (struct grid_cell){GRID_COUNT, .count = count, .star = star});
+	for (; n--; names++)
+		grid_cell(g, (struct grid_cell){GRID_WORDS, .words = alloc_copy(*names)});
+}
+
+void grid_count(struct grid *g, long long count)
+{
+	grid_cell(g, (struct grid_cell){GRID_COUNT, .count = count});
 }
 
 void grid_number(struct grid *g, double x)

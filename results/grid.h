@@ -65,6 +65,7 @@ struct grid_column {
 	int gap, width;     /* text: blanks before it, and its width; 0: as wide as the cell */
 	int indent;         /* text: blanks within it */
 	const char *number; /* printf format of numbers */
+	int of;             /* what of a score it shows, if it does (enum score_field) */
 };
 
 enum grid_kind {
@@ -114,16 +115,16 @@ struct grid {
 
 /* The columns that follow are a group, whose heading in text is 'head' ("": none). */
 void grid_group(struct grid *g, const char *head);
-void grid_column(struct grid *g, struct grid_column look);
 void grid_columns(struct grid *g, const struct grid_column *looks, size_t n);
-/* A column for pages, by its headings (title NULL: the same as head). */
-void grid_add(
-	struct grid *g, const char *head, const char *title, unsigned flags, int gap, int width);
+/* All columns of an array; one column, by the members of struct grid_column. */
+#define GRID_COLUMNS(g, list) grid_columns(g, list, sizeof(list) / sizeof(*(list)))
+#define GRID_COLUMN(g, ...) grid_columns(g, &(struct grid_column){__VA_ARGS__}, 1)
 
 /* The next cell, from left to right; a row is complete when each column has one. */
 void grid_cell(struct grid *g, struct grid_cell cell);
 void grid_words(struct grid *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void grid_count(struct grid *g, long long count, bool star);
+void grid_names(struct grid *g, size_t n, const char *const names[]); /* a cell each */
+void grid_count(struct grid *g, long long count);
 void grid_number(struct grid *g, double x); /* NAN: nothing was measured */
 void grid_flag(struct grid *g, bool flag);
 void grid_rate(struct grid *g, bool applies, unsigned hits, unsigned n);

@@ -116,8 +116,7 @@ void grid_svg(struct grid *g, const char *head, const char *const foot[2])
 		height += ROW;
 	fprintf(f,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
-		"height=\"%d\" "
-		"role=\"img\">\n<title>%s</title>\n",
+		"height=\"%d\" role=\"img\">\n<title>%s</title>\n",
 		WIDTH, height, WIDTH, height, head);
 	put_style(f);
 	put_text(f, 8, 20, "head", "start", head);

@@ -109,7 +109,7 @@ static size_t find_workload(const struct overhead *o, const char *name)
 int overhead_add(struct overhead *o, const char *workload, const char *tracer, long block,
 	double seconds, int64_t records, int64_t lost, struct err *e)
 {
-	if (!(seconds > 0) || !isfinite(seconds))
+	if (!(seconds > 0 && isfinite(seconds)))
 		return err_set(e, -EINVAL, "%s under %s: a run of %g s", workload, tracer, seconds);
 	o->runs = alloc_resize(o->runs, o->n_runs + 1, sizeof(*o->runs));
 	o->runs[o->n_runs++] = (struct timed_run){intern(&o->workloads, workload),
@@ -154,70 +154,92 @@ int overhead_read_published(struct overhead *o, const char *name, struct err *e)
 	return rc;
 }
 
+static bool is_untraced(const struct overhead *o, size_t tracer)
+{
+	return !strcmp(o->tracers.list[tracer], "none");
+}
+
 /* The untraced run of the same workload and block, or NULL. */
 static const struct timed_run *untraced(const struct overhead *o, const struct timed_run *r)
 {
 	for (size_t i = 0; i < o->n_runs; i++)
 		if (o->runs[i].workload == r->workload && o->runs[i].block == r->block &&
-			!strcmp(o->tracers.list[o->runs[i].tracer], "none"))
+			is_untraced(o, o->runs[i].tracer))
 			return &o->runs[i];
 	return NULL;
 }
 
-static void measure(const struct overhead *o, size_t w, size_t k, struct overhead_cell *c)
+/* Adds to a sum that is negative while nothing was counted. */
+static void add_counted(int64_t *sum, int64_t n)
 {
+	if (n >= 0)
+		*sum = (*sum < 0 ? 0 : *sum) + n;
+}
+
+static struct overhead_cell measure(const struct overhead *o, size_t w, size_t k)
+{
+	struct overhead_cell c = {
+		.pct = NAN, .low_pct = NAN, .high_pct = NAN, .records = -1, .lost = -1};
 	double sum = 0, base = 0, squares = 0, ratio, half;
 
-	*c = (struct overhead_cell){
-		.pct = NAN, .low_pct = NAN, .high_pct = NAN, .records = -1, .lost = -1};
-	for (size_t i = 0; i < o->n_runs; i++) {
-		const struct timed_run *r = &o->runs[i], *u = untraced(o, r);
+	for (const struct timed_run *r = o->runs; r < o->runs + o->n_runs; r++) {
+		const struct timed_run *u = untraced(o, r);
 
 		if (r->workload != w || r->tracer != k)
 			continue;
-		if (r->records >= 0)
-			c->records = (c->records < 0 ? 0 : c->records) + r->records;
-		if (r->lost >= 0)
-			c->lost = (c->lost < 0 ? 0 : c->lost) + r->lost;
+		add_counted(&c.records, r->records);
+		add_counted(&c.lost, r->lost);
 		if (!u)
 			continue;
-		c->pairs++;
+		c.pairs++;
 		sum += r->seconds;
 		base += u->seconds;
 	}
-	if (!c->pairs)
-		return;
+	if (!c.pairs)
+		return c;
 	ratio = sum / base;
-	c->mean_s = sum / c->pairs;
-	c->untraced_mean_s = base / c->pairs;
-	c->pct = 100 * (ratio - 1);
-	if (c->pairs < 3)
-		return;
-	for (size_t i = 0; i < o->n_runs; i++) {
-		const struct timed_run *r = &o->runs[i], *u = untraced(o, r);
+	c.mean_s = sum / c.pairs;
+	c.untraced_mean_s = base / c.pairs;
+	c.pct = 100 * (ratio - 1);
+	if (c.pairs < 3)
+		return c;
+	for (const struct timed_run *r = o->runs; r < o->runs + o->n_runs; r++) {
+		const struct timed_run *u = untraced(o, r);
 
 		if (r->workload == w && r->tracer == k && u)
 			squares += pow(r->seconds - ratio * u->seconds, 2);
 	}
-	half = gsl_cdf_tdist_Pinv(0.975, c->pairs - 1) * sqrt(squares / (c->pairs - 1)) /
-		(sqrt(c->pairs) * c->untraced_mean_s);
-	c->low_pct = c->pct - 100 * half;
-	c->high_pct = c->pct + 100 * half;
+	half = gsl_cdf_tdist_Pinv(0.975, c.pairs - 1) * sqrt(squares / (c.pairs - 1)) /
+		(sqrt(c.pairs) * c.untraced_mean_s);
+	c.low_pct = c.pct - 100 * half;
+	c.high_pct = c.pct + 100 * half;
+	return c;
 }
 
 int overhead_cell(const struct overhead *o, const char *workload, const char *tracer,
 	struct overhead_cell *out)
 {
-	size_t w = find(&o->workloads, workload), k = find(&o->tracers, tracer);
-	struct overhead_cell c;
+	struct overhead_cell c = measure(
+		o, find(&o->workloads, workload), find(&o->tracers, tracer));
 
-	if (w == o->workloads.n || k == o->tracers.n)
-		return -ENOENT;
-	measure(o, w, k, &c);
 	if (!c.pairs)
 		return -ENOENT;
 	*out = c;
 	return 0;
+}
+
+/* The next cell of a tracer and workload that has a pair, in the order of tracers; false after the
+ * last. 'place' begins as 0, and is then one behind it. */
+static bool next_cell(const struct overhead *o, size_t *place, struct overhead_cell *c)
+{
+	while (*place < o->tracers.n * o->workloads.n) {
+		size_t i = (*place)++;
+
+		*c = measure(o, i % o->workloads.n, i / o->workloads.n);
+		if (c->pairs && !is_untraced(o, i / o->workloads.n))
+			return true;
+	}
+	return false;
 }
 
 /* "+0.3", or "-" where nothing was measured. */
@@ -238,56 +260,51 @@ static const char *show_interval(const struct overhead_cell *c, char buf[64])
 	return buf;
 }
 
-static const struct published_overhead *published(
-	const struct overhead *o, size_t workload, size_t instrument)
+/* NAN if it was not published. */
+static double published(const struct overhead *o, size_t workload, size_t instrument)
 {
 	for (size_t i = 0; i < o->n_published; i++)
 		if (o->published[i].workload == workload && o->published[i].tracer == instrument)
-			return &o->published[i];
-	return NULL;
+			return o->published[i].pct;
+	return NAN;
 }
 
 /* A label, and a column for each workload; headings in text are names without parameters. */
 static void columns(const struct overhead *o, struct grid *g, bool headed)
 {
-	char head[COLUMN + 1];
+	char head[COLUMN + 1] = "";
 
-	grid_add(g, NULL, "tracer", GRID_LABEL | GRID_CUT, 0, LABEL);
+	GRID_COLUMN(g, .title = "tracer", .flags = GRID_LABEL | GRID_CUT, .width = LABEL);
 	for (size_t w = 0; w < o->workloads.n; w++) {
 		const char *name = o->workloads.list[w];
 
-		snprintf(head, sizeof(head), "%.*s", (int)strcspn(name, "("), name);
-		grid_column(g,
-			(struct grid_column){.head = headed ? head : "",
-				.title = name,
-				.gap = 1,
-				.width = COLUMN});
+		if (headed)
+			snprintf(head, sizeof(head), "%.*s", (int)strcspn(name, "("), name);
+		GRID_COLUMN(g, .head = head, .title = name, .gap = 1, .width = COLUMN);
 	}
 }
 
 /* A tracer's row: increase and interval; in text the interval has a row of its own. */
 static void put_measured(const struct overhead *o, struct grid *g, size_t tracer)
 {
-	struct overhead_cell c;
+	enum { INCREASE, INTERVAL, BOTH };
 	char pct[32], interval[64];
 
-	for (int row = 0; row < 3; row++) {
-		g->only = row < 2 ? GRID_TEXT : GRID_MARKDOWN;
-		grid_words(g, "%s", row == 1 ? "" : o->tracers.list[tracer]);
+	for (int row = INCREASE; row <= BOTH; row++) {
+		g->only = row == BOTH ? GRID_MARKDOWN : GRID_TEXT;
+		grid_words(g, "%s", row == INTERVAL ? "" : o->tracers.list[tracer]);
 		for (size_t w = 0; w < o->workloads.n; w++) {
-			measure(o, w, tracer, &c);
-			show_pct(c.pct, pct);
-			if (row == 0)
-				grid_words(g, "%s", show_pct(c.pct, pct));
-			else if (row == 1 && c.pairs)
-				grid_words(g, "%s", show_interval(&c, interval));
-			else if (row == 1)
+			struct overhead_cell c = measure(o, w, tracer);
+
+			if (row == INTERVAL && !c.pairs)
 				grid_none(g, 1);
-			else if (c.pairs)
-				grid_words(
-					g, "%s %s n=%u", pct, show_interval(&c, interval), c.pairs);
+			else if (row == INTERVAL)
+				grid_words(g, "%s", show_interval(&c, interval));
+			else if (row == INCREASE || !c.pairs)
+				grid_words(g, "%s", show_pct(c.pct, pct));
 			else
-				grid_words(g, "-");
+				grid_words(g, "%s %s n=%u", show_pct(c.pct, pct),
+					show_interval(&c, interval), c.pairs);
 		}
 	}
 	g->only = 0;
@@ -299,29 +316,23 @@ static void put_published(const struct overhead *o, struct grid *g, bool markdow
 
 	for (size_t k = 0; k < o->instruments.n; k++) {
 		grid_words(g, markdown ? "*%s, published*" : "%s", o->instruments.list[k]);
-		for (size_t w = 0; w < o->workloads.n; w++) {
-			const struct published_overhead *p = published(o, w, k);
-
-			grid_words(g, markdown ? "*%s*" : "%s", show_pct(p ? p->pct : NAN, pct));
-		}
+		for (size_t w = 0; w < o->workloads.n; w++)
+			grid_words(g, markdown ? "*%s*" : "%s", show_pct(published(o, w, k), pct));
 	}
 }
 
 static void print_untraced(const struct overhead *o, struct sheet *out, size_t none)
 {
 	struct grid g = {.out = out};
-	struct overhead_cell c;
 
 	sheet_blank(out, 0);
 	sheet_line(out, "untraced: mean run time in seconds");
 	columns(o, &g, false);
 	grid_words(&g, "none");
 	for (size_t w = 0; w < o->workloads.n; w++) {
-		measure(o, w, none, &c);
-		if (c.pairs)
-			grid_words(&g, "%.2f", c.mean_s);
-		else
-			grid_words(&g, "-");
+		struct overhead_cell c = measure(o, w, none);
+
+		grid_words(&g, c.pairs ? "%.2f" : "-", c.mean_s);
 	}
 	grid_print(&g);
 }
@@ -332,24 +343,19 @@ static void print_pairs(const struct overhead *o, struct sheet *out)
 	unsigned least = UINT_MAX, most = 0;
 	struct overhead_cell c;
 
-	for (size_t i = 0; i < o->tracers.n * o->workloads.n; i++) {
-		measure(o, i % o->workloads.n, i / o->workloads.n, &c);
-		if (!c.pairs || !strcmp(o->tracers.list[i / o->workloads.n], "none"))
-			continue;
+	for (size_t place = 0; next_cell(o, &place, &c);) {
 		least = c.pairs < least ? c.pairs : least;
 		most = c.pairs > most ? c.pairs : most;
 	}
 	if (most)
 		fprintf(out->f,
-			"\n%u%s%.0u pairs a cell, each of a traced and an untraced run of one "
-			"block\n",
+			"\n%u%s%.0u pairs a cell, each of a traced and an untraced run of one block\n",
 			least, least == most ? "" : " to ", least == most ? 0 : most);
 }
 
 static void print_page(const struct overhead *o, struct tables *v)
 {
 	bool markdown = v->out.format == TABLE_MARKDOWN;
-	size_t none = find(&o->tracers, "none");
 	struct grid g = {.out = &v->out};
 
 	if (!markdown)
@@ -358,7 +364,7 @@ static void print_page(const struct overhead *o, struct tables *v)
 			v->out.f);
 	columns(o, &g, true);
 	for (size_t k = 0; k < o->tracers.n; k++)
-		if (k != none)
+		if (!is_untraced(o, k))
 			put_measured(o, &g, k);
 	if (!markdown) {
 		grid_print(&g);
@@ -371,8 +377,9 @@ static void print_page(const struct overhead *o, struct tables *v)
 	if (markdown && o->n_published)
 		fprintf(v->out.f, "\nPublished: %s.\n", o->source);
 	if (!markdown) {
-		if (none < o->tracers.n)
-			print_untraced(o, &v->out, none);
+		for (size_t k = 0; k < o->tracers.n; k++)
+			if (is_untraced(o, k))
+				print_untraced(o, &v->out, k);
 		/* The columns' headings are names alone; here are those with parameters. */
 		for (size_t w = 0; w < o->workloads.n; w++)
 			if (strchr(o->workloads.list[w], '('))
@@ -388,7 +395,7 @@ static void put_counter(struct grid *g, int64_t n)
 	if (n < 0)
 		grid_cell(g, (struct grid_cell){.kind = GRID_ABSENT});
 	else
-		grid_count(g, n, false);
+		grid_count(g, n);
 }
 
 static void fill(const struct overhead *o, struct grid *g)
@@ -399,16 +406,11 @@ static void fill(const struct overhead *o, struct grid *g)
 		{"high_pct", .number = "%.3f"}, {"records"}, {"lost"}};
 	struct overhead_cell c;
 
-	grid_columns(g, list, sizeof(list) / sizeof(*list));
-	for (size_t i = 0; i < o->tracers.n * o->workloads.n; i++) {
-		size_t k = i / o->workloads.n, w = i % o->workloads.n;
-
-		measure(o, w, k, &c);
-		if (!c.pairs || !strcmp(o->tracers.list[k], "none"))
-			continue;
-		grid_words(g, "%s", o->tracers.list[k]);
-		grid_words(g, "%s", o->workloads.list[w]);
-		grid_count(g, c.pairs, false);
+	GRID_COLUMNS(g, list);
+	for (size_t place = 0; next_cell(o, &place, &c);) {
+		grid_words(g, "%s", o->tracers.list[(place - 1) / o->workloads.n]);
+		grid_words(g, "%s", o->workloads.list[(place - 1) % o->workloads.n]);
+		grid_count(g, c.pairs);
 		grid_number(g, c.mean_s);
 		grid_number(g, c.untraced_mean_s);
 		grid_number(g, c.pct);

@@ -58,7 +58,8 @@ bool paper_has(const struct paper *p, const char *metric, const char *workload)
 	return false;
 }
 
-static int read_row(struct paper *p, const char *line, size_t number, struct err *e)
+/* What is wrong with the row, or NULL. */
+static const char *read_row(struct paper *p, const char *line)
 {
 	struct paper_row *r;
 	char rest;
@@ -67,25 +68,22 @@ static int read_row(struct paper *p, const char *line, size_t number, struct err
 	r = &p->rows[p->n];
 	if (sscanf(line, "%47[^,],%47[^,],%47[^,],%lf,%lf %c", r->fault, r->metric, r->workload,
 		    &r->tp, &r->fp, &rest) != 5)
-		return err_set(e, -EINVAL, "%s:%zu: %s", p->name, number,
-			"a row is fault,metric,workload,tp,fp");
+		return "a row is fault,metric,workload,tp,fp";
 	if (!(r->tp >= 0 && r->tp <= 1) || !(r->fp >= 0 && r->fp <= 1))
-		return err_set(
-			e, -EINVAL, "%s:%zu: %s", p->name, number, "TP and FP are from 0 to 1");
+		return "TP and FP are from 0 to 1";
 	if (paper_at(p, r->fault, r->metric, r->workload))
-		return err_set(
-			e, -EINVAL, "%s:%zu: %s", p->name, number, "a cell that was there before");
+		return "a cell that was there before";
 	p->n++;
-	return 0;
+	return NULL;
 }
 
 static int read_rows(struct paper *p, char *text, struct err *e)
 {
+	const char *wrong = NULL;
 	bool head = false;
 	size_t number = 0;
-	int rc = 0;
 
-	for (char *line = text, *next; line && *line && !rc; line = next) {
+	for (char *line = text, *next; line && *line && !wrong; line = next) {
 		next = strchr(line, '\n');
 		if (next)
 			*next++ = '\0';
@@ -95,17 +93,16 @@ static int read_rows(struct paper *p, char *text, struct err *e)
 		if (*line == '#' || !*line)
 			continue;
 		if (head)
-			rc = read_row(p, line, number, e);
+			wrong = read_row(p, line);
 		else if (strcmp(line, "fault,metric,workload,tp,fp"))
-			rc = err_set(e, -EINVAL, "%s:%zu: %s", p->name, number,
-				"this is no table of TP and FP (fault,metric,workload,tp,fp)");
+			wrong = "this is no table of TP and FP (fault,metric,workload,tp,fp)";
 		head = true;
 	}
-	if (!rc && !p->n)
-		rc = err_set(e, -EINVAL, "%s:%zu: %s", p->name, number, "there are no rows");
-	if (!rc && !p->source)
+	if (!wrong && !p->n)
+		wrong = "there are no rows";
+	if (!p->source)
 		p->source = alloc_copy(p->name);
-	return rc;
+	return wrong ? err_set(e, -EINVAL, "%s:%zu: %s", p->name, number, wrong) : 0;
 }
 
 /* The metric's workloads, in the order of its rows. */
@@ -243,7 +240,7 @@ bool paper_by_metric(const struct paper_view *b, size_t detector)
 	while ((s = tables_next(&b->v, &place)))
 		for (size_t i = 0; s->at[SCORE_DETECTOR] == detector && i < b->p->n_parts; i++)
 			if (holds(b->p->parts[i].metrics, b->p->parts[i].n_metrics,
-				    tables_name(&b->v, s, SCORE_METRIC)))
+				    b->v.names[SCORE_METRIC][s->at[SCORE_METRIC]]))
 				return true;
 	return false;
 }
@@ -252,49 +249,26 @@ bool paper_by_metric(const struct paper_view *b, size_t detector)
 static const char **names_of(const struct paper_view *b, enum score_axis axis, size_t *n)
 {
 	const char *const *labels = b->v.names[axis];
-	size_t n_labels = b->v.n[axis], k = 0, theirs;
+	size_t n_labels = b->v.n[axis], k = 0, theirs, j;
 	const char **names = alloc_zero(b->p->n + n_labels, sizeof(*names));
 
-	for (size_t i = 0; i < b->p->n; i++) {
-		const struct paper_row *r = &b->p->rows[i];
+	for (const struct paper_row *r = b->p->rows; r < b->p->rows + b->p->n; r++) {
 		const char *name = axis == SCORE_FAULT ? r->fault : r->workload;
-		bool measured = false;
 
-		for (size_t j = 0; j < n_labels; j++)
-			measured = measured || is_named(labels[j], name);
-		if (measured && !holds(names, k, name))
+		for (j = 0; j < n_labels && !is_named(labels[j], name);)
+			j++;
+		if (j < n_labels && !holds(names, k, name))
 			names[k++] = name;
 	}
 	theirs = k;
 	for (size_t i = 0; i < n_labels; i++) {
-		bool known = false;
-
-		for (size_t j = 0; j < theirs; j++)
-			known = known || is_named(labels[i], names[j]);
-		if (!known)
+		for (j = 0; j < theirs && !is_named(labels[i], names[j]);)
+			j++;
+		if (j == theirs)
 			names[k++] = labels[i];
 	}
 	*n = k;
 	return names;
-}
-
-static void render_json(struct paper_view *b)
-{
-	const struct table_notes *notes = b->v.notes;
-	json_t *all = json_object(), *environment = json_array();
-	struct grid g = {.out = &b->v.out};
-
-	paper_fill(b, &g);
-	table_json_notes(&b->v, all);
-	json_object_set_new(all, "published",
-		json_pack("{s:s, s:s}", "table", b->p->name, "source", b->p->source));
-	for (size_t i = 0; i < notes->n_environment; i++)
-		json_array_append_new(environment, json_string(notes->environment[i]));
-	json_object_set_new(all, "environment", environment);
-	json_object_set_new(all, "confidence", json_real(0.95));
-	json_object_set_new(all, "summary", table_summary_json(&b->v));
-	json_object_set_new(all, "scores", grid_json(&g));
-	sheet_json(&b->v.out, all);
 }
 
 int paper_render(const struct paper *p, const struct score_table *t, enum table_format format,
@@ -302,20 +276,24 @@ int paper_render(const struct paper *p, const struct score_table *t, enum table_
 {
 	struct paper_view b = {.p = p};
 	struct grid g = {.out = &b.v.out};
+	json_t *all;
 	int rc = 0;
 
 	tables_init(&b.v, t, format, notes, f);
 	b.faults = names_of(&b, SCORE_FAULT, &b.n_faults);
 	b.workloads = names_of(&b, SCORE_WORKLOAD, &b.n_workloads);
-	switch (format) {
-	case TABLE_JSON: render_json(&b); break;
-	case TABLE_CSV:
+	if (format == TABLE_SVG) {
+		rc = paper_look(&b);
+	} else if (tables_is_page(&b.v)) {
+		paper_page(&b);
+	} else {
 		paper_fill(&b, &g);
-		grid_print(&g);
-		break;
-	case TABLE_SVG: rc = paper_look(&b); break;
-	case TABLE_TEXT:
-	case TABLE_MARKDOWN: paper_page(&b); break;
+		all = table_json_notes(&b.v);
+		json_object_update_new(all,
+			json_pack("{s:{s:s, s:s}, s:o}", "published", "table", p->name, "source",
+				p->source, "environment",
+				json_lines(b.v.notes->environment, b.v.notes->n_environment)));
+		tables_data(&b.v, &g, all);
 	}
 	free(b.faults);
 	free(b.workloads);

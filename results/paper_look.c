@@ -63,20 +63,16 @@ static void columns(const struct look *l, struct grid *g)
 {
 	const struct tables *v = &l->b->v;
 
-	grid_add(g, NULL, "fault", GRID_LABEL | GRID_CUT, 0, LABEL);
+	GRID_COLUMN(g, .title = "fault", .flags = GRID_LABEL | GRID_CUT, .width = LABEL);
 	for (size_t w = 0; w < l->b->n_workloads; w++) {
 		grid_group(g, l->b->workloads[w]);
 		for (size_t i = 0; i < 1 + DETECTORS; i++)
-			grid_column(g,
-				(struct grid_column){.key = !i ? "published (best metric)"
-						: i <= l->n
-						? v->names[SCORE_DETECTOR][l->list[i - 1]]
-						: NULL,
-					.flags = GRID_TEXT | GRID_SVG,
-					.gap = 1,
-					.width = SHARE});
-		grid_column(g,
-			(struct grid_column){.title = l->b->workloads[w], .flags = GRID_MARKDOWN});
+			GRID_COLUMN(g,
+				.key = !i           ? "published (best metric)"
+					: i <= l->n ? v->names[SCORE_DETECTOR][l->list[i - 1]]
+						    : NULL,
+				.flags = GRID_TEXT | GRID_SVG, .gap = 1, .width = SHARE);
+		GRID_COLUMN(g, .title = l->b->workloads[w], .flags = GRID_MARKDOWN);
 	}
 }
 
@@ -88,18 +84,6 @@ static bool is_control(const struct look *l, const char *fault)
 					.control)
 				return true;
 	return false;
-}
-
-static void fill(const struct look *l, struct grid *g)
-{
-	const struct paper_view *b = l->b;
-
-	columns(l, g);
-	for (size_t k = 0; k < b->n_faults; k++) {
-		grid_words(g, "%s", is_control(l, b->faults[k]) ? "false alarms" : b->faults[k]);
-		for (size_t w = 0; w < b->n_workloads; w++)
-			put_shares(l, g, b->faults[k], b->workloads[w]);
-	}
 }
 
 static void draw(const struct look *l, struct grid *g, const char *cells)
@@ -176,7 +160,13 @@ int paper_look(struct paper_view *b)
 				l.list[l.n++] = d;
 		if (!l.n)
 			break;
-		fill(&l, &g);
+		columns(&l, &g);
+		for (size_t k = 0; k < b->n_faults; k++) {
+			grid_words(&g, "%s",
+				is_control(&l, b->faults[k]) ? "false alarms" : b->faults[k]);
+			for (size_t w = 0; w < b->n_workloads; w++)
+				put_shares(&l, &g, b->faults[k], b->workloads[w]);
+		}
 		if (v->out.format == TABLE_SVG) {
 			draw(&l, &g, cells);
 			return 0;

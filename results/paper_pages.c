@@ -86,20 +86,20 @@ static void put_lines(struct grid *g, const char *fault, const char *metric,
 }
 
 /* A part of the paper in text: those of its workloads that fit side by side. */
-static void part_text(
-	struct paper_view *b, size_t d, const struct paper_part *part, size_t first, size_t last)
+static void part_text(struct paper_view *b, size_t d, const struct paper_part *part, size_t first)
 {
 	static const struct grid_column lead[] = {{.flags = GRID_GROUP},
 		{.flags = GRID_LABEL, .width = LINE_LABEL}},
 					figures[] = {{.head = "TP", .width = FIGURE},
 						{.head = "FP", .width = FIGURE}};
 	struct grid g = {.out = &b->v.out, .blank = true};
-	struct paper_cell cells[PAPER_WORKLOADS];
+	struct paper_cell cells[WORKLOADS_A_BLOCK];
+	size_t last = first;
 
-	grid_columns(&g, lead, 2);
-	for (size_t w = first; w < last; w++) {
-		grid_group(&g, part->workloads[w]);
-		grid_columns(&g, figures, 2);
+	GRID_COLUMNS(&g, lead);
+	for (; last < part->n_workloads && last < first + WORKLOADS_A_BLOCK; last++) {
+		grid_group(&g, part->workloads[last]);
+		GRID_COLUMNS(&g, figures);
 	}
 	for (size_t k = 0; k < b->p->n_faults; k++)
 		for (size_t m = 0; m < part->n_metrics; m++) {
@@ -116,15 +116,14 @@ static void part_text(
 
 static void put_cell_markdown(struct grid *g, const struct paper_cell *c)
 {
-	if (c->n) {
-		grid_words(g, "*%s*<br>**%s**%s%s<br>%s<br>n=%u", c->tp[PUBLISHED], c->tp[MEASURED],
-			*c->star ? "\\" : "", c->star, c->tp[INTERVAL], c->n);
-		grid_words(g, "*%s*<br>**%s**<br>%s", c->fp[PUBLISHED], c->fp[MEASURED],
-			c->fp[INTERVAL]);
-	} else {
+	if (!c->n) {
 		grid_words(g, "*%s*<br>-", c->tp[PUBLISHED]);
 		grid_words(g, "*%s*<br>-", c->fp[PUBLISHED]);
+		return;
 	}
+	grid_words(g, "*%s*<br>**%s**%s%s<br>%s<br>n=%u", c->tp[PUBLISHED], c->tp[MEASURED],
+		*c->star ? "\\" : "", c->star, c->tp[INTERVAL], c->n);
+	grid_words(g, "*%s*<br>**%s**<br>%s", c->fp[PUBLISHED], c->fp[MEASURED], c->fp[INTERVAL]);
 }
 
 /* A row of the paper's own layout; false after the last of a fault. */
@@ -163,13 +162,13 @@ static void parts_markdown(struct paper_view *b, size_t d)
 	struct grid g = {.out = &b->v.out, .groups_once = true};
 	char title[PAPER_NAME + 4];
 
-	grid_add(&g, NULL, "fault", GRID_GROUP, 0, 0);
+	GRID_COLUMN(&g, .title = "fault", .flags = GRID_GROUP);
 	for (size_t i = 0; i < b->p->n_parts; i++) {
-		grid_add(&g, NULL, "metric", 0, 0, 0);
+		GRID_COLUMN(&g, .title = "metric");
 		for (size_t w = 0; w < 2 * b->p->parts[i].n_workloads; w++) {
 			snprintf(title, sizeof(title), "%s %s", b->p->parts[i].workloads[w / 2],
 				rates[w % 2]);
-			grid_add(&g, NULL, title, 0, 0, 0);
+			GRID_COLUMN(&g, .title = title);
 		}
 	}
 	for (size_t k = 0; k < b->p->n_faults; k++)
@@ -220,26 +219,25 @@ static void print_any(struct paper_view *b, size_t d, const char *name)
 			GRID_LABEL | GRID_CUT,
 			.width = LABEL,
 			.indent = 2},
-		{.head = "n ", .title = "n", GRID_RIGHT | GRID_STARS, .gap = 1, .width = 5},
-		{.head = "TP", .width = RATE}, {.head = "FP", .width = RATE},
-		{.head = score_causes(b->v.t) ? "cause" : "resource", .width = RATE},
-		{.head = "delay (s)", .flags = GRID_RIGHT, .number = "%.1f"}};
+		{.head = "n ", .title = "n", GRID_RIGHT | GRID_STARS, 1, 5, .of = OF_N_STARRED},
+		{.head = "TP", .width = RATE, .of = OF_RIGHT},
+		{.head = "FP", .width = RATE, .of = OF_WRONG},
+		{.head = score_causes(b->v.t) ? "cause" : "resource",
+			.width = RATE,
+			.of = OF_EXPLAINED},
+		{.head = "delay (s)", .flags = GRID_RIGHT, .number = "%.1f", .of = OF_MEDIAN}};
 	struct grid g = {.out = &b->v.out, .groups_once = true};
 
-	grid_columns(&g, columns, sizeof(columns) / sizeof(*columns));
+	GRID_COLUMNS(&g, columns);
 	for (size_t k = 0; k < b->n_faults; k++)
 		for (size_t w = 0; w < b->n_workloads; w++) {
 			struct score s = paper_gather(b, d, b->faults[k], b->workloads[w], "any");
 
-			if (!s.n)
-				continue;
-			grid_words(&g, "%s%s", b->faults[k], s.control ? " (control)" : "");
-			grid_words(&g, "%s", b->workloads[w]);
-			grid_count(&g, s.n, s.abstained);
-			grid_rate(&g, !s.control, s.hits, s.n);
-			grid_rate(&g, true, s.alarms, s.n);
-			grid_rate(&g, s.named, s.explained, s.n);
-			grid_number(&g, s.n_delays ? score_median(s.delays_s, s.n_delays) : NAN);
+			if (s.n) {
+				grid_words(&g, "%s%s", b->faults[k], s.control ? " (control)" : "");
+				grid_names(&g, 1, &b->workloads[w]);
+				tables_score(&g, &s, 5);
+			}
 			free(s.delays_s);
 		}
 	grid_print(&g);
@@ -255,14 +253,9 @@ static void print_by_metric(struct paper_view *b, size_t d, const char *name)
 			 : " by metric, as published");
 	if (markdown)
 		parts_markdown(b, d);
-	for (size_t i = 0; !markdown && i < b->p->n_parts; i++) {
-		const struct paper_part *part = &b->p->parts[i];
-
-		for (size_t w = 0; w < part->n_workloads; w += WORKLOADS_A_BLOCK)
-			part_text(b, d, part, w,
-				w + WORKLOADS_A_BLOCK < part->n_workloads ? w + WORKLOADS_A_BLOCK
-									  : part->n_workloads);
-	}
+	for (size_t i = 0; !markdown && i < b->p->n_parts; i++)
+		for (size_t w = 0; w < b->p->parts[i].n_workloads; w += WORKLOADS_A_BLOCK)
+			part_text(b, d, &b->p->parts[i], w);
 	print_strays(b, d);
 }
 
@@ -286,13 +279,10 @@ static void print_notes(struct paper_view *b)
 	sheet_words(out, "%s", b->p->source);
 	sheet_words(out,
 		"TP: share of cells in which every faulty server was indicted. FP: share of "
-		"cells in which "
-		"some healthy server was. In brackets: exact 95 %% intervals. (0): the published "
-		"table "
-		"leaves the row out, for it shows only what is not 0. resource, cause: the right "
-		"server, "
-		"and what is wrong with it. delay: median seconds from verified onset to the right "
-		"server's indictment.");
+		"cells in which some healthy server was. In brackets: exact 95 %% intervals. "
+		"(0): the published table leaves the row out, for it shows only what is not 0. "
+		"resource, cause: the right server, and what is wrong with it. delay: median "
+		"seconds from verified onset to the right server's indictment.");
 	if (somebody_abstained(&b->v))
 		sheet_words(out,
 			"%s* the detector abstained in some of these cells; they count as nobody "

@@ -33,11 +33,6 @@ const struct score *tables_next(const struct tables *v, size_t *place)
 	return s;
 }
 
-const char *tables_name(const struct tables *v, const struct score *s, enum score_axis axis)
-{
-	return v->names[axis][s->at[axis]];
-}
-
 bool tables_is_null(const struct tables *v, size_t detector)
 {
 	const char *const *nulls = v->notes->nulls;
@@ -51,6 +46,48 @@ bool tables_is_null(const struct tables *v, size_t detector)
 bool tables_is_page(const struct tables *v)
 {
 	return v->out.format == TABLE_TEXT || v->out.format == TABLE_MARKDOWN;
+}
+
+void tables_score(struct grid *g, const struct score *s, size_t n)
+{
+	static const struct score nothing;
+	bool some = s;
+	size_t k;
+
+	for (s = s ? s : &nothing, k = s->n_delays; n--;) {
+		switch ((enum score_field)g->columns[g->n_cells % g->n_columns].look.of) {
+		case OF_CONTROL: grid_flag(g, s->control); break;
+		case OF_N: grid_count(g, s->n); break;
+		case OF_N_STARRED:
+			grid_cell(g,
+				(struct grid_cell){
+					GRID_COUNT, .count = s->n, .star = s->abstained});
+			break;
+		case OF_ABSTAINED: grid_count(g, s->abstained); break;
+		case OF_ABSTAINED_OF: grid_words(g, "%u of %u", s->abstained, s->n); break;
+		case OF_FAILED: grid_count(g, s->failed); break;
+		case OF_EARLY: grid_count(g, s->early); break;
+		case OF_RIGHT: grid_rate(g, some && !s->control, s->hits, s->n); break;
+		case OF_WRONG: grid_rate(g, some, s->alarms, s->n); break;
+		case OF_DETECTED: grid_rate(g, some && !s->control, s->detected, s->n); break;
+		case OF_RESOURCE: grid_rate(g, s->named, s->classified, s->n); break;
+		case OF_CAUSE: grid_rate(g, s->named && s->causes, s->explained, s->n); break;
+		case OF_EXPLAINED: grid_rate(g, s->named, s->explained, s->n); break;
+		case OF_DELAYS: grid_count(g, (long long)k); break;
+		case OF_MEDIAN: grid_number(g, k ? score_median(s->delays_s, k) : NAN); break;
+		case OF_MIN: grid_number(g, k ? s->delays_s[0] : NAN); break;
+		case OF_MAX: grid_number(g, k ? s->delays_s[k - 1] : NAN); break;
+		case OF_DELAY: grid_delay(g, s->delays_s, s->n_delays, s->early); break;
+		}
+	}
+}
+
+void tables_row(
+	const struct tables *v, struct grid *g, const struct score *s, enum score_axis first)
+{
+	for (int a = first; a < SCORE_AXES; a++)
+		grid_names(g, 1, &v->names[a][s->at[a]]);
+	tables_score(g, s, g->n_columns - (SCORE_AXES - first));
 }
 
 /* The row of a fault and metric is shown if something happened in it, that of 'any' always. */
@@ -77,21 +114,9 @@ static bool fault_is_control(const struct tables *v, size_t f)
 	return !strcmp(v->names[SCORE_FAULT][f], "none");
 }
 
-/* n, TP and FP. They are "-" where there is nothing to say: no cell, TP of a control, or a metric
- * that the detector always abstained from. True if n has a star. */
-static bool put_rates(struct grid *g, const struct score *s, bool any)
-{
-	static const struct score nothing;
-	bool says = s && (any || s->abstained < s->n);
-
-	s = s ? s : &nothing;
-	grid_count(g, s->n, says && s->abstained);
-	grid_rate(g, says && !s->control, s->hits, s->n);
-	grid_rate(g, says, s->alarms, s->n);
-	return says && s->abstained;
-}
-
-/* One detector by fault, metric and workload. True if a cell has a star. */
+/* One detector by fault, metric and workload. TP and FP are "-" where there is nothing to say: no
+ * cell, TP of a control, or a metric that the detector always abstained from. True if a cell has a
+ * star. */
 static bool detector_page(struct tables *v, size_t d)
 {
 	static const struct grid_column lead[] = {{.head = "fault", .flags = GRID_GROUP},
@@ -100,13 +125,20 @@ static bool detector_page(struct tables *v, size_t d)
 	bool stars = false;
 	char title[TITLE];
 
-	grid_columns(&g, lead, 2);
+	GRID_COLUMNS(&g, lead);
 	for (size_t w = 0; w < v->n[SCORE_WORKLOAD]; w++) {
+		const struct grid_column rates[] = {{.head = "n ",
+							    .title = title,
+							    GRID_RIGHT | GRID_STARS,
+							    1,
+							    4,
+							    .of = OF_N_STARRED},
+			{.head = "TP", .width = RATE_WIDTH, .of = OF_RIGHT},
+			{.head = "FP", .gap = 1, .width = RATE_WIDTH, .of = OF_WRONG}};
+
 		snprintf(title, sizeof(title), "%s n", v->names[SCORE_WORKLOAD][w]);
 		grid_group(&g, v->names[SCORE_WORKLOAD][w]);
-		grid_add(&g, "n ", title, GRID_RIGHT | GRID_STARS, 1, 4);
-		grid_add(&g, "TP", NULL, 0, 0, RATE_WIDTH);
-		grid_add(&g, "FP", NULL, 0, 1, RATE_WIDTH);
+		GRID_COLUMNS(&g, rates);
 	}
 	for (size_t f = 0; f < v->n[SCORE_FAULT]; f++)
 		for (size_t m = 0; m < v->n[SCORE_METRIC]; m++) {
@@ -114,10 +146,19 @@ static bool detector_page(struct tables *v, size_t d)
 				continue;
 			grid_words(&g, "%s%s", v->names[SCORE_FAULT][f],
 				fault_is_control(v, f) ? " (control)" : "");
-			grid_words(&g, "%s", v->names[SCORE_METRIC][m]);
-			for (size_t w = 0; w < v->n[SCORE_WORKLOAD]; w++)
-				stars = put_rates(&g, score_at(v->t, d, f, w, m), m == v->any) ||
-					stars;
+			grid_names(&g, 1, &v->names[SCORE_METRIC][m]);
+			for (size_t w = 0; w < v->n[SCORE_WORKLOAD]; w++) {
+				const struct score *s = score_at(v->t, d, f, w, m);
+
+				if (s && m != v->any && s->abstained == s->n) {
+					grid_count(&g, s->n);
+					grid_rate(&g, false, 0, 0);
+					grid_rate(&g, false, 0, 0);
+				} else {
+					tables_score(&g, s, 3);
+					stars = stars || (s && s->abstained);
+				}
+			}
 		}
 	grid_print(&g);
 	return stars;
@@ -129,31 +170,22 @@ static void detector_details(struct tables *v, size_t d)
 	unsigned cause = score_causes(v->t) ? 0 : GRID_JSON;
 	const struct grid_column columns[] = {{.head = "fault", .flags = GRID_LABEL},
 		{.head = "workload", .flags = GRID_LABEL}, {.head = "metric", .flags = GRID_LABEL},
-		{.head = "n", .flags = GRID_RIGHT | GRID_MARKDOWN}, {.head = "detected"},
-		{.head = "resource"}, {.head = "cause", .flags = cause},
-		{.head = "delay", .title = "delay (s)"}, {.head = "early", .flags = GRID_RIGHT},
-		{.head = "abstained", .flags = GRID_RIGHT | GRID_MARKDOWN},
-		{.head = "abstained", .flags = GRID_TEXT}};
+		{.head = "n", .flags = GRID_RIGHT | GRID_MARKDOWN, .of = OF_N},
+		{.head = "detected", .of = OF_DETECTED}, {.head = "resource", .of = OF_RESOURCE},
+		{.head = "cause", .flags = cause, .of = OF_CAUSE},
+		{.head = "delay", .title = "delay (s)", .of = OF_DELAY},
+		{.head = "early", .flags = GRID_RIGHT, .of = OF_EARLY},
+		{.head = "abstained", .flags = GRID_RIGHT | GRID_MARKDOWN, .of = OF_ABSTAINED},
+		{.head = "abstained", .flags = GRID_TEXT, .of = OF_ABSTAINED_OF}};
 	struct grid g = {.out = &v->out, .sentences = true};
 	const struct score *s;
 	size_t place = 0;
 
-	grid_columns(&g, columns, sizeof(columns) / sizeof(*columns));
-	while ((s = tables_next(v, &place))) {
-		if (s->at[SCORE_DETECTOR] != d || s->control ||
-			(s->at[SCORE_METRIC] != v->any && !s->detected))
-			continue;
-		for (int a = SCORE_FAULT; a <= SCORE_METRIC; a++)
-			grid_words(&g, "%s", tables_name(v, s, (enum score_axis)a));
-		grid_count(&g, s->n, false);
-		grid_rate(&g, true, s->detected, s->n);
-		grid_rate(&g, s->named, s->classified, s->n);
-		grid_rate(&g, s->named && s->causes, s->explained, s->n);
-		grid_delay(&g, s->delays_s, s->n_delays, s->early);
-		grid_count(&g, s->early, false);
-		grid_count(&g, s->abstained, false);
-		grid_words(&g, "%u of %u", s->abstained, s->n);
-	}
+	GRID_COLUMNS(&g, columns);
+	while ((s = tables_next(v, &place)))
+		if (s->at[SCORE_DETECTOR] == d && !s->control &&
+			(s->at[SCORE_METRIC] == v->any || s->detected))
+			tables_row(v, &g, s, SCORE_FAULT);
 	grid_print(&g);
 	sheet_blank(&v->out, GRID_MARKDOWN);
 }
@@ -181,24 +213,19 @@ static void print_notes(struct tables *v, bool stars)
 {
 	sheet_words(&v->out,
 		"TP: share of cells in which every faulty server was indicted (right server). "
-		"FP: share of "
-		"cells in which some healthy server was (wrong server; in controls: false "
-		"alarm). In "
-		"brackets: exact 95 %% intervals; rates whose intervals overlap are not ranked.");
+		"FP: share of cells in which some healthy server was (wrong server; in controls: "
+		"false alarm). In brackets: exact 95 %% intervals; rates whose intervals overlap "
+		"are not ranked.");
 	if (v->notes->details)
 		sheet_words(&v->out,
 			"detected: anybody was indicted. resource: the right server, and the "
-			"fault's "
-			"resource named. delay: seconds from verified onset to the indictment of "
-			"the "
-			"right server, median and range, where the verdict says when; early: "
-			"indicted "
-			"before the onset.");
+			"fault's resource named. delay: seconds from verified onset to the "
+			"indictment of the right server, median and range, where the verdict "
+			"says when; early: indicted before the onset.");
 	if (score_causes(v->t))
 		sheet_words(&v->out,
 			"resource: what is wrong (\"network\"); cause: that, and what is wrong "
-			"with it "
-			"(\"network/hog\").");
+			"with it (\"network/hog\").");
 	if (stars)
 		sheet_words(&v->out,
 			"* the detector abstained in some of these cells; they count as nobody "
@@ -232,43 +259,28 @@ static void print_page(struct tables *v)
 static void fill_scores(const struct tables *v, struct grid *g)
 {
 	static const struct grid_column columns[] = {{"detector"}, {"fault"}, {"workload"},
-		{"metric"}, {"control"}, {"n"}, {"abstained"}, {"tp", .flags = GRID_RATES},
-		{"fp", .flags = GRID_RATES}, {"detected", .flags = GRID_RATES},
-		{"resource", .flags = GRID_RATES}, {"cause", .flags = GRID_JSON}, {"failed"},
-		{"early", .flags = GRID_CSV}, {"delay_n", .flags = GRID_CSV},
-		{"delay_median_s", .flags = GRID_CSV, .number = "%.3f"},
-		{"delay_min_s", .flags = GRID_CSV, .number = "%.3f"},
-		{"delay_max_s", .flags = GRID_CSV, .number = "%.3f"},
-		{"delay_s", .flags = GRID_JSON}, {"cause", .flags = GRID_CSV | GRID_RATES}};
+		{"metric"}, {"control", .of = OF_CONTROL}, {"n", .of = OF_N},
+		{"abstained", .of = OF_ABSTAINED}, {"tp", .flags = GRID_RATES, .of = OF_RIGHT},
+		{"fp", .flags = GRID_RATES, .of = OF_WRONG},
+		{"detected", .flags = GRID_RATES, .of = OF_DETECTED},
+		{"resource", .flags = GRID_RATES, .of = OF_RESOURCE},
+		{"cause", .flags = GRID_JSON, .of = OF_CAUSE}, {"failed", .of = OF_FAILED},
+		{"early", .flags = GRID_CSV, .of = OF_EARLY},
+		{"delay_n", .flags = GRID_CSV, .of = OF_DELAYS},
+		{"delay_median_s", .flags = GRID_CSV, .number = "%.3f", .of = OF_MEDIAN},
+		{"delay_min_s", .flags = GRID_CSV, .number = "%.3f", .of = OF_MIN},
+		{"delay_max_s", .flags = GRID_CSV, .number = "%.3f", .of = OF_MAX},
+		{"delay_s", .flags = GRID_JSON, .of = OF_DELAY},
+		{"cause", .flags = GRID_CSV | GRID_RATES, .of = OF_CAUSE}};
 	const struct score *s;
 	size_t place = 0;
 
-	grid_columns(g, columns, sizeof(columns) / sizeof(*columns));
-	while ((s = tables_next(v, &place))) {
-		bool cause = s->named && s->causes, delays = s->n_delays;
-
-		for (int a = 0; a < SCORE_AXES; a++)
-			grid_words(g, "%s", tables_name(v, s, (enum score_axis)a));
-		grid_flag(g, s->control);
-		grid_count(g, s->n, false);
-		grid_count(g, s->abstained, false);
-		grid_rate(g, !s->control, s->hits, s->n);
-		grid_rate(g, true, s->alarms, s->n);
-		grid_rate(g, !s->control, s->detected, s->n);
-		grid_rate(g, s->named, s->classified, s->n);
-		grid_rate(g, cause, s->explained, s->n);
-		grid_count(g, s->failed, false);
-		grid_count(g, s->early, false);
-		grid_count(g, (long long)s->n_delays, false);
-		grid_number(g, delays ? score_median(s->delays_s, s->n_delays) : NAN);
-		grid_number(g, delays ? s->delays_s[0] : NAN);
-		grid_number(g, delays ? s->delays_s[s->n_delays - 1] : NAN);
-		grid_delay(g, s->delays_s, s->n_delays, s->early);
-		grid_rate(g, cause, s->explained, s->n);
-	}
+	GRID_COLUMNS(g, columns);
+	while ((s = tables_next(v, &place)))
+		tables_row(v, g, s, SCORE_DETECTOR);
 }
 
-static json_t *json_lines(const char *const *lines, size_t n)
+json_t *json_lines(const char *const *lines, size_t n)
 {
 	json_t *list = json_array();
 
@@ -277,16 +289,29 @@ static json_t *json_lines(const char *const *lines, size_t n)
 	return list;
 }
 
-void table_json_notes(const struct tables *v, json_t *all)
+json_t *table_json_notes(const struct tables *v)
 {
 	const struct table_notes *n = v->notes;
 
-	json_object_update_new(all,
-		json_pack("{s:s?, s:{s:i, s:i}, s:{s:i, s:i}, s:o, s:o}", "run", n->run_id, "cells",
-			"planned", (int)n->planned, "confirmed", (int)n->confirmed,
-			"attempts_not_scored", "invalid", (int)n->invalid, "error", (int)n->error,
-			"missing", json_lines(n->missing, n->n_missing), "remarks",
-			json_lines(n->remarks, n->n_remarks)));
+	return json_pack("{s:s?, s:{s:i, s:i}, s:{s:i, s:i}, s:o, s:o}", "run", n->run_id, "cells",
+		"planned", (int)n->planned, "confirmed", (int)n->confirmed, "attempts_not_scored",
+		"invalid", (int)n->invalid, "error", (int)n->error, "missing",
+		json_lines(n->missing, n->n_missing), "remarks",
+		json_lines(n->remarks, n->n_remarks));
+}
+
+int tables_data(struct tables *v, struct grid *g, json_t *all)
+{
+	if (v->out.format == TABLE_CSV) {
+		grid_print(g);
+		json_decref(all);
+	} else {
+		json_object_set_new(all, "confidence", json_real(0.95));
+		json_object_set_new(all, "summary", table_summary_json(v));
+		json_object_set_new(all, "scores", grid_json(g));
+		sheet_json(&v->out, all);
+	}
+	return sheet_end(&v->out);
 }
 
 int table_render(const struct score_table *t, enum table_format format,
@@ -294,26 +319,14 @@ int table_render(const struct score_table *t, enum table_format format,
 {
 	struct tables v;
 	struct grid g = {.out = &v.out};
-	json_t *all;
 
 	tables_init(&v, t, format, notes, f);
+	if (format == TABLE_SVG)
+		return -EINVAL;
 	if (tables_is_page(&v)) {
 		print_page(&v);
 		return sheet_end(&v.out);
 	}
-	if (format == TABLE_SVG)
-		return -EINVAL;
 	fill_scores(&v, &g);
-	if (format == TABLE_CSV) {
-		grid_print(&g);
-		return sheet_end(&v.out);
-	}
-	all = json_object();
-	if (notes)
-		table_json_notes(&v, all);
-	json_object_set_new(all, "confidence", json_real(0.95));
-	json_object_set_new(all, "summary", table_summary_json(&v));
-	json_object_set_new(all, "scores", grid_json(&g));
-	sheet_json(&v.out, all);
-	return sheet_end(&v.out);
+	return tables_data(&v, &g, notes ? table_json_notes(&v) : json_object());
 }

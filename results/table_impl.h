@@ -18,14 +18,46 @@ void tables_init(struct tables *v, const struct score_table *t, enum table_forma
 	const struct table_notes *notes, FILE *f);
 /* Every place of the table in turn, from *place = 0: its score, or NULL after the last. */
 const struct score *tables_next(const struct tables *v, size_t *place);
-/* The name of a detector and so on. */
-const char *tables_name(const struct tables *v, const struct score *s, enum score_axis axis);
 bool tables_is_null(const struct tables *v, size_t detector);
 bool tables_is_page(const struct tables *v); /* text or Markdown */
 
-/* Which run, how much of it counts, what is missing, remarks: as lines, and into an object. */
+/* What a column shows of a score: a count, a rate, or the delays. */
+enum score_field {
+	OF_CONTROL = 1,
+	OF_N,
+	OF_N_STARRED, /* with a star if the detector abstained from some of it */
+	OF_ABSTAINED,
+	OF_ABSTAINED_OF, /* "1 of 12" */
+	OF_FAILED,
+	OF_EARLY,
+	OF_RIGHT, /* unless it is a control */
+	OF_WRONG,
+	OF_DETECTED, /* unless it is a control */
+	OF_RESOURCE, /* this and the next two: if the detector named any */
+	OF_CAUSE,    /* if the fault has one */
+	OF_EXPLAINED,
+	OF_DELAYS, /* how many */
+	OF_MEDIAN,
+	OF_MIN,
+	OF_MAX,
+	OF_DELAY
+};
+
+/* Fills the next 'n' columns by what they are of; NULL: nothing was scored. */
+void tables_score(struct grid *g, const struct score *s, size_t n);
+/* A row: the names of the score's axes from 'first' on, and the other columns by what they are
+ * of. */
+void tables_row(
+	const struct tables *v, struct grid *g, const struct score *s, enum score_axis first);
+
+/* The scores in 'g' as CSV, or as JSON below what is in 'all' (which is released) and the
+ * summary; 0 or -EIO. */
+int tables_data(struct tables *v, struct grid *g, json_t *all);
+
+/* Which run, how much of it counts, what is missing, remarks: as lines, and as an object. */
 void table_footer(struct tables *v);
-void table_json_notes(const struct tables *v, json_t *all);
+json_t *table_json_notes(const struct tables *v);
+json_t *json_lines(const char *const *lines, size_t n); /* as an array */
 
 /* table_summary.c: all cells together, and which detectors' rates of right servers are apart. */
 void table_summary(struct tables *v);

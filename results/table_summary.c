@@ -42,7 +42,7 @@ static void totals_free(struct total *totals, size_t n)
 
 enum { NAME_WIDTH = 20, RATE_WIDTH = 14, RATES = GRID_TEXT | GRID_MARKDOWN | GRID_JSON };
 
-static void columns(const struct tables *v, struct grid *g)
+static void fill_totals(struct tables *v, struct grid *g, const struct total *totals, size_t n)
 {
 	unsigned count = GRID_RIGHT | GRID_MARKDOWN,
 		 cause = GRID_JSON | (score_causes(v->t) ? GRID_MARKDOWN : 0);
@@ -52,62 +52,41 @@ static void columns(const struct tables *v, struct grid *g)
 		{.title = "all cells", .flags = GRID_MARKDOWN},
 		{"detector", .flags = GRID_JSON},
 		{"null", .flags = GRID_JSON},
-		{"faulty.n", "faulty n", .flags = count | GRID_JSON},
-		{"faulty.detected", "detected", NULL, RATES, 1, RATE_WIDTH},
-		{"faulty.right_server", "right server", NULL, RATES, 1, RATE_WIDTH},
-		{"faulty.wrong_server", "wrong server", NULL, RATES, 1, RATE_WIDTH},
-		{"faulty.resource", "resource", .flags = GRID_MARKDOWN | GRID_JSON},
-		{"faulty.cause", "cause", .flags = cause},
-		{"faulty.abstained", .flags = GRID_JSON},
-		{"faulty.failed", .flags = GRID_JSON},
-		{"faulty.delay_s", "delay (s)", .flags = GRID_MARKDOWN | GRID_JSON},
-		{"controls.n", "controls n", .flags = count | GRID_JSON},
-		{"controls.false_alarm", "false alarm", NULL, RATES, 1, RATE_WIDTH},
-		{"controls.abstained", .flags = GRID_JSON},
-		{"controls.failed", .flags = GRID_JSON},
+		{"faulty.n", "faulty n", .flags = count | GRID_JSON, .of = OF_N},
+		{"faulty.detected", "detected", NULL, RATES, 1, RATE_WIDTH, .of = OF_DETECTED},
+		{"faulty.right_server", "right server", NULL, RATES, 1, RATE_WIDTH, .of = OF_RIGHT},
+		{"faulty.wrong_server", "wrong server", NULL, RATES, 1, RATE_WIDTH, .of = OF_WRONG},
+		{"faulty.resource", "resource", .flags = GRID_MARKDOWN | GRID_JSON,
+			.of = OF_RESOURCE},
+		{"faulty.cause", "cause", .flags = cause, .of = OF_CAUSE},
+		{"faulty.abstained", .flags = GRID_JSON, .of = OF_ABSTAINED},
+		{"faulty.failed", .flags = GRID_JSON, .of = OF_FAILED},
+		{"faulty.delay_s", "delay (s)", .flags = GRID_MARKDOWN | GRID_JSON, .of = OF_DELAY},
+		{"controls.n", "controls n", .flags = count | GRID_JSON, .of = OF_N},
+		{"controls.false_alarm", "false alarm", NULL, RATES, 1, RATE_WIDTH, .of = OF_WRONG},
+		{"controls.abstained", .flags = GRID_JSON, .of = OF_ABSTAINED},
+		{"controls.failed", .flags = GRID_JSON, .of = OF_FAILED},
 		{.title = "abstained", .flags = count},
 	};
 
-	grid_columns(g, list, sizeof(list) / sizeof(*list));
-}
-
-static void put_total(struct grid *g, const struct total *l)
-{
-	const struct score *f = &l->faulty, *c = &l->controls;
-
-	grid_words(g, "%s", l->null ? "null detectors" : "");
-	grid_words(g, "%s%s", l->null ? "  " : "", l->name);
-	grid_words(g, "%s%s", l->name, l->null ? " (null)" : "");
-	grid_words(g, "%s", l->name);
-	grid_flag(g, l->null);
-	grid_count(g, f->n, false);
-	grid_rate(g, true, f->detected, f->n);
-	grid_rate(g, true, f->hits, f->n);
-	grid_rate(g, true, f->alarms, f->n);
-	grid_rate(g, f->named, f->classified, f->n);
-	grid_rate(g, f->named && f->causes, f->explained, f->n);
-	grid_count(g, f->abstained, false);
-	grid_count(g, f->failed, false);
-	grid_delay(g, f->delays_s, f->n_delays, f->early);
-	grid_count(g, c->n, false);
-	grid_rate(g, true, c->alarms, c->n);
-	grid_count(g, c->abstained, false);
-	grid_count(g, c->failed, false);
-	grid_count(g, f->abstained + c->abstained, false);
-}
-
-static void fill_totals(struct tables *v, struct grid *g, const struct total *totals, size_t count)
-{
-	columns(v, g);
+	GRID_COLUMNS(g, list);
 	g->only = GRID_TEXT;
 	grid_none(g, 6);
-	grid_words(g, "%u faulty", count ? totals->faulty.n : 0);
+	grid_words(g, "%u faulty", n ? totals->faulty.n : 0);
 	grid_none(g, 8);
-	grid_words(g, "%u controls", count ? totals->controls.n : 0);
+	grid_words(g, "%u controls", n ? totals->controls.n : 0);
 	grid_none(g, 3);
 	g->only = 0;
-	for (size_t i = 0; i < count; i++)
-		put_total(g, &totals[i]);
+	for (const struct total *l = totals; l < totals + n; l++) {
+		grid_words(g, "%s", l->null ? "null detectors" : "");
+		grid_words(g, "%s%s", l->null ? "  " : "", l->name);
+		grid_words(g, "%s%s", l->name, l->null ? " (null)" : "");
+		grid_words(g, "%s", l->name);
+		grid_flag(g, l->null);
+		tables_score(g, &l->faulty, 9);
+		tables_score(g, &l->controls, 4);
+		grid_count(g, l->faulty.abstained + l->controls.abstained);
+	}
 }
 
 static int order(const struct total *a, const struct total *b)
@@ -140,26 +119,25 @@ static void compare(struct tables *v, const struct total *totals, size_t count, 
 	static const char *const words[] = {"above", "below", "not distinguishable from"};
 	static const int wanted[] = {1, -1, 0};
 	const char *sign = " ";
-	char *text = alloc_copy("");
+	char *text;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
 
 	for (int w = 0; w < 3; w++) {
 		bool first = true;
 
 		for (size_t k = 0; k < count; k++) {
-			char *longer;
-
 			if (k == i || order(&totals[i], &totals[k]) != wanted[w])
 				continue;
-			longer = alloc_format("%s%s%s%s%s", text, sign, first ? words[w] : "",
-				first ? " " : "", totals[k].name);
-			free(text);
-			text = longer;
+			fprintf(f, "%s%s%s%s", sign, first ? words[w] : "", first ? " " : "",
+				totals[k].name);
 			first = false;
 			sign = ", ";
 		}
 		if (!first)
 			sign = "; ";
 	}
+	fclose(f);
 	if (*text && totals[i].faulty.n)
 		sheet_words(&v->out, "right server: %s is%s", totals[i].name, text);
 	free(text);

@@ -49,13 +49,15 @@ static json_t *by_cell(const struct options *o, const json_t *confirmed, const j
 		if (jget_int(cell, "training") || (o->cell && o->cell != number))
 			continue;
 		snprintf(what, sizeof(what), "cell %lld", (long long)number);
-		json_array_foreach(
-			(json_t *)rows, k, row) if (json_equal(json_object_get(row, "attempt"),
-							    json_object_get(cell, "attempt")) &&
-			wanted(o, jget_text(row, "detector"))) json_array_append_new(list,
-			json_pack("{s:s, s:I, s:O, s:O}", "what", what, "cell", number, "detector",
-				json_object_get(row, "detector"), "verdict",
-				json_object_get(row, "verdict")));
+		json_array_foreach((json_t *)rows, k, row)
+		{
+			if (jget_int(row, "attempt") == jget_int(cell, "attempt") &&
+				wanted(o, jget_text(row, "detector")))
+				json_array_append_new(list,
+					json_pack("{s:s, s:I, s:O, s:O}", "what", what, "cell",
+						number, "detector", jget(row, "detector"),
+						"verdict", jget(row, "verdict")));
+		}
 	}
 	return list;
 }

@@ -12,7 +12,7 @@
 static int write_page(struct store *s, struct page *p, FILE *f, struct err *e)
 {
 	json_t *index = NULL, *attempts = NULL, *verdicts = NULL, *files = NULL, *row;
-	char title[512];
+	char *title = alloc_format("%s - culprit report", store_run_id(s));
 	size_t i;
 	int rc = report_index(s, &index, e);
 
@@ -22,10 +22,8 @@ static int write_page(struct store *s, struct page *p, FILE *f, struct err *e)
 		rc = store_rows(s, ROWS_VERDICTS, 0, &verdicts, e);
 	if (!rc)
 		rc = store_table(s, "file", &files, e);
-	if (rc)
-		goto out;
-	snprintf(title, sizeof(title), "%s - culprit report", store_run_id(s));
-	rc = page_begin(p, title, index, f, e);
+	if (!rc)
+		rc = page_begin(p, title, index, f, e);
 	json_array_foreach(attempts, i, row)
 	{
 		json_t *block = NULL;
@@ -33,12 +31,12 @@ static int write_page(struct store *s, struct page *p, FILE *f, struct err *e)
 		if (!rc)
 			rc = report_block(s, row, verdicts, files, &block, e);
 		if (!rc)
-			rc = page_block(p, jget_int(row, "id"), block, f, e);
+			rc = page_block(jget_int(row, "id"), block, f, e);
 		json_decref(block);
 	}
 	if (!rc)
 		rc = page_end(p, f, e);
-out:
+	free(title);
 	json_decref(index);
 	json_decref(attempts);
 	json_decref(verdicts);
@@ -55,14 +53,13 @@ static int report(struct store *s, const char *output, struct err *e)
 
 	if (!rc)
 		rc = file_text_open(&t, e);
-	if (rc)
-		goto out;
-	rc = write_page(s, p, t.f, e);
-	if (rc)
-		file_text_save(&t, NULL, 0, NULL);
-	else
-		rc = file_text_save(&t, output, 0644, e);
-out:
+	if (!rc) {
+		rc = write_page(s, p, t.f, e);
+		if (rc)
+			file_text_save(&t, NULL, 0, NULL);
+		else
+			rc = file_text_save(&t, output, 0644, e);
+	}
 	page_free(p);
 	return rc;
 }

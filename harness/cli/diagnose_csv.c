@@ -27,8 +27,8 @@ struct job {
 	const struct csv_options *o;
 	struct series_names names;
 	struct series series, *trainings;
-	struct stretch *training, *windows;
-	size_t n_training, n_windows;
+	struct stretch *list; /* training, then windows */
+	size_t n_training, n;
 	double step_s;
 };
 
@@ -52,27 +52,25 @@ static int read_file(const char *path, struct series_names *names, struct series
 
 static void job_clear(struct job *j)
 {
-	for (size_t i = 0; i < j->n_training; i++)
-		free(j->training[i].samples);
-	for (size_t i = 0; i < j->n_windows; i++)
-		free(j->windows[i].samples);
-	for (size_t i = 0; j->trainings && i < j->o->n_trains; i++)
+	for (size_t i = 0; i < j->n; i++)
+		free(j->list[i].samples);
+	for (size_t i = 0; i < j->o->n_trains; i++)
 		series_clear(&j->trainings[i]);
 	free(j->trainings);
-	free(j->training);
-	free(j->windows);
+	free(j->list);
 	series_clear(&j->series);
 	series_names_clear(&j->names);
 }
 
 /* Called when all files are read, because only then all names are known. */
-static int make_run(struct job *j, struct stretch *s, size_t number, struct err *e)
+static int make_run(struct job *j, struct stretch *s, struct err *e)
 {
 	double steps = ceil((s->to_s - s->from_s) / j->step_s - 1e-6);
 	double bytes = steps * (double)(j->names.n_servers * j->names.n_metrics) * VECTORS *
 		sizeof(double);
 	size_t n;
 
+	snprintf(s->what, sizeof(s->what), "%.15g .. %.15g s", s->from_s, s->to_s);
 	if (bytes > RUN_BYTES_MAX)
 		return err_set(e, -E2BIG,
 			"%s of %g-second steps, %zu servers and %zu metrics are too much for one "
@@ -81,7 +79,7 @@ static int make_run(struct job *j, struct stretch *s, size_t number, struct err 
 	s->samples = series_samples(s->series, s->from_s, s->to_s, j->step_s, &n);
 	if (!s->samples)
 		return err_errno(e, -ENOMEM, "cannot make a run");
-	snprintf(s->id, sizeof(s->id), "series-%04zu", number);
+	snprintf(s->id, sizeof(s->id), "series-%04zu", (size_t)(s - j->list) + 1);
 	s->run = (struct detector_run){.id = s->id,
 		.seconds = (int32_t)steps,
 		.servers = (const char *const *)j->names.servers,
@@ -93,9 +91,10 @@ static int make_run(struct job *j, struct stretch *s, size_t number, struct err 
 	return 0;
 }
 
-static void describe(struct stretch *s)
+static void add(struct job *j, const struct series *s, double from_s, double to_s)
 {
-	snprintf(s->what, sizeof(s->what), "%.15g .. %.15g s", s->from_s, s->to_s);
+	j->list = alloc_resize(j->list, j->n + 1, sizeof(*j->list));
+	j->list[j->n++] = (struct stretch){.series = s, .from_s = from_s, .to_s = to_s};
 }
 
 /* Cuts the file into training and windows. The last one ends a step after the last point. */
@@ -103,38 +102,27 @@ static int cut(struct job *j, struct err *e)
 {
 	const struct csv_options *o = j->o;
 	double from = j->series.from_s, end = j->series.to_s + j->step_s, length;
-	size_t n;
 
-	j->training = alloc_zero(o->n_trains + 1, sizeof(*j->training));
-	for (size_t i = 0; i < o->n_trains; i++)
-		j->training[j->n_training++] = (struct stretch){.series = &j->trainings[i],
-			.from_s = j->trainings[i].from_s,
-			.to_s = j->trainings[i].to_s + j->step_s};
+	for (const struct series *s = j->trainings; s < j->trainings + o->n_trains; s++)
+		add(j, s, s->from_s, s->to_s + j->step_s);
 	if (o->has_until) {
 		if (!(o->train_until_s > from && o->train_until_s <= j->series.to_s))
 			return err_set(e, -EINVAL,
 				"--train-until must lie within the file, after %.15g and up to "
 				"%.15g",
 				from, j->series.to_s);
-		j->training[j->n_training++] = (struct stretch){
-			.series = &j->series, .from_s = from, .to_s = o->train_until_s};
+		add(j, &j->series, from, o->train_until_s);
 		from = o->train_until_s;
 	}
+	j->n_training = j->n;
 	length = o->window_s > 0 ? o->window_s : end - from;
 	if (length < j->step_s)
 		return err_set(e, -EINVAL, "a window of %g s is shorter than a step of %g s",
 			length, j->step_s);
 	if ((end - from) / length > 1e6)
 		return err_set(e, -E2BIG, "more than a million windows of %g s", length);
-	n = (size_t)ceil((end - from) / length - 1e-6);
-	j->windows = alloc_zero(n, sizeof(*j->windows));
-	for (size_t i = 0; i < n; i++) {
-		double to = from + (double)(i + 1) * length;
-
-		j->windows[j->n_windows++] = (struct stretch){.series = &j->series,
-			.from_s = from + (double)i * length,
-			.to_s = to < end ? to : end};
-	}
+	for (double i = 0; i < ceil((end - from) / length - 1e-6); i++)
+		add(j, &j->series, from + i * length, fmin(from + (i + 1) * length, end));
 	return 0;
 }
 
@@ -149,32 +137,21 @@ static int prepare(struct job *j, struct err *e)
 	j->step_s = o->step_s > 0 ? o->step_s : j->series.step_s > 1 ? j->series.step_s : 1;
 	if (!rc)
 		rc = cut(j, e);
-	for (size_t i = 0; i < j->n_training && !rc; i++) {
-		describe(&j->training[i]);
-		rc = make_run(j, &j->training[i], i + 1, e);
-	}
-	for (size_t i = 0; i < j->n_windows && !rc; i++) {
-		describe(&j->windows[i]);
-		rc = make_run(j, &j->windows[i], j->n_training + i + 1, e);
-	}
+	for (size_t i = 0; i < j->n && !rc; i++)
+		rc = make_run(j, &j->list[i], e);
 	return rc;
 }
 
-/* Converts a detector's times, steps from the start of its run, to the file's. */
-static void set_times(json_t *verdict, const struct stretch *s, double step_s)
+/* Adds a verdict, its times converted from steps since the start of the run to the file's. */
+static void put(
+	json_t *list, const struct stretch *s, const char *detector, json_t *verdict, double step_s)
 {
-	json_t *times = json_object_get(verdict, "time_s"), *v;
+	json_t *times = jget(verdict, "time_s"), *v;
 	const char *server;
 	void *next;
 
 	json_object_foreach_safe(times, next, server, v) json_object_set_new(
 		times, server, json_real(s->from_s + json_number_value(v) * step_s));
-}
-
-static void put(
-	json_t *list, const struct stretch *s, const char *detector, json_t *verdict, double step_s)
-{
-	set_times(verdict, s, step_s);
 	json_array_append_new(list,
 		json_pack("{s:s, s:f, s:f, s:s, s:O}", "what", s->what, "from_s", s->from_s, "to_s",
 			s->to_s, "detector", detector, "verdict", verdict));
@@ -186,7 +163,7 @@ static int ask(
 	struct detector_run *runs = alloc_zero(j->n_training, sizeof(*runs));
 	json_t *model = NULL;
 	struct err why;
-	int rc = 0, bad;
+	int rc = 0;
 
 	if (detector_trains(d) && !detector_external(d) && !j->n_training)
 		rc = err_set(e, -EINVAL,
@@ -194,14 +171,13 @@ static int ask(
 			"or --train-until TIME",
 			detector_name(d));
 	for (size_t i = 0; i < j->n_training && !rc; i++)
-		runs[i] = j->training[i].run;
+		runs[i] = j->list[i].run;
 	if (!rc)
 		rc = detector_train(d, runs, j->n_training, &model, e);
-	for (size_t i = 0; i < j->n_windows && !rc; i++) {
+	for (const struct stretch *s = j->list + j->n_training; s < j->list + j->n && !rc; s++) {
 		json_t *verdicts = NULL, *v;
 		size_t k;
-
-		bad = detector_diagnose(d, model, &j->windows[i].run, &verdicts, &why);
+		int bad = detector_diagnose(d, model, &s->run, &verdicts, &why);
 		if (bad == -EPERM || bad == -ENOMEM) {
 			rc = err_set(e, bad, "%s", why.text);
 		} else if (bad) {
@@ -209,8 +185,7 @@ static int ask(
 			verdicts = json_pack("[{s:s, s:[], s:b, s:s}]", "metric", "any", "indicted",
 				"abstain", 1, "error", why.text);
 		}
-		json_array_foreach(verdicts, k, v)
-			put(list, &j->windows[i], detector_name(d), v, j->step_s);
+		json_array_foreach(verdicts, k, v) put(list, s, detector_name(d), v, j->step_s);
 		json_decref(verdicts);
 	}
 	json_decref(model);
@@ -235,8 +210,8 @@ int diagnose_csv(const struct csv_options *o, json_t **verdicts, unsigned *faile
 		struct detector *d = NULL;
 
 		if (!rc)
-			rc = detector_load(jget_text(choice, "name"),
-				json_object_get(choice, "params"), &d, e);
+			rc = detector_load(
+				jget_text(choice, "name"), jget(choice, "params"), &d, e);
 		if (!rc)
 			rc = ask(&j, d, list, failed, e);
 		detector_free(d);

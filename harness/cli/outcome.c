@@ -63,12 +63,11 @@ static void put_test(struct tests *t, const char *group, const char *name, bool 
 	t->number++;
 	t->failed += !good && decides;
 	if (t->tap) {
+		const char *const said[] = {group, ": ", name, ": ", why};
+
 		fprintf(t->tap, "%sok %u - ", good ? "" : "not ", t->number);
-		put_tap(group, t->tap);
-		fputs(": ", t->tap);
-		put_tap(name, t->tap);
-		fputs(": ", t->tap);
-		put_tap(why, t->tap);
+		for (int i = 0; i < 5; i++)
+			put_tap(said[i], t->tap);
 		fputs(good || decides ? "\n"
 				      : " # TODO one cell decides nothing, the baseline does\n",
 			t->tap);
@@ -127,14 +126,6 @@ static void comparison_text(
 		c->n_before, c->p);
 }
 
-static void put_comparison(struct tests *t, const struct comparison *c)
-{
-	char name[256], why[256];
-
-	comparison_text(c, name, sizeof(name), why, sizeof(why));
-	put_test(t, c->detector, name, !c->regression, true, why);
-}
-
 /* All tests, to where they are wanted; how many failed. */
 static unsigned put_tests(struct tests *t, const json_t *cells, const struct comparisons *c)
 {
@@ -152,8 +143,12 @@ static unsigned put_tests(struct tests *t, const json_t *cells, const struct com
 		fprintf(t->junit, "\" tests=\"%u\">\n", n);
 	}
 	json_array_foreach((json_t *)cells, i, cell) put_cell(t, cell);
-	for (i = 0; c && i < c->n; i++)
-		put_comparison(t, &c->list[i]);
+	for (i = 0; c && i < c->n; i++) {
+		char name[256], why[256];
+
+		comparison_text(&c->list[i], name, sizeof(name), why, sizeof(why));
+		put_test(t, c->list[i].detector, name, !c->list[i].regression, true, why);
+	}
 	if (t->junit)
 		fputs("  </testsuite>\n</testsuites>\n", t->junit);
 	return t->failed;
@@ -203,7 +198,7 @@ static int write_baseline(
 {
 	json_t *baseline = baseline_make(t, run, detector_nulls());
 	struct file_text f;
-	int rc = baseline ? file_text_open(&f, e)
+	int rc = baseline ? file_text_open(&f, e) /* NULL: the run's name is not UTF-8 */
 			  : err_errno(e, -ENOMEM, "cannot write '%s'", path);
 
 	if (!rc) {
@@ -230,31 +225,27 @@ static int tests_show(const struct outcome_options *o, struct scoring *c, const 
 	return o->junit ? file_text_save(&junit, o->junit, 0644, e) : 0;
 }
 
-int outcome_show(const char *command, struct store *s, const json_t *rows,
+/* Prints the table, unless tests are printed in its place. */
+static int print_table(struct store *s, struct scoring *c, const struct outcome_options *o,
+	FILE *out, struct err *e)
+{
+	if (o->tap)
+		return 0;
+	if (o->by_strength)
+		return show_doses(
+			s, c, o->format, o->details, o->level ? o->level : SHOW_DOSE_LEVEL, out, e);
+	return show_table(s, c, o->format, o->details, o->against, out, e);
+}
+
+/* What follows the table: baseline and tests; an exit code. */
+static int conclude(const char *command, struct store *s, struct scoring *c,
 	const struct outcome_options *o, FILE *out)
 {
 	struct comparisons compared = {0};
-	struct scoring *c = NULL;
 	unsigned failed = 0;
 	struct err e;
-	int rc = scoring_new(s, rows, o->cells, &c, &e);
+	int rc = 0, code;
 
-	if (!rc && !o->tap && o->by_strength) {
-		rc = show_doses(s, c, o->format, o->details, o->level ? o->level : SHOW_DOSE_LEVEL,
-			out, &e);
-		if (rc == -ENOENT) {
-			rc = cmd_fail(command, CULPRIT_EXIT_USAGE, "%s", e.text);
-			goto out;
-		}
-	} else if (!rc && !o->tap)
-		rc = show_table(s, c, o->format, o->details, o->against, out, &e);
-	if (rc) {
-		bool usage = (o->against || o->cells.to) && (rc == -ENOENT || rc == -EINVAL);
-
-		rc = cmd_fail(
-			command, usage ? CULPRIT_EXIT_USAGE : err_exit_code(&e), "%s", e.text);
-		goto out;
-	}
 	if (o->write_baseline)
 		rc = write_baseline(o->write_baseline, scoring_table(c), store_run_id(s), &e);
 	if (!rc && o->baseline)
@@ -262,17 +253,34 @@ int outcome_show(const char *command, struct store *s, const json_t *rows,
 	if (!rc && (o->tap || o->junit))
 		rc = tests_show(
 			o, c, store_run_id(s), o->baseline ? &compared : NULL, out, &failed, &e);
-	if (rc) {
-		rc = cmd_fail(command, CULPRIT_EXIT_USAGE, "%s", e.text);
-		goto out;
-	}
-	if (o->baseline && !o->tap)
+	if (!rc && o->baseline && !o->tap)
 		put_comparisons(&compared, o->baseline, o->format == TABLE_TEXT ? out : stderr);
-	rc = failed || compared.regressions ? CULPRIT_EXIT_SHORT : CULPRIT_EXIT_OK;
-	if (fflush(out) || ferror(out))
-		rc = cmd_fail(command, CULPRIT_EXIT_INVALID, "cannot print the result");
-out:
+	code = failed || compared.regressions ? CULPRIT_EXIT_SHORT : CULPRIT_EXIT_OK;
+	if (rc)
+		code = cmd_fail(command, CULPRIT_EXIT_USAGE, "%s", e.text);
+	else if (fflush(out) || ferror(out))
+		code = cmd_fail(command, CULPRIT_EXIT_INVALID, "cannot print the result");
 	comparisons_clear(&compared);
+	return code;
+}
+
+int outcome_show(const char *command, struct store *s, const json_t *rows,
+	const struct outcome_options *o, FILE *out)
+{
+	struct scoring *c = NULL;
+	struct err e;
+	int code, rc = scoring_new(s, rows, o->cells, &c, &e);
+
+	if (!rc)
+		rc = print_table(s, c, o, out, &e);
+	if (rc) {
+		bool usage = (o->against || o->cells.to) && (rc == -ENOENT || rc == -EINVAL);
+
+		code = cmd_fail(
+			command, usage ? CULPRIT_EXIT_USAGE : err_exit_code(&e), "%s", e.text);
+	} else {
+		code = conclude(command, s, c, o, out);
+	}
 	scoring_free(c);
-	return rc;
+	return code;
 }

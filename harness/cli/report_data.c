@@ -40,12 +40,9 @@ static int read_scores(struct store *s, struct scoring *c, bool doses, json_t *i
 	char *text = NULL;
 	size_t size = 0;
 	FILE *f = open_memstream(&text, &size);
-	int rc;
+	int rc = doses ? show_doses(s, c, TABLE_JSON, false, SHOW_DOSE_LEVEL, f, e)
+		       : show_table(s, c, TABLE_JSON, false, NULL, f, e);
 
-	if (!f)
-		return err_errno(e, -ENOMEM, "cannot make a table");
-	rc = doses ? show_doses(s, c, TABLE_JSON, false, SHOW_DOSE_LEVEL, f, e)
-		   : show_table(s, c, TABLE_JSON, false, NULL, f, e);
 	fclose(f);
 	if (!rc || doses) /* a run need not have faults of several strengths */
 		json_object_set_new(
@@ -95,20 +92,29 @@ static json_t *metric_list(void)
 	return list;
 }
 
+static int read_tally(struct store *s, json_t *index, struct err *e)
+{
+	json_t *tally = NULL;
+	int rc = store_tally(s, &tally, e);
+
+	json_object_set_new(index, "tally", tally);
+	return rc;
+}
+
 static int read_verdicts(struct store *s, json_t *index, struct err *e)
 {
+	static const char *const keys[] = {"attempt", "detector", "metric"};
 	json_t *rows = NULL, *row, *list = json_array();
 	size_t i;
 	int rc = store_rows(s, ROWS_VERDICTS, 0, &rows, e);
 
 	json_array_foreach(rows, i, row)
 	{
-		json_t *verdict = json_deep_copy(jget(row, "verdict"));
+		json_t *verdict = json_copy(jget(row, "verdict"));
 
 		json_object_del(verdict, "evidence");
-		json_object_set(verdict, "attempt", jget(row, "attempt"));
-		json_object_set(verdict, "detector", jget(row, "detector"));
-		json_object_set(verdict, "metric", jget(row, "metric"));
+		for (int k = 0; k < 3; k++)
+			json_object_set(verdict, keys[k], jget(row, keys[k]));
 		json_array_append_new(list, verdict);
 	}
 	json_decref(rows);
@@ -130,24 +136,17 @@ static void keep_runtime(json_t *attempt)
 
 int report_index(struct store *s, json_t **out, struct err *e)
 {
+	static int (*const parts[])(struct store *, json_t *, struct err *) = {
+		read_tally, read_facts, read_table, read_rows, read_verdicts};
 	json_t *index = json_pack("{s:{s:s, s:I}, s:s, s:o}", "report", "culprit_version",
 		CULPRIT_VERSION, "made_s", (json_int_t)time(NULL), "run", store_run_id(s),
 		"metrics", metric_list());
-	json_t *tally = NULL, *row;
+	json_t *row;
 	size_t i;
-	int rc = index ? store_tally(s, &tally, e)
-		       : err_set(e, -EINVAL, "the run's name is no text");
+	int rc = index ? 0 : err_set(e, -EINVAL, "the run's name is no text");
 
-	if (!rc) {
-		json_object_set_new(index, "tally", tally);
-		rc = read_facts(s, index, e);
-	}
-	if (!rc)
-		rc = read_table(s, index, e);
-	if (!rc)
-		rc = read_rows(s, index, e);
-	if (!rc)
-		rc = read_verdicts(s, index, e);
+	for (i = 0; i < sizeof(parts) / sizeof(*parts) && !rc; i++)
+		rc = parts[i](s, index, e);
 	json_array_foreach(jget(index, "attempts"), i, row) keep_runtime(row);
 	if (rc)
 		json_decref(index);
@@ -175,20 +174,19 @@ static int add_series(void *ctx, const char *name, const char *server, const str
 {
 	struct charted *c = ctx;
 	json_t *columns = json_pack("[[], [], [], [], []]");
-	json_t *of = json_object_get(c->metrics, name);
+	json_t *of = jget(c->metrics, name);
 	enum metric m;
 
 	(void)e;
 	if (!is_constant(samples, n) || metric_from_name(name, &m) || m < METRIC_SERVICE_TIMES)
 		json_object_set_new(c->moving, name, json_true());
-	for (size_t i = 0; i < n; i++) {
-		json_array_append_new(json_array_get(columns, 0), json_integer(samples[i].second));
-		json_array_append_new(
-			json_array_get(columns, 1), json_integer((json_int_t)samples[i].count));
-		json_array_append_new(json_array_get(columns, 2), json_real(samples[i].sum_s));
-		json_array_append_new(json_array_get(columns, 3), json_real(samples[i].max_s));
-		json_array_append_new(
-			json_array_get(columns, 4), json_integer((json_int_t)samples[i].bytes));
+	for (const struct sample *i = samples; i < samples + n; i++) {
+		json_t *const values[] = {json_integer(i->second),
+			json_integer((json_int_t)i->count), json_real(i->sum_s),
+			json_real(i->max_s), json_integer((json_int_t)i->bytes)};
+
+		for (size_t k = 0; k < sizeof(values) / sizeof(*values); k++)
+			json_array_append_new(json_array_get(columns, k), values[k]);
 	}
 	if (!of)
 		json_object_set_new(c->metrics, name, of = json_object());
@@ -204,7 +202,7 @@ static int read_columns(struct store *s, int64_t attempt, json_t **out, struct e
 	json_t *of;
 	void *next;
 
-	json_object_foreach_safe(c.metrics, next, name, of) if (!json_object_get(c.moving, name))
+	json_object_foreach_safe(c.metrics, next, name, of) if (!jget(c.moving, name))
 		json_object_del(c.metrics, name);
 	json_decref(c.moving);
 	if (rc)

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/jget.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/environment.h"
 #include "harness/cli/table_notes.h"
@@ -32,14 +34,12 @@ static char *show_victims(const struct cell *c, char *const servers[], char *buf
 	return buf;
 }
 
-static int plan_json(
-	const struct scenario *s, const struct plan *p, char *const servers[], FILE *out)
+static void print_plan_json(const struct scenario *s, const struct plan *p, char *const servers[],
+	double seconds, struct sheet *out)
 {
-	json_t *cells = json_array(), *top;
+	json_t *cells = json_array();
 
-	for (size_t i = 0; i < p->n; i++) {
-		const struct cell *c = &p->cells[i];
-
+	for (const struct cell *c = p->cells; c < p->cells + p->n; c++)
 		json_array_append_new(cells,
 			json_pack("{s:I, s:b, s:s, s:O, s:s, s:o, s:s, s:I, s:o}", "cell",
 				(json_int_t)c->number, "training", c->training, "workload",
@@ -50,37 +50,34 @@ static int plan_json(
 						     : json_incref(s->faults[c->fault].params),
 				"tracer", s->tracers[c->tracer].label, "repeat",
 				(json_int_t)c->repeat, "victims", victim_list(c, servers)));
-	}
-	top = json_pack("{s:s, s:I, s:f, s:o}", "scenario", s->name, "seed", (json_int_t)p->seed,
-		"seconds", (double)p->n * (attempt_phases_s(s) + 6), "cells", cells);
-	json_dumpf(top, out, JSON_INDENT(2));
-	fputc('\n', out);
-	json_decref(top);
-	return CULPRIT_EXIT_OK;
+	sheet_json(out,
+		json_pack("{s:s, s:I, s:f, s:o}", "scenario", s->name, "seed", (json_int_t)p->seed,
+			"seconds", seconds, "cells", cells));
 }
 
 int show_plan(
 	const struct scenario *s, const struct plan *p, char *const servers[], bool json, FILE *out)
 {
-	int seconds = (int)((double)p->n * (attempt_phases_s(s) + 6)), widths[2] = {8, 6};
+	double all_s = (double)p->n * (attempt_phases_s(s) + 6);
+	int seconds = (int)all_s, widths[2] = {8, 6};
 	struct sheet sheet = {.f = out};
 
-	if (json)
-		return plan_json(s, p, servers, out);
-	for (size_t i = 0; i < p->n; i++) {
-		int workload = (int)strlen(s->workloads[p->cells[i].workload].label);
-		int treatment = (int)strlen(cell_treatment(s, &p->cells[i]));
+	if (json) {
+		print_plan_json(s, p, servers, all_s, &sheet);
+		return CULPRIT_EXIT_OK;
+	}
+	for (const struct cell *c = p->cells; c < p->cells + p->n; c++) {
+		int workload = (int)strlen(s->workloads[c->workload].label);
+		int treatment = (int)strlen(cell_treatment(s, c));
 
 		widths[0] = workload > widths[0] ? workload : widths[0];
 		widths[1] = treatment > widths[1] ? treatment : widths[1];
 	}
 	sheet_line(&sheet, "scenario %s, seed %llu: %zu cells, about %d:%02d:%02d", s->name,
 		(unsigned long long)p->seed, p->n, seconds / 3600, seconds / 60 % 60, seconds % 60);
-	fputc('\n', out);
-	fprintf(out, "%5s  %-8s %-*s %-*s %s\n", "cell", "repeat", widths[0], "workload", widths[1],
-		s->measure == MEASURE_RUNTIME ? "tracer" : "fault", "victim");
-	for (size_t i = 0; i < p->n; i++) {
-		const struct cell *c = &p->cells[i];
+	fprintf(out, "\n%5s  %-8s %-*s %-*s %s\n", "cell", "repeat", widths[0], "workload",
+		widths[1], s->measure == MEASURE_RUNTIME ? "tracer" : "fault", "victim");
+	for (const struct cell *c = p->cells; c < p->cells + p->n; c++) {
 		char repeat[32], victims[256];
 
 		snprintf(repeat, sizeof(repeat), "%s%ld", c->training ? "train " : "", c->repeat);
@@ -93,9 +90,7 @@ int show_plan(
 
 static int64_t count_or_unknown(const json_t *row, const char *key)
 {
-	const json_t *v = json_object_get(row, key);
-
-	return json_is_integer(v) ? json_integer_value(v) : -1;
+	return json_is_integer(jget(row, key)) ? jget_int(row, key) : -1;
 }
 
 /* Tracers and workloads in the scenario's order. */
@@ -107,9 +102,9 @@ static int declare_runtimes(struct store *s, struct overhead *o, struct err *e)
 
 	if (rc < 0)
 		return rc;
-	json_array_foreach(json_object_get(axes, "workloads"), i, name)
+	json_array_foreach(jget(axes, "workloads"), i, name)
 		overhead_declare(o, json_string_value(name), NULL);
-	json_array_foreach(json_object_get(axes, "tracers"), i, name)
+	json_array_foreach(jget(axes, "tracers"), i, name)
 		overhead_declare(o, NULL, json_string_value(name));
 	json_decref(axes);
 	return 0;
@@ -139,10 +134,8 @@ static int show_runtimes(struct store *s, enum table_format format, const struct
 	json_array_foreach(rows, i, row)
 	{
 		if (!rc)
-			rc = overhead_add(o, json_string_value(json_object_get(row, "workload")),
-				json_string_value(json_object_get(row, "tracer")),
-				(long)json_integer_value(json_object_get(row, "repeat")),
-				json_number_value(json_object_get(row, "runtime_s")),
+			rc = overhead_add(o, jget_text(row, "workload"), jget_text(row, "tracer"),
+				(long)jget_int(row, "repeat"), jget_real(row, "runtime_s"),
 				count_or_unknown(row, "records"), count_or_unknown(row, "lost"), e);
 	}
 	if (!rc)
@@ -227,28 +220,26 @@ static json_t *param_value(const char *text)
 int show_parse_detector(const char *command, const char *text, json_t *list)
 {
 	json_t *params = json_object();
-	char *copy = strdup(text), *save = NULL, *name = copy ? strtok_r(copy, ",", &save) : NULL,
-	     *word;
-	int rc = name ? 0 : -EINVAL;
+	char *copy = alloc_copy(text), *save = NULL, *name = strtok_r(copy, ",", &save), *word;
+	bool good = name;
 
-	while (!rc && (word = strtok_r(NULL, ",", &save))) {
+	while (good && (word = strtok_r(NULL, ",", &save))) {
 		char *value = strchr(word, '=');
 
-		if (!value || value == word) {
-			rc = -EINVAL;
-			break;
+		good = value && value != word;
+		if (good) {
+			*value++ = 0;
+			json_object_set_new(params, word, param_value(value));
 		}
-		*value++ = 0;
-		json_object_set_new(params, word, param_value(value));
 	}
-	if (rc)
-		cmd_fail(command, 0, "--detector takes NAME or NAME,KEY=VALUE,..., not '%s'", text);
-	else
+	if (good)
 		json_array_append_new(
 			list, json_pack("{s:s, s:O}", "name", name, "params", params));
+	else
+		cmd_fail(command, 0, "--detector takes NAME or NAME,KEY=VALUE,..., not '%s'", text);
 	json_decref(params);
 	free(copy);
-	return rc;
+	return good ? 0 : -EINVAL;
 }
 
 int show_judge(struct store *s, const json_t *detectors, struct judge **out, struct err *e)

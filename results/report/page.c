@@ -6,6 +6,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/file.h"
 #include "harness/base/home.h"
 
@@ -34,54 +35,44 @@ void page_free(struct page *p)
 
 static int read_part(const char *name, char **text, struct err *e)
 {
-	char sub[128], *path = NULL;
-	int rc;
+	char *sub = alloc_format("results/report/%s", name), *path = NULL;
+	int rc = home_path(sub, &path, e);
 
-	snprintf(sub, sizeof(sub), "results/report/%s", name);
-	rc = home_path(sub, &path, e);
 	if (!rc)
 		rc = file_read(path, text, NULL, e);
 	free(path);
+	free(sub);
 	return rc;
 }
 
 /* The files one after the other; a licence as a comment. */
 static int read_parts(const char *const names[], char **out, struct err *e)
 {
-	char *all = NULL;
-	size_t size = 0;
-	FILE *f = open_memstream(&all, &size);
-	int rc = f ? 0 : err_errno(e, -ENOMEM, "cannot make a report");
+	int rc = 0;
 
-	for (size_t i = 0; names[i] && !rc; i++) {
-		char *text = NULL;
+	*out = alloc_copy("");
+	for (; *names && !rc; names++) {
+		char *text = NULL, *before = *out;
 
-		rc = read_part(names[i], &text, e);
-		if (!rc &&
-			(strstr(text, "</script") || strstr(text, "</style") ||
-				strstr(text, "<!--")))
+		rc = read_part(*names, &text, e);
+		if (rc)
+			break;
+		if (strstr(text, "</script") || strstr(text, "</style") || strstr(text, "<!--"))
 			rc = err_set(e, -EINVAL,
-				"'results/report/%s' cannot stand in a page: it holds a tag that "
-				"ends it",
-				names[i]);
-		if (!rc)
-			fprintf(f, strstr(names[i], "LICENSE") ? "/*\n%s*/\n" : "%s\n", text);
+				"'results/report/%s' cannot stand in a page: it holds a tag that ends it",
+				*names);
+		*out = alloc_format(
+			strstr(*names, "LICENSE") ? "%s/*\n%s*/\n" : "%s%s\n", before, text);
+		free(before);
 		free(text);
 	}
-	if (f && fclose(f) && !rc)
-		rc = err_errno(e, -ENOMEM, "cannot make a report");
-	if (rc)
-		free(all);
-	else
-		*out = all;
 	return rc;
 }
 
 int page_new(struct page **out, struct err *e)
 {
-	struct page *p = calloc(1, sizeof(*p));
-	int rc = p ? read_part("page.html", &p->text, e)
-		   : err_errno(e, -ENOMEM, "cannot make a report");
+	struct page *p = alloc_zero(1, sizeof(*p));
+	int rc = read_part("page.html", &p->text, e);
 
 	if (!rc)
 		rc = read_parts(styles, &p->style, e);
@@ -108,12 +99,8 @@ static void hash_text(const char *text, char out[HASH_SIZE])
 
 static void put_escaped(const char *text, FILE *f)
 {
-	for (; *text; text++) {
-		if (strchr("<>&\"'", *text))
-			fprintf(f, "&#%d;", *text);
-		else
-			fputc(*text, f);
-	}
+	for (; *text; text++)
+		strchr("<>&\"'", *text) ? fprintf(f, "&#%d;", *text) : fputc(*text, f);
 }
 
 /* JSON that may stand in a script element. */
@@ -123,12 +110,8 @@ static int put_json(const json_t *v, FILE *f, struct err *e)
 
 	if (!text)
 		return err_set(e, -EINVAL, "cannot write what the run holds as JSON");
-	for (const char *c = text; *c; c++) {
-		if (*c == '<')
-			fputs("\\u003c", f);
-		else
-			fputc(*c, f);
-	}
+	for (const char *c = text; *c; c++)
+		*c == '<' ? fputs("\\u003c", f) : fputc(*c, f);
 	free(text);
 	return 0;
 }
@@ -168,10 +151,10 @@ int page_begin(struct page *p, const char *title, const json_t *index, FILE *f, 
 	rc = put_until(&text, "{{policy}}", policy, f, e);
 	if (!rc)
 		rc = put_until(&text, "{{title}}", "", f, e);
-	if (rc)
-		return rc;
-	put_escaped(title, f);
-	rc = put_until(&text, "{{style}}", p->style, f, e);
+	if (!rc) {
+		put_escaped(title, f);
+		rc = put_until(&text, "{{style}}", p->style, f, e);
+	}
 	if (!rc)
 		rc = put_until(&text, "{{index}}", "", f, e);
 	if (!rc)
@@ -181,33 +164,26 @@ int page_begin(struct page *p, const char *title, const json_t *index, FILE *f, 
 	return rc ? rc : written(f, e);
 }
 
-int page_block(struct page *p, int64_t attempt, const json_t *data, FILE *f, struct err *e)
+int page_block(int64_t attempt, const json_t *data, FILE *f, struct err *e)
 {
 	/* Six digits are more than a measurement here has; they halve what is stored. */
 	char *text = json_dumps(data, JSON_COMPACT | JSON_REAL_PRECISION(6));
 	uLong size = text ? strlen(text) : 0, packed_size = compressBound(size);
-	unsigned char *packed = malloc(packed_size), *coded = malloc(packed_size / 3 * 4 + 8);
-	int rc = 0;
+	unsigned char *packed = alloc_zero(packed_size, 1), *coded;
 
-	(void)p;
-	if (!text)
-		rc = err_set(e, -EINVAL, "cannot write attempt %lld as JSON", (long long)attempt);
-	else if (!packed || !coded ||
-		compress2(packed, &packed_size, (const unsigned char *)text, size,
-			Z_DEFAULT_COMPRESSION) != Z_OK)
-		rc = err_errno(e, -ENOMEM, "cannot pack attempt %lld", (long long)attempt);
-	if (!rc) {
-		EVP_EncodeBlock(coded, packed, (int)packed_size);
-		fprintf(f,
-			"<script type=\"application/octet-stream\" "
-			"id=\"attempt-%lld\">%s</script>\n",
-			(long long)attempt, coded);
-		rc = written(f, e);
+	if (!text || compress(packed, &packed_size, (const unsigned char *)text, size) != Z_OK) {
+		free(packed);
+		free(text);
+		return err_set(e, -EINVAL, "cannot write attempt %lld as JSON", (long long)attempt);
 	}
+	coded = alloc_zero(packed_size / 3 * 4 + 8, 1);
+	EVP_EncodeBlock(coded, packed, (int)packed_size);
+	fprintf(f, "<script type=\"application/octet-stream\" id=\"attempt-%lld\">%s</script>\n",
+		(long long)attempt, coded);
 	free(coded);
 	free(packed);
 	free(text);
-	return rc;
+	return written(f, e);
 }
 
 int page_end(struct page *p, FILE *f, struct err *e)

@@ -26,7 +26,7 @@ void page_free(struct page *p);
 /* In this order: once, any number of times, once. Nothing but 'f' is written. -EIO when that fails,
  * -EINVAL for data that JSON cannot hold. */
 int page_begin(struct page *p, const char *title, const json_t *index, FILE *f, struct err *e);
-int page_block(struct page *p, int64_t attempt, const json_t *data, FILE *f, struct err *e);
+int page_block(int64_t attempt, const json_t *data, FILE *f, struct err *e);
 int page_end(struct page *p, FILE *f, struct err *e);
 
 #endif
