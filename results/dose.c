@@ -63,8 +63,7 @@ static const char *varying(const struct doses *d, size_t fault)
 	const char *const *labels = d->v.names[SCORE_FAULT], *found = NULL, *key;
 	json_t *value;
 
-	json_object_foreach(jget(d->params, labels[fault]), key, value)
-	{
+	json_object_foreach(jget(d->params, labels[fault]), key, value) {
 		bool differs = false;
 
 		for (size_t f = 0; f < d->v.n[SCORE_FAULT]; f++)

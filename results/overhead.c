@@ -349,7 +349,8 @@ static void print_pairs(const struct overhead *o, struct sheet *out)
 	}
 	if (most)
 		fprintf(out->f,
-			"\n%u%s%.0u pairs a cell, each of a traced and an untraced run of one block\n",
+			"\n%u%s%.0u pairs a cell, each of a traced and an untraced run of one "
+			"block\n",
 			least, least == most ? "" : " to ", least == most ? 0 : most);
 }
 

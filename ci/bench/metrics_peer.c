@@ -84,8 +84,7 @@ static int score(struct detector *d, struct maker *m, int cells, double factor, 
 			rc = detector_diagnose(d, model, &run, &verdicts, e);
 		}
 		any = json_array_get(verdicts, json_array_size(verdicts) - 1);
-		json_array_foreach(json_object_get(any, "indicted"), i, name)
-		{
+		json_array_foreach(json_object_get(any, "indicted"), i, name) {
 			if (victim >= 0 && !strcmp(json_string_value(name), names[victim]))
 				hit = true;
 			else

@@ -96,8 +96,7 @@ static int read_run(const char *folder, struct recordings *all, struct err *e)
 	if (rc)
 		return rc;
 	rc = store_rows(store, ROWS_CONFIRMED, 0, &rows, e);
-	json_array_foreach(rows, i, row)
-	{
+	json_array_foreach(rows, i, row) {
 		struct recorded *r = &all->attempts[all->n];
 
 		if (rc || all->n == ATTEMPTS_MAX ||

@@ -162,8 +162,7 @@ static int compare_detector(const struct score_table *t, const char *name, const
 
 	if (d == score_names(t, SCORE_DETECTOR, &names))
 		return 0;
-	json_object_foreach((json_t *)faults, fault, row)
-	{
+	json_object_foreach((json_t *)faults, fault, row) {
 		if ((rc = read_counts(row, source, name, fault, &before, e)))
 			return rc;
 		f = index_of(t, SCORE_FAULT, fault);
@@ -191,8 +190,7 @@ int baseline_compare(const struct score_table *t, const json_t *baseline, const 
 	if (jget_int(baseline, "culprit_baseline") != 1 || !json_is_object(detectors))
 		return err_set(e, -EINVAL,
 			"'%s' is no baseline of version 1 ('--write-baseline' writes one)", source);
-	json_object_foreach((json_t *)detectors, name, faults)
-	{
+	json_object_foreach((json_t *)detectors, name, faults) {
 		if (!rc)
 			rc = compare_detector(t, name, faults, source, &c, e);
 	}

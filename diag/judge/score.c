@@ -114,8 +114,7 @@ static int check_names(const json_t *list, const char *what, struct err *e)
 
 	if (list && !json_is_null(list) && !json_is_string(list) && !json_is_array(list))
 		return err_set(e, -EINVAL, "'%s' must be a list of servers", what);
-	json_array_foreach((json_t *)list, i, item)
-	{
+	json_array_foreach((json_t *)list, i, item) {
 		if (!json_is_string(item))
 			return err_set(e, -EINVAL, "'%s' must hold names of servers", what);
 	}

@@ -171,8 +171,7 @@ static int read_indicted(const struct detector *d, const struct detector_run *ru
 	json_t *item;
 	int rc = 0;
 
-	json_array_foreach((json_t *)list, i, item)
-	{
+	json_array_foreach((json_t *)list, i, item) {
 		const char *name = json_string_value(item);
 
 		if (!rc && !is_server(run, name))
@@ -226,8 +225,7 @@ static int check_form(
 
 	if (!json_is_object(v))
 		return luax_complain(&d->src, NULL, e, "'diagnose' must return a list of verdicts");
-	json_object_foreach((json_t *)v, key, item)
-	{
+	json_object_foreach((json_t *)v, key, item) {
 		const char *near;
 		size_t i = 0;
 
@@ -272,12 +270,12 @@ static int read_times(const struct detector *d, const json_t *indicted, const js
 	if (!json_is_number(given) && !json_is_object(given))
 		return luax_complain(&d->src, NULL, e,
 			"a verdict's 'time_s' is a number, or a table of server and number");
-	json_object_foreach(
-		(json_t *)given, server, v) if (!json_is_number(v)) return luax_complain(&d->src,
-		NULL, e, "a verdict's 'time_s' of '%s' is no number", server);
+	json_object_foreach((json_t *)given, server, v)
+		if (!json_is_number(v))
+			return luax_complain(&d->src, NULL, e,
+				"a verdict's 'time_s' of '%s' is no number", server);
 	*out = json_object();
-	json_array_foreach((json_t *)indicted, i, name)
-	{
+	json_array_foreach((json_t *)indicted, i, name) {
 		const char *key = json_string_value(name);
 
 		v = json_is_number(given) ? (json_t *)given : jget(given, key);
@@ -319,8 +317,7 @@ static void earliest(json_t *all, const json_t *times)
 	const char *server;
 	json_t *v;
 
-	json_object_foreach((json_t *)times, server, v)
-	{
+	json_object_foreach((json_t *)times, server, v) {
 		const json_t *had = jget(all, server);
 
 		if (!had || json_number_value(v) < json_number_value(had))
@@ -338,8 +335,7 @@ static int add_any(
 	size_t i;
 	int rc;
 
-	json_array_foreach(verdicts, i, v)
-	{
+	json_array_foreach(verdicts, i, v) {
 		abstain = abstain && jget_true(v, "abstain");
 		json_array_extend(all, jget(v, "indicted"));
 		earliest(times, jget(v, "time_s"));
@@ -371,8 +367,7 @@ static int read_verdicts(struct detector *d, const struct detector_run *run, con
 		? 0
 		: luax_complain(&d->src, NULL, e, "'diagnose' must return a list of verdicts");
 
-	json_array_foreach((json_t *)raw, i, v)
-	{
+	json_array_foreach((json_t *)raw, i, v) {
 		json_t *one = NULL;
 		const char *metric;
 

@@ -241,7 +241,9 @@ static struct object reading_object(const struct stream *s, const struct record_
 		return (struct object){0};
 	if (r->accepted && s->spec.owner == OWNER_SERVER)
 		return (struct object){OBJECT_SERVICE, (uint32_t)s->spec.index};
-	return r->accepted ? (struct object){OBJECT_SOCKET} : socket_object(s, &none, &r->peer);
+	if (r->accepted)
+		return (struct object){OBJECT_SOCKET};
+	return socket_object(s, &none, &r->peer);
 }
 
 /* A number for a connection. */

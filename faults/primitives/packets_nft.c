@@ -375,8 +375,7 @@ static bool has_text(const json_t *list, const char *text)
 	json_t *name;
 	size_t i;
 
-	json_array_foreach((json_t *)list, i, name)
-	{
+	json_array_foreach((json_t *)list, i, name) {
 		if (!strcmp(json_string_value(name), text))
 			return true;
 	}

@@ -89,15 +89,13 @@ static char **make_environ(const json_t *extra, const char *tag)
 		size_t len = strcspn(environ[i], "=");
 		bool replaced = !strncmp(environ[i], PROCESS_TAG "=", sizeof(PROCESS_TAG));
 
-		json_object_foreach((json_t *)extra, key, value)
-		{
+		json_object_foreach((json_t *)extra, key, value) {
 			replaced |= strlen(key) == len && !strncmp(environ[i], key, len);
 		}
 		if (!replaced)
 			env[used++] = environ[i];
 	}
-	json_object_foreach((json_t *)extra, key, value)
-	{
+	json_object_foreach((json_t *)extra, key, value) {
 		if (asprintf(&env[used++], "%s=%s", key, json_string_value(value)) < 0)
 			return NULL;
 	}

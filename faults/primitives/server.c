@@ -171,8 +171,7 @@ static int put_descriptors(const json_t *server)
 	size_t fd;
 	int rc = 0;
 
-	json_array_foreach(jget(server, "descriptors"), fd, pair)
-	{
+	json_array_foreach(jget(server, "descriptors"), fd, pair) {
 		if (!json_is_array(pair))
 			close((int)fd);
 		else

@@ -185,8 +185,7 @@ bool server_listens(const json_t *server, pid_t pid)
 	bool all = now != NULL;
 	size_t i, j;
 
-	json_array_foreach(jget(server, "listens"), i, value)
-	{
+	json_array_foreach(jget(server, "listens"), i, value) {
 		bool found = false;
 
 		for (j = 0; j < json_array_size(now) && !found; j++)
@@ -228,8 +227,7 @@ int server_limits(const json_t *server, struct rlimit *limits)
 	json_t *pair;
 	size_t i;
 
-	json_array_foreach(json_object_get(server, "limits"), i, pair)
-	{
+	json_array_foreach(json_object_get(server, "limits"), i, pair) {
 		if (i >= RLIM_NLIMITS)
 			break;
 		limits[i].rlim_cur = (rlim_t)json_integer_value(json_array_get(pair, 0));

@@ -222,8 +222,7 @@ int op_fingerprint(struct agent *a, json_t *id, json_t *args, struct err *e)
 		return rc;
 	listening("/proc/net/tcp", "tcp", sockets);
 	listening("/proc/net/tcp6", "tcp6", sockets);
-	json_array_foreach(jget(args, "pids"), i, value)
-	{
+	json_array_foreach(jget(args, "pids"), i, value) {
 		add_service(services, (pid_t)json_integer_value(value));
 	}
 	result = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "nft", sorted(nft), "processes",

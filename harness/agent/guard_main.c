@@ -115,8 +115,7 @@ static const char *next_maximum(const struct watch *w, double *deadline)
 	const char *handle, *first = NULL;
 	json_t *maximum;
 
-	json_object_foreach(w->maxima, handle, maximum)
-	{
+	json_object_foreach(w->maxima, handle, maximum) {
 		double at = jget_real(maximum, "deadline");
 
 		if (at > 0 && (!first || at < *deadline)) {

@@ -117,8 +117,7 @@ static size_t find(const struct journal *j, const char *handle)
 	json_t *entry;
 	size_t i;
 
-	json_array_foreach(j->entries, i, entry)
-	{
+	json_array_foreach(j->entries, i, entry) {
 		if (!strcmp(jget_text(entry, "add"), handle))
 			return i;
 	}

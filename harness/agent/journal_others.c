@@ -159,8 +159,7 @@ static void quarantine_each(struct journal_search *s)
 		else if (!json_unpack(value, "{s:s}", "done", &handle))
 			json_object_del(begun, handle);
 	}
-	json_object_foreach(begun, handle, what)
-	{
+	json_object_foreach(begun, handle, what) {
 		s->working = s->working || locked;
 		json_array_append_new(s->list,
 			json_sprintf("%s of session %.8s %s", json_string_value(what), s->name,

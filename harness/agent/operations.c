@@ -60,15 +60,13 @@ static bool has_type(const json_t *v, enum op_type type)
 	case OP_BOOLEAN: return json_is_boolean(v);
 	case OP_TEXTS:
 	case OP_INTEGERS:
-		json_array_foreach((json_t *)v, i, value)
-		{
+		json_array_foreach((json_t *)v, i, value) {
 			if (!has_type(value, type == OP_TEXTS ? OP_TEXT : OP_INTEGER))
 				return false;
 		}
 		return json_array_size(v) > 0;
 	case OP_TEXT_OBJECT:
-		json_object_foreach((json_t *)v, key, value)
-		{
+		json_object_foreach((json_t *)v, key, value) {
 			if (!json_is_string(value) || !*key || strchr(key, '='))
 				return false;
 		}
@@ -104,8 +102,7 @@ static int check_range(
 	if (arg->choices && !is_choice(arg->choices, json_string_value(v)))
 		return err_set(e, -EINVAL, "%s must be one of %s, not '%s'", name, arg->choices,
 			json_string_value(v));
-	json_array_foreach((json_t *)v, i, one)
-	{
+	json_array_foreach((json_t *)v, i, one) {
 		int rc = arg->type == OP_INTEGERS ? check_range(arg, name, one, e) : 0;
 
 		if (rc)
@@ -133,8 +130,7 @@ static int check_list(const struct op_argument *list, const char *of, bool neste
 	const struct op_argument *arg;
 	json_t *value;
 
-	json_object_foreach((json_t *)object, key, value)
-	{
+	json_object_foreach((json_t *)object, key, value) {
 		char name[64];
 		int rc;
 

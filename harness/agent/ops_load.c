@@ -87,8 +87,7 @@ static bool is_own(const struct cpu_snapshot *s, const struct cpu_user *p, const
 	const json_t *v;
 	size_t i;
 
-	json_array_foreach((json_t *)pids, i, v)
-	{
+	json_array_foreach((json_t *)pids, i, v) {
 		if (json_integer_value(v) == p->pid)
 			return true;
 	}

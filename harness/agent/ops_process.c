@@ -51,8 +51,7 @@ static void add_list(struct child_spec *s, const char *option, const json_t *tex
 	const json_t *text;
 	size_t i;
 
-	json_array_foreach((json_t *)texts, i, text)
-	{
+	json_array_foreach((json_t *)texts, i, text) {
 		if (option)
 			s->argv[s->n++] = option;
 		s->argv[s->n++] = json_string_value(text);
@@ -233,8 +232,7 @@ int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 	if (rc)
 		return rc;
 	s.p.grace_s = TRACER_GRACE_S;
-	json_array_foreach(jget(args, "pids"), i, value)
-	{
+	json_array_foreach(jget(args, "pids"), i, value) {
 		if (json_array_append_new(pids, json_sprintf("%lld", json_integer_value(value))))
 			return err_errno(e, -ENOMEM, "cannot trace");
 	}

@@ -30,8 +30,9 @@ static bool wanted(const struct options *o, const char *detector)
 
 	if (!detector_is_null(detector))
 		return true;
-	json_array_foreach(o->detectors, i,
-		choice) if (!strcmp(jget_text(choice, "name"), detector)) return true;
+	json_array_foreach(o->detectors, i, choice)
+		if (!strcmp(jget_text(choice, "name"), detector))
+			return true;
 	return false;
 }
 
@@ -42,15 +43,13 @@ static json_t *by_cell(const struct options *o, const json_t *confirmed, const j
 	char what[32];
 	size_t i, k;
 
-	json_array_foreach((json_t *)confirmed, i, cell)
-	{
+	json_array_foreach((json_t *)confirmed, i, cell) {
 		json_int_t number = jget_int(cell, "cell");
 
 		if (jget_int(cell, "training") || (o->cell && o->cell != number))
 			continue;
 		snprintf(what, sizeof(what), "cell %lld", (long long)number);
-		json_array_foreach((json_t *)rows, k, row)
-		{
+		json_array_foreach((json_t *)rows, k, row) {
 			if (jget_int(row, "attempt") == jget_int(cell, "attempt") &&
 				wanted(o, jget_text(row, "detector")))
 				json_array_append_new(list,
@@ -68,8 +67,9 @@ static int64_t attempt_of(const json_t *confirmed, long number)
 	json_t *cell;
 	size_t i;
 
-	json_array_foreach((json_t *)confirmed, i, cell) if (jget_int(cell, "cell") == number &&
-		!jget_int(cell, "training")) return jget_int(cell, "attempt");
+	json_array_foreach((json_t *)confirmed, i, cell)
+		if (jget_int(cell, "cell") == number && !jget_int(cell, "training"))
+			return jget_int(cell, "attempt");
 	return 0;
 }
 

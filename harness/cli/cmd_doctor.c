@@ -125,13 +125,11 @@ void doctor_programs(struct report *r, struct node *n)
 		doctor_add(r, LEVEL_BAD, "programs", "%s", e.text);
 		return;
 	}
-	json_array_foreach(missing, i, entry)
-	{
+	json_array_foreach(missing, i, entry) {
 		doctor_add(r, r->asked ? LEVEL_BAD : LEVEL_NOTE, "programs", "there is no %s",
 			needs_text(entry, text, sizeof(text)));
 	}
-	json_array_foreach(r->needs, i, entry)
-	{
+	json_array_foreach(r->needs, i, entry) {
 		if (len < sizeof(text))
 			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s",
 				i ? " " : "", jget_text(entry, "program"));

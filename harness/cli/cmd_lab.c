@@ -79,8 +79,7 @@ static void print_status(const json_t *s)
 		why ? why : "");
 	if (jget(s, "options"))
 		print_options(jget(s, "options"));
-	json_array_foreach(jget(s, "nodes"), i, node)
-	{
+	json_array_foreach(jget(s, "nodes"), i, node) {
 		printf("  %-4s %-9s %-15s %s\n", jget_text(node, "name"), jget_text(node, "role"),
 			jget_text(node, "address"),
 			json_is_null(jget(node, "pid")) ? "dead" : "up");

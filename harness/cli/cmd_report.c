@@ -24,8 +24,7 @@ static int write_page(struct store *s, struct page *p, FILE *f, struct err *e)
 		rc = store_table(s, "file", &files, e);
 	if (!rc)
 		rc = page_begin(p, title, index, f, e);
-	json_array_foreach(attempts, i, row)
-	{
+	json_array_foreach(attempts, i, row) {
 		json_t *block = NULL;
 
 		if (!rc)

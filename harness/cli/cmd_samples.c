@@ -62,8 +62,7 @@ static int print_all(struct store *s, const struct options *o, struct err *e)
 		rc = err_set(e, -ENOENT, "the run has no confirmed cell %ld", o->cell);
 	if (!rc)
 		puts("cell,attempt,metric,server,second,count,sum,max,bytes");
-	json_array_foreach(rows, i, row)
-	{
+	json_array_foreach(rows, i, row) {
 		struct printing p = {
 			.o = o, .cell = jget_int(row, "cell"), .attempt = jget_int(row, "attempt")};
 

@@ -185,7 +185,8 @@ static int ask(
 			verdicts = json_pack("[{s:s, s:[], s:b, s:s}]", "metric", "any", "indicted",
 				"abstain", 1, "error", why.text);
 		}
-		json_array_foreach(verdicts, k, v) put(list, s, detector_name(d), v, j->step_s);
+		json_array_foreach(verdicts, k, v)
+			put(list, s, detector_name(d), v, j->step_s);
 		json_decref(verdicts);
 	}
 	json_decref(model);
@@ -205,8 +206,7 @@ int diagnose_csv(const struct csv_options *o, json_t **verdicts, unsigned *faile
 	int rc = prepare(&j, e);
 
 	*failed = 0;
-	json_array_foreach((json_t *)detectors, i, choice)
-	{
+	json_array_foreach((json_t *)detectors, i, choice) {
 		struct detector *d = NULL;
 
 		if (!rc)

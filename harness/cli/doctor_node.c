@@ -189,8 +189,7 @@ static void check_file_system(struct report *r, struct contact *c)
 		rc = fs_complete(h, r->inventory->volume, found, &e);
 	if (rc < 0)
 		doctor_add(r, LEVEL_BAD, "file system", "%s", e.text);
-	json_array_foreach(found, i, one)
-	{
+	json_array_foreach(found, i, one) {
 		const char *path = jget_text(one, server ? "storage" : "mount");
 		const char *wanted = server ? h->storage : h->mount;
 

@@ -33,8 +33,7 @@ static void print_section(const json_t *checks, const char *where)
 	json_t *c;
 	size_t i;
 
-	json_array_foreach(checks, i, c)
-	{
+	json_array_foreach(checks, i, c) {
 		if (!is(c, "where", where))
 			continue;
 		if (!any)
@@ -50,8 +49,7 @@ static void print_nodes(const json_t *checks)
 	json_t *c;
 	size_t i;
 
-	json_array_foreach(checks, i, c)
-	{
+	json_array_foreach(checks, i, c) {
 		if (!is_node(c))
 			continue;
 		if (!*where)
@@ -70,8 +68,7 @@ static const char *cell(const json_t *checks, const char *where, const char *wha
 	json_t *c;
 	size_t i;
 
-	json_array_foreach(checks, i, c)
-	{
+	json_array_foreach(checks, i, c) {
 		if (is(c, "where", where) && is(c, "what", what) && jget(c, "short"))
 			return jget_text(c, "short");
 	}
@@ -90,8 +87,7 @@ static void print_table(const json_t *checks)
 	json_t *c;
 	size_t i;
 
-	json_array_foreach(checks, i, c)
-	{
+	json_array_foreach(checks, i, c) {
 		if (!is_node(c) || is(c, "where", where))
 			continue;
 		where = jget_text(c, "where");
@@ -130,8 +126,7 @@ void doctor_print_ssh(const struct inventory *inv, bool json)
 		if (json)
 			continue;
 		puts(h->ssh.name);
-		json_array_foreach(h->origins, k, o)
-		{
+		json_array_foreach(h->origins, k, o) {
 			printf("  %-12s %-18s ", jget_text(o, "what"), jget_text(o, "from"));
 			print_wrapped(stdout, 34, jget_text(o, "value"));
 		}

@@ -61,8 +61,7 @@ static void add_hosts(struct environment *env, const json_t *inputs)
 	const char *key;
 	json_t *v;
 
-	json_object_foreach((json_t *)inputs, key, v)
-	{
+	json_object_foreach((json_t *)inputs, key, v) {
 		const char *role = strncmp(key, "host ", 5) ? "" : text_of(v, "role", "");
 
 		servers += !strcmp(role, "server");
@@ -81,8 +80,7 @@ static int add_times(struct environment *env, struct store *s, struct err *e)
 	size_t i;
 	int rc = store_table(s, "attempt", &rows, e);
 
-	json_array_foreach(rows, i, row)
-	{
+	json_array_foreach(rows, i, row) {
 		time_t a = jget_int(row, "started_ns") / 1000000000,
 		       b = jget_int(row, "ended_ns") / 1000000000;
 
@@ -147,8 +145,7 @@ static int add_uses(struct environment *env, struct store *s, struct err *e)
 	int rc = store_rows(s, ROWS_CONFIRMED, 0, &rows, e);
 	struct use *uses = alloc_zero(json_array_size(rows), sizeof(*uses));
 
-	json_array_foreach(rows, i, row)
-	{
+	json_array_foreach(rows, i, row) {
 		const char *workload = text_of(row, "workload", "?");
 
 		if (rc || json_array_size(jget(row, "victims")))

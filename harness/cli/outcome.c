@@ -94,8 +94,10 @@ static void join(const json_t *names, const char *none, char *text, size_t size)
 	size_t i, n = 0;
 
 	snprintf(text, size, "%s", none);
-	json_array_foreach((json_t *)names, i, name) if (n < size) n += (size_t)snprintf(
-		text + n, size - n, "%s%s", i ? "+" : "", json_string_value(name));
+	json_array_foreach((json_t *)names, i, name)
+		if (n < size)
+			n += (size_t)snprintf(
+				text + n, size - n, "%s%s", i ? "+" : "", json_string_value(name));
 }
 
 static void put_cell(struct tests *t, const json_t *cell)
@@ -142,7 +144,8 @@ static unsigned put_tests(struct tests *t, const json_t *cells, const struct com
 		put_xml(t->run, t->junit);
 		fprintf(t->junit, "\" tests=\"%u\">\n", n);
 	}
-	json_array_foreach((json_t *)cells, i, cell) put_cell(t, cell);
+	json_array_foreach((json_t *)cells, i, cell)
+		put_cell(t, cell);
 	for (i = 0; c && i < c->n; i++) {
 		char name[256], why[256];
 

@@ -24,8 +24,7 @@ static int read_facts(struct store *s, json_t *index, struct err *e)
 	size_t i;
 	int rc = store_table(s, "fact", &rows, e);
 
-	json_array_foreach(rows, i, row)
-	{
+	json_array_foreach(rows, i, row) {
 		if (strcmp(jget_text(row, "key"), kept_back))
 			json_object_set(facts, jget_text(row, "key"), jget(row, "value"));
 	}
@@ -108,8 +107,7 @@ static int read_verdicts(struct store *s, json_t *index, struct err *e)
 	size_t i;
 	int rc = store_rows(s, ROWS_VERDICTS, 0, &rows, e);
 
-	json_array_foreach(rows, i, row)
-	{
+	json_array_foreach(rows, i, row) {
 		json_t *verdict = json_copy(jget(row, "verdict"));
 
 		json_object_del(verdict, "evidence");
@@ -147,7 +145,8 @@ int report_index(struct store *s, json_t **out, struct err *e)
 
 	for (i = 0; i < sizeof(parts) / sizeof(*parts) && !rc; i++)
 		rc = parts[i](s, index, e);
-	json_array_foreach(jget(index, "attempts"), i, row) keep_runtime(row);
+	json_array_foreach(jget(index, "attempts"), i, row)
+		keep_runtime(row);
 	if (rc)
 		json_decref(index);
 	else
@@ -218,8 +217,7 @@ static json_t *of_attempt(const json_t *all, json_int_t attempt)
 	json_t *list = json_array(), *row;
 	size_t i;
 
-	json_array_foreach((json_t *)all, i, row)
-	{
+	json_array_foreach((json_t *)all, i, row) {
 		if (jget_int(row, "attempt") == attempt) {
 			json_t *copy = json_copy(row);
 

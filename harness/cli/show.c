@@ -131,8 +131,7 @@ static int show_runtimes(struct store *s, enum table_format format, const struct
 
 	if (!rc)
 		rc = declare_runtimes(s, o, e);
-	json_array_foreach(rows, i, row)
-	{
+	json_array_foreach(rows, i, row) {
 		if (!rc)
 			rc = overhead_add(o, jget_text(row, "workload"), jget_text(row, "tracer"),
 				(long)jget_int(row, "repeat"), jget_real(row, "runtime_s"),

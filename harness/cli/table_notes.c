@@ -30,11 +30,13 @@ int table_notes_make(
 	lines[1] = alloc_zero(json_array_size(skipped) + 1, sizeof(**lines));
 	out->missing = (const char *const *)lines[0];
 	out->remarks = (const char *const *)lines[1];
-	json_array_foreach((json_t *)missing, i, row) lines[0][out->n_missing++] = alloc_format(
-		"%lld %s %s", (long long)jget_int(row, "number"), jget_text(row, "fault"),
-		jget_text(row, "workload"));
-	json_array_foreach((json_t *)skipped, i, row) lines[1][out->n_remarks++] = alloc_format(
-		"skipped: %s: %s", jget_text(row, "fault"), jget_text(row, "reason"));
+	json_array_foreach((json_t *)missing, i, row)
+		lines[0][out->n_missing++] = alloc_format("%lld %s %s",
+			(long long)jget_int(row, "number"), jget_text(row, "fault"),
+			jget_text(row, "workload"));
+	json_array_foreach((json_t *)skipped, i, row)
+		lines[1][out->n_remarks++] = alloc_format(
+			"skipped: %s: %s", jget_text(row, "fault"), jget_text(row, "reason"));
 	if (range.to)
 		lines[1][out->n_remarks++] = alloc_format(
 			"scored here: cells %ld to %ld alone", range.from, range.to);

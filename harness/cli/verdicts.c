@@ -14,8 +14,7 @@ static void print_indicted(const json_t *verdict, FILE *out)
 	json_t *name;
 	size_t i;
 
-	json_array_foreach(jget(verdict, "indicted"), i, name)
-	{
+	json_array_foreach(jget(verdict, "indicted"), i, name) {
 		const json_t *since = json_object_get(times, json_string_value(name));
 
 		fputs(i ? ", " : "", out);
@@ -38,8 +37,10 @@ static void print_branch(const json_t *v, const char *name, int depth, FILE *out
 	size_t i;
 	bool deep = false;
 
-	json_object_foreach((json_t *)v, key, item) deep = deep || is_branch(item);
-	json_array_foreach((json_t *)v, i, item) deep = deep || is_branch(item);
+	json_object_foreach((json_t *)v, key, item)
+		deep = deep || is_branch(item);
+	json_array_foreach((json_t *)v, i, item)
+		deep = deep || is_branch(item);
 	fprintf(out, "%*s", depth * 2, "");
 	text_print_clean(out, name);
 	if (!deep || depth > 8) {
@@ -52,8 +53,10 @@ static void print_branch(const json_t *v, const char *name, int depth, FILE *out
 		return;
 	}
 	fputs(":\n", out);
-	json_object_foreach((json_t *)v, key, item) print_branch(item, key, depth + 1, out);
-	json_array_foreach((json_t *)v, i, item) print_branch(item, "-", depth + 1, out);
+	json_object_foreach((json_t *)v, key, item)
+		print_branch(item, key, depth + 1, out);
+	json_array_foreach((json_t *)v, i, item)
+		print_branch(item, "-", depth + 1, out);
 }
 
 /* Sorted, because tables from Lua have no order, and the same verdict is to look the same. */
@@ -115,8 +118,7 @@ int verdicts_print(const json_t *verdicts, bool json, bool evidence, FILE *out)
 		fputc('\n', out);
 		return fflush(out) || ferror(out) ? -EIO : 0;
 	}
-	json_array_foreach((json_t *)verdicts, i, row)
-	{
+	json_array_foreach((json_t *)verdicts, i, row) {
 		const json_t *verdict = jget(row, "verdict");
 
 		if (strcmp(jget_text(verdict, "metric"), "any"))
@@ -128,8 +130,7 @@ int verdicts_print(const json_t *verdicts, bool json, bool evidence, FILE *out)
 		}
 		before = jget_text(row, "what");
 		print_verdict(detector, verdict, evidence, out);
-		json_array_foreach((json_t *)verdicts, k, other)
-		{
+		json_array_foreach((json_t *)verdicts, k, other) {
 			verdict = jget(other, "verdict");
 			if (!strcmp(jget_text(other, "what"), before) &&
 				!strcmp(jget_text(other, "detector"), detector) &&

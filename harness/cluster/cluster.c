@@ -83,8 +83,7 @@ int cluster_ask(struct cluster *c, const char *op, cluster_args_fn args, void *c
 	size_t n = 0;
 	int rc = 0;
 
-	cluster_each(m, c)
-	{
+	cluster_each(m, c) {
 		json_t *own = NULL;
 
 		if (rc >= 0)
@@ -116,8 +115,7 @@ int cluster_find_processes(struct cluster *c, struct err *e)
 	int rc = fs_load(c->inv->fs_type, &fs, e)
 		?: cluster_ask(c, "processes", NULL, NULL, CALL_TIMEOUT_S, &found, e);
 
-	cluster_each(m, c)
-	{
+	cluster_each(m, c) {
 		if (rc)
 			break;
 		json_decref(m->pids);
@@ -151,8 +149,7 @@ static int probe_clients(struct cluster *c, struct fs *fs, struct err *e)
 	const char *name;
 	int rc = cluster_ask(c, "run", probe_args, fs, PROBE_TIMEOUT_S + 10, &results, e);
 
-	json_object_foreach(results, name, result)
-	{
+	json_object_foreach(results, name, result) {
 		if (!rc && jget_int(result, "exit"))
 			rc = err_set(e, -EAGAIN, "%s: the file system is not whole: %.200s", name,
 				jget_text(result, "output"));
@@ -241,8 +238,7 @@ static int complete_hosts(struct cluster *c, struct err *e)
 /* Refuses a node where an earlier fault's undo (a file-system check, say) is still under way. */
 static int refuse_quarantined(struct cluster *c, struct err *e)
 {
-	cluster_each(m, c)
-	{
+	cluster_each(m, c) {
 		const json_t *list = jget(node_hello(m->node), "quarantined");
 
 		if (json_array_size(list))
@@ -261,8 +257,7 @@ int cluster_connect(struct cluster *c, struct err *e)
 	if (rc == -EKEYREJECTED)
 		err_blame(e, ERR_SCENARIO, rc);
 	rc = rc ?: refuse_quarantined(c, e);
-	cluster_each(m, c)
-	{
+	cluster_each(m, c) {
 		rc = rc ?: node_clock_offset(m->node, &m->offset_s, &m->offset_error_s, e);
 	}
 	rc = rc ?: complete_hosts(c, e) ?: cluster_find_processes(c, e);
@@ -275,8 +270,7 @@ void cluster_disconnect(struct cluster *c)
 {
 	nodeset_free(c->set);
 	c->set = NULL;
-	cluster_each(m, c)
-	{
+	cluster_each(m, c) {
 		m->node = NULL;
 		json_decref(m->pids);
 		m->pids = NULL;
@@ -298,8 +292,7 @@ void cluster_free(struct cluster *c)
 
 struct member *cluster_member(struct cluster *c, const char *name)
 {
-	cluster_each(m, c)
-	{
+	cluster_each(m, c) {
 		if (!strcmp(m->name, name))
 			return m;
 	}
@@ -308,8 +301,7 @@ struct member *cluster_member(struct cluster *c, const char *name)
 
 bool cluster_lost(struct cluster *c, struct err *why)
 {
-	cluster_each(m, c)
-	{
+	cluster_each(m, c) {
 		if (node_lost(m->node, why)) {
 			err_blame(why, ERR_CLUSTER, 0);
 			return true;

@@ -116,8 +116,7 @@ static void add_tracing(json_t *inputs, const char *role, const struct tracing *
 /* Addresses, keys and users are ways to reach a host and no part of what is measured there. */
 static void add_hosts(json_t *inputs, const struct cluster *c)
 {
-	cluster_each(m, c)
-	{
+	cluster_each(m, c) {
 		const struct host *h = m->host;
 
 		set(inputs,
@@ -311,8 +310,7 @@ char *key_difference(const json_t *was, const json_t *is)
 
 	if (!f)
 		return alloc_copy("?");
-	json_object_foreach((json_t *)was, name, v)
-	{
+	json_object_foreach((json_t *)was, name, v) {
 		const json_t *now = jget(is, name);
 		bool hash = json_is_string(v) && !strncmp(json_string_value(v), "sha256:", 7);
 
@@ -330,8 +328,9 @@ char *key_difference(const json_t *was, const json_t *is)
 			json_dumpf(v, f, flags);
 		}
 	}
-	json_object_foreach((json_t *)is, name, v) if (!jget(was, name))
-		fprintf(f, "%s%s is new", n++ ? "; " : "", name);
+	json_object_foreach((json_t *)is, name, v)
+		if (!jget(was, name))
+			fprintf(f, "%s%s is new", n++ ? "; " : "", name);
 	fclose(f);
 	if (!n) {
 		free(text);
@@ -374,8 +373,9 @@ void key_cells(
 	json_t *v;
 	const char *name;
 
-	json_object_foreach((json_t *)inputs, name, v) if (is_of_all(name))
-		json_object_set(common, name, v);
+	json_object_foreach((json_t *)inputs, name, v)
+		if (is_of_all(name))
+			json_object_set(common, name, v);
 	for (size_t i = 0; i < p->n; i++) {
 		struct cell *cell = &p->cells[i];
 		json_t *own = json_copy(common), *victims = json_array();

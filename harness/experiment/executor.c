@@ -166,8 +166,7 @@ static int judge_rest_of(struct executor *x, struct judge *j, struct store *s, s
 	size_t i;
 	int rc = j ? store_rows(s, ROWS_UNJUDGED, 0, &rows, e) : 0;
 
-	json_array_foreach(rows, i, row)
-	{
+	json_array_foreach(rows, i, row) {
 		if (*x->interrupted)
 			break;
 		progress_now(x->progress, 0, "judging what was measured before");

@@ -32,9 +32,10 @@ static const char *first_not_in(const json_t *list, const json_t *other)
 	const json_t *a, *b;
 	size_t i, j;
 
-	json_array_foreach((json_t *)list, i, a)
-	{
-		json_array_foreach((json_t *)other, j, b) if (json_equal(a, b)) break;
+	json_array_foreach((json_t *)list, i, a) {
+		json_array_foreach((json_t *)other, j, b)
+			if (json_equal(a, b))
+				break;
 		if (j == json_array_size(other))
 			return json_string_value(a);
 	}
@@ -46,10 +47,8 @@ int fingerprint_compare(const json_t *before, const json_t *after, struct err *e
 	const char *name, *key;
 	json_t *was, *value;
 
-	json_object_foreach((json_t *)before, name, was)
-	{
-		json_object_foreach(was, key, value)
-		{
+	json_object_foreach((json_t *)before, name, was) {
+		json_object_foreach(was, key, value) {
 			const json_t *is = jget(jget(after, name), key);
 			const char *lost = first_not_in(value, is), *new = first_not_in(is, value);
 

@@ -34,8 +34,7 @@ static bool is_shared(const struct cluster *c, const struct member *m)
 	if (!file_read("/proc/sys/kernel/random/boot_id", &boot, NULL, NULL))
 		n += !strncmp(boot, machine_of(m), strcspn(boot, "\n"));
 	free(boot);
-	cluster_each(other, c)
-	{
+	cluster_each(other, c) {
 		n += !strcmp(machine_of(other), machine_of(m));
 	}
 	return n > 1;
@@ -68,8 +67,7 @@ static double own_s(const struct cluster *c, const struct member *m, const json_
 {
 	double sum = 0;
 
-	cluster_each(other, c)
-	{
+	cluster_each(other, c) {
 		if (!strcmp(machine_of(other), machine_of(m)))
 			sum += jget_real(jget(results, other->name), "own_s");
 	}
@@ -88,8 +86,10 @@ static json_t *host_load(const json_t *r, double own)
 
 	if (seconds <= 0)
 		seconds = all = 1;
-	json_object_foreach((json_t *)pressure, name, v) json_object_set_new(shares, name,
-		json_is_number(v) ? json_real(100 * json_number_value(v) / seconds) : json_null());
+	json_object_foreach((json_t *)pressure, name, v)
+		json_object_set_new(shares, name,
+			json_is_number(v) ? json_real(100 * json_number_value(v) / seconds)
+					  : json_null());
 	out = json_pack("{s:f, s:f, s:f, s:f, s:o, s:f, s:f, s:O}", "seconds", seconds,
 		"others_pct", others > 0 ? 100 * others / all : 0.0, "steal_pct",
 		100 * jget_real(r, "steal_s") / all, "iowait_pct",
@@ -108,8 +108,7 @@ static int ask_load(struct cluster *c, json_t **out, struct err *e)
 
 	if (!rc)
 		*out = json_object();
-	cluster_each(m, c)
-	{
+	cluster_each(m, c) {
 		if (!rc)
 			json_object_set_new(*out, m->name,
 				host_load(jget(results, m->name), own_s(c, m, results)));
@@ -186,8 +185,7 @@ static int check_loads(
 
 	if (!rc)
 		json_object_set_new(report, key, loads);
-	cluster_each(m, c)
-	{
+	cluster_each(m, c) {
 		const struct gates limits = limits_of(g->limits, is_shared(c, m));
 
 		rc = rc ?: check_load(&limits, m->name, jget(loads, m->name), when, e);
@@ -201,8 +199,7 @@ static int measure_clocks(struct cluster *c, json_t **out, struct err *e)
 	json_t *all = json_object();
 	int rc = 0;
 
-	cluster_each(m, c)
-	{
+	cluster_each(m, c) {
 		double offset, error;
 
 		if (rc)
@@ -226,10 +223,8 @@ static int check_clocks(const struct gates *g, const json_t *clocks, int code, s
 	const char *name, *other;
 	json_t *a, *b;
 
-	json_object_foreach((json_t *)clocks, name, a)
-	{
-		json_object_foreach((json_t *)clocks, other, b)
-		{
+	json_object_foreach((json_t *)clocks, name, a) {
+		json_object_foreach((json_t *)clocks, other, b) {
 			double apart = jget_real(a, "offset_s") - jget_real(b, "offset_s");
 
 			if (apart - jget_real(a, "error_s") - jget_real(b, "error_s") > most)
@@ -249,8 +244,7 @@ static int check_drift(
 	const char *name;
 	json_t *was;
 
-	json_object_foreach((json_t *)before, name, was)
-	{
+	json_object_foreach((json_t *)before, name, was) {
 		const json_t *is = jget(after, name);
 		double drift = fabs(jget_real(is, "offset_s") - jget_real(was, "offset_s"));
 
@@ -355,8 +349,7 @@ int gates_before(struct gate *g, json_t **out, struct err *e)
 		return rc;
 	}
 	json_object_set_new(report, "orchestrator", orchestrator_load(&was, &is));
-	cluster_each(m, g->cluster)
-	{
+	cluster_each(m, g->cluster) {
 		const json_t *clock = jget(jget(report, "clocks"), m->name);
 
 		m->offset_s = jget_real(clock, "offset_s");

@@ -168,8 +168,7 @@ static int start(struct trial *t, enum job_kind_id kind, struct err *e)
 	int rc = cluster_ask(
 		t->x->cluster, job_kinds[kind].start, start_args, &s, CALL_TIMEOUT_S, &results, e);
 
-	json_object_foreach(results, name, result)
-	{
+	json_object_foreach(results, name, result) {
 		const char *handle = jget_text(result, "handle");
 		struct job *job = &t->jobs[t->n_jobs++];
 
@@ -239,8 +238,7 @@ static int check_recordings(const struct job_kind *kind, json_t *results, json_i
 	const char *name;
 	json_t *result;
 
-	json_object_foreach(results, name, result)
-	{
+	json_object_foreach(results, name, result) {
 		const json_t *summary = kind->summary ? jget(result, kind->summary) : result;
 		json_int_t missed = jget_int(summary, "lost");
 		bool whole = jget_true(summary, "whole");

@@ -17,8 +17,9 @@ static json_t *entry_of(json_t *list, const char *program)
 	json_t *entry;
 	size_t i;
 
-	json_array_foreach(
-		list, i, entry) if (!strcmp(jget_text(entry, "program"), program)) return entry;
+	json_array_foreach(list, i, entry)
+		if (!strcmp(jget_text(entry, "program"), program))
+			return entry;
 	entry = json_pack("{s:s, s:n, s:[]}", "program", program, "package", "workloads");
 	json_array_append_new(list, entry);
 	return entry;
@@ -124,8 +125,7 @@ int needs_missing(struct node *n, const json_t *list, json_t **missing, struct e
 			return rc;
 	}
 	*missing = json_array();
-	json_array_foreach((json_t *)list, i, entry)
-	{
+	json_array_foreach((json_t *)list, i, entry) {
 		const char *program = jget_text(entry, "program");
 
 		if (n ? !in_output(output, program) : !in_path(program))

@@ -21,8 +21,7 @@
 
 void prepare_note(struct executor *x, bool clients, const char *what)
 {
-	cluster_each(m, x->cluster)
-	{
+	cluster_each(m, x->cluster) {
 		const struct host *h = m->host;
 
 		progress_node(x->progress, h->ssh.name, "%s",
@@ -37,8 +36,7 @@ static int record_hosts(struct executor *x, struct err *e)
 	char *text;
 	int rc;
 
-	cluster_each(m, x->cluster)
-	{
+	cluster_each(m, x->cluster) {
 		json_object_set_new(hosts, m->name,
 			json_pack("{s:s, s:O, s:O, s:f, s:f}", "role", role_name(m->host->role),
 				"agent", node_hello(m->node), "pids", m->pids, "clock_offset_s",
@@ -84,8 +82,7 @@ static int check_tracer(struct cluster *c, const struct tracing *t, struct err *
 	if (tracing_none(t))
 		return 0;
 	rc = cluster_ask(c, "check", tracer_check_args, &check, CALL_TIMEOUT_S, &results, e);
-	json_object_foreach(results, name, result)
-	{
+	json_object_foreach(results, name, result) {
 		if (!rc && !jget_true(result, "able"))
 			rc = err_set(e, -EOPNOTSUPP, "%s: %s", name, jget_text(result, "reason"));
 	}
@@ -153,8 +150,7 @@ static int check_samplers(struct executor *x, struct err *e)
 		return 0;
 	rc = cluster_ask(
 		x->cluster, "check", tracer_check_args, &check, CALL_TIMEOUT_S, &results, e);
-	json_object_foreach(results, name, result)
-	{
+	json_object_foreach(results, name, result) {
 		bool able = jget_true(result, "able");
 
 		cluster_member(x->cluster, name)->sampled = able;
@@ -299,8 +295,7 @@ static int run_commands_once(struct cluster *cluster, struct commands *c, struct
 			err_prefix(e, rc, "preparing '%s' within 'prepare_limit', %g s", c->label,
 				c->limit_s);
 		more = json_object_size(results) > 0;
-		json_object_foreach(results, name, result)
-		{
+		json_object_foreach(results, name, result) {
 			int code = (int)jget_int(result, "exit");
 
 			if (rc || !code)

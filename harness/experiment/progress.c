@@ -57,7 +57,7 @@ int progress_new(const char *folder, size_t cells, double cell_s, bool quiet, st
 	struct progress *p;
 
 	free(path);
-	if (rc)
+	if (!log)
 		return rc;
 	setvbuf(log, NULL, _IOLBF, 0);
 	p = alloc_zero(1, sizeof(*p));

@@ -23,8 +23,9 @@ static json_t *find_row(const json_t *rows, json_int_t cell, json_int_t number)
 	json_t *row;
 	size_t i;
 
-	json_array_foreach((json_t *)rows, i, row) if (jget_int(row, "cell") == cell &&
-		jget_int(row, "number") == number) return row;
+	json_array_foreach((json_t *)rows, i, row)
+		if (jget_int(row, "cell") == cell && jget_int(row, "number") == number)
+			return row;
 	return NULL;
 }
 
@@ -36,8 +37,7 @@ static int drop_incomplete(struct executor *x, const json_t *rows, struct err *e
 	size_t i;
 	int rc = store_rows(x->second_store, ROWS_ATTEMPTS, 0, &second, e);
 
-	json_array_foreach(second, i, row)
-	{
+	json_array_foreach(second, i, row) {
 		if (!rc && !find_row(rows, jget_int(row, "cell"), jget_int(row, "number")))
 			rc = store_drop_attempt(x->second_store, jget_int(row, "id"), e);
 	}
@@ -118,7 +118,9 @@ int resume_scan(struct executor *x, struct resume *t, struct err *e)
 	if (!rc && x->second_store)
 		rc = drop_incomplete(x, rows, e);
 	rc = rc ?: remove_halves(x, rows, &t->halves, e);
-	json_array_foreach(rows, i, row) if (!rc) rc = scan_attempt(x, row, t, e);
+	json_array_foreach(rows, i, row)
+		if (!rc)
+			rc = scan_attempt(x, row, t, e);
 	rc = rc ?: store_unskip(x->store, e);
 	if (!rc && x->second_store)
 		rc = store_unskip(x->second_store, e);
@@ -132,8 +134,7 @@ int resume_check_keys(struct executor *x, struct err *e)
 	size_t i;
 	int rc = store_rows(x->store, ROWS_ATTEMPTS, 0, &rows, e);
 
-	json_array_foreach(rows, i, row)
-	{
+	json_array_foreach(rows, i, row) {
 		const char *key = jget_text(row, "key");
 		const struct cell *c = find_cell(x->plan, jget_int(row, "cell"));
 

@@ -65,8 +65,7 @@ static void show_node(struct trial *t, const struct member *m)
 
 static void show_nodes(struct trial *t)
 {
-	cluster_each(m, t->x->cluster)
-	{
+	cluster_each(m, t->x->cluster) {
 		show_node(t, m);
 	}
 }

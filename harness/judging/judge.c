@@ -111,8 +111,7 @@ static int list_confirmed(
 		return rc;
 	*n = 0;
 	*out = alloc_zero(json_array_size(rows), sizeof(**out));
-	json_array_foreach(rows, i, row)
-	{
+	json_array_foreach(rows, i, row) {
 		int64_t attempt = jget_int(row, "attempt");
 
 		if (training == (jget_int(row, "training") != 0) && (!only || attempt == only))
@@ -173,7 +172,8 @@ static json_t *unmask(const struct judge *j, const struct evidence *ev, const js
 		return copy;
 	case JSON_ARRAY:
 		copy = json_array();
-		json_array_foreach(v, i, item) json_array_append_new(copy, unmask(j, ev, item));
+		json_array_foreach(v, i, item)
+			json_array_append_new(copy, unmask(j, ev, item));
 		return copy;
 	case JSON_STRING: return json_string(true_name(j, ev, json_string_value(v)));
 	default: return json_deep_copy(v);
@@ -190,8 +190,7 @@ static void describe(const json_t *verdict, const char *detector, char *text, si
 	size_t i, n = strlen(text);
 
 	n += (size_t)snprintf(text + n, size - n, ", %s: %s", detector, said);
-	json_array_foreach(indicted, i, name)
-	{
+	json_array_foreach(indicted, i, name) {
 		if (n < size)
 			n += (size_t)snprintf(
 				text + n, size - n, "%s%s", i ? "+" : "", json_string_value(name));
@@ -215,8 +214,7 @@ static void put_answer(struct judge *j, const char *name, int64_t attempt,
 
 	if (a->rc)
 		a->verdicts = failure(j, name, &a->why);
-	json_array_foreach(a->verdicts, k, verdict)
-	{
+	json_array_foreach(a->verdicts, k, verdict) {
 		named = unmask(j, ev, verdict);
 		json_array_append_new(rows,
 			json_pack("{s:I, s:s, s:O, s:o}", "attempt", (json_int_t)attempt,
@@ -298,8 +296,7 @@ static int put_all(struct judge *j, const json_t *rows, struct err *e)
 	size_t i;
 	int rc = put_models(j, e);
 
-	json_array_foreach((json_t *)rows, i, row)
-	{
+	json_array_foreach((json_t *)rows, i, row) {
 		if (!rc)
 			rc = store_put_verdict(j->store, jget_int(row, "attempt"),
 				jget_text(row, "detector"), jget(row, "verdict"), e);
@@ -335,8 +332,7 @@ int judge_attempt(struct judge *j, int64_t attempt, char *text, size_t size, str
 		rc = store_begin(j->store, e);
 	if (!rc)
 		rc = store_end(j->store, put_all(j, rows, e), e);
-	json_array_foreach(rows, i, row)
-	{
+	json_array_foreach(rows, i, row) {
 		if (!rc && text && !strcmp(jget_text(row, "detector"), first) &&
 			!strcmp(jget_text(row, "metric"), "any"))
 			describe(jget(row, "verdict"), first, text, size);

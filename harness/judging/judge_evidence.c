@@ -22,8 +22,7 @@ static const char *client_alias(json_t *known, const char *name)
 	char text[32];
 	json_t *other;
 
-	json_object_foreach(known, alias, other)
-	{
+	json_object_foreach(known, alias, other) {
 		if (!strcmp(json_string_value(other), name))
 			return alias;
 	}
@@ -80,8 +79,7 @@ static int events_read(
 
 	ev->events = json_array();
 	ev->clients = json_object();
-	json_array_foreach(rows, i, row)
-	{
+	json_array_foreach(rows, i, row) {
 		const char *server = jget_text(row, "server");
 		const char *client = jget_text(row, "client");
 		json_auto_t *v = json_deep_copy(jget(row, "detail"));

@@ -68,8 +68,7 @@ static char *name_with_params(const char *name, const json_t *params)
 	FILE *f = alloc_text(&text, &size);
 
 	fputs(name, f);
-	json_object_foreach((json_t *)params, key, value)
-	{
+	json_object_foreach((json_t *)params, key, value) {
 		snprintf(number, sizeof(number), "%.9g", json_number_value(value));
 		shown = json_is_string(value)   ? json_string_value(value)
 			: json_is_number(value) ? number
@@ -116,8 +115,7 @@ int instances_load(struct judge *j, const json_t *detectors, struct err *e)
 	int rc = 0;
 
 	j->instances = alloc_zero(json_array_size(all), sizeof(*j->instances));
-	json_array_foreach(all, i, choice)
-	{
+	json_array_foreach(all, i, choice) {
 		if (!rc)
 			rc = load_instance(j, choice, e);
 	}

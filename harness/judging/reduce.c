@@ -65,8 +65,7 @@ static int read_cluster(struct reduction *r, const json_t *cluster, struct err *
 	r->servers = alloc_zero(n, sizeof(*r->servers));
 	r->places = alloc_zero(n, sizeof(*r->places));
 	r->names = alloc_zero(n, sizeof(*r->names));
-	json_array_foreach(servers, i, v)
-	{
+	json_array_foreach(servers, i, v) {
 		if (!rc)
 			rc = read_place(r, v, e);
 		if (!rc)
@@ -75,8 +74,7 @@ static int read_cluster(struct reduction *r, const json_t *cluster, struct err *
 		r->servers[i].storage = jget_text(v, "storage");
 		r->n_servers++;
 	}
-	json_array_foreach(clients, i, v)
-	{
+	json_array_foreach(clients, i, v) {
 		if (!rc)
 			rc = read_place(r, v, e);
 		r->n_clients++;

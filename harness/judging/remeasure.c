@@ -35,8 +35,7 @@ int remeasure_check(struct store *s, struct err *e)
 	rc = store_rows(s, ROWS_TRACED, 0, &rows, e);
 	if (!rc && !json_array_size(rows))
 		rc = err_set(e, -EINVAL, "'%s' has no confirmed cell", store_folder(s));
-	json_array_foreach(rows, i, row)
-	{
+	json_array_foreach(rows, i, row) {
 		long long cell = jget_int(row, "cell");
 
 		if (!json_is_object(cluster_of(row)))
@@ -87,7 +86,9 @@ int remeasure_run(struct store *s, const char *traces, bool second, struct judge
 	if (rc)
 		return rc;
 	rc = store_rows(s, ROWS_TRACED, 0, &rows, e);
-	json_array_foreach(rows, i, row) if (!rc) rc = measure_again(s, traces, second, row, e);
+	json_array_foreach(rows, i, row)
+		if (!rc)
+			rc = measure_again(s, traces, second, row, e);
 	if (!rc)
 		rc = judge_all(j, 0, &verdicts, e);
 	if (!rc)

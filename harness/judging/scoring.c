@@ -26,8 +26,7 @@ int scoring_fault_params(struct store *s, json_t **params, struct err *e)
 	if (rc < 0)
 		return rc;
 	*params = json_object();
-	json_object_foreach(inputs, name, v)
-	{
+	json_object_foreach(inputs, name, v) {
 		if (!strncmp(name, "fault ", 6) && jget(v, "params"))
 			json_object_set(*params, name + 6, jget(v, "params"));
 	}
@@ -40,8 +39,7 @@ static const json_t *find_row(const json_t *rows, const char *key, const char *v
 	json_t *row;
 	size_t i;
 
-	json_array_foreach((json_t *)rows, i, row)
-	{
+	json_array_foreach((json_t *)rows, i, row) {
 		if (!strcmp(jget_text(row, key), value))
 			return row;
 	}
@@ -61,8 +59,7 @@ static int declare_axes(
 	if (!rc)
 		rc = store_get_json(s, "detectors", &detectors, e);
 	rc = rc < 0 ? rc : 0;
-	json_array_foreach(detectors, i, row)
-	{
+	json_array_foreach(detectors, i, row) {
 		const char *name = jget_text(row, "name");
 
 		if (!rc && find_row(verdicts, "detector", name))
@@ -74,8 +71,7 @@ static int declare_axes(
 			json_array_remove(cells, i);
 	if (!rc && find_row(cells, "fault", "none"))
 		score_declare(t, SCORE_FAULT, "none");
-	json_array_foreach(cells, i, row)
-	{
+	json_array_foreach(cells, i, row) {
 		if (rc)
 			break;
 		score_declare(t, SCORE_FAULT, jget_text(row, "fault"));
@@ -146,8 +142,7 @@ static int score_all(
 
 	json_array_foreach((json_t *)confirmed, i, row)
 		json_object_set(index, attempt_key(row, key), row);
-	json_array_foreach((json_t *)verdicts, i, row)
-	{
+	json_array_foreach((json_t *)verdicts, i, row) {
 		cell = jget(index, attempt_key(row, key));
 		if (!rc && cell)
 			rc = score_row(c, row, cell, e);
@@ -175,8 +170,7 @@ static int add_nulls(struct store *s, json_t *rows, struct err *e)
 	rc = judge_new(none, servers, s, &j, e);
 	if (!rc)
 		rc = judge_all(j, 0, &judged, e);
-	json_array_foreach(judged, i, row)
-	{
+	json_array_foreach(judged, i, row) {
 		if (jget(missing, jget_text(row, "detector")))
 			json_array_append(rows, row);
 	}

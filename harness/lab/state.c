@@ -115,8 +115,7 @@ pid_t state_pid(const json_t *state, const char *name)
 	json_t *process;
 	size_t i;
 
-	json_array_foreach(json_object_get(state, "processes"), i, process)
-	{
+	json_array_foreach(json_object_get(state, "processes"), i, process) {
 		const char *its = jget_text(process, "name");
 
 		if (its && !strcmp(its, name))
@@ -156,8 +155,7 @@ bool state_whole(const struct lab_options *o, const json_t *state, char why[64])
 	json_t *process;
 	size_t k;
 
-	json_array_foreach(json_object_get(state, "processes"), k, process)
-	{
+	json_array_foreach(json_object_get(state, "processes"), k, process) {
 		if (live_pid(process))
 			continue;
 		snprintf(why, 64, "%s is dead", jget_text(process, "name"));

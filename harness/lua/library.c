@@ -259,7 +259,7 @@ static int declare_all(lua_State *L, int definition, const struct luax_source *o
 				rc = declare(L, own, &params[(*n)++], e);
 		}
 	lua_settop(L, top);
-	if (!rc)
+	if (!rc && *n)
 		qsort(params, *n, sizeof(*params), by_name);
 	return rc;
 }

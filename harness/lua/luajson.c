@@ -16,16 +16,14 @@ void luajson_push(lua_State *L, const json_t *v)
 	switch (v ? json_typeof(v) : JSON_NULL) {
 	case JSON_OBJECT:
 		lua_newtable(L);
-		json_object_foreach((json_t *)v, key, item)
-		{
+		json_object_foreach((json_t *)v, key, item) {
 			luajson_push(L, item);
 			lua_setfield(L, -2, key);
 		}
 		break;
 	case JSON_ARRAY:
 		lua_createtable(L, (int)json_array_size(v), 0);
-		json_array_foreach(v, i, item)
-		{
+		json_array_foreach(v, i, item) {
 			luajson_push(L, item);
 			lua_rawseti(L, -2, (lua_Integer)i + 1);
 		}

@@ -148,8 +148,9 @@ int store_tally(struct store *s, json_t **tally, struct err *e)
 		json_object_set_new(all, tally_parts[i].name, rows);
 	}
 	cells = jget(all, "cells");
-	json_array_foreach(cells, i, row) if (!jget_int(row, "done"))
-		json_array_append(missing, row);
+	json_array_foreach(cells, i, row)
+		if (!jget_int(row, "done"))
+			json_array_append(missing, row);
 	json_object_set(all, "attempts", json_array_get(jget(all, "attempts"), 0));
 	json_object_set_new(all, "planned", json_integer((json_int_t)json_array_size(cells)));
 	json_object_set_new(all, "confirmed",

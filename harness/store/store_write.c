@@ -173,8 +173,7 @@ int store_check_files(struct store *s, int64_t attempt, struct err *why)
 	size_t i;
 	int rc = store_rows(s, ROWS_FILES, attempt, &rows, why);
 
-	json_array_foreach(rows, i, row)
-	{
+	json_array_foreach(rows, i, row) {
 		const char *path = jget_text(row, "path");
 		char hex[65];
 		int64_t size;

@@ -59,7 +59,8 @@ static int read_parts(const char *const names[], char **out, struct err *e)
 			break;
 		if (strstr(text, "</script") || strstr(text, "</style") || strstr(text, "<!--"))
 			rc = err_set(e, -EINVAL,
-				"'results/report/%s' cannot stand in a page: it holds a tag that ends it",
+				"'results/report/%s' cannot stand in a page: it holds a tag that "
+				"ends it",
 				*names);
 		*out = alloc_format(
 			strstr(*names, "LICENSE") ? "%s/*\n%s*/\n" : "%s%s\n", before, text);

@@ -246,8 +246,7 @@ static inline json_t *peer_event(struct peer *p, const char *name)
 		json_t *v;
 		size_t i;
 
-		json_array_foreach(p->events, i, v)
-		{
+		json_array_foreach(p->events, i, v) {
 			const char *is = json_string_value(json_object_get(v, "event"));
 
 			if (is && !strcmp(is, name)) {

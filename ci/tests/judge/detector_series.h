@@ -122,13 +122,11 @@ static const char *verdict(const json_t *verdicts, const char *metric)
 	size_t i, k;
 
 	strcpy(text, "missing");
-	json_array_foreach((json_t *)verdicts, i, v)
-	{
+	json_array_foreach((json_t *)verdicts, i, v) {
 		if (strcmp(json_string_value(json_object_get(v, "metric")), metric))
 			continue;
 		strcpy(text, json_is_true(json_object_get(v, "abstain")) ? "abstain" : "");
-		json_array_foreach(json_object_get(v, "indicted"), k, name)
-		{
+		json_array_foreach(json_object_get(v, "indicted"), k, name) {
 			if (k)
 				strcat(text, " ");
 			strcat(text, json_string_value(name));

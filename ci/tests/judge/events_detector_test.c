@@ -90,8 +90,7 @@ static const char *ask(
 	v = json_array_get(verdicts, json_array_size(verdicts) - 1);
 	assert_string_equal(json_string_value(json_object_get(v, "metric")), "any");
 	strcpy(text, json_is_true(json_object_get(v, "abstain")) ? "abstain" : "");
-	json_array_foreach(json_object_get(v, "indicted"), i, name)
-	{
+	json_array_foreach(json_object_get(v, "indicted"), i, name) {
 		strcat(text, i ? " " : "");
 		strcat(text, json_string_value(name));
 	}
@@ -340,8 +339,7 @@ static void recorded_runs_are_diagnosed_and_clean_ones_silent(void **state)
 		fail_msg("%s: %s", path, why.text);
 	training = json_object_get(json_object_get(all, "training"), "events");
 	runs = json_object_get(all, "runs");
-	json_array_foreach(runs, i, run)
-	{
+	json_array_foreach(runs, i, run) {
 		const char *name = json_string_value(json_object_get(run, "name")), *said;
 		const char *errno_says = json_string_value(
 			json_object_get(run, "errno-propagation"));

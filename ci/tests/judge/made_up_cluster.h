@@ -223,8 +223,8 @@ static const char *judge_with(
 			: "-");
 	if (time_s) {
 		*time_s = INFINITY;
-		json_object_foreach(json_object_get(v, "time_s"), server, name) *time_s = fmin(
-			*time_s, json_number_value(name));
+		json_object_foreach(json_object_get(v, "time_s"), server, name)
+			*time_s = fmin(*time_s, json_number_value(name));
 	}
 	json_decref(verdicts);
 	json_decref(model);

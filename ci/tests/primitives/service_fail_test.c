@@ -125,7 +125,8 @@ static char *everything(void)
 		if (strstr(d->d_name, NAME))
 			json_array_append_new(nodes, json_string(d->d_name));
 	closedir(dir);
-	json_array_foreach(nodes, i, value) fprintf(to, "; /dev/%s", json_string_value(value));
+	json_array_foreach(nodes, i, value)
+		fprintf(to, "; /dev/%s", json_string_value(value));
 	json_decref(nodes);
 	fclose(to);
 	return text;

@@ -152,9 +152,9 @@ static void json_gives_numbers(void **state)
 	(void)state;
 	assert_int_equal(json_array_size(sweeps),
 		4); /* two faults of two detectors: programs get the null ones, too */
-	json_array_foreach(
-		sweeps, i, sweep) if (!strcmp(json_string_value(json_object_get(sweep, "detector")),
-					      "finder")) break;
+	json_array_foreach(sweeps, i, sweep)
+		if (!strcmp(json_string_value(json_object_get(sweep, "detector")), "finder"))
+			break;
 	assert_string_equal(json_string_value(json_object_get(sweep, "fault")), "disk-hog");
 	assert_int_equal(json_unpack(sweep, "{s:{s:{s:F, s:n}}}", "found_from", workloads[0], "tp",
 				 &value, "tp_low"),

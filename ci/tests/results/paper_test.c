@@ -248,8 +248,7 @@ static void programs_get_every_cell(void **state)
 		assert_int_equal(n, commas);
 	}
 	assert_int_equal(json_array_size(cells), lines - 1);
-	json_array_foreach(cells, i, row)
-	{
+	json_array_foreach(cells, i, row) {
 		const json_t *theirs = json_object_get(row, "published");
 		const char *metric = json_string_value(json_object_get(row, "metric"));
 

@@ -267,8 +267,7 @@ static void json_and_csv_hold_everything(void **state)
 	assert_int_equal(
 		strncmp(line, "detector,fault,workload,metric,control,n,abstained,tp_count", 59),
 		0);
-	json_array_foreach(rows, i, row)
-	{
+	json_array_foreach(rows, i, row) {
 		static const char *const keys[SCORE_AXES] = {
 			"detector", "fault", "workload", "metric"};
 		size_t at[SCORE_AXES];

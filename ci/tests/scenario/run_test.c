@@ -333,8 +333,7 @@ static void compare_fields(const json_t *fields, const char *class, const char *
 
 	assert_non_null(p);
 	manual = p;
-	json_object_foreach((json_t *)fields, key, v)
-	{
+	json_object_foreach((json_t *)fields, key, v) {
 		snprintf(wanted, sizeof(wanted), "---@field %s", key);
 		p = strstr(manual, wanted);
 		if (!p || (p[strlen(wanted)] != ' ' && p[strlen(wanted)] != '?'))

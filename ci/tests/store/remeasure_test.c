@@ -262,12 +262,13 @@ static void what_an_older_program_left_out_is_there_afterwards(void **state)
 		fail_msg("%s", e.text);
 	whole = all_of(s);
 	assert_int_equal(json_array_size(json_array_get(whole, 0)), CELLS * SERVERS * SECONDS * 2);
-	json_array_foreach(json_array_get(whole, 2), i,
-		row) if (!strcmp(json_string_value(json_object_get(row, "detector")), "deepest"))
-		assert_string_equal(
-			json_string_value(json_array_get(
-				json_object_get(json_object_get(row, "verdict"), "indicted"), 0)),
-			"s2");
+	json_array_foreach(json_array_get(whole, 2), i, row)
+		if (!strcmp(json_string_value(json_object_get(row, "detector")), "deepest"))
+			assert_string_equal(json_string_value(json_array_get(
+						    json_object_get(json_object_get(row, "verdict"),
+							    "indicted"),
+						    0)),
+				"s2");
 	for (int64_t attempt = 1; attempt <= CELLS; attempt++) {
 		assert_int_equal(store_drop(s, "series", attempt, &e), 0);
 		assert_int_equal(store_put_samples(s, attempt, servers, less, 1, &e), 0);
