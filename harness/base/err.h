@@ -13,7 +13,7 @@
 /* Who can mend it. The exit code (err_exit_code) and an attempt's outcome (attempt_outcome) follow
  * from the class. */
 enum err_class {
-	ERR_UNCLASSED,   /* nobody has said yet: counts as ERR_HARNESS */
+	ERR_UNCLASSED,   /* nobody has said yet; its attempt is tried again */
 	ERR_USAGE,       /* the command line */
 	ERR_SCENARIO,    /* a file of the user: scenario, inventory, fault, workload, detector */
 	ERR_CLUSTER,     /* a node or the network; trying again may help */

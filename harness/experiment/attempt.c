@@ -24,7 +24,12 @@ double attempt_phases_s(const struct scenario *s)
 
 enum outcome attempt_outcome(enum err_class class)
 {
-	return class == ERR_CLUSTER || class == ERR_DAMAGED ? OUTCOME_INVALID : OUTCOME_ERROR;
+	switch (class) {
+	case ERR_USAGE:
+	case ERR_SCENARIO:
+	case ERR_HARNESS: return OUTCOME_ERROR;
+	default: return OUTCOME_INVALID; /* unclassified, too: a second try costs little */
+	}
 }
 
 /* After a failure: undoes and stops what is left on the nodes that can be reached. */

@@ -27,12 +27,12 @@ static void a_class_has_one_outcome_and_one_exit_code(void **state)
 		enum outcome outcome;
 		int exit_code;
 	} table[] = {
-		{ERR_UNCLASSED, OUTCOME_ERROR, 3},
+		{ERR_UNCLASSED, OUTCOME_INVALID, 3},
 		{ERR_USAGE, OUTCOME_ERROR, 2},
 		{ERR_SCENARIO, OUTCOME_ERROR, 2},
 		{ERR_CLUSTER, OUTCOME_INVALID, 3},
 		{ERR_DAMAGED, OUTCOME_INVALID, 2},
-		{ERR_INTERRUPTED, OUTCOME_ERROR, 3},
+		{ERR_INTERRUPTED, OUTCOME_INVALID, 3},
 		{ERR_HARNESS, OUTCOME_ERROR, 3},
 	};
 
