@@ -61,8 +61,8 @@ struct attempt_result {
 int attempt_run(struct executor *x, const struct attempt_request *request,
 	struct attempt_result *result, struct err *e);
 
-/* The outcome of an attempt that ended with an error of this class: an error if the scenario or this
- * program is wrong, which another attempt would not mend; else invalid. */
+/* The outcome of an attempt that ended with an error of this class: an error if the scenario or
+ * this program is wrong, which another attempt would not mend; else invalid. */
 enum outcome attempt_outcome(enum err_class class);
 
 #endif
