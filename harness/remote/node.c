@@ -262,7 +262,9 @@ int node_connect_all(const struct node_spec *specs, size_t n, const struct node_
 	if (set->failed) {
 		rc = err_set(
 			e, set->failed->rc, "%s: %s", set->failed->name, set->failed->why.text);
-		err_blame(e, ERR_CLUSTER, rc);
+		/* Waiting does not mend a host key that does not match: the inventory or
+		 * known_hosts is wrong, or the host is another one. */
+		err_blame(e, rc == -EKEYREJECTED ? ERR_SCENARIO : ERR_CLUSTER, rc);
 	}
 	pthread_mutex_unlock(&set->lock);
 	if (rc < 0)
