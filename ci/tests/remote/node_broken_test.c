@@ -163,21 +163,6 @@ static void a_library_that_does_not_return_is_left_behind(void **state)
 	spin = false;
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	sshd_setup();
-	sshd_real_agent();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	sshd_stop();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,5 +177,5 @@ int main(void)
 
 	sshd_isolate();
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, sshd_with_agent, sshd_teardown);
 }

@@ -180,21 +180,6 @@ static void bye_leaves_no_session_behind(void **state)
 	sshd_far_stop(far);
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	sshd_setup();
-	sshd_real_agent();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	sshd_stop();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -206,5 +191,5 @@ int main(void)
 
 	sshd_isolate();
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, sshd_with_agent, sshd_teardown);
 }

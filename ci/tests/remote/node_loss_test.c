@@ -312,21 +312,6 @@ static void an_upload_that_is_cut_off_leaves_nothing_that_is_used(void **state)
 	sshd_sh("rm %s/ballast", sshd_agent);
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	sshd_setup();
-	sshd_standin();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	sshd_stop();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -345,5 +330,5 @@ int main(void)
 
 	sshd_isolate();
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, sshd_with_standin, sshd_teardown);
 }

@@ -304,4 +304,28 @@ static inline struct nodeset *sshd_connect(double timeout_s)
 	return set;
 }
 
+/* Set-up and tear-down of a group of tests, whose nodes have the real agent or the stand-in. */
+static inline int sshd_with_agent(void **state)
+{
+	(void)state;
+	sshd_setup();
+	sshd_real_agent();
+	return 0;
+}
+
+static inline int sshd_with_standin(void **state)
+{
+	(void)state;
+	sshd_setup();
+	sshd_standin();
+	return 0;
+}
+
+static inline int sshd_teardown(void **state)
+{
+	(void)state;
+	sshd_stop();
+	return 0;
+}
+
 #endif

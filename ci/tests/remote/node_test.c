@@ -449,21 +449,6 @@ static void connecting_is_given_up_when_the_callers_descriptor_says_so(void **st
 	close(pipes[1]);
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	sshd_setup();
-	sshd_real_agent();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	sshd_stop();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -489,5 +474,5 @@ int main(void)
 
 	sshd_isolate();
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, sshd_with_agent, sshd_teardown);
 }
