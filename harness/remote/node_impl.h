@@ -6,9 +6,9 @@
  * node's thread. What is marked "lock" is shared under set->lock. Neither side
  * holds the lock while it blocks.
  *
- * libssh blocks inside many calls (key exchange, SFTP), some without any limit. So before such
- * a call the thread sets 'watch_ns'; the set's watchdog shuts the socket down when that
- * moment has passed, and libssh comes back with an error.
+ * libssh blocks inside many calls (key exchange, channel set-up), some without any limit. So before
+ * such a call the thread sets 'watch_ns'; the set's watchdog shuts the socket down when that moment
+ * has passed, and libssh comes back with an error.
  */
 #ifndef CULPRIT_HARNESS_NODE_IMPL_H
 #define CULPRIT_HARNESS_NODE_IMPL_H
