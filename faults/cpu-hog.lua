@@ -1,5 +1,5 @@
--- A foreign process keeps the victim's processors busy (Dinh 2009, section 6.3.2, the unbalanced experiment). Nodes of a
--- lab share their processors, so there the fault slows all of them.
+-- A foreign process keeps the victim's processors busy (Dinh 2009, section 6.3.2, the unbalanced
+-- experiment). Nodes of a lab share their processors, so there the fault slows all of them.
 
 local culprit = require "culprit"
 

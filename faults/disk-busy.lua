@@ -1,8 +1,8 @@
--- A RAID controller scans for media defects while the server works (Kasick et al. 2009, sections 3 and 5): raw reads of
--- 1 MB that bypass the page cache. sgm_dd sends SCSI commands to a generic node (/dev/sg*); sg_dd reads any other block
--- device directly. Requests stay at 1 MB: a process in the middle of one cannot be killed until the disk has delivered
--- it. With a share below 100%, the agent's own reader makes the same requests of a block device, with pauses between
--- them.
+-- A RAID controller scans for media defects while the server works (Kasick et al. 2009, sections 3 and 5):
+-- raw reads of 1 MB that bypass the page cache. sgm_dd sends SCSI commands to a generic node (/dev/sg*);
+-- sg_dd reads any other block device directly. Requests stay at 1 MB: a process in the middle of one cannot
+-- be killed until the disk has delivered it. With a share below 100%, the agent's own reader makes the same
+-- requests of a block device, with pauses between them.
 
 local culprit = require "culprit"
 
@@ -10,8 +10,8 @@ local function program(ctx)
 	return ctx.victim.spare:match("^/dev/sg%d+$") and "sgm_dd" or "sg_dd"
 end
 
--- The command that reads the device, or nil and the reason. A request moves bpt blocks of bs bytes; a SCSI command needs
--- the disk's own block size.
+-- The command that reads the device, or nil and the reason. A request moves bpt blocks of bs bytes; a SCSI
+-- command needs the disk's own block size.
 local function reader(ctx)
 	local why
 	if ctx.params.share < 100 and program(ctx) == "sgm_dd" then
@@ -54,8 +54,8 @@ return {
 			or ctx.victim:process { argv = assert(reader(ctx)), loop = true }
 	end,
 
-	-- By effect: bytes have come off the device since the last look. The kernel does not account for SCSI commands;
-	-- sgm_dd runs, and ends with an error if a command fails.
+	-- By effect: bytes have come off the device since the last look. The kernel does not account for SCSI
+	-- commands; sgm_dd runs, and ends with an error if a command fails.
 	verify = function(ctx)
 		local field = program(ctx) == "sgm_dd" and "cpu_s" or "read_bytes"
 		local first = field == "cpu_s" and not ctx.state.cpu_s

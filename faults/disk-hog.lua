@@ -1,12 +1,13 @@
--- A rogue process reads from the server's own disk (Kasick et al. 2009, section 5): dd reads large blocks from an unused
--- partition of the disk that holds the storage. The pages are dropped from the cache at once, so that the next pass reads
--- the disk again. Direct I/O would do that too, but a process in the middle of a direct read of 256 MB cannot be killed
--- until the disk has delivered it: on a slow disk that takes longer than the guard's lease.
+-- A rogue process reads from the server's own disk (Kasick et al. 2009, section 5): dd reads large blocks
+-- from an unused partition of the disk that holds the storage. The pages are dropped from the cache at
+-- once, so that the next pass reads the disk again. Direct I/O would do that too, but a process in the
+-- middle of a direct read of 256 MB cannot be killed until the disk has delivered it: on a slow disk that
+-- takes longer than the guard's lease.
 --
--- share = "25%" reads for a quarter of the time, which means the same on any disk. dd cannot do that, because the kernel
--- reads ahead while dd pauses. The agent's own reader can: direct reads of 1 MiB, about what the disk gets from dd, and
--- pauses of three times the reads. It has one read in flight; dd, with read-ahead, has up to two, so on a busy disk dd
--- gets more than twice what the reader gets at 50%.
+-- share = "25%" reads for a quarter of the time, which means the same on any disk. dd cannot do that,
+-- because the kernel reads ahead while dd pauses. The agent's own reader can: direct reads of 1 MiB, about
+-- what the disk gets from dd, and pauses of three times the reads. It has one read in flight; dd, with
+-- read-ahead, has up to two, so on a busy disk dd gets more than twice what the reader gets at 50%.
 
 local culprit = require "culprit"
 

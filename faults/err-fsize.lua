@@ -1,9 +1,10 @@
--- Files of the server may not grow beyond a size (Kasick et al. 2009, section 5, RLIMIT_FSIZE): in PVFS a write in the
--- server fails with EFBIG, and SIGXFSZ ends the server.
+-- Files of the server may not grow beyond a size (Kasick et al. 2009, section 5, RLIMIT_FSIZE): in PVFS a
+-- write in the server fails with EFBIG, and SIGXFSZ ends the server.
 --
--- GlusterFS 10.3: its I/O threads block all signals, so SIGXFSZ stays pending and the server goes on. pwrite64 in the server
--- and the client's write fail with EFBIG ("File too large"); dd ends. With features/shard no file on a brick is larger
--- than a shard (4 MiB in the lab): the limit must be below that.
+-- GlusterFS 10.3: its I/O threads block all signals, so SIGXFSZ stays pending and the server goes on.
+-- pwrite64 in the server and the client's write fail with EFBIG ("File too large"); dd ends. With
+-- features/shard no file on a brick is larger than a shard (4 MiB in the lab): the limit must be below
+-- that.
 
 local culprit = require "culprit"
 

@@ -1,11 +1,13 @@
--- The storage has few inodes for its size (Kasick et al. 2009, section 5): new files fail with ENOSPC though there is
--- space. The server is restarted on a small file system with the folders of its storage but without its files.
+-- The storage has few inodes for its size (Kasick et al. 2009, section 5): new files fail with ENOSPC
+-- though there is space. The server is restarted on a small file system with the folders of its storage but
+-- without its files.
 --
--- GlusterFS 10.3 (distribute): some 280 inodes are used from the start (.glusterfs has a folder for each of 256 first
--- bytes), more with every folder, and a new file uses up to two; so 800 to 1700 of 2048 are left for new files. For a cell
--- of seconds set 'spare': with 40, about twenty files can be made. Then mkdirat and mknodat in the server fail with ENOSPC,
--- and so does the client's open(O_CREAT) of a new file on the victim, at once. A file in a folder that could not be made
--- on the victim fails with ESTALE. Nothing crashes.
+-- GlusterFS 10.3 (distribute): some 280 inodes are used from the start (.glusterfs has a folder for each of
+-- 256 first bytes), more with every folder, and a new file uses up to two; so 800 to 1700 of 2048 are left
+-- for new files. For a cell of seconds set 'spare': with 40, about twenty files can be made. Then mkdirat
+-- and mknodat in the server fail with ENOSPC, and so does the client's open(O_CREAT) of a new file on the
+-- victim, at once. A file in a folder that could not be made on the victim fails with ESTALE. Nothing
+-- crashes.
 
 local culprit = require "culprit"
 
@@ -37,7 +39,8 @@ return {
 		}
 	end,
 
-	-- By effect: the properties of the file system under the storage folder. mkfs rounds inodes up to whole blocks.
+	-- By effect: the properties of the file system under the storage folder. mkfs rounds inodes up to whole
+	-- blocks.
 	verify = function(ctx)
 		local now = ctx.victim:fs_info(ctx.victim.storage)
 		local most = ctx.params.spare > 0 and ctx.params.spare + 64 or ctx.params.inodes * 2

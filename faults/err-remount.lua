@@ -1,11 +1,12 @@
--- The file system under the server's storage turns read-only, as ext4 does after a disk error (Kasick et al. 2009,
--- section 5, which uses sysrq and so hits every file system of the host). Only the victim's storage is hit: through ext4's
--- trigger_fs_error if the kernel has it, else by a remount, which a server with files open for writing prevents. The undo
--- checks the file system while the server is stopped.
+-- The file system under the server's storage turns read-only, as ext4 does after a disk error (Kasick et
+-- al. 2009, section 5, which uses sysrq and so hits every file system of the host). Only the victim's
+-- storage is hit: through ext4's trigger_fs_error if the kernel has it, else by a remount, which a server
+-- with files open for writing prevents. The undo checks the file system while the server is stopped.
 --
--- GlusterFS 10.3: mknodat, pwrite64 and fsetxattr in the server fail with EROFS. The client's open of a new file on the
--- victim fails with EROFS (sometimes EIO), its write with EROFS. The brick's health check (every 30 s) fails too: the brick
--- goes offline, clients get ENOTCONN, and 30 s later it ends itself. The undo takes 1 to 7 s on the lab's 1 GiB at 8 MB/s.
+-- GlusterFS 10.3: mknodat, pwrite64 and fsetxattr in the server fail with EROFS. The client's open of a new
+-- file on the victim fails with EROFS (sometimes EIO), its write with EROFS. The brick's health check
+-- (every 30 s) fails too: the brick goes offline, clients get ENOTCONN, and 30 s later it ends itself. The
+-- undo takes 1 to 7 s on the lab's 1 GiB at 8 MB/s.
 
 local culprit = require "culprit"
 

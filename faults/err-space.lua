@@ -1,9 +1,9 @@
--- The storage has too little space (Kasick et al. 2009, section 5). The server is restarted on a small file system with the
--- folders of its storage but without its files.
+-- The storage has too little space (Kasick et al. 2009, section 5). The server is restarted on a small file
+-- system with the folders of its storage but without its files.
 --
--- GlusterFS 10.3 (distribute): pwrite64 in the server and the client's write fail with ENOSPC ("No space left on device"),
--- and dd ends, once clients have filled the storage: 24 MiB take some 15 s in the lab. Nothing crashes or hangs (PVFS hung
--- in the paper).
+-- GlusterFS 10.3 (distribute): pwrite64 in the server and the client's write fail with ENOSPC ("No space
+-- left on device"), and dd ends, once clients have filled the storage: 24 MiB take some 15 s in the lab.
+-- Nothing crashes or hangs (PVFS hung in the paper).
 
 local culprit = require "culprit"
 

@@ -1,8 +1,8 @@
 -- A server crashes: SIGKILL. The kernel closes its sockets, so clients learn of it at once.
 --
--- GlusterFS 10.3 (distribute, shards of 4 MiB): a client's write to the victim fails with ENOTCONN and dd ends; open of new
--- names that belong to the victim fails with EIO or ENOTCONN. Clients reconnect within 4 s of the server's restart, and its
--- data is there.
+-- GlusterFS 10.3 (distribute, shards of 4 MiB): a client's write to the victim fails with ENOTCONN and dd
+-- ends; open of new names that belong to the victim fails with EIO or ENOTCONN. Clients reconnect within 4
+-- s of the server's restart, and its data is there.
 
 local culprit = require "culprit"
 

@@ -1,6 +1,6 @@
--- A server is short of memory, so that its caches shrink (Dinh 2009, section 6.3.2, the unbalanced experiment: 200 MB of
--- one node left free). bytes = 0 asks for that; it is not the default, because nodes of a lab share one memory. The hog is
--- the first to be killed if memory runs out.
+-- A server is short of memory, so that its caches shrink (Dinh 2009, section 6.3.2, the unbalanced
+-- experiment: 200 MB of one node left free). bytes = 0 asks for that; it is not the default, because nodes
+-- of a lab share one memory. The hog is the first to be killed if memory runs out.
 
 local function available_bytes(node)
 	local text = node:run { argv = { "cat", "/proc/meminfo" } }.output

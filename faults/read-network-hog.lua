@@ -1,5 +1,5 @@
--- A rogue process on the server (Kasick et al. 2009, section 5): the victim connects to a host that is neither server nor
--- client and sends it zeros, which compete with the data that clients read.
+-- A rogue process on the server (Kasick et al. 2009, section 5): the victim connects to a host that is
+-- neither server nor client and sends it zeros, which compete with the data that clients read.
 
 local culprit = require "culprit"
 

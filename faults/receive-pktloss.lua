@@ -1,5 +1,5 @@
--- A faulty switch port or an overloaded switch (Kasick et al. 2009, sections 3 and 5): packets that arrive at one server are
--- lost at random.
+-- A faulty switch port or an overloaded switch (Kasick et al. 2009, sections 3 and 5): packets that arrive
+-- at one server are lost at random.
 
 ---@type culprit.Fault
 return {

@@ -1,5 +1,6 @@
--- A faulty switch port (Kasick et al. 2009, sections 3 and 5): packets that one server sends are lost at random. They are
--- dropped at every client, where they arrive, so that the server's own TCP does not learn of the loss.
+-- A faulty switch port (Kasick et al. 2009, sections 3 and 5): packets that one server sends are lost at
+-- random. They are dropped at every client, where they arrive, so that the server's own TCP does not learn
+-- of the loss.
 
 ---@type culprit.Fault
 return {
@@ -27,9 +28,10 @@ return {
 		end
 	end,
 
-	-- By effect: the clients' rules together have dropped packets since the last success. A client without files on the
-	-- victim gets no packets from it, and one with few may lose none for a while: a rule does not act only if it let pass so
-	-- many packets that ten should have been lost (an acting one does so less than once in 20,000 times).
+	-- By effect: the clients' rules together have dropped packets since the last success. A client without
+	-- files on the victim gets no packets from it, and one with few may lose none for a while: a rule does not
+	-- act only if it let pass so many packets that ten should have been lost (an acting one does so less than
+	-- once in 20,000 times).
 	verify = function(ctx)
 		local seen, dropped, before = 0, 0, ctx.state.before or 0
 		for i, client in ipairs(ctx.clients) do

@@ -1,5 +1,5 @@
--- A rogue sender (Kasick et al. 2009, section 5): a host that is neither server nor client connects to a port of the victim
--- and sends zeros, which compete with the data that clients write.
+-- A rogue sender (Kasick et al. 2009, section 5): a host that is neither server nor client connects to a
+-- port of the victim and sends zeros, which compete with the data that clients write.
 
 local culprit = require "culprit"
 

@@ -1,5 +1,5 @@
--- A regression test for detectors on a small lab ('culprit lab up'): a slow, a lossy and a hung server, and controls.
--- 16 cells of half a minute each, including training.
+-- A regression test for detectors on a small lab ('culprit lab up'): a slow, a lossy and a hung server, and
+-- controls. 16 cells of half a minute each, including training.
 
 ---@type culprit.Scenario
 return {

@@ -1,15 +1,16 @@
--- The smallest strength at which detectors notice a fault: the six performance faults of Kasick et al. 2009, each at four
--- strengths, under three workloads.
+-- The smallest strength at which detectors notice a fault: the six performance faults of Kasick et al.
+-- 2009, each at four strengths, under three workloads.
 --
 -- The lab:
 --
 --   culprit lab up --servers 6 --clients 4 --layout disperse --disk-rate 6MB/s --nic 80Mbit/s
 --
--- Stripes over six servers, other disks and other NICs: neither the lab of scenarios/matrix.lua, on which detectors were
--- tuned, nor that of table1.lua. A hog at 25% is active for a quarter of the time; the paper lost 5 % of the packets.
+-- Stripes over six servers, other disks and other NICs: neither the lab of scenarios/matrix.lua, on which
+-- detectors were tuned, nor that of table1.lua. A hog at 25% is active for a quarter of the time; the paper
+-- lost 5 % of the packets.
 --
--- A repeat has 132 cells of about 29 s: a little over an hour. 60 of them are controls. Each repeat has every combination
--- once, so that it is a sweep by itself. Then:
+-- A repeat has 132 cells of about 29 s: a little over an hour. 60 of them are controls. Each repeat has
+-- every combination once, so that it is a sweep by itself. Then:
 --
 --   culprit table RUN --by strength
 

@@ -1,5 +1,6 @@
--- Propagated errors, crashes and hangs (Kasick et al. 2009, sections 5 and 7), each under the workload that brings it out.
--- Sizes are scaled to the lab's disks (8 MB/s; the paper's wrote about 60 MB/s). The faults' defaults are the paper's values.
+-- Propagated errors, crashes and hangs (Kasick et al. 2009, sections 5 and 7), each under the workload that
+-- brings it out. Sizes are scaled to the lab's disks (8 MB/s; the paper's wrote about 60 MB/s). The faults'
+-- defaults are the paper's values.
 
 ---@type culprit.Scenario
 return {

@@ -1,6 +1,6 @@
 -- The six performance faults of Kasick et al. 2009 and the control under three workloads, on the lab of
--- 'culprit lab up --servers 4 --clients 3'. About 35 minutes; more with --repeats. The built-in detectors were tuned on this
--- matrix, so their scores here say little; their scores in table1.lua say more.
+-- 'culprit lab up --servers 4 --clients 3'. About 35 minutes; more with --repeats. The built-in detectors
+-- were tuned on this matrix, so their scores here say little; their scores in table1.lua say more.
 
 ---@type culprit.Scenario
 return {

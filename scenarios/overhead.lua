@@ -1,9 +1,9 @@
--- What tracing costs (Kasick et al. 2009, Table 2): each workload is run once to its end under each tracer, in random order
--- within blocks, and compared with the untraced run of its block.
+-- What tracing costs (Kasick et al. 2009, Table 2): each workload is run once to its end under each tracer,
+-- in random order within blocks, and compared with the untraced run of its block.
 --
--- All servers and clients are traced, as in the paper. In the lab all nodes share one kernel, so the in-kernel tracers of all
--- nodes see the system calls of each, which does not happen on separate hosts: the two cells "one server" trace a single
--- server, as a tracer on a host of its own does.
+-- All servers and clients are traced, as in the paper. In the lab all nodes share one kernel, so the
+-- in-kernel tracers of all nodes see the system calls of each, which does not happen on separate hosts: the
+-- two cells "one server" trace a single server, as a tracer on a host of its own does.
 
 ---@type culprit.Scenario
 return {

@@ -4,20 +4,21 @@
 --
 --   culprit lab up --servers 10 --clients 10 --disk-rate 4MB/s --disk-seek 6ms --nic 50Mbit/s
 --
--- Ten servers and ten clients as in the paper; NICs move about one and a half times what disks do, as there (1 Gbit/s NICs,
--- disks of some 70 MB/s). Its shape and speeds differ from those of scenarios/matrix.lua, on which detectors were tuned.
+-- Ten servers and ten clients as in the paper; NICs move about one and a half times what disks do, as there
+-- (1 Gbit/s NICs, disks of some 70 MB/s). Its shape and speeds differ from those of scenarios/matrix.lua,
+-- on which detectors were tuned.
 --
--- The detectors' parameters are their defaults, chosen before any cell was run. peer-threshold's window of 10 s is not
--- the paper's proportion (1 s of 600 s, which here would be less than one call) but what its one-second means need. A fault of
--- 12.5 s is longer than half of the window, so it can be noticed.
+-- The detectors' parameters are their defaults, chosen before any cell was run. peer-threshold's window of
+-- 10 s is not the paper's proportion (1 s of 600 s, which here would be less than one call) but what its
+-- one-second means need. A fault of 12.5 s is longer than half of the window, so it can be noticed.
 
 ---@type culprit.Scenario
 return {
 	name      = "table1",
 	summary   = "Table 1 of Kasick et al. 2009: six faults x five workloads on ten servers, with 100 controls",
 	workloads = {
-		-- paper: 17 GB and 27 GB a client in records of 40 MB; 8 GB in records of 16 MB; 9,000 transactions. A record here
-		-- takes some 4 s (with 40 MB, 15 s: a program in the middle of one cannot be ended).
+		-- paper: 17 GB and 27 GB a client in records of 40 MB; 8 GB in records of 16 MB; 9,000 transactions. A
+		-- record here takes some 4 s (with 40 MB, 15 s: a program in the middle of one cannot be ended).
 		{ "ddw", per_server = "1MiB", records = 8 }, { "ddr", per_server = "1MiB", records = 8 },
 		{ "iozonew", file = "32MiB", record = "8MiB" }, { "iozoner", file = "32MiB", record = "8MiB" },
 		{ "postmark", transactions = 50, files = 20 },

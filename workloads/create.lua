@@ -1,6 +1,6 @@
--- The custom workload of Kasick et al. 2009, section 5: open a new file, write one null byte, wait half a second, and
--- repeat. So the next operation after a fault is an open, not a write. One shell does it with built-ins, so that one
--- process makes every call; it prints failures and goes on.
+-- The custom workload of Kasick et al. 2009, section 5: open a new file, write one null byte, wait half a
+-- second, and repeat. So the next operation after a fault is an open, not a write. One shell does it with
+-- built-ins, so that one process makes every call; it prints failures and goes on.
 
 local script = [[
 i=0

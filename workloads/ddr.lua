@@ -1,5 +1,6 @@
--- dd reads one file per client that was written before (Kasick et al. 2009, section 5). A record spans all servers, 4 MiB
--- for each, as in the paper (40 MB for ten). Direct I/O bypasses the page caches of clients and servers.
+-- dd reads one file per client that was written before (Kasick et al. 2009, section 5). A record spans all
+-- servers, 4 MiB for each, as in the paper (40 MB for ten). Direct I/O bypasses the page caches of clients
+-- and servers.
 
 local culprit = require "culprit"
 

@@ -1,7 +1,7 @@
--- dd writes zeros into one file per client (Kasick et al. 2009, section 5): a constant data-write rate, like that of HPC
--- checkpoints. A record spans all servers, 4 MiB for each, as in the paper (40 MB for ten). Direct I/O bypasses the page
--- caches of clients and servers. The file is written before the run, so that every pass does the same work: it overwrites
--- and never allocates.
+-- dd writes zeros into one file per client (Kasick et al. 2009, section 5): a constant data-write rate,
+-- like that of HPC checkpoints. A record spans all servers, 4 MiB for each, as in the paper (40 MB for
+-- ten). Direct I/O bypasses the page caches of clients and servers. The file is written before the run, so
+-- that every pass does the same work: it overwrites and never allocates.
 
 local culprit = require "culprit"
 

@@ -1,5 +1,5 @@
--- IOzone in read/reread mode on one prepared file per client (Kasick et al. 2009, section 5: 8 GB a client in records of
--- 16 MB, the most that IOzone takes; file = "8GiB"). The default size is for the lab.
+-- IOzone in read/reread mode on one prepared file per client (Kasick et al. 2009, section 5: 8 GB a client
+-- in records of 16 MB, the most that IOzone takes; file = "8GiB"). The default size is for the lab.
 
 local culprit = require "culprit"
 

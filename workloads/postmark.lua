@@ -1,6 +1,7 @@
--- PostMark (Kasick et al. 2009, section 5): many small files are created, read, appended to and removed, as on a mail
--- server. Metadata-heavy; no write is above 64 kB, so each goes to one server. Settings that are not parameters are
--- PostMark's defaults: equal biases, blocks of 512 bytes, buffered I/O, seed 42. The paper: transactions = 9000, files = 500.
+-- PostMark (Kasick et al. 2009, section 5): many small files are created, read, appended to and removed, as
+-- on a mail server. Metadata-heavy; no write is above 64 kB, so each goes to one server. Settings that are
+-- not parameters are PostMark's defaults: equal biases, blocks of 512 bytes, buffered I/O, seed 42. The
+-- paper: transactions = 9000, files = 500.
 
 local function folder(ctx, client)
 	return ("%s/%s/postmark.%s"):format(client.mount, ctx.run, client.name)

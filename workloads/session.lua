@@ -1,6 +1,6 @@
--- A whole client session, like pvfs2-ping, with which Kasick et al. 2009 train (section 7): every kind of operation that an
--- application may ask of the file system, by standard programs, repeatedly. It is meant for training: it shows which calls
--- fail on servers when nothing is wrong.
+-- A whole client session, like pvfs2-ping, with which Kasick et al. 2009 train (section 7): every kind of
+-- operation that an application may ask of the file system, by standard programs, repeatedly. It is meant
+-- for training: it shows which calls fail on servers when nothing is wrong.
 
 local script = [[
 set -e

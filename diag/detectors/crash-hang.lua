@@ -9,13 +9,16 @@
 -- The paper leaves the following open. The rules were derived from logs of GlusterFS 10.3 recorded by hand:
 -- with one brick killed, stopped, out of memory, and healthy.
 --
--- Errnos. Which errnos mean a lost server depends on the file system; its adapter lists them ('lost_errnos').
--- Calls. Calls on descriptors below the mount, and calls on paths. A log does not say where a path led, but
+-- Errnos. Which errnos mean a lost server depends on the file system; its adapter lists them
+-- ('lost_errnos'). Calls. Calls on descriptors below the mount, and calls on paths. A log does not say
+-- where a path led, but
 --   only a path on the file system can wait that long or fail as 'not connected'.
--- Moments. For a failed call, its end (for a burst, the ends of its first and last call). For a long call, the
+-- Moments. For a failed call, its end (for a burst, the ends of its first and last call). For a long call,
+-- the
 --   timeout after its start and every further timeout until its end: the server may have hung in the
 --   middle of the call.
--- Links. The link between a client and a server is 'ended' (end of stream, reset, refused, closed), 'waiting'
+-- Links. The link between a client and a server is 'ended' (end of stream, reset, refused, closed),
+-- 'waiting'
 --   (requests have no answer) or 'answered'. The last call alone cannot tell the last two apart if a client
 --   sends several requests at once: when a brick was stopped under dd, the last call of both clients read
 --   the answer to one request, and 45 and 49 others were open. So requests and answers are counted
@@ -26,7 +29,8 @@
 -- Majority. A moment counts if fewer than half of the servers are accused. If all links wait, the cause is
 --   the client, the network, or something else that they share.
 -- Keep-alives need no rule: GlusterFS pings a server every 42 s, and pings count as requests and answers.
--- Votes. A client accuses the servers that are accused in more than half of its moments that count. A server
+-- Votes. A client accuses the servers that are accused in more than half of its moments that count. A
+-- server
 --   is indicted if more than half of the clients that accuse any server accuse it. So clients whose files
 --   are on other servers do not outvote those that wait, and of five servers two dead ones are both found.
 
@@ -81,7 +85,8 @@ local function accusation(stretches, at_s, silence)
 	return nil
 end
 
--- Adds the state of the client's links to the moment. Returns accused server -> true, or nil if the moment does not count.
+-- Adds the state of the client's links to the moment. Returns accused server -> true, or nil if the moment
+-- does not count.
 local function judge_moment(run, moment, links, params)
 	local accused, n = {}, 0
 	moment.links = {}

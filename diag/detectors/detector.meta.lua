@@ -10,8 +10,10 @@
 ---@field name string
 ---@field summary string one line
 ---@field params? table<string, culprit.DetectorParam>
----@field events? boolean it uses run.events, so calls must be traced one by one: sums made in the kernel hold no events
----@field train? fun(runs: culprit.Run[], params: table): table makes the model (plain data, named entries) from fault-free runs
+---@field events? boolean it uses run.events, so calls must be traced one by one: sums made in the kernel
+---hold no events
+---@field train? fun(runs: culprit.Run[], params: table): table makes the model (plain data, named entries)
+---from fault-free runs
 ---@field diagnose fun(run: culprit.Run, model: table, params: table): culprit.Verdict[]
 
 --- A parameter of a detector. A scenario may set it. The detector gets its value in the base unit.
@@ -29,9 +31,11 @@
 ---@field seconds integer length of every vec below
 ---@field servers string[] names or aliases; the same in every run
 ---@field metrics string[] service times, and the readings that were sampled in this run: those of servers
---- ("disk_queue_s", "tcp_retransmitted_segments") and those of their clients' sockets ("client_tcp_rtt_s"). Runs may have
+--- ("disk_queue_s", "tcp_retransmitted_segments") and those of their clients' sockets
+---("client_tcp_rtt_s"). Runs may have
 --- different readings; 'culprit list metrics' lists all. For a CSV file, the metrics in the file
----@field service_times string[] the metrics that are service times (longer is worse): "dread", "dwrite", "nsread",
+---@field service_times string[] the metrics that are service times (longer is worse): "dread", "dwrite",
+---"nsread",
 --- "ncread", with or without samples; for a CSV file, every metric that is not named like a reading
 ---@field units table<string, string> metric -> "s", "bytes", ...; for a CSV file, of readings only
 ---@field series table<string, table<string, culprit.Series>> series[metric][server]
@@ -39,26 +43,31 @@
 ---@field file_system culprit.FileSystemErrors
 
 --- An event in a log, or a burst of equal events with gaps of at most 1 s (Kasick et al. 2009, section 7).
---- diag/derive/events.h says how events are derived from logs. Events hold no paths, only what a path led to.
+--- diag/derive/events.h says how events are derived from logs. Events hold no paths, only what a path led
+---to.
 ---   server-error   calls of a server that failed
 ---   server-signal  a signal was delivered to a server
 ---   server-end     a process of a server ended
----   app-error      calls of an application that failed, on the mount or on a path that the log does not hold
+---   app-error      calls of an application that failed, on the mount or on a path that the log does not
+---hold
 ---   app-slow       one such call that took 1 s or longer; the 64 longest of each application
----   link-quiet     no data moved between a client daemon and a server: for 0.5 s or longer while requests had no
+---   link-quiet     no data moved between a client daemon and a server: for 0.5 s or longer while requests
+---had no
 ---                  answer, for 5 s or longer while all had one or the connection was down
 ---   link-end       such a connection ended, or could not be made
 ---@class culprit.Event
 ---@field kind "server-error"|"server-signal"|"server-end"|"app-error"|"app-slow"|"link-quiet"|"link-end"
 ---@field server? string server-*, link-*
 ---@field client? string app-*, link-*; an opaque name
----@field time_s number since the start of the run: end of the first call; app-slow: start of the call; link-quiet: end of
+---@field time_s number since the start of the run: end of the first call; app-slow: start of the call;
+---link-quiet: end of
 --- the last call that moved data, or of the connection
 ---@field last_s number end of the last call; link-quiet: of the next one that moved data, or of the log
 ---@field count integer calls in the burst
 ---@field call? string "openat"
 ---@field error? string name of the errno, or "EOF"
----@field place? "storage"|"mount"|"socket"|"memory"|"process"|"path"|"other" what the call accessed; "path": a path that
+---@field place? "storage"|"mount"|"socket"|"memory"|"process"|"path"|"other" what the call accessed;
+---"path": a path that
 --- the log does not hold
 ---@field longest_s? number seconds that the longest of these calls took
 ---@field open? boolean app-slow: the call never returned; link-quiet: it lasted until the end of the log
@@ -72,8 +81,10 @@
 ---@field lost_errnos string[] errnos that tell an application that a server is lost; empty: not known
 ---@field errno_map table<string, string[]> errno of a server -> errnos that the application may get instead
 
---- One metric of one server, one element per second. Service times are taken over calls or messages, readings over the
---- server's devices or over its clients (then sum is over all clients, and max is the largest client's). Each access makes
+--- One metric of one server, one element per second. Service times are taken over calls or messages,
+---readings over the
+--- server's devices or over its clients (then sum is over all clients, and max is the largest client's).
+---Each access makes
 --- a new vec, so changes to one are not kept.
 ---@class culprit.Series
 ---@field mean culprit.Vec in the metric's unit; NaN where there is no sample
@@ -82,22 +93,28 @@
 ---@field max culprit.Vec in the metric's unit; NaN where there is no sample
 ---@field bytes culprit.Vec moved by those calls or messages; 0 where there is no sample, and for readings
 
---- A detector's verdict on one metric; at most one per metric. The verdict on "any" is the union of the others unless the
+--- A detector's verdict on one metric; at most one per metric. The verdict on "any" is the union of the
+---others unless the
 --- detector gives one.
 ---@class culprit.Verdict
 ---@field metric string one of run.metrics, or "any"
 ---@field indicted? string[] servers; an empty list says that no server is faulty
 ---@field abstain? boolean the detector cannot tell; it then indicts no server
 ---@field reason? string why it abstains
----@field time_s? number|table<string, number> seconds from the start of the run until each indicted server could first
+---@field time_s? number|table<string, number> seconds from the start of the run until each indicted server
+---could first
 --- have been indicted; one number applies to all. Scored as the delay from the fault's onset
----@field resource? string what is wrong with them: "disk" (slow), "storage" (full, read-only), "network", "cpu", "memory", "files"
+---@field resource? string what is wrong with them: "disk" (slow), "storage" (full, read-only), "network",
+---"cpu", "memory", "files"
 --- (limits on files), "service" (the process); with a cause after a slash if it is known: "network/hog",
---- "network/receive-loss", "network/send-loss". Scored separately from the server; omitting it costs nothing there
+--- "network/receive-loss", "network/send-loss". Scored separately from the server; omitting it costs
+---nothing there
 ---@field evidence? table plain data: numbers, strings, booleans, tables; no NaN
 
---- A vector of numbers, one per second. NaN means no sample. + - * / and unary minus work element by element, with another
---- vec of the same length or with a number; NaN in, NaN out. #v is the length. v[i] reads and writes elements, from 1. The
+--- A vector of numbers, one per second. NaN means no sample. + - * / and unary minus work element by
+---element, with another
+--- vec of the same length or with a number; NaN in, NaN out. #v is the length. v[i] reads and writes
+---elements, from 1. The
 --- methods use the finite elements only, and return NaN if there are none.
 ---@class culprit.Vec
 ---@field [integer] number
@@ -198,7 +215,8 @@ vec = {}
 ---@return culprit.Vec
 function vec.least(list) end
 
---- Element by element, the log likelihood of k hits in n trials with probability p: k ln p + (n - k) ln(1 - p), without the
+--- Element by element, the log likelihood of k hits in n trials with probability p: k ln p + (n - k) ln(1
+---- p), without the
 --- binomial coefficient; 0 ln 0 is 0. Each is a vec or a number, one of them a vec.
 ---@param k culprit.Vec|number
 ---@param n culprit.Vec|number
@@ -224,7 +242,8 @@ function vec.new(n, value) end
 ---@return culprit.Vec
 function vec.of(list) end
 
---- For each of several vecs of one length, element by element the median over the others; NaN where fewer than
+--- For each of several vecs of one length, element by element the median over the others; NaN where fewer
+---than
 --- 'least' (default 1) of them are finite.
 ---@param list culprit.Vec[]
 ---@param least? integer

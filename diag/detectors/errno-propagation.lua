@@ -1,14 +1,17 @@
--- errno-propagation: Kasick et al. 2009, section 7. Indicts a server if one of its calls failed with an errno
--- that did not occur in fault-free training, and an application got that errno at about the same time.
+-- errno-propagation: Kasick et al. 2009, section 7. Indicts a server if one of its calls failed with an
+-- errno that did not occur in fault-free training, and an application got that errno at about the same
+-- time.
 --
--- The paper's algorithm. Training on a whole client session flags the errnos of calls that fail on servers in
--- normal operation. An errno that is not flagged, and that reaches the application within a window of
--- 3 seconds around the server's call, indicts the server on which it occurred.
+-- The paper's algorithm. Training on a whole client session flags the errnos of calls that fail on servers
+-- in normal operation. An errno that is not flagged, and that reaches the application within a window of 3
+-- seconds around the server's call, indicts the server on which it occurred.
 --
--- The paper leaves the following open. The rules were derived from logs of failures made by hand (a GlusterFS
--- brick read-only, full, out of descriptors, under a file-size limit) and from logs of healthy bricks.
+-- The paper leaves the following open. The rules were derived from logs of failures made by hand (a
+-- GlusterFS brick read-only, full, out of descriptors, under a file-size limit) and from logs of healthy
+-- bricks.
 --
--- Flags. The errno alone is flagged, not (call, errno), and for all servers together. Which call finds that a
+-- Flags. The errno alone is flagged, not (call, errno), and for all servers together. Which call finds that
+-- a
 --   file is missing depends on the code path (GlusterFS uses lgetxattr, newfstatat, openat and readlinkat),
 --   and files are placed on servers by hash. A short session cannot show every pair on every server, and each
 --   missing pair would cause a false alarm. The price: a fault whose errno is common in normal operation
@@ -17,10 +20,12 @@
 --   counts from its start: a write of one large record fails at its end, seconds after a server refused a
 --   part of it (1.3 s with records of 16 MB on disks of 8 MB/s).
 -- Same errno. The errno itself, or those into which the file system's adapter says it is translated.
--- Majority. An unexpected errno on more than half of the servers indicts none of them, because the paper assumes
+-- Majority. An unexpected errno on more than half of the servers indicts none of them, because the paper
+-- assumes
 --   that most servers are healthy. Example: healthy GlusterFS bricks return EEXIST when several writers
 --   create the same shard, which may not happen in a short session.
--- Silent failures. A server's unexpected errno that no application saw is listed in the evidence ('silent'), and
+-- Silent failures. A server's unexpected errno that no application saw is listed in the evidence
+-- ('silent'), and
 --   indicts only with 'silent = true', for two reasons. Without the application as a witness the verdict
 --   depends on complete training alone: every healthy brick that was examined had errnos under load (EEXIST,
 --   ERANGE) that a session of small files does not produce. And a failure that no application saw is not a
@@ -55,8 +60,8 @@ local function becomes(run, errno)
 	return set
 end
 
--- The application's failure with one of 'errnos' that is nearest in time to the server's, and the distance in seconds; nil if
--- none is within 'half' a window.
+-- The application's failure with one of 'errnos' that is nearest in time to the server's, and the distance
+-- in seconds; nil if none is within 'half' a window.
 local function witness(server, failures, errnos, half)
 	local best, least
 	for _, app in ipairs(failures) do

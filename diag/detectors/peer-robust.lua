@@ -57,8 +57,8 @@ local NEVER = -1e300 -- a score below every limit
 local MERGED = 100 -- if more segments than this are sent in a second and over half are not received, the receiver merges them
 local HEADERS = 66 -- bytes of Ethernet, IP and TCP with timestamps, a packet
 
--- Amounts and exposures of views are functions of 'of'. of(name) is the vec of a metric's sums, second by second,
--- and 0 where there is no sample; of(name, "count") and of(name, "bytes") are its counts and bytes.
+-- Amounts and exposures of views are functions of 'of'. of(name) is the vec of a metric's sums, second by
+-- second, and 0 where there is no sample; of(name, "count") and of(name, "bytes") are its counts and bytes.
 local function metric(name, field)
 	return function(of) return of(name, field) end
 end
@@ -67,9 +67,10 @@ local function plus(one, other)
 	return function(of) return of(one) + of(other) end
 end
 
--- Payload that the interfaces carried and that does not belong to the file system. Interfaces also count segments that are
--- sent again, or dropped behind the interface, and the server's sockets do not. So the bytes that the clients' sockets
--- report are subtracted as an alternative, and the smaller difference counts.
+-- Payload that the interfaces carried and that does not belong to the file system. Interfaces also count
+-- segments that are sent again, or dropped behind the interface, and the server's sockets do not. So the
+-- bytes that the clients' sockets report are subtracted as an alternative, and the smaller difference
+-- counts.
 local function foreign(way, other)
 	local all, packets = "nic_" .. way .. "_bytes", "nic_" .. way .. "_packets"
 	local own, theirs = "tcp_" .. way .. "_bytes", "client_tcp_" .. other .. "_bytes"
@@ -83,9 +84,9 @@ local function foreign(way, other)
 	}
 end
 
--- Seconds with loss, by the segments that the sender sent again. Needless ones are subtracted: after a spurious timeout the
--- receiver acknowledges a duplicate. The receiver's counts (segments beyond a gap) are used only if the run has none of
--- the sender: single requests and answers that get lost leave no gap.
+-- Seconds with loss, by the segments that the sender sent again. Needless ones are subtracted: after a
+-- spurious timeout the receiver acknowledges a duplicate. The receiver's counts (segments beyond a gap) are
+-- used only if the run has none of the sender: single requests and answers that get lost leave no gap.
 local function lossy(from, to)
 	local again, sent = from .. "tcp_retransmitted_segments", from .. "tcp_sent_bytes"
 	local gaps, received = to .. "tcp_out_of_order_segments", to .. "tcp_received_bytes"
@@ -94,8 +95,8 @@ local function lossy(from, to)
 		{ { says = "segments beyond a gap", needs = { gaps, received }, lost = metric(gaps), load = metric(received) } }
 end
 
--- Segments that one end sent and the other never received. This includes acknowledgements, which are never sent again. Less
--- than a fiftieth cannot be distinguished from segments that are still on their way.
+-- Segments that one end sent and the other never received. This includes acknowledgements, which are never
+-- sent again. Less than a fiftieth cannot be distinguished from segments that are still on their way.
 local function unbalanced(from, to)
 	local sent, got = from .. "tcp_sent_segments", to .. "tcp_received_segments"
 	return { says = "segments that never came", needs = { sent, got }, load = metric(from .. "tcp_sent_bytes"), sent = sent,
@@ -115,9 +116,9 @@ end
 
 local requests, bytes = plus("disk_reads", "disk_writes"), plus("disk_read_bytes", "disk_written_bytes")
 
--- 'least' may be the name of a parameter. 'instead' holds the views for runs that lack the metrics of 'views'. 'unless' names
--- a metric: runs that have it skip the cause. Service times also grow with the length of the queue, and a healthy
--- server may have more work than others: hence their larger 'least'.
+-- 'least' may be the name of a parameter. 'instead' holds the views for runs that lack the metrics of
+-- 'views'. 'unless' names a metric: runs that have it skip the cause. Service times also grow with the
+-- length of the queue, and a healthy server may have more work than others: hence their larger 'least'.
 local BY_SERVICE_TIME = 4
 local known_times = { dread = true, dwrite = true, nsread = true, ncread = true }
 local causes = {
@@ -187,7 +188,8 @@ local function reader(run, server)
 	end
 end
 
--- Rule 3's score: log of (amount / expected amount). Returns one vec per server, and a function that describes one score.
+-- Rule 3's score: log of (amount / expected amount). Returns one vec per server, and a function that
+-- describes one score.
 local function log_ratios(run, view, span)
 	local amounts, exposures, sizes, ratios = {}, {}, {}, {}
 	for i, server in ipairs(run.servers) do
@@ -197,7 +199,8 @@ local function log_ratios(run, view, span)
 		for _, name in ipairs(view.of or {}) do sizes[i] = math.max(sizes[i], of(name):mean()) end
 	end
 	local floor = view.floor * (view.of and vec.of(sizes):median() or 1)
-	-- Scores by the k-th exposure: rates over windows of 'width' seconds, then the median of 'of' such windows.
+	-- Scores by the k-th exposure: rates over windows of 'width' seconds, then the median of 'of' such
+	-- windows.
 	local function compare(k, width, of)
 		local rates, earned, compared = {}, {}, {}
 		for i in ipairs(run.servers) do
@@ -224,8 +227,9 @@ local function log_ratios(run, view, span)
 	end
 end
 
--- Returns three vecs: 1 in seconds with loss; 1 in seconds in which something was sent; load of a second and the one before.
--- All are shifted by one second, since needless segments are acknowledged up to a second later.
+-- Returns three vecs: 1 in seconds with loss; 1 in seconds in which something was sent; load of a second
+-- and the one before. All are shifted by one second, since needless segments are acknowledged up to a
+-- second later.
 local function sent_again(view, of, load)
 	local k = view.lost(of):lag(1, 0)
 	if view.needless then k = k - view.needless(of):rolling_sum(2, 1) end
@@ -233,12 +237,13 @@ local function sent_again(view, of, load)
 	return k, (load:lag(1, 0) + k):clamp(0, 1), load:rolling_sum(2, 1):lag(1, 0)
 end
 
--- The same by segments that never arrived. The number missing (sent - received, cumulated) must grow beyond its largest value
--- of the two seconds before, and stay there for the two seconds after: segments on their way, and those that one end
--- counted before the other end was sampled, make it rise and fall again. A second's growth must also exceed what it
--- usually falls by (the 0.9 quantile of its falls). All is shifted by two seconds, and only seconds in which every end was
--- sampled count. An end that merges segments before it counts them, as some NICs do, counts fewer than were sent, by
--- more than any loss explains: then this view gives no loss.
+-- The same by segments that never arrived. The number missing (sent - received, cumulated) must grow beyond
+-- its largest value of the two seconds before, and stay there for the two seconds after: segments on their
+-- way, and those that one end counted before the other end was sampled, make it rise and fall again. A
+-- second's growth must also exceed what it usually falls by (the 0.9 quantile of its falls). All is shifted
+-- by two seconds, and only seconds in which every end was sampled count. An end that merges segments before
+-- it counts them, as some NICs do, counts fewer than were sent, by more than any loss explains: then this
+-- view gives no loss.
 local function never_came(view, of, load)
 	local sent, ends = of(view.sent), vec.least { of(view.sent, "count"), of(view.got, "count") }
 	local now = sent - of(view.got)
@@ -260,7 +265,8 @@ local function never_came(view, of, load)
 	return k, n, carried
 end
 
--- For each server, two pairs of vecs { other seconds, full seconds }: 1 in seconds with loss; 1 in seconds with anything sent.
+-- For each server, two pairs of vecs { other seconds, full seconds }: 1 in seconds with loss; 1 in seconds
+-- with anything sent.
 local function seconds_with_loss(run, view)
 	local loads, most, lost, had = {}, 0, {}, {}
 	for i, server in ipairs(run.servers) do
@@ -275,8 +281,8 @@ local function seconds_with_loss(run, view)
 	return lost, had
 end
 
--- Counts of seconds of one class ('load': 1 other, 2 full): each server's over the last two spans and over the run, and the
--- sums of both over all servers.
+-- Counts of seconds of one class ('load': 1 other, 2 full): each server's over the last two spans and over
+-- the run, and the sums of both over all servers.
 local function pool(run, of, load, span)
 	local each, own, all, total = {}, {}, 0, 0
 	for i in ipairs(run.servers) do
@@ -286,7 +292,8 @@ local function pool(run, of, load, span)
 	return { each = each, own = own, all = all, total = total }
 end
 
--- Rule 4's score: log likelihood with the server's own share of loss, minus that with its peers'. Returned as log_ratios does.
+-- Rule 4's score: log likelihood with the server's own share of loss, minus that with its peers'. Returned
+-- as log_ratios does.
 local function surprises(run, view, span)
 	local lost, had = seconds_with_loss(run, view)
 	local ks, ns, surprise, count = {}, {}, {}, { k = {}, n = {} }
@@ -350,7 +357,8 @@ end
 
 local function as_is(x) return x end
 
--- Examines one cause. Returns the servers that it indicts, highest score first, and the evidence (nil if the run has no data).
+-- Examines one cause. Returns the servers that it indicts, highest score first, and the evidence (nil if
+-- the run has no data).
 local function look(run, cause, log_m, params)
 	local views, least, span = known(run, cause.views), params[cause.least] or cause.least, params.span
 	if #views == 0 and cause.instead then views, least = known(run, cause.instead), cause.instead.least end

@@ -160,8 +160,9 @@ local function abstain(metric, reason)
 	return { metric = metric, indicted = {}, abstain = true, reason = reason }
 end
 
--- The resource that a slow metric points to: the paper has storage metrics and network metrics. A verdict on "any" takes
--- the first that indicts, storage before network, because a slow disk also delays the answers on the network.
+-- The resource that a slow metric points to: the paper has storage metrics and network metrics. A verdict
+-- on "any" takes the first that indicts, storage before network, because a slow disk also delays the
+-- answers on the network.
 local resources = { dread = "disk", dwrite = "disk", nsread = "network", ncread = "network" }
 
 -- The end of the first second above the threshold.

@@ -1,5 +1,5 @@
--- GlusterFS: servers run one glusterfsd process per brick, clients one glusterfs process per mount. Both are
--- the same executable; argv[0] tells them apart.
+-- GlusterFS: servers run one glusterfsd process per brick, clients one glusterfs process per mount. Both
+-- are the same executable; argv[0] tells them apart.
 
 local function program(p)
 	return (p.cmdline[1] or ""):match("[^/]*$")
@@ -13,7 +13,8 @@ local function option(p, name)
 	end
 end
 
--- Ports on which process 'pid' listens, on any address: the inodes of its sockets, looked up in /proc/PID/net.
+-- Ports on which process 'pid' listens, on any address: the inodes of its sockets, looked up in
+-- /proc/PID/net.
 local function listening(pid, run)
 	local text = run { "sh", "-c", "ls -l /proc/$1/fd; cat /proc/$1/net/tcp /proc/$1/net/tcp6", "sh", tostring(pid) } or ""
 	local mine, ports, seen = {}, {}, {}
@@ -28,7 +29,8 @@ local function listening(pid, run)
 	return ports
 end
 
--- If glusterd started the brick, its command line has all values. If it was started with -f FILE, the volume file has them.
+-- If glusterd started the brick, its command line has all values. If it was started with -f FILE, the
+-- volume file has them.
 local function brick(p, run)
 	local found = { pid = p.pid, storage = option(p, "--brick-name"), how = "command line" }
 	local id, file = option(p, "--volfile-id"), option(p, "-f") or option(p, "--volfile")
@@ -56,8 +58,8 @@ end
 return {
 	summary = "GlusterFS (bricks, FUSE clients)",
 
-	-- Returns the bricks or mounts on the host. With cluster.brick-multiplex one process serves several bricks and its
-	-- command line names only one: then the inventory must give 'storage'.
+	-- Returns the bricks or mounts on the host. With cluster.brick-multiplex one process serves several bricks
+	-- and its command line names only one: then the inventory must give 'storage'.
 	discover = function(host, processes, run)
 		local found = {}
 		if host.role == "server" then
@@ -80,7 +82,8 @@ return {
 		return found
 	end,
 
-	-- The bricks whose command line names the storage folder (--brick-name, set by glusterd), or else all bricks.
+	-- The bricks whose command line names the storage folder (--brick-name, set by glusterd), or else all
+	-- bricks.
 	server_pids = function(host, processes)
 		local all, mine = {}, {}
 		for _, p in ipairs(processes) do
@@ -94,7 +97,8 @@ return {
 		return #mine > 0 and mine or all
 	end,
 
-	-- File names are hashed over the bricks. With 64 files, each of ten bricks gets one with a probability of 99 %.
+	-- File names are hashed over the bricks. With 64 files, each of ten bricks gets one with a probability of
+	-- 99 %.
 	probe = function(host)
 		return { "sh", "-c", [[set -e
 			d=$(mktemp -d "$1/.culprit-probe.XXXXXX")
@@ -117,14 +121,15 @@ return {
 	-- Clients connect to a brick at its host's address and service_port, and to nothing else.
 	service = function(host) return host.address, host.service_port end,
 
-	-- Tested with 10.3, distribute, FUSE, one brick SIGKILLed, stopped, or out of address space: a call that needs
-	-- a brick without a connection fails with ENOTCONN at once, until the brick is back. The other errnos did not
-	-- occur; the kernel may return them for a connection, and client xlators pass them on.
-	-- With a stopped brick no call fails at first: calls wait for network.ping-timeout (42 s), then get ENOTCONN.
+	-- Tested with 10.3, distribute, FUSE, one brick SIGKILLed, stopped, or out of address space: a call that
+	-- needs a brick without a connection fails with ENOTCONN at once, until the brick is back. The other
+	-- errnos did not occur; the kernel may return them for a connection, and client xlators pass them on. With
+	-- a stopped brick no call fails at first: calls wait for network.ping-timeout (42 s), then get ENOTCONN.
 	lost_errnos = { "ENOTCONN", "ECONNREFUSED", "ECONNRESET", "ECONNABORTED", "ETIMEDOUT", "EHOSTUNREACH",
 	                "ENETUNREACH", "EPIPE" },
 
-	-- Tested in the same way: EROFS, EMFILE, ENOSPC, EFBIG and EINVAL of a brick reach the application unchanged. A
-	-- brick without memory (ENOMEM) drops the connection instead: a lost server, not a propagated error.
+	-- Tested in the same way: EROFS, EMFILE, ENOSPC, EFBIG and EINVAL of a brick reach the application
+	-- unchanged. A brick without memory (ENOMEM) drops the connection instead: a lost server, not a propagated
+	-- error.
 	errno_map = {},
 }

@@ -30,8 +30,8 @@ function culprit.limit_holds(ctx)
 	return { pid = state.pid, soft_limit = soft }
 end
 
--- For verify: 'handle' runs, and its counter 'field' has grown by 'least' (default 1) since the last look. Returns the
--- counter, or nil and the reason.
+-- For verify: 'handle' runs, and its counter 'field' has grown by 'least' (default 1) since the last look.
+-- Returns the counter, or nil and the reason.
 function culprit.growth(ctx, handle, field, least)
 	local now = handle:status()
 	local value, before = now[field], ctx.state[field] or 0
@@ -49,7 +49,8 @@ function culprit.has_spare(ctx)
 	return nil, ctx.victim.name .. ": the inventory names no 'spare' device on its storage disk"
 end
 
--- Reads the spare device for a share of the time: the agent's own reader, with direct reads of 'block' bytes.
+-- Reads the spare device for a share of the time: the agent's own reader, with direct reads of 'block'
+-- bytes.
 function culprit.read_spare(ctx, block)
 	return ctx.victim:process {
 		self = true,
@@ -108,8 +109,9 @@ function culprit.dd_result(output)
 	return { bytes = bytes, seconds = seconds, bytes_per_second = bytes / seconds }
 end
 
--- The file that ddw and ddr share: whichever is prepared first writes it. Through the page cache, one request after the
--- other: under direct I/O GlusterFS 10.3 may look a new shard up before its brick has named it, and then asks for ever.
+-- The file that ddw and ddr share: whichever is prepared first writes it. Through the page cache, one
+-- request after the other: under direct I/O GlusterFS 10.3 may look a new shard up before its brick has
+-- named it, and then asks for ever.
 function culprit.dd_prepare(ctx, client)
 	local file = culprit.file(ctx, client, "dd")
 	local key = file .. ctx.params.per_server * ctx.params.records
@@ -129,7 +131,8 @@ culprit.iozone_params = {
 	           help = "1: O_DIRECT, which bypasses the client's page cache; 0: for mounts that refuse it" },
 }
 
--- IOzone's command for one of its tests ("0": write and rewrite, "1": read and reread) on a file that is kept (-w).
+-- IOzone's command for one of its tests ("0": write and rewrite, "1": read and reread) on a file that is
+-- kept (-w).
 function culprit.iozone(ctx, file, test)
 	local p = ctx.params
 	local argv = { "iozone", "-i", test, "-w", "-s", p.file // 1024 .. "k", "-r", p.record // 1024 .. "k", "-f", file }
@@ -143,8 +146,8 @@ function culprit.iozone_prepare(ctx, client, ...)
 	return { culprit.make_folder(ctx, client), ... }
 end
 
--- IOzone's report, one line a pass: kB, record's kB, then kB/s of the first and the second half of the test. A pass that
--- was cut short has fewer columns. 'verb' is "read" or "write".
+-- IOzone's report, one line a pass: kB, record's kB, then kB/s of the first and the second half of the
+-- test. A pass that was cut short has fewer columns. 'verb' is "read" or "write".
 function culprit.iozone_result(output, verb)
 	local n, bytes, first_s, second_s = 0, 0, 0, 0
 	for kb, first, second in output:gmatch("\n%s+(%d+)%s+%d+%s+(%d+)%s+(%d+)%s*\n") do

@@ -17,8 +17,8 @@ return {
 		return { { "mkdir", "-p", client.mount .. "/" .. ctx.run } }
 	end,
 
-	-- Returns the program that runs on a client during a cell: repeatedly, or once if ctx.once is set (the cell then
-	-- ends with the program). It is started without a shell; 'stdin' may give it a text to read.
+	-- Returns the program that runs on a client during a cell: repeatedly, or once if ctx.once is set (the
+	-- cell then ends with the program). It is started without a shell; 'stdin' may give it a text to read.
 	command = function(ctx, client)
 		return {
 			argv = { "dd", "if=/dev/zero", "of=" .. client.mount .. "/" .. ctx.run .. "/small." .. client.name,
