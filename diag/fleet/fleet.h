@@ -1,0 +1,123 @@
+/*
+ * FLEET: which members of a fleet (disks, servers, OSDs) differ from their peers, and how long.
+ * The method, its assumptions and the reasons for them: diag/detectors/FLEET.md.
+ *
+ *     struct fleet *f = fleet_new(&options);
+ *     struct import_sink sink = fleet_sink(f);
+ *     import_file("disks.csv", &how, &sink, &said, &e);
+ *     fleet_judge(f, 0, 0, &result, &e);
+ *
+ * Samples go into a table of levels (panel.h) of bounded size; where there are more samples than
+ * fit, neighbours in time share a cell. Everything is judged from the table, so that an input is read
+ * once, and judging again (another window, new samples) costs some nanoseconds a cell.
+ */
+#ifndef CULPRIT_FLEET_FLEET_H
+#define CULPRIT_FLEET_FLEET_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "diag/fleet/metric.h"
+#include "diag/import/import.h"
+#include "harness/base/err.h"
+
+struct fleet_options {
+	double alarms;   /* false alarms per series and week (or recording, if that is shorter) */
+	double least;    /* smallest ratio to the peers that is called a finding, above 1 */
+	double shortest; /* smallest share of the time (0 to 1) that is called a finding */
+	double step_s;   /* of a cell, at least; 0: the median distance of two samples */
+	size_t memory_bytes; /* for the table */
+	const struct metric_models *models; /* declared metrics; may be NULL */
+};
+/* alarms 1e-4, least 1.15, shortest 0.005, memory 320 MiB. */
+extern const struct fleet_options fleet_defaults;
+
+enum finding_kind {
+	FINDING_SHIFT,  /* a member has been off since a time, for most of the time since */
+	FINDING_BURSTS, /* a member is off again and again, for short times */
+	FINDING_GROUP,  /* a whole group is off against the other groups */
+	FINDING_CLASS,  /* many members in many groups are off alike: another model or role */
+	FINDING_KINDS
+};
+extern const char *const finding_kind_names[FINDING_KINDS]; /* "shift" ... */
+
+struct fleet_finding {
+	enum finding_kind kind;
+	uint32_t member; /* of FINDING_GROUP: the group; of FINDING_CLASS: any of its members */
+	uint32_t metric;
+	double severity; /* distance from the peers over the distance that is allowed: at least 1 */
+	double effect;   /* times its peers while it is off; below 1 where less is worse */
+	double since_s, until_s; /* the first and the last time that it was off */
+	bool open;               /* it is off at the end of what was judged */
+	double share;            /* of its samples between the two, and ... */
+	double share_of_all;     /* ... of all of its samples, that are off: 0 to 1 */
+	unsigned others;         /* other metrics that find the same member */
+	uint32_t count;          /* of FINDING_CLASS: how many members */
+};
+
+struct fleet_member {
+	char *name;         /* "sda" */
+	char *path;         /* with its groups: "rack1/host7/sda" */
+	uint32_t group;     /* the narrowest */
+	double severity;    /* the largest over its metrics, below 1 without a finding; 0: not judged */
+	double effect;      /* of that metric */
+	uint32_t metric;    /* that metric */
+	bool judged;        /* false: too few peers or samples */
+	int32_t finding;    /* in 'findings', or -1 */
+};
+
+struct fleet_group {
+	char *path;      /* "rack1/host7"; "" for the whole fleet */
+	uint32_t parent; /* UINT32_MAX: none */
+	unsigned members;
+};
+
+struct fleet_metric {
+	const struct metric_model *model;
+	double step_s;       /* width of a cell */
+	double median;       /* level of the fleet, in the metric's unit */
+	double dispersion;   /* typical lasting ratio between healthy peers, above 1: "1.04" */
+	double limit;        /* the ratio above which a lasting shift is a finding */
+	uint64_t samples;
+	bool judged;         /* false: a load, or not looked at, or without peers */
+};
+
+struct fleet_result {
+	double from_s, to_s; /* of what was judged */
+	struct fleet_finding *findings; /* the most severe first */
+	size_t n_findings;
+	const struct fleet_member *members; /* all */
+	size_t n_members;
+	const struct fleet_group *groups;
+	size_t n_groups;
+	const struct fleet_metric *metrics;
+	size_t n_metrics;
+	uint32_t *ranking; /* members by severity, the worst first */
+	char **notes;      /* what the reader should know: guesses, members without peers ... */
+	size_t n_notes;
+};
+
+struct fleet *fleet_new(const struct fleet_options *o);
+void fleet_free(struct fleet *f);
+/* Where samples go. Samples may come in any order of series; those of one series in order of time
+ * (a late one is put in its place; a counter's is dropped and counted). */
+struct import_sink fleet_sink(struct fleet *f);
+/* The first and last time of all samples; false: there are none. */
+bool fleet_extent(const struct fleet *f, double *from_s, double *to_s);
+/* Judges the samples of [from_s, to_s); both 0: all. The caller frees with fleet_result_free, before
+ * the fleet. -EINVAL: there is nothing in it to be judged (the sentence says why). */
+int fleet_judge(
+	struct fleet *f, double from_s, double to_s, struct fleet_result **result, struct err *e);
+void fleet_result_free(struct fleet_result *r);
+
+/* The ratio of a member to its peers over time, for plots: 'n' means over equal parts of the time
+ * judged (NAN: no sample), of the member's metric. Above 1: worse. */
+void fleet_trace(struct fleet *f, const struct fleet_result *r, uint32_t member, uint32_t metric,
+	size_t n, float *ratio);
+
+/* Forgets what is older than 'before_s' (in whole blocks of cells). */
+void fleet_forget(struct fleet *f, double before_s);
+
+#endif
