@@ -26,7 +26,7 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 # Sources by part. The agent links neither Lua nor libssh nor SQLite.
 BASE_SRC   := $(wildcard harness/base/*.c)
 RECORD_SRC := $(wildcard diag/record/*.c)
-CORE_DIRS  := harness/lua harness/inventory harness/fs harness/lab harness/remote harness/cluster harness/scenario harness/store \
+CORE_DIRS  := diag/fleet diag/import harness/lua harness/inventory harness/fs harness/lab harness/remote harness/cluster harness/scenario harness/store \
               harness/judging harness/experiment harness/cli diag/derive diag/judge results results/report
 AGENT_DIRS := harness/agent faults/primitives diag/capture diag/capture/ebpf diag/capture/ptrace diag/capture/sampler \
               diag/capture/tools

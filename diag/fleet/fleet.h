@@ -28,7 +28,7 @@ struct fleet_options {
 	double least;    /* smallest ratio to the peers that is called a finding, above 1 */
 	double shortest; /* smallest share of the time (0 to 1) that is called a finding */
 	double step_s;   /* of a cell, at least; 0: the median distance of two samples */
-	size_t memory_bytes; /* for the table */
+	size_t memory_bytes;                /* for the table */
 	const struct metric_models *models; /* declared metrics; may be NULL */
 };
 /* alarms 1e-4, least 1.15, shortest 0.005, memory 320 MiB. */
@@ -58,14 +58,14 @@ struct fleet_finding {
 };
 
 struct fleet_member {
-	char *name;         /* "sda" */
-	char *path;         /* with its groups: "rack1/host7/sda" */
-	uint32_t group;     /* the narrowest */
-	double severity;    /* the largest over its metrics, below 1 without a finding; 0: not judged */
-	double effect;      /* of that metric */
-	uint32_t metric;    /* that metric */
-	bool judged;        /* false: too few peers or samples */
-	int32_t finding;    /* in 'findings', or -1 */
+	char *name;      /* "sda" */
+	char *path;      /* with its groups: "rack1/host7/sda" */
+	uint32_t group;  /* the narrowest */
+	double severity; /* the largest over its metrics, below 1 without a finding; 0: not judged */
+	double effect;   /* of that metric */
+	uint32_t metric; /* that metric */
+	bool judged;     /* false: too few peers or samples */
+	int32_t finding; /* in 'findings', or -1 */
 };
 
 struct fleet_group {
@@ -76,16 +76,16 @@ struct fleet_group {
 
 struct fleet_metric {
 	const struct metric_model *model;
-	double step_s;       /* width of a cell */
-	double median;       /* level of the fleet, in the metric's unit */
-	double dispersion;   /* typical lasting ratio between healthy peers, above 1: "1.04" */
-	double limit;        /* the ratio above which a lasting shift is a finding */
+	double step_s;     /* width of a cell */
+	double median;     /* level of the fleet, in the metric's unit */
+	double dispersion; /* typical lasting ratio between healthy peers, above 1: "1.04" */
+	double limit;      /* the ratio above which a lasting shift is a finding */
 	uint64_t samples;
-	bool judged;         /* false: a load, or not looked at, or without peers */
+	bool judged; /* false: a load, or not looked at, or without peers */
 };
 
 struct fleet_result {
-	double from_s, to_s; /* of what was judged */
+	double from_s, to_s;            /* of what was judged */
 	struct fleet_finding *findings; /* the most severe first */
 	size_t n_findings;
 	const struct fleet_member *members; /* all */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "diag/judge/detector_impl.h"
+#include "harness/base/near.h"
 #include "harness/base/alloc.h"
 #include "harness/base/jget.h"
 #include "harness/base/name.h"
@@ -233,7 +234,7 @@ static int check_form(
 			i++;
 		if (keys[i])
 			continue;
-		near = luax_nearest(key, keys);
+		near = near_match(key, keys);
 		return luax_complain(&d->src, key, e, "verdict: unknown key '%s'%s%s%s", key,
 			near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 	}

@@ -4,6 +4,7 @@
 
 #include "harness/base/text.h"
 #include "harness/cli/cmd.h"
+#include "harness/base/near.h"
 #include "harness/lua/luax.h"
 
 static int unknown(const char *name)
@@ -14,7 +15,7 @@ static int unknown(const char *name)
 	for (; commands[n] && n < 63; n++)
 		names[n] = commands[n]->name;
 	names[n] = NULL;
-	near = luax_nearest(name, names);
+	near = near_match(name, names);
 	fputs("culprit: there is no command '", stderr);
 	text_print_clean(stderr, name);
 	fprintf(stderr, near ? "'; did you mean '%s'?\n" : "'; 'culprit help' lists them\n", near);

@@ -7,6 +7,7 @@
 
 #include "harness/base/alloc.h"
 #include "harness/cli/cmd.h"
+#include "harness/base/near.h"
 #include "harness/lua/luax.h"
 
 #define usage(c, ...) cmd_fail((c)->name, CULPRIT_EXIT_USAGE, __VA_ARGS__)
@@ -142,7 +143,7 @@ static int refuse(const struct command *c, const char *option, size_t length)
 			names[n++] = o->name;
 	if (length > 2) {
 		snprintf(name, sizeof(name), "%.*s", (int)length - 2, option + 2);
-		near = luax_nearest(name, names);
+		near = near_match(name, names);
 	}
 	return near ? usage(c, "there is no option '%.*s'; did you mean '--%s'?", (int)length,
 			      option, near)

@@ -8,6 +8,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/name.h"
+#include "harness/base/near.h"
 #include "harness/lua/luax.h"
 #include "harness/inventory/reach.h"
 
@@ -82,7 +83,7 @@ static int check_role(
 	if (!names[i])
 		return luax_complain(src, en->role, e,
 			"node '%s': unknown role '%s'%s; there are server, client, outsider",
-			en->name, en->role, luax_hint(en->role, names, hint));
+			en->name, en->role, near_hint(en->role, names, hint));
 	*role = (enum role)i;
 	return 0;
 }

@@ -1,3 +1,4 @@
+#include "harness/base/near.h"
 #include "harness/lua/library.h"
 
 #include <dirent.h>
@@ -101,7 +102,7 @@ static int refuse_name(
 	enum library_kind kind, const char *name, const struct luax_source *src, struct err *e)
 {
 	char **names = library_names(kind), all[512] = "";
-	const char *near = luax_nearest(name, (const char *const *)names);
+	const char *near = near_match(name, (const char *const *)names);
 	size_t n = 0;
 
 	for (size_t i = 0; names[i] && n < sizeof(all); i++)

@@ -99,10 +99,4 @@ int luax_read(lua_State *L, int index, const struct luax_source *src, const char
 int luax_complain(const struct luax_source *src, const char *word, struct err *e, const char *fmt,
 	...) __attribute__((format(printf, 4, 5)));
 
-/* The entry of 'names' (ended by NULL) that is nearest to 'word', or NULL if none is near. */
-const char *luax_nearest(const char *word, const char *const names[]);
-
-/* "; did you mean 'NAME'?" with the nearest of 'names', or "". Returns 'text'. */
-char *luax_hint(const char *word, const char *const names[], char text[96]);
-
 #endif

@@ -1,3 +1,4 @@
+#include "harness/base/near.h"
 #include "harness/scenario/tracing.h"
 
 #include <errno.h>
@@ -119,7 +120,7 @@ int tracing_load(lua_State *L, const struct luax_source *src, struct tracing *ou
 
 		rc = luax_complain(src, t.name, e,
 			"there is no tracer '%s'%s; there are ebpf, ptrace, strace and sysstat%s",
-			t.name, luax_hint(t.name, names, hint), no_choice(t.name));
+			t.name, near_hint(t.name, names, hint), no_choice(t.name));
 	}
 	lua_settop(L, top - 1);
 	if (rc) {
