@@ -40,14 +40,13 @@ static const char *const keys[] = {
 /* Place of 'word' in a list, or -EINVAL with a sentence. */
 static int word_of(const char *what, const char *const *list, const char *word, struct err *e)
 {
-	const char *near;
+	char hint[96];
 
 	for (int i = 0; list[i]; i++)
 		if (!strcmp(list[i], word))
 			return i;
-	near = near_match(word, list);
-	return err_set(e, -EINVAL, "there is no %s '%.60s'%s%s%s", what, word,
-		near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+	return err_set(e, -EINVAL, "there is no %s '%.60s'%s", what, word,
+		near_hint(word, list, hint));
 }
 
 static int set_key(struct metric_model *m, const char *key, const char *value, struct err *e)
