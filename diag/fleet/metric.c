@@ -45,8 +45,8 @@ static int word_of(const char *what, const char *const *list, const char *word, 
 	for (int i = 0; list[i]; i++)
 		if (!strcmp(list[i], word))
 			return i;
-	return err_set(e, -EINVAL, "there is no %s '%.60s'%s", what, word,
-		near_hint(word, list, hint));
+	return err_set(
+		e, -EINVAL, "there is no %s '%.60s'%s", what, word, near_hint(word, list, hint));
 }
 
 static int set_key(struct metric_model *m, const char *key, const char *value, struct err *e)

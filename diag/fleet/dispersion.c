@@ -1,0 +1,248 @@
+/*
+ * How far healthy rows differ from one another, and so which differences are too large.
+ *
+ * For each statistic, rows are compared across the fleet, because a set of peers is too few for a
+ * scale. Two things are learnt from the fleet: the typical scale of a set, and how much sets differ in
+ * it. A Student t distribution with scale s0 and n degrees of freedom is just what normal deviations
+ * have whose variance differs from set to set as n s0^2 / chi^2(n) (Smyth 2004, there for genes); so one
+ * fit gives both, and a set's own scale is weighed against the fleet's accordingly.
+ *
+ * The fit uses the rows on the harmless side of their peers: what is ill lies on the other side and
+ * cannot make the scale larger. The other side is consulted only up to its lowest quarter.
+ */
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/fleet/judge_impl.h"
+#include "harness/base/alloc.h"
+
+/* What is assumed before any row was seen, worth PRIOR_ROWS rows: machines of one kind differ lastingly
+ * by a tenth. It matters where there are few of them. */
+enum { PRIOR_ROWS = 4 };
+#define PRIOR_SCALE 0.0953    /* log(1.1) */
+#define PRIOR_FREEDOM 6.0     /* tails of what is measured are heavier than normal ... */
+#define PRIOR_FREEDOM_LOG 0.7 /* ... by this standard deviation of log(freedom) */
+#define FREEDOM_BURSTS 6.0    /* largest of statistics that are maxima rather than medians */
+#define NOISE_SCALE 0.25      /* of a noise level, relative, between machines of one kind */
+#define SCALE_LEAST 1e-4
+#define SUSPECT 0.7 /* excess from which on a row says nothing about healthy ones */
+
+static const double freedoms[] = {2, 2.5, 3, 4, 5, 6, 8, 12, 20, 40};
+
+struct fit {
+	double scale, freedom;
+};
+
+/* Maximum likelihood of a t distribution's scale for magnitudes 'y', with prior rows; by expectation
+ * and maximisation. Returns the log likelihood. */
+static double fit_scale(const double *y, size_t n, double freedom, double prior, double *scale)
+{
+	double s2 = prior * prior, sum, like;
+
+	for (int i = 0; i < 15; i++) {
+		sum = PRIOR_ROWS * prior * prior;
+		for (size_t k = 0; k < n; k++)
+			sum += y[k] * y[k] * (freedom + 1) / (freedom + y[k] * y[k] / s2);
+		s2 = fmax(sum / (PRIOR_ROWS + (double)n), SCALE_LEAST * SCALE_LEAST);
+	}
+	*scale = sqrt(s2);
+	like = (double)n *
+		(lgamma((freedom + 1) / 2) - lgamma(freedom / 2) - log(freedom * s2) / 2);
+	for (size_t k = 0; k < n; k++)
+		like -= (freedom + 1) / 2 * log1p(y[k] * y[k] / (freedom * s2));
+	return like;
+}
+
+static struct fit fit_tails(const double *y, size_t n, double prior)
+{
+	struct fit best = {prior, PRIOR_FREEDOM};
+	double most = -INFINITY;
+
+	for (size_t i = 0; i < sizeof(freedoms) / sizeof(*freedoms); i++) {
+		double scale, off = log(freedoms[i] / PRIOR_FREEDOM) / PRIOR_FREEDOM_LOG;
+		double like = fit_scale(y, n, freedoms[i], prior, &scale) - off * off / 2;
+
+		if (like > most) {
+			most = like;
+			best = (struct fit){scale, freedoms[i]};
+		}
+	}
+	return best;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* What is known of one statistic. */
+struct column {
+	const struct survey *s;
+	unsigned k;
+	double *y;     /* by row: over its set's median; NAN */
+	bool *healthy; /* by row */
+	double *scale; /* by row */
+	double *work;  /* room for all rows */
+	struct fit fit;
+};
+
+/* Subtracts the median of each set, of its rows that are no suspects. */
+static void center(struct column *c)
+{
+	const struct survey *s = c->s;
+
+	for (size_t i = 0; i < s->n_rows; i++) {
+		c->y[i] = NAN;
+		c->healthy[i] = !(s->excess[i * s->n_stats + c->k] >= SUSPECT) && !s->suspect[i];
+	}
+	for (const struct set *set = s->sets; set < s->sets + s->n_sets; set++) {
+		size_t n = 0;
+		double median;
+
+		for (size_t i = 0; i < set->n_judged; i++) {
+			uint32_t row = set->judged[i];
+			double v = (double)s->values[row * s->n_stats + c->k];
+
+			if (!isnan(v) && c->healthy[row])
+				c->work[n++] = v;
+		}
+		median = n < 2 ? 0 : gsl_stats_median(c->work, 1, n);
+		for (size_t i = 0; i < set->n_judged; i++) {
+			uint32_t row = set->judged[i];
+
+			c->y[row] = (double)s->values[row * s->n_stats + c->k] - median;
+		}
+	}
+}
+
+/* Magnitudes on the harmless side, divided by 'by' (may be NULL), into c->work. With few rows both
+ * sides are used: of them, the healthy. */
+static size_t harmless(struct column *c, const double *by)
+{
+	size_t n = 0, rows = 0;
+
+	for (size_t i = 0; i < c->s->n_rows; i++)
+		rows += !isnan(c->y[i]);
+	for (size_t i = 0; i < c->s->n_rows; i++)
+		if (!isnan(c->y[i]) && (c->y[i] <= 0 || (rows < 20 && c->healthy[i])))
+			c->work[n++] = fabs(c->y[i]) / (by ? by[i] : 1);
+	return n;
+}
+
+/* How much wider the other side is, by the lowest quarter of it. At least 1. */
+static double widening(struct column *c, const double *by, const struct fit *fit)
+{
+	size_t n = 0;
+	double usual, quarter;
+
+	for (size_t i = 0; i < c->s->n_rows; i++)
+		if (c->y[i] > 0)
+			c->work[n++] = c->y[i] / by[i];
+	if (n < 12)
+		return 1;
+	qsort(c->work, n, sizeof(*c->work), by_size);
+	quarter = c->work[n / 4];
+	usual = gsl_cdf_tdist_Pinv(0.625, fit->freedom) * fit->scale;
+	return fmax(1, quarter / usual);
+}
+
+/* The scale of a row's set, from the other rows in it, moderated by the fleet's. */
+static void moderate(struct column *c)
+{
+	const struct survey *s = c->s;
+
+	for (size_t i = 0; i < s->n_rows; i++)
+		c->scale[i] = c->fit.scale;
+	for (const struct set *set = s->sets; s->n_sets > 1 && set < s->sets + s->n_sets; set++)
+		for (size_t i = 0; i < set->n_judged; i++) {
+			double own, weight, freedom = c->fit.freedom;
+			size_t n = 0;
+
+			for (size_t j = 0; j < set->n_judged; j++)
+				if (j != i && c->healthy[set->judged[j]] &&
+					!isnan(c->y[set->judged[j]]))
+					c->work[n++] = fabs(c->y[set->judged[j]]);
+			if (n < 2)
+				continue;
+			/* The median of magnitudes is worth 0.37 of as many rows. */
+			own = 1.4826 * gsl_stats_median(c->work, 1, n);
+			weight = 0.37 * (double)n;
+			c->scale[set->judged[i]] = sqrt(
+				(freedom * c->fit.scale * c->fit.scale + weight * own * own) /
+				(freedom + weight));
+		}
+}
+
+/* How many scales above its peers a healthy row is with probability p. Medians have the tails that were
+ * fitted. The largest of many windows has a Gumbel distribution if levels have exponential tails or
+ * lighter ones in the logarithm, as log-normal and Pareto levels do. */
+static double quantile(const struct stat *t, const struct fit *fit)
+{
+	double lasting = gsl_cdf_tdist_Qinv(t->p, fit->freedom);
+
+	return t->share == 0.5 ? lasting : fmax(lasting, (log(1 / t->p) - 0.37) / 1.03);
+}
+
+static void judge_column(struct survey *s, struct column *c)
+{
+	const struct stat *t = &s->stats[c->k];
+	double prior = PRIOR_SCALE, wide, q;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_rows; i++)
+		if (!isnan(s->values[i * s->n_stats + c->k]))
+			c->work[n++] = (double)s->values[i * s->n_stats + c->k];
+	if (n < SET_PEERS_MIN)
+		return;
+	if (c->k)
+		prior = fmax(prior, NOISE_SCALE * fabs(gsl_stats_median(c->work, 1, n)));
+	center(c);
+	c->fit = fit_tails(c->work, harmless(c, NULL), prior);
+	moderate(c);
+	n = harmless(c, c->scale);
+	struct fit fit = fit_tails(c->work, n, 1);
+	if (c->k && fit.freedom > FREEDOM_BURSTS)
+		fit.freedom = FREEDOM_BURSTS;
+	wide = widening(c, c->scale, &fit);
+	q = quantile(t, &fit) * fit.scale * wide;
+	for (size_t i = 0; i < s->n_rows; i++)
+		s->excess[i * s->n_stats + c->k] = isnan(c->y[i])
+			? NAN
+			: (float)(c->y[i] / fmax(t->least, q * c->scale[i]));
+	if (!c->k) {
+		s->dispersion = c->fit.scale;
+		s->limit = fmax(t->least, q * c->fit.scale);
+	}
+}
+
+void dispersion_apply(struct survey *s)
+{
+	struct column c = {.s = s,
+		.y = alloc_zero(s->n_rows, sizeof(double)),
+		.healthy = alloc_zero(s->n_rows, sizeof(bool)),
+		.scale = alloc_zero(s->n_rows, sizeof(double)),
+		.work = alloc_zero(s->n_rows, sizeof(double))};
+
+	for (c.k = 0; c.k < s->n_stats; c.k++)
+		judge_column(s, &c);
+	for (size_t i = 0; i < s->n_rows; i++) {
+		s->severity[i] = NAN;
+		for (unsigned k = 0; k < s->n_stats; k++) {
+			double x = (double)s->excess[i * s->n_stats + k];
+
+			if (!isnan(x) && !(x <= s->severity[i])) {
+				s->severity[i] = x;
+				s->worst[i] = (uint8_t)k;
+			}
+		}
+	}
+	free(c.y);
+	free(c.healthy);
+	free(c.scale);
+	free(c.work);
+}

@@ -1,0 +1,479 @@
+/* From surveys of metrics to one verdict a member. */
+#include <errno.h>
+#include <gsl/gsl_statistics_double.h>
+#include <gsl/gsl_statistics_float.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/fleet/judge_impl.h"
+#include "harness/base/alloc.h"
+
+#define WEEK_S 604800.0
+
+const struct fleet_options fleet_defaults = {
+	.alarms = 1e-4, .least = 1.15, .shortest = 0.005, .memory_bytes = (size_t)320 << 20};
+
+const char *const finding_kind_names[FINDING_KINDS] = {"shift", "bursts", "group", "class"};
+
+/* One judgement of everything. */
+struct verdicts {
+	struct fleet *f;
+	struct fleet_result *r;
+	double weeks; /* at least 1 */
+	unsigned n_judged;
+};
+
+static void note(struct fleet_result *r, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void note(struct fleet_result *r, const char *fmt, ...)
+{
+	va_list ap;
+	char *text = NULL;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		alloc_end();
+	va_end(ap);
+	r->notes = alloc_resize(r->notes, r->n_notes + 1, sizeof(*r->notes));
+	r->notes[r->n_notes++] = text;
+}
+
+static struct fleet_finding *add_finding(struct fleet_result *r, struct fleet_finding finding)
+{
+	r->findings = alloc_resize(r->findings, r->n_findings + 1, sizeof(*r->findings));
+	r->findings[r->n_findings] = finding;
+	return &r->findings[r->n_findings++];
+}
+
+/* Begins a survey of a panel's rows in the part of time that is judged. */
+static struct survey begin(struct verdicts *v, const struct metric *m, const struct panel *p)
+{
+	struct survey s = {.fleet = v->f,
+		.panel = p,
+		.sign = m->model.worse == WORSE_LESS ? -1 : 1,
+		.n_rows = p->n_rows,
+		.alarms = v->f->options.alarms * v->weeks / v->n_judged};
+	size_t n = p->n_rows;
+
+	s.from = level_cell(v->f, m, v->r->from_s);
+	s.to = level_cell(v->f, m, v->r->to_s) + 1;
+	panel_range(p, s.from, s.to, &s.first, &s.end);
+	s.set_of = alloc_zero(n, sizeof(*s.set_of));
+	s.suspect = alloc_zero(n, 1);
+	s.seen = alloc_zero(n, sizeof(*s.seen));
+	s.severity = alloc_zero(n, sizeof(*s.severity));
+	s.worst = alloc_zero(n, 1);
+	for (size_t i = 0; i < n; i++)
+		s.severity[i] = NAN;
+	return s;
+}
+
+/* Whether many members, in most of the groups, are lastingly off by the same ratio: another model
+ * rather than an illness. Then one finding is made for all of them. */
+enum { CLASS_ROWS = 30, CLASS_SETS = 5 };
+#define CLASS_SHARE 0.08
+#define CLASS_SPREAD 2.0 /* of the healthy rows' dispersion */
+
+static bool is_class(const struct survey *s, double *level, double *spread)
+{
+	double *y = alloc_zero(s->n_rows, sizeof(*y));
+	size_t n = 0, judged = 0, sets = 0;
+	uint8_t *hit = alloc_zero(s->n_sets, 1);
+	bool yes;
+
+	for (size_t i = 0; i < s->n_rows; i++) {
+		judged += !isnan(s->severity[i]);
+		if (s->excess[i * s->n_stats] >= 1) {
+			y[n++] = (double)s->values[i * s->n_stats];
+			hit[s->set_of[i]] = 1;
+		}
+	}
+	for (size_t i = 0; i < s->n_sets; i++)
+		sets += hit[i];
+	yes = judged >= CLASS_ROWS && s->n_sets >= CLASS_SETS && 2 * sets >= s->n_sets &&
+		(double)n >= CLASS_SHARE * (double)judged;
+	if (yes) {
+		*level = gsl_stats_median(y, 1, n);
+		for (size_t i = 0; i < n; i++)
+			y[i] = fabs(y[i] - *level);
+		*spread = fmax(3 * 1.4826 * gsl_stats_median(y, 1, n), log(1.05));
+		yes = *spread <= 3 * CLASS_SPREAD * fmax(s->dispersion, log(1.02));
+	}
+	free(y);
+	free(hit);
+	return yes;
+}
+
+static bool in_class(const struct survey *s, size_t row, double level, double spread)
+{
+	return s->excess[row * s->n_stats] >= 1 &&
+		fabs((double)s->values[row * s->n_stats] - level) <= spread;
+}
+
+/* Keeps the worst metric of a member. */
+static void add_member(
+	struct verdicts *v, const struct survey *s, uint32_t row, uint32_t metric, int32_t shared)
+{
+	struct metric *m = &v->f->metrics[metric];
+	struct fleet_member *member = &v->f->members[m->member_of_row[row]];
+	struct fleet_finding finding = {
+		.member = m->member_of_row[row], .metric = metric, .severity = s->severity[row]};
+	bool worse = !member->judged || finding.severity > member->severity;
+	double level = (double)s->values[(size_t)row * s->n_stats + s->worst[row]];
+	int32_t before = member->finding;
+
+	member->judged = true;
+	if (worse) {
+		member->severity = finding.severity;
+		member->metric = metric;
+		member->effect = exp(s->sign * level);
+	}
+	if (finding.severity < 1)
+		return;
+	if (shared >= 0) {
+		member->finding = before >= 0 ? before : shared;
+		return;
+	}
+	if (before < 0 || v->r->findings[before].kind == FINDING_CLASS) {
+		shape_find(s, row, m, &finding);
+		member->finding = (int32_t)v->r->n_findings;
+		add_finding(v->r, finding);
+	} else {
+		finding.others = v->r->findings[before].others + 1;
+		if (worse) {
+			shape_find(s, row, m, &finding);
+			v->r->findings[before] = finding;
+		} else {
+			v->r->findings[before].others++;
+		}
+	}
+	if (worse)
+		member->effect = v->r->findings[member->finding].effect;
+}
+
+static void add_members(struct verdicts *v, const struct survey *s, uint32_t metric)
+{
+	double level = 0, spread = 0;
+	bool class = is_class(s, &level, &spread);
+	int32_t shared = -1;
+
+	for (uint32_t row = 0; row < s->n_rows; row++) {
+		bool alike = class && in_class(s, row, level, spread);
+
+		if (isnan(s->severity[row]))
+			continue;
+		if (alike && shared < 0) {
+			struct fleet_finding *f;
+
+			shared = (int32_t)v->r->n_findings;
+			f = add_finding(v->r,
+				(struct fleet_finding){
+					.member = v->f->metrics[metric].member_of_row[row],
+					.metric = metric,
+					.severity = s->severity[row]});
+			shape_find(s, row, &v->f->metrics[metric], f);
+			f->kind = FINDING_CLASS;
+			f->effect = exp(s->sign * level);
+		}
+		if (alike)
+			v->r->findings[shared].count++;
+		add_member(v, s, row, metric, alike ? shared : -1);
+	}
+}
+
+/* Judges the groups of one layer by their locations, then those around them. */
+static void judge_groups(struct verdicts *v, const struct survey *below, uint32_t metric)
+{
+	const struct metric *m = &v->f->metrics[metric];
+	struct panel p;
+	struct survey s;
+	uint32_t *parents = alloc_zero(below->n_sets, sizeof(*parents));
+	uint32_t *own = alloc_zero(below->n_sets, sizeof(*own));
+	bool further;
+
+	panel_init(&p, v->f->pool, m->panel.step_s);
+	p.shift = m->panel.shift;
+	for (size_t i = 0; i < below->n_sets; i++) {
+		const struct set *set = &below->sets[i];
+		uint32_t row;
+
+		if (!set->group)
+			continue;
+		row = panel_add_row(&p);
+		own[row] = set->group;
+		parents[row] = v->f->groups[set->group].parent;
+		for (size_t c = 0; c < (below->end - below->first) * PANEL_BLOCK; c++)
+			if (set->location[c])
+				panel_put(&p, row,
+					below->panel->when[below->first + c / PANEL_BLOCK] *
+							PANEL_BLOCK +
+						(int64_t)(c % PANEL_BLOCK),
+					set->location[c]);
+	}
+	s = begin(v, m, &p);
+	survey_sets(&s, parents);
+	survey_run(&s, NULL);
+	for (uint32_t row = 0; row < s.n_rows; row++)
+		if (s.severity[row] >= 1) {
+			struct fleet_finding finding = {
+				.member = own[row], .metric = metric, .severity = s.severity[row]};
+
+			shape_find(&s, row, m, &finding);
+			finding.kind = FINDING_GROUP;
+			add_finding(v->r, finding);
+		}
+	further = s.n_sets > 1;
+	if (further)
+		judge_groups(v, &s, metric);
+	survey_clear(&s);
+	panel_clear(&p);
+	free(parents);
+	free(own);
+}
+
+/* The metric that the work of a metric's members is known by, with the same cells; or NULL. */
+static const struct metric *load_of(const struct fleet *f, const struct metric *m)
+{
+	for (const struct metric *l = f->metrics; l < f->metrics + f->n_metrics; l++)
+		if (l->model.worse == WORSE_LOAD && l->panel.step_s == m->panel.step_s &&
+			l->panel.n_rows)
+			return l;
+	return NULL;
+}
+
+static double median_level(const struct survey *s)
+{
+	size_t n = 0, cells = (s->end - s->first) * PANEL_BLOCK;
+	float *v = alloc_zero(s->n_sets * cells, sizeof(*v));
+	double level;
+
+	for (size_t i = 0; i < s->n_sets; i++)
+		for (size_t c = 0; c < cells; c += 1 + cells / 1024)
+			if (s->sets[i].location[c])
+				v[n++] = s->sets[i].location[c];
+	level = n ? panel_level((double)gsl_stats_float_select(v, 1, n, n / 2)) : NAN;
+	free(v);
+	return level;
+}
+
+static void judge_metric(struct verdicts *v, uint32_t metric)
+{
+	struct metric *m = &v->f->metrics[metric];
+	struct fleet_metric *said = (struct fleet_metric *)&v->r->metrics[metric];
+	struct survey s = begin(v, m, &m->panel);
+	uint32_t *groups = alloc_zero(s.n_rows, sizeof(*groups));
+	struct excuse excuse = {.load = load_of(v->f, m)};
+	size_t alone;
+
+	for (size_t i = 0; i < s.n_rows; i++)
+		groups[i] = v->f->members[m->member_of_row[i]].group;
+	s.members = m->member_of_row;
+	alone = survey_sets(&s, groups);
+	if (alone)
+		note(v->r, "%s: %zu of %zu members have fewer than two peers and are not judged",
+			m->model.name, alone, s.n_rows);
+	survey_run(&s, excuse.load ? &excuse : NULL);
+	said->judged = s.n_sets > 0;
+	if (said->judged) {
+		said->dispersion = exp(s.dispersion);
+		said->limit = exp(s.limit);
+		said->median = median_level(&s);
+		add_members(v, &s, metric);
+		judge_groups(v, &s, metric);
+		if (excuse.load && excuse.extra[EXCUSE_POINTS - 1] > log(1.05))
+			note(v->r,
+				"%s: a member with twice the %s of its peers may be %.2f times as slow",
+				m->model.name, excuse.load->model.name, exp(excuse.extra[4]));
+	}
+	survey_clear(&s);
+	free(groups);
+}
+
+static int by_severity(const void *a, const void *b, void *members)
+{
+	const struct fleet_member *v = members;
+	double x = v[*(const uint32_t *)a].severity, y = v[*(const uint32_t *)b].severity;
+
+	if (x != y)
+		return x > y ? -1 : 1;
+	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
+}
+
+static int worse_first(const void *a, const void *b)
+{
+	const struct fleet_finding *x = a, *y = b;
+	bool gx = x->kind == FINDING_GROUP, gy = y->kind == FINDING_GROUP;
+
+	if (gx != gy)
+		return gx ? -1 : 1;
+	return x->severity > y->severity ? -1 : x->severity < y->severity;
+}
+
+static void finish(struct verdicts *v)
+{
+	struct fleet *f = v->f;
+	struct fleet_result *r = v->r;
+
+	r->ranking = alloc_zero(f->n_members, sizeof(*r->ranking));
+	for (size_t i = 0; i < f->n_members; i++)
+		r->ranking[i] = (uint32_t)i;
+	qsort_r(r->ranking, f->n_members, sizeof(*r->ranking), by_severity, f->members);
+	qsort(r->findings, r->n_findings, sizeof(*r->findings), worse_first);
+	for (size_t i = 0; i < f->n_members; i++)
+		if (f->members[i].finding >= 0)
+			f->members[i].finding = -2;
+	for (size_t i = 0; i < r->n_findings; i++)
+		if (r->findings[i].kind == FINDING_SHIFT || r->findings[i].kind == FINDING_BURSTS)
+			f->members[r->findings[i].member].finding = (int32_t)i;
+	for (size_t i = 0; i < f->n_members; i++)
+		if (f->members[i].finding == -2)
+			f->members[i].finding = -1;
+	r->members = f->members;
+	r->n_members = f->n_members;
+	r->groups = f->groups;
+	r->n_groups = f->n_groups;
+}
+
+/* Work counts as a performance where the fleet has nothing else that could be judged. */
+static void choose_metrics(struct verdicts *v)
+{
+	struct fleet *f = v->f;
+	struct fleet_metric *said = alloc_zero(f->n_metrics, sizeof(*said));
+	bool any = false;
+
+	for (size_t i = 0; i < f->n_metrics; i++)
+		any = any || f->metrics[i].model.worse == WORSE_MORE ||
+			(f->metrics[i].model.worse == WORSE_LESS && !f->metrics[i].was_load);
+	for (struct metric *m = f->metrics; m < f->metrics + f->n_metrics; m++) {
+		bool work = m->model.worse == WORSE_LOAD || m->was_load;
+
+		if (work && m->model.guessed && !any) {
+			m->model.worse = WORSE_LESS;
+			m->was_load = true;
+		} else if (m->was_load) {
+			m->model.worse = WORSE_LOAD;
+		}
+		v->n_judged += m->model.worse == WORSE_MORE || m->model.worse == WORSE_LESS;
+	}
+	for (size_t i = 0; i < f->n_metrics; i++)
+		said[i] = (struct fleet_metric){.model = &f->metrics[i].model,
+			.step_s = f->metrics[i].panel.step_s *
+				(double)(1ull << f->metrics[i].panel.shift),
+			.samples = f->metrics[i].samples};
+	v->r->metrics = said;
+	v->r->n_metrics = f->n_metrics;
+}
+
+static void note_samples(struct verdicts *v, const struct metric *m)
+{
+	if (m->model.guessed) {
+		char *text = metric_describe(&m->model);
+
+		note(v->r, "%s", text);
+		free(text);
+	}
+	if (m->model.zero == ZERO_MISSING && m->zeros)
+		note(v->r, "%s: %llu values of 0 are taken as no value", m->model.name,
+			(unsigned long long)m->zeros);
+	if (m->negatives)
+		note(v->r, "%s: %llu negative values are left out: levels are compared as ratios",
+			m->model.name, (unsigned long long)m->negatives);
+	if (m->repeated)
+		note(v->r, "%s: %llu samples repeat a time of their series", m->model.name,
+			(unsigned long long)m->repeated);
+	if (m->late)
+		note(v->r, "%s: %llu samples are older than the one before", m->model.name,
+			(unsigned long long)m->late);
+	if (m->panel.shift)
+		note(v->r, "%s: %llu samples share a cell (more memory would separate them)",
+			m->model.name, 1ull << m->panel.shift);
+}
+
+int fleet_judge(
+	struct fleet *f, double from_s, double to_s, struct fleet_result **result, struct err *e)
+{
+	struct verdicts v = {.f = f};
+
+	if (!f->begun)
+		return err_blame(
+			e, ERR_SCENARIO, err_set(e, -EINVAL, "there is not one value in it"));
+	level_finish(f);
+	v.r = *result = alloc_zero(1, sizeof(**result));
+	v.r->from_s = from_s == 0 && to_s == 0 ? f->from_s : from_s;
+	v.r->to_s = from_s == 0 && to_s == 0 ? f->to_s : to_s;
+	v.weeks = fmax(1, (v.r->to_s - v.r->from_s) / WEEK_S);
+	for (size_t i = 0; i < f->n_members; i++) {
+		f->members[i].judged = false;
+		f->members[i].severity = f->members[i].effect = 0;
+		f->members[i].finding = -1;
+	}
+	choose_metrics(&v);
+	for (uint32_t i = 0; i < f->n_metrics; i++) {
+		note_samples(&v, &f->metrics[i]);
+		if (f->metrics[i].model.worse == WORSE_MORE ||
+			f->metrics[i].model.worse == WORSE_LESS)
+			judge_metric(&v, i);
+	}
+	finish(&v);
+	return 0;
+}
+
+void fleet_result_free(struct fleet_result *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->n_notes; i++)
+		free(r->notes[i]);
+	free(r->notes);
+	free(r->findings);
+	free((void *)r->metrics);
+	free(r->ranking);
+	free(r);
+}
+
+void fleet_trace(struct fleet *f, const struct fleet_result *r, uint32_t member, uint32_t metric,
+	size_t n, float *ratio)
+{
+	struct verdicts v = {.f = f, .r = (struct fleet_result *)r, .weeks = 1, .n_judged = 1};
+	struct metric *m = &f->metrics[metric];
+	struct survey s = begin(&v, m, &m->panel);
+	uint32_t *groups = alloc_zero(s.n_rows, sizeof(*groups));
+	uint32_t *count = alloc_zero(n, sizeof(*count));
+	uint32_t row = member < m->members_room ? m->row_of[member] : NOBODY;
+
+	memset(ratio, 0, n * sizeof(*ratio));
+	for (size_t i = 0; i < s.n_rows; i++) {
+		const struct fleet_member *other = &f->members[m->member_of_row[i]];
+
+		groups[i] = other->group;
+		s.suspect[i] = other->finding >= 0 && other->metric == metric;
+	}
+	survey_sets(&s, groups);
+	for (size_t place = s.first; row != NOBODY && s.set_of[row] != NOBODY && place < s.end;
+		place++) {
+		struct set *set = &s.sets[s.set_of[row]];
+		float d[PANEL_BLOCK];
+
+		if (!set->location)
+			peers_locate(&s, set);
+		peers_deviations(&s, set, row, place, d);
+		for (size_t c = 0; c < PANEL_BLOCK; c++) {
+			int64_t cell = m->panel.when[place] * PANEL_BLOCK + (int64_t)c;
+			size_t at = (size_t)((double)(cell - s.from) * (double)n /
+				(double)(s.to - s.from));
+
+			if (!isnan(d[c]) && at < n) {
+				ratio[at] += d[c];
+				count[at]++;
+			}
+		}
+	}
+	for (size_t i = 0; i < n; i++)
+		ratio[i] = count[i] ? expf(ratio[i] / (float)count[i]) : NAN;
+	survey_clear(&s);
+	free(groups);
+	free(count);
+}

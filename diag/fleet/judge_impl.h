@@ -1,0 +1,110 @@
+/* Inside diag/fleet: one judgement of one metric. */
+#ifndef CULPRIT_FLEET_JUDGE_H
+#define CULPRIT_FLEET_JUDGE_H
+
+#include "diag/fleet/fleet_impl.h"
+
+/* Members are judged by how they stand to their peers, and groups by how they stand to theirs. Both
+ * are rows of a panel; a set is rows that are compared with one another. */
+enum { SET_PEERS_MIN = 3, LEVELS_MAX = 12, SHARES = 7, STATS_MAX = LEVELS_MAX * SHARES };
+
+struct set {
+	uint32_t *rows; /* all that the location is taken from */
+	size_t n;
+	uint32_t *judged; /* those of them that are judged by this set */
+	size_t n_judged;
+	uint32_t group;
+	uint16_t *location; /* by cell of the survey; 0: too few peers */
+	float *load;        /* the same of the load's panel, as codes; NULL: there is none */
+	bool stale, moved;  /* the location is to be computed (again); it was in this round */
+};
+
+/* How load excuses: 'extra' is the logarithm of the ratio that a member's deviation is expected to
+ * have when its load exceeds its peers' by so many octaves. */
+enum { EXCUSE_POINTS = 16 };
+#define EXCUSE_OCTAVES 0.25 /* from one point to the next */
+struct excuse {
+	const struct metric *load;
+	double extra[EXCUSE_POINTS];
+};
+
+/* A statistic of a row: the level that its windows of 4^level cells exceed for this share of them.
+ * Half at level 0 is the median: a lasting shift. Small shares are bursts. */
+struct stat {
+	unsigned level;
+	double share;
+	double p;     /* probability at which a healthy row may exceed the limit */
+	double least; /* smallest logarithm of a ratio that counts */
+};
+
+struct survey {
+	const struct fleet *fleet;
+	const struct panel *panel;
+	double sign;       /* 1: more is worse; -1 */
+	size_t first, end; /* blocks: places in panel->when */
+	int64_t from, to;  /* cells */
+	struct set *sets;
+	size_t n_sets;
+	uint32_t *set_of;        /* by row; NOBODY: without peers */
+	const uint32_t *members; /* by row: the member; of a survey of groups NULL */
+	size_t n_rows;
+	double alarms; /* allowed, a row */
+	struct stat stats[STATS_MAX];
+	unsigned n_stats;
+	float *values;            /* [row * n_stats + stat]; NAN: none */
+	float *excess;            /* the same: over the limit, 1 at it */
+	uint8_t *suspect;         /* by row: no part of its peers' location */
+	uint32_t *seen;           /* by row: cells compared */
+	double *severity;         /* by row: the largest excess; NAN: not judged */
+	uint8_t *worst;           /* by row: its statistic */
+	double dispersion, limit; /* lasting: typical between healthy rows, and limit; logarithms */
+	const struct excuse *excuse;
+};
+
+/* Cells of a row as logarithms of the ratio to its peers, above 0: worse. NAN: none. 64 of them. */
+void peers_deviations(const struct survey *s, const struct set *set, uint32_t row, size_t place,
+	float d[PANEL_BLOCK]);
+/* Computes the location of a set from those of its rows that are not suspects. */
+void peers_locate(const struct survey *s, struct set *set);
+/* The excuse of a load, learnt from the survey's own deviations. */
+void peers_learn_excuse(struct survey *s, struct excuse *x);
+
+/* Windows of a row in order: of each level, [index, index + 1) * 4^level cells from the zero of
+ * time, and its trimmed mean. */
+struct ladder {
+	void (*emit)(void *ctx, unsigned level, int64_t index, float value);
+	void *ctx;
+	unsigned levels; /* 1: cells alone */
+	struct rung {
+		int64_t index;
+		float v[4];
+		unsigned char n, possible;
+		bool begun;
+	} rungs[LEVELS_MAX];
+};
+/* The next cell; 'possible': the peers have a location there. */
+void ladder_push(struct ladder *l, int64_t cell, float value, bool possible);
+void ladder_end(struct ladder *l);
+/* All windows of a row. */
+void ladder_run(const struct survey *s, uint32_t row, struct ladder *l);
+
+/* Chooses the statistics for a length of 'cells'. */
+void stats_choose(struct survey *s, double cells);
+/* Computes all statistics of a row. */
+void stats_of_row(struct survey *s, uint32_t row);
+
+/* Fills excess, severity and worst of all rows from their statistics. */
+void dispersion_apply(struct survey *s);
+
+/* Makes sets of rows by the group that each belongs to: a row is judged in the narrowest group that has
+ * enough rows. Returns how many rows have none. */
+size_t survey_sets(struct survey *s, const uint32_t *group_of);
+/* Judges in rounds: who is suspected is no longer a peer. 'excuse' may be NULL; it is learnt. */
+void survey_run(struct survey *s, struct excuse *excuse);
+void survey_clear(struct survey *s);
+
+/* When a row was off, and how much: fills kind, effect, times, open and shares. */
+void shape_find(const struct survey *s, uint32_t row, const struct metric *m,
+	struct fleet_finding *finding);
+
+#endif

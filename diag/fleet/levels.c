@@ -1,0 +1,297 @@
+/* From samples to levels: what a value means for its metric, and which cell it belongs to. */
+#include <math.h>
+#include <gsl/gsl_statistics_float.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/fleet/fleet_impl.h"
+#include "harness/base/alloc.h"
+
+/* A step is the median of this many distances; or of those among this many samples. */
+enum { STEPS_WANTED = 4096, PENDING_MAX = 1 << 20, CHECK_EVERY = 1 << 16 };
+
+int64_t level_cell(const struct fleet *f, const struct metric *m, double time_s)
+{
+	/* Times near a multiple of the step belong to the same cell, a little before or after. */
+	return (int64_t)floor((time_s - f->zero_s) / m->panel.step_s + 0.5) >> m->panel.shift;
+}
+
+double level_time(const struct fleet *f, const struct metric *m, int64_t cell)
+{
+	return f->zero_s + (double)(cell << m->panel.shift) * m->panel.step_s;
+}
+
+uint32_t level_row(struct metric *m, uint32_t member)
+{
+	uint32_t row;
+
+	if (member >= m->members_room) {
+		size_t room = member + member / 2 + 16;
+
+		m->row_of = alloc_resize(m->row_of, room, sizeof(*m->row_of));
+		memset(m->row_of + m->members_room, 0xff,
+			(room - m->members_room) * sizeof(*m->row_of));
+		m->members_room = room;
+	}
+	if (m->row_of[member] != NOBODY)
+		return m->row_of[member];
+	row = m->row_of[member] = panel_add_row(&m->panel);
+	m->open = alloc_resize(m->open, row + 1u, sizeof(*m->open));
+	m->open[row] = (struct open_cell){0};
+	m->member_of_row = alloc_resize(m->member_of_row, row + 1u, sizeof(*m->member_of_row));
+	m->member_of_row[row] = member;
+	return row;
+}
+
+/* The quantile of what came into the buckets, as Prometheus's histogram_quantile has it: linear
+ * within a bucket. Below 0: nothing came. */
+static double bucket_quantile(const struct metric *m, const float *counts)
+{
+	uint32_t order[BUCKETS_MAX];
+	size_t n = m->n_bounds;
+	double want, before = 0, bound = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		size_t k = i;
+
+		for (; k && m->bounds[order[k - 1]] > m->bounds[i]; k--)
+			order[k] = order[k - 1];
+		order[k] = i;
+	}
+	if (!n || counts[order[n - 1]] <= 0)
+		return -1;
+	want = m->model.quantile * (double)counts[order[n - 1]];
+	for (size_t k = 0; k < n; k++) {
+		double here = (double)counts[order[k]], end = m->bounds[order[k]];
+
+		if (here >= want && here > before)
+			return isinf(end)
+				? bound
+				: bound + (end - bound) * (want - before) / (here - before);
+		if (isfinite(end))
+			bound = end;
+		before = here > before ? here : before;
+	}
+	return bound;
+}
+
+/* The logarithm of a level; NAN: there is none. */
+static double level_log(struct metric *m, double v)
+{
+	if (v > 0 && m->model.zero != ZERO_VALUE)
+		return panel_log2(v);
+	if (v < 0) {
+		m->negatives++;
+		return NAN;
+	}
+	if (v == 0)
+		m->zeros++;
+	return m->model.zero == ZERO_VALUE ? panel_log2(v + m->floor) : NAN;
+}
+
+static void close_cell(struct metric *m, uint32_t row)
+{
+	struct open_cell *o = &m->open[row];
+	double level = NAN;
+
+	if (!o->n)
+		return;
+	switch (m->model.kind) {
+	case KIND_AMOUNT:
+		if (o->exposure > 0)
+			level = level_log(m, o->sum / o->exposure);
+		break;
+	case KIND_BUCKET: {
+		double q = bucket_quantile(m, o->buckets);
+
+		level = q < 0 ? NAN : level_log(m, q);
+		memset(o->buckets, 0, BUCKETS_MAX * sizeof(*o->buckets));
+		break;
+	}
+	default: level = o->sum / o->n;
+	}
+	if (!isnan(level))
+		panel_put(&m->panel, row, o->cell >> m->panel.shift, panel_code(level));
+	*o = (struct open_cell){.cell = o->cell, .buckets = o->buckets};
+}
+
+static void check_memory(struct fleet *f)
+{
+	f->since_check = 0;
+	while (panel_pool_bytes(f->pool) > f->options.memory_bytes && f->shift < 40) {
+		f->shift++;
+		for (struct metric *m = f->metrics; m < f->metrics + f->n_metrics; m++)
+			if (m->settled)
+				panel_halve(&m->panel);
+	}
+}
+
+/* Adds to the open cell of a row, which is another one now if the time says so. */
+static void add(struct fleet *f, struct metric *m, const struct feed *feed, double time_s, double x)
+{
+	struct open_cell *o = &m->open[feed->row];
+	int64_t cell = (int64_t)floor((time_s - f->zero_s) / m->panel.step_s + 0.5);
+
+	if (o->n && cell < o->cell && feed->role == FEED_LEVEL) {
+		panel_put(&m->panel, feed->row, cell >> m->panel.shift, panel_code(x));
+		return;
+	}
+	if (cell != o->cell) {
+		if (o->n)
+			close_cell(m, feed->row);
+		o->cell = cell;
+	}
+	o->n++;
+	switch (feed->role) {
+	case FEED_EXPOSURE: o->exposure += x; break;
+	case FEED_BUCKET:
+		if (!o->buckets)
+			o->buckets = alloc_zero(BUCKETS_MAX, sizeof(*o->buckets));
+		o->buckets[feed->bucket] += (float)x;
+		break;
+	default: o->sum += x;
+	}
+	if (++f->since_check >= CHECK_EVERY)
+		check_memory(f);
+}
+
+/* A sample of a settled metric. Counters become what they grew by. */
+static void use(struct fleet *f, uint32_t raw, uint32_t feed, double time_s, double value)
+{
+	const struct feed *at = &f->feeds[feed];
+	struct metric *m = &f->metrics[at->metric];
+	struct raw *r = &f->raws[raw];
+	bool grows = m->model.kind == KIND_COUNTER || m->model.kind == KIND_BUCKET ||
+		m->model.counter;
+
+	m->samples++;
+	if (r->any && time_s == r->last_s)
+		m->repeated++;
+	if (r->any && time_s < r->last_s)
+		m->late++;
+	if (grows) {
+		double growth = value - r->last_value, passed = time_s - r->last_s;
+
+		if (!r->any || !(passed > 0))
+			return;
+		if (growth < 0) {
+			m->restarts++;
+			return;
+		}
+		value = m->model.kind == KIND_COUNTER ? growth / passed : growth;
+	}
+	if (at->role == FEED_LEVEL)
+		value = level_log(m, value);
+	else if (value < 0)
+		m->negatives++;
+	if (!isnan(value) && (at->role == FEED_LEVEL || value >= 0))
+		add(f, m, at, time_s, value);
+}
+
+/* After all feeds of a series have had the sample. */
+static void remember(struct raw *r, double time_s, double value)
+{
+	if (!r->any || time_s > r->last_s) {
+		r->any = true;
+		r->last_s = time_s;
+		r->last_value = value;
+	}
+}
+
+/* What is added to every level of a metric that can be 0: a twentieth of its median above 0, so that
+ * 0 is far below, but not infinitely far. */
+static double find_floor(const struct metric *m)
+{
+	size_t n = 0;
+	double floor = 1;
+	float *v = alloc_zero(m->n_pending, sizeof(*v));
+
+	for (size_t i = 0; i < m->n_pending; i++)
+		if (m->pending[i].value > 0)
+			v[n++] = (float)m->pending[i].value;
+	if (n && m->model.kind == KIND_GAUGE)
+		floor = (double)gsl_stats_float_select(v, 1, n, n / 2) / 20;
+	free(v);
+	return floor;
+}
+
+static void settle(struct fleet *f, struct metric *m)
+{
+	double step = m->n_steps
+		? (double)gsl_stats_float_select(m->steps, 1, m->n_steps, m->n_steps / 2)
+		: 1;
+
+	if (step < f->options.step_s)
+		step = f->options.step_s;
+	/* Metrics that are sampled together share their cells. */
+	for (const struct metric *other = f->metrics; other < f->metrics + f->n_metrics; other++)
+		if (other->settled && fabs(other->panel.step_s - step) < 0.2 * step) {
+			step = other->panel.step_s;
+			break;
+		}
+	m->floor = find_floor(m);
+	m->panel.step_s = step;
+	m->panel.shift = f->shift;
+	m->settled = true;
+	/* The first value of each series stands before all others again. */
+	for (size_t i = 0; i < m->n_pending; i++)
+		f->raws[m->pending[i].raw].any = false;
+	for (size_t i = 0; i < m->n_pending; i++) {
+		const struct pending *p = &m->pending[i];
+
+		use(f, p->raw, p->feed, p->time_s, p->value);
+		remember(&f->raws[p->raw], p->time_s, p->value);
+	}
+	free(m->pending);
+	free(m->steps);
+	m->pending = NULL;
+	m->steps = NULL;
+	m->n_pending = m->n_steps = 0;
+}
+
+static void wait_for_step(
+	struct fleet *f, struct metric *m, uint32_t raw, uint32_t feed, double time_s, double value)
+{
+	const struct raw *r = &f->raws[raw];
+
+	if (m->n_pending == m->pending_room) {
+		m->pending_room = m->pending_room ? m->pending_room * 2 : 1024;
+		m->pending = alloc_resize(m->pending, m->pending_room, sizeof(*m->pending));
+	}
+	m->pending[m->n_pending++] = (struct pending){raw, feed, time_s, value};
+	if (!m->steps)
+		m->steps = alloc_zero(STEPS_WANTED, sizeof(*m->steps));
+	if (r->any && time_s > r->last_s)
+		m->steps[m->n_steps++] = (float)(time_s - r->last_s);
+}
+
+void level_take(struct fleet *f, uint32_t raw, uint32_t feed, double time_s, double value)
+{
+	/* All feeds first, because the last value of the series is for all of them. */
+	for (uint32_t i = feed; i != NOBODY; i = f->feeds[i].next) {
+		struct metric *m = &f->metrics[f->feeds[i].metric];
+
+		if (m->settled)
+			use(f, raw, i, time_s, value);
+		else
+			wait_for_step(f, m, raw, i, time_s, value);
+	}
+	remember(&f->raws[raw], time_s, value);
+	for (uint32_t i = feed; i != NOBODY; i = f->feeds[i].next) {
+		struct metric *m = &f->metrics[f->feeds[i].metric];
+
+		if (!m->settled && (m->n_steps == STEPS_WANTED || m->n_pending == PENDING_MAX))
+			settle(f, m);
+	}
+}
+
+void level_finish(struct fleet *f)
+{
+	for (struct metric *m = f->metrics; m < f->metrics + f->n_metrics; m++) {
+		if (!m->settled)
+			settle(f, m);
+		for (uint32_t row = 0; row < m->panel.n_rows; row++)
+			close_cell(m, row);
+	}
+	check_memory(f);
+}

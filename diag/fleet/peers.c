@@ -1,0 +1,267 @@
+/* Where the peers of a row are, cell by cell, and how far the row is from them. */
+#include <gsl/gsl_statistics_float.h>
+#include <gsl/gsl_statistics_ushort.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/fleet/judge_impl.h"
+#include "harness/base/alloc.h"
+
+enum { COLUMNS_MAX = 64, PAIRS_MAX = 1 << 17, PAIRS_LEAST = 200, ROWS_LEAST = 5 };
+
+/* Sorts each column, odd with even neighbours by turns: the compiler makes vector instructions of
+ * it. Codes are shifted to signed numbers, of which every x86-64 has the minimum. */
+static void sort_columns(int16_t (*v)[PANEL_BLOCK], size_t n)
+{
+	for (size_t round = 0; round < n; round++)
+		for (size_t k = round & 1; k + 1 < n; k += 2) {
+			int16_t *low = v[k], *high = v[k + 1];
+
+			for (size_t c = 0; c < PANEL_BLOCK; c++) {
+				int16_t a = low[c], b = high[c];
+
+				low[c] = a < b ? a : b;
+				high[c] = a < b ? b : a;
+			}
+		}
+}
+
+/* The medians of the columns of a few rows. */
+static void medians_of_few(
+	const uint16_t *const *rows, size_t n, size_t least, uint16_t out[PANEL_BLOCK])
+{
+	static _Thread_local int16_t v[COLUMNS_MAX][PANEL_BLOCK];
+	uint8_t missing[PANEL_BLOCK] = {0};
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t c = 0; c < PANEL_BLOCK; c++) {
+			v[i][c] = (int16_t)(rows[i][c] ^ 0x8000);
+			missing[c] = (uint8_t)(missing[c] + (rows[i][c] == PANEL_MISSING));
+		}
+	sort_columns(v, n);
+	for (size_t c = 0; c < PANEL_BLOCK; c++) {
+		size_t there = n - missing[c], at = missing[c] + there / 2;
+		uint16_t high, low;
+
+		if (there < least) {
+			out[c] = PANEL_MISSING;
+			continue;
+		}
+		high = (uint16_t)((uint16_t)v[at][c] ^ 0x8000);
+		low = there & 1 ? high : (uint16_t)((uint16_t)v[at - 1][c] ^ 0x8000);
+		out[c] = (uint16_t)(((uint32_t)high + low + 1) / 2);
+	}
+}
+
+/* The same of many. */
+static void medians_of_many(
+	const uint16_t *const *rows, size_t n, size_t least, uint16_t out[PANEL_BLOCK])
+{
+	uint16_t *v = alloc_zero(n, sizeof(*v));
+
+	for (size_t c = 0; c < PANEL_BLOCK; c++) {
+		size_t there = 0;
+
+		for (size_t i = 0; i < n; i++) {
+			v[there] = rows[i][c];
+			there += rows[i][c] != PANEL_MISSING;
+		}
+		out[c] = there < least ? PANEL_MISSING
+				       : gsl_stats_ushort_select(v, 1, there, there / 2);
+	}
+	free(v);
+}
+
+void peers_locate(const struct survey *s, struct set *set)
+{
+	const uint16_t **rows = alloc_zero(set->n, sizeof(*rows));
+	size_t cells = (s->end - s->first) * PANEL_BLOCK, trusted = 0, least;
+
+	for (size_t i = 0; i < set->n; i++)
+		trusted += !s->suspect[set->rows[i]];
+	/* Two are enough where others of the set are suspects: they agreed on who differs. */
+	least = trusted < set->n ? 2 : SET_PEERS_MIN;
+	if (!set->location)
+		set->location = alloc_zero(cells, sizeof(*set->location));
+	for (size_t place = s->first; place < s->end; place++) {
+		uint16_t *out = set->location + (place - s->first) * PANEL_BLOCK;
+		size_t n = 0;
+
+		for (size_t i = 0; i < set->n; i++) {
+			rows[n] = s->suspect[set->rows[i]]
+				? NULL
+				: panel_cells(s->panel, set->rows[i], place);
+			n += rows[n] != NULL;
+		}
+		if (n < least)
+			memset(out, 0, PANEL_BLOCK * sizeof(*out));
+		else
+			(n <= COLUMNS_MAX ? medians_of_few : medians_of_many)(rows, n, least, out);
+	}
+	free(rows);
+	set->stale = false;
+}
+
+/* What the load of a row, which is 'octaves' above its peers', makes of its deviation. */
+static double excuse_of(const struct excuse *x, double octaves)
+{
+	double at = octaves / EXCUSE_OCTAVES;
+	int i = (int)at;
+
+	if (!(octaves > 0))
+		return 0;
+	if (i >= EXCUSE_POINTS - 1)
+		return x->extra[EXCUSE_POINTS - 1];
+	return x->extra[i] + (at - i) * (x->extra[i + 1] - x->extra[i]);
+}
+
+/* The cells of the row's load in this block of time, or NULL. */
+static const uint16_t *load_cells(
+	const struct survey *s, const struct metric *load, uint32_t member, size_t place)
+{
+	size_t first, end;
+	int64_t cell = s->panel->when[place] * PANEL_BLOCK;
+
+	if (member >= load->members_room || load->row_of[member] == NOBODY)
+		return NULL;
+	panel_range(&load->panel, cell, cell + 1, &first, &end);
+	if (first == end)
+		return NULL;
+	return panel_cells(&load->panel, load->row_of[member], first);
+}
+
+static void raw_deviations(const struct survey *s, const struct set *set, uint32_t row,
+	size_t place, float d[PANEL_BLOCK])
+{
+	const uint16_t *cells = panel_cells(s->panel, row, place);
+	const uint16_t *location = set->location + (place - s->first) * PANEL_BLOCK;
+	const float unit = (float)(s->sign * PANEL_LOG_STEP);
+	int64_t begin = s->panel->when[place] * PANEL_BLOCK;
+
+	for (size_t c = 0; c < PANEL_BLOCK; c++)
+		d[c] = cells && cells[c] && location[c]
+			? unit * (float)((int)cells[c] - (int)location[c])
+			: NAN;
+	for (int64_t c = begin; c < begin + PANEL_BLOCK; c++)
+		if (c < s->from || c >= s->to)
+			d[c - begin] = NAN;
+}
+
+void peers_deviations(const struct survey *s, const struct set *set, uint32_t row, size_t place,
+	float d[PANEL_BLOCK])
+{
+	const uint16_t *load;
+	const float *usual;
+
+	raw_deviations(s, set, row, place, d);
+	if (!s->excuse || !set->load)
+		return;
+	load = load_cells(s, s->excuse->load, s->members[row], place);
+	usual = set->load + (place - s->first) * PANEL_BLOCK;
+	for (size_t c = 0; load && c < PANEL_BLOCK; c++)
+		if (load[c] && !isnan(usual[c]))
+			d[c] -= (float)excuse_of(s->excuse,
+				((double)load[c] - (double)usual[c]) / PANEL_STEPS_PER_OCTAVE);
+}
+
+/* The median load of a set's members, cell by cell. */
+static void locate_load(const struct survey *s, struct set *set, const struct metric *load)
+{
+	const uint16_t **rows = alloc_zero(set->n, sizeof(*rows));
+
+	free(set->load);
+	set->load = alloc_zero((s->end - s->first) * PANEL_BLOCK, sizeof(*set->load));
+	for (size_t place = s->first; place < s->end; place++) {
+		float *out = set->load + (place - s->first) * PANEL_BLOCK;
+		uint16_t codes[PANEL_BLOCK] = {0};
+		size_t n = 0;
+
+		for (size_t i = 0; i < set->n; i++) {
+			rows[n] = load_cells(s, load, s->members[set->rows[i]], place);
+			n += rows[n] != NULL;
+		}
+		if (n >= SET_PEERS_MIN)
+			(n <= COLUMNS_MAX ? medians_of_few : medians_of_many)(
+				rows, n, SET_PEERS_MIN, codes);
+		for (size_t c = 0; c < PANEL_BLOCK; c++)
+			out[c] = codes[c] ? (float)codes[c] : NAN;
+	}
+	free(rows);
+}
+
+/* Deviations by how far the load is above the peers', of a sample of all cells. */
+struct pairs {
+	float *d[EXCUSE_POINTS];
+	size_t n[EXCUSE_POINTS], rows[EXCUSE_POINTS], room;
+};
+
+static void add_pairs(const struct survey *s, const struct set *set, uint32_t row,
+	const struct metric *load, size_t stride, struct pairs *p)
+{
+	size_t before[EXCUSE_POINTS];
+
+	memcpy(before, p->n, sizeof(before));
+	for (size_t place = s->first; place < s->end; place += stride) {
+		const uint16_t *cells = load_cells(s, load, s->members[row], place);
+		const float *usual = set->load + (place - s->first) * PANEL_BLOCK;
+		float d[PANEL_BLOCK];
+
+		if (!cells)
+			continue;
+		raw_deviations(s, set, row, place, d);
+		for (size_t c = 0; c < PANEL_BLOCK; c++) {
+			double at = ((double)cells[c] - (double)usual[c]) / PANEL_STEPS_PER_OCTAVE /
+				EXCUSE_OCTAVES;
+			long i = lround(at < EXCUSE_POINTS - 1 ? at : EXCUSE_POINTS - 1);
+
+			if (cells[c] && !isnan(usual[c]) && !isnan(d[c]) && at > -0.5 &&
+				p->n[i] < p->room)
+				p->d[i][p->n[i]++] = d[c];
+		}
+	}
+	for (size_t i = 0; i < EXCUSE_POINTS; i++)
+		p->rows[i] += p->n[i] > before[i] + 3;
+}
+
+/* The excuse never falls with the load and is 0 for the peers' own; a point with few cells, or of few
+ * rows, says no more than the one before. */
+static void fit_excuse(struct pairs *p, struct excuse *x)
+{
+	double zero = 0;
+
+	for (size_t i = 0; i < EXCUSE_POINTS; i++) {
+		double before = i ? x->extra[i - 1] : 0, median;
+
+		x->extra[i] = before;
+		if (p->n[i] < PAIRS_LEAST || p->rows[i] < ROWS_LEAST)
+			continue;
+		median = (double)gsl_stats_float_select(p->d[i], 1, p->n[i], p->n[i] / 2);
+		if (!i)
+			zero = median;
+		else if (median - zero > before)
+			x->extra[i] = median - zero;
+	}
+}
+
+void peers_learn_excuse(struct survey *s, struct excuse *x)
+{
+	struct pairs p = {.room = PAIRS_MAX / EXCUSE_POINTS};
+	size_t blocks = s->end - s->first, all = blocks * s->n_rows * PANEL_BLOCK;
+	size_t stride = all / (4 * PAIRS_MAX) / (s->n_rows ? s->n_rows : 1) + 1;
+	size_t skip;
+
+	if (stride > blocks / 8 + 1)
+		stride = blocks / 8 + 1;
+	skip = all / stride / (16 * PAIRS_MAX) + 1;
+	for (size_t i = 0; i < EXCUSE_POINTS; i++)
+		p.d[i] = alloc_zero(p.room, sizeof(**p.d));
+	for (size_t i = 0; i < s->n_sets; i++)
+		locate_load(s, &s->sets[i], x->load);
+	for (size_t row = 0; row < s->n_rows; row += skip)
+		if (s->set_of[row] != NOBODY)
+			add_pairs(s, &s->sets[s->set_of[row]], (uint32_t)row, x->load, stride, &p);
+	fit_excuse(&p, x);
+	for (size_t i = 0; i < EXCUSE_POINTS; i++)
+		free(p.d[i]);
+}

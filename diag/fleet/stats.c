@@ -1,0 +1,104 @@
+/* What is asked of each row: by how much, for which share of the time, over windows of which length. */
+#include <math.h>
+#include <string.h>
+
+#include "diag/fleet/judge_impl.h"
+
+/* Deviations are counted in classes, from a hundredth of the peers' level to a hundred times it. */
+enum { CLASSES = 2048 };
+static const double class_width = 0.005;
+
+static const double shares[SHARES] = {1. / 2, 1. / 4, 1. / 8, 1. / 16, 1. / 32, 1. / 64, 1. / 128};
+
+/* How many windows a statistic needs: some that exceed it, and enough for a share. */
+enum { EXCEEDING_LEAST = 2, WINDOWS_LEAST = 8, CELLS_LEAST = 8 };
+
+void stats_choose(struct survey *s, double cells)
+{
+	const struct fleet_options *o = &s->fleet->options;
+
+	s->n_stats = 0;
+	for (unsigned level = 0; level < LEVELS_MAX; level++) {
+		double windows = cells / pow(4, level);
+
+		if (level && windows < WINDOWS_LEAST)
+			break;
+		for (unsigned k = level ? 1 : 0; k < SHARES; k++) {
+			/* A short effect must be larger to matter: by the root of its share. */
+			double least = 1 + (o->least - 1) * sqrt(0.5 / shares[k]);
+
+			if (k && (shares[k] * windows < EXCEEDING_LEAST || shares[k] < o->shortest))
+				break;
+			s->stats[s->n_stats++] = (struct stat){
+				.level = level, .share = shares[k], .least = log(least)};
+		}
+	}
+	/* Half of the alarms for the lasting shift, the other half for all that is shorter. */
+	for (unsigned k = 0; k < s->n_stats; k++) {
+		double p = k ? s->alarms / 2 / (s->n_stats - 1) : s->alarms / 2;
+
+		s->stats[k].p = fmin(p, 0.01);
+	}
+}
+
+struct counts {
+	uint32_t n[LEVELS_MAX], in[LEVELS_MAX][CLASSES];
+	int lowest[LEVELS_MAX], highest[LEVELS_MAX];
+};
+
+static void count(void *ctx, unsigned level, int64_t index, float value)
+{
+	struct counts *c = ctx;
+	int at = (int)(value * (float)(1 / class_width) + CLASSES / 2);
+
+	(void)index;
+	at = at < 0 ? 0 : at >= CLASSES ? CLASSES - 1 : at;
+	c->n[level]++;
+	c->in[level][at]++;
+	if (at < c->lowest[level])
+		c->lowest[level] = at;
+	if (at > c->highest[level])
+		c->highest[level] = at;
+}
+
+/* The value that this share of the windows exceeds. */
+static double exceeded(const struct counts *c, unsigned level, double share)
+{
+	double above = share * c->n[level];
+
+	for (int at = c->highest[level]; at >= c->lowest[level]; at--) {
+		double here = c->in[level][at];
+
+		if (here >= above && here > 0)
+			return (at + 1 - above / here - CLASSES / 2) * class_width;
+		above -= here;
+	}
+	return (c->lowest[level] - CLASSES / 2) * class_width;
+}
+
+void stats_of_row(struct survey *s, uint32_t row)
+{
+	static _Thread_local struct counts c;
+	float *values = s->values + (size_t)row * s->n_stats;
+	struct ladder l = {.emit = count, .ctx = &c, .levels = s->stats[s->n_stats - 1].level + 1};
+
+	for (unsigned level = 0; level < l.levels; level++) {
+		c.lowest[level] = CLASSES;
+		c.highest[level] = -1;
+		c.n[level] = 0;
+	}
+	ladder_run(s, row, &l);
+	s->seen[row] = c.n[0];
+	for (unsigned k = 0; k < s->n_stats; k++) {
+		const struct stat *t = &s->stats[k];
+		bool enough = k ? c.n[t->level] * t->share >= EXCEEDING_LEAST
+				: c.n[0] >= CELLS_LEAST;
+
+		values[k] = enough ? (float)exceeded(&c, t->level, t->share) : NAN;
+	}
+	for (unsigned level = 0; level < l.levels; level++)
+		if (c.highest[level] >= 0)
+			memset(c.in[level] + c.lowest[level], 0,
+				(size_t)(c.highest[level] - c.lowest[level] + 1) *
+					sizeof(uint32_t));
+}
