@@ -25,8 +25,9 @@ enum { PRIOR_ROWS = 4 };
 #define PRIOR_SCALE 0.0953    /* log(1.1) */
 #define PRIOR_FREEDOM 6.0     /* tails of what is measured are heavier than normal ... */
 #define PRIOR_FREEDOM_LOG 0.7 /* ... by this standard deviation of log(freedom) */
-#define FREEDOM_BURSTS 6.0    /* largest of statistics that are maxima rather than medians */
-#define NOISE_SCALE 0.25      /* of a noise level, relative, between machines of one kind */
+#define EXCEEDING_FEW                                                                              \
+	64.0             /* a quantile with fewer windows above it is distributed like a maximum */
+#define NOISE_SCALE 0.25 /* of a noise level, relative, between machines of one kind */
 #define SCALE_LEAST 1e-4
 #define SUSPECT 0.7 /* excess from which on a row says nothing about healthy ones */
 
@@ -178,14 +179,14 @@ static void moderate(struct column *c)
 		}
 }
 
-/* How many scales above its peers a healthy row is with probability p. Medians have the tails that were
+/* How many scales above its peers a healthy row is with probability p. Quantiles have the tails that were
  * fitted. The largest of many windows has a Gumbel distribution if levels have exponential tails or
  * lighter ones in the logarithm, as log-normal and Pareto levels do. */
 static double quantile(const struct stat *t, const struct fit *fit)
 {
-	double lasting = gsl_cdf_tdist_Qinv(t->p, fit->freedom);
+	double fitted = gsl_cdf_tdist_Qinv(t->p, fit->freedom);
 
-	return t->share == 0.5 ? lasting : fmax(lasting, (log(1 / t->p) - 0.37) / 1.03);
+	return t->exceeding >= EXCEEDING_FEW ? fitted : fmax(fitted, (log(1 / t->p) - 0.37) / 1.03);
 }
 
 static void judge_column(struct survey *s, struct column *c)
@@ -206,8 +207,6 @@ static void judge_column(struct survey *s, struct column *c)
 	moderate(c);
 	n = harmless(c, c->scale);
 	struct fit fit = fit_tails(c->work, n, 1);
-	if (c->k && fit.freedom > FREEDOM_BURSTS)
-		fit.freedom = FREEDOM_BURSTS;
 	wide = widening(c, c->scale, &fit);
 	q = quantile(t, &fit) * fit.scale * wide;
 	for (size_t i = 0; i < s->n_rows; i++)

@@ -115,7 +115,7 @@ static bool in_class(const struct survey *s, size_t row, double level, double sp
 
 /* Keeps the worst metric of a member. */
 static void add_member(
-	struct verdicts *v, const struct survey *s, uint32_t row, uint32_t metric, int32_t shared)
+	struct verdicts *v, struct survey *s, uint32_t row, uint32_t metric, int32_t shared)
 {
 	struct metric *m = &v->f->metrics[metric];
 	struct fleet_member *member = &v->f->members[m->member_of_row[row]];
@@ -154,7 +154,7 @@ static void add_member(
 		member->effect = v->r->findings[member->finding].effect;
 }
 
-static void add_members(struct verdicts *v, const struct survey *s, uint32_t metric)
+static void add_members(struct verdicts *v, struct survey *s, uint32_t metric)
 {
 	double level = 0, spread = 0;
 	bool class = is_class(s, &level, &spread);
@@ -457,7 +457,7 @@ void fleet_trace(struct fleet *f, const struct fleet_result *r, uint32_t member,
 		struct set *set = &s.sets[s.set_of[row]];
 		float d[PANEL_BLOCK];
 
-		if (!set->location)
+		if (s.located != set)
 			peers_locate(&s, set);
 		peers_deviations(&s, set, row, place, d);
 		for (size_t c = 0; c < PANEL_BLOCK; c++) {

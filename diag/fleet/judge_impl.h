@@ -14,9 +14,9 @@ struct set {
 	uint32_t *judged; /* those of them that are judged by this set */
 	size_t n_judged;
 	uint32_t group;
-	uint16_t *location; /* by cell of the survey; 0: too few peers */
+	uint16_t *location; /* median of all, by cell of the survey; 0: too few peers */
 	float *load;        /* the same of the load's panel, as codes; NULL: there is none */
-	bool stale, moved;  /* the location is to be computed (again); it was in this round */
+	bool stale;         /* its suspects have changed */
 };
 
 /* How load excuses: 'extra' is the logarithm of the ratio that a member's deviation is expected to
@@ -33,8 +33,9 @@ struct excuse {
 struct stat {
 	unsigned level;
 	double share;
-	double p;     /* probability at which a healthy row may exceed the limit */
-	double least; /* smallest logarithm of a ratio that counts */
+	double exceeding; /* windows of a typical row above it */
+	double p;         /* probability at which a healthy row may exceed the limit */
+	double least;     /* smallest logarithm of a ratio that counts */
 };
 
 struct survey {
@@ -59,13 +60,18 @@ struct survey {
 	uint8_t *worst;           /* by row: its statistic */
 	double dispersion, limit; /* lasting: typical between healthy rows, and limit; logarithms */
 	const struct excuse *excuse;
+	/* For the rows of one set, the median of the others: for a row below the median of all, above
+	 * it, at it. By cell. */
+	uint16_t *without[3];
+	const struct set *located; /* that set */
 };
 
 /* Cells of a row as logarithms of the ratio to its peers, above 0: worse. NAN: none. 64 of them. */
 void peers_deviations(const struct survey *s, const struct set *set, uint32_t row, size_t place,
 	float d[PANEL_BLOCK]);
-/* Computes the location of a set from those of its rows that are not suspects. */
-void peers_locate(const struct survey *s, struct set *set);
+/* Computes the location of a set from those of its rows that are not suspects. Deviations are of rows of
+ * the set that was located last. */
+void peers_locate(struct survey *s, struct set *set);
 /* The excuse of a load, learnt from the survey's own deviations. */
 void peers_learn_excuse(struct survey *s, struct excuse *x);
 
@@ -85,8 +91,8 @@ struct ladder {
 /* The next cell; 'possible': the peers have a location there. */
 void ladder_push(struct ladder *l, int64_t cell, float value, bool possible);
 void ladder_end(struct ladder *l);
-/* All windows of a row. */
-void ladder_run(const struct survey *s, uint32_t row, struct ladder *l);
+/* All windows of a row; locates its set if need be. */
+void ladder_run(struct survey *s, uint32_t row, struct ladder *l);
 
 /* Chooses the statistics for a length of 'cells'. */
 void stats_choose(struct survey *s, double cells);
@@ -104,7 +110,7 @@ void survey_run(struct survey *s, struct excuse *excuse);
 void survey_clear(struct survey *s);
 
 /* When a row was off, and how much: fills kind, effect, times, open and shares. */
-void shape_find(const struct survey *s, uint32_t row, const struct metric *m,
-	struct fleet_finding *finding);
+void shape_find(
+	struct survey *s, uint32_t row, const struct metric *m, struct fleet_finding *finding);
 
 #endif

@@ -70,11 +70,13 @@ void ladder_end(struct ladder *l)
 		close_rung(l, level);
 }
 
-void ladder_run(const struct survey *s, uint32_t row, struct ladder *l)
+void ladder_run(struct survey *s, uint32_t row, struct ladder *l)
 {
-	const struct set *set = &s->sets[s->set_of[row]];
+	struct set *set = &s->sets[s->set_of[row]];
 	float d[PANEL_BLOCK];
 
+	if (s->located != set)
+		peers_locate(s, set);
 	memset(l->rungs, 0, sizeof(l->rungs));
 	for (size_t place = s->first; place < s->end; place++) {
 		const uint16_t *location = set->location + (place - s->first) * PANEL_BLOCK;

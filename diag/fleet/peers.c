@@ -27,9 +27,20 @@ static void sort_columns(int16_t (*v)[PANEL_BLOCK], size_t n)
 		}
 }
 
-/* The medians of the columns of a few rows. */
-static void medians_of_few(
-	const uint16_t *const *rows, size_t n, size_t least, uint16_t out[PANEL_BLOCK])
+/* Where the peers are in one block of time: the median of all; and that of the others for a row below the
+ * median, above it, and at it. */
+struct middle {
+	uint16_t *all, *below, *above, *same;
+};
+
+static uint16_t mean(uint16_t a, uint16_t b)
+{
+	return (uint16_t)(((uint32_t)a + b + 1) / 2);
+}
+
+/* Of a few rows. Without one that is below the median of an odd number, the median of the others is the
+ * mean of that median and the next one, and so on. */
+static void middle_of_few(const uint16_t *const *rows, size_t n, size_t least, struct middle out)
 {
 	static _Thread_local int16_t v[COLUMNS_MAX][PANEL_BLOCK];
 	uint8_t missing[PANEL_BLOCK] = {0};
@@ -44,19 +55,28 @@ static void medians_of_few(
 		size_t there = n - missing[c], at = missing[c] + there / 2;
 		uint16_t high, low;
 
-		if (there < least) {
-			out[c] = PANEL_MISSING;
+		out.all[c] = out.below[c] = out.above[c] = out.same[c] = PANEL_MISSING;
+		if (there < least || there < 2)
 			continue;
-		}
 		high = (uint16_t)((uint16_t)v[at][c] ^ 0x8000);
-		low = there & 1 ? high : (uint16_t)((uint16_t)v[at - 1][c] ^ 0x8000);
-		out[c] = (uint16_t)(((uint32_t)high + low + 1) / 2);
+		low = (uint16_t)((uint16_t)v[at - 1][c] ^ 0x8000);
+		if (there & 1) {
+			uint16_t next = (uint16_t)((uint16_t)v[at + 1][c] ^ 0x8000);
+
+			out.all[c] = high;
+			out.below[c] = mean(high, next);
+			out.above[c] = mean(low, high);
+			out.same[c] = mean(low, next);
+		} else {
+			out.all[c] = out.same[c] = mean(low, high);
+			out.below[c] = high;
+			out.above[c] = low;
+		}
 	}
 }
 
-/* The same of many. */
-static void medians_of_many(
-	const uint16_t *const *rows, size_t n, size_t least, uint16_t out[PANEL_BLOCK])
+/* Of many, where one more or less makes no difference. */
+static void middle_of_many(const uint16_t *const *rows, size_t n, size_t least, struct middle out)
 {
 	uint16_t *v = alloc_zero(n, sizeof(*v));
 
@@ -67,13 +87,19 @@ static void medians_of_many(
 			v[there] = rows[i][c];
 			there += rows[i][c] != PANEL_MISSING;
 		}
-		out[c] = there < least ? PANEL_MISSING
-				       : gsl_stats_ushort_select(v, 1, there, there / 2);
+		out.all[c] = there < least ? PANEL_MISSING
+					   : gsl_stats_ushort_select(v, 1, there, there / 2);
+		out.below[c] = out.above[c] = out.same[c] = out.all[c];
 	}
 	free(v);
 }
 
-void peers_locate(const struct survey *s, struct set *set)
+static void middle_of(const uint16_t *const *rows, size_t n, size_t least, struct middle out)
+{
+	(n <= COLUMNS_MAX ? middle_of_few : middle_of_many)(rows, n, least, out);
+}
+
+void peers_locate(struct survey *s, struct set *set)
 {
 	const uint16_t **rows = alloc_zero(set->n, sizeof(*rows));
 	size_t cells = (s->end - s->first) * PANEL_BLOCK, trusted = 0, least;
@@ -84,9 +110,13 @@ void peers_locate(const struct survey *s, struct set *set)
 	least = trusted < set->n ? 2 : SET_PEERS_MIN;
 	if (!set->location)
 		set->location = alloc_zero(cells, sizeof(*set->location));
+	for (int i = 0; i < 3; i++)
+		if (!s->without[i])
+			s->without[i] = alloc_zero(cells, sizeof(**s->without));
 	for (size_t place = s->first; place < s->end; place++) {
-		uint16_t *out = set->location + (place - s->first) * PANEL_BLOCK;
-		size_t n = 0;
+		size_t at = (place - s->first) * PANEL_BLOCK, n = 0;
+		struct middle out = {set->location + at, s->without[0] + at, s->without[1] + at,
+			s->without[2] + at};
 
 		for (size_t i = 0; i < set->n; i++) {
 			rows[n] = s->suspect[set->rows[i]]
@@ -94,13 +124,13 @@ void peers_locate(const struct survey *s, struct set *set)
 				: panel_cells(s->panel, set->rows[i], place);
 			n += rows[n] != NULL;
 		}
-		if (n < least)
-			memset(out, 0, PANEL_BLOCK * sizeof(*out));
+		if (n >= least)
+			middle_of(rows, n, least, out);
 		else
-			(n <= COLUMNS_MAX ? medians_of_few : medians_of_many)(rows, n, least, out);
+			memset(out.all, 0, PANEL_BLOCK * sizeof(*out.all));
 	}
 	free(rows);
-	set->stale = false;
+	s->located = set;
 }
 
 /* What the load of a row, which is 'octaves' above its peers', makes of its deviation. */
@@ -135,14 +165,20 @@ static void raw_deviations(const struct survey *s, const struct set *set, uint32
 	size_t place, float d[PANEL_BLOCK])
 {
 	const uint16_t *cells = panel_cells(s->panel, row, place);
-	const uint16_t *location = set->location + (place - s->first) * PANEL_BLOCK;
+	size_t at = (place - s->first) * PANEL_BLOCK;
+	const uint16_t *all = set->location + at, *below = s->without[0] + at,
+		       *above = s->without[1] + at, *same = s->without[2] + at;
 	const float unit = (float)(s->sign * PANEL_LOG_STEP);
 	int64_t begin = s->panel->when[place] * PANEL_BLOCK;
+	bool apart = s->suspect[row];
 
-	for (size_t c = 0; c < PANEL_BLOCK; c++)
-		d[c] = cells && cells[c] && location[c]
-			? unit * (float)((int)cells[c] - (int)location[c])
-			: NAN;
+	for (size_t c = 0; c < PANEL_BLOCK; c++) {
+		int x = cells ? cells[c] : PANEL_MISSING, peers = all[c];
+
+		if (!apart)
+			peers = x < peers ? below[c] : x > peers ? above[c] : same[c];
+		d[c] = x && all[c] ? unit * (float)(x - peers) : NAN;
+	}
 	for (int64_t c = begin; c < begin + PANEL_BLOCK; c++)
 		if (c < s->from || c >= s->to)
 			d[c - begin] = NAN;
@@ -174,7 +210,7 @@ static void locate_load(const struct survey *s, struct set *set, const struct me
 	set->load = alloc_zero((s->end - s->first) * PANEL_BLOCK, sizeof(*set->load));
 	for (size_t place = s->first; place < s->end; place++) {
 		float *out = set->load + (place - s->first) * PANEL_BLOCK;
-		uint16_t codes[PANEL_BLOCK] = {0};
+		uint16_t codes[PANEL_BLOCK] = {0}, no[PANEL_BLOCK];
 		size_t n = 0;
 
 		for (size_t i = 0; i < set->n; i++) {
@@ -182,8 +218,7 @@ static void locate_load(const struct survey *s, struct set *set, const struct me
 			n += rows[n] != NULL;
 		}
 		if (n >= SET_PEERS_MIN)
-			(n <= COLUMNS_MAX ? medians_of_few : medians_of_many)(
-				rows, n, SET_PEERS_MIN, codes);
+			middle_of(rows, n, SET_PEERS_MIN, (struct middle){codes, no, no, no});
 		for (size_t c = 0; c < PANEL_BLOCK; c++)
 			out[c] = codes[c] ? (float)codes[c] : NAN;
 	}
@@ -256,11 +291,12 @@ void peers_learn_excuse(struct survey *s, struct excuse *x)
 	skip = all / stride / (16 * PAIRS_MAX) + 1;
 	for (size_t i = 0; i < EXCUSE_POINTS; i++)
 		p.d[i] = alloc_zero(p.room, sizeof(**p.d));
-	for (size_t i = 0; i < s->n_sets; i++)
-		locate_load(s, &s->sets[i], x->load);
-	for (size_t row = 0; row < s->n_rows; row += skip)
-		if (s->set_of[row] != NOBODY)
-			add_pairs(s, &s->sets[s->set_of[row]], (uint32_t)row, x->load, stride, &p);
+	for (struct set *set = s->sets; set < s->sets + s->n_sets; set++) {
+		locate_load(s, set, x->load);
+		peers_locate(s, set);
+		for (size_t i = skip / 2 % (set->n_judged + 1); i < set->n_judged; i += skip)
+			add_pairs(s, set, set->judged[i], x->load, stride, &p);
+	}
 	fit_excuse(&p, x);
 	for (size_t i = 0; i < EXCUSE_POINTS; i++)
 		free(p.d[i]);

@@ -36,7 +36,7 @@ static void keep(void *ctx, unsigned level, int64_t index, float value)
 }
 
 /* Windows of the smallest level that has at most so many. */
-static struct windows windows_of(const struct survey *s, uint32_t row, unsigned level)
+static struct windows windows_of(struct survey *s, uint32_t row, unsigned level)
 {
 	struct windows w = {.level = level};
 	struct ladder l = {.emit = keep, .ctx = &w, .levels = level + 1};
@@ -92,7 +92,7 @@ static double effect_of(const struct windows *w, size_t a, size_t b, double off)
 }
 
 void shape_find(
-	const struct survey *s, uint32_t row, const struct metric *m, struct fleet_finding *f)
+	struct survey *s, uint32_t row, const struct metric *m, struct fleet_finding *f)
 {
 	const struct stat *t = &s->stats[s->worst[row]];
 	double level = (double)s->values[(size_t)row * s->n_stats + s->worst[row]];

@@ -29,8 +29,10 @@ void stats_choose(struct survey *s, double cells)
 
 			if (k && (shares[k] * windows < EXCEEDING_LEAST || shares[k] < o->shortest))
 				break;
-			s->stats[s->n_stats++] = (struct stat){
-				.level = level, .share = shares[k], .least = log(least)};
+			s->stats[s->n_stats++] = (struct stat){.level = level,
+				.share = shares[k],
+				.exceeding = shares[k] * windows,
+				.least = log(least)};
 		}
 	}
 	/* Half of the alarms for the lasting shift, the other half for all that is shorter. */

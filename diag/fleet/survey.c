@@ -73,13 +73,21 @@ static double typical_cells(const struct survey *s)
 	return median;
 }
 
-static void locate(struct survey *s)
+static void first_look(struct survey *s, struct excuse *excuse)
 {
-	for (struct set *set = s->sets; set < s->sets + s->n_sets; set++) {
-		set->moved = set->stale;
-		if (set->stale)
-			peers_locate(s, set);
-	}
+	size_t n;
+
+	for (size_t i = 0; i < s->n_sets; i++)
+		peers_locate(s, &s->sets[i]);
+	stats_choose(s, typical_cells(s));
+	n = s->n_rows * s->n_stats;
+	s->values = alloc_zero(n, sizeof(*s->values));
+	s->excess = alloc_zero(n, sizeof(*s->excess));
+	for (size_t i = 0; i < n; i++)
+		s->values[i] = s->excess[i] = NAN;
+	if (excuse)
+		peers_learn_excuse(s, excuse);
+	s->excuse = excuse;
 }
 
 void survey_run(struct survey *s, struct excuse *excuse)
@@ -89,21 +97,17 @@ void survey_run(struct survey *s, struct excuse *excuse)
 
 	for (size_t i = 0; i < s->n_sets; i++)
 		s->sets[i].stale = true;
+	if (s->n_sets)
+		first_look(s, excuse);
 	for (int round = 0; round < ROUNDS && again && s->n_sets; round++) {
-		locate(s);
-		if (!round) {
-			stats_choose(s, typical_cells(s));
-			s->values = alloc_zero(s->n_rows * s->n_stats, sizeof(*s->values));
-			s->excess = alloc_zero(s->n_rows * s->n_stats, sizeof(*s->excess));
-			for (size_t i = 0; i < s->n_rows * s->n_stats; i++)
-				s->values[i] = s->excess[i] = NAN;
-			if (excuse)
-				peers_learn_excuse(s, excuse);
-			s->excuse = excuse;
+		for (struct set *set = s->sets; set < s->sets + s->n_sets; set++) {
+			if (!set->stale)
+				continue;
+			peers_locate(s, set);
+			set->stale = false;
+			for (size_t i = 0; i < set->n_judged; i++)
+				stats_of_row(s, set->judged[i]);
 		}
-		for (size_t i = 0; i < s->n_rows; i++)
-			if (s->set_of[i] != NOBODY && s->sets[s->set_of[i]].moved)
-				stats_of_row(s, (uint32_t)i);
 		dispersion_apply(s);
 		again = false;
 		for (size_t i = 0; i < s->n_sets; i++) {
@@ -111,6 +115,8 @@ void survey_run(struct survey *s, struct excuse *excuse)
 			again = again || s->sets[i].stale;
 		}
 	}
+	/* What was looked at last counts. */
+	s->located = NULL;
 	free(list);
 }
 
@@ -166,6 +172,8 @@ void survey_clear(struct survey *s)
 		free(s->sets[i].load);
 	}
 	free(s->sets);
+	for (int i = 0; i < 3; i++)
+		free(s->without[i]);
 	free(s->set_of);
 	free(s->values);
 	free(s->excess);
