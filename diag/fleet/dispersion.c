@@ -92,6 +92,15 @@ struct column {
 	struct fit fit;
 };
 
+/* The value of a row that is compared: of a shorter effect, how far it exceeds the row's own median, so
+ * that members need not be alike for a change to show. */
+static double value_of(const struct survey *s, size_t row, unsigned k)
+{
+	const float *v = s->values + row * s->n_stats;
+
+	return k ? (double)v[k] - (double)v[0] : (double)v[0];
+}
+
 /* Subtracts the median of each set, of its rows that are no suspects. */
 static void center(struct column *c)
 {
@@ -107,7 +116,7 @@ static void center(struct column *c)
 
 		for (size_t i = 0; i < set->n_judged; i++) {
 			uint32_t row = set->judged[i];
-			double v = (double)s->values[row * s->n_stats + c->k];
+			double v = value_of(s, row, c->k);
 
 			if (!isnan(v) && c->healthy[row])
 				c->work[n++] = v;
@@ -116,7 +125,7 @@ static void center(struct column *c)
 		for (size_t i = 0; i < set->n_judged; i++) {
 			uint32_t row = set->judged[i];
 
-			c->y[row] = (double)s->values[row * s->n_stats + c->k] - median;
+			c->y[row] = value_of(s, row, c->k) - median;
 		}
 	}
 }
@@ -196,8 +205,8 @@ static void judge_column(struct survey *s, struct column *c)
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->n_rows; i++)
-		if (!isnan(s->values[i * s->n_stats + c->k]))
-			c->work[n++] = (double)s->values[i * s->n_stats + c->k];
+		if (!isnan(value_of(s, i, c->k)))
+			c->work[n++] = value_of(s, i, c->k);
 	if (n < SET_PEERS_MIN)
 		return;
 	if (c->k)
@@ -209,10 +218,14 @@ static void judge_column(struct survey *s, struct column *c)
 	struct fit fit = fit_tails(c->work, n, 1);
 	wide = widening(c, c->scale, &fit);
 	q = quantile(t, &fit) * fit.scale * wide;
-	for (size_t i = 0; i < s->n_rows; i++)
-		s->excess[i * s->n_stats + c->k] = isnan(c->y[i])
-			? NAN
-			: (float)(c->y[i] / fmax(t->least, q * c->scale[i]));
+	for (size_t i = 0; i < s->n_rows; i++) {
+		/* It must exceed its own past and its peers. */
+		double own = c->y[i] / fmax(t->least, q * c->scale[i]);
+		double peers = (double)s->values[i * s->n_stats + c->k] / t->least;
+
+		s->excess[i * s->n_stats + c->k] = isnan(own) ? NAN
+							      : (float)(peers < own ? peers : own);
+	}
 	if (!c->k) {
 		s->dispersion = c->fit.scale;
 		s->limit = fmax(t->least, q * c->fit.scale);

@@ -91,8 +91,7 @@ static double effect_of(const struct windows *w, size_t a, size_t b, double off)
 	return median;
 }
 
-void shape_find(
-	struct survey *s, uint32_t row, const struct metric *m, struct fleet_finding *f)
+void shape_find(struct survey *s, uint32_t row, const struct metric *m, struct fleet_finding *f)
 {
 	const struct stat *t = &s->stats[s->worst[row]];
 	double level = (double)s->values[(size_t)row * s->n_stats + s->worst[row]];
