@@ -266,6 +266,7 @@ static void judge_metric(struct verdicts *v, uint32_t metric)
 	struct survey s = begin(v, m, &m->panel);
 	uint32_t *groups = alloc_zero(s.n_rows, sizeof(*groups));
 	struct excuse excuse = {.load = load_of(v->f, m)};
+	double twice;
 	size_t alone;
 
 	for (size_t i = 0; i < s.n_rows; i++)
@@ -283,10 +284,10 @@ static void judge_metric(struct verdicts *v, uint32_t metric)
 		said->median = median_level(&s);
 		add_members(v, &s, metric);
 		judge_groups(v, &s, metric);
-		if (excuse.load && excuse.extra[EXCUSE_POINTS - 1] > log(1.05))
-			note(v->r,
-				"%s: a member with twice the %s of its peers may be %.2f times as slow",
-				m->model.name, excuse.load->model.name, exp(excuse.extra[4]));
+		twice = exp(excuse.usual[EXCUSE_POINTS / 2 + 4] - excuse.usual[EXCUSE_POINTS / 2]);
+		if (excuse.load && twice > 1.05)
+			note(v->r, "%s: twice the usual %s excuses %.2f times the level",
+				m->model.name, excuse.load->model.name, twice);
 	}
 	survey_clear(&s);
 	free(groups);

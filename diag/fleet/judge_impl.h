@@ -16,16 +16,17 @@ struct set {
 	uint32_t group;
 	uint16_t *location; /* median of all, by cell of the survey; 0: too few peers */
 	float *load;        /* the same of the load's panel, as codes; NULL: there is none */
-	bool stale;         /* its suspects have changed */
+	double load_center, level_center; /* medians over time, as codes */
+	bool stale;                       /* its suspects have changed */
 };
 
-/* How load excuses: 'extra' is the logarithm of the ratio that a member's deviation is expected to
- * have when its load exceeds its peers' by so many octaves. */
-enum { EXCUSE_POINTS = 16 };
+/* How load excuses: 'usual' is the logarithm of the level that goes with a load, both relative to what is
+ * typical of the set, from 2^-4 to 2^4 times its load. It never falls with the load. */
+enum { EXCUSE_OCTAVES_MAX = 4, EXCUSE_POINTS = 33 };
 #define EXCUSE_OCTAVES 0.25 /* from one point to the next */
 struct excuse {
 	const struct metric *load;
-	double extra[EXCUSE_POINTS];
+	double usual[EXCUSE_POINTS];
 };
 
 /* A statistic of a row: the level that its windows of 4^level cells exceed for this share of them.
@@ -72,7 +73,7 @@ void peers_deviations(const struct survey *s, const struct set *set, uint32_t ro
 /* Computes the location of a set from those of its rows that are not suspects. Deviations are of rows of
  * the set that was located last. */
 void peers_locate(struct survey *s, struct set *set);
-/* The excuse of a load, learnt from the survey's own deviations. */
+/* The excuse of a load, learnt from the survey's own levels. All sets have been located. */
 void peers_learn_excuse(struct survey *s, struct excuse *x);
 
 /* Windows of a row in order: of each level, [index, index + 1) * 4^level cells from the zero of

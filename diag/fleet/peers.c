@@ -8,7 +8,7 @@
 #include "diag/fleet/judge_impl.h"
 #include "harness/base/alloc.h"
 
-enum { COLUMNS_MAX = 64, PAIRS_MAX = 1 << 17, PAIRS_LEAST = 200, ROWS_LEAST = 5 };
+enum { COLUMNS_MAX = 64, PAIRS_MAX = 1 << 15, PAIRS_LEAST = 200, ROWS_LEAST = 5 };
 
 /* Sorts each column, odd with even neighbours by turns: the compiler makes vector instructions of
  * it. Codes are shifted to signed numbers, of which every x86-64 has the minimum. */
@@ -133,17 +133,22 @@ void peers_locate(struct survey *s, struct set *set)
 	s->located = set;
 }
 
-/* What the load of a row, which is 'octaves' above its peers', makes of its deviation. */
-static double excuse_of(const struct excuse *x, double octaves)
+/* The level that a load makes usual, relative to the set's: linear between the points. */
+static double usual_at(const struct excuse *x, double octaves)
 {
-	double at = octaves / EXCUSE_OCTAVES;
+	double at = (octaves + EXCUSE_OCTAVES_MAX) / EXCUSE_OCTAVES;
 	int i = (int)at;
 
-	if (!(octaves > 0))
-		return 0;
+	if (!(at > 0))
+		return x->usual[0];
 	if (i >= EXCUSE_POINTS - 1)
-		return x->extra[EXCUSE_POINTS - 1];
-	return x->extra[i] + (at - i) * (x->extra[i + 1] - x->extra[i]);
+		return x->usual[EXCUSE_POINTS - 1];
+	return x->usual[i] + (at - i) * (x->usual[i + 1] - x->usual[i]);
+}
+
+static double octaves(double code, double center)
+{
+	return (code - center) / PANEL_STEPS_PER_OCTAVE;
 }
 
 /* The cells of the row's load in this block of time, or NULL. */
@@ -196,18 +201,36 @@ void peers_deviations(const struct survey *s, const struct set *set, uint32_t ro
 	load = load_cells(s, s->excuse->load, s->members[row], place);
 	usual = set->load + (place - s->first) * PANEL_BLOCK;
 	for (size_t c = 0; load && c < PANEL_BLOCK; c++)
-		if (load[c] && !isnan(usual[c]))
-			d[c] -= (float)excuse_of(s->excuse,
-				((double)load[c] - (double)usual[c]) / PANEL_STEPS_PER_OCTAVE);
+		if (load[c] && (float)load[c] > usual[c])
+			d[c] -= (float)(usual_at(s->excuse, octaves(load[c], set->load_center)) -
+				usual_at(s->excuse, octaves(usual[c], set->load_center)));
 }
 
-/* The median load of a set's members, cell by cell. */
+/* The median of the codes that are there. */
+static double center_of(const float *codes, size_t n)
+{
+	float *v = alloc_zero(n, sizeof(*v));
+	size_t k = 0;
+	double median = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (codes[i] > 0)
+			v[k++] = codes[i];
+	if (k)
+		median = (double)gsl_stats_float_select(v, 1, k, k / 2);
+	free(v);
+	return median;
+}
+
+/* The median load of a set's members, cell by cell, and typical ones of load and level. */
 static void locate_load(const struct survey *s, struct set *set, const struct metric *load)
 {
 	const uint16_t **rows = alloc_zero(set->n, sizeof(*rows));
+	size_t cells = (s->end - s->first) * PANEL_BLOCK;
+	float *levels = alloc_zero(cells, sizeof(*levels));
 
 	free(set->load);
-	set->load = alloc_zero((s->end - s->first) * PANEL_BLOCK, sizeof(*set->load));
+	set->load = alloc_zero(cells, sizeof(*set->load));
 	for (size_t place = s->first; place < s->end; place++) {
 		float *out = set->load + (place - s->first) * PANEL_BLOCK;
 		uint16_t codes[PANEL_BLOCK] = {0}, no[PANEL_BLOCK];
@@ -222,12 +245,17 @@ static void locate_load(const struct survey *s, struct set *set, const struct me
 		for (size_t c = 0; c < PANEL_BLOCK; c++)
 			out[c] = codes[c] ? (float)codes[c] : NAN;
 	}
+	for (size_t c = 0; c < cells; c++)
+		levels[c] = set->location[c];
+	set->load_center = center_of(set->load, cells);
+	set->level_center = center_of(levels, cells);
+	free(levels);
 	free(rows);
 }
 
-/* Deviations by how far the load is above the peers', of a sample of all cells. */
+/* Levels by load, of a sample of all cells. */
 struct pairs {
-	float *d[EXCUSE_POINTS];
+	float *level[EXCUSE_POINTS];
 	size_t n[EXCUSE_POINTS], rows[EXCUSE_POINTS], room;
 };
 
@@ -239,65 +267,59 @@ static void add_pairs(const struct survey *s, const struct set *set, uint32_t ro
 	memcpy(before, p->n, sizeof(before));
 	for (size_t place = s->first; place < s->end; place += stride) {
 		const uint16_t *cells = load_cells(s, load, s->members[row], place);
-		const float *usual = set->load + (place - s->first) * PANEL_BLOCK;
-		float d[PANEL_BLOCK];
+		const uint16_t *levels = panel_cells(s->panel, row, place);
 
-		if (!cells)
-			continue;
-		raw_deviations(s, set, row, place, d);
-		for (size_t c = 0; c < PANEL_BLOCK; c++) {
-			double at = ((double)cells[c] - (double)usual[c]) / PANEL_STEPS_PER_OCTAVE /
-				EXCUSE_OCTAVES;
-			long i = lround(at < EXCUSE_POINTS - 1 ? at : EXCUSE_POINTS - 1);
+		for (size_t c = 0; cells && levels && c < PANEL_BLOCK; c++) {
+			long i = lround((octaves(cells[c], set->load_center) + EXCUSE_OCTAVES_MAX) /
+				EXCUSE_OCTAVES);
 
-			if (cells[c] && !isnan(usual[c]) && !isnan(d[c]) && at > -0.5 &&
-				p->n[i] < p->room)
-				p->d[i][p->n[i]++] = d[c];
+			i = i < 0 ? 0 : i >= EXCUSE_POINTS ? EXCUSE_POINTS - 1 : i;
+			if (cells[c] && levels[c] && p->n[i] < p->room)
+				p->level[i][p->n[i]++] = (float)(s->sign * PANEL_LOG_STEP *
+					((double)levels[c] - set->level_center));
 		}
 	}
 	for (size_t i = 0; i < EXCUSE_POINTS; i++)
-		p->rows[i] += p->n[i] > before[i] + 3;
+		p->rows[i] += p->n[i] > before[i];
 }
 
-/* The excuse never falls with the load and is 0 for the peers' own; a point with few cells, or of few
- * rows, says no more than the one before. */
+/* A level that never falls with the load; a point with few cells, or of few rows, says no more than the one
+ * before. Points below the first that says something have its level. */
 static void fit_excuse(struct pairs *p, struct excuse *x)
 {
-	double zero = 0;
+	double before = -INFINITY;
 
 	for (size_t i = 0; i < EXCUSE_POINTS; i++) {
-		double before = i ? x->extra[i - 1] : 0, median;
-
-		x->extra[i] = before;
-		if (p->n[i] < PAIRS_LEAST || p->rows[i] < ROWS_LEAST)
-			continue;
-		median = (double)gsl_stats_float_select(p->d[i], 1, p->n[i], p->n[i] / 2);
-		if (!i)
-			zero = median;
-		else if (median - zero > before)
-			x->extra[i] = median - zero;
+		if (p->n[i] >= PAIRS_LEAST && p->rows[i] >= ROWS_LEAST)
+			before = fmax(before,
+				(double)gsl_stats_float_select(
+					p->level[i], 1, p->n[i], p->n[i] / 2));
+		x->usual[i] = before;
 	}
+	for (size_t i = EXCUSE_POINTS; i-- > 0;)
+		if (isinf(x->usual[i]))
+			x->usual[i] = i + 1 < EXCUSE_POINTS ? x->usual[i + 1] : 0;
 }
 
 void peers_learn_excuse(struct survey *s, struct excuse *x)
 {
-	struct pairs p = {.room = PAIRS_MAX / EXCUSE_POINTS};
-	size_t blocks = s->end - s->first, all = blocks * s->n_rows * PANEL_BLOCK;
-	size_t stride = all / (4 * PAIRS_MAX) / (s->n_rows ? s->n_rows : 1) + 1;
-	size_t skip;
+	struct pairs p = {.room = PAIRS_MAX};
+	size_t blocks = s->end - s->first, stride = 1, skip = 1;
 
-	if (stride > blocks / 8 + 1)
-		stride = blocks / 8 + 1;
-	skip = all / stride / (16 * PAIRS_MAX) + 1;
+	/* Every so many blocks, so that a point has room for what falls on it. */
+	while (blocks / stride > 16 && blocks / stride * s->n_rows * PANEL_BLOCK > 16 * PAIRS_MAX)
+		stride++;
+	while (blocks / stride * (s->n_rows / skip) * PANEL_BLOCK > 32 * PAIRS_MAX)
+		skip++;
 	for (size_t i = 0; i < EXCUSE_POINTS; i++)
-		p.d[i] = alloc_zero(p.room, sizeof(**p.d));
+		p.level[i] = alloc_zero(p.room, sizeof(**p.level));
 	for (struct set *set = s->sets; set < s->sets + s->n_sets; set++) {
 		locate_load(s, set, x->load);
-		peers_locate(s, set);
-		for (size_t i = skip / 2 % (set->n_judged + 1); i < set->n_judged; i += skip)
-			add_pairs(s, set, set->judged[i], x->load, stride, &p);
+		for (size_t i = 0; i < set->n_judged; i++)
+			if (set->judged[i] % skip == 0)
+				add_pairs(s, set, set->judged[i], x->load, stride, &p);
 	}
 	fit_excuse(&p, x);
 	for (size_t i = 0; i < EXCUSE_POINTS; i++)
-		free(p.d[i]);
+		free(p.level[i]);
 }
