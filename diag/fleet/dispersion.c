@@ -26,10 +26,10 @@ enum { PRIOR_ROWS = 4 };
 #define PRIOR_FREEDOM 6.0     /* tails of what is measured are heavier than normal ... */
 #define PRIOR_FREEDOM_LOG 0.7 /* ... by this standard deviation of log(freedom) */
 #define EXCEEDING_FEW                                                                              \
-	64.0             /* a quantile with fewer windows above it is distributed like a maximum */
-#define NOISE_SCALE 0.25 /* of a noise level, relative, between machines of one kind */
-#define SCALE_LEAST 1e-4
-#define SUSPECT 0.7 /* excess from which on a row says nothing about healthy ones */
+	64.0              /* a quantile with fewer windows above it is distributed like a maximum */
+#define NOISE_SCALE 0.25  /* of a noise level, relative, between machines of one kind */
+#define SCALE_LEAST 0.005 /* finer differences are of no interest, and values have few digits */
+#define SUSPECT 0.7       /* excess from which on a row says nothing about healthy ones */
 
 static const double freedoms[] = {2, 2.5, 3, 4, 5, 6, 8, 12, 20, 40};
 

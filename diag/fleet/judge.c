@@ -75,37 +75,7 @@ static struct survey begin(struct verdicts *v, const struct metric *m, const str
  * rather than an illness. Then one finding is made for all of them. */
 enum { CLASS_ROWS = 30, CLASS_SETS = 5 };
 #define CLASS_SHARE 0.08
-#define CLASS_SPREAD 2.0 /* of the healthy rows' dispersion */
-
-static bool is_class(const struct survey *s, double *level, double *spread)
-{
-	double *y = alloc_zero(s->n_rows, sizeof(*y));
-	size_t n = 0, judged = 0, sets = 0;
-	uint8_t *hit = alloc_zero(s->n_sets, 1);
-	bool yes;
-
-	for (size_t i = 0; i < s->n_rows; i++) {
-		judged += !isnan(s->severity[i]);
-		if (s->excess[i * s->n_stats] >= 1) {
-			y[n++] = (double)s->values[i * s->n_stats];
-			hit[s->set_of[i]] = 1;
-		}
-	}
-	for (size_t i = 0; i < s->n_sets; i++)
-		sets += hit[i];
-	yes = judged >= CLASS_ROWS && s->n_sets >= CLASS_SETS && 2 * sets >= s->n_sets &&
-		(double)n >= CLASS_SHARE * (double)judged;
-	if (yes) {
-		*level = gsl_stats_median(y, 1, n);
-		for (size_t i = 0; i < n; i++)
-			y[i] = fabs(y[i] - *level);
-		*spread = fmax(3 * 1.4826 * gsl_stats_median(y, 1, n), log(1.05));
-		yes = *spread <= 3 * CLASS_SPREAD * fmax(s->dispersion, log(1.02));
-	}
-	free(y);
-	free(hit);
-	return yes;
-}
+#define CLASS_SPREAD 4.0 /* of the healthy rows' dispersion, to either side */
 
 static bool in_class(const struct survey *s, size_t row, double level, double spread)
 {
@@ -113,6 +83,31 @@ static bool in_class(const struct survey *s, size_t row, double level, double sp
 		fabs((double)s->values[row * s->n_stats] - level) <= spread;
 }
 
+static bool is_class(const struct survey *s, double *level, double *spread)
+{
+	double *y = alloc_zero(s->n_rows, sizeof(*y));
+	size_t n = 0, judged = 0, sets = 0, alike = 0;
+	uint8_t *hit = alloc_zero(s->n_sets, 1);
+
+	for (size_t i = 0; i < s->n_rows; i++) {
+		judged += !isnan(s->severity[i]);
+		if (s->excess[i * s->n_stats] >= 1)
+			y[n++] = (double)s->values[i * s->n_stats];
+	}
+	*level = n ? gsl_stats_median(y, 1, n) : 0;
+	*spread = CLASS_SPREAD * fmax(s->dispersion, log(1.03));
+	for (size_t i = 0; i < s->n_rows; i++)
+		if (in_class(s, i, *level, *spread)) {
+			alike++;
+			hit[s->set_of[i]] = 1;
+		}
+	for (size_t i = 0; i < s->n_sets; i++)
+		sets += hit[i];
+	free(y);
+	free(hit);
+	return judged >= CLASS_ROWS && s->n_sets >= CLASS_SETS && 2 * sets >= s->n_sets &&
+		2 * alike >= n && (double)alike >= CLASS_SHARE * (double)judged;
+}
 /* Keeps the worst metric of a member. */
 static void add_member(
 	struct verdicts *v, struct survey *s, uint32_t row, uint32_t metric, int32_t shared)

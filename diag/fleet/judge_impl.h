@@ -30,7 +30,7 @@ struct excuse {
 };
 
 /* A statistic of a row: the level that its windows of 4^level cells exceed for this share of them.
- * Half at level 0 is the median: a lasting shift. Small shares are bursts. */
+ * The first is another one: the mean of the middle half of all cells, for a lasting shift. */
 struct stat {
 	unsigned level;
 	double share;

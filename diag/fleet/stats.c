@@ -51,7 +51,7 @@ struct counts {
 static void count(void *ctx, unsigned level, int64_t index, float value)
 {
 	struct counts *c = ctx;
-	int at = (int)(value * (float)(1 / class_width) + CLASSES / 2);
+	int at = (int)floorf(value * (float)(1 / class_width) + CLASSES / 2);
 
 	(void)index;
 	at = at < 0 ? 0 : at >= CLASSES ? CLASSES - 1 : at;
@@ -78,6 +78,23 @@ static double exceeded(const struct counts *c, unsigned level, double share)
 	return (c->lowest[level] - CLASSES / 2) * class_width;
 }
 
+/* The mean of the middle half: as robust as it must be for a lasting shift, and finer than the median where
+ * values have few digits. */
+static double midmean(const struct counts *c)
+{
+	double before = 0, low = c->n[0] / 4.0, high = 3 * low, sum = 0;
+
+	for (int at = c->lowest[0]; at <= c->highest[0]; at++) {
+		double after = before + c->in[0][at];
+		double from = fmax(before, low), to = fmin(after, high);
+
+		if (to > from)
+			sum += (to - from) * (at + 0.5 - CLASSES / 2) * class_width;
+		before = after;
+	}
+	return sum / (high - low);
+}
+
 void stats_of_row(struct survey *s, uint32_t row)
 {
 	static _Thread_local struct counts c;
@@ -96,7 +113,8 @@ void stats_of_row(struct survey *s, uint32_t row)
 		bool enough = k ? c.n[t->level] * t->share >= EXCEEDING_LEAST
 				: c.n[0] >= CELLS_LEAST;
 
-		values[k] = enough ? (float)exceeded(&c, t->level, t->share) : NAN;
+		values[k] = !enough ? NAN
+				    : (float)(k ? exceeded(&c, t->level, t->share) : midmean(&c));
 	}
 	for (unsigned level = 0; level < l.levels; level++)
 		if (c.highest[level] >= 0)
