@@ -75,7 +75,7 @@ static struct survey begin(struct verdicts *v, const struct metric *m, const str
  * rather than an illness. Then one finding is made for all of them. */
 enum { CLASS_ROWS = 30, CLASS_SETS = 5 };
 #define CLASS_SHARE 0.08
-#define CLASS_SPREAD 4.0 /* of the healthy rows' dispersion, to either side */
+#define CLASS_SPREAD 3.0 /* of the healthy rows' dispersion, to either side */
 
 static bool in_class(const struct survey *s, size_t row, double level, double spread)
 {
@@ -97,7 +97,9 @@ static bool is_class(const struct survey *s, double *level, double *spread)
 	*level = n ? gsl_stats_median(y, 1, n) : 0;
 	*spread = CLASS_SPREAD * fmax(s->dispersion, log(1.03));
 	for (size_t i = 0; i < s->n_rows; i++)
-		if (in_class(s, i, *level, *spread)) {
+		/* Those a little below the limit belong to it, too. */
+		if (s->set_of[i] != NOBODY &&
+			fabs((double)s->values[i * s->n_stats] - *level) <= *spread) {
 			alike++;
 			hit[s->set_of[i]] = 1;
 		}
@@ -105,8 +107,9 @@ static bool is_class(const struct survey *s, double *level, double *spread)
 		sets += hit[i];
 	free(y);
 	free(hit);
-	return judged >= CLASS_ROWS && s->n_sets >= CLASS_SETS && 2 * sets >= s->n_sets &&
-		2 * alike >= n && (double)alike >= CLASS_SHARE * (double)judged;
+	return judged >= CLASS_ROWS && *level > 2 * *spread && s->n_sets >= CLASS_SETS &&
+		2 * sets >= s->n_sets && 2 * alike >= n &&
+		(double)alike >= CLASS_SHARE * (double)judged;
 }
 /* Keeps the worst metric of a member. */
 static void add_member(
