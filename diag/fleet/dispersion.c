@@ -23,7 +23,7 @@
  * by a tenth. It matters where there are few of them. */
 enum { PRIOR_ROWS = 4 };
 #define PRIOR_SCALE 0.0953    /* log(1.1) */
-#define PRIOR_FREEDOM 6.0     /* tails of what is measured are heavier than normal ... */
+#define PRIOR_FREEDOM 8.0     /* tails of what is measured are heavier than normal ... */
 #define PRIOR_FREEDOM_LOG 0.7 /* ... by this standard deviation of log(freedom) */
 #define EXCEEDING_FEW                                                                              \
 	64.0              /* a quantile with fewer windows above it is distributed like a maximum */
