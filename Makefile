@@ -10,7 +10,7 @@ JOBS     ?= $(shell nproc)
 WERROR   ?=
 
 PKG        := pkg-config
-CORE_PKGS  := lua5.4 libssh sqlite3 jansson fuse3 gsl libcrypto zlib
+CORE_PKGS  := lua5.4 libssh sqlite3 jansson fuse3 gsl libcrypto zlib libzstd
 CORE_LIBS  := -lcsv
 AGENT_PKGS := jansson libnftnl libmnl zlib libbpf
 
