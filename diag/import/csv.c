@@ -99,12 +99,17 @@ static double guess_unit(struct csv *c, double x)
 /* A time that is not the one of the row before. */
 static int new_time(struct csv *c)
 {
-	char text[NAME_ROOM + 1];
-	size_t n = csv_unquote(&c->rows, c->table.time, text, sizeof(text));
+	const char *text = csv_text(&c->rows, c->table.time);
+	size_t n = c->rows.fields[c->table.time].n;
+	char room[NAME_ROOM + 1];
 	double x;
 
-	if (n >= sizeof(text))
-		return wrong(c, "time '%.60s' is too long", text);
+	c->time_n = n <= TIME_MAX ? n : 0;
+	memcpy(c->time_text, text, c->time_n);
+	if (n && *text == '"') {
+		text = text_of(c, c->table.time, room);
+		n = strlen(text);
+	}
 	if (number_read(text, n, &x) == NUMBER_OK) {
 		if (c->table.unit_s <= 0)
 			c->table.unit_s = guess_unit(c, x);
@@ -112,12 +117,11 @@ static int new_time(struct csv *c)
 	} else if (!iso_time_read(text, n, &x)) {
 		return wrong(c,
 			"time '%.60s' is neither a number nor of ISO 8601 (2026-11-22T14:00:00Z)",
-			text);
+			text_of(c, c->table.time, room));
 	}
+	if (!isfinite(x))
+		return wrong(c, "time '%.60s' is too large", text_of(c, c->table.time, room));
 	c->time_s = x;
-	n = c->rows.fields[c->table.time].n;
-	c->time_n = n <= TIME_MAX ? n : 0;
-	memcpy(c->time_text, csv_text(&c->rows, c->table.time), c->time_n);
 	return 0;
 }
 
