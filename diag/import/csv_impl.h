@@ -7,7 +7,7 @@
 
 #include "diag/import/import.h"
 
-enum { CSV_ROW_MAX = 64 << 20 };
+enum { CSV_ROW_MAX = 64 << 20, CSV_COLUMNS_MAX = 1 << 21 };
 
 /* One field of a row, as it stands in the file: with its quotes, without blanks around it. */
 struct csv_field {

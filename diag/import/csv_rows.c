@@ -42,7 +42,7 @@ static bool fill(struct csv_rows *r)
 {
 	size_t left = (size_t)(r->end - r->next), n;
 
-	if (left > CSV_ROW_MAX) {
+	if (left >= CSV_ROW_MAX) {
 		r->wrong = "the line is longer than 64 MiB; is a quote not closed?";
 		return false;
 	}
@@ -151,6 +151,10 @@ static enum split split(struct csv_rows *r)
 
 	do {
 		if (n == r->fields_room) {
+			if (n >= CSV_COLUMNS_MAX) {
+				r->wrong = "there are more than two million fields in it";
+				return WRONG;
+			}
 			r->fields_room = n ? n * 2 : 64;
 			r->fields = alloc_resize(r->fields, r->fields_room, sizeof(*r->fields));
 		}

@@ -9,7 +9,7 @@
 
 static bool says_missing(const char *p, size_t n)
 {
-	static const char *const words[] = {"", "-", "nan", "na", "n/a", "null", "none"};
+	static const char *const words[] = {"", "-", "nan", "-nan", "na", "n/a", "null", "none"};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strlen(words[i]) == n && !strncasecmp(words[i], p, n))
