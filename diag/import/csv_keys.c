@@ -74,17 +74,23 @@ static uint32_t look_up(struct csv_keys *k, const char *text, size_t n)
 }
 
 /* Tables repeat: rows of all series at each time, or all times of a series. So the key that
- * followed the last one before is tried first; comparing it costs less than finding it. */
+ * followed the last one before is tried first; comparing it costs less than finding it. Where rows
+ * come in no order this only costs, and is left off for a while. */
 uint32_t csv_keys_find(struct csv_keys *k, const char *text, size_t n)
 {
+	enum { PATIENCE = 32, REST = 4096 };
 	uint32_t found;
 
-	if (k->n) {
+	if (k->n && k->misses < PATIENCE) {
 		const struct csv_key *guess = &k->v[k->v[k->last].next];
 
-		if (guess->n == n && !memcmp(guess->text, text, n))
+		if (guess->n == n && !memcmp(guess->text, text, n)) {
+			k->misses = 0;
 			return k->last = k->v[k->last].next;
+		}
 	}
+	if (++k->misses == PATIENCE + REST)
+		k->misses = PATIENCE / 2;
 	found = look_up(k, text, n);
 	k->v[k->last].next = found;
 	return k->last = found;
