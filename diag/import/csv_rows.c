@@ -116,30 +116,35 @@ static inline bool blank(const struct csv_rows *r, char c)
 	return c == ' ' || (c == '\t' && r->separator != '\t');
 }
 
+#ifdef __SSE2__
+static inline uint64_t stops_in_16(const char *p, char separator)
+{
+	__m128i text = _mm_loadu_si128((const __m128i *)(const void *)p);
+	__m128i these = _mm_or_si128(_mm_cmpeq_epi8(text, _mm_set1_epi8(separator)),
+		_mm_cmpeq_epi8(text, _mm_set1_epi8('\n')));
+	__m128i those = _mm_or_si128(_mm_cmpeq_epi8(text, _mm_set1_epi8('"')),
+		_mm_cmpeq_epi8(text, _mm_setzero_si128()));
+
+	return (unsigned)_mm_movemask_epi8(_mm_or_si128(these, those));
+}
+#endif
+
 /* One bit for each of the 64 bytes at 'p' that may end a field. All at once: short fields of
  * varying length would make a loop over bytes wait for its own branches. */
 static inline uint64_t stops_in(const struct csv_rows *r, const char *p, char separator)
 {
-	uint64_t stops = 0;
 #ifdef __SSE2__
-	const __m128i comma = _mm_set1_epi8(separator), newline = _mm_set1_epi8('\n'),
-		      quote = _mm_set1_epi8('"'), zero = _mm_setzero_si128();
-
 	(void)r;
-	for (int i = 0; i < 4; i++) {
-		__m128i text = _mm_loadu_si128((const __m128i *)(const void *)p + i);
-		__m128i found = _mm_or_si128(
-			_mm_or_si128(_mm_cmpeq_epi8(text, comma), _mm_cmpeq_epi8(text, newline)),
-			_mm_or_si128(_mm_cmpeq_epi8(text, quote), _mm_cmpeq_epi8(text, zero)));
-
-		stops |= (uint64_t)(unsigned)_mm_movemask_epi8(found) << (16 * i);
-	}
+	return stops_in_16(p, separator) | stops_in_16(p + 16, separator) << 16 |
+		stops_in_16(p + 32, separator) << 32 | stops_in_16(p + 48, separator) << 48;
 #else
+	uint64_t stops = 0;
+
 	(void)separator;
 	for (int i = 0; i < 64; i++)
 		stops |= (uint64_t)r->stop[(unsigned char)p[i]] << i;
-#endif
 	return stops;
+#endif
 }
 
 /* Finds the fields of the row at 'next'; moves 'next' behind it. */
