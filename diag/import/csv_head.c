@@ -6,7 +6,7 @@
 
 #include "diag/import/csv_impl.h"
 #include "harness/base/alloc.h"
-#include "harness/lua/luax.h"
+#include "harness/base/near.h"
 
 static const uint32_t none = UINT32_MAX;
 
@@ -94,14 +94,13 @@ static char *list_names(const struct csv_table *t)
 
 static int no_column(const struct csv_table *t, const char *name, struct err *e)
 {
-	const char **names = alloc_zero(t->n_columns + 1, sizeof(*names)), *near;
-	char *list = list_names(t);
+	const char **names = alloc_zero(t->n_columns + 1, sizeof(*names));
+	char *list = list_names(t), hint[96];
 	int rc;
 
 	memcpy(names, t->names, t->n_columns * sizeof(*names));
-	near = luax_nearest(name, names);
-	rc = err_set(e, -EINVAL, "there is no column '%.60s'%s%.60s%s; the columns are %s", name,
-		near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", list);
+	rc = err_set(e, -EINVAL, "there is no column '%.60s'; the columns are %s%s", name, list,
+		near_hint(name, names, hint));
 	free(names);
 	free(list);
 	return rc;
@@ -132,7 +131,7 @@ static int find_column(const struct csv_table *t, const struct import_options *o
 			*column = i;
 	if (wanted)
 		return *column == none ? no_column(t, wanted, e) : 0;
-	for (; *usual && *column == none; usual++)
+	for (; usual && *usual && *column == none; usual++)
 		for (uint32_t i = 0; i < t->n_columns && *column == none; i++)
 			if (!strcasecmp(t->names[i], *usual) && !is_named(o, t->names[i]))
 				*column = i;

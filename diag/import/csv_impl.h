@@ -47,10 +47,10 @@ static inline const char *csv_text(const struct csv_rows *r, size_t field)
 	return r->row + r->fields[field].at;
 }
 
-/* A field without its quotes, in 'out', as much as fits; the length of all. NUL inside cannot be. */
+/* A field without its quotes, in 'out', as much as fits, with a NUL; the length of all of it. */
 size_t csv_unquote(const struct csv_rows *r, size_t field, char *out, size_t size);
 
-/* What a row's fields are. 'key' columns tell the row's series apart; each 'value' is one sample. */
+/* What a row's fields are. 'keys' are the columns of names; each of 'values' is one sample. */
 enum csv_form { CSV_LONG, CSV_COLUMNS, CSV_WIDE };
 
 enum csv_state { CSV_NUMBERS, CSV_UNDECIDED, CSV_TEXT };

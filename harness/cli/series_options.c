@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "harness/base/near.h"
 #include "harness/cli/cmd.h"
-#include "harness/lua/luax.h"
 
 #define AT(field) offsetof(struct series_options, field)
 
@@ -34,8 +34,8 @@ const struct option_row series_rows[] = {
 
 static int check_format(const char *command, const char *format)
 {
-	const char *names[32], *near;
-	char list[300] = "";
+	const char *names[32];
+	char list[300] = "", hint[96];
 	size_t n = 0, length = 0;
 
 	for (; import_formats[n].name && n < 31; n++) {
@@ -46,13 +46,8 @@ static int check_format(const char *command, const char *format)
 			return 0;
 	}
 	names[n] = NULL;
-	near = luax_nearest(format, names);
-	if (near)
-		cmd_fail(command, CULPRIT_EXIT_USAGE, "there is no format '%s'; did you mean '%s'?",
-			format, near);
-	else
-		cmd_fail(command, CULPRIT_EXIT_USAGE, "there is no format '%s'; there are %s",
-			format, list);
+	cmd_fail(command, CULPRIT_EXIT_USAGE, "there is no format '%s'; there are %s%s", format,
+		list, near_hint(format, names, hint));
 	return -EINVAL;
 }
 

@@ -262,7 +262,8 @@ static void heads_are_refused(void **state)
 		"x.csv:1: there is no column of times (time, time_ms, timestamp ...); the first "
 		"line must name the columns");
 	refuses("time,disk,metric,value\n", &near,
-		"x.csv:1: there is no column 'dsk'; did you mean 'disk'?");
+		"x.csv:1: there is no column 'dsk'; the columns are 'time', 'disk', 'metric', "
+		"'value'; did you mean 'disk'?");
 	refuses("time,disk,value\n", &none, "x.csv:1: there is no column 'rack'; the columns are");
 	refuses("time,disk,value\n", &twice, "x.csv:1: column 'disk' cannot be two things");
 	refuses("time,a,b,a\n", NULL, "x.csv:1: column 'a' stands twice");
