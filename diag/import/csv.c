@@ -48,6 +48,7 @@ struct csv {
 	size_t time_n;
 	double time_s;
 	uint64_t samples, missing;
+	char skipped[NAME_ROOM + 1]; /* a metric that was not asked for */
 };
 
 static int wrong(struct csv *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -181,6 +182,8 @@ static int add_key(struct csv *c)
 	for (size_t i = all - t->n_values; i < all; i++)
 		c->ids[i] = no_series;
 	k->skip = t->form == CSV_LONG && !chosen(c->o, text_of(c, t->metric, metric));
+	if (k->skip)
+		memcpy(c->skipped, metric, sizeof(metric));
 	return 0;
 }
 
@@ -407,6 +410,10 @@ static void conclude(struct csv *c)
 		return;
 	c->said->samples += c->samples;
 	c->said->missing += c->missing;
+	if (*c->skipped && !c->samples)
+		import_note(c->said,
+			"%s: none of the metrics that are asked for is in it; there is '%.60s'",
+			c->source, c->skipped);
 	if (c->table.n_values && !c->said->form)
 		c->said->form = csv_describe(&c->table);
 }

@@ -140,6 +140,7 @@ static void long_form(void **state)
 		"p/b/u m 1.5 5\n", "(numbers are ms), member in 'unit', groups in 'place', 'box'");
 	gives("time,server,metric,value\n0,s,r,1\n0,s,w,2\n1,s,r,3\n1,s,w,4\n", &writes,
 		"s w 0 2\ns w 1 4\n", "long CSV");
+	gives("time,server,metric,value\n0,s,r,1\n", &writes, "", "long CSV");
 	/* The same member written in other ways. */
 	gives("time,server,metric,value\n0,s,r,1\n1,\"s\",r,2\n2, s ,r, 3 \n\"3\",s,r,\"4\"\n",
 		NULL, "s r 0 1\ns r 1 2\ns r 2 3\ns r 3 4\n", "long CSV");
