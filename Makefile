@@ -10,8 +10,7 @@ JOBS     ?= $(shell nproc)
 WERROR   ?=
 
 PKG        := pkg-config
-CORE_PKGS  := lua5.4 libssh sqlite3 jansson fuse3 gsl libcrypto zlib
-CORE_LIBS  := -lcsv
+CORE_PKGS  := lua5.4 libssh sqlite3 jansson fuse3 gsl libcrypto zlib libzstd
 AGENT_PKGS := jansson libnftnl libmnl zlib libbpf
 
 CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 -DCULPRIT_VERSION='"$(VERSION)"'
@@ -51,7 +50,7 @@ $(OUT)/lib%.a:
 
 $(OUT)/culprit: $(OUT)/harness/cli/main.o $(OUT)/libcore.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS)) $(CORE_LIBS) -lm
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS)) -lm
 
 # The agent travels with its libraries and its loader, so that a target host
 # needs nothing but sshd: see harness/agent/README.md.
@@ -64,7 +63,7 @@ $(OUT)/agent/culprit-agent: $(OUT)/harness/agent/main.o $(OUT)/libagent.a
 $(OUT)/tests/%: $(OUT)/ci/tests/%.o $(OUT)/libcore.a $(OUT)/libagent.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS) $(AGENT_PKGS) cmocka) $(CORE_LIBS) -lm
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS) $(AGENT_PKGS) cmocka) -lm
 
 # Programs that tests start and observe; they link nothing of the product.
 $(OUT)/helpers/%: $(OUT)/ci/tests/helpers/%.o
@@ -76,7 +75,7 @@ $(OUT)/helpers/%: $(OUT)/ci/tests/helpers/%.o
 $(OUT)/bench/%: $(OUT)/ci/bench/%.o $(OUT)/libcore.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS)) $(CORE_LIBS) -lm
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS)) -lm
 
 $(OUT)/%.o: %.c
 	$(call say,CC,$<)
@@ -131,7 +130,7 @@ bench: all ## measure the performance goals, as ratios in one run
 # Each fuzzer instruments the code that it tests, and links the rest uninstrumented. Not part of all.
 fuzz_of_log       := $(RECORD_SRC) $(BASE_SRC)
 fuzz_of_ebpf      := $(RECORD_SRC) $(BASE_SRC) diag/capture/ebpf/events.c diag/capture/ebpf/describe.c diag/capture/ebpf/first_seen.c
-fuzz_of_csv       := diag/derive/series.c $(BASE_SRC)
+fuzz_of_csv       := $(wildcard diag/import/*.c) diag/derive/series.c $(BASE_SRC)
 fuzz_of_scenario  := harness/scenario/scenario.c harness/scenario/part.c harness/scenario/tracing.c harness/scenario/plan.c $(wildcard harness/lua/*.c) $(BASE_SRC)
 fuzz_of_inventory := $(wildcard harness/inventory/*.c harness/lua/*.c) $(BASE_SRC)
 fuzz_of_agent     := harness/agent/dispatch.c harness/agent/operations.c
@@ -144,7 +143,7 @@ fuzz: $(fuzz_bin) ## build the fuzzers of ci/fuzz (clang)
 .SECONDEXPANSION:
 $(OUT)/fuzz/%_fuzz: $(OUT)/fuzz/ci/fuzz/%_fuzz.o $$(call fuzz_objects,$$*) $(OUT)/libcore.a $(OUT)/libagent.a
 	$(call say,LINK,$@)
-	$(Q)clang -fsanitize=fuzzer,address,undefined $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS) $(AGENT_PKGS)) $(CORE_LIBS) -lm
+	$(Q)clang -fsanitize=fuzzer,address,undefined $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS) $(AGENT_PKGS)) -lm
 
 $(OUT)/fuzz/%.o: %.c
 	$(call say,FUZZ,$<)

@@ -1,29 +1,27 @@
 #include "diag/derive/series.h"
 
-#include <csv.h>
 #include <errno.h>
 #include <gsl/gsl_statistics_float.h>
-#include <jansson.h>
 #include <math.h>
 #include <search.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/alloc.h"
 
-enum column { TIME, SERVER, METRIC, VALUE, COLUMNS };
-static const char *const column_names[] = {"time", "server", "metric", "value"};
-
-/* Names are looked up by a tree; the last point of each series by server and metric. */
+/* Names are looked up by a tree; metrics and servers have one each. */
 struct named {
 	char *name;
 	uint32_t index;
 };
 
 struct series_index {
-	void *servers, *metrics; /* tsearch trees of struct named */
+	void *servers, *metrics, *pairs; /* tsearch trees of struct named */
+	struct pair {
+		uint32_t server, metric;
+	} * list; /* series by number */
+	size_t n, room;
 };
 
 struct last {
@@ -33,195 +31,93 @@ struct last {
 
 /* One reading. */
 struct reader {
-	const char *source;
 	struct series_names *names;
 	struct series *out;
-	struct err *e;
-	int rc;
-	unsigned long line; /* of the row's first field */
-	unsigned long now;  /* that is being parsed */
-	bool begun;         /* a field of the row has come */
-	int column;         /* of the next field */
-	int place[COLUMNS]; /* which column of the file it is; -1 */
-	int columns;        /* in the head; 0: not read yet */
-	double unit_s;      /* of the time column */
-	char *fields[COLUMNS];
 	size_t room;       /* of the points */
-	struct last *last; /* [server * SERIES_METRICS_MAX + metric] */
-	size_t last_servers;
+	struct last *last; /* by number of the series */
+	size_t n_last;
 	float *steps; /* between points of a series */
 	size_t n_steps, steps_room;
 };
-
-/* UTF-8 without control characters. */
-static bool good_text(const char *s)
-{
-	bool ascii = true, good;
-	json_t *v;
-
-	for (const unsigned char *p = (const unsigned char *)s; *p; p++) {
-		if (*p < ' ' || *p == 0x7f)
-			return false;
-		ascii = ascii && *p < 0x80;
-	}
-	if (ascii)
-		return true;
-	v = json_string(s); /* NULL: no UTF-8 */
-	good = v != NULL;
-	json_decref(v);
-	return good;
-}
-
-/* A name that can stand in JSON and on a terminal. */
-static bool good_name(const char *s)
-{
-	size_t len = strlen(s);
-
-	return len && len <= SERIES_NAME_MAX && good_text(s);
-}
-
-static void complain(struct reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void complain(struct reader *r, const char *fmt, ...)
-{
-	char sentence[600];
-	va_list ap;
-	bool good;
-
-	if (r->rc)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(sentence, sizeof(sentence), fmt, ap);
-	va_end(ap);
-	good = good_text(sentence);
-	/* What was refused may be anything, and a cut may go through a character. */
-	for (char *p = sentence; !good && *p; p++)
-		if ((unsigned char)*p < ' ' || (unsigned char)*p >= 0x7f)
-			*p = '?';
-	r->rc = err_set(r->e, -EINVAL, "%s:%lu: %s", r->source, r->line, sentence);
-}
 
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name);
 }
 
-static int find_name(struct reader *r, void **tree, char ***names, size_t *n, size_t max,
-	const char *name, uint32_t *index)
+/* The index of a name in a tree, which is 'n' for a new one. */
+static uint32_t find_name(void **tree, const char *name, size_t n)
 {
 	struct named key = {.name = (char *)name}, *fresh, **found = tfind(&key, tree, by_name);
 
-	if (found) {
-		*index = (*found)->index;
-		return 0;
-	}
-	if (*n == max)
-		return r->rc = err_set(r->e, -E2BIG,
-			       "%s:%lu: more than %zu names of this kind ('%.60s')", r->source,
-			       r->line, max, name);
+	if (found)
+		return (*found)->index;
 	fresh = alloc_zero(1, sizeof(*fresh));
 	fresh->name = alloc_copy(name);
-	fresh->index = (uint32_t)*n;
+	fresh->index = (uint32_t)n;
 	if (!tsearch(fresh, tree, by_name))
-		return r->rc = err_errno(r->e, -ENOMEM, "cannot read '%s'", r->source);
+		alloc_end();
+	return fresh->index;
+}
+
+/* The index of a name in the list that the caller sees. */
+static int list_name(void **tree, char ***names, size_t *n, size_t max, const char *name,
+	uint32_t *index, struct err *e)
+{
+	uint32_t i = find_name(tree, name, *n);
+
+	*index = i;
+	if (i < *n)
+		return 0;
 	*names = alloc_resize(*names, *n + 1, sizeof(**names));
-	(*names)[(*n)++] = fresh->name; /* the tree's node owns it */
-	*index = fresh->index;
+	(*names)[(*n)++] = alloc_copy(name);
+	return *n <= max
+		? 0
+		: err_set(e, -E2BIG, "more than %zu names of this kind ('%.60s')", max, name);
+}
+
+static int on_series(void *ctx, const struct series_key *key, uint32_t *id, struct err *e)
+{
+	struct reader *r = ctx;
+	struct series_names *names = r->names;
+	struct series_index *index = names->index;
+	char server[(IMPORT_GROUPS_MAX + 1) * (IMPORT_NAME_MAX + 1) + 1], pair[32];
+	struct pair p;
+	size_t n = 0;
+
+	if (!strcmp(key->metric, "any"))
+		return err_set(e, -EINVAL, "no metric can be called 'any'");
+	for (size_t g = 0; g < key->n_groups; g++)
+		n += (size_t)snprintf(server + n, sizeof(server) - n, "%s/", key->group[g]);
+	snprintf(server + n, sizeof(server) - n, "%s", key->member);
+	if (list_name(&index->servers, &names->servers, &names->n_servers, SERIES_SERVERS_MAX,
+		    server, &p.server, e) ||
+		list_name(&index->metrics, &names->metrics, &names->n_metrics, SERIES_METRICS_MAX,
+			key->metric, &p.metric, e))
+		return -E2BIG;
+	snprintf(pair, sizeof(pair), "%u %u", p.server, p.metric);
+	*id = find_name(&index->pairs, pair, index->n);
+	if (*id < index->n)
+		return 0;
+	if (index->n == index->room) {
+		index->room = index->room ? index->room * 2 : 64;
+		index->list = alloc_resize(index->list, index->room, sizeof(*index->list));
+	}
+	index->list[index->n++] = p;
 	return 0;
 }
 
-/* All of 'text' as a number. No hexadecimal, no infinity, no NaN: what writes those means something
- * else. */
-static bool read_number(const char *text, double *x)
-{
-	char *end;
-
-	if (text[strspn(text, "0123456789+-.eE")])
-		return false;
-	*x = strtod(text, &end);
-	return end != text && !*end && isfinite(*x);
-}
-
-static void read_head_field(struct reader *r, const char *name)
-{
-	static const struct {
-		const char *name;
-		double unit_s;
-	} times[] = {{"time", 1}, {"time_s", 1}, {"time_ms", 1e-3}, {"time_us", 1e-6},
-		{"time_ns", 1e-9}};
-	int c = -1;
-
-	if (r->columns == 0 && r->column == 0 && !strncmp(name, "\xef\xbb\xbf", 3))
-		name += 3;
-	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
-		if (!strcmp(name, times[i].name)) {
-			c = TIME;
-			r->unit_s = times[i].unit_s;
-		}
-	for (int i = SERVER; i < COLUMNS; i++)
-		if (!strcmp(name, column_names[i]))
-			c = i;
-	if (c < 0)
-		complain(r,
-			"column '%.60s' is none of time (or time_ms, time_us, time_ns), server, "
-			"metric, value",
-			name);
-	else if (r->place[c] >= 0)
-		complain(r, "column '%s' stands twice", column_names[c]);
-	else
-		r->place[c] = r->column;
-}
-
-static void end_head(struct reader *r)
-{
-	for (int c = 0; c < COLUMNS && !r->rc; c++)
-		if (r->place[c] < 0)
-			complain(r, "there is no column '%s'; the head is time,server,metric,value",
-				column_names[c]);
-	r->columns = r->column;
-}
-
-/* libcsv: a field is whole. */
-static void on_field(void *text, size_t size, void *ctx)
-{
-	struct reader *r = ctx;
-
-	if (!r->begun) {
-		r->begun = true;
-		r->line = r->now;
-	}
-	if (r->rc)
-		return;
-	if (strlen(text ? text : "") != size) {
-		complain(r, "there is a zero byte in it");
-	} else if (!r->columns) {
-		read_head_field(r, text);
-	} else if (r->column >= r->columns) {
-		complain(r, "more fields than the head has");
-	} else {
-		for (int c = 0; c < COLUMNS; c++)
-			if (r->place[c] == r->column) {
-				free(r->fields[c]);
-				r->fields[c] = alloc_copy(text);
-			}
-	}
-	r->column++;
-}
-
 /* Where the last time of a series is kept. */
-static struct last *last_of(struct reader *r, uint32_t server, uint32_t metric)
+static struct last *last_of(struct reader *r, uint32_t id)
 {
-	const size_t row = SERIES_METRICS_MAX;
+	if (id >= r->n_last) {
+		size_t n = (size_t)id * 2 + 64;
 
-	if (server >= r->last_servers) {
-		size_t n = server + 8;
-
-		r->last = alloc_resize(r->last, n * row, sizeof(*r->last));
-		memset(r->last + r->last_servers * row, 0,
-			(n - r->last_servers) * row * sizeof(*r->last));
-		r->last_servers = n;
+		r->last = alloc_resize(r->last, n, sizeof(*r->last));
+		memset(r->last + r->n_last, 0, (n - r->n_last) * sizeof(*r->last));
+		r->n_last = n;
 	}
-	return &r->last[server * row + metric];
+	return &r->last[id];
 }
 
 static void add_step(struct reader *r, double step)
@@ -233,15 +129,12 @@ static void add_step(struct reader *r, double step)
 	r->steps[r->n_steps++] = (float)step;
 }
 
-static void add_point(struct reader *r, struct series_point p)
+static int add_point(struct reader *r, struct series_point p, struct err *e)
 {
 	struct series *s = r->out;
 
-	if (s->n == SERIES_POINTS_MAX) {
-		r->rc = err_set(r->e, -E2BIG, "%s:%lu: more than %d rows", r->source, r->line,
-			SERIES_POINTS_MAX);
-		return;
-	}
+	if (s->n == SERIES_POINTS_MAX)
+		return err_set(e, -E2BIG, "more than %d values", SERIES_POINTS_MAX);
 	if (s->n == r->room) {
 		r->room = r->room ? r->room * 2 : 1024;
 		s->points = alloc_resize(s->points, r->room, sizeof(*s->points));
@@ -249,124 +142,59 @@ static void add_point(struct reader *r, struct series_point p)
 	s->from_s = !s->n || p.time_s < s->from_s ? p.time_s : s->from_s;
 	s->to_s = !s->n || p.time_s > s->to_s ? p.time_s : s->to_s;
 	s->points[s->n++] = p;
+	return 0;
 }
 
-static void end_data(struct reader *r)
-{
-	char *const *f = r->fields;
-	struct series_point p = {.value = NAN};
-	struct last *last;
-	bool missing;
-
-	if (r->column != r->columns) {
-		complain(r, "fewer fields than the head has");
-		return;
-	}
-	missing = !*f[VALUE];
-	if (!read_number(f[TIME], &p.time_s))
-		complain(r, "time '%.60s' is no number", f[TIME]);
-	else if (!missing && !read_number(f[VALUE], &p.value))
-		complain(r,
-			"value '%.60s' is no decimal number (leave it empty where there is no "
-			"sample)",
-			f[VALUE]);
-	else if (!good_name(f[SERVER]) || !good_name(f[METRIC]))
-		complain(r,
-			"a server and a metric need names, of UTF-8 and at most 200 bytes, not "
-			"'%.60s' and '%.60s'",
-			f[SERVER], f[METRIC]);
-	else if (!strcmp(f[METRIC], "any"))
-		complain(r, "no metric can be called 'any'");
-	if (r->rc ||
-		find_name(r, &r->names->index->servers, &r->names->servers, &r->names->n_servers,
-			SERIES_SERVERS_MAX, f[SERVER], &p.server) ||
-		find_name(r, &r->names->index->metrics, &r->names->metrics, &r->names->n_metrics,
-			SERIES_METRICS_MAX, f[METRIC], &p.metric))
-		return;
-	p.time_s *= r->unit_s;
-	last = last_of(r, p.server, p.metric);
-	if (last->any && p.time_s == last->time_s)
-		complain(r, "'%.60s' of '%.60s' has had this time in an earlier row", f[METRIC],
-			f[SERVER]);
-	else if (last->any && p.time_s < last->time_s)
-		complain(r, "'%.60s' of '%.60s' goes back in time; sort the rows by it", f[METRIC],
-			f[SERVER]);
-	else if (last->any)
-		add_step(r, p.time_s - last->time_s);
-	*last = (struct last){p.time_s, true};
-	if (!r->rc && !missing)
-		add_point(r, p);
-}
-
-/* libcsv: a row is whole. */
-static void on_row(int end, void *ctx)
+static int on_sample(void *ctx, uint32_t id, double time_s, double value, struct err *e)
 {
 	struct reader *r = ctx;
+	const struct series_names *names = r->names;
+	const struct pair *p = &names->index->list[id];
+	struct last *last = last_of(r, id);
 
-	(void)end;
-	if (!r->rc)
-		(r->columns ? end_data : end_head)(r);
-	r->column = 0;
-	r->begun = false;
+	if (last->any && time_s <= last->time_s)
+		return err_set(e, -EINVAL, "'%.60s' of '%.60s' %s", names->metrics[p->metric],
+			names->servers[p->server],
+			time_s < last->time_s ? "goes back in time; sort the rows by it"
+					      : "has had this time in an earlier row");
+	if (last->any)
+		add_step(r, time_s - last->time_s);
+	*last = (struct last){time_s, true};
+	if (isnan(value))
+		return 0;
+	return add_point(r, (struct series_point){time_s, value, p->server, p->metric}, e);
 }
 
-/* Line by line, so that it is known which one is being parsed. */
-static int parse(struct reader *r, FILE *f)
+static struct import_sink begin(struct reader *r)
 {
-	struct csv_parser parser;
-	char *line = NULL;
-	size_t room = 0;
-	ssize_t n;
-
-	csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL);
-	while (!r->rc && (n = getline(&line, &room, f)) > 0) {
-		r->now++;
-		if (csv_parse(&parser, line, (size_t)n, on_field, on_row, r) != (size_t)n) {
-			r->line = r->now;
-			complain(r, "a quote where none can be");
-		}
-	}
-	if (!r->rc && ferror(f))
-		r->rc = err_errno(r->e, -EIO, "cannot read '%s'", r->source);
-	if (!r->rc && csv_fini(&parser, on_field, on_row, r)) {
-		r->line = r->now;
-		complain(r, "a quote is not closed");
-	}
-	csv_free(&parser);
-	free(line);
-	if (!r->rc && !r->columns) {
-		r->line = 1;
-		complain(r, "it is empty; the head is time,server,metric,value");
-	}
-	return r->rc;
+	if (!r->names->index)
+		r->names->index = alloc_zero(1, sizeof(*r->names->index));
+	return (struct import_sink){.ctx = r, .series = on_series, .sample = on_sample};
 }
 
-int series_read(
-	FILE *f, const char *source, struct series_names *names, struct series *out, struct err *e)
+static int end(struct reader *r, struct series *out, int rc)
+{
+	struct series *s = r->out;
+
+	if (!rc && r->n_steps)
+		s->step_s = (double)gsl_stats_float_select(r->steps, 1, r->n_steps, r->n_steps / 2);
+	free(r->last);
+	free(r->steps);
+	if (rc)
+		series_clear(s);
+	else
+		*out = *s;
+	return rc;
+}
+
+int series_read(const char *path, const struct import_options *o, struct series_names *names,
+	struct series *out, struct import_said *said, struct err *e)
 {
 	struct series s = {0};
-	struct reader r = {.source = source,
-		.names = names,
-		.out = &s,
-		.e = e,
-		.place = {-1, -1, -1, -1},
-		.unit_s = 1};
-	int rc;
+	struct reader r = {.names = names, .out = &s};
+	struct import_sink sink = begin(&r);
 
-	if (!names->index)
-		names->index = alloc_zero(1, sizeof(*names->index));
-	rc = parse(&r, f);
-	if (!rc && r.n_steps)
-		s.step_s = (double)gsl_stats_float_select(r.steps, 1, r.n_steps, r.n_steps / 2);
-	for (int c = 0; c < COLUMNS; c++)
-		free(r.fields[c]);
-	free(r.last);
-	free(r.steps);
-	if (rc)
-		series_clear(&s);
-	else
-		*out = s;
-	return rc;
+	return end(&r, out, import_file(path, o, &sink, said, e));
 }
 
 void series_clear(struct series *s)
@@ -388,7 +216,13 @@ void series_names_clear(struct series_names *names)
 	if (names->index) {
 		tdestroy(names->index->servers, free_named);
 		tdestroy(names->index->metrics, free_named);
+		tdestroy(names->index->pairs, free_named);
+		free(names->index->list);
 	}
+	for (size_t i = 0; i < names->n_servers; i++)
+		free(names->servers[i]);
+	for (size_t i = 0; i < names->n_metrics; i++)
+		free(names->metrics[i]);
 	free(names->index);
 	free(names->servers);
 	free(names->metrics);

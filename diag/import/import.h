@@ -43,9 +43,9 @@ struct import_sink {
 
 /* How an input is to be read; all zero: find out. */
 struct import_options {
-	const char *format;        /* "csv", "sar", "iostat", "ceph", "prometheus-text" ...; or NULL */
-	const char *time, *member; /* columns or labels of this name; NULL: find out */
-	const char *metric, *value;          /* columns of the long form; NULL: find out */
+	const char *format; /* "csv", "sar", "iostat", "ceph", "prometheus-text" ...; or NULL */
+	const char *time, *member;            /* columns or labels of this name; NULL: find out */
+	const char *metric, *value;           /* columns of the long form; NULL: find out */
 	const char *group[IMPORT_GROUPS_MAX]; /* from the widest to the narrowest; NULL ends */
 	const char *const *metrics;           /* take only these metrics; NULL: all */
 	size_t n_metrics;
@@ -55,8 +55,8 @@ struct import_options {
 
 /* What was understood, to be told to the user. All texts are allocated; import_said_clear frees. */
 struct import_said {
-	char *form;    /* "long CSV: time in ms, member in column 'disk', groups in 'host'" */
-	char **notes;  /* "12 rows repeat a time of their series" ...; n_notes of them */
+	char *form;   /* "long CSV: time in ms, member in column 'disk', groups in 'host'" */
+	char **notes; /* "12 rows repeat a time of their series" ...; n_notes of them */
 	size_t n_notes;
 	uint64_t samples, missing; /* given to the sink; of them without a value */
 };

@@ -32,19 +32,14 @@ struct job {
 	double step_s;
 };
 
-static int read_file(const char *path, struct series_names *names, struct series *s, struct err *e)
+static int read_file(const char *path, const struct import_options *how, struct series_names *names,
+	struct series *s, struct err *e)
 {
-	bool in = !strcmp(path, "-");
-	FILE *f = in ? stdin : fopen(path, "re");
-	int rc;
+	int rc = series_read(path, how, names, s, NULL, e);
 
-	if (!f)
-		return err_errno(e, -errno, "cannot open '%s'", path);
-	rc = series_read(f, in ? "standard input" : path, names, s, e);
-	if (!in)
-		fclose(f);
 	if (!rc && !s->n) {
-		rc = err_set(e, -EINVAL, "%s: it contains not one value", path);
+		rc = err_set(e, -EINVAL, "%s: it contains not one value",
+			strcmp(path, "-") ? path : "standard input");
 		series_clear(s);
 	}
 	return rc;
@@ -129,11 +124,11 @@ static int cut(struct job *j, struct err *e)
 static int prepare(struct job *j, struct err *e)
 {
 	const struct csv_options *o = j->o;
-	int rc = read_file(o->csv, &j->names, &j->series, e);
+	int rc = read_file(o->csv, o->how, &j->names, &j->series, e);
 
 	j->trainings = alloc_zero(o->n_trains, sizeof(*j->trainings));
 	for (size_t i = 0; i < o->n_trains && !rc; i++)
-		rc = read_file(o->trains[i], &j->names, &j->trainings[i], e);
+		rc = read_file(o->trains[i], o->how, &j->names, &j->trainings[i], e);
 	j->step_s = o->step_s > 0 ? o->step_s : j->series.step_s > 1 ? j->series.step_s : 1;
 	if (!rc)
 		rc = cut(j, e);

@@ -5,12 +5,14 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "diag/import/import.h"
 #include "harness/base/err.h"
 
 struct csv_options {
 	const char *csv;     /* a path, or "-" */
 	const char **trains; /* fault-free files */
 	size_t n_trains;
+	const struct import_options *how; /* of all files; NULL: find out */
 	bool has_until;
 	double train_until_s;    /* if has_until, rows before it are training */
 	double window_s, step_s; /* 0: one window; 0: as in the file */

@@ -35,6 +35,10 @@ judged <ill.csv >want
 check "there is something to compare" grep -q '^latency_ms s3 s3=15' want
 check "with CRLF" diff want <(sed 's/$/\r/' ill.csv | judged)
 check "with a byte order mark" diff want <({ printf '\xef\xbb\xbf'; cat ill.csv; } | judged)
+check "missing values called NaN, null, NA or -" diff want <(awk -F, -v OFS=, 'BEGIN { split("NaN null NA -", w, " ") }
+	$4 == "" { $4 = w[NR % 4 + 1] } { print }' ill.csv | judged)
+check "semicolons" diff want <(tr , ';' <ill.csv | judged)
+check "compressed by gzip" diff want <(gzip -c ill.csv | judged)
 check "columns in another order, quoted" diff want <(awk -F, '{ printf "\"%s\",%s,\"%s\",%s\n", $3, $4, $2, $1 }' ill.csv | judged)
 check "times in milliseconds" diff want <(awk -F, 'NR == 1 { print "time_ms,server,metric,value"; next } { printf "%d,%s,%s,%s\n", $1 * 1000, $2, $3, $4 }' ill.csv | judged)
 check "series one after the other" diff <(sort want) <({ head -n 1 ill.csv; tail -n +2 ill.csv | sort -t, -k2,2 -k3,3 -s; } | judged | sort)
@@ -61,22 +65,22 @@ check "a value that is not a number" refused "value '12x' is no decimal number" 
 check "an infinite value" refused "value 'inf'" 1,a,m,inf
 check "a hexadecimal value" refused "value '0x10'" 1,a,m,0x10
 check "a value that is too large" refused "value '1e999'" 1,a,m,1e999
-check "a time that is not a number" refused "time '12:30' is no number" 1,a,m,1 12:30,a,m,1
-check "a missing time" refused "time '' is no number" ,a,m,1
+check "a time that is not a number" refused "time '12:30' is neither" 1,a,m,1 12:30,a,m,1
+check "a missing time" refused "time '' is neither" ,a,m,1
 check "too few fields" refused "fewer fields" 1,a,m,1 2,a,m
 check "too many fields" refused "more fields" 1,a,m,1 2,a,m,1,1
 check "a row twice" refused "has had this time" 1,a,m,1 1,a,m,1
 check "rows out of order" refused "goes back in time" 2,a,m,1 1,a,m,1
-check "no server" refused "need names" 1,,m,1
-check "a name that is not UTF-8" refused "need names" "1,$(printf 'a\377b'),m,1"
+check "no server" refused "name of the member is empty" 1,,m,1
+check "a name that is not UTF-8" refused "cannot name a member" "1,$(printf 'a\377b'),m,1"
 check "the message is valid UTF-8" bash -c "iconv -f utf-8 -t utf-8 err >/dev/null"
 check "a metric called any" refused "called 'any'" 1,a,any,1
 check "an open quote" refused "quote is not closed" '1,"a,m,1'
 check "a quote in the middle" refused "quote where none can be" '1,a"b",m,1'
 head_refused() { printf '%s\n1,a,m,1\n' "$2" >bad.csv; "$culprit" diagnose --csv bad.csv 2>err; [ $? -eq 2 ] && grep -q "bad.csv:1: .*$1" err || { cat err; return 1; }; }
-check "an unknown column" head_refused "'vlaue' is none of" time,server,metric,vlaue
-check "a missing column" head_refused "no column 'metric'" time,server,value
-check "a column twice" head_refused "'time' stands twice" time,time_ms,server,metric,value
+check "metrics without values" head_refused "none of values" time,server,metric,vlaue
+check "a missing column" head_refused "no column of times.* the columns are 'server', 'metric', 'value'" server,metric,value
+check "a column twice" head_refused "'server' stands twice" time,server,server,metric,value
 check "an empty file" bash -c ": >bad.csv; '$culprit' diagnose --csv bad.csv 2>&1 | grep -q 'bad.csv:1: it is empty'"
 check "a file without a value" bash -c "echo time,server,metric,value >bad.csv; '$culprit' diagnose --csv bad.csv 2>&1 | grep -q 'not one value'"
 check "an error in the training file names that file" bash -c "echo 1,a >>bad.csv; '$culprit' diagnose --csv ill.csv --train bad.csv 2>&1 | grep -q 'bad.csv:2: fewer'"

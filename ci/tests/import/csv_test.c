@@ -1,0 +1,321 @@
+/* What the reader of CSV makes of tables: each form's samples, and what is refused. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/import/formats.h"
+#include "harness/base/alloc.h"
+
+/* A sink that writes what comes to a text: "group/member metric time value" a line. */
+struct seen {
+	FILE *f;
+	char *text;
+	size_t size;
+	char **series;
+	uint32_t n;
+	struct import_said said;
+	struct err e;
+};
+
+static int on_series(void *ctx, const struct series_key *key, uint32_t *id, struct err *e)
+{
+	struct seen *s = ctx;
+	char name[2000] = "";
+
+	for (size_t g = 0; g < key->n_groups; g++)
+		snprintf(name + strlen(name), sizeof(name) - strlen(name), "%s/", key->group[g]);
+	snprintf(name + strlen(name), sizeof(name) - strlen(name), "%s %s", key->member,
+		key->metric);
+	for (*id = 0; *id < s->n; ++*id)
+		if (!strcmp(s->series[*id], name))
+			return 0;
+	if (!strcmp(key->member, "refused"))
+		return err_set(e, -E2BIG, "no such member");
+	s->series = alloc_resize(s->series, s->n + 1, sizeof(*s->series));
+	s->series[s->n++] = alloc_copy(name);
+	return 0;
+}
+
+static int on_sample(void *ctx, uint32_t id, double time_s, double value, struct err *e)
+{
+	struct seen *s = ctx;
+
+	if (value > 1e300)
+		return err_set(e, -EINVAL, "too much of it");
+	fprintf(s->f, "%s %.15g ", s->series[id], time_s);
+	fprintf(s->f, isnan(value) ? "none\n" : "%.15g\n", value);
+	return 0;
+}
+
+static int on_metric(void *ctx, const char *declaration, struct err *e)
+{
+	struct seen *s = ctx;
+
+	fprintf(s->f, "metric [%s]\n", declaration);
+	return strstr(declaration, "bad") ? err_set(e, -EINVAL, "it is bad") : 0;
+}
+
+static const struct import_options find_out;
+
+static int take(struct seen *s, const char *text, size_t size, const char *source,
+	const struct import_options *o)
+{
+	struct import_sink sink = {
+		.ctx = s, .series = on_series, .sample = on_sample, .metric = on_metric};
+	FILE *f = fmemopen((void *)text, size, "r");
+	int rc;
+
+	*s = (struct seen){0};
+	s->f = alloc_text(&s->text, &s->size);
+	rc = csv_read(f, source, o, &sink, &s->said, &s->e);
+	fclose(f);
+	fclose(s->f);
+	return rc;
+}
+
+static void clear(struct seen *s)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		free(s->series[i]);
+	free(s->series);
+	free(s->text);
+	import_said_clear(&s->said);
+}
+
+/* That 'text' gives the samples 'want', and that the said form contains 'form'. */
+static void gives(
+	const char *text, const struct import_options *o, const char *want, const char *form)
+{
+	struct seen s;
+	int rc = take(&s, text, strlen(text), "/tmp/read_ms.csv.gz", o ? o : &find_out);
+
+	if (rc)
+		fail_msg("%s\n%s", s.e.text, text);
+	assert_string_equal(s.text, want);
+	if (!strstr(s.said.form, form))
+		fail_msg("'%s' is not in '%s'", form, s.said.form);
+	clear(&s);
+}
+
+static void refuses(const char *text, const struct import_options *o, const char *want)
+{
+	struct seen s;
+	int rc = take(&s, text, strlen(text), "x.csv", o ? o : &find_out);
+
+	if (!rc || strncmp(s.e.text, want, strlen(want)))
+		fail_msg("%s\n%d '%s', not '%s'", text, rc, rc ? s.e.text : "", want);
+	assert_int_equal(s.e.class, ERR_SCENARIO);
+	clear(&s);
+}
+
+static void long_form(void **state)
+{
+	const char *const only[] = {"w"};
+	const struct import_options named = {.time = "when_ms",
+		.member = "unit",
+		.metric = "what",
+		.value = "amount",
+		.group = {"place", "box"}};
+	const struct import_options writes = {.metrics = only, .n_metrics = 1};
+
+	(void)state;
+	gives("time,server,metric,value\n0,s1,r,1\n0,s2,r,\n1.5,s1,w,-2e1\n", NULL,
+		"s1 r 0 1\ns2 r 0 none\ns1 w 1.5 -20\n",
+		"long CSV: time in column 'time' (numbers are s), member in 'server', metric in "
+		"'metric', value in 'value'");
+	/* The disk is the member, its host and rack are groups; what else there is is not read. */
+	gives("metric,disk,value,firmware,host,time_ms,rack\nr,a,1,F1,h1,1000,x\nr,a,2,F1,h2,1000,"
+	      "x\nr,a,3,,h1,2000,x\n",
+		NULL, "x/h1/a r 1 1\nx/h2/a r 1 2\nx/h1/a r 2 3\n",
+		"groups in 'rack', 'host', metric");
+	gives("box,unit,what,place,amount,when_ms,host\nb,u,m,p,5,1500,h\n", &named,
+		"p/b/u m 1.5 5\n", "(numbers are ms), member in 'unit', groups in 'place', 'box'");
+	gives("time,server,metric,value\n0,s,r,1\n0,s,w,2\n1,s,r,3\n1,s,w,4\n", &writes,
+		"s w 0 2\ns w 1 4\n", "long CSV");
+	gives("time,server,metric,value\n0,s,r,1\n", &writes, "", "long CSV");
+	/* The same member written in other ways. */
+	gives("time,server,metric,value\n0,s,r,1\n1,\"s\",r,2\n2, s ,r, 3 \n\"3\",s,r,\"4\"\n",
+		NULL, "s r 0 1\ns r 1 2\ns r 2 3\ns r 3 4\n", "long CSV");
+}
+
+static void one_column_a_metric(void **state)
+{
+	const char *const only[] = {"w"};
+	const struct import_options writes = {.metrics = only, .n_metrics = 1},
+				    one = {.only_metric = "lat"}, value = {.value = "w"},
+				    model = {.group = {"model"}};
+	struct seen s;
+	const char *text = "Timestamp,host,Disk,r,w,model,empty\n1,h1,a,,2,X,\n1,h1,b,3,4,Y,\n";
+
+	(void)state;
+	gives(text, NULL, "h1/a w 1 2\nh1/b r 1 3\nh1/b w 1 4\n",
+		"one column a metric: time in column 'Timestamp' (numbers are s), member in 'Disk',"
+		" groups in 'host', metrics in columns 'r', 'w', 'empty'");
+	gives(text, &writes, "h1/a w 1 2\nh1/b w 1 4\n", "metric in column 'w'");
+	gives(text, &value, "h1/a w 1 2\nh1/b w 1 4\n", "metric in column 'w'");
+	gives(text, &model, "X/a w 1 2\nY/b r 1 3\nY/b w 1 4\n", "groups in 'model'");
+	/* A metric that a member has once has gaps later. */
+	gives("time,osd,a,b\n0,1,,5\n1,1,2,\n2,1,,\n", NULL,
+		"1 b 0 5\n1 a 1 2\n1 b 1 none\n1 a 2 none\n1 b 2 none\n", "'osd'");
+	gives("time,server,value\n0,s,1\n", NULL, "s value 0 1\n", "column 'value'");
+	gives("time,server,value\n0,s,1\n", &one, "s lat 0 1\n", "called 'lat'");
+	gives("time,disk,model,value\n0,s,M,1\n", NULL, "M/s value 0 1\n", "groups in 'model'");
+	assert_int_equal(take(&s, text, strlen(text), "x", &find_out), 0);
+	assert_int_equal(s.said.n_notes, 1);
+	assert_string_equal(s.said.notes[0],
+		"column 'model' is not read: it is no number ('X'). If it groups members, name it "
+		"by --group");
+	assert_int_equal(s.said.samples, 3);
+	clear(&s);
+	refuses("time,disk,r\n0,a,1\n1,a,slow\n", NULL,
+		"x.csv:3: value 'slow' of column 'r' is no decimal number");
+	refuses("time,disk,model\n0,a,X\n",
+		&(struct import_options){.metrics = only, .n_metrics = 1},
+		"x.csv:1: there is no column 'w'; the columns are 'time', 'disk', 'model'");
+}
+
+static void wide_form(void **state)
+{
+	const struct import_options name = {.only_metric = "lat"}, host = {.group = {"host"}};
+
+	(void)state;
+	gives("time,a,b\n0,1,2\n1,,nan\n", NULL,
+		"a read_ms 0 1\nb read_ms 0 2\na read_ms 1 none\nb read_ms 1 none\n",
+		"wide CSV (one column a member): time in column 'time' (numbers are s), 2 members, "
+		"metric 'read_ms'");
+	gives("time,h1/a,h2/a,r/h2/b\n0,1,2,3\n", &name,
+		"h1/a lat 0 1\nh2/a lat 0 2\nr/h2/b lat 0 3\n", "group before the last '/'");
+	gives("time,h1/a,b\n0,1,2\n", &name, "h1/a lat 0 1\nb lat 0 2\n", "metric 'lat'");
+	gives("time,host,sda,sdb\n0,h1,1,2\n0,h2,3,4\n", &host,
+		"h1/sda read_ms 0 1\nh1/sdb read_ms 0 2\nh2/sda read_ms 0 3\nh2/sdb read_ms 0 4\n",
+		"wide CSV");
+	refuses("time,a\n0,x\n", NULL, "x.csv:2: value 'x' of column 'a' is no decimal number");
+	refuses("time\n0\n", NULL, "x.csv:1: there is no column of values beside the times");
+}
+
+static void separators_quotes_and_ends(void **state)
+{
+	(void)state;
+	gives("time;a;b\n0;1;2\n", NULL, "a read_ms 0 1\nb read_ms 0 2\n", "wide");
+	gives("time\ta, b\tc\n0\t1\t2\n", NULL, "a, b read_ms 0 1\nc read_ms 0 2\n", "wide");
+	gives("\xef\xbb\xbf\"time\",\"a;;;b\"\r\n0,1\r\n\r\n1,2", NULL,
+		"a;;;b read_ms 0 1\na;;;b read_ms 1 2\n", "wide");
+	gives("time,server,metric,value\n0,\"a \"\"b\"\", c\",m,1\r\n", NULL, "a \"b\", c m 0 1\n",
+		"long");
+	gives("\n# a comment\r\n# metric lat unit=ms worse=more\r\n#\n#metric x\ntime,a\n0,1\n",
+		NULL, "metric [lat unit=ms worse=more]\nmetric [x]\na read_ms 0 1\n", "wide");
+	refuses("#\n# metric bad\ntime,a\n", NULL, "x.csv:2: it is bad");
+	refuses("time,a\n0,1\n\n0,\"1\n\n\n", NULL, "x.csv:4: a quote is not closed");
+	refuses("time,a\n\"0\n\",1\n", NULL, "x.csv:2: time '0\\n' is neither");
+	refuses("time,a,b\n0,1,\"2\n\"\n", NULL, "x.csv:2: value '2\\n' of column 'b'");
+	refuses("time,a\n0,\"1\"\n0,\"1\"2\n", NULL, "x.csv:3: a quote where none can be");
+	refuses("time,a\n0,1\"\n", NULL, "x.csv:2: a quote where none can be");
+	refuses("time,a\n0,1\n1,1e301\n", NULL, "x.csv:3: too much of it");
+	refuses("time,refused\n0,1\n", NULL, "x.csv:2: no such member");
+	refuses("time,a,b\n0,1\n", NULL, "x.csv:2: fewer fields than the head has: 2, not 3");
+	refuses("time,a\n0,1,2\n", NULL, "x.csv:2: more fields than the head has: 3, not 2");
+	refuses("\n\n", NULL, "x.csv:3: it is empty");
+}
+
+static void times(void **state)
+{
+	struct seen s;
+	const char *text = "ts,a\n1700000000123,1\n";
+	const struct import_options part = {.from_s = 1, .to_s = 3};
+
+	(void)state;
+	gives("time_us,a\n1500000,1\n", NULL, "a read_ms 1.5 1\n", "are us");
+	gives("TIME_NS,a\n1700000000123000000,1\n", NULL, "a read_ms 1700000000.123 1\n", "ns");
+	/* Said by the name: not guessed. */
+	gives("time_s,a\n1700000000123,1\n", NULL, "a read_ms 1700000000123 1\n", "are s");
+	gives("date,a\n2026-11-22T14:00:00Z,1\n\"2026-11-22 15:00:01.5+01:00\",2\n", NULL,
+		"a read_ms 1795356000 1\na read_ms 1795356001.5 2\n", "wide");
+	gives("time,a\n0,1\n1,2\n2,3\n3,4\n", &part, "a read_ms 1 2\na read_ms 2 3\n", "wide");
+	assert_int_equal(take(&s, text, strlen(text), "x.csv", &find_out), 0);
+	assert_string_equal(s.text, "a x 1700000000.123 1\n");
+	assert_int_equal(s.said.n_notes, 1);
+	assert_non_null(strstr(s.said.notes[0], "taken for milliseconds"));
+	clear(&s);
+	refuses("time,a\n,1\n", NULL, "x.csv:2: time '' is neither");
+	refuses("time,a\n1,1\nnan,1\n", NULL, "x.csv:3: time 'nan' is neither");
+	refuses("time,a\n0x10,1\n", NULL, "x.csv:2: time '0x10' is neither");
+}
+
+static void heads_are_refused(void **state)
+{
+	const struct import_options near = {.member = "dsk"},
+				    twice = {.member = "disk", .group = {"disk"}},
+				    none = {.group = {"rack"}};
+
+	(void)state;
+	refuses("server,metric,value\n", NULL,
+		"x.csv:1: there is no column of times (time, time_ms, timestamp ...); name it by "
+		"--time; the columns are 'server', 'metric', 'value'");
+	refuses("0,1.5,2\n", NULL,
+		"x.csv:1: there is no column of times (time, time_ms, timestamp ...); the first "
+		"line must name the columns");
+	refuses("time,disk,metric,value\n", &near,
+		"x.csv:1: there is no column 'dsk'; the columns are 'time', 'disk', 'metric', "
+		"'value'; did you mean 'disk'?");
+	refuses("time,disk,value\n", &none, "x.csv:1: there is no column 'rack'; the columns are");
+	refuses("time,disk,value\n", &twice, "x.csv:1: column 'disk' cannot be two things");
+	refuses("time,a,b,a\n", NULL, "x.csv:1: column 'a' stands twice");
+	refuses("time,metric,value\n", NULL, "x.csv:1: there is no column of members");
+	refuses("time,disk,metric\n", NULL, "x.csv:1: there is a column 'metric' of metrics");
+}
+
+static void names_are_checked(void **state)
+{
+	char text[1000], name[300];
+	struct seen s;
+
+	(void)state;
+	refuses("time,server,value\n0,,1\n", NULL, "x.csv:2: the name of the member is empty");
+	refuses("time,rack,disk,value\n0,,a,1\n", NULL, "x.csv:2: the name of the group is empty");
+	refuses("time,server,value\n0,a\x1b[2J,1\n", NULL,
+		"x.csv:2: 'a\\x1b[2J' cannot name a member");
+	refuses("time,server,value\n0,a\xff,1\n", NULL, "x.csv:2: 'a\\xff' cannot name a member");
+	refuses("time,server,value\n0,\"a\nb\",1\n", NULL, "x.csv:2: 'a\\nb' cannot name a member");
+	memset(name, 'n', 299);
+	name[200] = '\0';
+	snprintf(text, sizeof(text), "time,server,value\n0,%s,1\n", name);
+	assert_int_equal(take(&s, text, strlen(text), "x", &find_out), 0);
+	clear(&s);
+	name[200] = 'n';
+	name[201] = '\0';
+	snprintf(text, sizeof(text), "time,server,value\n0,%s,1\n", name);
+	refuses(text, NULL, "x.csv:2: 'nnnn");
+	/* In the wide form the group and the member may each be that long. */
+	name[200] = '\0';
+	snprintf(text, sizeof(text), "time,%s/%s\n0,1\n", name, name);
+	assert_int_equal(take(&s, text, strlen(text), "x", &find_out), 0);
+	clear(&s);
+	snprintf(text, sizeof(text), "time,%s/%sn\n0,1\n", name, name);
+	refuses(text, NULL, "x.csv:2: 'nnnn");
+	assert_int_equal(take(&s, "time,a\n0,1\0002\n", 13, "x.csv", &find_out), -EINVAL);
+	assert_string_equal(s.e.text, "x.csv:2: there is a zero byte in it");
+	clear(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(long_form),
+		cmocka_unit_test(one_column_a_metric),
+		cmocka_unit_test(wide_form),
+		cmocka_unit_test(separators_quotes_and_ends),
+		cmocka_unit_test(times),
+		cmocka_unit_test(heads_are_refused),
+		cmocka_unit_test(names_are_checked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

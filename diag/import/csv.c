@@ -1,0 +1,463 @@
+/*
+ * CSV: RFC 4180 (quotes, CRLF or LF, a byte order mark), with ',', ';' or tabs between the fields,
+ * whichever is the most frequent in the head. The head is the first line; lines before it that
+ * begin with '#' are comments, of which "# metric DECLARATION" goes to the sink. Three forms:
+ *
+ *     long                    time,member,metric,value     there is a column of metrics' names
+ *     one column a metric     time,member,read_ms,write_ms there is a column of members
+ *     wide                    time,sda,sdb,sdc             there is neither
+ *
+ * Columns are found by their names (csv_head.c): of several that could be the member's, the one of
+ * the narrowest thing (a disk before its host). Groups are the columns region, datacenter, zone,
+ * cluster, rack, enclosure, group, node, server and host that are left, in this order; a column
+ * 'model' is one if there is none of those. In the wide form the part of a member's name before the
+ * last '/' is its group, if all names have one. What was understood stands in said->form.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/import/csv_impl.h"
+#include "diag/import/formats.h"
+#include "diag/import/number.h"
+#include "harness/base/alloc.h"
+#include "harness/base/text.h"
+
+enum { TIME_MAX = 64, NAME_ROOM = IMPORT_NAME_MAX + 1 };
+/* Keys times columns of values. */
+enum { SLOTS_MAX = 20000000 };
+
+static const uint32_t no_series = UINT32_MAX;
+
+struct csv {
+	const char *source;
+	const struct import_options *o;
+	const struct import_sink *sink;
+	struct import_said *said;
+	struct err *e;
+	struct csv_rows rows;
+	struct csv_table table;
+	struct csv_keys keys;
+	uint32_t *ids; /* [key * n_values + value] */
+	size_t ids_room;
+	char *scratch; /* keys that do not lie side by side */
+	size_t scratch_room;
+	char time_text[TIME_MAX]; /* of the row before, and what it was */
+	size_t time_n;
+	double time_s;
+	uint64_t samples, missing;
+	char skipped[NAME_ROOM + 1]; /* a metric that was not asked for */
+};
+
+static int wrong(struct csv *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static int wrong(struct csv *c, const char *fmt, ...)
+{
+	char sentence[900], clean[900];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(sentence, sizeof(sentence), fmt, ap);
+	va_end(ap);
+	text_clean(sentence, clean, sizeof(clean));
+	err_set(c->e, -EINVAL, "%s:%lu: %s", c->source, c->rows.line, clean);
+	return err_blame(c->e, ERR_SCENARIO, -EINVAL);
+}
+
+/* Completes what the sink said. */
+static int refused(struct csv *c, int rc)
+{
+	err_prefix(c->e, rc, "%s:%lu", c->source, c->rows.line);
+	return err_blame(c->e, ERR_SCENARIO, rc);
+}
+
+/* A field without quotes, for names and messages: at most NAME_ROOM - 1 bytes of it. */
+static const char *text_of(const struct csv *c, size_t field, char room[static NAME_ROOM + 1])
+{
+	csv_unquote(&c->rows, field, room, NAME_ROOM + 1);
+	return room;
+}
+
+/* The unit of a number without one. Seconds since 1970 have 10 digits from 2001 to 2286, and
+ * milliseconds 13. */
+static double guess_unit(struct csv *c, double x)
+{
+	double unit_s = fabs(x) > 1e17 ? 1e-9 : fabs(x) > 1e14 ? 1e-6 : fabs(x) > 1e11 ? 1e-3 : 1;
+
+	if (unit_s < 1)
+		import_note(c->said,
+			"%s: the times in '%.60s' are taken for %s by their size; a name that ends "
+			"with _s, _ms, _us or _ns says the unit",
+			c->source, c->table.names[c->table.time],
+			unit_s == 1e-3           ? "milliseconds"
+				: unit_s == 1e-6 ? "microseconds"
+						 : "nanoseconds");
+	return unit_s;
+}
+
+/* A time that is not the one of the row before. */
+static int new_time(struct csv *c)
+{
+	const char *text = csv_text(&c->rows, c->table.time);
+	size_t n = c->rows.fields[c->table.time].n;
+	char room[NAME_ROOM + 1];
+	double x;
+
+	c->time_n = n <= TIME_MAX ? n : 0;
+	memcpy(c->time_text, text, c->time_n);
+	if (n && *text == '"') {
+		text = text_of(c, c->table.time, room);
+		n = strlen(text);
+	}
+	if (number_read(text, n, &x) == NUMBER_OK) {
+		if (c->table.unit_s <= 0)
+			c->table.unit_s = guess_unit(c, x);
+		x = number_scale(x, c->table.unit_s);
+	} else if (!iso_time_read(text, n, &x)) {
+		return wrong(c,
+			"time '%.60s' is neither a number nor of ISO 8601 (2026-11-22T14:00:00Z)",
+			text_of(c, c->table.time, room));
+	}
+	if (!isfinite(x))
+		return wrong(c, "time '%.60s' is too large", text_of(c, c->table.time, room));
+	c->time_s = x;
+	return 0;
+}
+
+/* The number of the row's key. */
+static uint32_t find_key(struct csv *c)
+{
+	const struct csv_table *t = &c->table;
+	const struct csv_field *f = c->rows.fields;
+	size_t n = 0;
+
+	if (!t->n_keys)
+		return csv_keys_find(&c->keys, "", 0);
+	if (t->keys_adjacent) {
+		const struct csv_field *first = &f[t->keys[0]], *last = &f[t->keys[t->n_keys - 1]];
+
+		return csv_keys_find(
+			&c->keys, c->rows.row + first->at, last->at + last->n - first->at);
+	}
+	for (size_t i = 0; i < t->n_keys; i++)
+		n += f[t->keys[i]].n + 1;
+	if (n > c->scratch_room) {
+		c->scratch_room = n * 2;
+		c->scratch = alloc_resize(c->scratch, c->scratch_room, 1);
+	}
+	n = 0;
+	for (size_t i = 0; i < t->n_keys; i++) {
+		memcpy(c->scratch + n, csv_text(&c->rows, t->keys[i]), f[t->keys[i]].n);
+		n += f[t->keys[i]].n;
+		c->scratch[n++] = c->rows.separator;
+	}
+	return csv_keys_find(&c->keys, c->scratch, n);
+}
+
+static bool chosen(const struct import_options *o, const char *metric)
+{
+	for (size_t i = 0; i < o->n_metrics; i++)
+		if (!strcmp(o->metrics[i], metric))
+			return true;
+	return !o->n_metrics;
+}
+
+/* Makes room for the series of a new key. */
+static int add_key(struct csv *c)
+{
+	const struct csv_table *t = &c->table;
+	struct csv_key *k = &c->keys.v[c->keys.n - 1];
+	size_t all = c->keys.n * t->n_values;
+	char metric[NAME_ROOM + 1];
+
+	if (all > SLOTS_MAX)
+		return wrong(c, "there are too many series: %u members times %zu columns",
+			c->keys.n, t->n_values);
+	if (all > c->ids_room) {
+		c->ids_room = all * 2;
+		c->ids = alloc_resize(c->ids, c->ids_room, sizeof(*c->ids));
+	}
+	for (size_t i = all - t->n_values; i < all; i++)
+		c->ids[i] = no_series;
+	k->skip = t->form == CSV_LONG && !chosen(c->o, text_of(c, t->metric, metric));
+	if (k->skip)
+		memcpy(c->skipped, metric, sizeof(metric));
+	return 0;
+}
+
+/* Takes a member's name in the wide form apart. */
+static void split_name(char *name, struct series_key *key)
+{
+	char *slash = strrchr(name, '/');
+
+	*slash = '\0';
+	key->group[key->n_groups++] = name;
+	key->member = slash + 1;
+}
+
+static int check_names(struct csv *c, const struct series_key *k)
+{
+	const char *bad = !import_name(k->member) ? k->member : NULL, *what = "member";
+
+	if (!import_name(k->metric)) {
+		bad = k->metric;
+		what = "metric";
+	}
+	for (size_t g = 0; g < k->n_groups; g++)
+		if (!import_name(k->group[g])) {
+			bad = k->group[g];
+			what = "group";
+		}
+	if (!bad)
+		return 0;
+	return *bad ? wrong(c, "'%.60s' cannot name a %s: names are UTF-8, of at most %d bytes",
+			      bad, what, IMPORT_NAME_MAX)
+		    : wrong(c, "the name of the %s is empty", what);
+}
+
+/* Asks the sink for the series of the row's value number 'v'. */
+static int new_series(struct csv *c, size_t v, uint32_t *id)
+{
+	const struct csv_table *t = &c->table;
+	char names[2 + IMPORT_GROUPS_MAX][NAME_ROOM + 1], path[2 * NAME_ROOM + 1];
+	const char *column = t->names[t->values[v].column];
+	struct series_key key = {.metric = *t->only_metric ? t->only_metric : column};
+	int rc;
+
+	for (; key.n_groups < t->n_groups; key.n_groups++)
+		key.group[key.n_groups] = text_of(c, t->group[key.n_groups], names[key.n_groups]);
+	if (t->form == CSV_LONG)
+		key.metric = text_of(c, t->metric, names[IMPORT_GROUPS_MAX]);
+	if (t->form == CSV_WIDE) {
+		key.member = column;
+		if (t->slashes && strlen(column) < sizeof(path))
+			split_name(strcpy(path, column), &key);
+	} else {
+		key.member = text_of(c, t->member, names[IMPORT_GROUPS_MAX + 1]);
+	}
+	rc = check_names(c, &key);
+	if (!rc && (rc = c->sink->series(c->sink->ctx, &key, id, c->e)))
+		rc = refused(c, rc);
+	return rc;
+}
+
+/* A value that is no plain number: quoted, text, or wrong. */
+static int odd_value(struct csv *c, struct csv_value *v, double *x, enum number *is)
+{
+	char text[NAME_ROOM + 1];
+	size_t n = csv_unquote(&c->rows, v->column, text, sizeof(text));
+
+	*is = n < sizeof(text) ? number_read(text, n, x) : NUMBER_BAD;
+	if (*is != NUMBER_BAD)
+		return 0;
+	if (v->state == CSV_UNDECIDED) {
+		v->state = CSV_TEXT;
+		import_note(c->said,
+			"column '%.60s' is not read: it is no number ('%.60s'). If it groups "
+			"members, name it by --group",
+			c->table.names[v->column], text);
+		return 0;
+	}
+	return c->table.form == CSV_LONG
+		? wrong(c,
+			  "value '%.60s' is no decimal number (leave it empty where there is no "
+			  "sample)",
+			  text)
+		: wrong(c,
+			  "value '%.60s' of column '%.60s' is no decimal number (leave it empty "
+			  "where there is no sample)",
+			  text, c->table.names[v->column]);
+}
+
+/* The values of columns that are not known to hold numbers, or whose series is not known. False
+ * with '*rc' 0: there is no sample. */
+static bool take_odd(struct csv *c, size_t v, enum number is, double *x, uint32_t *id, int *rc)
+{
+	struct csv_value *value = &c->table.values[v];
+
+	*rc = 0;
+	if (value->state == CSV_TEXT)
+		return false;
+	if (is == NUMBER_BAD)
+		*rc = odd_value(c, value, x, &is);
+	if (*rc || is == NUMBER_BAD)
+		return false;
+	/* A metric that a member has not got is no series. */
+	if (*id == no_series && is == NUMBER_MISSING && c->table.form == CSV_COLUMNS)
+		return false;
+	if (is == NUMBER_OK)
+		value->state = CSV_NUMBERS;
+	if (*id == no_series)
+		*rc = new_series(c, v, id);
+	return !*rc;
+}
+
+static int take_values(struct csv *c, uint32_t *ids)
+{
+	int (*const sample)(void *, uint32_t, double, double, struct err *) = c->sink->sample;
+	void *const ctx = c->sink->ctx;
+	const struct csv_value *values = c->table.values;
+	const size_t n = c->table.n_values;
+	const double time_s = c->time_s;
+	uint64_t missing = 0;
+	int rc;
+
+	for (size_t v = 0; v < n; v++) {
+		const struct csv_field *f = &c->rows.fields[values[v].column];
+		double x = NAN;
+		enum number is = f->n ? number_read(c->rows.row + f->at, f->n, &x) : NUMBER_MISSING;
+
+		if (__builtin_expect(is == NUMBER_BAD || ids[v] == no_series ||
+				    values[v].state != CSV_NUMBERS,
+			    0) &&
+			!take_odd(c, v, is, &x, &ids[v], &rc)) {
+			if (rc)
+				return rc;
+			continue;
+		}
+		missing += isnan(x);
+		c->samples++;
+		rc = sample(ctx, ids[v], time_s, x, c->e);
+		if (rc)
+			return refused(c, rc);
+	}
+	c->missing += missing;
+	return 0;
+}
+
+static int take_row(struct csv *c)
+{
+	const struct csv_rows *r = &c->rows;
+	const struct csv_field *time;
+	uint32_t key, known = c->keys.n;
+	int rc = 0;
+
+	if (r->n_fields != c->table.n_columns)
+		return wrong(c, "%s fields than the head has: %zu, not %zu",
+			r->n_fields < c->table.n_columns ? "fewer" : "more", r->n_fields,
+			c->table.n_columns);
+	time = &r->fields[c->table.time];
+	if (!c->time_n || time->n != c->time_n || memcmp(r->row + time->at, c->time_text, time->n))
+		rc = new_time(c);
+	if (rc)
+		return rc;
+	if ((c->o->from_s < 0 || c->o->from_s > 0 || c->o->to_s < 0 || c->o->to_s > 0) &&
+		(c->time_s < c->o->from_s || c->time_s >= c->o->to_s))
+		return 0;
+	key = find_key(c);
+	if (key == known)
+		rc = add_key(c);
+	if (rc || c->keys.v[key].skip)
+		return rc;
+	return take_values(c, c->ids + (size_t)key * c->table.n_values);
+}
+
+/* A line before the head that begins with '#'. */
+static int take_comment(struct csv *c, const char *line, size_t n)
+{
+	char *text = alloc_zero(n + 1, 1), *p, *word = NULL;
+	int rc = 0;
+
+	memcpy(text, line, n);
+	text[strcspn(text, "\r")] = '\0';
+	p = text + 1 + strspn(text + 1, " \t");
+	if (!strncmp(p, "metric", 6) && (p[6] == ' ' || p[6] == '\t'))
+		word = p + 6 + strspn(p + 6, " \t");
+	if (word && *word && c->sink->metric)
+		rc = c->sink->metric(c->sink->ctx, word, c->e);
+	free(text);
+	return rc ? refused(c, rc) : 0;
+}
+
+/* What stands before the table, then the head. */
+static int read_head(struct csv *c)
+{
+	struct csv_rows *r = &c->rows;
+	const char *line;
+	size_t n;
+	int rc = 0;
+
+	for (;;) {
+		r->line = r->lines + 1;
+		line = csv_rows_line(r, &n);
+		if (!line)
+			return r->failed ? err_set(c->e, -EIO, "cannot read '%s'", c->source)
+					 : wrong(c, "%s", r->wrong ? r->wrong : "it is empty");
+		if (!r->lines && n >= 3 && !memcmp(line, "\xef\xbb\xbf", 3)) {
+			r->next += 3;
+			continue;
+		}
+		if (*line == '#')
+			rc = take_comment(c, line, n);
+		else if (n > strspn(line, " \t\r\n"))
+			break;
+		if (rc)
+			return rc;
+		csv_rows_skip_line(r);
+	}
+	csv_rows_separator(r, csv_separator(line, n) ?: ',');
+	if (!csv_rows_next(r))
+		return wrong(c, "%s", r->wrong ? r->wrong : "it is empty");
+	rc = csv_head(&c->table, r, c->source, c->o, c->said, c->e);
+	return rc ? refused(c, rc) : 0;
+}
+
+static void conclude(struct csv *c)
+{
+	if (!c->said)
+		return;
+	c->said->samples += c->samples;
+	c->said->missing += c->missing;
+	if (*c->skipped && !c->samples)
+		import_note(c->said,
+			"%s: none of the metrics that are asked for is in it; there is '%.60s'",
+			c->source, c->skipped);
+	if (c->table.n_values && !c->said->form)
+		c->said->form = csv_describe(&c->table);
+}
+
+int csv_read(FILE *f, const char *source, const struct import_options *o,
+	const struct import_sink *sink, struct import_said *said, struct err *e)
+{
+	struct csv c = {.source = source, .o = o, .sink = sink, .said = said, .e = e};
+	int rc;
+
+	csv_rows_init(&c.rows, f);
+	rc = read_head(&c);
+	while (!rc && csv_rows_next(&c.rows))
+		rc = take_row(&c);
+	if (!rc && c.rows.failed) {
+		err_set(e, -EIO, "cannot read '%s'", source);
+		rc = -EIO;
+	} else if (!rc && c.rows.wrong) {
+		rc = wrong(&c, "%s", c.rows.wrong);
+	}
+	conclude(&c);
+	csv_rows_clear(&c.rows);
+	csv_table_clear(&c.table);
+	csv_keys_clear(&c.keys);
+	free(c.ids);
+	free(c.scratch);
+	return rc;
+}
+
+/* A table: its first line that is no comment has a separator. */
+bool csv_looks(const char *head, size_t size)
+{
+	const char *p = head, *end = head + size;
+
+	if (size >= 3 && !memcmp(p, "\xef\xbb\xbf", 3))
+		p += 3;
+	while (p < end) {
+		size_t n = strcspn(p, "\n");
+
+		if (*p != '#' && n > strspn(p, " \t\r"))
+			return *p != '{' && *p != '[' && csv_separator(p, n);
+		p += n < (size_t)(end - p) ? n + 1 : n;
+		if (!n && !*p)
+			break;
+	}
+	return false;
+}

@@ -1,0 +1,461 @@
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "diag/import/csv_impl.h"
+#include "harness/base/alloc.h"
+#include "harness/base/near.h"
+
+static const uint32_t none = UINT32_MAX;
+
+/* In the order of preference. Names of members go from the narrowest to the widest thing, so that
+ * of "host" and "disk" the disk is the member, and the host its group. */
+static const char *const time_names[] = {"time", "timestamp", "ts", "datetime", "date", "epoch",
+	"@timestamp", "_time", "unix_time", NULL};
+static const char *const member_names[] = {"member", "disk", "device", "dev", "drive", "osd",
+	"brick", "volume", "serial_number", "serial", "instance", "server", "node", "host",
+	"hostname", "name", NULL};
+static const char *const metric_names[] = {
+	"metric", "metric_name", "__name__", "measurement", "_field", "variable", NULL};
+static const char *const value_names[] = {"value", "_value", "val", NULL};
+/* From the widest to the narrowest. */
+static const char *const group_names[] = {"region", "datacenter", "dc", "zone", "cluster", "rack",
+	"enclosure", "group", "node", "server", "host", "hostname", NULL};
+
+bool csv_time_name(const char *name, double *unit_s)
+{
+	static const struct {
+		const char *end;
+		double unit_s;
+	} units[] = {{"_s", 1}, {"_ms", 1e-3}, {"_us", 1e-6}, {"_ns", 1e-9}, {"", 0}};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		for (const char *const *t = time_names; *t; t++) {
+			size_t n = strlen(*t);
+
+			if (!strncasecmp(name, *t, n) && !strcasecmp(name + n, units[i].end)) {
+				*unit_s = units[i].unit_s;
+				return true;
+			}
+		}
+	return false;
+}
+
+/* The unit that the name of a column ends with, or 0. */
+static double unit_of(const char *name)
+{
+	static const char *const ends[] = {"_s", "_ms", "_us", "_ns"};
+	static const double units[] = {1, 1e-3, 1e-6, 1e-9};
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < 4; i++) {
+		size_t k = strlen(ends[i]);
+
+		if (n > k && !strcasecmp(name + n - k, ends[i]))
+			return units[i];
+	}
+	return 0;
+}
+
+char csv_separator(const char *line, size_t n)
+{
+	static const char list[] = ",;\t";
+	size_t count[3] = {0}, best = 0;
+	bool quoted = false;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *s = line[i] ? strchr(list, line[i]) : NULL;
+
+		quoted ^= line[i] == '"';
+		if (s && !quoted)
+			count[s - list]++;
+	}
+	for (size_t i = 1; i < 3; i++)
+		best = count[i] > count[best] ? i : best;
+	return count[best] ? list[best] : '\0';
+}
+
+/* "'time', 'sda', 'sdb' and 7 more" */
+static char *list_names(const struct csv_table *t)
+{
+	size_t size, shown = t->n_columns > 12 ? 10 : t->n_columns;
+	char *text;
+	FILE *f = alloc_text(&text, &size);
+
+	for (size_t i = 0; i < shown; i++)
+		fprintf(f, "%s'%.40s'", i ? ", " : "", t->names[i]);
+	if (shown < t->n_columns)
+		fprintf(f, " and %zu more", t->n_columns - shown);
+	fclose(f);
+	return text;
+}
+
+static int no_column(const struct csv_table *t, const char *name, struct err *e)
+{
+	const char **names = alloc_zero(t->n_columns + 1, sizeof(*names));
+	char *list = list_names(t), hint[96];
+	int rc;
+
+	memcpy(names, t->names, t->n_columns * sizeof(*names));
+	rc = err_set(e, -EINVAL, "there is no column '%.60s'; the columns are %s%s", name, list,
+		near_hint(name, names, hint));
+	free(names);
+	free(list);
+	return rc;
+}
+
+/* Whether the user has given this column something to be. */
+static bool is_named(const struct import_options *o, const char *name)
+{
+	const char *const names[] = {o->time, o->member, o->metric, o->value};
+
+	for (size_t i = 0; i < 4; i++)
+		if (names[i] && !strcmp(names[i], name))
+			return true;
+	for (size_t g = 0; g < IMPORT_GROUPS_MAX && o->group[g]; g++)
+		if (!strcmp(o->group[g], name))
+			return true;
+	return false;
+}
+
+/* The column that the user calls 'wanted', or the first of 'usual' that there is and that is not
+ * named for something else. */
+static int find_column(const struct csv_table *t, const struct import_options *o,
+	const char *wanted, const char *const usual[], uint32_t *column, struct err *e)
+{
+	*column = none;
+	for (uint32_t i = 0; wanted && i < t->n_columns; i++)
+		if (!strcmp(t->names[i], wanted))
+			*column = i;
+	if (wanted)
+		return *column == none ? no_column(t, wanted, e) : 0;
+	for (; usual && *usual && *column == none; usual++)
+		for (uint32_t i = 0; i < t->n_columns && *column == none; i++)
+			if (!strcasecmp(t->names[i], *usual) && !is_named(o, t->names[i]))
+				*column = i;
+	return 0;
+}
+
+static int find_time(struct csv_table *t, const struct import_options *o, struct err *e)
+{
+	const char *wanted = o->time;
+	bool numbers = true;
+	char *list;
+	int rc;
+
+	t->time = none;
+	if (wanted) {
+		rc = find_column(t, o, wanted, NULL, &t->time, e);
+		t->unit_s = unit_of(wanted);
+		return rc;
+	}
+	for (const char *const *name = time_names; *name && t->time == none; name++)
+		for (uint32_t i = 0; i < t->n_columns && t->time == none; i++)
+			if (!strncasecmp(t->names[i], *name, strlen(*name)) &&
+				!is_named(o, t->names[i]) && csv_time_name(t->names[i], &t->unit_s))
+				t->time = i;
+	if (t->time != none)
+		return 0;
+	for (size_t i = 0; i < t->n_columns; i++)
+		numbers = numbers && !t->names[i][strspn(t->names[i], "0123456789.+-: TZ")];
+	list = list_names(t);
+	rc = err_set(e, -EINVAL,
+		"there is no column of times (time, time_ms, timestamp ...)%s; the columns are %s",
+		numbers ? "; the first line must name the columns" : "; name it by --time", list);
+	free(list);
+	return rc;
+}
+
+static bool is_group(const struct csv_table *t, uint32_t column)
+{
+	for (size_t g = 0; g < t->n_groups; g++)
+		if (t->group[g] == column)
+			return true;
+	return false;
+}
+
+/* The groups that the user names; or the columns of these names (the narrowest four), or a column
+ * 'model' if there is none of them. */
+static int find_groups(struct csv_table *t, const struct import_options *o, struct err *e)
+{
+	static const char *const model[] = {"model", NULL};
+	uint32_t c = none;
+	int rc = 0;
+
+	for (; t->n_groups < IMPORT_GROUPS_MAX && o->group[t->n_groups] && !rc; t->n_groups++)
+		rc = find_column(t, o, o->group[t->n_groups], NULL, &t->group[t->n_groups], e);
+	if (rc || t->n_groups || t->member == none)
+		return rc;
+	for (const char *const *name = group_names; *name; name++) {
+		const char *const one[] = {*name, NULL};
+
+		find_column(t, o, NULL, one, &c, e);
+		if (c == none || c == t->member || c == t->metric)
+			continue;
+		if (t->n_groups == IMPORT_GROUPS_MAX)
+			memmove(t->group, t->group + 1, --t->n_groups * sizeof(*t->group));
+		t->group[t->n_groups++] = c;
+	}
+	if (!t->n_groups) {
+		find_column(t, o, NULL, model, &c, e);
+		if (c != none && c != t->member && c != t->metric)
+			t->group[t->n_groups++] = c;
+	}
+	return 0;
+}
+
+/* That no column is two things at once. */
+static int check_roles(const struct csv_table *t, uint32_t value, struct err *e)
+{
+	uint32_t all[4 + IMPORT_GROUPS_MAX] = {t->time, t->member, t->metric, value};
+
+	memcpy(all + 4, t->group, t->n_groups * sizeof(*all));
+	for (size_t i = 0; i < 4 + t->n_groups; i++)
+		for (size_t k = 0; k < i; k++)
+			if (all[i] != none && all[i] == all[k])
+				return err_set(e, -EINVAL,
+					"column '%.60s' cannot be two things at once (time, "
+					"member, group, metric, value)",
+					t->names[all[i]]);
+	return 0;
+}
+
+static int find_roles(
+	struct csv_table *t, const struct import_options *o, uint32_t *value, struct err *e)
+{
+	int rc = find_time(t, o, e);
+
+	if (!rc)
+		rc = find_column(t, o, o->metric, metric_names, &t->metric, e);
+	if (!rc)
+		rc = find_column(t, o, o->value, value_names, value, e);
+	if (!rc)
+		rc = find_column(t, o, o->member, member_names, &t->member, e);
+	if (!rc)
+		rc = find_groups(t, o, e);
+	if (!rc)
+		rc = check_roles(t, *value, e);
+	if (rc)
+		return rc;
+	if (t->metric != none && *value == none)
+		return err_set(e, -EINVAL,
+			"there is a column '%.60s' of metrics, but none of values; name it by "
+			"--value-column",
+			t->names[t->metric]);
+	if (t->metric != none && t->member == none)
+		return err_set(e, -EINVAL,
+			"there is no column of members (disk, server, host ...); name it by "
+			"--member");
+	t->form = t->metric != none ? CSV_LONG : t->member != none ? CSV_COLUMNS : CSV_WIDE;
+	return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void set_keys(struct csv_table *t)
+{
+	t->keys = alloc_zero(IMPORT_GROUPS_MAX + 2, sizeof(*t->keys));
+	if (t->metric != none)
+		t->keys[t->n_keys++] = t->metric;
+	if (t->member != none)
+		t->keys[t->n_keys++] = t->member;
+	for (size_t g = 0; g < t->n_groups; g++)
+		t->keys[t->n_keys++] = t->group[g];
+	qsort(t->keys, t->n_keys, sizeof(*t->keys), by_number);
+	t->keys_adjacent = true;
+	for (size_t i = 1; i < t->n_keys; i++)
+		t->keys_adjacent = t->keys_adjacent && t->keys[i] == t->keys[i - 1] + 1;
+}
+
+static bool chosen(const struct import_options *o, const char *metric)
+{
+	for (size_t i = 0; i < o->n_metrics; i++)
+		if (!strcmp(o->metrics[i], metric))
+			return true;
+	return !o->n_metrics;
+}
+
+/* Whether a column of the forms without metric column holds samples. */
+static bool holds_samples(const struct csv_table *t, const struct import_options *o, uint32_t i,
+	struct import_said *said)
+{
+	double unit;
+
+	if (i == t->time || i == t->member || is_group(t, i))
+		return false;
+	if (!*t->names[i]) {
+		import_note(said, "column %u has no name and is ignored", i + 1);
+		return false;
+	}
+	if (o->n_metrics && t->form == CSV_COLUMNS)
+		return chosen(o, t->names[i]);
+	if (csv_time_name(t->names[i], &unit)) {
+		import_note(said, "column '%.60s' is not read: the times are in '%.60s'",
+			t->names[i], t->names[t->time]);
+		return false;
+	}
+	return true;
+}
+
+static int set_values(struct csv_table *t, const struct import_options *o, uint32_t value,
+	struct import_said *said, struct err *e)
+{
+	t->values = alloc_zero(t->n_columns, sizeof(*t->values));
+	if (t->form == CSV_LONG || o->value) {
+		t->values[t->n_values++] = (struct csv_value){.column = value};
+		return 0;
+	}
+	for (size_t i = 0; t->form == CSV_COLUMNS && i < o->n_metrics; i++) {
+		uint32_t c;
+		int rc = find_column(t, o, o->metrics[i], NULL, &c, e);
+
+		if (rc)
+			return rc;
+	}
+	for (uint32_t i = 0; i < t->n_columns; i++)
+		if (holds_samples(t, o, i, said))
+			t->values[t->n_values++] = (struct csv_value){.column = i,
+				.state = t->form == CSV_COLUMNS && !o->n_metrics ? CSV_UNDECIDED
+										 : CSV_NUMBERS};
+	t->slashes = t->form == CSV_WIDE && t->n_groups < IMPORT_GROUPS_MAX;
+	for (size_t i = 0; i < t->n_values && t->slashes; i++) {
+		const char *name = t->names[t->values[i].column], *slash = strrchr(name, '/');
+
+		t->slashes = slash && slash > name && slash[1];
+	}
+	return t->n_values ? 0
+			   : err_set(e, -EINVAL, "there is no column of values beside the %s",
+				     t->form == CSV_WIDE ? "times" : "times and names");
+}
+
+/* What the metric is called where nothing in the file names it: the file's name up to the first
+ * '.'; or "value". */
+static void name_metric(struct csv_table *t, const char *source, const struct import_options *o)
+{
+	const char *stem = strrchr(source, '/');
+	size_t n;
+
+	stem = stem ? stem + 1 : source;
+	n = strcspn(stem, ".");
+	n = n < IMPORT_NAME_MAX ? n : IMPORT_NAME_MAX;
+	if (o->only_metric) {
+		stem = o->only_metric;
+		n = strnlen(stem, IMPORT_NAME_MAX);
+	}
+	memcpy(t->only_metric, stem, n);
+	if (!import_name(t->only_metric) || (!o->only_metric && !strcmp(source, "standard input")))
+		strcpy(t->only_metric, "value");
+	/* One column of values takes a name that the user gives. */
+	if (t->form == CSV_COLUMNS && !(o->only_metric && t->n_values == 1))
+		*t->only_metric = '\0';
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int check_twice(const struct csv_table *t, struct err *e)
+{
+	char **sorted = alloc_zero(t->n_columns, sizeof(*sorted));
+	int rc = 0;
+
+	memcpy(sorted, t->names, t->n_columns * sizeof(*sorted));
+	qsort(sorted, t->n_columns, sizeof(*sorted), by_text);
+	for (size_t i = 1; i < t->n_columns && !rc; i++)
+		if (*sorted[i] && !strcmp(sorted[i - 1], sorted[i]))
+			rc = err_set(e, -EINVAL, "column '%.60s' stands twice", sorted[i]);
+	free(sorted);
+	return rc;
+}
+
+int csv_head(struct csv_table *t, const struct csv_rows *r, const char *source,
+	const struct import_options *o, struct import_said *said, struct err *e)
+{
+	uint32_t value;
+	int rc;
+
+	t->n_columns = r->n_fields;
+	t->names = alloc_zero(t->n_columns, sizeof(*t->names));
+	for (size_t i = 0; i < t->n_columns; i++) {
+		t->names[i] = alloc_zero(r->fields[i].n + 1, 1);
+		csv_unquote(r, i, t->names[i], r->fields[i].n + 1);
+	}
+	rc = check_twice(t, e);
+	if (!rc)
+		rc = find_roles(t, o, &value, e);
+	if (!rc)
+		rc = set_values(t, o, value, said, e);
+	if (rc)
+		return rc;
+	set_keys(t);
+	name_metric(t, source, o);
+	if (t->form == CSV_WIDE && !chosen(o, t->only_metric))
+		return err_set(e, -EINVAL,
+			"the only metric is called '%.60s' here (--metric-name names it)",
+			t->only_metric);
+	return 0;
+}
+
+void csv_table_clear(struct csv_table *t)
+{
+	for (size_t i = 0; i < t->n_columns; i++)
+		free(t->names[i]);
+	free(t->names);
+	free(t->keys);
+	free(t->values);
+	*t = (struct csv_table){0};
+}
+
+static void describe_values(const struct csv_table *t, FILE *f)
+{
+	size_t shown = 0, n = 0;
+
+	for (size_t i = 0; i < t->n_values; i++)
+		n += t->values[i].state != CSV_TEXT;
+	fprintf(f, ", metric%s in column%s ", n == 1 ? "" : "s", n == 1 ? "" : "s");
+	for (size_t i = 0; i < t->n_values && shown < 4; i++)
+		if (t->values[i].state != CSV_TEXT)
+			fprintf(f, "%s'%.60s'", shown++ ? ", " : "", t->names[t->values[i].column]);
+	if (n > shown)
+		fprintf(f, " and %zu more", n - shown);
+	if (*t->only_metric)
+		fprintf(f, ", called '%s'", t->only_metric);
+}
+
+char *csv_describe(const struct csv_table *t)
+{
+	static const char *const forms[] = {
+		"long CSV", "CSV with one column a metric", "wide CSV (one column a member)"};
+	const char *unit = t->unit_s == 1e-3 ? "ms"
+		: t->unit_s == 1e-6          ? "us"
+		: t->unit_s == 1e-9          ? "ns"
+					     : "s";
+	size_t size;
+	char *text;
+	FILE *f = alloc_text(&text, &size);
+
+	fprintf(f, "%s: time in column '%.60s' (numbers are %s)", forms[t->form], t->names[t->time],
+		unit);
+	if (t->member != none)
+		fprintf(f, ", member in '%.60s'", t->names[t->member]);
+	for (size_t g = 0; g < t->n_groups; g++)
+		fprintf(f, "%s'%.60s'", g ? ", " : ", groups in ", t->names[t->group[g]]);
+	if (t->form == CSV_LONG)
+		fprintf(f, ", metric in '%.60s', value in '%.60s'", t->names[t->metric],
+			t->names[t->values[0].column]);
+	else if (t->form == CSV_COLUMNS)
+		describe_values(t, f);
+	else
+		fprintf(f, ", %zu members, metric '%s'%s", t->n_values, t->only_metric,
+			t->slashes ? ", group before the last '/' of their names" : "");
+	fclose(f);
+	return text;
+}

@@ -1,0 +1,113 @@
+/* Private to diag/import/csv*.c. */
+#ifndef CULPRIT_DIAG_IMPORT_CSV_IMPL_H
+#define CULPRIT_DIAG_IMPORT_CSV_IMPL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "diag/import/import.h"
+
+enum { CSV_ROW_MAX = 64 << 20, CSV_COLUMNS_MAX = 1 << 21 };
+
+/* One field of a row, as it stands in the file: with its quotes, without blanks around it. */
+struct csv_field {
+	uint32_t at, n; /* from csv_rows.row on */
+};
+
+/* A text, row by row. Fields lie in a buffer, and are valid until the next row. */
+struct csv_rows {
+	FILE *f;
+	char separator;
+	bool stop[256]; /* bytes that may end a field */
+	char *buffer;   /* followed by a NUL */
+	size_t room;
+	char *next, *end; /* what is not used yet */
+	bool eof;
+	const char *row;
+	struct csv_field *fields;
+	size_t n_fields, fields_room;
+	unsigned long line;  /* of the row */
+	unsigned long lines; /* up to the row's end */
+	const char *wrong;   /* what is wrong with the row */
+	bool failed;         /* 'f' cannot be read; errno says why */
+};
+
+void csv_rows_init(struct csv_rows *r, FILE *f);
+void csv_rows_clear(struct csv_rows *r);
+void csv_rows_separator(struct csv_rows *r, char separator);
+/* The next line, which stays to be read: for what stands before the table. NULL: there is none, or
+ * 'wrong' says why. */
+const char *csv_rows_line(struct csv_rows *r, size_t *n);
+void csv_rows_skip_line(struct csv_rows *r);
+/* The next row that is not empty. False: there is none, or 'wrong' says why. */
+bool csv_rows_next(struct csv_rows *r);
+
+static inline const char *csv_text(const struct csv_rows *r, size_t field)
+{
+	return r->row + r->fields[field].at;
+}
+
+/* A field without its quotes, in 'out', as much as fits, with a NUL; the length of all of it. */
+size_t csv_unquote(const struct csv_rows *r, size_t field, char *out, size_t size);
+
+/* What a row's fields are. 'keys' are the columns of names; each of 'values' is one sample. */
+enum csv_form { CSV_LONG, CSV_COLUMNS, CSV_WIDE };
+
+enum csv_state { CSV_NUMBERS, CSV_UNDECIDED, CSV_TEXT };
+
+struct csv_value {
+	uint32_t column;
+	enum csv_state state;
+};
+
+struct csv_table {
+	enum csv_form form;
+	char **names; /* of all columns, without quotes */
+	size_t n_columns;
+	uint32_t time, member, metric; /* columns; UINT32_MAX: none */
+	uint32_t group[IMPORT_GROUPS_MAX];
+	size_t n_groups; /* of columns */
+	bool slashes;    /* wide: the group is the part of the name before the last '/' */
+	uint32_t *keys;  /* columns, in the order of the file */
+	size_t n_keys;
+	bool keys_adjacent; /* they follow one another */
+	struct csv_value *values;
+	size_t n_values;
+	double unit_s;                         /* of the time; 0: to be guessed */
+	char only_metric[IMPORT_NAME_MAX + 1]; /* where neither column nor head names it */
+};
+
+/* Finds out what the head says. 0, or -EINVAL with a sentence without file and line. */
+int csv_head(struct csv_table *t, const struct csv_rows *r, const char *source,
+	const struct import_options *o, struct import_said *said, struct err *e);
+void csv_table_clear(struct csv_table *t);
+/* What was understood, for import_said; the caller frees. */
+char *csv_describe(const struct csv_table *t);
+/* Whether it is the name of a column of times; '*unit_s' is 0 if the name has no unit. */
+bool csv_time_name(const char *name, double *unit_s);
+/* The separator of a head line: the most frequent outside quotes, or 0. */
+char csv_separator(const char *line, size_t n);
+
+/* The rows' keys, numbered in the order in which they came. */
+struct csv_key {
+	const char *text;
+	uint32_t n, next; /* next: the key that followed it the last time */
+	uint64_t hash;
+	bool skip; /* its samples are not wanted */
+};
+
+struct csv_keys {
+	struct csv_key *v;
+	uint32_t n, room, last;
+	unsigned misses; /* wrong guesses in a row */
+	uint32_t *slots; /* number + 1, or 0 */
+	size_t n_slots;  /* a power of two */
+	char **blocks;   /* of texts */
+	size_t n_blocks, block_used;
+};
+
+/* The number of a key, new or known. */
+uint32_t csv_keys_find(struct csv_keys *k, const char *text, size_t n);
+void csv_keys_clear(struct csv_keys *k);
+
+#endif

@@ -1,0 +1,15 @@
+/* The functions behind import_formats' rows: one pair a format, each in a file of its own. What
+ * they take and return: struct import_format in import.h. */
+#ifndef CULPRIT_DIAG_IMPORT_FORMATS_H
+#define CULPRIT_DIAG_IMPORT_FORMATS_H
+
+#include "diag/import/import.h"
+
+#define IMPORT_FORMAT(name)                                                                        \
+	bool name##_looks(const char *head, size_t size);                                          \
+	int name##_read(FILE *f, const char *source, const struct import_options *o,               \
+		const struct import_sink *sink, struct import_said *said, struct err *e)
+
+IMPORT_FORMAT(csv);
+
+#endif

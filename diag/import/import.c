@@ -1,0 +1,119 @@
+#include "diag/import/import.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/import/formats.h"
+#include "diag/import/input.h"
+#include "harness/base/alloc.h"
+#include "harness/base/text.h"
+
+/* CSV is the last: almost any text with a separator could be it. */
+const struct import_format import_formats[] = {
+	{"csv", "table with a head line, separated by comma, semicolon or tab", csv_looks,
+		csv_read},
+	{0},
+};
+
+bool import_name(const char *text)
+{
+	size_t size = strnlen(text, IMPORT_NAME_MAX + 1);
+	char clean[IMPORT_NAME_MAX + 8];
+
+	return size && size <= IMPORT_NAME_MAX && text_clean(text, clean, sizeof(clean)) == size;
+}
+
+void import_note(struct import_said *said, const char *fmt, ...)
+{
+	char note[1024];
+	va_list ap;
+
+	if (!said)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(note, sizeof(note), fmt, ap);
+	va_end(ap);
+	said->notes = alloc_resize(said->notes, said->n_notes + 1, sizeof(*said->notes));
+	said->notes[said->n_notes++] = alloc_copy(note);
+}
+
+void import_said_clear(struct import_said *said)
+{
+	free(said->form);
+	for (size_t i = 0; i < said->n_notes; i++)
+		free(said->notes[i]);
+	free(said->notes);
+	*said = (struct import_said){0};
+}
+
+/* "csv, sar, iostat" */
+static void list_formats(char *text, size_t size)
+{
+	size_t n = 0;
+
+	*text = '\0';
+	for (const struct import_format *f = import_formats; f->name && n < size; f++)
+		n += (size_t)snprintf(text + n, size - n, "%s%s", n ? ", " : "", f->name);
+}
+
+static const struct import_format *by_name(const char *name)
+{
+	for (const struct import_format *f = import_formats; f->name; f++)
+		if (!strcmp(f->name, name))
+			return f;
+	return NULL;
+}
+
+static int choose(const struct input *in, const struct import_options *o,
+	const struct import_format **format, struct err *e)
+{
+	char names[300];
+	size_t size;
+	const char *head = input_head(in, &size);
+
+	list_formats(names, sizeof(names));
+	if (o->format) {
+		*format = by_name(o->format);
+		return *format ? 0
+			       : err_set(e, -EINVAL, "there is no format '%.60s'; there are %s",
+					 o->format, names);
+	}
+	if (!size)
+		return err_set(e, -EINVAL, "%s:1: it is empty", input_name(in));
+	for (const struct import_format *f = import_formats; f->name; f++)
+		if (f->looks(head, size)) {
+			*format = f;
+			return 0;
+		}
+	return err_set(e, -EINVAL, "%s:1: this looks like none of %s; name its format by --format",
+		input_name(in), names);
+}
+
+int import_file(const char *path, const struct import_options *o, const struct import_sink *sink,
+	struct import_said *said, struct err *e)
+{
+	static const struct import_options find_out;
+	const struct import_format *format = NULL;
+	struct input *in = NULL;
+	FILE *f = NULL;
+	int rc = input_open(path, &in, e), failed;
+
+	o = o ? o : &find_out;
+	if (!rc)
+		rc = err_blame(e, ERR_SCENARIO, choose(in, o, &format, e));
+	if (!rc && !(f = input_file(in, e)))
+		rc = -ENOMEM;
+	if (!rc) {
+		rc = format->read(f, input_name(in), o, sink, said, e);
+		/* The reader may take damaged data for the end of the text. */
+		failed = input_failure(in, NULL);
+		if (failed && (!rc || rc == -EIO || ferror(f)))
+			rc = input_failure(in, e);
+		if (rc == -EINVAL)
+			err_blame(e, ERR_SCENARIO, rc);
+	}
+	input_close(in);
+	return rc;
+}

@@ -1,0 +1,143 @@
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+#include "diag/import/import.h"
+#include "diag/import/number.h"
+
+struct text {
+	const char *p, *end;
+};
+
+/* Exactly 'digits' of them. */
+static bool take_number(struct text *t, int digits, int *value)
+{
+	*value = 0;
+	if (t->end - t->p < digits)
+		return false;
+	for (; digits; digits--, t->p++) {
+		unsigned d = (unsigned)(unsigned char)*t->p - '0';
+
+		if (d > 9)
+			return false;
+		*value = *value * 10 + (int)d;
+	}
+	return true;
+}
+
+static bool take(struct text *t, char c)
+{
+	bool there = t->p < t->end && *t->p == c;
+
+	t->p += there;
+	return there;
+}
+
+/* Days from 1970-01-01 in the Gregorian calendar. Years begin in March here, so that the day that
+ * leap years add is the last one. */
+static int64_t days(int year, int month, int day)
+{
+	int y = year - (month <= 2), m = (month + 9) % 12;
+
+	return 365 * (int64_t)y + y / 4 - y / 100 + y / 400 + (m * 153 + 2) / 5 + day - 1 - 719468;
+}
+
+static bool take_date(struct text *t, int64_t *day)
+{
+	static const int lengths[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	int y, m, d;
+
+	if (!take_number(t, 4, &y) || !take(t, '-') || !take_number(t, 2, &m) || !take(t, '-') ||
+		!take_number(t, 2, &d) || y < 1 || m < 1 || m > 12 || d < 1 || d > lengths[m - 1])
+		return false;
+	if (m == 2 && d == 29 && (y % 4 || (y % 100 == 0 && y % 400)))
+		return false;
+	*day = days(y, m, d);
+	return true;
+}
+
+/* hh:mm, with seconds and their fraction if they are there. */
+static bool take_clock(struct text *t, int *seconds, double *fraction)
+{
+	int h, m, s = 0;
+
+	*fraction = 0;
+	if (!take_number(t, 2, &h) || !take(t, ':') || !take_number(t, 2, &m) || h > 24 || m > 59)
+		return false;
+	if (take(t, ':') && !take_number(t, 2, &s))
+		return false;
+	*seconds = h * 3600 + m * 60 + s;
+	if (s > 60 || *seconds > 86400)
+		return false;
+	if (take(t, '.') || take(t, ',')) {
+		const char *first = t->p;
+		double value = 0, scale = 1;
+
+		for (; t->p < t->end && *t->p >= '0' && *t->p <= '9'; t->p++)
+			if (t->p - first < 15) {
+				value = value * 10 + (*t->p - '0');
+				scale *= 10;
+			}
+		*fraction = value / scale;
+		return t->p > first;
+	}
+	return true;
+}
+
+/* Z, UTC, +hh, +hhmm, +hh:mm, or nothing. */
+static bool take_zone(struct text *t, int *offset_s)
+{
+	int sign, h, m = 0;
+
+	*offset_s = 0;
+	if (t->p == t->end)
+		return true;
+	take(t, ' ');
+	if (t->end - t->p == 1 && (*t->p | 0x20) == 'z')
+		return true;
+	if (t->end - t->p == 3 && !strncasecmp(t->p, "UTC", 3))
+		return true;
+	sign = take(t, '+') ? 1 : take(t, '-') ? -1 : 0;
+	if (!sign || !take_number(t, 2, &h))
+		return false;
+	take(t, ':');
+	if (t->p < t->end && !take_number(t, 2, &m))
+		return false;
+	*offset_s = sign * (h * 3600 + m * 60);
+	return t->p == t->end && h < 24 && m < 60;
+}
+
+bool iso_time_read(const char *p, size_t n, double *time_s)
+{
+	struct text t = {p, p + n};
+	int seconds = 0, offset = 0;
+	double fraction = 0;
+	int64_t day;
+
+	if (!take_date(&t, &day))
+		return false;
+	if (t.p < t.end) {
+		if (!take(&t, 'T') && !take(&t, 't') && !take(&t, ' '))
+			return false;
+		if (!take_clock(&t, &seconds, &fraction) || !take_zone(&t, &offset))
+			return false;
+	}
+	*time_s = (double)(day * 86400 + seconds - offset) + fraction;
+	return true;
+}
+
+int import_time(const char *text, double unit_s, double *time_s)
+{
+	size_t n = strlen(text);
+	double x;
+
+	if (number_read(text, n, &x) == NUMBER_OK) {
+		x = number_scale(x, unit_s);
+		if (!isfinite(x))
+			return -EINVAL;
+		*time_s = x;
+		return 0;
+	}
+	return iso_time_read(text, n, time_s) ? 0 : -EINVAL;
+}
