@@ -10,7 +10,7 @@ JOBS     ?= $(shell nproc)
 WERROR   ?=
 
 PKG        := pkg-config
-CORE_PKGS  := lua5.4 libssh sqlite3 jansson fuse3 gsl libcrypto zlib libzstd
+CORE_PKGS  := lua5.4 libssh sqlite3 jansson fuse3 gsl libcrypto zlib libzstd libcurl
 AGENT_PKGS := jansson libnftnl libmnl zlib libbpf
 
 CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 -DCULPRIT_VERSION='"$(VERSION)"'
