@@ -1,14 +1,14 @@
 /*
- * Series from a Prometheus server, or one that speaks its HTTP API (Thanos, Mimir, VictoriaMetrics):
- * range queries over HTTP or HTTPS.
+ * Series from a Prometheus server, or one that speaks its HTTP API (Thanos, Mimir,
+ * VictoriaMetrics): range queries over HTTP or HTTPS.
  *
  *     struct prometheus *p;
  *     rc = prometheus_new(&options, &p, &e);
  *     rc = prometheus_query(p, from_s, to_s, &sink, &said, &e);    as often as wanted
  *     prometheus_free(p);
  *
- * A long range is cut into several queries. Answers are read as they come, so that memory depends on
- * the number of series. Waiting is limited by 'timeout_s' a query. Redirects are not followed.
+ * A long range is cut into several queries. Answers are read as they come, so that memory depends
+ * on the number of series. Waiting is limited by 'timeout_s' a query. Redirects are not followed.
  * Messages never hold the token or the password.
  */
 #ifndef CULPRIT_IMPORT_PROMETHEUS_H
@@ -32,8 +32,8 @@ struct prometheus_options {
 	const char *password_file; /* "USER:PASSWORD", for basic authentication */
 	const char *ca_file;       /* who may sign the server's certificate; NULL: the system's */
 	const char *cert_file, *key_file; /* the client's certificate, in PEM */
-	/* Of this 'member', 'group', 'metrics', 'n_metrics' and 'only_metric' count. Labels that are
-	 * not named are guessed, from those that differ between series; the guess is said. */
+	/* Of this 'member', 'group', 'metrics', 'n_metrics' and 'only_metric' count. Labels that
+	 * are not named are guessed, from those that differ between series; it is said. */
 	struct import_options how;
 	const volatile sig_atomic_t *stop; /* not 0: give up soon, -EINTR */
 };
@@ -45,9 +45,9 @@ struct prometheus;
 int prometheus_new(const struct prometheus_options *o, struct prometheus **p, struct err *e);
 void prometheus_free(struct prometheus *p);
 
-/* Gives the samples at from_s, from_s + step, ... up to to_s (inclusive) to 'sink': in order of time
- * for each series. Series that are known from the last query are not asked of the sink again, so
- * 'sink' must be the same each time. No series at all is no error here: said->samples is 0.
+/* Gives the samples at from_s, from_s + step, ... up to to_s (inclusive) to 'sink': in order of
+ * time for each series. Series that are known from the last query are not asked of the sink
+ * again, so 'sink' must be the same each time. No series at all is no error here: said->samples is 0.
  *
  * Errors, each with a sentence that names the URL without its path:
  *   -ECONNREFUSED, -EHOSTUNREACH  no connection, no such host
