@@ -118,8 +118,8 @@ static int refused(const struct prometheus *p, FILE *answer, long status, struct
 	if (status >= 300 && status < 400)
 		return err_blame(e, ERR_USAGE,
 			err_set(e, -EPROTO,
-				"%s answers with a redirect (HTTP %ld), which is not followed: give "
-				"the URL of the server itself",
+				"%s answers with a redirect (HTTP %ld), which is not followed: "
+				"give the URL of the server itself",
 				site, status));
 	if (status == 404)
 		return err_blame(e, ERR_USAGE,

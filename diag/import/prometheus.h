@@ -47,7 +47,7 @@ void prometheus_free(struct prometheus *p);
 
 /* Gives the samples at from_s, from_s + step, ... up to to_s (inclusive) to 'sink': in order of
  * time for each series. Series that are known from the last query are not asked of the sink
- * again, so 'sink' must be the same each time. No series at all is no error here: said->samples is 0.
+ * again, so 'sink' must be the same each time. No series at all is no error: said->samples is 0.
  *
  * Errors, each with a sentence that names the URL without its path:
  *   -ECONNREFUSED, -EHOSTUNREACH  no connection, no such host
