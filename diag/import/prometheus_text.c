@@ -97,7 +97,8 @@ static int read_comment(struct text *t)
 	return 0;
 }
 
-/* A text in quotes, its escapes undone in place; '*p' is at the quote and moves behind the other. */
+/* A text in quotes, its escapes undone in place; '*p' is at the quote and moves behind the
+ * other. */
 static char *quoted(char **p)
 {
 	char *start = ++*p, *out = start;
@@ -121,12 +122,13 @@ static int read_labels(struct text *t, char **p, char **name, struct label *v, s
 {
 	for (;;) {
 		char *key, *value;
-		bool alone = false;
+		bool alone, in_quotes;
 
 		*p = skip_blanks(*p);
 		if (**p == '}')
 			break;
-		if (**p == '"') {
+		in_quotes = **p == '"';
+		if (in_quotes) {
 			key = quoted(p);
 		} else {
 			key = *p;
@@ -136,6 +138,8 @@ static int read_labels(struct text *t, char **p, char **name, struct label *v, s
 			return bad(t, "a label has no name, or its quote no end");
 		value = skip_blanks(*p);
 		alone = *value != '=';
+		if (alone && !in_quotes)
+			return bad(t, "a label has no value");
 		if (!alone) {
 			char *end = *p;
 
@@ -275,7 +279,7 @@ static int read_sample(struct text *t, char *p)
 	const struct import_options *o = &t->how;
 	char *name = NULL, *end = p + strcspn(p, "{ \t");
 	uint32_t series;
-	double value, time_s;
+	double value, time_s = 0;
 	bool braces;
 	size_t n = 0;
 	int rc = 0;
