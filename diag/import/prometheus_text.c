@@ -35,6 +35,7 @@ struct waiting {
 /* # TYPE and # UNIT of the family whose samples follow. */
 struct family {
 	char name[FAMILY_MAX + 1], type[16], unit[32];
+	bool declared[3]; /* itself, its _sum, its _count */
 };
 
 struct text {
@@ -233,7 +234,7 @@ static void declaration(const struct family *f, const char *metric, char *out, s
 		snprintf(out, size, "%s kind=counter worse=load", metric);
 	else if (!strcmp(f->type, "counter") && (n == name || !strncmp(rest, "_total", 6)))
 		snprintf(out, size, "%s kind=counter%s", metric, unit);
-	else if (n == name && (!strcmp(f->type, "gauge") || counts))
+	else if (n == name && !strcmp(f->type, "gauge"))
 		snprintf(out, size, "%s kind=gauge%s", metric, unit);
 }
 
@@ -242,10 +243,17 @@ static int declare(struct text *t, uint32_t series, struct err *e)
 {
 	const char *metric = labels_metric(t->labels, series);
 	char text[2 * FAMILY_MAX + 100];
+	int part;
 
 	if (!t->sink->metric)
 		return 0;
+	part = ends_with(metric, strcspn(metric, "{"), "_sum")      ? 1
+		: ends_with(metric, strcspn(metric, "{"), "_count") ? 2
+								    : 0;
+	if (t->family.declared[part])
+		return 0;
 	declaration(&t->family, metric, text, sizeof(text));
+	t->family.declared[part] = *text != '\0';
 	return *text ? t->sink->metric(t->sink->ctx, text, e) : 0;
 }
 

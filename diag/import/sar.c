@@ -30,6 +30,7 @@ struct sar {
 	int day, last_s;  /* of the last row */
 	size_t n, device; /* columns of the table, and which is the device's */
 	char column[FIELDS_MAX][NAME_MAX_];
+	bool blank;          /* the line before was empty */
 	bool table, slashes; /* inside a table of disks; a date was month/day/year */
 	struct err *e;
 };
@@ -115,7 +116,7 @@ static int read_values(struct sar *s, char **field, size_t n, double time_s)
 	return 0;
 }
 
-/* Rows of values hold a number. */
+/* Rows of values hold a number; names stand behind an empty line. */
 static bool all_names(char **field, size_t n)
 {
 	char *end;
@@ -132,10 +133,12 @@ static int read_row(struct sar *s)
 {
 	char *field[FIELDS_MAX];
 	const char *rest;
+	bool blank = s->blank;
 	int clock_s;
 	size_t n;
 
-	if (!*s->l.text || !strncmp(s->l.text, "Average:", 8) || strstr(s->l.text, "RESTART"))
+	s->blank = !*s->l.text;
+	if (s->blank || !strncmp(s->l.text, "Average:", 8) || strstr(s->l.text, "RESTART"))
 		return 0;
 	if (!strncmp(s->l.text, "Linux ", 6))
 		return read_head(s);
@@ -146,14 +149,14 @@ static int read_row(struct sar *s)
 	if (!*s->host)
 		return bad(s, "there was no line with host and date", s->l.text);
 	n = cut((char *)rest, field);
-	if (all_names(field, n))
-		return read_names(s, field, n);
-	if (!s->table)
-		return 0;
 	/* 'sar -d 10' goes on past midnight, and does not write a new date. */
 	if (s->last_s >= 0 && clock_s < s->last_s - 43200)
 		s->day++;
 	s->last_s = clock_s;
+	if (blank && all_names(field, n))
+		return read_names(s, field, n);
+	if (!s->table)
+		return 0;
 	return read_values(s, field, n, s->day * 86400.0 + clock_s);
 }
 
