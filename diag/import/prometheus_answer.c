@@ -14,7 +14,7 @@ enum { LABELS_BYTES = 64 * 1024, WARNINGS_MAX = 5 };
 struct answer {
 	struct json_scan s;
 	const char *source, *metric;
-	struct labels *labels;
+	struct labels *labels; /* NULL: only the error is wanted */
 	const struct import_sink *sink;
 	struct import_said *said;
 	struct err *e;
@@ -151,8 +151,11 @@ static int read_result(struct answer *a)
 
 static int read_data(struct answer *a)
 {
-	int rc = json_scan_want(&a->s, JSON_SCAN_OBJECT, "\"data\"", a->e);
+	int rc;
 
+	if (!a->labels)
+		return json_scan_skip(&a->s, JSON_SCAN_KEY, a->e);
+	rc = json_scan_want(&a->s, JSON_SCAN_OBJECT, "\"data\"", a->e);
 	while (rc >= 0 && (rc = scan(a)) == JSON_SCAN_KEY) {
 		if (!strcmp(a->s.text, "resultType")) {
 			rc = json_scan_want(&a->s, JSON_SCAN_STRING, "\"resultType\"", a->e);
