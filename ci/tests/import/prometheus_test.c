@@ -1,6 +1,6 @@
 /* Range queries: answers as recorded, and answers that are none. As 'prometheus_test ask URL QUERY
  * FROM TO STEP [token|password|ca|cert|key|member|timeout|group=VALUE ...]' it asks a server and
- * prints what came, for prometheus.t. */
+ * prints what came, for prometheus.t; as 'prometheus_test read FILE METRIC' it reads a file. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -164,6 +164,27 @@ static int ask(int argc, char **argv)
 	return rc ? 2 : 0;
 }
 
+/* read FILE METRIC [member=LABEL] */
+static int read_named(int argc, char **argv)
+{
+	const char *metric = argv[3];
+	struct import_options o = {.metrics = &metric, .n_metrics = 1};
+	struct import_said said = {0};
+	struct noting out;
+	struct import_sink sink = noting_open(&out);
+	struct err e;
+	int rc;
+
+	if (argc > 4)
+		o.member = argv[4] + strlen("member=");
+	rc = import_file(argv[2], &o, &sink, &said, &e);
+	fflush(out.f);
+	printf("%s%s\n", out.text, rc ? e.text : "done");
+	noting_close(&out);
+	import_said_clear(&said);
+	return rc ? 2 : 0;
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_answer),
@@ -171,6 +192,8 @@ int main(int argc, char **argv)
 
 	if (argc > 6 && !strcmp(argv[1], "ask"))
 		return ask(argc, argv);
+	if (argc > 3 && !strcmp(argv[1], "read"))
+		return read_named(argc, argv);
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
