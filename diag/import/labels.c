@@ -30,6 +30,7 @@ void labels_free(struct labels *l)
 	free(l->keys);
 	free(l->series_index.at);
 	free(l->key_index.at);
+	free(l->scratch);
 	free(l->member);
 	for (size_t i = 0; i < l->n_groups; i++)
 		free(l->group[i]);
@@ -139,18 +140,41 @@ static const char *value_of(const struct label *v, size_t n, const char *name)
 	return NULL;
 }
 
-/* 'latency{le="0.1"}' for latency_bucket with a label le. The caller frees. */
-static char *full_metric(const char *metric, const struct label *v, size_t n)
+static void scratch_room(struct labels *l, size_t more)
+{
+	if (l->scratch_size + more <= l->scratch_room)
+		return;
+	l->scratch_room = 2 * (l->scratch_size + more);
+	l->scratch = alloc_resize(l->scratch, l->scratch_room, 1);
+}
+
+static void scratch_put(struct labels *l, const char *text)
+{
+	size_t n = strlen(text) + 1;
+
+	scratch_room(l, n);
+	memcpy(l->scratch + l->scratch_size, text, n);
+	l->scratch_size += n;
+}
+
+/* Into the scratch: 'latency{le="0.1"}' for latency_bucket with a label le. */
+static void put_metric(struct labels *l, const char *metric, const struct label *v, size_t n)
 {
 	const char *le = value_of(v, n, "le"), *quantile = value_of(v, n, "quantile");
+	const char *value = le ? le : quantile;
 	size_t length = strlen(metric), bucket = strlen("_bucket");
 
+	l->scratch_size = 0;
+	if (!value) {
+		scratch_put(l, metric);
+		return;
+	}
 	if (le && length > bucket && !strcmp(metric + length - bucket, "_bucket"))
 		length -= bucket;
-	if (le)
-		return alloc_format("%.*s{le=\"%s\"}", (int)length, metric, le);
-	return quantile ? alloc_format("%s{quantile=\"%s\"}", metric, quantile)
-			: alloc_copy(metric);
+	scratch_room(l, length + strlen(value) + 20);
+	l->scratch_size = 1 +
+		(size_t)sprintf(l->scratch, "%.*s{%s=\"%s\"}", (int)length, metric,
+			le ? "le" : "quantile", value);
 }
 
 /* A name in --metrics means all buckets of a histogram, too. */
@@ -169,39 +193,31 @@ static bool wanted(const struct import_options *how, const char *metric)
 
 int labels_add(struct labels *l, const char *metric, struct label *v, size_t n, uint32_t *series)
 {
-	char *full, *text;
 	uint32_t *slot;
-	size_t size;
-	FILE *f;
+	char *text;
 
 	if (!metric || !*metric)
 		metric = l->how->only_metric ? l->how->only_metric : "value";
-	full = full_metric(metric, v, n);
-	if (!wanted(l->how, full) || !import_name(full)) {
-		free(full);
+	put_metric(l, metric, v, n);
+	if (!wanted(l->how, l->scratch) || !import_name(l->scratch))
 		return -ENOENT;
-	}
 	qsort(v, n, sizeof(*v), by_name);
-	f = alloc_text(&text, &size);
-	fwrite(full, 1, strlen(full) + 1, f);
 	for (size_t i = 0; i < n; i++) {
 		if (!strcmp(v[i].name, "le") || !strcmp(v[i].name, "quantile") || !*v[i].value)
 			continue;
-		fwrite(v[i].name, 1, strlen(v[i].name) + 1, f);
-		fwrite(v[i].value, 1, strlen(v[i].value) + 1, f);
+		scratch_put(l, v[i].name);
+		scratch_put(l, v[i].value);
 	}
-	fclose(f);
-	free(full);
-	slot = slot_for(l, &l->series_index, series_text, text, size);
+	slot = slot_for(l, &l->series_index, series_text, l->scratch, l->scratch_size);
 	if (*slot) {
 		*series = *slot - 1;
-		free(text);
 		return 0;
 	}
+	text = memcpy(alloc_zero(1, l->scratch_size), l->scratch, l->scratch_size);
 	if (!(l->n_series & (l->n_series - 1)))
 		l->series = alloc_resize(
 			l->series, l->n_series ? 2 * l->n_series : 1, sizeof(*l->series));
-	l->series[l->n_series++] = (struct labels_series){text, size, KEY_UNKNOWN};
+	l->series[l->n_series++] = (struct labels_series){text, l->scratch_size, KEY_UNKNOWN};
 	l->series_index.n++;
 	*slot = (uint32_t)l->n_series;
 	*series = *slot - 1;

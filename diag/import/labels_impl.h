@@ -39,6 +39,8 @@ struct labels {
 	uint64_t given, beside; /* samples to the sink; left out as another set has the time */
 	uint64_t nameless;      /* sets of labels without a usable member */
 	char beside_example[256];
+	char *scratch; /* the metric and labels of the series that is looked for */
+	size_t scratch_size, scratch_room;
 };
 
 /* The value of a label of a series, or NULL. */
