@@ -1,6 +1,6 @@
 /* libFuzzer entry of the readers of series that are not CSV: make fuzz, then out/fuzz/import_fuzz
- * CORPUS. The first byte chooses the reader. Keys must have names, times must be finite, and what is
- * refused must be refused in the name of the file. */
+ * CORPUS. The first byte chooses the reader. Keys must have names, times must be finite, and what
+ * is refused must be refused in the name of the file. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
@@ -77,12 +78,9 @@ static int set_secrets(struct http *h, const struct http_options *o, struct err 
 /* libcurl names no file in its messages: look first whether each can be read. */
 static int set_file(struct http *h, CURLoption option, const char *path, struct err *e)
 {
-	auto_file FILE *f = NULL;
-
 	if (!path)
 		return 0;
-	f = fopen(path, "re");
-	if (!f)
+	if (access(path, R_OK))
 		return err_errno(e, -errno, "cannot open '%s'", path);
 	curl_easy_setopt(h->easy, option, path);
 	return 0;
