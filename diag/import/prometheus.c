@@ -226,6 +226,32 @@ static void say_form(struct prometheus *p, struct import_said *said)
 			labels ? labels : "none");
 }
 
+/* A series that still has its name NAME_bucket holds counts since the server's start: rate() and
+ * its like remove the name. */
+static int declare_buckets(struct prometheus *p, const struct import_sink *sink, struct err *e)
+{
+	const char *fallback = p->how.only_metric ? p->how.only_metric : "value", *last = "";
+	int rc = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (p->queries[i].metric || !sink->metric)
+			return 0;
+	for (uint32_t i = 0; i < labels_count(p->labels) && !rc; i++) {
+		const char *metric = labels_metric(p->labels, i);
+		size_t n = strcspn(metric, "{");
+		auto_free char *text = NULL;
+
+		if (strncmp(metric + n, "{le=", 4) ||
+			(n == strlen(fallback) && !memcmp(metric, fallback, n)) ||
+			(n == strcspn(last, "{") && !memcmp(metric, last, n)))
+			continue;
+		last = metric;
+		text = alloc_format("%.*s kind=bucket", (int)n, metric);
+		rc = sink->metric(sink->ctx, text, e);
+	}
+	return rc;
+}
+
 int prometheus_query(struct prometheus *p, double from_s, double to_s,
 	const struct import_sink *sink, struct import_said *said, double *done_s, struct err *e)
 {
@@ -240,8 +266,11 @@ int prometheus_query(struct prometheus *p, double from_s, double to_s,
 			"the range must be from an earlier to a later time, and have at most %d "
 			"steps of %g s",
 			POINTS_ALL, p->step_s);
-	if (!labels_decided(p->labels))
+	if (!labels_decided(p->labels)) {
 		rc = probe(p, from_s, to_s, said, e);
+		if (!rc)
+			rc = declare_buckets(p, sink, e);
+	}
 	if (rc)
 		return rc;
 	if (!labels_decided(p->labels)) {

@@ -73,6 +73,7 @@ end=$(date +%s)
 
 ask "$url" lat_bucket "$since" "$end" 1
 says "buckets of a histogram are metrics" '^lat\{le="\+Inf"\} h2 [0-9]+ 8$'
+says "and declared as such" '^declared lat kind=bucket$'
 ask "$url" 'ratio=disk_read_ms / 2' "$since" "$end" 1
 says "a query is named" '^ratio h2/sda [0-9]+ 20$'
 ask "$url" 'disk_read_ms{' "$since" "$end" 1
