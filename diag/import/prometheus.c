@@ -30,6 +30,7 @@ struct prometheus {
 	struct query *queries;
 	size_t n;
 	double step_s;
+	bool secret; /* a token or a password is sent */
 };
 
 /* "NAME=PROMQL": no expression begins with a name and a single equals sign. */
@@ -82,6 +83,7 @@ int prometheus_new(const struct prometheus_options *o, struct prometheus **out, 
 	p->how = o->how;
 	p->labels = labels_new(&p->how);
 	p->step_s = o->step_s > 0 ? o->step_s : 15;
+	p->secret = o->token_file || o->password_file;
 	p->n = o->n_queries;
 	p->queries = alloc_zero(p->n, sizeof(*p->queries));
 	for (size_t i = 0; i < p->n; i++)
@@ -216,6 +218,16 @@ static int ask_all(struct prometheus *p, double from_s, size_t points,
 	return 0;
 }
 
+static void warn_of_plain(const struct prometheus *p, struct import_said *said)
+{
+	const char *site = http_site(p->http);
+
+	if (p->secret && !strncmp(site, "http://", 7) && strncmp(site + 7, "127.", 4) &&
+		strncmp(site + 7, "localhost:", 10) && strncmp(site + 7, "[::1]:", 6))
+		import_note(said, "the token or password goes to %s without encryption: use https",
+			site);
+}
+
 static void say_form(struct prometheus *p, struct import_said *said)
 {
 	auto_free char *labels = labels_decided(p->labels) ? labels_describe(p->labels) : NULL;
@@ -267,6 +279,7 @@ int prometheus_query(struct prometheus *p, double from_s, double to_s,
 			"steps of %g s",
 			POINTS_ALL, p->step_s);
 	if (!labels_decided(p->labels)) {
+		warn_of_plain(p, said);
 		rc = probe(p, from_s, to_s, said, e);
 		if (!rc)
 			rc = declare_buckets(p, sink, e);

@@ -1,5 +1,5 @@
-/* Options that name a Prometheus server and a query, for 'diagnose' and 'watch'; an OPTION_GROUP row
- * over a struct prometheus_given includes them. */
+/* Options that name a Prometheus server and a query, for 'diagnose' and 'watch'; an OPTION_GROUP
+ * row over a struct prometheus_given includes them. */
 #ifndef CULPRIT_CLI_PROMETHEUS_OPTIONS_H
 #define CULPRIT_CLI_PROMETHEUS_OPTIONS_H
 
