@@ -10,7 +10,7 @@ JOBS     ?= $(shell nproc)
 WERROR   ?=
 
 PKG        := pkg-config
-CORE_PKGS  := lua5.4 libssh sqlite3 jansson fuse3 gsl libcrypto zlib libzstd
+CORE_PKGS  := lua5.4 libssh sqlite3 jansson fuse3 gsl libcrypto zlib libzstd libcurl
 AGENT_PKGS := jansson libnftnl libmnl zlib libbpf
 
 CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 -DCULPRIT_VERSION='"$(VERSION)"'
@@ -128,6 +128,7 @@ bench: all ## measure the performance goals, as ratios in one run
 	$(Q)for b in ci/bench/*.sh; do echo "== $$b"; OUT=$(OUT) "$$b" || exit; done
 
 # Each fuzzer instruments the code that it tests, and links the rest uninstrumented. Not part of all.
+fuzz_of_import    := $(wildcard diag/import/*.c) $(BASE_SRC)
 fuzz_of_log       := $(RECORD_SRC) $(BASE_SRC)
 fuzz_of_ebpf      := $(RECORD_SRC) $(BASE_SRC) diag/capture/ebpf/events.c diag/capture/ebpf/describe.c diag/capture/ebpf/first_seen.c
 fuzz_of_csv       := $(wildcard diag/import/*.c) diag/derive/series.c $(BASE_SRC)

@@ -10,6 +10,11 @@
 	int name##_read(FILE *f, const char *source, const struct import_options *o,               \
 		const struct import_sink *sink, struct import_said *said, struct err *e)
 
+IMPORT_FORMAT(ceph);
 IMPORT_FORMAT(csv);
+IMPORT_FORMAT(iostat);
+IMPORT_FORMAT(prometheus_text);
+IMPORT_FORMAT(sadf);
+IMPORT_FORMAT(sar);
 
 #endif

@@ -12,6 +12,12 @@
 
 /* CSV is the last: almost any text with a separator could be it. */
 const struct import_format import_formats[] = {
+	{"sar", "text of sar -d", sar_looks, sar_read},
+	{"sadf", "columns of sadf -d", sadf_looks, sadf_read},
+	{"iostat", "JSON of iostat -x -t -o JSON, or of sadf -j", iostat_looks, iostat_read},
+	{"ceph", "dumps of ceph osd perf -f json, with times", ceph_looks, ceph_read},
+	{"prometheus-text", "scrapes of exporters (text format, OpenMetrics), with times",
+		prometheus_text_looks, prometheus_text_read},
 	{"csv", "table with a head line, separated by comma, semicolon or tab", csv_looks,
 		csv_read},
 	{0},

@@ -1,0 +1,328 @@
+/* The formats that are not CSV, on recorded files (ci/tests/data/import) and on texts that are
+ * wrong. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "ci/tests/import/noting.h"
+#include "diag/import/formats.h"
+
+static struct noting out;
+static struct import_said said;
+static struct err e;
+
+static int tear_down(void **state)
+{
+	(void)state;
+	noting_close(&out);
+	import_said_clear(&said);
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	noting_open(&out);
+	return 0;
+}
+
+static struct import_sink sink(void)
+{
+	return (struct import_sink){&out, noting_series, noting_sample, noting_metric};
+}
+
+static int read_file(const char *name, const struct import_options *o)
+{
+	char path[200];
+	struct import_sink s = sink();
+	int rc;
+
+	snprintf(path, sizeof(path), "ci/tests/data/import/%s", name);
+	rc = import_file(path, o, &s, &said, &e);
+	fflush(out.f);
+	if (rc)
+		print_message("%s\n", e.text);
+	return rc;
+}
+
+/* Reads a text by the reader of a format. */
+static int read_text(const char *format, const char *text)
+{
+	const struct import_format *f = import_formats;
+	struct import_options o = {0};
+	struct import_sink s = sink();
+	FILE *file = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+	int rc;
+
+	while (strcmp(f->name, format))
+		f++;
+	e.text[0] = '\0';
+	rc = f->read(file, "x", &o, &s, &said, &e);
+	fclose(file);
+	fflush(out.f);
+	return rc;
+}
+
+static bool has(const char *line)
+{
+	bool there = strstr(out.text, line) != NULL;
+
+	if (!there)
+		print_message("no '%s' in:\n%s", line, out.text);
+	return there;
+}
+
+static void test_sar(void **state)
+{
+	(void)state;
+	assert_int_equal(read_file("sar.txt", NULL), 0);
+	assert_true(has("declared await unit=ms worse=more kind=gauge zero=missing\n"));
+	assert_true(has("tps host1/vda 1795357180 3\n"));
+	assert_true(has("await host1/vda 1795357182 0.05\n"));
+	assert_int_equal(said.samples, 3 * 8);
+	assert_null(strstr(out.text, "1024.33"));
+}
+
+static void test_sar_device_last(void **state)
+{
+	(void)state;
+	assert_int_equal(read_file("sar-pretty.txt", NULL), 0);
+	assert_true(has("%util host1/vda 1795357182 8.8\n"));
+	assert_int_equal(said.samples, 3 * 8);
+}
+
+static void test_sar_12_hours(void **state)
+{
+	(void)state;
+	/* It goes past midnight. */
+	assert_int_equal(read_file("sar-12h.txt", NULL), 0);
+	assert_true(has("tps host1/vda 1795391999 3\n"));
+	assert_true(has("tps host1/vda 1795392000 1027\n"));
+	assert_true(has("tps host1/vda 1795392001 2043\n"));
+}
+
+static void test_sar_wrong(void **state)
+{
+	static const char head[] = "Linux 6.1.0 (h) \t11/22/26 \t_x86_64_\t(2 CPU)\n\n"
+				   "10:00:00 DEV tps await\n";
+	char text[400];
+
+	(void)state;
+	snprintf(text, sizeof(text), "%s10:00:10 sda 1,5 2,0\n", head);
+	assert_int_equal(read_text("sar", text), -EINVAL);
+	assert_non_null(strstr(e.text, "x:4: "));
+	assert_non_null(strstr(e.text, "LC_ALL=C sar -d"));
+	snprintf(text, sizeof(text), "%s10:00:10 sda 1.5\n", head);
+	assert_int_equal(read_text("sar", text), -EINVAL);
+	assert_int_equal(read_text("sar", "Linux 6.1 (h) 22.11.2026 _x86_64_ (2 CPU)\n"), -EINVAL);
+	assert_non_null(strstr(e.text, "x:1: "));
+	assert_int_equal(read_text("sar", "10:00:00 DEV tps\n"), -EINVAL);
+	assert_int_equal(read_text("sar", head), -EINVAL);
+	assert_non_null(strstr(e.text, "no disk"));
+}
+
+static void test_sadf(void **state)
+{
+	(void)state;
+	assert_int_equal(read_file("sadf.txt", NULL), 0);
+	assert_true(has("wkB/s host1/vda 1795357182 11512\n"));
+	assert_int_equal(said.samples, 3 * 8);
+}
+
+static void test_sadf_json(void **state)
+{
+	const char *only[] = {"rkB/s", "%util"};
+	struct import_options o = {.metrics = only, .n_metrics = 2};
+
+	(void)state;
+	assert_int_equal(read_file("sadf.json", &o), 0);
+	assert_true(has("rkB/s host1/vda 1795357181 19400\n"));
+	assert_true(has("%util host1/vda 1795357182 8.8\n"));
+	assert_int_equal(said.samples, 3 * 2);
+}
+
+static void test_iostat(void **state)
+{
+	(void)state;
+	/* Two recordings of 3 and 2 reports; the first of each is a mean since boot. */
+	assert_int_equal(read_file("iostat.json", NULL), 0);
+	assert_true(has("declared r_await unit=ms worse=more kind=gauge zero=missing\n"));
+	assert_int_equal(said.samples, 3 * 22);
+	assert_true(has("r_await host1/vda 17953"));
+}
+
+static void test_iostat_wrong(void **state)
+{
+	(void)state;
+	assert_int_equal(read_text("iostat",
+				 "{\"sysstat\": {\"hosts\": [{\"nodename\": \"h\", "
+				 "\"statistics\": [{\"disk\": [{\"disk_device\": "
+				 "\"sda\", \"util\": 1}]}]}]}}"),
+		-EINVAL);
+	assert_non_null(strstr(e.text, "-t"));
+	assert_int_equal(read_text("iostat", "{\"sysstat\": 5}"), -EINVAL);
+	assert_int_equal(read_text("iostat", "{}"), -EINVAL);
+	/* Killed in the middle: what is there counts. */
+	assert_int_equal(read_text("iostat",
+				 "{\"sysstat\": {\"hosts\": [{\"nodename\": \"h\", "
+				 "\"statistics\": [{\"timestamp\": {\"date\": "
+				 "\"2026-11-22\", \"time\": \"14:00:00\"}, \"disk\": "
+				 "[{\"disk-device\": \"sda\", \"await\": 1}]}, {"),
+		0);
+	assert_true(has("await h/sda 1795356000 1\n"));
+	assert_int_equal(said.n_notes, 1);
+}
+
+static void test_ceph(void **state)
+{
+	(void)state;
+	assert_int_equal(read_file("ceph.txt", NULL), 0);
+	assert_string_equal(out.text,
+		"declared commit_latency_ms unit=ms worse=more kind=gauge zero=missing\n"
+		"declared apply_latency_ms unit=ms worse=more kind=gauge zero=missing\n"
+		"commit_latency_ms osd.1 1795357180 3.117\n"
+		"apply_latency_ms osd.1 1795357180 3.117\n"
+		"commit_latency_ms osd.0 1795357180 0.412\n"
+		"apply_latency_ms osd.0 1795357180 0.412\n"
+		"commit_latency_ms osd.1 1795357190 5\n"
+		"apply_latency_ms osd.1 1795357190 4\n"
+		"commit_latency_ms osd.0 1795357200 7\n"
+		"apply_latency_ms osd.0 1795357200 8\n"
+		"apply_latency_ms osd.0 1795357210 9\n");
+}
+
+static void test_ceph_wrong(void **state)
+{
+	(void)state;
+	assert_int_equal(read_text("ceph", "{\"osd_perf_infos\": []}"), -EINVAL);
+	assert_non_null(strstr(e.text, "has no time"));
+	assert_non_null(strstr(e.text, "date +%s"));
+	assert_int_equal(read_text("ceph", "soon\n{\"osd_perf_infos\": []}"), -EINVAL);
+	assert_int_equal(read_text("ceph", "1\n{\"osd_perf_infos\": [{\"id\": -1}]}"), -EINVAL);
+	assert_int_equal(read_text("ceph", "1\n{\"osd_perf_infos\": [{\"id\": 1}"), -EINVAL);
+	assert_int_equal(read_text("ceph", "1\n{\"a\": 1}"), -EINVAL);
+	assert_int_equal(read_text("ceph", ""), -EINVAL);
+}
+
+static void test_prometheus_text(void **state)
+{
+	(void)state;
+	assert_int_equal(read_file("scrapes.prom", NULL), 0);
+	assert_true(has("declared disk_read_seconds_total kind=counter\n"));
+	assert_true(has("declared request_seconds kind=bucket unit=seconds\n"));
+	assert_true(has("declared request_seconds_sum kind=amount per=request_seconds_count "
+			"counter=yes unit=seconds\n"));
+	assert_true(has("disk_read_seconds_total h1:9100/sda 1795357180 10.5\n"));
+	assert_true(has("disk_read_seconds_total h2:9100/sdb 1795357180 9.5\n"));
+	assert_true(has("request_seconds{le=\"+Inf\"} h1:9100/sda 1795357180 5\n"));
+	assert_true(has("disk_read_seconds_total h1:9100/sda 1795357195 nan\n"));
+	assert_true(has("disk_read_seconds_total h1:9100/sdb 1795357196 12\n"));
+	assert_true(has("disk_read_seconds_total h2:9100/sda 1795357196.5 9.25\n"));
+	assert_int_equal(said.samples, 11);
+	assert_int_equal(said.missing, 1);
+	assert_int_equal(said.n_notes, 1);
+	assert_string_equal(said.notes[0],
+		"member in label 'device', groups in 'instance' (guessed from the labels that "
+		"differ; --member and --group say it)");
+}
+
+static void test_prometheus_text_wrong(void **state)
+{
+	static const char *const wrong[] = {"a 1\n", "a{b=\"c\"} 1\n", "a{b=c} 1 1\n",
+		"a{b=\"c} 1 1\n", "a{b} 1 1\n", "a x 1\n", "a 1 x\n", "a 1 1 1\n",
+		"a{b=\"c\"d=\"e\"} 1 1\n", "a\n", "{} 1 1\n", "# time soon\n", "# time 5\n", "",
+		NULL};
+
+	(void)state;
+	assert_int_equal(read_text("prometheus-text", wrong[0]), -EINVAL);
+	assert_non_null(strstr(e.text, "x:1: the sample has no time; put a line '# time "));
+	for (size_t i = 0; wrong[i]; i++)
+		if (read_text("prometheus-text", *wrong[i] ? wrong[i] : "\n") != -EINVAL)
+			fail_msg("'%s' is taken", wrong[i]);
+}
+
+/* Labels: a serial number groups nothing; a host under another name says the same; a rack is wider
+ * than a host. */
+static void test_labels_guess(void **state)
+{
+	char text[4000] = "";
+	size_t n = 0;
+
+	(void)state;
+	for (int host = 0; host < 4; host++)
+		for (int disk = 0; disk < 3; disk++)
+			n += (size_t)snprintf(text + n, sizeof(text) - n,
+				"x{instance=\"h%d\",nodename=\"n%d\",rack=\"r%d\",job=\"node\","
+				"device=\"sd%c\",serial=\"S%d%d\"} 1 5\n",
+				host, host, host / 2, 'a' + disk, host, disk);
+	assert_int_equal(read_text("prometheus-text", text), 0);
+	assert_true(has("x r0/h0/sda 5 1\n"));
+	assert_true(has("x r1/h3/sdc 5 1\n"));
+}
+
+/* A label that changes for one disk makes no second disk; two disks in one series are refused. */
+static void test_labels_same_key(void **state)
+{
+	struct import_options o = {.member = "device"};
+	struct import_sink s = sink();
+	FILE *f;
+	static const char
+		same[] = "x{device=\"sda\",instance=\"a\"} 1 5\nx{device=\"sda\",instance="
+			 "\"b\"} 2 5\nx{device=\"sda\",instance=\"c\"} 2 5\n";
+	static const char changed[] = "x{device=\"sda\",version=\"1\"} 1 5\n"
+				      "x{device=\"sdb\",version=\"1\"} 1 5\n"
+				      "x{device=\"sda\",version=\"2\"} 2 6\n"
+				      "x{device=\"sdb\",version=\"2\"} 2 6\n";
+
+	(void)state;
+	o.group[0] = "device";
+	f = fmemopen((void *)(uintptr_t)same, sizeof(same) - 1, "r");
+	assert_int_equal(prometheus_text_read(f, "x", &o, &s, NULL, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "2 of 3 samples"));
+	fclose(f);
+	f = fmemopen((void *)(uintptr_t)changed, sizeof(changed) - 1, "r");
+	assert_int_equal(prometheus_text_read(f, "x", &o, &s, NULL, &e), 0);
+	fclose(f);
+	fflush(out.f);
+	assert_true(has("x sda/sda 5 1\n"));
+	assert_true(has("x sda/sda 6 2\n"));
+	o.group[0] = NULL;
+	o.member = "disc";
+	f = fmemopen((void *)(uintptr_t)changed, sizeof(changed) - 1, "r");
+	assert_int_equal(prometheus_text_read(f, "x", &o, &s, NULL, &e), -EINVAL);
+	assert_string_equal(e.text, "x: no series has a label 'disc'; there are device, version");
+	fclose(f);
+}
+
+static void test_sink_refuses(void **state)
+{
+	struct import_sink s = sink();
+
+	(void)state;
+	out.until = 2;
+	assert_int_equal(import_file("ci/tests/data/import/sar.txt", NULL, &s, NULL, &e), -E2BIG);
+	assert_string_equal(e.text, "ci/tests/data/import/sar.txt:4: no more");
+	assert_int_equal(import_file("ci/tests/data/import/ceph.txt", NULL, &s, NULL, &e), -E2BIG);
+	assert_int_equal(
+		import_file("ci/tests/data/import/iostat.json", NULL, &s, NULL, &e), -E2BIG);
+	assert_int_equal(
+		import_file("ci/tests/data/import/scrapes.prom", NULL, &s, NULL, &e), -E2BIG);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {TEST(test_sar), TEST(test_sar_device_last),
+		TEST(test_sar_12_hours), TEST(test_sar_wrong), TEST(test_sadf),
+		TEST(test_sadf_json), TEST(test_iostat), TEST(test_iostat_wrong), TEST(test_ceph),
+		TEST(test_ceph_wrong), TEST(test_prometheus_text), TEST(test_prometheus_text_wrong),
+		TEST(test_labels_guess), TEST(test_labels_same_key), TEST(test_sink_refuses)};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

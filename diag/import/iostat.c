@@ -1,0 +1,287 @@
+/* The JSON of 'iostat -x -t -o JSON' and of 'sadf -j -- -d':
+ *
+ *     {"sysstat": {"hosts": [{"nodename": "host1", ..., "statistics": [
+ *         {"timestamp": "2026-11-22T14:19:39+0000",                              iostat
+ *          "timestamp": {"date": "2026-11-22", "time": "14:19:40", "utc": 1},     sadf
+ *          "disk": [{"disk_device": "sda", "r/s": 1.50, ...}, ...]}, ...]}]}}
+ *
+ * Several such texts may follow one another. What iostat says first is a mean since boot: it is
+ * left out. A text that ends too early (iostat was killed) is read as far as it goes. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/import/formats.h"
+#include "diag/import/json_scan.h"
+#include "diag/import/lines.h"
+#include "diag/import/sysstat.h"
+#include "harness/base/alloc.h"
+
+#define IOSTAT_ADVICE "S_TIME_FORMAT=ISO iostat -x -t -o JSON 10"
+
+enum { VALUES_MAX = 64, METRIC_MAX = 64 };
+
+/* One disk at one time; its values wait here until its name has come. */
+struct disk {
+	char name[SYSSTAT_NAME_MAX];
+	struct value {
+		char metric[METRIC_MAX];
+		double value;
+	} v[VALUES_MAX];
+	size_t n;
+};
+
+struct iostat {
+	struct json_scan s;
+	struct sysstat *x;
+	char host[SYSSTAT_NAME_MAX];
+	double time_s;
+	bool has_time, iso, first; /* first: no statistics of iostat's have come for this host */
+	bool since_boot;           /* they are a mean since boot */
+	bool sink_failed;
+	struct disk d;
+	struct err *e;
+};
+
+static int scan(struct iostat *r)
+{
+	return json_scan(&r->s, r->e);
+}
+
+static int bad(struct iostat *r, const char *what)
+{
+	return err_set(
+		r->e, -EINVAL, "%lu: %s; write the file by '" IOSTAT_ADVICE "'", r->s.line, what);
+}
+
+/* Opens the object or array behind a name. */
+static int enter(struct iostat *r, enum json_token token, const char *what)
+{
+	return json_scan_want(&r->s, token, what, r->e);
+}
+
+static int text_to(struct iostat *r, const char *what, char *out, size_t size)
+{
+	int rc = enter(r, JSON_SCAN_STRING, what);
+
+	if (rc >= 0 && r->s.length >= size)
+		return bad(r, "a name is too long");
+	if (rc >= 0)
+		memcpy(out, r->s.text, r->s.length + 1);
+	return rc;
+}
+
+/* sadf's {"date", "time", "utc", "interval"}. */
+static int read_parts(struct iostat *r)
+{
+	char date[32] = "", clock[32] = "";
+	const char *end;
+	int rc, day, seconds;
+
+	while ((rc = scan(r)) == JSON_SCAN_KEY) {
+		if (!strcmp(r->s.text, "date"))
+			rc = text_to(r, "\"date\"", date, sizeof(date));
+		else if (!strcmp(r->s.text, "time"))
+			rc = text_to(r, "\"time\"", clock, sizeof(clock));
+		else
+			rc = json_scan_skip(&r->s, JSON_SCAN_KEY, r->e);
+		if (rc < 0)
+			return rc;
+	}
+	if (rc < 0)
+		return rc;
+	if (sysstat_date(date, &day, NULL) || sysstat_clock(clock, &seconds, &end) || *end)
+		return bad(r, "the timestamp is no date and time");
+	r->time_s = day * 86400.0 + seconds;
+	r->has_time = true;
+	return 0;
+}
+
+/* iostat's text, by locale or ISO 8601. */
+static int read_timestamp(struct iostat *r)
+{
+	int rc = scan(r), day, seconds;
+	const char *end;
+
+	if (rc == JSON_SCAN_OBJECT)
+		return read_parts(r);
+	if (rc < 0)
+		return rc;
+	if (rc != JSON_SCAN_STRING)
+		return bad(r, "\"timestamp\" is no text");
+	r->since_boot = r->first;
+	r->first = false;
+	r->has_time = true;
+	if (!import_time(r->s.text, 1, &r->time_s))
+		return 0;
+	if (sysstat_date(r->s.text, &day, &end) || *end != ' ' ||
+		sysstat_clock(end + 1, &seconds, &end) || *end)
+		return bad(r, "the timestamp is neither ISO 8601 nor month/day/year time");
+	r->time_s = day * 86400.0 + seconds;
+	r->iso = false;
+	return 0;
+}
+
+static int read_disk(struct iostat *r)
+{
+	struct disk *d = &r->d;
+	int rc;
+
+	d->n = 0;
+	*d->name = '\0';
+	while ((rc = scan(r)) == JSON_SCAN_KEY) {
+		struct value *v = &d->v[d->n];
+
+		if (!strcmp(r->s.text, "disk_device") || !strcmp(r->s.text, "disk-device")) {
+			rc = text_to(r, "the disk's name", d->name, sizeof(d->name));
+		} else if (r->s.length >= METRIC_MAX || d->n == VALUES_MAX) {
+			return bad(r, "a disk has too many or too long names");
+		} else {
+			memcpy(v->metric, r->s.text, r->s.length + 1);
+			rc = scan(r);
+			if (rc == JSON_SCAN_NUMBER) {
+				v->value = r->s.number;
+				d->n++;
+			} else if (rc >= 0) {
+				rc = json_scan_skip(&r->s, rc, r->e);
+			}
+		}
+		if (rc < 0)
+			return rc;
+	}
+	if (rc < 0)
+		return rc;
+	if (!r->has_time)
+		return bad(r, "there is no time before the disks (iostat's option -t)");
+	if (!*d->name)
+		return bad(r, "a disk has no \"disk_device\"");
+	rc = 0;
+	for (size_t i = 0; i < d->n && !rc && !r->since_boot; i++)
+		rc = sysstat_sample(r->x, *r->host ? r->host : "host", d->name, d->v[i].metric,
+			r->time_s, d->v[i].value, r->e);
+	r->sink_failed = rc < 0;
+	return rc ? err_prefix(r->e, rc, "%lu", r->s.line) : 0;
+}
+
+static int read_disks(struct iostat *r)
+{
+	int rc = enter(r, JSON_SCAN_ARRAY, "\"disk\"");
+
+	while (rc >= 0 && (rc = scan(r)) == JSON_SCAN_OBJECT)
+		rc = read_disk(r);
+	return rc < 0 || rc == JSON_SCAN_ARRAY_END ? rc : bad(r, "a disk is no object");
+}
+
+/* Calls 'one' for each element of an array of objects, and skips what is none. */
+static int each(struct iostat *r, const char *what, int (*one)(struct iostat *))
+{
+	int rc = enter(r, JSON_SCAN_ARRAY, what);
+
+	while (rc >= 0 && (rc = scan(r)) >= 0 && rc != JSON_SCAN_ARRAY_END)
+		rc = rc == JSON_SCAN_OBJECT ? one(r) : json_scan_skip(&r->s, rc, r->e);
+	return rc;
+}
+
+static int read_statistics(struct iostat *r)
+{
+	int rc;
+
+	r->has_time = r->since_boot = false;
+	while ((rc = scan(r)) == JSON_SCAN_KEY) {
+		if (!strcmp(r->s.text, "timestamp"))
+			rc = read_timestamp(r);
+		else if (!strcmp(r->s.text, "disk"))
+			rc = read_disks(r);
+		else
+			rc = json_scan_skip(&r->s, JSON_SCAN_KEY, r->e);
+		if (rc < 0)
+			return rc;
+	}
+	return rc;
+}
+
+static int read_host(struct iostat *r)
+{
+	int rc;
+
+	*r->host = '\0';
+	r->first = true;
+	while ((rc = scan(r)) == JSON_SCAN_KEY) {
+		if (!strcmp(r->s.text, "nodename"))
+			rc = text_to(r, "\"nodename\"", r->host, sizeof(r->host));
+		else if (!strcmp(r->s.text, "statistics"))
+			rc = each(r, "\"statistics\"", read_statistics);
+		else
+			rc = json_scan_skip(&r->s, JSON_SCAN_KEY, r->e);
+		if (rc < 0)
+			return rc;
+	}
+	return rc;
+}
+
+static int read_sysstat(struct iostat *r)
+{
+	int rc = enter(r, JSON_SCAN_OBJECT, "\"sysstat\"");
+
+	while (rc >= 0 && (rc = scan(r)) == JSON_SCAN_KEY)
+		rc = strcmp(r->s.text, "hosts") ? json_scan_skip(&r->s, JSON_SCAN_KEY, r->e)
+						: each(r, "\"hosts\"", read_host);
+	return rc;
+}
+
+static int read_text(struct iostat *r)
+{
+	int rc = scan(r);
+
+	if (rc <= JSON_SCAN_END)
+		return rc;
+	if (rc != JSON_SCAN_OBJECT)
+		return bad(r, "this is no JSON object");
+	while (rc >= 0 && (rc = scan(r)) == JSON_SCAN_KEY)
+		rc = strcmp(r->s.text, "sysstat") ? json_scan_skip(&r->s, JSON_SCAN_KEY, r->e)
+						  : read_sysstat(r);
+	return rc < 0 ? rc : 1;
+}
+
+bool iostat_looks(const char *head, size_t size)
+{
+	(void)size;
+	head += strspn(head, " \t\r\n");
+	if (*head++ != '{')
+		return false;
+	head += strspn(head, " \t\r\n");
+	return !strncmp(head, "\"sysstat\"", 9);
+}
+
+int iostat_read(FILE *f, const char *source, const struct import_options *o,
+	const struct import_sink *sink, struct import_said *said, struct err *e)
+{
+	struct iostat *r = alloc_zero(1, sizeof(*r));
+	struct err own = {0};
+	bool cut;
+	int rc;
+
+	r->s.f = f;
+	r->s.line = 1;
+	r->iso = true;
+	r->e = &own;
+	r->x = sysstat_new(o, sink, said);
+	while ((rc = read_text(r)) > 0)
+		;
+	cut = rc == -EINVAL && !r->sink_failed && feof(f) && r->s.depth;
+	if (rc < 0 && !cut)
+		lines_where(&own, source, rc);
+	else
+		rc = sysstat_finish(r->x, source, "JSON of iostat or sadf", IOSTAT_ADVICE, &own);
+	if (!rc && cut)
+		import_note(said, "%s ends in the middle, at line %lu: the rest is missing", source,
+			r->s.line);
+	if (!rc && !r->iso)
+		import_note(said,
+			"timestamps such as 11/22/26 are taken as month/day/year, and as UTC");
+	if (rc && e)
+		*e = own;
+	sysstat_free(r->x);
+	free(r);
+	return rc;
+}

@@ -1,0 +1,363 @@
+#include "diag/import/labels.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/import/labels_impl.h"
+#include "harness/base/alloc.h"
+
+enum { KEY_UNKNOWN = UINT32_MAX, KEY_NONE = UINT32_MAX - 1 };
+
+struct labels *labels_new(const struct import_options *how)
+{
+	struct labels *l = alloc_zero(1, sizeof(*l));
+
+	l->how = how;
+	return l;
+}
+
+void labels_free(struct labels *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->n_series; i++)
+		free(l->series[i].text);
+	for (size_t i = 0; i < l->n_keys; i++)
+		free(l->keys[i].text);
+	free(l->series);
+	free(l->keys);
+	free(l->series_index.at);
+	free(l->key_index.at);
+	free(l->scratch);
+	free(l->member);
+	for (size_t i = 0; i < l->n_groups; i++)
+		free(l->group[i]);
+	free(l);
+}
+
+size_t labels_count(const struct labels *l)
+{
+	return l->n_series;
+}
+
+const char *labels_metric(const struct labels *l, uint32_t series)
+{
+	return l->series[series].text;
+}
+
+bool labels_decided(const struct labels *l)
+{
+	return l->decided;
+}
+
+const char *labels_value(const struct labels_series *s, const char *name)
+{
+	const char *p = s->text + strlen(s->text) + 1, *end = s->text + s->size;
+
+	while (p < end) {
+		const char *value = p + strlen(p) + 1;
+
+		if (!strcmp(p, name))
+			return value;
+		p = value + strlen(value) + 1;
+	}
+	return NULL;
+}
+
+uint64_t labels_hash(const char *text, size_t size)
+{
+	uint64_t h = 0xcbf29ce484222325;
+
+	for (size_t i = 0; i < size; i++)
+		h = (h ^ (unsigned char)text[i]) * 0x100000001b3;
+	h ^= h >> 32;
+	return h * 0x9e3779b97f4a7c15;
+}
+
+typedef const char *(*text_of)(const struct labels *l, uint32_t n, size_t *size);
+
+static const char *series_text(const struct labels *l, uint32_t n, size_t *size)
+{
+	*size = l->series[n].size;
+	return l->series[n].text;
+}
+
+static const char *key_text(const struct labels *l, uint32_t n, size_t *size)
+{
+	*size = l->keys[n].size;
+	return l->keys[n].text;
+}
+
+/* The slot that holds the text, or the free one where it belongs. */
+static uint32_t *slot_of(const struct labels *l, const struct labels_index *x, text_of get,
+	const char *text, size_t size)
+{
+	uint64_t h = labels_hash(text, size) >> 16;
+	size_t have;
+
+	for (;; h++) {
+		uint32_t *slot = &x->at[h & (x->room - 1)];
+		const char *other = *slot ? get(l, *slot - 1, &have) : NULL;
+
+		if (!other || (have == size && !memcmp(other, text, size)))
+			return slot;
+	}
+}
+
+/* As slot_of, with room for one more. */
+static uint32_t *slot_for(
+	const struct labels *l, struct labels_index *x, text_of get, const char *text, size_t size)
+{
+	struct labels_index old = *x;
+
+	if (2 * x->n >= x->room) {
+		x->room = x->room ? 2 * x->room : 1024;
+		x->at = alloc_zero(x->room, sizeof(*x->at));
+		for (size_t i = 0; i < old.room; i++) {
+			size_t length;
+			const char *t = old.at[i] ? get(l, old.at[i] - 1, &length) : NULL;
+
+			if (t)
+				*slot_of(l, x, get, t, length) = old.at[i];
+		}
+		free(old.at);
+	}
+	return slot_of(l, x, get, text, size);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct label *)a)->name, ((const struct label *)b)->name);
+}
+
+static const char *value_of(const struct label *v, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(v[i].name, name))
+			return v[i].value;
+	return NULL;
+}
+
+static void scratch_room(struct labels *l, size_t more)
+{
+	if (l->scratch_size + more <= l->scratch_room)
+		return;
+	l->scratch_room = 2 * (l->scratch_size + more);
+	l->scratch = alloc_resize(l->scratch, l->scratch_room, 1);
+}
+
+static void scratch_put(struct labels *l, const char *text)
+{
+	size_t n = strlen(text) + 1;
+
+	scratch_room(l, n);
+	memcpy(l->scratch + l->scratch_size, text, n);
+	l->scratch_size += n;
+}
+
+/* Into the scratch: 'latency{le="0.1"}' for latency_bucket with a label le. */
+static void put_metric(struct labels *l, const char *metric, const struct label *v, size_t n)
+{
+	const char *le = value_of(v, n, "le"), *quantile = value_of(v, n, "quantile");
+	const char *value = le ? le : quantile;
+	size_t length = strlen(metric), bucket = strlen("_bucket");
+
+	l->scratch_size = 0;
+	if (!value) {
+		scratch_put(l, metric);
+		return;
+	}
+	if (le && length > bucket && !strcmp(metric + length - bucket, "_bucket"))
+		length -= bucket;
+	scratch_room(l, length + strlen(value) + 20);
+	l->scratch_size = 1 +
+		(size_t)sprintf(l->scratch, "%.*s{%s=\"%s\"}", (int)length, metric,
+			le ? "le" : "quantile", value);
+}
+
+/* A name in --metrics means all buckets of a histogram, too. */
+static bool wanted(const struct import_options *how, const char *metric)
+{
+	size_t base = strcspn(metric, "{");
+
+	if (!how->n_metrics)
+		return true;
+	for (size_t i = 0; i < how->n_metrics; i++)
+		if (!strcmp(how->metrics[i], metric) ||
+			(strlen(how->metrics[i]) == base && !memcmp(how->metrics[i], metric, base)))
+			return true;
+	return false;
+}
+
+int labels_add(struct labels *l, const char *metric, struct label *v, size_t n, uint32_t *series)
+{
+	uint32_t *slot;
+	char *text;
+
+	if (!metric || !*metric)
+		metric = l->how->only_metric ? l->how->only_metric : "value";
+	put_metric(l, metric, v, n);
+	if (!wanted(l->how, l->scratch) || !import_name(l->scratch))
+		return -ENOENT;
+	qsort(v, n, sizeof(*v), by_name);
+	for (size_t i = 0; i < n; i++) {
+		if (!strcmp(v[i].name, "le") || !strcmp(v[i].name, "quantile") || !*v[i].value)
+			continue;
+		scratch_put(l, v[i].name);
+		scratch_put(l, v[i].value);
+	}
+	slot = slot_for(l, &l->series_index, series_text, l->scratch, l->scratch_size);
+	if (*slot) {
+		*series = *slot - 1;
+		return 0;
+	}
+	text = memcpy(alloc_zero(1, l->scratch_size), l->scratch, l->scratch_size);
+	if (!(l->n_series & (l->n_series - 1)))
+		l->series = alloc_resize(
+			l->series, l->n_series ? 2 * l->n_series : 1, sizeof(*l->series));
+	l->series[l->n_series++] = (struct labels_series){text, l->scratch_size, KEY_UNKNOWN};
+	l->series_index.n++;
+	*slot = (uint32_t)l->n_series;
+	*series = *slot - 1;
+	return 1;
+}
+
+/* The key of a set of labels: asked of the sink once. Left KEY_NONE if it has no usable name. */
+static int find_key(
+	struct labels *l, uint32_t series, const struct import_sink *sink, struct err *e)
+{
+	struct labels_series *s = &l->series[series];
+	struct series_key key = {.metric = s->text, .n_groups = l->n_groups};
+	struct labels_key *k;
+	uint32_t *slot, id = 0;
+	char *text;
+	size_t size;
+	FILE *f;
+	int rc;
+
+	key.member = l->member ? labels_value(s, l->member) : s->text;
+	s->key = KEY_NONE;
+	if (!key.member || !import_name(key.member))
+		return 0;
+	f = alloc_text(&text, &size);
+	fwrite(key.metric, 1, strlen(key.metric) + 1, f);
+	fwrite(key.member, 1, strlen(key.member) + 1, f);
+	for (size_t i = 0; i < l->n_groups; i++) {
+		const char *g = labels_value(s, l->group[i]);
+
+		key.group[i] = g && import_name(g) ? g : "(none)";
+		fwrite(key.group[i], 1, strlen(key.group[i]) + 1, f);
+	}
+	fclose(f);
+	slot = slot_for(l, &l->key_index, key_text, text, size);
+	if (*slot) {
+		s->key = *slot - 1;
+		free(text);
+		return 0;
+	}
+	rc = sink->series(sink->ctx, &key, &id, e);
+	if (rc) {
+		s->key = KEY_UNKNOWN;
+		free(text);
+		return rc;
+	}
+	if (!(l->n_keys & (l->n_keys - 1)))
+		l->keys = alloc_resize(l->keys, l->n_keys ? 2 * l->n_keys : 1, sizeof(*l->keys));
+	k = &l->keys[l->n_keys++];
+	*k = (struct labels_key){text, size, id, series, INFINITY, -INFINITY, INFINITY, -INFINITY};
+	l->key_index.n++;
+	*slot = (uint32_t)l->n_keys;
+	s->key = *slot - 1;
+	return 0;
+}
+
+static void describe_series(const struct labels_series *s, char *out, size_t size)
+{
+	const char *p = s->text + strlen(s->text) + 1, *end = s->text + s->size;
+	size_t n = (size_t)snprintf(out, size, "%s{", s->text);
+
+	while (p < end && n < size) {
+		const char *value = p + strlen(p) + 1;
+
+		n += (size_t)snprintf(out + n, size - n, "%s%s=\"%s\"",
+			p == s->text + strlen(s->text) + 1 ? "" : ",", p, value);
+		p = value + strlen(value) + 1;
+	}
+	if (n < size)
+		snprintf(out + n, size - n, "}");
+}
+
+/* Whether the series may have a sample at this time, or another one with its key has it. */
+static bool mine(struct labels *l, struct labels_key *k, uint32_t series, double time_s)
+{
+	if (k->owner != series) {
+		k->before_from = fmin(k->before_from, k->from_s);
+		k->before_to = fmax(k->before_to, k->to_s);
+		k->from_s = INFINITY;
+		k->to_s = -INFINITY;
+		k->owner = series;
+	}
+	if (time_s >= k->before_from && time_s <= k->before_to) {
+		if (!l->beside++)
+			describe_series(
+				&l->series[series], l->beside_example, sizeof(l->beside_example));
+		return false;
+	}
+	k->from_s = fmin(k->from_s, time_s);
+	k->to_s = fmax(k->to_s, time_s);
+	return true;
+}
+
+int labels_sample(struct labels *l, uint32_t series, double time_s, double value,
+	const struct import_sink *sink, struct import_said *said, struct err *e)
+{
+	struct labels_series *s = &l->series[series];
+	struct labels_key *k;
+	int rc = s->key == KEY_UNKNOWN ? find_key(l, series, sink, e) : 0;
+
+	if (rc)
+		return rc;
+	if (s->key == KEY_NONE) {
+		l->nameless++;
+		return 0;
+	}
+	k = &l->keys[s->key];
+	if (!mine(l, k, series, time_s))
+		return 0;
+	if (!isfinite(value))
+		value = NAN;
+	l->given++;
+	if (said) {
+		said->samples++;
+		said->missing += isnan(value);
+	}
+	return sink->sample(sink->ctx, k->id, time_s, value, e);
+}
+
+int labels_finish(struct labels *l, struct import_said *said, struct err *e)
+{
+	int rc = 0;
+
+	if (l->beside > l->given)
+		rc = err_set(e, -EINVAL,
+			"%llu of %llu samples belong to series that another one with the same "
+			"member and groups has at the same time, such as %s; name the labels that "
+			"tell series apart with --member and --group",
+			(unsigned long long)l->beside, (unsigned long long)(l->beside + l->given),
+			l->beside_example);
+	else if (l->beside)
+		import_note(said,
+			"%llu samples are left out: another series with the same member and groups "
+			"has one at that time, such as %s",
+			(unsigned long long)l->beside, l->beside_example);
+	if (l->nameless && !l->given && !rc)
+		rc = err_set(
+			e, -EINVAL, "no series has a label '%s' that names a member", l->member);
+	else if (l->nameless)
+		import_note(said, "%llu samples are left out: their series have no label '%s'",
+			(unsigned long long)l->nameless, l->member);
+	l->given = l->beside = l->nameless = 0;
+	return rc;
+}

@@ -1,0 +1,51 @@
+/* Inside labels*.c: the series that were seen, and which labels make their keys. */
+#ifndef CULPRIT_IMPORT_LABELS_IMPL_H
+#define CULPRIT_IMPORT_LABELS_IMPL_H
+
+#include "diag/import/labels.h"
+
+/* A set of labels: 'text' is the metric, then names and values in turn, each ended by NUL. */
+struct labels_series {
+	char *text;
+	size_t size;
+	uint32_t key; /* UINT32_MAX: not asked for yet; UINT32_MAX - 1: it has none */
+};
+
+/* What the sink knows as one series. */
+struct labels_key {
+	char *text; /* as struct series_key: metric, member, groups */
+	size_t size;
+	uint32_t id, owner;            /* of the sink; the set of labels that has it now */
+	double from_s, to_s;           /* what the owner has given since it has it */
+	double before_from, before_to; /* what others have given: from > to if nothing */
+};
+
+/* Texts to numbers: open addressing, 'at' holds number + 1. */
+struct labels_index {
+	uint32_t *at;
+	size_t room, n;
+};
+
+struct labels {
+	const struct import_options *how;
+	struct labels_series *series;
+	size_t n_series;
+	struct labels_key *keys;
+	size_t n_keys;
+	struct labels_index series_index, key_index;
+	bool decided;
+	char *member, *group[IMPORT_GROUPS_MAX]; /* 'member' NULL: the metric itself */
+	size_t n_groups;
+	uint64_t given, beside; /* samples to the sink; left out as another set has the time */
+	uint64_t nameless;      /* sets of labels without a usable member */
+	char beside_example[256];
+	char *scratch; /* the metric and labels of the series that is looked for */
+	size_t scratch_size, scratch_room;
+};
+
+/* The value of a label of a series, or NULL. */
+const char *labels_value(const struct labels_series *s, const char *name);
+/* FNV-1a with a last mix. */
+uint64_t labels_hash(const char *text, size_t size);
+
+#endif

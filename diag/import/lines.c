@@ -1,0 +1,37 @@
+#include "diag/import/lines.h"
+
+#include <errno.h>
+
+int lines_next(struct lines *l, struct err *e)
+{
+	size_t n = 0;
+	int c;
+
+	l->n++;
+	while ((c = getc_unlocked(l->f)) != EOF && c != '\n') {
+		if (!c)
+			return err_set(e, -EINVAL, "%lu: a NUL character: this is no text", l->n);
+		if (n == LINES_MAX)
+			return err_set(e, -EINVAL, "%lu: the line is longer than %d bytes", l->n,
+				LINES_MAX);
+		l->text[n++] = (char)c;
+	}
+	if (c == EOF && ferror(l->f))
+		return err_errno(e, -EIO, "%lu: cannot read", l->n);
+	if (c == EOF && !n)
+		return 0;
+	n -= n && l->text[n - 1] == '\r';
+	l->text[n] = '\0';
+	return 1;
+}
+
+int lines_where(struct err *e, const char *source, int code)
+{
+	char text[sizeof(e->text)];
+
+	if (e) {
+		snprintf(text, sizeof(text), "%s", e->text);
+		snprintf(e->text, sizeof(e->text), "%s:%s", source, text);
+	}
+	return code;
+}

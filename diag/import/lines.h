@@ -1,0 +1,24 @@
+/* Lines of a text of any size, with a limit on one line. */
+#ifndef CULPRIT_IMPORT_LINES_H
+#define CULPRIT_IMPORT_LINES_H
+
+#include <stdio.h>
+
+#include "harness/base/err.h"
+
+enum { LINES_MAX = 64 * 1024 };
+
+struct lines {
+	FILE *f;
+	unsigned long n;          /* number of the line that was read, from 1 */
+	char text[LINES_MAX + 1]; /* without its end (LF or CRLF) */
+};
+
+/* Reads a line into l->text: 1; 0 at the end. -EINVAL with "LINE: sentence" if it is too long or
+ * holds a NUL, -EIO. */
+int lines_next(struct lines *l, struct err *e);
+
+/* Puts "SOURCE:" before "LINE: sentence"; returns 'code'. */
+int lines_where(struct err *e, const char *source, int code);
+
+#endif

@@ -1,0 +1,299 @@
+#include "diag/import/prometheus.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/import/http.h"
+#include "diag/import/prometheus_answer.h"
+#include "harness/base/alloc.h"
+#include "harness/base/auto.h"
+#include "harness/base/text.h"
+
+enum {
+	POINTS_MAX = 10000, /* of one series in one query; Prometheus refuses more than 11,000 */
+	PROBE_POINTS = 60,  /* of the query that finds out about labels */
+	POINTS_ALL = 100000000
+};
+
+struct query {
+	char *metric; /* or NULL */
+	const char *promql;
+};
+
+struct prometheus {
+	struct http *http;
+	struct import_options how;
+	struct labels *labels;
+	struct query *queries;
+	size_t n;
+	double step_s;
+	bool secret; /* a token or a password is sent */
+};
+
+/* "NAME=PROMQL": no expression begins with a name and a single equals sign. */
+static void split_query(const char *text, struct query *q)
+{
+	size_t blank = strspn(text, " \t\n"), n = 0;
+	const char *name = text + blank, *p;
+
+	while (isalnum((unsigned char)name[n]) || name[n] == '_' || name[n] == ':')
+		n++;
+	p = name + n + strspn(name + n, " \t\n");
+	q->promql = text;
+	if (!n || isdigit((unsigned char)*name) || p[0] != '=' || p[1] == '=' || p[1] == '~')
+		return;
+	q->metric = alloc_format("%.*s", (int)n, name);
+	q->promql = p + 1;
+}
+
+static int check(const struct prometheus_options *o, struct err *e)
+{
+	if (!o->url || !*o->url || !o->n_queries)
+		return err_set(e, -EINVAL, "a URL and a query are needed");
+	if (o->step_s < 0 || o->timeout_s < 0 || !isfinite(o->step_s) || !isfinite(o->timeout_s) ||
+		(o->step_s > 0 && o->step_s < 0.001))
+		return err_set(e, -EINVAL, "the step must be at least 1 ms");
+	for (size_t i = 0; i < o->n_queries; i++)
+		if (!o->queries[i][strspn(o->queries[i], " \t\n")])
+			return err_set(e, -EINVAL, "a query is empty");
+	return 0;
+}
+
+int prometheus_new(const struct prometheus_options *o, struct prometheus **out, struct err *e)
+{
+	struct http_options h = {.base = o->url,
+		.timeout_s = o->timeout_s > 0 ? o->timeout_s : 30,
+		.token_file = o->token_file,
+		.password_file = o->password_file,
+		.ca_file = o->ca_file,
+		.cert_file = o->cert_file,
+		.key_file = o->key_file,
+		.stop = o->stop};
+	struct prometheus *p;
+	struct http *http = NULL;
+	int rc = check(o, e) ?: http_new(&h, &http, e);
+
+	if (rc)
+		return err_blame(e, ERR_USAGE, rc);
+	p = alloc_zero(1, sizeof(*p));
+	p->http = http;
+	p->how = o->how;
+	p->labels = labels_new(&p->how);
+	p->step_s = o->step_s > 0 ? o->step_s : 15;
+	p->secret = o->token_file || o->password_file;
+	p->n = o->n_queries;
+	p->queries = alloc_zero(p->n, sizeof(*p->queries));
+	for (size_t i = 0; i < p->n; i++)
+		split_query(o->queries[i], &p->queries[i]);
+	*out = p;
+	return 0;
+}
+
+void prometheus_free(struct prometheus *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->n; i++)
+		free(p->queries[i].metric);
+	free(p->queries);
+	labels_free(p->labels);
+	http_free(p->http);
+	free(p);
+}
+
+/* An answer with another HTTP status than 200. */
+static int refused(const struct prometheus *p, FILE *answer, long status, struct err *e)
+{
+	const char *site = http_site(p->http);
+	char said[700];
+
+	prometheus_answer_error(answer, said, sizeof(said));
+	if (status == 401 || status == 403)
+		return err_blame(e, ERR_USAGE,
+			err_set(e, -EACCES,
+				"%s refuses access (HTTP %ld): give a token that it accepts with "
+				"--token-file, or --password-file",
+				site, status));
+	if (status >= 300 && status < 400)
+		return err_blame(e, ERR_USAGE,
+			err_set(e, -EPROTO,
+				"%s answers with a redirect (HTTP %ld), which is not followed: "
+				"give the URL of the server itself",
+				site, status));
+	if (status == 404)
+		return err_blame(e, ERR_USAGE,
+			err_set(e, -EPROTO,
+				"%s has no /api/v1/query_range below the path of the URL (HTTP "
+				"404): %s",
+				site, said));
+	if (status >= 500)
+		return err_blame(e, ERR_CLUSTER,
+			err_set(e, status == 503 || status == 504 ? -ETIMEDOUT : -EPROTO,
+				"%s (HTTP %ld): %s", site, status, said));
+	return err_blame(
+		e, ERR_USAGE, err_set(e, -EINVAL, "%s (HTTP %ld): %s", site, status, said));
+}
+
+/* One query, with at most POINTS_MAX steps. 'sink' NULL: only series are looked for. */
+static int ask(struct prometheus *p, const struct query *q, double from_s, double to_s,
+	double step_s, const struct import_sink *sink, struct import_said *said, struct err *e)
+{
+	auto_free char *promql = http_encode(q->promql), *form = NULL;
+	FILE *answer = NULL;
+	long status = 0;
+	int rc;
+
+	form = alloc_format("query=%s&start=%.3f&end=%.3f&step=%.3f", promql, from_s, to_s, step_s);
+	rc = http_begin(p->http, "/api/v1/query_range", form, &answer, &status, e);
+	if (rc)
+		return rc;
+	if (status == 200)
+		rc = prometheus_answer_read(
+			answer, http_site(p->http), q->metric, p->labels, sink, said, e);
+	else
+		rc = refused(p, answer, status, e);
+	return http_end(p->http, rc, e);
+}
+
+/* Finds out about labels before the first samples are given away. */
+static int probe(
+	struct prometheus *p, double from_s, double to_s, struct import_said *said, struct err *e)
+{
+	double step_s = fmax(p->step_s, ceil((to_s - from_s) / PROBE_POINTS));
+	int rc = 0;
+
+	for (size_t i = 0; i < p->n && !rc; i++)
+		rc = ask(p, &p->queries[i], from_s, to_s, step_s, NULL, NULL, e);
+	/* The last samples, so that series which begin late are seen. */
+	for (size_t i = 0; i < p->n && !rc && step_s > p->step_s; i++)
+		rc = ask(p, &p->queries[i], to_s, to_s, p->step_s, NULL, NULL, e);
+	if (!rc)
+		rc = err_blame(e, ERR_USAGE, labels_decide(p->labels, said, e));
+	return rc;
+}
+
+/* A part of the range from all queries. */
+static int ask_part(struct prometheus *p, double from_s, size_t points,
+	const struct import_sink *sink, struct import_said *said, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < p->n && !rc; i++)
+		rc = ask(p, &p->queries[i], from_s, from_s + (double)(points - 1) * p->step_s,
+			p->step_s, sink, said, e);
+	return rc;
+}
+
+/* The server limits the samples of one query (422), and gives none then: half of it may do. */
+static bool too_much(int rc, const struct err *e)
+{
+	return rc == -EINVAL && strstr(e->text, "too many samples");
+}
+
+static int ask_all(struct prometheus *p, double from_s, size_t points,
+	const struct import_sink *sink, struct import_said *said, double *done_s, struct err *e)
+{
+	size_t part = POINTS_MAX;
+	struct err own;
+
+	for (size_t at = 0; at < points;) {
+		size_t n = points - at < part ? points - at : part;
+		int rc = ask_part(p, from_s + (double)at * p->step_s, n, sink, said, &own);
+
+		if (too_much(rc, &own) && p->n == 1 && n > 1) {
+			part = n / 2;
+			continue;
+		}
+		if (rc) {
+			if (e)
+				*e = own;
+			return rc;
+		}
+		at += n;
+		*done_s = from_s + (double)(at - 1) * p->step_s;
+	}
+	return 0;
+}
+
+static void warn_of_plain(const struct prometheus *p, struct import_said *said)
+{
+	const char *site = http_site(p->http);
+
+	if (p->secret && !strncmp(site, "http://", 7) && strncmp(site + 7, "127.", 4) &&
+		strncmp(site + 7, "localhost:", 10) && strncmp(site + 7, "[::1]:", 6))
+		import_note(said, "the token or password goes to %s without encryption: use https",
+			site);
+}
+
+static void say_form(struct prometheus *p, struct import_said *said)
+{
+	auto_free char *labels = labels_decided(p->labels) ? labels_describe(p->labels) : NULL;
+
+	if (said && !said->form)
+		said->form = alloc_format("Prometheus at %s, step %g s: %zu series, %s",
+			http_site(p->http), p->step_s, labels_count(p->labels),
+			labels ? labels : "none");
+}
+
+/* A series that still has its name NAME_bucket holds counts since the server's start: rate() and
+ * its like remove the name. */
+static int declare_buckets(struct prometheus *p, const struct import_sink *sink, struct err *e)
+{
+	const char *fallback = p->how.only_metric ? p->how.only_metric : "value", *last = "";
+	int rc = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (p->queries[i].metric || !sink->metric)
+			return 0;
+	for (uint32_t i = 0; i < labels_count(p->labels) && !rc; i++) {
+		const char *metric = labels_metric(p->labels, i);
+		size_t n = strcspn(metric, "{");
+		auto_free char *text = NULL;
+
+		if (strncmp(metric + n, "{le=", 4) ||
+			(n == strlen(fallback) && !memcmp(metric, fallback, n)) ||
+			(n == strcspn(last, "{") && !memcmp(metric, last, n)))
+			continue;
+		last = metric;
+		text = alloc_format("%.*s kind=bucket", (int)n, metric);
+		rc = sink->metric(sink->ctx, text, e);
+	}
+	return rc;
+}
+
+int prometheus_query(struct prometheus *p, double from_s, double to_s,
+	const struct import_sink *sink, struct import_said *said, double *done_s, struct err *e)
+{
+	double points = floor((to_s - from_s) / p->step_s + 1e-6) + 1, done;
+	int rc = 0;
+
+	if (!done_s)
+		done_s = &done;
+	*done_s = from_s - p->step_s;
+	if (!isfinite(points) || points < 1 || points > POINTS_ALL)
+		return err_set(e, -EINVAL,
+			"the range must be from an earlier to a later time, and have at most %d "
+			"steps of %g s",
+			POINTS_ALL, p->step_s);
+	if (!labels_decided(p->labels)) {
+		warn_of_plain(p, said);
+		rc = probe(p, from_s, to_s, said, e);
+		if (!rc)
+			rc = declare_buckets(p, sink, e);
+	}
+	if (rc)
+		return rc;
+	if (!labels_decided(p->labels)) {
+		*done_s = to_s;
+		say_form(p, said);
+		return 0;
+	}
+	rc = ask_all(p, from_s, (size_t)points, sink, said, done_s, e);
+	if (!rc)
+		rc = err_blame(e, ERR_USAGE, labels_finish(p->labels, said, e));
+	say_form(p, said);
+	return rc;
+}

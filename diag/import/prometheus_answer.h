@@ -1,0 +1,19 @@
+/* The answer of Prometheus's range query, read as a stream. */
+#ifndef CULPRIT_IMPORT_PROMETHEUS_ANSWER_H
+#define CULPRIT_IMPORT_PROMETHEUS_ANSWER_H
+
+#include "diag/import/labels.h"
+
+/* Reads {"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {...},
+ * "values": [[1.5, "2"], ...]}, ...]}}. Series are added to 'labels'; 'metric' (may be NULL) is
+ * their name, else __name__ is. Samples go to 'sink'; NULL: only the series are wanted. Messages
+ * call it 'source'. -EPROTO: it is not such an answer; -EINVAL with the server's own sentence: it
+ * has the status "error"; -EIO; what the sink returned. */
+int prometheus_answer_read(FILE *f, const char *source, const char *metric, struct labels *labels,
+	const struct import_sink *sink, struct import_said *said, struct err *e);
+
+/* The server's own sentence from an answer with the status "error", escaped; or what can be said of
+ * any other text (a proxy's page). */
+void prometheus_answer_error(FILE *f, char *out, size_t size);
+
+#endif
