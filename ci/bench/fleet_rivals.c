@@ -473,18 +473,18 @@ static void perseus(const struct rival_table *t, double *score)
 }
 
 const struct rival rivals[] = {
-	{"ratio-1.5", "median over the group's median of medians above 1.5", 1.5, ratio},
-	{"ratio-2", "the same above 2", 2, ratio},
+	{"ratio-1.5", "median over the group's median of medians above 1.5", 1.5, true, ratio},
+	{"ratio-2", "the same above 2", 2, true, ratio},
 	{"mad-z", "z of medians in the group, by MAD, above 3.5 (Iglewicz and Hoaglin 1993)", 3.5,
-		mad_z},
+		true, mad_z},
 	{"fleet-z", "z of log ratios to the group, MAD of the whole fleet, above 3.5", 3.5,
 		fleet_z},
 	{"h-esd",
 		"hybrid generalised ESD of the same, at 5 % (Rosner 1983; Hochenbaum et al. 2017)",
-		1, esd},
+		1, true, esd},
 	{"peer-threshold", "3 times the largest deviation in training (Kasick et al. 2009)", 1,
-		peer_threshold},
+		false, peer_threshold},
 	{"perseus-like", "regression on throughput, 99.9 % bound, risk score (Lu et al. 2023)", 25,
 		perseus},
-	{NULL, NULL, 0, NULL},
+	{NULL, NULL, 0, false, NULL},
 };

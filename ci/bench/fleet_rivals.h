@@ -22,6 +22,7 @@ struct rival {
 	const char *name, *summary;
 	/* A member is accused where its score is above 'limit'. */
 	double limit;
+	bool medians; /* it needs rival_medians, whose time is part of it */
 	void (*score)(const struct rival_table *t, double *score);
 };
 extern const struct rival rivals[]; /* ended by a NULL name */
