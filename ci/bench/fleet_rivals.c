@@ -182,7 +182,7 @@ static void esd(const struct rival_table *t, double *score)
 {
 	struct place *order = alloc_zero(t->n_members, sizeof(*order));
 	float *scratch = alloc_zero(t->n_members, sizeof(*scratch));
-	double *x = alloc_zero(t->n_members, sizeof(*x)), centre, spread, least = 0;
+	double *x = alloc_zero(t->n_members, sizeof(*x)), centre = 0, spread = 1, least = 0;
 	unsigned n = 0, most;
 
 	log_ratio(t, score);
@@ -477,7 +477,7 @@ const struct rival rivals[] = {
 	{"ratio-2", "the same above 2", 2, true, ratio},
 	{"mad-z", "z of medians in the group, by MAD, above 3.5 (Iglewicz and Hoaglin 1993)", 3.5,
 		true, mad_z},
-	{"fleet-z", "z of log ratios to the group, MAD of the whole fleet, above 3.5", 3.5,
+	{"fleet-z", "z of log ratios to the group, MAD of the whole fleet, above 3.5", 3.5, true,
 		fleet_z},
 	{"h-esd",
 		"hybrid generalised ESD of the same, at 5 % (Rosner 1983; Hochenbaum et al. 2017)",
@@ -485,6 +485,6 @@ const struct rival rivals[] = {
 	{"peer-threshold", "3 times the largest deviation in training (Kasick et al. 2009)", 1,
 		false, peer_threshold},
 	{"perseus-like", "regression on throughput, 99.9 % bound, risk score (Lu et al. 2023)", 25,
-		perseus},
+		false, perseus},
 	{NULL, NULL, 0, false, NULL},
 };
