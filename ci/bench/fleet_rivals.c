@@ -345,18 +345,22 @@ struct fit {
 	bool ok;
 };
 
-/* Least squares over the points that are not 'out'. */
+/* Least squares over the points that are not 'out'; too few of them leave 'f' as it is. */
 static void solve(struct fit *f, const double *x, const double *y, const bool *out, unsigned n,
 	unsigned terms)
 {
 	unsigned used = 0, row = 0;
-	gsl_matrix *a, *covariance = gsl_matrix_alloc(terms, terms);
-	gsl_vector *b, *c = gsl_vector_alloc(terms);
+	gsl_matrix *a, *covariance;
+	gsl_vector *b, *c;
 	gsl_multifit_linear_workspace *w;
 	double squares;
 
 	for (unsigned i = 0; i < n; i++)
 		used += !out[i];
+	if (used < terms + 3)
+		return;
+	covariance = gsl_matrix_alloc(terms, terms);
+	c = gsl_vector_alloc(terms);
 	a = gsl_matrix_alloc(used, terms);
 	b = gsl_vector_alloc(used);
 	w = gsl_multifit_linear_alloc(used, terms);
