@@ -232,9 +232,13 @@ static void make_group_ill(struct maker *m, struct maker_rng *r, const struct ma
 		make_ill(m, r, &m->members[g->first + (first + i) % g->n]);
 }
 
-static void draw_ill(struct maker *m, struct maker_rng *r)
+/* From a stream of its own: a fleet without ill members is otherwise the same. */
+static void draw_ill(struct maker *m)
 {
 	unsigned groups = m->n_groups / 4 + (m->n_groups < 4);
+	struct maker_rng ill, *r = &ill;
+
+	maker_seed(r, m->spec.seed, OF_ILL - 1);
 
 	if (m->spec.who == WHO_ONE)
 		make_ill(m, r, &m->members[maker_bits(r) % m->n_members]);
@@ -295,7 +299,7 @@ struct maker *maker_new(const struct maker_spec *spec)
 		(maker_bits(&r) >> 63 || spec->duration_s < 2 * 86400 ? 1 : 8.0 / 24);
 	m->n_members = draw_groups(m, &r);
 	draw_members(m, &r);
-	draw_ill(m, &r);
+	draw_ill(m);
 	draw_off(m, &r);
 	draw_shared(m, &r);
 	draw_quantiles(m, &r);

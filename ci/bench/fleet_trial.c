@@ -64,9 +64,22 @@ struct world {
 	struct ranked *ranked;
 };
 
+/* An ill member of which no sample was recorded while it was ill is neither ill nor healthy. */
+static enum truth truth_of(const struct maker *m, unsigned member, const float *v, uint8_t *ill)
+{
+	if (!m->members[member].ill)
+		return TRUTH_HEALTHY;
+	maker_ill_steps(m, member, ill);
+	for (unsigned i = 0; i < m->n_steps; i++)
+		if (ill[i] && !isnan(v[i]))
+			return TRUTH_ILL;
+	return TRUTH_UNKNOWN;
+}
+
 static void world_make(struct world *w, const struct maker_spec *spec)
 {
 	unsigned *group;
+	uint8_t *ill;
 	size_t cells;
 
 	*w = (struct world){.m = maker_new(spec)};
@@ -74,6 +87,7 @@ static void world_make(struct world *w, const struct maker_spec *spec)
 	for (unsigned k = 0; k < w->m->n_metrics; k++)
 		w->values[k] = alloc_zero(cells, sizeof(float));
 	w->ranked = alloc_zero(w->m->n_members, sizeof(*w->ranked));
+	ill = alloc_zero(w->m->n_steps, 1);
 	for (unsigned i = 0; i < w->m->n_members; i++) {
 		float *row[MAKER_METRICS_MAX] = {0};
 
@@ -81,8 +95,9 @@ static void world_make(struct world *w, const struct maker_spec *spec)
 			row[k] = w->values[k] + (size_t)i * w->m->n_steps;
 		maker_series(w->m, i, row);
 		w->ranked[i].path = w->m->members[i].name;
-		w->ranked[i].truth = w->m->members[i].ill ? TRUTH_ILL : TRUTH_HEALTHY;
+		w->ranked[i].truth = truth_of(w->m, i, row[0], ill);
 	}
+	free(ill);
 	group = alloc_zero(w->m->n_members, sizeof(*group));
 	w->table = (struct rival_table){.n_members = w->m->n_members,
 		.n_steps = w->m->n_steps,
