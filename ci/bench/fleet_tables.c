@@ -73,7 +73,8 @@ static struct tally sum(const struct rows *rows, struct choice c)
 	return s;
 }
 
-/* False alarms per 10,000 series-weeks, with the exact 95 % interval of a Poisson count. */
+/* False alarms per 10,000 series-weeks, with the exact 95 % interval of a Poisson count. (Members of
+ * one fleet are not independent, so that the interval is rather too narrow.) */
 static void print_alarms(FILE *f, const struct tally *t)
 {
 	double unit = t->weeks / 1e4, low, high;
@@ -114,6 +115,36 @@ static void recall_table(FILE *f, const struct rows *rows, int detector, int hel
 	}
 }
 
+/* All detectors side by side, at one share of the time. */
+static void share_table(FILE *f, const struct rows *rows, int held, int share)
+{
+	fprintf(f, "\n%s families: ill members found, %%, by ratio, ill for %g %% of the time\n\n",
+		held ? "Held-out" : "Development", 100 * family_shares[share]);
+	fprintf(f, "| detector |");
+	for (int r = 0; r < FAMILY_RATIOS; r++)
+		fprintf(f, " %g |", family_ratios[r]);
+	fprintf(f, "\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+	for (int d = 0; d < (int)rows->n_detectors; d++) {
+		fprintf(f, "| %s |", rows->detectors[d]);
+		for (int r = 0; r < FAMILY_RATIOS; r++) {
+			struct choice c = {d, -1, held, r, share, 1};
+			struct tally t = sum(rows, c);
+
+			print_share(f, t.tp, t.ill);
+		}
+		fputc('\n', f);
+	}
+}
+
+/* A mean, or '-' of nothing. */
+static void print_mean(FILE *f, double total, unsigned n)
+{
+	if (n)
+		fprintf(f, " %.3f |", total / n);
+	else
+		fprintf(f, " - |");
+}
+
 static void summary_table(FILE *f, const struct rows *rows, int held)
 {
 	fprintf(f,
@@ -137,7 +168,8 @@ static void summary_table(FILE *f, const struct rows *rows, int held)
 		print_share(f, faulty.tp_one, faulty.ill_one);
 		print_alarms(f, &clean);
 		print_alarms(f, &faulty);
-		fprintf(f, " %.3f | %.3f |", faulty.auc / faulty.curves, faulty.ap / faulty.curves);
+		print_mean(f, faulty.auc, faulty.curves);
+		print_mean(f, faulty.ap, faulty.curves);
 		print_share(f, both.off_found, both.off);
 		fprintf(f, " %u | %.1f |\n", both.off_wrong, 1e9 * both.seconds / both.samples);
 	}
@@ -154,6 +186,10 @@ static void family_table(FILE *f, const struct rows *rows, int detector)
 		struct choice c = {detector, k, -1, -1, -1, 1};
 		struct tally faulty = sum(rows, c), clean, lasting = {0};
 
+		c.faulty = -1;
+		if (!sum(rows, c).samples)
+			continue;
+		c.faulty = 1;
 		for (c.ratio = 3, c.share = FAMILY_SHARES - 1; c.ratio < FAMILY_RATIOS; c.ratio++) {
 			struct tally one = sum(rows, c);
 
@@ -169,8 +205,9 @@ static void family_table(FILE *f, const struct rows *rows, int detector)
 		print_share(f, lasting.tp, lasting.ill);
 		print_alarms(f, &clean);
 		print_alarms(f, &faulty);
-		fprintf(f, " %.3f | %.3f | %u |\n", faulty.auc / faulty.curves,
-			faulty.ap / faulty.curves, faulty.off_wrong + clean.off_wrong);
+		print_mean(f, faulty.auc, faulty.curves);
+		print_mean(f, faulty.ap, faulty.curves);
+		fprintf(f, " %u |\n", faulty.off_wrong + clean.off_wrong);
 	}
 }
 
@@ -206,11 +243,16 @@ int family_tables(const char *path, FILE *out)
 		else if (family_row_read(line, &row))
 			add_row(&rows, &row);
 	}
-	for (int held = 0; held < 2; held++)
+	for (int held = 0; held < 2; held++) {
+		struct choice c = {-1, -1, held, -1, -1, -1};
+
+		if (!sum(&rows, c).samples)
+			continue;
 		summary_table(out, &rows, held);
-	for (int d = 0; d < (int)rows.n_detectors; d++)
-		for (int held = 0; held < 2; held++)
-			recall_table(out, &rows, d, held);
+		recall_table(out, &rows, 0, held);
+		for (int share = FAMILY_SHARES; share--;)
+			share_table(out, &rows, held, share);
+	}
 	for (int d = 0; d < (int)rows.n_detectors; d++)
 		family_table(out, &rows, d);
 	free(rows.v);
