@@ -1,6 +1,6 @@
 /*
- * fleet_csv FAMILY [key=value...]: a made-up fleet as CSV in the long form on standard output: time,
- * groups, member, metrics.
+ * fleet_csv FAMILY [key=value...]: a made-up fleet as CSV on standard output: time, groups, member,
+ * metrics.
  *     seed=1 members=200 group=0 (size; 0: 4 to 40) hours=24 step=60
  *     who=one (none, one, third) when=episode (short) ratio=2 share=1 (of the time)
  *     order=time (series: in less memory)

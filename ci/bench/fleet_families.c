@@ -119,7 +119,8 @@ static void run_cell(const struct options *o, unsigned family, unsigned cell, un
 
 		if (which >> d & 1)
 			fprintf(f,
-				"%s,%g,%g,%s,%u,%u,%u,%u,%u,%u,%.0f,%u,%u,%u,%u,%.4f,%.4f,%.0f,%.2f\n",
+				"%s,%g,%g,%s,%u,%u,%u,%u,%u,%u,%.0f,%u,%u,%u,%u,"
+				"%.4f,%.4f,%.0f,%.2f\n",
 				maker_families[family].name, ratio, share, names[d], fleets, t->ill,
 				t->tp, t->ill_one, t->tp_one, t->fp, t->weeks, t->off, t->off_found,
 				t->off_wrong, t->curves, t->auc, t->ap, t->samples, t->seconds);

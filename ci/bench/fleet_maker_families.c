@@ -16,12 +16,12 @@
 
 const struct maker_family maker_families[MAKER_FAMILIES] = {
 	{"lognormal", "log-normal noise, all else equal",
-		"mean latencies over some seconds are products of queueing, seek and transfer; their "
-		"logs are close to normal",
+		"mean latencies over some seconds are products of queueing, seek and transfer; "
+		"their logs are close to normal",
 		USUAL},
 	{"pareto", "tails of exponent 1.5 in one sample of twenty",
-		"disk and request times have power tails (retries, cleaning, sector remapping): means "
-		"of few requests keep them",
+		"disk and request times have power tails (retries, cleaning, remapped sectors): "
+		"means of few requests keep them",
 		.held_out = true, USUAL, .tail_share = 0.05, .tail_alpha = 1.5},
 	{"diurnal", "a load of the day and the week that all members share",
 		"user-facing fleets have two to four times the load by day; everybody's latency "
@@ -31,8 +31,8 @@ const struct maker_family maker_families[MAKER_FAMILIES] = {
 		"hosts differ by generation, firmware and tenants; their disks share it",
 		.held_out = true, USUAL, .groups = 0.35},
 	{"dispersion", "healthy members differ by a few per cent in some groups, by two in others",
-		"disks behind one RAID share their load evenly, OSDs by their data: the same product "
-		"has both",
+		"disks behind one RAID share their load evenly, OSDs by their data: the same "
+		"product has both",
 		.dispersion = {0.02, 0.35}, .mixed = true, .noise = {0.1, 0.4}, .slow = 0.08,
 		.slow_tau_s = HOUR},
 	{"drift", "members' levels wander over days",
@@ -49,13 +49,13 @@ const struct maker_family maker_families[MAKER_FAMILIES] = {
 		"the same without an inventory: a third of the members is of the other model",
 		USUAL, .model_ratio = {1.3, 3}},
 	{"bursts", "groups hiccup together, members collect garbage",
-		"a host's backup or scrub slows all its disks for minutes; SSDs clean, JVMs collect",
+		"a host's backup or scrub slows all its disks for minutes; SSDs clean themselves",
 		.held_out = true, USUAL, .group_bursts = 6, .member_bursts = 24},
 	{"load-open", "latency grows with the load, which members share unequally (open loop)",
-		"hot shards: arrivals do not wait for answers, so that waiting grows as 1/(1 - load)",
+		"hot shards: arrivals do not wait for answers; waiting grows as 1/(1 - load)",
 		USUAL, .day = 0.3, .load = LOAD_OPEN},
 	{"load-closed", "as load-open, but clients wait for answers (closed loop)",
-		"batch clients with a fixed number of requests in flight: a slow member gets less to do",
+		"batch clients have so many requests in flight: a slow member gets less to do",
 		.held_out = true, USUAL, .day = 0.3, .load = LOAD_CLOSED},
 	{"quantised", "values of few steps, and zeros where nothing happened",
 		"iostat and sar print 0.01 to 1 ms, idle disks have a latency of 0", USUAL,

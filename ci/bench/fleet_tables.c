@@ -73,8 +73,8 @@ static struct tally sum(const struct rows *rows, struct choice c)
 	return s;
 }
 
-/* False alarms per 10,000 series-weeks, with the exact 95 % interval of a Poisson count. (Members of
- * one fleet are not independent, so that the interval is rather too narrow.) */
+/* False alarms per 10,000 series-weeks, with the exact 95 % interval of a Poisson count. Members of
+ * one fleet are not independent, so that the interval is rather too narrow. */
 static void print_alarms(FILE *f, const struct tally *t)
 {
 	double unit = t->weeks / 1e4, low, high;
@@ -150,7 +150,8 @@ static void summary_table(FILE *f, const struct rows *rows, int held)
 	fprintf(f,
 		"\n%s families\n\n| detector | found, %% | of single ones, %% | FP per 10,000 "
 		"series-weeks, clean | in faulty fleets | ROC area | average precision | groups "
-		"found, %% | groups wrong | ns a sample |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+		"found, %% | groups wrong | ns a sample |\n"
+		"|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
 		held ? "Held-out" : "Development");
 	for (int d = 0; d < (int)rows->n_detectors; d++) {
 		struct choice c = all;
@@ -178,9 +179,9 @@ static void summary_table(FILE *f, const struct rows *rows, int held)
 static void family_table(FILE *f, const struct rows *rows, int detector)
 {
 	fprintf(f,
-		"\n%s, by family\n\n| family | half | found, %% | 1.5 and more for all the time, %% | "
-		"FP per 10,000 series-weeks, clean | in faulty fleets | ROC area | average precision "
-		"| groups wrong |\n|---|---|--:|--:|--:|--:|--:|--:|--:|\n",
+		"\n%s, by family\n\n| family | half | found, %% | 1.5 and more for all the time, "
+		"%% | FP per 10,000 series-weeks, clean | in faulty fleets | ROC area | average "
+		"precision | groups wrong |\n|---|---|--:|--:|--:|--:|--:|--:|--:|\n",
 		rows->detectors[detector]);
 	for (int k = 0; k < MAKER_FAMILIES; k++) {
 		struct choice c = {detector, k, -1, -1, -1, 1};

@@ -48,8 +48,8 @@ struct ranking_score {
 	struct ranking_rate precision;    /* tp of tp + fp */
 	struct ranking_rate recall;       /* tp of ill */
 	struct ranking_rate false_alarms; /* fp of healthy */
-	/* The curves, from nobody accused to everybody: the corners of the ROC curve, which are those
-	 * of the precision-recall curve, too. Points between two corners on one line are left out. */
+	/* The curves, from nobody accused to everybody: the corners of the ROC curve, which are
+	 * also those of the precision-recall curve. What lies between two corners is left out. */
 	struct ranking_point *points;
 	size_t n_points;
 	/* Area under the ROC curve. 95 % interval: Newcombe 2006, method 5 (a score interval on the
@@ -65,8 +65,8 @@ struct ranking_score {
 
 enum { RANKING_SEED = 20090615 };
 
-/* 'seed' as RANKING_SEED; 0: without the interval of the average precision (NAN), which takes most of
- * the time. ranking_score_clear frees. */
+/* 'seed' as RANKING_SEED; 0: without the interval of the average precision (NAN), which takes most
+ * of the time. ranking_score_clear frees. */
 struct ranking_score ranking_score(const struct ranked *members, size_t n, uint64_t seed);
 void ranking_score_clear(struct ranking_score *s);
 

@@ -22,8 +22,8 @@ struct score_table {
 	size_t n;
 };
 
-/* Where the beta distribution's function is 'p'. By bisection: gsl_cdf_beta_Pinv ends the program for
- * some large parameters (3 of 20,000). */
+/* Where the beta distribution's function is 'p'. By bisection: gsl_cdf_beta_Pinv ends the program
+ * for some large parameters (3 of 20,000). */
 static double beta_quantile(double p, double a, double b)
 {
 	double low = 0, high = 1;
