@@ -73,14 +73,31 @@ static struct tally sum(const struct rows *rows, struct choice c)
 	return s;
 }
 
+/* The mean of which a count of 'shape' or more has probability 'p'; by bisection, because GSL's
+ * inverse ends the program for some large counts. */
+static double poisson_mean(double p, unsigned shape)
+{
+	double low = 0, high = shape + 10 * sqrt(shape + 1.0) + 20;
+
+	for (int i = 0; i < 60; i++) {
+		double x = (low + high) / 2;
+
+		if (gsl_cdf_gamma_P(x, shape, 1) < p)
+			low = x;
+		else
+			high = x;
+	}
+	return (low + high) / 2;
+}
+
 /* False alarms per 10,000 series-weeks, with the exact 95 % interval of a Poisson count. Members of
  * one fleet are not independent, so that the interval is rather too narrow. */
 static void print_alarms(FILE *f, const struct tally *t)
 {
 	double unit = t->weeks / 1e4, low, high;
 
-	low = t->fp ? gsl_cdf_chisq_Pinv(0.025, 2.0 * t->fp) / 2 : 0;
-	high = gsl_cdf_chisq_Pinv(0.975, 2.0 * t->fp + 2) / 2;
+	low = t->fp ? poisson_mean(0.025, t->fp) : 0;
+	high = poisson_mean(0.975, t->fp + 1);
 	if (t->weeks > 0)
 		fprintf(f, " %.3g (%.2g to %.2g) |", t->fp / unit, low / unit, high / unit);
 	else
