@@ -12,6 +12,8 @@
  *     build=TEXT      what was measured, kept in FILE's head
  *     jobs=1          processes
  * fleet_families table FILE: prints tables of FILE in Markdown.
+ * fleet_families look RATIO SHARE [key=value...]: prints what the fleet detector finds and misses in
+ * the fleets of that cell (1 0: clean), member by member.
  */
 #include <errno.h>
 #include <math.h>
@@ -94,11 +96,28 @@ static int read_done(const struct options *o, bool done[MAKER_FAMILIES][CELLS])
 	return 0;
 }
 
+static double ratio_of(unsigned cell)
+{
+	return cell ? family_ratios[(cell - 1) / FAMILY_SHARES] : 1;
+}
+
+static double share_of(unsigned cell)
+{
+	return cell ? family_shares[(cell - 1) % FAMILY_SHARES] : 0;
+}
+
+/* The lowest bits of a seed say who is ill and when (maker_draw). */
+static struct maker_spec spec_of(
+	const struct options *o, unsigned family, unsigned cell, unsigned fleet)
+{
+	return maker_draw(family,
+		((o->seed * MAKER_FAMILIES + family) * CELLS + cell) * 256 + fleet, cell > 0,
+		ratio_of(cell), share_of(cell), o->members);
+}
+
 /* Runs one cell and writes its lines at once, so that processes do not mix them. */
 static void run_cell(const struct options *o, unsigned family, unsigned cell, unsigned which)
 {
-	double ratio = cell ? family_ratios[(cell - 1) / FAMILY_SHARES] : 1;
-	double share = cell ? family_shares[(cell - 1) % FAMILY_SHARES] : 0;
 	unsigned fleets = cell ? o->fleets : o->clean;
 	struct tally tallies[TRIAL_DETECTORS_MAX] = {{0}};
 	const char *const *names = trial_detectors();
@@ -106,11 +125,8 @@ static void run_cell(const struct options *o, unsigned family, unsigned cell, un
 	size_t size = 0;
 	FILE *f = alloc_text(&text, &size);
 
-	/* The lowest bits of a seed say who is ill and when (maker_draw). */
 	for (unsigned i = 0; i < fleets; i++) {
-		struct maker_spec s = maker_draw(family,
-			((o->seed * MAKER_FAMILIES + family) * CELLS + cell) * 256 + i, cell > 0,
-			ratio, share, o->members);
+		struct maker_spec s = spec_of(o, family, cell, i);
 
 		trial_run(&s, which, tallies);
 	}
@@ -121,9 +137,10 @@ static void run_cell(const struct options *o, unsigned family, unsigned cell, un
 			fprintf(f,
 				"%s,%g,%g,%s,%u,%u,%u,%u,%u,%u,%.0f,%u,%u,%u,%u,"
 				"%.4f,%.4f,%.0f,%.2f\n",
-				maker_families[family].name, ratio, share, names[d], fleets, t->ill,
-				t->tp, t->ill_one, t->tp_one, t->fp, t->weeks, t->off, t->off_found,
-				t->off_wrong, t->curves, t->auc, t->ap, t->samples, t->seconds);
+				maker_families[family].name, ratio_of(cell), share_of(cell),
+				names[d], fleets, t->ill, t->tp, t->ill_one, t->tp_one, t->fp,
+				t->weeks, t->off, t->off_found, t->off_wrong, t->curves, t->auc,
+				t->ap, t->samples, t->seconds);
 	}
 	fclose(f);
 	f = fopen(o->path, "a");
@@ -183,6 +200,13 @@ static unsigned detectors(const struct options *o)
 	return which;
 }
 
+static bool wanted(const struct options *o, const struct maker_family *f)
+{
+	if (o->family && strcmp(o->family, f->name))
+		return false;
+	return !strcmp(o->half, "all") || f->held_out == !strcmp(o->half, "held");
+}
+
 static int run(const struct options *o)
 {
 	bool done[MAKER_FAMILIES][CELLS] = {{false}};
@@ -197,15 +221,9 @@ static int run(const struct options *o)
 		return 2;
 	/* Cell by cell over the families, so that an early end has all of them. */
 	for (unsigned cell = 0; cell < CELLS; cell++)
-		for (unsigned k = 0; k < MAKER_FAMILIES; k++) {
-			const struct maker_family *f = &maker_families[k];
-			bool wanted = !o->family || !strcmp(o->family, f->name);
-
-			if (!strcmp(o->half, "dev") || !strcmp(o->half, "held"))
-				wanted = wanted && f->held_out == (*o->half == 'h');
-			if (wanted && !done[k][cell])
+		for (unsigned k = 0; k < MAKER_FAMILIES; k++)
+			if (wanted(o, &maker_families[k]) && !done[k][cell])
 				work[n++] = (struct work){k, cell};
-		}
 	if (access(o->path, F_OK)) {
 		auto_free char *first = head(o);
 		FILE *f = fopen(o->path, "w");
@@ -218,6 +236,20 @@ static int run(const struct options *o)
 	return run_jobs(o, work, n, which);
 }
 
+static int look(const struct options *o, double ratio, double share)
+{
+	for (unsigned k = 0; k < MAKER_FAMILIES; k++)
+		for (unsigned cell = 0; cell < CELLS; cell++)
+			for (unsigned i = 0; i < (cell ? o->fleets : o->clean); i++) {
+				struct maker_spec s = spec_of(o, k, cell, i);
+
+				if (wanted(o, &maker_families[k]) && ratio_of(cell) == ratio &&
+					share_of(cell) == share)
+					trial_look(stdout, &s);
+			}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = {.half = "all",
@@ -227,19 +259,26 @@ int main(int argc, char **argv)
 		.clean = 16,
 		.members = 600,
 		.jobs = 1};
+	bool looks;
 
 	if (argc == 3 && !strcmp(argv[1], "table"))
 		return family_tables(argv[2], stdout);
-	if (argc < 3 || strcmp(argv[1], "run")) {
-		fprintf(stderr, "usage: %s run FILE [key=value...] | table FILE\n", argv[0]);
+	looks = argc > 3 && !strcmp(argv[1], "look");
+	if (argc < 3 || (!looks && strcmp(argv[1], "run"))) {
+		fprintf(stderr,
+			"usage: %s run FILE [key=value...] | table FILE | look RATIO SHARE "
+			"[key=value...]\n",
+			argv[0]);
 		return 2;
 	}
 	o.path = argv[2];
-	for (int i = 3; i < argc; i++)
+	for (int i = looks ? 4 : 3; i < argc; i++)
 		if (!set(&o, argv[i])) {
 			fprintf(stderr, "'%s' is no option: see the head of fleet_families.c\n",
 				argv[i]);
 			return 2;
 		}
+	if (looks)
+		return look(&o, atof(argv[2]), atof(argv[3]));
 	return run(&o);
 }

@@ -62,6 +62,7 @@ struct world {
 	struct rival_table table;
 	double medians_s; /* processor time of rival_medians */
 	struct ranked *ranked;
+	const struct fleet_member **judged; /* of each member, what the fleet detector says */
 };
 
 /* An ill member of which no sample was recorded while it was ill is neither ill nor healthy. */
@@ -87,6 +88,7 @@ static void world_make(struct world *w, const struct maker_spec *spec)
 	for (unsigned k = 0; k < w->m->n_metrics; k++)
 		w->values[k] = alloc_zero(cells, sizeof(float));
 	w->ranked = alloc_zero(w->m->n_members, sizeof(*w->ranked));
+	w->judged = alloc_zero(w->m->n_members, sizeof(*w->judged));
 	ill = alloc_zero(w->m->n_steps, 1);
 	for (unsigned i = 0; i < w->m->n_members; i++) {
 		float *row[MAKER_METRICS_MAX] = {0};
@@ -128,6 +130,7 @@ static void world_clear(struct world *w)
 	free((void *)w->table.group);
 	free(w->table.median);
 	free(w->ranked);
+	free(w->judged);
 	maker_free(w->m);
 }
 
@@ -234,6 +237,7 @@ static void take_verdicts(struct world *w, const struct fleet_result *r)
 			n > 1 ? group[1] : "", w->m->members[i].name);
 		for (size_t k = 0; (!x || strcmp(x->path, path)) && k < r->n_members; k++)
 			x = &r->members[k];
+		w->judged[i] = x;
 		w->ranked[i].severity = x && isfinite(x->severity) ? x->severity : 0;
 		w->ranked[i].indicted = false;
 		for (size_t k = 0; x && k < r->n_findings; k++)
@@ -264,6 +268,72 @@ static void run_fleet(struct world *w, struct tally *t)
 	count(w, t);
 	fleet_result_free(r);
 	fleet_free(f);
+}
+#endif
+
+#if HAS_FLEET
+static void print_finding(
+	FILE *f, const struct world *w, const struct fleet_result *r, const struct fleet_finding *x)
+{
+	bool group = x->kind == FINDING_GROUP;
+	const char *path = group ? r->groups[x->member].path : r->members[x->member].path;
+	const char *truth = group && is_off(w->m, path) ? "right" : "WRONG";
+
+	for (unsigned i = 0; i < w->m->n_members && !group; i++)
+		if (&r->members[x->member] == w->judged[i])
+			truth = w->ranked[i].truth == TRUTH_HEALTHY ? "WRONG" : "right";
+	fprintf(f, "  %s %s %s: severity %.2f, effect %.2f, share %.3f of all, %u members\n", truth,
+		finding_kind_names[x->kind], path, x->severity, x->effect, x->share_of_all,
+		x->kind == FINDING_CLASS ? x->count : 1);
+}
+
+static void print_missed(FILE *f, const struct world *w)
+{
+	for (unsigned i = 0; i < w->m->n_members; i++) {
+		const struct maker_member *x = &w->m->members[i];
+		unsigned ill = 0, n = w->m->groups[x->group].n;
+
+		for (unsigned k = 0; k < n; k++)
+			ill += w->m->members[w->m->groups[x->group].first + k].ill;
+		if (w->ranked[i].truth == TRUTH_ILL && !w->ranked[i].indicted)
+			fprintf(f, "  missed %s/%s: severity %.2f, %s, %u of %u ill, level %.3f\n",
+				x->host, x->name, w->ranked[i].severity,
+				w->judged[i] && w->judged[i]->judged ? "judged" : "not judged", ill,
+				n, exp(x->level));
+	}
+}
+
+void trial_look(FILE *f, const struct maker_spec *spec)
+{
+	struct fleet *fleet = fleet_new(&fleet_defaults);
+	struct import_sink sink = fleet_sink(fleet);
+	struct fleet_result *r = NULL;
+	struct err e = {0};
+	struct world w;
+
+	world_make(&w, spec);
+	fprintf(f, "%s: %u members in %u groups, %u steps of %g s, dispersion %.3f, %s, %s\n",
+		w.m->family->name, w.m->n_members, w.m->n_groups, w.m->n_steps, spec->step_s,
+		w.m->dispersion, spec->who == WHO_ONE ? "one" : "a third",
+		spec->when == WHEN_EPISODE ? "an episode" : "short ones");
+	give(&w, &sink);
+	if (fleet_judge(fleet, 0, 0, &r, &e)) {
+		fprintf(f, "  %s\n", e.text);
+	} else {
+		take_verdicts(&w, r);
+		for (size_t i = 0; i < r->n_findings; i++)
+			print_finding(f, &w, r, &r->findings[i]);
+		print_missed(f, &w);
+	}
+	fleet_result_free(r);
+	fleet_free(fleet);
+	world_clear(&w);
+}
+#else
+void trial_look(FILE *f, const struct maker_spec *spec)
+{
+	(void)spec;
+	fprintf(f, "the fleet detector is not built in\n");
 }
 #endif
 

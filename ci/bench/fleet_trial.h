@@ -26,5 +26,7 @@ struct tally {
 const char *const *trial_detectors(void);
 /* Adds to tallies[TRIAL_DETECTORS_MAX]; only detectors whose bit is set in 'which'. */
 void trial_run(const struct maker_spec *spec, unsigned which, struct tally *tallies);
+/* Prints what the fleet detector finds in a fleet, and which ill members it misses. */
+void trial_look(FILE *f, const struct maker_spec *spec);
 
 #endif
