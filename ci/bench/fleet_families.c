@@ -12,8 +12,8 @@
  *     build=TEXT      what was measured, kept in FILE's head
  *     jobs=1          processes
  * fleet_families table FILE: prints tables of FILE in Markdown.
- * fleet_families look RATIO SHARE [key=value...]: prints what the fleet detector finds and misses in
- * the fleets of that cell (1 0: clean), member by member.
+ * fleet_families look RATIO SHARE [key=value...]: prints what the fleet detector finds and misses
+ * in the fleets of that cell (1 0: clean), member by member.
  */
 #include <errno.h>
 #include <math.h>
