@@ -1,6 +1,5 @@
 #include "diag/judge/labels.h"
 
-#include <csv.h>
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -21,7 +20,7 @@ enum { COLUMNS_MAX = 64 };
 struct reader {
 	struct labels *labels;
 	const char *path;
-	char *field[COLUMNS_MAX];
+	char *field[COLUMNS_MAX];   /* in the line */
 	size_t n_fields, n_columns; /* of this row; of the head, 0 before it */
 	int member, ill, from, to;  /* columns; -1: not there */
 	bool group[COLUMNS_MAX];
@@ -169,40 +168,50 @@ static void take_row(struct reader *r)
 	add(r, member, from, to, ill);
 }
 
-/* libcsv: a field is whole, and ends with a NUL (CSV_APPEND_NULL). */
-static void on_field(void *s, size_t size, void *ctx)
+/* The field at 's', unquoted in its place, to '*field'; returns where the next one begins, or NULL
+ * after the last. A quoted field ends on its line: a row is a line here. */
+static char *next_field(struct reader *r, char *s, char **field)
 {
-	struct reader *r = ctx;
+	char *end = s + strcspn(s, ","), *out;
 
-	if (r->n_fields == COLUMNS_MAX)
-		complain(r, "more than %d columns", COLUMNS_MAX);
-	else if (memchr(s, '\0', size))
-		complain(r, "a zero byte");
-	else
-		r->field[r->n_fields++] = alloc_copy(trim(s));
+	*field = s;
+	s += strspn(s, " \t");
+	if (*s == '"') {
+		*field = out = ++s;
+		for (; *s && (*s != '"' || s[1] == '"'); s++) {
+			s += *s == '"';
+			*out++ = *s;
+		}
+		end = s + !!*s;
+		end += strspn(end, " \t\r\n");
+		if (!*s)
+			complain(r, "a quote is not closed");
+		else if (*end && *end != ',')
+			complain(r, "text behind a closing quote");
+		*out = '\0';
+	} else if (memchr(s, '"', (size_t)(end - s))) {
+		complain(r, "a quote where none can be");
+	}
+	if (!*end)
+		return NULL;
+	*end = '\0';
+	return end + 1;
 }
 
-static void on_row(int end, void *ctx)
+static void take_csv(struct reader *r, char *line)
 {
-	struct reader *r = ctx;
-
-	(void)end;
+	for (char *s = line, *field; s && !r->rc;) {
+		s = next_field(r, s, &field);
+		if (r->n_fields == COLUMNS_MAX)
+			complain(r, "more than %d columns", COLUMNS_MAX);
+		else
+			r->field[r->n_fields++] = trim(field);
+	}
 	if (!r->rc && !r->n_columns)
 		take_head(r);
 	else if (!r->rc)
 		take_row(r);
-	for (size_t i = 0; i < r->n_fields; i++)
-		free(r->field[i]);
 	r->n_fields = 0;
-}
-
-static void take_csv(struct reader *r, struct csv_parser *parser, char *line, size_t n)
-{
-	if (csv_parse(parser, line, n, on_field, on_row, r) != n)
-		complain(r, "a quote where none can be");
-	/* A row is a line here: one whose quote is not closed would take in all that follow. */
-	else if (csv_fini(parser, on_field, on_row, r))
-		complain(r, "a quote is not closed");
 }
 
 /* Is the first line the head of a CSV? */
@@ -232,12 +241,10 @@ static void take_line(struct reader *r, char *line)
 static void take_all(struct reader *r, FILE *f)
 {
 	auto_free char *line = NULL;
-	struct csv_parser parser;
 	enum { NOT_KNOWN, LIST, CSV } form = NOT_KNOWN;
 	size_t room = 0;
 	ssize_t n;
 
-	csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL);
 	while (!r->rc && (n = getline(&line, &room, f)) > 0) {
 		char *start = line + (r->line ? 0 : strspn(line, "\xef\xbb\xbf"));
 		char *first = start + strspn(start, " \t\r\n");
@@ -248,14 +255,11 @@ static void take_all(struct reader *r, FILE *f)
 		else if (*first && *first != '#') {
 			form = form ? form : is_head(start) ? CSV : LIST;
 			if (form == CSV)
-				take_csv(r, &parser, start, strlen(start));
+				take_csv(r, start);
 			else
 				take_line(r, start);
 		}
 	}
-	csv_free(&parser);
-	for (size_t i = 0; i < r->n_fields; i++)
-		free(r->field[i]);
 }
 
 int labels_read(const char *path, struct labels *l, struct err *e)
