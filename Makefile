@@ -37,7 +37,10 @@ core_obj  := $(CORE_SRC:%.c=$(OUT)/%.o)
 agent_obj := $(AGENT_SRC:%.c=$(OUT)/%.o)
 test_bin  := $(TEST_SRC:ci/tests/%.c=$(OUT)/tests/%)
 helper_bin := $(patsubst ci/tests/helpers/%.c,$(OUT)/helpers/%,$(wildcard ci/tests/helpers/*.c))
-bench_bin := $(patsubst ci/bench/%.c,$(OUT)/bench/%,$(wildcard ci/bench/*.c))
+# Parts of several programs.
+fleet_maker := $(patsubst %,$(OUT)/ci/bench/fleet_%.o,maker maker_families)
+fleet_trial := $(patsubst %,$(OUT)/ci/bench/fleet_%.o,trial tables rivals) $(fleet_maker)
+bench_bin := $(patsubst ci/bench/%.c,$(OUT)/bench/%,$(filter-out $(fleet_trial:$(OUT)/%.o=%.c),$(wildcard ci/bench/*.c)))
 
 all: $(OUT)/culprit $(OUT)/agent/culprit-agent $(test_bin) $(helper_bin) $(bench_bin) ## build everything
 
@@ -63,7 +66,7 @@ $(OUT)/agent/culprit-agent: $(OUT)/harness/agent/main.o $(OUT)/libagent.a
 $(OUT)/tests/%: $(OUT)/ci/tests/%.o $(OUT)/libcore.a $(OUT)/libagent.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS) $(AGENT_PKGS) cmocka) -lm
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(shell $(PKG) --libs $(CORE_PKGS) $(AGENT_PKGS) cmocka) -lm
 
 # Programs that tests start and observe; they link nothing of the product.
 $(OUT)/helpers/%: $(OUT)/ci/tests/helpers/%.o
@@ -72,10 +75,14 @@ $(OUT)/helpers/%: $(OUT)/ci/tests/helpers/%.o
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^
 
 # Programs of make bench.
+$(OUT)/bench/fleet_csv: $(fleet_maker)
+$(OUT)/bench/fleet_families: $(fleet_trial)
+$(OUT)/tests/fleet/maker_test: $(fleet_maker)
+$(OUT)/tests/fleet/rivals_test: $(fleet_trial)
 $(OUT)/bench/%: $(OUT)/ci/bench/%.o $(OUT)/libcore.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS)) -lm
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(shell $(PKG) --libs $(CORE_PKGS)) -lm
 
 $(OUT)/%.o: %.c
 	$(call say,CC,$<)

@@ -22,13 +22,30 @@ struct score_table {
 	size_t n;
 };
 
+/* Where the beta distribution's function is 'p'. By bisection: gsl_cdf_beta_Pinv ends the program
+ * for some large parameters (3 of 20,000). */
+static double beta_quantile(double p, double a, double b)
+{
+	double low = 0, high = 1;
+
+	for (int i = 0; i < 70 && low < high; i++) {
+		double x = (low + high) / 2;
+
+		if (gsl_cdf_beta_P(x, a, b) < p)
+			low = x;
+		else
+			high = x;
+	}
+	return (low + high) / 2;
+}
+
 void score_interval(unsigned hits, unsigned n, double confidence, double *low, double *high)
 {
 	double tail = (1 - confidence) / 2;
 
 	/* At the ends one parameter of the beta distribution would be 0. */
-	*low = hits ? gsl_cdf_beta_Pinv(tail, hits, n - hits + 1) : 0;
-	*high = hits < n ? gsl_cdf_beta_Pinv(1 - tail, hits + 1, n - hits) : 1;
+	*low = hits ? beta_quantile(tail, hits, n - hits + 1) : 0;
+	*high = hits < n ? beta_quantile(1 - tail, hits + 1, n - hits) : 1;
 }
 
 struct score_table *score_table_new(void)

@@ -1,0 +1,278 @@
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ci/bench/fleet_families.h"
+#include "harness/base/alloc.h"
+#include "harness/base/auto.h"
+
+bool family_row_read(const char *line, struct family_row *row)
+{
+	struct tally *t = &row->t;
+	char family[32];
+	double ratio, share;
+	int index;
+
+	if (sscanf(line,
+		    "%31[^,],%lf,%lf,%31[^,],%u,%u,%u,%u,%u,%u,%lf,%u,%u,%u,%u,%lf,%lf,%lf,%lf",
+		    family, &ratio, &share, row->detector, &row->fleets, &t->ill, &t->tp,
+		    &t->ill_one, &t->tp_one, &t->fp, &t->weeks, &t->off, &t->off_found,
+		    &t->off_wrong, &t->curves, &t->auc, &t->ap, &t->samples, &t->seconds) != 19 ||
+		(index = maker_family_find(family)) < 0)
+		return false;
+	row->family = (unsigned)index;
+	row->cell = 0;
+	for (unsigned r = 0; r < FAMILY_RATIOS; r++)
+		for (unsigned s = 0; s < FAMILY_SHARES; s++)
+			if (fabs(ratio - family_ratios[r]) < 1e-9 &&
+				fabs(share - family_shares[s]) < 1e-9)
+				row->cell = r * FAMILY_SHARES + s + 1;
+	return row->cell || share == 0;
+}
+
+struct rows {
+	struct family_row *v;
+	size_t n;
+	char detectors[TRIAL_DETECTORS_MAX][32];
+	unsigned n_detectors;
+};
+
+/* Which rows to add up; -1: all. */
+struct choice {
+	int detector, family, held, ratio, share, faulty;
+};
+static const struct choice all = {-1, -1, -1, -1, -1, -1};
+
+static bool chosen(const struct rows *rows, const struct family_row *r, const struct choice *c)
+{
+	int ratio = r->cell ? (int)(r->cell - 1) / FAMILY_SHARES : -2;
+	int share = r->cell ? (int)(r->cell - 1) % FAMILY_SHARES : -2;
+
+	return (c->detector < 0 || !strcmp(rows->detectors[c->detector], r->detector)) &&
+		(c->family < 0 || c->family == (int)r->family) &&
+		(c->held < 0 || c->held == maker_families[r->family].held_out) &&
+		(c->ratio < 0 || c->ratio == ratio) && (c->share < 0 || c->share == share) &&
+		(c->faulty < 0 || c->faulty == (r->cell > 0));
+}
+
+static struct tally sum(const struct rows *rows, struct choice c)
+{
+	struct tally s = {0};
+
+	for (size_t i = 0; i < rows->n; i++) {
+		const struct tally *t = &rows->v[i].t;
+
+		if (!chosen(rows, &rows->v[i], &c))
+			continue;
+		s.ill += t->ill, s.tp += t->tp, s.ill_one += t->ill_one, s.tp_one += t->tp_one;
+		s.fp += t->fp, s.weeks += t->weeks, s.off += t->off, s.off_found += t->off_found;
+		s.off_wrong += t->off_wrong, s.curves += t->curves, s.auc += t->auc, s.ap += t->ap;
+		s.samples += t->samples, s.seconds += t->seconds;
+	}
+	return s;
+}
+
+/* The mean of which a count of 'shape' or more has probability 'p'; by bisection, because GSL's
+ * inverse ends the program for some large counts. */
+static double poisson_mean(double p, unsigned shape)
+{
+	double low = 0, high = shape + 10 * sqrt(shape + 1.0) + 20;
+
+	for (int i = 0; i < 60; i++) {
+		double x = (low + high) / 2;
+
+		if (gsl_cdf_gamma_P(x, shape, 1) < p)
+			low = x;
+		else
+			high = x;
+	}
+	return (low + high) / 2;
+}
+
+/* False alarms per 10,000 series-weeks, with the exact 95 % interval of a Poisson count. Members of
+ * one fleet are not independent, so that the interval is rather too narrow. */
+static void print_alarms(FILE *f, const struct tally *t)
+{
+	double unit = t->weeks / 1e4, low, high;
+
+	low = t->fp ? poisson_mean(0.025, t->fp) : 0;
+	high = poisson_mean(0.975, t->fp + 1);
+	if (t->weeks > 0)
+		fprintf(f, " %.3g (%.2g to %.2g) |", t->fp / unit, low / unit, high / unit);
+	else
+		fprintf(f, " - |");
+}
+
+static void print_share(FILE *f, unsigned hits, unsigned n)
+{
+	if (n)
+		fprintf(f, " %.0f |", 100.0 * hits / n);
+	else
+		fprintf(f, " - |");
+}
+
+static void recall_table(FILE *f, const struct rows *rows, int detector, int held)
+{
+	fprintf(f, "\n%s, %s families: ill members found, %%, by ratio and share of the time\n\n",
+		rows->detectors[detector], held ? "held-out" : "development");
+	fprintf(f, "| ratio |");
+	for (int s = 0; s < FAMILY_SHARES; s++)
+		fprintf(f, " %g %% |", 100 * family_shares[s]);
+	fprintf(f, "\n|--:|--:|--:|--:|--:|--:|\n");
+	for (int r = 0; r < FAMILY_RATIOS; r++) {
+		fprintf(f, "| %g |", family_ratios[r]);
+		for (int s = 0; s < FAMILY_SHARES; s++) {
+			struct choice c = {detector, -1, held, r, s, 1};
+			struct tally t = sum(rows, c);
+
+			print_share(f, t.tp, t.ill);
+		}
+		fputc('\n', f);
+	}
+}
+
+/* All detectors side by side, at one share of the time. */
+static void share_table(FILE *f, const struct rows *rows, int held, int share)
+{
+	fprintf(f, "\n%s families: ill members found, %%, by ratio, ill for %g %% of the time\n\n",
+		held ? "Held-out" : "Development", 100 * family_shares[share]);
+	fprintf(f, "| detector |");
+	for (int r = 0; r < FAMILY_RATIOS; r++)
+		fprintf(f, " %g |", family_ratios[r]);
+	fprintf(f, "\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+	for (int d = 0; d < (int)rows->n_detectors; d++) {
+		fprintf(f, "| %s |", rows->detectors[d]);
+		for (int r = 0; r < FAMILY_RATIOS; r++) {
+			struct choice c = {d, -1, held, r, share, 1};
+			struct tally t = sum(rows, c);
+
+			print_share(f, t.tp, t.ill);
+		}
+		fputc('\n', f);
+	}
+}
+
+/* A mean, or '-' of nothing. */
+static void print_mean(FILE *f, double total, unsigned n)
+{
+	if (n)
+		fprintf(f, " %.3f |", total / n);
+	else
+		fprintf(f, " - |");
+}
+
+static void summary_table(FILE *f, const struct rows *rows, int held)
+{
+	fprintf(f,
+		"\n%s families\n\n| detector | found, %% | of single ones, %% | FP per 10,000 "
+		"series-weeks, clean | in faulty fleets | ROC area | average precision | groups "
+		"found, %% | groups wrong | ns a sample |\n"
+		"|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+		held ? "Held-out" : "Development");
+	for (int d = 0; d < (int)rows->n_detectors; d++) {
+		struct choice c = all;
+		struct tally faulty, clean, both;
+
+		c.detector = d;
+		c.held = held;
+		both = sum(rows, c);
+		c.faulty = 1;
+		faulty = sum(rows, c);
+		c.faulty = 0;
+		clean = sum(rows, c);
+		fprintf(f, "| %s |", rows->detectors[d]);
+		print_share(f, faulty.tp, faulty.ill);
+		print_share(f, faulty.tp_one, faulty.ill_one);
+		print_alarms(f, &clean);
+		print_alarms(f, &faulty);
+		print_mean(f, faulty.auc, faulty.curves);
+		print_mean(f, faulty.ap, faulty.curves);
+		print_share(f, both.off_found, both.off);
+		fprintf(f, " %u | %.1f |\n", both.off_wrong, 1e9 * both.seconds / both.samples);
+	}
+}
+
+static void family_table(FILE *f, const struct rows *rows, int detector)
+{
+	fprintf(f,
+		"\n%s, by family\n\n| family | half | found, %% | 1.5 and more for all the time, "
+		"%% | FP per 10,000 series-weeks, clean | in faulty fleets | ROC area | average "
+		"precision | groups wrong |\n|---|---|--:|--:|--:|--:|--:|--:|--:|\n",
+		rows->detectors[detector]);
+	for (int k = 0; k < MAKER_FAMILIES; k++) {
+		struct choice c = {detector, k, -1, -1, -1, 1};
+		struct tally faulty = sum(rows, c), clean, lasting = {0};
+
+		c.faulty = -1;
+		if (!sum(rows, c).samples)
+			continue;
+		c.faulty = 1;
+		for (c.ratio = 3, c.share = FAMILY_SHARES - 1; c.ratio < FAMILY_RATIOS; c.ratio++) {
+			struct tally one = sum(rows, c);
+
+			lasting.tp += one.tp;
+			lasting.ill += one.ill;
+		}
+		c.ratio = c.share = -1;
+		c.faulty = 0;
+		clean = sum(rows, c);
+		fprintf(f, "| %s | %s |", maker_families[k].name,
+			maker_families[k].held_out ? "held out" : "development");
+		print_share(f, faulty.tp, faulty.ill);
+		print_share(f, lasting.tp, lasting.ill);
+		print_alarms(f, &clean);
+		print_alarms(f, &faulty);
+		print_mean(f, faulty.auc, faulty.curves);
+		print_mean(f, faulty.ap, faulty.curves);
+		fprintf(f, " %u |\n", faulty.off_wrong + clean.off_wrong);
+	}
+}
+
+static void add_row(struct rows *rows, const struct family_row *row)
+{
+	unsigned d = 0;
+
+	while (d < rows->n_detectors && strcmp(rows->detectors[d], row->detector))
+		d++;
+	if (d == TRIAL_DETECTORS_MAX)
+		return;
+	if (d == rows->n_detectors)
+		strcpy(rows->detectors[rows->n_detectors++], row->detector);
+	rows->v = alloc_resize(rows->v, rows->n + 1, sizeof(*row));
+	rows->v[rows->n++] = *row;
+}
+
+int family_tables(const char *path, FILE *out)
+{
+	auto_file FILE *f = fopen(path, "r");
+	auto_free char *line = NULL;
+	struct rows rows = {0};
+	struct family_row row;
+	size_t size = 0;
+
+	if (!f) {
+		fprintf(stderr, "cannot open '%s'\n", path);
+		return 2;
+	}
+	while (getline(&line, &size, f) > 0) {
+		if (*line == '#')
+			fprintf(out, "%s", line + 2);
+		else if (family_row_read(line, &row))
+			add_row(&rows, &row);
+	}
+	for (int held = 0; held < 2; held++) {
+		struct choice c = {-1, -1, held, -1, -1, -1};
+
+		if (!sum(&rows, c).samples)
+			continue;
+		summary_table(out, &rows, held);
+		recall_table(out, &rows, 0, held);
+		for (int share = FAMILY_SHARES; share--;)
+			share_table(out, &rows, held, share);
+	}
+	for (int d = 0; d < (int)rows.n_detectors; d++)
+		family_table(out, &rows, d);
+	free(rows.v);
+	return 0;
+}
