@@ -13,8 +13,8 @@ struct suffix {
 
 static const struct suffix none_suffixes[] = {{"", 1}, {NULL, 0}};
 static const struct suffix percent_suffixes[] = {{"%", 1}, {NULL, 0}};
-static const struct suffix second_suffixes[] = {
-	{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"min", 60}, {"h", 3600}, {NULL, 0}};
+static const struct suffix second_suffixes[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9},
+	{"min", 60}, {"h", 3600}, {"d", 86400}, {"w", 604800}, {NULL, 0}};
 static const struct suffix byte_suffixes[] = {{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9},
 	{"TB", 1e12}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0},
 	{"TiB", 1099511627776.0}, {NULL, 0}};

@@ -13,7 +13,7 @@
 enum unit {
 	UNIT_NONE,      /* a bare number */
 	UNIT_BYTES,     /* B kB MB GB (powers of 1000), KiB MiB GiB (of 1024) */
-	UNIT_SECONDS,   /* ns us ms s min h */
+	UNIT_SECONDS,   /* ns us ms s min h d w */
 	UNIT_PERCENT,   /* % */
 	UNIT_BYTE_RATE, /* bytes/s: 8MB/s, 1MiB/s, and bit rates (100Mbit/s = 12.5e6) */
 };

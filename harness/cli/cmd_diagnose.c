@@ -6,11 +6,14 @@
 #include "harness/base/jget.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/diagnose_csv.h"
+#include "harness/cli/diagnose_fleet.h"
 #include "harness/cli/groups.h"
 #include "harness/cli/show.h"
 #include "harness/cli/verdicts.h"
 #include "harness/judging/judge.h"
 #include "harness/judging/scoring.h"
+
+#define complain(...) cmd_fail("diagnose", CULPRIT_EXIT_USAGE, __VA_ARGS__)
 
 struct options {
 	const char *run;
@@ -20,6 +23,7 @@ struct options {
 	bool json, evidence;
 	struct option_list trains;
 	struct csv_options csv;
+	struct fleet_request fleet;
 };
 
 /* The null detectors serve the tables; here they are shown only if asked for. */
@@ -109,19 +113,66 @@ static int conclude(
 	return CULPRIT_EXIT_OK;
 }
 
-/* Checks that it is one of the two forms; 0, or an exit code after a complaint. */
-static int check_form(const struct options *o, int n)
+/* The first option that was given and that only series have, or NULL. */
+static const char *series_given(const struct options *o)
 {
-	const struct csv_options *csv = &o->csv;
+	const char *name = fleet_request_given(&o->fleet);
 
-	if (n != !csv->csv)
-		return cmd_fail("diagnose", CULPRIT_EXIT_USAGE, "%s",
-			csv->csv ? "give a run or --csv FILE, not both"
-				 : "which run? 'culprit diagnose runs/NAME', or --csv FILE");
-	if (!csv->csv && (csv->n_trains || csv->has_until || csv->window_s > 0 || csv->step_s > 0))
-		return cmd_fail("diagnose", CULPRIT_EXIT_USAGE,
-			"--train, --train-until, --window and --interval need --csv");
+	return o->trains.n            ? "train"
+		: o->csv.has_until    ? "train-until"
+		: o->csv.window_s > 0 ? "window"
+		: o->csv.step_s > 0   ? "interval"
+				      : name;
+}
+
+/* Is 'fleet' to judge? It does unless other detectors are named, or training is given. */
+static bool fleet_chosen(const struct options *o)
+{
+	return !json_array_size(o->detectors)
+		? !o->trains.n && !o->csv.has_until
+		: !strcmp(jget_text(json_array_get(o->detectors, 0), "name"), "fleet");
+}
+
+/* Checks that options go together; 0, or an exit code after a complaint. */
+static int check(const struct options *o, int n)
+{
+	bool series = o->csv.csv || o->fleet.prometheus.url;
+	const char *name = series_given(o);
+
+	if (n && series)
+		return complain("give a run, --csv FILE or --prometheus URL, not two of them");
+	if (!n && !series && o->fleet.prometheus.queries.n)
+		return complain("--query needs --prometheus URL");
+	if (!n && !series)
+		return complain("which run? 'culprit diagnose runs/NAME', or --csv FILE");
+	if (!series)
+		return name ? complain("--%s needs --csv or --prometheus", name) : 0;
+	if (o->cell)
+		return complain("--cell needs a run");
+	if (!fleet_chosen(o)) {
+		name = fleet_request_given(&o->fleet);
+		return name ? complain("--%s is an option of the detector 'fleet'; give neither "
+				       "--detector nor --train with it",
+				      name)
+			    : 0;
+	}
+	if (json_array_size(o->detectors) > 1 ||
+		json_object_size(jget(json_array_get(o->detectors, 0), "params")))
+		return complain("the detector 'fleet' is given alone; its parameters are options "
+				"such as --least");
+	if (o->trains.n || o->csv.has_until || o->evidence)
+		return complain("the detector 'fleet' has no --%s; name another --detector",
+			o->evidence ? "evidence" : name);
 	return 0;
+}
+
+static int run_fleet(struct options *o)
+{
+	o->fleet.file = o->csv.csv;
+	o->fleet.window_s = o->csv.window_s;
+	o->fleet.step_s = o->csv.step_s;
+	o->fleet.json = o->json;
+	return diagnose_fleet(&o->fleet);
 }
 
 static int run(const struct call *c)
@@ -137,10 +188,13 @@ static int run(const struct call *c)
 	o->run = c->args[0];
 	o->csv.trains = o->trains.v;
 	o->csv.n_trains = o->trains.n;
-	code = check_form(o, c->n);
-	if (code || detectors_chosen("diagnose", &o->given, &o->detectors)) {
+	code = detectors_chosen("diagnose", &o->given, &o->detectors) ? CULPRIT_EXIT_USAGE
+								      : check(o, c->n);
+	if (code || (!c->n && fleet_chosen(o))) {
+		if (!code)
+			code = run_fleet(o);
 		json_decref(o->detectors);
-		return CULPRIT_EXIT_USAGE;
+		return code;
 	}
 	o->csv.detectors = o->detectors;
 	rc = o->csv.csv ? diagnose_csv(&o->csv, &verdicts, &failures, &e)
@@ -168,42 +222,70 @@ static int set_until(void *field, const char *text, struct err *e)
 
 #define AT(field) offsetof(struct options, field)
 #define TIME .min = 1e-9, .unit = UNIT_SECONDS
-static const struct option_row rows[] = {
-	{"cell", 0, OPTION_WHOLE, AT(cell), "N", "only this cell of the run", 1, 1e6},
-	{"", 0, OPTION_GROUP, AT(given), NULL, "", .group = detector_rows},
-	{"evidence", 0, OPTION_FLAG, AT(evidence), NULL, "with the evidence for each verdict"},
-	{"json", 0, OPTION_FLAG, AT(json), NULL, "print everything as JSON"},
-	{"csv", 0, OPTION_TEXT, AT(csv.csv), "FILE",
-		"judge this file: columns time (seconds; or time_ms, time_us, time_ns), server, "
-		"metric and value in any order, each series in order of time; - is standard input"},
-	{"train", 0, OPTION_LIST, AT(trains), "FILE",
-		"fault-free measurements in the same form; may be repeated"},
-	{"train-until", 0, OPTION_CALL, AT(csv), "T",
-		"what comes before T (the file's own time, in seconds) is fault-free",
-		.set = set_until},
-	{"window", 0, OPTION_QUANTITY, AT(csv.window_s), "TIME",
-		"judge the file in windows of this length (default: as one)", TIME},
-	{"interval", 0, OPTION_QUANTITY, AT(csv.step_s), "TIME",
-		"a detector's second is this long (default: the median distance of two values, at "
-		"least 1s)",
+static const struct option_row series_common_rows[] = {
+	{"csv", 0, OPTION_TEXT, offsetof(struct csv_options, csv), "FILE",
+		"judge this file: CSV, a sample or a time a row, or another --format; also gzip "
+		"or zstd; - is standard input"},
+	{"window", 0, OPTION_QUANTITY, offsetof(struct csv_options, window_s), "TIME",
+		"judge in windows of this length, such as 1h, 1d or 1w, which begin at the hour, "
+		"at midnight or on Monday in UTC (default: as one)",
+		TIME},
+	{"interval", 0, OPTION_QUANTITY, offsetof(struct csv_options, step_s), "TIME",
+		"join samples into steps of this length (default: the median distance of two "
+		"samples)",
 		TIME},
 	{0},
 };
 
+static const struct option_row run_rows[] = {
+	{"cell", 0, OPTION_WHOLE, AT(cell), "N", "only this cell of the run", 1, 1e6},
+	{"evidence", 0, OPTION_FLAG, AT(evidence), NULL, "with the evidence for each verdict"},
+	{"train", 0, OPTION_LIST, AT(trains), "FILE",
+		"series: fault-free measurements, a CSV file like the one that is judged; may be "
+		"repeated. Without --detector, peer-threshold judges"},
+	{"train-until", 0, OPTION_CALL, AT(csv), "T",
+		"series: what comes before T (the file's own time, in seconds) is fault-free",
+		.set = set_until},
+	{0},
+};
+
+#define GROUP(field, heading, rows)                                                                \
+	{                                                                                          \
+		"", 0, OPTION_GROUP, AT(field), NULL, heading, .group = rows                       \
+	}
+static const struct option_row rows[] = {
+	{"json", 0, OPTION_FLAG, AT(json), NULL, "print everything as JSON"},
+	GROUP(csv, "series: what is judged", series_common_rows),
+	GROUP(fleet.range, "", fleet_range_rows),
+	GROUP(fleet.fleet, "series: the detector 'fleet'", fleet_rows),
+	GROUP(fleet.output, "series: what 'fleet' prints and writes", fleet_output_rows),
+	GROUP(fleet.series, "series: columns of a file, labels of Prometheus", series_rows),
+	GROUP(fleet.prometheus, "series: from a Prometheus server", prometheus_rows),
+	{"", 0, OPTION_GROUP, 0, NULL, "runs, and other detectors", .group = run_rows},
+	GROUP(given, "", detector_rows),
+	{0},
+};
+
 const struct command diagnose_command = {.name = "diagnose",
-	.summary = "print detectors' verdicts on a run, or on your own time series",
-	.arguments = "RUN\n--csv FILE",
-	.about =
-		"Prints the verdicts of detectors on recorded measurements: on each cell of a "
-		"run, or on time series from elsewhere.\n\n"
-		"What was injected is neither told to the detectors nor printed; 'culprit "
-		"rescore' scores. Nothing is changed; it needs no cluster and no root. For a CSV "
-		"file the default detector is peer-robust, or peer-threshold if there is training.",
+	.summary = "print detectors' verdicts on a run, or find the slow members of a fleet",
+	.arguments = "RUN\n--csv FILE\n--prometheus URL --query PROMQL",
+	.about = "Names who is slow: on each cell of a run, or in series from elsewhere.\n\n"
+		 "A run: prints the verdicts of detectors. What was injected is neither told to "
+		 "them nor printed; 'culprit rescore' scores. Nothing is changed; it needs no "
+		 "cluster and no root.\n\n"
+		 "Series from your own monitoring (disks, servers, OSDs): the detector 'fleet' "
+		 "compares each member with the peers of its group, over seconds and over weeks, "
+		 "and prints who differs, in which metric, how much, since when and for what share "
+		 "of the time. It needs no training. diag/detectors/README.md describes its input "
+		 "and output.",
 	.examples = "culprit diagnose runs/NAME --cell 5 --evidence\n"
-		    "culprit diagnose --csv disks.csv --window 10min\n"
-		    "culprit diagnose --csv today.csv --train yesterday.csv",
-	.exits = "0 judged, whoever is indicted; 2 usage or input error, or a detector that "
-		 "failed; 3 the verdicts cannot be printed.",
+		    "culprit diagnose --csv disks.csv --report disks.html --rank\n"
+		    "culprit diagnose --csv disks.csv.gz --group rack --group host --window 1d\n"
+		    "culprit diagnose --csv new.csv --train old.csv --detector "
+		    "peer-threshold",
+	.exits = "0 judged, whoever is indicted; 1 with --fail: there is a finding; 2 usage or "
+		 "input error, a detector that failed, or nobody could be judged; 3 the results "
+		 "cannot be written, or a server not be reached.",
 	ARGUMENTS(0, 1),
 	OPTIONS(rows, struct options),
 	.run = run};

@@ -48,7 +48,7 @@ static int report(struct store *s, const char *output, struct err *e)
 {
 	struct page *p = NULL;
 	struct file_text t;
-	int rc = page_new(&p, e);
+	int rc = page_new(&page_of_run, &p, e);
 
 	if (!rc)
 		rc = file_text_open(&t, e);

@@ -69,8 +69,11 @@ static void name_option(const struct option_row *o, const char *none, char *text
 {
 	char letter[] = {'-', o->letter, ',', ' ', '\0'};
 
-	snprintf(text, size, "%s--%s%s%s", o->letter ? letter : none, o->name, o->value ? " " : "",
-		o->value ? o->value : "");
+	snprintf(text, size, "%s--%s%s%s%s", o->letter ? letter : none, o->name,
+		o->optional        ? " ["
+			: o->value ? " "
+				   : "",
+		o->value ? o->value : "", o->optional ? "]" : "");
 }
 
 static void put_option(FILE *f, const struct option_row *o)

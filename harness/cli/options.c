@@ -159,7 +159,9 @@ static int take(struct parse *p, const struct option_row *o, size_t at, const ch
 	bool wants = option_takes_value(o);
 	struct err e;
 
-	if (!wants && value)
+	if (o->optional && !value && !(p->at < p->argc && isdigit((unsigned char)*p->argv[p->at])))
+		wants = false;
+	if (!option_takes_value(o) && value)
 		return usage(c, "--%s takes no value, not '%s'", o->name, value);
 	if (wants && !value && p->at >= p->argc)
 		return usage(c, "--%s needs a value: --%s %s", o->name, o->name, o->value);

@@ -20,7 +20,7 @@ enum option_type {
 	OPTION_QUANTITY, /* double in the base unit of 'unit', 'min' to 'max' (0: no limit) */
 	OPTION_CHOICE,   /* unsigned: position in 'value', "text|markdown|csv" */
 	OPTION_LIST,     /* struct option_list: may be repeated */
-	OPTION_CALL,     /* 'set' decides; takes no value if 'value' is NULL */
+	OPTION_CALL,     /* 'set' decides; takes no value if 'value' is NULL; see 'optional' */
 	OPTION_GROUP,    /* the rows 'group', their fields counted from 'at'; 'help' is a heading */
 };
 
@@ -36,6 +36,7 @@ struct option_row {
 	/* 0, or -EINVAL with a sentence that follows the option's name: "takes ..., not '...'". */
 	int (*set)(void *field, const char *text, struct err *e);
 	const struct option_row *group;
+	bool optional; /* the value is a number and may be left out: then 'text' is NULL */
 };
 
 struct option_list {

@@ -8,7 +8,7 @@
 --
 -- Quantities are strings with their unit, "5%", "256MiB", "10s", "100Mbit/s", or 0.
 --   bytes             B kB MB GB TB (powers of 1000), KiB MiB GiB TiB (of 1024)
---   seconds           ns us ms s min h
+--   seconds           ns us ms s min h d w
 --   percent           %
 --   bytes_per_second  as bytes, with /s; bit/s kbit/s Mbit/s Gbit/s
 -- In ctx.params they are numbers in the base unit: bytes, seconds, percent, bytes per second.

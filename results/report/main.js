@@ -1,33 +1,8 @@
 "use strict";
-/* Assembles the page; colours; printing. */
+/* Assembles the page; printing. */
 
 const printing = window.matchMedia("print");
 
-function setTheme(theme) {
-	if (theme === "auto")
-		delete document.documentElement.dataset.theme;
-	else
-		document.documentElement.dataset.theme = theme;
-	for (const b of document.querySelectorAll("#theme button"))
-		b.setAttribute("aria-pressed", String(b.value === theme));
-	try {
-		localStorage.setItem("culprit-theme", theme);
-	} catch {
-		/* a file's page may have no storage: the choice then lasts as long as the page */
-	}
-	drawCharts();
-}
-
-function savedTheme() {
-	try {
-		return localStorage.getItem("culprit-theme") || "auto";
-	} catch {
-		return "auto";
-	}
-}
-
-fill("theme", ["auto", "light", "dark"].map((t) => el("button.plain", {type: "button", value: t, "aria-pressed": "false",
-	onclick: () => setTheme(t)}, t)));
 drawHead();
 drawMatrix();
 drawCells();
@@ -35,8 +10,7 @@ drawUnscored();
 drawDoses();
 drawOverhead();
 drawProvenance();
-setTheme(savedTheme());
-window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawCharts());
+drawThemes(() => drawCharts());
 printing.addEventListener("change", () => drawCharts());
 
 /* Opened cells are printed with the evidence of their verdicts. */

@@ -11,15 +11,24 @@
 #include "harness/base/home.h"
 
 /* Shown as they are read; later files use what earlier ones define. */
-static const char *const styles[] = {"vendor/uplot/uPlot.min.css", "style.css", NULL};
-static const char *const scripts[] = {"vendor/uplot/LICENSE", "vendor/uplot/uPlot.iife.min.js",
-	"dom.js", "data.js", "head.js", "matrix.js", "chart.js", "cell.js", "cells.js",
-	"overhead.js", "doses.js", "run.js", "main.js", NULL};
+#define STYLE "style.css"
+#define BASICS "dom.js", "theme.js"
+static const char *const run_styles[] = {"vendor/uplot/uPlot.min.css", STYLE, NULL};
+static const char *const run_scripts[] = {"vendor/uplot/LICENSE", "vendor/uplot/uPlot.iife.min.js",
+	BASICS, "data.js", "head.js", "matrix.js", "chart.js", "cell.js", "cells.js", "overhead.js",
+	"doses.js", "run.js", "main.js", NULL};
+static const char *const fleet_styles[] = {STYLE, "fleet.css", NULL};
+static const char *const fleet_scripts[] = {
+	BASICS, "plot.js", "fleet.js", "fleet_curves.js", "fleet_main.js", NULL};
+
+const struct page_parts page_of_run = {"page.html", run_styles, run_scripts};
+const struct page_parts page_of_fleet = {"fleet.html", fleet_styles, fleet_scripts};
 
 enum { HASH_SIZE = 64 };
 
 struct page {
-	char *text; /* page.html, cut at its marks */
+	const char *name; /* "page.html" */
+	char *text;       /* it, cut at its marks */
 	char *style, *script;
 };
 
@@ -70,15 +79,16 @@ static int read_parts(const char *const names[], char **out, struct err *e)
 	return rc;
 }
 
-int page_new(struct page **out, struct err *e)
+int page_new(const struct page_parts *parts, struct page **out, struct err *e)
 {
 	struct page *p = alloc_zero(1, sizeof(*p));
-	int rc = read_part("page.html", &p->text, e);
+	int rc = read_part(parts->html, &p->text, e);
 
+	p->name = parts->html;
 	if (!rc)
-		rc = read_parts(styles, &p->style, e);
+		rc = read_parts(parts->styles, &p->style, e);
 	if (!rc)
-		rc = read_parts(scripts, &p->script, e);
+		rc = read_parts(parts->scripts, &p->script, e);
 	if (rc)
 		page_free(p);
 	else
@@ -110,7 +120,7 @@ static int put_json(const json_t *v, FILE *f, struct err *e)
 	char *text = json_dumps(v, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
 
 	if (!text)
-		return err_set(e, -EINVAL, "cannot write what the run holds as JSON");
+		return err_set(e, -EINVAL, "cannot write what the report holds as JSON");
 	for (const char *c = text; *c; c++)
 		*c == '<' ? fputs("\\u003c", f) : fputc(*c, f);
 	free(text);
@@ -123,14 +133,14 @@ static int written(FILE *f, struct err *e)
 }
 
 /* Writes the page up to 'mark', then 'content'; '*text' moves behind the mark. */
-static int put_until(
-	const char **text, const char *mark, const char *content, FILE *f, struct err *e)
+static int put_until(const struct page *p, const char **text, const char *mark, const char *content,
+	FILE *f, struct err *e)
 {
 	const char *at = strstr(*text, mark);
 
 	if (!at)
 		return err_set(
-			e, -EINVAL, "'results/report/page.html' is without its mark '%s'", mark);
+			e, -EINVAL, "'results/report/%s' is without its mark '%s'", p->name, mark);
 	fwrite(*text, 1, (size_t)(at - *text), f);
 	fputs(content, f);
 	*text = at + strlen(mark);
@@ -149,19 +159,19 @@ int page_begin(struct page *p, const char *title, const json_t *index, FILE *f, 
 		"default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; "
 		"form-action 'none'",
 		style, script);
-	rc = put_until(&text, "{{policy}}", policy, f, e);
+	rc = put_until(p, &text, "{{policy}}", policy, f, e);
 	if (!rc)
-		rc = put_until(&text, "{{title}}", "", f, e);
+		rc = put_until(p, &text, "{{title}}", "", f, e);
 	if (!rc) {
 		put_escaped(title, f);
-		rc = put_until(&text, "{{style}}", p->style, f, e);
+		rc = put_until(p, &text, "{{style}}", p->style, f, e);
 	}
 	if (!rc)
-		rc = put_until(&text, "{{index}}", "", f, e);
+		rc = put_until(p, &text, "{{index}}", "", f, e);
 	if (!rc)
 		rc = put_json(index, f, e);
 	if (!rc)
-		rc = put_until(&text, "{{blocks}}", "", f, e);
+		rc = put_until(p, &text, "{{blocks}}", "", f, e);
 	return rc ? rc : written(f, e);
 }
 
@@ -190,7 +200,7 @@ int page_block(int64_t attempt, const json_t *data, FILE *f, struct err *e)
 int page_end(struct page *p, FILE *f, struct err *e)
 {
 	const char *text = strstr(p->text, "{{blocks}}") + strlen("{{blocks}}");
-	int rc = put_until(&text, "{{script}}", p->script, f, e);
+	int rc = put_until(p, &text, "{{script}}", p->script, f, e);
 
 	if (rc)
 		return rc;

@@ -19,8 +19,15 @@
 
 struct page;
 
+/* The files of a page, in results/report/; lists end with NULL. */
+struct page_parts {
+	const char *html;
+	const char *const *styles, *const *scripts;
+};
+extern const struct page_parts page_of_run, page_of_fleet;
+
 /* Reads the page's files; -ENOENT when they are not there. */
-int page_new(struct page **out, struct err *e);
+int page_new(const struct page_parts *parts, struct page **out, struct err *e);
 void page_free(struct page *p);
 
 /* In this order: once, any number of times, once. Nothing but 'f' is written. -EIO when that fails,

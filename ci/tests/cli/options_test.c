@@ -37,7 +37,8 @@ static const char *sample(const struct option_row *o, char *text, size_t size)
 	static const struct {
 		const char *name, *value;
 	} special[] = {{"by", "strength"}, {"level", "0.9"}, {"cells", "1-2"}, {"metric", "dread"},
-		{"train-until", "5"}, {"subnet", "10.0.0.0/24"}};
+		{"train-until", "5"}, {"subnet", "10.0.0.0/24"}, {"false-alarms", "1/100"},
+		{"from", "2026-11-02"}, {"to", "2026-11-03"}, {"rank", "5"}};
 
 	snprintf(text, size, "%.0f", o->min);
 	if (o->type == OPTION_CHOICE)

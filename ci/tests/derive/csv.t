@@ -25,8 +25,8 @@ check "by windows, the window of the fault and the one after it indict" \
 check "the windows before are healthy" [ "$(grep -A1 -e '^0 .. 60 s' -e '^60 .. 120 s' out | grep -c healthy)" = 2 ]
 check "at least one line per window and detector" [ "$(grep -c ' \.\. ' out)" = 4 ]
 
-check "the slow server is also named without training" bash -c "'$culprit' diagnose --csv ill.csv | grep -q 'peer-robust: s3 (since 1[56][0-9] s)'"
-check "and the series without the fault is healthy" bash -c "'$culprit' diagnose --csv well.csv | grep -q 'peer-robust: healthy'"
+check "the slow server is also named without training" bash -c "'$culprit' diagnose --csv ill.csv --detector peer-robust | grep -q 'peer-robust: s3 (since 1[56][0-9] s)'"
+check "and the series without the fault is healthy" bash -c "'$culprit' diagnose --csv well.csv --detector peer-robust | grep -q 'peer-robust: healthy'"
 
 # The same series in other forms.
 judged() { "$culprit" diagnose --csv - --train-until 100 --json | perl -MJSON::PP -0777 -ne 'for (@{decode_json($_)}) {
@@ -57,7 +57,7 @@ refused() {
 	local what=$1
 	shift
 	{ echo "time,server,metric,value"; printf '%s\n' "$@"; } >bad.csv
-	"$culprit" diagnose --csv bad.csv >out 2>err
+	"$culprit" diagnose --csv bad.csv --detector peer-robust >out 2>err
 	local code=$?
 	[ $code -eq 2 ] && [ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] && grep -q "^culprit diagnose: bad.csv:$(($# + 1)): .*$what" err || { echo "code $code"; cat err; return 1; }
 }
@@ -77,12 +77,12 @@ check "the message is valid UTF-8" bash -c "iconv -f utf-8 -t utf-8 err >/dev/nu
 check "a metric called any" refused "called 'any'" 1,a,any,1
 check "an open quote" refused "quote is not closed" '1,"a,m,1'
 check "a quote in the middle" refused "quote where none can be" '1,a"b",m,1'
-head_refused() { printf '%s\n1,a,m,1\n' "$2" >bad.csv; "$culprit" diagnose --csv bad.csv 2>err; [ $? -eq 2 ] && grep -q "bad.csv:1: .*$1" err || { cat err; return 1; }; }
+head_refused() { printf '%s\n1,a,m,1\n' "$2" >bad.csv; "$culprit" diagnose --csv bad.csv --detector peer-robust 2>err; [ $? -eq 2 ] && grep -q "bad.csv:1: .*$1" err || { cat err; return 1; }; }
 check "metrics without values" head_refused "none of values" time,server,metric,vlaue
 check "a missing column" head_refused "no column of times.* the columns are 'server', 'metric', 'value'" server,metric,value
 check "a column twice" head_refused "'server' stands twice" time,server,server,metric,value
-check "an empty file" bash -c ": >bad.csv; '$culprit' diagnose --csv bad.csv 2>&1 | grep -q 'bad.csv:1: it is empty'"
-check "a file without a value" bash -c "echo time,server,metric,value >bad.csv; '$culprit' diagnose --csv bad.csv 2>&1 | grep -q 'not one value'"
+check "an empty file" bash -c ": >bad.csv; '$culprit' diagnose --csv bad.csv --detector peer-robust 2>&1 | grep -q 'bad.csv:1: it is empty'"
+check "a file without a value" bash -c "echo time,server,metric,value >bad.csv; '$culprit' diagnose --csv bad.csv --detector peer-robust 2>&1 | grep -q 'not one value'"
 check "an error in the training file names that file" bash -c "echo 1,a >>bad.csv; '$culprit' diagnose --csv ill.csv --train bad.csv 2>&1 | grep -q 'bad.csv:2: fewer'"
 check "no training where it is needed" bash -c "'$culprit' diagnose --csv ill.csv --detector peer-threshold 2>&1 | grep -q -- '--train'"
 printf 'time,server,metric,value\n0,a,m,1\n1e12,a,m,1\n' >bad.csv
