@@ -53,13 +53,16 @@ get() {
 	wc -l "$1"/*.csv
 }
 
+# The processors' counters as rates.
 cpus() {
-	echo "# metric sys unit=ms/s worse=more kind=counter zero=value"
+	echo "# metric sys unit=ms/s worse=more kind=gauge zero=value"
 	echo "time,group,member,sys"
 	LD_LIBRARY_PATH=$1/debian/usr/lib PCP_CONF=$1/debian/etc/pcp.conf "$1/debian/usr/bin/pmdumplog" -z \
 		"$1/$archives/babylon.pmview_v2" kernel.percpu.cpu.sys |
-		perl -ne 'if (/^(\d\d):(\d\d):(\d\d\.\d+) /) { $t = 3600 * $1 + 60 * $2 + $3 }
-			printf "%.3f,babylon,%s,%s\n", $t, $1, $2 if /inst \[\d+ or "(cpu\d+)"\] value (\d+)/'
+		perl -ne '$t = 3600 * $1 + 60 * $2 + $3 if /^(\d\d):(\d\d):(\d\d\.\d+) /;
+			next if !/inst \[\d+ or "(cpu\d+)"\] value (\d+)/;
+			printf "%.3f,babylon,%s,%.3f\n", $t, $1, ($2 - $last{$1}[1]) / ($t - $last{$1}[0]) if $last{$1};
+			$last{$1} = [ $t, $2 ];'
 }
 
 # A file is called by its name alone, so that the results do not depend on where it lies.
@@ -70,6 +73,7 @@ trials() {
 	cd "$1"
 	"$trial" findings "${metrics[@]/%:*/.csv}" >"$results/public-findings.csv"
 	for one in "${metrics[@]}"; do
+		"$trial" members "${one%:*}.csv" "${one#*:}" >"$results/public-members-${one%:*}.csv"
 		"$trial" plant "${one%:*}.csv" "${one#*:}" "$draws" >"$results/public-planted-${one%:*}.csv"
 	done
 }

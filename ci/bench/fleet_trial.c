@@ -3,8 +3,13 @@
  *
  *     fleet_trial findings FILE ...
  *
- * prints CSV: for each file, each finding, and the member that is ranked first, beside the simple
- * statistics of that member (see simple.ratio, simple.z).
+ * prints CSV: for each file, each finding, and the member that is ranked first. Beside it are simple
+ * statistics: the member's median ratio to its peers, its distance from the fleet in MADs, and the
+ * share of its samples above its peers' median.
+ *
+ *     fleet_trial members FILE METRIC
+ *
+ * prints the severity and the simple statistics of all members.
  *
  *     fleet_trial plant FILE METRIC DRAWS [SEED]
  *
@@ -44,27 +49,33 @@ static struct fleet *judge(
 	return f;
 }
 
+static void print_row(const struct simple *s, size_t row)
+{
+	size_t worse = 0, n = 0;
+
+	for (size_t t = 0; t < s->n_times; t++) {
+		double d = s->level[row * s->n_times + t] - s->peers[row * s->n_times + t];
+		n += !isnan(d);
+		worse += s->less ? d < 0 : d > 0;
+	}
+	printf(",%.3f,%.1f,%.3f\n", exp(s->lasting[row]), (s->lasting[row] - s->center) / s->scale,
+		(double)worse / (double)n);
+}
+
 static void print_simple(const struct simple *s, const char *path)
 {
 	for (size_t i = 0; i < s->n_rows; i++) {
 		const struct series *one = &s->r->series[s->series[i]];
 		char *own = alloc_format("%s/%s", one->group, one->member);
 		bool is = !strcmp(own, path);
-		size_t worse = 0, n = 0;
 
 		free(own);
-		for (size_t t = 0; is && t < s->n_times; t++) {
-			double d = s->level[i * s->n_times + t] - s->peers[i * s->n_times + t];
-			n += !isnan(d);
-			worse += s->less ? d < 0 : d > 0;
-		}
 		if (is) {
-			printf(",%.3f,%.1f,%.3f", exp(s->lasting[i]),
-				(s->lasting[i] - s->center) / s->scale, (double)worse / (double)n);
+			print_row(s, i);
 			return;
 		}
 	}
-	printf(",,,");
+	printf(",,,\n");
 }
 
 /* 'simple' has one place for each metric of the result. */
@@ -81,7 +92,6 @@ static void print_finding(const struct recording *r, const struct fleet_result *
 	if (!simple[g->metric].r)
 		simple_new(&simple[g->metric], r, metric);
 	print_simple(&simple[g->metric], who);
-	printf("\n");
 }
 
 static void findings(const char *path)
@@ -160,6 +170,30 @@ static bool accused(const struct fleet_result *x, const struct fleet_member *m)
 struct counts {
 	unsigned found, first, by_ratio, by_z, others, group;
 };
+
+static void members(const char *path, const char *metric)
+{
+	struct recording r;
+	struct simple s;
+	struct fleet_result *x;
+	struct fleet *f;
+
+	recording_read(&r, path);
+	simple_new(&s, &r, metric);
+	f = judge(&r, NULL, &x);
+	printf("who,found,severity,effect,median_ratio,mad_z,above_peers\n");
+	for (size_t i = 0; i < s.n_rows; i++) {
+		const struct fleet_member *m = member_of(x, &r, s.series[i]);
+		printf("%s,%s,%.2f,%.3f", m->path,
+			m->finding < 0 ? "" : finding_kind_names[x->findings[m->finding].kind],
+			m->severity, m->effect);
+		print_row(&s, i);
+	}
+	fleet_result_free(x);
+	fleet_free(f);
+	simple_clear(&s);
+	recording_clear(&r);
+}
 
 static void try_one(const struct recording *r, const struct simple *s,
 	const struct fleet_result *clean, const struct plant *p, struct counts *c)
@@ -247,10 +281,14 @@ int main(int argc, char **argv)
 			findings(argv[i]);
 		return 0;
 	}
+	if (argc == 4 && !strcmp(argv[1], "members")) {
+		members(argv[2], argv[3]);
+		return 0;
+	}
 	if (argc >= 5 && !strcmp(argv[1], "plant")) {
 		plant(argv[2], argv[3], (unsigned)strtoul(argv[4], NULL, 10),
 			argc > 5 ? strtoull(argv[5], NULL, 10) : 20261122);
 		return 0;
 	}
-	fail("usage: fleet_trial findings FILE ... | fleet_trial plant FILE METRIC DRAWS [SEED]");
+	fail("usage: fleet_trial findings FILE ... | members FILE METRIC | plant FILE METRIC DRAWS [SEED]");
 }
