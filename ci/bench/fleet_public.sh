@@ -49,7 +49,7 @@ get() {
 	cd "$OLDPWD"
 	node $here/fleet_public_flights.mjs "$1" >"$1/flights.csv"
 	Rscript $here/fleet_public_air.R "$1/debian/usr/lib/R/site-library/spacetime/data/air.rda" >"$1/air.csv"
-	cpus "$1" >"$1/cpus.csv"
+	cpus "$1" >"$1/cpus.csv" 2>"$1/cpus.before" # the counters since the machine's start, as a check
 	wc -l "$1"/*.csv
 }
 
@@ -62,7 +62,8 @@ cpus() {
 		perl -ne '$t = 3600 * $1 + 60 * $2 + $3 if /^(\d\d):(\d\d):(\d\d\.\d+) /;
 			next if !/inst \[\d+ or "(cpu\d+)"\] value (\d+)/;
 			printf "%.3f,babylon,%s,%.3f\n", $t, $1, ($2 - $last{$1}[1]) / ($t - $last{$1}[0]) if $last{$1};
-			$last{$1} = [ $t, $2 ];'
+			$last{$1} = [ $t, $2 ];
+			print STDERR "$1,$2\n" if !$said{$1}++;'
 }
 
 # A file is called by its name alone, so that the results do not depend on where it lies.
@@ -72,6 +73,7 @@ trials() {
 	results=$(realpath "$results") trial=$(realpath "$trial")
 	cd "$1"
 	"$trial" findings "${metrics[@]/%:*/.csv}" >"$results/public-findings.csv"
+	(echo "who,ms" && cat cpus.before) >"$results/public-cpus-before.csv"
 	for one in "${metrics[@]}"; do
 		"$trial" members "${one%:*}.csv" "${one#*:}" >"$results/public-members-${one%:*}.csv"
 		"$trial" plant "${one%:*}.csv" "${one#*:}" "$draws" >"$results/public-planted-${one%:*}.csv"

@@ -39,7 +39,7 @@ for (const { date, delay, origin } of rows) {
 	flights.set(origin, (flights.get(origin) ?? 0) + 1);
 }
 const times = [...cells.values()].map((c) => c.time).sort((a, b) => a - b), days = (times.at(-1) - times[0]) / 864e5;
-const out = ['# metric late_min unit=min worse=more kind=amount per=flights', '# metric flights worse=load', 'time,group,member,late_min,flights'];
+const out = ['# metric late_min unit=min worse=more kind=amount zero=value per=flights', '# metric flights worse=load', 'time,group,member,late_min,flights'];
 for (const c of [...cells.values()].sort((a, b) => a.time - b.time || (a.origin < b.origin ? -1 : 1)))
 	if (group[c.origin] && flights.get(c.origin) >= least * days) out.push(`${c.time / 1000},${group[c.origin]},${c.origin},${c.late},${c.n}`);
 process.stdout.write(out.join('\n') + '\n');

@@ -17,9 +17,9 @@ my @columns = (
 	[ "requests", "worse=load", "disk_reads+disk_writes", "sum" ],
 	(map { my $end = $_;
 		[ "${end}rtt_s", "unit=s worse=more kind=gauge zero=missing", "${end}tcp_rtt_s", "mean" ],
-		[ "${end}retransmitted", "worse=more kind=amount per=${end}sent", "${end}tcp_retransmitted_segments", "sum" ],
+		[ "${end}retransmitted", "worse=more kind=amount zero=value per=${end}sent", "${end}tcp_retransmitted_segments", "sum" ],
 		[ "${end}sent", "worse=load", "${end}tcp_sent_segments", "sum" ],
-		[ "${end}out_of_order", "worse=more kind=amount per=${end}received", "${end}tcp_out_of_order_segments", "sum" ],
+		[ "${end}out_of_order", "worse=more kind=amount zero=value per=${end}received", "${end}tcp_out_of_order_segments", "sum" ],
 		[ "${end}received", "worse=load", "${end}tcp_received_segments", "sum" ] } "", "client_"),
 	[ "nic_received", "worse=more kind=amount per=received", "nic_received_packets", "sum" ],
 	[ "nic_sent", "worse=more kind=amount per=sent", "nic_sent_packets", "sum" ],

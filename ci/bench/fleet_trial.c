@@ -1,11 +1,12 @@
 /*
- * Trials of the fleet detector on a recording (ci/bench/fleet_public.sh): everything at its default.
+ * Trials of the fleet detector on a recording (ci/bench/fleet_public.sh), with its defaults.
  *
  *     fleet_trial findings FILE ...
  *
- * prints CSV: for each file, each finding, and the member that is ranked first. Beside it are simple
- * statistics: the member's median ratio to its peers, its distance from the fleet in MADs, and the
- * share of its samples above its peers' median.
+ * prints CSV: for each file, each finding, and the member that is ranked first. Beside a finding
+ * are simple statistics: the member's median ratio to its peers (of all time, and of its halves),
+ * its distance from the fleet in MADs, and the share of its samples above its peers' median. For a
+ * group they compare its median with that of all others.
  *
  *     fleet_trial members FILE METRIC
  *
@@ -49,6 +50,22 @@ static struct fleet *judge(
 	return f;
 }
 
+/* The median ratio of a row to its peers in a part of the time. */
+static double ratio_within(const struct simple *s, size_t row, size_t from, size_t to)
+{
+	double *v = alloc_zero(s->n_times, sizeof(*v)), m;
+	size_t n = 0;
+
+	for (size_t t = from; t < to; t++) {
+		double d = s->level[row * s->n_times + t] - s->peers[row * s->n_times + t];
+		if (!isnan(d))
+			v[n++] = d;
+	}
+	m = exp(median(v, n));
+	free(v);
+	return s->less ? 1 / m : m;
+}
+
 static void print_row(const struct simple *s, size_t row)
 {
 	size_t worse = 0, n = 0;
@@ -58,8 +75,40 @@ static void print_row(const struct simple *s, size_t row)
 		n += !isnan(d);
 		worse += s->less ? d < 0 : d > 0;
 	}
-	printf(",%.3f,%.1f,%.3f\n", exp(s->lasting[row]), (s->lasting[row] - s->center) / s->scale,
-		(double)worse / (double)n);
+	printf(",%zu,%.3f,%.3f,%.3f,%.1f,%.3f\n", n, exp(s->lasting[row]),
+		ratio_within(s, row, 0, s->n_times / 2),
+		ratio_within(s, row, s->n_times / 2, s->n_times),
+		(s->lasting[row] - s->center) / s->scale, (double)worse / (double)n);
+}
+
+/* The same of a group: the median of its levels over that of all other levels, at each time. */
+static void print_group(const struct simple *s, const char *group)
+{
+	double *in = alloc_zero(s->n_rows, sizeof(*in)), *out = alloc_zero(s->n_rows, sizeof(*out));
+	double *v = alloc_zero(s->n_times, sizeof(*v));
+	size_t n = 0, worse = 0;
+
+	for (size_t t = 0; t < s->n_times; t++) {
+		size_t n_in = 0, n_out = 0;
+		for (size_t i = 0; i < s->n_rows; i++) {
+			double level = s->level[i * s->n_times + t];
+			if (isnan(level))
+				continue;
+			if (!strcmp(s->r->series[s->series[i]].group, group))
+				in[n_in++] = level;
+			else
+				out[n_out++] = level;
+		}
+		if (n_in && n_out) {
+			v[n] = median(in, n_in) - median(out, n_out);
+			worse += s->less ? v[n] < 0 : v[n] > 0;
+			n++;
+		}
+	}
+	printf(",%zu,%.3f,,,,%.3f\n", n, exp(median(v, n)), (double)worse / (double)n);
+	free(in);
+	free(out);
+	free(v);
 }
 
 static void print_simple(const struct simple *s, const char *path)
@@ -75,7 +124,7 @@ static void print_simple(const struct simple *s, const char *path)
 			return;
 		}
 	}
-	printf(",,,\n");
+	printf(",,,,,,\n");
 }
 
 /* 'simple' has one place for each metric of the result. */
@@ -91,7 +140,10 @@ static void print_finding(const struct recording *r, const struct fleet_result *
 		g->kind == FINDING_CLASS ? g->count : 1);
 	if (!simple[g->metric].r)
 		simple_new(&simple[g->metric], r, metric);
-	print_simple(&simple[g->metric], who);
+	if (g->kind == FINDING_GROUP)
+		print_group(&simple[g->metric], who);
+	else
+		print_simple(&simple[g->metric], who);
 }
 
 static void findings(const char *path)
@@ -113,7 +165,7 @@ static void findings(const char *path)
 	free(simple);
 	if (x->n_members) {
 		const struct fleet_member *m = &x->members[x->ranking[0]];
-		printf("%s,first,%s,%s,%.2f,%.3f,,,,,1,,,\n", path, m->path,
+		printf("%s,first,%s,%s,%.2f,%.3f,,,,,1,,,,,,\n", path, m->path,
 			m->judged ? x->metrics[m->metric].model->name : "", m->severity, m->effect);
 	}
 	fleet_result_free(x);
@@ -181,7 +233,8 @@ static void members(const char *path, const char *metric)
 	recording_read(&r, path);
 	simple_new(&s, &r, metric);
 	f = judge(&r, NULL, &x);
-	printf("who,found,severity,effect,median_ratio,mad_z,above_peers\n");
+	printf("who,found,severity,effect,samples,median_ratio,first_half,second_half,mad_z,"
+	       "above_peers\n");
 	for (size_t i = 0; i < s.n_rows; i++) {
 		const struct fleet_member *m = member_of(x, &r, s.series[i]);
 		printf("%s,%s,%.2f,%.3f", m->path,
@@ -276,7 +329,7 @@ int main(int argc, char **argv)
 {
 	if (argc >= 3 && !strcmp(argv[1], "findings")) {
 		printf("file,kind,who,metric,severity,effect,share,share_of_all,since_s,until_s,members,"
-		       "median_ratio,mad_z,above_peers\n");
+		       "samples,median_ratio,first_half,second_half,mad_z,above_peers\n");
 		for (int i = 2; i < argc; i++)
 			findings(argv[i]);
 		return 0;
@@ -290,5 +343,6 @@ int main(int argc, char **argv)
 			argc > 5 ? strtoull(argv[5], NULL, 10) : 20261122);
 		return 0;
 	}
-	fail("usage: fleet_trial findings FILE ... | members FILE METRIC | plant FILE METRIC DRAWS [SEED]");
+	fail("usage: fleet_trial findings FILE ... | members FILE METRIC | "
+	     "plant FILE METRIC DRAWS [SEED]");
 }
