@@ -328,8 +328,8 @@ static void plant(const char *path, const char *metric, unsigned draws, uint64_t
 int main(int argc, char **argv)
 {
 	if (argc >= 3 && !strcmp(argv[1], "findings")) {
-		printf("file,kind,who,metric,severity,effect,share,share_of_all,since_s,until_s,members,"
-		       "samples,median_ratio,first_half,second_half,mad_z,above_peers\n");
+		printf("file,kind,who,metric,severity,effect,share,share_of_all,since_s,until_s,"
+		       "members,samples,median_ratio,first_half,second_half,mad_z,above_peers\n");
 		for (int i = 2; i < argc; i++)
 			findings(argv[i]);
 		return 0;
