@@ -21,7 +21,8 @@
 
 /* What is assumed before any row was seen, worth PRIOR_ROWS rows: machines of one kind differ lastingly
  * by a tenth. It matters where there are few of them. */
-enum { PRIOR_ROWS = 4 };
+enum { PRIOR_ROWS = 4, ROWS_FEW = 20 };
+#define TRIM 0.02
 #define PRIOR_SCALE 0.0953    /* log(1.1) */
 #define PRIOR_FREEDOM 8.0     /* tails of what is measured are heavier than normal ... */
 #define PRIOR_FREEDOM_LOG 0.7 /* ... by this standard deviation of log(freedom) */
@@ -130,18 +131,35 @@ static void center(struct column *c)
 	}
 }
 
-/* Magnitudes on the harmless side, divided by 'by' (may be NULL), into c->work. With few rows both
- * sides are used: of them, the healthy. */
+/* Magnitudes on the harmless side, divided by 'by' (may be NULL), into c->work: how many. The largest of
+ * them are left out, because a member may also be far better than its peers, for example an idle one. */
 static size_t harmless(struct column *c, const double *by)
 {
-	size_t n = 0, rows = 0;
+	size_t n = 0;
 
 	for (size_t i = 0; i < c->s->n_rows; i++)
-		rows += !isnan(c->y[i]);
+		if (c->y[i] <= 0)
+			c->work[n++] = -c->y[i] / (by ? by[i] : 1);
+	qsort(c->work, n, sizeof(*c->work), by_size);
+	return n - (size_t)(TRIM * (double)n);
+}
+
+/* Too few rows for tails: their scale by the median magnitude of all, which a third of ill ones does not
+ * carry away, and prior rows. */
+static struct fit fit_few(struct column *c, double prior)
+{
+	double mad = 0, n = 0;
+	size_t k = 0;
+
 	for (size_t i = 0; i < c->s->n_rows; i++)
-		if (!isnan(c->y[i]) && (c->y[i] <= 0 || (rows < 20 && c->healthy[i])))
-			c->work[n++] = fabs(c->y[i]) / (by ? by[i] : 1);
-	return n;
+		if (!isnan(c->y[i]))
+			c->work[k++] = fabs(c->y[i]);
+	if (k) {
+		mad = 1.4826 * gsl_stats_median(c->work, 1, k);
+		n = (double)k;
+	}
+	return (struct fit){sqrt((PRIOR_ROWS * prior * prior + n * mad * mad) / (PRIOR_ROWS + n)),
+		PRIOR_FREEDOM};
 }
 
 /* How much wider the other side is, by the lowest quarter of it. At least 1. */
@@ -202,7 +220,9 @@ static void judge_column(struct survey *s, struct column *c)
 {
 	const struct stat *t = &s->stats[c->k];
 	double prior = PRIOR_SCALE, wide, q;
+	struct fit fit;
 	size_t n = 0;
+	bool few;
 
 	for (size_t i = 0; i < s->n_rows; i++)
 		if (!isnan(value_of(s, i, c->k)))
@@ -212,10 +232,10 @@ static void judge_column(struct survey *s, struct column *c)
 	if (c->k)
 		prior = fmax(prior, NOISE_SCALE * fabs(gsl_stats_median(c->work, 1, n)));
 	center(c);
-	c->fit = fit_tails(c->work, harmless(c, NULL), prior);
+	few = n < ROWS_FEW;
+	c->fit = few ? fit_few(c, prior) : fit_tails(c->work, harmless(c, NULL), prior);
 	moderate(c);
-	n = harmless(c, c->scale);
-	struct fit fit = fit_tails(c->work, n, 1);
+	fit = few ? (struct fit){1, PRIOR_FREEDOM} : fit_tails(c->work, harmless(c, c->scale), 1);
 	wide = widening(c, c->scale, &fit);
 	q = quantile(t, &fit) * fit.scale * wide;
 	for (size_t i = 0; i < s->n_rows; i++) {

@@ -10,6 +10,9 @@ static const double class_width = 0.005;
 
 static const double shares[SHARES] = {1. / 2, 1. / 4, 1. / 8, 1. / 16, 1. / 32, 1. / 64, 1. / 128};
 
+/* What is asked of a lasting effect at least, over 1. */
+#define LEAST 0.15
+
 /* How many windows a statistic needs: some that exceed it, and enough for a share. */
 enum { EXCEEDING_LEAST = 2, WINDOWS_LEAST = 8, CELLS_LEAST = 8 };
 
@@ -25,7 +28,7 @@ void stats_choose(struct survey *s, double cells)
 			break;
 		for (unsigned k = level ? 1 : 0; k < SHARES; k++) {
 			/* A short effect must be larger to matter: by the root of its share. */
-			double least = 1 + (o->least - 1) * sqrt(0.5 / shares[k]);
+			double least = fmax(o->least, 1 + LEAST * sqrt(0.5 / shares[k]));
 
 			if (k && (shares[k] * windows < EXCEEDING_LEAST || shares[k] < o->shortest))
 				break;

@@ -12,6 +12,7 @@
 enum { ROUNDS = 4 };
 #define SUSPECT_EXCESS 0.7
 #define SUSPECT_SHARE 0.1
+#define SPARSE 0.1 /* of the cells of a typical row */
 
 struct suspicion {
 	uint32_t row;
@@ -73,6 +74,21 @@ static double typical_cells(const struct survey *s)
 	return median;
 }
 
+/* A row with far fewer cells than its peers is not judged: its statistics are less certain than theirs. */
+static void leave_sparse(struct survey *s, const struct set *set)
+{
+	double *seen = alloc_zero(set->n_judged, sizeof(*seen)), typical;
+
+	for (size_t i = 0; i < set->n_judged; i++)
+		seen[i] = s->seen[set->judged[i]];
+	typical = gsl_stats_median(seen, 1, set->n_judged);
+	free(seen);
+	for (size_t i = 0; i < set->n_judged; i++)
+		for (unsigned k = 0; k < s->n_stats; k++)
+			if (s->seen[set->judged[i]] < SPARSE * typical)
+				s->values[(size_t)set->judged[i] * s->n_stats + k] = NAN;
+}
+
 static void first_look(struct survey *s, struct excuse *excuse)
 {
 	size_t n;
@@ -107,6 +123,7 @@ void survey_run(struct survey *s, struct excuse *excuse)
 			set->stale = false;
 			for (size_t i = 0; i < set->n_judged; i++)
 				stats_of_row(s, set->judged[i]);
+			leave_sparse(s, set);
 		}
 		dispersion_apply(s);
 		again = false;
