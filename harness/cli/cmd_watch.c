@@ -12,6 +12,7 @@
 #include "harness/cli/series_options.h"
 #include "harness/watch/exporter.h"
 #include "harness/watch/follow.h"
+#include "harness/watch/horizons.h"
 #include "harness/watch/pieces.h"
 #include "harness/watch/poll.h"
 #include "harness/watch/stop.h"

@@ -58,8 +58,7 @@ bool horizons_add(struct horizons *h, double length_s)
 	if (h->n == HORIZONS_MAX || (at < h->n && h->v[at].length_s == length_s))
 		return false;
 	memmove(&h->v[at + 1], &h->v[at], (h->n - at) * sizeof(h->v[0]));
-	h->v[at] = (struct horizon){
-		.length_s = length_s, .next_s = -INFINITY, .hold_s = length_s / 4};
+	h->v[at] = (struct horizon){.length_s = length_s, .next_s = -INFINITY};
 	h->n++;
 	return true;
 }

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HORIZONS_MAX = 8, HORIZON_LOOKS = 16, HORIZON_LOOKS_PAID = 8 };
+enum { HORIZONS_MAX = 8, HORIZON_LOOKS = 16, HORIZON_LOOKS_PAID = 2 };
 
 /* The median distance of two samples of a series, from the first distances. Zero at first. */
 enum { PACE_DISTANCES = 1024, PACE_ENOUGH = 64 };
@@ -37,7 +37,6 @@ void pace_clear(struct pace *p);
 struct horizon {
 	double length_s;
 	double next_s; /* it is judged again at this time */
-	double hold_s; /* a finding of it lasts so long beyond the last look that found it */
 };
 
 /* By length. */

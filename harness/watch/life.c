@@ -8,6 +8,10 @@
 #include "harness/base/auto.h"
 #include "harness/watch/life_impl.h"
 
+/* A horizon holds for this part of what it judged. It lets go after so many low severities: limits are
+ * learnt anew at every look, so that one alone says little. */
+enum { HOLD_PART = 4, LOW_LOOKS = 2 };
+
 void life_free(struct life *life)
 {
 	for (size_t i = 0; i < HORIZONS_MAX; i++)
@@ -43,15 +47,17 @@ static size_t place_of(const struct lives *l, const char *key)
 	return low;
 }
 
-struct life *lives_add(struct lives *l, char *key, bool *fresh)
+struct life *lives_find(const struct lives *l, const char *key)
 {
 	size_t at = place_of(l, key);
 
-	*fresh = at == l->n || strcmp(l->v[at]->key, key) != 0;
-	if (!*fresh) {
-		free(key);
-		return l->v[at];
-	}
+	return at < l->n && !strcmp(l->v[at]->key, key) ? l->v[at] : NULL;
+}
+
+struct life *lives_add(struct lives *l, char *key)
+{
+	size_t at = place_of(l, key);
+
 	l->v = alloc_resize(l->v, l->n + 1, sizeof(*l->v));
 	memmove(&l->v[at + 1], &l->v[at], (l->n++ - at) * sizeof(*l->v));
 	l->v[at] = alloc_zero(1, sizeof(**l->v));
@@ -79,17 +85,6 @@ static char *key_of(const struct fleet_result *r, const struct fleet_finding *f)
 	return alloc_format("member\n%s", r->members[f->member].path);
 }
 
-static void name_life(
-	struct life *life, const struct fleet_result *r, const struct fleet_finding *f)
-{
-	const struct fleet_member *m = &r->members[f->member];
-	bool group = f->kind == FINDING_GROUP, class = f->kind == FINDING_CLASS;
-
-	life->member = alloc_copy(group || class ? "" : m->name);
-	life->group = alloc_copy(group ? r->groups[f->member].path : class ? "" : group_of(r, m));
-	life->of_class = class ? alloc_copy(m->path) : NULL;
-}
-
 static void choose_shown(struct life *life)
 {
 	unsigned best = 0;
@@ -112,6 +107,7 @@ static void see(struct life_view *view, const struct fleet_result *r, const stru
 		view->metric = alloc_copy(metric);
 	}
 	view->held_until_s = held_until_s;
+	view->low = 0;
 	view->kind = f->kind;
 	view->severity = f->severity;
 	view->effect = f->effect;
@@ -119,37 +115,88 @@ static void see(struct life_view *view, const struct fleet_result *r, const stru
 	view->until_s = f->until_s;
 }
 
-/* Is it off now? Between two bursts it is. */
-static bool is_current(const struct fleet_finding *f, double hold_s, double now_s)
+enum now_is { NOW_OFF, NOW_UNCLEAR, NOW_OVER };
+
+/* Is it off now? Between two bursts it is. A shift is over when its last time off is not within the
+ * newest sixteenth. 'length_s': of what was judged. */
+static enum now_is now_of(const struct fleet_finding *f, double length_s, double now_s)
 {
-	return f->open || (f->kind == FINDING_BURSTS && now_s - f->until_s <= hold_s);
+	double ago_s = now_s - f->until_s;
+
+	if (f->open || (f->kind == FINDING_BURSTS && ago_s <= length_s / HOLD_PART))
+		return NOW_OFF;
+	return f->kind == FINDING_BURSTS || ago_s <= length_s / HORIZON_LOOKS ? NOW_UNCLEAR
+									      : NOW_OVER;
 }
 
-static void take_finding(struct lives *l, const struct horizon *h, size_t i,
-	const struct fleet_result *r, const struct fleet_finding *f, double now_s, life_told *told,
-	void *ctx)
-{
-	bool fresh;
-	struct life *life = lives_add(l, key_of(r, f), &fresh);
+/* One look: what 'told' is given, and where it comes from. */
+struct look {
+	struct lives *lives;
+	size_t horizon;
+	const struct fleet_result *r;
+	double length_s, now_s; /* length: of what was judged */
+	life_told *told;
+	void *ctx;
+};
 
+static void name_life(
+	struct life *life, const struct fleet_result *r, const struct fleet_finding *f)
+{
+	const struct fleet_member *m = &r->members[f->member];
+	bool group = f->kind == FINDING_GROUP, class = f->kind == FINDING_CLASS;
+
+	life->member = alloc_copy(group || class ? "" : m->name);
+	life->group = alloc_copy(group ? r->groups[f->member].path : class ? "" : group_of(r, m));
+	life->of_class = class ? alloc_copy(m->path) : NULL;
+}
+
+/* A life that begins; 'key' is taken. */
+static struct life *add(const struct look *look, const struct fleet_finding *f, char *key)
+{
+	struct life *life = lives_add(look->lives, key);
+
+	name_life(life, look->r, f);
+	life->began_s = look->now_s;
+	life->since_s = f->since_s;
+	look->lives->begun++;
+	return life;
+}
+
+static void view_let_go(struct life *life, size_t i)
+{
+	life->view[i].held_until_s = 0;
+	/* The last view stays to be told at the end. */
+	if (life->shown != i)
+		life->view[i].severity = 0;
+}
+
+static void take_finding(const struct look *look, const struct fleet_finding *f)
+{
+	enum now_is now = now_of(f, look->length_s, look->now_s);
+	char *key = key_of(look->r, f);
+	struct life *life = lives_find(look->lives, key);
+	bool fresh = !life && now == NOW_OFF;
+
+	if (fresh)
+		life = add(look, f, key);
+	else
+		free(key);
 	/* Findings come the most severe first: the first one of a life is shown. */
-	if (life->seen)
+	if (!life || life->seen)
 		return;
-	if (fresh) {
-		name_life(life, r, f);
-		life->began_s = now_s;
-		life->since_s = f->since_s;
-		l->begun++;
-	}
-	life->id = f->member;
-	life->count = f->count;
 	life->seen = true;
 	life->absent = false;
+	life->id = f->member;
+	if (now == NOW_OVER)
+		view_let_go(life, look->horizon);
+	if (now != NOW_OFF)
+		return;
+	life->count = f->count;
 	life->since_s = fmin(life->since_s, f->since_s);
-	see(&life->view[i], r, f, now_s + h->hold_s);
+	see(&life->view[look->horizon], look->r, f, look->now_s + look->length_s / HOLD_PART);
 	choose_shown(life);
 	if (fresh)
-		told(ctx, LIFE_BEGIN, life, now_s);
+		look->told(look->ctx, LIFE_BEGIN, life, look->now_s);
 }
 
 /* The member of a life; NULL if it is of no member, or of one that is not there. */
@@ -170,35 +217,30 @@ static const struct fleet_member *member_of(struct life *life, const struct flee
 	return NULL;
 }
 
-static void view_let_go(struct life_view *view)
+/* What was not found this time. */
+static void look_at_missed(const struct look *look, struct life *life)
 {
-	view->held_until_s = 0;
-	view->severity = 0;
-}
-
-static void look_at_missed(struct life *life, size_t i, const struct fleet_result *r)
-{
-	const struct fleet_member *m = member_of(life, r);
+	const struct fleet_member *m = member_of(life, look->r);
+	struct life_view *view = &life->view[look->horizon];
 
 	life->absent = !strncmp(life->key, "member\n", 7) && (!m || !m->judged);
-	if (m && m->judged && m->severity < LIFE_LETS_GO) {
-		/* The last view stays to be told at the end. */
-		if (life->shown == i)
-			life->view[i].held_until_s = 0;
-		else
-			view_let_go(&life->view[i]);
-	}
+	if (!m || !m->judged)
+		return;
+	view->low = m->severity < LIFE_LETS_GO ? view->low + 1 : 0;
+	if (view->low >= LOW_LOOKS)
+		view_let_go(life, look->horizon);
 }
 
-void lives_look(struct lives *l, const struct horizons *h, size_t i, const struct fleet_result *r,
-	double now_s, life_told *told, void *ctx)
+void lives_look(struct lives *l, size_t horizon, const struct fleet_result *r, double now_s,
+	life_told *told, void *ctx)
 {
+	const struct look look = {l, horizon, r, r->to_s - r->from_s, now_s, told, ctx};
+
 	for (size_t k = 0; k < r->n_findings; k++)
-		if (is_current(&r->findings[k], h->v[i].hold_s, now_s))
-			take_finding(l, &h->v[i], i, r, &r->findings[k], now_s, told, ctx);
+		take_finding(&look, &r->findings[k]);
 	for (size_t k = 0; k < l->n; k++) {
 		if (!l->v[k]->seen)
-			look_at_missed(l->v[k], i, r);
+			look_at_missed(&look, l->v[k]);
 		l->v[k]->seen = false;
 	}
 }
@@ -212,7 +254,7 @@ static bool is_held(struct life *life, double now_s)
 	/* A view that has been let go is shown no longer while another one holds. */
 	for (size_t i = 0; held && i < HORIZONS_MAX; i++)
 		if (life->view[i].held_until_s <= now_s)
-			view_let_go(&life->view[i]);
+			life->view[i].held_until_s = life->view[i].severity = 0;
 	if (held)
 		choose_shown(life);
 	return held;

@@ -1,7 +1,8 @@
 /*
  * Findings have a life. One begins when a look at any horizon finds a member off, now; it ends when
  * no horizon holds it any longer. A horizon holds it for a quarter of its length beyond the last look
- * that found it, and lets go at once when the member's severity falls below 0.7 there.
+ * that found it. It lets go sooner when two looks in a row give the member a severity below 0.7, or
+ * when one says that a shift is over.
  *
  * A member has one life at a time, whichever of its metrics and kinds are found; its most severe view
  * is shown. Groups have their own; members that are off alike as a class have one a metric.
@@ -28,6 +29,7 @@ struct life_view {
 	enum finding_kind kind;
 	char *metric;
 	double severity, effect, share, until_s;
+	unsigned low; /* looks in a row with a severity below LIFE_LETS_GO */
 };
 
 struct life {
@@ -54,9 +56,9 @@ void lives_clear(struct lives *l);
 enum life_event { LIFE_BEGIN, LIFE_END };
 typedef void life_told(void *ctx, enum life_event event, const struct life *life, double now_s);
 
-/* Takes in what the look of horizon 'i' at 'now_s' found; tells of what begins. */
-void lives_look(struct lives *l, const struct horizons *h, size_t i, const struct fleet_result *r,
-	double now_s, life_told *told, void *ctx);
+/* Takes in what the look of a horizon at 'now_s' found; tells of what begins. */
+void lives_look(struct lives *l, size_t horizon, const struct fleet_result *r, double now_s,
+	life_told *told, void *ctx);
 /* Ends what no horizon holds; to be called when all horizons that are due have been looked at. */
 void lives_end(struct lives *l, double now_s, life_told *told, void *ctx);
 

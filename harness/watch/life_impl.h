@@ -5,7 +5,8 @@
 #include "harness/watch/life.h"
 
 void life_free(struct life *life);
-/* The life of 'key' (taken), which is new if '*fresh'. */
-struct life *lives_add(struct lives *l, char *key, bool *fresh);
+struct life *lives_find(const struct lives *l, const char *key);
+/* A new life; 'key' is taken. */
+struct life *lives_add(struct lives *l, char *key);
 
 #endif

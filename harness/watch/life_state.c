@@ -70,14 +70,12 @@ static int restore_life(struct lives *l, const json_t *from)
 		   *group = jget_text(from, "group"), *of_class = jget_text(from, "of_class");
 	const json_t *views = jget(from, "views");
 	struct life *life;
-	bool fresh;
 	int rc = 0;
 
-	if (!key || !strchr(key, '\n') || !member || !group || !json_array_size(views))
+	if (!key || !strchr(key, '\n') || !member || !group || !json_array_size(views) ||
+		lives_find(l, key))
 		return -EINVAL;
-	life = lives_add(l, alloc_copy(key), &fresh);
-	if (!fresh)
-		return -EINVAL;
+	life = lives_add(l, alloc_copy(key));
 	life->id = UINT32_MAX;
 	life->member = alloc_copy(member);
 	life->group = alloc_copy(group);

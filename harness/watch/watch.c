@@ -164,7 +164,7 @@ static void take_result(struct watch *w, size_t i, const struct fleet_result *r,
 	w->numbers.judged = 0;
 	for (size_t k = 0; k < r->n_members; k++)
 		w->numbers.judged += r->members[k].judged;
-	lives_look(&w->lives, &w->horizons, i, r, now_s, told, w);
+	lives_look(&w->lives, i, r, now_s, told, w);
 }
 
 static int judge(struct watch *w, size_t i, double to_s, struct err *e)
