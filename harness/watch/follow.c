@@ -17,7 +17,7 @@ struct follow {
 	int fd;
 	bool stream, ended;
 	bool last;    /* the file has been replaced: what follows in it is all there will be */
-	bool missing; /* nothing is at the path now */
+	bool waiting; /* it had been read to its end */
 	const char *why;
 	off_t at; /* bytes read */
 	char *text;
@@ -38,7 +38,7 @@ static int open_it(struct follow *f)
 	f->at = 0;
 	f->n_start = 0;
 	f->last = false;
-	f->missing = false;
+	f->waiting = false;
 	return 0;
 }
 
@@ -147,8 +147,8 @@ static int check_file(struct follow *f)
 		f->n_start = f->given = f->size = f->searched = 0;
 		return 1;
 	}
-	f->missing = stat(f->path, &there) < 0;
-	if (!f->missing && (own.st_ino != there.st_ino || own.st_dev != there.st_dev)) {
+	/* Where nothing is at the path, the next file is yet to come. */
+	if (!stat(f->path, &there) && (own.st_ino != there.st_ino || own.st_dev != there.st_dev)) {
 		f->why = "was replaced by another file";
 		f->last = true;
 	}
@@ -210,35 +210,43 @@ static int begin_next(struct follow *f, struct follow_piece *piece, struct err *
 
 static int at_end(struct follow *f, size_t most, struct follow_piece *piece, struct err *e)
 {
-	bool was_last = f->last;
-	int rc;
-
 	if (f->stream) {
 		f->ended = true;
 		if (!give_rest(f, most, piece))
 			piece->state = FOLLOW_ENDED;
 		return 0;
 	}
-	if (was_last)
+	if (f->last)
 		return give_rest(f, most, piece) ? 0 : begin_next(f, piece, e);
-	rc = check_file(f);
+	f->waiting = true;
+	return 0;
+}
+
+/* Looks at the file before more is read from it. What is in an old file is read before the next one. */
+static int look_again(struct follow *f, struct follow_piece *piece, struct err *e)
+{
+	int rc = check_file(f);
+
+	f->waiting = false;
 	if (rc < 0)
 		return err_errno(e, rc, "cannot look at '%s'", f->path);
 	if (rc)
 		*piece = (struct follow_piece){.state = FOLLOW_NEW, .why = f->why};
-	/* What came between the last read and the check is read before the next file. */
-	return f->last ? follow_next(f, most, piece, e) : 0;
+	return rc;
 }
 
 int follow_next(struct follow *f, size_t most, struct follow_piece *piece, struct err *e)
 {
 	ssize_t n;
+	int rc;
 
 	*piece = (struct follow_piece){.state = FOLLOW_NONE};
 	if (f->ended) {
 		piece->state = FOLLOW_ENDED;
 		return 0;
 	}
+	if (f->waiting && (rc = look_again(f, piece, e)))
+		return rc < 0 ? rc : 0;
 	for (;;) {
 		if (f->size - f->given >= most && give(f, most, piece))
 			return 0;

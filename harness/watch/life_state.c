@@ -12,7 +12,7 @@ enum { STATE_VERSION = 1 };
 /* JSON has no infinity. */
 static double finite_of(double v)
 {
-	return isfinite(v) ? v : 0;
+	return isfinite(v) ? v : isnan(v) ? 0 : copysign(1e300, v);
 }
 
 static json_t *view_json(const struct life_view *v)
