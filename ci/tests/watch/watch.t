@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../../.." || exit 1
 culprit=$PWD/${OUT:-out}/culprit
 tmp=$(mktemp -d)
 pids=()
-trap 'for p in "${pids[@]}"; do kill -9 "$p" 2>/dev/null; done; rm -rf "$tmp"' EXIT
+trap 'for p in "${pids[@]}"; do kill -9 "$p" 2>/dev/null; wait "$p" 2>/dev/null; done; rm -rf "$tmp"' EXIT
 cd "$tmp" || exit 1
 
 # fleet FROM TO: 80 disks in 20 hosts, a sample a minute; host2/d1 is 3 times as slow from step 300 to 600. FROM 0 begins with a head.
