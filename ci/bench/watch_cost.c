@@ -59,14 +59,14 @@ static int run(const struct watch_options *o, bool live, unsigned members, unsig
 		own[m] = expf(0.05F * normal());
 		rc = sink.series(sink.ctx, &key, &ids[m], &e);
 	}
-	begun = clock_mono_s();
+	begun = (double)clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9;
 	for (unsigned i = 0; i < steps && !rc; i++)
 		for (unsigned m = 0; m < members && !rc; m++) {
 			state = state * 6364136223846793005u + 1442695040888963407u;
 			rc = sink.sample(sink.ctx, ids[m], 1.7e9 + i * step_s,
 				(double)(5 * own[m] * noise[state >> 48]), &e);
 		}
-	*seconds = clock_mono_s() - begun;
+	*seconds = (double)clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9 - begun;
 	if (rc)
 		tell(e.text);
 	watch_free(w);
