@@ -1,6 +1,6 @@
-/* What 'culprit watch' costs a sample: healthy log-normal series of a fleet in groups of 8 go through
- * its sink, with and without looks. Prints nanoseconds a sample, and how many findings began (false
- * alarms, as nobody is ill).
+/* What 'culprit watch' costs a sample: healthy log-normal series of a fleet in groups of 8 go
+ * through its sink, with and without looks. Prints nanoseconds a sample, and how many findings
+ * began (false alarms, as nobody is ill).
  *
  *     watch_cost MEMBERS STEPS STEP_S ALARMS SEED */
 #include <math.h>

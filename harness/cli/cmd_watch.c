@@ -252,7 +252,8 @@ static int check(struct job *j, struct fleet_options *fleet, struct err *e)
 	if (!rc == (o->csv != NULL))
 		return err_set(e, -EINVAL,
 			o->csv ? "give --csv or --prometheus, not both"
-			       : "watch what? --csv FILE (- is standard input) or --prometheus URL");
+			       : "watch what? --csv FILE (- is standard input) or "
+				 "--prometheus URL");
 	if (o->series.how.format && strcmp(o->series.how.format, "csv"))
 		return err_set(e, -EINVAL,
 			"only csv can be followed line by line, not '%s'; 'culprit diagnose' "

@@ -86,8 +86,8 @@ int exporter_parse(const char *text, struct sockaddr_storage *to, socklen_t *siz
 			return 0;
 	}
 	return err_set(e, -EINVAL,
-		"takes a loopback address (127.0.0.1:PORT, [::1]:PORT) or unix:/PATH, not '%s': other "
-		"hosts shall not reach it; put a proxy with authentication in front",
+		"takes a loopback address (127.0.0.1:PORT, [::1]:PORT) or unix:/PATH, not '%s': "
+		"other hosts shall not reach it; put a proxy with authentication in front",
 		text);
 }
 

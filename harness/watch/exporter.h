@@ -19,8 +19,8 @@ int exporter_parse(const char *text, struct sockaddr_storage *to, socklen_t *siz
 
 struct exporter;
 
-/* The socket file of a process that has ended is replaced; -EADDRINUSE if one listens there, -EEXIST
- * if it is no socket. */
+/* The socket file of a process that has ended is replaced; -EADDRINUSE if one listens there,
+ * -EEXIST if it is no socket. */
 int exporter_open(const char *address, struct exporter **x, struct err *e);
 /* Removes the socket file, if it is still the own one. NULL is fine. */
 void exporter_close(struct exporter *x);

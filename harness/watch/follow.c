@@ -222,7 +222,8 @@ static int at_end(struct follow *f, size_t most, struct follow_piece *piece, str
 	return 0;
 }
 
-/* Looks at the file before more is read from it. What is in an old file is read before the next one. */
+/* Looks at the file before more is read from it. What is in an old file is read before the next
+ * one. */
 static int look_again(struct follow *f, struct follow_piece *piece, struct err *e)
 {
 	int rc = check_file(f);

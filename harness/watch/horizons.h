@@ -1,16 +1,16 @@
 /*
  * When a stream of samples is judged, and over which time.
  *
- * Several horizons end now: 64, 512, 4096 and 32768 cells, or what the user asks for. Each is judged
- * like a recording of its own, anew when a sixteenth of it has passed. So a sample is judged 16 times
- * a horizon, whatever the length of the horizon, and the cost of a sample has a bound.
+ * Several horizons end now: 64, 512, 4096 and 32768 cells, or what the user asks for. Each is
+ * judged like a recording of its own, anew when a sixteenth of it has passed. So a sample is
+ * judged 16 times a horizon, whatever the length of the horizon, and the cost of a sample has a
+ * bound.
  *
  * Looks are paid for. The user allows A false alarms per series and week. Each of K horizons gets
- * A/K. A week holds 16 looks per length H of a horizon; they overlap. For a statistic whose
- * correlation falls linearly with the part of the window that is new, such as a mean, the number of
- * separate excursions over a limit of u standard deviations is u^2 nu per window, with nu =
- * exp(-0.583 sqrt(2 u^2 / 16)) for looks at sixteenths (Siegmund, Sequential Analysis, 1985, ch. X):
- * 8 for u of 4 to 6. So a window may use A/K H/(8 weeks).
+ * A/K. A week holds (1 week / H) windows of a horizon of length H. Windows overlap, so there are
+ * more chances than windows; but what makes healthy members differ is partly lasting, and the same
+ * at every look, so there are fewer than looks. HORIZON_LOOKS_PAID a window are paid for. The
+ * figure is measured on healthy series whose noise is new in every window (ci/bench/watch.sh).
  */
 #ifndef CULPRIT_WATCH_HORIZONS_H
 #define CULPRIT_WATCH_HORIZONS_H
@@ -51,8 +51,9 @@ void horizons_default(struct horizons *h, double step_s, double cells);
 /* Adds one length; false if there are HORIZONS_MAX or it is there. */
 bool horizons_add(struct horizons *h, double length_s);
 
-/* When horizon 'i' is due, for samples that begin at 'first_s': a sixteenth has passed since it was
- * judged, and the samples reach back to the next shorter horizon (of the shortest: to a quarter). */
+/* When horizon 'i' is due, for samples that begin at 'first_s': a sixteenth has passed since it
+ * was judged, and the samples reach back to the next shorter horizon (of the shortest: to a
+ * quarter). */
 double horizons_due(const struct horizons *h, size_t i, double first_s);
 /* The earliest of these. */
 double horizons_next(const struct horizons *h, double first_s);

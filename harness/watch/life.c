@@ -8,8 +8,8 @@
 #include "harness/base/auto.h"
 #include "harness/watch/life_impl.h"
 
-/* A horizon holds for this part of what it judged. It lets go after so many low severities: limits are
- * learnt anew at every look, so that one alone says little. */
+/* A horizon holds for this part of what it judged. It lets go after so many low severities: limits
+ * are learnt anew at every look, so that one alone says little. */
 enum { HOLD_PART = 4, LOW_LOOKS = 2 };
 
 void life_free(struct life *life)

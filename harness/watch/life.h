@@ -1,11 +1,11 @@
 /*
- * Findings have a life. One begins when a look at any horizon finds a member off, now; it ends when
- * no horizon holds it any longer. A horizon holds it for a quarter of its length beyond the last look
- * that found it. It lets go sooner when two looks in a row give the member a severity below 0.7, or
- * when one says that a shift is over.
+ * Findings have a life. One begins when a look at any horizon finds a member off, now; it ends
+ * when no horizon holds it any longer. A horizon holds it for a quarter of its length beyond the
+ * last look that found it. It lets go sooner when two looks in a row give the member a severity
+ * below 0.7, or when one says that a shift is over.
  *
- * A member has one life at a time, whichever of its metrics and kinds are found; its most severe view
- * is shown. Groups have their own; members that are off alike as a class have one a metric.
+ * A member has one life at a time, whichever of its metrics and kinds are found; its most severe
+ * view is shown. Groups have their own; members that are off alike as a class have one a metric.
  *
  * All times are those of the samples.
  */

@@ -34,8 +34,8 @@ void pieces_clear(struct pieces *p);
 /* Another file begins. It may lack a head: then the last one's goes on. */
 void pieces_new_file(struct pieces *p);
 
-/* Whole lines. -EINVAL: the head is wrong, or nothing could be read from the first piece; or what the
- * sink returned, if 'sink_failed'. */
+/* Whole lines. -EINVAL: the head is wrong, or nothing could be read from the first piece; or what
+ * the sink returned, if 'sink_failed'. */
 int pieces_feed(
 	struct pieces *p, const char *text, size_t size, const bool *sink_failed, struct err *e);
 

@@ -1,7 +1,7 @@
 /*
- * A Prometheus server, asked again and again: each query begins a step before the last sample, so that
- * late samples are found; those that were taken before are left out. The newest step is asked for
- * one step later, when all scrapes of it have arrived.
+ * A Prometheus server, asked again and again: each query begins a step before the last sample, so
+ * that late samples are found; those that were taken before are left out. The newest step is asked
+ * for one step later, when all scrapes of it have arrived.
  */
 #ifndef CULPRIT_WATCH_POLL_H
 #define CULPRIT_WATCH_POLL_H

@@ -1,6 +1,6 @@
 /*
- * Series judged as they come: samples go through the sink into the detector FLEET; horizons that are
- * due are judged, findings begin and end, are printed, kept in the state file and published.
+ * Series judged as they come: samples go through the sink into the detector FLEET; horizons that
+ * are due are judged, findings begin and end, are printed, kept in the state file and published.
  *
  *     rc = watch_new(&options, &w, &e);
  *     import into watch_sink(w), as often as there is something

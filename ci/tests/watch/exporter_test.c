@@ -25,8 +25,8 @@ static void only_this_machine_can_reach_it(void **state)
 		"127.0.0.1:99999999999999999999", "127.1:9100", "[::ffff:10.0.0.1]:1", "::1:9100",
 		"[::1:9100", "[fe80::1]:1", "256.0.0.1:1", "127.0.0.1 :1", "[]:1",
 		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:1",
-		"unix:/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
+		"unix:/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
 	struct sockaddr_storage to;
 	socklen_t size;
 	struct err e;

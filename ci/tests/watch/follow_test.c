@@ -1,5 +1,5 @@
-/* A growing file is followed through rotation, truncation and half lines; CSV in pieces; a server that
- * is asked again and again. */
+/* A growing file is followed through rotation, truncation and half lines; CSV in pieces; a server
+ * that is asked again and again. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -42,7 +42,8 @@ static void horizons_are_due_by_sixteenths(void **state)
 	horizons_default(&h, 10, 0);
 	assert_int_equal(h.n, 4);
 	assert_true(h.v[0].length_s == 640 && h.v[3].length_s == 327680);
-	/* The shortest one at a quarter of it, the next ones when they see more than the one before. */
+	/* The shortest one at a quarter of it, the next ones when they see more than the one
+	 * before. */
 	assert_true(horizons_due(&h, 0, 1000) == 1160);
 	assert_true(horizons_due(&h, 1, 1000) == 1640);
 	assert_true(horizons_next(&h, 1000) == 1160);

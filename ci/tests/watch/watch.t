@@ -99,7 +99,7 @@ P
 fleet 0 200 >grow.csv
 "${watch[@]}" --csv grow.csv --export unix:"$tmp/socket" --state live.json >out 2>err &
 pid=$!
-pids+=($pid)
+pids+=("$pid")
 scraped() { get unix:"$tmp/socket" /metrics | grep -q "$1"; }
 check "the exporter answers on a socket" until_true 20 scraped '^culprit_samples_total 16000'
 check "only its owner can open it" [ "$(stat -c %a socket)" = 600 ]
@@ -124,7 +124,7 @@ wait $pid 2>/dev/null
 check "after kill -9 the socket file is left" [ -S socket ]
 "${watch[@]}" --csv grow.csv --export unix:"$tmp/socket" --state live.json >out 2>err &
 pid=$!
-pids+=($pid)
+pids+=("$pid")
 check "the next start replaces it and knows the finding" until_true 20 scraped '^culprit_samples_total 31920'
 check "  (open)" scraped '^culprit_findings 1$'
 check "  and does not repeat it" [ ! -s out ]
@@ -162,7 +162,7 @@ P
 } >hostile.csv
 "${watch[@]}" --csv hostile.csv --export 127.0.0.1:0 >out 2>err &
 pid=$!
-pids+=($pid)
+pids+=("$pid")
 check "the address is told" until_true 20 grep -q 'metrics at 127.0.0.1:' err
 address=$(sed -n 's/.*metrics at //p' err)
 found() { get "$address" /metrics | grep -qF 'member="a\"b\\c} 1"'; }

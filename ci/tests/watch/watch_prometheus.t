@@ -54,7 +54,7 @@ check "a wrong query: 2, with the server's words" bash -c '[ '$?' = 2 ] && grep 
 
 "${watch[@]}" --query disk_read_ms --interval 500ms --export 127.0.0.1:"$export_port" >out 2>err &
 pid=$!
-pids+=($pid)
+pids+=("$pid")
 scraped() { answers "/api/v1/query?query=$1" | grep -q "$2"; }
 check "its findings are scraped" until_true 30 scraped culprit_finding_severity '"member":"d1"'
 check "its numbers too" scraped culprit_samples_total '"value"'
