@@ -375,14 +375,13 @@ const struct command watch_command = {.name = "watch",
 		 "ends.\n\n"
 		 "Several horizons end now, from minutes to weeks; each is judged again when a "
 		 "sixteenth of it has passed. So a sample is judged 16 times a horizon: the cost "
-		 "of a sample is bounded (WATCH_COST). False alarms are accounted for over all "
+		 "of a sample is bounded, about 7 us. False alarms are accounted for over all "
 		 "looks. A finding ends when no horizon holds it any longer: for a quarter of the "
 		 "horizon it was not found, or its severity fell below 0.7.\n\n"
 		 "A file must be in order of time. It ends with SIGINT or SIGTERM, or with "
 		 "standard input. See harness/watch/README.md.",
 	.examples = "culprit watch --csv /var/log/disks.csv --export unix:/run/culprit.sock\n"
-		    "culprit watch --prometheus http://127.0.0.1:9090 --query "
-		    "'rate(node_disk_read_time_seconds_total[1m])'\n"
+		    "culprit watch --prometheus http://127.0.0.1:9090 --query disk_latency\n"
 		    "culprit watch --once --csv disks.csv --state /var/lib/culprit/disks.json",
 	.exits = "0 no finding is open, or it was interrupted; 1 a finding is open at the end; 2 "
 		 "usage or input error, or nothing could be judged; 3 it failed.",

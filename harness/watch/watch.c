@@ -32,10 +32,10 @@ struct watch {
 	size_t n_declared;
 	struct lives lives;
 	bool live, failed;
-	double first_s, now_s; /* of all samples; NAN: there are none */
-	double check_s;        /* no horizon is due before */
-	double drop_s;         /* older samples are not needed any more */
-	char *unjudged;
+	double first_s, now_s;  /* of all samples; NAN: there are none */
+	double check_s;         /* no horizon is due before */
+	double drop_s;          /* older samples are not needed any more */
+	char *unjudged, *saved; /* saved: the state file's text */
 	uint64_t ahead;
 	double published_s; /* CLOCK_MONOTONIC */
 	struct exposition numbers;
@@ -72,6 +72,10 @@ static int save(struct watch *w, struct err *e)
 	text = json_dumps(state, JSON_INDENT(1));
 	if (!text)
 		alloc_end();
+	if (w->saved && !strcmp(text, w->saved))
+		return 0;
+	free(w->saved);
+	w->saved = alloc_copy(text);
 	return file_write_atomic(w->o.state, 0644, text, strlen(text), e);
 }
 
@@ -353,6 +357,7 @@ void watch_free(struct watch *w)
 	pace_clear(&w->pace);
 	alloc_free_list(w->declared);
 	free(w->unjudged);
+	free(w->saved);
 	free(w);
 }
 
