@@ -10,7 +10,7 @@ JOBS     ?= $(shell nproc)
 WERROR   ?=
 
 PKG        := pkg-config
-CORE_PKGS  := lua5.4 libssh sqlite3 jansson fuse3 gsl libcrypto zlib libzstd libcurl
+CORE_PKGS  := lua5.4 libssh sqlite3 jansson fuse3 gsl libcrypto zlib libzstd libcurl libmicrohttpd
 AGENT_PKGS := jansson libnftnl libmnl zlib libbpf
 
 CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 -DCULPRIT_VERSION='"$(VERSION)"'
@@ -26,7 +26,7 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 BASE_SRC   := $(wildcard harness/base/*.c)
 RECORD_SRC := $(wildcard diag/record/*.c)
 CORE_DIRS  := diag/fleet diag/import harness/lua harness/inventory harness/fs harness/lab harness/remote harness/cluster harness/scenario harness/store \
-              harness/judging harness/experiment harness/cli diag/derive diag/judge results results/report
+              harness/judging harness/experiment harness/watch harness/cli diag/derive diag/judge results results/report
 AGENT_DIRS := harness/agent faults/primitives diag/capture diag/capture/ebpf diag/capture/ptrace diag/capture/sampler \
               diag/capture/tools
 CORE_SRC   := $(BASE_SRC) $(RECORD_SRC) harness/agent/operations.c $(wildcard $(CORE_DIRS:%=%/*.c))

@@ -225,6 +225,11 @@ bool fleet_extent(const struct fleet *f, double *from_s, double *to_s)
 	return f->begun;
 }
 
+void fleet_allow(struct fleet *f, double alarms)
+{
+	f->options.alarms = alarms;
+}
+
 void fleet_forget(struct fleet *f, double before_s)
 {
 	level_finish(f);

@@ -106,6 +106,8 @@ void fleet_free(struct fleet *f);
 struct import_sink fleet_sink(struct fleet *f);
 /* The first and last time of all samples; false: there are none. */
 bool fleet_extent(const struct fleet *f, double *from_s, double *to_s);
+/* Changes options.alarms from now on: who judges again and again pays for each look. */
+void fleet_allow(struct fleet *f, double alarms);
 /* Judges the samples of [from_s, to_s); both 0: all. The caller frees with fleet_result_free, before
  * the fleet. -EINVAL: there is nothing in it to be judged (the sentence says why). */
 int fleet_judge(

@@ -23,7 +23,7 @@ enum {
 extern const struct command corpus_command, diagnose_command, doctor_command, lab_command,
 	list_command, log_command, new_command, remeasure_command, report_command, rescore_command,
 	resume_command, run_command, samples_command, status_command, table_command, trace_command,
-	undo_command;
+	undo_command, watch_command;
 
 /* "culprit NAME: sentence" on stderr, control characters escaped; returns 'code'. */
 int cmd_fail(const char *name, int code, const char *fmt, ...)

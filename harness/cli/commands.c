@@ -93,6 +93,7 @@ const struct command *const commands[] = {
 	&rescore_command,
 	&remeasure_command,
 	&diagnose_command,
+	&watch_command,
 	&samples_command,
 	&corpus_command,
 	&new_command,

@@ -1,0 +1,18 @@
+/* Lines of 'culprit watch': one at the begin of a finding, one at its end. */
+#ifndef CULPRIT_WATCH_LINES_H
+#define CULPRIT_WATCH_LINES_H
+
+#include <stdio.h>
+
+#include "harness/watch/life.h"
+
+/* "2026-11-22T14:00:00Z", or seconds where the time is no date; returns 'buf'. */
+char *line_time(double time_s, char *buf, size_t size);
+/* "2.5 h": one unit. */
+char *line_duration(double s, char *buf, size_t size);
+
+void line_text(FILE *f, enum life_event event, const struct life *life, double now_s);
+/* One JSON object a line. */
+void line_json(FILE *f, enum life_event event, const struct life *life, double now_s);
+
+#endif
