@@ -216,35 +216,26 @@ EDITS = [
 
 CANDIDATES = {
 	"as it is": "",
-	"a. dispersion about 0 beside the limit, prior 1.02": "dispersion=1,prior=1.02,about=false",
-	"a. dispersion beside the limit, prior 1.02": "dispersion=1,prior=1.02",
-	"a. dispersion beside the limit, prior 1.03": "dispersion=1,prior=1.03",
-	"a. dispersion beside the limit, prior 1.05": "dispersion=1,prior=1.05",
-	"a. dispersion beside the limit, prior 1.15": "dispersion=1,prior=1.15",
-	"a. dispersion instead, at least 1.15, prior 1.02": "dispersion=2,low=1.15,prior=1.02",
-	"a. dispersion instead, at least 1.2, prior 1.02": "dispersion=2,low=1.2,prior=1.02",
-	"a. dispersion and noise, at least 1.15, prior 1.02": "dispersion=3,low=1.15,prior=1.02",
-	"a. dispersion and noise, at least 1.2, prior 1.02": "dispersion=3,low=1.2,prior=1.02",
-	"a. tightest view's, beside the limit, prior 1.02": "dispersion=1,prior=1.02,tightest=true",
-	"a. tightest view's, beside the limit, prior 1.03": "dispersion=1,prior=1.03,tightest=true",
-	"a. tightest view's, beside the limit, prior 1.05": "dispersion=1,prior=1.05,tightest=true",
-	"a. tightest view's, beside the limit, prior 1.15": "dispersion=1,prior=1.15,tightest=true",
-	"a. tightest view's, instead, at least 1.15": "dispersion=2,low=1.15,prior=1.02,tightest=true",
-	"a. tightest view's and noise, at least 1.15": "dispersion=3,low=1.15,prior=1.02,tightest=true",
-	"b. also 12 s, power 0.5": "long=12",
-	"b. also 12 s, power 0.3": "long=12,power=0.3",
-	"b. also 16 s, power 0.5": "long=16",
-	"b. also 20 s, power 0.5": "long=20",
-	"b. also 12 s, its typical 4 s": "long=12,width=4",
-	"b. also 16 s, its typical 4 s": "long=16,width=4",
-	"b. 8, 12, 16, 20 s": "long=20,scales=true",
+	"a. dispersion of the scores, about 0": "dispersion=1,prior=1.02,about=false",
+	"a. dispersion of the scores": "dispersion=1,prior=1.02",
+	"a. by the tightest view": "dispersion=1,prior=1.02,tightest=true",
+	"a. by the tightest view, prior 1.05": "dispersion=1,prior=1.05,tightest=true",
+	"a. by the tightest view, prior 1.15": "dispersion=1,prior=1.15,tightest=true",
+	"a. by the tightest view, instead, at least 1.15": "dispersion=2,low=1.15,prior=1.02,tightest=true",
+	"a. by the tightest view, with noise, at least 1.15": "dispersion=3,low=1.15,prior=1.02,tightest=true",
+	"b. also 12 s": "long=12",
 	"b. also 12 s, power 1": "long=12,power=1",
-	"c. own past must agree, if there is one": "past=1",
-	"c. own past must be there and agree": "past=2",
-	"c. own past may agree, then at least 1.2": "past=3,low=1.2",
-	"c. own past may agree, then at least 1.15": "past=3,low=1.15",
-	"d. only who lasts a third of the longest": "lastingest=0.33",
+	"b. also 16 s": "long=16",
+	"b. also 20 s": "long=20",
+	"b. also 12, 16 and 20 s": "long=20,scales=true",
+	"b. also 12 s, typical 4 s": "long=12,width=4",
+	"b. also 12 s, typical 4 s, power 0": "long=12,width=4,power=0",
+	"c. must agree, where there is a past": "past=1",
+	"c. must be there and agree": "past=2",
+	"c. may agree, at least 1.2": "past=3,low=1.2",
+	"c. may agree, at least 1.15": "past=3,low=1.15",
 	"d. abstention by lasting excess": "lastingly=true",
+	"d. only who lasts a third of the longest": "lastingest=0.33",
 }
 
 
@@ -328,7 +319,7 @@ def judge(detector, cells, planted):
 def main():
 	p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
 	p.add_argument("set", choices=SETS)
-	p.add_argument("names", nargs="*", metavar="CANDIDATE", help="beginning of a name, or KEY=VALUE,...")
+	p.add_argument("names", nargs="*", metavar="CANDIDATE", help="beginning of a name, or parameters: KEY=VALUE,...")
 	p.add_argument("--stress", default="", metavar="KEY=VALUE,...", help="unequal, plant, every")
 	p.add_argument("--by-run", action="store_true")
 	p.add_argument("--cells", action="store_true", help="which cells differ from the first row")
