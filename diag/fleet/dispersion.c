@@ -1,14 +1,15 @@
 /*
  * How far healthy rows differ from one another, and so which differences are too large.
  *
- * For each statistic, rows are compared across the fleet, because a set of peers is too few for a
- * scale. Two things are learnt from the fleet: the typical scale of a set, and how much sets differ in
- * it. A Student t distribution with scale s0 and n degrees of freedom is just what normal deviations
- * have whose variance differs from set to set as n s0^2 / chi^2(n) (Smyth 2004, there for genes); so one
- * fit gives both, and a set's own scale is weighed against the fleet's accordingly.
+ * For each statistic, rows are compared across the fleet, because a set of peers is too few for
+ * a scale. Two things are learnt from the fleet: the typical scale of a set, and how much sets
+ * differ in it. A Student t distribution with scale s0 and n degrees of freedom is just what
+ * normal deviations have whose variance differs from set to set as n s0^2 / chi^2(n) (Smyth
+ * 2004, there for genes); so one fit gives both, and a set's own scale is weighed against the
+ * fleet's accordingly.
  *
- * The fit uses the rows on the harmless side of their peers: what is ill lies on the other side and
- * cannot make the scale larger. The other side is consulted only up to its lowest quarter.
+ * The fit uses the rows on the harmless side of their peers: what is ill lies on the other side
+ * and cannot make the scale larger. The other side is consulted only up to its lowest quarter.
  */
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_statistics_double.h>
@@ -19,8 +20,8 @@
 #include "diag/fleet/judge_impl.h"
 #include "harness/base/alloc.h"
 
-/* What is assumed before any row was seen, worth PRIOR_ROWS rows: machines of one kind differ lastingly
- * by a tenth. It matters where there are few of them. */
+/* What is assumed before any row was seen, worth PRIOR_ROWS rows: machines of one kind differ
+ * lastingly by a tenth. It matters where there are few of them. */
 enum { PRIOR_ROWS = 4, ROWS_FEW = 20 };
 #define TRIM 0.02
 #define PRIOR_SCALE 0.0953    /* log(1.1) */
@@ -38,8 +39,8 @@ struct fit {
 	double scale, freedom;
 };
 
-/* Maximum likelihood of a t distribution's scale for magnitudes 'y', with prior rows; by expectation
- * and maximisation. Returns the log likelihood. */
+/* Maximum likelihood of a t distribution's scale for magnitudes 'y', with prior rows; by
+ * expectation and maximisation. Returns the log likelihood. */
 static double fit_scale(const double *y, size_t n, double freedom, double prior, double *scale)
 {
 	double s2 = prior * prior, sum, like;
@@ -93,8 +94,8 @@ struct column {
 	struct fit fit;
 };
 
-/* The value of a row that is compared: of a shorter effect, how far it exceeds the row's own median, so
- * that members need not be alike for a change to show. */
+/* The value of a row that is compared: of a shorter effect, how far it exceeds the row's own
+ * median, so that members need not be alike for a change to show. */
 static double value_of(const struct survey *s, size_t row, unsigned k)
 {
 	const float *v = s->values + row * s->n_stats;
@@ -131,8 +132,9 @@ static void center(struct column *c)
 	}
 }
 
-/* Magnitudes on the harmless side, divided by 'by' (may be NULL), into c->work: how many. The largest of
- * them are left out, because a member may also be far better than its peers, for example an idle one. */
+/* Magnitudes on the harmless side, divided by 'by' (may be NULL), into c->work: how many. The
+ * largest of them are left out, because a member may also be far better than its peers, for
+ * example an idle one. */
 static size_t harmless(struct column *c, const double *by)
 {
 	size_t n = 0;
@@ -144,8 +146,8 @@ static size_t harmless(struct column *c, const double *by)
 	return n - (size_t)(TRIM * (double)n);
 }
 
-/* Too few rows for tails: their scale by the median magnitude of all, which a third of ill ones does not
- * carry away, and prior rows. */
+/* Too few rows for tails: their scale by the median magnitude of all, which a third of ill ones
+ * does not carry away, and prior rows. */
 static struct fit fit_few(struct column *c, double prior)
 {
 	double mad = 0, n = 0;
@@ -206,9 +208,9 @@ static void moderate(struct column *c)
 		}
 }
 
-/* How many scales above its peers a healthy row is with probability p. Quantiles have the tails that were
- * fitted. The largest of many windows has a Gumbel distribution if levels have exponential tails or
- * lighter ones in the logarithm, as log-normal and Pareto levels do. */
+/* How many scales above its peers a healthy row is with probability p. Quantiles have the tails
+ * that were fitted. The largest of many windows has a Gumbel distribution if levels have
+ * exponential tails or lighter ones in the logarithm, as log-normal and Pareto levels do. */
 static double quantile(const struct stat *t, const struct fit *fit)
 {
 	double fitted = gsl_cdf_tdist_Qinv(t->p, fit->freedom);

@@ -7,9 +7,10 @@
  *     import_file("disks.csv", &how, &sink, &said, &e);
  *     fleet_judge(f, 0, 0, &result, &e);
  *
- * Samples go into a table of levels (panel.h) of bounded size; where there are more samples than
- * fit, neighbours in time share a cell. Everything is judged from the table, so that an input is read
- * once, and judging again (another window, new samples) costs some nanoseconds a cell.
+ * Samples go into a table of levels (panel.h) of bounded size; where there are more samples
+ * than fit, neighbours in time share a cell. Everything is judged from the table, so that an
+ * input is read once, and judging again (another window, new samples) costs some nanoseconds a
+ * cell. /
  */
 #ifndef CULPRIT_FLEET_FLEET_H
 #define CULPRIT_FLEET_FLEET_H
@@ -61,7 +62,7 @@ struct fleet_member {
 	char *name;      /* "sda" */
 	char *path;      /* with its groups: "rack1/host7/sda" */
 	uint32_t group;  /* the narrowest */
-	double severity; /* the largest over its metrics, below 1 without a finding; 0: not judged */
+	double severity; /* the largest over its metrics; below 1: no finding; 0: not judged */
 	double effect;   /* of that metric */
 	uint32_t metric; /* that metric */
 	bool judged;     /* false: too few peers or samples */
@@ -108,8 +109,8 @@ struct import_sink fleet_sink(struct fleet *f);
 bool fleet_extent(const struct fleet *f, double *from_s, double *to_s);
 /* Changes options.alarms from now on: who judges again and again pays for each look. */
 void fleet_allow(struct fleet *f, double alarms);
-/* Judges the samples of [from_s, to_s); both 0: all. The caller frees with fleet_result_free, before
- * the fleet. -EINVAL: there is nothing in it to be judged (the sentence says why). */
+/* Judges the samples of [from_s, to_s); both 0: all. The caller frees with fleet_result_free,
+ * before the fleet. -EINVAL: there is nothing in it to be judged (the sentence says why). */
 int fleet_judge(
 	struct fleet *f, double from_s, double to_s, struct fleet_result **result, struct err *e);
 void fleet_result_free(struct fleet_result *r);

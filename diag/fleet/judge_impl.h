@@ -20,8 +20,8 @@ struct set {
 	bool stale;                       /* its suspects have changed */
 };
 
-/* How load excuses: 'usual' is the logarithm of the level that goes with a load, both relative to what is
- * typical of the set, from 2^-4 to 2^4 times its load. It never falls with the load. */
+/* How load excuses: 'usual' is the logarithm of the level that goes with a load, both relative
+ * to what is typical of the set, from 2^-4 to 2^4 times its load. It never falls with the load. */
 enum { EXCUSE_OCTAVES_MAX = 4, EXCUSE_POINTS = 33 };
 #define EXCUSE_OCTAVES 0.25 /* from one point to the next */
 struct excuse {
@@ -61,8 +61,8 @@ struct survey {
 	uint8_t *worst;           /* by row: its statistic */
 	double dispersion, limit; /* lasting: typical between healthy rows, and limit; logarithms */
 	const struct excuse *excuse;
-	/* For the rows of one set, the median of the others: for a row below the median of all, above
-	 * it, at it. By cell. */
+	/* For the rows of one set, the median of the others: for a row below the median of all,
+	 * above it, at it. By cell. */
 	uint16_t *without[3];
 	const struct set *located; /* that set */
 };
@@ -70,8 +70,8 @@ struct survey {
 /* Cells of a row as logarithms of the ratio to its peers, above 0: worse. NAN: none. 64 of them. */
 void peers_deviations(const struct survey *s, const struct set *set, uint32_t row, size_t place,
 	float d[PANEL_BLOCK]);
-/* Computes the location of a set from those of its rows that are not suspects. Deviations are of rows of
- * the set that was located last. */
+/* Computes the location of a set from those of its rows that are not suspects. Deviations are
+ * of rows of the set that was located last. */
 void peers_locate(struct survey *s, struct set *set);
 /* The excuse of a load, learnt from the survey's own levels. All sets have been located. */
 void peers_learn_excuse(struct survey *s, struct excuse *x);
@@ -103,8 +103,8 @@ void stats_of_row(struct survey *s, uint32_t row);
 /* Fills excess, severity and worst of all rows from their statistics. */
 void dispersion_apply(struct survey *s);
 
-/* Makes sets of rows by the group that each belongs to: a row is judged in the narrowest group that has
- * enough rows. Returns how many rows have none. */
+/* Makes sets of rows by the group that each belongs to: a row is judged in the narrowest group
+ * that has enough rows. Returns how many rows have none. */
 size_t survey_sets(struct survey *s, const uint32_t *group_of);
 /* Judges in rounds: who is suspected is no longer a peer. 'excuse' may be NULL; it is learnt. */
 void survey_run(struct survey *s, struct excuse *excuse);

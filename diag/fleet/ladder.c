@@ -1,6 +1,6 @@
-/* Windows of 1, 4, 16, 64 ... cells, each from the four below it (the remedian, Rousseeuw and Bassett
- * 1990, with the mean of the middle two of four): what disturbs one window of four is gone in the next
- * larger one, what lasts is in all. One pass, constant memory. */
+/* Windows of 1, 4, 16, 64 ... cells, each from the four below it (the remedian, Rousseeuw and
+ * Bassett 1990, with the mean of the middle two of four): what disturbs one window of four is
+ * gone in the next larger one, what lasts is in all. One pass, constant memory. */
 #include <math.h>
 #include <string.h>
 

@@ -198,8 +198,8 @@ static void remember(struct raw *r, double time_s, double value)
 	}
 }
 
-/* What is added to every level of a metric that can be 0: a twentieth of its median above 0, so that
- * 0 is far below, but not infinitely far. */
+/* What is added to every level of a metric that can be 0: a twentieth of its median above 0, so
+ * that 0 is far below, but not infinitely far. */
 static double find_floor(const struct metric *m)
 {
 	size_t n = 0;

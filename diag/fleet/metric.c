@@ -102,7 +102,7 @@ int metric_declare(struct metric_models *m, const char *declaration, struct err 
 	word = strtok_r(copy, " \t\r\n", &rest);
 	if (!word)
 		return err_set(e, -EINVAL,
-			"a metric's declaration begins with its name: 'latency unit=ms worse=more'");
+			"a declaration begins with a metric's name: 'latency worse=more'");
 	if (metric_find(m, word))
 		return err_set(e, -EINVAL, "the metric '%.100s' is declared twice", word);
 	model.name = alloc_copy(word);

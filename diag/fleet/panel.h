@@ -1,13 +1,13 @@
 /*
  * A table of levels: one row a series, one column a stretch of time (a cell), 16 bits a cell.
  *
- * A cell holds the logarithm of a level in steps of a thousandth, so that a difference of two codes
- * is the logarithm of a ratio. Levels are compared as ratios, and their range is wide: from 6e-11
- * to 7e19, with an error of 0.05 %.
+ * A cell holds the logarithm of a level in steps of a thousandth, so that a difference of two
+ * codes is the logarithm of a ratio. Levels are compared as ratios, and their range is wide:
+ * from 6e-11 to 7e19, with an error of 0.05 %.
  *
- * Time is kept in blocks of PANEL_BLOCK cells, and only blocks in which any series has a sample exist:
- * a recording of three hours a day costs an eighth of the whole day's. All panels of a fleet share one
- * zero of time; when the memory is used up, panel_halve merges pairs of cells.
+ * Time is kept in blocks of PANEL_BLOCK cells, and only blocks in which any series has a sample
+ * exist: a recording of three hours a day costs an eighth of the whole day's. All panels of a
+ * fleet share one zero of time; when the memory is used up, panel_halve merges pairs of cells.
  */
 #ifndef CULPRIT_FLEET_PANEL_H
 #define CULPRIT_FLEET_PANEL_H
@@ -58,8 +58,8 @@ void panel_init(struct panel *p, struct panel_pool *pool, double step_s);
 void panel_clear(struct panel *p);
 /* A further row; its number. */
 uint32_t panel_add_row(struct panel *p);
-/* Puts a code in a cell; 'cell' counts cells of the present width from the zero of time. A cell that
- * has one becomes the mean of both. */
+/* Puts a code in a cell; 'cell' counts cells of the present width from the zero of time. A cell
+ * that has one becomes the mean of both. */
 void panel_put(struct panel *p, uint32_t row, int64_t cell, uint16_t code);
 /* Makes cells twice as wide: each is the mean of its halves, or the one that is there. */
 void panel_halve(struct panel *p);

@@ -27,8 +27,8 @@ static void sort_columns(int16_t (*v)[PANEL_BLOCK], size_t n)
 		}
 }
 
-/* Where the peers are in one block of time: the median of all; and that of the others for a row below the
- * median, above it, and at it. */
+/* Where the peers are in one block of time: the median of all; and that of the others for a row
+ * below the median, above it, and at it. */
 struct middle {
 	uint16_t *all, *below, *above, *same;
 };
@@ -38,8 +38,8 @@ static uint16_t mean(uint16_t a, uint16_t b)
 	return (uint16_t)(((uint32_t)a + b + 1) / 2);
 }
 
-/* Of a few rows. Without one that is below the median of an odd number, the median of the others is the
- * mean of that median and the next one, and so on. */
+/* Of a few rows. Without one that is below the median of an odd number, the median of the
+ * others is the mean of that median and the next one, and so on. */
 static void middle_of_few(const uint16_t *const *rows, size_t n, size_t least, struct middle out)
 {
 	static _Thread_local int16_t v[COLUMNS_MAX][PANEL_BLOCK];
@@ -283,8 +283,8 @@ static void add_pairs(const struct survey *s, const struct set *set, uint32_t ro
 		p->rows[i] += p->n[i] > before[i];
 }
 
-/* A level that never falls with the load; a point with few cells, or of few rows, says no more than the one
- * before. Points below the first that says something have its level. */
+/* A level that never falls with the load; a point with few cells, or of few rows, says no more
+ * than the one before. Points below the first that says something have its level. */
 static void fit_excuse(struct pairs *p, struct excuse *x)
 {
 	double before = -INFINITY;

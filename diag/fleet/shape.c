@@ -45,8 +45,8 @@ static struct windows windows_of(struct survey *s, uint32_t row, unsigned level)
 	return w;
 }
 
-/* The stretch [*a, *b) whose sum of (value - off) is largest; single windows count at most as much as
- * the effect itself. */
+/* The stretch [*a, *b) whose sum of (value - off) is largest; single windows count at most as
+ * much as the effect itself. */
 static void densest(const struct windows *w, double off, size_t *a, size_t *b)
 {
 	double sum = 0, best = -1;

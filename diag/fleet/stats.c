@@ -1,4 +1,5 @@
-/* What is asked of each row: by how much, for which share of the time, over windows of which length. */
+/* What is asked of each row: by how much, for which share of the time, over windows of which
+ * length. */
 #include <math.h>
 #include <string.h>
 
@@ -81,8 +82,8 @@ static double exceeded(const struct counts *c, unsigned level, double share)
 	return (c->lowest[level] - CLASSES / 2) * class_width;
 }
 
-/* The mean of the middle half: as robust as it must be for a lasting shift, and finer than the median where
- * values have few digits. */
+/* The mean of the middle half: as robust as it must be for a lasting shift, and finer than the
+ * median where values have few digits. */
 static double midmean(const struct counts *c)
 {
 	double before = 0, low = c->n[0] / 4.0, high = 3 * low, sum = 0;

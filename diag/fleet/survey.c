@@ -1,4 +1,5 @@
-/* One metric of one kind of rows, judged in rounds: who is suspected is no longer a peer of others. */
+/* One metric of one kind of rows, judged in rounds: who is suspected is no longer a peer of
+ * others. */
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,8 +8,8 @@
 #include "diag/fleet/judge_impl.h"
 #include "harness/base/alloc.h"
 
-/* A row is a suspect from this excess on, if it is off for this share of the time: the median of the
- * peers looks after shorter ones. */
+/* A row is a suspect from this excess on, if it is off for this share of the time: the median
+ * of the peers looks after shorter ones. */
 enum { ROUNDS = 4 };
 #define SUSPECT_EXCESS 0.7
 #define SUSPECT_SHARE 0.1
@@ -74,7 +75,8 @@ static double typical_cells(const struct survey *s)
 	return median;
 }
 
-/* A row with far fewer cells than its peers is not judged: its statistics are less certain than theirs. */
+/* A row with far fewer cells than its peers is not judged: its statistics are less certain than
+ * theirs. */
 static void leave_sparse(struct survey *s, const struct set *set)
 {
 	double *seen = alloc_zero(set->n_judged, sizeof(*seen)), typical;
