@@ -31,7 +31,8 @@ enum { PRIOR_ROWS = 4, ROWS_FEW = 20 };
 	64.0              /* a quantile with fewer windows above it is distributed like a maximum */
 #define NOISE_SCALE 0.25  /* of a noise level, relative, between machines of one kind */
 #define SCALE_LEAST 0.005 /* finer differences are of no interest, and values have few digits */
-#define SUSPECT 0.7       /* excess from which on a row says nothing about healthy ones */
+#define NORMAL 1000.0
+#define SUSPECT 0.7 /* excess from which on a row says nothing about healthy ones */
 
 static const double freedoms[] = {2, 2.5, 3, 4, 5, 6, 8, 12, 20, 40};
 
@@ -100,7 +101,7 @@ static double value_of(const struct survey *s, size_t row, unsigned k)
 {
 	const float *v = s->values + row * s->n_stats;
 
-	return k ? (double)v[k] - (double)v[0] : (double)v[0];
+	return k && survey_with(s, FLEET_OWN) ? (double)v[k] - (double)v[0] : (double)v[k];
 }
 
 /* Subtracts the median of each set, of its rows that are no suspects. */
@@ -140,8 +141,8 @@ static size_t harmless(struct column *c, const double *by)
 	size_t n = 0;
 
 	for (size_t i = 0; i < c->s->n_rows; i++)
-		if (c->y[i] <= 0)
-			c->work[n++] = -c->y[i] / (by ? by[i] : 1);
+		if (c->y[i] <= 0 || (c->y[i] > 0 && !survey_with(c->s, FLEET_SIDE)))
+			c->work[n++] = fabs(c->y[i]) / (by ? by[i] : 1);
 	qsort(c->work, n, sizeof(*c->work), by_size);
 	return n - (size_t)(TRIM * (double)n);
 }
@@ -188,7 +189,9 @@ static void moderate(struct column *c)
 
 	for (size_t i = 0; i < s->n_rows; i++)
 		c->scale[i] = c->fit.scale;
-	for (const struct set *set = s->sets; s->n_sets > 1 && set < s->sets + s->n_sets; set++)
+	if (s->n_sets < 2 || !survey_with(s, FLEET_SCALES))
+		return;
+	for (const struct set *set = s->sets; set < s->sets + s->n_sets; set++)
 		for (size_t i = 0; i < set->n_judged; i++) {
 			double own, weight, freedom = c->fit.freedom;
 			size_t n = 0;
@@ -238,6 +241,8 @@ static void judge_column(struct survey *s, struct column *c)
 	c->fit = few ? fit_few(c, prior) : fit_tails(c->work, harmless(c, NULL), prior);
 	moderate(c);
 	fit = few ? (struct fit){1, PRIOR_FREEDOM} : fit_tails(c->work, harmless(c, c->scale), 1);
+	if (!survey_with(s, FLEET_TAILS))
+		fit.freedom = NORMAL;
 	wide = widening(c, c->scale, &fit);
 	q = quantile(t, &fit) * fit.scale * wide;
 	for (size_t i = 0; i < s->n_rows; i++) {

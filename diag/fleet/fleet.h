@@ -31,7 +31,22 @@ struct fleet_options {
 	double step_s;   /* of a cell, at least; 0: the median distance of two samples */
 	size_t memory_bytes;                /* for the table */
 	const struct metric_models *models; /* declared metrics; may be NULL */
+	unsigned without; /* parts to leave out, to see what they are worth (enum fleet_part) */
 };
+enum fleet_part {
+	FLEET_GROUPS = 1 << 0, /* peers are the members of the same group, not of the whole fleet */
+	FLEET_OTHERS = 1 << 1, /* a member is not its own peer */
+	FLEET_ROUNDS = 1 << 2, /* who is suspected is no peer of others */
+	FLEET_SIDE = 1 << 3,   /* dispersion is learnt from the harmless side */
+	FLEET_TAILS = 1 << 4,  /* tails are learnt; without: normal */
+	FLEET_SCALES = 1 << 5, /* a group has a scale of its own */
+	FLEET_SHORT = 1 << 6,  /* effects that do not last are looked for */
+	FLEET_OWN = 1 << 7,    /* those are compared with the member's own median, too */
+	FLEET_LOAD = 1 << 8,   /* load excuses */
+	FLEET_CLASS = 1 << 9,  /* many members that are off alike are one finding */
+	FLEET_PARTS = 10
+};
+extern const char *const fleet_part_names[FLEET_PARTS]; /* "groups" ... */
 /* alarms 1e-4, least 1.15, shortest 0.005, memory 320 MiB. */
 extern const struct fleet_options fleet_defaults;
 

@@ -15,6 +15,9 @@
 const struct fleet_options fleet_defaults = {
 	.alarms = 1e-4, .least = 1.15, .shortest = 0.005, .memory_bytes = (size_t)320 << 20};
 
+const char *const fleet_part_names[FLEET_PARTS] = {
+	"groups", "others", "rounds", "side", "tails", "scales", "short", "own", "load", "class"};
+
 const char *const finding_kind_names[FINDING_KINDS] = {"shift", "bursts", "group", "class"};
 
 /* One judgement of everything. */
@@ -155,7 +158,7 @@ static void add_member(
 static void add_members(struct verdicts *v, struct survey *s, uint32_t metric)
 {
 	double level = 0, spread = 0;
-	bool class = is_class(s, &level, &spread);
+	bool class = survey_with(s, FLEET_CLASS) && is_class(s, &level, &spread);
 	int32_t shared = -1;
 
 	for (uint32_t row = 0; row < s->n_rows; row++) {
@@ -263,12 +266,13 @@ static void judge_metric(struct verdicts *v, uint32_t metric)
 	struct fleet_metric *said = (struct fleet_metric *)&v->r->metrics[metric];
 	struct survey s = begin(v, m, &m->panel);
 	uint32_t *groups = alloc_zero(s.n_rows, sizeof(*groups));
-	struct excuse excuse = {.load = load_of(v->f, m)};
+	struct excuse excuse = {.load = survey_with(&s, FLEET_LOAD) ? load_of(v->f, m) : NULL};
 	double twice;
 	size_t alone;
 
 	for (size_t i = 0; i < s.n_rows; i++)
-		groups[i] = v->f->members[m->member_of_row[i]].group;
+		groups[i] = survey_with(&s, FLEET_GROUPS) ? v->f->members[m->member_of_row[i]].group
+							  : 0;
 	s.members = m->member_of_row;
 	alone = survey_sets(&s, groups);
 	if (alone)

@@ -67,6 +67,11 @@ struct survey {
 	const struct set *located; /* that set */
 };
 
+static inline bool survey_with(const struct survey *s, enum fleet_part part)
+{
+	return !(s->fleet->options.without & part);
+}
+
 /* Cells of a row as logarithms of the ratio to its peers, above 0: worse. NAN: none. 64 of them. */
 void peers_deviations(const struct survey *s, const struct set *set, uint32_t row, size_t place,
 	float d[PANEL_BLOCK]);

@@ -175,7 +175,7 @@ static void raw_deviations(const struct survey *s, const struct set *set, uint32
 		       *above = s->without[1] + at, *same = s->without[2] + at;
 	const float unit = (float)(s->sign * PANEL_LOG_STEP);
 	int64_t begin = s->panel->when[place] * PANEL_BLOCK;
-	bool apart = s->suspect[row];
+	bool apart = s->suspect[row] || !survey_with(s, FLEET_OTHERS);
 
 	for (size_t c = 0; c < PANEL_BLOCK; c++) {
 		int x = cells ? cells[c] : PANEL_MISSING, peers = all[c];

@@ -27,7 +27,8 @@ void stats_choose(struct survey *s, double cells)
 
 		if (level && windows < WINDOWS_LEAST)
 			break;
-		for (unsigned k = level ? 1 : 0; k < SHARES; k++) {
+		for (unsigned k = level ? 1 : 0; k < (survey_with(s, FLEET_SHORT) ? SHARES : 1);
+			k++) {
 			/* A short effect must be larger to matter: by the root of its share. */
 			double least = fmax(o->least, 1 + LEAST * sqrt(0.5 / shares[k]));
 

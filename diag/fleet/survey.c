@@ -43,7 +43,7 @@ static double suspicion_of(const struct survey *s, uint32_t row)
 /* Chooses the suspects of a set anew: the worst ones, and fewer than half of it. */
 static void suspect(struct survey *s, struct set *set, struct suspicion *list)
 {
-	size_t n = 0, most = set->n > 2 ? (set->n - 1) / 2 : 0;
+	size_t n = 0, most = survey_with(s, FLEET_ROUNDS) ? (set->n - 1) / 2 : 0;
 	uint8_t *now = alloc_zero(set->n_judged, 1);
 
 	for (size_t i = 0; i < set->n_judged; i++) {
