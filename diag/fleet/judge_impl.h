@@ -15,17 +15,19 @@ struct set {
 	size_t n_judged;
 	uint32_t group;
 	uint16_t *location; /* median of all, by cell of the survey; 0: too few peers */
-	float *load;        /* the same of the load's panel, as codes; NULL: there is none */
-	double load_center, level_center; /* medians over time, as codes */
-	bool stale;                       /* its suspects have changed */
+	uint16_t *load;     /* the same of the load's panel; NULL: there is none */
+	double load_center; /* median over time, as a code */
+	bool stale;         /* its suspects have changed */
 };
 
-/* How load excuses: 'usual' is the logarithm of the level that goes with a load, both relative
- * to what is typical of the set, from 2^-4 to 2^4 times its load. It never falls with the load. */
+/* How load excuses (excuse.c): 'usual' is the logarithm of the level that goes with a load, from
+ * 2^-4 to 2^4 times the typical one of the set or, as they are, of the fleet. It never falls. */
 enum { EXCUSE_OCTAVES_MAX = 4, EXCUSE_POINTS = 33 };
 #define EXCUSE_OCTAVES 0.25 /* from one point to the next */
 struct excuse {
 	const struct metric *load;
+	bool as_they_are;
+	double center; /* of all loads, as a code */
 	double usual[EXCUSE_POINTS];
 };
 
@@ -78,8 +80,14 @@ void peers_deviations(const struct survey *s, const struct set *set, uint32_t ro
 /* Computes the location of a set from those of its rows that are not suspects. Deviations are
  * of rows of the set that was located last. */
 void peers_locate(struct survey *s, struct set *set);
-/* The excuse of a load, learnt from the survey's own levels. All sets have been located. */
-void peers_learn_excuse(struct survey *s, struct excuse *x);
+/* The medians of some rows' cells; 0 where there are fewer than SET_PEERS_MIN. */
+void peers_medians(const uint16_t *const *rows, size_t n, uint16_t out[PANEL_BLOCK]);
+
+/* Learns the curve from the survey's members. */
+void excuse_learn(struct survey *s, struct excuse *x);
+/* Subtracts what the load of a row excuses. */
+void excuse_apply(const struct survey *s, const struct set *set, uint32_t row, size_t place,
+	float d[PANEL_BLOCK]);
 
 /* Windows of a row in order: of each level, [index, index + 1) * 4^level cells from the zero of
  * time, and its trimmed mean. */

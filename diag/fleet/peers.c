@@ -1,5 +1,4 @@
 /* Where the peers of a row are, cell by cell, and how far the row is from them. */
-#include <gsl/gsl_statistics_float.h>
 #include <gsl/gsl_statistics_ushort.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +7,7 @@
 #include "diag/fleet/judge_impl.h"
 #include "harness/base/alloc.h"
 
-enum { COLUMNS_MAX = 64, PAIRS_MAX = 1 << 15, PAIRS_LEAST = 200, ROWS_LEAST = 5 };
+enum { COLUMNS_MAX = 64 };
 
 /* Sorts each column, odd with even neighbours by turns: the compiler makes vector instructions of
  * it. Codes are shifted to signed numbers, of which every x86-64 has the minimum. */
@@ -133,37 +132,14 @@ void peers_locate(struct survey *s, struct set *set)
 	s->located = set;
 }
 
-/* The level that a load makes usual, relative to the set's: linear between the points. */
-static double usual_at(const struct excuse *x, double octaves)
+void peers_medians(const uint16_t *const *rows, size_t n, uint16_t out[PANEL_BLOCK])
 {
-	double at = (octaves + EXCUSE_OCTAVES_MAX) / EXCUSE_OCTAVES;
-	int i = (int)at;
+	uint16_t no[PANEL_BLOCK];
 
-	if (!(at > 0))
-		return x->usual[0];
-	if (i >= EXCUSE_POINTS - 1)
-		return x->usual[EXCUSE_POINTS - 1];
-	return x->usual[i] + (at - i) * (x->usual[i + 1] - x->usual[i]);
-}
-
-static double octaves(double code, double center)
-{
-	return (code - center) / PANEL_STEPS_PER_OCTAVE;
-}
-
-/* The cells of the row's load in this block of time, or NULL. */
-static const uint16_t *load_cells(
-	const struct survey *s, const struct metric *load, uint32_t member, size_t place)
-{
-	size_t first, end;
-	int64_t cell = s->panel->when[place] * PANEL_BLOCK;
-
-	if (member >= load->members_room || load->row_of[member] == NOBODY)
-		return NULL;
-	panel_range(&load->panel, cell, cell + 1, &first, &end);
-	if (first == end)
-		return NULL;
-	return panel_cells(&load->panel, load->row_of[member], first);
+	if (n < SET_PEERS_MIN)
+		memset(out, 0, PANEL_BLOCK * sizeof(*out));
+	else
+		middle_of(rows, n, SET_PEERS_MIN, (struct middle){out, no, no, no});
 }
 
 static void raw_deviations(const struct survey *s, const struct set *set, uint32_t row,
@@ -192,134 +168,7 @@ static void raw_deviations(const struct survey *s, const struct set *set, uint32
 void peers_deviations(const struct survey *s, const struct set *set, uint32_t row, size_t place,
 	float d[PANEL_BLOCK])
 {
-	const uint16_t *load;
-	const float *usual;
-
 	raw_deviations(s, set, row, place, d);
-	if (!s->excuse || !set->load)
-		return;
-	load = load_cells(s, s->excuse->load, s->members[row], place);
-	usual = set->load + (place - s->first) * PANEL_BLOCK;
-	for (size_t c = 0; load && c < PANEL_BLOCK; c++)
-		if (load[c] && (float)load[c] > usual[c])
-			d[c] -= (float)(usual_at(s->excuse, octaves(load[c], set->load_center)) -
-				usual_at(s->excuse, octaves(usual[c], set->load_center)));
-}
-
-/* The median of the codes that are there. */
-static double center_of(const float *codes, size_t n)
-{
-	float *v = alloc_zero(n, sizeof(*v));
-	size_t k = 0;
-	double median = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (codes[i] > 0)
-			v[k++] = codes[i];
-	if (k)
-		median = (double)gsl_stats_float_select(v, 1, k, k / 2);
-	free(v);
-	return median;
-}
-
-/* The median load of a set's members, cell by cell, and typical ones of load and level. */
-static void locate_load(const struct survey *s, struct set *set, const struct metric *load)
-{
-	const uint16_t **rows = alloc_zero(set->n, sizeof(*rows));
-	size_t cells = (s->end - s->first) * PANEL_BLOCK;
-	float *levels = alloc_zero(cells, sizeof(*levels));
-
-	free(set->load);
-	set->load = alloc_zero(cells, sizeof(*set->load));
-	for (size_t place = s->first; place < s->end; place++) {
-		float *out = set->load + (place - s->first) * PANEL_BLOCK;
-		uint16_t codes[PANEL_BLOCK] = {0}, no[PANEL_BLOCK];
-		size_t n = 0;
-
-		for (size_t i = 0; i < set->n; i++) {
-			rows[n] = load_cells(s, load, s->members[set->rows[i]], place);
-			n += rows[n] != NULL;
-		}
-		if (n >= SET_PEERS_MIN)
-			middle_of(rows, n, SET_PEERS_MIN, (struct middle){codes, no, no, no});
-		for (size_t c = 0; c < PANEL_BLOCK; c++)
-			out[c] = codes[c] ? (float)codes[c] : NAN;
-	}
-	for (size_t c = 0; c < cells; c++)
-		levels[c] = set->location[c];
-	set->load_center = center_of(set->load, cells);
-	set->level_center = center_of(levels, cells);
-	free(levels);
-	free(rows);
-}
-
-/* Levels by load, of a sample of all cells. */
-struct pairs {
-	float *level[EXCUSE_POINTS];
-	size_t n[EXCUSE_POINTS], rows[EXCUSE_POINTS], room;
-};
-
-static void add_pairs(const struct survey *s, const struct set *set, uint32_t row,
-	const struct metric *load, size_t stride, struct pairs *p)
-{
-	size_t before[EXCUSE_POINTS];
-
-	memcpy(before, p->n, sizeof(before));
-	for (size_t place = s->first; place < s->end; place += stride) {
-		const uint16_t *cells = load_cells(s, load, s->members[row], place);
-		const uint16_t *levels = panel_cells(s->panel, row, place);
-
-		for (size_t c = 0; cells && levels && c < PANEL_BLOCK; c++) {
-			long i = lround((octaves(cells[c], set->load_center) + EXCUSE_OCTAVES_MAX) /
-				EXCUSE_OCTAVES);
-
-			i = i < 0 ? 0 : i >= EXCUSE_POINTS ? EXCUSE_POINTS - 1 : i;
-			if (cells[c] && levels[c] && p->n[i] < p->room)
-				p->level[i][p->n[i]++] = (float)(s->sign * PANEL_LOG_STEP *
-					((double)levels[c] - set->level_center));
-		}
-	}
-	for (size_t i = 0; i < EXCUSE_POINTS; i++)
-		p->rows[i] += p->n[i] > before[i];
-}
-
-/* A level that never falls with the load; a point with few cells, or of few rows, says no more
- * than the one before. Points below the first that says something have its level. */
-static void fit_excuse(struct pairs *p, struct excuse *x)
-{
-	double before = -INFINITY;
-
-	for (size_t i = 0; i < EXCUSE_POINTS; i++) {
-		if (p->n[i] >= PAIRS_LEAST && p->rows[i] >= ROWS_LEAST)
-			before = fmax(before,
-				(double)gsl_stats_float_select(
-					p->level[i], 1, p->n[i], p->n[i] / 2));
-		x->usual[i] = before;
-	}
-	for (size_t i = EXCUSE_POINTS; i-- > 0;)
-		if (isinf(x->usual[i]))
-			x->usual[i] = i + 1 < EXCUSE_POINTS ? x->usual[i + 1] : 0;
-}
-
-void peers_learn_excuse(struct survey *s, struct excuse *x)
-{
-	struct pairs p = {.room = PAIRS_MAX};
-	size_t blocks = s->end - s->first, stride = 1, skip = 1;
-
-	/* Every so many blocks, so that a point has room for what falls on it. */
-	while (blocks / stride > 16 && blocks / stride * s->n_rows * PANEL_BLOCK > 16 * PAIRS_MAX)
-		stride++;
-	while (blocks / stride * (s->n_rows / skip) * PANEL_BLOCK > 32 * PAIRS_MAX)
-		skip++;
-	for (size_t i = 0; i < EXCUSE_POINTS; i++)
-		p.level[i] = alloc_zero(p.room, sizeof(**p.level));
-	for (struct set *set = s->sets; set < s->sets + s->n_sets; set++) {
-		locate_load(s, set, x->load);
-		for (size_t i = 0; i < set->n_judged; i++)
-			if (set->judged[i] % skip == 0)
-				add_pairs(s, set, set->judged[i], x->load, stride, &p);
-	}
-	fit_excuse(&p, x);
-	for (size_t i = 0; i < EXCUSE_POINTS; i++)
-		free(p.level[i]);
+	if (s->excuse && set->load)
+		excuse_apply(s, set, row, place, d);
 }

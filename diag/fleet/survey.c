@@ -104,7 +104,7 @@ static void first_look(struct survey *s, struct excuse *excuse)
 	for (size_t i = 0; i < n; i++)
 		s->values[i] = s->excess[i] = NAN;
 	if (excuse)
-		peers_learn_excuse(s, excuse);
+		excuse_learn(s, excuse);
 	s->excuse = excuse;
 }
 
