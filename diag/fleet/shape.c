@@ -12,6 +12,10 @@
 #define SHIFT_DENSITY 0.6
 #define SHIFT_SHARE 0.8
 #define OFF 0.5 /* of the effect: where off begins */
+enum {
+	REFINE = 2,        /* a date is by windows so many levels finer than the rest */
+	WINDOWS_LEAST = 32 /* to tell a shift from bursts */
+};
 
 struct windows {
 	unsigned level;
@@ -45,6 +49,11 @@ static struct windows windows_of(struct survey *s, uint32_t row, unsigned level)
 	return w;
 }
 
+static double gain(const struct windows *w, size_t i, double off)
+{
+	return fmax(-off, fmin(off, (double)w->value[i] - off));
+}
+
 /* The stretch [*a, *b) whose sum of (value - off) is largest; single windows count at most as
  * much as the effect itself. */
 static void densest(const struct windows *w, double off, size_t *a, size_t *b)
@@ -58,7 +67,7 @@ static void densest(const struct windows *w, double off, size_t *a, size_t *b)
 			sum = 0;
 			from = i;
 		}
-		sum += fmax(-off, fmin(off, (double)w->value[i] - off));
+		sum += gain(w, i, off);
 		if (sum > best) {
 			best = sum;
 			*a = from;
@@ -91,41 +100,123 @@ static double effect_of(const struct windows *w, size_t a, size_t b, double off)
 	return median;
 }
 
+/* Within a coarse window and its neighbours, where finer ones begin (or end) to be off: the place
+ * from which on (up to which) their sum is largest. Returns the cell. */
+static int64_t refine(const struct windows *fine, int64_t from, int64_t to, double off, bool end)
+{
+	double sum = 0, best = -INFINITY;
+	int64_t cell = end ? to : from;
+
+	for (size_t k = 0; k < fine->n; k++) {
+		size_t i = end ? k : fine->n - 1 - k;
+		int64_t first = fine->index[i] << (2 * fine->level);
+		int64_t after = (fine->index[i] + 1) << (2 * fine->level);
+
+		if (first < from || after > to)
+			continue;
+		sum += gain(fine, i, off);
+		if (sum > best) {
+			best = sum;
+			cell = end ? after : first;
+		}
+	}
+	return cell;
+}
+
+static void date(struct survey *s, uint32_t row, const struct metric *m, const struct windows *w,
+	size_t a, size_t b, double off, struct fleet_finding *f)
+{
+	unsigned shift = 2 * w->level;
+	int64_t since = w->index[a] << shift, until = (w->index[b - 1] + 1) << shift;
+	int64_t width = (int64_t)1 << shift;
+
+	if (w->level) {
+		struct windows fine = windows_of(s, row, w->level > REFINE ? w->level - REFINE : 0);
+
+		since = refine(&fine, since - width, since + width, off, false);
+		until = refine(&fine, until - width, until + width, off, true);
+		free(fine.index);
+		free(fine.value);
+	}
+	f->since_s = level_time(s->fleet, m, since);
+	f->until_s = level_time(s->fleet, m, until);
+}
+
+struct shape {
+	struct windows w;
+	double off;
+	size_t a, b, all, within; /* the stretch; windows that are off, and of them in it */
+	bool shift;
+};
+
+/* The value that this share of the windows exceeds. */
+static double exceeded(const struct windows *w, double share)
+{
+	float *v = alloc_zero(w->n, sizeof(*v));
+	size_t k = (size_t)((1 - share) * (double)w->n);
+	double value = 0;
+
+	memcpy(v, w->value, w->n * sizeof(*v));
+	if (w->n)
+		value = (double)gsl_stats_float_select(v, 1, w->n, k < w->n ? k : w->n - 1);
+	free(v);
+	return value;
+}
+
+static struct shape shape_at(struct survey *s, uint32_t row, unsigned width, double share)
+{
+	struct shape x = {.w = windows_of(s, row, width)};
+
+	x.off = OFF * exceeded(&x.w, share);
+	densest(&x.w, x.off, &x.a, &x.b);
+	x.all = count_off(&x.w, 0, x.w.n, x.off);
+	x.within = count_off(&x.w, x.a, x.b, x.off);
+	x.shift = x.off > 0 && (double)x.within >= SHIFT_DENSITY * (double)(x.b - x.a) &&
+		(double)x.within >= SHIFT_SHARE * (double)x.all;
+	return x;
+}
+
+static void shape_clear(struct shape *x)
+{
+	free(x->w.index);
+	free(x->w.value);
+}
+
+/* By the longest windows that show a shift; if none does, by those that the statistic is of. */
+static struct shape shape_of(struct survey *s, uint32_t row, const struct stat *t)
+{
+	unsigned width = t->level;
+	struct shape x;
+
+	while (width + 1 < LEVELS_MAX && s->seen[row] >> (2 * (width + 1)) >= WINDOWS_LEAST)
+		width++;
+	for (;; width--) {
+		x = shape_at(s, row, width, t->share);
+		if (x.shift || width == t->level)
+			return x;
+		shape_clear(&x);
+	}
+}
+
 void shape_find(struct survey *s, uint32_t row, const struct metric *m, struct fleet_finding *f)
 {
-	const struct stat *t = &s->stats[s->worst[row]];
+	struct shape x = shape_of(s, row, &s->stats[s->worst[row]]);
 	double level = (double)s->values[(size_t)row * s->n_stats + s->worst[row]];
-	double off = OFF * level, effect;
-	struct windows w;
-	size_t a, b, all, within;
-	unsigned width;
 
-	/* A lasting shift is dated by windows that are long enough to be off as a whole. */
-	for (width = t->level; width == 0 && t->share == 0.5 && width + 1 < LEVELS_MAX &&
-		s->seen[row] >> (2 * (width + 1)) >= 64;)
-		width++;
-	w = windows_of(s, row, width);
-	densest(&w, off, &a, &b);
-	all = count_off(&w, 0, w.n, off);
-	within = count_off(&w, a, b, off);
-	f->kind = (double)within >= SHIFT_DENSITY * (double)(b - a) &&
-			(double)within >= SHIFT_SHARE * (double)all
-		? FINDING_SHIFT
-		: FINDING_BURSTS;
-	if (f->kind == FINDING_BURSTS) {
-		for (a = 0; a < w.n && (double)w.value[a] <= off;)
-			a++;
-		for (b = w.n; b > a && (double)w.value[b - 1] <= off;)
-			b--;
-		within = all;
+	if (!x.shift) {
+		for (x.a = 0; x.a < x.w.n && (double)x.w.value[x.a] <= x.off;)
+			x.a++;
+		for (x.b = x.w.n; x.b > x.a && (double)x.w.value[x.b - 1] <= x.off;)
+			x.b--;
+		x.within = x.all;
 	}
-	effect = b > a ? effect_of(&w, a, b, off) : level;
-	f->effect = exp(s->sign * effect);
-	f->share = b > a ? (double)within / (double)(b - a) : 0;
-	f->share_of_all = w.n ? (double)all / (double)w.n : 0;
-	f->since_s = a < w.n ? level_time(s->fleet, m, w.index[a] << (2 * width)) : 0;
-	f->until_s = b ? level_time(s->fleet, m, (w.index[b - 1] + 1) << (2 * width)) : 0;
-	f->open = b + 1 >= w.n;
-	free(w.index);
-	free(w.value);
+	f->kind = x.shift ? FINDING_SHIFT : FINDING_BURSTS;
+	f->effect = exp(s->sign * (x.b > x.a ? effect_of(&x.w, x.a, x.b, x.off) : level));
+	f->share = x.b > x.a ? (double)x.within / (double)(x.b - x.a) : 0;
+	f->share_of_all = x.w.n ? (double)x.all / (double)x.w.n : 0;
+	f->since_s = f->until_s = s->fleet->zero_s;
+	if (x.b > x.a)
+		date(s, row, m, &x.w, x.a, x.b, x.off, f);
+	f->open = x.b + 1 >= x.w.n;
+	shape_clear(&x);
 }
