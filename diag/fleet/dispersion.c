@@ -246,9 +246,9 @@ static void judge_column(struct survey *s, struct column *c)
 	wide = widening(c, c->scale, &fit);
 	q = quantile(t, &fit) * fit.scale * wide;
 	for (size_t i = 0; i < s->n_rows; i++) {
-		/* It must exceed its own past and its peers. */
+		/* It must exceed what is usual, and its peers as they are. */
 		double own = c->y[i] / fmax(t->least, q * c->scale[i]);
-		double peers = (double)s->values[i * s->n_stats + c->k] / t->least;
+		double peers = (double)s->plain[i * s->n_stats + c->k] / t->least;
 
 		s->excess[i * s->n_stats + c->k] = isnan(own) ? NAN
 							      : (float)(peers < own ? peers : own);

@@ -1,11 +1,11 @@
 /*
  * How the work that was asked of a member excuses its level.
  *
- * One curve is learnt from the fleet: the level that usually goes with a load. A member that
- * has more load than its peers may exceed them by as much as the curve does between the two
- * loads; one with less load is not accused for it. The curve never falls: a disk that is slow
- * because it has little to do would be excused by one that does, and so would every disk that
- * has little to do because it is slow.
+ * One curve is learnt from the fleet: the level that usually goes with a load. A member with
+ * more load than its peers may exceed them by as much as the curve does between the two loads,
+ * and one with less is expected to stay below them; what the curve says of other loads is
+ * trusted to a part only. Who does not exceed its peers as they are is never accused. The curve
+ * never falls: a disk that has little to do because it is slow would excuse itself and others.
  *
  * Loads are compared either as they are, which is right where all members can do the same, or
  * relative to what is typical of the set, which is right where groups are of different
@@ -22,6 +22,8 @@
 enum { PAIRS_MAX = 1 << 18, PAIRS_LEAST = 200, ROWS_LEAST = 5, FITS = 3 };
 /* Loads as they are must explain so much more, because groups are rarely of the same strength. */
 #define BETTER 0.9
+/* What a curve says of other loads is uncertain by so much of it. */
+#define DOUBT 0.25
 
 struct pair {
 	float load, level; /* codes; the level's sign makes more worse */
@@ -77,10 +79,16 @@ void excuse_apply(const struct survey *s, const struct set *set, uint32_t row, s
 	const uint16_t *usual = set->load + (place - s->first) * PANEL_BLOCK;
 	double center = x->as_they_are ? x->center : set->load_center;
 
-	for (size_t c = 0; load && c < PANEL_BLOCK; c++)
-		if (usual[c] && load[c] > usual[c])
-			d[c] -= (float)(usual_at(x->usual, octaves(load[c], center)) -
-				usual_at(x->usual, octaves(usual[c], center)));
+	for (size_t c = 0; load && c < PANEL_BLOCK; c++) {
+		double by, left;
+
+		if (!usual[c] || !load[c] || isnan(d[c]))
+			continue;
+		by = usual_at(x->usual, octaves(load[c], center)) -
+			usual_at(x->usual, octaves(usual[c], center));
+		left = (double)d[c] - by;
+		d[c] = (float)copysign(fmax(0, fabs(left) - DOUBT * fabs(by)), left);
+	}
 }
 
 /* The median of the codes that are there; 0: none is. */

@@ -56,6 +56,7 @@ struct survey {
 	struct stat stats[STATS_MAX];
 	unsigned n_stats;
 	float *values;            /* [row * n_stats + stat]; NAN: none */
+	float *plain;             /* the same without excuses; as values where there are none */
 	float *excess;            /* the same: over the limit, 1 at it */
 	uint8_t *suspect;         /* by row: no part of its peers' location */
 	uint32_t *seen;           /* by row: cells compared */

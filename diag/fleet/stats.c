@@ -100,10 +100,9 @@ static double midmean(const struct counts *c)
 	return sum / (high - low);
 }
 
-void stats_of_row(struct survey *s, uint32_t row)
+static void look(struct survey *s, uint32_t row, float *values)
 {
 	static _Thread_local struct counts c;
-	float *values = s->values + (size_t)row * s->n_stats;
 	struct ladder l = {.emit = count, .ctx = &c, .levels = s->stats[s->n_stats - 1].level + 1};
 
 	for (unsigned level = 0; level < l.levels; level++) {
@@ -126,4 +125,16 @@ void stats_of_row(struct survey *s, uint32_t row)
 			memset(c.in[level] + c.lowest[level], 0,
 				(size_t)(c.highest[level] - c.lowest[level] + 1) *
 					sizeof(uint32_t));
+}
+
+void stats_of_row(struct survey *s, uint32_t row)
+{
+	const struct excuse *excuse = s->excuse;
+
+	look(s, row, s->values + (size_t)row * s->n_stats);
+	if (!excuse)
+		return;
+	s->excuse = NULL;
+	look(s, row, s->plain + (size_t)row * s->n_stats);
+	s->excuse = excuse;
 }

@@ -103,8 +103,11 @@ static void first_look(struct survey *s, struct excuse *excuse)
 	s->excess = alloc_zero(n, sizeof(*s->excess));
 	for (size_t i = 0; i < n; i++)
 		s->values[i] = s->excess[i] = NAN;
-	if (excuse)
+	s->plain = s->values;
+	if (excuse) {
 		excuse_learn(s, excuse);
+		s->plain = alloc_zero(n, sizeof(*s->plain));
+	}
 	s->excuse = excuse;
 }
 
@@ -194,6 +197,8 @@ void survey_clear(struct survey *s)
 	for (int i = 0; i < 3; i++)
 		free(s->without[i]);
 	free(s->set_of);
+	if (s->plain != s->values)
+		free(s->plain);
 	free(s->values);
 	free(s->excess);
 	free(s->suspect);
