@@ -21,6 +21,9 @@ struct feed {
 struct raw {
 	uint32_t feeds; /* the first, or NOBODY: not looked at */
 	bool any;       /* it had a value */
+	/* It is the gauge of one settled metric: 'metric' and 'row' are its feed's. */
+	bool quick;
+	uint32_t metric, row;
 	double last_s, last_value;
 };
 
@@ -47,7 +50,10 @@ struct metric {
 	size_t members_room;
 	bool settled;  /* step and floor are known */
 	bool was_load; /* guessed as work, judged because there is nothing else */
-	double floor;  /* of KIND_GAUGE and others with ZERO_VALUE: added to every level */
+	/* The time that was asked for last, and its cell: many series have samples of one time. */
+	double asked_s;
+	int64_t asked_cell;
+	double floor; /* of KIND_GAUGE and others with ZERO_VALUE: added to every level */
 	struct pending *pending;
 	size_t n_pending, pending_room;
 	float *steps; /* distances of samples, until it is settled */

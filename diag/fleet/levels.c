@@ -10,10 +10,19 @@
 /* A step is the median of this many distances; or of those among this many samples. */
 enum { STEPS_WANTED = 4096, PENDING_MAX = 1 << 20, CHECK_EVERY = 1 << 16 };
 
-int64_t level_cell(const struct fleet *f, const struct metric *m, double time_s)
+/* The cell of width step_s. */
+static inline int64_t step_of(const struct fleet *f, const struct metric *m, double time_s)
 {
 	/* Times near a multiple of the step belong to the same cell, a little before or after. */
-	return (int64_t)floor((time_s - f->zero_s) / m->panel.step_s + 0.5) >> m->panel.shift;
+	double at = (time_s - f->zero_s) / m->panel.step_s + 0.5;
+	int64_t cell = (int64_t)at;
+
+	return cell - ((double)cell > at);
+}
+
+int64_t level_cell(const struct fleet *f, const struct metric *m, double time_s)
+{
+	return step_of(f, m, time_s) >> m->panel.shift;
 }
 
 double level_time(const struct fleet *f, const struct metric *m, int64_t cell)
@@ -130,7 +139,7 @@ static void check_memory(struct fleet *f)
 static void add(struct fleet *f, struct metric *m, const struct feed *feed, double time_s, double x)
 {
 	struct open_cell *o = &m->open[feed->row];
-	int64_t cell = (int64_t)floor((time_s - f->zero_s) / m->panel.step_s + 0.5);
+	int64_t cell = step_of(f, m, time_s);
 
 	if (o->n && cell < o->cell && feed->role == FEED_LEVEL) {
 		panel_put(&m->panel, feed->row, cell >> m->panel.shift, panel_code(x));
@@ -232,6 +241,7 @@ static void settle(struct fleet *f, struct metric *m)
 	m->floor = find_floor(m);
 	m->panel.step_s = step;
 	m->panel.shift = f->shift;
+	m->asked_s = NAN;
 	m->settled = true;
 	/* The first value of each series stands before all others again. */
 	for (size_t i = 0; i < m->n_pending; i++)
@@ -265,8 +275,53 @@ static void wait_for_step(
 		m->steps[m->n_steps++] = (float)(time_s - r->last_s);
 }
 
+/* The usual sample: above 0, of a gauge, younger than the one before. False: it is another one. */
+static inline bool take_quick(struct fleet *f, struct raw *r, double time_s, double value)
+{
+	struct metric *m = &f->metrics[r->metric];
+	struct open_cell *o = &m->open[r->row];
+
+	if (!(value > 0) || !(time_s > r->last_s))
+		return false;
+	if (time_s != m->asked_s) {
+		m->asked_cell = step_of(f, m, time_s);
+		m->asked_s = time_s;
+	}
+	if (m->asked_cell != o->cell) {
+		if (o->n)
+			panel_put(&m->panel, r->row, o->cell >> m->panel.shift,
+				panel_code(o->n == 1 ? o->sum : o->sum / o->n));
+		o->cell = m->asked_cell;
+		o->sum = 0;
+		o->n = 0;
+	}
+	o->sum += panel_log2(value);
+	o->n++;
+	m->samples++;
+	r->last_s = time_s;
+	r->last_value = value;
+	if (++f->since_check >= CHECK_EVERY)
+		check_memory(f);
+	return true;
+}
+
+static void find_quick(const struct fleet *f, struct raw *r)
+{
+	const struct feed *feed = &f->feeds[r->feeds];
+	const struct metric *m = &f->metrics[feed->metric];
+
+	r->metric = feed->metric;
+	r->row = feed->row;
+	r->quick = r->any && feed->next == NOBODY && feed->role == FEED_LEVEL && m->settled &&
+		m->model.kind == KIND_GAUGE && !m->model.counter && m->model.zero != ZERO_VALUE;
+}
+
 void level_take(struct fleet *f, uint32_t raw, uint32_t feed, double time_s, double value)
 {
+	struct raw *r = &f->raws[raw];
+
+	if (r->quick && take_quick(f, r, time_s, value))
+		return;
 	/* All feeds first, because the last value of the series is for all of them. */
 	for (uint32_t i = feed; i != NOBODY; i = f->feeds[i].next) {
 		struct metric *m = &f->metrics[f->feeds[i].metric];
@@ -276,7 +331,9 @@ void level_take(struct fleet *f, uint32_t raw, uint32_t feed, double time_s, dou
 		else
 			wait_for_step(f, m, raw, i, time_s, value);
 	}
-	remember(&f->raws[raw], time_s, value);
+	remember(r, time_s, value);
+	if (r->feeds != NOBODY)
+		find_quick(f, r);
 	for (uint32_t i = feed; i != NOBODY; i = f->feeds[i].next) {
 		struct metric *m = &f->metrics[f->feeds[i].metric];
 

@@ -6,7 +6,7 @@
 
 #include "harness/base/alloc.h"
 
-enum { BLOCK_BYTES = PANEL_BLOCK * sizeof(uint16_t), SLAB_BLOCKS = 4096, LOWEST_OCTAVE = -34 };
+enum { BLOCK_BYTES = PANEL_BLOCK * sizeof(uint16_t), SLAB_BLOCKS = 4096 };
 
 union block {
 	union block *next;
@@ -19,48 +19,14 @@ struct panel_pool {
 	size_t used;
 };
 
-uint16_t panel_code(double log2_level)
-{
-	double code = (log2_level - LOWEST_OCTAVE) * PANEL_STEPS_PER_OCTAVE + 0.5;
-
-	return code < 1 ? 1 : code > UINT16_MAX ? UINT16_MAX : (uint16_t)code;
-}
-
 double panel_level(double code)
 {
-	return exp2(code / PANEL_STEPS_PER_OCTAVE + LOWEST_OCTAVE);
+	return exp2(code / PANEL_STEPS_PER_OCTAVE + PANEL_LOWEST_OCTAVE);
 }
 
-double panel_log2(double x)
+double panel_log2_rare(double x)
 {
-	/* The mantissa m in [sqrt(1/2), sqrt(2)): log(m) = 2 atanh((m - 1) / (m + 1)), whose series
-	 * is cut behind the ninth power: an error below 1e-9. */
-	uint64_t bits;
-	int64_t e;
-	double m, z, z2;
-
-	memcpy(&bits, &x, sizeof(bits));
-	if (bits - 0x0010000000000000 >= 0x7fe0000000000000) /* subnormal, negative, not finite */
-		return log2(x);
-	e = (int64_t)(bits >> 52) - 1023;
-	bits = (bits & 0x000fffffffffffff) | 0x3ff0000000000000;
-	memcpy(&m, &bits, sizeof(m));
-	if (m > 1.4142135623730951) {
-		m *= 0.5;
-		e++;
-	}
-	z = (m - 1) / (m + 1);
-	z2 = z * z;
-	return (double)e +
-		z *
-		(2.8853900817779268 +
-			z2 *
-				(0.9617966939259756 +
-					z2 *
-						(0.5770780163555854 +
-							z2 *
-								(0.4121985831111324 +
-									z2 * 0.3205988979753252))));
+	return log2(x);
 }
 
 struct panel_pool *panel_pool_new(void)
@@ -187,16 +153,10 @@ static uint32_t slot_of(struct panel *p, int64_t block)
 	return p->slot[at];
 }
 
-static uint16_t merged(uint16_t a, uint16_t b)
-{
-	return !a ? b : !b ? a : (uint16_t)(((uint32_t)a + b + 1) / 2);
-}
-
-void panel_put(struct panel *p, uint32_t row, int64_t cell, uint16_t code)
+void panel_open(struct panel *p, uint32_t row, int64_t block)
 {
 	struct panel_row *r = &p->rows[row];
-	uint32_t slot = slot_of(p, cell >> 6);
-	uint16_t *at;
+	uint32_t slot = slot_of(p, block);
 
 	if (slot >= r->room) {
 		uint32_t room = r->room + r->room / 2 + 4;
@@ -209,8 +169,8 @@ void panel_put(struct panel *p, uint32_t row, int64_t cell, uint16_t code)
 	}
 	if (!r->block[slot])
 		r->block[slot] = block_new(p->pool);
-	at = &r->block[slot][cell & (PANEL_BLOCK - 1)];
-	*at = merged(*at, code);
+	r->last = block;
+	r->last_cells = r->block[slot];
 }
 
 /* Row by row, so that the old blocks of a row are free before the next one's are made. */
@@ -230,9 +190,9 @@ void panel_halve(struct panel *p)
 			const uint16_t *old = panel_cells(p, row, i);
 
 			for (unsigned k = 0; old && k < PANEL_BLOCK; k += 2)
-				if (merged(old[k], old[k + 1]))
+				if (panel_merged(old[k], old[k + 1]))
 					panel_put(&fresh, row, (p->when[i] * PANEL_BLOCK + k) >> 1,
-						merged(old[k], old[k + 1]));
+						panel_merged(old[k], old[k + 1]));
 		}
 		row_clear(p, &p->rows[row]);
 	}
@@ -253,6 +213,7 @@ void panel_forget(struct panel *p, int64_t cell)
 		for (size_t i = 0; i < n; i++) {
 			struct panel_row *r = &p->rows[row];
 
+			r->last_cells = NULL;
 			if (p->slot[i] < r->room) {
 				block_free(p->pool, r->block[p->slot[i]]);
 				r->block[p->slot[i]] = NULL;
