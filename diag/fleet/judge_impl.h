@@ -91,9 +91,9 @@ void excuse_apply(const struct survey *s, const struct set *set, uint32_t row, s
 	float d[PANEL_BLOCK]);
 
 /* Windows of a row in order: of each level, [index, index + 1) * 4^level cells from the zero of
- * time, and its trimmed mean. */
+ * time, and its trimmed mean. Several, at most PANEL_BLOCK, in a row; NAN: there is none. */
 struct ladder {
-	void (*emit)(void *ctx, unsigned level, int64_t index, float value);
+	void (*emit)(void *ctx, unsigned level, int64_t index, const float *v, size_t n);
 	void *ctx;
 	unsigned levels; /* 1: cells alone */
 	struct rung {
@@ -101,11 +101,8 @@ struct ladder {
 		float v[4];
 		unsigned char n, possible;
 		bool begun;
-	} rungs[LEVELS_MAX];
+	} rungs[LEVELS_MAX + 1];
 };
-/* The next cell; 'possible': the peers have a location there. */
-void ladder_push(struct ladder *l, int64_t cell, float value, bool possible);
-void ladder_end(struct ladder *l);
 /* All windows of a row; locates its set if need be. */
 void ladder_run(struct survey *s, uint32_t row, struct ladder *l);
 

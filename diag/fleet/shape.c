@@ -24,19 +24,22 @@ struct windows {
 	size_t n, room;
 };
 
-static void keep(void *ctx, unsigned level, int64_t index, float value)
+static void keep(void *ctx, unsigned level, int64_t index, const float *v, size_t n)
 {
 	struct windows *w = ctx;
 
 	if (level != w->level)
 		return;
-	if (w->n == w->room) {
+	if (w->n + n > w->room) {
 		w->room = w->room ? w->room * 2 : 256;
 		w->index = alloc_resize(w->index, w->room, sizeof(*w->index));
 		w->value = alloc_resize(w->value, w->room, sizeof(*w->value));
 	}
-	w->index[w->n] = index;
-	w->value[w->n++] = value;
+	for (size_t i = 0; i < n; i++)
+		if (!isnan(v[i])) {
+			w->index[w->n] = index + (int64_t)i;
+			w->value[w->n++] = v[i];
+		}
 }
 
 /* Windows of the smallest level that has at most so many. */
