@@ -22,7 +22,7 @@
 
 /* What is assumed before any row was seen, worth PRIOR_ROWS rows: machines of one kind differ
  * lastingly by a tenth. It matters where there are few of them. */
-enum { PRIOR_ROWS = 4, ROWS_FEW = 20 };
+enum { PRIOR_ROWS = 4, ROWS_FEW = 20, ROWS_MANY = 4096 };
 #define TRIM 0.02
 #define PRIOR_SCALE 0.0953    /* log(1.1) */
 #define PRIOR_FREEDOM 8.0     /* tails of what is measured are heavier than normal ... */
@@ -40,40 +40,71 @@ struct fit {
 	double scale, freedom;
 };
 
-/* Maximum likelihood of a t distribution's scale for magnitudes 'y', with prior rows; by
- * expectation and maximisation. Returns the log likelihood. */
-static double fit_scale(const double *y, size_t n, double freedom, double prior, double *scale)
+/* Magnitudes for a fit: their squares, and how many have each. */
+struct squares {
+	double *v, *weight;
+	size_t n;
+	double all; /* the sum of the weights */
+};
+
+/* From sorted magnitudes, which are many in a large fleet: those that differ by a hundredth at
+ * most are taken together, with the mean of their squares. */
+static struct squares squares_of(const double *y, size_t n)
+{
+	struct squares q = {.v = alloc_zero(n, sizeof(double)),
+		.weight = alloc_zero(n, sizeof(double)),
+		.all = (double)n};
+
+	for (size_t k = 0, first = 0; k < n; k++) {
+		if (!k || n <= ROWS_MANY || y[k] > 1.01 * y[first]) {
+			first = k;
+			q.n++;
+		}
+		q.v[q.n - 1] += y[k] * y[k];
+		q.weight[q.n - 1]++;
+	}
+	for (size_t k = 0; k < q.n; k++)
+		q.v[k] /= q.weight[k];
+	return q;
+}
+
+/* Maximum likelihood of a t distribution's scale, with prior rows; by expectation and
+ * maximisation. Returns the log likelihood. */
+static double fit_scale(const struct squares *q, double freedom, double prior, double *scale)
 {
 	double s2 = prior * prior, sum, like;
 
 	for (int i = 0; i < 15; i++) {
 		sum = PRIOR_ROWS * prior * prior;
-		for (size_t k = 0; k < n; k++)
-			sum += y[k] * y[k] * (freedom + 1) / (freedom + y[k] * y[k] / s2);
-		s2 = fmax(sum / (PRIOR_ROWS + (double)n), SCALE_LEAST * SCALE_LEAST);
+		for (size_t k = 0; k < q->n; k++)
+			sum += q->weight[k] * q->v[k] * (freedom + 1) / (freedom + q->v[k] / s2);
+		s2 = fmax(sum / (PRIOR_ROWS + q->all), SCALE_LEAST * SCALE_LEAST);
 	}
 	*scale = sqrt(s2);
-	like = (double)n *
-		(lgamma((freedom + 1) / 2) - lgamma(freedom / 2) - log(freedom * s2) / 2);
-	for (size_t k = 0; k < n; k++)
-		like -= (freedom + 1) / 2 * log1p(y[k] * y[k] / (freedom * s2));
+	like = q->all * (lgamma((freedom + 1) / 2) - lgamma(freedom / 2) - log(freedom * s2) / 2);
+	for (size_t k = 0; k < q->n; k++)
+		like -= q->weight[k] * (freedom + 1) / 2 * log1p(q->v[k] / (freedom * s2));
 	return like;
 }
 
+/* Of sorted magnitudes. */
 static struct fit fit_tails(const double *y, size_t n, double prior)
 {
 	struct fit best = {prior, PRIOR_FREEDOM};
+	struct squares q = squares_of(y, n);
 	double most = -INFINITY;
 
 	for (size_t i = 0; i < sizeof(freedoms) / sizeof(*freedoms); i++) {
 		double scale, off = log(freedoms[i] / PRIOR_FREEDOM) / PRIOR_FREEDOM_LOG;
-		double like = fit_scale(y, n, freedoms[i], prior, &scale) - off * off / 2;
+		double like = fit_scale(&q, freedoms[i], prior, &scale) - off * off / 2;
 
 		if (like > most) {
 			most = like;
 			best = (struct fit){scale, freedoms[i]};
 		}
 	}
+	free(q.v);
+	free(q.weight);
 	return best;
 }
 
@@ -176,10 +207,40 @@ static double widening(struct column *c, const double *by, const struct fit *fit
 			c->work[n++] = c->y[i] / by[i];
 	if (n < 12)
 		return 1;
-	qsort(c->work, n, sizeof(*c->work), by_size);
-	quarter = c->work[n / 4];
+	quarter = gsl_stats_select(c->work, 1, n, n / 4);
 	usual = gsl_cdf_tdist_Pinv(0.625, fit->freedom) * fit->scale;
 	return fmax(1, quarter / usual);
+}
+
+static bool counts_for_scale(const struct column *c, uint32_t row)
+{
+	return c->healthy[row] && !isnan(c->y[row]);
+}
+
+/* The first place of a value that stands in 'sorted'. */
+static size_t place_of(const double *sorted, size_t n, double value)
+{
+	size_t low = 0;
+
+	while (n) {
+		size_t half = n / 2;
+
+		if (sorted[low + half] < value) {
+			low += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	return low;
+}
+
+/* The median of sorted values without the one at this place; 'n': of all. */
+static double median_without(const double *sorted, size_t n, size_t place)
+{
+	size_t left = n - (place < n), low = (left - 1) / 2, high = left / 2;
+
+	return (sorted[low + (low >= place)] + sorted[high + (high >= place)]) / 2;
 }
 
 /* The scale of a row's set, from the other rows in it, moderated by the fleet's. */
@@ -191,24 +252,30 @@ static void moderate(struct column *c)
 		c->scale[i] = c->fit.scale;
 	if (s->n_sets < 2 || !survey_with(s, FLEET_SCALES))
 		return;
-	for (const struct set *set = s->sets; set < s->sets + s->n_sets; set++)
+	for (const struct set *set = s->sets; set < s->sets + s->n_sets; set++) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < set->n_judged; i++)
+			if (counts_for_scale(c, set->judged[i]))
+				c->work[n++] = fabs(c->y[set->judged[i]]);
+		qsort(c->work, n, sizeof(*c->work), by_size);
 		for (size_t i = 0; i < set->n_judged; i++) {
 			double own, weight, freedom = c->fit.freedom;
-			size_t n = 0;
+			uint32_t row = set->judged[i];
+			bool counts = counts_for_scale(c, row);
 
-			for (size_t j = 0; j < set->n_judged; j++)
-				if (j != i && c->healthy[set->judged[j]] &&
-					!isnan(c->y[set->judged[j]]))
-					c->work[n++] = fabs(c->y[set->judged[j]]);
-			if (n < 2)
+			if (n < 2u + counts)
 				continue;
 			/* The median of magnitudes is worth 0.37 of as many rows. */
-			own = 1.4826 * gsl_stats_median(c->work, 1, n);
-			weight = 0.37 * (double)n;
-			c->scale[set->judged[i]] = sqrt(
+			own = 1.4826 *
+				median_without(c->work, n,
+					counts ? place_of(c->work, n, fabs(c->y[row])) : n);
+			weight = 0.37 * (double)(n - counts);
+			c->scale[row] = sqrt(
 				(freedom * c->fit.scale * c->fit.scale + weight * own * own) /
 				(freedom + weight));
 		}
+	}
 }
 
 /* How many scales above its peers a healthy row is with probability p. Quantiles have the tails
