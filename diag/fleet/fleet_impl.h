@@ -29,7 +29,7 @@ struct raw {
 
 /* The cell of a row that samples are being added to. */
 struct open_cell {
-	int64_t cell; /* of width step_s, before any shift */
+	int64_t cell; /* of the panel's present width */
 	double sum, exposure;
 	uint32_t n;
 	float *buckets; /* what came into each; NULL unless the kind is KIND_BUCKET */

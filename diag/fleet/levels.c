@@ -10,19 +10,13 @@
 /* A step is the median of this many distances; or of those among this many samples. */
 enum { STEPS_WANTED = 4096, PENDING_MAX = 1 << 20, CHECK_EVERY = 1 << 16 };
 
-/* The cell of width step_s. */
-static inline int64_t step_of(const struct fleet *f, const struct metric *m, double time_s)
+int64_t level_cell(const struct fleet *f, const struct metric *m, double time_s)
 {
 	/* Times near a multiple of the step belong to the same cell, a little before or after. */
 	double at = (time_s - f->zero_s) / m->panel.step_s + 0.5;
 	int64_t cell = (int64_t)at;
 
-	return cell - ((double)cell > at);
-}
-
-int64_t level_cell(const struct fleet *f, const struct metric *m, double time_s)
-{
-	return step_of(f, m, time_s) >> m->panel.shift;
+	return (cell - ((double)cell > at)) >> m->panel.shift;
 }
 
 double level_time(const struct fleet *f, const struct metric *m, int64_t cell)
@@ -120,8 +114,17 @@ static void close_cell(struct metric *m, uint32_t row)
 	default: level = o->sum / o->n;
 	}
 	if (!isnan(level))
-		panel_put(&m->panel, row, o->cell >> m->panel.shift, panel_code(level));
+		panel_put(&m->panel, row, o->cell, panel_code(level));
 	*o = (struct open_cell){.cell = o->cell, .buckets = o->buckets};
+}
+
+/* Makes cells twice as wide, also those that samples are being added to. */
+static void halve(struct metric *m)
+{
+	panel_halve(&m->panel);
+	for (size_t row = 0; row < m->panel.n_rows; row++)
+		m->open[row].cell >>= 1;
+	m->asked_s = NAN;
 }
 
 static void check_memory(struct fleet *f)
@@ -131,7 +134,7 @@ static void check_memory(struct fleet *f)
 		f->shift++;
 		for (struct metric *m = f->metrics; m < f->metrics + f->n_metrics; m++)
 			if (m->settled)
-				panel_halve(&m->panel);
+				halve(m);
 	}
 }
 
@@ -139,10 +142,10 @@ static void check_memory(struct fleet *f)
 static void add(struct fleet *f, struct metric *m, const struct feed *feed, double time_s, double x)
 {
 	struct open_cell *o = &m->open[feed->row];
-	int64_t cell = step_of(f, m, time_s);
+	int64_t cell = level_cell(f, m, time_s);
 
 	if (o->n && cell < o->cell && feed->role == FEED_LEVEL) {
-		panel_put(&m->panel, feed->row, cell >> m->panel.shift, panel_code(x));
+		panel_put(&m->panel, feed->row, cell, panel_code(x));
 		return;
 	}
 	if (cell != o->cell) {
@@ -284,12 +287,12 @@ static inline bool take_quick(struct fleet *f, struct raw *r, double time_s, dou
 	if (!(value > 0) || !(time_s > r->last_s))
 		return false;
 	if (time_s != m->asked_s) {
-		m->asked_cell = step_of(f, m, time_s);
+		m->asked_cell = level_cell(f, m, time_s);
 		m->asked_s = time_s;
 	}
 	if (m->asked_cell != o->cell) {
 		if (o->n)
-			panel_put(&m->panel, r->row, o->cell >> m->panel.shift,
+			panel_put(&m->panel, r->row, o->cell,
 				panel_code(o->n == 1 ? o->sum : o->sum / o->n));
 		o->cell = m->asked_cell;
 		o->sum = 0;
