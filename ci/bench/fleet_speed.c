@@ -149,8 +149,7 @@ static int series_nowhere(void *ctx, const struct series_key *key, uint32_t *id,
 static double making_s(struct made *m, bool by_series, struct err *e)
 {
 	double sum = 0, took = -cpu_s();
-	struct import_sink sink = {
-		.ctx = &sum, .series = series_nowhere, .sample = sample_nowhere};
+	struct import_sink sink = {.ctx = &sum, .series = series_nowhere, .sample = sample_nowhere};
 
 	fill(m, &sink, by_series, e);
 	return sum > 0 ? took + cpu_s() : 0;
@@ -195,8 +194,9 @@ int main(int argc, char **argv)
 		return run(NULL, false, argv[2]);
 	if (argc < numbers + 2 || argc > 5 || atoi(argv[numbers]) < 1 ||
 		atoi(argv[numbers + 1]) < 1) {
-		fprintf(stderr, "usage: fleet_speed sink|series SERIES TIMES [METRICS] | file FILE "
-				"| make columns|long|wide SERIES TIMES\n");
+		fprintf(stderr,
+			"usage: fleet_speed sink|series SERIES TIMES [METRICS] | file FILE "
+			"| make columns|long|wide SERIES TIMES\n");
 		return 2;
 	}
 	made_init(&m, (unsigned)atoi(argv[numbers]), (unsigned)atoi(argv[numbers + 1]),
