@@ -81,7 +81,7 @@ static uint32_t metric_of(struct fleet *f, const char *name)
 {
 	const struct metric_model *declared = metric_find(&f->declared, name);
 	struct metric_model bare = {.name = (char *)name, .quantile = 0.99};
-	uint32_t own = names_find(f, 'n', name, (uint32_t)f->n_metrics);
+	uint32_t own = names_find(f, 'n', 0, name, (uint32_t)f->n_metrics);
 	struct metric *m;
 
 	if (own < f->n_metrics)
@@ -148,12 +148,11 @@ static int take_series(void *ctx, const struct series_key *key, uint32_t *id, st
 {
 	struct fleet *f = ctx;
 	uint32_t member = names_member(f, key);
-	auto_free char *name = alloc_format("%u/%s", member, key->metric);
 	const struct metric_model *declared = metric_find(&f->declared, key->metric);
 	const struct metric_model *histogram;
 	double bound = 0;
 
-	*id = names_find(f, 's', name, (uint32_t)f->n_raws);
+	*id = names_find(f, 's', member, key->metric, (uint32_t)f->n_raws);
 	if (*id < f->n_raws)
 		return 0;
 	if (f->n_raws == f->raws_room) {

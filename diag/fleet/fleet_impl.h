@@ -44,9 +44,10 @@ struct pending {
 struct metric {
 	struct metric_model model; /* its texts are the metric's own */
 	struct panel panel;
-	struct open_cell *open;  /* by row */
-	uint32_t *member_of_row; /* as many as panel.n_rows */
-	uint32_t *row_of;        /* by member; NOBODY */
+	struct open_cell *open;  /* by row, as many as panel.n_rows */
+	uint32_t *member_of_row; /* the same */
+	size_t rows_room;
+	uint32_t *row_of; /* by member; NOBODY */
 	size_t members_room;
 	bool settled;  /* step and floor are known */
 	bool was_load; /* guessed as work, judged because there is nothing else */
@@ -63,6 +64,17 @@ struct metric {
 	uint64_t samples, zeros, negatives, late, repeated, restarts;
 };
 
+/* Numbers by name (names.c). */
+struct names {
+	struct name_slot {
+		uint32_t hash, number;
+		uint64_t used : 1, at : 63; /* its key, in 'texts' */
+	} * slots;
+	size_t n, room;
+	char *texts;
+	size_t size, texts_room;
+};
+
 struct fleet {
 	struct fleet_options options;
 	struct metric_models declared;
@@ -77,7 +89,7 @@ struct fleet {
 	size_t n_raws, raws_room;
 	struct feed *feeds;
 	size_t n_feeds, feeds_room;
-	void *names; /* tsearch: texts to numbers (names.c) */
+	struct names names;
 	unsigned shift;
 	bool begun;
 	double zero_s, from_s, to_s; /* of all samples */
@@ -85,9 +97,9 @@ struct fleet {
 	struct excuse *excuse;       /* private to judge.c */
 };
 
-/* names.c: the number of a text in one of several kinds of names; NOBODY if it has none, then
- * 'fresh' (unless NOBODY) becomes its number. */
-uint32_t names_find(struct fleet *f, char kind, const char *text, uint32_t fresh);
+/* names.c: the number of a text among those of its kind and parent; if it has none, 'fresh'
+ * becomes its number. */
+uint32_t names_find(struct fleet *f, char kind, uint32_t parent, const char *text, uint32_t fresh);
 void names_free(struct fleet *f);
 /* The narrowest group of a key, made with all groups around it. */
 uint32_t names_group(struct fleet *f, const struct series_key *key);

@@ -39,9 +39,13 @@ uint32_t level_row(struct metric *m, uint32_t member)
 	if (m->row_of[member] != NOBODY)
 		return m->row_of[member];
 	row = m->row_of[member] = panel_add_row(&m->panel);
-	m->open = alloc_resize(m->open, row + 1u, sizeof(*m->open));
+	if (row == m->rows_room) {
+		m->rows_room = m->rows_room ? m->rows_room * 2 : 16;
+		m->open = alloc_resize(m->open, m->rows_room, sizeof(*m->open));
+		m->member_of_row = alloc_resize(
+			m->member_of_row, m->rows_room, sizeof(*m->member_of_row));
+	}
 	m->open[row] = (struct open_cell){0};
-	m->member_of_row = alloc_resize(m->member_of_row, row + 1u, sizeof(*m->member_of_row));
 	m->member_of_row[row] = member;
 	return row;
 }

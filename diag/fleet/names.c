@@ -1,48 +1,103 @@
-#include <search.h>
+/* Names to numbers: a hash table with open addressing, and all texts in one piece of memory,
+ * because there are as many names as series. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "diag/fleet/fleet_impl.h"
 #include "harness/base/alloc.h"
 
-struct named {
-	char *text;
-	uint32_t number;
-};
+enum { ROOM_FIRST = 256, KEY_HEAD = 1 + sizeof(uint32_t) };
 
-static int by_text(const void *a, const void *b)
+/* FNV-1a, of what stands in front of the text (its kind and 'parent') and the text. */
+static uint32_t hash_of(const char *head, const char *text)
 {
-	return strcmp(((const struct named *)a)->text, ((const struct named *)b)->text);
+	uint64_t h = 0xcbf29ce484222325;
+
+	for (size_t i = 0; i < KEY_HEAD; i++)
+		h = (h ^ (unsigned char)head[i]) * 0x100000001b3;
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3;
+	return (uint32_t)(h ^ h >> 32);
 }
 
-uint32_t names_find(struct fleet *f, char kind, const char *text, uint32_t fresh)
+/* The slot of a key, or the empty one where it belongs. */
+static struct name_slot *slot_of(
+	const struct names *n, uint32_t hash, const char *head, const char *text)
 {
-	struct named *n = alloc_zero(1, sizeof(*n)), **found;
+	for (size_t i = hash;; i++) {
+		struct name_slot *slot = &n->slots[i & (n->room - 1)];
 
-	n->text = alloc_format("%c%s", kind, text);
-	n->number = fresh;
-	found = fresh == NOBODY ? tfind(n, &f->names, by_text) : tsearch(n, &f->names, by_text);
-	if (fresh != NOBODY && !found)
-		alloc_end();
-	fresh = found ? (*found)->number : NOBODY;
-	if (!found || *found != n) {
-		free(n->text);
-		free(n);
+		if (!slot->used)
+			return slot;
+		if (slot->hash == hash && !memcmp(n->texts + slot->at, head, KEY_HEAD) &&
+			!strcmp(n->texts + slot->at + KEY_HEAD, text))
+			return slot;
 	}
-	return fresh;
 }
 
-static void free_named(void *node)
+static void grow(struct names *n)
 {
-	free(((struct named *)node)->text);
-	free(node);
+	struct name_slot *old = n->slots;
+	size_t old_room = n->room;
+
+	n->room = old_room ? old_room * 2 : ROOM_FIRST;
+	n->slots = alloc_zero(n->room, sizeof(*n->slots));
+	for (size_t i = 0; i < old_room; i++) {
+		size_t k = old[i].hash;
+
+		while (old[i].used && n->slots[k & (n->room - 1)].used)
+			k++;
+		if (old[i].used)
+			n->slots[k & (n->room - 1)] = old[i];
+	}
+	free(old);
+}
+
+/* Where the copy of a key begins. */
+static uint64_t keep(struct names *n, const char *head, const char *text)
+{
+	size_t length = strlen(text) + 1, at = n->size;
+
+	if (n->size + KEY_HEAD + length > n->texts_room) {
+		n->texts_room = n->texts_room + n->texts_room / 2 + KEY_HEAD + length + 4096;
+		n->texts = alloc_resize(n->texts, n->texts_room, 1);
+	}
+	memcpy(n->texts + at, head, KEY_HEAD);
+	memcpy(n->texts + at + KEY_HEAD, text, length);
+	n->size += KEY_HEAD + length;
+	return at;
+}
+
+uint32_t names_find(struct fleet *f, char kind, uint32_t parent, const char *text, uint32_t fresh)
+{
+	struct names *n = &f->names;
+	struct name_slot *slot;
+	char head[KEY_HEAD] = {kind};
+	uint32_t hash;
+
+	memcpy(head + 1, &parent, sizeof(parent));
+	hash = hash_of(head, text);
+	if (4 * (n->n + 1) > 3 * n->room)
+		grow(n);
+	slot = slot_of(n, hash, head, text);
+	if (!slot->used) {
+		*slot = (struct name_slot){
+			.hash = hash, .number = fresh, .at = keep(n, head, text), .used = 1};
+		n->n++;
+	}
+	return slot->number;
 }
 
 void names_free(struct fleet *f)
 {
-	if (f->names)
-		tdestroy(f->names, free_named);
-	f->names = NULL;
+	free(f->names.slots);
+	free(f->names.texts);
+	f->names = (struct names){0};
+}
+
+static char *path_of(const struct fleet *f, uint32_t group, const char *name)
+{
+	return alloc_format("%s%s%s", f->groups[group].path, group ? "/" : "", name);
 }
 
 uint32_t names_group(struct fleet *f, const struct series_key *key)
@@ -50,18 +105,14 @@ uint32_t names_group(struct fleet *f, const struct series_key *key)
 	uint32_t group = 0;
 
 	for (size_t i = 0; i < key->n_groups; i++) {
-		char *path = alloc_format(
-			"%s%s%s", f->groups[group].path, group ? "/" : "", key->group[i]);
-		char *name = alloc_format("%u/%s", group, key->group[i]);
-		uint32_t own = names_find(f, 'g', name, (uint32_t)f->n_groups);
+		uint32_t own = names_find(f, 'g', group, key->group[i], (uint32_t)f->n_groups);
 
-		free(name);
 		if (own == f->n_groups) {
+			char *path = path_of(f, group, key->group[i]);
+
 			f->groups = alloc_resize(f->groups, f->n_groups + 1, sizeof(*f->groups));
 			f->groups[f->n_groups++] = (struct fleet_group){
 				.path = path, .parent = group};
-		} else {
-			free(path);
 		}
 		group = own;
 	}
@@ -70,11 +121,9 @@ uint32_t names_group(struct fleet *f, const struct series_key *key)
 
 uint32_t names_member(struct fleet *f, const struct series_key *key)
 {
-	uint32_t group = names_group(f, key), own;
-	char *name = alloc_format("%u/%s", group, key->member);
+	uint32_t group = names_group(f, key);
+	uint32_t own = names_find(f, 'm', group, key->member, (uint32_t)f->n_members);
 
-	own = names_find(f, 'm', name, (uint32_t)f->n_members);
-	free(name);
 	if (own < f->n_members)
 		return own;
 	if (f->n_members == f->members_room) {
@@ -82,8 +131,7 @@ uint32_t names_member(struct fleet *f, const struct series_key *key)
 		f->members = alloc_resize(f->members, f->members_room, sizeof(*f->members));
 	}
 	f->members[f->n_members++] = (struct fleet_member){.name = alloc_copy(key->member),
-		.path = alloc_format(
-			"%s%s%s", f->groups[group].path, group ? "/" : "", key->member),
+		.path = path_of(f, group, key->member),
 		.group = group,
 		.finding = -1};
 	for (uint32_t g = group; g != NOBODY; g = f->groups[g].parent)
