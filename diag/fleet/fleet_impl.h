@@ -67,8 +67,8 @@ struct metric {
 /* Numbers by name (names.c). */
 struct names {
 	struct name_slot {
-		uint32_t hash, number;
-		uint64_t used : 1, at : 63; /* its key, in 'texts' */
+		uint32_t hash, above; /* the number, plus 1; 0: nothing is here */
+		uint32_t at;          /* its key, in 'texts' */
 	} * slots;
 	size_t n, room;
 	char *texts;

@@ -27,7 +27,7 @@ static struct name_slot *slot_of(
 	for (size_t i = hash;; i++) {
 		struct name_slot *slot = &n->slots[i & (n->room - 1)];
 
-		if (!slot->used)
+		if (!slot->above)
 			return slot;
 		if (slot->hash == hash && !memcmp(n->texts + slot->at, head, KEY_HEAD) &&
 			!strcmp(n->texts + slot->at + KEY_HEAD, text))
@@ -45,27 +45,29 @@ static void grow(struct names *n)
 	for (size_t i = 0; i < old_room; i++) {
 		size_t k = old[i].hash;
 
-		while (old[i].used && n->slots[k & (n->room - 1)].used)
+		while (old[i].above && n->slots[k & (n->room - 1)].above)
 			k++;
-		if (old[i].used)
+		if (old[i].above)
 			n->slots[k & (n->room - 1)] = old[i];
 	}
 	free(old);
 }
 
 /* Where the copy of a key begins. */
-static uint64_t keep(struct names *n, const char *head, const char *text)
+static uint32_t keep(struct names *n, const char *head, const char *text)
 {
 	size_t length = strlen(text) + 1, at = n->size;
 
-	if (n->size + KEY_HEAD + length > n->texts_room) {
+	if (at + KEY_HEAD + length > UINT32_MAX)
+		alloc_end();
+	if (at + KEY_HEAD + length > n->texts_room) {
 		n->texts_room = n->texts_room + n->texts_room / 2 + KEY_HEAD + length + 4096;
 		n->texts = alloc_resize(n->texts, n->texts_room, 1);
 	}
 	memcpy(n->texts + at, head, KEY_HEAD);
 	memcpy(n->texts + at + KEY_HEAD, text, length);
 	n->size += KEY_HEAD + length;
-	return at;
+	return (uint32_t)at;
 }
 
 uint32_t names_find(struct fleet *f, char kind, uint32_t parent, const char *text, uint32_t fresh)
@@ -80,12 +82,11 @@ uint32_t names_find(struct fleet *f, char kind, uint32_t parent, const char *tex
 	if (4 * (n->n + 1) > 3 * n->room)
 		grow(n);
 	slot = slot_of(n, hash, head, text);
-	if (!slot->used) {
-		*slot = (struct name_slot){
-			.hash = hash, .number = fresh, .at = keep(n, head, text), .used = 1};
+	if (!slot->above) {
+		*slot = (struct name_slot){hash, fresh + 1, keep(n, head, text)};
 		n->n++;
 	}
-	return slot->number;
+	return slot->above - 1;
 }
 
 void names_free(struct fleet *f)

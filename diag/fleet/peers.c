@@ -1,5 +1,4 @@
 /* Where the peers of a row are, cell by cell, and how far the row is from them. */
-#include <gsl/gsl_statistics_ushort.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,23 +169,56 @@ static void middle_of_few(const uint16_t *const *rows, size_t n, size_t least, s
 	}
 }
 
-/* Of many, where one more or less makes no difference. */
+/* Counts in which columns a row has a code below 'than'. Both are shifted to signed numbers. */
+APART void count_below(
+	const uint16_t *restrict codes, const int16_t *restrict than, uint16_t *restrict count)
+{
+	for (size_t c = 0; c < PANEL_BLOCK; c++)
+		count[c] = (uint16_t)(count[c] + ((int16_t)(codes[c] ^ 0x8000) < than[c]));
+}
+
+/* How many codes of each column are below 'than'. */
+static void ranks_of(const uint16_t *const *rows, size_t n, const uint16_t than[PANEL_BLOCK],
+	uint32_t rank[PANEL_BLOCK])
+{
+	int16_t shifted[PANEL_BLOCK];
+
+	memset(rank, 0, PANEL_BLOCK * sizeof(*rank));
+	for (size_t c = 0; c < PANEL_BLOCK; c++)
+		shifted[c] = (int16_t)(than[c] ^ 0x8000);
+	for (size_t i = 0; i < n;) {
+		uint16_t count[PANEL_BLOCK] = {0};
+		size_t stop = n - i > UINT16_MAX ? i + UINT16_MAX : n;
+
+		for (; i < stop; i++)
+			count_below(rows[i], shifted, count);
+		for (size_t c = 0; c < PANEL_BLOCK; c++)
+			rank[c] += count[c];
+	}
+}
+
+/* Of many, where one more or less makes no difference: the largest code with no more codes below it
+ * than the median has, bit by bit. What is missing has the lowest code. */
 static void middle_of_many(const uint16_t *const *rows, size_t n, size_t least, struct middle out)
 {
-	uint16_t *v = alloc_zero(n, sizeof(*v));
+	uint16_t found[PANEL_BLOCK] = {0}, trial[PANEL_BLOCK];
+	uint32_t missing[PANEL_BLOCK], rank[PANEL_BLOCK];
 
-	for (size_t c = 0; c < PANEL_BLOCK; c++) {
-		size_t there = 0;
-
-		for (size_t i = 0; i < n; i++) {
-			v[there] = rows[i][c];
-			there += rows[i][c] != PANEL_MISSING;
-		}
-		out.all[c] = there < least ? PANEL_MISSING
-					   : gsl_stats_ushort_select(v, 1, there, there / 2);
-		out.below[c] = out.above[c] = out.same[c] = out.all[c];
+	for (size_t c = 0; c < PANEL_BLOCK; c++)
+		trial[c] = PANEL_MISSING + 1;
+	ranks_of(rows, n, trial, missing);
+	for (unsigned bit = 0x8000; bit; bit >>= 1) {
+		for (size_t c = 0; c < PANEL_BLOCK; c++)
+			trial[c] = (uint16_t)(found[c] | bit);
+		ranks_of(rows, n, trial, rank);
+		for (size_t c = 0; c < PANEL_BLOCK; c++)
+			if (rank[c] <= missing[c] + (n - missing[c]) / 2)
+				found[c] = trial[c];
 	}
-	free(v);
+	for (size_t c = 0; c < PANEL_BLOCK; c++)
+		out.all[c] = n - missing[c] < least ? PANEL_MISSING : found[c];
+	for (size_t c = 0; c < PANEL_BLOCK; c++)
+		out.below[c] = out.above[c] = out.same[c] = out.all[c];
 }
 
 static void middle_of(const uint16_t *const *rows, size_t n, size_t least, struct middle out)
