@@ -35,7 +35,7 @@ double panel_level(double code);
 /* log2 of a number that is not normal, and above 0. */
 double panel_log2_rare(double x);
 
-/* log2 of a positive number, exact to 1e-9; about a nanosecond. */
+/* log2 of a positive number, exact to 2e-9; about a nanosecond. */
 static inline double panel_log2(double x)
 {
 	/* The mantissa m in [sqrt(1/2), sqrt(2)): log(m) = 2 atanh((m - 1) / (m + 1)), whose series
