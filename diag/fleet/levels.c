@@ -21,7 +21,7 @@ int64_t level_cell(const struct fleet *f, const struct metric *m, double time_s)
 
 double level_time(const struct fleet *f, const struct metric *m, int64_t cell)
 {
-	return f->zero_s + (double)(cell << m->panel.shift) * m->panel.step_s;
+	return f->zero_s + (double)(cell * (int64_t)(1ull << m->panel.shift)) * m->panel.step_s;
 }
 
 uint32_t level_row(struct metric *m, uint32_t member)
