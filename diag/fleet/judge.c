@@ -372,7 +372,7 @@ static void choose_metrics(struct verdicts *v)
 
 static void note_samples(struct verdicts *v, const struct metric *m)
 {
-	if (m->model.guessed) {
+	if (m->model.guessed || m->model.kind_guessed) {
 		char *text = metric_describe(&m->model);
 
 		note(v->r, "%s", text);
