@@ -155,30 +155,37 @@ static void add(struct fleet *f, struct metric *m, const struct feed *feed, doub
 		check_memory(f);
 }
 
+/* Of metrics that grow: what 'value' grew by since the sample before, of a counter per second. False: no
+ * sample before, or below it. */
+static bool growth_of(const struct metric *m, const struct raw *r, double time_s, double *value)
+{
+	double passed = time_s - r->last_s;
+
+	if (m->model.kind != KIND_COUNTER && m->model.kind != KIND_BUCKET && !m->model.counter)
+		return true;
+	if (!r->any || !(passed > 0) || *value < r->last_value)
+		return false;
+	*value -= r->last_value;
+	if (m->model.kind == KIND_COUNTER)
+		*value /= passed;
+	return true;
+}
+
 /* A sample of a settled metric. Counters become what they grew by. */
 static void use(struct fleet *f, uint32_t raw, uint32_t feed, double time_s, double value)
 {
 	const struct feed *at = &f->feeds[feed];
 	struct metric *m = &f->metrics[at->metric];
 	struct raw *r = &f->raws[raw];
-	bool grows = m->model.kind == KIND_COUNTER || m->model.kind == KIND_BUCKET ||
-		m->model.counter;
 
 	m->samples++;
 	if (r->any && time_s == r->last_s)
 		m->repeated++;
 	if (r->any && time_s < r->last_s)
 		m->late++;
-	if (grows) {
-		double growth = value - r->last_value, passed = time_s - r->last_s;
-
-		if (!r->any || !(passed > 0))
-			return;
-		if (growth < 0) {
-			m->restarts++;
-			return;
-		}
-		value = m->model.kind == KIND_COUNTER ? growth / passed : growth;
+	if (!growth_of(m, r, time_s, &value)) {
+		m->restarts += r->any && time_s > r->last_s;
+		return;
 	}
 	if (at->role == FEED_LEVEL)
 		value = level_log(m, value);
@@ -198,19 +205,39 @@ static void remember(struct raw *r, double time_s, double value)
 	}
 }
 
-/* What is added to every level of a metric that can be 0: a twentieth of its median above 0, so
- * that 0 is far below, but not infinitely far. */
-static double find_floor(const struct metric *m)
+/* Makes the first value of each series stand before all others again. */
+static void rewind_pending(struct fleet *f, const struct metric *m)
 {
-	size_t n = 0;
-	double floor = 1;
-	float *v = alloc_zero(m->n_pending, sizeof(*v));
-
 	for (size_t i = 0; i < m->n_pending; i++)
-		if (m->pending[i].value > 0)
-			v[n++] = (float)m->pending[i].value;
-	if (n && m->model.kind == KIND_GAUGE)
-		floor = (double)gsl_stats_float_select(v, 1, n, n / 2) / 20;
+		f->raws[m->pending[i].raw].any = false;
+}
+
+/* What is added to every level of a metric that can be 0: a twentieth of a typical level above 0, so
+ * that 0 is far below, but not infinitely far, in whichever unit. */
+static double find_floor(struct fleet *f, const struct metric *m)
+{
+	float *v = alloc_zero(m->n_pending, sizeof(*v));
+	double sum[2] = {0}, floor = 1; /* of amounts and of exposures */
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n_pending; i++) {
+		const struct pending *p = &m->pending[i];
+		double x = p->value;
+		enum feed_role role = f->feeds[p->feed].role;
+
+		if (!growth_of(m, &f->raws[p->raw], p->time_s, &x))
+			x = 0;
+		remember(&f->raws[p->raw], p->time_s, p->value);
+		if (x > 0 && role == FEED_LEVEL)
+			v[n++] = (float)panel_log2(x);
+		else if (x > 0)
+			sum[role == FEED_EXPOSURE] += x;
+	}
+	rewind_pending(f, m);
+	if (n)
+		floor = exp2((double)gsl_stats_float_select(v, 1, n, n / 2)) / 20;
+	else if (sum[0] > 0 && sum[1] > 0)
+		floor = sum[0] / sum[1] / 20;
 	free(v);
 	return floor;
 }
@@ -229,13 +256,11 @@ static void settle(struct fleet *f, struct metric *m)
 			step = other->panel.step_s;
 			break;
 		}
-	m->floor = find_floor(m);
+	rewind_pending(f, m);
+	m->floor = find_floor(f, m);
 	m->panel.step_s = step;
 	m->panel.shift = f->shift;
 	m->settled = true;
-	/* The first value of each series stands before all others again. */
-	for (size_t i = 0; i < m->n_pending; i++)
-		f->raws[m->pending[i].raw].any = false;
 	for (size_t i = 0; i < m->n_pending; i++) {
 		const struct pending *p = &m->pending[i];
 
