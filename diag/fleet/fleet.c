@@ -9,6 +9,8 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 
+#define TIME_MOST 1e12
+
 static struct metric_model copy_model(const struct metric_model *m)
 {
 	struct metric_model copy = *m;
@@ -132,7 +134,8 @@ static const struct metric_model *bucket_of(
 
 static uint32_t bucket_place(struct fleet *f, const char *metric, double bound)
 {
-	struct metric *m = &f->metrics[metric_of(f, metric)];
+	uint32_t own = metric_of(f, metric); /* may move them all */
+	struct metric *m = &f->metrics[own];
 
 	for (uint32_t i = 0; i < m->n_bounds; i++)
 		if (m->bounds[i] == bound)
@@ -184,9 +187,14 @@ static int take_sample(void *ctx, uint32_t id, double time_s, double value, stru
 {
 	struct fleet *f = ctx;
 
-	(void)e;
 	if (isnan(value))
 		return 0;
+	/* Cells are counted by 63 bits. */
+	if (!(fabs(time_s) <= TIME_MOST))
+		return err_set(e, -ERANGE,
+			"the time %g s is more than 30,000 years from zero: in which unit are "
+			"times?",
+			time_s);
 	if (!f->begun) {
 		f->begun = true;
 		f->zero_s = f->from_s = f->to_s = time_s;

@@ -28,8 +28,8 @@ struct raw {
 struct open_cell {
 	int64_t cell; /* of width step_s, before any shift */
 	double sum, exposure;
-	uint32_t n;
-	float *buckets; /* what came into each; NULL unless the kind is KIND_BUCKET */
+	uint32_t n, n_exposures; /* of n */
+	float *buckets;          /* what came into each; NULL unless the kind is KIND_BUCKET */
 };
 
 /* A sample that waits until the step of its metric is known. */
@@ -55,6 +55,7 @@ struct metric {
 	double *bounds; /* of KIND_BUCKET, in order of arrival */
 	size_t n_bounds;
 	uint64_t samples, zeros, negatives, late, repeated, restarts;
+	uint64_t unmatched; /* cells with amounts but no exposures, or a bucket alone */
 };
 
 struct fleet {

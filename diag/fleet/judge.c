@@ -323,8 +323,10 @@ static void finish(struct verdicts *v)
 	r->ranking = alloc_zero(f->n_members, sizeof(*r->ranking));
 	for (size_t i = 0; i < f->n_members; i++)
 		r->ranking[i] = (uint32_t)i;
-	qsort_r(r->ranking, f->n_members, sizeof(*r->ranking), by_severity, f->members);
-	qsort(r->findings, r->n_findings, sizeof(*r->findings), worse_first);
+	if (f->n_members)
+		qsort_r(r->ranking, f->n_members, sizeof(*r->ranking), by_severity, f->members);
+	if (r->n_findings)
+		qsort(r->findings, r->n_findings, sizeof(*r->findings), worse_first);
 	for (size_t i = 0; i < f->n_members; i++)
 		if (f->members[i].finding >= 0)
 			f->members[i].finding = -2;
@@ -390,6 +392,12 @@ static void note_samples(struct verdicts *v, const struct metric *m)
 	if (m->late)
 		note(v->r, "%s: %llu samples are older than the one before", m->model.name,
 			(unsigned long long)m->late);
+	if (m->unmatched)
+		note(v->r,
+			"%s: %llu values have no counterpart at their time (%s); if series come one "
+			"after another, sort the input by time",
+			m->model.name, (unsigned long long)m->unmatched,
+			m->model.per ? m->model.per : "another bucket");
 	if (m->panel.shift)
 		note(v->r, "%s: %llu samples share a cell (more memory would separate them)",
 			m->model.name, 1ull << m->panel.shift);

@@ -10,6 +10,9 @@
 /* A step is the median of this many distances; or of those among this many samples. */
 enum { STEPS_WANTED = 4096, PENDING_MAX = 1 << 20, CHECK_EVERY = 1 << 16 };
 
+#define STEP_LEAST 1e-6
+#define STEP_MOST 1e12
+
 int64_t level_cell(const struct fleet *f, const struct metric *m, double time_s)
 {
 	/* Times near a multiple of the step belong to the same cell, a little before or after. */
@@ -18,7 +21,7 @@ int64_t level_cell(const struct fleet *f, const struct metric *m, double time_s)
 
 double level_time(const struct fleet *f, const struct metric *m, int64_t cell)
 {
-	return f->zero_s + (double)(cell << m->panel.shift) * m->panel.step_s;
+	return f->zero_s + (double)(cell * (INT64_C(1) << m->panel.shift)) * m->panel.step_s;
 }
 
 uint32_t level_row(struct metric *m, uint32_t member)
@@ -98,12 +101,15 @@ static void close_cell(struct metric *m, uint32_t row)
 		return;
 	switch (m->model.kind) {
 	case KIND_AMOUNT:
-		if (o->exposure > 0)
+		m->unmatched += !o->n_exposures;
+		if (o->exposure > 0 && o->n > o->n_exposures)
 			level = level_log(m, o->sum / o->exposure);
 		break;
 	case KIND_BUCKET: {
-		double q = bucket_quantile(m, o->buckets);
+		bool alone = o->n < 2 && m->n_bounds > 1;
+		double q = alone ? -1 : bucket_quantile(m, o->buckets);
 
+		m->unmatched += alone;
 		level = q < 0 ? NAN : level_log(m, q);
 		memset(o->buckets, 0, BUCKETS_MAX * sizeof(*o->buckets));
 		break;
@@ -143,7 +149,10 @@ static void add(struct fleet *f, struct metric *m, const struct feed *feed, doub
 	}
 	o->n++;
 	switch (feed->role) {
-	case FEED_EXPOSURE: o->exposure += x; break;
+	case FEED_EXPOSURE:
+		o->exposure += x;
+		o->n_exposures++;
+		break;
 	case FEED_BUCKET:
 		if (!o->buckets)
 			o->buckets = alloc_zero(BUCKETS_MAX, sizeof(*o->buckets));
@@ -248,8 +257,7 @@ static void settle(struct fleet *f, struct metric *m)
 		? (double)gsl_stats_float_select(m->steps, 1, m->n_steps, m->n_steps / 2)
 		: 1;
 
-	if (step < f->options.step_s)
-		step = f->options.step_s;
+	step = fmin(fmax(step, fmax(f->options.step_s, STEP_LEAST)), STEP_MOST);
 	/* Metrics that are sampled together share their cells. */
 	for (const struct metric *other = f->metrics; other < f->metrics + f->n_metrics; other++)
 		if (other->settled && fabs(other->panel.step_s - step) < 0.2 * step) {
@@ -313,7 +321,8 @@ void level_take(struct fleet *f, uint32_t raw, uint32_t feed, double time_s, dou
 void level_finish(struct fleet *f)
 {
 	for (struct metric *m = f->metrics; m < f->metrics + f->n_metrics; m++) {
-		if (!m->settled)
+		/* Of a metric without any value yet the step is still open. */
+		if (!m->settled && m->n_pending)
 			settle(f, m);
 		for (uint32_t row = 0; row < m->panel.n_rows; row++)
 			close_cell(m, row);

@@ -210,13 +210,15 @@ void shape_find(struct survey *s, uint32_t row, const struct metric *m, struct f
 			x.b--;
 		x.within = x.all;
 	}
-	f->kind = x.shift ? FINDING_SHIFT : FINDING_BURSTS;
-	f->effect = exp(s->sign * (x.b > x.a ? effect_of(&x.w, x.a, x.b, x.off) : level));
-	f->share = x.b > x.a ? (double)x.within / (double)(x.b - x.a) : 0;
-	f->share_of_all = x.w.n ? (double)x.all / (double)x.w.n : 0;
-	f->since_s = f->until_s = s->fleet->zero_s;
-	if (x.b > x.a)
-		date(s, row, m, &x.w, x.a, x.b, x.off, f);
-	f->open = x.b + 1 >= x.w.n;
-	shape_clear(&x);
+	effect = b > a ? effect_of(&w, a, b, off) : level;
+	f->effect = exp(s->sign * effect);
+	f->share = b > a ? (double)within / (double)(b - a) : 0;
+	f->share_of_all = w.n ? (double)all / (double)w.n : 0;
+	f->since_s = a < w.n ? level_time(s->fleet, m, w.index[a] * (INT64_C(1) << (2 * width)))
+			     : 0;
+	f->until_s = b ? level_time(s->fleet, m, (w.index[b - 1] + 1) * (INT64_C(1) << (2 * width)))
+		       : 0;
+	f->open = b + 1 >= w.n;
+	free(w.index);
+	free(w.value);
 }
