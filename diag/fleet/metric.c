@@ -247,7 +247,7 @@ static const char fault_words[] =
 	"temperature temp celsius";
 static const char less_words[] =
 	"hit hits free freeable available avail idle healthy health up success successes "
-	"remaining score balance spare wearout";
+	"remaining score speed balance spare wearout";
 static const char time_words[] =
 	"latency lat latencies await wait waiting iowait delay duration time svctm rtt response "
 	"dread dwrite nsread ncread ms msec msecs us usec usecs ns nsec seconds millis "

@@ -181,6 +181,7 @@ static const struct guess {
 	{"reallocated_sectors", WORSE_MORE, KIND_GAUGE, ZERO_VALUE, NULL},
 	{"wear_leveling_count", WORSE_MORE, KIND_GAUGE, ZERO_VALUE, NULL},
 	{"replication_lag_seconds", WORSE_MORE, KIND_GAUGE, ZERO_VALUE, "s"},
+	{"speed", WORSE_LESS, KIND_GAUGE, ZERO_VALUE, NULL},
 	{"something", WORSE_MORE, KIND_GAUGE, ZERO_VALUE, NULL},
 	/* node_exporter, smartctl_exporter */
 	{"node_disk_read_time_seconds_total", WORSE_MORE, KIND_COUNTER, ZERO_VALUE, "s"},
