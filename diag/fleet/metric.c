@@ -136,7 +136,7 @@ int metric_declare(struct metric_models *m, const char *declaration, struct err 
 	if (!name)
 		return err_blame(e, ERR_SCENARIO,
 			err_set(e, -EINVAL,
-				"a metric's declaration begins with its name: "
+				"a declaration begins with a metric's name: "
 				"'latency unit=ms worse=more'"));
 	if (metric_find(m, name))
 		return err_blame(e, ERR_SCENARIO,

@@ -109,8 +109,8 @@ static int64_t refine(const struct windows *fine, int64_t from, int64_t to, doub
 
 	for (size_t k = 0; k < fine->n; k++) {
 		size_t i = end ? k : fine->n - 1 - k;
-		int64_t first = fine->index[i] << (2 * fine->level);
-		int64_t after = (fine->index[i] + 1) << (2 * fine->level);
+		int64_t first = fine->index[i] * (INT64_C(1) << (2 * fine->level));
+		int64_t after = (fine->index[i] + 1) * (INT64_C(1) << (2 * fine->level));
 
 		if (first < from || after > to)
 			continue;
@@ -127,8 +127,8 @@ static void date(struct survey *s, uint32_t row, const struct metric *m, const s
 	size_t a, size_t b, double off, struct fleet_finding *f)
 {
 	unsigned shift = 2 * w->level;
-	int64_t since = w->index[a] << shift, until = (w->index[b - 1] + 1) << shift;
-	int64_t width = (int64_t)1 << shift;
+	int64_t width = INT64_C(1) << shift;
+	int64_t since = w->index[a] * width, until = (w->index[b - 1] + 1) * width;
 
 	if (w->level) {
 		struct windows fine = windows_of(s, row, w->level > REFINE ? w->level - REFINE : 0);
@@ -210,15 +210,13 @@ void shape_find(struct survey *s, uint32_t row, const struct metric *m, struct f
 			x.b--;
 		x.within = x.all;
 	}
-	effect = b > a ? effect_of(&w, a, b, off) : level;
-	f->effect = exp(s->sign * effect);
-	f->share = b > a ? (double)within / (double)(b - a) : 0;
-	f->share_of_all = w.n ? (double)all / (double)w.n : 0;
-	f->since_s = a < w.n ? level_time(s->fleet, m, w.index[a] * (INT64_C(1) << (2 * width)))
-			     : 0;
-	f->until_s = b ? level_time(s->fleet, m, (w.index[b - 1] + 1) * (INT64_C(1) << (2 * width)))
-		       : 0;
-	f->open = b + 1 >= w.n;
-	free(w.index);
-	free(w.value);
+	f->kind = x.shift ? FINDING_SHIFT : FINDING_BURSTS;
+	f->effect = exp(s->sign * (x.b > x.a ? effect_of(&x.w, x.a, x.b, x.off) : level));
+	f->share = x.b > x.a ? (double)x.within / (double)(x.b - x.a) : 0;
+	f->share_of_all = x.w.n ? (double)x.all / (double)x.w.n : 0;
+	f->since_s = f->until_s = s->fleet->zero_s;
+	if (x.b > x.a)
+		date(s, row, m, &x.w, x.a, x.b, x.off, f);
+	f->open = x.b + 1 >= x.w.n;
+	shape_clear(&x);
 }

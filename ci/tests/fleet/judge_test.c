@@ -403,6 +403,8 @@ static void dull_values_are_silent(void **state)
 	(void)state;
 	w.noise = w.lasting = 0;
 	silent(&w); /* all of a host alike */
+	w.hosts_differ = 0;
+	silent(&w); /* all of the fleet */
 	w.quantum = 4;
 	silent(&w);
 	w = plain;

@@ -74,8 +74,8 @@ static void unknown_words_are_refused_with_the_near_one(void **state)
 	refused("x worse", "'worse' is not of the form KEY=VALUE");
 	refused("x worse=", "'worse=' is not of the form KEY=VALUE");
 	refused("x =more", "there is no key ''");
-	refused("", "begins with its name");
-	refused(" \t\n", "begins with its name");
+	refused("", "begins with a metric's name");
+	refused(" \t\n", "begins with a metric's name");
 }
 
 static void contradictions_are_refused(void **state)
