@@ -411,6 +411,9 @@ int fleet_judge(
 	if (!f->begun)
 		return err_blame(
 			e, ERR_SCENARIO, err_set(e, -EINVAL, "there is not one value in it"));
+	if (!f->n_metrics)
+		return err_blame(e, ERR_SCENARIO,
+			err_set(e, -EINVAL, "every metric in it is declared worse=none"));
 	level_finish(f);
 	v.r = *result = alloc_zero(1, sizeof(**result));
 	v.r->from_s = from_s == 0 && to_s == 0 ? f->from_s : from_s;
@@ -473,13 +476,14 @@ void fleet_trace(struct fleet *f, const struct fleet_result *r, uint32_t member,
 		peers_deviations(&s, set, row, place, d);
 		for (size_t c = 0; c < PANEL_BLOCK; c++) {
 			int64_t cell = m->panel.when[place] * PANEL_BLOCK + (int64_t)c;
-			size_t at = (size_t)((double)(cell - s.from) * (double)n /
-				(double)(s.to - s.from));
+			size_t at;
 
-			if (!isnan(d[c]) && at < n) {
-				ratio[at] += d[c];
-				count[at]++;
-			}
+			if (isnan(d[c])) /* also what is not judged */
+				continue;
+			at = (size_t)((double)(cell - s.from) * (double)n /
+				(double)(s.to - s.from));
+			ratio[at] += d[c];
+			count[at]++;
 		}
 	}
 	for (size_t i = 0; i < n; i++)

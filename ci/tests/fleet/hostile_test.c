@@ -62,6 +62,11 @@ static void nothing_is_refused(void **state)
 	assert_int_equal(err_exit_code(&e), 2);
 	assert_null(r);
 	fed_free(&x);
+	x = fed_new("latency worse=none", NULL);
+	fed_put(&x, number(&x, "latency", "", 0), 1, 1);
+	assert_int_equal(fleet_judge(x.f, 0, 0, &r, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "worse=none"));
+	fed_free(&x);
 	fleet_free(NULL);
 	fleet_result_free(NULL);
 }
