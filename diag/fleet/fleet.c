@@ -240,6 +240,8 @@ void fleet_allow(struct fleet *f, double alarms)
 
 void fleet_forget(struct fleet *f, double before_s)
 {
+	if (!f->n_metrics)
+		return;
 	level_finish(f);
 	for (struct metric *m = f->metrics; m < f->metrics + f->n_metrics; m++)
 		panel_forget(&m->panel, level_cell(f, m, before_s));

@@ -394,8 +394,8 @@ static void note_samples(struct verdicts *v, const struct metric *m)
 			(unsigned long long)m->late);
 	if (m->unmatched)
 		note(v->r,
-			"%s: %llu values have no counterpart at their time (%s); if series come one "
-			"after another, sort the input by time",
+			"%s: %llu values have no counterpart at their time (%s); if series come "
+			"one after another, sort the input by time",
 			m->model.name, (unsigned long long)m->unmatched,
 			m->model.per ? m->model.per : "another bucket");
 	if (m->panel.shift)

@@ -164,8 +164,8 @@ static void add(struct fleet *f, struct metric *m, const struct feed *feed, doub
 		check_memory(f);
 }
 
-/* Of metrics that grow: what 'value' grew by since the sample before, of a counter per second. False: no
- * sample before, or below it. */
+/* Of metrics that grow: what 'value' grew by since the sample before, of a counter per second.
+ * False: there is no sample before, or it is larger. */
 static bool growth_of(const struct metric *m, const struct raw *r, double time_s, double *value)
 {
 	double passed = time_s - r->last_s;
@@ -221,8 +221,8 @@ static void rewind_pending(struct fleet *f, const struct metric *m)
 		f->raws[m->pending[i].raw].any = false;
 }
 
-/* What is added to every level of a metric that can be 0: a twentieth of a typical level above 0, so
- * that 0 is far below, but not infinitely far, in whichever unit. */
+/* What is added to every level of a metric that can be 0: a twentieth of a typical level above 0,
+ * so that 0 is far below, but not infinitely far, in whichever unit. */
 static double find_floor(struct fleet *f, const struct metric *m)
 {
 	float *v = alloc_zero(m->n_pending, sizeof(*v));

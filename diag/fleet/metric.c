@@ -175,7 +175,7 @@ int metric_declare_file(struct metric_models *m, const char *path, struct err *e
 	return rc;
 }
 
-/* The words of a name: "readLatency_ms" has read, latency and ms; "CPUIdle%" has cpu, idle and %. */
+/* The words of a name: "readLatency_ms" has read, latency, ms; "CPUIdle%" has cpu, idle, %. */
 static void split(const char *name, char *words, size_t size)
 {
 	size_t n = 0;
