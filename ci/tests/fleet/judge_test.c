@@ -1,5 +1,5 @@
-/* Findings and their twins: what is planted is found, where, when and how large; and what is not ill is
- * silent. */
+/* Findings and their twins: what is planted is found, where, when and how large; and what is not ill
+ * is silent. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,8 +9,8 @@
 
 #include "ci/tests/fleet/fed.h"
 
-/* A fleet of hosts with disks. All that is ill lies in [from, to) of the recording (0 to 1), 'every' so
- * many samples for 'some' of them. */
+/* A fleet of hosts with disks. All that is ill lies in [from, to) of the recording (0 to 1), 'every'
+ * so many samples for 'some' of them. */
 struct world {
 	unsigned hosts, disks, times;
 	double ratio;
@@ -62,8 +62,8 @@ static double level_of(const struct world *w, unsigned h, unsigned d, unsigned t
 	return y * w->scale;
 }
 
-/* What is asked of a member: log-normal around 100; four times for the busy one. Its latency grows with
- * the root. */
+/* What is asked of a member: log-normal around 100; four times for the busy one. Its latency grows
+ * with the root. */
 static double load_at(const struct world *w, unsigned h, unsigned d, unsigned t)
 {
 	double busy = w->busy && h == w->ill_host && d == w->ill_disk ? 4 : 1;

@@ -98,7 +98,7 @@ static void amounts_are_divided_by_their_exposure(void **state)
 	}
 }
 
-/* Bounds 1, 2, 4, +Inf with 10, 10, 10, 0 in them: the quantile 0.5 is 1.5, the quantile 0.9 is 3.4.
+/* Bounds 1, 2, 4, +Inf with 10, 10, 10, 0 in them: the quantile 0.5 is 1.5, the one of 0.9 is 3.4.
  * Prometheus gives the largest finite bound if the quantile is above it. */
 static void buckets_give_quantiles(void **state)
 {
