@@ -1,6 +1,7 @@
-/* libFuzzer entry of the fleet: make fuzz, then out/fuzz/fleet_fuzz CORPUS. Bytes become declarations,
- * series and samples in any order, judgements of parts of the time and forgetting. Whatever comes,
- * results must be sound: finite severities, known members, times within what was judged. */
+/* libFuzzer entry of the fleet: make fuzz, then out/fuzz/fleet_fuzz CORPUS. Bytes become
+ * declarations, series and samples in any order, judgements of parts of the time and forgetting.
+ * Whatever comes, results must be sound: finite severities, known members, times within what was
+ * judged. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

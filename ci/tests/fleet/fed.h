@@ -1,7 +1,13 @@
-/* A fleet fed by a test: series by name, values by formula, and noise that is the same each time. */
+/* A fleet fed by a test: series by name, and noise that is the same each time. */
 #ifndef CULPRIT_TESTS_FED_H
 #define CULPRIT_TESTS_FED_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants those four first */
+#include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Findings and their twins: what is planted is found, where, when and how large; and what is not ill
- * is silent. */
+/* Findings and their twins: what is planted is found, where, when and how large; and what is not
+ * ill is silent. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,8 +9,8 @@
 
 #include "ci/tests/fleet/fed.h"
 
-/* A fleet of hosts with disks. All that is ill lies in [from, to) of the recording (0 to 1), 'every'
- * so many samples for 'some' of them. */
+/* A fleet of hosts with disks. All that is ill lies in [from, to) of the recording (0 to 1),
+ * 'every' so many samples for 'some' of them. */
 struct world {
 	unsigned hosts, disks, times;
 	double ratio;
