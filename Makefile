@@ -136,6 +136,7 @@ bench: all ## measure the performance goals, as ratios in one run
 
 # Each fuzzer instruments the code that it tests, and links the rest uninstrumented. Not part of all.
 fuzz_of_import    := $(wildcard diag/import/*.c) $(BASE_SRC)
+fuzz_of_fleet     := $(wildcard diag/fleet/*.c) $(BASE_SRC)
 fuzz_of_log       := $(RECORD_SRC) $(BASE_SRC)
 fuzz_of_ebpf      := $(RECORD_SRC) $(BASE_SRC) diag/capture/ebpf/events.c diag/capture/ebpf/describe.c diag/capture/ebpf/first_seen.c
 fuzz_of_csv       := $(wildcard diag/import/*.c) diag/derive/series.c $(BASE_SRC)

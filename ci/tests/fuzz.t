@@ -32,6 +32,7 @@ fuzz scenario 4000 scenarios -dict=ci/fuzz/lua.dict -max_len=4000
 fuzz inventory 4000 ci/fuzz/seeds/inventory -dict=ci/fuzz/lua.dict -max_len=2000
 fuzz csv 20000 ci/fuzz/seeds/csv
 fuzz import 20000 ci/fuzz/seeds/import -max_len=4000
+fuzz fleet 4000 "$tmp/none" -max_len=1000
 fuzz log 4000 "$tmp/log"
 fuzz ebpf 20000 "$tmp/none" -max_len=1000
 fuzz agent 20000 ci/fuzz/seeds/agent

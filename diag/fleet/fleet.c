@@ -9,6 +9,8 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 
+#define TIME_MOST 1e12
+
 static struct metric_model copy_model(const struct metric_model *m)
 {
 	struct metric_model copy = *m;
@@ -45,6 +47,8 @@ static void metric_free(struct metric *m)
 	for (size_t i = 0; i < m->panel.n_rows; i++)
 		free(m->open[i].buckets);
 	panel_clear(&m->panel);
+	panel_clear(&m->parts[0]);
+	panel_clear(&m->parts[1]);
 	free(m->open);
 	free(m->member_of_row);
 	free(m->row_of);
@@ -91,6 +95,8 @@ static uint32_t metric_of(struct fleet *f, const char *name)
 	*m = (struct metric){.model = copy_model(declared ? declared : &bare)};
 	metric_guess(&m->model);
 	panel_init(&m->panel, f->pool, 1);
+	panel_init(&m->parts[0], f->pool, 1);
+	panel_init(&m->parts[1], f->pool, 1);
 	return own;
 }
 
@@ -132,7 +138,8 @@ static const struct metric_model *bucket_of(
 
 static uint32_t bucket_place(struct fleet *f, const char *metric, double bound)
 {
-	struct metric *m = &f->metrics[metric_of(f, metric)];
+	uint32_t own = metric_of(f, metric); /* may move them all */
+	struct metric *m = &f->metrics[own];
 
 	for (uint32_t i = 0; i < m->n_bounds; i++)
 		if (m->bounds[i] == bound)
@@ -183,9 +190,14 @@ static int take_sample(void *ctx, uint32_t id, double time_s, double value, stru
 {
 	struct fleet *f = ctx;
 
-	(void)e;
 	if (isnan(value))
 		return 0;
+	/* Cells are counted by 63 bits. */
+	if (!(fabs(time_s) <= TIME_MOST))
+		return err_set(e, -ERANGE,
+			"the time %g s is more than 30,000 years from zero: in which unit are "
+			"times?",
+			time_s);
 	if (!f->begun) {
 		f->begun = true;
 		f->zero_s = f->from_s = f->to_s = time_s;
@@ -229,11 +241,20 @@ void fleet_allow(struct fleet *f, double alarms)
 	f->options.alarms = alarms;
 }
 
+static void forget(struct metric *m, int64_t cell)
+{
+	panel_forget(&m->panel, cell);
+	panel_forget(&m->parts[0], cell);
+	panel_forget(&m->parts[1], cell);
+}
+
 void fleet_forget(struct fleet *f, double before_s)
 {
+	if (!f->n_metrics)
+		return;
 	level_finish(f);
 	for (struct metric *m = f->metrics; m < f->metrics + f->n_metrics; m++)
-		panel_forget(&m->panel, level_cell(f, m, before_s));
+		forget(m, level_cell(f, m, before_s));
 	if (before_s > f->from_s)
 		f->from_s = before_s;
 }

@@ -31,8 +31,8 @@ struct raw {
 struct open_cell {
 	int64_t cell; /* of the panel's present width */
 	double sum, exposure;
-	uint32_t n;
-	float *buckets; /* what came into each; NULL unless the kind is KIND_BUCKET */
+	uint32_t n, n_exposures; /* of n */
+	float *buckets;          /* what came into each; NULL unless the kind is KIND_BUCKET */
 };
 
 /* A sample that waits until the step of its metric is known. */
@@ -62,6 +62,10 @@ struct metric {
 	double *bounds; /* of KIND_BUCKET, in order of arrival */
 	size_t n_bounds;
 	uint64_t samples, zeros, negatives, late, repeated, restarts;
+	/* Of KIND_AMOUNT: amounts and exposures whose counterpart has not come, as it is with input
+	 * that is sorted by series. A row is made when it is needed. */
+	struct panel parts[2];
+	uint64_t unmatched; /* cells with amounts but no exposures, or a bucket alone */
 };
 
 /* Numbers by name (names.c). */

@@ -323,8 +323,10 @@ static void finish(struct verdicts *v)
 	r->ranking = alloc_zero(f->n_members, sizeof(*r->ranking));
 	for (size_t i = 0; i < f->n_members; i++)
 		r->ranking[i] = (uint32_t)i;
-	qsort_r(r->ranking, f->n_members, sizeof(*r->ranking), by_severity, f->members);
-	qsort(r->findings, r->n_findings, sizeof(*r->findings), worse_first);
+	if (f->n_members)
+		qsort_r(r->ranking, f->n_members, sizeof(*r->ranking), by_severity, f->members);
+	if (r->n_findings)
+		qsort(r->findings, r->n_findings, sizeof(*r->findings), worse_first);
 	for (size_t i = 0; i < f->n_members; i++)
 		if (f->members[i].finding >= 0)
 			f->members[i].finding = -2;
@@ -372,7 +374,7 @@ static void choose_metrics(struct verdicts *v)
 
 static void note_samples(struct verdicts *v, const struct metric *m)
 {
-	if (m->model.guessed) {
+	if (m->model.guessed || m->model.kind_guessed) {
 		char *text = metric_describe(&m->model);
 
 		note(v->r, "%s", text);
@@ -390,6 +392,11 @@ static void note_samples(struct verdicts *v, const struct metric *m)
 	if (m->late)
 		note(v->r, "%s: %llu samples are older than the one before", m->model.name,
 			(unsigned long long)m->late);
+	if (m->unmatched)
+		note(v->r, "%s: %llu values have no counterpart at their time (%s)%s",
+			m->model.name, (unsigned long long)m->unmatched,
+			m->model.per ? m->model.per : "another bucket",
+			m->model.per ? "" : "; sort the input by time");
 	if (m->panel.shift)
 		note(v->r, "%s: %llu samples share a cell (more memory would separate them)",
 			m->model.name, 1ull << m->panel.shift);
@@ -403,6 +410,9 @@ int fleet_judge(
 	if (!f->begun)
 		return err_blame(
 			e, ERR_SCENARIO, err_set(e, -EINVAL, "there is not one value in it"));
+	if (!f->n_metrics)
+		return err_blame(e, ERR_SCENARIO,
+			err_set(e, -EINVAL, "every metric in it is declared worse=none"));
 	level_finish(f);
 	v.r = *result = alloc_zero(1, sizeof(**result));
 	v.r->from_s = from_s == 0 && to_s == 0 ? f->from_s : from_s;
@@ -465,13 +475,14 @@ void fleet_trace(struct fleet *f, const struct fleet_result *r, uint32_t member,
 		peers_deviations(&s, set, row, place, d);
 		for (size_t c = 0; c < PANEL_BLOCK; c++) {
 			int64_t cell = m->panel.when[place] * PANEL_BLOCK + (int64_t)c;
-			size_t at = (size_t)((double)(cell - s.from) * (double)n /
-				(double)(s.to - s.from));
+			size_t at;
 
-			if (!isnan(d[c]) && at < n) {
-				ratio[at] += d[c];
-				count[at]++;
-			}
+			if (isnan(d[c])) /* also what is not judged */
+				continue;
+			at = (size_t)((double)(cell - s.from) * (double)n /
+				(double)(s.to - s.from));
+			ratio[at] += d[c];
+			count[at]++;
 		}
 	}
 	for (size_t i = 0; i < n; i++)

@@ -10,6 +10,12 @@
 /* A step is the median of this many distances; or of those among this many samples. */
 enum { STEPS_WANTED = 4096, PENDING_MAX = 1 << 20, CHECK_EVERY = 1 << 16 };
 
+/* The code of an amount of 0. */
+enum { NO_AMOUNT = 1 };
+
+#define STEP_LEAST 1e-6
+#define STEP_MOST 1e12
+
 int64_t level_cell(const struct fleet *f, const struct metric *m, double time_s)
 {
 	/* Times near a multiple of the step belong to the same cell, a little before or after. */
@@ -96,6 +102,28 @@ static double level_log(struct metric *m, double v)
 	return m->model.zero == ZERO_VALUE ? panel_log2(v + m->floor) : NAN;
 }
 
+/* A cell with an amount or an exposure alone: the level if the other one came before, else NAN. */
+static double match(struct metric *m, uint32_t row, const struct open_cell *o)
+{
+	bool exposure = o->n_exposures > 0;
+	double sum = exposure ? o->exposure : o->sum, other;
+	struct panel *own = &m->parts[exposure];
+	uint16_t before = panel_get(&m->parts[!exposure], row, o->cell);
+
+	if (exposure && !(sum > 0))
+		return NAN;
+	if (before == PANEL_MISSING) {
+		while (own->n_rows <= row)
+			panel_add_row(own);
+		panel_put(own, row, o->cell, sum > 0 ? panel_code(panel_log2(sum)) : NO_AMOUNT);
+		m->unmatched++;
+		return NAN;
+	}
+	m->unmatched--;
+	other = before == NO_AMOUNT ? 0 : panel_level(before);
+	return level_log(m, exposure ? other / sum : sum / other);
+}
+
 static void close_cell(struct metric *m, uint32_t row)
 {
 	struct open_cell *o = &m->open[row];
@@ -105,12 +133,16 @@ static void close_cell(struct metric *m, uint32_t row)
 		return;
 	switch (m->model.kind) {
 	case KIND_AMOUNT:
-		if (o->exposure > 0)
+		if (!o->n_exposures || o->n == o->n_exposures)
+			level = match(m, row, o);
+		else if (o->exposure > 0)
 			level = level_log(m, o->sum / o->exposure);
 		break;
 	case KIND_BUCKET: {
-		double q = bucket_quantile(m, o->buckets);
+		bool alone = o->n < 2 && m->n_bounds > 1;
+		double q = alone ? -1 : bucket_quantile(m, o->buckets);
 
+		m->unmatched += alone;
 		level = q < 0 ? NAN : level_log(m, q);
 		memset(o->buckets, 0, BUCKETS_MAX * sizeof(*o->buckets));
 		break;
@@ -126,6 +158,8 @@ static void close_cell(struct metric *m, uint32_t row)
 static void halve(struct metric *m)
 {
 	panel_halve(&m->panel);
+	panel_halve(&m->parts[0]);
+	panel_halve(&m->parts[1]);
 	for (size_t row = 0; row < m->panel.n_rows; row++)
 		m->open[row].cell >>= 1;
 	m->asked_s = NAN;
@@ -159,7 +193,10 @@ static void add(struct fleet *f, struct metric *m, const struct feed *feed, doub
 	}
 	o->n++;
 	switch (feed->role) {
-	case FEED_EXPOSURE: o->exposure += x; break;
+	case FEED_EXPOSURE:
+		o->exposure += x;
+		o->n_exposures++;
+		break;
 	case FEED_BUCKET:
 		if (!o->buckets)
 			o->buckets = alloc_zero(BUCKETS_MAX, sizeof(*o->buckets));
@@ -171,30 +208,37 @@ static void add(struct fleet *f, struct metric *m, const struct feed *feed, doub
 		check_memory(f);
 }
 
+/* Of metrics that grow: what 'value' grew by since the sample before, of a counter per second.
+ * False: there is no sample before, or it is larger. */
+static bool growth_of(const struct metric *m, const struct raw *r, double time_s, double *value)
+{
+	double passed = time_s - r->last_s;
+
+	if (m->model.kind != KIND_COUNTER && m->model.kind != KIND_BUCKET && !m->model.counter)
+		return true;
+	if (!r->any || !(passed > 0) || *value < r->last_value)
+		return false;
+	*value -= r->last_value;
+	if (m->model.kind == KIND_COUNTER)
+		*value /= passed;
+	return true;
+}
+
 /* A sample of a settled metric. Counters become what they grew by. */
 static void use(struct fleet *f, uint32_t raw, uint32_t feed, double time_s, double value)
 {
 	const struct feed *at = &f->feeds[feed];
 	struct metric *m = &f->metrics[at->metric];
 	struct raw *r = &f->raws[raw];
-	bool grows = m->model.kind == KIND_COUNTER || m->model.kind == KIND_BUCKET ||
-		m->model.counter;
 
 	m->samples++;
 	if (r->any && time_s == r->last_s)
 		m->repeated++;
 	if (r->any && time_s < r->last_s)
 		m->late++;
-	if (grows) {
-		double growth = value - r->last_value, passed = time_s - r->last_s;
-
-		if (!r->any || !(passed > 0))
-			return;
-		if (growth < 0) {
-			m->restarts++;
-			return;
-		}
-		value = m->model.kind == KIND_COUNTER ? growth / passed : growth;
+	if (!growth_of(m, r, time_s, &value)) {
+		m->restarts += r->any && time_s > r->last_s;
+		return;
 	}
 	if (at->role == FEED_LEVEL)
 		value = level_log(m, value);
@@ -214,19 +258,39 @@ static void remember(struct raw *r, double time_s, double value)
 	}
 }
 
-/* What is added to every level of a metric that can be 0: a twentieth of its median above 0, so
- * that 0 is far below, but not infinitely far. */
-static double find_floor(const struct metric *m)
+/* Makes the first value of each series stand before all others again. */
+static void rewind_pending(struct fleet *f, const struct metric *m)
 {
-	size_t n = 0;
-	double floor = 1;
-	float *v = alloc_zero(m->n_pending, sizeof(*v));
-
 	for (size_t i = 0; i < m->n_pending; i++)
-		if (m->pending[i].value > 0)
-			v[n++] = (float)m->pending[i].value;
-	if (n && m->model.kind == KIND_GAUGE)
-		floor = (double)gsl_stats_float_select(v, 1, n, n / 2) / 20;
+		f->raws[m->pending[i].raw].any = false;
+}
+
+/* What is added to every level of a metric that can be 0: a twentieth of a typical level above 0,
+ * so that 0 is far below, but not infinitely far, in whichever unit. */
+static double find_floor(struct fleet *f, const struct metric *m)
+{
+	float *v = alloc_zero(m->n_pending, sizeof(*v));
+	double sum[2] = {0}, floor = 1; /* of amounts and of exposures */
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n_pending; i++) {
+		const struct pending *p = &m->pending[i];
+		double x = p->value;
+		enum feed_role role = f->feeds[p->feed].role;
+
+		if (!growth_of(m, &f->raws[p->raw], p->time_s, &x))
+			x = 0;
+		remember(&f->raws[p->raw], p->time_s, p->value);
+		if (x > 0 && role == FEED_LEVEL)
+			v[n++] = (float)panel_log2(x);
+		else if (x > 0)
+			sum[role == FEED_EXPOSURE] += x;
+	}
+	rewind_pending(f, m);
+	if (n)
+		floor = exp2((double)gsl_stats_float_select(v, 1, n, n / 2)) / 20;
+	else if (sum[0] > 0 && sum[1] > 0)
+		floor = sum[0] / sum[1] / 20;
 	free(v);
 	return floor;
 }
@@ -237,22 +301,19 @@ static void settle(struct fleet *f, struct metric *m)
 		? (double)gsl_stats_float_select(m->steps, 1, m->n_steps, m->n_steps / 2)
 		: 1;
 
-	if (step < f->options.step_s)
-		step = f->options.step_s;
+	step = fmin(fmax(step, fmax(f->options.step_s, STEP_LEAST)), STEP_MOST);
 	/* Metrics that are sampled together share their cells. */
 	for (const struct metric *other = f->metrics; other < f->metrics + f->n_metrics; other++)
 		if (other->settled && fabs(other->panel.step_s - step) < 0.2 * step) {
 			step = other->panel.step_s;
 			break;
 		}
-	m->floor = find_floor(m);
-	m->panel.step_s = step;
-	m->panel.shift = f->shift;
+	rewind_pending(f, m);
+	m->floor = find_floor(f, m);
+	m->panel.step_s = m->parts[0].step_s = m->parts[1].step_s = step;
+	m->panel.shift = m->parts[0].shift = m->parts[1].shift = f->shift;
 	m->asked_s = NAN;
 	m->settled = true;
-	/* The first value of each series stands before all others again. */
-	for (size_t i = 0; i < m->n_pending; i++)
-		f->raws[m->pending[i].raw].any = false;
 	for (size_t i = 0; i < m->n_pending; i++) {
 		const struct pending *p = &m->pending[i];
 
@@ -352,7 +413,8 @@ void level_take(struct fleet *f, uint32_t raw, uint32_t feed, double time_s, dou
 void level_finish(struct fleet *f)
 {
 	for (struct metric *m = f->metrics; m < f->metrics + f->n_metrics; m++) {
-		if (!m->settled)
+		/* Of a metric without any value yet the step is still open. */
+		if (!m->settled && m->n_pending)
 			settle(f, m);
 		for (uint32_t row = 0; row < m->panel.n_rows; row++)
 			close_cell(m, row);

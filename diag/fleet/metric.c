@@ -10,13 +10,17 @@
 #include "harness/base/auto.h"
 #include "harness/base/near.h"
 
+static void model_clear(struct metric_model *m)
+{
+	free(m->name);
+	free(m->unit);
+	free(m->per);
+}
+
 void metric_models_clear(struct metric_models *m)
 {
-	for (size_t i = 0; i < m->n; i++) {
-		free(m->v[i].name);
-		free(m->v[i].unit);
-		free(m->v[i].per);
-	}
+	for (size_t i = 0; i < m->n; i++)
+		model_clear(&m->v[i]);
 	free(m->v);
 	*m = (struct metric_models){0};
 }
@@ -34,6 +38,7 @@ static const char *const worse_words[] = {"more", "less", "load", "none", NULL};
 static const char *const kind_words[] = {"gauge", "counter", "amount", "bucket", NULL};
 static const char *const zero_words[] = {"missing", "value", NULL};
 static const char *const yes_words[] = {"yes", "no", NULL};
+enum { KEY_UNIT, KEY_WORSE, KEY_KIND, KEY_PER, KEY_ZERO, KEY_QUANTILE, KEY_COUNTER };
 static const char *const keys[] = {
 	"unit", "worse", "kind", "per", "zero", "quantile", "counter", NULL};
 
@@ -49,27 +54,25 @@ static int word_of(const char *what, const char *const *list, const char *word, 
 		e, -EINVAL, "there is no %s '%.60s'%s", what, word, near_hint(word, list, hint));
 }
 
-static int set_key(struct metric_model *m, const char *key, const char *value, struct err *e)
+static int set_key(struct metric_model *m, int key, const char *value, struct err *e)
 {
-	int k = word_of("key", keys, key, e), w = 0;
+	int w = 0;
 	char *end;
 
-	if (k < 0)
-		return k;
-	switch (k) {
-	case 0: m->unit = alloc_copy(value); break;
-	case 1:
+	switch (key) {
+	case KEY_UNIT: m->unit = alloc_copy(value); break;
+	case KEY_WORSE:
 		m->worse = (enum metric_worse)(
 			1 + (w = word_of("direction", worse_words, value, e)));
 		break;
-	case 2:
+	case KEY_KIND:
 		m->kind = (enum metric_kind)(1 + (w = word_of("kind", kind_words, value, e)));
 		break;
-	case 3: m->per = alloc_copy(value); break;
-	case 4:
+	case KEY_PER: m->per = alloc_copy(value); break;
+	case KEY_ZERO:
 		m->zero = (enum metric_zero)(1 + (w = word_of("zero", zero_words, value, e)));
 		break;
-	case 5:
+	case KEY_QUANTILE:
 		m->quantile = strtod(value, &end);
 		if (*end || end == value || !(m->quantile > 0 && m->quantile < 1))
 			return err_set(
@@ -80,7 +83,7 @@ static int set_key(struct metric_model *m, const char *key, const char *value, s
 	return w < 0 ? w : 0;
 }
 
-static int check_model(const struct metric_model *m, struct err *e)
+static int check_model(const struct metric_model *m, unsigned given, struct err *e)
 {
 	if (m->per && m->kind != KIND_AMOUNT && m->kind != KIND_GUESS)
 		return err_set(e, -EINVAL, "per= is for kind=amount only");
@@ -89,41 +92,59 @@ static int check_model(const struct metric_model *m, struct err *e)
 			"kind=amount needs per=METRIC, the work that the amount was spent on");
 	if (m->per && !strcmp(m->per, m->name))
 		return err_set(e, -EINVAL, "a metric cannot be per itself");
+	if (given & 1u << KEY_COUNTER && !m->per)
+		return err_set(e, -EINVAL,
+			"counter= is for an amount (per=METRIC); a counter by itself is "
+			"kind=counter");
+	if (given & 1u << KEY_QUANTILE && m->kind != KIND_BUCKET)
+		return err_set(e, -EINVAL, "quantile= is for kind=bucket only");
 	return 0;
+}
+
+/* Takes the pairs behind the name. */
+static int set_pairs(struct metric_model *m, char *rest, struct err *e)
+{
+	unsigned given = 0;
+	char *word, *value;
+	int k;
+
+	while ((word = strtok_r(NULL, " \t\r\n", &rest))) {
+		value = strchr(word, '=');
+		if (!value || !value[1])
+			return err_set(e, -EINVAL, "'%.60s' is not of the form KEY=VALUE", word);
+		*value++ = '\0';
+		k = word_of("key", keys, word, e);
+		if (k < 0)
+			return k;
+		if (given & 1u << k)
+			return err_set(e, -EINVAL, "%s= stands twice", word);
+		given |= 1u << k;
+		k = set_key(m, k, value, e);
+		if (k < 0)
+			return k;
+	}
+	return check_model(m, given, e);
 }
 
 int metric_declare(struct metric_models *m, const char *declaration, struct err *e)
 {
 	struct metric_model model = {.quantile = 0.99};
 	auto_free char *copy = alloc_copy(declaration);
-	char *rest = copy, *word, *value;
-	int rc = 0;
+	char *rest = copy, *name = strtok_r(copy, " \t\r\n", &rest);
+	int rc;
 
-	word = strtok_r(copy, " \t\r\n", &rest);
-	if (!word)
-		return err_set(e, -EINVAL,
-			"a declaration begins with a metric's name: 'latency worse=more'");
-	if (metric_find(m, word))
-		return err_set(e, -EINVAL, "the metric '%.100s' is declared twice", word);
-	model.name = alloc_copy(word);
-	while (!rc && (word = strtok_r(NULL, " \t\r\n", &rest))) {
-		value = strchr(word, '=');
-		if (!value || !value[1]) {
-			rc = err_set(e, -EINVAL, "'%.60s' is not of the form KEY=VALUE", word);
-			break;
-		}
-		*value++ = '\0';
-		if ((!strcmp(word, "unit") && model.unit) || (!strcmp(word, "per") && model.per))
-			rc = err_set(e, -EINVAL, "%s= stands twice", word);
-		else
-			rc = set_key(&model, word, value, e);
-	}
-	rc = rc ?: check_model(&model, e);
+	if (!name)
+		return err_blame(e, ERR_SCENARIO,
+			err_set(e, -EINVAL,
+				"a declaration begins with a metric's name: "
+				"'latency unit=ms worse=more'"));
+	if (metric_find(m, name))
+		return err_blame(e, ERR_SCENARIO,
+			err_set(e, -EINVAL, "the metric '%.100s' is declared twice", name));
+	model.name = alloc_copy(name);
+	rc = set_pairs(&model, rest, e);
 	if (rc) {
-		struct metric_models one = {alloc_zero(1, sizeof(model)), 1};
-
-		one.v[0] = model;
-		metric_models_clear(&one);
+		model_clear(&model);
 		return err_blame(
 			e, ERR_SCENARIO, err_prefix(e, rc, "metric '%.100s'", declaration));
 	}
@@ -145,29 +166,32 @@ int metric_declare_file(struct metric_models *m, const char *path, struct err *e
 		return err_blame(e, ERR_SCENARIO, err_errno(e, -errno, "cannot open '%s'", path));
 	while (!rc && getline(&line, &room, f) > 0) {
 		number++;
-		line[strcspn(line, "#")] = '\0';
-		if (line[strspn(line, " \t\r\n")] && (rc = metric_declare(m, line, e)))
+		line[strcspn(line, "#\r\n")] = '\0';
+		if (line[strspn(line, " \t")] && (rc = metric_declare(m, line, e)))
 			err_prefix(e, rc, "%s:%zu", path, number);
 	}
 	if (!rc && ferror(f))
-		rc = err_errno(e, -EIO, "cannot read '%s'", path);
+		rc = err_blame(e, ERR_SCENARIO, err_errno(e, -errno, "cannot read '%s'", path));
 	return rc;
 }
 
-/* The words of a name: "readLatency_ms" has read, latency and ms. */
+/* The words of a name: "readLatency_ms" has read, latency, ms; "CPUIdle%" has cpu, idle, %. */
 static void split(const char *name, char *words, size_t size)
 {
 	size_t n = 0;
-	char before = ' ';
+	unsigned char before = ' ';
 
 	words[n++] = ' ';
-	for (const char *p = name; *p && n + 3 < size; before = *p++) {
-		bool sign = *p == '%';
+	for (const char *p = name; *p && n + 5 < size; before = (unsigned char)*p++) {
+		unsigned char c = (unsigned char)*p, next = (unsigned char)p[1];
 
-		if (isupper((unsigned char)*p) && islower((unsigned char)before))
+		if (isupper(c) && (islower(before) || (isupper(before) && islower(next))))
 			words[n++] = ' ';
-		words[n++] = isalnum((unsigned char)*p) || sign ? (char)tolower((unsigned char)*p)
-								: ' ';
+		if (c == '%')
+			words[n++] = ' ';
+		words[n++] = isalnum(c) || c == '%' ? (char)tolower(c) : ' ';
+		if (c == '%')
+			words[n++] = ' ';
 	}
 	words[n++] = ' ';
 	words[n] = '\0';
@@ -188,11 +212,24 @@ static bool has(const char *words, const char *list)
 	return false;
 }
 
+/* Whether the last word is one of these. */
+static bool ends(const char *words, const char *list)
+{
+	size_t n = strlen(words);
+
+	while (n > 1 && words[n - 1] == ' ')
+		n--;
+	while (n && words[n - 1] != ' ')
+		n--;
+	return n && has(words + n - 1, list);
+}
+
 static const char *unit_in(const char *words)
 {
 	static const char *const units[][2] = {{"ms msec msecs millis milliseconds", "ms"},
 		{"us usec usecs micros microseconds", "us"}, {"ns nsec nanoseconds", "ns"},
-		{"s sec secs seconds", "s"}, {"bytes", "bytes"}, {"percent pct % util", "%"}};
+		{"s sec secs seconds", "s"}, {"bytes", "bytes"}, {"celsius", "C"},
+		{"percent percentage pct % util utilization utilisation", "%"}};
 
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (has(words, units[i][0]))
@@ -200,39 +237,74 @@ static const char *unit_in(const char *words)
 	return NULL;
 }
 
-static const char time_words[] =
-	"latency lat latencies await wait waiting delay duration time svctm rtt response "
-	"dread dwrite nsread ncread r_await w_await ms msec us usec ns nsec seconds millis "
-	"milliseconds microseconds p50 p90 p95 p99 p999 jitter lag stall";
-static const char work_words[] =
-	"throughput bandwidth bw iops ops reads writes read written requests rps qps tps "
-	"transactions bytes kb mb mbps mib kib tput rate bps load packets sectors io ios";
+/* What a name is of: the first list that has one of its words decides. */
+static const char fact_words[] = "info timestamp boot start created uptime hours version";
+static const char fault_words[] =
+	"error errors err errs rxerr txerr fail failed failure failures fault faults drop drops "
+	"dropped rxdrop txdrop loss lost retrans retransmit retransmits retransmitted retry "
+	"retries timeout timeouts reallocated reallocations pending uncorrectable corrected "
+	"miss misses queue queued depth backlog inflight outstanding now stall stalls wear "
+	"temperature temp celsius";
 static const char less_words[] =
-	"hit hits free available avail idle healthy health speed success remaining uptime score";
+	"hit hits free freeable available avail idle healthy health up success successes "
+	"remaining score speed balance spare wearout";
+static const char time_words[] =
+	"latency lat latencies await wait waiting iowait delay duration time svctm rtt response "
+	"dread dwrite nsread ncread ms msec msecs us usec usecs ns nsec seconds millis "
+	"milliseconds micros microseconds nanoseconds p50 p90 p95 p99 p999 jitter lag";
+static const char work_words[] =
+	"throughput bandwidth bw iops op ops operations reads writes read written requests rps "
+	"qps tps transactions bytes kb mb mbps mib kib tput rate bps load load1 load5 load15 "
+	"packets sectors io ios areq rareq wareq dareq avgrq connections sessions";
+/* Times of which 0 is one: a follower that does not lag. */
+static const char from_zero_words[] = "lag jitter busy weighted";
+
+/* "r/s", "ops_per_second": how often, not how long. */
+static bool is_rate(const char *name, const char *words)
+{
+	const char *slash = strrchr(name, '/');
+
+	return ends(words, "s sec second") &&
+		(has(words, "per") ||
+			(slash && isalpha((unsigned char)slash[1]) && !strpbrk(slash, " _")));
+}
+
+static enum metric_worse guess_worse(const char *words, bool time, bool rate)
+{
+	if (has(words, fact_words))
+		return WORSE_NONE;
+	if (has(words, less_words) && !(time && !has(words, "idle remaining")))
+		return WORSE_LESS;
+	if (has(words, fault_words))
+		return WORSE_MORE;
+	/* How many there were of what took so long. */
+	if (rate || (time && ends(words, "count")))
+		return WORSE_LOAD;
+	return !time && has(words, work_words) ? WORSE_LOAD : WORSE_MORE;
+}
 
 void metric_guess(struct metric_model *m)
 {
 	char words[512];
-	bool time, work;
+	bool time, rate;
 
 	split(m->name, words, sizeof(words));
-	time = has(words, time_words);
-	work = !time && has(words, work_words) &&
-		!has(words, "error errors failed failures retransmitted dropped queue depth");
-	m->guessed = m->worse == WORSE_GUESS || m->kind == KIND_GUESS;
+	rate = is_rate(m->name, words);
+	time = !rate && has(words, time_words);
+	m->guessed = m->worse == WORSE_GUESS;
+	m->kind_guessed = m->kind == KIND_GUESS;
 	if (m->worse == WORSE_GUESS)
-		m->worse = time                  ? WORSE_MORE
-			: work                   ? WORSE_LOAD
-			: has(words, less_words) ? WORSE_LESS
-						 : WORSE_MORE;
+		m->worse = guess_worse(words, time, rate);
 	if (m->kind == KIND_GUESS)
-		m->kind = has(words, "total") ? KIND_COUNTER : KIND_GAUGE;
+		m->kind = ends(words, "total") || (time && ends(words, "sum count")) ? KIND_COUNTER
+										     : KIND_GAUGE;
 	if (m->zero == ZERO_GUESS)
 		m->zero = m->kind == KIND_AMOUNT || m->kind == KIND_BUCKET ||
-				(time && m->kind == KIND_GAUGE)
+				(time && m->kind == KIND_GAUGE && m->worse == WORSE_MORE &&
+					!has(words, from_zero_words))
 			? ZERO_MISSING
 			: ZERO_VALUE;
-	if (!m->unit && unit_in(words))
+	if (!m->unit && !rate && !ends(words, "count") && unit_in(words))
 		m->unit = alloc_copy(unit_in(words));
 }
 
@@ -241,10 +313,13 @@ char *metric_describe(const struct metric_model *m)
 	static const char *const worse[] = {"?", "more is worse", "less is worse",
 		"work, which excuses and accuses nobody", "not looked at"};
 	const char *unit = m->unit ? m->unit : "";
+	const char *guess = m->guessed && m->kind_guessed ? " (guessed from its name)"
+		: m->guessed                              ? " (direction guessed from its name)"
+		: m->kind_guessed                         ? " (kind guessed from its name)"
+							  : "";
 
 	return alloc_format("%s: %s; %s%s%s%s%s%s%s", m->name, worse[m->worse],
 		m->kind ? kind_words[m->kind - 1] : "?", m->per ? " per " : "",
 		m->per ? m->per : "", *unit ? ", in " : "", unit,
-		m->zero == ZERO_MISSING ? ", 0 is no value" : "",
-		m->guessed ? " (guessed from its name)" : "");
+		m->zero == ZERO_MISSING ? ", 0 is no value" : "", guess);
 }

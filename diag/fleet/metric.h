@@ -44,7 +44,8 @@ struct metric_model {
 	enum metric_zero zero;
 	bool counter;
 	double quantile;
-	bool guessed; /* 'worse' or 'kind' was not declared */
+	bool guessed;      /* 'worse' was not declared */
+	bool kind_guessed; /* 'kind' was not */
 };
 
 /* Zero at first. */

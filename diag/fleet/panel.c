@@ -173,6 +173,17 @@ void panel_open(struct panel *p, uint32_t row, int64_t block)
 	r->last_cells = r->block[slot];
 }
 
+uint16_t panel_get(const struct panel *p, uint32_t row, int64_t cell)
+{
+	size_t at = place_of(p, cell >> 6);
+	const uint16_t *cells;
+
+	if (row >= p->n_rows || at == p->n_blocks || p->when[at] != cell >> 6)
+		return PANEL_MISSING;
+	cells = panel_cells(p, row, at);
+	return cells ? cells[cell & (PANEL_BLOCK - 1)] : PANEL_MISSING;
+}
+
 /* Row by row, so that the old blocks of a row are free before the next one's are made. */
 void panel_halve(struct panel *p)
 {

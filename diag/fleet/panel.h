@@ -101,6 +101,8 @@ uint32_t panel_add_row(struct panel *p);
 /* Puts a code in a cell; 'cell' counts cells of the present width from the zero of time. A cell
  * that has one becomes the mean of both. */
 static inline void panel_put(struct panel *p, uint32_t row, int64_t cell, uint16_t code);
+/* The code in a cell; PANEL_MISSING also where there is no such row. */
+uint16_t panel_get(const struct panel *p, uint32_t row, int64_t cell);
 /* Makes cells twice as wide: each is the mean of its halves, or the one that is there. */
 void panel_halve(struct panel *p);
 /* Drops whole blocks that end before 'cell'. */

@@ -112,8 +112,8 @@ static int64_t refine(const struct windows *fine, int64_t from, int64_t to, doub
 
 	for (size_t k = 0; k < fine->n; k++) {
 		size_t i = end ? k : fine->n - 1 - k;
-		int64_t first = fine->index[i] << (2 * fine->level);
-		int64_t after = (fine->index[i] + 1) << (2 * fine->level);
+		int64_t first = fine->index[i] * (INT64_C(1) << (2 * fine->level));
+		int64_t after = (fine->index[i] + 1) * (INT64_C(1) << (2 * fine->level));
 
 		if (first < from || after > to)
 			continue;
@@ -130,8 +130,8 @@ static void date(struct survey *s, uint32_t row, const struct metric *m, const s
 	size_t a, size_t b, double off, struct fleet_finding *f)
 {
 	unsigned shift = 2 * w->level;
-	int64_t since = w->index[a] << shift, until = (w->index[b - 1] + 1) << shift;
-	int64_t width = (int64_t)1 << shift;
+	int64_t width = INT64_C(1) << shift;
+	int64_t since = w->index[a] * width, until = (w->index[b - 1] + 1) * width;
 
 	if (w->level) {
 		struct windows fine = windows_of(s, row, w->level > REFINE ? w->level - REFINE : 0);
