@@ -368,7 +368,7 @@ static const struct option_row rows[] = {
 };
 
 const struct command watch_command = {.name = "watch",
-	.summary = "judge your own time series as they come; metrics of findings",
+	.summary = "follow series as they come; print and export findings as they begin and end",
 	.arguments = "--csv FILE\n--prometheus URL --query PROMQL",
 	.about = "Judges series as they come with the detector 'fleet'. Prints a line when a "
 		 "finding begins and a line when it ends.\n\n"

@@ -12,8 +12,8 @@ const struct option_row series_rows[] = {
 	{"format", 0, OPTION_TEXT, AT(how.format), "FORMAT",
 		"csv, sar, sadf, iostat, ceph or prometheus-text (default: by the first bytes)"},
 	{"time", 0, OPTION_TEXT, AT(how.time), "COLUMN",
-		"column of times: ISO 8601, or numbers in the unit that ends its name (_s, _ms, "
-		"_us, _ns; default: s). Found by itself: time, timestamp, ts, date ..."},
+		"column of times: ISO 8601, or numbers whose unit is told by its name (_s, _ms, "
+		"_us, _ns) or by their size. Found by itself: time, timestamp, ts, date ..."},
 	{"member", 0, OPTION_TEXT, AT(how.member), "COLUMN",
 		"column or label that names the disk, server or OSD. Found by itself: member, "
 		"disk, device, osd, server, host, instance ..."},
