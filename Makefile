@@ -183,8 +183,9 @@ headers: ## compile each header alone: it includes what it uses
 	$(Q)$(call alone,$(bpf_headers) diag/capture/ebpf/shared.h,\
 		clang -target bpf -D__TARGET_ARCH_$(bpf_arch) -I/usr/include/$(shell $(CC) -print-multiarch))
 
-figures: all ## draw the pages' figures anew from the recorded corpora and runs (python3)
+figures: all ## draw the pages' figures anew from recorded runs and a made-up fleet (python3)
 	$(Q)OUT=$(OUT) results/figures/detectors.py
+	$(Q)OUT=$(OUT) results/figures/fleet.py
 	$(Q)OUT=$(OUT) results/figures/doses.py
 	$(Q)OUT=$(OUT) results/figures/roc.py
 

@@ -1,6 +1,6 @@
 /*
  * FLEET: which members of a fleet (disks, servers, OSDs) differ from their peers, and how long.
- * The method, its assumptions and the reasons for them: diag/detectors/FLEET.md.
+ * The method, what it assumes and what it cannot see: diag/detectors/HOW.md.
  *
  *     struct fleet *f = fleet_new(&options);
  *     struct import_sink sink = fleet_sink(f);

@@ -11,7 +11,7 @@
  *     worse=more     a larger value is worse: latency, errors
  *     worse=less     a smaller value is worse: the throughput of a benchmark
  *     worse=load     neither: it is the work that was asked of the member. It accuses nobody, and
- *                    excuses: see FLEET in diag/fleet/fleet.h
+ *                    excuses (diag/fleet/excuse.c)
  *     worse=none     not looked at
  *     kind=gauge     a value is a level by itself
  *     kind=counter   a value grows by what happened; its growth per second is the level. A value

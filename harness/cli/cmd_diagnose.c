@@ -125,12 +125,21 @@ static const char *series_given(const struct options *o)
 				      : name;
 }
 
+static bool fleet_named(const struct options *o)
+{
+	json_t *choice;
+	size_t i;
+
+	json_array_foreach(o->detectors, i, choice)
+		if (!strcmp(jget_text(choice, "name"), "fleet"))
+			return true;
+	return false;
+}
+
 /* Is 'fleet' to judge? It does unless other detectors are named, or training is given. */
 static bool fleet_chosen(const struct options *o)
 {
-	return !json_array_size(o->detectors)
-		? !o->trains.n && !o->csv.has_until
-		: !strcmp(jget_text(json_array_get(o->detectors, 0), "name"), "fleet");
+	return json_array_size(o->detectors) ? fleet_named(o) : !o->trains.n && !o->csv.has_until;
 }
 
 /* Checks that options go together; 0, or an exit code after a complaint. */
@@ -145,6 +154,10 @@ static int check(const struct options *o, int n)
 		return complain("--query needs --prometheus URL");
 	if (!n && !series)
 		return complain("which run? 'culprit diagnose runs/NAME', or --csv FILE");
+	if (!series && fleet_named(o))
+		return complain("the detector 'fleet' judges series, not runs; give it those of a "
+				"cell: 'culprit samples RUN --cell N --metric NAME | culprit "
+				"diagnose --csv - --time second --value-column sum'");
 	if (!series)
 		return name ? complain("--%s needs --csv or --prometheus", name) : 0;
 	if (o->cell)
@@ -224,27 +237,25 @@ static int set_until(void *field, const char *text, struct err *e)
 #define TIME .min = 1e-9, .unit = UNIT_SECONDS
 static const struct option_row series_common_rows[] = {
 	{"csv", 0, OPTION_TEXT, offsetof(struct csv_options, csv), "FILE",
-		"judge this file: CSV, a sample or a time a row, or another --format; also gzip "
-		"or zstd; - is standard input"},
+		"judge this file, CSV or another --format, also gzip or zstd; - is standard "
+		"input"},
 	{"window", 0, OPTION_QUANTITY, offsetof(struct csv_options, window_s), "TIME",
-		"judge in windows of this length, such as 1h, 1d or 1w, which begin at the hour, "
-		"at midnight or on Monday in UTC (default: as one)",
+		"judge each hour (1h), day (1d, from midnight UTC), week (1w, from Monday) ... by "
+		"itself (default: all as one)",
 		TIME},
 	{"interval", 0, OPTION_QUANTITY, offsetof(struct csv_options, step_s), "TIME",
-		"join samples into steps of this length (default: the median distance of two "
-		"samples)",
-		TIME},
+		"join samples into steps of this length (default: their median distance)", TIME},
 	{0},
 };
 
 static const struct option_row run_rows[] = {
 	{"cell", 0, OPTION_WHOLE, AT(cell), "N", "only this cell of the run", 1, 1e6},
-	{"evidence", 0, OPTION_FLAG, AT(evidence), NULL, "with the evidence for each verdict"},
+	{"evidence", 0, OPTION_FLAG, AT(evidence), NULL, "print the evidence for each verdict"},
 	{"train", 0, OPTION_LIST, AT(trains), "FILE",
-		"series: fault-free measurements, a CSV file like the one that is judged; may be "
-		"repeated. Without --detector, peer-threshold judges"},
+		"with --csv: learn from this fault-free file of the same form; may be repeated. "
+		"Without --detector, peer-threshold judges"},
 	{"train-until", 0, OPTION_CALL, AT(csv), "T",
-		"series: what comes before T (the file's own time, in seconds) is fault-free",
+		"with --csv: learn from what comes before T (seconds, as in the file)",
 		.set = set_until},
 	{0},
 };
@@ -267,17 +278,18 @@ static const struct option_row rows[] = {
 };
 
 const struct command diagnose_command = {.name = "diagnose",
-	.summary = "print detectors' verdicts on a run, or find the slow members of a fleet",
+	.summary = "judge a run's cells, or find who is slow in series of your own",
 	.arguments = "RUN\n--csv FILE\n--prometheus URL --query PROMQL",
-	.about = "Names who is slow: on each cell of a run, or in series from elsewhere.\n\n"
-		 "A run: prints the verdicts of detectors. What was injected is neither told to "
-		 "them nor printed; 'culprit rescore' scores. Nothing is changed; it needs no "
-		 "cluster and no root.\n\n"
-		 "Series from your own monitoring (disks, servers, OSDs): the detector 'fleet' "
-		 "compares each member with the peers of its group, over seconds and over weeks, "
-		 "and prints who differs, in which metric, how much, since when and for what share "
-		 "of the time. It needs no training. diag/detectors/README.md describes its input "
-		 "and output.",
+	.about = "Names who is slow: in each cell of a run, or in series from elsewhere.\n\n"
+		 "RUN: prints the detectors' verdicts. They are not told what was injected, and it "
+		 "is not printed; 'culprit rescore' scores. It needs no cluster and no root, and "
+		 "changes nothing.\n\n"
+		 "--csv, --prometheus: series from your own monitoring of disks, servers or OSDs. "
+		 "The detector 'fleet' compares each member with the peers of its group, over "
+		 "seconds and over weeks. It prints who differs, in which metric, by how much, "
+		 "since when and for what share of the time. It needs no training. "
+		 "diag/detectors/README.md explains input and output, diag/detectors/HOW.md the "
+		 "method.",
 	.examples = "culprit diagnose runs/NAME --cell 5 --evidence\n"
 		    "culprit diagnose --csv disks.csv --report disks.html --rank\n"
 		    "culprit diagnose --csv disks.csv.gz --group rack --group host --window 1d\n"

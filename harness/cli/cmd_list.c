@@ -83,6 +83,21 @@ static int list_detector(void *ctx, const struct detector *d)
 	return 0;
 }
 
+/* It judges series rather than runs, and so stands in no scenario. */
+static void list_fleet(json_t *all)
+{
+	struct listing l = {.json = all ? json_array() : NULL};
+	static const char name[] = "fleet";
+	static const char summary[] =
+		"members of a fleet that differ from their peers, for seconds or for good, in "
+		"series from elsewhere; needs no training. Not for scenarios: see 'culprit "
+		"diagnose --csv' and 'culprit watch'";
+
+	put(&l, json_pack("{s:s, s:s}", "name", name, "summary", summary), 18, name, summary);
+	if (all)
+		json_object_set_new(all, "series_detectors", l.json);
+}
+
 static void list_metrics(const struct listing *l)
 {
 	char text[512];
@@ -130,6 +145,8 @@ static int run(const struct call *c)
 			list_metrics(&l);
 		if (o->json)
 			json_object_set_new(all, kinds[i], l.json);
+		if (i == 2 && !rc)
+			list_fleet(o->json ? all : NULL);
 	}
 	if (!rc && o->json)
 		cmd_print_json(json_incref(all));
@@ -146,8 +163,8 @@ const struct command list_command = {.name = "list",
 	.summary = "list faults, workloads, detectors and metrics",
 	.arguments = "[faults|workloads|detectors|metrics]",
 	.about =
-		"Lists what a scenario can name, one line each. With a kind, also its parameters "
-		"with their defaults.\n\n"
+		"Lists what a scenario can name, one line each, and the detector 'fleet' of series "
+		"from elsewhere. With a kind, also parameters with their defaults.\n\n"
 		"Metrics are what a detector sees of every server and second; they are listed only "
 		"when asked for.",
 	.examples = "culprit list\nculprit list faults",

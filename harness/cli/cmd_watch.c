@@ -346,20 +346,19 @@ static int run(const struct call *c)
 #define AT(field) offsetof(struct options, field)
 static const struct option_row rows[] = {
 	{"csv", 0, OPTION_TEXT, AT(csv), "FILE",
-		"follow this file as lines are appended, also when it is rotated; - is standard "
-		"input"},
-	{"once", 0, OPTION_FLAG, AT(once), NULL, "judge what is there, and end"},
+		"follow this CSV file as lines are appended, also when it is rotated; - is "
+		"standard input"},
+	{"once", 0, OPTION_FLAG, AT(once), NULL, "judge what is there, and end; for cron"},
 	{"interval", 0, OPTION_QUANTITY, AT(interval_s), "TIME",
-		"with --prometheus: ask so often (default: 30s)", .min = 0.1, .max = 86400,
+		"with --prometheus: ask every TIME (default: 30s)", .min = 0.1, .max = 86400,
 		.unit = UNIT_SECONDS},
 	{"horizon", 0, OPTION_LIST, AT(horizons), "TIME",
-		"judge this much of the past; may be repeated (default: 64, 512, 4096 and 32768 "
-		"times the distance of two samples, as memory allows)"},
+		"judge the last TIME; may be repeated (default: 64, 512, 4096 and 32768 times the "
+		"distance of two samples, as memory allows)"},
 	{"state", 0, OPTION_TEXT, AT(state), "FILE",
-		"keep open findings in this file, so that another start does not print them again"},
+		"keep open findings in this file, so that a restart does not print them again"},
 	{"export", 0, OPTION_TEXT, AT(export), "ADDRESS",
-		"offer findings as metrics for Prometheus at unix:/PATH, 127.0.0.1:PORT or "
-		"[::1]:PORT"},
+		"offer metrics for Prometheus at unix:/PATH, 127.0.0.1:PORT or [::1]:PORT"},
 	{"json", 0, OPTION_FLAG, AT(json), NULL, "print a JSON object a line"},
 	{"", 0, OPTION_GROUP, AT(series), NULL, "columns and labels", .group = series_rows},
 	{"", 0, OPTION_GROUP, AT(prometheus), NULL, "a Prometheus server",
@@ -369,21 +368,19 @@ static const struct option_row rows[] = {
 };
 
 const struct command watch_command = {.name = "watch",
-	.summary = "judge your own time series as they come; metrics of findings",
+	.summary = "follow series as they come; print and export findings as they begin and end",
 	.arguments = "--csv FILE\n--prometheus URL --query PROMQL",
-	.about = "Judges series as they come, and prints a line when a finding begins and when it "
-		 "ends.\n\n"
-		 "Several horizons end now, from minutes to weeks; each is judged again when a "
-		 "sixteenth of it has passed. So a sample is judged 16 times a horizon: the cost "
-		 "of a sample is bounded, about 7 us. False alarms are accounted for over all "
-		 "looks. A finding ends when no horizon holds it any longer: for a quarter of the "
-		 "horizon it was not found, or its severity fell below 0.7.\n\n"
-		 "A file must be in order of time. It ends with SIGINT or SIGTERM, or with "
-		 "standard input. See harness/watch/README.md.",
+	.about = "Judges series as they come with the detector 'fleet'. Prints a line when a "
+		 "finding begins and a line when it ends.\n\n"
+		 "It judges several horizons: the last minutes, hours, days ... Each is judged "
+		 "again whenever a sixteenth of it has passed, and --false-alarms holds for all of "
+		 "these looks together. A finding ends when no horizon shows it any longer.\n\n"
+		 "Lines of a file must be in order of time. The command ends with SIGINT or "
+		 "SIGTERM, or at the end of standard input. More: harness/watch/README.md.",
 	.examples = "culprit watch --csv /var/log/disks.csv --export unix:/run/culprit.sock\n"
 		    "culprit watch --prometheus http://127.0.0.1:9090 --query disk_latency\n"
 		    "culprit watch --once --csv disks.csv --state /var/lib/culprit/disks.json",
-	.exits = "0 no finding is open, or it was interrupted; 1 a finding is open at the end; 2 "
+	.exits = "0 no finding is open, or ended by a signal; 1 a finding is open at the end; 2 "
 		 "usage or input error, or nothing could be judged; 3 it failed.",
 	ARGUMENTS(0, 0),
 	OPTIONS(rows, struct options),

@@ -273,12 +273,12 @@ static int set_rank(void *field, const char *text, struct err *e)
 #define TIME .min = 1e-9, .unit = UNIT_SECONDS
 const struct option_row fleet_range_rows[] = {
 	{"from", 0, OPTION_CALL, AT(range, from_s), "TIME",
-		"skip what is before: 2026-11-02, 2026-11-02T14:00:00Z (UTC), or seconds",
+		"leave out what is before: 2026-11-02, 2026-11-02T14:00:00Z (UTC), or seconds",
 		.set = set_time},
 	{"to", 0, OPTION_CALL, AT(range, to_s), "TIME",
-		"skip what is after (with --prometheus, default: now)", .set = set_time},
+		"leave out what is after (with --prometheus, default: now)", .set = set_time},
 	{"last", 0, OPTION_QUANTITY, AT(range, last_s), "TIME",
-		"with --prometheus: ask for so much before --to (default: 1w)", TIME},
+		"with --prometheus: from so long before --to (default: 1w)", TIME},
 	{0},
 };
 
@@ -287,13 +287,13 @@ const struct option_row fleet_output_rows[] = {
 		"list the N worst members, findings or not (default: 20)", .set = set_rank,
 		.optional = true},
 	{"all-windows", 0, OPTION_FLAG, AT(output, all_windows), NULL,
-		"with --window: the findings of each window apart"},
+		"with --window: list the findings of each window"},
 	{"labels", 0, OPTION_TEXT, AT(output, labels), "FILE",
 		"score findings and ranking by this list (or CSV) of members known to be ill"},
 	{"report", 0, OPTION_TEXT, AT(output, report), "FILE",
 		"write one HTML page with plots; it opens offline"},
 	{"fail", 0, OPTION_FLAG, AT(output, fail), NULL,
-		"end with exit code 1 if there is a finding, for cron and CI"},
+		"end with exit code 1 if there is a finding"},
 	{0},
 };
 

@@ -26,24 +26,21 @@ static int set_alarms(void *field, const char *text, struct err *e)
 
 const struct option_row fleet_rows[] = {
 	{"metric", 0, OPTION_LIST, AT(metrics), "DECLARATION",
-		"what a metric is: 'NAME worse=more|less|load|none unit=TEXT "
-		"kind=gauge|counter|amount|bucket per=NAME ...' (diag/detectors/README.md). "
-		"May be repeated. What is not declared is guessed from the name, and said"},
+		"what a metric is, such as 'read_time kind=amount per=reads unit=ms' or 'mbps "
+		"worse=less'; the words are in diag/detectors/README.md. May be repeated. What is "
+		"not declared is guessed from the name, and the guess is printed"},
 	{"metrics", 0, OPTION_TEXT, AT(metrics_file), "FILE",
-		"a file of such declarations, one a line"},
+		"read such declarations from this file, one a line"},
 	{"false-alarms", 0, OPTION_CALL, AT(alarms), "RATE",
-		"false alarms per series and week that are accepted, as 1e-4 or 1/10000 (default: "
-		"1/10000)",
+		"accept so many false alarms per series and week (default: 1/10000)",
 		.set = set_alarms},
 	{"least", 0, OPTION_QUANTITY, AT(least), "RATIO",
-		"smallest ratio to the peers that is a finding (default: 1.15)", 1.001, 1e6,
-		UNIT_NONE},
+		"report from this ratio to the peers on (default: 1.15)", 1.001, 1e6, UNIT_NONE},
 	{"shortest", 0, OPTION_QUANTITY, AT(shortest_pct), "PERCENT",
-		"smallest share of the time that is a finding (default: 0.5%)", 1e-6, 100,
-		UNIT_PERCENT},
+		"report from this share of the time on (default: 0.5%)", 1e-6, 100, UNIT_PERCENT},
 	{"memory", 0, OPTION_QUANTITY, AT(memory_bytes), "SIZE",
-		"memory for the samples; where more come, neighbours in time are joined (default: "
-		"320MiB)",
+		"memory for the samples; if they need more, neighbours in time are joined "
+		"(default: 320MiB)",
 		1 << 20, 1LL << 40, UNIT_BYTES},
 	{0},
 };

@@ -6,28 +6,24 @@
 
 const struct option_row prometheus_rows[] = {
 	{"prometheus", 0, OPTION_TEXT, AT(url), "URL",
-		"ask this Prometheus server (or Thanos, Mimir, VictoriaMetrics): "
-		"https://HOST:9090"},
+		"ask this server, such as https://HOST:9090; Thanos, Mimir and VictoriaMetrics "
+		"answer, too"},
 	{"query", 0, OPTION_LIST, AT(queries), "[NAME=]PROMQL",
-		"with --prometheus: the series to ask for; NAME names the metric (default: the "
-		"series' own name). May be repeated"},
-	{"step", 0, OPTION_QUANTITY, AT(step_s), "TIME",
-		"with --prometheus: the distance of two samples (default: 15s)", .min = 0.001,
-		.unit = UNIT_SECONDS},
-	{"token-file", 0, OPTION_TEXT, AT(token_file), "FILE",
-		"with --prometheus: this file holds the bearer token"},
+		"ask for these series; NAME becomes the metric's name (default: the series' own). "
+		"May be repeated"},
+	{"step", 0, OPTION_QUANTITY, AT(step_s), "TIME", "distance of two samples (default: 15s)",
+		.min = 0.001, .unit = UNIT_SECONDS},
+	{"token-file", 0, OPTION_TEXT, AT(token_file), "FILE", "this file holds the bearer token"},
 	{"password-file", 0, OPTION_TEXT, AT(password_file), "FILE",
-		"with --prometheus: this file holds USER:PASSWORD"},
+		"this file holds USER:PASSWORD"},
 	{"ca", 0, OPTION_TEXT, AT(ca_file), "FILE",
-		"with --prometheus: certificates (PEM) that may sign the server's (default: the "
-		"system's)"},
-	{"cert", 0, OPTION_TEXT, AT(cert_file), "FILE",
-		"with --prometheus: the client's certificate (PEM)"},
+		"certificates (PEM) that may sign the server's (default: the system's)"},
+	{"cert", 0, OPTION_TEXT, AT(cert_file), "FILE", "the client's certificate (PEM)"},
 	{"key", 0, OPTION_TEXT, AT(key_file), "FILE",
-		"with --prometheus: its private key (PEM; default: in the file of --cert)"},
+		"its private key (PEM; default: in the file of --cert)"},
 	{"timeout", 0, OPTION_QUANTITY, AT(timeout_s), "TIME",
-		"with --prometheus: the longest wait for one answer (default: 30s)", .min = 0.1,
-		.max = 3600, .unit = UNIT_SECONDS},
+		"the longest wait for one answer (default: 30s)", .min = 0.1, .max = 3600,
+		.unit = UNIT_SECONDS},
 	{0},
 };
 

@@ -10,25 +10,25 @@
 
 const struct option_row series_rows[] = {
 	{"format", 0, OPTION_TEXT, AT(how.format), "FORMAT",
-		"the file's format: csv, sar, iostat ... (default: as its first bytes look)"},
+		"csv, sar, sadf, iostat, ceph or prometheus-text (default: by the first bytes)"},
 	{"time", 0, OPTION_TEXT, AT(how.time), "COLUMN",
-		"the column of times (default: time, timestamp, ts, date ...; with _s, _ms, _us or "
-		"_ns behind the name it has this unit)"},
+		"column of times: ISO 8601, or numbers whose unit is told by its name (_s, _ms, "
+		"_us, _ns) or by their size. Found by itself: time, timestamp, ts, date ..."},
 	{"member", 0, OPTION_TEXT, AT(how.member), "COLUMN",
-		"the column or label that names the disk, server or OSD (default: member, disk, "
-		"device, osd, server, host, instance ...)"},
+		"column or label that names the disk, server or OSD. Found by itself: member, "
+		"disk, device, osd, server, host, instance ..."},
 	{"group", 0, OPTION_LIST, AT(groups), "COLUMN",
-		"a column or label by which members are grouped; repeated: from the widest (rack) "
-		"to the narrowest (host). Default: rack, host ..., if there are such columns"},
+		"column or label whose members are peers; repeated from the widest (rack) to the "
+		"narrowest (host). Found by itself: rack, host ..."},
 	{"metric-column", 0, OPTION_TEXT, AT(how.metric), "COLUMN",
-		"the column that names the metric, where a row has one value (default: metric)"},
+		"column that names the metric, if a row has one value (default: metric)"},
 	{"value-column", 0, OPTION_TEXT, AT(how.value), "COLUMN",
-		"the column of the values, where a row has one (default: value)"},
+		"column of the values, if a row has one (default: value)"},
 	{"only", 0, OPTION_LIST, AT(only), "METRIC",
-		"read this metric only; may be repeated (default: all)"},
+		"read only this metric; may be repeated (default: all)"},
 	{"metric-name", 0, OPTION_TEXT, AT(how.only_metric), "NAME",
-		"what the metric is called, in a file with one column a member (default: the "
-		"file's name)"},
+		"name of the metric, if a file has one column a member (default: the file's "
+		"name)"},
 	{0},
 };
 

@@ -20,10 +20,12 @@ enum { PARAMS_MAX = 32, FIELDS_MAX = PARAMS_MAX + 8 };
 static const struct {
 	const char *name, *folder;
 	const char *without_file; /* a name that has no file */
+	const char *other, *why;  /* a name that is known, but is no part of a scenario */
 } kinds[] = {
 	[LIBRARY_FAULT] = {"fault", "faults", "none"},
 	[LIBRARY_WORKLOAD] = {"workload", "workloads", NULL},
-	[LIBRARY_DETECTOR] = {"detector", "diag/detectors", NULL},
+	[LIBRARY_DETECTOR] = {"detector", "diag/detectors", NULL, "fleet",
+		"judges series, not runs: see 'culprit diagnose --csv FILE' and 'culprit watch'"},
 	[LIBRARY_FILE_SYSTEM] = {"file system", "harness/fs", NULL},
 };
 
@@ -107,7 +109,10 @@ static int refuse_name(
 
 	for (size_t i = 0; names[i] && n < sizeof(all); i++)
 		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", i ? ", " : "", names[i]);
-	if (near)
+	if (kinds[kind].other && !strcmp(name, kinds[kind].other))
+		luax_complain(
+			src, name, e, "the %s '%s' %s", kinds[kind].name, name, kinds[kind].why);
+	else if (near)
 		luax_complain(src, name, e, "there is no %s '%s'; did you mean '%s'?",
 			kinds[kind].name, name, near);
 	else

@@ -53,10 +53,21 @@ static void print_who(FILE *f, const struct life *life)
 		fputs("(all)", f);
 }
 
+/* The words of 'culprit diagnose'. */
+static const char *line_kind(const struct life *life, char text[40])
+{
+	switch (life->view[life->shown].kind) {
+	case FINDING_BURSTS: return "in bursts";
+	case FINDING_GROUP: return "whole group";
+	case FINDING_CLASS: snprintf(text, 40, "class of %u", life->count); return text;
+	default: return "lasting";
+	}
+}
+
 void line_text(FILE *f, enum life_event event, const struct life *life, double now_s)
 {
 	const struct life_view *v = &life->view[life->shown];
-	char at[40], since[40], lasted[40];
+	char at[40], since[40], lasted[40], kind[40];
 
 	fprintf(f, "%s %s ", line_time(now_s, at, sizeof(at)),
 		event == LIFE_BEGIN ? "begin" : "end  ");
@@ -67,11 +78,11 @@ void line_text(FILE *f, enum life_event event, const struct life *life, double n
 		fprintf(f,
 			" %.3g times its peers (%s) for %.0f %% of the time since %s, "
 			"severity %.2g\n",
-			v->effect, finding_kind_names[v->kind], 100 * v->share,
+			v->effect, line_kind(life, kind), 100 * v->share,
 			line_time(life->since_s, since, sizeof(since)), v->severity);
 	else
 		fprintf(f, " was %.3g times its peers (%s) from %s for %s%s\n", v->effect,
-			finding_kind_names[v->kind], line_time(life->since_s, since, sizeof(since)),
+			line_kind(life, kind), line_time(life->since_s, since, sizeof(since)),
 			line_duration(fmax(v->until_s - life->since_s, 0), lasted, sizeof(lasted)),
 			life->absent ? "; it is not judged any more: it has no samples, or no peers"
 				     : "");

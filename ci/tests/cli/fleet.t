@@ -3,7 +3,7 @@
 # and which options do not go together. No root, no cluster.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
-culprit=$PWD/${OUT:-out}/culprit
+culprit=$PWD/${OUT:-out}/culprit page=$PWD/diag/detectors/README.md
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 cd "$tmp" || exit 1
@@ -27,6 +27,10 @@ found() { grep -c -E '^ +[0-9.]+  host' "$1"; }
 
 check "a fleet with two ill disks is judged: 0" exits 0 "$culprit" diagnose --csv ill.csv
 cp out text
+sed -n '/^    \$ culprit diagnose --csv disks.csv --rank 3$/,/^\*\*/{s/^    //;/^\(\$\|\*\*\)/d;s/, [.][.][.]$//;p}' "$page" | grep . >shown
+cp ill.csv disks.csv && "$culprit" diagnose --csv disks.csv --rank 3 >printed
+missing=$(grep -q severity shown || echo "no example"; while read -r line; do grep -qF -- "$line" printed || echo "not printed: $line"; done <shown)
+check "diag/detectors/README.md shows this fleet, and what is printed of it" is "$missing" ""
 check "... what was understood comes first" grep -q '^ill.csv: CSV .*'"'disk'.*'host'" text
 check "... also the guess what the metric is" grep -q '^  latency_ms: more is worse.*guessed' text
 check "the lasting one has effect, share, onset" grep -qE '^ +[0-9.]+  host3/sdc  latency_ms     1\.[5-7][0-9]  +(100|9[0-9]) %  2026-11-05 0[0-9]:00  still +lasting$' text
@@ -87,6 +91,10 @@ check "options of fleet with another detector" refused "--least is an option of 
 check "... and with training" refused "--report is an option" --csv ill.csv --train well.csv --report x.html
 check "training for fleet" refused "no --train" --csv ill.csv --detector fleet --train well.csv
 check "fleet and another" refused "given alone" --csv ill.csv --detector fleet --detector peer-robust
+check "another and fleet" refused "given alone" --csv ill.csv --detector peer-robust --detector fleet
+check "fleet on a run says how it judges a cell" refused "samples RUN --cell N" run --detector fleet
+check "fleet is listed" bash -c '"$1" list detectors | grep -q "^  fleet .*peers"' - "$culprit"
+check "... apart from the detectors of runs" bash -c '"$1" list --json | grep -q series_detectors' - "$culprit"
 check "parameters in the detector's name" refused "options such as --least" --csv ill.csv --detector fleet,least=2
 check "--cell of a file" refused "--cell needs a run" --csv ill.csv --cell 3
 check "--evidence of fleet" refused "no --evidence" --csv ill.csv --evidence

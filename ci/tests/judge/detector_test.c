@@ -373,6 +373,8 @@ static void parameters_are_checked(void **state)
 	detector_free(d);
 	assert_int_equal(detector_load("peer-treshold", NULL, &d, &e), -ENOENT);
 	assert_non_null(strstr(e.text, "did you mean 'peer-threshold'?"));
+	assert_int_equal(detector_load("fleet", NULL, &d, &e), -ENOENT);
+	assert_non_null(strstr(e.text, "judges series, not runs"));
 	assert_int_equal(detector_load("detector.meta", NULL, &d, &e), -ENOENT);
 	assert_int_equal(detector_load("/nonexistent.lua", NULL, &d, &e), -ENOENT);
 }

@@ -47,6 +47,7 @@ check "where no disk was sampled, it abstains" bash -c "'$culprit' diagnose resu
 if command -v python3 >/dev/null; then
 	mkdir "$tmp/figures"
 	check "the figures are what the detectors say" python3 results/figures/detectors.py "$tmp/figures"
+	check "and of a made-up fleet" python3 results/figures/fleet.py "$tmp/figures"
 	check "and the results of the sweeps" python3 results/figures/doses.py "$tmp/figures"
 	check "and the effects of thresholds" python3 results/figures/roc.py "$tmp/figures"
 	for figure in results/figures/*.svg; do

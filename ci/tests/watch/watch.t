@@ -31,7 +31,7 @@ watch=("$culprit" watch --false-alarms 0.01)
 "${watch[@]}" --csv - <all.csv >out 2>err
 check "a stream that ends healthy ends with 0" [ $? = 0 ]
 check "the fault begins once and ends once" [ "$(cut -d' ' -f2 out | tr '\n' ' ')" = "begin end " ]
-check "the begin names member, metric, effect, since" grep -Eq '^2025-10-09T[0-9:]+Z begin host2/d1: read_ms [23]\.?[0-9]* times its peers \(shift\) for [0-9]+ % of the time since 2025-10-09T' out
+check "the begin names member, metric, effect, since" grep -Eq '^2025-10-09T[0-9:]+Z begin host2/d1: read_ms [23]\.?[0-9]* times its peers \(lasting\) for [0-9]+ % of the time since 2025-10-09T' out
 check "the form and the horizons are told" grep -q 'horizons: 64 min, ' err
 "${watch[@]}" --csv - --json <ill.csv >out 2>err
 check "a stream that ends ill ends with 1" [ $? = 1 ]
