@@ -12,7 +12,7 @@ culprit=${OUT:-out}/culprit
 
 csv() {
 	local metrics=()
-	for m in dread dwrite disk_reads disk_writes disk_read_time_s disk_write_time_s disk_read_bytes disk_written_bytes disk_busy_s; do
+	for m in disk_reads disk_writes disk_read_time_s disk_write_time_s disk_read_bytes disk_written_bytes disk_busy_s; do
 		metrics+=(--metric "$m")
 	done
 	"$culprit" samples "$run" --wide "${metrics[@]}"
