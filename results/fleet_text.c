@@ -1,6 +1,7 @@
 /* Findings as text: tables whose columns are as wide as they need to be. */
 #include "results/fleet.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,8 +121,9 @@ static void put_windows(const struct fleet_view *v, int width, FILE *out)
 		fputc('\n', out);
 		if (from < to)
 			put_entries(v, from, to, width, out);
+		if (from < to || i + 1 == v->n_windows)
+			fputc('\n', out);
 	}
-	fputc('\n', out);
 }
 
 static void put_ranking(const struct fleet_view *v, int width, FILE *out)
@@ -241,6 +243,10 @@ static void put_limits(const struct fleet_view *v, FILE *out)
 		if (!m->judged)
 			continue;
 		text_print_clean(out, m->model->name);
+		if (!(m->limit > 1) || !isfinite(m->median)) {
+			fputs(": too few samples for a limit\n", out);
+			continue;
+		}
 		fprintf(out, ": median %s", fleet_say_number(m->median, median));
 		if (m->model->unit) {
 			fputc(' ', out);

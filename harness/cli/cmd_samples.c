@@ -3,11 +3,12 @@
 
 #include "harness/base/jget.h"
 #include "harness/cli/cmd.h"
-#include "harness/cli/show.h"
+#include "harness/cli/samples_wide.h"
 
 struct options {
-	const char *metric;
+	bool taken[METRIC_COUNT], some; /* 'some': not all */
 	long cell;
+	bool wide;
 };
 
 struct printing {
@@ -15,32 +16,20 @@ struct printing {
 	long long cell, attempt;
 };
 
-/* Quotes a name with a separator, quote or line break (RFC 4180). */
-static void put_name(const char *name)
-{
-	if (!strpbrk(name, ",\"\r\n")) {
-		fputs(name, stdout);
-		return;
-	}
-	putchar('"');
-	for (; *name; name++)
-		printf(*name == '"' ? "\"\"" : "%c", *name);
-	putchar('"');
-}
-
 static int print_series(void *ctx, const char *metric, const char *server,
 	const struct sample *samples, size_t n, struct err *e)
 {
 	const struct printing *p = ctx;
+	enum metric m;
 
 	(void)e;
-	if (p->o->metric && strcmp(p->o->metric, metric))
+	if (p->o->some && (metric_from_name(metric, &m) || !p->o->taken[m]))
 		return 0;
 	for (size_t i = 0; i < n; i++) {
 		printf("%lld,%lld,", p->cell, p->attempt);
-		put_name(metric);
+		samples_put_name(metric);
 		putchar(',');
-		put_name(server);
+		samples_put_name(server);
 		printf(",%d,%llu,%.17g,%.17g,%llu\n", samples[i].second,
 			(unsigned long long)samples[i].count, samples[i].sum_s, samples[i].max_s,
 			(unsigned long long)samples[i].bytes);
@@ -75,22 +64,34 @@ static int print_all(struct store *s, const struct options *o, struct err *e)
 
 static int set_metric(void *field, const char *text, struct err *e)
 {
+	struct options *o = field;
 	enum metric m;
 
-	*(const char **)field = text;
-	return metric_from_name(text, &m)
-		? err_set(e, -EINVAL, "takes a metric, not '%s'; 'culprit list metrics' lists them",
-			  text)
-		: 0;
+	if (metric_from_name(text, &m))
+		return err_set(e, -EINVAL,
+			"takes a metric, not '%s'; 'culprit list metrics' lists them", text);
+	o->taken[m] = o->some = true;
+	return 0;
+}
+
+static int print_wide(struct store *s, const struct options *o, struct err *e)
+{
+	bool taken[METRIC_COUNT];
+
+	for (int m = 0; m < METRIC_COUNT; m++)
+		taken[m] = !o->some || o->taken[m];
+	return samples_wide(s, taken, o->cell, e);
 }
 
 static int run(const struct call *c)
 {
+	const struct options *o = c->options;
 	struct store *s = NULL;
 	struct err e;
 	int code = CULPRIT_EXIT_OK;
 
-	if (store_open(c->args[0], &s, &e) || print_all(s, c->options, &e))
+	if (store_open(c->args[0], &s, &e) ||
+		(o->wide ? print_wide(s, o, &e) : print_all(s, o, &e)))
 		code = cmd_error("samples", &e, ERR_USAGE);
 	store_close(s);
 	return code;
@@ -98,8 +99,10 @@ static int run(const struct call *c)
 
 static const struct option_row rows[] = {
 	{"cell", 0, OPTION_WHOLE, offsetof(struct options, cell), "N", "only this cell", 1, 1e6},
-	{"metric", 0, OPTION_CALL, offsetof(struct options, metric), "NAME", "only this metric",
+	{"metric", 0, OPTION_CALL, 0, "NAME", "only this metric; may be repeated",
 		.set = set_metric},
+	{"wide", 0, OPTION_FLAG, offsetof(struct options, wide), NULL,
+		"as 'culprit diagnose --csv' reads it: time, server, and a column for each metric"},
 	{0},
 };
 
@@ -110,7 +113,8 @@ const struct command samples_command = {.name = "samples",
 		 "with the columns cell, attempt, metric, server, second, count, sum, max and "
 		 "bytes; 'culprit list metrics' defines the metrics. A second without a row was "
 		 "not measured.",
-	.examples = "culprit samples runs/NAME --metric dread\nculprit samples runs/NAME --cell 5",
+	.examples = "culprit samples runs/NAME --metric dread\n"
+		    "culprit samples runs/NAME --wide --cell 5 | culprit diagnose --csv -",
 	ARGUMENTS(1, 1),
 	OPTIONS(rows, struct options),
 	.run = run};

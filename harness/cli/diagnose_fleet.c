@@ -10,6 +10,7 @@
 #include "diag/judge/labels.h"
 #include "harness/base/alloc.h"
 #include "harness/base/file.h"
+#include "harness/base/near.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/diagnose_windows.h"
 #include "results/fleet.h"
@@ -94,6 +95,42 @@ static int judge_windows(struct job *j, struct err *e)
 	return blame(e, rc);
 }
 
+static const char *source_of(const struct job *j)
+{
+	return !j->r->file                ? j->server.url
+		: strcmp(j->r->file, "-") ? j->r->file
+					  : "standard input";
+}
+
+static bool is_measured(const struct job *j, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < j->whole->n_metrics; i++) {
+		const char *have = j->whole->metrics[i].model->name;
+
+		/* The metrics of a histogram are called NAME{le="BOUND"}. */
+		if (!strncmp(have, name, n) && (!have[n] || have[n] == '{'))
+			return true;
+	}
+	return false;
+}
+
+/* A declaration with a typing error would have no effect. */
+static void note_unknown(struct job *j)
+{
+	const char **names = alloc_zero(j->whole->n_metrics + 1, sizeof(*names));
+	char hint[96];
+
+	for (size_t i = 0; i < j->whole->n_metrics; i++)
+		names[i] = j->whole->metrics[i].model->name;
+	for (size_t i = 0; i < j->models.n; i++)
+		if (!is_measured(j, j->models.v[i].name))
+			import_note(&j->said, "'%s' is declared, but there is no such metric%s",
+				j->models.v[i].name, near_hint(j->models.v[i].name, names, hint));
+	free(names);
+}
+
 /* A member counts as accused if an entry accuses it. */
 static int score(struct job *j, struct err *e)
 {
@@ -125,11 +162,13 @@ static int judge(struct job *j, struct err *e)
 	const struct fleet_request *r = j->r;
 	int rc = fleet_judge(j->fleet, 0, 0, &j->whole, e);
 
+	if (rc && !j->said.samples && (r->range.from_s != 0 || r->range.to_s != 0))
+		return blame(e,
+			err_set(e, rc, "%s: no sample lies between --from and --to", source_of(j)));
 	if (rc)
-		return blame(e, rc);
-	j->view = (struct fleet_view){.source = !r->file ? j->server.url
-			: strcmp(r->file, "-")           ? r->file
-							 : "standard input",
+		return blame(e, err_prefix(e, rc, "%s", source_of(j)));
+	note_unknown(j);
+	j->view = (struct fleet_view){.source = source_of(j),
 		.said = &j->said,
 		.whole = j->whole,
 		.options = &j->options,

@@ -159,7 +159,8 @@ function drawMembers() {
 		return el("figure.card", {id: "member-" + i}, el("h3", null, path(t.member)), tracePlot(t),
 			el("figcaption", null, (i + 1) + ". ", t.metric, ", ", times(t.effect), ", severity ", number(t.severity),
 				t.findings.length ? t.findings.map((k) => "; " + kind_words[fleet.findings[k].kind] + ", " +
-					share(fleet.findings[k].share) + " of the time since " + moment(fleet.findings[k].since_s)) : "; no finding"));
+					share(fleet.findings[k].share) + " of the time since " + moment(fleet.findings[k].since_s) +
+					(fleet.findings[k].open ? "" : ", until " + moment(fleet.findings[k].until_s))) : "; no finding"));
 	};
 	const more = fold("The next " + plural(others.length, "member") + " in the ranking, without a finding", {open: !ill.length},
 		el("div.plot-grid", null, others.map(card)));

@@ -83,7 +83,7 @@ function timeLabel(t, unix, span) {
 		return digits(t, 6);
 	const iso = new Date(t * 1000).toISOString();
 
-	if (span > 2 * 86400 || t % 86400 === 0)
+	if (span > 30 * 86400 || t % 86400 === 0)
 		return span > 2 * 31536000 ? iso.slice(0, 7) : iso.slice(5, 10);
 	return span > 900 ? iso.slice(11, 16) : iso.slice(11, 19);
 }

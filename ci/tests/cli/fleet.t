@@ -51,6 +51,12 @@ check "fewer false alarms may be asked for as a fraction" bash -c "'$culprit' di
 check "a metric declared as not to be looked at accuses nobody" exits 2 "$culprit" diagnose --csv ill.csv --metric 'latency_ms worse=none'
 check "... of which less is worse: not the slow one" bash -c "! '$culprit' diagnose --csv ill.csv --metric 'latency_ms worse=less unit=ms' | grep -q '^ .*host3/sdc .* 1\.'"
 
+check "a declaration of a metric that there is not is told, with the near one" bash -c \
+	"'$culprit' diagnose --csv ill.csv --metric 'latency worse=more' | grep -q \"'latency' is declared.* did you mean 'latency_ms'\""
+check "nothing between two times: file and options are named" refused "ill.csv: no sample lies between --from and --to" --csv ill.csv --from 2030-01-01
+printf 'time,server,latency\n1,a,2\n2,a,2\n1,b,2\n2,b,3\n1,c,2\n2,c,\n' >short.csv
+check "no limit is told where too little was measured" bash -c "'$culprit' diagnose --csv short.csv 2>/dev/null | grep -q 'latency: too few samples for a limit'"
+
 "$culprit" diagnose --csv ill.csv --rank >out
 check "--rank lists 20 members" is "$(sed -n '/^rank/,/^$/p' out | grep -c host)" 20
 check "... the worst first" is "$(sed -n '/^rank/{n;n;p}' out | awk '{ print $1, $3 }')$(sed -n '/^rank/{n;p}' out | awk '{ print $1 }')" "2 $(sed -n '/^rank/{n;n;p}' out | awk '{ print $3 }')1"

@@ -1,0 +1,15 @@
+-- The recording behind results/fleet/example.csv.gz: ten servers for twelve minutes. The lab:
+--
+--   culprit lab up --servers 10 --clients 6 --disk-rate 4MB/s --disk-seek 6ms --nic 50Mbit/s
+
+---@type culprit.Scenario
+return {
+	name      = "fleet-example",
+	summary   = "ten servers for twelve minutes; other work on one disk for half of them, bursts on another",
+	workloads = { "./example-mixed.lua" },
+	faults    = { { "./example-two.lua", victims = 2 } },
+	detectors = { "peer-robust" },
+	phases    = { before = "3min", fault = "6.5min", after = "2min" },
+	seed      = 15,
+	attempts  = 1,
+}
