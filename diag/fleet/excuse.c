@@ -220,14 +220,15 @@ static double fit(struct pairs *p, bool as_they_are, double center, double usual
 	return p->n ? (double)gsl_stats_float_select(p->work, 1, p->n, p->n / 2) : 0;
 }
 
-void excuse_learn(struct survey *s, struct excuse *x)
+/* Returns the typical size of what this load leaves unexplained. */
+static double learn(struct survey *s, struct excuse *x)
 {
 	struct pairs p = {.v = alloc_zero(PAIRS_MAX, sizeof(*p.v)),
 		.load_center = alloc_zero(s->n_sets, sizeof(double)),
 		.level_center = alloc_zero(s->n_sets, sizeof(double)),
 		.work = alloc_zero(PAIRS_MAX > s->n_sets ? PAIRS_MAX : s->n_sets, sizeof(float))};
 	size_t blocks = s->end - s->first, stride = 1, skip = 1;
-	double usual[EXCUSE_POINTS], relative;
+	double usual[EXCUSE_POINTS], relative, plain;
 
 	while (blocks / stride > 16 && blocks / stride * s->n_rows * PANEL_BLOCK > PAIRS_MAX)
 		stride++;
@@ -245,11 +246,34 @@ void excuse_learn(struct survey *s, struct excuse *x)
 	if (s->n_sets)
 		x->center = (double)gsl_stats_float_select(p.work, 1, s->n_sets, s->n_sets / 2);
 	relative = fit(&p, false, 0, x->usual);
-	x->as_they_are = fit(&p, true, x->center, usual) < BETTER * relative;
+	plain = fit(&p, true, x->center, usual);
+	x->as_they_are = plain < BETTER * relative;
 	if (x->as_they_are)
 		memcpy(x->usual, usual, sizeof(usual));
 	free(p.v);
 	free(p.load_center);
 	free(p.level_center);
 	free(p.work);
+	return x->as_they_are ? plain : relative;
+}
+
+void excuse_learn(struct survey *s, struct excuse *x)
+{
+	struct excuse best = *x;
+	double least = INFINITY;
+
+	for (size_t i = 0; i < x->n_loads; i++) {
+		double left;
+
+		x->load = x->loads[i];
+		left = learn(s, x);
+		if (left < least) {
+			least = left;
+			best = *x;
+		}
+	}
+	if (x->n_loads > 1) { /* the sets have the last one's load */
+		*x = best;
+		learn(s, x);
+	}
 }

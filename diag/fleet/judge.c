@@ -235,14 +235,16 @@ static void judge_groups(struct verdicts *v, const struct survey *below, uint32_
 	free(own);
 }
 
-/* The metric that the work of a metric's members is known by, with the same cells; or NULL. */
-static const struct metric *load_of(const struct fleet *f, const struct metric *m)
+/* The metrics that the work of a metric's members is known by, with the same cells. */
+static struct excuse loads_of(const struct fleet *f, const struct metric *m)
 {
+	struct excuse x = {0};
+
 	for (const struct metric *l = f->metrics; l < f->metrics + f->n_metrics; l++)
 		if (l->model.worse == WORSE_LOAD && l->panel.step_s == m->panel.step_s &&
-			l->panel.n_rows)
-			return l;
-	return NULL;
+			l->panel.n_rows && x.n_loads < LOADS_MAX)
+			x.loads[x.n_loads++] = l;
+	return x;
 }
 
 static double median_level(const struct survey *s)
@@ -266,7 +268,7 @@ static void judge_metric(struct verdicts *v, uint32_t metric)
 	struct fleet_metric *said = (struct fleet_metric *)&v->r->metrics[metric];
 	struct survey s = begin(v, m, &m->panel);
 	uint32_t *groups = alloc_zero(s.n_rows, sizeof(*groups));
-	struct excuse excuse = {.load = survey_with(&s, FLEET_LOAD) ? load_of(v->f, m) : NULL};
+	struct excuse excuse = loads_of(v->f, m);
 	double twice;
 	size_t alone;
 
@@ -278,8 +280,9 @@ static void judge_metric(struct verdicts *v, uint32_t metric)
 	if (alone)
 		note(v->r, "%s: %zu of %zu members have fewer than two peers and are not judged",
 			m->model.name, alone, s.n_rows);
-	survey_run(&s, excuse.load ? &excuse : NULL);
-	said->judged = s.n_sets > 0;
+	survey_run(&s, excuse.n_loads && survey_with(&s, FLEET_LOAD) ? &excuse : NULL);
+	for (size_t i = 0; i < s.n_rows; i++)
+		said->judged = said->judged || !isnan(s.severity[i]);
 	if (said->judged) {
 		said->dispersion = exp(s.dispersion);
 		said->limit = exp(s.limit);

@@ -6,7 +6,7 @@
 
 /* Members are judged by how they stand to their peers, and groups by how they stand to theirs. Both
  * are rows of a panel; a set is rows that are compared with one another. */
-enum { SET_PEERS_MIN = 3, LEVELS_MAX = 12, SHARES = 7, STATS_MAX = LEVELS_MAX * SHARES };
+enum { SET_PEERS_MIN = 3, LEVELS_MAX = 12, SHARES = 10, STATS_MAX = LEVELS_MAX * SHARES };
 
 struct set {
 	uint32_t *rows; /* all that the location is taken from */
@@ -24,8 +24,11 @@ struct set {
  * 2^-4 to 2^4 times the typical one of the set or, as they are, of the fleet. It never falls. */
 enum { EXCUSE_OCTAVES_MAX = 4, EXCUSE_POINTS = 33 };
 #define EXCUSE_OCTAVES 0.25 /* from one point to the next */
+enum { LOADS_MAX = 4 };
 struct excuse {
-	const struct metric *load;
+	const struct metric *loads[LOADS_MAX]; /* to be tried */
+	size_t n_loads;
+	const struct metric *load; /* the one that explains most */
 	bool as_they_are;
 	double center; /* of all loads, as a code */
 	double usual[EXCUSE_POINTS];
@@ -84,7 +87,7 @@ void peers_locate(struct survey *s, struct set *set);
 /* The medians of some rows' cells; 0 where there are fewer than SET_PEERS_MIN. */
 void peers_medians(const uint16_t *const *rows, size_t n, uint16_t out[PANEL_BLOCK]);
 
-/* Learns the curve from the survey's members. */
+/* Learns the curve from the survey's members, and which load it is of. */
 void excuse_learn(struct survey *s, struct excuse *x);
 /* Subtracts what the load of a row excuses. */
 void excuse_apply(const struct survey *s, const struct set *set, uint32_t row, size_t place,

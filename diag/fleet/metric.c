@@ -256,6 +256,10 @@ static const char work_words[] =
 	"throughput bandwidth bw iops op ops operations reads writes read written requests rps "
 	"qps tps transactions bytes kb mb mbps mib kib tput rate bps load load1 load5 load15 "
 	"packets sectors io ios areq rareq wareq dareq avgrq connections sessions";
+/* "mb_s", "ops_s": a rate, and not "read_s", a time. */
+static const char sized_words[] =
+	"b kb mb gb kib mib gib bytes bits op ops iops io ios reads writes requests packets "
+	"transactions messages sectors";
 /* Times of which 0 is one: a follower that does not lag. */
 static const char from_zero_words[] = "lag jitter busy weighted";
 
@@ -290,7 +294,7 @@ void metric_guess(struct metric_model *m)
 
 	split(m->name, words, sizeof(words));
 	rate = is_rate(m->name, words);
-	time = !rate && has(words, time_words);
+	time = !rate && (has(words, time_words) || (ends(words, "s") && !has(words, sized_words)));
 	m->guessed = m->worse == WORSE_GUESS;
 	m->kind_guessed = m->kind == KIND_GUESS;
 	if (m->worse == WORSE_GUESS)

@@ -9,9 +9,10 @@
 enum { CLASSES = 2048 };
 static const double class_width = 0.005;
 
-static const double shares[SHARES] = {1. / 2, 1. / 4, 1. / 8, 1. / 16, 1. / 32, 1. / 64, 1. / 128};
+static const double shares[SHARES] = {
+	1. / 2, 1. / 4, 1. / 8, 1. / 16, 1. / 32, 1. / 64, 1. / 128, 1. / 256, 1. / 512, 1. / 1024};
 
-/* What is asked of a lasting effect at least, over 1. */
+/* What is asked of a lasting effect, over 1, if no more is asked of all. */
 #define LEAST 0.15
 
 /* How many windows a statistic needs: some that exceed it, and enough for a share. */
@@ -30,7 +31,8 @@ void stats_choose(struct survey *s, double cells)
 		for (unsigned k = level ? 1 : 0; k < (survey_with(s, FLEET_SHORT) ? SHARES : 1);
 			k++) {
 			/* A short effect must be larger to matter: by the root of its share. */
-			double least = fmax(o->least, 1 + LEAST * sqrt(0.5 / shares[k]));
+			double over = fmin(o->least - 1, LEAST) * sqrt(0.5 / shares[k]);
+			double least = fmax(o->least, 1 + over);
 
 			if (k && (shares[k] * windows < EXCEEDING_LEAST || shares[k] < o->shortest))
 				break;

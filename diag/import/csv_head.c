@@ -176,8 +176,8 @@ static bool is_group(const struct csv_table *t, uint32_t column)
 	return false;
 }
 
-/* The groups that the user names; or the columns of these names (the narrowest four), or a column
- * 'model' if there is none of them. */
+/* The groups that the user names; or the columns of these names (the narrowest four). A column
+ * 'model' is the widest: disks of one model are peers, in the same host or elsewhere. */
 static int find_groups(struct csv_table *t, const struct import_options *o, struct err *e)
 {
 	static const char *const model[] = {"model", NULL};
@@ -198,10 +198,10 @@ static int find_groups(struct csv_table *t, const struct import_options *o, stru
 			memmove(t->group, t->group + 1, --t->n_groups * sizeof(*t->group));
 		t->group[t->n_groups++] = c;
 	}
-	if (!t->n_groups) {
-		find_column(t, o, NULL, model, &c, e);
-		if (c != none && c != t->member && c != t->metric)
-			t->group[t->n_groups++] = c;
+	find_column(t, o, NULL, model, &c, e);
+	if (c != none && c != t->member && c != t->metric && t->n_groups < IMPORT_GROUPS_MAX) {
+		memmove(t->group + 1, t->group, t->n_groups++ * sizeof(*t->group));
+		t->group[0] = c;
 	}
 	return 0;
 }

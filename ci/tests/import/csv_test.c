@@ -156,11 +156,12 @@ static void one_column_a_metric(void **state)
 	const char *text = "Timestamp,host,Disk,r,w,model,empty\n1,h1,a,,2,X,\n1,h1,b,3,4,Y,\n";
 
 	(void)state;
-	gives(text, NULL, "h1/a w 1 2\nh1/b r 1 3\nh1/b w 1 4\n",
+	/* The model is the widest group. */
+	gives(text, NULL, "X/h1/a w 1 2\nY/h1/b r 1 3\nY/h1/b w 1 4\n",
 		"one column a metric: time in column 'Timestamp' (numbers are s), member in 'Disk',"
-		" groups in 'host', metrics in columns 'r', 'w', 'empty'");
-	gives(text, &writes, "h1/a w 1 2\nh1/b w 1 4\n", "metric in column 'w'");
-	gives(text, &value, "h1/a w 1 2\nh1/b w 1 4\n", "metric in column 'w'");
+		" groups in 'model', 'host', metrics in columns 'r', 'w', 'empty'");
+	gives(text, &writes, "X/h1/a w 1 2\nY/h1/b w 1 4\n", "metric in column 'w'");
+	gives(text, &value, "X/h1/a w 1 2\nY/h1/b w 1 4\n", "metric in column 'w'");
 	gives(text, &model, "X/a w 1 2\nY/b r 1 3\nY/b w 1 4\n", "groups in 'model'");
 	/* A metric that a member has once has gaps later. */
 	gives("time,osd,a,b\n0,1,,5\n1,1,2,\n2,1,,\n", NULL,
@@ -168,10 +169,11 @@ static void one_column_a_metric(void **state)
 	gives("time,server,value\n0,s,1\n", NULL, "s value 0 1\n", "column 'value'");
 	gives("time,server,value\n0,s,1\n", &one, "s lat 0 1\n", "called 'lat'");
 	gives("time,disk,model,value\n0,s,M,1\n", NULL, "M/s value 0 1\n", "groups in 'model'");
+	text = "Timestamp,host,Disk,r,w,remark,empty\n1,h1,a,,2,X,\n1,h1,b,3,4,Y,\n";
 	assert_int_equal(take(&s, text, strlen(text), "x", &find_out), 0);
 	assert_int_equal(s.said.n_notes, 1);
 	assert_string_equal(s.said.notes[0],
-		"column 'model' is not read: it is no number ('X'). If it groups members, name it "
+		"column 'remark' is not read: it is no number ('X'). If it groups members, name it "
 		"by --group");
 	assert_int_equal(s.said.samples, 3);
 	clear(&s);
