@@ -80,6 +80,11 @@ static int choose(const struct input *in, const struct import_options *o,
 	const char *head = input_head(in, &size);
 
 	list_formats(names, sizeof(names));
+	if (size >= 4 && !memcmp(head, "PAR1", 4))
+		return err_set(e, -EINVAL,
+			"%s: this is Parquet, which is not read here; any program that prints it "
+			"as CSV will do ('... | culprit diagnose --csv -')",
+			input_name(in));
 	if (o->format) {
 		*format = by_name(o->format);
 		return *format ? 0

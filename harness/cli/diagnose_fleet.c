@@ -33,6 +33,8 @@ struct job {
 	struct ranking_score score;
 };
 
+#define WEEK_S 604800.0
+
 /* Errors in files are the user's. */
 static int blame(struct err *e, int rc)
 {
@@ -70,6 +72,13 @@ static int read_series(struct job *j, struct err *e)
 	return blame(e, import_file(j->r->file, &j->r->series.how, &sink, &j->said, e));
 }
 
+/* The false alarms allowed in one window, so that those of a week, or of all windows of a shorter
+ * recording, add up to what was asked for. */
+static double alarms_of_window(const struct job *j, const struct windows *w)
+{
+	return j->options.alarms * fmin(1, fmax(w->length_s / WEEK_S, 1 / (double)w->n));
+}
+
 static int judge_windows(struct job *j, struct err *e)
 {
 	double from_s, to_s;
@@ -79,6 +88,8 @@ static int judge_windows(struct job *j, struct err *e)
 	if (j->r->window_s <= 0 || !fleet_extent(j->fleet, &from_s, &to_s))
 		return 0;
 	rc = windows_cut(&w, from_s, to_s, j->r->window_s, fleet_unix_times(from_s), e);
+	if (!rc)
+		fleet_allow(j->fleet, alarms_of_window(j, &w));
 	for (size_t i = 0; i < w.n && !rc; i++) {
 		double from = windows_start(&w, i), to = windows_start(&w, i + 1);
 		struct fleet_result *result = NULL;
