@@ -7,6 +7,7 @@
  *     clean=16        of each family without ill members
  *     members=600     at most, of a fleet (at least 40)
  *     half=all        dev, held or all families
+ *     least=1.1       the smallest ratio; clean fleets are always run
  *     family=NAME     only this one
  *     only=NAME       only this detector ("without groups": the fleet detector with a part left out)
  *     parts=each      the fleet detector, and it with each of its parts left out
@@ -36,7 +37,7 @@ const double family_ratios[FAMILY_RATIOS] = {1.1, 1.2, 1.3, 1.5, 2, 3, 5, 10};
 const double family_shares[FAMILY_SHARES] = {0.01, 0.03, 0.1, 0.3, 1};
 
 struct options {
-	const char *path, *half, *family, *only, *build, *parts, *without;
+	const char *path, *half, *family, *only, *build, *parts, *without, *least;
 	unsigned long seed;
 	unsigned fleets, clean, members, jobs;
 };
@@ -45,12 +46,12 @@ enum { CELLS = FAMILY_RATIOS * FAMILY_SHARES + 1 }; /* of a family; the first is
 
 static char *head(const struct options *o)
 {
-	return alloc_format("# seed=%lu fleets=%u clean=%u members=%u build=%s%s%s\n"
+	return alloc_format("# seed=%lu fleets=%u clean=%u members=%u build=%s%s%s%s%s\n"
 			    "family,ratio,share,detector,fleets,ill,tp,ill_one,tp_one,fp,alarmed,"
 			    "fp_squares,weeks,off,off_found,off_wrong,class_ill,class_healthy,"
 			    "curves,auc,ap,samples,seconds\n",
 		o->seed, o->fleets, o->clean, o->members, o->build, o->without ? " without=" : "",
-		o->without ? o->without : "");
+		o->without ? o->without : "", o->least ? " least=" : "", o->least ? o->least : "");
 }
 
 static bool set(struct options *o, const char *word)
@@ -62,9 +63,9 @@ static bool set(struct options *o, const char *word)
 		unsigned *number;
 	} keys[] = {{"half", &o->half, NULL}, {"family", &o->family, NULL},
 		{"only", &o->only, NULL}, {"build", &o->build, NULL}, {"parts", &o->parts, NULL},
-		{"without", &o->without, NULL}, {"fleets", NULL, &o->fleets},
-		{"clean", NULL, &o->clean}, {"members", NULL, &o->members},
-		{"jobs", NULL, &o->jobs}};
+		{"least", &o->least, NULL}, {"without", &o->without, NULL},
+		{"fleets", NULL, &o->fleets}, {"clean", NULL, &o->clean},
+		{"members", NULL, &o->members}, {"jobs", NULL, &o->jobs}};
 
 	if (value && !strncmp(word, "seed=", 5)) {
 		o->seed = strtoul(value + 1, NULL, 10);
@@ -257,7 +258,8 @@ static int run(const struct options *o)
 	/* Cell by cell over the families, so that an early end has all of them. */
 	for (unsigned cell = 0; cell < CELLS; cell++)
 		for (unsigned k = 0; k < MAKER_FAMILIES; k++)
-			if (wanted(o, &maker_families[k]) && !done[k][cell])
+			if (wanted(o, &maker_families[k]) && !done[k][cell] &&
+				(!cell || !o->least || ratio_of(cell) >= atof(o->least)))
 				work[n++] = (struct work){k, cell};
 	if (access(o->path, F_OK)) {
 		auto_free char *first = head(o);
