@@ -9,7 +9,7 @@
  *     half=all        dev, held or all families
  *     least=1.1       the smallest ratio; clean fleets are always run
  *     family=NAME     only this one
- *     only=NAME       only this detector ("without groups": the fleet detector with a part left out)
+ *     only=NAME       only this detector ("without groups": fleet with a part left out)
  *     parts=each      the fleet detector, and it with each of its parts left out
  *     without=A,B     leave these parts out of the fleet detector (fleet_part_names)
  *     build=TEXT      what was measured, kept in FILE's head

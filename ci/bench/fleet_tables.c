@@ -15,8 +15,8 @@ bool family_row_read(const char *line, struct family_row *row)
 	int index;
 
 	if (sscanf(line,
-		    "%31[^,],%lf,%lf,%31[^,],%u,%u,%u,%u,%u,%u,%u,%lf,%lf,%u,%u,%u,%u,%u,%u,%lf,%lf,"
-		    "%lf,%lf",
+		    "%31[^,],%lf,%lf,%31[^,],%u,%u,%u,%u,%u,%u,%u,%lf,%lf,%u,%u,%u,%u,%u,%u,"
+		    "%lf,%lf,%lf,%lf",
 		    family, &ratio, &share, row->detector, &row->fleets, &t->ill, &t->tp,
 		    &t->ill_one, &t->tp_one, &t->fp, &t->alarmed, &t->fp_squares, &t->weeks,
 		    &t->off, &t->off_found, &t->off_wrong, &t->class_ill, &t->class_healthy,
