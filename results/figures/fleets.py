@@ -7,7 +7,6 @@ ratio, ill for all of the time and for a tenth of it, beside their false alarms:
 Needs Python 3 and nothing else. The figures are those of results/fleet/families.csv; which families are held out is told by
 `fleet_families list`, $OUT/bench's."""
 import csv
-import math
 import os
 import subprocess
 import sys
@@ -48,7 +47,7 @@ def alarms(rows, detector):
 
 
 def panel(f, left, words, ratios, curves):
-	x = lambda v: left + WIDE * math.log(v / ratios[0]) / math.log(ratios[-1] / ratios[0])  # noqa: E731
+	x = lambda v: left + WIDE * (ratios.index(v) + 0.5) / len(ratios)  # noqa: E731
 	y = lambda v: BOTTOM - (BOTTOM - TOP) * v  # noqa: E731
 	f.text(left + WIDE / 2, TOP - 16, words, "middle", bold=True)
 	for v in (0, 0.25, 0.5, 0.75, 1):
@@ -88,7 +87,7 @@ def main():
 		f.line([(left, y), (left + 30, y)], colour, 1.5 if k else 3, dash)
 		f.mark(left + 15, y, shape, colour, 3.2 if k else 4.5)
 		f.text(left + 38, y + 5, d, size=13, fill=INK)
-		f.text(left + 205, y + 5, "%.2g" % alarms(rows, d) if alarms(rows, d) < 100 else "%.0f" % alarms(rows, d), "end", 13)
+		f.text(left + 205, y + 5, "%.3g" % alarms(rows, d), "end", 13)
 	f.save(os.path.join(folder, "fleet-families.svg"))
 
 
