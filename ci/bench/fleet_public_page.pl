@@ -57,12 +57,13 @@ sub planted {
 			(map { percent($r->{$_}, $r->{draws}) } qw(found group first median_ratio mad_z)), sprintf "%.3f", $r->{others} / $r->{draws});
 	}
 	return "Untouched, of $clean->{draws} members: the detector accuses $clean->{found}, the median ratio $clean->{median_ratio}, the MAD "
-		. "z-score $clean->{mad_z}. Planted, $r[0]{draws} draws a row:\n\n$text";
+		. "z-score $clean->{mad_z}. Planted, $r[0]{draws} draws a row:\n\n$text"
+		. (grep({ $_->{found} } @r) ? "" : "\nNot one planted fault is found.\n");
 }
 
 sub recorded {
 	my @keys = qw(cells first tp fp robust_tp robust_fp);
-	my $text = "";
+	my ($text, $controls, $alarms) = ("", 0, 0);
 	for my $file (sort glob "$dir/recorded-*.csv") {
 		my ($run) = $file =~ m{recorded-([^/]+)\.csv$};
 		my %all;
@@ -72,10 +73,12 @@ sub recorded {
 			my $control = $r->{fault} eq "none";
 			$text .= line($r->{fault}, map { $control && /first|tp/ ? "-" : $r->{$_} } @keys);
 			$all{$_} += $control ? 0 : $r->{$_} for @keys;
+			($controls, $alarms) = ($controls + $r->{cells}, $alarms + $r->{fp}) if $control;
 		}
 		$text .= line("**all faults**", @all{@keys});
 	}
-	return $text;
+	return "$text\nIn $alarms of $controls fault-free cells a server is accused by the fleet detector. One in 10,000 servers is asked for, one in a thousand cells:\n"
+		. "fleets as small and recordings as short as these do not keep that.\n";
 }
 
 # What the processors had counted since the machine's start when the recording began, as a ratio to their median: evidence
@@ -94,7 +97,7 @@ my %known = (
 		. "The detector learns its limit from that, so it accuses few of them, and finds large faults only.\n",
 	cpus => "An independent check: what each processor had counted before the recording, since the machine's start, over the median of all:\n"
 		. before()
-		. "Counts come in ticks of 10 ms, so that a sample of 3 s is a small whole number, often 0.\n",
+		. "Counts come in ticks of 10 ms, so that a sample of 3 s is a small whole number, often 0: healthy\nprocessors differ by several times, and the limit is above that.\n",
 );
 # And of members; said of those that are in a table above it.
 my %places = (

@@ -166,8 +166,8 @@ static void summary_table(FILE *f, const struct family_rows *rows, int held)
 	fprintf(f,
 		"\n%s families\n\n| detector | found, %% | of single ones, %% | FP per 10,000 "
 		"series-weeks, clean | alarms, in fleets | in faulty fleets | alarms, in fleets | "
-		"ROC area | average precision | groups found, %% | groups wrong | ns a sample |\n"
-		"|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+		"ROC area | average precision | groups found, %% | groups wrong |\n"
+		"|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
 		held ? "Held-out" : "Development");
 	for (int d = 0; d < (int)rows->n_detectors; d++) {
 		struct family_choice c = all;
@@ -188,7 +188,10 @@ static void summary_table(FILE *f, const struct family_rows *rows, int held)
 		family_print_mean(f, faulty.auc, faulty.curves);
 		family_print_mean(f, faulty.ap, faulty.curves);
 		family_print_share(f, both.off_found, both.off);
-		fprintf(f, " %u | %.1f |\n", both.off_wrong, 1e9 * both.seconds / both.samples);
+		if (both.off_found + both.off_wrong)
+			fprintf(f, " %u |\n", both.off_wrong);
+		else
+			fprintf(f, " - |\n");
 	}
 }
 
