@@ -39,7 +39,7 @@ test_bin  := $(TEST_SRC:ci/tests/%.c=$(OUT)/tests/%)
 helper_bin := $(patsubst ci/tests/helpers/%.c,$(OUT)/helpers/%,$(wildcard ci/tests/helpers/*.c))
 # Parts of several programs.
 fleet_maker := $(patsubst %,$(OUT)/ci/bench/fleet_%.o,maker maker_families)
-fleet_trial := $(patsubst %,$(OUT)/ci/bench/fleet_%.o,trial tables rivals) $(fleet_maker)
+fleet_trial := $(patsubst %,$(OUT)/ci/bench/fleet_%.o,trial tables tables_parts rivals) $(fleet_maker)
 bench_bin := $(patsubst ci/bench/%.c,$(OUT)/bench/%,$(filter-out $(fleet_trial:$(OUT)/%.o=%.c),$(wildcard ci/bench/*.c)))
 
 all: $(OUT)/culprit $(OUT)/agent/culprit-agent $(test_bin) $(helper_bin) $(bench_bin) ## build everything
@@ -188,6 +188,7 @@ figures: all ## draw the pages' figures anew from recorded runs and a made-up fl
 	$(Q)OUT=$(OUT) results/figures/fleet.py
 	$(Q)OUT=$(OUT) results/figures/doses.py
 	$(Q)OUT=$(OUT) results/figures/roc.py
+	$(Q)OUT=$(OUT) results/figures/fleets.py
 
 install: all ## install the program and its files below PREFIX (default /usr/local)
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/culprit $(DESTDIR)$(PREFIX)/share/culprit

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What pages show of runs is printed by the program, not typed. In the pages it stands between
 #
-#   <!-- $ culprit table results/runs/RUN --format markdown -->      any pipeline; culprit is this build's
+#   <!-- $ culprit table results/runs/RUN --format markdown -->      any pipeline; culprit and fleet_families are this build's
 #   <!-- end -->
 #
 # (in a fence of its own, if there is one).
@@ -14,7 +14,8 @@ check=
 [[ ${1-} != --check ]] || { check=1; shift; }
 if [ $# = 0 ]; then mapfile -t pages < <(grep -rlF '<!-- $ ' --include='*.md' README.md scenarios results diag); else pages=("$@"); fi
 culprit() { "$PWD/${OUT:-out}/culprit" "$@"; }
-export -f culprit
+fleet_families() { "$PWD/${OUT:-out}/bench/fleet_families" "$@"; }
+export -f culprit fleet_families
 rc=0
 new=$(mktemp)
 trap 'rm -f "$new"' EXIT

@@ -2,7 +2,7 @@
 # The fleet detector and its rivals on made-up fleets of all families: tables in Markdown, printed from FILE. What FILE has is not
 # run again. Without FILE it is a small run of about a minute.
 #     ci/bench/families.sh [FILE [key=value...]]      keys: the head of ci/bench/fleet_families.c
-# The published tables: ci/bench/families.sh results/fleet/families.csv (fleets=4 clean=16, one core: 15 minutes).
+# The published tables: ci/bench/families.sh results/fleet/families.csv seed=20261122 (one core: 15 minutes).
 cd "$(dirname "$0")/../.." || exit 1
 bin=${OUT:-out}/bench
 if [ $# -eq 0 ]; then

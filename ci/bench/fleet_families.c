@@ -7,11 +7,16 @@
  *     clean=16        of each family without ill members
  *     members=600     at most, of a fleet (at least 40)
  *     half=all        dev, held or all families
+ *     least=1.1       the smallest ratio; clean fleets are always run
  *     family=NAME     only this one
- *     only=NAME       only this detector
+ *     only=NAME       only this detector ("without groups": fleet with a part left out)
+ *     parts=each      the fleet detector, and it with each of its parts left out
+ *     without=A,B     leave these parts out of the fleet detector (fleet_part_names)
  *     build=TEXT      what was measured, kept in FILE's head
  *     jobs=1          processes
- * fleet_families table FILE: prints tables of FILE in Markdown.
+ * fleet_families table FILE [NAME [dev | held]]: prints tables of FILE in Markdown; one of them:
+ *     head summary recall share=0.1 family parts
+ * fleet_families list: prints what the families are.
  * fleet_families look RATIO SHARE [key=value...]: prints what the fleet detector finds and misses
  * in the fleets of that cell (1 0: clean), member by member.
  */
@@ -24,6 +29,7 @@
 #include <unistd.h>
 
 #include "ci/bench/fleet_families.h"
+#include "diag/fleet/fleet.h"
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 
@@ -31,7 +37,7 @@ const double family_ratios[FAMILY_RATIOS] = {1.1, 1.2, 1.3, 1.5, 2, 3, 5, 10};
 const double family_shares[FAMILY_SHARES] = {0.01, 0.03, 0.1, 0.3, 1};
 
 struct options {
-	const char *path, *half, *family, *only, *build;
+	const char *path, *half, *family, *only, *build, *parts, *without, *least;
 	unsigned long seed;
 	unsigned fleets, clean, members, jobs;
 };
@@ -40,10 +46,12 @@ enum { CELLS = FAMILY_RATIOS * FAMILY_SHARES + 1 }; /* of a family; the first is
 
 static char *head(const struct options *o)
 {
-	return alloc_format("# seed=%lu fleets=%u clean=%u members=%u build=%s\n"
-			    "family,ratio,share,detector,fleets,ill,tp,ill_one,tp_one,fp,weeks,off,"
-			    "off_found,off_wrong,curves,auc,ap,samples,seconds\n",
-		o->seed, o->fleets, o->clean, o->members, o->build);
+	return alloc_format("# seed=%lu fleets=%u clean=%u members=%u build=%s%s%s%s%s\n"
+			    "family,ratio,share,detector,fleets,ill,tp,ill_one,tp_one,fp,alarmed,"
+			    "fp_squares,weeks,off,off_found,off_wrong,class_ill,class_healthy,"
+			    "curves,auc,ap,samples,seconds\n",
+		o->seed, o->fleets, o->clean, o->members, o->build, o->without ? " without=" : "",
+		o->without ? o->without : "", o->least ? " least=" : "", o->least ? o->least : "");
 }
 
 static bool set(struct options *o, const char *word)
@@ -54,9 +62,10 @@ static bool set(struct options *o, const char *word)
 		const char **text;
 		unsigned *number;
 	} keys[] = {{"half", &o->half, NULL}, {"family", &o->family, NULL},
-		{"only", &o->only, NULL}, {"build", &o->build, NULL}, {"fleets", NULL, &o->fleets},
-		{"clean", NULL, &o->clean}, {"members", NULL, &o->members},
-		{"jobs", NULL, &o->jobs}};
+		{"only", &o->only, NULL}, {"build", &o->build, NULL}, {"parts", &o->parts, NULL},
+		{"least", &o->least, NULL}, {"without", &o->without, NULL},
+		{"fleets", NULL, &o->fleets}, {"clean", NULL, &o->clean},
+		{"members", NULL, &o->members}, {"jobs", NULL, &o->jobs}};
 
 	if (value && !strncmp(word, "seed=", 5)) {
 		o->seed = strtoul(value + 1, NULL, 10);
@@ -135,11 +144,12 @@ static void run_cell(const struct options *o, unsigned family, unsigned cell, un
 
 		if (which >> d & 1)
 			fprintf(f,
-				"%s,%g,%g,%s,%u,%u,%u,%u,%u,%u,%.0f,%u,%u,%u,%u,"
-				"%.4f,%.4f,%.0f,%.2f\n",
+				"%s,%g,%g,%s,%u,%u,%u,%u,%u,%u,%u,%.0f,%.0f,%u,%u,%u,%u,%u,"
+				"%u,%.4f,%.4f,%.0f,%.2f\n",
 				maker_families[family].name, ratio_of(cell), share_of(cell),
 				names[d], fleets, t->ill, t->tp, t->ill_one, t->tp_one, t->fp,
-				t->weeks, t->off, t->off_found, t->off_wrong, t->curves, t->auc,
+				t->alarmed, t->fp_squares, t->weeks, t->off, t->off_found,
+				t->off_wrong, t->class_ill, t->class_healthy, t->curves, t->auc,
 				t->ap, t->samples, t->seconds);
 	}
 	fclose(f);
@@ -194,10 +204,36 @@ static unsigned detectors(const struct options *o)
 	const char *const *names = trial_detectors();
 	unsigned which = 0;
 
-	for (unsigned d = 0; names[d]; d++)
-		if (!o->only || !strcmp(o->only, names[d]))
+	for (unsigned d = 0; names[d]; d++) {
+		bool whole = d < trial_whole();
+
+		if (o->only ? !strcmp(o->only, names[d]) : o->parts ? !d || !whole : whole)
 			which |= 1u << d;
+	}
 	return which;
+}
+
+/* Parts by their names, "groups,tails"; FLEET_PARTS bits. */
+static bool read_parts(const char *text, unsigned *parts)
+{
+	auto_free char *names = alloc_copy(text);
+	char *rest = names, *name;
+
+	while ((name = strsep(&rest, ","))) {
+		unsigned i = 0;
+
+		while (i < FLEET_PARTS && strcmp(name, fleet_part_names[i]))
+			i++;
+		if (i == FLEET_PARTS) {
+			fprintf(stderr, "'%s' is no part of the fleet detector; parts are:", name);
+			for (i = 0; i < FLEET_PARTS; i++)
+				fprintf(stderr, " %s", fleet_part_names[i]);
+			fputc('\n', stderr);
+			return false;
+		}
+		*parts |= 1u << i;
+	}
+	return true;
 }
 
 static bool wanted(const struct options *o, const struct maker_family *f)
@@ -222,7 +258,8 @@ static int run(const struct options *o)
 	/* Cell by cell over the families, so that an early end has all of them. */
 	for (unsigned cell = 0; cell < CELLS; cell++)
 		for (unsigned k = 0; k < MAKER_FAMILIES; k++)
-			if (wanted(o, &maker_families[k]) && !done[k][cell])
+			if (wanted(o, &maker_families[k]) && !done[k][cell] &&
+				(!cell || !o->least || ratio_of(cell) >= atof(o->least)))
 				work[n++] = (struct work){k, cell};
 	if (access(o->path, F_OK)) {
 		auto_free char *first = head(o);
@@ -259,15 +296,21 @@ int main(int argc, char **argv)
 		.clean = 16,
 		.members = 600,
 		.jobs = 1};
+	unsigned parts = 0;
 	bool looks;
 
-	if (argc == 3 && !strcmp(argv[1], "table"))
-		return family_tables(argv[2], stdout);
+	if (argc >= 3 && argc <= 5 && !strcmp(argv[1], "table"))
+		return family_tables(
+			argv[2], argc > 3 ? argv[3] : NULL, argc > 4 ? argv[4] : NULL, stdout);
+	if (argc == 2 && !strcmp(argv[1], "list")) {
+		family_list(stdout);
+		return 0;
+	}
 	looks = argc > 3 && !strcmp(argv[1], "look");
 	if (argc < 3 || (!looks && strcmp(argv[1], "run"))) {
 		fprintf(stderr,
-			"usage: %s run FILE [key=value...] | table FILE | look RATIO SHARE "
-			"[key=value...]\n",
+			"usage: %s run FILE [key=value...] | table FILE [NAME [dev | held]] | "
+			"list | look RATIO SHARE [key=value...]\n",
 			argv[0]);
 		return 2;
 	}
@@ -278,6 +321,13 @@ int main(int argc, char **argv)
 				argv[i]);
 			return 2;
 		}
+	if (o.without && !read_parts(o.without, &parts))
+		return 2;
+	trial_leave_out(parts);
+	if (o.parts && strcmp(o.parts, "each")) {
+		fprintf(stderr, "parts=%s: only parts=each is known\n", o.parts);
+		return 2;
+	}
 	if (looks)
 		return look(&o, atof(argv[2]), atof(argv[3]));
 	return run(&o);

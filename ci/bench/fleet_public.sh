@@ -70,6 +70,7 @@ cpus() {
 trials() {
 	local draws=$2
 	mkdir -p "$results"
+	git log -1 --format=%h -- diag/fleet >"$results/public-build"
 	results=$(realpath "$results") trial=$(realpath "$trial")
 	cd "$1"
 	"$trial" findings "${metrics[@]/%:*/.csv}" >"$results/public-findings.csv"

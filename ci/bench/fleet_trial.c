@@ -10,11 +10,7 @@
 #include "diag/judge/ranking.h"
 #include "harness/base/alloc.h"
 
-#if __has_include("diag/fleet/judge.c") || __has_include("diag/fleet/fleet.c")
-#define HAS_FLEET 1
-#else
-#define HAS_FLEET 0
-#endif
+static unsigned left_out; /* of the detector "fleet" */
 
 static double cpu_s(void)
 {
@@ -24,16 +20,33 @@ static double cpu_s(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+unsigned trial_whole(void)
+{
+	unsigned n = 1;
+
+	for (const struct rival *r = rivals; r->name; r++)
+		n++;
+	return n;
+}
+
 const char *const *trial_detectors(void)
 {
-	static const char *names[TRIAL_DETECTORS_MAX + 1];
-	unsigned n = 0;
+	static const char *names[TRIAL_DETECTORS_MAX + 1] = {"fleet"};
+	static char without[FLEET_PARTS][32];
+	unsigned n = 1;
 
-	if (HAS_FLEET)
-		names[n++] = "fleet";
 	for (const struct rival *r = rivals; r->name; r++)
 		names[n++] = r->name;
+	for (unsigned i = 0; i < FLEET_PARTS; i++) {
+		snprintf(without[i], sizeof(without[i]), "without %s", fleet_part_names[i]);
+		names[n++] = without[i];
+	}
 	return names;
+}
+
+void trial_leave_out(unsigned parts)
+{
+	left_out = parts;
 }
 
 /* Peers of each member: its narrowest group, or a wider one if that has fewer than three. Returns
@@ -145,6 +158,8 @@ static void count(const struct world *w, struct tally *t)
 	t->ill_one += w->m->spec.who == WHO_ONE ? s.ill : 0;
 	t->tp_one += w->m->spec.who == WHO_ONE ? s.tp : 0;
 	t->fp += s.fp;
+	t->alarmed += s.fp > 0;
+	t->fp_squares += (double)s.fp * (double)s.fp;
 	t->weeks += s.healthy * weeks;
 	t->samples += (double)w->m->n_members * w->m->n_steps * w->m->n_metrics;
 	if (s.ill && s.healthy) {
@@ -171,7 +186,6 @@ static void run_rival(const struct rival *r, struct world *w, struct tally *t)
 	free(score);
 }
 
-#if HAS_FLEET
 static void give(const struct world *w, const struct import_sink *sink)
 {
 	struct err e = {0};
@@ -223,6 +237,17 @@ static void count_groups(const struct maker *m, const struct fleet_result *r, st
 	}
 }
 
+/* Members of a class finding are above the limit, and are not accused. */
+static void count_class(const struct world *w, struct tally *t)
+{
+	for (unsigned i = 0; i < w->m->n_members; i++) {
+		if (w->ranked[i].severity < 1 || w->ranked[i].indicted)
+			continue;
+		t->class_ill += w->ranked[i].truth == TRUTH_ILL;
+		t->class_healthy += w->ranked[i].truth == TRUTH_HEALTHY;
+	}
+}
+
 /* Members are accused by findings on themselves, not by those on groups or classes. */
 static void take_verdicts(struct world *w, const struct fleet_result *r)
 {
@@ -247,9 +272,17 @@ static void take_verdicts(struct world *w, const struct fleet_result *r)
 	}
 }
 
-static void run_fleet(struct world *w, struct tally *t)
+static struct fleet *new_fleet(unsigned without)
 {
-	struct fleet *f = fleet_new(&fleet_defaults);
+	struct fleet_options o = fleet_defaults;
+
+	o.without = without;
+	return fleet_new(&o);
+}
+
+static void run_fleet(struct world *w, unsigned without, struct tally *t)
+{
+	struct fleet *f = new_fleet(without);
 	struct import_sink sink = fleet_sink(f);
 	struct fleet_result *r = NULL;
 	struct err e = {0};
@@ -263,15 +296,14 @@ static void run_fleet(struct world *w, struct tally *t)
 	} else {
 		take_verdicts(w, r);
 		count_groups(w->m, r, t);
+		count_class(w, t);
 	}
 	t->seconds += cpu_s() - start;
 	count(w, t);
 	fleet_result_free(r);
 	fleet_free(f);
 }
-#endif
 
-#if HAS_FLEET
 static void print_finding(
 	FILE *f, const struct world *w, const struct fleet_result *r, const struct fleet_finding *x)
 {
@@ -305,7 +337,7 @@ static void print_missed(FILE *f, const struct world *w)
 
 void trial_look(FILE *f, const struct maker_spec *spec)
 {
-	struct fleet *fleet = fleet_new(&fleet_defaults);
+	struct fleet *fleet = new_fleet(left_out);
 	struct import_sink sink = fleet_sink(fleet);
 	struct fleet_result *r = NULL;
 	struct err e = {0};
@@ -329,28 +361,23 @@ void trial_look(FILE *f, const struct maker_spec *spec)
 	fleet_free(fleet);
 	world_clear(&w);
 }
-#else
-void trial_look(FILE *f, const struct maker_spec *spec)
-{
-	(void)spec;
-	fprintf(f, "the fleet detector is not built in\n");
-}
-#endif
 
 void trial_run(const struct maker_spec *spec, unsigned which, struct tally *tallies)
 {
+	unsigned whole = trial_whole();
 	struct world w;
 
 	world_make(&w, spec);
-#if HAS_FLEET
 	if (which & 1)
-		run_fleet(&w, &tallies[0]);
-#endif
-	if (which >> HAS_FLEET) {
+		run_fleet(&w, left_out, &tallies[0]);
+	for (unsigned i = 0; i < FLEET_PARTS; i++)
+		if (which >> (whole + i) & 1)
+			run_fleet(&w, 1u << i, &tallies[whole + i]);
+	if (which & ((1u << whole) - 2)) {
 		world_turn(&w);
 		for (unsigned i = 0; rivals[i].name; i++)
-			if (which >> (i + HAS_FLEET) & 1)
-				run_rival(&rivals[i], &w, &tallies[i + HAS_FLEET]);
+			if (which >> (i + 1) & 1)
+				run_rival(&rivals[i], &w, &tallies[i + 1]);
 	}
 	world_clear(&w);
 }

@@ -266,12 +266,13 @@ static void rewind_pending(struct fleet *f, const struct metric *m)
 }
 
 /* What is added to every level of a metric that can be 0: a twentieth of a typical level above 0,
- * so that 0 is far below, but not infinitely far, in whichever unit. */
+ * so that 0 is far below, but not infinitely far, in whichever unit. Of events that most samples
+ * have none of (retransmissions), a few more would be a large ratio and say nothing: 1 an exposure. */
 static double find_floor(struct fleet *f, const struct metric *m)
 {
 	float *v = alloc_zero(m->n_pending, sizeof(*v));
 	double sum[2] = {0}, floor = 1; /* of amounts and of exposures */
-	size_t n = 0;
+	size_t n = 0, amounts = 0, none = 0;
 
 	for (size_t i = 0; i < m->n_pending; i++) {
 		const struct pending *p = &m->pending[i];
@@ -285,11 +286,13 @@ static double find_floor(struct fleet *f, const struct metric *m)
 			v[n++] = (float)panel_log2(x);
 		else if (x > 0)
 			sum[role == FEED_EXPOSURE] += x;
+		amounts += role == FEED_AMOUNT;
+		none += role == FEED_AMOUNT && !(x > 0);
 	}
 	rewind_pending(f, m);
 	if (n)
 		floor = exp2((double)gsl_stats_float_select(v, 1, n, n / 2)) / 20;
-	else if (sum[0] > 0 && sum[1] > 0)
+	else if (sum[0] > 0 && sum[1] > 0 && 2 * none < amounts)
 		floor = sum[0] / sum[1] / 20;
 	free(v);
 	return floor;

@@ -38,4 +38,20 @@ check "an unknown detector is refused" [ $? = 2 ]
 "$bin/fleet_families" table "$tmp/r.csv" >"$tmp/table"
 check "the table finds the ratio of 10" grep -Eq '^\| 10 \|.* 100 \|$' "$tmp/table"
 check "and has no number that is none" bash -c '! grep -q nan "$1"' - "$tmp/table"
+check "one table can be printed" [ "$("$bin/fleet_families" table "$tmp/r.csv" recall | grep -c '^[A-Z|r]')" -ge 10 ]
+check "of one half" [ -z "$("$bin/fleet_families" table "$tmp/r.csv" recall held)" ]
+check "the families are listed, half of them held out" [ "$("$bin/fleet_families" list | grep -c '| held out |')" = 8 ]
+
+parts() { "$bin/fleet_families" run "$tmp/$1.csv" fleets=1 clean=1 members=40 family=dispersion "${@:2}" 2>"$tmp/err"; }
+without() { grep "^dispersion,$1,.*$2," "$tmp/$3.csv" | cut -d, -f5-21; } # CELL DETECTOR FILE: what was found
+parts each parts=each
+check "each part is left out" [ "$(grep -c '^dispersion,3,1,without ' "$tmp/each.csv")" = 10 ]
+"$bin/fleet_families" table "$tmp/each.csv" parts >"$tmp/table"
+check "and has a row in the table" bash -c '[ "$(grep -c "^| " "$1")" = 12 ] && ! grep -q nan "$1"' - "$tmp/table"
+parts one without=groups only=fleet
+check "by itself it is the same" cmp -s <(without 1.5,1 fleet one) <(without 1.5,1 'without groups' each)
+check "with all parts it is not" bash -c '! cmp -s "$1" "$2"' - <(without '.*' fleet each) <(without '.*' 'without groups' each)
+check "the head says it" grep -q '^# .* without=groups$' "$tmp/one.csv"
+parts none without=groups,nobody
+check "an unknown part is refused with the list" bash -c '[ "$1" = 2 ] && grep -q "nobody.*tails" "$2"' - $? "$tmp/err"
 done_testing

@@ -50,6 +50,7 @@ if command -v python3 >/dev/null; then
 	check "and of a made-up fleet" python3 results/figures/fleet.py "$tmp/figures"
 	check "and the results of the sweeps" python3 results/figures/doses.py "$tmp/figures"
 	check "and the effects of thresholds" python3 results/figures/roc.py "$tmp/figures"
+	check "and what is found in made-up fleets" python3 results/figures/fleets.py "$tmp/figures"
 	for figure in results/figures/*.svg; do
 		check "$(basename "$figure"): drawn anew (make figures), it is the same" cmp "$figure" "$tmp/figures/$(basename "$figure")"
 		check "$(basename "$figure"): a page shows it, and says in words what is on it" bash -c "cat $page results/*.md |

@@ -55,4 +55,5 @@ recorded score "$tmp/tap" "$tmp/findings" >"$tmp/score"
 is "victims and others are counted" "disk-hog,2,2,1,1,2,1" "$(sed -n 2p "$tmp/score")"
 is "a control has no victim" "none,1,0,0,0,0,0" "$(sed -n 3p "$tmp/score")"
 is "nothing else is counted" 3 "$(wc -l <"$tmp/score")"
+check "the page of public data is what its CSV files give" cmp results/fleet-public.md <(perl ci/bench/fleet_public_page.pl results/fleet)
 done_testing
