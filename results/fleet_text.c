@@ -240,10 +240,10 @@ static void put_limits(const struct fleet_view *v, FILE *out)
 	for (size_t i = 0; i < v->whole->n_metrics; i++) {
 		const struct fleet_metric *m = &v->whole->metrics[i];
 
-		if (!m->judged)
+		if (m->model->worse != WORSE_MORE && m->model->worse != WORSE_LESS)
 			continue;
 		text_print_clean(out, m->model->name);
-		if (!(m->limit > 1) || !isfinite(m->median)) {
+		if (!m->judged || !(m->limit > 1) || !isfinite(m->median)) {
 			fputs(": too few samples for a limit\n", out);
 			continue;
 		}

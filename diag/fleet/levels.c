@@ -265,37 +265,39 @@ static void rewind_pending(struct fleet *f, const struct metric *m)
 		f->raws[m->pending[i].raw].any = false;
 }
 
-/* What is added to every level of a metric that can be 0: a twentieth of a typical level above 0,
- * so that 0 is far below, but not infinitely far, in whichever unit. Of events that most samples
- * have none of (retransmissions), a few more would be a large ratio and say nothing: 1 an exposure. */
+/* What is added to every level of a metric that can be 0, in whichever unit: a twentieth of a
+ * typical level above 0, so that 0 is far below, but not infinitely far. Of events that most
+ * samples have none of (retransmissions) it is that level itself: one of them is no large ratio. */
 static double find_floor(struct fleet *f, const struct metric *m)
 {
 	float *v = alloc_zero(m->n_pending, sizeof(*v));
-	double sum[2] = {0}, floor = 1; /* of amounts and of exposures */
-	size_t n = 0, amounts = 0, none = 0;
+	double sum[2] = {0}, typical = 1; /* of amounts and of exposures */
+	size_t n = 0, some[2] = {0}, all = 0;
 
 	for (size_t i = 0; i < m->n_pending; i++) {
 		const struct pending *p = &m->pending[i];
 		double x = p->value;
 		enum feed_role role = f->feeds[p->feed].role;
+		bool exposure = role == FEED_EXPOSURE;
 
 		if (!growth_of(m, &f->raws[p->raw], p->time_s, &x))
 			x = 0;
 		remember(&f->raws[p->raw], p->time_s, p->value);
+		all += !exposure;
 		if (x > 0 && role == FEED_LEVEL)
 			v[n++] = (float)panel_log2(x);
-		else if (x > 0)
-			sum[role == FEED_EXPOSURE] += x;
-		amounts += role == FEED_AMOUNT;
-		none += role == FEED_AMOUNT && !(x > 0);
+		if (x > 0) {
+			sum[exposure] += x;
+			some[exposure]++;
+		}
 	}
 	rewind_pending(f, m);
 	if (n)
-		floor = exp2((double)gsl_stats_float_select(v, 1, n, n / 2)) / 20;
-	else if (sum[0] > 0 && sum[1] > 0 && 2 * none < amounts)
-		floor = sum[0] / sum[1] / 20;
+		typical = exp2((double)gsl_stats_float_select(v, 1, n, n / 2));
+	else if (some[0] && some[1])
+		typical = sum[0] / (double)some[0] / (sum[1] / (double)some[1]);
 	free(v);
-	return floor;
+	return 2 * some[0] < all ? typical : typical / 20;
 }
 
 static void settle(struct fleet *f, struct metric *m)
