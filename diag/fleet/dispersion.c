@@ -24,7 +24,10 @@
  * lastingly by a tenth. It matters where there are few of them. */
 enum { PRIOR_ROWS = 4, ROWS_FEW = 20, ROWS_MANY = 4096 };
 #define TRIM 0.02
-#define PRIOR_SCALE 0.0953    /* log(1.1) */
+#define PRIOR_SCALE 0.0953 /* log(1.1) */
+#define PRIOR_RARE 0.693   /* log(2): where most samples are 0, one event more or less */
+#define EXCEEDING_ANY 8.0
+#define FREEDOM_LEAST 4.0
 #define PRIOR_FREEDOM 8.0     /* tails of what is measured are heavier than normal ... */
 #define PRIOR_FREEDOM_LOG 0.7 /* ... by this standard deviation of log(freedom) */
 #define EXCEEDING_FEW                                                                              \
@@ -288,10 +291,16 @@ static double quantile(const struct stat *t, const struct fit *fit)
 	return t->exceeding >= EXCEEDING_FEW ? fitted : fmax(fitted, (log(1 / t->p) - 0.37) / 1.03);
 }
 
+/* Of a quantile that few windows of few rows exceed, the tail is all but unknown. */
+static double freedom_of_few(const struct stat *t)
+{
+	return t->exceeding < EXCEEDING_ANY ? FREEDOM_LEAST : PRIOR_FREEDOM;
+}
+
 static void judge_column(struct survey *s, struct column *c)
 {
 	const struct stat *t = &s->stats[c->k];
-	double prior = PRIOR_SCALE, wide, q;
+	double prior = s->rare ? PRIOR_RARE : PRIOR_SCALE, wide, q;
 	struct fit fit;
 	size_t n = 0;
 	bool few;
@@ -307,7 +316,8 @@ static void judge_column(struct survey *s, struct column *c)
 	few = n < ROWS_FEW;
 	c->fit = few ? fit_few(c, prior) : fit_tails(c->work, harmless(c, NULL), prior);
 	moderate(c);
-	fit = few ? (struct fit){1, PRIOR_FREEDOM} : fit_tails(c->work, harmless(c, c->scale), 1);
+	fit = few ? (struct fit){1, freedom_of_few(t)}
+		  : fit_tails(c->work, harmless(c, c->scale), 1);
 	if (!survey_with(s, FLEET_TAILS))
 		fit.freedom = NORMAL;
 	wide = widening(c, c->scale, &fit);

@@ -54,6 +54,7 @@ struct metric {
 	/* The time that was asked for last, and its cell: many series have samples of one time. */
 	double asked_s;
 	int64_t asked_cell;
+	bool rare;    /* most samples are 0: of retransmissions, errors */
 	double floor; /* of KIND_GAUGE and others with ZERO_VALUE: added to every level */
 	struct pending *pending;
 	size_t n_pending, pending_room;

@@ -56,6 +56,7 @@ static struct survey begin(struct verdicts *v, const struct metric *m, const str
 {
 	struct survey s = {.fleet = v->f,
 		.panel = p,
+		.rare = m->rare && m->model.zero == ZERO_VALUE,
 		.sign = m->model.worse == WORSE_LESS ? -1 : 1,
 		.n_rows = p->n_rows,
 		.alarms = v->f->options.alarms * v->weeks / v->n_judged};

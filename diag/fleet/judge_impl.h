@@ -47,6 +47,7 @@ struct stat {
 struct survey {
 	const struct fleet *fleet;
 	const struct panel *panel;
+	bool rare;         /* most samples are 0 */
 	double sign;       /* 1: more is worse; -1 */
 	size_t first, end; /* blocks: places in panel->when */
 	int64_t from, to;  /* cells */

@@ -268,7 +268,7 @@ static void rewind_pending(struct fleet *f, const struct metric *m)
 /* What is added to every level of a metric that can be 0, in whichever unit: a twentieth of a
  * typical level above 0, so that 0 is far below, but not infinitely far. Of events that most
  * samples have none of (retransmissions) it is that level itself: one of them is no large ratio. */
-static double find_floor(struct fleet *f, const struct metric *m)
+static double find_floor(struct fleet *f, struct metric *m)
 {
 	float *v = alloc_zero(m->n_pending, sizeof(*v));
 	double sum[2] = {0}, typical = 1; /* of amounts and of exposures */
@@ -297,7 +297,9 @@ static double find_floor(struct fleet *f, const struct metric *m)
 	else if (some[0] && some[1])
 		typical = sum[0] / (double)some[0] / (sum[1] / (double)some[1]);
 	free(v);
-	return 2 * some[0] < all ? typical : typical / 20;
+	/* A load is no event: its zeros are idle times. */
+	m->rare = m->model.worse != WORSE_LOAD && 2 * some[0] < all;
+	return m->rare ? typical : typical / 20;
 }
 
 static void settle(struct fleet *f, struct metric *m)
