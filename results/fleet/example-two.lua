@@ -11,9 +11,9 @@ return {
 	resource = "disk",
 	needs    = "a spare device",
 	params   = {
-		share = { default = "40%", unit = "percent", min = "1%", max = "99%", help = "share of the time, on the first" },
-		count = { default = 30, unit = "number", min = 1, max = 10000, integer = true, help = "MiB in a burst, on the second" },
-		pause = { default = "45s", unit = "seconds", min = "1s", max = "1h", help = "between two bursts" },
+		share = { default = "80%", unit = "percent", min = "1%", max = "99%", help = "share of the time, on the first" },
+		count = { default = 60, unit = "number", min = 1, max = 10000, integer = true, help = "MiB in a burst, on the second" },
+		pause = { default = "30s", unit = "seconds", min = "1s", max = "1h", help = "between two bursts" },
 	},
 
 	check = function(ctx) return culprit.has_spare(ctx) end,

@@ -5,11 +5,11 @@
 ---@type culprit.Scenario
 return {
 	name      = "fleet-example",
-	summary   = "ten servers for twelve minutes; other work on one disk for half of them, bursts on another",
+	summary   = "ten servers for twelve minutes; other work on one disk for ten of them, bursts on another",
 	workloads = { "./example-mixed.lua" },
 	faults    = { { "./example-two.lua", victims = 2 } },
 	detectors = { "peer-robust" },
-	phases    = { before = "3min", fault = "6.5min", after = "2min" },
+	phases    = { before = "90s", fault = "10min", after = "60s" },
 	seed      = 15,
 	attempts  = 1,
 }

@@ -15,7 +15,7 @@ check "the labels are" cmp "$labels" <(ci/bench/fleet_example.sh --labels)
 check "it is of moderate size" [ "$(stat -c %s "$example")" -lt 400000 ]
 check "pages show what the program prints" ci/pages.sh --check results/fleet-example.md README.md
 victims=$(tail -n +2 "$labels" | cut -d, -f1 | sort | xargs)
-"$culprit" diagnose --csv "$example" --labels "$labels" --false-alarms 1/100 --rank --json >"$tmp/out.json"
+"$culprit" diagnose --csv "$example" --labels "$labels" --rank --json >"$tmp/out.json"
 json() { perl -MJSON::PP -0777 -e 'my $v = decode_json(<STDIN>); print eval $ARGV[0]' "$1" <"$tmp/out.json"; }
 check "those with a label are ranked first" is "$(json 'join " ", sort map { $_->{member} } @{$v->{ranking}}[0, 1]')" "$victims"
 check "they are the findings, and nobody else is" is "$(json 'my %m = map { $_->{member} => 1 } @{$v->{findings}}; join " ", sort keys %m')" "$victims"
