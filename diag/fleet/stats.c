@@ -30,7 +30,8 @@ void stats_choose(struct survey *s, double cells)
 			break;
 		for (unsigned k = level ? 1 : 0; k < (survey_with(s, FLEET_SHORT) ? SHARES : 1);
 			k++) {
-			/* A short effect must be larger to matter: by the cube root of its share. */
+			/* A short effect must be larger to matter: by the cube root of its
+			 * share. */
 			double over = fmin(o->least - 1, LEAST) * cbrt(0.5 / shares[k]);
 			double least = fmax(o->least, 1 + over);
 
