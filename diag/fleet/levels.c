@@ -267,7 +267,8 @@ static void rewind_pending(struct fleet *f, const struct metric *m)
 
 /* What is added to every level of a metric that can be 0: a twentieth of a typical level above 0,
  * so that 0 is far below, but not infinitely far, in whichever unit. Of events that most samples
- * have none of (retransmissions), a few more would be a large ratio and say nothing: 1 an exposure. */
+ * have none of (retransmissions), a few more would be a large ratio and say nothing: 1 an
+ * exposure. */
 static double find_floor(struct fleet *f, const struct metric *m)
 {
 	float *v = alloc_zero(m->n_pending, sizeof(*v));
