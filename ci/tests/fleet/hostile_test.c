@@ -289,5 +289,6 @@ int main(void)
 		cmocka_unit_test(memory_is_kept_by_wider_cells),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -634,5 +634,6 @@ int main(void)
 		cmocka_unit_test(judging_again_is_the_same),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

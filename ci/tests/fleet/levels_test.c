@@ -373,5 +373,6 @@ int main(void)
 		cmocka_unit_test(what_has_no_counterpart_is_said),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

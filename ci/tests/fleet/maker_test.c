@@ -499,5 +499,6 @@ int main(void)
 		cmocka_unit_test(a_sink_gets_everything),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests_name("fleet maker", tests, NULL, NULL);
 }

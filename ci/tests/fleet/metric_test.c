@@ -313,5 +313,6 @@ int main(void)
 		cmocka_unit_test(long_and_odd_names_do_no_harm),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -220,5 +220,6 @@ int main(void)
 		cmocka_unit_test(what_is_forgotten_gives_its_memory_back),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -236,5 +236,6 @@ int main(void)
 		cmocka_unit_test(samples_of_a_cell_weigh_alike),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

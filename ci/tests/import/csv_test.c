@@ -319,5 +319,6 @@ int main(void)
 		cmocka_unit_test(names_are_checked),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

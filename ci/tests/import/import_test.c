@@ -298,5 +298,6 @@ int main(void)
 		cmocka_unit_test(endless_lines),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

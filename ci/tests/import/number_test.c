@@ -190,5 +190,6 @@ int main(void)
 		cmocka_unit_test(every_day_is_counted),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -205,6 +205,7 @@ int main(void)
 	int fd = mkstemp(path), rc;
 
 	close(fd);
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	rc = cmocka_run_group_tests_name("labels", tests, NULL, NULL);
 	unlink(path);
 	return rc;

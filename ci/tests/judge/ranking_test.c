@@ -230,5 +230,6 @@ int main(void)
 		cmocka_unit_test(json_and_text_name_what_was_wrong),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests_name("ranking", tests, NULL, NULL);
 }

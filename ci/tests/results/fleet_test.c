@@ -268,5 +268,6 @@ int main(void)
 		cmocka_unit_test(windows_follow_the_calendar),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

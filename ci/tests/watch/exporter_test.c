@@ -113,5 +113,6 @@ int main(void)
 		cmocka_unit_test(a_free_port_is_told),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

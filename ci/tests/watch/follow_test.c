@@ -337,5 +337,6 @@ int main(void)
 		cmocka_unit_test(polls_overlap_and_repeat_nothing),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -392,5 +392,6 @@ int main(void)
 		cmocka_unit_test(times_and_durations),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
