@@ -516,6 +516,26 @@ static void rates_have_no_unit(void **state)
 	}
 }
 
+/* Ten servers, 24 s, 2400 segments a second: six single retransmissions of one, two of the others. */
+static void rare_events_accuse_nobody(void **state)
+{
+	struct fed x = fed_new("v worse=more kind=amount zero=value per=n\nn worse=load", NULL);
+
+	(void)state;
+	for (unsigned i = 0; i < 10; i++) {
+		char name[2] = {(char)('a' + i)};
+		uint32_t v = fed_series(&x, "v", "", name), n = fed_series(&x, "n", "", name);
+
+		for (unsigned t = 0; t < 24; t++) {
+			fed_put(&x, v, t, (t + i) % (i == 4 ? 4 : 12) == 0);
+			fed_put(&x, n, t, 2400 + 100 * normal(7, i, t));
+		}
+	}
+	fed_judge(&x, 0, 0);
+	assert_int_equal(x.r->n_findings, 0);
+	fed_free(&x);
+}
+
 static void severity_grows_with_the_ratio(void **state)
 {
 	struct world w = plain;
@@ -607,6 +627,7 @@ int main(void)
 		cmocka_unit_test(one_of_four_servers_is_found),
 		cmocka_unit_test(unit_time_and_order_change_nothing),
 		cmocka_unit_test(rates_have_no_unit),
+		cmocka_unit_test(rare_events_accuse_nobody),
 		cmocka_unit_test(severity_grows_with_the_ratio),
 		cmocka_unit_test(a_trace_shows_what_was_planted),
 		cmocka_unit_test(judging_again_is_the_same),
