@@ -516,7 +516,8 @@ static void rates_have_no_unit(void **state)
 	}
 }
 
-/* Ten servers, 24 s, 2400 segments a second: six single retransmissions of one, two of the others. */
+/* Ten servers, 24 s, 2400 segments a second: six single retransmissions of one, two of each
+ * other. */
 static void rare_events_accuse_nobody(void **state)
 {
 	struct fed x = fed_new("v worse=more kind=amount zero=value per=n\nn worse=load", NULL);
