@@ -16,7 +16,7 @@ AGENT_PKGS := jansson libnftnl libmnl zlib libbpf
 CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 -DCULPRIT_VERSION='"$(VERSION)"'
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=c17 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wno-missing-field-initializers -Wno-format-truncation -pthread $(if $(WERROR),-Werror)
-CFLAGS   += $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer)
+CFLAGS   += $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 LDFLAGS  += -pthread $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
 Q := $(if $(V),,@)
@@ -26,10 +26,10 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 BASE_SRC   := $(wildcard harness/base/*.c)
 RECORD_SRC := $(wildcard diag/record/*.c)
 CORE_DIRS  := diag/fleet diag/import harness/lua harness/inventory harness/fs harness/lab harness/remote harness/cluster harness/scenario harness/store \
-              harness/judging harness/experiment harness/watch harness/cli diag/derive diag/judge results results/report
-AGENT_DIRS := harness/agent faults/primitives diag/capture diag/capture/ebpf diag/capture/ptrace diag/capture/sampler \
+              harness/judging harness/timeline harness/serve harness/experiment harness/recording harness/replay harness/watch harness/cli diag/app diag/causal diag/throttle diag/derive diag/flow diag/query diag/ship diag/judge results results/report results/timeline
+AGENT_DIRS := harness/agent harness/replayer diag/app faults/primitives diag/capture diag/capture/ebpf diag/capture/ptrace diag/capture/sampler \
               diag/capture/tools
-CORE_SRC   := $(BASE_SRC) $(RECORD_SRC) harness/agent/operations.c $(wildcard $(CORE_DIRS:%=%/*.c))
+CORE_SRC   := $(BASE_SRC) $(RECORD_SRC) harness/agent/operations.c harness/replayer/modes.c diag/capture/choice.c $(wildcard $(CORE_DIRS:%=%/*.c))
 AGENT_SRC  := $(BASE_SRC) $(RECORD_SRC) $(filter-out %.bpf.c,$(wildcard $(AGENT_DIRS:%=%/*.c)))
 TEST_SRC   := $(wildcard ci/tests/*/*_test.c)
 
@@ -42,7 +42,7 @@ fleet_maker := $(patsubst %,$(OUT)/ci/bench/fleet_%.o,maker maker_families)
 fleet_trial := $(patsubst %,$(OUT)/ci/bench/fleet_%.o,trial tables tables_parts rivals) $(fleet_maker)
 bench_bin := $(patsubst ci/bench/%.c,$(OUT)/bench/%,$(filter-out $(fleet_trial:$(OUT)/%.o=%.c),$(wildcard ci/bench/*.c)))
 
-all: $(OUT)/culprit $(OUT)/agent/culprit-agent $(test_bin) $(helper_bin) $(bench_bin) ## build everything
+all: $(OUT)/culprit $(OUT)/agent/culprit-agent $(test_bin) $(helper_bin) $(bench_bin) mpi ## build everything
 
 # Programs and tests link only the objects that they use from the archives.
 $(OUT)/libcore.a: $(filter-out $(OUT)/harness/cli/main.o,$(core_obj))
@@ -84,10 +84,30 @@ $(OUT)/bench/%: $(OUT)/ci/bench/%.o $(OUT)/libcore.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(shell $(PKG) --libs $(CORE_PKGS)) -lm
 
+# The parallel applications of Mesnier et al. 2007, where there is an MPI compiler.
+MPICC   ?= $(shell command -v mpicc)
+mpi_bin := $(if $(MPICC),$(patsubst workloads/mpi/%.c,$(OUT)/mpi/%,$(wildcard workloads/mpi/*.c)))
+mpi: $(mpi_bin) ## build workloads/mpi
+	$(if $(mpi_bin),,@echo '  SKIP   workloads/mpi: there is no mpicc (apt-get install libopenmpi-dev openmpi-bin)')
+$(OUT)/mpi/%: workloads/mpi/%.c workloads/mpi/app.h
+	$(call say,MPICC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(MPICC) $(CPPFLAGS) -O2 -g -std=c17 -Wall -Wextra -Wshadow $(if $(WERROR),-Werror) -o $@ $<
+
 $(OUT)/%.o: %.c
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(shell $(PKG) --cflags $(CORE_PKGS) $(AGENT_PKGS)) -MMD -MP -c -o $@ $<
+
+# The commit that --version names; written only when it has changed. Nothing outside a clone.
+$(OUT)/gen/commit.h: FORCE
+	@mkdir -p $(@D)
+	@commit=$$(git -C . describe --always --dirty --abbrev=10 --exclude='*' 2>/dev/null); \
+		printf '#define CULPRIT_COMMIT "%s"\n' "$$commit" | cmp -s - $@ || \
+		printf '#define CULPRIT_COMMIT "%s"\n' "$$commit" >$@
+FORCE:
+$(OUT)/harness/cli/main.o: CPPFLAGS += -I$(OUT)/gen
+$(OUT)/harness/cli/main.o: $(OUT)/gen/commit.h
 
 # Call names come from the kernel's headers: the build machine's, and the generic ones for arm64.
 arm64_unistd := -D__BITS_PER_LONG=64 -D__ARCH_WANT_RENAMEAT -D__ARCH_WANT_NEW_STAT -D__ARCH_WANT_SET_GET_RLIMIT \
@@ -100,7 +120,8 @@ $(OUT)/gen/call_names.h: diag/record/call_names.awk
 $(OUT)/diag/record/calls.o: CPPFLAGS += -I$(OUT)/gen
 $(OUT)/diag/record/calls.o: $(OUT)/gen/call_names.h
 
-# The tracer's kernel programs: compiled for BPF, and embedded in the agent as a skeleton.
+# The tracer's kernel programs: compiled for BPF, and embedded in the agent as a skeleton. Debian has bpftool in /usr/sbin,
+# which is not in the PATH of users.
 bpf_arch := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
 $(OUT)/gen/ebpf.bpf.o: diag/capture/ebpf/trace.bpf.c $(wildcard diag/capture/ebpf/*.h)
 	$(call say,BPF,$@)
@@ -110,26 +131,39 @@ $(OUT)/gen/ebpf.bpf.o: diag/capture/ebpf/trace.bpf.c $(wildcard diag/capture/ebp
 	$(Q)llvm-strip -g $@
 $(OUT)/gen/ebpf.skel.h: $(OUT)/gen/ebpf.bpf.o
 	$(call say,GEN,$@)
-	$(Q)bpftool gen skeleton $< name ebpf_bpf >$@
+	$(Q)PATH="$$PATH:/usr/sbin" bpftool gen skeleton $< name ebpf_bpf >$@
 $(OUT)/diag/capture/ebpf/ebpf.o: CPPFLAGS += -isystem $(OUT)/gen
 $(OUT)/diag/capture/ebpf/ebpf.o: $(OUT)/gen/ebpf.skel.h
 
 -include $(shell find $(OUT) -name '*.d' 2>/dev/null)
 
-demo: deps ## one whole experiment: lab, faults, diagnosis, table, clean-up
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all
-	$(Q)OUT=$(OUT) ci/demo.sh
+demo: ## one whole experiment: packages, build, lab, faults, diagnosis, table, clean-up
+	$(Q)OUT=$(OUT) JOBS=$(JOBS) ci/demo.sh
+
+# What 'make demo' needs: neither tests nor benches.
+programs: $(OUT)/culprit $(OUT)/agent/culprit-agent ## build the programs alone
 
 check: deps ## install, build, lint, and run every test (as root: the lab's too)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all lint $(if $(SANITIZE),,fuzz)
 	$(Q)OUT=$(OUT) ci/check.sh
 
-check-all: ## as check, with the packages that only some tests need (a browser)
+check-all: ## as check, with what only some tests need (a browser, OrangeFS)
 	$(Q)ci/install.sh --all
+	$(Q)ci/orangefs.sh
 	$(Q)$(MAKE) --no-print-directory check
 
-soak: all ## the long tests: every kill at every step (as root)
-	$(Q)CULPRIT_SOAK=40 OUT=$(OUT) prove --timer --merge ci/tests/lab/lab_kill.t ci/tests/primitives/faults_kill.t ci/tests/experiment/resume.t
+soak: all ## kills at random moments of runs, all faults in turn: SOAK_KILLS=N, SOAK_TIME=SECONDS, SOAK_SEED=N (as root)
+	$(Q)OUT=$(OUT) ci/soak/kills.py
+
+soak-steps: all ## the long tests: every kill, and every full disk and memory, at every step (as root)
+	$(Q)CULPRIT_SOAK=40 OUT=$(OUT) prove --timer --merge ci/tests/lab/lab_kill.t ci/tests/primitives/faults_kill.t ci/tests/experiment/resume.t \
+		ci/tests/experiment/full.t
+
+# Its own OUT, so that the usual build stays as it is. -O1: frames in the reports, and no more optimisation than that.
+sanitize: ## the C tests, and those of the command line without a lab, under ASan and UBSan (as root)
+	$(Q)CFLAGS='-O1 -g' $(MAKE) --no-print-directory -j$(JOBS) OUT=out-asan SANITIZE=address,undefined sanitized
+	$(Q)OUT=out-asan ci/sanitize.sh
+sanitized: programs $(test_bin) $(helper_bin)
 
 bench: all ## measure the performance goals, as ratios in one run
 	$(Q)for b in ci/bench/*.sh; do echo "== $$b"; OUT=$(OUT) "$$b" || exit; done
@@ -137,17 +171,31 @@ bench: all ## measure the performance goals, as ratios in one run
 # Each fuzzer instruments the code that it tests, and links the rest uninstrumented. Not part of all.
 fuzz_of_import    := $(wildcard diag/import/*.c) $(BASE_SRC)
 fuzz_of_fleet     := $(wildcard diag/fleet/*.c) $(BASE_SRC)
+fuzz_of_base64    := harness/base/base64.c
 fuzz_of_log       := $(RECORD_SRC) $(BASE_SRC)
+fuzz_of_flow      := $(wildcard diag/flow/*.c) $(RECORD_SRC) $(BASE_SRC)
 fuzz_of_ebpf      := $(RECORD_SRC) $(BASE_SRC) diag/capture/ebpf/events.c diag/capture/ebpf/describe.c diag/capture/ebpf/first_seen.c
+fuzz_of_choice    := diag/capture/choice.c $(BASE_SRC)
 fuzz_of_csv       := $(wildcard diag/import/*.c) diag/derive/series.c $(BASE_SRC)
-fuzz_of_scenario  := harness/scenario/scenario.c harness/scenario/part.c harness/scenario/tracing.c harness/scenario/plan.c $(wildcard harness/lua/*.c) $(BASE_SRC)
+fuzz_of_scenario  := harness/scenario/scenario.c harness/scenario/part.c harness/scenario/tracing.c harness/scenario/recorder.c harness/scenario/trigger.c harness/scenario/plan.c $(wildcard harness/lua/*.c) $(BASE_SRC)
 fuzz_of_inventory := $(wildcard harness/inventory/*.c harness/lua/*.c) $(BASE_SRC)
 fuzz_of_agent     := harness/agent/dispatch.c harness/agent/operations.c
+fuzz_of_timeline  := $(filter-out results/timeline/html.c results/timeline/encode%.c,$(wildcard results/timeline/*.c)) $(BASE_SRC)
+fuzz_of_zones     := diag/query/zones.c diag/query/zones_make.c diag/query/scan.c $(RECORD_SRC) $(BASE_SRC)
+fuzz_of_rowbinary := diag/ship/rowbinary.c $(BASE_SRC)
+fuzz_of_app       := $(wildcard diag/app/*.c) $(BASE_SRC)
+fuzz_of_causal    := $(wildcard diag/causal/*.c diag/app/*.c) $(RECORD_SRC) $(BASE_SRC)
+fuzz_of_replay    := harness/replay/merge.c diag/app/series.c $(BASE_SRC)
+fuzz_of_capture   := harness/timeline/capture.c $(wildcard diag/app/*.c) $(BASE_SRC)
+fuzz_of_views     := harness/serve/views.c harness/serve/dashboard_sql.c $(BASE_SRC)
 fuzz_of_node      :=
 fuzz_objects = $(patsubst %.c,$(OUT)/fuzz/%.o,$(fuzz_of_$(1)))
 fuzz_bin := $(patsubst ci/fuzz/%.c,$(OUT)/fuzz/%,$(wildcard ci/fuzz/*.c))
 
 fuzz: $(fuzz_bin) ## build the fuzzers of ci/fuzz (clang)
+
+fuzz-long: fuzz ## run each fuzzer for an hour (FUZZ_SECONDS=N: so long), and say what was done and found
+	$(Q)OUT=$(OUT) ci/fuzz/long.sh
 
 .SECONDEXPANSION:
 $(OUT)/fuzz/%_fuzz: $(OUT)/fuzz/ci/fuzz/%_fuzz.o $$(call fuzz_objects,$$*) $(OUT)/libcore.a $(OUT)/libagent.a
@@ -164,7 +212,7 @@ $(OUT)/fuzz/diag/record/calls.o: $(OUT)/gen/call_names.h
 
 lint: format headers ## static checks of C, Lua and shell
 	$(Q)luacheck --quiet --no-color faults workloads scenarios diag harness
-	$(Q)shellcheck -s bash -S warning -e SC2154,SC2155 ci/*.sh ci/bench/*.sh $(wildcard ci/tests/*.t ci/tests/*/*.t ci/tests/*.sh ci/tests/*/*.sh) .ci/run
+	$(Q)shellcheck -s bash -S warning -e SC2154,SC2155 ci/*.sh ci/bench/*.sh ci/fuzz/*.sh $(wildcard ci/templates/*/*.sh ci/templates/*/*.sbatch ci/tests/*.t ci/tests/*/*.t ci/tests/*.sh ci/tests/*/*.sh) .ci/run
 	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning \
 		--suppress=unknownMacro --suppress=ctuuninitvar --suppress=nullPointerRedundantCheck -I. harness faults diag results
 
@@ -178,7 +226,7 @@ format: ## check the layout of C sources (.clang-format, 100 columns)
 bpf_headers := $(filter-out %/ebpf.h %/rings.h %/shared.h,$(wildcard diag/capture/ebpf/*.h))
 alone = printf '%s\n' $(1) | xargs -P $(JOBS) -I{} $(2) -I. -Werror=implicit-function-declaration -fsyntax-only -x c {}
 headers: ## compile each header alone: it includes what it uses
-	$(Q)$(call alone,$(filter-out $(bpf_headers),$(filter %.h,$(c_files))),\
+	$(Q)$(call alone,$(filter-out $(bpf_headers) workloads/mpi/%,$(filter %.h,$(c_files))),\
 		$(CC) $(CPPFLAGS) -std=c17 $(shell $(PKG) --cflags $(CORE_PKGS) $(AGENT_PKGS)))
 	$(Q)$(call alone,$(bpf_headers) diag/capture/ebpf/shared.h,\
 		clang -target bpf -D__TARGET_ARCH_$(bpf_arch) -I/usr/include/$(shell $(CC) -print-multiarch))
@@ -190,18 +238,29 @@ figures: all ## draw the pages' figures anew from recorded runs and a made-up fl
 	$(Q)OUT=$(OUT) results/figures/roc.py
 	$(Q)OUT=$(OUT) results/figures/fleets.py
 
-install: all ## install the program and its files below PREFIX (default /usr/local)
+install: programs ## install the program and its files below PREFIX (default /usr/local)
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/culprit $(DESTDIR)$(PREFIX)/share/culprit
 	$(Q)install -m 755 $(OUT)/culprit $(DESTDIR)$(PREFIX)/bin/culprit
 	$(Q)rm -rf $(DESTDIR)$(PREFIX)/lib/culprit/agent && cp -r $(OUT)/agent $(DESTDIR)$(PREFIX)/lib/culprit/agent
-	$(Q){ find faults workloads scenarios diag/detectors harness/fs harness/lua -name '*.lua'; ls results/*.csv; } | \
+	$(Q){ find faults workloads scenarios diag/detectors diag/findings harness/fs harness/lua -name '*.lua' -o -name '*.app'; ls results/*.csv; } | \
 		xargs cp --parents -t $(DESTDIR)$(PREFIX)/share/culprit
-	$(Q)find results/report -type f ! -name '*.[ch]' | xargs cp --parents -t $(DESTDIR)$(PREFIX)/share/culprit
+	$(Q)find results/report results/timeline results/serve results/schemas -type f ! -name '*.[ch]' | xargs cp --parents -t $(DESTDIR)$(PREFIX)/share/culprit
 	$(Q)install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1 bash-completion/completions zsh/site-functions fish/vendor_completions.d)
 	$(Q)cd $(DESTDIR)$(PREFIX)/share && ../bin/culprit help --man >man/man1/culprit.1 && \
 		../bin/culprit help --completion bash >bash-completion/completions/culprit && \
 		../bin/culprit help --completion zsh >zsh/site-functions/_culprit && \
 		../bin/culprit help --completion fish >fish/vendor_completions.d/culprit.fish
+
+# Folders of the system stay, even if they are empty.
+uninstall: ## remove what 'make install' put below PREFIX
+	$(Q)rm -rf $(DESTDIR)$(PREFIX)/bin/culprit $(DESTDIR)$(PREFIX)/lib/culprit $(DESTDIR)$(PREFIX)/share/culprit
+	$(Q)cd $(DESTDIR)$(PREFIX)/share && rm -f man/man1/culprit.1 bash-completion/completions/culprit zsh/site-functions/_culprit \
+		fish/vendor_completions.d/culprit.fish
+	$(Q)$(if $(filter /usr /usr/local,$(PREFIX)),:,cd $(DESTDIR)$(PREFIX) && rmdir -p --ignore-fail-on-non-empty share/man/man1 \
+		share/bash-completion/completions share/zsh/site-functions share/fish/vendor_completions.d bin lib 2>/dev/null || true)
+
+deb: programs ## a Debian package of this build, in OUT (dpkg-dev)
+	$(Q)OUT=$(OUT) VERSION=$(VERSION) ci/deb/build.sh
 
 deps: ## install the Debian packages that are missing (ci/packages.txt)
 	$(Q)ci/install.sh
@@ -212,6 +271,6 @@ clean: ## remove everything that was built
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-.PHONY: all demo check check-all soak bench fuzz lint format headers figures install deps clean help
+.PHONY: all programs sanitize sanitized mpi demo check check-all soak soak-steps bench fuzz fuzz-long lint format headers figures install uninstall deb deps clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:

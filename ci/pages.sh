@@ -1,7 +1,8 @@
 #!/bin/bash
 # What pages show of runs is printed by the program, not typed. In the pages it stands between
 #
-#   <!-- $ culprit table results/runs/RUN --format markdown -->      any pipeline; culprit and fleet_families are this build's
+#   <!-- $ culprit table results/runs/RUN --format markdown -->      any pipeline; culprit, fleet_families, table61 are this build's,
+#                                                                    $(recorded NAME) is a log of ci/tests/data, unpacked
 #   <!-- end -->
 #
 # (in a fence of its own, if there is one).
@@ -15,10 +16,13 @@ check=
 if [ $# = 0 ]; then mapfile -t pages < <(grep -rlF '<!-- $ ' --include='*.md' README.md scenarios results diag); else pages=("$@"); fi
 culprit() { "$PWD/${OUT:-out}/culprit" "$@"; }
 fleet_families() { "$PWD/${OUT:-out}/bench/fleet_families" "$@"; }
-export -f culprit fleet_families
+recorded() { zcat "ci/tests/data/$1.log.gz" >"$logs/$1" && echo "$logs/$1"; }
+table61() { "$PWD/${OUT:-out}/bench/table61" "$@"; }
+export -f culprit fleet_families table61 recorded
 rc=0
 new=$(mktemp)
-trap 'rm -f "$new"' EXIT
+export logs=$(mktemp -d)
+trap 'rm -rf "$new" "$logs"' EXIT
 for page in "${pages[@]}"; do
 	perl -0777 -pe 's{(<!-- \$ (.*?) -->\n(```\w*\n)?)(.*?)((?:```\n)?<!-- end -->)}{
 		my ($head, $command, $tail) = ($1, $2, $5);

@@ -1,5 +1,6 @@
 -- A foreign process keeps the victim's processors busy (Dinh 2009, section 6.3.2, the unbalanced
--- experiment). Nodes of a lab share their processors, so there the fault slows all of them.
+-- experiment). In a lab these are the victim's own if nodes have a share of processor time each
+-- ('culprit lab up --cpus'); else the nodes share them, and the fault slows all of them.
 
 local culprit = require "culprit"
 
@@ -16,14 +17,8 @@ return {
 	end,
 
 	inject = function(ctx)
-		local argv = { "cpu" }
-		if ctx.params.threads > 0 then argv = { "cpu", "--threads", ("%d"):format(ctx.params.threads) } end
-		ctx.state.hog = ctx.victim:process { self = true, argv = argv }
+		culprit.take_processors(ctx, ctx.params.threads)
 	end,
 
-	-- By effect: it has computed for 50 ms since the last look.
-	verify = function(ctx)
-		local cpu_s, why = culprit.growth(ctx, ctx.state.hog, "cpu_s", 0.05)
-		return cpu_s and { cpu_s = cpu_s }, why
-	end,
+	verify = culprit.processors_taken,
 }

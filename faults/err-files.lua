@@ -12,6 +12,18 @@
 
 local culprit = require "culprit"
 
+-- At most as many as are open: a server that was started lately may have fewer than 50, and would not reach
+-- the limit.
+local function limit(ctx)
+	local least = ctx.params.limit
+	for _, pid in ipairs(ctx.victim.pids) do
+		local list = ctx.victim:run { argv = { "ls", "/proc/" .. pid .. "/fd" } }
+		local _, open = list.output:gsub("%d+", "")
+		if open > 2 then least = math.min(least, open) end
+	end
+	return least
+end
+
 ---@type culprit.Fault
 return {
 	summary  = "the victim's server may open too few files",
@@ -23,15 +35,11 @@ return {
 	},
 
 	check = function(ctx)
-		return culprit.one_server(ctx, "service.limit")
+		return culprit.each_server(ctx, "service.limit", { limits = { nofile = limit(ctx) } })
 	end,
 
-	-- At most as many as are open: a server that was started lately may have fewer than 50, and would not
-	-- reach the limit.
 	inject = function(ctx)
-		local list = ctx.victim:run { argv = { "ls", "/proc/" .. ctx.victim.pids[1] .. "/fd" } }
-		local _, open = list.output:gsub("%d+", "")
-		culprit.limit_server(ctx, "nofile", open > 0 and math.min(open, ctx.params.limit) or ctx.params.limit)
+		culprit.limit_server(ctx, "nofile", limit(ctx))
 	end,
 
 	verify = culprit.limit_holds,

@@ -15,13 +15,11 @@ return {
 	summary  = "the victim's storage turns read-only",
 	resource = "storage",
 	needs    = "e2fsprogs",
+	storage  = "folder",
 	workload_may_fail = true,
 
 	check = function(ctx)
-		if ctx.victim:fs_info(ctx.victim.storage).point == "/" then
-			return nil, ctx.victim.name .. ": its storage lies on the root file system"
-		end
-		return culprit.one_server(ctx, "fs.readonly")
+		return culprit.one_server(ctx, "fs.readonly", { path = ctx.victim.storage })
 	end,
 
 	inject = function(ctx)

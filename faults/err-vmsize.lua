@@ -19,7 +19,7 @@ return {
 	},
 
 	check = function(ctx)
-		return culprit.one_server(ctx, "service.limit")
+		return culprit.each_server(ctx, "service.limit", { limits = { as = ctx.params.limit } })
 	end,
 
 	inject = function(ctx)

@@ -384,7 +384,7 @@ int dose_render(const struct score_table *t, const json_t *params, double level,
 		printers[format](&d);
 		rc = sheet_end(&d.v.out);
 		if (rc)
-			err_errno(e, rc, "cannot print the table");
+			err_errno(e, rc, "cannot write to standard output");
 	}
 	for (size_t i = 0; i < d.n; i++)
 		free(d.sweeps[i].list);

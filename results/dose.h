@@ -13,8 +13,8 @@
 #include "results/table.h"
 
 /* 'params': {label of a fault: {parameter: number}}. 'level': above 0, at most 1. Null detectors
- * are left out unless notes->details. -ENOENT: no fault comes in several strengths; -EIO: 'f' could
- * not be written. */
+ * are left out unless notes->details. -ENOENT: no fault comes in several strengths; -ENOSPC or
+ * another errno: 'f' could not be written. */
 int dose_render(const struct score_table *t, const json_t *params, double level,
 	enum table_format format, const struct table_notes *notes, FILE *f, struct err *e);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "harness/base/text.h"
-#include "results/sheet.h"
+#include "results/text_columns.h"
 
 enum { NAMES_SHOWN = 10 };
 
@@ -55,23 +55,24 @@ static const char *kind(const struct fleet_finding *f, char text[FLEET_WORD])
 	}
 }
 
-static void add_entry(struct sheet *g, const struct fleet_view *v, const struct fleet_entry *e)
+static void add_entry(
+	struct text_columns *g, const struct fleet_view *v, const struct fleet_entry *e)
 {
 	const struct fleet_finding *f = &e->f;
 	char text[FLEET_WORD];
 	size_t at = 0;
 
-	sheet_cell(g, at++, fleet_say_number(f->severity, text));
-	sheet_cell(g, at++, fleet_whom(v->whole, f));
-	sheet_cell(g, at++, metric_name(v, f->metric));
-	sheet_cell(g, at++, fleet_say_number(f->effect, text));
-	sheet_cell(g, at++, fleet_say_share(f->share, text));
-	sheet_cell(g, at++, cut_time(v, fleet_say_time(f->since_s, v->unix_times, text)));
-	sheet_cell(g, at++, until(v, f, text));
-	sheet_cell(g, at++, kind(f, text));
+	text_columns_cell(g, at++, fleet_say_number(f->severity, text));
+	text_columns_cell(g, at++, fleet_whom(v->whole, f));
+	text_columns_cell(g, at++, metric_name(v, f->metric));
+	text_columns_cell(g, at++, fleet_say_number(f->effect, text));
+	text_columns_cell(g, at++, fleet_say_share(f->share, text));
+	text_columns_cell(g, at++, cut_time(v, fleet_say_time(f->since_s, v->unix_times, text)));
+	text_columns_cell(g, at++, until(v, f, text));
+	text_columns_cell(g, at++, kind(f, text));
 	if (v->n_windows && !v->all_windows) {
 		snprintf(text, sizeof(text), "%u of %zu", e->windows, v->n_judged);
-		sheet_cell(g, at, text);
+		text_columns_cell(g, at, text);
 	}
 }
 
@@ -87,21 +88,21 @@ static void put_times(const struct fleet_view *v, double from_s, double to_s, FI
 /* The entries of [from, to), which are not none. */
 static void put_entries(const struct fleet_view *v, size_t from, size_t to, int width, FILE *out)
 {
-	struct sheet g = {0};
+	struct text_columns g = {0};
 
-	sheet_column(&g, "severity", true, false);
-	sheet_column(&g, "who", false, true);
-	sheet_column(&g, "metric", false, true);
-	sheet_column(&g, "x peers", true, false);
-	sheet_column(&g, "of time", true, false);
-	sheet_column(&g, "since", false, false);
-	sheet_column(&g, "until", false, false);
-	sheet_column(&g, "kind", false, false);
+	text_columns_add(&g, "severity", true, false);
+	text_columns_add(&g, "who", false, true);
+	text_columns_add(&g, "metric", false, true);
+	text_columns_add(&g, "x peers", true, false);
+	text_columns_add(&g, "of time", true, false);
+	text_columns_add(&g, "since", false, false);
+	text_columns_add(&g, "until", false, false);
+	text_columns_add(&g, "kind", false, false);
 	if (v->n_windows && !v->all_windows)
-		sheet_column(&g, "windows", false, false);
+		text_columns_add(&g, "windows", false, false);
 	for (size_t i = from; i < to; i++)
 		add_entry(&g, v, &v->entries[i]);
-	sheet_put(&g, width, out);
+	text_columns_put(&g, width, out);
 }
 
 static void put_windows(const struct fleet_view *v, int width, FILE *out)
@@ -129,27 +130,27 @@ static void put_windows(const struct fleet_view *v, int width, FILE *out)
 static void put_ranking(const struct fleet_view *v, int width, FILE *out)
 {
 	size_t n = v->rank < v->n_ranking ? v->rank : v->n_ranking;
-	struct sheet g = {0};
+	struct text_columns g = {0};
 	char text[FLEET_WORD];
 
 	fprintf(out, "worst %zu of %zu members, findings or not (severity 1 is the limit)\n", n,
 		v->n_ranking);
-	sheet_column(&g, "rank", true, false);
-	sheet_column(&g, "severity", true, false);
-	sheet_column(&g, "who", false, true);
-	sheet_column(&g, "metric", false, true);
-	sheet_column(&g, "x peers", true, false);
+	text_columns_add(&g, "rank", true, false);
+	text_columns_add(&g, "severity", true, false);
+	text_columns_add(&g, "who", false, true);
+	text_columns_add(&g, "metric", false, true);
+	text_columns_add(&g, "x peers", true, false);
 	for (size_t i = 0; i < n; i++) {
 		const struct fleet_rank *r = &v->ranking[i];
 
 		snprintf(text, sizeof(text), "%zu", i + 1);
-		sheet_cell(&g, 0, text);
-		sheet_cell(&g, 1, fleet_say_number(r->severity, text));
-		sheet_cell(&g, 2, v->whole->members[r->member].path);
-		sheet_cell(&g, 3, metric_name(v, r->metric));
-		sheet_cell(&g, 4, fleet_say_number(r->effect, text));
+		text_columns_cell(&g, 0, text);
+		text_columns_cell(&g, 1, fleet_say_number(r->severity, text));
+		text_columns_cell(&g, 2, v->whole->members[r->member].path);
+		text_columns_cell(&g, 3, metric_name(v, r->metric));
+		text_columns_cell(&g, 4, fleet_say_number(r->effect, text));
 	}
-	sheet_put(&g, width, out);
+	text_columns_put(&g, width, out);
 	fputc('\n', out);
 }
 

@@ -5,19 +5,41 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "diag/judge/score.h"
 #include "harness/base/alloc.h"
+#include "harness/base/stream.h"
 #include "harness/base/text.h"
 
-static void put_wrapped(const char *text, FILE *f)
+int sheet_width(const struct sheet *out)
+{
+	return out->width ? out->width : SHEET_WIDTH;
+}
+
+void sheet_fit(struct sheet *out)
+{
+	enum { WIDTH_MIN = 46, WIDTH_MAX = 500 }; /* a label and one group of columns */
+	const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
+	struct winsize ws = {0};
+	int fd = out->f ? fileno(out->f) : -1;
+
+	if (out->format != TABLE_TEXT || fd < 0 || !isatty(fd))
+		return;
+	if (!ioctl(fd, TIOCGWINSZ, &ws) && ws.ws_col >= WIDTH_MIN)
+		out->width = ws.ws_col < WIDTH_MAX ? ws.ws_col : WIDTH_MAX;
+	out->colour = !(no_colour && *no_colour) && term && *term && strcmp(term, "dumb") != 0;
+}
+
+static void put_wrapped(const char *text, size_t width, FILE *f)
 {
 	size_t column = 0;
 
 	while (*text) {
 		size_t len = strcspn(text, " ");
 
-		if (column && column + 1 + len > SHEET_WIDTH) {
+		if (column && column + 1 + len > width) {
 			fputs("\n ", f);
 			column = 1;
 		}
@@ -42,7 +64,7 @@ void sheet_words(struct sheet *out, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	text_clean(text, clean, sizeof(clean));
-	put_wrapped(clean, out->f);
+	put_wrapped(clean, (size_t)sheet_width(out), out->f);
 }
 
 void sheet_line(struct sheet *out, const char *fmt, ...)
@@ -61,7 +83,7 @@ void sheet_heading(struct sheet *out, const char *name, const char *more)
 {
 	bool markdown = out->format == TABLE_MARKDOWN;
 
-	sheet_line(out, markdown ? "**%s**%s" : "%.70s%s", name, more);
+	sheet_line(out, markdown ? "**%s**%s" : "%s%s", name, more);
 	if (markdown)
 		fputc('\n', out->f);
 }
@@ -82,9 +104,7 @@ void sheet_json(struct sheet *out, json_t *value)
 
 int sheet_end(struct sheet *out)
 {
-	if (fflush(out->f) || ferror(out->f))
-		return -EIO;
-	return out->rc;
+	return stream_flush(out->f, NULL) ?: out->rc;
 }
 
 /* Filling */

@@ -1,8 +1,10 @@
 /*
  * Tables as data: columns and rows of typed cells, and one renderer for each format.
  *
- * A family of tables (scores, a published table, doses, overhead) only fills grids. Text is at most
- * 80 columns wide: groups of columns, such as those of one workload, are put below one another.
+ * A family of tables (scores, a published table, doses, overhead) only fills grids. Text is 80
+ * columns wide, or as wide as the terminal if that is wider: groups of columns, such as those of
+ * one workload, that do not fit are put below one another. No label is cut without being shown
+ * whole.
  * Markdown shows each group at the side of the one before. CSV writes a rate as four fields, NAME
  * and NAME_count, NAME_low, NAME_high; JSON as an object. A grid that goes into a sheet of another
  * format than its columns are for shows only the columns that are for it.
@@ -24,10 +26,17 @@ enum { SHEET_WIDTH = 80 };
 struct sheet {
 	FILE *f;
 	enum table_format format;
-	int rc; /* -EIO once something could not be written */
+	int rc;      /* -errno once something could not be written */
+	int width;   /* of text; 0: SHEET_WIDTH */
+	bool colour; /* text: right green, wrong red */
 };
 
-/* Prints words, with line breaks before SHEET_WIDTH; later lines are indented by two. Control
+/* If text goes to a terminal: as wide as it is, and in colour unless NO_COLOR is set or $TERM is
+ * "dumb". */
+void sheet_fit(struct sheet *out);
+int sheet_width(const struct sheet *out);
+
+/* Prints words, with line breaks before the sheet's width; later lines are indented by two. Control
  * characters are shown as \xNN. */
 void sheet_words(struct sheet *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A line as it is. */
@@ -48,13 +57,15 @@ enum {
 	GRID_CSV = 1 << TABLE_CSV,
 	GRID_JSON = 1 << TABLE_JSON,
 	GRID_SVG = 1 << TABLE_SVG,
-	GRID_RIGHT = 1 << 8,  /* aligned to the right */
-	GRID_STARS = 1 << 9,  /* text leaves room for the star of a cell */
-	GRID_GROUP = 1 << 10, /* the rows' group: in text a line above the first of them */
-	GRID_LABEL = 1 << 11, /* the rows' name: in text, one that is too long has its own line */
-	GRID_CUT = 1 << 12,   /* a name that is too long is cut instead */
-	GRID_RATES = 1 << 13, /* CSV: of rates, which have four fields */
-	GRID_BOUNDS = 1 << 14 /* CSV: of rates, but only their count and interval */
+	GRID_RIGHT = 1 << 8,   /* aligned to the right */
+	GRID_STARS = 1 << 9,   /* text leaves room for the star of a cell */
+	GRID_GROUP = 1 << 10,  /* the rows' group: in text a line above the first of them */
+	GRID_LABEL = 1 << 11,  /* the rows' name: in text, one that is too long has its own line */
+	GRID_CUT = 1 << 12,    /* one that is too long ends in '~', and is shown whole below */
+	GRID_RATES = 1 << 13,  /* CSV: of rates, which have four fields */
+	GRID_BOUNDS = 1 << 14, /* CSV: of rates, but only their count and interval */
+	GRID_GOOD = 1 << 15,   /* colour: rates of what should be */
+	GRID_BAD = 1 << 16     /* colour: rates of what should not */
 };
 
 struct grid_column {
@@ -97,7 +108,8 @@ struct grid_cell {
 struct grid {
 	struct sheet *out;
 	const char *bar;  /* text: between groups of columns, in place of the gap */
-	size_t a_block;   /* text: groups of columns that stand side by side; 0: all */
+	size_t a_block;   /* text: groups of columns side by side in SHEET_WIDTH, more where there
+			 * is room; 0: all */
 	bool sentences;   /* text: a sentence for each row, "LABEL, LABEL: HEAD cell, HEAD cell" */
 	bool blank;       /* text: a blank line after each block */
 	bool groups_once; /* Markdown: a group of rows is named in its first row only */

@@ -2,12 +2,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/text.h"
 #include "results/grid_impl.h"
 
+enum { PLAIN, GREEN, YELLOW, RED, MARKS = 64 };
+
 struct grid_line {
-	char text[1024];
+	char text[4096];
 	size_t len;
+	struct mark {
+		size_t from, to;
+		int colour;
+	} marks[MARKS]; /* in order */
+	size_t n_marks;
 };
 
 /* 'width' 0: as wide as it is. */
@@ -19,15 +27,52 @@ static void put(struct grid_line *l, int gap, int width, bool right, const char 
 	l->len += (size_t)n < sizeof(l->text) - l->len ? (size_t)n : 0;
 }
 
+/* The first 'n' of the last 'width' characters. */
+static void mark(struct grid_line *l, size_t width, size_t n, int colour)
+{
+	if (colour && l->n_marks < MARKS && width <= l->len)
+		l->marks[l->n_marks++] = (struct mark){
+			l->len - width, l->len - width + (n < width ? n : width), colour};
+}
+
+static void print_part(const struct grid_line *l, size_t from, size_t to, FILE *f)
+{
+	char part[sizeof(l->text)];
+
+	snprintf(part, sizeof(part), "%.*s", (int)(to - from), l->text + from);
+	text_print_clean(f, part);
+}
+
 /* Prints the line without the blanks at its end. */
 static void end_line(struct grid_line *l, FILE *f)
 {
+	static const char *const codes[] = {"", "\033[32m", "\033[33m", "\033[31m"};
+	size_t at = 0;
+
 	while (l->len && l->text[l->len - 1] == ' ')
 		l->len--;
 	l->text[l->len] = '\0';
-	text_print_clean(f, l->text);
+	for (size_t i = 0; i < l->n_marks; i++) {
+		const struct mark *m = &l->marks[i];
+
+		print_part(l, at, m->from, f);
+		fputs(codes[m->colour], f);
+		at = m->to < l->len ? m->to : l->len;
+		print_part(l, m->from, at, f);
+		fputs("\033[0m", f);
+	}
+	print_part(l, at, l->len, f);
 	fputc('\n', f);
 	*l = (struct grid_line){0};
+}
+
+static int colour_of(const struct grid_column *look, const struct grid_cell *c)
+{
+	if (c->kind != GRID_RATE || !c->n)
+		return PLAIN;
+	if (look->flags & GRID_GOOD)
+		return c->count == c->n ? GREEN : c->count ? YELLOW : RED;
+	return look->flags & GRID_BAD && c->count ? RED : PLAIN;
 }
 
 /* A block shows the columns of no group, and those of the groups from 'first' to before 'last'. */
@@ -35,6 +80,8 @@ struct grid_block {
 	const struct grid *g;
 	size_t first, last;
 	const char *group; /* of the rows that was named last */
+	char **cut;        /* labels that were cut */
+	size_t n_cut;
 };
 
 static bool in_block(const struct grid_block *b, size_t column)
@@ -56,35 +103,96 @@ static int put_gap(const struct grid_block *b, size_t column, struct grid_line *
 	return 0;
 }
 
+/* How much of a heading goes into this line: all, or up to the last comma or bracket that fits. */
+static int head_part(const char *text, int width)
+{
+	int n = (int)strlen(text), at;
+
+	if (n <= width)
+		return n;
+	for (at = width; at > width / 3; at--)
+		if (strchr(",( ", text[at - 1]))
+			return at;
+	return width;
+}
+
+/* Headings of groups; those that are too long go on in further lines. */
 static void text_group_heads(const struct grid_block *b, FILE *f)
 {
 	const struct grid *g = b->g;
-	struct grid_line l = {0};
+	size_t *done = alloc_zero(g->n_heads, sizeof(*done));
+	bool more = true;
 
-	for (size_t i = 0; i < g->n_columns; i++) {
-		size_t group = g->columns[i].group;
-		int gap, width = g->columns[i].look.width;
+	while (more) {
+		struct grid_line l = {0};
 
-		if (!in_block(b, i))
-			continue;
-		gap = put_gap(b, i, &l);
-		while (group && i + 1 < g->n_columns && g->columns[i + 1].group == group) {
-			i++;
-			if (in_block(b, i))
-				width += g->columns[i].look.gap + g->columns[i].look.width;
+		more = false;
+		for (size_t i = 0; i < g->n_columns; i++) {
+			size_t group = g->columns[i].group;
+			int gap, width = g->columns[i].look.width, n = 0;
+			const char *text = "";
+
+			if (!in_block(b, i))
+				continue;
+			gap = put_gap(b, i, &l);
+			while (group && i + 1 < g->n_columns && g->columns[i + 1].group == group) {
+				i++;
+				if (in_block(b, i))
+					width += g->columns[i].look.gap + g->columns[i].look.width;
+			}
+			if (group) {
+				text = g->heads[group - 1] + done[group - 1];
+				n = head_part(text, width);
+				done[group - 1] += (size_t)n;
+				more = more || text[n];
+			}
+			put(&l, gap, 0, false, "");
+			if (l.len + (size_t)width < sizeof(l.text))
+				l.len += (size_t)snprintf(l.text + l.len, sizeof(l.text) - l.len,
+					"%-*.*s", width, n, text);
 		}
-		put(&l, gap, width, false, group ? g->heads[group - 1] : "");
+		if (strspn(l.text, " |") < l.len)
+			end_line(&l, f);
 	}
-	if (strspn(l.text, " |") < l.len)
-		end_line(&l, f);
+	free(done);
 }
 
 static void put_line(int indent, const char *text, FILE *f)
 {
 	struct grid_line l = {0};
 
-	put(&l, indent, SHEET_WIDTH - indent, false, text);
+	put(&l, indent, 0, false, text);
 	end_line(&l, f);
+}
+
+/* The label as far as it fits, with '~'; it is shown whole below the grid. */
+static const char *cut_label(
+	struct grid_block *b, const char *text, int width, char *buf, size_t size)
+{
+	char *whole = alloc_copy(text);
+	size_t i = 0;
+
+	while (i < b->n_cut && strcmp(b->cut[i], whole))
+		i++;
+	if (i == b->n_cut) {
+		b->cut = alloc_resize(b->cut, b->n_cut + 1, sizeof(*b->cut));
+		b->cut[b->n_cut++] = whole;
+	} else {
+		free(whole);
+	}
+	snprintf(buf, size, "%.*s~", width - 1, b->cut[i]);
+	return buf;
+}
+
+static void show_cut(struct grid_block *b)
+{
+	for (size_t i = 0; i < b->n_cut; i++) {
+		sheet_words(b->g->out, "%s %s", i ? " " : "~ cut:", b->cut[i]);
+		free(b->cut[i]);
+	}
+	free(b->cut);
+	b->cut = NULL;
+	b->n_cut = 0;
 }
 
 /* A row, or without 'cells' the headings. It is left out if the block has nothing of it. */
@@ -116,8 +224,14 @@ static void text_row(struct grid_block *b, const struct grid_cell *cells, FILE *
 			own_indent = indent;
 			text = "";
 		}
+		if (look->flags & GRID_CUT && look->width &&
+			(int)strlen(text) + indent > look->width)
+			text = cut_label(b, text, look->width - indent, buf, sizeof(buf));
 		put(&l, put_gap(b, i, &l) + indent, look->width - indent,
 			(look->flags & (GRID_RIGHT | GRID_LABEL)) == GRID_RIGHT, text);
+		if (cells && g->out->colour && look->width > indent)
+			mark(&l, (size_t)(look->width - indent), strlen(text),
+				colour_of(look, &cells[i]));
 	}
 	if (!filled)
 		return;
@@ -153,6 +267,28 @@ static void text_sentence(const struct grid *g, const struct grid_cell *cells)
 	sheet_words(g->out, "%s", l.text);
 }
 
+/* How many groups fit side by side: as many as in SHEET_WIDTH, but for the terminal's width. */
+static size_t a_block(const struct grid *g)
+{
+	int own = 0, group = 0;
+
+	for (size_t i = 0; i < g->n_columns; i++) {
+		const struct grid_column *look = &g->columns[i].look;
+
+		if (!grid_is_for(&g->columns[i], TABLE_TEXT) || look->flags & GRID_GROUP)
+			continue;
+		if (!g->columns[i].group)
+			own += look->gap + look->width;
+		else if (g->columns[i].group == 1)
+			group += look->gap + look->width;
+	}
+	group += g->bar ? (int)strlen(g->bar) : 0;
+	own = group ? (sheet_width(g->out) - own) / group : 0;
+	if (sheet_width(g->out) < SHEET_WIDTH)
+		return own > 1 ? (size_t)own : 1;
+	return own > (int)g->a_block ? (size_t)own : g->a_block;
+}
+
 void grid_print_text(const struct grid *g)
 {
 	size_t first = 1;
@@ -163,13 +299,14 @@ void grid_print_text(const struct grid *g)
 		return;
 	}
 	do {
-		struct grid_block b = {g, first, g->a_block ? first + g->a_block : SIZE_MAX, NULL};
+		struct grid_block b = {g, first, g->a_block ? first + a_block(g) : SIZE_MAX, NULL};
 
 		text_group_heads(&b, g->out->f);
 		text_row(&b, NULL, g->out->f);
 		b.group = NULL;
 		for (const struct grid_cell *r = NULL; (r = grid_next_row(g, r, TABLE_TEXT));)
 			text_row(&b, r, g->out->f);
+		show_cut(&b);
 		if (g->blank)
 			fputc('\n', g->out->f);
 		first = b.last;

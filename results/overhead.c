@@ -1,44 +1,14 @@
-#include "results/overhead.h"
-
 #include <errno.h>
 #include <gsl/gsl_cdf.h>
-#include <jansson.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/alloc.h"
+#include "results/overhead_impl.h"
 #include "results/paper.h"
-#include "results/table_impl.h"
 
-enum { LABEL = 18, COLUMN = 11 };
-
-struct name_list {
-	char **list;
-	size_t n;
-};
-
-struct timed_run {
-	size_t workload, tracer;
-	long block;
-	double seconds;
-	int64_t records, lost;
-};
-
-struct published_overhead {
-	size_t workload, tracer; /* tracer: among 'instruments' */
-	double pct;
-};
-
-struct overhead {
-	struct name_list workloads, tracers, instruments;
-	struct timed_run *runs;
-	size_t n_runs;
-	char *source; /* of the published figures */
-	struct published_overhead *published;
-	size_t n_published;
-};
+#define SHOWN_PART 0.01 /* the increase that overhead_pairs is about */
 
 struct overhead *overhead_new(void)
 {
@@ -106,14 +76,14 @@ static size_t find_workload(const struct overhead *o, const char *name)
 	return i;
 }
 
-int overhead_add(struct overhead *o, const char *workload, const char *tracer, long block,
-	double seconds, int64_t records, int64_t lost, struct err *e)
+int overhead_add(struct overhead *o, const struct overhead_run *r, struct err *e)
 {
-	if (!(seconds > 0 && isfinite(seconds)))
-		return err_set(e, -EINVAL, "%s under %s: a run of %g s", workload, tracer, seconds);
+	if (!(r->seconds > 0 && isfinite(r->seconds)))
+		return err_set(e, -EINVAL, "%s under %s: a run of %g s", r->workload, r->tracer,
+			r->seconds);
 	o->runs = alloc_resize(o->runs, o->n_runs + 1, sizeof(*o->runs));
-	o->runs[o->n_runs++] = (struct timed_run){intern(&o->workloads, workload),
-		intern(&o->tracers, tracer), block, seconds, records, lost};
+	o->runs[o->n_runs++] = (struct timed_run){
+		intern(&o->workloads, r->workload), intern(&o->tracers, r->tracer), *r};
 	return 0;
 }
 
@@ -154,19 +124,64 @@ int overhead_read_published(struct overhead *o, const char *name, struct err *e)
 	return rc;
 }
 
-static bool is_untraced(const struct overhead *o, size_t tracer)
+bool overhead_is_untraced(const struct overhead *o, size_t tracer)
 {
 	return !strcmp(o->tracers.list[tracer], "none");
 }
 
 /* The untraced run of the same workload and block, or NULL. */
-static const struct timed_run *untraced(const struct overhead *o, const struct timed_run *r)
+static const struct overhead_run *untraced(const struct overhead *o, const struct timed_run *r)
 {
 	for (size_t i = 0; i < o->n_runs; i++)
-		if (o->runs[i].workload == r->workload && o->runs[i].block == r->block &&
-			is_untraced(o, o->runs[i].tracer))
-			return &o->runs[i];
+		if (o->runs[i].workload == r->workload && o->runs[i].run.block == r->run.block &&
+			overhead_is_untraced(o, o->runs[i].tracer))
+			return &o->runs[i].run;
 	return NULL;
+}
+
+/* ---- figures ---- */
+
+/* Pairs (y, x), of which a ratio of means is taken. */
+struct pairs {
+	double *y, *x;
+	size_t n;
+};
+
+static void pairs_add(struct pairs *p, double y, double x)
+{
+	p->y = alloc_resize(p->y, p->n + 1, sizeof(*p->y));
+	p->x = alloc_resize(p->x, p->n + 1, sizeof(*p->x));
+	p->y[p->n] = y;
+	p->x[p->n++] = x;
+}
+
+static double mean(const double *list, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += list[i];
+	return n ? sum / (double)n : NAN;
+}
+
+/* The ratio of means with its interval, each 'scale' times what it is over 'base'; frees. */
+static struct overhead_ratio ratio(struct pairs *p, double base, double scale)
+{
+	struct overhead_ratio r = {NAN, NAN, NAN};
+	double n = (double)p->n, x = mean(p->x, p->n), q = mean(p->y, p->n) / x, squares = 0, half;
+
+	if (p->n && x > 0)
+		r.value = scale * (q - base);
+	if (p->n >= 3 && x > 0) {
+		for (size_t i = 0; i < p->n; i++)
+			squares += pow(p->y[i] - q * p->x[i], 2);
+		half = gsl_cdf_tdist_Pinv(0.975, n - 1) * sqrt(squares / (n - 1)) / (sqrt(n) * x);
+		r.low = r.value - scale * half;
+		r.high = r.value + scale * half;
+	}
+	free(p->y);
+	free(p->x);
+	return r;
 }
 
 /* Adds to a sum that is negative while nothing was counted. */
@@ -176,277 +191,132 @@ static void add_counted(int64_t *sum, int64_t n)
 		*sum = (*sum < 0 ? 0 : *sum) + n;
 }
 
-static struct overhead_cell measure(const struct overhead *o, size_t w, size_t k)
+/* Mean calls of a pass under the tracer; NAN: it does not count them. */
+static double calls_of(const struct overhead *o, size_t w, size_t k)
+{
+	int64_t sum = -1;
+	double n = 0;
+
+	for (const struct timed_run *r = o->runs; r < o->runs + o->n_runs; r++)
+		if (r->workload == w && r->tracer == k && r->run.calls > 0) {
+			add_counted(&sum, r->run.calls);
+			n++;
+		}
+	return n > 0 ? (double)sum / n : NAN;
+}
+
+static bool of_one_server(const struct overhead *o, size_t tracer)
+{
+	return strstr(o->tracers.list[tracer], "(one server)");
+}
+
+/* As calls_of; for a tracer that does not count, of the first that does on the same nodes. */
+static double calls_assumed(const struct overhead *o, size_t w, size_t k)
+{
+	double calls = calls_of(o, w, k);
+
+	for (size_t i = 0; i < o->tracers.n && isnan(calls); i++)
+		if (of_one_server(o, i) == of_one_server(o, k))
+			calls = calls_of(o, w, i);
+	return calls;
+}
+
+struct overhead_cell overhead_measure(const struct overhead *o, size_t w, size_t k)
 {
 	struct overhead_cell c = {
-		.pct = NAN, .low_pct = NAN, .high_pct = NAN, .records = -1, .lost = -1};
-	double sum = 0, base = 0, squares = 0, ratio, half;
+		.records = -1, .lost = -1, .tracers_mean_s = NAN, .calls = calls_assumed(o, w, k)};
+	struct pairs wall = {0}, cpu = {0}, call = {0};
+	double tracers_s = 0;
 
-	for (const struct timed_run *r = o->runs; r < o->runs + o->n_runs; r++) {
-		const struct timed_run *u = untraced(o, r);
+	for (const struct timed_run *t = o->runs; t < o->runs + o->n_runs; t++) {
+		const struct overhead_run *r = &t->run, *u = untraced(o, t);
 
-		if (r->workload != w || r->tracer != k)
+		if (t->workload != w || t->tracer != k)
 			continue;
 		add_counted(&c.records, r->records);
 		add_counted(&c.lost, r->lost);
 		if (!u)
 			continue;
-		c.pairs++;
-		sum += r->seconds;
-		base += u->seconds;
+		pairs_add(&wall, r->seconds, u->seconds);
+		if (!(r->cpu_s > 0 && u->cpu_s > 0))
+			continue;
+		pairs_add(&cpu, r->cpu_s, u->cpu_s);
+		tracers_s += r->tracers_s;
+		if (!isnan(c.calls))
+			pairs_add(&call, r->cpu_s - u->cpu_s,
+				r->calls > 0 ? (double)r->calls : c.calls);
 	}
-	if (!c.pairs)
-		return c;
-	ratio = sum / base;
-	c.mean_s = sum / c.pairs;
-	c.untraced_mean_s = base / c.pairs;
-	c.pct = 100 * (ratio - 1);
-	if (c.pairs < 3)
-		return c;
-	for (const struct timed_run *r = o->runs; r < o->runs + o->n_runs; r++) {
-		const struct timed_run *u = untraced(o, r);
-
-		if (r->workload == w && r->tracer == k && u)
-			squares += pow(r->seconds - ratio * u->seconds, 2);
-	}
-	half = gsl_cdf_tdist_Pinv(0.975, c.pairs - 1) * sqrt(squares / (c.pairs - 1)) /
-		(sqrt(c.pairs) * c.untraced_mean_s);
-	c.low_pct = c.pct - 100 * half;
-	c.high_pct = c.pct + 100 * half;
+	c.pairs = (unsigned)wall.n;
+	c.cpu_pairs = (unsigned)cpu.n;
+	c.mean_s = mean(wall.y, wall.n);
+	c.untraced_mean_s = mean(wall.x, wall.n);
+	c.cpu_mean_s = mean(cpu.y, cpu.n);
+	c.untraced_cpu_mean_s = mean(cpu.x, cpu.n);
+	if (cpu.n)
+		c.tracers_mean_s = tracers_s / (double)cpu.n;
+	c.wall_pct = ratio(&wall, 1, 100);
+	c.cpu_pct = ratio(&cpu, 1, 100);
+	c.call_us = ratio(&call, 0, 1e6);
 	return c;
 }
 
 int overhead_cell(const struct overhead *o, const char *workload, const char *tracer,
 	struct overhead_cell *out)
 {
-	struct overhead_cell c = measure(
-		o, find(&o->workloads, workload), find(&o->tracers, tracer));
+	size_t w = find(&o->workloads, workload), k = find(&o->tracers, tracer);
 
-	if (!c.pairs)
+	if (w == o->workloads.n || k == o->tracers.n || !overhead_measure(o, w, k).pairs)
 		return -ENOENT;
-	*out = c;
+	*out = overhead_measure(o, w, k);
 	return 0;
 }
 
-/* The next cell of a tracer and workload that has a pair, in the order of tracers; false after the
- * last. 'place' begins as 0, and is then one behind it. */
-static bool next_cell(const struct overhead *o, size_t *place, struct overhead_cell *c)
-{
-	while (*place < o->tracers.n * o->workloads.n) {
-		size_t i = (*place)++;
+/* ---- power ---- */
 
-		*c = measure(o, i % o->workloads.n, i / o->workloads.n);
-		if (c->pairs && !is_untraced(o, i / o->workloads.n))
-			return true;
+static int by_block(const void *a, const void *b)
+{
+	const struct overhead_run *const *x = a, *const *y = b;
+
+	return ((*x)->block > (*y)->block) - ((*x)->block < (*y)->block);
+}
+
+double overhead_pairs_needed(const struct overhead *o, size_t w, bool cpu)
+{
+	const struct overhead_run **list = alloc_zero(o->n_runs + 1, sizeof(const void *));
+	double sum = 0, squares = 0, last = 0, need = NAN, spread;
+	size_t n = 0;
+
+	for (const struct timed_run *r = o->runs; r < o->runs + o->n_runs; r++)
+		if (r->workload == w && overhead_is_untraced(o, r->tracer) &&
+			(!cpu || r->run.cpu_s > 0))
+			list[n++] = &r->run;
+	qsort(list, n, sizeof(const void *), by_block);
+	for (size_t i = 0; i < n; i++) {
+		double x = cpu ? list[i]->cpu_s : list[i]->seconds;
+
+		sum += x;
+		squares += i ? pow(x - last, 2) : 0;
+		last = x;
 	}
-	return false;
-}
+	free(list);
+	if (n < 3)
+		return NAN;
+	spread = sqrt(squares / (double)(n - 1)) / (sum / (double)n) / SHOWN_PART;
+	/* Student's quantiles depend on the number that is looked for. The normal ones, which they
+	 * approach from above, give 7.85. */
+	for (double pairs = 3; isnan(need); pairs = fmax(pairs + 1, ceil(7.84 * spread * spread))) {
+		double t = gsl_cdf_tdist_Pinv(0.975, pairs - 1) +
+			gsl_cdf_tdist_Pinv(0.8, pairs - 1);
 
-/* "+0.3", or "-" where nothing was measured. */
-static const char *show_pct(double pct, char buf[32])
-{
-	if (isnan(pct))
-		return "-";
-	snprintf(buf, 32, fabs(pct) < 99.95 ? "%+.1f" : "%+.0f", fabs(pct) < 0.05 ? 0.0 : pct);
-	return buf;
-}
-
-static const char *show_interval(const struct overhead_cell *c, char buf[64])
-{
-	if (isnan(c->low_pct))
-		return "n<3";
-	if (snprintf(buf, 64, "[%.1f,%.1f]", c->low_pct, c->high_pct) > COLUMN)
-		snprintf(buf, 64, "[%.0f,%.0f]", c->low_pct, c->high_pct);
-	return buf;
-}
-
-/* NAN if it was not published. */
-static double published(const struct overhead *o, size_t workload, size_t instrument)
-{
-	for (size_t i = 0; i < o->n_published; i++)
-		if (o->published[i].workload == workload && o->published[i].tracer == instrument)
-			return o->published[i].pct;
-	return NAN;
-}
-
-/* A label, and a column for each workload; headings in text are names without parameters. */
-static void columns(const struct overhead *o, struct grid *g, bool headed)
-{
-	char head[COLUMN + 1] = "";
-
-	GRID_COLUMN(g, .title = "tracer", .flags = GRID_LABEL | GRID_CUT, .width = LABEL);
-	for (size_t w = 0; w < o->workloads.n; w++) {
-		const char *name = o->workloads.list[w];
-
-		if (headed)
-			snprintf(head, sizeof(head), "%.*s", (int)strcspn(name, "("), name);
-		GRID_COLUMN(g, .head = head, .title = name, .gap = 1, .width = COLUMN);
+		if (pairs >= t * t * spread * spread)
+			need = pairs;
 	}
+	return need;
 }
 
-/* A tracer's row: increase and interval; in text the interval has a row of its own. */
-static void put_measured(const struct overhead *o, struct grid *g, size_t tracer)
+double overhead_pairs(const struct overhead *o, const char *workload, bool cpu)
 {
-	enum { INCREASE, INTERVAL, BOTH };
-	char pct[32], interval[64];
+	size_t w = find(&o->workloads, workload);
 
-	for (int row = INCREASE; row <= BOTH; row++) {
-		g->only = row == BOTH ? GRID_MARKDOWN : GRID_TEXT;
-		grid_words(g, "%s", row == INTERVAL ? "" : o->tracers.list[tracer]);
-		for (size_t w = 0; w < o->workloads.n; w++) {
-			struct overhead_cell c = measure(o, w, tracer);
-
-			if (row == INTERVAL && !c.pairs)
-				grid_none(g, 1);
-			else if (row == INTERVAL)
-				grid_words(g, "%s", show_interval(&c, interval));
-			else if (row == INCREASE || !c.pairs)
-				grid_words(g, "%s", show_pct(c.pct, pct));
-			else
-				grid_words(g, "%s %s n=%u", show_pct(c.pct, pct),
-					show_interval(&c, interval), c.pairs);
-		}
-	}
-	g->only = 0;
-}
-
-static void put_published(const struct overhead *o, struct grid *g, bool markdown)
-{
-	char pct[32];
-
-	for (size_t k = 0; k < o->instruments.n; k++) {
-		grid_words(g, markdown ? "*%s, published*" : "%s", o->instruments.list[k]);
-		for (size_t w = 0; w < o->workloads.n; w++)
-			grid_words(g, markdown ? "*%s*" : "%s", show_pct(published(o, w, k), pct));
-	}
-}
-
-static void print_untraced(const struct overhead *o, struct sheet *out, size_t none)
-{
-	struct grid g = {.out = out};
-
-	sheet_blank(out, 0);
-	sheet_line(out, "untraced: mean run time in seconds");
-	columns(o, &g, false);
-	grid_words(&g, "none");
-	for (size_t w = 0; w < o->workloads.n; w++) {
-		struct overhead_cell c = measure(o, w, none);
-
-		grid_words(&g, c.pairs ? "%.2f" : "-", c.mean_s);
-	}
-	grid_print(&g);
-}
-
-/* How many pairs stand behind a cell. */
-static void print_pairs(const struct overhead *o, struct sheet *out)
-{
-	unsigned least = UINT_MAX, most = 0;
-	struct overhead_cell c;
-
-	for (size_t place = 0; next_cell(o, &place, &c);) {
-		least = c.pairs < least ? c.pairs : least;
-		most = c.pairs > most ? c.pairs : most;
-	}
-	if (most)
-		fprintf(out->f,
-			"\n%u%s%.0u pairs a cell, each of a traced and an untraced run of one "
-			"block\n",
-			least, least == most ? "" : " to ", least == most ? 0 : most);
-}
-
-static void print_page(const struct overhead *o, struct tables *v)
-{
-	bool markdown = v->out.format == TABLE_MARKDOWN;
-	struct grid g = {.out = &v->out};
-
-	if (!markdown)
-		fputs("increase of the mean run time over untraced runs in percent, 95 % "
-		      "intervals\n\n",
-			v->out.f);
-	columns(o, &g, true);
-	for (size_t k = 0; k < o->tracers.n; k++)
-		if (!is_untraced(o, k))
-			put_measured(o, &g, k);
-	if (!markdown) {
-		grid_print(&g);
-		if (o->n_published)
-			fprintf(v->out.f, "\npublished: %s\n", o->source);
-		columns(o, &g, false);
-	}
-	put_published(o, &g, markdown);
-	grid_print(&g);
-	if (markdown && o->n_published)
-		fprintf(v->out.f, "\nPublished: %s.\n", o->source);
-	if (!markdown) {
-		for (size_t k = 0; k < o->tracers.n; k++)
-			if (is_untraced(o, k))
-				print_untraced(o, &v->out, k);
-		/* The columns' headings are names alone; here are those with parameters. */
-		for (size_t w = 0; w < o->workloads.n; w++)
-			if (strchr(o->workloads.list[w], '('))
-				sheet_line(&v->out, "%s", o->workloads.list[w]);
-		print_pairs(o, &v->out);
-	}
-	sheet_blank(&v->out, 0);
-	table_footer(v);
-}
-
-static void put_counter(struct grid *g, int64_t n)
-{
-	if (n < 0)
-		grid_cell(g, (struct grid_cell){.kind = GRID_ABSENT});
-	else
-		grid_count(g, n);
-}
-
-static void fill(const struct overhead *o, struct grid *g)
-{
-	static const struct grid_column list[] = {{"tracer"}, {"workload"}, {"pairs"},
-		{"mean_s", .number = "%.4f"}, {"untraced_mean_s", .number = "%.4f"},
-		{"overhead_pct", .number = "%.3f"}, {"low_pct", .number = "%.3f"},
-		{"high_pct", .number = "%.3f"}, {"records"}, {"lost"}};
-	struct overhead_cell c;
-
-	GRID_COLUMNS(g, list);
-	for (size_t place = 0; next_cell(o, &place, &c);) {
-		grid_words(g, "%s", o->tracers.list[(place - 1) / o->workloads.n]);
-		grid_words(g, "%s", o->workloads.list[(place - 1) % o->workloads.n]);
-		grid_count(g, c.pairs);
-		grid_number(g, c.mean_s);
-		grid_number(g, c.untraced_mean_s);
-		grid_number(g, c.pct);
-		grid_number(g, c.low_pct);
-		grid_number(g, c.high_pct);
-		put_counter(g, c.records);
-		put_counter(g, c.records < 0 ? -1 : c.lost);
-	}
-}
-
-int overhead_render(const struct overhead *o, enum table_format format,
-	const struct table_notes *notes, FILE *f)
-{
-	struct tables v = {
-		.notes = notes ? notes : &(const struct table_notes){0}, .out = {f, format, 0}};
-	struct grid g = {.out = &v.out};
-	json_t *top;
-
-	if (format == TABLE_SVG)
-		return -EINVAL;
-	if (tables_is_page(&v)) {
-		print_page(o, &v);
-		return sheet_end(&v.out);
-	}
-	fill(o, &g);
-	if (format == TABLE_CSV) {
-		grid_print(&g);
-		return sheet_end(&v.out);
-	}
-	top = json_pack("{s:s, s:o}", "measure", "runtime", "cells", grid_json(&g));
-	if (notes)
-		json_object_update_new(top,
-			json_pack("{s:s?, s:i, s:i, s:i, s:i}", "run", notes->run_id, "planned",
-				(int)notes->planned, "confirmed", (int)notes->confirmed, "invalid",
-				(int)notes->invalid, "error", (int)notes->error));
-	sheet_json(&v.out, top);
-	return sheet_end(&v.out);
+	return w < o->workloads.n ? overhead_pairs_needed(o, w, cpu) : NAN;
 }

@@ -90,8 +90,10 @@ static int read_rows(struct paper *p, char *text, struct err *e)
 		number++;
 		if (*line == '#' && !p->source)
 			p->source = alloc_copy(line + 1 + strspn(line + 1, " "));
-		if (*line == '#' || !*line)
+		if (*line == '#' || !*line) {
+			sscanf(line, "# cells: %u", &p->cells);
 			continue;
+		}
 		if (head)
 			wrong = read_row(p, line);
 		else if (strcmp(line, "fault,metric,workload,tp,fp"))

@@ -20,6 +20,7 @@ struct paper_part {
 
 struct paper {
 	char *name, *source; /* source: the first comment, or the name */
+	unsigned cells;      /* behind each published figure; 0: not said */
 	struct paper_row *rows;
 	size_t n;
 	const char **faults; /* in the order of the rows, each once */

@@ -1,6 +1,7 @@
 /* A published table and a run in one small table: for each fault and workload, the share of faulty
  * servers that was found. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,6 +99,35 @@ static void draw(const struct look *l, struct grid *g, const char *cells)
 	grid_svg(g, head, foot);
 }
 
+/* In how many places a detector that judges the published metrics finds the published share, within
+ * what the number of published cells leaves open. */
+static void count_places(struct paper_view *b, size_t d)
+{
+	const struct paper *p = b->p;
+	unsigned places = 0, within = 0;
+
+	for (size_t k = 0; k < p->n_faults; k++)
+		for (size_t w = 0; w < b->n_workloads; w++) {
+			double best = published_best(p, p->faults[k], b->workloads[w]), low, high;
+			struct score s = paper_counts(b, d, p->faults[k], b->workloads[w], "any");
+			double share = s.n ? (double)s.hits / s.n : 0;
+
+			if (best < 0 || !s.n || s.control)
+				continue;
+			score_interval(
+				(unsigned)lround(best * p->cells), p->cells, 0.95, &low, &high);
+			places++;
+			within += share >= low && share <= high;
+		}
+	if (!places)
+		return;
+	sheet_words(&b->v.out,
+		"%s: in %u of %u places within the published figure's 95 %% interval, of %u cells "
+		"each",
+		b->v.names[SCORE_DETECTOR][d], within, places, p->cells);
+	sheet_blank(&b->v.out, 0);
+}
+
 static void print(const struct look *l, struct grid *g, const char *cells)
 {
 	struct tables *v = &l->b->v;
@@ -111,6 +141,9 @@ static void print(const struct look *l, struct grid *g, const char *cells)
 	sheet_blank(&v->out, GRID_MARKDOWN);
 	grid_print(g);
 	sheet_blank(&v->out, GRID_MARKDOWN);
+	for (size_t i = 0; l->b->p->cells && i < l->n; i++)
+		if (paper_by_metric(l->b, l->list[i]))
+			count_places(l->b, l->list[i]);
 }
 
 /* The smallest and largest number of faulty cells behind a share. Detectors judge the same cells,

@@ -11,7 +11,8 @@ void tables_init(struct tables *v, const struct score_table *t, enum table_forma
 {
 	static const struct table_notes nothing;
 
-	*v = (struct tables){.t = t, .notes = notes ? notes : &nothing, .out = {f, format, 0}};
+	*v = (struct tables){.t = t, .notes = notes ? notes : &nothing, .out = {f, format}};
+	sheet_fit(&v->out);
 	for (int a = 0; a < SCORE_AXES; a++)
 		v->n[a] = score_names(t, (enum score_axis)a, &v->names[a]);
 	while (v->any + 1 < v->n[SCORE_METRIC] && strcmp(v->names[SCORE_METRIC][v->any], "any"))
@@ -114,10 +115,9 @@ static bool fault_is_control(const struct tables *v, size_t f)
 	return !strcmp(v->names[SCORE_FAULT][f], "none");
 }
 
-/* One detector by fault, metric and workload. TP and FP are "-" where there is nothing to say: no
- * cell, TP of a control, or a metric that the detector always abstained from. True if a cell has a
- * star. */
-static bool detector_page(struct tables *v, size_t d)
+/* TP and FP are "-" where there is nothing to say: no cell, TP of a control, or a metric that the
+ * detector always abstained from. */
+bool table_detector(struct tables *v, size_t d)
 {
 	static const struct grid_column lead[] = {{.head = "fault", .flags = GRID_GROUP},
 		{.title = "metric", .flags = GRID_LABEL, .width = 9, .indent = 2}};
@@ -133,8 +133,12 @@ static bool detector_page(struct tables *v, size_t d)
 							    1,
 							    4,
 							    .of = OF_N_STARRED},
-			{.head = "TP", .width = RATE_WIDTH, .of = OF_RIGHT},
-			{.head = "FP", .gap = 1, .width = RATE_WIDTH, .of = OF_WRONG}};
+			{.head = "TP", .flags = GRID_GOOD, .width = RATE_WIDTH, .of = OF_RIGHT},
+			{.head = "FP",
+				.flags = GRID_BAD,
+				.gap = 1,
+				.width = RATE_WIDTH,
+				.of = OF_WRONG}};
 
 		snprintf(title, sizeof(title), "%s n", v->names[SCORE_WORKLOAD][w]);
 		grid_group(&g, v->names[SCORE_WORKLOAD][w]);
@@ -214,8 +218,7 @@ static void print_notes(struct tables *v, bool stars)
 	sheet_words(&v->out,
 		"TP: share of cells in which every faulty server was indicted (right server). "
 		"FP: share of cells in which some healthy server was (wrong server; in controls: "
-		"false alarm). In brackets: exact 95 %% intervals; rates whose intervals overlap "
-		"are not ranked.");
+		"false alarm). In brackets: exact 95 %% intervals.");
 	if (v->notes->details)
 		sheet_words(&v->out,
 			"detected: anybody was indicted. resource: the right server, and the "
@@ -246,7 +249,7 @@ static void print_page(struct tables *v)
 		if (*null && v->out.format == TABLE_TEXT && !v->notes->details)
 			continue;
 		sheet_heading(&v->out, name, null);
-		stars = detector_page(v, d) || stars;
+		stars = table_detector(v, d) || stars;
 		sheet_blank(&v->out, GRID_MARKDOWN);
 		if (v->notes->details)
 			detector_details(v, d);

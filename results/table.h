@@ -31,8 +31,14 @@ struct table_notes {
 	const char *const *nulls; /* names of the null detectors, ended by NULL */
 };
 
-/* 0; -EIO when 'f' could not be written; -EINVAL for TABLE_SVG, which paper_render draws. */
+/* 0; what stream_flush returns when 'f' could not be written; -EINVAL for TABLE_SVG, which
+ * paper_render draws. */
 int table_render(const struct score_table *t, enum table_format format,
 	const struct table_notes *notes, FILE *f);
+
+/* Runs side by side: 't' has runs in place of workloads; 'notes' of each. Text, Markdown or
+ * JSON. */
+int table_runs_render(const struct score_table *t, enum table_format format,
+	const struct table_notes *notes, size_t n, FILE *f);
 
 #endif

@@ -51,8 +51,11 @@ void tables_row(
 	const struct tables *v, struct grid *g, const struct score *s, enum score_axis first);
 
 /* The scores in 'g' as CSV, or as JSON below what is in 'all' (which is released) and the
- * summary; 0 or -EIO. */
+ * summary; 0, or what stream_flush returns. */
 int tables_data(struct tables *v, struct grid *g, json_t *all);
+
+/* One detector by fault, metric and workload. True if a cell has a star. */
+bool table_detector(struct tables *v, size_t detector);
 
 /* Which run, how much of it counts, what is missing, remarks: as lines, and as an object. */
 void table_footer(struct tables *v);

@@ -1,8 +1,9 @@
 -- Table 1 of Kasick et al. 2009: six faults that slow a server down x five workloads, and controls.
 --
--- The lab:
+-- The lab, of GlusterFS or of OrangeFS (PVFS's successor, on which the paper's table would stand today):
 --
 --   culprit lab up --servers 10 --clients 10 --disk-rate 4MB/s --disk-seek 6ms --nic 50Mbit/s
+--   culprit lab up --fs orangefs,timeout=120s --servers 10 --clients 10 --disk-rate 4MB/s --disk-seek 6ms --nic 50Mbit/s
 --
 -- Ten servers and ten clients as in the paper; NICs move about one and a half times what disks do, as there
 -- (1 Gbit/s NICs, disks of some 70 MB/s). Its shape and speeds differ from those of scenarios/matrix.lua,

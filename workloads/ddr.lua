@@ -1,25 +1,22 @@
 -- dd reads one file per client that was written before (Kasick et al. 2009, section 5). A record spans all
 -- servers, 4 MiB for each, as in the paper (40 MB for ten). Direct I/O bypasses the page caches of clients
--- and servers.
+-- and servers; a file system that lacks it is read through a cache whose pages are dropped. A client that sends
+-- the requests of one call one after the other (ceph-fuse, 128 KiB each) keeps no disk busy: it needs 'jobs', or
+-- 'direct' 0.
 
 local culprit = require "culprit"
 
 ---@type culprit.Workload
 return {
 	summary = "dd reads one prepared file a client, in records that span all servers",
-	params  = {
-		per_server = { default = "4MiB", unit = "bytes", min = "4KiB", max = "64MiB",
-		               help = "share of a record for each server" },
-		records    = { default = 8, unit = "number", min = 1, max = 1000000, integer = true,
-		               help = "records in the file, a pass; then it is read again" },
-	},
+	params  = culprit.dd_params,
 	needs = { "dd" },
 
 	prepare = culprit.dd_prepare,
 
 	command = function(ctx, client)
-		local file = culprit.file(ctx, client, "dd")
-		return { argv = culprit.dd(ctx, file, "/dev/null", "iflag=direct"), loop = not ctx.once }
+		local argv = culprit.dd(ctx, "if", culprit.file(ctx, client, "dd"), culprit.dd_flag(ctx, "iflag"))
+		return { argv = argv, loop = not ctx.once }
 	end,
 
 	result = culprit.dd_result,

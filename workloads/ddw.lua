@@ -1,7 +1,7 @@
 -- dd writes zeros into one file per client (Kasick et al. 2009, section 5): a constant data-write rate,
 -- like that of HPC checkpoints. A record spans all servers, 4 MiB for each, as in the paper (40 MB for
 -- ten). Direct I/O bypasses the page caches of clients and servers. The file is written before the run, so
--- that every pass does the same work: it overwrites and never allocates.
+-- that every pass does the same work: it overwrites and never allocates. 'jobs' and 'direct' 0: see ddr.lua.
 
 local culprit = require "culprit"
 
@@ -11,17 +11,16 @@ local function path(ctx, client)
 	return culprit.file(ctx, client, "fresh") .. "." .. ctx.attempt
 end
 
+local params = {
+	fresh = { default = 0, unit = "number", min = 0, max = 1, integer = true,
+	          help = "1: a new file in every attempt (as in Kasick et al. 2009; allocates), 0: the prepared one" },
+}
+for name, param in pairs(culprit.dd_params) do params[name] = param end
+
 ---@type culprit.Workload
 return {
 	summary = "dd writes zeros to one file a client, in records that span all servers",
-	params  = {
-		per_server = { default = "4MiB", unit = "bytes", min = "4KiB", max = "64MiB",
-		               help = "share of a record for each server" },
-		records    = { default = 8, unit = "number", min = 1, max = 1000000, integer = true,
-		               help = "records in the file, a pass; then it is written again" },
-		fresh      = { default = 0, unit = "number", min = 0, max = 1, integer = true,
-		               help = "1: a new file in every attempt (as in Kasick et al. 2009; allocates), 0: the prepared one" },
-	},
+	params  = params,
 	needs = { "dd" },
 
 	prepare = function(ctx, client)
@@ -30,12 +29,12 @@ return {
 	end,
 
 	command = function(ctx, client)
-		return { argv = culprit.dd(ctx, "/dev/zero", path(ctx, client), "count=" .. ctx.params.records,
-		                           "oflag=direct", "conv=notrunc"), loop = not ctx.once }
+		return { argv = culprit.dd(ctx, "of", path(ctx, client), "count=" .. ctx.params.records,
+		                           culprit.dd_flag(ctx, "oflag"), culprit.dd_conversion(ctx)), loop = not ctx.once }
 	end,
 
 	cleanup = function(ctx, client)
-		if ctx.params.fresh == 1 then return { "rm", "-f", path(ctx, client) } end
+		if ctx.params.fresh == 1 then return { "rm", "-f", table.unpack(culprit.dd_files(ctx, path(ctx, client))) } end
 	end,
 
 	result = culprit.dd_result,

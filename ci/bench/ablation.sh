@@ -18,7 +18,8 @@ cat >"$tmp/count.pl" <<'P'
 use strict; use JSON::PP;
 my ($name, $truth) = @ARGV;
 my %cause = ("disk-hog" => "disk", "disk-busy" => "disk", "write-network-hog" => "network/hog, received", "read-network-hog" =>
-	"network/hog, sent", "receive-pktloss" => "network/receive-loss", "send-pktloss" => "network/send-loss", "cpu-hog" => "cpu");
+	"network/hog, sent", "receive-pktloss" => "network/receive-loss", "send-pktloss" => "network/send-loss", "cpu-hog" => "cpu",
+	"memory-hog" => "memory");
 my (%fault, %victim);
 open my $f, "<", $truth or die; while (<$f>) { chomp; my ($n, $fault, $v) = split /\|/; $fault =~ s/\(.*//; $fault{$n} = $fault; $victim{$n} = { map { $_ => 1 } @{ decode_json($v) } }; }
 my ($faulty, $right, $cause, $wrong, $controls, $alarms, $low, $high) = (0) x 6;

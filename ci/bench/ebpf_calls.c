@@ -2,15 +2,19 @@
  * Cost of a system call, in CPU time of the calling thread, so that other load on the machine does
  * not count:
  *
- *     ebpf_calls cost CALLS            prints ns for one getppid and for one pread of 512 bytes
+ *     ebpf_calls cost CALLS            prints ns for one getppid, one pread of 512 bytes, and a
+ *                                      send and a recv of so many on a TCP connection
  *     ebpf_calls load THREADS SECONDS  getppid as fast as can be; prints how many were made
+ *     ebpf_calls messages SECONDS      messages of 512 bytes as fast as can be; prints how many
  *     ebpf_calls rate PER_S SECONDS    pread at that rate; prints how many were made
  */
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,6 +32,52 @@ static double per_call_ns(int fd, long calls)
 		if ((fd < 0 ? syscall(SYS_getppid) : pread(fd, buf, sizeof(buf), 0)) < 0)
 			exit(1);
 	return (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns) / (double)calls;
+}
+
+/* Both ends of a connection. */
+static void connect_to_itself(int ends[2])
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	socklen_t size = sizeof(at);
+	int l = socket(AF_INET, SOCK_STREAM, 0);
+
+	ends[0] = socket(AF_INET, SOCK_STREAM, 0);
+	if (bind(l, (struct sockaddr *)&at, size) < 0 || listen(l, 1) < 0 ||
+		getsockname(l, (struct sockaddr *)&at, &size) < 0 ||
+		connect(ends[0], (struct sockaddr *)&at, size) < 0)
+		exit(1);
+	ends[1] = accept(l, NULL, NULL);
+	close(l);
+}
+
+static void exchange(const int ends[2], long messages)
+{
+	char buf[512] = "";
+
+	for (long i = 0; i < messages; i++)
+		if (send(ends[0], buf, sizeof(buf), 0) < 0 ||
+			recv(ends[1], buf, sizeof(buf), MSG_WAITALL) < 0)
+			exit(1);
+}
+
+static double per_message_ns(long messages)
+{
+	int64_t start_ns;
+	int ends[2];
+
+	connect_to_itself(ends);
+	start_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	exchange(ends, messages);
+	return (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns) / (double)messages;
+}
+
+static void messages_until(double s)
+{
+	int ends[2];
+
+	connect_to_itself(ends);
+	for (; clock_mono_s() < s; made += 100)
+		exchange(ends, 100);
 }
 
 static void *load(void *arg)
@@ -62,15 +112,18 @@ int main(int argc, char **argv)
 	int fd = open(argv[0], O_RDONLY);
 	pthread_t threads[64];
 
-	if (fd < 0 || a <= 0 || (b <= 0 && strcmp(argv[1], "cost")) || a > 100000000)
+	if (fd < 0 || a <= 0 || a > 100000000 ||
+		(b <= 0 && strcmp(argv[1], "cost") && strcmp(argv[1], "messages")))
 		return 2;
 	if (!strcmp(argv[1], "cost")) {
-		double none = per_call_ns(-1, a);
+		double none = per_call_ns(-1, a), small = per_call_ns(fd, a);
 
-		printf("%.1f %.1f\n", none, per_call_ns(fd, a));
+		printf("%.1f %.1f %.1f\n", none, small, per_message_ns(a / 4));
 		return 0;
 	}
-	if (!strcmp(argv[1], "rate")) {
+	if (!strcmp(argv[1], "messages")) {
+		messages_until(clock_mono_s() + (double)a);
+	} else if (!strcmp(argv[1], "rate")) {
 		rate(fd, a, b);
 	} else {
 		until_s = clock_mono_s() + (double)b;

@@ -67,8 +67,8 @@ sub score {
 	}
 	open my $t, "<", $tap or die "cannot open '$tap': $!\n";
 	while (<$t>) {
-		my ($cell, $fault, $victim, $robust) =
-			/ - peer-robust: cell (\d+), (\S+) under .*, guilty (\S+): said ([^,\n]+(?:\+[^,\n]+)*)/ or next;
+		my ($fault) = / - peer-robust: (\S+) under / or next;
+		my ($cell, $victim, $robust) = (<$t> // "") =~ /^# cell (\d+), guilty (\S+): said ([^,\n]+(?:\+[^,\n]+)*)/ or next;
 		push @order, $fault if !$by{$fault};
 		my $b = $by{$fault} //= { map { $_ => 0 } qw(cells first tp fp robust_tp robust_fp) };
 		my %robust = map { $_ => 1 } grep { $_ ne "nobody" } split /\+/, $robust;

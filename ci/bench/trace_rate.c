@@ -2,10 +2,12 @@
  * How fast trace logs are read: trace_rate DIR
  *
  * Makes a log as a busy file server's (4 threads; reads, writes, epoll, sockets) with a million
- * calls and one ten times as long, then reads both in a process of their own.
+ * calls, one of flows with heads, and one ten times as long, then reads each in a process of its
+ * own.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -31,7 +33,25 @@ static void die(const struct err *e)
 	exit(1);
 }
 
-static void make(const char *path, uint64_t n)
+/* Where a connection is, and the header of a message. */
+static void add_flow(struct record_call *c)
+{
+	static uint32_t positions[64];
+	static uint8_t bytes[RECORD_HEAD];
+	uint32_t *at = &positions[c->args[0]];
+
+	if (c->nr != 19 && c->nr != 20)
+		return;
+	*at += (uint32_t)c->result;
+	c->positioned = true;
+	c->position = *at;
+	for (size_t i = 0; i < sizeof(bytes); i += 8)
+		memcpy(bytes + i, &(uint64_t){draw()}, 8);
+	c->head = bytes;
+	c->head_size = RECORD_HEAD;
+}
+
+static void make(const char *path, uint64_t n, bool flows)
 {
 	static const uint32_t calls[] = {232 /* epoll_wait */, 19 /* readv */, 17 /* pread64 */,
 		18 /* pwrite64 */, 20 /* writev */};
@@ -58,6 +78,8 @@ static void make(const char *path, uint64_t n)
 			.result = (int64_t)(draw() % 131072),
 			.offset = -1,
 		};
+		if (flows)
+			add_flow(c);
 		if (log_write(w, &rec, &e) < 0)
 			die(&e);
 	}
@@ -66,7 +88,7 @@ static void make(const char *path, uint64_t n)
 }
 
 /* In a child, so that its memory is its own. */
-static void measure(const char *path, uint64_t n)
+static void measure(const char *path, uint64_t n, const char *what)
 {
 	pid_t pid = fork();
 	int status;
@@ -87,7 +109,7 @@ static void measure(const char *path, uint64_t n)
 		while ((rc = log_next(r, &rec, &e)) > 0) {
 			fdtable_feed(fds, rec);
 			if (rec->type == RECORD_CALL)
-				sum += (uint64_t)rec->call.service_ns;
+				sum += (uint64_t)rec->call.service_ns + rec->call.position;
 		}
 		if (rc < 0)
 			die(&e);
@@ -95,9 +117,9 @@ static void measure(const char *path, uint64_t n)
 		stat(path, &st);
 		cpu_s = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
 			(double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
-		printf("read %8llu calls: %5.2f million records/s of CPU, %4.1f bytes/record, %ld "
-		       "KiB resident%s\n",
-			(unsigned long long)n, (double)n / cpu_s / 1e6,
+		printf("read %8llu calls%s: %5.2f million records/s of CPU, %4.1f bytes/record, "
+		       "%ld KiB resident%s\n",
+			(unsigned long long)n, what, (double)n / cpu_s / 1e6,
 			(double)st.st_size / (double)n, use.ru_maxrss, sum ? "" : " (empty)");
 		fflush(stdout);
 		_exit(0);
@@ -112,10 +134,12 @@ int main(int argc, char **argv)
 
 	if (argc != 2)
 		return 2;
-	for (uint64_t n = 1000000; n <= 10000000; n *= 10) {
+	for (int i = 0; i < 3; i++) {
+		uint64_t n = i == 2 ? 10000000 : 1000000;
+
 		snprintf(path, sizeof(path), "%s/log-%llu", argv[1], (unsigned long long)n);
-		make(path, n);
-		measure(path, n);
+		make(path, n, i == 1);
+		measure(path, n, i == 1 ? " with heads" : "");
 		unlink(path);
 	}
 	return 0;

@@ -14,6 +14,8 @@ static void take(void *ctx, struct record *rec)
 		*n += strlen(rec->fd.path);
 	if (rec->type == RECORD_CALL && rec->call.path)
 		*n += strlen(rec->call.path) + (rec->call.path2 ? strlen(rec->call.path2) : 0);
+	for (int i = 0; rec->type == RECORD_CALL && i < rec->call.head_size; i++)
+		*n += rec->call.head[i];
 	if (rec->type == RECORD_PROCESS)
 		*n += strlen(rec->process.name);
 }
@@ -26,10 +28,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static size_t total;
 
 	for (int i = 0; i < RULES; i++)
-		rules[i].action = (uint8_t)(i % (ACT_RECVMMSG + 1));
+		rules[i].action = (uint8_t)(i % (ACT_RING + 1));
 	if (inputs++ % 20000 == 0) {
-		events_free(x);
-		x = events_new(rules, take, &total);
+		ebpf_events_free(x);
+		x = ebpf_events_new(rules, take, &total);
 	}
 	while (x && size) {
 		size_t n = (size_t)data[0] * 8 < size - 1 ? (size_t)data[0] * 8 : size - 1;
@@ -42,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (n >= sizeof(*ev)) {
 			ev->pid &= 7;
 			ev->tid &= 15;
-			ev->type &= 7;
+			ev->type &= 15;
 		}
 		events_feed(x, ev, (uint32_t)n);
 		free(ev);

@@ -38,6 +38,8 @@ static void look_at(const struct record *rec)
 {
 	static volatile size_t sum;
 
+	for (int i = 0; rec->type == RECORD_CALL && i < rec->call.head_size; i++)
+		sum += rec->call.head[i];
 	if (rec->type == RECORD_CALL)
 		sum += (rec->call.path ? strlen(rec->call.path) : 0) +
 			(rec->call.path2 ? strlen(rec->call.path2) : 0);

@@ -3,6 +3,7 @@
 #     ok NAME, not_ok NAME [WHY]
 #     until_true SECONDS COMMAND ...      waits for it; the seconds bound what must not hang, they time nothing
 #     skip_all REASON                     ends the test here
+#     CULPRIT_FAILURES=FILE               gets each failed test with its output, for runners that do not show it
 #     done_testing                        last; the exit code says whether all went well
 tap_n=0
 tap_failed=0
@@ -17,6 +18,7 @@ not_ok() {
 	tap_failed=$((tap_failed + 1))
 	echo "not ok $tap_n - $1"
 	[ $# -lt 2 ] || printf '%s\n' "$2" | sed 's/^/# /'
+	[ -z "${CULPRIT_FAILURES:-}" ] || printf '%s: %s\n%s\n' "$0" "$1" "$(tail -n 60 <<<"${2:-}")" >>"$CULPRIT_FAILURES"
 }
 
 check() {

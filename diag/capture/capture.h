@@ -1,14 +1,22 @@
 /*
  * Tracers, as everybody starts them:
  *
- *   culprit-agent trace [--tracer NAME] [--mode sums|events] [filters] --out FILE [--ready-fd N]
- *                       (-p PID ... | -- COMMAND ...)
+ *   culprit-agent trace [--tracer NAME] [--mode sums|events|flow] [--heads] [--causal] [filters]
+ *                       --out FILE [--ready-fd N] (-p PID ... | -- COMMAND ...)
  *
  * With -p it attaches to every thread of the processes, follows what they start, and on
  * SIGTERM, SIGINT or SIGHUP, on a failed write, or when all have ended, detaches and closes the
  * log; the processes go on as if nothing had been. With a command it starts that, passes those
  * signals on to it, ends when the last process has ended, and returns the command's exit code
- * (128+signal if it was killed; 127 if there is no such program).
+ * (128+signal if it was killed; 127 if there is no such program). On SIGQUIT (TRACE_LEAVE) it
+ * detaches and closes the log with a command, too; if that goes on, the exit code is 0.
+ *
+ * With --ring TIME only the last so many seconds are kept, in memory, and written to FILE at the
+ * end; on SIGUSR1 also to FILE.1, FILE.2 ..., which are there once they are whole. --control-fd N
+ * takes lines: "off" and "on" end and begin the recording of calls (processes and descriptors are
+ * followed all the time), "filter WORDS" chooses which (choice.h) in place of those chosen before,
+ * "write" does as SIGUSR1. RECORD_MARK says it in the log. A socket gets the line back once it is
+ * done, or a line that begins with "error". ebpf only.
  *
  * Once everything is attached (the command started), the line "ready" is written to descriptor N.
  * Exit code without a command: 0 log whole; 2 usage, no such process, no permission;
@@ -19,6 +27,7 @@
 #ifndef CULPRIT_DIAG_TRACE_H
 #define CULPRIT_DIAG_TRACE_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,9 +35,12 @@
 
 #include "harness/base/err.h"
 
+struct choice;
+
 enum trace_mode {
 	TRACE_EVENTS, /* every selected call is a record */
 	TRACE_SUMS,   /* one RECORD_SUM per second, process, class of call and of descriptor */
+	TRACE_FLOW,   /* events, and what ties them together: see record_call.positioned */
 };
 
 /* What is recorded; all that is given must hold ("any of" within one list). All zero: everything.
@@ -43,21 +55,35 @@ struct trace_filter {
 	 * name such a file. */
 	const char *const *paths;
 	size_t n_paths;
+	const struct choice *choice; /* choice.h, but for paths; or NULL. ebpf: while it runs, a
+				      * control line puts another in the place of it and 'paths' */
 };
 
 struct trace_request {
 	/* "auto": ebpf, or ptrace with a word on standard error where the kernel refuses. */
 	const char *tracer;
 	enum trace_mode mode;
+	bool heads;      /* TRACE_FLOW: record_call.head, too */
+	bool causal;     /* TRACE_FLOW: record_call.cpu_ns and record_fd.peer, too */
 	const char *out; /* file to make */
 	int ready_fd;    /* -1: none */
 	const pid_t *pids;
 	size_t n_pids;
 	char **command; /* ended by NULL; or NULL: pids are given */
 	struct trace_filter filter;
+	/* A flight recorder: the log has only the last 'ring_ns' (0: all), 'ring_bytes' at most.
+	 * SIGUSR1 writes them into OUT.1, OUT.2 ... too. */
+	int64_t ring_ns;
+	uint64_t ring_bytes;
+	/* The log's bound (log_writer_bound): it is taken away while it is written. 0: none */
+	uint64_t bound_bytes;
+	int control_fd;        /* 0: none; lines come from it, as above */
 	uint64_t memory_bytes; /* most that buffers in the kernel may take; 0: 64 MiB. Besides
-				* them go up to 3 MiB for descriptors, files and threads */
+				* them go up to 3 MiB for descriptors, files and threads, and
+				* 3 MiB for asynchronous operations under way */
 };
+
+#define TRACE_LEAVE SIGQUIT
 
 enum trace_exit {
 	TRACE_EXIT_OK,
@@ -81,6 +107,8 @@ enum {
 	FILTER_TIDS = 2,
 	FILTER_CGROUP = 4,
 	FILTER_PATHS = 8,
+	TAKES_CONTROL = 16, /* no filter: ring_ns, control_fd */
+	FILTER_CHOICE = 32,
 };
 
 /* All that the rest of the program knows of a tracer. */
@@ -124,6 +152,8 @@ void trace_signals(void);
 int trace_take_stop(void);
 /* True once after each tick. */
 bool trace_take_tick(void);
+/* True once after each SIGUSR1. */
+bool trace_take_write(void);
 
 void trace_ready(const struct trace_request *r);    /* once */
 int trace_complain(int code, const char *sentence); /* returns code */

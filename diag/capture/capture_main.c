@@ -1,6 +1,7 @@
 #include "diag/capture/capture.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "diag/capture/choice.h"
 #include "diag/record/calls.h"
 #include "harness/base/units.h"
 
@@ -21,24 +23,28 @@ struct trace_options {
 	pid_t pids[MAX_PIDS], tids[MAX_PIDS];
 	uint32_t calls[MAX_CALLS];
 	const char *paths[MAX_PATHS];
+	struct choice choice;
 };
 
 #define EVENTS (1u << TRACE_EVENTS)
 #define SUMS (1u << TRACE_SUMS)
+#define FLOW (1u << TRACE_FLOW)
 
 const struct trace_kind trace_kinds[] = {
-	{"ebpf", ebpf_trace, EVENTS | SUMS,
-		FILTER_CALLS | FILTER_TIDS | FILTER_CGROUP | FILTER_PATHS, OUTPUT_LOG, true, NULL},
+	{"ebpf", ebpf_trace, EVENTS | SUMS | FLOW,
+		FILTER_CALLS | FILTER_TIDS | FILTER_CGROUP | FILTER_PATHS | TAKES_CONTROL |
+			FILTER_CHOICE,
+		OUTPUT_LOG, true, NULL},
 	{"ptrace", ptrace_trace, EVENTS, FILTER_CALLS | FILTER_TIDS, OUTPUT_LOG, true,
-		"ptrace knows no sums, and cannot filter by cgroup or path; ebpf can"},
+		"ptrace knows no sums and no flows, cannot filter by cgroup, path, process, kind "
+		"or client, and has no --ring and no --control-fd; ebpf has"},
 	{"strace", strace_trace, EVENTS, 0, OUTPUT_OTHER, false,
-		"strace, as a tracer here, records every call: no sums, no filters"},
+		"strace, as a tracer here, records every call: no sums, no filters, no --ring"},
 	{"sysstat", sysstat_trace, EVENTS, 0, OUTPUT_OTHER, false,
-		"sysstat looks at the whole machine: it has no modes and no filters"},
+		"sysstat looks at the whole machine: it has no modes, no filters and no --ring"},
 	{"sampler", sampler_trace, EVENTS, FILTER_PATHS, OUTPUT_LOG, false,
-		"the sampler records no calls: it has no modes, and takes --path only, whose disk "
-		"it"
-		" reads"},
+		"the sampler records no calls: it has no modes and no --ring, and takes --path "
+		"only, whose disk it reads"},
 	{0},
 };
 
@@ -55,14 +61,18 @@ int trace_run(const struct trace_kind *k, const struct trace_request *r, struct 
 {
 	const struct trace_filter *f = &r->filter;
 	unsigned filters = (f->n_calls ? FILTER_CALLS : 0) | (f->n_tids ? FILTER_TIDS : 0) |
-		(f->cgroup ? FILTER_CGROUP : 0) | (f->n_paths ? FILTER_PATHS : 0);
+		(f->cgroup ? FILTER_CGROUP : 0) | (f->n_paths ? FILTER_PATHS : 0) |
+		(f->choice ? FILTER_CHOICE : 0) | (r->ring_ns || r->control_fd ? TAKES_CONTROL : 0);
 
 	if (!(k->modes & 1u << r->mode) || filters & ~k->filters)
 		return err_set(why, -EOPNOTSUPP, "%s", k->limits);
+	if (r->bound_bytes && k->output != OUTPUT_LOG)
+		return err_set(
+			why, -EOPNOTSUPP, "--bound is for trace logs, which %s has not", k->name);
 	return k->trace(r, why);
 }
 
-static volatile sig_atomic_t stop_signal, ticked;
+static volatile sig_atomic_t stop_signal, ticked, write_asked;
 
 static void on_stop(int signo, siginfo_t *info, void *context)
 {
@@ -80,16 +90,23 @@ static void on_tick(int signo)
 	ticked = 1;
 }
 
+static void on_write(int signo)
+{
+	(void)signo;
+	write_asked = 1;
+}
+
 void trace_signals(void)
 {
-	const int stops[] = {SIGTERM, SIGINT, SIGHUP};
+	const int stops[] = {SIGTERM, SIGINT, SIGHUP, TRACE_LEAVE};
 	struct sigaction stop = {.sa_sigaction = on_stop, .sa_flags = SA_SIGINFO};
-	struct sigaction tick = {.sa_handler = on_tick};
+	struct sigaction tick = {.sa_handler = on_tick}, keep = {.sa_handler = on_write};
 	struct itimerval every = {{0, 250000}, {0, 250000}};
 
 	for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); i++)
 		sigaction(stops[i], &stop, NULL);
 	sigaction(SIGALRM, &tick, NULL);
+	sigaction(SIGUSR1, &keep, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGTTOU, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
@@ -109,6 +126,14 @@ bool trace_take_tick(void)
 	bool was = ticked;
 
 	ticked = 0;
+	return was;
+}
+
+bool trace_take_write(void)
+{
+	bool was = write_asked;
+
+	write_asked = 0;
 	return was;
 }
 
@@ -145,13 +170,33 @@ static void usage(FILE *f)
 	      "                    reads the processes' TCP sockets, processor time and\n"
 	      "                    memory, and the node's interfaces, processors and disk\n"
 	      "  --mode MODE       events (default): one record for each call; sums: one for\n"
-	      "                    each second, process, class of call and of descriptor\n"
+	      "                    each second, process, class of call and of descriptor;\n"
+	      "                    flow: events, with positions in the byte streams of TCP\n"
+	      "                    connections and requests to FUSE mounts (ebpf only)\n"
+	      "  --heads           flow: with the first 32 bytes, at most, that each call\n"
+	      "                    moved on a TCP socket or /dev/fuse\n"
+	      "  --causal          flow: with each thread's processor time, and which Unix\n"
+	      "                    sockets are connected: what 'culprit capture' reads\n"
 	      "  --call NAME,...   only these system calls\n"
 	      "  --tid TID         only this thread; may be repeated\n"
 	      "  --cgroup DIR      only processes in this cgroup (v2) or below\n"
 	      "  --path PREFIX     only files at or below this path; may be repeated. sampler:\n"
 	      "                    the disk that this path lies on\n"
+	      "  --process NAME|PID,...  only these of the processes, by name of their main\n"
+	      "                    thread or by number (ebpf only, as the next two)\n"
+	      "  --calls KIND,...  only these kinds: network, disk, fuse, metadata, other\n"
+	      "  --client ADDRESS,...  of calls on sockets, only those connected to these\n"
 	      "  --memory SIZE     most that buffers in the kernel may take (default 64MiB)\n"
+	      "  --ring TIME       keep only the last so many seconds, in memory (60s), and\n"
+	      "                    write them to FILE at the end; on SIGUSR1 also to FILE.1,\n"
+	      "                    FILE.2 ... (ebpf only)\n"
+	      "  --ring-memory SIZE  most that they may take (default 256MiB)\n"
+	      "  --bound SIZE      FILE may hold so much that its reader has not made a hole of;\n"
+	      "                    beyond it records are dropped and counted\n"
+	      "  --control-fd N    take lines from descriptor N: off, on (record calls), filter\n"
+	      "                    [process=...] [calls=...] [client=...] [path=...] or\n"
+	      "                    filter none, write (as SIGUSR1); a socket gets the line back\n"
+	      "                    when it is done\n"
 	      "  --ready-fd N      write the line ready to descriptor N once all is attached\n",
 		f);
 }
@@ -210,20 +255,64 @@ static int set_memory(struct trace_options *o, const char *text)
 
 static int set_mode(struct trace_options *o, const char *text)
 {
-	if (strcmp(text, "events") && strcmp(text, "sums"))
-		return bad("--mode takes events or sums, not '%s'", text);
-	o->r.mode = *text == 's' ? TRACE_SUMS : TRACE_EVENTS;
-	return 0;
+	static const char *const names[] = {
+		[TRACE_EVENTS] = "events", [TRACE_SUMS] = "sums", [TRACE_FLOW] = "flow"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(text, names[i])) {
+			o->r.mode = (enum trace_mode)i;
+			return 0;
+		}
+	return bad("--mode takes events, sums or flow, not '%s'", text);
 }
 
-static int set_ready(struct trace_options *o, const char *text)
+static int set_fd(int *out, int least, const char *refusal, const char *text)
 {
 	char *end;
 	long fd = strtol(text, &end, 10);
 
-	if (*end || end == text || fd < 0 || fd > 1 << 20)
-		return bad("--ready-fd takes the number of a descriptor, not '%s'", text);
-	o->r.ready_fd = (int)fd;
+	if (*end || end == text || fd < least || fd > 1 << 20)
+		return bad(refusal, text);
+	*out = (int)fd;
+	return 0;
+}
+
+static int set_ring(struct trace_options *o, const char *text)
+{
+	struct err e;
+	double s;
+
+	if (unit_parse(UNIT_SECONDS, text, &s, &e))
+		return trace_complain(TRACE_EXIT_USAGE, e.text);
+	if (s < 1 || s > 86400)
+		return bad("--ring takes 1s to 24h, not '%s'", text);
+	o->r.ring_ns = (int64_t)(s * 1e9);
+	return 0;
+}
+
+static int set_ring_memory(struct trace_options *o, const char *text)
+{
+	struct err e;
+	double bytes;
+
+	if (unit_parse(UNIT_BYTES, text, &bytes, &e))
+		return trace_complain(TRACE_EXIT_USAGE, e.text);
+	if (bytes < 1 << 20 || bytes > 1ull << 36)
+		return bad("--ring-memory takes 1MiB to 64GiB, not '%s'", text);
+	o->r.ring_bytes = (uint64_t)bytes;
+	return 0;
+}
+
+static int set_bound(struct trace_options *o, const char *text)
+{
+	struct err e;
+	double bytes;
+
+	if (unit_parse(UNIT_BYTES, text, &bytes, &e))
+		return trace_complain(TRACE_EXIT_USAGE, e.text);
+	if (bytes < 1 << 18 || bytes > 1ull << 40)
+		return bad("--bound takes 256KiB to 1TiB, not '%s'", text);
+	o->r.bound_bytes = (uint64_t)bytes;
 	return 0;
 }
 
@@ -237,14 +326,31 @@ static int add_path(struct trace_options *o, const char *path)
 	return 0;
 }
 
+static int choose(struct trace_options *o, const char *word, const char *list)
+{
+	struct err e;
+
+	return choice_add(&o->choice, word, list, &e) ? trace_complain(TRACE_EXIT_USAGE, e.text)
+						      : 0;
+}
+
 static int finish(struct trace_options *o, int argc, char **argv)
 {
 	o->r.pids = o->pids;
 	o->r.filter.calls = o->calls;
 	o->r.filter.tids = o->tids;
 	o->r.filter.paths = o->paths;
+	if (!choice_is_all(&o->choice))
+		o->r.filter.choice = &o->choice;
 	if (optind < argc)
 		o->r.command = argv + optind;
+	if (o->r.causal && o->r.mode != TRACE_FLOW)
+		return trace_complain(TRACE_EXIT_USAGE, "--causal needs --mode flow");
+	if (o->r.heads && o->r.mode != TRACE_FLOW)
+		return trace_complain(TRACE_EXIT_USAGE, "--heads needs --mode flow");
+	if (o->r.bound_bytes && o->r.ring_ns)
+		return trace_complain(TRACE_EXIT_USAGE,
+			"--ring writes at the end, so there is nothing for --bound to bound");
 	if (!o->r.out)
 		return trace_complain(TRACE_EXIT_USAGE, "say where the log goes: --out FILE");
 	if (!o->r.n_pids == !o->r.command)
@@ -266,18 +372,41 @@ static int parse(int argc, char **argv, struct trace_options *o)
 		{"tid", required_argument, NULL, 'T'},
 		{"cgroup", required_argument, NULL, 'g'},
 		{"path", required_argument, NULL, 'P'},
+		{"process", required_argument, NULL, 's'},
+		{"calls", required_argument, NULL, 'k'},
+		{"client", required_argument, NULL, 'l'},
 		{"memory", required_argument, NULL, 'M'},
+		{"heads", no_argument, NULL, 'H'},
+		{"causal", no_argument, NULL, 'A'},
+		{"ring", required_argument, NULL, 'R'},
+		{"ring-memory", required_argument, NULL, 'B'},
+		{"bound", required_argument, NULL, 'b'},
+		{"control-fd", required_argument, NULL, 'C'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
 	int c, code = 0;
 
 	o->r.ready_fd = -1;
+	o->r.ring_bytes = 256 << 20;
 	o->r.tracer = "auto";
 	while (!code && (c = getopt_long(argc, argv, "+o:p:h", longs, NULL)) != -1) {
 		switch (c) {
 		case 'o': o->r.out = optarg; break;
-		case 'r': code = set_ready(o, optarg); break;
+		case 'r':
+			code = set_fd(&o->r.ready_fd, 0,
+				"--ready-fd takes the number of a descriptor, not '%s'", optarg);
+			break;
+		case 'C':
+			code = set_fd(&o->r.control_fd, 0,
+				"--control-fd takes the number of a descriptor, not '%s'", optarg);
+			/* 0 stands for none there. */
+			if (!code && !o->r.control_fd)
+				o->r.control_fd = fcntl(0, F_DUPFD_CLOEXEC, 3);
+			break;
+		case 'R': code = set_ring(o, optarg); break;
+		case 'B': code = set_ring_memory(o, optarg); break;
+		case 'b': code = set_bound(o, optarg); break;
 		case 'p': code = add_number(optarg, o->pids, &o->r.n_pids); break;
 		case 't': o->r.tracer = optarg; break;
 		case 'm': code = set_mode(o, optarg); break;
@@ -285,6 +414,11 @@ static int parse(int argc, char **argv, struct trace_options *o)
 		case 'T': code = add_number(optarg, o->tids, &o->r.filter.n_tids); break;
 		case 'g': o->r.filter.cgroup = optarg; break;
 		case 'P': code = add_path(o, optarg); break;
+		case 'H': o->r.heads = true; break;
+		case 'A': o->r.causal = true; break;
+		case 's': code = choose(o, "process", optarg); break;
+		case 'k': code = choose(o, "calls", optarg); break;
+		case 'l': code = choose(o, "client", optarg); break;
 		case 'M': code = set_memory(o, optarg); break;
 		case 'h': usage(stdout); return -1;
 		default: usage(stderr); return TRACE_EXIT_USAGE;

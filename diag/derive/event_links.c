@@ -21,6 +21,11 @@ struct links {
 	uint32_t pid; /* the socket that data moved on last */
 	int32_t fd;
 
+	bool asked;       /* the last transfer is a write that began after every read */
+	int64_t read_ns;  /* end of the last read that moved data */
+	uint64_t at_rest; /* stretches in which nothing was open, whose balance said so */
+	uint64_t amiss;   /* ... and whose balance said otherwise */
+
 	int64_t balance;   /* requests minus answers; events.h says what counts */
 	double negative_s; /* since when it is below 0; INFINITY: it is not */
 	struct message answer;
@@ -37,8 +42,39 @@ void links_new(struct events *s)
 		s->links[i] = (struct links){.since_s = -1e9, .fd = -1, .negative_s = INFINITY};
 }
 
+enum stretch_end { BY_READ, BY_WRITE, BY_CLOSE, BY_LOG };
+
+/* Do balances of this daemon's links agree with what the ends of stretches say? */
+static bool counts_hold(const struct events *s)
+{
+	uint64_t at_rest = 0, amiss = 0;
+
+	for (size_t i = 0; i < s->n_servers; i++) {
+		at_rest += s->links[i].at_rest;
+		amiss += s->links[i].amiss;
+	}
+	return amiss <= at_rest;
+}
+
+/* Requests that were open in a stretch that began at 'since_s'; events.h gives the rule. */
+static uint32_t open_requests(
+	struct events *s, struct links *l, double since_s, double now_s, enum stretch_end end)
+{
+	if (now_s - since_s > SETTLE_S && l->balance < 0)
+		l->balance = 0;
+	if (!l->ended && now_s - since_s >= WAITING_S && !l->asked && end == BY_WRITE) {
+		*(l->balance > 0 ? &l->amiss : &l->at_rest) += 1;
+		l->balance = 0;
+	}
+	if ((l->asked || (end == BY_READ && l->call && !l->ended)) && l->balance <= 0)
+		return 1;
+	if (!l->asked && (end == BY_CLOSE || end == BY_LOG) && !counts_hold(s))
+		return 0;
+	return l->balance > 0 ? (uint32_t)l->balance : 0;
+}
+
 /* A stretch ends at 'now_s': it is kept if it is long, or if the connection was down. */
-static void keep(struct events *s, size_t server, double now_s, bool open)
+static void keep(struct events *s, size_t server, double now_s, enum stretch_end end)
 {
 	struct links *l = &s->links[server];
 	struct event ev = {.kind = EVENT_LINK_QUIET,
@@ -49,11 +85,9 @@ static void keep(struct events *s, size_t server, double now_s, bool open)
 		.count = 1,
 		.call = l->call,
 		.error = l->error,
-		.open = open};
+		.open = end == BY_LOG};
 
-	if (now_s - ev.first_s > SETTLE_S && l->balance < 0)
-		l->balance = 0;
-	ev.waiting = l->balance > 0 ? (uint32_t)l->balance : 0;
+	ev.waiting = open_requests(s, l, ev.first_s, now_s, end);
 	ev.state = l->ended ? LINK_ENDED : ev.waiting ? LINK_WAITING : LINK_ANSWERED;
 	if (!l->ended && now_s - ev.first_s < (ev.waiting ? WAITING_S : ANSWERED_S))
 		return;
@@ -80,9 +114,9 @@ static bool goes_on(const struct links *l, const struct stream_item *item)
 }
 
 /* Before a read, whatever it returns: an answer that is whole by now is over. */
-static void begin_read(const struct events *s, struct links *l, uint32_t tid)
+static void begin_read(const struct events *s, struct links *l, uint32_t tid, uint64_t asked)
 {
-	if (message_is_whole(&l->answer, s->stream, tid))
+	if (message_is_whole(&l->answer, s->stream, tid, asked))
 		l->answer = (struct message){0};
 }
 
@@ -94,9 +128,10 @@ static void moved(struct events *s, size_t server, const struct stream_item *ite
 	const double now_s = s->end_s;
 	struct links *l = &s->links[server];
 
-	keep(s, server, now_s, false);
+	keep(s, server, now_s, info->class == CALL_WRITE ? BY_WRITE : BY_READ);
 	if (l->ended || l->pid != c->pid || l->fd != (int32_t)c->args[info->fd]) {
 		l->balance = 0;
+		l->asked = false;
 		l->answer = (struct message){0};
 		l->write_number = 0;
 		l->write_blocked = false;
@@ -105,6 +140,7 @@ static void moved(struct events *s, size_t server, const struct stream_item *ite
 		if (!l->write_blocked && !goes_on(l, item))
 			l->balance++;
 		l->write_blocked = false;
+		l->asked = c->start_ns >= l->read_ns;
 		l->write_tid = c->tid;
 		l->write_nr = c->nr;
 		l->write_number = rec->number;
@@ -113,10 +149,14 @@ static void moved(struct events *s, size_t server, const struct stream_item *ite
 		l->write_got = (uint64_t)c->result;
 		l->answer.answered |= c->tid == l->answer.tid;
 	} else {
-		begin_read(s, l, c->tid);
+		const uint64_t asked = message_asked(info, c);
+
+		begin_read(s, l, c->tid, asked);
 		if (!l->answer.bytes)
 			l->balance--;
-		message_read(&l->answer, rec);
+		message_read(&l->answer, rec, asked);
+		l->asked = false;
+		l->read_ns = c->start_ns + c->service_ns;
 	}
 	/* An answer may be recorded before its request if the writing thread returns late. If the
 	 * balance stays below 0, a request was taken for the rest of another. */
@@ -151,8 +191,9 @@ static void ended(struct events *s, size_t server, const char *call, const char 
 	burst_add(s, &ev);
 	if (l->ended)
 		return;
-	keep(s, server, now_s, false);
+	keep(s, server, now_s, BY_CLOSE);
 	l->ended = true;
+	l->asked = false;
 	l->since_s = now_s;
 	l->call = call;
 	l->error = error;
@@ -169,8 +210,11 @@ void link_call(struct events *s, size_t server, const struct stream_item *item)
 		return;
 	if (c->result == -EAGAIN) {
 		if (reads) {
-			begin_read(s, l, c->tid);
-			l->answer.wanted_more = true;
+			const uint64_t asked = message_asked(info, c);
+
+			begin_read(s, l, c->tid, asked);
+			if (message_nothing(&l->answer, asked))
+				l->answer = (struct message){0};
 		} else if (writes && goes_on(l, item)) {
 			l->write_blocked = true;
 		}
@@ -197,5 +241,5 @@ void link_closed(struct events *s, const struct object *o, const struct record_f
 void links_finish(struct events *s)
 {
 	for (size_t i = 0; i < s->n_servers; i++)
-		keep(s, i, s->last_s, true);
+		keep(s, i, s->last_s, BY_LOG);
 }

@@ -15,7 +15,7 @@ enum { SLOW_MAX = 64 }; /* slow calls kept of one application's log */
 const char *event_kind_name(enum event_kind k)
 {
 	static const char *const names[EVENT_KINDS] = {"server-error", "server-signal",
-		"server-end", "app-error", "app-slow", "link-quiet", "link-end"};
+		"server-end", "app-error", "app-slow", "link-quiet", "link-end", "app-done"};
 
 	return names[k];
 }
@@ -65,8 +65,10 @@ static void forget_log(void *ctx)
 
 	free(s->bursts);
 	free(s->links);
+	data_free(s->data);
 	s->bursts = NULL;
 	s->links = NULL;
+	s->data = NULL;
 	s->n_bursts = s->n_slow = 0;
 }
 
@@ -116,7 +118,7 @@ static struct burst *burst_of(struct events *s, const struct event *ev)
 	return &s->bursts[s->n_bursts++];
 }
 
-void burst_add(struct events *s, const struct event *ev)
+size_t burst_add(struct events *s, const struct event *ev)
 {
 	struct burst *b = burst_of(s, ev);
 	struct event *old = b->event != SIZE_MAX ? &s->list[b->event] : NULL;
@@ -125,13 +127,15 @@ void burst_add(struct events *s, const struct event *ev)
 	if (!old || ev->last_s >= s->seconds || ev->first_s - old->last_s > BURST_GAP_S) {
 		events_put(s, ev);
 		b->event = s->n > was ? was : SIZE_MAX;
-		return;
+		return b->event;
 	}
 	old->count += ev->count;
+	old->bytes += ev->bytes;
 	if (ev->last_s > old->last_s)
 		old->last_s = ev->last_s;
 	if (ev->longest_s > old->longest_s)
 		old->longest_s = ev->longest_s;
+	return b->event;
 }
 
 static bool one_of(const char *name, const char *const list[])
@@ -193,21 +197,35 @@ static void add_slow(struct events *s, const struct event *ev)
 		s->list[least] = *ev;
 }
 
+static bool changes_storage(const struct event *ev, enum data_way way)
+{
+	return ev->kind == EVENT_SERVER_ERROR && ev->place == PLACE_STORAGE && way < DATA_CLOSE;
+}
+
 /* A call of a server or of an application. */
 static void add_call(struct events *s, struct stream_item *item)
 {
 	const struct record_call *c = &item->record->call;
 	const struct call_info *info = item->call;
+	enum data_way way;
 	struct event ev;
-	bool slow;
+	bool slow, done;
+	size_t at;
 
 	if (!info)
 		return;
+	way = data_way(info);
+	done = way != DATA_NONE && !c->unfinished && c->result >= 0;
+	if (done && s->server >= 0)
+		data_succeeded(s, item);
+	done &= s->client >= 0;
 	slow = s->client >= 0 && info->class != CALL_POLL &&
 		c->service_ns >= (int64_t)(SLOW_S * 1e9);
-	if (!failed(c) && !slow)
+	if (!failed(c) && !slow && !done)
 		return;
-	ev = (struct event){.kind = s->server >= 0 ? EVENT_SERVER_ERROR : EVENT_APP_ERROR,
+	ev = (struct event){.kind = s->server >= 0 ? EVENT_SERVER_ERROR
+			: failed(c)                ? EVENT_APP_ERROR
+						   : EVENT_APP_DONE,
 		.server = s->server,
 		.client = s->client,
 		.first_s = events_time(s, c->start_ns + c->service_ns),
@@ -219,10 +237,18 @@ static void add_call(struct events *s, struct stream_item *item)
 		.longest_s = (double)c->service_ns / 1e9};
 	if (s->client >= 0 && ev.place != PLACE_MOUNT && ev.place != PLACE_PATH)
 		return;
-	if (failed(c))
-		burst_add(s, &ev);
+	if (changes_storage(&ev, way))
+		ev.bytes = data_asked(c, info);
+	else if (done && info->class == CALL_WRITE)
+		ev.bytes = (uint64_t)c->result;
+	if (failed(c) || (done && ev.place == PLACE_MOUNT)) {
+		at = burst_add(s, &ev);
+		if (changes_storage(&ev, way))
+			data_failed(s, item, at);
+	}
 	if (!slow)
 		return;
+	ev.bytes = 0;
 	ev.kind = EVENT_APP_SLOW;
 	ev.first_s = events_time(s, c->start_ns);
 	ev.open = c->unfinished;

@@ -9,12 +9,21 @@
  *   app-slow       calls of an application, likewise, that took 1 s or longer or never returned
  *   link-quiet     a stretch in which no data moved between a client daemon and a server
  *   link-end       the connection to a server ended, or could not be made
+ *   app-done       calls of an application that succeeded, on a file on the mount: those that
+ *                  change data (write, ftruncate, fallocate, fsync ...) and close
  *
- * Bursts. Failures with the same call, errno and place that are at most 1 s apart are one event,
- * with a count and the times of the first and the last. A moment inside a burst is then at most
- * 0.5 s from one of its failures, so comparisons over windows of 1 s and more lose nothing. The
- * table grows with seconds and kinds of failures, not with calls. Calls that were interrupted
- * (EINTR and the kernel's restart codes) have not failed.
+ * Bursts. Failures, and successes, with the same call, errno and place that are at most 1 s apart
+ * are one event, with a count and the times of the first and the last. A moment inside a burst is
+ * then at most 0.5 s from one of its calls, so comparisons over windows of 1 s and more lose
+ * nothing. The table grows with seconds and kinds of events, not with calls. Calls that were
+ * interrupted (EINTR and the kernel's restart codes) have not failed.
+ *
+ * Data. Of a server's failed calls that change data on its storage, a burst also has the bytes that
+ * were to be written and how many calls the server repeated with success within 10 s (twice the
+ * kernel's interval of writing back): the same range of the same file, also in pieces, or the same
+ * new length. The bytes of those are subtracted. What fsync says is said once: no later success
+ * brings the data back, so it counts as never repeated. The length of a vectored write is not in
+ * the log: its bytes are 0, and a success from the same position on is its repetition.
  *
  * Links. The rule of the paper needs the last call of a client daemon to each server at the moment
  * when an application's call failed or took too long. That moment depends on the detector's time
@@ -23,11 +32,23 @@
  * while the connection is down. At a moment outside these stretches the link is busy, or will be
  * soon. Data moves when a read or write call on the socket returns more than 0.
  *   state "answered"  no request is open
- *   state "waiting"   'waiting' requests are open. The paper looks for a last call that is a write;
- *                     a client that sends several requests ahead, as GlusterFS does, may have read
- *                     one answer last and still wait for the others.
+ *   state "waiting"   'waiting' requests or more are open
  *   state "ended"     end of stream, an error, a close, or a connection that could not be made. It
  *                     lasts until data moves again.
+ * Requests are open in a stretch if
+ *   - the last transfer before it is a write (the paper's rule) that began after the last read had
+ *     ended: nothing can have answered it; or
+ *   - the last one is a read, and so is the first one after it: the server owed something; or
+ *   - the last one is a read, the stretch lasts until the connection or the log ends, and more
+ *     requests than answers were counted: a client that sends several requests ahead, as GlusterFS
+ *     does, may have read one answer last and still wait for the others.
+ * If the last transfer is a read and the next one a write, the link was at rest: whoever waits does
+ * not ask anew, and one who does has the next stretch begin with a write. The count starts at 0
+ * again. Where it was above 0 in most stretches of rest, this daemon's counts tell nothing: Ceph's
+ * messenger sends several requests by one write and takes several answers by one read. Then the
+ * third case is left out. Pings and keep-alives that nobody answers leave a waiting link waiting. A
+ * protocol whose clients acknowledge every answer by a write of its own would seem to wait at rest;
+ * GlusterFS's and OrangeFS's do not, nor do Ceph's to OSDs, whose connections are 'lossy'.
  * A request is a write. The rest of a request that did not fit into the socket does not count
  * again: a write that is the next call of the same thread and continues at the address where the
  * last one stopped, or that follows EAGAIN in the middle of a request. An answer is a message as
@@ -58,6 +79,7 @@ enum event_kind {
 	EVENT_APP_SLOW,
 	EVENT_LINK_QUIET,
 	EVENT_LINK_END,
+	EVENT_APP_DONE,
 	EVENT_KINDS,
 };
 
@@ -82,6 +104,8 @@ struct event {
 	 * of the call before the stretch, and of the one after it (or of the log). */
 	double first_s, last_s;
 	uint64_t count;
+	uint64_t redone;   /* server-error: of these calls, so many were repeated with success */
+	uint64_t bytes;    /* see Data; app-done: written */
 	const char *call;  /* "openat"; NULL: the event is about no call */
 	const char *error; /* "EMFILE", "EOF"; NULL: nothing failed */
 	enum event_place place;

@@ -5,7 +5,8 @@
 #include "diag/derive/events.h"
 #include "diag/record/stream.h"
 
-struct links; /* a client daemon's traffic with each server */
+struct data_calls; /* failed calls that changed data, of a server's log */
+struct links;      /* a client daemon's traffic with each server */
 
 /* The newest event of one kind, call, error, signal, place and server in the log. */
 struct burst {
@@ -28,6 +29,7 @@ struct events {
 	struct burst *bursts;
 	size_t n_bursts;
 	struct links *links;       /* NULL unless it is a daemon's log */
+	struct data_calls *data;   /* NULL until such a call fails */
 	size_t first_slow, n_slow; /* its app-slow events stand side by side */
 	bool calls;                /* it has calls */
 	double end_s, last_s;      /* end of the record at hand; the latest so far */
@@ -36,13 +38,29 @@ struct events {
 /* Appends an event, unless it lies outside the run. */
 void events_put(struct events *s, const struct event *ev);
 
-/* Adds one failure or signal to the burst that it belongs to, or begins one. */
-void burst_add(struct events *s, const struct event *ev);
+/* Adds one failure, signal or success to the burst that it belongs to, or begins one. Index of the
+ * event; SIZE_MAX: it lies outside the run. */
+size_t burst_add(struct events *s, const struct event *ev);
 
 void links_new(struct events *s);
 void link_call(struct events *s, size_t server, const struct stream_item *item);
 void link_closed(struct events *s, const struct object *o, const struct record_fd *f);
 void links_finish(struct events *s); /* the log is over */
+
+/* How a call changes the data of the file at its first descriptor: a range of it; its length; it
+ * brings what was written to the disk; it is the last chance to tell of an error. */
+enum data_way { DATA_RANGE, DATA_LENGTH, DATA_SYNC, DATA_CLOSE, DATA_NONE };
+
+enum data_way data_way(const struct call_info *info);
+
+/* Bytes that a write was asked to write; 0: not known, or no write. */
+uint64_t data_asked(const struct record_call *c, const struct call_info *info);
+
+/* A server's call on its storage failed, and is counted in 'event'; one that succeeded, which may
+ * make good what failed. */
+void data_failed(struct events *s, struct stream_item *item, size_t event);
+void data_succeeded(struct events *s, struct stream_item *item);
+void data_free(struct data_calls *d);
 
 /* "EMFILE" for -EMFILE; "EUNKNOWN" for a number without a name. */
 const char *error_name(int64_t result);

@@ -1,21 +1,59 @@
 #include "diag/derive/message.h"
 
-bool message_is_whole(const struct message *m, const struct stream *s, uint32_t tid)
+#include <string.h>
+
+uint64_t message_asked(const struct call_info *info, const struct record_call *c)
 {
-	if (!m->bytes || m->wanted_more)
-		return false;
-	return m->answered || (tid && tid != m->tid) || stream_last_poll(s, m->tid) > m->last;
+	const uint64_t most = 0x7ffff000; /* the kernel moves no more at once: MAX_RW_COUNT */
+
+	if (strcmp(info->name, "read") && strcmp(info->name, "recvfrom"))
+		return c->asked;
+	return c->args[2] < most ? c->args[2] : most;
 }
 
-void message_read(struct message *m, const struct record *rec)
+bool message_is_whole(const struct message *m, const struct stream *s, uint32_t tid, uint64_t asked)
+{
+	if (!m->bytes || m->wanted_more || m->need)
+		return false;
+	if (!m->answered && !(tid && tid != m->tid) && stream_last_poll(s, m->tid) <= m->last)
+		return false;
+	return tid ? !asked || asked != m->left : !m->left || m->answered;
+}
+
+/* The read asks for the rest of a length that is not a buffer's: so much is wanted. */
+static void note_need(struct message *m, uint64_t asked)
+{
+	if (m->exact && asked && asked == m->left)
+		m->need = asked;
+}
+
+void message_read(struct message *m, const struct record *rec, uint64_t asked)
 {
 	const struct record_call *c = &rec->call;
+	const uint64_t got = (uint64_t)c->result;
 
-	if (!m->bytes)
+	note_need(m, asked);
+	if (!m->bytes) {
 		m->start_ns = c->start_ns;
-	m->bytes += (uint64_t)c->result;
+		m->first = asked;
+	}
+	if (!asked || asked != m->left)
+		m->exact = m->bytes && asked != m->first;
+	m->need -= got < m->need ? got : m->need;
+	m->bytes += got;
+	m->left = asked > got ? asked - got : 0;
 	m->end_ns = c->start_ns + c->service_ns;
 	m->tid = c->tid;
 	m->last = rec->number;
 	m->wanted_more = m->answered = false;
+}
+
+bool message_nothing(struct message *m, uint64_t asked)
+{
+	note_need(m, asked);
+	if (m->bytes && !m->wanted_more && !m->need && asked && asked == m->first &&
+		asked != m->left)
+		return true;
+	m->wanted_more = true;
+	return false;
 }

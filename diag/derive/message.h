@@ -10,17 +10,28 @@
 struct message {
 	int64_t start_ns, end_ns; /* of the first and the last read that brought data */
 	uint64_t bytes;           /* 0: no message has begun */
+	uint64_t first, left;     /* asked for by its first read; not got by its last */
+	uint64_t need;            /* known to be wanted still: metrics.h */
 	uint64_t last;            /* number of the record of the last read */
 	uint32_t tid;             /* its thread */
 	bool wanted_more;         /* a read failed with EAGAIN since the last data */
+	bool exact;               /* the last read's length is not that of a buffer */
 	bool answered;            /* the same thread has written to the socket since */
 };
 
-/* Is the message whole, if the next event on the socket is a read by 'tid' (0: there is none)?
- * False if no message has begun. */
-bool message_is_whole(const struct message *m, const struct stream *s, uint32_t tid);
+/* Bytes that a call of class CALL_READ asks for; 0: not known. */
+uint64_t message_asked(const struct call_info *info, const struct record_call *c);
+
+/* Is the message whole, if the next event on the socket is a read by 'tid' (0: there is none) that
+ * asks for so many bytes (0: not known)? False if no message has begun. */
+bool message_is_whole(
+	const struct message *m, const struct stream *s, uint32_t tid, uint64_t asked);
 
 /* A read brought data: the message begins or goes on. */
-void message_read(struct message *m, const struct record *rec);
+void message_read(struct message *m, const struct record *rec, uint64_t asked);
+
+/* A read failed with EAGAIN. True: its reader has begun anew, and the message is whole. False: what
+ * has begun goes on. */
+bool message_nothing(struct message *m, uint64_t asked);
 
 #endif

@@ -17,7 +17,7 @@ static const struct {
 		"time that a client takes to read one whole response of the server "
 		"from the network"},
 #define METRIC_ROW(e, name, unit, kind, definition) [METRIC_##e] = {name, unit, definition},
-	READINGS_NODE(METRIC_ROW)
+	READINGS_NODE(METRIC_ROW) READINGS_MORE(METRIC_ROW)
 #undef METRIC_ROW
 #define METRIC_ROW(e, name, unit, kind, definition)                                                \
 	[METRIC_##e] = {name, unit, "at the server's ends: " definition},

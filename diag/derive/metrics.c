@@ -169,14 +169,14 @@ static struct bin *row_at(struct metrics *m, size_t at)
 static void add_reading(struct metrics *m, const struct record_reading *r, struct object o)
 {
 	const int64_t second = second_of(m, r->start_ns + 500000000);
-	const bool tcp = r->what >= READING_TCP_FIRST;
+	const bool tcp = reading_is_tcp(r->what);
 	double sum = r->sum, max = r->max;
 	uint64_t count = r->count;
 	uint32_t server = o.server;
 	size_t metric = METRIC_SERVICE_TIMES + r->what;
 	struct bin *b;
 
-	if (second < 0 || !r->count)
+	if (second < 0 || !r->count || record_reading_thing(r))
 		return;
 	if (m->self < 0 && o.kind == OBJECT_PEER)
 		metric = METRIC_CLIENT_TCP_SENT + (r->what - READING_TCP_FIRST);
@@ -194,13 +194,19 @@ static void add_reading(struct metrics *m, const struct record_reading *r, struc
 	b->sum_s += sum;
 }
 
-/* The message is over: counted if it is whole, dropped if not. */
-static void finish_message(struct metrics *m, struct connection *c, uint32_t tid)
+/* The message is over, and counted if it is whole. */
+static void end_message(struct metrics *m, struct connection *c, bool whole)
 {
-	if (message_is_whole(&c->msg, m->stream, tid))
+	if (whole)
 		add(m, m->self < 0 ? METRIC_NCREAD : METRIC_NSREAD, c->server, c->msg.end_ns,
 			c->msg.end_ns - c->msg.start_ns, c->msg.bytes);
 	c->msg = (struct message){0};
+}
+
+/* No read follows. */
+static void finish_message(struct metrics *m, struct connection *c)
+{
+	end_message(m, c, message_is_whole(&c->msg, m->stream, 0, 0));
 }
 
 static struct connection *connection_of(struct metrics *m, const struct object *o)
@@ -226,11 +232,13 @@ static bool peeks(const struct metrics *m, const struct record_call *c)
 		(c->nr == m->recvmsg && c->args[2] & MSG_PEEK);
 }
 
-static void socket_call(
-	struct metrics *m, const struct record *rec, enum call_class class, const struct object *o)
+static void socket_call(struct metrics *m, const struct record *rec, const struct call_info *info,
+	const struct object *o)
 {
 	const struct record_call *c = &rec->call;
+	const enum call_class class = info->class;
 	struct connection *con = connection_of(m, o);
+	uint64_t asked;
 
 	if (!con->first)
 		con->first = rec->number;
@@ -238,14 +246,15 @@ static void socket_call(
 		con->msg.answered |= c->tid == con->msg.tid;
 	if (class == CALL_WRITE || peeks(m, c))
 		return;
-	if (message_is_whole(&con->msg, m->stream, c->tid))
-		finish_message(m, con, c->tid);
+	asked = message_asked(info, c);
+	if (message_is_whole(&con->msg, m->stream, c->tid, asked))
+		end_message(m, con, true);
 	if (c->result > 0)
-		message_read(&con->msg, rec);
-	else if (c->result == -EAGAIN)
-		con->msg.wanted_more = true;
-	else if (c->result != -EINTR)
-		con->msg = (struct message){0}; /* end of stream or an error inside a message */
+		message_read(&con->msg, rec, asked);
+	else if (c->result == -EAGAIN && message_nothing(&con->msg, asked))
+		end_message(m, con, true);
+	else if (c->result != -EAGAIN && c->result != -EINTR)
+		end_message(m, con, false); /* end of stream or an error inside a message */
 }
 
 static bool is_measured(const struct metrics *m, const struct object *o)
@@ -265,7 +274,7 @@ static void add_call(struct metrics *m, struct stream_item *item)
 		add(m, class == CALL_READ ? METRIC_DREAD : METRIC_DWRITE, f->object.server,
 			c->start_ns + c->service_ns, c->service_ns, (uint64_t)c->result);
 	else if (is_measured(m, &f->object))
-		socket_call(m, item->record, class, &f->object);
+		socket_call(m, item->record, item->call, &f->object);
 }
 
 static void end_connection(void *ctx, const struct fd_state *f)
@@ -275,7 +284,7 @@ static void end_connection(void *ctx, const struct fd_state *f)
 
 	if (!is_measured(m, &f->object) || id >= m->n_connections)
 		return;
-	finish_message(m, &m->connections[id], 0);
+	finish_message(m, &m->connections[id]);
 	m->connections[id] = (struct connection){0};
 }
 
@@ -313,7 +322,7 @@ static int take_log(void *ctx, struct err *e)
 	if (m->n_connections)
 		qsort(m->connections, m->n_connections, sizeof(*m->connections), by_first);
 	for (size_t i = 0; i < m->n_connections && !m->sums; i++)
-		finish_message(m, &m->connections[i], 0);
+		finish_message(m, &m->connections[i]);
 	for (size_t i = 0; i < METRIC_SERVICE_TIMES * m->n_servers; i++) {
 		const struct bin *from = m->log_rows[i];
 		struct bin *to = from ? row_at(m, i) : NULL;

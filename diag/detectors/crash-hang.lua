@@ -21,14 +21,16 @@
 -- 'waiting'
 --   (requests have no answer) or 'answered'. The last call alone cannot tell the last two apart if a client
 --   sends several requests at once: when a brick was stopped under dd, the last call of both clients read
---   the answer to one request, and 45 and 49 others were open. So requests and answers are counted
---   (diag/derive/events.h). An ended or waiting link accuses its server; an answered one never does, even
---   if it is the only one that is answered.
+--   the answer to one request, and 45 and 49 others were open. Counts of requests and answers cannot either,
+--   where one call carries several, as in Ceph. diag/derive/events.h has the rule, which uses both, and the
+--   next call. An ended or waiting link accuses its server; an answered one never does, even if it is the
+--   only one that is answered.
 -- Silence. A waiting link accuses only after nothing moved on it for 'silence': a busy server has open
 --   requests, too.
 -- Majority. A moment counts if fewer than half of the servers are accused. If all links wait, the cause is
 --   the client, the network, or something else that they share.
--- Keep-alives need no rule: GlusterFS pings a server every 42 s, and pings count as requests and answers.
+-- Keep-alives need no rule: GlusterFS pings a server every 42 s and gets answers; Ceph's clients ping an OSD
+-- that owes an answer for 10 s, and nothing answers that.
 -- Votes. A client accuses the servers that are accused in more than half of its moments that count. A
 -- server
 --   is indicted if more than half of the clients that accuse any server accuse it. So clients whose files

@@ -55,8 +55,9 @@
 ---had no
 ---                  answer, for 5 s or longer while all had one or the connection was down
 ---   link-end       such a connection ended, or could not be made
+---   app-done       calls of an application that succeeded, on the mount: those that change data, and close
 ---@class culprit.Event
----@field kind "server-error"|"server-signal"|"server-end"|"app-error"|"app-slow"|"link-quiet"|"link-end"
+---@field kind "server-error"|"server-signal"|"server-end"|"app-error"|"app-slow"|"link-quiet"|"link-end"|"app-done"
 ---@field server? string server-*, link-*
 ---@field client? string app-*, link-*; an opaque name
 ---@field time_s number since the start of the run: end of the first call; app-slow: start of the call;
@@ -64,6 +65,8 @@
 --- the last call that moved data, or of the connection
 ---@field last_s number end of the last call; link-quiet: of the next one that moved data, or of the log
 ---@field count integer calls in the burst
+---@field redone? integer server-error: of these, so many were repeated with success within 10 s
+---@field bytes? integer server-error: that were to be written to storage by those not repeated; app-done: written
 ---@field call? string "openat"
 ---@field error? string name of the errno, or "EOF"
 ---@field place? "storage"|"mount"|"socket"|"memory"|"process"|"path"|"other" what the call accessed;
@@ -101,7 +104,7 @@
 ---@field indicted? string[] servers; an empty list says that no server is faulty
 ---@field abstain? boolean the detector cannot tell; it then indicts no server
 ---@field reason? string why it abstains
----@field time_s? number|table<string, number> seconds from the start of the run until each indicted server
+---@field time_s? number|table<string, number> seconds from the start of the run, at most its length, until each indicted server
 ---could first
 --- have been indicted; one number applies to all. Scored as the delay from the fault's onset
 ---@field resource? string what is wrong with them: "disk" (slow), "storage" (full, read-only), "network",
@@ -109,7 +112,17 @@
 --- (limits on files), "service" (the process); with a cause after a slash if it is known: "network/hog",
 --- "network/receive-loss", "network/send-loss". Scored separately from the server; omitting it costs
 ---nothing there
----@field evidence? table plain data: numbers, strings, booleans, tables; no NaN
+---@field evidence? table plain data: numbers, strings, booleans, tables; no NaN. Two of its fields are drawn in
+--- reports: severity, {server = number}, how far each server came towards the limit, above 1 if it is beyond;
+--- and scores, a culprit.Scores
+
+--- What the detector compared with its limit, to be drawn in reports.
+---@class culprit.Scores
+---@field what string
+---@field limit number
+---@field logarithmic? boolean
+---@field metrics string[] those behind it; a report opens on the first
+---@field servers table<string, (number|false)[]> a score for each second; false where there is none
 
 --- A vector of numbers, one per second. NaN means no sample. + - * / and unary minus work element by
 ---element, with another

@@ -36,7 +36,8 @@
 --      together, because congestion may hit any few of them. Loss is rare where little is sent, so two
 --      spans are looked at. Loss shows in segments that are sent again and in segments that never
 --      arrive: either is enough, and M counts both.
---   5. Number of comparisons. M is servers times causes times spans in the run, divided by 'alarm'; z is
+--   5. Number of comparisons. M is servers times causes (that the run has data for) times spans in the run,
+--      divided by 'alarm'; z is
 --      the normal quantile of 1 - 1/M. These are the bounds for the largest of so many scores: more
 --      servers, metrics and seconds raise the threshold and leave the rate of false alarms at 'alarm'
 --      per run, by design.
@@ -46,15 +47,22 @@
 --   7. Order. Causes are examined in the order below, and the first that indicts a server is the verdict.
 --      An earlier cause explains the later ones (the traffic of a network hog makes segments get lost),
 --      not the other way round.
---   8. Abstention. Peers cannot always tell. The detector abstains if it would indict several servers and
+--   8. For others. What a drive does for others than the servers is counted, not inferred: what it moved less
+--      what the servers had asked for. A server is indicted if its drive is busy for others for more than a
+--      tenth of the time, and three times as long as its peers' drives are. Others' reads are known at once,
+--      so half a span is enough; of others' writes only those are known that cannot be the servers' own, or
+--      their file system's, late.
+--   9. Abstention. Peers cannot always tell. The detector abstains if it would indict several servers and
 --      more than a third of all, or if the noise alone requires a ratio above 'BLUR': then the workload
 --      shifted, or there is no healthy majority.
 
 local nan = 0 / 0
 local SHOWN = 5    -- servers per cause in the evidence
-local BLUR = 4     -- largest ratio that the noise may require (rule 8)
+local SHORTEST = 4 -- seconds of a span
+local BLUR = 4     -- largest ratio that the noise may require (rule 9)
 local NEVER = -1e300 -- a score below every limit
 local MERGED = 100 -- if more segments than this are sent in a second and over half are not received, the receiver merges them
+local LATE = 3     -- seconds after which a drive has moved what a server asked it for, but for writes that memory holds
 local HEADERS = 66 -- bytes of Ethernet, IP and TCP with timestamps, a packet
 
 -- Amounts and exposures of views are functions of 'of'. of(name) is the vec of a metric's sums, second by
@@ -114,11 +122,45 @@ local function service(name, says, floor)
 		per = { metric(name, "count"), metric(name, "bytes") } }
 end
 
+-- Bytes that others than the servers had the drive move. A request that the servers have made reaches the drive
+-- later: a read within seconds, a write when the kernel sees fit. Whatever can still be one of theirs is taken
+-- for one: all that they have asked for and the drive has not yet moved, but for no more than they asked for in
+-- the last seconds and, of writes, than the memory holds of what is not yet written.
+local function of_others(of, moved, asked, unwritten)
+	local list, waiting = {}, math.huge
+	local all, own = of(moved), of(asked)
+	local known = vec.least { of(moved, "count"), of(asked, "count") }
+	local most = own:rolling_sum(LATE, 1) + (unwritten and of(unwritten) or 0)
+	for t = 1, #all do
+		local mine = waiting + own[t]
+		list[t] = known[t] > 0 and math.max(0, all[t] - mine) or 0
+		waiting = math.min(math.max(0, mine - all[t]), most[t])
+	end
+	return vec.of(list)
+end
+
+-- What a drive reads for nobody that is known shows at once, so half a span is enough. It writes for its file system,
+-- too, in bursts: a journal, for example. That grows with the requests, so it is also compared per segment that clients
+-- sent.
+local function for_others(way, quick, bytes)
+	return {
+		cause = "disk", what = "disk, " .. way .. " for others", least = 3, quick = quick,
+		views = { { says = ("time that the drive is busy with what is %s for others than the servers"):format(way),
+			needs = { "drive_busy_s", "drive_read_bytes", "drive_written_bytes", table.unpack(bytes) },
+			amount = function(of)
+				local others = of_others(of, table.unpack(bytes))
+				return (of("drive_busy_s") * others / (of("drive_read_bytes") + of("drive_written_bytes"))):fill(0)
+			end,
+			per = { metric("seconds"), function(of) return of("tcp_received_segments") + 1 end }, floor = 0.05 } },
+	}
+end
+
 local requests, bytes = plus("disk_reads", "disk_writes"), plus("disk_read_bytes", "disk_written_bytes")
 
 -- 'least' may be the name of a parameter. 'instead' holds the views for runs that lack the metrics of
--- 'views'. 'unless' names a metric: runs that have it skip the cause. Service times also grow with the
--- length of the queue, and a healthy server may have more work than others: hence their larger 'least'.
+-- 'views'. 'unless' names a metric: runs that have it skip the cause; 'only' names one that a run must have.
+-- Service times also grow with the length of the queue, and a healthy server may have more work than others:
+-- hence their larger 'least'.
 local BY_SERVICE_TIME = 4
 local known_times = { dread = true, dwrite = true, nsread = true, ncread = true }
 local causes = {
@@ -126,6 +168,8 @@ local causes = {
 	{ cause = "network/hog", what = "network/hog, sent", least = 3, views = { foreign("sent", "received") } },
 	loss("network/receive-loss", "client_", ""),
 	loss("network/send-loss", "", "client_"),
+	for_others("read", 2, { "drive_read_bytes", "process_read_bytes" }),
+	for_others("written", 1, { "drive_written_bytes", "process_written_bytes", "memory_unwritten_bytes" }),
 	{
 		cause = "disk", least = "disk",
 		views = {
@@ -143,6 +187,17 @@ local causes = {
 			per = { plus("cpu_busy_s", "cpu_idle_s") }, floor = 0.1, of = { "cpu_busy_s", "cpu_idle_s" } } },
 	},
 	{
+		-- Peers are taken to hold alike shares of memory that is none of the servers': a host with a large
+		-- service of another kind differs, whether it is short of memory or not.
+		cause = "memory", least = 3, only = "memory_total_bytes",
+		views = { { says = "memory in use that is none of the servers'",
+			needs = { "memory_total_bytes", "memory_available_bytes", "process_memory_bytes" },
+			amount = function(of)
+				return (of("memory_total_bytes") - of("memory_available_bytes") - of("process_memory_bytes")):clamp(0)
+			end,
+			per = { metric("memory_total_bytes") }, floor = 0.1, of = { "memory_total_bytes" } } },
+	},
+	{
 		cause = "network", least = BY_SERVICE_TIME, unless = "tcp_retransmitted_segments",
 		views = { service("nsread", "time to receive a request"), service("ncread", "time to receive a response") },
 	},
@@ -152,7 +207,7 @@ local causes = {
 local function causes_of(run)
 	local list = {}
 	for _, cause in ipairs(causes) do
-		if not run.series[cause.unless] then list[#list + 1] = cause end
+		if not run.series[cause.unless] and (not cause.only or run.series[cause.only]) then list[#list + 1] = cause end
 	end
 	for _, name in ipairs(run.service_times) do
 		if not known_times[name] then
@@ -357,10 +412,37 @@ end
 
 local function as_is(x) return x end
 
--- Examines one cause. Returns the servers that it indicts, highest score first, and the evidence (nil if
--- the run has no data).
+-- Each server's score second by second, to be drawn: false where it has none. Few digits are enough.
+local function drawn(run, scores, shape)
+	local servers = {}
+	for i, server in ipairs(run.servers) do
+		servers[server] = {}
+		for second = 1, run.seconds do
+			local x = scores[i][second]
+			servers[server][second] = x > NEVER and tonumber(("%.3g"):format(shape(x))) or false
+		end
+	end
+	return servers
+end
+
+-- The metrics of views, each once.
+local function metrics_of(views)
+	local list, seen = {}, {}
+	for _, view in ipairs(views) do
+		for _, name in ipairs(view.needs) do
+			if not seen[name] then list[#list + 1] = name end
+			seen[name] = true
+		end
+	end
+	return list
+end
+
+-- Examines one cause. Returns the servers that it indicts, highest score first, the evidence (nil if the
+-- run has no data), each server's largest score divided by the limit, and a function that makes the scores
+-- to be drawn.
 local function look(run, cause, log_m, params)
-	local views, least, span = known(run, cause.views), params[cause.least] or cause.least, params.span
+	local views, least = known(run, cause.views), params[cause.least] or cause.least
+	local span = math.max(SHORTEST, params.span // (cause.quick or 1))
 	if #views == 0 and cause.instead then views, least = known(run, cause.instead), cause.instead.least end
 	local by_view, tell, scores, most, found = {}, {}, {}, {}, {}
 	for k, view in ipairs(views) do by_view[k], tell[k] = (view.load and surprises or log_ratios)(run, view, span) end
@@ -396,19 +478,46 @@ local function look(run, cause, log_m, params)
 		end
 	end
 	table.sort(found, function(a, b) return a.score > b.score end)
+	local severity = {}
+	for i, server in ipairs(run.servers) do
+		if most[i] > NEVER then severity[server] = math.max(0, most[i] / limit) end
+	end
+	local function curves()
+		if also then views[#views + 1] = also end
+		return { what = cause.what or cause.cause, limit = shape(limit), logarithmic = least and true,
+			metrics = metrics_of(views), servers = drawn(run, scores, shape) }
+	end
 	return found, { limit = shape(limit), noise = least and math.exp(noise), highest = highest(run, most, shape),
-		blurred = least and z * noise > math.log(BLUR) or nil }
+		blurred = least and z * noise > math.log(BLUR) or nil }, severity, curves
+end
+
+-- Adds one cause's severities to those of the causes before it. Returns the largest of this cause.
+local function worsen(all, severity)
+	local most = -1
+	for server, x in pairs(severity or {}) do
+		all[server] = math.max(all[server] or 0, tonumber(("%.4g"):format(x)))
+		most = math.max(most, x)
+	end
+	return most
 end
 
 local function diagnose(run, _, params)
 	local guilty, seen, n, list = nil, {}, #run.servers, causes_of(run)
-	local asked = #list
-	for _, cause in ipairs(params.balance and list or {}) do asked = asked + (cause.also and 1 or 0) end
+	local severity, closest, shown = {}, -1, nil -- up to the cause that is indicted; and the closest one
+	local asked = 0
+	for _, cause in ipairs(list) do
+		local data = known(run, cause.views)[1] or known(run, cause.instead)[1]
+		asked = asked + (data and (cause.quick or 1) or 0) + (params.balance and cause.also and 1 or 0)
+	end
 	local log_m = math.log(n * asked * math.max(1, run.seconds / params.span) / (params.alarm / 100))
 	for _, cause in ipairs(list) do
-		local found, what = look(run, cause, log_m, params)
+		local found, what, of, curves = look(run, cause, log_m, params)
 		seen[cause.what or cause.cause] = what
-		if found[1] and not guilty then guilty = { cause = cause.cause, found = found } end
+		if not guilty then
+			local most = worsen(severity, of)
+			if most > closest then closest, shown = most, curves end
+			if found[1] then guilty, shown = { cause = cause.cause, found = found }, curves end
+		end
 	end
 	if not next(seen) then
 		return { { metric = "any", abstain = true, reason = "too few servers have anything to compare" } }
@@ -416,11 +525,13 @@ local function diagnose(run, _, params)
 	if not guilty then
 		local blurred
 		for _, what in pairs(seen) do blurred = blurred or what.blurred end
-		return { { metric = "any", abstain = blurred, evidence = { causes = seen },
+		return { { metric = "any", abstain = blurred,
+			evidence = { causes = seen, severity = severity, scores = shown and shown() },
 			reason = blurred and "the servers differ too much among themselves" or nil } }
 	end
 	local found, indicted, times = guilty.found, {}, {}
-	local evidence = { causes = seen, found = table.move(found, 1, math.min(#found, SHOWN), 1, {}) }
+	local evidence = { causes = seen, found = table.move(found, 1, math.min(#found, SHOWN), 1, {}),
+		severity = severity, scores = shown() }
 	for k, f in ipairs(found) do indicted[k], times[f.server] = f.server, f.first_s end
 	if #found > 1 and #found * 3 > n then
 		return { { metric = "any", abstain = true, reason = "too many servers differ from the others", evidence = evidence } }

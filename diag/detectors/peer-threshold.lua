@@ -172,19 +172,27 @@ local function first_above(deviation, threshold)
 	end
 end
 
+-- A deviation as a share of its threshold, not below 0; false where there is none.
+local function share(deviation, threshold)
+	if deviation ~= deviation then return false end
+	return threshold > 0 and tonumber(("%.4g"):format(math.max(0, deviation / threshold))) or deviation > 0 and 1e9 or 0
+end
+
 local function diagnose_metric(run, metric, trained, params)
 	local smoothed = smooth(run, metric, params)
 	local rep = representative(run, smoothed, trained.saturated)
 	if not rep or rep:count() == 0 then
 		return abstain(metric, "too few servers have samples")
 	end
-	local indicted, times, servers, judged = {}, {}, {}, 0
+	local indicted, times, servers, judged, severity, scores = {}, {}, {}, 0, {}, {}
 	for _, server in ipairs(run.servers) do
 		local threshold = trained.thresholds[server]
 		local deviation = smoothed[server] - rep
 		local most, at = deviation:max()
 		if threshold and at then
 			judged = judged + 1
+			severity[server], scores[server] = share(most, threshold), {}
+			for second = 1, run.seconds do scores[server][second] = share(deviation[second], threshold) end
 			servers[server] = {
 				deviation_s = most, threshold_s = threshold, worst_second = at - 1,
 				representative_s = rep[at], windows = deviation:count(), over = deviation:above(threshold),
@@ -202,7 +210,9 @@ local function diagnose_metric(run, metric, trained, params)
 		return abstain(metric, "no server has both samples and a threshold")
 	end
 	return { metric = metric, indicted = indicted, abstain = false, time_s = times, resource = resources[metric],
-		evidence = { seconds = run.seconds, windows = rep:count(), servers = servers } }
+		evidence = { seconds = run.seconds, windows = rep:count(), servers = servers, severity = severity,
+			scores = #indicted > 0 and { what = metric .. ", deviation as a share of the threshold", limit = 1,
+				metrics = { metric }, servers = scores } or nil } }
 end
 
 local function diagnose(run, model, params)

@@ -8,9 +8,8 @@
 #include <string.h>
 
 #include "diag/fleet/judge_impl.h"
+#include "harness/base/units.h"
 #include "harness/base/alloc.h"
-
-#define WEEK_S 604800.0
 
 const struct fleet_options fleet_defaults = {
 	.alarms = 1e-4, .least = 1.15, .shortest = 0.005, .memory_bytes = (size_t)320 << 20};
@@ -24,6 +23,7 @@ const char *const finding_kind_names[FINDING_KINDS] = {"shift", "bursts", "group
 struct verdicts {
 	struct fleet *f;
 	struct fleet_result *r;
+	bool whole;   /* all of the samples, not a window */
 	double weeks; /* at least 1 */
 	unsigned n_judged;
 };
@@ -63,7 +63,8 @@ static struct survey begin(struct verdicts *v, const struct metric *m, const str
 	size_t n = p->n_rows;
 
 	s.from = level_cell(v->f, m, v->r->from_s);
-	s.to = level_cell(v->f, m, v->r->to_s) + 1;
+	/* The cell that begins at the end of a window is the next one's. */
+	s.to = level_cell(v->f, m, v->whole ? v->r->to_s : nextafter(v->r->to_s, -HUGE_VAL)) + 1;
 	panel_range(p, s.from, s.to, &s.first, &s.end);
 	s.set_of = alloc_zero(n, sizeof(*s.set_of));
 	s.suspect = alloc_zero(n, 1);
@@ -419,9 +420,10 @@ int fleet_judge(
 			err_set(e, -EINVAL, "every metric in it is declared worse=none"));
 	level_finish(f);
 	v.r = *result = alloc_zero(1, sizeof(**result));
-	v.r->from_s = from_s == 0 && to_s == 0 ? f->from_s : from_s;
-	v.r->to_s = from_s == 0 && to_s == 0 ? f->to_s : to_s;
-	v.weeks = fmax(1, (v.r->to_s - v.r->from_s) / WEEK_S);
+	v.whole = from_s == 0 && to_s == 0;
+	v.r->from_s = v.whole ? f->from_s : from_s;
+	v.r->to_s = v.whole ? f->to_s : to_s;
+	v.weeks = fmax(1, (v.r->to_s - v.r->from_s) / SECONDS_PER_WEEK);
 	for (size_t i = 0; i < f->n_members; i++) {
 		f->members[i].judged = false;
 		f->members[i].severity = f->members[i].effect = 0;

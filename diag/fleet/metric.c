@@ -8,6 +8,7 @@
 
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
+#include "harness/base/file.h"
 #include "harness/base/near.h"
 
 static void model_clear(struct metric_model *m)
@@ -157,13 +158,15 @@ int metric_declare(struct metric_models *m, const char *declaration, struct err 
 
 int metric_declare_file(struct metric_models *m, const char *path, struct err *e)
 {
-	auto_file FILE *f = fopen(path, "re");
+	const int fd = file_open_readable(path, "", e);
+	auto_file FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 	auto_free char *line = NULL;
 	size_t room = 0, number = 0;
 	int rc = 0;
 
 	if (!f)
-		return err_blame(e, ERR_SCENARIO, err_errno(e, -errno, "cannot open '%s'", path));
+		return err_blame(e, ERR_SCENARIO,
+			fd < 0 ? fd : err_errno(e, -errno, "cannot read '%s'", path));
 	while (!rc && getline(&line, &room, f) > 0) {
 		number++;
 		line[strcspn(line, "#\r\n")] = '\0';

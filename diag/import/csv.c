@@ -212,9 +212,11 @@ static int check_names(struct csv *c, const struct series_key *k)
 		}
 	if (!bad)
 		return 0;
-	return *bad ? wrong(c, "'%.60s' cannot name a %s: names are UTF-8, of at most %d bytes",
-			      bad, what, IMPORT_NAME_MAX)
-		    : wrong(c, "the name of the %s is empty", what);
+	return *bad
+		? wrong(c,
+			  "'%.60s' cannot name a %s: names are printable UTF-8 of at most %d bytes",
+			  bad, what, IMPORT_NAME_MAX)
+		: wrong(c, "the name of the %s is empty", what);
 }
 
 /* Asks the sink for the series of the row's value number 'v'. */

@@ -26,7 +26,7 @@ struct http {
 	char *data; /* received and not read yet: from 'at' to 'size' */
 	size_t at, size, room;
 	double until_s; /* CLOCK_MONOTONIC */
-	bool done;
+	bool done, posts;
 	CURLcode result;
 	int failed; /* 0, -EINTR or -ETIMEDOUT */
 	FILE *answer;
@@ -71,6 +71,9 @@ static int set_secrets(struct http *h, const struct http_options *o, struct err 
 				e, -EINVAL, "'%s' must hold USER:PASSWORD", o->password_file);
 		curl_easy_setopt(h->easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
 		curl_easy_setopt(h->easy, CURLOPT_USERPWD, secret);
+	} else if (!rc && o->secret) {
+		curl_easy_setopt(h->easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+		curl_easy_setopt(h->easy, CURLOPT_USERPWD, o->secret);
 	}
 	return rc;
 }
@@ -78,12 +81,16 @@ static int set_secrets(struct http *h, const struct http_options *o, struct err 
 /* libcurl names no file in its messages: look first whether each can be read. */
 static int set_file(struct http *h, CURLoption option, const char *path, struct err *e)
 {
+	int rc = 0;
+
 	if (!path)
 		return 0;
 	if (access(path, R_OK))
-		return err_errno(e, -errno, "cannot open '%s'", path);
-	curl_easy_setopt(h->easy, option, path);
-	return 0;
+		rc = err_errno(e, -errno, "cannot open '%s'", path);
+	rc = rc ?: file_check_readable(path, e);
+	if (!rc)
+		curl_easy_setopt(h->easy, option, path);
+	return rc;
 }
 
 static size_t receive(char *data, size_t size, size_t n, void *ctx)
@@ -285,13 +292,9 @@ static int explain(struct http *h, struct err *e)
 			is_tls(h->result) ? "TLS: " : "", reason));
 }
 
-int http_begin(struct http *h, const char *path, const char *form, FILE **answer, long *status,
-	struct err *e)
+/* The request's method and body are set. */
+static int begin(struct http *h, const char *url, FILE **answer, long *status, struct err *e)
 {
-	bool post = strlen(form) > POST_FROM;
-	auto_free char *url = post ? alloc_format("%s%s", h->base, path)
-				   : alloc_format("%s%s?%s", h->base, path, form);
-
 	h->done = false;
 	h->failed = 0;
 	h->result = CURLE_OK;
@@ -299,10 +302,6 @@ int http_begin(struct http *h, const char *path, const char *form, FILE **answer
 	*h->reason = '\0';
 	h->until_s = clock_mono_s() + h->timeout_s;
 	curl_easy_setopt(h->easy, CURLOPT_URL, url);
-	if (post)
-		curl_easy_setopt(h->easy, CURLOPT_COPYPOSTFIELDS, form);
-	else
-		curl_easy_setopt(h->easy, CURLOPT_HTTPGET, 1L);
 	curl_multi_add_handle(h->multi, h->easy);
 	h->answer = fopencookie(h, "r", (cookie_io_functions_t){.read = answer_read});
 	if (!h->answer)
@@ -313,6 +312,48 @@ int http_begin(struct http *h, const char *path, const char *form, FILE **answer
 	curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, status);
 	*answer = h->answer;
 	return 0;
+}
+
+int http_begin(struct http *h, const char *path, const char *form, FILE **answer, long *status,
+	struct err *e)
+{
+	bool post = strlen(form) > POST_FROM;
+	auto_free char *url = post ? alloc_format("%s%s", h->base, path)
+				   : alloc_format("%s%s?%s", h->base, path, form);
+
+	if (post)
+		curl_easy_setopt(h->easy, CURLOPT_COPYPOSTFIELDS, form);
+	else
+		curl_easy_setopt(h->easy, CURLOPT_HTTPGET, 1L);
+	return begin(h, url, answer, status, e);
+}
+
+/* Bodies are neither forms, nor held back until the server has said that it takes them. */
+static void set_post_headers(struct http *h)
+{
+	static const char *const headers[] = {"Content-Type: application/octet-stream", "Expect:"};
+
+	if (h->posts)
+		return;
+	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
+		h->headers = curl_slist_append(h->headers, headers[i]);
+		if (!h->headers)
+			alloc_end();
+	}
+	curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, h->headers);
+	h->posts = true;
+}
+
+int http_post(struct http *h, const char *path, const char *form, const void *body, size_t size,
+	FILE **answer, long *status, struct err *e)
+{
+	auto_free char *url = alloc_format("%s%s?%s", h->base, path, form);
+
+	set_post_headers(h);
+	curl_easy_setopt(h->easy, CURLOPT_POST, 1L);
+	curl_easy_setopt(h->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
+	curl_easy_setopt(h->easy, CURLOPT_POSTFIELDS, body);
+	return begin(h, url, answer, status, e);
 }
 
 int http_end(struct http *h, int rc, struct err *e)

@@ -9,8 +9,9 @@
 #include "harness/base/err.h"
 
 struct http_options {
-	const char *base; /* "https://host:9090/path"; without credentials */
-	double timeout_s; /* of one request with its answer */
+	const char *base;   /* "https://host:9090/path"; without credentials */
+	double timeout_s;   /* of one request with its answer */
+	const char *secret; /* USER:PASSWORD, or NULL */
 	const char *token_file, *password_file, *ca_file, *cert_file, *key_file; /* may be NULL */
 	const volatile sig_atomic_t *stop;                                       /* may be NULL */
 };
@@ -28,6 +29,11 @@ const char *http_site(const struct http *h);
  * and '*status' its HTTP status; until http_end. Errors are in http_end's list. */
 int http_begin(struct http *h, const char *path, const char *form, FILE **answer, long *status,
 	struct err *e);
+
+/* Posts 'size' bytes to base + path?form; 'body' is borrowed until http_end. The rest as
+ * http_begin. */
+int http_post(struct http *h, const char *path, const char *form, const void *body, size_t size,
+	FILE **answer, long *status, struct err *e);
 
 /* Ends the request, and closes the answer. 'rc' is what the reader of the answer says; if the
  * connection failed, that is the error instead: -ECONNREFUSED, -EHOSTUNREACH, -ETIMEDOUT, -EPROTO,

@@ -18,8 +18,9 @@
 
 enum { IMPORT_GROUPS_MAX = 4, IMPORT_NAME_MAX = 200 };
 
-/* Texts are UTF-8 without control characters, not empty, and at most IMPORT_NAME_MAX bytes; the
- * reader has checked this with import_name. They are the reader's own. */
+/* Texts are UTF-8 without characters that control a terminal or the direction of text, not empty,
+ * and at most IMPORT_NAME_MAX bytes; the reader has checked this with import_name. They are the
+ * reader's own. */
 struct series_key {
 	const char *metric, *member;
 	const char *group[IMPORT_GROUPS_MAX]; /* from the widest (rack) to the narrowest (host) */

@@ -10,6 +10,7 @@
 #include <zstd.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/file.h"
 
 enum packing { PLAIN, GZIP, ZSTD };
 
@@ -191,13 +192,13 @@ int input_open(const char *path, struct input **out, struct err *e)
 	bool standard = !strcmp(path, "-");
 	struct input *in;
 	int fd = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-			  : open(path, O_RDONLY | O_CLOEXEC);
+			  : file_open_readable(path, "", e);
 	int rc;
 
+	if (fd < 0 && standard)
+		err_errno(e, -errno, "cannot open standard input");
 	if (fd < 0)
-		return err_blame(e, ERR_SCENARIO,
-			err_errno(
-				e, -errno, "cannot open '%s'", standard ? "standard input" : path));
+		return err_blame(e, ERR_SCENARIO, fd);
 	in = alloc_zero(1, sizeof(*in));
 	in->fd = fd;
 	in->name = alloc_copy(standard ? "standard input" : path);

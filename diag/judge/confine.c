@@ -22,9 +22,12 @@
 #include <unistd.h>
 
 #include "harness/base/file.h"
+#include "harness/lua/luax.h"
 
 enum { NOBODY = 65534, REPORT = 3, MIB = 1 << 20 };
 enum { SPACES = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS };
+
+static const char STARTING[] = "starting it";
 
 /* A child's failure, for its parent. */
 struct report {
@@ -206,6 +209,8 @@ static void become(const char *path, char *name, bool root)
 
 	limit(RLIMIT_CORE, 0);
 	limit(RLIMIT_CPU, 60);
+	/* What it has written to; programs reserve more address space than they use. */
+	limit(RLIMIT_DATA, (rlim_t)LUAX_MEMORY_MIB * MIB);
 	limit(RLIMIT_AS, (rlim_t)4096 * MIB);
 	limit(RLIMIT_FSIZE, 64 * MIB);
 	limit(RLIMIT_NOFILE, 256);
@@ -224,7 +229,7 @@ static void become(const char *path, char *name, bool root)
 		signal(s, SIG_DFL);
 	umask(022);
 	execve(path, argv, env);
-	refuse("starting it", errno);
+	refuse(STARTING, errno);
 }
 
 static int wait_for(pid_t pid)
@@ -296,8 +301,64 @@ static void arrange(int in, int out, int error, int report)
 	close_range(REPORT + 1, ~0U, 0);
 }
 
+/* The first line of a script, without "#!" and without its end; false: it is none. */
+static bool read_shebang(const char *program, char *line, size_t size)
+{
+	FILE *f = fopen(program, "re");
+	bool script = f && fgets(line, (int)size, f) && !strncmp(line, "#!", 2);
+
+	if (f)
+		fclose(f);
+	if (script) {
+		line[strcspn(line, "\n")] = '\0';
+		memmove(line, line + 2, strlen(line + 2) + 1);
+	}
+	return script;
+}
+
+static int explain_start(const char *program, int code, struct err *e)
+{
+	char line[512];
+	const char *name = line;
+
+	if (code == ENOEXEC)
+		return err_set(e, -EINVAL,
+			"%s:1: the detector has no interpreter: let its first line name one, "
+			"'#!/usr/bin/python3'",
+			program);
+	if (code != ENOENT || !read_shebang(program, line, sizeof(line)))
+		return err_errno(e, -code, "cannot start the detector '%s'", program);
+	name += strspn(name, " \t");
+	line[(size_t)(name - line) + strcspn(name, " \t\r")] = '\0';
+	return err_set(e, -EINVAL,
+		"%s:1: cannot start the detector: there is no interpreter '%s' (detectors see "
+		"/usr, /bin and /lib)",
+		program, name);
+}
+
+int confine_check(const char *program, struct err *e)
+{
+	char line[512];
+	struct stat st;
+
+	if (stat(program, &st) < 0)
+		return err_errno(e, -errno, "cannot find the detector '%s'", program);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, -EINVAL, "the detector '%s' is %s, not a program", program,
+			file_kind(st.st_mode));
+	if (read_shebang(program, line, sizeof(line)) && *line && line[strlen(line) - 1] == '\r')
+		return err_set(e, -EINVAL,
+			"%s:1: its lines end as on Windows (CR LF), so its interpreter is not "
+			"found; 'sed -i \"s/\\r$//\" %s' mends it",
+			program, program);
+	return 0;
+}
+
 static int explain(const struct report *r, const char *program, struct err *e)
 {
+	if (!strcmp(r->what, STARTING))
+		return explain_start(program, r->code, e);
+
 	if (!strcmp(r->what, "namespaces"))
 		return err_set(e, -EPERM,
 			"the detector '%s' cannot be kept from what it must not know: namespaces "

@@ -23,9 +23,14 @@ struct confined {
 	char folder[128];
 };
 
+/* Is 'program' a file that could be started? -EINVAL with what to do: it is no file, or its lines
+ * end as on Windows. */
+int confine_check(const char *program, struct err *e);
+
 /* Starts 'program' with the three descriptors, which stay the caller's. -EPERM if namespaces are
  * not available, with advice; if 'trust', it then runs without them (as nobody if the caller is
- * root). Another -errno if the program cannot be started. */
+ * root). Another -errno if the program cannot be started: a missing interpreter is
+ * named, with the program's file and line. */
 int confine_start(const char *program, int in, int out, int error, bool trust, struct confined *c,
 	struct err *e);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "diag/judge/confine.h"
 #include "diag/judge/detector_impl.h"
 #include "harness/base/alloc.h"
 #include "harness/base/name.h"
@@ -40,6 +41,10 @@ static int read_definition(struct detector *d, const json_t *given, struct err *
 /* A program is named after its file, and gets its parameters as they are. */
 static int read_program(struct detector *d, const json_t *params, struct err *e)
 {
+	int rc = confine_check(d->path, e);
+
+	if (rc)
+		return err_blame(e, ERR_SCENARIO, rc);
 	if (access(d->path, X_OK) < 0) {
 		err_set(e, -EINVAL,
 			"the detector '%s' is neither a Lua file ('.lua') nor executable", d->path);
@@ -129,6 +134,24 @@ bool detector_is_null(const char *name)
 const json_t *detector_params(const struct detector *d)
 {
 	return d->params;
+}
+
+json_t *detector_declared(const struct detector *d)
+{
+	json_t *out = NULL;
+
+	if (d->L && lua_istable(d->L, 1)) {
+		if (lua_getfield(d->L, 1, "params") == LUA_TTABLE &&
+			luajson_get(d->L, -1, &out, NULL))
+			out = NULL;
+		lua_pop(d->L, 1);
+	}
+	/* An empty Lua table is an empty array. */
+	if (!json_is_object(out)) {
+		json_decref(out);
+		out = json_object();
+	}
+	return out;
 }
 
 int detector_each(int (*fn)(void *ctx, const struct detector *d), void *ctx, struct err *e)

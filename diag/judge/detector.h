@@ -68,7 +68,10 @@ bool detector_trains(const struct detector *d);       /* does it want fault-free
 bool detector_wants_events(const struct detector *d); /* does it look at more than samples? */
 /* Is it a program? Programs do without training runs if there are none. */
 bool detector_external(const struct detector *d);
-const json_t *detector_params(const struct detector *d); /* all of them, in base units; borrowed */
+const json_t *detector_params(const struct detector *d);
+/* Its parameters as the file declares them, {name: {default, help, unit, min, max, integer}}; empty
+ * for a program. Of a detector that was just loaded. New reference. */
+json_t *detector_declared(const struct detector *d); /* all of them, in base units; borrowed */
 
 /* Fault-free runs -> model, a JSON object (empty for a detector that does not train); the caller's.
  * -EINVAL if the detector fails; -E2BIG if it needs too much memory; -ETIMEDOUT if too much time;

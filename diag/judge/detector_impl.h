@@ -43,7 +43,8 @@ extern const char *const series_fields[];
 
 /* What a program knows before it judges: {"model": its own}, or, if it makes none, {"training": the
  * runs}. New reference. */
-json_t *program_train(const struct detector *d, const struct detector_run *runs, size_t n);
+int program_train(const struct detector *d, const struct detector_run *runs, size_t n,
+	json_t **model, struct err *e);
 /* Puts each run to a new process, several side by side; an answer to each (in 'verdicts',
  * unchecked). */
 void program_ask(const struct detector *d, const json_t *model,

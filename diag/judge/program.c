@@ -364,27 +364,31 @@ static void ignore_pipes(struct sigaction *before)
 	sigaction(SIGPIPE, &ignore, before);
 }
 
-json_t *program_train(const struct detector *d, const struct detector_run *runs, size_t n)
+int program_train(const struct detector *d, const struct detector_run *runs, size_t n,
+	json_t **model, struct err *e)
 {
-	json_t *list = json_array(), *said = NULL, *own = NULL, *model;
+	json_t *list = json_array(), *said = NULL, *own = NULL;
 	struct sigaction before;
 	char *text;
+	int rc;
 
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(list, program_run(&runs[i]));
 	text = training_text(list);
 	ignore_pipes(&before);
-	/* A program that answers anything else gets the training runs with each run. */
-	if (n && !ask(d, text, NULL, NULL, &said, NULL) && json_array_size(said) == 1 &&
-		json_object_size(json_array_get(said, 0)) == 1)
+	/* A program that answers anything else gets the training runs with each run; one that does
+	 * not end would not end then either. */
+	rc = n ? ask(d, text, NULL, NULL, &said, e) : 0;
+	if (!rc && json_array_size(said) == 1 && json_object_size(json_array_get(said, 0)) == 1)
 		own = jget(json_array_get(said, 0), "model");
 	sigaction(SIGPIPE, &before, NULL);
-	model = json_is_object(own) ? json_pack("{s:O}", "model", own)
-				    : json_pack("{s:O}", "training", list);
+	if (rc != -ETIMEDOUT)
+		*model = json_is_object(own) ? json_pack("{s:O}", "model", own)
+					     : json_pack("{s:O}", "training", list);
 	json_decref(said);
 	json_decref(list);
 	free(text);
-	return model;
+	return rc == -ETIMEDOUT ? rc : 0;
 }
 
 void program_ask(const struct detector *d, const json_t *model,

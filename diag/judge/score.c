@@ -1,4 +1,4 @@
-#include "diag/judge/score.h"
+#include "diag/judge/score_impl.h"
 
 #include <errno.h>
 #include <gsl/gsl_cdf.h>
@@ -10,17 +10,6 @@
 #include "diag/derive/metrics.h"
 #include "harness/base/alloc.h"
 #include "harness/base/jget.h"
-
-struct axis {
-	char **names;
-	size_t n;
-};
-
-struct score_table {
-	struct axis axes[SCORE_AXES];
-	struct score *scores;
-	size_t n;
-};
 
 /* Where the beta distribution's function is 'p'. By bisection: gsl_cdf_beta_Pinv ends the program
  * for some large parameters (3 of 20,000). */
@@ -71,6 +60,7 @@ void score_table_free(struct score_table *t)
 	for (size_t i = 0; i < t->n; i++)
 		free(t->scores[i].delays_s);
 	free(t->scores);
+	free(t->cells);
 	free(t);
 }
 
@@ -215,6 +205,18 @@ static void count(struct score *s, const struct score_cell *cell, const json_t *
 		add_delays(s, &delay, 1);
 }
 
+static void add_judged(struct score_table *t, size_t detector, const struct score_cell *cell,
+	const json_t *verdict)
+{
+	bool right, wrong;
+
+	score_compare(cell->victims, verdict, &right, &wrong);
+	if (!(t->n_cells & (t->n_cells - 1)))
+		t->cells = alloc_resize(
+			t->cells, t->n_cells ? 2 * t->n_cells : 1, sizeof(*t->cells));
+	t->cells[t->n_cells++] = (struct judged_cell){detector, cell->id, right};
+}
+
 int score_add(struct score_table *t, const char *detector, const struct score_cell *cell,
 	const json_t *verdict, struct err *e)
 {
@@ -243,6 +245,8 @@ int score_add(struct score_table *t, const char *detector, const struct score_ce
 		*s = fresh;
 	}
 	count(s, cell, verdict);
+	if (!s->control && !strcmp(names[SCORE_METRIC], "any"))
+		add_judged(t, s->at[SCORE_DETECTOR], cell, verdict);
 	return 0;
 }
 

@@ -24,6 +24,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "harness/base/err.h"
 
@@ -58,6 +59,7 @@ struct score_cell {
 	const json_t *victims; /* an array of names, or a name, or NULL (control) */
 	const char *resource;  /* the fault's, "disk" or "network/hog"; or NULL */
 	double onset_s;        /* since the start of the run; below 0: not known */
+	int64_t id;            /* of the cell, for score_paired; 0: not known */
 };
 
 struct score_table;
@@ -96,6 +98,28 @@ bool score_causes(const struct score_table *t);
 
 /* The median of sorted numbers; n > 0. */
 double score_median(const double *sorted, size_t n);
+
+/* Two detectors on the faulty cells that both judged, by their verdicts on "any". */
+struct paired {
+	unsigned cells, only_first, only_second; /* right there, and the other is not */
+	double p; /* exact McNemar test, two-sided; see score_mcnemar */
+};
+
+/* False if they did not judge the same cells, or it is not known which. */
+bool score_paired(const struct score_table *t, size_t first, size_t second, struct paired *out);
+
+/* The probability that cells in which one of two equal detectors is right alone fall at least as
+ * unevenly as these, two-sided and exact. 1 if there are none. */
+double score_mcnemar(unsigned only_first, unsigned only_second);
+
+/* How many faulty cells it takes until a detector that is right in 'rate' of them is told, by an
+ * exact McNemar test at 'level', from one that never is right, with a probability of at least
+ * 'power'. 0 for a rate of 0. */
+unsigned score_cells_needed(double rate, double level, double power);
+
+/* How many controls without a false alarm it takes until the exact 95 % interval excludes
+ * 'rate'. */
+unsigned score_controls_needed(double rate);
 
 /* 1: the first rate is above the second; -1: below; 0: their exact 95 % intervals overlap. */
 int score_order(unsigned hits1, unsigned n1, unsigned hits2, unsigned n2);

@@ -121,8 +121,10 @@ int detector_train(struct detector *d, const struct detector_run *runs, size_t n
 	struct detector_answer a = {0};
 	int rc;
 
-	if (d->external || !d->trains) {
-		*model = d->external ? program_train(d, runs, n) : json_object();
+	if (d->external)
+		return program_train(d, runs, n, model, e);
+	if (!d->trains) {
+		*model = json_object();
 		return 0;
 	}
 	list = alloc_zero(n, sizeof(*list));
@@ -257,24 +259,48 @@ static int check_form(
 	return 0;
 }
 
+/* A call that is under way when the run starts has an event before 0. */
+enum { BEFORE_START_S = 2 };
+
+/* 'server' is NULL where one time is given for all that are indicted. */
+static int check_time(const struct detector *d, const struct detector_run *run, const char *server,
+	const json_t *time, struct err *e)
+{
+	const double time_s = json_number_value(time);
+
+	if (json_is_number(time) && time_s >= -BEFORE_START_S && time_s <= run->seconds)
+		return 0;
+	if (!json_is_number(time))
+		return luax_complain(
+			&d->src, NULL, e, "a verdict's 'time_s' of '%s' is no number", server);
+	return luax_complain(&d->src, "time_s", e,
+		"a verdict's 'time_s'%s%s%s is %.6g, outside of the run: give seconds from its "
+		"start, 0 to %ld",
+		server ? " of '" : "", server ? server : "", server ? "'" : "", time_s,
+		(long)run->seconds);
+}
+
 /* 'given' is one time for all that are indicted, or a time for each; NULL: none. '*out' becomes
  * {server: seconds}, or stays NULL. */
-static int read_times(const struct detector *d, const json_t *indicted, const json_t *given,
-	json_t **out, struct err *e)
+static int read_times(const struct detector *d, const struct detector_run *run,
+	const json_t *indicted, const json_t *given, json_t **out, struct err *e)
 {
 	const char *server;
 	json_t *name, *v;
 	size_t i;
+	int rc = 0;
 
 	if (!given || json_is_null(given) || (json_is_array(given) && !json_array_size(given)))
 		return 0;
 	if (!json_is_number(given) && !json_is_object(given))
 		return luax_complain(&d->src, NULL, e,
 			"a verdict's 'time_s' is a number, or a table of server and number");
+	if (json_is_number(given))
+		rc = check_time(d, run, NULL, given, e);
 	json_object_foreach((json_t *)given, server, v)
-		if (!json_is_number(v))
-			return luax_complain(&d->src, NULL, e,
-				"a verdict's 'time_s' of '%s' is no number", server);
+		rc = rc ?: check_time(d, run, server, v, e);
+	if (rc)
+		return rc;
 	*out = json_object();
 	json_array_foreach((json_t *)indicted, i, name) {
 		const char *key = json_string_value(name);
@@ -297,7 +323,7 @@ static int read_verdict(const struct detector *d, const struct detector_run *run
 	if (!rc)
 		rc = read_indicted(d, run, jget(v, "indicted"), &list, e);
 	if (!rc)
-		rc = read_times(d, list, jget(v, "time_s"), &times, e);
+		rc = read_times(d, run, list, jget(v, "time_s"), &times, e);
 	if (rc) {
 		json_decref(list);
 		return rc;

@@ -34,6 +34,23 @@ bool address_is_service(
 		(!bp || ap == bp) && !memcmp(&a, &b, sizeof(a));
 }
 
+bool address_is_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	struct in6_addr x, y;
+	in_port_t ignored;
+
+	return plain_address(a, &x, &ignored) && plain_address(b, &y, &ignored) &&
+		!memcmp(&x, &y, sizeof(x));
+}
+
+unsigned address_port(const struct sockaddr_storage *a)
+{
+	struct in6_addr ignored;
+	in_port_t port;
+
+	return plain_address(a, &ignored, &port) ? ntohs(port) : 0;
+}
+
 bool path_is_below(const char *path, const char *folder)
 {
 	size_t n = strlen(folder);

@@ -12,6 +12,12 @@
 bool address_is_service(
 	const struct sockaddr_storage *socket, const struct sockaddr_storage *service);
 
+/* The same host, whatever the ports? */
+bool address_is_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
+
+/* In host order; 0: none, or another family. */
+unsigned address_port(const struct sockaddr_storage *a);
+
 /* Does 'path' (may be NULL) lie below 'folder', which has no slash at its end? Nothing lies below
  * "". */
 bool path_is_below(const char *path, const char *folder);

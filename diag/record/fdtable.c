@@ -154,6 +154,7 @@ static int feed_open(struct fdtable *t, const struct record_fd *f)
 	en->state.now = *f;
 	en->state.now.path = path;
 	en->state.object = (struct object){0};
+	en->state.mark = 0;
 	return 0;
 }
 
@@ -161,7 +162,8 @@ int fdtable_feed(struct fdtable *t, const struct record *rec)
 {
 	struct entry *en;
 
-	if (rec->type == RECORD_PROCESS && rec->process.pid == rec->process.tid)
+	if (rec->type == RECORD_PROCESS && rec->process.pid == rec->process.tid &&
+		rec->process.what != PROCESS_NAME)
 		drop_process(t, rec->process.pid);
 	if (rec->type != RECORD_FD || rec->fd.fd == PROCESS_HEAD)
 		return 0;
@@ -188,4 +190,13 @@ void fdtable_each(const struct fdtable *t, uint32_t pid,
 	if (head)
 		for (struct entry *en = head->next; en != head; en = en->next)
 			fn(ctx, &en->state);
+}
+
+void fdtable_all(
+	const struct fdtable *t, void (*fn)(void *ctx, const struct fd_state *s), void *ctx)
+{
+	for (size_t i = 0; i <= t->mask; i++)
+		for (struct entry *en = t->bucket[i]; en; en = en->chain)
+			if (en->state.now.fd != PROCESS_HEAD)
+				fn(ctx, &en->state);
 }

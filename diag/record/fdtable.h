@@ -12,14 +12,16 @@ struct fdtable;
 
 /* What a descriptor, or a record, is to the cluster (stream.h decides it). */
 enum object_kind {
-	OBJECT_UNKNOWN,      /* not decided, or no descriptor */
-	OBJECT_STORAGE_FILE, /* regular file below the storage folder of the log's server */
-	OBJECT_STORAGE,      /* that folder itself, or a directory or special file below it */
-	OBJECT_MOUNT,        /* at or below the mount of the log's application */
-	OBJECT_SERVICE,      /* socket at the service address of the log's server */
-	OBJECT_PEER,         /* socket connected to the service of server 'server' */
-	OBJECT_SOCKET,       /* any other socket */
-	OBJECT_OTHER,        /* any other file */
+	OBJECT_UNKNOWN, /* not decided, or no descriptor */
+	/* Regular file below the storage folder of the log's server, or the block device or file
+	 * that is its storage. */
+	OBJECT_STORAGE_FILE,
+	OBJECT_STORAGE, /* that folder itself, or a directory or special file below it */
+	OBJECT_MOUNT,   /* at or below the mount of the log's application */
+	OBJECT_SERVICE, /* socket that serves a client of the log's server (stream.h) */
+	OBJECT_PEER,    /* socket connected to the service of server 'server' */
+	OBJECT_SOCKET,  /* any other socket */
+	OBJECT_OTHER,   /* any other file */
 };
 
 struct object {
@@ -31,6 +33,7 @@ struct object {
 struct fd_state {
 	struct record_fd now; /* the last record; its path is the table's */
 	struct object object; /* the stream's; zero whenever the meaning has changed */
+	uint32_t mark;        /* so is this; stream_mark */
 };
 
 struct fdtable *fdtable_new(void); /* NULL: out of memory */
@@ -46,5 +49,9 @@ struct fd_state *fdtable_get(const struct fdtable *t, uint32_t pid, int32_t fd);
 /* Calls 'fn' for every open descriptor of 'pid', in no order. 'fn' must not feed. */
 void fdtable_each(const struct fdtable *t, uint32_t pid,
 	void (*fn)(void *ctx, const struct fd_state *s), void *ctx);
+
+/* So, for those of all processes. */
+void fdtable_all(
+	const struct fdtable *t, void (*fn)(void *ctx, const struct fd_state *s), void *ctx);
 
 #endif

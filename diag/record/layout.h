@@ -1,11 +1,12 @@
 /*
- * Layout of a trace log, version 3. All numbers are little-endian; crc is zlib's crc32.
+ * Layout of a trace log, version 6. All numbers are little-endian; crc is zlib's crc32.
  *
  *   head    192 bytes:
  *      0  "CULPRLOG"
  *      8  u32 version, u32 crc of bytes 16..191
  *     16  i64 start_ns, i64 bias_ns
- *     32  arch[16] tracer[16] host[65] boot_id[37], NUL-padded; zeros up to 192
+ *     32  arch[16] tracer[16] host[65] boot_id[37], NUL-padded
+ *    168  u32 what it is a log of: enum log_how; zeros up to 192
  *   blocks, each
  *      0  u32 "CBLK", u32 payload size (1 .. 64 KiB)
  *      8  u32 records in it, u32 crc of bytes 0..11, 16..23 and the payload
@@ -15,11 +16,15 @@
  *   be read without the rest. Nothing follows it.
  *
  * Version. It changes whenever a program that knows the old layout would misread the new one or
- * refuse a record of it. A program reads and writes one version; its refusal names both.
+ * refuse a record of it. A program writes one version and reads those that are part of it: version
+ * 5, which has no processor times and no peers of sockets; version 4, which has no FUSE, MARK,
+ * names, positions or heads of calls either; and version 3, which has no 'asked' either. Its
+ * refusal of others names the newest and the oldest.
  *
  * Each block can be decoded without earlier ones. "Last" means the last record before it in the
  * block that has the field, 0 if there is none. v is a LEB128 varint, z a zigzag varint. The first
- * byte of a record holds its type in bits 0..2; READING, which does not fit, is type 0.
+ * byte of a record holds its type in bits 0..2; READING, FUSE and MARK, which do not fit, are type
+ * 0, FUSE with bit 6, MARK with bits 5 and 6.
  *
  *   CALL    u64 control, then 0..8 bytes for each of 12 fields. Control, from bit 0:
  *           type:3 unfinished:1 (12 x length:4) offset:1 paths:1 nr:10. If nr is 1023, the number
@@ -32,21 +37,30 @@
  *              args     6, each XOR with the argument in the same slot
  *           Slots: 1024 sets of six arguments, all 0 at the start of a block; layout_slot(nr, tid)
  *           is the slot of a call. A loop that repeats a call mostly stores no argument.
- *           With 'offset' (without it the offset is -1): u8 enum layout_offset; 'next' is where
- *           the last call in the slot that had an offset ended: its offset plus its result.
+ *           With 'offset' (without it the offset is -1, and the rest is missing, too): u8 enum
+ *           layout_offset, with MORE_POSITION, MORE_HEAD and MORE_CPU; 'next' is where the last
+ *           call in the slot that had an offset ended: its offset plus its result; with 'asked' the
+ *           offset is -1. MORE_POSITION: positioned; with MORE_MOVED z difference of the position
+ *           to the expected one, else it is that: the last position in layout_connection(pid, nr,
+ *           args[0]) plus the result. MORE_HEAD: u8 size of the head, 1 .. 32, and its bytes.
+ *           MORE_CPU: z difference of cpu_ns to where the last call in layout_thread(tid) ended;
+ *           v cpu_call_ns
  *           With 'paths': path and path2, each v length with its NUL (0: none), then the path
  *   SIGNAL  byte; z start; z seq-less-1; v pid, tid, signo; bit 3 of the byte: fatal
  *   FD      byte; z start; v pid; z fd; bit 3: open. If open: u8 kind; v path length with its NUL,
  *           path. A socket: z sock_type, and local, then remote: u8 length and so many bytes of
  *           the sockaddr, without trailing zeros. Bit 4 (tag): v device, inode, z start less
- *           first_ns
+ *           first_ns. Bit 5 (peer): v peer
  *   PROCESS byte; z start; v pid, tid, parent; u8 what; z status; v name length with NUL; name
+ *   FUSE    byte; z start; v pid, tid; z difference to the last unique; v nodeid, device, opcode;
+ *           bit 3 of the byte: ended; then z error
  *   SUM     byte; z start; v pid; u8 class; u8 fd_class; bit 3 of the byte: messages, 4: selected.
  *           Bit 5: v device. Bit 6: local, remote as in FD. v count, errors, failed, failed_ns,
  *           bytes, total_ns, max_ns; v set of the histogram's buckets that are not 0; v each of
  *           them
  *   READING byte; z start; v what; bit 3 of the byte: peer as an address in FD; bit 4: accepted;
  *           v count; f64 sum; f64 max, left out if bit 5 (max is sum)
+ *   MARK    byte; z start; v text length with its NUL; text
  *   LOST    byte; z start; v cpu, count
  *   END     byte; u64 start, records, lost; not compressed
  */
@@ -65,8 +79,10 @@
 
 #define LAYOUT_MAGIC "CULPRLOG"
 enum {
-	LAYOUT_VERSION = 3,
+	LAYOUT_VERSION = 6,
+	LAYOUT_OLDEST = 3, /* that can be read */
 	LAYOUT_HEAD = 192,
+	LAYOUT_HOW = 168,
 	LAYOUT_BLOCK_MAGIC = 0x4b4c4243, /* "CBLK" */
 	LAYOUT_BLOCK_HEAD = 24,
 	LAYOUT_PAYLOAD = 65536 - LAYOUT_BLOCK_HEAD,
@@ -74,6 +90,8 @@ enum {
 	LAYOUT_PATH = 8192,   /* longest path or name with its NUL */
 	LAYOUT_RECORD = 1024, /* no record is longer, not counting its paths */
 	LAYOUT_SLOTS = 1024,
+	LAYOUT_FLOWS = 5,  /* the first version with records of flows */
+	LAYOUT_CAUSAL = 6, /* with processor times and peers */
 	LAYOUT_FIELDS = 12,
 	LAYOUT_BIG_NR = 1023,
 };
@@ -83,12 +101,22 @@ enum {
 #define CONTROL_PATHS (1ull << 53)
 
 /* How a call's offset is stored. */
-enum layout_offset {
+enum layout_offset {   /* bits 0..2 */
 	OFFSET_NEXT,   /* it is 'next' */
 	OFFSET_RESULT, /* it is the result (lseek) */
 	OFFSET_ARG,    /* it is argument 3 (pread64, pwritev ...) */
 	OFFSET_OTHER,  /* zigzag of the difference to 'next' follows, as a varint */
+	OFFSET_ASKED,  /* there is none; what the call asked for follows, as a varint */
+	OFFSET_NONE,   /* there is none */
+	MORE_POSITION = 8,
+	MORE_MOVED = 16,
+	MORE_HEAD = 32,
+	MORE_CPU = 64,
+	MORE_ALL = MORE_POSITION | MORE_MOVED | MORE_HEAD | MORE_CPU,
 };
+
+/* Bits of a record of type 0. */
+enum { TYPE_FUSE = 64, TYPE_MARK = 64 | 32 };
 
 /* What reader and writer remember inside one block. */
 struct layout_state {
@@ -97,11 +125,24 @@ struct layout_state {
 	uint32_t pid, tid;
 	uint64_t args[LAYOUT_SLOTS][6];
 	int64_t next[LAYOUT_SLOTS];
+	uint32_t positions[LAYOUT_SLOTS];
+	uint64_t unique;
+	uint64_t cpu_ns[LAYOUT_SLOTS];
 };
 
 static inline unsigned layout_slot(uint32_t nr, uint32_t tid)
 {
 	return (nr ^ tid * 0x9e3779b1u >> 22) % LAYOUT_SLOTS;
+}
+
+static inline unsigned layout_connection(const struct record_call *c)
+{
+	return ((uint32_t)c->args[0] + c->nr * 31 + c->pid * 0x9e3779b1u) % LAYOUT_SLOTS;
+}
+
+static inline unsigned layout_thread(uint32_t tid)
+{
+	return tid % LAYOUT_SLOTS;
 }
 
 static inline int64_t layout_next(int64_t offset, int64_t result)

@@ -1,16 +1,20 @@
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "diag/record/growing.h"
 #include "diag/record/layout.h"
 #include "diag/record/reading.h"
+#include "harness/base/file.h"
 
 struct log_reader {
 	int fd;
 	char *path;
-	uint64_t offset; /* in the file, of the block */
+	uint64_t base;   /* where the log begins in its file */
+	uint64_t offset; /* of the block; from 'base' on */
+	uint64_t next;   /* of the next block */
+	bool brief;
 	const uint8_t *pos, *end;
 	uint32_t block_left; /* records of the block that are still to come */
 	uint64_t records;
@@ -49,11 +53,11 @@ static int read_head(const uint8_t *p, const char *path, struct log_head *head, 
 	if (memcmp(p, LAYOUT_MAGIC, 8))
 		return err_set(e, -EINVAL, "'%s' is not a trace log of culprit", path);
 	h.version = layout_get32(p + 8);
-	if (h.version != LAYOUT_VERSION)
+	if (h.version < LAYOUT_OLDEST || h.version > LAYOUT_VERSION)
 		return err_set(e, -EINVAL,
-			"'%s' is a trace log of version %u; this program reads version %d: read "
-			"the log with the culprit that recorded it",
-			path, h.version, LAYOUT_VERSION);
+			"'%s' is a trace log of version %u; this program reads versions %d to %d: "
+			"read the log with the culprit that recorded it",
+			path, h.version, LAYOUT_OLDEST, LAYOUT_VERSION);
 	if (layout_get32(p + 12) != (uint32_t)crc32(0, p + 16, LAYOUT_HEAD - 16))
 		return err_set(e, -EINVAL, "the head of the trace log '%s' is damaged", path);
 	h.start_ns = (int64_t)layout_get64(p + 16);
@@ -62,11 +66,17 @@ static int read_head(const uint8_t *p, const char *path, struct log_head *head, 
 	memcpy(h.tracer, p + 48, sizeof(h.tracer) - 1);
 	memcpy(h.host, p + 64, sizeof(h.host) - 1);
 	memcpy(h.boot_id, p + 129, sizeof(h.boot_id) - 1);
+	h.how = layout_get32(p + LAYOUT_HOW);
 	*head = h;
 	return 0;
 }
 
 int log_reader_new(const char *path, struct log_reader **out, struct err *e)
+{
+	return log_reader_inside(path, 0, out, e);
+}
+
+int log_reader_inside(const char *path, uint64_t base, struct log_reader **out, struct err *e)
 {
 	struct log_reader *r = calloc(1, sizeof(*r));
 	uint8_t head[LAYOUT_HEAD];
@@ -77,9 +87,11 @@ int log_reader_new(const char *path, struct log_reader **out, struct err *e)
 		free(r);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
-	r->fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+	r->fd = strcmp(path, "-") ? file_open_readable(path, "the log ", e) : STDIN_FILENO;
 	if (r->fd < 0)
-		rc = err_errno(e, -errno, "cannot open the log '%s'", path);
+		rc = r->fd;
+	else if (base && lseek(r->fd, (off_t)base, SEEK_SET) < 0)
+		rc = err_errno(e, -errno, "cannot seek in the log '%s'", path);
 	else if ((n = read_full(r->fd, head, sizeof(head))) < 0)
 		rc = err_errno(e, (int)n, "cannot read the log '%s'", path);
 	else if (n < LAYOUT_HEAD)
@@ -87,7 +99,8 @@ int log_reader_new(const char *path, struct log_reader **out, struct err *e)
 			path, n);
 	else
 		rc = read_head(head, path, &r->head, e);
-	r->offset = LAYOUT_HEAD;
+	r->base = base;
+	r->offset = r->next = LAYOUT_HEAD;
 	r->pos = r->end = r->block + LAYOUT_BLOCK_HEAD;
 	if (rc < 0) {
 		log_reader_free(r);
@@ -100,6 +113,35 @@ int log_reader_new(const char *path, struct log_reader **out, struct err *e)
 const struct log_head *log_reader_head(const struct log_reader *r)
 {
 	return &r->head;
+}
+
+bool log_reader_ended(const struct log_reader *r)
+{
+	return r->ended;
+}
+
+void log_reader_brief(struct log_reader *r, bool brief)
+{
+	r->brief = brief;
+}
+
+int log_reader_seek(struct log_reader *r, uint64_t offset, uint64_t before, struct err *e)
+{
+	if (offset < LAYOUT_HEAD || offset > INT64_MAX - r->base ||
+		lseek(r->fd, (off_t)(r->base + offset), SEEK_SET) < 0)
+		return err_errno(e, -ESPIPE, "cannot seek in the log '%s'", r->path);
+	r->offset = r->next = offset;
+	r->records = before;
+	r->ended = false;
+	r->block_left = 0;
+	r->pos = r->end = r->block + LAYOUT_BLOCK_HEAD;
+	return 0;
+}
+
+struct log_place log_reader_place(const struct log_reader *r)
+{
+	return (struct log_place){
+		.block = r->offset, .next = r->next, .left = r->block_left, .records = r->records};
 }
 
 void log_reader_free(struct log_reader *r)
@@ -126,27 +168,64 @@ static int damaged(const struct log_reader *r, uint64_t at, const char *what, st
 		r->path, (unsigned long long)at, (unsigned long long)r->records, what);
 }
 
-/* Reads a block. 1: done; 0: the end of the log. */
-static int next_block(struct log_reader *r, struct err *e)
+/* The block at 'at' into r->block. 1; 0: only '*got' bytes of it are there. */
+static int load_block(struct log_reader *r, uint64_t at, uint64_t *got, struct err *e)
 {
-	uint64_t at = r->offset + (r->records ? (uint64_t)(r->end - r->block) : 0);
 	uint32_t payload;
 	ssize_t n = read_full(r->fd, r->block, LAYOUT_BLOCK_HEAD);
 
 	if (n < 0)
 		return err_errno(e, (int)n, "cannot read the log '%s'", r->path);
-	if (r->ended)
-		return n ? damaged(r, at, "bytes follow the END record", e) : 0;
+	*got = (uint64_t)n;
 	if (n < LAYOUT_BLOCK_HEAD)
-		return cut_short(r, at + (uint64_t)n, e);
+		return 0;
 	payload = layout_get32(r->block + 4);
 	if (layout_get32(r->block) != LAYOUT_BLOCK_MAGIC || !payload || payload > LAYOUT_PAYLOAD)
 		return damaged(r, at, "no block begins here", e);
 	n = read_full(r->fd, r->block + LAYOUT_BLOCK_HEAD, payload);
 	if (n < 0)
 		return err_errno(e, (int)n, "cannot read the log '%s'", r->path);
-	if (n < (ssize_t)payload)
-		return cut_short(r, at + LAYOUT_BLOCK_HEAD + (uint64_t)n, e);
+	*got += (uint64_t)n;
+	return n == (ssize_t)payload;
+}
+
+/* As load_block, but an error where the log is cut short. 0: it is being written. */
+static int load_or_wait(struct log_reader *r, uint64_t at, struct err *e)
+{
+	uint64_t got;
+	int rc = load_block(r, at, &got, e);
+
+	for (int i = 0; !rc; i++) {
+		bool back = lseek(r->fd, (off_t)(r->base + at), SEEK_SET) >= 0;
+
+		if (back && log_is_held(r->fd))
+			return 0;
+		/* Its writer may have ended it since it was read. */
+		if (!back || i)
+			return cut_short(r, at + got, e);
+		rc = load_block(r, at, &got, e);
+	}
+	return rc;
+}
+
+/* Reads a block. 1: done; 0: the end of the log, or of what has been written so far. */
+static int next_block(struct log_reader *r, struct err *e)
+{
+	const uint64_t at = r->next;
+	uint32_t payload;
+	ssize_t n;
+	int rc;
+
+	if (r->ended) {
+		n = read_full(r->fd, r->block, 1);
+		if (n < 0)
+			return err_errno(e, (int)n, "cannot read the log '%s'", r->path);
+		return n ? damaged(r, at, "bytes follow the END record", e) : 0;
+	}
+	rc = load_or_wait(r, at, e);
+	if (rc != 1)
+		return rc;
+	payload = layout_get32(r->block + 4);
 	if (layout_crc(r->block, payload) != layout_get32(r->block + 12))
 		return damaged(r, at, "the block's check does not match", e);
 	if (layout_get64(r->block + 16) != r->records + 1)
@@ -155,6 +234,7 @@ static int next_block(struct log_reader *r, struct err *e)
 	if (!r->block_left)
 		return damaged(r, at, "a block without records", e);
 	r->offset = at;
+	r->next = at + LAYOUT_BLOCK_HEAD + payload;
 	r->pos = r->block + LAYOUT_BLOCK_HEAD;
 	r->end = r->pos + payload;
 	memset(&r->state, 0, sizeof(r->state));
@@ -257,14 +337,11 @@ static bool get_path(struct log_reader *r, const char **out)
 	return get_byte(r, &zero);
 }
 
-static bool get_offset(struct log_reader *r, int64_t *next)
+static bool get_offset(struct log_reader *r, uint8_t how, int64_t *next)
 {
 	struct record_call *c = &r->rec.call;
 	uint64_t v;
-	uint8_t how;
 
-	if (!get_byte(r, &how))
-		return false;
 	switch (how) {
 	case OFFSET_NEXT: c->offset = *next; break;
 	case OFFSET_RESULT: c->offset = c->result; break;
@@ -274,42 +351,183 @@ static bool get_offset(struct log_reader *r, int64_t *next)
 			return false;
 		c->offset = (int64_t)((uint64_t)*next + (uint64_t)layout_unzigzag(v));
 		break;
+	case OFFSET_ASKED: return get_u32(r, &c->asked);
+	case OFFSET_NONE: return true;
 	default: return false;
 	}
 	*next = layout_next(c->offset, c->result);
 	return true;
 }
 
+static bool get_position(struct log_reader *r, bool moved)
+{
+	struct record_call *c = &r->rec.call;
+	uint32_t *last = &r->state.positions[layout_connection(c)];
+	int32_t difference = 0;
+
+	if (moved && !get_i32(r, &difference))
+		return false;
+	c->positioned = true;
+	c->position = *last += (uint32_t)c->result + (uint32_t)difference;
+	return true;
+}
+
+static bool get_bytes(struct log_reader *r)
+{
+	struct record_call *c = &r->rec.call;
+
+	if (!get_byte(r, &c->head_size) || !c->head_size || c->head_size > RECORD_HEAD ||
+		c->head_size > r->end - r->pos)
+		return false;
+	c->head = r->pos;
+	r->pos += c->head_size;
+	return true;
+}
+
+static bool get_cpu(struct log_reader *r)
+{
+	struct record_call *c = &r->rec.call;
+	uint64_t *last = &r->state.cpu_ns[layout_thread(c->tid)], v;
+
+	if (!get_varint(r, &v) || !get_varint(r, &c->cpu_call_ns))
+		return false;
+	c->timed = true;
+	c->cpu_ns = *last + (uint64_t)layout_unzigzag(v);
+	*last = c->cpu_ns + c->cpu_call_ns;
+	return true;
+}
+
+/* What comes after the offset was added in this version, or in one before. */
+static bool more_is_known(const struct log_reader *r, uint8_t how)
+{
+	return !(how & MORE_ALL) || r->head.version >= LAYOUT_CAUSAL ||
+		(r->head.version >= LAYOUT_FLOWS && !(how & MORE_CPU));
+}
+
+/* Offset, or what was asked for; position, head and processor time. */
+static bool get_more(struct log_reader *r, int64_t *next)
+{
+	uint8_t how;
+
+	if (!get_byte(r, &how) || !get_offset(r, how & ~MORE_ALL, next))
+		return false;
+	if (!more_is_known(r, how))
+		return false;
+	return (!(how & MORE_POSITION) || get_position(r, how & MORE_MOVED)) &&
+		(!(how & MORE_HEAD) || get_bytes(r)) && (!(how & MORE_CPU) || get_cpu(r));
+}
+
+static const uint64_t mask[9] = {
+	0,
+	0xff,
+	0xffff,
+	0xffffff,
+	0xffffffff,
+	0xffffffffff,
+	0xffffffffffff,
+	0xffffffffffffff,
+	UINT64_MAX,
+};
+
+enum { FIELDS_ALWAYS = 6 }; /* of a call: those before its arguments */
+
+/* Passes over what get_more and two get_path read. */
+static bool skip_more(struct log_reader *r)
+{
+	uint64_t ignored;
+	uint8_t how, head = 0;
+
+	if (!get_byte(r, &how))
+		return false;
+	if ((how & ~MORE_ALL) > OFFSET_NONE || !more_is_known(r, how))
+		return false;
+	if (((how & ~MORE_ALL) == OFFSET_OTHER || (how & ~MORE_ALL) == OFFSET_ASKED) &&
+		!get_varint(r, &ignored))
+		return false;
+	if (how & MORE_POSITION && how & MORE_MOVED && !get_varint(r, &ignored))
+		return false;
+	if (how & MORE_HEAD &&
+		(!get_byte(r, &head) || !head || head > RECORD_HEAD || head > r->end - r->pos))
+		return false;
+	r->pos += head;
+	return !(how & MORE_CPU) || (get_varint(r, &ignored) && get_varint(r, &ignored));
+}
+
+/* The sum of the twelve sizes, each of four bits and 8 at most. */
+static unsigned sum_of_sizes(uint64_t sizes)
+{
+	sizes = (sizes & 0x0f0f0f0f0f0f) + (sizes >> 4 & 0x0f0f0f0f0f0f);
+	return (unsigned)(sizes * 0x010101010101 >> 40 & 0xff);
+}
+
+/* The word that a call begins with, and its number. */
+static bool get_control(struct log_reader *r, const uint8_t **at, uint64_t *control)
+{
+	struct record_call *c = &r->rec.call;
+
+	if (r->end - *at < 8)
+		return false;
+	*control = layout_get64(*at);
+	*at += 8;
+	c->nr = (uint32_t)(*control >> 54);
+	if (c->nr == LAYOUT_BIG_NR) {
+		if (r->end - *at < 4)
+			return false;
+		c->nr = layout_get32(*at);
+		*at += 4;
+	}
+	return true;
+}
+
+/* A call without what takes its arguments. */
+static bool get_call_brief(struct log_reader *r)
+{
+	struct layout_state *st = &r->state;
+	struct record_call *c = &r->rec.call;
+	const uint8_t *p = r->pos;
+	uint64_t control, sizes, field[FIELDS_ALWAYS];
+	const char *path;
+
+	if (!get_control(r, &p, &control))
+		return false;
+	sizes = control >> 4 & 0xffffffffffff;
+	if (((sizes & 0x777777777777) + 0x777777777777) & sizes & 0x888888888888)
+		return false;
+	r->pos = p + sum_of_sizes(sizes);
+#pragma GCC unroll 6
+	for (int i = 0; i < FIELDS_ALWAYS; i++, sizes >>= 4) {
+		field[i] = layout_get64(p) & mask[sizes & 15];
+		p += sizes & 15;
+	}
+	if (r->pos > r->end)
+		return false;
+	c->start_ns = st->start_ns = (int64_t)((uint64_t)st->start_ns +
+		(uint64_t)layout_unzigzag(field[0]));
+	c->service_ns = layout_unzigzag(field[1]);
+	c->pid = st->pid ^= (uint32_t)field[2];
+	c->tid = st->tid ^= (uint32_t)field[3];
+	c->result = layout_unzigzag(field[4]);
+	c->seq = st->seq += (uint64_t)layout_unzigzag(field[5]) + 1;
+	c->unfinished = control >> 3 & 1;
+	c->offset = -1;
+	c->asked = 0;
+	c->positioned = c->timed = false;
+	c->head_size = 0;
+	c->path = c->path2 = NULL;
+	return (!(control & CONTROL_OFFSET) || skip_more(r)) &&
+		(!(control & CONTROL_PATHS) || (get_path(r, &path) && get_path(r, &path)));
+}
+
 static bool get_call(struct log_reader *r)
 {
-	static const uint64_t mask[9] = {
-		0,
-		0xff,
-		0xffff,
-		0xffffff,
-		0xffffffff,
-		0xffffffffff,
-		0xffffffffffff,
-		0xffffffffffffff,
-		UINT64_MAX,
-	};
 	struct layout_state *st = &r->state;
 	struct record_call *c = &r->rec.call;
 	const uint8_t *p = r->pos;
 	uint64_t control, sizes, field[LAYOUT_FIELDS], *last;
 	unsigned slot;
 
-	if (r->end - p < 8)
+	if (!get_control(r, &p, &control))
 		return false;
-	control = layout_get64(p);
-	p += 8;
-	c->nr = (uint32_t)(control >> 54);
-	if (c->nr == LAYOUT_BIG_NR) {
-		if (r->end - p < 4)
-			return false;
-		c->nr = layout_get32(p);
-		p += 4;
-	}
 	sizes = control >> 4;
 	/* No size is above 8: bit 3 of four is set only if the other three are not. */
 	if (((sizes & 0x777777777777) + 0x777777777777) & sizes & 0x888888888888)
@@ -335,10 +553,16 @@ static bool get_call(struct log_reader *r)
 	for (int i = 0; i < 6; i++)
 		c->args[i] = last[i] ^= field[6 + i];
 	c->offset = -1;
+	c->asked = 0;
+	c->positioned = c->timed = false;
+	c->position = 0;
+	c->cpu_ns = c->cpu_call_ns = 0;
+	c->head_size = 0;
+	c->head = NULL;
 	c->path = c->path2 = NULL;
 	if (!(control & (CONTROL_OFFSET | CONTROL_PATHS)))
 		return true;
-	return (!(control & CONTROL_OFFSET) || get_offset(r, &st->next[slot])) &&
+	return (!(control & CONTROL_OFFSET) || get_more(r, &st->next[slot])) &&
 		(!(control & CONTROL_PATHS) || (get_path(r, &c->path) && get_path(r, &c->path2)));
 }
 
@@ -380,7 +604,9 @@ static bool get_fd(struct log_reader *r, uint8_t tag)
 		!(get_i32(r, &f->sock_type) && get_address(r, &f->local) &&
 			get_address(r, &f->remote)))
 		return false;
-	return !(tag >> 4 & 1) || get_tag(r, f);
+	if (tag >> 4 & 1 && !get_tag(r, f))
+		return false;
+	return !(tag >> 5 & 1) || (r->head.version >= LAYOUT_CAUSAL && get_varint(r, &f->peer));
 }
 
 static bool get_process(struct log_reader *r)
@@ -389,7 +615,8 @@ static bool get_process(struct log_reader *r)
 	uint8_t what;
 
 	if (!get_start(r, &p->start_ns) || !get_u32(r, &p->pid) || !get_u32(r, &p->tid) ||
-		!get_u32(r, &p->parent) || !get_byte(r, &what) || what > PROCESS_EXIT)
+		!get_u32(r, &p->parent) || !get_byte(r, &what) ||
+		what > (r->head.version < LAYOUT_FLOWS ? PROCESS_EXIT : PROCESS_NAME))
 		return false;
 	p->what = what;
 	return get_i32(r, &p->status) && get_string(r, &p->name);
@@ -461,6 +688,40 @@ static bool get_reading(struct log_reader *r, uint8_t tag)
 	return (tag >> 5 & 1) || get_double(r, &g->max);
 }
 
+static bool get_fuse(struct log_reader *r, uint8_t tag)
+{
+	struct record_fuse *f = &r->rec.fuse;
+	uint64_t unique;
+
+	memset(f, 0, sizeof(*f));
+	f->ended = tag >> 3 & 1;
+	if (r->head.version < LAYOUT_FLOWS || !get_start(r, &f->start_ns) || !get_u32(r, &f->pid) ||
+		!get_u32(r, &f->tid) || !get_varint(r, &unique))
+		return false;
+	f->unique = r->state.unique += (uint64_t)layout_unzigzag(unique);
+	return get_varint(r, &f->nodeid) && get_u32(r, &f->device) && get_u32(r, &f->opcode) &&
+		(!f->ended || get_i32(r, &f->error));
+}
+
+static bool get_mark(struct log_reader *r)
+{
+	struct record_mark *m = &r->rec.mark;
+
+	return r->head.version >= LAYOUT_FLOWS && get_start(r, &m->start_ns) &&
+		get_string(r, &m->text);
+}
+
+static enum record_type type_of(uint8_t tag)
+{
+	unsigned type = tag & 7;
+
+	if (!type)
+		type = (tag & TYPE_MARK) == TYPE_MARK ? RECORD_MARK
+			: tag & TYPE_FUSE             ? RECORD_FUSE
+						      : RECORD_READING;
+	return (enum record_type)type;
+}
+
 static bool end_decode(const uint8_t *p, size_t size, struct record_end *end)
 {
 	if (size != LAYOUT_END || p[0] != RECORD_END)
@@ -484,9 +745,9 @@ static bool get_record(struct log_reader *r)
 {
 	uint8_t tag = *r->pos;
 
-	r->rec.type = tag & 7 ? tag & 7 : RECORD_READING;
+	r->rec.type = type_of(tag);
 	if (r->rec.type == RECORD_CALL)
-		return get_call(r);
+		return r->brief ? get_call_brief(r) : get_call(r);
 	r->pos++;
 	switch (r->rec.type) {
 	case RECORD_SIGNAL: return get_signal(r, tag);
@@ -496,6 +757,8 @@ static bool get_record(struct log_reader *r)
 	case RECORD_END: return get_end(r);
 	case RECORD_SUM: return get_sum(r, tag);
 	case RECORD_READING: return get_reading(r, tag);
+	case RECORD_FUSE: return get_fuse(r, tag);
+	case RECORD_MARK: return get_mark(r);
 	default: return false;
 	}
 }
@@ -530,10 +793,10 @@ int log_read_end(const char *path, struct record_end *end, uint64_t *bytes, stru
 	struct log_head ignored;
 	struct record_end found;
 	off_t size;
-	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
+	int fd = file_open_readable(path, "the log ", e), rc = 0;
 
 	if (fd < 0)
-		return err_errno(e, -errno, "cannot open the log '%s'", path);
+		return fd;
 	size = lseek(fd, 0, SEEK_END);
 	if (pread(fd, head, sizeof(head), 0) != sizeof(head))
 		rc = err_set(e, -EINVAL, "'%s' is not a trace log of culprit", path);

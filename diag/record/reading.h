@@ -8,18 +8,35 @@
  *
  * TCP readings (from TCP_FIRST on) cover the sockets of the sampled processes: one reading for each
  * peer address, summed over the sockets with that peer ('count' of them; the mean of a LEVEL is sum
- * / count). Sources: sock_diag(7) with INET_DIAG_INFO (struct tcp_info, linux/tcp.h),
+ * / count).
+ *
+ * In a container, or a node of a lab, with limits of its own the machine's processors and memory
+ * are not the node's. So where the sampler's own control group, or one above it, has a quota of
+ * processor time, the cpu_ readings are that group's (the first one going up); likewise the memory_
+ * readings where one has a limit of memory. Elsewhere they are the machine's.
+ *
+ * Processors and interfaces have readings of their own, too, where there are several: records with
+ * record_reading_thing, whose sum is the reading without it.
+ *
+ * Sources: sock_diag(7) with INET_DIAG_INFO (struct tcp_info, linux/tcp.h),
  * /proc/net/dev, /proc/diskstats, /proc/pressure, /proc/stat, /proc/meminfo,
- * /proc/PID/{stat,schedstat,io}.
+ * /proc/PID/{stat,schedstat,io}, /proc/vmstat; of control groups (cgroups(7)) version 1
+ * cpuacct.usage_percpu, cpu.stat, memory.{usage_in_bytes,limit_in_bytes,stat}, version 2 cpu.stat,
+ * cpu.pressure, memory.{current,max,stat,pressure}.
+ *
+ * Numbers of readings are in logs: new ones come last.
  */
 #ifndef CULPRIT_DIAG_LOG_READING_H
 #define CULPRIT_DIAG_LOG_READING_H
+
+#include <stdbool.h>
 
 enum reading_kind { READING_COUNT, READING_LEVEL };
 
 #define READINGS(X)                                                                                \
 	READINGS_NODE(X)                                                                           \
-	READINGS_TCP(X)
+	READINGS_TCP(X)                                                                            \
+	READINGS_MORE(X)
 
 #define READINGS_NODE(X)                                                                           \
 	X(NIC_RECEIVED, "nic_received_bytes", "bytes", COUNT,                                      \
@@ -98,13 +115,49 @@ enum reading_kind { READING_COUNT, READING_LEVEL };
 	X(TCP_UNREAD, "tcp_unread_bytes", "bytes", LEVEL,                                          \
 		"received, not read by the process yet (idiag_rqueue)")
 
+/* Of the node, too. */
+#define READINGS_MORE(X)                                                                           \
+	X(CPU_THROTTLED, "cpu_throttled_s", "s", COUNT,                                            \
+		"processor time that a quota held back, over all processors")                      \
+	X(CPU_THROTTLINGS, "cpu_throttled_periods", "periods", COUNT,                              \
+		"periods of a quota in which it held something back")                              \
+	X(MEMORY_TOTAL, "memory_total_bytes", "bytes", LEVEL, "memory that the node has")          \
+	X(MEMORY_USED, "memory_used_bytes", "bytes", LEVEL,                                        \
+		"memory of the node in use, buffers and caches included")                          \
+	X(MEMORY_FREE, "memory_free_bytes", "bytes", LEVEL, "memory of the node used for nothing") \
+	X(MEMORY_SHARED, "memory_shared_bytes", "bytes", LEVEL,                                    \
+		"memory in tmpfs and shared segments")                                             \
+	X(MEMORY_BUFFERS, "memory_buffers_bytes", "bytes", LEVEL,                                  \
+		"memory that caches block devices; a control group counts it as cached")           \
+	X(MEMORY_CACHED, "memory_cached_bytes", "bytes", LEVEL,                                    \
+		"memory in the page cache, what is shared included")                               \
+	X(MEMORY_FAULTS, "memory_faults", "faults", COUNT, "page faults, of any kind")             \
+	X(MEMORY_MAJOR_FAULTS, "memory_major_faults", "faults", COUNT,                             \
+		"page faults that had to wait for storage")                                        \
+	X(MEMORY_REFAULTS, "memory_refaulted_pages", "pages", COUNT,                               \
+		"pages fetched again soon after they had been dropped for others")                 \
+	X(LOOPBACK, "loopback_bytes", "bytes", COUNT, "sent on lo, and so received there")         \
+	X(DRIVE_READ, "drive_read_bytes", "bytes", COUNT,                                          \
+		"read from the whole drive that the storage's device is a partition of, or is")    \
+	X(DRIVE_WRITTEN, "drive_written_bytes", "bytes", COUNT, "written to that drive")           \
+	X(DRIVE_BUSY, "drive_busy_s", "s", COUNT, "time in which that drive had something to do")  \
+	X(MEMORY_UNWRITTEN, "memory_unwritten_bytes", "bytes", LEVEL,                              \
+		"of files, changed in the machine's memory, not yet on any drive")
+
 enum reading {
 #define READING_ENUM(e, name, unit, kind, definition) READING_##e,
 	READINGS(READING_ENUM)
 #undef READING_ENUM
 		READING_TOTAL,
-	READING_TCP_FIRST = READING_TCP_SENT
+	READING_TCP_FIRST = READING_TCP_SENT,
+	READING_TCP_END = READING_TCP_UNREAD + 1
 };
+
+/* Is it of sockets, with a peer? */
+static inline bool reading_is_tcp(enum reading r)
+{
+	return r >= READING_TCP_FIRST && r < READING_TCP_END;
+}
 
 const char *reading_name(enum reading r); /* "tcp_retransmitted_segments" */
 const char *reading_unit(enum reading r); /* "segments" */

@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <sys/un.h>
 
 /* Where each type keeps its start, process and thread; 0: it has none. */
 static const struct {
@@ -16,6 +17,8 @@ static const struct {
 	[RECORD_END] = {AT(end.start_ns)},
 	[RECORD_SUM] = {AT(sum.start_ns), AT(sum.pid)},
 	[RECORD_READING] = {AT(reading.start_ns)},
+	[RECORD_FUSE] = {AT(fuse.start_ns), AT(fuse.pid), AT(fuse.tid)},
+	[RECORD_MARK] = {AT(mark.start_ns)},
 #undef AT
 };
 
@@ -51,4 +54,13 @@ uint32_t record_pid(const struct record *rec)
 uint32_t record_tid(const struct record *rec)
 {
 	return number_at(rec, places[rec->type].tid);
+}
+
+const char *record_reading_thing(const struct record_reading *r)
+{
+	const struct sockaddr_un *un = (const void *)&r->peer;
+
+	if (r->peer.ss_family != AF_UNIX)
+		return NULL;
+	return memchr(un->sun_path, '\0', sizeof(un->sun_path)) ? un->sun_path : "";
 }

@@ -17,6 +17,19 @@
  * and without CLONE_THREAD) are recorded as if each had its own.
  *
  * A thread that calls execve has the leader's number afterwards, also in the record of that call.
+ *
+ * Positions (record_call.positioned). They are read when the call has returned:
+ *   - exact, if no other thread sends (or receives) on the socket at that moment; else never before
+ *     the call's own last byte, but perhaps behind bytes of the others;
+ *   - 'position' minus 'result' is where the call began, except that a receive passes over an
+ *     urgent byte without counting it;
+ *   - bytes between two calls that nobody moved were moved unseen: by io_uring, sendmmsg or
+ *     recvmmsg, a 32-bit program, a process that is not traced, or in a record that was lost;
+ *   - calls without one: on Unix, UDP and MPTCP sockets, with TLS in the kernel, with MSG_PEEK,
+ *     MSG_OOB or MSG_ERRQUEUE, and those that did not return;
+ *   - a firewall between the ends that rewrites sequence numbers makes them differ.
+ * Heads are gathered from the first eight buffers of a call, when it has returned. sendfile, splice
+ * and a receive with MSG_TRUNC have none, nor has what a FUSE daemon splices or takes by io_uring.
  */
 #ifndef CULPRIT_DIAG_LOG_RECORD_H
 #define CULPRIT_DIAG_LOG_RECORD_H
@@ -34,11 +47,22 @@ enum record_type {
 	RECORD_END,      /* the tracer ended in order; a log without it was cut short */
 	RECORD_SUM,      /* sums over many calls of one second */
 	RECORD_READING,  /* what a sampler read from the kernel for one second */
+	RECORD_FUSE,     /* a request of the kernel's FUSE client began or ended */
+	RECORD_MARK,     /* what the tracer records from here on was changed */
 };
 
 /* Bit in record_call.nr: the number belongs to another architecture than the log's (a 32-bit
  * program on a 64-bit kernel), so it has no name. */
 #define RECORD_FOREIGN_NR 0x80000000u
+
+/* Bit in record_call.nr: no call, but an asynchronous operation on a file or block device, of
+ * io_submit or io_uring, that does what the call of this number does (pread64, pwrite64, preadv,
+ * pwritev, fsync, fdatasync), with its arguments and result. 'tid' submitted it; the service time
+ * is from its submission to its end as far as it can be seen (diag/capture/ebpf/async.h).
+ * Unfinished: its process or its context ended, or the tracer left. */
+#define RECORD_ASYNC_NR 0x40000000u
+
+enum { RECORD_HEAD = 32 };
 
 struct record_call {
 	uint64_t seq; /* order of starts, over all threads of this log */
@@ -54,6 +78,23 @@ struct record_call {
 	/* Position in the file at which a read or write began, also of calls that do not name it;
 	 * the new position after lseek. -1: none, or not recorded. */
 	int64_t offset;
+	/* Bytes that a readv or recvmsg asked for: the sum over its buffers, at most what the
+	 * kernel moves at once. 0: not known, or the arguments say it, or there is an offset. */
+	uint32_t asked;
+	/* In a log of flows, calls that moved bytes on a TCP socket: the connection's sequence
+	 * number behind the last of them (tcp_sock.write_seq of a send, copied_seq of a receive,
+	 * when the call returned; it wraps). The peer's call that moved the same byte has the same
+	 * number there. */
+	bool positioned;
+	uint32_t position;
+	/* In a log of flows with heads: the first bytes that the call moved on a TCP socket or on
+	 * /dev/fuse, RECORD_HEAD at most. Valid until the next record. */
+	uint8_t head_size;
+	const uint8_t *head;
+	/* In a log with processor times: for how long the thread had been on a processor, since it
+	 * is traced, when the call began, and how long it was inside of it. */
+	bool timed;
+	uint64_t cpu_ns, cpu_call_ns;
 	/* The call's path arguments (the second of rename, link ...) as given: relative ones start
 	 * at the working directory or the call's directory descriptor. NULL: none, or not
 	 * recorded. Valid until the next record. */
@@ -73,7 +114,8 @@ enum fd_kind { FD_OTHER, FD_FILE, FD_DIR, FD_DEVICE, FD_PIPE, FD_SOCKET };
 /*
  * Identity of a file, under any name and descriptor (the file tag of Esteves et al. 2023): device
  * and inode number, and when this log's tracer first met it. A new file that reuses the inode
- * number of a removed one has another 'first_ns'.
+ * number of a removed one has another 'first_ns'. Of a block device that was opened as a file:
+ * 'device' is its own number (st_rdev), 'inode' is 0, whatever its special file is called.
  */
 struct file_tag {
 	uint64_t device; /* as st_dev; 0 with inode 0: not known, or no file */
@@ -94,12 +136,16 @@ struct record_fd {
 	/* FD_SOCKET: addresses, family AF_UNSPEC where there is none (yet). */
 	struct sockaddr_storage local, remote;
 	int sock_type; /* SOCK_STREAM, ... */
+	/* In a log with processor times, of a Unix socket: inode number of the one that it is
+	 * connected to (path: "socket:[INODE]"); 0: none, or not accepted yet. */
+	uint64_t peer;
 };
 
 struct record_process {
 	int64_t start_ns;
 	uint32_t pid, tid, parent; /* parent: the thread group that made it, 0 if not known */
-	enum { PROCESS_START, PROCESS_EXEC, PROCESS_EXIT } what;
+	/* NAME: the thread has another name now (prctl, /proc/PID/comm, or its parent's doing). */
+	enum { PROCESS_START, PROCESS_EXEC, PROCESS_EXIT, PROCESS_NAME } what;
 	int32_t status;   /* PROCESS_EXIT: as waitpid's */
 	const char *name; /* program (comm); valid until the next record */
 };
@@ -113,7 +159,7 @@ struct record_lost {
 /* What a descriptor is to its process, in sums. */
 enum fd_class {
 	FD_CLASS_NONE,   /* the call has no descriptor */
-	FD_CLASS_DISK,   /* regular file */
+	FD_CLASS_DISK,   /* regular file, or block device */
 	FD_CLASS_SERVER, /* socket that was accepted */
 	FD_CLASS_CLIENT, /* socket that was connected */
 	FD_CLASS_OTHER,
@@ -134,7 +180,7 @@ struct record_sum {
 	uint8_t fd_class; /* enum fd_class */
 	bool messages;
 	bool selected;   /* disk: the file matches the tracer's path filter, or there is none */
-	uint64_t device; /* disk: as st_dev */
+	uint64_t device; /* disk: as st_dev; of a block device its own number */
 	/* SERVER, CLIENT of families INET, INET6. The port of the client's end is 0: sums do not
 	 * tell clients' ports apart. */
 	struct sockaddr_storage local, remote;
@@ -153,11 +199,42 @@ struct record_sum {
 struct record_reading {
 	int64_t start_ns; /* CLOCK_REALTIME: the whole second of this node's clock that it covers */
 	uint16_t what;    /* enum reading */
-	/* TCP readings: the other end (port 0 if the socket was accepted); else AF_UNSPEC. */
+	/* TCP readings: the other end (port 0 if the socket was accepted). Else AF_UNSPEC, or
+	 * AF_UNIX with the name of the one thing that it is of: record_reading_thing. */
 	struct sockaddr_storage peer;
 	bool accepted;   /* TCP readings: the sockets were accepted, not connected */
 	uint32_t count;  /* sockets, devices or interfaces that it is the sum of */
 	double sum, max; /* over them, in reading_unit */
+};
+
+/*
+ * A request of a FUSE file system, as its kernel client sees it. 'unique' is in the header that the
+ * daemon reads from /dev/fuse and in that of its answer. Those that traced threads make; not those
+ * that wait until another thread sends them, since too many are under way, and no FORGET.
+ */
+struct record_fuse {
+	int64_t start_ns;  /* when it began or ended */
+	uint32_t pid, tid; /* the application's thread; of an end: who ended it */
+	uint64_t unique;   /* 0: Linux 6.10 to 6.17 do not tell it when a request begins */
+	uint64_t nodeid;
+	uint32_t device; /* minor number of the mount's st_dev; one for each mount */
+	uint32_t opcode; /* FUSE_READ ... of linux/fuse.h */
+	bool ended;
+	int32_t error; /* of an end: 0 or a negative errno */
+};
+
+/*
+ * What the tracer records was changed while it ran, or was less than everything at its start. The
+ * newest mark holds; a log without marks has all calls. Calls that it leaves out are not lost, and
+ * leave gaps in the positions of connections. Descriptors and processes are recorded all the time.
+ * In the last moments before 'start_ns', while the change was made, calls may have been recorded by
+ * either.
+ */
+struct record_mark {
+	int64_t start_ns; /* from then on it holds */
+	/* "on", "off" or "on filter ...", with the words of diag/capture/choice.h. Valid until the
+	 * next record. */
+	const char *text;
 };
 
 struct record_end {
@@ -178,6 +255,8 @@ struct record {
 		struct record_end end;
 		struct record_sum sum;
 		struct record_reading reading;
+		struct record_fuse fuse;
+		struct record_mark mark;
 	};
 };
 
@@ -186,5 +265,9 @@ int64_t record_start_ns(const struct record *rec);
 int64_t record_end_ns(const struct record *rec);
 uint32_t record_pid(const struct record *rec);
 uint32_t record_tid(const struct record *rec);
+
+/* "cpu0", "eth0": the one processor or interface that a reading is of, where the sampler also wrote
+ * one of all together; else NULL. As long as 'r'. */
+const char *record_reading_thing(const struct record_reading *r);
 
 #endif

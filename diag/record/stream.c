@@ -10,10 +10,14 @@
 #include "diag/record/reading.h"
 #include "harness/base/alloc.h"
 
-enum { STREAM_CALLS = 1024 };
+enum { STREAM_CALLS = 1024, PORTS = 65536 };
 
 struct stream {
-	struct log_reader *log;
+	struct log_reader *log; /* NULL: it reads 'source' */
+	struct stream_source source;
+	struct log_head head;    /* of 'source' */
+	struct stream_item item; /* the record at hand */
+	bool at_hand;            /* ... is not yet applied */
 	char *path, *folder; /* 'folder': storage or mount, without slashes at its end; "": none */
 	struct stream_spec spec;
 	const struct call_arch *arch;
@@ -33,6 +37,8 @@ struct stream {
 	size_t n_slots, n_used;
 
 	uint32_t *free_ids, n_free, n_ids, id_room;
+
+	bool *listens; /* by port: a traced process listens there. NULL: nobody asks for it */
 };
 
 static struct stream_thread *slot_of(const struct stream *s, uint32_t tid)
@@ -86,12 +92,12 @@ static struct stream_thread *thread_of(struct stream *s, uint32_t tid)
 	return t;
 }
 
-int stream_new(const char *path, const struct stream_spec *spec, struct stream **out, struct err *e)
+static int stream_make(
+	const char *path, const struct stream_spec *spec, struct stream **out, struct err *e)
 {
 	struct stream *s;
 	const char *folder = "";
 	size_t n;
-	int rc;
 
 	if (spec->owner == OWNER_SERVER &&
 		(spec->index < 0 || (size_t)spec->index >= spec->n_servers))
@@ -107,19 +113,68 @@ int stream_new(const char *path, const struct stream_spec *spec, struct stream *
 		n--;
 	s->path = alloc_copy(path);
 	s->folder = alloc_format("%.*s", (int)n, folder);
+	if (spec->owner == OWNER_SERVER && !address_port(&spec->servers[spec->index].address))
+		s->listens = alloc_zero(PORTS, sizeof(*s->listens));
+	s->item.stream = s;
 	s->fds = fdtable_new();
+	if (!s->fds)
+		alloc_end();
 	make_room(s);
-	rc = s->fds ? log_reader_new(path, &s->log, e)
-		    : err_errno(e, -ENOMEM, "cannot read '%s'", path);
+	*out = s;
+	return 0;
+}
+
+/* The head is known. */
+static void look_up_calls(struct stream *s)
+{
+	s->arch = call_arch(stream_head(s)->arch);
+	for (uint32_t nr = 0; nr < STREAM_CALLS; nr++)
+		s->calls[nr] = call_info(s->arch, nr);
+}
+
+int stream_new(const char *path, const struct stream_spec *spec, struct stream **out, struct err *e)
+{
+	struct stream *s;
+	int rc = stream_make(path, spec, &s, e);
+
+	if (rc)
+		return rc;
+	rc = log_reader_new(path, &s->log, e);
 	if (rc) {
 		stream_free(s);
 		return rc;
 	}
-	s->arch = call_arch(stream_head(s)->arch);
-	for (uint32_t nr = 0; nr < STREAM_CALLS; nr++)
-		s->calls[nr] = call_info(s->arch, nr);
+	look_up_calls(s);
 	*out = s;
 	return 0;
+}
+
+int stream_over(const struct stream_source *source, const struct log_head *head,
+	const struct stream_spec *spec, struct stream **out, struct err *e)
+{
+	struct stream *s;
+	int rc = stream_make("records", spec, &s, e);
+
+	if (rc)
+		return rc;
+	s->source = *source;
+	s->head = *head;
+	look_up_calls(s);
+	*out = s;
+	return 0;
+}
+
+void stream_forget(struct stream *s)
+{
+	fdtable_free(s->fds);
+	s->fds = fdtable_new();
+	if (!s->fds)
+		alloc_end();
+	memset(s->threads, 0, s->n_slots * sizeof(*s->threads));
+	s->n_used = s->n_free = s->n_ids = 0;
+	s->current = NULL;
+	if (s->listens)
+		memset(s->listens, 0, PORTS * sizeof(*s->listens));
 }
 
 void stream_free(struct stream *s)
@@ -133,6 +188,7 @@ void stream_free(struct stream *s)
 	fdtable_free(s->fds);
 	free(s->threads);
 	free(s->free_ids);
+	free(s->listens);
 	free(s->folder);
 	free(s->path);
 	free(s);
@@ -149,7 +205,7 @@ void stream_add(struct stream *s, const struct stream_consumer *c, void *ctx)
 
 const struct log_head *stream_head(const struct stream *s)
 {
-	return log_reader_head(s->log);
+	return s->log ? log_reader_head(s->log) : &s->head;
 }
 
 const struct stream_spec *stream_spec(const struct stream *s)
@@ -190,14 +246,35 @@ const char *stream_name(const struct stream *s, uint32_t pid, uint32_t tid)
 	return tid && tid != pid ? stream_name(s, pid, pid) : "";
 }
 
-/* A socket by its ends: the server's own service, or a connection to a server. */
-static struct object socket_object(const struct stream *s, const struct sockaddr_storage *local,
-	const struct sockaddr_storage *remote)
+static bool is_server(const struct stream *s, const struct sockaddr_storage *remote)
+{
+	for (size_t i = 0; i < s->spec.n_servers; i++)
+		if (address_is_same_host(remote, &s->spec.servers[i].address))
+			return true;
+	return false;
+}
+
+/* Is it a client's? 'accepted': it is known to have been accepted. */
+static bool is_clients(const struct stream *s, const struct sockaddr_storage *local,
+	const struct sockaddr_storage *remote, bool accepted)
 {
 	const struct stream_spec *spec = &s->spec;
 
-	if (spec->owner == OWNER_SERVER &&
-		address_is_service(local, &spec->servers[spec->index].address))
+	if (spec->owner != OWNER_SERVER ||
+		!address_is_service(local, &spec->servers[spec->index].address))
+		return false;
+	return !s->listens ||
+		((accepted || (s->listens[address_port(local)] && address_port(remote))) &&
+			!is_server(s, remote));
+}
+
+/* A socket by its ends: the server's own service, or a connection to a server. */
+static struct object socket_object(const struct stream *s, const struct sockaddr_storage *local,
+	const struct sockaddr_storage *remote, bool accepted)
+{
+	const struct stream_spec *spec = &s->spec;
+
+	if (is_clients(s, local, remote, accepted))
 		return (struct object){OBJECT_SERVICE, (uint32_t)spec->index};
 	for (size_t i = 0; i < spec->n_servers; i++)
 		if (address_is_service(remote, &spec->servers[i].address))
@@ -205,16 +282,31 @@ static struct object socket_object(const struct stream *s, const struct sockaddr
 	return (struct object){OBJECT_SOCKET};
 }
 
+/* Whatever name it was opened by. */
+static bool is_storage_device(const struct stream *s, const struct record_fd *f)
+{
+	const struct stream_spec *spec = &s->spec;
+	uint64_t device = spec->owner == OWNER_SERVER ? spec->servers[spec->index].storage_device
+						      : 0;
+
+	return device && f->kind == FD_DEVICE && !f->tag.inode && f->tag.device == device;
+}
+
 static struct object file_object(const struct stream *s, const struct record_fd *f)
 {
-	bool below = path_is_below(f->path, s->folder);
+	const bool below = path_is_below(f->path, s->folder);
+	const bool itself = *s->folder && f->path && !strcmp(f->path, s->folder);
+	bool data;
 
-	if (!below && (!*s->folder || !f->path || strcmp(f->path, s->folder)))
+	if (is_storage_device(s, f))
+		return (struct object){OBJECT_STORAGE_FILE, (uint32_t)s->spec.index};
+	if (!below && !itself)
 		return (struct object){OBJECT_OTHER};
 	if (s->spec.owner == OWNER_APP)
 		return (struct object){OBJECT_MOUNT};
-	return (struct object){below && f->kind == FD_FILE ? OBJECT_STORAGE_FILE : OBJECT_STORAGE,
-		(uint32_t)s->spec.index};
+	data = f->kind == FD_FILE || (itself && f->kind == FD_DEVICE);
+	return (struct object){
+		data ? OBJECT_STORAGE_FILE : OBJECT_STORAGE, (uint32_t)s->spec.index};
 }
 
 static struct object sum_object(const struct stream *s, const struct record_sum *sum)
@@ -227,8 +319,8 @@ static struct object sum_object(const struct stream *s, const struct record_sum 
 		return sum->selected && s->spec.owner == OWNER_SERVER
 			? (struct object){OBJECT_STORAGE_FILE, (uint32_t)s->spec.index}
 			: (struct object){OBJECT_OTHER};
-	case FD_CLASS_SERVER: return socket_object(s, &sum->local, &none);
-	case FD_CLASS_CLIENT: return socket_object(s, &none, &sum->remote);
+	case FD_CLASS_SERVER: return socket_object(s, &sum->local, &sum->remote, true);
+	case FD_CLASS_CLIENT: return socket_object(s, &none, &sum->remote, false);
 	default: return (struct object){OBJECT_OTHER};
 	}
 }
@@ -237,13 +329,13 @@ static struct object reading_object(const struct stream *s, const struct record_
 {
 	static const struct sockaddr_storage none;
 
-	if (r->what < READING_TCP_FIRST)
+	if (!reading_is_tcp(r->what))
 		return (struct object){0};
-	if (r->accepted && s->spec.owner == OWNER_SERVER)
+	if (r->accepted && s->spec.owner == OWNER_SERVER && !(s->listens && is_server(s, &r->peer)))
 		return (struct object){OBJECT_SERVICE, (uint32_t)s->spec.index};
 	if (r->accepted)
 		return (struct object){OBJECT_SOCKET};
-	return socket_object(s, &none, &r->peer);
+	return socket_object(s, &none, &r->peer, false);
 }
 
 /* A number for a connection. */
@@ -263,10 +355,47 @@ static bool is_connection(const struct object *o)
 
 static void classify(struct stream *s, struct fd_state *f)
 {
-	f->object = f->now.kind == FD_SOCKET ? socket_object(s, &f->now.local, &f->now.remote)
-					     : file_object(s, &f->now);
+	f->object = f->now.kind == FD_SOCKET
+		? socket_object(s, &f->now.local, &f->now.remote, false)
+		: file_object(s, &f->now);
 	if (is_connection(&f->object))
 		f->object.id = id_new(s);
+}
+
+/* The port on which a socket waits for connections; 0: on none. */
+static unsigned listening_port(const struct record_fd *f)
+{
+	return f->open && f->kind == FD_SOCKET && f->sock_type == SOCK_STREAM &&
+			!address_port(&f->remote)
+		? address_port(&f->local)
+		: 0;
+}
+
+/* A socket that was described before the one that it was accepted by. */
+static void classify_late(void *ctx, const struct fd_state *known)
+{
+	struct stream *s = ctx;
+	struct fd_state *f = fdtable_get(s->fds, known->now.pid, known->now.fd);
+
+	if (f->object.kind == OBJECT_SOCKET)
+		classify(s, f);
+}
+
+/* Takes note of the ports on which traced processes listen, before the record is applied. Returns
+ * whether there is a new one. */
+static bool note_listener(struct stream *s, const struct record_fd *f)
+{
+	const struct fd_state *was = fdtable_get(s->fds, f->pid, f->fd);
+	unsigned port = listening_port(f), before = was ? listening_port(&was->now) : 0;
+	bool new = port && !s->listens[port];
+
+	/* It was bound to connect, not to listen. */
+	if (before && f->open && f->kind == FD_SOCKET && address_port(&f->remote) &&
+		address_port(&f->local) == before)
+		s->listens[before] = false;
+	if (port)
+		s->listens[port] = true;
+	return new;
 }
 
 const struct fd_state *item_fd(struct stream_item *item)
@@ -282,7 +411,20 @@ const struct fd_state *item_fd(struct stream_item *item)
 			item->stream->fds, rec->call.pid, (int32_t)rec->call.args[item->call->fd]);
 	else if (rec->type == RECORD_FD)
 		item->fd = fdtable_get(item->stream->fds, rec->fd.pid, rec->fd.fd);
+	/* It was submitted on the file before, and its number has been given again. */
+	if (item->async && item->fd && item->fd->now.start_ns > rec->call.start_ns)
+		item->fd = NULL;
 	return item->fd;
+}
+
+uint32_t stream_mark(const struct fd_state *f)
+{
+	return f->mark;
+}
+
+void stream_set_mark(const struct fd_state *f, uint32_t mark)
+{
+	((struct fd_state *)f)->mark = mark; /* entries of the table are never constant */
 }
 
 struct object item_object(struct stream_item *item)
@@ -306,7 +448,8 @@ void item_each_ending(
 		f = fdtable_get(item->stream->fds, rec->fd.pid, rec->fd.fd);
 		if (f)
 			fn(ctx, f);
-	} else if (rec->type == RECORD_PROCESS && rec->process.pid == rec->process.tid) {
+	} else if (rec->type == RECORD_PROCESS && rec->process.pid == rec->process.tid &&
+		rec->process.what != PROCESS_NAME) {
 		fdtable_each(item->stream->fds, rec->process.pid, fn, ctx);
 	}
 }
@@ -324,14 +467,17 @@ static void prepare(struct stream *s, struct stream_item *item)
 {
 	const struct record *rec = item->record;
 	struct stream_thread *t;
+	uint32_t nr;
 
-	item->fd_found = false;
+	item->fd_found = item->async = false;
 	item->classes = UINT_MAX;
 	if (rec->type == RECORD_CALL) {
 		if (!s->current || s->current->tid != rec->call.tid)
 			s->current = thread_of(s, rec->call.tid);
 		item->thread = s->current;
-		item->call = rec->call.nr < STREAM_CALLS ? s->calls[rec->call.nr] : NULL;
+		nr = rec->call.nr & ~RECORD_ASYNC_NR;
+		item->async = rec->call.nr != nr;
+		item->call = nr < STREAM_CALLS ? s->calls[nr] : NULL;
 		item->classes = 1u << (item->call ? item->call->class : CALL_OTHER);
 	} else if (rec->type == RECORD_LOST) {
 		s->lost += rec->lost.count;
@@ -350,8 +496,11 @@ static int apply(struct stream *s, const struct stream_item *item)
 	const struct record *rec = item->record;
 	struct stream_thread *gone;
 	struct fd_state *f;
+	bool listener;
 	int rc;
 
+	if (item->async)
+		return 0; /* its thread went on long ago */
 	if (rec->type == RECORD_CALL) {
 		s->current->last_call = rec->number;
 		if (item->call && item->call->class == CALL_POLL)
@@ -367,30 +516,48 @@ static int apply(struct stream *s, const struct stream_item *item)
 		gone->last_call = gone->last_poll = 0;
 		s->current = NULL;
 	}
+	listener = s->listens && rec->type == RECORD_FD && note_listener(s, &rec->fd);
 	rc = fdtable_feed(s->fds, rec);
 	if (!rc && rec->type == RECORD_FD && rec->fd.open &&
 		(f = fdtable_get(s->fds, rec->fd.pid, rec->fd.fd)))
 		classify(s, f);
+	if (!rc && listener)
+		fdtable_each(s->fds, rec->fd.pid, classify_late, s);
 	return rc;
+}
+
+int stream_next(struct stream *s, struct stream_item **out, struct err *e)
+{
+	struct stream_item *item = &s->item;
+	int rc;
+
+	if (s->at_hand && apply(s, item))
+		return err_errno(e, -ENOMEM, "cannot read '%s'", s->path);
+	s->at_hand = false;
+	rc = s->log ? log_next(s->log, &item->record, e)
+		    : s->source.next(s->source.ctx, &item->record, e);
+	if (rc != 1)
+		return rc;
+	s->at_hand = true;
+	prepare(s, item);
+	for (size_t i = 0; i < s->n_consumers; i++) {
+		if (!(item->classes & s->consumers[i].c.classes))
+			continue;
+		rc = s->consumers[i].c.feed(s->consumers[i].ctx, item, e);
+		if (rc)
+			return rc;
+	}
+	*out = item;
+	return 1;
 }
 
 int stream_run(struct stream *s, struct err *e)
 {
-	struct stream_item item = {.stream = s};
+	struct stream_item *item;
 	int rc;
 
-	while ((rc = log_next(s->log, &item.record, e)) == 1) {
-		prepare(s, &item);
-		for (size_t i = 0; i < s->n_consumers; i++) {
-			if (!(item.classes & s->consumers[i].c.classes))
-				continue;
-			rc = s->consumers[i].c.feed(s->consumers[i].ctx, &item, e);
-			if (rc)
-				return rc;
-		}
-		if (apply(s, &item))
-			return err_errno(e, -ENOMEM, "cannot read '%s'", s->path);
-	}
+	while ((rc = stream_next(s, &item, e)) == 1)
+		;
 	for (size_t i = 0; i < s->n_consumers && !rc; i++)
 		if (s->consumers[i].c.finish)
 			rc = s->consumers[i].c.finish(s->consumers[i].ctx, e);

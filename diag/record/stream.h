@@ -9,6 +9,14 @@
  *     stream_run(stream, &e);
  *     stream_free(stream);
  *
+ * Sockets. With a port, a server's clients are the sockets at its service address. Without one
+ * (port 0: a server whose ports change, or that has several), they are its address's stream sockets
+ * that it accepted, i.e. whose local port is one on which a traced process listens, except those
+ * from an address of any server of the cluster: heartbeats and replication come from there. So a
+ * client on a server's host is not seen as a client of such servers; and a client's connections to
+ * any port of a server's address count as that server's, those to another service on its host (a
+ * monitor) too.
+ *
  * Order. For each record the stream first calls 'feed' of every consumer, in the order in which
  * they were added, and then applies the record to its tables. So feed sees
  *   - the descriptors as they were before the record: a close still finds what it closes, an exit
@@ -32,7 +40,8 @@
 struct stream_server {
 	const char *name;
 	struct sockaddr_storage address; /* where its clients reach it; port 0: any port */
-	const char *storage;             /* folder of its file objects, or NULL */
+	const char *storage;             /* folder of its file objects, file or device; or NULL */
+	uint64_t storage_device; /* number of the block device that is its storage; else 0 */
 };
 
 /* Whose log it is. */
@@ -63,8 +72,10 @@ struct stream;
 /* One record and what it is about. Valid inside feed. */
 struct stream_item {
 	const struct record *record;
-	const struct call_info *call;       /* RECORD_CALL: NULL if the number is not known, which
-					     * is of class CALL_OTHER */
+	/* RECORD_CALL: NULL if the number is not known, which is of class CALL_OTHER. Of an
+	 * asynchronous operation (RECORD_ASYNC_NR): the call that does the same. */
+	const struct call_info *call;
+	bool async;
 	const struct stream_thread *thread; /* RECORD_CALL: who made it */
 	const struct stream *stream;
 	const struct fd_state *fd; /* private: use item_fd */
@@ -98,6 +109,30 @@ void stream_add(struct stream *s, const struct stream_consumer *c, void *ctx);
  * damage stays with the consumers. Memory grows with open descriptors and threads, not with the
  * log. */
 int stream_run(struct stream *s, struct err *e);
+
+/* One step of stream_run, for readers of several logs at once: the next record, fed to the
+ * consumers, in '*item'; the stream applies it to its tables with the next call only, so until then
+ * the item's functions answer as inside feed. 1; 0 after the last record ('finish' is not called);
+ * else errors as stream_run. */
+int stream_next(struct stream *s, struct stream_item **item, struct err *e);
+
+/* Where records come from that are in no log. 'next' returns as log_next. */
+struct stream_source {
+	int (*next)(void *ctx, const struct record **rec, struct err *e);
+	void *ctx;
+};
+
+/* A stream of such records; '*source' and '*head' are copied. Errors as stream_new. */
+int stream_over(const struct stream_source *source, const struct log_head *head,
+	const struct stream_spec *spec, struct stream **out, struct err *e);
+
+/* For a source that jumps, from its 'next': forgets descriptors, threads and their names. */
+void stream_forget(struct stream *s);
+
+/* A descriptor's number from a consumer that steps through the stream: 0 whenever the descriptor's
+ * meaning has changed. 'f' is one that the item's functions return. */
+uint32_t stream_mark(const struct fd_state *f);
+void stream_set_mark(const struct fd_state *f, uint32_t mark);
 
 const struct log_head *stream_head(const struct stream *s);
 const struct stream_spec *stream_spec(const struct stream *s);

@@ -5,7 +5,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "diag/record/bound.h"
+#include "diag/record/growing.h"
 #include "diag/record/layout.h"
+#include "diag/record/ring.h"
+#include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 
@@ -20,6 +25,8 @@ struct log_writer {
 	struct log_head head;
 	bool head_written;
 	struct layout_state state;
+	struct log_ring *ring; /* where blocks go instead; or NULL */
+	struct log_bound bound;
 	uint8_t block[LAYOUT_BLOCK_HEAD + LAYOUT_PAYLOAD];
 };
 
@@ -59,6 +66,7 @@ int log_writer_new(const char *path, const char *tracer, struct log_writer **out
 		log_writer_free(w);
 		return rc;
 	}
+	log_hold(w->fd);
 	uname(&u);
 	w->head.version = LAYOUT_VERSION;
 	snprintf(w->head.arch, sizeof(w->head.arch), "%.15s", u.machine);
@@ -75,6 +83,11 @@ int log_writer_new(const char *path, const char *tracer, struct log_writer **out
 void log_writer_bias(struct log_writer *w, int64_t ns)
 {
 	w->head.bias_ns = ns;
+}
+
+void log_writer_how(struct log_writer *w, uint32_t how)
+{
+	w->head.how = how;
 }
 
 static int put(struct log_writer *w, const void *data, size_t size, struct err *e)
@@ -98,6 +111,7 @@ static int put_head(struct log_writer *w, struct err *e)
 	memcpy(p + 48, w->head.tracer, 16);
 	memcpy(p + 64, w->head.host, 65);
 	memcpy(p + 129, w->head.boot_id, 37);
+	layout_put32(p + LAYOUT_HOW, w->head.how);
 	layout_put32(p + 12, (uint32_t)crc32(0, p + 16, LAYOUT_HEAD - 16));
 	w->head_written = true;
 	return put(w, p, sizeof(p), e);
@@ -110,8 +124,15 @@ int log_flush(struct log_writer *w, struct err *e)
 
 	if (!w->head_written && (rc = put_head(w, e)) < 0)
 		return rc;
+	if (!w->failed)
+		w->failed = log_bound_look(&w->bound, w->fd, payload);
 	if (!payload)
 		return put(w, NULL, 0, e);
+	if (w->ring) {
+		log_ring_take(w->ring, w->block + LAYOUT_BLOCK_HEAD, payload, w->block_records);
+		block_begin(w);
+		return 0;
+	}
 	layout_put32(w->block, LAYOUT_BLOCK_MAGIC);
 	layout_put32(w->block + 4, payload);
 	layout_put32(w->block + 8, w->block_records);
@@ -204,6 +225,50 @@ static uint8_t *put_offset(uint8_t *p, int64_t *next, const struct record_call *
 	return p;
 }
 
+static uint8_t *put_position(uint8_t *p, uint32_t *last, const struct record_call *c, uint8_t *how)
+{
+	int32_t difference = (int32_t)(c->position - (*last + (uint32_t)c->result));
+
+	*how |= MORE_POSITION;
+	*last = c->position;
+	if (!difference)
+		return p;
+	*how |= MORE_MOVED;
+	return put_zigzag(p, difference);
+}
+
+static uint8_t *put_cpu(uint8_t *p, uint64_t *last, const struct record_call *c, uint8_t *how)
+{
+	*how |= MORE_CPU;
+	p = put_zigzag(p, (int64_t)(c->cpu_ns - *last));
+	*last = c->cpu_ns + c->cpu_call_ns;
+	return put_varint(p, c->cpu_call_ns);
+}
+
+/* Offset, or what was asked for; position, head and processor time. */
+static uint8_t *put_more(
+	struct layout_state *st, unsigned slot, uint8_t *p, const struct record_call *c)
+{
+	uint8_t size = c->head_size < RECORD_HEAD ? c->head_size : RECORD_HEAD, *how = p;
+
+	if (c->offset != -1) {
+		p = put_offset(p, &st->next[slot], c);
+	} else {
+		*p++ = c->asked ? OFFSET_ASKED : OFFSET_NONE;
+		if (c->asked)
+			p = put_varint(p, c->asked);
+	}
+	if (c->positioned)
+		p = put_position(p, &st->positions[layout_connection(c)], c, how);
+	if (size) {
+		*how |= MORE_HEAD;
+		*p++ = size;
+		memcpy(p, c->head, size);
+		p += size;
+	}
+	return c->timed ? put_cpu(p, &st->cpu_ns[layout_thread(c->tid)], c, how) : p;
+}
+
 static uint8_t *put_call(struct layout_state *st, uint8_t *p, const struct record_call *c)
 {
 	unsigned slot = layout_slot(c->nr, c->tid);
@@ -236,9 +301,9 @@ static uint8_t *put_call(struct layout_state *st, uint8_t *p, const struct recor
 		p += n;
 		control |= (uint64_t)n << (4 + 4 * i);
 	}
-	if (c->offset != -1) {
+	if (c->offset != -1 || c->asked || c->positioned || c->head_size || c->timed) {
 		control |= CONTROL_OFFSET;
-		p = put_offset(p, &st->next[slot], c);
+		p = put_more(st, slot, p, c);
 	}
 	if (c->path || c->path2) {
 		control |= CONTROL_PATHS;
@@ -267,7 +332,7 @@ static uint8_t *put_fd(struct layout_state *st, uint8_t *p, const struct record_
 {
 	bool tag = f->open && (f->tag.device || f->tag.inode || f->tag.first_ns);
 
-	*p++ = (uint8_t)(RECORD_FD | f->open << 3 | tag << 4);
+	*p++ = (uint8_t)(RECORD_FD | f->open << 3 | tag << 4 | (f->open && f->peer) << 5);
 	p = put_start(st, p, f->start_ns);
 	p = put_varint(p, f->pid);
 	p = put_zigzag(p, f->fd);
@@ -285,7 +350,7 @@ static uint8_t *put_fd(struct layout_state *st, uint8_t *p, const struct record_
 		p = put_varint(p, f->tag.inode);
 		p = put_zigzag(p, (int64_t)((uint64_t)f->start_ns - (uint64_t)f->tag.first_ns));
 	}
-	return p;
+	return f->peer ? put_varint(p, f->peer) : p;
 }
 
 static uint8_t *put_process(struct layout_state *st, uint8_t *p, const struct record_process *r)
@@ -362,6 +427,27 @@ static uint8_t *put_reading(struct layout_state *st, uint8_t *p, const struct re
 	return same ? p : put_double(p, r->max);
 }
 
+static uint8_t *put_fuse(struct layout_state *st, uint8_t *p, const struct record_fuse *f)
+{
+	*p++ = (uint8_t)(TYPE_FUSE | f->ended << 3);
+	p = put_start(st, p, f->start_ns);
+	p = put_varint(p, f->pid);
+	p = put_varint(p, f->tid);
+	p = put_zigzag(p, (int64_t)(f->unique - st->unique));
+	st->unique = f->unique;
+	p = put_varint(p, f->nodeid);
+	p = put_varint(p, f->device);
+	p = put_varint(p, f->opcode);
+	return f->ended ? put_zigzag(p, f->error) : p;
+}
+
+static uint8_t *put_mark(struct layout_state *st, uint8_t *p, const struct record_mark *m)
+{
+	*p++ = TYPE_MARK;
+	p = put_start(st, p, m->start_ns);
+	return put_string(p, m->text);
+}
+
 /* More than the record takes. */
 static size_t record_room(const struct record *rec)
 {
@@ -373,6 +459,8 @@ static size_t record_room(const struct record *rec)
 		room += text_length(rec->fd.path);
 	else if (rec->type == RECORD_PROCESS)
 		room += text_length(rec->process.name);
+	else if (rec->type == RECORD_MARK)
+		room += text_length(rec->mark.text);
 	return room;
 }
 
@@ -380,7 +468,17 @@ int log_write(struct log_writer *w, struct record *rec, struct err *e)
 {
 	struct layout_state *st = &w->state;
 	int64_t now = record_end_ns(rec);
+	struct record lost;
 
+	rec->number = 0;
+	if (log_bound_drops(&w->bound, rec))
+		return 0;
+	if (log_bound_tell(&w->bound, &lost, false)) {
+		int rc = log_write(w, &lost, e);
+
+		if (rc < 0)
+			return rc;
+	}
 	/* Before, not after: what is buffered then never waits longer than a second for a
 	 * successor, and the caller's own timer covers the idle case. */
 	if (w->failed || w->pos + record_room(rec) > w->block + sizeof(w->block) ||
@@ -400,23 +498,120 @@ int log_write(struct log_writer *w, struct record *rec, struct err *e)
 	case RECORD_LOST: w->pos = put_lost(st, w->pos, &rec->lost); break;
 	case RECORD_SUM: w->pos = put_sum(st, w->pos, &rec->sum); break;
 	case RECORD_READING: w->pos = put_reading(st, w->pos, &rec->reading); break;
+	case RECORD_FUSE: w->pos = put_fuse(st, w->pos, &rec->fuse); break;
+	case RECORD_MARK: w->pos = put_mark(st, w->pos, &rec->mark); break;
 	case RECORD_END: return err_set(e, -EINVAL, "END records are log_writer_end's to write");
 	default: return err_set(e, -EINVAL, "no record type %d", rec->type);
 	}
 	w->block_records++;
 	rec->number = ++w->records;
+	if (w->ring)
+		log_ring_note(w->ring, rec);
 	return 0;
+}
+
+int log_writer_keep(struct log_writer *w, int64_t keep_ns, size_t most_bytes, struct err *e)
+{
+	w->ring = log_ring_new(keep_ns, most_bytes);
+	w->head.how |= LOG_RING;
+	return w->ring ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
+void log_writer_bound(struct log_writer *w, uint64_t most_bytes)
+{
+	w->bound.most = most_bytes;
+}
+
+struct spill {
+	struct log_writer *to;
+	struct err *e;
+};
+
+static int spill_record(void *ctx, struct record *rec)
+{
+	struct spill *s = ctx;
+
+	return log_write(s->to, rec, s->e);
+}
+
+/* A block that is full already, behind what has been written. */
+static int spill_block(void *ctx, const uint8_t *payload, size_t size, uint32_t records)
+{
+	struct spill *s = ctx;
+	struct log_writer *w = s->to;
+	int rc = log_flush(w, s->e);
+
+	if (rc < 0)
+		return rc;
+	memcpy(w->pos, payload, size);
+	w->pos += size;
+	w->block_records = records;
+	w->records += records;
+	return log_flush(w, s->e);
+}
+
+static int spill(const struct log_ring *ring, struct log_writer *to, struct err *e)
+{
+	struct spill s = {.to = to, .e = e};
+	const struct log_ring_sink sink = {.record = spill_record, .block = spill_block, .ctx = &s};
+
+	return log_ring_replay(ring, &sink);
+}
+
+int log_writer_dump(struct log_writer *w, const char *path, struct err *e)
+{
+	auto_free char *part = alloc_format("%s.part", path);
+	struct log_writer *to;
+	int rc = log_flush(w, e);
+
+	if (rc == 0 && access(path, F_OK) == 0)
+		rc = err_errno(e, -EEXIST, "cannot make the log '%s'", path);
+	if (rc == 0)
+		rc = log_writer_new(part, w->head.tracer, &to, e);
+	if (rc < 0)
+		return rc;
+	to->head = w->head;
+	rc = spill(w->ring, to, e);
+	if (rc == 0)
+		rc = log_writer_end(to, log_ring_lost(w->ring), e);
+	else
+		log_writer_free(to);
+	if (rc == 0 && rename(part, path) < 0)
+		rc = err_errno(e, -errno, "cannot make the log '%s'", path);
+	if (rc < 0)
+		unlink(part);
+	return rc;
+}
+
+/* What is kept goes into the log's own file. */
+static int end_ring(struct log_writer *w, uint64_t *lost, struct err *e)
+{
+	struct log_ring *ring = w->ring;
+	int rc = log_flush(w, e);
+
+	w->ring = NULL;
+	w->records = 0;
+	*lost = log_ring_lost(ring);
+	if (rc == 0)
+		rc = spill(ring, w, e);
+	log_ring_free(ring);
+	return rc;
 }
 
 int log_writer_end(struct log_writer *w, uint64_t lost, struct err *e)
 {
-	int rc = log_flush(w, e);
+	int rc = w->ring ? end_ring(w, &lost, e) : 0;
+	struct record untold;
 
+	if (rc == 0 && log_bound_tell(&w->bound, &untold, true))
+		rc = log_write(w, &untold, e);
+	if (rc == 0)
+		rc = log_flush(w, e);
 	if (rc == 0) {
 		w->pos[0] = RECORD_END;
 		layout_put64(w->pos + 1, (uint64_t)clock_real_ns());
 		layout_put64(w->pos + 9, w->records);
-		layout_put64(w->pos + 17, lost);
+		layout_put64(w->pos + 17, lost + w->bound.dropped);
 		w->pos += LAYOUT_END;
 		w->block_records = 1;
 		w->records++;
@@ -437,6 +632,8 @@ void log_writer_free(struct log_writer *w)
 
 	if (!w)
 		return;
+	log_ring_free(w->ring);
+	w->ring = NULL;
 	if (w->fd >= 0) {
 		if (w->pos)
 			log_flush(w, &ignored);

@@ -62,6 +62,20 @@ bool procfs_stat(pid_t pid, pid_t tid, struct procfs_stat *out)
 	return n == 9;
 }
 
+bool procfs_cpu(pid_t pid, double *seconds)
+{
+	struct procfs_stat st;
+	struct timespec own;
+	clockid_t clock;
+
+	if (!procfs_stat(pid, 0, &st) || clock_getcpuclockid(pid, &clock) ||
+		clock_gettime(clock, &own))
+		return false;
+	*seconds = (double)own.tv_sec + (double)own.tv_nsec * 1e-9 +
+		(double)(st.child_user + st.child_system) / (double)sysconf(_SC_CLK_TCK);
+	return true;
+}
+
 bool procfs_is_gone(int rc)
 {
 	return rc == -ENOENT || rc == -ESRCH || rc == -EACCES || rc == -EPERM;

@@ -32,6 +32,11 @@ struct procfs_stat {
 /* False if it is gone. */
 bool procfs_stat(pid_t pid, pid_t tid, struct procfs_stat *out);
 
+/* Seconds of processor time of the process, all its threads, those that have ended, and children
+ * that it has waited for. Exact but for the children's, which are in clock ticks. False if it is
+ * gone. */
+bool procfs_cpu(pid_t pid, double *seconds);
+
 /* The next number in an open /proc or /proc/PID/task; 0 at the end, or if 'dir' is NULL. */
 pid_t procfs_next(DIR *dir);
 

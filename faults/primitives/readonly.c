@@ -94,12 +94,16 @@ static int find_sysfs(const struct mounted *m, char *out, size_t size)
 static int check_mount(const char *path, const struct mounted *m, const char *dir, struct err *e)
 {
 	struct mounted own;
+	struct stat st;
 	int rc = mounted_at(dir, &own, e);
 
 	if (rc)
 		return rc;
 	if (geteuid() != 0)
 		return err_set(e, -EPERM, "making '%s' read-only needs root", path);
+	if (!stat(path, &st) && S_ISBLK(st.st_mode))
+		return err_set(e, -ENOTSUP,
+			"'%s' is a block device: there is no file system to turn read-only", path);
 	if (!strcmp(m->point, "/"))
 		return err_set(e, -EPERM,
 			"'%s' lies on the root file system: the storage must be a mount of its own",
@@ -109,6 +113,36 @@ static int check_mount(const char *path, const struct mounted *m, const char *di
 			"'%s' lies on the same file system as the agent's journal in '%s'", path,
 			dir);
 	return mounted_readonly(m) ? err_set(e, -EROFS, "'%s' is read-only already", m->point) : 0;
+}
+
+/* A remount is refused while files are open for writing; -EBUSY if the server has one open. */
+static int check_writers(pid_t pid, const struct mounted *m, struct err *e)
+{
+	auto_dir DIR *dir = NULL;
+	char path[64];
+	pid_t fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	while (dir && (fd = procfs_next(dir))) {
+		auto_free char *text = NULL;
+		const char *flags;
+		unsigned value;
+		struct stat st;
+
+		snprintf(path, sizeof(path), "fdinfo/%d", (int)fd);
+		if (fstatat(dirfd(dir), path + strlen("fdinfo/"), &st, 0) < 0 ||
+			st.st_dev != makedev(m->major, m->minor) || !S_ISREG(st.st_mode) ||
+			procfs_read(pid, path, &text, NULL) ||
+			!(flags = procfs_after(text, "flags:")) ||
+			sscanf(flags, " %o", &value) != 1 || (value & O_ACCMODE) == O_RDONLY)
+			continue;
+		return err_set(e, -EBUSY,
+			"'%s' (%s) can only be remounted here, which the kernel refuses while "
+			"process %d has files on it open for writing",
+			m->point, m->type, (int)pid);
+	}
+	return 0;
 }
 
 int readonly_prepare(const char *path, pid_t pid, const char *dir, json_t **out, struct err *e)
@@ -135,6 +169,8 @@ int readonly_prepare(const char *path, pid_t pid, const char *dir, json_t **out,
 			rc = (int)errors;
 	}
 	rc = rc ?: (pid ? server_learn(pid, &server, e) : 0);
+	if (!rc && pid && !by_error)
+		rc = check_writers(pid, &m, e);
 	if (rc)
 		return rc;
 	flags = mounted_flags(&m, data);

@@ -14,6 +14,7 @@
 #include "faults/primitives/process.h"
 #include "faults/primitives/procfs.h"
 #include "faults/primitives/server_impl.h"
+#include "faults/primitives/unit.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/base/jget.h"
@@ -89,11 +90,29 @@ static void wait_released(const pid_t *pids, int n)
 	}
 }
 
+/* A crash is a SIGKILL, and systemd is told afterwards, so that it does not start the server again.
+ * Else systemd stops it as its unit says. */
+static int stop_unit(const json_t *server, double grace_s, bool *was_there, struct err *e)
+{
+	pid_t pids[8], who;
+
+	if (!server_unit(server))
+		return 0;
+	if (server_find(server, pids, 8) != 0)
+		*was_there = true;
+	if (grace_s <= 0)
+		end(server, SIGKILL, 0, &who);
+	return unit_stop(server_unit(server), e);
+}
+
 int server_stop(const json_t *server, double grace_s, bool *was_there, struct err *e)
 {
 	pid_t pids[8], who = 0;
-	int n = server_find(server, pids, 8), rc = 0;
+	int n, rc = stop_unit(server, grace_s, was_there, e);
 
+	if (rc)
+		return rc;
+	n = server_find(server, pids, 8);
 	if (n < 0)
 		return err_errno(e, n, "cannot look for the server");
 	if (!n)
@@ -244,7 +263,11 @@ static int become(const json_t *server, const struct server_change *c, int lock,
 		return -ENOMEM;
 	process_close_others(keep, 2);
 	process_default_signals();
-	join_cgroups(server);
+	for (int signo = 1; signo < 32; signo++)
+		if (jget_int(server, "ignored") >> (signo - 1) & 1)
+			signal(signo, SIG_IGN);
+	if (!server_unit(server))
+		join_cgroups(server);
 	rc = put_oom_score(jget_int(server, "oom_score_adj"));
 	setpriority(PRIO_PROCESS, 0, (int)jget_int(server, "nice"));
 	umask((mode_t)jget_int(server, "umask"));
@@ -325,7 +348,10 @@ int server_start(
 	if (n < 0)
 		return err_errno(e, n, "cannot look for the server");
 	/* Its own supervisor may have been quicker. */
-	return (n ? 0 : launch(server, c, lock, e)) ?: wait_listening(server, pid, e);
+	if (!n)
+		n = server_unit(server) && !c ? unit_start(server_unit(server), lock, e)
+					      : launch(server, c, lock, e);
+	return n < 0 ? n : wait_listening(server, pid, e);
 }
 
 static bool is_learnt_one(const json_t *server, pid_t pid)
@@ -347,6 +373,19 @@ int server_restore(const json_t *server, bool again, int lock, bool *was_there, 
 		?: server_start(server, NULL, lock, &pid, e);
 }
 
+/* Does systemd watch it again? */
+static int verify_unit(const json_t *server, pid_t pid, struct err *e)
+{
+	const char *unit = server_unit(server);
+	pid_t main_pid = 0;
+	int rc = unit ? unit_main(unit, &main_pid, e) : 0;
+
+	return rc || !unit || main_pid == pid
+		? rc
+		: err_set(e, -EBUSY, "the server, process %d, is not the one of %s", (int)pid,
+			  unit);
+}
+
 int server_verify(const json_t *server, bool again, struct err *e)
 {
 	pid_t pids[2];
@@ -366,5 +405,5 @@ int server_verify(const json_t *server, bool again, struct err *e)
 	if (!server_listens(server, pids[0]))
 		return err_set(
 			e, -EBUSY, "the server, process %d, does not listen where it did", who);
-	return 0;
+	return verify_unit(server, pids[0], e);
 }

@@ -6,10 +6,10 @@
  * the same ones. A server that its supervisor has already started again is used as it is.
  *
  * The started server has the same arguments, environment, folder, umask, user, groups, limits,
- * priority, OOM score, cgroup and standard descriptors (files and devices; pipes and sockets become
- * /dev/null). Not restored: capabilities below its user's, seccomp, CPU affinity and scheduling
- * class. A server in another namespace or root folder is refused, since that could not be entered
- * again.
+ * priority, OOM score, cgroup, standard descriptors (files and devices; pipes and sockets become
+ * /dev/null), and ignores SIGHUP, SIGPIPE and SIGXFSZ if it did. Not restored: capabilities below
+ * its user's, seccomp, CPU affinity and scheduling class. A server in another namespace or root
+ * folder is refused, since that could not be entered again, unless systemd can start it there.
  */
 #ifndef CULPRIT_FAULTS_SERVER_H
 #define CULPRIT_FAULTS_SERVER_H
@@ -20,6 +20,15 @@
 #include <sys/types.h>
 
 #include "harness/base/err.h"
+
+/* The service of systemd that a description names; NULL: none. Such a server is stopped and started
+ * by systemctl, and may be in a mount, IPC or host-name namespace of its own (PrivateTmp=). Started
+ * differently (server_change) it is a process of ours, outside the unit, until it is started as it
+ * was. */
+const char *server_unit(const json_t *server);
+
+/* True if it cannot be started but by systemd: it is in a namespace of its own. */
+bool server_is_walled(const json_t *server);
 
 /* Everything that server_start needs, as JSON. -ESRCH: no such process; -EXDEV: in another
  * namespace;

@@ -1,6 +1,7 @@
 /* Describing a server from /proc, and finding which processes are that server. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include "faults/primitives/procfs.h"
 #include "faults/primitives/server_impl.h"
+#include "faults/primitives/unit.h"
 #include "harness/base/jget.h"
 #include "harness/base/proc.h"
 
@@ -56,15 +58,18 @@ char *server_bytes(const json_t *value)
 
 /* ---- /proc ---- */
 
-/* 1, 0, or -errno if that cannot be found out. */
-static int same_namespaces(pid_t pid, const char **differs)
+/* 1, 0, or -errno if that cannot be found out. 'first': 0, or PRIVATE to leave out the namespaces
+ * that a unit of systemd may have for itself; then its root folder is another mount, too. */
+enum { PRIVATE = 3 };
+
+static int same_namespaces(pid_t pid, size_t first, const char **differs)
 {
 	static const char *const names[] = {
-		"ns/mnt", "ns/net", "ns/pid", "ns/uts", "ns/ipc", "ns/user"};
+		"ns/mnt", "ns/uts", "ns/ipc", "ns/net", "ns/pid", "ns/user"};
 	char path[64], theirs[PATH_MAX], ours[PATH_MAX];
 	struct stat root, own;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = first; i < sizeof(names) / sizeof(names[0]); i++) {
 		int rc = procfs_link(pid, names[i], theirs);
 
 		*differs = names[i] + 3;
@@ -76,6 +81,8 @@ static int same_namespaces(pid_t pid, const char **differs)
 		if (strcmp(theirs, ours))
 			return 0;
 	}
+	if (first)
+		return 1;
 	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
 	*differs = "root";
 	return !stat(path, &root) && !stat("/", &own) && root.st_dev == own.st_dev &&
@@ -83,7 +90,7 @@ static int same_namespaces(pid_t pid, const char **differs)
 }
 
 /* 1, 0, or -errno if that cannot be found out. */
-static int is_it(const json_t *argv, const char *exe, pid_t pid)
+static int is_it(const json_t *server, const char *exe, pid_t pid)
 {
 	auto_json json_t *words = NULL;
 	const char *differs;
@@ -95,8 +102,19 @@ static int is_it(const json_t *argv, const char *exe, pid_t pid)
 	rc = rc ?: procfs_words(pid, "cmdline", bytes_json, &words);
 	if (rc)
 		return procfs_is_gone(rc) ? 0 : rc;
-	return json_array_size(words) && json_equal(words, argv) ? same_namespaces(pid, &differs)
-								 : 0;
+	return json_array_size(words) && json_equal(words, jget(server, "argv"))
+		? same_namespaces(pid, server_is_walled(server) ? PRIVATE : 0, &differs)
+		: 0;
+}
+
+const char *server_unit(const json_t *server)
+{
+	return jget_text(server, "unit");
+}
+
+bool server_is_walled(const json_t *server)
+{
+	return jget_true(server, "walled");
 }
 
 int server_find(const json_t *server, pid_t *pids, int room)
@@ -107,7 +125,7 @@ int server_find(const json_t *server, pid_t *pids, int room)
 	uint64_t ticks;
 
 	for (pid_t pid; rc >= 0 && (pid = procfs_next(dir));) {
-		rc = pid != getpid() ? is_it(jget(server, "argv"), exe, pid) : 0;
+		rc = pid != getpid() ? is_it(server, exe, pid) : 0;
 		/* A zombie has no arguments, unless it has threads that still run in the kernel and
 		 * hold files. */
 		if (rc > 0 && (rc = proc_start_time(pid, &ticks)) == 0 && n < room)
@@ -264,7 +282,19 @@ static json_t *ids(const char *text, const char *label)
 		: NULL;
 }
 
-/* uid, gid, umask and groups from /proc/PID/status. */
+/* Signals that whoever started the server may have had ignored for it: nohup, systemd
+ * (IgnoreSIGPIPE=), an administrator who wants EFBIG in place of death at RLIMIT_FSIZE. Others are
+ * the server's own doing, and it does it again. */
+static json_int_t ignored_signals(const char *status)
+{
+	const char *p = procfs_after(status, "\nSigIgn:");
+	const unsigned long long kept = 1ull << (SIGHUP - 1) | 1ull << (SIGPIPE - 1) |
+		1ull << (SIGXFSZ - 1);
+
+	return p ? (json_int_t)(strtoull(p, NULL, 16) & kept) : 0;
+}
+
+/* uid, gid, umask, groups and ignored signals from /proc/PID/status. */
 static int learn_user(pid_t pid, json_t *server)
 {
 	auto_json json_t *groups = json_array();
@@ -284,6 +314,7 @@ static int learn_user(pid_t pid, json_t *server)
 	if (json_object_set_new(server, "uid", ids(text, "\nUid:")) ||
 		json_object_set_new(server, "gid", ids(text, "\nGid:")) ||
 		json_object_set_new(server, "umask", json_integer(mask)) ||
+		json_object_set_new(server, "ignored", json_integer(ignored_signals(text))) ||
 		json_object_set(server, "groups", groups))
 		rc = -ESRCH;
 	return rc;
@@ -357,11 +388,31 @@ static json_t *learn_process(pid_t pid, uint64_t ticks, const char *exe, const c
 		descriptor(pid, 1), descriptor(pid, 2), "listens", listening(pid));
 }
 
+/* Its unit of systemd, if it has one, and whether it is in a namespace of its own. -EXDEV if it is,
+ * and nobody could start it there again. */
+static int learn_place(pid_t pid, json_t *server, struct err *e)
+{
+	const char *differs = "";
+	char unit[UNIT_NAME_MAX];
+	int in_unit = unit_of(pid, unit, e), same = same_namespaces(pid, 0, &differs);
+
+	if (in_unit < 0)
+		return in_unit;
+	if (same <= 0 && (!in_unit || same_namespaces(pid, PRIVATE, &differs) <= 0))
+		return err_set(e, -EXDEV,
+			"process %d has another %s than the agent, so it could not be started "
+			"again as it is",
+			(int)pid, strcmp(differs, "root") ? "namespace" : "root folder");
+	if (json_object_set_new(server, "walled", json_boolean(same <= 0)) ||
+		(in_unit && json_object_set_new(server, "unit", json_string(unit))))
+		return -ENOMEM;
+	return 0;
+}
+
 int server_learn(pid_t pid, json_t **out, struct err *e)
 {
 	char exe[PATH_MAX], cwd[PATH_MAX];
-	auto_json json_t *s = NULL;
-	const char *differs = "";
+	auto_json json_t *s = NULL, *place = json_object();
 	uint64_t ticks;
 	pid_t same[2];
 	int rc;
@@ -369,15 +420,13 @@ int server_learn(pid_t pid, json_t **out, struct err *e)
 	if (pid <= 1 || pid == getpid() || proc_start_time(pid, &ticks) ||
 		procfs_link(pid, "exe", exe) || procfs_link(pid, "cwd", cwd))
 		rc = err_set(e, -ESRCH, "there is no process %d that could be a server", (int)pid);
-	else if (same_namespaces(pid, &differs) <= 0)
-		rc = err_set(e, -EXDEV,
-			"process %d has another %s than the agent, so it could not be started "
-			"again as it is",
-			(int)pid, strcmp(differs, "root") ? "namespace" : "root folder");
+	else if ((rc = place ? learn_place(pid, place, e) : -ENOMEM))
+		rc = rc == -ENOMEM ? err_errno(e, rc, "cannot describe process %d", (int)pid) : rc;
 	else if (access(exe, X_OK) < 0)
 		rc = err_errno(e, -errno, "process %d could not be started again: its program '%s'",
 			(int)pid, exe);
-	else if (!(s = learn_process(pid, ticks, exe, cwd)) || learn_user(pid, s))
+	else if (!(s = learn_process(pid, ticks, exe, cwd)) || learn_user(pid, s) ||
+		json_object_update(s, place))
 		rc = err_set(e, -ESRCH, "cannot learn how process %d was started", (int)pid);
 	else
 		rc = check_limits(s, pid, e);

@@ -10,7 +10,6 @@
 
 #include "faults/primitives/procfs.h"
 #include "faults/primitives/server.h"
-#include "faults/primitives/storage.h"
 #include "harness/base/file.h"
 
 #define GRACE_S 3 /* between SIGTERM and SIGKILL; enough for a small storage */
@@ -48,6 +47,32 @@ static int find_user(const char *user, struct server_change *c, struct err *e)
 	return err_set(e, -ENOENT, "there is no user '%s' in /etc/passwd", user);
 }
 
+/* Beside its storage. */
+static bool is_changed(const struct service_spec *s)
+{
+	return s->user || s->limits[SERVICE_NOFILE] || s->limits[SERVICE_FSIZE] ||
+		s->limits[SERVICE_AS];
+}
+
+/* A soft limit alone cannot be above the hard one. */
+static int check_limits(const struct service_spec *s, struct err *e)
+{
+	struct rlimit l;
+
+	for (int i = 0; i < SERVICE_LIMITS && !s->restart; i++) {
+		if (!s->limits[i])
+			continue;
+		if (prlimit(s->pid, resources[i], NULL, &l) < 0)
+			return err_errno(
+				e, -errno, "cannot read the limits of process %d", (int)s->pid);
+		if ((rlim_t)s->limits[i] > l.rlim_max)
+			return err_set(e, -EINVAL,
+				"a limit of %lld is above the server's hard limit of %llu",
+				(long long)s->limits[i], (unsigned long long)l.rlim_max);
+	}
+	return 0;
+}
+
 int service_prepare(const struct service_spec *s, const char *dir, const char *name, json_t **out,
 	struct err *e)
 {
@@ -55,10 +80,14 @@ int service_prepare(const struct service_spec *s, const char *dir, const char *n
 	struct server_change ignored;
 	int rc = s->user ? find_user(s->user, &ignored, e) : 0;
 
-	rc = rc ?: server_learn(s->pid, &server, e);
-	if (!rc && s->storage) {
-		storage = storage_describe(
-			s->storage, s->prune, dir, name, s->size_bytes, s->inodes, s->spare);
+	rc = rc ?: server_learn(s->pid, &server, e) ?: check_limits(s, e);
+	if (!rc && s->restart && is_changed(s) && server_is_walled(server))
+		rc = err_set(e, -EXDEV,
+			"process %d of %s has a namespace of its own, so it can be "
+			"started only as it was",
+			(int)s->pid, server_unit(server));
+	if (!rc && s->storage.path) {
+		storage = storage_describe(&s->storage, dir, name);
 		rc = storage_check(storage, e);
 	}
 	if (rc)
@@ -80,10 +109,6 @@ static int set_limits(const struct service_spec *s, pid_t pid, struct err *e)
 		if (prlimit(pid, resources[i], NULL, &l) < 0)
 			return err_errno(e, -errno, "cannot limit process %d", (int)pid);
 		l.rlim_cur = (rlim_t)s->limits[i];
-		if (l.rlim_cur > l.rlim_max)
-			return err_set(e, -EINVAL,
-				"a limit of %lld is above the server's hard limit of %llu",
-				(long long)s->limits[i], (unsigned long long)l.rlim_max);
 		if (prlimit(pid, resources[i], &l, NULL) < 0)
 			return err_errno(e, -errno, "cannot limit process %d", (int)pid);
 	}
@@ -129,7 +154,7 @@ static int restart(const struct service_spec *s, const struct service_inverse *i
 	if (!rc && server_find(i->server, by_itself, 1) > 0 && (i->storage || s->user))
 		rc = err_set(
 			e, -EBUSY, "a supervisor has already started the server again, as it was");
-	return rc ?: server_start(i->server, &c, lock, pid, e);
+	return rc ?: server_start(i->server, is_changed(s) ? &c : NULL, lock, pid, e);
 }
 
 int service_act(const struct service_spec *s, const json_t *inverse, pid_t *pid, struct err *e)

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 
 #include "faults/primitives/primitive.h"
+#include "faults/primitives/storage.h"
 
 enum service_limit { SERVICE_NOFILE, SERVICE_FSIZE, SERVICE_AS, SERVICE_LIMITS };
 
@@ -21,9 +22,7 @@ struct service_spec {
 	bool kill;
 	const char *user;                  /* name or number; with restart */
 	json_int_t limits[SERVICE_LIMITS]; /* soft; 0: unchanged */
-	const char *storage;               /* folder; with restart */
-	const char *prune;                 /* see storage.h */
-	json_int_t size_bytes, inodes, spare;
+	struct storage_spec storage;       /* path NULL: its own; with restart */
 };
 
 /* Describes the server and checks what can be checked. 'name' (SESSION-HANDLE) and 'dir' are the

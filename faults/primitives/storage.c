@@ -1,10 +1,7 @@
 #include "faults/primitives/storage.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
-#include <fts.h>
 #include <limits.h>
 #include <linux/loop.h>
 #include <stdio.h>
@@ -13,41 +10,48 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "faults/primitives/mounts.h"
 #include "faults/primitives/procfs.h"
+#include "faults/primitives/tree.h"
 #include "harness/base/clock.h"
 #include "harness/base/proc.h"
 
+#define CHECK_S 0.5
 #define BUSY_S 20
 #define EXT4_OWN_INODES 11
+/* Half a minute at 8 MB/s, in which the server is down. */
+#define KEPT_MIB 256
 
 struct storage {
-	const char *path, *prune, *dir, *name;
+	const char *path, *dir, *name;
+	struct tree_rule rule;
 	char image[PATH_MAX], in_path[300]; /* its end, by which a loop device's file is known */
 	char control[128], device[128];     /* made by us where /dev lacks them */
 	json_int_t size, inodes, spare;
 };
 
-json_t *storage_describe(const char *path, const char *prune, const char *dir, const char *name,
-	json_int_t size_bytes, json_int_t inodes, json_int_t spare)
+json_t *storage_describe(const struct storage_spec *spec, const char *dir, const char *name)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I}", "path", path, "prune",
-		prune ? prune : "", "dir", dir, "name", name, "size_bytes", size_bytes, "inodes",
-		inodes, "spare", spare);
+	return json_pack("{s:s, s:s, s:O?, s:s, s:s, s:I, s:I, s:I}", "path", spec->path, "prune",
+		spec->prune ? spec->prune : "", "keep", spec->keep, "dir", dir, "name", name,
+		"size_bytes", spec->size_bytes, "inodes", spec->inodes, "spare", spec->spare);
 }
 
 static int read_storage(const json_t *j, struct storage *s, struct err *e)
 {
-	if (json_unpack((json_t *)j, "{s:s, s:s, s:s, s:s, s:I, s:I, s:I}", "path", &s->path,
-		    "prune", &s->prune, "dir", &s->dir, "name", &s->name, "size_bytes", &s->size,
-		    "inodes", &s->inodes, "spare", &s->spare) < 0 ||
+	json_t *keep = NULL;
+
+	if (json_unpack((json_t *)j, "{s:s, s:s, s?o, s:s, s:s, s:I, s:I, s:I}", "path", &s->path,
+		    "prune", &s->rule.prune, "keep", &keep, "dir", &s->dir, "name", &s->name,
+		    "size_bytes", &s->size, "inodes", &s->inodes, "spare", &s->spare) < 0 ||
 		s->path[0] != '/' || s->dir[0] != '/' || strlen(s->name) < 8 ||
 		strchr(s->name, '/'))
 		return err_set(e, -EBADMSG, "the inverse of a small storage is damaged");
+	s->rule.keep = json_is_array(keep) ? keep : NULL;
 	snprintf(s->in_path, sizeof(s->in_path), "/%.200s.img", s->name);
 	snprintf(s->image, sizeof(s->image), "%s/%s.img", s->dir, s->name);
 	/* In /dev, since the session's folder may lie on a mount that allows no devices. */
@@ -75,6 +79,54 @@ int storage_run(const char *const *argv, int lock, double timeout_s, int ok_mask
 		end ? end + 1 : output ?: "");
 }
 
+/* Adds what is kept to the size, and if 'spare' is set counts the inodes: what is copied, 'spare'
+ * more, and those that ext4 reserves. */
+static int add_kept(struct storage *s, double patience_s, struct tree_size *size, struct err *e)
+{
+	auto_fd int fd = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rc = fd < 0 ? err_errno(e, -errno, "cannot open '%s'", s->path)
+			: tree_measure(fd, &s->rule, patience_s, size, e);
+
+	if (rc)
+		return rc;
+	s->size += size->kept_bytes;
+	if (s->spare)
+		s->inodes = size->inodes + s->spare + EXT4_OWN_INODES;
+	return 0;
+}
+
+/* Can the files that are kept be copied? The agent must not be busy with this for longer than its
+ * guard's lease: what a large or slow tree holds is found out when it is copied. */
+static int check_kept(struct storage *s, struct err *e)
+{
+	struct tree_size size = {0};
+	struct statvfs v;
+	int rc = add_kept(s, CHECK_S, &size, e);
+
+	if (rc == -ETIME)
+		return 0;
+	if (rc)
+		return rc;
+	if (s->inodes && s->inodes < size.inodes + EXT4_OWN_INODES)
+		return err_set(e, -ENOSPC,
+			"the %lld folders, links and files in '%s' that a server needs to start do "
+			"not fit on a storage with %lld inodes",
+			(long long)size.inodes, s->path, (long long)s->inodes);
+	if (!size.kept_bytes)
+		return 0;
+	if (size.kept_bytes > (json_int_t)KEPT_MIB << 20)
+		return err_set(e, -EFBIG,
+			"the files in '%s' that a server needs to start take %lld MiB, and at most "
+			"%d MiB are copied",
+			s->path, (long long)(size.kept_bytes >> 20), KEPT_MIB);
+	if (!statvfs(s->dir, &v) && (json_int_t)(v.f_bavail * v.f_frsize) < size.kept_bytes)
+		return err_set(e, -ENOSPC,
+			"'%s' has no room for a copy of the files in '%s' that a server needs to "
+			"start, %lld MiB",
+			s->dir, s->path, (long long)(size.kept_bytes >> 20));
+	return 0;
+}
+
 int storage_check(const json_t *j, struct err *e)
 {
 	const char *const argv[] = {"mkfs.ext4", "-V", NULL};
@@ -90,7 +142,7 @@ int storage_check(const json_t *j, struct err *e)
 		return err_set(e, -EINVAL, "the storage '%s' is no folder", s.path);
 	if (proc_run(argv, 10, NULL, NULL))
 		return err_set(e, -ENOENT, "making a small storage needs mkfs.ext4");
-	return 0;
+	return check_kept(&s, e);
 }
 
 /* ---- loop device ---- */
@@ -175,105 +227,6 @@ static int find_loop(const struct storage *s, struct err *e)
 	return -ENODEV;
 }
 
-/* ---- folders ---- */
-
-static void copy_attributes(const char *from, const char *to)
-{
-	char names[8192], value[65536];
-	ssize_t n = llistxattr(from, names, sizeof(names));
-
-	for (char *p = names; n > 0 && p < names + n; p += strlen(p) + 1) {
-		ssize_t size = lgetxattr(from, p, value, sizeof(value));
-
-		if (size >= 0)
-			lsetxattr(to, p, value, (size_t)size, 0);
-	}
-}
-
-static bool holds_link(const char *path)
-{
-	auto_dir DIR *dir = opendir(path);
-	struct dirent *d;
-	bool holds = false;
-
-	while (dir && !holds && (d = readdir(dir)))
-		holds = d->d_type == DT_LNK;
-	return holds;
-}
-
-static int copy_one(const FTSENT *f, const char *path, int to)
-{
-	const struct stat *st = f->fts_statp;
-	char link[PATH_MAX], made[PATH_MAX];
-	ssize_t n;
-
-	if (f->fts_info == FTS_SL) {
-		n = readlink(f->fts_path, link, sizeof(link) - 1);
-		if (n <= 0)
-			return 0;
-		link[n] = '\0';
-		return symlinkat(link, to, path) < 0 ||
-				fchownat(to, path, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW) < 0
-			? -errno
-			: 0;
-	}
-	if ((f->fts_level && mkdirat(to, path, 0700) < 0) ||
-		fchownat(to, path, st->st_uid, st->st_gid, 0) < 0 ||
-		fchmodat(to, path, st->st_mode & 07777, 0) < 0)
-		return -errno;
-	snprintf(made, sizeof(made), "/proc/self/fd/%d/%s", to, path);
-	copy_attributes(f->fts_path, made);
-	return 0;
-}
-
-/* Folders and links below the open folder 'from' to below 'to', or only counted if 'to' is -1. One
- * file system only. */
-static int copy_folders(int from, int to, const char *prune, json_int_t *count)
-{
-	char root[64], *roots[] = {root, NULL};
-	size_t skip = (size_t)snprintf(root, sizeof(root), "/proc/self/fd/%d/.", from);
-	FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_XDEV | FTS_NOCHDIR, NULL);
-	int rc = tree ? 0 : -errno;
-	FTSENT *f;
-
-	errno = 0;
-	while (!rc && tree && (f = fts_read(tree))) {
-		const char *path = f->fts_level ? f->fts_path + skip + 1 : ".";
-
-		if (f->fts_info == FTS_DNR || f->fts_info == FTS_ERR || f->fts_info == FTS_NS)
-			rc = f->fts_errno == ENOENT ? 0 : -f->fts_errno;
-		if (f->fts_info != FTS_D && f->fts_info != FTS_SL)
-			continue;
-		if (f->fts_info == FTS_D && f->fts_level &&
-			(!strcmp(f->fts_name, "lost+found") ||
-				(*prune && !fnmatch(prune, path, FNM_PATHNAME | FNM_PERIOD) &&
-					!holds_link(f->fts_path)))) {
-			fts_set(tree, f, FTS_SKIP);
-			continue;
-		}
-		++*count;
-		if (to >= 0)
-			rc = copy_one(f, path, to);
-	}
-	if (tree)
-		fts_close(tree);
-	return rc;
-}
-
-/* What the folders take, 'spare' more, and those that ext4 reserves. */
-static int count_inodes(struct storage *s, struct err *e)
-{
-	auto_fd int fd = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	json_int_t count = 0;
-	int rc;
-
-	if (fd < 0)
-		return err_errno(e, -errno, "cannot open '%s'", s->path);
-	rc = copy_folders(fd, -1, s->prune, &count);
-	s->inodes = count + s->spare + EXT4_OWN_INODES;
-	return rc ? err_errno(e, rc, "cannot read the folders of '%s'", s->path) : 0;
-}
-
 /* ---- make and remove ---- */
 
 static int make_image(const struct storage *s, int lock, struct err *e)
@@ -299,7 +252,6 @@ static int mount_image(const struct storage *s, struct err *e)
 {
 	auto_fd int below = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), loop = -1, top = -1;
 	const char *used = NULL;
-	json_int_t ignored = 0;
 	char path[32] = "";
 	int rc;
 
@@ -314,17 +266,18 @@ static int mount_image(const struct storage *s, struct err *e)
 	if (top < 0)
 		return err_errno(e, -errno, "cannot open '%s'", s->path);
 	unlinkat(top, "lost+found", AT_REMOVEDIR);
-	rc = copy_folders(below, top, s->prune, &ignored);
-	return rc ? err_errno(e, rc, "the folders of '%s' do not fit on the small storage", s->path)
-		  : 0;
+	rc = tree_copy(below, top, &s->rule, e);
+	return rc == -ENOSPC
+		? err_prefix(e, rc, "what a server needs to start does not fit on a small storage")
+		: rc;
 }
 
 int storage_make(const json_t *j, int lock, struct err *e)
 {
+	struct tree_size ignored;
 	struct storage s;
-	int rc = read_storage(j, &s, e);
+	int rc = read_storage(j, &s, e) ?: add_kept(&s, 0, &ignored, e) ?: make_image(&s, lock, e);
 
-	rc = rc ?: (s.spare ? count_inodes(&s, e) : 0) ?: make_image(&s, lock, e);
 	if (rc)
 		return rc;
 	rc = mount_image(&s, e);

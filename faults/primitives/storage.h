@@ -1,9 +1,9 @@
 /*
  * Small storage: an ext4 of a chosen size in a file, mounted over a server's storage folder.
  *
- * At first it has the folder's own tree of directories and symbolic links (owner, mode, extended
- * attributes) and none of its files: a server that keeps its bookkeeping in folders finds them, and
- * the rest of space and inodes is free.
+ * At first it has the folder's own tree of directories and symbolic links, and of its files only
+ * those that the server needs to start (tree.h): a server that keeps its bookkeeping there finds
+ * it, and the rest of space and inodes is free.
  */
 #ifndef CULPRIT_FAULTS_STORAGE_H
 #define CULPRIT_FAULTS_STORAGE_H
@@ -13,14 +13,21 @@
 
 #include "harness/base/err.h"
 
-/* The JSON that the others need; 'name' must be unique on the machine. inodes 0: mkfs decides.
- * spare > 0: instead, enough for that many to be free at first. 'prune' (may be NULL): folders
- * whose path below 'path' matches it (fnmatch; a star does not match a slash) are copied only if a
- * link lies in them. */
-json_t *storage_describe(const char *path, const char *prune, const char *dir, const char *name,
-	json_int_t size_bytes, json_int_t inodes, json_int_t spare);
+struct storage_spec {
+	const char *path;      /* the server's storage folder */
+	json_int_t size_bytes; /* of the file system, besides the files that are kept */
+	json_int_t inodes;     /* 0: mkfs decides */
+	json_int_t spare;      /* above 0: in place of 'inodes', so many are free at first */
+	const char *prune;     /* as in tree.h; or NULL */
+	const json_t *keep;    /* the same */
+};
 
-/* 0, or why it cannot be done here: -ENOENT no mkfs.ext4, -EINVAL no folder, ... */
+/* The JSON that the others need; 'name' must be unique on the machine, 'dir' holds the file. */
+json_t *storage_describe(const struct storage_spec *spec, const char *dir, const char *name);
+
+/* 0, or why it cannot be done here: -ENOENT no mkfs.ext4, -EINVAL no folder, -EFBIG the kept files
+ * are too large to be copied while the server is down, -ENOSPC there is no room for them in 'dir'.
+ */
 int storage_check(const json_t *storage, struct err *e);
 
 /* The server must be stopped. 'lock' is inherited by mkfs. */

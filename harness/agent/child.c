@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,6 +35,7 @@ void children_reap(struct agent *a)
 {
 	for (;;) {
 		siginfo_t si = {0};
+		struct rusage usage;
 		struct handle *h;
 		int status;
 
@@ -41,11 +44,14 @@ void children_reap(struct agent *a)
 		h = by_pid(a, si.si_pid);
 		if (h && h->account)
 			process_account_exit(h->account, h->pid);
-		if (waitpid(si.si_pid, &status, 0) < 0 || !h)
+		if (wait4(si.si_pid, &status, 0, &usage) < 0 || !h)
 			continue;
 		h->ended = true;
 		h->exit = exit_code(status);
-		if (h->state == HANDLE_LIVE && h->kind != HANDLE_RUN)
+		h->cpu_s = clock_rusage_s(&usage);
+		if ((h->state == HANDLE_LIVE || h->state == HANDLE_WRITING ||
+			    h->state == HANDLE_OBEYING) &&
+			h->kind != HANDLE_RUN)
 			agent_event(a,
 				json_pack("{s:s, s:s, s:i}", "event", "exit", "handle", h->name,
 					"exit", h->exit));
@@ -65,6 +71,7 @@ static ssize_t take_output(struct handle *h)
 	return n;
 }
 
+/* Once the program has ended, what the kernel counted is exact; the account has clock ticks. */
 json_t *child_status(struct handle *h, struct err *e)
 {
 	struct process_usage u = {0};
@@ -75,8 +82,8 @@ json_t *child_status(struct handle *h, struct err *e)
 	return json_pack("{s:b, s:i, s:i, s:I, s:I, s:I, s:I, s:f, s:I, s:o}", "running", !h->ended,
 		"pid", (int)h->pid, "live", live, "read_bytes", (json_int_t)u.read_bytes,
 		"write_bytes", (json_int_t)u.write_bytes, "rchar", (json_int_t)u.rchar, "wchar",
-		(json_int_t)u.wchar, "cpu_s", u.cpu_s, "rss_bytes", (json_int_t)u.rss_bytes, "exit",
-		h->ended ? json_integer(h->exit) : json_null());
+		(json_int_t)u.wchar, "cpu_s", u.cpu_s > h->cpu_s ? u.cpu_s : h->cpu_s, "rss_bytes",
+		(json_int_t)u.rss_bytes, "exit", h->ended ? json_integer(h->exit) : json_null());
 }
 
 static json_t *run_result(struct handle *h)
@@ -125,12 +132,43 @@ static json_t *summarize(const void *handle)
 {
 	const struct handle *h = handle;
 
-	return log_summary(h->log, ended_in_order(h));
+	return h->bounded ? log_end_summary(h->log) : log_summary(h->log, ended_in_order(h));
+}
+
+/* The last line that a tracer wrote to its standard error; false: none. */
+static bool last_complaint(const struct handle *h, char *buf, size_t size)
+{
+	auto_free char *text = NULL;
+	char *line;
+	size_t n;
+
+	snprintf(buf, size, "it said nothing");
+	if (!h->error_log || file_read(h->error_log, &text, &n, NULL))
+		return false;
+	while (n && text[n - 1] == '\n')
+		text[--n] = '\0';
+	line = strrchr(text, '\n');
+	if (n)
+		snprintf(buf, size, "%.300s", line ? line + 1 : text);
+	return n > 0;
+}
+
+/* What it had to say although it ended in order: that something cannot be seen, or was missed. */
+static void add_note(struct handle *h)
+{
+	static const char from[] = "culprit-agent trace: ";
+	char said[310];
+
+	if (!h->summary || !last_complaint(h, said, sizeof(said)))
+		return;
+	json_object_set_new(h->summary, "note",
+		json_string(strncmp(said, from, strlen(from)) ? said : said + strlen(from)));
 }
 
 static void end_summary(struct agent *a, struct handle *h, json_t *summary)
 {
 	h->summary = json_incref(summary);
+	add_note(h);
 	if (!summary)
 		h->failed = err_set(&h->failure, -EIO, "cannot read the log '%s'", h->log);
 	handle_undo(a, h, child_undone);
@@ -147,23 +185,6 @@ static void begin_summary(struct agent *a, struct handle *h)
 		handle_undo(a, h, child_undone);
 }
 
-/* The last line that a tracer wrote to its standard error. */
-static void last_complaint(const struct handle *h, char *buf, size_t size)
-{
-	auto_free char *text = NULL;
-	char *line;
-	size_t n;
-
-	snprintf(buf, size, "it said nothing");
-	if (!h->error_log || file_read(h->error_log, &text, &n, NULL))
-		return;
-	while (n && text[n - 1] == '\n')
-		text[--n] = '\0';
-	line = strrchr(text, '\n');
-	if (n)
-		snprintf(buf, size, "%.300s", line ? line + 1 : text);
-}
-
 static void fail_start(struct agent *a, struct handle *h, int code)
 {
 	char said[310];
@@ -176,8 +197,9 @@ static void fail_start(struct agent *a, struct handle *h, int code)
 	handle_undo(a, h, child_undone);
 }
 
-/* By descent, not by tag, which a program in the middle of its exec does not show. Returns how
- * many there were. */
+/* By descent, not by tag, which a program in the middle of its exec does not show. SIGKILL, which
+ * nobody can pass on, goes to children's children, too, before their parent is gone. Returns how
+ * many children there were. */
 static int signal_children(pid_t parent, int signo)
 {
 	auto_dir DIR *dir = opendir("/proc");
@@ -185,10 +207,14 @@ static int signal_children(pid_t parent, int signo)
 	int n = 0;
 
 	for (pid_t pid; (pid = procfs_next(dir));) {
-		if (procfs_stat(pid, 0, &st) && st.parent == parent) {
-			kill(pid, signo);
-			n++;
+		if (!procfs_stat(pid, 0, &st) || st.parent != parent)
+			continue;
+		if (signo == SIGKILL) {
+			kill(pid, SIGSTOP); /* it starts nothing any more */
+			signal_children(pid, signo);
 		}
+		kill(pid, signo);
+		n++;
 	}
 	return n;
 }
@@ -205,6 +231,19 @@ static void signal_program(struct handle *h, int signo)
 		kill(h->pid, SIGTERM);
 }
 
+/* What is traced did not end in its grace: it is killed, and its tracer left alive, to record the
+ * end and close its log. What the kernel does not let go of cannot end: the tracer leaves it. */
+static void end_traced(struct handle *h)
+{
+	if (!h->killed)
+		signal_program(h, SIGKILL);
+	else
+		kill(h->pid, TRACE_LEAVE);
+	h->left = h->killed;
+	h->killed = true;
+	h->deadline = clock_mono_s() + TRACER_GRACE_S;
+}
+
 void child_stop(struct agent *a, json_t *id, struct handle *h, int signo, double grace_s)
 {
 	h->request_id = json_incref(id);
@@ -215,21 +254,87 @@ void child_stop(struct agent *a, json_t *id, struct handle *h, int signo, double
 		child_step(a, h);
 }
 
+/* Looks every tenth of a second whether the file is there, which it is once it is whole. */
+static void write_step(struct agent *a, struct handle *h)
+{
+	char said[310];
+	struct err e;
+
+	h->deadline = clock_mono_s() + 0.1;
+	if (access(h->wanted, F_OK) < 0 && !h->ended && clock_mono_s() < h->wanted_until)
+		return;
+	h->deadline = 0;
+	if (access(h->wanted, F_OK) == 0) {
+		h->writes++;
+		handle_answer(a, h, json_pack("{s:s}", "log", h->wanted));
+		return;
+	}
+	last_complaint(h, said, sizeof(said));
+	handle_refuse(a, h,
+		err_set(&e, h->ended ? -ECHILD : -ETIMEDOUT, "'%s' was not written%s%s", h->wanted,
+			*said ? ": " : "", said),
+		&e);
+}
+
+/* Takes what has come of the answer. True: a whole line. */
+static bool read_order(struct handle *h)
+{
+	ssize_t n;
+
+	while (h->n_order < sizeof(h->order) &&
+		(n = recv(h->control_fd, h->order + h->n_order, sizeof(h->order) - h->n_order,
+			 MSG_DONTWAIT)) > 0)
+		h->n_order += (size_t)n;
+	for (size_t i = 0; i < h->n_order; i++)
+		if (h->order[i] == '\n' || i == sizeof(h->order) - 1) {
+			h->order[i] = '\0';
+			return true;
+		}
+	return false;
+}
+
+/* Looks every twentieth of a second whether it has answered. */
+static void order_step(struct agent *a, struct handle *h)
+{
+	static const char failed[] = "error: ";
+	struct err e;
+
+	h->deadline = clock_mono_s() + 0.05;
+	if (read_order(h)) {
+		h->deadline = 0;
+		if (strncmp(h->order, failed, strlen(failed)))
+			handle_answer(a, h,
+				json_pack("{s:o}", "line", text_json(h->order, strlen(h->order))));
+		else
+			handle_refuse(
+				a, h, err_set(&e, -EINVAL, "%s", h->order + strlen(failed)), &e);
+		return;
+	}
+	if (!h->ended && clock_mono_s() < h->wanted_until)
+		return;
+	h->deadline = 0;
+	/* What it answers later is no answer to the next order. */
+	fd_close(h->control_fd);
+	h->control_fd = -1;
+	handle_refuse(a, h,
+		err_set(&e, h->ended ? -ECHILD : -ETIMEDOUT, "the tracer '%s' %s", h->name,
+			h->ended ? "has ended" : "does not answer"),
+		&e);
+}
+
 void child_step(struct agent *a, struct handle *h)
 {
 	switch (h->state) {
+	case HANDLE_WRITING: write_step(a, h); break;
+	case HANDLE_OBEYING: order_step(a, h); break;
 	case HANDLE_STARTING: fail_start(a, h, h->ended ? -ECHILD : -ETIMEDOUT); break;
 	case HANDLE_STOPPING:
-		/* The tracer is left alive, to record the end and close its log. */
-		if (h->traced && !h->ended && !h->killed) {
-			h->killed = true;
-			h->deadline = clock_mono_s() + TRACER_GRACE_S;
-			signal_program(h, SIGKILL);
-		} else if (h->log) {
+		if (h->traced && !h->ended && !h->left)
+			end_traced(h);
+		else if (h->log)
 			begin_summary(a, h);
-		} else {
+		else
 			handle_undo(a, h, child_undone);
-		}
 		break;
 	case HANDLE_LIVE:
 		if (h->kind != HANDLE_RUN)

@@ -36,9 +36,19 @@ void child_stop(struct agent *a, json_t *id, struct handle *h, int signo, double
 /* The result of process.status; NULL with 'e'. */
 json_t *child_status(struct handle *h, struct err *e);
 
+/* link.c: the program's standard input becomes a socket. Each line that it writes there is an event
+ * {"event":"line","handle":"p1","line":"..."}; link_tell writes it one. */
+#define LINK_LINE_MAX 1024
+int link_open(struct handle *h, struct child_spec *s, struct err *e);
+/* In place of what child_start set: lines are not output. */
+void link_readable(struct agent *a, struct handle *h);
+int link_tell(struct handle *h, const char *line, struct err *e);
+
 /* log_summary.c: {records, lost, bytes, whole} of the log at 'path' from its own text; 'whole' is
  * false if it was cut short. The files of strace and sysstat are not our log format: there, records
  * and lost are null, and the file is whole if its tracer ended in order. */
 json_t *log_summary(const char *path, bool ended_in_order);
+/* So, by its END record alone: of a log of which parts have been taken away. */
+json_t *log_end_summary(const char *path);
 
 #endif

@@ -5,11 +5,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "faults/primitives/procfs.h"
@@ -19,10 +19,11 @@
 #include "harness/base/jget.h"
 
 #define ANSWER_TIMEOUT_S 60
+#define STANDBY_END_MS 5000
 
 struct guard {
 	int sock, life; /* life: our end of the standby's pipe */
-	pid_t pid, standby;
+	pid_t pid;
 	double lease_s, last_beat;
 	char dir[PATH_MAX], journal[PATH_MAX];
 
@@ -100,7 +101,7 @@ int guard_start(
 	const char *state, const char *session, double lease_s, struct guard **out, struct err *e)
 {
 	auto_of(guard) struct guard *g = guard_alloc();
-	auto_fd int guards_end = -1, standbys_end = -1;
+	auto_fd int guards_end = -1, life_read = -1;
 	pid_t agent = getpid();
 	int pair[2], life[2], rc;
 
@@ -113,16 +114,16 @@ int guard_start(
 		return err_errno(e, -errno, "cannot start the guard");
 	g->sock = pair[0];
 	guards_end = pair[1];
+	/* Of the standby's pipe, whose readers may be dead. */
+	signal(SIGPIPE, SIG_IGN);
 	if (pipe2(life, O_CLOEXEC) < 0)
 		return err_errno(e, -errno, "cannot start the guard");
 	g->life = life[1];
-	standbys_end = life[0];
-	g->standby = fork();
-	if (g->standby == 0)
-		standby_main(standbys_end, g->journal);
-	g->pid = g->standby < 0 ? -1 : fork();
+	life_read = life[0];
+	g->pid = fork();
 	if (g->pid == 0)
-		guard_main(guards_end, g->life, state, session, lease_s, agent);
+		guard_main(&(struct guard_pipes){guards_end, g->life, life_read}, state, session,
+			g->journal, lease_s, agent);
 	if (g->pid < 0)
 		return err_errno(e, -errno, "cannot start the guard");
 	close(guards_end);
@@ -137,9 +138,10 @@ void guard_free(struct guard *g)
 {
 	if (!g)
 		return;
-	/* The standby reads this, or has been killed. */
-	if (g->standby > 0 && (write(g->life, "", 1) == 1 || errno == EPIPE))
-		waitpid(g->standby, NULL, 0);
+	/* A guard that ends in order has ended the standby. If the guard was killed, the standby
+	 * reads this; once it has ended, nobody holds the other end. */
+	if (g->life >= 0 && write(g->life, "", 1) == 1)
+		poll(&(struct pollfd){.fd = g->life}, 1, STANDBY_END_MS);
 	fd_close(g->life);
 	fd_close(g->sock);
 	json_decref(g->waiting);

@@ -5,8 +5,7 @@
  * They exchange JSON objects over a socket pair, one a packet. The order for each act:
  * guard_record (journal written, acknowledged), the act, guard_acted.
  *
- * A standby process takes over the journal if agent and guard die together. It reads from a pipe
- * whose other end only those two hold, so the pipe ends when neither is left.
+ * The guard has a twin, the standby (standby.h), in case that it is killed, too.
  */
 #ifndef CULPRIT_AGENT_GUARD_H
 #define CULPRIT_AGENT_GUARD_H
@@ -18,7 +17,8 @@
 
 struct guard;
 
-/* Forks guard and standby; returns when the journal and the session's folder are there. */
+/* Forks the guard, which forks the standby; returns when the journal and the session's folder are
+ * there. */
 int guard_start(
 	const char *state, const char *session, double lease_s, struct guard **out, struct err *e);
 /* Also ends the standby. */
@@ -57,12 +57,15 @@ int guard_next(struct guard *g, struct guard_message *m);
 /* After the guard died: undoes what its journal holds. */
 int guard_take_over(struct guard *g, struct err *e);
 
-/* guard_main.c: the guard's own program. 'life' is the standby's pipe, kept open. */
-_Noreturn void guard_main(
-	int sock, int life, const char *state, const char *session, double lease_s, int agent_pid);
+/* The guard's descriptors: its end of the socket pair, and both ends of the standby's pipe. It
+ * keeps 'life_read' for the next standby. */
+struct guard_pipes {
+	int sock, life, life_read;
+};
 
-/* guard_main.c: the standby's. A byte on 'life' tells it to end and do nothing. */
-_Noreturn void standby_main(int life, const char *journal);
+/* guard_main.c: the guard's own program. */
+_Noreturn void guard_main(const struct guard_pipes *pipes, const char *state, const char *session,
+	const char *journal, double lease_s, int agent_pid);
 
 /* Undoes what is in the journal at 'path', unless it is gone. */
 int guard_revert_left(const char *path, double retry_s, struct err *e);

@@ -1,4 +1,4 @@
-/* The guard's side, and the standby's. Both outlive the agent and its SSH channel. */
+/* The guard's side. It outlives the agent and its SSH channel. */
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
@@ -9,15 +9,20 @@
 #include <unistd.h>
 
 #include "faults/primitives/process.h"
+#include "faults/primitives/procfs.h"
 #include "harness/agent/guard.h"
 #include "harness/agent/journal.h"
+#include "harness/agent/shield.h"
+#include "harness/agent/standby.h"
 #include "harness/agent/wire.h"
 #include "harness/base/clock.h"
 #include "harness/base/jget.h"
+#include "harness/base/proc.h"
 
 #define RETRY_S 30 /* how long an undo that fails is tried again at the end */
 #define RETRY_EVERY_S 1
 #define LOCK_WAIT_S 30
+#define STANDBY_EVERY_S 0.1 /* how soon after another a standby is started */
 
 struct watch {
 	int sock;
@@ -28,6 +33,11 @@ struct watch {
 	 * not overtake its act. */
 	json_t *maxima;
 	bool bye, gone; /* asked to end; the agent is dead */
+	bool lost;      /* a message could not be read */
+
+	struct standby standby;
+	struct standby_duty duty; /* the standby's */
+	int life;                 /* what it reads from */
 };
 
 static void answer(struct watch *w, const char *what, const char *handle, bool asked,
@@ -68,8 +78,11 @@ static void revert(struct watch *w, const char *handle, bool asked)
 {
 	bool was_there = false;
 	struct err e;
-	int rc = journal_revert(w->journal, handle, &was_there, &e);
+	int rc;
 
+	shield_lower();
+	rc = journal_revert(w->journal, handle, &was_there, &e);
+	shield_raise();
 	if (!rc || asked)
 		answer(w, "undone", handle, asked, was_there, rc, &e);
 	if (!rc || rc == -ENOENT)
@@ -105,8 +118,8 @@ static void drain(struct watch *w)
 
 	while (!w->bye && (rc = wire_receive(w->sock, &m)) > 0)
 		handle_message(w, m);
-	if (!w->bye && rc < 0)
-		w->gone = true;
+	w->gone = !w->bye && rc == -EPIPE;
+	w->lost = !w->bye && rc == -EPROTO;
 }
 
 /* The act whose maximum is reached first, and when that is; NULL: none. */
@@ -128,12 +141,20 @@ static const char *next_maximum(const struct watch *w, double *deadline)
 
 static void wait_a_while(struct watch *w)
 {
-	struct pollfd p = {.fd = w->sock, .events = POLLIN};
+	struct pollfd p[] = {
+		{.fd = w->sock, .events = POLLIN}, {.fd = w->standby.tie, .events = POLLIN}};
 	double until = w->lease_end, left;
 
 	next_maximum(w, &until);
+	if (!w->standby.pid)
+		until = fmin(until, w->standby.started_s + STANDBY_EVERY_S);
 	left = fmin(until, w->lease_end) - clock_mono_s();
-	poll(&p, 1, left <= 0 ? 0 : (int)fmin(left * 1000 + 1, 3.6e6));
+	poll(p, 2, left <= 0 ? 0 : (int)fmin(left * 1000 + 1, 3.6e6));
+	if (p[1].revents)
+		standby_lost(&w->standby);
+	/* One that was killed is replaced. */
+	if (!w->standby.pid && clock_mono_s() >= w->standby.started_s + STANDBY_EVERY_S)
+		standby_start(&w->standby, &w->duty, w->life, false);
 }
 
 static void revert_overdue(struct watch *w)
@@ -167,36 +188,64 @@ static void kill_agent(struct watch *w)
 		poll(&p, 1, 100);
 		while ((rc = wire_receive(w->sock, &m)) > 0)
 			json_decref(m);
-		w->gone = rc < 0;
+		w->gone = rc == -EPIPE;
 	}
 }
 
-void guard_main(
-	int sock, int life, const char *state, const char *session, double lease_s, int agent_pid)
+/* Makes the journal; then the standby, which can do nothing without one. */
+static int begin(struct watch *w, const char *state, const char *session, struct err *e)
 {
-	struct watch w = {
-		.sock = sock, .agent = agent_pid, .lease_s = lease_s, .maxima = json_object()};
+	int rc = proc_start_time(w->agent, &w->duty.agent.ticks);
+
+	if (rc)
+		return err_errno(e, rc, "cannot look at the agent");
+	rc = journal_new(state, session, &w->journal, e);
+	if (rc)
+		return rc;
+	rc = standby_start(&w->standby, &w->duty, w->life, true);
+	if (rc) {
+		journal_finish(w->journal, 0, NULL, NULL);
+		return err_errno(e, rc, "cannot start the guard's standby");
+	}
+	w->lease_end = clock_mono_s() + w->lease_s;
+	return 0;
+}
+
+void guard_main(const struct guard_pipes *pipes, const char *state, const char *session,
+	const char *journal, double lease_s, int agent_pid)
+{
+	struct watch w = {.sock = pipes->sock,
+		.life = pipes->life_read,
+		.agent = agent_pid,
+		.lease_s = lease_s,
+		.maxima = json_object(),
+		.standby = {.tie = -1},
+		.duty = {.journal = journal, .agent = {.pid = agent_pid}, .lease_s = lease_s}};
 	struct err e;
 	int rc;
 
-	process_detach("culprit-guard", (int[]){sock, life}, 2);
-	rc = journal_new(state, session, &w.journal, &e);
+	process_detach("culprit-guard", (int[]){pipes->sock, pipes->life, pipes->life_read}, 3);
+	shield_raise();
+	rc = begin(&w, state, session, &e);
 	answer(&w, "ready", "", true, false, rc, &e);
 	if (rc)
 		_exit(1);
-	w.lease_end = clock_mono_s() + lease_s;
 	while (!w.bye && !w.gone) {
 		wait_a_while(&w);
 		drain(&w);
 		if (w.bye || w.gone)
 			break;
-		if (clock_mono_s() >= w.lease_end) {
+		if (w.lost || clock_mono_s() >= w.lease_end) {
 			kill_agent(&w);
 			break;
 		}
 		revert_overdue(&w);
 	}
+	shield_lower();
 	rc = journal_finish(w.journal, RETRY_S, NULL, &e);
+	/* If the agent is dead and the undo fails, the standby tries on. */
+	if (w.bye || !rc)
+		standby_end(&w.standby);
 	if (w.bye)
 		answer(&w, "bye", "", true, false, rc, &e);
 	_exit(rc ? 1 : 0);
@@ -204,21 +253,13 @@ void guard_main(
 
 int guard_revert_left(const char *path, double retry_s, struct err *e)
 {
+	double deadline = clock_mono_s() + retry_s;
 	struct journal *j;
+	int rc;
+
 	/* An agent that has just started on the node may hold the lock, and undo it. */
-	int rc = journal_open(path, LOCK_WAIT_S, &j, e);
-
-	return rc == -ENOENT ? 0 : rc ?: journal_finish(j, retry_s, NULL, e);
-}
-
-void standby_main(int life, const char *journal)
-{
-	ssize_t n;
-	char byte;
-
-	process_detach("culprit-standby", &life, 1);
 	do
-		n = read(life, &byte, 1);
-	while (n < 0 && errno == EINTR);
-	_exit(!n && guard_revert_left(journal, RETRY_S, NULL) ? 1 : 0);
+		rc = journal_open(path, LOCK_WAIT_S, &j, e);
+	while (rc && rc != -ENOENT && procfs_nap(deadline));
+	return rc == -ENOENT ? 0 : rc ?: journal_finish(j, retry_s, NULL, e);
 }

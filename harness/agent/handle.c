@@ -36,7 +36,7 @@ int handle_new(struct agent *a, enum handle_kind kind, struct handle **out, stru
 		return err_errno(e, -ENOMEM, "cannot begin a %s", kinds[kind].what);
 	snprintf(h->name, sizeof(h->name), "%c%u", kinds[kind].letter, ++a->next_number);
 	h->kind = kind;
-	h->read_fd = -1;
+	h->read_fd = h->control_fd = -1;
 	h->next = a->handles;
 	a->handles = a->begun = h;
 	*out = h;
@@ -53,11 +53,13 @@ void handle_free(struct agent *a, struct handle *h)
 		at = &(*at)->next;
 	*at = h->next;
 	fd_close(h->read_fd);
+	fd_close(h->control_fd);
 	process_account_free(h->account);
 	json_decref(h->inverse);
 	json_decref(h->request_id);
 	json_decref(h->summary);
 	free(h->log);
+	free(h->wanted);
 	free(h->error_log);
 	free(h->output.data);
 	free(h);
@@ -119,6 +121,12 @@ static void request_done(struct handle *h)
 void handle_answer(struct agent *a, struct handle *h, json_t *result)
 {
 	agent_answer(a, h->request_id, result);
+	request_done(h);
+}
+
+void handle_refuse(struct agent *a, struct handle *h, int rc, const struct err *e)
+{
+	agent_refuse(a, h->request_id, rc, e);
 	request_done(h);
 }
 

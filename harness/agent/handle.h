@@ -15,6 +15,8 @@ enum handle_state {
 	HANDLE_LIVE,
 	HANDLE_STARTING, /* a tracer that is not "ready", a child that acts on a server */
 	HANDLE_STOPPING, /* was signalled; has until 'deadline' */
+	HANDLE_WRITING,  /* a tracer writes 'wanted', and has until 'wanted_until' */
+	HANDLE_OBEYING,  /* a tracer does as it was told on 'control_fd', until 'wanted_until' */
 	HANDLE_SUMMARY,  /* a child reads the log that it wrote */
 	HANDLE_UNDOING,  /* the guard is undoing it */
 };
@@ -55,11 +57,22 @@ struct handle {
 	/* Programs. */
 	pid_t pid;
 	bool ended;
-	int exit;    /* code or 128 + signal, once ended */
-	bool killed; /* what is traced did not end in its grace */
+	int exit;     /* code or 128 + signal, once ended */
+	double cpu_s; /* once ended: exact, with the children that it waited for */
+	bool killed;  /* what is traced did not end in its grace */
+	bool left;    /* nor when it was killed */
 	struct process_account *account;
 	bool traced;     /* under our own tracer */
+	bool linked;     /* 'read_fd' is the socket of link.c */
 	char *log;       /* of a tracer; absolute path */
+	bool keeps;      /* it keeps the last seconds only */
+	bool bounded;    /* its log is taken away while it is written: parts of it are gone */
+	unsigned writes; /* of trace.write, so far */
+	char *wanted;    /* the file that is being written; or NULL */
+	double wanted_until;
+	int control_fd;  /* of a tracer that takes orders; -1: none */
+	char order[256]; /* what it has answered so far */
+	size_t n_order;
 	char *error_log; /* where it complains; absolute path, or NULL */
 	bool truncated;
 	json_t *summary; /* of its log: see log_summary */
@@ -85,8 +98,9 @@ int handle_acted(struct agent *a, json_t *id, struct handle *h, int rc, json_t *
 /* Closes what is read from its child, if anything is. */
 void handle_close(struct handle *h);
 
-/* Answers the request that waits for it. 'result' is stolen. */
+/* Answers the request that waits for it, or refuses it; the handle lives on. 'result' is stolen. */
 void handle_answer(struct agent *a, struct handle *h, json_t *result);
+void handle_refuse(struct agent *a, struct handle *h, int rc, const struct err *e);
 
 /* Asks the guard to undo it, then calls 'undone', which answers 'h->request_id'. */
 void handle_undo(struct agent *a, struct handle *h,

@@ -14,6 +14,7 @@
 #include "faults/primitives/primitive.h"
 #include "faults/primitives/procfs.h"
 #include "harness/agent/node_id.h"
+#include "harness/agent/wire.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/base/jget.h"
@@ -39,7 +40,7 @@ static struct journal *journal_alloc(void)
 /* 'line' stays the caller's. */
 static int append(struct journal *j, const json_t *line, bool sync, struct err *e)
 {
-	auto_free char *text = json_dumps(line, JSON_COMPACT);
+	auto_free char *text = wire_text(line);
 	off_t size = lseek(j->fd, 0, SEEK_END);
 	int rc = text && size >= 0 ? 0 : -ENOMEM;
 
@@ -70,9 +71,12 @@ static int publish(
 	int rc;
 
 	j->fd = open(hidden, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
-	if (j->fd < 0 || flock(j->fd, LOCK_EX | LOCK_NB) < 0)
+	if (j->fd < 0)
 		return err_errno(e, -errno, "cannot make the undo journal '%s'", j->path);
-	rc = append(j, head, true, e);
+	if (flock(j->fd, LOCK_EX | LOCK_NB) < 0)
+		rc = err_errno(e, -errno, "cannot make the undo journal '%s'", j->path);
+	else
+		rc = append(j, head, true, e);
 	if (!rc && (rc = rename(hidden, j->path) < 0 ? -errno : sync_folder(undo)))
 		err_errno(e, rc, "cannot make the undo journal '%s'", j->path);
 	if (!rc && mkdir(j->dir, 0700) < 0)
@@ -157,16 +161,19 @@ static int replay(struct journal *j, json_t *line)
 static int load(struct journal *j, struct err *e)
 {
 	const char *boot, *net, *pid, *dir, *session, *slash;
+	size_t size;
+	bool whole;
 	auto_json json_t *head = NULL;
 	auto_free char *text = NULL;
 	char *line, *save = NULL;
 	struct node_id id;
-	int rc = node_id_read(&id, e) ?: file_read(j->path, &text, NULL, e);
+	int rc = node_id_read(&id, e) ?: file_read(j->path, &text, &size, e);
 
 	if (rc)
 		return rc;
+	whole = size && text[size - 1] == '\n';
 	line = strtok_r(text, "\n", &save);
-	head = line ? json_loads(line, 0, NULL) : NULL;
+	head = line ? wire_parse(line, strlen(line)) : NULL;
 	if (json_unpack(head, "{s:s, s:s, s:s, s:s, s:s}", "boot_id", &boot, "net", &net, "pid",
 		    &pid, "dir", &dir, "session", &session) < 0 ||
 		!(slash = strrchr(dir, '/')) || !*session || strcmp(slash + 1, session) ||
@@ -179,10 +186,10 @@ static int load(struct journal *j, struct err *e)
 	if (!j->entries)
 		return err_errno(e, -ENOMEM, "cannot read '%s'", j->path);
 	while ((line = strtok_r(NULL, "\n", &save))) {
-		auto_json json_t *value = json_loads(line, 0, NULL);
+		auto_json json_t *value = wire_parse(line, strlen(line));
 
 		/* A last line that is cut short was never acknowledged, so nothing was done. */
-		if (!value && !*save)
+		if (!value && !*save && !whole)
 			break;
 		rc = value ? replay(j, value) : -EBADMSG;
 		if (rc)

@@ -4,18 +4,30 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "faults/primitives/procfs.h"
 #include "harness/agent/programs.h"
 #include "harness/base/clock.h"
 
+/* What is known of a run when it begins. */
+struct run_begin {
+	int64_t real_ns;
+	double mono_s;
+	double parent_s; /* processor time of our parent, a tracer if there is one: its start */
+};
+
 /* A line of JSON for the run that has just ended. */
-static int note_times(int fd, int64_t real_ns, double mono_s, int code)
+static int note_times(int fd, const struct run_begin *b, int code, const struct rusage *usage)
 {
 	return fd < 0 ||
-			dprintf(fd, "{\"start_ns\":%lld,\"seconds\":%.9f,\"exit\":%d}\n",
-				(long long)real_ns, clock_mono_s() - mono_s, code) > 0
+			dprintf(fd,
+				"{\"start_ns\":%lld,\"seconds\":%.9f,\"exit\":%d,\"cpu_s\":%.6f,"
+				"\"parent_cpu_s\":%.9f}\n",
+				(long long)b->real_ns, clock_mono_s() - b->mono_s, code,
+				clock_rusage_s(usage), b->parent_s) > 0
 		? 0
 		: -errno;
 }
@@ -23,10 +35,16 @@ static int note_times(int fd, int64_t real_ns, double mono_s, int code)
 static int run_once(
 	char **argv, int times, const sigset_t *watched, const sigset_t *old, bool *told, int *code)
 {
-	int64_t real_ns = clock_real_ns();
-	double mono_s = clock_mono_s();
-	pid_t pid = fork();
+	struct run_begin begin = {0};
+	struct rusage usage;
+	pid_t pid;
 	int status;
+
+	if (times >= 0)
+		procfs_cpu(getppid(), &begin.parent_s);
+	begin.real_ns = clock_real_ns();
+	begin.mono_s = clock_mono_s();
+	pid = fork();
 
 	if (pid < 0)
 		return -errno;
@@ -44,12 +62,12 @@ static int run_once(
 			*told = true;
 			/* dd and similar programs end on SIGINT with a report. */
 			kill(pid, SIGINT);
-		} else if (signo == SIGCHLD && waitpid(pid, &status, WNOHANG) == pid) {
+		} else if (signo == SIGCHLD && wait4(pid, &status, WNOHANG, &usage) == pid) {
 			break;
 		}
 	}
 	*code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	return note_times(times, real_ns, mono_s, *code);
+	return note_times(times, &begin, *code, &usage);
 }
 
 int loop_main(int argc, char **argv)
@@ -59,8 +77,8 @@ int loop_main(int argc, char **argv)
 		"...]\n\n"
 		"Runs COMMAND again each time it ends with 0, until SIGTERM or SIGINT, which it\n"
 		"passes on as SIGINT and then waits. A failure of COMMAND ends it with that code.\n"
-		"With --times a line is written to FILE for each run: start, duration and exit "
-		"code.\n"
+		"With --times a line is written to FILE for each run: start, duration, exit code,\n"
+		"processor time, and the processor time of the loop's parent when the run began.\n"
 		"If standard input is a file, every run reads it from its start.\n";
 	const char *file = NULL;
 	unsigned long max_runs = 0, runs = 0;

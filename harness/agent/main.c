@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 
 #include "diag/capture/capture.h"
+#include "diag/capture/trapped.h"
 #include "harness/agent/programs.h"
 
 static const struct {
@@ -13,12 +14,16 @@ static const struct {
 	{"serve", serve_main, "perform requests on standard input (harness/agent/PROTOCOL.md)"},
 	{"trace", trace_main, "record the system calls of processes"},
 	{"file", file_main, "carry a file over standard input and output"},
+	{"files", files_main, "list the files below a folder, with their sizes"},
 	{"loop", loop_main, "run a command again and again until told to stop"},
 	{"sink", sink_main, "take and drop what one host sends"},
 	{"send", send_main, "send zeros to a port"},
 	{"cpu", cpu_main, "keep processors busy"},
 	{"memory", memory_main, "hold memory"},
 	{"read", read_main, "read a disk again and again"},
+	{"standby", standby_program_main, "undo what a killed session leaves (a unit of systemd)"},
+	{"throttled", throttled_main, "run a command whose calls on files a supervisor delays"},
+	{"replay", replay_main, "do again what a captured application did to its files"},
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -42,6 +47,6 @@ int main(int argc, char **argv)
 	}
 	fputs("usage: culprit-agent COMMAND ...\n\n", stderr);
 	for (size_t i = 0; i < N_COMMANDS; i++)
-		fprintf(stderr, "  %-8s %s\n", commands[i].name, commands[i].summary);
+		fprintf(stderr, "  %-9s %s\n", commands[i].name, commands[i].summary);
 	return 2;
 }

@@ -16,6 +16,10 @@ typedef int (*op_fn)(struct agent *a, json_t *id, json_t *args, struct err *e);
 	int op_##handler(struct agent *a, json_t *id, json_t *args, struct err *e);
 #include "harness/agent/operations.def"
 
+/* Could a request of service.kill, .limit, .restart or fs.readonly with these arguments, which have
+ * been checked, begin? Looks at the server and its storage, and changes nothing. */
+int ops_service_able(struct agent *a, const char *op, const json_t *args, struct err *e);
+
 /* The argument, or 'missing'. Of the others jget.h is enough. */
 double arg_number(const json_t *args, const char *name, double missing);
 

@@ -1,13 +1,17 @@
-/* The operation 'load': what the node has done since the last one, and who did it. */
+/* The operations 'load', what the node has done since the last one and who did it, and 'cpu'. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "faults/primitives/process.h"
 #include "faults/primitives/procfs.h"
+#include "harness/agent/handle.h"
 #include "harness/agent/ops.h"
 #include "harness/base/load.h"
+#include "harness/base/proc.h"
 
 #define HEAVIEST 3
 #define HEAVY_SHARE 0.02 /* of one processor: below it a process is not worth naming */
@@ -25,8 +29,8 @@ struct cpu_snapshot {
 	size_t n;
 };
 
-/* Of the last request. */
-static struct cpu_snapshot last;
+/* Of the last requests, without and with 'apart'. */
+static struct cpu_snapshot last[2];
 
 static int by_pid(const void *a, const void *b)
 {
@@ -168,15 +172,67 @@ static json_t *difference(
 		(json_int_t)is->load.available_bytes, "heavy", heavy);
 }
 
+/* Room where the agent keeps its journal, and tracers and programs what they write. */
+static void add_room(json_t *result, const char *state)
+{
+	struct statvfs st;
+
+	if (statvfs(state, &st) == 0)
+		json_object_set_new(result, "state_bytes",
+			json_integer((json_int_t)(st.f_bavail * st.f_frsize)));
+	json_object_set_new(result, "state", text_json(state, strlen(state)));
+}
+
 int op_load(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	struct cpu_snapshot now;
+	struct cpu_snapshot now, *was = &last[jget_true(args, "apart")];
 	int rc = take_snapshot(&now, e);
+	json_t *result;
 
 	if (rc)
 		return rc;
-	agent_answer(a, id, difference(last.list ? &last : &now, &now, jget(args, "pids")));
-	free(last.list);
-	last = now;
+	result = difference(was->list ? was : &now, &now, jget(args, "pids"));
+	add_room(result, a->state);
+	agent_answer(a, id, result);
+	free(was->list);
+	*was = now;
 	return 0;
+}
+
+/* Adds the processor time of a tracer and of the programs that it runs. */
+static int add_tracer(const struct agent *a, const struct handle *h, double *sum, struct err *e)
+{
+	auto_free pid_t *pids = NULL;
+	char tag[64];
+	double cpu_s;
+	int n;
+
+	snprintf(tag, sizeof(tag), "%s/%s", a->session, h->name);
+	n = proc_find_tagged(PROCESS_TAG, tag, false, &pids);
+	for (int i = 0; i < n; i++)
+		if (procfs_cpu(pids[i], &cpu_s))
+			*sum += cpu_s;
+	return n < 0 ? err_errno(e, n, "cannot look for the processes of %s", tag) : 0;
+}
+
+int op_cpu(struct agent *a, json_t *id, json_t *args, struct err *e)
+{
+	double processes_s = 0, tracers_s = 0, cpu_s;
+	const json_t *v;
+	size_t i;
+	int rc = 0;
+
+	json_array_foreach(jget(args, "pids"), i, v) {
+		if (!procfs_cpu((pid_t)json_integer_value(v), &cpu_s))
+			return err_set(e, -ESRCH, "there is no process %lld",
+				(long long)json_integer_value(v));
+		processes_s += cpu_s;
+	}
+	for (const struct handle *h = a->handles; h && !rc; h = h->next)
+		rc = h->kind == HANDLE_TRACE ? add_tracer(a, h, &tracers_s, e) : 0;
+	if (!rc)
+		agent_answer(a, id,
+			json_pack(
+				"{s:f, s:f}", "processes_s", processes_s, "tracers_s", tracers_s));
+	return rc;
 }

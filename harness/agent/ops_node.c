@@ -10,6 +10,7 @@
 #include "faults/primitives/packets.h"
 #include "faults/primitives/procfs.h"
 #include "harness/agent/handle.h"
+#include "harness/agent/operations.h"
 #include "harness/agent/ops.h"
 #include "harness/base/clock.h"
 
@@ -74,24 +75,46 @@ static bool begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
+/* Whether 'what' could begin with the arguments 'with' (NULL: not said which). */
+static int check_act(struct agent *a, const char *what, const json_t *with, struct err *e)
+{
+	if (geteuid() != 0)
+		return err_set(e, -EPERM, "%s other users' processes needs root",
+			begins(what, "trace.") ? "tracing" : "acting on");
+	if (begins(what, "trace.") && strcmp(what, "trace.start"))
+		return trace_able(what + strlen("trace."), a->dir, e);
+	return with ? ops_service_able(a, what, with, e) : 0;
+}
+
+/* -EINVAL if 'with' are not arguments of an operation that looks at a server. */
+static int check_with(const char *what, const json_t *with, struct err *e)
+{
+	const struct operation *op = operation_find(what);
+
+	if (!with)
+		return 0;
+	if (!op || !op->restarts)
+		return err_set(e, -EINVAL, "'%s' is not checked with arguments", what);
+	return operation_check(op, with, e);
+}
+
 int op_check(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
 	const char *what = jget_text(args, "what");
+	const json_t *with = jget(args, "with");
 	const struct packets_backend *backend;
 	struct err why = {""};
-	int rc = 0;
+	int rc = check_with(what, with, e);
 
+	if (rc)
+		return rc;
 	if (begins(what, "packets.")) {
 		rc = packets_check(a->packets_backend, &backend, &why);
 		if (!rc)
 			err_set(&why, 0, "%s", backend->name);
 	} else if (begins(what, "trace.") || begins(what, "limits.") || begins(what, "signal.") ||
 		begins(what, "service.") || begins(what, "fs.")) {
-		if (geteuid() != 0)
-			rc = err_set(&why, -EPERM, "%s other users' processes needs root",
-				begins(what, "trace.") ? "tracing" : "acting on");
-		else if (begins(what, "trace.") && strcmp(what, "trace.start"))
-			rc = trace_able(what + strlen("trace."), a->dir, &why);
+		rc = check_act(a, what, with, &why);
 	} else if (strcmp(what, "run") && !begins(what, "process.")) {
 		return err_set(e, -EINVAL,
 			"cannot check '%s'; packets.drop, process.start, limits.set, signal.stop, "

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "faults/primitives/procfs.h"
@@ -17,6 +18,8 @@
 
 #define TRACER_READY_S 30
 #define TRACER_STOP_S 10
+#define TRACER_WRITE_S 30
+#define TRACER_OBEY_S 10
 
 static void auto_child_spec_(struct child_spec *s)
 {
@@ -28,8 +31,8 @@ static void auto_child_spec_(struct child_spec *s)
 /* Room for all the words of a request, so that to add one cannot fail. */
 static int begin_words(struct child_spec *s, const json_t *args, struct err *e)
 {
-	/* Ours are fewer than 96, with the 16 'paths' that there may be. */
-	size_t room = 96 + json_array_size(jget(args, "argv")) +
+	/* Ours are fewer than 288, with the lists of a tracer's filter. */
+	size_t room = 288 + json_array_size(jget(args, "argv")) +
 		2 * json_array_size(jget(args, "pids"));
 
 	s->argv = calloc(room, sizeof(*s->argv));
@@ -96,6 +99,8 @@ int op_run(struct agent *a, json_t *id, json_t *args, struct err *e)
 		child_open_pipe(&s, e);
 	if (rc)
 		return rc;
+	if (jget_true(args, "self"))
+		add_words(&s, self_argv());
 	add_list(&s, NULL, jget(args, "argv"));
 	rc = child_start(a, h, &s, e);
 	if (rc)
@@ -107,25 +112,46 @@ int op_run(struct agent *a, json_t *id, json_t *args, struct err *e)
 
 /* ---- process.* ---- */
 
+struct tracer_numbers {
+	char memory[32], ring[32], bound[32];
+};
+
 /* Appends the words of our own tracer, up to where what is traced begins. 'spec' has the arguments
- * that process.start and trace.start share. 'number' keeps a word's text. */
-static int add_tracer(struct agent *a, struct handle *h, const json_t *spec, char number[32],
-	struct child_spec *s, struct err *e)
+ * that process.start and trace.start share. 'number' keeps words' text. */
+static int add_tracer(struct agent *a, struct handle *h, const json_t *spec,
+	struct tracer_numbers *number, struct child_spec *s, struct err *e)
 {
 	const char *mode = jget_text(spec, "mode");
 	int64_t memory = jget_int(spec, "memory_bytes");
+	int64_t bound = jget_int(spec, "bound_bytes");
+	double ring_s = arg_number(spec, "ring_s", 0);
 
 	h->log = agent_path(a, jget_text(spec, "out"));
 	if (!h->log)
 		return err_errno(e, -ENOMEM, "cannot trace");
-	snprintf(number, 32, "%lldB", (long long)memory);
+	snprintf(number->memory, sizeof(number->memory), "%lldB", (long long)memory);
+	snprintf(number->ring, sizeof(number->ring), "%.3fs", ring_s);
+	snprintf(number->bound, sizeof(number->bound), "%lldB", (long long)bound);
+	h->keeps = ring_s > 0;
+	h->bounded = bound > 0;
 	add_words(s, self_argv());
 	ADD(s, "trace", "--tracer", jget_text(spec, "tracer"), "--out", h->log);
 	if (mode)
 		ADD(s, "--mode", mode);
+	if (jget_true(spec, "heads"))
+		ADD(s, "--heads");
+	if (jget_true(spec, "causal"))
+		ADD(s, "--causal");
 	if (memory)
-		ADD(s, "--memory", number);
+		ADD(s, "--memory", number->memory);
+	if (h->keeps)
+		ADD(s, "--ring", number->ring);
+	if (h->bounded)
+		ADD(s, "--bound", number->bound);
 	add_list(s, "--path", jget(spec, "paths"));
+	add_list(s, "--process", jget(spec, "processes"));
+	add_list(s, "--calls", jget(spec, "calls"));
+	add_list(s, "--client", jget(spec, "clients"));
 	return 0;
 }
 
@@ -152,7 +178,7 @@ int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
 	const char *times = jget_text(args, "times");
 	auto_free char *times_file = times ? agent_path(a, times) : NULL;
-	char number[32];
+	struct tracer_numbers number;
 	auto_of(child_spec) struct child_spec s = {
 		CHILD_SPEC_INIT, .max_s = arg_number(args, "max_s", 0)};
 	struct handle *h;
@@ -168,7 +194,7 @@ int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 	h->traced = jget(args, "trace");
 	if (!rc && h->traced) {
 		s.p.grace_s = TRACER_GRACE_S;
-		rc = add_tracer(a, h, jget(args, "trace"), number, &s, e);
+		rc = add_tracer(a, h, jget(args, "trace"), &number, &s, e);
 		ADD(&s, "--");
 	}
 	if (rc)
@@ -176,10 +202,27 @@ int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 	add_program(&s, args, times_file);
 	rc = open_input(jget_text(args, "stdin"), &s.p.in, e) ?:
 		open_output(a, jget_text(args, "stdout"), &s.p.out, e) ?:
-		open_output(a, jget_text(args, "stderr"), &s.p.err, e) ?:
-		child_start(a, h, &s, e);
+		open_output(a, jget_text(args, "stderr"), &s.p.err, e);
+	if (!rc && jget_true(args, "link"))
+		rc = s.p.in >= 0 ? err_set(e, -EINVAL, "with link there is no stdin to give")
+				 : link_open(h, &s, e);
+	rc = rc ?: child_start(a, h, &s, e);
+	if (rc)
+		return rc;
+	if (h->linked)
+		h->readable = link_readable;
+	agent_answer(a, id, json_pack("{s:s, s:i}", "handle", h->name, "pid", (int)h->pid));
+	return 0;
+}
+
+int op_process_tell(struct agent *a, json_t *id, json_t *args, struct err *e)
+{
+	struct handle *h;
+	int rc = handle_get(a, args, HANDLE_PROCESS, &h, e)
+		?: link_tell(h, jget_text(args, "line"), e);
+
 	if (!rc)
-		agent_answer(a, id, json_pack("{s:s, s:i}", "handle", h->name, "pid", (int)h->pid));
+		agent_answer(a, id, json_object());
 	return rc;
 }
 
@@ -219,11 +262,24 @@ int op_process_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
 
 /* ---- trace.* ---- */
 
+/* A socket pair: the tracer's standard input, and our end. */
+static int open_control(struct handle *h, struct child_spec *s, struct err *e)
+{
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_errno(e, -errno, "cannot make a socket");
+	h->control_fd = ends[0];
+	s->p.in = ends[1];
+	return 0;
+}
+
 int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
 	auto_of(child_spec) struct child_spec s = {CHILD_SPEC_INIT};
 	auto_json json_t *pids = json_array();
-	char number[32], ready_fd[16];
+	struct tracer_numbers number;
+	char ready_fd[16];
 	struct handle *h;
 	json_t *value;
 	size_t i;
@@ -239,7 +295,13 @@ int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 	if (asprintf(&h->error_log, "%s/%s.err", a->dir, h->name) < 0)
 		return err_errno(e, -ENOMEM, "cannot trace");
 	rc = child_open_pipe(&s, e) ?: begin_words(&s, args, e) ?:
-		add_tracer(a, h, args, number, &s, e) ?: open_output(a, h->error_log, &s.p.err, e);
+		add_tracer(a, h, args, &number, &s, e) ?: open_output(a, h->error_log, &s.p.err, e);
+	if (rc)
+		return rc;
+	if (jget_true(args, "control")) {
+		rc = open_control(h, &s, e);
+		ADD(&s, "--control-fd", "0");
+	}
 	if (rc)
 		return rc;
 	snprintf(ready_fd, sizeof(ready_fd), "%d", s.pipe[1]);
@@ -254,12 +316,65 @@ int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 	return 0;
 }
 
+int op_trace_write(struct agent *a, json_t *id, json_t *args, struct err *e)
+{
+	struct handle *h;
+	int rc = handle_get(a, args, HANDLE_TRACE, &h, e);
+
+	if (rc)
+		return rc;
+	if (h->ended)
+		return err_set(e, -ESRCH, "'%s' has ended", h->name);
+	if (!h->keeps)
+		return err_set(e, -EINVAL, "'%s' keeps no seconds: it was started without ring_s",
+			h->name);
+	free(h->wanted);
+	if (asprintf(&h->wanted, "%s.%u", h->log, h->writes + 1) < 0) {
+		h->wanted = NULL;
+		return err_errno(e, -ENOMEM, "cannot write");
+	}
+	h->request_id = json_incref(id);
+	h->state = HANDLE_WRITING;
+	h->wanted_until = clock_mono_s() + TRACER_WRITE_S;
+	h->deadline = clock_mono_s() + 0.1;
+	kill(h->pid, SIGUSR1);
+	return 0;
+}
+
+int op_trace_control(struct agent *a, json_t *id, json_t *args, struct err *e)
+{
+	const char *line = jget_text(args, "line");
+	auto_free char *text = NULL;
+	struct handle *h;
+	int n, rc = handle_get(a, args, HANDLE_TRACE, &h, e);
+
+	if (rc)
+		return rc;
+	if (h->ended)
+		return err_set(e, -ESRCH, "'%s' has ended", h->name);
+	if (h->control_fd < 0)
+		return err_set(e, -EINVAL, "'%s' takes no orders: it was started without control",
+			h->name);
+	if (strpbrk(line, "\n\r") ||
+		(strcmp(line, "on") && strcmp(line, "off") && strncmp(line, "filter ", 7)))
+		return err_set(e, -EINVAL, "an order is on, off or filter ..., on one line");
+	n = asprintf(&text, "%s\n", line);
+	if (n < 0 || send(h->control_fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) != n)
+		return err_errno(e, n < 0 ? -ENOMEM : -EIO, "cannot tell '%s'", h->name);
+	h->n_order = 0;
+	h->request_id = json_incref(id);
+	h->state = HANDLE_OBEYING;
+	h->wanted_until = clock_mono_s() + TRACER_OBEY_S;
+	h->deadline = clock_mono_s() + 0.05;
+	return 0;
+}
+
 int op_trace_stop(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
 	struct handle *h;
 	int rc = handle_get(a, args, HANDLE_TRACE, &h, e);
 
 	if (!rc)
-		child_stop(a, id, h, SIGTERM, TRACER_STOP_S);
+		child_stop(a, id, h, SIGTERM, h->keeps ? TRACER_WRITE_S : TRACER_STOP_S);
 	return rc;
 }

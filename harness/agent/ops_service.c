@@ -4,16 +4,23 @@
  * the agent, and the guard's undo waits until it is dead.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "faults/primitives/mounts.h"
 #include "faults/primitives/readonly.h"
 #include "faults/primitives/service.h"
 #include "harness/agent/handle.h"
 #include "harness/agent/ops.h"
+#include "harness/base/auto.h"
 
 /* ---- the child that acts ---- */
 
@@ -89,9 +96,29 @@ static void read_limits(const json_t *limits, struct service_spec *s)
 	s->limits[SERVICE_AS] = jget_int(limits, "as");
 }
 
-static int begin_service(
-	struct agent *a, json_t *id, const json_t *args, struct service_spec *s, struct err *e)
+/* What a request of service.kill, .limit or .restart asks for. */
+static struct service_spec read_spec(const char *op, const json_t *args)
 {
+	const json_t *storage = jget(args, "storage");
+	struct service_spec s = {.pid = (pid_t)jget_int(args, "pid"),
+		.kill = !strcmp(op, "service.kill"),
+		.restart = !strcmp(op, "service.restart"),
+		.user = jget_text(args, "user"),
+		.storage = {.path = jget_text(storage, "path"),
+			.prune = jget_text(storage, "prune"),
+			.keep = jget(storage, "keep"),
+			.size_bytes = jget_int(storage, "size_bytes"),
+			.inodes = jget_int(storage, "inodes"),
+			.spare = jget_int(storage, "spare_inodes")}};
+
+	read_limits(jget(args, "limits"), &s);
+	return s;
+}
+
+static int begin_service(
+	struct agent *a, json_t *id, const json_t *args, const char *op, struct err *e)
+{
+	struct service_spec s = read_spec(op, args);
 	struct handle *h;
 	json_t *inverse;
 	char name[64];
@@ -99,40 +126,36 @@ static int begin_service(
 
 	if (rc)
 		return rc;
-	s->pid = (pid_t)jget_int(args, "pid");
 	snprintf(name, sizeof(name), "culprit-%.16s-%s", a->session, h->name);
-	rc = service_prepare(s, a->dir, name, &inverse, e);
-	return rc ?: begin(a, id, h, inverse, args, s, e);
+	rc = service_prepare(&s, a->dir, name, &inverse, e);
+	return rc ?: begin(a, id, h, inverse, args, &s, e);
 }
 
 int op_service_kill(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	struct service_spec s = {.kill = true};
-
-	return begin_service(a, id, args, &s, e);
+	return begin_service(a, id, args, "service.kill", e);
 }
 
 int op_service_limit(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	struct service_spec s = {0};
-
-	read_limits(jget(args, "limits"), &s);
-	return begin_service(a, id, args, &s, e);
+	return begin_service(a, id, args, "service.limit", e);
 }
 
 int op_service_restart(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
-	const json_t *storage = jget(args, "storage");
-	struct service_spec s = {.restart = true,
-		.user = jget_text(args, "user"),
-		.storage = jget_text(storage, "path"),
-		.prune = jget_text(storage, "prune"),
-		.size_bytes = jget_int(storage, "size_bytes"),
-		.inodes = jget_int(storage, "inodes"),
-		.spare = jget_int(storage, "spare_inodes")};
+	return begin_service(a, id, args, "service.restart", e);
+}
 
-	read_limits(jget(args, "limits"), &s);
-	return begin_service(a, id, args, &s, e);
+int ops_service_able(struct agent *a, const char *op, const json_t *args, struct err *e)
+{
+	struct service_spec s = read_spec(op, args);
+	json_t *inverse = NULL;
+	int rc = !strcmp(op, "fs.readonly")
+		? readonly_prepare(jget_text(args, "path"), s.pid, a->dir, &inverse, e)
+		: service_prepare(&s, a->dir, "culprit-check", &inverse, e);
+
+	json_decref(inverse);
+	return rc;
 }
 
 /* ---- file systems ---- */
@@ -148,23 +171,52 @@ int op_fs_readonly(struct agent *a, json_t *id, json_t *args, struct err *e)
 	return rc ?: begin(a, id, h, inverse, args, NULL, e);
 }
 
+/* A block device holds no file system that could be named, but maybe a server's data. */
+static int describe_device(
+	struct agent *a, json_t *id, const char *path, dev_t number, struct err *e)
+{
+	char real[PATH_MAX], device[32];
+	uint64_t bytes = 0;
+	int readonly = 0;
+	auto_fd int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0 || !realpath(path, real) || ioctl(fd, BLKGETSIZE64, &bytes) < 0 ||
+		ioctl(fd, BLKROGET, &readonly) < 0)
+		return err_errno(e, -errno, "cannot look at the device '%s'", path);
+	snprintf(device, sizeof(device), "%u:%u", major(number), minor(number));
+	agent_answer(a, id,
+		json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:I}", "type",
+			"block device", "source", real, "device", device, "point", "", "options",
+			"", "super_options", "", "readonly", readonly, "size_bytes",
+			(json_int_t)bytes, "free_bytes", (json_int_t)0, "inodes", (json_int_t)0,
+			"free_inodes", (json_int_t)0));
+	return 0;
+}
+
 int op_fs_info(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
 	const char *path = jget_text(args, "path");
+	char device[32];
 	struct mounted m;
 	struct statvfs v;
-	int rc = mounted_at(path, &m, e);
+	struct stat st;
+	int rc;
+
+	if (!stat(path, &st) && S_ISBLK(st.st_mode))
+		return describe_device(a, id, path, st.st_rdev, e);
+	rc = mounted_at(path, &m, e);
 
 	if (!rc && statvfs(path, &v) < 0)
 		rc = err_errno(e, -errno, "cannot look at '%s'", path);
-	if (!rc)
-		agent_answer(a, id,
-			json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:I}", "type",
-				m.type, "source", m.source, "point", m.point, "options", m.options,
-				"super_options", m.super, "readonly", mounted_readonly(&m),
-				"size_bytes", (json_int_t)(v.f_blocks * v.f_frsize), "free_bytes",
-				(json_int_t)(v.f_bavail * v.f_frsize), "inodes",
-				(json_int_t)v.f_files, "free_inodes", (json_int_t)v.f_ffree));
-
-	return rc;
+	if (rc)
+		return rc;
+	snprintf(device, sizeof(device), "%u:%u", m.major, m.minor);
+	agent_answer(a, id,
+		json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:I}", "type", m.type,
+			"source", m.source, "device", device, "point", m.point, "options",
+			m.options, "super_options", m.super, "readonly", mounted_readonly(&m),
+			"size_bytes", (json_int_t)(v.f_blocks * v.f_frsize), "free_bytes",
+			(json_int_t)(v.f_bavail * v.f_frsize), "inodes", (json_int_t)v.f_files,
+			"free_inodes", (json_int_t)v.f_ffree));
+	return 0;
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define OPTIONS_MAX 4
+#define OPTIONS_MAX 8
 
 /*
  * On a target host the agent is started as LOADER --library-path DIR DIR/culprit-agent, so that it

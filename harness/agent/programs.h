@@ -8,13 +8,16 @@
 #include "harness/base/err.h"
 
 int serve_main(int argc, char **argv);
-int file_main(int argc, char **argv); /* file.c */
+int file_main(int argc, char **argv);  /* file.c */
+int files_main(int argc, char **argv); /* files.c */
 int loop_main(int argc, char **argv);
 int sink_main(int argc, char **argv); /* net.c */
 int send_main(int argc, char **argv);
 int cpu_main(int argc, char **argv); /* hogs.c */
 int memory_main(int argc, char **argv);
 int read_main(int argc, char **argv);
+int replay_main(int argc, char **argv);          /* replay.c */
+int standby_program_main(int argc, char **argv); /* standby.c */
 
 /* How this program was started, through its loader if so: 1 to 4 words, then NULL. self_init keeps
  * 'argv0'. */

@@ -2,7 +2,8 @@
  * The life of an agent, in the order of what happens:
  *
  *  1. serve: a session gets a random name. The guard is forked (guard.c) and makes the session's
- *     folder and its undo journal (journal.c). A standby takes over if agent and guard both die.
+ *     folder and its undo journal (journal.c). Its twin, the standby (standby.c), takes over if
+ *     agent and guard both die.
  *  2. hello: earlier sessions that are over are waited for, and what they left is undone (clean.c).
  *  3. turn, until the session ends: a line of input goes to dispatch.c, which checks it against
  *     operations.def and calls a handler in ops_*.c. The guard journals the inverse of an act, the

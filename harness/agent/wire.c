@@ -7,9 +7,26 @@
 
 #include "harness/base/auto.h"
 
-int wire_send(int sock, json_t *message)
+char *wire_text(const json_t *message)
 {
 	auto_free char *text = json_dumps(message, JSON_COMPACT);
+	auto_json json_t *again = text ? json_loads(text, 0, NULL) : NULL;
+
+	return again && json_equal(again, message) ? AUTO_TAKE(text) : NULL;
+}
+
+json_t *wire_parse(const char *text, size_t size)
+{
+	auto_json json_t *value = json_loadb(text, size, 0, NULL);
+	auto_free char *again = value ? json_dumps(value, JSON_COMPACT) : NULL;
+
+	return again && strlen(again) == size && !memcmp(again, text, size) ? AUTO_TAKE(value)
+									    : NULL;
+}
+
+int wire_send(int sock, json_t *message)
+{
+	auto_free char *text = wire_text(message);
 	int rc = text ? 0 : -ENOMEM;
 
 	if (text && strlen(text) > WIRE_MAX)
@@ -34,10 +51,9 @@ int wire_receive(int sock, json_t **message)
 		return 0;
 	if (n <= 0)
 		return -EPIPE;
-	m = json_loadb(buf, (size_t)n, 0, NULL);
-	/* Both ends are ours: anything else is a broken peer, as good as dead. */
+	m = wire_parse(buf, (size_t)n);
 	if (!json_is_string(json_object_get(m, "what")))
-		return -EPIPE;
+		return -EPROTO;
 	*message = AUTO_TAKE(m);
 	return 1;
 }

@@ -13,15 +13,69 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+const char *file_kind(mode_t mode)
+{
+	return S_ISDIR(mode)                     ? "a folder"
+		: S_ISFIFO(mode)                 ? "a FIFO"
+		: S_ISSOCK(mode)                 ? "a socket"
+		: S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
+						 : "a file";
+}
+
+/* What a shell hands over: standard input, and the pipes of <(...). */
+static bool is_handed_over(const char *path)
+{
+	return !strncmp(path, "/dev/fd/", 8) || !strncmp(path, "/proc/", 6) ||
+		!strcmp(path, "/dev/stdin");
+}
+
+static int check_kind(const char *path, mode_t mode, struct err *e)
+{
+	if (S_ISDIR(mode) || S_ISSOCK(mode) || (S_ISFIFO(mode) && !is_handed_over(path)))
+		return err_set(e, S_ISDIR(mode) ? -EISDIR : -EINVAL,
+			"cannot read '%s': it is %s, not a file", path, file_kind(mode));
+	return 0;
+}
+
+int file_check_readable(const char *path, struct err *e)
+{
+	struct stat st;
+
+	return stat(path, &st) < 0 ? 0 : check_kind(path, st.st_mode, e);
+}
+
+int file_open_readable(const char *path, const char *what, struct err *e)
+{
+	/* Without O_NONBLOCK the open of a FIFO waits for a writer. */
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	int rc;
+
+	if (fd < 0) {
+		const int why = -errno;
+
+		rc = why == -ENXIO ? file_check_readable(path, e) : 0;
+		return rc ? rc : err_errno(e, why, "cannot open %s'%s'", what, path);
+	}
+	if (fstat(fd, &st) < 0 || fcntl(fd, F_SETFL, 0) < 0)
+		rc = err_errno(e, -errno, "cannot read %s'%s'", what, path);
+	else
+		rc = check_kind(path, st.st_mode, e);
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
+}
+
 int file_read(const char *path, char **data, size_t *size, struct err *e)
 {
 	char *buf = NULL;
 	size_t len = 0, room = 0;
-	int fd, rc = 0;
+	int rc = 0;
+	const int fd = file_open_readable(path, "", e);
 
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return err_errno(e, -errno, "cannot open '%s'", path);
+		return fd;
 	for (;;) {
 		ssize_t n;
 
@@ -100,28 +154,58 @@ static char *follow_links(const char *path)
 	return NULL;
 }
 
-/* Must 'path' be written to as it is? -errno: it is nothing that can be written to. */
-static int is_special(const char *path)
+/* A path that cannot be written to is its giver's mistake; a disk that is full is not. */
+static enum err_class class_of_write(int rc)
+{
+	switch (-rc) {
+	case ENOSPC:
+	case EDQUOT:
+	case EFBIG:
+	case EIO:
+	case ENOMEM: return ERR_HARNESS;
+	default: return ERR_USAGE;
+	}
+}
+
+int file_write_error(const char *path, int rc, struct err *e)
+{
+	err_errno(e, rc, "cannot write '%s'", path);
+	return err_blame(e, class_of_write(rc), rc);
+}
+
+/* As it is: -1 if it is a file, or is not there; -errno: it is nothing that can be written to. */
+static int open_special(const char *target, int *fd)
 {
 	struct stat st;
 
-	if (!strncmp(path, "/proc/", 6))
-		return 1;
-	if (stat(path, &st) < 0)
-		return 0;
-	return S_ISDIR(st.st_mode) ? -EISDIR : S_ISSOCK(st.st_mode) ? -ENXIO : !S_ISREG(st.st_mode);
+	*fd = -1;
+	if (strncmp(target, "/proc/", 6)) {
+		if (stat(target, &st) < 0 || S_ISREG(st.st_mode))
+			return 0;
+		if (S_ISDIR(st.st_mode) || S_ISSOCK(st.st_mode))
+			return S_ISDIR(st.st_mode) ? -EISDIR : -ENXIO;
+	}
+	/* Without O_NONBLOCK the open of a FIFO waits for a reader. */
+	*fd = open(target, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	return *fd < 0 || fcntl(*fd, F_SETFL, O_APPEND) < 0 ? -errno : 0;
 }
 
-static int write_through(const char *path, const void *data, size_t size)
+int file_write_target(const char *path, char **target, int *fd, struct err *e)
 {
-	int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY), rc;
+	struct stat st;
+	int rc;
 
-	if (fd < 0)
-		return -errno;
-	rc = fd_write_all(fd, data, size);
-	if (close(fd) < 0 && !rc)
-		rc = -errno;
-	return rc;
+	*target = follow_links(path);
+	rc = *target ? open_special(*target, fd) : -errno;
+	if (!rc)
+		return 0;
+	free(*target);
+	*target = NULL;
+	if ((rc != -EISDIR && rc != -ENXIO) || stat(path, &st) < 0)
+		return file_write_error(path, rc, e);
+	err_set(e, rc, "cannot write '%s': it is %s%s", path, file_kind(st.st_mode),
+		S_ISFIFO(st.st_mode) ? " that nobody reads" : ", not a file");
+	return err_blame(e, ERR_USAGE, rc);
 }
 
 static int replace(const char *path, mode_t mode, const void *data, size_t size)
@@ -147,15 +231,20 @@ static int replace(const char *path, mode_t mode, const void *data, size_t size)
 
 int file_write_atomic(const char *path, mode_t mode, const void *data, size_t size, struct err *e)
 {
-	char *target = follow_links(path);
-	int rc = target ? is_special(target) : -errno;
+	char *target;
+	int fd, rc = file_write_target(path, &target, &fd, e);
 
-	if (rc == 1)
-		rc = write_through(target, data, size);
-	else if (!rc)
+	if (rc)
+		return rc;
+	if (fd < 0) {
 		rc = replace(target, mode, data, size);
+	} else {
+		rc = fd_write_all(fd, data, size);
+		if (close(fd) < 0 && !rc)
+			rc = -errno;
+	}
 	free(target);
-	return rc ? err_errno(e, rc, "cannot write '%s'", path) : 0;
+	return rc ? file_write_error(path, rc, e) : 0;
 }
 
 int file_text_open(struct file_text *t, struct err *e)
@@ -174,7 +263,8 @@ int file_text_save(struct file_text *t, const char *path, mode_t mode, struct er
 		rc = err_errno(e, -ENOMEM, "cannot write '%s'", path ? path : "a file");
 	else if (path && !strcmp(path, "-"))
 		rc = (rc = fd_write_all(1, t->text, t->size))
-			? err_errno(e, rc, "cannot write to standard output")
+			? err_blame(e, ERR_HARNESS,
+				  err_errno(e, rc, "cannot write to standard output"))
 			: 0;
 	else if (path)
 		rc = file_write_atomic(path, mode, t->text, t->size, e);

@@ -1,5 +1,6 @@
 #include "harness/base/home.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
@@ -7,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "harness/base/alloc.h"
 
 /* From the program's folder upwards: out/tests/ROOM/NAME_test is the deepest program of a source
  * tree. */
@@ -77,4 +80,45 @@ int home_agent_dir(char **path, struct err *e)
 	static const char *const below[] = {"agent/", "lib/culprit/agent/", NULL};
 
 	return found_or_named("CULPRIT_AGENT_DIR", below, "culprit-agent", path, e);
+}
+
+/* The loader's path, or NULL: the agent is static. */
+static int find_loader(const char *folder, char **loader, struct err *e)
+{
+	DIR *d = opendir(folder);
+	struct dirent *entry;
+
+	*loader = NULL;
+	if (!d)
+		return err_errno(e, -errno, "cannot read the agent's folder '%s'", folder);
+	while (!*loader && (entry = readdir(d)))
+		if (!strncmp(entry->d_name, "ld-linux", strlen("ld-linux")))
+			*loader = alloc_format("%s/%s", folder, entry->d_name);
+	closedir(d);
+	return 0;
+}
+
+int agent_start_init(struct agent_start *a, struct err *e)
+{
+	char *folder = NULL, *loader;
+	int rc;
+
+	*a = (struct agent_start){.n = 0};
+	rc = home_agent_dir(&folder, e) ?: find_loader(folder, &loader, e);
+	if (!rc && loader) {
+		a->words[a->n++] = loader;
+		a->words[a->n++] = alloc_copy("--library-path");
+		a->words[a->n++] = alloc_copy(folder);
+	}
+	if (!rc)
+		a->words[a->n++] = alloc_format("%s/culprit-agent", folder);
+	free(folder);
+	return rc;
+}
+
+void agent_start_clear(struct agent_start *a)
+{
+	for (size_t i = 0; i < a->n; i++)
+		free(a->words[i]);
+	a->n = 0;
 }

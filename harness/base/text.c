@@ -1,7 +1,14 @@
 #include "harness/base/text.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+
+/* Does it change the direction of what follows on the screen (Unicode's explicit formatting)? */
+static bool turns_text(uint32_t code)
+{
+	return (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+}
 
 /* Length of the UTF-8 character at 's'; 0 if it is a control character or no valid UTF-8. */
 static size_t printable_length(const unsigned char *s)
@@ -19,7 +26,7 @@ static size_t printable_length(const unsigned char *s)
 			return 0;
 		code = code << 6 | (s[i] & 0x3f);
 	}
-	if (code < 0x20 || (code >= 0x7f && code < 0xa0)) /* C0, DEL, C1 */
+	if (code < 0x20 || (code >= 0x7f && code < 0xa0) || turns_text(code)) /* C0, DEL, C1 */
 		return 0;
 	if ((n == 3 && code < 0x800) || (n == 4 && code < 0x10000) || code > 0x10ffff ||
 		(code >= 0xd800 && code < 0xe000))
@@ -71,4 +78,27 @@ void text_print_clean(FILE *f, const char *s)
 		next_piece(&s, piece);
 		fputs(piece, f);
 	}
+}
+
+void text_tidy_path(char *path)
+{
+	char *in = path, *out = path;
+
+	while (*in) {
+		size_t n;
+
+		while (*in == '/')
+			in++;
+		n = strcspn(in, "/");
+		if (n == 2 && in[0] == '.' && in[1] == '.') {
+			while (out > path && *--out != '/')
+				;
+		} else if (n && !(n == 1 && *in == '.')) {
+			*out++ = '/';
+			memmove(out, in, n);
+			out += n;
+		}
+		in += n;
+	}
+	*out = '\0';
 }

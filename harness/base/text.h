@@ -1,7 +1,7 @@
 /*
  * Text from elsewhere (logs, programs, detectors) made safe for a terminal and for line formats
- * such as TAP: a newline becomes \n; every other control character, and every byte that is not
- * UTF-8, becomes \xNN. All other text stays as it is.
+ * such as TAP: a newline becomes \n; every other control character, those that turn the direction
+ * of text, and every byte that is not UTF-8, become \xNN. All other text stays as it is.
  */
 #ifndef CULPRIT_BASE_TEXT_H
 #define CULPRIT_BASE_TEXT_H
@@ -15,5 +15,9 @@
 size_t text_clean(const char *s, char *out, size_t size);
 
 void text_print_clean(FILE *f, const char *s);
+
+/* An absolute path without empty parts, "." and "..", in place: as it reads, whatever links there
+ * are. "/" becomes "". */
+void text_tidy_path(char *path);
 
 #endif

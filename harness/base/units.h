@@ -10,6 +10,8 @@
 
 #include "harness/base/err.h"
 
+#define SECONDS_PER_WEEK 604800.0
+
 enum unit {
 	UNIT_NONE,      /* a bare number */
 	UNIT_BYTES,     /* B kB MB GB (powers of 1000), KiB MiB GiB (of 1024) */

@@ -105,8 +105,10 @@ static int diagnose_run(
 static int conclude(
 	const struct options *o, const json_t *verdicts, unsigned failures, const char *first)
 {
-	if (verdicts_print(verdicts, o->json, o->evidence, stdout))
-		return cmd_fail("diagnose", CULPRIT_EXIT_INVALID, "cannot print the verdicts");
+	struct err e;
+
+	if (verdicts_print(verdicts, o->json, o->evidence, stdout, &e))
+		return cmd_error("diagnose", &e, ERR_HARNESS);
 	if (failures)
 		return cmd_fail("diagnose", CULPRIT_EXIT_USAGE, "%s%s%u verdict%s failed",
 			first ? first : "", first ? "; " : "", failures, failures == 1 ? "" : "s");

@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/home.h"
 #include "harness/base/jget.h"
 #include "harness/base/proc.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/doctor.h"
 #include "harness/cli/groups.h"
+#include "harness/cli/list_scenarios.h"
 #include "harness/lab/lab.h"
 #include "harness/experiment/needs.h"
 #include "harness/scenario/scenario.h"
@@ -36,29 +38,31 @@ void doctor_add_brief(struct report *r, enum level level, const char *what, cons
 
 static void check_agent(struct report *r)
 {
-	char *dir = NULL, *path = NULL, *output = NULL;
+	const char *args[sizeof(((struct agent_start *)0)->words) / sizeof(char *) + 2] = {NULL};
+	struct agent_start agent;
+	char *output = NULL;
 	struct err e;
-	int rc = home_agent_dir(&dir, &e);
+	int rc = agent_start_init(&agent, &e);
 
 	if (!rc) {
-		path = alloc_format("%s/culprit-agent", dir);
-		rc = proc_run_ok((const char *const[]){path, "--version", NULL}, 10, &output, &e);
+		memcpy(args, agent.words, agent.n * sizeof(*args));
+		args[agent.n] = "--version";
+		rc = proc_run_ok(args, 10, &output, &e);
 	}
 	if (rc)
-		doctor_add(r, LEVEL_BAD, "agent", "%s; run 'make' again", e.text);
+		doctor_add(r, LEVEL_BAD, "agent", "%s; build or install culprit again", e.text);
 	else
-		doctor_add(r, LEVEL_OK, "agent", "%.*s in %s", (int)strcspn(output, "\n"), output,
-			dir);
+		doctor_add(r, LEVEL_OK, "agent", "%.*s: %s", (int)strcspn(output, "\n"), output,
+			agent.words[agent.n - 1]);
 	free(output);
-	free(path);
-	free(dir);
+	agent_start_clear(&agent);
 }
 
 static void check_lab(struct report *r)
 {
 	struct err e;
 
-	if (lab_prerequisites(&e) < 0)
+	if (lab_prerequisites("glusterfs", &e) < 0)
 		doctor_add(r, LEVEL_NOTE, "lab", "no embedded lab: %s", e.text);
 	else
 		doctor_add(r, LEVEL_OK, "lab",
@@ -150,11 +154,12 @@ static int add_needs(void *list, lua_State *L, const struct part *p)
 static int find_needs(json_t *needs, const char *path, struct err *e)
 {
 	struct scenario *s = NULL;
+	auto_free char *found = NULL;
 	int rc;
 
 	if (!path)
 		return part_each(PART_WORKLOAD, add_needs, needs, e);
-	rc = scenario_load(path, &s, e);
+	rc = scenario_find(path, &found, e) ?: scenario_load(found, &s, e);
 	for (size_t i = 0; !rc && i < s->n_workloads; i++)
 		rc = needs_add(s->L, &s->workloads[i], needs, e);
 	scenario_free(s);
@@ -163,7 +168,7 @@ static int find_needs(json_t *needs, const char *path, struct err *e)
 
 struct options {
 	const char *inventory;
-	bool ssh, json;
+	bool ssh, json, learn_errnos;
 };
 
 static int look(struct report *r, bool json)
@@ -181,7 +186,7 @@ static int look(struct report *r, bool json)
 		doctor_programs(r, NULL);
 	else if (doctor_nodes(r, &e) < 0)
 		code = cmd_error("doctor", &e, ERR_HARNESS);
-	else if (!r->bad)
+	else if (doctor_fs(r), !r->bad)
 		doctor_cluster(r);
 	if (json)
 		cmd_print_json(json_pack("{s:b, s:O}", "able", !r->bad, "checks", r->checks));
@@ -202,6 +207,12 @@ static int run(const struct call *c)
 	if (o->ssh && !o->inventory)
 		return cmd_fail(
 			"doctor", CULPRIT_EXIT_USAGE, "--ssh needs an inventory: --inventory FILE");
+	if (o->learn_errnos && (o->ssh || o->json || c->n))
+		return cmd_fail("doctor", CULPRIT_EXIT_USAGE,
+			"--learn-errnos is a run of its own: --ssh, --json and a scenario mean "
+			"nothing to it");
+	if (o->learn_errnos)
+		return doctor_learn_errnos(o->inventory);
 	r.needs = json_array();
 	if (find_needs(r.needs, c->args[0], &e) < 0 ||
 		(o->inventory && inventory_load(o->inventory, &inv, &e) < 0))
@@ -224,25 +235,35 @@ static const struct option_row rows[] = {
 		"connect to no node: print how each would be reached, and whether inventory or SSH "
 		"configuration says so"},
 	{"json", 0, OPTION_FLAG, offsetof(struct options, json), NULL, "print every check as JSON"},
+	{"learn-errnos", 0, OPTION_FLAG, offsetof(struct options, learn_errnos), NULL,
+		"kill, stop and limit a server, once each, while clients call; print what they "
+		"saw, and lines for the file system's Lua file (some minutes)"},
 	{0},
 };
 
 const struct command doctor_command = {.name = "doctor",
 	.summary = "check this machine and the nodes, and say what to do about what is missing",
 	.arguments = "[SCENARIO]",
-	.about = "Checks whether culprit can work on this machine and, with an inventory, on its "
-		 "nodes, and says what to do where it cannot.\n\n"
-		 "For each node it tries: the connection, file transfer, dropping packets, every "
-		 "tracer, disk space, the clock, the file system's servers and mounts, and the "
-		 "check of every fault. It changes nothing on a node. A 'note' marks what only "
-		 "some uses need.\n\n"
-		 "It looks for the programs of the scenario's workloads, or of all built-in ones, "
-		 "on every client; without an inventory on this machine, since the embedded lab "
-		 "uses its programs.",
+	.about =
+		"Checks whether culprit can work on this machine and, with an inventory, on its "
+		"nodes, and says what to do where it cannot.\n\n"
+		"For each node it tries: the connection, file transfer, dropping packets, every "
+		"tracer, disk space, the clock, every function of the file system's Lua file, and "
+		"the check of every fault. It changes nothing on a node, but for the files that "
+		"the file system's probe writes and removes. A 'note' marks what only "
+		"some uses need.\n\n"
+		"It looks for the programs of the scenario's workloads, or of all built-in ones, "
+		"on every client; without an inventory on this machine, since the embedded lab "
+		"uses its programs.\n\n"
+		"--learn-errnos is different: it is a run with faults, on the inventory's hosts or "
+		"the lab's, undone as in any run. Faults that need a restart are skipped unless "
+		"the inventory allows it.",
 	.examples = "culprit doctor\n"
-		    "culprit doctor --inventory my-hosts.lua scenarios/quick.lua\n"
-		    "culprit doctor --inventory my-hosts.lua --ssh",
+		    "culprit doctor --inventory my-hosts.lua quick\n"
+		    "culprit doctor --inventory my-hosts.lua --ssh\n"
+		    "culprit doctor --learn-errnos",
 	.exits = "0 nothing is bad; 2 usage error, or the inventory is wrong; 3 something is bad.",
 	ARGUMENTS(0, 1),
 	OPTIONS(rows, struct options),
+	.offers = list_scenario_names,
 	.run = run};

@@ -16,15 +16,15 @@ struct options {
 
 static int up(const struct call *c)
 {
-	const struct options *o = c->options;
-	const struct lab_options *l = &o->lab;
+	struct options *o = c->options;
+	struct lab_options *l = &o->lab;
 	struct err e;
 	int rc = lab_up(l, &e);
 
 	if (rc < 0)
 		return cmd_error("lab up", &e, ERR_HARNESS);
-	printf("%s: %u server%s, %u client%s, %u outsider%s; inventory %s/inventory.lua\n",
-		rc ? "the lab is up already" : "the lab is up", l->servers,
+	printf("%s: %s, %u server%s, %u client%s, %u outsider%s; inventory %s/inventory.lua\n",
+		rc ? "the lab is up already" : "the lab is up", l->fs, l->servers,
 		l->servers == 1 ? "" : "s", l->clients, l->clients == 1 ? "" : "s", l->outsiders,
 		l->outsiders == 1 ? "" : "s", l->dir);
 	return CULPRIT_EXIT_OK;
@@ -53,16 +53,27 @@ static void print_options(const json_t *o)
 		{"storage_bytes", "storage", UNIT_BYTES},
 		{"spare_bytes", "spare", UNIT_BYTES},
 		{"nic_rate", "NIC", UNIT_BYTE_RATE},
+		{"nic_queue_s", "its queue", UNIT_SECONDS},
 	};
 
-	printf("glusterfs, %s", jget_text(o, "layout"));
+	printf("%s, %s", jget_text(o, "file_system"), jget_text(o, "layout"));
+	if (*jget_text(o, "settings"))
+		printf(", %s", jget_text(o, "settings"));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char text[32];
 
 		printf("; %s %s", rows[i].label,
 			unit_format(rows[i].unit, jget_real(o, rows[i].key), text, sizeof(text)));
 	}
-	putchar('\n');
+	if (jget_real(o, "cpus") > 0)
+		printf("; a node has %g processors", jget_real(o, "cpus"));
+	if (jget_real(o, "memory_bytes") > 0) {
+		char text[32];
+
+		printf("; a node has %s of memory",
+			unit_format(UNIT_BYTES, jget_real(o, "memory_bytes"), text, sizeof(text)));
+	}
+	puts(json_is_true(jget(o, "no_offload")) ? "; no offload" : "");
 }
 
 static void print_status(const json_t *s)
@@ -161,6 +172,35 @@ static int set_subnet(void *field, const char *text, struct err *e)
 	return 0;
 }
 
+/* A name or a path, and after the first comma the settings. */
+static int set_fs(void *field, const char *text, struct err *e)
+{
+	char *fs = field,
+	     *settings = fs + offsetof(struct lab_options, settings) -
+		offsetof(struct lab_options, fs);
+	size_t n = strcspn(text, ",");
+	const char *rest = text[n] ? text + n + 1 : "";
+
+	if (!n || n >= sizeof((struct lab_options){0}.fs) ||
+		strlen(rest) >= sizeof((struct lab_options){0}.settings) || strpbrk(text, "\"\\\n"))
+		return err_set(e, -EINVAL,
+			"takes the name of a file system or the path of its file, and KEY=VALUE, "
+			"..., not '%.100s'",
+			text);
+	memcpy(fs, text, n);
+	fs[n] = '\0';
+	strcpy(settings, rest);
+	return 0;
+}
+
+static int set_layout(void *field, const char *text, struct err *e)
+{
+	if (!*text || strlen(text) >= sizeof((struct lab_options){0}.layout))
+		return err_set(e, -EINVAL, "takes the name of a layout, not '%.60s'", text);
+	strcpy(field, text);
+	return 0;
+}
+
 #define AT(field) offsetof(struct options, field)
 #define LAB(field) offsetof(struct options, lab.field)
 #define DIR_ROW                                                                                    \
@@ -178,9 +218,13 @@ static const struct option_row up_rows[] = {
 		LAB_MAX_OF_A_ROLE},
 	{"outsiders", 0, OPTION_COUNT, LAB(outsiders), "N",
 		"hosts outside the cluster, o1, o2 ... (default: 1)", 0, LAB_MAX_OF_A_ROLE},
-	{"layout", 0, OPTION_CHOICE, LAB(layout), "distribute|disperse",
-		"distribute: files in pieces of 4 MB, each on one server; disperse: every stripe "
-		"over all servers, one of them redundant (default: distribute)"},
+	{"fs", 0, OPTION_CALL, LAB(fs), "NAME|FILE[,KEY=VALUE,...]",
+		"the file system, with its settings; 'none': nodes and disks only; 'culprit list "
+		"file-systems' shows all (default: glusterfs)",
+		.set = set_fs},
+	{"layout", 0, OPTION_CALL, LAB(layout), "NAME",
+		"how it spreads files over the servers (default: its first layout)",
+		.set = set_layout},
 	{"disk-rate", 0, OPTION_QUANTITY, LAB(disk_rate), "RATE",
 		"sequential throughput of a server's disk, at least 100kB/s (default: 8MB/s)", 1e5,
 		0, UNIT_BYTE_RATE},
@@ -196,9 +240,20 @@ static const struct option_row up_rows[] = {
 		"network rate of servers and clients, each way, at least 100kB/s (default: "
 		"100Mbit/s)",
 		1e5, 0, UNIT_BYTE_RATE},
-	{"no-cache", 0, OPTION_FLAG, LAB(no_cache), NULL,
-		"bypass the clients' page cache also for programs that do not ask for O_DIRECT; "
-		"their requests then go one at a time"},
+	{"nic-queue", 0, OPTION_QUANTITY, LAB(nic_queue_s), "TIME",
+		"how long a packet waits for a NIC before it is dropped, at most 1s (default: "
+		"50ms)",
+		0, 1, UNIT_SECONDS},
+	{"no-offload", 0, OPTION_FLAG, LAB(no_offload), NULL,
+		"packets of 1500 bytes, so that a fault drops such packets, at more processor "
+		"time; else up to 64 KiB are one packet, as NICs with offload do"},
+	{"cpus", 0, OPTION_QUANTITY, LAB(cpus), "N",
+		"processors of a node, at least 0.05: 0.5 is half of one (default: this machine's, "
+		"shared)",
+		0.05, 0, UNIT_NONE},
+	{"memory", 0, OPTION_QUANTITY, LAB(memory_bytes), "SIZE",
+		"memory of a node, at least 64MiB (default: this machine's, shared)", 64 << 20,
+		0x1p44, UNIT_BYTES},
 	{"subnet", 0, OPTION_CALL, LAB(subnet), "NETWORK",
 		"the nodes' addresses, /8 to /26; this machine takes the first (default: "
 		"10.77.0.0/24)",
@@ -236,11 +291,12 @@ static const struct command *const parts[] = {
 
 const struct command lab_command = {.name = "lab",
 	.summary = "build a small real cluster on this machine, or remove it",
-	.about = "Runs a small real GlusterFS cluster on this machine, as root: every node has its "
+	.about = "Runs a small real storage cluster on this machine, as root: every node has its "
 		 "own address, host name, processes, mounts and sshd; every server a modelled disk "
 		 "and a shaped NIC. 'culprit run' uses its inventory like any other cluster's.",
 	.examples = "culprit lab up\n"
 		    "culprit lab up --dir /run/culprit/other --subnet 10.78.0.0/24 --servers 8\n"
+		    "culprit lab up --fs orangefs\n"
 		    "culprit lab exec c1 -- ls /mnt/fs",
 	.exits = "0 done, or nothing to do; 2 it cannot be done as asked; 3 it failed, and what "
 		 "was made is removed again. 'status': 3 if the lab is broken. 'exec': the "

@@ -4,8 +4,14 @@
 
 #include "diag/judge/detector.h"
 #include "diag/derive/metrics.h"
+#include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/home.h"
+#include "harness/base/jget.h"
 #include "harness/cli/cmd.h"
+#include "harness/cli/list_fs.h"
+#include "harness/cli/list_scenarios.h"
+#include "harness/judging/findings.h"
 #include "harness/scenario/part.h"
 
 struct listing {
@@ -73,13 +79,61 @@ static int list_part(void *ctx, lua_State *L, const struct part *p)
 	return 0;
 }
 
+static char *value_text(const json_t *v)
+{
+	return json_is_string(v) ? alloc_copy(json_string_value(v))
+				 : json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+}
+
+/* "window = 30: seconds that are averaged (10 to 60)" */
+static void print_declared(const char *name, const json_t *p)
+{
+	const json_t *min = jget(p, "min"), *max = jget(p, "max");
+	auto_free char *value = value_text(jget(p, "default")), *least = value_text(min),
+		       *most = value_text(max), *line = NULL;
+
+	line = alloc_format("%s = %s: %s%s%s%s%s", name, value, jget_text(p, "help"),
+		!min && !max         ? ""
+			: min && max ? " ("
+			: min        ? " (at least "
+				     : " (at most ",
+		min ? least : "", min && max ? " to " : "", max ? most : "");
+	if (min || max) {
+		char *closed = alloc_format("%s)", line);
+
+		free(line);
+		line = closed;
+	}
+	printf("      ");
+	print_wrapped(stdout, 6, line);
+}
+
+static void print_declared_all(const json_t *declared)
+{
+	size_t n = 0, size = json_object_size(declared);
+	auto_free const char **names = alloc_zero(size, sizeof(*names));
+	const char *name;
+	json_t *p;
+
+	json_object_foreach((json_t *)declared, name, p)
+		names[n++] = name;
+	qsort(names, n, sizeof(*names), by_name);
+	for (size_t i = 0; i < n; i++)
+		print_declared(names[i], jget(declared, names[i]));
+}
+
 static int list_detector(void *ctx, const struct detector *d)
 {
+	const struct listing *l = ctx;
+	json_auto_t *declared = detector_declared(d);
+
 	put(ctx,
-		json_pack("{s:s, s:s, s:b, s:O}", "name", detector_name(d), "summary",
+		json_pack("{s:s, s:s, s:b, s:O, s:O}", "name", detector_name(d), "summary",
 			detector_summary(d), "trains", detector_trains(d), "params",
-			detector_params(d)),
+			detector_params(d), "declared", declared),
 		18, detector_name(d), detector_summary(d));
+	if (!l->json && l->details)
+		print_declared_all(declared);
 	return 0;
 }
 
@@ -112,24 +166,60 @@ static void list_metrics(const struct listing *l)
 	}
 }
 
+/* 'which': a name or path, or NULL for all. */
+static int list_file_systems(const char *which, bool details, json_t *all, struct err *e)
+{
+	json_t *list;
+	int rc = list_fs_read(which ? which : "", &list, e);
+
+	if (rc)
+		return rc;
+	if (all) {
+		json_object_set_new(all, "file-systems", list);
+	} else {
+		list_fs_print(list, details);
+		json_decref(list);
+	}
+	return 0;
+}
+
+static int list_finding(void *ctx, const struct finding *f, struct err *e)
+{
+	char text[512];
+
+	(void)e;
+	snprintf(text, sizeof(text), "%s: %s", f->severity, f->about);
+	put(ctx,
+		json_pack("{s:s, s:s, s:s, s:s}", "name", f->name, "severity", f->severity, "about",
+			f->about, "todo", f->todo),
+		18, f->name, text);
+	return 0;
+}
+
 struct options {
 	bool json;
 };
 
 static int run(const struct call *c)
 {
-	static const char *const kinds[] = {"faults", "workloads", "detectors", "metrics"};
+	static const char *const kinds[] = {"scenarios", "faults", "workloads", "detectors",
+		"file-systems", "findings", "metrics"};
+	enum { SCENARIOS, FAULTS, WORKLOADS, DETECTORS, FILE_SYSTEMS, FINDINGS, METRICS };
 	const struct options *o = c->options;
 	const char *only = c->args[0];
 	json_t *all = json_object();
 	char *home = NULL;
 	struct err e;
-	/* A program without its files would list nothing. */
-	int rc = home_path("", &home, &e);
+	int rc;
 
+	if (c->args[0] && c->args[1] && strcmp(only, "file-systems"))
+		return cmd_fail("list", CULPRIT_EXIT_USAGE,
+			"'%s': only file-systems can be listed by name", c->args[1]);
+	/* A program without its files would list nothing. */
+	rc = home_path("", &home, &e);
 	free(home);
 	/* Metrics only when asked for. */
-	for (size_t i = 0; i < (only ? 4 : 3) && !rc; i++) {
+	for (size_t i = 0; i < METRICS + (only != NULL) && !rc; i++) {
 		struct listing l = {.details = only};
 
 		if (only && strcmp(only, kinds[i]))
@@ -137,15 +227,24 @@ static int run(const struct call *c)
 		l.json = o->json ? json_array() : NULL;
 		if (!o->json)
 			printf("%s%s\n", !only && i ? "\n" : "", kinds[i]);
-		if (i < 2)
-			rc = part_each(i ? PART_WORKLOAD : PART_FAULT, list_part, &l, &e);
-		else if (i == 2)
+		if (i == SCENARIOS)
+			rc = list_scenarios(l.details, l.json, &e);
+		else if (i == FAULTS || i == WORKLOADS)
+			rc = part_each(i == FAULTS ? PART_FAULT : PART_WORKLOAD, list_part, &l, &e);
+		else if (i == DETECTORS)
 			rc = detector_each(list_detector, &l, &e);
+		else if (i == FILE_SYSTEMS)
+			rc = list_file_systems(
+				only ? c->args[1] : NULL, only, o->json ? all : NULL, &e);
+		else if (i == FINDINGS)
+			rc = findings_each(list_finding, &l, &e);
 		else
 			list_metrics(&l);
-		if (o->json)
+		if (l.json && i == FILE_SYSTEMS)
+			json_decref(l.json);
+		else if (o->json)
 			json_object_set_new(all, kinds[i], l.json);
-		if (i == 2 && !rc)
+		if (i == DETECTORS && !rc)
 			list_fleet(o->json ? all : NULL);
 	}
 	if (!rc && o->json)
@@ -160,15 +259,24 @@ static const struct option_row rows[] = {
 };
 
 const struct command list_command = {.name = "list",
-	.summary = "list faults, workloads, detectors and metrics",
-	.arguments = "[faults|workloads|detectors|metrics]",
-	.about =
-		"Lists what a scenario can name, one line each, and the detector 'fleet' of series "
-		"from elsewhere. With a kind, also parameters with their defaults.\n\n"
-		"Metrics are what a detector sees of every server and second; they are listed only "
-		"when asked for.",
-	.examples = "culprit list\nculprit list faults",
-	.words = "faults|workloads|detectors|metrics",
-	ARGUMENTS(0, 1),
+	.summary =
+		"list scenarios, faults, workloads, detectors, file systems, findings and metrics",
+	.arguments = "[KIND [NAME]]",
+	.about = "Lists culprit's own scenarios, which 'culprit run' takes by name, and what a "
+		 "scenario can name, one line each, and the detector 'fleet' of series "
+		 "from elsewhere. With a kind (scenarios, faults, workloads, detectors, "
+		 "file-systems, findings, metrics), also parameters with their defaults.\n\n"
+		 "Findings are what 'culprit findings' looks for in logs and runs.\n\n"
+		 "File systems: for each, or for that with this name or path, its layouts and "
+		 "settings for 'culprit lab up --fs', and which of its programs are on this "
+		 "machine.\n\n"
+		 "Metrics are what a detector sees of every server and second; they are listed "
+		 "only when asked for.",
+	.examples = "culprit list\n"
+		    "culprit list scenarios\n"
+		    "culprit list faults\n"
+		    "culprit list file-systems glusterfs",
+	.words = "scenarios|faults|workloads|detectors|file-systems|findings|metrics",
+	ARGUMENTS(0, 2),
 	OPTIONS(rows, struct options),
 	.run = run};

@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diag/app/app.h"
+#include "diag/query/scan.h"
+#include "harness/base/stream.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/log_view.h"
 
@@ -47,10 +50,8 @@ static int choose_keys(struct view *v, const char *text)
 	return v->by ? 0 : -EINVAL;
 }
 
-static int show(void *ctx, struct stream_item *item, struct err *e)
+static int show(struct view *v, struct stream_item *item, struct err *e)
 {
-	struct view *v = ctx;
-
 	if (!view_wants(v, item))
 		return 0;
 	if (v->summary)
@@ -59,28 +60,117 @@ static int show(void *ctx, struct stream_item *item, struct err *e)
 		json_record(item);
 	else
 		text_record(v, item);
-	return ferror(stdout) ? err_errno(e, -EIO, "cannot write") : 0;
+	return ferror(stdout) ? stream_flush(stdout, e) : 0;
 }
 
 struct options {
 	struct view view;
 	struct option_list paths;
 	long pid;
+	double from_s, to_s;
+	bool no_index;
 };
 
-static int run(const struct call *c)
+static int64_t after(const struct log_head *head, double s)
 {
-	static const struct stream_consumer consumer = {.feed = show, .names = true};
-	const struct stream_spec nothing_known = {0};
-	struct options *o = c->options;
-	struct view *v = &o->view;
+	return head->start_ns + (int64_t)(s * 1e9);
+}
+
+/* What of the view can be decided before a record is looked at. view_wants decides the rest. */
+static void narrow(const struct options *o, const struct log_head *head, struct scan_filter *f)
+{
+	const struct view *v = &o->view;
+
+	scan_filter_all(f, ~0u);
+	f->always = 1u << RECORD_END | 1u << RECORD_LOST;
+	f->either = v->pid;
+	f->failed = v->errors;
+	f->some_calls = v->some_calls;
+	if (v->errors)
+		f->types = 1u << RECORD_CALL | 1u << RECORD_SUM;
+	if (v->some_calls)
+		f->types = 1u << RECORD_CALL;
+	for (uint32_t nr = 0; nr < VIEW_MAX_CALLS; nr++)
+		if (v->want_call[nr])
+			zone_set_bit(f->calls, zone_call(nr));
+	if (o->from_s > 0)
+		f->from_ns = after(head, o->from_s);
+	if (o->to_s >= 0)
+		f->to_ns = after(head, o->to_s);
+}
+
+static int open_scan(
+	const struct options *o, struct view *v, const char *path, struct scan **out, struct err *e)
+{
+	static const struct stream_spec nothing_known;
+	struct scan_spec spec = {.details = true, .state = true, .no_index = o->no_index};
 	const struct log_head *head;
-	struct stream *stream;
+	int rc = scan_open(path, &nothing_known, out, e);
+
+	if (rc)
+		return rc;
+	v->stream = scan_stream(*out);
+	head = stream_head(v->stream);
+	if (v->calls)
+		rc = choose_calls(v, head->arch, e);
+	narrow(o, head, &spec.filter);
+	rc = rc ?: scan_begin(*out, &spec, e);
+	if (rc)
+		scan_close(*out);
+	return rc;
+}
+
+static int print(struct view *v, struct scan *scan, struct err *e)
+{
+	struct stream_item *item;
+	int rc = 0;
+
+	if (!v->summary)
+		(v->json ? json_head : text_head)(stream_head(v->stream));
+	while (!rc && (rc = scan_next(scan, &item, e)) == 1)
+		rc = show(v, item, e);
+	if (v->summary)
+		totals_print(v);
+	return rc;
+}
+
+/* A trace of 'culprit capture'. */
+static int print_app(const char *path, const struct options *o)
+{
+	struct app_trace *t;
 	struct err e;
 	int rc;
 
+	if (o->view.json || o->view.by || o->view.calls || o->paths.n || o->pid || o->from_s ||
+		o->to_s >= 0 || o->view.errors || o->view.name || o->view.tags)
+		return cmd_fail("log", CULPRIT_EXIT_USAGE,
+			"'%s' is a trace of 'culprit capture': only --summary chooses what is "
+			"printed",
+			path);
+	rc = app_open(path, &t, &e);
+	if (rc)
+		return cmd_error("log", &e, ERR_USAGE);
+	rc = o->view.summary ? app_print_summary(t, stdout, &e)
+			     : app_print(t, UINT32_MAX, stdout, &e);
+	app_free(t);
+	return rc ? cmd_error("log", &e, ERR_HARNESS) : CULPRIT_EXIT_OK;
+}
+
+static int run(const struct call *c)
+{
+	struct options *o = c->options;
+	struct view *v = &o->view;
+	struct scan *scan;
+	struct err e;
+	int rc;
+
+	if (v->json && v->summary)
+		return cmd_fail("log", CULPRIT_EXIT_USAGE,
+			"--summary and --json: JSON is of records; 'culprit query --json' sums up");
 	if (v->by && !v->summary)
 		return cmd_fail("log", CULPRIT_EXIT_USAGE, "--by needs --summary");
+	if (app_is_trace(c->args[0]))
+		return print_app(c->args[0], o);
 	if (o->paths.n > VIEW_MAX_PATHS)
 		return cmd_fail("log", CULPRIT_EXIT_USAGE, "at most %d times --path, not '%s'",
 			VIEW_MAX_PATHS, o->paths.v[VIEW_MAX_PATHS]);
@@ -89,25 +179,13 @@ static int run(const struct call *c)
 		v->n_paths++;
 	}
 	v->pid = (uint32_t)o->pid;
-	rc = stream_new(c->args[0], &nothing_known, &stream, &e);
+	rc = open_scan(o, v, c->args[0], &scan, &e);
 	if (rc < 0)
 		return cmd_error("log", &e, ERR_USAGE);
-	stream_add(stream, &consumer, v);
-	v->stream = stream;
-	head = stream_head(stream);
-	if (v->calls)
-		rc = choose_calls(v, head->arch, &e);
-	if (rc == 0) {
-		if (!v->summary)
-			(v->json ? json_head : text_head)(head);
-		rc = stream_run(stream, &e);
-		if (v->summary)
-			totals_print(v);
-	}
-	if (fflush(stdout) == EOF && rc == 0)
-		rc = err_errno(&e, -errno, "cannot write");
+	rc = print(v, scan, &e);
+	rc = rc ?: stream_flush(stdout, &e);
 	totals_free(v->totals);
-	stream_free(stream);
+	scan_close(scan);
 	if (rc < 0)
 		return cmd_error(
 			"log", &e, rc == -EBADMSG || rc == -EINVAL ? ERR_DAMAGED : ERR_HARNESS);
@@ -142,19 +220,34 @@ static const struct option_row rows[] = {
 	{"path", 0, OPTION_LIST, AT(paths), "PREFIX",
 		"only calls on files at or below this path, or that name one; may be repeated"},
 	{"errors", 0, OPTION_FLAG, AT(view.errors), NULL, "only calls that failed"},
+	{"from", 0, OPTION_QUANTITY, AT(from_s), "TIME",
+		"only records that begin this long after the log's beginning, or later", 0, 1e9,
+		UNIT_SECONDS},
+	{"to", 0, OPTION_QUANTITY, AT(to_s), "TIME",
+		"only records that begin this long after the log's beginning, or earlier", 0, 1e9,
+		UNIT_SECONDS},
+	{"no-index", 0, OPTION_FLAG, AT(no_index), NULL,
+		"read the log from its beginning; neither use nor make an index"},
 	{0},
 };
 
 const struct command log_command = {.name = "log",
 	.summary = "print a trace log",
 	.arguments = "FILE",
-	.about = "Prints a trace log ('-': standard input), one line per record: time (UTC), "
-		 "process/thread, its name, the call with its paths and with what its descriptors "
-		 "meant at that moment, its result ('?': it did not return), its service time in "
-		 "seconds, and the offset in the file at which it began where the call does not "
-		 "say that itself.\n\n"
-		 "A log of sums (culprit trace --mode sums) has one line per second, process, "
-		 "class of call and class of descriptor.",
+	.about =
+		"Prints a trace log ('-': standard input), one line per record: time (UTC), "
+		"process/thread, its name, the call with its paths and with what its descriptors "
+		"meant at that moment, its result ('?': it did not return), its service time in "
+		"seconds, and what the call does not say itself: the offset in the file at which "
+		"it began, or how many bytes its buffers asked for.\n\n"
+		"A log of sums (culprit trace --mode sums) has one line per second, process, "
+		"class of call and class of descriptor.\n\n"
+		"A trace of 'culprit capture' has one line per operation: rank.thread:number, "
+		"start, the call, and what was before it: processor time (compute), sleep (away), "
+		"and the operations of other threads that it waited for (after). --summary prints "
+		"what the trace is, with a row per rank.\n\n"
+		"--call, --pid, --errors, --from and --to spare reading: of logs of 1 MiB and more "
+		"an index is kept in ~/.cache/culprit/index, which can be removed at any time.",
 	.examples = "culprit log --path /var/log/app.log --tags LOG   the story of one file\n"
 		    "culprit log -c --by process,call LOG             where time goes\n"
 		    "culprit log -c --errors --by call,error,path LOG which files were not found",
@@ -162,4 +255,5 @@ const struct command log_command = {.name = "log",
 		 "is printed); 3 the output cannot be written.",
 	ARGUMENTS(1, 1),
 	OPTIONS(rows, struct options),
+	.defaults = &(const struct options){.to_s = -1},
 	.run = run};

@@ -3,26 +3,63 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/file.h"
 #include "harness/base/home.h"
 #include "harness/base/name.h"
 #include "harness/cli/cmd.h"
 
-static int copy_template(const char *kind, const char *path, struct err *e)
+/* The text with every "my-KIND" replaced by the name that was given; malloced. */
+static char *with_name(const char *text, const char *kind, const char *name)
 {
-	char sub[64], *from = NULL, *text = NULL;
-	size_t size;
-	int rc;
+	auto_free char *word = alloc_format("my-%s", kind);
+	size_t length = strlen(word), size;
+	char *out;
+	FILE *f = alloc_text(&out, &size);
 
-	snprintf(sub, sizeof(sub), "harness/lua/templates/%s.lua", kind);
-	rc = home_path(sub, &from, e);
-	if (!rc)
-		rc = file_read(from, &text, &size, e);
-	if (!rc)
-		rc = file_write_atomic(path, 0644, text, size, e);
-	free(text);
-	free(from);
-	return rc;
+	for (const char *p; (p = strstr(text, word)); text = p + length)
+		fprintf(f, "%.*s%s", (int)(p - text), text, name);
+	fputs(text, f);
+	fclose(f);
+	return out;
+}
+
+static int write_template(const char *kind, const char *name, const char *path, struct err *e)
+{
+	auto_free char *sub = alloc_format("harness/lua/templates/%s.lua", kind);
+	auto_free char *from = NULL, *text = NULL, *own = NULL;
+	int rc = home_path(sub, &from, e) ?: file_read(from, &text, NULL, e);
+
+	if (rc)
+		return rc;
+	own = with_name(text, kind, name);
+	return file_write_atomic(path, 0644, own, strlen(own), e);
+}
+
+static void say_how(const char *kind, const char *path)
+{
+	static const struct {
+		const char *kind, *how;
+	} ways[] = {
+		{"inventory", "fill it in, then run culprit doctor --inventory %s"},
+		{"finding", "try it with culprit findings --finding ./%s LOG"},
+		{"file-system", "try it with culprit lab up --fs ./%s"},
+		{"scenario",
+			"see its plan with culprit run %s --dry-run, on the lab (culprit lab up) "
+			"or with --inventory FILE"},
+		{"detector",
+			"try it with culprit diagnose RUN --detector ./%s, or with --csv FILE in "
+			"place of RUN; or name it in a scenario by this path"},
+		{NULL, "name it in a scenario as \"./%s\""},
+	};
+	size_t i = 0;
+
+	while (ways[i].kind && strcmp(ways[i].kind, kind))
+		i++;
+	printf("%s: ", path);
+	printf(ways[i].how, path); /* each has one %s */
+	putchar('\n');
 }
 
 static int run(const struct call *c)
@@ -36,24 +73,27 @@ static int run(const struct call *c)
 	snprintf(path, sizeof(path), "%s.lua", name);
 	if (access(path, F_OK) == 0)
 		return cmd_fail("new", CULPRIT_EXIT_USAGE, "'%s' is there already", path);
-	if (copy_template(kind, path, &e))
+	if (write_template(kind, name, path, &e))
 		return cmd_error("new", &e, ERR_HARNESS);
-	if (!strcmp(kind, "inventory"))
-		printf("%s: fill it in, then run culprit doctor --inventory %s\n", path, path);
-	else
-		printf("%s: name it in a scenario as \"./%s\"\n", path, path);
+	say_how(kind, path);
 	return CULPRIT_EXIT_OK;
 }
 
 const struct command new_command = {.name = "new",
-	.summary = "write a template of a fault, workload, detector or inventory",
+	.summary = "write a template: scenario, fault, workload, detector, finding, inventory ...",
 	.arguments = "KIND NAME",
-	.about = "Writes NAME.lua into the current folder: a template with comments that runs as "
-		 "it stands. KIND is fault, workload, detector or inventory.\n\n"
-		 "A scenario names the file by its path: faults = { \"none\", \"./NAME.lua\" }. An "
-		 "inventory is to be filled in with your hosts; 'culprit doctor --inventory "
-		 "NAME.lua' checks them.",
-	.examples = "culprit new fault slow-nic\nculprit new inventory my-hosts",
-	.words = "fault|workload|detector|inventory",
+	.about =
+		"Writes NAME.lua into the current folder: a template with comments that runs as "
+		"it stands, under that name. KIND is scenario, fault, workload, detector, finding, "
+		"file-system or inventory.\n\n"
+		"A scenario names the file by its path: faults = { \"none\", \"./NAME.lua\" }. A "
+		"file system works in the lab, 'culprit lab up --fs ./NAME.lua', and in an "
+		"inventory, file_system = { type = \"./NAME.lua\" }. An inventory is to be filled "
+		"in with your hosts; 'culprit doctor --inventory NAME.lua' checks them.",
+	.examples = "culprit new scenario first\n"
+		    "culprit new fault slow-nic\n"
+		    "culprit new file-system my-fs\n"
+		    "culprit new inventory my-hosts",
+	.words = "scenario|fault|workload|detector|finding|file-system|inventory",
 	ARGUMENTS(2, 2),
 	.run = run};

@@ -1,6 +1,7 @@
 #include "harness/cli/cmd.h"
 #include "harness/cli/groups.h"
 #include "harness/cli/outcome.h"
+#include "harness/cli/shards.h"
 #include "harness/cli/show.h"
 
 struct options {
@@ -28,11 +29,16 @@ static int run(const struct call *c)
 	const char *first;
 	unsigned failures;
 	struct err e;
-	int code;
+	int code = outcome_check("rescore", &o->outcome);
 
+	if (code)
+		return code;
+	if (o->save && c->n > 1)
+		return cmd_fail("rescore", CULPRIT_EXIT_USAGE,
+			"--save is for one run: rescore and save each shard");
 	if (detectors_chosen("rescore", &o->detectors, &detectors))
 		code = CULPRIT_EXIT_USAGE;
-	else if (store_open(c->args[0], &s, &e) ||
+	else if (shards_open("rescore", c->n, c->args, &s, &e) ||
 		rescore(s, detectors, o->save, &judge, &rows, &e))
 		code = cmd_error("rescore", &e, ERR_USAGE);
 	else
@@ -58,10 +64,12 @@ static const struct option_row rows[] = {
 
 const struct command rescore_command = {.name = "rescore",
 	.summary = "judge a recorded run anew and score it, without a cluster",
-	.arguments = "RUN",
+	.arguments = "RUN ...",
 	.about = "Judges a recorded run, or a corpus, anew from its measurements, compares the "
 		 "verdicts with what was injected, and prints the table. It needs no cluster and "
 		 "no root, and leaves the run as it is unless --save is given.\n\n"
+		 "Several runs must be shards of one ('culprit run --shard'). They are scored as "
+		 "one run; each is judged with its own training.\n\n"
 		 "'culprit diagnose' shows single verdicts and their evidence instead. A detector "
 		 "that is given with several sets of parameters is listed once for each.",
 	.examples = "culprit rescore runs/NAME --detector ./mine.lua\n"
@@ -69,6 +77,6 @@ const struct command rescore_command = {.name = "rescore",
 	.exits = "0 judged; " OUTCOME_EXITS
 		 "2 usage or input error, or a detector that failed (its cells count as "
 		 "abstentions); 3 the result cannot be printed.",
-	ARGUMENTS(1, 1),
+	ARGUMENTS(1, SHARDS_MAX),
 	OPTIONS(rows, struct options),
 	.run = run};

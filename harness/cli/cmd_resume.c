@@ -60,6 +60,16 @@ static int record_read(struct store *s, struct record *r, struct err *e)
 	return 0;
 }
 
+static int refuse_corpus(const struct store *s, struct err *e)
+{
+	return store_is_corpus(s)
+		? err_set(e, -EINVAL,
+			  "'%s' is a corpus: it holds what judging needs, not what running does; "
+			  "'culprit run' begins a new run",
+			  store_folder(s))
+		: 0;
+}
+
 /* Writes a file that is no longer where it was into the run's folder. */
 static int find_file(
 	struct store *s, const char *name, const char *text, char **path, struct err *e)
@@ -81,6 +91,7 @@ static int prepare(
 	struct executor *x, struct record *r, const struct run_options *given, struct err *e)
 {
 	struct run_options o = {.quiet = given->quiet, .outcome = given->outcome};
+	const char *shard;
 	int rc = given->scenario
 		? 0
 		: find_file(x->store, "scenario.lua", r->scenario_text, &r->scenario_path, e);
@@ -97,7 +108,10 @@ static int prepare(
 	o.repeats = (long)jget_int(r->options, "repeats");
 	o.lease_s = jget_real(r->options, "lease_s");
 	o.seed = strtol(r->seed, NULL, 10);
-	rc = running_prepare(x, &o, e);
+	shard = jget_text(r->options, "shard");
+	if (shard)
+		rc = shard_parse(shard, &o.shard, e);
+	rc = rc ?: running_prepare(x, &o, e);
 	return rc ?: key_inputs(x->scenario, x->plan, x->cluster, o.only, &x->inputs, e);
 }
 
@@ -172,7 +186,7 @@ static int go_on(struct executor *x, struct err *e)
 			t.halves);
 	rc = t.done == x->plan->n ? exec_judge_rest(x, e) : exec_run(x, e);
 	if (rc)
-		progress_say(x->progress, "ended: %s", e->text);
+		progress_ended(x->progress, e->text);
 	return rc;
 }
 
@@ -181,6 +195,7 @@ static int resume(
 {
 	struct record r = {0};
 	int rc = store_open(folder, &x->store, e)
+		?: refuse_corpus(x->store, e)
 		?: run_lock(folder, &x->lock, e)
 		?: record_read(x->store, &r, e)
 		?: prepare(x, &r, o, e)
@@ -200,14 +215,16 @@ static int run(const struct call *c)
 	struct executor x = {.lock = -1, .resumed = true};
 	const struct run_options *o = c->options;
 	struct err e;
-	int rc, code;
+	int rc, code = outcome_check("resume", &o->outcome) ?: on_end_check("resume", &o->on_end);
 
+	if (code)
+		return code;
 	x.interrupted = signals_catch();
 	rc = resume(&x, c->args[0], o, &e);
 	/* Before it goes on, the run or what it is resumed with is wrong. */
 	if (rc && !x.progress)
 		err_blame(&e, ERR_USAGE, rc);
-	code = running_conclude(&x, "resume", &o->outcome, rc, &e);
+	code = running_conclude(&x, "resume", o, rc, &e);
 	running_clear(&x);
 	return code;
 }
@@ -219,6 +236,7 @@ static const struct option_row rows[] = {
 	{"inventory", 'i', OPTION_TEXT, AT(inventory), "FILE",
 		"where the inventory is now (default: where it was, or else the run's copy)"},
 	{"quiet", 0, OPTION_FLAG, AT(quiet), NULL, "no progress, only complaints and the table"},
+	{"", 0, OPTION_GROUP, AT(on_end), NULL, "", .group = on_end_rows},
 	{"", 0, OPTION_GROUP, AT(outcome), NULL, "output, as 'culprit table'",
 		.group = outcome_rows},
 	{0},

@@ -8,15 +8,18 @@
 #include <unistd.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/jget.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
+#include "harness/cli/list_scenarios.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/groups.h"
 #include "harness/cli/running.h"
 #include "harness/cli/show.h"
 #include "harness/fs/fs.h"
 #include "harness/experiment/cell_key.h"
+#include "harness/experiment/fault_check.h"
 #include "harness/experiment/signals.h"
 #include "harness/store/lock.h"
 
@@ -83,14 +86,16 @@ int running_set_json(struct store *s, const char *key, const json_t *v, struct e
 	return rc;
 }
 
-/* Records what the file system's errors mean, so that the run is judged alike on any machine. */
+/* Records what the file system's errors mean, so that the run is judged alike on any machine, and
+ * which adapter describes its messages. */
 static int record_file_system(struct store *s, const char *fs_type, struct err *e)
 {
 	struct fs *fs = NULL;
 	json_auto_t *errors = NULL;
 	int rc = fs_load(fs_type, &fs, e)
 		?: fs_errors(fs, &errors, e)
-		?: running_set_json(s, "file_system", errors, e);
+		?: running_set_json(s, "file_system", errors, e)
+		?: store_set(s, "file_system_type", fs_type, e);
 
 	fs_free(fs);
 	return rc;
@@ -99,13 +104,16 @@ static int record_file_system(struct store *s, const char *fs_type, struct err *
 /* Labels in the scenario's order, which is not the plan's. */
 static json_t *axes_json(const struct scenario *s)
 {
-	json_t *workloads = json_array(), *tracers = json_array();
+	json_t *workloads = json_array(), *tracers = json_array(), *faults = json_array();
 
 	for (size_t i = 0; i < s->n_matrix; i++)
 		json_array_append_new(workloads, json_string(s->workloads[i].label));
 	for (size_t i = 0; i < s->n_tracers; i++)
 		json_array_append_new(tracers, json_string(s->tracers[i].label));
-	return json_pack("{s:o, s:o}", "workloads", workloads, "tracers", tracers);
+	for (size_t i = 0; i < s->n_faults; i++)
+		json_array_append_new(faults, json_string(s->faults[i].label));
+	return json_pack(
+		"{s:o, s:o, s:o}", "workloads", workloads, "tracers", tracers, "faults", faults);
 }
 
 /* A fact is a text, or else a value. */
@@ -134,6 +142,8 @@ static int record_facts(struct store *s, const struct executor *x, const char *i
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]) && !rc; i++)
 		rc = facts[i].text ? store_set(s, facts[i].key, facts[i].text, e)
 				   : running_set_json(s, facts[i].key, facts[i].value, e);
+	if (x->shard_fact)
+		rc = rc ?: running_set_json(s, "shard", x->shard_fact, e);
 	rc = rc ?: record_file_system(s, x->cluster->inv->fs_type, e);
 	free(inventory_text);
 	return rc;
@@ -163,7 +173,8 @@ static int conclude_error(
 	return cmd_fail(command, code, "%s", why->text);
 }
 
-int running_conclude(struct executor *x, const char *command, const struct outcome_options *o,
+/* Shows what was measured, and returns the exit code. */
+static int conclude(struct executor *x, const char *command, const struct outcome_options *o,
 	int rc, struct err *why)
 {
 	bool begun = x->progress != NULL;
@@ -195,6 +206,15 @@ int running_conclude(struct executor *x, const char *command, const struct outco
 	return code;
 }
 
+int running_conclude(struct executor *x, const char *command, const struct run_options *o, int rc,
+	struct err *why)
+{
+	int code = conclude(x, command, &o->outcome, rc, why);
+
+	on_end_run(command, &o->on_end, x, rc, rc ? why->class : 0, code);
+	return code;
+}
+
 /* Creates a run with its plan in 'folder', and its judge. */
 static int begin_run(struct executor *x, const char *folder, const char *inventory,
 	const char *tracer, struct store **store, struct judge **judge, struct err *e)
@@ -220,10 +240,17 @@ static int begin_second(
 	return rc;
 }
 
+/* NULL: no shard. */
+static json_t *shard_text(struct shard shard)
+{
+	return shard.of ? json_sprintf("%ld/%ld", shard.index, shard.of) : NULL;
+}
+
 static json_t *options_json(const struct run_options *o)
 {
-	return json_pack("{s:s?, s:s?, s:s?, s:I, s:f}", "only", o->only, "tracer", o->tracer,
-		"second", o->second, "repeats", (json_int_t)o->repeats, "lease_s", o->lease_s);
+	return json_pack("{s:s?, s:s?, s:s?, s:I, s:f, s:o*}", "only", o->only, "tracer", o->tracer,
+		"second", o->second, "repeats", (json_int_t)o->repeats, "lease_s", o->lease_s,
+		"shard", shard_text(o->shard));
 }
 
 static int set_path(struct store *s, const char *key, const char *path, struct err *e)
@@ -266,23 +293,65 @@ static int begin_all(
 		?: record_start(x, o, e);
 }
 
+/* Closes and removes a run that could not be begun: nothing is in it, and nothing can resume it. */
+static void discard(struct executor *x, const char *folder)
+{
+	judge_free(x->judge);
+	judge_free(x->second_judge);
+	x->judge = x->second_judge = NULL;
+	store_close(x->second_store);
+	store_close(x->store);
+	x->store = x->second_store = NULL;
+	file_remove_tree(folder, NULL);
+}
+
 static int run_plan(struct executor *x, const struct run_options *o, struct err *e)
 {
 	char *folder = o->folder ? alloc_copy(o->folder) : default_folder(x->scenario);
 	int rc = begin_all(x, o, folder, e)
 		?: progress_new(folder, x->plan->n, attempt_phases_s(x->scenario) + 6, o->quiet,
 			   &x->progress, e);
+	char shard[64] = "";
 
+	if (rc == -ENOSPC || rc == -EDQUOT)
+		err_blame(e, ERR_HARNESS, rc);
+	if (rc && x->store)
+		discard(x, folder);
 	free(folder);
 	if (rc)
 		return rc;
-	progress_say(x->progress, "run %s: %zu cells, seed %llu, %zu servers, %zu clients",
-		store_run_id(x->store), x->plan->n, (unsigned long long)x->plan->seed,
+	if (x->shard.of)
+		snprintf(shard, sizeof(shard), "shard %ld/%ld, ", x->shard.index, x->shard.of);
+	progress_say(x->progress, "run %s: %s%zu cells, seed %llu, %zu servers, %zu clients",
+		store_run_id(x->store), shard, x->plan->n, (unsigned long long)x->plan->seed,
 		x->cluster->n_servers, x->cluster->n_clients);
 	rc = exec_run(x, e);
 	if (rc)
-		progress_say(x->progress, "ended: %s", e->text);
+		progress_ended(x->progress, e->text);
 	return rc;
+}
+
+/* Keeps the shard's cells of the plan, and what a merge must know of the whole. */
+static int take_shard(struct executor *x, const struct run_options *o, struct err *e)
+{
+	json_int_t training = 0;
+	char digest[65];
+
+	x->shard = o->shard;
+	if (!x->shard.of)
+		return 0;
+	if (o->seed < 0 && x->scenario->seed < 0)
+		return err_set(e, -EINVAL,
+			"--shard %ld/%ld: all shards must be drawn from one seed; give it with "
+			"--seed, or in the scenario",
+			x->shard.index, x->shard.of);
+	for (size_t i = 0; i < x->plan->n; i++)
+		training += x->plan->cells[i].training;
+	shard_digest(x->plan, x->scenario, digest);
+	x->shard_fact = json_pack("{s:I, s:I, s:I, s:I, s:s}", "index", (json_int_t)x->shard.index,
+		"of", (json_int_t)x->shard.of, "cells", (json_int_t)x->plan->n, "training",
+		training, "plan", digest);
+	return shard_take(x->plan, x->scenario, x->shard, e);
 }
 
 int running_prepare(struct executor *x, struct run_options *o, struct err *e)
@@ -315,6 +384,7 @@ int running_prepare(struct executor *x, struct run_options *o, struct err *e)
 		: x->scenario->seed >= 0 ? (uint64_t)x->scenario->seed
 					 : draw_seed();
 	rc = plan_new(x->scenario, x->cluster->n_servers, seed, o->only, &x->plan, e);
+	rc = rc ?: take_shard(x, o, e);
 	if (rc)
 		return rc;
 	x->server_names = alloc_zero(x->cluster->n_servers, sizeof(*x->server_names));
@@ -334,30 +404,62 @@ void running_clear(struct executor *x)
 	cluster_free(x->cluster);
 	scenario_free(x->scenario);
 	json_decref(x->inputs);
+	json_decref(x->shard_fact);
 	free(x->server_names);
 	if (x->lock >= 0)
 		close(x->lock);
+}
+
+/* The plan's faults that the file system is known not to bear; hosts are not asked. */
+static json_t *skipped_list(const struct executor *x)
+{
+	json_t *list = json_array();
+	struct err why;
+
+	for (size_t i = 0; i < x->scenario->n_faults; i++) {
+		const struct part *f = &x->scenario->faults[i];
+
+		if (f->path && fault_allowed(x->cluster, f, &why))
+			json_array_append_new(list,
+				json_pack("{s:s, s:s}", "fault", f->label, "reason", why.text));
+	}
+	return list;
+}
+
+static int show_dry(const struct executor *x, bool json)
+{
+	json_auto_t *skipped = skipped_list(x);
+
+	return show_plan(x->scenario, x->plan, x->server_names, skipped, json, stdout);
 }
 
 static int run(const struct call *c)
 {
 	struct executor x = {.lock = -1};
 	struct run_options *o = c->options;
+	auto_free char *path = NULL;
 	struct err e = {""};
-	int rc, code;
+	int rc, code = outcome_check("run", &o->outcome) ?: on_end_check("run", &o->on_end);
 
-	o->scenario = c->args[0];
+	if (code)
+		return code;
 	x.interrupted = signals_catch();
-	rc = running_prepare(&x, o, &e);
+	rc = scenario_find(c->args[0], &path, &e);
+	o->scenario = path;
+	rc = rc ?: running_prepare(&x, o, &e);
 	if (!rc)
 		rc = o->dry_run ? running_judge(&x, NULL, &x.judge, &e) : run_plan(&x, o, &e);
 	if (!rc && o->dry_run)
-		code = show_plan(x.scenario, x.plan, x.server_names,
-			o->outcome.format == TABLE_JSON, stdout);
+		code = show_dry(&x, o->outcome.format == TABLE_JSON);
 	else
-		code = running_conclude(&x, "run", &o->outcome, rc, &e);
+		code = running_conclude(&x, "run", o, rc, &e);
 	running_clear(&x);
 	return code;
+}
+
+static int set_shard(void *field, const char *text, struct err *e)
+{
+	return shard_parse(text, field, e);
 }
 
 #define AT(field) offsetof(struct run_options, field)
@@ -385,9 +487,14 @@ static const struct option_row rows[] = {
 		"a node undoes everything after this time without contact, 1s to 10min (default: "
 		"10s)",
 		1, 600, UNIT_SECONDS},
+	{"shard", 0, OPTION_CALL, AT(shard), "i/n",
+		"run only the i-th of n parts of the plan, so that n clusters share it (with one "
+		"--seed); 'culprit table --merge' takes the n runs as one",
+		.set = set_shard},
 	{"dry-run", 0, OPTION_FLAG, AT(dry_run), NULL,
 		"print the plan (with --json as JSON) and touch nothing"},
 	{"quiet", 0, OPTION_FLAG, AT(quiet), NULL, "no progress, only complaints and the table"},
+	{"", 0, OPTION_GROUP, AT(on_end), NULL, "", .group = on_end_rows},
 	{"", 0, OPTION_GROUP, AT(outcome), NULL, "output, as 'culprit table'",
 		.group = outcome_rows},
 	{0},
@@ -397,17 +504,19 @@ const struct command run_command = {.name = "run",
 	.summary = "run a scenario on a cluster and print its table",
 	.arguments = "SCENARIO",
 	.about = "Runs every cell of the scenario's plan on the cluster, judges what was traced, "
-		 "and prints the table.\n\n"
+		 "and prints the table. SCENARIO is a file, or the name of one of culprit's own: "
+		 "'culprit list scenarios'.\n\n"
 		 "Ctrl-C undoes the current fault and ends the run; a second Ctrl-C leaves the "
 		 "undo to the nodes, which do it within the lease. 'culprit resume RUN' continues "
 		 "the run.",
-	.examples = "culprit run scenarios/quick.lua --dry-run\n"
-		    "culprit run scenarios/quick.lua --inventory my-hosts.lua -o runs/first\n"
-		    "culprit run scenarios/quick.lua --only fault=disk-hog --repeats 3",
+	.examples = "culprit run quick --dry-run\n"
+		    "culprit run quick --inventory my-hosts.lua -o runs/first\n"
+		    "culprit run quick --only fault=disk-hog --repeats 3",
 	.exits = "0 every cell has a confirmed attempt; " OUTCOME_EXITS
 		 "2 the scenario, the inventory or the usage is "
 		 "wrong; 3 a cell has no confirmed attempt, or the run was interrupted.",
 	ARGUMENTS(1, 1),
 	OPTIONS(rows, struct run_options),
 	.defaults = &(const struct run_options){.repeats = -1, .seed = -1},
+	.offers = list_scenario_names,
 	.run = run};

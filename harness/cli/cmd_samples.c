@@ -13,7 +13,7 @@ struct options {
 
 struct printing {
 	const struct options *o;
-	long long cell, attempt;
+	long long cell, number;
 };
 
 static int print_series(void *ctx, const char *metric, const char *server,
@@ -26,7 +26,7 @@ static int print_series(void *ctx, const char *metric, const char *server,
 	if (p->o->some && (metric_from_name(metric, &m) || !p->o->taken[m]))
 		return 0;
 	for (size_t i = 0; i < n; i++) {
-		printf("%lld,%lld,", p->cell, p->attempt);
+		printf("%lld,%lld,", p->cell, p->number);
 		samples_put_name(metric);
 		putchar(',');
 		samples_put_name(server);
@@ -53,11 +53,11 @@ static int print_all(struct store *s, const struct options *o, struct err *e)
 		puts("cell,attempt,metric,server,second,count,sum,max,bytes");
 	json_array_foreach(rows, i, row) {
 		struct printing p = {
-			.o = o, .cell = jget_int(row, "cell"), .attempt = jget_int(row, "attempt")};
+			.o = o, .cell = jget_int(row, "cell"), .number = jget_int(row, "number")};
 
 		if (rc || (o->cell && o->cell != p.cell))
 			continue;
-		rc = store_samples(s, p.attempt, print_series, &p, e);
+		rc = store_samples(s, jget_int(row, "attempt"), print_series, &p, e);
 	}
 	return rc;
 }
@@ -111,8 +111,9 @@ const struct command samples_command = {.name = "samples",
 	.arguments = "RUN",
 	.about = "Prints what was measured in the confirmed cells of a run, or a corpus, as CSV "
 		 "with the columns cell, attempt, metric, server, second, count, sum, max and "
-		 "bytes; 'culprit list metrics' defines the metrics. A second without a row was "
-		 "not measured.",
+		 "bytes; 'culprit list metrics' defines the metrics. Cell and attempt are those in "
+		 "the name of the cell's folder: cells/0012.2 is the second attempt at cell 12. A "
+		 "second without a row was not measured.",
 	.examples = "culprit samples runs/NAME --metric dread\n"
 		    "culprit samples runs/NAME --wide --cell 5 | culprit diagnose --csv -",
 	ARGUMENTS(1, 1),

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/file.h"
 #include "harness/base/jget.h"
 #include "harness/base/clock.h"
 #include "harness/cli/cmd.h"
@@ -12,12 +13,14 @@
 
 /* A running run writes once a second. One that is silent for so long hangs, or was stopped. */
 #define SILENT_S 120
+#define FAILED_SHOWN 3
 
 /* The last status that the run's process wrote; an empty object if there is none. */
 static json_t *read_status(const char *folder)
 {
 	char *path = alloc_format("%s/status.json", folder);
-	json_t *v = json_load_file(path, 0, NULL);
+	struct err e;
+	json_t *v = file_check_readable(path, &e) ? NULL : json_load_file(path, 0, NULL);
 
 	free(path);
 	return json_is_object(v) ? v : json_object();
@@ -27,7 +30,7 @@ static json_t *read_status(const char *folder)
 static int add_tally(const char *folder, json_t *status, struct err *e)
 {
 	static const char *const of_running[] = {
-		"failed", "eta_s", "cell", "phase", "left_s", "nodes"};
+		"failed", "eta_s", "cell", "phase", "left_s", "phase_for_s", "nodes"};
 	json_auto_t *tally = NULL;
 	json_t *attempts;
 	struct store *s = NULL;
@@ -44,6 +47,7 @@ static int add_tally(const char *folder, json_t *status, struct err *e)
 	json_object_set(status, "done", jget(tally, "confirmed"));
 	json_object_set(status, "invalid", jget(attempts, "invalid"));
 	json_object_set(status, "error", jget(attempts, "error"));
+	json_object_set(status, "not_confirmed", jget(tally, "failed"));
 	json_object_set_new(status, "state", json_string(left ? "stopped" : "complete"));
 	for (size_t i = 0; i < sizeof(of_running) / sizeof(of_running[0]); i++)
 		json_object_del(status, of_running[i]);
@@ -98,8 +102,12 @@ static void show_running(const char *folder, const json_t *s)
 		printf("now: %s", phase ? phase : "");
 	if (left >= 1)
 		printf(" (%.0f s left)", left);
-	printf("\nleft: %d:%02d:%02d, until about %s\n", (int)eta / 3600, (int)eta / 60 % 60,
-		(int)eta % 60, at);
+	else if (jget_real(s, "phase_for_s") >= 1)
+		printf(" (for %.0f s)", jget_real(s, "phase_for_s"));
+	/* Before the first cell nobody knows how long preparing takes. */
+	printf(cell ? "\nleft: %d:%02d:%02d, until about %s\n"
+		    : "\nthen: cells of %d:%02d:%02d, until about %s at the earliest\n",
+		(int)eta / 3600, (int)eta / 60 % 60, (int)eta % 60, at);
 	if (json_array_size(jget(s, "nodes")))
 		puts("nodes:");
 	show_nodes(jget(s, "nodes"));
@@ -109,6 +117,8 @@ static void show_running(const char *folder, const json_t *s)
 
 static void show_stopped(const char *folder, const json_t *s)
 {
+	const json_t *failed = jget(s, "not_confirmed");
+	size_t n = json_array_size(failed);
 	bool complete = !strcmp(jget_text(s, "state"), "complete");
 
 	printf("%s: %s: %lld of %lld cells have a confirmed attempt; %lld attempts invalid, "
@@ -119,6 +129,13 @@ static void show_stopped(const char *folder, const json_t *s)
 		printf("'culprit table %s' prints its scores\n", folder);
 	else
 		printf("'culprit resume %s' goes on with it\n", folder);
+	for (size_t i = n > FAILED_SHOWN ? n - FAILED_SHOWN : 0; i < n; i++) {
+		const json_t *row = json_array_get(failed, i);
+		const char *reason = jget_text(row, "reason");
+
+		printf("cell %lld, attempt %lld %s: %s\n", whole(row, "cell"), whole(row, "number"),
+			jget_text(row, "outcome"), reason ? reason : "no reason given");
+	}
 }
 
 static void show(const char *folder, const json_t *s, bool running)

@@ -17,6 +17,7 @@
 #include "harness/base/file.h"
 #include "harness/base/home.h"
 #include "harness/cli/cmd.h"
+#include "harness/cli/trace_cluster.h"
 
 static volatile pid_t tracer;
 
@@ -166,9 +167,12 @@ static int trace_and_print(
 
 /* The lists are passed to the agent. */
 struct options {
-	struct option_list pid, tid, mode, tracer, call, path, cgroup, memory;
-	const char *out;
-	bool summary;
+	struct option_list pid, tid, mode, tracer, call, process, calls, client, path, cgroup,
+		memory, ring, ring_memory;
+	struct option_list applications; /* of a cluster, as the following */
+	const char *out, *inventory, *trigger;
+	double for_s, bound, bandwidth;
+	bool summary, heads, live;
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -180,7 +184,12 @@ static const struct option_row rows[] = {
 	{"mode", 0, OPTION_LIST, AT(mode), "MODE",
 		"events (default): every call; sums: per second, process, class of call (read, "
 		"write, open ...) and of descriptor (disk, server socket, client socket) count, "
-		"errors, bytes, time and its spread, added up in the kernel at almost no cost"},
+		"errors, bytes, time and its spread, added up in the kernel at almost no cost; "
+		"flow: events with what ties them together (ebpf only): positions in the byte "
+		"streams of TCP connections, requests to FUSE mounts"},
+	{"heads", 0, OPTION_FLAG, AT(heads), NULL,
+		"with --mode flow: also the first bytes, 32 at most, that each call moved on a TCP "
+		"socket or /dev/fuse"},
 	{"tracer", 0, OPTION_LIST, AT(tracer), "NAME",
 		"ebpf: in the kernel, cheap, needs root; ptrace: works anywhere, also on your "
 		"own processes without root, but slows them down; auto (default): ebpf where the "
@@ -188,6 +197,17 @@ static const struct option_row rows[] = {
 		"sockets, processor time, memory and reads of the processes, the node's "
 		"interfaces and processors and, with --path, its disk"},
 	{"call", 0, OPTION_LIST, AT(call), "NAME,...", "record only these system calls"},
+	{"process", 0, OPTION_LIST, AT(process), "NAME|PID,...",
+		"record only these of the processes, by the name of their main thread or by number "
+		"(ebpf only)"},
+	{"calls", 0, OPTION_LIST, AT(calls), "KIND,...",
+		"record only these kinds of calls (ebpf only): network: on sockets; disk: reads, "
+		"writes and syncs of files and block devices; fuse: on /dev/fuse, and requests to "
+		"FUSE mounts; metadata: calls that name a path, and others on files and folders; "
+		"other"},
+	{"client", 0, OPTION_LIST, AT(client), "ADDRESS,...",
+		"of calls on TCP and UDP sockets, record only those connected to these IP "
+		"addresses (ebpf only)"},
 	{"tid", 0, OPTION_LIST, AT(tid), "TID", "record only this thread; may be repeated"},
 	{"path", 0, OPTION_LIST, AT(path), "PREFIX",
 		"record only calls on files at or below this path, or that name one; may be "
@@ -196,20 +216,46 @@ static const struct option_row rows[] = {
 		"record only processes in this cgroup (v2) or below (ebpf only)"},
 	{"memory", 0, OPTION_LIST, AT(memory), "SIZE",
 		"limit of the buffers in the kernel (default: 64MiB)"},
+	{"ring", 0, OPTION_LIST, AT(ring), "TIME",
+		"a flight recorder: keep only the last so many seconds, in memory, and write them "
+		"to --out FILE at the end; on SIGUSR1 also to FILE.1, FILE.2 ... (ebpf only)"},
+	{"ring-memory", 0, OPTION_LIST, AT(ring_memory), "SIZE",
+		"most that --ring may take (default: 256MiB); then fewer seconds are kept"},
+	{"inventory", 0, OPTION_TEXT, AT(inventory), "FILE",
+		"capture on all servers and clients of this inventory: their file system's "
+		"processes, into the folder --out (ebpf only; needs root there)"},
+	{"application", 0, OPTION_LIST, AT(applications), "PROGRAM",
+		"with --inventory: also processes of this program on clients; may be repeated"},
+	{"trigger", 0, OPTION_TEXT, AT(trigger), "FILE",
+		"with --inventory and --ring: a Lua file whose function 'when' looks at the nodes' "
+		"load each second and says when to write (harness/recording/README.md)"},
+	{"live", 0, OPTION_FLAG, AT(live), NULL,
+		"with --inventory: logs come while they are written; 'culprit query', 'serve', "
+		"'findings' and 'ship --follow' read FOLDER meanwhile"},
+	{"bound", 0, OPTION_QUANTITY, AT(bound), "SIZE",
+		"with --live: most of a log that may wait on its node; beyond it records are "
+		"dropped and counted (default: 64MiB)",
+		.min = 1 << 18, .max = 1ll << 40, .unit = UNIT_BYTES},
+	{"bandwidth", 0, OPTION_QUANTITY, AT(bandwidth), "SIZE",
+		"with --live: most that is taken of each log in a second (default: all)",
+		.min = 4096, .max = 1ll << 40, .unit = UNIT_BYTES},
+	{"for", 0, OPTION_QUANTITY, AT(for_s), "TIME",
+		"with --inventory: end after so long (default: with Ctrl-C)", .min = 1, .max = 1e6,
+		.unit = UNIT_SECONDS},
 	{0},
 };
 
 /* The agent's command line. */
-static char **make_args(const struct call *c, const char *agent, const char *log)
+static char **make_args(const struct call *c, const struct agent_start *agent, const char *log)
 {
 	const struct options *o = c->options;
-	size_t room = 8 + (size_t)c->n, n = 0;
+	size_t room = agent->n + 8 + (size_t)c->n, n = agent->n;
 	char **args;
 
-	for (const struct option_list *l = &o->pid; l <= &o->memory; l++)
+	for (const struct option_list *l = &o->pid; l <= &o->ring_memory; l++)
 		room += 2 * l->n;
 	args = alloc_zero(room, sizeof(*args));
-	args[n++] = (char *)agent;
+	memcpy(args, agent->words, agent->n * sizeof(*args));
 	args[n++] = (char *)"trace";
 	args[n++] = (char *)"--out";
 	args[n++] = (char *)(o->out ? o->out : log);
@@ -217,6 +263,8 @@ static char **make_args(const struct call *c, const char *agent, const char *log
 		args[n++] = (char *)"--ready-fd";
 		args[n++] = (char *)"3";
 	}
+	if (o->heads)
+		args[n++] = (char *)"--heads";
 	for (const struct option_row *r = rows; r->name; r++) {
 		const struct option_list *l = (const void *)((const char *)o + r->at);
 
@@ -234,7 +282,7 @@ static char **make_args(const struct call *c, const char *agent, const char *log
 	return args;
 }
 
-static int trace(const struct call *c, const char *agent)
+static int trace(const struct call *c, const struct agent_start *agent)
 {
 	const struct options *o = c->options;
 	char dir[] = "/tmp/culprit-trace-XXXXXX", log[64], **args;
@@ -247,8 +295,8 @@ static int trace(const struct call *c, const char *agent)
 	snprintf(log, sizeof(log), "%s/log", dir);
 	args = make_args(c, agent, log);
 	if (o->out) {
-		execv(agent, args);
-		code = cmd_fail("trace", CULPRIT_EXIT_INVALID, "cannot run '%s': %s", agent,
+		execv(args[0], args);
+		code = cmd_fail("trace", CULPRIT_EXIT_INVALID, "cannot run '%s': %s", args[0],
 			strerror(errno));
 	} else {
 		code = trace_and_print(args, log, dir, o->pid.n, o->summary || (sums && !o->pid.n));
@@ -257,13 +305,55 @@ static int trace(const struct call *c, const char *agent)
 	return code;
 }
 
+/* What an option gave last; NULL: nothing. */
+static const char *last(const struct option_list *l)
+{
+	return l->n ? l->v[l->n - 1] : NULL;
+}
+
+static int run_cluster(const struct call *c)
+{
+	const struct options *o = c->options;
+	const struct trace_cluster t = {.inventory = o->inventory,
+		.folder = o->out,
+		.mode = last(&o->mode),
+		.ring = last(&o->ring),
+		.memory = last(&o->memory),
+		.tracer = last(&o->tracer),
+		.trigger = o->trigger,
+		.heads = o->heads,
+		.live = o->live,
+		.bound = o->bound,
+		.bandwidth = o->bandwidth,
+		.for_s = o->for_s,
+		.processes = &o->process,
+		.calls = &o->calls,
+		.clients = &o->client,
+		.paths = &o->path,
+		.applications = &o->applications};
+
+	if (c->n || o->pid.n || o->tid.n || o->call.n || o->cgroup.n || o->ring_memory.n ||
+		o->summary)
+		return cmd_fail("trace", CULPRIT_EXIT_USAGE,
+			"--inventory traces the file system's processes on all nodes: no -p, no "
+			"command, no --tid, --call, --cgroup, --ring-memory or --summary");
+	return trace_cluster(&t);
+}
+
 static int run(const struct call *c)
 {
 	const struct options *o = c->options;
-	char *folder, *agent;
+	struct agent_start agent;
 	struct err e;
 	int code;
 
+	if (o->inventory)
+		return run_cluster(c);
+	if (o->applications.n || o->for_s > 0 || o->trigger || o->live || o->bound > 0 ||
+		o->bandwidth > 0)
+		return cmd_fail("trace", CULPRIT_EXIT_USAGE,
+			"--application, --trigger, --live, --bound, --bandwidth and --for need "
+			"--inventory");
 	if (!o->pid.n == !c->n)
 		return cmd_fail("trace", CULPRIT_EXIT_USAGE,
 			"give processes (-p PID) or a command (-- COMMAND ...)%s",
@@ -271,27 +361,36 @@ static int run(const struct call *c)
 	if (o->summary && o->out)
 		return cmd_fail("trace", CULPRIT_EXIT_USAGE,
 			"--summary prints, --out does not: use 'culprit log -c FILE' afterwards");
-	if (home_agent_dir(&folder, &e) < 0)
+	if (o->ring.n && !o->out)
+		return cmd_fail("trace", CULPRIT_EXIT_USAGE,
+			"--ring writes at the end, or when told: give --out FILE");
+	if (agent_start_init(&agent, &e) < 0)
 		return cmd_error("trace", &e, ERR_HARNESS);
-	agent = alloc_format("%s/culprit-agent", folder);
-	code = trace(c, agent);
-	free(agent);
-	free(folder);
+	code = trace(c, &agent);
+	agent_start_clear(&agent);
 	return code;
 }
 
 const struct command trace_command = {.name = "trace",
 	.summary = "trace processes by hand",
-	.arguments = "[OPTION ...] -p PID ...\n[OPTION ...] -- COMMAND [ARGUMENT ...]",
+	.arguments = "[OPTION ...] -p PID ...\n[OPTION ...] -- COMMAND [ARGUMENT ...]\n"
+		     "--inventory FILE [OPTION ...] -o FOLDER",
 	.about = "Traces processes with all their threads and children: every system call with its "
 		 "paths, what its descriptors mean, its result and service time.\n\n"
 		 "-p prints while the processes run, until Ctrl-C or until the last one ends; the "
 		 "processes themselves continue. A command's log is printed when the command has "
-		 "ended. Several filters (--call, --tid, --path, --cgroup) must all match.",
+		 "ended. Several filters must all match.\n\n"
+		 "--inventory captures on all servers and clients until Ctrl-C, --for, or 'culprit "
+		 "trace-control FOLDER stop'; that command also writes the last --ring TIME, and "
+		 "changes filters, while it runs. FOLDER becomes a run, which other commands read.",
 	.examples = "culprit trace -- ls /tmp                       like strace, with named files\n"
 		    "culprit trace -p 1234 --path /var/log          who touches these files\n"
 		    "culprit trace -p 1234 --mode sums              one line per second and class\n"
 		    "culprit trace -p 1234 --tracer sampler --path /srv/brick\n"
+		    "culprit trace -p 1234 --mode flow --heads -o LOG   what ties calls together\n"
+		    "culprit trace -p 1234 --ring 60s -o LOG        the last minute, when told\n"
+		    "culprit trace --inventory hosts.lua --mode flow --ring 60s -o DIR\n"
+		    "culprit trace --inventory hosts.lua --live -o DIR   all nodes, as it happens\n"
 		    "culprit trace -c -- make                       where a command's time goes\n"
 		    "culprit trace -p 1234 -o LOG; culprit log LOG  keep the log",
 	.exits = "the command's own; 2 usage error; 3 the tracer failed.",

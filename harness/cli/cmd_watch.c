@@ -2,10 +2,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "diag/import/prometheus.h"
 #include "harness/base/alloc.h"
 #include "harness/base/clock.h"
+#include "harness/base/file.h"
 #include "harness/cli/cmd.h"
 #include "harness/cli/fleet_options.h"
 #include "harness/cli/prometheus_options.h"
@@ -23,7 +25,7 @@ static const double look_s = 0.5; /* a file is looked at so often */
 static const double step_default_s = 15, interval_default_s = 30, history_cells = 32768;
 
 struct options {
-	const char *csv, *state, *export;
+	const char *csv, *state, *export, *on_alarm;
 	bool once, json;
 	double interval_s;
 	struct option_list horizons;
@@ -246,6 +248,7 @@ static int check(struct job *j, struct fleet_options *fleet, struct err *e)
 {
 	const struct options *o = j->o;
 	int rc = prometheus_options_fill(&o->prometheus, &o->series.how, &j->server_options, e);
+	struct stat st;
 
 	if (rc < 0)
 		return rc;
@@ -261,6 +264,12 @@ static int check(struct job *j, struct fleet_options *fleet, struct err *e)
 			o->series.how.format);
 	if (o->interval_s > 0 && o->csv)
 		return err_set(e, -EINVAL, "--interval needs --prometheus");
+	/* The capture may begin later; what is no folder is nobody's. */
+	if (o->on_alarm && stat(o->on_alarm, &st) == 0 && !S_ISDIR(st.st_mode))
+		return err_set(e, -ENOTDIR,
+			"--on-alarm takes the folder of 'culprit trace --inventory', and '%s' is "
+			"%s",
+			o->on_alarm, file_kind(st.st_mode));
 	if (!rc && j->server_options.step_s <= 0)
 		j->server_options.step_s = step_default_s;
 	j->server_options.stop = &stop_asked;
@@ -274,6 +283,7 @@ static int set_up(struct job *j, struct err *e)
 		.json = j->o->json,
 		.out = stdout,
 		.state = j->o->state,
+		.on_alarm = j->o->on_alarm,
 		.tell = tell};
 	int rc = check(j, &w.fleet, e);
 
@@ -359,6 +369,10 @@ static const struct option_row rows[] = {
 		"keep open findings in this file, so that a restart does not print them again"},
 	{"export", 0, OPTION_TEXT, AT(export), "ADDRESS",
 		"offer metrics for Prometheus at unix:/PATH, 127.0.0.1:PORT or [::1]:PORT"},
+	{"on-alarm", 0, OPTION_TEXT, AT(on_alarm), "FOLDER",
+		"when a finding begins, have the capture of 'culprit trace --inventory -o FOLDER' "
+		"write its last seconds; at most once a minute, and only while samples are less "
+		"than 2 min old"},
 	{"json", 0, OPTION_FLAG, AT(json), NULL, "print a JSON object a line"},
 	{"", 0, OPTION_GROUP, AT(series), NULL, "columns and labels", .group = series_rows},
 	{"", 0, OPTION_GROUP, AT(prometheus), NULL, "a Prometheus server",

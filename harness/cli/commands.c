@@ -4,6 +4,7 @@
 
 #include "harness/base/text.h"
 #include "harness/cli/cmd.h"
+#include "harness/cli/schemas.h"
 
 /* What a shell needs to ask 'culprit complete' for candidates. */
 static const char *const scripts[] = {
@@ -22,18 +23,22 @@ static const char *const scripts[] = {
 
 struct options {
 	unsigned shell; /* its position in 'scripts' */
-	bool manual;
+	bool manual, schemas;
 };
 
 static int help(const struct call *c)
 {
 	const struct options *o = c->options;
 	const struct command *found = NULL;
+	struct err e = {0};
 
 	if (o->manual) {
 		help_manual(stdout);
 	} else if (o->shell < sizeof(scripts) / sizeof(scripts[0])) {
 		fputs(scripts[o->shell], stdout);
+	} else if (o->schemas && !c->n) {
+		if (schemas_list(stdout, &e))
+			return cmd_error("help", &e, ERR_HARNESS);
 	} else if (!c->n) {
 		help_list(stdout);
 	} else {
@@ -43,7 +48,10 @@ static int help(const struct call *c)
 		if (!found)
 			return cmd_fail("help", CULPRIT_EXIT_USAGE,
 				"there is no such command; 'culprit help' lists them");
-		help_command(found, stdout);
+		if (!o->schemas)
+			help_command(found, stdout);
+		else if (schemas_print(found, stdout, &e))
+			return cmd_error("help", &e, ERR_HARNESS);
 	}
 	return CULPRIT_EXIT_OK;
 }
@@ -59,17 +67,21 @@ static const struct option_row help_rows[] = {
 		"print the completion script of this shell"},
 	{"man", 0, OPTION_FLAG, offsetof(struct options, manual), NULL,
 		"print the manual page, in roff"},
+	{"schemas", 0, OPTION_FLAG, offsetof(struct options, schemas), NULL,
+		"list the JSON Schemas of what --json prints, or print that of COMMAND"},
 	{0},
 };
 
 static const struct command help_entry = {.name = "help",
-	.summary = "describe the commands; completion scripts; the manual page",
+	.summary = "describe the commands; completion; the manual page; JSON Schemas",
 	.arguments = "[COMMAND]",
 	.about = "Lists the commands, or describes one of them.",
 	.examples = "culprit help run\n"
 		    "source <(culprit help --completion bash)\n"
-		    "culprit help --man | man -l -",
+		    "culprit help --man | man -l -\n"
+		    "culprit help --schemas lab status",
 	.max = 2,
+	.is_help = true,
 	.options = help_rows,
 	.size = sizeof(struct options),
 	.defaults = &(const struct options){.shell = UINT_MAX},
@@ -81,6 +93,7 @@ static const struct command complete_entry = {.name = "complete",
 	.about = "Prints what can stand for the last word of a command line.",
 	.max = INT_MAX,
 	.hidden = true,
+	.is_help = true,
 	.run = complete};
 
 const struct command *const commands[] = {
@@ -90,16 +103,27 @@ const struct command *const commands[] = {
 	&status_command,
 	&table_command,
 	&report_command,
+	&timeline_command,
 	&rescore_command,
 	&remeasure_command,
 	&diagnose_command,
 	&watch_command,
+	&slow_command,
 	&samples_command,
 	&corpus_command,
 	&new_command,
 	&list_command,
 	&log_command,
+	&query_command,
+	&ship_command,
+	&findings_command,
+	&serve_command,
+	&compare_command,
+	&dashboard_command,
 	&trace_command,
+	&capture_command,
+	&trace_control_command,
+	&replay_command,
 	&doctor_command,
 	&undo_command,
 	&help_entry,

@@ -7,7 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "diag/judge/labels.h"
+#include "diag/judge/ground_truth.h"
+#include "harness/base/units.h"
 #include "harness/base/alloc.h"
 #include "harness/base/file.h"
 #include "harness/base/near.h"
@@ -15,7 +16,7 @@
 #include "harness/cli/diagnose_windows.h"
 #include "results/fleet.h"
 
-enum { TERMINAL_WIDTH = 100, WEEK_S = 7 * 86400 };
+enum { TERMINAL_WIDTH = 100 };
 
 #define complain(...) cmd_fail("diagnose", CULPRIT_EXIT_USAGE, __VA_ARGS__)
 
@@ -28,12 +29,10 @@ struct job {
 	struct import_said said;
 	struct fleet_result *whole;
 	struct fleet_view view;
-	struct labels labels;
+	struct ground_truth labels;
 	struct ranked *ranked;
 	struct ranking_score score;
 };
-
-#define WEEK_S 604800.0
 
 /* Errors in files are the user's. */
 static int blame(struct err *e, int rc)
@@ -44,7 +43,7 @@ static int blame(struct err *e, int rc)
 static int read_prometheus(struct job *j, const struct import_sink *sink, struct err *e)
 {
 	double to = j->r->range.to_s != 0 ? j->r->range.to_s : (double)time(NULL);
-	double last = j->r->range.last_s > 0 ? j->r->range.last_s : WEEK_S;
+	double last = j->r->range.last_s > 0 ? j->r->range.last_s : SECONDS_PER_WEEK;
 	double from = j->r->range.from_s != 0 ? j->r->range.from_s : to - last;
 	struct prometheus *p = NULL;
 	int rc = prometheus_new(&j->server, &p, e);
@@ -76,7 +75,7 @@ static int read_series(struct job *j, struct err *e)
  * recording, add up to what was asked for. */
 static double alarms_of_window(const struct job *j, const struct windows *w)
 {
-	return j->options.alarms * fmin(1, fmax(w->length_s / WEEK_S, 1 / (double)w->n));
+	return j->options.alarms * fmin(1, fmax(w->length_s / SECONDS_PER_WEEK, 1 / (double)w->n));
 }
 
 static int judge_windows(struct job *j, struct err *e)
@@ -159,7 +158,7 @@ static int score(struct job *j, struct err *e)
 	for (size_t i = 0; i < j->view.n_entries; i++)
 		if (fleet_accuses(&j->view.entries[i].f))
 			members[j->view.entries[i].f.member].indicted = true;
-	rc = labels_apply(&j->labels, r->from_s, r->to_s, members, r->n_members, e);
+	rc = ground_truth_apply(&j->labels, r->from_s, r->to_s, members, r->n_members, e);
 	if (rc)
 		return blame(e, rc);
 	j->score = ranking_score(members, r->n_members, RANKING_SEED);
@@ -224,7 +223,7 @@ static void clear(struct job *j)
 {
 	ranking_score_clear(&j->score);
 	free(j->ranked);
-	labels_clear(&j->labels);
+	ground_truth_clear(&j->labels);
 	fleet_view_clear(&j->view);
 	if (j->whole)
 		fleet_result_free(j->whole);
@@ -247,7 +246,7 @@ static int prepare(struct job *j, struct err *e)
 	if (rc > 0)
 		rc = 0; /* a file is read */
 	if (!rc && r->output.labels)
-		rc = blame(e, labels_read(r->output.labels, &j->labels, e));
+		rc = blame(e, ground_truth_read(r->output.labels, &j->labels, e));
 	return rc ? rc : (j->fleet = fleet_new(&j->options), 0);
 }
 

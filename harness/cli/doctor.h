@@ -31,9 +31,24 @@ void doctor_programs(struct report *r, struct node *n);
 /* doctor_node.c: checks all hosts in parallel. Fails only as contacts_new does. */
 int doctor_nodes(struct report *r, struct err *e);
 
+/* doctor_fs.c: calls every function of the file system's Lua file on the node. */
+struct contact;
+void doctor_fs_node(struct report *r, struct contact *c);
+
+/* doctor_fs.c: what the Lua file says that faults and workloads cannot do. */
+void doctor_fs(struct report *r);
+
 /* doctor_faults.c: checks the cluster as a whole, and which faults can run, by their own checks.
  * It connects to all nodes, so every one must have passed. */
 void doctor_cluster(struct report *r);
+
+/* doctor_errnos.c: lets each fault that makes calls fail hit one server, and prints what
+ * applications saw. 'inventory' may be NULL: as for 'culprit run'. Returns an exit code. */
+int doctor_learn_errnos(const char *inventory);
+
+/* Its second half: what a run in 'folder' shows of each fault, and lines for a file system's Lua
+ * file. */
+int doctor_show_errnos(const char *folder, struct err *e);
 
 /* doctor_print.c: prints in 80 columns all checks of this machine, then for each node a line and
  * what is not ok, then a table of the nodes. */

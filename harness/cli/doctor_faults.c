@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "harness/cli/doctor.h"
-#include "harness/experiment/bind_node.h"
-#include "harness/cluster/cluster.h"
-#include "harness/scenario/part.h"
+#include "harness/experiment/fault_check.h"
 
 struct asking {
 	struct report *report;
@@ -15,40 +13,16 @@ struct asking {
 	struct acts *acts;
 };
 
-/* Why the fault cannot run on this server, if it cannot: true, and 'why'. */
-static bool refused(struct asking *a, lua_State *L, const struct part *p, struct member *server,
-	struct err *why)
-{
-	int top = lua_gettop(L);
-	bool no = false;
-
-	lua_rawgeti(L, LUA_REGISTRYINDEX, p->def_ref);
-	lua_getfield(L, -1, "check");
-	if (!lua_isnil(L, -1)) {
-		bind_push_context(L, a->acts, a->cluster, server, p, "doctor");
-		no = luax_call(L, 1, 2, why) != 0;
-		if (!no && !lua_toboolean(L, -2))
-			no = err_set(why, 1, "%s",
-				lua_isstring(L, -1) ? lua_tostring(L, -1)
-						    : "its check gave no reason");
-	}
-	lua_settop(L, top);
-	return no;
-}
-
 static int ask_fault(void *ctx, lua_State *L, const struct part *p)
 {
 	struct asking *a = ctx;
 	struct err e;
-	bool no = false;
 
 	if (!p->path)
 		return 0;
 	if (!a->acts)
 		a->acts = bind_open(L);
-	for (size_t i = 0; i < a->cluster->n_servers && !no; i++)
-		no = refused(a, L, p, a->cluster->servers[i], &e);
-	if (no)
+	if (fault_check(L, a->acts, a->cluster, p, "doctor", &e))
 		doctor_add(a->report, LEVEL_NOTE, p->name, "cannot run: %s", e.text);
 	else
 		doctor_add(a->report, LEVEL_OK, p->name, "can run");

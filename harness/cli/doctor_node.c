@@ -9,6 +9,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/file.h"
 #include "harness/base/jget.h"
+#include "harness/base/units.h"
 #include "harness/cli/contact.h"
 #include "harness/cli/doctor.h"
 #include "harness/fs/fs.h"
@@ -170,13 +171,57 @@ static void check_path(struct report *r, struct node *n, const char *what, const
 	free(output);
 }
 
+/* Two names of one folder or device: a file system may name its device by a link. */
+static bool same_place(struct node *n, const char *a, const char *b)
+{
+	char *output;
+	bool same = !strcmp(a, b);
+
+	if (same)
+		return true;
+	output = run_there(n, json_pack("[s, s, s, s]", "test", a, "-ef", b));
+	same = output != NULL;
+	free(output);
+	return same;
+}
+
+/* The storage is a folder, a file or a block device; '*on' gets what it lies on. */
+static void check_storage(
+	struct report *r, struct node *n, const char *path, char *on, size_t on_size)
+{
+	json_auto_t *info = NULL;
+	const char *type;
+	struct err e;
+
+	if (!path)
+		return;
+	if (node_call(n, "fs.info", json_pack("{s:s}", "path", path), 20, &info, &e)) {
+		doctor_add(r, LEVEL_BAD, "storage",
+			"there is no folder or device %s there: correct 'storage'", path);
+		return;
+	}
+	type = jget_text(info, "type");
+	if (!strcmp(type, "block device")) {
+		char size[32];
+
+		unit_format(UNIT_BYTES, jget_real(info, "size_bytes"), size, sizeof(size));
+		doctor_add(r, LEVEL_OK, "storage", "%s, block device %s, %s%s%s", path,
+			jget_text(info, "device"), size,
+			jget_true(info, "readonly") ? ", read-only" : "",
+			strcmp(path, jget_text(info, "source")) ? ", a link" : "");
+		return;
+	}
+	doctor_add(r, LEVEL_OK, "storage", "%s", path);
+	snprintf(on, on_size, ", on %s (%s)", jget_text(info, "source"), type);
+}
+
 /* Compares what the file system's adapter finds on the node with the inventory, completed by what
  * was found; then checks the paths. */
 static void check_file_system(struct report *r, struct contact *c)
 {
 	struct host copy = *c->host, *h = &copy;
 	bool server = h->role == ROLE_SERVER;
-	json_t *found = NULL, *info = NULL, *one;
+	json_t *found = NULL, *one;
 	char text[300] = "", device[200] = "", all[200];
 	struct fs *fs = NULL;
 	struct err e;
@@ -186,25 +231,20 @@ static void check_file_system(struct report *r, struct contact *c)
 	if (!rc)
 		rc = fs_look(fs, h, c->node, &found, &e);
 	if (!rc)
-		rc = fs_complete(h, r->inventory->volume, found, &e);
+		rc = fs_complete(fs, h, r->inventory->volume, found, &e);
 	if (rc < 0)
 		doctor_add(r, LEVEL_BAD, "file system", "%s", e.text);
 	json_array_foreach(found, i, one) {
 		const char *path = jget_text(one, server ? "storage" : "mount");
 		const char *wanted = server ? h->storage : h->mount;
 
-		if (!path || !wanted || strcmp(path, wanted))
+		if (!path || !wanted || !same_place(c->node, path, wanted))
 			continue;
 		fs_describe(one, all, sizeof(all));
 		snprintf(text, sizeof(text), "%s, by %s", all, jget_text(one, "how"));
 	}
 	if (!rc && server) {
-		check_path(r, c->node, "storage", "-d", h->storage,
-			"there is no folder %s there: correct 'storage'");
-		if (!node_call(c->node, "fs.info", json_pack("{s:s}", "path", h->storage), 20,
-			    &info, &e))
-			snprintf(device, sizeof(device), ", on %s (%s)", jget_text(info, "source"),
-				jget_text(info, "type"));
+		check_storage(r, c->node, h->storage, device, sizeof(device));
 	} else if (!rc && h->role == ROLE_CLIENT) {
 		check_path(r, c->node, "mount", "mountpoint", h->mount,
 			"nothing is mounted on %s there: mount the file system, or correct "
@@ -213,7 +253,7 @@ static void check_file_system(struct report *r, struct contact *c)
 	if (!rc && h->role != ROLE_OUTSIDER)
 		doctor_add(r, *text ? LEVEL_OK : LEVEL_NOTE, "file system", "%s%s",
 			*text            ? text
-				: server ? "no server process names this folder"
+				: server ? "no server process names this storage"
 					 : "no mount of this file system is there",
 			device);
 	if (!rc)
@@ -225,7 +265,6 @@ static void check_file_system(struct report *r, struct contact *c)
 	if (h->mount != c->host->mount)
 		free(h->mount);
 	json_decref(found);
-	json_decref(info);
 	fs_free(fs);
 }
 
@@ -268,6 +307,7 @@ static void check_contact(struct contact *c)
 	check_node_space(r, c->node);
 	check_clock(r, c->node);
 	check_file_system(r, c);
+	doctor_fs_node(r, c);
 	if (h->role == ROLE_CLIENT)
 		doctor_programs(r, c->node);
 }

@@ -150,8 +150,8 @@ void help_list(FILE *f)
 
 	fputs("usage: culprit COMMAND [ARGUMENT ...]\n\n" ABOUT "\n", f);
 	while ((c = next_shown(&list))) {
-		fprintf(f, "  %-11s", c->name);
-		print_wrapped(f, 13, c->summary);
+		fprintf(f, "  %-15s", c->name);
+		print_wrapped(f, 17, c->summary);
 	}
 	fputs("\n'culprit COMMAND --help' or 'culprit help COMMAND' describes a command.\n"
 	      "exit codes: 0 all as expected; 1 a detector fell short; 2 usage or input error;\n"
@@ -211,6 +211,8 @@ void help_complete(int n, char **words, FILE *f)
 	if (o && option_takes_value(o))
 		return;
 	offer(f, begun, c->words);
+	if (c->offers && *begun != '-')
+		c->offers(f, begun);
 	if (*begun != '-')
 		return;
 	offer_option(f, begun, &help_row);
@@ -305,9 +307,17 @@ void help_manual(FILE *f)
 	      "Default: found relative to the program.\n"
 	      ".TP\n.B CULPRIT_AGENT_DIR\nThe folder of the node agent. Default: found relative\n"
 	      "to the program.\n"
+	      ".TP\n.B CULPRIT_CONFIG\nThe configuration file; empty: none.\n"
 	      ".TP\n.B NO_COLOR\nIf set, output has no colours.\n"
 	      ".SH FILES\n"
 	      ".TP\n.I /run/culprit/lab\nThe embedded lab, with its inventory.lua.\n"
+	      ".TP\n.I ~/.config/culprit/config.lua\nDefaults of options, by command and long "
+	      "name. The command line\ncomes after it. Options that may be repeated cannot stand "
+	      "there.\n.nf\n"
+	      "    return {\n"
+	      "        run = { inventory = \"/home/me/hosts.lua\" },\n"
+	      "        [\"lab up\"] = { servers = 6 },\n"
+	      "    }\n.fi\n"
 	      ".TP\n.I runs/\nThe default place of runs, in the current folder.\n",
 		f);
 }

@@ -3,30 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diag/record/fuse.h"
 #include "diag/record/reading.h"
-#include "harness/base/alloc.h"
+#include "harness/cli/json_text.h"
 #include "harness/cli/log_view.h"
-
-/* A path need not be UTF-8; JSON must. Bytes above 0x7f then go as Latin-1 would. */
-static json_t *json_text(const char *s)
-{
-	json_t *value = json_string(s);
-	char *latin, *out;
-
-	if (value)
-		return value;
-	out = latin = alloc_zero(2 * strlen(s) + 1, 1);
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		if (c >= 0x80)
-			*out++ = (char)(0xc0 | c >> 6);
-		*out++ = (char)(c >= 0x80 ? 0x80 | (c & 0x3f) : c);
-	}
-	value = json_string(latin);
-	free(latin);
-	return value;
-}
 
 static void json_name(json_t *o, const char *key, const char *s)
 {
@@ -42,7 +22,7 @@ static void json_address(json_t *o, const char *key, const struct sockaddr_stora
 {
 	char address[VIEW_ADDRESS];
 
-	json_name(o, key, format_address(a, address));
+	json_name(o, key, address_text(a, address));
 }
 
 static json_t *json_paths(const struct record_call *c)
@@ -57,12 +37,11 @@ static json_t *json_paths(const struct record_call *c)
 
 static void json_fd(json_t *o, const struct record_fd *f)
 {
-	static const char *const kinds[] = {"other", "file", "dir", "device", "pipe", "socket"};
 	int family = f->local.ss_family ? f->local.ss_family : f->remote.ss_family;
 
-	json_name(o, "kind", kinds[f->kind]);
+	json_name(o, "kind", fd_kind_name(f->kind));
 	json_name(o, "path", f->path);
-	if (f->tag.inode)
+	if (f->tag.inode || f->tag.device)
 		json_object_set_new(o, "tag",
 			json_pack("{s:I s:I s:I}", "device", (json_int_t)f->tag.device, "inode",
 				(json_int_t)f->tag.inode, "first_ns", (json_int_t)f->tag.first_ns));
@@ -72,6 +51,15 @@ static void json_fd(json_t *o, const struct record_fd *f)
 		o, json_pack("{s:i s:i}", "sock_type", f->sock_type, "family", family));
 	json_address(o, "local", &f->local);
 	json_address(o, "remote", &f->remote);
+}
+
+static void json_head_of(json_t *o, const struct record_call *c)
+{
+	char hex[2 * RECORD_HEAD + 1];
+
+	for (int i = 0; i < c->head_size; i++)
+		snprintf(hex + 2 * i, 3, "%02x", c->head[i]);
+	json_object_set_new(o, "head", json_string(hex));
 }
 
 static void json_call(json_t *o, struct stream_item *item)
@@ -84,6 +72,8 @@ static void json_call(json_t *o, struct stream_item *item)
 		json_pack("{s:I s:I s:s? s:I}", "seq", (json_int_t)c->seq, "service_ns",
 			(json_int_t)c->service_ns, "call", info ? info->name : NULL, "nr",
 			(json_int_t)c->nr));
+	if (item->async)
+		json_object_set_new(o, "async", json_true());
 	for (int i = 0; i < 6; i++) {
 		char hex[24];
 
@@ -96,6 +86,12 @@ static void json_call(json_t *o, struct stream_item *item)
 		json_object_set_new(o, "errno", json_string(call_error_name(c->result)));
 	if (c->offset != -1)
 		json_int(o, "offset", c->offset);
+	if (c->asked)
+		json_int(o, "asked", c->asked);
+	if (c->positioned)
+		json_int(o, "position", c->position);
+	if (c->head_size)
+		json_head_of(o, c);
 	if (c->path || c->path2)
 		json_object_set_new(o, "paths", json_paths(c));
 	if (info && info->fd >= 0) {
@@ -138,7 +134,9 @@ static void json_reading(json_t *o, const struct record_reading *r)
 {
 	json_name(o, "reading", reading_name(r->what));
 	json_name(o, "unit", reading_unit(r->what));
-	if (r->peer.ss_family) {
+	if (record_reading_thing(r)) {
+		json_name(o, "thing", record_reading_thing(r));
+	} else if (r->peer.ss_family) {
 		json_address(o, "peer", &r->peer);
 		json_object_set_new(o, "accepted", json_boolean(r->accepted));
 	}
@@ -147,18 +145,33 @@ static void json_reading(json_t *o, const struct record_reading *r)
 			r->max));
 }
 
+static void json_fuse(json_t *o, const struct record_fuse *f)
+{
+	const char *name = fuse_opcode_name(f->opcode);
+	char unique[24], nodeid[24];
+
+	/* Of 64 bits: as text, which no reader rounds. */
+	snprintf(unique, sizeof(unique), "%llu", (unsigned long long)f->unique);
+	snprintf(nodeid, sizeof(nodeid), "%llu", (unsigned long long)f->nodeid);
+	json_object_update_new(o,
+		json_pack("{s:b s:s s:s s:I s:I s:s?}", "ended", f->ended, "unique", unique,
+			"nodeid", nodeid, "device", (json_int_t)f->device, "opcode",
+			(json_int_t)f->opcode, "request", name));
+	if (f->ended)
+		json_int(o, "error", f->error);
+}
+
 static void json_print(json_t *o)
 {
-	json_dumpf(o, stdout, JSON_COMPACT);
-	putchar('\n');
+	json_line(o);
 	json_decref(o);
 }
 
 void json_record(struct stream_item *item)
 {
-	static const char *const types[] = {
-		"", "call", "signal", "fd", "process", "lost", "end", "sum", "reading"};
-	static const char *const whats[] = {"start", "exec", "exit"};
+	static const char *const types[] = {"", "call", "signal", "fd", "process", "lost", "end",
+		"sum", "reading", "fuse", "mark"};
+	static const char *const whats[] = {"start", "exec", "exit", "name"};
 	const struct record *rec = item->record;
 	const uint32_t pid = record_pid(rec), tid = record_tid(rec);
 	json_t *o = json_object();
@@ -198,6 +211,8 @@ void json_record(struct stream_item *item)
 		break;
 	case RECORD_SUM: json_sum(o, &rec->sum); break;
 	case RECORD_READING: json_reading(o, &rec->reading); break;
+	case RECORD_FUSE: json_fuse(o, &rec->fuse); break;
+	case RECORD_MARK: json_name(o, "text", rec->mark.text); break;
 	case RECORD_END:
 		json_object_update_new(o,
 			json_pack("{s:I s:I}", "records", (json_int_t)rec->end.records, "lost",
@@ -209,8 +224,12 @@ void json_record(struct stream_item *item)
 
 void json_head(const struct log_head *h)
 {
-	json_print(json_pack("{s:s s:i s:s s:s s:s s:s s:I s:I}", "type", "head", "version",
-		(int)h->version, "arch", h->arch, "tracer", h->tracer, "host", h->host, "boot_id",
-		h->boot_id, "start_ns", (json_int_t)h->start_ns, "bias_ns",
-		(json_int_t)h->bias_ns));
+	static const char *const modes[] = {NULL, "events", "sums", "flow"};
+	const uint32_t mode = h->how & LOG_MODE;
+
+	json_print(json_pack("{s:s s:i s:s s:s s:s s:s s:I s:I s:s? s:b s:b}", "type", "head",
+		"version", (int)h->version, "arch", h->arch, "tracer", h->tracer, "host", h->host,
+		"boot_id", h->boot_id, "start_ns", (json_int_t)h->start_ns, "bias_ns",
+		(json_int_t)h->bias_ns, "mode", mode < 4 ? modes[mode] : NULL, "heads",
+		!!(h->how & LOG_HEADS), "ring", !!(h->how & LOG_RING)));
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "diag/record/reading.h"
+#include "harness/base/text.h"
 #include "harness/cli/log_view.h"
 
 /* What a reading was over all its seconds: the sum over things (the mean, of a LEVEL of sockets) in
@@ -34,7 +35,7 @@ void readings_add(void **rows, const struct record_reading *r)
 	struct reading_row *row = row_find(rows, &want, sizeof(want), compare);
 	double value = r->sum;
 
-	if (r->what >= READING_TCP_FIRST && reading_kind(r->what) == READING_LEVEL && r->count)
+	if (reading_is_tcp(r->what) && reading_kind(r->what) == READING_LEVEL && r->count)
 		value /= r->count;
 	if (!row->seconds || value < row->least)
 		row->least = value;
@@ -55,8 +56,10 @@ static void print_row(const void *node, VISIT visit, int depth)
 	printf("%7llu %14.6g %14.6g %14.6g  %-9s %s", (unsigned long long)r->seconds,
 		r->sum / (double)r->seconds, r->least, r->most, reading_unit(r->what),
 		reading_name(r->what));
-	if (r->peer.ss_family)
-		printf(" %s %s", r->accepted ? "from" : "to", format_peer(&r->peer, peer));
+	if (r->peer.ss_family) {
+		printf(" %s ", reading_relation(r->peer.ss_family, r->accepted));
+		text_print_clean(stdout, format_peer(&r->peer, peer));
+	}
 	putchar('\n');
 }
 

@@ -1,20 +1,13 @@
 /* culprit log: records as text, in the manner of strace. */
-#include <fcntl.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <time.h>
 
+#include "diag/record/fuse.h"
 #include "diag/record/reading.h"
 #include "harness/base/text.h"
 #include "harness/cli/log_view.h"
-
-/* The flags of open differ between architectures. */
-#if defined(__x86_64__)
-#define OWN_ARCH "x86_64"
-#else
-#define OWN_ARCH "aarch64"
-#endif
 
 enum { NAME_WIDTH = 15 }; /* of a process */
 
@@ -51,8 +44,8 @@ static void print_meaning(const struct view *v, const struct record_fd *f)
 
 	putchar('<');
 	if (f->kind == FD_SOCKET) {
-		format_address(&f->local, local);
-		format_address(&f->remote, remote);
+		address_text(&f->local, local);
+		address_text(&f->remote, remote);
 		text_print_clean(stdout, socket_name(f));
 		if (*local || *remote)
 			putchar(' ');
@@ -63,7 +56,7 @@ static void print_meaning(const struct view *v, const struct record_fd *f)
 		}
 	} else {
 		text_print_clean(stdout, f->path);
-		if (v->tags && f->tag.inode)
+		if (v->tags && (f->tag.inode || f->tag.device))
 			printf(" %s", format_tag(&f->tag, tag));
 	}
 	putchar('>');
@@ -91,45 +84,11 @@ static void print_signal(uint64_t signo)
 		printf("signal %llu", (unsigned long long)signo);
 }
 
-static void print_open_flags(uint64_t flags)
-{
-	static const struct {
-		uint64_t bits;
-		const char *name;
-	} names[] = {
-		{O_CREAT, "O_CREAT"},
-		{O_EXCL, "O_EXCL"},
-		{O_NOCTTY, "O_NOCTTY"},
-		{O_TRUNC, "O_TRUNC"},
-		{O_APPEND, "O_APPEND"},
-		{O_NONBLOCK, "O_NONBLOCK"},
-		{O_TMPFILE, "O_TMPFILE"},
-		{O_DIRECTORY, "O_DIRECTORY"},
-		{O_SYNC, "O_SYNC"},
-		{O_DSYNC, "O_DSYNC"},
-		{O_DIRECT, "O_DIRECT"},
-		{O_NOFOLLOW, "O_NOFOLLOW"},
-		{O_NOATIME, "O_NOATIME"},
-		{O_CLOEXEC, "O_CLOEXEC"},
-		{O_PATH, "O_PATH"},
-	};
-	static const char *const modes[] = {"O_RDONLY", "O_WRONLY", "O_RDWR", "O_ACCMODE"};
-
-	fputs(modes[flags & O_ACCMODE], stdout);
-	flags &= 0xffffffff & ~(uint64_t)O_ACCMODE;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (names[i].bits && (flags & names[i].bits) == names[i].bits) {
-			printf("|%s", names[i].name);
-			flags &= ~names[i].bits;
-		}
-	if (flags & ~0x8000ull) /* O_LARGEFILE, which the C library adds by itself */
-		printf("|0x%llx", (unsigned long long)(flags & ~0x8000ull));
-}
-
 static void print_args(
 	const struct view *v, const struct record_call *c, const struct call_info *info)
 {
 	const char *at = info && info->args ? info->args : NULL;
+	char flags[OPEN_FLAGS_TEXT];
 
 	if (!at) {
 		for (int i = 0; i < 6; i++)
@@ -151,8 +110,8 @@ static void print_args(
 			print_fd(v, c->pid, value, how == 'F');
 		else if (how == 'd' || how == 'q')
 			printf("%lld", value >> 32 ? (long long)value : (long long)(int32_t)value);
-		else if (how == 'O' && stream_arch(v->stream) == call_arch(OWN_ARCH))
-			print_open_flags(value);
+		else if (how == 'O' && open_flags_text(v->stream, value, flags))
+			fputs(flags, stdout);
 		else if (how == 'o')
 			printf("0%llo", value & 07777777);
 		else if (how == 's')
@@ -178,6 +137,8 @@ static void print_call(const struct view *v, const struct stream_item *item)
 	const struct call_info *info = item->call;
 	const char *name = call_error_name(c->result);
 
+	if (item->async)
+		fputs("async ", stdout);
 	if (info)
 		printf("%s(", info->name);
 	else
@@ -198,6 +159,15 @@ static void print_call(const struct view *v, const struct stream_item *item)
 		(long long)(c->service_ns % 1000000000));
 	if (c->offset != -1 && !says_offset(c, info))
 		printf(" offset=%lld", (long long)c->offset);
+	if (c->asked)
+		printf(" asked=%u", c->asked);
+	if (c->positioned)
+		printf(" position=%u", c->position);
+	if (c->head_size) {
+		fputs(" head=", stdout);
+		for (int i = 0; i < c->head_size; i++)
+			printf("%02x", c->head[i]);
+	}
 	putchar('\n');
 }
 
@@ -214,13 +184,31 @@ static void print_process(const struct record_process *p)
 		return;
 	}
 	printf("+++ %s ",
-		p->what == PROCESS_EXEC    ? "now runs"
-			: p->pid == p->tid ? "process"
-					   : "thread");
+		p->what == PROCESS_EXEC           ? "now runs"
+			: p->what == PROCESS_NAME ? "now has the name"
+			: p->pid == p->tid        ? "process"
+						  : "thread");
 	text_print_clean(stdout, p->name);
 	if (p->parent && p->pid == p->tid)
 		printf(", child of %u", p->parent);
 	puts(" +++");
+}
+
+static void print_fuse(const struct record_fuse *f)
+{
+	const char *name = fuse_opcode_name(f->opcode);
+
+	fputs(f->ended ? "FUSE end of " : "FUSE ", stdout);
+	if (name)
+		fputs(name, stdout);
+	else
+		printf("request %u", f->opcode);
+	printf(" on mount 0:%u unique=%llu nodeid=%llu", f->device, (unsigned long long)f->unique,
+		(unsigned long long)f->nodeid);
+	if (f->ended)
+		printf(" = %d%s%s", f->error, f->error ? " " : "",
+			f->error < 0 && call_error_name(f->error) ? call_error_name(f->error) : "");
+	putchar('\n');
 }
 
 static void print_sum(const struct record_sum *s)
@@ -253,8 +241,10 @@ static void print_reading(const struct record_reading *r)
 	char address[VIEW_ADDRESS];
 
 	printf("%s", reading_name(r->what));
-	if (r->peer.ss_family)
-		printf(" %s %s", r->accepted ? "from" : "to", format_peer(&r->peer, address));
+	if (r->peer.ss_family) {
+		printf(" %s ", reading_relation(r->peer.ss_family, r->accepted));
+		text_print_clean(stdout, format_peer(&r->peer, address));
+	}
 	printf(" = %.10g %s", r->sum, reading_unit(r->what));
 	if (r->count > 1)
 		printf(" (of %u, most %.10g)", r->count, r->max);
@@ -281,6 +271,12 @@ void text_record(const struct view *v, struct stream_item *item)
 		print_reading(&rec->reading);
 		return;
 	}
+	if (rec->type == RECORD_MARK) {
+		printf("%s ### recorded from here: ", when);
+		text_print_clean(stdout, rec->mark.text);
+		putchar('\n');
+		return;
+	}
 	printf("%s %-11s ", when, who);
 	text_print_clean(stdout, name);
 	printf("%*s ", (int)(NAME_WIDTH - strlen(name)), "");
@@ -299,6 +295,7 @@ void text_record(const struct view *v, struct stream_item *item)
 		break;
 	case RECORD_PROCESS: print_process(&rec->process); break;
 	case RECORD_SUM: print_sum(&rec->sum); break;
+	case RECORD_FUSE: print_fuse(&rec->fuse); break;
 	default:
 		printf("!!! %llu records lost on cpu %u\n", (unsigned long long)rec->lost.count,
 			rec->lost.cpu);
@@ -307,14 +304,19 @@ void text_record(const struct view *v, struct stream_item *item)
 
 void text_head(const struct log_head *h)
 {
+	static const char *const modes[] = {"", ", events", ", sums", ", flows"};
 	time_t s = (time_t)(h->start_ns / 1000000000);
+	const uint32_t mode = h->how & LOG_MODE;
 	char when[32];
 	struct tm tm;
 
 	gmtime_r(&s, &tm);
 	strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", &tm);
-	printf("# trace of %s (%s, %s) by %s, log version %u\n", h->host, h->arch, when, h->tracer,
-		h->version);
+	printf("# trace of %s (%s, %s) by %s, log version %u%s%s%s%s\n", h->host, h->arch, when,
+		h->tracer, h->version, modes[mode < 4 ? mode : 0],
+		h->how & LOG_HEADS ? " with heads" : "",
+		h->how & LOG_CAUSAL ? " with processor times" : "",
+		h->how & LOG_RING ? ", the last of a longer recording" : "");
 	if (h->bias_ns)
 		printf("# a call that does nothing takes %.1f us under this tracer, here\n",
 			(double)h->bias_ns / 1e3);

@@ -85,6 +85,8 @@ static void key_of_call(const struct view *v, struct stream_item *item, char *ke
 	*key = '\0';
 	if (by & BY_PROCESS)
 		key_process(v, key, size, c->pid);
+	if (by & BY_CALL && item->async)
+		key_add(key, size, "async");
 	if (by & BY_CALL)
 		key_add(key, size, info ? info->name : "(unknown)");
 	if (by & BY_ERROR)
@@ -92,7 +94,8 @@ static void key_of_call(const struct view *v, struct stream_item *item, char *ke
 	if (by & BY_FILE) {
 		s = item_fd(item);
 		key_add(key, size,
-			s && s->now.tag.inode ? format_tag(&s->now.tag, tag) : "(no file)");
+			s && (s->now.tag.inode || s->now.tag.device) ? format_tag(&s->now.tag, tag)
+								     : "(no file)");
 	}
 	if (by & (BY_PATH | BY_FILE)) {
 		const char *path = call_file(item, false, absolute, sizeof(absolute));

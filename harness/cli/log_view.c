@@ -1,63 +1,9 @@
 #include "harness/cli/log_view.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
-#include <sys/un.h>
 #include <time.h>
-
-bool call_failed(const struct record_call *c)
-{
-	return !c->unfinished && c->result < 0 && c->result >= -4095;
-}
-
-const char *call_error_name(int64_t result)
-{
-	switch (result) {
-	case -512: return "ERESTARTSYS";
-	case -513: return "ERESTARTNOINTR";
-	case -514: return "ERESTARTNOHAND";
-	case -516: return "ERESTART_RESTARTBLOCK";
-	}
-	return result < 0 && result >= -4095 ? strerrorname_np((int)-result) : NULL;
-}
-
-/* Index of the folder's descriptor that path argument 'path' is relative to, or -1: it stands right
- * before it. */
-static int folder_of(const struct call_info *info, int path)
-{
-	const char *at = info->args;
-
-	for (int i = 0; i + 1 < path; i++)
-		at = strchr(at, ',') + 1;
-	return path && *at == 'F' ? path - 1 : -1;
-}
-
-const char *call_file(struct stream_item *item, bool second, char *out, size_t size)
-{
-	const struct call_info *info = item->call;
-	const struct record_call *c = &item->record->call;
-	const char *path = second ? c->path2 : c->path;
-	int arg = !info ? -1 : second ? info->path2 : info->path, folder, fd;
-	const struct fd_state *s = NULL;
-
-	if (!info)
-		return NULL;
-	if (!path || arg < 0) {
-		fd = second ? info->fd2 : info->fd;
-		s = fd >= 0 ? stream_fd(item->stream, c->pid, (int32_t)c->args[fd]) : NULL;
-		return s && s->now.kind != FD_SOCKET ? s->now.path : NULL;
-	}
-	folder = folder_of(info, arg);
-	if (*path != '/' && folder >= 0)
-		s = stream_fd(item->stream, c->pid, (int32_t)c->args[folder]);
-	if (!s)
-		return path;
-	snprintf(out, size, *path ? "%s/%s" : "%s%s", s->now.path, path);
-	return out;
-}
 
 static bool is_below(const char *path, const char *prefix)
 {
@@ -96,9 +42,9 @@ static bool path_wanted(const struct view *v, struct stream_item *item)
 bool view_wants(const struct view *v, struct stream_item *item)
 {
 	const struct record *rec = item->record;
-	uint32_t pid = record_pid(rec), tid = record_tid(rec);
+	uint32_t pid = record_pid(rec), tid = record_tid(rec), nr;
 
-	if (rec->type == RECORD_END || rec->type == RECORD_LOST)
+	if (rec->type == RECORD_END || rec->type == RECORD_LOST || rec->type == RECORD_MARK)
 		return true;
 	if (v->pid && v->pid != pid && v->pid != tid)
 		return false;
@@ -113,39 +59,22 @@ bool view_wants(const struct view *v, struct stream_item *item)
 		return !v->some_calls && !v->errors;
 	if (v->errors && !call_failed(&rec->call))
 		return false;
-	return !v->some_calls || (rec->call.nr < VIEW_MAX_CALLS && v->want_call[rec->call.nr]);
-}
-
-const char *format_address(const struct sockaddr_storage *a, char out[VIEW_ADDRESS])
-{
-	const struct sockaddr_in *in = (const struct sockaddr_in *)a;
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)a;
-	const struct sockaddr_un *un = (const struct sockaddr_un *)a;
-	char ip[INET6_ADDRSTRLEN];
-
-	out[0] = '\0';
-	if (a->ss_family == AF_INET)
-		snprintf(out, VIEW_ADDRESS, "%s:%u",
-			inet_ntop(AF_INET, &in->sin_addr, ip, sizeof(ip)), ntohs(in->sin_port));
-	else if (a->ss_family == AF_INET6)
-		snprintf(out, VIEW_ADDRESS, "[%s]:%u",
-			inet_ntop(AF_INET6, &in6->sin6_addr, ip, sizeof(ip)),
-			ntohs(in6->sin6_port));
-	else if (a->ss_family == AF_UNIX && un->sun_path[0])
-		snprintf(out, VIEW_ADDRESS, "%.*s", (int)sizeof(un->sun_path), un->sun_path);
-	else if (a->ss_family == AF_UNIX && un->sun_path[1])
-		snprintf(out, VIEW_ADDRESS, "@%.*s", (int)sizeof(un->sun_path) - 1,
-			un->sun_path + 1);
-	return out;
+	nr = rec->call.nr & ~RECORD_ASYNC_NR;
+	return !v->some_calls || (nr < VIEW_MAX_CALLS && v->want_call[nr]);
 }
 
 const char *format_peer(const struct sockaddr_storage *a, char out[VIEW_ADDRESS])
 {
-	size_t n = strlen(format_address(a, out));
+	size_t n = strlen(address_text(a, out));
 
 	if (n > 2 && !strcmp(out + n - 2, ":0"))
 		out[n - 2] = '\0';
 	return out;
+}
+
+const char *reading_relation(int family, bool accepted)
+{
+	return family == AF_UNIX ? "of" : accepted ? "from" : "to";
 }
 
 const char *format_peers(const struct record_sum *s, char out[2 * VIEW_ADDRESS])
@@ -178,14 +107,6 @@ const char *format_tag(const struct file_tag *t, char out[VIEW_TAG])
 	snprintf(out, VIEW_TAG, "%u:%u|%llu|%s", major(t->device), minor(t->device),
 		(unsigned long long)t->inode, first);
 	return out;
-}
-
-const char *fd_class_name(unsigned class)
-{
-	static const char *const names[FD_CLASS_COUNT] = {
-		"none", "disk", "server", "client", "other"};
-
-	return class < FD_CLASS_COUNT ? names[class] : "?";
 }
 
 const char *fd_class_words(unsigned class)

@@ -6,9 +6,9 @@
 
 #include <stdio.h>
 
-#include "diag/record/stream.h"
+#include "diag/record/describe.h"
 
-enum { VIEW_MAX_CALLS = 1024, VIEW_MAX_PATHS = 16, VIEW_ADDRESS = 160, VIEW_TAG = 96 };
+enum { VIEW_MAX_CALLS = 1024, VIEW_MAX_PATHS = 16, VIEW_ADDRESS = ADDRESS_TEXT, VIEW_TAG = 96 };
 
 /* Keys of a row of --summary; several are joined. */
 enum view_by { BY_CALL = 1, BY_PATH = 2, BY_PROCESS = 4, BY_ERROR = 8, BY_FILE = 16 };
@@ -32,23 +32,13 @@ struct view {
 /* Does the user ask for this record? */
 bool view_wants(const struct view *v, struct stream_item *item);
 
-bool call_failed(const struct record_call *c);
-const char *call_error_name(int64_t result); /* NULL if there is none */
-
-/* The file that a call is about: its (first or second) path argument, made absolute if its folder
- * is known, or its descriptor's path. NULL: none. In 'out', or valid until the next record. */
-const char *call_file(struct stream_item *item, bool second, char *out, size_t size);
-
-/* "10.0.0.1:24007", "[::1]:80", "/run/x.sock", "@abstract", or "" where there is none; returns
- * 'out'. */
-const char *format_address(const struct sockaddr_storage *a, char out[VIEW_ADDRESS]);
-const char *format_peer(
-	const struct sockaddr_storage *a, char out[VIEW_ADDRESS]); /* so, without port 0 */
+/* An address; without port 0. */
+const char *format_peer(const struct sockaddr_storage *a, char out[VIEW_ADDRESS]);
+const char *reading_relation(int family, bool accepted); /* a reading's to its peer: "from" */
 const char *format_peers(
 	const struct record_sum *s, char out[2 * VIEW_ADDRESS]); /* "10.0.0.1:24007 -> 10.0.0.2" */
 const char *format_tag(const struct file_tag *t, char out[VIEW_TAG]); /* "8:1|77|12:01:02.000345" */
 void format_clock(int64_t ns, char *out, size_t size);                /* "12:01:02.000345", UTC */
-const char *fd_class_name(unsigned class);                            /* "server" */
 const char *fd_class_words(unsigned class);                           /* "server socket" */
 
 /* An estimate from powers of two: linear inside a bucket, and never above 'max_ns'. 'q' in 0 .. 1;

@@ -1,7 +1,8 @@
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "commit.h"
+#include "harness/base/stream.h"
 #include "harness/base/text.h"
 #include "harness/cli/cmd.h"
 #include "harness/base/near.h"
@@ -31,7 +32,8 @@ static int run(int argc, char **argv)
 		return CULPRIT_EXIT_USAGE;
 	}
 	if (!strcmp(argv[1], "--version")) {
-		puts("culprit " CULPRIT_VERSION);
+		printf("culprit %s%s%s%s\n", CULPRIT_VERSION, *CULPRIT_COMMIT ? " (" : "",
+			CULPRIT_COMMIT, *CULPRIT_COMMIT ? ")" : "");
 		return CULPRIT_EXIT_OK;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
@@ -44,14 +46,19 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	/* The command reorders its arguments. */
+	const char *name = argc > 1 && command_find(commands, argv[1]) ? argv[1] : NULL;
 	int code = run(argc, argv);
+	struct err e = {""};
 
-	/* Results count only once they are written: a full disk must not end with 0. */
-	errno = 0;
-	if (fflush(stdout) || ferror(stdout)) {
-		if (code != CULPRIT_EXIT_INVALID)
-			fprintf(stderr, "culprit: cannot write to standard output: %s\n",
-				errno ? strerror(errno) : "it failed before");
+	/* Results count only once they are written: a full disk must not end with 0. A command that
+	 * ends with 3 has said why. */
+	if (stream_flush(stdout, &e)) {
+		if (code == CULPRIT_EXIT_INVALID)
+			return code;
+		if (name)
+			return cmd_fail(name, CULPRIT_EXIT_INVALID, "%s", e.text);
+		fprintf(stderr, "culprit: %s\n", e.text);
 		code = CULPRIT_EXIT_INVALID;
 	}
 	return code;

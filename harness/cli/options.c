@@ -7,6 +7,7 @@
 
 #include "harness/base/alloc.h"
 #include "harness/cli/cmd.h"
+#include "harness/cli/config.h"
 #include "harness/base/near.h"
 #include "harness/lua/luax.h"
 
@@ -288,9 +289,22 @@ static int run_part(const struct command *c, int argc, char **argv)
 	return CULPRIT_EXIT_OK;
 }
 
+/* Help and completion are given whatever the configuration says. */
+static bool asks_for_help(const struct command *c, int argc, char **argv)
+{
+	if (c->is_help)
+		return true;
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			return true;
+	return false;
+}
+
 int command_run(const struct command *c, int argc, char **argv)
 {
 	struct call call = {.command = c};
+	struct config held = {0};
+	struct err e;
 	int code;
 
 	if (c->parts)
@@ -298,9 +312,12 @@ int command_run(const struct command *c, int argc, char **argv)
 	call.options = alloc_zero(1, c->size);
 	if (c->defaults)
 		memcpy(call.options, c->defaults, c->size);
-	if (!options_parse(&call, argc, argv, &code))
+	if (!asks_for_help(c, argc, argv) && config_apply(c, call.options, set_field, &held, &e))
+		code = usage(c, "%s", e.text);
+	else if (!options_parse(&call, argc, argv, &code))
 		code = c->run(&call);
 	options_clear(c->options, call.options);
 	free(call.options);
+	config_clear(&held);
 	return code;
 }

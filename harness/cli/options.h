@@ -60,9 +60,12 @@ struct command {
 	const char *examples;  /* lines */
 	const char *exits;     /* what its exit codes mean; NULL: the usual */
 	const char *words;     /* the first argument must be one of these: "faults|metrics" */
-	int min, max;          /* number of arguments */
-	bool in_order;         /* options end at the first argument: a command follows */
-	bool hidden;           /* culprit itself starts it */
+	void (*offers)(
+		FILE *f, const char *begun); /* completion: what else it may be, a line each */
+	int min, max;                        /* number of arguments */
+	bool in_order; /* options end at the first argument: a command follows */
+	bool hidden;   /* culprit itself starts it */
+	bool is_help;  /* it takes no defaults of the configuration, and no mistake in it matters */
 	const struct option_row *options;
 	size_t size;                        /* of the struct that the options fill; zeroed before */
 	const void *defaults;               /* of that struct, or NULL */
@@ -77,7 +80,8 @@ struct command {
 /* All commands, ended by NULL. */
 extern const struct command *const commands[];
 
-/* Parses argv[1] and on (argv[0] is the command's name), then runs the command or prints its
+/* Takes defaults from the configuration (config.h), parses argv[1] and on (argv[0] is the command's
+ * name), then runs the command or prints its
  * help. Returns the exit code. Values in the options point into argv. */
 int command_run(const struct command *c, int argc, char **argv);
 

@@ -6,8 +6,10 @@
 
 #include "diag/judge/detector.h"
 #include "diag/judge/baseline.h"
+#include "harness/base/auto.h"
 #include "harness/base/file.h"
 #include "harness/base/jget.h"
+#include "harness/base/stream.h"
 #include "harness/base/text.h"
 #include "harness/cli/cmd.h"
 #include "harness/judging/scoring.h"
@@ -17,7 +19,7 @@ struct tests {
 	FILE *tap, *junit;
 	unsigned number, failed;
 	bool cells_decide; /* no baseline does */
-	const char *run;
+	const char *run, *scenario;
 };
 
 /* Text for XML. Control characters, which XML cannot hold, are shown as \xNN; so are U+FFFE and
@@ -56,21 +58,23 @@ static void put_tap(const char *text, FILE *f)
 	}
 }
 
-/* 'decides': a failure is one; else it is only reported. */
+/* 'decides': a failure is one; else it is only reported. The name is the same in every run of the
+ * scenario; 'why' is what this run has to say. */
 static void put_test(struct tests *t, const char *group, const char *name, bool good, bool decides,
 	const char *why)
 {
 	t->number++;
 	t->failed += !good && decides;
 	if (t->tap) {
-		const char *const said[] = {group, ": ", name, ": ", why};
-
 		fprintf(t->tap, "%sok %u - ", good ? "" : "not ", t->number);
-		for (int i = 0; i < 5; i++)
-			put_tap(said[i], t->tap);
-		fputs(good || decides ? "\n"
-				      : " # TODO one cell decides nothing, the baseline does\n",
+		put_tap(group, t->tap);
+		fputs(": ", t->tap);
+		put_tap(name, t->tap);
+		fputs(good || decides ? "\n# "
+				      : " # TODO one cell decides nothing, the baseline does\n# ",
 			t->tap);
+		put_tap(why, t->tap);
+		fputc('\n', t->tap);
 	}
 	if (!t->junit)
 		return;
@@ -78,13 +82,12 @@ static void put_test(struct tests *t, const char *group, const char *name, bool 
 	put_xml(group, t->junit);
 	fputs("\" name=\"", t->junit);
 	put_xml(name, t->junit);
-	if (good) {
-		fputs("\"/>\n", t->junit);
-		return;
-	}
-	fputs(decides ? "\"><failure message=\"" : "\"><skipped message=\"", t->junit);
+	fputs(good                ? "\"><system-out>"
+			: decides ? "\"><failure message=\""
+				  : "\"><skipped message=\"",
+		t->junit);
 	put_xml(why, t->junit);
-	fputs("\"/></testcase>\n", t->junit);
+	fputs(good ? "</system-out></testcase>\n" : "\"/></testcase>\n", t->junit);
 }
 
 /* "s1+s2", or 'none'. */
@@ -104,15 +107,19 @@ static void put_cell(struct tests *t, const json_t *cell)
 {
 	const json_t *verdict = jget(cell, "verdict"), *error = jget(verdict, "error");
 	const char *resource = jget_text(verdict, "resource");
-	char name[512], victims[256], said[256], why[512];
+	char name[512], victims[256], said[256], why[640];
 
 	join(jget(cell, "victims"), "nobody", victims, sizeof(victims));
 	join(jget(verdict, "indicted"), jget_true(verdict, "abstain") ? "abstains" : "nobody", said,
 		sizeof(said));
-	snprintf(name, sizeof(name), "cell %lld, %s under %s, guilty %s",
-		(long long)jget_int(cell, "cell"), jget_text(cell, "fault"),
-		jget_text(cell, "workload"), victims);
-	snprintf(why, sizeof(why), "%s%s%s%s", error ? "failed: " : "said ",
+	snprintf(name, sizeof(name), "%s under %s, repeat %lld", jget_text(cell, "fault"),
+		jget_text(cell, "workload"), (long long)jget_int(cell, "repeat"));
+	/* Controls may be several in a repeat. */
+	if (jget_int(cell, "again"))
+		snprintf(name + strlen(name), sizeof(name) - strlen(name), " (%lld)",
+			(long long)jget_int(cell, "again") + 1);
+	snprintf(why, sizeof(why), "cell %lld, guilty %s: %s%s%s%s",
+		(long long)jget_int(cell, "cell"), victims, error ? "failed: " : "said ",
 		error ? json_string_value(error) : said, resource ? ", " : "",
 		resource ? resource : "");
 	put_test(t, jget_text(cell, "detector"), name, jget_true(cell, "right"), t->cells_decide,
@@ -141,8 +148,11 @@ static unsigned put_tests(struct tests *t, const json_t *cells, const struct com
 		fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite "
 		      "name=\"",
 			t->junit);
-		put_xml(t->run, t->junit);
+		put_xml(t->scenario, t->junit);
 		fprintf(t->junit, "\" tests=\"%u\">\n", n);
+		fputs("    <properties><property name=\"run\" value=\"", t->junit);
+		put_xml(t->run, t->junit);
+		fputs("\"/></properties>\n", t->junit);
 	}
 	json_array_foreach((json_t *)cells, i, cell)
 		put_cell(t, cell);
@@ -214,12 +224,17 @@ static int write_baseline(
 }
 
 /* The tests of --tap and --junit. */
-static int tests_show(const struct outcome_options *o, struct scoring *c, const char *run,
+static int tests_show(const struct outcome_options *o, struct scoring *c, struct store *s,
 	const struct comparisons *compared, FILE *out, unsigned *failed, struct err *e)
 {
-	struct tests t = {.tap = o->tap ? out : NULL, .cells_decide = !compared, .run = run};
+	auto_free char *scenario = NULL;
+	const int known = store_get(s, "scenario", &scenario, e);
+	struct tests t = {.tap = o->tap ? out : NULL,
+		.cells_decide = !compared,
+		.run = store_run_id(s),
+		.scenario = scenario ? scenario : "culprit"};
 	struct file_text junit = {0};
-	int rc = o->junit ? file_text_open(&junit, e) : 0;
+	int rc = known < 0 ? known : o->junit ? file_text_open(&junit, e) : 0;
 
 	if (rc)
 		return rc;
@@ -254,17 +269,44 @@ static int conclude(const char *command, struct store *s, struct scoring *c,
 	if (!rc && o->baseline)
 		rc = read_baseline(o->baseline, scoring_table(c), &compared, &e);
 	if (!rc && (o->tap || o->junit))
-		rc = tests_show(
-			o, c, store_run_id(s), o->baseline ? &compared : NULL, out, &failed, &e);
+		rc = tests_show(o, c, s, o->baseline ? &compared : NULL, out, &failed, &e);
 	if (!rc && o->baseline && !o->tap)
 		put_comparisons(&compared, o->baseline, o->format == TABLE_TEXT ? out : stderr);
 	code = failed || compared.regressions ? CULPRIT_EXIT_SHORT : CULPRIT_EXIT_OK;
 	if (rc)
-		code = cmd_fail(command, CULPRIT_EXIT_USAGE, "%s", e.text);
-	else if (fflush(out) || ferror(out))
-		code = cmd_fail(command, CULPRIT_EXIT_INVALID, "cannot print the result");
+		code = cmd_error(command, &e, ERR_USAGE);
+	else if (stream_flush(out, &e))
+		code = cmd_error(command, &e, ERR_HARNESS);
 	comparisons_clear(&compared);
 	return code;
+}
+
+int outcome_check(const char *command, const struct outcome_options *o)
+{
+	const struct {
+		bool bad;
+		const char *why;
+	} rules[] = {
+		{o->tap && o->format == TABLE_JSON,
+			"--tap and --json: both print to standard output; give one of them"},
+		{o->tap && o->format != TABLE_TEXT,
+			"--tap prints tests in place of the table: --format means nothing with it"},
+		{o->tap && o->by_strength,
+			"--tap prints tests in place of the table: --by means nothing with it"},
+		{o->tap && o->against,
+			"--tap prints tests in place of the table: --against means nothing with "
+			"it"},
+		{o->level > 0 && !o->by_strength, "--level needs --by strength"},
+		{o->by_strength && o->against,
+			"--by strength and --against are two different tables; give one of them"},
+		{o->format == TABLE_SVG && !o->against,
+			"--format svg needs --against hotdep09-table1"},
+	};
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (rules[i].bad)
+			return cmd_fail(command, CULPRIT_EXIT_USAGE, "%s", rules[i].why);
+	return CULPRIT_EXIT_OK;
 }
 
 int outcome_show(const char *command, struct store *s, const json_t *rows,

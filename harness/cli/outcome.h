@@ -15,6 +15,10 @@ struct outcome_options {
 	const char *junit, *baseline, *write_baseline, *against;
 };
 
+/* Refuses options that contradict each other, or that mean nothing without another: 0, or an exit
+ * code. To be called before anything is run. */
+int outcome_check(const char *command, const struct outcome_options *o);
+
 /* Scores and prints; returns an exit code: 1 if there is a regression or, under --tap or --junit
  * without a baseline, a wrong verdict. 'rows': as for show_table. */
 int outcome_show(const char *command, struct store *s, const json_t *rows,

@@ -4,12 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/jget.h"
 #include "harness/cli/show.h"
+#include "harness/judging/places.h"
 
-/* Too private for a page that is passed on; it stays in run.db. */
-static const char kept_back[] = "inventory_text";
+/* Too private for a page that is passed on, or the secret that blinds detectors; both stay in
+ * run.db. */
+static const char *const kept_back[] = {"inventory_text", "blind_key"};
 
 static json_t *parsed(const char *text)
 {
@@ -18,17 +23,34 @@ static json_t *parsed(const char *text)
 	return v ? v : json_null();
 }
 
+/* Shards have a secret each. */
+static void without_keys(json_t *facts)
+{
+	json_t *shards = json_loads(jget_text(facts, "shards") ?: "[]", 0, NULL), *part;
+	size_t i;
+
+	json_array_foreach(shards, i, part)
+		json_object_del(part, "key");
+	if (json_array_size(shards)) {
+		auto_free char *text = json_dumps(shards, JSON_COMPACT);
+
+		json_object_set_new(facts, "shards", json_string(text));
+	}
+	json_decref(shards);
+}
+
 static int read_facts(struct store *s, json_t *index, struct err *e)
 {
 	json_t *rows = NULL, *row, *facts = json_object();
 	size_t i;
 	int rc = store_table(s, "fact", &rows, e);
 
-	json_array_foreach(rows, i, row) {
-		if (strcmp(jget_text(row, "key"), kept_back))
-			json_object_set(facts, jget_text(row, "key"), jget(row, "value"));
-	}
+	json_array_foreach(rows, i, row)
+		json_object_set(facts, jget_text(row, "key"), jget(row, "value"));
+	for (i = 0; i < sizeof(kept_back) / sizeof(*kept_back); i++)
+		json_object_del(facts, kept_back[i]);
 	json_decref(rows);
+	without_keys(facts);
 	json_object_set_new(index, "facts", facts);
 	return rc;
 }
@@ -50,10 +72,10 @@ static int read_scores(struct store *s, struct scoring *c, bool doses, json_t *i
 	return doses ? 0 : rc;
 }
 
-static int read_table(struct store *s, json_t *index, struct err *e)
+static int read_table(struct store *s, const json_t *verdicts, json_t *index, struct err *e)
 {
 	struct scoring *c = NULL;
-	int rc = scoring_new(s, NULL, (struct cell_range){0}, &c, e);
+	int rc = scoring_new(s, verdicts, (struct cell_range){0}, &c, e);
 
 	if (!rc)
 		rc = read_scores(s, c, false, index, e);
@@ -66,8 +88,7 @@ static int read_table(struct store *s, json_t *index, struct err *e)
 /* Tables of the store that the page shows as they are. */
 static int read_rows(struct store *s, json_t *index, struct err *e)
 {
-	static const char *const keys[][2] = {
-		{"cells", "cell"}, {"attempts", "attempt"}, {"models", "model"}};
+	static const char *const keys[][2] = {{"cells", "cell"}, {"attempts", "attempt"}};
 	int rc = 0;
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !rc; i++) {
@@ -96,33 +117,87 @@ static int read_tally(struct store *s, json_t *index, struct err *e)
 	json_t *tally = NULL;
 	int rc = store_tally(s, &tally, e);
 
+	json_object_del(tally, "cells"); /* these are listed with their plan */
 	json_object_set_new(index, "tally", tally);
 	return rc;
 }
 
-static int read_verdicts(struct store *s, json_t *index, struct err *e)
+/* {server: the larger of both}; '*all' may be NULL. */
+static void join_severity(json_t **all, const json_t *one)
 {
-	static const char *const keys[] = {"attempt", "detector", "metric"};
-	json_t *rows = NULL, *row, *list = json_array();
+	const char *server;
+	json_t *x;
+
+	if (!json_is_object(one))
+		return;
+	*all = *all ? *all : json_object();
+	json_object_foreach((json_t *)one, server, x)
+		if (json_is_number(x) &&
+			!(json_number_value(jget(*all, server)) > json_number_value(x)))
+			json_object_set(*all, server, x);
+}
+
+/* Of a detector's verdicts on an attempt, those on single metrics follow one another: what they say
+ * is in that on "any". How far each server came towards a limit is of all of them. */
+static json_t *verdict_list(const json_t *rows)
+{
+	static const char *const keys[] = {"attempt", "detector"};
+	auto_json json_t *joined = json_object();
+	json_t *row, *list = json_array();
 	size_t i;
-	int rc = store_rows(s, ROWS_VERDICTS, 0, &rows, e);
 
-	json_array_foreach(rows, i, row) {
-		json_t *verdict = json_copy(jget(row, "verdict"));
+	json_array_foreach((json_t *)rows, i, row) {
+		auto_free char *key = alloc_format(
+			"%lld %s", (long long)jget_int(row, "attempt"), jget_text(row, "detector"));
+		json_t *severity = json_incref(jget(joined, key));
 
+		join_severity(&severity, jget(jget(jget(row, "verdict"), "evidence"), "severity"));
+		if (severity)
+			json_object_set_new(joined, key, severity);
+	}
+	json_array_foreach((json_t *)rows, i, row) {
+		auto_free char *key = alloc_format(
+			"%lld %s", (long long)jget_int(row, "attempt"), jget_text(row, "detector"));
+		const char *metric = jget_text(row, "metric");
+		json_t *verdict;
+
+		if (!metric || strcmp(metric, "any") != 0)
+			continue;
+		verdict = json_copy(jget(row, "verdict"));
 		json_object_del(verdict, "evidence");
-		for (int k = 0; k < 3; k++)
+		for (int k = 0; k < 2; k++)
 			json_object_set(verdict, keys[k], jget(row, keys[k]));
+		if (jget(joined, key))
+			json_object_set(verdict, "severity", jget(joined, key));
 		json_array_append_new(list, verdict);
 	}
-	json_decref(rows);
-	json_object_set_new(index, "verdicts", list);
+	return list;
+}
+
+/* Models as the page shows them: with the names of servers. */
+static int read_models(struct store *s, json_t *index, struct err *e)
+{
+	json_t *rows = NULL, *row;
+	size_t i;
+	int rc = store_table(s, "model", &rows, e);
+
+	json_array_foreach(rows, i, row) {
+		json_t *model = parsed(jget_text(row, "model")), *named = NULL;
+
+		if (!rc)
+			rc = judge_names(s, model, &named, e);
+		json_object_set_new(row, "model", named ? named : json_null());
+		json_decref(model);
+	}
+	json_object_set_new(index, "models", rows);
 	return rc;
 }
 
-/* Of an attempt's detail the list of cells shows the run time alone. */
-static void keep_runtime(json_t *attempt)
+/* Of an attempt's detail the list of cells shows the run time alone; and whether its logs are
+ * there, which timelines and queries read. */
+static void keep_short(const struct store *s, json_t *attempt)
 {
+	auto_free char *folder = places_folder(store_folder(s), attempt);
 	json_t *detail = parsed(jget_text(attempt, "detail"));
 	json_t *seconds = jget(detail, "runtime_s");
 
@@ -130,12 +205,14 @@ static void keep_runtime(json_t *attempt)
 		json_object_set(attempt, "runtime_s", seconds);
 	json_object_del(attempt, "detail");
 	json_decref(detail);
+	if (!access(folder, F_OK))
+		json_object_set_new(attempt, "logs", json_true());
 }
 
-int report_index(struct store *s, json_t **out, struct err *e)
+int report_index(struct store *s, const json_t *verdicts, json_t **out, struct err *e)
 {
 	static int (*const parts[])(struct store *, json_t *, struct err *) = {
-		read_tally, read_facts, read_table, read_rows, read_verdicts};
+		read_tally, read_facts, read_rows, read_models};
 	json_t *index = json_pack("{s:{s:s, s:I}, s:s, s:o}", "report", "culprit_version",
 		CULPRIT_VERSION, "made_s", (json_int_t)time(NULL), "run", store_run_id(s),
 		"metrics", metric_list());
@@ -145,69 +222,14 @@ int report_index(struct store *s, json_t **out, struct err *e)
 
 	for (i = 0; i < sizeof(parts) / sizeof(*parts) && !rc; i++)
 		rc = parts[i](s, index, e);
+	rc = rc ?: read_table(s, verdicts, index, e);
+	json_object_set_new(index, "verdicts", verdict_list(verdicts));
 	json_array_foreach(jget(index, "attempts"), i, row)
-		keep_runtime(row);
+		keep_short(s, row);
 	if (rc)
 		json_decref(index);
 	else
 		*out = index;
-	return rc;
-}
-
-/* Such a metric is not worth a chart. */
-static bool is_constant(const struct sample *samples, size_t n)
-{
-	for (size_t i = 1; i < n; i++)
-		if (samples[i].sum_s != samples->sum_s || samples[i].count != samples->count)
-			return false;
-	return true;
-}
-
-struct charted {
-	json_t *metrics; /* {metric: {server: [[second], [count], [sum], [max], [bytes]]}} */
-	json_t *moving;  /* {metric: true}: those of which a server's samples change */
-};
-
-static int add_series(void *ctx, const char *name, const char *server, const struct sample *samples,
-	size_t n, struct err *e)
-{
-	struct charted *c = ctx;
-	json_t *columns = json_pack("[[], [], [], [], []]");
-	json_t *of = jget(c->metrics, name);
-	enum metric m;
-
-	(void)e;
-	if (!is_constant(samples, n) || metric_from_name(name, &m) || m < METRIC_SERVICE_TIMES)
-		json_object_set_new(c->moving, name, json_true());
-	for (const struct sample *i = samples; i < samples + n; i++) {
-		json_t *const values[] = {json_integer(i->second),
-			json_integer((json_int_t)i->count), json_real(i->sum_s),
-			json_real(i->max_s), json_integer((json_int_t)i->bytes)};
-
-		for (size_t k = 0; k < sizeof(values) / sizeof(*values); k++)
-			json_array_append_new(json_array_get(columns, k), values[k]);
-	}
-	if (!of)
-		json_object_set_new(c->metrics, name, of = json_object());
-	json_object_set_new(of, server, columns);
-	return 0;
-}
-
-static int read_columns(struct store *s, int64_t attempt, json_t **out, struct err *e)
-{
-	struct charted c = {.metrics = json_object(), .moving = json_object()};
-	int rc = store_samples(s, attempt, add_series, &c, e);
-	const char *name;
-	json_t *of;
-	void *next;
-
-	json_object_foreach_safe(c.metrics, next, name, of) if (!jget(c.moving, name))
-		json_object_del(c.metrics, name);
-	json_decref(c.moving);
-	if (rc)
-		json_decref(c.metrics);
-	else
-		*out = c.metrics;
 	return rc;
 }
 
@@ -229,22 +251,22 @@ static json_t *of_attempt(const json_t *all, json_int_t attempt)
 }
 
 int report_block(struct store *s, const json_t *attempt, const json_t *verdicts,
-	const json_t *files, json_t **out, struct err *e)
+	const json_t *files, const struct report_samples *samples, bool brief, json_t **out,
+	struct err *e)
 {
 	json_int_t id = jget_int(attempt, "id");
-	json_t *samples = NULL, *events = NULL, *detail;
-	int rc = read_columns(s, id, &samples, e);
+	json_t *events = NULL, *detail;
+	int rc = store_rows(s, ROWS_EVENTS, id, &events, e);
 
-	if (!rc)
-		rc = store_rows(s, ROWS_EVENTS, id, &events, e);
-	if (rc) {
-		json_decref(samples);
+	if (rc)
 		return rc;
-	}
 	detail = parsed(jget_text(attempt, "detail"));
 	/* Addresses, and for 'culprit remeasure' only. */
 	json_object_del(detail, "reduction");
-	*out = json_pack("{s:o, s:o, s:o, s:o, s:o}", "detail", detail, "samples", samples,
+	if (brief && jget_text(attempt, "outcome") &&
+		!strcmp(jget_text(attempt, "outcome"), "confirmed"))
+		json_object_del(detail, "gates"); /* it passed them */
+	*out = json_pack("{s:o, s:O, s:o, s:o, s:o}", "detail", detail, "samples", samples->what,
 		"events", events, "verdicts", of_attempt(verdicts, id), "files",
 		of_attempt(files, id));
 	return 0;

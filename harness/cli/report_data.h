@@ -6,17 +6,19 @@
 
 #include <jansson.h>
 
-#include "harness/store/store.h"
+#include "harness/cli/report_samples.h"
 
 /* The part that is shown before a cell is opened: {report, run, facts: {}, table (as culprit table
  * --format json), tally, metrics: [{name, unit, definition}], cells, attempts (of the detail,
- * runtime_s), verdicts (no evidence), models}. New reference. */
-int report_index(struct store *s, json_t **index, struct err *e);
+ * runtime_s; logs: true if they are in the run's folder), verdicts (on "any"; of the evidence,
+ * severity), models}. 'verdicts': {attempt, detector, metric, verdict} of all. New reference. */
+int report_index(struct store *s, const json_t *verdicts, json_t **index, struct err *e);
 
-/* The part of one attempt: {detail, samples: {metric: {server: [[second], [count], [sum_s],
- * [max_s], [bytes]]}}, events, verdicts (with evidence), files}. 'attempt' is a row of the table
+/* The part of one attempt: {detail, samples (report_samples.what), events, verdicts (with
+ * evidence), files}; 'brief': confirmed attempts are without gates. 'attempt' is a row of the table
  * "attempt"; 'verdicts' and 'files' are those of all attempts. New reference. */
 int report_block(struct store *s, const json_t *attempt, const json_t *verdicts,
-	const json_t *files, json_t **block, struct err *e);
+	const json_t *files, const struct report_samples *samples, bool brief, json_t **block,
+	struct err *e);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "harness/cli/on_end.h"
 #include "harness/cli/outcome.h"
 #include "harness/experiment/executor.h"
 
@@ -14,7 +15,9 @@ struct run_options {
 	const char *scenario, *folder, *only, *inventory, *tracer, *second;
 	long repeats, seed; /* negative: the scenario's */
 	double lease_s;
+	struct shard shard;
 	bool dry_run, quiet;
+	struct on_end_options on_end;
 	struct outcome_options outcome;
 };
 
@@ -31,10 +34,10 @@ int running_judge(const struct executor *x, struct store *store, struct judge **
 
 int running_set_json(struct store *s, const char *key, const json_t *v, struct err *e);
 
-/* Prints how the run went, complaints under the name of 'command', and returns the exit code. 'rc'
- * and 'why': the error that ended it. */
-int running_conclude(struct executor *x, const char *command, const struct outcome_options *o,
-	int rc, struct err *why);
+/* Prints how the run went, complaints under the name of 'command', runs the command of --on-end,
+ * and returns the exit code. 'rc' and 'why': the error that ended it. */
+int running_conclude(struct executor *x, const char *command, const struct run_options *o, int rc,
+	struct err *why);
 
 void running_clear(struct executor *x);
 

@@ -35,7 +35,7 @@ static char *show_victims(const struct cell *c, char *const servers[], char *buf
 }
 
 static void print_plan_json(const struct scenario *s, const struct plan *p, char *const servers[],
-	double seconds, struct sheet *out)
+	const json_t *skipped, double seconds, struct sheet *out)
 {
 	json_t *cells = json_array();
 
@@ -51,19 +51,22 @@ static void print_plan_json(const struct scenario *s, const struct plan *p, char
 				"tracer", s->tracers[c->tracer].label, "repeat",
 				(json_int_t)c->repeat, "victims", victim_list(c, servers)));
 	sheet_json(out,
-		json_pack("{s:s, s:I, s:f, s:o}", "scenario", s->name, "seed", (json_int_t)p->seed,
-			"seconds", seconds, "cells", cells));
+		json_pack("{s:s, s:I, s:f, s:o, s:O}", "scenario", s->name, "seed",
+			(json_int_t)p->seed, "seconds", seconds, "cells", cells, "skipped",
+			skipped));
 }
 
-int show_plan(
-	const struct scenario *s, const struct plan *p, char *const servers[], bool json, FILE *out)
+int show_plan(const struct scenario *s, const struct plan *p, char *const servers[],
+	const json_t *skipped, bool json, FILE *out)
 {
 	double all_s = (double)p->n * (attempt_phases_s(s) + 6);
 	int seconds = (int)all_s, widths[2] = {8, 6};
 	struct sheet sheet = {.f = out};
+	json_t *row;
+	size_t i;
 
 	if (json) {
-		print_plan_json(s, p, servers, all_s, &sheet);
+		print_plan_json(s, p, servers, skipped, all_s, &sheet);
 		return CULPRIT_EXIT_OK;
 	}
 	for (const struct cell *c = p->cells; c < p->cells + p->n; c++) {
@@ -84,6 +87,12 @@ int show_plan(
 		sheet_line(&sheet, "%5zu  %-8s %-*s %-*s %s", c->number, repeat, widths[0],
 			s->workloads[c->workload].label, widths[1], cell_treatment(s, c),
 			show_victims(c, servers, victims, sizeof(victims)));
+	}
+	if (json_array_size(skipped))
+		fputc('\n', out);
+	json_array_foreach(skipped, i, row) {
+		sheet_line(&sheet, "skipped: fault %s: %s", jget_text(row, "fault"),
+			jget_text(row, "reason"));
 	}
 	return CULPRIT_EXIT_OK;
 }
@@ -118,7 +127,7 @@ static int printed(int rc, struct err *e)
 			err_set(e, rc,
 				"this table has no picture; --format svg draws scores --against "
 				"hotdep09-table1"));
-	return rc ? err_errno(e, rc, "cannot print the table") : 0;
+	return rc ? err_errno(e, rc, "cannot write to standard output") : 0;
 }
 
 static int show_runtimes(struct store *s, enum table_format format, const struct table_notes *notes,
@@ -133,9 +142,17 @@ static int show_runtimes(struct store *s, enum table_format format, const struct
 		rc = declare_runtimes(s, o, e);
 	json_array_foreach(rows, i, row) {
 		if (!rc)
-			rc = overhead_add(o, jget_text(row, "workload"), jget_text(row, "tracer"),
-				(long)jget_int(row, "repeat"), jget_real(row, "runtime_s"),
-				count_or_unknown(row, "records"), count_or_unknown(row, "lost"), e);
+			rc = overhead_add(o,
+				&(struct overhead_run){.workload = jget_text(row, "workload"),
+					.tracer = jget_text(row, "tracer"),
+					.block = (long)jget_int(row, "repeat"),
+					.seconds = jget_real(row, "runtime_s"),
+					.cpu_s = jget_real(row, "cpu_s"),
+					.tracers_s = jget_real(row, "tracers_s"),
+					.records = count_or_unknown(row, "records"),
+					.calls = count_or_unknown(row, "calls"),
+					.lost = count_or_unknown(row, "lost")},
+				e);
 	}
 	if (!rc)
 		rc = overhead_read_published(o, against ? against : "hotdep09-table2", e);

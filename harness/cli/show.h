@@ -11,9 +11,9 @@
 #include "harness/store/store.h"
 #include "results/table.h"
 
-/* The plan, for --dry-run; returns an exit code. */
-int show_plan(const struct scenario *s, const struct plan *p, char *const servers[], bool json,
-	FILE *out);
+/* The plan, for --dry-run, and 'skipped', a list of {fault, reason}; returns an exit code. */
+int show_plan(const struct scenario *s, const struct plan *p, char *const servers[],
+	const json_t *skipped, bool json, FILE *out);
 
 /* Renders the table of what was scored, next to the published table 'against' (NULL: none; run
  * times default to hotdep09-table2). -ENOENT or -EINVAL if it does not exist or is of another

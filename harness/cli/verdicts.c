@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/base/jget.h"
+#include "harness/base/stream.h"
 #include "harness/base/text.h"
 
 /* "s2 (since 31 s), s3" */
@@ -107,7 +108,7 @@ static void print_verdict(const char *detector, const json_t *verdict, bool evid
 		print_evidence(jget(verdict, "evidence"), out);
 }
 
-int verdicts_print(const json_t *verdicts, bool json, bool evidence, FILE *out)
+int verdicts_print(const json_t *verdicts, bool json, bool evidence, FILE *out, struct err *e)
 {
 	const char *before = "", *detector;
 	json_t *row, *other;
@@ -116,7 +117,7 @@ int verdicts_print(const json_t *verdicts, bool json, bool evidence, FILE *out)
 	if (json) {
 		json_dumpf(verdicts, out, JSON_INDENT(2) | JSON_SORT_KEYS);
 		fputc('\n', out);
-		return fflush(out) || ferror(out) ? -EIO : 0;
+		return stream_flush(out, e);
 	}
 	json_array_foreach((json_t *)verdicts, i, row) {
 		const json_t *verdict = jget(row, "verdict");
@@ -138,5 +139,5 @@ int verdicts_print(const json_t *verdicts, bool json, bool evidence, FILE *out)
 				print_verdict(detector, verdict, evidence, out);
 		}
 	}
-	return fflush(out) || ferror(out) ? -EIO : 0;
+	return stream_flush(out, e);
 }

@@ -8,13 +8,27 @@
 #include <string.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/jget.h"
 #include "harness/base/clock.h"
 #include "harness/base/home.h"
 #include "harness/fs/fs.h"
 
 #define CALL_TIMEOUT_S 20
-#define PROBE_TIMEOUT_S 30
+
+static int load_facts(struct cluster *c, struct err *e)
+{
+	struct fs *fs = NULL;
+	int rc = fs_load(c->inv->fs_type, &fs, e);
+
+	if (rc)
+		return rc == -ENOENT ? -EINVAL : rc; /* the inventory is there */
+	c->file_system = fs_facts(fs);
+	if (c->inv->layout)
+		json_object_set_new(c->file_system, "layout", json_string(c->inv->layout));
+	fs_free(fs);
+	return 0;
+}
 
 int cluster_load(const char *path, struct cluster **out, struct err *e)
 {
@@ -41,6 +55,7 @@ int cluster_load(const char *path, struct cluster **out, struct err *e)
 	if (!rc && (!c->n_servers || !c->n_clients))
 		rc = err_set(
 			e, -EINVAL, "%s: a cluster needs at least one server and one client", path);
+	rc = rc ?: load_facts(c, e);
 	if (rc)
 		cluster_free(c);
 	else
@@ -137,7 +152,7 @@ static int probe_args(void *fs, const struct member *m, json_t **args, struct er
 	int rc = m->host->role == ROLE_CLIENT ? fs_probe(fs, m->host, &argv, e) : 0;
 
 	if (argv)
-		*args = json_pack("{s:o, s:i}", "argv", argv, "timeout_s", PROBE_TIMEOUT_S);
+		*args = json_pack("{s:o, s:i}", "argv", argv, "timeout_s", CLUSTER_PROBE_S);
 	return rc || argv ? rc : 1;
 }
 
@@ -147,7 +162,7 @@ static int probe_clients(struct cluster *c, struct fs *fs, struct err *e)
 	json_auto_t *results = NULL;
 	json_t *result;
 	const char *name;
-	int rc = cluster_ask(c, "run", probe_args, fs, PROBE_TIMEOUT_S + 10, &results, e);
+	int rc = cluster_ask(c, "run", probe_args, fs, CLUSTER_PROBE_S + 10, &results, e);
 
 	json_object_foreach(results, name, result) {
 		if (!rc && jget_int(result, "exit"))
@@ -225,14 +240,64 @@ static int complete_hosts(struct cluster *c, struct err *e)
 		json_t *found = NULL;
 
 		rc = number_address(c, i, e);
-		if (rc || fs_complete_already(h))
+		if (rc || fs_complete_already(fs, h))
 			continue;
 		rc = cluster_blame(fs_look(fs, h, c->members[i].node, &found, e), e)
-			?: fs_complete(h, c->inv->volume, found, e);
+			?: fs_complete(fs, h, c->inv->volume, found, e);
 		json_decref(found);
 	}
 	fs_free(fs);
 	return rc ? err_blame(e, ERR_SCENARIO, rc) : 0;
+}
+
+/* Without a port only the address tells whose a connection is. */
+static int check_addresses(struct cluster *c, struct err *e)
+{
+	struct fs *fs = NULL;
+	int rc = fs_load(c->inv->fs_type, &fs, e);
+
+	for (size_t i = 0; i < c->n_servers && !rc; i++) {
+		const struct host *h = c->servers[i]->host;
+		auto_free char *address = NULL;
+		uint16_t port = 1;
+
+		rc = fs_service(fs, h, &address, &port, e);
+		for (size_t k = 0; k < c->n_servers && !rc && !port; k++)
+			if (k != i && !strcmp(c->servers[k]->host->address, h->address))
+				rc = err_set(e, -EINVAL,
+					"'%s' and '%s' have the same address, %s: servers of '%s' "
+					"are told by it, because their ports change",
+					h->ssh.name, c->servers[k]->name, h->address,
+					c->inv->fs_type);
+	}
+	fs_free(fs);
+	return rc ? err_blame(e, ERR_SCENARIO, rc) : 0;
+}
+
+static int storage_args(void *ctx, const struct member *m, json_t **args, struct err *e)
+{
+	(void)ctx, (void)e;
+	if (m->host->role != ROLE_SERVER || !m->host->storage)
+		return 1;
+	*args = json_pack("{s:s}", "path", m->host->storage);
+	return 0;
+}
+
+/* Calls on a device are told by its number: it has many names. Where it cannot be asked for, the
+ * paths must do. */
+static void find_devices(struct cluster *c)
+{
+	json_auto_t *found = NULL;
+	struct err ignored;
+
+	cluster_ask(c, "fs.info", storage_args, NULL, CALL_TIMEOUT_S, &found, &ignored);
+	cluster_each(m, c) {
+		const json_t *info = jget(found, m->name);
+		const char *type = jget_text(info, "type"), *device = jget_text(info, "device");
+		bool block = type && device && !strcmp(type, "block device");
+
+		snprintf(m->storage_device, sizeof(m->storage_device), "%s", block ? device : "");
+	}
 }
 
 /* Refuses a node where an earlier fault's undo (a file-system check, say) is still under way. */
@@ -257,9 +322,11 @@ int cluster_connect(struct cluster *c, struct err *e)
 	cluster_each(m, c) {
 		rc = rc ?: node_clock_offset(m->node, &m->offset_s, &m->offset_error_s, e);
 	}
-	rc = rc ?: complete_hosts(c, e) ?: cluster_find_processes(c, e);
+	rc = rc ?: complete_hosts(c, e) ?: check_addresses(c, e) ?: cluster_find_processes(c, e);
 	if (rc)
 		cluster_disconnect(c);
+	else
+		find_devices(c);
 	return rc ? err_blame(e, ERR_CLUSTER, rc) : 0;
 }
 
@@ -279,6 +346,7 @@ void cluster_free(struct cluster *c)
 	if (!c)
 		return;
 	cluster_disconnect(c);
+	json_decref(c->file_system);
 	free(c->members);
 	free(c->servers);
 	free(c->clients);

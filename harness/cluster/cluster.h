@@ -16,11 +16,14 @@ struct member {
 	json_t *pids;    /* array: the file system's processes (servers' bricks, client daemons) */
 	double offset_s; /* its clock minus ours */
 	double offset_error_s;
+	/* Servers whose storage is a block device: its number, "7:5"; else "". */
+	char storage_device[24];
 	bool sampled; /* the sampler works there (harness/experiment/prepare.h) */
 };
 
 struct cluster {
 	struct inventory *inv;
+	json_t *file_system; /* fs_facts, and the inventory's layout */
 	struct nodeset *set;
 	double lease_s;         /* of the agents; 0: node_options' default */
 	int interrupt_fd;       /* connecting stops once this is readable; 0: never */
@@ -34,8 +37,8 @@ struct cluster {
 #define cluster_each(m, c)                                                                         \
 	for (struct member *m = (c)->members; m < (c)->members + (c)->n_members; m++)
 
-/* Loads the inventory at 'path'. No host is contacted: members' node is NULL until
- * cluster_connect. */
+/* Loads the inventory at 'path', and the adapter of its file system. No host is contacted: members'
+ * node is NULL until cluster_connect. */
 int cluster_load(const char *path, struct cluster **out, struct err *e);
 
 /* Connects to every host, measures clocks, finds what the inventory leaves out and the file
@@ -47,6 +50,9 @@ int cluster_connect(struct cluster *c, struct err *e);
 
 /* Finds the file system's processes again, as cluster_connect does. */
 int cluster_find_processes(struct cluster *c, struct err *e);
+
+/* Seconds that a client's probe has. */
+#define CLUSTER_PROBE_S 30
 
 /* Waits until every client can use every server, for at most 'patience_s': clients need a while to
  * find a restarted server. -ETIMEDOUT with the last failure. */
@@ -61,6 +67,15 @@ typedef int (*cluster_args_fn)(void *ctx, const struct member *m, json_t **args,
  * Returns the first failure, blamed as by cluster_blame. */
 int cluster_ask(struct cluster *c, const char *op, cluster_args_fn args, void *ctx,
 	double timeout_s, json_t **results, struct err *e);
+
+/* What servers and clients have done since the last look, for a trigger
+ * (harness/scenario/trigger.h): {name: {"role": "server" or "client", "load": result of the
+ * operation 'load'}}. Others' questions for the load do not notice. New reference. */
+int cluster_look(struct cluster *c, double timeout_s, json_t **out, struct err *e);
+
+/* The cluster for a reader of its logs, as harness/judging/places.h has it. New reference. -ENOENT:
+ * a server's address cannot be resolved. */
+int cluster_describe(const struct cluster *c, json_t **out, struct err *e);
 
 /* Blames a failed call of a node and returns 'rc'. -EINVAL is the agent's code for malformed
  * arguments, which follow from the scenario: ERR_SCENARIO. Any other failure is ERR_CLUSTER. */

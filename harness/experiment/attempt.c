@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/experiment/fingerprint.h"
@@ -32,8 +33,9 @@ enum outcome attempt_outcome(enum err_class class)
 	}
 }
 
-/* After a failure: undoes and stops what is left on the nodes that can be reached. */
-static void clean_up(struct trial *t)
+/* After a failure: undoes and stops what is left on the nodes that can be reached, and keeps what
+ * programs said. */
+static void clean_up(struct trial *t, struct err *why)
 {
 	json_t *ignored[JOB_KINDS];
 	struct err e;
@@ -45,8 +47,12 @@ static void clean_up(struct trial *t)
 	trial_stop(t, ignored, &e);
 	for (size_t k = 0; k < JOB_KINDS; k++)
 		json_decref(ignored[k]);
+	if (t->has_begun)
+		measure_keep_output(t, why);
 	if (t->has_begun && !cluster_lost(t->x->cluster, &e))
 		trial_clean_workload(t);
+	if (!trial_stop_asked(t))
+		gates_explain(&t->x->gate, why);
 	measure_discard(t->x->cluster);
 }
 
@@ -74,15 +80,18 @@ static int run_trial(struct trial *t, struct err *e)
 	trial_note_between(t, false, "starting tracers");
 	trial_note_step(t, "trace");
 	rc = rc ?: trial_start_tracers(t, e);
+	if (!rc && runtime)
+		rc = measure_cpu(t, -1, e);
 	trial_note_between(t, true, "starting the workload");
 	trial_note_step(t, "workload");
 	rc = rc ?: trial_start_workload(t, e);
 	if (!rc)
-		rc = runtime ? trial_wait_ended(t, e) : trial_phases(t, e);
+		rc = runtime ? trial_wait_ended(t, e) ?: measure_cpu(t, 1, e) : trial_phases(t, e);
 	if (!rc) {
 		t->row.seconds = (int32_t)((clock_real_ns() - t->row.start_ns) / 1000000000);
 		trial_note_between(t, false, "stopping workload and tracers");
 		trial_note_step(t, "stop");
+		recorder_last(t);
 		rc = trial_stop_all(t, e);
 	}
 	if (!rc && t->fault && t->fault->from_start)
@@ -107,23 +116,29 @@ static int run_trial(struct trial *t, struct err *e)
 	return rc ? err_blame(e, ERR_CLUSTER, rc) : 0;
 }
 
+static int sync_folder(struct trial *t, const char *name, struct err *e)
+{
+	auto_free char *path = alloc_format("%s/%s", store_folder(t->x->store), name);
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+
+	if (fd < 0 || fsync(fd) < 0)
+		rc = err_errno(e, -errno, "cannot write '%s' to the disk", name);
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
 /* Makes the names of an attempt's files, and its folder's own in 'cells', durable. */
 static int sync_folders(struct trial *t, struct err *e)
 {
-	const char *const names[] = {t->folder, "cells"};
 	int rc = 0;
 
-	for (size_t i = 0; i < 2 && !rc; i++) {
-		char *path = alloc_format("%s/%s", store_folder(t->x->store), names[i]);
-		int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; i < recorder_folders(t) && !rc; i++) {
+		auto_free char *name = alloc_format("%s/recorder.%zu", t->folder, i + 1);
 
-		if (fd < 0 || fsync(fd) < 0)
-			rc = err_errno(e, -errno, "cannot write '%s' to the disk", names[i]);
-		if (fd >= 0)
-			close(fd);
-		free(path);
+		rc = sync_folder(t, name, e);
 	}
-	return rc;
+	return rc ?: sync_folder(t, t->folder, e) ?: sync_folder(t, "cells", e);
 }
 
 /* Writes the attempt's row and measurements in one transaction, its files on the disk before it is
@@ -135,6 +150,8 @@ static int record_in(struct trial *t, struct store *s, const struct reduction *m
 
 	if (confirmed)
 		rc = rc ?: measure_store(t, s, m, e) ?: sync_folders(t, e);
+	else if (s == t->x->store)
+		rc = rc ?: measure_list_output(t, e);
 	return store_end(s, rc, e);
 }
 
@@ -159,7 +176,8 @@ static int record_both(
 static int reduce(struct trial *t, struct reduction **m, struct reduction **second, struct err *e)
 {
 	json_t *cluster = NULL;
-	int rc = measure_describe(t, &cluster, e) ?: measure_reduce(t, cluster, false, m, e);
+	int rc = cluster_describe(t->x->cluster, &cluster, e)
+		?: measure_reduce(t, cluster, false, m, e);
 
 	if (!rc && t->x->second_store)
 		rc = measure_reduce(t, cluster, true, second, e);
@@ -224,6 +242,7 @@ static void trial_clear(struct trial *t)
 {
 	while (t->n_contexts)
 		luaL_unref(t->x->scenario->L, LUA_REGISTRYINDEX, t->contexts[--t->n_contexts]);
+	recorder_end(t);
 	json_decref(t->before);
 	json_decref(t->detail);
 	free(t->jobs);
@@ -255,7 +274,7 @@ int attempt_run(struct executor *x, const struct attempt_request *request,
 		goto out;
 	rc = run_trial(&t, &result->why);
 	if (rc) {
-		clean_up(&t);
+		clean_up(&t, &result->why);
 		x->gate.unsettled = true;
 	}
 	if (trial_stop_asked(&t)) {

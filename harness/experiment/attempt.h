@@ -17,13 +17,15 @@
 #include "harness/experiment/gates.h"
 #include "harness/experiment/progress.h"
 #include "harness/judging/judge.h"
-#include "harness/scenario/plan.h"
+#include "harness/scenario/shard.h"
 #include "harness/store/store.h"
 
 /* What all attempts of a run share. */
 struct executor {
 	struct scenario *scenario;
 	struct plan *plan;
+	struct shard shard;
+	json_t *shard_fact; /* of the whole plan: {index, of, cells, training, plan}, or NULL */
 	struct cluster *cluster;
 	struct store *store;
 	struct judge *judge;        /* NULL: run times are measured, nobody judges */

@@ -185,15 +185,19 @@ static int call_method(lua_State *L)
 	return 1;
 }
 
-/* can(op): true, or nil and the reason. */
+/* can(op, arguments of op): true, or nil and the reason. */
 static int node_can(lua_State *L)
 {
 	struct lua_node *n = check_node(L);
 	const char *op = luaL_checkstring(L, 2), *reason = refusal(n, operation_find(op));
-	json_auto_t *result = reason
-		? NULL
-		: call(L, n->member->node, lua_touserdata(L, lua_upvalueindex(1)),
-			  json_pack("{s:s}", "what", op));
+	json_auto_t *result = NULL;
+	json_t *args = NULL;
+
+	if (!reason && !lua_isnoneornil(L, 3))
+		args = arguments(L, 3);
+	if (!reason)
+		result = call(L, n->member->node, lua_touserdata(L, lua_upvalueindex(1)),
+			json_pack("{s:s, s:o*}", "what", op, "with", args));
 	bool able = jget_true(result, "able");
 
 	if (!reason)
@@ -221,7 +225,8 @@ static int node_index(lua_State *L)
 	const struct {
 		const char *key, *value;
 	} texts[] = {{"name", h->ssh.name}, {"address", h->address}, {"role", role_name(h->role)},
-		{"storage", h->storage}, {"spare", h->spare}, {"mount", h->mount}};
+		{"storage", h->storage}, {"spare", h->spare}, {"mount", h->mount},
+		{"folder", n->member->node ? node_dir(n->member->node) : NULL}};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		if (!strcmp(texts[i].key, key)) {
@@ -365,6 +370,19 @@ static void push_list(lua_State *L, struct acts *a, struct member **list, size_t
 	lua_setfield(L, -2, key);
 }
 
+/* {key: name in each client's folder}. */
+static void push_files(lua_State *L, const struct part *p)
+{
+	const char *key;
+	json_t *file;
+
+	lua_newtable(L);
+	json_object_foreach(p->files, key, file) {
+		lua_pushstring(L, jget_text(file, "name"));
+		lua_setfield(L, -2, key);
+	}
+}
+
 void bind_push_context(lua_State *L, struct acts *a, struct cluster *c, struct member *victim,
 	const struct part *p, const char *run_id)
 {
@@ -376,6 +394,8 @@ void bind_push_context(lua_State *L, struct acts *a, struct cluster *c, struct m
 		bind_push_node(L, a, victim);
 		lua_setfield(L, -2, "victim");
 	}
+	luajson_push(L, c->file_system);
+	lua_setfield(L, -2, "file_system");
 	lua_rawgeti(L, LUA_REGISTRYINDEX, p->params_ref);
 	lua_setfield(L, -2, "params");
 	lua_newtable(L);
@@ -384,4 +404,6 @@ void bind_push_context(lua_State *L, struct acts *a, struct cluster *c, struct m
 	lua_setfield(L, -2, "shared");
 	lua_pushstring(L, run_id);
 	lua_setfield(L, -2, "run");
+	push_files(L, p);
+	lua_setfield(L, -2, "files");
 }

@@ -19,9 +19,9 @@ struct acts;
 struct acts *bind_open(lua_State *L);
 void bind_close(struct acts *a);
 
-/* Pushes a context for 'p': victim (NULL: none), servers, clients, outsiders, params, state
- * (empty), shared (one table for the whole run). 'run_id' names the folder below the mount that
- * workloads use. */
+/* Pushes a context for 'p': victim (NULL: none), servers, clients, outsiders, file_system, params,
+ * state (empty), shared (one table for the whole run). 'run_id' names the folder below the mount
+ * that workloads use. */
 void bind_push_context(lua_State *L, struct acts *a, struct cluster *c, struct member *victim,
 	const struct part *p, const char *run_id);
 

@@ -9,10 +9,12 @@
 #include <string.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/jget.h"
 #include "harness/base/file.h"
 #include "harness/base/home.h"
 #include "harness/experiment/needs.h"
+#include "harness/lua/library.h"
 
 #define HASH_TIMEOUT_S 60
 
@@ -89,6 +91,22 @@ static json_t *texts(char *const *list)
 	return all;
 }
 
+/* What a workload takes along, by content. */
+static int add_data(json_t *inputs, const struct part *p, struct err *e)
+{
+	json_t *hashes = json_object(), *file;
+	const char *key;
+	int rc = 0;
+
+	json_object_foreach(p->files, key, file)
+		rc = rc ?: add_file(hashes, key, jget_text(file, "path"), e);
+	if (p->files)
+		set(inputs, hashes, "workload %s: data", p->label);
+	else
+		json_decref(hashes);
+	return rc;
+}
+
 static int add_part(json_t *inputs, const struct part *p, struct err *e)
 {
 	const char *kind = p->kind == PART_FAULT ? "fault" : "workload";
@@ -101,7 +119,7 @@ static int add_part(json_t *inputs, const struct part *p, struct err *e)
 				p->after_s, "workloads", texts(p->under)));
 	set(inputs, v, "%s %s", kind, p->label);
 	snprintf(name, sizeof(name), "%s %s: file", kind, p->label);
-	return p->path ? add_file(inputs, name, p->path, e) : 0;
+	return (p->path ? add_file(inputs, name, p->path, e) : 0) ?: add_data(inputs, p, e);
 }
 
 static void add_tracing(json_t *inputs, const char *role, const struct tracing *t)
@@ -113,6 +131,25 @@ static void add_tracing(json_t *inputs, const char *role, const struct tracing *
 	set(inputs, v, "%s %s", role, t->label);
 }
 
+static int add_recorder(json_t *inputs, const struct recorder *r, struct err *e)
+{
+	json_t *v = recorder_args(r, "");
+
+	json_object_update_new(v,
+		json_pack("{s:f, s:b, s:b}", "after_onset_s", r->after_onset_s, "at_offset",
+			r->at_offset, "at_end", r->at_end));
+	json_object_set_new(inputs, "recorder", v);
+	return r->trigger ? add_file(inputs, "recorder's trigger", r->trigger, e) : 0;
+}
+
+/* A loop device's number is the order of attaching: it differs when a lab is up again. */
+static json_t *device(const char *path)
+{
+	static const char loop[] = "/dev/loop";
+
+	return path ? json_string(strncmp(path, loop, strlen(loop)) ? path : loop) : NULL;
+}
+
 /* Addresses, keys and users are ways to reach a host and no part of what is measured there. */
 static void add_hosts(json_t *inputs, const struct cluster *c)
 {
@@ -120,13 +157,16 @@ static void add_hosts(json_t *inputs, const struct cluster *c)
 		const struct host *h = m->host;
 
 		set(inputs,
-			json_pack("{s:s, s:s?, s:s?, s:i, s:s?}", "role", role_name(h->role),
-				"storage", h->storage, "spare", h->spare, "service_port",
-				(int)h->service_port, "mount", h->mount),
+			json_pack("{s:s, s:o?, s:o?, s:i, s:s?}", "role", role_name(h->role),
+				"storage", device(h->storage), "spare", device(h->spare),
+				"service_port", (int)h->service_port, "mount", h->mount),
 			"host %s", h->ssh.name);
 	}
 	json_object_set_new(inputs, "file system",
 		json_pack("{s:s, s:s?}", "type", c->inv->fs_type, "layout", c->inv->layout));
+	if (c->inv->settings)
+		json_object_set_new(
+			inputs, "settings of the file system", json_string(c->inv->settings));
 }
 
 static int is_file(const struct dirent *d)
@@ -184,7 +224,7 @@ int key_inputs(const struct scenario *s, const struct plan *p, const struct clus
 	const char *only, json_t **inputs, struct err *e)
 {
 	json_t *all = json_object();
-	char sub[128];
+	auto_free char *adapter = NULL;
 	int rc = 0;
 
 	add_values(all, s, p, only);
@@ -196,9 +236,11 @@ int key_inputs(const struct scenario *s, const struct plan *p, const struct clus
 		add_tracing(all, "tracer", &s->tracers[i]);
 	if (s->second.name)
 		add_tracing(all, "second tracer", &s->second);
+	if (s->recorder.tracing.name)
+		rc = rc ?: add_recorder(all, &s->recorder, e);
 	add_hosts(all, c);
-	snprintf(sub, sizeof(sub), "harness/fs/%.64s.lua", c->inv->fs_type);
-	rc = rc ?: add_own_file(all, "file system's adapter", sub, e)
+	rc = rc ?: library_find(LIBRARY_FILE_SYSTEM, c->inv->fs_type, NULL, &adapter, e)
+		?: add_file(all, "file system's adapter", adapter, e)
 		?: add_own_file(all, "prelude", LUAX_PRELUDE, e)
 		?: add_agent(all, e);
 	if (rc)
@@ -350,10 +392,10 @@ int key_refuse(const char *difference, struct err *e)
 /* Copies a label's inputs. */
 static void take(json_t *into, const json_t *inputs, const char *kind, const char *label)
 {
-	static const char *const suffixes[] = {"", ": file"};
+	static const char *const suffixes[] = {"", ": file", ": data"};
 	char name[512];
 
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
 		snprintf(name, sizeof(name), "%s %s%s", kind, label, suffixes[i]);
 		json_object_set(into, name, jget(inputs, name));
 	}

@@ -110,12 +110,12 @@ static int run_cell(struct executor *x, size_t place, const struct cell *c, stru
 	double begin = clock_mono_s();
 	struct attempt_result r = {.outcome = OUTCOME_INVALID};
 	char title[512], text[160] = "";
+	int rc;
 
 	name_cell(x, c, title, sizeof(title));
 	/* An error does not go away by trying again. */
 	for (long n = 1; n <= x->scenario->attempts && r.outcome == OUTCOME_INVALID; n++) {
 		struct attempt_request request = {.cell = c, .number = c->attempts + n};
-		int rc;
 
 		progress_attempt(x->progress, c->number, n, title);
 		rc = wait_clean(x, &request.gates, e) ?: attempt_run(x, &request, &r, e);
@@ -137,8 +137,14 @@ static int run_cell(struct executor *x, size_t place, const struct cell *c, stru
 			c->number);
 		return err_blame(e, r.why.class, -EIO);
 	}
-	if (!c->training && judge_both(x, &r, text, sizeof(text), &r.why))
+	if (!c->training && (rc = judge_both(x, &r, text, sizeof(text), &r.why))) {
+		/* A full disk is no detector's failure. A resumed run judges the attempt. */
+		if (rc == -ENOSPC) {
+			*e = r.why;
+			return rc;
+		}
 		say_not_judged(x, c->number, &r.why);
+	}
 	progress_say(x->progress, "[%zu/%zu] cell %zu %s: %sconfirmed%s (%.1f s)", place,
 		x->plan->n, c->number, title, c->training ? "training, " : "", text,
 		clock_mono_s() - begin);
@@ -170,8 +176,14 @@ static int judge_rest_of(struct executor *x, struct judge *j, struct store *s, s
 		if (*x->interrupted)
 			break;
 		progress_now(x->progress, 0, "judging what was measured before");
-		if (judge_attempt(j, jget_int(row, "attempt"), ignored, sizeof(ignored), &why))
+		rc = judge_attempt(j, jget_int(row, "attempt"), ignored, sizeof(ignored), &why);
+		if (rc == -ENOSPC) {
+			*e = why;
+			return rc;
+		}
+		if (rc)
 			say_not_judged(x, (size_t)jget_int(row, "cell"), &why);
+		rc = 0;
 	}
 	return rc;
 }
@@ -183,6 +195,11 @@ int exec_judge_rest(struct executor *x, struct err *e)
 	return rc || !x->resumed || !x->second_store
 		? rc
 		: judge_rest_of(x, x->second_judge, x->second_store, e);
+}
+
+static void still_waiting(void *progress)
+{
+	progress_refresh(progress);
 }
 
 int exec_run(struct executor *x, struct err *e)
@@ -202,6 +219,8 @@ int exec_run(struct executor *x, struct err *e)
 	rc = cluster_connect(x->cluster, e);
 	if (!rc)
 		signals_interrupt(x->cluster->set);
+	if (!rc)
+		nodeset_on_wait(x->cluster->set, still_waiting, x->progress);
 	x->acts = bind_open(x->scenario->L);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !rc; i++)
 		rc = steps[i](x, e);

@@ -90,13 +90,13 @@ static json_t *host_load(const json_t *r, double own)
 		json_object_set_new(shares, name,
 			json_is_number(v) ? json_real(100 * json_number_value(v) / seconds)
 					  : json_null());
-	out = json_pack("{s:f, s:f, s:f, s:f, s:o, s:f, s:f, s:O}", "seconds", seconds,
+	out = json_pack("{s:f, s:f, s:f, s:f, s:o, s:f, s:f, s:O, s:O*, s:O*}", "seconds", seconds,
 		"others_pct", others > 0 ? 100 * others / all : 0.0, "steal_pct",
 		100 * jget_real(r, "steal_s") / all, "iowait_pct",
 		100 * jget_real(r, "iowait_s") / all, "pressure_pct", shares, "load1",
 		jget_real(r, "load1"), "available_pct",
 		memory > 0 ? 100 * jget_real(r, "available_bytes") / memory : 100.0, "heavy",
-		jget(r, "heavy"));
+		jget(r, "heavy"), "state_bytes", jget(r, "state_bytes"), "state", jget(r, "state"));
 	return out;
 }
 
@@ -130,6 +130,29 @@ static json_t *orchestrator_load(const struct load *was, const struct load *is)
 			(double)(is->memory_bytes ? is->memory_bytes : 1));
 }
 
+/* Fills 'text' if the disk has less than the least. */
+static bool too_full(const char *folder, double free_bytes, double least, char *text, size_t size)
+{
+	char room[32], wanted[32];
+
+	if (free_bytes >= least)
+		return false;
+	snprintf(text, size,
+		"the disk that '%.300s' is kept on has %s left; %s must be (gates: 'disk')", folder,
+		unit_format(UNIT_BYTES, free_bytes, room, sizeof(room)),
+		unit_format(UNIT_BYTES, least, wanted, sizeof(wanted)));
+	return true;
+}
+
+/* As too_full, of the host's folder for the agent. */
+static bool host_too_full(const struct gates *g, const json_t *l, char *text, size_t size)
+{
+	const char *state = jget_text(l, "state");
+
+	return state && jget(l, "state_bytes") &&
+		too_full(state, jget_real(l, "state_bytes"), g->disk_bytes, text, size);
+}
+
 enum when { BEFORE, DURING, AFTER };
 
 /* During an attempt, others' short work cannot be told from the run's own, so only whole processes
@@ -144,7 +167,11 @@ static int check_load(
 	double others = jget_real(l, "others_pct"), seconds = jget_real(l, "seconds"),
 	       cpu = seconds > 0 ? 100 * jget_real(heavy, "cpu_s") / seconds : 0;
 	int code = when == BEFORE ? -EAGAIN : -EBUSY;
+	char full[512];
 
+	/* During an attempt, a full disk is told by what it makes fail. */
+	if (when == BEFORE && host_too_full(g, l, full, sizeof(full)))
+		return err_set(e, code, "%s: %s", host, full);
 	if (heavy && cpu > g->process_pct)
 		return err_set(e, code,
 			"%s: process %d (%s) used %.0f %% of a processor; %.0f %% are allowed "
@@ -261,17 +288,14 @@ static int check_disk(struct gate *g, struct err *e)
 {
 	double least = limits_of(g->limits, false).disk_bytes;
 	struct statvfs st;
-	char room[32], wanted[32];
+	char full[512];
 
 	if (statvfs(g->folder, &st) < 0)
 		return err_errno(e, -errno, "cannot see how full the disk of '%s' is", g->folder);
-	if ((double)st.f_bavail * (double)st.f_frsize >= least)
-		return 0;
-	return err_set(e, -EAGAIN,
-		"the disk that '%s' is kept on has %s left; %s must be (gates: 'disk')", g->folder,
-		unit_format(
-			UNIT_BYTES, (double)st.f_bavail * (double)st.f_frsize, room, sizeof(room)),
-		unit_format(UNIT_BYTES, least, wanted, sizeof(wanted)));
+	return too_full(g->folder, (double)st.f_bavail * (double)st.f_frsize, least, full,
+		       sizeof(full))
+		? err_set(e, -EAGAIN, "%s", full)
+		: 0;
 }
 
 /* The fingerprint must be that of the run's first check. */
@@ -357,6 +381,24 @@ int gates_before(struct gate *g, json_t **out, struct err *e)
 	}
 	*out = report;
 	return 0;
+}
+
+void gates_explain(struct gate *g, struct err *why)
+{
+	const struct gates limits = limits_of(g->limits, false);
+	json_auto_t *loads = NULL;
+	char full[512];
+
+	if (cluster_lost(g->cluster, NULL) || ask_load(g->cluster, &loads, NULL))
+		return;
+	cluster_each(m, g->cluster) {
+		const size_t n = strlen(why->text);
+
+		if (!host_too_full(&limits, jget(loads, m->name), full, sizeof(full)))
+			continue;
+		snprintf(why->text + n, sizeof(why->text) - n, "; %s: %s", m->name, full);
+		return;
+	}
 }
 
 int gates_during(struct gate *g, json_t *report, struct err *e)

@@ -33,6 +33,9 @@ struct gate {
  * not be found out, of the class ERR_CLUSTER where a node did not answer. */
 int gates_before(struct gate *g, json_t **report, struct err *e);
 
+/* After an attempt that failed: adds a host's full disk, where there is one, to the reason. */
+void gates_explain(struct gate *g, struct err *why);
+
 /* Adds the load since gates_before as report.during; the workload has stopped. -EBUSY as below. */
 int gates_during(struct gate *g, json_t *report, struct err *e);
 

@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <lauxlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/alloc.h"
 #include "harness/base/jget.h"
 #include "harness/base/clock.h"
 #include "harness/experiment/trial_impl.h"
@@ -33,6 +35,18 @@ static int second_args(struct trial *t, struct member *m, json_t **args, struct 
 {
 	(void)e;
 	return trace_args(t, &t->x->scenario->second, "fs.second.trace", m, args);
+}
+
+static int recorder_job_args(struct trial *t, struct member *m, json_t **args, struct err *e)
+{
+	const struct recorder *r = &t->x->scenario->recorder;
+
+	(void)e;
+	if (m->host->role == ROLE_OUTSIDER || !r->tracing.name)
+		return 1;
+	*args = recorder_args(r, "recorder.trace");
+	json_object_set(*args, "pids", m->pids);
+	return 0;
 }
 
 static int sampler_args(struct trial *t, struct member *m, json_t **args, struct err *e)
@@ -96,9 +110,13 @@ static int workload_args(struct trial *t, struct member *client, json_t **out, s
 		json_object_del(args, "loop");
 		json_object_set_new(args, "times", json_string("app.times"));
 	}
+	t->is_linked = t->is_linked || jget_true(args, "link");
 	*out = args;
 	return 0;
 }
+
+/* A flight recorder writes what it keeps when it is stopped, and has 30 s for that. */
+#define SPARE_TIMEOUT_S 40
 
 enum { VERDICTS = 1 << MEASURE_VERDICTS, RUNTIME = 1 << MEASURE_RUNTIME };
 
@@ -128,6 +146,14 @@ const struct job_kind job_kinds[JOB_KINDS] = {
 		.sink = "second_traces",
 		.is_log = true,
 		.files = {{"fs.second.trace", VERDICTS}}},
+	[JOB_RECORDER] = {.name = "the flight recorder",
+		.start = "trace.start",
+		.stop = "trace.stop",
+		.args = recorder_job_args,
+		.sink = "recorder_traces",
+		.spare = true,
+		.files = {{"recorder.trace", 0}},
+		.more = RECORDER_WRITES},
 	[JOB_SAMPLER] = {.name = "the sampler",
 		.start = "trace.start",
 		.stop = "trace.stop",
@@ -185,7 +211,20 @@ int trial_start_tracers(struct trial *t, struct err *e)
 
 	for (enum job_kind_id k = 0; k < JOB_KINDS && !rc; k++)
 		rc = k == JOB_WORKLOAD ? 0 : start(t, k, e);
-	return rc;
+	return rc ?: recorder_begin(t, e);
+}
+
+/* The workload's programs on all clients hear each other. */
+static void link_workload(struct trial *t)
+{
+	struct node_end *ends = alloc_zero(t->n_jobs, sizeof(*ends));
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n_jobs; i++)
+		if (t->jobs[i].kind == JOB_WORKLOAD)
+			ends[n++] = (struct node_end){t->jobs[i].member->node, t->jobs[i].handle};
+	nodeset_link(t->x->cluster->set, ends, n);
+	free(ends);
 }
 
 int trial_start_workload(struct trial *t, struct err *e)
@@ -193,7 +232,10 @@ int trial_start_workload(struct trial *t, struct err *e)
 	int rc;
 
 	t->has_begun = true;
+	t->is_linked = false;
 	rc = start(t, JOB_WORKLOAD, e);
+	if (!rc && t->is_linked)
+		link_workload(t);
 	/* Tracers that sum in the kernel count seconds by the clock. */
 	t->row.start_ns = (clock_real_ns() / 1000000000 + 1) * 1000000000;
 	return rc;
@@ -221,9 +263,11 @@ int trial_stop(struct trial *t, json_t *results[JOB_KINDS], struct err *e)
 		struct jobs_of s = {t, k};
 		struct err why = {""};
 		int rc = cluster_ask(t->x->cluster, job_kinds[k].stop, stop_args, &s,
-			CALL_TIMEOUT_S, &results[k], &why);
+			job_kinds[k].spare ? SPARE_TIMEOUT_S : CALL_TIMEOUT_S, &results[k], &why);
 
-		if (rc && !first) {
+		if (rc && job_kinds[k].spare) {
+			recorder_trouble(t, "%s", why.text);
+		} else if (rc && !first) {
 			first = rc;
 			*e = why;
 		}
@@ -231,9 +275,13 @@ int trial_stop(struct trial *t, json_t *results[JOB_KINDS], struct err *e)
 	return first;
 }
 
+struct recorded {
+	json_int_t records, calls, lost;
+};
+
 /* Adds up what the kind's jobs recorded. -EBADMSG with the first recording that is not whole. */
-static int check_recordings(const struct job_kind *kind, json_t *results, json_int_t *records,
-	json_int_t *lost, struct err *e)
+static int check_recordings(struct progress *progress, const struct job_kind *kind, json_t *results,
+	struct recorded *sum, struct err *e)
 {
 	const char *name;
 	json_t *result;
@@ -245,8 +293,13 @@ static int check_recordings(const struct job_kind *kind, json_t *results, json_i
 
 		if (!summary)
 			continue;
-		*records += kind->is_log ? jget_int(summary, "records") : 0;
-		*lost += kind->is_log ? missed : 0;
+		if (kind->is_log && kind != &job_kinds[JOB_SAMPLER] && jget_text(summary, "note"))
+			progress_say(progress, "%s: %s", name, jget_text(summary, "note"));
+		if (kind->is_log) {
+			sum->records += jget_int(summary, "records");
+			sum->calls += jget_int(summary, "calls");
+			sum->lost += missed;
+		}
 		if (missed || !whole)
 			return err_set(e, -EBADMSG,
 				"%s: the trace is not whole: %lld records lost%s", name,
@@ -258,18 +311,23 @@ static int check_recordings(const struct job_kind *kind, json_t *results, json_i
 int trial_stop_all(struct trial *t, struct err *e)
 {
 	json_t *results[JOB_KINDS];
-	json_int_t records = 0, lost = 0;
+	struct recorded sum = {0};
 	int rc = trial_stop(t, results, e);
 
 	for (enum job_kind_id k = 0; k < JOB_KINDS; k++) {
-		rc = rc ?: check_recordings(&job_kinds[k], results[k], &records, &lost, e);
+		if (!job_kinds[k].spare)
+			rc = rc
+				?: check_recordings(
+					   t->x->progress, &job_kinds[k], results[k], &sum, e);
 		if (json_object_size(results[k]))
 			json_object_set(t->detail, job_kinds[k].sink, results[k]);
 		json_decref(results[k]);
 	}
+	recorder_stopped(t, jget(t->detail, job_kinds[JOB_RECORDER].sink));
 	if (tracing_has_log(t->tracing)) {
-		json_object_set_new(t->detail, "records", json_integer(records));
-		json_object_set_new(t->detail, "lost", json_integer(lost));
+		json_object_set_new(t->detail, "records", json_integer(sum.records));
+		json_object_set_new(t->detail, "calls", json_integer(sum.calls));
+		json_object_set_new(t->detail, "lost", json_integer(sum.lost));
 	}
 	return rc;
 }

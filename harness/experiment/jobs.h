@@ -10,7 +10,14 @@
 struct trial;
 
 /* In the order in which they are stopped. */
-enum job_kind_id { JOB_WORKLOAD, JOB_TRACER, JOB_SECOND_TRACER, JOB_SAMPLER, JOB_KINDS };
+enum job_kind_id {
+	JOB_WORKLOAD,
+	JOB_TRACER,
+	JOB_SECOND_TRACER,
+	JOB_RECORDER,
+	JOB_SAMPLER,
+	JOB_KINDS
+};
 
 /* A file that a job leaves in its node's session folder. It is fetched, and listed in the store,
  * where 'measures' has the bit of the scenario's measure; elsewhere it is only removed. */
@@ -30,7 +37,9 @@ struct job_kind {
 		summary; /* key of the recording's summary in that result; NULL: the result is it */
 	bool is_log;     /* its records and losses are added up in the detail */
 	bool may_end;    /* by itself with exit code 0; else its end spoils the attempt */
+	bool spare;      /* its end and its losses spoil nothing: see recorder.c */
 	struct job_file files[4]; /* ended by a NULL name */
+	unsigned more;            /* at most so many other files, FILE.1, FILE.2 ..., of each */
 };
 
 extern const struct job_kind job_kinds[JOB_KINDS];

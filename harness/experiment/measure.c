@@ -1,6 +1,4 @@
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +6,8 @@
 #include "harness/base/alloc.h"
 #include "harness/base/jget.h"
 #include "harness/base/file.h"
+#include "harness/experiment/fingerprint.h"
 #include "harness/experiment/trial_impl.h"
-#include "harness/fs/fs.h"
 #include "harness/lua/luajson.h"
 #include "harness/lua/luax.h"
 
@@ -48,8 +46,10 @@ static int remove_args(void *ctx, const struct member *m, json_t **args, struct 
 	(void)ctx, (void)e;
 	for (size_t k = 0; k < JOB_KINDS; k++)
 		for (const struct job_file *f = job_kinds[k].files; f->name; f++)
-			json_array_append_new(
-				argv, json_sprintf("%s/%s", node_dir(m->node), f->name));
+			for (unsigned n = 0; n <= job_kinds[k].more; n++)
+				json_array_append_new(argv,
+					n ? json_sprintf("%s/%s.%u", node_dir(m->node), f->name, n)
+					  : json_sprintf("%s/%s", node_dir(m->node), f->name));
 	*args = json_pack("{s:o}", "argv", argv);
 	return 0;
 }
@@ -107,7 +107,9 @@ static int read_results(struct trial *t, struct err *e)
 		json_t *value = NULL;
 
 		rc = read_result(t, c->clients[i], &value, e);
-		if (!rc)
+		if (rc)
+			t->talker = c->clients[i];
+		else
 			json_object_set_new(results, c->clients[i]->name, value);
 	}
 	return rc;
@@ -135,68 +137,13 @@ int measure_fetch(struct trial *t, struct err *e)
 	struct transfers all = {.t = t};
 	int rc = each_file(t, add_transfer, &all, e)
 		?: node_fetch_all(all.list, all.n, FETCH_TIMEOUT_S, e)
+		?: recorder_fetch(t, e)
 		?: remove_remote(t->x->cluster, e)
 		?: read_results(t, e);
 
 	while (all.n)
 		free((char *)all.list[--all.n].local);
 	free(all.list);
-	return rc;
-}
-
-/* Adds the address and port at which clients reach the server, as numbers, to 'v'. */
-static int add_service(struct fs *fs, const struct host *h, json_t *v, struct err *e)
-{
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *list;
-	char text[INET6_ADDRSTRLEN + 20], *address;
-	uint16_t port;
-	int rc = fs_service(fs, h, &address, &port, e);
-
-	if (rc)
-		return rc;
-	rc = getaddrinfo(address, NULL, &hints, &list);
-	if (!rc) {
-		rc = getnameinfo(list->ai_addr, list->ai_addrlen, text, sizeof(text), NULL, 0,
-			NI_NUMERICHOST);
-		freeaddrinfo(list);
-	}
-	if (rc)
-		rc = err_set(e, -ENOENT, "%s: cannot resolve '%s': %s", h->ssh.name, address,
-			gai_strerror(rc));
-	free(address);
-	if (!rc) {
-		json_object_set_new(v, "address", json_string(text));
-		json_object_set_new(v, "port", json_integer(port));
-	}
-	return rc;
-}
-
-int measure_describe(struct trial *t, json_t **out, struct err *e)
-{
-	struct cluster *c = t->x->cluster;
-	json_t *servers = json_array(), *clients = json_array();
-	struct fs *fs = NULL;
-	int rc = fs_load(c->inv->fs_type, &fs, e);
-
-	for (size_t i = 0; i < c->n_servers + c->n_clients && !rc; i++) {
-		bool server = i < c->n_servers;
-		const struct member *m = server ? c->servers[i] : c->clients[i - c->n_servers];
-		json_t *v = json_pack("{s:s, s:I, s:b}", "name", m->name, "clock_offset_ns",
-			(json_int_t)(m->offset_s * 1e9), "sampled", m->sampled);
-
-		json_object_set_new(v, server ? "storage" : "mount",
-			json_pack("s?", server ? m->host->storage : m->host->mount));
-		if (server)
-			rc = add_service(fs, m->host, v, e);
-		json_array_append_new(server ? servers : clients, v);
-	}
-	fs_free(fs);
-	if (rc) {
-		json_decref(servers);
-		json_decref(clients);
-	} else {
-		*out = json_pack("{s:o, s:o}", "servers", servers, "clients", clients);
-	}
 	return rc;
 }
 
@@ -225,19 +172,62 @@ static int store_file(void *ctx, const struct member *m, const char *file, struc
 	return rc;
 }
 
+static int store_recorded(
+	void *ctx, const struct member *m, const char *remote, const char *below, struct err *e)
+{
+	struct trial *t = ctx;
+
+	(void)m, (void)remote;
+	return store_put_file(t->x->store, t->row.id, below, e);
+}
+
 int measure_store(struct trial *t, struct store *s, const struct reduction *r, struct err *e)
 {
 	int rc = r ? reduce_store(r, s, t->row.id, e) : 0;
 
 	/* All files lie in the run's own folder. */
-	return rc || s != t->x->store ? rc : each_file(t, store_file, t, e);
+	return rc || s != t->x->store ? rc
+				      : each_file(t, store_file, t, e)
+			?: recorder_each_file(t, store_recorded, t, e);
+}
+
+static int cpu_args(void *ctx, const struct member *m, json_t **args, struct err *e)
+{
+	int rc = fingerprint_pids(ctx, m, args, e);
+
+	return rc ?: m->host->role == ROLE_OUTSIDER;
+}
+
+int measure_cpu(struct trial *t, int sign, struct err *e)
+{
+	json_auto_t *results = NULL;
+	const char *name;
+	json_t *result;
+	int rc = cluster_ask(t->x->cluster, "cpu", cpu_args, NULL, CALL_TIMEOUT_S, &results, e);
+
+	json_object_foreach(results, name, result) {
+		t->fs_cpu_s += sign * jget_real(result, "processes_s");
+		t->tracers_cpu_s += sign * jget_real(result, "tracers_s");
+	}
+	return rc;
+}
+
+/* Processor time of a client's tracer in the pass. 'line' is about the program that it traced. */
+static double app_tracer_s(const struct trial *t, const char *client, const json_t *line)
+{
+	const json_t *exits = jget(t->detail, job_kinds[JOB_WORKLOAD].sink);
+	const json_t *end = jget(exits, client);
+	double s = jget_real(end, "cpu_s") - jget_real(line, "cpu_s") -
+		jget_real(line, "parent_cpu_s");
+
+	return jget(end, "trace") && s > 0 ? s : 0;
 }
 
 int measure_runtime(struct trial *t, struct err *e)
 {
 	struct cluster *c = t->x->cluster;
 	json_t *times = json_object();
-	double sum = 0;
+	double sum = 0, apps_s = 0, tracers_s = t->tracers_cpu_s;
 	int rc = 0;
 
 	json_object_set_new(t->detail, "times", times);
@@ -254,10 +244,16 @@ int measure_runtime(struct trial *t, struct err *e)
 		else
 			json_object_set(times, name, line);
 		sum += seconds;
+		apps_s += jget_real(line, "cpu_s");
+		tracers_s += app_tracer_s(t, name, line);
 		json_decref(line);
 		free(path);
 	}
-	if (!rc)
-		json_object_set_new(t->detail, "runtime_s", json_real(sum / (double)c->n_clients));
-	return rc;
+	if (rc)
+		return rc;
+	json_object_set_new(t->detail, "runtime_s", json_real(sum / (double)c->n_clients));
+	json_object_set_new(t->detail, "cpu",
+		json_pack("{s:f, s:f, s:f, s:f}", "file_system_s", t->fs_cpu_s, "applications_s",
+			apps_s, "tracers_s", tracers_s, "all_s", t->fs_cpu_s + apps_s + tracers_s));
+	return 0;
 }

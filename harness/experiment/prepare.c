@@ -9,6 +9,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/jget.h"
 #include "harness/experiment/cell_key.h"
+#include "harness/experiment/fault_check.h"
 #include "harness/experiment/needs.h"
 #include "harness/experiment/resume.h"
 #include "harness/experiment/signals.h"
@@ -133,7 +134,11 @@ static int check_tracers(struct executor *x, struct err *e)
 	}
 	if (!rc && s->second.name)
 		rc = check_tracer(x->cluster, &s->second, e);
-	return rc == -EOPNOTSUPP ? refuse_tracer("second tracer", &s->second, e) : rc;
+	if (rc == -EOPNOTSUPP)
+		return refuse_tracer("second tracer", &s->second, e);
+	if (!rc && s->recorder.tracing.name)
+		rc = check_tracer(x->cluster, &s->recorder.tracing, e);
+	return rc == -EOPNOTSUPP ? refuse_tracer("recorder", &s->recorder.tracing, e) : rc;
 }
 
 /* Sets every member's 'sampled'. The run goes on without the samplers that cannot run. */
@@ -195,34 +200,13 @@ static int identify(struct executor *x, struct err *e)
 	return rc;
 }
 
-/* Calls the fault's 'check' for every server that may become its victim. -EOPNOTSUPP with the
- * reason why it cannot run. */
-static int check_fault(struct executor *x, const struct part *f, struct err *e)
-{
-	lua_State *L = x->scenario->L;
-	int top = lua_gettop(L), rc = 0;
-
-	for (size_t i = 0; i < x->cluster->n_servers && !rc && bind_push_function(L, f, "check");
-		i++) {
-		bind_push_context(
-			L, x->acts, x->cluster, x->cluster->servers[i], f, store_run_id(x->store));
-		rc = luax_call(L, 1, 2, e);
-		if (!rc && !lua_toboolean(L, -2))
-			rc = err_set(e, -EOPNOTSUPP, "%s",
-				lua_isstring(L, -1) ? lua_tostring(L, -1)
-						    : "its check gave no reason");
-		lua_settop(L, top);
-	}
-	return rc;
-}
-
 /* Leaves out a fault that cannot run here. ERR_SCENARIO if no fault remains. */
 static int check_or_skip(struct executor *x, size_t fault, struct err *e)
 {
 	const struct part *f = &x->scenario->faults[fault];
 	struct plan *p = x->plan;
 	size_t faulty = 0;
-	int rc = check_fault(x, f, e);
+	int rc = fault_check(x->scenario->L, x->acts, x->cluster, f, store_run_id(x->store), e);
 
 	if (rc != -EOPNOTSUPP)
 		return rc;
@@ -273,9 +257,11 @@ static int command_args(void *ctx, const struct member *m, json_t **args, struct
 	json_t *argv = json_array_get(jget(c->lists, m->name), c->step);
 
 	(void)e;
-	if (argv)
-		*args = json_pack("{s:O, s:f}", "argv", argv, "timeout_s", c->limit_s);
-	return argv ? 0 : 1;
+	if (!argv)
+		return 1;
+	*args = json_is_object(argv) ? json_copy(argv) : json_pack("{s:O}", "argv", argv);
+	json_object_set_new(*args, "timeout_s", json_real(c->limit_s));
+	return 0;
 }
 
 /* Runs the lists, the n-th command of every client side by side. ERR_CLUSTER: a command failed, or
@@ -325,12 +311,32 @@ static int run_commands(struct executor *x, const char *label, json_t *lists, st
 	return rc;
 }
 
+/* Sends the clients what the workload takes along. */
+static int put_files(struct executor *x, const struct part *w, struct err *e)
+{
+	size_t n = 0, clients = x->cluster->n_clients;
+	struct node_transfer *all = alloc_zero(json_object_size(w->files) * clients, sizeof(*all));
+	const char *key;
+	json_t *file;
+	int rc;
+
+	json_object_foreach(w->files, key, file) {
+		for (size_t i = 0; i < clients; i++)
+			all[n++] = (struct node_transfer){.node = x->cluster->clients[i]->node,
+				.remote = jget_text(file, "name"),
+				.local = jget_text(file, "path")};
+	}
+	rc = node_put_all(all, n, x->scenario->prepare_limit_s, e);
+	free(all);
+	return cluster_blame(rc, e);
+}
+
 static int prepare_workload(struct executor *x, const struct part *w, struct err *e)
 {
 	lua_State *L = x->scenario->L;
 	struct cluster *c = x->cluster;
 	json_t *lists = json_object(), *list;
-	int top = lua_gettop(L), rc = 0;
+	int top = lua_gettop(L), rc = w->files ? put_files(x, w, e) : 0;
 
 	for (size_t i = 0; i < c->n_clients && !rc && bind_push_function(L, w, "prepare"); i++) {
 		bind_push_context(L, x->acts, c, NULL, w, store_run_id(x->store));

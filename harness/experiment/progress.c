@@ -29,10 +29,12 @@ struct progress {
 	char *status, *status_new; /* paths */
 	size_t cells, done, before, failed, invalid;
 	double cell_s, spent_s, left_s, status_s;
+	double phase_from_s; /* clock_mono_s at its begin */
 	bool quiet, terminal, colour;
 	int painted; /* lines on the terminal that are ours to erase */
 	size_t cell; /* 0: none */
 	long attempt;
+	int64_t inject_ns, onset_ns, offset_ns; /* of its fault */
 	char title[256], phase[256], last[LAST][TEXT];
 	size_t n_last;
 	struct node_line *nodes; /* as they came */
@@ -80,6 +82,18 @@ static double eta_s(const struct progress *p)
 
 	return p->left_s +
 		(double)(p->cells > settled ? p->cells - settled - (p->cell > 0) : 0) * each;
+}
+
+/* How long the current phase has lasted. */
+static double phase_lasts_s(const struct progress *p)
+{
+	return *p->phase ? clock_mono_s() - p->phase_from_s : 0;
+}
+
+/* Before the first cell nothing is known of how long preparing takes: the cells come after it. */
+static const char *eta_word(const struct progress *p)
+{
+	return p->cell || p->done + p->failed > p->before ? "ETA" : "then about";
 }
 
 static void erase(struct progress *p)
@@ -139,9 +153,9 @@ static void paint(struct progress *p)
 	memset(line, '#', (size_t)full);
 	memset(line + full, '.', (size_t)(bar - full));
 	erase(p);
-	snprintf(text, sizeof(text), "%s%s%zu/%zu cells%s  ETA %d:%02d:%02d", line, bar ? " " : "",
+	snprintf(text, sizeof(text), "%s%s%zu/%zu cells%s  %s %d:%02d:%02d", line, bar ? " " : "",
 		p->done + p->failed, p->cells, p->failed ? ", some without a result" : "",
-		eta / 3600, eta / 60 % 60, eta % 60);
+		eta_word(p), eta / 3600, eta / 60 % 60, eta % 60);
 	if (p->invalid) {
 		size_t n = strlen(text);
 
@@ -159,6 +173,8 @@ static void paint(struct progress *p)
 		paint_line(p, width, text);
 	if (p->left_s >= 1)
 		snprintf(text, sizeof(text), "  %s, %.0f s left", p->phase, p->left_s);
+	else if (phase_lasts_s(p) >= 1)
+		snprintf(text, sizeof(text), "  %s, for %.0f s", p->phase, phase_lasts_s(p));
 	else
 		snprintf(text, sizeof(text), "  %s", p->phase);
 	paint_line(p, width, text);
@@ -178,16 +194,18 @@ static void write_status(struct progress *p, bool running)
 		json_array_append_new(nodes,
 			json_pack("{s:s, s:s}", "name", p->nodes[i].name, "doing",
 				p->nodes[i].doing));
-	all = json_pack("{s:b, s:i, s:I, s:I, s:I, s:I, s:f, s:f, s:s, s:f, s:o, s:o}", "running",
-		running, "pid", (int)getpid(), "cells", (json_int_t)p->cells, "done",
+	all = json_pack("{s:b, s:i, s:I, s:I, s:I, s:I, s:f, s:f, s:s, s:f, s:f, s:o, s:o}",
+		"running", running, "pid", (int)getpid(), "cells", (json_int_t)p->cells, "done",
 		(json_int_t)p->done, "failed", (json_int_t)p->failed, "invalid",
 		(json_int_t)p->invalid, "eta_s", eta_s(p), "updated_s",
-		(double)clock_real_ns() / 1e9, "phase", p->phase, "left_s", p->left_s, "nodes",
-		nodes, "last", last);
+		(double)clock_real_ns() / 1e9, "phase", p->phase, "left_s", p->left_s,
+		"phase_for_s", phase_lasts_s(p), "nodes", nodes, "last", last);
 	if (all && p->cell)
 		json_object_set_new(all, "cell",
-			json_pack("{s:I, s:I, s:s}", "number", (json_int_t)p->cell, "attempt",
-				(json_int_t)p->attempt, "title", p->title));
+			json_pack("{s:I, s:I, s:s, s:I, s:I, s:I}", "number", (json_int_t)p->cell,
+				"attempt", (json_int_t)p->attempt, "title", p->title, "inject_ns",
+				(json_int_t)p->inject_ns, "onset_ns", (json_int_t)p->onset_ns,
+				"offset_ns", (json_int_t)p->offset_ns));
 	written = all && !json_dump_file(all, p->status_new, JSON_INDENT(1));
 	if (!written || rename(p->status_new, p->status) < 0)
 		unlink(p->status_new);
@@ -239,7 +257,16 @@ void progress_attempt(struct progress *p, size_t cell, long attempt, const char 
 {
 	p->cell = cell;
 	p->attempt = attempt;
+	p->inject_ns = p->onset_ns = p->offset_ns = 0;
 	snprintf(p->title, sizeof(p->title), "%s", title);
+}
+
+void progress_fault(struct progress *p, int64_t inject_ns, int64_t onset_ns, int64_t offset_ns)
+{
+	p->inject_ns = inject_ns;
+	p->onset_ns = onset_ns;
+	p->offset_ns = offset_ns;
+	p->changed = true;
 }
 
 /* Formats a function's variable arguments. */
@@ -262,6 +289,8 @@ void progress_now(struct progress *p, double left_s, const char *fmt, ...)
 	char text[sizeof(p->phase)];
 
 	FORMAT(text, sizeof(text), fmt);
+	if (strcmp(p->phase, text))
+		p->phase_from_s = clock_mono_s();
 	replace(p, p->phase, text, sizeof(text));
 	p->left_s = left_s;
 	progress_refresh(p);
@@ -302,13 +331,27 @@ void progress_note(struct progress *p, const char *fmt, ...)
 	log_line(p, text);
 }
 
-void progress_say(struct progress *p, const char *fmt, ...)
+static void keep(struct progress *p, const char *text)
 {
-	char *text = p->last[p->n_last++ % LAST];
-
-	FORMAT(text, TEXT, fmt);
+	snprintf(p->last[p->n_last++ % LAST], TEXT, "%s", text);
 	log_line(p, text);
 	write_status(p, true);
+}
+
+void progress_ended(struct progress *p, const char *why)
+{
+	char text[TEXT];
+
+	snprintf(text, sizeof(text), "ended: %s", why);
+	keep(p, text);
+}
+
+void progress_say(struct progress *p, const char *fmt, ...)
+{
+	char text[TEXT];
+
+	FORMAT(text, sizeof(text), fmt);
+	keep(p, text);
 	if (p->quiet)
 		return;
 	erase(p);

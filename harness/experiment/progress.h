@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "harness/base/err.h"
 
@@ -31,7 +32,12 @@ void progress_cells(struct progress *p, size_t cells);
 /* An attempt at a cell begins; 'title' is "ddw x disk-hog on s2". */
 void progress_attempt(struct progress *p, size_t cell, long attempt, const char *title);
 
-/* The current phase ("fault on s2"). 'left_s' is what is left of this cell; 0: not known. */
+/* When the attempt's fault was asked for, was seen to act and ended, CLOCK_REALTIME; 0: not yet.
+ * For status.json. */
+void progress_fault(struct progress *p, int64_t inject_ns, int64_t onset_ns, int64_t offset_ns);
+
+/* The current phase ("fault on s2"). 'left_s' is what is left of this cell; 0: not known, then how
+ * long the phase has lasted is shown. */
 void progress_now(struct progress *p, double left_s, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -47,6 +53,9 @@ void progress_note(struct progress *p, const char *fmt, ...) __attribute__((form
 
 /* Prints a line that stays. */
 void progress_say(struct progress *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Keeps why the run ended, in the log and the status; the command prints it. */
+void progress_ended(struct progress *p, const char *why);
 
 /* Counts an attempt that was not confirmed. */
 void progress_invalid(struct progress *p);

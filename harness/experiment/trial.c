@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "harness/base/jget.h"
 #include "harness/base/clock.h"
+#include "harness/base/jget.h"
 #include "harness/experiment/signals.h"
 
 #define POLL_S 0.25
@@ -87,8 +87,22 @@ void trial_note_between(struct trial *t, bool clients, const char *what)
 		t->x->progress, t->row.seconds ? 0 : attempt_phases_s(t->x->scenario), "%s", what);
 }
 
+/* detail.steps: [{step, at_ns}], for reports. */
+static void keep_step(struct trial *t, const char *step)
+{
+	json_t *steps = jget(t->detail, "steps");
+
+	if (!steps) {
+		steps = json_array();
+		json_object_set_new(t->detail, "steps", steps);
+	}
+	json_array_append_new(
+		steps, json_pack("{s:s, s:I}", "step", step, "at_ns", (json_int_t)clock_real_ns()));
+}
+
 void trial_note_step(struct trial *t, const char *step)
 {
+	keep_step(t, step);
 	progress_note(t->x->progress, "cell %zu attempt %ld step %s", t->cell->number,
 		t->row.number, step);
 	for (size_t i = 0; i < sizeof(fault_steps) / sizeof(fault_steps[0]); i++)
@@ -125,18 +139,19 @@ static void on_event(void *ctx, struct node *n, const json_t *event)
 			why ? why : "?");
 		t->is_spoilt = true;
 	}
+	job = strcmp(what, "exit") ? NULL : find_job(t, n, handle);
+	kind = job ? &job_kinds[job->kind] : NULL;
 	/* Under a fault that may fail, a crashed server or application is what is measured. */
-	job = strcmp(what, "exit") || t->may_fail ? NULL : find_job(t, n, handle);
-	if (!job)
+	if (!job || (t->may_fail && !kind->spare))
 		return;
-	kind = &job_kinds[job->kind];
-	job->ended = kind->may_end && !code;
+	job->ended = kind->spare || (kind->may_end && !code);
 	if (job->ended)
 		return;
 	err_set(&t->spoilt, -EIO, "%s: %s%s%s ended by itself with %d", node_name(n), kind->name,
 		job->kind == JOB_WORKLOAD ? " " : "",
 		job->kind == JOB_WORKLOAD ? t->workload->label : "", code);
 	t->is_spoilt = true;
+	t->talker = job->kind == JOB_WORKLOAD ? job->member : NULL;
 }
 
 /* Watches for events, lost nodes and interruption, 'wait_s' at most. */
@@ -144,6 +159,7 @@ static int watch(struct trial *t, double wait_s, struct err *e)
 {
 	if (trial_stop_asked(t))
 		return signals_interrupted(e);
+	recorder_turn(t);
 	node_events(t->x->cluster->set,
 		wait_s > POLL_S      ? POLL_S
 			: wait_s > 0 ? wait_s
@@ -174,17 +190,24 @@ int trial_wait_ended(struct trial *t, struct err *e)
 	double begin = clock_mono_s(), limit_s = t->x->scenario->limit_s;
 
 	for (;;) {
+		const struct member *late = NULL;
 		size_t left = 0;
 		int rc = watch(t, POLL_S, e);
 
-		for (size_t i = 0; i < t->n_jobs; i++)
-			left += t->jobs[i].kind == JOB_WORKLOAD && !t->jobs[i].ended;
+		for (size_t i = 0; i < t->n_jobs; i++) {
+			if (t->jobs[i].kind != JOB_WORKLOAD || t->jobs[i].ended)
+				continue;
+			left++;
+			late = t->jobs[i].member;
+		}
 		if (rc || !left)
 			return rc;
-		if (clock_mono_s() - begin > limit_s)
+		if (clock_mono_s() - begin > limit_s) {
+			t->talker = late;
 			return err_set(e, -ETIMEDOUT,
 				"%s did not end within %g s on %zu clients (scenario: 'limit')",
 				t->workload->label, limit_s, left);
+		}
 		note_phase(t, 0, "running to its end");
 	}
 }

@@ -100,6 +100,8 @@ static int fault_on(struct trial *t, struct err *e)
 {
 	int rc = 0;
 
+	t->inject_ns = clock_real_ns();
+	progress_fault(t->x->progress, t->inject_ns, 0, 0);
 	trial_note_step(t, "inject");
 	for (size_t v = 0; v < t->n_victims && !rc; v++)
 		rc = call_fault(t, v, "inject", -1, 0, e);
@@ -107,6 +109,9 @@ static int fault_on(struct trial *t, struct err *e)
 	rc = rc ?: verify(t, "verified_on", e);
 	if (!rc)
 		t->row.onset_ns = clock_real_ns();
+	progress_fault(t->x->progress, t->inject_ns, t->row.onset_ns, 0);
+	if (!rc && !t->fault->from_start)
+		recorder_onset(t, clock_mono_s());
 	trial_note_step(t, "onset");
 	return rc;
 }
@@ -122,6 +127,7 @@ int trial_fault_off(struct trial *t, struct err *e)
 	undo = acts_undo(t->x->acts, &why);
 	if (!undo)
 		t->row.offset_ns = clock_real_ns();
+	progress_fault(t->x->progress, t->inject_ns, t->row.onset_ns, t->row.offset_ns);
 	trial_note_step(t, "offset");
 	if (!rc && undo)
 		*e = why;
@@ -165,18 +171,53 @@ static int before_phase(struct trial *t, double begin, struct err *e)
 	return rc;
 }
 
+/* Detectors see as many seconds of each cell as the phases have. A fault that was slow to act has
+ * less of its phase in them; what they then miss is not theirs to miss. */
+static int in_time(struct trial *t, double asked, struct err *e)
+{
+	const struct scenario *s = t->x->scenario;
+	const double took = clock_mono_s() - asked, limit = gates_onset_s(&s->gates, s->fault_s);
+
+	if (took <= limit)
+		return 0;
+	err_set(e, -ETIME,
+		"%s on %s: it was verified to act %.1f s after it was asked for; %g s are allowed "
+		"(gates: 'onset'), since detectors see only %g s of a cell",
+		t->fault->label, t->victim_names, took, limit, attempt_phases_s(s));
+	return err_blame(e, ERR_CLUSTER, -ETIME);
+}
+
+static int write_at_offset(struct trial *t)
+{
+	recorder_offset(t, clock_mono_s());
+	recorder_turn(t);
+	return 0;
+}
+
+static int fault_on_in_time(struct trial *t, struct err *e)
+{
+	const double asked = clock_mono_s();
+
+	return fault_on(t, e) ?: in_time(t, asked, e);
+}
+
 int trial_phases(struct trial *t, struct err *e)
 {
 	const struct scenario *s = t->x->scenario;
 	double begin = clock_mono_s();
 	int rc;
 
-	if (!t->fault || t->fault->from_start)
+	if (!t->fault || t->fault->from_start) {
+		/* What writing costs the nodes is the same in cells with and without a fault. */
+		recorder_onset(t, begin + s->before_s);
+		recorder_offset(t, begin + s->before_s + s->fault_s);
 		return trial_wait_until(t, begin + attempt_phases_s(s),
 			t->fault ? "fault from the start" : "no fault", e);
+	}
 	rc = before_phase(t, begin, e)
-		?: fault_on(t, e)
+		?: fault_on_in_time(t, e)
 		?: fault_phase(t, clock_mono_s(), e)
+		?: write_at_offset(t)
 		?: trial_fault_off(t, e)
 		?: trial_wait_until(t, clock_mono_s() + s->after_s, "after the fault", e);
 	return rc;

@@ -30,23 +30,36 @@ static bool fits(const struct host *h, const char *volume, const json_t *one)
 		(!h->service_port || !port || port == h->service_port);
 }
 
+/* Would both fill in the same? A server of several volumes is found once for each. */
+static bool is_equal(const struct host *h, const json_t *a, const json_t *b)
+{
+	const char *const client[] = {"mount", NULL},
+			  *const server[] = {"storage", "service_port", NULL};
+
+	for (const char *const *key = h->role == ROLE_CLIENT ? client : server; *key; key++)
+		if (!json_equal(json_object_get(a, *key), json_object_get(b, *key)) &&
+			(json_object_get(a, *key) || json_object_get(b, *key)))
+			return false;
+	return true;
+}
+
 void fs_describe(const json_t *one, char *buf, size_t size)
 {
 	const char *storage = jget_text(one, "storage"), *mount = jget_text(one, "mount"),
 		   *volume = jget_text(one, "volume");
 	json_int_t port = jget_int(one, "service_port");
 	json_int_t pid = jget_int(one, "pid");
-	char where[32] = "", process[32] = ", no process";
+	char where[32] = "", process[32] = "no process";
 
 	if (port)
-		snprintf(where, sizeof(where), ", port %lld", (long long)port);
+		snprintf(where, sizeof(where), "port %lld, ", (long long)port);
 	if (pid)
-		snprintf(process, sizeof(process), ", pid %lld", (long long)pid);
-	snprintf(buf, size, "%s (%s%s%s%s)",
+		snprintf(process, sizeof(process), "pid %lld", (long long)pid);
+	snprintf(buf, size, "%s (%s%s%s%s%s)",
 		mount             ? mount
 			: storage ? storage
-				  : "a brick without a folder",
-		volume ? "volume " : "no volume name", volume ? volume : "", where, process);
+				  : "a server without a storage",
+		volume ? "volume " : "", volume ? volume : "", volume ? ", " : "", where, process);
 }
 
 static void describe_all(const json_t *found, char *buf, size_t size)
@@ -61,17 +74,41 @@ static void describe_all(const json_t *found, char *buf, size_t size)
 	}
 }
 
-bool fs_complete_already(const struct host *h)
+/* The port at which the host would serve if the inventory gave 'service_port'; -errno. */
+static int port_with(struct fs *fs, const struct host *h, unsigned service_port)
+{
+	struct host copy = *h;
+	char *address = NULL;
+	uint16_t port;
+	struct err ignored;
+	int rc;
+
+	copy.service_port = service_port;
+	if (!copy.address)
+		copy.address = (char *)"192.0.2.1";
+	rc = fs_service(fs, &copy, &address, &port, &ignored);
+	free(address);
+	return rc ? rc : port;
+}
+
+/* Does the adapter's 'service' go by the inventory's port? Not if it knows one without, or if there
+ * is none with it either. */
+static bool needs_port(struct fs *fs, const struct host *h)
+{
+	return port_with(fs, h, 0) <= 0 && port_with(fs, h, 1) != 0;
+}
+
+bool fs_complete_already(struct fs *fs, const struct host *h)
 {
 	switch (h->role) {
-	case ROLE_SERVER: return h->storage && h->service_port;
+	case ROLE_SERVER: return h->storage && (h->service_port || !needs_port(fs, h));
 	case ROLE_CLIENT: return h->mount;
 	default: return true;
 	}
 }
 
 /* Fills in what 'h' lacks, all or nothing. */
-static int take(struct host *h, const json_t *one, struct err *e)
+static int take(struct fs *fs, struct host *h, const json_t *one, struct err *e)
 {
 	const bool client = h->role == ROLE_CLIENT;
 	const char *place = jget_text(one, client ? "mount" : "storage");
@@ -83,32 +120,35 @@ static int take(struct host *h, const json_t *one, struct err *e)
 		return err_set(e, -ENOENT, "%s: cannot tell where %s %s; give '%s'", h->ssh.name,
 			all, client ? "is mounted" : "keeps its data",
 			client ? "mount" : "storage");
-	if (!client && !h->service_port && (port < 1 || port > 65535))
+	if (!client && !h->service_port && (port < 1 || port > 65535) && needs_port(fs, h))
 		return err_set(e, -ENOENT, "%s: cannot tell where %s listens; give 'service_port'",
 			h->ssh.name, all);
 	if (!*to)
 		*to = alloc_copy(place);
-	if (!client && !h->service_port)
+	if (!client && !h->service_port && port > 0 && port < 65536)
 		h->service_port = (unsigned)port;
 	return 0;
 }
 
-int fs_complete(struct host *h, const char *volume, const json_t *found, struct err *e)
+int fs_complete(
+	struct fs *fs, struct host *h, const char *volume, const json_t *found, struct err *e)
 {
 	const json_t *one = NULL;
 	size_t n = 0;
 	char all[700];
 
-	if (fs_complete_already(h))
+	if (fs_complete_already(fs, h))
 		return 0;
 	for (size_t i = 0; i < json_array_size(found); i++) {
-		if (fits(h, volume, json_array_get(found, i))) {
-			one = json_array_get(found, i);
-			n++;
-		}
+		const json_t *next = json_array_get(found, i);
+
+		if (!fits(h, volume, next) || (one && is_equal(h, one, next)))
+			continue;
+		one = next;
+		n++;
 	}
 	if (n == 1)
-		return take(h, one, e);
+		return take(fs, h, one, e);
 	describe_all(found, all, sizeof(all));
 	if (n)
 		return err_set(e, -ENOTUNIQ,

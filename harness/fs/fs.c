@@ -8,11 +8,16 @@
 
 #include "harness/base/alloc.h"
 #include "harness/base/jget.h"
+#include "harness/fs/facts.h"
+#include "harness/fs/messages.h"
 #include "harness/lua/luajson.h"
 #include "harness/lua/library.h"
 
 struct fs {
 	lua_State *L; /* the adapter's table is at stack index 1 */
+	struct luax_source src;
+	json_t *facts;
+	struct flow_protocol protocol;
 };
 
 int fs_load(const char *type, struct fs **out, struct err *e)
@@ -26,15 +31,22 @@ int fs_load(const char *type, struct fs **out, struct err *e)
 		{"lost_errnos", LUAX_TABLE, .required = true},
 		{"errno_map", LUAX_TABLE},
 		{"probe", LUAX_FUNCTION},
+		{"storage", LUAX_STRING},
+		{"empty_storage", LUAX_ANY},
+		{"cannot", LUAX_TABLE},
+		{"missing", LUAX_TABLE},
+		{"messages", LUAX_TABLE},
+		{"layers", LUAX_TABLE},
+		{"lab", LUAX_TABLE},
 		{NULL},
 	};
-	struct luax_source src = {0};
 	struct fs *fs = alloc_zero(1, sizeof(*fs));
 	int rc;
 
 	fs->L = luax_new();
-	rc = library_open(fs->L, LIBRARY_FILE_SYSTEM, type, NULL, fields, &src, e);
-	luax_source_clear(&src);
+	rc = library_open(fs->L, LIBRARY_FILE_SYSTEM, type, NULL, fields, &fs->src, e)
+		?: facts_read(fs->L, 1, &fs->src, &fs->facts, e)
+		?: messages_read(fs->L, 1, &fs->src, &fs->protocol, e);
 	if (rc)
 		fs_free(fs);
 	else
@@ -47,7 +59,32 @@ void fs_free(struct fs *fs)
 	if (!fs)
 		return;
 	lua_close(fs->L);
+	luax_source_clear(&fs->src);
+	json_decref(fs->facts);
+	flow_protocol_clear(&fs->protocol);
 	free(fs);
+}
+
+lua_State *fs_state(const struct fs *fs)
+{
+	return fs->L;
+}
+
+const struct luax_source *fs_source(const struct fs *fs)
+{
+	return &fs->src;
+}
+
+bool fs_storage_is_device(const struct fs *fs)
+{
+	const char *storage = jget_text(fs->facts, "storage");
+
+	return storage && !strcmp(storage, "device");
+}
+
+const struct flow_protocol *fs_protocol(const struct fs *fs)
+{
+	return fs->protocol.id.size ? &fs->protocol : NULL;
 }
 
 static void push_host(lua_State *L, const struct host *h)
@@ -177,14 +214,14 @@ int fs_service(
 	if (lua_getfield(L, 1, "service") == LUA_TFUNCTION) {
 		push_host(L, server);
 		rc = luax_call(L, 1, 2, e);
-		if (!rc && (!lua_isstring(L, -2) || !lua_isinteger(L, -1)))
+		if (!rc && (!lua_isstring(L, -2) || !(lua_isinteger(L, -1) || lua_isnil(L, -1))))
 			rc = luax_complain(NULL, NULL, e,
-				"%s: the file-system adapter's 'service' must return address and "
-				"port",
+				"%s: the file-system adapter's 'service' must return an address, "
+				"and a port unless clients use any",
 				server->ssh.name);
 		if (!rc) {
 			at = lua_tostring(L, -2);
-			number = lua_tointeger(L, -1);
+			number = lua_tointeger(L, -1); /* nil: 0 */
 		}
 	}
 	if (!rc && (number < 0 || number > 65535))
@@ -214,4 +251,9 @@ int fs_errors(struct fs *fs, json_t **out, struct err *e)
 		*out = json_pack(
 			"{s:o, s:o}", "lost_errnos", lost, "errno_map", as_type(map, JSON_OBJECT));
 	return rc;
+}
+
+json_t *fs_facts(const struct fs *fs)
+{
+	return json_incref(fs->facts);
 }

@@ -54,6 +54,62 @@ local function unescape(text) -- of /proc/mounts
 	return (text:gsub("\\(%d%d%d)", function(octal) return string.char(tonumber(octal, 8)) end))
 end
 
+-- The lab runs daemons from volume files, without glusterd.
+
+local port = 24007
+
+-- The graphs have no cache (read-ahead, io-cache, write-behind) and pass O_DIRECT on to the brick: the disk
+-- gets the application's own requests, as with the direct I/O of Kasick et al. 2009.
+local function brick_volume(node)
+	return ([[
+volume posix
+  type storage/posix
+  option directory %s
+end-volume
+volume locks
+  type features/locks
+  subvolumes posix
+end-volume
+volume threads
+  type performance/io-threads
+  option thread-count 16
+  subvolumes locks
+end-volume
+volume brick
+  type debug/io-stats
+  subvolumes threads
+end-volume
+volume server
+  type protocol/server
+  option transport-type tcp
+  option transport.socket.listen-port %d
+  option transport.socket.nodelay on
+  option auth.addr.brick.allow *
+  subvolumes brick
+end-volume
+]]):format(node.storage, port)
+end
+
+local function client_volume(lab)
+	local disperse = lab.layout == "disperse"
+	local text, names = {}, {}
+	local function add(...) text[#text + 1] = string.format(...) end
+	for i, server in ipairs(lab.servers) do
+		names[i] = server.name
+		add("volume %s\n  type protocol/client\n  option transport-type tcp\n  option remote-host %s", server.name, server.address)
+		add("  option remote-port %d\n  option remote-subvolume brick\n  option transport.socket.nodelay on\nend-volume", port)
+	end
+	add("volume files\n  type cluster/%s\n%s  subvolumes %s\nend-volume", lab.layout,
+		disperse and "  option redundancy 1\n" or "", table.concat(names, " "))
+	if not disperse then
+		add("volume pieces\n  type features/shard\n  option shard-block-size 4MB\n  subvolumes files\nend-volume")
+	end
+	add("volume fs\n  type debug/io-stats\n  subvolumes %s\nend-volume\n", disperse and "files" or "pieces")
+	return table.concat(text, "\n")
+end
+
+local complaint = "^%[.*%] [EC] %[" -- a line of GlusterFS's log of level error or critical
+
 ---@type culprit.FileSystem
 return {
 	summary = "GlusterFS (bricks, FUSE clients)",
@@ -132,4 +188,91 @@ return {
 	-- unchanged. A brick without memory (ENOMEM) drops the connection instead: a lost server, not a propagated
 	-- error.
 	errno_map = {},
+
+	-- GlusterFS makes a folder for two first bytes of its files' ids when it needs it.
+	empty_storage = { prune = ".glusterfs/*/*" },
+
+	-- ONC RPC (RFC 5531) over TCP: a record mark of 4 bytes, whose highest bit ends the record, then xid, kind, and
+	-- of calls the RPC version 2, program, version and procedure. Program 1298437 is the file operations'; the
+	-- others are the handshake's and its pings', and what a server tells its clients. The header of an answer
+	-- names no procedure.
+	messages = {
+		length     = { offset = 0, size = 4, big = true, mask = 0x7fffffff, add = 4 },
+		last       = { offset = 0, size = 4, big = true, mask = 0x80000000 },
+		longest    = "256MiB",
+		id         = { offset = 4, size = 4, big = true },
+		kind       = { offset = 8, size = 4, big = true, call = 0, answer = 1 },
+		check_call = { offset = 12, size = 4, big = true, value = 2 },
+		program    = { offset = 16, size = 4, big = true },
+		procedure  = { offset = 24, size = 4, big = true },
+		names      = {
+			[1298437]   = {
+				"STAT", "READLINK", "MKNOD", "MKDIR", "UNLINK", "RMDIR", "SYMLINK", "RENAME", "LINK",
+				"TRUNCATE", "OPEN", "READ", "WRITE", "STATFS", "FLUSH", "FSYNC", "SETXATTR",
+				"GETXATTR", "REMOVEXATTR", "OPENDIR", "FSYNCDIR", "ACCESS", "CREATE", "FTRUNCATE",
+				"FSTAT", "LK", "LOOKUP", "READDIR", "INODELK", "FINODELK", "ENTRYLK", "FENTRYLK",
+				"XATTROP", "FXATTROP", "FGETXATTR", "FSETXATTR", "RCHECKSUM", "SETATTR", "FSETATTR",
+				"READDIRP", "RELEASE", "RELEASEDIR", "FREMOVEXATTR", "FALLOCATE", "DISCARD",
+				"ZEROFILL", "IPC", "SEEK", "LEASE", "GETACTIVELK", "SETACTIVELK", "ICREATE",
+				"NAMELINK", "PUT", "COPY_FILE_RANGE",
+			},
+			[14398633]  = { "SETVOLUME", "GETSPEC", "PING" },
+			[52743234]  = { "CBK_FETCHSPEC", "CBK_INO_FLUSH" },
+			[123451501] = { "DUMP" },
+		},
+	},
+
+	-- A brick's io-threads (performance/io-threads) take requests from a queue, call the file system below
+	-- (storage/posix), and write the answers.
+	layers = {
+		{ name = "application", from = "application" },
+		{ name = "fuse",        from = "fuse" },
+		{ name = "client",      from = "call" },
+		{ name = "wire",        from = "wire" },
+		{ name = "request",     from = "request" },
+		{ name = "io-threads",  from = "waiting" },
+		{ name = "posix",       from = "disk" },
+		{ name = "posix-meta",  from = "metadata" },
+	},
+
+	lab = {
+		programs = { glusterfs = "glusterfs-client", glusterfsd = "glusterfs-server" },
+		layouts  = {
+			{ name = "distribute", summary = "files in pieces of 4 MB, each on one server, by hash" },
+			{ name = "disperse", servers = 3, summary = "every stripe over all servers, one of them redundant" },
+		},
+		params   = {
+			direct = { default = false, help = "bypass the clients' page cache also for programs that do not ask for "
+				.. "O_DIRECT; their requests then go one at a time" },
+		},
+		port     = port,
+
+		-- It forks into the background; the foreground process ends when the brick listens.
+		start_server = function(node)
+			local log = node.dir .. "/log/brick.log"
+			node:run({ "mkdir", "-p", "/run/gluster", "/var/log/glusterfs" })
+			node:run({ "glusterfsd", "-f", node:write("brick.vol", brick_volume(node)), "-l", log },
+				{ log = log, complaint = complaint })
+		end,
+
+		-- With "disable" the requests of one O_DIRECT call go out in parallel, so that a record reaches all servers
+		-- at once, as in Kasick et al. 2009. With "enable" they go one after another, 128 KB at a time.
+		start_client = function(node, lab)
+			local log = node.dir .. "/log/client.log"
+			node:run({ "mkdir", "-p", "/run/gluster", "/var/log/glusterfs" })
+			node:run({ "glusterfs", "-f", node:write("client.vol", client_volume(lab)), "-l", log,
+			           "--direct-io-mode=" .. (lab.params.direct and "enable" or "disable"), node.mount },
+				{ log = log, complaint = complaint })
+		end,
+
+		ready = function(node, lab)
+			for _, server in ipairs(lab.servers) do
+				local text = node:read(("%s/.meta/graphs/active/%s/private"):format(node.mount, server.name))
+				if not (text and text:find("connected = 1", 1, true)) then
+					return nil, ("the client is not connected to '%s'"):format(server.name)
+				end
+			end
+			return true
+		end,
+	},
 }

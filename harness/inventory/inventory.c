@@ -9,6 +9,7 @@
 #include "harness/base/auto.h"
 #include "harness/base/name.h"
 #include "harness/base/near.h"
+#include "harness/lua/library.h"
 #include "harness/lua/luax.h"
 #include "harness/inventory/reach.h"
 
@@ -38,6 +39,7 @@ void inventory_free(struct inventory *inv)
 	free(inv->path);
 	free(inv->fs_type);
 	free(inv->layout);
+	free(inv->settings);
 	free(inv->volume);
 	free(inv);
 }
@@ -206,6 +208,25 @@ static int read_nodes(lua_State *L, const struct luax_source *src, struct invent
 	return rc;
 }
 
+/* The type must exist. A path, which is relative to the inventory, becomes an absolute one. */
+static int find_fs(struct inventory *inv, const struct luax_source *src, struct err *e)
+{
+	auto_free char *path = NULL;
+	char *absolute;
+	int rc = library_find(LIBRARY_FILE_SYSTEM, inv->fs_type, src, &path, e);
+
+	if (rc)
+		return -EINVAL;
+	if (!library_is_path(inv->fs_type))
+		return 0;
+	absolute = realpath(path, NULL);
+	if (!absolute)
+		return err_errno(e, -errno, "cannot resolve '%s'", path);
+	free(inv->fs_type);
+	inv->fs_type = absolute;
+	return 0;
+}
+
 static int read_all(
 	lua_State *L, const struct luax_source *src, struct inventory *inv, struct err *e)
 {
@@ -220,6 +241,7 @@ static int read_all(
 	const struct luax_field fs_fields[] = {
 		{"type", LUAX_STRING, .required = true, .out = &inv->fs_type},
 		{"layout", LUAX_STRING, .out = &inv->layout},
+		{"settings", LUAX_STRING, .out = &inv->settings},
 		{"volume", LUAX_STRING, .out = &inv->volume},
 		{NULL},
 	};
@@ -232,6 +254,7 @@ static int read_all(
 	lua_getfield(L, -1, "file_system");
 	rc = luax_read(L, -1, src, "file_system", fs_fields, false, e);
 	lua_pop(L, 1);
+	rc = rc ?: find_fs(inv, src, e);
 	if (!rc)
 		rc = open_ssh_config(src, ssh_config, &config, e);
 	if (!rc)

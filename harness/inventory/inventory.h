@@ -29,9 +29,10 @@ struct host {
 
 struct inventory {
 	char *path;
-	char *fs_type; /* "glusterfs" */
-	char *layout;  /* "distribute", "disperse", or NULL */
-	char *volume;  /* NULL: the only one that there is */
+	char *fs_type;  /* "glusterfs", or the absolute path of a Lua file */
+	char *layout;   /* "distribute", or NULL */
+	char *settings; /* of the lab's file system, "method=alt-aio", or NULL */
+	char *volume;   /* NULL: the only one that there is */
 	struct host *hosts;
 	size_t n_hosts;
 	bool allow_restart; /* of hosts that do not say */

@@ -21,6 +21,9 @@ void judge_free(struct judge *j)
 {
 	if (!j)
 		return;
+	for (size_t i = 0; i < j->n_parts; i++)
+		judge_free(j->parts[i]);
+	free(j->parts);
 	instances_clear(j);
 	free(j->names);
 	free(j->aliases);
@@ -65,6 +68,59 @@ static void give_aliases(struct judge *j)
 	}
 }
 
+/* Names the servers and loads the detectors; 'rc' of what came before. */
+static int load(struct judge *j, const json_t *detectors, int rc, struct err *e)
+{
+	if (rc)
+		return rc;
+	give_aliases(j);
+	return instances_load(j, detectors, e);
+}
+
+static int new_part(const json_t *detectors, const json_t *part, struct store *store,
+	struct judge **out, struct err *e)
+{
+	struct judge *j = alloc_zero(1, sizeof(*j));
+	const char *key = jget_text(part, "key");
+	int rc = 0;
+
+	*j = (struct judge){.servers = json_deep_copy(jget(part, "servers")),
+		.store = store,
+		.first = jget_int(part, "first"),
+		.last = jget_int(part, "last")};
+	snprintf(j->key, sizeof(j->key), "%s", key ? key : "");
+	if (!*j->key || !json_is_array(j->servers))
+		rc = err_blame(e, ERR_DAMAGED,
+			err_set(e, -EBADMSG, "'%s' is damaged: its fact 'shards' is incomplete",
+				store_folder(store)));
+	rc = load(j, detectors, rc, e);
+	if (rc)
+		judge_free(j);
+	else
+		*out = j;
+	return rc;
+}
+
+/* 1: the store holds shards, and each has its judge now; 0: it does not; or an error. */
+static int new_parts(struct judge *j, const json_t *detectors, struct err *e)
+{
+	json_auto_t *shards = NULL;
+	json_t *part;
+	size_t i;
+	int rc = store_get_json(j->store, "shards", &shards, e);
+
+	if (rc != 1)
+		return rc;
+	j->parts = alloc_zero(json_array_size(shards), sizeof(struct judge *));
+	json_array_foreach(shards, i, part) {
+		rc = new_part(detectors, part, j->store, &j->parts[j->n_parts], e);
+		if (rc)
+			return rc;
+		j->n_parts++;
+	}
+	return 1;
+}
+
 int judge_new(const json_t *detectors, const json_t *servers, struct store *store,
 	struct judge **out, struct err *e)
 {
@@ -72,16 +128,21 @@ int judge_new(const json_t *detectors, const json_t *servers, struct store *stor
 	int rc;
 
 	*j = (struct judge){.servers = json_deep_copy(servers), .store = store};
-	rc = store ? store_blind_key(store, j->key, e) : 0;
-	if (!rc) {
-		give_aliases(j);
-		rc = instances_load(j, detectors, e);
-	}
-	if (rc)
+	rc = store ? new_parts(j, detectors, e) : 0;
+	if (!rc && store)
+		rc = store_blind_key(store, j->key, e);
+	rc = load(j, detectors, rc, e);
+	if (rc < 0)
 		judge_free(j);
 	else
 		*out = j;
-	return rc;
+	return rc < 0 ? rc : 0;
+}
+
+/* Whether an attempt is this judge's to judge. */
+static bool is_own(const struct judge *j, int64_t attempt)
+{
+	return !j->first || (attempt >= j->first && attempt <= j->last);
 }
 
 /* The length that the scenario's phases make, which scored runs are cut to. */
@@ -114,11 +175,26 @@ static int list_confirmed(
 	json_array_foreach(rows, i, row) {
 		int64_t attempt = jget_int(row, "attempt");
 
-		if (training == (jget_int(row, "training") != 0) && (!only || attempt == only))
+		if (training == (jget_int(row, "training") != 0) && (!only || attempt == only) &&
+			is_own(j, attempt))
 			(*out)[(*n)++] = (struct judged){
 				attempt, (int32_t)jget_int(row, "seconds")};
 	}
 	return 0;
+}
+
+/* Training cells that the plan has, confirmed or not. */
+static int count_training(struct judge *j, size_t *n, struct err *e)
+{
+	json_auto_t *tally = NULL;
+	json_t *cell;
+	size_t i;
+	int rc = store_tally(j->store, &tally, e);
+
+	*n = 0;
+	json_array_foreach(jget(tally, "cells"), i, cell)
+		*n += jget_int(cell, "training") != 0;
+	return rc;
 }
 
 static int train(struct judge *j, struct err *e)
@@ -126,10 +202,10 @@ static int train(struct judge *j, struct err *e)
 	auto_free struct judged *training = NULL;
 	auto_free struct evidence *runs = NULL;
 	auto_free struct detector_run *list = NULL;
-	size_t n = 0;
+	size_t n = 0, planned = 0;
 	int rc = store_get_json(j->store, "file_system", &j->file_system, e);
 
-	rc = rc < 0 ? rc : read_length(j, e);
+	rc = rc < 0 ? rc : read_length(j, e) ?: count_training(j, &planned, e);
 	if (!rc)
 		rc = list_confirmed(j, true, 0, &training, &n, e);
 	runs = alloc_zero(n, sizeof(*runs));
@@ -139,7 +215,7 @@ static int train(struct judge *j, struct err *e)
 		list[i] = runs[i].run;
 	}
 	for (size_t i = 0; i < j->n_instances && !rc; i++)
-		rc = instance_train(&j->instances[i], list, n, e);
+		rc = instance_train(&j->instances[i], list, n, planned, e);
 	for (size_t i = 0; i < n; i++)
 		evidence_clear(&runs[i]);
 	j->trained = !rc;
@@ -178,6 +254,32 @@ static json_t *unmask(const struct judge *j, const struct evidence *ev, const js
 	case JSON_STRING: return json_string(true_name(j, ev, json_string_value(v)));
 	default: return json_deep_copy(v);
 	}
+}
+
+int judge_names(struct store *s, const json_t *v, json_t **out, struct err *e)
+{
+	const struct evidence none = {.clients = NULL};
+	json_auto_t *servers = NULL, *shards = NULL;
+	struct judge j = {.store = s};
+	int rc = store_get_json(s, "shards", &shards, e);
+
+	/* Each shard has aliases of its own, and what is told here does not say whose it is. */
+	if (rc == 1)
+		*out = json_deep_copy(v);
+	if (rc)
+		return rc < 0 ? rc : 0;
+	rc = store_get_json(s, "servers", &servers, e);
+	j.servers = json_incref(servers ? servers : json_array());
+	rc = rc < 0 ? rc : store_blind_key(s, j.key, e);
+	if (!rc) {
+		give_aliases(&j);
+		*out = unmask(&j, &none, v);
+	}
+	free(j.names);
+	free(j.aliases);
+	free(j.alias_list);
+	json_decref(j.servers);
+	return rc;
 }
 
 /* Appends ", DETECTOR: what it said" to 'text'. */
@@ -258,7 +360,7 @@ static size_t at_once(const struct judge *j)
 	return AT_ONCE_MAX < room ? AT_ONCE_MAX : room;
 }
 
-int judge_all(struct judge *j, int64_t only, json_t **out, struct err *e)
+static int judge_own(struct judge *j, int64_t only, json_t **out, struct err *e)
 {
 	json_auto_t *rows = json_array();
 	auto_free struct judged *list = NULL;
@@ -273,6 +375,38 @@ int judge_all(struct judge *j, int64_t only, json_t **out, struct err *e)
 	if (!rc)
 		*out = json_incref(rows);
 	return rc;
+}
+
+static int judge_parts(struct judge *j, int64_t only, json_t **out, struct err *e)
+{
+	json_auto_t *rows = json_array();
+	int rc = 0;
+
+	j->failures = 0;
+	for (size_t i = 0; i < j->n_parts && !rc; i++) {
+		struct judge *part = j->parts[i];
+		auto_free struct judged *list = NULL;
+		json_auto_t *own = NULL;
+		size_t n = 0;
+
+		/* A shard without scored attempts need not be trained either. */
+		rc = list_confirmed(part, false, only, &list, &n, e);
+		if (rc || !n)
+			continue;
+		rc = judge_own(part, only, &own, e);
+		json_array_extend(rows, own);
+		if (part->failures && !j->failures)
+			j->failure = part->failure;
+		j->failures += part->failures;
+	}
+	if (!rc)
+		*out = json_incref(rows);
+	return rc;
+}
+
+int judge_all(struct judge *j, int64_t only, json_t **out, struct err *e)
+{
+	return j->n_parts ? judge_parts(j, only, out, e) : judge_own(j, only, out, e);
 }
 
 /* The model of an external program is its training runs, which the store has already. */

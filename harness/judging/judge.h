@@ -7,6 +7,9 @@
  * which the victims are drawn). All scored runs are cut to one length, since a fault that is slow
  * to undo makes a run longer. Nothing tells fault, victim, onset or workload.
  *
+ * Shards that were joined (store_join) are judged each by itself, with its own key and its own
+ * training: a model holds for the cluster that it was made on.
+ *
  * The null detectors are judged with every run, whether or not the scenario names them.
  */
 #ifndef CULPRIT_HARNESS_JUDGE_H
@@ -33,6 +36,10 @@ int judge_attempt(struct judge *j, int64_t attempt, char *text, size_t size, str
  * '*rows' is [{attempt, detector, metric, verdict}] as store_verdicts gives them. Failed detectors:
  * as above, but the result is 0 and judge_failures counts them. */
 int judge_all(struct judge *j, int64_t only, json_t **rows, struct err *e);
+
+/* 'v', which a detector made (a model), with the names of servers in place of their aliases. New
+ * reference. */
+int judge_names(struct store *s, const json_t *v, json_t **named, struct err *e);
 
 /* How many verdicts are errors of a detector; '*first' is the first of them, or NULL. */
 unsigned judge_failures(const struct judge *j, const char **first);

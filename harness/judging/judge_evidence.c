@@ -127,6 +127,8 @@ int evidence_read(
 		rc = events_read(j, attempt, seconds, ev, e);
 	if (rc)
 		return rc;
+	/* As the attempt is numbered in its own run: a joined run is judged as its parts were. */
+	attempt -= j->first ? j->first - 1 : 0;
 	snprintf(ev->id, sizeof(ev->id), "%08llx",
 		(unsigned long long)(judge_draw(j, "run", attempt) >> 32));
 	ev->run = (struct detector_run){.id = ev->id,

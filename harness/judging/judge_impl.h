@@ -31,6 +31,10 @@ struct judge {
 	json_t *servers;
 	char key[80]; /* secret; all random draws start from it */
 	struct store *store;
+	/* Of joined shards: a judge for each, with its key, servers and training. */
+	struct judge **parts;
+	size_t n_parts;
+	int64_t first, last; /* the attempts of a part; first is 0: all */
 	json_t *file_system; /* what its errors mean; NULL: not known */
 	int32_t seconds;     /* that scored runs are cut to */
 	bool trained;
@@ -55,7 +59,8 @@ uint64_t judge_draw(const struct judge *j, const char *purpose, int64_t index);
 int instances_load(struct judge *j, const json_t *detectors, struct err *e);
 void instances_clear(struct judge *j);
 /* Makes the model. A detector that fails in training then fails in every run; the others go on. */
-int instance_train(struct instance *in, const struct detector_run *list, size_t n, struct err *e);
+int instance_train(struct instance *in, const struct detector_run *list, size_t n, size_t planned,
+	struct err *e);
 /* Asks about 'n' runs, at most AT_ONCE_MAX; a broken detector answers each with its reason. */
 int instance_ask(struct instance *in, const struct evidence *ev, size_t n,
 	struct detector_answer *answers, struct err *e);

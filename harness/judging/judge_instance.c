@@ -124,7 +124,10 @@ int instances_load(struct judge *j, const json_t *detectors, struct err *e)
 	return rc;
 }
 
-int instance_train(struct instance *in, const struct detector_run *list, size_t n, struct err *e)
+#define NOT_AGAIN "; it is not asked again ('time_limit_s' is its limit)"
+
+int instance_train(struct instance *in, const struct detector_run *list, size_t n, size_t planned,
+	struct err *e)
 {
 	struct err why;
 	int rc;
@@ -133,26 +136,38 @@ int instance_train(struct instance *in, const struct detector_run *list, size_t 
 		in->model = json_object();
 		return 0;
 	}
+	if (!n && planned && !detector_external(in->detector))
+		return err_set(e, -EINVAL,
+			"the detector '%s' must be trained, and none of the plan's %zu training "
+			"cells has a confirmed attempt; 'culprit resume' runs them",
+			in->name, planned);
 	if (!n && !detector_external(in->detector))
 		return err_set(e, -EINVAL,
 			"the detector '%s' must be trained, and there is no confirmed fault-free "
 			"training run; add 'training' to the scenario",
 			in->name);
 	rc = detector_train(in->detector, list, n, &in->model, &why);
-	if (rc)
+	if (rc == -ETIMEDOUT && detector_external(in->detector))
+		in->broken = alloc_format("in training: %s" NOT_AGAIN, why.text);
+	else if (rc)
 		in->broken = alloc_format("in training: %s", why.text);
 	return 0;
 }
 
 enum { TIMEOUTS_MAX = 3 };
 
-/* A detector that hangs in every run would delay all others: it is given up. */
-static void note_timeout(struct instance *in, int failed, const struct err *why)
+/* A detector that hangs in every run would delay all others: it is given up. A program's limit is
+ * time that passes, half a minute of each cell: it is given up at once. */
+static void note_timeout(struct instance *in, struct detector_answer *a)
 {
-	in->timeouts = failed == -ETIMEDOUT ? in->timeouts + 1 : 0;
-	if (in->timeouts == TIMEOUTS_MAX)
+	in->timeouts = a->rc == -ETIMEDOUT ? in->timeouts + 1 : 0;
+	if (in->timeouts && detector_external(in->detector)) {
+		in->broken = alloc_format("%s" NOT_AGAIN, a->why.text);
+		err_set(&a->why, a->rc, "%s", in->broken);
+	} else if (in->timeouts == TIMEOUTS_MAX) {
 		in->broken = alloc_format(
-			"%s; given up after %d such runs", why->text, TIMEOUTS_MAX);
+			"%s; given up after %d such runs", a->why.text, TIMEOUTS_MAX);
+	}
 }
 
 int instance_ask(struct instance *in, const struct evidence *ev, size_t n,
@@ -172,7 +187,7 @@ int instance_ask(struct instance *in, const struct evidence *ev, size_t n,
 	rc = detector_diagnose_all(in->detector, in->model, runs, answers, n, e);
 	for (size_t i = 0; i < n && !rc; i++) {
 		if (!in->broken)
-			note_timeout(in, answers[i].rc, &answers[i].why);
+			note_timeout(in, &answers[i]);
 		if (answers[i].rc == -EPERM ||
 			answers[i].rc == -ENOMEM) /* these concern every run */
 			rc = err_set(e, answers[i].rc, "%s", answers[i].why.text);

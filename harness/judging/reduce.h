@@ -2,15 +2,8 @@
  * Reduction: turns the traces in an attempt's folder into samples and events, for the store. Each
  * trace is read once.
  *
- * Besides the traces it needs a description of the cluster. It is kept with the attempt
- * (detail.reduction), so that a recorded run can be reduced again without the cluster
- * (remeasure.h):
- *
- *   {"servers": [{"name", "address", "port", "storage", "clock_offset_ns", "sampled"}],
- *    "clients": [{"name", "mount", "clock_offset_ns", "sampled"}]}
- *
- * address: numeric; storage, mount: null if there is none; clock_offset_ns: the node's clock minus
- * the orchestrator's; sampled: a log of the node's sampler exists
+ * Besides the traces it needs the description of the cluster that is kept with the attempt
+ * (places.h), so that a recorded run can be reduced again without the cluster (remeasure.h).
  */
 #ifndef CULPRIT_HARNESS_REDUCE_H
 #define CULPRIT_HARNESS_REDUCE_H
@@ -21,7 +14,7 @@ struct reduction;
 
 struct reduce_spec {
 	const char *folder;    /* of the attempt, as a path */
-	const json_t *cluster; /* as above; must outlive the reduction */
+	const json_t *cluster; /* as places.h has it; must outlive the reduction */
 	int64_t start_ns;
 	int32_t seconds;
 	bool second; /* the second tracer's traces, not the first's */

@@ -8,6 +8,7 @@
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/jget.h"
+#include "harness/judging/places.h"
 #include "harness/judging/reduce.h"
 
 static const json_t *cluster_of(const json_t *row)
@@ -54,8 +55,7 @@ int remeasure_check(struct store *s, struct err *e)
 static int measure_again(
 	struct store *s, const char *traces, bool second, const json_t *row, struct err *e)
 {
-	auto_free char *folder = alloc_format("%s/cells/%04lld.%lld", traces,
-		(long long)jget_int(row, "cell"), (long long)jget_int(row, "number"));
+	auto_free char *folder = places_folder(traces, row);
 	const struct reduce_spec spec = {.folder = folder,
 		.cluster = cluster_of(row),
 		.start_ns = jget_int(row, "start_ns"),

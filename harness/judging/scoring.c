@@ -7,14 +7,21 @@
 
 #include "diag/judge/detector.h"
 #include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/jget.h"
+#include "harness/judging/axes.h"
 #include "harness/judging/judge.h"
 
 struct scoring {
 	struct score_table *table;
 	struct cell_range range;
 	json_t *cells;
+	/* Of the run that is being added. */
+	const char *column; /* in place of its workloads, or NULL */
+	int64_t first_id;   /* added to its cells' numbers */
 };
+
+enum { IDS_A_RUN = 100000000 };
 
 int scoring_fault_params(struct store *s, json_t **params, struct err *e)
 {
@@ -46,38 +53,22 @@ static const json_t *find_row(const json_t *rows, const char *key, const char *v
 	return NULL;
 }
 
-/* Detectors in the scenario's order, the control first, then faults and workloads in the plan's
- * order. */
-static int declare_axes(
+/* Detectors in the scenario's order. */
+static int declare_detectors(
 	struct store *s, struct score_table *t, const json_t *verdicts, struct err *e)
 {
-	json_auto_t *detectors = NULL, *tally = NULL;
-	json_t *cells, *row;
+	json_auto_t *detectors = NULL;
+	json_t *row;
 	size_t i;
-	int rc = store_tally(s, &tally, e);
+	int rc = store_get_json(s, "detectors", &detectors, e);
 
-	if (!rc)
-		rc = store_get_json(s, "detectors", &detectors, e);
-	rc = rc < 0 ? rc : 0;
 	json_array_foreach(detectors, i, row) {
 		const char *name = jget_text(row, "name");
 
-		if (!rc && find_row(verdicts, "detector", name))
+		if (find_row(verdicts, "detector", name))
 			score_declare(t, SCORE_DETECTOR, name);
 	}
-	cells = jget(tally, "cells");
-	for (i = json_array_size(cells); i-- > 0;)
-		if (jget_int(json_array_get(cells, i), "training"))
-			json_array_remove(cells, i);
-	if (!rc && find_row(cells, "fault", "none"))
-		score_declare(t, SCORE_FAULT, "none");
-	json_array_foreach(cells, i, row) {
-		if (rc)
-			break;
-		score_declare(t, SCORE_FAULT, jget_text(row, "fault"));
-		score_declare(t, SCORE_WORKLOAD, jget_text(row, "workload"));
-	}
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
 /* Seconds from the start of the run to the verified onset; -1: a control. */
@@ -103,9 +94,10 @@ static void add_cell(
 		return;
 	score_compare(victims, verdict, &right, &wrong);
 	json_array_append_new(c->cells,
-		json_pack("{s:O, s:O, s:O, s:O?, s:s, s:O, s:b, s:b}", "cell", jget(cell, "cell"),
-			"workload", jget(cell, "workload"), "fault", jget(cell, "fault"), "victims",
-			victims, "detector", detector, "verdict", verdict, "right",
+		json_pack("{s:O, s:O, s:O, s:O, s:O?, s:s, s:O, s:b, s:b}", "cell",
+			jget(cell, "cell"), "repeat", jget(cell, "repeat"), "workload",
+			jget(cell, "workload"), "fault", jget(cell, "fault"), "victims", victims,
+			"detector", detector, "verdict", verdict, "right",
 			(right || !victims) && !wrong, "wrong", wrong));
 }
 
@@ -113,10 +105,11 @@ static int score_row(struct scoring *c, const json_t *row, const json_t *cell, s
 {
 	const json_t *victims = jget(cell, "victims");
 	struct score_cell truth = {.fault = jget_text(cell, "fault"),
-		.workload = jget_text(cell, "workload"),
+		.workload = c->column ? c->column : jget_text(cell, "workload"),
 		.victims = json_is_null(victims) ? NULL : victims,
 		.resource = jget_text(cell, "resource"),
-		.onset_s = onset_of(cell)};
+		.onset_s = onset_of(cell),
+		.id = c->first_id + jget_int(cell, "cell")};
 	int rc = score_add(c->table, jget_text(row, "detector"), &truth, jget(row, "verdict"), e);
 
 	if (!rc)
@@ -199,33 +192,125 @@ static int keep_range(struct cell_range range, json_t *confirmed, struct err *e)
 			      range.from, range.to);
 }
 
-int scoring_new(struct store *s, const json_t *rows, struct cell_range cells, struct scoring **out,
-	struct err *e)
+/* Where a cell stands in the table, whatever the plan's order. */
+static long place(const struct scoring *c, enum score_axis axis, const char *name)
 {
-	struct scoring *c = alloc_zero(1, sizeof(*c));
+	const char *const *names;
+	long n = (long)score_names(c->table, axis, &names), i = 0;
+
+	while (i < n && strcmp(names[i], name))
+		i++;
+	return i;
+}
+
+static void sort_keys(const struct scoring *c, const json_t *cell, long keys[static 5])
+{
+	keys[0] = place(c, SCORE_FAULT, jget_text(cell, "fault"));
+	keys[1] = place(c, SCORE_WORKLOAD, jget_text(cell, "workload"));
+	keys[2] = (long)jget_int(cell, "repeat");
+	keys[3] = (long)jget_int(cell, "cell");
+	keys[4] = place(c, SCORE_DETECTOR, jget_text(cell, "detector"));
+}
+
+struct placed {
+	json_t *cell;
+	long keys[5];
+};
+
+static int by_keys(const void *a, const void *b)
+{
+	const struct placed *x = a, *y = b;
+	int k = 0;
+
+	while (k < 4 && x->keys[k] == y->keys[k])
+		k++;
+	return x->keys[k] < y->keys[k] ? -1 : x->keys[k] > y->keys[k];
+}
+
+/* Puts the cells into the order of the table, and numbers those of one name: 'again'. */
+static void sort_cells(struct scoring *c)
+{
+	size_t n = json_array_size(c->cells);
+	auto_free struct placed *list = alloc_zero(n, sizeof(*list));
+
+	for (size_t i = 0; i < n; i++) {
+		list[i].cell = json_incref(json_array_get(c->cells, i));
+		sort_keys(c, list[i].cell, list[i].keys);
+	}
+	qsort(list, n, sizeof(*list), by_keys);
+	json_array_clear(c->cells);
+	for (size_t i = 0; i < n; i++) {
+		json_int_t again = 0;
+
+		for (size_t k = i;
+			k-- > 0 && !memcmp(list[k].keys, list[i].keys, 3 * sizeof(long));)
+			again += list[k].keys[4] == list[i].keys[4];
+		json_object_set_new(list[i].cell, "again", json_integer(again));
+		json_array_append_new(c->cells, list[i].cell);
+	}
+}
+
+static int add_run(struct scoring *c, struct store *s, const json_t *rows, struct err *e)
+{
 	json_auto_t *all = json_copy((json_t *)rows), *confirmed = NULL;
 	int rc = 0;
 
-	c->cells = json_array();
-	c->range = cells;
-	c->table = score_table_new();
-	if (!rc && !rows)
+	if (!rows)
 		rc = store_rows(s, ROWS_VERDICTS, 0, &all, e);
 	if (!rc)
 		rc = store_rows(s, ROWS_CONFIRMED, 0, &confirmed, e);
 	if (!rc)
 		rc = add_nulls(s, all, e);
 	if (!rc)
-		rc = keep_range(cells, confirmed, e);
+		rc = keep_range(c->range, confirmed, e);
 	if (!rc)
-		rc = declare_axes(s, c->table, all, e);
+		rc = declare_detectors(s, c->table, all, e);
 	if (!rc)
-		rc = score_all(c, confirmed, all, e);
+		rc = axes_declare(s, c->column, c->table, e);
+	return rc ? rc : score_all(c, confirmed, all, e);
+}
+
+static struct scoring *begin(struct cell_range cells)
+{
+	struct scoring *c = alloc_zero(1, sizeof(*c));
+
+	c->cells = json_array();
+	c->range = cells;
+	c->table = score_table_new();
+	return c;
+}
+
+static int finish(struct scoring *c, int rc, struct scoring **out)
+{
+	c->column = NULL;
+	sort_cells(c);
 	if (rc)
 		scoring_free(c);
 	else
 		*out = c;
 	return rc;
+}
+
+int scoring_new(struct store *s, const json_t *rows, struct cell_range cells, struct scoring **out,
+	struct err *e)
+{
+	struct scoring *c = begin(cells);
+
+	return finish(c, add_run(c, s, rows, e), out);
+}
+
+int scoring_runs(
+	const struct scored_run *runs, size_t n, bool merge, struct scoring **out, struct err *e)
+{
+	struct scoring *c = begin((struct cell_range){0});
+	int rc = 0;
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		c->column = merge ? NULL : runs[i].name;
+		c->first_id = (int64_t)i * IDS_A_RUN;
+		rc = add_run(c, runs[i].store, runs[i].rows, e);
+	}
+	return finish(c, rc, out);
 }
 
 void scoring_free(struct scoring *c)

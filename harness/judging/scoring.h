@@ -21,14 +21,28 @@ struct cell_range {
  * -ENOENT: none of these cells is confirmed and scored. */
 int scoring_new(struct store *s, const json_t *rows, struct cell_range cells, struct scoring **out,
 	struct err *e);
+
+struct scored_run {
+	struct store *store;
+	const json_t *rows; /* as for scoring_new */
+	const char *name;
+};
+
+/* Scores several runs. 'merge': their cells are added up as if they were one run's. Else the table
+ * has runs in place of workloads. */
+int scoring_runs(
+	const struct scored_run *runs, size_t n, bool merge, struct scoring **out, struct err *e);
 void scoring_free(struct scoring *c);
 
 const struct score_table *scoring_table(const struct scoring *c); /* borrowed */
 struct cell_range scoring_range(const struct scoring *c);
 
-/* [{cell, workload, fault, victims: [names]|null, detector, verdict, right, wrong}], borrowed: what
- * each detector but the null detectors said on 'any', in the order of cells. right: the faulty
- * servers and no other, or in a control nobody. */
+/* [{cell, repeat, workload, fault, victims: [names]|null, detector, verdict, right, wrong, again}],
+ * borrowed: what
+ * each detector but the null detectors said on 'any', in the order of the table and of repeats,
+ * which is the same for every run of the scenario. right: the faulty servers and no other, or in a
+ * control nobody. again: how many cells of the same fault, workload, repeat and detector come
+ * before it. */
 const json_t *scoring_cells(const struct scoring *c);
 
 /* {label of a fault: {parameter: number}}, as the scenario has them; empty if the run does not

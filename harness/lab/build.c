@@ -15,8 +15,9 @@
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/lab/lab_impl.h"
+#include "harness/lab/recipe.h"
 
-#define STEP_S 60 /* longest that any step may take */
+#define STEP_S 240 /* longest that any step may take */
 
 /* For ci/tests/lab/lab_kill.t: CULPRIT_LAB_DIE_AT=WHO@STAGE kills 'up' or the builder ("build")
  * with SIGKILL at this stage. */
@@ -103,6 +104,8 @@ static void commit(struct child *c, size_t n)
 
 static void start_disks(const struct lab_options *o, struct child *disks, int (*loops)[2])
 {
+	const uint64_t sizes[] = {(uint64_t)o->storage_bytes, (uint64_t)o->spare_bytes};
+
 	lab_each(n, o, o->servers) {
 		child_must(child_start(&disks[n.i], o->dir, "disk", n.name, 0, NULL,
 			lab_path(o->dir, "log/%s/disk.log", n.name), &child_err));
@@ -110,8 +113,7 @@ static void start_disks(const struct lab_options *o, struct child *disks, int (*
 	await(disks, o->servers);
 	stage("disks");
 	lab_each(n, o, o->servers) {
-		loops[n.i][0] = loop_attach(lab_path(o->dir, "disk/%s/storage", n.name).s);
-		loops[n.i][1] = loop_attach(lab_path(o->dir, "disk/%s/spare", n.name).s);
+		loop_attach(lab_path(o->dir, "disk/%s/disk", n.name).s, sizes, loops[n.i]);
 	}
 	stage("loops");
 }
@@ -159,30 +161,40 @@ static void greet(const struct lab_node *n, double deadline)
 
 void build_main(const struct lab_options *o)
 {
-	struct child all[(3 + 1) * LAB_MAX_OF_A_ROLE + 1] = {0};
+	struct child all[(3 + 1) * LAB_MAX_OF_A_ROLE + LAB_MAX_MANAGERS + 1] = {0};
 	unsigned n = lab_node_count(o);
-	struct child *nodes = all, *disks = nodes + n, *bridge = disks + o->servers;
+	struct child *nodes = all, *clients = nodes + o->servers, *outsiders = clients + o->clients,
+		     *managers = outsiders + o->outsiders, *disks = nodes + n,
+		     *bridge = disks + o->servers;
 	int loops[LAB_MAX_OF_A_ROLE][2]; /* storage, spare */
+	struct recipe *recipe;
 	double deadline;
 
 	stage("start");
+	child_must(recipe_open(o, &recipe, &child_err));
 	private_mounts(o->dir);
 	make_folders(o);
 	keys_make(o);
-	gluster_write_volfiles(o);
 	stage("files");
+	groups_make(o);
+	stage("groups");
 	start_disks(o, disks, loops);
 	start_nodes(o, bridge, nodes, loops);
 	step(bridge, 1);
 	stage("switch");
 	step(nodes, n);
+	stage("nodes");
+	step(managers, o->managers);
+	step(nodes, o->servers);
 	stage("servers");
-	step(nodes + o->servers, o->clients);
+	step(clients, o->clients);
+	step(outsiders, o->outsiders);
 	stage("clients");
 	deadline = clock_mono_s() + STEP_S;
 	lab_each(node, o, n)
 		greet(&node, deadline);
-	state_inventory(o, loops);
+	state_inventory(o, recipe, loops);
+	recipe_free(recipe);
 	stage("inventory");
 	commit(disks, o->servers);
 	stage("speed");

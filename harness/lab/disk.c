@@ -1,4 +1,4 @@
-/* 'culprit lab disk', a server's disk: a FUSE file system with the files "storage" and "spare". */
+/* 'culprit lab disk', a server's disk: a FUSE file system with one file, "disk". */
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse_lowlevel.h>
@@ -21,6 +21,8 @@
 #define REQUEST_MAX (128u << 10)
 #define FOREVER 1e9
 
+enum { DISK = 2 }; /* the file's inode */
+
 /* An accepted request, answered at its due time. */
 struct pending {
 	struct pending *next;
@@ -35,29 +37,19 @@ struct disk {
 	struct disk_model model, speed; /* 'speed' takes effect when formatting is over */
 	int memory;                     /* disk_memory.h */
 	struct fuse_session *session;
-	struct part {
-		const char *name;
-		uint64_t start, size;
-	} part[2]; /* inodes 2 and 3 */
+	uint64_t size;
 	struct pending *head, **tail;
 	char *buffer;
 	int timer;
 };
 
-static const struct part *part_of(const struct disk *d, fuse_ino_t ino)
-{
-	return ino == 2 || ino == 3 ? &d->part[ino - 2] : NULL;
-}
-
 static struct stat describe(const struct disk *d, fuse_ino_t ino)
 {
-	const struct part *p = part_of(d, ino);
-
 	return (struct stat){.st_ino = ino,
 		.st_nlink = 1,
 		.st_blksize = 4096,
-		.st_mode = p ? S_IFREG | 0600 : S_IFDIR | 0700,
-		.st_size = p ? (off_t)p->size : 0};
+		.st_mode = ino == DISK ? S_IFREG | 0600 : S_IFDIR | 0700,
+		.st_size = ino == DISK ? (off_t)d->size : 0};
 }
 
 static void op_init(void *ctx, struct fuse_conn_info *conn)
@@ -73,15 +65,12 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct disk *d = fuse_req_userdata(req);
 	struct fuse_entry_param entry = {.attr_timeout = FOREVER, .entry_timeout = FOREVER};
 
-	for (size_t i = 0; parent == FUSE_ROOT_ID && i < 2; i++) {
-		if (strcmp(name, d->part[i].name))
-			continue;
-		entry.ino = 2 + i;
-		entry.attr = describe(d, entry.ino);
+	entry.ino = DISK;
+	entry.attr = describe(d, DISK);
+	if (parent == FUSE_ROOT_ID && !strcmp(name, "disk"))
 		fuse_reply_entry(req, &entry);
-		return;
-	}
-	fuse_reply_err(req, ENOENT);
+	else
+		fuse_reply_err(req, ENOENT);
 }
 
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -95,7 +84,7 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	fi->direct_io = 1;
-	if (part_of(fuse_req_userdata(req), ino))
+	if (ino == DISK)
 		fuse_reply_open(req, fi);
 	else
 		fuse_reply_err(req, EISDIR);
@@ -153,18 +142,15 @@ static void accept_request(fuse_req_t req, int what, uint64_t position, size_t s
 		answer_due(d);
 }
 
-/* The disk position of a file's range. '*size' is cut at the end of the file. */
-static int place(struct disk *d, fuse_ino_t ino, off_t off, size_t *size, uint64_t *position)
+/* '*size' is cut at the end of the disk. */
+static int place(const struct disk *d, fuse_ino_t ino, off_t off, size_t *size)
 {
-	const struct part *p = part_of(d, ino);
-
-	if (!p || off < 0)
+	if (ino != DISK || off < 0)
 		return -EINVAL;
-	if ((uint64_t)off >= p->size)
+	if ((uint64_t)off >= d->size)
 		*size = 0;
-	else if (*size > p->size - (uint64_t)off)
-		*size = p->size - (uint64_t)off;
-	*position = p->start + (uint64_t)off;
+	else if (*size > d->size - (uint64_t)off)
+		*size = d->size - (uint64_t)off;
 	return 0;
 }
 
@@ -172,8 +158,7 @@ static void op_read(
 	fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
 	struct disk *d = fuse_req_userdata(req);
-	uint64_t position;
-	int rc = place(d, ino, off, &size, &position);
+	int rc = place(d, ino, off, &size);
 
 	(void)fi;
 	if (rc || size > REQUEST_MAX)
@@ -181,26 +166,25 @@ static void op_read(
 	else if (!size)
 		fuse_reply_buf(req, NULL, 0);
 	else
-		accept_request(req, DO_READ, position, size);
+		accept_request(req, DO_READ, (uint64_t)off, size);
 }
 
 static void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t off,
 	struct fuse_file_info *fi)
 {
 	struct disk *d = fuse_req_userdata(req);
-	uint64_t position;
 	size_t fits = size;
-	int rc = place(d, ino, off, &fits, &position);
+	int rc = place(d, ino, off, &fits);
 
 	(void)fi;
 	if (!rc && fits != size)
 		rc = -ENOSPC;
 	if (!rc)
-		rc = disk_memory_write(d->memory, data, size, position);
+		rc = disk_memory_write(d->memory, data, size, (uint64_t)off);
 	if (rc)
 		fuse_reply_err(req, -rc);
 	else
-		accept_request(req, DO_WRITTEN, position, size);
+		accept_request(req, DO_WRITTEN, (uint64_t)off, size);
 }
 
 static void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
@@ -217,14 +201,12 @@ static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, of
 {
 	struct disk *d = fuse_req_userdata(req);
 	size_t size = (size_t)length;
-	uint64_t position;
-	int rc = mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)
-		? place(d, ino, off, &size, &position)
-		: -EOPNOTSUPP;
+	int rc = mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE) ? place(d, ino, off, &size)
+								      : -EOPNOTSUPP;
 
 	(void)fi;
 	if (!rc && size)
-		rc = disk_memory_zero(d->memory, size, position);
+		rc = disk_memory_zero(d->memory, size, (uint64_t)off);
 	fuse_reply_err(req, -rc);
 }
 
@@ -294,10 +276,9 @@ static void serve(struct disk *d)
 
 int disk_main(const struct lab_options *o, const char *name)
 {
-	uint64_t storage = (uint64_t)o->storage_bytes, spare = (uint64_t)o->spare_bytes;
 	struct disk d = {
 		.speed = {.rate = o->disk_rate, .seek_ns = (int64_t)(o->disk_seek_s * 1e9)},
-		.part = {{"storage", 0, storage}, {"spare", storage, spare}},
+		.size = (uint64_t)o->storage_bytes + (uint64_t)o->spare_bytes,
 		.tail = &d.head,
 		.buffer = alloc_zero(1, REQUEST_MAX),
 		.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
@@ -305,7 +286,7 @@ int disk_main(const struct lab_options *o, const char *name)
 	char *args_v[] = {"culprit-disk", "-ofsname=culprit-disk", NULL};
 	struct fuse_args args = FUSE_ARGS_INIT(2, args_v);
 
-	d.memory = disk_memory_new(name, storage + spare, &child_err);
+	d.memory = disk_memory_new(name, d.size, &child_err);
 	child_must(d.memory);
 	d.session = fuse_session_new(&args, &ops, sizeof(ops), &d);
 	if (d.timer < 0 || !d.session || fuse_session_mount(d.session, point.s))

@@ -18,8 +18,9 @@
 #include "harness/base/jget.h"
 #include "harness/base/proc.h"
 #include "harness/lab/lab_impl.h"
+#include "harness/lab/recipe.h"
 
-#define BUILD_S 300
+#define BUILD_S 600
 
 static volatile pid_t builder;
 static volatile sig_atomic_t interrupted;
@@ -71,14 +72,14 @@ static int need_root(const char *command, struct err *e)
 	return err_blame(e, ERR_USAGE, -EPERM);
 }
 
-/* Are there processes of a lab in 'dir'? Its folder may be gone. */
+/* Are there processes or control groups of a lab in 'dir'? Its folder may be gone. */
 static bool haunted(const char *dir)
 {
 	pid_t *pids = NULL;
 	int n = proc_find_tagged(LAB_TAG, dir, false, &pids);
 
 	free(pids);
-	return n > 0;
+	return n > 0 || groups_there(dir);
 }
 
 /* Called with the lock held. 1: this very lab is up. 0: the folder is free. -EAGAIN: the remains
@@ -87,7 +88,7 @@ static int clear_way(const struct lab_options *o, struct err *e)
 {
 	struct lab_options there;
 	json_t *state = NULL;
-	char why[64];
+	char why[256];
 	bool whole;
 	int rc = folder_look(o->dir, e);
 
@@ -177,19 +178,67 @@ static int take_folder(const struct lab_options *o, int *lock, struct err *e)
 	return rc;
 }
 
-int lab_up(const struct lab_options *o, struct err *e)
+/* After 'su' the PATH may lack the sbin folders, which the lab needs. */
+static void widen_path(void)
+{
+	const char *was = getenv("PATH");
+	char *path = alloc_format("%s%s/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin",
+		was ? was : "", was ? ":" : "");
+
+	setenv("PATH", path, 1);
+	free(path);
+}
+
+static int machine_prerequisites(struct err *e)
+{
+	static const struct {
+		const char *program, *package;
+	} needs[] = {
+		{"ip", "iproute2"},
+		{"tc", "iproute2"},
+		{"mkfs.ext4", "e2fsprogs"},
+		{"sshd", "openssh-server"},
+	};
+	static const char *const devices[] = {"/dev/fuse", "/dev/loop-control"};
+
+	if (need_root("up", e))
+		return -EPERM;
+	widen_path();
+	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
+		if (lab_program(needs[i].program, needs[i].package, e))
+			return -ENOENT;
+	for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
+		int fd = open(devices[i], O_RDWR | O_CLOEXEC);
+
+		if (fd < 0)
+			return err_set(e, -ENODEV, "'%s' cannot be used (%s); try 'modprobe %s'",
+				devices[i], strerror(errno), i ? "loop" : "fuse");
+		close(fd);
+	}
+	return 0;
+}
+
+/* Loads the file system and completes the options from it. */
+static int choose_file_system(struct lab_options *o, struct err *e)
+{
+	struct recipe *recipe = NULL;
+	int rc = lab_options_check(o, e) ?: recipe_open(o, &recipe, e);
+
+	rc = rc ?: recipe_complete(recipe, o, e) ?: recipe_programs(recipe, e);
+	recipe_free(recipe);
+	return rc;
+}
+
+int lab_up(struct lab_options *o, struct err *e)
 {
 	struct err ignored;
-	int lock = -1, rc = lab_options_check(o, e);
+	int lock = -1, rc = machine_prerequisites(e);
 
-	if (!rc)
-		rc = lab_prerequisites(e);
-	if (!rc)
-		rc = take_folder(o, &lock, e);
+	rc = rc ?: choose_file_system(o, e) ?: take_folder(o, &lock, e);
 	if (rc < 0)
 		err_blame(e, ERR_USAGE, rc);
 	if (!rc) {
-		rc = network_check(o, e);
+		rc = network_check(o, e) ?: groups_check(o, e);
 		if (rc)
 			err_blame(e, ERR_USAGE, rc);
 		else
@@ -234,7 +283,7 @@ static json_t *describe_nodes(const struct lab_options *o, const json_t *state)
 		pid_t pid = state_pid(state, n.name);
 
 		json_array_append_new(nodes,
-			json_pack("{ss ss ss so}", "name", n.name, "role", role_name(n.role),
+			json_pack("{ss ss ss so}", "name", n.name, "role", lab_role_name(&n),
 				"address", n.address, "pid",
 				pid ? json_integer(pid) : json_null()));
 	}
@@ -246,7 +295,7 @@ int lab_status(const char *dir, json_t **out, struct err *e)
 	char host_link[IFNAMSIZ];
 	struct lab_options o;
 	json_t *state = NULL;
-	char why[64];
+	char why[256];
 	bool whole;
 	int rc, what = folder_look(dir, e);
 
@@ -278,11 +327,17 @@ int lab_status(const char *dir, json_t **out, struct err *e)
 }
 
 /* In a forked child: becomes a process of the node. */
-static void __attribute__((noreturn)) enter(int pidfd, char **argv)
+static void __attribute__((noreturn))
+enter(const struct lab_options *o, const struct lab_node *n, int pidfd, char **argv)
 {
 	pid_t pid;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	errno = -groups_enter(o, n);
+	if (errno) {
+		perror("culprit lab exec: cannot enter the node's control group");
+		_exit(126);
+	}
 	if (setns(pidfd, CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS) < 0 ||
 		chdir("/") < 0) {
 		perror("culprit lab exec: cannot enter the node");
@@ -326,7 +381,7 @@ int lab_exec(const char *dir, const char *node, char **argv, struct err *e)
 	setenv(LAB_TAG, dir, 1);
 	pid = fork();
 	if (pid == 0)
-		enter(pidfd, argv);
+		enter(&o, &n, pidfd, argv);
 	rc = pid < 0 ? err_errno(e, -errno, "cannot enter '%s'", node) : 0;
 	unsetenv(LAB_TAG);
 	close(pidfd);
@@ -338,57 +393,11 @@ int lab_exec(const char *dir, const char *node, char **argv, struct err *e)
 	return rc;
 }
 
-/* After 'su' the PATH may lack the sbin folders, which the lab needs. */
-static void widen_path(void)
+int lab_prerequisites(const char *fs, struct err *e)
 {
-	const char *was = getenv("PATH");
-	char *path = alloc_format("%s%s/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin",
-		was ? was : "", was ? ":" : "");
+	struct lab_options o = LAB_DEFAULTS;
+	int rc = machine_prerequisites(e);
 
-	setenv("PATH", path, 1);
-	free(path);
-}
-
-static bool program_there(const char *name)
-{
-	char *folders = alloc_copy(getenv("PATH")), *rest;
-	bool found = false;
-
-	for (char *f = strtok_r(folders, ":", &rest); f && !found; f = strtok_r(NULL, ":", &rest))
-		found = !access(lab_path(f, "%s", name).s, X_OK);
-	free(folders);
-	return found;
-}
-
-int lab_prerequisites(struct err *e)
-{
-	static const struct {
-		const char *program, *package;
-	} needs[] = {
-		{"ip", "iproute2"},
-		{"tc", "iproute2"},
-		{"mkfs.ext4", "e2fsprogs"},
-		{"sshd", "openssh-server"},
-		{"glusterfs", "glusterfs-client"},
-		{"glusterfsd", "glusterfs-server"},
-	};
-	static const char *const devices[] = {"/dev/fuse", "/dev/loop-control"};
-
-	if (need_root("up", e))
-		return -EPERM;
-	widen_path();
-	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
-		if (!program_there(needs[i].program))
-			return err_set(e, -ENOENT,
-				"there is no '%s' here; try 'apt-get install %s'", needs[i].program,
-				needs[i].package);
-	for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
-		int fd = open(devices[i], O_RDWR | O_CLOEXEC);
-
-		if (fd < 0)
-			return err_set(e, -ENODEV, "'%s' cannot be used (%s); try 'modprobe %s'",
-				devices[i], strerror(errno), i ? "loop" : "fuse");
-		close(fd);
-	}
-	return 0;
+	snprintf(o.fs, sizeof(o.fs), "%s", fs);
+	return rc ?: choose_file_system(&o, e);
 }

@@ -19,13 +19,12 @@
 #include "harness/inventory/inventory.h"
 #include "harness/lab/lab.h"
 
-/* In children: the control socket; of a server, then its two loop devices. */
+/* In children: the control socket; of a server, then its disk's two partitions. */
 #define LAB_CONTROL_FD 3
 #define LAB_STORAGE_FD 4
 #define LAB_SPARE_FD 5
 
-#define LAB_PORT 24007 /* of a brick */
-#define LAB_STORAGE "/srv/brick"
+#define LAB_STORAGE "/srv/storage"
 #define LAB_MOUNT "/mnt/fs"
 #define LAB_NODE_RUN "/run/culprit" /* a node's own folder, inside the node */
 
@@ -42,13 +41,16 @@ struct lab_path lab_path(const char *dir, const char *fmt, ...)
 /* --- layout.c: the nodes that follow from the options --- */
 
 struct lab_node {
-	unsigned i;    /* servers first, then clients, then outsiders */
-	char name[16]; /* "s1" */
-	enum role role;
+	unsigned i;      /* servers first, then clients, outsiders, managers */
+	unsigned number; /* 1 of "s1" */
+	char name[16];   /* "s1" */
+	enum role role;  /* of a manager: ROLE_OUTSIDER */
+	bool manager;    /* runs services that are not under test; not in the inventory */
 	char address[INET_ADDRSTRLEN];
 };
 
 unsigned lab_node_count(const struct lab_options *o);
+const char *lab_role_name(const struct lab_node *n);
 struct lab_node lab_node_at(const struct lab_options *o, unsigned i);
 /* The first 'count' nodes. */
 #define lab_each(n, o, count)                                                                      \
@@ -61,7 +63,6 @@ void lab_address(const struct lab_options *o, unsigned offset, char address[INET
 /* Name of this machine's one interface to the lab, from the folder's name. */
 void lab_host_link(const char *dir, char name[IFNAMSIZ]);
 
-const char *lab_layout_name(const struct lab_options *o);
 json_t *lab_options_json(const struct lab_options *o);
 int lab_options_save(const struct lab_options *o, struct err *e);
 int lab_options_load(const char *dir, struct lab_options *o, struct err *e);
@@ -110,6 +111,19 @@ void switch_main(const struct lab_options *o) __attribute__((noreturn));
 /* Returns an exit code. */
 int disk_main(const struct lab_options *o, const char *name);
 
+/* --- groups.c: the nodes' processors and memory --- */
+
+/* Can this machine do it? -EINVAL, -ENODEV, or what the kernel says. */
+int groups_check(const struct lab_options *o, struct err *e);
+/* In a child: makes the nodes' groups with their limits. */
+void groups_make(const struct lab_options *o);
+/* Puts the calling process into a node's groups. 0 or -errno. */
+int groups_enter(const struct lab_options *o, const struct lab_node *n);
+/* Is there any group of the lab in 'dir'? */
+bool groups_there(const char *dir);
+/* Removes them all, once the processes have ended. */
+int groups_remove(const char *dir, double timeout_s, struct err *e);
+
 /* --- network.c --- */
 
 /* In children: each writes its commands for ip(8) and tc(8) to files and runs them. */
@@ -121,11 +135,11 @@ int network_check(const struct lab_options *o, struct err *e);
 
 /* --- loop.c --- */
 
-/* In a child: attaches 'backing' to a free loop device that detaches itself at the last close;
- * returns its descriptor. */
-int loop_attach(const char *backing);
-/* N of /dev/loopN. */
-unsigned loop_number(int fd);
+/* In a child: attaches 'backing' to a free loop device that detaches itself at the last close, with
+ * two partitions of these sizes (bytes, whole sectors); their descriptors. */
+void loop_attach(const char *backing, const uint64_t sizes[2], int parts[2]);
+/* /dev/loopNpM of such a descriptor. */
+struct lab_path loop_path(int part);
 /* Waits until no loop device's backing file lies under 'dir'; detaches them by force at
  * 'timeout_s'. */
 int loop_sweep(const char *dir, double timeout_s, struct err *e);
@@ -136,13 +150,14 @@ int loop_sweep(const char *dir, double timeout_s, struct err *e);
  * sshd_config. */
 void keys_make(const struct lab_options *o);
 
-/* --- gluster.c, in children --- */
+/* Looks for a program in PATH. -ENOENT names the package, or says where else to get it. */
+int lab_program(const char *program, const char *package, struct err *e);
 
-void gluster_write_volfiles(const struct lab_options *o);
-/* Starts the brick; returns when it listens. For pid 1 of a server. */
-void gluster_brick(void);
-/* Mounts the client; returns when every brick is connected and a file was written and read. */
-void gluster_client(const struct lab_options *o, const char *name);
+/* --- client.c --- */
+
+/* In a client: writes a file that is larger than any piece that file systems cut, reads it back and
+ * removes it. */
+int client_try_file(const char *name, struct err *e);
 
 /* --- state.c: the lab's files; what was built, and is it alive --- */
 
@@ -158,14 +173,15 @@ void lab_save(struct lab_path path, mode_t mode, const char *text);
 int state_lock(const char *dir, bool make, int *fd, struct err *e);
 /* In a child. 'loops': the servers' storage and spare. */
 void state_save(const struct lab_options *o, const struct child *children, size_t n);
-void state_inventory(const struct lab_options *o, const int (*loops)[2]);
+struct recipe;
+void state_inventory(const struct lab_options *o, const struct recipe *r, const int (*loops)[2]);
 /* -ENOENT: no whole lab in 'dir'. '*state' is the caller's. */
 int state_load(const char *dir, json_t **state, struct err *e);
 /* The pid of a process of the lab by its name; 0 if it is dead. */
 pid_t state_pid(const json_t *state, const char *name);
-/* True if every process of the lab lives, and every server and client has its GlusterFS daemon;
- * else 'why' says what is missing. Daemons are seen by root only. */
-bool state_whole(const struct lab_options *o, const json_t *state, char why[64]);
+/* True if every process of the lab lives, and every server and client has the processes of its file
+ * system; else 'why' says what is missing. They are seen by root only. */
+bool state_whole(const struct lab_options *o, const json_t *state, char why[256]);
 
 /* --- sweep.c --- */
 

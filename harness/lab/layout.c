@@ -33,17 +33,9 @@ int lab_options_check(const struct lab_options *o, struct err *e)
 		return err_set(e, -EINVAL,
 			"--subnet '%s' must be an IPv4 network of /8 to /26, as 10.77.0.0/24",
 			o->subnet);
-	if (o->layout == LAB_DISPERSE && o->servers < 3)
-		return err_set(e, -EINVAL, "--layout disperse needs 3 servers or more, not %u",
-			o->servers);
 	if (fmod(o->storage_bytes, 4096) != 0 || fmod(o->spare_bytes, 4096) != 0)
 		return err_set(e, -EINVAL, "--storage and --spare must be whole blocks of 4KiB");
 	return 0;
-}
-
-const char *lab_layout_name(const struct lab_options *o)
-{
-	return o->layout == LAB_DISPERSE ? "disperse" : "distribute";
 }
 
 void lab_address(const struct lab_options *o, unsigned offset, char address[INET_ADDRSTRLEN])
@@ -59,18 +51,25 @@ void lab_address(const struct lab_options *o, unsigned offset, char address[INET
 
 unsigned lab_node_count(const struct lab_options *o)
 {
-	return o->servers + o->clients + o->outsiders;
+	return o->servers + o->clients + o->outsiders + o->managers;
+}
+
+const char *lab_role_name(const struct lab_node *n)
+{
+	return n->manager ? "manager" : role_name(n->role);
 }
 
 struct lab_node lab_node_at(const struct lab_options *o, unsigned i)
 {
-	const unsigned counts[] = {o->servers, o->clients};
+	const unsigned counts[] = {o->servers, o->clients, o->outsiders};
 	struct lab_node n = {.i = i};
 
 	for (; n.role < ROLE_OUTSIDER && i >= counts[n.role]; n.role++)
 		i -= counts[n.role];
-	snprintf(n.name, sizeof(n.name), "%c%u", role_name(n.role)[0], i + 1);
-	lab_address(o, 11 + LAB_MAX_OF_A_ROLE * n.role + i, n.address);
+	n.manager = n.role == ROLE_OUTSIDER && i >= o->outsiders;
+	n.number = 1 + i - (n.manager ? o->outsiders : 0);
+	snprintf(n.name, sizeof(n.name), "%c%u", lab_role_name(&n)[0], n.number);
+	lab_address(o, n.manager ? 1 + n.number : 11 + LAB_MAX_OF_A_ROLE * n.role + i, n.address);
 	return n;
 }
 
@@ -93,11 +92,13 @@ void lab_host_link(const char *dir, char name[IFNAMSIZ])
 
 json_t *lab_options_json(const struct lab_options *o)
 {
-	return json_pack("{ss ss si si si ss sf sf sf sf sf sb}", "dir", o->dir, "subnet",
-		o->subnet, "servers", (int)o->servers, "clients", (int)o->clients, "outsiders",
-		(int)o->outsiders, "layout", lab_layout_name(o), "disk_rate", o->disk_rate,
+	return json_pack("{ss ss si si si si ss ss ss sf sf sf sf sf sf sb sf sf}", "dir", o->dir,
+		"subnet", o->subnet, "servers", (int)o->servers, "clients", (int)o->clients,
+		"outsiders", (int)o->outsiders, "managers", (int)o->managers, "file_system", o->fs,
+		"settings", o->settings, "layout", o->layout, "disk_rate", o->disk_rate,
 		"disk_seek_s", o->disk_seek_s, "storage_bytes", o->storage_bytes, "spare_bytes",
-		o->spare_bytes, "nic_rate", o->nic_rate, "no_cache", o->no_cache);
+		o->spare_bytes, "nic_rate", o->nic_rate, "nic_queue_s", o->nic_queue_s,
+		"no_offload", o->no_offload, "cpus", o->cpus, "memory_bytes", o->memory_bytes);
 }
 
 int lab_options_save(const struct lab_options *o, struct err *e)
@@ -114,26 +115,32 @@ int lab_options_save(const struct lab_options *o, struct err *e)
 int lab_options_load(const char *dir, struct lab_options *o, struct err *e)
 {
 	struct lab_path path = lab_path(dir, "options.json");
-	const char *layout, *at, *subnet;
-	struct lab_options got = {0};
+	const char *layout, *at, *subnet, *fs, *settings;
+	struct lab_options got = LAB_DEFAULTS; /* of what an older lab does not say */
+	int no_offload = 0;
 	json_error_t je;
 	json_t *j = json_load_file(path.s, 0, &je);
-	int rc, no_cache;
+	int rc;
 
 	if (!j)
 		return err_set(e, -ENOENT, "cannot read '%s': %s", path.s, je.text);
-	rc = json_unpack_ex(j, &je, 0, "{ss ss si si si ss sF sF sF sF sF sb}", "dir", &at,
-		"subnet", &subnet, "servers", &got.servers, "clients", &got.clients, "outsiders",
-		&got.outsiders, "layout", &layout, "disk_rate", &got.disk_rate, "disk_seek_s",
+	rc = json_unpack_ex(j, &je, 0,
+		"{ss ss si si si si ss ss ss sF sF sF sF sF s?F s?b s?F s?F}", "dir", &at, "subnet",
+		&subnet, "servers", &got.servers, "clients", &got.clients, "outsiders",
+		&got.outsiders, "managers", &got.managers, "file_system", &fs, "settings",
+		&settings, "layout", &layout, "disk_rate", &got.disk_rate, "disk_seek_s",
 		&got.disk_seek_s, "storage_bytes", &got.storage_bytes, "spare_bytes",
-		&got.spare_bytes, "nic_rate", &got.nic_rate, "no_cache", &no_cache);
+		&got.spare_bytes, "nic_rate", &got.nic_rate, "nic_queue_s", &got.nic_queue_s,
+		"no_offload", &no_offload, "cpus", &got.cpus, "memory_bytes", &got.memory_bytes);
 	if (rc) {
 		rc = err_set(e, -EINVAL, "'%s': %s", path.s, je.text);
 	} else {
 		snprintf(got.dir, sizeof(got.dir), "%s", at);
 		snprintf(got.subnet, sizeof(got.subnet), "%s", subnet);
-		got.layout = !strcmp(layout, "disperse") ? LAB_DISPERSE : LAB_DISTRIBUTE;
-		got.no_cache = no_cache;
+		snprintf(got.fs, sizeof(got.fs), "%s", fs);
+		snprintf(got.settings, sizeof(got.settings), "%s", settings);
+		snprintf(got.layout, sizeof(got.layout), "%s", layout);
+		got.no_offload = no_offload;
 		*o = got;
 	}
 	json_decref(j);

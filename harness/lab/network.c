@@ -22,11 +22,13 @@ static void run(const struct lab_text *commands, const struct lab_options *o, co
 		(const char *const[]){program, "-batch", path.s, NULL}, 30, NULL, &child_err));
 }
 
-/* The bucket must hold the largest packet that offloading makes, and at least 2 ms of the rate. */
+/* The bucket must hold the largest packet, and at least 2 ms of the rate. */
 static void shape(struct lab_text *t, const struct lab_options *o, const char *link)
 {
-	lab_put(t, "qdisc add dev %s root tbf rate %.0fbit burst %.0f latency 50ms\n", link,
-		o->nic_rate * 8, fmax(o->nic_rate / 500, 65536));
+	double bucket = fmax(o->nic_rate / 500, o->no_offload ? 4096 : 65536);
+
+	lab_put(t, "qdisc add dev %s root tbf rate %.0fbit burst %.0f limit %.0f\n", link,
+		o->nic_rate * 8, bucket, bucket + o->nic_rate * o->nic_queue_s);
 }
 
 void network_links(const struct lab_options *o, pid_t switch_pid, const struct child *nodes)
@@ -74,6 +76,8 @@ void network_node(const struct lab_options *o, const struct lab_node *n)
 		"address add %s%s dev eth0\n"
 		"route replace %s dev eth0 src %s " ROUTE "\n",
 		n->address, strchr(o->subnet, '/'), o->subnet, n->address);
+	if (o->no_offload)
+		lab_put(&ip, "link set dev eth0 gso_max_segs 1\n");
 	run(&ip, o, n->name, "ip");
 	if (n->role == ROLE_OUTSIDER)
 		return;

@@ -14,6 +14,9 @@
 #include "harness/base/file.h"
 #include "harness/base/proc.h"
 #include "harness/lab/lab_impl.h"
+#include "harness/lab/recipe.h"
+
+#define LAB_ETC "/run/etc" /* in the node's own /run */
 
 static void mount_at(const char *source, const char *target, const char *type, unsigned long flags,
 	const char *data)
@@ -59,9 +62,12 @@ static void make_dev(const struct lab_node *n)
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
 		child_try(
 			symlink(links[i].target, links[i].path), "cannot make '%s'", links[i].path);
-	for (int fd = LAB_STORAGE_FD; n->role == ROLE_SERVER && fd <= LAB_SPARE_FD; fd++)
-		device(lab_path("/dev", "loop%u", loop_number(fd)).s, S_IFBLK | 0660,
-			makedev(LOOP_MAJOR, loop_number(fd)));
+	for (int fd = LAB_STORAGE_FD; n->role == ROLE_SERVER && fd <= LAB_SPARE_FD; fd++) {
+		struct stat st;
+
+		child_try(fstat(fd, &st), "cannot look at the disk");
+		device(loop_path(fd).s, S_IFBLK | 0660, st.st_rdev);
+	}
 	mkdir("/dev/pts", 0755);
 	mkdir("/dev/shm", 01777);
 	mount_at("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
@@ -80,6 +86,37 @@ static void bind_from(int fd, const char *name, const char *target)
 	close(file);
 }
 
+/* 'to' becomes a copy of the file 'name' (absolute, or in folder 'fd'). */
+static void copy_from(int fd, const char *name, const char *to, mode_t mode)
+{
+	int file = child_try(
+		openat(fd, name, O_PATH | O_CLOEXEC), "cannot open the lab's '%s'", name);
+	char *text = NULL;
+	size_t size;
+
+	child_must(file_read(lab_path("/proc/self/fd", "%d", file).s, &text, &size, &child_err));
+	child_must(file_write_atomic(to, mode, text, size, &child_err));
+	free(text);
+	close(file);
+}
+
+/* A copy of the machine's /etc in the node's own memory. A file must not be bound over one of
+ * the machine's: when a package manager there renames a new file over that, the kernel detaches
+ * what is mounted on it, in every namespace (since Linux 3.18). Of the machine's own files cp
+ * may miss those that are replaced in that very moment, which is no failure. */
+static void make_etc(int lab)
+{
+	static const char *const copy[] = {"cp", "-a", "/etc/.", LAB_ETC, NULL};
+
+	child_must(file_mkdirs(LAB_ETC, 0755, &child_err));
+	if (proc_run_ok(copy, 60, NULL, &child_err) && access(LAB_ETC "/passwd", R_OK) < 0)
+		child_must(-EIO);
+	copy_from(lab, "hosts", LAB_ETC "/hosts", 0644);
+	copy_from(lab, LAB_NODE_RUN "/shadow", LAB_ETC "/shadow", 0600);
+	copy_from(lab, LAB_NODE_RUN "/hostname", LAB_ETC "/hostname", 0644);
+	mount_at(LAB_ETC, "/etc", NULL, MS_BIND, NULL);
+}
+
 /* The folders that a node writes to are in memory of its own and go with it. */
 static void make_mounts(const struct lab_options *o, const struct lab_node *n)
 {
@@ -88,8 +125,8 @@ static void make_mounts(const struct lab_options *o, const struct lab_node *n)
 	} own[] = {{"/run", "mode=755"}, {"/tmp", "mode=1777"}, {"/srv", "mode=755"},
 		{"/mnt", "mode=755"}, {"/root", "mode=700"}, {"/var/lib", "mode=755"},
 		{"/var/log", "mode=755"}, {"/var/tmp", "mode=1777"}};
-	static const char *const folders[] = {"/run/sshd", "/run/lock", "/run/gluster",
-		LAB_NODE_RUN, LAB_STORAGE, LAB_MOUNT, "/var/log/glusterfs", "/var/lib/culprit"};
+	static const char *const folders[] = {
+		"/run/sshd", "/run/lock", LAB_NODE_RUN, LAB_STORAGE, LAB_MOUNT, "/var/lib/culprit"};
 	int dir = child_try(
 		open(o->dir, O_PATH | O_DIRECTORY | O_CLOEXEC), "cannot open '%s'", o->dir);
 
@@ -103,22 +140,19 @@ static void make_mounts(const struct lab_options *o, const struct lab_node *n)
 	bind_from(dir, lab_path("node", "%s", n->name).s, LAB_NODE_RUN);
 	child_must(file_mkdirs(LAB_NODE_RUN "/log", 0755, &child_err));
 	bind_from(dir, lab_path("log", "%s", n->name).s, LAB_NODE_RUN "/log");
-	bind_from(dir, "hosts", "/etc/hosts");
-	bind_from(dir, LAB_NODE_RUN "/shadow", "/etc/shadow");
-	bind_from(dir, LAB_NODE_RUN "/hostname", "/etc/hostname");
+	make_etc(dir);
 	close(dir);
 	make_dev(n);
 }
 
 /* No background initialisation afterwards: the disk must be idle when nobody uses it. */
-static void make_storage(void)
+static void make_storage(const char *device)
 {
-	struct lab_path path = lab_path("/dev", "loop%u", loop_number(LAB_STORAGE_FD));
 	const char *const argv[] = {"mkfs.ext4", "-q", "-F", "-m", "0", "-J", "size=16", "-E",
-		"nodiscard,lazy_itable_init=0,lazy_journal_init=0", path.s, NULL};
+		"nodiscard,lazy_itable_init=0,lazy_journal_init=0", device, NULL};
 
 	child_must(proc_run_ok(argv, 60, NULL, &child_err));
-	mount_at(path.s, LAB_STORAGE, "ext4", MS_NOATIME, "errors=remount-ro");
+	mount_at(device, LAB_STORAGE, "ext4", MS_NOATIME, "errors=remount-ro");
 	child_try(rmdir(LAB_STORAGE "/lost+found"), "cannot empty '%s'", LAB_STORAGE);
 }
 
@@ -135,25 +169,52 @@ static void start_sshd(void)
 	_exit(127);
 }
 
+static void start_server(struct recipe *r, const struct lab_options *o, const struct lab_node *n)
+{
+	struct lab_path device = loop_path(LAB_STORAGE_FD);
+	const char *storage = recipe_raw_storage(r) ? device.s : LAB_STORAGE;
+
+	if (!recipe_raw_storage(r))
+		make_storage(device.s);
+	child_must(recipe_step(r, "format", o, n, storage, &child_err)
+			?: recipe_step(r, "start_server", o, n, storage, &child_err));
+}
+
+static void start_file_system(
+	struct recipe *r, const struct lab_options *o, const struct lab_node *n)
+{
+	if (n->manager) {
+		child_must(recipe_step(r, "start_manager", o, n, NULL, &child_err));
+	} else if (n->role == ROLE_SERVER) {
+		start_server(r, o, n);
+	} else if (n->role == ROLE_CLIENT && recipe_has(r, "start_client")) {
+		child_must(recipe_step(r, "start_client", o, n, NULL, &child_err)
+				?: recipe_await(r, o, n, &child_err)
+				?: client_try_file(n->name, &child_err));
+	}
+}
+
 void node_main(const struct lab_options *o, const struct lab_node *n)
 {
+	struct recipe *recipe;
+
+	errno = -groups_enter(o, n);
+	child_try(-errno, "cannot enter the node's control group");
 	child_try(chdir("/"), "cannot enter '/'");
 	umask(022);
 	for (int fd = LAB_STORAGE_FD; fd <= LAB_SPARE_FD; fd++)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 	child_try(sethostname(n->name, strlen(n->name)), "cannot set the host name");
+	/* Now: the node's own folders may hide the file. */
+	child_must(recipe_open(o, &recipe, &child_err));
 	child_wait();
 	network_node(o, n);
 	make_mounts(o, n);
 	start_sshd();
-	if (n->role == ROLE_SERVER) {
-		make_storage();
-		gluster_brick();
-	} else if (n->role == ROLE_CLIENT) {
-		child_ready();
-		child_wait();
-		gluster_client(o, n->name);
-	}
+	child_ready();
+	child_wait();
+	start_file_system(recipe, o, n);
+	recipe_free(recipe);
 	child_settle();
 	for (;;) {
 		siginfo_t info;

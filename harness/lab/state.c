@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,83 +121,4 @@ pid_t state_pid(const json_t *state, const char *name)
 			return live_pid(process);
 	}
 	return 0;
-}
-
-/* Is a GlusterFS daemon running in the pid namespace of 'init'? Found by its name, not by the lab's
- * tag: it may have been started again over SSH. */
-static bool has_daemon(pid_t init)
-{
-	struct stat wanted, its;
-	uint64_t start;
-	char *comm;
-	glob_t all;
-	bool found = false;
-
-	if (stat(lab_path("/proc", "%d/ns/pid", (int)init).s, &wanted) < 0 ||
-		glob("/proc/[0-9]*", 0, NULL, &all))
-		return false;
-	for (size_t i = 0; i < all.gl_pathc && !found; i++) {
-		const char *path = all.gl_pathv[i];
-
-		if (stat(lab_path(path, "ns/pid").s, &its) < 0 || its.st_ino != wanted.st_ino ||
-			file_read(lab_path(path, "comm").s, &comm, NULL, NULL))
-			continue;
-		found = !strncmp(comm, "glusterfs", 9) && !proc_start_time(atoi(path + 6), &start);
-		free(comm);
-	}
-	globfree(&all);
-	return found;
-}
-
-bool state_whole(const struct lab_options *o, const json_t *state, char why[64])
-{
-	json_t *process;
-	size_t k;
-
-	json_array_foreach(json_object_get(state, "processes"), k, process) {
-		if (live_pid(process))
-			continue;
-		snprintf(why, 64, "%s is dead", jget_text(process, "name"));
-		return false;
-	}
-	lab_each(n, o, o->servers + o->clients) {
-		if (has_daemon(state_pid(state, n.name)))
-			continue;
-		snprintf(why, 64, "%s has no %s", n.name,
-			n.role == ROLE_SERVER ? "brick" : "GlusterFS client");
-		return false;
-	}
-	return true;
-}
-
-void state_inventory(const struct lab_options *o, const int (*loops)[2])
-{
-	struct lab_text t = {0};
-
-	lab_put(&t,
-		"-- Written by 'culprit lab up'.\nreturn {\n"
-		"  file_system = { type = \"glusterfs\", layout = \"%s\" },\n"
-		"  ssh_config = \"none\",\n  allow_restart = true,\n  nodes = {\n",
-		lab_layout_name(o));
-	lab_each(n, o, lab_node_count(o)) {
-		char *key;
-
-		child_must(file_read(lab_path(o->dir, "node/%s/host_key.pub", n.name).s, &key, NULL,
-			&child_err));
-		lab_put(&t,
-			"    { name = \"%s\", role = \"%s\", address = \"%s\",\n"
-			"      host_key = \"%.*s\", identity = \"id_ed25519\"",
-			n.name, role_name(n.role), n.address, (int)strcspn(key, "\n"), key);
-		if (n.role == ROLE_SERVER)
-			lab_put(&t,
-				",\n      storage = \"%s\", service_port = %d,"
-				" spare = \"/dev/loop%u\"",
-				LAB_STORAGE, LAB_PORT, loop_number(loops[n.i][1]));
-		if (n.role == ROLE_CLIENT)
-			lab_put(&t, ", mount = \"%s\"", LAB_MOUNT);
-		lab_put(&t, " },\n");
-		free(key);
-	}
-	lab_put(&t, "  },\n}\n");
-	lab_save(lab_path(o->dir, "inventory.lua"), 0644, t.s);
 }

@@ -100,6 +100,7 @@ int sweep(const char *dir, struct err *e)
 	rc = rc ? rc : loop_sweep(dir, 10, e);
 	rc = rc ? rc : proc_kill_tagged(LAB_TAG, dir, false, 10, e);
 	rc = rc ? rc : loop_sweep(dir, 0, e);
+	rc = rc ? rc : groups_remove(dir, 10, e);
 	rc = rc ? rc : remove_link(dir, e);
 	rc = rc ? rc : remove_folder(dir, e);
 	if (!rc && !strcmp(dir, LAB_DIR))

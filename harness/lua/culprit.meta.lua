@@ -22,7 +22,7 @@
 ---@field measure? string              "verdicts" (default): cells of fixed length, workload x fault, that
 ---detectors judge; "runtime": cells that run their workload once to its end, workload x tracer: the cost
 ---of tracing (Kasick et al. 2009, Table 2). Then the scenario has 'tracers' and 'limit', and no faults,
----detectors, phases, training, tracer or second_tracer
+---detectors, phases, training, tracer, second_tracer or recorder
 ---@field faults culprit.Choice[]      "none" is the control
 ---@field detectors culprit.Choice[]
 ---@field tracer? culprit.Tracer       default "ebpf" (sums; events if a detector looks at them), or ptrace
@@ -30,6 +30,8 @@
 ---@field second_tracer? culprit.Tracer  a second tracer of the file system, at the same time; its records
 ---become a run of their own, in RUN/second, with the same plan, judged in the same way (without the
 ---application's errors)
+---@field recorder? culprit.Recorder   a further ebpf tracer of the file system, whose last seconds are kept
+---and written at moments of each cell; what is judged is the tracer's
 ---@field tracers? culprit.Tracer[]    must contain "none", with which the others are compared
 ---@field limit? string                quantity, seconds: a workload that runs longer makes its attempt
 ---invalid (default "10min")
@@ -47,13 +49,38 @@
 ---"ebpf", "ptrace", "strace", "sysstat", "none", or a table with the name as its first element and
 ---  mode = "events"        ebpf: a record for each call; default "sums": a record for each second, process
 ---and class of call
----                         and descriptor, enough for peer comparison; errors and hangs need events
+---                         and descriptor, enough for peer comparison; errors and hangs need events.
+---                         "flow": events with what ties them together: positions in the byte streams of TCP
+---                         connections, requests to FUSE mounts ('culprit slow')
+---  heads = true           flow: also the first 32 bytes, at most, that each call moved on a TCP socket or
+---                         /dev/fuse. Without it no byte of what programs send leaves a node (default false)
 ---  memory = "16MiB"       ebpf: limit of its buffers in the kernel (default 64MiB, plus 3MiB)
 ---The sampler cannot be chosen: it always runs on every server and client, unless run times are measured.
 ---In 'tracers' also
 ---  nodes = "one-server"   only the first server is traced (default "all": servers, clients, application)
 ---  workloads = { "ddw" }  used under these only (default: all)
 ---@alias culprit.Tracer string|table
+
+---A flight recorder: { "ebpf", ring = "30s", write = { after_onset = "5s" } }; the name is its first element.
+---What it wrote is in the attempt's folder, recorder.1, recorder.2 and so on, 16 times at most; 'culprit slow',
+---'timeline', 'query' and 'findings' read it. Whatever befalls it (lost records, a node that does not answer,
+---nothing that has it written) is told while the run goes on and kept in the attempt's detail, and makes no
+---attempt invalid. Applications are not in it, but the threads whose FUSE requests they are.
+---@class culprit.Recorder
+---@field mode? string     "flow" (default) or "events", as of a tracer
+---@field heads? boolean   flow: with heads of messages, which requests need (default false)
+---@field memory? string   quantity, bytes: as of a tracer
+---@field ring? string     quantity, seconds that are kept, as far as they take no more than 256 MiB a node
+---(default "30s")
+---@field write? culprit.RecorderWrite  when it is written; in cells without a fault, or with one from the
+---start, at the same moments
+---@field trigger? string  path of a culprit.Trigger, relative to this file: asked about once a second in
+---each cell, which begins with a state of its own
+
+---@class culprit.RecorderWrite
+---@field after_onset? string  quantity, seconds after the onset, before the cell ends
+---@field at_offset? boolean   at the end of the fault's phase, before it is undone
+---@field at_end? boolean      at the end of the cell, before the workload stops
 
 ---A name, or { "name", parameter = value, ... }. A name with a slash or ending in ".lua" is a
 ---path relative to the scenario. A fault's entry may also have
@@ -81,10 +108,12 @@
 ---@field pressure? string  quantity, percent of the preceding time in which something may wait for memory
 ---or storage (default "50%")
 ---@field memory? string    quantity, percent of a host's memory that must be available (default "5%")
----@field disk? string      quantity, bytes that must be free where the run is kept (default "64MiB")
+---@field disk? string      quantity, bytes that must be free where the run is kept, and in each host's /var/lib/culprit (default "64MiB")
 ---@field clock? string     quantity, seconds that two hosts' clocks may be apart (default "50ms")
 ---@field drift? string     quantity, seconds that a clock may drift from culprit's in one attempt (default
 ---"20ms")
+---@field onset? string     quantity, seconds from when a fault is asked for until it is verified to act
+---(default: half of the fault's phase, at least 5 s)
 ---@field window? string    quantity, seconds over which load is measured before and after (default "500ms")
 ---@field wait? string      quantity, seconds for which a host may be in quarantine; then the run ends with
 ---exit code 3 (default "5min")
@@ -99,6 +128,9 @@
 ---@field resource string              "disk", "network/hog", ...: what a detector should name; after the
 ---slash the cause, which is scored separately
 ---@field needs? string                prerequisites in a few words, for 'culprit list faults'
+---@field storage? "folder"|"empty"    what it needs of servers' storage: a folder, or one that a server can
+---start on without its files; where the file system has none (FileSystem.storage, empty_storage) its cells are
+---skipped
 ---@field params? table<string, culprit.Param>
 ---@field check? fun(ctx: culprit.Context): any, string?  true, or nil and why it cannot run with this
 ---victim
@@ -121,8 +153,11 @@
 ---@field needs? string[]              programs, on every client
 ---@field packages? table<string, string>  program -> the Debian package that brings it, "iozone3, from
 ---non-free"
----@field prepare? fun(ctx: culprit.Context, client: culprit.Node): string[][]  once a run: commands, one
----after the other, the k-th of all clients in parallel; if one fails all are repeated, twice at most, so
+---@field files? fun(params: table): table<string, string>  key -> file of this machine that every client gets: a
+---path relative to the scenario, or a bare name, workloads/traces/NAME.app; there it is
+---client.folder .. "/" .. ctx.files[key]
+---@field prepare? fun(ctx: culprit.Context, client: culprit.Node): (string[]|culprit.Command)[]  once a run:
+---commands (of a table only argv, self and stdin count), one after the other, the k-th of all clients in parallel; if one fails all are repeated, twice at most, so
 ---they must be repeatable
 ---@field command fun(ctx: culprit.Context, client: culprit.Node): culprit.Command  for the length of a
 ---cell; with ctx.once it must not loop, and must do the work that the parameters specify
@@ -133,22 +168,125 @@
 ---What a file harness/fs/TYPE.lua returns: what the harness must know of one file system. 'host' has name,
 ---address, role, storage, spare, mount, service_port; 'processes' is a list of { pid, ppid, comm, exe,
 ---cmdline }.
+---A file system: how it is found on hosts, what faults, workloads and detectors must know of it, and how the
+---lab starts it. harness/fs/README.md is the manual.
 ---@class culprit.FileSystem
 ---@field summary string
 ---@field server_pids fun(host: table, processes: table[]): integer[]  the server's processes on a server
 ---@field client_pids fun(host: table, processes: table[]): integer[]  the client daemon's on a client
----@field discover? fun(host: table, processes: table[], run: fun(argv: string[]): string?): culprit.Found[]  what serves on a
----server, what is mounted on a client: completes inventories that omit it; run() returns a command's output
----@field service? fun(host: table): string, integer  address and port at which a server serves its clients
----(default: the inventory's)
----@field lost_errnos string[]             errnos by which an application learns that a server is lost
----@field errno_map? table<string, string[]>  errno of a server -> what an application may see instead
+---@field discover? fun(host: table, processes: table[], run: fun(argv: string[]): string?): culprit.Found[]
+---what serves on a server, what is mounted on a client: completes inventories that omit it; run() returns a
+---command's output
+---@field service? fun(host: table): string, integer?  address and port at which a server serves its clients
+---(default: the inventory's). Without a port, every TCP connection of the server's processes counts, but not
+---those to other servers of the inventory (heartbeats, replication): for servers whose ports change.
 ---@field probe? fun(host: table): string[]  a command that ends with 0 on a client only if every server
 ---takes part
+---@field lost_errnos string[]             errnos by which an application learns that a server is lost
+---@field errno_map? table<string, string[]>  errno of a server -> what an application may see instead
+---@field storage? "folder"|"device"       what a server keeps its data in (default "folder")
+---@field empty_storage? culprit.EmptyStorage|string  how a server starts on a small storage without its files
+---(default: {}); a string says why it cannot, and faults that need it are skipped with this reason
+---@field cannot? table<string, string>    name of a fault ("NAME.lua" for a file of the user's) -> why it cannot
+---work here; its cells are skipped
+---@field missing? string[]                steps that it lacks: "hard link", "symbolic link", "truncate", "direct I/O"
+---@field messages? culprit.Messages   how its messages are told apart in the bytes on a TCP connection: for logs of
+---flows with heads
+---@field layers? culprit.Layer[]       names of the layers that requests pass through (default: those of 'from')
+---@field lab? culprit.FileSystemLab       how 'culprit lab up --fs' starts it
+
+---A server's storage, made anew without its files: its folders and symbolic links are kept.
+---@class culprit.EmptyStorage
+---@field prune? string   folders that match this pattern below the storage are kept only if a link, or a file that
+---is kept, lies in them
+---@field keep? string[]  files that match one of these patterns below the storage are kept, too: 256 MiB at
+---most, holes not counted; the small storage is larger by as much
+---(patterns as of the shell; a star does not match a slash)
+
+---How the lab starts a file system. The functions run as root on the nodes, in this order: start_manager on
+---every manager; then format and start_server on all servers at once; then start_client on all clients at once,
+---and ready on each until it is true. An error in one of them ends 'culprit lab up'.
+---@class culprit.FileSystemLab
+---@field programs table<string, string>  program -> Debian package that has it, or another hint where to get it
+---@field path? string[]     folders where programs are found, besides the usual ones
+---@field layouts culprit.Layout[]  the first is the default
+---@field params? table<string, culprit.Param>  settings: 'culprit lab up --fs NAME,key=value'
+---@field managers? integer  nodes m1, m2 ... outside the inventory, for services that are not under test (default 0)
+---@field port? integer      'service_port' of the servers in the lab's inventory
+---@field start_manager? fun(node: culprit.LabNode, lab: culprit.Lab)
+---@field format? fun(node: culprit.LabNode, lab: culprit.Lab)  on a server; its disk has no delays yet
+---@field start_server? fun(node: culprit.LabNode, lab: culprit.Lab)  returns when the server serves
+---@field start_client? fun(node: culprit.LabNode, lab: culprit.Lab)  mounts the file system on node.mount
+---@field ready? fun(node: culprit.LabNode, lab: culprit.Lab): boolean?, string?  true, or nil and what is missing
+
+---@class culprit.Layout
+---@field name string
+---@field summary string
+---@field servers? integer  the least number of servers (default 1)
+
+---@class culprit.Lab
+---@field layout string
+---@field params table<string, any>
+---@field servers culprit.LabHost[]
+---@field clients culprit.LabHost[]
+---@field managers culprit.LabHost[]
+
+---@class culprit.LabHost
+---@field name string     "s1"
+---@field number integer  1
+---@field address string
+
+---A node of the lab while it is being started.
+---@class culprit.LabNode: culprit.LabHost
+---@field role "server"|"client"|"manager"
+---@field storage? string  servers: an empty folder with an ext4, or a block device (culprit.FileSystem.storage)
+---@field mount? string    clients: an empty folder
+---@field dir string       the node's own folder, /run/culprit; logs in dir/log are kept in the lab's folder
+local LabNode = {}
+
+---Runs a program to its end and returns its output. Raises an error with the last line of its output if it
+---fails, and with the last line of opts.log that matches opts.complaint, if these are given.
+---@param argv string[]
+---@param opts? { timeout?: number, env?: table<string, string>, log?: string, complaint?: string }  timeout: seconds (30)
+---@return string
+function LabNode:run(argv, opts) end
+
+---As run, but returns nil and the reason if the program fails.
+---@param argv string[]
+---@param opts? { timeout?: number, env?: table<string, string> }
+---@return string? output
+---@return string? reason
+function LabNode:try(argv, opts) end
+
+---Starts a program that stays in the foreground, in the background; its output goes to dir/log/NAME.log.
+---@param name string
+---@param argv string[]
+---@param opts? { env?: table<string, string> }
+function LabNode:spawn(name, argv, opts) end
+
+---Writes a file below dir, private to root, and returns its path.
+---@param name string
+---@param text string
+---@return string path
+function LabNode:write(name, text) end
+
+---The text of a file, or nil and the reason.
+---@param path string
+---@return string? text
+---@return string? reason
+function LabNode:read(path) end
+
+---Calls fn every 20 ms until it returns true. Raises an error that names 'what', and the last reason that fn
+---returned beside nil, after so many seconds.
+---@param seconds number
+---@param what string
+---@param fn fun(): boolean?, string?
+function LabNode:wait(seconds, what, fn) end
 
 ---What an inventory file returns; harness/inventory/README.md says more.
 ---@class culprit.Inventory
----@field file_system { type: string, volume?: string, layout?: string }
+---@field file_system { type: string, volume?: string, layout?: string, settings?: string }  type: a name, or the
+---path of a Lua file; layout and settings only describe the cluster
 ---@field nodes culprit.Host[]
 ---@field ssh_config? string      file in place of ~/.ssh/config, relative to the inventory; "none": none
 ---@field allow_restart? boolean  faults may kill and restart servers (default false)
@@ -180,6 +318,27 @@
 ---@field mount? string         clients
 ---@field source? string        clients
 
+---What has a flight recorder write ('culprit trace --inventory --ring --trigger FILE'): the file returns this.
+---@class culprit.Trigger
+---@field when fun(now: culprit.Now): string?  about once a second; a text: write, for this reason. Locals of
+---the file keep their values
+---@field pause? string    quantity, seconds: at least so long between two writings (default "60s")
+
+---@class culprit.Now
+---@field seconds number   since the capture began
+---@field nodes table<string, { role: "server"|"client", load: table }>  by name; load: what the agent's
+---operation 'load' tells of the time since it was asked last (harness/agent/PROTOCOL.md)
+
+---What 'culprit findings' looks for (diag/findings): the file returns this. In 'text' {column} stands for the
+---row's value, in 'evidence' for it as SQL; diag/query/README.md says how one is written.
+---@class culprit.Finding
+---@field about string                           one line: what happened
+---@field severity "error"|"warning"|"note"      data or an error was lost; it may be, or time is; work to spare
+---@field sql string                             a query (culprit query --schema); each row is a finding
+---@field text string                            a sentence about the row
+---@field todo string                            what to do about it
+---@field evidence? string                       a query that shows the events behind the row
+
 ---@class culprit.Param
 ---@field default string|number|boolean  a number, a quantity ("5s", with a unit), a boolean, or a string
 ---@field unit? string     "bytes", "seconds", "percent", "bytes_per_second", or "number" (default)
@@ -190,9 +349,10 @@
 
 ---@class culprit.Command
 ---@field argv string[]    no shell is involved
----@field self? boolean    argv are words for the agent program: "sink", "send", "cpu", "memory", "read"
+---@field self? boolean    argv are words for the agent program: "sink", "send", "cpu", "memory", "read", "replay"
 ---(harness/agent/PROTOCOL.md)
 ---@field loop? boolean    started again each time it ends with 0, until the cell ends
+---@field link? boolean    workloads: the programs of all clients hear each other, each over its standard input
 ---@field stdin? string    its input; a looped program reads it from the start each time (default: empty)
 ---@field cwd? string
 ---@field env? table<string, string>
@@ -206,12 +366,23 @@
 ---@field outsiders culprit.Node[]
 ---@field victim? culprit.Node     faults only; with several victims each has a context of its own
 ---@field workload? culprit.Handle[] faults, while the workload runs: its process on each client
+---@field file_system culprit.FileSystemFacts
 ---@field params table<string, number>
 ---@field state table              yours, from inject to the last verify
 ---@field shared table             one for the whole run
+---@field files table<string, string>  workloads: what 'files' named, as names in client.folder
 ---@field run string               the run's id; workloads keep their files in client.mount/run
 ---@field attempt? string          workloads' command and cleanup: "cell.attempt", for names of its own
 ---@field once? boolean            workloads' command: the cell measures the run time of one whole pass
+
+---What the file system's own file and the inventory say of it.
+---@class culprit.FileSystemFacts
+---@field type string              name of its file: "glusterfs"
+---@field layout? string           of the inventory
+---@field storage "folder"|"device"
+---@field empty_storage culprit.EmptyStorage|string  a string says why there can be none
+---@field cannot table<string, string>
+---@field missing string[]
 
 ---@class culprit.Node
 ---@field name string
@@ -221,6 +392,7 @@
 ---@field spare? string            servers: unused device on the storage disk
 ---@field service_port integer     servers: where the file system listens; else 0
 ---@field mount? string            clients
+---@field folder string            the agent's own on the node; it goes with the session
 ---@field pids integer[]           the file system's processes there: a server's, a client's daemon
 local Node = {}
 
@@ -262,6 +434,14 @@ function Node:hold(process) end
 ---start_ticks: integer }[]
 function Node:processes() end
 
+---The processors and memory that the node has: those of its control group where that has limits (a container,
+---a node of 'culprit lab up --cpus --memory'), else the machine's. processors: 0.5 is half of one; online: on how
+---many it runs. busy_s, throttled_s: processor time so far, and that which a quota held back (nil: no quota).
+---own_processors, own_memory: false where the node is one of several on a machine and shares them.
+---@return { processors: number, online: integer, busy_s: number, throttled_s: number?, memory_bytes: integer, available_bytes:
+---integer, host_available_bytes: integer, own_processors: boolean, own_memory: boolean }
+function Node:machine() end
+
 ---Kills a server (SIGKILL). When the fault ends it is restarted as it was: arguments, environment, folder,
 ---user, limits, priority, cgroup. It must then listen on the same ports.
 ---@param server { pid: integer, max_s?: number }
@@ -276,7 +456,8 @@ function Node:limit_service(server) end
 
 ---Restarts a server differently: as another user (name or number), under limits (soft and hard; soft again
 ---once it listens), or with a small ext4 file system mounted over its storage folder, which initially has
----the folder's directories and links but no files. When the fault ends it is restarted as it was.
+---the folder's directories and links, and of its files those to keep. When the fault ends it is restarted as it
+---was. Prelude.small_storage makes 'storage' for the file system.
 ---@param server { pid: integer, user?: string, limits?: culprit.ServerLimits, storage?:
 ---culprit.SmallStorage, max_s?: number }
 ---@return culprit.Handle
@@ -289,10 +470,10 @@ function Node:restart_service(server) end
 ---@return culprit.Handle
 function Node:make_readonly(storage) end
 
----The file system that holds 'path'.
+---The file system that holds 'path'; or, if 'path' is a block device, that: type is "block device", point "".
 ---@param path string
----@return { type: string, source: string, point: string, options: string, super_options: string, readonly:
----boolean, size_bytes: integer, free_bytes: integer, inodes: integer, free_inodes: integer }
+---@return { type: string, source: string, device: string, point: string, options: string, super_options:
+---string, readonly: boolean, size_bytes: integer, free_bytes: integer, inodes: integer, free_inodes: integer }
 function Node:fs_info(path) end
 
 ---@class culprit.ServerLimits
@@ -302,12 +483,13 @@ function Node:fs_info(path) end
 
 ---@class culprit.SmallStorage
 ---@field path string         the server's storage folder
----@field size_bytes integer  at least 1 MiB
+---@field size_bytes integer  at least 1 MiB, besides the files that are kept
 ---@field inodes? integer     default: mkfs.ext4's
 ---@field spare_inodes? integer  in place of inodes: number of inodes free at first, besides those of the
 ---folders
 ---@field prune? string       folders that match this pattern below 'path' (".glusterfs/*/*") are copied
----only if they contain a link
+---only if they contain a link or a file that is kept
+---@field keep? string[]      files that match one of these patterns below 'path' are copied
 
 ---Runs a command to its end and returns its exit code (128 + signal) and at most 64 KiB of its output.
 ---@param command { argv: string[], timeout_s?: number, stdin?: string }
@@ -315,10 +497,12 @@ function Node:fs_info(path) end
 function Node:run(command) end
 
 ---Is the node able to do this ("packets.drop", "process.start", "limits.set", "signal.stop",
----"service.restart", "fs.readonly")?
+---"service.restart", "fs.readonly")? With the arguments of a service's act or of make_readonly it looks at the
+---server and its storage, too, and changes nothing.
 ---@param what string
+---@param with? table
 ---@return true|nil able, string? reason
-function Node:can(what) end
+function Node:can(what, with) end
 
 ---Something that is active on a node. It ends by itself with the fault.
 ---@class culprit.Handle
@@ -338,16 +522,41 @@ function Handle:undo() end
 
 ---The prelude: what built-in faults and workloads share, and yours may use.
 ---@class culprit.Prelude
+---@field dd_params table<string, culprit.Param>  parameters of dd workloads: per_server, records, direct, jobs
+---@field memory_params table<string, culprit.Param>  parameters of faults that take memory: bytes, leave
 ---@field iozone_params table<string, culprit.Param>  parameters of IOzone workloads: file, record, direct
 local Prelude = {}
 
----check: the victim has one server process, and can do 'what' (see Node:can).
+---check: the victim can do 'what' with each of its server processes (see Node:can; 'with': the further
+---arguments of the act), and none of them is another's child.
 ---@param ctx culprit.Context
 ---@param what string
+---@param with? table
 ---@return any able, string? reason
-function Prelude.one_server(ctx, what) end
+function Prelude.each_server(ctx, what, with) end
 
----inject: sets a soft limit of the victim's server (Node:limit_service).
+---check: the victim has one server process, and can do 'what' with it, as each_server.
+---@param ctx culprit.Context
+---@param what string
+---@param with? table
+---@return any able, string? reason
+function Prelude.one_server(ctx, what, with) end
+
+---A small storage for the victim's server to start on (Node:restart_service), as the file system's empty_storage
+---says. more: further fields.
+---@param ctx culprit.Context
+---@param size_bytes integer
+---@param more? table
+---@return culprit.SmallStorage
+function Prelude.small_storage(ctx, size_bytes, more) end
+
+---Does the file system lack a step (FileSystem.missing)?
+---@param ctx culprit.Context
+---@param step string
+---@return boolean
+function Prelude.lacks(ctx, step) end
+
+---inject: sets a soft limit of each of the victim's server processes (Node:limit_service).
 ---@param ctx culprit.Context
 ---@param resource "nofile"|"fsize"|"as"
 ---@param value integer
@@ -366,6 +575,30 @@ function Prelude.limit_holds(ctx) end
 ---@param least? number
 ---@return number? value, string? reason
 function Prelude.growth(ctx, handle, field, least) end
+
+---inject: busy threads on the victim; 0: one for each processor.
+---@param ctx culprit.Context
+---@param threads integer
+function Prelude.take_processors(ctx, threads) end
+
+---verify: take_processors computes, and uses up the victim's quota if it has one.
+---@param ctx culprit.Context
+---@return table? evidence, string? reason
+function Prelude.processors_taken(ctx) end
+
+---check: the victim has the memory that ctx.params.bytes and leave ask for, and nobody else needs it.
+---@param ctx culprit.Context
+---@return any able, string? reason
+function Prelude.can_take_memory(ctx) end
+
+---inject: takes ctx.params.bytes of memory; if that is 0, all but ctx.params.leave.
+---@param ctx culprit.Context
+function Prelude.take_memory(ctx) end
+
+---verify: take_memory holds it, and the victim has so much less.
+---@param ctx culprit.Context
+---@return table? evidence, string? reason
+function Prelude.memory_taken(ctx) end
 
 ---check: the inventory names a spare device of the victim.
 ---@param ctx culprit.Context
@@ -409,15 +642,34 @@ function Prelude.file(ctx, client, what) end
 ---@return string[] argv
 function Prelude.make_folder(ctx, client) end
 
----dd's command, in records of ctx.params.per_server bytes for each server.
+---dd's command, in records of ctx.params.per_server bytes for each server: reads ("if") or writes ("of") the
+---file, or ctx.params.jobs files at a time.
 ---@param ctx culprit.Context
----@param from string
----@param to string
+---@param side "if"|"of"
+---@param file string
 ---@param ... string further operands
 ---@return string[] argv
-function Prelude.dd(ctx, from, to, ...) end
+function Prelude.dd(ctx, side, file, ...) end
 
----prepare: the file "dd", of ctx.params.records records, written once a run.
+---The files that this command uses: FILE, or FILE.1 FILE.2 ...
+---@param ctx culprit.Context
+---@param file string
+---@return string[] paths
+function Prelude.dd_files(ctx, file) end
+
+---dd's operand for direct I/O, "iflag=direct"; without it (ctx.params.direct is 0, or the file system has none)
+---"iflag=nocache".
+---@param ctx culprit.Context
+---@param side "iflag"|"oflag"
+---@return string operand
+function Prelude.dd_flag(ctx, side) end
+
+---dd's operand for writing over a file: "conv=notrunc", and with an fsync where there is no direct I/O.
+---@param ctx culprit.Context
+---@return string operand
+function Prelude.dd_conversion(ctx) end
+
+---prepare: the file "dd", or one for each job, of ctx.params.records records, written once a run.
 ---@param ctx culprit.Context
 ---@param client culprit.Node
 ---@return string[][] commands

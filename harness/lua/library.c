@@ -27,6 +27,8 @@ static const struct {
 	[LIBRARY_DETECTOR] = {"detector", "diag/detectors", NULL, "fleet",
 		"judges series, not runs: see 'culprit diagnose --csv FILE' and 'culprit watch'"},
 	[LIBRARY_FILE_SYSTEM] = {"file system", "harness/fs", NULL},
+	[LIBRARY_FINDING] = {"finding", "diag/findings", NULL},
+	[LIBRARY_SCENARIO] = {"scenario", "scenarios", NULL},
 };
 
 struct param {

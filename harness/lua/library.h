@@ -1,6 +1,6 @@
 /*
- * The Lua files that a user names: faults, workloads, detectors, file systems. A kind is a row in a
- * table (library.c): its name and the folder with culprit's own files.
+ * The Lua files that a user names: faults, workloads, detectors, file systems, findings, scenarios.
+ * A kind is a row in a table (library.c): its name and the folder with culprit's own files.
  *
  * A name with a slash, or that ends in ".lua", is a path relative to the file that names it.
  */
@@ -11,7 +11,14 @@
 
 #include "harness/lua/luax.h"
 
-enum library_kind { LIBRARY_FAULT, LIBRARY_WORKLOAD, LIBRARY_DETECTOR, LIBRARY_FILE_SYSTEM };
+enum library_kind {
+	LIBRARY_FAULT,
+	LIBRARY_WORKLOAD,
+	LIBRARY_DETECTOR,
+	LIBRARY_FILE_SYSTEM,
+	LIBRARY_FINDING,
+	LIBRARY_SCENARIO
+};
 
 const char *library_kind_name(enum library_kind kind); /* "fault" */
 

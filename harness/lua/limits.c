@@ -13,7 +13,7 @@
 #include "harness/base/alloc.h"
 #include "harness/lua/luax.h"
 
-enum { MEMORY_MAX_MIB = 256, TIME_S = 10, GRACE_S = 1, STOPPED = 2 };
+enum { TIME_S = 10, GRACE_S = 1, STOPPED = 2 };
 
 /* What a state may use and has used: the allocator's argument. */
 struct account {
@@ -67,7 +67,7 @@ static void *counted_alloc(void *ud, void *p, size_t old, size_t new)
 	size_t had = p ? old : 0;
 	void *got;
 
-	if (a->limited && new > had && a->bytes + (new - had) > (size_t)MEMORY_MAX_MIB << 20) {
+	if (a->limited && new > had && a->bytes + (new - had) > (size_t)LUAX_MEMORY_MIB << 20) {
 		a->memory_out = true;
 		locate(a, NULL);
 		return NULL;
@@ -193,6 +193,25 @@ static void disarm(struct account *a, timer_t timer)
 		lua_sethook(a->L, NULL, 0, 0);
 }
 
+/* A value that is no text would say nothing: it is replaced while the line is known. */
+static int explain_value(lua_State *L)
+{
+	if (!lua_isstring(L, 1)) {
+		const char *type = luaL_typename(L, 1);
+
+		luaL_where(L, 1);
+		/* A call of error() has no line; its caller's is meant. */
+		for (int level = 2; level < 10 && !*lua_tostring(L, -1); level++) {
+			lua_pop(L, 1);
+			luaL_where(L, level);
+		}
+		lua_pushfstring(
+			L, "error() was given a %s, which says nothing: give it a text", type);
+		lua_concat(L, 2);
+	}
+	return 1;
+}
+
 int limits_pcall(lua_State *L, int nargs, int nresults)
 {
 	struct account *a = account_of(L);
@@ -209,7 +228,10 @@ int limits_pcall(lua_State *L, int nargs, int nresults)
 		return LUA_ERRRUN;
 	}
 	a->limited = true;
-	status = lua_pcall(L, nargs, nresults, 0);
+	lua_pushcfunction(L, explain_value);
+	lua_insert(L, base + 1);
+	status = lua_pcall(L, nargs, nresults, base + 1);
+	lua_remove(L, base + 1);
 	a->limited = was;
 	if (mine)
 		disarm(a, timer);
@@ -229,6 +251,11 @@ int limits_load(lua_State *L, const char *text, size_t size, const char *chunk)
 	int status;
 
 	a->timed_out = a->memory_out = a->located = false;
+	if (size && *text == *LUA_SIGNATURE) {
+		lua_pushfstring(L, "%s: it is compiled Lua; give the source, as text",
+			chunk + (*chunk == '@'));
+		return LUA_ERRSYNTAX;
+	}
 	a->limited = true;
 	status = luaL_loadbufferx(L, text, size, chunk, "t");
 	a->limited = was;
@@ -248,5 +275,5 @@ int limits_explain(lua_State *L, struct err *e)
 	if (!a->memory_out ||
 		strcmp(lua_tostring(L, -1) ? lua_tostring(L, -1) : "", "not enough memory"))
 		return 0;
-	return err_set(e, -E2BIG, "%sit used up its %d MiB of memory", a->where, MEMORY_MAX_MIB);
+	return err_set(e, -E2BIG, "%sit used up its %d MiB of memory", a->where, LUAX_MEMORY_MIB);
 }

@@ -137,8 +137,15 @@ int luax_load_text(lua_State *L, const struct luax_source *src, struct err *e)
 int luax_load_file(lua_State *L, const char *path, struct luax_source *src, struct err *e)
 {
 	struct luax_source mine = {.path = alloc_copy(path)};
-	int rc = file_read(path, &mine.text, NULL, e);
+	size_t size = 0, line = 1;
+	int rc = file_read(path, &mine.text, &size, e);
 
+	if (!rc && *mine.text != *LUA_SIGNATURE && strlen(mine.text) < size) {
+		for (const char *p = mine.text; *p; p++)
+			line += *p == '\n';
+		rc = err_set(
+			e, -EINVAL, "%s:%zu: there is a NUL byte: this is no text", path, line);
+	}
 	rc = rc ? err_blame(e, ERR_SCENARIO, rc) : luax_load_text(L, &mine, e);
 	if (rc || !src)
 		luax_source_clear(&mine);

@@ -8,10 +8,10 @@
  * see no io, os, load, debug, coroutine or metatables: what a scenario says depends on its text
  * alone, and no code of it runs outside luax_call.
  *
- * Each call is limited to 256 MiB of memory and 10 s of processor time ($CULPRIT_LUA_SECONDS
- * overrides; waiting for nodes does not count). A call that exceeds them fails with file and line.
- * If it is inside a C function that does not return, the process prints file and line and exits
- * with 2.
+ * Each call is limited to LUAX_MEMORY_MIB of memory and 10 s of processor time
+ * ($CULPRIT_LUA_SECONDS overrides; waiting for nodes does not count). A call that exceeds them
+ * fails with file and line. If it is inside a C function that does not return, the process prints
+ * file and line and exits with 2.
  */
 #ifndef CULPRIT_LUA_LUAX_H
 #define CULPRIT_LUA_LUAX_H
@@ -22,6 +22,9 @@
 
 #include "harness/base/err.h"
 #include "harness/base/units.h"
+
+/* Also of a detector that is a program (diag/judge/confine.c). */
+enum { LUAX_MEMORY_MIB = 512 };
 
 #define LUAX_PRELUDE "harness/lua/prelude.lua"
 

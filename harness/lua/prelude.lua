@@ -2,32 +2,79 @@
 
 local culprit = {}
 
--- For a fault's check: the victim has one server process, and its agent can do 'what' with it.
-function culprit.one_server(ctx, what)
+-- The arguments of an act on 'pid', and others.
+local function on(pid, others)
+	local all = { pid = pid }
+	for key, value in pairs(others or {}) do all[key] = value end
+	return all
+end
+
+-- For a fault's check: the victim's agent can do 'what', with the further arguments 'with', to each of its server
+-- processes. None of them may be another's child: its parent might start it again, or end with it.
+function culprit.each_server(ctx, what, with)
+	local victim, parent = ctx.victim, {}
+	for _, p in ipairs(victim:processes()) do parent[p.pid] = p.ppid end
+	for _, pid in ipairs(victim.pids) do
+		for _, other in ipairs(victim.pids) do
+			if parent[pid] == other then
+				return nil, ("%s: server process %d is a child of server process %d, so it cannot be restarted alone")
+					:format(victim.name, pid, other)
+			end
+		end
+		local able, why = victim:can(what, on(pid, with))
+		if not able then return nil, why end
+	end
+	return true
+end
+
+-- For a fault's check: the victim has one server process, and its agent can do 'what' with it, and with the
+-- further arguments 'with' of that act.
+function culprit.one_server(ctx, what, with)
 	local victim = ctx.victim
 	if #victim.pids ~= 1 then
-		return nil, ("%s: %d server processes, there must be one"):format(victim.name, #victim.pids)
+		return nil, ("%s: %d server processes share the storage, there must be one"):format(victim.name, #victim.pids)
 	end
-	return victim:can(what)
+	return victim:can(what, on(victim.pids[1], with))
 end
 
--- For inject: sets a soft limit ("nofile", "fsize", "as") of the victim's server, for limit_holds.
+-- Of restart_service: a small storage of so many bytes, for a server to start on. 'more': further fields.
+function culprit.small_storage(ctx, size_bytes, more)
+	local empty = ctx.file_system.empty_storage
+	local storage = { path = ctx.victim.storage, size_bytes = size_bytes, prune = empty.prune, keep = empty.keep }
+	for key, value in pairs(more or {}) do storage[key] = value end
+	return storage
+end
+
+-- Does the file system lack a step ("hard link", "symbolic link", "truncate", "direct I/O")?
+function culprit.lacks(ctx, step)
+	for _, missing in ipairs(ctx.file_system.missing) do
+		if missing == step then return true end
+	end
+	return false
+end
+
+-- For inject: sets a soft limit ("nofile", "fsize", "as") of each of the victim's server processes, for
+-- limit_holds.
 function culprit.limit_server(ctx, resource, value)
 	local state = ctx.state
-	state.pid, state.resource, state.limit = ctx.victim.pids[1], resource, value
-	ctx.victim:limit_service { pid = state.pid, limits = { [resource] = value } }
+	state.pids, state.resource, state.limit = ctx.victim.pids, resource, value
+	for _, pid in ipairs(state.pids) do
+		ctx.victim:limit_service { pid = pid, limits = { [resource] = value } }
+	end
 end
 
--- For verify: that limit is in force. The server may die of it later; that is one of the fault's effects.
+-- For verify: that limit is in force. A server may die of it later; that is one of the fault's effects.
 function culprit.limit_holds(ctx)
-	local state = ctx.state
-	local now, why = ctx.victim:limits(state.pid)
-	if not now and state.acted then return { server = "has died" } end
-	if not now then return nil, why end
-	local soft = now[state.resource].soft
-	if soft ~= state.limit then return nil, ("the limit is %d, not %d"):format(soft, state.limit) end
+	local state, lives, died = ctx.state, {}, 0
+	for _, p in ipairs(ctx.victim:processes()) do lives[p.pid] = p.state ~= "Z" end
+	for _, pid in ipairs(state.pids) do
+		local soft = lives[pid] and ctx.victim:limits(pid)[state.resource].soft
+		if soft and soft ~= state.limit then return nil, ("the limit is %d, not %d"):format(soft, state.limit) end
+		if not soft then died = died + 1 end
+	end
+	if died > 0 and not state.acted then return nil, "a server has ended before it met its limit" end
 	state.acted = true
-	return { pid = state.pid, soft_limit = soft }
+	return { pids = state.pids, soft_limit = state.limit, died = died }
 end
 
 -- For verify: 'handle' runs, and its counter 'field' has grown by 'least' (default 1) since the last look.
@@ -41,6 +88,86 @@ function culprit.growth(ctx, handle, field, least)
 		return nil, ("%s is %s, and was %s at the last look"):format(field, value, before)
 	end
 	return value
+end
+
+-- For inject: 'threads' busy threads on the victim (0: one for each processor), for processors_taken.
+function culprit.take_processors(ctx, threads)
+	local argv = { "cpu" }
+	if threads > 0 then argv = { "cpu", "--threads", ("%d"):format(threads) } end
+	ctx.state.threads, ctx.state.machine = threads, ctx.victim:machine()
+	ctx.state.cpu_hog = ctx.victim:process { self = true, argv = argv }
+end
+
+-- For verify, by effect: they have computed for 50 ms since the last look; and where the victim's processor
+-- time is limited to less than they can use, the limit has held something back since the injection.
+function culprit.processors_taken(ctx)
+	local cpu_s, why = culprit.growth(ctx, ctx.state.cpu_hog, "cpu_s", 0.05)
+	if not cpu_s then return nil, why end
+	local now, before, n = ctx.victim:machine(), ctx.state.machine, ctx.state.threads
+	if not before.throttled_s or not now.throttled_s then return { cpu_s = cpu_s } end
+	local throttled_s = now.throttled_s - before.throttled_s
+	if throttled_s <= 0 and (n > 0 and n or now.online) > now.processors then
+		return nil, ("the victim's %g processors are not used up"):format(now.processors)
+	end
+	return { cpu_s = cpu_s, throttled_s = throttled_s }
+end
+
+-- Parameters of a fault that takes memory.
+culprit.memory_params = {
+	bytes = { default = "0B", unit = "bytes", min = "0B", max = "1TiB",
+	          help = "memory taken; 0: all but 'leave', as in Dinh 2009" },
+	leave = { default = "200MB", unit = "bytes", min = "20MB", max = "1TiB", help = "least memory left free" },
+}
+
+local FLOOR = 100e6 -- bytes that a machine keeps
+
+-- What is to be taken, of what the node has now.
+local function bytes_to_take(ctx, machine)
+	local p = ctx.params
+	return math.max(p.bytes > 0 and p.bytes or machine.available_bytes - p.leave, 0) // 1
+end
+
+-- For check: that much is there, and nobody else needs it. Where nodes of one machine share its memory, as in
+-- a lab without --memory, only what 'bytes' says may be taken.
+function culprit.can_take_memory(ctx)
+	local p, name, machine = ctx.params, ctx.victim.name, ctx.victim:machine()
+	if p.bytes == 0 and not machine.own_memory then
+		return nil, ("%s: shares its memory with other nodes, so say how many 'bytes' to take, or limit it "
+			.. "('culprit lab up --memory')"):format(name)
+	end
+	local bytes = bytes_to_take(ctx, machine)
+	if bytes < 1e6 or machine.available_bytes < bytes + p.leave then
+		return nil, ("%s: has %d MB of memory available, too little to take %s and leave %d MB"):format(name,
+			machine.available_bytes // 1e6, p.bytes > 0 and ("%d MB"):format(p.bytes // 1e6) or "some", p.leave // 1e6)
+	end
+	if machine.host_available_bytes < bytes + FLOOR then
+		return nil, ("%s: its machine has %d MB available and must keep %d MB"):format(name,
+			machine.host_available_bytes // 1e6, FLOOR // 1e6)
+	end
+	return true
+end
+
+-- For inject: takes it, for memory_taken. The taker is the first to be killed if memory runs out.
+function culprit.take_memory(ctx)
+	local machine = ctx.victim:machine()
+	local bytes = math.max(bytes_to_take(ctx, machine), 1)
+	ctx.state.memory = { bytes = bytes, available = machine.available_bytes }
+	ctx.state.memory_hog = ctx.victim:process { self = true, argv = { "memory", "--bytes", ("%d"):format(bytes) } }
+end
+
+-- For verify, by effect: it is held, within 2 %, and the victim has less by nearly as much; servers may have
+-- given some back meanwhile.
+function culprit.memory_taken(ctx)
+	local now, memory = ctx.state.memory_hog:status(), ctx.state.memory
+	if not now.running then return nil, "the hog has ended (exit " .. tostring(now.exit) .. ")" end
+	if now.rss_bytes < memory.bytes * 0.98 then
+		return nil, ("the hog holds %d of %d bytes"):format(now.rss_bytes, memory.bytes)
+	end
+	local available = ctx.victim:machine().available_bytes
+	if available > memory.available - memory.bytes * 0.8 then
+		return nil, ("%d MB are still available"):format(available // 1e6)
+	end
+	return { rss_bytes = now.rss_bytes, available_bytes = available }
 end
 
 -- For check: the inventory names a spare device on the victim's storage disk.
@@ -94,16 +221,73 @@ function culprit.make_folder(ctx, client)
 	return { "mkdir", "-p", client.mount .. "/" .. ctx.run }
 end
 
--- dd, in records that span all servers.
-function culprit.dd(ctx, from, to, ...)
-	return { "dd", "if=" .. from, "of=" .. to, "bs=" .. ctx.params.per_server * #ctx.servers, ... }
+-- Parameters of the dd workloads.
+culprit.dd_params = {
+	per_server = { default = "4MiB", unit = "bytes", min = "4KiB", max = "64MiB",
+	               help = "share of a record for each server" },
+	records    = { default = 8, unit = "number", min = 1, max = 1000000, integer = true,
+	               help = "records in a file, a pass; then it starts again" },
+	direct     = { default = 1, unit = "number", min = 0, max = 1, integer = true,
+	               help = "1: O_DIRECT, which bypasses the client's page cache; 0: through it" },
+	jobs       = { default = 1, unit = "number", min = 1, max = 64, integer = true,
+	               help = "dd programs at a time on a client, each on a file of its own" },
+}
+
+local function direct(ctx)
+	return ctx.params.direct ~= 0 and not culprit.lacks(ctx, "direct I/O")
 end
 
--- dd's own figures, one line a pass: "33554432 bytes (34 MB, 32 MiB) copied, 2.1 s, 16 MB/s"
+-- One dd for each file; each one's words in one piece. It ends when the last one has ended.
+local PARALLEL = [[
+side=$1 file=$2 jobs=$3
+shift 3
+echo "$jobs programs at a time"
+pids=
+while [ "$jobs" -gt 0 ]; do
+	{ said=$(dd "$side=$file.$jobs" "$@" 2>&1); code=$?; printf '%s\n' "$said"; exit $code; } &
+	pids="$pids $!"
+	jobs=$((jobs - 1))
+done
+code=0
+for pid in $pids; do wait "$pid" || code=$?; done
+exit $code
+]]
+
+-- dd, in records that span all servers: reads ("if") or writes ("of") the file, or several at a time.
+function culprit.dd(ctx, side, file, ...)
+	local jobs, size = ctx.params.jobs or 1, "bs=" .. ctx.params.per_server * #ctx.servers
+	local other = side == "if" and "of=/dev/null" or "if=/dev/zero"
+	if jobs == 1 then return { "dd", side .. "=" .. file, other, size, ... } end
+	return { "sh", "-c", PARALLEL, "sh", side, file, ("%d"):format(jobs), other, size, ... }
+end
+
+-- dd's operand ("iflag", "oflag") for direct I/O, or without it for I/O that leaves no pages in the client's
+-- cache.
+function culprit.dd_flag(ctx, side)
+	return side .. (direct(ctx) and "=direct" or "=nocache")
+end
+
+-- dd's operand for writing without truncating. Without direct I/O a pass ends when its data has left the
+-- client.
+function culprit.dd_conversion(ctx)
+	return direct(ctx) and "conv=notrunc" or "conv=notrunc,fsync"
+end
+
+-- The files of a dd workload, of which there is one for each job.
+function culprit.dd_files(ctx, file)
+	local files = {}
+	if (ctx.params.jobs or 1) == 1 then return { file } end
+	for i = 1, ctx.params.jobs do files[i] = ("%s.%d"):format(file, i) end
+	return files
+end
+
+-- dd's own figures, one line a pass: "33554432 bytes (34 MB, 32 MiB) copied, 2.1 s, 16 MB/s". Of several
+-- programs at a time the seconds pass at the same time.
 function culprit.dd_result(output)
 	local bytes, seconds = 0, 0
+	local jobs = tonumber(output:match("^(%d+) programs at a time\n") or 1)
 	for b, s in output:gmatch("(%d+) bytes[^\n]- copied, ([%d.e-]+) s") do
-		bytes, seconds = bytes + tonumber(b), seconds + tonumber(s)
+		bytes, seconds = bytes + tonumber(b), seconds + tonumber(s) / jobs
 	end
 	if seconds == 0 then return nil, "dd reported no figures" end
 	return { bytes = bytes, seconds = seconds, bytes_per_second = bytes / seconds }
@@ -114,11 +298,11 @@ end
 -- named it, and then asks for ever.
 function culprit.dd_prepare(ctx, client)
 	local file = culprit.file(ctx, client, "dd")
-	local key = file .. ctx.params.per_server * ctx.params.records
+	local key = ("%s %d %d"):format(file, ctx.params.per_server * ctx.params.records, ctx.params.jobs or 1)
 	if ctx.shared[key] then return {} end
 	ctx.shared[key] = true
 	return { culprit.make_folder(ctx, client),
-	         culprit.dd(ctx, "/dev/zero", file, "count=" .. ctx.params.records, "conv=notrunc,fsync") }
+	         culprit.dd(ctx, "of", file, "count=" .. ctx.params.records, "conv=notrunc,fsync") }
 end
 
 -- Parameters of the IOzone workloads.
@@ -136,7 +320,7 @@ culprit.iozone_params = {
 function culprit.iozone(ctx, file, test)
 	local p = ctx.params
 	local argv = { "iozone", "-i", test, "-w", "-s", p.file // 1024 .. "k", "-r", p.record // 1024 .. "k", "-f", file }
-	if p.direct == 1 then argv[#argv + 1] = "-I" end
+	if direct(ctx) then argv[#argv + 1] = "-I" end
 	return argv
 end
 

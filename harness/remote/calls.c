@@ -202,6 +202,53 @@ int node_call(struct node *n, const char *op, json_t *args, double timeout_s, js
 	return rc;
 }
 
+struct node_asked {
+	struct node *node;
+	struct op *op;
+	char *what;
+};
+
+int node_ask(struct node *n, const char *op, json_t *args, struct node_asked **out, struct err *e)
+{
+	struct op *made;
+	int rc = make_call(n, op, args, &made, e);
+
+	if (rc < 0)
+		return rc;
+	submit(n, made);
+	*out = alloc_zero(1, sizeof(**out));
+	**out = (struct node_asked){.node = n, .op = made, .what = alloc_copy(op)};
+	return 0;
+}
+
+int node_answered(struct node_asked *a, json_t **result, struct err *e)
+{
+	struct waiting w = {&a->op, 1};
+	bool done;
+	int rc;
+
+	pthread_mutex_lock(&a->node->set->lock);
+	done = all_done(a->node->set, &w);
+	pthread_mutex_unlock(&a->node->set->lock);
+	if (!done)
+		return 0;
+	rc = collect(a->node, &a->op, 0, 0, a->what, e);
+	if (rc < 0)
+		return rc;
+	*result = json_incref(a->op->result);
+	return 1;
+}
+
+void node_asked_free(struct node_asked *a)
+{
+	if (!a)
+		return;
+	if (a->op && reclaim(a->node, a->op))
+		op_free(a->op);
+	free(a->what);
+	free(a);
+}
+
 int node_clock_offset(struct node *n, double *offset_s, double *error_s, struct err *e)
 {
 	int64_t best_ns = 0, offset_ns = 0;
@@ -257,6 +304,8 @@ int node_events(struct nodeset *set, double timeout_s, node_event_fn fn, void *c
 	list = set->events;
 	set->events = NULL;
 	set->events_end = &set->events;
+	for (ev = list; ev; ev = ev->next)
+		ev->node->event_bytes -= ev->bytes;
 	pthread_mutex_unlock(&set->lock);
 	while ((ev = list)) {
 		list = ev->next;

@@ -25,7 +25,7 @@
 static bool plain(const char *s)
 {
 	return *s &&
-		!s[strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")];
+		!s[strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-")];
 }
 
 static int by_name(const void *a, const void *b)
@@ -44,7 +44,7 @@ static int add_file(struct bundle *b, const char *dir, const char *name, struct 
 		rc = err_errno(e, -errno, "cannot read '%s'", path);
 	} else if (S_ISREG(st.st_mode) && !plain(name)) {
 		rc = err_set(e, -EINVAL,
-			"cannot deploy '%s': letters, digits and ._- only in its name", path);
+			"cannot deploy '%s': letters, digits and ._+- only in its name", path);
 	} else if (S_ISREG(st.st_mode)) {
 		b->files = alloc_resize(b->files, b->n + 1, sizeof(*b->files));
 		f = &b->files[b->n++];
@@ -148,9 +148,10 @@ static const char check[] = SH("echo culprit: ready; cd \"$d\" 2>/dev/null && "
 			       "sha256sum -c >/dev/null 2>&1 && [ -x " AGENT " ] && [ -x %s ] && "
 			       "echo culprit: whole; exit 0");
 
-/* Input: lines of mode, size and name, an empty line, the files' bytes. mv -T is rename(2): it
- * fails where another orchestrator was quicker, whose folder will do if it is whole. If not, it is
- * damaged; a running agent keeps its files open. */
+/* Input: lines of mode, size and name, an empty line, the files' bytes. cat says why it cannot
+ * write, a shell's echo does not. mv -T is rename(2): it fails where another orchestrator was
+ * quicker, whose folder will do if it is whole. If not, it is damaged; a running agent keeps its
+ * files open. */
 static const char upload[] = SH(
 	"umask 077; t=$b/.tmp-%016llx; clean() { cd /; rm -rf \"$t\"; }; "
 	"whole() { ( cd \"$d\" && sha256sum -c \"$t/.sums\" ) >/dev/null 2>&1; }; "
@@ -158,7 +159,8 @@ static const char upload[] = SH(
 	"trap clean EXIT; trap \"exit 1\" HUP TERM PIPE; "
 	"for o in \"$b\"/.tmp-*; do a=$(stat -c %%Y \"$o\") && "
 	"[ $(($(date +%%s) - a)) -gt 600 ] && rm -rf \"$o\"; done; "
-	"while read -r m z f && [ \"$f\" ]; do echo $m $z $f; done >.list && cat >.all || exit 1; "
+	"while read -r m z f && [ \"$f\" ]; do echo $m $z $f; done | cat >.list && "
+	"cat >.all || exit 1; "
 	"at=1; while read -r m z f; do "
 	"tail -c +$at .all | head -c $z >$f && chmod $m $f || exit 1; at=$((at + z)); done <.list; "
 	"sha256sum -c .sums >/dev/null && rm .all .list && "

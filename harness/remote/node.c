@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "harness/base/alloc.h"
@@ -55,6 +56,14 @@ static void *watchdog(void *arg)
 	return NULL;
 }
 
+void nodeset_on_wait(struct nodeset *set, void (*fn)(void *ctx), void *ctx)
+{
+	set->waiting_fn = fn;
+	set->waiting_ctx = ctx;
+}
+
+enum { WAITING_MS = 1000 };
+
 int nodeset_wait(struct nodeset *set, bool (*check)(struct nodeset *, void *), void *ctx,
 	double timeout_s, int also_fd)
 {
@@ -67,6 +76,7 @@ int nodeset_wait(struct nodeset *set, bool (*check)(struct nodeset *, void *), v
 
 	for (;;) {
 		double left_s = until_s - clock_mono_s();
+		int limit_ms = timeout_s > 0 ? (int)(left_s * 1000) + 1 : -1, n;
 		uint64_t count;
 		bool so;
 
@@ -77,7 +87,12 @@ int nodeset_wait(struct nodeset *set, bool (*check)(struct nodeset *, void *), v
 			return 0;
 		if (timeout_s > 0 && left_s <= 0)
 			return -ETIMEDOUT;
-		if (poll(p, 3, timeout_s > 0 ? (int)(left_s * 1000) + 1 : -1) < 0)
+		if (set->waiting_fn && (limit_ms < 0 || limit_ms > WAITING_MS))
+			limit_ms = WAITING_MS;
+		n = poll(p, 3, limit_ms);
+		if (!n && set->waiting_fn)
+			set->waiting_fn(set->waiting_ctx);
+		if (n < 0)
 			continue;
 		if (p[1].revents || p[2].revents)
 			return -EINTR;
@@ -288,13 +303,29 @@ static void node_clear(struct node *n)
 	close(n->wake);
 }
 
+/* GCC 12's ThreadSanitizer does not know pthread_clockjoin_np, and takes all that was a joined
+ * thread's for shared. The builds with it join by the other clock. */
+#ifdef __SANITIZE_THREAD__
+static int clock_join(pthread_t thread, const struct timespec *until)
+{
+	struct timespec left = {.tv_sec = until->tv_sec - (time_t)clock_mono_s() + time(NULL) + 1};
+
+	return pthread_timedjoin_np(thread, NULL, &left);
+}
+#else
+static int clock_join(pthread_t thread, const struct timespec *until)
+{
+	return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, until);
+}
+#endif
+
 /* False if it does not end. */
 static bool join(struct node *n)
 {
 	double until_s = atomic_load(&n->stuck) ? 0 : n->set->closing_s + JOIN_S;
 	const struct timespec until = {.tv_sec = (time_t)until_s + 1};
 
-	return !pthread_clockjoin_np(n->thread, NULL, CLOCK_MONOTONIC, &until);
+	return !clock_join(n->thread, &until);
 }
 
 void nodeset_free(struct nodeset *set)
@@ -327,6 +358,7 @@ void nodeset_free(struct nodeset *set)
 		json_decref(ev->json);
 		free(ev);
 	}
+	link_clear(set);
 	bundle_clear(&set->bundle);
 	close(set->done);
 	close(set->interrupt);

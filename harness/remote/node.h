@@ -81,6 +81,9 @@ void nodeset_free(struct nodeset *set);
 void nodeset_interrupt(struct nodeset *set);
 void nodeset_resume(struct nodeset *set);
 
+/* While a call waits for nodes, 'fn' is called about once a second, on the waiting thread. */
+void nodeset_on_wait(struct nodeset *set, void (*fn)(void *ctx), void *ctx);
+
 size_t nodeset_count(const struct nodeset *set);
 struct node *nodeset_at(struct nodeset *set, size_t i);
 struct node *nodeset_find(struct nodeset *set, const char *name); /* NULL if there is none */
@@ -116,6 +119,15 @@ struct node_request {
 /* All at once; returns the first failure (rc and sentence), having waited for all. */
 int node_call_all(struct node_request *requests, size_t n, double timeout_s, struct err *e);
 
+/* A request whose answer is taken later, so that no node waits for a slower one. Returns as
+ * node_call. To be freed, whether it was answered or not. */
+struct node_asked;
+int node_ask(struct node *n, const char *op, json_t *args, struct node_asked **out, struct err *e);
+/* 0: no answer yet; 1: '*result' is the caller's, and the answer is taken; or a negative errno, as
+ * of node_call. Does not wait. */
+int node_answered(struct node_asked *a, json_t **result, struct err *e);
+void node_asked_free(struct node_asked *a); /* NULL is fine */
+
 /* Called on the caller's thread from node_events: unasked messages of agents, and
  * {"event":"lost","why":"..."} once for a node that was lost. */
 typedef void (*node_event_fn)(void *ctx, struct node *n, const json_t *event);
@@ -123,6 +135,17 @@ typedef void (*node_event_fn)(void *ctx, struct node *n, const json_t *event);
 /* Delivers waiting events, waiting up to 'timeout_s' for one. Returns how many,
  * or -EINTR. */
 int node_events(struct nodeset *set, double timeout_s, node_event_fn fn, void *ctx);
+
+/* Programs that were started with 'link' (PROTOCOL.md), one on each node at most, hear each other.
+ * Each is first told "hello ME N". From then on what one writes as "TO,TO WORDS" is told to the
+ * programs 'TO' (from 0, in the order of 'ends') as "FROM WORDS". The nodes' threads pass lines on
+ * by themselves, in order. What goes to a program or node that has ended is dropped. Replaces the
+ * group before. */
+struct node_end {
+	struct node *node;
+	const char *handle;
+};
+void nodeset_link(struct nodeset *set, const struct node_end *ends, size_t n);
 
 struct node_transfer {
 	struct node *node;

@@ -81,7 +81,7 @@ int node_command_error(struct node_command *x, struct err *e, const char *what);
 int node_command_run(struct node *n, const char *what, const char *command, const struct iovec *in,
 	size_t n_in, struct text_tail *out, struct err *e);
 
-enum op_kind { OP_CALL, OP_FETCH, OP_PUT };
+enum op_kind { OP_CALL, OP_TELL, OP_FETCH, OP_PUT }; /* of a tell, nobody awaits the answer */
 enum op_state { OP_QUEUED, OP_RUNNING, OP_DONE };
 
 struct op {
@@ -91,7 +91,7 @@ struct op {
 	enum op_state state;  /* lock */
 	bool abandoned;       /* lock: the caller has gone; the thread frees */
 	int64_t id;           /* OP_CALL */
-	char *line;           /* OP_CALL: with its newline; the thread's once it runs */
+	char *line;           /* OP_CALL, OP_TELL: with its newline; the thread's once it runs */
 	char *remote, *local; /* OP_FETCH, OP_PUT */
 	int rc;
 	json_t *result;
@@ -139,6 +139,8 @@ struct node {
 	struct err why;        /* lock */
 	struct op *ops;        /* lock: queued and running */
 	int64_t last_id;       /* lock */
+	size_t told;           /* lock: lines of other nodes' programs that wait to be sent */
+	size_t event_bytes;    /* lock: of its events that wait to be taken */
 	json_t *hello;         /* set before NODE_UP, then constant */
 
 	ssh_session session; /* thread, as all below; the last hop's */
@@ -157,6 +159,7 @@ struct node_event {
 	struct node_event *next;
 	struct node *node;
 	json_t *json;
+	size_t bytes; /* of its line */
 };
 
 struct nodeset {
@@ -171,9 +174,13 @@ struct nodeset {
 	int interrupt;       /* eventfd */
 	struct node *failed; /* lock: the first that was lost */
 	struct node_event *events, **events_end; /* lock */
+	struct link_end *link;                   /* lock: of nodeset_link */
+	size_t n_link;
 	pthread_t watchdog;
 	bool watching;
-	int watch_quit; /* eventfd */
+	int watch_quit;                /* eventfd */
+	void (*waiting_fn)(void *ctx); /* nodeset_on_wait */
+	void *waiting_ctx;
 };
 
 /* Returns once 'check' (called under the lock) is true: 0. -EINTR: nodeset_interrupt was called, or
@@ -232,6 +239,15 @@ void transfer_begin(struct node *n, struct op *op);
 /* True if anything moved, or it has ended (n->transfer is NULL then). */
 bool transfer_step(struct node *n);
 void transfer_abort(struct node *n, int rc, const struct err *why);
+
+/* What nodes may leave waiting here: a node that sends more is lost, and this machine's memory is
+ * not. */
+enum { NODE_EVENTS_MAX = 16 << 20 /* bytes */, NODE_TOLD_MAX = 1 << 16 /* lines */ };
+
+/* link.c: passes on what a linked program said, on the thread of its node. 1; 0: 'event' is not
+ * that; -EPROTO. link_clear is for the set's end. */
+int link_take(struct node *n, const json_t *event, struct err *e);
+void link_clear(struct nodeset *set);
 
 /* Ends a transfer's 'op' for the caller, or frees it if nobody waits. */
 void op_finish(struct node *n, struct op *op, int rc);

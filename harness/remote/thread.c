@@ -67,19 +67,24 @@ void op_finish(struct node *n, struct op *op, int rc)
 		event_post(n->set->done);
 }
 
-/* Takes over 'json'. */
-static void add_event(struct node *n, json_t *json)
+/* Takes over 'json', which was a line of so many bytes; an event of our own has none. */
+static int add_event(struct node *n, json_t *json, size_t bytes, struct err *e)
 {
 	struct nodeset *set = n->set;
 	struct node_event *ev = alloc_zero(1, sizeof(*ev));
+	size_t waiting;
 
-	ev->node = n;
-	ev->json = json;
+	*ev = (struct node_event){.node = n, .json = json, .bytes = bytes};
 	pthread_mutex_lock(&set->lock);
 	*set->events_end = ev;
 	set->events_end = &ev->next;
+	waiting = n->event_bytes += bytes;
 	pthread_mutex_unlock(&set->lock);
 	event_post(set->done);
+	return waiting <= NODE_EVENTS_MAX
+		? 0
+		: err_set(e, -EPROTO, "the agent sends events without end: %zu bytes of them wait",
+			  waiting);
 }
 
 static int answer_error(struct op *op, json_t *msg)
@@ -149,8 +154,12 @@ static int take_line(struct node *n, const char *line, size_t len, int64_t got_n
 			text_tail_add(&n->agent.printed, "\n", 1);
 		}
 	} else if (event) {
-		add_event(n, msg);
-		msg = NULL;
+		rc = link_take(n, msg, e);
+		if (!rc) {
+			rc = add_event(n, msg, len, e);
+			msg = NULL;
+		}
+		rc = rc > 0 ? 0 : rc;
 	} else if (json_is_integer(json_object_get(msg, "id"))) {
 		take_answer(n, msg, got_ns);
 	} else {
@@ -243,16 +252,20 @@ static int send_queued(struct node *n, struct err *e)
 		line = NULL;
 		pthread_mutex_lock(&n->set->lock);
 		for (at = &n->ops; (op = *at); at = &op->next)
-			if (op->state == OP_QUEUED && (op->kind == OP_CALL || !n->transfer))
+			if (op->state == OP_QUEUED && (op->kind <= OP_TELL || !n->transfer))
 				break;
 		if (op) {
 			op->state = OP_RUNNING;
-			if (op->kind == OP_CALL) {
+			if (op->kind <= OP_TELL) {
 				line = op->line;
 				op->line = NULL;
 				op->sent_ns = clock_real_ns();
-			} else {
+			}
+			if (op->kind != OP_CALL)
 				*at = op->next;
+			if (op->kind == OP_TELL) {
+				n->told--;
+				op_free(op);
 			}
 		}
 		pthread_mutex_unlock(&n->set->lock);
@@ -437,13 +450,17 @@ void node_lose(struct node *n, int rc, const struct err *why)
 	}
 	while ((op = n->ops)) {
 		n->ops = op->next;
+		if (op->kind == OP_TELL) {
+			op_free(op);
+			continue;
+		}
 		op->rc = -ENOTCONN;
 		op->err = *why;
 		op->state = OP_DONE;
 	}
 	pthread_mutex_unlock(&set->lock);
 	if (was == NODE_UP && !n->bye_sent)
-		add_event(n, json_pack("{s:s,s:s}", "event", "lost", "why", why->text));
+		add_event(n, json_pack("{s:s,s:s}", "event", "lost", "why", why->text), 0, NULL);
 	event_post(set->done);
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -113,6 +114,28 @@ static int fetch_end(struct transfer *t, json_t *msg)
 	return 0;
 }
 
+/* What a node says of a file's size is its word alone. */
+static int take_size(struct transfer *t, json_int_t size)
+{
+	struct op *op = t->op;
+	struct statvfs fs;
+	uint64_t room;
+
+	t->headed = true;
+	if (op->kind != OP_FETCH)
+		return 0;
+	if (size < 0)
+		return err_set(&op->err, -EPROTO, "the agent says that '%s' has %lld bytes",
+			op->remote, (long long)size);
+	room = fstatvfs(t->fd, &fs) < 0 ? UINT64_MAX : (uint64_t)fs.f_bavail * fs.f_frsize;
+	if ((uint64_t)size > room)
+		return err_set(&op->err, -ENOSPC,
+			"'%s' there has %lld bytes; here is room for %llu", op->remote,
+			(long long)size, (unsigned long long)room);
+	t->left = (uint64_t)size;
+	return 1;
+}
+
 /* 1: there is more to come, 0: all is there. What a login shell prints first is no JSON. */
 static int take_message(struct transfer *t)
 {
@@ -127,9 +150,7 @@ static int take_message(struct transfer *t)
 	} else if (t->headed) {
 		rc = fetch_end(t, msg);
 	} else if (json_is_integer(size)) {
-		t->headed = true;
-		t->left = (uint64_t)json_integer_value(size);
-		rc = t->op->kind == OP_FETCH;
+		rc = take_size(t, json_integer_value(size));
 	} else {
 		text_tail_add(&t->there.printed, t->line, t->line_len);
 		text_tail_add(&t->there.printed, "\n", 1);
@@ -160,7 +181,9 @@ static int take(struct transfer *t, const char *data, size_t len)
 			part = 1;
 			rc = take_message(t);
 		} else {
-			part = strcspn(data, "\n") < len ? strcspn(data, "\n") : len;
+			const char *end = memchr(data, '\n', len);
+
+			part = end ? (size_t)(end - data) : len;
 			if (t->line_len + part > sizeof(t->line))
 				t->line_len = 0; /* no message of ours is as long */
 			if (part > sizeof(t->line))

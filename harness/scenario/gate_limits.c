@@ -11,9 +11,16 @@ const struct gates gate_defaults = {.load_pct = 30,
 	.window_s = 0.5,
 	.wait_s = 300};
 
+double gates_onset_s(const struct gates *g, double fault_s)
+{
+	if (g->onset_s >= 0)
+		return g->onset_s;
+	return fault_s < 10 ? 5 : fault_s / 2;
+}
+
 void gates_init(struct gates *g)
 {
-	*g = (struct gates){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+	*g = (struct gates){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 }
 
 int gates_read(lua_State *L, const struct luax_source *src, struct gates *g, struct err *e)
@@ -33,6 +40,7 @@ int gates_read(lua_State *L, const struct luax_source *src, struct gates *g, str
 		LIMIT("clock", UNIT_SECONDS, 0, 1e9, &g->clock_s),
 		LIMIT("drift", UNIT_SECONDS, 0, 1e9, &g->drift_s),
 		LIMIT("window", UNIT_SECONDS, 0.1, 600, &g->window_s),
+		LIMIT("onset", UNIT_SECONDS, 0, 86400, &g->onset_s),
 		LIMIT("wait", UNIT_SECONDS, 0, 86400, &g->wait_s),
 		{NULL},
 	};

@@ -20,6 +20,7 @@ void part_clear(lua_State *L, struct part *p)
 	free(p->needs);
 	alloc_free_list(p->under);
 	json_decref(p->params);
+	json_decref(p->files);
 	luaL_unref(L, LUA_REGISTRYINDEX, p->def_ref);
 	luaL_unref(L, LUA_REGISTRYINDEX, p->params_ref);
 	*p = (struct part){.def_ref = LUA_NOREF, .params_ref = LUA_NOREF};
@@ -62,6 +63,25 @@ int part_under_read(lua_State *L, int given, const struct luax_source *src, cons
 	return rc;
 }
 
+/* Of a fault, whose table is on top of the stack. */
+static int read_storage(lua_State *L, struct part *p, const struct luax_source *own, struct err *e)
+{
+	static const char *const words[] = {
+		[PART_STORAGE_FOLDER] = "folder", [PART_STORAGE_EMPTY] = "empty"};
+	const char *word = NULL;
+
+	if (lua_getfield(L, -1, "storage") == LUA_TSTRING)
+		word = lua_tostring(L, -1);
+	for (int i = PART_STORAGE_FOLDER; word && i <= PART_STORAGE_EMPTY; i++)
+		if (!strcmp(words[i], word))
+			p->storage = (enum part_storage)i;
+	lua_pop(L, 1);
+	return word && p->storage == PART_STORAGE_ANY
+		? luax_complain(own, "storage", e,
+			  "fault '%s': 'storage' must be \"folder\" or \"empty\"", p->name)
+		: 0;
+}
+
 /* The file is the one that 'name' means; its table is left on the stack. */
 static int open_file(lua_State *L, struct part *p, const char *name, const struct luax_source *src,
 	struct luax_source *own, struct err *e)
@@ -70,6 +90,7 @@ static int open_file(lua_State *L, struct part *p, const char *name, const struc
 		{"summary", LUAX_STRING, .required = true, .out = &p->summary},
 		{"resource", LUAX_STRING, .required = true, .out = &p->resource},
 		{"needs", LUAX_STRING, .out = &p->needs},
+		{"storage", LUAX_STRING},
 		{"params", LUAX_TABLE},
 		{"check", LUAX_FUNCTION},
 		{"inject", LUAX_FUNCTION, .required = true},
@@ -87,6 +108,7 @@ static int open_file(lua_State *L, struct part *p, const char *name, const struc
 		{"params", LUAX_TABLE},
 		{"needs", LUAX_TABLE},
 		{"packages", LUAX_TABLE},
+		{"files", LUAX_FUNCTION},
 		{"prepare", LUAX_FUNCTION},
 		{"command", LUAX_FUNCTION, .required = true},
 		{"cleanup", LUAX_FUNCTION},
@@ -97,7 +119,8 @@ static int open_file(lua_State *L, struct part *p, const char *name, const struc
 	int rc = library_open(
 		L, kind, name, src, p->kind == PART_FAULT ? fault_fields : workload_fields, own, e);
 
-	return rc ? rc : library_name(kind, own->path, &p->name, e);
+	rc = rc ?: library_name(kind, own->path, &p->name, e);
+	return rc || kind != LIBRARY_FAULT ? rc : read_storage(L, p, own, e);
 }
 
 /* 'given': the scenario's table for this part; 0: none. */

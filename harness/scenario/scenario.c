@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "diag/judge/detector.h"
 #include "harness/base/alloc.h"
@@ -37,6 +38,7 @@ void scenario_free(struct scenario *s)
 		tracing_clear(&s->tracers[i]);
 	free(s->tracers);
 	tracing_clear(&s->second);
+	recorder_clear(&s->recorder);
 	free(s->text);
 	lua_close(s->L);
 	free(s);
@@ -79,10 +81,23 @@ static int refuse_double(struct loading *r, const char *name, const char *label,
 	return luax_complain(r->src, name, r->e, "scenario: '%s' stands twice in '%s'", label, key);
 }
 
+/* The entry on top of the stack. */
+static int load_part(struct loading *r, enum part_kind kind, struct part *p)
+{
+	int rc = part_load(r->L, kind, r->src, p, r->e);
+
+	if (rc || kind != PART_WORKLOAD)
+		return rc;
+	rc = part_files_read(r->L, r->src, p, r->e);
+	if (rc)
+		part_clear(r->L, p);
+	return rc;
+}
+
 static int read_part(
 	struct loading *r, enum part_kind kind, const char *key, struct part *list, size_t i)
 {
-	int rc = part_load(r->L, kind, r->src, &list[i], r->e);
+	int rc = load_part(r, kind, &list[i]);
 
 	for (size_t k = 0; k < i && !rc; k++)
 		if (!strcmp(list[k].label, list[i].label)) {
@@ -154,7 +169,7 @@ static int read_training_workload(struct loading *r, void *list, size_t i)
 		k++;
 	if (k == s->n_workloads) {
 		s->workloads = alloc_resize(s->workloads, k + 1, sizeof(*s->workloads));
-		rc = part_load(r->L, PART_WORKLOAD, r->src, &s->workloads[k], r->e);
+		rc = load_part(r, PART_WORKLOAD, &s->workloads[k]);
 		s->n_workloads += !rc;
 	}
 	((size_t *)list)[i] = k;
@@ -256,6 +271,11 @@ static int read_second(struct loading *r)
 	return tracing_load(r->L, r->src, &r->s->second, r->e);
 }
 
+static int read_recorder(struct loading *r)
+{
+	return recorder_load(r->L, r->src, &r->s->recorder, r->e);
+}
+
 /* Name of the first detector that looks at events, or NULL. Mistakes in a detector's own file are
  * reported when it is loaded to judge. */
 static const char *wants_events(const struct scenario *s)
@@ -300,7 +320,7 @@ static int check_kind(struct loading *r)
 {
 	static const char *const verdicts[] = {"faults", "detectors", NULL};
 	static const char *const not_runtime[] = {"faults", "detectors", "phases", "training",
-		"tracer", "second_tracer", "controls", NULL};
+		"tracer", "second_tracer", "recorder", "controls", NULL};
 	const struct scenario *s = r->s;
 
 	if (s->measure == MEASURE_VERDICTS) {
@@ -346,7 +366,7 @@ static int check_tracer(struct scenario *s, const struct luax_source *src, struc
 			"the second tracer of '%s' cannot be '%s': use ebpf or ptrace, the one "
 			"that is not the first",
 			t->label, second->label);
-	return 0;
+	return recorder_check(&s->recorder, t, s->fault_s + s->after_s, src, e);
 }
 
 /* Sets 'which', a tracer of 's', for the command line. */
@@ -403,6 +423,7 @@ static int read_tables(struct loading *r)
 		{"tracer", read_one_tracer},
 		{"tracers", NULL, sizeof(*s->tracers), &s->tracers, &s->n_tracers, read_tracer},
 		{"second_tracer", read_second},
+		{"recorder", read_recorder},
 		{"detectors", NULL, sizeof(*s->detectors), &s->detectors, &s->n_detectors,
 			read_detector},
 		{"phases", read_phases},
@@ -436,6 +457,7 @@ static int read_scenario(struct loading *r)
 		{"tracer", LUAX_ANY},
 		{"tracers", LUAX_TABLE},
 		{"second_tracer", LUAX_ANY},
+		{"recorder", LUAX_ANY},
 		{"workloads", LUAX_TABLE, .required = true},
 		{"faults", LUAX_TABLE},
 		{"detectors", LUAX_TABLE},
@@ -467,6 +489,18 @@ static int read_scenario(struct loading *r)
 	if (!rc)
 		rc = check_tracer(s, r->src, r->e);
 	return rc ? rc : check_matrix(r);
+}
+
+int scenario_find(const char *name, char **path, struct err *e)
+{
+	struct stat st;
+
+	/* A path is opened by who reads it, and complained of there. */
+	if (library_is_path(name) || (!stat(name, &st) && !S_ISDIR(st.st_mode))) {
+		*path = alloc_copy(name);
+		return 0;
+	}
+	return library_find(LIBRARY_SCENARIO, name, NULL, path, e);
 }
 
 int scenario_load(const char *path, struct scenario **out, struct err *e)

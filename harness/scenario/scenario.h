@@ -7,6 +7,7 @@
 
 #include "harness/scenario/gate_limits.h"
 #include "harness/scenario/part.h"
+#include "harness/scenario/recorder.h"
 #include "harness/scenario/tracing.h"
 
 struct detector_choice {
@@ -26,7 +27,8 @@ struct scenario {
 	struct tracing *tracers; /* one, but for MEASURE_RUNTIME */
 	size_t n_tracers;
 	struct tracing second; /* a second tracer, into a run of its own; name NULL: none */
-	lua_State *L;          /* holds the parts' functions */
+	struct recorder recorder;
+	lua_State *L; /* holds the parts' functions */
 	struct part *workloads, *faults;
 	size_t n_workloads, n_faults;
 	size_t n_matrix; /* workloads that are combined with faults; the rest is for training */
@@ -45,6 +47,10 @@ struct scenario {
 	long seed;     /* -1: drawn at the start and logged */
 	char *text;    /* the file's own text, for the record */
 };
+
+/* Path of the scenario that 'name' means: a file, or one of culprit's own by its name ("quick").
+ * The caller frees. -ENOENT with the nearest name. */
+int scenario_find(const char *name, char **path, struct err *e);
 
 /* -EINVAL with "FILE:LINE: ..." */
 int scenario_load(const char *path, struct scenario **out, struct err *e);

@@ -49,16 +49,23 @@ static bool known(const char *name)
 	return names[i];
 }
 
+static bool known_mode(const char *mode)
+{
+	return !strcmp(mode, "sums") || !strcmp(mode, "events") || !strcmp(mode, "flow");
+}
+
 /* Sums suffice for peer comparison; ptrace has events only. */
 static void complete(struct tracing *t)
 {
 	bool ebpf = !strcmp(t->name, "ebpf");
+	auto_free char *how = NULL;
 
 	if (!t->mode && tracing_has_log(t))
 		t->mode = alloc_copy(ebpf ? "sums" : "events");
-	t->label = alloc_format("%s%s%s", t->name,
-		ebpf && strcmp(t->mode, "sums") ? "(mode=events)" : "",
-		t->one_server ? "(one server)" : "");
+	if (ebpf && strcmp(t->mode, "sums"))
+		how = alloc_format("(mode=%s%s)", t->mode, t->heads ? ",heads" : "");
+	t->label = alloc_format(
+		"%s%s%s", t->name, how ? how : "", t->one_server ? "(one server)" : "");
 }
 
 int tracing_named(const char *name, bool events, struct tracing *out, struct err *e)
@@ -80,6 +87,7 @@ static int read_table(lua_State *L, const struct luax_source *src, struct tracin
 	char whose[96];
 	const struct luax_field fields[] = {
 		{"mode", LUAX_STRING, .out = &t->mode},
+		{"heads", LUAX_BOOLEAN, .out = &t->heads},
 		{"memory", LUAX_QUANTITY, .unit = UNIT_BYTES, .min = 65536, .max = 4294967296.0,
 			.out = &t->memory_bytes},
 		{"nodes", LUAX_STRING, .out = &nodes},
@@ -87,10 +95,13 @@ static int read_table(lua_State *L, const struct luax_source *src, struct tracin
 		{NULL},
 	};
 	int rc = luax_read(L, -1, src, "tracer", fields, true, e);
-	if (!rc && t->mode &&
-		(strcmp(t->name, "ebpf") || (strcmp(t->mode, "sums") && strcmp(t->mode, "events"))))
+	if (!rc && t->mode && (strcmp(t->name, "ebpf") || !known_mode(t->mode)))
 		rc = luax_complain(src, t->mode, e,
-			"tracer '%s' has no mode '%s': ebpf has sums and events", t->name, t->mode);
+			"tracer '%s' has no mode '%s': ebpf has sums, events and flow", t->name,
+			t->mode);
+	if (!rc && t->heads && (!t->mode || strcmp(t->mode, "flow")))
+		rc = luax_complain(
+			src, "heads", e, "tracer '%s': heads need mode = \"flow\"", t->name);
 	if (!rc && nodes && strcmp(nodes, "all") && strcmp(nodes, "one-server"))
 		rc = luax_complain(src, nodes, e,
 			"tracer '%s': nodes is all or one-server, not '%s'", t->name, nodes);
@@ -138,6 +149,8 @@ json_t *tracing_args(const struct tracing *t, const char *out, const char *stora
 
 	if (t->mode)
 		json_object_set_new(args, "mode", json_string(t->mode));
+	if (t->heads)
+		json_object_set_new(args, "heads", json_true());
 	if (t->memory_bytes > 0)
 		json_object_set_new(
 			args, "memory_bytes", json_integer((json_int_t)t->memory_bytes));

@@ -3,6 +3,7 @@
  *
  *   tracer  = "ebpf"                                          one for all cells
  *   tracer  = { "ebpf", mode = "events", memory = "16MiB" }
+ *   tracer  = { "ebpf", mode = "flow", heads = true }
  *   tracers = { "none", "ebpf", { "ebpf", nodes = "one-server", workloads = { "postmark" } } }
  *
  * 'tracers' is a dimension of the plan, for scenarios that measure run times (measure = "runtime").
@@ -16,8 +17,9 @@
 
 struct tracing {
 	char *name;          /* "none", "ebpf", "ptrace", "strace", "sysstat" */
-	char *label;         /* "ebpf", "ebpf(mode=events)" ... */
-	char *mode;          /* "sums" or "events"; NULL for tracers that have no modes */
+	char *label;         /* "ebpf", "ebpf(mode=events)", "ebpf(mode=flow,heads)" ... */
+	char *mode;          /* "sums", "events" or "flow"; NULL for tracers that have no modes */
+	bool heads;          /* "flow": also the first 32 bytes, at most, that a call moved */
 	double memory_bytes; /* 0: the tracer's default */
 	bool one_server;     /* only the first server is traced, nothing else */
 	char **under;        /* names or labels of workloads, ended by NULL; NULL: all */

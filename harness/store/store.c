@@ -49,14 +49,30 @@ static int damaged(const struct store *s, struct err *e, const char *why)
 	return err_blame(e, ERR_DAMAGED, -EBADMSG);
 }
 
+/* What 'code' means if the disk is full: SQLite does not say so of each call that fails by it. */
+static int disk_error(struct store *s, int code)
+{
+	int why = sqlite3_system_errno(s->db);
+
+	if (code == SQLITE_FULL)
+		return ENOSPC;
+	return (code == SQLITE_IOERR || code == SQLITE_CANTOPEN) && (why == ENOSPC || why == EDQUOT)
+		? why
+		: 0;
+}
+
 int store_fail(struct store *s, struct err *e, const char *doing)
 {
-	int code = sqlite3_errcode(s->db);
+	int code = sqlite3_errcode(s->db), full;
 
 	if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
 		return damaged(s, e, sqlite3_errmsg(s->db));
-	return err_set(e, code == SQLITE_FULL ? -ENOSPC : -EIO, "cannot %s in '%s': %s", doing,
-		s->path, sqlite3_errmsg(s->db));
+	full = disk_error(s, code);
+	if (!full)
+		return err_set(
+			e, -EIO, "cannot %s in '%s': %s", doing, s->path, sqlite3_errmsg(s->db));
+	err_errno(e, -full, "cannot %s in '%s'", doing, s->path);
+	return err_blame(e, ERR_HARNESS, -ENOSPC);
 }
 
 int store_exec(struct store *s, const char *sql, struct err *e, const char *doing)
@@ -137,6 +153,7 @@ static int open_db(
 {
 	auto_free char *real = realpath(folder, NULL);
 	struct store *s;
+	int rc;
 
 	if (!real)
 		return err_errno(e, -errno, "cannot open the run '%s'", folder);
@@ -144,6 +161,10 @@ static int open_db(
 	s->folder = alloc_copy(folder);
 	s->run_id = alloc_copy(basename(real));
 	s->path = alloc_format("%s/%s", folder, name);
+	if ((rc = file_check_readable(s->path, e))) {
+		store_close(s);
+		return rc;
+	}
 	if (sqlite3_open_v2(s->path, &s->db, flags, NULL) != SQLITE_OK) {
 		err_set(e, -EIO, "cannot open '%s': %s", s->path,
 			s->db ? sqlite3_errmsg(s->db) : "out of memory");
@@ -151,6 +172,11 @@ static int open_db(
 		return -EIO;
 	}
 	sqlite3_busy_timeout(s->db, BUSY_TIMEOUT_MS);
+	/* A run may be somebody else's: nothing in it runs on its own. */
+	sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
 	*out = s;
 	return 0;
 }
@@ -190,12 +216,42 @@ int store_create(const char *folder, struct store **out, struct err *e)
 	if (mkdir(folder, 0700) < 0)
 		return err_errno(e, -errno, "cannot make the run's folder '%s'", folder);
 	rc = open_db(folder, "run.db", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &s, e);
-	if (rc)
+	if (rc) {
+		rmdir(folder);
 		return rc;
+	}
 	rc = store_exec(s, schema, e, "make the tables");
 	if (!rc)
 		rc = put_blind_key(s, e);
 	file_give_to_sudo_user(folder);
+	if (rc) {
+		store_close(s);
+		file_remove_tree(folder, NULL);
+	} else {
+		*out = s;
+	}
+	return rc;
+}
+
+int store_open_joined(struct store *const from[], size_t n, struct store **out, struct err *e)
+{
+	struct store *s = alloc_zero(1, sizeof(*s));
+	int rc = 0;
+
+	*s = (struct store){.joined = true,
+		.folder = alloc_copy(from[0]->folder),
+		.run_id = alloc_copy(from[0]->run_id),
+		.path = alloc_copy(from[0]->path)};
+	for (size_t i = 1; i < n; i++) {
+		char *longer = alloc_format("%s + %s", s->run_id, from[i]->run_id);
+
+		free(s->run_id);
+		s->run_id = longer;
+	}
+	/* SQLite's own temporary file: large runs need not fit into memory. */
+	if (sqlite3_open_v2("", &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL))
+		rc = store_fail(s, e, "join runs");
+	rc = rc ?: store_exec(s, schema, e, "make the tables");
 	if (rc)
 		store_close(s);
 	else
@@ -240,6 +296,31 @@ static int check_pages(struct store *s, struct err *e)
 	return rc;
 }
 
+/* Views and triggers are programs, which may take any time and change any row. */
+static int check_schema(struct store *s, struct err *e)
+{
+	sqlite3_stmt *st;
+	int rc = store_statement(s, &st, e,
+		"SELECT type, name FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR"
+		" sql LIKE 'CREATE VIRTUAL%'",
+		"");
+	int step;
+	char why[200];
+
+	if (rc)
+		return rc;
+	step = sqlite3_step(st);
+	if (step == SQLITE_ROW) {
+		snprintf(why, sizeof(why), "it holds a %.20s, '%.100s', which no culprit has made",
+			sqlite3_column_text(st, 0), sqlite3_column_text(st, 1));
+		rc = damaged(s, e, why);
+	} else if (step != SQLITE_DONE) {
+		rc = store_fail(s, e, "check it");
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
 static int check_version(struct store *s, struct err *e)
 {
 	auto_free char *version = NULL;
@@ -267,6 +348,8 @@ int store_open(const char *folder, struct store **out, struct err *e)
 	if (!rc && packed)
 		rc = store_load_packed(s, e);
 	if (!rc)
+		rc = check_schema(s, e);
+	if (!rc)
 		rc = check_pages(s, e);
 	if (!rc)
 		rc = check_version(s, e);
@@ -283,7 +366,7 @@ void store_close(struct store *s)
 	if (!s)
 		return;
 	sqlite3_close(s->db);
-	if (s->folder && !s->packed)
+	if (s->folder && !s->packed && !s->joined)
 		file_give_to_sudo_user(s->folder);
 	free(s->folder);
 	free(s->run_id);
@@ -293,7 +376,7 @@ void store_close(struct store *s)
 
 bool store_is_corpus(const struct store *s)
 {
-	return s->packed;
+	return s->packed || s->packed_parts;
 }
 
 const char *store_folder(const struct store *s)
@@ -358,6 +441,9 @@ int store_begin(struct store *s, struct err *e)
 {
 	if (s->packed)
 		return err_set(e, -EROFS, "'%s' is a corpus, which is read-only", s->folder);
+	if (s->joined)
+		return err_set(e, -EROFS, "the joined runs %s are read-only; write to each run",
+			s->run_id);
 	return store_exec(s, "BEGIN IMMEDIATE", e, "begin");
 }
 

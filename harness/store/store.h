@@ -37,11 +37,20 @@ void store_close(struct store *s);
  * samples, events) without hosts and verdicts; 'whole': with these and all details, for reports. */
 int store_pack(struct store *s, const char *folder, bool whole, struct err *e);
 
+/* Reads the shards of a run (harness/scenario/shard.h; each has the fact "shard") as one run, which
+ * is read-only and needs 'from' no longer. Scored cells keep their numbers. Training cells stand
+ * there once for each shard: the first's under their own numbers, the others behind the plan's.
+ * Attempts are numbered anew; files are listed with their shards' folders. The fact "shards" has
+ * [{index, of, cells, run, key, servers, first, last, training}]: what judging needs to judge each
+ * shard's attempts ('first' to 'last') under its own key with its own training. If a corpus among
+ * them has no verdicts, the run has none. The caller has checked that they belong together. */
+int store_join(struct store *const from[], size_t n, struct store **out, struct err *e);
+
 /* The secret that detectors' view of the run is drawn from, as text. An error if it cannot be
  * read: without it detectors could guess names. */
 int store_blind_key(struct store *s, char key[80], struct err *e);
 
-bool store_is_corpus(const struct store *s);
+bool store_is_corpus(const struct store *s); /* or joined of some */
 const char *store_folder(const struct store *s);
 const char *store_run_id(const struct store *s); /* the folder's own name */
 
@@ -63,6 +72,9 @@ int store_put_plan(struct store *s, const struct scenario *sc, const struct plan
  * missing. */
 int store_skip(
 	struct store *s, const char *what, const char *label, const char *reason, struct err *e);
+
+/* A cell that no scenario planned, of the fault "none", so that an attempt can belong to it. */
+int store_put_cell(struct store *s, size_t number, const char *workload, struct err *e);
 
 int store_begin(struct store *s, struct err *e);
 /* Commits if 'rc' is 0, rolls back if not; returns 'rc' or the error of the commit. */
@@ -103,12 +115,13 @@ int store_clear_verdicts(struct store *s, struct err *e);
 /* Rows, as objects: */
 enum store_rows {
 	/* For judging, in the order of cells: {cell, training, workload, fault, resource, victims:
-	 * [names]|null, attempt, seconds, start_ns, onset_ns} for every cell that has a confirmed
-	 * attempt. */
+	 * [names]|null, repeat, attempt (of the run), number (of the cell's attempts), seconds,
+	 * start_ns, onset_ns, offset_ns} for every cell that has a confirmed attempt. */
 	ROWS_CONFIRMED,
-	/* Of a run that measures run times: {cell, workload, tracer, repeat, runtime_s, records,
-	 * lost} for every cell with a confirmed attempt; records and lost are null where the tracer
-	 * does not count. */
+	/* Of a run that measures run times: {cell, workload, tracer, repeat, runtime_s, cpu_s,
+	 * tracers_s, calls, records, lost} for every cell with a confirmed attempt; the processor
+	 * times are null in runs of older versions; calls, records and lost are null where the
+	 * tracer does not count. */
 	ROWS_RUNTIMES,
 	/* {kind, server|null, client|null, time_s, detail: {last_s, count, call, ...}} of one
 	 * attempt. */
@@ -117,8 +130,9 @@ enum store_rows {
 	ROWS_VERDICTS,
 	/* {id, cell, number, outcome, key|null}, oldest first. */
 	ROWS_ATTEMPTS,
-	/* {attempt, cell, number, start_ns, seconds, detail, files} of confirmed attempts; files:
-	 * how many are listed. */
+	/* {attempt, cell, number, start_ns, seconds, onset_ns, offset_ns, training, workload,
+	 * fault, victims: [names]|null, detail, files} of confirmed attempts; files: how many are
+	 * listed. */
 	ROWS_TRACED,
 	/* {attempt, cell} of confirmed scored attempts without any verdict. */
 	ROWS_UNJUDGED,

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -81,7 +82,7 @@ static int pack(const char *from, const char *to, struct err *e)
 	errno = 0;
 	rc = !f || gzwrite(f, data, (unsigned)size) != (int)size;
 	if ((f && gzclose(f) != Z_OK) || rc || rename(tmp, to) < 0) {
-		rc = err_errno(e, errno ? -errno : -EIO, "cannot write '%s'", to);
+		rc = file_write_error(to, errno ? -errno : -EIO, e);
 		unlink(tmp);
 	}
 	return rc;
@@ -105,15 +106,21 @@ int store_pack(struct store *s, const char *folder, bool whole, struct err *e)
 	auto_free char *copy = alloc_format("%s/run.db.tmp", folder),
 		       *packed = alloc_format("%s/run.db.gz", folder);
 	struct store stripped = {.folder = (char *)folder, .path = copy};
+	struct stat st;
+	bool made;
 	int rc;
 
 	if (s->packed)
 		return err_set(e, -EINVAL, "'%s' is a corpus already", s->folder);
+	made = stat(folder, &st) < 0;
+	if (!made && !S_ISDIR(st.st_mode))
+		return err_set(e, -ENOTDIR, "cannot write to '%s': it is %s, not a folder", folder,
+			file_kind(st.st_mode));
 	rc = file_mkdirs(folder, 0755, e);
 	if (rc)
 		return rc;
 	unlink(copy);
-	rc = store_do(s, e, "copy it", "VACUUM INTO ?", "s", copy);
+	rc = store_do(s, e, "copy the run", "VACUUM INTO ?", "s", copy);
 	if (!rc && sqlite3_open_v2(copy, &stripped.db, SQLITE_OPEN_READWRITE, NULL))
 		rc = store_fail(&stripped, e, "open the copy");
 	if (!rc)
@@ -122,5 +129,7 @@ int store_pack(struct store *s, const char *folder, bool whole, struct err *e)
 	if (!rc)
 		rc = pack(copy, packed, e);
 	unlink(copy);
+	if (rc && made)
+		rmdir(folder);
 	return rc;
 }

@@ -1,6 +1,7 @@
 /*
  * The inside of a run's store, shared by its files: store.c (open, facts, plan), store_write.c
- * (attempts, verdicts, repairs), store_read.c (rows), store_samples.c, store_corpus.c.
+ * (attempts, verdicts, repairs), store_read.c (rows), store_samples.c, store_corpus.c,
+ * store_join.c (shards).
  */
 #ifndef CULPRIT_HARNESS_STORE_IMPL_H
 #define CULPRIT_HARNESS_STORE_IMPL_H
@@ -12,8 +13,10 @@
 struct store {
 	sqlite3 *db;
 	char *folder, *run_id;
-	char *path;  /* of run.db or run.db.gz, for messages */
-	bool packed; /* a corpus, in memory */
+	char *path;        /* of run.db or run.db.gz, for messages */
+	bool packed;       /* a corpus, in memory */
+	bool joined;       /* several runs, in a file that only this process has */
+	bool packed_parts; /* ... and not all of them have verdicts */
 };
 
 /* What SQLite says of the last call: -EBADMSG (ERR_DAMAGED), -ENOSPC where the disk is full, else
@@ -33,6 +36,9 @@ int store_do(
 /* Every row of 'sql' as an object of its columns; columns that end in "_json" are parsed (and lose
  * that ending). 'arg' is bound if there is a '?'. New reference. */
 int store_query(struct store *s, const char *sql, int64_t arg, json_t **rows, struct err *e);
+
+/* An empty store that is to hold these. */
+int store_open_joined(struct store *const from[], size_t n, struct store **out, struct err *e);
 
 /* Reads run.db.gz into the open, empty, in-memory 's', read-only. */
 int store_load_packed(struct store *s, struct err *e);

@@ -65,12 +65,16 @@ int store_rows(
 	static const char *const queries[] = {
 		[ROWS_CONFIRMED] =
 			"SELECT cell.number AS cell, training, workload, fault, resource,"
-			" victims AS victims_json, repeat, attempt.id AS attempt, seconds,"
+			" victims AS victims_json, repeat, attempt.id AS attempt,"
+			" attempt.number AS number, seconds,"
 			" start_ns, onset_ns, offset_ns"
 			" FROM cell JOIN attempt ON attempt.cell = cell.number"
 			" WHERE outcome = 'confirmed' ORDER BY cell.number",
 		[ROWS_RUNTIMES] = "SELECT cell.number AS cell, workload, tracer, repeat,"
 				  " json_extract(detail, '$.runtime_s') AS runtime_s,"
+				  " json_extract(detail, '$.cpu.all_s') AS cpu_s,"
+				  " json_extract(detail, '$.cpu.tracers_s') AS tracers_s,"
+				  " json_extract(detail, '$.calls') AS calls,"
 				  " json_extract(detail, '$.lost') AS lost,"
 				  " json_extract(detail, '$.records') AS records"
 				  " FROM cell JOIN attempt ON attempt.cell = cell.number"
@@ -82,10 +86,12 @@ int store_rows(
 			"SELECT attempt, detector, metric, verdict AS verdict_json FROM verdict",
 		[ROWS_ATTEMPTS] = "SELECT id, cell, number, outcome, key FROM attempt ORDER BY id",
 		[ROWS_TRACED] =
-			"SELECT id AS attempt, cell, number, start_ns, seconds,"
+			"SELECT id AS attempt, cell, attempt.number AS number, start_ns, seconds,"
+			" onset_ns, offset_ns, training, workload, fault, victims AS victims_json,"
 			" detail AS detail_json,"
 			" (SELECT count(*) FROM file WHERE file.attempt = attempt.id) AS files"
-			" FROM attempt WHERE outcome = 'confirmed' ORDER BY id",
+			" FROM attempt JOIN cell ON cell.number = attempt.cell"
+			" WHERE outcome = 'confirmed' ORDER BY id",
 		[ROWS_UNJUDGED] = "SELECT attempt.id AS attempt, cell"
 				  " FROM attempt JOIN cell ON cell.number = attempt.cell"
 				  " WHERE outcome = 'confirmed' AND NOT training AND NOT EXISTS"

@@ -35,6 +35,14 @@ int store_unskip(struct store *s, struct err *e)
 	return store_exec(s, "UPDATE cell SET skipped = NULL", e, "delete skip marks");
 }
 
+int store_put_cell(struct store *s, size_t number, const char *workload, struct err *e)
+{
+	return store_do(s, e, "write a cell",
+		"INSERT INTO cell (number, training, workload, workload_params, fault,"
+		" fault_params, repeat, victims) VALUES (?, 0, ?, '{}', 'none', '{}', 1, '[]')",
+		"is", (int64_t)number, workload);
+}
+
 int store_put_attempt(struct store *s, struct attempt_row *row, struct err *e)
 {
 	int rc = store_do(s, e, "write an attempt",
@@ -58,6 +66,10 @@ static json_t *event_detail(const struct event *v)
 
 	if (v->place)
 		json_object_set_new(d, "longest_s", json_real(v->longest_s));
+	if (v->bytes)
+		json_object_set_new(d, "bytes", json_integer((json_int_t)v->bytes));
+	if (v->redone)
+		json_object_set_new(d, "redone", json_integer((json_int_t)v->redone));
 	if (v->kind == EVENT_APP_SLOW || v->kind == EVENT_LINK_QUIET)
 		json_object_set_new(d, "open", json_boolean(v->open));
 	if (v->kind == EVENT_LINK_QUIET)

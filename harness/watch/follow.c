@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "harness/base/alloc.h"
+#include "harness/base/file.h"
 
 enum { START_MAX = 4096, READ_LEAST = 64 << 10 };
 
@@ -44,18 +45,20 @@ static int open_it(struct follow *f)
 
 int follow_open(const char *path, struct follow **out, struct err *e)
 {
-	struct follow *f = alloc_zero(1, sizeof(*f));
+	const bool named = strcmp(path, "-") != 0;
+	int rc = named ? file_check_readable(path, e) : 0;
+	struct follow *f;
 	struct stat st;
-	int rc = 0;
 
+	if (rc)
+		return rc;
+	f = alloc_zero(1, sizeof(*f));
 	f->path = alloc_copy(path);
 	f->fd = 0;
-	if (strcmp(path, "-"))
+	if (named)
 		rc = open_it(f);
 	if (!rc && fstat(f->fd, &st) < 0)
 		rc = -errno;
-	if (!rc && S_ISDIR(st.st_mode))
-		rc = -EISDIR;
 	if (rc) {
 		f->fd = f->fd ? f->fd : -1;
 		follow_close(f);

@@ -167,7 +167,7 @@ int pieces_feed(
 
 	p->line += count_lines(text, size);
 	while (at < size) {
-		const char *sentence;
+		const char *sentence = "it cannot be read";
 		uint64_t samples = 0;
 		size_t bad, skip;
 

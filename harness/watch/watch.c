@@ -1,3 +1,4 @@
+#include "harness/base/stream.h"
 #include "harness/watch/watch.h"
 
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/base/units.h"
+#include "harness/recording/orders.h"
 #include "harness/watch/exposition.h"
 #include "harness/watch/horizons.h"
 #include "harness/watch/life.h"
@@ -18,6 +20,8 @@
 
 /* Samples are kept for this much of the longest horizon; publishing waits so long. */
 static const double kept = 1.0 + 1.0 / HORIZON_LOOKS, publish_s = 0.5, ahead_max_s = 86400;
+/* Of samples that are older a flight recorder holds nothing any more; how often it may be told. */
+static const double alarm_late_s = 120, alarm_pause_s = 60;
 enum { CELL_BYTES = 2 }; /* diag/fleet/panel.h */
 
 struct watch {
@@ -38,6 +42,8 @@ struct watch {
 	char *unjudged, *saved; /* saved: the state file's text */
 	uint64_t ahead;
 	double published_s; /* CLOCK_MONOTONIC */
+	char *alarm;        /* who is found since the last look; or NULL */
+	double alarmed_s;   /* CLOCK_MONOTONIC */
 	struct exposition numbers;
 };
 
@@ -84,6 +90,39 @@ static void told(void *ctx, enum life_event event, const struct life *life, doub
 	struct watch *w = ctx;
 
 	(w->o.json ? line_json : line_text)(w->o.out, event, life, now_s);
+	if (event == LIFE_BEGIN && w->o.on_alarm && !w->alarm)
+		w->alarm = alloc_copy(*life->member ? life->member : life->group);
+}
+
+/* One line for a reason that may be any text. */
+static void clean_line(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+}
+
+/* Has the flight recorder written. Its failure is told, and ends nothing. */
+static void sound_alarm(struct watch *w, double now_s)
+{
+	auto_free char *who = AUTO_TAKE(w->alarm);
+	auto_free char *line = who ? alloc_format("write watch found %.200s", who) : NULL;
+	const double late_s = (double)clock_real_ns() / 1e9 - now_s;
+	struct err e = {""};
+
+	if (!who || fabs(late_s) > alarm_late_s ||
+		(w->alarmed_s > 0 && clock_mono_s() - w->alarmed_s < alarm_pause_s))
+		return;
+	clean_line(line);
+	w->alarmed_s = clock_mono_s();
+	if (order_send(w->o.on_alarm, line, 2, NULL, &e)) {
+		w->o.tell(e.text);
+	} else {
+		auto_free char *text = alloc_format(
+			"the capture of '%s' writes what it keeps", w->o.on_alarm);
+
+		w->o.tell(text);
+	}
 }
 
 static void publish_now(struct watch *w)
@@ -201,12 +240,11 @@ static int judge(struct watch *w, size_t i, double to_s, struct err *e)
 /* Lines are out before the state says so: a crash between the two repeats them. */
 static int after_looks(struct watch *w, double now_s, struct err *e)
 {
-	int rc = 0;
+	int rc;
 
 	lives_end(&w->lives, now_s, told, w);
-	if (fflush(w->o.out) || ferror(w->o.out))
-		rc = err_errno(e, -EIO, "cannot write findings");
-	rc = rc ?: save(w, e);
+	rc = stream_flush(w->o.out, e) ?: save(w, e);
+	sound_alarm(w, now_s);
 	publish_now(w);
 	forget(w, now_s);
 	return rc;
@@ -358,6 +396,7 @@ void watch_free(struct watch *w)
 	alloc_free_list(w->declared);
 	free(w->unjudged);
 	free(w->saved);
+	free(w->alarm);
 	free(w);
 }
 

@@ -27,6 +27,9 @@ struct watch_options {
 	const char *state;         /* a file, or NULL */
 	struct exporter *exporter; /* or NULL; borrowed */
 	void (*tell)(const char *sentence);
+	/* A capture's folder (harness/recording), or NULL: it is told to write what it keeps when a
+	 * finding begins, if samples are of now; at most once a minute, without waiting. */
+	const char *on_alarm;
 };
 
 struct watch;

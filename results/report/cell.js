@@ -68,7 +68,7 @@ function verdictRows(cell, data) {
 		const all = data.verdicts.filter((v) => v.detector === d).sort((a,
 			b) => (b.metric === "any") - (a.metric === "any"));
 
-		return el("section.verdict", null, el("h5", null, d, " ", cell.results[d] ? badge(cell.results[d],
+		return el(run.real.includes(d) ? "section.verdict" : "section.verdict.null", null, el("h5", null, d, " ", cell.results[d] ? badge(cell.results[d],
 			d) : null),
 			all.map((v) => {
 				const rest = Object.entries(v.verdict).filter(([k]) => !["metric", "indicted",
@@ -86,7 +86,7 @@ function verdictRows(cell, data) {
 				return evidence && Object.keys(evidence).length ?
 					fold(title, {class: said.wrong && v.metric === "any" ? "wrong" : null,
 						open: run.real.includes(d) && (v.metric === "any" ||
-						(v.verdict.indicted || []).length > 0)}, shown(evidence,
+						(v.verdict.indicted || []).length > 0)}, shown(Object.fromEntries(Object.entries(evidence).filter(([k]) => k !== "scores")),
 						"evidence"))
 					: el("p.line", null, title);
 			}));
@@ -121,7 +121,7 @@ function eventTable(events) {
 
 function attemptFacts(cell, attempt, detail, samples) {
 	const window_ = faultWindow(attempt, cell.victims), d = detail || {};
-	const known = ["results", "runtime_s", "times", "traces", "workload_exits", "verified_on", "verified_still_on"];
+	const known = ["steps", "results", "runtime_s", "times", "traces", "workload_exits", "verified_on", "verified_still_on"];
 	const lost = Object.entries(d.traces || {}).filter(([, t]) => t.lost || !t.whole).map(([n]) => n);
 
 	return list([
@@ -158,14 +158,49 @@ async function attemptPanel(cell, attempt) {
 	}
 	const facts = attemptFacts(cell, attempt, data.detail, data.samples);
 
+	const measured = Object.keys(data.samples).length > 0;
+	const figure = measured ? chart(id, data.samples, data.verdicts, attempt, cell) : null;
+	const multiples = measured ? fold(plural(metricsIn(data.samples).length, "metric") + " beside one another", {}, el("p")) : null;
+
+	if (multiples)
+		multiples.addEventListener("toggle", () => {
+			if (multiples.open && multiples.querySelector("p"))
+				multiples.querySelector("div").replaceChildren(smallMultiples(data.samples, attempt, cell.victims, figure.show));
+			drawPlots(multiples);
+		});
 	return el("section.attempt", {"aria-labelledby": id + "-title"}, title,
-		Object.keys(data.samples).length ? el("div.columns", null, chart(id, data.samples, data.verdicts,
-			attempt, cell.victims), facts) : facts,
+		measured ? el("div.columns", null, figure, facts) : facts,
+		attempt.seconds ? el("div.plot-grid", null, whatHappened(cell, attempt, data), scoreCharts(cell, attempt, data.verdicts)) : null,
+		multiples,
 		data.verdicts.length ? el("div.verdicts", null, verdictRows(cell, data)) : null,
+		further(cell, attempt),
 		data.events.length ? fold(plural(data.events.length, "event") + " in the traces", {},
 			eventTable(data.events)) : null,
 		data.files.length ? fold(plural(data.files.length, "file") + " with checksums", {},
 			grid("Files of this attempt, in the run's folder", ["path", "size", "SHA-256"],
 				data.files.map((f) => [f.path, bytes(f.size), el("code", null, f.sha256)]),
 					{numeric: [1]})) : null);
+}
+
+/* A word of a command line, so that a shell takes it as it is. */
+function shellWord(word) {
+	const safe = word.startsWith("-") ? "./" + word : word;
+
+	return /^[A-Za-z0-9_.,:=@%+/-]+$/.test(safe) ? safe : "'" + safe.replaceAll("'", "'\\''") + "'";
+}
+
+/* What else there is to see of this cell: pages beside this one, and commands. */
+function further(cell, attempt) {
+	const name = shellWord(run.run), page = own(run.pages, String(cell.number));
+	const commands = [["its measurements", "culprit samples " + name],
+		attempt.outcome === "confirmed" && !cell.training ? ["its verdicts anew", "culprit diagnose " + name + " --cell " + cell.number + " --evidence"] : null,
+		...attempt.logs ? [["requests and calls on a timeline", "culprit timeline " + name + " --cell " + cell.number],
+			["where their time went", "culprit slow " + name + " --cell " + cell.number],
+			["its logs on a live page", "culprit serve " + name],
+			["its calls in SQL", "culprit query " + name + " --cell " + cell.number + " \"SELECT node, call, sum(calls) FROM totals GROUP BY node, call\""]] : []];
+
+	return fold("Look further", {class: "further"}, page ? el("p", null, el("a", {href: encodeURIComponent(page)}, "Its timeline: " + page)) : null,
+		el("p.muted", null, attempt.logs ? "In the folder that holds the run:" : "Its logs were not in the run's folder when this page was made. In the folder that holds the run:"),
+		el("dl.commands", null, commands.filter(Boolean).map(([what, command]) => el("div", null, el("dt", null, what),
+			el("dd", null, el("code", null, command))))));
 }

@@ -30,22 +30,43 @@ function applyFilters() {
 	document.getElementById("cells-count").textContent = plural(n, "cell") + " of " + run.cells.length;
 }
 
-async function openCell(r, open) {
+/* Cells are unpacked once somebody sees them. */
+const seen = new IntersectionObserver((entries) => {
+	for (const e of entries)
+		if (e.isIntersecting) {
+			seen.unobserve(e.target);
+			fillCell(rows_of_cells.find((r) => r.panel === e.target));
+		}
+}, {rootMargin: "300px"});
+
+async function fillCell(r) {
+	if (!r.filled) {
+		const inside = r.panel.querySelector(".inside");
+
+		r.filled = (async () => {
+			const panels = await Promise.all(r.cell.attempts.map((a) => attemptPanel(r.cell, a)));
+
+			inside.replaceChildren(el("h3.sr", null, "Cell " + r.cell.number), ...(panels.length ? panels :
+				[el("p", null, r.cell.skipped ? "Skipped: " + r.cell.skipped : "Not run.")]));
+			drawCharts(r.panel);
+			drawPlots(r.panel);
+		})();
+	}
+	return r.filled;
+}
+
+function openCell(r, open) {
 	r.button.setAttribute("aria-expanded", String(open));
 	r.panel.hidden = !open;
 	if (!open)
 		return;
-	if (!r.filled) {
-		const inside = r.panel.querySelector(".inside");
-
-		r.filled = true;
-		inside.replaceChildren(el("p", null, "Unpacking …"));
-		const panels = await Promise.all(r.cell.attempts.map((a) => attemptPanel(r.cell, a)));
-
-		inside.replaceChildren(el("h3.sr", null, "Cell " + r.cell.number), ...(panels.length ? panels :
-			[el("p", null, r.cell.skipped ? "Skipped: " + r.cell.skipped : "Not run.")]));
+	if (r.filled) {
+		drawCharts(r.panel);
+		drawPlots(r.panel);
+	} else {
+		r.panel.querySelector(".inside").replaceChildren(el("p.waiting", null, "Unpacking …"));
+		seen.observe(r.panel);
 	}
-	drawCharts(r.panel);
 }
 
 function cellRow(c, columns) {
@@ -63,7 +84,7 @@ function cellRow(c, columns) {
 		run.timed ? null : el("td.victim", null, c.victims.join(", ") || "–"),
 		el("td", null, outcome(c), el("span.muted", null, tries)),
 		run.timed ? el("td.num", null, time) : null,
-		run.detectors.map((d) => el("td", null,
+		run.detectors.map((d) => el(run.real.includes(d) ? "td" : "td.null", null,
 			c.results[d] ? badge(c.results[d], d) : el("span.muted", null, "–"))));
 	const panel = el("tr.panel", {id: "panel-" + c.number, hidden: true}, el("td", {colspan: String(columns)},
 		el("div.inside")));
@@ -100,10 +121,23 @@ function showCells(wanted) {
 		first.button.focus({preventScroll: true});
 }
 
-async function openAll(open) {
+/* Opens a cell from elsewhere on the page. */
+function goToCell(r) {
+	if (r.row.hidden)
+		showCells({workload: "", fault: ""});
+	openCell(r, true);
+	r.row.scrollIntoView();
+	r.button.focus({preventScroll: true});
+}
+
+/* 'now': unpacked whether or not somebody sees them, for a print. */
+async function openAll(open, now) {
 	for (const r of rows_of_cells)
-		if (!r.row.hidden)
-			await openCell(r, open);
+		if (!r.row.hidden) {
+			openCell(r, open);
+			if (open && now)
+				await fillCell(r);
+		}
 }
 
 function drawCells() {
@@ -114,7 +148,7 @@ function drawCells() {
 
 	rows_of_cells = run.cells.map((c) => cellRow(c, heads.length));
 	fill("cells", el("h2", {id: "cells-title"}, "Cells"),
-		el("p.muted", null, "In the order of the plan. ",
+		el("p.muted", null, "In the order of the plan, or by a column. ",
 			run.timed ? "Open a cell for its attempts." : ["Victims are shown here; no detector was told. Open a cell for what was ",
 			"measured on each server, when the fault acted, and what each verdict rests on."]),
 		el("div.choices", null, run.timed ? null : choice("Fault", "fault", names("fault")),
@@ -133,5 +167,7 @@ function drawCells() {
 					!run.real.includes(h) ? "th.null" : "th",
 					{scope: "col"}, h)))),
 				el("tbody", null, rows_of_cells.map((r) => [r.row, r.panel])))));
+	sortable(document.querySelector("#cells thead tr"), document.querySelector("#cells tbody"),
+		() => rows_of_cells.map((r) => ({cells: r.row.cells, move: [r.row, r.panel]})));
 	applyFilters();
 }

@@ -27,7 +27,7 @@ function metricNamed(name) {
 function measuresOf(name) {
 	const metric = metricNamed(name);
 
-	return metric.service_time ? measures : readingMeasures.map((m) => ({...m,
+	return metric.service_time ? measures : readingMeasures.filter((m) => !run.brief || m.name !== "max").map((m) => ({...m,
 		unit: own(shortUnits, metric.unit) || metric.unit}));
 }
 
@@ -41,27 +41,36 @@ function lineStyle(index, is_victim, n_victims_before) {
 		: {stroke: "line" + index % 4, dash: dashes[Math.floor(index / 4) % 4], width: 1.4};
 }
 
-/* {seconds, lines: [{server, victim, values, style}], scale}: one value a second, null where nothing was measured. */
-function chartData(samples, metric, measure, attempt, victims) {
-	const n = attempt.seconds || 0, lines = [];
+/* A line a server, the victims' marked: [{server, victim, values, style}]. */
+function linesOf(servers, victims, values) {
 	let peers = 0, marked = 0;
 
-	for (const server of run.servers.length ? run.servers : Object.keys(samples[metric])) {
-		const columns = own(samples[metric], server), values = new Array(n).fill(null);
+	return servers.map((server) => {
 		const victim = victims.includes(server);
+
+		return {server, victim, values: values(server), style: victim ? lineStyle(0, true, marked++) : lineStyle(peers++, false, 0)};
+	});
+}
+
+/* {seconds, lines}: one value a second, null where nothing was measured. */
+function chartData(samples, metric, measure, attempt, victims) {
+	const n = attempt.seconds || 0;
+	const lines = linesOf(run.servers.length ? run.servers : Object.keys(samples[metric]), victims, (server) => {
+		const columns = own(samples[metric], server), values = new Array(n).fill(null);
 
 		if (columns)
 			columns[0].forEach((second, i) => {
 				if (second >= 0 && second < n)
 					values[second] = measure.of(columns, i);
 			});
-		lines.push({server, victim, values, style: lineStyle(victim ? 0 : peers, victim, marked)});
-		if (victim)
-			marked++;
-		else
-			peers++;
-	}
+		return values;
+	});
+
 	return {seconds: Array.from({length: n}, (_, i) => i), lines};
+}
+
+function metricsIn(samples) {
+	return [...new Set([...run.metrics.map((m) => m.name), ...Object.keys(samples)])].filter((m) => own(samples, m));
 }
 
 /* When the fault was active, in seconds of the measurement; null for a control. */
@@ -103,6 +112,21 @@ function chartText(data, window_, unit, factor, title) {
 	});
 
 	return title + ". Medians: " + said.join("; ") + ".";
+}
+
+/* The same in short, for those who see it: the victims, and the middle of the others. */
+function chartCaption(data, window_, unit, factor, title) {
+	const inside = (t) => !window_ || (t >= window_.shown_from && t < window_.shown_to);
+	const middle = (rows) => median(rows.flatMap((l) => l.values.filter((_, t) => inside(t))));
+	const say = (who, rows) => {
+		const m = middle(rows);
+
+		return rows.length && m !== null ? who + " " + digits(m * factor, 3) + (unit ? " " + unit : "") : null;
+	};
+	const victims = data.lines.filter((l) => l.victim), others = data.lines.filter((l) => !l.victim);
+	const said = [...victims.map((l) => say(l.server + " (victim)", [l])), say(victims.length ? "the others" : "all servers", others)].filter(Boolean);
+
+	return title + ". " + (said.length ? "Median" + (window_ ? " during the fault" : "") + ": " + said.join("; ") + "." : "");
 }
 
 /* When detectors that look at measurements first indicted a server: [{detector, server, at}]. */
@@ -181,7 +205,7 @@ function plot(place, readout, data, window_, victims, marks, unit, factor, log, 
 		scales: {x: {time: false, range: () => [0, Math.max(1, data.seconds.length)]},
 			y: {distr: log ? 3 : 1, range: empty ? [log ? 1 : 0, 10] : log ? undefined : (u, low,
 				high) => [0, high > 0 ? high * 1.06 : 1]}},
-		axes: [axis("seconds since the workload began", 32), axis(unit || "a second", 52)],
+		axes: [axis("seconds since the workload began", 32), axis(unit || "a second", 60)],
 		series: [{}, ...data.lines.map((l, k) => ({label: l.server, stroke: colour(l.style.stroke),
 			width: l.style.width,
 			dash: l.style.dash, show: !hidden.has(l.server), spanGaps: false,
@@ -195,7 +219,7 @@ function valuesTable(data, title, unit, factor, window_) {
 	return grid(title + (unit ? ", " + unit : ""), ["second", ...data.lines.map((l) => l.server +
 		(l.victim ? " (victim)" : ""))],
 		data.seconds.map((t) => [t + (window_ && t + 1 > window_.from && t < window_.to ? " *" : ""),
-			...data.lines.map((l) => l.values[t] === null ? "-" : digits(l.values[t] * factor, 4))]),
+			...data.lines.map((l) => l.values[t] === null ? "-" : digits(l.values[t] * factor, 3))]),
 		{numeric: [0, ...data.lines.map((_, i) => i + 1)]});
 }
 
@@ -213,34 +237,62 @@ function apart(samples, metric, attempt, victims, window_) {
 	return victim && peers ? Math.max(victim / peers, peers / victim) : 1;
 }
 
-/* The metric to show first: in which a verdict named the victims, else in which they stand out most, else with most samples. */
-function firstMetric(samples, verdicts, attempt, victims) {
-	const times = Object.keys(samples).filter((m) => metricNamed(m).service_time);
-	const names = times.length ? times : Object.keys(samples), window_ = faultWindow(attempt, victims);
-	const right = verdicts.find((v) => run.real.includes(v.detector) && own(samples, v.metric) && victims.length &&
-		victims.every((s) => (v.verdict.indicted || []).includes(s)));
-	const size = (m) => Object.values(samples[m]).reduce((n, c) => n + c[0].length, 0);
-	const most = (of) => names.map((m) => [of(m), m]).sort((a, b) => b[0] - a[0])[0];
+/* Metrics that tell of a resource, for verdicts that do not name theirs. */
+const resource_metrics = {
+	disk: ["disk_busy_s", "disk_queue_s", "dwrite", "dread"], storage: ["dwrite", "dread"], cpu: ["cpu_busy_s", "cpu_pressure_s"],
+	memory: ["memory_available_bytes"], network: ["nsread", "ncread"], "network/hog": ["nic_received_bytes", "nic_sent_bytes"],
+	"network/receive-loss": ["client_tcp_retransmitted_segments", "tcp_out_of_order_segments"],
+	"network/send-loss": ["tcp_retransmitted_segments", "client_tcp_out_of_order_segments"],
+};
 
-	if (right)
-		return right.metric;
-	const many = most(size); /* with few samples a ratio means little */
-	const out = window_ ? most((m) => 4 * size(m) < many[0] ? 0 : apart(samples, m, attempt, victims, window_)) : [1];
+/* The metric to show first: the one that a verdict rests on, rather of a right verdict than of a wrong one, of an accusation than of
+ * silence; else one of the fault's resource; else that in which the victims stand out most. */
+function firstMetric(samples, verdicts, attempt, cell) {
+	const victims = cell.victims, times = Object.keys(samples).filter((m) => metricNamed(m).service_time);
+	const names = times.length ? times : Object.keys(samples), window_ = faultWindow(attempt, victims);
+	const size = (m) => Object.values(samples[m]).reduce((n, c) => n + c[0].length, 0);
+	const most = (list, of) => list.map((m) => [of(m), m]).sort((a, b) => b[0] - a[0])[0];
+	const clearest = (list) => list.length && (window_ ? most(list, (m) => apart(samples, m, attempt, victims, window_))[1] : list[0]);
+	const there = (list) => (list || []).filter((m) => own(samples, m) && size(m));
+	const of_resource = (r) => clearest(there(own(resource_metrics, r || "") || own(resource_metrics, String(r).split("/")[0])));
+	const rank = (v) => {
+		const said = v.verdict.indicted || [];
+
+		return victims.length && victims.every((s) => said.includes(s)) ? 2 : said.length ? 1 : 0;
+	};
+	const said = verdicts.filter((v) => run.real.includes(v.detector)).sort((a, b) => rank(b) - rank(a));
+
+	for (const v of said) {
+		const scores = scoresOf(v.verdict);
+		const metric = there(scores && Array.isArray(scores.metrics) ? scores.metrics : [])[0] || (own(samples, v.metric) && rank(v) ? v.metric : null) ||
+			(rank(v) ? of_resource(v.verdict.resource) : null);
+
+		if (metric)
+			return metric;
+	}
+	if (victims.length && of_resource(cell.resource))
+		return of_resource(cell.resource);
+	const many = most(names, size); /* with few samples a ratio means little */
+	const out = window_ ? most(names, (m) => 4 * size(m) < many[0] ? 0 : apart(samples, m, attempt, victims, window_)) : [1];
 
 	return out[0] > 1 ? out[1] : many[1];
 }
 
 /* A figure with its choices; there is at least one metric in 'samples'. 'id' is unique in the page. */
-function chart(id, samples, verdicts, attempt, victims) {
-	const names = [...new Set([...run.metrics.map((m) => m.name),
-		...Object.keys(samples)])].filter((m) => own(samples, m));
-	const state = {metric: firstMetric(samples, verdicts, attempt, victims), log: false, hidden: new Set()};
+function chart(id, samples, verdicts, attempt, cell) {
+	const victims = cell.victims, names = metricsIn(samples);
+	const state = {metric: firstMetric(samples, verdicts, attempt, cell), log: false, hidden: new Set()};
 
 	state.measure = measuresOf(state.metric)[0];
 	const place = el("div.plot", {role: "img"}), readout = el("output.readout", {"aria-live": "off"});
 	const caption = el("figcaption", {id: id + "-text"}), keys = el("div.keys", {role: "group",
 		"aria-label": "Servers shown"});
-	const table = fold("Values as a table", {}, el("p"));
+	const table = fold("Values as a table", {}, el("p")), heat = el("div.heat-map");
+	const shown_rows = () => {
+		const data = chartData(samples, state.metric, state.measure, attempt, victims);
+
+		return valueRows(data.seconds.length, data.lines);
+	};
 	const window_ = faultWindow(attempt, victims), marks = indictments(verdicts);
 	let drawn = null;
 
@@ -255,12 +307,20 @@ function chart(id, samples, verdicts, attempt, victims) {
 			drawn.destroy();
 		if (place.isConnected)
 			drawn = plot(place, readout, data, window_, victims, marks, unit, factor, state.log, state.hidden);
-		const text = chartText(data, window_, unit, factor, title) +
-			(marks.length ? " First indicted (triangles): " + marks.map((m) =>
+		const accused = (marks.length ? " First indicted (triangles): " + marks.map((m) =>
 			m.server + " by " + m.detector + " at " + duration(m.at)).join("; ") + "." : "");
+		const text = chartText(data, window_, unit, factor, title) + accused;
 
+		if (heat.of !== title) {
+			const map = heatMap(title + ": the same as a row a server and a column a second", data.seconds.length, data.lines, window_, unit || "", factor);
+
+			heat.of = title;
+			heat.replaceChildren(el("div.card-head", null, el("span.muted", null, "Each server's seconds; a stronger colour is more"),
+				saving(title + ", by second", map, shown_rows)), map);
+		}
+		drawPlots(heat);
 		place.setAttribute("aria-label", text);
-		caption.replaceChildren(text, definition ? el("span.muted", null, " " + state.metric + ": " +
+		caption.replaceChildren(chartCaption(data, window_, unit, factor, title) + accused, definition ? el("span.muted", null, " " + state.metric + ": " +
 			definition + ".") : "");
 		keys.replaceChildren(...data.lines.map((l) => el("button.key", {type: "button",
 			"aria-pressed": String(!state.hidden.has(l.server)),
@@ -303,19 +363,28 @@ function chart(id, samples, verdicts, attempt, victims) {
 	table.addEventListener("toggle", () => table.open && fillTable());
 	place.addEventListener("draw", redraw);
 	charts.add(place);
-	return el("figure.chart", {"aria-labelledby": id + "-text"},
-		el("div.choices", null,
-			el("label", null, "Metric ", el("select", {onchange: choose((t) => {
-				const same = metricNamed(state.metric).service_time === metricNamed(t.value).service_time;
+	const metricSelect = el("select", {onchange: choose((t) => {
+		const same = metricNamed(state.metric).service_time === metricNamed(t.value).service_time;
 
-				state.metric = t.value;
-				offer(same);
-			})}, readings.length ? [group("Service times", times), group("Readings", readings)]
-				: names.map((m) => option(m, m, state.metric)))),
-			el("label", null, "Shown ", measureSelect),
+		state.metric = t.value;
+		offer(same);
+	})}, readings.length ? [group("Service times", times), group("Readings", readings)]
+		: names.map((m) => option(m, m, state.metric)));
+	const figure = el("figure.chart", {"aria-labelledby": id + "-text"},
+		el("div.choices", null, el("label", null, "Metric ", metricSelect), el("label", null, "Shown ", measureSelect),
 			el("label.tick", null, el("input", {type: "checkbox",
-				onchange: choose((t) => { state.log = t.checked; })}), " logarithmic")),
-		keys, place, readout, caption, table);
+				onchange: choose((t) => { state.log = t.checked; })}), " logarithmic"),
+			saving(id + " measurements", place, shown_rows)),
+		keys, place, readout, heat, caption, table);
+
+	/* Another metric, from elsewhere in the cell. */
+	figure.show = (name) => {
+		metricSelect.value = name;
+		metricSelect.dispatchEvent(new Event("change"));
+		metricSelect.focus();
+		figure.scrollIntoView({block: "nearest"});
+	};
+	return figure;
 }
 
 function windowText(w) {

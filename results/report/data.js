@@ -33,7 +33,29 @@ function judged(indicted, abstain, victims) {
 	return {kind: "quiet", mark: "✓", text: "quiet", wrong: false};
 }
 
-/* Adds to each cell: victims, attempts (in order), confirmed (the attempt that counts, or undefined), results {detector: judged}. */
+/* What a detector said of a cell: {indicted, abstain, at: {server: seconds}, severity: {server: 1 is the limit}, or null}. */
+function saying(all) {
+	const any = all.filter((v) => v.metric === "any"), said = any.length ? any : all;
+	const indicted = [...new Set(said.flatMap((v) => v.indicted || []))], at = Object.create(null);
+	let severity = null;
+
+	for (const v of said)
+		for (const s of v.indicted || []) {
+			const t = typeof v.time_s === "number" ? v.time_s : own(v.time_s, s);
+
+			if (typeof t === "number" && !(at[s] <= t))
+				at[s] = t;
+		}
+	for (const v of all)
+		for (const [s, x] of Object.entries(v.severity || {})) {
+			severity = severity || Object.create(null);
+			severity[s] = Math.max(own(severity, s) ?? -Infinity, x);
+		}
+	return {indicted, abstain: said.every((v) => v.abstain), at, severity};
+}
+
+/* Adds to each cell: victims, attempts (in order), confirmed (the attempt that counts, or undefined), results {detector: judged},
+ * said {detector: saying}. */
 function joinRun() {
 	const cells = new Map(), attempts = new Map();
 
@@ -41,6 +63,7 @@ function joinRun() {
 		c.victims = parsed(c.victims) || [];
 		c.attempts = [];
 		c.results = Object.create(null); /* a detector's name may be that of an inherited member */
+		c.said = Object.create(null);
 		cells.set(c.number, c);
 	}
 	for (const a of run.attempts) {
@@ -62,11 +85,8 @@ function joinRun() {
 			continue;
 		for (const d of new Set(c.confirmed.verdicts.map((v) => v.detector))) {
 			const all = c.confirmed.verdicts.filter((v) => v.detector === d);
-			const any = all.filter((v) => v.metric === "any");
-			const said = any.length ? any : all;
-
-			c.results[d] = judged([...new Set(said.flatMap((v) => v.indicted || []))],
-				said.every((v) => v.abstain), c.victims);
+			c.said[d] = saying(all);
+			c.results[d] = judged(c.said[d].indicted, c.said[d].abstain, c.victims);
 		}
 	}
 	run.cells.sort((a, b) => a.number - b.number);
@@ -76,6 +96,7 @@ function joinRun() {
 	run.detectors = [...run.real,
 		...run.totals.filter((d) => d.null).map((d) => d.detector)]; /* null detectors come last */
 	run.servers = parsed(run.facts.servers) || [];
+	run.shards = parsed(run.facts.shards) || (run.facts.shard ? [parsed(run.facts.shard)] : []);
 	run.hosts = parsed(run.facts.hosts) || {};
 	run.scored = run.cells.filter((c) => !c.training);
 	run.tracers = [...new Set(run.cells.map((c) => c.tracer).filter(Boolean))];
@@ -93,6 +114,26 @@ function outcome(c) {
 
 const blocks = new Map();
 
+/* Clients of verdicts that were recorded with their aliases: numbered as they first come in the events. */
+function nameClients(v, names) {
+	if (typeof v === "string")
+		return names.get(v) || v;
+	if (Array.isArray(v))
+		return v.map((x) => nameClients(x, names));
+	if (v === null || typeof v !== "object")
+		return v;
+	return Object.fromEntries(Object.entries(v).map(([k, x]) => [names.get(k) || k, nameClients(x, names)]));
+}
+
+function withClients(data) {
+	const clients = [...new Set(data.events.filter((e) => e.client).map((e) => e.client))];
+	const names = new Map(clients.map((c, i) => ["client-" + String(i + 1).padStart(4, "0"), c]));
+
+	for (const v of data.verdicts)
+		v.verdict = nameClients(v.verdict, names);
+	return data;
+}
+
 /* The rest of an attempt: {detail, samples, events, verdicts, files}; see page.h. */
 async function block(id) {
 	if (!blocks.has(id)) {
@@ -103,9 +144,15 @@ async function block(id) {
 		if (typeof DecompressionStream === "undefined")
 			throw new Error("this browser cannot unpack the measurements (it has no DecompressionStream)");
 		const packed = Uint8Array.from(atob(coded.textContent), (c) => c.charCodeAt(0));
-		const text = new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
+		const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
 
-		blocks.set(id, text.then(JSON.parse));
+		blocks.set(id, new Response(stream).arrayBuffer().then((buffer) => {
+			const length = new DataView(buffer).getUint32(0, true);
+			const data = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
+
+			data.samples = unpackSamples(data.samples, new Uint8Array(buffer, 4 + length));
+			return withClients(data);
+		}));
 	}
 	return blocks.get(id);
 }

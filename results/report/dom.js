@@ -55,17 +55,26 @@ function tableCaption(...text) {
 	return el("caption", null, el("span", null, ...text));
 }
 
-/* A table with caption, column heads, and the first cell of each row as its head. */
+/* A table with caption, column heads, and the first cell of each row as its head; sorted by heads where the page can. */
+/* A long text has room for some words, and what has no spaces, such as a boot id, is one line: the table scrolls. */
+function textCell(cell) {
+	const long = typeof cell === "string" && cell.length > 24;
+
+	return el(!long ? "td" : /\s/.test(cell) || cell.length > 40 ? "td.long" : "td.whole", null, cell);
+}
+
 function grid(caption, heads, rows, options) {
 	const numeric = new Set((options && options.numeric) || []);
 
+	const sorting = typeof sortableTable === "function" ? sortableTable : (table) => table;
+
 	return el("div.scroll", {tabindex: "0", role: "group", "aria-label": caption},
-		el("table.grid", null, tableCaption(caption),
+		sorting(el("table.grid", null, tableCaption(caption),
 			el("thead", null, el("tr", null, heads.map((h, i) =>
 				el(numeric.has(i) ? "th.num" : "th", {scope: "col"}, h)))),
 			el("tbody", null, rows.map((row) => el("tr", null, row.map((cell, i) =>
 				i === 0 ? el(numeric.has(0) ? "th.num" : "th", {scope: "row"}, cell)
-					: el(numeric.has(i) ? "td.num" : "td", null, cell)))))));
+					: numeric.has(i) ? el("td.num", null, cell) : textCell(cell))))))));
 }
 
 function fold(title, attributes, ...body) {
@@ -153,9 +162,14 @@ function hasRate(rate) {
 	return Boolean(rate) && rate.rate !== null;
 }
 
+/* A colour that rests on few cells is paler. */
+function paleness(n) {
+	return n >= 10 ? "" : n >= 5 ? ".w3" : n >= 2 ? ".w2" : ".w1";
+}
+
 /* Cells of tables of rates: "headers" are the ids of their headings, if they have any. */
 function heatCell(rate, n, high_is_good, headers, ...notes) {
-	return el("td.heat.s" + step(rate.rate, high_is_good), {headers},
+	return el("td.heat.s" + step(rate.rate, high_is_good) + paleness(n), {headers},
 		el("span.figure", null, el("b", null, rate.rate.toFixed(2)), el("span.n", null, rate.count + "/" + n)), " ", el("span.ci", null, interval(rate)), whisker(rate), ...notes);
 }
 

@@ -81,7 +81,7 @@ function findingColumns() {
 }
 
 /* The table of 'columns', sorted by the head that is pressed. */
-function sortable(caption, columns, rows, sorted) {
+function sortableFindings(caption, columns, rows, sorted) {
 	const body = el("tbody"), heads = columns.map(([name, numeric], i) => el(numeric ? "th.num" : "th", {scope: "col"},
 		el("button.sort", {type: "button", onclick: () => sort(i)}, name)));
 	let by = sorted, down = true;
@@ -112,7 +112,7 @@ function drawFindings() {
 	const left_out = fleet.summary.findings - rows.length;
 
 	fill("findings", el("h2", {id: "findings-title"}, "Findings"),
-		rows.length ? sortable("Who differs from its peers. Severity 1 is the limit." + (unix ? " Times are UTC." : ""),
+		rows.length ? sortableFindings("Who differs from its peers. Severity 1 is the limit." + (unix ? " Times are UTC." : ""),
 			findingColumns(), rows, 0)
 			: el("p", null, "Nobody differs from its peers by more than the limits below."),
 		left_out > 0 ? el("p.muted", null, "The ", plural(left_out, "finding"), " of least severity are left out here; ",
@@ -165,7 +165,7 @@ function drawMembers() {
 	const more = fold("The next " + plural(others.length, "member") + " in the ranking, without a finding", {open: !ill.length},
 		el("div.plot-grid", null, others.map(card)));
 
-	more.addEventListener("toggle", drawPlots);
+	more.addEventListener("toggle", () => drawPlots(more));
 	fill("members", title, el("p.muted", null, "Ratio of a member to its peers, as means over equal parts of the time; above 1 is worse. ",
 		"Dashed: the ratio that a lasting difference must exceed. Shaded: the time of its findings."),
 	el("div.plot-grid", null, ill.map(card)), others.length ? more : null);

@@ -30,21 +30,6 @@ function drawRanking() {
 		{numeric: [0, 3, 4]})));
 }
 
-/* A curve in the unit square; points are [x, y, severity]. */
-function squarePlot(label, points, steps, x_name, y_name, diagonal, mark) {
-	return plotPlace(label, 300, (width, height) => {
-		const size = Math.min(width - 56, height - 46), box = {left: 44, right: 44 + size, top: 8, bottom: 8 + size};
-		const x = scale(0, 1, box.left, box.right), y = scale(0, 1, box.bottom, box.top), ticks = [0, .2, .4, .6, .8, 1];
-		const path_ = points.flatMap(([a, b], i) => i && steps ? [[x(a), y(points[i - 1][1])], [x(a), y(b)]] : [[x(a), y(b)]]);
-
-		return [axes(x, y, box, ticks, String, ticks, String),
-			diagonal ? svg("line", {class: "diagonal", x1: box.left, x2: box.right, y1: box.bottom, y2: box.top}) : null,
-			lines(path_), mark ? svg("circle", {class: "found", cx: x(mark[0]), cy: y(mark[1]), r: 4}) : null,
-			text((box.left + box.right) / 2, box.bottom + 30, "middle", x_name),
-			text(12, (box.top + box.bottom) / 2, "middle", y_name, {transform: "rotate(-90 12 " + (box.top + box.bottom) / 2 + ")"})];
-	});
-}
-
 function between(r) {
 	return r && r.value !== null ? r.value.toFixed(2) + " " + interval(r) : "-";
 }
@@ -65,11 +50,11 @@ function drawLabels() {
 			["area under the ROC curve", between(l.auc), ""], ["average precision", between(l.average_precision), ""]], {numeric: [1, 2]}),
 		l.points.length ? el("div.pair", null,
 			el("figure.card", null, el("h3", null, "ROC"), squarePlot("ROC curve: area " + between(l.auc) + ". The dot is the detector's limit.",
-				l.points.map((p) => [p.false_alarms, p.recall]), false, "healthy members accused", "ill members found", true,
-				[l.false_alarms.value || 0, l.recall.value || 0]), el("figcaption", null, "Area ", between(l.auc), ". The dot is the detector's limit.")),
+				[{points: l.points.map((p) => [p.false_alarms, p.recall]), mark: [l.false_alarms.value || 0, l.recall.value || 0]}], false,
+				"healthy members accused", "ill members found", true), el("figcaption", null, "Area ", between(l.auc), ". The dot is the detector's limit.")),
 			el("figure.card", null, el("h3", null, "Precision and recall"), squarePlot("Precision-recall curve: average precision " +
-				between(l.average_precision) + ". The dot is the detector's limit.", l.points.map((p) => [p.recall, p.precision]), true,
-			"ill members found (recall)", "precision", false, l.tp + l.fp ? [l.recall.value || 0, l.precision.value || 0] : null),
+				between(l.average_precision) + ". The dot is the detector's limit.", [{points: l.points.map((p) => [p.recall, p.precision]),
+				mark: l.tp + l.fp ? [l.recall.value || 0, l.precision.value || 0] : null}], true, "ill members found (recall)", "precision", false),
 			el("figcaption", null, "Average precision ", between(l.average_precision), "."))) : null,
 		l.missed.length ? el("p", null, el("b", null, "Missed: "), l.missed.slice(0, 100).flatMap((m, i) => [i ? ", " : "", ...path(m)]),
 			l.missed.length > 100 ? " and " + (l.missed.length - 100) + " more" : null) : null,

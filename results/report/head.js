@@ -20,6 +20,14 @@ function delayText(delay) {
 		delay.early ? el("span.ci", null, delay.early + " before the onset") : null];
 }
 
+/* What so few cells are good for, as 'culprit table' says it. */
+function powerText(p) {
+	return plural(p.faulty, "faulty cell") + " are few: to tell a detector that is right in " + (p.rate === 1 ? "all" : p.rate.toFixed(2)) +
+		" of them from one that never is takes " + p.faulty_needed + " (with a probability of 80 %). " + (p.controls ? "The " +
+		plural(p.controls, "control") + " leave a rate of false alarms of up to " + p.false_alarm_up_to.toFixed(2) + " possible (95 %); " +
+		p.controls_needed + " without one would leave no more than 0.05." : "");
+}
+
 /* Rates over all cells, as in the first table of 'culprit table': fault detected, right server, right resource. */
 function totalsTable() {
 	/* A column in which no detector has a figure is left out. */
@@ -35,11 +43,16 @@ function totalsTable() {
 		c.right_server === how ? [c.other] : c.other === d && c.right_server ===
 		({above: "below", below: "above"}[how] || how) ? [c.detector] : []);
 	const faulty = run.totals.some((t) => t.faulty && t.faulty.n);
-	const said = !faulty ? [] : run.real.map((d) => el("li", null, el("b", null, d), " names the right server ",
-		...[["more often than ", "above"], ["less often than ", "below"],
-		["not distinguishably from ", "not distinguishable"]].map(([text, how]) => [text, than(d,
-			how)]).filter((x) => x[1].length).map(([text, names], i) =>
-		(i ? "; " : "") + text + names.join(", ")), "."));
+	const said = !faulty ? [] : run.real.map((d) => {
+		const above = than(d, "above"), below = than(d, "below"), same = than(d, "not distinguishable");
+		const differs = [above.length ? "more often than " + above.join(", ") : "", below.length ? "less often than " +
+			below.join(", ") : ""].filter(Boolean).join("; ");
+
+		return el("li", null, el("b", null, d), [differs ? " names the right server " + differs : "", same.length ?
+			" is not told from " + same.join(", ") + " by these cells" + (differs ? "" : ", as to the right server") : ""]
+			.filter(Boolean).join(";"), ".");
+	});
+	const power = run.table.summary.power;
 
 	return [el("div.scroll", {tabindex: "0", role: "group", "aria-label": "Detectors over all cells"},
 		el("table.matrix", null, tableCaption(
@@ -53,13 +66,34 @@ function totalsTable() {
 			const silent = (f ? f.abstained : 0) + (c ? c.abstained : 0), failed = (f ? f.failed ||
 				0 : 0) + (c ? c.failed || 0 : 0);
 
-			return el("tr.first", null, el(d.null ? "th.workload.null" : "th.workload", {scope: "row"},
+			return el(d.null ? "tr.first.null" : "tr.first", null, el(d.null ? "th.workload.null" : "th.workload", {scope: "row"},
 				d.null ? name + " (null)" : el("b", null, name)),
 				columns.map(([part, key]) => totalCell(d[part] && d[part][key], d[part] && d[part].n,
 					key !== "wrong_server" && key !== "false_alarm")),
 				el("td.plain-cell", null, String(silent), failed ? el("span.ci", null, failed +
 					" failed") : null), faulty ? el("td.plain-cell", null, delayText(f && f.delay_s)) : null);
-		})))), order.length && said.length ? el("ul.plain", null, said) : null];
+		})))), order.length && said.length ? el("ul.plain", null, said) : null, power ? el("p.muted.power", null, powerText(power)) : null];
+}
+
+/* Null detectors are folded away until somebody asks for them. */
+function drawNulls() {
+	const names = run.detectors.filter((d) => !run.real.includes(d));
+	const show = (shown) => {
+		document.body.classList.toggle("folded-nulls", !shown);
+		for (const b of document.querySelectorAll("button.nulls"))
+			b.setAttribute("aria-pressed", String(shown));
+	};
+
+	for (const b of document.querySelectorAll("button.nulls")) {
+		b.hidden = !names.length || !run.real.length;
+		b.title = names.join(", ");
+		b.addEventListener("click", () => show(b.getAttribute("aria-pressed") !== "true"));
+	}
+	show(!run.real.length);
+}
+
+function nullsButton() {
+	return el("button.plain.nulls", {type: "button", "aria-pressed": "false"}, "Null detectors: what guessing scores");
 }
 
 function clockNote() {
@@ -67,6 +101,18 @@ function clockNote() {
 	const worst = Math.max(0, ...offsets.map((h) => Math.abs(h.clock_offset_s) + (h.clock_error_s || 0)));
 
 	return offsets.length ? "clocks within " + duration(worst) : "clock offsets not recorded";
+}
+
+/* What of the plan is here, if the run is a shard or made of shards. */
+function shardNote() {
+	const first = run.shards[0] || {}, all = first.cells - first.training;
+	const here = run.shards.map((s) => s.index + "/" + s.of).join(", ");
+	const missing = Array.from({length: first.of || 0}, (_, i) => i + 1).filter((i) =>
+		!run.shards.some((s) => s.index === i)).map((i) => i + "/" + first.of);
+
+	return run.shards.length ? el("p", null, (run.shards.length > 1 ? "Shards " : "Shard ") + here + ": " +
+		run.scored.length + " of the plan's " + all + " scored cells", missing.length ? "; missing: " +
+		missing.join(", ") : null, ".") : null;
 }
 
 function drawHead() {
@@ -87,6 +133,7 @@ function drawHead() {
 			duration((to - from) / 1e9), " · "]
 			: "nothing has run yet · ", "seed " + (facts.seed || "?"), " · culprit " +
 				(facts.culprit_version || "?")),
+		shardNote(),
 		el("div.tiles", null,
 			tile(tally.confirmed, tally.planned, "cells confirmed", training ? training +
 				" of them training" : "none is training"),
@@ -97,7 +144,7 @@ function drawHead() {
 			tile(role("server") || run.servers.length, null, "servers",
 				hosts.length ? plural(role("client"), "client") + "; " + clockNote() : "hosts not recorded")),
 		run.totals.length && !run.real.length ? el("p", null, "Only null detectors have judged this run.") : null,
-		run.totals.length ? totalsTable() : run.timed ? el("p", null,
+		run.totals.length ? [totalsTable(), nullsButton()] : run.timed ? el("p", null,
 			"It measures run times; see the overhead of tracing below.") : el("p", null,
 			"No detector has judged this run."));
 }

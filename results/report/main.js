@@ -5,11 +5,14 @@ const printing = window.matchMedia("print");
 
 drawHead();
 drawMatrix();
+drawRunCharts();
+drawCompared();
 drawCells();
 drawUnscored();
 drawDoses();
 drawOverhead();
 drawProvenance();
+drawNulls();
 drawThemes(() => drawCharts());
 printing.addEventListener("change", () => drawCharts());
 
@@ -19,23 +22,28 @@ window.addEventListener("beforeprint", () => {
 	folded = [...document.querySelectorAll(".verdicts details:not([open])")];
 	folded.forEach((d) => { d.open = true; });
 	drawCharts();
+	drawPlots();
 });
 window.addEventListener("afterprint", () => folded.forEach((d) => { d.open = false; }));
 
 let resized = 0;
 window.addEventListener("resize", () => {
 	clearTimeout(resized);
-	resized = setTimeout(() => drawCharts(), 100);
+	resized = setTimeout(() => {
+		drawCharts();
+		drawPlots();
+	}, 100);
 });
 
-/* #cell-12 opens that cell; #all opens every one, for a print that holds everything. */
+/* #cell-12 opens that cell; #all opens every one; #print unpacks them, too, for a print that holds everything. */
 async function followFragment() {
 	const r = rows_of_cells.find((x) => "#" + x.button.id === location.hash);
 
-	if (location.hash === "#all")
-		await openAll(true);
+	if (location.hash === "#all" || location.hash === "#print")
+		await openAll(true, location.hash === "#print");
 	else if (r) {
-		await openCell(r, true);
+		openCell(r, true);
+		await fillCell(r);
 		r.row.scrollIntoView();
 	}
 }

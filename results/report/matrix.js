@@ -24,14 +24,16 @@ function whisker(rate) {
 		svg("circle", {cx: x(rate.rate), cy: 4, r: 2.6, class: "rate"}));
 }
 
-function rateCell(score, which, name) {
+function rateCell(score, which, name, real) {
 	const rate = score && score[which];
 	const silent = score && score.metric !== "any" && score.abstained === score.n;
 
-	if (!hasRate(rate) || silent)
-		return emptyCell(silent ? "always abstained" : score && score.control ? "control" : "not scored", name);
-	return heatCell(rate, score.n, which === "tp", name,
-		score.abstained ? el("span.ci", null, score.abstained + " abst.") : null);
+	const cell = !hasRate(rate) || silent ? emptyCell(silent ? "always abstained" : score && score.control ? "control" : "not scored", name)
+		: heatCell(rate, score.n, which === "tp", name, score.abstained ? el("span.ci", null, score.abstained + " abst.") : null);
+
+	if (!real)
+		cell.classList.add("null");
+	return cell;
 }
 
 /* Rows of the matrix: {fault, workload, axis, metric}, in the table's order. Metrics without verdicts are left out. */
@@ -71,9 +73,9 @@ function matrixHead(detectors) {
 		el("tr", null, detectors.map((d, i) => el(i >= real ? "th.null" : "th", {colspan: "2",
 			scope: "colgroup", id: "d" + i}, d))),
 		el("tr", null, detectors.map((d, i) => [
-			el("th.which", {scope: "col", id: "d" + i + "tp"}, el("abbr",
+			el(i >= real ? "th.which.null" : "th.which", {scope: "col", id: "d" + i + "tp"}, el("abbr",
 				{title: "share of faulty cells in which every victim is indicted"}, "TP")),
-			el("th.which", {scope: "col", id: "d" + i + "fp"}, el("abbr",
+			el(i >= real ? "th.which.null" : "th.which", {scope: "col", id: "d" + i + "fp"}, el("abbr",
 				{title: "share of cells in which some healthy server is indicted"}, "FP"))])));
 }
 
@@ -98,7 +100,7 @@ function matrixTable(by_metric) {
 					row.fault, onclick: () => showCells({fault: row.fault,
 						workload: row.workload})}, breakable(label))),
 			detectors.map((d, k) => ["tp", "fp"].map((w) =>
-				rateCell(row.scores[d], w, [fault, head, "d" + k, "d" + k + w].join(" "))))));
+				rateCell(row.scores[d], w, [fault, head, "d" + k, "d" + k + w].join(" "), run.real.includes(d))))));
 	});
 	return el("table.matrix", null, tableCaption("Scores of " + run.run +
 		": each cell shows the rate, its count, and the exact " +
@@ -109,7 +111,7 @@ function legend() {
 	return el("p.legend.muted", null, el("span", null, "wrong "), [0, 1, 2, 3, 4, 5, 6, 7, 8].map((s) =>
 		el("span.swatch.s" + s, {"aria-hidden": "true"})), el("span", null, " right"),
 		" · ", el("b", null, "TP"), " faulty cells in which every victim is indicted · ", el("b", null, "FP"),
-		" cells in which some healthy server is · [exact 95 % interval, rounded outwards] · detectors whose intervals overlap are not told apart");
+		" cells in which some healthy server is · [exact 95 % interval, rounded outwards] · paler: of fewer than 10 cells");
 }
 
 function drawMatrix() {
@@ -123,7 +125,7 @@ function drawMatrix() {
 		return;
 	}
 	draw(false);
-	fill("matrix", el("h2", {id: "matrix-title"}, "Matrix"), legend(), more ? el("label.tick", null, el("input",
+	fill("matrix", el("h2", {id: "matrix-title"}, "Matrix"), legend(), el("div.choices", null, more ? el("label.tick", null, el("input",
 		{type: "checkbox",
-		onchange: (e) => draw(e.target.checked)}), " also by metric") : null, place);
+		onchange: (e) => draw(e.target.checked)}), " also by metric") : null, nullsButton()), place);
 }

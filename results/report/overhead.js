@@ -14,6 +14,8 @@ function overheadCell(c, names) {
 		el("span.ci", null, c.low_pct === null ? "no interval below 3 pairs" : "[" + percent(c.low_pct) +
 			", " + percent(c.high_pct) + "]"),
 		el("span.ci", null, duration(c.mean_s) + " over " + duration(c.untraced_mean_s)),
+		c.cpu_pairs ? el("span.ci", null, "processor time " + percent(c.cpu_pct) + (c.call_us === null ? "" :
+			", " + c.call_us.toFixed(2) + " µs a call")) : null,
 		c.lost ? el("span.ci", null, plural(c.lost, "record") + " lost") : null);
 }
 

@@ -10,7 +10,7 @@ function plotPlace(label, height, draw) {
 	place.drawAgain = () => {
 		if (!place.parentElement.clientWidth)
 			return; /* folded away */
-		const width = Math.max(240, Math.round(place.parentElement.clientWidth - 2 * parseFloat(getComputedStyle(place.parentElement).paddingLeft)));
+		const width = Math.max(150, Math.round(place.parentElement.clientWidth - 2 * parseFloat(getComputedStyle(place.parentElement).paddingLeft)));
 
 		if (place.drawnFor === width)
 			return;
@@ -22,12 +22,13 @@ function plotPlace(label, height, draw) {
 	return place;
 }
 
-function drawPlots() {
+/* Those inside of an element that was just shown, or all. */
+function drawPlots(within) {
 	for (const place of plots) {
-		if (place.isConnected)
-			place.drawAgain();
-		else
+		if (!place.isConnected)
 			plots.delete(place);
+		else if (!within || within.contains(place))
+			place.drawAgain();
 	}
 }
 
@@ -101,7 +102,7 @@ function axes(x, y, box, x_ticks, x_label, y_ticks, y_label) {
 }
 
 /* A line through [x, y] in pixels; null interrupts it, and what stands alone is a dot. */
-function lines(points) {
+function lines(points, more, dash) {
 	const parts = [[]];
 
 	for (const p of points) {
@@ -111,6 +112,21 @@ function lines(points) {
 			parts.push([]);
 	}
 	return parts.filter((p) => p.length).map((p) => p.length > 1
-		? svg("polyline", {class: "line", points: p.map(([x, y]) => x.toFixed(1) + "," + y.toFixed(1)).join(" ")})
-		: svg("circle", {class: "lone", cx: p[0][0].toFixed(1), cy: p[0][1].toFixed(1), r: 1.5}));
+		? svg("polyline", {class: "line " + (more || ""), "stroke-dasharray": (dash || []).join(" ") || "none", points: p.map(([x, y]) => x.toFixed(1) + "," + y.toFixed(1)).join(" ")})
+		: svg("circle", {class: "lone " + (more || ""), cx: p[0][0].toFixed(1), cy: p[0][1].toFixed(1), r: 1.5}));
+}
+
+/* Curves in the unit square: [{points: [[x, y]], class, dash, mark: [x, y]}]. */
+function squarePlot(label, curves, steps, x_name, y_name, diagonal) {
+	return plotPlace(label, 300, (width, height) => {
+		const size = Math.min(width - 56, height - 46), box = {left: 44, right: 44 + size, top: 8, bottom: 8 + size};
+		const x = scale(0, 1, box.left, box.right), y = scale(0, 1, box.bottom, box.top), ticks = [0, .2, .4, .6, .8, 1];
+		const path_ = (points) => points.flatMap(([a, b], i) => i && steps ? [[x(a), y(points[i - 1][1])], [x(a), y(b)]] : [[x(a), y(b)]]);
+
+		return [axes(x, y, box, ticks, String, ticks, String),
+			diagonal ? svg("line", {class: "diagonal", x1: box.left, x2: box.right, y1: box.bottom, y2: box.top}) : null,
+			curves.map((c) => [lines(path_(c.points), c.class, c.dash), c.mark ? svg("circle", {class: "found " + (c.class || ""), cx: x(c.mark[0]), cy: y(c.mark[1]), r: 4}) : null]),
+			text((box.left + box.right) / 2, box.bottom + 30, "middle", x_name),
+			text(12, (box.top + box.bottom) / 2, "middle", y_name, {transform: "rotate(-90 12 " + (box.top + box.bottom) / 2 + ")"})];
+	});
 }

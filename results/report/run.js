@@ -37,7 +37,7 @@ function drawProvenance() {
 	const facts = run.facts, detectors = parsed(facts.detectors) || [];
 	const known = ["scenario", "scenario_text", "seed", "hosts", "servers", "detectors", "culprit_version",
 		"store_version", "file_system"];
-	const models = (run.models || []).map((m) => fold("Model of " + m.detector, {}, shown(parsed(m.model),
+	const models = (run.models || []).map((m) => fold("Model of " + m.detector, {}, shown(m.model,
 		"model of " + m.detector), el("p.muted", null, "parameters: " + flat(parsed(m.params)))));
 
 	fill("provenance", el("h2", {id: "provenance-title"}, "Environment and provenance"),
@@ -58,5 +58,8 @@ function drawProvenance() {
 		el("p.muted", null, "Files of an attempt, with sizes and SHA-256, are listed in its cell. The inventory is kept in run.db and not shown here."));
 	fill("foot", el("p.muted", null, "Same figures: ", el("code", null, "culprit table RUN --format json"),
 		". Judged again: ", el("code", null, "culprit rescore RUN"),
-		". Charts: uPlot 1.6.32 (MIT licence, in this file's source). Printing takes the cells that are open."));
+		". Measurements have three digits here; all: ", el("code", null, "culprit samples RUN"), ". ", run.brief ?
+			"To keep this file below 10 MB, the largest values of readings and the gates that confirmed attempts passed are left out. " : null,
+		"Charts: uPlot 1.6.32 (MIT licence, in this file's source). Printing takes the cells that are open and were seen; ",
+		el("a", {href: "#print"}, "open all of them for a print"), "."));
 }

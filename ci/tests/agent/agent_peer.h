@@ -364,27 +364,48 @@ static inline char *session_file(const struct peer *p, const char *name)
 	return text;
 }
 
-/* The child of the agent that has this name. */
-static inline pid_t peer_child(const struct peer *p, const char *name)
+/* The child of 'parent' that has this name; 0: none. */
+static inline pid_t child_of(pid_t parent, const char *name)
 {
 	char path[64], *text, *save = NULL;
 	pid_t pid = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)p->pid, (int)p->pid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)parent, (int)parent);
 	assert_int_equal(file_read(path, &text, NULL, NULL), 0);
 	for (char *word = strtok_r(text, " ", &save); word && !pid;
 		word = strtok_r(NULL, " ", &save)) {
 		char *comm;
 
 		snprintf(path, sizeof(path), "/proc/%s/comm", word);
-		assert_int_equal(file_read(path, &comm, NULL, NULL), 0);
+		if (file_read(path, &comm, NULL, NULL))
+			continue;
 		comm[strcspn(comm, "\n")] = '\0';
 		if (!strcmp(comm, name))
 			pid = atoi(word);
 		free(comm);
 	}
 	free(text);
+	return pid;
+}
+
+static inline pid_t peer_guard(const struct peer *p)
+{
+	pid_t pid = child_of(p->pid, "culprit-guard");
+
 	assert_true(pid > 0);
+	return pid;
+}
+
+/* Waits until the guard has one other than 'not'. */
+static inline pid_t peer_standby(const struct peer *p, pid_t not )
+{
+	double deadline = clock_mono_s() + PEER_TIMEOUT_S;
+	pid_t guard = peer_guard(p), pid;
+
+	while (!(pid = child_of(guard, "culprit-standby")) || pid == not ) {
+		assert_true(clock_mono_s() < deadline);
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
 	return pid;
 }
 
@@ -401,7 +422,7 @@ static inline void wait_dead(pid_t pid)
  * first, so that it cannot undo anything in between. */
 static inline void peer_kill_all(struct peer *p, bool standby)
 {
-	pid_t guard = peer_child(p, "culprit-guard"), third = peer_child(p, "culprit-standby");
+	pid_t guard = peer_guard(p), third = peer_standby(p, 0);
 
 	kill(guard, SIGSTOP);
 	if (standby)

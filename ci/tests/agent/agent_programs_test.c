@@ -57,6 +57,57 @@ static void each_run_of_a_loop_reads_the_input(void **unused)
 	assert_int_equal(peer_end(&p), 0);
 }
 
+static json_t *tell_args(const char *handle, const char *line)
+{
+	return json_pack("{s:s, s:s}", "handle", handle, "line", line);
+}
+
+static void linked_programs_hear_and_are_heard(void **unused)
+{
+	char *large;
+	struct peer p;
+
+	(void)unused;
+	start(&p);
+	json_decref(peer_call(&p, "process.start",
+		json_pack("{s:[s,s,s], s:b}", "argv", "sh", "-c",
+			"while read -r x; do echo \"heard $x\" >&0; done", "link", 1)));
+	json_decref(peer_call(&p, "process.tell", tell_args("p1", "one \\ \"1\"")));
+	assert_string_equal(take_text(peer_event(&p, "line"), "line"), "heard one \\ \"1\"");
+	json_decref(peer_call(&p, "process.tell", tell_args("p1", "two")));
+	assert_string_equal(take_text(peer_event(&p, "line"), "line"), "heard two");
+	peer_refused(&p, "process.tell", tell_args("p1", "a\nb"), "one line", -EINVAL);
+	large = calloc(1, 2000);
+	memset(large, 'x', 1500);
+	peer_refused(&p, "process.tell", tell_args("p1", large), "at most 1024", -EINVAL);
+	free(large);
+	json_decref(peer_call(&p, "process.stop", handle_args("p1")));
+	peer_refused(&p, "process.tell", tell_args("p1", "x"), "there is no", -ENOENT);
+	/* Without a link, and with two inputs. */
+	json_decref(peer_call(&p, "process.start", sleep_args()));
+	peer_refused(&p, "process.tell", tell_args("p2", "x"), "without link", -EINVAL);
+	peer_refused(&p, "process.start",
+		json_pack("{s:[s], s:b, s:s}", "argv", "cat", "link", 1, "stdin", "x"), "no stdin",
+		-EINVAL);
+	assert_int_equal(peer_end(&p), 0);
+}
+
+/* What is no line, or more than one may be, ends the link and nothing else. */
+static void a_link_that_is_flooded_ends(void **unused)
+{
+	struct peer p;
+
+	(void)unused;
+	start(&p);
+	json_decref(peer_call(&p, "process.start",
+		json_pack("{s:[s,s,s], s:b}", "argv", "sh", "-c",
+			"exec 3>&0; head -c 3000 /dev/zero | tr '\\0' x >&3; read -r line; exit 7",
+			"link", 1)));
+	assert_int_equal(take_int(peer_event(&p, "exit"), "exit"), 7);
+	peer_refused(&p, "process.tell", tell_args("p1", "x"), "has ended", -ESRCH);
+	assert_int_equal(peer_end(&p), 0);
+}
+
 static void traces_are_whole(void **unused)
 {
 	char path[PATH_MAX + 64], *text;
@@ -100,17 +151,92 @@ static void traces_are_whole(void **unused)
 	assert_true(json_integer_value(json_object_get(trace, "records")) > 0);
 	json_decref(r);
 
-	/* One that won't end: killed under the tracer, whose log is whole all the same. */
+	/* One that won't end, alone or in a loop: killed under the tracer, whose log is whole all
+	 * the same. */
+	for (int loop = 0; loop < 2; loop++) {
+		json_decref(peer_call(&p, "process.start",
+			json_pack("{s:[s,s,s], s:b, s:s, s:{s:s, s:s}}", "argv", "sh", "-c",
+				"trap '' TERM INT; echo on; while :; do read x; done", "loop", loop,
+				"stdout", loop ? "o2" : "o1", "trace", "out", loop ? "w" : "v",
+				"tracer", "ptrace")));
+		snprintf(path, sizeof(path), "%s/%s/%s", state_dir, p.session, loop ? "o2" : "o1");
+		for (size_t size = 0; !size; free(text))
+			assert_int_equal(file_read(path, &text, &size, NULL), 0);
+		r = peer_call(&p, "process.stop",
+			json_pack("{s:s, s:f}", "handle", loop ? "p5" : "p4", "grace_s", 0.1));
+		assert_int_equal(json_integer_value(json_object_get(r, "exit")), 137);
+		assert_true(json_is_true(json_object_get(json_object_get(r, "trace"), "whole")));
+		json_decref(r);
+	}
+	assert_int_equal(peer_end(&p), 0);
+}
+
+static double number(const json_t *v, const char *member)
+{
+	return json_number_value(json_object_get(v, member));
+}
+
+static json_t *cpu_of(struct peer *p, long long pid)
+{
+	return peer_call(p, "cpu", json_pack("{s:[I]}", "pids", (json_int_t)pid));
+}
+
+/* Processor time of processes and of tracers, and of a run with what its tracer took before it. */
+static void processor_time_is_counted(void **unused)
+{
+	char path[PATH_MAX + 64];
+	json_t *r, *before, *line, *answer;
+	struct peer p;
+	long long pid;
+
+	(void)unused;
+	start(&p);
+	pid = take_int(peer_call(&p, "process.start",
+			       json_pack("{s:[s,s,s]}", "argv", "sh", "-c", "while :; do :; done")),
+		"pid");
+	for (before = cpu_of(&p, pid); number(before, "processes_s") < 0.05;
+		before = cpu_of(&p, pid))
+		json_decref(before);
+	assert_true(number(before, "tracers_s") == 0);
+	/* The account has clock ticks, of which there are four sums. */
+	answer = peer_call(&p, "process.status", handle_args("p1"));
+	assert_true(number(answer, "cpu_s") > number(before, "processes_s") - 0.04);
+	r = cpu_of(&p, pid);
+	assert_true(number(answer, "cpu_s") < number(r, "processes_s") + 1e-6);
+	json_decref(answer);
+	json_decref(before);
+	json_decref(r);
+	json_decref(peer_call(&p, "trace.start",
+		json_pack("{s:[I], s:s, s:s}", "pids", (json_int_t)pid, "out", "t", "tracer",
+			"ptrace")));
+	r = cpu_of(&p, pid);
+	assert_true(number(r, "tracers_s") > 0);
+	json_decref(r);
+	json_decref(peer_call(&p, "trace.stop", handle_args("t2")));
+	r = cpu_of(&p, pid);
+	assert_true(number(r, "tracers_s") == 0);
+	json_decref(r);
+	json_decref(peer_call(&p, "process.stop", handle_args("p1")));
+	answer = peer_answer(
+		&p, peer_ask(&p, "cpu", json_pack("{s:[I]}", "pids", (json_int_t)pid)));
+	assert_int_equal(json_integer_value(json_object_get(answer, "code")), -ESRCH);
+	json_decref(answer);
+
 	json_decref(peer_call(&p, "process.start",
 		json_pack("{s:[s,s,s], s:s, s:{s:s, s:s}}", "argv", "sh", "-c",
-			"trap '' TERM; echo on; while :; do read x; done", "stdout", "o", "trace",
-			"out", "v", "tracer", "ptrace")));
-	snprintf(path, sizeof(path), "%s/%s/o", state_dir, p.session);
-	for (size_t size = 0; !size; free(text))
-		assert_int_equal(file_read(path, &text, &size, NULL), 0);
-	r = peer_call(&p, "process.stop", json_pack("{s:s, s:f}", "handle", "p4", "grace_s", 0.1));
-	assert_int_equal(json_integer_value(json_object_get(r, "exit")), 137);
-	assert_true(json_is_true(json_object_get(json_object_get(r, "trace"), "whole")));
+			"i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done", "times", "times",
+			"trace", "out", "u", "tracer", "ptrace")));
+	json_decref(peer_event(&p, "exit"));
+	snprintf(path, sizeof(path), "%s/%s/times", state_dir, p.session);
+	line = json_load_file(path, 0, NULL);
+	assert_non_null(line);
+	r = peer_call(&p, "process.stop", handle_args("p3"));
+	assert_true(number(line, "cpu_s") > 0.001 && number(line, "parent_cpu_s") > 0);
+	assert_true(number(r, "cpu_s") > number(line, "cpu_s") + number(line, "parent_cpu_s"));
+	assert_true(number(json_object_get(r, "trace"), "calls") > 0 &&
+		number(json_object_get(r, "trace"), "calls") <=
+			number(json_object_get(r, "trace"), "records"));
+	json_decref(line);
 	json_decref(r);
 	assert_int_equal(peer_end(&p), 0);
 }
@@ -232,7 +358,10 @@ static int tests(void)
 	const struct CMUnitTest all[] = {
 		TEST(loop_repeats_and_stops),
 		TEST(each_run_of_a_loop_reads_the_input),
+		TEST(linked_programs_hear_and_are_heard),
+		TEST(a_link_that_is_flooded_ends),
 		TEST(traces_are_whole),
+		TEST(processor_time_is_counted),
 		TEST(traced_process_outlives_the_session),
 		TEST(failed_trace_says_why),
 		TEST(bundle_needs_nothing_else),

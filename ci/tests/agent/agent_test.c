@@ -1,4 +1,6 @@
 /* The agent's protocol, and the process primitive. */
+#include <sys/sysmacros.h>
+
 #include "ci/tests/agent/agent_peer.h"
 
 static void start(struct peer *p)
@@ -20,6 +22,32 @@ static void hello_says_who_and_where(void **unused)
 	assert_int_equal(st.st_mode & 07777, 0700);
 	assert_true(take_int(peer_call(&p, "ping", NULL), "time_ns") > 1500000000000000000);
 	assert_int_equal(peer_end(&p), 0);
+}
+
+static void a_block_device_is_described_by_itself(void **unused)
+{
+	json_t *info;
+	struct stat st;
+	struct peer p;
+	char node[80], number[32];
+
+	(void)unused;
+	if (stat("/dev/loop0", &st) || !S_ISBLK(st.st_mode)) {
+		print_message("# no loop devices here\n");
+		skip();
+	}
+	snprintf(node, sizeof(node), "/tmp/agent-test.%d.block", getpid());
+	snprintf(number, sizeof(number), "%u:%u", major(st.st_rdev), minor(st.st_rdev));
+	assert_return_code(symlink("/dev/loop0", node), errno);
+	start(&p);
+	info = peer_call(&p, "fs.info", json_pack("{s:s}", "path", node));
+	assert_string_equal(json_string_value(json_object_get(info, "type")), "block device");
+	assert_string_equal(json_string_value(json_object_get(info, "device")), number);
+	assert_string_equal(json_string_value(json_object_get(info, "source")), "/dev/loop0");
+	assert_string_equal(json_string_value(json_object_get(info, "point")), "");
+	json_decref(info);
+	assert_int_equal(peer_end(&p), 0);
+	unlink(node);
 }
 
 static void bad_requests_are_named(void **unused)
@@ -451,6 +479,7 @@ static int tests(void)
 {
 	const struct CMUnitTest all[] = {
 		TEST(hello_says_who_and_where),
+		TEST(a_block_device_is_described_by_itself),
 		TEST(bad_requests_are_named),
 		TEST(no_json_ends_the_session),
 		TEST(long_line_ends_the_session),

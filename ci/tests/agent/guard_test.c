@@ -55,7 +55,7 @@ static void guard_killed(void **unused)
 
 	(void)unused;
 	begin(&s, "10s");
-	kill(peer_child(&s.p, "culprit-guard"), SIGKILL);
+	kill(peer_guard(&s.p), SIGKILL);
 	end = peer_event(&s.p, "end");
 	assert_string_equal(json_string_value(json_object_get(end, "why")), "the guard died");
 	assert_true(json_is_true(json_object_get(end, "undone")));
@@ -79,7 +79,7 @@ static void both_killed(void **unused)
 	args = json_pack(
 		"{s:[s,s,s], s:b}", "argv", "dd", "if=/dev/zero", "of=/dev/null", "loop", 1);
 	json_decref(peer_call(&s.p, "process.start", args));
-	standby = peer_child(&s.p, "culprit-standby");
+	standby = peer_standby(&s.p, 0);
 	peer_kill_all(&s.p, false);
 	printf("# agent and guard killed: clean after %.3f s\n",
 		session_end(&s, 128 + SIGKILL, 20));
@@ -90,6 +90,144 @@ static void both_killed(void **unused)
 	assert_non_null(strstr(text, "State:\tS"));
 	free(text);
 	end_target(target);
+}
+
+/* One that is killed is replaced, as often as it takes; then agent and guard die. */
+static void standby_replaced(void **unused)
+{
+	struct session s;
+	pid_t standby;
+
+	(void)unused;
+	begin(&s, "10s");
+	standby = peer_standby(&s.p, 0);
+	for (int i = 0; i < 3; i++) {
+		pid_t killed = standby;
+
+		kill(killed, SIGKILL);
+		standby = peer_standby(&s.p, killed);
+	}
+	peer_kill_all(&s.p, false);
+	printf("# a third standby: clean after %.3f s\n", session_end(&s, 128 + SIGKILL, 20));
+	wait_dead(standby);
+}
+
+/* The guard is killed, and the agent cannot undo: it is stopped. */
+static void guard_killed_agent_stopped(void **unused)
+{
+	struct session s;
+	pid_t standby;
+
+	(void)unused;
+	begin(&s, "1s");
+	standby = peer_standby(&s.p, 0);
+	kill(s.p.pid, SIGSTOP);
+	kill(peer_guard(&s.p), SIGKILL);
+	printf("# guard killed, agent stopped, with a lease of 1 s: clean after %.3f s\n",
+		session_end(&s, 128 + SIGKILL, 20));
+	wait_dead(standby);
+}
+
+/* In order too if the standby does not hear: it is killed. */
+static void standby_stopped(void **unused)
+{
+	struct session s;
+	pid_t standby;
+
+	(void)unused;
+	session_begin(&s, "10s");
+	standby = peer_standby(&s.p, 0);
+	kill(standby, SIGSTOP);
+	session_end(&s, 0, 0);
+	wait_dead(standby);
+}
+
+/* A line of /proc/PID/FILE that begins with 'key', as a number. */
+static long number_of(pid_t pid, const char *file, const char *key)
+{
+	char path[64], *text, *at;
+	long value;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	assert_int_equal(file_read(path, &text, NULL, NULL), 0);
+	at = strstr(text, key);
+	assert_non_null(at);
+	value = strtol(at + strlen(key), NULL, 10);
+	free(text);
+	return value;
+}
+
+/* May a process here ask to be spared when memory runs out? */
+static bool may_be_spared(void)
+{
+	int status, fd;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+		_exit(write(fd, "-1000", 5) != 5);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+/* It shields itself once it is there. */
+static void wait_locked(pid_t pid)
+{
+	double deadline = clock_mono_s() + PEER_TIMEOUT_S;
+	long kb;
+
+	while (!(kb = number_of(pid, "status", "VmLck:"))) {
+		assert_true(clock_mono_s() < deadline);
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+	printf("# %ld kB locked\n", kb);
+}
+
+/* The memory of guard and standby is locked, that of the agent is not. */
+static void memory_locked(void **unused)
+{
+	struct session s;
+
+	(void)unused;
+	session_begin(&s, "10s");
+	wait_locked(peer_guard(&s.p));
+	wait_locked(peer_standby(&s.p, 0));
+	assert_int_equal(number_of(s.p.pid, "status", "VmLck:"), 0);
+	session_end(&s, 0, 0);
+}
+
+/* When memory runs out, the kernel chooses neither guard nor standby. A command of an undo is not
+ * spared. */
+static void spared_when_memory_runs_out(void **unused)
+{
+	static const char score[] = "cat /proc/self/oom_score_adj >\"$0\"";
+	char path[PATH_MAX + 16], *text;
+	pid_t standby;
+	struct session s;
+
+	(void)unused;
+	if (!may_be_spared()) {
+		puts("# SKIP: lowering an OOM score needs CAP_SYS_RESOURCE");
+		skip();
+	}
+	session_begin(&s, "10s");
+	standby = peer_standby(&s.p, 0);
+	wait_locked(standby);
+	assert_int_equal(number_of(peer_guard(&s.p), "oom_score_adj", ""), -1000);
+	assert_int_equal(number_of(standby, "oom_score_adj", ""), -1000);
+	assert_int_equal(number_of(s.p.pid, "oom_score_adj", ""), 0);
+	snprintf(path, sizeof(path), "%s/score", state_dir);
+	json_decref(peer_call(&s.p, "command",
+		json_pack("{s:[s], s:[s,s,s,s], s:[s]}", "argv", "true", "inverse", "sh", "-c",
+			score, path, "check", "false")));
+	assert_int_equal(peer_end(&s.p), 0);
+	assert_int_equal(file_read(path, &text, NULL, NULL), 0);
+	assert_string_equal(text, "0\n");
+	free(text);
+	assert_int_equal(unlink(path), 0);
+	until_clean(s.before, 0);
+	free(s.before);
 }
 
 /* Without the standby, the next agent on the node cleans. */
@@ -127,7 +265,7 @@ static void standby_ends_with_the_session(void **unused)
 
 	(void)unused;
 	session_begin(&s, "10s");
-	standby = peer_child(&s.p, "culprit-standby");
+	standby = peer_standby(&s.p, 0);
 	session_end(&s, 0, 0);
 	assert_int_equal(proc_start_time(standby, &ticks), -ESRCH);
 }
@@ -299,8 +437,8 @@ static void killed_at_any_moment(void **unused)
 		struct timespec nap = {.tv_nsec = (i / 3) * 700000};
 		struct peer p;
 
-		peer_start(&p, "10s", NULL, NULL);
-		pid_t guard = peer_child(&p, "culprit-guard");
+		peer_start(&p, "60s", NULL, NULL);
+		pid_t guard = peer_guard(&p);
 		for (size_t j = 0; j < sizeof(burst) / sizeof(burst[0]); j++)
 			peer_send(&p, burst[j]);
 		nanosleep(&nap, NULL);
@@ -313,12 +451,12 @@ static void killed_at_any_moment(void **unused)
 		if (i % 3 == 2) {
 			/* The next agent on the node cleans, or waits for the standby. */
 			peer_end(&p);
-			peer_start(&p, "10s", NULL, NULL);
+			peer_start(&p, "60s", NULL, NULL);
 			assert_int_equal(json_array_size(json_object_get(p.hello, "unclean")), 0);
 			assert_int_equal(peer_end(&p), 0);
 			until_clean(before, 0);
 		} else {
-			double took = until_clean(before, 10);
+			double took = until_clean(before, 50);
 
 			longest = took > longest ? took : longest;
 			assert_int_equal(peer_end(&p), i % 3 ? 4 : 128 + SIGKILL);
@@ -478,6 +616,11 @@ static int tests(void)
 		TEST(agent_killed),
 		TEST(guard_killed),
 		TEST(both_killed),
+		TEST(standby_replaced),
+		TEST(guard_killed_agent_stopped),
+		TEST(standby_stopped),
+		TEST(memory_locked),
+		TEST(spared_when_memory_runs_out),
 		TEST(all_three_killed),
 		TEST(standby_ends_with_the_session),
 		TEST(input_closed),

@@ -269,9 +269,33 @@ static void hogs_refuse(void **unused)
 	}
 }
 
+/* In a pid namespace of its own, so its memory is its own only under a limit. */
+static void a_machine_is_described(void **unused)
+{
+	struct peer p;
+	json_t *r;
+
+	(void)unused;
+	peer_start(&p, "10s", NULL, NULL);
+	r = peer_call(&p, "machine", json_object());
+	assert_true(json_number_value(json_object_get(r, "processors")) > 0);
+	assert_true(json_number_value(json_object_get(r, "processors")) <=
+		(double)json_integer_value(json_object_get(r, "online")));
+	assert_true(json_number_value(json_object_get(r, "busy_s")) > 0);
+	assert_true(json_integer_value(json_object_get(r, "available_bytes")) <=
+		json_integer_value(json_object_get(r, "memory_bytes")));
+	assert_true(json_integer_value(json_object_get(r, "available_bytes")) <=
+		json_integer_value(json_object_get(r, "host_available_bytes")));
+	assert_true(json_integer_value(json_object_get(r, "available_bytes")) > 0);
+	assert_true(json_is_boolean(json_object_get(r, "own_memory")));
+	json_decref(r);
+	peer_end(&p);
+}
+
 static int tests(void)
 {
 	const struct CMUnitTest list[] = {
+		cmocka_unit_test(a_machine_is_described),
 		cmocka_unit_test(zeros_are_sent_and_taken),
 		cmocka_unit_test(cpu_and_memory_are_taken),
 		cmocka_unit_test(a_share_of_the_time_is_kept),

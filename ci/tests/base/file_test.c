@@ -104,6 +104,7 @@ static void a_fifo_is_written_to(void **state)
 
 	(void)state;
 	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(put(path, "nobody reads", NULL), -ENXIO);
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	assert_int_equal(put(path, "through", NULL), 0);
 	assert_int_equal(read(fd, got, sizeof(got)), 7);
@@ -136,15 +137,44 @@ static void a_device_is_written_to(void **state)
 	assert_int_equal(type_of(path), S_IFCHR);
 }
 
+/* What would wait for ever, or is no file, is not opened; what a shell hands over is. */
+static void only_files_are_opened_to_be_read(void **state)
+{
+	char *path = in_dir("nobody-writes"), through[64], got[8] = "";
+	struct err e;
+	int ends[2], fd;
+
+	(void)state;
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(file_open_readable(path, "the log ", &e), -EINVAL);
+	assert_non_null(strstr(e.text, "it is a FIFO, not a file"));
+	assert_int_equal(file_open_readable(dir, "", &e), -EISDIR);
+	assert_int_equal(file_open_readable(in_dir("none"), "the log ", &e), -ENOENT);
+	assert_non_null(strstr(e.text, "cannot open the log '"));
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	snprintf(through, sizeof(through), "/proc/self/fd/%d", ends[0]);
+	fd = file_open_readable(through, "", &e);
+	assert_true(fd >= 0);
+	assert_false(fcntl(fd, F_GETFL) & O_NONBLOCK);
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	assert_int_equal(read(fd, got, sizeof(got)), 1);
+	close(fd);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void sockets_and_folders_are_refused(void **state)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct err e;
 
 	(void)state;
 	snprintf(a.sun_path, sizeof(a.sun_path), "%s/socket", dir);
 	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
 	assert_int_equal(put(a.sun_path, "x", NULL), -ENXIO);
+	assert_int_equal(file_open_readable(a.sun_path, "", &e), -EINVAL);
+	assert_non_null(strstr(e.text, "it is a socket, not a file"));
 	assert_int_equal(type_of(a.sun_path), S_IFSOCK);
 	assert_int_equal(put(dir, "x", NULL), -EISDIR);
 	close(fd);
@@ -243,6 +273,7 @@ int main(void)
 		cmocka_unit_test(a_link_stays_and_its_target_is_replaced),
 		cmocka_unit_test(a_fifo_is_written_to),
 		cmocka_unit_test(a_device_is_written_to),
+		cmocka_unit_test(only_files_are_opened_to_be_read),
 		cmocka_unit_test(sockets_and_folders_are_refused),
 		cmocka_unit_test(standard_output_is_appended_to),
 		cmocka_unit_test(nothing_half_written_stays),

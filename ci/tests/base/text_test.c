@@ -52,6 +52,9 @@ static const struct {
 		"2J \\xc3"},
 	{"\xc0\xaf \xe0\x80\xaf \xed\xa0\x80", "\\xc0\\xaf \\xe0\\x80\\xaf \\xed\\xa0\\x80"},
 	{"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},
+	{"\xe2\x80\xaetxt.exe \xe2\x81\xa7",
+		"\\xe2\\x80\\xaetxt.exe \\xe2\\x81\\xa7"}, /* turned around */
+	{"\xe2\x80\xa9 \xe2\x80\xaf", "\xe2\x80\xa9 \xe2\x80\xaf"},
 };
 
 static void text_is_cleaned(void **state)
@@ -84,12 +87,29 @@ static void no_escape_is_cut_in_two(void **state)
 	assert_string_equal(out, "");
 }
 
+static void paths_are_tidied(void **state)
+{
+	static const char *const pairs[][2] = {{"/", ""}, {"//a///b/", "/a/b"},
+		{"/a/./b/.", "/a/b"}, {"/a/b/../c", "/a/c"}, {"/a/../../b", "/b"}, {"/..", ""},
+		{"/...", "/..."}, {"/.a/..b", "/.a/..b"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "%s", pairs[i][0]);
+		text_tidy_path(path);
+		assert_string_equal(path, pairs[i][1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_refused),
 		cmocka_unit_test(names_are_accepted),
 		cmocka_unit_test(text_is_cleaned),
+		cmocka_unit_test(paths_are_tidied),
 		cmocka_unit_test(no_escape_is_cut_in_two),
 	};
 

@@ -436,7 +436,10 @@ static void rounds(void)
 	long kib = 0;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		r.mode = i % 2 ? TRACE_SUMS : TRACE_EVENTS;
+		r.mode = i % 2 ? TRACE_SUMS : i % 4 ? TRACE_FLOW : TRACE_EVENTS;
+		r.heads = r.mode == TRACE_FLOW;
+		r.ring_ns = r.heads ? 1000000000 : 0;
+		r.ring_bytes = 1 << 20;
 		if (ebpf_trace(&r, &e))
 			_exit(2);
 		/* Its tick would cut the next loading short: a tracer loads before it ticks. */

@@ -29,8 +29,9 @@ static void test_memory_is_bounded(void **state)
 		const char *mode, *memory;
 		uint64_t bytes;
 	} cases[] = {{"events", "64MiB", 64 << 20}, {"sums", "64MiB", 64 << 20},
-		{"events", "8MiB", 8 << 20}, {"sums", "8MiB", 8 << 20}, {"events", "1MiB", 1 << 20},
-		{"sums", "1MiB", 1 << 20}};
+		{"flow", "64MiB", 64 << 20}, {"events", "8MiB", 8 << 20}, {"sums", "8MiB", 8 << 20},
+		{"flow", "8MiB", 8 << 20}, {"events", "1MiB", 1 << 20}, {"sums", "1MiB", 1 << 20},
+		{"flow", "1MiB", 1 << 20}};
 	char number[16];
 	pid_t pid, tracer;
 	int in;

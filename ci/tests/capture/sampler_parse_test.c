@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -39,7 +40,11 @@ static const char stat_text[] = "cpu  30 3 30 300 6 0 3 0 0 0\n"
 				"cpu2 20 2\n"
 				"intr 34 1 2\n";
 static const char
-	meminfo[] = "MemTotal:       24684096 kB\nMemFree: 1 kB\nMemAvailable:   23340000 kB\n";
+	meminfo[] = "MemTotal:       24684096 kB\nMemFree: 1000 kB\nMemAvailable:   23340000 kB\n"
+		    "Buffers: 5 kB\nCached: 6 kB\nSwapCached: 7 kB\nShmem: 8 kB\nShmemHugePages: 9 "
+		    "kB\n";
+static const char vmstat[] = "pgpgin 1\npgfault 10\npgmajfault 3\nworkingset_refault_anon 4\n"
+			     "workingset_refault_file 5\n";
 static const char pressure[] =
 	"some avg10=0.00 avg60=0.12 avg300=0.05 total=123456\nfull avg10=0.00 avg60=0.00 "
 	"avg300=0.00 total=9\n";
@@ -67,13 +72,17 @@ static void interfaces_are_read_lo_apart(void **state)
 
 	(void)state;
 	text_net_dev(net_dev, &s);
-	assert_int_equal(s.n, 2);
-	assert_int_equal(value(&s.things[0], READING_NIC_RECEIVED), 1500);
-	assert_int_equal(value(&s.things[0], READING_NIC_SENT), 2500);
-	assert_int_equal(value(&s.things[0], READING_NIC_RECEIVED_PACKETS), 10);
-	assert_int_equal(value(&s.things[0], READING_NIC_SENT_PACKETS), 20);
-	assert_int_equal(value(&s.things[0], READING_NIC_DROPPED), 15);
-	assert_int_not_equal(s.things[0].id, s.things[1].id);
+	assert_int_equal(s.n, 3);
+	assert_int_equal(value(&s.things[0], READING_LOOPBACK), 4407446);
+	assert_int_equal(s.things[0].has >> READING_NIC_RECEIVED & 1, 0);
+	assert_string_equal(s.things[0].name, "");
+	assert_string_equal(s.things[1].name, "eth0");
+	assert_int_equal(value(&s.things[1], READING_NIC_RECEIVED), 1500);
+	assert_int_equal(value(&s.things[1], READING_NIC_SENT), 2500);
+	assert_int_equal(value(&s.things[1], READING_NIC_RECEIVED_PACKETS), 10);
+	assert_int_equal(value(&s.things[1], READING_NIC_SENT_PACKETS), 20);
+	assert_int_equal(value(&s.things[1], READING_NIC_DROPPED), 15);
+	assert_int_not_equal(s.things[1].id, s.things[2].id);
 	snapshot_free(&s);
 }
 
@@ -91,31 +100,60 @@ static void disks_are_found_by_number(void **state)
 	assert_int_equal(value(&t, READING_DISK_WRITE_TIME), 90);
 	assert_int_equal(value(&t, READING_DISK_BUSY), 110);
 	assert_int_equal(value(&t, READING_DISK_QUEUE), 160);
+	assert_true(text_drive(diskstats, 8, 0, &t));
+	assert_int_equal(value(&t, READING_DRIVE_READ), 2048);
+	assert_int_equal(value(&t, READING_DRIVE_WRITTEN), 4096);
+	assert_int_equal(value(&t, READING_DRIVE_BUSY), 110);
 	t.has = 0;
 	assert_false(text_diskstats(diskstats, 9, 0, &t)); /* too short */
+	assert_false(text_drive(diskstats, 9, 0, &t));
 	assert_false(text_diskstats(diskstats, 8, 2, &t));
 	assert_int_equal(t.has, 0);
 }
 
 static void node_texts_are_read(void **state)
 {
+	const uint64_t tick_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
 	struct sampler_snapshot s = {0};
+	struct thing t = {0};
 	char source[64];
 	uint64_t v;
 
 	(void)state;
 	text_cpus(stat_text, &s);
 	assert_int_equal(s.n, 2);
-	assert_int_equal(value(&s.things[0], READING_CPU_BUSY), 27);
-	assert_int_equal(value(&s.things[0], READING_CPU_IDLE), 102);
+	assert_int_equal(value(&s.things[0], READING_CPU_BUSY), 27 * tick_ns);
+	assert_int_equal(value(&s.things[0], READING_CPU_IDLE), 102 * tick_ns);
+	assert_string_equal(s.things[1].name, "cpu1");
+	snapshot_clear(&s);
+	text_usage_percpu("16059041373816 7 12x 9", &s);
+	assert_int_equal(s.n, 2);
+	assert_int_equal(value(&s.things[0], READING_CPU_BUSY), 16059041373816);
+	assert_string_equal(s.things[1].name, "cpu1");
 	snapshot_free(&s);
 	assert_true(text_pressure(pressure, &v));
 	assert_int_equal(v, 123456);
 	assert_false(text_pressure("full avg10=0.00 total=9\n", &v));
 	assert_false(text_pressure("some avg10=0.00\nfull total=9\n", &v));
-	assert_true(text_available(meminfo, &v));
-	assert_int_equal(v, 23340000);
-	assert_false(text_available("MemTotal: 3 kB\n", &v));
+	text_meminfo(meminfo, &t);
+	assert_int_equal(value(&t, READING_MEMORY_TOTAL), 24684096ull * 1024);
+	assert_int_equal(value(&t, READING_MEMORY_FREE), 1000ull * 1024);
+	assert_int_equal(value(&t, READING_MEMORY_USED), 24683096ull * 1024);
+	assert_int_equal(value(&t, READING_MEMORY_AVAILABLE), 23340000ull * 1024);
+	assert_int_equal(value(&t, READING_MEMORY_BUFFERS), 5 * 1024);
+	assert_int_equal(value(&t, READING_MEMORY_CACHED), 6 * 1024);
+	assert_int_equal(value(&t, READING_MEMORY_SHARED), 8 * 1024);
+	t.has = 0;
+	text_meminfo("MemTotal: 3 kB\nMemFree: 4 kB\nMemAvailable 5x kB", &t); /* free of nothing */
+	assert_int_equal(t.has, 1ull << READING_MEMORY_TOTAL | 1ull << READING_MEMORY_FREE);
+	t.has = 0;
+	text_faults(vmstat, "", &t);
+	assert_int_equal(value(&t, READING_MEMORY_FAULTS), 10);
+	assert_int_equal(value(&t, READING_MEMORY_MAJOR_FAULTS), 3);
+	assert_int_equal(value(&t, READING_MEMORY_REFAULTS), 9);
+	assert_true(text_named("a 1\nab: 2 kB\n", "ab", &v));
+	assert_int_equal(v, 2);
+	assert_false(text_named("ab 1\nb\nc", "c", &v));
 	assert_true(text_mount_source(mountinfo, 0, 42, source, sizeof(source)));
 	assert_string_equal(source, "/dev/vdb");
 	assert_true(text_mount_source(mountinfo, 8, 1, source, sizeof(source)));
@@ -225,7 +263,11 @@ static void feed(const char *text, size_t n)
 	text_cpus(copy, &s);
 	text_diskstats(copy, 8, 0, &t);
 	text_pressure(copy, &v);
-	text_available(copy, &v);
+	text_usage_percpu(copy, &s);
+	text_named(copy, "MemFree", &v);
+	text_meminfo(copy, &t);
+	text_faults(copy, "", &t);
+	cgroup_place(copy, copy, CGROUP_MEMORY);
 	text_process_stat(copy, &st);
 	text_schedstat(copy, &v);
 	text_io(copy, &t);
@@ -239,7 +281,7 @@ static void feed(const char *text, size_t n)
 static void hostile_texts_do_no_harm(void **state)
 {
 	static const char *const texts[] = {
-		net_dev, diskstats, stat_text, meminfo, pressure, process, io, mountinfo};
+		net_dev, diskstats, stat_text, meminfo, vmstat, pressure, process, io, mountinfo};
 	static const char odd[] = "\n :)(-9 \t\xff"
 				  "5c";
 	double end = clock_mono_s() + 1;
@@ -365,12 +407,52 @@ static void differences_are_of_both_ends(void **state)
 	assert_true(of(&x, READING_TCP_RETRANSMITTED)->sum == 5);
 	assert_int_equal(x.r[x.n - 1].count, 4);
 	assert_true(x.r[x.n - 1].sum == 140);
+	for (size_t i = 0; i < x.n; i++)
+		assert_null(x.r[i].name);
 
 	/* Over a gap: no difference, but how it stands. */
 	x.n = 0;
 	assert_int_equal(snapshot_readings(&a, &b, false, see, &x), 0);
 	assert_null(of(&x, READING_TCP_SENT));
 	assert_non_null(of(&x, READING_TCP_WINDOW));
+	snapshot_free(&a);
+	snapshot_free(&b);
+}
+
+/* What has a name is told apart if it is not alone. */
+static void processors_are_told_apart(void **state)
+{
+	struct sampler_snapshot a = {0}, b = {0};
+	struct seen x = {.n = 0};
+
+	(void)state;
+	text_usage_percpu("1000000000 2000000000", &a);
+	text_net_dev("lo: 0 0 0 0 0 0 0 0 1 0 0 0\neth0: 0 0 0 0 0 0 0 0 1 0 0 0\n", &a);
+	snapshot_sort(&a);
+	text_usage_percpu("1250000000 2500000000 7000000000", &b); /* the last came just now */
+	text_net_dev("lo: 0 0 0 0 0 0 0 0 4 0 0 0\neth0: 0 0 0 0 0 0 0 0 6 0 0 0\n", &b);
+	snapshot_sort(&b);
+	assert_int_equal(snapshot_readings(&a, &b, true, see, &x), 0);
+	for (size_t i = 0; i < x.n; i++) {
+		static const char *const names[] = {"cpu0", "cpu1"};
+		static const double sums[] = {0.75, 0.25, 0.5};
+
+		if (x.r[i].what == READING_NIC_SENT)
+			assert_null(x.r[i].name);
+		if (x.r[i].what != READING_CPU_BUSY)
+			continue;
+		for (size_t k = 0; k < 3; k++) {
+			assert_int_equal(x.r[i + k].what, READING_CPU_BUSY);
+			assert_int_equal(x.r[i + k].count, k ? 1 : 2);
+			assert_float_equal(x.r[i + k].sum, sums[k], 1e-9);
+			if (k)
+				assert_string_equal(x.r[i + k].name, names[k - 1]);
+		}
+		break;
+	}
+	assert_true(of(&x, READING_CPU_BUSY)->max == 0.5);
+	assert_true(of(&x, READING_LOOPBACK)->sum == 3);
+	assert_true(of(&x, READING_NIC_SENT)->sum == 5);
 	snapshot_free(&a);
 	snapshot_free(&b);
 }
@@ -412,6 +494,7 @@ int main(void)
 		cmocka_unit_test(hostile_texts_do_no_harm),
 		cmocka_unit_test(damaged_messages_do_no_harm),
 		cmocka_unit_test(differences_are_of_both_ends),
+		cmocka_unit_test(processors_are_told_apart),
 		cmocka_unit_test(one_thing_is_counted_once),
 		cmocka_unit_test(paths_lead_to_disks),
 	};

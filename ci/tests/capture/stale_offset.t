@@ -52,7 +52,12 @@ summary() { # one row a file and call: what was written to the second, nobody re
 	[ "$(grep -c '  read  [0-9:]*|[0-9]*|' "$dir/said")" = 2 ] && grep -Eq ' 26  read  ' "$dir/said" && grep -Eq ' 0  read  ' "$dir/said"
 }
 
-for tracer in ptrace ebpf; do
+finding() { # EXIT-CODE: culprit findings names the reader, or says nothing
+	"$culprit" findings "$dir/log" >"$dir/said"
+	[ $? = "$1" ] && { [ "$1" = 0 ] || grep -Eq '^error: stale-offset: stale_tail \([0-9]*\) on .* went on at byte 26 of a new .*/app.log' "$dir/said"; }
+}
+
+for tracer in ${TRACERS:-ptrace ebpf}; do
 	if ! "$culprit" trace --tracer $tracer -o "$dir/probe" -- true 2>"$dir/why"; then
 		ok "$tracer # SKIP $(head -n 1 "$dir/why")"
 		continue
@@ -60,8 +65,10 @@ for tracer in ptrace ebpf; do
 	rm -f "$dir/probe"
 	check "$tracer: a stale reader is recorded" record $tracer stale
 	check "$tracer: two files under one inode number; of the second, 16 bytes are lost" judge $tracer 16 26
+	check "$tracer: culprit findings names it" finding 1
 	check "$tracer: a summary by file shows it, too" summary
 	check "$tracer: a correct reader is recorded" record $tracer correct
 	check "$tracer: it loses nothing" judge $tracer 0 0
+	check "$tracer: culprit findings says nothing of it" finding 0
 done
 done_testing

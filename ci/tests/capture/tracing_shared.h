@@ -5,6 +5,8 @@
 #ifndef CULPRIT_TESTS_TRACING_SHARED_H
 #define CULPRIT_TESTS_TRACING_SHARED_H
 
+#include <dirent.h>
+
 #include "ci/tests/capture/tracing.h"
 
 static long tracer_of(pid_t pid)
@@ -73,7 +75,8 @@ static void test_comes_and_goes(void **state)
 		assert_int_equal(wait_exit(tracer), 0);
 		assert_int_equal(tracer_of(pid), 0);
 		assert_int_equal(log_read_end(log_path, &end, NULL, &e), 0);
-		assert_int_equal(end.lost, 0);
+		/* One that does not stop what it traces may lose some calls of a busy loop. */
+		assert_true(end.records > 0 && (!end.lost || !seen_tracer(tracer)));
 		unlink(log_path);
 		wait_progress();
 	}
@@ -168,25 +171,39 @@ static void test_stop_and_continue(void **state)
 	end_busy(pid, in);
 }
 
+static bool thread_waits_in_read(pid_t pid, const char *tid)
+{
+	char path[300], want[16], *text;
+	bool yes;
+
+	snprintf(want, sizeof(want), "%d 0x0 ", SYS_read);
+	snprintf(path, sizeof(path), "/proc/%d/task/%s/syscall", pid, tid);
+	if (file_read(path, &text, NULL, NULL) < 0)
+		return false;
+	yes = !strncmp(text, want, strlen(want));
+	free(text);
+	snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", pid, tid);
+	if (!yes || file_read(path, &text, NULL, NULL) < 0)
+		return false;
+	yes = strstr(text, ") S ") != NULL;
+	free(text);
+	return yes;
+}
+
 /* Is a thread of it waiting in read(0)? */
 static bool waits_in_read(pid_t pid)
 {
-	char path[64], want[16], *text;
+	char path[32];
+	struct dirent *d;
 	bool yes = false;
+	DIR *tasks;
 
-	snprintf(want, sizeof(want), "%d 0x0 ", SYS_read);
-	for (pid_t tid = pid; tid < pid + 16 && !yes; tid++) {
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
-		if (file_read(path, &text, NULL, NULL) < 0)
-			continue;
-		yes = !strncmp(text, want, strlen(want));
-		free(text);
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
-		if (!yes || file_read(path, &text, NULL, NULL) < 0)
-			continue;
-		yes = strstr(text, ") S ") != NULL;
-		free(text);
-	}
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	while (tasks && !yes && (d = readdir(tasks)))
+		yes = *d->d_name != '.' && thread_waits_in_read(pid, d->d_name);
+	if (tasks)
+		closedir(tasks);
 	return yes;
 }
 

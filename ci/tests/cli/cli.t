@@ -23,6 +23,7 @@ for words in --version help --help "help run" "run --help" list "list --json" "l
 	check "... and says so once" [ "$(wc -l <"$tmp/said")" = 1 ]
 done
 
+check "--version names version and commit" grep -Eqx 'culprit [0-9]+\.[0-9]+\.[0-9]+( \([0-9a-f]+(-dirty)?\))?' <("$culprit" --version)
 check "no command: 2, with the list" exits 2 "$culprit"
 check "an unknown command is refused" exits 2 "$culprit" rnu x
 check "... with the nearest name" grep -q "did you mean 'run'" "$tmp/said"
@@ -44,6 +45,8 @@ check "completion of a shared option" completes "culprit rescore x --write" "--w
 check "completion of a choice" completes "culprit table x --format m" "markdown"
 check "... also after an equals sign" completes "culprit table x --format = m" "markdown"
 check "no candidates where a file is expected" completes "culprit table x --junit " ""
+check "completion of a scenario's name" completes "culprit run qu" "quick"
+check "... and of nothing where a file is named" completes "culprit run ./qu" ""
 check "completion of a kind" completes "culprit new det" "detector"
 for shell in zsh fish; do
 	if command -v $shell >/dev/null; then

@@ -3,6 +3,7 @@
 # and which options do not go together. No root, no cluster.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
+. ci/tests/schema.sh
 culprit=$PWD/${OUT:-out}/culprit page=$PWD/diag/detectors/README.md
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -82,6 +83,7 @@ check "a label of nobody is refused" refused "odd.labels:1: no member 'host3/sdz
 "$culprit" diagnose --csv ill.csv --json --rank 2 --window 1d --labels labels >out.json
 field() { perl -MJSON::PP -0777 -e 'my $v = decode_json(<STDIN>); print eval $ARGV[0]' "$1" <out.json; }
 check "JSON: detector and version" is "$(field '"$v->{detector} $v->{version} $v->{clock}"')" "fleet 1 unix"
+fits diagnose out.json
 check "JSON: findings" is "$(field 'join ",", sort map { $_->{member} } @{$v->{findings}}')" "host3/sdc,host7/sda"
 check "JSON: a finding has all fields" is "$(field 'join ",", sort keys %{$v->{findings}[0]}')" \
 	"effect,first_window,kind,last_window,member,metric,open,other_metrics,severity,share,share_of_all,since,since_s,until,until_s,windows"
@@ -119,9 +121,12 @@ check "a near match of an option" refused "did you mean '--labels'" --csv ill.cs
 head -n 2 ill.csv >one.csv
 check "a fleet of one: 2" exits 2 "$culprit" diagnose --csv one.csv
 check "... and why" bash -c "grep -q 'fewer than two peers' out && grep -q 'no member could be judged' err"
-check "a report that cannot be written: 3" exits 3 "$culprit" diagnose --csv ill.csv --report none/x.html
+check "a report that cannot be written: 2" exits 2 "$culprit" diagnose --csv ill.csv --report none/x.html
 
 mkdir home && printf 'time,disk,ms\n' >odd.csv
-for t in $(seq 40); do for d in a b c d e $'\xe2\x80\xaeevil<b>'; do echo "$((1793491200 + t * 60)),$d,$((10 + (t * 7 + ${#d}) % 3))"; done; done >>odd.csv
+for t in $(seq 40); do for d in a b c d e $'\xd7\xa9\xf0\x9f\x92\xbe<b>'; do echo "$((1793491200 + t * 60)),$d,$((10 + (t * 7 + ${#d}) % 3))"; done; done >>odd.csv
 check "names of any characters" exits 0 "$culprit" diagnose --csv odd.csv --rank
+printf '1793491260,\xe2\x80\xaea,5\n' >>odd.csv
+check "but none that turns the direction of text: 2" exits 2 "$culprit" diagnose --csv odd.csv --rank
+check "... and which" grep -qF 'odd.csv:242: ' err
 done_testing

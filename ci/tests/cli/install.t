@@ -29,11 +29,27 @@ END
 check "it plans its own scenario" bash -c "cd '$tmp' && '$culprit' run --dry-run --seed 1 --inventory inventory.lua moved/share/culprit/scenarios/quick.lua"
 check "it writes a template" bash -c "cd '$tmp' && '$culprit' new fault mine && [ -s mine.lua ]"
 check "it finds its agent" bash -c "'$culprit' trace --tracer ptrace -c -- true | grep -q total"
+check "it has its JSON Schemas" bash -c "cd '$tmp' && '$culprit' help --schemas | grep -q '^undo *$tmp/moved/share/culprit/results/schemas/undo.json'"
 check "the manual page is there" grep -q 'SS culprit run' "$tmp/moved/share/man/man1/culprit.1"
 check "so is completion" grep -q _culprit "$tmp/moved/share/bash-completion/completions/culprit"
 
+check "make uninstall" make -s OUT="$out" PREFIX="$tmp/moved" uninstall
+cp "$out/culprit" "$tmp/program"
+check "... leaves nothing" [ -z "$(ls -A "$tmp/moved")" ]
+mkdir -p "$tmp/used/bin" && touch "$tmp/used/bin/other"
+make -s OUT="$out" PREFIX="$tmp/used" install
+make -s OUT="$out" PREFIX="$tmp/used" uninstall
+check "... but what is not culprit's" [ "$(cd "$tmp/used" && find . -type f)" = ./bin/other ]
+
+mkdir -p "$tmp/stage/usr/local/bin"
+make -s OUT="$out" DESTDIR="$tmp/stage" install
+make -s OUT="$out" DESTDIR="$tmp/stage" uninstall
+check "... and the system's own folders, if they are empty" [ -d "$tmp/stage/usr/local/bin" ]
+check "... of which no file is left" [ -z "$(find "$tmp/stage" -type f)" ]
+
 mkdir "$tmp/bare"
-cp "$culprit" "$tmp/bare"
+culprit=$tmp/program
+cp "$culprit" "$tmp/bare/culprit"
 lacks() { # COMMAND...: code 3, and one line that names what is missing
 	local said code
 	said=$(cd "$tmp/bare" && "$@" 2>&1)

@@ -38,7 +38,7 @@ static const char *sample(const struct option_row *o, char *text, size_t size)
 		const char *name, *value;
 	} special[] = {{"by", "strength"}, {"level", "0.9"}, {"cells", "1-2"}, {"metric", "dread"},
 		{"train-until", "5"}, {"subnet", "10.0.0.0/24"}, {"false-alarms", "1/100"},
-		{"from", "2026-11-02"}, {"to", "2026-11-03"}, {"rank", "5"}};
+		{"from", "2026-11-02"}, {"to", "2026-11-03"}, {"rank", "5"}, {"shard", "2/3"}};
 
 	snprintf(text, size, "%.0f", o->min);
 	if (o->type == OPTION_CHOICE)
@@ -269,10 +269,10 @@ static void wrong_words_are_refused(void **state)
 		{&table_command, {"--format", "tex", "x"}, "--format takes text|markdown|csv|json"},
 		{&table_command, {"--level", "2", "x"}, "takes a rate above 0 and at most 1"},
 		{&table_command, {"--cells", "5-4", "x"}, "takes FROM-TO"},
-		{&table_command, {NULL}, "which run? 'culprit table RUN'"},
-		{&table_command, {"a", "b"}, "'b' is one argument too many"},
-		{&list_command, {"fault"}, "'fault' is not one of faults|workloads"},
-		{&table_command, {"a\n", "--", "b\n\033[2J"},
+		{&report_command, {NULL}, "which run? 'culprit report RUN [OTHER ...]'"},
+		{&resume_command, {"a", "b"}, "'b' is one argument too many"},
+		{&list_command, {"fault"}, "'fault' is not one of scenarios|faults|workloads"},
+		{&resume_command, {"a\n", "--", "b\n\033[2J"},
 			"'b\\n\\x1b[2J' is one argument too many"},
 	};
 	char said[4096];

@@ -309,6 +309,111 @@ static void places_say_what_a_call_was_about(void **state)
 	events_free(s);
 }
 
+/* A write of 'bytes' at 'offset' of descriptor 7. */
+static void pwrite_at(double at_s, int64_t offset, uint64_t bytes, int64_t result)
+{
+	struct record r = {.type = RECORD_CALL};
+
+	r.call.seq = ++logs.seq;
+	r.call.start_ns = start_ns + (int64_t)(at_s * 1e9);
+	r.call.pid = r.call.tid = PID;
+	r.call.nr = (uint32_t)call_number("x86_64", "pwrite64");
+	r.call.args[0] = 7;
+	r.call.args[2] = bytes;
+	r.call.args[3] = (uint64_t)offset;
+	r.call.result = result;
+	r.call.offset = offset;
+	put(&r);
+}
+
+static void what_a_server_repeats_is_told(void **state)
+{
+	struct events *s;
+	const struct event *ev;
+
+	(void)state;
+	begin();
+	descriptor(0, 7, "/srv/brick/a");
+	pwrite_at(1, 0, 4096, -EINVAL);
+	pwrite_at(1.1, 8192, 4096, -EINVAL);
+	pwrite_at(1.2, 1 << 20, 1 << 20, -EINVAL);
+	pwrite_at(1.3, 0, 4096, 4096);    /* again, whole */
+	pwrite_at(1.4, 8192, 1000, 1000); /* in pieces, the second one too short at first */
+	pwrite_at(1.5, 9192, 3096, 3000);
+	pwrite_at(1.6, 12192, 96, 96);
+	pwrite_at(1.7, (1 << 20) + 4096, 1 << 20, 1 << 20); /* its begin is missing */
+	call_by(PID, 5, 0.001, "ftruncate", 7, 500, 0, -EFBIG);
+	call_by(PID, 5.5, 0.001, "ftruncate", 7, 400, 0, 0); /* another length */
+	call_by(PID, 8, 0.001, "fdatasync", 7, 0, 0, -EIO);
+	call_by(PID, 8.1, 0.001, "fdatasync", 7, 0, 0, 0); /* brings nothing back */
+	pwrite_at(9, 0, 4096, -EIO);
+	descriptor(10, 7, "/srv/brick/b");
+	pwrite_at(11, 0, 4096, 4096); /* another file */
+	pwrite_at(12, 4096, 4096, -EIO);
+	pwrite_at(23, 4096, 4096, 4096); /* too late to be its repetition */
+	call_by(PID, 24, 0.001, "writev", 7, 0x1000, 3, -EIO);
+	s = read_server(0);
+	ev = find(s, EVENT_SERVER_ERROR, 0);
+	assert_int_equal(ev->count, 3);
+	assert_int_equal(ev->redone, 2);
+	assert_int_equal(ev->bytes, 1 << 20);
+	for (size_t i = 1; (ev = find(s, EVENT_SERVER_ERROR, i)); i++)
+		assert_int_equal(ev->redone, 0);
+	assert_int_equal(count(s, EVENT_SERVER_ERROR), 6);
+	assert_int_equal(find(s, EVENT_SERVER_ERROR, 3)->bytes, 4096);
+	assert_int_equal(find(s, EVENT_SERVER_ERROR, 5)->bytes, 0);
+	assert_int_equal(count(s, EVENT_APP_DONE), 0);
+	events_free(s);
+}
+
+static void many_failures_cost_little(void **state)
+{
+	struct events *s;
+
+	(void)state;
+	begin();
+	descriptor(0, 7, "/srv/brick/a");
+	for (int i = 0; i < 20000; i++)
+		pwrite_at(1 + i * 1e-4, (int64_t)i * 4096, 4096, -EIO);
+	for (int i = 0; i < 20000; i++)
+		pwrite_at(4 + i * 1e-4, (int64_t)i * 4096, 4096, 4096);
+	s = read_server(0);
+	assert_int_equal(count(s, EVENT_SERVER_ERROR), 1);
+	assert_int_equal(find(s, EVENT_SERVER_ERROR, 0)->count, 20000);
+	assert_int_equal(find(s, EVENT_SERVER_ERROR, 0)->redone, 1024); /* the newest are kept */
+	events_free(s);
+}
+
+static void what_applications_are_told_is_kept(void **state)
+{
+	struct events *s;
+	const struct event *ev;
+
+	(void)state;
+	begin();
+	descriptor(0, 7, "/mnt/fs/a");
+	descriptor(0, 8, "/tmp/a");
+	pwrite_at(1, 0, 4096, 4096);
+	pwrite_at(1.5, 4096, 4096, 100); /* less than it asked for */
+	call(2, "write", 8, 10);
+	call(2.1, "read", 7, 10);
+	call(2.2, "fsync", 7, 0);
+	pwrite_at(3, 4096, 4096, -EIO);
+	call(4, "close", 7, 0);
+	s = read_app();
+	assert_int_equal(count(s, EVENT_APP_DONE), 3);
+	ev = find(s, EVENT_APP_DONE, 0);
+	assert_string_equal(ev->call, "pwrite64");
+	assert_int_equal(ev->client, 4);
+	assert_int_equal(ev->count, 2);
+	assert_int_equal(ev->bytes, 4196);
+	assert_true(!ev->error);
+	assert_string_equal(find(s, EVENT_APP_DONE, 1)->call, "fsync");
+	assert_string_equal(find(s, EVENT_APP_DONE, 2)->call, "close");
+	assert_int_equal(count(s, EVENT_APP_ERROR), 1);
+	events_free(s);
+}
+
 static void interrupted_calls_have_not_failed(void **state)
 {
 	struct events *s;
@@ -516,7 +621,7 @@ static void answers_without_request_cost_nothing(void **state)
 	answer(PID + 1, 0.5, 10);
 	answer(PID + 2, 0.6, 10);
 	answer(PID + 1, 1.0, 10);
-	request(PID, 1.001, 10, 0x1000, 436);
+	call_by(PID, 1.001, 0.01, "writev", 10, 0x1000, 3, 436);
 	call(5, "futex", 0, 0);
 	request(PID, 7, 10, 0x1000, 436);
 	call(20, "futex", 0, 0);
@@ -524,6 +629,86 @@ static void answers_without_request_cost_nothing(void **state)
 	assert_int_equal(state_at(s, 0, 3, &waiting), LINK_ANSWERED);
 	assert_int_equal(state_at(s, 0, 10, &waiting), LINK_WAITING);
 	assert_int_equal(waiting, 1);
+	events_free(s);
+}
+
+/* One write of a request: a socket that takes what there is of several, as a messenger with a
+ * queue does. */
+static void batch(double at_s, int64_t bytes)
+{
+	call_by(PID, at_s, 0.0001, "sendmsg", 10, 0x1000, 0, bytes);
+}
+
+/* Ceph's messenger: several requests go out in one write, several answers come in one read, so
+ * that their numbers tell nothing. */
+static void answers_in_one_read_are_not_taken_for_open_requests(void **state)
+{
+	struct events *s;
+	uint32_t waiting;
+
+	(void)state;
+	begin();
+	socket_to(0, 10, 1);
+	for (int round = 0; round < 3; round++) {
+		double at = 1 + 6 * round;
+
+		for (int i = 0; i < 4; i++) {
+			batch(at + 0.1 * i, 131391);
+			call_by(PID, at + 0.1 * i + 0.01, 0.0001, "futex", 0, 0, 0, 0);
+		}
+		call_by(PID + 1, at + 0.5, 0.0001, "epoll_wait", 3, 0, 0, 1);
+		call_by(PID + 1, at + 0.501, 0.0001, "read", 10, 0x5000, 4096, 1016);
+	}
+	call(28, "futex", 0, 0);
+	s = read_daemon();
+	assert_int_equal(state_at(s, 0, 4, &waiting), LINK_ANSWERED);
+	assert_int_equal(state_at(s, 0, 10, &waiting), LINK_ANSWERED);
+	assert_int_equal(state_at(s, 0, 20, &waiting), LINK_ANSWERED);
+	events_free(s);
+}
+
+/* The other way round: more answers than writes of requests, and then silence after a request;
+ * a ping in between, which nobody answers either, is no sign of rest. */
+static void a_last_request_is_open_whatever_the_count(void **state)
+{
+	struct events *s;
+	uint32_t waiting;
+
+	(void)state;
+	begin();
+	socket_to(0, 10, 1);
+	batch(1, 586440);
+	for (int i = 0; i < 4; i++)
+		answer(PID + 1, 1.1 + 0.01 * i, 10);
+	batch(1.141, 260640);
+	call(1.15, "futex", 0, 0);
+	batch(11, 77);
+	answer(PID + 1, 14, 10);
+	call(20, "futex", 0, 0);
+	s = read_daemon();
+	assert_int_equal(state_at(s, 0, 5, &waiting), LINK_WAITING);
+	assert_int_equal(state_at(s, 0, 13, &waiting), LINK_WAITING);
+	assert_int_equal(state_at(s, 0, 19, &waiting), LINK_ANSWERED);
+	events_free(s);
+}
+
+/* The last transfer was a read, and the next is one: the server owed something, although as many
+ * answers as requests were counted. */
+static void what_comes_unasked_was_owed(void **state)
+{
+	struct events *s;
+	uint32_t waiting;
+
+	(void)state;
+	begin();
+	socket_to(0, 10, 1);
+	batch(1, 586440);
+	answer(PID + 1, 1.1, 10);
+	answer(PID + 1, 9, 10);
+	call(20, "futex", 0, 0);
+	s = read_daemon();
+	assert_int_equal(state_at(s, 0, 5, &waiting), LINK_WAITING);
+	assert_int_equal(state_at(s, 0, 15, &waiting), LINK_ANSWERED);
 	events_free(s);
 }
 
@@ -624,6 +809,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(failures_within_a_second_are_one_event),
 		cmocka_unit_test(places_say_what_a_call_was_about),
+		cmocka_unit_test(what_a_server_repeats_is_told),
+		cmocka_unit_test(many_failures_cost_little),
+		cmocka_unit_test(what_applications_are_told_is_kept),
 		cmocka_unit_test(interrupted_calls_have_not_failed),
 		cmocka_unit_test(clocks_are_set_right_and_the_rest_left_out),
 		cmocka_unit_test(ends_of_servers_are_told),
@@ -633,6 +821,9 @@ int main(void)
 		cmocka_unit_test(requests_sent_ahead_are_counted),
 		cmocka_unit_test(pieces_of_a_request_are_one),
 		cmocka_unit_test(answers_without_request_cost_nothing),
+		cmocka_unit_test(answers_in_one_read_are_not_taken_for_open_requests),
+		cmocka_unit_test(a_last_request_is_open_whatever_the_count),
+		cmocka_unit_test(what_comes_unasked_was_owed),
 		cmocka_unit_test(only_what_lasts_is_kept),
 		cmocka_unit_test(a_lost_connection_has_ended_until_data_moves),
 		cmocka_unit_test(the_end_of_a_stream_and_refused_connections_are_ends),

@@ -114,7 +114,7 @@ static void call(
 	call_args(m, tid, name, args, result, took_ns);
 }
 
-static void open_file(struct maker *m, int fd, const char *path)
+static void open_kind(struct maker *m, int fd, enum fd_kind kind, const char *path)
 {
 	struct record r = {.type = RECORD_FD};
 
@@ -122,9 +122,19 @@ static void open_file(struct maker *m, int fd, const char *path)
 	r.fd.pid = m->pid;
 	r.fd.fd = fd;
 	r.fd.open = true;
-	r.fd.kind = FD_FILE;
+	r.fd.kind = kind;
 	r.fd.path = path;
 	put(m, &r);
+}
+
+static void open_file(struct maker *m, int fd, const char *path)
+{
+	open_kind(m, fd, FD_FILE, path);
+}
+
+static inline void open_folder(struct maker *m, int fd, const char *path)
+{
+	open_kind(m, fd, FD_DIR, path);
 }
 
 static void open_socket(struct maker *m, int fd, const char *local, unsigned lport,

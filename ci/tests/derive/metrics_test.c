@@ -41,7 +41,7 @@ static void disk_calls_below_the_storage_alone_count(void **state)
 	begin(&k);
 	open_file(&k, 3, "/srv/brick/a");
 	open_file(&k, 4, "/srv/brick2/a");
-	open_file(&k, 5, "/srv/brick");
+	open_folder(&k, 5, "/srv/brick");
 	open_file(&k, 6, "/srv/brick/b (deleted)");
 	open_file(&k, 7, "/var/log/brick");
 	for (int fd = 3; fd <= 7; fd++) {

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "diag/record/log.h"
@@ -100,6 +101,23 @@ static void put_peer(struct log_writer *w, int64_t ms, enum reading what, const 
 	assert_int_equal(log_write(w, &r, &e), 0);
 }
 
+/* Of one processor or interface. */
+static void put_thing(struct log_writer *w, enum reading what, const char *name, double sum)
+{
+	struct record r = {.type = RECORD_READING,
+		.reading = {.start_ns = start_ns,
+			.what = (uint16_t)what,
+			.count = 1,
+			.sum = sum,
+			.max = sum,
+			.peer.ss_family = AF_UNIX}};
+	struct sockaddr_un *un = (void *)&r.reading.peer;
+	struct err e;
+
+	snprintf(un->sun_path, sizeof(un->sun_path), "%s", name);
+	assert_int_equal(log_write(w, &r, &e), 0);
+}
+
 static struct metrics *measure_new(void)
 {
 	struct metrics *m;
@@ -163,6 +181,9 @@ static void a_servers_readings_are_its_metrics(void **state)
 	(void)state;
 	put(w, 0, READING_DISK_QUEUE, 1, 0.25, 0.25);
 	put(w, 0, READING_CPU_BUSY, 2, 1.25, 0.75);
+	put_thing(w, READING_CPU_BUSY, "cpu0", 0.75); /* in the sum already */
+	put_thing(w, READING_CPU_BUSY, "cpu1", 0.5);
+	put_thing(w, READING_NIC_SENT, "eth0", 0.5);
 	put(w, 0, READING_NIC_DROPPED, 1, 0, 0);
 	put(w, 2000, READING_DISK_QUEUE, 1, 4, 4);
 	add(m, w, 1, 0);
@@ -270,19 +291,19 @@ static void every_reading_arrives(void **state)
 
 	(void)state;
 	for (int i = 0; i < READING_TOTAL; i++) {
-		if (i < READING_TCP_FIRST)
+		if (!reading_is_tcp((enum reading)i))
 			put(w, 0, (enum reading)i, 1, i, i);
 		else
 			put_peer(w, 0, (enum reading)i, "10.0.0.31", 0, 1, i);
 	}
 	add(m, w, 0, 0);
 	w = begin();
-	for (int i = READING_TCP_FIRST; i < READING_TOTAL; i++)
+	for (int i = READING_TCP_FIRST; i < READING_TCP_END; i++)
 		put_peer(w, 0, (enum reading)i, "10.0.0.1", 24007, 1, 1000 + i);
 	add(m, w, -1, 0);
 	for (int i = 0; i < READING_TOTAL; i++)
 		expect(m, (enum metric)(METRIC_SERVICE_TIMES + i), 0, 0, 1, i, i);
-	for (int i = READING_TCP_FIRST; i < READING_TOTAL; i++) {
+	for (int i = READING_TCP_FIRST; i < READING_TCP_END; i++) {
 		enum metric metric;
 		char name[80];
 

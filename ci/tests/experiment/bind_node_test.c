@@ -21,6 +21,7 @@ static int made_up_error; /* of the next call; 0: it succeeds */
 
 #define node_call made_up_call
 #include "harness/experiment/bind_node.c"
+#include "harness/fs/fs.h"
 
 static long left = -1; /* allocations that succeed until the first that fails; -1: all */
 static int running;    /* acts on the node that are not undone */
@@ -164,6 +165,46 @@ static void compare_methods(
 	assert_true(there > 0);
 }
 
+/* Every field of the file system that a context has is an '@field' of the manual's class, and the
+ * other way round. */
+static void the_manual_has_exactly_the_facts_of_a_file_system(void **state)
+{
+	struct cluster c = {0};
+	struct part part = {.params_ref = LUA_NOREF};
+	lua_State *L = luax_new();
+	struct acts *a = bind_open(L);
+	char *path, *manual, *class, wanted[64];
+	int there = 0, documented = 0;
+	struct fs *fs;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(home_path("harness/lua/culprit.meta.lua", &path, &e), 0);
+	assert_int_equal(file_read(path, &manual, NULL, &e), 0);
+	class = strstr(manual, "---@class culprit.FileSystemFacts\n");
+	assert_non_null(class);
+	*strstr(class, "\n\n") = '\0';
+	assert_int_equal(fs_load("glusterfs", &fs, &e), 0);
+	c.file_system = fs_facts(fs);
+	json_object_set_new(c.file_system, "layout", json_string("distribute"));
+	bind_push_context(L, a, &c, NULL, &part, "run");
+	lua_getfield(L, -1, "file_system");
+	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1), there++) {
+		snprintf(wanted, sizeof(wanted), "\n---@field %s", lua_tostring(L, -2));
+		if (!strstr(class, wanted))
+			fail_msg("the manual lacks '%s'", wanted + 1);
+	}
+	for (const char *p = class; (p = strstr(p, "\n---@field ")); p++)
+		documented++;
+	assert_int_equal(there, documented);
+	json_decref(c.file_system);
+	fs_free(fs);
+	lua_close(L);
+	bind_close(a);
+	free(path);
+	free(manual);
+}
+
 static void the_manual_has_exactly_the_methods_that_there_are(void **state)
 {
 	lua_State *L = luax_new();
@@ -190,6 +231,7 @@ int main(void)
 		cmocka_unit_test(
 			a_refused_act_leaves_no_handle_and_its_class_tells_whose_error_it_is),
 		cmocka_unit_test(a_mistake_in_lua_is_the_scenarios),
+		cmocka_unit_test(the_manual_has_exactly_the_facts_of_a_file_system),
 		cmocka_unit_test(the_manual_has_exactly_the_methods_that_there_are),
 	};
 

@@ -29,6 +29,7 @@ static struct fake {
 	double available;                                        /* share of its memory */
 	double process_s; /* of its heaviest process that is not ours */
 	double offset_s, error_s;
+	double room_bytes; /* free where its agent keeps files */
 	const char *mount; /* in its fingerprint */
 } fakes[HOSTS];
 
@@ -71,11 +72,12 @@ int made_up_ask(struct cluster *c, const char *op, cluster_args_fn args, void *c
 		json_object_set_new(*results, f->name,
 			json_pack(
 				"{s:f, s:i, s:f, s:f, s:f, s:f, s:{s:f, s:f, s:n}, s:f, s:f, s:f, "
-				"s:o}",
+				"s:f, s:s, s:o}",
 				"seconds", 1.0, "cpus", 4, "busy_s", f->busy_s, "own_s", f->own_s,
 				"steal_s", f->steal_s, "iowait_s", 0.0, "pressure_s", "memory",
 				f->memory_wait_s, "io", f->io_wait_s, "cpu", "load1", 0.5,
-				"memory_bytes", 1e9, "available_bytes", 1e9 * f->available, "heavy",
+				"memory_bytes", 1e9, "available_bytes", 1e9 * f->available,
+				"state_bytes", f->room_bytes, "state", "/var/lib/culprit", "heavy",
 				f->process_s > 0
 					? json_pack("[{s:i, s:s, s:f}]", "pid", 4711, "comm",
 						  "updatedb", "cpu_s", f->process_s)
@@ -133,6 +135,7 @@ static int set_up(void **state)
 			.busy_s = 0.1,
 			.available = 0.5,
 			.error_s = 0.0005,
+			.room_bytes = 1e9,
 			.mount = "/srv"};
 		hosts[i] = (struct host){.ssh = {.name = names[i]}};
 		hellos[i] = json_object();
@@ -215,11 +218,29 @@ static void others_work_quarantines_its_host_alone(void **state)
 	assert_int_equal(before(), -EAGAIN);
 	names_only("s2", "1.0 % of its memory is available");
 	fakes[1].available = 0.5;
+	fakes[1].room_bytes = 4096;
+	assert_int_equal(before(), -EAGAIN);
+	names_only("s2", "'/var/lib/culprit' is kept on has 4 KiB left; 64 MiB must be");
+	fakes[1].room_bytes = 1e9;
 	fakes[2].mount = "/mnt";
 	assert_int_equal(before(), -EAGAIN);
 	names_only("s3", "its mounts are not what they were: lost /srv; new /mnt");
 	fakes[2].mount = "/srv";
 	assert_int_equal(before(), 0);
+}
+
+/* What a full disk makes fail may say nothing of it. */
+static void a_full_disk_explains_a_failure(void **state)
+{
+	(void)state;
+	err_set(&e, -EIO, "s1: the sampler ended by itself with 3");
+	gates_explain(&gate, &e);
+	assert_string_equal(e.text, "s1: the sampler ended by itself with 3");
+	fakes[2].room_bytes = 0;
+	gates_explain(&gate, &e);
+	assert_string_equal(e.text,
+		"s1: the sampler ended by itself with 3; s3: the disk that '/var/lib/culprit' is "
+		"kept on has 0 B left; 64 MiB must be (gates: 'disk')");
 }
 
 /* The run's own work does not count. */
@@ -341,6 +362,7 @@ int main(void)
 			quiet_hosts_pass_and_are_recorded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			others_work_quarantines_its_host_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_full_disk_explains_a_failure, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(our_own_work_is_not_others, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			what_contaminates_an_attempt_makes_it_invalid, set_up, tear_down),

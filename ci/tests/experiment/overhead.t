@@ -27,6 +27,24 @@ is "each block has all its cells before the next begins" "$(sql "$tmp/run" "SELE
 is "three pairs a cell, five cells" "$("$culprit" table "$tmp/run" --format csv | grep -c ',3,[0-9.]*,[0-9.]*,[-0-9.]*,')" 5
 is "traced, calls were recorded and none was lost" "$(sql "$tmp/run" "SELECT count(*) FROM attempt JOIN cell ON cell.number = cell
 	WHERE outcome = 'confirmed' AND tracer LIKE 'ebpf%' AND (detail->>'records' < 100 OR detail->>'lost' <> 0)")" 0
+is "every pass took processor time, of the file system and of its program; tracers' only where there is one" \
+	"$(sql "$tmp/run" "SELECT count(*) FROM attempt JOIN cell ON cell.number = cell WHERE outcome = 'confirmed' AND NOT (
+	detail->>'$.cpu.file_system_s' > 0 AND detail->>'$.cpu.applications_s' > 0 AND
+	(detail->>'$.cpu.tracers_s' > 0) = (tracer <> 'none') AND abs(detail->>'$.cpu.all_s' - detail->>'$.cpu.file_system_s' -
+	detail->>'$.cpu.applications_s' - detail->>'$.cpu.tracers_s') < 1e-6)")" 0
+# More than two processors' worth of a pass would be the time of something else; the programs' own time is the kernel's.
+is "no more than the machine has; the applications' share is what their runs took" \
+	"$(sql "$tmp/run" "SELECT count(*) FROM attempt WHERE outcome = 'confirmed' AND (
+	detail->>'$.cpu.all_s' > $(nproc) * (ended_ns - started_ns) / 1e9 OR abs(detail->>'$.cpu.applications_s' -
+	(SELECT sum(value->>'cpu_s') FROM json_each(detail->'times'))) > 1e-6)")" 0
+is "traced, calls were counted, in sums as in events" "$(sql "$tmp/run" "SELECT count(*) FROM attempt JOIN cell ON cell.number = cell
+	WHERE outcome = 'confirmed' AND tracer LIKE 'ebpf%' AND detail->>'calls' < 100")" 0
+is "the table has processor time and microseconds per call of every cell" \
+	"$("$culprit" table "$tmp/run" --format json | python3 -c '
+import json, sys
+cells = json.load(sys.stdin)["cells"]
+print(sum(c["cpu_pairs"] == 3 and c["cpu_low_pct"] < c["cpu_pct"] < c["cpu_high_pct"] and c["call_low_us"] < c["call_us"] < c["call_high_us"]
+          and c["pairs_for_1_pct"] >= 3 and c["cpu_pairs_for_1_pct"] >= 3 for c in cells))')" 5
 is "untraced, no call was recorded" "$(sql "$tmp/run" "SELECT count(*) FROM attempt JOIN cell ON cell.number = cell
 	WHERE tracer = 'none' AND (detail->>'records' IS NOT NULL OR detail->>'traces' IS NOT NULL)")" 0
 check "the table fits 80 columns" awk 'length > 80 { bad = 1 } END { exit bad }' "$tmp/table"

@@ -68,26 +68,33 @@ static void show_on(int fd, bool quiet)
 	close(saved);
 }
 
+/* All that was written to a terminal that nobody has open any more: the kernel passes it on when it
+ * comes to it, and then ends with an error. */
+static void read_all(int master, char *text, size_t size)
+{
+	size_t got = 0;
+	ssize_t n;
+
+	while (got < size - 1 && (n = read(master, text + got, size - 1 - got)) > 0)
+		got += (size_t)n;
+	close(master);
+	assert_true(got > 0);
+	text[got] = 0;
+}
+
 static void a_terminal_shows_what_each_node_does(void **state)
 {
 	struct winsize ws = {.ws_col = WIDTH, .ws_row = 24};
 	char text[32768], *line, *save = NULL;
 	int master, slave;
-	ssize_t n, got = 0;
 
 	(void)state;
 	assert_int_equal(openpty(&master, &slave, NULL, NULL, &ws), 0);
 	setenv("TERM", "xterm", 1);
 	setenv("NO_COLOR", "1", 1);
 	show_on(slave, false);
-	fcntl(master, F_SETFL, O_NONBLOCK);
-	while (got < (ssize_t)sizeof(text) - 1 &&
-		(n = read(master, text + got, sizeof(text) - 1 - (size_t)got)) > 0)
-		got += n;
 	close(slave);
-	close(master);
-	assert_true(got > 0);
-	text[got] = 0;
+	read_all(master, text, sizeof(text));
 	assert_non_null(strstr(text, "  fault on s2, 7 s left"));
 	assert_non_null(
 		strstr(text, "    serving, traced by ebpf: s1 s3 s4 s5 s6 s7 s8 s9 s10 s1"));
@@ -98,6 +105,41 @@ static void a_terminal_shows_what_each_node_does(void **state)
 	for (line = strtok_r(text, "\r\n", &save); line; line = strtok_r(NULL, "\r\n", &save))
 		if (*line != '\033')
 			assert_true(strlen(line) < WIDTH);
+}
+
+/* Before the first cell no ETA can count down: what moves is how long a step has lasted. */
+static void preparing_shows_how_long_it_has_lasted(void **state)
+{
+	struct winsize ws = {.ws_col = 80, .ws_row = 24};
+	char text[8192];
+	int master, slave, saved = dup(2);
+	struct progress *p = NULL;
+	struct err e = {""};
+	json_t *s;
+
+	(void)state;
+	assert_int_equal(openpty(&master, &slave, NULL, NULL, &ws), 0);
+	setenv("TERM", "xterm", 1);
+	dup2(slave, 2);
+	assert_int_equal(progress_new(dir, 2, 10, false, &p, &e), 0);
+	progress_now(p, 0, "preparing ddw");
+	usleep(1100000);
+	progress_refresh(p);
+	s = status();
+	assert_true(json_number_value(json_object_get(s, "phase_for_s")) >= 1.1);
+	json_decref(s);
+	progress_attempt(p, 1, 1, "ddw x none");
+	progress_now(p, 7, "baseline");
+	progress_free(p);
+	dup2(saved, 2);
+	close(saved);
+	close(slave);
+	read_all(master, text, sizeof(text));
+	assert_non_null(strstr(text, "0/2 cells  then about 0:00:20"));
+	assert_non_null(strstr(text, "  preparing ddw\r"));
+	assert_non_null(strstr(text, "  preparing ddw, for "));
+	assert_non_null(strstr(text, "0/2 cells  ETA 0:00:17"));
+	assert_non_null(strstr(text, "  baseline, 7 s left"));
 }
 
 static void elsewhere_there_are_plain_lines(void **state)
@@ -160,6 +202,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_terminal_shows_what_each_node_does),
+		cmocka_unit_test(preparing_shows_how_long_it_has_lasted),
 		cmocka_unit_test(elsewhere_there_are_plain_lines),
 		cmocka_unit_test(status_json_has_the_current_state),
 	};

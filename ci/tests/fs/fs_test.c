@@ -6,8 +6,10 @@
 /* cmocka wants those four first */
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/fs/fs.h"
 
@@ -60,19 +62,184 @@ static void the_adapter_says_which_errors_mean_a_lost_server(void **state)
 	fs_free(fs);
 }
 
+/* Loads an adapter with these data fields. */
+static int load_with(const char *fields, struct fs **fs, struct err *e)
+{
+	char path[] = "/tmp/culprit-fs-test-XXXXXX.lua", *text;
+	int fd = mkstemps(path, 4), rc;
+
+	assert_true(fd >= 0);
+	assert_true(asprintf(&text,
+			    "local no = function() return {} end\n"
+			    "return { summary = '', server_pids = no, client_pids = no, "
+			    "lost_errnos = {},\n%s }",
+			    fields) > 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	rc = fs_load(path, fs, e);
+	unlink(path);
+	free(text);
+	return rc;
+}
+
+static void what_an_adapter_leaves_out_has_a_meaning(void **state)
+{
+	json_t *facts, *wanted;
+	struct fs *fs;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(load_with("cannot = {}, missing = {}", &fs, &e), 0);
+	facts = fs_facts(fs);
+	assert_non_null(strstr(json_string_value(json_object_get(facts, "type")), "culprit-fs"));
+	json_object_del(facts, "type");
+	wanted = json_pack("{s:s, s:{}, s:{}, s:[]}", "storage", "folder", "empty_storage",
+		"cannot", "missing");
+	assert_true(json_equal(facts, wanted));
+	json_decref(wanted);
+	json_decref(facts);
+	fs_free(fs);
+	assert_int_equal(
+		load_with("storage = 'device', empty_storage = 'why',\n"
+			  "cannot = { kill = 'x', ['my.lua'] = 'y' }, missing = { 'direct I/O' }",
+			&fs, &e),
+		0);
+	facts = fs_facts(fs);
+	json_object_del(facts, "type");
+	wanted = json_pack("{s:s, s:s, s:{s:s, s:s}, s:[s]}", "storage", "device", "empty_storage",
+		"why", "cannot", "kill", "x", "my.lua", "y", "missing", "direct I/O");
+	assert_true(json_equal(facts, wanted));
+	json_decref(wanted);
+	json_decref(facts);
+	fs_free(fs);
+}
+
+static void what_an_adapter_says_wrongly_is_refused_with_its_line(void **state)
+{
+	static const char *const wrong[][2] = {
+		{"storage = 'devise'", "'devise'; did you mean 'device'?"},
+		{"empty_storage = 7", "must be a table, or a string"},
+		{"empty_storage = { keeps = {} }", "did you mean 'keep'?"},
+		{"empty_storage = { keep = 'x' }", "'keep'"},
+		{"empty_storage = { keep = { 7 } }", "'keep' must be a list of strings"},
+		{"empty_storage = { prune = {} }", "'prune'"},
+		{"cannot = { ['err-spce'] = 'x' }", "did you mean 'err-space'?"},
+		{"cannot = { none = 'x' }", "no fault by 'none'"},
+		{"cannot = { kill = true }", "a reason, a string, for 'kill'"},
+		{"cannot = { 'kill' }", "a reason for each fault"},
+		{"missing = { 'hardlink' }", "did you mean 'hard link'?"},
+		{"missing = { a = 'hard link' }", "a list of strings"},
+		{"missing = 'truncate'", "'missing'"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct fs *fs;
+		struct err e;
+
+		if (load_with(wrong[i][0], &fs, &e) != -EINVAL || !strstr(e.text, wrong[i][1]) ||
+			!strstr(e.text, ".lua:3: "))
+			fail_msg("%s: %s", wrong[i][0], e.text);
+	}
+}
+
 /* What the inventory leaves out, of a host on which 'found' was found; what it says, if
  * anything. */
 static int complete(enum role role, const char *storage, const char *volume, const char *found,
 	struct host *h, struct err *e)
 {
 	json_t *list = json_loads(found, 0, NULL);
+	struct fs *fs;
 	int rc;
 
+	assert_int_equal(fs_load("glusterfs", &fs, e), 0);
 	*h = (struct host){
 		.ssh = {.name = "s1"}, .role = role, .storage = storage ? strdup(storage) : NULL};
-	rc = fs_complete(h, volume, list, e);
+	rc = fs_complete(fs, h, volume, list, e);
 	json_decref(list);
+	fs_free(fs);
 	return rc;
+}
+
+/* An adapter whose 'service' is this. */
+static struct fs *adapter(const char *service)
+{
+	char path[] = "/tmp/fs-test-XXXXXX.lua";
+	int fd = mkstemps(path, 4);
+	struct fs *fs = NULL;
+	struct err e = {""};
+
+	assert_true(fd >= 0);
+	dprintf(fd,
+		"return { summary = 's', server_pids = function() return {} end,\n"
+		"client_pids = function() return {} end, lost_errnos = {}%s%s }\n",
+		*service ? ", service = " : "", service);
+	close(fd);
+	if (fs_load(path, &fs, &e))
+		fail_msg("%s", e.text);
+	unlink(path);
+	return fs;
+}
+
+static void a_port_is_needed_if_the_service_goes_by_it(void **state)
+{
+	static const struct {
+		const char *service;
+		bool needed;
+		int with, without; /* ports: the inventory gives 7, or none */
+	} cases[] = {
+		{"", true, 7, 0},
+		{"function(h) return h.address, h.service_port end", true, 7, 0},
+		{"function(h) return h.address, 3334 end", false, 3334, 3334},
+		{"function(h) return h.address end", false, 0, 0},
+		{"function(h) return h.address, 0 end", false, 0, 0},
+		{"function(h) error('no') end", true, -EINVAL, -EINVAL},
+		{"function(h) return nil end", true, -EINVAL, -EINVAL},
+		{"function(h) return h.address, 65536 end", true, -EINVAL, -EINVAL},
+	};
+	char storage[] = "/dev/sdz", where[] = "192.0.2.7";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct host h = {.ssh = {.name = "s1"},
+			.address = where,
+			.role = ROLE_SERVER,
+			.storage = storage};
+		struct fs *fs = adapter(cases[i].service);
+
+		assert_int_equal(fs_complete_already(fs, &h), !cases[i].needed);
+		for (int given = 0; given < 2; given++) {
+			int want = given ? cases[i].with : cases[i].without, rc;
+			char *address = NULL;
+			uint16_t port = 1;
+			struct err e;
+
+			h.service_port = given ? 7 : 0;
+			rc = fs_service(fs, &h, &address, &port, &e);
+			assert_int_equal(rc, want < 0 ? want : 0);
+			if (!rc)
+				assert_int_equal(port, want);
+			free(address);
+		}
+		fs_free(fs);
+	}
+}
+
+static void a_server_without_a_port_is_completed_by_its_storage(void **state)
+{
+	struct fs *fs = adapter("function(h) return h.address end");
+	struct host h = {.ssh = {.name = "s1"}, .role = ROLE_SERVER};
+	json_t *found = json_loads("[{\"storage\":\"/dev/sdz\"}]", 0, NULL);
+	struct err e;
+
+	(void)state;
+	assert_int_equal(fs_complete(fs, &h, NULL, found, &e), 0);
+	assert_string_equal(h.storage, "/dev/sdz");
+	assert_int_equal(h.service_port, 0);
+	assert_true(fs_complete_already(fs, &h));
+	free(h.storage);
+	json_decref(found);
+	fs_free(fs);
 }
 
 static const char
@@ -126,7 +293,11 @@ int main(void)
 		cmocka_unit_test(an_unknown_file_system_is_refused),
 		cmocka_unit_test(the_adapter_says_where_a_server_serves),
 		cmocka_unit_test(the_adapter_says_which_errors_mean_a_lost_server),
+		cmocka_unit_test(what_an_adapter_leaves_out_has_a_meaning),
+		cmocka_unit_test(what_an_adapter_says_wrongly_is_refused_with_its_line),
 		cmocka_unit_test(what_is_found_alone_completes_a_host),
+		cmocka_unit_test(a_port_is_needed_if_the_service_goes_by_it),
+		cmocka_unit_test(a_server_without_a_port_is_completed_by_its_storage),
 		cmocka_unit_test(what_is_ambiguous_or_missing_is_refused_with_what_there_is),
 	};
 

@@ -219,7 +219,7 @@ static void files_that_are_none(void **state)
 	refused(put("text", "no table\n", 9), "text:1: this looks like none of ");
 	refused("/nonexistent/x.csv", "cannot open '/nonexistent/x.csv': No such file");
 	assert_int_not_equal(take(dir, NULL, &s, &e), 0);
-	assert_non_null(strstr(e.text, "Is a directory"));
+	assert_non_null(strstr(e.text, "it is a folder, not a file"));
 	snprintf(path, sizeof(path), "%s", put("ok.csv", "time,a\n0,1\n", 11));
 	assert_int_not_equal(take(path, &unknown, &s, &e), 0);
 	assert_int_equal(strncmp(e.text, "there is no format 'cvs'; there are ", 36), 0);

@@ -111,6 +111,38 @@ static void what_is_left_out_has_its_default(void **state)
 	inventory_free(inv);
 }
 
+/* A file system of one's own lies beside the inventory, wherever one stands. */
+static void a_file_system_is_a_name_or_a_path(void **state)
+{
+	static const char
+		form[] = "return { ssh_config = \"none\", nodes = { { name = \"s1\", role = "
+			 "\"server\" } },\n file_system = { type = \"%s\" } }";
+	static const struct {
+		const char *type, *words;
+	} wrong[] = {{"glusterf", "did you mean 'glusterfs'?"},
+		{"./none-there.lua",
+			"cannot read the file system './none-there.lua': No such file"}};
+	char own[96], text[256], want[96];
+	struct inventory *inv;
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		snprintf(text, sizeof(text), form, wrong[i].type);
+		assert_int_equal(load(text, strlen(text), &inv, &e), -EINVAL);
+		snprintf(want, sizeof(want), "%s:2: ", path);
+		if (strncmp(e.text, want, strlen(want)) != 0 || !strstr(e.text, wrong[i].words))
+			fail_msg("'%s' should have '%s'", e.text, wrong[i].words);
+	}
+	snprintf(own, sizeof(own), "%s/own.lua", folder);
+	put(own, "", 0);
+	snprintf(text, sizeof(text), form, "./own.lua");
+	assert_int_equal(load(text, strlen(text), &inv, &e), 0);
+	assert_string_equal(inv->fs_type, own);
+	inventory_free(inv);
+	unlink(own);
+}
+
 /* Small, quick, and the same everywhere. */
 static uint64_t dice_state = 1;
 static size_t dice(size_t n)
@@ -259,6 +291,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mistakes_are_refused_with_line_and_hint),
 		cmocka_unit_test(what_is_left_out_has_its_default),
+		cmocka_unit_test(a_file_system_is_a_name_or_a_path),
 		cmocka_unit_test(whatever_the_file_says_it_loads_or_is_refused),
 		cmocka_unit_test(whatever_ssh_says_it_is_taken_or_refused),
 	};

@@ -16,7 +16,8 @@ ends() {
 	[ $got -eq "$want" ] || { echo "ended with $got:"; tail -n 5 "$tmp/out" "$tmp/err"; return 1; }
 }
 
-all=(--detector peer-threshold --detector peer-robust --detector 'crash-hang,timeout=5s' --detector errno-propagation)
+all=(--detector peer-threshold --detector peer-robust --detector 'crash-hang,timeout=5s' --detector errno-propagation
+	--detector 'errno-silent,listen=5s')
 known=$("$culprit" list detectors --json | perl -MJSON::PP -0777 -ne 'print map { "$_->{name}\n" }
 	grep { $_->{name} !~ /^(always-|seeded-)/ } @{ decode_json($_)->{detectors} // decode_json($_) }')
 check "there are built-in detectors to guard" [ "$(wc -l <<<"$known")" -ge 3 ]

@@ -1,5 +1,5 @@
-/* errno-propagation and crash-hang: planted faults are found, clean runs are silent; on made-up
- * events, on events of the lab, and on the lab's raw logs from end to end. */
+/* errno-propagation, errno-silent and crash-hang: planted faults are found, clean runs are silent;
+ * on made-up events, on events of the lab, and on the lab's raw logs from end to end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,7 +56,10 @@ static json_t *events_of(const char *text)
 			json_object_set_new(ev, word,
 				!strcmp(value, "true")               ? json_true()
 					: !strcmp(word, "longest_s") ? json_real(atof(value))
-								     : json_string(value));
+					: !strcmp(word, "count") || !strcmp(word, "bytes") ||
+						!strcmp(word, "redone")
+					? json_integer(atol(value))
+					: json_string(value));
 		}
 		json_array_append_new(list, ev);
 	}
@@ -233,6 +236,120 @@ static void training_that_saw_nothing_is_no_training(void **state)
 	json_decref(none);
 }
 
+/* Failed writes of s3 from 10 s on; what applications were told meanwhile. */
+#define FAILED(call, error)                                                                        \
+	"server-error s3 10 22 place=storage call=" call " error=" error                           \
+	" count=240 bytes=31457280;"
+#define WROTE(c) "app-done " c " 1 59 call=write place=mount;"
+
+static const char *silence(const char *events)
+{
+	return made_up("errno-silent", NULL, events, NULL);
+}
+
+static void data_lost_in_silence_indicts(void **state)
+{
+	json_t *note, *first;
+
+	(void)state;
+	assert_string_equal(made_up("errno-silent", NULL,
+				    FAILED("pwrite64", "EFBIG") WROTE("c1") WROTE("c2"), &note),
+		"s3");
+	first = json_array_get(json_object_get(note, "silent"), 0);
+	assert_string_equal(json_string_value(json_object_get(first, "error")), "EFBIG");
+	assert_int_equal(json_integer_value(json_object_get(first, "calls")), 240);
+	assert_int_equal(json_integer_value(json_object_get(first, "bytes")), 31457280);
+	assert_int_equal(json_integer_value(json_object_get(first, "clients_told_success")), 2);
+	assert_true(json_number_value(json_object_get(first, "listened_s")) == 50);
+	json_decref(note);
+	assert_string_equal(silence(FAILED("fdatasync", "EIO") WROTE("c1")), "s3");
+	assert_string_equal(silence(FAILED("fallocate", "ENOSPC") WROTE("c1")), "s3");
+	/* The write was acknowledged earlier, from a cache, or the application has ended. */
+	assert_string_equal(
+		silence(FAILED("fsync", "EIO") "app-done c1 1 2 call=write place=mount"), "s3");
+	/* An everyday failure of an application's other calls says nothing. */
+	assert_string_equal(
+		silence(FAILED("pwrite64", "EFBIG") WROTE("c1") "app-error c1 12 12 error=ENOENT"),
+		"s3");
+	/* A full storage on all servers is a loss on all of them. */
+	assert_string_equal(
+		silence("server-error s1 9 9 place=storage call=write error=ENOSPC;server-error s2 "
+			"9 9 place=storage call=write error=ENOSPC;server-error s4 9 9 "
+			"place=storage call=write error=ENOSPC;" FAILED("write", "ENOSPC")
+				WROTE("c1")),
+		"s1 s2 s3 s4");
+}
+
+static void data_is_not_lost_in_silence(void **state)
+{
+	static const char *const twins[] = {
+		/* Heard: the errno; a translation; a lost server; late, at close; another errno of
+		 * a write; by a write that began in time. */
+		FAILED("pwrite64", "EFBIG")
+			WROTE("c1") "app-error c2 10.1 10.1 call=write error=EFBIG",
+		FAILED("pwrite64", "ENOMEM") WROTE("c1") "app-error c1 11 11 call=openat error=EIO",
+		FAILED("pwrite64", "EIO") WROTE("c1") "app-error c1 30 30 call=read error=ENOTCONN",
+		FAILED("pwrite64", "EFBIG") WROTE("c1") "app-error c1 58 58 call=close error=EFBIG",
+		FAILED("pwrite64", "EFBIG") WROTE("c1") "app-error c1 31 31 call=fsync error=EIO",
+		FAILED("pwrite64", "EFBIG") WROTE("c1") "app-error c1 9 9 call=write error=EFBIG",
+		/* Repeated by the server. */
+		"server-error s3 10 22 place=storage call=pwrite64 error=EINVAL count=240 "
+		"redone=240;" WROTE("c1"),
+		/* Everyday, or no loss of data, or not on storage. */
+		FAILED("pwrite64", "EAGAIN") WROTE("c1"),
+		FAILED("fallocate", "EOPNOTSUPP") WROTE("c1"),
+		FAILED("fsync", "EINVAL") WROTE("c1"),
+		"server-error s3 10 22 place=path call=openat error=EROFS;" WROTE("c1"),
+		"server-error s3 10 22 place=storage call=fsetxattr error=ENOSPC;" WROTE("c1"),
+		"server-error s3 10 22 place=other call=write error=ENOSPC;" WROTE("c1"),
+		/* The server's program tries what this storage does not support. */
+		"server-error s1 9 9 place=storage call=pwrite64 error=EINVAL;server-error s2 9 9 "
+		"place=storage call=pwrite64 error=EINVAL;" FAILED("pwrite64", "EINVAL")
+			WROTE("c1"),
+		/* It ended at once; nobody was told success; nothing failed. */
+		FAILED("pwrite64", "EIO") WROTE("c1") "server-end s3 10.5 10.5 signal=ABRT",
+		FAILED("pwrite64", "EIO") "app-done c1 1 59 call=close place=mount",
+		WROTE("c1"),
+		"",
+	};
+	json_t *everyday = events_of("server-error s1 5 5 place=storage call=pwrite64 error=EFBIG"),
+	       *planted = events_of(FAILED("pwrite64", "EFBIG") WROTE("c1"));
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(twins) / sizeof(twins[0]); i++) {
+		const char *said = silence(twins[i]);
+
+		if (*said)
+			fail_msg("'%s' makes it say '%s'", twins[i], said);
+	}
+	/* Training saw the errno fail such a call. */
+	assert_string_equal(ask("errno-silent", NULL, everyday, planted, NULL), "");
+	json_decref(everyday);
+	json_decref(planted);
+}
+
+static void silence_takes_time(void **state)
+{
+	static const char late[] = "server-error s3 40 59 place=storage call=write error=EFBIG;";
+	char events[256];
+
+	(void)state;
+	snprintf(events, sizeof(events), "%s%s", late, WROTE("c1"));
+	assert_string_equal(silence(events), "abstain");
+	assert_string_equal(made_up("errno-silent", "{\"listen\": \"20s\"}", events, NULL), "s3");
+	assert_string_equal(
+		made_up("errno-silent", "{\"listen\": \"21s\"}", events, NULL), "abstain");
+	/* An application still waits for what may be the answer to this write. */
+	assert_string_equal(
+		silence(FAILED("pwrite64", "EFBIG") WROTE("c1") "app-slow c2 9 60 open=true"),
+		"abstain");
+	assert_string_equal(
+		silence(FAILED("pwrite64", "EFBIG") WROTE("c1") "app-slow c2 55 60 open=true"),
+		"s3");
+	/* Successes were not recorded. */
+	assert_string_equal(silence(FAILED("pwrite64", "EFBIG")), "abstain");
+}
+
 static const char *hang(const char *events)
 {
 	return made_up("crash-hang", NULL, events, NULL);
@@ -274,7 +391,9 @@ static void a_hung_server_is_the_one_that_owes_an_answer(void **state)
 	/* Busy, not silent: it moved data less than a second before. */
 	assert_string_equal(hang("app-slow c1 8 40;link-quiet c1>s2 37.5 39 state=waiting;"), "");
 	/* It hung in the middle of a long call: seen a timeout later. */
-	assert_string_equal(hang("app-slow c1 8 75;link-quiet c1>s2 50 80 state=waiting;"), "s2");
+	assert_string_equal(made_up("crash-hang", "{\"timeout\": \"20s\"}",
+				    "app-slow c1 8 55;link-quiet c1>s2 35 60 state=waiting;", NULL),
+		"s2");
 	/* All wait: that is the network, or the client. */
 	assert_string_equal(hang("app-slow c1 8 50;" WAITING("c1", "s1") WAITING("c1", "s2")
 					    WAITING("c1", "s3") WAITING("c1", "s4")),
@@ -354,6 +473,10 @@ static void recorded_runs_are_diagnosed_and_clean_ones_silent(void **state)
 			json_object_get(run, "events"), NULL);
 		if (strcmp(said, hang_says))
 			fail_msg("%s: crash-hang says '%s', not '%s'", name, said, hang_says);
+		said = ask("errno-silent", "{\"listen\": \"1s\"}", training,
+			json_object_get(run, "events"), NULL);
+		if (*said && strcmp(said, "abstain") != 0)
+			fail_msg("%s: errno-silent says '%s'", name, said);
 		if (*errno_says || *hang_says)
 			faulty++;
 		else
@@ -471,6 +594,8 @@ static void raw_logs_of_the_lab_lead_to_the_brick_that_failed(void **state)
 		assert_string_equal(
 			ask("crash-hang", "{\"timeout\": \"5s\"}", training, events, NULL),
 			cases[i].hang_says);
+		assert_string_equal(
+			ask("errno-silent", "{\"listen\": \"1s\"}", training, events, NULL), "");
 		json_decref(events);
 	}
 	json_decref(training);
@@ -484,6 +609,9 @@ int main(void)
 		cmocka_unit_test(two_servers_are_both_found_but_not_most_of_them),
 		cmocka_unit_test(errors_lost_in_silence_are_named),
 		cmocka_unit_test(training_that_saw_nothing_is_no_training),
+		cmocka_unit_test(data_lost_in_silence_indicts),
+		cmocka_unit_test(data_is_not_lost_in_silence),
+		cmocka_unit_test(silence_takes_time),
 		cmocka_unit_test(a_lost_server_is_the_one_whose_link_has_ended),
 		cmocka_unit_test(a_hung_server_is_the_one_that_owes_an_answer),
 		cmocka_unit_test(clients_vote),

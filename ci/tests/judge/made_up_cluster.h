@@ -25,9 +25,9 @@ enum { SECONDS = 60, ONSET = 20, END = 45, SERVERS_MAX = 12, HOLD = 2 };
 static const char *const names[SERVERS_MAX] = {
 	"A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L"};
 
-enum fault { NONE, DISK, HOG_IN, HOG_OUT, LOSS_IN, LOSS_OUT, CPU };
+enum fault { NONE, DISK, HOG_IN, HOG_OUT, LOSS_IN, LOSS_OUT, CPU, MEMORY, READER, WRITER };
 static const char *const resources[] = {NULL, "disk", "network/hog", "network/hog",
-	"network/receive-loss", "network/send-loss", "cpu"};
+	"network/receive-loss", "network/send-loss", "cpu", "memory", "disk", "disk"};
 
 /* A made-up cluster that serves reads of 128 KiB from disks of 8 MB/s and 4 ms over connections
  * that lose segments in bursts. */
@@ -41,7 +41,8 @@ struct cluster {
 	enum fault fault;
 	size_t victim;
 	double late[SERVERS_MAX];
-	double strength; /* times as slow, bytes/s, share of segments, share of the processors */
+	double in_flight[SERVERS_MAX], unwritten[SERVERS_MAX]; /* bytes of the server's own */
+	double strength; /* times as slow, bytes/s, share of segments, of processors or memory */
 	bool silently;   /* of the segments that are lost, nobody sends one again */
 	bool under_way;  /* up to fifty of a second's segments arrive in the next one */
 	bool skewed;     /* servers are sampled up to 50 ms after the clients, or before */
@@ -91,6 +92,28 @@ static double lost(struct cluster *c, double segments, double share)
 	double n = share > 0 ? gsl_ran_binomial(c->rng, share, (unsigned)segments) : 0;
 
 	return gsl_rng_uniform(c->rng) < 0.06 ? n + floor(300 * gsl_rng_uniform(c->rng)) : n;
+}
+
+/* Others have the drive read, or write, 'others' bytes. Some of a second's reads are done in the
+ * next; writes go to the drive every few seconds, with a journal. */
+static void fill_drive(struct cluster *c, size_t s, int t, double bytes, double busy, double others)
+{
+	double left = 0.3 * bytes * fmod(0.37 * t + 0.61 * (double)s, 1);
+	double own = 4e5 * c->load[s], flushed = 0;
+	bool reads = c->fault == READER;
+
+	c->unwritten[s] += own;
+	if ((t + (int)s) % 5 == 0) {
+		flushed = 1.25 * c->unwritten[s];
+		c->unwritten[s] = 0;
+	}
+	put(c, METRIC_DRIVE_READ, s, t, bytes + (reads ? others : 0));
+	put(c, METRIC_DRIVE_WRITTEN, s, t, flushed + (reads ? 0 : others));
+	put(c, METRIC_DRIVE_BUSY, s, t, fmin(1, busy + (flushed + others) / 8e6));
+	put(c, METRIC_PROCESS_READ, s, t, bytes + left - (t ? c->in_flight[s] : 0));
+	put(c, METRIC_PROCESS_WRITTEN, s, t, own);
+	put(c, METRIC_MEMORY_UNWRITTEN, s, t, 3e6 + c->unwritten[s]);
+	c->in_flight[s] = left;
 }
 
 static void fill_second(struct cluster *c, size_t s, int t)
@@ -152,24 +175,31 @@ static void fill_second(struct cluster *c, size_t s, int t)
 	put(c, METRIC_PROCESS_CPU, s, t, used);
 	put(c, METRIC_CPU_BUSY, s, t,
 		ill && c->fault == CPU ? 8 * c->strength : used + 0.1 * gsl_rng_uniform(c->rng));
+	put(c, METRIC_MEMORY_TOTAL, s, t, 16e9);
+	put(c, METRIC_PROCESS_MEMORY, s, t, 1e9 * c->load[s]);
+	put(c, METRIC_MEMORY_AVAILABLE, s, t,
+		16e9 - 1e9 * c->load[s] -
+			(ill && c->fault == MEMORY ? 16e9 * c->strength : 5e8 * noise));
+	fill_drive(c, s, t, bytes, busy,
+		ill && (c->fault == READER || c->fault == WRITER) ? c->strength : 0);
 	put(c, METRIC_CPU_IDLE, s, t, ill && c->fault == CPU ? 8 * (1 - c->strength) : 8 - used);
 }
 
 static bool is_made(enum metric m)
 {
-	return m == METRIC_DREAD || (m >= METRIC_NIC_RECEIVED && m <= METRIC_NIC_SENT_PACKETS) ||
+	return m == METRIC_DREAD || (m >= METRIC_DRIVE_READ && m <= METRIC_MEMORY_UNWRITTEN) ||
+		m == METRIC_PROCESS_READ || m == METRIC_PROCESS_WRITTEN ||
+		(m >= METRIC_NIC_RECEIVED && m <= METRIC_NIC_SENT_PACKETS) ||
 		(m >= METRIC_DISK_READS && m <= METRIC_CPU_IDLE) || m == METRIC_PROCESS_CPU ||
-		(m >= METRIC_TCP_SENT && m <= METRIC_TCP_DUPLICATES) ||
+		m == METRIC_PROCESS_MEMORY || m == METRIC_MEMORY_AVAILABLE ||
+		m == METRIC_MEMORY_TOTAL || (m >= METRIC_TCP_SENT && m <= METRIC_TCP_DUPLICATES) ||
 		(m >= METRIC_CLIENT_TCP_SENT && m <= METRIC_CLIENT_TCP_DUPLICATES);
 }
 
-static void fill(struct cluster *c)
+static void fill_columns(struct cluster *c)
 {
 	struct sample samples[SECONDS];
 
-	for (size_t s = 0; s < c->servers; s++)
-		for (int t = 0; t < SECONDS; t++)
-			fill_second(c, s, t);
 	columns_free(c->columns);
 	c->columns = columns_new(METRIC_COUNT, c->servers, SECONDS);
 	for (int m = 0; m < METRIC_COUNT; m++)
@@ -193,6 +223,14 @@ static void fill(struct cluster *c)
 			}
 			columns_put_samples(c->columns, (size_t)m, s, samples, n);
 		}
+}
+
+static void fill(struct cluster *c)
+{
+	for (size_t s = 0; s < c->servers; s++)
+		for (int t = 0; t < SECONDS; t++)
+			fill_second(c, s, t);
+	fill_columns(c);
 }
 
 /* The verdict as "A disk", "A B network/hog", "healthy" or "abstain"; its earliest time in

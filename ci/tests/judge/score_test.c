@@ -249,6 +249,73 @@ static void overlapping_intervals_are_no_order(void **state)
 }
 
 /* Closed forms: 1 / C(10, 5), 1 / C(8, 4), and Fisher's own tea (3 of 4 against 1 of 4: 17/70). */
+static void mcnemars_test_is_exact(void **state)
+{
+	static const struct {
+		unsigned a, b;
+		double p;
+	} known[] = {{0, 0, 1}, {1, 0, 1}, {5, 4, 1}, {6, 0, 0.03125}, {0, 6, 0.03125},
+		{10, 2, 0.03857421875}, {2, 10, 0.03857421875}, {262, 0, 2.698802673467014e-79}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		assert_float_equal(
+			score_mcnemar(known[i].a, known[i].b), known[i].p, 1e-9 * known[i].p);
+}
+
+/* By hand: 6 cells make p = 2/64; of 9 at 0.75, 6 or more are right with 0.834, of 8 with 0.679. */
+static void the_cells_that_are_needed_are_computed(void **state)
+{
+	(void)state;
+	assert_int_equal(score_cells_needed(1, 0.05, 0.8), 6);
+	assert_int_equal(score_cells_needed(0.75, 0.05, 0.8), 9);
+	assert_int_equal(score_cells_needed(0.3, 0.005, 0.8), 37);
+	assert_int_equal(score_cells_needed(0.5, 0.05, 0.9), 17);
+	assert_int_equal(score_cells_needed(0, 0.05, 0.8), 0);
+	assert_int_equal(score_controls_needed(0.05), 72);
+}
+
+/* Cells by their ids, in any order; the control is no cell of the comparison. */
+static void pairs_are_the_same_cells(void **state)
+{
+	static const struct {
+		const char *detector;
+		int64_t id;
+		bool right;
+	} said[] = {{"a", 1, true}, {"a", 2, true}, {"a", 3, false}, {"a", 4, true},
+		{"b", 4, false}, {"b", 2, true}, {"b", 3, true}, {"b", 1, false}, {"c", 1, true},
+		{"c", 2, true}, {"c", 3, true}, {"c", 5, true}};
+	struct score_table *t = score_table_new();
+	json_t *victim = json_string("s1");
+	struct paired p;
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(said) / sizeof(*said); i++) {
+		const struct score_cell cell = {.fault = "hog",
+			.workload = "ddw",
+			.victims = victim,
+			.onset_s = -1,
+			.id = said[i].id};
+		const struct score_cell control = {
+			.fault = "none", .workload = "ddw", .onset_s = -1, .id = said[i].id + 100};
+		json_t *v = json_pack("{s:s, s:o}", "metric", "any", "indicted",
+			json_loads(said[i].right ? "[\"s1\"]" : "[]", 0, NULL));
+
+		assert_int_equal(score_add(t, said[i].detector, &cell, v, &e), 0);
+		assert_int_equal(score_add(t, said[i].detector, &control, v, &e), 0);
+		json_decref(v);
+	}
+	assert_true(score_paired(t, 0, 1, &p));
+	assert_int_equal(p.cells, 4);
+	assert_int_equal(p.only_first, 2);
+	assert_int_equal(p.only_second, 1);
+	assert_float_equal(p.p, 1, 1e-9);
+	assert_false(score_paired(t, 0, 2, &p));
+	json_decref(victim);
+	score_table_free(t);
+}
+
 static void fishers_test_is_exact(void **state)
 {
 	(void)state;
@@ -344,6 +411,9 @@ int main(void)
 		cmocka_unit_test(a_resource_is_what_stands_before_the_slash_a_cause_is_all_of_it),
 		cmocka_unit_test(delays_run_from_the_onset_to_the_last_right_server),
 		cmocka_unit_test(overlapping_intervals_are_no_order),
+		cmocka_unit_test(mcnemars_test_is_exact),
+		cmocka_unit_test(the_cells_that_are_needed_are_computed),
+		cmocka_unit_test(pairs_are_the_same_cells),
 		cmocka_unit_test(fishers_test_is_exact),
 		cmocka_unit_test(a_baseline_calls_worse_what_chance_does_not_explain),
 		cmocka_unit_test(malformed_verdicts_are_refused),

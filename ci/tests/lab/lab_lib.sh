@@ -53,6 +53,7 @@ remains() {
 	ip -o address | grep -F " $net."
 	ip -o route | grep -F "$subnet"
 	[ -z "$link" ] || ip -o link | grep -F "$link"
+	[ -z "$link" ] || find /sys/fs/cgroup -maxdepth 2 -name "culprit-$link*"
 	[ ! -e "$dir" ] || ls -d "$dir"
 }
 clean() { [ -z "$(remains)" ] || { remains; return 1; }; }

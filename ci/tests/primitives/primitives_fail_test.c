@@ -13,15 +13,13 @@ int main(void)
 }
 #else
 
-#include "ci/tests/agent/failing.h"
+#include "ci/tests/agent/failing_target.h"
 
 #include "faults/primitives/command.h"
 #include "faults/primitives/limits.h"
 #include "faults/primitives/signal.h"
 
 /* ---- the acts ---- */
-
-static pid_t target;
 
 /* The inverse as soon as there is one: the agent would have it in its journal before it goes on. */
 typedef int (*act_fn)(json_t **inverse, struct err *e);
@@ -233,24 +231,6 @@ static void process(void **unused)
 {
 	(void)unused;
 	try_all("process", start);
-}
-
-static int setup(void **unused)
-{
-	if (plan_make())
-		return -1;
-	target = fork();
-	if (target == 0)
-		for (;;)
-			pause();
-	return peer_setup(unused);
-}
-
-static int teardown(void **unused)
-{
-	kill(target, SIGKILL);
-	waitpid(target, NULL, 0);
-	return peer_teardown(unused);
 }
 
 static int tests(void)

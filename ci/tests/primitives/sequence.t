@@ -48,5 +48,24 @@ check "and no longer: its own time before the fault, not the phases'" [ "$(sql "
 check "two servers were hit" [ "$(sql "SELECT count(*) FROM attempt, json_each(detail->'verified_still_on')")" = 2 ]
 check "both to the end of the ramp" [ "$(sql "SELECT min(value->>'loss'), max(value->>'loss') FROM attempt, json_each(detail->'verified_still_on')")" = "30|30" ]
 check "naming one of two victims is no hit" grep -qE '^  always-same +1\.00 [^ ]+ +0\.00 ' said
+
+# A fault that is slow to act has little of its phase in what detectors see: the attempt does not count.
+cat >slow.lua <<'L'
+return {
+	summary = "acts at once, and is seen to act after ten looks", resource = "network",
+	inject = function(ctx) ctx.victim:drop_packets { percent = 10 } end,
+	verify = function(ctx)
+		ctx.state.looks = (ctx.state.looks or 0) + 1
+		return ctx.state.looks > 10 and { looks = ctx.state.looks } or nil, "not yet"
+	end,
+}
+L
+cat >late.lua <<'L'
+return { name = "late", workloads = { { "ddw", records = 2 } }, detectors = { "always-same" }, faults = { "./slow.lua" },
+	phases = { before = "0s", fault = "2s", after = "0s" }, gates = { onset = "1s" }, attempts = 1 }
+L
+"$culprit" run --quiet --inventory "$lab/inventory.lua" --seed 1 -o late late.lua >said 2>&1
+check "a fault that was slow to act does not count, and the reason is given" [ "$(sqlite3 late/run.db "SELECT outcome, count(*) FROM attempt
+	WHERE reason LIKE '%verified to act % after it was asked for; 1 s are allowed (gates: ''onset'')%'")" = "invalid|1" ]
 check "nothing is left" [ -z "$(for s in s1 s2 s3 s4; do "$culprit" lab exec --dir "$lab" $s -- nft list tables; done)" ]
 done_testing

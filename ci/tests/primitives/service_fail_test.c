@@ -28,6 +28,7 @@ int main(void)
 #define STEP 36
 
 static bool soak;
+static json_t *keep;
 
 static int setup(void **unused)
 {
@@ -37,12 +38,13 @@ static int setup(void **unused)
 		return -1;
 	path = strdup(getenv("PATH"));
 	soak = getenv("CULPRIT_SOAK");
+	keep = json_pack("[s]", "dir/file");
 	clearenv();
 	setenv("PATH", path, 1);
 	setenv("CULPRIT_TEST", "of its own", 1);
 	free(path);
-	RUN("sh", "-c", "echo 100 >/proc/self/oom_score_adj; umask 27; exec \"$@\"", "sh", helper,
-		PORT, storage);
+	RUN("sh", "-c", "echo 100 >/proc/self/oom_score_adj; umask 27; trap '' XFSZ; exec \"$@\"",
+		"sh", helper, PORT, storage);
 	return server_pid() ? 0 : -1;
 }
 
@@ -89,6 +91,7 @@ static void add_server(FILE *to)
 		snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 		add_lines(to, path, "Uid:");
 		add_lines(to, path, "Umask:");
+		add_lines(to, path, "SigIgn:");
 	}
 	/* What follows address, peer and state is a new server's own. */
 	assert_int_equal(file_read("/proc/net/tcp", &text, NULL, NULL), 0);
@@ -154,12 +157,12 @@ static void specify(enum kind kind, struct service_spec *s)
 		.pid = pid, .kill = kind == KILL, .restart = kind == RESTART || kind == STORAGE};
 	if (kind == LIMIT || kind == RESTART)
 		s->limits[SERVICE_NOFILE] = 50;
-	if (kind == STORAGE) {
-		s->storage = storage;
-		s->prune = ".meta/*";
-		s->size_bytes = 4 << 20;
-		s->spare = 100;
-	}
+	if (kind == STORAGE)
+		s->storage = (struct storage_spec){.path = storage,
+			.prune = ".meta/*",
+			.keep = keep,
+			.size_bytes = 4 << 20,
+			.spare = 100};
 }
 
 static int prepare(enum kind kind, struct service_spec *s, json_t **inverse, struct err *e)

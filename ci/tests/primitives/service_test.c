@@ -9,6 +9,14 @@
 
 static char tools[64];
 
+static const char *kept_path(void)
+{
+	static char path[300];
+
+	snprintf(path, sizeof(path), "%s/.meta/aa/data.mdb", storage);
+	return path;
+}
+
 static int setup(void **unused)
 {
 	if (storage_setup(unused, "32M"))
@@ -16,6 +24,13 @@ static int setup(void **unused)
 	snprintf(tools, sizeof(tools), "%s/tools", base);
 	mkdir(tools, 0755);
 	setxattr(storage, "trusted.culprit.test", "value", 5, 0);
+	/* A database as large as the storage, most of it a hole. */
+	RUN("sh", "-c",
+		"cd $0/.meta/aa && truncate -s 20M data.mdb && echo first >db && "
+		"dd if=db of=data.mdb bs=1M seek=13 conv=notrunc status=none && chown 7:8 data.mdb "
+		"&& chmod 640 data.mdb && rm db && mkdir ../ab && echo 1 >../ab/log",
+		storage);
+	setxattr(kept_path(), "trusted.culprit.kept", "value", 5, 0);
 	RUN(helper, PORT, storage);
 	return server_pid() ? 0 : -1;
 }
@@ -56,9 +71,10 @@ static int ask(struct peer *p, enum kind kind)
 				"fsize", (json_int_t)1 << 20));
 	case STORAGE:
 		return peer_ask(p, "service.restart",
-			json_pack("{s:i, s:{s:i}, s:{s:s, s:i, s:i, s:s}}", "pid", pid, "limits",
-				"nofile", 40, "storage", "path", storage, "size_bytes", 8 << 20,
-				"spare_inodes", 100, "prune", ".meta/*"));
+			json_pack("{s:i, s:{s:i}, s:{s:s, s:i, s:i, s:s, s:[s, s]}}", "pid", pid,
+				"limits", "nofile", 40, "storage", "path", storage, "size_bytes",
+				8 << 20, "spare_inodes", 100, "prune", ".meta/*", "keep", "*.none",
+				".meta/*/*.mdb"));
 	default:
 		return peer_ask(
 			p, "fs.readonly", json_pack("{s:s, s:i}", "path", storage, "pid", pid));
@@ -148,6 +164,24 @@ static void limited(void **unused)
 	assert_int_not_equal(server_pid(), pid);
 }
 
+/* On the small storage: content, holes, owner, mode and attributes. */
+static void assert_kept(void)
+{
+	char value[8], text[8] = "";
+	struct stat st;
+	int fd = open(kept_path(), O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_size, 20 << 20);
+	assert_in_range(st.st_blocks, 1, 64);
+	assert_true(st.st_uid == 7 && st.st_gid == 8 && (st.st_mode & 07777) == 0640);
+	assert_int_equal(pread(fd, text, 6, 13 << 20), 6);
+	assert_string_equal(text, "first\n");
+	assert_int_equal(fgetxattr(fd, "trusted.culprit.kept", value, sizeof(value)), 5);
+	close(fd);
+}
+
 static void small_storage(void **unused)
 {
 	char value[8], path[300], *block;
@@ -159,13 +193,14 @@ static void small_storage(void **unused)
 	begin(&t, STORAGE);
 	now = peer_call(&t.p, "fs.info", json_pack("{s:s}", "path", storage));
 	assert_in_range(json_integer_value(json_object_get(now, "size_bytes")), 4 << 20, 8 << 20);
+	assert_kept();
 	/* The data file, and what mkfs rounds up. */
 	assert_in_range(json_integer_value(json_object_get(now, "free_inodes")), 98, 120);
 	json_decref(now);
 	assert_int_equal(soft_limit(&t.p, "nofile"), 40);
-	/* Folders, links and attributes, but no files, and not what is pruned. */
+	/* Folders, links and attributes, but no other files, and not what is pruned. */
 	assert_true(exists("dir") && exists(".meta/link"));
-	assert_false(exists("dir/file") || exists(".meta/aa"));
+	assert_false(exists("dir/file") || exists(".meta/ab"));
 	assert_int_equal(getxattr(storage, "trusted.culprit.test", value, sizeof(value)), 5);
 	snprintf(path, sizeof(path), "%s/direct", storage);
 	assert_int_equal(posix_memalign((void **)&block, 4096, 4096), 0);
@@ -350,12 +385,21 @@ static void refusals(void **unused)
 	peer_refused(&p, "service.restart",
 		json_pack("{s:i, s:s}", "pid", (int)server_pid(), "user", "no-such-user"), "",
 		-ENOENT);
-	/* The folders do not fit: undone before it is answered. */
-	RUN("sh", "-c", "for i in $(seq 1 200); do mkdir $0/dir/$i; done", storage);
+	peer_refused(&p, "service.limit",
+		json_pack("{s:i, s:{s:I}}", "pid", (int)server_pid(), "limits", "nofile",
+			(json_int_t)1 << 40),
+		"above the server's hard limit", -EINVAL);
+	RUN("sh", "-c", "seq -f \"$0/dir/%.0f\" 1 3000 | xargs mkdir", storage);
 	peer_refused(&p, "service.restart",
 		json_pack("{s:i, s:{s:s, s:i, s:i}}", "pid", (int)server_pid(), "storage", "path",
 			storage, "size_bytes", 2 << 20, "inodes", 64),
-		"do not fit", -ENOSPC);
+		"not fit on a s", -ENOSPC); /* counted before, or found while copying */
+	/* There are inodes for the folders, but no blocks: undone before it is answered. */
+	peer_refused(&p, "service.restart",
+		json_pack("{s:i, s:{s:s, s:i, s:i}}", "pid", (int)server_pid(), "storage", "path",
+			storage, "size_bytes", 2 << 20, "spare_inodes", 1),
+		"does not fit on a small storage", -ENOSPC);
+	RUN("sh", "-c", "rm -r $0/dir/[0-9]*", storage);
 	assert_as_before(&p, before);
 	assert_int_equal(peer_end(&p), 0);
 }

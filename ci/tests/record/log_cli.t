@@ -7,7 +7,7 @@ culprit="$out/culprit"
 [ "$(id -u)" = 0 ] || skip_all "needs root, to trace"
 export ASAN_OPTIONS=detect_leaks=0
 dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+trap '{ fsfreeze -u "$dir/frozen"; umount "$dir/frozen"; } 2>/dev/null; rm -rf "$dir"' EXIT
 
 says() { # PATTERN COMMAND...: the output has a line like that
 	local pattern=$1
@@ -38,6 +38,20 @@ check "reads are shown with path, result and time" \
 	says "read\(fd=[0-9]+<$dir/file>, buf=0x[0-9a-f]+, count=[0-9]+\) = 6 <0\.[0-9]{9}>" "$culprit" log "$dir/log"
 check "the last line counts what was lost" says '^# end at .* records, 0 lost$' "$culprit" log "$dir/log"
 check "--json prints JSON lines" json_lines
+"$culprit" trace -o "$dir/asked" -- python3 -c 'import socket; a, b = socket.socketpair(); a.send(b"x" * 6); b.recvmsg(100)' 2>"$dir/said"
+check "a call with a list of buffers shows what it asked for" says 'recvmsg\(.*\) = 6 <[0-9.]+> asked=100$' "$culprit" log "$dir/asked"
+check "--json, too" says '"asked": ?100' "$culprit" log --json "$dir/asked"
+if "$culprit" trace -o "$dir/flow" --mode flow --heads -- python3 -c 'import socket
+l = socket.create_server(("127.0.0.1", 0)); a = socket.create_connection(l.getsockname()); b = l.accept()[0]
+a.send(b"hello"); b.recv(100)' 2>"$dir/said"; then
+	check "a log of flows shows positions and heads" \
+		says 'recvfrom\(.*\) = 5 <[0-9.]+> position=[0-9]+ head=68656c6c6f$' "$culprit" log "$dir/flow"
+	check "--json, too" says '"position": ?[0-9]+, ?"head": ?"68656c6c6f"' "$culprit" log --json "$dir/flow"
+	check "and both ends have the same position" \
+		test "$("$culprit" log --call sendto,recvfrom "$dir/flow" | grep -o 'position=.*' | uniq | wc -l)" = 1
+else
+	ok "a log of flows # SKIP $(tail -n 1 "$dir/said")"
+fi
 check "--errors prints failed calls only" errors_only
 check "--summary sums up" says ' 100.00 .* total$' "$culprit" log --summary "$dir/log"
 check "--call refuses an unknown call" ends 2 "$culprit" log --call frobnicate "$dir/log"
@@ -46,6 +60,26 @@ check "without -o the log is printed" says 'execve|\+\+\+ process true' "$culpri
 check "a missing program: exit code 127" ends 127 "$culprit" trace -o "$dir/log2" -- "$dir/no-such-program"
 check "and leaves no log" test ! -e "$dir/log2"
 check "a missing process: exit code 2" ends 2 "$culprit" trace -o "$dir/log3" -p 4194303
+# A command that the kernel does not let go of, here in a write to a frozen file system, cannot be killed: its tracer leaves it.
+stuck() { # TRACER
+	truncate -s 16M "$dir/image" && mkfs.ext4 -q "$dir/image" && mkdir -p "$dir/frozen" && mount -o loop "$dir/image" "$dir/frozen" || return 1
+	fsfreeze -f "$dir/frozen"
+	"$culprit" trace --tracer "$1" -o "$dir/stuck" -- dd if=/dev/zero of="$dir/frozen/file" bs=1 count=1 2>"$dir/said" &
+	local pid=$! dd code
+	until_true 60 eval "dd=\$(pgrep -P $pid -x dd) && grep -q ') D ' /proc/\$dd/stat" || cat "$dir/said"
+	kill -KILL "$dd"
+	kill -QUIT $pid
+	until_true 60 eval "! grep -q '(culprit' /proc/$pid/stat 2>/dev/null"
+	grep -q ') D ' "/proc/$dd/stat"
+	local still=$?
+	fsfreeze -u "$dir/frozen"
+	wait $pid
+	code=$?
+	until_true 60 eval "[ ! -e /proc/$dd ]" && umount "$dir/frozen"
+	[ $still$code = 00 ] || { echo "gone: $still, exit code $code"; cat "$dir/said"; return 1; }
+}
+check "a tracer leaves a command that cannot be killed" stuck ebpf
+check "and its log is whole, with the call that did not return" bash -c "'$culprit' log '$dir/stuck' | grep -q 'openat.* = ?' && '$culprit' log '$dir/stuck' | tail -1 | grep -q ' 0 lost'"
 check "neither process nor command is a usage error" ends 2 "$culprit" trace -o "$dir/log3"
 # What a user of strace would look for.
 "$culprit" trace -o "$dir/files" --tracer ptrace -- sh -c "echo more >>$dir/file; grep more $dir/file; mv $dir/file '$dir/a b'; rm $dir/none" >"$dir/err" 2>&1
@@ -133,6 +167,51 @@ check "and summed up: seconds, mean, least, most" \
 	says '^ +11 +33\.0909 +0 +116  requests  disk_writes$' "$culprit" log -c "$dir/samples"
 check "the sampler needs no privilege for the user's own processes" says 'process_cpu_s = ' \
 	setpriv --reuid 65534 --regid 65534 --clear-groups "$culprit" trace --tracer sampler -- sleep 5.5
+"$culprit" trace --tracer sampler -o "$dir/own" -- sleep 5.5
+check "memory is told apart by use" says '^[0-9:]{8} memory_free_bytes = [0-9.e+]+ bytes$' "$culprit" log "$dir/own"
+if [ "$(grep -c '^cpu[0-9]' /proc/stat)" -gt 1 ] && says 'cpu_busy_s = .*\(of [0-9]+, most' "$culprit" log "$dir/own"; then
+	check "one of several processors has its name" says '^[0-9:]{8} cpu_busy_s of cpu0 = [0-9.e-]+ s$' "$culprit" log "$dir/own"
+	check "... in JSON, too" says '"reading":"cpu_busy_s","unit":"s","thing":"cpu0","count":1,' "$culprit" log --json "$dir/own"
+	check "... and in the summary" says ' s +cpu_busy_s of cpu0$' "$culprit" log -c "$dir/own"
+fi
+# A path is whatever somebody called it.
+hostile=$dir/$'x\e]0;owned\a\nok 999 - injected'
+: >"$hostile"
+"$culprit" trace -o "$dir/hostile" -- cat "$hostile" >/dev/null
+plain() { "$culprit" "$@" >"$dir/said" && grep -q 'owned' "$dir/said" && ! LC_ALL=C grep -q $'[\x01-\x08\x0b-\x1f\x7f]\|^ok 999' "$dir/said"; }
+check "a hostile path does nothing to the terminal" plain log "$dir/hostile"
+check "... nor in the summary by path" plain log -c --by path "$dir/hostile"
+check "... nor in JSON" plain log --json "$dir/hostile"
+# What a terminal gets, of a name with the one-character forms of escape sequences and an override of direction.
+on_terminal() { # COMMAND...: what it writes on a terminal, with no byte that a terminal acts upon but the ends of lines
+	python3 - "$@" <<'PY'
+import os, pty, sys
+pid, fd = pty.fork()
+if not pid:
+    os.execv(sys.argv[1], sys.argv[1:])
+said = b""
+try:
+    while part := os.read(fd, 65536): said += part
+except OSError: pass
+code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+text = said.replace(b"\r\n", b"\n").decode()
+bad = [c for c in text if (ord(c) < 32 and c != "\n") or 127 <= ord(c) < 160 or c in "\u202e\u2066"]
+assert code == 0 and b"name" in said and not bad, (code, bad, said[:2000])
+PY
+}
+turned=$dir/$'name\xc2\x9b31m\xc2\x9d0;owned\xe2\x80\xae'
+: >"$turned"
+"$culprit" trace -o "$dir/turned" -- cat "$turned" >/dev/null
+asked="select distinct path from events where path like '%name%'"
+for form in "log $dir/turned" "log --json $dir/turned" "log -c --by path $dir/turned"; do
+	# shellcheck disable=SC2086 # words
+	check "on a terminal: ${form% *}" on_terminal "$culprit" $form
+done
+for form in "" --json --csv; do
+	# shellcheck disable=SC2086
+	check "on a terminal: query $form" on_terminal "$culprit" query $form "$dir/turned" "$asked"
+done
+check "... nor in a query's answer" plain query "$dir/hostile" "select distinct path from events where path like '%owned%'"
 head -c 1000 "$dir/log" >"$dir/cut"
 check "a log that was cut short is reported" ends 2 "$culprit" log "$dir/cut"
 check "with the offset" says "cut short at byte 1000" "$culprit" log "$dir/cut"

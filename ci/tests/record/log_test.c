@@ -82,6 +82,7 @@ static void fill_fd(struct record_fd *f)
 	memcpy(&f->local, &in, sizeof(in));
 	memset(&f->remote, (int)(draw() & 0xff), sizeof(f->remote));
 	f->sock_type = (int)any();
+	f->peer = draw() & 1 ? any() : 0;
 }
 
 static void fill_text(char *out)
@@ -96,12 +97,15 @@ static void fill_text(char *out)
 }
 
 /* What a call may say besides: an offset of any kind, paths. */
-static int64_t next; /* where the last call with an offset ended: drawn records depend on it */
+static int64_t next;      /* where the last call with an offset ended: drawn records depend on it */
+static uint32_t position; /* so, the last position */
+static uint8_t head[RECORD_HEAD];
 
 static void restart(uint64_t seed)
 {
 	rng = seed;
 	next = 0;
+	position = 0;
 }
 
 static void fill_extras(struct record_call *c)
@@ -112,6 +116,19 @@ static void fill_extras(struct record_call *c)
 	c->offset = offsets[draw() % (sizeof(offsets) / sizeof(offsets[0]))];
 	if (c->offset >= 0 && c->offset < 1 << 30)
 		next = c->offset + (c->result > 0 && c->result < 1 << 30 ? c->result : 0);
+	c->asked = c->offset == -1 && draw() & 1 ? (uint32_t)any() : 0;
+	c->positioned = draw() % 3 == 0;
+	c->position = c->positioned
+		? (uint32_t)(draw() & 1 ? any() : position + (uint64_t)c->result)
+		: 0;
+	position = c->positioned ? c->position : position;
+	c->head_size = draw() % 4 ? 0 : (uint8_t)(draw() % (RECORD_HEAD + 1));
+	c->head = c->head_size ? head : NULL;
+	for (int i = 0; i < c->head_size; i++)
+		head[i] = (uint8_t)draw();
+	c->timed = draw() & 1;
+	c->cpu_ns = c->timed ? any() : 0;
+	c->cpu_call_ns = c->timed ? any() : 0;
 	c->path = draw() % 3 ? NULL : text;
 	c->path2 = draw() % 5 ? NULL : text2;
 }
@@ -147,11 +164,11 @@ static void fill_sum(struct record_sum *s)
 static void fill(struct record *rec)
 {
 	static const enum record_type others[] = {RECORD_CALL, RECORD_SIGNAL, RECORD_FD,
-		RECORD_PROCESS, RECORD_LOST, RECORD_SUM, RECORD_READING};
+		RECORD_PROCESS, RECORD_LOST, RECORD_SUM, RECORD_READING, RECORD_FUSE, RECORD_MARK};
 	uint64_t v[12];
 
 	memset(rec, 0, sizeof(*rec));
-	rec->type = (enum record_type)(draw() & 1 ? RECORD_CALL : others[draw() % 7]);
+	rec->type = (enum record_type)(draw() & 1 ? RECORD_CALL : others[draw() % 9]);
 	fill_text(text);
 	fill_text(text2);
 	for (int i = 0; i < 12; i++)
@@ -172,6 +189,19 @@ static void fill(struct record *rec)
 		fill_extras(&rec->call);
 		break;
 	case RECORD_SUM: fill_sum(&rec->sum); break;
+	case RECORD_FUSE:
+		rec->fuse = (struct record_fuse){
+			.start_ns = (int64_t)v[0],
+			.pid = (uint32_t)v[1],
+			.tid = (uint32_t)v[2],
+			.unique = v[3],
+			.nodeid = v[4],
+			.device = (uint32_t)v[5],
+			.opcode = (uint32_t)v[6],
+			.ended = v[7] & 1,
+			.error = v[7] & 1 ? (int32_t)v[8] : 0,
+		};
+		break;
 	case RECORD_READING:
 		rec->reading = (struct record_reading){
 			.start_ns = (int64_t)v[0],
@@ -204,10 +234,13 @@ static void fill(struct record *rec)
 			.pid = (uint32_t)v[1],
 			.tid = (uint32_t)v[2],
 			.parent = (uint32_t)v[3],
-			.what = v[4] % 3,
+			.what = v[4] % 4,
 			.status = (int32_t)v[5],
 			.name = text,
 		};
+		break;
+	case RECORD_MARK:
+		rec->mark = (struct record_mark){.start_ns = (int64_t)v[0], .text = text};
 		break;
 	default:
 		rec->lost = (struct record_lost){
@@ -240,6 +273,15 @@ static void check_same(const struct record *a, const struct record *b)
 		assert_int_equal(a->call.unfinished, b->call.unfinished);
 		assert_int_equal(a->call.result, b->call.result);
 		assert_int_equal(a->call.offset, b->call.offset);
+		assert_int_equal(a->call.asked, b->call.asked);
+		assert_int_equal(a->call.timed, b->call.timed);
+		assert_int_equal(a->call.cpu_ns, b->call.cpu_ns);
+		assert_int_equal(a->call.cpu_call_ns, b->call.cpu_call_ns);
+		assert_int_equal(a->call.positioned, b->call.positioned);
+		assert_int_equal(a->call.position, b->call.position);
+		assert_int_equal(a->call.head_size, b->call.head_size);
+		if (a->call.head_size)
+			assert_memory_equal(a->call.head, b->call.head, a->call.head_size);
 		check_path(a->call.path, b->call.path);
 		check_path(a->call.path2, b->call.path2);
 		break;
@@ -255,6 +297,11 @@ static void check_same(const struct record *a, const struct record *b)
 		assert_string_equal(a->fd.path, b->fd.path);
 		x.fd.path = y.fd.path = NULL;
 		assert_memory_equal(&x.fd, &y.fd, sizeof(x.fd));
+		break;
+	case RECORD_FUSE: assert_memory_equal(&a->fuse, &b->fuse, sizeof(a->fuse)); break;
+	case RECORD_MARK:
+		assert_int_equal(a->mark.start_ns, b->mark.start_ns);
+		assert_string_equal(a->mark.text, b->mark.text);
 		break;
 	case RECORD_SUM: assert_memory_equal(&a->sum, &b->sum, sizeof(a->sum)); break;
 	case RECORD_READING:
@@ -358,8 +405,11 @@ static int read_all(const char *name, uint64_t *n, struct err *e)
 		if (rec->type == RECORD_FD || rec->type == RECORD_PROCESS)
 			assert_true(strlen(rec->type == RECORD_FD ? rec->fd.path
 								  : rec->process.name) < 8192);
+		if (rec->type == RECORD_CALL && rec->call.head_size)
+			assert_int_equal(rec->call.head[rec->call.head_size - 1] >> 8, 0);
 		if (rec->type == RECORD_CALL)
-			assert_true((!rec->call.path || strlen(rec->call.path) < 8192) &&
+			assert_true(rec->call.head_size <= RECORD_HEAD &&
+				(!rec->call.path || strlen(rec->call.path) < 8192) &&
 				(!rec->call.path2 || strlen(rec->call.path2) < 8192));
 		if (rec->type == RECORD_READING)
 			assert_non_null(reading_name(rec->reading.what));
@@ -462,7 +512,7 @@ static void test_damage_at_every_byte_is_found(void **state)
 
 static void test_other_versions_are_refused(void **state)
 {
-	static const uint8_t versions[] = {1, 2, LAYOUT_VERSION + 1};
+	static const uint8_t versions[] = {1, LAYOUT_OLDEST - 1, LAYOUT_VERSION + 1};
 	struct record_end end;
 	char message[80];
 	struct log_reader *r;
@@ -477,11 +527,48 @@ static void test_other_versions_are_refused(void **state)
 		assert_int_equal(pwrite(fd, &versions[i], 1, 8), 1);
 		close(fd);
 		assert_int_equal(log_reader_new(path, &r, &e), -EINVAL);
-		snprintf(message, sizeof(message), "version %d; this program reads version %d",
-			versions[i], LAYOUT_VERSION);
+		snprintf(message, sizeof(message),
+			"version %d; this program reads versions %d to %d", versions[i],
+			LAYOUT_OLDEST, LAYOUT_VERSION);
 		assert_non_null(strstr(e.text, message));
 		assert_non_null(strstr(e.text, "read the log with the culprit that recorded it"));
 		assert_int_equal(log_read_end(path, &end, NULL, &e), -EINVAL);
+	}
+}
+
+/* A log of an older version has none of what it did not know: what looks like it is damage. */
+static void test_older_versions_have_less(void **state)
+{
+	struct record records[] = {
+		{.type = RECORD_CALL, .call = {.offset = -1, .positioned = true}},
+		{.type = RECORD_CALL, .call = {.offset = 1, .head_size = 1, .head = head}},
+		{.type = RECORD_FUSE},
+		{.type = RECORD_PROCESS, .process = {.what = PROCESS_NAME, .name = "x"}},
+		{.type = RECORD_MARK, .mark = {.text = "on"}},
+		{.type = RECORD_CALL, .call = {.offset = 1, .timed = true}},
+		{.type = RECORD_FD, .fd = {.open = true, .path = "", .kind = FD_SOCKET, .peer = 1}},
+	};
+	enum { CAUSAL = 5 /* the first of them that came later */ };
+	struct log_writer *w;
+	struct err e;
+	uint64_t n;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
+		const uint8_t older = i < CAUSAL ? LAYOUT_FLOWS - 1 : LAYOUT_CAUSAL - 1;
+		int fd;
+
+		unlink(path);
+		assert_int_equal(log_writer_new(path, "ebpf", &w, &e), 0);
+		assert_int_equal(log_write(w, &records[i], &e), 0);
+		assert_int_equal(log_writer_end(w, 0, &e), 0);
+		assert_int_equal(read_all(path, &n, &e), 0);
+		assert_int_equal(n, 2);
+		fd = open(path, O_RDWR);
+		assert_int_equal(pwrite(fd, &older, 1, 8), 1);
+		close(fd);
+		assert_int_equal(read_all(path, &n, &e), -EBADMSG);
+		assert_int_equal(n, 0);
 	}
 }
 
@@ -492,7 +579,15 @@ static void test_size(void **state)
 		int64_t offset, result;
 		const char *path;
 		unsigned most; /* bytes a call in a loop of reads */
-	} cases[] = {{-1, 4096, NULL, 13}, {0, 4096, NULL, 14}, {0, 4096, "/srv/brick/x", 14 + 15}};
+		bool positioned;
+		uint8_t head_size;
+	} cases[] = {
+		{-1, 4096, NULL, 13},
+		{0, 4096, NULL, 14},
+		{0, 4096, "/srv/brick/x", 14 + 15},
+		{-1, 4096, NULL, 14, true}, /* where it is expected */
+		{-1, 4096, NULL, 14 + 1 + RECORD_HEAD, true, RECORD_HEAD},
+	};
 	enum { N = 1000 };
 
 	(void)state;
@@ -502,7 +597,10 @@ static void test_size(void **state)
 				.tid = 1,
 				.offset = cases[i].offset,
 				.result = cases[i].result,
-				.path = cases[i].path}};
+				.path = cases[i].path,
+				.positioned = cases[i].positioned,
+				.head_size = cases[i].head_size,
+				.head = head}};
 		struct record_end end;
 		struct log_writer *w;
 		uint64_t bytes;
@@ -514,6 +612,7 @@ static void test_size(void **state)
 			rec.call.seq++;
 			rec.call.start_ns += 30000;
 			rec.call.service_ns = 100;
+			rec.call.position += (uint32_t)rec.call.result; /* wraps */
 			assert_int_equal(log_write(w, &rec, &e), 0);
 			rec.call.offset += rec.call.offset >= 0 ? rec.call.result : 0;
 		}
@@ -609,6 +708,7 @@ int main(void)
 		cmocka_unit_test(test_every_flipped_bit_is_found),
 		cmocka_unit_test(test_damage_at_every_byte_is_found),
 		cmocka_unit_test(test_other_versions_are_refused),
+		cmocka_unit_test(test_older_versions_have_less),
 		cmocka_unit_test(test_size),
 		cmocka_unit_test(test_decoder_trusts_nothing),
 		cmocka_unit_test(test_no_log),

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "diag/record/reading.h"
@@ -248,6 +249,134 @@ static void records_are_classified_by_owner(void **state)
 	unlink(path);
 }
 
+/* What the records are to server 1: the names of the objects of calls, sums and readings. */
+static void expect_objects(const char *want)
+{
+	struct seen s = {0};
+	char got[2000] = "";
+	struct err e;
+
+	assert_int_equal(run(&s, OWNER_SERVER, 1, &e), 0);
+	for (char *at = strtok(s.text, " "); at; at = strtok(NULL, " "))
+		if (*at >= 'a' && *at <= 'z')
+			snprintf(got + strlen(got), sizeof(got) - strlen(got), "%.*s ",
+				(int)strcspn(at, "0123456789"), at);
+	assert_string_equal(got, want);
+	unlink(path);
+}
+
+static struct record device(int fd, const char *name, uint64_t number, uint64_t inode)
+{
+	struct record r = descriptor(fd, FD_DEVICE, name);
+
+	r.fd.tag.device = number;
+	r.fd.tag.inode = inode;
+	r.fd.tag.first_ns = 1;
+	return r;
+}
+
+static void a_storage_may_be_a_device_under_any_name_or_a_file(void **state)
+{
+	struct log_writer *w = begin();
+
+	(void)state;
+	servers[1].storage = "/var/lib/osd/block";
+	servers[1].storage_device = makedev(7, 5);
+	put(w, device(3, "/dev/loop5", makedev(7, 5), 0));
+	put(w, device(4, "/dev/loop6", makedev(7, 6), 0));
+	put(w,
+		device(5, "/dev/null", makedev(7, 5),
+			12)); /* no block device: the tag is of its file */
+	put(w, device(6, "/var/lib/osd/block", makedev(7, 7), 0));
+	put(w, descriptor(7, FD_FILE, "/var/lib/osd/block"));
+	put(w, descriptor(8, FD_DIR, "/var/lib/osd/block"));
+	put(w, descriptor(9, FD_FILE, "/var/lib/osd/blocks"));
+	for (int fd = 3; fd <= 9; fd++)
+		put(w, call(PID, "fstat", fd));
+	end(w);
+	expect_objects("file other other file file storage other ");
+	servers[1].storage = "/srv/brick";
+	servers[1].storage_device = 0;
+}
+
+static struct record listener(int fd, const char *local, unsigned port)
+{
+	struct record r = connection(fd, local, port, "0.0.0.0", 0);
+
+	r.fd.remote = (struct sockaddr_storage){0};
+	r.fd.sock_type = SOCK_STREAM;
+	return r;
+}
+
+static struct record accepted(int fd, unsigned port, const char *remote)
+{
+	struct record r = connection(fd, "10.0.0.2", port, remote, 40000);
+
+	r.fd.sock_type = SOCK_STREAM;
+	return r;
+}
+
+/* Ports 6801 and 6802 are the server's; 10.0.0.1 is another server. */
+static void without_a_port_clients_are_who_is_accepted_and_no_server(void **state)
+{
+	struct log_writer *w = begin();
+
+	(void)state;
+	address(&servers[0].address, "10.0.0.1", 0);
+	address(&servers[1].address, "10.0.0.2", 0);
+	put(w, accepted(3, 6801, "10.0.0.9")); /* described before the socket that it came by */
+	put(w, listener(4, "0.0.0.0", 6801));
+	put(w, listener(5, "10.0.0.2", 6802));
+	put(w, accepted(6, 6802, "10.0.0.9"));
+	put(w, accepted(7, 6802, "10.0.0.1"));  /* a heartbeat */
+	put(w, accepted(8, 6802, "10.0.0.2"));  /* from itself */
+	put(w, accepted(9, 50000, "10.0.0.8")); /* it connected: to a monitor */
+	put(w, listener(10, "10.0.0.2", 6803));
+	put(w, accepted(10, 6803, "10.0.0.8")); /* bound, then connected */
+	put(w, accepted(11, 6804, "10.0.0.9"));
+	put(w, listener(12, "10.0.0.3", 6805));
+	for (int fd = 3; fd <= 12; fd++)
+		put(w, call(PID, "read", fd));
+	end(w);
+	expect_objects("service socket socket service peer peer socket socket socket socket ");
+}
+
+static void sums_and_readings_without_a_port_leave_servers_out(void **state)
+{
+	static const char *const from[] = {"10.0.0.9", "10.0.0.1", "::ffff:10.0.0.1"};
+	struct log_writer *w = begin();
+	struct record sum = {.type = RECORD_SUM, .sum = {.fd_class = FD_CLASS_SERVER}};
+	struct record reading = {.type = RECORD_READING,
+		.reading = {.what = READING_TCP_RTT, .count = 1, .accepted = true}};
+
+	(void)state;
+	address(&servers[0].address, "10.0.0.1", 0);
+	address(&servers[1].address, "10.0.0.2", 0);
+	address(&sum.sum.local, "10.0.0.2", 6801);
+	for (size_t i = 0; i < 3; i++) {
+		struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&sum.sum.remote;
+
+		memset(&sum.sum.remote, 0, sizeof(sum.sum.remote));
+		if (!strchr(from[i], ':')) {
+			address(&sum.sum.remote, from[i], 0);
+		} else {
+			in6->sin6_family = AF_INET6;
+			assert_int_equal(inet_pton(AF_INET6, from[i], &in6->sin6_addr), 1);
+		}
+		reading.reading.peer = sum.sum.remote;
+		put(w, sum);
+		put(w, reading);
+	}
+	sum.sum.fd_class =
+		FD_CLASS_CLIENT; /* it connected: to a monitor on another host, to a server */
+	address(&sum.sum.remote, "10.0.0.8", 3300);
+	put(w, sum);
+	address(&sum.sum.remote, "10.0.0.1", 6809);
+	put(w, sum);
+	end(w);
+	expect_objects("service service peer socket peer socket socket peer ");
+}
+
 static void consumers_see_the_state_before_and_names_after(void **state)
 {
 	struct log_writer *w = begin();
@@ -265,13 +394,15 @@ static void consumers_see_the_state_before_and_names_after(void **state)
 	put(w, descriptor(4, FD_FILE, "/c"));
 	put(w, process(PID, PROCESS_EXEC, "dd")); /* 4 ends; the name is new already */
 	put(w, descriptor(5, FD_FILE, "/d"));
+	put(w, process(PID, PROCESS_NAME, "ee")); /* nothing ends */
+	put(w, (struct record){.type = RECORD_FUSE, .fuse = {.pid = PID, .tid = PID}});
 	put(w, process(PID, PROCESS_EXIT, ""));
 	put(w, call(PID, "read", 5)); /* nothing is left of it */
 	end(w);
 	assert_int_equal(run(&s, OWNER_UNKNOWN, 0, &e), 0);
 	assert_string_equal(s.text,
 		"(sh) (sh) -3(sh)/a unknown0:0,0 other0:4,4 other0:5,4 -3(sh)/b (sh) -4(dd) (dd) "
-		"-5(dd) unknown0:0,0 ");
+		"(ee) -5(ee) unknown0:0,0 ");
 	assert_int_equal(s.finished, 1);
 	unlink(path);
 }
@@ -291,11 +422,11 @@ static void errors_end_the_reading_and_free_the_consumers(void **state)
 	assert_string_equal(e.text, "enough");
 	assert_int_equal(s.fed, 2);
 	assert_int_equal(s.finished, 0);
+	log_writer_free(w);
 	assert_int_equal(run(&t, OWNER_UNKNOWN, 0, &e), -EBADMSG); /* cut short */
 	assert_int_equal(t.fed, 3);
 	assert_int_equal(t.finished, 0);
 	assert_int_equal(run(&t, OWNER_SERVER, 2, &e), -EINVAL);
-	log_writer_free(w);
 	unlink(path);
 }
 
@@ -362,6 +493,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_are_classified_by_owner),
+		cmocka_unit_test(a_storage_may_be_a_device_under_any_name_or_a_file),
+		cmocka_unit_test(without_a_port_clients_are_who_is_accepted_and_no_server),
+		cmocka_unit_test(sums_and_readings_without_a_port_leave_servers_out),
 		cmocka_unit_test(consumers_see_the_state_before_and_names_after),
 		cmocka_unit_test(errors_end_the_reading_and_free_the_consumers),
 		cmocka_unit_test(numbers_and_memory_follow_what_is_open),

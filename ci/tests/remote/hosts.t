@@ -23,7 +23,7 @@ sed -E 's/ *storage = "[^"]*",//; s/ *service_port = [0-9]+,//; s/, mount = "[^"
 code=$?
 sed 's/^/# /' said
 check "what the inventory leaves out is found on hosts" [ $code = 0 ]
-check "bricks by their volume files" [ "$(grep -c '/srv/brick (no volume name, port 24007, pid' said)" = 3 ]
+check "bricks by their volume files" [ "$(grep -c '/srv/storage (port 24007, pid' said)" = 3 ]
 check "mounts in /proc/mounts" grep -q 'file system *.*/mnt/fs (.*pid [0-9]*), by /proc/mounts' said
 
 glusterd_up() { # NODE: the lab's own brick, and its mount, make way
@@ -31,8 +31,8 @@ glusterd_up() { # NODE: the lab's own brick, and its mount, make way
 		for p in /proc/[0-9]*; do case $(tr "\0" "\n" 2>/dev/null <$p/cmdline | head -n 1) in
 		glusterfsd|glusterfs) kill -9 ${p#/proc/} ;; esac; done
 		umount -l /mnt/fs 2>/dev/null
-		case $1 in s*) for x in glusterfs.volume-id gfid; do setfattr -x trusted.$x /srv/brick; done 2>/dev/null ;; esac
-		mkdir -p /tmp/log /var/lib/glusterd /run/gluster /srv/brick/gv0
+		case $1 in s*) for x in glusterfs.volume-id gfid; do setfattr -x trusted.$x /srv/storage; done 2>/dev/null ;; esac
+		mkdir -p /tmp/log /var/lib/glusterd /run/gluster /srv/storage/gv0
 		mount --bind /tmp/log /var/log && mkdir -p /var/log/glusterfs/bricks
 		case $1 in s*) exec glusterd ;; esac' sh "$1"
 }
@@ -43,7 +43,7 @@ volume_up() {
 	for n in s1 s2 s3; do # each must know both others, or it refuses the volume
 		until [ "$(inside $n gluster peer status | grep -c 'Peer in Cluster (Connected)')" = 2 ]; do sleep 0.2; done
 	done
-	inside s1 gluster --mode=script volume create gv0 s1:/srv/brick/gv0 s2:/srv/brick/gv0 s3:/srv/brick/gv0 &&
+	inside s1 gluster --mode=script volume create gv0 s1:/srv/storage/gv0 s2:/srv/storage/gv0 s3:/srv/storage/gv0 &&
 		inside s1 gluster --mode=script volume set gv0 features.shard on &&
 		inside s1 gluster --mode=script volume set gv0 features.shard-block-size 4MB &&
 		inside s1 gluster --mode=script volume start gv0 &&
@@ -92,7 +92,7 @@ done <commands
 
 check "--ssh says that all of it is from the SSH configuration" [ "$(grep -c 'SSH configuration  root@'"$net"'.51:22$' said.1)" = 4 ]
 check "doctor has tried every host behind the jump host" [ "$(tr -s '\n ' ' ' <said.2 | grep -o "root@$net.[1-3]*:2200 via root@$net.51:22, host key in known_hosts" | wc -l)" = 4 ]
-check "glusterd's bricks are found, with the ports that it gave them" [ "$(grep -c '/srv/brick/gv0 (volume gv0, port [0-9]*, pid' said.2)" = 3 ]
+check "glusterd's bricks are found, with the ports that it gave them" [ "$(grep -c '/srv/storage/gv0 (volume gv0, port [0-9]*, pid' said.2)" = 3 ]
 check "the mount, too" grep -q '/mnt/gluster (volume gv0, pid' said.2
 check "a fault that needs a server restarted is refused, with the reason" bash -c 'tr -s "\n " " " <said.2 | grep -q "kill cannot run: s1: the inventory does not allow restarts"'
 check "one that needs a spare disk, too" bash -c 'tr -s "\n " " " <said.2 | grep -q "disk-hog cannot run: s1: "'

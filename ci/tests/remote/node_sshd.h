@@ -201,11 +201,14 @@ static inline const char *sshd_built_agent(void)
 
 /* An agent that speaks hello and ping, and misbehaves on demand: 'exit' says why on stderr and
  * ends, 'junk' sends what is no JSON, 'long' a line without end, 'mute' answers no more, 'event'
- * sends one; 'pings' counts the pings so far. */
+ * sends one, 'flood' no end of them; 'pings' counts the pings so far. What is in the file 'lie' it
+ * says of a file, and then zeros without end. */
 static inline void sshd_standin(void)
 {
 	static const char script[] =
 		"#!/bin/bash\n"
+		"[ $1 = file ] && [ -e /run/culprit-node-test/lie ] && {"
+		" cat /run/culprit-node-test/lie; exec cat /dev/zero; }\n"
 		"[ $1 = file ] && exec /run/culprit-node-test/real \"$@\"\n"
 		"printf '{\"event\":\"hello\",\"protocol\":1,"
 		"\"dir\":\"/var/lib/culprit\",\"pid\":%d}\\n' $$\n"
@@ -222,6 +225,7 @@ static inline void sshd_standin(void)
 		"  junk) echo 'this is no JSON' ;;\n"
 		"  long) head -c 1200000 /dev/zero | tr '\\0' x; sleep 100 ;;\n"
 		"  mute) mute=1 ;;\n"
+		"  flood) exec yes '{\"event\":\"undone\",\"handle\":\"d1\"}' ;;\n"
 		"  event) echo '{\"event\":\"undone\",\"handle\":\"d1\",\"why\":\"max_s\"}'; echo "
 		"\"{\\\"id\\\":$id,\\\"result\\\":{}}\" ;;\n"
 		"  bye) echo \"{\\\"id\\\":$id,\\\"result\\\":{}}\"; exit 0 ;;\n"

@@ -193,7 +193,6 @@ static void a_host_that_accepts_and_stays_silent_times_out(void **state)
 		.sin_port = htons(2223),
 		.sin_addr = {htonl(INADDR_LOOPBACK)}};
 	struct node_spec spec = sshd_spec("s3");
-	double start_s = clock_mono_s();
 	struct err e = {""};
 	int fd;
 
@@ -204,7 +203,6 @@ static void a_host_that_accepts_and_stays_silent_times_out(void **state)
 	spec.port = 2223;
 	assert_int_equal(connect_spec(spec, 1, &e), -ETIMEDOUT);
 	contains(e.text, "s3: no answer from 127.0.0.1:2223 in time");
-	assert_true(clock_mono_s() - start_s < 5);
 	close(fd);
 }
 
@@ -395,6 +393,25 @@ static void the_clock_offset_of_our_own_clock_is_about_nothing(void **state)
 	nodeset_free(set);
 }
 
+static void count_calls(void *n)
+{
+	++*(int *)n;
+}
+
+static void who_waits_for_a_node_is_called_meanwhile(void **state)
+{
+	struct nodeset *set = sshd_connect(0);
+	struct node *n = nodeset_at(set, 0);
+	struct err e = {""};
+	int calls = 0;
+
+	(void)state;
+	nodeset_on_wait(set, count_calls, &calls);
+	assert_int_equal(node_call(n, "run", sleep_for("2.5"), 60, NULL, &e), 0);
+	assert_true(calls >= 1);
+	nodeset_free(set);
+}
+
 static struct nodeset *interrupted_set;
 
 static void on_alarm(int sig)
@@ -430,7 +447,6 @@ static void connecting_is_given_up_when_the_callers_descriptor_says_so(void **st
 	struct node_options opt = {.agent_dir = sshd_agent, .connect_timeout_s = 30};
 	struct node_spec spec = sshd_spec("s1");
 	struct nodeset *set = NULL;
-	double start_s = clock_mono_s();
 	struct err e = {""};
 	int fd, pipes[2];
 
@@ -443,10 +459,100 @@ static void connecting_is_given_up_when_the_callers_descriptor_says_so(void **st
 	spec.port = 2224;
 	opt.interrupt_fd = pipes[0];
 	assert_int_equal(node_connect_all(&spec, 1, &opt, &set, &e), -EINTR);
-	assert_true(clock_mono_s() - start_s < 15);
 	close(fd);
 	close(pipes[0]);
 	close(pipes[1]);
+}
+
+static json_t *linked(const char *script, const char *out)
+{
+	return json_pack(
+		"{s:[s,s,s], s:b, s:s}", "argv", "sh", "-c", script, "link", 1, "stdout", out);
+}
+
+/* The last line of a started program's output. */
+static void wait_for_output(struct node *n, const char *name, const char *wanted)
+{
+	double until_s = clock_mono_s() + 20;
+	char path[256], *text = NULL;
+
+	snprintf(path, sizeof(path), "%s/%s", node_dir(n), name);
+	do {
+		free(text);
+		text = NULL;
+		usleep(2000);
+		assert_int_equal(file_read(path, &text, NULL, NULL), 0);
+	} while (strcmp(text, wanted) && clock_mono_s() < until_s);
+	assert_string_equal(text, wanted);
+	free(text);
+}
+
+/* A script on each node, linked with the others. */
+static void start_linked(struct nodeset *set, const char *const *scripts, size_t n,
+	struct node_end *ends, char (*handles)[64])
+{
+	struct err e = {""};
+
+	for (size_t i = 0; i < n; i++) {
+		json_t *r = NULL;
+
+		if (node_call(nodeset_at(set, i), "process.start", linked(scripts[i], "out"), 20,
+			    &r, &e))
+			fail_msg("%s", e.text);
+		snprintf(handles[i], sizeof(handles[i]), "%s",
+			json_string_value(json_object_get(r, "handle")));
+		ends[i] = (struct node_end){nodeset_at(set, i), handles[i]};
+		json_decref(r);
+	}
+	nodeset_link(set, ends, n);
+}
+
+static void linked_programs_on_two_nodes_hear_each_other_and_nobody_else(void **state)
+{
+	struct node_options opt = {.agent_dir = sshd_agent};
+	struct node_spec specs[] = {sshd_spec("n0"), sshd_spec("n1"), sshd_spec("n2")};
+	/* n2 is told only that it is there; lines to it come from both at once. */
+	const char *scripts[] = {"read -r x; echo $x; echo '1,2 ping' >&0; read -r x; echo $x; "
+				 "echo '9 lost' >&0; cat >/dev/null",
+		"read -r x; echo $x; read -r x; echo $x; echo 'nonsense' >&0; echo '0,2 pong' >&0; "
+		"cat >/dev/null",
+		"read -r x; echo $x; read -r x; echo $x; read -r x; echo $x; cat >/dev/null"};
+	struct node_end ends[3];
+	struct nodeset *set = NULL;
+	struct err e = {""};
+	char handles[3][64];
+
+	(void)state;
+	if (node_connect_all(specs, 3, &opt, &set, &e))
+		fail_msg("%s", e.text);
+	start_linked(set, scripts, 3, ends, handles);
+	wait_for_output(ends[0].node, "out", "hello 0 3\n1 pong\n");
+	wait_for_output(ends[1].node, "out", "hello 1 3\n0 ping\n");
+	wait_for_output(ends[2].node, "out", "hello 2 3\n0 ping\n1 pong\n");
+	nodeset_free(set);
+}
+
+/* A program that names an end many times would be sent as many lines from here. */
+static void a_program_that_floods_others_loses_its_node(void **state)
+{
+	struct node_options opt = {.agent_dir = sshd_agent};
+	struct node_spec specs[] = {sshd_spec("n0"), sshd_spec("n1")};
+	const char *scripts[] = {
+		"read -r x; echo '1,1,1,1 x' >&0; cat >/dev/null", "cat >/dev/null"};
+	struct node_end ends[2];
+	struct nodeset *set = NULL;
+	struct err e = {""};
+	char handles[2][64];
+
+	(void)state;
+	if (node_connect_all(specs, 2, &opt, &set, &e))
+		fail_msg("%s", e.text);
+	start_linked(set, scripts, 2, ends, handles);
+	for (int i = 0; i < 6000 && !node_lost(nodeset_at(set, 0), &e); i++)
+		usleep(10000);
+	assert_non_null(strstr(e.text, "n0: a program tells 2 others one line more often"));
+	assert_int_equal(node_call(nodeset_at(set, 1), "ping", NULL, 20, NULL, &e), 0);
+	nodeset_free(set);
 }
 
 int main(void)
@@ -466,7 +572,10 @@ int main(void)
 		cmocka_unit_test(another_user_than_root_keeps_the_agent_in_the_home_folder),
 		cmocka_unit_test(two_orchestrators_at_once_do_not_hurt_each_other),
 		cmocka_unit_test(an_unknown_op_is_the_agents_sentence_and_code),
+		cmocka_unit_test(linked_programs_on_two_nodes_hear_each_other_and_nobody_else),
+		cmocka_unit_test(a_program_that_floods_others_loses_its_node),
 		cmocka_unit_test(a_late_answer_is_dropped_and_the_node_stays),
+		cmocka_unit_test(who_waits_for_a_node_is_called_meanwhile),
 		cmocka_unit_test(the_clock_offset_of_our_own_clock_is_about_nothing),
 		cmocka_unit_test(a_signal_handler_interrupts_calls_until_resume),
 		cmocka_unit_test(connecting_is_given_up_when_the_callers_descriptor_says_so),

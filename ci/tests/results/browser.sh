@@ -34,7 +34,7 @@ browser_start() {
 	HOME=$folder chromedriver --port=0 >"$folder/driver.log" 2>&1 &
 	browser_pid=$!
 	for ((i = 0; i < 300; i++)); do
-		port=$(sed -n 's/.*started successfully on port \([0-9]*\).*/\1/p' "$folder/driver.log")
+		port=$(sed -n 's/.*started successfully on port \([0-9]*\).*/\1/p' "$folder/driver.log" 2>/dev/null || :)
 		[ -z "$port" ] || break
 		sleep 0.1
 	done

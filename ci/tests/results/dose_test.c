@@ -227,7 +227,7 @@ static void a_full_disk_is_noticed(void **state)
 	struct err e;
 
 	(void)state;
-	assert_int_equal(dose_render(t, params, 0.95, TABLE_TEXT, &notes, f, &e), -EIO);
+	assert_int_equal(dose_render(t, params, 0.95, TABLE_TEXT, &notes, f, &e), -ENOSPC);
 	fclose(f);
 	json_decref(params);
 	score_table_free(t);

@@ -38,10 +38,14 @@ is "each exposure that is named is a column" "" "$(
 
 cat >"$tmp/tap" <<'S'
 1..4
-ok 1 - peer-robust: cell 3, disk-hog under ddr(per_server=1 MiB), guilty s1: said s1, disk
-not ok 2 - peer-threshold: cell 3, disk-hog under ddr(per_server=1 MiB), guilty s1: said nobody
-not ok 3 - peer-robust: cell 12, disk-hog under postmark(files=20,transactions=50), guilty s2: said s2+s4, disk
-ok 4 - peer-robust: cell 13, none under ddr(per_server=1 MiB), guilty nobody: said nobody
+ok 1 - peer-robust: disk-hog under ddr(per_server=1 MiB), repeat 1
+# cell 3, guilty s1: said s1, disk
+not ok 2 - peer-threshold: disk-hog under ddr(per_server=1 MiB), repeat 1
+# cell 3, guilty s1: said nobody
+not ok 3 - peer-robust: disk-hog under postmark(files=20,transactions=50), repeat 1
+# cell 12, guilty s2: said s2+s4, disk
+ok 4 - peer-robust: none under ddr(per_server=1 MiB), repeat 1
+# cell 13, guilty nobody: said nobody
 S
 cat >"$tmp/findings" <<'S'
 file,kind,who,metric

@@ -13,10 +13,11 @@
 
 #include "results/paper.h"
 
-static const char published[] = "# A paper, its Table 1.\n# more\nfault,metric,workload,tp,fp\n"
-				"disk-hog,dread,ddr,1,0\ndisk-hog,dread,postmark,0.9,0.1\n"
-				"disk-hog,dwrite,ddw,0.4,0\ndisk-hog,dwrite,postmark,1,0.1\n"
-				"send-pktloss,nsread,ddw,0,0\nsend-pktloss,nsread,postmark,0.8,0\n";
+static const char
+	published[] = "# A paper, its Table 1.\n# more\n# cells: 10\nfault,metric,workload,tp,fp\n"
+		      "disk-hog,dread,ddr,1,0\ndisk-hog,dread,postmark,0.9,0.1\n"
+		      "disk-hog,dwrite,ddw,0.4,0\ndisk-hog,dwrite,postmark,1,0.1\n"
+		      "send-pktloss,nsread,ddw,0,0\nsend-pktloss,nsread,postmark,0.8,0\n";
 static const char *const nulls[] = {"always-same", NULL};
 static const char *const environment[] = {"ten servers and ten clients"};
 static const struct table_notes notes = {
@@ -113,6 +114,9 @@ static void both_begin_with_all_in_one_look(void **state)
 		"send-pktloss      0   -   -  |.80 -   -  |0   -   1  |0   -   -\n"
 		"cpu-hog           -   -   -  |-   -   -  |-   -   -  |-   -   0\n"
 		"false alarms      -   -   -  |-   -   -  |-   -   0  |-   -   -\n"
+		"\n"
+		"by-metric: in 1 of 1 places within the published figure's 95 % interval, of 10\n"
+		"  cells each\n"
 		"\n";
 	static const char *const rows[] = {
 		"by-metric, at-last; of 2\n  to 5 cells each\n\n| fault | ddr | postmark | ddw | "

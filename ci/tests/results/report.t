@@ -26,7 +26,8 @@ check "... and says so" says "which run"
 check "where there is no run: 2" exits 2 "$culprit" report "$tmp"
 check "... and says so" says "is no run"
 check "an unknown option: 2" exits 2 "$culprit" report --colour "$tmp/errors"
-check "a file that cannot be written: 3" exits 3 "$culprit" report "$tmp/errors" -o "$tmp/none/x.html"
+check "a file that cannot be written: 2" exits 2 "$culprit" report "$tmp/errors" -o "$tmp/none/x.html"
+check "a full disk: 3" exits 3 "$culprit" report "$tmp/errors" -o /dev/full
 check "beside the run unless told" is "$("$culprit" report "$tmp/errors")" "$tmp/errors/report.html"
 check "a file of one's own" is "$("$culprit" report "$tmp/errors" -o "$tmp/r.html")" "$tmp/r.html"
 check "on stdout with -" is "$("$culprit" report "$tmp/errors" -o - | tail -n 1)" "</html>"
@@ -39,7 +40,7 @@ browser_open "file://$tmp/r.html"
 check "title" holds document.title "errors - culprit report"
 check "heading" holds 'document.querySelector("h1").textContent' errors
 check "sections" holds '[...document.querySelectorAll("main > section:not([hidden]) > h2")].map((e) => e.textContent).join("/")' \
-	"Matrix/Cells/Not scored/Environment and provenance"
+	"Matrix/The run in charts/Cells/Not scored/Environment and provenance"
 check "headline: cells confirmed" holds 'document.querySelector(".tile").textContent' "56 / 56cells confirmed1 of them training"
 "$culprit" table "$tmp/errors" --format json | perl -MJSON::PP -0777 -ne 'for my $d (@{decode_json($_)->{summary}{detectors}}) {
 	print "$d->{detector}", $d->{null} ? " (null)" : "", map({ my ($part, $rate) = @$_; $d->{$part}{$rate} ? " $d->{$part}{$rate}{count}/$d->{$part}{n}" : " -" }
@@ -91,6 +92,10 @@ check "... and goes to the first" is "$(focused)" cell-2
 browser_keys "$ENTER"
 check "enter opens it" browser_wait 'document.querySelector("#panel-2:not([hidden]) canvas")'
 check "... which is said" holds 'document.getElementById("cell-2").getAttribute("aria-expanded")'
+check "the secret that blinds detectors is not in it" is \
+	"$(grep -cF "$(sqlite3 "$tmp/errors/run.db" "SELECT value FROM fact WHERE key = 'blind_key'")" "$tmp/r.html")" 0
+check "clients have their names, in verdicts that were recorded with aliases, too" holds \
+	'[...document.querySelectorAll("#panel-2 .verdict td")].some((e) => e.textContent === "c1") && !document.querySelector("#panel-2").textContent.includes("client-0")'
 check "verdict and evidence" holds '[...document.querySelectorAll("#panel-2 .verdict")].find((v) => v.textContent.startsWith("crash-hang")).textContent.includes("✓ named s1any: indicted s1 at ")'
 at=$(sqlite3 "$tmp/errors/run.db" "SELECT printf('%.2f', json_extract(verdict, '$.evidence.shown[0].at_s')) FROM verdict WHERE attempt = 2 AND detector = 'crash-hang'")
 check "evidence has its numbers" holds '[...document.querySelectorAll("#panel-2 .verdict td")].some((e) => Math.abs(parseFloat(e.textContent) - '"$at"') < 0.05 && e.textContent.endsWith(" s"))'
@@ -118,19 +123,22 @@ check "the victim's line is drawn" line victim s1
 check "another server's is" line line0 s2
 browser_eval 'document.querySelector("#panel-2 figure details").open = true' >/dev/null
 check "values as a table, on demand" browser_wait 'document.querySelector("#panel-2 figure table")'
-"$culprit" samples "$tmp/errors" --metric dwrite | awk -F, '$2 == 2 { printf "%d %s %.1f\n", $5, $4, $7 / $6 * 1000 }' |
+"$culprit" samples "$tmp/errors" --metric dwrite | awk -F, '$1 == 2 { printf "%d %s %.1f\n", $5, $4, $7 / $6 * 1000 }' |
 	sort >"$tmp/samples"
 browser_eval 'const t = document.querySelector("#panel-2 figure table"), heads = [...t.tHead.rows[0].cells].map((c) => c.textContent.split(" ")[0]);
 	return [...t.tBodies[0].rows].flatMap((r) => [...r.cells].slice(1).map((c, i) => [parseInt(r.cells[0].textContent), heads[i + 1],
 		c.textContent]).filter((x) => x[2] !== "-").map((x) => [x[0], x[1], Number(x[2]).toFixed(1)].join(" "))).join("\n")' | sed '$a\' | sort >"$tmp/values"
-check "... which are the store's" same "$tmp/samples" "$tmp/values"
+# closely READ SHOWN: the same seconds and servers, and values alike to three digits (of a quotient of two numbers of three digits)
+closely() { paste -d' ' "$1" "$2" | awk '{ d = $6 - $3; if ($1 != $4 || $2 != $5 || d * d > ($3 * 0.012 + 0.06) ^ 2) { print; bad = 1 } } END { exit bad || !NR }'; }
+check "... which are the store's" closely "$tmp/samples" "$tmp/values"
+check "... all of them" is "$(wc -l <"$tmp/values")" "$(wc -l <"$tmp/samples")"
 check "... of some seconds" [ "$(wc -l <"$tmp/samples")" -gt 15 ]
 choose nsread
 check "another metric" holds 'document.querySelector("#panel-2 [role=img]").getAttribute("aria-label").startsWith("nsread, mean service time")'
 
 # What assistive programs need, with cells open
 browser_eval 'document.getElementById("filter-fault").value = ""; document.getElementById("filter-fault").dispatchEvent(new Event("change"));
-	document.getElementById("cell-4").click(); document.getElementById("cell-9").click()' >/dev/null
+	for (const n of [4, 9]) { document.getElementById("cell-" + n).click(); fillCell(rows_of_cells.find((r) => r.cell.number === n)); }' >/dev/null
 browser_wait 'document.querySelectorAll("canvas").length === 3' >/dev/null
 browser_eval 'document.querySelectorAll("details").forEach((d) => { d.open = true })' >/dev/null
 check "tables have captions" holds '[...document.querySelectorAll("table")].filter((t) => !t.caption || !t.caption.textContent).length' 0
@@ -173,7 +181,7 @@ check "print leaves out what cannot be used on paper" holds 'document.querySelec
 check "print keeps the matrix's colours" holds 'getComputedStyle(document.querySelector(".heat.s0")).printColorAdjust' exact
 media light ""
 browser_eval 'document.querySelector("#theme [value=auto]").click()' >/dev/null
-browser_post /print '{}' | json_value value | base64 -d >"$tmp/print.pdf"
+browser_cdp Page.printToPDF '{"printBackground":true}' data | base64 -d >"$tmp/print.pdf"
 check "prints" [ "$(head -c 5 "$tmp/print.pdf")" = "%PDF-" ]
 browser_cdp Emulation.setDeviceMetricsOverride '{"width":400,"height":800,"deviceScaleFactor":1,"mobile":false}' >/dev/null
 check "400 pixels wide: nothing sticks out" holds 'document.documentElement.scrollWidth <= 400'
@@ -194,7 +202,7 @@ check "... as the policy says" [ "$(browser_log browser | grep -c 'Content Secur
 check "... nor is a picture asked for" is "$(requests | grep refused)" "refused: csp"
 
 # A run full of markup, with an attempt that does not count and a fault that was skipped
-evil='</script><img src=x onerror="document.title=1"><s>&amp;'
+evil='</script><script>document.title=2</script><img src=x onerror="document.title=1"><s>&amp;'
 cp -r results/runs/errors-20261121 "$tmp/<b>&evil"
 sqlite3 "$tmp/<b>&evil/run.db" <<-SQL
 	UPDATE series SET server = '$evil' WHERE server = 's1';
@@ -208,6 +216,12 @@ sqlite3 "$tmp/<b>&evil/run.db" <<-SQL
 	UPDATE file SET path = path || '$evil';
 	UPDATE fact SET value = '$evil' WHERE key IN ('scenario', 'scenario_text');
 	UPDATE fact SET value = replace(value, '"host":"s1"', '"host":"<img src=x onerror=document.title=1>"') WHERE key = 'hosts';
+	UPDATE attempt SET detail = json_set(detail, '$.steps', json('[{"step": "inject", "at_ns": ' || (start_ns + 4000000000) || '}, {"step": "<img src=x>", "at_ns": ' ||
+		(start_ns + 5000000000) || '}]'));
+	UPDATE verdict SET verdict = json_set(verdict, '$.evidence.scores', json('{"what": 1, "limit": "1", "metrics": "dread", "servers": {"s1": 5}}'),
+		'$.evidence.severity', '$evil') WHERE detector = 'crash-hang';
+	UPDATE verdict SET verdict = json_set(verdict, '$.evidence.scores', json_object('what', '$evil', 'limit', 1, 'metrics', json_array('$evil', 7),
+		'servers', json_object('$evil', json_array(1, false, '$evil', 2)))) WHERE detector = 'errno-propagation';
 	UPDATE cell SET skipped = 'no device $evil' WHERE fault = 'hang';
 	DELETE FROM attempt WHERE cell IN (SELECT number FROM cell WHERE fault = 'hang');
 	INSERT INTO attempt (cell, number, outcome, reason, started_ns, seconds, detail)
@@ -216,16 +230,138 @@ SQL
 "$culprit" report "$tmp/<b>&evil" -o "$tmp/evil.html" >/dev/null
 check "markup of a run is not in the file" is "$(grep -ci '<img' "$tmp/evil.html")" 0
 browser_log browser >/dev/null
-browser_open "file://$tmp/evil.html#all"
-check "all cells open" browser_wait 'document.querySelectorAll(".open[aria-expanded=true]").length === 56 && document.querySelectorAll("canvas").length > 40'
-browser_eval 'document.querySelectorAll("details").forEach((d) => { d.open = true })' >/dev/null
+browser_open "file://$tmp/evil.html#print"
+check "all cells open" browser_wait 'document.querySelectorAll(".open[aria-expanded=true]").length === 56 && document.querySelectorAll("canvas").length > 40 &&
+	!document.querySelector(".waiting")'
+browser_eval 'document.querySelectorAll("main > section:not(#cells) details, #panel-1 details, #panel-3 details, #panel-12 details").forEach((d) => { d.open = true })' >/dev/null
 check "nothing of it is an element" holds 'document.querySelectorAll("img, s").length' 0
+check "the harness's acts are marked" holds '[...document.querySelectorAll("#panel-1 .step title")].map((e) => e.textContent).join()' "inject at 4 s,<img src=x> at 5 s"
+check "commands quote the run's name" holds '[...document.querySelectorAll("#panel-1 .commands code")].every((e) => e.textContent.includes("'"'<b>&evil'"'"))'
+check "scores of any kind are drawn, or not" holds '[...document.querySelectorAll("#panel-1 .plot-grid h5, #panel-3 .plot-grid h5")].map((e) => e.textContent.slice(0, 18)).join()' \
+	"What happened,What happened,errno-propagation:"
 check "nothing of it has run" holds 'document.title' '<b>&evil - culprit report'
 check "it is read as text" holds 'document.querySelector("pre").textContent' "$evil"
 check "... in every place" holds '["#head", "#matrix", "#cells", "#unscored", "#provenance"].filter((s) => !document.querySelector(s).textContent.includes("<img src=x onerror=")).join()' ""
 check "a skipped fault has its reason" holds 'document.querySelector("#unscored table").textContent.includes("hang5no device")'
 check "an attempt that does not count has its reason" holds '[...document.querySelectorAll("#unscored td")].some((e) => e.textContent.startsWith("the fault did not act"))'
 check "no word on the console from it" is "$(console)" ""
+
+# The charts of a run, and of its cells: one with readings, judged by today's detectors
+mkdir "$tmp/charted"
+zcat results/corpora/matrix/run.db.gz >"$tmp/charted/run.db"
+"$culprit" rescore "$tmp/charted" --detector peer-robust --detector peer-threshold --save >/dev/null
+"$culprit" table "$tmp/charted" --format json >"$tmp/charted.json"
+touch "$tmp/charted-cell1.html"
+"$culprit" report "$tmp/charted" -o "$tmp/charted.html" >/dev/null
+# summary DETECTOR PATH: from the table
+summary() { perl -MJSON::PP -0777 -e 'my ($d) = grep { $_->{detector} eq $ARGV[0] } @{decode_json(<STDIN>)->{summary}{detectors}}; $d = $d->{$_} for split /[.]/, $ARGV[1]; print $d' "$@" <"$tmp/charted.json"; }
+browser_open "file://$tmp/charted.html#all"
+check "all cells opened: only those in sight are unpacked" browser_wait 'document.querySelectorAll(".open[aria-expanded=true]").length === 67 &&
+	rows_of_cells.filter((r) => r.filled).length < 12'
+browser_eval 'window.scrollTo(0, document.body.scrollHeight); document.querySelector("#cell-46").scrollIntoView()' >/dev/null
+check "... and others when they come in sight" browser_wait 'rows_of_cells.find((r) => r.cell.number === 46).filled && document.querySelector("#panel-46 canvas")'
+check "null detectors are folded away" holds '[...document.querySelectorAll(".null")].length > 20 && ![...document.querySelectorAll(".null")].some((e) => e.checkVisibility())'
+browser_eval 'document.querySelector("button.nulls").click()' >/dev/null
+check "... and shown when asked for" holds 'document.querySelector("#head tr.null").checkVisibility() && document.querySelector("#matrix td.null").checkVisibility()'
+check "of two cells a rate is paler than of ten" holds '((all) => all.length > 9 && all.every((e) => {
+	const n = Number(e.querySelector(".n").textContent.split("/")[1]); return e.classList.contains("w2") === (n >= 2 && n < 5) && e.classList.contains("w1") === (n < 2); }))(
+	[...document.querySelectorAll("#matrix td.heat .n, #head td.heat .n")].map((e) => e.closest("td")))'
+
+sqlite3 "$tmp/charted/run.db" "SELECT coalesce(json_extract(c.victims, '\$[0]'), 'nobody') || ' ' || coalesce(json_extract(v.verdict, '\$.indicted[0]'), 'nobody'), count(*)
+	FROM verdict v JOIN attempt a ON a.id = v.attempt JOIN cell c ON c.number = a.cell WHERE v.detector = 'peer-robust' AND v.metric = 'any' AND
+	json_array_length(v.verdict, '$.indicted') < 2 AND NOT json_extract(v.verdict, '$.abstain') AND NOT c.training GROUP BY 1 ORDER BY 1" | tr '|' ' ' >"$tmp/guilty"
+browser_eval 'const m = confusion("peer-robust"); return m.rows.flatMap((r) => m.columns.map((c) => [r, c, m.at(r, c)].join(" "))).filter((t) => !t.endsWith(" 0")).sort().join("\n")' |
+	sed '$a\' | sort >"$tmp/accused"
+sort -o "$tmp/guilty" "$tmp/guilty"
+check "accused against guilty" same "$tmp/guilty" "$tmp/accused"
+check "... is drawn" is "$(browser_eval 'return [...document.querySelectorAll(".confusion tbody b")].reduce((n, e) => n + Number(e.textContent), 0)')" \
+	"$(awk '{ n += $3 } END { print n }' "$tmp/guilty")"
+check "ROC: the dot is the table's" is "$(browser_eval 'return Math.round(rocOf("peer-robust").faulty * Math.max(0, ...rocOf("peer-robust").points.filter((p) => p[2] > 1).map((p) => p[1])))')" \
+	"$(summary peer-robust faulty.right_server.count)"
+check "... and a curve a detector, from nothing to all" holds 'run.real.every((d) => { const p = rocOf(d).points; return p.length > 3 && p[0][1] === 0 && p.every((x, i) => !i || x[1] >= p[i - 1][1]); })'
+check "delays: the table's median" is "$(browser_eval 'return median(delaysOf("peer-robust").map((d) => d.delay)).toFixed(2)')" "$(printf %.2f "$(summary peer-robust faulty.delay_s.median)")"
+check "the run over time: each attempt" holds 'document.querySelectorAll(".attempt-bar[data-cell]").length' 46
+browser_eval 'document.querySelector("[data-cell=\"5\"]").dispatchEvent(new MouseEvent("click", {bubbles: true}))' >/dev/null
+check "... and leads to its cell" holds 'document.activeElement.id' cell-5
+
+# A cell of packet loss
+cell=$(sqlite3 "$tmp/charted/run.db" "SELECT c.number FROM verdict v JOIN attempt a ON a.id = v.attempt JOIN cell c ON c.number = a.cell WHERE v.detector = 'peer-robust' AND
+	c.fault = 'receive-pktloss' AND json_extract(v.verdict, '$.indicted') = c.victims ORDER BY 1 LIMIT 1")
+evidence() { sqlite3 "$tmp/charted/run.db" "SELECT json_extract(v.verdict, '$.$1') FROM verdict v JOIN attempt a ON a.id = v.attempt WHERE a.cell = $cell AND v.detector = 'peer-robust' AND v.metric = 'any'"; }
+browser_eval "showCells({workload: '', fault: ''}); location.hash = '#cell-$cell'" >/dev/null
+browser_wait "document.querySelector('#panel-$cell canvas')" >/dev/null
+metric=$(evidence 'evidence.scores.metrics[0]')
+check "packet loss opens on what the verdict rests on" is "$(browser_eval "return document.querySelector('#panel-$cell figure select').value")" "$metric"
+check "... which is not a service time" is "${metric##*_}" segments
+check "a heat map: a field for each sample" is "$(browser_eval "return document.querySelectorAll('#panel-$cell .heat-map svg rect').length")" \
+	"$("$culprit" samples "$tmp/charted" --metric "$metric" | awk -F, -v cell="$cell" '$1 == cell' | wc -l)"
+victim=$(sqlite3 "$tmp/charted/run.db" "SELECT json_extract(victims, '\$[0]') FROM cell WHERE number = $cell")
+check "what happened: phases and marks" holds "[...document.querySelectorAll('#panel-$cell .phase title, #panel-$cell .step title')].map((e) => e.textContent.replace(/ at .*/, '')).join()" \
+	"before,fault on $victim,after,verified,undone"
+check "... and who accused whom when" holds "document.querySelector('#panel-$cell .accused.right title').textContent" \
+	"peer-robust accused $victim at $(evidence "time_s.$victim" | sed 's/[.]0$//') s"
+scores() { browser_eval "const c = [...document.querySelectorAll('#panel-$cell .plot-grid .card')].find((c) => c.textContent.startsWith('peer-robust: ')); $1"; }
+check "scores against their limit" is "$(scores 'return c.querySelector(".limit-text").textContent.slice(6) - 0')" "$(printf %.3g "$(evidence evidence.scores.limit)")"
+check "... a line a server, all their seconds" is "$(scores 'return [...c.querySelectorAll("polyline.line")].reduce((n, e) => n + e.getAttribute("points").split(" ").length, 0) + c.querySelectorAll(".lone").length')" \
+	"$(evidence evidence.scores.servers | perl -MJSON::PP -0777 -ne 'print scalar grep { !JSON::PP::is_bool($_) } map { @$_ } values %{decode_json($_)}')"
+browser_eval "document.querySelectorAll('#panel-$cell details').forEach((d) => { d.open = true; })" >/dev/null
+check "all metrics beside one another" browser_wait "document.querySelectorAll('#panel-$cell .small svg polyline').length > 60"
+check "... as many as the metric's list has" holds "document.querySelectorAll('#panel-$cell .small').length === document.querySelector('#panel-$cell figure select').options.length"
+browser_eval "[...document.querySelectorAll('#panel-$cell .small button')].find((b) => b.textContent === 'disk_busy_s').click()" >/dev/null
+check "... each shown large by a click" holds "document.querySelector('#panel-$cell [role=img]').getAttribute('aria-label').startsWith('disk_busy_s, total')"
+check "commands for more" holds "[...document.querySelectorAll('#panel-$cell .commands code')].map((e) => e.textContent).join('|')" "culprit samples charted|culprit diagnose charted --cell $cell --evidence"
+browser_eval 'fillCell(rows_of_cells.find((r) => r.cell.number === 1))' >/dev/null
+check "a timeline beside the report is linked to" browser_wait 'document.querySelector("#panel-1 .further a")?.getAttribute("href") === "charted-cell1.html"'
+
+# Saved and sorted
+browser_eval 'window.saved = []; URL.createObjectURL = (b) => { window.saved.push(b); return "#none"; }; HTMLAnchorElement.prototype.click = () => {};
+	for (const b of document.querySelectorAll("#charts .saving button, #panel-'"$cell"' .saving button")) b.click()' >/dev/null
+n=$(browser_eval 'return document.querySelectorAll("#charts .saving button, #panel-'"$cell"' .saving button").length')
+check "each chart is saved as CSV and PNG" browser_wait "window.saved.length === $n && $n > 12"
+check "... pictures with something on them" holds 'Promise.all(window.saved.filter((b) => b.type === "image/png").map(async (b) => { const i = await createImageBitmap(b), c = new OffscreenCanvas(i.width, i.height).getContext("2d");
+	c.drawImage(i, 0, 26, i.width, i.height - 26, 0, 0, i.width, i.height); return new Set(new Uint32Array(c.getImageData(0, 0, i.width, i.height).data.buffer)).size; })).then((all) => all.length > 5 && all.every((n) => n > 8))'
+check "... values that are the chart's" is "$(browser_eval 'return Promise.all(window.saved.filter((b) => b.type === "text/csv").map((b) => b.text())).then((t) =>
+	t.find((x) => x.startsWith("detector,cell,fault,delay_s")).split("\r\n").filter((l) => l.startsWith("peer-robust,")).length)')" "$(summary peer-robust faulty.delay_s.n)"
+check "no field becomes a formula" holds 'csvText([["=1+1", "-2", "a\"b,c"]])' $'\'=1+1,-2,"a""b,c"\r'
+browser_eval '[...document.querySelectorAll("#cells thead button")].find((b) => b.textContent === "Fault").click()' >/dev/null
+check "cells are sorted by a column" holds '((t) => t.length > 40 && t.every((x, i) => !i || t[i - 1].localeCompare(x) <= 0))([...document.querySelectorAll("tr.cell")].map((r) => r.cells[3].textContent))'
+check "... what is open goes with them" holds '[...document.querySelectorAll("tr.cell")].every((r) => r.nextElementSibling.id === "panel-" + r.querySelector("button").textContent)'
+check "... and that is said" holds '[...document.querySelectorAll("#cells th[aria-sort]")].map((e) => e.getAttribute("aria-sort")).join()' ascending
+browser_cdp Emulation.setDeviceMetricsOverride '{"width":390,"height":800,"deviceScaleFactor":1,"mobile":false}' >/dev/null
+check "390 pixels wide: nothing sticks out" holds 'document.documentElement.scrollWidth <= 390'
+browser_cdp Emulation.clearDeviceMetricsOverride '{}' >/dev/null
+check "no word on the console from it" is "$(console)" ""
+
+# Beside another run
+check "a run beside itself: 2" exits 2 "$culprit" report "$tmp/charted" "$tmp/charted" -o "$tmp/none.html"
+"$culprit" report "$tmp/charted" results/corpora/ci -o "$tmp/two.html" >/dev/null
+"$culprit" table "$tmp/charted" results/corpora/ci --json | perl -MJSON::PP -0777 -ne 'for my $r (@{decode_json($_)->{detectors}}) { print "$r->{detector} $r->{run}",
+	map({ my $x = $_->[0]{$_->[1]}; $x && defined $x->{rate} ? " $x->{count}/$_->[0]{n}" : "" } [$r->{faulty}, "right_server"], [$r->{faulty}, "wrong_server"], [$r->{controls}, "false_alarm"]), "\n" }' >"$tmp/table"
+browser_open "file://$tmp/two.html"
+browser_eval 'let of; return [...document.querySelectorAll("#compared tbody tr")].map((r) => { of = r.querySelector(".fault")?.textContent || of;
+	return [of, r.querySelector("th.workload").textContent, ...[...r.querySelectorAll(".n")].map((e) => e.textContent)].join(" "); }).join("\n")' | sed '$a\' >"$tmp/shown"
+check "two runs compared, as the table compares them" same "$tmp/table" "$tmp/shown"
+check "... and drawn" holds 'document.querySelectorAll("#compared .first-run").length > 2'
+check "no word on the console from it" is "$(console)" ""
+
+# A large run
+"$culprit" report results/runs/table1-20261121 -o "$tmp/large.html" >/dev/null
+check "404 cells: at most 10 MB" [ "$(stat -c %s "$tmp/large.html")" -le 10000000 ]
+browser_open "file://$tmp/large.html#all"
+check "... all opened at once, unpacked as they are seen" browser_wait 'document.querySelectorAll(".open[aria-expanded=true]").length === 404 && !document.querySelector("#charts[hidden]") &&
+	rows_of_cells.filter((r) => r.filled).length < 12'
+check "... it says what is left out" holds 'document.querySelector("#foot").textContent.includes("the largest values of readings")'
+rm "$tmp/large.html"
+
+# What few cells are good for, as the table says it
+check "where cells tell detectors apart, nothing is said of their number" holds 'document.querySelector(".power") === null'
+"$culprit" report results/corpora/ci -o "$tmp/few.html" >/dev/null
+browser_open "file://$tmp/few.html"
+check "few cells are called few, with the number that it takes" holds 'document.querySelector(".power").textContent.includes(
+	"20 faulty cells are few: to tell a detector that is right in 0.30 of them from one that never is takes 37 ") &&
+	document.querySelector(".power").textContent.includes("up to 0.37 possible (95 %); 72 without")'
+check "... and detectors that they do not tell apart are named" holds 'document.querySelector("#head ul.plain li").textContent' \
+	"peer-threshold is not told from crash-hang, always-healthy, always-same, seeded-random by these cells, as to the right server."
 
 # A run of controls only: there is no faulty cell to take a rate of
 "$culprit" report results/runs/table1-controls2-20261122 -o "$tmp/controls.html" >/dev/null
@@ -244,7 +380,7 @@ check "no word on the console from it" is "$(console)" ""
 "$culprit" report ci/tests/data/sampled -o "$tmp/sampled.html" >/dev/null
 check "with readings, no more than 15 MB for 60 cells of 6 servers" [ "$(stat -c %s "$tmp/sampled.html")" -lt $((15000000 / 20 / 2)) ]
 browser_open "file://$tmp/sampled.html"
-browser_eval 'document.getElementById("cell-3").click()' >/dev/null
+browser_eval 'location.hash = "#cell-3"' >/dev/null
 check "a cell with readings opens" browser_wait 'document.querySelector("#panel-3:not([hidden]) canvas")'
 check "service times come first" holds 'document.querySelector("#panel-3 [role=img]").getAttribute("aria-label").includes("mean service time")'
 offered='[...document.querySelectorAll("#panel-3 select option")].map((o) => o.value)'
@@ -278,6 +414,21 @@ check "strength: what was found of each, said" is "$(browser_eval 'return docume
 			@{$s->{strengths}} } grep { my $d = $_->{detector}; !grep { $_ eq $d } @nulls } @{decode_json($_)->{sweeps}}')"
 check "... and drawn, a line a detector" holds 'document.querySelectorAll("#doses figure polyline").length === document.querySelectorAll("#doses .dose-key").length'
 check "... and as figures" holds 'document.querySelectorAll("#doses table.matrix tbody tr").length > 2'
+check "no word on the console from it" is "$(console)" ""
+
+# Shards, one of them missing
+. ci/tests/cli/split.sh
+mkdir "$tmp/whole"
+zcat results/corpora/ci/run.db.gz >"$tmp/whole/run.db"
+"$culprit" rescore "$tmp/whole" --detector peer-robust --save >/dev/null
+servers=$(sqlite3 "$tmp/whole/run.db" "SELECT json_array_length(value) FROM fact WHERE key = 'servers'")
+{ echo 'return { file_system = { type = "glusterfs" }, nodes = { { name = "c1", role = "client" },'
+	for i in $(seq "$servers"); do echo "{ name = \"s$i\", role = \"server\" },"; done; echo '} }'; } >"$tmp/hosts.lua"
+split "$tmp/whole" 3 "$tmp/hosts.lua" "$tmp/part"
+"$culprit" report "$tmp/part-1" "$tmp/part-3" -o "$tmp/shards.html" >/dev/null 2>&1
+browser_open "file://$tmp/shards.html"
+check "shards: which are there, which are missing" holds \
+	'/^Shards 1.3, 3.3: [0-9]+ of the plan.s [0-9]+ scored cells; missing: 2.3\.$/.test([...document.querySelectorAll("#head p")].map((p) => p.textContent).find((t) => /^Shard/.test(t)))'
 check "no word on the console from it" is "$(console)" ""
 
 # A run of times under tracers

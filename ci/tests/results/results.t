@@ -12,7 +12,9 @@ cp results/errors-20261121.md "$tmp/page.md"
 sed -i 's/| crash-hang | 45 |/| crash-hang | 44 |/' "$tmp/page.md"
 check "a page that was edited by hand is told" bash -c "! ci/pages.sh --check '$tmp/page.md' >/dev/null"
 check "and made good" bash -c "ci/pages.sh '$tmp/page.md' >/dev/null && cmp '$tmp/page.md' results/errors-20261121.md"
-check "the picture is what the program draws" cmp results/table1.svg <("$culprit" table results/runs/table1-20261121 --against hotdep09-table1 --format svg)
+for picture in table1:table1-20261121 table1-orangefs:table1-orangefs-20261122; do
+	check "${picture%:*}.svg is what the program draws" cmp "results/${picture%:*}.svg" <("$culprit" table "results/runs/${picture#*:}" --against hotdep09-table1 --format svg)
+done
 for wrong in "" "--by strength" "--against hotdep09-table2"; do
 	# shellcheck disable=SC2086
 	check "there is no picture ${wrong:-of scores alone}" bash -c "'$culprit' table results/runs/errors-20261121 --format svg $wrong >'$tmp/none' 2>/dev/null; [ \$? = 2 ] && [ ! -s '$tmp/none' ]"
@@ -31,25 +33,52 @@ check "evidence has servers and clients by their names" bash -c "grep -q 'client
 held_out() { # RUN CELLS
 	"$culprit" rescore "$tmp/$1" --cells "$2" --json
 }
-held=$({ held_out table1-controls-20261122 113-404; held_out table1-controls2-20261122 1-404; held_out table1-again-20261122 1-404; } |
+counted() {
 	perl -MJSON::PP -0777 -ne '
 	my ($right, $faulty, $alarms, $controls) = (0) x 4;
 	for my $run (JSON::PP->new->incr_parse($_)) {
 		for (grep { $_->{detector} eq "peer-robust" } @{ $run->{summary}{detectors} }) {
 			my ($f, $c) = @$_{qw(faulty controls)};
 			$right += $f->{right_server}{count} // 0; $faulty += $f->{n}; $alarms += $c->{false_alarm}{count} // 0; $controls += $c->{n}; } }
-	print "$right of $faulty victims\n$alarms of $controls controls\n"')
+	print "$right of $faulty victims\n$alarms of $controls controls\n"'
+}
+held=$({ held_out table1-controls-20261122 113-404; held_out table1-controls2-20261122 1-404; held_out table1-again-20261122 1-404; } | counted)
 check "there is something held out" grep -q " of [1-9][0-9]* victims" <<<"$held"
 for page in README.md results/table1-20261121.md; do
 	while read -r words; do check "$page: $words" grep -qF "$words" <(tr '\n' ' ' <$page); done <<<"$held"
 done
-# Of the sweep: what was found at full strength (faults as they are by default), and the controls.
-sweep=$("$culprit" rescore "$tmp/dose-20261121" --json | perl -MJSON::PP -0777 -ne '
+# On OrangeFS all cells are held out.
+held=$(held_out table1-orangefs-20261122 1-204 | counted)
+for page in README.md results/table1-orangefs-20261122.md; do
+	while read -r words; do check "$page: $words" grep -qF "$words" <(tr '\n' ' ' <$page); done <<<"$held"
+done
+# Of weak disk hogs: what was found from a quarter of the time on, and the controls.
+weak=$("$culprit" rescore results/runs/weak-20261123 --detector peer-robust --json | perl -MJSON::PP -0777 -ne '
 	my ($found, $n, $alarms, $controls) = (0) x 4;
-	for (grep { $_->{detector} eq "peer-robust" && $_->{metric} eq "any" && $_->{fault} !~ /\(/ } @{ decode_json($_)->{scores} }) {
+	for (grep { $_->{detector} eq "peer-robust" && $_->{metric} eq "any" && $_->{fault} !~ /share=10%/ } @{ decode_json($_)->{scores} }) {
 		if ($_->{control}) { $alarms += $_->{fp}{count}; $controls += $_->{n} } else { $found += $_->{tp}{count}; $n += $_->{n} } }
-	print "$found of $n at full strength, $alarms of $controls controls with an alarm\n"')
-check "the sweep's, in README: $sweep" grep -qF "$sweep" <(tr '\n' ' ' <README.md)
+	print "(weak-20261123): $found of $n hogs that take a quarter of a disk\x27s time or more, $alarms of $controls controls\n"')
+check "README: $weak" grep -qF "$weak" <(tr '\n' ' ' <README.md)
+delay=$("$culprit" rescore results/runs/weak-20261123 --detector peer-robust --json | perl -MJSON::PP -0777 -ne '
+	my @d = sort { $a <=> $b } map { $_->{delay_s}{median} // () } grep { $_->{detector} eq "peer-robust" && $_->{metric} eq "any" } @{ decode_json($_)->{scores} };
+	printf "is %.1f s (%.1f to %.1f s)\n", ($d[$#d / 2] + $d[@d / 2]) / 2, $d[0], $d[-1]')
+check "results/weak-20261123.md: its median delay $delay" grep -qF "$delay" results/weak-20261123.md
+# Of errors on OrangeFS: what one of three detectors found, in both modes.
+union() { # METHOD WHAT: of its verdicts by the detectors that look for errors, those where WHAT holds
+	sqlite3 "$tmp/$1.db" "SELECT count(DISTINCT cell.number) FROM cell JOIN attempt a ON a.cell = cell.number AND outcome = 'confirmed'
+		LEFT JOIN verdict v ON v.attempt = a.id AND detector IN ('errno-propagation', 'errno-silent', 'crash-hang') WHERE NOT training AND ($2)"
+}
+found=() wrong=() silent=()
+for method in directio alt-aio; do
+	zcat results/runs/errors-orangefs-$method-20261122/run.db.gz >"$tmp/$method.db"
+	found+=("$(union $method "verdict->'indicted' = victims") of $(union $method "victims IS NOT NULL")")
+	wrong+=("$(union $method "EXISTS (SELECT 1 FROM json_each(verdict, '\$.indicted') i WHERE i.value NOT IN (SELECT value FROM json_each(coalesce(victims, '[]'))))") of $(union $method 1)")
+	silent+=("$(union $method "detector = 'errno-silent' AND verdict->'indicted' = victims AND NOT EXISTS (SELECT 1 FROM verdict o WHERE o.attempt = a.id
+		AND o.detector IN ('errno-propagation', 'crash-hang') AND o.verdict->'indicted' = victims)")")
+done
+for row in "${found[0]} | ${found[1]}" "${wrong[0]} | ${wrong[1]}" "${silent[0]} | ${silent[1]}"; do
+	check "errors on OrangeFS: | $row |" grep -qF "| $row |" results/errors-orangefs-20261122.md
+done
 for cells in x 4 9-3 0-4 5-44x 900-901; do
 	check "--cells $cells is refused" bash -c "'$culprit' table '$tmp/table1-20261121' --cells $cells 2>&1 | grep -q 'cell'; [ \${PIPESTATUS[0]} = 2 ]"
 done

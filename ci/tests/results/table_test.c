@@ -394,9 +394,39 @@ static void a_full_disk_is_noticed(void **state)
 
 	(void)state;
 	assert_non_null(f);
-	assert_int_equal(table_render(t, TABLE_TEXT, &notes, f), -EIO);
+	assert_int_equal(table_render(t, TABLE_TEXT, &notes, f), -ENOSPC);
 	fclose(f);
 	score_table_free(t);
+}
+
+static void a_label_that_is_cut_is_shown_whole_below(void **state)
+{
+	static const struct grid_column list[] = {
+		{.head = "fault", .flags = GRID_LABEL | GRID_CUT, .width = 12},
+		{.head = "n", .flags = GRID_RIGHT, .gap = 1, .width = 4}};
+	char *text;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	struct sheet sheet = {.f = f};
+	struct grid g = {.out = &sheet};
+
+	(void)state;
+	GRID_COLUMNS(&g, list);
+	for (int i = 0; i < 2; i++) {
+		grid_words(&g, "disk-hog(strength=50 %%)");
+		grid_count(&g, 3);
+	}
+	grid_words(&g, "hang");
+	grid_count(&g, 4);
+	grid_print(&g);
+	fclose(f);
+	assert_string_equal(text,
+		"fault           n\n"
+		"disk-hog(st~    3\n"
+		"disk-hog(st~    3\n"
+		"hang            4\n"
+		"~ cut: disk-hog(strength=50 %)\n");
+	free(text);
 }
 
 int main(void)
@@ -413,6 +443,7 @@ int main(void)
 		cmocka_unit_test(markdown_rows_have_as_many_cells_as_their_head),
 		cmocka_unit_test(published_tables_are_whole),
 		cmocka_unit_test(a_full_disk_is_noticed),
+		cmocka_unit_test(a_label_that_is_cut_is_shown_whole_below),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

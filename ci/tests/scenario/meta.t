@@ -7,6 +7,7 @@ culprit=$PWD/${OUT:-out}/culprit
 meta=$PWD/harness/lua/culprit.meta.lua
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+zcat ci/tests/data/lab-none.s1.fs.log.gz >"$tmp/log"
 cd "$tmp" || exit 1
 cat >inventory.lua <<'L'
 return { file_system = { type = "glusterfs" }, nodes = {
@@ -26,6 +27,18 @@ same() { # CLASS
 	if said=$(diff <(documented "$1") <(taken)) && [ -n "$(taken)" ]; then ok "$1"; else not_ok "$1" "$said"; fi
 }
 
+# A file system, and how its servers start on an empty storage.
+echo 'return { name = "x", workloads = { "ddw" }, detectors = { "always-healthy" }, faults = { "none" } }' >scenario.lua
+sed "s|\"glusterfs\"|\"$PWD/fs.lua\"|" inventory.lua >fs-inventory.lua
+cp inventory.lua plain-inventory.lua
+mv fs-inventory.lua inventory.lua
+echo 'return { zzzzqqqq_ = 1 }' >fs.lua
+same FileSystem
+echo 'local none = function() return {} end
+return { summary = "", server_pids = none, client_pids = none, lost_errnos = {}, empty_storage = { zzzzqqqq_ = 1 } }' >fs.lua
+same EmptyStorage
+mv plain-inventory.lua inventory.lua
+
 rest='name = "x", workloads = { "ddw" }, detectors = { "always-healthy" }'
 echo "return { $rest, faults = { 'none' }, zzzzqqqq_ = 1 }" >scenario.lua
 same Scenario
@@ -35,6 +48,10 @@ echo "return { $rest, faults = { 'none' }, training = { zzzzqqqq_ = 1 } }" >scen
 same Training
 echo "return { $rest, faults = { 'none' }, gates = { zzzzqqqq_ = 1 } }" >scenario.lua
 same Gates
+echo "return { $rest, faults = { 'none' }, recorder = { 'ebpf', zzzzqqqq_ = 1 } }" >scenario.lua
+same Recorder
+echo "return { $rest, faults = { 'none' }, recorder = { 'ebpf', write = { zzzzqqqq_ = 1 } } }" >scenario.lua
+same RecorderWrite
 echo "return { $rest, faults = { './f.lua' } }" >scenario.lua
 echo 'return { zzzzqqqq_ = 1 }' >f.lua
 same Fault
@@ -43,6 +60,18 @@ same Param
 echo 'return { name = "x", workloads = { "./w.lua" }, detectors = { "always-healthy" }, faults = { "none" } }' >scenario.lua
 echo 'return { zzzzqqqq_ = 1 }' >w.lua
 same Workload
+
+echo 'return { zzzzqqqq_ = 1 }' >trigger.lua
+taken() { # the same, of a trigger
+	"$culprit" trace --inventory inventory.lua --ring 2s --trigger trigger.lua -o out 2>&1 |
+		sed -n "s/.*unknown key 'zzzzqqqq_'; there are //p" | tr -d ' ' | tr ',' '\n' | sort
+}
+same Trigger
+taken() { # the same, of a finding
+	"$culprit" findings --finding ./trigger.lua log 2>&1 |
+		sed -n "s/.*unknown key 'zzzzqqqq_'; there are //p" | tr -d ' ' | tr ',' '\n' | sort
+}
+same Finding
 
 # The prelude has exactly the functions and fields that the manual names, and nothing else can be required.
 echo 'local names = {} for name in pairs(require "culprit") do names[#names + 1] = name end

@@ -81,6 +81,35 @@ scenario 'return { name = "x", workloads = { "ddw" }, faults = { "disk-hog", "di
 refuses "a fault listed twice" "stands twice"
 scenario "return { $good," 'tracer = "magic" }'
 refuses "an unknown tracer" "scenario.lua:2: there is no tracer 'magic'"
+scenario "return { $good," 'tracer = { "ebpf", mode = "flows" } }'
+refuses "an unknown mode" "scenario.lua:2: tracer 'ebpf' has no mode 'flows': ebpf has sums, events and flow"
+scenario "return { $good," 'tracer = { "ptrace", mode = "flow" } }'
+refuses "a mode that the tracer does not have" "scenario.lua:2: tracer 'ptrace' has no mode 'flow'"
+scenario "return { $good," 'tracer = { "ebpf", mode = "events", heads = true } }'
+refuses "heads of what has none" "scenario.lua:2: tracer 'ebpf': heads need mode = \"flow\""
+# The flight recorder. recorder NAME PATTERN TABLE: a scenario with it is refused.
+recorder() {
+	scenario "return { $good," "recorder = $3 }"
+	refuses "a flight recorder: $1" "$2"
+}
+recorder "that is a name" "scenario.lua:2: a recorder is a table" '"ebpf"'
+recorder "of a tracer that keeps no ring" "scenario.lua:2: recorder: .*\"ebpf\": no other" '{ "ptrace", write = { at_end = true } }'
+recorder "without a tracer" "scenario.lua:2: recorder: .*\"ebpf\"" '{ write = { at_end = true } }'
+recorder "with an unknown key" "scenario.lua:2: recorder: unknown key 'rign'; did you mean 'ring'" '{ "ebpf", rign = "30s" }'
+recorder "of sums" "scenario.lua:2: recorder: its mode is .* not 'sums'" '{ "ebpf", mode = "sums" }'
+recorder "of heads without flows" "scenario.lua:2: recorder: heads need mode" '{ "ebpf", mode = "events", heads = true, write = { at_end = true } }'
+recorder "with a ring that is too short" "scenario.lua:2: recorder: 'ring' must be between 2 s and" '{ "ebpf", ring = "1s", write = { at_end = true } }'
+recorder "that nothing has written" "scenario.lua:2: recorder: nothing has it written" '{ "ebpf", write = {} }'
+recorder "with an unknown moment" "scenario.lua:2: recorder: write: unknown key 'at_onset'; did you mean 'at_offset'" '{ "ebpf", write = { at_onset = true } }'
+recorder "that is written after the cell's end" "scenario.lua:2: recorder: 'after_onset' is 40 s, but a cell ends 40 s after" '{ "ebpf", write = { after_onset = "40s" } }'
+recorder "with a trigger that is not there" "scenario.lua:2: recorder: trigger: .*no.lua" '{ "ebpf", trigger = "no.lua" }'
+printf 'return {\n  when = 5,\n}\n' >when.lua
+recorder "with a wrong trigger, reported with its own file" "when.lua:2: trigger: 'when' must be a function" '{ "ebpf", trigger = "when.lua" }'
+scenario "return { $good, tracer = { \"ebpf\", mode = \"flow\" }," 'recorder = { "ebpf", write = { at_end = true } } }'
+refuses "a flight recorder of what is recorded already" "scenario.lua:2: recorder: tracer 'ebpf\(mode=flow\)' records all of it already"
+scenario 'return { name = "x", measure = "runtime", workloads = { "ddw" }, tracers = { "none" },' 'recorder = { "ebpf", write = { at_end = true } } }'
+refuses "a flight recorder where run times are measured" "scenario.lua:2: a scenario that measures run times has no 'recorder'"
+
 scenario 'return { name = "x", workloads = { "ddw" }, detectors = { "always-healthy" }, faults = { "./mine.lua" } }'
 refuses "a missing fault file" "cannot read the fault './mine.lua'"
 printf 'return {\n  summary = "s", resource = "r",\n  inject = 5,\n}\n' >mine.lua
@@ -107,6 +136,13 @@ plan() { "$culprit" run --inventory inventory.lua --dry-run --json "$@" scenario
 scenario "return { $good, repeats = 3 }"
 check "one seed gives one plan" cmp <(plan --seed 7) <(plan --seed 7)
 if cmp -s <(plan --seed 7) <(plan --seed 8); then not_ok "another seed, another plan"; else ok "another seed, another plan"; fi
+scenario "return { $good, repeats = 3," 'tracer = { "ebpf", mode = "flow", heads = true } }'
+check "a log of flows may be asked for" plan --seed 7
+printf 'return { when = function(now) end }\n' >when.lua
+scenario "return { $good, repeats = 3," 'recorder = { "ebpf", heads = true, ring = "20s", write = { after_onset = "5s", at_offset = true, at_end = true },' \
+	'trigger = "when.lua" } }'
+check "a flight recorder may be asked for" plan --seed 7
+scenario "return { $good, repeats = 3 }"
 before=$(plan --seed 7 | grep -A6 '"cell": 4,' | sort)
 after=$(plan --seed 7 --only cell=4 | grep -A6 '"cell": 4,' | sort)
 check "--only changes no cell" [ "$before" = "$after" ]
@@ -115,4 +151,27 @@ scenario 'return { name = "x", workloads = { "ddw", "ddr" }, detectors = { "alwa
 check "a fault runs under its own workloads only, on as many victims" \
 	[ "$("$culprit" run --inventory inventory.lua --dry-run scenario.lua | grep disk-hog | grep -c 'ddr .* s.+s.')" = 20 ]
 check "a dry run creates no files" [ ! -e runs ]
+
+# What the file system's own file says of faults is known before any host is asked.
+file_system() { # FIELDS
+	echo "local no = function() return {} end return { summary = '', server_pids = no, client_pids = no, lost_errnos = {}, $1 }" >fs.lua
+	sed "s|\"glusterfs\"|\"$PWD/fs.lua\"|" good.lua >inventory.lua
+}
+same() { if [ "$(skipped)" = "$2" ]; then ok "$1"; else not_ok "$1" "$(skipped)"; fi; } # NAME, what is skipped
+skipped() { "$culprit" run --inventory inventory.lua --dry-run scenario.lua | grep '^skipped' | tr '\n' ';'; }
+scenario 'return { name = "x", workloads = { "ddw" }, faults = { "kill", "err-space", "err-remount", "./mine.lua" },' \
+	'detectors = { "always-healthy" } }'
+echo 'return { summary = "s", resource = "r", inject = function() end, verify = function() end }' >mine.lua
+file_system 'cannot = { kill = "it never ends", ["mine.lua"] = "not mine" }'
+same "faults that it cannot bear" "skipped: fault kill: fs: it never ends;skipped: fault mine: fs: not mine;"
+check "in JSON, too" eval 'plan | tr -d " \n" | grep -q "\"skipped\":\[{\"fault\":\"kill\",\"reason\":\"fs:itneverends\"}"'
+file_system 'empty_storage = "no journal"'
+same "a storage that cannot be empty" "skipped: fault err-space: fs: a server cannot start on an empty storage: no journal;"
+file_system 'storage = "device"'
+check "a storage that is a device" eval '[ "$(skipped | grep -o "fault err-[a-z]*: fs: its servers keep their data on raw devices" | wc -l)" = 2 ]'
+file_system 'cannot = { kil = "x" }'
+refuses "a fault that does not exist" "fs.lua:1: .*did you mean 'kill'\?"
+cp good.lua inventory.lua
+echo 'return { summary = "s", resource = "r", storage = "fodler", inject = function() end, verify = function() end }' >mine.lua
+refuses "a fault that needs an unknown kind of storage" "mine.lua:1: fault 'mine': 'storage' must be \"folder\" or \"empty\""
 done_testing

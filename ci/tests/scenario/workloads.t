@@ -19,7 +19,7 @@ number() { echo "json_extract(r.value, '\$.$1')"; }
 check "a lab" up
 cat >"$tmp/fixed.lua" <<L
 return { name = "fixed", workloads = { $workloads }, faults = { "none" }, detectors = { "always-healthy" },
-         phases = { before = "1s", fault = "2s", after = "1s" } }
+         phases = { before = "1s", fault = "6s", after = "1s" } }
 L
 check "a run with cells of a length" run fixed
 is "iozone writes, pass after pass" "$(result fixed iozonew "$(number bytes) = 2 * 131072 * $(number passes) AND $(number passes) >= 0")" "2|2"

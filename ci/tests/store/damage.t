@@ -46,6 +46,18 @@ damaged "a changed byte in a corpus" "$tmp/bit"
 head -c 100000 /dev/urandom >"$tmp/junk/run.db.gz"
 damaged "a corpus of random bytes" "$tmp/junk"
 
+# Programs in a run would run with every question, and change what is judged.
+copy view
+sqlite3 "$tmp/view/run.db" "ALTER TABLE fact RENAME TO was; CREATE VIEW fact AS SELECT key, (WITH RECURSIVE n(i) AS
+	(SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n) AS value FROM was"
+damaged "a view that never ends" "$tmp/view"
+copy trigger
+sqlite3 "$tmp/trigger/run.db" "CREATE TRIGGER t BEFORE INSERT ON verdict BEGIN UPDATE cell SET fault = 'none'; END"
+damaged "a trigger that changes the truth" "$tmp/trigger"
+copy virtual
+sqlite3 "$tmp/virtual/run.db" "CREATE VIRTUAL TABLE v USING fts5(x)"
+damaged "a virtual table" "$tmp/virtual"
+
 check "a whole run is read" bash -c "'$culprit' table '$good' >/dev/null"
 said=$("$culprit" table "$tmp" 2>&1)
 check "not a run: $said" [ "$?$said" = "2culprit table: '$tmp' is no run: there is no run.db in it" ]

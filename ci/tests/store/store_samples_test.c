@@ -275,7 +275,7 @@ static void samples_come_back_and_a_cell_is_small(void **state)
 		fail_msg("%s", e.text);
 	assert_int_equal(stat(path, &st), 0);
 	print_message("# %ld bytes a cell packed\n", (long)st.st_size / CELLS);
-	assert_in_range(st.st_size / CELLS, 1, 40000);
+	assert_in_range(st.st_size / CELLS, 1, 650 * METRIC_COUNT);
 	store_close(s);
 	if (store_open(packed, &s, &e))
 		fail_msg("%s", e.text);

@@ -62,6 +62,20 @@ static int try_judge(struct store *s, struct err *e)
 	return rc;
 }
 
+/* Hosts, keys of the draw, traces with paths and contents' sizes: nobody else's business. */
+static void a_run_is_its_users_alone(void **state)
+{
+	mode_t was = umask(0);
+	struct store *s = new_store("private");
+	struct stat st;
+
+	(void)state;
+	umask(was);
+	assert_int_equal(stat(folder, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0700);
+	store_close(s);
+}
+
 static void absent_is_no_error(void **state)
 {
 	struct store *s = new_store("absent");
@@ -167,6 +181,7 @@ static void an_old_version_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_run_is_its_users_alone),
 		cmocka_unit_test(absent_is_no_error),
 		cmocka_unit_test(judging_refuses_without_the_key),
 		cmocka_unit_test(judging_refuses_a_database_that_fails),

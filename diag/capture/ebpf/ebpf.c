@@ -9,26 +9,31 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/membarrier.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include "diag/capture/choice.h"
+#include "diag/capture/control.h"
 #include "diag/capture/ebpf/ebpf.h"
 #include "diag/capture/ebpf/rings.h"
 #include "diag/capture/launch.h"
 #include "diag/record/log.h"
 #include "ebpf.skel.h"
+#include "harness/base/alloc.h"
+#include "harness/base/auto.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 
@@ -38,7 +43,8 @@ enum {
 	LEAST_RING = 1 << 14, /* holds the longest event thrice */
 	MOST_RING = 1 << 30,
 	MOST_SUMS = 1 << 14,
-	SOCKETS = 1 << 13, /* that may be in the midst of a message */
+	SOCKETS = 1 << 13,       /* that may be in the midst of a message */
+	FUSE_REQUESTS = 1 << 12, /* under way */
 };
 
 /* An event may be late in its ring by what its program takes after having read the clock. */
@@ -55,9 +61,13 @@ struct ebpf {
 	struct sums *sums; /* NULL in events mode */
 	int64_t clock_ns;  /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
 	struct log_writer *log;
+	struct control control;
+	struct choice choice; /* in use */
+	unsigned dumps;       /* files that were written when told */
 	struct call_rule rules[RULES];
 	pid_t child;
 	int child_status;
+	bool left;  /* told to leave the command */
 	int failed; /* the log could not be written: 'err' */
 	struct err err;
 };
@@ -115,30 +125,95 @@ static int walk_tasks(struct ebpf *x, enum iter_mode mode, struct err *e)
 	return n < 0 ? err_errno(e, -errno, "cannot walk over the tasks") : 0;
 }
 
-static int set_prefixes(struct ebpf *x, struct err *e)
+/* From now on the programs record what 'c' says. They see the old filter or the new one, whole. */
+static int set_filter(struct ebpf *x, const struct choice *c, struct err *e)
+{
+	uint32_t at = x->skel->bss->filter_at + 1;
+	int rc = filter_fill(c, true, &x->skel->bss->filters[at & 1], e);
+
+	if (rc)
+		return rc;
+	x->choice = *c;
+	__atomic_store_n(&x->skel->bss->filter_at, at, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+/* What the request chooses, with its paths. */
+static int first_choice(struct ebpf *x, struct err *e)
 {
 	const struct trace_filter *f = &x->r->filter;
-	struct stat st;
 
-	if (f->n_paths > PREFIXES)
-		return err_set(e, -EINVAL, "more than %d paths to filter by", PREFIXES);
+	if (f->choice)
+		x->choice = *f->choice;
+	if (x->r->mode == TRACE_SUMS && (x->choice.calls || x->choice.n_clients))
+		return err_set(e, -EINVAL,
+			"sums cannot be chosen by kind of call or by client; events and flow can");
+	if (f->n_paths > CHOICE_PATHS)
+		return err_set(e, -EINVAL, "more than %d paths to filter by", CHOICE_PATHS);
 	for (size_t i = 0; i < f->n_paths; i++) {
-		struct prefix *p = (struct prefix *)&x->skel->rodata->prefixes[i];
-
-		if (stat(f->paths[i], &st) < 0)
-			return err_errno(e, -errno, "cannot filter by '%s'", f->paths[i]);
-		p->ino = st.st_ino;
-		p->dev = major(st.st_dev) << 20 | minor(st.st_dev);
-		p->size = (uint32_t)strlen(f->paths[i]);
-		while (p->size && f->paths[i][p->size - 1] == '/')
-			p->size--;
-		if (p->size >= PREFIX_MAX)
+		if (strlen(f->paths[i]) >= CHOICE_PATH)
 			return err_set(e, -EINVAL, "a path to filter by is shorter than %d bytes",
-				PREFIX_MAX);
-		memcpy((char *)x->skel->rodata->prefix_text[i], f->paths[i], p->size);
+				CHOICE_PATH);
+		strcpy(x->choice.paths[x->choice.n_paths++], f->paths[i]);
 	}
-	x->skel->rodata->n_prefixes = (uint32_t)f->n_paths;
-	return 0;
+	x->skel->rodata->filters_on = x->r->control_fd || !choice_is_all(&x->choice);
+	return filter_fill(&x->choice, x->r->control_fd, &x->skel->bss->filters[0], e);
+}
+
+/* io_uring has tracepoints of its own; kernels may lack them. */
+static void follow_rings(struct ebpf *x)
+{
+	bool there = libbpf_find_vmlinux_btf_id("io_uring_submit_req", BPF_TRACE_RAW_TP) > 0 &&
+		libbpf_find_vmlinux_btf_id("io_uring_complete", BPF_TRACE_RAW_TP) > 0;
+
+	bpf_program__set_autoload(x->skel->progs.on_ring_submit, there);
+	bpf_program__set_autoload(x->skel->progs.on_ring_complete, there);
+	for (uint32_t nr = 0; there && nr < RULES; nr++)
+		if (x->rules[nr].action == ACT_RING)
+			x->rules[nr].action = ACT_NONE;
+}
+
+/* Is there this tracepoint in the kernel, or in its module? */
+static bool has_tracepoint(const char *name, const char *module)
+{
+	struct btf *kernel, *own;
+	char type[64];
+	bool found;
+
+	if (libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP) > 0)
+		return true;
+	kernel = btf__load_vmlinux_btf();
+	own = kernel ? btf__load_module_btf(module, kernel) : NULL;
+	snprintf(type, sizeof(type), "btf_trace_%s", name);
+	found = own && btf__find_by_name_kind(own, type, BTF_KIND_TYPEDEF) > 0;
+	btf__free(own);
+	btf__free(kernel);
+	return found;
+}
+
+/* What a log of flows has besides, and names of threads, which sums have not. */
+static void follow_flows(struct ebpf *x)
+{
+	bool flow = x->r->mode == TRACE_FLOW, fuse = false, ends = false;
+
+	x->skel->rodata->flow = flow;
+	x->skel->rodata->heads = flow && x->r->heads;
+	x->skel->rodata->causal = flow && x->r->causal;
+	bpf_program__set_autoload(x->skel->progs.on_switch, flow && x->r->causal);
+	if (flow) {
+		fuse = has_tracepoint("fuse_request_send", "fuse");
+		ends = has_tracepoint("fuse_request_end", "fuse");
+		bpf_map__set_max_entries(x->skel->maps.fuse_requests, FUSE_REQUESTS);
+	}
+	if (flow && !fuse)
+		fprintf(stderr,
+			"culprit-agent trace: this kernel does not show requests to FUSE "
+			"mounts (Linux 6.10 does, once the module fuse is loaded)\n");
+	bpf_program__set_autoload(x->skel->progs.on_fuse_send, fuse);
+	bpf_program__set_autoload(x->skel->progs.on_fuse_end, fuse && ends);
+	bpf_program__set_autoload(x->skel->progs.on_rename,
+		x->r->mode != TRACE_SUMS &&
+			libbpf_find_vmlinux_btf_id("task_rename", BPF_TRACE_RAW_TP) > 0);
 }
 
 /* The life of the programs: prepared (opened, their constants set), loaded (verified by the kernel,
@@ -158,7 +233,10 @@ static int prepare(struct ebpf *x, struct err *e)
 	if (!skel)
 		return err_errno(e, -EOPNOTSUPP, "cannot open the programs");
 	rules_fill(r, x->rules);
+	follow_rings(x);
+	follow_flows(x);
 	memcpy((void *)skel->rodata->rules, x->rules, sizeof(x->rules));
+	rules_async((uint16_t *)skel->rodata->async_calls);
 	skel->rodata->sums = r->mode == TRACE_SUMS;
 	skel->rodata->has_cgroup = r->filter.cgroup != NULL;
 	skel->rodata->has_tids = r->filter.n_tids > 0;
@@ -170,7 +248,7 @@ static int prepare(struct ebpf *x, struct err *e)
 		bpf_map__set_max_entries(skel->maps.messages, SOCKETS);
 		bpf_map__set_max_entries(skel->maps.pollers, SOCKETS);
 	}
-	return set_prefixes(x, e);
+	return first_choice(x, e);
 }
 
 static int load(struct ebpf *x, struct err *e)
@@ -216,11 +294,14 @@ static int set_cgroup(struct ebpf *x, const char *path, struct err *e)
 {
 	uint32_t zero = 0;
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+	struct statfs fs;
 
 	if (fd < 0)
 		return err_errno(e, -errno, "cannot open the cgroup '%s'", path);
-	if (bpf_map_update_elem(bpf_map__fd(x->skel->maps.cgroups), &zero, &fd, 0) < 0)
-		rc = err_errno(e, -errno, "'%s' is no cgroup (v2)", path);
+	if (fstatfs(fd, &fs) < 0 || fs.f_type != CGROUP2_SUPER_MAGIC)
+		rc = err_set(e, -EINVAL, "'%s' is no cgroup (v2)", path);
+	else if (bpf_map_update_elem(bpf_map__fd(x->skel->maps.cgroups), &zero, &fd, 0) < 0)
+		rc = err_errno(e, -errno, "cannot record the cgroup '%s'", path);
 	close(fd);
 	return rc;
 }
@@ -263,6 +344,28 @@ out:
 	return (int64_t)ns[BIAS_CALLS / 2];
 }
 
+/* Asynchronous operations of a process (0: of all) that are under way have no result. */
+static void end_asyncs(struct ebpf *x, uint32_t pid, int64_t now_ns)
+{
+	int fd = bpf_map__fd(x->skel->maps.asyncs);
+	struct async_key key, next;
+	struct async_op op;
+	bool more = bpf_map_get_next_key(fd, NULL, &next) == 0;
+
+	while (more) {
+		key = next;
+		more = bpf_map_get_next_key(fd, &key, &next) == 0;
+		if (bpf_map_lookup_elem(fd, &key, &op) < 0)
+			continue;
+		/* Another program may have begun its own under that number by now. */
+		if (pid && (op.pid != pid || (int64_t)op.start_ns + x->clock_ns > now_ns))
+			continue;
+		bpf_map_delete_elem(fd, &key);
+		if (!x->sums)
+			events_async(x->events, &op, now_ns);
+	}
+}
+
 static void write_record(void *ctx, struct record *rec)
 {
 	struct ebpf *x = ctx;
@@ -271,6 +374,11 @@ static void write_record(void *ctx, struct record *rec)
 		rec->process.pid == rec->process.tid;
 
 	/* Before its record: with that its descriptors mean nothing any more. */
+	if (process_end || (rec->type == RECORD_PROCESS && rec->process.what == PROCESS_EXEC))
+		end_asyncs(x, rec->process.pid, rec->process.start_ns);
+	/* Its other threads were judged by the old name. */
+	if (rec->type == RECORD_PROCESS && rec->process.what == PROCESS_NAME && x->choice.n_names)
+		__atomic_fetch_add(&x->skel->bss->filter_at, 2, __ATOMIC_SEQ_CST);
 	if (x->sums && process_end)
 		sums_end_messages(x->sums, rec->process.pid, x->clock_ns);
 	if (!x->failed)
@@ -279,7 +387,7 @@ static void write_record(void *ctx, struct record *rec)
 
 static void set_clock(struct ebpf *x)
 {
-	x->clock_ns = clock_real_ns() - clock_ns(CLOCK_MONOTONIC);
+	x->clock_ns = clock_real_ahead_ns();
 	x->skel->bss->clock_ns = x->clock_ns;
 	events_clock(x->events, x->clock_ns);
 }
@@ -357,6 +465,75 @@ static int follow_command(struct ebpf *x, struct err *e)
 	return rc;
 }
 
+/* Writes what the ring holds, up to now, into a file of its own. A failure ends nothing. */
+static int dump(struct ebpf *x, struct err *e)
+{
+	auto_free char *path = alloc_format("%s.%u", x->r->out, x->dumps + 1);
+	int rc;
+
+	if (!x->r->ring_ns)
+		return err_set(e, -EINVAL, "nothing is kept to be written: --ring is not given");
+	drain(x, (uint64_t)clock_ns(CLOCK_MONOTONIC));
+	rc = log_writer_dump(x->log, path, e);
+	x->dumps += rc == 0;
+	return rc;
+}
+
+/* Says in the log what is recorded from now on, behind what was recorded before. */
+static void mark(struct ebpf *x)
+{
+	auto_free char *chosen = choice_text(&x->choice);
+	auto_free char *text = alloc_format("%s%s%s", x->skel->bss->recording ? "on" : "off",
+		choice_is_all(&x->choice) ? "" : " filter ",
+		choice_is_all(&x->choice) ? "" : chosen);
+	struct record rec = {.type = RECORD_MARK, .mark = {.start_ns = clock_real_ns()}};
+
+	drain(x, (uint64_t)clock_ns(CLOCK_MONOTONIC));
+	rec.mark.text = text;
+	write_record(x, &rec);
+}
+
+static int obey_filter(struct ebpf *x, const char *words, struct err *e)
+{
+	struct choice c;
+	int rc = choice_parse(words, &c, e);
+
+	if (!rc && x->sums && (c.calls || c.n_clients))
+		rc = err_set(e, -EINVAL, "sums cannot be chosen by kind of call or by client");
+	return rc ?: set_filter(x, &c, e);
+}
+
+static int obey(struct ebpf *x, const char *line, struct err *e)
+{
+	int rc = 0;
+
+	if (!strcmp(line, "write"))
+		return dump(x, e);
+	if (!strncmp(line, "filter ", 7))
+		rc = obey_filter(x, line + 7, e);
+	else if (!strcmp(line, "on") || !strcmp(line, "off"))
+		x->skel->bss->recording = !strcmp(line, "on");
+	else
+		rc = err_set(e, -EINVAL, "control lines are on, off, write and filter ...");
+	if (!rc)
+		mark(x);
+	return rc;
+}
+
+static void take_orders(struct ebpf *x)
+{
+	const char *line;
+	struct err e;
+
+	if (trace_take_write() && dump(x, &e) < 0)
+		trace_complain(0, e.text);
+	while ((line = control_line(&x->control))) {
+		bool done = obey(x, line, &e) == 0;
+
+		control_answer(&x->control, done ? "" : "error: ", done ? line : e.text);
+	}
+}
+
 /* Until all have ended, a signal says stop, or the log fails. */
 static void run(struct ebpf *x)
 {
@@ -368,10 +545,12 @@ static void run(struct ebpf *x)
 			rings_wait(x->rings, 1000);
 		drain(x, (uint64_t)clock_ns(CLOCK_MONOTONIC) - LATE_NS);
 		stop = trace_take_stop();
-		if (stop && !x->r->command)
+		x->left = stop == TRACE_LEAVE;
+		if (x->left || (stop && !x->r->command))
 			break;
 		if (stop > 0)
 			kill(x->child, stop);
+		take_orders(x);
 		if (trace_take_tick() && !x->failed) {
 			set_clock(x);
 			if (x->sums)
@@ -400,6 +579,12 @@ static uint64_t detach(struct ebpf *x)
 	}
 	drain(x, UINT64_MAX);
 	events_end(x->events);
+	end_asyncs(x, 0, clock_real_ns());
+	if (x->skel->bss->unseen)
+		fprintf(stderr,
+			"culprit-agent trace: %llu calls of io_uring_enter: this kernel does not "
+			"show what is read and written by io_uring\n",
+			(unsigned long long)x->skel->bss->unseen);
 	if (x->sums) {
 		sums_end_messages(x->sums, 0, x->clock_ns);
 		read_sums(x, INT64_MAX);
@@ -421,7 +606,7 @@ static uint64_t detach(struct ebpf *x)
 static void close_all(struct ebpf *x)
 {
 	log_writer_free(x->log);
-	events_free(x->events);
+	ebpf_events_free(x->events);
 	sums_free(x->sums);
 	rings_free(x->rings);
 	bpf_link__destroy(x->each_task);
@@ -431,12 +616,8 @@ static void close_all(struct ebpf *x)
 static int start(struct ebpf *x, struct err *e)
 {
 	const struct trace_filter *f = &x->r->filter;
-	int rc = 0;
+	int rc = add_numbers(x->skel->maps.tids, f->tids, f->n_tids, 0, e);
 
-	if (f->cgroup)
-		rc = set_cgroup(x, f->cgroup, e);
-	if (rc == 0)
-		rc = add_numbers(x->skel->maps.tids, f->tids, f->n_tids, 0, e);
 	if (rc == 0)
 		rc = x->r->command ? follow_command(x, e) : follow_pids(x, e);
 	return rc;
@@ -444,7 +625,9 @@ static int start(struct ebpf *x, struct err *e)
 
 int ebpf_trace(const struct trace_request *r, struct err *why)
 {
-	struct ebpf x = {.r = r};
+	static const enum log_how how[] = {
+		[TRACE_EVENTS] = LOG_EVENTS, [TRACE_SUMS] = LOG_SUMS, [TRACE_FLOW] = LOG_FLOW};
+	struct ebpf x = {.r = r, .control = {.fd = r->control_fd}};
 	uint64_t lost;
 	struct err e;
 	int rc, code = 0;
@@ -454,6 +637,8 @@ int ebpf_trace(const struct trace_request *r, struct err *why)
 		rc = load(&x, why);
 	if (rc == 0)
 		rc = attach(&x, why);
+	if (rc == 0 && r->filter.cgroup)
+		rc = set_cgroup(&x, r->filter.cgroup, why);
 	if (rc < 0) {
 		close_all(&x);
 		return rc == -EOPNOTSUPP ? rc : trace_complain(TRACE_EXIT_USAGE, why->text);
@@ -463,9 +648,16 @@ int ebpf_trace(const struct trace_request *r, struct err *why)
 		code = trace_complain(TRACE_EXIT_USAGE, e.text);
 		goto out;
 	}
+	log_writer_bound(x.log, r->bound_bytes);
 	log_writer_bias(x.log, measure_bias_ns(&x));
-	rc = log_flush(x.log, &e); /* the head: a log from now on, whatever becomes of us */
-	x.events = events_new(x.rules, write_record, &x);
+	log_writer_how(x.log,
+		(uint32_t)how[r->mode] | (r->heads && r->mode == TRACE_FLOW ? LOG_HEADS : 0) |
+			(r->causal && r->mode == TRACE_FLOW ? LOG_CAUSAL : 0));
+	if (r->ring_ns)
+		rc = log_writer_keep(x.log, r->ring_ns, r->ring_bytes, &e);
+	if (rc == 0)
+		rc = log_flush(x.log, &e); /* the head: a log from now on, whatever becomes of us */
+	x.events = ebpf_events_new(x.rules, write_record, &x);
 	if (r->mode == TRACE_SUMS)
 		x.sums = sums_new(bpf_map__fd(x.skel->maps.second_sums),
 			bpf_map__fd(x.skel->maps.messages), bpf_map__fd(x.skel->maps.pollers),
@@ -483,11 +675,14 @@ int ebpf_trace(const struct trace_request *r, struct err *why)
 			r->command ? TRACE_EXIT_NO_PROGRAM : TRACE_EXIT_USAGE, e.text);
 		goto out;
 	}
+	if (!choice_is_all(&x.choice))
+		mark(&x);
 	trace_ready(r);
 	run(&x);
 	lost = detach(&x);
 	if (r->command) {
-		while (waitpid(x.child, &x.child_status, 0) < 0 && errno == EINTR)
+		while (waitpid(x.child, &x.child_status, x.left ? WNOHANG : 0) < 0 &&
+			errno == EINTR)
 			;
 		code = trace_exit_code(x.child_status);
 	}

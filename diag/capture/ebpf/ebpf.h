@@ -8,7 +8,12 @@
 
 extern const char ebpf_arch[];
 
+/* 'may_miss': a path that is not there matches only calls that name it; else it is -ENOENT. '*out'
+ * is of no use in case of errors. */
+int filter_fill(const struct choice *c, bool may_miss, struct filter *out, struct err *e);
+
 void rules_fill(const struct trace_request *r, struct call_rule rules[RULES]);
+void rules_async(uint16_t calls[ASYNC_CALLS]);
 
 /*
  * Events to records. They may be cut short or make no sense: what does not hold together is
@@ -20,8 +25,8 @@ struct ebpf_events;
 typedef void (*record_fn)(void *ctx, struct record *rec);
 
 /* 'rules' must outlive it. NULL: out of memory. */
-struct ebpf_events *events_new(const struct call_rule *rules, record_fn fn, void *ctx);
-void events_free(struct ebpf_events *x);
+struct ebpf_events *ebpf_events_new(const struct call_rule *rules, record_fn fn, void *ctx);
+void ebpf_events_free(struct ebpf_events *x);
 
 /* CLOCK_REALTIME minus CLOCK_MONOTONIC, from now on. */
 void events_clock(struct ebpf_events *x, int64_t offset_ns);
@@ -34,6 +39,9 @@ void events_lost(struct ebpf_events *x, uint32_t cpu, uint64_t count, uint64_t a
 
 /* Writes what was held back. */
 void events_end(struct ebpf_events *x);
+
+/* An asynchronous operation that has no result: its process ended, or the tracer leaves. */
+void events_async(struct ebpf_events *x, const struct async_op *op, int64_t end_ns);
 
 /* What a descriptor is, from its event: kind, path (into 'path'), addresses; not the tag. False:
  * makes no sense. */

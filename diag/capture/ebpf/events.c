@@ -38,7 +38,7 @@ struct ebpf_events {
 	char path[PARTS_MAX + 256];
 };
 
-struct ebpf_events *events_new(const struct call_rule *rules, record_fn fn, void *ctx)
+struct ebpf_events *ebpf_events_new(const struct call_rule *rules, record_fn fn, void *ctx)
 {
 	struct ebpf_events *x = calloc(1, sizeof(*x));
 
@@ -53,13 +53,13 @@ struct ebpf_events *events_new(const struct call_rule *rules, record_fn fn, void
 	x->fds = fdtable_new();
 	x->seen = first_seen_new();
 	if (!x->thread || !x->process || !x->fds || !x->seen) {
-		events_free(x);
+		ebpf_events_free(x);
 		return NULL;
 	}
 	return x;
 }
 
-void events_free(struct ebpf_events *x)
+void ebpf_events_free(struct ebpf_events *x)
 {
 	if (!x)
 		return;
@@ -245,6 +245,40 @@ static int feed_closes(struct ebpf_events *x, const struct ev_call *ev, uint8_t 
 	return rc;
 }
 
+/* What a call of a log of flows has besides. */
+static void flow_of(struct record_call *c, const struct ev_flow *ev, uint32_t size)
+{
+	if (size < FLOW_BARE)
+		return;
+	c->positioned = ev->c.h.flags & EV_POSITIONED;
+	if (c->positioned)
+		c->position = ev->position;
+	if (size < sizeof(*ev) || !ev->head_size || ev->head_size > RECORD_HEAD)
+		return;
+	c->head_size = ev->head_size;
+	c->head = ev->head;
+}
+
+static int feed_fuse(struct ebpf_events *x, const struct ev_fuse *ev, uint32_t size)
+{
+	struct record rec = {.type = RECORD_FUSE};
+
+	if (size < sizeof(*ev))
+		return 0;
+	rec.fuse = (struct record_fuse){
+		.start_ns = real_ns(x, ev->h.at_ns),
+		.pid = ev->h.pid,
+		.tid = ev->h.tid,
+		.unique = ev->unique,
+		.nodeid = ev->nodeid,
+		.device = ev->dev & 0xfffff,
+		.opcode = ev->opcode,
+		.ended = ev->ended != 0,
+		.error = ev->ended ? ev->error : 0,
+	};
+	return emit(x, &rec);
+}
+
 static int feed_call(struct ebpf_events *x, const struct ev_call *ev, uint32_t size)
 {
 	struct record rec = {.type = RECORD_CALL};
@@ -267,10 +301,17 @@ static int feed_call(struct ebpf_events *x, const struct ev_call *ev, uint32_t s
 			.unfinished = ev->h.flags & EV_UNFINISHED,
 			.result = ev->result,
 			.offset = ev->offset,
+			.asked = ev->offset == -1 ? ev->asked : 0,
 			.path = t->paths,
 			.path2 = t->paths && t->path2 ? t->paths + t->path2 : NULL,
 		};
 		memcpy(rec.call.args, ev->args, sizeof(rec.call.args));
+		rec.call.timed = ev->h.flags & EV_TIMED;
+		if (rec.call.timed) {
+			rec.call.cpu_ns = ev->cpu_ns;
+			rec.call.cpu_call_ns = ev->cpu_call_ns;
+		}
+		flow_of(&rec.call, (const struct ev_flow *)ev, size);
 		rc = emit(x, &rec);
 	}
 	if (t->paths)
@@ -278,6 +319,46 @@ static int feed_call(struct ebpf_events *x, const struct ev_call *ev, uint32_t s
 	if (rc == 0 && ev->nr < RULES && !(ev->h.flags & EV_UNFINISHED))
 		rc = feed_closes(x, ev, x->rules[ev->nr].action);
 	return rc;
+}
+
+static struct record async_record(struct ebpf_events *x, uint64_t start_ns, uint64_t end_ns,
+	uint32_t nr, uint32_t pid, uint32_t tid, const uint64_t args[4])
+{
+	struct record rec = {.type = RECORD_CALL};
+
+	rec.call = (struct record_call){
+		.seq = seq(x, start_ns),
+		.start_ns = real_ns(x, start_ns),
+		.service_ns = (int64_t)(end_ns - start_ns),
+		.pid = pid,
+		.tid = tid,
+		.nr = nr | RECORD_ASYNC_NR,
+		.offset = args[1] ? (int64_t)args[3] : -1,
+	};
+	memcpy(rec.call.args, args, 4 * sizeof(args[0]));
+	return rec;
+}
+
+static int feed_async(struct ebpf_events *x, const struct ev_async *ev, uint32_t size)
+{
+	struct record rec;
+
+	if (size < sizeof(*ev) || ev->nr >= RULES || ev->h.at_ns < ev->start_ns)
+		return 0;
+	rec = async_record(x, ev->start_ns, ev->h.at_ns, ev->nr, ev->h.pid, ev->h.tid, ev->args);
+	rec.call.unfinished = ev->h.flags & EV_UNFINISHED;
+	rec.call.result = ev->result;
+	return emit(x, &rec);
+}
+
+void events_async(struct ebpf_events *x, const struct async_op *op, int64_t end_ns)
+{
+	uint64_t end = (uint64_t)(end_ns - x->offset_ns);
+	struct record rec = async_record(x, op->start_ns, end > op->start_ns ? end : op->start_ns,
+		op->nr, op->pid, op->tid, op->args);
+
+	rec.call.unfinished = true;
+	emit(x, &rec);
 }
 
 static int feed_fd(struct ebpf_events *x, const struct ev_fd *ev, uint32_t size)
@@ -400,6 +481,8 @@ static int feed_process(struct ebpf_events *x, const struct ev_process *ev, uint
 	t = thread_get(x, &ev->h);
 	if (!t)
 		return -ENOMEM;
+	if (ev->h.type == EV_NAME)
+		return process_record(x, &ev->h, PROCESS_NAME, ev->h.tid, 0, 0, name);
 	if (ev->h.type == EV_EXEC)
 		x->process[ev->h.pid]->leader_gone = x->process[ev->h.pid]->group_dead = false;
 	if (rc == 0)
@@ -422,24 +505,31 @@ int events_feed(struct ebpf_events *x, const struct ev *ev, uint32_t size)
 {
 	struct event_thread *t;
 
-	if (size < sizeof(*ev) || !ev->pid || ev->pid >= MAX_PID || !ev->tid || ev->tid >= MAX_PID)
+	if (size < sizeof(*ev) || ev->pid >= MAX_PID || ev->tid >= MAX_PID)
 		return 0;
-	if (ev->lost)
+	if (ev->type == EV_FUSE ? ev->lost : ev->pid && ev->tid && ev->lost)
 		events_lost(x, ev->cpu, ev->lost, ev->at_ns);
+	if (ev->type == EV_FUSE)
+		return feed_fuse(x, (const struct ev_fuse *)ev, size);
+	if (!ev->pid || !ev->tid)
+		return 0;
 	t = x->thread[ev->tid];
 	if (t && t->pid != ev->pid) {
 		/* Its end was lost, and the number has been given again. */
 		forget(x, ev->tid);
 		t = NULL;
 	}
-	if (t && t->signal.signo && ev->type != EV_EXIT && ev->type != EV_FD)
+	if (t && t->signal.signo && ev->type != EV_EXIT && ev->type != EV_FD &&
+		ev->type != EV_ASYNC)
 		flush_signal(x, t, false);
 	switch (ev->type) {
 	case EV_CALL: return feed_call(x, (const struct ev_call *)ev, size);
 	case EV_PATHS: return feed_paths(x, (const struct ev_paths *)ev, size);
 	case EV_FD: return feed_fd(x, (const struct ev_fd *)ev, size);
+	case EV_ASYNC: return feed_async(x, (const struct ev_async *)ev, size);
 	case EV_START:
 	case EV_EXEC:
+	case EV_NAME:
 	case EV_EXIT: return feed_process(x, (const struct ev_process *)ev, size);
 	case EV_SIGNAL:
 		if (size < sizeof(struct ev_signal))

@@ -137,6 +137,8 @@ static __always_inline void put_socket(struct file *file, struct scratch *s)
 		struct sock *peer = BPF_CORE_READ((struct unix_sock *)sk, peer);
 
 		f->unix_size[0] = put_unix(BPF_CORE_READ((struct unix_sock *)sk, addr), s, 0);
+		if (causal && peer)
+			f->peer = BPF_CORE_READ(peer, sk_socket, file, f_inode, i_ino);
 		if (peer)
 			f->unix_size[1] = put_unix(
 				BPF_CORE_READ((struct unix_sock *)peer, addr), s, f->unix_size[0]);
@@ -167,6 +169,10 @@ static __noinline void put_fd(struct task_struct *task, u32 pid, u32 fd, u64 at_
 	f->ino = BPF_CORE_READ(inode, i_ino);
 	f->generation = BPF_CORE_READ(inode, i_generation);
 	f->dev = BPF_CORE_READ(sb, s_dev);
+	if ((f->mode & IFMT) == IFBLK) {
+		f->ino = f->generation = 0;
+		f->dev = BPF_CORE_READ(inode, i_rdev);
+	}
 	f->magic = BPF_CORE_READ(sb, s_magic);
 	if (f->magic == SOCKFS && (f->mode & IFMT) == IFSOCK)
 		put_socket(file, s);

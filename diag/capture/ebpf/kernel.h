@@ -39,6 +39,7 @@ struct super_block {
 
 struct inode {
 	unsigned short i_mode;
+	u32 i_rdev;
 	struct super_block *i_sb;
 	unsigned long i_ino;
 	s64 i_size;
@@ -98,20 +99,36 @@ struct sock_common {
 	u16 skc_dport, skc_num;
 	unsigned short skc_family;
 	unsigned char skc_state;
+	unsigned long skc_flags;
 	struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
 };
 
+struct socket;
+
 struct sock {
 	struct sock_common __sk_common;
+	u16 sk_protocol;
+	struct socket *sk_socket;
 };
 
 struct inet_sock {
 	u32 inet_saddr;
 };
 
+struct tcp_ulp_ops;
+
+struct inet_connection_sock {
+	const struct tcp_ulp_ops *icsk_ulp_ops;
+};
+
+struct tcp_sock {
+	u32 rcv_nxt, copied_seq, write_seq;
+};
+
 struct socket {
 	short type;
 	struct sock *sk;
+	struct file *file;
 };
 
 struct sockaddr_un {
@@ -144,6 +161,7 @@ struct task_struct {
 	struct thread_info thread_info;
 	struct bpf_local_storage *bpf_storage;
 	int exit_code;
+	unsigned int in_execve : 1;
 	int pid, tgid;
 	char comm[16];
 	struct task_struct *real_parent, *group_leader;
@@ -162,6 +180,67 @@ struct sigaction {
 
 struct k_sigaction {
 	struct sigaction sa;
+};
+
+struct io_cqe {
+	u64 user_data;
+	s32 res;
+	int fd; /* until the file is known */
+};
+
+struct io_kiocb {
+	struct file *file;
+	u8 opcode;
+	u64 flags;
+	struct io_cqe cqe;
+};
+
+/* What an io_kiocb begins with, by its operation. */
+struct kiocb {
+	s64 ki_pos;
+};
+
+struct io_rw {
+	struct kiocb kiocb;
+	u64 addr;
+	u32 len;
+};
+
+struct io_sync {
+	int flags;
+};
+
+struct pid_namespace {
+	unsigned int level;
+};
+
+struct fuse_in_header {
+	u32 opcode;
+	u64 unique, nodeid;
+	u32 pid;
+};
+
+struct fuse_out_header {
+	s32 error;
+};
+
+struct fuse_conn {
+	u32 dev;
+	struct pid_namespace *pid_ns;
+};
+
+struct fuse_mount {
+	struct fuse_conn *fc;
+};
+
+struct fuse_req {
+	struct {
+		struct fuse_in_header h;
+	} in;
+	struct {
+		struct fuse_out_header h;
+	} out;
+	struct fuse_mount *fm;
 };
 
 struct bpf_iter__task {
@@ -186,8 +265,10 @@ struct pt_regs {
 enum {
 	IFMT = 0170000,
 	IFSOCK = 0140000,
+	IFDIR = 0040000,
 	IFREG = 0100000,
 	IFBLK = 0060000,
+	IFCHR = 0020000,
 	FLAG_APPEND = 02000,
 	SIGNAL_GROUP_EXIT = 4,
 	THREAD_COMPAT = 2, /* x86: TS_COMPAT */
@@ -196,13 +277,21 @@ enum {
 	INET6 = 10,
 	UNIX = 1,
 	TCP_LISTENING = 10,
+	PROTOCOL_TCP = 6,
+	TYPE_STREAM = 1,
+	FLAG_DONE = 1 << 1,        /* of skc_flags, SOCK_DONE: FIN has come, all before it too */
+	DEV_FUSE = 10 << 20 | 229, /* /dev/fuse */
 	ANON_INODES = 0x09041934,
 	AGAIN = 11,
 	INTERRUPTED = 4,
 	PEEK = 2,
+	OOB = 1,
+	TRUNC = 0x20,
+	ERRQUEUE = 0x2000,
 	CLASS_READ = 1,
 	CLASS_WRITE = 2,
 	CLASS_COPY = 3,
+	CLASS_SYNC = 7,
 	CLASS_POLL = 6, /* enum call_class */
 	FD_NONE = 0,
 	FD_DISK = 1,

@@ -6,13 +6,15 @@
 
 /* Constant once loaded: the kernel drops the code that they switch off. */
 const volatile struct call_rule rules[RULES];
+/* By IOCB_CMD_*: number of the call that does the same; RULES: none. */
+const volatile u16 async_calls[ASYNC_CALLS];
 const volatile bool sums, has_cgroup, has_tids;
-const volatile struct prefix prefixes[PREFIXES];
-const volatile char prefix_text[PREFIXES][PREFIX_MAX];
-const volatile u32 n_prefixes;
+const volatile bool flow, heads; /* positions and FUSE requests; first bytes, too */
+const volatile bool causal;      /* processor times, and peers of Unix sockets */
+const volatile bool filters_on;  /* there is a filter, or may be one later */
 /* Bytes of a ring that calls may fill; the rest is for all other events, which are lost last. */
 const volatile u64 call_room;
-const volatile u64 wake_at; /* bytes in a ring at which the agent is woken */
+const volatile u64 wake_at; /* bytes in a ring at which the agent is woken; a power of two */
 
 u32 level; /* of the agent's PID namespace */
 u32 iter_mode;
@@ -21,7 +23,11 @@ u64 live;       /* threads under trace */
 u64 started;    /* ever */
 u64 missed;     /* threads that could not be traced: no memory */
 s64 clock_ns;   /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
+u64 unseen;     /* calls of io_uring_enter whose operations cannot be seen here */
 u32 renames;    /* what was decided about files before is to be decided again */
+/* The one in use is filters[filter_at & 1]. The agent fills the other one, then adds one. */
+struct filter filters[2];
+u32 filter_at;
 u32 n_bias;
 u64 bias_ns[BIAS_CALLS];
 /* Ports on which traced processes listen: a connected socket with such a port is a server's. */
@@ -38,11 +44,20 @@ struct traced_thread {
 	u8 paths_later; /* the path was not in memory yet */
 	u8 maybe;       /* the call is selected if the file that it opens is */
 	u8 append;      /* writes go to the end of the file */
+	u8 end;         /* enum flow_end: flow, what the call moves bytes on */
+	u8 chosen;      /* by the filter of processes, as of 'judged' */
+	u32 judged;     /* filter_at + 1 then; 0: never */
 	u32 nr;
+	u64 socket; /* of it: the kernel's struct socket */
 	u64 start_ns;
 	u64 args[6];
 	s64 offset;
+	/* causal: since when it is on a processor (0: it is not), how long it was before, and how
+	 * long it had been when the call began. */
+	u64 on_ns, cpu_ns, cpu_enter_ns;
 	u64 polled_ns;      /* when it last waited for descriptors */
+	u64 submit_ns;      /* io_submit: since when its operations are kept; 0: none are */
+	u32 submitted;      /* how many of its list were looked at */
 	struct sum_key key; /* sums: what the call counts as */
 };
 
@@ -137,10 +152,68 @@ static __always_inline u32 pid_of(struct task_struct *task)
 	return pid && BPF_CORE_READ(pid, level) >= level ? number_in(pid) : 0;
 }
 
-static __always_inline u64 wake_flags(void *ring, u64 before, u64 size)
+static __always_inline struct filter *filter_now(void)
 {
-	return before < wake_at && before + size >= wake_at ? BPF_RB_FORCE_WAKEUP
-							    : BPF_RB_NO_WAKEUP;
+	return &filters[filter_at & 1];
+}
+
+static __always_inline bool has_prefixes(void)
+{
+	return filters_on && filter_now()->n_prefixes;
+}
+
+static __noinline bool judge_process(struct traced_thread *t, struct filter *f)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u64 name[FILTER_NAME / 8] = {};
+
+	for (u32 i = 0; i < FILTER_PIDS && i < f->n_pids; i++)
+		if (f->pids[i] == t->pid)
+			return true;
+	bpf_probe_read_kernel_str(name, sizeof(name),
+		(void *)BPF_CORE_READ(task, group_leader) +
+			bpf_core_field_offset(struct task_struct, comm));
+	for (u32 i = 0; i < FILTER_NAMES && i < f->n_names; i++)
+		if (f->names[i][0] == name[0] && f->names[i][1] == name[1])
+			return true;
+	return false;
+}
+
+/* Is the current thread of a process that the filter wants? */
+static __always_inline bool is_chosen(struct traced_thread *t)
+{
+	struct filter *f = filter_now();
+	u32 at = filter_at + 1;
+
+	if (!filters_on || (!f->n_pids && !f->n_names))
+		return true;
+	if (t->judged != at) {
+		t->chosen = judge_process(t, f);
+		t->judged = at;
+	}
+	return t->chosen;
+}
+
+static __always_inline bool kind_is_chosen(u32 kind)
+{
+	return !filters_on || !filter_now()->calls || (filter_now()->calls & kind);
+}
+
+static __always_inline bool is_followed(struct traced_thread *t)
+{
+	return t->selected && recording && is_chosen(t) &&
+		(!has_cgroup || bpf_current_task_under_cgroup(&cgroups, 0) == 1);
+}
+
+/* The agent is woken when the ring holds wake_at bytes, and again at each eighth of it above: an
+ * event between the question how many there are and this one's place may have hidden the first
+ * time. What an event takes is longer than itself by a header, and rounded. */
+static __always_inline u64 wake_flags(u64 before, u64 size)
+{
+	u64 after = before + ((size + BPF_RINGBUF_HDR_SZ + 7) & ~7ull), step = wake_at / 8;
+
+	return after >= wake_at && ((before ^ after) & ~(step - 1)) ? BPF_RB_FORCE_WAKEUP
+								    : BPF_RB_NO_WAKEUP;
 }
 
 static __always_inline struct account *account(void)
@@ -174,6 +247,23 @@ static __always_inline void head(struct ev *h, u8 type, u64 at_ns, u32 pid, u32 
 	h->cpu = bpf_get_smp_processor_id();
 }
 
+/* Room for a call's event in this processor's ring, and how to submit it; NULL: there is none,
+ * which is counted. 'size' is constant: the verifier must know. */
+static __always_inline void *call_place(struct account *a, const u64 size, u64 *wake)
+{
+	void *ring = own_ring(), *e;
+	u64 filled;
+
+	if (!a || !ring)
+		return NULL;
+	filled = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
+	e = filled < call_room ? bpf_ringbuf_reserve(ring, size, 0) : NULL;
+	if (!e)
+		count_lost(a);
+	*wake = wake_flags(filled, size);
+	return e;
+}
+
 /* Everything but calls: it may use the room that calls leave, so that it is lost last. */
 static __always_inline void put(struct ev *h, u64 size, u64 more)
 {
@@ -185,7 +275,7 @@ static __always_inline void put(struct ev *h, u64 size, u64 more)
 		return;
 	filled = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
 	h->lost = a->pending;
-	if (bpf_ringbuf_output(ring, h, size, more | wake_flags(ring, filled, size)) < 0) {
+	if (bpf_ringbuf_output(ring, h, size, more | wake_flags(filled, size)) < 0) {
 		if (h->type != EV_PATHS)
 			count_lost(a);
 		return;

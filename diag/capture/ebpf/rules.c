@@ -1,4 +1,5 @@
 /* What the programs are to do with each call, from what diag/record/calls.h knows about it. */
+#include <linux/aio_abi.h>
 #include <string.h>
 
 #include "diag/capture/ebpf/ebpf.h"
@@ -27,12 +28,63 @@ static uint8_t action_of(const char *name, enum call_class class)
 		{"connect", ACT_CONNECT},
 		{"recvmsg", ACT_RECVMSG},
 		{"recvmmsg", ACT_RECVMMSG},
+		{"io_submit", ACT_SUBMIT},
+		{"io_getevents", ACT_REAP},
+		{"io_pgetevents", ACT_REAP},
+		{"io_destroy", ACT_DESTROY},
+		{"io_uring_enter", ACT_RING},
 	};
 
 	for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++)
 		if (!strcmp(name, special[i].name))
 			return (uint8_t)special[i].action;
 	return class == CALL_OPEN ? ACT_RESULT : ACT_NONE;
+}
+
+static uint8_t asked_of(const char *name)
+{
+	if (!strcmp(name, "read") || !strcmp(name, "recvfrom"))
+		return ASKED_LENGTH;
+	if (!strcmp(name, "readv"))
+		return ASKED_VECTOR;
+	return !strcmp(name, "recvmsg") ? ASKED_HEADER : ASKED_NONE;
+}
+
+/* Where the bytes are that a call moves. Of preadv2 and pwritev2, too: they work on sockets. */
+static uint8_t buffer_of(const char *name)
+{
+	static const char *const lengths[] = {"read", "write", "recvfrom", "sendto", NULL};
+	static const char *const vectors[] = {"readv", "writev", "preadv2", "pwritev2", NULL};
+	static const char *const headers[] = {"recvmsg", "sendmsg", NULL};
+
+	for (size_t i = 0; lengths[i]; i++)
+		if (!strcmp(name, lengths[i]))
+			return ASKED_LENGTH;
+	for (size_t i = 0; vectors[i]; i++)
+		if (!strcmp(name, vectors[i]))
+			return ASKED_VECTOR;
+	for (size_t i = 0; headers[i]; i++)
+		if (!strcmp(name, headers[i]))
+			return ASKED_HEADER;
+	return ASKED_NONE;
+}
+
+/* What a call is whatever its descriptor is; 0: that says it. */
+static uint8_t kind_of(const struct call_info *info)
+{
+	static const char *const sockets[] = {"socket", "socketpair", NULL};
+	static const char *const disk[] = {"sync", "io_submit", "io_getevents", "io_pgetevents",
+		"io_setup", "io_destroy", "io_uring_enter", NULL};
+
+	for (size_t i = 0; sockets[i]; i++)
+		if (!strcmp(info->name, sockets[i]))
+			return KIND_NETWORK;
+	for (size_t i = 0; disk[i]; i++)
+		if (!strcmp(info->name, disk[i]))
+			return KIND_DISK;
+	if (info->path >= 0)
+		return KIND_METADATA;
+	return info->fd < 0 ? KIND_OTHER : 0;
 }
 
 /* Letters of the arguments: n is a path, F before it a folder, q a position; p off... points to
@@ -58,6 +110,19 @@ static void read_args(const struct call_info *info, struct call_rule *rule)
 	}
 }
 
+void rules_async(uint16_t calls[ASYNC_CALLS])
+{
+	static const char *const names[ASYNC_CALLS] = {[IOCB_CMD_PREAD] = "pread64",
+		[IOCB_CMD_PWRITE] = "pwrite64",
+		[IOCB_CMD_FSYNC] = "fsync",
+		[IOCB_CMD_FDSYNC] = "fdatasync",
+		[IOCB_CMD_PREADV] = "preadv",
+		[IOCB_CMD_PWRITEV] = "pwritev"};
+
+	for (size_t i = 0; i < ASYNC_CALLS; i++)
+		calls[i] = names[i] ? (uint16_t)call_number(ebpf_arch, names[i]) : RULES;
+}
+
 void rules_fill(const struct trace_request *r, struct call_rule rules[RULES])
 {
 	const struct call_arch *arch = call_arch(ebpf_arch);
@@ -69,6 +134,7 @@ void rules_fill(const struct trace_request *r, struct call_rule rules[RULES])
 
 		*rule = (struct call_rule){.selected = !r->filter.n_calls,
 			.fd = -1,
+			.fd2 = -1,
 			.offset_arg = -1,
 			.path = -1,
 			.path2 = -1,
@@ -81,6 +147,7 @@ void rules_fill(const struct trace_request *r, struct call_rule rules[RULES])
 			continue;
 		rule->class = (uint8_t)info->class;
 		rule->fd = info->fd;
+		rule->fd2 = info->fd2;
 		rule->action = action_of(info->name, info->class);
 		read_args(info, rule);
 		moves = info->class == CALL_READ || info->class == CALL_WRITE ||
@@ -91,6 +158,9 @@ void rules_fill(const struct trace_request *r, struct call_rule rules[RULES])
 			rule->offset = OFFSET_NONE;
 		else if (rule->offset == OFFSET_NONE)
 			rule->offset = OFFSET_POSITION;
+		rule->asked = asked_of(info->name);
+		rule->buffer = buffer_of(info->name);
+		rule->kind = kind_of(info);
 		if (!strcmp(info->name, "recvfrom"))
 			rule->flags = 3;
 		else if (!strcmp(info->name, "recvmsg"))

@@ -55,7 +55,15 @@ enum fd_action {
 	ACT_CONNECT,
 	ACT_RECVMSG, /* may bring descriptors along */
 	ACT_RECVMMSG,
+	ACT_SUBMIT, /* asynchronous operations: async.h */
+	ACT_REAP,
+	ACT_DESTROY,
+	ACT_RING, /* io_uring_enter, where its operations are not seen */
 };
+
+/* Where a call that reads says how much it asks for: nowhere, its third argument, a vector of
+ * buffers, a message header that has one. */
+enum asked_kind { ASKED_NONE, ASKED_LENGTH, ASKED_VECTOR, ASKED_HEADER };
 
 enum offset_kind { OFFSET_NONE, OFFSET_POSITION, OFFSET_ARGUMENT, OFFSET_POINTER, OFFSET_SEEK };
 
@@ -70,10 +78,25 @@ struct call_rule {
 	s8 path, path2;
 	s8 dir, dir2; /* descriptors that the paths are relative to */
 	s8 flags;     /* of recv*: MSG_PEEK may be in it */
+	u8 asked;     /* enum asked_kind */
+	s8 fd2;       /* COPY: where the bytes go */
+	u8 buffer;    /* enum asked_kind: where the bytes are that it moves */
+	u8 kind;      /* enum choice_kind; 0: what its descriptor says */
 	u8 pad;
 };
 
-enum ev_type { EV_CALL = 1, EV_PATHS, EV_FD, EV_START, EV_EXEC, EV_EXIT, EV_SIGNAL };
+enum ev_type {
+	EV_CALL = 1,
+	EV_PATHS,
+	EV_FD,
+	EV_START,
+	EV_EXEC,
+	EV_EXIT,
+	EV_SIGNAL,
+	EV_ASYNC,
+	EV_NAME,
+	EV_FUSE,
+};
 
 struct ev {
 	u64 at_ns; /* when it was over: the order of records */
@@ -83,15 +106,34 @@ struct ev {
 	u16 cpu;
 };
 
-enum { EV_UNFINISHED = 1, EV_SILENT = 2 /* not selected, but it changes descriptors */ };
+enum {
+	EV_UNFINISHED = 1,
+	EV_SILENT = 2, /* not selected, but it changes descriptors */
+	EV_POSITIONED = 4,
+	EV_TIMED = 8,
+};
 
 struct ev_call {
 	struct ev h;
 	u64 start_ns;
 	u64 args[6];
 	s64 result, offset;
-	u32 nr, pad;
+	u32 nr, asked;
+	u64 cpu_ns, cpu_call_ns; /* as in record_call; 0: not recorded */
 };
+
+enum { FLOW_HEAD = 32 /* RECORD_HEAD */ };
+
+/* A call that moved bytes on a TCP socket or /dev/fuse, in a log of flows; an EV_CALL, too. Without
+ * a head it ends before that. */
+struct ev_flow {
+	struct ev_call c;
+	u32 position; /* with EV_POSITIONED */
+	u8 head_size, pad[3];
+	u8 head[FLOW_HEAD];
+};
+
+enum { FLOW_BARE = sizeof(struct ev_flow) - FLOW_HEAD };
 
 /* Path arguments of the call that this thread is in; comes before it. */
 struct ev_paths {
@@ -105,8 +147,9 @@ enum { FD_GONE = 1 /* unlinked */, FD_PSEUDO = 2 /* no path, a name */, FD_CUT =
 /* A descriptor is open and means this. */
 struct ev_fd {
 	struct ev h;
-	u64 ino, magic;
-	u32 dev, generation; /* dev as the kernel has it: 12 bits, 20 bits */
+	u64 ino, magic, peer; /* peer: as in record_fd */
+	u32 dev,
+		generation; /* dev as the kernel has it: 12 bits, 20 bits; as struct file_tag has */
 	s32 fd;
 	u16 mode;
 	u16 sock_type, family, sock_flags;
@@ -130,6 +173,25 @@ struct ev_signal {
 	struct ev h;
 	u32 signo;
 	u32 deadly; /* no handler: may be the end of the process */
+};
+
+/* A request of the kernel's FUSE client begins, made by this traced thread; or it ended, and this
+ * thread ended it (process and thread may be 0 then). */
+struct ev_fuse {
+	struct ev h;
+	u64 unique, nodeid;
+	u32 dev, opcode; /* dev as in ev_fd */
+	s32 error;
+	u32 ended;
+};
+
+/* An asynchronous operation is over; of the thread that submitted it. */
+struct ev_async {
+	struct ev h;
+	u64 start_ns;
+	u64 args[4]; /* of the call that does the same */
+	s64 result;
+	u32 nr, pad; /* that call's number */
 };
 
 /* What RECORD_SUM is kept by in the kernel. Addresses in network order. */
@@ -158,17 +220,52 @@ struct message_key {
 struct message_state {
 	u64 start_ns, end_ns; /* of the first and the last read that brought data */
 	u64 bytes;            /* 0: none under way */
+	u32 first, left;      /* asked for by its first read; not got by its last */
+	u32 need;             /* known to be wanted still */
 	u32 tid;              /* who read last */
-	u8 wanted_more, answered;
+	u8 wanted_more, answered, exact;
 	struct sum_key key; /* but for its second */
 };
 
+/* An operation that is under way: of io_submit by the address of its iocb, of io_uring by that of
+ * the kernel's request. */
+struct async_key {
+	u64 address;
+	u32 pid, ring; /* ring: io_uring's; pid is 0 then */
+};
+
+struct async_op {
+	u64 start_ns, context;
+	u64 args[4];
+	u32 pid, tid, nr;
+	u8 fixed; /* io_uring: the file is a registered one, without a descriptor */
+	u8 pad[3];
+	struct sum_key key; /* but for its second; io_uring: made at the end */
+};
+
+enum { ASYNC_CALLS = 9 };
+
 enum { PREFIXES = 16, PREFIX_MAX = 256 };
 
-/* A path that the filter selects by. */
+/* A path that the filter selects by. Of a block device: 'dev' is its number, 'ino' is 0. */
 struct prefix {
 	u64 ino;
 	u32 dev, size; /* size: of its text, which has no slash at its end */
+};
+
+enum { FILTER_PIDS = 64, FILTER_NAMES = 16, FILTER_NAME = 16, FILTER_CLIENTS = 16 };
+/* As in diag/capture/choice.h. */
+enum { KIND_NETWORK = 1, KIND_DISK = 2, KIND_FUSE = 4, KIND_METADATA = 8, KIND_OTHER = 16 };
+
+/* Which calls are recorded; all zero: all. */
+struct filter {
+	u32 calls; /* KIND_*; 0: all */
+	u32 n_pids, n_names, n_clients, n_prefixes;
+	u32 pids[FILTER_PIDS];
+	u64 names[FILTER_NAMES][FILTER_NAME / 8];
+	u64 clients[FILTER_CLIENTS][2]; /* IPv6; IPv4 mapped */
+	struct prefix prefixes[PREFIXES];
+	char prefix_text[PREFIXES][PREFIX_MAX];
 };
 
 /* One CPU's account. */

@@ -162,11 +162,11 @@ static bool is_whole(struct sums *s, const struct message_state *m)
 {
 	uint64_t polled_ns;
 
-	if (!m->bytes || m->wanted_more)
+	if (!m->bytes || m->wanted_more || m->need)
 		return false;
 	if (m->answered)
 		return true;
-	return bpf_map_lookup_elem(s->pollers_fd, &m->tid, &polled_ns) == 0 &&
+	return !m->left && bpf_map_lookup_elem(s->pollers_fd, &m->tid, &polled_ns) == 0 &&
 		polled_ns > m->end_ns;
 }
 

@@ -2,6 +2,7 @@
 #ifndef CULPRIT_DIAG_EBPF_SUMS_H
 #define CULPRIT_DIAG_EBPF_SUMS_H
 
+#include "diag/capture/ebpf/asked.h"
 #include "diag/capture/ebpf/below.h"
 
 struct {
@@ -72,6 +73,30 @@ static __always_inline void socket_key(struct file *file, struct sum_key *k)
 	}
 }
 
+/* Of a regular file or a block device. False: it is none. */
+static __always_inline bool disk_key(struct file *file, struct sum_key *k)
+{
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
+	u16 mode = BPF_CORE_READ(inode, i_mode) & IFMT;
+
+	if (mode == IFREG) {
+		if (BPF_CORE_READ(inode, i_sb, s_magic) == ANON_INODES)
+			return false;
+		k->fd_class = FD_DISK;
+		k->dev = BPF_CORE_READ(inode, i_sb, s_dev);
+		if (has_prefixes())
+			k->selected = is_below(file);
+		return true;
+	}
+	if (mode != IFBLK)
+		return false;
+	k->fd_class = FD_DISK;
+	k->dev = BPF_CORE_READ(inode, i_rdev);
+	if (has_prefixes())
+		k->selected = is_prefix_device(inode);
+	return true;
+}
+
 /* What a call that begins counts as. */
 static __always_inline void key_of(
 	struct task_struct *task, struct traced_thread *t, const volatile struct call_rule *rule)
@@ -79,7 +104,6 @@ static __always_inline void key_of(
 	struct sum_key *k = &t->key;
 	struct file *file;
 	struct inode *inode;
-	u64 magic;
 	u16 mode;
 
 	__builtin_memset(k, 0, sizeof(*k));
@@ -96,14 +120,8 @@ static __always_inline void key_of(
 	mode = BPF_CORE_READ(inode, i_mode) & IFMT;
 	if (mode == IFSOCK) {
 		socket_key(file, k);
-	} else if (mode == IFREG) {
-		magic = BPF_CORE_READ(inode, i_sb, s_magic);
-		if (magic == ANON_INODES)
-			return;
-		k->fd_class = FD_DISK;
-		k->dev = BPF_CORE_READ(inode, i_sb, s_dev);
-		if (n_prefixes)
-			k->selected = is_below(file);
+	} else {
+		disk_key(file, k);
 	}
 }
 
@@ -172,13 +190,14 @@ static __noinline void sum_add(struct sum_key *k, u64 end_ns, u64 took_ns, s64 r
 }
 
 /* The message is over: counted if it is whole, that is, if the next read were by 'tid' (0:
- * nobody's). */
-static __always_inline bool message_end(struct traced_thread *t, struct message_state *m, u32 tid)
+ * nobody's) and asked for so many bytes. */
+static __always_inline bool message_end(
+	struct traced_thread *t, struct message_state *m, u32 tid, u32 asked)
 {
 	u64 polled_ns = t->polled_ns, *other;
 	u32 reader = m->tid;
 
-	if (!m->bytes || m->wanted_more)
+	if (!m->bytes || m->wanted_more || m->need)
 		return false;
 	if (!m->answered && !(tid && tid != reader)) {
 		if (reader != t->tid) {
@@ -188,6 +207,8 @@ static __always_inline bool message_end(struct traced_thread *t, struct message_
 		if (polled_ns <= m->end_ns)
 			return false;
 	}
+	if (tid ? asked && asked == m->left : m->left && !m->answered)
+		return false;
 	sum_add(&m->key, m->end_ns, m->end_ns - m->start_ns, m->bytes);
 	return true;
 }
@@ -195,7 +216,8 @@ static __always_inline bool message_end(struct traced_thread *t, struct message_
 static __always_inline void message_clear(struct message_state *m)
 {
 	m->bytes = 0;
-	m->wanted_more = m->answered = 0;
+	m->wanted_more = m->answered = m->exact = 0;
+	m->left = m->need = 0;
 }
 
 /* The descriptor means something else, or nothing, from here on. */
@@ -206,13 +228,29 @@ static __noinline void message_drop(struct traced_thread *t, u32 pid, s32 fd)
 
 	if (!m)
 		return;
-	message_end(t, m, 0);
+	message_end(t, m, 0, 0);
 	bpf_map_delete_elem(&messages, &key);
 }
 
-static __noinline void message_read(struct traced_thread *t, s64 result, u64 now_ns, s32 fd)
+/* The read asks for the rest of a length that is not a buffer's: so much is wanted. */
+static __always_inline void message_note_need(struct message_state *m, u32 asked)
 {
-	struct message_key key = {.pid = t->pid, .fd = fd};
+	if (m->exact && asked && asked == m->left)
+		m->need = asked;
+}
+
+/* A read found nothing; does its reader begin anew, so that what it has is whole? */
+static __always_inline bool message_begins_anew(const struct message_state *m, u32 asked)
+{
+	return m->bytes && !m->wanted_more && !m->need && asked && asked == m->first &&
+		asked != m->left;
+}
+
+static __noinline void message_read(struct traced_thread *t, s64 result, u64 now_ns, u32 asked)
+{
+	u32 nr = t->nr;
+	const volatile struct call_rule *rule = &rules[nr < RULES ? nr : RULES - 1];
+	struct message_key key = {.pid = t->pid, .fd = t->args[rule->fd & 3]};
 	struct message_state *m = bpf_map_lookup_elem(&messages, &key);
 	struct account *a;
 
@@ -226,17 +264,28 @@ static __noinline void message_read(struct traced_thread *t, s64 result, u64 now
 			count_lost(a);
 		return;
 	}
-	if (message_end(t, m, t->tid))
+	if (message_end(t, m, t->tid, asked))
 		message_clear(m);
+	if (result > 0 || result == -AGAIN)
+		message_note_need(m, asked);
 	if (result > 0) {
-		if (!m->bytes)
+		if (!m->bytes) {
 			m->start_ns = t->start_ns;
+			m->first = asked;
+		}
+		if (!asked || asked != m->left)
+			m->exact = m->bytes && asked != m->first;
+		m->need -= result < m->need ? result : m->need;
+		m->left = asked > result ? asked - result : 0;
 		m->bytes += result;
 		m->end_ns = now_ns;
 		m->tid = t->tid;
 		m->wanted_more = m->answered = 0;
 		m->key = t->key;
 		m->key.messages = 1;
+	} else if (result == -AGAIN && message_begins_anew(m, asked)) {
+		sum_add(&m->key, m->end_ns, m->end_ns - m->start_ns, m->bytes);
+		message_clear(m);
 	} else if (result == -AGAIN) {
 		m->wanted_more = 1;
 	} else if (result != -INTERRUPTED) {
@@ -271,7 +320,7 @@ static __always_inline void sum_call(
 		message_answer(t, t->args[rule->fd & 3]);
 	} else if (is_peer(&t->key) && rule->class == CLASS_READ) {
 		if (rule->flags < 0 || !(t->args[rule->flags & 3] & PEEK))
-			message_read(t, result, now_ns, t->args[rule->fd & 3]);
+			message_read(t, result, now_ns, asked_bytes(t, rule));
 	}
 }
 

@@ -1,8 +1,15 @@
 /*
- * The tracer's programs in the kernel: two on every system call, four on the life of threads and on
+ * The tracer's programs in the kernel: two on every system call, five on the life of threads and on
  * signals, one that the agent runs over all tasks. files.h tells what descriptors are, below.h
- * filters by path, sums.h adds up.
+ * filters by path, sums.h adds up, async.h follows asynchronous operations, flow.h and fuse.h tell
+ * what a log of flows has besides.
  */
+#include "diag/capture/ebpf/asked.h"
+#include "diag/capture/ebpf/async.h"
+#include "diag/capture/ebpf/chosen.h"
+#include "diag/capture/ebpf/processor.h"
+#include "diag/capture/ebpf/flow.h"
+#include "diag/capture/ebpf/fuse.h"
 #include "diag/capture/ebpf/sums.h"
 #include "diag/capture/ebpf/tables.h"
 
@@ -82,8 +89,11 @@ static __always_inline s64 offset_of(
 		return -1;
 	inode = BPF_CORE_READ(file, f_inode);
 	mode = BPF_CORE_READ(inode, i_mode) & IFMT;
-	if (mode != IFREG && mode != IFBLK)
+	if (mode != IFREG && mode != IFBLK) {
+		if (flow)
+			flow_note(t, rule, file, inode, mode);
 		return -1;
+	}
 	if (rule->offset == OFFSET_ARGUMENT) {
 		at = t->args[rule->offset_arg & 3];
 		if (at != -1)
@@ -137,6 +147,7 @@ int BPF_PROG(on_enter, struct pt_regs *regs, long id)
 	struct task_struct *task = bpf_get_current_task_btf();
 	const volatile struct call_rule *rule;
 	struct traced_thread *t;
+	bool followed;
 	u32 nr = id;
 
 	if (!task->bpf_storage)
@@ -149,65 +160,119 @@ int BPF_PROG(on_enter, struct pt_regs *regs, long id)
 		rule = &rules[RULES - 1]; /* no such call: selected if everything is */
 	else
 		rule = &rules[nr];
-	t->record = rule->selected && t->selected && recording &&
-		(!has_cgroup || bpf_current_task_under_cgroup(&cgroups, 0) == 1);
+	followed = is_followed(t);
+	t->record = rule->selected && followed;
 	if (!t->record && !rule->action && !t->bias)
 		return 0;
 	t->nr = is_foreign(task) ? nr | NR_FOREIGN : nr;
 	read_args(t, regs);
 	t->offset = -1;
 	t->append = 0;
+	t->end = END_NONE;
 	t->paths_later = 0;
 	if (sums) {
 		if (t->record)
 			key_of(task, t, rule);
 	} else if (t->record) {
 		t->maybe = 0;
-		if (n_prefixes)
+		if (filters_on && !call_is_chosen(task, t, rule))
+			t->record = 0;
+		else if (has_prefixes())
 			t->record = call_is_below(task, t, rule);
 		if (!t->record && !t->maybe && !rule->action)
 			return 0;
 		if (rule->offset != OFFSET_NONE && rule->offset != OFFSET_SEEK)
 			t->offset = offset_of(task, t, rule);
+		if (flow && rule->class == CLASS_COPY && t->end == END_NONE)
+			flow_note_target(task, t, rule);
 		if (rule->path >= 0)
 			t->paths_later = !t->record || !put_paths(t, bpf_ktime_get_ns());
 	} else {
 		t->maybe = 0;
 	}
+	if (rule->action == ACT_SUBMIT && followed && kind_is_chosen(KIND_DISK))
+		async_submit(task, t);
 	t->in_call = 1;
 	t->start_ns = bpf_ktime_get_ns();
+	if (causal)
+		t->cpu_enter_ns = processor_ns(t, t->start_ns);
 	return 0;
 }
 
-static __always_inline void put_call(struct traced_thread *t, s64 result, u64 now_ns, u8 flags)
+static __always_inline void fill_call(struct ev_call *e, struct account *a, struct traced_thread *t,
+	s64 result, u64 now_ns, u8 flags)
 {
-	struct account *a = account();
-	void *ring = own_ring();
-	struct ev_call *e;
-	u64 filled;
-
-	if (!a || !ring)
-		return;
-	filled = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
-	e = filled < call_room ? bpf_ringbuf_reserve(ring, sizeof(*e), 0) : NULL;
-	if (!e) {
-		count_lost(a);
-		return;
-	}
 	head(&e->h, EV_CALL, now_ns, t->pid, t->tid);
 	e->h.lost = a->pending;
 	if (a->pending)
 		__sync_fetch_and_sub(&a->pending, (u64)e->h.lost);
-	e->h.flags = flags | (t->record ? 0 : EV_SILENT);
+	e->h.flags = flags | (t->record ? 0 : EV_SILENT) | (causal ? EV_TIMED : 0);
+	e->cpu_ns = causal ? t->cpu_enter_ns : 0;
+	e->cpu_call_ns = causal ? processor_ns(t, now_ns) - t->cpu_enter_ns : 0;
 	e->start_ns = t->start_ns;
 	e->nr = t->nr;
-	e->pad = 0;
+	e->asked = flags & EV_UNFINISHED || t->offset != -1 ? 0 : asked_of_vector(t);
 	e->result = result;
 	e->offset = t->offset;
 #pragma unroll
 	for (int i = 0; i < 6; i++)
 		e->args[i] = t->args[i];
-	bpf_ringbuf_submit(e, wake_flags(ring, filled, sizeof(*e)));
+}
+
+static __always_inline void put_call(struct traced_thread *t, s64 result, u64 now_ns, u8 flags)
+{
+	struct account *a = account();
+	struct ev_call *e;
+	u64 wake = 0;
+
+	e = call_place(a, sizeof(*e), &wake);
+	if (!e || !a)
+		return;
+	fill_call(e, a, t, result, now_ns, flags);
+	bpf_ringbuf_submit(e, wake);
+}
+
+/* 'size' is constant, and says whether there is a head: the verifier must know. */
+static __always_inline void put_flow(
+	struct traced_thread *t, s64 result, u64 now_ns, const struct flow *f, const u64 size)
+{
+	struct account *a = account();
+	struct ev_flow *e;
+	u64 wake = 0;
+
+	e = call_place(a, size, &wake);
+	if (!e || !a)
+		return;
+	fill_call(&e->c, a, t, result, now_ns, f->positioned ? EV_POSITIONED : 0);
+	e->position = f->position;
+	e->head_size = f->g.at;
+	if (size > FLOW_BARE)
+		__builtin_memcpy(e->head, f->g.bytes, FLOW_HEAD);
+	bpf_ringbuf_submit(e, wake);
+}
+
+/* A call that moved bytes on what a log of flows tells more of. */
+static __noinline int put_moved(struct traced_thread *t, s64 result, u64 now_ns)
+{
+	struct flow f = {};
+
+	if (!flow_of(t, result, &f))
+		put_call(t, result, now_ns, 0);
+	else if (f.g.at)
+		put_flow(t, result, now_ns, &f, sizeof(struct ev_flow));
+	else
+		put_flow(t, result, now_ns, &f, FLOW_BARE);
+	return 0;
+}
+
+/* A call that has returned. Most are no flows: what those need on the stack is not made for all. */
+static __noinline int put_return(struct traced_thread *t, s64 result, u64 now_ns)
+{
+	if (flow && t->end != END_NONE && result > 0)
+		put_moved(t, result, now_ns);
+	else
+		put_call(t, result, now_ns, 0);
+	return 0;
 }
 
 static __noinline void put_pair(
@@ -313,6 +378,8 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long result)
 		}
 		return 0;
 	}
+	if (nr < RULES && rules[nr].action >= ACT_SUBMIT)
+		async_exit(t, rules[nr].action, result, now_ns);
 	if (sums) {
 		exit_sums(task, t, result, now_ns);
 		return 0;
@@ -338,9 +405,28 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long result)
 	if (t->paths_later && t->record)
 		put_paths(t, now_ns);
 	if (t->record || action == ACT_CLOSE || action == ACT_CLOSE_RANGE)
-		put_call(t, result, now_ns, 0);
+		put_return(t, result, now_ns);
 	if (action && (result >= 0 || action == ACT_CONNECT))
 		put_changes(task, t, action, result, now_ns);
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	u64 now_ns = bpf_ktime_get_ns();
+	struct traced_thread *t;
+
+	if (prev->bpf_storage) {
+		t = bpf_task_storage_get(&threads, prev, NULL, 0);
+		if (t)
+			processor_left(t, now_ns);
+	}
+	if (next->bpf_storage) {
+		t = bpf_task_storage_get(&threads, next, NULL, 0);
+		if (t)
+			t->on_ns = now_ns;
+	}
 	return 0;
 }
 
@@ -380,6 +466,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid, struct linux_binprm
 	former = t->tid;
 	t->pid = pid_of(task);
 	t->tid = tid_of(task);
+	t->judged = 0;
 	if (t->silent) {
 		t->silent = 0;
 		t->in_call = 0;
@@ -388,6 +475,26 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid, struct linux_binprm
 	now_ns = bpf_ktime_get_ns();
 	put_process(task, t, type, former, now_ns);
 	put_table(task, t->pid, now_ns, 0);
+	return 0;
+}
+
+/* Whoever renames it: itself, by prctl, or another thread by its file in /proc. A new program's
+ * name comes with its EXEC. */
+SEC("tp_btf/task_rename")
+int BPF_PROG(on_rename, struct task_struct *task, const char *name)
+{
+	struct traced_thread *t;
+	struct ev_process e = {};
+
+	if (!task->bpf_storage)
+		return 0;
+	t = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (!t || t->silent || t->bias ||
+		(bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve)))
+		return 0;
+	head(&e.h, EV_NAME, bpf_ktime_get_ns(), t->pid, t->tid);
+	bpf_probe_read_kernel_str(&e.name, sizeof(e.name), name);
+	put(&e.h, sizeof(e), 0);
 	return 0;
 }
 
@@ -440,7 +547,7 @@ int BPF_PROG(on_signal, int signo, struct kernel_siginfo *info, struct k_sigacti
 	if (!task->bpf_storage || signo == 9)
 		return 0;
 	t = bpf_task_storage_get(&threads, task, NULL, 0);
-	if (!t || t->silent || t->bias || !t->selected || !recording || sums)
+	if (!t || t->silent || t->bias || !t->selected || !recording || sums || !is_chosen(t))
 		return 0;
 	head(&e.h, EV_SIGNAL, bpf_ktime_get_ns(), t->pid, t->tid);
 	e.signo = signo;

@@ -3,11 +3,17 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "diag/capture/ptrace/tracer.h"
 
-enum { FIRST = 256, PAGE = 4096 }; /* pages are at least so large */
+enum {
+	FIRST = 256,
+	PAGE = 4096, /* pages are at least so large */
+	VECTOR_MAX = 32,
+	CALL_MAX = 0x7ffff000, /* MAX_RW_COUNT: the kernel moves no more at once */
+};
 
 /* A string of the thread's; NULL if it is not there. Never reads across a page's end in one go: the
  * next page may be missing. */
@@ -53,6 +59,37 @@ static void read_paths(struct tracee_thread *th, const struct call_info *info)
 		c->path2 = peek_string(th->tid, c->args[info->path2], th->paths + PATH_MAX);
 }
 
+/* What a readv or recvmsg asks for: the sum over its buffers; 0: not known. */
+static uint32_t vector_bytes(const struct tracee_thread *th, const struct call_info *info)
+{
+	const struct record_call *c = &th->call;
+	struct iovec buffers[VECTOR_MAX], local = {buffers, 0},
+					  remote = {(void *)(uintptr_t)c->args[1], 0};
+	struct msghdr header;
+	size_t n = c->args[2];
+	uint64_t sum = 0;
+
+	if (!strcmp(info->name, "recvmsg")) {
+		local = (struct iovec){&header, sizeof(header)};
+		remote.iov_len = sizeof(header);
+		if (process_vm_readv(th->tid, &local, 1, &remote, 1, 0) != sizeof(header))
+			return 0;
+		remote.iov_base = header.msg_iov;
+		n = header.msg_iovlen;
+	} else if (strcmp(info->name, "readv")) {
+		return 0;
+	}
+	if (!n || n > VECTOR_MAX)
+		return 0;
+	local = (struct iovec){buffers, n * sizeof(*buffers)};
+	remote.iov_len = local.iov_len;
+	if (process_vm_readv(th->tid, &local, 1, &remote, 1, 0) != (ssize_t)local.iov_len)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		sum += buffers[i].iov_len < CALL_MAX ? buffers[i].iov_len : CALL_MAX;
+	return sum < CALL_MAX ? (uint32_t)sum : CALL_MAX;
+}
+
 void call_enter(struct tracee_thread *th, const struct call_info *info)
 {
 	struct record_call *c = &th->call;
@@ -60,6 +97,8 @@ void call_enter(struct tracee_thread *th, const struct call_info *info)
 
 	/* -1 of preadv2 and pwritev2: the file's own position, which is not to be had cheaply. */
 	c->offset = data && info->offset >= 0 ? (int64_t)c->args[info->offset] : -1;
+	c->asked = info && info->class == CALL_READ && info->offset < 0 ? vector_bytes(th, info)
+									: 0;
 	read_paths(th, info);
 }
 
@@ -67,9 +106,10 @@ void call_enter(struct tracee_thread *th, const struct call_info *info)
 bool call_wanted(const struct trace_filter *f, const struct record_call *c)
 {
 	bool call = !f->n_calls, thread = !f->n_tids;
+	uint32_t nr = c->nr & ~RECORD_ASYNC_NR;
 
 	for (size_t i = 0; i < f->n_calls && !call; i++)
-		call = f->calls[i] == c->nr;
+		call = f->calls[i] == nr;
 	for (size_t i = 0; i < f->n_tids && !thread; i++)
 		thread = (uint32_t)f->tids[i] == c->tid;
 	return call && thread;

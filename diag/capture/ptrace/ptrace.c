@@ -1,6 +1,7 @@
 /* The ptrace tracer: syscap of Kasick et al. 2009, section 4. */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -34,7 +35,7 @@ static int run(struct tracer *t, const struct trace_request *r, struct err *e)
 		}
 		rc = tracer_step(t, e);
 		stop = trace_take_stop();
-		if (stop && !r->command)
+		if (stop == TRACE_LEAVE || (stop && !r->command))
 			break;
 		if (stop > 0)
 			kill(t->child, stop);
@@ -57,7 +58,9 @@ int ptrace_trace(const struct trace_request *r, struct err *why)
 	rc = log_writer_new(r->out, "ptrace", &log, &e);
 	if (rc < 0)
 		return trace_complain(TRACE_EXIT_USAGE, e.text);
+	log_writer_bound(log, r->bound_bytes);
 	log_writer_bias(log, bias_measure_ns());
+	log_writer_how(log, LOG_EVENTS);
 	rc = log_flush(log, &e); /* the head: a log from now on, whatever becomes of us */
 	if (rc == 0)
 		rc = tracer_new(log, &t, &e);
@@ -78,12 +81,17 @@ int ptrace_trace(const struct trace_request *r, struct err *why)
 	rc = run(t, r, &e);
 	tracer_detach(t);
 	code = r->command ? trace_exit_code(t->child_status) : 0;
+	if (t->unseen)
+		fprintf(stderr,
+			"culprit-agent trace: %llu calls of io_uring_enter: ptrace does not show "
+			"what is read and written by io_uring; ebpf does\n",
+			(unsigned long long)t->unseen);
 	if (rc == 0 && t->failed) {
 		rc = t->failed;
 		e = t->err;
 	}
 	if (rc == 0) {
-		rc = log_writer_end(log, 0, &e);
+		rc = log_writer_end(log, t->lost, &e);
 		log = NULL;
 	}
 	if (rc < 0)

@@ -107,6 +107,11 @@ bool tags_describe(struct tags *t, const char *link, int64_t now_ns, struct reco
 	f->tag.device = makedev(st.stx_dev_major, st.stx_dev_minor);
 	f->tag.inode = st.stx_ino;
 	f->tag.first_ns = now_ns;
+	if (S_ISBLK(st.stx_mode)) {
+		f->tag.device = makedev(st.stx_rdev_major, st.stx_rdev_minor);
+		f->tag.inode = 0;
+		return true;
+	}
 	if (!st.stx_ino)
 		return true;
 	identity = identity_of(link, &st);

@@ -74,6 +74,8 @@ static void emit_process(struct tracer *t, int what, pid_t pid, pid_t tid, int s
 		.status = status,
 		.name = name ? name : "",
 	};
+	if (pid == tid && what != PROCESS_START)
+		async_end(t, pid);
 	tracer_emit(t, &rec);
 	free(name);
 }
@@ -167,6 +169,7 @@ void tracer_free(struct tracer *t)
 	free(t->thread);
 	free(t->process);
 	fdtable_free(t->fds);
+	async_free(t);
 	tags_free(t->tags);
 	free(t->action);
 	free(t);
@@ -378,6 +381,8 @@ static void syscall_stop(struct tracer *t, struct tracee_thread *th, int64_t now
 		call_enter(th, call_info(t->calls, c->nr));
 		c->seq = ++t->seq;
 		th->in_call = true;
+		if (c->nr == SYS_io_submit)
+			async_submit(t, th);
 		/* As late as can be: the kernel begins the call when the thread is resumed. */
 		c->start_ns = clock_real_ns();
 		th->entry_ns = clock_ns(CLOCK_MONOTONIC);
@@ -387,6 +392,7 @@ static void syscall_stop(struct tracer *t, struct tracee_thread *th, int64_t now
 			c->offset = c->result;
 		/* Interrupted by our own leaving: the thread is still inside it, and begins it
 		 * anew. */
+		async_exit(t, th, now_ns);
 		call_end(t, th, now_ns, t->leaving && c->result <= -512 && c->result >= -516);
 		if (c->nr < MAX_ACTION && t->action[c->nr])
 			fds_call(t, th->process, c);
@@ -580,4 +586,5 @@ void tracer_detach(struct tracer *t)
 			call_end(t, t->thread[tid], clock_ns(CLOCK_MONOTONIC), true);
 			thread_drop(t, t->thread[tid]);
 		}
+	async_end(t, 0);
 }

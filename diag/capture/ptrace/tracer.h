@@ -31,7 +31,8 @@ struct tracee_thread {
 	bool in_call;
 	int64_t entry_ns; /* CLOCK_MONOTONIC of call.start_ns */
 	struct record_call call;
-	char *paths; /* where call.path and call.path2 are; NULL until there are any */
+	uint64_t submitted; /* io_submit: operations of its list that were looked at */
+	char *paths;        /* where call.path and call.path2 are; NULL until there are any */
 	struct record_signal
 		signal; /* delivered, to be written when its effect is known; signo 0: none */
 };
@@ -51,7 +52,10 @@ struct tracer {
 	struct tracee_process **process; /* by pid */
 	pid_t top_tid;                   /* highest number in 'thread' so far */
 	unsigned threads, unstopped;
-	uint64_t seq;
+	uint64_t seq, lost;
+	void *asyncs; /* operations that are under way: async.c's, a tree (tsearch(3)) */
+	size_t n_asyncs;
+	uint64_t unseen; /* calls of io_uring_enter */
 	pid_t last;      /* thread that was resumed last */
 	uint8_t *action; /* what call nr does to descriptors, see fds.c */
 	pid_t child;     /* launched command, or 0 */
@@ -107,6 +111,13 @@ bool tags_describe(struct tags *t, const char *link, int64_t now_ns, struct reco
  * it to be written? */
 void call_enter(struct tracee_thread *th, const struct call_info *info);
 bool call_wanted(const struct trace_filter *f, const struct record_call *c);
+
+/* async.c: at the entry of io_submit, at the exit of every call; and when a process ends or runs
+ * another program (0: all, as the tracer leaves). */
+void async_submit(struct tracer *t, struct tracee_thread *th);
+void async_exit(struct tracer *t, struct tracee_thread *th, int64_t now_ns);
+void async_end(struct tracer *t, pid_t pid);
+void async_free(struct tracer *t);
 
 /* bias.c: median service time of a call that does nothing, traced as here; 0 if it cannot be
  * had. */

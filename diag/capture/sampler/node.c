@@ -1,4 +1,5 @@
 /* What is of the whole node: interfaces, the storage's device, processors, pressure, memory. */
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,34 +9,59 @@
 #include <unistd.h>
 
 #include "diag/capture/sampler/sampler.h"
+#include "harness/base/auto.h"
 #include "harness/base/file.h"
 
-/* A partition's folder lies in its disk's. */
-static void whole_disk(struct disk_device *d)
+static bool read_numbers(const char *path, unsigned *major, unsigned *minor)
 {
-	char path[64], *real, *slash, *text;
-	unsigned major, minor;
+	auto_free char *text = NULL;
 
-	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/partition", d->major, d->minor);
-	if (access(path, F_OK) < 0)
-		return;
-	*strrchr(path, '/') = '\0';
-	real = realpath(path, NULL);
-	slash = real ? strrchr(real, '/') : NULL;
-	if (slash) {
-		char dev[4200];
+	return file_read(path, &text, NULL, NULL) == 0 && sscanf(text, "%u:%u", major, minor) == 2;
+}
 
-		*slash = '\0';
-		snprintf(dev, sizeof(dev), "%s/dev", real);
-		if (file_read(dev, &text, NULL, NULL) == 0) {
-			if (sscanf(text, "%u:%u", &major, &minor) == 2) {
-				d->major = major;
-				d->minor = minor;
-			}
-			free(text);
-		}
+/* The only device that this one is made of; false: it is of none, or of several. */
+static bool only_slave(unsigned *major, unsigned *minor)
+{
+	char path[320];
+	struct dirent *d;
+	unsigned n = 0, found[2];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/slaves", *major, *minor);
+	dir = opendir(path);
+	while (dir && (d = readdir(dir))) {
+		if (*d->d_name == '.')
+			continue;
+		snprintf(path, sizeof(path), "/sys/class/block/%s/dev", d->d_name);
+		if (++n > 1 || !read_numbers(path, &found[0], &found[1]))
+			n = 2;
 	}
-	free(real);
+	if (dir)
+		closedir(dir);
+	if (n != 1)
+		return false;
+	*major = found[0];
+	*minor = found[1];
+	return true;
+}
+
+/* A partition's folder lies in its disk's. */
+static void find_drive(struct disk_device *d)
+{
+	enum { DEPTH = 8 }; /* of devices on devices */
+	char path[64];
+
+	d->drive_major = d->major;
+	d->drive_minor = d->minor;
+	for (int i = 0; i < DEPTH && only_slave(&d->drive_major, &d->drive_minor); i++)
+		;
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/partition", d->drive_major,
+		d->drive_minor);
+	if (access(path, F_OK) == 0) {
+		snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/../dev", d->drive_major,
+			d->drive_minor);
+		read_numbers(path, &d->drive_major, &d->drive_minor);
+	}
 }
 
 int disk_find(const char *path, struct disk_device *out, struct err *why)
@@ -46,6 +72,8 @@ int disk_find(const char *path, struct disk_device *out, struct err *why)
 
 	if (stat(path, &st) < 0)
 		return err_errno(why, -ENODEV, "cannot look at '%s' (%s)", path, strerror(errno));
+	if (S_ISBLK(st.st_mode))
+		st.st_dev = st.st_rdev;
 	d.major = major(st.st_dev);
 	d.minor = minor(st.st_dev);
 	/* btrfs and others have device numbers of their own making, and say elsewhere what they lie
@@ -60,51 +88,63 @@ int disk_find(const char *path, struct disk_device *out, struct err *why)
 		d.major = major(st.st_rdev);
 		d.minor = minor(st.st_rdev);
 	}
-	whole_disk(&d);
+	find_drive(&d);
 	*out = d;
 	return 0;
 }
 
-static void read_pressure(const char *path, enum reading r, struct thing *node)
+/* Of a group (version 2 keeps it) that is the node, else of the machine. */
+static void read_pressure(
+	const struct cgroup_place *group, const char *what, enum reading r, struct thing *node)
 {
+	auto_free char *text = NULL;
+	char name[32];
 	uint64_t us;
-	char *text;
 
-	if (file_read(path, &text, NULL, NULL) < 0)
-		return;
-	if (text_pressure(text, &us))
+	snprintf(name, sizeof(name), group->version ? "%s.pressure" : "%s", what);
+	text = cgroup_read(group->version ? group->own : "/proc/pressure", name);
+	if (text && text_pressure(text, &us))
 		thing_set(node, r, us);
-	free(text);
 }
 
-void node_read(const struct disk_device *d, struct sampler_snapshot *s)
+static void read_memory(const struct group *g, struct thing *node)
 {
-	struct thing *t;
-	uint64_t kib;
-	char *text;
+	auto_free char *info = NULL, *faults = NULL;
+	uint64_t kib = UINT64_MAX / 1024, dirty, going;
 
-	if (file_read("/proc/net/dev", &text, NULL, NULL) == 0) {
-		text_net_dev(text, s);
-		free(text);
+	if (file_read("/proc/meminfo", &info, NULL, NULL) == 0) {
+		text_named(info, "MemAvailable", &kib);
+		if (text_named(info, "Dirty", &dirty) && text_named(info, "Writeback", &going))
+			thing_set(node, READING_MEMORY_UNWRITTEN, (dirty + going) * 1024);
 	}
-	if (d->there && (t = snapshot_add(s, THING_DISK, 0)) &&
-		file_read("/proc/diskstats", &text, NULL, NULL) == 0) {
-		text_diskstats(text, d->major, d->minor, t);
-		free(text);
-	}
-	if (file_read("/proc/stat", &text, NULL, NULL) == 0) {
-		text_cpus(text, s);
-		free(text);
-	}
-	t = snapshot_add(s, THING_NODE, 0);
-	if (!t)
+	if (group_read_memory(g, kib * 1024, node))
 		return;
-	read_pressure("/proc/pressure/cpu", READING_CPU_PRESSURE, t);
-	read_pressure("/proc/pressure/io", READING_IO_PRESSURE, t);
-	read_pressure("/proc/pressure/memory", READING_MEMORY_PRESSURE, t);
-	if (file_read("/proc/meminfo", &text, NULL, NULL) == 0) {
-		if (text_available(text, &kib))
-			thing_set(t, READING_MEMORY_AVAILABLE, kib);
-		free(text);
+	if (info)
+		text_meminfo(info, node);
+	if (file_read("/proc/vmstat", &faults, NULL, NULL) == 0)
+		text_faults(faults, "", node);
+}
+
+void node_read(const struct disk_device *d, struct group *g, struct sampler_snapshot *s)
+{
+	static const struct cgroup_place none;
+	auto_free char *net = NULL, *disks = NULL, *processors = NULL;
+	struct thing node = {.kind = THING_NODE}, *t;
+
+	if (file_read("/proc/net/dev", &net, NULL, NULL) == 0)
+		text_net_dev(net, s);
+	if (d->there && (t = snapshot_add(s, THING_DISK, 0)) &&
+		file_read("/proc/diskstats", &disks, NULL, NULL) == 0) {
+		text_diskstats(disks, d->major, d->minor, t);
+		text_drive(disks, d->drive_major, d->drive_minor, t);
 	}
+	if (!group_read_cpu(g, s, &node) && file_read("/proc/stat", &processors, NULL, NULL) == 0)
+		text_cpus(processors, s);
+	read_pressure(&g->cpu, "cpu", READING_CPU_PRESSURE, &node);
+	read_pressure(&none, "io", READING_IO_PRESSURE, &node);
+	read_pressure(&g->memory, "memory", READING_MEMORY_PRESSURE, &node);
+	read_memory(g, &node);
+	t = snapshot_add(s, THING_NODE, 0);
+	if (t)
+		*t = node;
 }

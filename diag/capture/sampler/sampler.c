@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/timerfd.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +36,7 @@ struct sampler {
 	struct tcp *tcp;
 	struct processes *processes;
 	struct disk_device disk;
+	struct group group;
 	struct sampler_snapshot snapshots[2], *now, *before;
 	bool good;       /* the last tick was in time */
 	int64_t tick_ns; /* the second at which it was taken */
@@ -59,6 +61,12 @@ static int write_reading(void *ctx, const struct sampled *g)
 	r->count = g->count;
 	r->sum = g->sum;
 	r->max = g->max;
+	if (g->name) {
+		struct sockaddr_un *un = (void *)&r->peer;
+
+		un->sun_family = AF_UNIX;
+		snprintf(un->sun_path, sizeof(un->sun_path), "%s", g->name);
+	}
 	if (g->peer) {
 		r->accepted = g->peer->accepted;
 		if (g->peer->family == AF_INET) {
@@ -95,7 +103,7 @@ static bool take(struct sampler *x)
 	/* First what moves fastest. Without it the rest is still worth having. */
 	tcp_read(x->tcp, x->processes, before, s, &ignored);
 	processes_read(x->processes, before, s);
-	node_read(&x->disk, s);
+	node_read(&x->disk, &x->group, s);
 	snapshot_sort(s);
 	s->end_ns = clock_real_ns();
 	return left;
@@ -163,7 +171,7 @@ static void run(struct sampler *x)
 		/* trace_signals' ticks end it, too. */
 		poll(&p, 1, -1);
 		stop = trace_take_stop();
-		if (stop && !x->r->command) {
+		if (stop == TRACE_LEAVE || (stop && !x->r->command)) {
 			/* The second that has just ended is whole. */
 			tick_if_due(x);
 			break;
@@ -182,11 +190,15 @@ static void run(struct sampler *x)
 static int open_all(struct sampler *x, struct err *e)
 {
 	const struct trace_request *r = x->r;
+	struct cgroup_place places[CGROUP_CONTROLLERS];
 	struct err why;
 	int rc = 0;
 
 	if (r->filter.n_paths && disk_find(r->filter.paths[0], &x->disk, &why) < 0)
 		fprintf(stderr, "culprit-agent trace: no readings of the disk: %s\n", why.text);
+	for (int c = 0; c < CGROUP_CONTROLLERS; c++)
+		places[c] = cgroup_own(c);
+	group_find(places, &x->group);
 	x->timer = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (x->timer < 0)
 		return err_errno(e, -errno, "cannot make a timer");
@@ -197,7 +209,10 @@ static int open_all(struct sampler *x, struct err *e)
 	if (!rc)
 		rc = processes_new(r->command ? &x->child : r->pids, r->command ? 1 : r->n_pids,
 			&x->processes, e);
-	return rc ? rc : log_writer_new(r->out, "sampler", &x->log, e);
+	rc = rc ?: log_writer_new(r->out, "sampler", &x->log, e);
+	if (!rc)
+		log_writer_bound(x->log, r->bound_bytes);
+	return rc;
 }
 
 /* A reading that waits for a processor is no reading of its second. What it takes is 2 ms of each,

@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include "diag/record/reading.h"
+#include "harness/base/cgroup.h"
 #include "harness/base/err.h"
 
 enum thing_kind {
@@ -39,11 +40,14 @@ struct socket_peer {
 	uint8_t address[16];
 };
 
+_Static_assert(READING_TOTAL <= 64, "thing.has has a bit for each");
+
 struct thing {
 	enum thing_kind kind;
-	uint64_t id;  /* with the kind: the same thing at another tick */
-	bool fresh;   /* it began after the last tick: its counters stood at zero then */
-	uint64_t has; /* bit r: value[r] was read */
+	uint64_t id;   /* with the kind: the same thing at another tick */
+	char name[16]; /* of a processor or an interface other than lo; else empty */
+	bool fresh;    /* it began after the last tick: its counters stood at zero then */
+	uint64_t has;  /* bit r: value[r] was read */
 	uint64_t value[READING_TOTAL]; /* as the kernel gives it: snapshot.c knows the units */
 
 	/* THING_SOCKET */
@@ -76,13 +80,15 @@ void snapshot_free(struct sampler_snapshot *s);
 /* One record to be: as struct record_reading. */
 struct sampled {
 	enum reading what;
+	const char *name;               /* of the one thing that it is of; NULL: of all */
 	const struct socket_peer *peer; /* NULL: no TCP reading */
 	uint32_t count;
 	double sum, max;
 };
 
 /* Calls 'each' for all readings of 'now', the COUNTs if 'counts' says that 'before' lies a second
- * before it; in the order of the readings, and of the peers. Stops at and returns the first result
+ * before it; in the order of the readings (where several things with names add to one, each of them
+ * follows it), and of the peers. Stops at and returns the first result
  * that is not 0. */
 int snapshot_readings(const struct sampler_snapshot *before, struct sampler_snapshot *now,
 	bool counts, int (*each)(void *ctx, const struct sampled *r), void *ctx);
@@ -95,9 +101,17 @@ struct process_stat {
 
 void text_net_dev(const char *text, struct sampler_snapshot *s);
 void text_cpus(const char *text, struct sampler_snapshot *s); /* /proc/stat */
+/* cpuacct.usage_percpu: what each processor did for a control group. */
+void text_usage_percpu(const char *text, struct sampler_snapshot *s);
+/* The number in the line "NAME NUMBER", or "NAME: NUMBER kB". */
+bool text_named(const char *text, const char *name, uint64_t *out);
+void text_meminfo(const char *text, struct thing *t);
+/* /proc/vmstat, or a group's memory.stat, whose names may have 'prefix'. */
+void text_faults(const char *text, const char *prefix, struct thing *t);
 bool text_diskstats(const char *text, unsigned major, unsigned minor, struct thing *t);
+/* The drive_ readings. */
+bool text_drive(const char *text, unsigned major, unsigned minor, struct thing *t);
 bool text_pressure(const char *text, uint64_t *some_us);
-bool text_available(const char *text, uint64_t *kib); /* /proc/meminfo */
 bool text_process_stat(const char *text, struct process_stat *out);
 bool text_schedstat(const char *text, uint64_t *wait_ns);
 void text_io(const char *text, struct thing *t);
@@ -110,11 +124,30 @@ bool text_mount_source(
 struct disk_device {
 	bool there;
 	unsigned major, minor;
+	unsigned drive_major, drive_minor; /* the drive of which it is a partition, or itself */
 };
 
-/* The device below 'path': the whole disk of a partition. -ENODEV: it is on none, with why. */
+/* The device below 'path', or the block device that it is. A logical volume on one device is a part
+ * of that one's drive. -ENODEV: there is none, with why. */
 int disk_find(const char *path, struct disk_device *out, struct err *why);
-void node_read(const struct disk_device *d, struct sampler_snapshot *s);
+struct group;
+void node_read(const struct disk_device *d, struct group *g, struct sampler_snapshot *s);
+
+/* group.c: the control groups that limit this process (reading.h says which). */
+struct group {
+	struct cgroup_place cpu, memory; /* 'own' limits; version 0: none does */
+	char usage[PATH_MAX];            /* the group that counts cpu's time */
+	/* What its quota would have allowed beyond what it used, added up over all looks. */
+	uint64_t idle_ns, used_ns;
+	int64_t looked_ns; /* 0: not yet */
+};
+
+/* 'places': by enum cgroup_controller. */
+void group_find(const struct cgroup_place places[CGROUP_CONTROLLERS], struct group *out);
+/* False: no group limits them, so they are the machine's. */
+bool group_read_cpu(struct group *g, struct sampler_snapshot *s, struct thing *node);
+/* 'machine_bytes' is what the machine could still give out, of which a group's part is part. */
+bool group_read_memory(const struct group *g, uint64_t machine_bytes, struct thing *node);
 
 /* process.c: the processes that are sampled: those that were named, and what they start. */
 struct processes;

@@ -36,6 +36,7 @@ struct thing *snapshot_add(struct sampler_snapshot *s, enum thing_kind kind, uin
 	t->kind = kind;
 	t->id = id;
 	t->has = 0;
+	*t->name = '\0';
 	t->fresh = t->listening = t->judged = t->ours = false;
 	t->inode = t->local_port = t->missing = 0;
 	memset(&t->peer, 0, sizeof(t->peer));
@@ -87,13 +88,14 @@ static double unit(enum reading r)
 {
 	switch (r) {
 	case READING_DISK_READ_BYTES:
-	case READING_DISK_WRITTEN_BYTES: return 512; /* sectors, whatever the device's own are */
+	case READING_DISK_WRITTEN_BYTES:
+	case READING_DRIVE_READ:
+	case READING_DRIVE_WRITTEN: return 512; /* sectors, whatever the device's own are */
 	case READING_DISK_READ_TIME:
 	case READING_DISK_WRITE_TIME:
 	case READING_DISK_BUSY:
+	case READING_DRIVE_BUSY:
 	case READING_DISK_QUEUE: return 1e-3;
-	case READING_CPU_BUSY:
-	case READING_CPU_IDLE:
 	case READING_PROCESS_CPU: return 1.0 / (double)sysconf(_SC_CLK_TCK);
 	case READING_CPU_PRESSURE:
 	case READING_IO_PRESSURE:
@@ -103,9 +105,11 @@ static double unit(enum reading r)
 	case READING_TCP_SENDER_LIMITED:
 	case READING_TCP_RTT:
 	case READING_TCP_RTT_VARIATION: return 1e-6;
+	case READING_CPU_BUSY:
+	case READING_CPU_IDLE:
+	case READING_CPU_THROTTLED:
 	case READING_PROCESS_WAIT: return 1e-9;
 	case READING_PROCESS_MEMORY: return (double)sysconf(_SC_PAGESIZE);
-	case READING_MEMORY_AVAILABLE: return 1024;
 	default: return 1;
 	}
 }
@@ -117,6 +121,7 @@ static bool is_narrow(enum reading r)
 	case READING_DISK_READ_TIME:
 	case READING_DISK_WRITE_TIME:
 	case READING_DISK_BUSY:
+	case READING_DRIVE_BUSY:
 	case READING_DISK_QUEUE:
 	case READING_TCP_SENT_SEGMENTS:
 	case READING_TCP_RECEIVED_SEGMENTS:
@@ -167,27 +172,71 @@ static int by_peer(const void *a, const void *b)
 	return memcmp(&(*p)->peer, &(*q)->peer, sizeof((*p)->peer));
 }
 
-/* Of 'n' things from 'list' on: one reading each of [first, end) that any of them has. */
-static int sum_up(struct thing *const *list, size_t n, enum reading first, enum reading end,
-	const struct sampler_snapshot *before, bool counts, const struct socket_peer *peer,
-	int (*each)(void *ctx, const struct sampled *r), void *ctx)
+/* What a sum is made of. */
+struct parts {
+	const struct sampler_snapshot *before;
+	struct thing *const *list;
+	size_t n;
+	bool counts;
+	int (*each)(void *ctx, const struct sampled *r);
+	void *ctx;
+};
+
+/* Has it a name, and a part in the reading? */
+static bool is_part(const struct parts *p, size_t i, enum reading r, uint64_t *raw)
 {
+	const struct thing *t = p->list[i];
+
+	return *t->name && has(t, r) &&
+		part_of(snapshot_find(p->before, t->kind, t->id), t, r, p->counts, raw);
+}
+
+/* Each with a name by itself, if there are several. */
+static int tell_apart(const struct parts *p, enum reading r)
+{
+	size_t named = 0;
+	uint64_t raw;
+	int rc = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		named += is_part(p, i, r, &raw);
+	for (size_t i = 0; i < p->n && named > 1 && !rc; i++) {
+		struct sampled one = {.what = r, .name = p->list[i]->name};
+
+		if (!is_part(p, i, r, &raw))
+			continue;
+		add(&one, raw);
+		rc = p->each(p->ctx, &one);
+	}
+	return rc;
+}
+
+/* One reading each of those that any thing has: of a peer's sockets, or with 'peer' NULL of what is
+ * no socket. */
+static int sum_up(const struct parts *p, const struct socket_peer *peer)
+{
+	const enum reading first = peer ? READING_TCP_FIRST : 0,
+			   end = peer ? READING_TCP_END : READING_TOTAL;
 	struct sampled all[READING_TOTAL] = {0};
 	int rc = 0;
 
-	for (enum reading r = first; r < end; r++)
-		all[r] = (struct sampled){.what = r, .peer = peer};
-	for (size_t i = 0; i < n; i++) {
-		const struct thing *old = snapshot_find(before, list[i]->kind, list[i]->id);
+	for (size_t i = 0; i < p->n; i++) {
+		const struct thing *t = p->list[i], *old = snapshot_find(p->before, t->kind, t->id);
 		uint64_t raw;
 
-		for (enum reading r = first; r < end; r++)
-			if (part_of(old, list[i], r, counts, &raw))
+		for (enum reading r = first; r < end; r++) {
+			all[r].what = r;
+			all[r].peer = peer;
+			if (part_of(old, t, r, p->counts, &raw))
 				add(&all[r], raw);
+		}
 	}
-	for (enum reading r = first; r < end && !rc; r++)
+	for (enum reading r = first; r < end && !rc; r++) {
 		if (all[r].count)
-			rc = each(ctx, &all[r]);
+			rc = p->each(p->ctx, &all[r]);
+		if (!rc && all[r].count > 1 && !peer)
+			rc = tell_apart(p, r);
+	}
 	return rc;
 }
 
@@ -195,6 +244,7 @@ int snapshot_readings(const struct sampler_snapshot *before, struct sampler_snap
 	bool counts, int (*each)(void *ctx, const struct sampled *r), void *ctx)
 {
 	struct thing **list = malloc((now->n + 1) * sizeof(struct thing *));
+	struct parts p = {before, list, 0, counts, each, ctx};
 	size_t n = 0;
 	int rc;
 
@@ -202,9 +252,8 @@ int snapshot_readings(const struct sampler_snapshot *before, struct sampler_snap
 		return -ENOMEM;
 	for (size_t i = 0; i < now->n; i++)
 		if (now->things[i].kind != THING_SOCKET)
-			list[n++] = &now->things[i];
-	rc = sum_up(list, n, 0, READING_TCP_FIRST, before, counts, NULL, each, ctx);
-	n = 0;
+			list[p.n++] = &now->things[i];
+	rc = sum_up(&p, NULL);
 	for (size_t i = 0; i < now->n; i++) {
 		const struct thing *t = &now->things[i];
 
@@ -215,8 +264,9 @@ int snapshot_readings(const struct sampler_snapshot *before, struct sampler_snap
 	for (size_t i = 0, end; i < n && !rc; i = end) {
 		for (end = i + 1; end < n && !by_peer(&list[i], &list[end]); end++)
 			;
-		rc = sum_up(list + i, end - i, READING_TCP_FIRST, READING_TOTAL, before, counts,
-			&list[i]->peer, each, ctx);
+		p.list = list + i;
+		p.n = end - i;
+		rc = sum_up(&p, &list[i]->peer);
 	}
 	free(list);
 	return rc;

@@ -1,4 +1,6 @@
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "diag/capture/sampler/sampler.h"
 
@@ -60,12 +62,16 @@ void text_net_dev(const char *text, struct sampler_snapshot *s)
 
 		while (n && *line == ' ')
 			line++, n--, all--;
-		if (!n || n == all || (n == 2 && !memcmp(line, "lo", 2)) ||
-			numbers(&at, v, FIELDS) < SENT + DROPS + 1)
+		if (!n || n == all || numbers(&at, v, FIELDS) < SENT + DROPS + 1)
 			continue;
 		t = snapshot_add(s, THING_INTERFACE, hash(line, n));
 		if (!t)
 			return;
+		if (n == 2 && !memcmp(line, "lo", 2)) {
+			thing_set(t, READING_LOOPBACK, v[SENT + BYTES]);
+			continue;
+		}
+		snprintf(t->name, sizeof(t->name), "%.*s", (int)n, line);
 		thing_set(t, READING_NIC_RECEIVED, v[BYTES]);
 		thing_set(t, READING_NIC_SENT, v[SENT + BYTES]);
 		thing_set(t, READING_NIC_RECEIVED_PACKETS, v[PACKETS]);
@@ -75,11 +81,21 @@ void text_net_dev(const char *text, struct sampler_snapshot *s)
 	}
 }
 
+static struct thing *add_cpu(struct sampler_snapshot *s, uint64_t cpu)
+{
+	struct thing *t = snapshot_add(s, THING_CPU, cpu);
+
+	if (t)
+		snprintf(t->name, sizeof(t->name), "cpu%u", (unsigned)cpu);
+	return t;
+}
+
 /* "cpu0 user nice system idle iowait irq softirq steal ...": guests' time is in user and nice
  * already. */
 void text_cpus(const char *text, struct sampler_snapshot *s)
 {
 	enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, FIELDS };
+	const uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
 
 	for (const char *line = text; *line; line = next_line(line)) {
 		uint64_t v[FIELDS] = {0}, cpu;
@@ -89,54 +105,87 @@ void text_cpus(const char *text, struct sampler_snapshot *s)
 		if (strncmp(line, "cpu", 3) || *at < '0' || *at > '9' || !number(&at, &cpu) ||
 			numbers(&at, v, FIELDS) <= IDLE)
 			continue;
-		t = snapshot_add(s, THING_CPU, cpu);
+		t = add_cpu(s, cpu);
 		if (!t)
 			return;
 		thing_set(t, READING_CPU_BUSY,
-			v[USER] + v[NICE] + v[SYSTEM] + v[IRQ] + v[SOFTIRQ] + v[STEAL]);
-		thing_set(t, READING_CPU_IDLE, v[IDLE] + v[IOWAIT]);
+			tick_ns * (v[USER] + v[NICE] + v[SYSTEM] + v[IRQ] + v[SOFTIRQ] + v[STEAL]));
+		thing_set(t, READING_CPU_IDLE, tick_ns * (v[IDLE] + v[IOWAIT]));
+	}
+}
+
+void text_usage_percpu(const char *text, struct sampler_snapshot *s)
+{
+	uint64_t ns;
+
+	for (uint64_t cpu = 0; number(&text, &ns); cpu++) {
+		struct thing *t = add_cpu(s, cpu);
+
+		if (!t)
+			return;
+		thing_set(t, READING_CPU_BUSY, ns);
 	}
 }
 
 /* Documentation/admin-guide/iostats.rst. */
-bool text_diskstats(const char *text, unsigned major, unsigned minor, struct thing *t)
-{
-	enum {
-		READS,
-		READS_MERGED,
-		SECTORS_READ,
-		READ_MS,
-		WRITES,
-		WRITES_MERGED,
-		SECTORS_WRITTEN,
-		WRITE_MS,
-		NOW,
-		BUSY_MS,
-		QUEUE_MS,
-		FIELDS
-	};
+enum {
+	READS,
+	READS_MERGED,
+	SECTORS_READ,
+	READ_MS,
+	WRITES,
+	WRITES_MERGED,
+	SECTORS_WRITTEN,
+	WRITE_MS,
+	NOW,
+	BUSY_MS,
+	QUEUE_MS,
+	FIELDS
+};
 
+static bool device_stats(const char *text, unsigned major, unsigned minor, uint64_t v[FIELDS])
+{
 	for (const char *line = text; *line; line = next_line(line)) {
-		uint64_t v[FIELDS], device[2];
+		uint64_t device[2];
 		const char *at = line;
 
 		if (numbers(&at, device, 2) < 2 || device[0] != major || device[1] != minor)
 			continue;
 		at += strspn(at, " ");
 		at += strcspn(at, " \n"); /* its name */
-		if (numbers(&at, v, FIELDS) < FIELDS)
-			continue;
-		thing_set(t, READING_DISK_READS, v[READS]);
-		thing_set(t, READING_DISK_WRITES, v[WRITES]);
-		thing_set(t, READING_DISK_READ_BYTES, v[SECTORS_READ]);
-		thing_set(t, READING_DISK_WRITTEN_BYTES, v[SECTORS_WRITTEN]);
-		thing_set(t, READING_DISK_READ_TIME, v[READ_MS]);
-		thing_set(t, READING_DISK_WRITE_TIME, v[WRITE_MS]);
-		thing_set(t, READING_DISK_BUSY, v[BUSY_MS]);
-		thing_set(t, READING_DISK_QUEUE, v[QUEUE_MS]);
-		return true;
+		if (numbers(&at, v, FIELDS) == FIELDS)
+			return true;
 	}
 	return false;
+}
+
+bool text_diskstats(const char *text, unsigned major, unsigned minor, struct thing *t)
+{
+	uint64_t v[FIELDS];
+
+	if (!device_stats(text, major, minor, v))
+		return false;
+	thing_set(t, READING_DISK_READS, v[READS]);
+	thing_set(t, READING_DISK_WRITES, v[WRITES]);
+	thing_set(t, READING_DISK_READ_BYTES, v[SECTORS_READ]);
+	thing_set(t, READING_DISK_WRITTEN_BYTES, v[SECTORS_WRITTEN]);
+	thing_set(t, READING_DISK_READ_TIME, v[READ_MS]);
+	thing_set(t, READING_DISK_WRITE_TIME, v[WRITE_MS]);
+	thing_set(t, READING_DISK_BUSY, v[BUSY_MS]);
+	thing_set(t, READING_DISK_QUEUE, v[QUEUE_MS]);
+	return true;
+}
+
+bool text_drive(const char *text, unsigned major, unsigned minor, struct thing *t)
+{
+	uint64_t v[FIELDS];
+
+	if (!device_stats(text, major, minor, v))
+		return false;
+	thing_set(t, READING_DRIVE_READ, v[SECTORS_READ]);
+	thing_set(t, READING_DRIVE_WRITTEN, v[SECTORS_WRITTEN]);
+	thing_set(t, READING_DRIVE_BUSY, v[BUSY_MS]);
+	return true;
 }
 
 bool text_pressure(const char *text, uint64_t *some_us)
@@ -152,17 +201,58 @@ bool text_pressure(const char *text, uint64_t *some_us)
 	return *at != ' ' && *at != '\t' && number(&at, some_us);
 }
 
-bool text_available(const char *text, uint64_t *kib)
+bool text_named(const char *text, const char *name, uint64_t *out)
 {
-	static const char name[] = "MemAvailable:";
+	const size_t n = strlen(name);
 
 	for (const char *line = text; *line; line = next_line(line)) {
-		const char *at = line + sizeof(name) - 1;
+		const char *at = line + n;
 
-		if (!strncmp(line, name, sizeof(name) - 1))
-			return number(&at, kib);
+		if (strncmp(line, name, n) || (*at != ' ' && *at != ':'))
+			continue;
+		at += *at == ':';
+		return number(&at, out);
 	}
 	return false;
+}
+
+void text_meminfo(const char *text, struct thing *t)
+{
+	static const struct {
+		const char *name;
+		enum reading reading;
+	} lines[] = {{"MemTotal", READING_MEMORY_TOTAL}, {"MemFree", READING_MEMORY_FREE},
+		{"MemAvailable", READING_MEMORY_AVAILABLE}, {"Buffers", READING_MEMORY_BUFFERS},
+		{"Cached", READING_MEMORY_CACHED}, {"Shmem", READING_MEMORY_SHARED}};
+	uint64_t kib, total, unused;
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		if (text_named(text, lines[i].name, &kib))
+			thing_set(t, lines[i].reading, kib * 1024);
+	if (text_named(text, "MemTotal", &total) && text_named(text, "MemFree", &unused) &&
+		unused <= total)
+		thing_set(t, READING_MEMORY_USED, (total - unused) * 1024);
+}
+
+void text_faults(const char *text, const char *prefix, struct thing *t)
+{
+	/* Before Linux 5.9 those of files alone, under the last name. */
+	static const struct {
+		const char *name;
+		enum reading reading;
+	} lines[] = {{"pgfault", READING_MEMORY_FAULTS},
+		{"pgmajfault", READING_MEMORY_MAJOR_FAULTS},
+		{"workingset_refault_anon", READING_MEMORY_REFAULTS},
+		{"workingset_refault_file", READING_MEMORY_REFAULTS},
+		{"workingset_refault", READING_MEMORY_REFAULTS}};
+	uint64_t sums[READING_TOTAL] = {0}, v;
+	char name[64];
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		snprintf(name, sizeof(name), "%s%s", prefix, lines[i].name);
+		if (text_named(text, name, &v))
+			thing_set(t, lines[i].reading, sums[lines[i].reading] += v);
+	}
 }
 
 /* "PID (NAME) STATE PPID ...": the name may hold anything, blanks, parentheses and line ends too.

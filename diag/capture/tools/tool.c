@@ -219,10 +219,12 @@ static bool watch(struct external *x, int *command_status, int *status)
 			x->keeper = x->tool = 0;
 		}
 		stop = trace_take_stop();
+		if (stop == TRACE_LEAVE)
+			x->command = 0;
 		if (stop > 0 && x->command)
 			kill(x->command, stop);
 		if (x->tool && !told &&
-			((stop && !r->command) ||
+			((stop && (!r->command || stop == TRACE_LEAVE)) ||
 				(!x->ends_by_itself && (r->command ? !x->command : all_gone(x))))) {
 			stop_tool(x, status);
 			told = true;

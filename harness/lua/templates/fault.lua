@@ -5,7 +5,11 @@ return {
 	summary  = "a log that nobody rotates: a process writes to the victim's storage",
 	resource = "disk", -- what a detector should name: "disk", "network/hog", "cpu", "memory", "process"
 
-	-- Parameters and their defaults. A scenario sets others by { "./NAME.lua", block = "4MiB" }. In ctx.params
+	-- What it needs of the servers' storage, if anything: "folder", or "empty" (a server that can start without
+	-- its files). On a file system that has none its cells are skipped.
+	storage = "folder",
+
+	-- Parameters and their defaults. A scenario sets others by { "./my-fault.lua", block = "4MiB" }. In ctx.params
 	-- they are numbers in the base unit (here bytes).
 	params = {
 		block = { default = "1MiB", unit = "bytes", min = "4KiB", max = "64MiB", help = "bytes written at once" },

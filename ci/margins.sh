@@ -1,0 +1,44 @@
+#!/bin/bash
+# How far a run's victims were from peer-threshold's thresholds: ci/margins.sh RUN. For each fault and workload the metric that
+# came nearest to its threshold or went farthest beyond it; medians over the cells, in milliseconds. For results/*.md.
+set -euo pipefail
+[ $# = 1 ] || { echo "usage: ci/margins.sh RUN (of scenarios/table1.lua)" >&2; exit 2; }
+db=$1/run.db
+if [ ! -e "$db" ]; then
+	db=$(mktemp)
+	trap 'rm -f "$db"' EXIT
+	zcat "$1/run.db.gz" >"$db"
+fi
+sqlite3 -readonly -separator ' ' "file:$db?immutable=1" "
+	SELECT fault, substr(workload, 1, instr(workload || '(', '(') - 1), metric, json_extract(s.value, '\$.representative_s'),
+		json_extract(s.value, '\$.deviation_s'), json_extract(s.value, '\$.threshold_s')
+	FROM cell JOIN attempt ON cell = cell.number AND outcome = 'confirmed' JOIN verdict ON attempt = attempt.id,
+		json_each(verdict.verdict, '\$.evidence.servers') s
+	WHERE detector = 'peer-threshold' AND NOT training AND victims IS NOT NULL AND s.key = json_extract(victims, '\$[0]')" |
+	awk '
+	function median(list,   v, n, i, j, t) {
+		n = split(list, v, " ")
+		for (i = 2; i <= n; i++) for (j = i; j > 1 && v[j - 1] + 0 > v[j] + 0; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
+		return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
+	}
+	{
+		if (!($3 in metrics)) { metrics[$3]; metric[++nm] = $3 }
+		k = $1 FS $2 FS $3; n[k]++; peers[k] = peers[k] " " $4 * 1e3; off[k] = off[k] " " $5 * 1e3; threshold[k] = threshold[k] " " $6 * 1e3
+	}
+	function abs(x) { return x < 0 ? -x : x }
+	END {
+		print "| fault | workload | metric | n | peers (ms) | the victim beyond them | threshold |"
+		print "|---|---|---|--:|--:|--:|--:|"
+		split("disk-hog disk-busy write-network-hog read-network-hog receive-pktloss send-pktloss", fs, " ")
+		split("ddr iozoner postmark ddw iozonew", ws, " ")
+		for (f = 1; f <= 6; f++) for (w = 1; w <= 5; w++) {
+			best = ""; most = -1
+			for (m = 1; m <= nm; m++) {
+				k = fs[f] FS ws[w] FS metric[m]
+				if (!(k in n)) continue
+				share = abs(median(off[k])) / median(threshold[k])
+				if (share > most) { most = share; best = k; name = metric[m] }
+			}
+			if (best != "") printf "| %s | %s | %s | %d | %.2f | %.2f | %.2f |\n", w == 1 ? fs[f] : "", ws[w], name, n[best], median(peers[best]), median(off[best]), median(threshold[best])
+		}
+	}'

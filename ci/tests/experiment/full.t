@@ -1,0 +1,221 @@
+#!/bin/bash
+# What is full at a step of a run: the disk that the run is kept on, every node's /var/lib/culprit, or the memory that the agent, guard,
+# standby and tracers of every node may take. Whatever comes of the run: one complaint and exit code 3, or a whole run; the faults are
+# undone while it is still full; with room again the run is resumed, and every cell is there once. In CI one step of each, and the
+# beginning of a run; CULPRIT_SOAK=N ('make soak-steps'): every step of each, with all the faults that act under this workload.
+cd "$(dirname "$0")/../../.." || exit 1
+. ci/tests/tap.sh
+[ "$(id -u)" -eq 0 ] || skip_all "the lab needs root"
+culprit=$PWD/${OUT:-out}/culprit
+tmp=$(mktemp -d)
+lab=$tmp/lab
+small=$tmp/small
+run=$small/run
+pid=
+finish() {
+	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null
+	"$culprit" lab down --dir "$lab" >/dev/null 2>&1
+	mountpoint -q "$small" && umount "$small"
+	rm -rf "$tmp"
+}
+trap finish EXIT
+cd "$tmp" || exit 1
+nodes="s1 s2 s3 c1 o1"
+node() { "$culprit" lab exec --dir "$lab" "$@"; }
+sql() { sqlite3 "$run/run.db" "$1"; }
+on_all() { for n in $nodes; do node $n -- sh -c "$1"; done; }
+left() { on_all 'nft list tables 2>/dev/null | grep culprit_; pgrep -xl "dd|sg_.*|culprit-.*"; ls /var/lib/culprit/undo 2>/dev/null'; }
+clean() { [ -z "$(left)" ]; }
+# The agent where the harness puts it: a clone in /tmp is not visible on a node.
+serve='d=$(ls -d /var/lib/culprit/agent/*/ | head -1); exec "$d"/ld-linux* --library-path "$d" "$d"/culprit-agent serve'
+fingerprints() { # what an agent finds on each node, and what it had to clean, which should be nothing
+	local n p
+	for n in $nodes; do
+		p=$(node $n -- pgrep -x 'glusterfsd?' | head -1)
+		printf '{"id":1,"op":"fingerprint"%s}\n{"id":2,"op":"bye"}\n' "${p:+,\"pids\":[$p]}" | node $n -- sh -c "$serve" |
+			sed -n 's/^{"id":1,"result":\(.*\)}$/\1/p; s/^.*"cleaned":\(\[[^]]*\]\),"unclean":\(\[[^]]*\]\).*$/cleaned \1 unclean \2/p'
+	done
+}
+
+scenario() { # FAULT
+	cat >full.lua <<L
+return { name = "full", workloads = { { "ddw", records = 1 } }, faults = { "none", "$1" }, detectors = { "always-same" }, attempts = 2,
+         phases = { before = "1s", fault = "2s", after = "1s" }, repeats = 1,
+         gates = { onset = "300s", disk = "1MiB", wait = "3s" } }
+L
+}
+
+# Each begins with a run's folder that has room, and says what is full by 'fill' and 'empty'. The run is stopped meanwhile.
+fill() { # WHAT
+	case $1 in
+	disk) head -c 100M /dev/zero >"$small/filler" 2>/dev/null ;;
+	state) on_all 'head -c 100M /dev/zero >/var/lib/culprit/filler 2>/dev/null' ;;
+	memory)
+		# No page more than they have: from now on allocations fail.
+		on_all 'for p in $(pgrep "^culprit-"); do
+			prlimit --pid $p --as=$(($(sed -n "s/^VmSize:[^0-9]*\([0-9]*\) kB/\1/p" /proc/$p/status) * 1024)):unlimited; done' 2>/dev/null
+		;;
+	esac
+	true
+}
+empty() { # what had too little memory ends with its session
+	case $1 in
+	disk) rm -f "$small/filler" ;;
+	state) on_all 'rm -f /var/lib/culprit/filler' ;;
+	esac
+}
+# Those of a node tell of it in run.log: the run goes on, and has no more than a cell that could not be measured.
+because='No space left\|has .* left; .* must be\|annot allocate memory\|out of memory'
+reason() { # WHAT
+	[ "$1" != memory ] || return 0 # an agent may be lost without a word
+	cat said "$run/run.log" 2>/dev/null | grep -q "$because" || { cat said "$run/run.log"; return 1; }
+}
+complaint() { # one line, and how to go on
+	[ "$(wc -l <said)" = 1 ] && grep -q "^culprit run: .*'culprit resume $run'" said || { cat said; return 1; }
+}
+once() {
+	[ "$(sql "SELECT count(*), count(DISTINCT cell), (SELECT count(*) FROM cell) FROM attempt WHERE outcome = 'confirmed'")" = "2|2|2" ] &&
+		[ "$(sql "SELECT count(DISTINCT attempt) FROM verdict")" = 2 ] &&
+		[ -z "$(comm -3 <(ls "$run/cells") <(sql "SELECT printf('%04d.%d', cell, number) FROM attempt" | sort))" ] &&
+		[ -z "$(find "$run" -name '*.part*' -o -name '*.XXXXXX' -o -name '*-journal' -o -name '.status.json')" ] && return
+	sql "SELECT cell, number, outcome, reason FROM attempt"
+	ls "$run/cells"
+	find "$run" -name '*.part*' -o -name '*-journal'
+	return 1
+}
+resume() { # on a busy machine more than two attempts at a cell may be invalid
+	for _ in 1 2 3 4 5 6; do
+		"$culprit" resume "$run" --quiet 2>&1 && return
+		[ $? = 3 ] || return 1
+	done
+	return 1
+}
+reached() { grep -q "step $1\$" "$run/run.log" 2>/dev/null || ! kill -0 "$pid" 2>/dev/null; }
+fits_outcome() { [ "$1" = 0 ] || [ "$1" = 3 ] || { echo "exit code $1"; cat said; false; }; }
+
+seed=0
+try() { # WHAT FAULT STEP
+	local what=$1 step=$3 name="$1 full at '$3' of $2" rc
+	seed=$((seed + 1))
+	scenario "$2"
+	rm -rf "$run"
+	"$culprit" run --quiet --inventory "$lab/inventory.lua" --seed $seed -o "$run" full.lua >table 2>said &
+	pid=$!
+	until_true 120 reached "$step"
+	kill -STOP $pid
+	fill "$what"
+	kill -CONT $pid
+	wait $pid
+	rc=$?
+	pid=
+	if ! grep -q "step $step\$" "$run/run.log"; then
+		not_ok "$name: the step is reached" "$(cat said "$run/run.log")"
+		empty "$what"
+		return
+	fi
+	echo "# $name: $rc $(cut -c1-200 said)"
+	if [ "$what" = disk ]; then
+		check "$name: exit code 3" [ $rc = 3 ]
+	else
+		check "$name: exit code 0 or 3" fits_outcome $rc
+	fi
+	if [ $rc = 3 ]; then
+		check "$name: one complaint" complaint
+		check "$name: it says why" reason "$what"
+	fi
+	check "$name: what is in the store is whole" [ "$(sql "PRAGMA integrity_check")" = ok ]
+	check "$name: nothing is left on any node" until_true 60 clean
+	empty "$what"
+	[ $rc = 0 ] || check "$name: with room again it is resumed" resume
+	check "$name: every cell is complete, once" once
+	check "$name: every node is as it was" diff <(echo "$before") <(fingerprints)
+}
+
+# ---- the beginning: without room nothing is begun, and nothing is left. No node is there to be reached ----
+mkdir "$small"
+mount -t tmpfs -o size=24M none "$small"
+echo 'return { file_system = { type = "glusterfs" }, nodes = {
+	{ name = "s1", role = "server", address = "127.0.0.1", ssh_port = 1 }, { name = "s2", role = "server", address = "127.0.0.1", ssh_port = 1 },
+	{ name = "s3", role = "server", address = "127.0.0.1", ssh_port = 1 }, { name = "c1", role = "client", address = "127.0.0.1", ssh_port = 1 } } }' >nowhere.lua
+scenario receive-pktloss
+step_kb=$([ -n "$CULPRIT_SOAK" ] && echo 4 || echo 48)
+refused=0 wrong=
+for ((room = 0; room < 1000; room += step_kb)); do
+	head -c $((24 * 1024 - room))K /dev/zero >"$small/filler"
+	"$culprit" run --quiet --inventory nowhere.lua --seed 1 -o "$run" full.lua >table 2>said
+	rc=$?
+	if [ -e "$run" ]; then
+		break
+	fi
+	[ $rc = 3 ] && [ "$(wc -l <said)" = 1 ] && grep -q "^culprit run: cannot .*No space left on device$" said || wrong="$wrong $room KB: $rc $(cat said)"
+	refused=$((refused + 1))
+done
+refused() { [ $refused -gt 0 ] && [ -z "$wrong" ] || { echo "$refused refused; $wrong"; return 1; }; }
+check "with no room a run is not begun: one complaint, exit code 3, no folder" refused
+check "with some it is: the nodes are the trouble then" grep -q "'culprit resume .*/run' goes on" said
+rm -rf "$run" "$small/filler"
+
+# ---- other commands on a full disk: one complaint, exit code 3, nothing is left, what was there stays ----
+corpora=$OLDPWD/results/corpora
+mkdir unpacked "$small/kept"
+gunzip -c "$corpora/ci/run.db.gz" | tee "$small/kept/run.db" >unpacked/run.db
+zcat "$OLDPWD/ci/tests/data/lab-none.s1.fs.log.gz" >log
+head -c 100M /dev/zero >"$small/filler" 2>/dev/null
+there() { (cd "$small" && find . ! -name lock | sort; sqlite3 kept/run.db "SELECT count(*) FROM verdict; PRAGMA integrity_check"); }
+was=$(there)
+while read -r words; do
+	# shellcheck disable=SC2086
+	"$culprit" $words >out 2>said </dev/null
+	rc=$?
+	check "a full disk: culprit ${words//$small/SMALL}" eval "[ $rc = 3 ] && [ \$(wc -l <said) = 1 ] && grep -q '^culprit [a-z]*: cannot .*: No space left on device$' said ||
+		{ echo 'exit code $rc'; cat said; false; }"
+	check "... leaves all as it was" diff <(echo "$was") <(there)
+done <<L
+corpus unpacked -o $small/new
+report unpacked -o $small/new
+table unpacked --write-baseline $small/new
+diagnose --csv $OLDPWD/results/fleet/example.csv.gz --report $small/new
+ship log --to $small/new
+rescore $small/kept --detector always-same --save
+L
+rm -rf "$small/kept" "$small/filler"
+
+"$culprit" lab up --dir "$lab" --subnet 10.82.0.0/24 --servers 3 --clients 1 >said 2>&1 || { not_ok "the lab comes up" "$(cat said)"; done_testing; }
+inventory=$lab/inventory.lua
+on_all 'mount -t tmpfs -o size=32M none /var/lib/culprit'
+
+# ---- no room for the agent, and for its undo journal ----
+for what in agent journal; do
+	on_all 'head -c 100M /dev/zero >/var/lib/culprit/filler 2>/dev/null'
+	rm -rf "$run"
+	"$culprit" run --quiet --inventory "$inventory" --seed 1 -o "$run" full.lua >table 2>said
+	is=$?
+	check "no room for the $what: exit code 3" [ $is = 3 ]
+	check "... one complaint" complaint
+	check "... it says why" reason state
+	check "... nothing is left of it" [ -z "$(on_all 'cd /var/lib/culprit && find . -type f ! -name filler ! -path "./agent/*/*"; ls -d agent/.tmp* 2>/dev/null')" ]
+	on_all 'rm -f /var/lib/culprit/filler'
+	check "... with room again the nodes are reached" "$culprit" undo --inventory "$inventory"
+done
+check "... and the run is resumed" resume
+check "... every cell is complete, once" once
+before=$(fingerprints)
+check "there is something to compare" [ "$(grep -c '"mounts"' <<<"$before")" = 5 ]
+
+if [ -z "$CULPRIT_SOAK" ]; then
+	try disk receive-pktloss verify
+	try state disk-hog onset
+	try memory receive-pktloss onset
+else
+	steps=(begin trace workload inject verify onset verify-again undo offset stop collect)
+	faults=(disk-hog disk-busy write-network-hog read-network-hog receive-pktloss send-pktloss cpu-hog hang kill err-remount)
+	for step in "${steps[@]}"; do try disk receive-pktloss "$step"; done
+	# Ten faults and eleven steps: each fault at four or five of the steps.
+	for what in state memory; do
+		for ((i = 0; i < 4 * ${#steps[@]}; i++)); do
+			try $what "${faults[i % ${#faults[@]}]}" "${steps[i % ${#steps[@]}]}"
+		done
+	done
+fi
+check "the lab goes down" "$culprit" lab down --dir "$lab"
+done_testing

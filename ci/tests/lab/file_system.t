@@ -1,0 +1,106 @@
+#!/bin/bash
+# 'culprit lab up --fs FILE': the lab runs any file system from its Lua file. Here one of nothing but 'sleep' as server and a
+# tmpfs as mount, so that each function and each mistake is seen.
+. "$(dirname "$0")/../lab/lab_lib.sh"
+
+work=$(mktemp -d)
+cd "$work" || exit
+fs_up() { "$culprit" lab up --dir "$dir" --subnet "$subnet" --servers 2 --clients 1 --fs "$@"; }
+
+# made LAB [FIELDS]: writes tiny.lua.
+made() {
+	cat >tiny.lua <<EOF
+return {
+	summary = "a tmpfs",
+	server_pids = function(host, processes)
+		local pids = {}
+		for _, p in ipairs(processes) do
+			if p.cmdline[1] == "sleep" then pids[#pids + 1] = p.pid end
+		end
+		return pids
+	end,
+	client_pids = function(host, processes) return { 1 } end,
+	lost_errnos = {},
+	${2-}
+	lab = {
+		programs = { sleep = "coreutils" },
+		layouts = { { name = "plain", summary = "one" }, { name = "wide", summary = "two", servers = 3 } },
+		params = { size = { default = "1MiB", unit = "bytes", help = "of the tmpfs" }, note = { default = "", help = "a word" } },
+		$1
+	},
+}
+EOF
+}
+client='start_client = function(node, lab) node:run { "mount", "-t", "tmpfs", "-o", ("size=%d"):format(lab.params.size), "tiny", node.mount } end,'
+
+# --- the whole of it
+made "$client"'
+		managers = 1, port = 4000,
+		start_manager = function(node, lab)
+			node:write("conf/who", node.role .. " " .. node.name .. " " .. node.address .. " of " .. #lab.servers .. " " .. lab.layout)
+		end,
+		format = function(node) node:run { "sh", "-c", "dd if=/dev/zero of=\"$0\" bs=4096 count=1 2>&1", node.storage } end,
+		start_server = function(node, lab)
+			assert(node:try { "false" } == nil)
+			assert(select(2, node:try { "sh", "-c", "echo first; echo last; exit 3" }):find("ended with 3: last", 1, true))
+			assert(node:run({ "sh", "-c", "echo $A" }, { env = { A = "b" } }) == "b\n")
+			assert(node:read("/nonexistent") == nil)
+			node:spawn("server", { "sh", "-c", "echo begun $A; exec sleep $1", "sh", "100000" }, { env = { A = "here" } })
+			node:wait(20, "the server", function()
+				local text, why = node:read(node.dir .. "/log/server.log")
+				return text and text:find("begun here", 1, true), why
+			end)
+		end,
+		ready = function(node, lab)
+			if not node.seen then node.seen = true end
+			return node:read("/proc/mounts"):find(" " .. node.mount .. " tmpfs", 1, true) ~= nil, "not mounted"
+		end,' 'storage = "device",'
+wire=(--no-offload --nic-queue 3ms)
+exits "a file system of a Lua file" 0 "tiny.lua, 2 servers" fs_up "./tiny.lua,size=64MiB" "${wire[@]}"
+is "its path is absolute in the inventory" "$(sed -n 's/.*type = "\([^"]*\)".*/\1/p' "$dir/inventory.lua")" "$work/tiny.lua"
+check "its settings are there" grep -q 'settings = "size=64 MiB"' "$dir/inventory.lua"
+is "a manager is no host of the inventory" "$(grep -c 'name = "m1"' "$dir/inventory.lua")" 0
+is "... but a node" "$(inside m1 cat /run/culprit/conf/who)" "manager m1 $net.2 of 2 plain"
+check "storage is the raw device" grep -q 'storage = "/dev/loop[0-9]*p1", service_port = 4000' "$dir/inventory.lua"
+is "the client has its mount" "$(inside c1 df --output=size -k /mnt/fs | tail -1 | tr -d ' ')" 65536
+exits "status knows its processes" 0 'lab.* is up' status
+exits "the same lab is up already" 0 'up already' fs_up "$work/tiny.lua,size=64MiB" "${wire[@]}"
+exits "with other settings it is another" 2 'other options' fs_up ./tiny.lua
+check "status shows the wire" grep -q 'its queue 3 ms; no offload' <(status)
+ssh -F none -i "$dir/id_ed25519" -o IdentitiesOnly=yes -o BatchMode=yes -o "UserKnownHostsFile=$dir/known_hosts" "root@$net.31" head -c 2000000 /dev/zero >/dev/null
+is "no packet is larger than a wire's" "$(inside c1 tc -s qdisc show dev eth0 | awk '/Sent/ { print ($2 > 2000000), ($2 / $4 <= 1514) }')" "1 1"
+inside s2 pkill sleep
+exits "status says which server has no process" 3 's2 has no server process' status
+down >/dev/null
+check "nothing is left" clean
+
+# --- mistakes: one line each, exit 2 before anything was made, 3 after
+mistake() { # NAME CODE PATTERN LAB [FIELDS]
+	made "$4" "${5-}"
+	exits "$1" "$2" "$3" fs_up ./tiny.lua
+}
+mistake "an unknown key" 2 "tiny.lua:[0-9]*: lab: unknown key 'start_servers'.*start_server" 'start_servers = function() end,'
+mistake "a function that is none" 2 "tiny.lua:[0-9]*: .*start_server" 'start_server = 5,'
+mistake "a program that is missing" 2 "no 'nosuchprogram' here; try 'apt-get install nosuchpackage'" 'programs = { nosuchprogram = "nosuchpackage" },'
+mistake "too many managers" 2 "tiny.lua:[0-9]*: .*managers" 'managers = 99,'
+mistake "a layout without a summary" 2 "tiny.lua: lab.layouts: .summary. is missing" 'layouts = { { name = "a" } },'
+mistake "no layout" 2 "tiny.lua:[0-9]*: lab.layouts" 'layouts = {},'
+made "$client"
+exits "an unknown setting" 2 "unknown key 'sice'" fs_up ./tiny.lua,sice=2
+exits "a setting without a value" 2 "no KEY=VALUE" fs_up ./tiny.lua,size
+exits "a layout for more servers" 2 "needs 3 servers" fs_up ./tiny.lua --layout wide
+exits "an unknown layout" 2 "no 'wode'; did you mean 'wide'" fs_up ./tiny.lua --layout wode
+exits "a file that is not there" 2 "cannot read the file system .*nofile.lua" fs_up ./nofile.lua
+sed -i 's/lab = {/lap = {/' tiny.lua
+exits "a file without 'lab'" 2 "tiny.lua:[0-9]*: .*unknown key 'lap'" fs_up ./tiny.lua
+check "nothing is left of all these" clean
+mistake "a command that fails, with the last line of its log" 3 "s[12]: .*ended with 1.*; its log: E: the reason" \
+	'start_server = function(node) node:run({ "sh", "-c", "echo E: the reason >$0; echo later >>$0; exit 1", node.dir .. "/log/x" }, { log = node.dir .. "/log/x", complaint = "^E:" }) end,'
+mistake "a program that cannot be started" 3 "cannot start 'nosuchprogram'" 'start_server = function(node) node:spawn("x", { "nosuchprogram" }) end,'
+mistake "a wait that ends" 3 "the moon: not within 0.*: not yet" 'start_server = function(node) node:wait(0.1, "the moon", function() return nil, "not yet" end) end,'
+mistake "an error of its own" 3 "s[12]: .*tiny.lua:[0-9]*: no luck" 'start_server = function(node) error("no luck") end,'
+mistake "a file outside the node's folder" 3 "below the node's folder" 'start_server = function(node) node:write("../x", "") end,'
+mistake "a mount that cannot hold a file" 3 "c1: cannot write" 'start_client = function(node) node:run { "mount", "-t", "tmpfs", "-o", "ro", "tiny", node.mount } end,'
+check "nothing is left of all these, either" clean
+cd / && rm -rf "$work"
+done_testing

@@ -1,0 +1,154 @@
+/* What faults do with a victim that has several server processes. The victim is a table of Lua that
+ * notes what it is asked for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <lauxlib.h>
+
+#include "harness/lua/luax.h"
+
+/* 'pids' are the victim's; its processes are 10 and 20, and 30, a child of 20. */
+static const char victim[] =
+	"local pids, gone = ...\n"
+	"local log, lives = {}, { [10] = 1, [20] = 1, [30] = 20 }\n"
+	"for _, pid in ipairs(gone) do lives[pid] = nil end\n"
+	"local function note(what) return function(_, with)\n"
+	"  log[#log + 1] = what .. ' ' .. with.pid end end\n"
+	"local v = { name = 's1', pids = pids, storage = '/b', kill_service = note 'kill',\n"
+	"  limit_service = note 'limit', hold = note 'hold' }\n"
+	"function v:can(what, with)\n"
+	"  log[#log + 1] = 'can ' .. (with and with.pid or what) return true end\n"
+	"function v:machine() return gone.machine end\n"
+	"function v:limits() return { fsize = { soft = 7 } } end\n"
+	"function v:processes() local list = {} for pid, parent in pairs(lives) do\n"
+	"  list[#list + 1] = { pid = pid, ppid = parent, state = 'S' } end return list end\n"
+	"return { victim = v, params = gone.params or { limit = 7, size = 7 },\n"
+	"  state = {}, log = log,\n"
+	"  file_system = { empty_storage = {}, missing = {} } }\n";
+
+/* Calls functions of a fault, one after the other, and compares what the victim was asked for, and
+ * the reason that the last gave ("": none). */
+static void expect(const char *fault, const char *pids, const char *gone, const char *functions,
+	const char *asked, const char *reason)
+{
+	lua_State *L = luax_new();
+	char path[64], chunk[2000], names[64], *save = NULL, *name, said[200] = "", log[200] = "";
+	struct err e;
+
+	snprintf(path, sizeof(path), "faults/%s.lua", fault);
+	if (luax_load_file(L, path, NULL, &e))
+		fail_msg("%s", e.text);
+	snprintf(chunk, sizeof(chunk), "return (function(...) %s end)(%s, %s)", victim, pids, gone);
+	assert_int_equal(luaL_dostring(L, chunk), LUA_OK);
+	snprintf(names, sizeof(names), "%s", functions);
+	for (name = strtok_r(names, " ", &save); name; name = strtok_r(NULL, " ", &save)) {
+		lua_getfield(L, 1, name);
+		lua_pushvalue(L, 2);
+		if (luax_call(L, 1, 2, &e))
+			fail_msg("%s: %s: %s", fault, name, e.text);
+		snprintf(said, sizeof(said), "%s",
+			lua_toboolean(L, -2)          ? ""
+				: lua_isstring(L, -1) ? lua_tostring(L, -1)
+						      : "");
+		lua_settop(L, 2);
+	}
+	lua_getfield(L, 2, "log");
+	for (int i = 1; lua_rawgeti(L, -1, i) == LUA_TSTRING; i++, lua_pop(L, 1))
+		snprintf(log + strlen(log), sizeof(log) - strlen(log), "%s%s", i > 1 ? "; " : "",
+			lua_tostring(L, -1));
+	assert_string_equal(log, asked);
+	assert_string_equal(said, reason);
+	lua_close(L);
+}
+
+static void kill_and_limits_hit_all(void **unused)
+{
+	(void)unused;
+	expect("kill", "{ 10, 20 }", "{}", "check", "can 10; can 20", "");
+	/* Undone newest first, so that they start in their order. */
+	expect("kill", "{ 10, 20 }", "{}", "inject", "kill 20; kill 10", "");
+	expect("kill", "{ 10, 20 }", "{ 10, 20 }", "inject verify", "kill 20; kill 10", "");
+	expect("kill", "{ 10, 20 }", "{ 20 }", "inject verify", "kill 20; kill 10",
+		"process 10 is there");
+	expect("hang", "{ 10, 20 }", "{}", "inject", "hold 10; hold 20", "");
+	expect("err-fsize", "{ 10, 20 }", "{}", "check inject verify",
+		"can 10; can 20; limit 10; limit 20", "");
+	expect("err-fsize", "{ 10, 20 }", "{ 20 }", "inject verify", "limit 10; limit 20",
+		"a server has ended before it met its limit");
+}
+
+static void a_child_of_another_server_cannot_be_restarted(void **unused)
+{
+	(void)unused;
+	for (int i = 0; i < 2; i++)
+		expect(i ? "kill" : "err-fsize", "{ 10, 20, 30 }", "{}", "check", "can 10; can 20",
+			"s1: server process 30 is a child of server process 20, so it cannot be "
+			"restarted alone");
+}
+
+static void faults_on_storage_need_one(void **unused)
+{
+	static const char *const faults[] = {"err-space", "err-inodes", "err-remount"};
+
+	(void)unused;
+	for (size_t i = 0; i < 3; i++) {
+		expect(faults[i], "{ 10 }", "{}", "check", "can 10", "");
+		expect(faults[i], "{ 10, 20 }", "{}", "check", "",
+			"s1: 2 server processes share the storage, there must be one");
+	}
+}
+
+/* memory-hog takes nothing that others need. */
+static void memory_is_taken_where_it_is_the_victims(void **state)
+{
+	static const struct {
+		const char *params, *available, *host, *own, *asked, *reason;
+	} cases[] = {
+		{"bytes = 0, leave = 200e6", "500e6", "9e9", "true", "", ""},
+		{"bytes = 0, leave = 200e6", "200e6", "9e9", "true", "",
+			"s1: has 200 MB of memory available, too little to take some and leave 200 "
+			"MB"},
+		{"bytes = 400e6, leave = 200e6", "500e6", "9e9", "true", "",
+			"s1: has 500 MB of memory available, too little to take 400 MB and leave "
+			"200 MB"},
+		{"bytes = 0, leave = 200e6", "9e9", "9e9", "false", "",
+			"s1: shares its memory with other nodes, so say how many 'bytes' to take, "
+			"or limit it ('culprit lab up --memory')"},
+		{"bytes = 100e6, leave = 200e6", "9e9", "9e9", "false", "", ""},
+		/* Nodes that were promised more than the machine has; and a whole machine. */
+		{"bytes = 0, leave = 20e6", "500e6", "540e6", "true", "",
+			"s1: its machine has 540 MB available and must keep 100 MB"},
+		{"bytes = 0, leave = 20e6", "500e6", "500e6", "true", "",
+			"s1: its machine has 500 MB available and must keep 100 MB"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char with[300];
+
+		snprintf(with, sizeof(with),
+			"{ params = { %s }, machine = { available_bytes = %s, host_available_bytes "
+			"= %s, own_memory = %s } }",
+			cases[i].params, cases[i].available, cases[i].host, cases[i].own);
+		expect("memory-hog", "{ 10 }", with, "check", cases[i].asked, cases[i].reason);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest all[] = {
+		cmocka_unit_test(kill_and_limits_hit_all),
+		cmocka_unit_test(a_child_of_another_server_cannot_be_restarted),
+		cmocka_unit_test(faults_on_storage_need_one),
+		cmocka_unit_test(memory_is_taken_where_it_is_the_victims),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests_name("faults", all, NULL, NULL);
+}

@@ -1,0 +1,232 @@
+/*
+ * Application traces: what the processes of a parallel application did to files, what they computed
+ * in between, and who waited for whom (Mesnier et al. 2007). One file, without data; `culprit
+ * capture` writes it, `culprit replay` does it again.
+ *
+ * Ranks are processes that made at least one call on a file below the root, numbered from 0 as the
+ * tree of processes has them: a parent before its children, and these as they were started. Each
+ * has threads; threads are numbered from 0 over all ranks, those of a rank next to each other. A
+ * thread is a sequence of operations (ops).
+ *
+ * An op waits for others by edges: it may begin when each named thread has completed so many of its
+ * ops. Edges form no cycle: the reader refuses a trace that has one. Between the end of the op
+ * before (or the start of the application) and its own begin a thread computed for 'compute_ns' on
+ * the processor, and was away for 'away_ns': it slept, or used files that are not below the root.
+ * Time that it waited for messages of other threads is in neither: edges stand for it.
+ *
+ * Files have paths relative to the root, without "..", ".", empty parts; "" is the root itself. In
+ * an anonymised trace each part of a path is 16 digits of its salted hash, and keeps no suffix.
+ *
+ * Handles are open files: numbered from 1 over the whole trace, 0 means none. APP_OPEN that
+ * succeeded makes one, and APP_CLOSE by the thread's process drops it there. A descriptor that was
+ * duplicated, inherited from another process or sent to it has the handle that it had. A handle
+ * with 'before' has no APP_OPEN: it was open when the process started; so it is opened before
+ * the replay begins.
+ */
+#ifndef CULPRIT_DIAG_APP_APP_H
+#define CULPRIT_DIAG_APP_APP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "harness/base/err.h"
+
+enum {
+	APP_VERSION = 1,
+	APP_PATH = 4096,       /* longest path with its NUL; comment, root too */
+	APP_NAME = 64,         /* name of a rank or node with its NUL */
+	APP_RANKS = 65536,     /* at most */
+	APP_THREADS = 1 << 18, /* at most */
+	APP_FILES = 1 << 22,   /* at most */
+	APP_HANDLES = 1 << 26, /* at most */
+	APP_EDGES = 1 << 12,   /* at most, of one op */
+	APP_SALT = 16,         /* bytes */
+};
+
+#define APP_NO_FILE UINT32_MAX
+
+enum app_call {
+	/* file, flags (O_*, of the machine that it was captured on), mode; result: 0; handle: the
+	 * new one */
+	APP_OPEN = 1,
+	APP_CLOSE,     /* handle */
+	APP_READ,      /* handle, offset, size; result: bytes. At the file position */
+	APP_WRITE,     /* so */
+	APP_PREAD,     /* so, with the offset as argument: pread64, preadv, preadv2 */
+	APP_PWRITE,    /* so */
+	APP_SEEK,      /* handle; result: the new position */
+	APP_FSYNC,     /* handle */
+	APP_FDATASYNC, /* handle */
+	APP_TRUNCATE,  /* file, handle (0: by path); size: the new size */
+	APP_STAT,      /* file, handle (0: by path); access, statx and the like */
+	APP_UNLINK,    /* file */
+	APP_RENAME,    /* file, file2 */
+	APP_MKDIR,     /* file, mode */
+	APP_RMDIR,     /* file */
+	APP_READDIR,   /* handle; result: bytes */
+	APP_FALLOCATE, /* handle, offset, size, flags: mode of fallocate */
+	APP_CALLS,     /* so many, and one */
+};
+
+/* Is it relative, and stays it below the root? As files' paths are. */
+bool app_path_ok(const char *path);
+
+/* "pwrite"; "?" if there is none. */
+const char *app_call_name(unsigned call);
+
+struct app_edge {
+	uint32_t thread; /* not the op's own */
+	uint64_t ops;    /* it has completed so many, 1 or more */
+};
+
+/* One operation. Numbers that a call does not have are 0; 'offset' is -1. */
+struct app_op {
+	uint8_t call;                 /* enum app_call */
+	uint32_t file;                /* APP_NO_FILE: none */
+	uint32_t file2;               /* APP_RENAME: the new name's; else APP_NO_FILE */
+	uint32_t handle;              /* 0: none */
+	uint32_t flags;               /* APP_OPEN, APP_FALLOCATE */
+	uint32_t mode;                /* APP_OPEN with O_CREAT, APP_MKDIR */
+	int64_t offset;               /* where it began, also of those at the file position */
+	uint64_t size;                /* bytes asked for; APP_TRUNCATE: the new size */
+	int64_t result;               /* value, or negative errno */
+	int64_t start_ns;             /* since the trace's start; -1: not recorded */
+	int64_t took_ns;              /* -1: not recorded */
+	uint64_t compute_ns, away_ns; /* before it */
+	uint32_t n_edges;             /* at most APP_EDGES */
+	const struct app_edge *edges; /* by thread, each once; valid until the next op */
+};
+
+/* When it ended; of one with times. */
+static inline int64_t app_op_end(const struct app_op *op)
+{
+	return op->took_ns > INT64_MAX - op->start_ns ? INT64_MAX : op->start_ns + op->took_ns;
+}
+
+struct app_file {
+	const char *path;
+	int64_t before; /* size when the capture began; -1: it was not there */
+	int64_t after;  /* when it ended; -1: it was gone */
+	bool directory;
+};
+
+struct app_handle {
+	uint32_t file;
+	uint32_t flags; /* O_* of its open */
+	uint32_t rank;  /* that opened it, or had it first */
+	bool before;    /* no op opens it */
+};
+
+struct app_thread {
+	uint32_t rank;
+	uint32_t tid; /* as the traced node saw it */
+	uint64_t ops;
+};
+
+struct app_rank {
+	uint32_t pid;
+	const char *name; /* of the program */
+	const char *node;
+	uint32_t first_thread, n_threads;
+};
+
+enum app_method { APP_BY_MESSAGES = 1, APP_BY_THROTTLING = 2 }; /* bits */
+
+/* What a trace says of itself. Strings: as long as what holds it. */
+struct app_about {
+	uint32_t version;
+	int64_t start_ns;    /* CLOCK_REALTIME of the first process's start */
+	uint64_t wall_ns;    /* the application ran so long */
+	uint32_t method;     /* enum app_method */
+	const char *comment; /* the command, or what the user said */
+	const char *root;    /* the folder that paths are relative to; "" if anonymised */
+	const char *kernel;  /* release and architecture */
+	bool anonymised;
+	/* Calls below root on mapped files, asynchronous ones, sendfile and the like. */
+	uint64_t not_captured;
+	bool shared_memory; /* ranks share memory: waits through it are in no edge */
+};
+
+/*
+ * Reading. All of a trace is checked when it is opened: version, checksums, bounds, references, and
+ * that edges form no cycle. Nothing of it is trusted before. What the functions return belongs to
+ * the trace. Memory: tables and one block (64 KiB) for each thread at most, not the ops.
+ */
+struct app_trace;
+
+/* -EPROTONOSUPPORT: another version; -EBADMSG: damaged or cut short, with the byte; -ELOOP: a
+ * cycle, with the ops of it ("rank 0 op 3 waits for rank 1 op 5 ..."); or the open's error. */
+int app_open(const char *path, struct app_trace **out, struct err *e);
+void app_free(struct app_trace *t); /* NULL is fine */
+
+const struct app_about *app_about(const struct app_trace *t);
+size_t app_n_files(const struct app_trace *t);
+size_t app_n_handles(const struct app_trace *t);
+size_t app_n_ranks(const struct app_trace *t);
+size_t app_n_threads(const struct app_trace *t);
+uint64_t app_n_ops(const struct app_trace *t);
+uint64_t app_n_edges(const struct app_trace *t);
+/* Did its ranks run on several nodes? */
+bool app_several_nodes(const struct app_trace *t);
+/* 16 hexadecimal digits that differ for other traces: checks of its tables and of its head. */
+const char *app_id(const struct app_trace *t);
+const struct app_file *app_file(const struct app_trace *t, uint32_t i);
+const struct app_handle *app_handle(const struct app_trace *t, uint32_t number); /* from 1 */
+const struct app_rank *app_rank(const struct app_trace *t, uint32_t i);
+const struct app_thread *app_thread(const struct app_trace *t, uint32_t i);
+
+/* The ops of one thread, in order. Several cursors may be open; each is for one thread of the
+ * caller at a time (reads use pread). Free cursors before the trace. */
+struct app_cursor;
+
+int app_cursor_new(const struct app_trace *t, uint32_t thread, struct app_cursor **out);
+/* 1 and the op, valid until the next call; 0 after the last one; a negative errno if the file was
+ * changed meanwhile. */
+int app_next(struct app_cursor *c, struct app_op *op, struct err *e);
+void app_cursor_free(struct app_cursor *c);
+
+/* Do two runs have the same sequence of calls in each process: calls, files, offsets, sizes, flags,
+ * success? -EDOM: they do not; 'e' names the first call that differs. */
+int app_compare(const struct app_trace *a, const struct app_trace *b, struct err *e);
+
+/*
+ * Writes a trace of 'copies' times the ranks: the application so many times at once. Rank r of copy
+ * c is rank c * n + r; its files are those of the trace below a folder "copyC" of its own. A copy
+ * waits for nothing of another. -E2BIG: more than a trace can hold, with the number.
+ */
+int app_scale(const struct app_trace *t, uint32_t copies, const char *path, struct err *e);
+
+/* Is the file an application trace, by its first bytes? */
+bool app_is_trace(const char *path);
+
+/* As text: ranks, files, then a line for each op, rank by rank; 'rank' UINT32_MAX: all. Escaped for
+ * terminals. */
+int app_print(const struct app_trace *t, uint32_t rank, FILE *out, struct err *e);
+/* The summary: what it is, ranks, calls, bytes, computing, edges. */
+int app_print_summary(const struct app_trace *t, FILE *out, struct err *e);
+
+/*
+ * Writing. Ops of several threads may come interleaved; those of one thread come in order. The file
+ * is there under its name once app_finish has returned 0; else nothing is left.
+ */
+struct app_writer;
+
+int app_create(const char *path, struct app_writer **out, struct err *e);
+
+/* A number for a rank, a thread, a file, a handle: each counts up from 0 (handles from 1). All
+ * threads of a rank are added right after it. Strings are copied. */
+int app_add_rank(struct app_writer *w, uint32_t pid, const char *name, const char *node);
+int app_add_thread(struct app_writer *w, uint32_t rank, uint32_t tid);
+int app_add_file(struct app_writer *w, const char *path, int64_t before, int64_t after, bool dir);
+int app_add_handle(struct app_writer *w, const struct app_handle *h);
+
+/* 'op->edges' are copied. -EINVAL: it names a thread, file or handle that was not added. */
+int app_put(struct app_writer *w, uint32_t thread, const struct app_op *op, struct err *e);
+
+/* Writes the tables and ends the file. 'about->version' is not used. Frees 'w' in any case. */
+int app_finish(struct app_writer *w, const struct app_about *about, struct err *e);
+void app_drop(struct app_writer *w); /* gives up; NULL is fine */
+
+#endif

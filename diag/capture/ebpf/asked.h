@@ -1,0 +1,68 @@
+/* What a call that reads asks for. */
+#ifndef CULPRIT_DIAG_EBPF_ASKED_H
+#define CULPRIT_DIAG_EBPF_ASKED_H
+
+#include "diag/capture/ebpf/maps.h"
+
+enum {
+	VECTOR_MAX = 32,
+	CALL_MAX = 0x7ffff000 /* MAX_RW_COUNT: the kernel moves no more at once */
+};
+
+struct vector {
+	u64 base, size; /* of the buffers: address and number */
+	u64 sum;
+};
+
+/* A buffer is an address and a length of 64 bits each. */
+static long vector_step(u32 i, void *ctx)
+{
+	struct vector *v = ctx;
+	u64 size = 0;
+
+	if (bpf_probe_read_user(&size, sizeof(size), (void *)(v->base + i * 16 + 8)) < 0) {
+		v->sum = 0;
+		return 1;
+	}
+	/* No bound here: the verifier would follow it through every turn. */
+	v->sum += size;
+	return 0;
+}
+
+/* Bytes in a vector of buffers, or in a message header's; 0: more than VECTOR_MAX buffers, or not
+ * in memory. Not static: the verifier then looks at it once, not with each state of its callers. */
+__noinline u32 vector_bytes(u64 address, u64 size, u32 asked)
+{
+	struct vector v = {.base = address, .size = size};
+
+	/* struct msghdr of 64 bits: the vector's address at byte 16, its length behind it. */
+	if (asked == ASKED_HEADER && bpf_probe_read_user(&v, 16, (void *)(address + 16)) < 0)
+		return 0;
+	if (v.size > VECTOR_MAX)
+		return 0;
+	bpf_loop(v.size, vector_step, &v, 0);
+	return v.sum < CALL_MAX ? v.sum : CALL_MAX;
+}
+
+/* Bytes that a readv or recvmsg asks for; 0: another call, or not known. */
+static __always_inline u32 asked_of_vector(struct traced_thread *t)
+{
+	u32 nr = t->nr, asked = nr < RULES ? rules[nr].asked : ASKED_NONE;
+
+	if (asked != ASKED_VECTOR && asked != ASKED_HEADER)
+		return 0;
+	return vector_bytes(t->args[1], t->args[2], asked);
+}
+
+/* Bytes that a call of class READ asks for; 0: not known. */
+static __always_inline u32 asked_bytes(
+	struct traced_thread *t, const volatile struct call_rule *rule)
+{
+	u32 asked = rule->asked;
+
+	if (asked == ASKED_LENGTH)
+		return t->args[2] < CALL_MAX ? t->args[2] : CALL_MAX;
+	return asked ? vector_bytes(t->args[1], t->args[2], asked) : 0;
+}
+
+#endif

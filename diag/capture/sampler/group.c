@@ -1,0 +1,147 @@
+/* Processors and memory of a node that is a control group. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "diag/capture/sampler/sampler.h"
+#include "harness/base/auto.h"
+
+/* The folder in hierarchy 'counting' of the group that 'limiting' limits: both have the same path,
+ * and this process is in both. */
+static bool same_group(const struct cgroup_place *limiting, const struct cgroup_place *counting,
+	char *out, size_t size)
+{
+	const char *below = limiting->own + strlen(limiting->root);
+	size_t n;
+
+	if (counting->version != limiting->version)
+		return false;
+	n = (size_t)snprintf(out, size, "%s%s", counting->root, below);
+	return n < size && !strncmp(counting->own, out, n) &&
+		(!counting->own[n] || counting->own[n] == '/');
+}
+
+void group_find(const struct cgroup_place places[CGROUP_CONTROLLERS], struct group *out)
+{
+	*out = (struct group){.cpu = places[CGROUP_CPU], .memory = places[CGROUP_MEMORY]};
+	if (!cgroup_limited(&out->memory, CGROUP_MEMORY))
+		out->memory.version = 0;
+	if (!cgroup_limited(&out->cpu, CGROUP_CPU) ||
+		!same_group(&out->cpu, &places[out->cpu.version == 1 ? CGROUP_CPUACCT : CGROUP_CPU],
+			out->usage, sizeof(out->usage)))
+		out->cpu.version = 0;
+}
+
+/* Nanoseconds of processor time that the group has used; false: not to be read. */
+static bool read_usage(const struct group *g, struct sampler_snapshot *s, uint64_t *ns)
+{
+	auto_free char *each = NULL, *stat = NULL;
+	const size_t first = s->n;
+	struct thing *t;
+
+	*ns = 0;
+	if (g->cpu.version == 1) {
+		each = cgroup_read(g->usage, "cpuacct.usage_percpu");
+		if (each)
+			text_usage_percpu(each, s);
+		for (size_t i = first; i < s->n; i++)
+			*ns += s->things[i].value[READING_CPU_BUSY];
+		return s->n > first;
+	}
+	stat = cgroup_read(g->usage, "cpu.stat");
+	t = stat && text_named(stat, "usage_usec", ns) ? snapshot_add(s, THING_CPU, 0) : NULL;
+	*ns *= 1000;
+	if (t)
+		thing_set(t, READING_CPU_BUSY, *ns);
+	return t;
+}
+
+/* Time that the quota allowed, less what was used. */
+static void add_idle(
+	struct group *g, uint64_t used_ns, const struct sampler_snapshot *s, struct thing *node)
+{
+	const double processors = cgroup_processors(g->cpu.own, g->cpu.version);
+
+	if (processors <= 0)
+		return;
+	if (g->looked_ns && used_ns >= g->used_ns) {
+		double left = processors * (double)(s->mono_ns - g->looked_ns) -
+			(double)(used_ns - g->used_ns);
+
+		g->idle_ns += left > 0 ? (uint64_t)left : 0;
+	}
+	g->looked_ns = s->mono_ns;
+	g->used_ns = used_ns;
+	thing_set(node, READING_CPU_IDLE, g->idle_ns);
+}
+
+bool group_read_cpu(struct group *g, struct sampler_snapshot *s, struct thing *node)
+{
+	auto_free char *stat = NULL;
+	uint64_t used_ns, v;
+
+	if (!g->cpu.version)
+		return false;
+	if (read_usage(g, s, &used_ns))
+		add_idle(g, used_ns, s, node);
+	stat = cgroup_read(g->cpu.own, "cpu.stat");
+	if (!stat)
+		return true;
+	if (text_named(stat, "nr_throttled", &v))
+		thing_set(node, READING_CPU_THROTTLINGS, v);
+	if (text_named(stat, "throttled_time", &v))
+		thing_set(node, READING_CPU_THROTTLED, v);
+	else if (text_named(stat, "throttled_usec", &v))
+		thing_set(node, READING_CPU_THROTTLED, v * 1000);
+	return true;
+}
+
+/* Fills in what memory.stat says; returns what could be dropped from the page cache. */
+static uint64_t read_stat(const struct group *g, struct thing *node)
+{
+	/* In version 1 "total_" includes the groups below. */
+	static const struct {
+		const char *prefix, *cached, *shared;
+	} names[] = {{"total_", "cache", "shmem"}, {"", "file", "shmem"}};
+	const int k = g->memory.version == 2;
+	auto_free char *stat = cgroup_read(g->memory.own, "memory.stat");
+	uint64_t bytes, inactive = 0, active = 0;
+	char name[64];
+
+	if (!stat)
+		return 0;
+#define NAMED(word, into)                                                                          \
+	(snprintf(name, sizeof(name), "%s%s", names[k].prefix, word), text_named(stat, name, into))
+	if (NAMED(names[k].cached, &bytes))
+		thing_set(node, READING_MEMORY_CACHED, bytes);
+	if (NAMED(names[k].shared, &bytes))
+		thing_set(node, READING_MEMORY_SHARED, bytes);
+	NAMED("inactive_file", &inactive);
+	NAMED("active_file", &active);
+#undef NAMED
+	text_faults(stat, names[k].prefix, node);
+	return inactive + active;
+}
+
+bool group_read_memory(const struct group *g, uint64_t machine_bytes, struct thing *node)
+{
+	const bool two = g->memory.version == 2;
+	uint64_t total, used, left, available;
+	auto_free char *usage = NULL;
+
+	if (!g->memory.version)
+		return false;
+	total = cgroup_memory(g->memory.own, g->memory.version);
+	usage = cgroup_read(g->memory.own, two ? "memory.current" : "memory.usage_in_bytes");
+	available = read_stat(g, node);
+	if (!total || !usage || sscanf(usage, "%" SCNu64, &used) != 1)
+		return true;
+	left = used < total ? total - used : 0;
+	available = available < used ? left + available : total;
+	thing_set(node, READING_MEMORY_TOTAL, total);
+	thing_set(node, READING_MEMORY_USED, total - left);
+	thing_set(node, READING_MEMORY_FREE, left);
+	thing_set(node, READING_MEMORY_AVAILABLE,
+		available < machine_bytes ? available : machine_bytes);
+	return true;
+}

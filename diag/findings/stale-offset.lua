@@ -1,0 +1,56 @@
+-- A reader goes on in a new file where it stopped in the old one of the same name: the data loss that
+-- Esteves et al. 2023 found in a log follower. The file was removed or renamed, another took its name, and
+-- the reader kept the old file's position. It reads behind the new file's end, gets nothing, and what lies
+-- before is lost to it.
+--
+-- Held against: the first read of a descriptor of the new file begins exactly where the reads of the old one ended,
+-- not at 0, and returns nothing, and the reader has not read the new file up to there (it may have looked at its
+-- beginning, to tell it by that). A reader that begins at 0, or that finds data where it goes on, is not meant;
+-- neither is one that jumps to the end, unless both files are equally long. Processes of one name are one reader: it
+-- may have been started again. The log must have file tags. Where it has no position of a read (ptrace), that follows
+-- from the open, lseek and the reads since.
+
+return {
+	about = "a file was read from a stale offset after it had been replaced",
+	severity = "error",
+	sql = [[
+		with replaced as materialized (
+			select log, path from descriptors where open and kind = 'file' and file is not null
+			group by log, path having count(distinct file) > 1),
+		acts as (
+			select log, cell, node, pid, process, path, file, fd, number, t, call, offset, bytes,
+				class = 'read' is_read from events
+			where kind = 'file' and file is not null and errno is null and (class = 'read' or call = 'lseek')
+				and (log, path) in replaced
+			union all
+			select log, cell, node, pid, process, path, file, fd, number, t, 'open', 0, 0, 0
+			from descriptors where open and kind = 'file' and (log, path) in replaced),
+		parts as (
+			select *, count(*) filter (where call = 'open') over w opening,
+				count(*) filter (where not is_read) over w part
+			from acts window w as (partition by log, pid, fd order by number)),
+		places as (
+			select *, ifnull(offset, first_value(offset) over w - bytes
+				+ sum(bytes) filter (where offset is null) over w) at from parts
+			window w as (partition by log, pid, fd, part order by number)),
+		reads as materialized (
+			select log, cell, node, pid, ifnull(process, pid) process, path, file, number, t, at offset, bytes,
+				row_number() over (partition by log, pid, fd, opening order by number) nth
+			from places where is_read and at is not null),
+		spans as materialized (
+			select log, process, path, file, max(number) last, max(offset + bytes) reached
+			from reads group by log, process, path, file)
+		select r.log, r.cell, r.node, r.process, r.pid, r.path, r.offset, r.t, min(r.number) number, old.file old_file, r.file
+		from reads r join spans old on old.log = r.log and old.process = r.process and old.path = r.path
+				and old.file <> r.file and old.last < r.number and old.reached = r.offset
+		where r.nth = 1 and r.offset > 0 and r.bytes = 0 and not exists (
+			select 1 from reads b where b.log = r.log and b.process = r.process and b.file = r.file
+				and b.number < r.number and b.offset + b.bytes >= r.offset)
+		group by r.log, r.process, r.path, r.file order by r.log, number]],
+	text = "{process} ({pid}) on {node} went on at byte {offset} of a new {path}, where the old one ended: "
+		.. "nothing was read",
+	todo = "let the reader compare device, inode and size when it opens a name again, and begin at 0 "
+		.. "where they differ",
+	evidence = "select number, t, call, file, offset, bytes, path from events where log = {log} "
+		.. "and path = {path} and (pid = {pid} or process = {process})",
+}

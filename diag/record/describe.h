@@ -1,0 +1,35 @@
+/*
+ * What a record's numbers stand for, in words: errors, files, addresses, descriptors.
+ */
+#ifndef CULPRIT_DIAG_RECORD_DESCRIBE_H
+#define CULPRIT_DIAG_RECORD_DESCRIBE_H
+
+#include "diag/record/stream.h"
+
+enum { ADDRESS_TEXT = 160, OPEN_FLAGS_TEXT = 256 };
+
+bool call_failed(const struct record_call *c);
+const char *call_error_name(int64_t result); /* NULL if there is none */
+
+/* The file that a call is about: its (first or second) path argument, made absolute if its folder
+ * is known, or its descriptor's path. NULL: none. In 'out', or valid until the next record. */
+const char *call_file(struct stream_item *item, bool second, char *out, size_t size);
+
+/* Bytes that a call of the classes READ, WRITE and COPY asked to move; -1: not known. */
+int64_t call_asked(const struct call_info *info, const struct record_call *c);
+
+/* "O_WRONLY|O_CREAT" in 'out', which is returned; NULL: the log is of another architecture, where
+ * the flags have other numbers. */
+const char *open_flags_text(const struct stream *s, uint64_t flags, char out[OPEN_FLAGS_TEXT]);
+
+/* The flags of a call that opens a file, so; NULL: it is none, or has none. */
+const char *call_open_flags(const struct stream_item *item, char out[OPEN_FLAGS_TEXT]);
+
+/* "10.0.0.1:24007", "[::1]:80", "/run/x.sock", "@abstract", or "" where there is none; returns
+ * 'out'. */
+const char *address_text(const struct sockaddr_storage *a, char out[ADDRESS_TEXT]);
+
+const char *fd_class_name(unsigned class); /* "server" */
+const char *fd_kind_name(unsigned kind);   /* "socket" */
+
+#endif

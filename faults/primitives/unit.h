@@ -1,0 +1,31 @@
+/*
+ * Services of systemd: which unit a server belongs to, stopped and started by systemctl, so that
+ * systemd knows what is going on and neither starts the server in the middle of a fault nor forgets
+ * to watch it afterwards.
+ */
+#ifndef CULPRIT_FAULTS_UNIT_H
+#define CULPRIT_FAULTS_UNIT_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "harness/base/err.h"
+
+#define UNIT_NAME_MAX 256
+
+/* The service of the system's manager whose main process is 'pid': 1 and its name, or 0 if there is
+ * none: systemd does not run here, the process lies in no service, or another process of the
+ * service started it. -errno if systemd does not answer. */
+int unit_of(pid_t pid, char name[UNIT_NAME_MAX], struct err *e);
+
+/* Its main process; 0: it has none. -errno if systemd does not answer. */
+int unit_main(const char *name, pid_t *pid, struct err *e);
+
+/* Ends the unit's processes as its file says, and cancels a restart that is due. Units that depend
+ * on it stay as they are. */
+int unit_stop(const char *name, struct err *e);
+
+/* Starts it, whatever its failures before. 'lock' is held until systemctl has ended. */
+int unit_start(const char *name, int lock, struct err *e);
+
+#endif

@@ -1,0 +1,74 @@
+#include "harness/base/words.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/alloc.h"
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* Appends the quoted text behind '*p' to 'to', and moves '*p' behind the quote that ends it. */
+static char *take_quoted(const char **p, char *to)
+{
+	const char quote = *(*p)++;
+
+	while (**p && **p != quote) {
+		if (quote == '"' && **p == '\\' && ((*p)[1] == '"' || (*p)[1] == '\\'))
+			++*p;
+		*to++ = *(*p)++;
+	}
+	if (!**p)
+		return NULL;
+	++*p;
+	return to;
+}
+
+/* One word, NUL-terminated, to 'to'; the place behind it, or NULL where something is left open. */
+static char *take_word(const char **p, char *to)
+{
+	while (to && **p && !is_blank(**p)) {
+		if (**p == '\'' || **p == '"') {
+			to = take_quoted(p, to);
+			continue;
+		}
+		if (**p == '\\' && !*++*p)
+			return NULL;
+		*to++ = *(*p)++;
+	}
+	if (to)
+		*to++ = '\0';
+	return to;
+}
+
+int words_split(const char *text, char ***words, struct err *e)
+{
+	/* No more words than characters, and no more text than there was. */
+	size_t most = strlen(text) / 2 + 2, n = 0;
+	char **list = alloc_zero(most * sizeof(*list) + strlen(text) + 1, 1);
+	char *to = (char *)(list + most);
+
+	for (const char *p = text;;) {
+		while (is_blank(*p))
+			p++;
+		if (!*p)
+			break;
+		list[n++] = to;
+		to = take_word(&p, to);
+		if (!to) {
+			free(list);
+			return err_set(e, -EINVAL,
+				"takes a command whose quotes are closed, not '%.200s'", text);
+		}
+	}
+	if (!n) {
+		free(list);
+		return err_set(e, -EINVAL, "takes a command, not nothing");
+	}
+	*words = list;
+	return 0;
+}

@@ -1,0 +1,44 @@
+/* The inside of run_requests: what follows attempts, and the source of what was found. */
+#ifndef CULPRIT_HARNESS_RUN_REQUESTS_IMPL_H
+#define CULPRIT_HARNESS_RUN_REQUESTS_IMPL_H
+
+#include <pthread.h>
+#include <stdio.h>
+
+#include "harness/judging/run_requests.h"
+
+enum kind { REQUESTS, FAILURES, KINDS };
+
+/* An attempt, or what its flight recorder wrote once, and, when it has been followed, its rows. */
+struct followed {
+	json_t *row;
+	struct query_log log;
+	bool is_known;     /* it has been followed */
+	FILE *rows[KINDS]; /* struct request_row, struct failure_row, one behind the other */
+	uint64_t n[KINDS];
+	char *without;
+	char **troubles;
+	size_t n_troubles;
+};
+
+struct run_requests {
+	char *folder;
+	struct followed *v;
+	size_t n;
+	pthread_mutex_t lock; /* while one is followed */
+	void *texts;          /* tsearch: each text once; rows point to them */
+	struct query_source source;
+};
+
+/* Follows the i-th attempt, once; threads may ask at the same time. 'ask' may stop it; or NULL. */
+int run_requests_follow(
+	struct run_requests *r, size_t i, const struct query_ask *ask, struct err *e);
+
+/* The k-th row of an attempt that has been followed, to 'out'. */
+int run_requests_row(
+	const struct followed *a, enum kind kind, uint64_t k, void *out, struct err *e);
+
+/* Fills r->source. */
+void run_requests_be_source(struct run_requests *r);
+
+#endif

@@ -1,0 +1,78 @@
+#include "harness/judging/run_tables.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "harness/base/alloc.h"
+
+enum { TABLES = 8 };
+
+struct run_tables {
+	struct recorded *recorded; /* NULL: there are no logs yet */
+	struct run_requests *requests;
+	json_t *rows[TABLES];
+};
+
+int run_tables_new(
+	struct store *s, const struct run_tables_spec *spec, struct run_tables **out, struct err *e)
+{
+	struct run_tables *t = alloc_zero(1, sizeof(*t));
+	int rc = 0;
+
+	for (size_t i = 0; !rc && recorded_tables[i].name; i++)
+		rc = recorded_rows(s, &recorded_tables[i], &t->rows[i], e);
+	if (!rc)
+		rc = recorded_new(s, spec->cell, spec->recording, &t->recorded, e);
+	if (rc == -EINVAL && spec->may_be_empty && !store_is_corpus(s))
+		rc = 0;
+	rc = rc ?: run_requests_new(s, spec->cell, spec->recording, &t->requests, e);
+	if (rc)
+		run_tables_free(t);
+	else
+		*out = t;
+	return rc;
+}
+
+void run_tables_free(struct run_tables *t)
+{
+	if (!t)
+		return;
+	run_requests_free(t->requests);
+	recorded_free(t->recorded);
+	for (size_t i = 0; i < TABLES; i++)
+		json_decref(t->rows[i]);
+	free(t);
+}
+
+const struct query_log *run_tables_logs(const struct run_tables *t, size_t *n)
+{
+	*n = 0;
+	return t->recorded ? recorded_logs(t->recorded, n) : NULL;
+}
+
+const json_t *run_tables_rows(const struct run_tables *t, size_t i)
+{
+	return t->rows[i];
+}
+
+int run_tables_query(
+	struct run_tables *t, const struct query_spec *spec, struct query **q, struct err *e)
+{
+	struct query_spec with = *spec;
+	struct query *made;
+	int rc;
+
+	with.logs = run_tables_logs(t, &with.n_logs);
+	with.made = run_requests_source(t->requests);
+	rc = query_new(&with, &made, e);
+	if (rc)
+		return rc;
+	for (size_t i = 0; !rc && recorded_tables[i].name; i++)
+		rc = query_add_table(
+			made, recorded_tables[i].name, recorded_tables[i].columns, t->rows[i], e);
+	if (rc)
+		query_free(made);
+	else
+		*q = made;
+	return rc;
+}

@@ -1,0 +1,34 @@
+/*
+ * All that queries can ask of a run: the logs of its attempts, its own tables (cells, attempts ...)
+ * and those that are made of all logs of an attempt (requests, failures). Read once; any number of
+ * queries may follow, from any thread.
+ */
+#ifndef CULPRIT_HARNESS_RUN_TABLES_H
+#define CULPRIT_HARNESS_RUN_TABLES_H
+
+#include "harness/judging/recorded.h"
+#include "harness/judging/run_requests.h"
+
+struct run_tables;
+
+struct run_tables_spec {
+	int64_t cell;      /* 0: all */
+	size_t recording;  /* as for recorded_new */
+	bool may_be_empty; /* no error where no attempt has logs yet */
+};
+
+/* Reads 'run.db'; the store may be closed afterwards. Errors as recorded_new. */
+int run_tables_new(struct store *s, const struct run_tables_spec *spec, struct run_tables **out,
+	struct err *e);
+void run_tables_free(struct run_tables *t); /* NULL is fine */
+
+const struct query_log *run_tables_logs(const struct run_tables *t, size_t *n);
+
+/* The rows of recorded_tables[i]; borrowed. */
+const json_t *run_tables_rows(const struct run_tables *t, size_t i);
+
+/* A query of all of it; '*spec' has what else the caller wants, and 't' outlives the query. */
+int run_tables_query(
+	struct run_tables *t, const struct query_spec *spec, struct query **q, struct err *e);
+
+#endif

@@ -1,0 +1,16 @@
+/* The inside of dashboards: SQL (dashboard_sql.c) and panels (dashboard.c). */
+#ifndef CULPRIT_SERVE_DASHBOARD_IMPL_H
+#define CULPRIT_SERVE_DASHBOARD_IMPL_H
+
+#include "harness/serve/dashboard.h"
+
+/* Where t is 0: seconds since 1970. */
+#define DASHBOARD_START                                                                            \
+	"(SELECT min(start_ns) / 1e9 FROM ${database}.culprit_logs WHERE ifNull(attempt, 0) = "    \
+	"$attempt)"
+
+/* The view's query for ClickHouse; 'timed': its first column becomes a time. NULL: it asks what
+ * cannot be had, '*why' says what. The caller frees both. */
+char *dashboard_sql(const struct view *v, bool timed, char **why);
+
+#endif

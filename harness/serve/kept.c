@@ -1,0 +1,110 @@
+#include "harness/serve/kept.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/alloc.h"
+
+struct entry {
+	char *key, *text;
+	size_t size;
+};
+
+struct kept {
+	pthread_mutex_t lock; /* of what follows */
+	size_t bytes, bytes_max;
+	struct entry *entries; /* the one that was asked for last is last */
+	size_t n;
+};
+
+struct kept *kept_new(size_t bytes_max)
+{
+	struct kept *k = alloc_zero(1, sizeof(*k));
+
+	pthread_mutex_init(&k->lock, NULL);
+	k->bytes_max = bytes_max;
+	return k;
+}
+
+static size_t weight(const struct entry *e)
+{
+	return sizeof(*e) + strlen(e->key) + e->size + 2;
+}
+
+static void forget(struct kept *k, size_t i)
+{
+	struct entry *e = &k->entries[i];
+
+	k->bytes -= weight(e);
+	free(e->key);
+	free(e->text);
+	memmove(e, e + 1, (k->n - i - 1) * sizeof(*e));
+	k->n--;
+}
+
+void kept_free(struct kept *k)
+{
+	if (!k)
+		return;
+	while (k->n)
+		forget(k, k->n - 1);
+	free(k->entries);
+	pthread_mutex_destroy(&k->lock);
+	free(k);
+}
+
+static size_t find(const struct kept *k, const char *key)
+{
+	size_t i = 0;
+
+	while (i < k->n && strcmp(k->entries[i].key, key) != 0)
+		i++;
+	return i;
+}
+
+static char *copy(const char *text, size_t size)
+{
+	char *out = alloc_zero(size + 1, 1);
+
+	memcpy(out, text, size);
+	return out;
+}
+
+char *kept_get(struct kept *k, const char *key, size_t *size)
+{
+	char *out = NULL;
+	struct entry e;
+	size_t i;
+
+	pthread_mutex_lock(&k->lock);
+	i = find(k, key);
+	if (i < k->n) {
+		e = k->entries[i];
+		memmove(&k->entries[i], &k->entries[i + 1], (k->n - i - 1) * sizeof(e));
+		k->entries[k->n - 1] = e;
+		out = copy(e.text, e.size);
+		*size = e.size;
+	}
+	pthread_mutex_unlock(&k->lock);
+	return out;
+}
+
+void kept_put(struct kept *k, const char *key, const char *text, size_t size)
+{
+	const struct entry e = {alloc_copy(key), copy(text, size), size};
+	size_t i;
+
+	pthread_mutex_lock(&k->lock);
+	i = find(k, key);
+	if (i < k->n)
+		forget(k, i);
+	k->entries = alloc_resize(k->entries, k->n + 1, sizeof(*k->entries));
+	k->entries[k->n++] = e;
+	k->bytes += weight(&e);
+	if (weight(&e) > k->bytes_max / 2)
+		forget(k, k->n - 1);
+	while (k->bytes > k->bytes_max)
+		forget(k, 0);
+	pthread_mutex_unlock(&k->lock);
+}

@@ -1,0 +1,88 @@
+/* The inside of a server: what a request asks for. */
+#ifndef CULPRIT_SERVE_SERVE_IMPL_H
+#define CULPRIT_SERVE_SERVE_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "harness/serve/kept.h"
+#include "harness/serve/serve.h"
+#include "harness/serve/views.h"
+#include "results/loopback.h"
+
+enum {
+	SERVE_CONNECTIONS = 16,
+	SERVE_SQL_MAX = 16 << 10,
+	SERVE_POINTS = 300, /* slots across a chart */
+	SERVE_EXTENTS = 16,
+	SERVE_KEPT_BYTES = 32 << 20, /* of answers */
+};
+
+struct serve {
+	struct serve_spec spec;
+	struct loopback *server;
+	char *page;
+	size_t page_size;
+	atomic_bool ending;
+	struct kept *kept;
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t free;  /* a query may begin */
+	int queries;          /* that may begin */
+	struct views views;
+	struct {
+		const struct served *of;
+		uint64_t generation;
+		int64_t attempt;
+		struct query_extent extent;
+	} extents[SERVE_EXTENTS];
+	size_t n_extents; /* ever */
+};
+
+/* A request's arguments, checked. */
+struct asked {
+	const struct loopback_request *request;
+	int64_t attempt;
+	struct query_focus focus;
+	uint64_t skip, limit, points;
+	bool per_second;
+	int64_t other; /* attempt to compare with */
+};
+/* -EINVAL names the argument. */
+int asked_read(const struct loopback_request *r, struct asked *out, struct err *e);
+
+/* The page of an attempt's timeline (0: of the first choice), of the asked stretch of time; the
+ * caller frees it. -ENOENT: there is none. */
+int serve_timeline(
+	struct serve *s, const struct asked *a, char **page, size_t *size, struct err *e);
+
+/* Waits until a query may begin. -EINTR: nobody wants it any more; -EBUSY: it waited too long. */
+int serve_begin(struct serve *s, const struct loopback_request *r, struct err *e);
+void serve_end(struct serve *s);
+
+/* The limits of every query of this request; 'watching' lives as long as the query. */
+struct watching {
+	struct serve *serve;
+	const struct loopback_request *request;
+	double looked_s;
+};
+struct query_spec serve_limits(struct serve *s, const struct asked *a, struct watching *w);
+
+/* From when to when the attempt's logs reach; kept until there is more. */
+int serve_extent(struct serve *s, const struct served *of, const struct snapshot *snap,
+	int64_t attempt, const struct query_spec *spec, struct query_extent *out, struct err *e);
+
+/* A round number of ns (1, 2 or 5 times a power of ten), so that 'span_ns' has at most 'points' of
+ * them; a microsecond at least. */
+int64_t serve_slot(int64_t span_ns, uint64_t points);
+
+/* Answers, as JSON: new references, never NULL. */
+json_t *serve_state(struct serve *s, const struct asked *a);
+json_t *serve_panel(struct serve *s, const struct asked *a);
+json_t *serve_own_query(struct serve *s, const struct asked *a);
+json_t *serve_events(struct serve *s, const struct asked *a);
+json_t *serve_compared(struct serve *s, const struct asked *a);
+
+/* The view that the request names: NULL, with its query, which the caller frees; or an error. */
+json_t *serve_find_view(struct serve *s, const struct asked *a, char **sql, enum view_chart *chart);
+
+#endif

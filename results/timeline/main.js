@@ -1,0 +1,78 @@
+"use strict";
+/* Reads the run and draws it. */
+
+function resized() {
+	byId("scrolled").style.height = rowsHeight + "px";
+	measure();
+	view.scroll = byId("rows").scrollTop;
+	redraw();
+}
+
+function coloursChanged() {
+	readPalette();
+	drawLegend();
+	drawPanel();
+	redraw();
+}
+
+/* Above all that is drawn. */
+function sayWhatIsMissing() {
+	const lines = model.notes.filter(([term]) => /(^|, )missing$/.test(term)).map(([term, text]) => term + ": " + text + ".");
+
+	if (index.summed)
+		lines.push("Of " + (model.n - index.sums + index.summed).toLocaleString("en") + " slices, all of " + inTime(index.least_ns) +
+			" or more are shown one by one; shorter ones as sums. “About” says more.");
+	fill("trouble", lines.map((line) => el("div", null, line))).hidden = !lines.length;
+}
+
+/* What the run asks for. */
+function firstView() {
+	if (index.all_arrows_shown)
+		byId("hops").value = view.hops = "every";
+	if (index.about_shown)
+		tab = "run";
+}
+
+async function start() {
+	const isLive = index.live;
+
+	if (isLive)
+		await firstRun();
+	else
+		await loadModel();
+	fill("title", word(index.title) || "Timeline");
+	firstPanes();
+	firstView();
+	measure();
+	foldAtFirst();
+	layOut();
+	findWhole();
+	readPalette();
+	drawThemes(coloursChanged);
+	drawLegend();
+	startLabels();
+	startSearch();
+	startPanes();
+	startInput();
+	measure();
+	resized();
+	readLink();
+	byId("rows").addEventListener("scroll", () => {
+		view.scroll = byId("rows").scrollTop;
+		redraw();
+	});
+	new ResizeObserver(resized).observe(byId("rows"));
+	window.addEventListener("hashchange", readLink);
+	sayWhatIsMissing();
+	if (isLive)
+		startLive();
+	drawNow();
+	view.openedMs = performance.now(); /* since the page was asked for */
+	document.documentElement.dataset.ready = "true";
+}
+
+start().catch((why) => {
+	fill("trouble", "This timeline cannot be shown: " + why.message).hidden = false;
+	document.documentElement.dataset.ready = "failed";
+	throw why;
+});
