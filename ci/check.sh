@@ -21,7 +21,7 @@ run=()
 if [[ $EUID -ne 0 ]]; then
 	command -v sudo >/dev/null || { echo "make check: tests of the lab, agent and tracers need root, and there is no sudo" >&2; exit 2; }
 	echo "tests of the lab, agent and tracers need root: asking sudo"
-	run=(sudo "--preserve-env=CI,CULPRIT_FAILURES")
+	run=(sudo "--preserve-env=CI,CULPRIT_FAILURES,CULPRIT_FAILED")
 fi
 # Tests on labs wait more than they compute, so three run at a time, the longest first. Tests that measure the kernel run alone.
 # This machine itself is a node of one, where the disks of labs would come and go.
@@ -30,18 +30,36 @@ labs=(ci/tests/experiment/quick.t ci/tests/experiment/resume.t ci/tests/experime
 for t in ci/tests/*.t ci/tests/*/*.t; do
 	[[ " ${labs[*]} $machine " == *" $t "* ]] || labs+=("$t")
 done
-bad=0
-export CULPRIT_FAILURES=$PWD/$out/failures
-rm -f "$CULPRIT_FAILURES"
+export CULPRIT_FAILURES=$PWD/$out/failures CULPRIT_FAILED=$PWD/$out/failed
+rm -f "$CULPRIT_FAILURES" "$CULPRIT_FAILED"
 # Programs that measure the kernel, and act on it, run alone; the others two at a time.
 alone=() others=()
 for t in "$out"/tests/*/*_test; do
 	case $t in */capture/* | */primitives/* | */agent/*) alone+=("$t") ;; *) others+=("$t") ;; esac
 done
-"${run[@]}" prove --timer --failures --merge --exec ci/tests/run_test.sh "${alone[@]}" || bad=1
-"${run[@]}" prove --timer --failures --merge --jobs 2 --exec ci/tests/run_test.sh "${others[@]}" || bad=1
-# A test that hangs fails; told to end, it takes its lab down.
-"${run[@]}" prove --timer --failures --merge --jobs 3 --exec 'timeout --foreground -k 60 2400 bash' "${labs[@]}" || bad=1
-"${run[@]}" prove --timer --failures --merge --exec 'timeout --foreground -k 60 2400 bash' "$machine" || bad=1
+unexplained=0 # passes of prove that failed otherwise than by a test that ended with an error
+pass() {
+	local before after
+	before=$(wc -l 2>/dev/null <"$CULPRIT_FAILED" || echo 0)
+	"${run[@]}" prove --timer --failures --merge --exec ci/tests/run_test.sh "$@" && return
+	after=$(wc -l 2>/dev/null <"$CULPRIT_FAILED" || echo 0)
+	[[ $after -gt $before ]] || unexplained=1
+}
+pass "${alone[@]}"
+pass --jobs 2 "${others[@]}"
+pass --jobs 3 "${labs[@]}"
+pass "$machine"
 [[ ! -s $CULPRIT_FAILURES ]] || { echo "what the failed tests said:"; cat "$CULPRIT_FAILURES"; }
-exit $bad
+[[ $unexplained -eq 0 ]] || exit 1
+[[ -s $CULPRIT_FAILED ]] || exit 0
+# Three failures at most may be the machine's: each of these tests must pass alone, whole. They are named, so that they get mended.
+mapfile -t again < <(sort -u "$CULPRIT_FAILED")
+[[ ${#again[@]} -le 3 ]] || exit 1
+echo "once more, alone: ${again[*]}"
+rm -f "$CULPRIT_FAILURES" "$CULPRIT_FAILED"
+if "${run[@]}" prove --timer --failures --merge --exec ci/tests/run_test.sh "${again[@]}"; then
+	echo "UNSTABLE, failed beside others and passed alone; what they said at first is above: ${again[*]}"
+	exit 0
+fi
+[[ ! -s $CULPRIT_FAILURES ]] || { echo "what they said this time:"; cat "$CULPRIT_FAILURES"; }
+exit 1

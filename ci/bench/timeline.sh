@@ -12,7 +12,7 @@ out=${OUT:-out}
 command -v chromedriver >/dev/null || { echo "no chromedriver: skipped"; exit 0; }
 tmp=$(mktemp -d)
 trap 'browser_stop; rm -rf "$tmp"' EXIT
-browser_start "$tmp/browser"
+browser_start "$tmp/browser" || exit 1
 browser_cdp Emulation.setDeviceMetricsOverride '{"width":1400,"height":900,"deviceScaleFactor":1,"mobile":false}' >/dev/null
 
 # Frames: everything folded and everything open, from the whole run to a hundred thousandth of it and back, with pans between.

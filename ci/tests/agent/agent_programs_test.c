@@ -92,6 +92,47 @@ static void linked_programs_hear_and_are_heard(void **unused)
 	assert_int_equal(peer_end(&p), 0);
 }
 
+/* Far more than a socket holds waits for a program that gets no processor; what waits is bounded. */
+static void a_program_that_reads_late_hears_all(void **unused)
+{
+	char line[1001], go[PATH_MAX + 64];
+	struct peer p;
+	FILE *file;
+
+	(void)unused;
+	start(&p);
+	memset(line, 'x', 1000);
+	line[1000] = '\0';
+	snprintf(go, sizeof(go), "%s/go", state_dir);
+	json_decref(peer_call(&p, "process.start",
+		json_pack("{s:[s,s,s,s,s], s:b}", "argv", "sh", "-c",
+			"while [ ! -e \"$1\" ]; do sleep 0.02; done; n=0; while read -r x; do "
+			"n=$((n + 1)); [ \"$x\" != last ] || echo $n >&0; done",
+			"sh", go, "link", 1)));
+	for (int i = 0; i < 2000; i++)
+		json_decref(peer_call(&p, "process.tell", tell_args("p1", line)));
+	json_decref(peer_call(&p, "process.tell", tell_args("p1", "last")));
+	file = fopen(go, "w");
+	assert_non_null(file);
+	fclose(file);
+	assert_string_equal(take_text(peer_event(&p, "line"), "line"), "2001");
+	unlink(go);
+	json_decref(peer_call(&p, "process.start",
+		json_pack("{s:[s,s], s:b}", "argv", "sleep", "1000", "link", 1)));
+	for (int i = 0; i < (16 << 20) / 1001; i++)
+		json_decref(peer_call(&p, "process.tell", tell_args("p2", line)));
+	for (int i = 0; i < 2000; i++) {
+		json_t *answer = peer_answer(&p, peer_ask(&p, "process.tell", tell_args("p2", line)));
+		bool refused = json_object_get(answer, "error");
+
+		json_decref(answer);
+		if (refused)
+			break;
+	}
+	peer_refused(&p, "process.tell", tell_args("p2", line), "has ended", -ESRCH);
+	assert_int_equal(peer_end(&p), 0);
+}
+
 /* What is no line, or more than one may be, ends the link and nothing else. */
 static void a_link_that_is_flooded_ends(void **unused)
 {
@@ -359,6 +400,7 @@ static int tests(void)
 		TEST(loop_repeats_and_stops),
 		TEST(each_run_of_a_loop_reads_the_input),
 		TEST(linked_programs_hear_and_are_heard),
+		TEST(a_program_that_reads_late_hears_all),
 		TEST(a_link_that_is_flooded_ends),
 		TEST(traces_are_whole),
 		TEST(processor_time_is_counted),

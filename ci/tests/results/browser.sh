@@ -1,5 +1,6 @@
 # A headless Chromium for shell tests, driven through chromedriver (WebDriver over HTTP on loopback). Source it after tap.sh, then
-#     browser_start FOLDER [FLAG ...]   keeps its profile in FOLDER; browser_stop ends what was started
+#     browser_start FOLDER [FLAG ...]   keeps its profile in FOLDER; where it fails, $browser_said has why;
+#                                       browser_stop ends what was started
 #     browser_open URL                  and waits until the page is loaded
 #     browser_eval JAVASCRIPT           its value: texts as they are, all else as JSON
 #     browser_wait JAVASCRIPT           until it is true, for 20 s at most
@@ -25,31 +26,48 @@ json_value() {
 		print $v' "$1"
 }
 
-browser_post() { curl -sS --noproxy '*' --max-time 60 -H 'Content-Type: application/json' -d "$2" "$browser_base$1"; }
+browser_post() { curl -sS --noproxy '*' --max-time 120 -H 'Content-Type: application/json' -d "$2" "$browser_base$1"; }
 
-browser_start() {
+# One try. The driver takes a free port for IPv4 and asks for the same for IPv6; where another process has that one, it ends.
+browser_try() {
 	local folder=$1 port='' flags i
 	shift
+	rm -rf "$folder/profile"
 	mkdir -p "$folder/profile"
 	HOME=$folder chromedriver --port=0 >"$folder/driver.log" 2>&1 &
 	browser_pid=$!
-	for ((i = 0; i < 300; i++)); do
+	for ((i = 0; i < 1200; i++)); do
 		port=$(sed -n 's/.*started successfully on port \([0-9]*\).*/\1/p' "$folder/driver.log" 2>/dev/null || :)
 		[ -z "$port" ] || break
+		kill -0 "$browser_pid" 2>/dev/null || break
 		sleep 0.1
 	done
-	[ -n "$port" ] || { cat "$folder/driver.log" >&2; return 1; }
+	[ -n "$port" ] || return 1
 	browser_base=http://127.0.0.1:$port
 	flags=$(printf '"%s",' --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
-		--disable-component-update --disable-sync --window-size=1280,900 --user-data-dir="$folder/profile" "$@")
+		--disable-component-update --disable-sync --disable-dev-shm-usage --window-size=1280,900 --user-data-dir="$folder/profile" "$@")
 	i=$(browser_post /session "{\"capabilities\":{\"alwaysMatch\":{\"goog:chromeOptions\":{\"args\":[${flags%,}]},
 		\"goog:loggingPrefs\":{\"browser\":\"ALL\",\"performance\":\"ALL\"}}}}" | json_value value.sessionId) || return 1
 	browser_base+=/session/$i
 }
 
+browser_start() {
+	local i
+	browser_said=
+	for i in 1 2 3; do
+		mkdir -p "$1"
+		browser_try "$@" 2>"$1/said" && return
+		browser_said+="try $i: $(cat "$1/said" "$1/driver.log")"$'\n'
+		browser_stop
+	done
+	echo "$browser_said" >&2
+	return 1
+}
+
 browser_stop() {
 	[ -n "$browser_pid" ] || return 0
-	curl -sS --noproxy '*' --max-time 20 -X DELETE "$browser_base" >/dev/null 2>&1
+	[ -z "$browser_base" ] || curl -sS --noproxy '*' --max-time 20 -X DELETE "$browser_base" >/dev/null 2>&1
+	browser_base=
 	kill "$browser_pid" 2>/dev/null
 	wait "$browser_pid" 2>/dev/null
 	browser_pid=

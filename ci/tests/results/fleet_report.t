@@ -29,7 +29,7 @@ check "no address of another file in the markup" is "$(sed '/<script>/,$d; /id="
 json() { perl -MJSON::PP -0777 -e 'my $v = decode_json(<STDIN>); binmode STDOUT, ":utf8"; print eval $ARGV[0]' "$1" <"$tmp/out.json"; }
 check "two findings" is "$(json '$v->{summary}{findings}')" 2
 
-browser_start "$tmp/browser" || { not_ok "Chromium starts"; done_testing; }
+browser_start "$tmp/browser" || { not_ok "Chromium starts" "$browser_said"; done_testing; }
 browser_open "file://$tmp/r.html"
 check "heading" holds 'document.querySelector("h1").textContent' "2 findings in $tmp/<b>disks.csv"
 check "sections" holds '[...document.querySelectorAll("main > section:not([hidden]) > h2")].map((e) => e.textContent).join("/")' \

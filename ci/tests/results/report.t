@@ -35,7 +35,7 @@ check "no more than 5 MB for 100 such cells" [ "$(stat -c %s "$tmp/r.html")" -lt
 check "no address of another file in the markup" is "$(sed '/<script>/,$d' "$tmp/r.html" | grep -cE '(src|href)=.?[^#"> ]|@import|url\(')" 0
 
 # It opens, offline
-browser_start "$tmp/browser" || { not_ok "Chromium starts"; done_testing; }
+browser_start "$tmp/browser" || { not_ok "Chromium starts" "$browser_said"; done_testing; }
 browser_open "file://$tmp/r.html"
 check "title" holds document.title "errors - culprit report"
 check "heading" holds 'document.querySelector("h1").textContent' errors

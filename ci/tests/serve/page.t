@@ -39,7 +39,7 @@ serve() { # ARGUMENTS...: $url
 
 serve --views "$tmp/views" "$tmp/run"
 check "it serves a run" [ -n "$url" ]
-browser_start "$tmp/browser" || { not_ok "Chromium starts"; done_testing; }
+browser_start "$tmp/browser" || { not_ok "Chromium starts" "$browser_said"; done_testing; }
 browser_log performance >/dev/null
 browser_open "$url"
 check "the page is ready" browser_wait 'document.documentElement.dataset.ready'

@@ -62,7 +62,7 @@ done
 holds() { is "$(browser_eval "return $1")" "${2-true}"; }
 do_js() { browser_eval "$1; return new Promise((d) => requestAnimationFrame(() => setTimeout(d)))" >/dev/null; }
 open_page() { browser_open "about:blank"; browser_open "file://$tmp/$1.html"; browser_wait 'document.documentElement.dataset.ready' || browser_log browser; }
-browser_start "$tmp/browser" || { not_ok "Chromium starts"; done_testing; }
+browser_start "$tmp/browser" || { not_ok "Chromium starts" "$browser_said"; done_testing; }
 browser_cdp Emulation.setDeviceMetricsOverride '{"width":1280,"height":900,"deviceScaleFactor":1,"mobile":false}' >/dev/null
 browser_cdp Emulation.setEmulatedMedia '{"features":[{"name":"prefers-color-scheme","value":"light"}]}' >/dev/null
 

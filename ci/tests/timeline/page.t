@@ -27,7 +27,7 @@ check "... and nearly so" [ "$(stat -c %s "$tmp/cut.html")" -gt 400000 ]
 check "too little for the fixed parts: refused, and says what to do" bash -c '! "$1" requests 4000 html 100000 2>&1 >/dev/null | grep -v "narrow it in time" ' - "$model"
 check "no address of another file in the markup" is "$(sed '/<script>/,$d' "$tmp/three.html" | grep -cE '(src|href)=.?[^#"> ]|@import|url\(')" 0
 
-browser_start "$tmp/browser" || { not_ok "Chromium starts"; done_testing; }
+browser_start "$tmp/browser" || { not_ok "Chromium starts" "$browser_said"; done_testing; }
 browser_cdp Emulation.setDeviceMetricsOverride '{"width":1400,"height":900,"deviceScaleFactor":1,"mobile":false}' >/dev/null
 browser_cdp Emulation.setEmulatedMedia '{"features":[{"name":"prefers-color-scheme","value":"light"}]}' >/dev/null
 
