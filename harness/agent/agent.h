@@ -31,6 +31,8 @@ struct bytes {
 
 /* Reads what is there now. The count, 0 at the end, or -errno. */
 ssize_t bytes_read(struct bytes *b, int fd);
+/* -ENOMEM: nothing was added. */
+int bytes_add(struct bytes *b, const char *data, size_t size);
 
 struct agent {
 	struct guard *guard;

@@ -39,10 +39,13 @@ json_t *child_status(struct handle *h, struct err *e);
 /* link.c: the program's standard input becomes a socket. Each line that it writes there is an event
  * {"event":"line","handle":"p1","line":"..."}; link_tell writes it one. */
 #define LINK_LINE_MAX 1024
+#define LINK_TOLD_MAX (16u << 20) /* bytes that a program may leave unread */
 int link_open(struct handle *h, struct child_spec *s, struct err *e);
 /* In place of what child_start set: lines are not output. */
 void link_readable(struct agent *a, struct handle *h);
 int link_tell(struct handle *h, const char *line, struct err *e);
+/* The program takes more of what it was told. */
+void link_writable(struct handle *h);
 
 /* log_summary.c: {records, lost, bytes, whole} of the log at 'path' from its own text; 'whole' is
  * false if it was cut short. The files of strace and sysstat are not our log format: there, records

@@ -62,6 +62,7 @@ void handle_free(struct agent *a, struct handle *h)
 	free(h->wanted);
 	free(h->error_log);
 	free(h->output.data);
+	free(h->told.data);
 	free(h);
 }
 
@@ -143,6 +144,7 @@ void handle_close(struct handle *h)
 {
 	fd_close(h->read_fd);
 	h->read_fd = -1;
+	h->told.size = 0;
 }
 
 /* The value is complete when the child closes the pipe. */

@@ -52,6 +52,7 @@ struct handle {
 	int read_fd; /* of a child of ours; -1: none */
 	void (*readable)(struct agent *a, struct handle *h);
 	struct bytes output;
+	struct bytes told; /* link.c: for the program, which has not taken it yet */
 	void (*forked_done)(struct agent *a, struct handle *h, json_t *value);
 
 	/* Programs. */

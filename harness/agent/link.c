@@ -44,6 +44,19 @@ void link_readable(struct agent *a, struct handle *h)
 		handle_close(h);
 }
 
+void link_writable(struct handle *h)
+{
+	struct bytes *b = &h->told;
+	ssize_t n = send(h->read_fd, b->data, b->size, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (n < 0 && errno != EAGAIN && errno != EINTR)
+		handle_close(h);
+	if (n <= 0)
+		return;
+	b->size -= (size_t)n;
+	memmove(b->data, b->data + n, b->size);
+}
+
 int link_tell(struct handle *h, const char *line, struct err *e)
 {
 	char text[LINK_LINE_MAX + 2];
@@ -59,10 +72,14 @@ int link_tell(struct handle *h, const char *line, struct err *e)
 		return err_set(e, -ESRCH, "'%s' has ended", h->name);
 	memcpy(text, line, n);
 	text[n] = '\n';
-	/* All or nothing fits: the program reads all the time, or is lost. */
-	if (send(h->read_fd, text, n + 1, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)n + 1) {
+	/* A program whose thread that reads gets no processor leaves some unread; one that never
+	 * reads is lost. */
+	if (h->told.size + n + 1 > LINK_TOLD_MAX) {
 		handle_close(h);
 		return err_set(e, -EPIPE, "'%s' does not read what it is told", h->name);
 	}
-	return 0;
+	if (bytes_add(&h->told, text, n + 1))
+		return err_errno(e, -ENOMEM, "cannot tell '%s' anything", h->name);
+	link_writable(h);
+	return h->read_fd < 0 ? err_set(e, -EPIPE, "'%s' has closed its input", h->name) : 0;
 }

@@ -29,6 +29,17 @@ static int bytes_reserve(struct bytes *b, size_t more)
 	return 0;
 }
 
+int bytes_add(struct bytes *b, const char *data, size_t size)
+{
+	int rc = bytes_reserve(b, size);
+
+	if (rc)
+		return rc;
+	memcpy(b->data + b->size, data, size);
+	b->size += size;
+	return 0;
+}
+
 ssize_t bytes_read(struct bytes *b, int fd)
 {
 	ssize_t n = bytes_reserve(b, READ_SIZE);
@@ -50,12 +61,10 @@ void agent_event(struct agent *a, json_t *message)
 	json_decref(message);
 	if (a->out.size + n + 1 > OUT_MAX) {
 		agent_end(a, 2, "answers are not being read");
-	} else if (bytes_reserve(&a->out, n + 1)) {
-		agent_end(a, 3, "out of memory");
 	} else if (text) {
 		text[n] = '\n';
-		memcpy(a->out.data + a->out.size, text, n + 1);
-		a->out.size += n + 1;
+		if (bytes_add(&a->out, text, n + 1))
+			agent_end(a, 3, "out of memory");
 	}
 }
 

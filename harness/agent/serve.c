@@ -123,13 +123,16 @@ static int turn(struct agent *a, int signals)
 	p[AT_GUARD] = (struct pollfd){.fd = guard_fd(a->guard), .events = POLLIN};
 	p[AT_SIGNALS] = (struct pollfd){.fd = signals, .events = POLLIN};
 	for (h = a->handles; h; h = h->next)
-		p[i++] = (struct pollfd){.fd = h->read_fd, .events = POLLIN};
+		p[i++] = (struct pollfd){.fd = h->read_fd,
+			.events = (short)(POLLIN | (h->told.size ? POLLOUT : 0))};
 	if (poll(p, n, next_timeout(a)) < 0 && errno != EINTR)
 		return -errno;
 	/* Handles first, since those that follow may add and free handles. */
 	for (h = a->handles, i = AT_FIRST_HANDLE; h; h = next, i++) {
 		next = h->next;
-		if (p[i].revents && h->read_fd >= 0)
+		if (p[i].revents & POLLOUT)
+			link_writable(h);
+		if (p[i].revents & ~POLLOUT && h->read_fd >= 0)
 			h->readable(a, h);
 	}
 	if (p[AT_SIGNALS].revents)
