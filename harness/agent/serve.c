@@ -123,8 +123,8 @@ static int turn(struct agent *a, int signals)
 	p[AT_GUARD] = (struct pollfd){.fd = guard_fd(a->guard), .events = POLLIN};
 	p[AT_SIGNALS] = (struct pollfd){.fd = signals, .events = POLLIN};
 	for (h = a->handles; h; h = h->next)
-		p[i++] = (struct pollfd){.fd = h->read_fd,
-			.events = (short)(POLLIN | (h->told.size ? POLLOUT : 0))};
+		p[i++] = (struct pollfd){
+			.fd = h->read_fd, .events = (short)(POLLIN | (h->told.size ? POLLOUT : 0))};
 	if (poll(p, n, next_timeout(a)) < 0 && errno != EINTR)
 		return -errno;
 	/* Handles first, since those that follow may add and free handles. */

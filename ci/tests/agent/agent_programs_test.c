@@ -122,7 +122,8 @@ static void a_program_that_reads_late_hears_all(void **unused)
 	for (int i = 0; i < (16 << 20) / 1001; i++)
 		json_decref(peer_call(&p, "process.tell", tell_args("p2", line)));
 	for (int i = 0; i < 2000; i++) {
-		json_t *answer = peer_answer(&p, peer_ask(&p, "process.tell", tell_args("p2", line)));
+		json_t *answer = peer_answer(
+			&p, peer_ask(&p, "process.tell", tell_args("p2", line)));
 		bool refused = json_object_get(answer, "error");
 
 		json_decref(answer);
