@@ -92,7 +92,7 @@ static void linked_programs_hear_and_are_heard(void **unused)
 	assert_int_equal(peer_end(&p), 0);
 }
 
-/* Far more than a socket holds waits for a program that gets no processor; what waits has a limit. */
+/* Far more than a socket holds waits for a program that gets no processor, up to a limit. */
 static void a_program_that_reads_late_hears_all(void **unused)
 {
 	char line[1001], go[PATH_MAX + 64];
