@@ -18,6 +18,8 @@ struct parse {
 	const struct call *call;
 	int argc, at;
 	char **argv;
+	const struct option_row *texts[64]; /* options with a text that were given */
+	size_t n_texts;
 };
 
 const struct option_row *option_next(struct option_walk *w)
@@ -152,6 +154,19 @@ static int refuse(const struct command *c, const char *option, size_t length)
 			      (int)length, option, c->name);
 }
 
+/* Was the option given before with another text? What the configuration says does not count. */
+static bool given_otherwise(
+	struct parse *p, const struct option_row *o, size_t at, const char *value)
+{
+	for (size_t i = 0; i < p->n_texts; i++)
+		if (p->texts[i] == o)
+			return strcmp(
+				*(const char **)(void *)((char *)p->call->options + at), value);
+	if (p->n_texts < sizeof(p->texts) / sizeof(p->texts[0]))
+		p->texts[p->n_texts++] = o;
+	return false;
+}
+
 /* Sets the option whose field is at 'at'. 'value' is what stands in the same word, or NULL. 0, or
  * an exit code. */
 static int take(struct parse *p, const struct option_row *o, size_t at, const char *value)
@@ -168,6 +183,9 @@ static int take(struct parse *p, const struct option_row *o, size_t at, const ch
 		return usage(c, "--%s needs a value: --%s %s", o->name, o->name, o->value);
 	if (wants && !value)
 		value = p->argv[p->at++];
+	if (o->type == OPTION_TEXT && given_otherwise(p, o, at, value))
+		return usage(c, "--%s is given twice, with '%s' and with '%s'; it takes one value",
+			o->name, *(const char **)(void *)((char *)p->call->options + at), value);
 	if (set_field(o, (char *)p->call->options + at, value, &e))
 		return usage(c, "--%s %s", o->name, e.text);
 	return 0;
@@ -226,7 +244,7 @@ static int check_arguments(const struct call *call)
 
 int options_parse(struct call *c, int argc, char **argv, int *code)
 {
-	struct parse p = {c, argc, 1, argv};
+	struct parse p = {.call = c, .argc = argc, .at = 1, .argv = argv};
 	bool only_arguments = false;
 
 	c->args = argv;

@@ -28,6 +28,15 @@ struct needs {
 	size_t n, room, next;
 };
 
+/* A thread of this node that waits for 'ops' of another thread. Each has its own condition: with
+ * many threads, waking all at each line would take the processors from those that have work. */
+struct waiter {
+	uint32_t thread;
+	uint64_t ops;
+	pthread_cond_t reached;
+	struct waiter *next;
+};
+
 struct peers {
 	int fd;
 	double stall_s;
@@ -36,7 +45,9 @@ struct peers {
 	bool listening;
 	int quit; /* eventfd */
 	pthread_mutex_t lock, write_lock;
-	pthread_cond_t changed;
+	pthread_cond_t changed; /* anything but progress */
+	struct waiter *waiters; /* lock */
+	pthread_condattr_t monotonic;
 	atomic_int waiting, busy;
 	atomic_bool stopped, failed;
 	struct err why;             /* lock: of the failure */
@@ -54,11 +65,20 @@ static int64_t now_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-static void wake(struct peers *p)
+/* Under the lock. */
+static void wake_all(struct peers *p)
 {
-	pthread_mutex_lock(&p->lock);
 	pthread_cond_broadcast(&p->changed);
-	pthread_mutex_unlock(&p->lock);
+	for (struct waiter *w = p->waiters; w; w = w->next)
+		pthread_cond_signal(&w->reached);
+}
+
+/* Those that wait for so many ops of the thread; under the lock. */
+static void wake_reached(struct peers *p, uint32_t thread, uint64_t ops)
+{
+	for (struct waiter *w = p->waiters; w; w = w->next)
+		if (w->thread == thread && w->ops <= ops)
+			pthread_cond_signal(&w->reached);
 }
 
 void peers_alive(struct peers *p)
@@ -78,7 +98,9 @@ void peers_busy(struct peers *p, int more)
 void peers_stop(struct peers *p)
 {
 	atomic_store(&p->stopped, true);
-	wake(p);
+	pthread_mutex_lock(&p->lock);
+	wake_all(p);
+	pthread_mutex_unlock(&p->lock);
 }
 
 bool peers_stopped(const struct peers *p)
@@ -94,7 +116,7 @@ static void fail_here(struct peers *p, const char *words)
 		p->failed = true;
 		p->stopped = true;
 	}
-	pthread_cond_broadcast(&p->changed);
+	wake_all(p);
 	pthread_mutex_unlock(&p->lock);
 }
 
@@ -171,7 +193,7 @@ static void take_progress(struct peers *p, const char *words)
 	pthread_mutex_lock(&p->lock);
 	if (atomic_load(&p->progress[thread]) < ops)
 		atomic_store(&p->progress[thread], ops);
-	pthread_cond_broadcast(&p->changed);
+	wake_reached(p, (uint32_t)thread, ops);
 	pthread_mutex_unlock(&p->lock);
 }
 
@@ -274,8 +296,8 @@ static void *listen_to_others(void *arg)
 
 /* ---- life ---- */
 
-/* Waits for a change; the lock is held. 0, or why it is no use. */
-static int wait_change(struct peers *p, struct err *e)
+/* Waits for a change that 'on' tells of; the lock is held. 0, or why it is no use. */
+static int wait_change(struct peers *p, pthread_cond_t *on, struct err *e)
 {
 	int64_t until = now_ns() + (int64_t)(p->stall_s * 1e9 / 8) + 1000000;
 	struct timespec at = {until / 1000000000, until % 1000000000};
@@ -290,7 +312,7 @@ static int wait_change(struct peers *p, struct err *e)
 		peers_alive(p);
 	if (now_ns() - atomic_load(&p->alive_ns) > (int64_t)(p->stall_s * 1e9))
 		return err_set(e, -ETIMEDOUT, "nothing has gone on for %g s", p->stall_s);
-	pthread_cond_timedwait(&p->changed, &p->lock, &at);
+	pthread_cond_timedwait(on, &p->lock, &at);
 	return 0;
 }
 
@@ -300,7 +322,7 @@ static int wait_hello(struct peers *p, struct err *e)
 
 	pthread_mutex_lock(&p->lock);
 	while (!p->n && !rc)
-		rc = wait_change(p, e);
+		rc = wait_change(p, &p->changed, e);
 	pthread_mutex_unlock(&p->lock);
 	return rc == -ETIMEDOUT ? err_set(e, rc, "nobody said which of the nodes this is") : rc;
 }
@@ -308,7 +330,6 @@ static int wait_hello(struct peers *p, struct err *e)
 int peers_new(int fd, double stall_s, struct peers **out, struct err *e)
 {
 	struct peers *p = calloc(1, sizeof(*p));
-	pthread_condattr_t attr;
 	int rc = 0;
 
 	if (!p)
@@ -318,10 +339,9 @@ int peers_new(int fd, double stall_s, struct peers **out, struct err *e)
 	p->quit = eventfd(0, EFD_CLOEXEC);
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_mutex_init(&p->write_lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&p->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	pthread_condattr_init(&p->monotonic);
+	pthread_condattr_setclock(&p->monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&p->changed, &p->monotonic);
 	peers_alive(p);
 	if (fd < 0) {
 		p->n = 1;
@@ -351,6 +371,7 @@ void peers_free(struct peers *p)
 	for (uint32_t i = 0; p->needs && i < p->n_threads; i++)
 		free(p->needs[i].list);
 	pthread_cond_destroy(&p->changed);
+	pthread_condattr_destroy(&p->monotonic);
 	pthread_mutex_destroy(&p->lock);
 	pthread_mutex_destroy(&p->write_lock);
 	free(p->needs);
@@ -457,8 +478,11 @@ void peers_completed(struct peers *p, uint32_t thread, uint64_t ops)
 
 	atomic_store(&p->progress[thread], ops);
 	peers_alive(p);
-	if (atomic_load(&p->waiting))
-		wake(p);
+	if (atomic_load(&p->waiting)) {
+		pthread_mutex_lock(&p->lock);
+		wake_reached(p, thread, ops);
+		pthread_mutex_unlock(&p->lock);
+	}
 	if (s->next < s->n && s->list[s->next].ops <= ops)
 		tell_needs(p, thread, ops);
 }
@@ -470,16 +494,24 @@ uint64_t peers_progress(const struct peers *p, uint32_t thread)
 
 int peers_wait(struct peers *p, uint32_t thread, uint64_t ops, struct err *e)
 {
+	struct waiter w = {.thread = thread, .ops = ops}, **at;
 	int rc = 0;
 
 	if (peers_progress(p, thread) >= ops)
 		return 0;
+	pthread_cond_init(&w.reached, &p->monotonic);
 	atomic_fetch_add(&p->waiting, 1);
 	pthread_mutex_lock(&p->lock);
+	w.next = p->waiters;
+	p->waiters = &w;
 	while (!rc && peers_progress(p, thread) < ops)
-		rc = wait_change(p, e);
+		rc = wait_change(p, &w.reached, e);
+	for (at = &p->waiters; *at != &w; at = &(*at)->next)
+		;
+	*at = w.next;
 	pthread_mutex_unlock(&p->lock);
 	atomic_fetch_sub(&p->waiting, 1);
+	pthread_cond_destroy(&w.reached);
 	return rc ?: 1;
 }
 
@@ -522,7 +554,7 @@ int peers_barrier(struct peers *p, const char *what, struct err *e)
 	say_all(p, words);
 	pthread_mutex_lock(&p->lock);
 	while (!rc && !all_arrived(p, &late))
-		rc = wait_change(p, e);
+		rc = wait_change(p, &p->changed, e);
 	pthread_mutex_unlock(&p->lock);
 	return rc == -ETIMEDOUT
 		? err_set(e, rc, "node %u did not come to %s for %g s", late, what, p->stall_s)
@@ -552,7 +584,7 @@ int peers_round_trip(struct peers *p, double *seconds, struct err *e)
 		say(p, to, words);
 		pthread_mutex_lock(&p->lock);
 		while (!rc && p->answered_ns < 0)
-			rc = wait_change(p, e);
+			rc = wait_change(p, &p->changed, e);
 		took[i] = p->answered_ns;
 		pthread_mutex_unlock(&p->lock);
 	}

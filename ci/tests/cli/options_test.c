@@ -259,6 +259,8 @@ static void wrong_words_are_refused(void **state)
 		{&run_command, {"--qq=5", "x"}, "there is no option '--qq'; 'culprit run --help'"},
 		{&run_command, {"-x", "x"}, "there is no option '-x'"},
 		{&run_command, {"x", "--only"}, "--only needs a value: --only KEY=VALUE"},
+		{&run_command, {"--only=cell=1", "--only=cell=2", "x"},
+			"--only is given twice, with 'cell=1' and with 'cell=2'"},
 		{&run_command, {"--quiet=yes", "x"}, "--quiet takes no value, not 'yes'"},
 		{&run_command, {"--repeats", "0", "x"},
 			"takes a whole number from 1 to 10000, not '0'"},

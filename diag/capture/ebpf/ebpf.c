@@ -255,6 +255,9 @@ static int load(struct ebpf *x, struct err *e)
 {
 	int rc = ebpf_bpf__load(x->skel);
 
+	if (rc == -ENOMEM)
+		return err_set(e, rc, "the kernel has no memory for the tracer's maps%s%s",
+			*last_words ? ": " : "", last_words);
 	if (rc < 0)
 		return err_set(e, -EOPNOTSUPP,
 			"the kernel does not allow eBPF to this user (%s%s%s)", strerror(-rc),
