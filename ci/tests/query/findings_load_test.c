@@ -57,6 +57,12 @@ static int in_turns(int second)
 	return is_crowded(second) ? 5 + second % 3 : second % 3;
 }
 
+/* On a disk that one worker keeps busy. */
+static int seldom_two(int second)
+{
+	return is_crowded(second) ? 1 + (second == 7) : 0;
+}
+
 static int in_one_phase(int second)
 {
 	return second >= 60 ? 6 : 1;
@@ -94,6 +100,9 @@ static void test_contention(void **state)
 	finds("threads-contend",
 		"ms a call in the 60 s in which 4 or more of 7 work:low threads used device 8:1");
 	finds("threads-contend", "slower than just before in 12 of 12 periods");
+	make_load(&(struct load){seldom_two, as_workers, 0x801});
+	finds("threads-contend",
+		"ms a call in the 60 s in which 1 or more of 2 work:low threads used device 8:1");
 }
 
 /* Other disks, other times, hardly any slower, no disk at all: none of it is contention. */
@@ -101,6 +110,7 @@ static void test_no_contention(void **state)
 {
 	const struct load loads[] = {{in_turns, as_workers, 0x811}, {in_turns, on_its_own, 0x801},
 		{in_turns, a_little, 0x801}, {in_turns, in_memory, 0x801},
+		{seldom_two, as_workers, 0x811}, {seldom_two, on_its_own, 0x801},
 		{in_one_phase, as_phase, 0x801}};
 
 	(void)state;
