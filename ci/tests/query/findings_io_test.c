@@ -74,6 +74,18 @@ static void test_small_io(void **state)
 	opened("/data/a", 12);
 	small("read", 2000, 100);
 	finds("small-io", "1999 calls of 100 bytes in a row (read) on /data/a");
+	/* A log in pieces is one finding. */
+	begin();
+	for (int i = 1; i <= 4; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "/data/log/%d", i);
+		opened(name, (uint64_t)(20 + i));
+		small("write", 2000, 100);
+	}
+	finds("small-io",
+		"7996 calls of 100 bytes in a row (write) on 4 files in /data/log/, the first of them "
+		"/data/log/1");
 }
 
 static void test_large_or_slow_io(void **state)
