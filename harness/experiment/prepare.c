@@ -387,6 +387,8 @@ static int prepare_parts(struct executor *x, struct err *e)
 			continue;
 		snprintf(what, sizeof(what), "preparing %s", s->workloads[i].label);
 		prepare_note(x, true, what);
+		/* Without a terminal nothing else is seen of what may take minutes. */
+		progress_say(x->progress, "preparing %s on the clients", s->workloads[i].label);
 		rc = prepare_workload(x, &s->workloads[i], e);
 	}
 	free(workloads);
