@@ -21,13 +21,12 @@ static int reconnect(struct executor *x, struct err *e)
 	prepare_note(x, false, "being connected again");
 	acts_forget(x->acts);
 	cluster_disconnect(x->cluster);
-	rc = cluster_connect(x->cluster, e);
+	rc = signals_connect(x->cluster, e);
 	/* Waiting does not mend a host key that has changed; resuming later may. */
 	if (rc == -EKEYREJECTED)
 		e->class = ERR_CLUSTER;
 	if (rc)
 		return rc == -EKEYREJECTED ? rc : -EAGAIN;
-	signals_interrupt(x->cluster->set);
 	return 0;
 }
 
@@ -215,10 +214,7 @@ int exec_run(struct executor *x, struct err *e)
 		.interrupted = x->interrupted};
 	prepare_note(x, false, "being connected, and given the agent");
 	progress_now(x->progress, 0, "connecting to %zu nodes", x->cluster->n_members);
-	x->cluster->interrupt_fd = signals_fd();
-	rc = cluster_connect(x->cluster, e);
-	if (!rc)
-		signals_interrupt(x->cluster->set);
+	rc = signals_connect(x->cluster, e);
 	if (!rc)
 		nodeset_on_wait(x->cluster->set, still_waiting, x->progress);
 	x->acts = bind_open(x->scenario->L);

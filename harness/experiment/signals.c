@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "harness/cluster/cluster.h"
 #include "harness/remote/node.h"
 
 static volatile sig_atomic_t signals;
@@ -69,6 +70,17 @@ int signals_fd(void)
 void signals_interrupt(struct nodeset *set)
 {
 	interrupted_set = set;
+}
+
+int signals_connect(struct cluster *c, struct err *e)
+{
+	int rc;
+
+	c->interrupt_fd = signals_fd();
+	rc = cluster_connect(c, e);
+	if (!rc)
+		signals_interrupt(c->set);
+	return rc;
 }
 
 int signals_interrupted(struct err *e)

@@ -10,6 +10,7 @@
 
 #include "harness/base/err.h"
 
+struct cluster;
 struct nodeset;
 
 /* Installs the handler. The result counts the signals. */
@@ -20,6 +21,10 @@ int signals_fd(void);
 
 /* Each signal also interrupts calls of these nodes; NULL: of none. */
 void signals_interrupt(struct nodeset *set);
+
+/* Connects the cluster; signals interrupt that, and calls of its nodes from then on. Errors of
+ * cluster_connect. */
+int signals_connect(struct cluster *c, struct err *e);
 
 /* The error of what a signal ended: -EINTR, ERR_INTERRUPTED. */
 int signals_interrupted(struct err *e);

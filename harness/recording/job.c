@@ -243,17 +243,14 @@ int job_open(const struct job_options *o, struct job **out, struct err *e)
 	}
 	rc = choose_places(j, e);
 	if (!rc) {
-		j->cluster->interrupt_fd = signals_fd();
 		tell(j, "connecting to %zu nodes", j->cluster->n_members);
-		rc = cluster_connect(j->cluster, e);
+		rc = signals_connect(j->cluster, e);
 	}
-	if (!rc) {
-		signals_interrupt(j->cluster->set);
+	if (!rc)
 		rc = check_addresses(j, e) ?: set_roots(j, e) ?: find_launchers(j, e)
 			?: run_on(&j->places[0],
 				   json_pack("{s:[s, s, s]}", "argv", "uname", "-r", "-m"), CALL_S,
 				   &j->kernel, e);
-	}
 	if (rc && *o->interrupted)
 		rc = signals_interrupted(e);
 	if (rc)

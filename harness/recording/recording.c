@@ -137,12 +137,10 @@ static int begin(struct recording *r, struct err *e)
 	rc = store_create(r->o->folder, &r->store, e);
 	if (rc)
 		return err_blame(e, ERR_USAGE, rc);
-	r->cluster->interrupt_fd = signals_fd();
 	tell(r, "connecting to %zu nodes", r->cluster->n_members);
-	rc = cluster_connect(r->cluster, e);
+	rc = signals_connect(r->cluster, e);
 	if (rc)
 		return rc;
-	signals_interrupt(r->cluster->set);
 	r->tracers = alloc_zero(TRACED_KINDS * r->cluster->n_members, sizeof(*r->tracers));
 	for (int k = 0; k < TRACED_KINDS && !rc; k++)
 		rc = start_kind(r, (enum traced)k, e);

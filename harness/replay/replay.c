@@ -356,13 +356,8 @@ int replay_run(const struct replay_options *o, json_t **result, struct err *e)
 		json_decref(r.result);
 		return err_blame(e, ERR_USAGE, rc);
 	}
-	r.cluster->interrupt_fd = signals_fd();
 	tell(&r, "connecting to %zu nodes", r.cluster->n_members);
-	rc = cluster_connect(r.cluster, e);
-	if (!rc) {
-		signals_interrupt(r.cluster->set);
-		rc = on_nodes(&r, ranks, e);
-	}
+	rc = signals_connect(r.cluster, e) ?: on_nodes(&r, ranks, e);
 	if (rc && *o->interrupted)
 		rc = signals_interrupted(e);
 	signals_interrupt(NULL);
