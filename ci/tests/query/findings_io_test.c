@@ -84,8 +84,8 @@ static void test_small_io(void **state)
 		small("write", 2000, 100);
 	}
 	finds("small-io",
-		"7996 calls of 100 bytes in a row (write) on 4 files in /data/log/, the first of them "
-		"/data/log/1");
+		"7996 calls of 100 bytes in a row (write) on 4 files in /data/log/, the first of "
+		"them /data/log/1");
 }
 
 static void test_large_or_slow_io(void **state)
