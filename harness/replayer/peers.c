@@ -492,9 +492,22 @@ uint64_t peers_progress(const struct peers *p, uint32_t thread)
 	return atomic_load(&p->progress[thread]);
 }
 
+static void add_waiter(struct waiter **list, struct waiter *w)
+{
+	w->next = *list;
+	*list = w;
+}
+
+static void remove_waiter(struct waiter **list, const struct waiter *w)
+{
+	while (*list != w)
+		list = &(*list)->next;
+	*list = w->next;
+}
+
 int peers_wait(struct peers *p, uint32_t thread, uint64_t ops, struct err *e)
 {
-	struct waiter w = {.thread = thread, .ops = ops}, **at;
+	struct waiter w = {.thread = thread, .ops = ops};
 	int rc = 0;
 
 	if (peers_progress(p, thread) >= ops)
@@ -502,13 +515,10 @@ int peers_wait(struct peers *p, uint32_t thread, uint64_t ops, struct err *e)
 	pthread_cond_init(&w.reached, &p->monotonic);
 	atomic_fetch_add(&p->waiting, 1);
 	pthread_mutex_lock(&p->lock);
-	w.next = p->waiters;
-	p->waiters = &w;
+	add_waiter(&p->waiters, &w);
 	while (!rc && peers_progress(p, thread) < ops)
 		rc = wait_change(p, &w.reached, e);
-	for (at = &p->waiters; *at != &w; at = &(*at)->next)
-		;
-	*at = w.next;
+	remove_waiter(&p->waiters, &w);
 	pthread_mutex_unlock(&p->lock);
 	atomic_fetch_sub(&p->waiting, 1);
 	pthread_cond_destroy(&w.reached);
