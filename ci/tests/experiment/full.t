@@ -26,6 +26,9 @@ sql() { sqlite3 "$run/run.db" "$1"; }
 on_all() { for n in $nodes; do node $n -- sh -c "$1"; done; }
 left() { on_all 'nft list tables 2>/dev/null | grep culprit_; pgrep -xl "dd|sg_.*|culprit-.*"; ls /var/lib/culprit/undo 2>/dev/null'; }
 clean() { [ -z "$(left)" ]; }
+files() { on_all 'cd /var/lib/culprit && find . -type f ! -name filler ! -path "./agent/*/*"; ls -d agent/.tmp* 2>/dev/null'; }
+no_files() { [ -z "$(files)" ]; }
+nothing_remains() { until_true 60 no_files || { files; false; }; } # an agent ends after the orchestrator
 # The agent where the harness puts it: a clone in /tmp is not visible on a node.
 serve='d=$(ls -d /var/lib/culprit/agent/*/ | head -1); exec "$d"/ld-linux* --library-path "$d" "$d"/culprit-agent serve'
 fingerprints() { # what an agent finds on each node, and what it had to clean, which should be nothing
@@ -193,7 +196,7 @@ for what in agent journal; do
 	check "no room for the $what: exit code 3" [ $is = 3 ]
 	check "... one complaint" complaint
 	check "... it says why" reason state
-	check "... nothing is left of it" [ -z "$(on_all 'cd /var/lib/culprit && find . -type f ! -name filler ! -path "./agent/*/*"; ls -d agent/.tmp* 2>/dev/null')" ]
+	check "... nothing is left of it" nothing_remains
 	on_all 'rm -f /var/lib/culprit/filler'
 	check "... with room again the nodes are reached" "$culprit" undo --inventory "$inventory"
 done
