@@ -162,6 +162,8 @@ static void usage(FILE *f)
 	      "that they start) to FILE, which may not exist yet. 'culprit log FILE' prints it.\n"
 	      "\n"
 	      "  -p, --pid PID     attach; may be repeated. SIGTERM or SIGINT detaches\n"
+	      "  --skip-ended      ebpf, ptrace: no error if some of the processes, but not\n"
+	      "                    all, have ended\n"
 	      "  -o, --out FILE    the log\n"
 	      "  --tracer NAME     ebpf, ptrace, strace, sysstat, sampler; default auto: ebpf\n"
 	      "                    where the kernel allows it, else ptrace. strace and sysstat\n"
@@ -366,6 +368,7 @@ static int parse(int argc, char **argv, struct trace_options *o)
 		{"out", required_argument, NULL, 'o'},
 		{"ready-fd", required_argument, NULL, 'r'},
 		{"pid", required_argument, NULL, 'p'},
+		{"skip-ended", no_argument, NULL, 'e'},
 		{"tracer", required_argument, NULL, 't'},
 		{"mode", required_argument, NULL, 'm'},
 		{"call", required_argument, NULL, 'c'},
@@ -408,6 +411,7 @@ static int parse(int argc, char **argv, struct trace_options *o)
 		case 'B': code = set_ring_memory(o, optarg); break;
 		case 'b': code = set_bound(o, optarg); break;
 		case 'p': code = add_number(optarg, o->pids, &o->r.n_pids); break;
+		case 'e': o->r.skip_ended = true; break;
 		case 't': o->r.tracer = optarg; break;
 		case 'm': code = set_mode(o, optarg); break;
 		case 'c': code = add_calls(o, optarg); break;

@@ -306,6 +306,8 @@ int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 		return rc;
 	snprintf(ready_fd, sizeof(ready_fd), "%d", s.pipe[1]);
 	ADD(&s, "--ready-fd", ready_fd);
+	if (jget_true(args, "skip_ended"))
+		ADD(&s, "--skip-ended");
 	add_list(&s, "-p", pids);
 	rc = child_start(a, h, &s, e);
 	if (rc)

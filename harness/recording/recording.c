@@ -84,6 +84,8 @@ static int start_args(void *ctx, const struct member *m, json_t **args, struct e
 	json_object_set_new(*args, "out", json_string(app ? "app.trace" : "fs.trace"));
 	json_object_set_new(*args, "control", json_true());
 	json_object_set(*args, "pids", pids);
+	/* Some of an application's may have ended since they were listed. */
+	json_object_set_new(*args, "skip_ended", json_boolean(app));
 	return 0;
 }
 

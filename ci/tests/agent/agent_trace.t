@@ -67,6 +67,22 @@ if [ -n "$handle" ]; then
 else
 	ok "what a tracer keeps is written when told # SKIP $said"
 fi
+# A process that has ended is an error, unless it is said that some may have.
+true &
+ended=$!
+wait $ended
+for tracer in ptrace ebpf; do
+	[ $tracer = ptrace ] || [ -n "$handle" ] || continue
+	begin="\"op\":\"trace.start\",\"tracer\":\"$tracer\",\"pids\""
+	said=$(ask "{\"id\":90,$begin:[$sleeper,$ended],\"out\":\"$tracer.1\"}")
+	check "$tracer: a process that has ended is an error" grep -q "there is no process $ended" <<<"$said"
+	said=$(ask "{\"id\":91,$begin:[$ended],\"out\":\"$tracer.2\",\"skip_ended\":true}")
+	check "... always, if it is the only one" grep -q "there is no process $ended" <<<"$said"
+	said=$(ask "{\"id\":92,$begin:[$ended,$sleeper,$ended],\"out\":\"$tracer.3\",\"skip_ended\":true}")
+	living=$(sed -n 's/.*"handle": *"\([^"]*\)".*/\1/p' <<<"$said")
+	said=$(ask "{\"id\":93,\"op\":\"trace.stop\",\"handle\":\"$living\"}")
+	check "... the others are traced, where that is said" grep -q '"whole": *true' <<<"$said"
+done
 said=$(ask "{\"id\":11,\"op\":\"trace.start\",\"pids\":[$sleeper],\"out\":\"all\",\"tracer\":\"ptrace\"}")
 handle=$(sed -n 's/.*"handle": *"\([^"]*\)".*/\1/p' <<<"$said")
 said=$(ask "{\"id\":12,\"op\":\"trace.write\",\"handle\":\"$handle\"}")

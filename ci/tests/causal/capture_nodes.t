@@ -22,7 +22,7 @@ for node in c1 c2; do
 	give $node /tmp/causality 700 <"$out/helpers/causality"
 done
 ssh="ssh -n -i /tmp/key -o UserKnownHostsFile=/tmp/known -o BatchMode=yes"
-capture() { timeout 300 "$culprit" capture --inventory "$dir/inventory.lua" "$@"; }
+capture() { timeout 300 "$culprit" capture --inventory "${inventory:-$dir/inventory.lua}" "$@"; }
 text() { "$culprit" log "$1"; }
 
 # refuses NAME CODE PATTERN ARGUMENT ...: with one line, but for those that tell how it goes
@@ -43,7 +43,7 @@ refuses "a launcher that runs nowhere" 3 "c2: no 'no-such-daemon' runs there" --
 # Two names of one client.
 awk -v own="${address[0]}" '/name = "c1"/ { getline key; first = key } /name = "c2"/ { getline key; key = first; gsub(/address = "[^"]*"/, "address = \"" own "\"") }
 	{ print } key { print key; key = "" }' "$dir/inventory.lua" >"$dir/twice.lua"
-refuses "two clients on one host" 2 "'c1' and 'c2' have the same address" --inventory "$dir/twice.lua" -- true
+inventory=$dir/twice.lua refuses "two clients on one host" 2 "'c1' and 'c2' have the same address" -- true
 refuses "a command that cannot be run" 3 "'sh' ended with exit code 127 on c1" -- sh -c 'exec 2>/dev/null; exec /no/such/program'
 refuses "a command that fails" 3 "'sh' ended with exit code 7 on c1: nothing is written" -- sh -c 'exit 7'
 refuses "one that takes too long" 3 "ran for more than 1 s and has been ended" --time-limit 1s -- sleep 1000.25

@@ -10,14 +10,13 @@ cd "$tmp" || exit 1
 sql() { sqlite3 run/run.db "$1"; }
 
 check "the lab comes up" up
-# A file in three is the hung server's: within 5 s both clients together try 20.
+# A file in three is the hung server's: within 5 s both clients together try 20. On a busy machine few sessions end in time.
 cat >scenario.lua <<'L'
 return { name = "semantic", workloads = { "create" }, faults = { "none", "hang" },
 	detectors = { { "crash-hang", timeout = "5s" }, "errno-propagation" },
-	phases = { before = "1s", fault = "10s", after = "2s" }, training = { workloads = { "session" } }, seed = 3 }
+	phases = { before = "1s", fault = "10s", after = "2s" }, training = { workloads = { "session" } }, attempts = 10, seed = 3 }
 L
-"$culprit" run --inventory "$dir/inventory.lua" -o run scenario.lua >table 2>log
-is "the run ends well" "$?" 0
+if "$culprit" run --inventory "$dir/inventory.lua" -o run scenario.lua >table 2>log; then ok "the run ends well"; else not_ok "the run ends well" "$(cat log table)"; fi
 sed 's/^/# /' log table
 said() { # DETECTOR FAULT: did it indict exactly the victims (of the control: none)?
 	sql "SELECT group_concat(verdict->>'indicted' = coalesce(victims, '[]')) FROM verdict JOIN attempt ON attempt.id = attempt

@@ -429,13 +429,20 @@ static bool is_process(pid_t pid)
 static int follow_pids(struct ebpf *x, struct err *e)
 {
 	const struct trace_request *r = x->r;
+	auto_free pid_t *pids = calloc(r->n_pids, sizeof(*pids));
 	uint64_t before;
+	size_t n = 0;
 	int rc;
 
-	for (size_t i = 0; i < r->n_pids; i++)
-		if (!is_process(r->pids[i]))
+	if (!pids)
+		return err_errno(e, -ENOMEM, "cannot follow processes");
+	for (size_t i = 0; i < r->n_pids; i++) {
+		if (is_process(r->pids[i]))
+			pids[n++] = r->pids[i];
+		else if (!r->skip_ended || (i + 1 == r->n_pids && !n))
 			return err_set(e, -ESRCH, "there is no process %d", r->pids[i]);
-	rc = add_numbers(x->skel->maps.targets, r->pids, r->n_pids, 0, e);
+	}
+	rc = add_numbers(x->skel->maps.targets, pids, n, 0, e);
 	/* Until a pass finds nothing new: threads may have been started by one that was not
 	 * attached yet. */
 	do {

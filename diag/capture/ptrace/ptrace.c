@@ -10,14 +10,16 @@
 
 static int start(struct tracer *t, const struct trace_request *r, struct err *e)
 {
+	size_t n = 0;
 	int rc;
 
 	if (r->command)
 		return tracer_launch(t, r->command, e);
 	for (size_t i = 0; i < r->n_pids; i++) {
 		rc = tracer_attach(t, r->pids[i], e);
-		if (rc < 0)
+		if (rc < 0 && (rc != -ESRCH || !r->skip_ended || (i + 1 == r->n_pids && !n)))
 			return rc;
+		n += rc == 0;
 	}
 	return 0;
 }
