@@ -1,8 +1,8 @@
 #!/bin/bash
 # A replay of many processes on many clients, as root, on a lab of its own (SUBNET): RANKS (1,024) processes on NODES (16) clients.
 # 'pseudo': each writes BLOCKS (5) blocks into one file, all meet, each reads its neighbour's. 'simulated': the trace of
-# ci/bench/causal_scale with CALLS (100) calls a process: own files, messages between neighbours, barriers. Both in causal mode with
-# no computing: what is measured is whether the waiting holds up. Prints a line each.
+# ci/bench/causal_scale with CALLS (100) calls of 64 KiB a process: own files, messages between neighbours, barriers. Both in causal
+# mode with no computing: what is measured is whether the waiting holds up. Prints a line each.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 out=$PWD/${OUT:-out}
@@ -14,7 +14,7 @@ mkdir "$tmp/scale"
 "$out/bench/causal_scale" "$tmp/scale" "$ranks" "${CALLS:-100}" >"$tmp/said" || { cat "$tmp/said"; exit 1; }
 mv "$tmp/scale/trace" "$tmp/simulated.app"
 "$out/culprit" lab up --dir "$tmp/lab" --subnet "${SUBNET:-10.72.0.0/24}" --servers 2 --clients "$nodes" --outsiders 0 --nic 1Gbit/s \
-	--disk-rate 100MB/s --disk-seek 100us >/dev/null
+	--storage 8GiB --disk-rate 400MB/s --disk-seek 30us >/dev/null
 echo "$(date -u +%F\ %H:%M) UTC; $(nproc) processors, kernel $(uname -r); load before: $(cut -d' ' -f1-3 /proc/loadavg)"
 bad=0
 for kind in ${KINDS:-pseudo simulated}; do

@@ -199,20 +199,22 @@ static int make_files(struct stage *s, struct err *e)
 {
 	int rc = s->me ? 0 : files_folders(&s->files, e);
 
+	/* What a node opens at the start may be what another one makes. */
 	return rc ?: peers_barrier(s->peers, "the making of folders", e)
-		?: files_make(&s->files, s->me, s->nodes, s->peers, e);
+		?: files_make(&s->files, s->me, s->nodes, s->peers, e)
+		?: peers_barrier(s->peers, "the making of files", e);
 }
 
 static int one_pass(struct stage *s, unsigned long pass, struct err *e)
 {
 	struct err later;
-	int rc = make_files(s, e) ?: calls_begin(s, e), joined;
+	int rc = make_files(s, e), joined;
 
 	memset(s->totals, 0, sizeof(*s->totals));
 	if (s->series)
 		series_begin(s->series);
 	peers_reset(s->peers);
-	rc = rc ?: peers_barrier(s->peers, "the start", e);
+	rc = rc ?: calls_begin(s, e) ?: peers_barrier(s->peers, "the start", e);
 	if (rc)
 		return rc;
 	s->begin_ns = clock_ns(CLOCK_MONOTONIC);

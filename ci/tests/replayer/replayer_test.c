@@ -194,11 +194,11 @@ static void a_stall_names_the_rank_the_op_and_the_edge(void **state)
 	waiting_trace(&m, "stall");
 	o = options_of(&m, 1);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-	/* Node 0 comes to every barrier and makes nothing known. Barriers: folders, start. */
+	/* Node 0 comes to every barrier (folders, files, start) and makes nothing known. */
 	s.nodes[1] = (struct test_node){.all = &s, .fd = ends[1], .o = o};
 	assert_int_equal(mkdir(m.root, 0755), 0);
 	/* An answer counts only after its question. */
-	assert_int_equal(send(ends[0], "hello 1 2\n0 b 2\n", 16, 0), 16);
+	assert_int_equal(send(ends[0], "hello 1 2\n0 b 3\n", 16, 0), 16);
 	pthread_create(&s.nodes[1].thread, NULL, nodes_play, &s.nodes[1]);
 	for (int questions = 0; questions < 9;) {
 		char buf[4096];
@@ -441,6 +441,33 @@ static void handles_are_shared_by_threads_and_ranks(void **state)
 	}
 }
 
+/* The second node takes a while to make a file that the first one opens at the start. */
+static void a_file_is_whole_before_another_node_opens_it(void **state)
+{
+	struct app_handle was = {.file = 1, .flags = O_RDONLY, .before = true};
+	const int64_t size = 32 << 20;
+	struct replayer_options o;
+	struct making m;
+	struct nodes *s;
+
+	(void)state;
+	begin(&m, "made", 2, 1);
+	assert_int_equal(app_add_file(m.w, "first", 0, 0, false), 0);
+	assert_int_equal(app_add_file(m.w, "second", size, size, false), 1);
+	assert_int_equal(app_add_handle(m.w, &was), 1);
+	put(&m, 0,
+		OP(APP_PREAD, .handle = 1, .offset = (uint64_t)size - 4096, .size = 4096,
+			.result = 4096));
+	put(&m, 1, OP(APP_STAT, .file = 0));
+	end(&m);
+	o = options_of(&m, 1);
+	s = nodes_run(2, &o, 0, 1, 60);
+	expect_fine(s);
+	assert_int_equal(all_errors(s), 0);
+	assert_int_equal((int)sum(s, "read_bytes", NULL), 4096);
+	nodes_free(s);
+}
+
 static double seconds_of(const struct replayer_options *o, const char *key)
 {
 	struct nodes *s = nodes_run(1, o, 0, 1, 60);
@@ -552,6 +579,7 @@ int main(void)
 			errors_and_short_calls_are_counted_only_where_the_application_had_none),
 		cmocka_unit_test(every_pass_finds_the_files_as_the_application_did),
 		cmocka_unit_test(handles_are_shared_by_threads_and_ranks),
+		cmocka_unit_test(a_file_is_whole_before_another_node_opens_it),
 		cmocka_unit_test(time_passes_as_the_mode_has_it),
 		cmocka_unit_test(a_trace_without_times_is_refused_where_they_are_needed),
 		cmocka_unit_test(it_stops_when_it_is_told),
