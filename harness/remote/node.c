@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -328,6 +329,14 @@ static bool join(struct node *n)
 	return !clock_join(n->thread, &until);
 }
 
+/* Before the handlers of libraries, which would take away what a thread still uses. */
+static void end_at_once(int status, void *arg)
+{
+	(void)arg;
+	fflush(NULL);
+	_exit(status);
+}
+
 void nodeset_free(struct nodeset *set)
 {
 	struct node_event *ev;
@@ -348,9 +357,11 @@ void nodeset_free(struct nodeset *set)
 		event_post(set->watch_quit);
 		pthread_join(set->watchdog, NULL);
 	}
-	/* A thread that libssh does not give back uses all of it. */
-	if (!all_ended)
+	/* A thread that libssh does not give back uses all of it, and libcrypto until the end. */
+	if (!all_ended) {
+		on_exit(end_at_once, NULL);
 		return;
+	}
 	for (i = 0; i < set->n; i++)
 		node_clear(&set->nodes[i]);
 	while ((ev = set->events)) {
