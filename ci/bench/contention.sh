@@ -57,7 +57,7 @@ fill() {
 }
 fresh() { node rm -rf "$now"; node cp -a "$db" "$now"; node sync; }
 
-machine() { echo "$(date -u +%F\ %H:%M) UTC; $(nproc) processors, kernel $(uname -r); load before: $(cut -d' ' -f1-3 /proc/loadavg)"; }
+machine() { echo "$(date -u +%F\ %H:%M) UTC; $(nproc) processors, kernel $(uname -r | cut -d- -f1); load before: $(cut -d' ' -f1-3 /proc/loadavg)"; }
 
 # ---- the case ----
 

@@ -15,7 +15,7 @@ mkdir "$tmp/scale"
 mv "$tmp/scale/trace" "$tmp/simulated.app"
 "$out/culprit" lab up --dir "$tmp/lab" --subnet "${SUBNET:-10.72.0.0/24}" --servers 2 --clients "$nodes" --outsiders 0 --nic 1Gbit/s \
 	--storage 8GiB --disk-rate 400MB/s --disk-seek 30us >/dev/null
-echo "$(date -u +%F\ %H:%M) UTC; $(nproc) processors, kernel $(uname -r); load before: $(cut -d' ' -f1-3 /proc/loadavg)"
+echo "$(date -u +%F\ %H:%M) UTC; $(nproc) processors, kernel $(uname -r | cut -d- -f1); load before: $(cut -d' ' -f1-3 /proc/loadavg)"
 bad=0
 for kind in ${KINDS:-pseudo simulated}; do
 	begin=$EPOCHREALTIME
