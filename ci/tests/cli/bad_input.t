@@ -224,8 +224,8 @@ return { file_system = { type = "glusterfs" }, nodes = { { name = "s1", role = "
 L
 "$culprit" run "$scenarios/quick.lua" -i nowhere.lua -o ended >out 2>err </dev/null
 check "hosts that cannot be reached: 3, said once" bash -c "[ $? = 3 ] && [ \$(grep -c '127.0.0.1' err) = 1 ] && grep -q \"'culprit resume ended' goes on\" err"
-check "... and kept in the log" grep -q 'ended: s1: .*127.0.0.1' ended/run.log
-check "... for 'culprit status', too" bash -c "'$culprit' status ended | grep -q 'ended: s1: '"
+check "... and kept in the log" grep -q 'ended: [sc][0-9]: .*127.0.0.1' ended/run.log
+check "... for 'culprit status', too" bash -c "'$culprit' status ended | grep -q 'ended: [sc][0-9]: '"
 
 # Inventories.
 inventory() { echo "return { file_system = { type = \"$1\" }, nodes = { { name = \"s1\", role = \"server\" }, { name = \"c1\", role = \"client\" } } }" >hosts.lua; }
