@@ -160,9 +160,9 @@ soak-steps: all ## the long tests: every kill, and every full disk and memory, a
 		ci/tests/experiment/full.t
 
 # Its own OUT, so that the usual build stays as it is. -O1: frames in the reports, and no more optimisation than that.
-sanitize: ## the C tests, and those of the command line without a lab, under ASan and UBSan (as root)
+sanitize: ## the C tests, and those of the command line without a lab, under ASan and UBSan (as root); TESTS="WORD ...": only those
 	$(Q)CFLAGS='-O1 -g' $(MAKE) --no-print-directory -j$(JOBS) OUT=out-asan SANITIZE=address,undefined sanitized
-	$(Q)OUT=out-asan ci/sanitize.sh
+	$(Q)OUT=out-asan ci/sanitize.sh $(TESTS)
 sanitized: programs $(test_bin) $(helper_bin)
 
 bench: all ## measure the performance goals, as ratios in one run
