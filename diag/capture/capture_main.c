@@ -399,6 +399,8 @@ static int parse(int argc, char **argv, struct trace_options *o)
 		case 'r':
 			code = set_fd(&o->r.ready_fd, 0,
 				"--ready-fd takes the number of a descriptor, not '%s'", optarg);
+			if (!code)
+				fcntl(o->r.ready_fd, F_SETFD, FD_CLOEXEC); /* not the command's */
 			break;
 		case 'C':
 			code = set_fd(&o->r.control_fd, 0,

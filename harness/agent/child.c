@@ -31,6 +31,12 @@ static struct handle *by_pid(struct agent *a, pid_t pid)
 	return h;
 }
 
+static void answer_started(struct agent *a, struct handle *h)
+{
+	h->deadline = 0;
+	handle_answer(a, h, json_pack("{s:s, s:i}", "handle", h->name, "pid", (int)h->pid));
+}
+
 void children_reap(struct agent *a)
 {
 	for (;;) {
@@ -49,6 +55,8 @@ void children_reap(struct agent *a)
 		h->ended = true;
 		h->exit = exit_code(status);
 		h->cpu_s = clock_rusage_s(&usage);
+		if (h->state == HANDLE_STARTING && h->kind == HANDLE_PROCESS)
+			answer_started(a, h); /* whoever asked is told of the end below */
 		if ((h->state == HANDLE_LIVE || h->state == HANDLE_WRITING ||
 			    h->state == HANDLE_OBEYING) &&
 			h->kind != HANDLE_RUN)
@@ -375,10 +383,8 @@ static void child_readable(struct agent *a, struct handle *h)
 	if (n <= 0)
 		handle_close(h);
 	else if (h->state == HANDLE_STARTING && h->output.size >= 6 &&
-		!memcmp(h->output.data, "ready\n", 6)) {
-		h->deadline = 0;
-		handle_answer(a, h, json_pack("{s:s, s:i}", "handle", h->name, "pid", (int)h->pid));
-	}
+		!memcmp(h->output.data, "ready\n", 6))
+		answer_started(a, h);
 }
 
 int child_start(struct agent *a, struct handle *h, struct child_spec *s, struct err *e)

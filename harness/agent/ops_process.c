@@ -113,7 +113,7 @@ int op_run(struct agent *a, json_t *id, json_t *args, struct err *e)
 /* ---- process.* ---- */
 
 struct tracer_numbers {
-	char memory[32], ring[32], bound[32];
+	char memory[32], ring[32], bound[32], ready[16];
 };
 
 /* Appends the words of our own tracer, up to where what is traced begins. 'spec' has the arguments
@@ -136,6 +136,10 @@ static int add_tracer(struct agent *a, struct handle *h, const json_t *spec,
 	h->bounded = bound > 0;
 	add_words(s, self_argv());
 	ADD(s, "trace", "--tracer", jget_text(spec, "tracer"), "--out", h->log);
+	if (s->pipe[1] >= 0) {
+		snprintf(number->ready, sizeof(number->ready), "%d", s->pipe[1]);
+		ADD(s, "--ready-fd", number->ready);
+	}
 	if (mode)
 		ADD(s, "--mode", mode);
 	if (jget_true(spec, "heads"))
@@ -174,6 +178,14 @@ static void add_program(struct child_spec *s, const json_t *args, const char *ti
 	add_list(s, NULL, jget(args, "argv"));
 }
 
+/* The tracer has begun to load; child.c answers once it is ready. */
+static void await_ready(struct handle *h, json_t *id)
+{
+	h->state = HANDLE_STARTING;
+	h->deadline = clock_mono_s() + TRACER_READY_S;
+	h->request_id = json_incref(id);
+}
+
 int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 {
 	const char *times = jget_text(args, "times");
@@ -194,7 +206,9 @@ int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 	h->traced = jget(args, "trace");
 	if (!rc && h->traced) {
 		s.p.grace_s = TRACER_GRACE_S;
-		rc = add_tracer(a, h, jget(args, "trace"), &number, &s, e);
+		/* A linked program says itself when it has begun. */
+		rc = (jget_true(args, "link") ? 0 : child_open_pipe(&s, e))
+			?: add_tracer(a, h, jget(args, "trace"), &number, &s, e);
 		ADD(&s, "--");
 	}
 	if (rc)
@@ -211,6 +225,10 @@ int op_process_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 		return rc;
 	if (h->linked)
 		h->readable = link_readable;
+	else if (h->traced) {
+		await_ready(h, id);
+		return 0;
+	}
 	agent_answer(a, id, json_pack("{s:s, s:i}", "handle", h->name, "pid", (int)h->pid));
 	return 0;
 }
@@ -279,7 +297,6 @@ int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 	auto_of(child_spec) struct child_spec s = {CHILD_SPEC_INIT};
 	auto_json json_t *pids = json_array();
 	struct tracer_numbers number;
-	char ready_fd[16];
 	struct handle *h;
 	json_t *value;
 	size_t i;
@@ -304,18 +321,13 @@ int op_trace_start(struct agent *a, json_t *id, json_t *args, struct err *e)
 	}
 	if (rc)
 		return rc;
-	snprintf(ready_fd, sizeof(ready_fd), "%d", s.pipe[1]);
-	ADD(&s, "--ready-fd", ready_fd);
 	if (jget_true(args, "skip_ended"))
 		ADD(&s, "--skip-ended");
 	add_list(&s, "-p", pids);
 	rc = child_start(a, h, &s, e);
-	if (rc)
-		return rc;
-	h->state = HANDLE_STARTING;
-	h->deadline = clock_mono_s() + TRACER_READY_S;
-	h->request_id = json_incref(id);
-	return 0;
+	if (!rc)
+		await_ready(h, id);
+	return rc;
 }
 
 int op_trace_write(struct agent *a, json_t *id, json_t *args, struct err *e)

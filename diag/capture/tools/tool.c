@@ -100,8 +100,6 @@ static _Noreturn void be_tool(const struct external *x, pid_t keeper)
 	usual_signals();
 	dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
 	dup2(STDERR_FILENO, STDOUT_FILENO);
-	if (x->request->ready_fd >= 0)
-		fcntl(x->request->ready_fd, F_SETFD, FD_CLOEXEC);
 	execv(x->argv[0], (char *const *)x->argv);
 	fprintf(stderr, "culprit-agent trace: cannot run '%s': %s\n", x->argv[0], strerror(errno));
 	_exit(126);
