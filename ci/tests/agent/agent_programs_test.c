@@ -152,7 +152,7 @@ static void a_link_that_is_flooded_ends(void **unused)
 
 static void traces_are_whole(void **unused)
 {
-	char path[PATH_MAX + 64], *text;
+	char path[PATH_MAX + 64], *text, *untraced;
 	json_t *r, *trace;
 	struct peer p;
 	long long pid;
@@ -176,22 +176,39 @@ static void traces_are_whole(void **unused)
 	assert_true(json_integer_value(json_object_get(trace, "records")) > 0);
 	json_decref(trace);
 
-	/* Started under the tracer. */
+	/* Started under the tracer: once that is answered, sleep runs and is traced. */
 	json_decref(peer_call(&p, "process.start",
 		json_pack("{s:[s,s], s:{s:s, s:s}}", "argv", "sleep", "1000", "trace", "out", "u",
 			"tracer", "ptrace")));
-	/* Until sleep runs: the tracer needs a moment to start it. */
-	for (bool there = false; !there;) {
-		r = peer_call(&p, "processes", json_pack("{s:s}", "exe", "sleep"));
-		there = json_array_size(json_object_get(r, "processes")) == 1;
-		json_decref(r);
-	}
 	r = peer_call(&p, "process.stop", handle_args("p3"));
 	assert_int_equal(json_integer_value(json_object_get(r, "exit")), 143);
 	trace = json_object_get(r, "trace");
 	assert_true(json_is_true(json_object_get(trace, "whole")));
 	assert_true(json_integer_value(json_object_get(trace, "records")) > 0);
 	json_decref(r);
+
+	/* One that cannot be started, and one that ends at once: their end is told. */
+	for (int there = 0; there < 2; there++) {
+		json_decref(peer_call(&p, "process.start",
+			json_pack("{s:[s,s], s:s, s:{s:s, s:s}}", "argv", there ? "ls" : "/no/ls",
+				"/proc/self/fd", "stdout", "fds", "trace", "out", there ? "x" : "y",
+				"tracer", "ptrace")));
+		r = peer_event(&p, "exit");
+		assert_int_equal(json_integer_value(json_object_get(r, "exit")), there ? 0 : 127);
+		json_decref(r);
+		json_decref(peer_call(&p, "process.stop", handle_args(there ? "p5" : "p4")));
+	}
+	/* It has the descriptors that it has without a tracer. */
+	json_decref(peer_call(&p, "process.start",
+		json_pack("{s:[s,s], s:s}", "argv", "ls", "/proc/self/fd", "stdout", "untraced")));
+	json_decref(peer_event(&p, "exit"));
+	snprintf(path, sizeof(path), "%s/%s/fds", state_dir, p.session);
+	assert_int_equal(file_read(path, &text, NULL, NULL), 0);
+	snprintf(path, sizeof(path), "%s/%s/untraced", state_dir, p.session);
+	assert_int_equal(file_read(path, &untraced, NULL, NULL), 0);
+	assert_string_equal(text, untraced);
+	free(text);
+	free(untraced);
 
 	/* One that won't end, alone or in a loop: killed under the tracer, whose log is whole all
 	 * the same. */
@@ -205,7 +222,7 @@ static void traces_are_whole(void **unused)
 		for (size_t size = 0; !size; free(text))
 			assert_int_equal(file_read(path, &text, &size, NULL), 0);
 		r = peer_call(&p, "process.stop",
-			json_pack("{s:s, s:f}", "handle", loop ? "p5" : "p4", "grace_s", 0.1));
+			json_pack("{s:s, s:f}", "handle", loop ? "p8" : "p7", "grace_s", 0.1));
 		assert_int_equal(json_integer_value(json_object_get(r, "exit")), 137);
 		assert_true(json_is_true(json_object_get(json_object_get(r, "trace"), "whole")));
 		json_decref(r);
