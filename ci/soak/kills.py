@@ -8,8 +8,8 @@ faults. Each kill: the run goes on ('culprit resume'), the N-th step of its log 
 then dies what is due, on the victim or another node. The orchestrator is stopped at the same moment, so that it mends nothing by a new contact, and
 killed once the nodes have been looked at. For a cut network it goes on until then.
 
-A node is clean when no process, no nftables table and no undo journal of ours is there. It has the lease and 2 s for that.
-What is still there then is mended by 'culprit undo', or left behind. After each kill every node's fingerprint (mounts, limits,
+A node is clean when no process, no nftables table and no undo journal of ours is there. It has the lease and 2 s for that,
+then LATE_S more, which is late. What is still there then is mended by 'culprit undo', or left behind. After each kill every node's fingerprint (mounts, limits,
 servers, rules, ...) must be the one from before, and no cell may be confirmed twice. A run that is complete must have every
 cell once; a cell whose attempts were all invalid for another reason is counted as given up.
 
@@ -36,10 +36,11 @@ WORK = os.path.join(ROOT, os.environ.get("SOAK_WORK", os.path.join(OUT, "soak"))
 RESULTS = os.path.join(ROOT, os.environ.get("SOAK_RESULTS", "results/soak"))
 LAB = os.environ.get("SOAK_LAB", "/run/culprit/soak")
 SUBNET = os.environ.get("SOAK_SUBNET", "10.66.0.0/24")
-LEASE_S, GRACE_S = 2, 2
+LEASE_S, GRACE_S, LATE_S = 2, 2, 10
 LIMIT_S = 300  # for anything that is waited for
 NODES = ("s1", "s2", "s3", "c1", "o1")
 
+NOBODY = "agent, guard and standby"  # lives on
 # What is killed: processes of a node's session, all at the same moment.
 DEATHS = {
     "orchestrator": (),
@@ -49,7 +50,7 @@ DEATHS = {
     "agent and guard": ("agent", "guard"),
     "agent and standby": ("agent", "standby"),
     "guard and standby": ("guard", "standby"),
-    "agent, guard and standby": ("agent", "guard", "standby"),
+    NOBODY: ("agent", "guard", "standby"),
     "network": (),
 }
 STEPS = 24  # a faulty cell has eleven: begin, trace, workload, inject, verify, onset, verify-again, undo, offset, stop, collect
@@ -245,7 +246,10 @@ class Soak:
         quarantined = any(said(node(name, "grep -qs '\"repairing\"' /var/lib/culprit/undo/*.json && echo yes")) for name in left)
         undo = subprocess.run([CULPRIT, "undo", "--inventory", os.path.join(LAB, "inventory.lua")], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, timeout=LIMIT_S)
-        return undo.returncode == 0, quarantined, undo.stdout
+        notes = undo.stdout
+        if undo.returncode:
+            notes += "".join(said(node(name, "tail -n 40 /var/lib/culprit/undo/*.json")) for name in left)
+        return undo.returncode == 0, quarantined, notes
 
     def kill(self, number):
         draw = random.Random(f"{self.seed}.{number}")
@@ -266,13 +270,17 @@ class Soak:
             self.stop()
             print(f"kill {number}: {what} on {where} at {event} + {delay_s * 1000:.0f} ms: the session had ended", flush=True)
             return None
-        clean, left = wait_clean([where] if what == "network" else NODES, deadline)
+        names = [where] if what == "network" else NODES
+        clean, left = wait_clean(names, deadline)
+        outcome = "clean" if clean else "late"
+        if clean is None and what != NOBODY:
+            clean, left = wait_clean(names, deadline + LATE_S)
         self.stop()
         if what == "network":
             must([CULPRIT, "lab", "exec", "--dir", LAB, where, "--", "nft", "delete", "table", "inet", "cut"])
             others, still = wait_clean(NODES, time.monotonic() + LEASE_S + GRACE_S)
             clean, left = (clean if others else None), left | still
-        outcome, quarantined, notes = "clean", False, ""
+        quarantined, notes = False, ""
         if clean is None:
             mended, quarantined, notes = self.mend(left)
             outcome = "mended" if mended else "left"
