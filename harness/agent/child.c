@@ -50,7 +50,10 @@ void children_reap(struct agent *a)
 		h = by_pid(a, si.si_pid);
 		if (h && h->account)
 			process_account_exit(h->account, h->pid);
-		if (wait4(si.si_pid, &status, 0, &usage) < 0 || !h)
+		if (wait4(si.si_pid, &status, 0, &usage) < 0)
+			continue;
+		handle_reaped(a, si.si_pid);
+		if (!h)
 			continue;
 		h->ended = true;
 		h->exit = exit_code(status);

@@ -197,7 +197,22 @@ int handle_fork(struct handle *h, json_t *(*compute)(const void *ctx), const voi
 	h->read_fd = p[0];
 	h->readable = forked_readable;
 	h->forked_done = done;
+	h->forked = pid;
 	return 0;
+}
+
+void handle_reaped(struct agent *a, pid_t pid)
+{
+	for (struct handle *h = a->handles; h; h = h->next)
+		if (h->forked == pid)
+			h->forked = 0;
+}
+
+void handles_kill_forked(struct agent *a)
+{
+	for (struct handle *h = a->handles; h; h = h->next)
+		if (h->forked > 0)
+			kill(h->forked, SIGKILL);
 }
 
 /* What the guard did by itself leaves a handle that can still be asked. */

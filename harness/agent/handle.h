@@ -54,6 +54,7 @@ struct handle {
 	struct bytes output;
 	struct bytes told; /* link.c: for the program, which has not taken it yet */
 	void (*forked_done)(struct agent *a, struct handle *h, json_t *value);
+	pid_t forked; /* the child of handle_fork; 0: none, or it has been reaped */
 
 	/* Programs. */
 	pid_t pid;
@@ -111,6 +112,13 @@ void handle_undo(struct agent *a, struct handle *h,
  * the value, or NULL if the child died. */
 int handle_fork(struct handle *h, json_t *(*compute)(const void *ctx), const void *ctx,
 	void (*done)(struct agent *a, struct handle *h, json_t *value), struct err *e);
+
+/* A child has been reaped. */
+void handle_reaped(struct agent *a, pid_t pid);
+
+/* Kills the children of handle_fork: none of them begins anything after its undo. One in a system call
+ * holds its lock until it is dead. */
+void handles_kill_forked(struct agent *a);
 
 /* What the guard has done. */
 void handle_undone_message(struct agent *a, const struct guard_message *m);

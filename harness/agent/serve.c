@@ -252,7 +252,10 @@ static void flush_output(struct agent *a)
 static int finish(struct agent *a)
 {
 	struct err e = {""};
-	int rc = wait_for_bye(a, &e);
+	int rc;
+
+	handles_kill_forked(a);
+	rc = wait_for_bye(a, &e);
 
 	if (rc) {
 		agent_refuse(a, a->bye_id, rc, &e);

@@ -2,6 +2,7 @@
  * read-only: the fault acts, and after it the server is as before. */
 #include "ci/tests/primitives/service_fixture.h"
 
+#include <sys/file.h>
 #include <sys/xattr.h>
 
 #define PORT "4711"
@@ -303,6 +304,40 @@ static void agent_killed_within(void **unused)
 	}
 }
 
+/* The session ends while an act waits for the server's lock: what acts is killed before the undo, and the
+ * server goes on. An act that came after its undo left the server stopped. */
+static void an_act_does_not_follow_its_undo(void **unused)
+{
+	(void)unused;
+	for (int kind = KILL; kind <= STORAGE; kind += STORAGE - KILL) {
+		const pid_t server = server_pid();
+		char path[PATH_MAX + 64];
+		double deadline;
+		struct peer p;
+		uint64_t ticks;
+		pid_t child;
+		int lock;
+
+		peer_start(&p, "10s", NULL, NULL);
+		snprintf(path, sizeof(path), "%s/%s/server.lock", state_dir, p.session);
+		lock = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+		assert_int_equal(flock(lock, LOCK_EX), 0);
+		ask(&p, kind);
+		while (!(child = child_of(p.pid, "culprit-agent")))
+			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		close(p.in);
+		p.in = -1;
+		/* By itself it would wait for a minute. */
+		for (deadline = clock_mono_s() + 30; !proc_start_time(child, &ticks);) {
+			assert_true(clock_mono_s() < deadline);
+			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		}
+		close(lock);
+		assert_int_equal(peer_end(&p), 0);
+		assert_int_equal(server_pid(), server);
+	}
+}
+
 /* Agent, guard and standby are dead: the next agent repairs before its hello. */
 static void all_killed(void **unused)
 {
@@ -416,6 +451,7 @@ static int tests(void)
 		cmocka_unit_test(all_killed),
 		cmocka_unit_test(quarantined),
 		cmocka_unit_test(agent_killed_within),
+		cmocka_unit_test(an_act_does_not_follow_its_undo),
 	};
 
 	return cmocka_run_group_tests_name("service", all, setup, service_teardown);
