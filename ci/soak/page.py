@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Prints the page of a soak: ci/soak/page.py DATE FOLDER >results/soak-DATE.md (FOLDER holds kills.csv and runs.csv)"""
+"""Prints the page of a soak: ci/soak/page.py DATE FOLDER >results/soak-DATE.md (FOLDER holds kills.csv and runs.csv, and may hold notes.md, its last section)"""
 import csv
 import math
 import os
@@ -98,6 +98,10 @@ until the next contact, here `culprit undo`. {len(no_one)} kills were of this ki
 The fault of the cell in which the kill fell.
 
 {table("fault", sorted({kill["fault"] for kill in kills}), kills, "fault")}""")
+    notes = os.path.join(folder, "notes.md")
+    if os.path.exists(notes):
+        with open(notes, encoding="utf-8") as file:
+            print("\n" + file.read(), end="")
 
 
 if __name__ == "__main__":
