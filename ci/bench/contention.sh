@@ -61,8 +61,8 @@ machine() { echo "$(date -u +%F\ %H:%M) UTC; $(nproc) processors, kernel $(uname
 
 # ---- the case ----
 
-# The threads of the finding: "... NAME threads of PROCESS (...) ... of N OTHERS threads used ...".
-named() { sed -n "s/^warning: threads-contend: \(.*\) threads of .* more of [0-9]* \(.*\) threads used device.*/\\$1/p" "$tmp/findings" | head -n 1; }
+# The threads of the finding: "... NAME threads of PROCESS (...) ... in which MANY or more of N OTHERS threads used ...".
+named() { sed -n "s/^warning: threads-contend: \(.*\) threads of .* in which \([0-9]*\) or more of [0-9]* \(.*\) threads used device.*/\\$1/p" "$tmp/findings" | head -n 1; }
 
 seconds_of() { # LOG: by second and kind of thread
 	"$culprit" query --csv "$1" "with
@@ -95,10 +95,10 @@ run_case() { # FOLDER SECONDS
 	cp "$tmp/findings" "$folder/findings.txt"
 	seconds_of "$tmp/log" >"$folder/seconds.csv"
 	cp "$tmp/report.csv" "$folder/report.csv"
-	slow=$(named 1) others=$(named 2)
+	slow=$(named 1) many=$(named 2) others=$(named 3)
 	grep -E '^(error|warning|note): ' "$tmp/findings" || echo "nothing was found"
 	[ -n "$slow" ] || { echo "no contention was found: no figure"; return 0; }
-	results/figures/contention.py "$folder/seconds.csv" "$slow" "$others" "$folder/contention.svg"
+	results/figures/contention.py "$folder/seconds.csv" "$slow" "$others" "$folder/contention.svg" "$many"
 }
 
 # ---- its cost ----

@@ -2,8 +2,9 @@
 """Draws who slows whom at a disk, by second, as Esteves et al. 2023, figures 3 and 4: latency of one kind of threads, what they do, and how
 many of another kind are at it.
 
-    results/figures/contention.py SECONDS.csv SLOW OTHERS FIGURE.svg
+    results/figures/contention.py SECONDS.csv SLOW OTHERS FIGURE.svg [MANY]
 
+A second is shaded from MANY of the others on, or more than half of the most there were.
 SECONDS.csv is what ci/bench/contention.sh writes: second, name, threads, calls, bytes, ms, p99_ms. Needs Python 3 and nothing else."""
 import csv
 import sys
@@ -22,7 +23,7 @@ def nice(top):
 
 
 def main():
-	source, slow, others, target = sys.argv[1:]
+	source, slow, others, target = sys.argv[1:5]
 	rows = list(csv.DictReader(open(source, encoding="utf-8")))
 	begin = min(int(r["second"]) for r in rows)
 	seconds = max(int(r["second"]) for r in rows) - begin + 1
@@ -36,8 +37,9 @@ def main():
 
 	workers, p99, ms, calls = of(others, "threads"), of(slow, "p99_ms"), of(slow, "ms"), of(slow, "calls")
 	most = max(workers)
-	crowded = [i for i, n in enumerate(workers) if n > most / 2]
-	said = "%d of %d seconds with more than half of %d %s threads" % (len(crowded), seconds, most, others)
+	many = int(sys.argv[5]) if len(sys.argv) > 5 else int(most) // 2 + 1
+	crowded = [i for i, n in enumerate(workers) if n >= many]
+	said = "%d of %d seconds with %d or more of %d %s threads" % (len(crowded), seconds, many, most, others)
 	f = Figure(WIDE, 3 * TALL + 90, "%s threads slow while %s threads use the disk" % (slow, others), said)
 	f.rect(LEFT, 8, LEFT + 26, 22, SHADE)
 	f.text(LEFT + 33, 20, said, size=13)
