@@ -116,8 +116,8 @@ int handle_fork(struct handle *h, json_t *(*compute)(const void *ctx), const voi
 /* A child has been reaped. */
 void handle_reaped(struct agent *a, pid_t pid);
 
-/* Kills the children of handle_fork: none of them begins anything after its undo. One in a system call
- * holds its lock until it is dead. */
+/* Kills the children of handle_fork: none of them begins anything after its undo. One in a system
+ * call holds its lock until it is dead. */
 void handles_kill_forked(struct agent *a);
 
 /* What the guard has done. */
