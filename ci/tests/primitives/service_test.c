@@ -304,8 +304,8 @@ static void agent_killed_within(void **unused)
 	}
 }
 
-/* The session ends while an act waits for the server's lock: what acts is killed before the undo, and
- * the server goes on. An act that came after its undo left the server stopped. */
+/* The session ends while an act waits for the server's lock: what acts is killed before the undo,
+ * and the server goes on. An act that came after its undo left the server stopped. */
 static void an_act_does_not_follow_its_undo(void **unused)
 {
 	(void)unused;
