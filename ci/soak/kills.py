@@ -17,6 +17,7 @@ SOAK_TIME: seconds after which no kill begins. SOAK_FINISH=1: the run is complet
 next sitting goes on with it. SOAK_SEED: kill K of this seed is always of the same kind, step, delay and choice of node. SOAK_RESULTS
 (results/soak): kills.csv and runs.csv, appended to. SOAK_WORK (OUT/soak): the run. SOAK_LAB, SOAK_SUBNET: the lab.
 """
+import collections
 import csv
 import json
 import os
@@ -56,6 +57,7 @@ DEATHS = {
 STEPS = 24  # a faulty cell has eleven: begin, trace, workload, inject, verify, onset, verify-again, undo, offset, stop, collect
 DELAY_S = 0.8
 FAULTS = 4  # of a run
+KILLS_OF_CELL = 4  # after these it is let pass: a cell is not confirmed while each of its attempts is hit
 ATTEMPTS = 4
 # What brings a fault's effect out within seconds, as in scenarios/errors.lua; the others run under ddw.
 UNDER_DDW = 'workloads = { "ddw" }'
@@ -141,7 +143,7 @@ class Soak:
     def __init__(self, seed):
         self.seed = seed
         self.run_number = len(rows("runs.csv", seed)) + 1
-        self.run_kills = sum(1 for row in rows("kills.csv", seed) if int(row["run"]) == self.run_number)
+        self.hits = collections.Counter(row["fault"] for row in rows("kills.csv", seed) if int(row["run"]) == self.run_number)
         self.run = os.path.join(WORK, f"run-{seed}-{self.run_number}")
         self.process = None
         self.before = None
@@ -179,6 +181,8 @@ class Soak:
                     text = log.read()
                     at = log.tell()
                 *lines, rest = (rest + text).split("\n")
+                if lines:
+                    wait_until = time.monotonic() + LIMIT_S
                 yield from lines
             if ended:
                 return
@@ -206,13 +210,13 @@ class Soak:
         folders = set(os.listdir(os.path.join(self.run, "cells")))
         known = {f"{cell:04d}.{number}" for cell, number in self.sql("SELECT cell, number FROM attempt")}
         once = int(confirmed == distinct and folders <= known)
-        append("runs.csv", RUN_FIELDS, (self.seed, self.run_number, cells, once, given_up, self.run_kills))
-        print(f"run {self.run_number}: complete after {self.run_kills} kills: {cells} cells, {given_up} given up, the others "
+        append("runs.csv", RUN_FIELDS, (self.seed, self.run_number, cells, once, given_up, self.hits.total()))
+        print(f"run {self.run_number}: complete after {self.hits.total()} kills: {cells} cells, {given_up} given up, the others "
               f"{'once each' if once else 'NOT once each'}", flush=True)
         if once:
             shutil.rmtree(self.run)
         self.run_number += 1
-        self.run_kills = 0
+        self.hits.clear()
         self.run = os.path.join(WORK, f"run-{self.seed}-{self.run_number}")
         return True
 
@@ -221,12 +225,19 @@ class Soak:
         for _ in range(20):
             for line in self.new_lines():
                 found = re.search(r" cell (\d+) attempt \d+ step (\S+)$", line)
-                steps -= bool(found)
-                if found and not steps:
+                if not found or self.hits[self.fault_of(int(found[1]))[0]] >= KILLS_OF_CELL:
+                    continue
+                steps -= 1
+                if not steps:
                     return int(found[1]), found[2]
             if not self.end_run() and self.process.returncode == 2:
                 fail(f"the run was refused, see {WORK}/said")
         fail("the run makes no progress")
+
+    def fault_of(self, cell):
+        """Its name, and where it acts."""
+        fault, victims = self.sql("SELECT fault, victims FROM cell WHERE number = ?", cell)[0]
+        return fault.split("(")[0], json.loads(victims or "[]")
 
     def strike(self, what, where):
         """Returns whether an act was in the node's journal, or None if there was nobody to kill."""
@@ -259,10 +270,8 @@ class Soak:
         delay_s, anywhere = draw.uniform(0, DELAY_S), draw.random() < 0.2
         elsewhere = draw.choice(("s1", "s2", "s3", "c1"))
         cell, event = self.reach(steps)
-        fault, victims = self.sql("SELECT fault, victims FROM cell WHERE number = ?", cell)[0]
-        victims = json.loads(victims or "[]")
+        fault, victims = self.fault_of(cell)
         where = elsewhere if anywhere or not victims else victims[0]
-        fault = fault.split("(")[0]
         time.sleep(delay_s)
         held = self.strike(what, where)
         deadline = (begin := time.monotonic()) + LEASE_S + GRACE_S
@@ -291,7 +300,7 @@ class Soak:
         if confirmed != distinct:
             fail(f"{self.run}: {confirmed} confirmed attempts of {distinct} cells")
         clean_s = f"{clean - begin:.2f}" if clean else ""
-        self.run_kills += 1
+        self.hits[fault] += 1
         append("kills.csv", KILL_FIELDS, (self.seed, self.run_number, number, what, where, event, f"{delay_s * 1000:.0f}", fault,
                                           int(where in victims), int(held), clean_s, outcome, int(quarantined)))
         print(f"kill {number}: {what} on {where}, {fault}, {event} + {delay_s * 1000:.0f} ms{', act held' if held else ''}: {outcome}"
