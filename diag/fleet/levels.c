@@ -16,10 +16,14 @@ enum { NO_AMOUNT = 1 };
 #define STEP_LEAST 1e-6
 #define STEP_MOST 1e12
 
+/* A time that is asked for may be anywhere; no sample is that far. */
+#define CELL_FAR 1e13
+
 int64_t level_cell(const struct fleet *f, const struct metric *m, double time_s)
 {
 	/* Times near a multiple of the step belong to the same cell, a little before or after. */
-	double at = (time_s - f->zero_s) / m->panel.step_s + 0.5;
+	double at = fmin(
+		fmax((time_s - f->zero_s) / m->panel.step_s + 0.5, -CELL_FAR), CELL_FAR);
 	int64_t cell = (int64_t)at;
 
 	return (cell - ((double)cell > at)) >> m->panel.shift;

@@ -66,10 +66,12 @@ static int read_entry(lua_State *L, const struct luax_source *src, struct entry 
 	};
 	char what[96] = "a node";
 
-	lua_getfield(L, -1, "name");
-	if (lua_type(L, -1) == LUA_TSTRING)
-		snprintf(what, sizeof(what), "node '%.64s'", lua_tostring(L, -1));
-	lua_pop(L, 1);
+	if (lua_istable(L, -1)) {
+		lua_getfield(L, -1, "name");
+		if (lua_type(L, -1) == LUA_TSTRING)
+			snprintf(what, sizeof(what), "node '%.64s'", lua_tostring(L, -1));
+		lua_pop(L, 1);
+	}
 	return luax_read(L, -1, src, what, fields, false, e);
 }
 

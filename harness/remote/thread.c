@@ -93,7 +93,7 @@ static int answer_error(struct op *op, json_t *msg)
 	json_int_t code = json_integer_value(json_object_get(msg, "code"));
 
 	return err_set(&op->err, code < 0 && code > -4096 ? (int)code : -EIO, "%s",
-		text ? text : "unknown error");
+		text && *text ? text : "unknown error");
 }
 
 static void take_answer(struct node *n, json_t *msg, int64_t got_ns)

@@ -65,7 +65,7 @@ static struct token next(const char **at)
 		t.size = strcspn(s, "\n");
 		t.type = T_SPACE;
 	} else if (isspace((unsigned char)*s)) {
-		t.size = strspn(s, " \t\r\n");
+		t.size = strspn(s, " \t\r\n\v\f");
 		t.type = T_SPACE;
 	} else if (strchr("'\"`", *s)) {
 		t.size = quoted(s);
