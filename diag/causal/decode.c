@@ -194,6 +194,12 @@ static int64_t since_start(const struct decode *d, const struct record_call *c)
 	return at_ns > d->start_ns ? at_ns - d->start_ns : 0;
 }
 
+/* Processor times of a damaged log may be anything; a trace holds what a signed number does. */
+static uint64_t countable(uint64_t ns)
+{
+	return ns < INT64_MAX ? ns : INT64_MAX;
+}
+
 static struct app_op op_of(struct decode *d, struct decode_thread *t, const struct record_call *c,
 	const struct call_rule_of *r)
 {
@@ -204,8 +210,8 @@ static struct app_op op_of(struct decode *d, struct decode_thread *t, const stru
 		.start_ns = since_start(d, c),
 		.took_ns = c->service_ns > 0 ? c->service_ns : 0,
 		.result = c->result,
-		.compute_ns = t->compute_ns,
-		.away_ns = t->away_ns};
+		.compute_ns = countable(t->compute_ns),
+		.away_ns = countable(t->away_ns)};
 
 	if (r->flags)
 		op.flags = (uint32_t)c->args[r->flags];

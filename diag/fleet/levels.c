@@ -22,8 +22,7 @@ enum { NO_AMOUNT = 1 };
 int64_t level_cell(const struct fleet *f, const struct metric *m, double time_s)
 {
 	/* Times near a multiple of the step belong to the same cell, a little before or after. */
-	double at = fmin(
-		fmax((time_s - f->zero_s) / m->panel.step_s + 0.5, -CELL_FAR), CELL_FAR);
+	double at = fmin(fmax((time_s - f->zero_s) / m->panel.step_s + 0.5, -CELL_FAR), CELL_FAR);
 	int64_t cell = (int64_t)at;
 
 	return (cell - ((double)cell > at)) >> m->panel.shift;
