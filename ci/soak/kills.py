@@ -190,7 +190,8 @@ class Soak:
         fail(f"nothing more comes from the run after {LIMIT_S} s")
 
     def sql(self, query, *args):
-        with sqlite3.connect(f"file:{self.run}/run.db?mode=ro", uri=True, timeout=30) as db:
+        # Not read-only: what a killed writer left must be rolled back first.
+        with sqlite3.connect(f"file:{self.run}/run.db?mode=rw", uri=True, timeout=30) as db:
             return db.execute(query, args).fetchall()
 
     def counts(self):
