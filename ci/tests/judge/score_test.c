@@ -68,7 +68,7 @@ static const struct score *only(const struct score_table *t, size_t fault)
 	return score_at(t, 0, fault, 0, any);
 }
 
-static void cells_count_as_001_says(void **state)
+static void cells_count_as_in_kasick_2009(void **state)
 {
 	struct score_table *t = score_table_new();
 	const struct score *s;
@@ -404,7 +404,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(intervals_are_the_published_ones),
-		cmocka_unit_test(cells_count_as_001_says),
+		cmocka_unit_test(cells_count_as_in_kasick_2009),
 		cmocka_unit_test(controls_have_alarms_but_no_hits),
 		cmocka_unit_test(declared_names_keep_their_order),
 		cmocka_unit_test(detection_localisation_and_resource_are_scored_apart),
