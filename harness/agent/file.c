@@ -2,19 +2,46 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "harness/agent/programs.h"
 #include "harness/base/file.h"
 
-/* An orchestrator that takes and sends nothing for so long is gone: SIGALRM ends us. */
-enum { SILENCE_S = 60, FILE_SLICE = 64 << 10 };
+enum { FILE_SLICE = 64 << 10 };
+
+/* An orchestrator that takes and sends nothing for so long is gone; a disk may take longer. */
+static double lease_s = 60;
+#define DISK_S 60
+
+static char *part; /* what a put has written so far */
+
+static void on_alarm(int signo)
+{
+	if (part)
+		unlink(part);
+	signal(signo, SIG_DFL);
+	raise(signo);
+}
+
+/* SIGALRM ends us after that. 'fd': what is waited for. */
+static void limit_wait(int fd)
+{
+	const double s = fd == STDIN_FILENO || fd == STDOUT_FILENO ? lease_s : DISK_S;
+	const time_t whole = (time_t)s;
+	const struct itimerval t = {
+		.it_value = {whole, 1 + (suseconds_t)((s - (double)whole) * 999998)}};
+
+	signal(SIGALRM, on_alarm);
+	setitimer(ITIMER_REAL, &t, NULL);
+}
 
 static int answer(json_t *msg)
 {
@@ -42,13 +69,15 @@ static int copy(int in, int out, json_int_t size, uint32_t *crc)
 	int rc = 0;
 
 	for (*crc = 0; size && !rc; size -= got) {
-		alarm(SILENCE_S);
+		limit_wait(in);
 		got = read(in, buf, (size_t)(size < FILE_SLICE ? size : FILE_SLICE));
 		if (got <= 0)
 			return 1;
 		*crc = (uint32_t)crc32(*crc, (void *)buf, (uInt)got);
+		limit_wait(out);
 		rc = fd_write_all(out, buf, (size_t)got);
 	}
+	limit_wait(STDIN_FILENO);
 	return rc;
 }
 
@@ -84,17 +113,17 @@ static json_t *read_line(void)
 
 static int put(const char *path, mode_t mode, json_int_t size)
 {
-	char *tmp = NULL;
 	uint32_t crc;
+	char *used;
 	json_t *end;
 	bool whole;
 	int fd, rc;
 
-	if (asprintf(&tmp, "%s.part-%d", path, (int)getpid()) < 0)
+	if (asprintf(&part, "%s.part-%d", path, (int)getpid()) < 0)
 		return refuse(-ENOMEM, "make", path);
-	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+	fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
 	if (fd < 0) {
-		rc = refuse(-errno, "make", tmp);
+		rc = refuse(-errno, "make", part);
 		goto out;
 	}
 	rc = copy(STDIN_FILENO, fd, size, &crc);
@@ -105,28 +134,36 @@ static int put(const char *path, mode_t mode, json_int_t size)
 		rc = -errno;
 	if (!rc && !whole)
 		rc = -EIO;
-	if (!rc && rename(tmp, path) < 0)
+	if (!rc && rename(part, path) < 0)
 		rc = -errno;
 	if (rc) {
-		unlink(tmp);
+		unlink(part);
 		rc = refuse(rc < 0 ? rc : -EIO, "write", path);
 	} else {
 		rc = answer(json_pack("{s:I}", "size", size));
 	}
 out:
-	free(tmp);
+	used = part;
+	part = NULL;
+	free(used);
 	return rc;
 }
 
 int file_main(int argc, char **argv)
 {
+	static const char usage[] =
+		"usage: culprit-agent file [--lease 60s]\n\n"
+		"Carries one file, as a line of JSON on standard input asks. Ends when nothing moves for "
+		"the lease.\n";
+	const struct program_option options[] = {{"lease", option_time, &lease_s}, {0}};
 	const char *from = NULL, *to = NULL;
 	json_int_t size = 0;
 	int mode = 0600, rc;
 	json_t *ask;
 
-	(void)argc, (void)argv;
-	alarm(SILENCE_S);
+	if (program_options(argc, argv, options, 0, usage, &rc) < 0)
+		return rc;
+	limit_wait(STDIN_FILENO);
 	ask = read_line();
 	if (!json_unpack(ask, "{s:s !}", "get", &from))
 		rc = get(from);

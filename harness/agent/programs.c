@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/units.h"
+
 #define OPTIONS_MAX 8
 
 /*
@@ -85,6 +87,13 @@ bool option_count(const char *value, void *into)
 	errno = 0;
 	*n = strtoul(value, &end, 10);
 	return *value >= '0' && *value <= '9' && !errno && !*end && *n;
+}
+
+bool option_time(const char *value, void *into)
+{
+	double *s = into;
+
+	return !unit_parse(UNIT_SECONDS, value, s, NULL) && *s > 0 && *s < SECONDS_PER_WEEK;
 }
 
 int program_failed(const char *command, const char *what, const char *subject, int errnum)

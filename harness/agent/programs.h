@@ -37,9 +37,11 @@ struct program_option {
 int program_options(int argc, char **argv, const struct program_option *options, int operands,
 	const char *usage, int *code);
 
-/* For 'set': the text itself, into a const char *; and a number from 1, into an unsigned long. */
+/* For 'set': the text itself, into a const char *; a number from 1, into an unsigned long; and a
+ * time above 0, into a double of seconds. */
 bool option_text(const char *value, void *into);
 bool option_count(const char *value, void *into);
+bool option_time(const char *value, void *into);
 
 /* Prints "culprit-agent COMMAND: cannot WHAT 'SUBJECT': REASON"; returns 1. */
 int program_failed(const char *command, const char *what, const char *subject, int errnum);

@@ -170,11 +170,6 @@ static void start_unit(const struct standby_duty *d)
 		waitpid(pid, NULL, 0);
 }
 
-static bool option_lease(const char *text, void *into)
-{
-	return !unit_parse(UNIT_SECONDS, text, into, NULL);
-}
-
 int standby_program_main(int argc, char **argv)
 {
 	static const char usage[] =
@@ -186,7 +181,7 @@ int standby_program_main(int argc, char **argv)
 	unsigned long pid = 0, ticks = 0;
 	struct standby_duty d = {.lease_s = 10};
 	const struct program_option options[] = {{"agent", option_count, &pid},
-		{"ticks", option_count, &ticks}, {"lease", option_lease, &d.lease_s}, {0}};
+		{"ticks", option_count, &ticks}, {"lease", option_time, &d.lease_s}, {0}};
 	int code = 0, first = program_options(argc, argv, options, 1, usage, &code), rc;
 	struct err e;
 

@@ -242,6 +242,7 @@ static char *agent_command(struct node *n, const char *words)
 int deploy(struct node *n, char **serve, struct err *e)
 {
 	bool whole = false;
+	const long lease_ms = (long)(n->set->opt.lease_s * 1000);
 	char words[64];
 	int rc;
 
@@ -250,9 +251,9 @@ int deploy(struct node *n, char **serve, struct err *e)
 		rc = upload_all(n, e);
 	if (rc < 0)
 		return rc;
-	snprintf(words, sizeof(words), "serve --lease %ldms --dir \"$s\"",
-		(long)(n->set->opt.lease_s * 1000));
+	snprintf(words, sizeof(words), "serve --lease %ldms --dir \"$s\"", lease_ms);
 	*serve = agent_command(n, words);
-	n->file_command = agent_command(n, "file");
+	snprintf(words, sizeof(words), "file --lease %ldms", lease_ms);
+	n->file_command = agent_command(n, words);
 	return 0;
 }
