@@ -151,9 +151,8 @@ out:
 
 int file_main(int argc, char **argv)
 {
-	static const char
-		usage[] = "usage: culprit-agent file [--lease 60s]\n\n"
-			  "Carries a file as asked; ends when nothing moves for the lease.\n";
+	const char *usage = "usage: culprit-agent file [--lease 60s]\n\n"
+			    "Carries a file as asked; ends when nothing moves for the lease.\n";
 	const struct program_option options[] = {{"lease", option_time, &lease_s}, {0}};
 	const char *from = NULL, *to = NULL;
 	json_int_t size = 0;
