@@ -42,15 +42,16 @@ return {
 	end,
 
 	-- By effect: the properties of the file system under the storage folder. mkfs rounds inodes up to whole
-	-- blocks. At the end of the phase they must have run out: else nothing has failed that could be noticed.
+	-- blocks. At the end of the phase they must have run out, or be too few for a file: else nothing has failed that
+	-- could be noticed.
 	verify = function(ctx)
 		local now = ctx.victim:fs_info(ctx.victim.storage)
 		local most = ctx.params.spare > 0 and ctx.params.spare + 64 or ctx.params.inodes * 2
 		if now.point ~= ctx.victim.storage or now.free_inodes > most or now.free_bytes > ctx.params.size then
 			return nil, ("%s has %d inodes and %d bytes free"):format(now.point, now.free_inodes, now.free_bytes)
 		end
-		if ctx.state.seen and now.free_inodes > 0 then
-			return nil, ("%d inodes are still free: the workload made too few files; use a smaller 'spare' or a longer " ..
+		if ctx.state.seen and now.free_inodes >= (ctx.file_system.empty_storage.inodes_of_file or 1) then
+			return nil, ("inodes that are still free: %d; the workload made too few files; use a smaller 'spare' or a longer " ..
 				"phase"):format(now.free_inodes)
 		end
 		ctx.state.seen = true

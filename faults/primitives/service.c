@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "faults/primitives/procfs.h"
@@ -133,6 +134,12 @@ static int open_inverse(const json_t *inverse, struct service_inverse *i, int *l
 	return lock ? server_lock(i->dir, LOCK_WAIT_S, lock, e) : 0;
 }
 
+/* Shown by ps, and by the agent if it takes too long. */
+static void begin_step(const char *name)
+{
+	prctl(PR_SET_NAME, name);
+}
+
 static int restart(const struct service_spec *s, const struct service_inverse *i, int lock,
 	pid_t *pid, struct err *e)
 {
@@ -149,11 +156,14 @@ static int restart(const struct service_spec *s, const struct service_inverse *i
 				(rlim_t)s->limits[l], (rlim_t)s->limits[l]};
 	if (s->user)
 		rc = find_user(s->user, &c, e);
+	begin_step("culprit-stop");
 	rc = rc ?: server_stop(i->server, GRACE_S, &ignored, e);
+	begin_step("culprit-storage");
 	rc = rc ?: (i->storage ? storage_make(i->storage, lock, e) : 0);
 	if (!rc && server_find(i->server, by_itself, 1) > 0 && (i->storage || s->user))
 		rc = err_set(
 			e, -EBUSY, "a supervisor has already started the server again, as it was");
+	begin_step("culprit-start");
 	return rc ?: server_start(i->server, is_changed(s) ? &c : NULL, lock, pid, e);
 }
 

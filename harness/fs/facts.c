@@ -85,8 +85,10 @@ static int read_empty(
 	lua_State *L, int index, const struct luax_source *src, json_t *facts, struct err *e)
 {
 	auto_free char *prune = NULL;
+	long inodes = 0;
 	const struct luax_field fields[] = {
-		{"prune", LUAX_STRING, .out = &prune}, {"keep", LUAX_TABLE}, {NULL}};
+		{"prune", LUAX_STRING, .out = &prune}, {"keep", LUAX_TABLE},
+		{"inodes_of_file", LUAX_INTEGER, .min = 1, .max = 1000, .out = &inodes}, {NULL}};
 	json_t *keep = NULL, *empty = json_object();
 	int type = lua_getfield(L, index, "empty_storage"), rc = 0;
 
@@ -104,6 +106,8 @@ static int read_empty(
 			json_object_set_new(empty, "prune", json_string(prune));
 		if (keep)
 			json_object_set_new(empty, "keep", keep);
+		if (inodes)
+			json_object_set_new(empty, "inodes_of_file", json_integer(inodes));
 	}
 	lua_pop(L, 1);
 	json_object_set_new(facts, "empty_storage", empty);

@@ -189,8 +189,9 @@ return {
 	-- error.
 	errno_map = {},
 
-	-- GlusterFS makes a folder for two first bytes of its files' ids when it needs it.
-	empty_storage = { prune = ".glusterfs/*/*" },
+	-- GlusterFS makes a folder for two first bytes of its files' ids when it needs it: with one inode free it makes
+	-- the file, fails to make the folder (ENOSPC), and removes the file again.
+	empty_storage = { prune = ".glusterfs/*/*", inodes_of_file = 2 },
 
 	-- ONC RPC (RFC 5531) over TCP: a record mark of 4 bytes, whose highest bit ends the record, then xid, kind, and
 	-- of calls the RPC version 2, program, version and procedure. Program 1298437 is the file operations'; the

@@ -202,6 +202,8 @@
 ---@field keep? string[]  files that match one of these patterns below the storage are kept, too: 256 MiB at
 ---most, holes not counted; the small storage is larger by as much
 ---(patterns as of the shell; a star does not match a slash)
+---@field inodes_of_file? integer  inodes that a new file takes on a server, at most; with fewer none can be made
+---(default: 1)
 
 ---How the lab starts a file system. The functions run as root on the nodes, in this order: start_manager on
 ---every manager; then format and start_server on all servers at once; then start_client on all clients at once,

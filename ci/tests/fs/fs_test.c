@@ -123,6 +123,7 @@ static void what_an_adapter_says_wrongly_is_refused_with_its_line(void **state)
 		{"empty_storage = { keep = 'x' }", "'keep'"},
 		{"empty_storage = { keep = { 7 } }", "'keep' must be a list of strings"},
 		{"empty_storage = { prune = {} }", "'prune'"},
+		{"empty_storage = { inodes_of_file = 0 }", "'inodes_of_file'"},
 		{"cannot = { ['err-spce'] = 'x' }", "did you mean 'err-space'?"},
 		{"cannot = { none = 'x' }", "no fault by 'none'"},
 		{"cannot = { kill = true }", "a reason, a string, for 'kill'"},

@@ -24,13 +24,15 @@ static const char victim[] =
 	"  limit_service = note 'limit', hold = note 'hold' }\n"
 	"function v:can(what, with)\n"
 	"  log[#log + 1] = 'can ' .. (with and with.pid or what) return true end\n"
+	"function v:fs_info() return { point = '/b', inodes = 9, free_inodes = gone.free,\n"
+	"  free_bytes = 0 } end\n"
 	"function v:machine() return gone.machine end\n"
 	"function v:limits() return { fsize = { soft = 7 } } end\n"
 	"function v:processes() local list = {} for pid, parent in pairs(lives) do\n"
 	"  list[#list + 1] = { pid = pid, ppid = parent, state = 'S' } end return list end\n"
 	"return { victim = v, params = gone.params or { limit = 7, size = 7 },\n"
 	"  state = {}, log = log,\n"
-	"  file_system = { empty_storage = {}, missing = {} } }\n";
+	"  file_system = { empty_storage = { inodes_of_file = gone.of_file }, missing = {} } }\n";
 
 /* Calls functions of a fault, one after the other, and compares what the victim was asked for, and
  * the reason that the last gave ("": none). */
@@ -104,6 +106,35 @@ static void faults_on_storage_need_one(void **unused)
 	}
 }
 
+/* The inodes have run out when no file can be made of what is left: none, or one where a file takes two. */
+static void inodes_have_run_out(void **state)
+{
+	static const struct {
+		int of_file, free;
+		const char *reason;
+	} cases[] = {
+		{1, 0, ""},
+		{1, 1,
+			"inodes that are still free: 1; the workload made too few files; use a "
+			"smaller 'spare' or a longer phase"},
+		{2, 1, ""},
+		{2, 2,
+			"inodes that are still free: 2; the workload made too few files; use a "
+			"smaller 'spare' or a longer phase"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char with[300];
+
+		snprintf(with, sizeof(with),
+			"{ params = { spare = 4, size = 7 }, free = %d, of_file = %d }",
+			cases[i].free, cases[i].of_file);
+		expect("err-inodes", "{ 10 }", with, "verify", "", "");
+		expect("err-inodes", "{ 10 }", with, "verify verify", "", cases[i].reason);
+	}
+}
+
 /* memory-hog takes nothing that others need. */
 static void memory_is_taken_where_it_is_the_victims(void **state)
 {
@@ -146,6 +177,7 @@ int main(void)
 		cmocka_unit_test(kill_and_limits_hit_all),
 		cmocka_unit_test(a_child_of_another_server_cannot_be_restarted),
 		cmocka_unit_test(faults_on_storage_need_one),
+		cmocka_unit_test(inodes_have_run_out),
 		cmocka_unit_test(memory_is_taken_where_it_is_the_victims),
 	};
 
