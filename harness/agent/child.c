@@ -211,7 +211,7 @@ static void fail_start(struct agent *a, struct handle *h, int code)
 /* By descent, not by tag, which a program in the middle of its exec does not show. SIGKILL, which
  * nobody can pass on, goes to children's children, too, before their parent is gone. Returns how
  * many children there were. */
-static int signal_children(pid_t parent, int signo)
+int child_signal_descent(pid_t parent, int signo)
 {
 	auto_dir DIR *dir = opendir("/proc");
 	struct procfs_stat st;
@@ -222,7 +222,7 @@ static int signal_children(pid_t parent, int signo)
 			continue;
 		if (signo == SIGKILL) {
 			kill(pid, SIGSTOP); /* it starts nothing any more */
-			signal_children(pid, signo);
+			child_signal_descent(pid, signo);
 		}
 		kill(pid, signo);
 		n++;
@@ -238,7 +238,7 @@ static void signal_program(struct handle *h, int signo)
 	/* A tracer that has not started anything yet is told to end in order. */
 	if (!h->traced)
 		kill(h->pid, signo);
-	else if (!signal_children(h->pid, signo))
+	else if (!child_signal_descent(h->pid, signo))
 		kill(h->pid, SIGTERM);
 }
 
@@ -338,7 +338,12 @@ void child_step(struct agent *a, struct handle *h)
 	switch (h->state) {
 	case HANDLE_WRITING: write_step(a, h); break;
 	case HANDLE_OBEYING: order_step(a, h); break;
-	case HANDLE_STARTING: fail_start(a, h, h->ended ? -ECHILD : -ETIMEDOUT); break;
+	case HANDLE_STARTING:
+		if (h->overdue)
+			h->overdue(a, h);
+		else
+			fail_start(a, h, h->ended ? -ECHILD : -ETIMEDOUT);
+		break;
 	case HANDLE_STOPPING:
 		if (h->traced && !h->ended && !h->left)
 			end_traced(h);

@@ -43,6 +43,7 @@ struct handle {
 
 	json_t *request_id; /* of the request that waits for this handle; NULL: none */
 	double deadline;    /* of the state, or of a run; 0: none */
+	void (*overdue)(struct agent *a, struct handle *h); /* the deadline of HANDLE_STARTING */
 	/* Called when the guard has undone it for us; makes the answer. The handle is freed
 	 * after. */
 	void (*undone)(struct agent *a, struct handle *h, const struct guard_message *m);

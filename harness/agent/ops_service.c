@@ -3,9 +3,11 @@
  * a server starts), so a child performs it while the agent goes on answering. The child dies with
  * the agent, and the guard's undo waits until it is dead.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +18,14 @@
 #include <unistd.h>
 
 #include "faults/primitives/mounts.h"
+#include "faults/primitives/procfs.h"
 #include "faults/primitives/readonly.h"
 #include "faults/primitives/service.h"
+#include "harness/agent/child.h"
 #include "harness/agent/handle.h"
 #include "harness/agent/ops.h"
 #include "harness/base/auto.h"
+#include "harness/base/clock.h"
 
 /* ---- the child that acts ---- */
 
@@ -42,6 +47,60 @@ static json_t *perform(const void *ctx)
 		text_json(e.text, strlen(e.text)));
 }
 
+/* What the child does now: its name, or that of a program that it has started; and where in the kernel
+ * that is. */
+static void find_place(pid_t child, char *buf, size_t size)
+{
+	auto_dir DIR *dir = opendir("/proc");
+	struct procfs_stat st = {.comm = "it has ended"}, other;
+	char path[64], place[64];
+	pid_t at = child;
+
+	procfs_stat(child, 0, &st);
+	for (pid_t pid; (pid = procfs_next(dir));)
+		if (procfs_stat(pid, 0, &other) && other.parent == child && other.state != 'Z') {
+			st = other;
+			at = pid;
+		}
+	snprintf(path, sizeof(path), "/proc/%d/wchan", (int)at);
+	if (procfs_line(path, place, sizeof(place), NULL) || place[0] == '0')
+		place[0] = '\0';
+	snprintf(buf, size, "%s%s%s", st.comm, *place ? " in " : "", place);
+}
+
+static void ignore_child(struct agent *a, struct handle *h, json_t *said)
+{
+	(void)a, (void)h, (void)said;
+}
+
+static void tell_undone(struct agent *a, struct handle *h, const struct guard_message *m)
+{
+	if (!m->rc)
+		agent_event(a,
+			json_pack("{s:s, s:s, s:s}", "event", "undone", "handle", h->name, "why",
+				"late"));
+}
+
+/* Who asked is answered now, since the undo may have to wait for what holds the child up. */
+static void overdue(struct agent *a, struct handle *h)
+{
+	char place[128];
+	struct err e;
+
+	find_place(h->forked, place, sizeof(place));
+	handle_refuse(a, h,
+		err_set(&e, -ETIMEDOUT, "it is not done after %g s (%s), and is taken back", a->act_s,
+			place),
+		&e);
+	h->forked_done = ignore_child;
+	if (h->forked > 0) {
+		kill(h->forked, SIGSTOP); /* it starts nothing any more */
+		child_signal_descent(h->forked, SIGKILL);
+		kill(h->forked, SIGKILL);
+	}
+	handle_undo(a, h, tell_undone);
+}
+
 static void refused_undone(struct agent *a, struct handle *h, const struct guard_message *m)
 {
 	if (m->rc)
@@ -57,6 +116,7 @@ static void performed(struct agent *a, struct handle *h, json_t *said)
 	json_t *result;
 
 	json_unpack(said, "{s:i, s:i, s:s}", "rc", &rc, "pid", &pid, "text", &text);
+	h->deadline = 0;
 	guard_acted(a->guard, h->name);
 	if (rc) {
 		h->failed = err_set(&h->failure, rc, "%s", text);
@@ -84,6 +144,8 @@ static int begin(struct agent *a, json_t *id, struct handle *h, json_t *inverse,
 	}
 	h->request_id = json_incref(id);
 	h->state = HANDLE_STARTING;
+	h->deadline = clock_mono_s() + a->act_s;
+	h->overdue = overdue;
 	return 0;
 }
 

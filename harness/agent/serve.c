@@ -293,7 +293,7 @@ static int serve(struct agent *a, struct err *e)
 
 static void usage(FILE *f)
 {
-	fputs("usage: culprit-agent serve [--lease 10s] [--dir " STATE_DIR
+	fputs("usage: culprit-agent serve [--lease 10s] [--act-limit 150s] [--dir " STATE_DIR
 	      "] [--packets nftables|iptables]\n\n"
 	      "Performs requests from standard input, one JSON object a line (PROTOCOL.md). "
 	      "Undoes\n"
@@ -304,9 +304,10 @@ static void usage(FILE *f)
 int serve_main(int argc, char **argv)
 {
 	static const struct option options[] = {{"lease", required_argument, NULL, 'l'},
+		{"act-limit", required_argument, NULL, 'a'},
 		{"dir", required_argument, NULL, 'd'}, {"packets", required_argument, NULL, 'p'},
 		{"help", no_argument, NULL, 'h'}, {0}};
-	struct agent a = {.state = STATE_DIR, .lease_s = 10};
+	struct agent a = {.state = STATE_DIR, .lease_s = 10, .act_s = 150};
 	struct err e;
 	int c, rc;
 
@@ -315,6 +316,12 @@ int serve_main(int argc, char **argv)
 		case 'l':
 			if (unit_parse(UNIT_SECONDS, optarg, &a.lease_s, &e)) {
 				fprintf(stderr, "culprit-agent serve: --lease: %s\n", e.text);
+				return 2;
+			}
+			break;
+		case 'a':
+			if (!option_time(optarg, &a.act_s)) {
+				fputs("culprit-agent serve: --act-limit must be a time\n", stderr);
 				return 2;
 			}
 			break;

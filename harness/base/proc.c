@@ -19,6 +19,7 @@
 
 #define OUTPUT_MAX (1u << 20)
 #define IN_EXEC_MAX_S 2
+#define KILLED_S 5 /* for a killed program to be gone; what the kernel holds up is left */
 
 /* Starts argv[0] in a process group of its own, never with our input and output, which may carry a
  * protocol. 0 or an errno. */
@@ -114,7 +115,7 @@ int proc_run(const char *const argv[], double timeout_s, char **output, struct e
 		rc = wait_until(pid, deadline, &status);
 	if (rc) {
 		kill(-pid, SIGKILL);
-		waitpid(pid, &status, 0);
+		wait_until(pid, clock_mono_s() + KILLED_S, &status);
 		rc = err_set(e, rc, "'%s' did not end within %g s", argv[0], timeout_s);
 	} else {
 		rc = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -403,6 +403,38 @@ static void quarantined(void **unused)
 	free(path);
 }
 
+/* mkfs.ext4 hangs: whoever asked is told where, and the server comes back. */
+static void overdue(void **unused)
+{
+	char *path = strdup(getenv("PATH")), *before, *with, script[128];
+	const char *error;
+	json_t *answer;
+	struct peer p;
+
+	(void)unused;
+	snprintf(script, sizeof(script), "%s/mkfs.ext4", tools);
+	RUN("sh", "-c",
+		"printf '#!/bin/sh\n[ \"$1\" != -V ] || exit 0\nexec sleep 1000\n' >$0; chmod 755 $0",
+		script);
+	assert_true(asprintf(&with, "%s:%s:/usr/sbin:/sbin", tools, path) > 0);
+	setenv("PATH", with, 1);
+	peer_start(&p, "10s", "--act-limit", "3s");
+	setenv("PATH", path, 1);
+	before = look(&p);
+	answer = peer_answer(&p, ask(&p, STORAGE));
+	error = json_string_value(json_object_get(answer, "error"));
+	assert_non_null(error);
+	if (!strstr(error, "not done after 3 s (sleep"))
+		fail_msg("%s", error);
+	json_decref(answer);
+	unlink(script);
+	json_decref(peer_event(&p, "undone"));
+	assert_as_before(&p, before);
+	assert_int_equal(peer_end(&p), 0);
+	free(with);
+	free(path);
+}
+
 static void refusals(void **unused)
 {
 	struct peer p;
@@ -447,6 +479,7 @@ static int tests(void)
 		cmocka_unit_test(small_storage),
 		cmocka_unit_test(readonly),
 		cmocka_unit_test(user_changed),
+		cmocka_unit_test(overdue),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(all_killed),
 		cmocka_unit_test(quarantined),
