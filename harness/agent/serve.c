@@ -304,9 +304,8 @@ static void usage(FILE *f)
 int serve_main(int argc, char **argv)
 {
 	static const struct option options[] = {{"lease", required_argument, NULL, 'l'},
-		{"act-limit", required_argument, NULL, 'a'},
-		{"dir", required_argument, NULL, 'd'}, {"packets", required_argument, NULL, 'p'},
-		{"help", no_argument, NULL, 'h'}, {0}};
+		{"act-limit", required_argument, NULL, 'a'}, {"dir", required_argument, NULL, 'd'},
+		{"packets", required_argument, NULL, 'p'}, {"help", no_argument, NULL, 'h'}, {0}};
 	struct agent a = {.state = STATE_DIR, .lease_s = 10, .act_s = 150};
 	struct err e;
 	int c, rc;

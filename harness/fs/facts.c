@@ -86,8 +86,8 @@ static int read_empty(
 {
 	auto_free char *prune = NULL;
 	long inodes = 0;
-	const struct luax_field fields[] = {
-		{"prune", LUAX_STRING, .out = &prune}, {"keep", LUAX_TABLE},
+	const struct luax_field fields[] = {{"prune", LUAX_STRING, .out = &prune},
+		{"keep", LUAX_TABLE},
 		{"inodes_of_file", LUAX_INTEGER, .min = 1, .max = 1000, .out = &inodes}, {NULL}};
 	json_t *keep = NULL, *empty = json_object();
 	int type = lua_getfield(L, index, "empty_storage"), rc = 0;
