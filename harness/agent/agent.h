@@ -40,7 +40,7 @@ struct agent {
 	const char *state; /* /var/lib/culprit */
 	const char *dir;   /* the session's folder */
 	double lease_s;
-	double act_s; /* limit of an act on a server */
+	double act_s;                   /* limit of an act on a server */
 	const char *packets_backend;    /* forced, or NULL */
 	struct handle *handles, *begun; /* begun: by the operation that is being performed */
 	unsigned next_number;

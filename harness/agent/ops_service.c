@@ -89,8 +89,8 @@ static void overdue(struct agent *a, struct handle *h)
 
 	find_place(h->forked, place, sizeof(place));
 	handle_refuse(a, h,
-		err_set(&e, -ETIMEDOUT, "it is not done after %g s (%s), and is taken back", a->act_s,
-			place),
+		err_set(&e, -ETIMEDOUT, "it is not done after %g s (%s), and is taken back",
+			a->act_s, place),
 		&e);
 	h->forked_done = ignore_child;
 	if (h->forked > 0) {
