@@ -30,8 +30,8 @@ void children_reap(struct agent *a);
 /* The state's deadline has passed, or its process has ended. */
 void child_step(struct agent *a, struct handle *h);
 
-/* Signals what 'parent' has started, by descent; SIGKILL reaches children's children, too. Returns how
- * many children there were. */
+/* Signals what 'parent' has started, by descent; SIGKILL reaches children's children, too. Returns
+ * how many children there were. */
 int child_signal_descent(pid_t parent, int signo);
 
 /* Signals it, and has it undone when it has ended, or after 'grace_s'. Then 'id' is answered. */

@@ -47,8 +47,8 @@ static json_t *perform(const void *ctx)
 		text_json(e.text, strlen(e.text)));
 }
 
-/* What the child does now: its name, or that of a program that it has started; and where in the kernel
- * that is. */
+/* What the child does now: its name, or that of a program that it has started; and where in the
+ * kernel that is. */
 static void find_place(pid_t child, char *buf, size_t size)
 {
 	auto_dir DIR *dir = opendir("/proc");

@@ -414,7 +414,7 @@ static void overdue(void **unused)
 	(void)unused;
 	snprintf(script, sizeof(script), "%s/mkfs.ext4", tools);
 	RUN("sh", "-c",
-		"printf '#!/bin/sh\n[ \"$1\" != -V ] || exit 0\nexec sleep 1000\n' >$0; chmod 755 $0",
+		"printf '#!/bin/sh\n[ \"$1\" != -V ] || exit 0\nexec sleep 999\n' >$0; chmod +x $0",
 		script);
 	assert_true(asprintf(&with, "%s:%s:/usr/sbin:/sbin", tools, path) > 0);
 	setenv("PATH", with, 1);

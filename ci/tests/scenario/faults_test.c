@@ -106,7 +106,7 @@ static void faults_on_storage_need_one(void **unused)
 	}
 }
 
-/* The inodes have run out when no file can be made of what is left: none, or one where a file takes two. */
+/* The inodes have run out when no file can be made of what is left. */
 static void inodes_have_run_out(void **state)
 {
 	static const struct {
