@@ -2,7 +2,7 @@
 # Each fuzzer for FUZZ_SECONDS (an hour), one after the other; with arguments only those named. 'make fuzz-long' builds them first.
 # Inputs that reach something new are kept in OUT/fuzz/corpus, from which the next time begins; inputs that break something in
 # OUT/fuzz/finds: mend what they break, and put them into ci/fuzz/seeds/NAME. Ends with a table, and with 1 if anything was found.
-#   FUZZ_PAGE=FILE  writes the table as a page, too
+#   FUZZ_FIGURES=FILE  appends the figures to it (CSV), for ci/fuzz/page.sh; FUZZ_NOTE="..." says what went on beside
 #   FUZZ_KEEP=1     replaces ci/fuzz/corpus/NAME.tar.gz by what covers the same, as far as 64 KB reach, smallest first
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 2
@@ -68,26 +68,18 @@ keep() {
 		gzip -9n >"ci/fuzz/corpus/$name.tar.gz"
 }
 
-page() {
-	cat <<-END
-		# Fuzzers, $(date -u +%Y-%m-%d)
-
-		Each fuzzer of \`ci/fuzz\` for the time below, one after the other, under ASan and UBSan (clang $(clang -dumpversion)), on
-		$(nproc) processors ($(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1)), commit $(git describe --always --dirty --exclude='*')${FUZZ_NOTE:+; $FUZZ_NOTE}.
-		Made by \`make fuzz-long FUZZ_SECONDS=$seconds FUZZ_PAGE=...\`: an hour each is its default. Coverage is in
-		edges; the corpus is what is left after minimising, kept in \`ci/fuzz/corpus\` as far as 64 KB each reach.
-
-		| fuzzer | time (s) | executions | edges | corpus (inputs) | corpus (bytes) | finds |
-		|---|---|---|---|---|---|---|
-	END
-	awk -F'\t' '{ printf "| %s | %d | %d | %s | %d | %d | %d |\n", $1, $2, $3, $4, $5, $6, $7; t += $2; n += $3; f += $7 }
-		END { printf "| all | %d | %d | | | | %d |\n", t, n, f }' "$tmp/table"
+figures() {
+	local cpu build
+	cpu="$(nproc) x $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1 | tr -d ',')"
+	build=$(git describe --always --dirty --exclude='*')
+	[[ -s $1 ]] || echo date,build,machine,note,fuzzer,seconds,executions,edges,inputs,bytes,finds >"$1" || return
+	awk -F'\t' -v OFS=, -v head="$(date -u +%Y-%m-%d),$build,$cpu,${FUZZ_NOTE//,/;}" '{ $1 = $1; print head, $0 }' "$tmp/table" >>"$1"
 }
 
 found_more=0
 printf 'fuzzer\tseconds\texecutions\tedges\tinputs\tbytes\tfinds\n'
 fuzzers run
-[[ -z ${FUZZ_PAGE:-} ]] || page >"$FUZZ_PAGE"
+[[ -z ${FUZZ_FIGURES:-} ]] || figures "$FUZZ_FIGURES"
 found=$(awk -F'\t' '{ n += $7 } END { print n + 0 }' "$tmp/table")
 [[ $found -eq 0 ]] || echo "$found inputs that break something are in $finds"
 [[ $found -eq 0 && $found_more -eq 0 ]]

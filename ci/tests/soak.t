@@ -1,5 +1,6 @@
 #!/bin/bash
-# The soak's page is made of its figures, and says which row is bad; its settings are checked before anything is begun.
+# The pages of the soak and of the fuzzers are made of their figures, and say which row is bad; the soak's settings are checked
+# before anything is begun.
 cd "$(dirname "$0")/../.." || exit 1
 . ci/tests/tap.sh
 command -v python3 >/dev/null || skip_all "there is no python3"
@@ -44,5 +45,17 @@ sed -i '1s/what/who/' "$tmp/kills.csv"
 refused "a missing column" "kills.csv: there is no column 'what'" page
 rm "$tmp/runs.csv" && sed -i '1s/who/what/; 3d' "$tmp/kills.csv"
 refused "a missing file" "cannot read '.*runs.csv'" page
+for page in results/soak-*.md; do
+	date=$(basename "$page" .md)
+	check "$page is that of its figures" diff <(ci/soak/page.py "${date#soak-}" results/soak | tail -n +3) <(tail -n +3 "$page")
+done
+for page in results/fuzz-*.md; do
+	check "$page is that of its figures" diff <(ci/fuzz/page.sh results/fuzz) "$page"
+done
+cp results/fuzz/figures.csv "$tmp"
+sed -i '3s/,[^,]*$/,none/' "$tmp/figures.csv"
+refused "figures of fuzzers that are no numbers, with their line" 'figures.csv:3: "none" is no number' ci/fuzz/page.sh "$tmp"
+sed -i '3d; 4s/,[^,]*$//' "$tmp/figures.csv"
+refused "... or too few" 'figures.csv:3: a row of 11 columns' ci/fuzz/page.sh "$tmp"
 refused "a number of kills that is none" 'SOAK_KILLS must be a whole number' env SOAK_KILLS=many ci/soak/kills.py
 done_testing
