@@ -152,7 +152,8 @@ int sums_read(struct sums *s, int64_t now_ns)
 		s->keys[n] = key;
 		last = &s->keys[n++];
 	}
-	qsort(s->keys, n, sizeof(*s->keys), by_second);
+	if (n)
+		qsort(s->keys, n, sizeof(*s->keys), by_second);
 	for (size_t i = 0; i < n && s->keys[i].second < over_s; i++)
 		take(s, &s->keys[i]);
 	return 0;
