@@ -57,7 +57,7 @@ $(OUT)/culprit: $(OUT)/harness/cli/main.o $(OUT)/libcore.a
 
 # The agent travels with its libraries and its loader, so that a target host
 # needs nothing but sshd: see harness/agent/README.md.
-$(OUT)/agent/culprit-agent: $(OUT)/harness/agent/main.o $(OUT)/libagent.a
+$(OUT)/agent/culprit-agent: $(OUT)/harness/agent/main.o $(if $(SANITIZE),$(OUT)/ci/sanitize_options.o) $(OUT)/libagent.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(AGENT_PKGS)) -lm
@@ -160,9 +160,10 @@ soak-steps: all ## the long tests: every kill, and every full disk and memory, a
 		ci/tests/experiment/full.t
 
 # Its own OUT, so that the usual build stays as it is. -O1: frames in the reports, and no more optimisation than that.
-sanitize: ## the C tests, and those of the command line without a lab, under ASan and UBSan (as root); TESTS="WORD ...": only those
+sanitize: ## C tests, those of the command line without a lab, a run on one, under ASan and UBSan (as root); TESTS="WORD ...": only those
 	$(Q)CFLAGS='-O1 -g' $(MAKE) --no-print-directory -j$(JOBS) OUT=out-asan SANITIZE=address,undefined sanitized
 	$(Q)OUT=out-asan ci/sanitize.sh $(TESTS)
+	$(Q)$(if $(TESTS),,OUT=out-asan ci/sanitize_lab.sh)
 sanitized: programs $(test_bin) $(helper_bin)
 
 bench: all ## measure the performance goals, as ratios in one run
