@@ -47,6 +47,8 @@ check "there is something held out" grep -q " of [1-9][0-9]* victims" <<<"$held"
 for page in README.md results/table1-20261121.md; do
 	while read -r words; do check "$page: $words" grep -qF "$words" <(tr '\n' ' ' <$page); done <<<"$held"
 done
+busy=$("$culprit" rescore results/runs/weak-busy-20261127 --detector peer-robust --json | counted | sed -n '2s/ controls//p')
+check "README.md: (weak-busy-20261127) $busy" grep -qF "(weak-busy-20261127) $busy." <(tr '\n' ' ' <README.md)
 # On OrangeFS all cells are held out.
 held=$(held_out table1-orangefs-20261122 1-204 | counted)
 for page in README.md results/table1-orangefs-20261122.md; do
