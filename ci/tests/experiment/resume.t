@@ -19,7 +19,7 @@ trap '"$culprit" lab down --dir "$lab" >/dev/null 2>&1; mountpoint -q "$tmp/smal
 cd "$tmp" || exit 1
 node() { "$culprit" lab exec --dir "$lab" "$@"; }
 sql() { sqlite3 "$1/run.db" "$2"; }
-run=("$culprit" run --inventory "$inventory" --seed 5 --quiet) # the usual lease: with a load of 20 on two cores one of 4 s ran out
+run=("$culprit" run --inventory "$inventory" --seed 5 --lease 6s --quiet) # at a load of 20 on two cores 4 s ran out
 left() { # anything of ours on any node
 	for n in s1 s2 s3 c1 o1; do
 		node $n -- sh -c 'nft list tables 2>/dev/null | grep culprit_; pgrep -xl "dd|postmark|sg_.*|culprit-.*"; ls /var/lib/culprit/undo'
