@@ -9,14 +9,13 @@ export UBSAN_OPTIONS=print_stacktrace=1
 tmp=$(mktemp -d)
 trap '"$culprit" lab down --dir "$tmp/lab" >/dev/null 2>&1; rm -rf "$tmp"' EXIT
 
-# What brings a fault's effect out within seconds, as in scenarios/errors.lua; the others run under ddw.
-faults=$("$culprit" list faults --json | python3 -c '
-import json, sys
-how = {"err-inodes": ("create", "spare = 4"), "err-files": ("create", ""), "err-remount": ("create", ""), "err-space": ("ddw", "size = \"24MiB\""),
-       "err-fsize": ("ddw", "limit = \"2MiB\"")}
-for fault in json.load(sys.stdin)["faults"]:
-    workload, more = how.get(fault["name"], ("ddw", ""))
-    print("{ \"%s\", workloads = { \"%s\" }, %s }," % (fault["name"], workload, more))')
+# Under the workload and with the parameters that the soak gives each.
+faults=$(OUT=${OUT:-out-asan} python3 -B -c '
+import sys
+sys.path.insert(0, "ci/soak")
+import kills
+for name in ["none", *kills.fault_names()]:
+    print("{ \"%s\", %s }," % (name, kills.FAULT_TEXT.get(name, kills.UNDER_DDW)))') || exit 2
 cat >"$tmp/all.lua" <<L
 return { name = "all", workloads = { { "ddw", fresh = 1, records = 1000 }, "create" }, attempts = 4, faults = { $faults },
 	detectors = { "always-healthy", "peer-robust" }, phases = { before = "2s", fault = "6s", after = "1s" }, gates = { onset = "300s" } }

@@ -69,11 +69,11 @@ keep() {
 }
 
 figures() {
-	local cpu build
+	local cpu build note=${FUZZ_NOTE:-}
 	cpu="$(nproc) x $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1 | tr -d ',')"
 	build=$(git describe --always --dirty --exclude='*')
 	[[ -s $1 ]] || echo date,build,machine,note,fuzzer,seconds,executions,edges,inputs,bytes,finds >"$1" || return
-	awk -F'\t' -v OFS=, -v head="$(date -u +%Y-%m-%d),$build,$cpu,${FUZZ_NOTE//,/;}" '{ $1 = $1; print head, $0 }' "$tmp/table" >>"$1"
+	awk -F'\t' -v OFS=, -v head="$(date -u +%Y-%m-%d),$build,$cpu,${note//,/;}" '{ $1 = $1; print head, $0 }' "$tmp/table" >>"$1"
 }
 
 found_more=0
