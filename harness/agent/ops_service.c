@@ -57,7 +57,7 @@ static void find_place(pid_t child, char *buf, size_t size)
 	pid_t at = child;
 
 	procfs_stat(child, 0, &st);
-	for (pid_t pid; (pid = procfs_next(dir));)
+	for (pid_t pid; child > 0 && (pid = procfs_next(dir));)
 		if (procfs_stat(pid, 0, &other) && other.parent == child && other.state != 'Z') {
 			st = other;
 			at = pid;
