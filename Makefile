@@ -5,19 +5,30 @@ OUT      ?= out
 PREFIX   ?= /usr/local
 CC       ?= gcc
 VERSION  := 0.1.0
+.DEFAULT_GOAL := programs
 SANITIZE ?=
-JOBS     ?= $(shell nproc)
+ifndef JOBS
+JOBS     := $(shell nproc)
+endif
 WERROR   ?=
-
-PKG        := pkg-config
-CORE_PKGS  := lua5.4 libssh sqlite3 jansson fuse3 gsl libcrypto zlib libzstd libcurl libmicrohttpd
-AGENT_PKGS := jansson libnftnl libmnl zlib libbpf
+# The C tests run under sanitizers, from a build of their own.
+ASAN     ?= $(OUT)-asan
 
 override CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 -DCULPRIT_VERSION='"$(VERSION)"'
 CFLAGS   ?= -O2 -g
 override CFLAGS += -std=c17 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wno-missing-field-initializers -Wno-format-truncation -pthread $(if $(WERROR),-Werror)
 override CFLAGS += $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 override LDFLAGS += -pthread $(if $(SANITIZE),-fsanitize=$(SANITIZE))
+
+# The flags of libraries, written once by ci/flags.sh, which also says what is missing and how to install it. Goals that build
+# nothing themselves do without them.
+flagless := demo deps check check-all unit kernel lab pages test steady sanitize mutate history clean help
+ifneq ($(filter-out $(flagless),$(or $(MAKECMDGOALS),programs)),)
+include $(OUT)/flags.mk
+endif
+# cmocka, which only tests need, may have been installed since.
+$(OUT)/flags.mk: ci/flags.sh $(if $(CMOCKA_LIBS),,$(and $(wildcard /usr/include/cmocka.h),FORCE))
+	@CC=$(CC) ci/flags.sh $@
 
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
@@ -32,17 +43,27 @@ AGENT_DIRS := harness/agent harness/replayer diag/app faults/primitives diag/cap
 CORE_SRC   := $(BASE_SRC) $(RECORD_SRC) harness/agent/operations.c harness/replayer/modes.c diag/capture/choice.c $(wildcard $(CORE_DIRS:%=%/*.c))
 AGENT_SRC  := $(BASE_SRC) $(RECORD_SRC) $(filter-out %.bpf.c,$(wildcard $(AGENT_DIRS:%=%/*.c)))
 TEST_SRC   := $(wildcard ci/tests/*/*_test.c)
+# Tests that act on the kernel, on devices or through a sshd of their own need root; the others are unit tests.
+KERNEL_DIRS := agent capture primitives lab remote replayer throttle
 
 core_obj  := $(CORE_SRC:%.c=$(OUT)/%.o)
 agent_obj := $(AGENT_SRC:%.c=$(OUT)/%.o)
 test_bin  := $(TEST_SRC:ci/tests/%.c=$(OUT)/tests/%)
+kernel_bin := $(filter $(KERNEL_DIRS:%=$(OUT)/tests/%/%),$(test_bin))
+unit_bin  := $(filter-out $(kernel_bin),$(test_bin))
 helper_bin := $(patsubst ci/tests/helpers/%.c,$(OUT)/helpers/%,$(wildcard ci/tests/helpers/*.c))
 # Parts of several programs.
 fleet_maker := $(patsubst %,$(OUT)/ci/bench/fleet_%.o,maker maker_families)
 fleet_trial := $(patsubst %,$(OUT)/ci/bench/fleet_%.o,trial tables tables_parts rivals) $(fleet_maker)
 bench_bin := $(patsubst ci/bench/%.c,$(OUT)/bench/%,$(filter-out $(fleet_trial:$(OUT)/%.o=%.c),$(wildcard ci/bench/*.c)))
 
-all: $(OUT)/culprit $(OUT)/agent/culprit-agent $(test_bin) $(helper_bin) $(bench_bin) mpi ## build everything
+programs: $(OUT)/culprit $(OUT)/agent/culprit-agent ## build the program and its agent (the default goal)
+
+# What shell tests call beside them; cell_test makes a run for them.
+tools: programs $(helper_bin) $(bench_bin) $(OUT)/tests/timeline/cell_test mpi
+all: tools $(test_bin) ## build everything
+unit-programs: programs $(unit_bin)
+test-programs: programs $(helper_bin) $(test_bin)
 
 # Programs and tests link only the objects that they use from the archives.
 $(OUT)/libcore.a: $(filter-out $(OUT)/harness/cli/main.o,$(core_obj))
@@ -53,20 +74,21 @@ $(OUT)/lib%.a:
 
 $(OUT)/culprit: $(OUT)/harness/cli/main.o $(OUT)/libcore.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS)) -lm
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CORE_LIBS)
 
 # The agent travels with its libraries and its loader, so that a target host
 # needs nothing but sshd: see harness/agent/README.md.
 $(OUT)/agent/culprit-agent: $(OUT)/harness/agent/main.o $(if $(SANITIZE),$(OUT)/ci/sanitize_options.o) $(OUT)/libagent.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(AGENT_PKGS)) -lm
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(AGENT_LIBS)
 	$(Q)ldd $@ | sed -n 's/.* => \(\/[^ ]*\).*/\1/p; s/^[[:space:]]*\(\/[^ ]*ld-linux[^ ]*\).*/\1/p' | sort -u | xargs -I{} cp -Lf {} $(@D)/
 
+$(OUT)/ci/tests/%.o: needs_cmocka = $(if $(CMOCKA_LIBS),,$(error cmocka.h is missing: install what tests need with 'make deps'))
 $(OUT)/tests/%: $(OUT)/ci/tests/%.o $(OUT)/libcore.a $(OUT)/libagent.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(shell $(PKG) --libs $(CORE_PKGS) $(AGENT_PKGS) cmocka) -lm
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(CMOCKA_LIBS) $(TEST_LIBS)
 
 # Programs that tests start and observe; they link nothing of the product.
 $(OUT)/helpers/%: $(OUT)/ci/tests/helpers/%.o
@@ -82,10 +104,12 @@ $(OUT)/tests/fleet/rivals_test: $(fleet_trial)
 $(OUT)/bench/%: $(OUT)/ci/bench/%.o $(OUT)/libcore.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(shell $(PKG) --libs $(CORE_PKGS)) -lm
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(CORE_LIBS)
 
 # The parallel applications of Mesnier et al. 2007, where there is an MPI compiler.
-MPICC   ?= $(shell command -v mpicc)
+ifndef MPICC
+MPICC   := $(shell command -v mpicc)
+endif
 mpi_bin := $(if $(MPICC),$(patsubst workloads/mpi/%.c,$(OUT)/mpi/%,$(wildcard workloads/mpi/*.c)))
 mpi: $(mpi_bin) ## build workloads/mpi
 	$(if $(mpi_bin),,@echo '  SKIP   workloads/mpi: there is no mpicc (apt-get install libopenmpi-dev openmpi-bin)')
@@ -95,9 +119,9 @@ $(OUT)/mpi/%: workloads/mpi/%.c workloads/mpi/app.h
 	$(Q)$(MPICC) $(CPPFLAGS) -O2 -g -std=c17 -Wall -Wextra -Wshadow $(if $(WERROR),-Werror) -o $@ $<
 
 $(OUT)/%.o: %.c
-	$(call say,CC,$<)
+	$(needs_cmocka)$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(shell $(PKG) --cflags $(CORE_PKGS) $(AGENT_PKGS)) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(PKG_CFLAGS) -MMD -MP -c -o $@ $<
 
 # The commit that --version names; written only when it has changed. Nothing outside a clone.
 $(OUT)/gen/commit.h: FORCE
@@ -127,7 +151,7 @@ $(OUT)/gen/ebpf.bpf.o: diag/capture/ebpf/trace.bpf.c $(wildcard diag/capture/ebp
 	$(call say,BPF,$@)
 	@mkdir -p $(@D)
 	$(Q)clang -target bpf -mcpu=v3 -g -O2 -Wall -Wno-unused-function -D__TARGET_ARCH_$(bpf_arch) -I. \
-		-I/usr/include/$(shell $(CC) -print-multiarch) -c -o $@ $<
+		-I/usr/include/$(MULTIARCH) -c -o $@ $<
 	$(Q)llvm-strip -g $@
 $(OUT)/gen/ebpf.skel.h: $(OUT)/gen/ebpf.bpf.o
 	$(call say,GEN,$@)
@@ -140,31 +164,42 @@ $(OUT)/diag/capture/ebpf/ebpf.o: $(OUT)/gen/ebpf.skel.h
 demo: ## one whole experiment: packages, build, lab, faults, diagnosis, table, clean-up
 	$(Q)OUT=$(OUT) JOBS=$(JOBS) ci/demo.sh
 
-# What 'make demo' needs: neither tests nor benches.
-programs: $(OUT)/culprit $(OUT)/agent/culprit-agent ## build the programs alone
+# The parts of the suite. Each installs what it needs, builds it, and ends with a table (ci/check.sh).
+check: deps ## every test: lint, unit, kernel, pages, lab (as root)
+	$(Q)OUT=$(OUT) ASAN=$(ASAN) JOBS=$(JOBS) WERROR=$(WERROR) ci/check.sh lint unit kernel pages lab
 
-check: deps ## install, build, lint, and run every test (as root: the lab's too)
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all lint $(if $(SANITIZE),,fuzz)
-	$(Q)OUT=$(OUT) ci/check.sh
-
-check-all: ## as check, with what only some tests need (a browser, OrangeFS)
+check-all: ## as check, with the engines that only some tests need (a browser, Ceph, OrangeFS, ClickHouse, Slurm, MPI)
 	$(Q)ci/install.sh --all
 	$(Q)ci/orangefs.sh
-	$(Q)$(MAKE) --no-print-directory check
+	$(Q)OUT=$(OUT) ASAN=$(ASAN) JOBS=$(JOBS) WERROR=$(WERROR) ci/check.sh lint unit kernel pages lab
 
-soak: all ## kills at random moments of runs, all faults in turn: SOAK_KILLS=N, SOAK_TIME=SECONDS, SOAK_SEED=N (as root)
-	$(Q)OUT=$(OUT) ci/soak/kills.py
+unit: deps ## C tests that need neither root nor lab nor network, under ASan and UBSan
+	$(Q)OUT=$(OUT) ASAN=$(ASAN) JOBS=$(JOBS) ci/check.sh unit
+kernel: deps ## C and shell tests of agent, primitives and tracers (as root)
+	$(Q)OUT=$(OUT) ASAN=$(ASAN) JOBS=$(JOBS) ci/check.sh kernel
+lab: deps ## shell tests of the program, most of them on labs (as root)
+	$(Q)OUT=$(OUT) ASAN=$(ASAN) JOBS=$(JOBS) ci/check.sh lab
+pages: ## pages in a browser
+	$(Q)ci/install.sh --all
+	$(Q)OUT=$(OUT) ASAN=$(ASAN) JOBS=$(JOBS) ci/check.sh pages
+test: ## one test or folder: T=flow, T=ci/tests/flow/wire_test.c, T=ci/tests/cli/demo.t
+	$(Q)OUT=$(OUT) ASAN=$(ASAN) JOBS=$(JOBS) ci/check.sh $(or $(T),$(error give T=FOLDER, T=ci/tests/FOLDER/NAME_test.c or T=ci/tests/FOLDER/NAME.t))
+steady: ## a test N times beside stress-ng: T=ci/tests/flow/wire_test.c N=20
+	$(Q)OUT=$(OUT) ci/steady.sh $(or $(N),20) $(or $(T),$(error give T=TEST and N=TIMES))
+mutate: ## mutants of the C product against its unit tests: N=20 SEED=1
+	$(Q)OUT=$(OUT) ci/mutate.py -n $(or $(N),20) --seed $(or $(SEED),1)
+history: ## new commits: their size, and a body that says why
+	$(Q)ci/history.sh
+compile_commands.json: FORCE ## the commands of the compilers, for clangd
+	$(Q)ci/compile_commands.py >$@.new && mv $@.new $@
 
-soak-steps: all ## the long tests: every kill, and every full disk and memory, at every step (as root)
-	$(Q)CULPRIT_SOAK=40 OUT=$(OUT) prove --timer --merge ci/tests/lab/lab_kill.t ci/tests/primitives/faults_kill.t ci/tests/experiment/resume.t \
-		ci/tests/experiment/full.t
+# The sanitizers' build: -O1 for frames in reports.
+asan-%:
+	$(Q)CFLAGS='-O1 -g' $(MAKE) --no-print-directory -j$(JOBS) OUT=$(ASAN) SANITIZE=address,undefined WERROR=$(WERROR) $*
 
-# Its own OUT, so that the usual build stays as it is. -O1: frames in the reports, and no more optimisation than that.
-sanitize: ## C tests, those of the command line without a lab, a run on one, under ASan and UBSan (as root); TESTS="WORD ...": only those
-	$(Q)CFLAGS='-O1 -g' $(MAKE) --no-print-directory -j$(JOBS) OUT=out-asan SANITIZE=address,undefined sanitized
-	$(Q)OUT=out-asan ci/sanitize.sh $(TESTS)
-	$(Q)$(if $(TESTS),,OUT=out-asan ci/sanitize_lab.sh)
-sanitized: programs $(test_bin) $(helper_bin)
+sanitize: asan-test-programs ## all that ends by itself under ASan and UBSan, then a run on a lab (as root); TESTS="WORD ...": only those
+	$(Q)OUT=$(ASAN) ci/sanitize.sh $(TESTS)
+	$(Q)$(if $(TESTS),,OUT=$(ASAN) ci/sanitize_lab.sh)
 
 bench: all ## measure the performance goals, as ratios in one run
 	$(Q)for b in ci/bench/*.sh; do echo "== $$b"; OUT=$(OUT) "$$b" || exit; done
@@ -201,36 +236,38 @@ fuzz-long: fuzz ## run each fuzzer for an hour (FUZZ_SECONDS=N: so long), and sa
 .SECONDEXPANSION:
 $(OUT)/fuzz/%_fuzz: $(OUT)/fuzz/ci/fuzz/%_fuzz.o $$(call fuzz_objects,$$*) $(OUT)/libcore.a $(OUT)/libagent.a
 	$(call say,LINK,$@)
-	$(Q)clang -fsanitize=fuzzer,address,undefined $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(CORE_PKGS) $(AGENT_PKGS)) -lm
+	$(Q)clang -fsanitize=fuzzer,address,undefined $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
 
 $(OUT)/fuzz/%.o: %.c
 	$(call say,FUZZ,$<)
 	@mkdir -p $(@D)
-	$(Q)clang $(CPPFLAGS) -std=c17 -O1 -g -fsanitize=fuzzer-no-link,address,undefined $(shell $(PKG) --cflags $(CORE_PKGS) $(AGENT_PKGS)) \
+	$(Q)clang $(CPPFLAGS) -std=c17 -O1 -g -fsanitize=fuzzer-no-link,address,undefined $(PKG_CFLAGS) \
 		-MMD -MP -c -o $@ $<
 $(OUT)/fuzz/diag/record/calls.o: CPPFLAGS += -I$(OUT)/gen
 $(OUT)/fuzz/diag/record/calls.o: $(OUT)/gen/call_names.h
 
-lint: format headers ## static checks of C, Lua and shell
+lint: format headers lint-lua lint-shell lint-c ## static checks of C, Lua and shell
+lint-lua:
 	$(Q)luacheck --quiet --no-color faults workloads scenarios diag harness
+lint-shell:
 	$(Q)shellcheck -s bash -S warning -e SC2154,SC2155 ci/*.sh ci/bench/*.sh ci/fuzz/*.sh $(wildcard ci/templates/*/*.sh ci/templates/*/*.sbatch ci/tests/*.t ci/tests/*/*.t ci/tests/*.sh ci/tests/*/*.sh) .ci/run
-	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning \
+lint-c:
+	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning -j$(JOBS) \
 		--suppress=unknownMacro --suppress=ctuuninitvar --suppress=nullPointerRedundantCheck -I. harness faults diag results
 
 # clang-format breaks neither comments nor strings: the second check finds those that are too wide.
-c_files := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
+c_files = $(shell git ls-files '*.c' '*.h' 2>/dev/null)
 format: ## check the layout of C sources (.clang-format, 100 columns)
-	$(Q)clang-format --dry-run -Werror $(c_files)
+	$(Q)printf '%s\n' $(c_files) | xargs -P $(JOBS) -n 100 clang-format --dry-run -Werror
 	$(Q)for f in $(c_files); do expand "$$f" | awk -v f="$$f" 'length > 100 { print f ":" NR ": wider than 100 columns"; bad = 1 } END { exit bad }' || bad=1; done; exit $${bad:-0}
 
 # Headers of the programs in the kernel are clang's alone; shared.h is both sides'.
 bpf_headers := $(filter-out %/ebpf.h %/rings.h %/shared.h,$(wildcard diag/capture/ebpf/*.h))
 alone = printf '%s\n' $(1) | xargs -P $(JOBS) -I{} $(2) -I. -Werror=implicit-function-declaration -fsyntax-only -x c {}
 headers: ## compile each header alone: it includes what it uses
-	$(Q)$(call alone,$(filter-out $(bpf_headers) workloads/mpi/%,$(filter %.h,$(c_files))),\
-		$(CC) $(CPPFLAGS) -std=c17 $(shell $(PKG) --cflags $(CORE_PKGS) $(AGENT_PKGS)))
+	$(Q)$(call alone,$(filter-out $(bpf_headers) workloads/mpi/%,$(filter %.h,$(c_files))),$(CC) $(CPPFLAGS) -std=c17 $(PKG_CFLAGS))
 	$(Q)$(call alone,$(bpf_headers) diag/capture/ebpf/shared.h,\
-		clang -target bpf -D__TARGET_ARCH_$(bpf_arch) -I/usr/include/$(shell $(CC) -print-multiarch))
+		clang -target bpf -D__TARGET_ARCH_$(bpf_arch) -I/usr/include/$(MULTIARCH))
 
 figures: all ## draw the pages' figures anew from recorded runs and a made-up fleet (python3)
 	$(Q)OUT=$(OUT) results/figures/detectors.py
@@ -267,11 +304,11 @@ deps: ## install the Debian packages that are missing (ci/packages.txt)
 	$(Q)ci/install.sh
 
 clean: ## remove everything that was built
-	$(Q)rm -rf $(OUT)
+	$(Q)rm -rf $(OUT) $(ASAN)
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-.PHONY: all programs sanitize sanitized mpi demo check check-all soak soak-steps bench fuzz fuzz-long lint format headers figures install uninstall deb deps clean help FORCE
+.PHONY: all programs tools unit-programs test-programs unit kernel lab pages test steady mutate history sanitize mpi demo check check-all soak soak-steps bench fuzz fuzz-long lint lint-lua lint-shell lint-c format headers figures install uninstall deb deps clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -1,65 +1,197 @@
 #!/bin/bash
-# Runs every test through prove. Tests of the kernel and of the lab need root; it asks for sudo and says why.
-set -euo pipefail
-cd "$(dirname "$0")/.."
-out=${OUT:-out}
+# Builds and runs tests, and ends with one table.
+#
+#   ci/check.sh PART...   lint, unit, kernel, pages, lab: see PARTS below; several parts run side by side, for labs mostly wait
+#   ci/check.sh FOLDER|ci/tests/FOLDER/NAME_test.c|ci/tests/FOLDER/NAME.t
+#
+# OUT: the build; ASAN: the build of the C tests, under ASan and UBSan; JOBS: for make. CI=true: nothing may be skipped that
+# ci/tests/may_skip.txt does not list. Exit codes: 0 all passed, 1 a test failed, 2 usage or build.
+#
+# PARTS
+#   lint    static checks
+#   unit    C tests that need neither root nor lab nor network
+#   kernel  C tests of the agent, the primitives and the tracers, and of what they trace; as root
+#   pages   shell tests that look at pages in a browser
+#   lab     all other shell tests, most of them on labs; as root
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 2
+out=${OUT:-out} asan=${ASAN:-${OUT:-out}-asan} jobs=${JOBS:-$(nproc)}
+work=$out/check
+began=$SECONDS
+unset MAKEFLAGS MFLAGS MAKELEVEL # of the make that called: this one's jobs are its own
 
-# The detectors on recorded runs, with the commands of ci/templates (ci/tests/judge/corpora.t compares the two).
-detectors() {
-	local bad=0
-	culprit rescore results/corpora/ci --detector peer-robust --detector peer-threshold --detector crash-hang,timeout=5s --detector errno-propagation --detector errno-silent,listen=5s --baseline results/corpora/ci/baseline.json --tap
-	bad=$?
-	culprit rescore results/corpora/errors --detector peer-robust --detector peer-threshold --detector crash-hang,timeout=5s --detector errno-propagation --detector errno-silent,listen=5s --baseline results/corpora/errors/baseline.json --tap
-	bad=$((bad | $?))
-	culprit rescore results/corpora/matrix --detector peer-robust --detector peer-threshold --baseline results/corpora/matrix/baseline.json --tap
-	return $((bad | $?))
+die() { # also in a part that runs beside others: what it could not build ends the run with 2
+	echo "ci/check.sh: $*" >&2
+	[[ ! -d $work ]] || echo "$*" >>"$work/broken"
+	exit 2
 }
-said=$(PATH="$PWD/$out:$PATH" detectors) || { grep -v '^ok' <<<"$said"; echo "make check: a detector has become worse on a recorded run" >&2; exit 1; }
-echo "detectors on recorded runs: no regression ($(grep -c '^ok' <<<"$said") of $(grep -c '^\(not \)\?ok' <<<"$said") verdicts right, as in the baselines)"
+build() { # GOAL...: of the plain build
+	make -s --no-print-directory -j"$jobs" OUT="$out" WERROR="${WERROR:-}" "$@" || die "cannot build: $*"
+}
+build_asan() { make -s --no-print-directory -j"$jobs" OUT="$out" ASAN="$asan" WERROR="${WERROR:-}" "asan-$1" || die "cannot build the tests under sanitizers: $1"; }
 
-run=()
-if [[ $EUID -ne 0 ]]; then
-	command -v sudo >/dev/null || { echo "make check: tests of the lab, agent and tracers need root, and there is no sudo" >&2; exit 2; }
-	echo "tests of the lab, agent and tracers need root: asking sudo"
-	run=(sudo "--preserve-env=CI,CULPRIT_FAILURES,CULPRIT_FAILED")
-fi
-# Tests on labs wait more than they compute, so three run at a time, the longest first. Tests that measure the kernel run alone.
-# This machine itself is a node of one, where the disks of labs would come and go.
+# ---- which programs belong to which part
+
+# Those that take longest come first: their seconds on two quiet cores are in ci/tests/seconds.txt.
+longest_first() { awk 'FILENAME != "-" { s[$2] = $1; next } { print ($0 in s ? s[$0] : 5), $0 }' ci/tests/seconds.txt - | sort -k1,1nr -k2 | cut -d' ' -f2-; }
+kernel_dirs='agent|capture|primitives|lab|remote|replayer|throttle'
+unit() { ls ci/tests/*/*_test.c | grep -vE "^ci/tests/($kernel_dirs)/" | longest_first; }
+kernel() { ls ci/tests/*/*_test.c | grep -E "^ci/tests/($kernel_dirs)/" | longest_first; }
+pages() { grep -lE 'browser_start|chromium' ci/tests/*/*.t | longest_first; }
+# A test for which this machine itself is a node: disks of labs must not come and go, so it runs alone.
 machine=ci/tests/replay/replay_ssh.t
-labs=(ci/tests/experiment/quick.t ci/tests/experiment/resume.t ci/tests/experiment/full.t ci/tests/primitives/faults_kill.t)
-for t in ci/tests/*.t ci/tests/*/*.t; do
-	[[ " ${labs[*]} $machine " == *" $t "* ]] || labs+=("$t")
-done
-export CULPRIT_FAILURES=$PWD/$out/failures CULPRIT_FAILED=$PWD/$out/failed
-rm -f "$CULPRIT_FAILURES" "$CULPRIT_FAILED"
-# Programs that measure the kernel, and act on it, run alone; the others two at a time.
-alone=() others=()
-for t in "$out"/tests/*/*_test; do
-	case $t in */capture/* | */primitives/* | */agent/*) alone+=("$t") ;; *) others+=("$t") ;; esac
-done
-unexplained=0 # passes of prove that failed otherwise than by a test that ended with an error
-pass() {
-	local before after
-	before=$(wc -l 2>/dev/null <"$CULPRIT_FAILED" || echo 0)
-	"${run[@]}" prove --timer --failures --merge --exec ci/tests/run_test.sh "$@" && return
-	after=$(wc -l 2>/dev/null <"$CULPRIT_FAILED" || echo 0)
-	[[ $after -gt $before ]] || unexplained=1
+lab() { ls ci/tests/*.t ci/tests/*/*.t | grep -vxF -e "$(pages)" -e "$machine" -e ci/tests/fuzz.t | longest_first; }
+
+# ---- running them
+
+# One factor for all limits that bound a hang: how much longer than its processor time a fixed piece of work takes now. It
+# is doubled, since the suite loads the machine itself.
+patience() {
+	local TIMEFORMAT='%R %U %S' spent
+	spent=$({ time for ((i = 0; i < 100; i++)); do /bin/true; done; } 2>&1)
+	awk '{ r = $1 / ($2 + $3 + 0.001); r = r < 1 ? 1 : r; r *= 2; if (r > 20) r = 20; print r }' <<<"$spent"
 }
-pass "${alone[@]}"
-pass --jobs 2 "${others[@]}"
-pass --jobs 3 "${labs[@]}"
-pass "$machine"
-[[ ! -s $CULPRIT_FAILURES ]] || { echo "what the failed tests said:"; cat "$CULPRIT_FAILURES"; }
-[[ $unexplained -eq 0 ]] || exit 1
-[[ -s $CULPRIT_FAILED ]] || exit 0
-# Three failures at most may be the machine's: each of these tests must pass alone, whole. They are named, so that they get mended.
-mapfile -t again < <(sort -u "$CULPRIT_FAILED")
-[[ ${#again[@]} -le 3 ]] || exit 1
-echo "once more, alone: ${again[*]}"
-rm -f "$CULPRIT_FAILURES" "$CULPRIT_FAILED"
-if "${run[@]}" prove --timer --failures --merge --exec ci/tests/run_test.sh "${again[@]}"; then
-	echo "UNSTABLE, failed beside others and passed alone; what they said at first is above: ${again[*]}"
-	exit 0
+
+# pass PART BUILD JOBS TEST...: through prove. What each program did goes to $work/results (run_test.sh).
+pass() {
+	local part=$1 build=$2 n=$3 t log programs=()
+	shift 3
+	[[ $# -gt 0 ]] || return 0
+	log=$work/$part.${build//\//_}.$#.prove
+	for t in "$@"; do
+		case $t in
+		*_test.c) t=$build/tests/${t#ci/tests/} && programs+=("${t%.c}") ;;
+		*) programs+=("$t") ;;
+		esac
+	done
+	"${as_root[@]}" env CULPRIT_PART="$part" OUT="$build" prove -Q --merge --jobs "$n" --exec ci/tests/run_test.sh "${programs[@]}" \
+		>"$log" 2>&1 || cat "$log" >>"$work/prove-failed"
+}
+run_lint() {
+	local goal rc said s
+	build "$out/flags.mk"
+	for goal in format lint-shell lint-lua history headers lint-c; do
+		s=$(date +%s%N)
+		said=$(make -s --no-print-directory -j"$jobs" OUT="$out" $goal 2>&1)
+		rc=$?
+		printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' lint "make $goal" 1 $((rc != 0)) 0 "$(awk "BEGIN { print ($(date +%s%N) - $s) / 1e9 }")" $rc >>"$work/results"
+		[[ $rc -eq 0 ]] || printf '%s\n' "$said" >"$CULPRIT_FAILURES/make_$goal.log"
+	done
+}
+run_unit() {
+	build_asan unit-programs
+	mapfile -t list < <(unit)
+	pass unit "$asan" "$jobs" "${list[@]}"
+}
+run_kernel() {
+	build_asan test-programs
+	mapfile -t list < <(kernel)
+	pass kernel "$asan" 2 "${list[@]}"
+}
+run_pages() {
+	mapfile -t list < <(pages)
+	pass pages "$out" 1 "${list[@]}"
+}
+run_fuzz() {
+	build fuzz
+	pass lab "$out" 1 ci/tests/fuzz.t
+}
+run_lab() {
+	mapfile -t list < <(lab)
+	pass lab "$out" "${LABS:-4}" "${list[@]}"
+}
+run_machine() { pass lab "$out" 1 "$machine"; }
+
+# Lines of programs as they end, with how many there are and about how long the others take.
+shown=0
+show() {
+	local total
+	[[ -e $work/results ]] || return 0
+	total=$(wc -l <"$work/all")
+	awk -F'\t' -v from="$shown" -v total="$total" -v gone=$((SECONDS - began)) '
+		FILENAME ~ /seconds.txt$/ { split($0, w, " "); s[w[2]] = w[1]; next }
+		FILENAME ~ /all$/ { all[$1] = 1; expected += ($1 in s) ? s[$1] : 5; next }
+		{ source = $2; n++; done += (source in s) ? s[source] : 5 }
+		FNR > from {
+			left = done > 0 ? gone * (expected - done) / done : 0
+			if (left < 0) left = 0
+			how = ($4 > 0 || $7 != 0) ? "FAILED" : "ok"
+			skipped = ($5 > 0) ? "  (" $5 " skipped)" : ""
+			printf("%-6s %-6s %6.1f s  %3d of %d  about %d:%02d left  %s%s\n", how, $1, $6, n, total, left / 60, left % 60, source, skipped)
+		}' ci/tests/seconds.txt "$work/all" "$work/results"
+	shown=$(wc -l <"$work/results")
+}
+wait_all() {
+	while [[ $(jobs -r) ]]; do show; sleep 1; done
+	wait
+	show
+}
+# Shells ignore SIGINT in what they start in the background, so an interrupt is passed on as SIGTERM, children first.
+end_tree() { local c; for c in $(pgrep -P "$1"); do end_tree "$c"; done; [[ $1 = $$ ]] || kill -TERM "$1" 2>/dev/null; }
+trap 'trap "" INT TERM; echo "interrupted: labs of tests are taken down"; end_tree $$; wait; exit 130' INT TERM
+
+# ---- what to run
+
+[[ $# -gt 0 ]] || die "which part? lint, unit, kernel, pages, lab; or a folder of ci/tests, or a test"
+tests=() parts=()
+for word in "$@"; do
+	case $word in
+	lint | unit | kernel | pages | lab) parts+=("$word") ;;
+	ci/tests/*_test.c | ci/tests/*.t) [[ -f $word ]] || die "there is no '$word'"; tests+=("$word") ;;
+	*)
+		folder=${word#ci/tests/}
+		[[ -d ci/tests/${folder%/} ]] || die "there is no part or folder of ci/tests '$word'"
+		mapfile -t -O ${#tests[@]} tests < <(ls "ci/tests/${folder%/}"/*_test.c "ci/tests/${folder%/}"/*.t 2>/dev/null)
+		;;
+	esac
+done
+has() { [[ " ${parts[*]-} " == *" $1 "* ]]; }
+
+as_root=()
+if [[ $EUID -ne 0 && "${parts[*]-} ${tests[*]-}" =~ kernel|lab|\.t|/($kernel_dirs)/ ]]; then
+	command -v sudo >/dev/null || die "tests of the lab, agent and tracers need root, and there is no sudo; 'make unit' needs none"
+	echo "tests of the lab, agent and tracers need root: asking sudo"
+	as_root=(sudo "--preserve-env=CI,CULPRIT_FAILURES,CULPRIT_RESULTS,CULPRIT_TEST_PATIENCE")
 fi
-[[ ! -s $CULPRIT_FAILURES ]] || { echo "what they said this time:"; cat "$CULPRIT_FAILURES"; }
-exit 1
+CULPRIT_TEST_PATIENCE=$(patience)
+export CULPRIT_TEST_PATIENCE CULPRIT_FAILURES=$PWD/$out/failures CULPRIT_RESULTS=$PWD/$work/results
+rm -rf "$work" "$CULPRIT_FAILURES"
+mkdir -p "$work" "$CULPRIT_FAILURES"
+{
+	printf '%s\n' "${tests[@]}"
+	! has lint || printf 'make %s\n' format lint-shell lint-lua history headers lint-c
+	for part in unit kernel pages lab; do ! has $part || $part; done
+	! has lab || printf '%s\n' ci/tests/fuzz.t "$machine"
+} | grep . >"$work/all"
+
+if [[ ${#tests[@]} -gt 0 ]]; then
+	goals=()
+	for t in "${tests[@]}"; do
+		if [[ $t == *.c ]]; then t=${t#ci/}; goals+=("$asan/${t%.c}"); fi
+	done
+	if [[ ${#goals[@]} -gt 0 ]]; then
+		for g in "${goals[@]}"; do [[ ! $g =~ /($kernel_dirs)/ ]] || { goals+=("$asan/culprit" "$asan/agent/culprit-agent"); break; }; done
+		CFLAGS='-O1 -g' make -s --no-print-directory -j"$jobs" OUT="$asan" SANITIZE=address,undefined "${goals[@]}" || exit 2
+	fi
+	[[ " ${tests[*]} " != *.t\ * ]] || build tools
+	[[ " ${tests[*]} " != *fuzz.t\ * ]] || build fuzz
+	c=() sh=()
+	for t in "${tests[@]}"; do if [[ $t == *.c ]]; then c+=("$t"); else sh+=("$t"); fi; done
+	{ pass test "$asan" 1 "${c[@]}"; pass test "$out" 1 "${sh[@]}"; } &
+	wait_all
+else
+	# Labs wait more than they compute: what computes runs beside them, at a lower priority.
+	if has lab || has pages || has kernel; then build tools; fi
+	if has lab; then run_lab & fi
+	{
+		! has lab || renice -n 5 $BASHPID >/dev/null
+		for part in lint unit kernel pages; do ! has $part || run_$part; done
+		! has lab || run_fuzz
+	} &
+	wait_all
+	if has lab; then run_machine & wait_all; fi
+fi
+
+# ---- what came of it
+
+ci/tests/summary.sh "$work" "$out/failures" $((SECONDS - began))

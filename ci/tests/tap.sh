@@ -3,7 +3,8 @@
 #     ok NAME, not_ok NAME [WHY]
 #     until_true SECONDS COMMAND ...      waits for it; the seconds bound what must not hang, they time nothing
 #     skip_all REASON                     ends the test here
-#     CULPRIT_FAILURES=FILE               gets each failed test with its output, for runners that do not show it
+#     CULPRIT_TEST_PATIENCE=N             until_true waits N times as long (ci/check.sh measures N at its start)
+#     CULPRIT_KEEP=FOLDER                 gets the logs of the test's lab and runs at the first failed check
 #     done_testing                        last; the exit code says whether all went well
 tap_n=0
 tap_failed=0
@@ -13,12 +14,37 @@ ok() {
 	echo "ok $tap_n - $1"
 }
 
+# The line of the test that called check, ok or one of its own functions: the outermost caller.
+tap_line() {
+	local i=0 line place last=
+	while place=$(caller $i); do
+		line=${place%% *}
+		last="${place##* }:$line"
+		i=$((i + 1))
+	done
+	echo "$last"
+}
+
+# What a look at a failure needs, before the test removes it: texts of at most 1 MiB in its lab, its runs and its folder.
+tap_keep() {
+	local from
+	[ -n "${CULPRIT_KEEP:-}" ] && [ ! -e "$CULPRIT_KEEP" ] || return 0
+	for from in "${tmp:-}" "${lab:-}" "${dir:-}"; do
+		[ -n "$from" ] && [ -d "$from" ] || continue
+		mkdir -p "$CULPRIT_KEEP"
+		find "$from" -xdev -type f -size -1024k \( -name '*.log' -o -name '*.json' -o -name '*.lua' -o -name 'said*' -o -name 'log*' -o -name 'table*' \) \
+			-exec cp --parents -t "$CULPRIT_KEEP" {} + 2>/dev/null
+	done
+	[ ! -d "$CULPRIT_KEEP" ] || echo "# its logs are in $CULPRIT_KEEP"
+}
+
 not_ok() {
 	tap_n=$((tap_n + 1))
 	tap_failed=$((tap_failed + 1))
 	echo "not ok $tap_n - $1"
+	echo "# at $(tap_line)"
 	[ $# -lt 2 ] || printf '%s\n' "$2" | sed 's/^/# /'
-	[ -z "${CULPRIT_FAILURES:-}" ] || printf '%s: %s\n%s\n' "$0" "$1" "$(tail -n 60 <<<"${2:-}")" >>"$CULPRIT_FAILURES"
+	tap_keep
 }
 
 check() {
@@ -28,7 +54,8 @@ check() {
 }
 
 until_true() {
-	local end=$((SECONDS + $1))
+	local end
+	end=$(awk -v s=$SECONDS -v bound="$1" -v n="${CULPRIT_TEST_PATIENCE:-1}" 'BEGIN { printf "%d", s + bound * (n > 1 ? n : 1) }')
 	shift
 	until "$@" 2>/dev/null; do
 		[ $SECONDS -lt $end ] || return 1
