@@ -11,6 +11,7 @@
 
 #include <unistd.h>
 
+#include "ci/tests/patience.h"
 #include "harness/base/clock.h"
 
 static double the_time_s;
@@ -486,7 +487,7 @@ int main(void)
 		cmocka_unit_test(a_scenario_without_one),
 	};
 
-	alarm(120);
+	patient_alarm(600);
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests_name("recorder", tests, setup, teardown);
 }

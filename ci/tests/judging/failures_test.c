@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "ci/tests/patience.h"
 #include "ci/tests/scratch.h"
 #include "diag/record/log.h"
 #include "harness/base/file.h"
@@ -235,7 +236,7 @@ int main(void)
 		cmocka_unit_test(test_no_flows),
 	};
 
-	alarm(300);
+	patient_alarm(600);
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests_name("failures", tests, setup, remove_dir);
 }

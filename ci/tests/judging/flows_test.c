@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "ci/tests/patience.h"
 #include "diag/record/log.h"
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
@@ -294,7 +295,7 @@ int main(void)
 		cmocka_unit_test(test_a_recorder_that_was_never_written),
 	};
 
-	alarm(120);
+	patient_alarm(600);
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests_name("flows", tests, setup, teardown);
 }

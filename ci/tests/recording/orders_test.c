@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "ci/tests/patience.h"
 #include "harness/base/alloc.h"
 #include "harness/base/auto.h"
 #include "harness/base/file.h"
@@ -200,7 +201,7 @@ int main(void)
 		cmocka_unit_test(test_its_end),
 	};
 
-	alarm(180);
+	patient_alarm(600);
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests_name("orders", tests, setup, teardown);
 }

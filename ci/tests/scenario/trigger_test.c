@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "ci/tests/patience.h"
 #include "harness/base/file.h"
 #include "harness/scenario/trigger.h"
 
@@ -115,7 +116,7 @@ int main(void)
 		cmocka_unit_test(test_wrong_ones),
 	};
 
-	alarm(120);
+	patient_alarm(600);
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests_name("trigger", tests, setup, teardown);
 }
