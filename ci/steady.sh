@@ -33,7 +33,7 @@ for t in "$@"; do
 	esac
 	tests+=("$t")
 done
-# Tests start the programs, and those of ci/tests/helpers, too.
+# Tests also start the programs and those of ci/tests/helpers.
 helpers=(ci/tests/helpers/*.c)
 helpers=("${helpers[@]/#ci\/tests/$OUT}")
 make -s --no-print-directory -j"$(nproc)" OUT="$OUT" programs "${helpers[@]%.c}" "${programs[@]}"
