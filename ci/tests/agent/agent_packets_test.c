@@ -24,7 +24,7 @@ static void ip(const char *line)
 	snprintf(copy, sizeof(copy), "%s", line);
 	for (word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save))
 		argv[n++] = word;
-	if (proc_run_ok(argv, 10, &output, &e))
+	if (proc_run_ok(argv, patient_s(60), &output, &e))
 		fail_msg("%s", e.text);
 	free(output);
 }
@@ -157,7 +157,7 @@ static void drops_its_share(const char *backend, double percent, unsigned packet
 	struct peer p;
 	json_t *r;
 
-	peer_start(&p, "10s", "--packets", backend);
+	peer_start(&p, LONG_LEASE, "--packets", backend);
 	resolve();
 	/* Not neighbour discovery, which would be counted too. */
 	r = peer_call(&p, "packets.drop",
@@ -197,7 +197,7 @@ static void iptables_drops_its_share(void **unused)
 	const char *const argv[] = {"iptables", "-w", "-S", NULL};
 
 	(void)unused;
-	if (proc_run_ok(argv, 10, NULL, NULL)) {
+	if (proc_run_ok(argv, patient_s(60), NULL, NULL)) {
 		print_message("skipped: no iptables\n");
 		skip();
 	}
@@ -211,7 +211,7 @@ static void only_what_matches(void **unused)
 	struct peer p;
 
 	(void)unused;
-	peer_start(&p, "10s", NULL, NULL);
+	peer_start(&p, LONG_LEASE, NULL, NULL);
 	resolve();
 	json_decref(peer_call(&p, "packets.drop",
 		json_pack("{s:i, s:[s,s], s:[s]}", "percent", 100, "from", "10.9.0.4", "fe80::4",
@@ -243,7 +243,7 @@ static void loopback_is_left_alone(void **unused)
 	struct peer p;
 
 	(void)unused;
-	peer_start(&p, "10s", NULL, NULL);
+	peer_start(&p, LONG_LEASE, NULL, NULL);
 	json_decref(peer_call(&p, "packets.drop", json_pack("{s:i}", "percent", 100)));
 	json_decref(peer_call(
 		&p, "packets.drop", json_pack("{s:i, s:s}", "percent", 100, "direction", "out")));
@@ -272,7 +272,7 @@ static void others_rules_stay(void **unused)
 		skip();
 	}
 	assert_int_equal(proc_run_ok(list, 10, &before, NULL), 0);
-	peer_start(&p, "10s", NULL, NULL);
+	peer_start(&p, LONG_LEASE, NULL, NULL);
 	for (int i = 0; i < 5; i++)
 		json_decref(peer_call(&p, "packets.drop", json_pack("{s:i}", "percent", 10)));
 	assert_int_equal(peer_end(&p), 0);
@@ -293,7 +293,7 @@ static void undo_of_half_an_act(void **unused)
 	char *before, *after;
 
 	(void)unused;
-	if (proc_run_ok(argv, 10, &before, NULL)) {
+	if (proc_run_ok(argv, patient_s(60), &before, NULL)) {
 		print_message("skipped: no iptables\n");
 		skip();
 	}
@@ -314,7 +314,7 @@ static void undo_of_half_an_act(void **unused)
 		}
 		assert_int_equal(primitive_revert(&packets_primitive, inverse, &was_there, &e), 0);
 		assert_int_equal(was_there, n > 0);
-		assert_int_equal(proc_run_ok(argv, 10, &after, NULL), 0);
+		assert_int_equal(proc_run_ok(argv, patient_s(60), &after, NULL), 0);
 		assert_string_equal(after, before);
 		free(after);
 	}

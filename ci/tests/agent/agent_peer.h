@@ -1,7 +1,6 @@
 /*
- * Fixtures for tests of the agent: namespaces of their own for the whole program, an agent at the
- * other end of two pipes (struct peer), a fingerprint of what an agent could leave, and a session
- * that must leave nothing (struct session).
+ * Fixtures for tests of the agent: an agent at the other end of two pipes (struct peer), a
+ * fingerprint of what an agent could leave, and a session that must leave nothing (struct session).
  */
 #ifndef CULPRIT_TESTS_AGENT_PEER_H
 #define CULPRIT_TESTS_AGENT_PEER_H
@@ -13,7 +12,6 @@
 #include <libgen.h>
 #include <limits.h>
 #include <poll.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -31,13 +29,35 @@
 #include <cmocka.h>
 
 #include "ci/tests/built.h"
+#include "ci/tests/namespaces.h"
+#include "ci/tests/patience.h"
 #include "faults/primitives/packets.h"
 #include "faults/primitives/process.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/base/proc.h"
 
-#define PEER_TIMEOUT_S 20
+/* Bounds a hang. */
+#define PEER_TIMEOUT_S patient_s(60)
+
+/* For tests whose subject is not the lease: they end before it does, on any machine. Waiting for it
+ * is a failure, by PEER_TIMEOUT_S. */
+#define LONG_LEASE "300s"
+
+/* A lease that is to run out, or to be kept: longer than agent, guard and test go without a
+ * processor. */
+static inline double short_lease_s(void)
+{
+	return patient_s(1.5);
+}
+
+static inline const char *short_lease(void)
+{
+	static char text[32];
+
+	snprintf(text, sizeof(text), "%.1fs", short_lease_s());
+	return text;
+}
 
 static char state_dir[PATH_MAX], agent_path_[PATH_MAX];
 
@@ -51,42 +71,6 @@ struct peer {
 	json_t *hello;
 	int next_id;
 };
-
-/* Runs 'tests' as PID 2 of new PID, network and mount namespaces: whatever a failing test leaves
- * behind goes with them. */
-static inline int in_own_namespaces(int (*tests)(void))
-{
-	int status;
-	pid_t pid;
-
-	if (geteuid() != 0) {
-		puts("1..0 # SKIP needs root");
-		return 0;
-	}
-	if (unshare(CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS) < 0) {
-		printf("1..0 # SKIP cannot make namespaces: %s\n", strerror(errno));
-		return 0;
-	}
-	fflush(stdout);
-	pid = fork();
-	if (pid == 0) {
-		pid_t runner;
-
-		mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
-		mount("proc", "/proc", "proc", 0, NULL);
-		runner = fork();
-		if (runner == 0)
-			exit(tests());
-		for (;;) {
-			pid_t got = wait(&status);
-
-			if (got == runner || (got < 0 && errno == ECHILD))
-				_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
-		}
-	}
-	waitpid(pid, &status, 0);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-}
 
 static inline int peer_setup(void **unused)
 {
@@ -477,7 +461,8 @@ static inline json_t *shell_args(const char *script)
 	return json_pack("{s:[s,s,s]}", "argv", "sh", "-c", script);
 }
 
-/* Seconds until the fingerprint is 'before' again. */
+/* Seconds until the fingerprint is 'before' again. It is so already with 'at_most_s' 0; else that
+ * bounds a hang. */
 static inline double until_clean(const char *before, double at_most_s)
 {
 	double begin = clock_mono_s();
@@ -487,7 +472,7 @@ static inline double until_clean(const char *before, double at_most_s)
 		char *now = fingerprint();
 		bool same = !strcmp(now, before);
 
-		if (!same && clock_mono_s() - begin > at_most_s)
+		if (!same && clock_mono_s() - begin > patient_s(at_most_s))
 			fail_msg("still there after %g s: %s", at_most_s, now);
 		free(now);
 		if (same)

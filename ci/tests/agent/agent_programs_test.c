@@ -3,7 +3,7 @@
 
 static void start(struct peer *p)
 {
-	peer_start(p, "10s", NULL, NULL);
+	peer_start(p, LONG_LEASE, NULL, NULL);
 }
 
 static void loop_repeats_and_stops(void **unused)
@@ -387,7 +387,7 @@ static void bundle_needs_nothing_else(void **unused)
 	close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
 	assert_return_code(mount("/dev/null", path, NULL, MS_BIND, NULL), errno);
 	snprintf(path, sizeof(path), "%s/a", root);
-	assert_int_equal(proc_run_ok(copy, 10, &output, NULL), 0);
+	assert_int_equal(proc_run_ok(copy, patient_s(60), &output, NULL), 0);
 	free(output);
 
 	peer_exec(&p, root,

@@ -16,11 +16,11 @@ static void input_closed(void **unused)
 
 	(void)unused;
 	for (int i = 0; i < 5; i++) {
-		peer_start(&a, "10s", NULL, NULL);
+		peer_start(&a, LONG_LEASE, NULL, NULL);
 		json_decref(peer_call(&a, "trace.start", trace_args(target)));
 		close(a.in);
 		a.in = -1;
-		peer_start(&b, "10s", NULL, NULL);
+		peer_start(&b, LONG_LEASE, NULL, NULL);
 		json_decref(peer_call(&b, "trace.start", trace_args(target)));
 		assert_int_equal(peer_end(&b), 0);
 		assert_int_equal(peer_end(&a), 0);
@@ -34,9 +34,9 @@ static void silent(void **unused)
 	struct peer a, b;
 
 	(void)unused;
-	peer_start(&a, "1s", NULL, NULL);
+	peer_start(&a, short_lease(), NULL, NULL);
 	json_decref(peer_call(&a, "trace.start", trace_args(target)));
-	peer_start(&b, "1s", NULL, NULL);
+	peer_start(&b, LONG_LEASE, NULL, NULL);
 	json_decref(peer_call(&b, "trace.start", trace_args(target)));
 	forget(&a);
 	assert_int_equal(peer_end(&b), 0);
@@ -49,10 +49,10 @@ static void killed_together(void **unused)
 	struct peer a, b;
 
 	(void)unused;
-	peer_start(&a, "10s", NULL, NULL);
+	peer_start(&a, LONG_LEASE, NULL, NULL);
 	json_decref(peer_call(&a, "trace.start", trace_args(target)));
 	kill(a.pid, SIGKILL);
-	peer_start(&b, "10s", NULL, NULL);
+	peer_start(&b, LONG_LEASE, NULL, NULL);
 	json_decref(peer_call(&b, "trace.start", trace_args(target)));
 	forget(&a);
 	assert_int_equal(peer_end(&b), 0);
@@ -67,7 +67,7 @@ static void alive(void **unused)
 	pid_t beat;
 
 	(void)unused;
-	peer_start(&a, "2s", NULL, NULL);
+	peer_start(&a, short_lease(), NULL, NULL);
 	json_decref(peer_call(&a, "process.start", sleep_args()));
 	beat = fork();
 	if (beat == 0) {
@@ -78,7 +78,7 @@ static void alive(void **unused)
 		_exit(0);
 	}
 	assert_true(beat > 0);
-	peer_start(&b, "1h", NULL, NULL);
+	peer_start(&b, LONG_LEASE, NULL, NULL);
 	assert_int_equal(json_array_size(json_object_get(b.hello, "cleaned")), 0);
 	assert_int_equal(peer_end(&b), 0);
 	end_target(beat);

@@ -5,7 +5,7 @@
 
 static void start(struct peer *p)
 {
-	peer_start(p, "10s", NULL, NULL);
+	peer_start(p, LONG_LEASE, NULL, NULL);
 }
 
 static void hello_says_who_and_where(void **unused)

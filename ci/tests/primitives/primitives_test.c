@@ -97,7 +97,7 @@ static void limit_is_set_and_undone(void **unused)
 	json_t *all;
 
 	(void)unused;
-	peer_start(&p, "10s", NULL, NULL);
+	peer_start(&p, LONG_LEASE, NULL, NULL);
 	clean = agent_fingerprint(&p, pid);
 	handle = take_text(peer_call(&p, "limits.set", limit_arguments(pid, 50)), "handle");
 	assert_int_equal(soft_limit(pid), 50);
@@ -138,7 +138,7 @@ static void limits_refuse(void **unused)
 	limit.rlim_max = 900;
 	limit.rlim_cur = 800;
 	assert_return_code(prlimit(pid, RLIMIT_NOFILE, &limit, NULL), errno);
-	peer_start(&p, "10s", NULL, NULL);
+	peer_start(&p, LONG_LEASE, NULL, NULL);
 	peer_refused(&p, "limits.set", limit_arguments(pid, 901), "hard limit nofile", 0);
 	peer_refused(&p, "limits.set", limit_arguments(pid, -1), "hard limit nofile", 0);
 	peer_refused(&p, "limits.set", limit_arguments(pid, -2), "must be 0 or above", 0);
@@ -162,7 +162,7 @@ static void stop_holds_all_threads(void **unused)
 	struct peer p;
 
 	(void)unused;
-	peer_start(&p, "10s", NULL, NULL);
+	peer_start(&p, LONG_LEASE, NULL, NULL);
 	clean = agent_fingerprint(&p, pid);
 	assert_counts();
 	handle = take_text(peer_call(&p, "signal.stop", stop_arguments(pid)), "handle");
@@ -189,7 +189,7 @@ static void stop_under_a_tracer(void **unused)
 	struct peer p;
 
 	(void)unused;
-	peer_start(&p, "10s", NULL, NULL);
+	peer_start(&p, LONG_LEASE, NULL, NULL);
 	trace = take_text(peer_call(&p, "trace.start", trace_args(pid)), "handle");
 	stop = take_text(peer_call(&p, "signal.stop", stop_arguments(pid)), "handle");
 	assert_still();
@@ -211,7 +211,7 @@ static void guard_undoes_when_the_agent_is_killed(void **unused)
 	struct peer p;
 
 	(void)unused;
-	peer_start(&p, "10s", NULL, NULL);
+	peer_start(&p, LONG_LEASE, NULL, NULL);
 	json_decref(peer_call(&p, "limits.set", limit_arguments(pid, 50)));
 	json_decref(peer_call(&p, "signal.stop", stop_arguments(pid)));
 	assert_still();
@@ -231,7 +231,7 @@ static void max_s_ends_them(void **unused)
 	json_t *args;
 
 	(void)unused;
-	peer_start(&p, "10s", NULL, NULL);
+	peer_start(&p, LONG_LEASE, NULL, NULL);
 	args = stop_arguments(pid);
 	json_object_set_new(args, "max_s", json_real(0.2));
 	json_decref(peer_call(&p, "signal.stop", args));
@@ -289,7 +289,7 @@ static void fingerprint_is_stable_and_quick(void **unused)
 	struct peer p;
 
 	(void)unused;
-	peer_start(&p, "10s", NULL, NULL);
+	peer_start(&p, LONG_LEASE, NULL, NULL);
 	first = agent_fingerprint(&p, pid);
 	for (int i = 0; i < 20; i++) {
 		begin = clock_mono_s();

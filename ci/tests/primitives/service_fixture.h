@@ -14,7 +14,7 @@ static inline void run_ok(const char *const *argv)
 {
 	struct err e;
 
-	if (proc_run_ok(argv, 30, NULL, &e))
+	if (proc_run_ok(argv, patient_s(60), NULL, &e))
 		fail_msg("%s", e.text);
 }
 

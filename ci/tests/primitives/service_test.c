@@ -6,7 +6,7 @@
 #include <sys/xattr.h>
 
 #define PORT "4711"
-#define UNDO_S 40
+#define UNDO_S patient_s(60)
 
 static char tools[64];
 
@@ -128,7 +128,7 @@ struct acting {
 
 static void begin(struct acting *t, enum kind kind)
 {
-	peer_start(&t->p, "10s", NULL, NULL);
+	peer_start(&t->p, LONG_LEASE, NULL, NULL);
 	t->before = look(&t->p);
 	t->handle = act(&t->p, kind);
 }
@@ -238,7 +238,7 @@ static void user_changed(void **unused)
 	chmod(storage, 0777);
 	snprintf(path, sizeof(path), "%s/data", storage);
 	chmod(path, 0666);
-	peer_start(&p, "10s", NULL, NULL);
+	peer_start(&p, LONG_LEASE, NULL, NULL);
 	before = look(&p);
 	json_t *result = peer_call(&p, "service.restart",
 		json_pack("{s:i, s:s}", "pid", (int)server_pid(), "user", "nobody"));
@@ -270,7 +270,7 @@ static void wait_undone(void)
 		if (!n)
 			return;
 		if (clock_mono_s() > deadline)
-			fail_msg("a journal is still there after %d s", UNDO_S);
+			fail_msg("a journal is still there after %g s", UNDO_S);
 		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
 	}
 }
@@ -286,7 +286,7 @@ static void agent_killed_within(void **unused)
 			struct peer p;
 			char *before;
 
-			peer_start(&p, "10s", NULL, NULL);
+			peer_start(&p, LONG_LEASE, NULL, NULL);
 			before = look(&p);
 			if (moment == 3)
 				free(act(&p, kind));
@@ -296,7 +296,7 @@ static void agent_killed_within(void **unused)
 			kill(p.pid, SIGKILL);
 			peer_end(&p);
 			wait_undone();
-			peer_start(&p, "10s", NULL, NULL);
+			peer_start(&p, LONG_LEASE, NULL, NULL);
 			assert_int_equal(json_array_size(json_object_get(p.hello, "unclean")), 0);
 			assert_as_before(&p, before);
 			assert_int_equal(peer_end(&p), 0);
@@ -318,7 +318,7 @@ static void an_act_does_not_follow_its_undo(void **unused)
 		pid_t child;
 		int lock;
 
-		peer_start(&p, "10s", NULL, NULL);
+		peer_start(&p, LONG_LEASE, NULL, NULL);
 		snprintf(path, sizeof(path), "%s/%s/server.lock", state_dir, p.session);
 		lock = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
 		assert_int_equal(flock(lock, LOCK_EX), 0);
@@ -349,7 +349,7 @@ static void all_killed(void **unused)
 		peer_kill_all(&t.p, true);
 		peer_end(&t.p);
 		free(t.handle);
-		peer_start(&t.p, "10s", NULL, NULL);
+		peer_start(&t.p, LONG_LEASE, NULL, NULL);
 		assert_int_equal(json_array_size(json_object_get(t.p.hello, "cleaned")), 1);
 		assert_int_equal(json_array_size(json_object_get(t.p.hello, "quarantined")), 0);
 		assert_as_before(&t.p, t.before);
@@ -376,13 +376,13 @@ static void quarantined(void **unused)
 		script, go, "/usr/sbin:/sbin:/usr/bin:/bin");
 	assert_true(asprintf(&with, "%s:%s:/usr/sbin:/sbin", tools, path) > 0);
 	setenv("PATH", with, 1);
-	peer_start(&p, "10s", NULL, NULL);
+	peer_start(&p, LONG_LEASE, NULL, NULL);
 	setenv("PATH", path, 1);
 	before = look(&p);
 	free(act(&p, READONLY));
 	kill(p.pid, SIGKILL);
 	peer_end(&p);
-	peer_start(&p, "10s", NULL, NULL);
+	peer_start(&p, LONG_LEASE, NULL, NULL);
 	assert_int_equal(json_array_size(json_object_get(p.hello, "quarantined")), 1);
 	RUN("touch", go);
 	while (working) {
@@ -418,7 +418,7 @@ static void overdue(void **unused)
 		script);
 	assert_true(asprintf(&with, "%s:%s:/usr/sbin:/sbin", tools, path) > 0);
 	setenv("PATH", with, 1);
-	peer_start(&p, "10s", "--act-limit", "3s");
+	peer_start(&p, LONG_LEASE, "--act-limit", "3s");
 	setenv("PATH", path, 1);
 	before = look(&p);
 	answer = peer_answer(&p, ask(&p, STORAGE));
@@ -441,7 +441,7 @@ static void refusals(void **unused)
 	char *before;
 
 	(void)unused;
-	peer_start(&p, "10s", NULL, NULL);
+	peer_start(&p, LONG_LEASE, NULL, NULL);
 	before = look(&p);
 	peer_refused(&p, "fs.readonly", json_pack("{s:s}", "path", "/"), "", -EPERM);
 	peer_refused(&p, "fs.readonly", json_pack("{s:s}", "path", "/nowhere"), "", -ENOENT);
