@@ -140,7 +140,7 @@ int ebpf_trace(const struct trace_request *r, struct err *why);
 
 int trace_main(int argc, char **argv);
 
-/* Tries 'tracer' on a program that does nothing, with its log in 'dir', for 10 s at most. 0;
+/* Tries 'tracer' on a program that does nothing, with its log in 'dir', for 20 s at most. 0;
  * -EOPNOTSUPP with the reason. */
 int trace_able(const char *tracer, const char *dir, struct err *why);
 

@@ -7,14 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "diag/capture/capture.h"
 
-/* Well below the shortest lease in use: the agent answers nobody meanwhile. */
-#define PATIENCE_S 4
+/* Loading the eBPF programs takes 5 s of a processor that twenty processes share. Below the
+ * orchestrator's 30 s for an answer. */
+#define PATIENCE_S 20
 
 static void be_tracer(const char *tracer, char *out, int said)
 {
@@ -23,6 +25,7 @@ static void be_tracer(const char *tracer, char *out, int said)
 	int null = open("/dev/null", O_RDWR);
 	sigset_t none;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* The agent takes its signals from a descriptor; a tracer, and what it starts, must get
 	 * theirs. */
 	sigemptyset(&none);
@@ -53,6 +56,7 @@ int trace_able(const char *tracer, const char *dir, struct err *why)
 	int said = memfd_create("said", MFD_CLOEXEC), status = 0;
 	struct pollfd p = {.fd = -1, .events = POLLIN};
 	char text[1024] = "", out[4096];
+	bool late;
 	pid_t pid;
 
 	snprintf(out, sizeof(out), "%s/able.%d", dir, (int)getpid());
@@ -65,7 +69,8 @@ int trace_able(const char *tracer, const char *dir, struct err *why)
 		return status;
 	}
 	p.fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (p.fd < 0 || poll(&p, 1, PATIENCE_S * 1000) <= 0)
+	late = p.fd < 0 || poll(&p, 1, PATIENCE_S * 1000) <= 0;
+	if (late)
 		kill(pid, SIGKILL);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
@@ -74,6 +79,8 @@ int trace_able(const char *tracer, const char *dir, struct err *why)
 	close(p.fd);
 	close(said);
 	unlink(out);
+	if (late)
+		return err_set(why, -EOPNOTSUPP, "%s did not end within %d s", tracer, PATIENCE_S);
 	if (WIFSIGNALED(status))
 		return err_set(
 			why, -EOPNOTSUPP, "%s was killed by signal %d", tracer, WTERMSIG(status));

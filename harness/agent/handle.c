@@ -26,6 +26,7 @@ static const struct {
 	[HANDLE_STOP] = {'s', "stop", "signal"},
 	[HANDLE_SERVICE] = {'v', "act on a server", "service"},
 	[HANDLE_READONLY] = {'f', "read-only file system", "readonly"},
+	[HANDLE_CHECK] = {'k', "check", NULL},
 };
 
 int handle_new(struct agent *a, enum handle_kind kind, struct handle **out, struct err *e)

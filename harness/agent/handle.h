@@ -32,6 +32,7 @@ enum handle_kind {
 	HANDLE_STOP,
 	HANDLE_SERVICE,
 	HANDLE_READONLY,
+	HANDLE_CHECK, /* nothing to undo: freed when its child has answered */
 };
 
 struct handle {
