@@ -73,3 +73,29 @@ done_testing() {
 	[ $tap_failed -eq 0 ]
 	exit
 }
+
+# Commands for 'check', about what must not be there. '! COMMAND | grep' would also hold if the command crashed or the file were missing.
+#     prints_without PATTERN CODE COMMAND ...   COMMAND ends with CODE and prints something, no line of which matches (grep -E, by bytes)
+#     lacks PATTERN FILE ...                    each FILE has content, no line of which matches
+prints_without() {
+	local pattern=$1 want=$2 said got
+	shift 2
+	said=$(mktemp)
+	"$@" >"$said" 2>&1
+	got=$?
+	[ $got = "$want" ] && lacks "$pattern" "$said"
+	set -- $?
+	[ "$1" = 0 ] || { echo "exit code $got, expected $want, without '$pattern':"; head -c 4000 "$said"; }
+	rm -f "$said"
+	return "$1"
+}
+lacks() {
+	local pattern=$1 file said got
+	shift
+	for file in "$@"; do
+		[ -s "$file" ] || { echo "$file is missing or empty"; return 1; }
+	done
+	said=$(LC_ALL=C grep -aEn -- "$pattern" "$@")
+	got=$?
+	[ $got = 1 ] || { echo "$said"; return 1; }
+}

@@ -47,10 +47,10 @@ check "the same through a pipe" diff <("$culprit" diagnose --csv - <ill.csv | ta
 
 check "--fail: 1 if there is a finding" exits 1 "$culprit" diagnose --csv ill.csv --fail
 check "... and 0 if there is none" exits 0 "$culprit" diagnose --csv well.csv --fail
-check "a least effect above that of the lasting one: it is not found" bash -c "! '$culprit' diagnose --csv ill.csv --least 2 | grep -q host3/sdc"
+check "--least above the effect of the lasting fault: the disk is not found" prints_without host3/sdc 0 "$culprit" diagnose --csv ill.csv --least 2
 check "fewer false alarms may be asked for as a fraction" bash -c "'$culprit' diagnose --csv well.csv --false-alarms 1/1000000 | grep -q '1 in 1,000,000 series'"
 check "a metric declared as not to be looked at accuses nobody" exits 2 "$culprit" diagnose --csv ill.csv --metric 'latency_ms worse=none'
-check "... of which less is worse: not the slow one" bash -c "! '$culprit' diagnose --csv ill.csv --metric 'latency_ms worse=less unit=ms' | grep -q '^ .*host3/sdc .* 1\.'"
+check "where less is worse, the slow disk is not found" prints_without '^ .*host3/sdc .* 1\.' 0 "$culprit" diagnose --csv ill.csv --metric 'latency_ms worse=less unit=ms'
 
 check "a declaration of a metric that there is not is told, with the near one" bash -c \
 	"'$culprit' diagnose --csv ill.csv --metric 'latency worse=more' | grep -q \"'latency' is declared.* did you mean 'latency_ms'\""

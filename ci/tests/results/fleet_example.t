@@ -28,5 +28,5 @@ check "... as its declaration says" grep -qx '# metric disk_read_time_s unit=s w
 sums() { awk -F, -v s="$1" -v v="$2" 'NR > 1 && $v != "" && $s == "s1" && (v == 3 || $3 == "dread") { n += $v } END { printf "%.6f\n", n }'; }
 check "its sums are those of the long form" is "$(grep -v '^#' "$tmp/few.csv" | sums 2 3)" "$("$culprit" samples results/corpora/ci --cell 9 --metric dread | sums 4 7)"
 check "diagnose reads it from a pipe" bash -c "'$culprit' samples results/corpora/ci --wide | '$culprit' diagnose --csv - | grep -q 'members judged'"
-check "nothing in it is guessed" bash -c "! '$culprit' diagnose --csv '$tmp/wide.csv' | grep guessed"
+check "diagnose guesses nothing about the wide form" prints_without guessed 0 "$culprit" diagnose --csv "$tmp/wide.csv"
 done_testing
