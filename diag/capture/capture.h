@@ -140,9 +140,16 @@ int ebpf_trace(const struct trace_request *r, struct err *why);
 
 int trace_main(int argc, char **argv);
 
-/* Tries 'tracer' on a program that does nothing, with its log in 'dir', for 20 s at most. 0;
- * -EOPNOTSUPP with the reason. */
-int trace_able(const char *tracer, const char *dir, struct err *why);
+/* A tracer as it will be used: kernels refuse one mode's programs and load another's. */
+struct tracer_try {
+	const char *tracer, *mode; /* mode: NULL: the tracer's own */
+	bool heads;
+	int64_t memory_bytes; /* 0: the tracer's own */
+};
+
+/* Tries it on a program that does nothing, with its log in 'dir', for 20 s at most. 0; -EOPNOTSUPP
+ * with the reason. */
+int trace_able(const struct tracer_try *t, const char *dir, struct err *why);
 
 /* For tracers. Signals that say stop are caught from here on; SIGALRM ticks every 250 ms, so that
  * no wait is longer and a signal that came just before a wait is seen. */

@@ -18,14 +18,30 @@
  * orchestrator's 30 s for an answer. */
 #define PATIENCE_S 20
 
-static void be_tracer(const char *tracer, char *out, int said)
+enum { TRIED_WORDS = 12 };
+
+static void be_tracer(const struct tracer_try *t, char *out, int said)
 {
-	char *argv[] = {(char *)"trace", (char *)"--tracer", (char *)tracer, (char *)"--out", out,
-		(char *)"--", (char *)"true", NULL};
-	int null = open("/dev/null", O_RDWR);
+	char *argv[TRIED_WORDS + 1] = {(char *)"trace", (char *)"--tracer", (char *)t->tracer,
+		(char *)"--out", out},
+				 memory[32];
+	int null = open("/dev/null", O_RDWR), n = 5;
 	sigset_t none;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (t->mode) {
+		argv[n++] = (char *)"--mode";
+		argv[n++] = (char *)t->mode;
+	}
+	if (t->heads)
+		argv[n++] = (char *)"--heads";
+	if (t->memory_bytes > 0) {
+		snprintf(memory, sizeof(memory), "%lldB", (long long)t->memory_bytes);
+		argv[n++] = (char *)"--memory";
+		argv[n++] = memory;
+	}
+	argv[n++] = (char *)"--";
+	argv[n++] = (char *)"true";
 	/* The agent takes its signals from a descriptor; a tracer, and what it starts, must get
 	 * theirs. */
 	sigemptyset(&none);
@@ -34,7 +50,7 @@ static void be_tracer(const char *tracer, char *out, int said)
 	dup2(null, STDOUT_FILENO);
 	dup2(said, STDERR_FILENO);
 	optind = 0; /* getopt begins anew */
-	_exit(trace_main(7, argv));
+	_exit(trace_main(n, argv));
 }
 
 /* The last line, without the program's name. */
@@ -51,7 +67,7 @@ static const char *last_line(char *text)
 	return strncmp(line, name, sizeof(name) - 1) ? line : line + sizeof(name) - 1;
 }
 
-int trace_able(const char *tracer, const char *dir, struct err *why)
+int trace_able(const struct tracer_try *t, const char *dir, struct err *why)
 {
 	int said = memfd_create("said", MFD_CLOEXEC), status = 0;
 	struct pollfd p = {.fd = -1, .events = POLLIN};
@@ -62,9 +78,9 @@ int trace_able(const char *tracer, const char *dir, struct err *why)
 	snprintf(out, sizeof(out), "%s/able.%d", dir, (int)getpid());
 	pid = said < 0 ? -1 : fork();
 	if (pid == 0)
-		be_tracer(tracer, out, said);
+		be_tracer(t, out, said);
 	if (pid < 0) {
-		status = err_errno(why, -errno, "cannot try the tracer '%s'", tracer);
+		status = err_errno(why, -errno, "cannot try the tracer '%s'", t->tracer);
 		close(said);
 		return status;
 	}
@@ -80,10 +96,11 @@ int trace_able(const char *tracer, const char *dir, struct err *why)
 	close(said);
 	unlink(out);
 	if (late)
-		return err_set(why, -EOPNOTSUPP, "%s did not end within %d s", tracer, PATIENCE_S);
-	if (WIFSIGNALED(status))
 		return err_set(
-			why, -EOPNOTSUPP, "%s was killed by signal %d", tracer, WTERMSIG(status));
+			why, -EOPNOTSUPP, "%s did not end within %d s", t->tracer, PATIENCE_S);
+	if (WIFSIGNALED(status))
+		return err_set(why, -EOPNOTSUPP, "%s was killed by signal %d", t->tracer,
+			WTERMSIG(status));
 	if (WEXITSTATUS(status))
 		return err_set(
 			why, -EOPNOTSUPP, "%s", *text ? last_line(text) : "it does not say why");

@@ -81,23 +81,26 @@ static json_t *able(int rc, const struct err *why)
 }
 
 /* Whether 'what' could begin with the arguments 'with' (NULL: not said which). */
-static int check_act(struct agent *a, const char *what, const json_t *with, struct err *e)
+static int check_act(struct agent *a, const char *what, const json_t *args, struct err *e)
 {
+	const json_t *with = jget(args, "with");
+
 	if (geteuid() != 0)
 		return err_set(e, -EPERM, "%s other users' processes needs root",
 			begins(what, "trace.") ? "tracing" : "acting on");
 	return with ? ops_service_able(a, what, with, e) : 0;
 }
 
-struct tracer_try {
-	const char *tracer, *dir;
+struct tracer_check {
+	struct tracer_try as;
+	const char *dir;
 };
 
 static json_t *try_tracer(const void *ctx)
 {
-	const struct tracer_try *t = ctx;
+	const struct tracer_check *t = ctx;
 	struct err why = {""};
-	int rc = trace_able(t->tracer, t->dir, &why);
+	int rc = trace_able(&t->as, t->dir, &why);
 
 	return able(rc, &why);
 }
@@ -112,9 +115,12 @@ static void tried(struct agent *a, struct handle *h, json_t *value)
 
 /* A child tries the tracer. On a busy node that takes longer than a lease, which must be renewed
  * meanwhile. */
-static int check_tracer(struct agent *a, json_t *id, const char *tracer, struct err *e)
+static int check_tracer(
+	struct agent *a, json_t *id, const char *tracer, const json_t *args, struct err *e)
 {
-	const struct tracer_try t = {tracer, a->dir};
+	const struct tracer_check t = {{tracer, jget_text(args, "mode"), jget_true(args, "heads"),
+					       jget_int(args, "memory_bytes")},
+		a->dir};
 	struct handle *h;
 	int rc = handle_new(a, HANDLE_CHECK, &h, e) ?: handle_fork(h, try_tracer, &t, tried, e);
 
@@ -146,14 +152,14 @@ int op_check(struct agent *a, json_t *id, json_t *args, struct err *e)
 	if (rc)
 		return rc;
 	if (begins(what, "trace.") && strcmp(what, "trace.start") && geteuid() == 0)
-		return check_tracer(a, id, what + strlen("trace."), e);
+		return check_tracer(a, id, what + strlen("trace."), args, e);
 	if (begins(what, "packets.")) {
 		rc = packets_check(a->packets_backend, &backend, &why);
 		if (!rc)
 			err_set(&why, 0, "%s", backend->name);
 	} else if (begins(what, "trace.") || begins(what, "limits.") || begins(what, "signal.") ||
 		begins(what, "service.") || begins(what, "fs.")) {
-		rc = check_act(a, what, with, &why);
+		rc = check_act(a, what, args, &why);
 	} else if (strcmp(what, "run") && !begins(what, "process.")) {
 		return err_set(e, -EINVAL,
 			"cannot check '%s'; packets.drop, process.start, limits.set, signal.stop, "

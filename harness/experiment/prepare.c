@@ -56,25 +56,31 @@ static int wait_healthy(struct executor *x, struct err *e)
 }
 
 struct tracer_check {
-	const char *tracer;
+	const struct tracing *tracing;
 	const struct member *only; /* NULL: servers and clients */
 };
 
 static int tracer_check_args(void *ctx, const struct member *m, json_t **args, struct err *e)
 {
 	const struct tracer_check *check = ctx;
+	const struct tracing *t = check->tracing;
 
 	(void)e;
 	if (check->only ? m != check->only : m->host->role == ROLE_OUTSIDER)
 		return 1;
-	*args = json_pack("{s:o}", "what", json_sprintf("trace.%s", check->tracer));
+	/* In the mode of the run: a kernel may load the programs of one and refuse another's. */
+	*args = json_pack("{s:o, s:s*, s:b}", "what", json_sprintf("trace.%s", t->name), "mode",
+		t->mode, "heads", t->heads);
+	if (t->memory_bytes > 0)
+		json_object_set_new(
+			*args, "memory_bytes", json_integer((json_int_t)t->memory_bytes));
 	return 0;
 }
 
 /* -EOPNOTSUPP with the first node on which the tracer cannot run, and why. */
 static int check_tracer(struct cluster *c, const struct tracing *t, struct err *e)
 {
-	struct tracer_check check = {t->name, t->one_server ? c->servers[0] : NULL};
+	struct tracer_check check = {t, t->one_server ? c->servers[0] : NULL};
 	json_auto_t *results = NULL;
 	json_t *result;
 	const char *name;
@@ -144,7 +150,8 @@ static int check_tracers(struct executor *x, struct err *e)
 /* Sets every member's 'sampled'. The run goes on without the samplers that cannot run. */
 static int check_samplers(struct executor *x, struct err *e)
 {
-	struct tracer_check check = {"sampler", NULL};
+	struct tracing sampler = {.name = (char *)"sampler"};
+	struct tracer_check check = {&sampler, NULL};
 	char without[512] = "";
 	json_t *results, *result;
 	const char *name, *reason;

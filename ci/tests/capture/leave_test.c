@@ -96,7 +96,7 @@ static void test_sysstat(void **state)
 	struct err why;
 
 	(void)state;
-	if (trace_able("sysstat", dir, &why))
+	if (trace_able(&(struct tracer_try){.tracer = "sysstat"}, dir, &why))
 		skip();
 	leave("sysstat", false);
 }
