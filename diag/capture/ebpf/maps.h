@@ -248,7 +248,9 @@ static __always_inline void head(struct ev *h, u8 type, u64 at_ns, u32 pid, u32 
 }
 
 /* Room for a call's event in this processor's ring, and how to submit it; NULL: there is none,
- * which is counted. 'size' is constant: the verifier must know. */
+ * which is counted. 'size' is constant: the verifier must know. NULL is returned where it is found:
+ * before Linux 6.2 the verifier does not carry the result of a null test over to a second one, and
+ * takes the record for one that is never submitted. */
 static __always_inline void *call_place(struct account *a, const u64 size, u64 *wake)
 {
 	void *ring = own_ring(), *e;
@@ -258,8 +260,10 @@ static __always_inline void *call_place(struct account *a, const u64 size, u64 *
 		return NULL;
 	filled = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
 	e = filled < call_room ? bpf_ringbuf_reserve(ring, size, 0) : NULL;
-	if (!e)
+	if (!e) {
 		count_lost(a);
+		return NULL;
+	}
 	*wake = wake_flags(filled, size);
 	return e;
 }
