@@ -72,15 +72,15 @@ struct ebpf {
 	struct err err;
 };
 
-static char last_words[256];
+static struct refusal refusal;
 
-/* The first thing that libbpf complains about is the cause; the rest follows from it. */
 static int keep_words(enum libbpf_print_level print_level, const char *format, va_list args)
 {
-	if (print_level == LIBBPF_WARN && !*last_words) {
-		vsnprintf(last_words, sizeof(last_words), format, args);
-		last_words[strcspn(last_words, "\n")] = '\0';
-	}
+	char *text = NULL;
+
+	if (print_level == LIBBPF_WARN && vasprintf(&text, format, args) >= 0)
+		refusal_add(&refusal, text);
+	free(text);
 	return 0;
 }
 
@@ -223,7 +223,6 @@ static int prepare(struct ebpf *x, struct err *e)
 	const struct trace_request *r = x->r;
 	struct ebpf_bpf *skel;
 
-	*last_words = '\0';
 	libbpf_set_print(keep_words);
 	x->cpus = libbpf_num_possible_cpus();
 	if (x->cpus <= 0)
@@ -253,15 +252,13 @@ static int prepare(struct ebpf *x, struct err *e)
 
 static int load(struct ebpf *x, struct err *e)
 {
-	int rc = ebpf_bpf__load(x->skel);
+	int rc;
 
-	if (rc == -ENOMEM)
-		return err_set(e, rc, "the kernel has no memory for the tracer's maps%s%s",
-			*last_words ? ": " : "", last_words);
+	/* Looking for tracepoints that a kernel may lack has left warnings. */
+	refusal = (struct refusal){0};
+	rc = ebpf_bpf__load(x->skel);
 	if (rc < 0)
-		return err_set(e, -EOPNOTSUPP,
-			"the kernel does not allow eBPF to this user (%s%s%s)", strerror(-rc),
-			*last_words ? "; " : "", last_words);
+		return refusal_say(&refusal, rc, e);
 	if (rings_new(bpf_map__fd(x->skel->maps.rings), x->cpus, x->ring_bytes, &x->rings, e) < 0)
 		return -EOPNOTSUPP;
 	return 0;
@@ -276,7 +273,7 @@ static int attach(struct ebpf *x, struct err *e)
 		return -EOPNOTSUPP;
 	if (ebpf_bpf__attach(x->skel) < 0)
 		return err_set(e, -EOPNOTSUPP, "cannot attach to the kernel's tracepoints (%s)",
-			last_words);
+			refusal.first);
 	return 0;
 }
 

@@ -12,6 +12,19 @@ extern const char ebpf_arch[];
  * is of no use in case of errors. */
 int filter_fill(const struct choice *c, bool may_miss, struct filter *out, struct err *e);
 
+/* Why the programs were not loaded. Begin with all zero. */
+struct refusal {
+	char first[256]; /* libbpf's first warning: others follow from it */
+	char program[64];
+	char verifier[512]; /* its last lines */
+};
+
+/* A warning of libbpf, printed while it loads. */
+void refusal_add(struct refusal *r, const char *warning);
+
+/* -ENOMEM, or -EOPNOTSUPP, in words. 'rc' is what loading returned. */
+int refusal_say(const struct refusal *r, int rc, struct err *e);
+
 void rules_fill(const struct trace_request *r, struct call_rule rules[RULES]);
 void rules_async(uint16_t calls[ASYNC_CALLS]);
 
