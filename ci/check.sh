@@ -35,12 +35,12 @@ build_asan() { make -s --no-print-directory -j"$jobs" OUT="$out" ASAN="$asan" WE
 # Those that take longest come first: their seconds on two quiet cores are in ci/tests/seconds.txt.
 longest_first() { awk 'FILENAME != "-" { s[$2] = $1; next } { print ($0 in s ? s[$0] : 5), $0 }' ci/tests/seconds.txt - | sort -k1,1nr -k2 | cut -d' ' -f2-; }
 kernel_dirs='agent|capture|primitives|lab|remote|replayer|throttle'
-unit() { ls ci/tests/*/*_test.c | grep -vE "^ci/tests/($kernel_dirs)/" | longest_first; }
-kernel() { ls ci/tests/*/*_test.c | grep -E "^ci/tests/($kernel_dirs)/" | longest_first; }
+unit() { printf '%s\n' ci/tests/*/*_test.c | grep -vE "^ci/tests/($kernel_dirs)/" | longest_first; }
+kernel() { printf '%s\n' ci/tests/*/*_test.c | grep -E "^ci/tests/($kernel_dirs)/" | longest_first; }
 pages() { grep -lE 'browser_start|chromium' ci/tests/*/*.t | longest_first; }
 # A test for which this machine itself is a node: disks of labs must not come and go, so it runs alone.
 machine=ci/tests/replay/replay_ssh.t
-lab() { ls ci/tests/*.t ci/tests/*/*.t | grep -vxF -e "$(pages)" -e "$machine" -e ci/tests/fuzz.t | longest_first; }
+lab() { printf '%s\n' ci/tests/*.t ci/tests/*/*.t | grep -vxF -e "$(pages)" -e "$machine" -e ci/tests/fuzz.t | longest_first; }
 
 # ---- running them
 
@@ -127,7 +127,7 @@ wait_all() {
 	show
 }
 # Shells ignore SIGINT in what they start in the background, so an interrupt is passed on as SIGTERM, children first.
-end_tree() { local c; for c in $(pgrep -P "$1"); do end_tree "$c"; done; [[ $1 = $$ ]] || kill -TERM "$1" 2>/dev/null; }
+end_tree() { local c; for c in $(pgrep -P "$1"); do end_tree "$c"; done; [[ $1 == "$$" ]] || kill -TERM "$1" 2>/dev/null; }
 trap 'trap "" INT TERM; echo "interrupted: labs of tests are taken down"; end_tree $$; wait; exit 130' INT TERM
 
 # ---- what to run
