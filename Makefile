@@ -190,7 +190,7 @@ mutate: ## mutants of the C product against its unit tests: N=20 SEED=1
 	$(Q)OUT=$(OUT) ci/mutate.py -n $(or $(N),20) --seed $(or $(SEED),1)
 history: ## new commits: their size, and a body that says why
 	$(Q)ci/history.sh
-compile_commands.json: FORCE ## the commands of the compilers, for clangd
+compile_commands.json: $(OUT)/gen/call_names.h $(OUT)/gen/ebpf.skel.h $(OUT)/gen/commit.h FORCE ## the commands of the compilers, for clangd
 	$(Q)ci/compile_commands.py >$@.new && mv $@.new $@
 
 # The sanitizers' build: -O1 for frames in reports.
@@ -246,7 +246,7 @@ $(OUT)/fuzz/%.o: %.c
 $(OUT)/fuzz/diag/record/calls.o: CPPFLAGS += -I$(OUT)/gen
 $(OUT)/fuzz/diag/record/calls.o: $(OUT)/gen/call_names.h
 
-lint: format headers lint-lua lint-shell lint-c ## static checks of C, Lua and shell
+lint: format headers lint-lua lint-shell lint-c history ## static checks of C, Lua and shell
 lint-lua:
 	$(Q)luacheck --quiet --no-color faults workloads scenarios diag harness
 lint-shell:
@@ -307,7 +307,7 @@ clean: ## remove everything that was built
 	$(Q)rm -rf $(OUT) $(ASAN)
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+	@sed -n 's/^\([a-z_.-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
 .PHONY: all programs tools unit-programs test-programs unit kernel lab pages test steady mutate history sanitize mpi demo check check-all soak soak-steps bench fuzz fuzz-long lint lint-lua lint-shell lint-c format headers figures install uninstall deb deps clean help FORCE
 .DELETE_ON_ERROR:

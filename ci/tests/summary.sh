@@ -32,7 +32,7 @@ while IFS=$'\t' read -r _ program _ failed _ _ code; do
 	[[ $rc -ne 0 ]] || printf '\nfailed:\n'
 	rc=1
 	log=$failures/$(sed 's/^ci.tests.//; s/^make /make_/; s/\//_/g' <<<"$program").log
-	python3 ci/failures.py "$program" "$log"
+	ci/failures.py "$program" "$log" "$code"
 done <"$results"
 if [[ $ran -lt $planned ]]; then
 	printf '\n%d of %d programs did not run:\n' $((planned - ran)) "$planned"

@@ -14,15 +14,13 @@ ok() {
 	echo "ok $tap_n - $1"
 }
 
-# The line of the test that called check, ok or one of its own functions: the outermost caller.
-tap_line() {
-	local i=0 line place last=
-	while place=$(caller $i); do
-		line=${place%% *}
-		last="${place##* }:$line"
-		i=$((i + 1))
-	done
-	echo "$last"
+# The line that called check or not_ok; if that is in a function, also the line of the test that called the function.
+tap_caller() {
+	local i=1 last=$((${#BASH_SOURCE[@]} - 1))
+	while [ $i -lt $last ] && [[ ${BASH_SOURCE[i]} == */tap.sh ]]; do i=$((i + 1)); done
+	printf '# at %s:%s' "${BASH_SOURCE[i]}" "${BASH_LINENO[i - 1]}"
+	[ $i -ge $last ] || printf ', called by line %s' "${BASH_LINENO[last - 1]}"
+	echo
 }
 
 # What a look at a failure needs, before the test removes it: texts of at most 1 MiB in its lab, its runs and its folder.
@@ -42,7 +40,7 @@ not_ok() {
 	tap_n=$((tap_n + 1))
 	tap_failed=$((tap_failed + 1))
 	echo "not ok $tap_n - $1"
-	echo "# at $(tap_line)"
+	tap_caller
 	[ $# -lt 2 ] || printf '%s\n' "$2" | sed 's/^/# /'
 	tap_keep
 }
@@ -50,7 +48,7 @@ not_ok() {
 check() {
 	local name=$1 said
 	shift
-	if said=$("$@" 2>&1); then ok "$name"; else not_ok "$name" "$said"; fi
+	if said=$("$@" 2>&1); then ok "$name"; else not_ok "$name" "${said:-failed: $*}"; fi
 }
 
 until_true() {
