@@ -2,6 +2,10 @@
  * is as it was before. */
 #include "ci/tests/remote/node_sshd.h"
 
+/* Where it is to run out: longer than agent and orchestrator are silent that only wait for a
+ * processor. */
+#define LEASE_S patient_s(3)
+
 /* What is there to undo, in text. 'set' is an observer's, whose own session is in it too. */
 static char *fingerprint(struct nodeset *set)
 {
@@ -9,7 +13,7 @@ static char *fingerprint(struct nodeset *set)
 	struct err e = {""};
 	char *text;
 
-	if (node_call(nodeset_at(set, 0), "fingerprint", NULL, 10, &result, &e))
+	if (node_call(nodeset_at(set, 0), "fingerprint", NULL, SSHD_HANG_S, &result, &e))
 		fail_msg("%s", e.text);
 	/* The whole machine's: others may attach loop devices meanwhile. */
 	json_object_del(result, "block_devices");
@@ -49,17 +53,17 @@ static void act(struct nodeset *set)
 	struct err e = {""};
 
 	if (node_call(nodeset_at(set, 0), "process.start",
-		    json_pack("{s:[s,s]}", "argv", "sleep", "1000"), 10, NULL, &e) ||
+		    json_pack("{s:[s,s]}", "argv", "sleep", "1000"), SSHD_HANG_S, NULL, &e) ||
 		node_call(nodeset_at(set, 0), "packets.drop",
-			json_pack("{s:i,s:[s]}", "percent", 50, "from", "10.99.0.77"), 10, NULL,
-			&e))
+			json_pack("{s:i,s:[s]}", "percent", 50, "from", "10.99.0.77"), SSHD_HANG_S,
+			NULL, &e))
 		fail_msg("%s", e.text);
 }
 
 static void an_orchestrator_that_is_killed_leaves_the_node_as_it_was(void **state)
 {
 	pid_t far = sshd_far(), orchestrator;
-	struct nodeset *observer = sshd_far_connect(10, 10);
+	struct nodeset *observer = sshd_far_connect(0, 0);
 	char *before = fingerprint(observer), *now, c;
 	int pipes[2];
 
@@ -67,7 +71,7 @@ static void an_orchestrator_that_is_killed_leaves_the_node_as_it_was(void **stat
 	assert_int_equal(pipe(pipes), 0);
 	orchestrator = fork();
 	if (!orchestrator) {
-		struct nodeset *set = sshd_far_connect(10, 5);
+		struct nodeset *set = sshd_far_connect(0, 0);
 
 		act(set);
 		_exit(write(pipes[1], "x", 1) == 1 && pause());
@@ -81,13 +85,13 @@ static void an_orchestrator_that_is_killed_leaves_the_node_as_it_was(void **stat
 	free(now);
 	kill(orchestrator, SIGKILL);
 	waitpid(orchestrator, NULL, 0);
-	is_as_before(observer, before, 20);
+	is_as_before(observer, before, SSHD_HANG_S);
 
 	/* Stopped is as good as gone: the lease runs out. */
 	assert_int_equal(pipe(pipes), 0);
 	orchestrator = fork();
 	if (!orchestrator) {
-		struct nodeset *set = sshd_far_connect(10, 2);
+		struct nodeset *set = sshd_far_connect(0, LEASE_S);
 
 		act(set);
 		_exit(write(pipes[1], "x", 1) == 1 && pause());
@@ -96,7 +100,7 @@ static void an_orchestrator_that_is_killed_leaves_the_node_as_it_was(void **stat
 	assert_int_equal(read(pipes[0], &c, 1), 1);
 	close(pipes[0]);
 	kill(orchestrator, SIGSTOP);
-	is_as_before(observer, before, 20);
+	is_as_before(observer, before, SSHD_HANG_S);
 	kill(orchestrator, SIGKILL);
 	waitpid(orchestrator, NULL, 0);
 	free(before);
@@ -107,28 +111,31 @@ static void an_orchestrator_that_is_killed_leaves_the_node_as_it_was(void **stat
 static void a_fault_that_cuts_ssh_itself_is_undone_within_the_lease(void **state)
 {
 	pid_t far = sshd_far();
-	struct nodeset *set = sshd_far_connect(2, 3);
-	struct node_options opt = {.agent_dir = sshd_agent, .connect_timeout_s = 20};
+	struct nodeset *set = sshd_far_connect(LEASE_S - 1, LEASE_S);
+	struct node_options opt = sshd_options();
 	struct node_spec spec = sshd_spec("s1");
 	struct err e = {""};
+	char words[64];
 	double cut_s;
 
 	(void)state;
-	if (node_call(nodeset_at(set, 0), "packets.drop", json_pack("{s:i}", "percent", 100), 10,
-		    NULL, &e))
+	if (node_call(nodeset_at(set, 0), "packets.drop", json_pack("{s:i}", "percent", 100),
+		    SSHD_HANG_S, NULL, &e))
 		fail_msg("%s", e.text);
 	cut_s = clock_mono_s();
 	assert_int_equal(node_call(nodeset_at(set, 0), "run", json_pack("{s:[s]}", "argv", "true"),
-				 60, NULL, &e),
+				 SSHD_HANG_S, NULL, &e),
 		-ENOTCONN);
-	assert_non_null(strstr(e.text, "s1: no answer for 2 s"));
+	snprintf(words, sizeof(words), "s1: no answer for %g s", LEASE_S - 1);
+	assert_non_null(strstr(e.text, words));
 	nodeset_free(set);
 	set = NULL;
 	/* TCP tries again after 1, 2, 4 s: within the limit once the guard has acted. */
 	spec.address = "10.99.0.2";
 	if (node_connect_all(&spec, 1, &opt, &set, &e))
 		fail_msg("%s", e.text);
-	printf("# reachable again %.1f s after the cut, lease 3 s\n", clock_mono_s() - cut_s);
+	printf("# reachable again %.1f s after the cut, lease %g s\n", clock_mono_s() - cut_s,
+		LEASE_S);
 	assert_int_equal(
 		json_array_size(json_object_get(node_hello(nodeset_at(set, 0)), "cleaned")), 0);
 	nodeset_free(set);
@@ -138,7 +145,7 @@ static void a_fault_that_cuts_ssh_itself_is_undone_within_the_lease(void **state
 static void agent_and_guard_killed_the_next_contact_cleans(void **state)
 {
 	pid_t far = sshd_far();
-	struct nodeset *set = sshd_far_connect(10, 10);
+	struct nodeset *set = sshd_far_connect(0, 0);
 	const json_t *hello;
 
 	(void)state;
@@ -147,7 +154,7 @@ static void agent_and_guard_killed_the_next_contact_cleans(void **state)
 	 * go. */
 	sshd_sh("pkill -STOP -f [c]ulprit-agent; pkill -KILL -f [c]ulprit-agent");
 	nodeset_free(set);
-	set = sshd_far_connect(10, 10);
+	set = sshd_far_connect(0, 0);
 	hello = node_hello(nodeset_at(set, 0));
 	assert_true(json_array_size(json_object_get(hello, "cleaned")) >= 1);
 	no_table(set);
@@ -159,7 +166,7 @@ static void agent_and_guard_killed_the_next_contact_cleans(void **state)
 static void bye_leaves_no_session_behind(void **state)
 {
 	pid_t far = sshd_far();
-	struct nodeset *set = sshd_far_connect(10, 10);
+	struct nodeset *set = sshd_far_connect(0, 0);
 	char *dir = strdup(node_dir(nodeset_at(set, 0)));
 
 	(void)state;
@@ -172,7 +179,7 @@ static void bye_leaves_no_session_behind(void **state)
 		"grep -v -e "
 		"agent -e undo);"
 		"test -z \"$(ls /var/lib/culprit/undo)\"");
-	set = sshd_far_connect(10, 10);
+	set = sshd_far_connect(0, 0);
 	assert_int_equal(
 		json_array_size(json_object_get(node_hello(nodeset_at(set, 0)), "cleaned")), 0);
 	no_table(set);
@@ -180,16 +187,20 @@ static void bye_leaves_no_session_behind(void **state)
 	sshd_far_stop(far);
 }
 
-int main(void)
+static int tests(void)
 {
-	const struct CMUnitTest tests[] = {
+	const struct CMUnitTest list[] = {
 		cmocka_unit_test(an_orchestrator_that_is_killed_leaves_the_node_as_it_was),
 		cmocka_unit_test(a_fault_that_cuts_ssh_itself_is_undone_within_the_lease),
 		cmocka_unit_test(agent_and_guard_killed_the_next_contact_cleans),
 		cmocka_unit_test(bye_leaves_no_session_behind),
 	};
 
-	sshd_isolate();
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, sshd_with_agent, sshd_teardown);
+	return cmocka_run_group_tests_name("node_guard", list, sshd_with_agent, sshd_teardown);
+}
+
+int main(void)
+{
+	return sshd_tests(tests);
 }

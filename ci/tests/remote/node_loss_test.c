@@ -32,7 +32,7 @@ static void see(void *ctx, struct node *n, const json_t *event)
 static void expect_lost(struct nodeset *set, const char *words)
 {
 	struct node *n = nodeset_at(set, 0);
-	double until_s = clock_mono_s() + 20;
+	double until_s = clock_mono_s() + SSHD_HANG_S;
 	struct seen s = {0};
 	struct err e = {""};
 
@@ -43,8 +43,20 @@ static void expect_lost(struct nodeset *set, const char *words)
 	contains(e.text, words);
 	contains(e.text, "s1: ");
 	assert_non_null(strstr(e.text, s.last));
-	assert_int_equal(node_call(n, "ping", NULL, 5, NULL, &e), -ENOTCONN);
+	assert_int_equal(node_call(n, "ping", NULL, SSHD_HANG_S, NULL, &e), -ENOTCONN);
 	contains(e.text, words);
+}
+
+/* Silence after which a node is lost, where that is tested: longer than a node is silent that only
+ * waits for a processor. */
+#define SILENCE_S patient_s(2)
+
+static const char *silence_words(void)
+{
+	static char words[64];
+
+	snprintf(words, sizeof(words), "s1: no answer for %g s", SILENCE_S);
+	return words;
 }
 
 static long agent_pid(struct nodeset *set)
@@ -90,7 +102,8 @@ static void the_agents_last_words_are_the_reason(void **state)
 	struct err e = {""};
 
 	(void)state;
-	assert_int_equal(node_call(nodeset_at(set, 0), "exit", NULL, 10, NULL, &e), -ENOTCONN);
+	assert_int_equal(
+		node_call(nodeset_at(set, 0), "exit", NULL, SSHD_HANG_S, NULL, &e), -ENOTCONN);
 	assert_string_equal(e.text, "s1: agent ended: the disk is on fire");
 	expect_lost(set, "the disk is on fire");
 	nodeset_free(set);
@@ -102,11 +115,13 @@ static void an_agent_that_talks_nonsense_is_a_lost_node(void **state)
 	struct err e = {""};
 
 	(void)state;
-	assert_int_equal(node_call(nodeset_at(set, 0), "junk", NULL, 10, NULL, &e), -ENOTCONN);
+	assert_int_equal(
+		node_call(nodeset_at(set, 0), "junk", NULL, SSHD_HANG_S, NULL, &e), -ENOTCONN);
 	contains(e.text, "no message: 'this is no JSON'");
 	nodeset_free(set);
 	set = sshd_connect(0);
-	assert_int_equal(node_call(nodeset_at(set, 0), "long", NULL, 10, NULL, &e), -ENOTCONN);
+	assert_int_equal(
+		node_call(nodeset_at(set, 0), "long", NULL, SSHD_HANG_S, NULL, &e), -ENOTCONN);
 	contains(e.text, "more than 1 MiB");
 	nodeset_free(set);
 }
@@ -117,25 +132,27 @@ static void an_agent_that_floods_with_events_is_a_lost_node(void **state)
 	struct err e = {""};
 
 	(void)state;
-	assert_int_equal(node_call(nodeset_at(set, 0), "flood", NULL, 60, NULL, &e), -ENOTCONN);
+	assert_int_equal(node_call(nodeset_at(set, 0), "flood", NULL, 10 * SSHD_HANG_S, NULL, &e),
+		-ENOTCONN);
 	contains(e.text, "sends events without end");
 	nodeset_free(set);
 }
 
 static void an_agent_that_falls_silent_is_a_lost_node(void **state)
 {
-	struct nodeset *set = sshd_connect(1);
+	struct nodeset *set = sshd_connect(SILENCE_S);
 	struct err e = {""};
 
 	(void)state;
 	/* The call's own limit is far beyond. */
-	assert_int_equal(node_call(nodeset_at(set, 0), "mute", NULL, 30, NULL, &e), -ENOTCONN);
-	assert_string_equal(e.text, "s1: no answer for 1 s");
+	assert_int_equal(
+		node_call(nodeset_at(set, 0), "mute", NULL, SSHD_HANG_S, NULL, &e), -ENOTCONN);
+	assert_string_equal(e.text, silence_words());
 	nodeset_free(set);
 	/* The same where it is the SSH server that stops. */
-	set = sshd_connect(1);
+	set = sshd_connect(SILENCE_S);
 	kill(parent_of(agent_pid(set)), SIGSTOP);
-	expect_lost(set, "no answer for 1 s");
+	expect_lost(set, silence_words());
 	kill(parent_of(agent_pid(set)), SIGKILL);
 	nodeset_free(set);
 }
@@ -148,8 +165,8 @@ static void events_of_the_agent_reach_the_caller(void **state)
 
 	(void)state;
 	assert_int_equal(node_events(set, 0, see, &s), 0);
-	assert_int_equal(node_call(nodeset_at(set, 0), "event", NULL, 10, NULL, &e), 0);
-	assert_int_equal(node_events(set, 10, see, &s), 1);
+	assert_int_equal(node_call(nodeset_at(set, 0), "event", NULL, SSHD_HANG_S, NULL, &e), 0);
+	assert_int_equal(node_events(set, SSHD_HANG_S, see, &s), 1);
 	assert_int_equal(s.events, 1);
 	nodeset_free(set);
 }
@@ -163,26 +180,26 @@ static void a_network_that_goes_away_is_a_lost_node(void **state)
 	pid_t pid = sshd_far();
 
 	(void)state;
-	set = sshd_far_connect(2, 10);
+	set = sshd_far_connect(SILENCE_S, 0);
 	sshd_sh("ip link set near down");
-	expect_lost(set, "no answer for 2 s");
+	expect_lost(set, silence_words());
 	nodeset_free(set);
 
 	/* In the middle of a transfer, when it is the library that waits. */
 	sshd_sh("ip link set near up; truncate -s 200M %s/big;"
 		"nsenter -t %d -n tc qdisc add dev far root tbf rate 80mbit burst 64k latency 50ms",
 		sshd_dir, pid);
-	set = sshd_far_connect(2, 10);
+	set = sshd_far_connect(SILENCE_S, 0);
 	fetch.node = nodeset_at(set, 0);
 	snprintf(local, sizeof(local), "%s/fetched", sshd_dir);
 	fetch.local = local;
 	if (!fork()) {
-		sleep(1);
-		execlp("ip", "ip", "link", "set", "near", "down", NULL);
-		_exit(1);
+		sshd_sh("until ls %s | grep -q part; do sleep 0.05; done; ip link set near down",
+			sshd_dir);
+		_exit(0);
 	}
-	assert_int_equal(node_fetch_all(&fetch, 1, 60, &e), -ENOTCONN);
-	contains(e.text, "s1: no answer for 2 s");
+	assert_int_equal(node_fetch_all(&fetch, 1, SSHD_HANG_S, &e), -ENOTCONN);
+	contains(e.text, silence_words());
 	nodeset_free(set);
 	assert_int_not_equal(access(local, F_OK), 0);
 	sshd_sh("ls %s | (! grep part); rm %s/big", sshd_dir, sshd_dir);
@@ -191,15 +208,17 @@ static void a_network_that_goes_away_is_a_lost_node(void **state)
 
 static void a_large_fetch_is_whole_and_the_heartbeat_goes_on(void **state)
 {
-	const struct node_options opt = {.agent_dir = sshd_agent, .lease_s = 1};
+	struct node_options opt = sshd_options();
 	const struct node_spec spec = sshd_spec("s1");
 	struct node_transfer t[2];
 	char local[128], more[128];
 	struct nodeset *set = NULL;
 	json_t *result = NULL;
 	struct err e = {""};
+	double begin_s;
 
 	(void)state;
+	opt.lease_s = 1; /* four heartbeats; the stand-in ends with none */
 	sshd_sh("head -c 50000000 /dev/urandom >%s/big; echo small >%s/small", sshd_dir, sshd_dir);
 	if (node_connect_all(&spec, 1, &opt, &set, &e))
 		fail_msg("%s", e.text);
@@ -212,12 +231,14 @@ static void a_large_fetch_is_whole_and_the_heartbeat_goes_on(void **state)
 	t[1] = (struct node_transfer){.node = nodeset_at(set, 0),
 		.local = more,
 		.remote = "/run/culprit-node-test/small"};
-	if (node_fetch_all(t, 2, 40, &e))
+	begin_s = clock_mono_s();
+	if (node_fetch_all(t, 2, SSHD_HANG_S, &e))
 		fail_msg("%s", e.text);
 	sshd_sh("tc qdisc del dev lo root; cmp %s/big %s; cmp %s/small %s", sshd_dir, local,
 		sshd_dir, more);
-	assert_int_equal(node_call(nodeset_at(set, 0), "pings", NULL, 5, &result, &e), 0);
-	assert_in_range(json_integer_value(json_object_get(result, "pings")), 8, 60);
+	assert_int_equal(node_call(nodeset_at(set, 0), "pings", NULL, SSHD_HANG_S, &result, &e), 0);
+	assert_in_range(json_integer_value(json_object_get(result, "pings")), 8,
+		(uintmax_t)(8 + 4 * (clock_mono_s() - begin_s)));
 	json_decref(result);
 	nodeset_free(set);
 	sshd_sh("cd %s; rm big fetched fetched-small small", sshd_dir);
@@ -235,12 +256,12 @@ static void what_is_put_is_whole_and_replaces(void **state)
 	assert_string_equal(node_dir(t.node), "/var/lib/culprit");
 	sshd_sh("cd %s; head -c 3000001 /dev/urandom >here; echo before >/var/lib/culprit/there",
 		sshd_dir);
-	if (node_put_all(&t, 1, 20, &e))
+	if (node_put_all(&t, 1, SSHD_HANG_S, &e))
 		fail_msg("%s", e.text);
 	sshd_sh("cmp %s/here /var/lib/culprit/there; ls -a /var/lib/culprit | (! grep part)",
 		sshd_dir);
 	sshd_sh(": >%s/here", sshd_dir);
-	assert_int_equal(node_put_all(&t, 1, 20, &e), 0);
+	assert_int_equal(node_put_all(&t, 1, SSHD_HANG_S, &e), 0);
 	sshd_sh("cmp %s/here /var/lib/culprit/there", sshd_dir);
 	nodeset_free(set);
 }
@@ -254,13 +275,13 @@ static void transfers_that_cannot_be_say_why_and_leave_nothing(void **state)
 	struct err e = {""};
 
 	(void)state;
-	assert_int_equal(node_fetch_all(&t, 1, 20, &e), -ENOENT);
+	assert_int_equal(node_fetch_all(&t, 1, SSHD_HANG_S, &e), -ENOENT);
 	contains(e.text, "s1: cannot open '/nowhere/file' there: No such file");
-	assert_int_equal(node_put_all(&t, 1, 20, &e), -ENOENT);
+	assert_int_equal(node_put_all(&t, 1, SSHD_HANG_S, &e), -ENOENT);
 	contains(e.text, "/run/culprit-node-test/none");
 	t.local = "/nowhere/here";
 	t.remote = "/etc/hostname";
-	assert_int_equal(node_fetch_all(&t, 1, 20, &e), -ENOENT);
+	assert_int_equal(node_fetch_all(&t, 1, SSHD_HANG_S, &e), -ENOENT);
 	contains(e.text, "/nowhere/here");
 	sshd_sh("truncate -s 300M %s/big", sshd_dir);
 	t.remote = "/run/culprit-node-test/big";
@@ -269,7 +290,7 @@ static void transfers_that_cannot_be_say_why_and_leave_nothing(void **state)
 	/* The thread has let go of it at the next slice: a small one gets through at once. */
 	t.remote = "/etc/hostname";
 	t.local = "/run/culprit-node-test/hostname";
-	assert_int_equal(node_fetch_all(&t, 1, 20, &e), 0);
+	assert_int_equal(node_fetch_all(&t, 1, SSHD_HANG_S, &e), 0);
 	sshd_sh("cd %s; cmp hostname /etc/hostname; rm big hostname; ls | (! grep part)", sshd_dir);
 	nodeset_free(set);
 }
@@ -284,16 +305,16 @@ static void what_a_node_says_of_a_file_is_not_believed(void **state)
 
 	(void)state;
 	sshd_sh("echo '{\"size\":-1}' >%s/lie", sshd_dir);
-	assert_int_equal(node_fetch_all(&t, 1, 20, &e), -EPROTO);
+	assert_int_equal(node_fetch_all(&t, 1, SSHD_HANG_S, &e), -EPROTO);
 	contains(e.text, "says that '/etc/hostname' has -1 bytes");
 	sshd_sh("echo '{\"size\":4611686018427387904}' >%s/lie", sshd_dir);
-	assert_int_equal(node_fetch_all(&t, 1, 20, &e), -ENOSPC);
+	assert_int_equal(node_fetch_all(&t, 1, SSHD_HANG_S, &e), -ENOSPC);
 	contains(e.text, "has 4611686018427387904 bytes; here is room for");
 	sshd_sh("echo '{\"size\":9}' >%s/lie", sshd_dir);
-	assert_int_equal(node_fetch_all(&t, 1, 20, &e), -EPROTO);
+	assert_int_equal(node_fetch_all(&t, 1, SSHD_HANG_S, &e), -EPROTO);
 	contains(e.text, "a line too long");
 	sshd_sh("cd %s; rm lie; ls | (! grep believed)", sshd_dir);
-	assert_int_equal(node_fetch_all(&t, 1, 20, &e), 0);
+	assert_int_equal(node_fetch_all(&t, 1, SSHD_HANG_S, &e), 0);
 	nodeset_free(set);
 }
 
@@ -313,7 +334,7 @@ static int uploads(const char *prefix)
 
 static void an_upload_that_is_cut_off_leaves_nothing_that_is_used(void **state)
 {
-	const struct node_options opt = {.agent_dir = sshd_agent, .connect_timeout_s = 20};
+	const struct node_options opt = sshd_options();
 	const struct node_spec spec = sshd_spec("s1");
 	struct nodeset *set = NULL;
 	struct err e = {""};
@@ -345,9 +366,9 @@ static void an_upload_that_is_cut_off_leaves_nothing_that_is_used(void **state)
 	sshd_sh("rm %s/ballast", sshd_agent);
 }
 
-int main(void)
+static int tests(void)
 {
-	const struct CMUnitTest tests[] = {
+	const struct CMUnitTest list[] = {
 		cmocka_unit_test(a_killed_agent_is_a_lost_node),
 		cmocka_unit_test(a_killed_ssh_session_is_a_lost_node),
 		cmocka_unit_test(the_agents_last_words_are_the_reason),
@@ -363,7 +384,11 @@ int main(void)
 		cmocka_unit_test(an_upload_that_is_cut_off_leaves_nothing_that_is_used),
 	};
 
-	sshd_isolate();
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, sshd_with_standin, sshd_teardown);
+	return cmocka_run_group_tests_name("node_loss", list, sshd_with_standin, sshd_teardown);
+}
+
+int main(void)
+{
+	return sshd_tests(tests);
 }

@@ -24,12 +24,14 @@
 #include <cmocka.h>
 
 #include "ci/tests/built.h"
+#include "ci/tests/namespaces.h"
+#include "ci/tests/patience.h"
 #include "harness/base/clock.h"
 #include "harness/base/file.h"
 #include "harness/base/proc.h"
 #include "harness/remote/node.h"
 
-static char sshd_dir[64];       /* keys, config, log, stand-in agent; on a tmpfs of ours */
+static char sshd_dir[64];       /* keys, config, log, stand-in agent; in our /run */
 static char sshd_host_key[512]; /* "ssh-ed25519 AAAA..." */
 static char sshd_identity[96];
 static char sshd_agent[96]; /* folder with an agent */
@@ -49,50 +51,20 @@ __attribute__((format(printf, 1, 2))) static inline void sshd_sh(const char *fmt
 	va_end(ap);
 	const char *const argv[] = {"sh", "-ec", command, NULL};
 
-	if (proc_run(argv, 30, &output, &e))
+	if (proc_run(argv, patient_s(120), &output, &e))
 		fail_msg("%s: %s %s", command, output ? output : "", e.text);
 	free(output);
 	free(command);
 }
 
-/* Runs the rest of the program in namespaces of its own, as a child of their init. Ends the program
- * with a TAP skip where that cannot be. */
-static inline void sshd_isolate(void)
+/* Runs 'tests' in namespaces of its own; prints a TAP skip where that, or sshd, cannot be. */
+static inline int sshd_tests(int (*tests)(void))
 {
-	pid_t child, init;
-	int status;
-
-	if (geteuid() != 0) {
-		puts("1..0 # SKIP needs root: sshd and namespaces");
-		exit(0);
-	}
 	if (access("/usr/sbin/sshd", X_OK)) {
 		puts("1..0 # SKIP needs openssh-server");
-		exit(0);
+		return 0;
 	}
-	if (unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET)) {
-		printf("1..0 # SKIP no namespaces: %s\n", strerror(errno));
-		exit(0);
-	}
-	init = fork();
-	if (init > 0) {
-		waitpid(init, &status, 0);
-		/* Nothing can be started here any more, which what runs at exit might want. */
-		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
-	}
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	child = fork();
-	if (child > 0) {
-		for (;;) {
-			pid_t pid = wait(&status);
-
-			if (pid == child)
-				_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
-		}
-	}
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-		mount("proc", "/proc", "proc", 0, NULL))
-		abort();
+	return in_own_namespaces(tests);
 }
 
 /* Starts an sshd that logs to DIR/log; in a network namespace of its own if 'new_net'. */
@@ -128,7 +100,7 @@ static inline pid_t sshd_start(const char *dir, int port, bool new_net)
 		_exit(127);
 	}
 	/* Listening is the event; it is said in the log. */
-	for (i = 0; i < 500; i++) {
+	for (i = 0; i < patient_s(6000); i++) {
 		char log[128], *said = NULL;
 
 		snprintf(log, sizeof(log), "%s/log", dir);
@@ -149,16 +121,8 @@ static inline void sshd_setup(void)
 	char path[128], *key = NULL;
 
 	snprintf(sshd_dir, sizeof(sshd_dir), "/run/culprit-node-test");
-	/* Of this namespace alone: removing a folder anywhere would take the mounts from another
-	 * run that has the same one. */
-	if (mount("tmpfs", "/run", "tmpfs", 0, "mode=0755"))
-		fail_msg("cannot mount tmpfs: %s", strerror(errno));
 	mkdir(sshd_dir, 0700);
-	mkdir("/var/lib/culprit", 0700);
 	mkdir("/run/sshd", 0755);
-	if (mount("tmpfs", sshd_dir, "tmpfs", 0, "mode=0700") ||
-		mount("tmpfs", "/var/lib/culprit", "tmpfs", 0, "mode=0700"))
-		fail_msg("cannot mount tmpfs: %s", strerror(errno));
 	sshd_sh("ip link set lo up; cd %s; ssh-keygen -q -t ed25519 -N '' -f host;"
 		"ssh-keygen -q -t ed25519 -N '' -f id; ssh-keygen -q -t ed25519 -N '' -f other; "
 		"cp id.pub authorized",
@@ -175,9 +139,6 @@ static inline void sshd_stop(void)
 {
 	kill(sshd_pid, SIGKILL);
 	waitpid(sshd_pid, NULL, 0);
-	umount2(sshd_dir, MNT_DETACH);
-	umount2("/var/lib/culprit", MNT_DETACH);
-	rmdir(sshd_dir);
 }
 
 /* What sshd has logged so far, for the caller to free. */
@@ -282,27 +243,43 @@ static inline void sshd_far_stop(pid_t pid)
 	sshd_sh("ip link del near");
 }
 
+/* Bounds a hang of a connection, a call or a transfer. */
+#define SSHD_HANG_S patient_s(120)
+
+/* Limits that nothing reaches that works, however busy the machine. */
+static inline struct node_options sshd_options(void)
+{
+	return (struct node_options){.agent_dir = sshd_agent,
+		.connect_timeout_s = SSHD_HANG_S,
+		.timeout_s = SSHD_HANG_S,
+		.lease_s = 2 * SSHD_HANG_S};
+}
+
+/* 0: those of sshd_options. */
 static inline struct nodeset *sshd_far_connect(double timeout_s, double lease_s)
 {
-	const struct node_options opt = {
-		.agent_dir = sshd_agent, .timeout_s = timeout_s, .lease_s = lease_s};
+	struct node_options opt = sshd_options();
 	struct node_spec spec = sshd_spec("s1");
 	struct nodeset *set = NULL;
 	struct err e = {""};
 
+	opt.timeout_s = timeout_s ? timeout_s : opt.timeout_s;
+	opt.lease_s = lease_s ? lease_s : opt.lease_s;
 	spec.address = "10.99.0.2";
 	if (node_connect_all(&spec, 1, &opt, &set, &e))
 		fail_msg("%s", e.text);
 	return set;
 }
 
+/* 0: that of sshd_options. */
 static inline struct nodeset *sshd_connect(double timeout_s)
 {
 	const struct node_spec spec = sshd_spec("s1");
-	const struct node_options opt = {.agent_dir = sshd_agent, .timeout_s = timeout_s};
+	struct node_options opt = sshd_options();
 	struct nodeset *set = NULL;
 	struct err e = {""};
 
+	opt.timeout_s = timeout_s ? timeout_s : opt.timeout_s;
 	if (node_connect_all(&spec, 1, &opt, &set, &e))
 		fail_msg("%s", e.text);
 	return set;

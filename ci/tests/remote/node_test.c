@@ -7,10 +7,11 @@
 
 static int connect_spec(struct node_spec spec, double timeout_s, struct err *e)
 {
-	const struct node_options opt = {.agent_dir = sshd_agent, .connect_timeout_s = timeout_s};
+	struct node_options opt = sshd_options();
 	struct nodeset *set = NULL;
 	int rc;
 
+	opt.connect_timeout_s = timeout_s;
 	rc = node_connect_all(&spec, 1, &opt, &set, e);
 	if (rc < 0)
 		assert_null(set);
@@ -46,7 +47,7 @@ static json_t *sleep_for(const char *s)
 
 static void twenty_nodes_connect_at_once_and_answer_side_by_side(void **state)
 {
-	struct node_options opt = {.agent_dir = sshd_agent};
+	struct node_options opt = sshd_options();
 	struct node_request calls[20];
 	struct node_spec specs[20];
 	struct nodeset *set = NULL;
@@ -67,11 +68,16 @@ static void twenty_nodes_connect_at_once_and_answer_side_by_side(void **state)
 	assert_int_equal(nodeset_count(set), 20);
 	assert_string_equal(node_name(nodeset_find(set, "n7")), "n7");
 	assert_null(nodeset_find(set, "n20"));
-	/* Each sleeps a second: one after the other they would be past the limit. */
+	/* Each waits for all of them: one after the other, none would end. */
+	sshd_sh("mkdir %s/here", sshd_dir);
 	for (i = 0; i < 20; i++)
-		calls[i] = (struct node_request){
-			.node = nodeset_at(set, i), .op = "run", .args = sleep_for("1")};
-	assert_int_equal(node_call_all(calls, 20, 15, &e), 0);
+		calls[i] = (struct node_request){.node = nodeset_at(set, i),
+			.op = "run",
+			.args = json_pack("{s:[s,s,s,s], s:f}", "argv", "sh", "-c",
+				"cd \"$0\" && : >$$ && while set -- * && [ $# -lt 20 ]; do sleep 0.1; done",
+				"/run/culprit-node-test/here", "timeout_s", SSHD_HANG_S)};
+	if (node_call_all(calls, 20, SSHD_HANG_S, &e))
+		fail_msg("%s", e.text);
 	for (i = 0; i < 20; i++) {
 		assert_int_equal(json_integer_value(json_object_get(calls[i].result, "exit")), 0);
 		json_decref(calls[i].result);
@@ -91,7 +97,7 @@ static void a_changed_host_key_is_refused_before_anything_is_sent(void **state)
 	snprintf(path, sizeof(path), "%s/other.pub", sshd_dir);
 	assert_int_equal(file_read(path, &other, NULL, NULL), 0);
 	spec.host_key = other;
-	assert_int_equal(connect_spec(spec, 5, &e), -EKEYREJECTED);
+	assert_int_equal(connect_spec(spec, SSHD_HANG_S, &e), -EKEYREJECTED);
 	contains(e.text, "s1: host key of 127.0.0.1:2222 has changed");
 	assert_non_null(strstr(e.text, "SHA256:"));
 	contains(strchr(strstr(e.text, "SHA256:"), ','), "SHA256:");
@@ -112,9 +118,9 @@ static void a_host_without_a_key_of_the_pinned_type_is_refused(void **state)
 		"ecdsa-sha2-nistp256 "
 		"AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBEmKSENjQEezOmxkZMy7opKg"
 		"wFB9nkt5YRrYMjNuG5N87uRgg6CLrbo5wAdT/y6v0mKV0U2w0WZ2YB/++Tpockg=";
-	assert_int_equal(connect_spec(spec, 5, &e), -EKEYREJECTED);
+	assert_int_equal(connect_spec(spec, SSHD_HANG_S, &e), -EKEYREJECTED);
 	spec.host_key = "not a key";
-	assert_int_equal(connect_spec(spec, 5, &e), -EINVAL);
+	assert_int_equal(connect_spec(spec, SSHD_HANG_S, &e), -EINVAL);
 	contains(e.text, "host_key 'not a key'");
 }
 
@@ -127,20 +133,20 @@ static void an_unknown_host_is_refused_and_a_known_one_is_not(void **state)
 	spec.host_key = NULL;
 	/* libssh asks the password database for the home folder. */
 	sshd_sh("mount -t tmpfs tmpfs /root; mkdir -m 0700 /root/.ssh");
-	assert_int_equal(connect_spec(spec, 5, &e), -EKEYREJECTED);
+	assert_int_equal(connect_spec(spec, SSHD_HANG_S, &e), -EKEYREJECTED);
 	contains(e.text, "is not known (SHA256:");
 	sshd_sh("echo \"[127.0.0.1]:2222 $(cat %s/host.pub)\" >/root/.ssh/known_hosts", sshd_dir);
-	assert_int_equal(connect_spec(spec, 5, &e), 0);
+	assert_int_equal(connect_spec(spec, SSHD_HANG_S, &e), 0);
 	sshd_sh("echo \"[127.0.0.1]:2222 $(cat %s/other.pub)\" >/root/.ssh/known_hosts", sshd_dir);
-	assert_int_equal(connect_spec(spec, 5, &e), -EKEYREJECTED);
+	assert_int_equal(connect_spec(spec, SSHD_HANG_S, &e), -EKEYREJECTED);
 	contains(e.text, "known_hosts");
 	/* Without identity, the default key is found. */
 	spec = sshd_spec("s1");
 	spec.identity = NULL;
-	assert_int_equal(connect_spec(spec, 5, &e), -EACCES);
+	assert_int_equal(connect_spec(spec, SSHD_HANG_S, &e), -EACCES);
 	sshd_sh("cp %s/id /root/.ssh/id_ed25519; cp %s/id.pub /root/.ssh/id_ed25519.pub", sshd_dir,
 		sshd_dir);
-	assert_int_equal(connect_spec(spec, 5, &e), 0);
+	assert_int_equal(connect_spec(spec, SSHD_HANG_S, &e), 0);
 	sshd_sh("umount /root");
 }
 
@@ -154,7 +160,7 @@ static void a_wrong_unreadable_or_open_identity_is_named(void **state)
 	sshd_sh(": >%s/log", sshd_dir);
 	snprintf(path, sizeof(path), "%s/other", sshd_dir);
 	spec.identity = path;
-	assert_int_equal(connect_spec(spec, 5, &e), -EACCES);
+	assert_int_equal(connect_spec(spec, SSHD_HANG_S, &e), -EACCES);
 	contains(e.text, "does not accept key");
 	/* The server would take a password; none is tried. */
 	log = sshd_log();
@@ -163,16 +169,16 @@ static void a_wrong_unreadable_or_open_identity_is_named(void **state)
 	assert_null(strstr(log, "method keyboard"));
 	free(log);
 	chmod(path, 0644);
-	assert_int_equal(connect_spec(spec, 5, &e), -EACCES);
+	assert_int_equal(connect_spec(spec, SSHD_HANG_S, &e), -EACCES);
 	contains(e.text, "chmod 600");
 	chmod(path, 0600);
 	sshd_sh("cd %s; rm -f locked locked.pub; ssh-keygen -q -t rsa -m PEM -N secret -f locked",
 		sshd_dir);
 	snprintf(path, sizeof(path), "%s/locked", sshd_dir);
-	assert_int_equal(connect_spec(spec, 5, &e), -EACCES);
+	assert_int_equal(connect_spec(spec, SSHD_HANG_S, &e), -EACCES);
 	contains(e.text, "passphrase");
 	snprintf(path, sizeof(path), "%s/none", sshd_dir);
-	assert_int_equal(connect_spec(spec, 5, &e), -ENOENT);
+	assert_int_equal(connect_spec(spec, SSHD_HANG_S, &e), -ENOENT);
 	contains(e.text, path);
 }
 
@@ -183,7 +189,7 @@ static void nobody_listening_is_said_so(void **state)
 
 	(void)state;
 	spec.port = 2;
-	assert_int_equal(connect_spec(spec, 5, &e), -ECONNREFUSED);
+	assert_int_equal(connect_spec(spec, SSHD_HANG_S, &e), -ECONNREFUSED);
 	assert_string_equal(e.text, "s2: connection refused at 127.0.0.1:2");
 }
 
@@ -209,7 +215,7 @@ static void a_host_that_accepts_and_stays_silent_times_out(void **state)
 static void one_node_that_fails_leaves_no_connection(void **state)
 {
 	struct node_spec specs[3] = {sshd_spec("s1"), sshd_spec("s2"), sshd_spec("s3")};
-	const struct node_options opt = {.agent_dir = sshd_agent};
+	const struct node_options opt = sshd_options();
 	struct nodeset *set = NULL;
 	struct err e = {""};
 
@@ -219,7 +225,7 @@ static void one_node_that_fails_leaves_no_connection(void **state)
 	assert_null(set);
 	contains(e.text, "s2: ");
 	/* Neither agent nor its guard stays. */
-	sshd_sh("for i in $(seq 100); do pgrep -f [c]ulprit-agent >/dev/null || exit 0; sleep "
+	sshd_sh("for i in $(seq 1000); do pgrep -f [c]ulprit-agent >/dev/null || exit 0; sleep "
 		"0.1; done; "
 		"exit 1");
 	specs[1] = sshd_spec("s1");
@@ -237,7 +243,7 @@ static void the_agent_is_uploaded_once_and_again_if_damaged(void **state)
 
 	(void)state;
 	sshd_sh("rm -rf /var/lib/culprit/agent");
-	assert_int_equal(connect_spec(sshd_spec("s1"), 5, &e), 0);
+	assert_int_equal(connect_spec(sshd_spec("s1"), SSHD_HANG_S, &e), 0);
 	assert_int_equal(agents(""), 1);
 	d = opendir("/var/lib/culprit/agent");
 	while ((ent = readdir(d)) && ent->d_name[0] == '.')
@@ -248,11 +254,11 @@ static void the_agent_is_uploaded_once_and_again_if_damaged(void **state)
 	closedir(d);
 	assert_int_equal(stat(path, &before), 0);
 	assert_int_equal(before.st_mode & 07777, 0700);
-	assert_int_equal(connect_spec(sshd_spec("s1"), 5, &e), 0);
+	assert_int_equal(connect_spec(sshd_spec("s1"), SSHD_HANG_S, &e), 0);
 	assert_int_equal(stat(path, &after), 0);
 	assert_int_equal(before.st_ino, after.st_ino);
 	sshd_sh(": >%s/culprit-agent", path);
-	assert_int_equal(connect_spec(sshd_spec("s1"), 5, &e), 0);
+	assert_int_equal(connect_spec(sshd_spec("s1"), SSHD_HANG_S, &e), 0);
 	assert_int_equal(agents(""), 1);
 }
 
@@ -264,7 +270,7 @@ static void stale_halves_of_uploads_are_removed_and_fresh_ones_are_not(void **st
 	sshd_sh("cd /var/lib/culprit/agent; rm -rf *; mkdir .tmp-old .tmp-new; touch "
 		".tmp-old/culprit-agent;"
 		"touch -d '2 hours ago' .tmp-old");
-	assert_int_equal(connect_spec(sshd_spec("s1"), 5, &e), 0);
+	assert_int_equal(connect_spec(sshd_spec("s1"), SSHD_HANG_S, &e), 0);
 	assert_int_equal(agents(".tmp-new"), 1);
 	assert_int_equal(agents(".tmp-"), 1);
 	sshd_sh("rmdir /var/lib/culprit/agent/.tmp-new");
@@ -280,7 +286,7 @@ static void a_full_disk_is_an_error_and_leaves_no_half_folder(void **state)
 		"/dev/urandom "
 		">%s/ballast",
 		sshd_agent);
-	assert_true(connect_spec(sshd_spec("s1"), 5, &e) < 0);
+	assert_true(connect_spec(sshd_spec("s1"), SSHD_HANG_S, &e) < 0);
 	contains(e.text, "cannot upload the agent: cat: write error: No space left on device");
 	assert_int_equal(agents(""), 0);
 	sshd_sh("umount /var/lib/culprit/agent; rm %s/ballast", sshd_agent);
@@ -302,7 +308,7 @@ static void another_user_than_root_keeps_the_agent_in_the_home_folder(void **sta
 		"authorized",
 		sshd_dir, sshd_dir);
 	spec.user = "tester";
-	if (connect_spec(spec, 10, &e))
+	if (connect_spec(spec, SSHD_HANG_S, &e))
 		fail_msg("%s", e.text);
 	sshd_sh("cd %s; stat -c '%%a %%u' home/.cache/culprit/agent/* >list; umount /etc/passwd "
 		"/etc/shadow; chmod 0700 .",
@@ -324,7 +330,7 @@ static void two_orchestrators_at_once_do_not_hurt_each_other(void **state)
 		for (i = 0; i < 4; i++) {
 			if (!fork()) {
 				struct err e = {""};
-				int rc = connect_spec(sshd_spec("s1"), 20, &e);
+				int rc = connect_spec(sshd_spec("s1"), SSHD_HANG_S, &e);
 
 				if (rc)
 					fprintf(stderr, "# %s\n", e.text);
@@ -350,12 +356,14 @@ static void an_unknown_op_is_the_agents_sentence_and_code(void **state)
 	struct err e = {""};
 
 	(void)state;
-	assert_int_equal(node_call(nodeset_at(set, 0), "nonsense", NULL, 5, &result, &e), -ENOSYS);
+	assert_int_equal(
+		node_call(nodeset_at(set, 0), "nonsense", NULL, SSHD_HANG_S, &result, &e), -ENOSYS);
 	contains(e.text, "s1: ");
 	contains(e.text, "nonsense");
 	assert_null(result);
 	assert_int_equal(
-		node_call(nodeset_at(set, 0), "ping", json_integer(3), 5, &result, &e), -EINVAL);
+		node_call(nodeset_at(set, 0), "ping", json_integer(3), SSHD_HANG_S, &result, &e),
+		-EINVAL);
 	nodeset_free(set);
 }
 
@@ -372,8 +380,8 @@ static void a_late_answer_is_dropped_and_the_node_stays(void **state)
 	assert_false(node_lost(n, NULL));
 	assert_int_equal(
 		node_call(n, "run",
-			json_pack("{s:[s,s,s]}", "argv", "sh", "-c", "sleep 1; echo second"), 5,
-			&result, &e),
+			json_pack("{s:[s,s,s]}", "argv", "sh", "-c", "sleep 1; echo second"),
+			SSHD_HANG_S, &result, &e),
 		0);
 	assert_string_equal(json_string_value(json_object_get(result, "output")), "second\n");
 	json_decref(result);
@@ -407,7 +415,7 @@ static void who_waits_for_a_node_is_called_meanwhile(void **state)
 
 	(void)state;
 	nodeset_on_wait(set, count_calls, &calls);
-	assert_int_equal(node_call(n, "run", sleep_for("2.5"), 60, NULL, &e), 0);
+	assert_int_equal(node_call(n, "run", sleep_for("2.5"), SSHD_HANG_S, NULL, &e), 0);
 	assert_true(calls >= 1);
 	nodeset_free(set);
 }
@@ -429,13 +437,15 @@ static void a_signal_handler_interrupts_calls_until_resume(void **state)
 	interrupted_set = sshd_connect(0);
 	sigaction(SIGALRM, &act, NULL);
 	alarm(1);
-	assert_int_equal(
-		node_call(nodeset_at(interrupted_set, 0), "run", sleep_for("30"), 40, NULL, &e),
+	assert_int_equal(node_call(nodeset_at(interrupted_set, 0), "run", sleep_for("1000"),
+				 SSHD_HANG_S, NULL, &e),
 		-EINTR);
 	assert_int_equal(
-		node_call(nodeset_at(interrupted_set, 0), "ping", NULL, 5, NULL, &e), -EINTR);
+		node_call(nodeset_at(interrupted_set, 0), "ping", NULL, SSHD_HANG_S, NULL, &e),
+		-EINTR);
 	nodeset_resume(interrupted_set);
-	assert_int_equal(node_call(nodeset_at(interrupted_set, 0), "ping", NULL, 5, NULL, &e), 0);
+	assert_int_equal(
+		node_call(nodeset_at(interrupted_set, 0), "ping", NULL, SSHD_HANG_S, NULL, &e), 0);
 	nodeset_free(interrupted_set);
 }
 
@@ -444,7 +454,7 @@ static void connecting_is_given_up_when_the_callers_descriptor_says_so(void **st
 	struct sockaddr_in sin = {.sin_family = AF_INET,
 		.sin_port = htons(2224),
 		.sin_addr = {htonl(INADDR_LOOPBACK)}};
-	struct node_options opt = {.agent_dir = sshd_agent, .connect_timeout_s = 30};
+	struct node_options opt = sshd_options();
 	struct node_spec spec = sshd_spec("s1");
 	struct nodeset *set = NULL;
 	struct err e = {""};
@@ -473,7 +483,7 @@ static json_t *linked(const char *script, const char *out)
 /* The last line of a started program's output. */
 static void wait_for_output(struct node *n, const char *name, const char *wanted)
 {
-	double until_s = clock_mono_s() + 20;
+	double until_s = clock_mono_s() + SSHD_HANG_S;
 	char path[256], *text = NULL;
 
 	snprintf(path, sizeof(path), "%s/%s", node_dir(n), name);
@@ -496,8 +506,8 @@ static void start_linked(struct nodeset *set, const char *const *scripts, size_t
 	for (size_t i = 0; i < n; i++) {
 		json_t *r = NULL;
 
-		if (node_call(nodeset_at(set, i), "process.start", linked(scripts[i], "out"), 20,
-			    &r, &e))
+		if (node_call(nodeset_at(set, i), "process.start", linked(scripts[i], "out"),
+			    SSHD_HANG_S, &r, &e))
 			fail_msg("%s", e.text);
 		snprintf(handles[i], sizeof(handles[i]), "%s",
 			json_string_value(json_object_get(r, "handle")));
@@ -509,7 +519,7 @@ static void start_linked(struct nodeset *set, const char *const *scripts, size_t
 
 static void linked_programs_on_two_nodes_hear_each_other_and_nobody_else(void **state)
 {
-	struct node_options opt = {.agent_dir = sshd_agent};
+	struct node_options opt = sshd_options();
 	struct node_spec specs[] = {sshd_spec("n0"), sshd_spec("n1"), sshd_spec("n2")};
 	/* n2 is told only that it is there; lines to it come from both at once. */
 	const char *scripts[] = {"read -r x; echo $x; echo '1,2 ping' >&0; read -r x; echo $x; "
@@ -535,7 +545,7 @@ static void linked_programs_on_two_nodes_hear_each_other_and_nobody_else(void **
 /* A program that names an end many times would be sent as many lines from here. */
 static void a_program_that_floods_others_loses_its_node(void **state)
 {
-	struct node_options opt = {.agent_dir = sshd_agent};
+	struct node_options opt = sshd_options();
 	struct node_spec specs[] = {sshd_spec("n0"), sshd_spec("n1")};
 	const char *scripts[] = {
 		"read -r x; echo '1,1,1,1 x' >&0; cat >/dev/null", "cat >/dev/null"};
@@ -551,13 +561,13 @@ static void a_program_that_floods_others_loses_its_node(void **state)
 	for (int i = 0; i < 6000 && !node_lost(nodeset_at(set, 0), &e); i++)
 		usleep(10000);
 	assert_non_null(strstr(e.text, "n0: a program tells 2 others one line more often"));
-	assert_int_equal(node_call(nodeset_at(set, 1), "ping", NULL, 20, NULL, &e), 0);
+	assert_int_equal(node_call(nodeset_at(set, 1), "ping", NULL, SSHD_HANG_S, NULL, &e), 0);
 	nodeset_free(set);
 }
 
-int main(void)
+static int tests(void)
 {
-	const struct CMUnitTest tests[] = {
+	const struct CMUnitTest list[] = {
 		cmocka_unit_test(twenty_nodes_connect_at_once_and_answer_side_by_side),
 		cmocka_unit_test(a_changed_host_key_is_refused_before_anything_is_sent),
 		cmocka_unit_test(a_host_without_a_key_of_the_pinned_type_is_refused),
@@ -581,7 +591,11 @@ int main(void)
 		cmocka_unit_test(connecting_is_given_up_when_the_callers_descriptor_says_so),
 	};
 
-	sshd_isolate();
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, sshd_with_agent, sshd_teardown);
+	return cmocka_run_group_tests_name("node", list, sshd_with_agent, sshd_teardown);
+}
+
+int main(void)
+{
+	return sshd_tests(tests);
 }
