@@ -26,6 +26,7 @@
 #include <cmocka.h>
 
 #include "ci/tests/patience.h"
+#include "ci/tests/side_by_side.h"
 #include "diag/record/log.h"
 #include "diag/record/reading.h"
 #include "diag/capture/capture.h"
@@ -709,47 +710,6 @@ static void filters_are_refused(void **state)
 	}
 }
 
-/* A test in a process of its own, with what it prints. */
-struct side {
-	const struct CMUnitTest *test;
-	pid_t pid;
-	FILE *output;
-};
-
-static void side_start(struct side *s)
-{
-	s->output = tmpfile();
-	fflush(stdout);
-	s->pid = s->output ? fork() : -1;
-	if (s->pid == 0) {
-		dup2(fileno(s->output), STDOUT_FILENO);
-		dup2(fileno(s->output), STDERR_FILENO);
-		exit(_cmocka_run_group_tests(s->test->name, s->test, 1, setup, teardown));
-	}
-}
-
-/* As it went there, it goes here; what it printed is shown if it failed. */
-static void side_end(void **state)
-{
-	struct side *s = *state;
-	bool skipped = false;
-	char line[1024];
-	int status;
-
-	assert_true(s->pid > 0);
-	assert_int_equal(waitpid(s->pid, &status, 0), s->pid);
-	rewind(s->output);
-	while (fgets(line, sizeof(line), s->output)) {
-		skipped |= strstr(line, "# SKIP") != NULL;
-		if (status)
-			printf("# %s", line);
-	}
-	fclose(s->output);
-	assert_int_equal(status, 0);
-	if (skipped)
-		skip();
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -763,20 +723,11 @@ int main(void)
 		cmocka_unit_test(commands_and_their_codes),
 		cmocka_unit_test(filters_are_refused),
 	};
-	enum { N_TESTS = sizeof(tests) / sizeof(tests[0]) };
-	static struct side sides[N_TESTS];
-	struct CMUnitTest ends[N_TESTS];
 
 	if (geteuid() != 0) {
 		puts("1..0 # SKIP needs root");
 		return 0;
 	}
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	for (size_t i = 0; i < N_TESTS; i++) {
-		sides[i].test = &tests[i];
-		side_start(&sides[i]);
-		ends[i] = (struct CMUnitTest){
-			.name = tests[i].name, .test_func = side_end, .initial_state = &sides[i]};
-	}
-	return cmocka_run_group_tests(ends, NULL, NULL);
+	return run_side_by_side(tests, sizeof(tests) / sizeof(tests[0]), setup, teardown, NULL);
 }
