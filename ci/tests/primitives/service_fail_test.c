@@ -5,7 +5,8 @@
  *  - after an act that failed, undo makes the server as it was;
  *  - after an undo that failed, the next undo does.
  * In the last two every STEP-th place is tried, starting elsewhere for each kind; with CULPRIT_SOAK
- * all are.
+ * all are. Each kind has its own server and namespaces, and all are tried at once: they wait for
+ * servers most of the time.
  */
 #ifdef __SANITIZE_ADDRESS__
 #include <stdio.h>
@@ -19,23 +20,30 @@ int main(void)
 
 #include "ci/tests/agent/failing.h"
 #include "ci/tests/primitives/service_fixture.h"
+#include "ci/tests/side_by_side.h"
+
+#include <inttypes.h>
+#include <sys/random.h>
 
 #include "faults/primitives/readonly.h"
 #include "faults/primitives/service.h"
 
 #define PORT "4712"
-#define NAME "culprit-0123456789abcdef-h1"
 #define STEP 36
 
+static char name[48]; /* of device nodes in /dev, which is the whole machine's */
 static bool soak;
 static json_t *keep;
 
 static int setup(void **unused)
 {
+	uint64_t session;
 	char *path;
 
-	if (plan_make() || storage_setup(unused, "16M"))
+	if (plan_make() || storage_setup(unused, "16M") ||
+		getrandom(&session, sizeof(session), 0) != sizeof(session))
 		return -1;
+	snprintf(name, sizeof(name), "culprit-%016" PRIx64 "-h1", session);
 	path = strdup(getenv("PATH"));
 	soak = getenv("CULPRIT_SOAK");
 	keep = json_pack("[s]", "dir/file");
@@ -125,7 +133,7 @@ static char *everything(void)
 	struct dirent *d;
 
 	while ((d = readdir(dir)))
-		if (strstr(d->d_name, NAME))
+		if (strstr(d->d_name, name))
 			json_array_append_new(nodes, json_string(d->d_name));
 	closedir(dir);
 	json_array_foreach(nodes, i, value)
@@ -146,7 +154,7 @@ static __attribute__((noipa)) int describe(
 {
 	CHAINS_END_HERE();
 	return kind == READONLY ? readonly_prepare(storage, s->pid, state_dir, inverse, e)
-				: service_prepare(s, state_dir, NAME, inverse, e);
+				: service_prepare(s, state_dir, name, inverse, e);
 }
 
 static void specify(enum kind kind, struct service_spec *s)
@@ -391,7 +399,7 @@ static void readonly(void **unused)
 	try_all(READONLY);
 }
 
-static int tests(void)
+int main(void)
 {
 	const struct CMUnitTest list[] = {
 		cmocka_unit_test(killed),
@@ -401,14 +409,10 @@ static int tests(void)
 		cmocka_unit_test(readonly),
 	};
 
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests_name("failing services", list, setup, service_teardown);
-}
-
-int main(void)
-{
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	return in_own_namespaces(tests);
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return run_side_by_side(
+		list, sizeof(list) / sizeof(list[0]), setup, service_teardown, in_own_namespaces);
 }
 
 #endif
