@@ -401,6 +401,6 @@ int main(void)
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	alarm(120);
+	patient_alarm(600);
 	return cmocka_run_group_tests(tests, begin, finish);
 }

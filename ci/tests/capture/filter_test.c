@@ -418,7 +418,7 @@ int main(void)
 		return 0;
 	}
 	tracer_name = "ebpf";
-	alarm(300);
+	patient_alarm(600);
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -302,7 +302,7 @@ int main(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], "--names"))
 		return take_names();
 	if (argc == 3 && !strcmp(argv[1], "--mount")) {
-		alarm(30);
+		patient_alarm(600);
 		return use_mount(argv[2]);
 	}
 	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
@@ -312,7 +312,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	tracer_name = "ebpf";
-	alarm(120);
+	patient_alarm(600);
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

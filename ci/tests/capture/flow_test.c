@@ -575,7 +575,7 @@ int main(int argc, char **argv)
 	if (argc == 3 && !strcmp(argv[1], "--talk")) {
 		if (!map_side(argv[2]))
 			die(argv[2]);
-		alarm(60);
+		patient_alarm(600);
 		talk();
 		return 0;
 	}
@@ -586,7 +586,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	tracer_name = "ebpf";
-	alarm(300);
+	patient_alarm(600);
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, setup_side, teardown);
 }

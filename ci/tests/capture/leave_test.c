@@ -151,7 +151,7 @@ int main(void)
 
 	/* A command whose tracer has gone is ours. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	alarm(240);
+	patient_alarm(600);
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

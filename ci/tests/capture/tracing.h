@@ -29,6 +29,7 @@
 #include <cmocka.h>
 
 #include "ci/tests/built.h"
+#include "ci/tests/patience.h"
 #include "ci/tests/helpers/truth.h"
 #include "diag/record/fdtable.h"
 #include "diag/record/log.h"
