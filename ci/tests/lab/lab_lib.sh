@@ -45,8 +45,8 @@ inside() {
 # What this machine still holds of the lab; nothing, if all is well.
 remains() {
 	local p
-	for p in /proc/[0-9]*; do
-		tr '\0' '\n' 2>/dev/null <"$p/environ" | grep -qx "CULPRIT_LAB=$dir" && echo "process $(cat "$p/cmdline" | tr '\0' ' ')"
+	for p in $(grep -lzxF "CULPRIT_LAB=$dir" /proc/[0-9]*/environ 2>/dev/null); do
+		echo "process $(tr '\0' ' ' <"${p%environ}cmdline")"
 	done 2>/dev/null
 	grep -F "$dir" /proc/self/mountinfo
 	grep -lF "$dir/" /sys/block/loop*/loop/backing_file 2>/dev/null
