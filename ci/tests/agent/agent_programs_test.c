@@ -356,6 +356,30 @@ static void failed_trace_says_why(void **unused)
 	assert_int_equal(peer_end(&p), 0);
 }
 
+/* What a node is asked while a tracer is tried there is answered at once; its lease is renewed. */
+static void a_check_of_a_tracer_holds_nothing_up(void **unused)
+{
+	json_t *first, *second;
+	struct peer p;
+	char *before;
+
+	(void)unused;
+	start(&p);
+	before = fingerprint();
+	peer_send(&p,
+		"{\"id\":1,\"op\":\"check\",\"what\":\"trace.ptrace\"}\n{\"id\":2,\"op\":\"ping\"}");
+	first = peer_read(&p);
+	second = peer_read(&p);
+	assert_int_equal(json_integer_value(json_object_get(first, "id")), 2);
+	assert_int_equal(json_integer_value(json_object_get(second, "id")), 1);
+	assert_true(json_is_true(json_object_get(json_object_get(second, "result"), "able")));
+	json_decref(first);
+	json_decref(second);
+	until_clean(before, 0);
+	free(before);
+	assert_int_equal(peer_end(&p), 0);
+}
+
 /* Started through its loader where there is nothing but /proc and /dev/null. */
 static void bundle_needs_nothing_else(void **unused)
 {
@@ -424,6 +448,7 @@ static int tests(void)
 		TEST(processor_time_is_counted),
 		TEST(traced_process_outlives_the_session),
 		TEST(failed_trace_says_why),
+		TEST(a_check_of_a_tracer_holds_nothing_up),
 		TEST(bundle_needs_nothing_else),
 	};
 
