@@ -89,7 +89,7 @@ check "a command that fails changes no exit code" exits 0 "${resume[@]}" --on-en
 check "... and is told" said "^culprit resume: --on-end: 'bash -c echo no mail here; exit 7' ended with 7: no mail here$"
 check "a command that hangs is killed" exits 0 "${resume[@]}" --on-end "bash -c 'trap \"\" TERM; while :; do sleep 1; done'" --on-end-limit 1s
 check "... and told" said "--on-end: 'bash' did not end within 1 s"
-check "what it prints is not mixed with the table" bash -c "! ${resume[*]} --on-end 'echo hello' 2>&1 | grep -q hello"
+check "what the command prints is not mixed with the table" prints_without hello 0 "${resume[@]}" --on-end 'echo hello'
 check "a machine-readable table stays one" bash -c "${resume[*]} --json --on-end 'echo hello' | perl -MJSON::PP -0777 -ne 'decode_json(\$_)'"
 
 # What cannot be run is refused before anything is.

@@ -17,7 +17,7 @@ sqlite3 "$tmp/run/run.db" "
 check "it is printed" [ $? = 0 ]
 check "the fault by its parameter" grep -qx 'disk-hog, share' "$tmp/text"
 check "one row per strength, weak to strong" diff <(grep -o '^  [0-9]*%' "$tmp/text" | head -n 2) <(printf '  25%%\n  100%%\n')
-check "faults with one strength have no sweep" bash -c "! grep -q '^receive-pktloss' '$tmp/text'"
+check "faults with one strength have no sweep" lacks '^receive-pktloss' "$tmp/text"
 check "the counts are the run's" [ "$("$culprit" rescore "$tmp/run" --detector peer-threshold --by strength --json |
 	perl -MJSON::PP -0777 -ne 'my @s = grep { $_->{detector} eq "peer-threshold" } @{decode_json($_)->{sweeps}};
 		print scalar @s, map { " $_->{scores}{all}{n}" } @{$s[0]{strengths}}')" = "1 4 4" ]
