@@ -498,9 +498,84 @@ static void overlaps(void **state)
 	}
 }
 
+/* The table of threads grows many times. */
+static void no_thread_of_a_node_is_forgotten(void **state)
+{
+	struct flow_protocol p = cluster_protocol();
+	struct flow_spec spec = {.protocol = &p, .drift_ppm = 100};
+	struct thread *threads[1000];
+	struct flow_sink sink = {0};
+	struct cluster c;
+	struct flow *f;
+	struct err e;
+
+	(void)state;
+	cluster_make(&c, &plain);
+	flow_new(&spec, &sink, &f);
+	assert_int_equal(flow_add(f, "n0", cluster_stream(&c, 0), &e), 0);
+	for (uint32_t i = 0; i < 1000; i++) {
+		assert_null(thread_find(f, 0, 7 * i + 1));
+		threads[i] = thread_of(f, 0, 7 * i + 1);
+	}
+	for (uint32_t i = 0; i < 1000; i++) {
+		assert_ptr_equal(thread_find(f, 0, 7 * i + 1), threads[i]);
+		assert_ptr_equal(thread_of(f, 0, 7 * i + 1), threads[i]);
+		assert_int_equal(threads[i]->tid, 7 * i + 1);
+	}
+	assert_int_equal(f->nodes[0].n_threads, 1000);
+	flow_free(f);
+	cluster_clear(&c);
+}
+
+/* Makes the header of the bytes at 'position' of the direction that node 0 sends (or node 1
+ * receives) one of an unknown version. */
+static void spoil(struct cluster_log *l, uint32_t position)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		struct cluster_record *r = &l->records[i];
+		uint32_t begin = r->position - (uint32_t)r->result;
+
+		for (uint32_t k = 0; r->positioned && k < r->head_size; k++)
+			if (begin + k - position >= 12 && begin + k - position < 16)
+				r->head[k] = 0xee;
+	}
+}
+
+/* What cannot be a header ends the messages there, for that reason, until the next one is found. */
+static void a_bad_header_is_counted_and_passed_over(void **state)
+{
+	struct cluster_spec spec = plain;
+	struct flow_protocol p = cluster_protocol();
+	struct cluster c;
+	struct check k;
+	struct flow *f;
+	uint32_t position = 0;
+
+	(void)state;
+	spec.ops = 100;
+	cluster_make(&c, &spec);
+	for (size_t i = 0, calls = 0; i < c.logs[0].n && calls < 50; i++) {
+		const struct cluster_record *r = &c.logs[0].records[i];
+
+		if (r->positioned && r->nr == cluster_nr("writev") && ++calls == 50)
+			position = r->position - (uint32_t)r->result;
+	}
+	spoil(&c.logs[0], position);
+	spoil(&c.logs[1], position);
+	f = follow(&c, &p, &k);
+	assert_int_equal(flow_counts(f)->reasons[FLOW_BAD_HEADER], 1);
+	assert_int_equal(k.wrong, 0);
+	assert_true(k.whole >= 97 && k.whole < 100);
+	flow_free(f);
+	free(k.by_time);
+	cluster_clear(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_thread_of_a_node_is_forgotten),
+		cmocka_unit_test(a_bad_header_is_counted_and_passed_over),
 		cmocka_unit_test(one_connection),
 		cmocka_unit_test(concurrency_and_wrong_clocks),
 		cmocka_unit_test(reconnects),
