@@ -355,6 +355,30 @@ static void hosts_that_are_one_machine_are_told_by_their_boot(void **state)
 	free(boot);
 }
 
+/* What the page of scenarios promises where a scenario gives no limit. */
+static void limits_that_are_not_given_have_their_defaults(void **state)
+{
+	struct gates none;
+
+	(void)state;
+	assert_float_equal(gate_defaults.load_pct, 30, 0);
+	assert_float_equal(gate_defaults.process_pct, 50, 0);
+	assert_float_equal(gate_defaults.steal_pct, 10, 0);
+	assert_float_equal(gate_defaults.pressure_pct, 50, 0);
+	assert_float_equal(gate_defaults.memory_pct, 5, 0);
+	assert_float_equal(gate_defaults.disk_bytes, 64 * 1024 * 1024, 0);
+	assert_float_equal(gate_defaults.clock_s, 0.05, 0);
+	assert_float_equal(gate_defaults.drift_s, 0.02, 0);
+	assert_float_equal(gate_defaults.window_s, 0.5, 0);
+	assert_float_equal(gate_defaults.wait_s, 300, 0);
+	gates_init(&none);
+	assert_float_equal(gates_onset_s(&none, 9), 5, 0);
+	assert_float_equal(gates_onset_s(&none, 10), 5, 0);
+	assert_float_equal(gates_onset_s(&none, 30), 15, 0);
+	none.onset_s = 0;
+	assert_float_equal(gates_onset_s(&none, 30), 0, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -373,6 +397,7 @@ int main(void)
 			a_clock_that_moves_makes_the_attempt_invalid, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			hosts_that_are_one_machine_are_told_by_their_boot, set_up, tear_down),
+		cmocka_unit_test(limits_that_are_not_given_have_their_defaults),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -165,6 +165,40 @@ static void a_key_depends_on_what_decides_its_cell_and_on_nothing_else(void **st
 	unmake(&was);
 }
 
+static void another_agent_is_another_experiment(void **state)
+{
+	static const char body[] = BODY("25s", "5%", "always-healthy");
+	json_t *inputs = NULL;
+	char folder[128];
+	struct made was;
+	struct err e;
+
+	(void)state;
+	write_file("own.lua", own_fault);
+	snprintf(folder, sizeof(folder), "%s/agent", dir);
+	assert_int_equal(mkdir(folder, 0700), 0);
+	setenv("CULPRIT_AGENT_DIR", folder, 1);
+	write_file("agent/culprit-agent", "a program");
+	write_file("agent/libz.so", "a library");
+	write_file("agent/.hidden", "of an editor");
+	make(&was, body, inventory, 7);
+	write_file("agent/.hidden", "of another editor");
+	expect_change(&was, body, inventory, 7, 0, NULL);
+	write_file("agent/libz.so", "another library");
+	expect_change(&was, body, inventory, 7, was.p->n, "agent");
+	write_file("agent/libz.so", "a library");
+	write_file("agent/culprit-agent", "another program");
+	expect_change(&was, body, inventory, 7, was.p->n, "agent");
+	/* One whose files cannot all be read is unknown. */
+	snprintf(folder, sizeof(folder), "%s/agent/libm.so", dir);
+	assert_int_equal(symlink("nowhere", folder), 0);
+	assert_int_equal(key_inputs(was.s, was.p, was.c, NULL, &inputs, &e), -ENOENT);
+	assert_non_null(strstr(e.text, "libm.so"));
+	assert_null(inputs);
+	unsetenv("CULPRIT_AGENT_DIR");
+	unmake(&was);
+}
+
 static void training_and_scored_cells_are_run_in_blocks_each_in_its_own_order(void **state)
 {
 	struct made m;
@@ -542,6 +576,7 @@ int main(int argc, char **argv)
 	}
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_key_depends_on_what_decides_its_cell_and_on_nothing_else),
+		cmocka_unit_test(another_agent_is_another_experiment),
 		cmocka_unit_test(training_and_scored_cells_are_run_in_blocks_each_in_its_own_order),
 		cmocka_unit_test(a_run_has_one_orchestrator_whose_process_is_known),
 		cmocka_unit_test(a_run_that_was_killed_is_mended),
