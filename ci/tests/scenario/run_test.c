@@ -81,6 +81,43 @@ static void a_plan_has_every_cell_once_a_block_and_spreads_its_victims(void **st
 	scenario_free(s);
 }
 
+/* A workload may be there for training alone; one of the scenario's own is not loaded twice. */
+static void training_may_have_workloads_of_its_own(void **state)
+{
+	static const char *const bodies[] = {
+		"return { name = 't', workloads = { 'ddw' }, repeats = 1, training = { workloads = "
+		"{ 'ddr', 'ddw', 'postmark' } }, faults = { 'none' }, detectors = { "
+		"'always-healthy' } }\n",
+		"return { name = 't', workloads = { 'ddw' }, repeats = 1, training = { workloads = "
+		"{ 'ddr', 'ddx' } }, faults = { 'none' }, detectors = { 'always-healthy' } }\n",
+	};
+	struct scenario *s = load(bodies[0]);
+	unsigned scored = 0, trained = 0;
+	struct plan *p;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(s->n_workloads, 3);
+	assert_string_equal(s->workloads[0].name, "ddw");
+	assert_string_equal(s->workloads[1].name, "ddr");
+	assert_string_equal(s->workloads[2].name, "postmark");
+	assert_int_equal(s->n_training, 3);
+	assert_int_equal(s->training[0], 1);
+	assert_int_equal(s->training[1], 0);
+	assert_int_equal(s->training[2], 2);
+	assert_int_equal(plan_new(s, 4, 42, NULL, &p, &e), 0);
+	for (size_t i = 0; i < p->n; i++)
+		*(p->cells[i].training ? &trained : &scored) |= 1u << p->cells[i].workload;
+	assert_int_equal(trained, 7);
+	assert_int_equal(scored, 1);
+	plan_free(p);
+	scenario_free(s);
+	s = NULL;
+	assert_int_not_equal(scenario_load(write_file("scenario.lua", bodies[1]), &s, &e), 0);
+	assert_null(s);
+	assert_non_null(strstr(e.text, "ddx"));
+}
+
 static int expect_seven_reads(void *ctx, const char *metric, const char *server,
 	const struct sample *samples, size_t n, struct err *e)
 {
@@ -398,6 +435,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_plan_has_every_cell_once_a_block_and_spreads_its_victims),
+		cmocka_unit_test(training_may_have_workloads_of_its_own),
 		cmocka_unit_test(controls_come_as_often_as_asked_in_every_block),
 		cmocka_unit_test(a_store_keeps_an_attempt_whole_or_not_at_all),
 		cmocka_unit_test(a_detector_is_shown_no_name_fault_or_workload),
